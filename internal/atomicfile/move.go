@@ -1,0 +1,134 @@
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+const (
+	// dirPerm is for the folders that Move makes.
+	dirPerm fs.FileMode = 0o700
+	// maxSuffix bounds how many taken names Move tries before it gives up.
+	maxSuffix = 100_000
+)
+
+// Move renames src to dst and never overwrites: where dst is taken it becomes dst with a number before
+// its ending (x-done.2.json). It makes dst's folder, returns the name that src has now, and has both
+// folders synced. A link is moved, not followed. Between file systems a regular file is copied, synced
+// and then removed, and a link made again; anything else is an error there.
+func Move(src, dst string) (string, error) {
+	if _, err := os.Lstat(src); err != nil {
+		return "", fmt.Errorf("move %s: %w", src, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(dst), dirPerm); err != nil {
+		return "", fmt.Errorf("move %s: %w", src, err)
+	}
+	for n, step := 1, 1; n <= maxSuffix; n += step {
+		name := numbered(dst, n)
+		err := moveTo(src, name)
+		if errors.Is(err, fs.ErrExist) {
+			// Widening steps keep a folder with many doubles from costing a try each.
+			if n > 64 {
+				step = n / 8
+			}
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("move %s to %s: %w", src, name, err)
+		}
+		if err := errors.Join(SyncDir(filepath.Dir(name)), SyncDir(filepath.Dir(src))); err != nil {
+			return name, fmt.Errorf("move %s to %s: %w", src, name, err)
+		}
+		return name, nil
+	}
+	return "", fmt.Errorf("move %s to %s: too many files of this name: clear the folder", src, dst)
+}
+
+// numbered puts n before the ending of path, from 2 on.
+func numbered(path string, n int) string {
+	if n < 2 {
+		return path
+	}
+	dir, base := filepath.Split(path)
+	ext := filepath.Ext(base)
+	stem := strings.TrimSuffix(base, ext)
+	if stem == "" {
+		stem, ext = base, ""
+	}
+	return dir + stem + "." + strconv.Itoa(n) + ext
+}
+
+func moveTo(src, dst string) error {
+	err := renameNew(src, dst)
+	if err == nil || !isCrossDevice(err) {
+		return err
+	}
+	info, err := os.Lstat(src)
+	if err != nil {
+		return err
+	}
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := os.Readlink(src)
+		if err != nil {
+			return err
+		}
+		if err := os.Symlink(target, dst); err != nil {
+			return err
+		}
+	case info.Mode().IsRegular():
+		if err := copyNew(src, dst, info.Mode().Perm()); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("%w, and the target is on another file system", ErrNotRegular)
+	}
+	return os.Remove(src)
+}
+
+// copyNew copies the regular file src to dst, which must not exist, by way of a synced dotfile.
+func copyNew(src, dst string, perm fs.FileMode) (err error) {
+	in, _, err := Open(filepath.Dir(src), filepath.Base(src))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	out, err := os.CreateTemp(filepath.Dir(dst), tmpPattern)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	err = errors.Join(err, out.Chmod(perm), out.Sync(), out.Close())
+	if err == nil {
+		err = renameNew(out.Name(), dst)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(out.Name()))
+	}
+	return nil
+}
+
+// renameByLink is the rename that does not overwrite for systems and file systems that have none.
+func renameByLink(src, dst string) error {
+	err := os.Link(src, dst)
+	if err == nil {
+		return os.Remove(src)
+	}
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || isCrossDevice(err) {
+		return err
+	}
+	// No hard links here, or src is a folder. What is left has a gap between the look and the rename,
+	// in which another writer's file could be replaced.
+	if _, err := os.Lstat(dst); err == nil {
+		return &os.LinkError{Op: "rename", Old: src, New: dst, Err: fs.ErrExist}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(src, dst)
+}

@@ -1,0 +1,23 @@
+//go:build !unix
+
+package atomicfile
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+func statOf(info fs.FileInfo) Stat {
+	return Stat{Size: info.Size(), ModTime: info.ModTime(), Mode: info.Mode()}
+}
+
+func isCrossDevice(error) bool { return false }
+
+// SyncDir does nothing here: this system has no way to sync a folder.
+func SyncDir(string) error { return nil }
+
+func renameNew(src, dst string) error { return renameByLink(src, dst) }
+
+// openBeneath relies on the look before it: a link swapped in after that look is followed here.
+func openBeneath(dir, name string) (*os.File, error) { return os.Open(filepath.Join(dir, name)) }

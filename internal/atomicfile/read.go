@@ -1,0 +1,95 @@
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// OpenRegular reads the regular file name (a path below dir) whole, at most maxBytes of it. It follows
+// no link below dir and never blocks on what is there. Errors wrap ErrNotRegular, ErrTooLarge,
+// fs.ErrNotExist or what the system said; the Stat is filled in as far as it was known.
+//
+// The Stat is of the moment before the bytes were read: a file written to meanwhile differs from it at
+// the next look.
+func OpenRegular(dir, name string, maxBytes int64) (data []byte, st Stat, err error) {
+	f, st, err := Open(dir, name)
+	if err != nil {
+		return nil, st, err
+	}
+	defer func() {
+		if e := f.Close(); e != nil && err == nil {
+			data, err = nil, e
+		}
+	}()
+	if st.Size > maxBytes {
+		return nil, st, fmt.Errorf("%s: %w: %d bytes, at most %d", name, ErrTooLarge, st.Size, maxBytes)
+	}
+	data, err = io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err != nil {
+		return nil, st, err
+	}
+	if int64(len(data)) > maxBytes {
+		return nil, st, fmt.Errorf("%s: %w: more than %d bytes", name, ErrTooLarge, maxBytes)
+	}
+	return data, st, nil
+}
+
+// Open opens the regular file name (a path below dir) for reading under the rules of OpenRegular, for
+// callers that read as a stream. The caller closes it.
+func Open(dir, name string) (*os.File, Stat, error) {
+	// The look before the open keeps devices, whose opening has effects, from being opened at all; the
+	// open itself is what is relied on, since the name can be swapped in between.
+	st, err := Lstat(dir, name)
+	if err != nil {
+		return nil, st, err
+	}
+	if !st.Mode.IsRegular() {
+		return nil, st, notRegular(name, st.Mode)
+	}
+	f, err := openBeneath(dir, name)
+	if err != nil {
+		return nil, st, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, st, errors.Join(err, f.Close())
+	}
+	st = statOf(info)
+	if !st.Mode.IsRegular() {
+		return nil, st, errors.Join(notRegular(name, st.Mode), f.Close())
+	}
+	return f, st, nil
+}
+
+// Lstat tells the state of name below dir without following a link at its end.
+func Lstat(dir, name string) (Stat, error) {
+	info, err := os.Lstat(filepath.Join(dir, name))
+	if err != nil {
+		return Stat{}, err
+	}
+	return statOf(info), nil
+}
+
+// StatOf gives the Stat of what the os package found.
+func StatOf(info fs.FileInfo) Stat { return statOf(info) }
+
+func notRegular(name string, mode fs.FileMode) error {
+	kind := "a special file"
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		kind = "a link"
+	case mode.IsDir():
+		kind = "a folder"
+	case mode&fs.ModeNamedPipe != 0:
+		kind = "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		kind = "a socket"
+	case mode&fs.ModeDevice != 0:
+		kind = "a device"
+	}
+	return fmt.Errorf("%q is %s: %w", name, kind, ErrNotRegular)
+}
