@@ -1,0 +1,97 @@
+package engine
+
+import "time"
+
+// Limits on what a state may hold; all are checked where the value comes in.
+const (
+	MaxOutput   = 8 << 10  // bytes of a process's output in an event
+	MaxAnswer   = 64 << 10 // bytes of a structured answer
+	MaxFeedback = 16 << 10 // bytes of feedback in a fact
+	MaxVars     = 64 << 10 // bytes of a run's vars as JSON
+	KeepEnded   = 50       // ended runs of one workflow that stay in the state
+	MaxPending  = 1000     // runs that may be alive in one repo
+)
+
+// Trust levels, least first.
+const (
+	TrustFile    = "file"
+	TrustSandbox = "sandbox"
+	TrustSigned  = "signed"
+)
+
+// GapAllowed is how long the daemon may be away before a deadline that passed meanwhile is opened once more.
+const GapAllowed = 30 * time.Second
+
+// ReopenHuman is how long a person's deadline that passed in a gap is opened again.
+const ReopenHuman = 10 * time.Minute
+
+// Config is what the engine itself goes by of the settings.
+type Config struct {
+	MaxParallel int                   `json:"max_parallel"`
+	Grace       Duration              `json:"grace"`   // after exit 0 without the signal
+	Linger      Duration              `json:"linger"`  // after the signal without the exit
+	PRPoll      Duration              `json:"pr_poll"` // the grace of pr_creation
+	VetoWindow  Duration              `json:"veto_window"`
+	Timeout     Duration              `json:"timeout"` // of an attempt's launch, and of a review's
+	Remind      Duration              `json:"remind"`  // between two reminders at a human gate; 0 = none
+	Restarts    int                   `json:"restarts"`
+	Trust       string                `json:"trust"` // the least level a gate accepts
+	Roles       map[string]RoleLimits `json:"roles,omitempty"`
+}
+
+// RoleLimits are a role's own time-outs and restarts.
+type RoleLimits struct {
+	Timeout     Duration `json:"timeout,omitempty"`
+	IdleTimeout Duration `json:"idle_timeout,omitempty"`
+	Restarts    *int     `json:"restarts,omitempty"`
+}
+
+// DefaultConfig is what holds where no settings say otherwise.
+func DefaultConfig() Config {
+	return Config{
+		MaxParallel: 4,
+		Grace:       Duration(5 * time.Second),
+		Linger:      Duration(30 * time.Second),
+		PRPoll:      Duration(60 * time.Second),
+		VetoWindow:  Duration(30 * time.Second),
+		Timeout:     Duration(2 * time.Hour),
+		Remind:      Duration(time.Hour),
+		Restarts:    1,
+		Trust:       TrustFile,
+	}
+}
+
+// trustRank orders the levels; an unknown one is above all, so that it fails closed.
+func trustRank(level string) int {
+	switch level {
+	case "", "auto", TrustFile:
+		return 0
+	case TrustSandbox:
+		return 1
+	case TrustSigned:
+		return 2
+	}
+	return 3
+}
+
+// timeout is the time-out of a launch: the spec's, else the role's, else the settings'.
+func (c Config) timeout(own Duration, role string) Duration {
+	if own > 0 {
+		return own
+	}
+	if r := c.Roles[role]; r.Timeout > 0 {
+		return r.Timeout
+	}
+	return c.Timeout
+}
+
+// restarts is how often a launch is tried again after an infrastructure failure.
+func (c Config) restarts(own *int, role string) int {
+	if own != nil {
+		return *own
+	}
+	if r := c.Roles[role]; r.Restarts != nil {
+		return *r.Restarts
+	}
+	return c.Restarts
+}

@@ -1,0 +1,258 @@
+package engine
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Event is what the world told us. Its kind is a string in the journal and never changes its meaning.
+type Event interface{ EventKind() string }
+
+// Actor is who did something and how we know: Trust is one of file, sandbox, signed.
+type Actor struct {
+	Who   string `json:"who,omitempty"`   // the system's user name
+	Via   string `json:"via,omitempty"`   // file, command, terminal, desktop, page, daemon
+	Trust string `json:"trust,omitempty"` // what stood between an agent and this word
+}
+
+// Configured: the settings the engine goes by were read, at start and on SIGHUP.
+type Configured struct {
+	Config Config `json:"config"`
+}
+
+// RunRequested: somebody starts a workflow.
+type RunRequested struct {
+	Workflow string            `json:"workflow"`
+	Source   string            `json:"source"` // the spec's text, whole
+	Digest   string            `json:"digest"` // hex SHA-256 of Source
+	Vars     map[string]any    `json:"vars,omitempty"`
+	Parallel bool              `json:"parallel,omitempty"` // beside a live run of the workflow
+	Paused   bool              `json:"paused,omitempty"`
+	Trees    map[string]string `json:"trees,omitempty"` // worktree as written (cleaned) -> key: real path of its checkout's top level
+	By       Actor             `json:"by"`
+}
+
+// FileSeen: a whole (or hopeless) file lies in an inbox.
+type FileSeen struct {
+	Name    string    `json:"name"`            // base name
+	Dir     string    `json:"dir,omitempty"`   // "" for signals/ itself, else the run whose folder it lies in
+	Place   string    `json:"place,omitempty"` // "" for the root's inbox, else the worktree's (as its key)
+	ID      string    `json:"id"`              // identity of the file: device, inode, size, mtime
+	Digest  string    `json:"digest,omitempty"`
+	Written time.Time `json:"written"`            // mtime
+	TokenOf string    `json:"token_of,omitempty"` // the launch whose token the file bears; "?" = of none that lives; "" = it bears none
+	By      Actor     `json:"by"`
+
+	Sentinel    *Sentinel `json:"sentinel,omitempty"` // as a step's word; nil where it cannot be read so
+	SentinelBad string    `json:"sentinel_bad,omitempty"`
+	Human       *HumanSay `json:"human,omitempty"` // as a person's word
+	HumanBad    string    `json:"human_bad,omitempty"`
+	DigestNow   string    `json:"digest_now,omitempty"` // see Answered
+}
+
+// Sentinel is what a step says of itself.
+type Sentinel struct {
+	Step     string          `json:"step,omitempty"`
+	Status   string          `json:"status,omitempty"` // done (also when absent), failed, blocked
+	Summary  string          `json:"summary,omitempty"`
+	Question string          `json:"question,omitempty"`
+	Options  []string        `json:"options,omitempty"`
+	Run      string          `json:"run,omitempty"`
+	Attempt  int             `json:"attempt,omitempty"`
+	Launch   int             `json:"launch,omitempty"`
+	Answer   json.RawMessage `json:"answer,omitempty"`
+}
+
+// HumanSay is what a person's file says beside its name.
+type HumanSay struct {
+	Text  string `json:"text,omitempty"`
+	Round int    `json:"round,omitempty"`
+	Run   string `json:"run,omitempty"`
+	By    string `json:"by,omitempty"`
+}
+
+// CommitSeen: a commit that bears an attempt's marker was first seen after the attempt began.
+type CommitSeen struct {
+	Run, Step string
+	N, K      int
+	SHA       string
+	Author    string // name, e-mail and author date: the same for a cherry-picked double and an amended twin
+	Subject   string
+}
+
+// PullSeen: a pull request appeared whose head is the step's.
+type PullSeen struct {
+	Run, Step string
+	N, K      int
+	Ref, SHA  string
+}
+
+// Claimed: somebody takes an offered step to do it.
+type Claimed struct {
+	Run, Step string
+	N         int
+	By        Actor
+}
+
+// Exit is how a process ended.
+type Exit struct {
+	Code       int       `json:"code"`
+	Signal     string    `json:"signal,omitempty"`
+	Stopped    bool      `json:"stopped,omitempty"`     // ended by us
+	Lost       bool      `json:"lost,omitempty"`        // vanished: its host died, a reboot
+	NotStarted string    `json:"not_started,omitempty"` // why it could not be started
+	Refused    string    `json:"refused,omitempty"`     // why it was not started: an input is missing (work, not infrastructure)
+	Idle       bool      `json:"idle,omitempty"`        // ended because it said nothing for idle_timeout
+	Class      string    `json:"class,omitempty"`       // what the agent's adapter says: work, infrastructure, limit, fatal; "" = by the code
+	ResumeAt   time.Time `json:"resume_at,omitzero"`    // limit: when it may go on
+	Why        string    `json:"why,omitempty"`
+	Usage      Usage     `json:"usage,omitzero"`
+}
+
+// Classes of a failure.
+const (
+	ClassWork           = "work"
+	ClassInfrastructure = "infrastructure"
+	ClassLimit          = "limit"
+	ClassFatal          = "fatal"
+)
+
+// Usage is what a launch cost.
+type Usage struct {
+	Tokens  int64   `json:"tokens,omitempty"`
+	CostUSD float64 `json:"cost_usd,omitempty"`
+}
+
+// ProcessEnded: the process tree of a launch is seen gone; with what came of it.
+type ProcessEnded struct {
+	Run       string          `json:"run"`
+	Key       string          `json:"key"`
+	Exit      Exit            `json:"exit"`
+	Output    string          `json:"output,omitempty"`     // the end of its output, where it matters: at most MaxOutput
+	Answer    json.RawMessage `json:"answer,omitempty"`     // step: its structured answer, checked against its schema, at most MaxAnswer
+	AnswerBad string          `json:"answer_bad,omitempty"` // step: why there is none that fits
+	Verdict   *Judgement      `json:"verdict,omitempty"`    // review: what the reviewer says
+	Check     *CheckResult    `json:"check,omitempty"`      // check
+}
+
+// Judgement is a reviewer's verdict as read. Inconclusive, where not empty, says why it is none.
+type Judgement struct {
+	Outcome      string             `json:"outcome,omitempty"`
+	Score        *float64           `json:"score,omitempty"`
+	Scores       map[string]float64 `json:"scores,omitempty"`
+	Feedback     string             `json:"feedback,omitempty"`
+	Findings     json.RawMessage    `json:"findings,omitempty"`
+	Answer       json.RawMessage    `json:"answer,omitempty"`
+	Inconclusive string             `json:"inconclusive,omitempty"`
+}
+
+// CheckResult is what outputs and criteria came to, and what is there to be reviewed.
+type CheckResult struct {
+	OK        bool     `json:"ok"`
+	Why       string   `json:"why,omitempty"`       // the feedback where not OK
+	Broken    string   `json:"broken,omitempty"`    // why it could not be carried out: infrastructure
+	Digest    string   `json:"digest,omitempty"`    // of the declared outputs and the files changed
+	Protected []string `json:"protected,omitempty"` // files changed that `protect` names
+	ToReview  []string `json:"to_review,omitempty"` // criteria no machine can check
+}
+
+// Answered: a person decides a gate, by command, terminal or button. A file is FileSeen.
+type Answered struct {
+	Gate      string    `json:"gate"`
+	Run       string    `json:"run,omitempty"`   // "" = the only run where it can be meant
+	Round     int       `json:"round,omitempty"` // 0 = bare: counts if Written is not before the round's opening
+	Outcome   string    `json:"outcome"`
+	Text      string    `json:"text,omitempty"`
+	Written   time.Time `json:"written"`
+	DigestNow string    `json:"digest_now,omitempty"` // digest of what was reviewed, taken when the answer came
+	By        Actor     `json:"by"`
+}
+
+// Noticed: a notice was attempted.
+type Noticed struct {
+	Run     string   `json:"run,omitempty"`
+	ID      string   `json:"id"`
+	Results []string `json:"results,omitempty"` // a line a channel: "desktop: shown", "command: exit code 1"
+}
+
+// FileWritten: a file that was owed lies where it should (Why = "" ) or cannot be written there ever.
+type FileWritten struct {
+	Run string `json:"run"`
+	ID  string `json:"id"`
+	Why string `json:"why,omitempty"`
+}
+
+// FileMoved: a file taken in has left the inbox (or is not there any more).
+type FileMoved struct {
+	ID string `json:"id"`
+	To string `json:"to,omitempty"`
+}
+
+// Looked: what a step needs of other workflows is there.
+type Looked struct {
+	Run, Step string
+	Pins      []string // "other-3/Y-2#1"
+}
+
+// PauseRequested, ResumeRequested, AbortRequested and RetryRequested: a person steers a run.
+type (
+	PauseRequested struct {
+		Run string `json:"run"`
+		By  Actor  `json:"by"`
+	}
+	ResumeRequested struct {
+		Run string `json:"run"`
+		By  Actor  `json:"by"`
+	}
+	AbortRequested struct {
+		Run string `json:"run"`
+		Why string `json:"why,omitempty"`
+		By  Actor  `json:"by"`
+	}
+	RetryRequested struct {
+		Run  string `json:"run"`
+		Step string `json:"step,omitempty"`
+		By   Actor  `json:"by"`
+	}
+)
+
+// SpecUnread: a run's pinned spec cannot be loaded by this release.
+type SpecUnread struct {
+	Run string `json:"run"`
+	Why string `json:"why"`
+}
+
+// Scanned: the inboxes were read whole; what lay in them when the reading began came as events before this one.
+type Scanned struct {
+	Began time.Time `json:"began"`
+}
+
+// Ticked: time has passed.
+type Ticked struct{}
+
+// Woken: the daemon was down, or the machine asleep, from From to To.
+type Woken struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+func (Configured) EventKind() string      { return "configured" }
+func (RunRequested) EventKind() string    { return "run_requested" }
+func (FileSeen) EventKind() string        { return "file_seen" }
+func (CommitSeen) EventKind() string      { return "commit_seen" }
+func (PullSeen) EventKind() string        { return "pull_seen" }
+func (Claimed) EventKind() string         { return "claimed" }
+func (ProcessEnded) EventKind() string    { return "process_ended" }
+func (Answered) EventKind() string        { return "answered" }
+func (Noticed) EventKind() string         { return "noticed" }
+func (FileWritten) EventKind() string     { return "file_written" }
+func (FileMoved) EventKind() string       { return "file_moved" }
+func (Looked) EventKind() string          { return "looked" }
+func (PauseRequested) EventKind() string  { return "pause_requested" }
+func (ResumeRequested) EventKind() string { return "resume_requested" }
+func (AbortRequested) EventKind() string  { return "abort_requested" }
+func (RetryRequested) EventKind() string  { return "retry_requested" }
+func (SpecUnread) EventKind() string      { return "spec_unread" }
+func (Scanned) EventKind() string         { return "scanned" }
+func (Ticked) EventKind() string          { return "ticked" }
+func (Woken) EventKind() string           { return "woken" }

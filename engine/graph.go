@@ -1,0 +1,231 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+)
+
+// graph is what Link derives from a spec: who leads to whom.
+type graph struct {
+	steps  map[string]*Step
+	gates  map[string]*Gate
+	order  []string                   // steps in file order
+	topo   []string                   // steps, upstream first
+	fwd    map[string][]string        // forward edges: on_pass, needs, and what leads elsewhere
+	down   map[string]map[string]bool // strictly downstream
+	start  map[string]bool            // starts a run (8-semantics 4)
+	byNeed map[string]bool            // only its needs lead to it
+}
+
+// GraphFault is a fault of the graph: a load error. Steps names those concerned, in order.
+type GraphFault struct {
+	Kind    string // "cycle" or "unreached"
+	Steps   []string
+	Message string
+}
+
+// Link derives the graph. The spec may be used only where it gives no fault. All names must resolve: checking that is
+// the loader's, before.
+func (s *Spec) Link() []GraphFault {
+	g := &graph{steps: map[string]*Step{}, gates: map[string]*Gate{}, fwd: map[string][]string{},
+		start: map[string]bool{}, byNeed: map[string]bool{}}
+	s.graph = g
+	for _, st := range s.Steps {
+		g.steps[st.ID] = st
+		g.order = append(g.order, st.ID)
+	}
+	for _, gt := range s.Gates {
+		g.gates[gt.ID] = gt
+	}
+	in := map[string]int{} // forward edges but needs
+	if cycle := g.forward(s, in); cycle != nil {
+		return []GraphFault{cycleFault(cycle)}
+	}
+	if cycle := g.sideways(s, in); cycle != nil {
+		return []GraphFault{cycleFault(cycle)}
+	}
+	for i, st := range s.Steps {
+		g.byNeed[st.ID] = i > 0 && in[st.ID] == 0 && len(st.Needs) > 0
+		g.start[st.ID] = i == 0 || in[st.ID] == 0 && st.HasNeeds && len(st.Needs) == 0
+	}
+	g.sort()
+	return g.unreached(s)
+}
+
+func (g *graph) forward(s *Spec, in map[string]int) (cycle []string) {
+	for _, st := range s.Steps {
+		for _, n := range st.Needs {
+			g.fwd[n] = append(g.fwd[n], st.ID)
+		}
+		for _, t := range s.LastGate(st).OnPass {
+			if !IsEnd(t) {
+				g.fwd[st.ID] = append(g.fwd[st.ID], t)
+				in[t]++
+			}
+		}
+	}
+	return g.close()
+}
+
+// sideways reads on_fail, routes and on_exhausted in file order: to the step itself or one upstream they lead back,
+// anything else leads elsewhere and becomes a forward edge. So every loop has a gate that counts it.
+func (g *graph) sideways(s *Spec, in map[string]int) (cycle []string) {
+	for _, st := range s.Steps {
+		for _, id := range st.Gates {
+			for _, t := range g.gates[id].sideTargets() {
+				if g.steps[t] == nil || t == st.ID || g.down[t][st.ID] {
+					continue
+				}
+				in[t]++
+				g.fwd[st.ID] = append(g.fwd[st.ID], t)
+				if c := g.close(); c != nil {
+					return c
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// sideTargets are the targets of on_fail, routes and on_exhausted, in the order of the file.
+func (gt *Gate) sideTargets() []string {
+	out := []string{gt.OnFail}
+	for _, r := range gt.Routes {
+		out = append(out, r.To)
+	}
+	return append(out, gt.OnExhausted)
+}
+
+// close computes what is downstream of each step; a cycle is given as the steps on it.
+func (g *graph) close() (cycle []string) {
+	g.down = map[string]map[string]bool{}
+	for _, id := range g.order {
+		seen := map[string]bool{}
+		var walk func(string)
+		walk = func(x string) {
+			for _, t := range g.fwd[x] {
+				if !seen[t] {
+					seen[t] = true
+					walk(t)
+				}
+			}
+		}
+		walk(id)
+		g.down[id] = seen
+		if seen[id] && cycle == nil {
+			cycle = g.findCycle(id)
+		}
+	}
+	return cycle
+}
+
+// findCycle gives a shortest way from id back to id.
+func (g *graph) findCycle(id string) []string {
+	from := map[string]string{}
+	queue := []string{id}
+	for len(queue) > 0 {
+		x := queue[0]
+		queue = queue[1:]
+		for _, t := range g.fwd[x] {
+			if t == id {
+				path := []string{x}
+				for x != id {
+					x = from[x]
+					path = append([]string{x}, path...)
+				}
+				return path
+			}
+			if _, ok := from[t]; !ok {
+				from[t] = x
+				queue = append(queue, t)
+			}
+		}
+	}
+	return []string{id}
+}
+
+func cycleFault(steps []string) GraphFault {
+	way := strings.Join(append(append([]string{}, steps...), steps[0]), " -> ")
+	return GraphFault{Kind: "cycle", Steps: steps, Message: fmt.Sprintf(
+		"cycle %s: a pass goes forward; to go back, name it under on_fail or routes", way)}
+}
+
+// sort orders the steps so that what is upstream comes first, else as in the file.
+func (g *graph) sort() {
+	depth := map[string]int{}
+	for range g.order { // relaxation ends after at most one round a step, as there is no cycle
+		for _, id := range g.order {
+			for _, t := range g.fwd[id] {
+				depth[t] = max(depth[t], depth[id]+1)
+			}
+		}
+	}
+	for d := 0; len(g.topo) < len(g.order); d++ {
+		for _, id := range g.order {
+			if depth[id] == d {
+				g.topo = append(g.topo, id)
+			}
+		}
+	}
+}
+
+func (g *graph) unreached(s *Spec) (faults []GraphFault) {
+	seen := map[string]bool{}
+	var reach func(string)
+	reach = func(id string) {
+		if seen[id] || g.steps[id] == nil {
+			return
+		}
+		seen[id] = true
+		for _, t := range g.fwd[id] {
+			reach(t)
+		}
+		for _, gt := range g.steps[id].Gates {
+			for _, t := range g.gates[gt].sideTargets() {
+				reach(t)
+			}
+		}
+	}
+	for _, id := range g.order {
+		if g.start[id] || g.byNeed[id] {
+			reach(id)
+		}
+	}
+	for _, id := range g.order {
+		if !seen[id] {
+			faults = append(faults, GraphFault{Kind: "unreached", Steps: []string{id}, Message: fmt.Sprintf(
+				"step %s is never reached: nothing leads to it: name it in an on_pass, next_step, on_fail or route, or give it `needs`", id)})
+		}
+	}
+	return faults
+}
+
+// leadsBack says that target is the step itself or upstream of it, seen from step: going there goes back.
+func (s *Spec) leadsBack(target, step string) bool {
+	return target == step || s.graph.down[target][step]
+}
+
+// Downstream gives the steps strictly downstream of id, in file order.
+func (s *Spec) Downstream(id string) []string {
+	var out []string
+	for _, x := range s.graph.order {
+		if s.graph.down[id][x] {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// Forward gives where work goes forward from the step, in the order it was found.
+func (s *Spec) Forward(id string) []string { return s.graph.fwd[id] }
+
+// Starts gives the steps that start a run, in file order.
+func (s *Spec) Starts() []string {
+	var out []string
+	for _, x := range s.graph.order {
+		if s.graph.start[x] {
+			out = append(out, x)
+		}
+	}
+	return out
+}

@@ -1,0 +1,348 @@
+package engine
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// The ends a branch or a run can come to.
+const (
+	EndDone    = "DONE"    // the branch ends here
+	EndFailed  = "FAILED"  // the run ends at once, failed
+	EndAborted = "ABORTED" // the run ends at once, aborted
+)
+
+// The levels of a gate.
+const (
+	LevelAuto   = "auto"   // the reviewer's verdict decides
+	LevelNotify = "notify" // so, and a person is told and may veto
+	LevelHuman  = "human"  // a person decides
+)
+
+// The ways a step's agent is launched.
+const (
+	LaunchHeadless    = "headless"    // the daemon starts the process
+	LaunchInteractive = "interactive" // the step is offered; a person drives an agent and signals
+	LaunchSubagent    = "subagent"    // the step is offered to an orchestrating agent
+)
+
+// The signals by which a step says it is done.
+const (
+	SignalFile   = "sentinel_file" // a JSON file appears in .workflow/signals/
+	SignalCommit = "git_commit"    // a commit carries the marker
+	SignalPull   = "pr_creation"   // a pull request appears whose head is the step's
+	SignalExit   = "stdout_exit"   // the process exits 0, or with another code has failed
+)
+
+// Human is the target and outcome that makes a gate's round a person's.
+const Human = "human"
+
+// Outcomes every gate knows without naming them.
+const (
+	OutcomePass    = "pass"
+	OutcomeFail    = "fail"
+	OutcomeVeto    = "veto"
+	OutcomeBlocked = "blocked"
+)
+
+// DefaultMaxRetries is max_retries where a gate does not say.
+const DefaultMaxRetries = 3
+
+// DefaultMaxSameFailure is how often the same failure over an unchanged tree may come before a person is asked.
+const DefaultMaxSameFailure = 3
+
+// Spec is a workflow as the engine reads it: compiled, checked, immutable. Package specs makes it from YAML.
+type Spec struct {
+	ID           string
+	Name         string
+	Description  string
+	Digest       string // hex SHA-256 of the source
+	ContextFiles []string
+	Vars         []Var
+	Limits       Limits
+	Needs        []Need // the run waits for these before its first step
+	AfterStep    *Command
+	AfterRun     *Command
+	Protect      []string
+	Steps        []*Step // in the order of the file
+	Gates        []*Gate // in the order of the file, the implicit ones of gateless steps last
+
+	graph *graph // set by Link
+}
+
+// Var is a value the run is started with.
+type Var struct {
+	Name        string
+	Default     any // nil where Required
+	Required    bool
+	Description string
+}
+
+// Limits are the run's circuit breakers; zero is none.
+type Limits struct {
+	MaxDuration    Duration
+	MaxSteps       int
+	MaxCostUSD     float64
+	MaxTokens      int64
+	MaxSameFailure int               // DefaultMaxSameFailure where the spec is silent
+	OnHit          map[string]string // limit's key -> FAILED, ABORTED or human; absent = ABORTED (max_same_failure: human)
+}
+
+// Need is a step that must have passed, of this workflow ("" ) or of another.
+type Need struct{ Workflow, Step string }
+
+// Text is a string of the spec that may hold ${{ … }}. Eval is nil where it holds none.
+type Text struct {
+	Source string
+	Eval   func(*Env) (string, error) `json:"-"`
+}
+
+// String gives the text's value in env.
+func (t Text) String(env *Env) (string, error) {
+	if t.Eval == nil {
+		return t.Source, nil
+	}
+	return t.Eval(env)
+}
+
+// Cond is a condition of the spec. The zero Cond holds always.
+type Cond struct {
+	Source string
+	Eval   func(*Env) (bool, error) `json:"-"`
+}
+
+// Value is an expression that gives any value, as in outputs.
+type Value struct {
+	Source string
+	Eval   func(*Env) (any, error) `json:"-"`
+}
+
+// Command is what `run:` holds: a shell string (for sh -c) or an argument list.
+type Command struct {
+	Shell string
+	Argv  []Text
+}
+
+// EnvVar is one entry of `env:`, in the order of the file.
+type EnvVar struct {
+	Name  string
+	Value Text
+}
+
+// Agent says who executes a step.
+type Agent struct {
+	Type     string // the role
+	Launch   string // LaunchHeadless, LaunchInteractive, LaunchSubagent
+	Worktree Text   // relative to the repo's root; "" = the root
+	Branch   Text   // "" = of the folder's name
+	Context  []string
+	Prompt   Text
+	Session  string
+}
+
+// Output is a path a step must have produced; Value, where Eval is set, is what the engine writes there.
+type Output struct {
+	Path  Text
+	Value Value
+}
+
+// Criterion is one condition of success_criterion. Exactly one of Command, File and Text is set.
+type Criterion struct {
+	Command  *Command
+	File     string
+	NonEmpty bool
+	Text     string // what no machine can check: the reviewer judges it
+}
+
+// Schema is a JSON Schema for an answer; Source is the schema itself.
+type Schema struct {
+	Path   string // "" where it stood inline
+	Source json.RawMessage
+}
+
+// Signal is how a step announces that it is done.
+type Signal struct {
+	Type  string
+	Value string // sentinel: path below the root; commit: the marker
+}
+
+// Step is a discrete work chunk executed by one agent or command.
+type Step struct {
+	ID, Name    string
+	Agent       *Agent   // nil for a bare command
+	Run         *Command // nil for an agent
+	Env         []EnvVar
+	Inputs      []Text
+	Outputs     []Output
+	Criteria    []Criterion
+	Answer      *Schema
+	Timeout     Duration // 0 = the role's, else the settings'
+	IdleTimeout Duration
+	Restarts    *int
+	Signal      Signal
+	Gates       []string // the row of gates that judges it, in order; at least one (the implicit one bears the step's id)
+	Needs       []string // steps of this workflow
+	HasNeeds    bool     // `needs` is written, be it empty
+	ExtNeeds    []Need
+	When        Cond
+}
+
+// Role is the role whose agent, or whose environment, the step has; "" for a bare command without one.
+func (s *Step) Role() string {
+	if s.Agent == nil {
+		return ""
+	}
+	return s.Agent.Type
+}
+
+// Offered says that the daemon launches nothing: it offers the step and waits for its signal.
+func (s *Step) Offered() bool {
+	return s.Run == nil && s.Agent != nil && s.Agent.Launch != LaunchHeadless
+}
+
+// Reviewer is who evaluates a gate.
+type Reviewer struct {
+	Level     string
+	AgentType string   // a role
+	Run       *Command // exit 0 = pass
+	FromStep  bool     // the step's own report
+	Prompt    Text
+	Session   string
+	Rubric    []string
+	Approvers []string
+	Trust     string // the least level of trust an answer needs; "" = the settings'
+}
+
+// Rule is one line of `verdict:`: the outcome's name and when it holds.
+type Rule struct {
+	Outcome string
+	When    Cond
+}
+
+// Verdict computes a round's outcome from the reviewer's answer. Empty = the reviewer's own word.
+type Verdict struct {
+	Rules []Rule
+	Name  *Text // one expression that gives the name, instead of Rules
+}
+
+// Gate is a verification procedure between steps.
+type Gate struct {
+	ID, Name     string
+	Step         string // the step it judges
+	Implicit     bool   // made for a step that names no gate
+	When         Cond
+	Reviewer     Reviewer
+	Restarts     *int
+	Answer       *Schema
+	Outputs      []Output
+	Verdict      Verdict
+	VetoWindow   *Duration
+	Timeout      Duration // for a human's decision; 0 = none
+	OnTimeout    string   // remind (default), fail, or an end
+	OnPass       []string // steps, or one end; of the last gate of a row
+	NextGate     string
+	OnFail       string // a step or an end
+	RetryContext string // path with {n}
+	Routes       []Route
+	MaxRetries   int    // at least 1
+	OnExhausted  string // human, pass, a step or an end
+}
+
+// Route is one outcome and where it leads: a step, an end or "human".
+type Route struct{ Outcome, To string }
+
+// Route gives where the outcome leads by `routes:`.
+func (g *Gate) Route(outcome string) (string, bool) {
+	for _, r := range g.Routes {
+		if r.Outcome == outcome {
+			return r.To, true
+		}
+	}
+	return "", false
+}
+
+// Step finds a step by its id; nil where there is none.
+func (s *Spec) Step(id string) *Step {
+	if s.graph != nil {
+		return s.graph.steps[id]
+	}
+	for _, st := range s.Steps {
+		if st.ID == id {
+			return st
+		}
+	}
+	return nil
+}
+
+// Gate finds a gate by its id; nil where there is none.
+func (s *Spec) Gate(id string) *Gate {
+	if s.graph != nil {
+		return s.graph.gates[id]
+	}
+	for _, g := range s.Gates {
+		if g.ID == id {
+			return g
+		}
+	}
+	return nil
+}
+
+// LastGate is the gate whose pass lets the step's work go on.
+func (s *Spec) LastGate(step *Step) *Gate { return s.Gate(step.Gates[len(step.Gates)-1]) }
+
+// IsEnd says that the target is DONE, FAILED or ABORTED.
+func IsEnd(target string) bool {
+	return target == EndDone || target == EndFailed || target == EndAborted
+}
+
+// Duration is a span of time that reads and writes itself as "2h30m".
+type Duration time.Duration
+
+// MarshalText writes the duration as time.Duration prints it.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads what time.ParseDuration reads.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	*d = Duration(v)
+	return err
+}
+
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// Env is what a condition or a ${{ … }} sees. Values are plain JSON values (map[string]any, []any, float64, string, bool, nil).
+type Env struct {
+	Run, Workflow string
+	Vars          map[string]any
+	Steps         map[string]StepEnv
+	Gates         map[string]GateEnv
+
+	// In a step.
+	Step    string
+	Attempt int
+
+	// In a gate: the reviewer's answer, or the step's own where the reviewer is the step.
+	Gate      string
+	Answer    any
+	Score     any // float64, or nil where none was given
+	Scores    map[string]any
+	Findings  []any
+	Failures  int
+	Exhausted bool
+}
+
+// StepEnv is the latest of a step, as expressions see it.
+type StepEnv struct {
+	Answer  any
+	Status  string
+	Attempt int
+	Stdout  string
+}
+
+// GateEnv is the latest of a gate, as expressions see it.
+type GateEnv struct {
+	Answer   any
+	Verdict  string
+	Score    any
+	Feedback string
+}
