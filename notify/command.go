@@ -1,0 +1,98 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+)
+
+const (
+	commandLimit = 10 * time.Second
+	pipeGrace    = 200 * time.Millisecond // for output that something outside the group holds open
+	maxOutput    = 2048                   // bytes of a process's own words that are kept
+)
+
+// command is the channel that runs a person's own program.
+type command struct {
+	argv  []string
+	limit time.Duration
+}
+
+func (c *command) Name() string { return "command" }
+
+func (c *command) Send(ctx context.Context, n Notice) error {
+	env := append(os.Environ(),
+		"SLUICE_NOTICE_ID="+n.ID,
+		"SLUICE_NOTICE_KIND="+n.Kind,
+		"SLUICE_NOTICE_TITLE="+n.Title,
+		"SLUICE_NOTICE_BODY="+n.Body,
+		"SLUICE_NOTICE_RUN="+n.Run,
+		"SLUICE_NOTICE_GATE="+n.Gate,
+		"SLUICE_NOTICE_URGENCY="+n.Urgency,
+	)
+	said, err := runWithNotice(ctx, c.limit, c.argv, env, n)
+	if err != nil && said != "" {
+		return fmt.Errorf("%w: %s", err, said)
+	}
+	return err
+}
+
+// runWithNotice runs argv with the notice as JSON on its standard input, waits
+// for it up to limit, and leaves nothing of its process group behind, however
+// it ended. It returns the end of what the process wrote.
+func runWithNotice(ctx context.Context, limit time.Duration, argv, env []string, n Notice) (said string, err error) {
+	data, err := json.Marshal(n)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if ctx.Err() != nil {
+		return "", errors.New("cancelled before it began")
+	}
+
+	out := &tail{max: maxOutput}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = env
+	cmd.Stdin = bytes.NewReader(append(data, '\n'))
+	cmd.Stdout = out
+	cmd.Stderr = out
+	cmd.WaitDelay = pipeGrace
+	err = runGroup(cmd, ctx.Done())
+
+	said = Clean(string(out.kept), maxWhy)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return said, fmt.Errorf("%s had not ended after %s: it was killed", argv[0], limit)
+	case ctx.Err() != nil:
+		return said, fmt.Errorf("%s was cancelled", argv[0])
+	case errors.Is(err, exec.ErrWaitDelay): // exit 0; a process out of our reach keeps the pipe
+		return said, nil
+	case err != nil:
+		return said, fmt.Errorf("%s: %w", argv[0], err)
+	}
+	return said, nil
+}
+
+// tail keeps the last max bytes written to it.
+type tail struct {
+	max  int
+	kept []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	n := len(p)
+	if len(p) > t.max {
+		p = p[len(p)-t.max:]
+	}
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - t.max; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+	}
+	return n, nil
+}
