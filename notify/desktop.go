@@ -37,7 +37,8 @@ type desktop struct {
 	helper []string
 	limit  time.Duration
 	goos   string
-	runDir string // the folder of the users' run-time folders
+	runDir string   // the folder of the users' run-time folders
+	env    []string // the helper's; nil = this process's
 }
 
 func newDesktop(helperArgv []string) *desktop {
@@ -47,12 +48,16 @@ func newDesktop(helperArgv []string) *desktop {
 func (d *desktop) Name() string { return "desktop" }
 
 func (d *desktop) Send(ctx context.Context, n Notice) error {
+	env := d.env
+	if env == nil {
+		env = os.Environ()
+	}
 	if usesDBus(d.goos) {
-		if _, err := sessionBus(os.Getenv(busVariable), d.runDir); err != nil {
+		if _, err := sessionBus(lookup(env, busVariable), d.runDir); err != nil {
 			return err
 		}
 	}
-	said, err := runWithNotice(ctx, d.limit, d.helper, os.Environ(), n)
+	said, err := runWithNotice(ctx, d.limit, d.helper, env, n)
 	if err == nil {
 		return nil
 	}
@@ -60,6 +65,18 @@ func (d *desktop) Send(ctx context.Context, n Notice) error {
 		return errors.New(said)
 	}
 	return fmt.Errorf("the desktop did not answer: %w", err)
+}
+
+// lookup is the value of a variable in an environment: the last one given
+// counts, as it does for a process that is started with it.
+func lookup(env []string, name string) string {
+	value := ""
+	for _, kv := range env {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
+			value = v
+		}
+	}
+	return value
 }
 
 // HelperMain is the whole of `sluice notify-helper`: it reads one notice as

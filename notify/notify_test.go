@@ -1,0 +1,235 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// fake is a channel made of a func.
+type fake struct {
+	name string
+	send func(ctx context.Context, n Notice) error
+}
+
+func (f fake) Name() string                             { return f.name }
+func (f fake) Send(ctx context.Context, n Notice) error { return f.send(ctx, n) }
+
+func TestChannelsDoNotDelayOneAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var lines []string
+		var mu sync.Mutex
+		n := New(
+			With(fake{"deaf", func(context.Context, Notice) error { <-release; return errors.New("no \x1b[31muse") }}),
+			With(fake{"slow", func(ctx context.Context, _ Notice) error { <-ctx.Done(); return ctx.Err() }}),
+			With(fake{"quick", func(context.Context, Notice) error { return nil }}),
+			With(fake{"broken", func(context.Context, Notice) error { panic("oh\nno") }}),
+			With(fake{"wordless", func(context.Context, Notice) error { return errors.New("\x00") }}),
+			Log(func(_ Notice, what string) { mu.Lock(); defer mu.Unlock(); lines = append(lines, what) }),
+		)
+		began := time.Now()
+		results := n.Send(t.Context(), Notice{Title: "x"})
+		if took := time.Since(began); took != sendLimit {
+			t.Errorf("took %s, want %s", took, sendLimit)
+		}
+		want := []Result{
+			{"log", true, "", 0},
+			{"deaf", false, "not done after 5.5s: no longer waited for", sendLimit},
+			{"slow", false, "not done after 5.5s: no longer waited for", sendLimit},
+			{"quick", true, "", 0},
+			{"broken", false, "the channel panicked: oh no", 0},
+			{"wordless", false, "failed without a word", 0},
+		}
+		for i := range want {
+			if i >= len(results) || results[i] != want[i] {
+				t.Errorf("result %d of %+v, want %+v", i, results, want[i])
+			}
+		}
+		time.Sleep(time.Minute)
+		close(release)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if got := strings.Join(lines, "; "); got != "notified; slow: not delivered: context deadline exceeded; deaf: not delivered: no use" {
+			t.Errorf("log: %s", got)
+		}
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestSendEndsSoonAfterItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		n := New(With(fake{"deaf", func(context.Context, Notice) error { <-release; return nil }}))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		r := n.Send(ctx, Notice{})
+		if took := time.Since(began); took != time.Second+cancelGrace || r[0].OK {
+			t.Errorf("took %s: %+v", took, r)
+		}
+		if err := n.Close(); err == nil || !strings.Contains(err.Error(), "did not end") {
+			t.Errorf("Close: %v", err)
+		}
+		close(release)
+	})
+}
+
+func TestAStuckChannelHoldsABoundedNumber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var held atomic.Int32
+		n := New(With(fake{"deaf", func(context.Context, Notice) error { held.Add(1); <-release; return nil }}))
+		var wg sync.WaitGroup
+		var dropped atomic.Int32
+		for range 50 {
+			wg.Go(func() {
+				r := n.Send(t.Context(), Notice{})
+				if strings.Contains(r[0].Why, "still being sent") || strings.Contains(r[0].Why, "not done after") {
+					dropped.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if held.Load() != maxInFlight || dropped.Load() != 50 {
+			t.Errorf("%d held, %d told of it", held.Load(), dropped.Load())
+		}
+		close(release)
+		synctest.Wait()
+		if r := n.Send(t.Context(), Notice{}); !r[0].OK {
+			t.Errorf("after it woke up: %+v", r)
+		}
+	})
+}
+
+func TestClosedNotifierRefuses(t *testing.T) {
+	t.Parallel()
+	n := New(With(fake{"x", func(context.Context, Notice) error { return nil }}))
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r := n.Send(context.Background(), Notice{}); r[0].OK || r[0].Why != "the notifier was closed" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestCloseEndsWhatRuns(t *testing.T) {
+	t.Parallel()
+	n := New(With(&command{argv: []string{"env", mark(t), "sleep", "300"}, limit: commandLimit}))
+	sent := make(chan []Result, 1)
+	go func() { sent <- n.Send(context.Background(), Notice{}) }()
+	waitFor(t, "a place taken", func() bool { return len(n.lanes[0].places) == 1 })
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+	if r := <-sent; r[0].OK {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestNoChannels(t *testing.T) {
+	t.Parallel()
+	if r := New(Desktop(nil), Command(nil)).Send(context.Background(), Notice{}); len(r) != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestPanickingLogHarmsNothing(t *testing.T) {
+	t.Parallel()
+	n := New(Log(func(Notice, string) { panic("disk full") }), With(fake{"x", func(context.Context, Notice) error { return nil }}))
+	r := n.Send(context.Background(), Notice{})
+	if r[0].OK || !strings.Contains(r[0].Why, "disk full") || !r[1].OK {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestNoticeIsCleanedForEveryChannel(t *testing.T) {
+	t.Parallel()
+	var got Notice
+	n := New(With(fake{"x", func(_ context.Context, n Notice) error { got = n; return nil }}))
+	n.Send(context.Background(), Notice{
+		ID: "i\x00d", Kind: "ga\x1bcte", Title: "a\nb", Body: "c\n\u202ed", Run: "r\n", Gate: strings.Repeat("g", 500), Urgency: "loud",
+	})
+	want := Notice{"id", "gate", "a b", "c\nd", "r", strings.Repeat("g", maxField-1) + "…", UrgencyNormal}
+	if got != want {
+		t.Errorf("got %+v", got)
+	}
+	n.Send(context.Background(), Notice{Urgency: UrgencyCritical})
+	if want := (Notice{Kind: KindInfo, Title: "sluice: info", Urgency: UrgencyCritical}); got != want {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// commandResult sends a notice through a real command.
+func commandResult(t *testing.T, limit time.Duration, argv ...string) Result {
+	t.Helper()
+	n := New(With(&command{argv: append([]string{"env", mark(t)}, argv...), limit: limit}))
+	r := n.Send(context.Background(), Notice{
+		ID: "n-7", Kind: KindHuman, Title: "Gate XG-1 needs you", Body: "two\nlines & <b>", Run: "r-1", Gate: "XG-1", Urgency: UrgencyCritical,
+	})
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+	return byName(t, r, "command")
+}
+
+func TestCommandGetsTheNotice(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := commandResult(t, commandLimit, "sh", "-c", `
+		printf '%s|' "$SLUICE_NOTICE_ID" "$SLUICE_NOTICE_KIND" "$SLUICE_NOTICE_TITLE" "$SLUICE_NOTICE_BODY" "$SLUICE_NOTICE_RUN" "$SLUICE_NOTICE_GATE" "$SLUICE_NOTICE_URGENCY" >"$0/env"
+		cat >"$0/stdin"`, dir)
+	if !r.OK {
+		t.Fatalf("%+v", r)
+	}
+	env, _ := os.ReadFile(filepath.Join(dir, "env"))
+	if want := "n-7|human|Gate XG-1 needs you|two\nlines & <b>|r-1|XG-1|critical|"; string(env) != want {
+		t.Errorf("environment %q, want %q", env, want)
+	}
+	stdin, _ := os.ReadFile(filepath.Join(dir, "stdin"))
+	var got Notice
+	if err := json.Unmarshal(stdin, &got); err != nil || got.Gate != "XG-1" || got.Body != "two\nlines & <b>" {
+		t.Errorf("stdin %s: %+v, %v", stdin, got, err)
+	}
+}
+
+func TestCommandThatGoesWrong(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		argv []string
+		why  string // empty = delivered
+	}{
+		{"fails", []string{"sh", "-c", "echo >&2 no route to '\x1b[31m'host; exit 7"}, "exit status 7: no route to host"},
+		{"hangs", []string{"sleep", "300"}, "had not ended after 300ms: it was killed"},
+		{"ignores TERM", []string{"sh", "-c", "trap '' TERM INT HUP; sleep 300; sleep 300"}, "it was killed"},
+		{"forks and hangs", []string{"sh", "-c", "(sleep 300 & sleep 300) & sleep 300"}, "it was killed"},
+		{"forks and ends", []string{"sh", "-c", "sleep 300 & exit 0"}, ""},
+		{"floods", []string{"sh", "-c", "yes"}, "it was killed"},
+		{"reads nothing", []string{"sh", "-c", "exec <&-; exit 0"}, ""},
+		{"kills itself", []string{"sh", "-c", "kill -9 $$"}, "signal: killed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := commandResult(t, 300*time.Millisecond, c.argv...)
+			if r.OK != (c.why == "") || !strings.Contains(r.Why, c.why) || r.Took > 3*time.Second {
+				t.Errorf("%+v, want %q", r, c.why)
+			}
+		})
+	}
+	n := New(Command([]string{"/no/such/program"}))
+	if r := n.Send(context.Background(), Notice{}); r[0].OK || !strings.Contains(r[0].Why, "no such file") {
+		t.Errorf("missing program: %+v", r)
+	}
+}
