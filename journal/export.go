@@ -1,0 +1,369 @@
+package journal
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+)
+
+// maxExportLineBytes: a line of an export holds one fact of a record.
+const maxExportLineBytes = MaxLineBytes + 256
+
+// ErrExportChanged is an export that somebody else wrote to, cut or replaced
+// (a git checkout does) while it was open: open it again and go on from its
+// Last.
+var ErrExportChanged = errors.New("the export was changed by somebody else")
+
+// Line is one line of an export: one fact.
+type Line struct {
+	Seq  int64           `json:"seq"`  // of its record in the journal
+	N    int             `json:"n"`    // its index among the facts of the record, from 0
+	At   time.Time       `json:"at"`   // of its record
+	Fact json.RawMessage `json:"fact"` //
+	Sum  string          `json:"sum"`  // of its record
+}
+
+// Keep says whether fact n of a record belongs in an export.
+type Keep func(r Record, n int) bool
+
+// Lines are the lines that an export has of a record.
+func Lines(r Record, keep Keep) []Line {
+	var lines []Line
+	for n, fact := range r.Facts {
+		if keep(r, n) {
+			lines = append(lines, Line{Seq: r.Seq, N: n, At: r.At, Fact: fact, Sum: r.Sum})
+		}
+	}
+	return lines
+}
+
+// Export is a readable copy of a part of the journal, one fact a line, in the
+// repo. It is not the truth, so it is not synced: what a crash takes from its
+// end is appended again from the journal. One goroutine uses it at a time.
+type Export struct {
+	name string
+	file *os.File
+	size int64
+	buf  []byte
+	seq  int64
+	n    int
+}
+
+// OpenExport opens the export at name, or makes it; its folder exists. A torn
+// last line is cut off. It does not follow a link at name: the repo is open to
+// agents. A last line that is not an export's is a *Damage: move the file away
+// and export all again.
+func OpenExport(name string) (*Export, error) {
+	f, err := openPlain(name, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, fmt.Errorf("%s: cannot be opened to write: %w", name, err)
+	}
+	x := &Export{name: name, file: f}
+	if err := x.findEnd(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return x, nil
+}
+
+// findEnd finds the last whole line, and cuts off what follows it.
+func (x *Export) findEnd() error {
+	st, err := x.file.Stat()
+	if err != nil {
+		return fmt.Errorf("%s: cannot be measured: %w", x.name, err)
+	}
+	end := st.Size()
+	// The last whole line and the torn one are at most this long together.
+	start := max(end-2*maxExportLineBytes, 0)
+	for window := int64(64 << 10); ; window *= 8 {
+		from := max(end-window, start)
+		data := make([]byte, end-from)
+		if n, err := x.file.ReadAt(data, from); n < len(data) {
+			return fmt.Errorf("%s: cannot be read: %w", x.name, err)
+		}
+		last := bytes.LastIndexByte(data, '\n')
+		before := bytes.LastIndexByte(data[:max(last, 0)], '\n')
+		if from > start && before < 0 {
+			continue
+		}
+		if last < 0 && from > 0 || last >= 0 && before < 0 && from > 0 {
+			return x.damage(from, "a line is too long")
+		}
+		x.size = from + int64(last) + 1
+		if last >= 0 {
+			line, err := parseExportLine(data[before+1 : last])
+			if err != nil {
+				return x.damage(from+int64(before)+1, err.Error())
+			}
+			x.seq, x.n = line.Seq, line.N
+		}
+		break
+	}
+	if x.size < end {
+		if err := x.file.Truncate(x.size); err != nil {
+			return fmt.Errorf("%s: the torn last line cannot be cut off: %w", x.name, err)
+		}
+	}
+	return nil
+}
+
+func (x *Export) damage(offset int64, why string) error {
+	return &Damage{File: x.name, Offset: offset, Why: why}
+}
+
+// Last is the place of the last line: its record's seq and the fact's index;
+// 0, 0 if there is none.
+func (x *Export) Last() (seq int64, n int) { return x.seq, x.n }
+
+// Append adds the lines after Last and passes over the others, so that a record
+// may be handed in again. An error leaves the export as it was; the same lines
+// may be appended again.
+func (x *Export) Append(lines ...Line) error {
+	x.buf = x.buf[:0]
+	seq, n := x.seq, x.n
+	for _, line := range lines {
+		if line.Seq < seq || line.Seq == seq && line.N <= n {
+			continue
+		}
+		x.buf = appendExportLine(x.buf, line)
+		seq, n = line.Seq, line.N
+	}
+	if len(x.buf) == 0 {
+		return nil
+	}
+	if err := x.unchanged(); err != nil {
+		return err
+	}
+	if _, err := x.file.WriteAt(x.buf, x.size); err != nil {
+		if cutErr := x.file.Truncate(x.size); cutErr != nil {
+			err = fmt.Errorf("%w (and what was written of it cannot be cut off: %w)", err, cutErr)
+		}
+		return fmt.Errorf("%s: cannot be written: %w: it is completed from the journal later", x.name, err)
+	}
+	x.size, x.seq, x.n = x.size+int64(len(x.buf)), seq, n
+	if cap(x.buf) > keepBufferBytes {
+		x.buf = nil
+	}
+	return nil
+}
+
+// unchanged makes sure that the name still is the file that was opened, and
+// that the file ends where this Export left it.
+func (x *Export) unchanged() error {
+	mine, err := x.file.Stat()
+	if err != nil {
+		return fmt.Errorf("%s: cannot be measured: %w", x.name, err)
+	}
+	named, err := os.Lstat(x.name)
+	if err != nil || !os.SameFile(mine, named) || mine.Size() != x.size {
+		return fmt.Errorf("%s: %w: open it again", x.name, ErrExportChanged)
+	}
+	return nil
+}
+
+// Close closes the file.
+func (x *Export) Close() error { return x.file.Close() }
+
+func appendExportLine(buf []byte, l Line) []byte {
+	buf = append(buf, headSeq...)
+	buf = strconv.AppendInt(buf, l.Seq, 10)
+	buf = append(buf, `,"n":`...)
+	buf = strconv.AppendInt(buf, int64(l.N), 10)
+	buf = append(buf, headAt...)
+	buf = l.At.UTC().AppendFormat(buf, atLayout)
+	buf = append(buf, `","fact":`...)
+	buf = append(buf, oneLine(l.Fact)...)
+	buf = append(buf, `,"sum":"`...)
+	buf = append(buf, l.Sum...)
+	return append(buf, tailEnd+"\n"...)
+}
+
+// parseExportLine takes exactly what appendExportLine writes.
+func parseExportLine(data []byte) (Line, error) {
+	var l Line
+	if err := json.Unmarshal(data, &l); err != nil {
+		return l, fmt.Errorf("the line is not JSON: %w", err)
+	}
+	if l.Seq < 1 || l.N < 0 || len(l.Sum) != hexLen || len(l.Fact) == 0 {
+		return l, errors.New("the line is not one of an export")
+	}
+	if again := appendExportLine(nil, l); !bytes.Equal(again[:len(again)-1], data) {
+		return l, errors.New("the line is not one of an export")
+	}
+	return l, nil
+}
+
+// FaultKind says how an export departs from the journal.
+type FaultKind string
+
+// The kinds of a Fault.
+const (
+	FaultDiffers FaultKind = "differs" // the line is not what the journal says
+	FaultMissing FaultKind = "missing" // a line that should stand here does not
+	FaultExtra   FaultKind = "extra"   // a line that the journal knows nothing of
+	FaultBehind  FaultKind = "behind"  // all lines agree, but the last ones are not there: a daemon that starts adds them
+)
+
+// Fault is the first place where an export is not what the journal says.
+type Fault struct {
+	File string
+	Line int64 // in the export, from 1
+	Kind FaultKind
+	Seq  int64 // of the record and
+	N    int   // of the fact concerned; 0, 0 where the line cannot be read
+}
+
+func (f *Fault) Error() string {
+	todo := "the journal is the truth: move the file away and it is written anew"
+	if f.Kind == FaultBehind {
+		todo = "start the daemon and it is completed"
+	}
+	return fmt.Sprintf("%s: line %d: %s: record %d, fact %d: %s", f.File, f.Line, f.Kind, f.Seq, f.N, todo)
+}
+
+// ExportReport is what VerifyExport read.
+type ExportReport struct {
+	Lines        int64 // that agree with the journal
+	Behind       int64 // that the journal has and the export not yet
+	PartialBytes int64 // of a last line without its newline
+}
+
+// VerifyExport compares the export at name with the journal in dir, byte by
+// byte, where keep chooses what belongs in it. The error is a *Fault for the
+// first line that departs, a *Damage if the journal itself is damaged.
+func VerifyExport(name, dir string, keep Keep, opt Options) (ExportReport, error) {
+	var rep ExportReport
+	f, err := openPlain(name, os.O_RDONLY)
+	if err != nil {
+		return rep, fmt.Errorf("%s: cannot be read: %w", name, err)
+	}
+	defer f.Close()
+	c := &comparison{rep: &rep, name: name, lines: bufio.NewReaderSize(f, readBufferBytes)}
+	journalFile, err := opt.fs().Open(path(dir, FileName))
+	if err != nil {
+		return rep, fmt.Errorf("%s: cannot be read: %w", path(dir, FileName), err)
+	}
+	defer journalFile.Close()
+	// Measured after the export was opened, but what is appended to it
+	// meanwhile is bounded by what was in the journal first.
+	size, err := journalFile.Size()
+	if err != nil {
+		return rep, fmt.Errorf("%s: cannot be measured: %w", path(dir, FileName), err)
+	}
+	s := newScanner(journalFile, path(dir, FileName), point{}, size)
+	for {
+		p, err := s.next()
+		if errors.Is(err, io.EOF) {
+			return rep, c.end()
+		}
+		if err != nil {
+			return rep, err
+		}
+		for _, line := range Lines(p.record(), keep) {
+			if err := c.compare(line); err != nil {
+				return rep, err
+			}
+		}
+	}
+}
+
+// comparison walks through an export beside the journal.
+type comparison struct {
+	rep    *ExportReport
+	name   string
+	lines  *bufio.Reader
+	ended  bool
+	behind Line // the first line that is not there yet
+}
+
+func (c *comparison) fault(kind FaultKind, seq int64, n int) error {
+	return &Fault{File: c.name, Line: c.rep.Lines + 1, Kind: kind, Seq: seq, N: n}
+}
+
+// read returns the next whole line of the export, with its newline.
+func (c *comparison) read() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := c.lines.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case err == nil:
+			return line, nil
+		case errors.Is(err, io.EOF):
+			c.ended, c.rep.PartialBytes = true, int64(len(line))
+			return nil, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, fmt.Errorf("%s: cannot be read: %w", c.name, err)
+		case len(line) > maxExportLineBytes:
+			return nil, c.fault(FaultDiffers, 0, 0)
+		}
+	}
+}
+
+// compare holds the next line of the export to what the journal says.
+func (c *comparison) compare(want Line) error {
+	if !c.ended {
+		got, err := c.read()
+		if err != nil {
+			return err
+		}
+		if !c.ended {
+			if bytes.Equal(got, appendExportLine(nil, want)) {
+				c.rep.Lines++
+				return nil
+			}
+			return c.judge(got, want)
+		}
+		c.behind = want
+	}
+	c.rep.Behind++
+	return nil
+}
+
+func (c *comparison) judge(got []byte, want Line) error {
+	l, err := parseExportLine(got[:len(got)-1])
+	switch {
+	case err != nil:
+		return c.fault(FaultDiffers, want.Seq, want.N)
+	case l.Seq > want.Seq || l.Seq == want.Seq && l.N > want.N:
+		return c.fault(FaultMissing, want.Seq, want.N)
+	case l.Seq < want.Seq || l.N < want.N:
+		return c.fault(FaultExtra, l.Seq, l.N)
+	}
+	return c.fault(FaultDiffers, want.Seq, want.N)
+}
+
+// end is called when the journal has no more lines.
+func (c *comparison) end() error {
+	if c.rep.Behind > 0 {
+		return c.fault(FaultBehind, c.behind.Seq, c.behind.N)
+	}
+	got, err := c.read()
+	if err != nil || c.ended {
+		return err
+	}
+	l, err := parseExportLine(got[:len(got)-1])
+	if err != nil {
+		return c.fault(FaultExtra, 0, 0)
+	}
+	return c.fault(FaultExtra, l.Seq, l.N)
+}
+
+// regular lets only a regular file through.
+func regular(f *os.File) (*os.File, error) {
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = errors.New("it is not a regular file: remove it")
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}

@@ -1,0 +1,74 @@
+package journal
+
+import (
+	"io"
+	"os"
+)
+
+// File is an open file as the journal uses one.
+type File interface {
+	io.ReaderAt
+	io.WriterAt // writes past the end make the file longer; an error may leave a part written
+	io.Closer
+	Sync() error               // the data and the size are on the disk when it returns nil
+	Truncate(size int64) error // makes it shorter
+	Size() (int64, error)
+}
+
+// FS is the small seam to the disk. Names are full paths. The errors satisfy
+// errors.Is with the values of io/fs.
+type FS interface {
+	Open(name string) (File, error)       // an existing file, to read
+	OpenWrite(name string) (File, error)  // an existing file, to read and write
+	Create(name string) (File, error)     // an empty file, to read and write; one that is there is emptied
+	Rename(from, to string) error         // atomic, replaces
+	Remove(name string) error             //
+	ReadDir(dir string) ([]string, error) // the names in a folder
+	SyncDir(dir string) error             // creations, renames and removals in it are on the disk
+}
+
+const filePerm = 0o600
+
+// OSFS is the real disk. Files it makes are readable by their owner only.
+func OSFS() FS { return osFS{} }
+
+type osFS struct{}
+
+func (osFS) Open(name string) (File, error) { return wrap(os.Open(name)) }
+func (osFS) OpenWrite(name string) (File, error) {
+	return wrap(os.OpenFile(name, os.O_RDWR, filePerm))
+}
+func (osFS) Create(name string) (File, error) {
+	return wrap(os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, filePerm))
+}
+func (osFS) Rename(from, to string) error { return os.Rename(from, to) }
+func (osFS) Remove(name string) error     { return os.Remove(name) }
+func (osFS) SyncDir(dir string) error     { return syncDir(dir) }
+
+func (osFS) ReadDir(dir string) ([]string, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Readdirnames(-1)
+}
+
+func wrap(f *os.File, err error) (File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+type osFile struct{ *os.File }
+
+func (f osFile) Sync() error { return syncData(f.File) }
+
+func (f osFile) Size() (int64, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return st.Size(), nil
+}

@@ -1,0 +1,395 @@
+package journal
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"sort"
+	"sync"
+)
+
+// FileName is the journal's name in its folder.
+const FileName = "journal.jsonl"
+
+const (
+	// markEvery is how many records lie between two places that are kept in
+	// memory, so that a Replay or a snapshot need not read from the start.
+	markEvery = 512
+	// keepBufferBytes is the largest buffer kept for the next write.
+	keepBufferBytes = 1 << 20
+)
+
+var (
+	// ErrStalled is a write that the disk did not take (full, read-only, over
+	// quota, failing): nothing of the batch is in the journal. The same call
+	// may be made again, and succeeds once the disk takes it. The cause is
+	// wrapped too.
+	ErrStalled = errors.New("stalled")
+	// ErrSyncFailed is a sync that failed. What was written may or may not be
+	// on the disk and only a new start can tell: the caller must exit. Every
+	// later call gets it again.
+	ErrSyncFailed = errors.New("sync failed")
+	// ErrForeign is a journal that somebody else wrote to or cut while it was
+	// open. It is as final as ErrSyncFailed.
+	ErrForeign = errors.New("changed by somebody else")
+	// ErrClosed is a call after Close.
+	ErrClosed = errors.New("closed")
+)
+
+// Log is an open journal. Its methods may be called from several goroutines.
+type Log struct {
+	fs   FS
+	dir  string
+	name string // full path of the journal
+	logf func(format string, args ...any)
+	file File
+
+	requests sync.Pool
+
+	mu      sync.Mutex
+	idle    *sync.Cond // leading became false
+	queue   []*request // waiting for a write; the first leads the next one
+	leading bool       // one of the callers is writing for all
+	closed  bool
+	failed  error   // final
+	head    point   // the last record that is synced
+	marks   []point // ascending, every markEvery-th record and where Open began
+	snap    int64   // seq of the newest good snapshot, 0 for none
+
+	snapMu sync.Mutex // one snapshot is saved at a time
+
+	// Of the leader alone.
+	buf   []byte
+	uncut bool // a failed write may have left bytes after head
+}
+
+// request is one Append on its way through the queue.
+type request struct {
+	bodies []byte
+	ends   []int   // of each body in bodies
+	before point   // the record before the first
+	points []point // of each record, once written
+	err    error
+	turn   chan bool // true: lead the next write; false: it is done
+}
+
+// Append writes the entries as the next records and returns the first and the
+// last seq. When it returns nil they are on the disk; when it returns an error
+// none of them is in the journal, but for ErrSyncFailed, where it is unknown.
+// A crash in the middle may leave the first few of them.
+//
+// Callers at the same time share a sync: the first writes for all that wait.
+func (l *Log) Append(entries ...Entry) (first, last int64, err error) {
+	r, err := l.commit(entries)
+	if err != nil {
+		return 0, 0, err
+	}
+	first = r.before.seq + 1
+	l.requests.Put(r)
+	return first, first + int64(len(entries)) - 1, nil
+}
+
+// AppendRecords is Append for who needs the records as they were written, with
+// seq and sums.
+func (l *Log) AppendRecords(entries ...Entry) ([]Record, error) {
+	r, err := l.commit(entries)
+	if err != nil {
+		return nil, err
+	}
+	records := make([]Record, len(entries))
+	prev := r.before
+	for i, e := range entries {
+		p := r.points[i]
+		facts := make([]json.RawMessage, len(e.Facts))
+		for n, f := range e.Facts {
+			facts[n] = oneLine(f)
+		}
+		records[i] = Record{
+			Seq: p.seq, At: e.At.UTC().Round(0), Event: oneLine(e.Event), Facts: facts,
+			Prev: hex.EncodeToString(prev.hash[:]), Sum: hex.EncodeToString(p.sum[:]),
+		}
+		prev = p
+	}
+	l.requests.Put(r)
+	return records, nil
+}
+
+// commit encodes the entries and returns when they are synced, written by
+// this goroutine or by another one that led.
+func (l *Log) commit(entries []Entry) (*request, error) {
+	r := l.requests.Get().(*request)
+	if err := r.encode(entries); err != nil {
+		l.requests.Put(r)
+		return nil, err
+	}
+	l.mu.Lock()
+	if err := l.refusal(); err != nil {
+		l.mu.Unlock()
+		return nil, err
+	}
+	l.queue = append(l.queue, r)
+	if l.leading {
+		l.mu.Unlock()
+		if lead := <-r.turn; !lead {
+			return r.result()
+		}
+		l.mu.Lock()
+	}
+	l.leading = true
+	group := l.takeGroup()
+	l.mu.Unlock()
+
+	l.writeGroup(group)
+
+	l.mu.Lock()
+	if len(l.queue) > 0 {
+		l.queue[0].turn <- true
+	} else {
+		l.leading = false
+		l.idle.Broadcast()
+	}
+	l.mu.Unlock()
+	for _, other := range group[1:] {
+		other.turn <- false
+	}
+	return r.result()
+}
+
+func (r *request) result() (*request, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	return r, nil
+}
+
+// encode does the part of the work that needs no place in the chain.
+func (r *request) encode(entries []Entry) error {
+	r.bodies, r.ends, r.points, r.err = r.bodies[:0], r.ends[:0], r.points[:0], nil
+	if cap(r.bodies) > keepBufferBytes {
+		r.bodies = nil
+	}
+	if len(entries) == 0 || len(entries) > MaxBatchEntries {
+		return fmt.Errorf("append: %w: %d entries: a batch has 1 to %d", ErrRefused, len(entries), MaxBatchEntries)
+	}
+	for _, e := range entries {
+		var err error
+		if r.bodies, err = appendBody(r.bodies, e); err != nil {
+			return err
+		}
+		r.ends = append(r.ends, len(r.bodies))
+		if n := r.size(); n > MaxBatchBytes {
+			return fmt.Errorf("append: %w: a batch of %d bytes is over the limit of %d: append fewer at a time", ErrRefused, n, MaxBatchBytes)
+		}
+	}
+	return nil
+}
+
+// size is the most the request's lines can come to.
+func (r *request) size() int { return len(r.bodies) + len(r.ends)*lineOverhead }
+
+// refusal is the error that every further call gets, if any. Under mu.
+func (l *Log) refusal() error {
+	if l.failed != nil {
+		return l.failed
+	}
+	if l.closed {
+		return fmt.Errorf("%s: %w: open it again", l.name, ErrClosed)
+	}
+	return nil
+}
+
+// takeGroup takes what goes into one write from the queue. Under mu.
+func (l *Log) takeGroup() []*request {
+	n, size := 1, l.queue[0].size()
+	for n < len(l.queue) && size+l.queue[n].size() <= MaxBatchBytes {
+		size += l.queue[n].size()
+		n++
+	}
+	group := l.queue[:n:n]
+	l.queue = append(make([]*request, 0, len(l.queue)), l.queue[n:]...)
+	return group
+}
+
+// writeGroup writes the group with one write and one sync, and sets each
+// request's result. Only the leader calls it.
+func (l *Log) writeGroup(group []*request) {
+	head, marks, err := l.writeLines(group)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		if !errors.Is(err, ErrStalled) && l.failed == nil {
+			l.failed = err
+		}
+		for _, r := range group {
+			r.err = err
+		}
+		return
+	}
+	l.head = head
+	l.marks = append(l.marks, marks...)
+}
+
+func (l *Log) writeLines(group []*request) (head point, marks []point, err error) {
+	if err := l.ready(); err != nil {
+		return head, nil, err
+	}
+	head = l.head
+	buf := l.buf[:0]
+	for _, r := range group {
+		r.before = head
+		start := 0
+		for _, end := range r.ends {
+			buf, head = appendLine(buf, head, r.bodies[start:end])
+			r.points = append(r.points, head)
+			start = end
+			if head.seq%markEvery == 0 {
+				marks = append(marks, head)
+			}
+		}
+	}
+	if cap(buf) <= keepBufferBytes {
+		l.buf = buf
+	}
+	if n, err := l.file.WriteAt(buf, l.head.end); err != nil || n < len(buf) {
+		if err == nil {
+			err = io.ErrShortWrite
+		}
+		l.uncut = true
+		if cutErr := l.cut(); cutErr != nil && !errors.Is(cutErr, ErrStalled) {
+			return head, nil, cutErr
+		}
+		return head, nil, l.stalled("cannot be written", err)
+	}
+	if err := l.file.Sync(); err != nil {
+		return head, nil, l.syncFailed(err)
+	}
+	return head, marks, nil
+}
+
+// ready makes sure that the file ends where the last record does.
+func (l *Log) ready() error {
+	l.mu.Lock()
+	failed := l.failed
+	l.mu.Unlock()
+	if failed != nil {
+		return failed
+	}
+	if l.uncut {
+		return l.cut()
+	}
+	size, err := l.file.Size()
+	if err != nil {
+		return l.stalled("cannot be measured", err)
+	}
+	if size != l.head.end {
+		return fmt.Errorf("%s: %w: it has %d bytes where %d were written: end the other writer, then start again", l.name, ErrForeign, size, l.head.end)
+	}
+	return nil
+}
+
+// cut takes back what a failed write left. It is tried again before the next
+// write until it succeeds: a line appended after half a line would be damage in
+// the middle.
+func (l *Log) cut() error {
+	size, err := l.file.Size()
+	if err == nil && size != l.head.end {
+		err = l.file.Truncate(l.head.end)
+	}
+	if err != nil {
+		return l.stalled("cannot be cut back after a failed write", err)
+	}
+	// Synced, so that no part of the batch comes back after a power cut.
+	if err := l.file.Sync(); err != nil {
+		return l.syncFailed(err)
+	}
+	l.uncut = false
+	return nil
+}
+
+func (l *Log) stalled(what string, cause error) error {
+	return fmt.Errorf("%s: %s: %w: %w: nothing was recorded: make room or make the disk writable; it may then be tried again", l.name, what, ErrStalled, cause)
+}
+
+func (l *Log) syncFailed(cause error) error {
+	return fmt.Errorf("%s: %w: %w: what was written last may be lost: see to the disk, then start again", l.name, ErrSyncFailed, cause)
+}
+
+// Last is the last synced record's seq and sum; 0 and "" before the first.
+func (l *Log) Last() (seq int64, sum string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.head.seq == 0 {
+		return 0, ""
+	}
+	return l.head.seq, hex.EncodeToString(l.head.sum[:])
+}
+
+// Close waits for the appends under way and closes the file. A second Close
+// does nothing.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	for l.leading {
+		l.idle.Wait()
+	}
+	return l.file.Close()
+}
+
+// before is the latest known point that is not after seq, and the head.
+func (l *Log) before(seq int64) (from, head point, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.refusal(); err != nil {
+		return from, head, err
+	}
+	if n := sort.Search(len(l.marks), func(i int) bool { return l.marks[i].seq > seq }); n > 0 {
+		from = l.marks[n-1]
+	}
+	return from, l.head, nil
+}
+
+// Replay calls fn with every record from seq `from` on that was there when
+// Replay began, in order, and checks the chain while it reads. A record belongs
+// to fn. An error of fn ends it and is returned as it is. It may run beside
+// appends, and needs memory for one line only.
+func (l *Log) Replay(from int64, fn func(Record) error) error {
+	start, head, err := l.before(max(from, 1) - 1)
+	if err != nil || from > head.seq || head.seq == 0 {
+		return err
+	}
+	f, err := l.fs.Open(l.name)
+	if err != nil {
+		return fmt.Errorf("%s: cannot be read: %w", l.name, err)
+	}
+	defer f.Close()
+	s := newScanner(f, l.name, start, head.end)
+	s.own = max(from, 1)
+	for s.at.seq < head.seq {
+		p, err := s.next()
+		if errors.Is(err, io.EOF) {
+			return s.damage("the journal is shorter than it was")
+		}
+		if err != nil {
+			return err
+		}
+		if p.seq < from {
+			continue
+		}
+		if err := fn(p.record()); err != nil {
+			return err
+		}
+	}
+	if s.at.hash != head.hash {
+		return s.damage("the journal was changed since it was opened")
+	}
+	return nil
+}
+
+func path(dir, name string) string { return filepath.Join(dir, name) }

@@ -1,0 +1,217 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Options of Open, Verify and Repair. The zero value is right outside tests.
+type Options struct {
+	FS   FS                               // nil: the real disk
+	Logf func(format string, args ...any) // what went on but is no error; nil: not told
+}
+
+func (o Options) fs() FS {
+	if o.FS == nil {
+		return OSFS()
+	}
+	return o.FS
+}
+
+func (o Options) logf() func(string, ...any) {
+	if o.Logf == nil {
+		return func(string, ...any) {}
+	}
+	return o.Logf
+}
+
+// Recovery tells what Open found and mended.
+type Recovery struct {
+	Records  int64 // in the journal
+	Bytes    int64
+	Created  bool  // there was no journal
+	Snapshot int64 // seq of the snapshot it starts from, 0: none
+	Checked  int64 // records read and checked: those after the snapshot, or all
+
+	TornBytes  int64  // of a write that a crash interrupted, cut off; 0: none
+	TornOffset int64  // where they began
+	TornFile   string // where they are kept; "" if they were all zeros
+
+	Ignored []string // snapshots that could not be used, each with its reason
+}
+
+// Open opens the journal in dir, a folder that exists, and makes one if there
+// is none. It reads what follows the newest good snapshot, or all, and checks
+// it. With a *Damage nothing was changed. An ErrStalled here means that the disk
+// takes no writes; Open may be tried again.
+func Open(dir string, opt Options) (*Log, Recovery, error) {
+	l := &Log{fs: opt.fs(), logf: opt.logf(), dir: dir, name: path(dir, FileName)}
+	l.idle = sync.NewCond(&l.mu)
+	l.requests.New = func() any { return &request{turn: make(chan bool, 1)} }
+	var rec Recovery
+	found, err := l.look(&rec)
+	if err != nil {
+		return nil, rec, err
+	}
+	if !found.journal {
+		err = l.create(&rec)
+	} else {
+		err = l.open(found, &rec)
+	}
+	if err != nil {
+		if l.file != nil {
+			l.file.Close()
+		}
+		return nil, rec, err
+	}
+	rec.Records, rec.Bytes = l.head.seq, l.head.end
+	return l, rec, nil
+}
+
+// contents is what lies in the journal's folder.
+type contents struct {
+	journal bool
+	names   []string
+	newest  int64     // the highest seq that a snapshot's name says, good or not
+	best    *snapshot // the newest good one
+}
+
+func (l *Log) look(rec *Recovery) (contents, error) {
+	var c contents
+	names, err := l.fs.ReadDir(l.dir)
+	if err != nil {
+		return c, fmt.Errorf("%s: cannot be read: %w: it must exist and be yours", l.dir, err)
+	}
+	c.names = names
+	c.journal = slices.Contains(names, FileName)
+	for _, seq := range snapshotSeqs(names) {
+		c.newest = max(c.newest, seq)
+		if c.best != nil {
+			continue
+		}
+		s, err := readSnapshot(l.fs, l.dir, seq)
+		if err != nil {
+			rec.Ignored = append(rec.Ignored, err.Error())
+			l.logf("journal: snapshot ignored: %v", err)
+			continue
+		}
+		s.payload = nil
+		c.best = s
+	}
+	if !c.journal && c.newest > 0 {
+		return c, &Damage{File: l.name, Line: 1, Why: fmt.Sprintf("the journal is gone, but a snapshot of its record %d is there", c.newest)}
+	}
+	return c, nil
+}
+
+// create makes an empty journal. The names above it may be as new as it is, so
+// they are synced too.
+func (l *Log) create(rec *Recovery) error {
+	f, err := l.fs.Create(l.name)
+	if err != nil {
+		return l.openError(err)
+	}
+	l.file = f
+	if err := l.fs.SyncDir(l.dir); err != nil {
+		return l.syncFailed(err)
+	}
+	parent := filepath.Dir(l.dir)
+	for _, dir := range []string{parent, filepath.Dir(parent)} {
+		if err := l.fs.SyncDir(dir); err != nil {
+			l.logf("journal: %s: cannot be synced: %v", dir, err)
+		}
+	}
+	rec.Created = true
+	return nil
+}
+
+func (l *Log) openError(err error) error {
+	for _, full := range []error{syscall.ENOSPC, syscall.EROFS, syscall.EDQUOT, syscall.EIO} {
+		if errors.Is(err, full) {
+			return l.stalled("cannot be opened to write", err)
+		}
+	}
+	return fmt.Errorf("%s: cannot be opened to write: %w: it must be yours", l.name, err)
+}
+
+func (l *Log) open(c contents, rec *Recovery) error {
+	f, err := l.fs.OpenWrite(l.name)
+	if err != nil {
+		return l.openError(err)
+	}
+	l.file = f
+	size, err := f.Size()
+	if err != nil {
+		return fmt.Errorf("%s: cannot be measured: %w", l.name, err)
+	}
+	var from point
+	if c.best != nil {
+		if from, err = c.best.check(f, l.name, size); err != nil {
+			return err
+		}
+		l.snap, rec.Snapshot = from.seq, from.seq
+		l.marks = append(l.marks, from)
+	}
+	s := newScanner(f, l.name, from, size)
+	for err == nil {
+		if _, err = s.next(); err == nil && s.at.seq%markEvery == 0 {
+			l.marks = append(l.marks, s.at)
+		}
+	}
+	rec.Checked = s.at.seq - from.seq
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	if s.at.seq < c.newest {
+		return s.damage(shorter(s.at.seq, c.newest))
+	}
+	l.head = s.at
+	if s.tail.size > 0 {
+		return l.cutTorn(s.tail, c.names, rec)
+	}
+	return nil
+}
+
+func shorter(last, seq int64) string {
+	return fmt.Sprintf("the journal ends with record %d, but a snapshot of its record %d is there: records were lost", last, seq)
+}
+
+// cutTorn keeps the torn tail aside, then cuts it off. Synced in this order, so
+// that a crash in between loses none of it.
+func (l *Log) cutTorn(t tail, names []string, rec *Recovery) error {
+	rec.TornBytes, rec.TornOffset = t.size, t.offset
+	if len(t.data) > 0 {
+		name := freeName(names, "journal.torn-"+strconv.FormatInt(t.offset, 10))
+		end := t.offset + int64(len(t.data))
+		if err := copyAside(l.fs, l.dir, path(l.dir, name), l.file, t.offset, end); err != nil {
+			return l.stalled("the torn last line cannot be kept aside", err)
+		}
+		rec.TornFile = path(l.dir, name)
+	}
+	if err := l.file.Truncate(t.offset); err != nil {
+		return l.stalled("the torn last line cannot be cut off", err)
+	}
+	if err := l.file.Sync(); err != nil {
+		return l.syncFailed(err)
+	}
+	l.logf("journal: a torn last line of %d bytes at offset %d was cut off; kept as %q", t.size, t.offset, rec.TornFile)
+	return nil
+}
+
+// freeName is base, or base with the first number that makes it new.
+func freeName(names []string, base string) string {
+	name := base
+	for i := 1; slices.Contains(names, name); i++ {
+		name = base + "." + strconv.Itoa(i)
+	}
+	return name
+}
+
+func unixNow() string { return strconv.FormatInt(time.Now().Unix(), 10) }

@@ -1,0 +1,24 @@
+//go:build unix
+
+package journal
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+const exportPerm = 0o644
+
+// openPlain opens a regular file in the repo, following no link at its name and
+// not waiting for a pipe's other end.
+func openPlain(name string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(name, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, exportPerm)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, errors.New("it is a link: remove it")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return regular(f)
+}

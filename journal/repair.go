@@ -1,0 +1,131 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+)
+
+// Repaired tells what Repair did.
+type Repaired struct {
+	Last      int64    // seq of what is now the last record
+	CutBytes  int64    // taken off the end of the journal; 0: it ended there already
+	CutFile   string   // where they are kept; "" if none were cut
+	Snapshots []string // that were of what is gone, renamed to these names
+}
+
+// ErrNoRecord is a repair to a record that is not there, or not good.
+var ErrNoRecord = errors.New("no good record")
+
+// Repair cuts the journal in dir back to its record `to` (0: to nothing),
+// after a person has looked at it. What is cut is kept aside first, as
+// journal.cut-<unix seconds>; snapshots that were made of it, or of another
+// journal, are renamed to cut-<unix seconds>-<name>. If `to` is not a good
+// record it refuses with ErrNoRecord and changes nothing. Repeated after a
+// crash it does the rest. No other process may have the journal open.
+func Repair(dir string, to int64, opt Options) (Repaired, error) {
+	fsys, name := opt.fs(), path(dir, FileName)
+	rep := Repaired{Last: to}
+	names, err := fsys.ReadDir(dir)
+	if err != nil {
+		return rep, fmt.Errorf("%s: cannot be read: %w", dir, err)
+	}
+	f, err := fsys.OpenWrite(name)
+	if errors.Is(err, fs.ErrNotExist) && to == 0 {
+		f, err = fsys.Create(name)
+	}
+	if err != nil {
+		return rep, fmt.Errorf("%s: cannot be opened to write: %w", name, err)
+	}
+	defer f.Close()
+	at, foreign, size, err := lookUp(fsys, dir, f, name, names, to)
+	if err != nil {
+		return rep, err
+	}
+	stamp := unixNow()
+	if size > at.end {
+		rep.CutBytes = size - at.end
+		rep.CutFile = path(dir, freeName(names, "journal.cut-"+stamp))
+		if err := copyAside(fsys, dir, rep.CutFile, f, at.end, size); err != nil {
+			return rep, fmt.Errorf("%s: what is to be cut cannot be kept aside: %w: nothing was cut", name, err)
+		}
+	}
+	for _, old := range foreign {
+		aside := freeName(names, "cut-"+stamp+"-"+old)
+		if err := fsys.Rename(path(dir, old), path(dir, aside)); err != nil {
+			return rep, fmt.Errorf("%s: cannot be put aside: %w: the journal was not cut", old, err)
+		}
+		rep.Snapshots = append(rep.Snapshots, aside)
+	}
+	if size > at.end {
+		err = f.Truncate(at.end)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = fsys.SyncDir(dir)
+	}
+	if err != nil {
+		return rep, fmt.Errorf("%s: cannot be cut: %w: see to the disk, then repair again", name, err)
+	}
+	return rep, nil
+}
+
+// lookUp finds the record `to`, and the snapshots that do not belong to the
+// journal that ends there.
+func lookUp(fsys FS, dir string, f File, name string, names []string, to int64) (at point, foreign []string, size int64, err error) {
+	if size, err = f.Size(); err != nil {
+		return at, nil, 0, fmt.Errorf("%s: cannot be measured: %w", name, err)
+	}
+	seqs := snapshotSeqs(names)
+	s := newScanner(f, name, point{}, size)
+	for s.at.seq < to {
+		_, err := s.next()
+		if d := (*Damage)(nil); errors.Is(err, io.EOF) || errors.As(err, &d) {
+			return at, nil, 0, fmt.Errorf("%s: record %d: %w: the last good one is %d", name, to, ErrNoRecord, s.at.seq)
+		}
+		if err != nil {
+			return at, nil, 0, err
+		}
+		if !slices.Contains(seqs, s.at.seq) {
+			continue
+		}
+		// One that cannot be read is ignored at a start, so it may stay.
+		if snap, err := readSnapshot(fsys, dir, s.at.seq); err == nil {
+			if p, ok := snap.point(f, name, size); !ok || p != s.at {
+				foreign = append(foreign, snapshotName(s.at.seq))
+			}
+		}
+	}
+	if to < 0 {
+		return at, nil, 0, fmt.Errorf("%s: record %d: %w: give 0 or a seq", name, to, ErrNoRecord)
+	}
+	for _, seq := range seqs {
+		if seq > to {
+			foreign = append(foreign, snapshotName(seq))
+		}
+	}
+	return s.at, foreign, size, nil
+}
+
+// copyAside copies a part of f into a new file, synced with its name.
+func copyAside(fsys FS, dir, name string, f File, from, to int64) error {
+	out, err := fsys.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.NewOffsetWriter(out, 0), io.NewSectionReader(f, from, to-from))
+	if err == nil {
+		err = out.Sync()
+	}
+	if closeErr := out.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		return fsys.SyncDir(dir)
+	}
+	return errors.Join(err, fsys.Remove(name))
+}

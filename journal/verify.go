@@ -1,0 +1,134 @@
+package journal
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Report is what Verify read.
+type Report struct {
+	Records int64 // good ones
+	Bytes   int64 // of them
+	LastSum string
+	// PartialBytes follow the last good record and are not a record yet: a
+	// write under way, or one that a crash interrupted. Not damage.
+	PartialBytes int64
+	Snapshots    []int64  // whole, and of a record that is in the journal
+	Ignored      []string // the others, each with its reason: costs a slower start, no more
+}
+
+// Checkpoint is a record that was noted elsewhere, out of the reach of who
+// could write the journal anew: only against one can a lost end be found.
+type Checkpoint struct {
+	Seq int64
+	Sum string
+}
+
+// Verify reads the journal in dir from its first line to its last and checks
+// every sum, the chain, the snapshots and the checkpoints. The error is a
+// *Damage for the first break; the Report then tells of what is before it. It
+// writes nothing and may run beside the daemon.
+func Verify(dir string, opt Options, checkpoints ...Checkpoint) (Report, error) {
+	fsys, name := opt.fs(), path(dir, FileName)
+	var rep Report
+	names, err := fsys.ReadDir(dir)
+	if err != nil {
+		return rep, fmt.Errorf("%s: cannot be read: %w", dir, err)
+	}
+	// Before the journal: what they were made after is in it by then.
+	var snaps []*snapshot
+	for _, seq := range snapshotSeqs(names) {
+		if s, err := readSnapshot(fsys, dir, seq); err != nil {
+			rep.Ignored = append(rep.Ignored, err.Error())
+		} else {
+			s.payload = nil
+			snaps = append(snaps, s)
+		}
+	}
+	want := make(map[int64]string, len(checkpoints))
+	highest := int64(0)
+	for _, c := range checkpoints {
+		if other, ok := want[c.Seq]; ok && other != c.Sum || c.Seq < 1 {
+			return rep, fmt.Errorf("checkpoint %d: there are two of it, or it is no record", c.Seq)
+		}
+		want[c.Seq] = c.Sum
+		highest = max(highest, c.Seq)
+	}
+	s, err := readAll(fsys, name, func(s *scanner) error {
+		return checkPoint(s, snaps, want, &rep)
+	})
+	if s == nil {
+		return rep, err
+	}
+	rep.Records, rep.Bytes, rep.PartialBytes = s.at.seq, s.at.end, s.tail.size
+	if s.at.seq > 0 {
+		rep.LastSum = hex.EncodeToString(s.at.sum[:])
+	}
+	if err != nil {
+		return rep, err
+	}
+	if seqs := snapshotSeqs(names); len(seqs) > 0 && seqs[0] > s.at.seq {
+		return rep, s.damage(shorter(s.at.seq, seqs[0]))
+	}
+	if highest > s.at.seq {
+		return rep, s.damage(fmt.Sprintf("the journal ends with record %d, but there is a checkpoint of record %d: records were lost", s.at.seq, highest))
+	}
+	return rep, nil
+}
+
+// checkPoint holds the record just read to the snapshots and checkpoints of it.
+func checkPoint(s *scanner, snaps []*snapshot, want map[int64]string, rep *Report) error {
+	for _, snap := range snaps {
+		if snap.Seq != s.at.seq {
+			continue
+		}
+		if snap.Line != hex.EncodeToString(s.at.hash[:]) || snap.Start != s.at.start || snap.End != s.at.end {
+			return &Damage{File: s.name, Line: s.at.seq, Offset: s.at.start, Good: s.at.seq,
+				Why: fmt.Sprintf("record %d is not the one that %s was made after", s.at.seq, snapshotName(snap.Seq))}
+		}
+		rep.Snapshots = append(rep.Snapshots, snap.Seq)
+	}
+	if sum, ok := want[s.at.seq]; ok && sum != hex.EncodeToString(s.at.sum[:]) {
+		return &Damage{File: s.name, Line: s.at.seq, Offset: s.at.start, Good: s.at.seq,
+			Why: fmt.Sprintf("record %d is not the one of the checkpoint: the journal was replaced or written anew", s.at.seq)}
+	}
+	return nil
+}
+
+// readAll reads the whole journal and calls fn after each good record. The
+// scanner is nil if the file could not be opened.
+func readAll(fsys FS, name string, fn func(*scanner) error) (*scanner, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: cannot be read: %w", name, err)
+	}
+	defer f.Close()
+	s, err := readFrom(f, name, point{}, fn)
+	var d *Damage
+	if errors.As(err, &d) && d.Offset == s.at.end {
+		// A writer may have taken back a failed write and made another one
+		// between two of our reads: what is really broken is so twice.
+		s, err = readFrom(f, name, s.at, fn)
+	}
+	return s, err
+}
+
+func readFrom(f File, name string, from point, fn func(*scanner) error) (*scanner, error) {
+	size, err := f.Size()
+	if err != nil {
+		return nil, fmt.Errorf("%s: cannot be measured: %w", name, err)
+	}
+	s := newScanner(f, name, from, size)
+	for {
+		if _, err := s.next(); errors.Is(err, io.EOF) {
+			return s, nil
+		} else if err != nil {
+			return s, err
+		}
+		if err := fn(s); err != nil {
+			return s, err
+		}
+	}
+}
