@@ -1,0 +1,182 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+// MaxChanged is how many files Changed tells of.
+const MaxChanged = 10_000
+
+// emptyTree is what a worktree without a commit is compared with; git knows it without having it.
+const (
+	emptyTreeSHA1   = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+	emptyTreeSHA256 = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+)
+
+// Changes are the files of a worktree that differ.
+type Changes struct {
+	Files []string // sorted, as git has them; a folder that is a repo of its own ends with a slash
+	Cut   bool     // there are more than MaxChanged
+}
+
+// Changed tells which files of the worktree differ from the commit base ("" = its HEAD): committed
+// since, changed or deleted and not committed, or new and not ignored. No filter is run: a file whose
+// committed form a filter makes (Git LFS) and that is filled in counts as changed. Whether a file is
+// changed is told from its content and our own index, never from the worktree's index.
+func (r *Repo) Changed(ctx context.Context, worktree, base string) (Changes, error) {
+	t, err := r.openTree(ctx, worktree, base)
+	if err != nil {
+		return Changes{}, fmt.Errorf("changed files of %s: %w", worktree, err)
+	}
+	defer t.unlock()
+	set := map[string]bool{}
+	for _, list := range []func(context.Context) ([]string, error){t.committed, t.uncommitted, t.untracked} {
+		names, err := list(ctx)
+		if err != nil {
+			return Changes{}, fmt.Errorf("changed files of %s: %w", worktree, err)
+		}
+		for _, n := range names {
+			set[n] = true
+		}
+	}
+	c := Changes{Files: make([]string, 0, len(set))}
+	for n := range set {
+		c.Files = append(c.Files, n)
+	}
+	sort.Strings(c.Files)
+	if len(c.Files) > MaxChanged {
+		c.Files, c.Cut = c.Files[:MaxChanged], true
+	}
+	return c, nil
+}
+
+// tree is a worktree under comparison: our index of it holds its HEAD and is fresh.
+type tree struct {
+	r          *Repo
+	top        string
+	env        []string // of calls that need the worktree
+	head, base string   // tree-ishes
+	unlock     func()
+}
+
+func (r *Repo) openTree(ctx context.Context, worktree, base string) (t *tree, err error) {
+	if err := r.keepShadow(ctx); err != nil {
+		return nil, err
+	}
+	gitDir, top, err := r.gitDirOf(worktree)
+	if err != nil {
+		return nil, err
+	}
+	head, err := r.headOf(ctx, gitDir, top)
+	if err != nil {
+		return nil, err
+	}
+	if head == "" {
+		head = r.emptyTree()
+	}
+	if base == "" {
+		base = head
+	}
+	if err := checkSHA(base); err != nil {
+		return nil, err
+	}
+	unlock, err := r.lock(ctx, top)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			unlock()
+		}
+	}()
+	index := r.privateIndex(top)
+	t = &tree{r: r, top: top, env: r.inShadowTree(top, index), head: head, base: base, unlock: unlock}
+	read := []string{"read-tree", head}
+	if _, err := os.Lstat(index); err == nil {
+		// -m keeps what is known of the files that stayed as they were.
+		read = []string{"read-tree", "-m", head}
+	}
+	if _, err := t.run(ctx, read...); err != nil {
+		// An index cut short by a kill, or of another git: it holds nothing that cannot be had again.
+		if err := os.Remove(index); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if _, err := t.run(ctx, "read-tree", head); err != nil {
+			return nil, err
+		}
+	}
+	// Exit code 1 = some files differ, which is what is asked below.
+	_, err = t.run(ctx, "update-index", "-q", "--refresh")
+	return t, err
+}
+
+func (r *Repo) emptyTree() string {
+	if r.format == "sha256" {
+		return emptyTreeSHA256
+	}
+	return emptyTreeSHA1
+}
+
+func (t *tree) run(ctx context.Context, args ...string) ([]byte, error) {
+	return t.r.run(ctx, call{args: args, env: t.env, dir: t.top, limit: listOutput, timeout: treeTime, codes: codesOf(args[0])})
+}
+
+func codesOf(sub string) []int {
+	if sub == "update-index" {
+		return []int{1}
+	}
+	return nil
+}
+
+func (t *tree) committed(ctx context.Context) ([]string, error) {
+	out, err := t.run(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", t.base, t.head)
+	return names(out), err
+}
+
+func (t *tree) uncommitted(ctx context.Context) ([]string, error) {
+	// Of a submodule its commit is looked at, not its files: a look at those would start a git in it,
+	// which reads its configuration.
+	out, err := t.run(ctx, "diff-files", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+	return names(out), err
+}
+
+func (t *tree) untracked(ctx context.Context) ([]string, error) {
+	args := []string{"ls-files", "-z", "--others", "--exclude-per-directory=.gitignore"}
+	for _, path := range ignoreFiles(t.r.common) {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			args = append(args, "--exclude-from="+path)
+		}
+	}
+	out, err := t.run(ctx, args...)
+	return names(out), err
+}
+
+// ignoreFiles are the lists of files to pass over beside the .gitignore files: the repo's and the user's
+// own. Without the latter a .DS_Store would be a change.
+func ignoreFiles(common string) []string {
+	files := []string{filepath.Join(common, "info", "exclude")}
+	if config, ok := os.LookupEnv("XDG_CONFIG_HOME"); ok && filepath.IsAbs(config) {
+		return append(files, filepath.Join(config, "git", "ignore"))
+	}
+	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+		files = append(files, filepath.Join(home, ".config", "git", "ignore"))
+	}
+	return files
+}
+
+// names reads a list of paths that end with NUL.
+func names(out []byte) []string {
+	out = bytes.TrimSuffix(out, []byte{0})
+	if len(out) == 0 {
+		return nil
+	}
+	return strings.Split(string(out), "\x00")
+}

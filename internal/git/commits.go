@@ -1,0 +1,264 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// MaxMessageBytes is how much of a commit's message is kept.
+	MaxMessageBytes = 64 << 10
+	// maxCommitBytes is how much of a commit object is read.
+	maxCommitBytes = 1 << 20
+	// maxObjectsBytes bounds what the commits of one call take together.
+	maxObjectsBytes = 1 << 30
+	// maxHeaderLine bounds the line that names an object in git's answer.
+	maxHeaderLine = 4 << 10
+)
+
+// Commit is one commit, as its author and committer say it is: none of it is proof of anything.
+type Commit struct {
+	SHA         string
+	Tree        string
+	Parents     []string
+	AuthorName  string
+	AuthorEmail string
+	// AuthorDate outlives an amend, a rebase and a cherry-pick; CommitDate does not.
+	AuthorDate time.Time
+	CommitDate time.Time
+	Message    string   // valid UTF-8, at most MaxMessageBytes
+	Refs       []string // the names of the tips that reach it, sorted
+}
+
+// NewCommits gives the commits that the tips (object name by ref name, as Refs gives them) reach and
+// notTips (object names) do not: parents before their children. Names of objects that are no commits, or
+// are gone, are passed over on both sides. There are at most max of them, the newest; cut says that older
+// ones were left out.
+func (r *Repo) NewCommits(ctx context.Context, tips map[string]string, notTips []string, max int) (commits []Commit, cut bool, err error) {
+	names := make([]string, 0, len(tips))
+	ask := make([]string, 0, len(tips)+len(notTips))
+	for name := range tips {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		ask = append(ask, tips[name])
+	}
+	ask = append(ask, notTips...)
+	shas, err := r.peel(ctx, ask)
+	if err != nil {
+		return nil, false, fmt.Errorf("new commits: %w", err)
+	}
+	var in bytes.Buffer
+	for i, sha := range shas {
+		switch {
+		case sha == "":
+		case i < len(names):
+			in.WriteString(sha + "\n")
+		default:
+			in.WriteString("^" + sha + "\n")
+		}
+	}
+	if in.Len() == 0 || len(names) == 0 {
+		return nil, false, nil
+	}
+	out, err := r.shadow(ctx, call{
+		args:  []string{"rev-list", "--topo-order", "--ignore-missing", "--max-count=" + strconv.Itoa(max+1), "--stdin"},
+		stdin: &in, limit: listOutput, timeout: callTime,
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("new commits: %w", err)
+	}
+	list := strings.Fields(string(out))
+	if len(list) > max {
+		list, cut = list[:max], true
+	}
+	if commits, err = r.readCommits(ctx, list); err != nil {
+		return nil, false, fmt.Errorf("new commits: %w", err)
+	}
+	nameReaching(commits, names, shas[:len(names)])
+	for i, j := 0, len(commits)-1; i < j; i, j = i+1, j-1 {
+		commits[i], commits[j] = commits[j], commits[i]
+	}
+	return commits, cut, nil
+}
+
+// nameReaching sets Refs: commits come children first, so that each hands on to its parents what reaches it.
+func nameReaching(commits []Commit, names, tips []string) {
+	words := (len(names) + 63) / 64
+	reached := make(map[string][]uint64, len(commits))
+	for _, c := range commits {
+		reached[c.SHA] = make([]uint64, words)
+	}
+	for i, sha := range tips {
+		if set, ok := reached[sha]; ok {
+			set[i/64] |= 1 << (i % 64)
+		}
+	}
+	for i := range commits {
+		set := reached[commits[i].SHA]
+		for _, p := range commits[i].Parents {
+			if up, ok := reached[p]; ok {
+				for w := range set {
+					up[w] |= set[w]
+				}
+			}
+		}
+		for n := range names {
+			if set[n/64]&(1<<(n%64)) != 0 {
+				commits[i].Refs = append(commits[i].Refs, names[n])
+			}
+		}
+	}
+}
+
+// peel gives the commit each object name stands for: "" for what is missing or stands for none.
+func (r *Repo) peel(ctx context.Context, names []string) ([]string, error) {
+	var in bytes.Buffer
+	for _, n := range names {
+		if err := checkSHA(n); err != nil {
+			return nil, err
+		}
+		in.WriteString(n + "^{commit}\n")
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	out, err := r.shadow(ctx, call{
+		args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}, stdin: &in, limit: listOutput, timeout: callTime,
+	})
+	if err != nil {
+		return nil, err
+	}
+	shas := make([]string, 0, len(names))
+	for line := range strings.Lines(string(out)) {
+		sha, kind, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if kind != "commit" || checkSHA(sha) != nil {
+			sha = ""
+		}
+		shas = append(shas, sha)
+	}
+	if len(shas) != len(names) {
+		return nil, fmt.Errorf("git cat-file answered %d of %d names", len(shas), len(names))
+	}
+	return shas, nil
+}
+
+// readCommits reads the commits named, in that order, with one git for all.
+func (r *Repo) readCommits(ctx context.Context, shas []string) ([]Commit, error) {
+	if len(shas) == 0 {
+		return nil, nil
+	}
+	if err := r.keepShadow(ctx); err != nil {
+		return nil, err
+	}
+	commits := make([]Commit, 0, len(shas))
+	c := call{
+		args: []string{"cat-file", "--batch"}, env: r.inShadow(),
+		stdin: strings.NewReader(strings.Join(shas, "\n") + "\n"), limit: maxObjectsBytes, timeout: callTime,
+	}
+	err := r.stream(ctx, c, func(out io.Reader) error {
+		br := bufio.NewReaderSize(out, maxHeaderLine)
+		for _, sha := range shas {
+			body, err := readObject(br, sha)
+			if err != nil {
+				return err
+			}
+			commit, err := parseCommit(sha, body)
+			if err != nil {
+				return err
+			}
+			commits = append(commits, commit)
+		}
+		return nil
+	})
+	return commits, err
+}
+
+// readObject reads the next object of a cat-file --batch answer, which must be the commit sha, up to
+// maxCommitBytes of it, and passes over the rest of it.
+func readObject(br *bufio.Reader, sha string) ([]byte, error) {
+	line, err := br.ReadSlice('\n')
+	if err != nil {
+		return nil, fmt.Errorf("commit %s: %w", sha, err)
+	}
+	f := strings.Fields(string(line))
+	if len(f) != 3 || f[0] != sha || f[1] != "commit" {
+		return nil, fmt.Errorf("commit %s: git answered %.80q", sha, line)
+	}
+	size, err := strconv.ParseInt(f[2], 10, 64)
+	if err != nil || size < 0 {
+		return nil, fmt.Errorf("commit %s: git answered %.80q", sha, line)
+	}
+	body := make([]byte, min(size, maxCommitBytes))
+	if _, err := io.ReadFull(br, body); err != nil {
+		return nil, fmt.Errorf("commit %s: %w", sha, err)
+	}
+	if _, err := io.CopyN(io.Discard, br, size-int64(len(body))+1); err != nil {
+		return nil, fmt.Errorf("commit %s: %w", sha, err)
+	}
+	return body, nil
+}
+
+var errBadCommit = errors.New("not the form of a commit")
+
+// parseCommit reads a commit object. A header that is not as git writes it leaves its field empty: who
+// writes objects by hand must not stop the others' commits from being read.
+func parseCommit(sha string, body []byte) (Commit, error) {
+	head, message, _ := strings.Cut(string(body), "\n\n")
+	if !strings.HasPrefix(head, "tree ") {
+		return Commit{}, fmt.Errorf("commit %s: %w", sha, errBadCommit)
+	}
+	c := Commit{SHA: sha}
+	for line := range strings.Lines(head) {
+		key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		switch key {
+		case "tree":
+			c.Tree = value
+		case "parent":
+			if checkSHA(value) == nil {
+				c.Parents = append(c.Parents, value)
+			}
+		case "author":
+			c.AuthorName, c.AuthorEmail, c.AuthorDate = parsePerson(value)
+		case "committer":
+			_, _, c.CommitDate = parsePerson(value)
+		}
+	}
+	if len(message) > MaxMessageBytes {
+		message = message[:MaxMessageBytes]
+	}
+	c.Message = strings.ToValidUTF8(message, "\uFFFD")
+	if len(c.Message) > MaxMessageBytes {
+		c.Message = strings.ToValidUTF8(c.Message[:MaxMessageBytes], "")
+	}
+	return c, nil
+}
+
+// parsePerson reads "Name <mail> seconds zone".
+func parsePerson(s string) (name, email string, at time.Time) {
+	open, end := strings.IndexByte(s, '<'), strings.LastIndexByte(s, '>')
+	if open < 0 || end < open {
+		return strings.ToValidUTF8(s, "\uFFFD"), "", time.Time{}
+	}
+	name = strings.ToValidUTF8(strings.TrimSpace(s[:open]), "\uFFFD")
+	email = strings.ToValidUTF8(s[open+1:end], "\uFFFD")
+	f := strings.Fields(s[end+1:])
+	if len(f) == 0 {
+		return name, email, time.Time{}
+	}
+	// Beyond the year 9999 a time has no place in JSON.
+	sec, err := strconv.ParseInt(f[0], 10, 64)
+	if err != nil || sec < 0 || sec > 253402300799 {
+		return name, email, time.Time{}
+	}
+	return name, email, time.Unix(sec, 0).UTC()
+}

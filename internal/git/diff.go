@@ -1,0 +1,124 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sluice/internal/atomicfile"
+)
+
+// maxNewFileBytes is how much of a new file a diff shows; a larger one is named only.
+const maxNewFileBytes = 1 << 20
+
+// binaryProbe is how far into a file a NUL makes it binary: git looks as far.
+const binaryProbe = 8000
+
+// Diff gives what differs between the commit base ("" = HEAD) and the files of the worktree, as a patch
+// for people and reviewers to read: what was committed since, what was not, and new files that are not
+// ignored. At most maxBytes of it; cut says that there is more. Neither filters nor diff drivers are run.
+func (r *Repo) Diff(ctx context.Context, worktree, base string, maxBytes int64) (text []byte, cut bool, err error) {
+	t, err := r.openTree(ctx, worktree, base)
+	if err != nil {
+		return nil, false, fmt.Errorf("diff of %s: %w", worktree, err)
+	}
+	defer t.unlock()
+	c := call{
+		args: []string{"diff-index", "-p", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv",
+			"--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/", t.base},
+		env: t.env, dir: t.top, limit: maxBytes + 1, timeout: treeTime,
+	}
+	var b bytes.Buffer
+	err = r.stream(ctx, c, func(out io.Reader) error {
+		_, err := io.Copy(&b, out)
+		return err
+	})
+	if err != nil && !errors.Is(err, ErrOutput) {
+		return nil, false, fmt.Errorf("diff of %s: %w", worktree, err)
+	}
+	if err == nil {
+		names, err := t.untracked(ctx)
+		if err != nil {
+			return nil, false, fmt.Errorf("diff of %s: %w", worktree, err)
+		}
+		for _, name := range names {
+			if int64(b.Len()) > maxBytes {
+				break
+			}
+			if err := newFile(&b, t.top, name); err != nil {
+				return nil, false, fmt.Errorf("diff of %s: %w", worktree, err)
+			}
+		}
+	}
+	text = b.Bytes()
+	if int64(len(text)) > maxBytes {
+		return text[:maxBytes], true, nil
+	}
+	return text, err != nil, nil
+}
+
+// newFile writes a file that is in no tree as a patch that makes it.
+func newFile(b *bytes.Buffer, top, name string) error {
+	data, st, err := atomicfile.OpenRegular(top, filepath.FromSlash(name), maxNewFileBytes)
+	mode, shown := "100644", quoted(name)
+	fmt.Fprintf(b, "diff --git %s %s\n", quoted("a/"+name), quoted("b/"+name))
+	switch {
+	case errors.Is(err, atomicfile.ErrTooLarge):
+		fmt.Fprintf(b, "new file mode %s\n%s: %d bytes, not shown\n", mode, shown, st.Size)
+		return nil
+	case errors.Is(err, atomicfile.ErrNotRegular) && st.Mode&fs.ModeSymlink != 0:
+		target, err := os.Readlink(filepath.Join(top, filepath.FromSlash(name)))
+		if err != nil {
+			return err
+		}
+		mode, data = "120000", []byte(target)
+	case errors.Is(err, atomicfile.ErrNotRegular):
+		fmt.Fprintf(b, "%s: %s\n", shown, st.Mode.Type())
+		return nil
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		fmt.Fprintf(b, "%s: cannot be read\n", shown)
+		return nil
+	case err != nil:
+		return err
+	case st.Mode&0o111 != 0:
+		mode = "100755"
+	}
+	fmt.Fprintf(b, "new file mode %s\n", mode)
+	if bytes.IndexByte(data[:min(len(data), binaryProbe)], 0) >= 0 {
+		fmt.Fprintf(b, "Binary files /dev/null and %s differ\n", quoted("b/"+name))
+		return nil
+	}
+	if len(data) == 0 {
+		return nil
+	}
+	lines := bytes.Count(data, []byte("\n"))
+	ended := data[len(data)-1] == '\n'
+	if !ended {
+		lines++
+	}
+	fmt.Fprintf(b, "--- /dev/null\n+++ %s\n@@ -0,0 +1,%d @@\n", quoted("b/"+name), lines)
+	for line := range bytes.Lines(data) {
+		b.WriteByte('+')
+		b.Write(line)
+	}
+	if !ended {
+		b.WriteString("\n\\ No newline at end of file\n")
+	}
+	return nil
+}
+
+// quoted writes a name as git does: in quotes where it has bytes that could be read as something else.
+func quoted(name string) string {
+	plain := !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r >= 0x7f })
+	if plain {
+		return name
+	}
+	return strconv.QuoteToASCII(name)
+}

@@ -1,0 +1,131 @@
+package git
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sandbox is a real repo with one commit, and the plain git to act on it as a person would.
+type sandbox struct {
+	t   *testing.T
+	dir string
+}
+
+func newSandbox(t *testing.T) *sandbox {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sandbox{t: t, dir: filepath.Join(dir, "repo")}
+	if err := os.Mkdir(s.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.git("init", "-q", "-b", "main")
+	s.write("a.txt", "one\n")
+	s.git("add", "-A")
+	s.git("commit", "-q", "-m", "first")
+	return s
+}
+
+func (s *sandbox) git(args ...string) string { return s.gitIn(s.dir, args...) }
+
+func (s *sandbox) gitIn(dir string, args ...string) string {
+	s.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(),
+		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.org",
+		"GIT_COMMITTER_NAME=Con", "GIT_COMMITTER_EMAIL=con@example.org", "GIT_ALLOW_PROTOCOL=file")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (s *sandbox) write(name, text string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *sandbox) commit(message string) string {
+	s.t.Helper()
+	s.git("add", "-A")
+	s.git("commit", "-q", "--allow-empty", "-m", message)
+	return s.git("rev-parse", "HEAD")
+}
+
+func (s *sandbox) open() *Repo {
+	s.t.Helper()
+	r, err := Open(ctx(s.t), s.dir)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			s.t.Error(err)
+		}
+	})
+	return r
+}
+
+func ctx(t *testing.T) context.Context {
+	c, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return c
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSmoke(t *testing.T) {
+	s := newSandbox(t)
+	r := s.open()
+	base, err := r.Head(ctx(t), s.dir)
+	check(t, err)
+	path := filepath.Join(s.dir, "phase-4")
+	made, err := r.AddWorktree(ctx(t), path, "feat/x")
+	check(t, err)
+	if !made {
+		t.Fatal("not made")
+	}
+	if got := s.gitIn(path, "status", "--porcelain"); got != "" {
+		t.Fatalf("new worktree is not clean: %s", got)
+	}
+	refs, err := r.Refs(ctx(t))
+	check(t, err)
+	t.Log(refs)
+	s.gitIn(path, "commit", "-q", "--allow-empty", "-m", "work\n\n[GATE:X]")
+	refs2, err := r.Refs(ctx(t))
+	check(t, err)
+	commits, cut, err := r.NewCommits(ctx(t), refs2, []string{base}, 100)
+	check(t, err)
+	t.Logf("%+v %v", commits, cut)
+	s.write("phase-4/new.txt", "x")
+	s.write("phase-4/a.txt", "two")
+	ch, err := r.Changed(ctx(t), path, base)
+	check(t, err)
+	t.Log(ch)
+	text, _, err := r.Diff(ctx(t), path, base, 1<<20)
+	check(t, err)
+	t.Logf("%s", text)
+	d, err := Digest(ctx(t), path, ch.Files)
+	check(t, err)
+	t.Log(d)
+}

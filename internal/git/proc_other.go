@@ -1,0 +1,26 @@
+//go:build !unix
+
+package git
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// ownSession does nothing here: the end of the time limit reaches git itself only.
+func ownSession(*exec.Cmd) {}
+
+// rootDir is a folder that is in no repo, as far as this system has one that is sure to be there.
+func rootDir() string { return filepath.VolumeName(os.TempDir()) + `\` }
+
+// systemEnv is what programs need on Windows to start at all.
+func systemEnv() []string {
+	var env []string
+	for _, name := range []string{"SystemRoot", "ComSpec", "TEMP", "TMP", "PATHEXT"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}

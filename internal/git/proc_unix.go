@@ -1,0 +1,19 @@
+//go:build unix
+
+package git
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// ownSession takes git away from our terminal, where ssh would ask for a password, and has the end of
+// its time limit reach what it started too.
+func ownSession(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}
+
+func rootDir() string { return "/" }
+
+func systemEnv() []string { return nil }

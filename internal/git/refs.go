@@ -1,0 +1,172 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// HeadPrefix begins the names under which Refs lists the worktrees' own HEADs: HeadPrefix + path. No ref
+// can be named so.
+const HeadPrefix = "HEAD:"
+
+// ownRefs are where we keep salvage; no work is done on them.
+const ownRefs = "refs/sluice/"
+
+// Refs gives every ref that matches one of the globs (as git for-each-ref has them, "refs/heads" or
+// "refs/heads/*"; none = every ref), but ours, and the HEAD of every worktree as HeadPrefix + its path:
+// a commit on a detached HEAD is on no ref at all. A ref to a tag has the tag's object name. How the repo
+// keeps its refs (loose, packed, reftable) makes no difference; broken ones are left out.
+func (r *Repo) Refs(ctx context.Context, globs ...string) (map[string]string, error) {
+	args := []string{"for-each-ref", "--format=%(objectname) %(refname)"}
+	for _, g := range globs {
+		if !strings.HasPrefix(g, "refs/") {
+			return nil, fmt.Errorf("refs: %.80q: a pattern begins with refs/", g)
+		}
+		args = append(args, g)
+	}
+	out, err := r.run(ctx, call{args: args, env: r.inRepo(r.common, r.top), limit: listOutput, timeout: callTime})
+	if err != nil {
+		return nil, fmt.Errorf("refs: %w", err)
+	}
+	refs := parseRefs(out, " ")
+	for name := range refs {
+		if strings.HasPrefix(name, ownRefs) {
+			delete(refs, name)
+		}
+	}
+	trees, err := r.Worktrees(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("refs: %w", err)
+	}
+	for _, t := range trees {
+		if t.Head != "" {
+			refs[HeadPrefix+t.Path] = t.Head
+		}
+	}
+	return refs, nil
+}
+
+// parseRefs reads lines of an object name, sep and a ref's name, and passes over what is none.
+func parseRefs(out []byte, sep string) map[string]string {
+	refs := map[string]string{}
+	for line := range bytes.Lines(out) {
+		sha, name, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), sep)
+		if ok && checkSHA(sha) == nil && strings.HasPrefix(name, "refs/") {
+			refs[name] = sha
+		}
+	}
+	return refs
+}
+
+// Worktree is one checkout of the repo.
+type Worktree struct {
+	Path     string // as git has it; the main one first
+	Head     string // object name of its HEAD; "" before the first commit
+	Branch   string // full name of its branch; "" = detached
+	Bare     bool   // the main entry of a bare repo: no files
+	Prunable string // why git would forget it: most often its folder is gone
+	Locked   bool
+}
+
+// Worktrees lists the checkouts of the repo, those whose folder is gone included.
+func (r *Repo) Worktrees(ctx context.Context) ([]Worktree, error) {
+	out, err := r.run(ctx, call{
+		args: []string{"worktree", "list", "--porcelain", "-z"},
+		env:  r.inRepo(r.common, r.top), limit: listOutput, timeout: callTime,
+	})
+	if err != nil {
+		return nil, err
+	}
+	trees := parseWorktrees(out)
+	if len(trees) > 0 && filepath.Join(r.top, ".git") != r.common {
+		// Git guesses the main checkout's place from the common folder's; where that lies elsewhere
+		// (git init --separate-git-dir, a submodule) the guess is the git folder itself.
+		if gitDir, _, err := r.gitDirOf(r.top); err == nil && gitDir == r.common {
+			trees[0].Path = r.top
+		}
+	}
+	return trees, nil
+}
+
+// parseWorktrees reads git worktree list --porcelain -z: attributes end with NUL, entries with one more.
+func parseWorktrees(out []byte) []Worktree {
+	var trees []Worktree
+	for _, line := range strings.Split(string(out), "\x00") {
+		key, value, _ := strings.Cut(line, " ")
+		if key == "worktree" {
+			trees = append(trees, Worktree{Path: filepath.FromSlash(value)})
+			continue
+		}
+		if len(trees) == 0 {
+			continue
+		}
+		t := &trees[len(trees)-1]
+		switch key {
+		case "HEAD":
+			if checkSHA(value) == nil && strings.Trim(value, "0") != "" {
+				t.Head = value
+			}
+		case "branch":
+			t.Branch = value
+		case "bare":
+			t.Bare = true
+		case "locked":
+			t.Locked = true
+		case "prunable":
+			t.Prunable = value
+		}
+	}
+	return trees
+}
+
+// Head gives the object name of the HEAD of the worktree at path, "" before the first commit.
+func (r *Repo) Head(ctx context.Context, path string) (string, error) {
+	gitDir, top, err := r.gitDirOf(path)
+	if err != nil {
+		return "", err
+	}
+	return r.headOf(ctx, gitDir, top)
+}
+
+func (r *Repo) headOf(ctx context.Context, gitDir, top string) (string, error) {
+	out, err := r.run(ctx, call{
+		args: []string{"rev-parse", "--verify", "--quiet", "HEAD"},
+		env:  r.inRepo(gitDir, top), limit: smallOutput, timeout: callTime, codes: []int{1},
+	})
+	if err != nil {
+		return "", err
+	}
+	sha := strings.TrimSpace(string(out))
+	if sha == "" {
+		return "", nil
+	}
+	return sha, checkSHA(sha)
+}
+
+// config gives one value of the repo's own configuration, "" where it has none.
+func (r *Repo) config(ctx context.Context, key string) (string, error) {
+	out, err := r.run(ctx, call{
+		args: []string{"config", "--local", "--null", "--get", key},
+		env:  r.inRepo(r.common, r.top), limit: smallOutput, timeout: callTime, codes: []int{1},
+	})
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", key, err)
+	}
+	value, _, _ := strings.Cut(string(out), "\x00")
+	return value, nil
+}
+
+// checkRef asks git whether a full ref name is well formed.
+func (r *Repo) checkRef(ctx context.Context, ref string) error {
+	if !strings.HasPrefix(ref, "refs/") || strings.ContainsAny(ref, "\x00\n") {
+		return fmt.Errorf("%.80q is no name for a ref", ref)
+	}
+	_, err := r.run(ctx, call{args: []string{"check-ref-format", ref}, limit: smallOutput, timeout: callTime})
+	if err != nil {
+		return fmt.Errorf("%.80q is no name for a ref: git refuses it", ref)
+	}
+	return nil
+}

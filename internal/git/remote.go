@@ -1,0 +1,139 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+// ErrURL says that a remote's address is none we go to.
+var ErrURL = errors.New("not an address to ask")
+
+// maxURLBytes bounds an address.
+const maxURLBytes = 4 << 10
+
+// remoteEnv is what of our own environment a call over the network keeps: where the user's keys, helpers
+// and proxies are.
+func remoteEnv() []string {
+	var env []string
+	for _, name := range []string{
+		"HOME", "USER", "LOGNAME", "PATH", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS",
+		"SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "USERPROFILE", "APPDATA", "LOCALAPPDATA",
+		"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
+	} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// RemoteURL gives the address of a remote as the repo's own configuration has it, "" where it has none.
+// It is what an agent may have written: record it when a person looks, and ask the recorded one.
+func (r *Repo) RemoteURL(ctx context.Context, name string) (string, error) {
+	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return unicode.IsControl(c) }) {
+		return "", fmt.Errorf("%.80q is no name for a remote", name)
+	}
+	return r.config(ctx, "remote."+name+".url")
+}
+
+// LsRemotePulls asks the forge at address for the heads of its pull and merge requests: object name by
+// ref (refs/pull/N/head, refs/merge-requests/N/head). It takes https, ssh (also as user@host:path), file
+// and an absolute path. It runs in the root folder and outside the repo, whose configuration could name
+// the ssh command to run; the user's own configuration is read, since the user's credentials are in it,
+// and nothing is asked of anybody: what needs a password that no helper has fails.
+func (r *Repo) LsRemotePulls(ctx context.Context, address string) (map[string]string, error) {
+	protocol, err := checkURL(address)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.keepShadow(ctx); err != nil {
+		return nil, err
+	}
+	env := append([]string{
+		"GIT_DIR=" + r.shadowDir(), "GIT_ALLOW_PROTOCOL=" + protocol,
+	}, remoteEnv()...)
+	c := call{
+		args: []string{"ls-remote", "--quiet", "--refs", "--", address, "refs/pull/*/head", "refs/merge-requests/*/head"},
+		env:  env, limit: listOutput, timeout: remoteTime, userConfig: true,
+	}
+	out, err := r.run(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("pull requests of %s: %w", shownURL(address), err)
+	}
+	refs := parseRefs(out, "\t")
+	for name := range refs {
+		if !isPull(name) {
+			delete(refs, name)
+		}
+	}
+	return refs, nil
+}
+
+// isPull tells whether a ref is the head of a pull request: a remote may send others than were asked for.
+func isPull(ref string) bool {
+	rest, ok := strings.CutPrefix(ref, "refs/pull/")
+	if !ok {
+		rest, ok = strings.CutPrefix(ref, "refs/merge-requests/")
+	}
+	number, tail, _ := strings.Cut(rest, "/")
+	return ok && number != "" && tail == "head"
+}
+
+// checkURL lets through the addresses whose protocol runs no program of the address's choice, and names
+// the protocol.
+func checkURL(address string) (protocol string, err error) {
+	bad := func(why string) (string, error) {
+		return "", fmt.Errorf("%w: %s: %s: use https, ssh, file or an absolute path", ErrURL, shownURL(address), why)
+	}
+	switch {
+	case address == "" || len(address) > maxURLBytes:
+		return bad("empty or too long")
+	case strings.ContainsFunc(address, func(c rune) bool { return unicode.IsControl(c) || c == ' ' }):
+		return bad("it has spaces or control characters")
+	case strings.HasPrefix(address, "-"):
+		return bad("it begins as an option does")
+	case filepath.IsAbs(address):
+		return "file", nil
+	}
+	if scheme, _, ok := strings.Cut(address, "://"); ok {
+		u, err := url.Parse(address)
+		if err != nil {
+			return bad("it cannot be read")
+		}
+		if strings.HasPrefix(u.Hostname(), "-") || strings.HasPrefix(u.User.Username(), "-") {
+			return bad("its host begins as an option does")
+		}
+		switch scheme {
+		case "https", "ssh", "file":
+			return scheme, nil
+		}
+		return bad("its protocol is not among those asked")
+	}
+	host, path, ok := strings.Cut(address, ":")
+	switch {
+	case !ok || host == "" || path == "" || strings.Contains(host, "/"):
+		return bad("it is no address")
+	case strings.HasPrefix(path, ":"):
+		return bad("it names a program")
+	case strings.HasPrefix(host[strings.LastIndexByte(host, '@')+1:], "-"):
+		return bad("its host begins as an option does")
+	}
+	return "ssh", nil
+}
+
+// shownURL is an address without the password that people keep in it.
+func shownURL(address string) string {
+	if u, err := url.Parse(address); err == nil && u.User != nil {
+		return strings.ReplaceAll(u.Redacted(), "%2A", "*")
+	}
+	if len(address) > 200 {
+		address = address[:200]
+	}
+	return fmt.Sprintf("%q", address)
+}

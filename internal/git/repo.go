@@ -1,0 +1,251 @@
+package git
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"sluice/internal/atomicfile"
+)
+
+// ErrNoRepo says that a folder lies in no git repository with a worktree.
+var ErrNoRepo = errors.New("no git repository")
+
+// ErrNotWorktree says that a folder is no checkout of this repo.
+var ErrNotWorktree = errors.New("not a worktree of this repo")
+
+// maxPointerBytes bounds the small files in which git keeps a path.
+const maxPointerBytes = 8 << 10
+
+// Repo is one git repository. It is safe for concurrent use.
+type Repo struct {
+	tool
+	top     string // top level of the checkout it was opened in
+	common  string // the folder that all worktrees share
+	format  string // sha1 or sha256
+	scratch string // where the shadow is
+	private bool   // the scratch folder is ours to remove
+
+	mu    sync.Mutex
+	locks map[string]chan struct{} // by worktree: who may use its private index
+}
+
+// Options are how a repo is opened; the zero value is good.
+type Options struct {
+	// Scratch is a folder of the caller's, kept from call to call, for this repo alone: private indexes
+	// in it save reading every file again. "" = a folder of ours, removed by Close.
+	Scratch string
+}
+
+// Open opens the repo that dir lies in. Close it.
+func Open(ctx context.Context, dir string) (*Repo, error) { return OpenWith(ctx, dir, Options{}) }
+
+// OpenWith opens the repo that dir lies in, as o says. Errors are ErrNoGit, ErrNoRepo, or of the system.
+func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
+	t, err := findTool()
+	if err != nil {
+		return nil, err
+	}
+	top, err := Toplevel(dir)
+	if err != nil {
+		return nil, err
+	}
+	out, err := t.run(ctx, call{
+		args:    []string{"rev-parse", "--path-format=absolute", "--show-object-format", "--git-common-dir"},
+		env:     []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(top)},
+		dir:     top,
+		safeDir: top,
+		limit:   smallOutput, timeout: callTime,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
+	}
+	format, common, ok := strings.Cut(strings.TrimSuffix(string(out), "\n"), "\n")
+	if !ok || (format != "sha1" && format != "sha256") {
+		return nil, fmt.Errorf("open the repo at %s: this git does not know what is asked: install git 2.36 or newer", top)
+	}
+	if common, err = filepath.EvalSymlinks(common); err != nil {
+		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
+	}
+	r := &Repo{tool: t, top: top, common: common, format: format, scratch: o.Scratch, locks: map[string]chan struct{}{}}
+	if r.scratch == "" {
+		if r.scratch, err = os.MkdirTemp("", "sluice-git-"); err != nil {
+			return nil, fmt.Errorf("open the repo at %s: %w", top, err)
+		}
+		r.private = true
+	}
+	if err := r.makeShadow(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the repo at %s: %w", top, err), r.Close())
+	}
+	return r, nil
+}
+
+// Close removes what the repo kept outside itself.
+func (r *Repo) Close() error {
+	if !r.private {
+		return nil
+	}
+	return os.RemoveAll(r.scratch)
+}
+
+// Top is the real path of the top level of the checkout that the repo was opened in.
+func (r *Repo) Top() string { return r.top }
+
+// CommonDir is the real path of the git folder that all worktrees of the repo share.
+func (r *Repo) CommonDir() string { return r.common }
+
+// Toplevel gives the real path of the top level of the checkout that path, which must exist, lies in.
+// It is the key of that checkout: two paths of one checkout have the same.
+func Toplevel(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", fmt.Errorf("%w at %s: %w", ErrNoRepo, path, err)
+	}
+	for dir := real; ; dir = filepath.Dir(dir) {
+		if isCheckout(dir) {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("%w at %s: neither it nor a folder above it has one: run git init", ErrNoRepo, path)
+		}
+	}
+}
+
+// isCheckout tells whether git would take dir for the top level of a checkout: an empty folder named
+// .git does not make it one.
+func isCheckout(dir string) bool {
+	dot := filepath.Join(dir, ".git")
+	info, err := os.Stat(dot)
+	if err != nil {
+		return false
+	}
+	if !info.IsDir() {
+		target, err := pointer(dir, ".git", "gitdir: ")
+		if err != nil {
+			return false
+		}
+		dot = target
+	}
+	_, err = os.Lstat(filepath.Join(dot, "HEAD"))
+	return err == nil
+}
+
+// pointer reads the path that a file of git's names, after a prefix; a relative one is meant from dir.
+func pointer(dir, name, prefix string) (string, error) {
+	data, _, err := atomicfile.OpenRegular(dir, name, maxPointerBytes)
+	if err != nil {
+		return "", err
+	}
+	line, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
+	if !ok || line == "" {
+		return "", fmt.Errorf("%s: names no folder", filepath.Join(dir, name))
+	}
+	if !filepath.IsAbs(line) {
+		line = filepath.Join(dir, line)
+	}
+	return filepath.Clean(line), nil
+}
+
+// gitDirOf finds the git folder of the worktree at path by what the common folder says of it: the .git
+// file in the worktree belongs to whoever works there.
+func (r *Repo) gitDirOf(path string) (gitDir, top string, err error) {
+	if top, err = filepath.EvalSymlinks(path); err != nil {
+		return "", "", err
+	}
+	if top, err = filepath.Abs(top); err != nil {
+		return "", "", err
+	}
+	if filepath.Join(top, ".git") == r.common {
+		return r.common, top, nil
+	}
+	entries, err := os.ReadDir(filepath.Join(r.common, "worktrees"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", "", err
+	}
+	for _, e := range entries {
+		dir := filepath.Join(r.common, "worktrees", e.Name())
+		dot, err := pointer(dir, "gitdir", "")
+		if err != nil {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(filepath.Dir(dot)); err == nil && real == top {
+			return dir, top, nil
+		}
+	}
+	if top == r.top {
+		// A main checkout whose git folder lies elsewhere: git init --separate-git-dir, a submodule.
+		return r.common, top, nil
+	}
+	return "", "", fmt.Errorf("%w: %s: open the repo it belongs to", ErrNotWorktree, path)
+}
+
+// inRepo is the environment of a call that needs the repo itself. With all folders named, git looks for
+// none, and neither a .git file nor a commondir file counts.
+func (r *Repo) inRepo(gitDir, top string) []string {
+	return []string{"GIT_DIR=" + gitDir, "GIT_COMMON_DIR=" + r.common, "GIT_WORK_TREE=" + top}
+}
+
+// RepoID names the repo whose common folder is commonDir, for folders of state: the name of the repo's
+// folder and 12 hex digits of the SHA-256 of the common folder's real path.
+func RepoID(commonDir string) (string, error) {
+	abs, err := filepath.Abs(commonDir)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Base(real)
+	if name == ".git" {
+		name = filepath.Base(filepath.Dir(real))
+	}
+	sum := sha256.Sum256([]byte(real))
+	return saneName(strings.TrimSuffix(name, ".git")) + "-" + hex.EncodeToString(sum[:6]), nil
+}
+
+// maxNameBytes keeps a folder name well below what file systems take.
+const maxNameBytes = 64
+
+// saneName keeps [A-Za-z0-9._-] of s, starting with a letter or digit.
+func saneName(s string) string {
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s) && len(b) < maxNameBytes; i++ {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+			b = append(b, c)
+		case len(b) > 0 && (c == '.' || c == '_' || c == '-'):
+			b = append(b, c)
+		case len(b) > 0 && b[len(b)-1] != '_':
+			b = append(b, '_')
+		}
+	}
+	if len(b) == 0 {
+		return "repo"
+	}
+	return string(b)
+}
+
+// checkSHA keeps everything that is no full object name off command lines and out of git's input.
+func checkSHA(s string) error {
+	if len(s) != 40 && len(s) != 64 {
+		return fmt.Errorf("not a full object name: %.80q", s)
+	}
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return fmt.Errorf("not a full object name: %.80q", s)
+		}
+	}
+	return nil
+}

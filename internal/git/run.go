@@ -1,0 +1,252 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+)
+
+const (
+	// callTime bounds a call that looks at refs or a few objects.
+	callTime = 30 * time.Second
+	// treeTime bounds a call that reads or writes every file of a worktree.
+	treeTime = 10 * time.Minute
+	// remoteTime bounds a call that goes over the network.
+	remoteTime = 60 * time.Second
+	// killWait is how long the pipes of a killed git may stay open in a grandchild.
+	killWait = 2 * time.Second
+	// maxErrorBytes is how much of what git complained is kept.
+	maxErrorBytes = 4 << 10
+	// smallOutput is for calls whose answer is a line or a few.
+	smallOutput = 64 << 10
+	// listOutput is for lists of refs, commits and files.
+	listOutput = 32 << 20
+)
+
+// ErrOutput says that git printed more than the call takes.
+var ErrOutput = errors.New("git printed too much")
+
+// ErrNoGit says that there is no git program.
+var ErrNoGit = errors.New("git is not installed")
+
+// CommandError is a git that ended with another code than 0.
+type CommandError struct {
+	Command string // the subcommand
+	Code    int    // -1 where a signal ended it
+	Stderr  string // its own words: one line, control characters gone, at most 4 KiB
+}
+
+func (e *CommandError) Error() string {
+	if e.Stderr == "" {
+		return fmt.Sprintf("git %s: exit code %d", e.Command, e.Code)
+	}
+	return fmt.Sprintf("git %s: %s", e.Command, e.Stderr)
+}
+
+// allowed holds the subcommands that were seen to start nothing of the repo's under our switches. None
+// of status, diff, log, show, add, checkout, commit, fetch and merge is safe.
+func allowed(sub string) bool {
+	switch sub {
+	case "rev-list", "cat-file", "for-each-ref", "rev-parse", "worktree", "config", "ls-remote",
+		"check-ref-format", "diff-tree", "diff-index", "diff-files", "ls-files", "read-tree",
+		"checkout-index", "update-index", "write-tree", "commit-tree", "update-ref", "version":
+		return true
+	}
+	return false
+}
+
+// call is one run of git.
+type call struct {
+	args    []string // the subcommand first
+	env     []string // beside the clean environment; later entries win
+	safeDir string   // the folder whose owner need not be us
+	dir     string   // where it runs; "" = the root folder
+	stdin   io.Reader
+	limit   int64 // of its output in bytes
+	timeout time.Duration
+	codes   []int // exit codes beside 0 that are no error
+	// userConfig has git read the user's and the system's configuration.
+	userConfig bool
+}
+
+// tool is the git program, found once.
+type tool struct{ path string }
+
+func findTool() (tool, error) {
+	path, err := exec.LookPath("git")
+	if err != nil {
+		return tool{}, fmt.Errorf("%w: %w: install git 2.36 or newer", ErrNoGit, err)
+	}
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return tool{}, fmt.Errorf("%w: %w", ErrNoGit, err)
+	}
+	return tool{path: path}, nil
+}
+
+// switches are given on every command line: it beats every configuration file.
+func switches(safeDir string) []string {
+	s := []string{
+		"--no-pager",
+		"-c", "core.fsmonitor=false",
+		"-c", "core.hooksPath=" + os.DevNull,
+		"-c", "core.untrackedCache=false",
+		"-c", "core.attributesFile=" + os.DevNull,
+		"-c", "log.showSignature=false",
+		"-c", "safe.bareRepository=explicit",
+		"-c", "protocol.ext.allow=never",
+		"-c", "gc.auto=0",
+		"-c", "maintenance.auto=false",
+	}
+	if safeDir != "" {
+		// The person who had us watch this folder vouches for it; never "*".
+		s = append(s, "-c", "safe.directory="+safeDir)
+	}
+	return s
+}
+
+// cleanEnv has nothing of our own environment but where git is. The user's and the system's
+// configuration are left out: aliases, filters and signing programs come from there as well, and what a
+// run finds must not hang on whose daemon looks. Who commits is given by environment where it is needed.
+func (t tool) cleanEnv(userConfig bool) []string {
+	env := []string{
+		"PATH=" + filepath.Dir(t.path) + string(os.PathListSeparator) + "/usr/bin" + string(os.PathListSeparator) + "/bin",
+		"LC_ALL=C", "LANGUAGE=", "TZ=UTC",
+		"GIT_ATTR_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=",
+		"GIT_OPTIONAL_LOCKS=0", "GIT_LITERAL_PATHSPECS=1", "GIT_NO_REPLACE_OBJECTS=1",
+		// A partial clone fetches an object it lacks, with the repo's ssh command. Older gits do not know
+		// the first of these; with no protocol allowed the fetch ends before it starts anything.
+		"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none",
+	}
+	if !userConfig {
+		env = append(env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_CONFIG_GLOBAL="+os.DevNull)
+	}
+	return append(env, systemEnv()...)
+}
+
+// run gives what git printed.
+func (t tool) run(ctx context.Context, c call) ([]byte, error) {
+	var out []byte
+	err := t.stream(ctx, c, func(r io.Reader) error {
+		var err error
+		out, err = io.ReadAll(r)
+		return err
+	})
+	return out, err
+}
+
+// stream hands what git prints to read, and ends git when read returns early, the context is done, or a
+// limit is met.
+func (t tool) stream(ctx context.Context, c call, read func(io.Reader) error) error {
+	if len(c.args) == 0 || !allowed(c.args[0]) {
+		panic(fmt.Sprintf("git: subcommand not allowed: %q", c.args))
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, t.path, append(switches(c.safeDir), c.args...)...)
+	cmd.Env = append(t.cleanEnv(c.userConfig), c.env...)
+	cmd.Dir = c.dir
+	if cmd.Dir == "" {
+		cmd.Dir = rootDir()
+	}
+	cmd.Stdin = c.stdin
+	cmd.WaitDelay = killWait
+	ownSession(cmd)
+	complaint := &head{max: maxErrorBytes}
+	cmd.Stderr = complaint
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("git %s: %w", c.args[0], err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("git %s: %w", c.args[0], err)
+	}
+	in := &limited{r: stdout, left: c.limit}
+	readErr := read(in)
+	if readErr == nil {
+		// What is left over is not wanted, but git must not die of a closed pipe before it is done.
+		_, readErr = io.Copy(io.Discard, in)
+	}
+	if readErr != nil {
+		cancel()
+	}
+	waitErr := cmd.Wait()
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("git %s: not done within %s: %w", c.args[0], c.timeout, context.DeadlineExceeded)
+	case readErr != nil && !errors.Is(readErr, os.ErrClosed):
+		return fmt.Errorf("git %s: %w", c.args[0], readErr)
+	case ctx.Err() != nil:
+		return fmt.Errorf("git %s: %w", c.args[0], ctx.Err())
+	}
+	return exitError(c, waitErr, complaint)
+}
+
+func exitError(c call, err error, complaint *head) error {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &exit):
+		return fmt.Errorf("git %s: %w", c.args[0], err)
+	}
+	for _, code := range c.codes {
+		if exit.ExitCode() == code {
+			return nil
+		}
+	}
+	return &CommandError{Command: c.args[0], Code: exit.ExitCode(), Stderr: oneLine(complaint.b.Bytes())}
+}
+
+// limited fails, where io.LimitReader would end as if that were all.
+type limited struct {
+	r    io.Reader
+	left int64
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if int64(len(p)) > l.left+1 {
+		p = p[:l.left+1]
+	}
+	n, err := l.r.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return n, ErrOutput
+	}
+	return n, err
+}
+
+// head keeps the first bytes written to it and takes the rest.
+type head struct {
+	b   bytes.Buffer
+	max int
+}
+
+func (h *head) Write(p []byte) (int, error) {
+	if room := h.max - h.b.Len(); room > 0 {
+		h.b.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+// oneLine makes what git complained fit for an error: names in it come from the repo.
+func oneLine(b []byte) string {
+	s := strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == unicode.ReplacementChar:
+			return -1
+		}
+		return r
+	}, string(b))
+	return strings.TrimPrefix(strings.Join(strings.Fields(s), " "), "fatal: ")
+}

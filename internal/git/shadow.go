@@ -1,0 +1,141 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sluice/internal/atomicfile"
+)
+
+// The shadow is a git folder of ours, outside the repo, that borrows the repo's objects. Git run in it
+// reads our configuration and never the repo's, so that no filter, diff driver, hook, monitor, signing
+// program or promisor remote is defined for it, whatever attributes and objects say. It has no refs:
+// calls name objects. Its indexes are ours too, one per worktree: an agent's own index can call a
+// changed file unchanged (update-index --assume-unchanged).
+
+const (
+	shadowName = "shadow.git"
+	indexName  = "index"
+	privateDir = 0o700
+	privateOwn = 0o600
+)
+
+func (r *Repo) shadowDir() string { return filepath.Join(r.scratch, shadowName) }
+
+// makeShadow makes the shadow, or mends one from an earlier time.
+func (r *Repo) makeShadow(ctx context.Context) error {
+	dir := r.shadowDir()
+	for _, d := range []string{filepath.Join(dir, "refs"), filepath.Join(dir, "objects"), filepath.Join(r.scratch, indexName)} {
+		if err := os.MkdirAll(d, privateDir); err != nil {
+			return err
+		}
+	}
+	config, err := r.shadowConfig(ctx)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(filepath.Join(dir, "config"), config, privateOwn); err != nil {
+		return err
+	}
+	locks, err := filepath.Glob(filepath.Join(r.scratch, indexName, "*.lock"))
+	if err != nil {
+		return err
+	}
+	for _, l := range locks {
+		// Of a git that was killed: the scratch folder has one user at a time.
+		if err := os.Remove(l); err != nil {
+			return err
+		}
+	}
+	// HEAD last: it is what keepShadow looks for.
+	return atomicfile.Write(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), privateOwn)
+}
+
+// keepShadow makes the shadow again where something swept the temporary folder meanwhile.
+func (r *Repo) keepShadow(ctx context.Context) error {
+	if _, err := os.Lstat(filepath.Join(r.shadowDir(), "HEAD")); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.makeShadow(ctx)
+}
+
+// shadowConfig takes over the settings that say how this file system's files are to be compared, as
+// booleans and words of a list: none of them can name a program.
+func (r *Repo) shadowConfig(ctx context.Context) ([]byte, error) {
+	var b bytes.Buffer
+	version := 0
+	if r.format != "sha1" {
+		version = 1
+	}
+	fmt.Fprintf(&b, "[core]\n\trepositoryformatversion = %d\n\tbare = false\n", version)
+	for _, key := range []string{"filemode", "symlinks", "ignorecase", "precomposeunicode", "autocrlf"} {
+		v, err := r.config(ctx, "core."+key)
+		if err != nil {
+			return nil, err
+		}
+		switch v {
+		case "true", "false", "input":
+			fmt.Fprintf(&b, "\t%s = %s\n", key, v)
+		}
+	}
+	if r.format != "sha1" {
+		fmt.Fprintf(&b, "[extensions]\n\tobjectformat = %s\n", r.format)
+	}
+	return b.Bytes(), nil
+}
+
+// inShadow is the environment of a call that needs objects only.
+func (r *Repo) inShadow() []string {
+	env := []string{"GIT_DIR=" + r.shadowDir(), "GIT_OBJECT_DIRECTORY=" + filepath.Join(r.common, "objects")}
+	shallow := filepath.Join(r.common, "shallow")
+	if _, err := os.Lstat(shallow); err == nil {
+		env = append(env, "GIT_SHALLOW_FILE="+shallow)
+	}
+	return env
+}
+
+// inShadowTree is the environment of a call that compares the worktree at top with objects.
+func (r *Repo) inShadowTree(top, index string) []string {
+	return append(r.inShadow(), "GIT_WORK_TREE="+top, "GIT_INDEX_FILE="+index)
+}
+
+// privateIndex is our index of the worktree at top.
+func (r *Repo) privateIndex(top string) string {
+	sum := sha256.Sum256([]byte(top))
+	return filepath.Join(r.scratch, indexName, hex.EncodeToString(sum[:8]))
+}
+
+// lock waits until nobody else of this process uses our index of the worktree at top.
+func (r *Repo) lock(ctx context.Context, top string) (unlock func(), err error) {
+	r.mu.Lock()
+	c, ok := r.locks[top]
+	if !ok {
+		c = make(chan struct{}, 1)
+		r.locks[top] = c
+	}
+	r.mu.Unlock()
+	select {
+	case c <- struct{}{}:
+		return func() { <-c }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// shadow runs a call in the shadow.
+func (r *Repo) shadow(ctx context.Context, c call) ([]byte, error) {
+	if err := r.keepShadow(ctx); err != nil {
+		return nil, err
+	}
+	c.env = append(r.inShadow(), c.env...)
+	return r.run(ctx, c)
+}

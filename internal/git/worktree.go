@@ -1,0 +1,122 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ErrNoCommit says that the repo has no commit yet, and so nothing to make a worktree of.
+var ErrNoCommit = errors.New("no commit yet")
+
+// AddWorktree sees to it that there is a checkout at path. A folder that is there is used as it is,
+// whatever is in it: made is false. One that is not is made as a linked worktree of branch, and the
+// branch, where it is missing, from the HEAD of the checkout the repo was opened in. Nothing is pruned,
+// forced or taken from another worktree: what stands in the way is an error.
+//
+// The files are written without any filter: what Git LFS or another filter keeps outside the repo is
+// there as the pointer that is committed, and `git lfs pull` in the worktree, by whoever may run it,
+// fills it in. Submodules are left empty.
+func (r *Repo) AddWorktree(ctx context.Context, path, branch string) (made bool, err error) {
+	if !filepath.IsAbs(path) {
+		return false, fmt.Errorf("add worktree %q: not an absolute path", path)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return false, nil
+	case err == nil:
+		return false, fmt.Errorf("add worktree %s: a file has this name: move it away", path)
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, fmt.Errorf("add worktree %s: %w", path, err)
+	}
+	ref := "refs/heads/" + branch
+	if strings.HasPrefix(branch, "-") {
+		return false, fmt.Errorf("add worktree %s: %.80q is no name for a branch", path, branch)
+	}
+	if err := r.checkRef(ctx, ref); err != nil {
+		return false, fmt.Errorf("add worktree %s: branch: %w", path, err)
+	}
+	args, err := r.addArgs(ctx, path, branch, ref)
+	if err != nil {
+		return false, fmt.Errorf("add worktree %s: %w", path, err)
+	}
+	gitDir, _, err := r.gitDirOf(r.top)
+	if err != nil {
+		return false, fmt.Errorf("add worktree %s: %w", path, err)
+	}
+	_, err = r.run(ctx, call{args: args, env: r.inRepo(gitDir, r.top), dir: r.top, limit: smallOutput, timeout: callTime})
+	if err != nil {
+		return false, addError(path, err)
+	}
+	if err := r.checkout(ctx, path); err != nil {
+		return true, fmt.Errorf("add worktree %s: write the files: %w", path, err)
+	}
+	return true, nil
+}
+
+// addArgs makes the command line, after a look at what there is to make the worktree of.
+func (r *Repo) addArgs(ctx context.Context, path, branch, ref string) ([]string, error) {
+	args := []string{"worktree", "add", "--quiet", "--no-checkout", "--no-track"}
+	out, err := r.run(ctx, call{
+		args: []string{"for-each-ref", "--format=%(refname)", ref},
+		env:  r.inRepo(r.common, r.top), limit: smallOutput, timeout: callTime,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.TrimSuffix(line, "\n") == ref {
+			return append(args[:len(args)-1], "--", path, branch), nil
+		}
+	}
+	head, err := r.Head(ctx, r.top)
+	if err != nil {
+		return nil, err
+	}
+	if head == "" {
+		return nil, fmt.Errorf("%w: make a first one with git commit", ErrNoCommit)
+	}
+	return append(args, "-b", branch, "--", path, head), nil
+}
+
+// addError tells what to do about the refusals that people meet.
+func addError(path string, err error) error {
+	var cmd *CommandError
+	hint := ""
+	if errors.As(err, &cmd) {
+		switch {
+		case strings.Contains(cmd.Stderr, "missing but already registered"):
+			hint = ": if its folder was deleted, run git worktree prune"
+		case strings.Contains(cmd.Stderr, "already checked out"), strings.Contains(cmd.Stderr, "already used by worktree"):
+			hint = ": name another branch, or remove that worktree"
+		case strings.Contains(cmd.Stderr, "cannot lock ref"):
+			hint = ": a branch of that name, or of a part of it, is in the way"
+		}
+	}
+	return fmt.Errorf("add worktree %s: %w%s", path, err, hint)
+}
+
+// checkout writes the files of the new worktree's HEAD and its index. It runs in the shadow, where no
+// filter is defined.
+func (r *Repo) checkout(ctx context.Context, path string) error {
+	gitDir, top, err := r.gitDirOf(path)
+	if err != nil {
+		return err
+	}
+	head, err := r.headOf(ctx, gitDir, top)
+	if err != nil {
+		return err
+	}
+	env := []string{"GIT_WORK_TREE=" + top, "GIT_INDEX_FILE=" + filepath.Join(gitDir, "index")}
+	for _, args := range [][]string{{"read-tree", head}, {"checkout-index", "--all", "--index", "--quiet"}} {
+		if _, err := r.shadow(ctx, call{args: args, env: env, dir: top, limit: smallOutput, timeout: treeTime}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
