@@ -1,0 +1,128 @@
+package agents
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const cgroupPrefix = "sluice-"
+
+// cgroupHome is the folder of this process's own cgroup (version 2, also
+// beside version 1), "" if it cannot be found.
+func cgroupHome() string {
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return ""
+	}
+	var rel string
+	for line := range strings.Lines(string(own)) {
+		if p, ok := strings.CutPrefix(line, "0::"); ok {
+			rel = strings.TrimSpace(p)
+		}
+	}
+	mounts, err := os.Open("/proc/self/mountinfo")
+	if err != nil || rel == "" {
+		return ""
+	}
+	defer mounts.Close()
+	lines := bufio.NewScanner(mounts)
+	for lines.Scan() {
+		// "id parent dev root mountpoint options [tags] - type source options"
+		before, after, ok := strings.Cut(lines.Text(), " - ")
+		fields := strings.Fields(before)
+		if !ok || len(fields) < 5 || !strings.HasPrefix(after, "cgroup2 ") {
+			continue
+		}
+		inside, err := filepath.Rel(fields[3], rel)
+		if err != nil || strings.HasPrefix(inside, "..") {
+			continue // own group lies outside of what is mounted here
+		}
+		return filepath.Join(fields[4], inside)
+	}
+	return ""
+}
+
+// makeCgroup makes a cgroup for the tree of this launch below this process's
+// own, "" where that is not allowed.
+func makeCgroup(key string) string {
+	home := cgroupHome()
+	if home == "" {
+		return ""
+	}
+	dir := filepath.Join(home, fmt.Sprintf("%s%s-%d", cgroupPrefix, digest(key)[:16], os.Getpid()))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return ""
+	}
+	if _, err := os.Stat(filepath.Join(dir, "cgroup.kill")); err != nil {
+		os.Remove(dir) // before Linux 5.14: of no use
+		return ""
+	}
+	return dir
+}
+
+// startIn lets the command start inside the cgroup. done closes what that
+// needs.
+func startIn(attr *syscall.SysProcAttr, cgroup string) (done func()) {
+	if cgroup == "" {
+		return func() {}
+	}
+	fd, err := unix.Open(cgroup, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return func() {}
+	}
+	attr.UseCgroupFD, attr.CgroupFD = true, fd
+	return func() { unix.Close(fd) }
+}
+
+// killCgroup kills all in it at once. It takes only a folder that makeCgroup
+// made for key.
+func killCgroup(cgroup, key string) {
+	if !strings.HasPrefix(filepath.Base(cgroup), cgroupPrefix+digest(key)[:16]+"-") {
+		return
+	}
+	if f, err := os.OpenFile(filepath.Join(cgroup, "cgroup.kill"), os.O_WRONLY, 0); err == nil {
+		_, _ = f.WriteString("1")
+		f.Close()
+	}
+}
+
+// populated reports whether anything lives in it. One that is gone or cannot
+// be read has nothing to tell.
+func populated(cgroup string) bool {
+	if cgroup == "" {
+		return false
+	}
+	data, err := os.ReadFile(filepath.Join(cgroup, "cgroup.events"))
+	return err == nil && bytes.Contains(data, []byte("populated 1"))
+}
+
+// removeCgroup removes it with the groups that the command made in it.
+func removeCgroup(cgroup string) {
+	if cgroup == "" {
+		return
+	}
+	var dirs []string
+	_ = filepath.WalkDir(cgroup, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || len(dirs) > maxGroups {
+			return errors.Join(err, fs.SkipAll)
+		}
+		if d.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return nil
+	})
+	for i := len(dirs) - 1; i >= 0; i-- {
+		_ = unix.Rmdir(dirs[i])
+	}
+}
+
+const maxGroups = 10_000

@@ -1,0 +1,42 @@
+// Package agents starts, adopts and stops processes: agents, reviewers, run
+// steps, gate commands, hooks. It knows what to start (a [Spec]) and how it
+// ended (an [Exit]), nothing of runs, gates or the journal.
+//
+// # The shim
+//
+// A process is never a child of the daemon alone. The daemon starts a shim
+// (the same binary, see [ShimMain]), the shim starts the command:
+//
+//	daemon (Runner) ── spec by pipe ──> shim ──> command ──> whatever it starts
+//	                                     │ pid file: who the shim is, before the command runs
+//	                                     └ exit.json: how the command ended, after its whole tree is gone
+//
+// The shim has a session of its own and outlives the daemon. A daemon that
+// comes back finds the pid file, checks that the process named in it is the
+// one that wrote it (pid, start time, boot id, a mark in its environment) and
+// goes on waiting. A bare pid is never signalled.
+//
+// # Promises
+//
+//   - At most one live process tree per pid file, whoever races: the shim
+//     takes the pid file exclusively before it starts the command.
+//   - A recorded outcome stays: [Runner.Ensure] with a spec that has ended
+//     gives its recorded Exit and starts nothing.
+//   - [Proc.Wait] returns when the whole tree is gone: daemonised
+//     grandchildren, those in sessions of their own and those that ignore
+//     TERM among them. A shim that is killed is noticed, and what it left is
+//     found by its cgroup and by the token in its environment.
+//   - Output is always drained and its files are bounded: head and tail are
+//     kept, the middle is left out and said to be.
+//   - A command gets descriptors 0, 1 and 2 and no other.
+//
+// # What is not promised
+//
+// A process that another daemon starts on the tree's behalf (docker,
+// systemd-run) is not of the tree. Where there is no writable cgroup and the
+// shim is killed with -9, a process that has also dropped SLUICE_TOKEN from
+// its environment, and whose parents are gone, is not found. A process that
+// the kernel cannot kill (uninterruptible sleep) is waited for. On macOS
+// there is neither cgroup nor subreaper: what leaves the process group is
+// found by the token only. On Windows launching is not supported yet.
+package agents

@@ -1,0 +1,167 @@
+//go:build linux || darwin
+
+package agents
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	shimArg = "agents-test-shim"
+	waitFor = 20 * time.Second // no test waits so long unless it fails
+)
+
+// The test binary is the shim too, and a few commands that a shell cannot be.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case shimArg:
+			os.Exit(ShimMain(os.Args[2:]))
+		case "ensure":
+			os.Exit(ensureMain(os.Args[2:]))
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// ensureMain is a second daemon: it ensures a shell script and ends.
+func ensureMain(args []string) int {
+	spec := Spec{Key: args[0], Dir: args[1], PidFile: args[2], Token: args[3], Cwd: args[1],
+		Argv: []string{"sh", "-c", args[4]}, Env: []string{"PATH=/usr/bin:/bin", "SLUICE_TOKEN=" + args[3]}}
+	p, err := newRunner().Ensure(context.Background(), spec)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println(p.Pid())
+	bufio.NewReader(os.Stdin).ReadString('\n')
+	return 0
+}
+
+func newRunner() *Runner {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return New(Options{Shim: []string{self, shimArg}})
+}
+
+// testSpec is a launch of a shell script in folders of its own; whatever is
+// left of it at the end of the test is a failure.
+func testSpec(t *testing.T, script string) Spec {
+	t.Helper()
+	root := t.TempDir()
+	token := rand.Text()
+	spec := Spec{
+		Key:       "run-1/" + t.Name() + "#1.1",
+		Dir:       filepath.Join(root, "attempt"),
+		PidFile:   filepath.Join(root, "state", "launch.pid"),
+		Argv:      []string{"sh", "-c", script},
+		Env:       []string{"PATH=/usr/local/bin:/usr/bin:/bin", "SLUICE_TOKEN=" + token, "OUT=" + root},
+		Cwd:       root,
+		Token:     token,
+		KillAfter: time.Second,
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), waitFor)
+		defer cancel()
+		if err := newRunner().Stop(ctx, spec); err != nil {
+			t.Errorf("stop at the end: %v", err)
+		}
+		if left := withToken(token); len(left) > 0 {
+			t.Errorf("left at the end: %v", left)
+		}
+	})
+	return spec
+}
+
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), waitFor)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func ensure(t *testing.T, r *Runner, spec Spec) *Proc {
+	t.Helper()
+	p, err := r.Ensure(testContext(t), spec)
+	if err != nil {
+		t.Fatalf("ensure: %v", err)
+	}
+	return p
+}
+
+func wait(t *testing.T, p *Proc) Exit {
+	t.Helper()
+	e, err := p.Wait(testContext(t))
+	if err != nil {
+		t.Fatalf("wait: %v", err)
+	}
+	return e
+}
+
+// eventually polls for a condition.
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for until := time.Now().Add(waitFor); !cond(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func fileHas(path, text string) func() bool {
+	return func() bool {
+		data, err := os.ReadFile(path)
+		return err == nil && strings.Contains(string(data), text)
+	}
+}
+
+// withToken counts, without the package's own means, what carries a token.
+func withToken(token string) []string {
+	var found []string
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		env, err := os.ReadFile(dir + "/environ")
+		if err == nil && strings.Contains(string(env), token) {
+			cmd, _ := os.ReadFile(dir + "/cmdline")
+			found = append(found, filepath.Base(dir)+":"+strings.ReplaceAll(string(cmd), "\x00", " "))
+		}
+	}
+	return found
+}
+
+func runs(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err == nil && !strings.Contains(string(stat), ") Z ")
+}
+
+func startOther(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	return cmd
+}

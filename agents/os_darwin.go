@@ -1,0 +1,129 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	openSafely = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
+	waitAll    = 0
+
+	zombie = 5 // SZOMB
+	maxFds = 4096
+)
+
+// proc is one process as the system's table has it.
+type proc struct {
+	pid, ppid int
+	start     string // seconds and microseconds of wall time
+	dead      bool
+}
+
+func bootID() (string, error) {
+	id, err := unix.Sysctl("kern.bootsessionuuid")
+	if err != nil {
+		return "", fmt.Errorf("boot id: %w", err)
+	}
+	return id, nil
+}
+
+func lookProc(pid int) (proc, error) {
+	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil || int(info.Proc.P_pid) != pid {
+		return proc{}, os.ErrNotExist
+	}
+	start := info.Proc.P_starttime
+	return proc{
+		pid:   pid,
+		ppid:  int(info.Eproc.Ppid),
+		start: strconv.FormatInt(start.Sec, 10) + "." + strconv.FormatInt(int64(start.Usec), 10),
+		dead:  info.Proc.P_stat == zombie,
+	}, nil
+}
+
+func pids() ([]int, error) {
+	infos, err := unix.SysctlKinfoProcSlice("kern.proc.all")
+	if err != nil {
+		return nil, err
+	}
+	list := make([]int, 0, len(infos))
+	for _, info := range infos {
+		list = append(list, int(info.Proc.P_pid))
+	}
+	return list, nil
+}
+
+// environ also holds the path and the arguments, which come first: the
+// system gives them in one piece. It gives them for processes of the same
+// user only.
+func environ(pid int) ([]byte, error) {
+	return unix.SysctlRaw("kern.procargs2", pid)
+}
+
+// There is no subreaper here: what daemonises goes to launchd and is found by
+// the token.
+func becomeSubreaper() {}
+
+// closeInherited closes what came over exec: what this process opened itself
+// is close-on-exec.
+func closeInherited() {
+	for fd := 3; fd < maxFds; fd++ {
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// handle is a process by pid: there are no pidfds, so the caller's check just
+// before its use is all there is.
+type handle struct{ pid int }
+
+func open(pid int) (handle, error) { return handle{pid}, nil }
+
+func (h handle) close() {}
+
+func (h handle) signal(sig syscall.Signal) error {
+	if err := unix.Kill(h.pid, sig); !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	return nil
+}
+
+func (h handle) reap() { _, _ = unix.Wait4(h.pid, nil, unix.WNOHANG, nil) }
+
+// wait returns when the process has ended: kqueue tells of any process, not
+// only of children.
+func (h handle) wait(ctx context.Context, gone func() bool) error {
+	kq, err := unix.Kqueue()
+	if err != nil {
+		return pollGone(ctx, gone)
+	}
+	defer unix.Close(kq)
+	unix.CloseOnExec(kq)
+	change := []unix.Kevent_t{{Ident: uint64(h.pid), Filter: unix.EVFILT_PROC, Flags: unix.EV_ADD | unix.EV_ONESHOT, Fflags: unix.NOTE_EXIT}}
+	events := make([]unix.Kevent_t, 1)
+	for {
+		limit := unix.NsecToTimespec(int64(pollMax))
+		n, err := unix.Kevent(kq, change, events, &limit)
+		change = nil
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return pollGone(ctx, gone)
+		}
+		if n > 0 || gone() {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// dup makes to another name of from.
+func dup(from, to int) error { return unix.Dup2(from, to) }

@@ -1,0 +1,228 @@
+package agents
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+
+	// openSafely: of a folder within an agent's reach, neither follow a link
+	// nor wait for the writer of a pipe.
+	openSafely = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
+
+	waitAll = unix.WALL // also children whose exit signal is not SIGCHLD
+
+	maxStatBytes    = 4 << 10
+	maxEnvironBytes = 4 << 20
+	maxProcs        = 1 << 20
+)
+
+// proc is one process as the system's table has it.
+type proc struct {
+	pid, ppid int
+	start     string // clock ticks since boot
+	dead      bool   // a zombie: it runs nothing any more
+}
+
+func bootID() (string, error) {
+	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("boot id: %w: mount /proc", err)
+	}
+	return string(bytes.TrimSpace(data)), nil
+}
+
+// lookProc reads one process; os.ErrNotExist means that there is none.
+func lookProc(pid int) (proc, error) {
+	data, err := readProc(pid, "stat", maxStatBytes)
+	if err != nil {
+		return proc{}, err
+	}
+	// The name, in brackets, may hold spaces and brackets itself.
+	i := bytes.LastIndexByte(data, ')')
+	fields := strings.Fields(string(data[i+1:]))
+	if i < 0 || len(fields) < 20 {
+		return proc{}, fmt.Errorf("/proc/%d/stat: %d fields: want 20", pid, len(fields))
+	}
+	ppid, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return proc{}, fmt.Errorf("/proc/%d/stat: parent %q", pid, fields[1])
+	}
+	return proc{pid: pid, ppid: ppid, start: fields[19], dead: fields[0] == "Z" || fields[0] == "X"}, nil
+}
+
+func readProc(pid int, name string, limit int) ([]byte, error) {
+	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/" + name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var data []byte
+	buf := make([]byte, 4<<10)
+	for len(data) < limit {
+		n, err := f.Read(buf)
+		data = append(data, buf[:n]...)
+		if n == 0 || err != nil {
+			break
+		}
+	}
+	if errors.Is(err, syscall.ESRCH) {
+		return nil, os.ErrNotExist
+	}
+	return data, nil
+}
+
+// pids lists the processes, in the table's order.
+func pids() ([]int, error) {
+	d, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(maxProcs)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]int, 0, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			list = append(list, pid)
+		}
+	}
+	return list, nil
+}
+
+// environ is the environment a process was started with, NUL between the
+// entries.
+func environ(pid int) ([]byte, error) {
+	return readProc(pid, "environ", maxEnvironBytes)
+}
+
+// becomeSubreaper makes orphans of the tree, daemonised ones too, this
+// process's children.
+func becomeSubreaper() {
+	// Refused only by kernels before 3.4: then as where there is none.
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+}
+
+// closeInherited closes what came over exec. Whatever this process opened
+// itself is close-on-exec (the runtime's own descriptors too), what it
+// inherited cannot be: it would have been closed.
+func closeInherited() {
+	d, err := os.Open("/proc/self/fd")
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		fd, err := strconv.Atoi(name)
+		if err != nil || fd <= 2 {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// handle is one process and never another that got its pid later.
+type handle struct {
+	pid int
+	fd  int // pidfd, -1 where the kernel has none: then the caller's check just before is all there is
+}
+
+// open takes hold of a process. It says nothing of which one: check after
+// opening, then use.
+func open(pid int) (handle, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		return handle{pid, -1}, nil
+	}
+	if err != nil {
+		return handle{}, os.NewSyscallError("pidfd_open", err)
+	}
+	return handle{pid, fd}, nil
+}
+
+func (h handle) close() {
+	if h.fd >= 0 {
+		unix.Close(h.fd)
+	}
+}
+
+// signal sends sig; to one that is gone it is no error.
+func (h handle) signal(sig syscall.Signal) error {
+	var err error
+	if h.fd >= 0 {
+		err = unix.PidfdSendSignal(h.fd, sig, nil, 0)
+	} else {
+		err = unix.Kill(h.pid, sig)
+	}
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	return err
+}
+
+// reap collects the process if it is a dead child of this one.
+func (h handle) reap() {
+	if h.fd >= 0 {
+		_ = unix.Waitid(unix.P_PIDFD, h.fd, nil, unix.WEXITED|unix.WNOHANG|unix.WALL, nil)
+		return
+	}
+	_, _ = unix.Wait4(h.pid, nil, unix.WNOHANG|unix.WALL, nil)
+}
+
+// wait returns when the process has ended, at once and without polling where
+// the kernel has pidfds; gone is asked otherwise.
+func (h handle) wait(ctx context.Context, gone func() bool) error {
+	if h.fd < 0 {
+		return pollGone(ctx, gone)
+	}
+	// The runtime's poller takes a descriptor only if it is non-blocking. It
+	// gets one of its own, as it closes what it is given.
+	fd, err := unix.FcntlInt(uintptr(h.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return pollGone(ctx, gone)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		unix.Close(fd)
+		return pollGone(ctx, gone)
+	}
+	f := os.NewFile(uintptr(fd), "pidfd")
+	defer f.Close()
+	conn, err := f.SyscallConn()
+	if err != nil || f.SetReadDeadline(time.Time{}) != nil {
+		return pollGone(ctx, gone)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	err = conn.Read(func(fd uintptr) bool {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		return n > 0 && err == nil
+	})
+	if cerr := ctx.Err(); err != nil && cerr != nil {
+		return cerr
+	}
+	if err != nil {
+		return pollGone(ctx, gone)
+	}
+	return nil
+}
+
+// dup makes to another name of from.
+func dup(from, to int) error { return unix.Dup3(from, to, 0) }

@@ -1,0 +1,259 @@
+package agents
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+	"unicode/utf8"
+)
+
+// The files of one stream. What exceeds the head goes to tail, which becomes
+// old when it is full, in place of the last old one: so the newest output is
+// on the disk at any time, survives the shim, and the whole is bounded. At
+// the end all is joined into the one file.
+const (
+	stdoutFile = "stdout"
+	stderrFile = "stderr"
+	tailSuffix = ".tail"
+	oldSuffix  = ".tail.old"
+
+	markerBytes = 256 // room for the line that says what is left out
+)
+
+// sink keeps the head and the tail of a stream in at most max bytes of disk.
+// Its Write never fails: what cannot be kept is counted, as the command must
+// never be held up.
+type sink struct {
+	path      string
+	head      int64 // limit of the first file
+	segment   int64 // limit of each of tail and old
+	file      *os.File
+	room      int64 // left in file
+	inTail    bool
+	left      int64 // bytes left out on purpose
+	oldBytes  int64 // in old
+	unwritten int64 // bytes that the disk did not take
+	failure   error // the first reason for that
+}
+
+func newSink(path string, limit int64) *sink {
+	s := &sink{path: path, head: limit / 2, segment: (limit/2 - markerBytes) / 2}
+	for _, name := range []string{path + tailSuffix, path + oldSuffix} {
+		os.Remove(name)
+	}
+	s.room = s.head
+	s.create(path)
+	return s
+}
+
+// create makes a new file, never one that is already there: that might be a
+// link or a pipe.
+func (s *sink) create(name string) {
+	os.Remove(name)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		s.fail(0, err)
+		return
+	}
+	s.file = f
+}
+
+func (s *sink) fail(n int, err error) {
+	s.unwritten += int64(n)
+	if s.failure == nil {
+		s.failure = err
+	}
+}
+
+// Write keeps or counts all of p.
+func (s *sink) Write(p []byte) (int, error) {
+	total := len(p)
+	for len(p) > 0 {
+		if s.room == 0 {
+			s.turn()
+		}
+		part := p[:min(int64(len(p)), s.room)]
+		p = p[len(part):]
+		s.room -= int64(len(part))
+		if s.file == nil {
+			s.unwritten += int64(len(part))
+			continue
+		}
+		if n, err := s.file.Write(part); err != nil {
+			s.fail(len(part)-n, err)
+		}
+	}
+	return total, nil
+}
+
+// turn goes on to a fresh tail.
+func (s *sink) turn() {
+	if s.file != nil {
+		s.file.Close()
+		s.file = nil
+	}
+	tail := s.path + tailSuffix
+	if s.inTail {
+		s.left += s.oldBytes
+		s.oldBytes = s.segment
+		if err := os.Rename(tail, s.path+oldSuffix); err != nil {
+			s.fail(0, err)
+		}
+	}
+	s.inTail, s.room = true, s.segment
+	s.create(tail)
+}
+
+// close joins the files.
+func (s *sink) close() {
+	if s.file != nil {
+		s.file.Close()
+	}
+	var note string
+	if s.left > 0 {
+		note = fmt.Sprintf("\n[sluice: %d bytes of output are left out here]\n", s.left)
+	}
+	if s.unwritten > 0 {
+		note += fmt.Sprintf("\n[sluice: %d bytes of output could not be written: %.100v]\n", s.unwritten, s.failure)
+	}
+	join(s.path, note)
+}
+
+// joinOutput joins the files of a launch whose shim could not.
+func joinOutput(dir string) {
+	for _, name := range []string{stdoutFile, stderrFile} {
+		path := filepath.Join(dir, name)
+		note := ""
+		if _, err := os.Lstat(path + oldSuffix); err == nil {
+			note = "\n[sluice: some output may be left out here]\n"
+		}
+		join(path, note)
+	}
+}
+
+func join(path, note string) {
+	old, tail := path+oldSuffix, path+tailSuffix
+	defer os.Remove(old)
+	defer os.Remove(tail)
+	if _, err := os.Lstat(tail); errors.Is(err, fs.ErrNotExist) && note == "" {
+		return
+	}
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|openSafely, 0)
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	if info, err := out.Stat(); err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	_, _ = io.WriteString(out, note)
+	for _, part := range []string{old, tail} {
+		if f, err := os.OpenFile(part, os.O_RDONLY|openSafely, 0); err == nil {
+			if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+				_, _ = io.Copy(out, f)
+			}
+			f.Close()
+		}
+	}
+}
+
+// Tail returns at most n bytes of the newest output in dir, of a live launch
+// too: of stdout and stderr, each under its name if it has any. What one does
+// not need of its half the other gets.
+func Tail(dir string, n int) []byte {
+	names := [...]string{stdoutFile, stderrFile}
+	var parts [len(names)][]byte
+	for i, name := range names {
+		parts[i] = lastBytes(filepath.Join(dir, name), n)
+	}
+	room := n
+	for i, name := range names {
+		if len(parts[i]) > 0 {
+			room -= len(name) + len(":\n\n")
+		}
+	}
+	if room <= 0 {
+		return nil
+	}
+	half := room / 2
+	a, b := len(parts[0]), len(parts[1])
+	switch {
+	case a+b <= room:
+	case a <= half:
+		b = room - a
+	case b <= half:
+		a = room - b
+	default:
+		a, b = half, half
+	}
+	var out bytes.Buffer
+	for i, keep := range []int{a, b} {
+		if len(parts[i]) == 0 {
+			continue
+		}
+		out.WriteString(names[i] + ":\n")
+		text := wholeRunes(parts[i], keep)
+		out.Write(text)
+		if !bytes.HasSuffix(text, []byte("\n")) {
+			out.WriteByte('\n')
+		}
+	}
+	return out.Bytes()
+}
+
+// wholeRunes is at most the last n bytes of text, not beginning within a
+// character.
+func wholeRunes(text []byte, n int) []byte {
+	if len(text) <= n {
+		return text
+	}
+	text = text[len(text)-n:]
+	for i := 0; i < utf8.UTFMax && i < len(text); i++ {
+		if utf8.RuneStart(text[i]) {
+			return text[i:]
+		}
+	}
+	return text
+}
+
+// lastBytes is the newest n bytes of a stream, from however many files.
+func lastBytes(path string, n int) []byte {
+	var last []byte
+	for _, name := range []string{path + tailSuffix, path + oldSuffix, path} {
+		if len(last) >= n {
+			break
+		}
+		f, err := os.OpenFile(name, os.O_RDONLY|openSafely, 0)
+		if err != nil {
+			continue
+		}
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			want := min(int64(n-len(last)), info.Size())
+			part := make([]byte, want)
+			got, _ := f.ReadAt(part, info.Size()-want)
+			last = append(part[:got], last...)
+		}
+		f.Close()
+	}
+	return last
+}
+
+// LastOutput is when the newest output was written in dir, the zero time if
+// there is none yet.
+func LastOutput(dir string) time.Time {
+	var last time.Time
+	for _, name := range []string{stdoutFile, stderrFile} {
+		for _, suffix := range []string{"", tailSuffix} {
+			info, err := os.Lstat(filepath.Join(dir, name+suffix))
+			if err == nil && info.Mode().IsRegular() && info.ModTime().After(last) {
+				last = info.ModTime()
+			}
+		}
+	}
+	return last
+}

@@ -1,0 +1,219 @@
+package agents
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	recordVersion  = 1
+	maxRecordBytes = 64 << 10 // of a pid file or an exit.json
+	exitFile       = "exit.json"
+)
+
+// identity is a pid file: which process the shim of a launch is.
+type identity struct {
+	Version int    `json:"v"`
+	Key     string `json:"key"`
+	Pid     int    `json:"pid"`
+	// Start is the process's start time as the system gives it; compared,
+	// never computed with (Linux: clock ticks since boot).
+	Start string `json:"start"`
+	Boot  string `json:"boot"`
+	// Token is the digest of the launch's token, "" if it has none.
+	Token string `json:"token,omitempty"`
+	// Cgroup is the absolute path of the command's cgroup, "" if it has none.
+	Cgroup    string        `json:"cgroup,omitempty"`
+	Dir       string        `json:"dir"`
+	KillAfter time.Duration `json:"kill_after_ns"`
+	Launched  time.Time     `json:"launched"`
+}
+
+// exitRecord is an exit.json. The identity in it ties it to one launch: a
+// file that something else put there is not taken for the outcome.
+type exitRecord struct {
+	Version int    `json:"v"`
+	Key     string `json:"key"`
+	Pid     int    `json:"pid"`
+	Start   string `json:"start"`
+	Boot    string `json:"boot"`
+	Token   string `json:"token,omitempty"`
+	Exit
+}
+
+func (id identity) record(e Exit) exitRecord {
+	return exitRecord{recordVersion, id.Key, id.Pid, id.Start, id.Boot, id.Token, e}
+}
+
+func (r exitRecord) of(id identity) bool {
+	return r.Version == recordVersion && r.Key == id.Key && r.Token == id.Token &&
+		r.Pid == id.Pid && r.Start == id.Start && r.Boot == id.Boot
+}
+
+// mark is what the shim of this launch carries in its environment.
+func (id identity) mark() string { return markOf(id.Key, id.Token) }
+
+func markOf(key, tokenDigest string) string {
+	return digest(key + "\n" + tokenDigest)
+}
+
+func tokenDigest(token string) string {
+	if token == "" {
+		return ""
+	}
+	return digest(token)
+}
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+// readIdentity reads a pid file; fs.ErrNotExist means never launched.
+func readIdentity(pidFile string) (identity, error) {
+	var id identity
+	data, err := readBounded(pidFile, maxRecordBytes)
+	if err != nil {
+		return id, err
+	}
+	if err := json.Unmarshal(data, &id); err != nil {
+		return id, fmt.Errorf("pid file %s: %w: see that nothing of this launch runs, then remove the file", pidFile, err)
+	}
+	if id.Version != recordVersion || id.Pid <= 1 || id.Start == "" || id.Boot == "" {
+		return id, fmt.Errorf("pid file %s: version %d, pid %d: not written by this version: see that nothing of this launch runs, then remove the file", pidFile, id.Version, id.Pid)
+	}
+	return id, nil
+}
+
+// readExit reads the exit.json in dir; fs.ErrNotExist means there is none.
+func readExit(dir string) (exitRecord, error) {
+	var r exitRecord
+	data, err := readBounded(filepath.Join(dir, exitFile), maxRecordBytes)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, fmt.Errorf("%s: %w", filepath.Join(dir, exitFile), err)
+	}
+	return r, nil
+}
+
+// readBounded reads a regular file of at most limit bytes. It neither follows
+// a link nor waits for the writer of a pipe: the folder may be within an
+// agent's reach.
+func readBounded(name string, limit int64) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|openSafely, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > limit {
+		return nil, fmt.Errorf("%s: %s of %d bytes: want a regular file of at most %d", name, info.Mode().Type(), info.Size(), limit)
+	}
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// writeExit writes exit.json by rename, synced before it gets its name. It
+// replaces whatever is there: only the one whose launch it is calls it.
+func writeExit(dir string, rec exitRecord) error {
+	tmp, err := writeTemp(dir, exitFile, rec)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, filepath.Join(dir, exitFile)); err != nil {
+		os.Remove(tmp)
+		return err
+	}
+	return syncDir(dir)
+}
+
+// writeFirstExit is writeExit for one that is not alone: the first record of
+// the launch stays, and is returned.
+func writeFirstExit(dir string, id identity, e Exit) (Exit, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return e, err
+	}
+	tmp, err := writeTemp(dir, exitFile, id.record(e))
+	if err != nil {
+		return e, err
+	}
+	defer os.Remove(tmp)
+	err = os.Link(tmp, filepath.Join(dir, exitFile))
+	if errors.Is(err, fs.ErrExist) {
+		if rec, rerr := readExit(dir); rerr == nil && rec.of(id) {
+			return rec.Exit, nil
+		}
+	}
+	if err != nil {
+		err = os.Rename(tmp, filepath.Join(dir, exitFile))
+	}
+	if err != nil {
+		return e, err
+	}
+	return e, syncDir(dir)
+}
+
+// claim gives the pid file its name and whole content in one step and
+// reports whether it was this caller that did: a reader never sees half a
+// record, and of several only one wins. Synced, so that a power cut cannot
+// bring back "never launched" once the command has run.
+func claim(pidFile string, id identity) (bool, error) {
+	dir := filepath.Dir(pidFile)
+	tmp, err := writeTemp(dir, filepath.Base(pidFile), id)
+	if err != nil {
+		return false, err
+	}
+	defer os.Remove(tmp)
+	if err := os.Link(tmp, pidFile); errors.Is(err, fs.ErrExist) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("pid file %s: %w: the state folder must be on a file system with hard links", pidFile, err)
+	}
+	return true, syncDir(dir)
+}
+
+// writeTemp writes v as JSON to a new file (0600) in dir, synced, and returns
+// its name.
+func writeTemp(dir, name string, v any) (string, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(dir, "."+name+".*")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(append(data, '\n'))
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}

@@ -1,0 +1,65 @@
+package agents
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// claimLimit is how long a shim may take from its start to its pid file.
+	claimLimit = 30 * time.Second
+	// stopMargin is what a shim gets beyond kill-after to see its tree gone
+	// and write the record. One that takes longer is held (SIGSTOP) or broken
+	// and is ended itself.
+	stopMargin = 5 * time.Second
+	// maxRefusalBytes bounds what a shim says of why it did not start.
+	maxRefusalBytes = 8 << 10
+)
+
+// Options of a Runner.
+type Options struct {
+	// Shim is the command that runs the shim, e.g. ["/usr/bin/sluice",
+	// "shim"]: something that calls ShimMain.
+	Shim []string
+	// Logf is told what went wrong but did not stop the work; it may be nil.
+	Logf func(format string, args ...any)
+}
+
+// Runner starts, adopts and stops launches. It holds nothing but its options:
+// what is known of a launch is on the disk, so that a new Runner goes on
+// where the last one ended. It is safe for use by several goroutines.
+//
+// A shim that this process started is its child until Wait has collected it:
+// call Wait for every Proc.
+type Runner struct {
+	shim []string
+	logf func(format string, args ...any)
+}
+
+// New returns a Runner.
+func New(o Options) *Runner {
+	if o.Logf == nil {
+		o.Logf = func(string, ...any) {}
+	}
+	return &Runner{shim: append([]string(nil), o.Shim...), logf: o.Logf}
+}
+
+// Proc is one launch, live or ended.
+type Proc struct {
+	r   *Runner
+	id  identity
+	dir string
+}
+
+// Key is the launch's key.
+func (p *Proc) Key() string { return p.id.Key }
+
+// Pid is the shim's process, to be shown to a person. Never signal it: it may
+// have gone and the number be another's.
+func (p *Proc) Pid() int { return p.id.Pid }
+
+// Launched is when the launch was claimed.
+func (p *Proc) Launched() time.Time { return p.id.Launched }
+
+// Stop ends the launch: see Runner.Stop.
+func (p *Proc) Stop(ctx context.Context) error { return p.r.stop(ctx, p.id, p.dir) }

@@ -1,0 +1,27 @@
+//go:build !linux && !darwin
+
+package agents
+
+import "context"
+
+const openSafely = 0
+
+// Ensure is not supported here: it returns ErrUnsupported.
+func (r *Runner) Ensure(context.Context, Spec) (*Proc, error) { return nil, ErrUnsupported }
+
+// Adopt is not supported here: it returns ErrUnsupported.
+func (r *Runner) Adopt(pidFile, dir string) (*Proc, error) { return nil, ErrUnsupported }
+
+// Wait is not supported here: it returns ErrUnsupported.
+func (p *Proc) Wait(context.Context) (Exit, error) { return Exit{}, ErrUnsupported }
+
+// Stop is not supported here: it returns ErrUnsupported.
+func (r *Runner) Stop(context.Context, Spec) error { return ErrUnsupported }
+
+func (r *Runner) stop(context.Context, identity, string) error { return ErrUnsupported }
+
+// Sweep finds nothing here, as nothing can have been launched.
+func (r *Runner) Sweep(token string) (killed int) { return 0 }
+
+// ShimMain is not supported here: it returns exit code 1.
+func ShimMain(args []string) int { return 1 }

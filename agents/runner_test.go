@@ -1,0 +1,387 @@
+//go:build linux || darwin
+
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestExitIsRecorded(t *testing.T) {
+	cases := []struct {
+		script string
+		want   Exit
+	}{
+		{"exit 0", Exit{Code: 0}},
+		{"echo out; echo err >&2; exit 7", Exit{Code: 7}},
+		{"kill -KILL $$", Exit{Code: -1, Signal: "SIGKILL"}},
+		{"kill -TERM $$", Exit{Code: -1, Signal: "SIGTERM"}},
+		{"kill -HUP $$; exit 1", Exit{Code: -1, Signal: "SIGHUP"}},   // not ignored as in the shim
+		{"kill -PIPE $$; exit 1", Exit{Code: -1, Signal: "SIGPIPE"}}, // nor this
+		{"kill -INT $$; exit 1", Exit{Code: -1, Signal: "SIGINT"}},
+	}
+	for _, c := range cases {
+		t.Run(c.script, func(t *testing.T) {
+			t.Parallel()
+			spec := testSpec(t, c.script)
+			before := time.Now()
+			p := ensure(t, newRunner(), spec)
+			got := wait(t, p)
+			if got.Started.Before(before) || got.Ended.Before(got.Started) || got.Ended.After(time.Now()) {
+				t.Errorf("started %v, ended %v: want within the test, in this order", got.Started, got.Ended)
+			}
+			got.Started, got.Ended = time.Time{}, time.Time{}
+			if got != c.want {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+			if again := wait(t, ensure(t, newRunner(), spec)); again.Code != c.want.Code || again.Signal != c.want.Signal {
+				t.Errorf("the second ensure got %+v", again)
+			}
+		})
+	}
+}
+
+func TestFilesArePrivate(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, "echo hello; echo oops >&2")
+	wait(t, ensure(t, newRunner(), spec))
+	if got := content(t, filepath.Join(spec.Dir, "stdout")); got != "hello\n" {
+		t.Errorf("stdout is %q", got)
+	}
+	if got := content(t, filepath.Join(spec.Dir, "stderr")); got != "oops\n" {
+		t.Errorf("stderr is %q", got)
+	}
+	for path, mode := range map[string]fs.FileMode{
+		spec.Dir: 0o700, filepath.Dir(spec.PidFile): 0o700, spec.PidFile: 0o600,
+		filepath.Join(spec.Dir, "stdout"): 0o600, filepath.Join(spec.Dir, "stderr"): 0o600, filepath.Join(spec.Dir, "exit.json"): 0o600,
+	} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v, %v: want %v", path, info.Mode().Perm(), err, mode)
+		}
+	}
+	for _, dir := range []string{spec.Dir, filepath.Dir(spec.PidFile)} {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), ".") || strings.Contains(e.Name(), "tail") {
+				t.Errorf("%s is left in %s", e.Name(), dir)
+			}
+		}
+	}
+	if strings.Contains(content(t, spec.PidFile), spec.Token) || strings.Contains(content(t, filepath.Join(spec.Dir, "exit.json")), spec.Token) {
+		t.Error("a record holds the token itself")
+	}
+}
+
+func TestAdoptAfterTheRunnerIsGone(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, `echo start >> $OUT/starts; while [ ! -e $OUT/go ]; do sleep 0.01; done; exit 5`)
+	first := ensure(t, newRunner(), spec)
+	eventually(t, "the command runs", fileHas(filepath.Join(spec.Cwd, "starts"), "start"))
+	second := ensure(t, newRunner(), spec)
+	if first.Pid() != second.Pid() {
+		t.Errorf("adopted pid %d, want %d", second.Pid(), first.Pid())
+	}
+	if err := os.WriteFile(filepath.Join(spec.Cwd, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range []*Proc{second, first} {
+		if e := wait(t, p); e.Code != 5 {
+			t.Errorf("wait %d: %+v, want code 5", i, e)
+		}
+	}
+	if got := content(t, filepath.Join(spec.Cwd, "starts")); got != "start\n" {
+		t.Errorf("starts: %q, want one", got)
+	}
+}
+
+// The launch is not a child of the one that adopts it.
+func TestAdoptFromAnotherProcess(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, "")
+	script := fmt.Sprintf(`echo start >> %[1]s/starts; while [ ! -e %[1]s/go ]; do sleep 0.01; done; exit 6`, spec.Cwd)
+	self, _ := os.Executable()
+	daemon := startOther(t, self, "ensure", spec.Key, spec.Dir, spec.PidFile, spec.Token, script)
+	eventually(t, "the command runs", fileHas(filepath.Join(spec.Cwd, "starts"), "start"))
+	if err := daemon.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	daemon.Wait()
+	p := ensure(t, newRunner(), spec)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := p.Wait(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("wait with an ended context: %v", err)
+	}
+	os.WriteFile(filepath.Join(spec.Cwd, "go"), nil, 0o600)
+	if e := wait(t, p); e.Code != 6 || e.Lost {
+		t.Errorf("%+v, want code 6", e)
+	}
+	if got := content(t, filepath.Join(spec.Cwd, "starts")); got != "start\n" {
+		t.Errorf("starts: %q, want one", got)
+	}
+}
+
+func TestRaceStartsOnce(t *testing.T) {
+	rounds := 200
+	if testing.Short() {
+		rounds = 20
+	}
+	spec := testSpec(t, `echo start >> starts`)
+	for i := range rounds {
+		s := spec
+		s.Key = fmt.Sprintf("race-%d", i)
+		s.Cwd = filepath.Join(spec.Cwd, s.Key)
+		s.Dir, s.PidFile = filepath.Join(s.Cwd, "dir"), filepath.Join(s.Cwd, "pid")
+		if err := os.Mkdir(s.Cwd, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		var both sync.WaitGroup
+		var pids [2]int
+		for n := range pids {
+			both.Go(func() {
+				p, err := newRunner().Ensure(testContext(t), s)
+				if err != nil {
+					t.Errorf("round %d: %v", i, err)
+					return
+				}
+				if e, err := p.Wait(testContext(t)); err != nil || e.Code != 0 || e.NotStarted != "" || e.Lost {
+					t.Errorf("round %d: %+v, %v", i, e, err)
+				}
+				pids[n] = p.Pid()
+			})
+		}
+		both.Wait()
+		if got := content(t, filepath.Join(s.Cwd, "starts")); got != "start\n" || pids[0] != pids[1] {
+			t.Fatalf("round %d: starts %q, pids %v: want one", i, got, pids)
+		}
+	}
+}
+
+func TestEndedLaunchIsNotStartedAgain(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, `echo start >> starts; exit 4`)
+	wait(t, ensure(t, newRunner(), spec))
+	wait(t, ensure(t, newRunner(), spec))
+	if err := os.Remove(spec.PidFile); err != nil { // its record alone tells
+		t.Fatal(err)
+	}
+	if e := wait(t, ensure(t, newRunner(), spec)); e.Code != 4 {
+		t.Errorf("%+v, want code 4", e)
+	}
+	if got := content(t, filepath.Join(spec.Cwd, "starts")); got != "start\n" {
+		t.Errorf("starts: %q, want one", got)
+	}
+	spec.Token = "another"
+	if _, err := newRunner().Adopt(spec.PidFile, ""); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("adopt without a pid file: %v, want fs.ErrNotExist", err)
+	}
+}
+
+func TestPidFileOfAnotherLaunch(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, "exit 0")
+	wait(t, ensure(t, newRunner(), spec))
+	for _, change := range []func(*Spec){func(s *Spec) { s.Key += "x" }, func(s *Spec) { s.Token += "x" }} {
+		other := spec
+		change(&other)
+		if _, err := newRunner().Ensure(testContext(t), other); err == nil || !strings.Contains(err.Error(), "another") {
+			t.Errorf("ensure with another's pid file: %v", err)
+		}
+	}
+}
+
+// A record that the command itself leaves does not count while its shim
+// lives, and the shim's replaces it.
+func TestForgedRecord(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, `echo '{"v":1,"key":"x","code":0}' > attempt/exit.json; touch forged; while [ ! -e go ]; do sleep 0.01; done; exit 3`)
+	p := ensure(t, newRunner(), spec)
+	eventually(t, "the record is forged", func() bool { _, err := os.Stat(filepath.Join(spec.Cwd, "forged")); return err == nil })
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if e, err := p.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("wait took the forged record: %+v, %v", e, err)
+	}
+	os.WriteFile(filepath.Join(spec.Cwd, "go"), nil, 0o600)
+	if e := wait(t, p); e.Code != 3 {
+		t.Errorf("%+v, want code 3", e)
+	}
+}
+
+func TestFolderRemovedByTheCommand(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, `rm -rf attempt; exit 9`)
+	if e := wait(t, ensure(t, newRunner(), spec)); e.Code != 9 || e.Lost {
+		t.Errorf("%+v, want code 9", e)
+	}
+}
+
+func TestNotStarted(t *testing.T) {
+	cases := []struct {
+		name   string
+		change func(t *testing.T, s *Spec)
+		want   []string
+	}{
+		{"no such command", func(t *testing.T, s *Spec) { s.Argv = []string{"no-such-agent"} }, []string{"no-such-agent", "not found in PATH", "install it"}},
+		{"no such path", func(t *testing.T, s *Spec) { s.Argv = []string{"./agent.sh"} }, []string{"agent.sh", "no such file", "install it"}},
+		{"not executable", func(t *testing.T, s *Spec) {
+			os.WriteFile(filepath.Join(s.Cwd, "agent.sh"), []byte("#!/bin/sh\n"), 0o600)
+			s.Argv = []string{"./agent.sh"}
+		}, []string{"agent.sh", "chmod +x"}},
+		{"a folder", func(t *testing.T, s *Spec) { s.Argv = []string{"/usr"} }, []string{"/usr", "not a file"}},
+		{"no interpreter", func(t *testing.T, s *Spec) {
+			os.WriteFile(filepath.Join(s.Cwd, "agent.sh"), []byte("#!/no/such/shell\n"), 0o700)
+			s.Argv = []string{"./agent.sh"}
+		}, []string{"agent.sh", "interpreter"}},
+		{"no first line", func(t *testing.T, s *Spec) {
+			os.WriteFile(filepath.Join(s.Cwd, "agent.sh"), []byte("echo\n"), 0o700)
+			s.Argv = []string{"./agent.sh"}
+		}, []string{"agent.sh", "#!/bin/sh"}},
+		{"no folder", func(t *testing.T, s *Spec) { s.Cwd += "/gone" }, []string{"/gone", "no such file"}},
+		{"cwd is a file", func(t *testing.T, s *Spec) { s.Cwd = "/etc/passwd" }, []string{"/etc/passwd", "not a folder"}},
+		{"no stdin file", func(t *testing.T, s *Spec) { s.Stdin = s.Cwd + "/prompt.md" }, []string{"prompt.md", "no such file"}},
+		{"stdin is a folder", func(t *testing.T, s *Spec) { s.Stdin = "/etc" }, []string{"/etc", "regular file"}},
+		{"too large", func(t *testing.T, s *Spec) { s.Argv = append(s.Argv, strings.Repeat("x", 1<<20)) }, []string{"too large"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			spec := testSpec(t, "")
+			c.change(t, &spec)
+			e := wait(t, ensure(t, newRunner(), spec))
+			if e.Code != -1 || e.NotStarted == "" {
+				t.Fatalf("%+v, want not started", e)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(e.NotStarted, want) {
+					t.Errorf("%q does not say %q", e.NotStarted, want)
+				}
+			}
+			if again := wait(t, ensure(t, newRunner(), spec)); again != e {
+				t.Errorf("again: %+v, want %+v", again, e)
+			}
+		})
+	}
+}
+
+func TestBadSpec(t *testing.T) {
+	t.Parallel()
+	r := newRunner()
+	_, err := r.Ensure(testContext(t), Spec{Argv: []string{"a\x00b"}, Env: []string{"novalue"}, MaxOutput: -1})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"key of 0 bytes", "no dir", "no pid file", "no cwd", "NUL", "NAME=value", "negative"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
+	}
+}
+
+func TestBadShim(t *testing.T) {
+	t.Parallel()
+	for _, shim := range [][]string{nil, {"/no/such/shim"}, {"/bin/true"}, {"/bin/sh", "-c", "echo broken >&2; exit 1"}} {
+		spec := testSpec(t, "touch started")
+		if _, err := New(Options{Shim: shim}).Ensure(testContext(t), spec); err == nil {
+			t.Errorf("shim %q: no error", shim)
+		} else if len(shim) == 3 && !strings.Contains(err.Error(), "broken") {
+			t.Errorf("shim %q: %v", shim, err)
+		}
+		wait(t, ensure(t, newRunner(), spec)) // nothing stands in the way of a good one
+		if _, err := os.Stat(filepath.Join(spec.Cwd, "started")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestTornPidFile(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "{", `{"v":9}`, strings.Repeat("x", maxRecordBytes+1)} {
+		spec := testSpec(t, "touch started")
+		os.MkdirAll(filepath.Dir(spec.PidFile), 0o700)
+		os.WriteFile(spec.PidFile, []byte(text), 0o600)
+		if _, err := newRunner().Ensure(testContext(t), spec); err == nil {
+			t.Errorf("pid file %.10q: no error", text)
+		}
+		if err := newRunner().Stop(testContext(t), spec); err == nil {
+			t.Errorf("pid file %.10q: stop: no error", text)
+		}
+		os.Remove(spec.PidFile)
+		if _, err := os.Stat(filepath.Join(spec.Cwd, "started")); err == nil {
+			t.Error("it was started")
+		}
+	}
+}
+
+// A pid file names a live process that is not its shim: nobody signals it,
+// and the launch counts as lost.
+func TestRecycledPid(t *testing.T) {
+	t.Parallel()
+	other := startOther(t, "sleep", "60")
+	self, err := lookProc(other.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	boot, err := bootID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]func(*identity){
+		"start time": func(id *identity) { id.Start += "1" },
+		"boot id":    func(id *identity) { id.Boot = "another" },
+		"mark":       func(id *identity) {}, // all agrees but what the shim carries
+	}
+	for name, change := range cases {
+		spec := testSpec(t, "")
+		id := identity{Version: recordVersion, Key: spec.Key, Pid: self.pid, Start: self.start, Boot: boot,
+			Token: tokenDigest(spec.Token), Dir: spec.Dir, KillAfter: time.Second, Launched: time.Now()}
+		change(&id)
+		data, _ := json.Marshal(id)
+		os.MkdirAll(filepath.Dir(spec.PidFile), 0o700)
+		os.WriteFile(spec.PidFile, data, 0o600)
+		if err := newRunner().Stop(testContext(t), spec); err != nil {
+			t.Errorf("%s: stop: %v", name, err)
+		}
+		if e := wait(t, ensure(t, newRunner(), spec)); !e.Lost {
+			t.Errorf("%s: %+v, want lost", name, e)
+		}
+		if !runs(other.Process.Pid) {
+			t.Fatalf("%s: a foreign process was signalled", name)
+		}
+	}
+}
+
+// The time from the command's end to Wait's return has no polling in it.
+func TestWaitIsQuick(t *testing.T) {
+	spec := testSpec(t, `while [ ! -e go ]; do :; done`)
+	best := time.Hour
+	for i := range 10 {
+		s := spec
+		s.Key = fmt.Sprint("quick-", i)
+		s.PidFile += fmt.Sprint(i)
+		s.Dir += fmt.Sprint(i)
+		os.Remove(filepath.Join(s.Cwd, "go"))
+		p := ensure(t, newRunner(), s)
+		done := make(chan Exit)
+		go func() {
+			e, _ := p.Wait(context.Background())
+			done <- e
+		}()
+		os.WriteFile(filepath.Join(s.Cwd, "go"), nil, 0o600)
+		e := <-done
+		best = min(best, time.Since(e.Ended))
+	}
+	t.Logf("from the end to Wait's return: %v", best)
+	if best > 10*time.Millisecond {
+		t.Errorf("from the end to Wait's return: %v at best", best)
+	}
+}

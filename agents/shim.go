@@ -1,0 +1,14 @@
+package agents
+
+// What a shim says to the one who started it.
+const (
+	saysClaimed = "claimed" // the launch is its own
+	saysTaken   = "taken"   // another was first; it has done nothing and ends
+)
+
+// Exit codes of the shim. Nobody decides by them: the record counts.
+const (
+	shimDone    = 0
+	shimRefused = 1 // nothing was started
+	shimSilent  = 2 // the command ended, its record could not be written
+)

@@ -1,0 +1,180 @@
+package agents
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+)
+
+// Limits and defaults of a launch.
+const (
+	DefaultMaxOutput = 8 << 20          // bytes per stream
+	MinMaxOutput     = 4 << 10          // bytes per stream; less leaves no room for a head, a tail and the line between
+	DefaultKillAfter = 10 * time.Second // from TERM to KILL
+
+	maxKeyBytes  = 512
+	maxSpecBytes = 8 << 20 // the spec as it travels to the shim; the kernel takes far less in argv and env
+)
+
+// Variables that tie a process to its launch.
+const (
+	// TokenVar is in the environment of every process of a launch: the sweep
+	// goes by it.
+	TokenVar = "SLUICE_TOKEN"
+	// markVar is in the shim's environment: digest of key and token, the
+	// third part of its identity. It is no secret.
+	markVar = "SLUICE_SHIM"
+)
+
+// ErrUnsupported is returned where processes cannot be launched yet.
+var ErrUnsupported = errors.New("agents: launching is not supported on this system yet: run the daemon on Linux or macOS (on Windows: in WSL)")
+
+// Spec says what to start.
+type Spec struct {
+	// Key is unique for ever, e.g. "phase-4-1/X-1#2.1" (run, step, attempt,
+	// launch).
+	Key string
+	// Dir is the folder of the attempt's files: stdout, stderr, exit.json.
+	// It is made (0700) if missing.
+	Dir string
+	// PidFile is the launch's identity. It lies in the daemon's state folder
+	// (made 0700 if missing), outside the repo, and stays after the process
+	// has ended: removing it forgets the launch.
+	PidFile string
+	// Argv is the command and its arguments. A name without a slash is looked
+	// up on the PATH in Env, one with a slash is relative to Cwd. A wrapper (a
+	// sandbox) is put before the rest.
+	Argv []string
+	// Env is the whole environment of the command, "NAME=value". PWD is added
+	// where it is missing. See [Environ].
+	Env []string
+	// Cwd is the folder the command starts in.
+	Cwd string
+	// Stdin is a file, or "" for /dev/null.
+	Stdin string
+	// Token marks the processes of this launch; the caller also puts it into
+	// Env as SLUICE_TOKEN. Without one a killed shim's tree is found by its
+	// cgroup only.
+	Token string
+	// MaxOutput bounds each of the files stdout and stderr, in bytes. 0 is
+	// DefaultMaxOutput; the least is MinMaxOutput.
+	MaxOutput int64
+	// KillAfter is the time from TERM to KILL. 0 is DefaultKillAfter.
+	KillAfter time.Duration
+}
+
+// Exit is how a launch ended.
+type Exit struct {
+	// Code is the exit code, -1 if there is none (ended by a signal, lost, not
+	// started).
+	Code int `json:"code"`
+	// Signal names the signal that ended the command, e.g. "SIGKILL", or "".
+	Signal string `json:"signal,omitempty"`
+	// Stopped: the shim was asked to end it before it ended by itself: by
+	// Stop, or by whoever else sent the shim a TERM (the machine's shutdown).
+	Stopped bool `json:"stopped,omitempty"`
+	// Lost: it vanished without a record: killed with its shim, or a reboot.
+	Lost bool `json:"lost,omitempty"`
+	// NotStarted says why it could not start and what to do, or "".
+	NotStarted string `json:"not_started,omitempty"`
+	// Started and Ended are wall times; Ended is when the command's main
+	// process was seen gone, or when its loss was noticed.
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended"`
+}
+
+// checked returns the spec with defaults filled in and paths made absolute,
+// or what is wrong with it, all faults at once.
+func (s Spec) checked() (Spec, error) {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+
+	if s.Key == "" || len(s.Key) > maxKeyBytes {
+		fault("key of %d bytes: must have 1 to %d", len(s.Key), maxKeyBytes)
+	}
+	if len(s.Argv) == 0 || s.Argv[0] == "" {
+		fault("no command: give argv")
+	}
+	for _, p := range []struct{ what, path string }{{"dir", s.Dir}, {"pid file", s.PidFile}, {"cwd", s.Cwd}} {
+		if p.path == "" {
+			fault("no %s: name one", p.what)
+		}
+	}
+	for _, list := range [][]string{s.Argv, s.Env, {s.Key, s.Dir, s.PidFile, s.Cwd, s.Stdin, s.Token}} {
+		for _, v := range list {
+			if strings.IndexByte(v, 0) >= 0 {
+				fault("a NUL byte in %.40q: remove it", v)
+			}
+		}
+	}
+	for _, kv := range s.Env {
+		if strings.IndexByte(kv, '=') <= 0 {
+			fault("environment entry without a name (%d bytes): write NAME=value", len(kv))
+		}
+	}
+	if s.MaxOutput < 0 || s.KillAfter < 0 {
+		fault("max output %d, kill after %v: must not be negative", s.MaxOutput, s.KillAfter)
+	}
+	if len(faults) > 0 {
+		return s, fmt.Errorf("agents: launch %.80q: %w", s.Key, errors.Join(faults...))
+	}
+	for _, p := range []*string{&s.Dir, &s.PidFile, &s.Cwd, &s.Stdin} {
+		if *p == "" {
+			continue
+		}
+		abs, err := filepath.Abs(*p)
+		if err != nil {
+			return s, fmt.Errorf("agents: launch %.80q: path %q: %w", s.Key, *p, err)
+		}
+		*p = abs
+	}
+	if s.MaxOutput == 0 {
+		s.MaxOutput = DefaultMaxOutput
+	}
+	s.MaxOutput = max(s.MaxOutput, MinMaxOutput)
+	if s.KillAfter == 0 {
+		s.KillAfter = DefaultKillAfter
+	}
+	return s, nil
+}
+
+// Environ builds the environment of a command: of parent ("NAME=value") what
+// the built-in allow-list or a pattern in allow names ("MY_VAR", "MY_*"), and
+// all of extra, which wins. SLUICE_* of the parent is never passed on,
+// whatever allow says: a process started from within an attempt must not
+// carry that attempt's token. The result is sorted and has each name once.
+func Environ(parent []string, allow []string, extra map[string]string) []string {
+	builtin := [...]string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TERM", "TMPDIR", "TZ", "XDG_*", "SSL_CERT_*"}
+	allowed := func(name string) bool {
+		if strings.HasPrefix(name, "SLUICE_") {
+			return false
+		}
+		for _, list := range [][]string{builtin[:], allow} {
+			for _, pattern := range list {
+				if ok, err := path.Match(pattern, name); ok && err == nil {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	vars := make(map[string]string, len(parent)+len(extra))
+	for _, kv := range parent {
+		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && allowed(name) {
+			vars[name] = value
+		}
+	}
+	for name, value := range extra {
+		vars[name] = value
+	}
+	env := make([]string, 0, len(vars))
+	for name, value := range vars {
+		env = append(env, name+"="+value)
+	}
+	sort.Strings(env)
+	return env
+}

@@ -1,0 +1,278 @@
+//go:build linux
+
+package agents
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// stubborn is a tree of processes that fork, take sessions of their own,
+// daemonise, drop their environment and ignore TERM.
+const stubborn = `
+trap '' TERM
+(trap '' TERM; while :; do sleep 0.05; done) &
+setsid sh -c 'trap "" TERM HUP; setsid sh -c "trap \"\" TERM; while :; do sleep 0.05; done" & while :; do sleep 0.05; done' &
+setsid sh -c '(trap "" TERM; setsid sh -c "trap \"\" TERM; while :; do sleep 1; done" &) ; exit 0' &
+setsid env -i PATH=$PATH sh -c 'trap "" TERM; echo $$ > '$OUT'/bare; while :; do sleep 0.05; done' &
+while [ ! -s $OUT/bare ]; do sleep 0.01; done
+echo up > $OUT/up
+`
+
+func shimPid(t *testing.T, spec Spec) int {
+	t.Helper()
+	id, err := readIdentity(spec.PidFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id.Pid
+}
+
+func barePid(t *testing.T, spec Spec) int {
+	t.Helper()
+	pid, err := strconv.Atoi(strings.TrimSpace(content(t, filepath.Join(spec.Cwd, "bare"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+func TestStopLeavesNothing(t *testing.T) {
+	var all sync.WaitGroup
+	for range 20 {
+		spec := testSpec(t, stubborn+"while :; do sleep 0.05; done")
+		all.Go(func() {
+			p, err := newRunner().Ensure(testContext(t), spec)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			eventually(t, "the tree is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
+			bare := barePid(t, spec)
+			if n := len(withToken(spec.Token)); n < 4 || !runs(bare) {
+				t.Errorf("only %d processes are up", n)
+			}
+			before := time.Now()
+			if err := newRunner().Stop(testContext(t), spec); err != nil {
+				t.Error(err)
+			}
+			took := time.Since(before)
+			if left := withToken(spec.Token); len(left) > 0 || runs(bare) {
+				t.Errorf("left: %v, bare %v", left, runs(bare))
+			}
+			if limit := spec.KillAfter + time.Second; took > limit || took < spec.KillAfter {
+				t.Errorf("took %v, want %v to %v", took, spec.KillAfter, limit)
+			}
+			if e, err := p.Wait(testContext(t)); err != nil || !e.Stopped || e.Signal != "SIGKILL" {
+				t.Errorf("%+v, %v: want stopped by SIGKILL", e, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestStopIsGentleFirst(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, `trap 'echo bye; exit 0' TERM; echo up > up; while :; do sleep 0.01; done`)
+	p := ensure(t, newRunner(), spec)
+	eventually(t, "it is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
+	before := time.Now()
+	if err := p.Stop(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(before); took >= spec.KillAfter {
+		t.Errorf("took %v", took)
+	}
+	if e := wait(t, p); !e.Stopped || e.Code != 0 || e.Signal != "" {
+		t.Errorf("%+v, want stopped with code 0", e)
+	}
+	if got := content(t, filepath.Join(spec.Dir, "stdout")); got != "bye\n" {
+		t.Errorf("stdout %q", got)
+	}
+}
+
+func TestStopOfWhatNeverStarted(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, "")
+	if err := newRunner().Stop(testContext(t), spec); err != nil {
+		t.Error(err)
+	}
+}
+
+// What outlives the main process is ended before the record is written.
+func TestLeftoversEndWithTheCommand(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, stubborn+"exit 3")
+	e := wait(t, ensure(t, newRunner(), spec))
+	if left := withToken(spec.Token); len(left) > 0 || runs(barePid(t, spec)) {
+		t.Errorf("left: %v", left)
+	}
+	if e.Code != 3 || e.Stopped {
+		t.Errorf("%+v, want code 3", e)
+	}
+}
+
+func TestGrandchildHoldsStdout(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, `setsid sleep 60 & echo done`)
+	before := time.Now()
+	wait(t, ensure(t, newRunner(), spec))
+	if took := time.Since(before); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if got := content(t, filepath.Join(spec.Dir, "stdout")); got != "done\n" {
+		t.Errorf("stdout %q", got)
+	}
+}
+
+func TestShimKilled(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, `echo before; `+stubborn+"while :; do sleep 0.05; done")
+	p := ensure(t, newRunner(), spec)
+	eventually(t, "the tree is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
+	id, _ := readIdentity(spec.PidFile)
+	bare := barePid(t, spec)
+	if err := syscall.Kill(shimPid(t, spec), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	e := wait(t, p)
+	if !e.Lost || e.Code != -1 {
+		t.Errorf("%+v, want lost", e)
+	}
+	if left := withToken(spec.Token); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	if runs(bare) && id.Cgroup != "" {
+		t.Error("what dropped its environment is left, in spite of its cgroup")
+	}
+	if runs(bare) {
+		syscall.Kill(bare, syscall.SIGKILL)
+	}
+	if id.Cgroup != "" {
+		if _, err := os.Stat(id.Cgroup); err == nil {
+			t.Errorf("cgroup %s is left", id.Cgroup)
+		}
+	}
+	if again := wait(t, ensure(t, newRunner(), spec)); again != e {
+		t.Errorf("again: %+v, want %+v", again, e)
+	}
+	if got := content(t, filepath.Join(spec.Dir, "stdout")); got != "before\n" {
+		t.Errorf("stdout %q", got)
+	}
+}
+
+func TestStopOfAHeldShim(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, `echo up > up; while :; do sleep 0.05; done`)
+	p := ensure(t, newRunner(), spec)
+	eventually(t, "it is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
+	if err := syscall.Kill(shimPid(t, spec), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if err := newRunner().Stop(testContext(t), spec); err != nil {
+		t.Fatal(err)
+	}
+	if e := wait(t, p); !e.Stopped {
+		t.Errorf("%+v, want stopped", e)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, "")
+	other := startOther(t, "sleep", "60")
+	cmd := startOther(t, "env", "SLUICE_TOKEN="+spec.Token, "sh", "-c", "sleep 60 & env -i sleep 60 & wait")
+	eventually(t, "they are up", func() bool { return len(withToken(spec.Token)) == 2 && len(below(table(), cmd.Process.Pid)) == 2 })
+	if n := newRunner().Sweep(spec.Token); n != 3 {
+		t.Errorf("swept %d, want 3", n)
+	}
+	if !runs(other.Process.Pid) {
+		t.Error("a foreign process was swept")
+	}
+	if n := newRunner().Sweep(""); n != 0 {
+		t.Errorf("swept %d without a token", n)
+	}
+}
+
+func TestDescriptors(t *testing.T) {
+	// One that is inheritable by mistake, as a library or the one who started
+	// the daemon may leave it.
+	leak, err := syscall.Open("/etc/passwd", syscall.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(leak)
+	spec := testSpec(t, `ls -l /proc/$$/fd > fds; while [ ! -e go ]; do sleep 0.01; done`)
+	p := ensure(t, newRunner(), spec)
+	eventually(t, "it lists", fileHas(filepath.Join(spec.Cwd, "fds"), " 2 ->"))
+	for fd, want := range map[string]bool{" 0 -> /dev/null": true, " 1 -> ": true, " 2 -> pipe:": true, "passwd": false, " 3 ->": false, " 4 ->": false} {
+		if got := strings.Contains(content(t, filepath.Join(spec.Cwd, "fds")), fd); got != want {
+			t.Errorf("descriptor %q: %v, want %v:\n%s", fd, got, want, content(t, filepath.Join(spec.Cwd, "fds")))
+		}
+	}
+	shim := "/proc/" + strconv.Itoa(p.Pid())
+	fds, _ := os.ReadDir(shim + "/fd")
+	for _, fd := range fds {
+		target, _ := os.Readlink(shim + "/fd/" + fd.Name())
+		if strings.Contains(target, "passwd") || (len(fd.Name()) == 1 && fd.Name() <= "2" && target != "/dev/null") {
+			t.Errorf("the shim holds %s -> %s", fd.Name(), target)
+		}
+	}
+	if cwd, _ := os.Readlink(shim + "/cwd"); cwd != "/" {
+		t.Errorf("the shim is in %s", cwd)
+	}
+	env, _ := os.ReadFile(shim + "/environ")
+	args, _ := os.ReadFile(shim + "/cmdline")
+	if strings.Contains(string(env)+string(args), spec.Token) {
+		t.Error("the shim shows the token")
+	}
+	os.WriteFile(filepath.Join(spec.Cwd, "go"), nil, 0o600)
+	wait(t, p)
+}
+
+func TestStdin(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, "cat; echo end")
+	wait(t, ensure(t, newRunner(), spec))
+	if got := content(t, filepath.Join(spec.Dir, "stdout")); got != "end\n" {
+		t.Errorf("without a file: %q", got)
+	}
+	spec = testSpec(t, "cat; echo end")
+	spec.Stdin = filepath.Join(spec.Cwd, "prompt.md")
+	os.WriteFile(spec.Stdin, []byte("do it\n"), 0o600)
+	wait(t, ensure(t, newRunner(), spec))
+	if got := content(t, filepath.Join(spec.Dir, "stdout")); got != "do it\nend\n" {
+		t.Errorf("with a file: %q", got)
+	}
+}
+
+// Signals of the terminal go to the daemon's process group; the launch has a
+// session of its own.
+func TestTerminalSignalsDoNotReachIt(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, "")
+	script := `echo up > ` + spec.Cwd + `/up; while [ ! -e ` + spec.Cwd + `/go ]; do sleep 0.01; done; exit 8`
+	self, _ := os.Executable()
+	daemon := startOther(t, self, "ensure", spec.Key, spec.Dir, spec.PidFile, spec.Token, script)
+	eventually(t, "it is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP, syscall.SIGKILL} {
+		if err := syscall.Kill(-daemon.Process.Pid, sig); err != nil && sig != syscall.SIGKILL {
+			t.Fatal(err)
+		}
+	}
+	daemon.Wait()
+	p := ensure(t, newRunner(), spec)
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} { // and sent to it, it is ignored
+		syscall.Kill(p.Pid(), sig)
+	}
+	os.WriteFile(filepath.Join(spec.Cwd, "go"), nil, 0o600)
+	if e := wait(t, p); e.Code != 8 || e.Lost || e.Stopped {
+		t.Errorf("%+v, want code 8", e)
+	}
+}
