@@ -1,0 +1,457 @@
+package strictjson
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxDepth is how many objects and lists may lie in one another.
+const MaxDepth = 64
+
+// State says whether bytes are a document.
+type State string
+
+// The states of bytes. None is ever left but Partial, and that only by more
+// bytes.
+const (
+	Whole   State = "whole"   // a document
+	Partial State = "partial" // the beginning of one
+	Bad     State = "bad"     // no document, whatever follows
+)
+
+// errEnd is met where the input ends too early.
+var errEnd = errors.New("the input ends")
+
+// Check says whether data is one strict JSON value (of any kind) of at most
+// maxBytes. The error is nil for Whole only, and names the byte where reading
+// ended.
+func Check(data []byte, maxBytes int) (State, error) {
+	if len(data) > maxBytes {
+		return Bad, fmt.Errorf("more than %d bytes", maxBytes)
+	}
+	p := parser{data: data}
+	err := p.document()
+	switch {
+	case err == nil:
+		return Whole, nil
+	case errors.Is(err, errEnd):
+		return Partial, fmt.Errorf("not whole: it ends after %d bytes in the middle of the JSON", len(data))
+	}
+	return Bad, err
+}
+
+// CheckObject is Check for a document that has to be an object.
+func CheckObject(data []byte, maxBytes int) (State, error) {
+	if len(data) <= maxBytes {
+		p := parser{data: data}
+		p.space()
+		if p.at < len(data) && data[p.at] != '{' {
+			if kind := kindOf(data[p.at]); kind != "" {
+				return Bad, fmt.Errorf("want an object, found %s", kind)
+			}
+		}
+	}
+	return Check(data, maxBytes)
+}
+
+// Object is nil if data is one strict JSON object of at most maxBytes.
+func Object(data []byte, maxBytes int) error {
+	_, err := CheckObject(data, maxBytes)
+	return err
+}
+
+// kindOf names the kind of value that begins with b, or "" if none does.
+func kindOf(b byte) string {
+	switch {
+	case b == '{':
+		return "an object"
+	case b == '[':
+		return "a list"
+	case b == '"':
+		return "a text"
+	case b == 't' || b == 'f':
+		return "true or false"
+	case b == 'n':
+		return "null"
+	case b == '-' || b >= '0' && b <= '9':
+		return "a number"
+	}
+	return ""
+}
+
+// parser reads one document. Its methods move at past what they read; the error
+// errEnd means that more bytes could make it right.
+type parser struct {
+	data  []byte
+	at    int
+	depth int
+}
+
+func (p *parser) bad(format string, args ...any) error {
+	return fmt.Errorf("byte %d: %s", p.at, fmt.Sprintf(format, args...))
+}
+
+func (p *parser) document() error {
+	p.space()
+	if err := p.value(); err != nil {
+		return err
+	}
+	p.space()
+	if p.at < len(p.data) {
+		return p.bad("something follows the end of the JSON")
+	}
+	return nil
+}
+
+func (p *parser) space() {
+	for p.at < len(p.data) {
+		switch p.data[p.at] {
+		case ' ', '\t', '\n', '\r':
+			p.at++
+		default:
+			return
+		}
+	}
+}
+
+func (p *parser) value() error {
+	if p.at >= len(p.data) {
+		return errEnd
+	}
+	switch b := p.data[p.at]; {
+	case b == '{':
+		return p.object()
+	case b == '[':
+		return p.list()
+	case b == '"':
+		_, err := p.text()
+		return err
+	case b == 't':
+		return p.word("true")
+	case b == 'f':
+		return p.word("false")
+	case b == 'n':
+		return p.word("null")
+	case b == '-' || b >= '0' && b <= '9':
+		return p.number()
+	case b == 0xef && p.at == 0:
+		return p.bad("want JSON, found a byte order mark or no JSON: write plain UTF-8")
+	}
+	return p.bad("want a value, found %q", p.data[p.at])
+}
+
+func (p *parser) deeper() error {
+	p.depth++
+	if p.depth > MaxDepth {
+		return p.bad("nested more than %d deep", MaxDepth)
+	}
+	p.at++
+	return nil
+}
+
+func (p *parser) object() error {
+	if err := p.deeper(); err != nil {
+		return err
+	}
+	seen := map[string]string{} // folded key -> key as written
+	for first := true; ; first = false {
+		p.space()
+		if first && p.at < len(p.data) && p.data[p.at] == '}' {
+			break
+		}
+		if err := p.key(seen); err != nil {
+			return err
+		}
+		if err := p.value(); err != nil {
+			return err
+		}
+		more, err := p.next('}')
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+	}
+	p.at++
+	p.depth--
+	return nil
+}
+
+// key reads a key and its colon, up to the value.
+func (p *parser) key(seen map[string]string) error {
+	if p.at >= len(p.data) {
+		return errEnd
+	}
+	if p.data[p.at] != '"' {
+		return p.bad("want a key in double quotes, found %q", p.data[p.at])
+	}
+	began := p.at
+	key, err := p.text()
+	if err != nil {
+		return err
+	}
+	folded := Fold(key)
+	if before, doubled := seen[folded]; doubled {
+		p.at = began
+		if before == key {
+			return p.bad("the key %.60q is there twice", key)
+		}
+		return p.bad("the keys %.60q and %.60q differ in case only", before, key)
+	}
+	seen[folded] = key
+	p.space()
+	if p.at >= len(p.data) {
+		return errEnd
+	}
+	if p.data[p.at] != ':' {
+		return p.bad("want a colon after the key %.60q, found %q", key, p.data[p.at])
+	}
+	p.at++
+	p.space()
+	return nil
+}
+
+// next reads up to the next member, or up to the closing bracket.
+func (p *parser) next(closing byte) (more bool, err error) {
+	p.space()
+	if p.at >= len(p.data) {
+		return false, errEnd
+	}
+	switch p.data[p.at] {
+	case ',':
+		p.at++
+		return true, nil
+	case closing:
+		return false, nil
+	}
+	return false, p.bad("want a comma or %q, found %q", closing, p.data[p.at])
+}
+
+func (p *parser) list() error {
+	if err := p.deeper(); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		p.space()
+		if first && p.at < len(p.data) && p.data[p.at] == ']' {
+			break
+		}
+		if err := p.value(); err != nil {
+			return err
+		}
+		more, err := p.next(']')
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+	}
+	p.at++
+	p.depth--
+	return nil
+}
+
+func (p *parser) word(want string) error {
+	for i := range len(want) {
+		if p.at >= len(p.data) {
+			return errEnd
+		}
+		if p.data[p.at] != want[i] {
+			return p.bad("want %s, found %q", want, p.data[p.at])
+		}
+		p.at++
+	}
+	return nil
+}
+
+// number reads a number. At the very end of the input it counts as one, though
+// more digits could follow: only a document that is a bare number ends so.
+func (p *parser) number() error {
+	began := p.at
+	if p.peek() == '-' {
+		p.at++
+	}
+	if p.peek() == '0' {
+		p.at++
+	} else if err := p.digits(); err != nil {
+		return err
+	}
+	if p.peek() == '.' {
+		p.at++
+		if err := p.digits(); err != nil {
+			return err
+		}
+	}
+	if b := p.peek(); b == 'e' || b == 'E' {
+		p.at++
+		if b := p.peek(); b == '+' || b == '-' {
+			p.at++
+		}
+		if err := p.digits(); err != nil {
+			return err
+		}
+	}
+	if p.at == len(p.data) && p.depth > 0 {
+		return errEnd
+	}
+	v, err := strconv.ParseFloat(string(p.data[began:p.at]), 64)
+	if err != nil || math.IsInf(v, 0) {
+		p.at = began
+		return p.bad("a number out of range")
+	}
+	return nil
+}
+
+// peek is the next byte, or 0 at the end.
+func (p *parser) peek() byte {
+	if p.at < len(p.data) {
+		return p.data[p.at]
+	}
+	return 0
+}
+
+func (p *parser) digits() error {
+	if p.at >= len(p.data) {
+		return errEnd
+	}
+	began := p.at
+	for b := p.peek(); b >= '0' && b <= '9'; b = p.peek() {
+		p.at++
+	}
+	if p.at == began {
+		return p.bad("want a digit, found %q", p.data[p.at])
+	}
+	return nil
+}
+
+// text reads a text in quotes and gives what it says.
+func (p *parser) text() (string, error) {
+	p.at++
+	var out []byte
+	for {
+		if p.at >= len(p.data) {
+			return "", errEnd
+		}
+		switch b := p.data[p.at]; {
+		case b == '"':
+			p.at++
+			return string(out), nil
+		case b == '\\':
+			r, err := p.escape()
+			if err != nil {
+				return "", err
+			}
+			out = utf8.AppendRune(out, r)
+		case b < 0x20:
+			return "", p.bad("a control character (%#02x) in a text: write it as an escape", b)
+		case b < utf8.RuneSelf:
+			out = append(out, b)
+			p.at++
+		default:
+			rest := p.data[p.at:]
+			r, size := utf8.DecodeRune(rest)
+			if r == utf8.RuneError && size == 1 {
+				if !utf8.FullRune(rest) {
+					return "", errEnd
+				}
+				return "", p.bad("invalid UTF-8")
+			}
+			out = append(out, rest[:size]...)
+			p.at += size
+		}
+	}
+}
+
+// escape reads a backslash and what belongs to it.
+func (p *parser) escape() (rune, error) {
+	if p.at+1 >= len(p.data) {
+		return 0, errEnd
+	}
+	const plain, meaning = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+	b := p.data[p.at+1]
+	for i := range len(plain) {
+		if plain[i] == b {
+			p.at += 2
+			return rune(meaning[i]), nil
+		}
+	}
+	if b != 'u' {
+		return 0, p.bad("an unknown escape \\%c", rune(b))
+	}
+	began := p.at
+	p.at += 2
+	r, err := p.hex4()
+	switch {
+	case err != nil:
+		return 0, err
+	case r == 0:
+		p.at = began
+		return 0, p.bad("NUL in a text")
+	case r < 0xd800 || r > 0xdfff:
+		return r, nil
+	case r >= 0xdc00:
+		p.at = began
+		return 0, p.bad("half of a surrogate pair")
+	}
+	for _, want := range []byte(`\u`) {
+		if p.at >= len(p.data) {
+			return 0, errEnd
+		}
+		if p.data[p.at] != want {
+			p.at = began
+			return 0, p.bad("half of a surrogate pair")
+		}
+		p.at++
+	}
+	low, err := p.hex4()
+	if err != nil {
+		return 0, err
+	}
+	if low < 0xdc00 || low > 0xdfff {
+		p.at = began
+		return 0, p.bad("half of a surrogate pair")
+	}
+	return (r-0xd800)<<10 + (low - 0xdc00) + 0x10000, nil
+}
+
+func (p *parser) hex4() (rune, error) {
+	var r rune
+	for range 4 {
+		if p.at >= len(p.data) {
+			return 0, errEnd
+		}
+		b := p.data[p.at]
+		switch {
+		case b >= '0' && b <= '9':
+			r = r<<4 + rune(b-'0')
+		case b|0x20 >= 'a' && b|0x20 <= 'f':
+			r = r<<4 + rune(b|0x20-'a') + 10
+		default:
+			return 0, p.bad("want four hex digits after \\u, found %q", b)
+		}
+		p.at++
+	}
+	return r, nil
+}
+
+// Fold is s with every letter replaced by the least of those that differ from it
+// in case only, so that two texts are equal but for case if their folds are
+// equal. It knows all of Unicode (the Kelvin sign is a k, as encoding/json
+// believes too).
+func Fold(s string) string {
+	out := make([]byte, 0, len(s))
+	for _, r := range s {
+		least := r
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			least = min(least, other)
+		}
+		out = utf8.AppendRune(out, least)
+	}
+	return string(out)
+}

@@ -1,0 +1,112 @@
+package signals
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"sluice/internal/strictjson"
+)
+
+// Limits of what is read. Texts inside are bounded by the file.
+const (
+	MaxBytes   = 64 << 10  // of a signal file
+	maxCounter = 1_000_000 // of attempts, launches, rounds
+	maxOptions = 64
+	maxToken   = 256
+	maxBy      = 256
+)
+
+// State says whether bytes are a signal yet.
+type State = strictjson.State
+
+// The states of bytes.
+const (
+	Whole   = strictjson.Whole   // a signal
+	Partial = strictjson.Partial // may become one as it grows
+	Bad     = strictjson.Bad     // never will, whatever follows
+)
+
+// What a step says of itself.
+const (
+	Done    = "done"
+	Failed  = "failed"
+	Blocked = "blocked"
+)
+
+// Sentinel is what a step says in the file it leaves: that it is done, has
+// failed or is blocked. Fields that were not given are empty; Status never is.
+type Sentinel struct {
+	Step    string // the step's id
+	Status  string // Done (also if nothing is said), Failed or Blocked
+	Summary string
+
+	Question string   // what a blocked step wants to know
+	Options  []string // the answers it can think of
+
+	Run     string
+	Attempt int // from 1; 0 = not said
+	Launch  int // from 1; 0 = not said
+	Token   string
+
+	Answer json.RawMessage // the structured answer, nil if none
+	Raw    json.RawMessage // the whole file with the keys that are unknown here, nil if it was empty
+}
+
+// ParseSentinel reads a sentinel. An empty file is a whole one (the step is
+// done), but may be a file that is only just being written: the caller gives it
+// time to grow (Raw is nil). The error says why the state is not Whole.
+func ParseSentinel(data []byte) (Sentinel, State, error) {
+	if len(data) <= MaxBytes && len(bytes.TrimSpace(data)) == 0 {
+		return Sentinel{Status: Done}, Whole, nil
+	}
+	f, state, err := strictjson.Read(data, MaxBytes)
+	if err != nil {
+		return Sentinel{}, state, fmt.Errorf("sentinel: %w", err)
+	}
+	f.Exactly("step", "status", "summary", "question", "options", "run", "attempt", "launch", "token", "answer")
+	s := Sentinel{
+		Step:     id(f, "step"),
+		Status:   f.Text("status", MaxBytes),
+		Summary:  f.Text("summary", MaxBytes),
+		Question: f.Text("question", MaxBytes),
+		Options:  f.Texts("options", maxOptions),
+		Run:      id(f, "run"),
+		Attempt:  f.Int("attempt", 1, maxCounter),
+		Launch:   f.Int("launch", 1, maxCounter),
+		Token:    f.Text("token", maxToken),
+		Answer:   bytes.Clone(f.Raw("answer")),
+		Raw:      bytes.Clone(data),
+	}
+	switch s.Status {
+	case Done, Failed, Blocked:
+	case "":
+		if f.Has("status") && f.Err() == nil {
+			f.Fault("status", "want done, failed or blocked, found an empty text")
+		}
+		s.Status = Done
+	default:
+		f.Fault("status", "want done, failed or blocked, found %.40q", s.Status)
+	}
+	if err := f.Err(); err != nil {
+		return Sentinel{}, Bad, fmt.Errorf("sentinel: %w", oneLine(err))
+	}
+	return s, Whole, nil
+}
+
+// id is a member that is an id.
+func id(f *strictjson.Fields, key string) string {
+	s := f.Text(key, MaxBytes)
+	if s != "" && !ValidID(s) {
+		f.Fault(key, "want an id (letters, digits, '.', '_', '-'; at most %d), found %.80q", maxID, s)
+		return ""
+	}
+	return s
+}
+
+// oneLine joins the faults of a file with semicolons: reasons are kept in
+// one-line places.
+func oneLine(err error) error {
+	return errors.New(string(bytes.ReplaceAll([]byte(err.Error()), []byte("\n"), []byte("; "))))
+}
