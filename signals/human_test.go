@@ -1,0 +1,116 @@
+package signals
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestParseHuman(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, in string
+		want     Human
+		state    State
+		why      string
+	}{
+		{"XG-1-pass", "", Human{}, Whole, ""},
+		{"XG-1-pass.json", "\n", Human{}, Whole, ""},
+		{"XG-1-fail.md", "\uFEFF# No\r\n\r\nuse the index\r\n", Human{Text: "# No\n\nuse the index"}, Whole, ""},
+		{"XG-1-fail.txt", "nein, bitte höher 🎉", Human{Text: "nein, bitte höher 🎉"}, Whole, ""},
+		{"XG-1-fail", `{"feedback":"as it is"}`, Human{Text: `{"feedback":"as it is"}`}, Whole, ""},
+		{"XG-1-fail.md", "half \xc3", Human{}, Partial, "middle of a character"},
+		{"XG-1-fail.md", "half \xc3(", Human{}, Bad, "byte 5: invalid UTF-8"},
+		{"XG-1-fail.txt", "\xff\xfeN\x00o\x00", Human{}, Bad, "byte 0: invalid UTF-8: save the file as UTF-8"},
+		{"XG-1-fail.txt", "N\x00o\x00", Human{}, Bad, "byte 1: NUL"},
+		{"XG-1-fail.md", strings.Repeat("x", MaxBytes+1), Human{}, Bad, "more than 65536 bytes"},
+		{"XG-1-fail.md", strings.Repeat("x", MaxBytes), Human{Text: strings.Repeat("x", MaxBytes)}, Whole, ""},
+
+		{"XG-1-fail.json", `{"feedback":" no ","round":3,"by":"alice","run":"r-1","more":1}`, Human{"no", 3, "alice", "r-1"}, Whole, ""},
+		{"XG-1-fail.json", `{"message":"no"}`, Human{Text: "no"}, Whole, ""},
+		{"XG-1-fail.json", `{"text":"no","feedback":null}`, Human{Text: "no"}, Whole, ""},
+		{"XG-1-fail.json", `{"text":"no"`, Human{}, Partial, "not whole"},
+		{"XG-1-fail.json", `no`, Human{}, Bad, "want"},
+		{"XG-1-fail.json", `"no"`, Human{}, Bad, "want an object, found a text"},
+		{"XG-1-fail.json", `{"text":"no","message":"yes"}`, Human{}, Bad, "given twice"},
+		{"XG-1-fail.json", `{"feedbck":"no"}`, Human{}, Bad, "unknown key: did you mean feedback?"},
+		{"XG-1-fail.json", `{"Feedback":"no"}`, Human{}, Bad, `write it "feedback"`},
+		{"XG-1-fail.json", `{"feedback":["no"]}`, Human{}, Bad, "feedback: want a text, found a list"},
+		{"XG-1-fail.json", `{"round":"3"}`, Human{}, Bad, "round: want a number, found a text"},
+		{"XG-1-fail.json", `{"round":0}`, Human{}, Bad, "round: want a number from 1"},
+		{"XG-1-fail.json", `{"decision":"fail","Decision":"pass"}`, Human{}, Bad, "differ in case only"},
+		{"XG-1-fail.json", `{"run":"../x"}`, Human{}, Bad, "run: want an id"},
+		{"XG-1-fail.json", `{"by":"` + strings.Repeat("b", maxBy+1) + `"}`, Human{}, Bad, "by: more than 256 bytes"},
+	} {
+		h, state, err := ParseHuman(c.name, []byte(c.in))
+		if h != c.want || state != c.state || (err == nil) != (state == Whole) || err != nil && !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%s %.50q: %.80v %s %v; want %.80v %s %q", c.name, c.in, h, state, err, c.want, c.state, c.why)
+		}
+	}
+}
+
+func TestSplitHuman(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, want string }{
+		{"XG-1-pass", "XG-1 pass, XG 1-pass"},
+		{"XG-1-2-pass.md", "XG-1-2 pass, XG-1 2-pass, XG 1-2-pass, XG-1-2 pass.md, XG-1 2-pass.md, XG 1-2-pass.md"},
+		{"G-veto.json", "G veto, G veto.json"},
+		{"G-veto.txt", "G veto, G veto.txt"},
+		{"v1.2-b-pass", "v1.2-b pass, v1.2 b-pass"},
+		{"G-pass.yaml", "G pass.yaml"},
+		{"G-pass.json.md", "G pass.json, G pass.json.md"},
+		{"G--pass", "G- pass"},
+		{"pass", ""},
+		{"-pass", ""},
+		{"G-", ""},
+		{".G-pass", ""},
+		{"G-pass~", ""},
+		{"../G-pass", ""},
+		{"a..b-pass", ""},
+		{"n\nl-\xff.json", ""},
+		{"G-pass ", ""},
+		{strings.Repeat("g", 64) + "-pass.json", strings.Repeat("g", 64) + " pass, " + strings.Repeat("g", 64) + " pass.json"},
+		{strings.Repeat("g", 65) + "-pass", ""},
+		{strings.Repeat("-", 5000), ""},
+	} {
+		var got []string
+		for _, d := range SplitHuman(c.name) {
+			got = append(got, d.Gate+" "+d.Outcome)
+		}
+		if strings.Join(got, ", ") != c.want {
+			t.Errorf("%.40q: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func FuzzHuman(f *testing.F) {
+	f.Add("XG-1-pass.md", []byte("words"))
+	f.Add("XG-1-fail.json", []byte(`{"feedback":"no","round":2}`))
+	f.Add("G-x", []byte("\xff"))
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		h, state, err := ParseHuman(name, data)
+		if (err == nil) != (state == Whole) {
+			t.Fatalf("%q %q: %s, %v", name, data, state, err)
+		}
+		if !utf8.ValidString(h.Text) || strings.ContainsRune(h.Text, 0) || strings.ContainsRune(h.By, 0) {
+			t.Fatalf("%q: %+v", data, h)
+		}
+		if state != Whole && !reflect.DeepEqual(h, Human{}) {
+			t.Fatalf("%q is %s, yet says %+v", data, state, h)
+		}
+		for _, d := range SplitHuman(name) {
+			joined := d.Gate + "-" + d.Outcome
+			if !ValidID(d.Gate) || !ValidID(d.Outcome) || !strings.HasPrefix(name, joined) {
+				t.Fatalf("%q read as %+v", name, d)
+			}
+			switch rest := name[len(joined):]; rest {
+			case "", ".json", ".md", ".txt":
+			default:
+				t.Fatalf("%q read as %+v, and %q left over", name, d, rest)
+			}
+		}
+		_ = fmt.Sprint(Nearest(name, []string{"feedback", name}))
+	})
+}

@@ -1,0 +1,68 @@
+package signals
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestValidID(t *testing.T) {
+	t.Parallel()
+	for _, ok := range []string{"X-1", "phase-4-search-index", "a", "0", "v1.2_b", "CON", "x.", "a-", strings.Repeat("x", 64)} {
+		if !ValidID(ok) {
+			t.Errorf("%q refused", ok)
+		}
+	}
+	for _, bad := range []string{
+		"", ".", "..", ".x", "-x", "_x", "a..b", "a/b", `a\b`, "a b", "x\x00y", "x\n", "é", "x\xff", "~", "a:b", "*", "$x", "$(id)", "`id`", ";", "a'b",
+		"%2e", strings.Repeat("x", 65), "ｘ", "a\u202e",
+	} {
+		if ValidID(bad) {
+			t.Errorf("%q taken", bad)
+		}
+	}
+}
+
+func TestStepOf(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"X-1-done.json": "X-1", "a-done-done.json": "a-done", "v1.2-done.json": "v1.2",
+		"x-1-DONE.json": "", "-done.json": "", "X-1-done": "", "X-1-done.JSON": "", "X-1-done.json.md": "", "../x-done.json": "", ".x-done.json": "", "": "",
+		strings.Repeat("x", 65) + "-done.json": "", "n\nl-done.json": "",
+	} {
+		if got, ok := StepOf(name); got != want || ok != (want != "") {
+			t.Errorf("%q: %q, %v; want %q", name, got, ok, want)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	known := []string{"X-1", "X-2", "review-tests", "review-code", "Build"}
+	for name, want := range map[string]string{
+		"x-1":              "X-1", // but for case: nearest, never equal
+		"X-11":             "X-1",
+		"reveiw-tests":     "review-tests", // swapped
+		"review-test":      "review-tests",
+		"review_cod":       "review-code",
+		"biuld":            "Build",
+		"X":                "",
+		"unrelated":        "",
+		"":                 "",
+		"review":           "",
+		"rvw-tsts-of-mine": "",
+		"\xff-1":           "",
+	} {
+		if got := Nearest(name, known); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+	if got := Nearest("ab", []string{"ac", "AB"}); got != "AB" {
+		t.Errorf("short names: %q", got)
+	}
+	if got := Nearest(strings.Repeat("x", 65), []string{strings.Repeat("x", 65)}); got != "" {
+		t.Errorf("a long name was compared: %q", got)
+	}
+	if got := Nearest("name", nil); got != "" {
+		t.Errorf("nothing known: %q", got)
+	}
+}
