@@ -56,7 +56,7 @@ func ParseHuman(name string, data []byte) (Human, State, error) {
 }
 
 func parseHumanJSON(data []byte) (Human, State, error) {
-	if len(bytes.TrimSpace(data)) == 0 {
+	if blank(data) {
 		return Human{}, Whole, nil
 	}
 	f, state, err := strictjson.Read(data, MaxBytes)

@@ -58,7 +58,7 @@ type Sentinel struct {
 // done), but may be a file that is only just being written: the caller gives it
 // time to grow (Raw is nil). The error says why the state is not Whole.
 func ParseSentinel(data []byte) (Sentinel, State, error) {
-	if len(data) <= MaxBytes && len(bytes.TrimSpace(data)) == 0 {
+	if len(data) <= MaxBytes && blank(data) {
 		return Sentinel{Status: Done}, Whole, nil
 	}
 	f, state, err := strictjson.Read(data, MaxBytes)
@@ -94,6 +94,10 @@ func ParseSentinel(data []byte) (Sentinel, State, error) {
 	}
 	return s, Whole, nil
 }
+
+// blank tells whether data holds nothing but JSON's own white space: any other
+// could be the beginning of something that is bad.
+func blank(data []byte) bool { return len(bytes.Trim(data, " \t\r\n")) == 0 }
 
 // id is a member that is an id.
 func id(f *strictjson.Fields, key string) string {
