@@ -57,7 +57,7 @@ type Export struct {
 
 // OpenExport opens the export at name, or makes it; its folder exists. A torn
 // last line is cut off. It does not follow a link at name: the repo is open to
-// agents. A last line that is not an export's is a *Damage: move the file away
+// agents. A last line that is not an export's is a *Fault: move the file away
 // and export all again.
 func OpenExport(name string) (*Export, error) {
 	f, err := openPlain(name, os.O_RDWR|os.O_CREATE)
@@ -92,14 +92,14 @@ func (x *Export) findEnd() error {
 		if from > start && before < 0 {
 			continue
 		}
-		if last < 0 && from > 0 || last >= 0 && before < 0 && from > 0 {
-			return x.damage(from, "a line is too long")
+		if before < 0 && from > 0 {
+			return &Fault{File: x.name, Kind: FaultDiffers}
 		}
 		x.size = from + int64(last) + 1
 		if last >= 0 {
 			line, err := parseExportLine(data[before+1 : last])
 			if err != nil {
-				return x.damage(from+int64(before)+1, err.Error())
+				return &Fault{File: x.name, Kind: FaultDiffers, Why: err.Error()}
 			}
 			x.seq, x.n = line.Seq, line.N
 		}
@@ -111,10 +111,6 @@ func (x *Export) findEnd() error {
 		}
 	}
 	return nil
-}
-
-func (x *Export) damage(offset int64, why string) error {
-	return &Damage{File: x.name, Offset: offset, Why: why}
 }
 
 // Last is the place of the last line: its record's seq and the fact's index;
@@ -213,10 +209,11 @@ const (
 // Fault is the first place where an export is not what the journal says.
 type Fault struct {
 	File string
-	Line int64 // in the export, from 1
+	Line int64 // in the export, from 1; 0: the last one, uncounted
 	Kind FaultKind
-	Seq  int64 // of the record and
-	N    int   // of the fact concerned; 0, 0 where the line cannot be read
+	Seq  int64  // of the record and
+	N    int    // of the fact concerned; 0, 0 where the line cannot be read
+	Why  string // more about it, or ""
 }
 
 func (f *Fault) Error() string {
@@ -224,7 +221,18 @@ func (f *Fault) Error() string {
 	if f.Kind == FaultBehind {
 		todo = "start the daemon and it is completed"
 	}
-	return fmt.Sprintf("%s: line %d: %s: record %d, fact %d: %s", f.File, f.Line, f.Kind, f.Seq, f.N, todo)
+	line := "the last line"
+	if f.Line > 0 {
+		line = "line " + strconv.FormatInt(f.Line, 10)
+	}
+	what := string(f.Kind)
+	if f.Seq > 0 {
+		what += fmt.Sprintf(" (record %d, fact %d)", f.Seq, f.N)
+	}
+	if f.Why != "" {
+		what += ": " + f.Why
+	}
+	return fmt.Sprintf("%s: %s: %s: %s", f.File, line, what, todo)
 }
 
 // ExportReport is what VerifyExport read.
@@ -244,14 +252,18 @@ func VerifyExport(name, dir string, keep Keep, opt Options) (ExportReport, error
 		return rep, fmt.Errorf("%s: cannot be read: %w", name, err)
 	}
 	defer f.Close()
-	c := &comparison{rep: &rep, name: name, lines: bufio.NewReaderSize(f, readBufferBytes)}
+	st, err := f.Stat()
+	if err != nil {
+		return rep, fmt.Errorf("%s: cannot be measured: %w", name, err)
+	}
+	c := &comparison{rep: &rep, name: name, lines: bufio.NewReaderSize(io.LimitReader(f, st.Size()), readBufferBytes)}
 	journalFile, err := opt.fs().Open(path(dir, FileName))
 	if err != nil {
 		return rep, fmt.Errorf("%s: cannot be read: %w", path(dir, FileName), err)
 	}
 	defer journalFile.Close()
-	// Measured after the export was opened, but what is appended to it
-	// meanwhile is bounded by what was in the journal first.
+	// Measured after the export, so that beside a daemon at work the journal
+	// read here has all that the export read here has.
 	size, err := journalFile.Size()
 	if err != nil {
 		return rep, fmt.Errorf("%s: cannot be measured: %w", path(dir, FileName), err)
