@@ -46,6 +46,7 @@ func TestMarker(t *testing.T) {
 		{"in a list", "merge\n\n* add [GATE:XG-1-2]\n* [GATE:XG-1-2]", false},
 		{"in quotes", "add \"[GATE:XG-1-2]\"", false},
 		{"beyond what is looked at", "add\n" + strings.Repeat("x\n", maxMessage) + "[GATE:XG-1-2]", false},
+		{"cut to the marker", "add\n" + strings.Repeat("x", maxMessage-len(value)-5) + "\n" + value + "-no", false},
 		{"cut in the line", strings.Repeat("x", maxMessage-1) + "\n[GATE:XG-1-2]", false},
 	} {
 		if got := Marker(c.message, value); got != c.want {
@@ -69,7 +70,7 @@ func TestMarkerValues(t *testing.T) {
 		{"x", "", false},
 		{"x\n\n", " ", false},
 		{"a\nb", "a\nb", false},
-		{"x", strings.Repeat("x", maxMarker+1), false},
+		{strings.Repeat("x", maxMarker+1), strings.Repeat("x", maxMarker+1), false},
 		{`Revert "say "hi""`, `"hi""`, false}, // even one made to look like the quotation's end
 	} {
 		if got := Marker(c.message, c.value); got != c.want {

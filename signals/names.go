@@ -9,13 +9,12 @@ import (
 )
 
 const (
-	maxID         = 64
-	doneEnding    = "-done.json"
-	maxNearName   = 64   // names longer than this are compared with nothing
-	maxNearKnown  = 5000 // names compared with
-	nearPerRunes  = 3    // one difference for so many characters
-	mostNear      = 3    // differences at most
-	leastNearName = 3    // characters; what is shorter is near to nothing but its other case
+	maxID        = 64
+	doneEnding   = "-done.json"
+	maxNearName  = 64   // names longer than this are compared with nothing
+	maxNearKnown = 5000 // names compared with
+	nearPerRunes = 3    // one difference for so many characters, none for fewer
+	mostNear     = 3    // differences at most
 )
 
 // ValidID tells whether s can be the id of a workflow, step, gate, route or run:
@@ -60,7 +59,7 @@ func Nearest(name string, known []string) string {
 			continue
 		}
 		d := differences(folded, []rune(strictjson.Fold(k)), best)
-		if d < best && (d == 0 || len(folded) >= leastNearName) {
+		if d < best {
 			best, nearest = d, k
 		}
 	}

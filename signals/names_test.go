@@ -46,6 +46,7 @@ func TestNearest(t *testing.T) {
 		"review_cod":       "review-code",
 		"biuld":            "Build",
 		"X":                "",
+		"Bxyld":            "", // two letters wrong of five
 		"unrelated":        "",
 		"":                 "",
 		"review":           "",

@@ -76,7 +76,7 @@ func ParseSentinel(data []byte) (Sentinel, State, error) {
 		Attempt:  f.Int("attempt", 1, maxCounter),
 		Launch:   f.Int("launch", 1, maxCounter),
 		Token:    f.Text("token", maxToken),
-		Answer:   bytes.Clone(f.Raw("answer")),
+		Answer:   f.Raw("answer"),
 		Raw:      bytes.Clone(data),
 	}
 	switch s.Status {

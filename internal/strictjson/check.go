@@ -3,7 +3,6 @@ package strictjson
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 )
 
@@ -298,8 +297,8 @@ func (p *parser) number() error {
 	if p.at == len(p.data) && p.depth > 0 {
 		return errEnd
 	}
-	v, err := strconv.ParseFloat(string(p.data[began:p.at]), 64)
-	if err != nil || math.IsInf(v, 0) {
+	_, err := strconv.ParseFloat(string(p.data[began:p.at]), 64)
+	if err != nil {
 		p.at = began
 		return p.bad("a number out of range")
 	}

@@ -23,6 +23,7 @@ func TestCheckObject(t *testing.T) {
 		{`{"a":"\u00e9\ud83d\ude00\"\\\/\b\f\n\r\t é 🎉"}`, Whole, ""},
 		{`{"":1}`, Whole, ""},
 		{deep(MaxDepth), Whole, ""},
+		{`{"a":[` + strings.Repeat(`[{"b":1}],{},`, MaxDepth) + `[]]}`, Whole, ""}, // depth is not count
 
 		{``, Partial, "ends after 0 bytes"},
 		{`  `, Partial, "ends after"},
@@ -31,6 +32,9 @@ func TestCheckObject(t *testing.T) {
 		{`{"a":-`, Partial, ""},
 		{`{"a":1.`, Partial, ""},
 		{`{"a":12`, Partial, ""},
+		{`{"a":` + strings.Repeat("9", 400), Partial, ""}, // "e-300}" may follow
+		{`{"a":` + strings.Repeat("9", 400) + `e-300}`, Whole, ""},
+		{`{"a":` + strings.Repeat("9", 400) + `}`, Bad, "a number out of range"},
 		{`{"a":"\ud83d`, Partial, ""},
 		{`{"a":"\ud83d\`, Partial, ""},
 		{"{\"a\":\"\xc3", Partial, ""},
@@ -67,6 +71,7 @@ func TestCheckObject(t *testing.T) {
 		{"{\"a\":\"\xed\xa0\x80\"}", Bad, "invalid UTF-8"}, // a surrogate in UTF-8
 		{`{"a":"\ud83d"}`, Bad, "half of a surrogate pair"},
 		{`{"a":"\ude00"}`, Bad, "half of a surrogate pair"},
+		{`{"a":"\ude00\ude00"}`, Bad, "half of a surrogate pair"},
 		{`{"a":"\ud83d\u0041"}`, Bad, "half of a surrogate pair"},
 		{`{"a":"\x"}`, Bad, "unknown escape"},
 		{`{"a":"\u12g4"}`, Bad, "four hex digits"},
@@ -132,6 +137,7 @@ func TestFields(t *testing.T) {
 	f.Texts("mixed", 9)
 	f.Int("big", 1, 1_000_000)
 	f.Int("frac", 1, 9)
+	f.Number("i", 4, 9)
 	f.Text("t", 0)
 	f.Exactly("t", "score")
 	want := []string{
@@ -143,6 +149,7 @@ func TestFields(t *testing.T) {
 		"mixed[1]: want a text, found a number",
 		"big: want a number from 1 to 1e+06, found 1e9",
 		"frac: want a whole number, found 1.5",
+		"i: want a number from 4 to 9, found 3",
 		"t: more than 0 bytes",
 		`Score: unknown key: write it "score"`,
 	}
