@@ -25,7 +25,7 @@ func renameNew(src, dst string) error {
 
 // openBeneath opens name below dir; no part of name may be a link, whoever swaps it in and when.
 func openBeneath(dir, name string) (f *os.File, err error) {
-	d, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	d, err := OpenDir(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,9 @@ func statOf(info fs.FileInfo) Stat {
 
 func isCrossDevice(error) bool { return false }
 
+// OpenDir opens a folder for listing. A link to one is followed here.
+func OpenDir(dir string) (*os.File, error) { return os.Open(dir) }
+
 // SyncDir does nothing here: this system has no way to sync a folder.
 func SyncDir(string) error { return nil }
 

@@ -20,6 +20,11 @@ func statOf(info fs.FileInfo) Stat {
 
 func isCrossDevice(err error) bool { return errors.Is(err, syscall.EXDEV) }
 
+// OpenDir opens a folder for listing; a link to one is an error.
+func OpenDir(dir string) (*os.File, error) {
+	return os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+}
+
 // SyncDir has the entries of dir outlive a crash.
 func SyncDir(dir string) error {
 	f, err := os.Open(dir)

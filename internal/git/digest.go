@@ -29,8 +29,11 @@ var ErrTooMany = errors.New("too many files")
 // counts as missing, a link as the text it holds, a folder as all that is in it but a .git. Files are read
 // as streams; the context bounds the time. Nothing is followed out of the worktree.
 func Digest(ctx context.Context, worktree string, files []string) (string, error) {
-	files, err := expand(worktree, files)
+	worktree, err := filepath.EvalSymlinks(worktree)
 	if err != nil {
+		return "", fmt.Errorf("digest: %w", err)
+	}
+	if files, err = expand(worktree, files); err != nil {
 		return "", fmt.Errorf("digest of %s: %w", worktree, err)
 	}
 	sum := sha256.New()

@@ -1,0 +1,299 @@
+package watcher
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sluice/internal/atomicfile"
+)
+
+const (
+	// cookiePrefix begins the name of the file whose event tests a watch. Scans read no dotfiles.
+	cookiePrefix = ".sluice-cookie-"
+	// maxCookieFails is how many cookies in a row may be lost before a folder is polled: after each the
+	// watch is made again.
+	maxCookieFails = 2
+	cookiePerm     = 0o600
+)
+
+// keep looks at the folders from time to time and when the reader asks for it.
+func (w *Watcher) keep() {
+	defer w.done.Done()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-w.kick:
+		case <-timer.C:
+		}
+		due, wait := w.dueChecks()
+		for _, f := range due {
+			select {
+			case <-w.stop:
+				return
+			default:
+				w.check(f)
+			}
+		}
+		if len(due) > 0 {
+			// Checks set new times.
+			_, wait = w.dueChecks()
+		}
+		timer.Reset(wait)
+	}
+}
+
+// dueChecks gives the folders to look at now, and how long to wait for the next one.
+func (w *Watcher) dueChecks() (due []*folder, wait time.Duration) {
+	now := w.opt.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	wait = idleWait
+	for _, f := range w.folders {
+		at := f.nextCheck
+		if f.cookie != "" && f.cookieEnd.Before(at) {
+			at = f.cookieEnd
+		}
+		if f.checkNow || f.cookieSeen || !now.Before(at) {
+			due = append(due, f)
+			continue
+		}
+		wait = min(wait, at.Sub(now))
+	}
+	return due, max(wait, time.Millisecond)
+}
+
+// check compares a folder with what is watched, makes the watch (again) where they differ, and sees after
+// its cookie.
+func (w *Watcher) check(f *folder) {
+	w.arming.Lock()
+	defer w.arming.Unlock()
+	now := w.opt.Now()
+	w.mu.Lock()
+	if f.gone || w.closed {
+		w.mu.Unlock()
+		return
+	}
+	f.checkNow = false
+	f.nextCheck = now.Add(w.rescanOf(f))
+	noEvents := w.noEvents
+	w.mu.Unlock()
+
+	id, err := folderAt(f.path)
+	if err == nil && noEvents == "" {
+		noEvents = silent(f.path)
+	}
+	switch {
+	case err != nil:
+		w.watchParent(f)
+		w.set(f, func() { f.armed, f.reason = identity{}, err.Error() })
+		w.endCookie(f)
+	case noEvents != "":
+		w.set(f, func() { f.polling, f.reason = true, noEvents })
+	default:
+		w.watchParent(f)
+		w.keepWatch(f, id, now)
+	}
+	poke(w.wake)
+}
+
+// set changes f under the lock and hints where the change is one for whoever scans.
+func (w *Watcher) set(f *folder, change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := [3]any{f.armed, f.reason, f.polling}
+	change()
+	if before != [3]any{f.armed, f.reason, f.polling} {
+		w.hintLocked(f.name)
+		f.nextRescan = w.opt.Now().Add(w.rescanOf(f))
+		f.nextCheck = f.nextRescan
+	}
+}
+
+// folderAt gives what is at path, which must be a folder and no link to one: a link could be turned to
+// any place after it was looked at.
+func folderAt(path string) (identity, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return identity{}, fmt.Errorf("%w: %s", ErrMissing, path)
+	case err != nil:
+		return identity{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return identity{}, fmt.Errorf("%w: %s is a link: put a folder there", ErrNotFolder, path)
+	case !info.IsDir():
+		return identity{}, fmt.Errorf("%w: %s", ErrNotFolder, path)
+	}
+	return identityOf(atomicfile.StatOf(info)), nil
+}
+
+// watchParent watches the folder above: it alone tells that a folder was made (again). Where it cannot
+// be watched, the next look finds it out.
+func (w *Watcher) watchParent(f *folder) {
+	if w.source == nil {
+		return
+	}
+	parent := filepath.Dir(f.path)
+	info, err := os.Stat(parent)
+	if err != nil {
+		return
+	}
+	id := identityOf(atomicfile.StatOf(info))
+	w.mu.Lock()
+	same := f.armedParent == id
+	own := w.paths[parent] != nil
+	w.mu.Unlock()
+	// One that is watched for itself is kept by its own checks.
+	if same || own || !w.arm(parent) {
+		return
+	}
+	w.mu.Lock()
+	f.armedParent = id
+	w.mu.Unlock()
+}
+
+// arm makes the watch of path anew. The old one may be of a folder that was here before, of which
+// fsnotify knows only the path.
+func (w *Watcher) arm(path string) bool {
+	if err := w.source.Remove(path); err != nil {
+		// There was none, or it went with its folder.
+		_ = err
+	}
+	return w.source.Add(path) == nil
+}
+
+// keepWatch makes the watch of a folder that is there, and sends and awaits cookies.
+func (w *Watcher) keepWatch(f *folder, id identity, now time.Time) {
+	w.mu.Lock()
+	armed, seen, out := f.armed, f.cookieSeen, f.cookie != ""
+	lateBy, idle := now.Sub(f.cookieEnd), !now.Before(f.nextCookie)
+	w.mu.Unlock()
+	switch {
+	case armed != id:
+		w.set(f, func() { f.cookieFails = 0 })
+		w.rearm(f, id)
+	case seen:
+		w.endCookie(f)
+		w.set(f, func() {
+			f.cookieFails, f.polling, f.reason = 0, false, ""
+			f.nextCookie = now.Add(w.opt.Cookie)
+		})
+	case out && lateBy >= 0:
+		w.endCookie(f)
+		w.set(f, func() {
+			f.cookieFails++
+			f.reason = "a watch sent no event and was made again"
+			if f.cookieFails >= maxCookieFails {
+				f.polling = true
+				f.reason = fmt.Sprintf("no events from the file system: looked at every %s", w.opt.PollRescan)
+				// Tried again later: it may have been the load.
+				f.nextCookie = now.Add(w.opt.Cookie)
+			}
+		})
+		if f.cookieFails < maxCookieFails {
+			w.rearm(f, id)
+		}
+	case !out && idle:
+		if f.polling {
+			w.rearm(f, id)
+			return
+		}
+		w.sendCookie(f)
+	}
+}
+
+// rearm makes the watch of f, which is id, and tests it.
+func (w *Watcher) rearm(f *folder, id identity) {
+	w.endCookie(f)
+	if err := w.source.Remove(f.path); err != nil {
+		_ = err // As in arm.
+	}
+	err := w.source.Add(f.path)
+	if err == nil {
+		// Swapped under our hands: the next check finds that what is watched is not what is there.
+		if after, e := folderAt(f.path); e != nil || after != id {
+			id = identity{}
+		}
+	}
+	w.set(f, func() {
+		if err != nil {
+			f.armed, f.polling = id, true
+			f.reason = fmt.Sprintf("cannot be watched: %v: looked at every %s", err, w.opt.PollRescan)
+			f.nextCookie = w.opt.Now().Add(w.opt.Cookie)
+			return
+		}
+		f.armed = id
+		if !f.polling && f.cookieFails == 0 {
+			f.reason = ""
+		}
+	})
+	if err != nil {
+		return
+	}
+	// What came between the making of the folder and that of its watch sent no event.
+	w.hint(f.name)
+	w.sendCookie(f)
+}
+
+// sendCookie makes a file whose event must come.
+func (w *Watcher) sendCookie(f *folder) {
+	name := cookiePrefix + strings.ToLower(rand.Text())
+	now := w.opt.Now()
+	w.mu.Lock()
+	f.cookie, f.cookieSeen, f.cookieEnd = name, false, now.Add(w.opt.CookieWait)
+	f.nextCookie = now.Add(w.opt.Cookie)
+	w.mu.Unlock()
+	file, err := os.OpenFile(filepath.Join(f.path, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, cookiePerm)
+	if err == nil {
+		err = file.Close()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f.untested = ""
+	if err != nil {
+		f.cookie = ""
+		f.untested = fmt.Sprintf("the watch could not be tested: %v", err)
+	}
+}
+
+// endCookie removes the cookie that is out.
+func (w *Watcher) endCookie(f *folder) {
+	w.mu.Lock()
+	name := f.cookie
+	f.cookie, f.cookieSeen = "", false
+	w.mu.Unlock()
+	if name == "" {
+		return
+	}
+	if err := os.Remove(filepath.Join(f.path, name)); err != nil {
+		// With its folder, or the rights to it: a later scan sweeps it.
+		_ = err
+	}
+}
+
+// release ends the watch of path where nobody needs it any more. arming is held.
+func (w *Watcher) release(path string) {
+	if w.source == nil {
+		return
+	}
+	w.mu.Lock()
+	needed := w.paths[path] != nil || len(w.refDirs[path]) > 0
+	for _, f := range w.folders {
+		needed = needed || filepath.Dir(f.path) == path
+	}
+	w.mu.Unlock()
+	if needed {
+		return
+	}
+	if err := w.source.Remove(path); err != nil {
+		_ = err // As in arm.
+	}
+}

@@ -1,0 +1,205 @@
+package watcher
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// idleWait is how long a goroutine sleeps where nothing has a time.
+	idleWait = time.Hour
+	// drainBatch is how many events are taken before the times are looked at.
+	drainBatch = 4096
+)
+
+// read takes what the system says and gives hints. It must never wait for anything but its channels: with
+// the channel of errors unread, fsnotify is dead for ever after the first overflow.
+func (w *Watcher) read() {
+	defer w.done.Done()
+	var events chan fsnotify.Event
+	var errs chan error
+	if w.source != nil {
+		events, errs = w.source.Events, w.source.Errors
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		name, wait := w.next()
+		timer.Reset(wait)
+		// A nil channel is never ready: without a hint to give, nothing is sent.
+		var out chan string
+		if name != "" {
+			out = w.hints
+		}
+		select {
+		case <-w.stop:
+			return
+		case out <- name:
+			w.given()
+		case ev, ok := <-events:
+			if !ok {
+				events = nil
+				w.lost("the system's events ended")
+				continue
+			}
+			w.take(ev)
+			w.drain(events)
+		case _, ok := <-errs:
+			if !ok {
+				errs = nil
+				continue
+			}
+			w.doubt()
+		case <-w.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// drain takes what events wait already, without a look at the times between them: in a burst that would
+// be what makes the kernel's queue overflow.
+func (w *Watcher) drain(events <-chan fsnotify.Event) {
+	for range drainBatch {
+		select {
+		case ev, ok := <-events:
+			if !ok {
+				return
+			}
+			w.take(ev)
+		default:
+			return
+		}
+	}
+}
+
+// next queues the hints that are due and gives the first one, and how long to wait for the next.
+func (w *Watcher) next() (name string, wait time.Duration) {
+	now := w.opt.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	wait = idleWait
+	for _, f := range w.folders {
+		if !now.Before(f.nextRescan) {
+			w.hintLocked(f.name)
+			f.nextRescan = now.Add(w.rescanOf(f))
+		}
+		wait = min(wait, f.nextRescan.Sub(now))
+		if f.settleAt.IsZero() {
+			continue
+		}
+		if !now.Before(f.settleAt) {
+			w.hintLocked(f.name)
+			f.settleAt = time.Time{}
+			continue
+		}
+		wait = min(wait, f.settleAt.Sub(now))
+	}
+	if len(w.queue) > 0 {
+		name = w.queue[0]
+	}
+	return name, wait
+}
+
+func (w *Watcher) rescanOf(f *folder) time.Duration {
+	if f.polling {
+		return min(w.opt.PollRescan, w.opt.Rescan)
+	}
+	return w.opt.Rescan
+}
+
+// given takes the first hint off the queue; the reader alone takes off.
+func (w *Watcher) given() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.queued, w.queue[0])
+	w.queue = w.queue[1:]
+	if len(w.queue) == 0 {
+		w.queue = nil
+	}
+}
+
+// doubt is for errors, an overflow above all: what was dropped may have been of any folder, and may have
+// been that it went away.
+func (w *Watcher) doubt() {
+	defer poke(w.kick)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.folders {
+		w.hintLocked(f.name)
+		f.checkNow, f.nextCookie = true, time.Time{}
+	}
+	for _, watches := range w.refDirs {
+		for _, r := range watches {
+			w.hintLocked(r.key)
+		}
+	}
+}
+
+// lost has all folders polled from now on.
+func (w *Watcher) lost(why string) {
+	w.mu.Lock()
+	w.noEvents = why
+	for _, f := range w.folders {
+		f.checkNow = true
+		w.hintLocked(f.name)
+	}
+	w.mu.Unlock()
+	poke(w.kick)
+}
+
+// parentGone notes that the watch of a folder above some of ours went with it.
+func (w *Watcher) parentGone(path string) bool {
+	found := false
+	for _, f := range w.folders {
+		if filepath.Dir(f.path) == path {
+			f.armedParent, f.armed, f.checkNow = identity{}, identity{}, true
+			w.hintLocked(f.name)
+			found = true
+		}
+	}
+	return found
+}
+
+// take makes an event a hint. An event bears the path of a file in a watched folder, or of the folder
+// itself, or, of its parent's, the same.
+func (w *Watcher) take(ev fsnotify.Event) {
+	if ev.Name == "" {
+		return
+	}
+	dir, base := filepath.Dir(ev.Name), filepath.Base(ev.Name)
+	kick := false
+	w.mu.Lock()
+	if f := w.paths[ev.Name]; f != nil {
+		f.checkNow, kick = true, true
+		if ev.Has(fsnotify.Create) || ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename) {
+			// Its number proves nothing: a new folder may have been given that of the old one.
+			f.armed = identity{}
+		}
+		w.hintLocked(f.name)
+	}
+	if ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename) {
+		kick = w.parentGone(ev.Name) || kick
+	}
+	if f := w.paths[dir]; f != nil {
+		switch {
+		case !strings.HasPrefix(base, "."):
+			w.hintLocked(f.name)
+			// An event that came tests the watch as well as a cookie does.
+			f.nextCookie = w.opt.Now().Add(w.opt.Cookie)
+		case base == f.cookie:
+			f.cookieSeen, kick = true, true
+		}
+	}
+	if !isGitNoise(base) {
+		for _, r := range w.refDirs[dir] {
+			w.hintLocked(r.key)
+		}
+	}
+	w.mu.Unlock()
+	if kick {
+		poke(w.kick)
+	}
+}

@@ -1,0 +1,237 @@
+package watcher
+
+import (
+	"container/heap"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sluice/internal/atomicfile"
+)
+
+// Bounds of one Scan; what is beyond them comes with the next one.
+const (
+	MaxScanFiles = 1000
+	MaxScanBytes = 8 << 20
+	listBatch    = 1024
+)
+
+const (
+	// maxRemembered is how many files of a folder are remembered from scan to scan.
+	maxRemembered = 100_000
+	// staleCookie is the age at which a cookie is one that a killed process left.
+	staleCookie = 10 * time.Minute
+	// maxSwept bounds how many such cookies one scan removes.
+	maxSwept = 16
+)
+
+// Seen is a file as a scan found it.
+type Seen struct {
+	Dir  string // as given to Add
+	Name string // as the file system has it: any bytes but NUL and slash; quote it before showing it
+	Data []byte // the whole content; nil with Err
+	Stat atomicfile.Stat
+	// Err is why there is no Data: atomicfile.ErrNotRegular, atomicfile.ErrTooLarge, or of the system.
+	Err error
+	// FirstSeen is when a scan first found a file of this name that has been there at every scan since.
+	FirstSeen time.Time
+	// Since is when a scan first found it in its present state: a file is settled when this is long
+	// enough ago. State is content, where it can be read, as well as Stat: a write through a memory map
+	// leaves the Stat as it was.
+	Since time.Time
+	// Unchanged says that it is as it was at the scan before.
+	Unchanged bool
+}
+
+// memory is what is kept of a folder between scans.
+type memory struct {
+	mu     *sync.Mutex
+	files  map[string]remembered
+	after  string // the last name given, when a scan stopped at a bound; "" = from the start
+	passes uint64 // one more each time the names begin anew
+}
+
+type remembered struct {
+	stat      atomicfile.Stat
+	sum       [sha256.Size]byte
+	firstSeen time.Time
+	since     time.Time
+	pass      uint64
+}
+
+func newMemory() memory { return memory{mu: new(sync.Mutex), files: map[string]remembered{}} }
+
+// Scan reads the files in dir, a folder that was added, by name in ascending order of bytes. Dotfiles and
+// folders are passed over; everything else is told of, also what cannot be read. With more, one of the
+// bounds was met, and the next Scan goes on after the last name; a file that came meanwhile before that
+// name is seen when the names begin anew. Every file is given at every pass, until it is moved away.
+//
+// ErrMissing, ErrNotFolder and ErrUnreadable say that nothing is known of the folder's content.
+func (w *Watcher) Scan(dir string) (seen []Seen, more bool, err error) {
+	w.mu.Lock()
+	f := w.folders[dir]
+	w.mu.Unlock()
+	if f == nil {
+		return nil, false, fmt.Errorf("scan %s: %w", dir, ErrNotAdded)
+	}
+	f.memory.mu.Lock()
+	defer f.memory.mu.Unlock()
+	names, more, err := f.memory.list(f.path)
+	w.mu.Lock()
+	f.scanErr = err
+	w.mu.Unlock()
+	if err != nil {
+		return nil, false, fmt.Errorf("scan %s: %w", dir, err)
+	}
+	now := w.opt.Now()
+	bytes := 0
+	for i, name := range names {
+		s, there := w.look(f, name, now)
+		f.memory.after = name
+		if !there {
+			continue
+		}
+		seen = append(seen, s)
+		if bytes += len(s.Data); bytes >= MaxScanBytes && i < len(names)-1 {
+			more = true
+			break
+		}
+	}
+	if !more {
+		f.memory.endPass()
+	}
+	w.settle(f, seen, now)
+	return seen, more, nil
+}
+
+// look reads one file and compares it with what was there before.
+func (w *Watcher) look(f *folder, name string, now time.Time) (s Seen, there bool) {
+	data, st, err := atomicfile.OpenRegular(f.path, name, w.opt.MaxBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Seen{}, false
+	}
+	s = Seen{Dir: f.name, Name: name, Data: data, Stat: st, Err: err, FirstSeen: now, Since: now}
+	sum := sha256.Sum256(data)
+	old, known := f.memory.files[name]
+	if known {
+		s.FirstSeen = old.firstSeen
+		if old.stat.Same(st) && old.sum == sum {
+			s.Since, s.Unchanged = old.since, true
+		}
+	}
+	if known || len(f.memory.files) < maxRemembered {
+		f.memory.files[name] = remembered{stat: st, sum: sum, firstSeen: s.FirstSeen, since: s.Since, pass: f.memory.passes}
+	}
+	return s, true
+}
+
+// settle has a hint come when the first of the files that changed lately has settled.
+func (w *Watcher) settle(f *folder, seen []Seen, now time.Time) {
+	var at time.Time
+	for _, s := range seen {
+		if t := s.Since.Add(w.opt.Settle); t.After(now) && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	w.mu.Lock()
+	if !at.IsZero() && (f.settleAt.IsZero() || at.Before(f.settleAt)) {
+		f.settleAt = at
+	}
+	w.mu.Unlock()
+	poke(w.wake)
+}
+
+// list gives the first MaxScanFiles names after the one where the last scan stopped, sorted, and whether
+// there are more. It holds no more names than that, however many there are.
+func (m *memory) list(path string) (names []string, more bool, err error) {
+	if _, err := folderAt(path); err != nil {
+		return nil, false, err
+	}
+	d, err := atomicfile.OpenDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, fmt.Errorf("%w: %s", ErrMissing, path)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	defer func() {
+		if e := d.Close(); e != nil && err == nil {
+			names, err = nil, fmt.Errorf("%w: %w", ErrUnreadable, e)
+		}
+	}()
+	var kept maxHeap
+	swept := 0
+	for {
+		entries, err := d.ReadDir(listBatch)
+		for _, e := range entries {
+			name := e.Name()
+			if strings.HasPrefix(name, ".") {
+				if strings.HasPrefix(name, cookiePrefix) && swept < maxSwept {
+					swept++
+					sweep(path, name)
+				}
+				continue
+			}
+			if e.IsDir() || name <= m.after {
+				continue
+			}
+			heap.Push(&kept, name)
+			if len(kept) > MaxScanFiles {
+				heap.Pop(&kept)
+				more = true
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, false, fmt.Errorf("%w: %w", ErrUnreadable, err)
+		}
+	}
+	slices.Sort(kept)
+	return kept, more, nil
+}
+
+// endPass forgets the files that were not met since the names began, and begins anew.
+func (m *memory) endPass() {
+	for name, r := range m.files {
+		if r.pass != m.passes {
+			delete(m.files, name)
+		}
+	}
+	m.after = ""
+	m.passes++
+}
+
+// sweep removes a cookie that a killed process left.
+func sweep(dir, name string) {
+	st, err := atomicfile.Lstat(dir, name)
+	if err != nil || !st.Mode.IsRegular() || time.Since(st.ModTime) < staleCookie {
+		return
+	}
+	if err := os.Remove(filepath.Join(dir, name)); err != nil {
+		_ = err // It hurts nobody: no scan reads it.
+	}
+}
+
+// maxHeap has the greatest name on top.
+type maxHeap []string
+
+func (h maxHeap) Len() int           { return len(h) }
+func (h maxHeap) Less(i, j int) bool { return h[i] > h[j] }
+func (h maxHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *maxHeap) Push(x any)        { *h = append(*h, x.(string)) }
+func (h *maxHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}

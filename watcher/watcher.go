@@ -1,0 +1,315 @@
+// Package watcher tells what lies in folders, and soon.
+//
+// The truth is the content of a folder, which Scan reads; events of the file system only say when to look
+// earlier. They are not to be relied on: there are none of an overmounted folder, of a folder removed and
+// made again (the watch goes with the old one), of writes through a memory map or another name of a file,
+// or of what others do on a network file system; and beyond 16,384 waiting ones the kernel drops all. So a
+// Watcher says of each folder "may have changed" (Hints) on every event, on every error, and every few
+// seconds anyway; makes a lost watch again; tests each watch with a cookie, a dotfile whose event must
+// come; and where there are no events, looks more often and says so (Health).
+//
+// All folders share one inotify instance: a user may have 128 of them.
+package watcher
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"sluice/internal/atomicfile"
+)
+
+// Defaults of Options.
+const (
+	DefaultRescan     = 5 * time.Second
+	DefaultPollRescan = 2 * time.Second
+	DefaultSettle     = 2 * time.Second
+	DefaultCookie     = 60 * time.Second
+	DefaultCookieWait = 2 * time.Second
+	DefaultMaxBytes   = 64 << 10
+)
+
+// MaxFolders is how many folders one Watcher takes.
+const MaxFolders = 4096
+
+// Errors of Add and Scan. A folder that cannot be looked at is never taken for an empty one.
+var (
+	ErrMissing    = errors.New("folder is missing")
+	ErrNotFolder  = errors.New("not a folder")
+	ErrNotAdded   = errors.New("folder is not watched")
+	ErrTooMany    = errors.New("too many folders")
+	ErrUnreadable = errors.New("folder cannot be read")
+	ErrClosed     = errors.New("watcher is closed")
+)
+
+// Modes of a folder, as Health tells them.
+const (
+	ModeEvents  = "events"
+	ModePolling = "polling"
+)
+
+// Options set the pace; zero values become the defaults.
+type Options struct {
+	Rescan     time.Duration    // between hints where nothing happens
+	PollRescan time.Duration    // the same where the file system sends no events
+	Settle     time.Duration    // a hint comes when a file has not changed for so long
+	Cookie     time.Duration    // between tests of a watch that is idle
+	CookieWait time.Duration    // how long a cookie's event may take
+	MaxBytes   int64            // of a file that Scan reads
+	Now        func() time.Time // nil = time.Now
+}
+
+func (o Options) withDefaults() Options {
+	set := func(d *time.Duration, to time.Duration) {
+		if *d <= 0 {
+			*d = to
+		}
+	}
+	set(&o.Rescan, DefaultRescan)
+	set(&o.PollRescan, DefaultPollRescan)
+	set(&o.Settle, DefaultSettle)
+	set(&o.Cookie, DefaultCookie)
+	set(&o.CookieWait, DefaultCookieWait)
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = DefaultMaxBytes
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Watcher watches folders. It is safe for concurrent use. Two goroutines are its own until Close: one
+// takes events, and touches no file so that it never falls behind; one keeps the watches.
+type Watcher struct {
+	opt      Options
+	source   *fsnotify.Watcher // nil: there are no events at all
+	noEvents string            // why
+
+	hints chan string
+	wake  chan struct{} // the reader's: there is something to hint or a new time to wait for
+	kick  chan struct{} // the keeper's: a folder is to be looked at now
+	stop  chan struct{}
+	done  sync.WaitGroup
+
+	// arming is held over calls to source and before mu, never after: source sends to the reader while it
+	// holds a lock of its own, and the reader takes mu.
+	arming sync.Mutex
+
+	mu      sync.Mutex
+	closed  bool
+	folders map[string]*folder     // by name as given to Add
+	paths   map[string]*folder     // by watched path
+	refDirs map[string][]*RefWatch // by watched folder of a git folder
+	queue   []string               // hints to give, each once
+	queued  map[string]bool
+}
+
+// folder is one folder given to Add. But for name, path and memory, Watcher.mu guards it.
+type folder struct {
+	name string // as given
+	path string // as watched: parent's real path + base
+	gone bool   // Remove was called
+
+	armed       identity // what the watch is on; zero = there is none
+	armedParent identity
+	polling     bool
+	reason      string // why it polls, or what is wrong with the folder
+	scanErr     error  // of the last Scan
+
+	nextRescan time.Time
+	settleAt   time.Time // zero = none
+	checkNow   bool
+	nextCheck  time.Time
+
+	cookie      string    // name of the cookie that is out; "" = none
+	cookieSeen  bool      // its event came
+	cookieEnd   time.Time // when it should have come
+	cookieFails int
+	nextCookie  time.Time
+	untested    string // why no cookie could be written
+
+	memory memory
+}
+
+// identity is what makes a folder at a path the one that was watched.
+type identity struct{ dev, ino uint64 }
+
+func identityOf(st atomicfile.Stat) identity { return identity{st.Dev, st.Ino} }
+
+// New makes a Watcher. It does not fail where there is no inotify, or no more of it to be had: then all
+// folders are polled, and Health says why.
+func New(o Options) *Watcher {
+	w := &Watcher{
+		opt:     o.withDefaults(),
+		hints:   make(chan string),
+		wake:    make(chan struct{}, 1),
+		kick:    make(chan struct{}, 1),
+		stop:    make(chan struct{}),
+		folders: map[string]*folder{},
+		paths:   map[string]*folder{},
+		refDirs: map[string][]*RefWatch{},
+		queued:  map[string]bool{},
+	}
+	source, err := fsnotify.NewWatcher()
+	if err != nil {
+		w.noEvents = fmt.Sprintf("no events from the system: %v: folders are looked at every %s", err, w.opt.PollRescan)
+	} else {
+		w.source = source
+	}
+	w.done.Add(2)
+	go w.read()
+	go w.keep()
+	return w
+}
+
+// Close ends the watch of all folders and waits for the goroutines. Hints are not sent any more; the
+// channel stays open.
+func (w *Watcher) Close() error {
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return nil
+	}
+	w.closed = true
+	w.mu.Unlock()
+	close(w.stop)
+	w.done.Wait()
+	w.arming.Lock()
+	defer w.arming.Unlock()
+	w.mu.Lock()
+	folders := slices.Collect(maps.Values(w.folders))
+	w.mu.Unlock()
+	for _, f := range folders {
+		w.endCookie(f)
+	}
+	if w.source == nil {
+		return nil
+	}
+	return w.source.Close()
+}
+
+// Hints gives the names (as given to Add, or a RefWatch's Key) of what may have changed: also when
+// nothing did, and also once more after Remove. A name that waits to be taken is not put in twice.
+func (w *Watcher) Hints() <-chan string { return w.hints }
+
+// Add begins to watch dir, and hints at it at once. The folder need not be there yet. What is in folders
+// below it is not seen: they are added themselves. Adding twice changes nothing.
+func (w *Watcher) Add(dir string) error {
+	path, err := watchPath(dir)
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", dir, err)
+	}
+	now := w.opt.Now()
+	f := &folder{name: dir, path: path, nextRescan: now, memory: newMemory()}
+	w.mu.Lock()
+	switch {
+	case w.closed:
+		err = ErrClosed
+	case w.folders[dir] != nil:
+		w.mu.Unlock()
+		return nil
+	case w.paths[path] != nil:
+		err = fmt.Errorf("it is the same as %s, which is watched already", w.paths[path].name)
+	case len(w.folders) >= MaxFolders:
+		err = fmt.Errorf("%w: at most %d", ErrTooMany, MaxFolders)
+	}
+	if err != nil {
+		w.mu.Unlock()
+		return fmt.Errorf("watch %s: %w", dir, err)
+	}
+	w.folders[dir], w.paths[path] = f, f
+	w.mu.Unlock()
+	w.check(f)
+	w.hint(dir)
+	poke(w.kick)
+	return nil
+}
+
+// Remove ends the watch of dir and forgets what was seen in it.
+func (w *Watcher) Remove(dir string) {
+	w.arming.Lock()
+	defer w.arming.Unlock()
+	w.mu.Lock()
+	f := w.folders[dir]
+	if f == nil {
+		w.mu.Unlock()
+		return
+	}
+	f.gone = true
+	delete(w.folders, dir)
+	delete(w.paths, f.path)
+	w.mu.Unlock()
+	w.endCookie(f)
+	w.release(f.path)
+	w.release(filepath.Dir(f.path))
+}
+
+// Health tells how dir is watched (ModeEvents or ModePolling) and what is wrong with that or with the
+// folder; degraded is "" where all is well.
+func (w *Watcher) Health(dir string) (mode, degraded string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.folders[dir]
+	if f == nil {
+		return ModePolling, ErrNotAdded.Error()
+	}
+	mode, degraded = ModeEvents, f.reason
+	if f.polling {
+		mode = ModePolling
+	}
+	switch {
+	case f.scanErr != nil:
+		degraded = f.scanErr.Error()
+	case degraded == "" && f.untested != "":
+		degraded = f.untested
+	}
+	return mode, degraded
+}
+
+// watchPath resolves links above dir, so that two names of one folder meet and events bear the name they
+// are looked up by. A link at its end stays: it is refused when it is looked at.
+func watchPath(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(abs))
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		return abs, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(parent, filepath.Base(abs)), nil
+}
+
+// hint queues name once.
+func (w *Watcher) hint(name string) {
+	w.mu.Lock()
+	w.hintLocked(name)
+	w.mu.Unlock()
+	poke(w.wake)
+}
+
+func (w *Watcher) hintLocked(name string) {
+	if !w.queued[name] {
+		w.queued[name] = true
+		w.queue = append(w.queue, name)
+	}
+}
+
+// poke sets a flag that a goroutine waits for; one that is set already stays.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
