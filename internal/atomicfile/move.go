@@ -29,14 +29,10 @@ func Move(src, dst string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(dst), dirPerm); err != nil {
 		return "", fmt.Errorf("move %s: %w", src, err)
 	}
-	for n, step := 1, 1; n <= maxSuffix; n += step {
+	for n := 1; n <= maxSuffix; n++ {
 		name := numbered(dst, n)
 		err := moveTo(src, name)
 		if errors.Is(err, fs.ErrExist) {
-			// Widening steps keep a folder with many doubles from costing a try each.
-			if n > 64 {
-				step = n / 8
-			}
 			continue
 		}
 		if err != nil {
