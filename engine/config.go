@@ -95,3 +95,10 @@ func (c Config) restarts(own *int, role string) int {
 	}
 	return c.Restarts
 }
+
+// What a step may say of itself.
+const (
+	StatusDone    = "done"
+	StatusFailed  = "failed"
+	StatusBlocked = "blocked"
+)

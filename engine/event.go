@@ -73,25 +73,31 @@ type HumanSay struct {
 
 // CommitSeen: a commit that bears an attempt's marker was first seen after the attempt began.
 type CommitSeen struct {
-	Run, Step string
-	N, K      int
-	SHA       string
-	Author    string // name, e-mail and author date: the same for a cherry-picked double and an amended twin
-	Subject   string
+	Run     string `json:"run"`
+	Step    string `json:"step"`
+	N       int    `json:"n"`
+	K       int    `json:"k"`
+	SHA     string `json:"sha"`
+	Author  string `json:"author"` // name, e-mail and author date: the same for a cherry-picked double and an amended twin
+	Subject string `json:"subject,omitempty"`
 }
 
 // PullSeen: a pull request appeared whose head is the step's.
 type PullSeen struct {
-	Run, Step string
-	N, K      int
-	Ref, SHA  string
+	Run  string `json:"run"`
+	Step string `json:"step"`
+	N    int    `json:"n"`
+	K    int    `json:"k"`
+	Ref  string `json:"ref"`
+	SHA  string `json:"sha"`
 }
 
 // Claimed: somebody takes an offered step to do it.
 type Claimed struct {
-	Run, Step string
-	N         int
-	By        Actor
+	Run  string `json:"run"`
+	Step string `json:"step"`
+	N    int    `json:"n"`
+	By   Actor  `json:"by"`
 }
 
 // Exit is how a process ended.
@@ -190,8 +196,9 @@ type FileMoved struct {
 
 // Looked: what a step needs of other workflows is there.
 type Looked struct {
-	Run, Step string
-	Pins      []string // "other-3/Y-2#1"
+	Run  string   `json:"run"`
+	Step string   `json:"step"`
+	Pins []string `json:"pins"` // "other-3/Y-2#1"
 }
 
 // PauseRequested, ResumeRequested, AbortRequested and RetryRequested: a person steers a run.

@@ -1,0 +1,484 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Apply folds facts into the state; at is when they were decided. It is the only writer. It needs no spec: a fact says
+// all that it means.
+func (s *State) Apply(at time.Time, facts ...Fact) {
+	for _, f := range facts {
+		s.Clock++
+		r := s.Runs[f.RunID()]
+		if r != nil {
+			r.tick(at)
+		}
+		f.apply(s, at)
+		if r = s.Runs[f.RunID()]; r != nil {
+			r.BusySince = time.Time{}
+			if r.busy() {
+				r.BusySince = at
+			}
+		}
+	}
+}
+
+// tick adds the time since the last fact to what the run has spent, if something was under way.
+func (r *Run) tick(at time.Time) {
+	if !r.BusySince.IsZero() && at.After(r.BusySince) {
+		r.Spent += Duration(at.Sub(r.BusySince))
+	}
+}
+
+// busy says that a step, review, offer, window or limit wait is under way and the run is not paused (8-semantics 32).
+func (r *Run) busy() bool {
+	if r.Phase != RunRunning || r.Paused || r.TimeLimit == 0 {
+		return false
+	}
+	for _, as := range r.Attempts {
+		a := as[len(as)-1]
+		if a.Live() && a.State != Gating {
+			return true
+		}
+	}
+	for _, qs := range r.Rounds {
+		if q := qs[len(qs)-1]; q.Open() && q.State != OnHuman {
+			return true
+		}
+	}
+	return len(r.Procs) > 0
+}
+
+func must(ok bool, format string, args ...any) {
+	if !ok {
+		panic("engine: " + fmt.Sprintf(format, args...))
+	}
+}
+
+func (s *State) at(run string) *Run {
+	r := s.Runs[run]
+	must(r != nil, "a fact about run %q, which does not exist", run)
+	return r
+}
+
+// now gives the step's current attempt, which must be n.
+func (r *Run) now(step string, n int) *Attempt {
+	a := r.Current(step)
+	must(a != nil && a.N == n, "%s: a fact about attempt %s.%d, which is not current", r.ID, step, n)
+	return a
+}
+
+func (r *Run) round(gate string, n int) *Round {
+	q := r.CurrentRound(gate)
+	must(q != nil && q.N == n, "%s: a fact about round %s#%d, which is not current", r.ID, gate, n)
+	return q
+}
+
+func (f SettingsTaken) apply(s *State, _ time.Time) { s.Config = f.Config }
+
+func (f RunStarted) apply(s *State, at time.Time) {
+	must(s.Runs[f.Run] == nil, "run %s twice", f.Run)
+	s.Numbers[f.Workflow] = f.N
+	s.Order = append(s.Order, f.Run)
+	s.Runs[f.Run] = &Run{ID: f.Run, Workflow: f.Workflow, N: f.N, Phase: RunPending, Parallel: f.Parallel, Digest: f.Digest,
+		Vars: f.Vars, Trees: f.Trees, By: f.By, Requested: at, Attempts: map[string][]*Attempt{}, Rounds: map[string][]*Round{},
+		Fails: map[string]int{}, Files: map[string]int{}, Forced: map[string]bool{}, Exhausted: map[string]bool{},
+		Same: map[string]*Sameness{}, Sent: map[string]string{}, Told: map[string]bool{}, Met: map[string][]string{},
+		Allowance: f.MaxSteps, TimeLimit: f.TimeLimit, UsageLimit: f.UsageLimit}
+}
+
+func (f RunBegan) apply(s *State, at time.Time) {
+	r := s.at(f.Run)
+	r.Phase, r.Started = RunRunning, at
+}
+
+func (f NeedsMet) apply(s *State, _ time.Time) { s.at(f.Run).Met[f.Step] = f.Pins }
+
+func (f StepStarted) apply(s *State, at time.Time) {
+	r := s.at(f.Run)
+	must(r.Phase == RunRunning && r.Current(f.Step) == nil && f.N == len(r.Attempts[f.Step])+1, "%s: second current attempt of %s", f.Run, f.Step)
+	r.Attempts[f.Step] = append(r.Attempts[f.Step], &Attempt{N: f.N, State: Ready, Worktree: f.Worktree, Tree: f.Tree, Since: s.Clock, Pins: f.Pins, Started: at})
+	r.Begun++
+	delete(r.Met, f.Step)
+}
+
+func (f StepSkipped) apply(s *State, at time.Time) {
+	r := s.at(f.Run)
+	must(r.Current(f.Step) == nil && f.N == len(r.Attempts[f.Step])+1, "%s: skip of %s", f.Run, f.Step)
+	r.Attempts[f.Step] = append(r.Attempts[f.Step], &Attempt{N: f.N, State: Skipped, To: f.To, Since: s.Clock, Started: at, Ended: at})
+	delete(r.Met, f.Step)
+}
+
+func (f StepLaunched) apply(s *State, at time.Time) {
+	r := s.at(f.Run)
+	a := r.now(f.Step, f.N)
+	must(a.State == Ready && f.K == a.K+1, "%s: launch %d of %s.%d in state %s", f.Run, f.K, f.Step, f.N, a.State)
+	a.State, a.K, a.Key, a.Offered, a.Tree = Running, f.K, f.Key, f.Offered, f.Tree
+	a.Launched, a.Deadline, a.SignalType, a.SignalValue = at, f.Deadline, f.SignalType, f.SignalValue
+	a.NotBefore, a.LimitWait, a.GraceUntil, a.Reopened, a.Exit = time.Time{}, false, time.Time{}, false, nil
+	if !f.Offered {
+		r.start(&Proc{Key: f.Key, Kind: ProcStep, Step: f.Step, N: f.N, K: f.K, Tree: f.Tree, Began: at})
+	}
+}
+
+func (r *Run) start(p *Proc) {
+	must(r.Proc(p.Key) == nil, "%s: process %s twice", r.ID, p.Key)
+	r.Procs = append(r.Procs, p)
+}
+
+func (f StepClaimed) apply(s *State, _ time.Time) { s.at(f.Run).now(f.Step, f.N).ClaimedBy = f.By.Who }
+
+func (f GraceBegan) apply(s *State, _ time.Time) {
+	s.at(f.Run).now(f.Step, f.N).GraceUntil = f.Until
+}
+
+func (f StepSignalled) apply(s *State, _ time.Time) {
+	a := s.at(f.Run).now(f.Step, f.N)
+	must(a.State == Running && a.K == f.K, "%s: signal of %s.%d in state %s", f.Run, f.Step, f.N, a.State)
+	a.State, a.Status, a.Via, a.Author, a.Summary, a.Question, a.Options = Signalled, f.Status, f.Via, f.Author, f.Summary, f.Question, f.Options
+	a.LingerUntil, a.GraceUntil, a.Failure, a.Broken = f.LingerUntil, time.Time{}, f.Failure, f.Broken
+	if f.Answer != nil {
+		a.Answer = f.Answer
+	}
+}
+
+func (f StopOrdered) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	p := r.Proc(f.Key)
+	must(p != nil, "%s: stop of %s, which is not alive", f.Run, f.Key)
+	p.Stop = f.Why
+}
+
+func (f DeadlineMoved) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	if f.Step != "" {
+		a := r.now(f.Step, f.N)
+		a.Deadline, a.Reopened = f.To, true
+		return
+	}
+	q := r.round(f.Gate, f.N)
+	q.Reopened = true
+	switch q.State {
+	case OnWindow:
+		q.WindowEnds = f.To
+	case OnReview:
+		q.Deadline = f.To
+	default:
+		q.Due = f.To
+	}
+}
+
+func (f ProcessGone) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	p := r.Proc(f.Key)
+	must(p != nil, "%s: end of %s, which is not alive", f.Run, f.Key)
+	r.Procs = slices.DeleteFunc(r.Procs, func(x *Proc) bool { return x == p })
+	r.Usage.Tokens += f.Exit.Usage.Tokens
+	r.Usage.CostUSD += f.Exit.Usage.CostUSD
+	if a := r.Attempt(p.Step, p.N); p.Kind == ProcStep && a != nil {
+		exit := f.Exit
+		a.Exit, a.Output = &exit, f.Output
+		if f.Answer != nil {
+			a.Answer = f.Answer
+		}
+	}
+}
+
+func (f StepRelaunched) apply(s *State, _ time.Time) {
+	a := s.at(f.Run).now(f.Step, f.N)
+	must(a.State == Running, "%s: relaunch of %s.%d in state %s", f.Run, f.Step, f.N, a.State)
+	a.State, a.NotBefore, a.LimitWait = Ready, f.NotBefore, f.Limit
+	switch f.Class {
+	case ClassInfrastructure:
+		a.Restarts++
+	case ClassLimit:
+		a.Waits++
+	}
+}
+
+func (f CheckStarted) apply(s *State, at time.Time) {
+	r := s.at(f.Run)
+	r.now(f.Step, f.N)
+	r.start(&Proc{Key: f.Key, Kind: ProcCheck, Step: f.Step, N: f.N, Tree: f.Tree, Began: at})
+}
+
+func (f Checked) apply(s *State, _ time.Time) {
+	a := s.at(f.Run).now(f.Step, f.N)
+	a.Checked, a.Digest, a.Protected, a.ToReview = true, f.Digest, f.Protected, f.ToReview
+	if !f.OK && a.Status == StatusDone {
+		a.Failure = f.Why
+	}
+	if f.Broken != "" {
+		a.Broken = f.Broken
+	}
+}
+
+func (f HookStarted) apply(s *State, at time.Time) {
+	r := s.at(f.Run)
+	r.start(&Proc{Key: f.Key, Kind: ProcHook, Step: f.Step, N: f.N, Tree: f.Tree, Began: at})
+	if f.Step == "" {
+		r.Hooked = true
+		return
+	}
+	r.now(f.Step, f.N).Hooked = true
+}
+
+func (f RoundOpened) apply(s *State, at time.Time) {
+	r := s.at(f.Run)
+	a := r.now(f.Step, f.Attempt)
+	must((a.State == Signalled || a.State == Gating) && f.N == len(r.Rounds[f.Gate])+1, "%s: round %s#%d over %s in state %s", f.Run, f.Gate, f.N, f.Step, a.State)
+	a.State = Gating
+	r.Rounds[f.Gate] = append(r.Rounds[f.Gate], &Round{N: f.N, Step: f.Step, Attempt: f.Attempt, Level: f.Level, State: OnReview,
+		Opened: at, Seq: s.Clock, VetoWindow: f.VetoWindow, Trust: f.Trust, Digest: f.Digest})
+}
+
+func (f ReviewStarted) apply(s *State, at time.Time) {
+	r := s.at(f.Run)
+	q := r.round(f.Gate, f.N)
+	must(q.State == OnReview && f.K == q.K+1, "%s: review of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	q.K, q.Key, q.Deadline, q.NotBefore, q.LimitWait = f.K, f.Key, f.Deadline, time.Time{}, false
+	r.start(&Proc{Key: f.Key, Kind: ProcReview, Step: q.Step, Gate: f.Gate, N: f.N, K: f.K, Tree: f.Tree, Began: at})
+}
+
+func (f Judged) apply(s *State, _ time.Time) {
+	q := s.at(f.Run).round(f.Gate, f.N)
+	q.Outcome, q.Score, q.Scores, q.Feedback, q.Findings, q.Answer = f.Outcome, f.Score, f.Scores, f.Feedback, f.Findings, f.Answer
+}
+
+func (f Inconclusive) apply(s *State, _ time.Time) {
+	q := s.at(f.Run).round(f.Gate, f.N)
+	q.MissWhy, q.NotBefore, q.LimitWait = f.Why, f.NotBefore, f.Limit
+	if f.Limit {
+		q.Waits++
+	} else {
+		q.Misses++
+	}
+}
+
+func (f Agreed) apply(s *State, _ time.Time) {
+	q := s.at(f.Run).round(f.Gate, f.N)
+	must(q.State == OnReview, "%s: agreement at %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	q.State = OnNotice
+}
+
+func (f WindowOpened) apply(s *State, _ time.Time) {
+	q := s.at(f.Run).round(f.Gate, f.N)
+	must(q.State == OnNotice, "%s: window of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	q.State, q.WindowEnds = OnWindow, f.Until
+}
+
+func (f HumanAsked) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	q := r.round(f.Gate, f.N)
+	must(q.Open(), "%s: a person asked at %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	q.State, q.Level, q.Why, q.Due, q.RemindAt = OnHuman, LevelHuman, f.Why, f.Due, f.RemindAt
+	if f.Forced {
+		r.Forced[f.Gate] = true
+	}
+}
+
+func (f Reminded) apply(s *State, _ time.Time) {
+	q := s.at(f.Run).round(f.Gate, f.N)
+	q.Reminders++
+	q.RemindAt, q.Due = f.NextAt, f.Due
+}
+
+func (f GateFailed) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	q := r.round(f.Gate, f.N)
+	must(!q.Counted, "%s: failure of %s#%d counted twice", f.Run, f.Gate, f.N)
+	q.Counted, q.Outcome = true, f.Outcome
+	if f.Feedback != "" {
+		q.Feedback = f.Feedback
+	}
+	r.Fails[f.Gate] = f.Count
+	delete(r.Same, f.Gate)
+	if f.Same > 0 {
+		r.Same[f.Gate] = &Sameness{Failure: f.Failure, Digest: f.Digest, Count: f.Same}
+	}
+}
+
+func (f RetryContextOwed) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	r.Files[f.Gate] = f.File
+	r.round(f.Gate, f.N).File = f.File
+	r.Writes = append(r.Writes, &Write{ID: fmt.Sprintf("%s/%s.%d", f.Run, f.Gate, f.File), Gate: f.Gate, N: f.N, File: f.File, Path: f.Path})
+}
+
+func (f OutputsOwed) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	r.Writes = append(r.Writes, &Write{ID: fmt.Sprintf("%s/%s#%d.outputs", f.Run, f.Gate, f.N), Gate: f.Gate, N: f.N})
+}
+
+func (f WriteDone) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.ID == f.ID })
+}
+
+func (f RoundPassed) apply(s *State, at time.Time) {
+	q := s.at(f.Run).round(f.Gate, f.N)
+	must(q.Open(), "%s: pass of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	q.State, q.ByKind, q.By, q.Ended = Approved, f.ByKind, f.By, at
+	q.Outcome = OutcomePass
+}
+
+func (f RoundFailed) apply(s *State, at time.Time) {
+	q := s.at(f.Run).round(f.Gate, f.N)
+	must(q.Open() || q.State == Approved, "%s: failure of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	q.State, q.Outcome, q.ByKind, q.By, q.Ended = Refused, f.Outcome, f.ByKind, f.By, at
+	if f.Feedback != "" {
+		q.Feedback = f.Feedback
+	}
+}
+
+func (f RoundVoided) apply(s *State, at time.Time) {
+	r := s.at(f.Run)
+	q := r.round(f.Gate, f.N)
+	q.State, q.Ended = Undone, at
+	a := r.now(q.Step, q.Attempt)
+	a.State, a.Checked, a.Hooked, a.Failure, a.Broken = Signalled, false, true, "", "" // the hook ran once for this attempt
+	for _, qs := range r.Rounds {                                                      // what passed earlier in the row was over the old content too
+		for _, o := range qs {
+			if o.Step == q.Step && o.Attempt == q.Attempt && o.State == Approved {
+				o.State = Undone
+			}
+		}
+	}
+}
+
+func (f ExhaustedTo) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	r.Exhausted[f.Gate] = true
+	delete(r.Fails, f.Gate)
+}
+
+func (f CountReset) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	delete(r.Fails, f.Gate)
+	delete(r.Exhausted, f.Gate)
+	delete(r.Same, f.Gate)
+}
+
+func (f StepPassed) apply(s *State, at time.Time) {
+	a := s.at(f.Run).now(f.Step, f.N)
+	a.State, a.To, a.Ended = Passed, f.To, at
+}
+
+func (f StepRouted) apply(s *State, at time.Time) {
+	r := s.at(f.Run)
+	a := r.now(f.Step, f.N)
+	a.State, a.To, a.Ended = Routed, []string{f.To}, at
+	for _, qs := range r.Rounds {
+		if q := qs[len(qs)-1]; q.Step == f.Step && q.Attempt == f.N && q.Open() {
+			q.State, q.Ended = Undone, at
+		}
+	}
+}
+
+func (f StepSuperseded) apply(s *State, at time.Time) {
+	r := s.at(f.Run)
+	r.now(f.Step, f.N)
+	r.supersede(f.Step, at)
+}
+
+// supersede undoes the step's current attempt and the rounds over it.
+func (r *Run) supersede(step string, at time.Time) {
+	a := r.Current(step)
+	a.State = Superseded
+	if a.Ended.IsZero() {
+		a.Ended = at
+	}
+	for _, qs := range r.Rounds {
+		for _, q := range qs {
+			if q.Step == step && q.Attempt == a.N && q.State != Undone {
+				q.State = Undone
+			}
+		}
+	}
+}
+
+func (f WorkSent) apply(s *State, _ time.Time)   { s.at(f.Run).Sent[f.Step] = f.From }
+func (f WorkUnsent) apply(s *State, _ time.Time) { delete(s.at(f.Run).Sent, f.Step) }
+
+func (f RunPaused) apply(s *State, at time.Time) {
+	r := s.at(f.Run)
+	r.Paused, r.PausedWhy = true, f.Why
+	for _, qs := range r.Rounds { // a window does not run in a pause: what is left of it is kept
+		if q := qs[len(qs)-1]; q.State == OnWindow {
+			q.Remains = Duration(max(q.WindowEnds.Sub(at), 0))
+		}
+	}
+}
+
+func (f RunResumed) apply(s *State, at time.Time) {
+	r := s.at(f.Run)
+	r.Paused, r.PausedWhy = false, ""
+	r.grant(f.Grant)
+	for _, qs := range r.Rounds {
+		if q := qs[len(qs)-1]; q.State == OnWindow {
+			q.WindowEnds, q.Remains = at.Add(time.Duration(q.Remains)), 0
+		}
+	}
+}
+
+func (r *Run) grant(g Grant) {
+	r.Allowance += g.Steps
+	r.TimeLimit += g.Time
+	r.UsageLimit.Tokens += g.Usage.Tokens
+	r.UsageLimit.CostUSD += g.Usage.CostUSD
+}
+
+func (f RunEnded) apply(s *State, at time.Time) {
+	r := s.at(f.Run)
+	must(r.Live(), "%s ended twice", f.Run)
+	r.Phase, r.EndStep, r.EndWhy, r.Paused, r.PausedWhy, r.Ended = f.Phase, f.Step, f.Why, false, "", at
+	r.Writes = nil
+	for step := range r.Attempts { // what was alive stops; a retry finds it due again
+		if r.Current(step).Live() {
+			r.supersede(step, at)
+		}
+	}
+}
+
+func (f RunReopened) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	must(!r.Live(), "%s reopened while it lives", f.Run)
+	r.Phase, r.Ended, r.EndStep, r.EndWhy, r.Hooked = RunRunning, time.Time{}, "", "", false
+	r.grant(f.Grant)
+}
+
+func (f RunForgotten) apply(s *State, _ time.Time) {
+	must(!s.at(f.Run).Live(), "%s forgotten while it lives", f.Run)
+	delete(s.Runs, f.Run)
+	s.Order = slices.DeleteFunc(s.Order, func(id string) bool { return id == f.Run })
+}
+
+func (f FileTaken) apply(s *State, _ time.Time) {
+	m := f.Move
+	s.Moves[m.ID] = &m
+}
+
+func (f FileGone) apply(s *State, _ time.Time) { delete(s.Moves, f.ID) }
+
+func (f NoticeOwed) apply(s *State, _ time.Time) {
+	n := f.Notice
+	s.Notices[n.ID] = &n
+	if r := s.Runs[n.Run]; r != nil && n.Once {
+		r.Told[n.ID] = true
+	}
+}
+
+func (f NoticeTried) apply(s *State, _ time.Time) {
+	delete(s.Notices, f.ID)
+	r := s.Runs[f.Run]
+	if r == nil || f.Gate == "" {
+		return
+	}
+	if q := r.CurrentRound(f.Gate); q != nil && q.N == f.N {
+		q.Noticed = f.Results
+	}
+}
+
+func (f Ignored) apply(*State, time.Time) {}

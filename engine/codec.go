@@ -1,0 +1,256 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+func (SettingsTaken) FactKind() string    { return "settings_taken" }
+func (RunStarted) FactKind() string       { return "run_started" }
+func (RunBegan) FactKind() string         { return "run_began" }
+func (NeedsMet) FactKind() string         { return "needs_met" }
+func (StepStarted) FactKind() string      { return "step_started" }
+func (StepSkipped) FactKind() string      { return "step_skipped" }
+func (StepLaunched) FactKind() string     { return "step_launched" }
+func (StepClaimed) FactKind() string      { return "step_claimed" }
+func (GraceBegan) FactKind() string       { return "grace_began" }
+func (StepSignalled) FactKind() string    { return "step_signalled" }
+func (StopOrdered) FactKind() string      { return "stop_ordered" }
+func (DeadlineMoved) FactKind() string    { return "deadline_moved" }
+func (ProcessGone) FactKind() string      { return "process_gone" }
+func (StepRelaunched) FactKind() string   { return "step_relaunched" }
+func (CheckStarted) FactKind() string     { return "check_started" }
+func (Checked) FactKind() string          { return "checked" }
+func (HookStarted) FactKind() string      { return "hook_started" }
+func (RoundOpened) FactKind() string      { return "round_opened" }
+func (ReviewStarted) FactKind() string    { return "review_started" }
+func (Judged) FactKind() string           { return "judged" }
+func (Inconclusive) FactKind() string     { return "inconclusive" }
+func (Agreed) FactKind() string           { return "agreed" }
+func (WindowOpened) FactKind() string     { return "window_opened" }
+func (HumanAsked) FactKind() string       { return "human_asked" }
+func (Reminded) FactKind() string         { return "reminded" }
+func (GateFailed) FactKind() string       { return "gate_failed" }
+func (RetryContextOwed) FactKind() string { return "retry_context_owed" }
+func (OutputsOwed) FactKind() string      { return "outputs_owed" }
+func (WriteDone) FactKind() string        { return "write_done" }
+func (RoundPassed) FactKind() string      { return "round_passed" }
+func (RoundFailed) FactKind() string      { return "round_failed" }
+func (RoundVoided) FactKind() string      { return "round_voided" }
+func (ExhaustedTo) FactKind() string      { return "exhausted_to" }
+func (CountReset) FactKind() string       { return "count_reset" }
+func (StepPassed) FactKind() string       { return "step_passed" }
+func (StepRouted) FactKind() string       { return "step_routed" }
+func (StepSuperseded) FactKind() string   { return "step_superseded" }
+func (WorkSent) FactKind() string         { return "work_sent" }
+func (WorkUnsent) FactKind() string       { return "work_unsent" }
+func (RunPaused) FactKind() string        { return "run_paused" }
+func (RunResumed) FactKind() string       { return "run_resumed" }
+func (RunEnded) FactKind() string         { return "run_ended" }
+func (RunReopened) FactKind() string      { return "run_reopened" }
+func (RunForgotten) FactKind() string     { return "run_forgotten" }
+func (FileTaken) FactKind() string        { return "file_taken" }
+func (FileGone) FactKind() string         { return "file_gone" }
+func (NoticeOwed) FactKind() string       { return "notice_owed" }
+func (NoticeTried) FactKind() string      { return "notice_tried" }
+func (Ignored) FactKind() string          { return "ignored" }
+
+// EncodeFact writes the fact as one JSON object that begins with its kind.
+func EncodeFact(f Fact) ([]byte, error) { return encode(f.FactKind(), f) }
+
+// EncodeEvent writes the event as one JSON object that begins with its kind.
+func EncodeEvent(e Event) ([]byte, error) { return encode(e.EventKind(), e) }
+
+func encode(kind string, v any) ([]byte, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", kind, err)
+	}
+	out := make([]byte, 0, len(body)+len(kind)+12)
+	out = append(out, `{"kind":"`...)
+	out = append(out, kind...)
+	out = append(out, '"')
+	if !bytes.Equal(body, []byte("{}")) {
+		out = append(out, ',')
+	}
+	return append(out, body[1:]...), nil
+}
+
+// DecodeFact reads what EncodeFact wrote. Keys it does not know are passed over: a newer release may have added them.
+func DecodeFact(raw []byte) (Fact, error) {
+	kind, err := kindOf(raw)
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case "settings_taken":
+		return decode[SettingsTaken](kind, raw)
+	case "run_started":
+		return decode[RunStarted](kind, raw)
+	case "run_began":
+		return decode[RunBegan](kind, raw)
+	case "needs_met":
+		return decode[NeedsMet](kind, raw)
+	case "step_started":
+		return decode[StepStarted](kind, raw)
+	case "step_skipped":
+		return decode[StepSkipped](kind, raw)
+	case "step_launched":
+		return decode[StepLaunched](kind, raw)
+	case "step_claimed":
+		return decode[StepClaimed](kind, raw)
+	case "grace_began":
+		return decode[GraceBegan](kind, raw)
+	case "step_signalled":
+		return decode[StepSignalled](kind, raw)
+	case "stop_ordered":
+		return decode[StopOrdered](kind, raw)
+	case "deadline_moved":
+		return decode[DeadlineMoved](kind, raw)
+	case "process_gone":
+		return decode[ProcessGone](kind, raw)
+	case "step_relaunched":
+		return decode[StepRelaunched](kind, raw)
+	case "check_started":
+		return decode[CheckStarted](kind, raw)
+	case "checked":
+		return decode[Checked](kind, raw)
+	case "hook_started":
+		return decode[HookStarted](kind, raw)
+	case "round_opened":
+		return decode[RoundOpened](kind, raw)
+	case "review_started":
+		return decode[ReviewStarted](kind, raw)
+	case "judged":
+		return decode[Judged](kind, raw)
+	case "inconclusive":
+		return decode[Inconclusive](kind, raw)
+	case "agreed":
+		return decode[Agreed](kind, raw)
+	case "window_opened":
+		return decode[WindowOpened](kind, raw)
+	case "human_asked":
+		return decode[HumanAsked](kind, raw)
+	case "reminded":
+		return decode[Reminded](kind, raw)
+	case "gate_failed":
+		return decode[GateFailed](kind, raw)
+	case "retry_context_owed":
+		return decode[RetryContextOwed](kind, raw)
+	case "outputs_owed":
+		return decode[OutputsOwed](kind, raw)
+	case "write_done":
+		return decode[WriteDone](kind, raw)
+	case "round_passed":
+		return decode[RoundPassed](kind, raw)
+	case "round_failed":
+		return decode[RoundFailed](kind, raw)
+	case "round_voided":
+		return decode[RoundVoided](kind, raw)
+	case "exhausted_to":
+		return decode[ExhaustedTo](kind, raw)
+	case "count_reset":
+		return decode[CountReset](kind, raw)
+	case "step_passed":
+		return decode[StepPassed](kind, raw)
+	case "step_routed":
+		return decode[StepRouted](kind, raw)
+	case "step_superseded":
+		return decode[StepSuperseded](kind, raw)
+	case "work_sent":
+		return decode[WorkSent](kind, raw)
+	case "work_unsent":
+		return decode[WorkUnsent](kind, raw)
+	case "run_paused":
+		return decode[RunPaused](kind, raw)
+	case "run_resumed":
+		return decode[RunResumed](kind, raw)
+	case "run_ended":
+		return decode[RunEnded](kind, raw)
+	case "run_reopened":
+		return decode[RunReopened](kind, raw)
+	case "run_forgotten":
+		return decode[RunForgotten](kind, raw)
+	case "file_taken":
+		return decode[FileTaken](kind, raw)
+	case "file_gone":
+		return decode[FileGone](kind, raw)
+	case "notice_owed":
+		return decode[NoticeOwed](kind, raw)
+	case "notice_tried":
+		return decode[NoticeTried](kind, raw)
+	case "ignored":
+		return decode[Ignored](kind, raw)
+	}
+	return nil, fmt.Errorf("decode fact: kind %q is not known to this release: it was written by a newer one: upgrade", kind)
+}
+
+// DecodeEvent reads what EncodeEvent wrote.
+func DecodeEvent(raw []byte) (Event, error) {
+	kind, err := kindOf(raw)
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case "configured":
+		return decode[Configured](kind, raw)
+	case "run_requested":
+		return decode[RunRequested](kind, raw)
+	case "file_seen":
+		return decode[FileSeen](kind, raw)
+	case "commit_seen":
+		return decode[CommitSeen](kind, raw)
+	case "pull_seen":
+		return decode[PullSeen](kind, raw)
+	case "claimed":
+		return decode[Claimed](kind, raw)
+	case "process_ended":
+		return decode[ProcessEnded](kind, raw)
+	case "answered":
+		return decode[Answered](kind, raw)
+	case "noticed":
+		return decode[Noticed](kind, raw)
+	case "file_written":
+		return decode[FileWritten](kind, raw)
+	case "file_moved":
+		return decode[FileMoved](kind, raw)
+	case "looked":
+		return decode[Looked](kind, raw)
+	case "pause_requested":
+		return decode[PauseRequested](kind, raw)
+	case "resume_requested":
+		return decode[ResumeRequested](kind, raw)
+	case "abort_requested":
+		return decode[AbortRequested](kind, raw)
+	case "retry_requested":
+		return decode[RetryRequested](kind, raw)
+	case "spec_unread":
+		return decode[SpecUnread](kind, raw)
+	case "scanned":
+		return decode[Scanned](kind, raw)
+	case "ticked":
+		return decode[Ticked](kind, raw)
+	case "woken":
+		return decode[Woken](kind, raw)
+	}
+	return nil, fmt.Errorf("decode event: kind %q is not known to this release", kind)
+}
+
+func kindOf(raw []byte) (string, error) {
+	var head struct {
+		Kind string `json:"kind"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return "", fmt.Errorf("decode: %w", err)
+	}
+	return head.Kind, nil
+}
+
+func decode[T any](kind string, raw []byte) (T, error) {
+	var v T
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return v, fmt.Errorf("decode %s: %w", kind, err)
+	}
+	return v, nil
+}

@@ -1,0 +1,201 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Specs gives the compiled spec with the digest; nil where this release cannot load it (8-semantics 37).
+type Specs func(digest string) *Spec
+
+// Decide says what follows from an event, and folds it into st: the facts it returns are already applied. The caller
+// journals them with the event before it acts on, or shows, anything of it; where it cannot, it must throw st away.
+// An event without facts changed nothing and need not be journaled.
+func Decide(st *State, specs Specs, ev Event, at time.Time) []Fact {
+	d := &decider{s: st, specs: specs, at: at.UTC(), touched: map[string]bool{}}
+	d.react(ev)
+	d.settle()
+	return d.out
+}
+
+// decider collects the facts of one decision.
+type decider struct {
+	s       *State
+	specs   Specs
+	at      time.Time
+	out     []Fact
+	touched map[string]bool // runs to look at again
+	across  bool            // something other workflows may wait for has changed
+}
+
+// put applies a fact and remembers it.
+func (d *decider) put(f Fact) {
+	d.s.Apply(d.at, f)
+	d.out = append(d.out, f)
+	if run := f.RunID(); run != "" {
+		d.touched[run] = true
+	}
+	switch f.(type) {
+	case StepPassed, StepSkipped, RunEnded, RunBegan:
+		d.across = true
+	}
+}
+
+func (d *decider) ignore(run, what, why string, who *Actor) {
+	d.put(Ignored{Run: run, What: what, Why: why, Who: who})
+}
+
+// spec gives the run's pinned spec; nil where it cannot be loaded.
+func (d *decider) spec(r *Run) *Spec { return d.specs(r.Digest) }
+
+// live gives the run where it exists, lives and its spec can be read.
+func (d *decider) live(id string) (*Run, *Spec) {
+	r := d.s.Runs[id]
+	if !r.Live() {
+		return nil, nil
+	}
+	w := d.spec(r)
+	if w == nil {
+		return nil, nil
+	}
+	return r, w
+}
+
+func (d *decider) react(ev Event) {
+	switch ev := ev.(type) {
+	case Configured:
+		d.configured(ev)
+	case RunRequested:
+		d.requested(ev)
+	case FileSeen:
+		d.fileSeen(ev)
+	case FileMoved:
+		if d.s.Moves[ev.ID] != nil {
+			d.put(FileGone{ID: ev.ID})
+		}
+	case CommitSeen:
+		d.commit(ev)
+	case PullSeen:
+		d.pull(ev)
+	case Claimed:
+		d.claim(ev)
+	case ProcessEnded:
+		d.ended(ev)
+	case Answered:
+		if why := d.answer(ev); why != "" {
+			d.ignore(ev.Run, ev.EventKind(), why, &ev.By)
+		}
+	case Noticed:
+		d.noticed(ev)
+	case FileWritten:
+		d.written(ev)
+	case Looked:
+		if r, _ := d.live(ev.Run); r != nil && r.Current(ev.Step) == nil {
+			d.put(NeedsMet{of: Of(ev.Run), Step: ev.Step, Pins: ev.Pins})
+		}
+	default:
+		d.reactSteering(ev)
+	}
+}
+
+// reactSteering takes what people and the clock say.
+func (d *decider) reactSteering(ev Event) {
+	switch ev := ev.(type) {
+	case PauseRequested:
+		d.pause(ev)
+	case ResumeRequested:
+		d.resume(ev)
+	case AbortRequested:
+		d.abort(ev)
+	case RetryRequested:
+		d.retry(ev)
+	case SpecUnread:
+		if r := d.s.Runs[ev.Run]; r.Live() && !r.Paused {
+			d.stopFor(r, "spec", "the spec it was started with cannot be read by this release: "+ev.Why)
+		}
+	case Scanned:
+		d.scanned(ev)
+	case Ticked:
+		d.ticked()
+	case Woken:
+		d.woken(ev)
+	default:
+		must(false, "an event of unknown kind %T", ev)
+	}
+}
+
+func (d *decider) configured(ev Configured) {
+	for id, r := range d.s.Runs {
+		if r.Live() {
+			d.touched[id] = true
+		}
+	}
+	d.put(SettingsTaken{Config: ev.Config})
+}
+
+func (d *decider) written(ev FileWritten) {
+	r := d.s.Runs[ev.Run]
+	if r == nil || !slices.ContainsFunc(r.Writes, func(w *Write) bool { return w.ID == ev.ID }) {
+		return
+	}
+	d.put(WriteDone{of: Of(ev.Run), ID: ev.ID, Why: ev.Why})
+	if ev.Why != "" {
+		d.notice(Notice{ID: ev.ID + ".unwritten", Kind: "info", Run: ev.Run, Text: ev.Why, Once: true})
+	}
+}
+
+// notice owes a notice, unless it was given already and is given once.
+func (d *decider) notice(n Notice) {
+	if r := d.s.Runs[n.Run]; n.Once && r != nil && r.Told[n.ID] || d.s.Notices[n.ID] != nil {
+		return
+	}
+	d.put(NoticeOwed{Notice: n})
+}
+
+// noticed: a notice was attempted. A veto window opens only now.
+func (d *decider) noticed(ev Noticed) {
+	n := d.s.Notices[ev.ID]
+	if n == nil {
+		return
+	}
+	d.put(NoticeTried{ID: ev.ID, Run: n.Run, Gate: n.Gate, N: n.N, Results: ev.Results})
+	r, _ := d.live(n.Run)
+	if r == nil || n.Kind != NoticeGate {
+		return
+	}
+	if q := r.CurrentRound(n.Gate); q != nil && q.N == n.N && q.State == OnNotice && !r.Paused {
+		d.openWindow(r, n.Gate, q)
+	}
+}
+
+func (d *decider) openWindow(r *Run, gate string, q *Round) {
+	d.put(WindowOpened{of: Of(r.ID), Gate: gate, N: q.N, Until: d.at.Add(time.Duration(q.VetoWindow))})
+}
+
+// Kinds of notice.
+const (
+	NoticeGate     = "gate"     // a reviewer agreed: a veto window opens
+	NoticeHuman    = "human"    // a person is asked
+	NoticeReminder = "reminder" // a person is asked, and has been for a while
+	NoticeRejected = "rejected" // a file of an inbox was not taken in
+	NoticeEnded    = "ended"    // a run is over
+	NoticePaused   = "paused"   // a run was paused by a limit or a fatal failure
+	NoticeInfo     = "info"
+)
+
+// launchKey is the key of a step's launch: it never returns.
+func launchKey(run, step string, n, k int) string { return fmt.Sprintf("%s/%s#%d.%d", run, step, n, k) }
+
+// checkKey is the key of an attempt's check; it begins with where it started, as a voided round checks again.
+func checkKey(run, step string, n int, clock int64) string {
+	return fmt.Sprintf("%s/%s#%d.check-%d", run, step, n, clock)
+}
+
+// hookKey is the key of a hook after an attempt, or after the run (step "").
+func hookKey(run, step string, n int) string {
+	if step == "" {
+		return fmt.Sprintf("%s/after_run-%d", run, n)
+	}
+	return fmt.Sprintf("%s/%s#%d.hook", run, step, n)
+}

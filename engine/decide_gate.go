@@ -1,0 +1,374 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// openGate opens a round at gate i of the step's row.
+func (d *decider) openGate(r *Run, w *Spec, st *Step, i int) {
+	g, a := w.Gate(st.Gates[i]), r.Current(st.ID)
+	level := g.Reviewer.Level
+	if r.Forced[g.ID] {
+		level = LevelHuman
+	}
+	f := RoundOpened{of: Of(r.ID), Gate: g.ID, N: len(r.Rounds[g.ID]) + 1, Step: st.ID, Attempt: a.N, Level: level, Digest: a.Digest,
+		VetoWindow: d.s.Config.VetoWindow, Trust: d.s.Config.Trust}
+	if g.VetoWindow != nil {
+		f.VetoWindow = *g.VetoWindow
+	}
+	if trustRank(g.Reviewer.Trust) > trustRank(f.Trust) {
+		f.Trust = g.Reviewer.Trust
+	}
+	if len(g.Reviewer.Approvers) > 0 {
+		f.Trust = TrustSigned
+	}
+	d.put(f)
+	q := r.CurrentRound(g.ID)
+	if i == 0 && d.settledBefore(r, g, q, a) {
+		return
+	}
+	if ok, err := d.holds(g.When, r, w, d.gateEnv(r, w, g, q)); err != nil {
+		d.fail(r, g, q, failure{outcome: OutcomeFail, target: g.OnFail, byKind: "criterion", feedback: "when: " + err.Error()})
+		return
+	} else if !ok {
+		d.pass(r, g, q, "when", nil, g.When.Source+" is false")
+		return
+	}
+	switch {
+	case level == LevelHuman && r.Forced[g.ID]:
+		d.ask(r, g, q, "forced", false)
+	case level == LevelHuman:
+		d.ask(r, g, q, "level", false)
+	case g.Reviewer.FromStep:
+		d.judge(r, g, q, ownWord(a), "step")
+	}
+}
+
+// settledBefore gives the round the outcome that needs no reviewer (8-semantics 13), if there is one.
+func (d *decider) settledBefore(r *Run, g *Gate, q *Round, a *Attempt) bool {
+	switch {
+	case a.Broken != "":
+		d.ask(r, g, q, "no result: "+a.Broken, false)
+	case a.Failure != "":
+		d.fail(r, g, q, failure{outcome: OutcomeFail, target: g.OnFail, byKind: "criterion", feedback: a.Failure})
+	case a.Status == StatusBlocked:
+		text := a.Summary
+		if a.Question != "" {
+			text = strings.TrimSpace(text + "\n\n" + a.Question)
+		}
+		to, ok := g.Route(OutcomeBlocked)
+		if !ok || to == Human {
+			d.ask(r, g, q, "blocked: "+text, false)
+			break
+		}
+		d.fail(r, g, q, failure{outcome: OutcomeBlocked, target: to, route: true, byKind: "step", feedback: text})
+	case len(a.Protected) > 0:
+		d.ask(r, g, q, "protect: the step changed "+strings.Join(a.Protected[:min(len(a.Protected), 10)], ", "), false)
+	default:
+		return false
+	}
+	return true
+}
+
+// ownWord is the step's own report as a verdict.
+func ownWord(a *Attempt) Judgement {
+	said := answerWord(a.Answer)
+	return Judgement{Outcome: OutcomePass, Answer: a.Answer, Feedback: a.Summary, Score: said.Score, Scores: said.Scores, Findings: said.Findings}
+}
+
+// judge takes a verdict in and goes where it leads.
+func (d *decider) judge(r *Run, g *Gate, q *Round, j Judgement, byKind string) {
+	if j.Inconclusive != "" {
+		d.inconclusive(r, g, q, j.Inconclusive)
+		return
+	}
+	w := d.spec(r)
+	outcome, err := d.outcome(r, w, g, q, j)
+	if err == nil && outcome == "" {
+		err = fmt.Errorf("no verdict was given")
+	}
+	if err != nil {
+		d.inconclusive(r, g, q, err.Error())
+		return
+	}
+	f := Judged{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: outcome, Score: j.Score, Scores: j.Scores, Feedback: clip(j.Feedback, MaxFeedback), Findings: j.Findings, Answer: j.Answer}
+	if j.Outcome != outcome {
+		f.Word = j.Outcome
+	}
+	d.put(f)
+	if len(g.Outputs) > 0 {
+		d.put(OutputsOwed{of: Of(r.ID), Gate: g.ID, N: q.N})
+	}
+	to, routed := g.Route(outcome)
+	switch {
+	case outcome == OutcomePass && q.Level == LevelNotify:
+		d.put(Agreed{of: Of(r.ID), Gate: g.ID, N: q.N})
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.gate", r.ID, g.ID, q.N), Kind: NoticeGate, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N, Text: clip(j.Feedback, 2000)})
+	case outcome == OutcomePass:
+		d.pass(r, g, q, byKind, nil, "")
+	case outcome == Human || routed && to == Human:
+		d.ask(r, g, q, "the verdict is "+outcome, false)
+	case routed:
+		d.fail(r, g, q, failure{outcome: outcome, target: to, route: true, byKind: byKind, feedback: j.Feedback})
+	default:
+		d.fail(r, g, q, failure{outcome: outcome, target: g.OnFail, byKind: byKind, feedback: j.Feedback})
+	}
+}
+
+// outcome computes the round's outcome from the reviewer's answer.
+func (d *decider) outcome(r *Run, w *Spec, g *Gate, q *Round, j Judgement) (string, error) {
+	v := g.Verdict
+	if len(v.Rules) == 0 && v.Name == nil {
+		return j.Outcome, nil
+	}
+	env := d.gateEnv(r, w, g, q)
+	env.setAnswer(j)
+	if v.Name != nil {
+		name, err := v.Name.String(env)
+		if err != nil {
+			return "", fmt.Errorf("verdict: %w", err)
+		}
+		return name, nil
+	}
+	for _, rule := range v.Rules {
+		ok := true
+		if rule.When.Eval != nil {
+			var err error
+			if ok, err = rule.When.Eval(env); err != nil {
+				return "", fmt.Errorf("verdict %s: %w", rule.Outcome, err)
+			}
+		}
+		if ok {
+			return rule.Outcome, nil
+		}
+	}
+	return j.Outcome, nil
+}
+
+// inconclusive: no verdict. It never passes and never counts; it is tried again, then a person is asked.
+func (d *decider) inconclusive(r *Run, g *Gate, q *Round, why string) {
+	why = clip(why, MaxFeedback)
+	role := g.Reviewer.AgentType
+	if q.Misses < d.s.Config.restarts(g.Restarts, role) && !g.Reviewer.FromStep {
+		d.put(Inconclusive{of: Of(r.ID), Gate: g.ID, N: q.N, Why: why, NotBefore: d.at.Add(backoff(q.Misses, backoffFirst, backoffMost))})
+		return
+	}
+	d.put(Inconclusive{of: Of(r.ID), Gate: g.ID, N: q.N, Why: why})
+	d.ask(r, g, q, "inconclusive: "+why, false)
+}
+
+// ask makes the round a person's.
+func (d *decider) ask(r *Run, g *Gate, q *Round, why string, forced bool) {
+	f := HumanAsked{of: Of(r.ID), Gate: g.ID, N: q.N, Why: clip(why, MaxFeedback), Forced: forced}
+	if g.Timeout > 0 {
+		f.Due = d.at.Add(time.Duration(g.Timeout))
+	}
+	if d.s.Config.Remind > 0 {
+		f.RemindAt = d.at.Add(time.Duration(d.s.Config.Remind))
+	}
+	d.put(f)
+	d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.human-%d", r.ID, g.ID, q.N, d.s.Clock), Kind: NoticeHuman, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N, Text: clip(why, 2000)})
+}
+
+// pass lets the work through the gate: to the next gate of the row, or on.
+func (d *decider) pass(r *Run, g *Gate, q *Round, byKind string, by *Actor, text string) {
+	d.put(RoundPassed{of: Of(r.ID), Gate: g.ID, N: q.N, ByKind: byKind, By: by, Text: clip(text, MaxFeedback)})
+	w := d.spec(r)
+	st := w.Step(g.Step)
+	if i := slices.Index(st.Gates, g.ID); i+1 < len(st.Gates) {
+		d.openGate(r, w, st, i+1)
+		return
+	}
+	d.put(StepPassed{of: Of(r.ID), Step: st.ID, N: r.Current(st.ID).N, To: g.OnPass})
+	d.ends(r, st.ID, g.OnPass)
+}
+
+// ends ends the run where a pass leads to FAILED or ABORTED.
+func (d *decider) ends(r *Run, step string, to []string) {
+	for _, t := range to {
+		switch t {
+		case EndFailed:
+			d.end(r, RunFailed, step, "a pass of "+step+" leads to FAILED", nil)
+		case EndAborted:
+			d.end(r, RunAborted, step, "a pass of "+step+" leads to ABORTED", nil)
+		}
+	}
+}
+
+// failure is what a round failed with.
+type failure struct {
+	outcome, target string
+	route           bool // by `routes:`, not on_fail
+	byKind          string
+	by              *Actor
+	feedback        string
+}
+
+// fail sends the work back or elsewhere, counts it where it counts, and asks a person where the counting says so.
+func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
+	w := d.spec(r)
+	f.feedback = clip(f.feedback, MaxFeedback)
+	if !f.route || w.leadsBack(f.target, g.Step) {
+		if !q.Counted {
+			d.put(d.gateFailed(r, g, q, f))
+		}
+		if f.byKind != "human" && d.exhausted(r, w, g, q, &f) {
+			return
+		}
+	}
+	d.put(RoundFailed{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: f.outcome, ByKind: f.byKind, By: f.by, Feedback: f.feedback, To: f.target})
+	if !IsEnd(f.target) {
+		n := r.Files[g.ID] + 1
+		d.put(RetryContextOwed{of: Of(r.ID), Gate: g.ID, N: q.N, File: n, Path: strings.ReplaceAll(g.RetryContext, "{n}", fmt.Sprint(n))})
+	}
+	d.send(r, w, g, f)
+}
+
+// gateFailed counts a failure, and how often it came alike over an unchanged tree.
+func (d *decider) gateFailed(r *Run, g *Gate, q *Round, f failure) GateFailed {
+	out := GateFailed{of: Of(r.ID), Gate: g.ID, N: q.N, Count: r.Fails[g.ID] + 1, Outcome: f.outcome, Feedback: f.feedback}
+	if q.Digest == "" || f.byKind == "human" {
+		return out
+	}
+	out.Digest, out.Failure, out.Same = q.Digest, likeness(f.outcome, f.feedback), 1
+	if s := r.Same[g.ID]; s != nil && s.Digest == out.Digest && s.Failure == out.Failure {
+		out.Same = s.Count + 1
+	}
+	return out
+}
+
+// likeness is the digest of a failure without its numbers, case and white space: times, addresses and line counts
+// differ between two runs of the same broken build.
+func likeness(outcome, feedback string) string {
+	norm := strings.Map(func(c rune) rune {
+		if unicode.IsLetter(c) {
+			return unicode.ToLower(c)
+		}
+		return -1
+	}, feedback)
+	sum := sha256.Sum256([]byte(outcome + "\x00" + norm))
+	return hex.EncodeToString(sum[:8])
+}
+
+// exhausted applies on_exhausted and max_same_failure; true where the round is settled by it. It may turn the failure
+// to on_exhausted's step.
+func (d *decider) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool {
+	if r.Fails[g.ID] < g.MaxRetries {
+		return d.noProgress(r, w, g, q)
+	}
+	exh := g.OnExhausted
+	personal := g.Reviewer.Level == LevelHuman || r.Forced[g.ID] || q.State == OnHuman
+	if personal && exh != EndFailed && exh != EndAborted {
+		exh = Human
+	}
+	if w.Step(exh) != nil && r.Exhausted[g.ID] {
+		exh = Human
+	}
+	switch exh {
+	case Human, "":
+		d.ask(r, g, q, fmt.Sprintf("exhausted: it failed %d times: %s", r.Fails[g.ID], f.feedback), true)
+		return true
+	case OutcomePass:
+		d.pass(r, g, q, "exhausted", nil, "")
+		return true
+	case EndDone, EndFailed, EndAborted:
+		f.target, f.route = exh, true
+	default:
+		d.put(ExhaustedTo{of: Of(r.ID), Gate: g.ID, To: exh})
+		f.target = exh
+	}
+	return false
+}
+
+// noProgress: the same failure over an unchanged tree comes before a person (or what the limit says) early.
+func (d *decider) noProgress(r *Run, w *Spec, g *Gate, q *Round) bool {
+	most := w.Limits.MaxSameFailure
+	if most == 0 {
+		most = DefaultMaxSameFailure
+	}
+	if s := r.Same[g.ID]; s == nil || s.Count < most {
+		return false
+	}
+	why := fmt.Sprintf("no progress: the same failure came %d times over an unchanged tree: %s", most, q.Feedback)
+	switch w.Limits.OnHit["max_same_failure"] {
+	case EndFailed:
+		d.end(r, RunFailed, g.Step, why, nil)
+	case EndAborted:
+		d.end(r, RunAborted, g.Step, why, nil)
+	default:
+		d.ask(r, g, q, why, false)
+	}
+	return true
+}
+
+// send takes the work of g's step to the target: back (what is downstream is undone) or elsewhere.
+func (d *decider) send(r *Run, w *Spec, g *Gate, f failure) {
+	why := g.ID + ": " + f.outcome
+	switch {
+	case f.target == EndFailed:
+		d.end(r, RunFailed, g.Step, why, f.by)
+	case f.target == EndAborted:
+		d.end(r, RunAborted, g.Step, why, f.by)
+	case f.target != EndDone && w.leadsBack(f.target, g.Step):
+		d.undo(r, w, f.target, g.Step, false, why)
+		if !d.led(r, w, f.target) {
+			d.put(WorkSent{of: Of(r.ID), Step: f.target, From: g.Step})
+		}
+	default:
+		d.undo(r, w, g.Step, "", true, why)
+		d.put(StepRouted{of: Of(r.ID), Step: g.Step, N: r.Current(g.Step).N, To: f.target})
+	}
+}
+
+// undo un-passes root (unless keep) and all downstream of it, and the fixing steps asked for by what is undone. The
+// counts of gates strictly upstream of origin that have to be passed again start at 0 (8-semantics 15, 17).
+func (d *decider) undo(r *Run, w *Spec, root, origin string, keep bool, why string) {
+	in := map[string]bool{root: true}
+	grow := func(id string) {
+		in[id] = true
+		for t := range w.graph.down[id] {
+			in[t] = true
+		}
+	}
+	grow(root)
+	for more := true; more; {
+		more = false
+		for _, t := range w.graph.order {
+			from, sent := r.Sent[t]
+			if !sent || t == root || w.graph.down[t][root] { // what feeds root stands
+				continue
+			}
+			if in[from] && from != root || in[t] {
+				more = true
+				d.put(WorkUnsent{of: Of(r.ID), Step: t})
+				grow(t)
+			}
+		}
+	}
+	for _, id := range w.graph.topo {
+		if !in[id] || keep && id == root {
+			continue
+		}
+		if a := r.Current(id); a != nil {
+			d.put(StepSuperseded{of: Of(r.ID), Step: id, N: a.N, Why: why})
+		}
+		if origin != "" && w.graph.down[id][origin] {
+			d.reset(r, w.Step(id))
+		}
+	}
+}
+
+// reset sets the counts of the step's gates to 0.
+func (d *decider) reset(r *Run, st *Step) {
+	for _, g := range st.Gates {
+		if r.Fails[g] > 0 || r.Exhausted[g] {
+			d.put(CountReset{of: Of(r.ID), Gate: g})
+		}
+	}
+}

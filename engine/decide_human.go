@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+)
+
+// answer takes a person's word at a gate; it gives why it does not count, "" where it does (8-semantics 21-23).
+func (d *decider) answer(ev Answered) string {
+	r, g, why := d.meant(ev)
+	if why != "" {
+		return why
+	}
+	q := r.CurrentRound(g.ID)
+	switch {
+	case q == nil:
+		return fmt.Sprintf("gate %s of %s asks nothing now", g.ID, r.ID)
+	case ev.Round != 0 && ev.Round != q.N:
+		return fmt.Sprintf("it was given to round %d of %s; now it is round %d: look again (sluice show %s)", ev.Round, g.ID, q.N, g.ID)
+	case ev.Round == 0 && ev.Written.Add(mtimeSlack).Before(q.Opened):
+		return fmt.Sprintf("it was written before round %d of %s opened: an old answer does not count for a new attempt", q.N, g.ID)
+	case !q.Open() && !(ev.Outcome == OutcomeVeto && q.State == Approved):
+		return decided(g, q)
+	case trustRank(ev.By.Trust) < trustRank(q.Trust):
+		return fmt.Sprintf("gate %s wants an answer of trust level %s, this one has %s", g.ID, q.Trust, trustName(ev.By.Trust))
+	}
+	by := ev.By
+	to, routed := g.Route(ev.Outcome)
+	f := failure{outcome: OutcomeFail, target: g.OnFail, byKind: "human", by: &by, feedback: ev.Text}
+	switch {
+	case ev.Outcome == OutcomePass && q.State != OnHuman:
+		return fmt.Sprintf("gate %s does not ask a person: it is %s (a person may veto it)", g.ID, stateWords(q))
+	case ev.Outcome == OutcomePass && q.Digest != "" && ev.DigestNow != q.Digest:
+		d.put(RoundVoided{of: Of(r.ID), Gate: g.ID, N: q.N, Why: "what was reviewed has changed since the gate opened", By: &by})
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.void", r.ID, g.ID, q.N), Kind: NoticeInfo, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N,
+			Text: "your pass does not count: what was reviewed has changed since; it is checked and asked anew"})
+	case ev.Outcome == OutcomePass:
+		d.pass(r, g, q, "human", &by, ev.Text)
+	case ev.Outcome == OutcomeFail || ev.Outcome == OutcomeVeto:
+		if f.feedback == "" {
+			f.feedback = q.Feedback
+		}
+		d.fail(r, g, q, f)
+	case !routed || to == Human:
+		return fmt.Sprintf("gate %s has no outcome %q: want %s", g.ID, ev.Outcome, strings.Join(g.outcomes(), ", "))
+	case q.State != OnHuman:
+		return fmt.Sprintf("gate %s does not ask a person: it is %s (a person may veto it)", g.ID, stateWords(q))
+	default:
+		f.outcome, f.target, f.route = ev.Outcome, to, true
+		d.fail(r, g, q, f)
+	}
+	return ""
+}
+
+// outcomes are what a person may say at the gate.
+func (g *Gate) outcomes() []string {
+	out := []string{OutcomePass, OutcomeFail, OutcomeVeto}
+	for _, r := range g.Routes {
+		if r.To != Human {
+			out = append(out, r.Outcome)
+		}
+	}
+	return out
+}
+
+// meant finds the run and gate an answer is for.
+func (d *decider) meant(ev Answered) (*Run, *Gate, string) {
+	if ev.Run != "" {
+		r := d.s.Runs[ev.Run]
+		switch {
+		case r == nil:
+			return nil, nil, fmt.Sprintf("no run %s is known", ev.Run)
+		case !r.Live():
+			return nil, nil, fmt.Sprintf("run %s is over (%s): sluice retry %s STEP takes it up again", r.ID, r.Phase, r.ID)
+		}
+		w := d.spec(r)
+		if w == nil || w.Gate(ev.Gate) == nil {
+			return nil, nil, fmt.Sprintf("run %s has no gate %s", r.ID, ev.Gate)
+		}
+		return r, w.Gate(ev.Gate), ""
+	}
+	var run *Run
+	var gate *Gate
+	n, known, over := 0, []string{}, ""
+	for _, id := range d.s.Order {
+		if d.s.Runs[id].Phase != RunPending && !d.s.Runs[id].Live() && len(d.s.Runs[id].Rounds[ev.Gate]) > 0 {
+			over = id
+		}
+		r, w := d.live(id)
+		if r == nil {
+			continue
+		}
+		for _, g := range w.Gates {
+			known = append(known, g.ID)
+		}
+		g := w.Gate(ev.Gate)
+		if g == nil {
+			continue
+		}
+		if q := r.CurrentRound(g.ID); n == 0 || q.Open() || q != nil && ev.Outcome == OutcomeVeto {
+			if q.Open() || q != nil && ev.Outcome == OutcomeVeto {
+				n++
+			}
+			run, gate = r, g
+		}
+	}
+	switch {
+	case n > 1:
+		return nil, nil, fmt.Sprintf("%d runs wait at gate %s: say which (--run RUN)", n, ev.Gate)
+	case run != nil:
+		return run, gate, ""
+	case over != "":
+		return nil, nil, fmt.Sprintf("run %s is over (%s): sluice retry %s STEP takes it up again", over, d.s.Runs[over].Phase, over)
+	}
+	why := fmt.Sprintf("no live run has a gate %s", ev.Gate)
+	if near := nearest(ev.Gate, known); near != "" {
+		why += fmt.Sprintf(": did you mean %s?", near)
+	}
+	return nil, nil, why
+}
+
+// decided tells a second answer who was first.
+func decided(g *Gate, q *Round) string {
+	who := q.ByKind
+	if q.By != nil && q.By.Who != "" {
+		who = q.By.Who
+		if q.By.Via != "" {
+			who += " (" + q.By.Via + ")"
+		}
+	}
+	return fmt.Sprintf("gate %s is decided already: %s by %s at %s", g.ID, q.Outcome, who, q.Ended.Format("15:04:05Z"))
+}
+
+func stateWords(q *Round) string {
+	switch q.State {
+	case OnReview:
+		return "under review"
+	case OnNotice, OnWindow:
+		return "passed by its reviewer, the veto window is open"
+	}
+	return q.State
+}
+
+func trustName(level string) string {
+	if level == "" {
+		return TrustFile
+	}
+	return level
+}

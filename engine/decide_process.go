@@ -1,0 +1,348 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+)
+
+// Backoff before a launch is tried again: doubled each time, up to its bound.
+const (
+	backoffFirst = 2 * time.Second
+	backoffMost  = 5 * time.Minute
+	limitFirst   = 5 * time.Minute // a usage limit that names no reset
+	limitMost    = time.Hour
+)
+
+func backoff(n int, first, most time.Duration) time.Duration {
+	d := first
+	for range n {
+		if d *= 2; d >= most {
+			return most
+		}
+	}
+	return d
+}
+
+// ended: a process tree is seen gone.
+func (d *decider) ended(ev ProcessEnded) {
+	r := d.s.Runs[ev.Run]
+	if r == nil || r.Proc(ev.Key) == nil {
+		return // told before, or of a run long forgotten
+	}
+	p := *r.Proc(ev.Key)
+	d.put(ProcessGone{of: Of(r.ID), Key: ev.Key, Exit: ev.Exit, Output: clip(ev.Output, MaxOutput), Answer: ev.Answer})
+	r, w := d.live(ev.Run)
+	if r == nil {
+		return
+	}
+	switch p.Kind {
+	case ProcStep:
+		if a := r.Current(p.Step); a != nil && a.N == p.N && a.K == p.K && a.State == Running {
+			d.stepEnded(r, w.Step(p.Step), a, p, ev)
+		}
+	case ProcCheck:
+		if a := r.Current(p.Step); a != nil && a.N == p.N && a.State == Signalled && !a.Checked {
+			d.checkEnded(r, p, ev)
+		}
+	case ProcReview:
+		if q := r.CurrentRound(p.Gate); q != nil && q.N == p.N && q.K == p.K && q.State == OnReview {
+			d.reviewEnded(r, w.Gate(p.Gate), q, p, ev)
+		}
+	}
+}
+
+// class says what kind of failure an end is, "" for none (8-semantics 14).
+func class(p Proc, exit Exit, signal string) (string, string) {
+	switch {
+	case exit.Refused != "":
+		return ClassWork, exit.Refused
+	case exit.Class != "":
+		return exit.Class, exit.Why
+	case exit.NotStarted != "":
+		return ClassInfrastructure, exit.NotStarted
+	case p.Stop != "":
+		return ClassInfrastructure, "it was ended: " + p.Stop
+	case exit.Idle:
+		return ClassInfrastructure, "it said nothing for its idle_timeout and was ended"
+	case exit.Lost:
+		return ClassInfrastructure, "it vanished without an exit code: the machine restarted, or its host process was killed"
+	case exit.Stopped:
+		return ClassInfrastructure, "it was ended"
+	case exit.Signal != "":
+		return ClassInfrastructure, "it was ended by signal " + exit.Signal
+	case exit.Code != 0 && signal != SignalExit:
+		return ClassInfrastructure, fmt.Sprintf("it ended with exit code %d and without its signal", exit.Code)
+	case exit.Code != 0:
+		return ClassWork, fmt.Sprintf("it ended with exit code %d", exit.Code)
+	}
+	return "", ""
+}
+
+// stepEnded: the process ended and no word of the step has been taken in.
+func (d *decider) stepEnded(r *Run, st *Step, a *Attempt, p Proc, ev ProcessEnded) {
+	kind, why := class(p, ev.Exit, a.SignalType)
+	word := StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K, Via: "exit"}
+	switch kind {
+	case ClassWork:
+		word.Status, word.Failure = StatusFailed, feedback(why, ev)
+		d.signalled(word)
+	case ClassFatal:
+		d.put(StepRelaunched{of: Of(r.ID), Step: st.ID, N: a.N, Class: kind, Why: why})
+		d.stopFor(r, "fatal", fmt.Sprintf("%s.%d: %s", st.ID, a.N, why))
+	case ClassLimit:
+		until := ev.Exit.ResumeAt
+		if until.IsZero() {
+			until = d.at.Add(backoff(a.Waits, limitFirst, limitMost))
+		}
+		d.put(StepRelaunched{of: Of(r.ID), Step: st.ID, N: a.N, Class: kind, Why: why, NotBefore: until, Limit: true})
+	case ClassInfrastructure:
+		if a.Restarts < d.s.Config.restarts(st.Restarts, st.Role()) {
+			d.put(StepRelaunched{of: Of(r.ID), Step: st.ID, N: a.N, Class: kind, Why: why, NotBefore: d.at.Add(backoff(a.Restarts, backoffFirst, backoffMost))})
+			return
+		}
+		word.Status, word.Broken = StatusFailed, feedback(why, ev)
+		d.put(word)
+	default:
+		d.exitedWell(r, st, a, word, ev)
+	}
+}
+
+// exitedWell: the process ended with 0.
+func (d *decider) exitedWell(r *Run, st *Step, a *Attempt, word StepSignalled, ev ProcessEnded) {
+	c := d.s.Config
+	switch {
+	case a.SignalType != SignalExit:
+		grace := c.Grace
+		if a.SignalType == SignalPull {
+			grace = max(c.Grace, c.PRPoll)
+		}
+		d.put(GraceBegan{of: Of(r.ID), Step: st.ID, N: a.N, Until: d.at.Add(time.Duration(grace))})
+		return
+	case ev.AnswerBad != "":
+		word.Status, word.Failure = StatusFailed, ev.AnswerBad
+	default:
+		word.Status, word.Answer = StatusDone, ev.Answer
+		said := answerWord(ev.Answer)
+		if said.Status == StatusFailed || said.Status == StatusBlocked {
+			word.Status, word.Question, word.Options = said.Status, clip(said.Question, MaxFeedback), said.Options
+		}
+		word.Summary = clip(said.Summary, MaxFeedback)
+	}
+	d.signalled(word)
+}
+
+func feedback(why string, ev ProcessEnded) string {
+	if ev.Output == "" {
+		return clip(why, MaxFeedback)
+	}
+	return clip(why+"\n\n"+ev.Output, MaxFeedback)
+}
+
+// graceOver: the process ended with 0 and its signal has not come in time.
+func (d *decider) graceOver(r *Run, step string, a *Attempt) {
+	why := "it ended with exit code 0 and without its signal (" + a.SignalType
+	if a.SignalValue != "" {
+		why += " " + a.SignalValue
+	}
+	d.signalled(StepSignalled{of: Of(r.ID), Step: step, N: a.N, K: a.K, Status: StatusFailed, Via: "exit",
+		Failure: feedback(why+")", ProcessEnded{Output: a.Output})})
+}
+
+func (d *decider) checkEnded(r *Run, p Proc, ev ProcessEnded) {
+	f := Checked{of: Of(r.ID), Step: p.Step, N: p.N}
+	if c := ev.Check; c != nil && p.Stop == "" {
+		f.OK, f.Why, f.Broken, f.Digest, f.Protected, f.ToReview = c.OK, clip(c.Why, MaxFeedback), clip(c.Broken, MaxFeedback), c.Digest, c.Protected, c.ToReview
+	} else if p.Stop != "" {
+		f.Why = "the success_criterion did not end in time: " + p.Stop
+	} else {
+		_, f.Broken = class(p, ev.Exit, SignalExit)
+	}
+	d.put(f)
+}
+
+func (d *decider) reviewEnded(r *Run, g *Gate, q *Round, p Proc, ev ProcessEnded) {
+	kind, why := class(p, ev.Exit, SignalExit)
+	switch {
+	case kind == ClassLimit:
+		until := ev.Exit.ResumeAt
+		if until.IsZero() {
+			until = d.at.Add(backoff(q.Waits, limitFirst, limitMost))
+		}
+		d.put(Inconclusive{of: Of(r.ID), Gate: g.ID, N: q.N, Why: why, NotBefore: until, Limit: true})
+	case kind == ClassFatal:
+		d.put(Inconclusive{of: Of(r.ID), Gate: g.ID, N: q.N, Why: why, Limit: true, NotBefore: d.at})
+		d.stopFor(r, "fatal", fmt.Sprintf("reviewer of %s: %s", g.ID, why))
+	case ev.Verdict == nil || kind == ClassInfrastructure:
+		d.inconclusive(r, g, q, why)
+	default:
+		d.judge(r, g, q, *ev.Verdict, "reviewer")
+	}
+}
+
+// scanned: the inboxes were read whole, beginning at ev.Began. What waited for a file that has not come is over now.
+func (d *decider) scanned(ev Scanned) {
+	for _, id := range d.s.Order {
+		r, w := d.live(id)
+		if r == nil || r.Phase != RunRunning {
+			continue
+		}
+		for _, st := range w.Steps {
+			if a := r.Current(st.ID); a != nil && a.State == Running && passed(a.GraceUntil, ev.Began) {
+				d.graceOver(r, st.ID, a)
+			}
+			if !r.Live() {
+				break
+			}
+			if id, q := r.openRound(st); q != nil && q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {
+				d.pass(r, w.Gate(id), q, "window", nil, "")
+			}
+		}
+	}
+}
+
+// passed says that the deadline is set and not after now.
+func passed(deadline, now time.Time) bool { return !deadline.IsZero() && !deadline.After(now) }
+
+// ticked: time has passed.
+func (d *decider) ticked() {
+	for _, id := range d.s.Order {
+		r, w := d.live(id)
+		if r == nil || r.Phase != RunRunning {
+			continue
+		}
+		d.tickProcs(r, w)
+		for _, st := range w.Steps {
+			if a := r.Current(st.ID); a != nil && a.Offered && a.State == Running && passed(a.Deadline, d.at) {
+				d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K, Status: StatusFailed, Via: "timeout", Failure: "nobody signalled within the step's timeout"})
+			}
+			if g, q := r.openRound(st); q != nil && q.State == OnHuman && r.Live() {
+				d.tickHuman(r, w.Gate(g), q)
+			}
+		}
+		if r.Live() && r.TimeLimit > 0 && !r.Paused && d.spent(r) >= time.Duration(r.TimeLimit) {
+			d.limit(r, w, "max_duration", "")
+		}
+	}
+}
+
+// spent is how long something of the run has been under way until now.
+func (d *decider) spent(r *Run) time.Duration {
+	t := time.Duration(r.Spent)
+	if !r.BusySince.IsZero() && d.at.After(r.BusySince) {
+		t += d.at.Sub(r.BusySince)
+	}
+	return t
+}
+
+func (d *decider) tickProcs(r *Run, w *Spec) {
+	for _, p := range append([]*Proc{}, r.Procs...) {
+		if p.Stop != "" || !r.wanted(p) {
+			continue
+		}
+		why := ""
+		switch p.Kind {
+		case ProcStep:
+			a := r.Current(p.Step)
+			switch {
+			case a.State == Running && passed(a.Deadline, d.at):
+				why = "timeout"
+			case a.State == Signalled && passed(a.LingerUntil, d.at):
+				why = "linger"
+			}
+		case ProcReview:
+			if passed(r.CurrentRound(p.Gate).Deadline, d.at) {
+				why = "timeout"
+			}
+		default:
+			limit := d.s.Config.Timeout
+			if st := w.Step(p.Step); st != nil {
+				limit = d.s.Config.timeout(st.Timeout, st.Role())
+			}
+			if passed(p.Began.Add(time.Duration(limit)), d.at) {
+				why = "timeout"
+			}
+		}
+		if why != "" {
+			d.put(StopOrdered{of: Of(r.ID), Key: p.Key, Why: why})
+		}
+	}
+}
+
+// tickHuman reminds the person a gate waits for, and ends the waiting where the spec says so.
+func (d *decider) tickHuman(r *Run, g *Gate, q *Round) {
+	due := passed(q.Due, d.at)
+	if due && g.OnTimeout != "" && g.OnTimeout != "remind" {
+		q.Why = "timeout"
+		switch g.OnTimeout {
+		case OutcomeFail:
+			d.fail(r, g, q, failure{outcome: OutcomeFail, target: g.OnFail, byKind: "timeout", feedback: "no person answered within " + g.Timeout.String()})
+		case EndFailed:
+			d.end(r, RunFailed, g.Step, g.ID+": no person answered within "+g.Timeout.String(), nil)
+		default:
+			d.end(r, RunAborted, g.Step, g.ID+": no person answered within "+g.Timeout.String(), nil)
+		}
+		return
+	}
+	if !due && !passed(q.RemindAt, d.at) {
+		return
+	}
+	f := Reminded{of: Of(r.ID), Gate: g.ID, N: q.N, Due: q.Due}
+	if due {
+		f.Due = d.at.Add(time.Duration(g.Timeout))
+	}
+	if d.s.Config.Remind > 0 { // reminders grow apart
+		f.NextAt = d.at.Add(min(time.Duration(d.s.Config.Remind)<<min(q.Reminders+1, 5), 24*time.Hour))
+	}
+	d.put(f)
+	d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.remind-%d", r.ID, g.ID, q.N, q.Reminders), Kind: NoticeReminder, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N, Text: q.Why})
+}
+
+// woken: we were away. Deadlines that passed meanwhile are opened once more (8-semantics 36).
+func (d *decider) woken(ev Woken) {
+	gap := ev.To.Sub(ev.From)
+	for _, id := range d.s.Order {
+		r, w := d.live(id)
+		if r == nil {
+			continue
+		}
+		d.touched[id] = true
+		if gap <= GapAllowed || r.Phase != RunRunning {
+			continue
+		}
+		for _, st := range w.Steps {
+			if a := r.Current(st.ID); a != nil && a.State == Running && !a.Reopened && within(a.Deadline, ev) {
+				d.put(DeadlineMoved{of: Of(id), Step: st.ID, N: a.N, To: a.Deadline.Add(gap), Why: gapWords(gap)})
+			}
+			if g, q := r.openRound(st); q != nil && !q.Reopened {
+				d.wokenRound(r, g, q, ev, gap)
+			}
+		}
+	}
+}
+
+func (d *decider) wokenRound(r *Run, gate string, q *Round, ev Woken, gap time.Duration) {
+	f := DeadlineMoved{of: Of(r.ID), Gate: gate, N: q.N, Why: gapWords(gap)}
+	switch {
+	case q.State == OnWindow && !r.Paused && within(q.WindowEnds, ev):
+		f.To = ev.To.Add(min(time.Duration(q.VetoWindow), GapAllowed))
+		d.put(f)
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.again", r.ID, gate, q.N), Kind: NoticeReminder, Run: r.ID, Step: q.Step, Gate: gate, N: q.N,
+			Text: "the veto window passed while sluice was away and is open again", Until: f.To})
+	case q.State == OnReview && within(q.Deadline, ev):
+		f.To = q.Deadline.Add(gap)
+		d.put(f)
+	case q.State == OnHuman && within(q.Due, ev):
+		f.To = ev.To.Add(ReopenHuman)
+		d.put(f)
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.again", r.ID, gate, q.N), Kind: NoticeReminder, Run: r.ID, Step: q.Step, Gate: gate, N: q.N,
+			Text: "the time for an answer passed while sluice was away and was extended", Until: f.To})
+	}
+}
+
+func within(deadline time.Time, ev Woken) bool {
+	return !deadline.IsZero() && deadline.After(ev.From) && !deadline.After(ev.To)
+}
+
+func gapWords(gap time.Duration) string {
+	return "sluice was away for " + gap.Round(time.Second).String()
+}

@@ -1,0 +1,278 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// requested starts a run.
+func (d *decider) requested(ev RunRequested) {
+	w := d.specs(ev.Digest)
+	if w == nil || w.ID != ev.Workflow {
+		d.ignore("", ev.EventKind(), fmt.Sprintf("workflow %s: its spec cannot be loaded", ev.Workflow), &ev.By)
+		return
+	}
+	vars, why := startVars(w, ev.Vars)
+	live := 0
+	for _, r := range d.s.Runs {
+		if r.Live() {
+			live++
+		}
+	}
+	if live >= MaxPending {
+		why = fmt.Sprintf("%d runs are alive in this repo, which is the most: end some first", live)
+	}
+	if why != "" {
+		d.ignore("", ev.EventKind(), why, &ev.By)
+		return
+	}
+	n := d.s.Numbers[w.ID] + 1
+	id := fmt.Sprintf("%s-%d", w.ID, n)
+	for d.s.Runs[id] != nil { // workflows a and a-1 can come to the same name
+		n++
+		id = fmt.Sprintf("%s-%d", w.ID, n)
+	}
+	d.put(RunStarted{of: Of(id), Workflow: w.ID, N: n, Digest: ev.Digest, Source: ev.Source, Vars: vars, Trees: ev.Trees, Parallel: ev.Parallel,
+		MaxSteps: w.Limits.MaxSteps, TimeLimit: w.Limits.MaxDuration, UsageLimit: Usage{Tokens: w.Limits.MaxTokens, CostUSD: w.Limits.MaxCostUSD}, By: ev.By})
+	if ev.Paused {
+		d.put(RunPaused{of: Of(id), Why: "user", By: &ev.By})
+	}
+}
+
+// startVars gives the run's vars from the declared ones and those given, or what is wrong with them.
+func startVars(w *Spec, given map[string]any) (map[string]any, string) {
+	out, known := map[string]any{}, []string{}
+	for _, v := range w.Vars {
+		known = append(known, v.Name)
+		x, ok := given[v.Name]
+		if !ok && v.Required {
+			return nil, fmt.Sprintf("workflow %s wants the var %s: sluice start %s --var %s=…", w.ID, v.Name, w.ID, v.Name)
+		}
+		if !ok {
+			x = v.Default
+		}
+		if x, ok = sameType(v.Default, x); !ok {
+			return nil, fmt.Sprintf("var %s of workflow %s: want a value like %v, found %v", v.Name, w.ID, v.Default, given[v.Name])
+		}
+		out[v.Name] = x
+	}
+	names := make([]string, 0, len(given))
+	for name := range given {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		if _, ok := out[name]; ok {
+			continue
+		}
+		why := fmt.Sprintf("workflow %s has no var %s", w.ID, name)
+		if near := nearest(name, known); near != "" {
+			why += fmt.Sprintf(": did you mean %s?", near)
+		} else if len(known) > 0 {
+			why += ": it has " + strings.Join(known, ", ")
+		}
+		return nil, why
+	}
+	if b, err := json.Marshal(out); err != nil || len(b) > MaxVars {
+		return nil, fmt.Sprintf("the vars of workflow %s take more than %d KiB", w.ID, MaxVars>>10)
+	}
+	return out, ""
+}
+
+// sameType gives x as the type of the default, where it can be read so. A required var (no default) takes any.
+func sameType(def, x any) (any, bool) {
+	s, text := x.(string)
+	switch def.(type) {
+	case bool:
+		if text && (s == "true" || s == "false") {
+			return s == "true", true
+		}
+		_, ok := x.(bool)
+		return x, ok
+	case float64, int, int64:
+		var f float64
+		if text {
+			if err := json.Unmarshal([]byte(s), &f); err != nil {
+				return nil, false
+			}
+			return f, true
+		}
+		b, err := json.Marshal(x)
+		if err != nil || json.Unmarshal(b, &f) != nil {
+			return nil, false
+		}
+		return f, true
+	case string:
+		return x, text
+	}
+	return x, true
+}
+
+func (d *decider) pause(ev PauseRequested) {
+	r := d.s.Runs[ev.Run]
+	if why := notLive(r, ev.Run); why != "" || r.Paused {
+		if why == "" {
+			why = fmt.Sprintf("run %s is paused already", ev.Run)
+		}
+		d.ignore(ev.Run, ev.EventKind(), why, &ev.By)
+		return
+	}
+	d.put(RunPaused{of: Of(r.ID), Why: "user", By: &ev.By})
+}
+
+func notLive(r *Run, id string) string {
+	switch {
+	case r == nil:
+		return fmt.Sprintf("no run %s is known", id)
+	case !r.Live():
+		return fmt.Sprintf("run %s is over (%s)", id, r.Phase)
+	}
+	return ""
+}
+
+func (d *decider) resume(ev ResumeRequested) {
+	r := d.s.Runs[ev.Run]
+	why := notLive(r, ev.Run)
+	if why == "" && !r.Paused {
+		why = fmt.Sprintf("run %s is not paused", ev.Run)
+	}
+	if why == "" && d.spec(r) == nil {
+		why = fmt.Sprintf("run %s cannot go on: the spec it was started with cannot be read by this release", ev.Run)
+	}
+	if why != "" {
+		d.ignore(ev.Run, ev.EventKind(), why, &ev.By)
+		return
+	}
+	d.put(RunResumed{of: Of(r.ID), By: &ev.By, Grant: d.allowance(r, strings.TrimPrefix(r.PausedWhy, "limit:"))})
+	w := d.spec(r)
+	for _, st := range w.Steps { // a notice attempted in the pause did not open its window
+		if g, q := r.openRound(st); q != nil && q.State == OnNotice && q.Noticed != nil {
+			d.openWindow(r, g, q)
+		}
+	}
+}
+
+// allowance is one more of the limit with this key.
+func (d *decider) allowance(r *Run, key string) Grant {
+	w := d.spec(r)
+	if w == nil {
+		return Grant{}
+	}
+	switch key {
+	case "max_steps":
+		return Grant{Steps: w.Limits.MaxSteps}
+	case "max_duration":
+		return Grant{Time: w.Limits.MaxDuration}
+	case "max_tokens":
+		return Grant{Usage: Usage{Tokens: w.Limits.MaxTokens}}
+	case "max_cost_usd":
+		return Grant{Usage: Usage{CostUSD: w.Limits.MaxCostUSD}}
+	}
+	return Grant{}
+}
+
+func (d *decider) abort(ev AbortRequested) {
+	r := d.s.Runs[ev.Run]
+	if why := notLive(r, ev.Run); why != "" {
+		d.ignore(ev.Run, ev.EventKind(), why, &ev.By)
+		return
+	}
+	why := "aborted by " + ev.By.Who
+	if ev.Why != "" {
+		why += ": " + clip(ev.Why, MaxFeedback)
+	}
+	d.end(r, RunAborted, "", why, &ev.By)
+}
+
+// end ends the run at once; what is alive in it is undone, its processes are stopped.
+func (d *decider) end(r *Run, phase, step, why string, by *Actor) {
+	if !r.Live() {
+		return
+	}
+	d.put(RunEnded{of: Of(r.ID), Phase: phase, Step: step, Why: why, By: by})
+	d.notice(Notice{ID: fmt.Sprintf("%s.ended-%d", r.ID, d.s.Clock), Kind: NoticeEnded, Run: r.ID, Step: step, Text: strings.TrimSpace(phase + " " + why)})
+	d.forget(r.Workflow)
+}
+
+// forget lets the oldest ended runs of the workflow leave the state: a start costs the live runs, not the history.
+func (d *decider) forget(workflow string) {
+	var ended []string
+	for _, id := range d.s.Order {
+		if r := d.s.Runs[id]; r.Workflow == workflow && !r.Live() && len(r.Procs) == 0 {
+			ended = append(ended, id)
+		}
+	}
+	for i := 0; i < len(ended)-KeepEnded; i++ {
+		d.put(RunForgotten{of: Of(ended[i])})
+	}
+}
+
+// stopFor pauses the run by itself and tells a person.
+func (d *decider) stopFor(r *Run, why, text string) {
+	d.put(RunPaused{of: Of(r.ID), Why: why, Text: clip(text, MaxFeedback)})
+	d.notice(Notice{ID: fmt.Sprintf("%s.paused-%d", r.ID, d.s.Clock), Kind: NoticePaused, Run: r.ID, Text: clip(text, 2000)})
+}
+
+// limit: one of the run's limits is hit.
+func (d *decider) limit(r *Run, w *Spec, key, step string) {
+	text := fmt.Sprintf("the limit %s is hit", key)
+	switch w.Limits.OnHit[key] {
+	case Human:
+		d.stopFor(r, "limit:"+key, text+": sluice resume "+r.ID+" grants the same amount once more")
+	case EndFailed:
+		d.end(r, RunFailed, step, "limit:"+key+" "+text, nil)
+	default:
+		d.end(r, RunAborted, step, "limit:"+key+" "+text, nil)
+	}
+}
+
+// retry takes up an ended run again, or sends a step of a running one back (8-semantics 31).
+func (d *decider) retry(ev RetryRequested) {
+	r := d.s.Runs[ev.Run]
+	step, why := ev.Step, ""
+	var w *Spec
+	if r != nil {
+		w = d.spec(r)
+		if step == "" {
+			step = r.EndStep
+		}
+	}
+	switch {
+	case r == nil:
+		why = fmt.Sprintf("no run %s is known", ev.Run)
+	case w == nil:
+		why = fmt.Sprintf("run %s cannot go on: the spec it was started with cannot be read by this release", ev.Run)
+	case r.Phase == RunPending:
+		why = fmt.Sprintf("run %s has not begun", r.ID)
+	case step != "" && w.Step(step) == nil:
+		why = fmt.Sprintf("run %s has no step %s", r.ID, step)
+	case step != "" && len(r.Attempts[step]) == 0:
+		why = fmt.Sprintf("step %s of %s has not been reached", step, r.ID)
+	case r.Phase == RunRunning && step == "":
+		why = fmt.Sprintf("run %s is running: say which step (sluice retry %s STEP)", r.ID, r.ID)
+	case r.Phase == RunRunning && r.Current(step) == nil:
+		why = fmt.Sprintf("step %s of %s will run by itself", step, r.ID)
+	case r.Phase == RunCompleted && step == "":
+		why = fmt.Sprintf("run %s is completed: say which step (sluice retry %s STEP)", r.ID, r.ID)
+	}
+	if why != "" {
+		d.ignore(ev.Run, ev.EventKind(), why, &ev.By)
+		return
+	}
+	if !r.Live() {
+		key, _, _ := strings.Cut(strings.TrimPrefix(r.EndWhy, "limit:"), " ")
+		d.put(RunReopened{of: Of(r.ID), By: &ev.By, Grant: d.allowance(r, key)})
+	}
+	if step == "" {
+		return
+	}
+	if r.Current(step) != nil {
+		d.undo(r, w, step, "", false, "retry by "+ev.By.Who)
+	}
+	d.reset(r, w.Step(step)) // a person looked at it: the counts from here on start again
+	for _, id := range w.Downstream(step) {
+		d.reset(r, w.Step(id))
+	}
+}

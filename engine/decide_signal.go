@@ -1,0 +1,337 @@
+package engine
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+)
+
+// mtimeSlack is by how much a file may seem older than it is: file systems stamp with the kernel's coarse clock.
+const mtimeSlack = 20 * time.Millisecond
+
+// reading is one thing that a file's name can mean now.
+type reading struct {
+	run     *Run
+	step    *Step  // a sentinel of this step …
+	gate    *Gate  // … or a person's word at this gate
+	outcome string // which
+}
+
+// fileSeen takes a file of an inbox in, or says why not. Nothing is deleted: it moves to the attempt's folder or to
+// rejected/.
+func (d *decider) fileSeen(ev FileSeen) {
+	if ev.ID != "" && d.s.Moves[ev.ID] != nil {
+		return // taken in already; only the move is still owed
+	}
+	readings := d.readings(ev)
+	var sentinels, words []reading
+	for _, x := range readings {
+		if x.step != nil {
+			sentinels = append(sentinels, x)
+		} else {
+			words = append(words, x)
+		}
+	}
+	switch {
+	case len(sentinels) > 0:
+		d.sentinel(ev, sentinels)
+	case len(words) > 0 && ev.Place != "":
+		d.reject(ev, "", "a person's answer counts only in the repo's own .workflow/signals/, not in a worktree's")
+	case len(words) > 0:
+		d.word(ev, words)
+	default:
+		d.reject(ev, "", d.unknown(ev))
+	}
+}
+
+// readings are the live meanings of the file's name, over all runs.
+func (d *decider) readings(ev FileSeen) []reading {
+	var out []reading
+	stem := humanStem(ev.Name)
+	for _, id := range d.s.Order {
+		r, w := d.live(id)
+		if r == nil || ev.Dir != "" && ev.Dir != r.ID {
+			continue
+		}
+		for _, st := range w.Steps {
+			if st.Signal.Type == SignalFile && path.Base(st.Signal.Value) == ev.Name {
+				out = append(out, reading{run: r, step: st})
+			}
+		}
+		for _, g := range w.Gates {
+			rest, ok := strings.CutPrefix(stem, g.ID+"-")
+			if !ok {
+				continue
+			}
+			_, route := g.Route(rest)
+			if rest == OutcomePass || rest == OutcomeFail || rest == OutcomeVeto || route {
+				out = append(out, reading{run: r, gate: g, outcome: rest})
+			}
+		}
+	}
+	return out
+}
+
+// humanStem is the name without the endings a person's file may have.
+func humanStem(name string) string {
+	for _, ext := range []string{".json", ".md", ".txt"} {
+		if s, ok := strings.CutSuffix(name, ext); ok {
+			return s
+		}
+	}
+	return name
+}
+
+func (d *decider) unknown(ev FileSeen) string {
+	if ev.Dir != "" {
+		if r := d.s.Runs[ev.Dir]; r == nil {
+			return fmt.Sprintf("no run %s is known", ev.Dir)
+		} else if !r.Live() {
+			return fmt.Sprintf("run %s is over (%s): sluice retry %s STEP takes it up again", r.ID, r.Phase, r.ID)
+		}
+	}
+	var known []string
+	for _, id := range d.s.Order {
+		if r, w := d.live(id); r != nil {
+			for _, st := range w.Steps {
+				if st.Signal.Type == SignalFile {
+					known = append(known, path.Base(st.Signal.Value))
+				}
+			}
+			for _, g := range w.Gates {
+				if !g.Implicit {
+					known = append(known, g.ID+"-"+OutcomePass, g.ID+"-"+OutcomeFail)
+				}
+			}
+		}
+	}
+	why := "nothing waits for a file of this name"
+	if near := nearest(ev.Name, known); near != "" {
+		why += fmt.Sprintf(": did you mean %s?", near)
+	}
+	return why
+}
+
+func (d *decider) reject(ev FileSeen, run, why string) {
+	d.put(Ignored{Run: run, What: ev.Name, Why: why, Who: &ev.By})
+	if ev.ID == "" {
+		return
+	}
+	d.put(FileTaken{Move: Move{ID: ev.ID, Name: ev.Name, Dir: ev.Dir, Place: ev.Place, Why: why}})
+	d.notice(Notice{ID: "rejected:" + ev.ID, Kind: NoticeRejected, Text: ev.Name + ": " + why})
+}
+
+func (d *decider) take(ev FileSeen, run, to, as string) {
+	if ev.ID != "" {
+		d.put(FileTaken{Move: Move{ID: ev.ID, Name: ev.Name, Dir: ev.Dir, Place: ev.Place, Run: run, To: to, As: as}})
+	}
+}
+
+// sentinel: a step's word. Of several live attempts by that name it must say which it is.
+func (d *decider) sentinel(ev FileSeen, xs []reading) {
+	var fit []reading
+	why := ""
+	for _, x := range xs {
+		if w := d.sentinelFits(ev, x); w != "" {
+			why = w
+			continue
+		}
+		fit = append(fit, x)
+	}
+	switch {
+	case len(fit) == 0:
+		run := ""
+		if len(xs) == 1 {
+			run = xs[0].run.ID
+		}
+		d.reject(ev, run, why)
+		return
+	case len(fit) > 1:
+		d.reject(ev, "", fmt.Sprintf("%d live attempts go by this name: say which: signals/<run>/%s", len(fit), ev.Name))
+		return
+	}
+	r, st := fit[0].run, fit[0].step
+	a, s := r.Current(st.ID), ev.Sentinel
+	f := StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K, Status: s.Status, Via: ev.Name, Summary: clip(s.Summary, MaxFeedback),
+		Question: clip(s.Question, MaxFeedback), Options: s.Options, Answer: s.Answer, LingerUntil: d.linger(r, a)}
+	d.signalled(f)
+	d.take(ev, r.ID, fmt.Sprintf("%s.%d", st.ID, a.N), "signal.json")
+}
+
+// signalled puts the step's word; its words of failure become the feedback.
+func (d *decider) signalled(f StepSignalled) {
+	if f.Status == "" {
+		f.Status = StatusDone
+	}
+	if f.Status == StatusFailed && f.Failure == "" {
+		f.Failure = f.Summary
+		if f.Failure == "" {
+			f.Failure = "the step said that it failed, and no more"
+		}
+	}
+	d.put(f)
+}
+
+// linger is how long the process may stay after its signal.
+func (d *decider) linger(r *Run, a *Attempt) time.Time {
+	if r.Proc(a.Key) == nil {
+		return time.Time{}
+	}
+	return d.at.Add(time.Duration(d.s.Config.Linger))
+}
+
+// sentinelFits says why the file is not the word of the step's live attempt; "" where it is.
+func (d *decider) sentinelFits(ev FileSeen, x reading) string {
+	r, a := x.run, x.run.Current(x.step.ID)
+	switch {
+	case a == nil || a.State == Ready:
+		return fmt.Sprintf("step %s of %s is not at work", x.step.ID, r.ID)
+	case a.State != Running:
+		return fmt.Sprintf("attempt %s.%d of %s has said its word already (%s)", x.step.ID, a.N, r.ID, a.State)
+	case ev.Place != "" && ev.Place != a.Tree:
+		return fmt.Sprintf("attempt %s.%d works in another worktree", x.step.ID, a.N)
+	case ev.TokenOf != "" && ev.TokenOf != a.Key:
+		return fmt.Sprintf("its token is not that of the live attempt %s.%d", x.step.ID, a.N)
+	case ev.Sentinel == nil:
+		return ev.SentinelBad
+	}
+	s := ev.Sentinel
+	switch {
+	case s.Step != "" && s.Step != x.step.ID:
+		return fmt.Sprintf("it says step %q, its name says %s", s.Step, x.step.ID)
+	case s.Run != "" && s.Run != r.ID:
+		return fmt.Sprintf("it is of run %s, not %s", s.Run, r.ID)
+	case s.Attempt != 0 && s.Attempt != a.N:
+		return fmt.Sprintf("it is of attempt %d; live is %s.%d", s.Attempt, x.step.ID, a.N)
+	case s.Launch != 0 && s.Launch != a.K:
+		return fmt.Sprintf("it is of launch %d; live is launch %d of %s.%d", s.Launch, a.K, x.step.ID, a.N)
+	case s.Status != "" && s.Status != StatusDone && s.Status != StatusFailed && s.Status != StatusBlocked:
+		return fmt.Sprintf("status %q: want done, failed or blocked", s.Status)
+	}
+	if ev.TokenOf != "" || s.Attempt != 0 && s.Launch != 0 {
+		return ""
+	}
+	if ev.Written.Add(mtimeSlack).Before(a.Launched) {
+		return fmt.Sprintf("it was written before attempt %s.%d began", x.step.ID, a.N)
+	}
+	if s.Attempt != 0 {
+		return ""
+	}
+	for _, old := range r.Attempts[x.step.ID][:a.N-1] {
+		if old.Offered && old.State == Superseded && old.Status == "" {
+			return fmt.Sprintf("attempt %s.%d was offered and superseded unanswered, so this may be its word: say \"attempt\": %d", x.step.ID, old.N, a.N)
+		}
+	}
+	return ""
+}
+
+// word: a person's file at a gate.
+func (d *decider) word(ev FileSeen, xs []reading) {
+	if ev.Human == nil {
+		d.reject(ev, "", ev.HumanBad)
+		return
+	}
+	var fit []reading
+	for _, x := range xs {
+		if ev.Human.Run != "" && ev.Human.Run != x.run.ID {
+			continue
+		}
+		if q := x.run.CurrentRound(x.gate.ID); q.Open() || q != nil && x.outcome == OutcomeVeto {
+			fit = append(fit, x)
+		}
+	}
+	if len(fit) > 1 {
+		d.reject(ev, "", fmt.Sprintf("%d runs wait at this gate: say which: signals/<run>/%s", len(fit), ev.Name))
+		return
+	}
+	x := xs[len(xs)-1]
+	if len(fit) == 1 {
+		x = fit[0]
+	}
+	by := ev.By
+	if ev.Human.By != "" {
+		by.Who = clip(ev.Human.By, 200)
+	}
+	q := x.run.CurrentRound(x.gate.ID)
+	why := d.answer(Answered{Gate: x.gate.ID, Run: x.run.ID, Round: ev.Human.Round, Outcome: x.outcome, Text: ev.Human.Text,
+		Written: ev.Written, DigestNow: ev.DigestNow, By: by})
+	if why != "" {
+		d.reject(ev, x.run.ID, why)
+		return
+	}
+	d.take(ev, x.run.ID, fmt.Sprintf("%s.%d", q.Step, q.Attempt), fmt.Sprintf("%s.%d-%s", x.gate.ID, q.N, ev.Name))
+}
+
+// commit: a commit bears the marker of a live attempt that waits for it.
+func (d *decider) commit(ev CommitSeen) {
+	r, a := d.waiting(ev.Run, ev.Step, ev.N, ev.K, SignalCommit)
+	if a == nil {
+		return
+	}
+	for _, id := range d.s.Order { // a cherry-picked double and an amended twin bear their original's author and date
+		for _, old := range d.s.Runs[id].Attempts[ev.Step] {
+			if old.Author != "" && old.Author == ev.Author {
+				if !r.Told["twin:"+ev.SHA] {
+					d.ignore(r.ID, ev.EventKind(), fmt.Sprintf("commit %s is a double of one that counted already for %s.%d of %s", short(ev.SHA), ev.Step, old.N, id), nil)
+					d.notice(Notice{ID: "twin:" + ev.SHA, Kind: NoticeInfo, Run: r.ID, Step: ev.Step, Once: true, Text: "commit " + short(ev.SHA) + " does not count: it is a double of one that did"})
+				}
+				return
+			}
+		}
+	}
+	d.signalled(StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone, Via: "commit " + ev.SHA, Author: ev.Author,
+		Summary: clip(ev.Subject, 1000), LingerUntil: d.linger(r, a)})
+}
+
+// pull: a pull request has the step's branch or commit as its head.
+func (d *decider) pull(ev PullSeen) {
+	if r, a := d.waiting(ev.Run, ev.Step, ev.N, ev.K, SignalPull); a != nil {
+		d.signalled(StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone, Via: ev.Ref + " " + ev.SHA, LingerUntil: d.linger(r, a)})
+	}
+}
+
+// waiting gives the attempt where launch k of it still waits for a signal of the type.
+func (d *decider) waiting(run, step string, n, k int, signal string) (*Run, *Attempt) {
+	r, _ := d.live(run)
+	if r == nil {
+		return nil, nil
+	}
+	a := r.Current(step)
+	if a == nil || a.N != n || a.K != k || a.State != Running || a.SignalType != signal {
+		return nil, nil
+	}
+	return r, a
+}
+
+func (d *decider) claim(ev Claimed) {
+	r, _ := d.live(ev.Run)
+	if r == nil {
+		d.ignore(ev.Run, ev.EventKind(), "the run is over or unknown", &ev.By)
+		return
+	}
+	switch a := r.Current(ev.Step); {
+	case a == nil || a.N != ev.N || a.State != Running || !a.Offered:
+		d.ignore(ev.Run, ev.EventKind(), fmt.Sprintf("%s.%d is not on offer", ev.Step, ev.N), &ev.By)
+	case a.ClaimedBy != "":
+		d.ignore(ev.Run, ev.EventKind(), fmt.Sprintf("%s.%d was taken by %s", ev.Step, ev.N, a.ClaimedBy), &ev.By)
+	default:
+		d.put(StepClaimed{of: Of(ev.Run), Step: ev.Step, N: ev.N, By: ev.By})
+	}
+}
+
+func short(sha string) string { return sha[:min(len(sha), 10)] }
+
+// clip cuts a text to at most n bytes, on a rune, and says so.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	cut := n - len(clipMark)
+	for cut > 0 && s[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return s[:max(cut, 0)] + clipMark
+}
+
+const clipMark = "\n[cut]"

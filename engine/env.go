@@ -1,0 +1,112 @@
+package engine
+
+import "encoding/json"
+
+// holds evaluates a condition; the zero condition holds.
+func (d *decider) holds(c Cond, _ *Run, _ *Spec, env *Env) (bool, error) {
+	if c.Eval == nil {
+		return true, nil
+	}
+	return c.Eval(env)
+}
+
+// StepEnv gives what expressions of the step see, in its attempt n.
+func (s *State) StepEnv(r *Run, w *Spec, step string, n int) *Env {
+	env := s.env(r, w)
+	env.Step, env.Attempt = step, n
+	return env
+}
+
+// GateEnv gives what expressions of the gate see, in the round.
+func (s *State) GateEnv(r *Run, w *Spec, gate string, q *Round) *Env {
+	env := s.env(r, w)
+	g := w.Gate(gate)
+	env.Gate, env.Step, env.Attempt = gate, g.Step, q.Attempt
+	env.Failures = r.Fails[gate]
+	env.Exhausted = r.Fails[gate]+1 >= g.MaxRetries
+	env.setAnswer(Judgement{Answer: q.Answer, Score: q.Score, Scores: q.Scores, Findings: q.Findings})
+	if q.Answer == nil && g.Reviewer.FromStep {
+		if a := r.Attempt(g.Step, q.Attempt); a != nil {
+			env.setAnswer(ownWord(a))
+		}
+	}
+	return env
+}
+
+func (d *decider) stepEnv(r *Run, w *Spec, st *Step, n int) *Env { return d.s.StepEnv(r, w, st.ID, n) }
+
+func (d *decider) gateEnv(r *Run, w *Spec, g *Gate, q *Round) *Env { return d.s.GateEnv(r, w, g.ID, q) }
+
+func (s *State) env(r *Run, w *Spec) *Env {
+	env := &Env{Run: r.ID, Workflow: r.Workflow, Vars: r.Vars, Steps: map[string]StepEnv{}, Gates: map[string]GateEnv{}}
+	for _, st := range w.Steps {
+		if as := r.Attempts[st.ID]; len(as) > 0 {
+			a := as[len(as)-1]
+			env.Steps[st.ID] = StepEnv{Answer: value(a.Answer), Status: a.State, Attempt: a.N, Stdout: a.Output}
+		}
+	}
+	for _, g := range w.Gates {
+		if qs := r.Rounds[g.ID]; len(qs) > 0 {
+			q := qs[len(qs)-1]
+			env.Gates[g.ID] = GateEnv{Answer: value(q.Answer), Verdict: q.Outcome, Score: number(q.Score), Feedback: q.Feedback}
+		}
+	}
+	return env
+}
+
+func (e *Env) setAnswer(j Judgement) {
+	e.Answer, e.Score, e.Scores, e.Findings = value(j.Answer), number(j.Score), map[string]any{}, nil
+	for k, v := range j.Scores {
+		e.Scores[k] = v
+	}
+	if fs, ok := value(j.Findings).([]any); ok {
+		e.Findings = fs
+	}
+}
+
+func value(raw json.RawMessage) any {
+	if len(raw) == 0 {
+		return nil
+	}
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return nil
+	}
+	return v
+}
+
+func number(f *float64) any {
+	if f == nil {
+		return nil
+	}
+	return *f
+}
+
+// said is what the engine itself reads of a step's answer.
+type said struct {
+	Status   string             `json:"status"`
+	Summary  string             `json:"summary"`
+	Question string             `json:"question"`
+	Options  []string           `json:"options"`
+	Score    *float64           `json:"score"`
+	Scores   map[string]float64 `json:"scores"`
+	Findings json.RawMessage    `json:"findings"`
+}
+
+// answerWord reads the keys that mean something everywhere; what is of another type is passed over.
+func answerWord(raw json.RawMessage) said {
+	var keys map[string]json.RawMessage
+	var out said
+	if len(raw) == 0 || json.Unmarshal(raw, &keys) != nil {
+		return out
+	}
+	for key, to := range map[string]any{"status": &out.Status, "summary": &out.Summary, "question": &out.Question, "options": &out.Options, "score": &out.Score, "scores": &out.Scores} {
+		if v, ok := keys[key]; ok {
+			_ = json.Unmarshal(v, to) // of another type: not ours to judge
+		}
+	}
+	if f, ok := keys["findings"]; ok {
+		out.Findings = f
+	}
+	return out
+}

@@ -1,0 +1,303 @@
+package engine
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Phases of a run. All but pending, running and paused are ends; only a retry opens an ended run again.
+const (
+	RunPending   = "pending"   // entered by start beside a live run of the workflow, or with unmet needs; left to running, aborted
+	RunRunning   = "running"   // entered from pending or by start; left by an end. A paused run is running with Paused set
+	RunCompleted = "completed" // entered when nothing is active and no process is left
+	RunFailed    = "failed"    // entered by FAILED, or when a step was led to whose needs can no longer be met
+	RunAborted   = "aborted"   // entered by ABORTED, a limit or a person
+)
+
+// States of a step's attempt.
+const (
+	Ready      = "ready"      // entered when the step starts or is relaunched; left by its launch
+	Running    = "running"    // entered by the launch (or the offer); left by the signal, or by the end of the process
+	Signalled  = "signalled"  // entered by the signal; left when the process is gone, outputs and criterion are checked
+	Gating     = "gating"     // entered when its first round opens; left by the outcome
+	Passed     = "passed"     // all gates of its row passed; left only by going back
+	Routed     = "routed"     // its gate sent the work elsewhere; settled, but not passed
+	Skipped    = "skipped"    // its `when` was false; leads where a pass leads
+	Superseded = "superseded" // undone; final
+)
+
+// States of a gate's round.
+const (
+	OnReview = "reviewing"  // entered when the round opens with a reviewer; left by the verdict
+	OnNotice = "notice"     // the reviewer agreed at level notify and the notice is owed; left when it was attempted
+	OnWindow = "window"     // the veto window is open; left by its end or a veto
+	OnHuman  = "human"      // a person is asked; left by the answer
+	Approved = "passed"     // final, unless vetoed late
+	Refused  = "failed"     // final
+	Undone   = "superseded" // final: its attempt was undone, or what it was over has changed
+)
+
+// State is all that one repo's engine knows. It is written by Apply alone and is plain data: a snapshot is its JSON.
+type State struct {
+	Config  Config             `json:"config"`
+	Numbers map[string]int     `json:"numbers"` // workflow -> the number of its newest run
+	Runs    map[string]*Run    `json:"runs"`
+	Order   []string           `json:"order"`             // runs in the order they were started
+	Moves   map[string]*Move   `json:"moves,omitempty"`   // files taken in that still lie in an inbox, by their identity
+	Notices map[string]*Notice `json:"notices,omitempty"` // notices owed, by id
+	Clock   int64              `json:"clock"`             // counts facts: the order in which things became so
+}
+
+// NewState gives the state of a repo nothing ever happened in.
+func NewState() *State {
+	return &State{Config: DefaultConfig(), Numbers: map[string]int{}, Runs: map[string]*Run{}, Moves: map[string]*Move{}, Notices: map[string]*Notice{}}
+}
+
+// Run is one run of a workflow.
+type Run struct {
+	ID         string                `json:"id"`
+	Workflow   string                `json:"workflow"`
+	N          int                   `json:"n"`
+	Phase      string                `json:"phase"`
+	Paused     bool                  `json:"paused,omitempty"`
+	PausedWhy  string                `json:"paused_why,omitempty"` // user, limit:<key>, fatal, spec
+	Parallel   bool                  `json:"parallel,omitempty"`
+	Digest     string                `json:"digest"`
+	Vars       map[string]any        `json:"vars,omitempty"`
+	Trees      map[string]string     `json:"trees,omitempty"`
+	By         Actor                 `json:"by"`
+	Requested  time.Time             `json:"requested"`
+	Started    time.Time             `json:"started,omitzero"`
+	Ended      time.Time             `json:"ended,omitzero"`
+	Attempts   map[string][]*Attempt `json:"attempts"`
+	Rounds     map[string][]*Round   `json:"rounds"`
+	Procs      []*Proc               `json:"procs,omitempty"`
+	Fails      map[string]int        `json:"fails,omitempty"`     // gate -> its count (8-semantics 14)
+	Files      map[string]int        `json:"files,omitempty"`     // gate -> number of its newest retry-context file
+	Forced     map[string]bool       `json:"forced,omitempty"`    // gates that are human for the rest of the run
+	Exhausted  map[string]bool       `json:"exhausted,omitempty"` // gates whose on_exhausted step was used
+	Same       map[string]*Sameness  `json:"same,omitempty"`
+	Sent       map[string]string     `json:"sent,omitempty"`   // fixing step -> the step whose gate sent the work there
+	Writes     []*Write              `json:"writes,omitempty"` // files owed before anything of the run is launched
+	Met        map[string][]string   `json:"met,omitempty"`    // step -> what satisfied its needs of other workflows, until it starts
+	Begun      int                   `json:"begun,omitempty"`  // step attempts started
+	Allowance  int                   `json:"allowance,omitempty"`
+	Spent      Duration              `json:"spent,omitempty"` // time in which something was under way
+	BusySince  time.Time             `json:"busy_since,omitzero"`
+	TimeLimit  Duration              `json:"time_limit,omitempty"`
+	Usage      Usage                 `json:"usage,omitzero"`
+	UsageLimit Usage                 `json:"usage_limit,omitzero"`
+	EndStep    string                `json:"end_step,omitempty"`
+	EndWhy     string                `json:"end_why,omitempty"`
+	Hooked     bool                  `json:"hooked,omitempty"` // after_run was started
+	Told       map[string]bool       `json:"told,omitempty"`   // notices that are given once
+}
+
+// Attempt is one execution of a step: (run, step, N). A relaunch after an infrastructure failure is the same attempt with K+1.
+type Attempt struct {
+	N           int             `json:"n"`
+	K           int             `json:"k,omitempty"`
+	State       string          `json:"state"`
+	Status      string          `json:"status,omitempty"` // what its signal said: done, failed, blocked
+	Worktree    string          `json:"worktree,omitempty"`
+	Tree        string          `json:"tree"` // key of the checkout it holds
+	Since       int64           `json:"since"`
+	To          []string        `json:"to,omitempty"` // where its outcome led
+	Key         string          `json:"key,omitempty"`
+	Offered     bool            `json:"offered,omitempty"`
+	ClaimedBy   string          `json:"claimed_by,omitempty"`
+	Started     time.Time       `json:"started,omitzero"`
+	Launched    time.Time       `json:"launched,omitzero"`
+	Deadline    time.Time       `json:"deadline,omitzero"`
+	GraceUntil  time.Time       `json:"grace_until,omitzero"`  // the process ended with 0, its signal may still come
+	LingerUntil time.Time       `json:"linger_until,omitzero"` // the signal came, the process may still end by itself
+	NotBefore   time.Time       `json:"not_before,omitzero"`   // backoff before the next launch
+	LimitWait   bool            `json:"limit_wait,omitempty"`  // NotBefore is the reset of a usage limit
+	Restarts    int             `json:"restarts,omitempty"`    // infrastructure failures so far
+	Waits       int             `json:"waits,omitempty"`       // usage-limit waits so far
+	Reopened    bool            `json:"reopened,omitempty"`    // its deadline was opened again after a gap
+	SignalType  string          `json:"signal_type,omitempty"`
+	SignalValue string          `json:"signal_value,omitempty"`
+	Via         string          `json:"via,omitempty"` // what the signal was: a file's name, a commit, a ref, exit
+	Author      string          `json:"author,omitempty"`
+	Summary     string          `json:"summary,omitempty"`
+	Question    string          `json:"question,omitempty"`
+	Options     []string        `json:"options,omitempty"`
+	Answer      json.RawMessage `json:"answer,omitempty"`
+	Output      string          `json:"output,omitempty"`
+	Exit        *Exit           `json:"exit,omitempty"`
+	Checked     bool            `json:"checked,omitempty"`
+	Hooked      bool            `json:"hooked,omitempty"`
+	Failure     string          `json:"failure,omitempty"` // why it failed before any review: the feedback
+	Broken      string          `json:"broken,omitempty"`  // why there is no result: infrastructure gave out
+	Digest      string          `json:"digest,omitempty"`
+	Protected   []string        `json:"protected,omitempty"`
+	ToReview    []string        `json:"to_review,omitempty"`
+	Pins        []string        `json:"pins,omitempty"`
+	Ended       time.Time       `json:"ended,omitzero"`
+}
+
+// Round is one judging of one attempt at a gate: (run, gate, N).
+type Round struct {
+	N          int                `json:"n"`
+	Step       string             `json:"step"`
+	Attempt    int                `json:"attempt"`
+	State      string             `json:"state"`
+	Level      string             `json:"level"` // after escalation
+	Opened     time.Time          `json:"opened"`
+	Seq        int64              `json:"seq"`
+	K          int                `json:"k,omitempty"`
+	Key        string             `json:"key,omitempty"`
+	NotBefore  time.Time          `json:"not_before,omitzero"`
+	LimitWait  bool               `json:"limit_wait,omitempty"`
+	Deadline   time.Time          `json:"deadline,omitzero"` // of the review's process
+	Waits      int                `json:"waits,omitempty"`   // usage-limit waits of its reviewer
+	Misses     int                `json:"misses,omitempty"`  // inconclusive reviews
+	MissWhy    string             `json:"miss_why,omitempty"`
+	Outcome    string             `json:"outcome,omitempty"`
+	Score      *float64           `json:"score,omitempty"`
+	Scores     map[string]float64 `json:"scores,omitempty"`
+	Feedback   string             `json:"feedback,omitempty"`
+	Findings   json.RawMessage    `json:"findings,omitempty"`
+	Answer     json.RawMessage    `json:"answer,omitempty"`
+	VetoWindow Duration           `json:"veto_window,omitempty"`
+	Trust      string             `json:"trust,omitempty"`
+	Digest     string             `json:"digest,omitempty"`
+	WindowEnds time.Time          `json:"window_ends,omitzero"`
+	Remains    Duration           `json:"remains,omitempty"` // of the window, while the run is paused
+	Reopened   bool               `json:"reopened,omitempty"`
+	Why        string             `json:"why,omitempty"`      // why a person is asked: level, forced, blocked, …
+	Due        time.Time          `json:"due,omitzero"`       // a person's deadline
+	RemindAt   time.Time          `json:"remind_at,omitzero"` // next reminder
+	Reminders  int                `json:"reminders,omitempty"`
+	Noticed    []string           `json:"noticed,omitempty"` // what came of its last notice
+	By         *Actor             `json:"by,omitempty"`
+	ByKind     string             `json:"by_kind,omitempty"` // reviewer, criterion, window, human, exhausted, when, limit
+	Counted    bool               `json:"counted,omitempty"`
+	File       int                `json:"file,omitempty"` // the retry-context file it wrote
+	Ended      time.Time          `json:"ended,omitzero"`
+}
+
+// Kinds of process.
+const (
+	ProcStep   = "step"
+	ProcCheck  = "check"
+	ProcHook   = "hook"
+	ProcReview = "review"
+)
+
+// Proc is a process (or a chain of them under one key) that may be alive: from its launch until it is seen gone.
+type Proc struct {
+	Key   string    `json:"key"`
+	Kind  string    `json:"kind"`
+	Step  string    `json:"step,omitempty"`
+	Gate  string    `json:"gate,omitempty"`
+	N     int       `json:"n"`
+	K     int       `json:"k,omitempty"`
+	Tree  string    `json:"tree,omitempty"`
+	Began time.Time `json:"began"`
+	Stop  string    `json:"stop,omitempty"` // why it is being ended though it is still of use: timeout, linger
+}
+
+// Sameness counts how often a gate failed alike over an unchanged tree.
+type Sameness struct {
+	Failure string `json:"failure"`
+	Digest  string `json:"digest"`
+	Count   int    `json:"count"`
+}
+
+// Write is a file of the engine's own that is owed: a gate's retry context, or its outputs (File = 0).
+type Write struct {
+	ID   string `json:"id"`
+	Gate string `json:"gate"`
+	N    int    `json:"n"`    // round
+	File int    `json:"file"` // {n} of the path
+	Path string `json:"path,omitempty"`
+}
+
+// Move is a file taken in that is to leave its inbox.
+type Move struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Dir   string `json:"dir,omitempty"`
+	Place string `json:"place,omitempty"`
+	Run   string `json:"run,omitempty"` // whose attempt's folder it goes to; "" = rejected/
+	To    string `json:"to,omitempty"`  // "<step>.<n>"
+	As    string `json:"as,omitempty"`  // the name there
+	Why   string `json:"why,omitempty"` // of a rejection
+}
+
+// Notice is something a person is to be told.
+type Notice struct {
+	ID    string    `json:"id"`
+	Kind  string    `json:"kind"` // gate, human, reminder, rejected, ended, paused, info
+	Run   string    `json:"run,omitempty"`
+	Step  string    `json:"step,omitempty"`
+	Gate  string    `json:"gate,omitempty"`
+	N     int       `json:"n,omitempty"`
+	Text  string    `json:"text,omitempty"`
+	Once  bool      `json:"once,omitempty"` // not again in this run
+	Until time.Time `json:"until,omitzero"`
+}
+
+// Live says that the run is neither ended nor forgotten.
+func (r *Run) Live() bool { return r != nil && (r.Phase == RunRunning || r.Phase == RunPending) }
+
+// Current gives the newest attempt of the step, unless it was superseded; nil where there is none.
+func (r *Run) Current(step string) *Attempt {
+	as := r.Attempts[step]
+	if len(as) == 0 || as[len(as)-1].State == Superseded {
+		return nil
+	}
+	return as[len(as)-1]
+}
+
+// CurrentRound gives the newest round of the gate, unless it was superseded; nil where there is none.
+func (r *Run) CurrentRound(gate string) *Round {
+	rs := r.Rounds[gate]
+	if len(rs) == 0 || rs[len(rs)-1].State == Undone {
+		return nil
+	}
+	return rs[len(rs)-1]
+}
+
+// Attempt gives attempt n of the step; nil where there is none.
+func (r *Run) Attempt(step string, n int) *Attempt {
+	if as := r.Attempts[step]; n >= 1 && n <= len(as) {
+		return as[n-1]
+	}
+	return nil
+}
+
+// Proc gives the process with the key; nil where it is gone or never was.
+func (r *Run) Proc(key string) *Proc {
+	for _, p := range r.Procs {
+		if p.Key == key {
+			return p
+		}
+	}
+	return nil
+}
+
+// Live says that the attempt is at work: ready, running, signalled or gating.
+func (a *Attempt) Live() bool {
+	return a != nil && (a.State == Ready || a.State == Running || a.State == Signalled || a.State == Gating)
+}
+
+// Done says that the attempt counts as passed: passed or skipped.
+func (a *Attempt) Done() bool { return a != nil && (a.State == Passed || a.State == Skipped) }
+
+// Open says that the round still waits for its outcome.
+func (q *Round) Open() bool {
+	return q != nil && (q.State == OnReview || q.State == OnNotice || q.State == OnWindow || q.State == OnHuman)
+}
+
+// openRound gives the open round over the step's current attempt; nil where there is none.
+func (r *Run) openRound(st *Step) (string, *Round) {
+	for _, g := range st.Gates {
+		if q := r.CurrentRound(g); q.Open() {
+			return g, q
+		}
+	}
+	return "", nil
+}
