@@ -1,0 +1,411 @@
+package specs
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"sluice/engine"
+)
+
+// SignalsDir is where signals lie, and sentinels must.
+const SignalsDir = ".workflow/signals"
+
+// RetryDir is where retry-context files lie.
+const RetryDir = ".workflow/retry-context"
+
+// DefaultVetoWindow and the like are the settings'; these are the language's own.
+const (
+	maxRestarts = 100
+	maxRetries  = 1000
+)
+
+// compiler makes an engine.Spec of what was read. It goes on after a fault, so that all are told.
+type compiler struct {
+	*reader
+	doc     *specDoc
+	spec    *engine.Spec
+	given   map[string]any // the run's vars, over the defaults
+	schemas schemaReader   // nil = schemas that are files stay unread
+
+	world  world
+	steps  map[string]*stepDoc
+	gates  map[string]*gateDoc
+	owners map[string]string // gate -> the step it judges
+}
+
+func (c *compiler) compile() {
+	c.steps, c.gates, c.owners = map[string]*stepDoc{}, map[string]*gateDoc{}, map[string]string{}
+	c.names()
+	c.workflow()
+	for _, d := range c.doc.Steps {
+		c.rows(d)
+	}
+	for _, d := range c.doc.Steps {
+		c.step(d)
+	}
+	for _, d := range c.doc.Gates {
+		c.gate(d)
+	}
+	c.implicit()
+	c.followed()
+	c.collisions()
+}
+
+// reserved are words that are targets, outcomes or names of devices: no id.
+func reserved(id string) string {
+	switch low := strings.ToLower(id); low {
+	case "done", "failed", "aborted":
+		return "names an end"
+	case "human", "pass", "fail", "veto", "remind":
+		return "is a word of the language"
+	case "con", "prn", "aux", "nul":
+		return "names a device on Windows"
+	}
+	return ""
+}
+
+// names enters all ids into the one name space of steps and gates.
+func (c *compiler) names() {
+	first := map[string]*yaml.Node{}
+	enter := func(id ident, noun string) bool {
+		if !id.set() {
+			return false
+		}
+		if why := reserved(id.value); why != "" {
+			c.at(id.node, "%s id %s: it %s: take another", noun, quote(id.value), why)
+			return false
+		}
+		low := strings.ToLower(id.value)
+		if f := first[low]; f != nil {
+			why := "is taken"
+			if resolve(f).Value != id.value {
+				why = fmt.Sprintf("differs from %s only in case", quote(resolve(f).Value))
+			}
+			c.at(id.node, "%s id %s %s: line %d has it (steps and gates share one name space)", noun, quote(id.value), why, f.Line)
+			return false
+		}
+		first[low] = id.node
+		return true
+	}
+	for _, d := range c.doc.Steps {
+		if enter(d.ID, "step") {
+			c.steps[d.ID.value] = d
+			c.world.steps = append(c.world.steps, d.ID.value)
+		}
+	}
+	for _, d := range c.doc.Gates {
+		if enter(d.ID, "gate") {
+			c.gates[d.ID.value] = d
+			c.world.gates = append(c.world.gates, d.ID.value)
+		}
+	}
+	for _, d := range c.doc.Steps { // an implicit gate bears its step's id
+		if d.ID.set() && !d.has("gate") {
+			c.world.gates = append(c.world.gates, d.ID.value)
+		}
+	}
+}
+
+func (c *compiler) workflow() {
+	w := c.doc.Workflow
+	if w == nil {
+		return
+	}
+	c.world.vars = w.Vars.items
+	s := c.spec
+	s.ID, s.Name, s.Description = w.ID.value, orID(w.Name, w.ID), w.Description.value
+	if w.ID.set() && c.file != "" {
+		if base := path.Base(strings.ReplaceAll(c.file, `\`, "/")); base != w.ID.value+".yaml" {
+			c.at(w.ID.node, "workflow: id %s: the file bears the workflow's id: name it %s.yaml, or change the id", quote(w.ID.value), w.ID.value)
+		}
+	}
+	if why := reserved(w.ID.value); why != "" {
+		c.at(w.ID.node, "workflow: id %s: it %s: take another", quote(w.ID.value), why)
+	}
+	for _, v := range w.Vars.items {
+		s.Vars = append(s.Vars, engine.Var{Name: v.name, Default: v.value, Required: v.required, Description: v.description})
+	}
+	s.ContextFiles = c.fixedPaths(w.ContextFiles, "workflow: context_files")
+	s.Protect = c.fixedPaths(w.Protect, "workflow: protect")
+	for _, n := range w.Needs.items {
+		need, ok := c.need(n, "workflow: needs")
+		if ok && need.Workflow == "" {
+			c.at(n.node, "workflow: needs %s: name a step of another workflow, as other/%s", quote(n.value), n.value)
+		} else if ok {
+			s.Needs = append(s.Needs, need)
+		}
+	}
+	if w.Hooks != nil {
+		s.AfterStep = c.command(w.Hooks.AfterStep, inStep, "hooks: after_step")
+		s.AfterRun = c.command(w.Hooks.AfterRun, inStep, "hooks: after_run")
+	}
+	c.limits(w.Limits)
+}
+
+func orID(name text, id ident) string {
+	if name.value != "" {
+		return name.value
+	}
+	return id.value
+}
+
+func (c *compiler) limits(d *limitsDoc) {
+	l := &c.spec.Limits
+	l.MaxSameFailure = engine.DefaultMaxSameFailure
+	if d == nil {
+		return
+	}
+	hit := func(key string, t text) {
+		if t.set() {
+			if l.OnHit == nil {
+				l.OnHit = map[string]string{}
+			}
+			l.OnHit[key] = t.value
+		}
+	}
+	positive := func(n *yaml.Node, ok bool, key string) {
+		if n != nil && !ok {
+			c.at(n, "limits: %s is 0: give it a value or remove the key", key)
+		}
+	}
+	if d.MaxDuration != nil && d.MaxDuration.max.set() {
+		v := c.span(d.MaxDuration.max, "limits: max_duration")
+		positive(d.MaxDuration.max.node, v > 0 || d.MaxDuration.max.texpr != "", "max_duration")
+		l.MaxDuration = v
+		hit("max_duration", d.MaxDuration.onHit)
+	}
+	count := func(key string, cl *countLimit, set func(int)) {
+		if cl != nil && cl.max.set() {
+			if n, ok := c.count(cl.max, 1, maxCount, "limits: "+key); ok {
+				set(n)
+			}
+			hit(key, cl.onHit)
+		}
+	}
+	count("max_steps", d.MaxSteps, func(n int) { l.MaxSteps = n })
+	count("max_same_failure", d.MaxSameFailure, func(n int) { l.MaxSameFailure = n })
+	if d.MaxTokens != nil && d.MaxTokens.max.node != nil {
+		if n, ok := c.number(d.MaxTokens.max, "limits: max_tokens"); ok {
+			positive(d.MaxTokens.max.node, n >= 1, "max_tokens")
+			l.MaxTokens = int64(n)
+		}
+		hit("max_tokens", d.MaxTokens.onHit)
+	}
+	if d.MaxCostUSD != nil && d.MaxCostUSD.max.node != nil {
+		if f, ok := c.number(d.MaxCostUSD.max, "limits: max_cost_usd"); ok {
+			positive(d.MaxCostUSD.max.node, f > 0, "max_cost_usd")
+			l.MaxCostUSD = f
+		}
+		hit("max_cost_usd", d.MaxCostUSD.onHit)
+	}
+	if d.MaxFailedRatio != nil {
+		c.at(d.key("max_failed_ratio"), "limits: max_failed_ratio counts the tasks of a for_each, and for_each is not in this release")
+	}
+}
+
+// need reads X-0 or other/Y-2.
+func (c *compiler) need(t text, what string) (engine.Need, bool) {
+	wf, step, other := strings.Cut(t.value, "/")
+	if !other {
+		return engine.Need{Step: t.value}, true
+	}
+	for _, id := range []string{wf, step} {
+		if bad := validID(id); bad != "" {
+			c.at(t.node, "%s %s: %s %s: write workflow/step", what, quote(t.value), quote(id), bad)
+			return engine.Need{}, false
+		}
+	}
+	if strings.EqualFold(wf, c.spec.ID) {
+		c.at(t.node, "%s %s: that is this workflow: write %s", what, quote(t.value), step)
+		return engine.Need{}, false
+	}
+	return engine.Need{Workflow: wf, Step: step}, true
+}
+
+// rows follows gate and next_gate: which gates judge the step, in order.
+func (c *compiler) rows(d *stepDoc) {
+	if !d.Gate.set() || !d.ID.set() {
+		return
+	}
+	at, id, what := d.Gate.node, d.Gate.value, "step "+d.ID.value+": gate"
+	for {
+		g := c.gates[id]
+		if g == nil {
+			c.unknown(at, what, id, "gate", c.docGates())
+			return
+		}
+		if owner, taken := c.owners[id]; taken {
+			if owner == d.ID.value {
+				c.at(at, "%s %s stands in the row of step %s twice", what, quote(id), owner)
+			} else {
+				c.at(at, "%s %s judges step %s already: a gate belongs to one step", what, quote(id), owner)
+			}
+			return
+		}
+		c.owners[id] = d.ID.value
+		if g.OnPass == nil || !g.OnPass.NextGate.set() {
+			return
+		}
+		at, id, what = g.OnPass.NextGate.node, g.OnPass.NextGate.value, "gate "+id+": next_gate"
+	}
+}
+
+func (c *compiler) docGates() (ids []string) {
+	for _, d := range c.doc.Gates {
+		if c.gates[d.ID.value] == d {
+			ids = append(ids, d.ID.value)
+		}
+	}
+	return ids
+}
+
+// unknown tells a name that nothing defines.
+func (c *compiler) unknown(n *yaml.Node, what, id, noun string, known []string) {
+	hint := c.near(id, known)
+	if hint == "" && (c.steps[id] != nil || c.gates[id] != nil) {
+		other := map[string]string{"gate": "a step", "step": "a gate"}[noun]
+		hint = ": it is " + other
+	}
+	c.at(n, "%s %s: there is no such %s%s", what, quote(id), noun, hint)
+}
+
+// target checks a name of a step or an end; what else is allowed is in more.
+func (c *compiler) target(t text, what string, more ...string) (string, bool) {
+	switch {
+	case !t.set():
+		return "", false
+	case engine.IsEnd(t.value), slices.Contains(more, t.value), c.steps[t.value] != nil:
+		return t.value, true
+	}
+	ends := []string{engine.EndDone, engine.EndFailed, engine.EndAborted}
+	known := append(append(slices.Clone(c.world.steps), ends...), more...)
+	c.unknown(t.node, what, t.value, "step", known)
+	return "", false
+}
+
+// targets checks a step, an end, or a list of steps.
+func (c *compiler) targets(d targetsDoc, what string) (out []string) {
+	for _, t := range d.items {
+		id, ok := c.target(t, what)
+		switch {
+		case !ok:
+		case d.list && engine.IsEnd(id):
+			c.at(t.node, "%s: a list holds steps only, and %s is an end", what, id)
+		case slices.Contains(out, id):
+			c.at(t.node, "%s: %s stands in the list twice", what, id)
+		default:
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// span gives a duration's value, 0 where there is none yet.
+func (c *compiler) span(d spanDoc, what string) engine.Duration {
+	if d.texpr == "" {
+		return engine.Duration(d.d)
+	}
+	s, ok := c.bound(text{d.texpr, d.node}, what)
+	if !ok {
+		return 0
+	}
+	v, why := parseSpan(s)
+	if why != "" {
+		c.at(d.node, "%s: %s gives %s", what, quote(d.texpr), why)
+	}
+	return engine.Duration(v)
+}
+
+// positiveSpan is a span that is more than 0.
+func (c *compiler) positiveSpan(d spanDoc, what string) engine.Duration {
+	v := c.span(d, what)
+	if d.set() && d.texpr == "" && v == 0 {
+		c.at(d.node, "%s is 0: give it a duration such as 30m, or remove the key", what)
+	}
+	return v
+}
+
+// count gives a count's value; not ok where there is none (yet).
+func (c *compiler) count(d countDoc, least, most int, what string) (int, bool) {
+	n := d.n
+	if d.texpr != "" {
+		s, ok := c.bound(text{d.texpr, d.node}, what)
+		if !ok {
+			return 0, false
+		}
+		v, why := parseCount(s)
+		if why != "" {
+			c.at(d.node, "%s: %s gives %s", what, quote(d.texpr), why)
+			return 0, false
+		}
+		n = v
+	}
+	if d.set() && (n < least || n > most) {
+		c.at(d.node, "%s: %d is not between %d and %d", what, n, least, most)
+		return 0, false
+	}
+	return n, d.set()
+}
+
+func (c *compiler) number(d number, what string) (float64, bool) {
+	if d.texpr == "" {
+		return d.f, true
+	}
+	s, ok := c.bound(text{d.texpr, d.node}, what)
+	if !ok {
+		return 0, false
+	}
+	f, why := parseNumber(s)
+	if why != "" {
+		c.at(d.node, "%s: %s gives %s", what, quote(d.texpr), why)
+	}
+	return f, why == ""
+}
+
+// restarts gives a key's value where it is there.
+func (c *compiler) restarts(d countDoc, what string) *int {
+	if n, ok := c.count(d, 0, maxRestarts, what); ok {
+		return &n
+	}
+	return nil
+}
+
+// link derives the graph and places its faults.
+func (c *compiler) link() {
+	for _, f := range c.spec.Link() {
+		d := c.steps[f.Steps[0]]
+		at := d.ID.node
+		if f.Kind == "cycle" {
+			at = c.leading(d, f.Steps[1%len(f.Steps)])
+		}
+		c.at(at, "%s", f.Message)
+	}
+}
+
+// leading finds where a step says that its work goes on to another.
+func (c *compiler) leading(d *stepDoc, to string) *yaml.Node {
+	for _, t := range d.NextStep.items {
+		if t.value == to {
+			return t.node
+		}
+	}
+	for id, owner := range c.owners {
+		if g := c.gates[id]; owner == d.ID.value && g.OnPass != nil {
+			for _, t := range g.OnPass.NextStep.items {
+				if t.value == to {
+					return t.node
+				}
+			}
+		}
+	}
+	for _, t := range c.steps[to].Needs.items {
+		if t.value == d.ID.value {
+			return t.node
+		}
+	}
+	return d.ID.node
+}

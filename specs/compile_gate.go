@@ -1,0 +1,382 @@
+package specs
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"sluice/engine"
+)
+
+// gate compiles one gate.
+func (c *compiler) gate(d *gateDoc) {
+	what := "gate " + d.ID.value
+	if !d.ID.set() {
+		what = "a gate"
+	}
+	g := &engine.Gate{ID: d.ID.value, Name: orID(d.Name, d.ID), Step: c.owners[d.ID.value]}
+	if d.ID.set() && c.gates[d.ID.value] == d && g.Step == "" {
+		c.at(d.ID.node, "%s judges no step: name it under a step's gate or a gate's next_gate, or remove it", what)
+	}
+	g.When = c.condition(d.When.text, inGate, what+": when")
+	if d.Reviewer != nil {
+		g.Reviewer = c.reviewer(d, what)
+	}
+	g.Restarts = c.restarts(d.Restarts, what+": restarts")
+	g.Answer = c.schema(d.Answer, what+": answer")
+	g.Outputs = c.outputs(d.Outputs, inGate, what+": outputs")
+	g.Verdict = c.verdict(d, what)
+	if d.VetoWindow.set() {
+		v := c.span(d.VetoWindow, what+": veto_window")
+		g.VetoWindow = &v
+	}
+	g.Timeout = c.positiveSpan(d.Timeout, what+": timeout")
+	c.passes(d, g, what)
+	c.fails(d, g, what)
+	c.routes(d, g, what)
+	c.human(d, g, what)
+	if d.ID.set() && c.gates[d.ID.value] == d {
+		c.spec.Gates = append(c.spec.Gates, g)
+	}
+}
+
+// reviewer checks who evaluates: at auto and notify exactly one of agent_type, run, from; at human none.
+func (c *compiler) reviewer(d *gateDoc, what string) engine.Reviewer {
+	r := d.Reviewer
+	what += ": reviewer"
+	out := engine.Reviewer{
+		Level: r.Level.value, AgentType: r.AgentType.value, FromStep: r.From.value == "step", Trust: r.Trust.value,
+		Run:     c.command(r.Run, inGate, what+": run"),
+		Prompt:  c.text(r.Prompt, inGate, what+": prompt", nil),
+		Session: c.session(r.Session, what+": session"),
+	}
+	if out.Trust == "auto" {
+		out.Trust = ""
+	}
+	if r.AgentType.set() {
+		if bad := validID(r.AgentType.value); bad != "" {
+			c.at(r.AgentType.node, "%s: agent_type %s %s", what, quote(r.AgentType.value), bad)
+		}
+	}
+	for _, t := range r.Rubric.items {
+		if bad := validID(t.value); bad != "" || slices.Contains(out.Rubric, t.value) {
+			c.at(t.node, "%s: rubric: %s %s", what, quote(t.value), orTwice(bad))
+			continue
+		}
+		out.Rubric = append(out.Rubric, t.value)
+	}
+	for _, t := range r.Approvers.items {
+		out.Approvers = append(out.Approvers, t.value)
+	}
+	var who []string
+	for _, key := range []string{"agent_type", "run", "from"} {
+		if r.has(key) {
+			who = append(who, key)
+		}
+	}
+	switch level := out.Level; {
+	case level == engine.LevelHuman && len(who) > 0:
+		c.at(r.key(who[0]), "%s: %s has no meaning at level human: there a human decides, and nothing is run: take level notify or auto, or remove it", what, who[0])
+	case (level == engine.LevelAuto || level == engine.LevelNotify) && len(who) == 0:
+		c.at(r.Node, "%s: at level %s exactly one of agent_type, run, from: step is needed", what, level)
+	case (level == engine.LevelAuto || level == engine.LevelNotify) && len(who) > 1:
+		c.at(r.key(who[1]), "%s: %s and %s: exactly one of agent_type, run, from is needed", what, who[0], who[1])
+	}
+	if !r.has("agent_type") && out.Level != engine.LevelHuman {
+		for _, key := range []string{"prompt", "session", "rubric"} {
+			if r.has(key) {
+				c.at(r.key(key), "%s: %s is for an agent, and no agent_type reviews here", what, key)
+			}
+		}
+	}
+	return out
+}
+
+func orTwice(bad string) string {
+	if bad == "" {
+		return "stands in the list twice"
+	}
+	return bad
+}
+
+// verdict compiles the rules, in the order of the file.
+func (c *compiler) verdict(d *gateDoc, what string) (v engine.Verdict) {
+	what += ": verdict"
+	if d.Verdict.name.set() {
+		t := d.Verdict.name.text
+		code := c.expression(t, inGate, asValue, what)
+		v.Name = &engine.Text{Source: t.value, Eval: func(env *engine.Env) (string, error) {
+			x, err := code.value(env)
+			if err != nil {
+				return "", fmt.Errorf("%s: %s: %w", what, t.value, err)
+			}
+			name, ok := x.(string)
+			if !ok || validID(name) != "" {
+				return "", fmt.Errorf("%s: %s: it gives the outcome's name, this gave %s", what, t.value, valueKind(x))
+			}
+			return name, nil
+		}}
+	}
+	for _, rule := range d.Verdict.rules {
+		if bad := validID(rule.name); bad != "" {
+			c.at(rule.key, "%s: outcome %s %s", what, quote(rule.name), bad)
+		}
+		if why := reservedOutcome(rule.name); why != "" && rule.name != engine.OutcomePass && rule.name != engine.OutcomeFail && rule.name != engine.Human {
+			c.at(rule.key, "%s: outcome %s %s", what, quote(rule.name), why)
+		}
+		v.Rules = append(v.Rules, engine.Rule{Outcome: rule.name, When: c.condition(rule.text, inGate, what+": "+rule.name)})
+	}
+	return v
+}
+
+// reservedOutcome says why a name cannot be a route's.
+func reservedOutcome(name string) string {
+	switch strings.ToLower(name) {
+	case "pass", "fail", "veto":
+		return "is no route's name: pass, fail and veto are a human's words: pass goes to on_pass, fail and veto to on_fail"
+	case "done":
+		return "is no route's name: <id>-done is a step's signal"
+	case "human":
+		return "is no route's name: it makes the round a human's: name it in verdict, or as where a route leads"
+	}
+	return ""
+}
+
+func (c *compiler) passes(d *gateDoc, g *engine.Gate, what string) {
+	p := d.OnPass
+	if p == nil {
+		return
+	}
+	switch step, gate := p.has("next_step"), p.has("next_gate"); {
+	case step && gate:
+		c.at(p.key("next_gate"), "%s: on_pass has next_step and next_gate: remove one of them", what)
+	case !step && !gate:
+		c.at(p.Node, "%s: on_pass leads nowhere: give it next_step or next_gate", what)
+	}
+	g.OnPass = c.targets(p.NextStep, what+": on_pass")
+	if g.NextGate = p.NextGate.value; g.NextGate != "" && g.Step == "" && c.gates[g.NextGate] == nil {
+		c.unknown(p.NextGate.node, what+": next_gate", g.NextGate, "gate", c.docGates())
+	}
+}
+
+func (c *compiler) fails(d *gateDoc, g *engine.Gate, what string) {
+	g.OnFail = g.Step
+	g.RetryContext = fmt.Sprintf("%s/%s-attempt-{n}.md", RetryDir, g.ID)
+	g.MaxRetries = engine.DefaultMaxRetries
+	if n, ok := c.count(d.MaxRetries, 0, maxRetries, what+": max_retries"); ok {
+		g.MaxRetries = max(1, n)
+	}
+	f := d.OnFail
+	if f == nil {
+		return
+	}
+	if f.NextStep.value == engine.Human {
+		c.at(f.NextStep.node, "%s: on_fail leads to a step or an end: to ask a human, take level human, on_exhausted: human or a route", what)
+	} else if to, ok := c.target(f.NextStep, what+": on_fail"); ok {
+		g.OnFail = to
+	}
+	if f.RetryContext.set() {
+		g.RetryContext = c.retryPath(f.RetryContext, what+": retry_context_path")
+	}
+}
+
+// retryPath holds that {n} tells the failures apart and that the file lies where steps look for it.
+func (c *compiler) retryPath(t text, what string) string {
+	v, ok := c.bound(t, what)
+	if !ok {
+		return t.value
+	}
+	bad := badPath(v)
+	if bad == "" && path.Dir(path.Clean(v)) != RetryDir {
+		bad = "does not lie directly in " + RetryDir + "/"
+	}
+	if bad == "" && strings.Count(v, "{n}") != 1 {
+		bad = "does not hold {n} once: each failure's feedback is a file of its own"
+	}
+	if bad == "" && strings.HasPrefix(path.Base(v), ".") {
+		bad = "begins with a dot"
+	}
+	if bad != "" {
+		c.at(t.node, "%s %s %s", what, quote(v), bad)
+	}
+	return path.Clean(v)
+}
+
+// routes checks that each route leads somewhere and that its outcome can come.
+func (c *compiler) routes(d *gateDoc, g *engine.Gate, what string) {
+	what += ": routes"
+	for _, r := range d.Routes.items {
+		if why := reservedOutcome(r.name); why != "" {
+			c.at(r.key, "%s: %s %s", what, quote(r.name), why)
+			continue
+		}
+		if bad := validID(r.name); bad != "" {
+			c.at(r.key, "%s: %s %s", what, quote(r.name), bad)
+			continue
+		}
+		if to, ok := c.target(r.text, what+": "+r.name, engine.Human); ok {
+			g.Routes = append(g.Routes, engine.Route{Outcome: r.name, To: to})
+		}
+		if !c.sayable(d, r.name) {
+			c.at(r.key, "%s: no verdict names %s%s", what, quote(r.name), c.near(r.name, outcomes(d)))
+		}
+	}
+}
+
+// sayable says that an outcome can come: a rule names it, or somebody may say it freely. A human who is asked may say any
+// route's name, and a step may say that it is blocked.
+func (c *compiler) sayable(d *gateDoc, outcome string) bool {
+	names := outcomes(d)
+	free := len(d.Verdict.rules) == 0 || d.Reviewer != nil && d.Reviewer.Level.value == engine.LevelHuman
+	return free || outcome == engine.OutcomeBlocked || slices.Contains(names, outcome) || slices.Contains(names, engine.Human)
+}
+
+func outcomes(d *gateDoc) (names []string) {
+	for _, r := range d.Verdict.rules {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// human checks what depends on whether a human decides (8-semantics, rules 5 and 6).
+func (c *compiler) human(d *gateDoc, g *engine.Gate, what string) {
+	level := g.Reviewer.Level
+	human := level == engine.LevelHuman
+	g.OnExhausted, g.OnTimeout = engine.Human, "remind"
+	if to, ok := c.target(d.OnExhausted, what+": on_exhausted", engine.Human, engine.OutcomePass); ok {
+		g.OnExhausted = to
+		if human && !slices.Contains([]string{engine.Human, engine.EndFailed, engine.EndAborted}, to) {
+			c.at(d.OnExhausted.node, "%s: on_exhausted: %s would go on without the human: at level human it is human, FAILED or ABORTED", what, to)
+		}
+	}
+	if t := d.OnTimeout; t.set() {
+		g.OnTimeout = t.value
+		words := []string{"remind", "fail", engine.EndDone, engine.EndFailed, engine.EndAborted}
+		switch {
+		case t.value == engine.OutcomePass:
+			c.at(t.node, "%s: on_timeout is never pass: nobody has decided: take remind, fail, FAILED or ABORTED", what)
+		case !slices.Contains(words, t.value):
+			c.at(t.node, "%s: on_timeout: unknown word %s%s", what, quote(t.value), c.oneOf(t.value, words))
+		case human && t.value == engine.EndDone:
+			c.at(t.node, "%s: on_timeout: DONE would go on without the human: at level human it is remind, fail, FAILED or ABORTED", what)
+		case !d.Timeout.set():
+			c.at(t.node, "%s: on_timeout has no meaning without timeout", what)
+		}
+	}
+	if d.VetoWindow.set() && level != engine.LevelNotify && level != "" {
+		c.at(d.key("veto_window"), "%s: veto_window has a meaning at level notify only", what)
+	}
+	if !human {
+		return
+	}
+	for key, n := range map[string]*yaml.Node{"verdict": d.Keys["verdict"], "answer": d.Keys["answer"]} {
+		if n != nil {
+			c.at(n, "%s: %s has no meaning at level human: the human's word decides", what, key)
+		}
+	}
+	for _, key := range []string{"session", "rubric"} {
+		if d.Reviewer.has(key) {
+			c.at(d.Reviewer.key(key), "%s: reviewer: %s has no meaning at level human: no agent reviews", what, key)
+		}
+	}
+	c.whenOfHuman(d.When.text, what+": when")
+	if s := c.steps[g.Step]; s != nil {
+		c.whenOfHuman(s.When.text, "step "+g.Step+": when (its gate "+g.ID+" is human)")
+	}
+}
+
+// whenOfHuman holds that no agent's word makes a human gate be passed over.
+func (c *compiler) whenOfHuman(t text, what string) {
+	if !t.set() {
+		return
+	}
+	scope := inStep
+	if strings.HasPrefix(what, "gate") {
+		scope = inGate
+	}
+	code, _ := c.world.compile(t.value, scope, asCond, func(string, []string) string { return "" })
+	if code != nil && !code.varsOnly() {
+		c.at(t.node, "%s reads more than vars: what an agent says may not pass over a human", what)
+	}
+}
+
+// implicit makes the gate of each step that names none: the step's own word, and a failure ends the run.
+func (c *compiler) implicit() {
+	for _, s := range c.spec.Steps {
+		d := c.steps[s.ID]
+		if d.has("gate") {
+			continue
+		}
+		var to []string
+		for _, t := range d.NextStep.items {
+			to = append(to, t.value)
+		}
+		c.spec.Gates = append(c.spec.Gates, &engine.Gate{
+			ID: s.ID, Name: s.Name, Step: s.ID, Implicit: true,
+			Reviewer:     engine.Reviewer{Level: engine.LevelAuto, FromStep: true},
+			OnPass:       to,
+			OnFail:       engine.EndFailed,
+			OnExhausted:  engine.EndFailed,
+			OnTimeout:    "remind",
+			MaxRetries:   1,
+			RetryContext: fmt.Sprintf("%s/%s-attempt-{n}.md", RetryDir, s.ID),
+		})
+	}
+}
+
+// collisions tells file names with two meanings (2-files, rule 6): two steps' signals, a decision and a signal, two
+// decisions; and two gates that write one retry file. Case is ignored, as some file systems do.
+func (c *compiler) collisions() {
+	meaning := map[string]string{}
+	claim := func(name, what string, at *yaml.Node) {
+		low := strings.ToLower(name)
+		if other, ok := meaning[low]; ok && other != what {
+			c.at(at, "%s means two things: %s, and %s", quote(name), other, what)
+			return
+		}
+		meaning[low] = what
+	}
+	for _, s := range c.spec.Steps {
+		d := c.steps[s.ID]
+		claim(s.ID+"-done.json", "step "+s.ID+" is done", d.ID.node)
+	}
+	for _, s := range c.spec.Steps {
+		at := c.steps[s.ID].ID.node
+		if d := c.steps[s.ID].Signal; d != nil && d.Value.set() {
+			at = d.Value.node
+		}
+		switch s.Signal.Type {
+		case engine.SignalFile:
+			claim(path.Base(s.Signal.Value), "step "+s.ID+" is done", at)
+		case engine.SignalCommit:
+			claim("commit marker "+s.Signal.Value, "step "+s.ID+" is done", at)
+		}
+	}
+	for _, g := range c.spec.Gates {
+		words := []string{engine.OutcomePass, engine.OutcomeFail, engine.OutcomeVeto}
+		at := c.steps[g.ID].node()
+		if d := c.gates[g.ID]; d != nil {
+			at = d.ID.node
+		}
+		for _, r := range g.Routes {
+			words = append(words, r.Outcome)
+		}
+		for _, w := range words {
+			for _, ending := range []string{"", ".json", ".md", ".txt"} {
+				claim(g.ID+"-"+w+ending, fmt.Sprintf("%s at gate %s", w, g.ID), at)
+			}
+		}
+		claim(g.RetryContext, "the feedback of gate "+g.ID, at)
+	}
+}
+
+// node is where the step's id stands; the nil step has none.
+func (d *stepDoc) node() *yaml.Node {
+	if d == nil {
+		return nil
+	}
+	return d.ID.node
+}

@@ -1,0 +1,331 @@
+package specs
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sluice/engine"
+)
+
+const maxMarkerBytes = 200
+
+// step compiles one step. One without an id is checked as far as it goes.
+func (c *compiler) step(d *stepDoc) {
+	what := "step " + d.ID.value
+	if !d.ID.set() {
+		what = "a step"
+	}
+	s := &engine.Step{ID: d.ID.value, Name: orID(d.Name, d.ID)}
+	c.doer(d, s, what)
+	c.later(d, what)
+	s.Env = c.env(d.Env, what)
+	s.Inputs = c.paths(d.Inputs, inStep, what+": inputs")
+	s.Outputs = c.outputs(d.Outputs, inDone, what+": outputs")
+	for _, cr := range d.Criteria.items {
+		s.Criteria = append(s.Criteria, c.criterion(cr, what+": success_criterion"))
+	}
+	s.Answer = c.schema(d.Answer, what+": answer")
+	s.Timeout = c.positiveSpan(d.Timeout, what+": timeout")
+	s.IdleTimeout = c.positiveSpan(d.IdleTimeout, what+": idle_timeout")
+	s.Restarts = c.restarts(d.Restarts, what+": restarts")
+	s.When = c.condition(d.When.text, inStep, what+": when")
+	c.needs(d, s, what)
+	c.next(d, s, what)
+	s.Signal = c.signal(d, s, what)
+	if d.ID.set() && c.steps[d.ID.value] == d {
+		c.spec.Steps = append(c.spec.Steps, s)
+	}
+}
+
+// doer checks who does the step: exactly one of agent, run, workflow; agent may stand beside run.
+func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
+	agent, run, child := d.has("agent"), d.has("run"), d.has("workflow")
+	switch {
+	case !agent && !run && !child:
+		c.at(d.Node, "%s does nothing: give it one of agent, run", what)
+	case child && (agent || run):
+		c.at(d.key("workflow"), "%s: workflow stands alone: remove agent and run, or workflow", what)
+	}
+	s.Run = c.command(d.Run, inStep, what+": run")
+	if d.Agent == nil {
+		return
+	}
+	a := d.Agent
+	s.Agent = &engine.Agent{
+		Type: a.Type.value, Launch: engine.LaunchHeadless,
+		Worktree: c.path(a.Worktree, inStep, what+": worktree", badPath),
+		Branch:   c.text(a.Branch, inStep, what+": branch", badBranch),
+		Context:  c.fixedPaths(a.Context, what+": context"),
+		Prompt:   c.text(a.Prompt, inStep, what+": prompt", nil),
+		Session:  c.session(a.Session, what+": session"),
+	}
+	if a.Branch.set() && !strings.Contains(a.Branch.value, "${{") {
+		if bad := badBranch(a.Branch.value); bad != "" {
+			c.at(a.Branch.node, "%s: branch %s %s", what, quote(a.Branch.value), bad)
+		}
+	}
+	if a.Launch.value != "" {
+		s.Agent.Launch = a.Launch.value
+	}
+	if a.Type.set() {
+		if bad := validID(a.Type.value); bad != "" {
+			c.at(a.Type.node, "%s: agent type %s %s", what, quote(a.Type.value), bad)
+		}
+	}
+	if !run {
+		return
+	}
+	for key, t := range map[string]text{"prompt": a.Prompt, "session": a.Session, "launch": a.Launch} {
+		if t.set() && t.value != engine.LaunchHeadless {
+			c.at(t.node, "%s: agent.%s has no meaning beside run: there the agent gives worktree, branch and the role only", what, key)
+		}
+	}
+}
+
+// badBranch says what git would not take, or take for something else.
+func badBranch(b string) string {
+	switch {
+	case b == "" || strings.HasPrefix(b, "-") || strings.HasPrefix(b, "/") || strings.HasSuffix(b, "/") ||
+		strings.HasSuffix(b, ".lock") || strings.HasSuffix(b, ".") || strings.Contains(b, "..") ||
+		strings.Contains(b, "@{") || strings.Contains(b, "//") || strings.ContainsAny(b, " ~^:?*[\\\t\n\x7f") || b == "@":
+		return "is no name of a branch"
+	}
+	return ""
+}
+
+// session is the name of a conversation, fixed when the run starts.
+func (c *compiler) session(t text, what string) string {
+	if !t.set() {
+		return ""
+	}
+	v, ok := c.bound(t, what)
+	if ok && strings.TrimSpace(v) == "" {
+		c.at(t.node, "%s is empty", what)
+	}
+	if !ok {
+		return t.value
+	}
+	return v
+}
+
+// later refuses what comes with a later release, after its keys were checked.
+func (c *compiler) later(d *stepDoc, what string) {
+	if d.ForEach != nil {
+		c.at(d.key("for_each"), "%s: for_each is not in this release", what)
+		for key, t := range map[string]text{"on_exhausted": d.ForEach.OnExhausted, "on_missing": d.ForEach.OnMissing, "on_invalid": d.ForEach.OnInvalid} {
+			c.target(t, what+": for_each: "+key)
+		}
+	}
+	if d.Workflow.set() {
+		c.at(d.Workflow.node, "%s: workflow (a child run) is not in this release", what)
+	}
+}
+
+func (c *compiler) env(d envDoc, what string) (out []engine.EnvVar) {
+	for _, e := range d.items {
+		out = append(out, engine.EnvVar{Name: e.name, Value: c.text(e.text, inStep, what+": env: "+e.name, nil)})
+	}
+	return out
+}
+
+func (c *compiler) outputs(d outputsDoc, s scope, what string) (out []engine.Output) {
+	for _, o := range d.items {
+		check := badPath
+		if o.value.set() {
+			check = badOutput
+		}
+		path := c.path(o.path, s, what, check)
+		if strings.TrimSpace(o.value.value) == "" && o.value.set() {
+			c.at(o.value.node, "%s: %s: the expression is empty", what, quote(o.path.value))
+			continue
+		}
+		out = append(out, engine.Output{Path: path, Value: c.value(o.value, s, what+": "+quote(o.path.value))})
+	}
+	return out
+}
+
+// criterion reads the sentences a machine can check; any other text is the reviewer's.
+func (c *compiler) criterion(d criterionDoc, what string) engine.Criterion {
+	if d.command.set() {
+		return engine.Criterion{Command: c.command(d.command, inStep, what)}
+	}
+	if d.file.set() {
+		return engine.Criterion{File: c.fixedPath(d.file, what), NonEmpty: d.nonEmpty}
+	}
+	sentence := strings.TrimSpace(d.sentence.value)
+	if cmd, ok := strings.CutSuffix(sentence, " exits 0"); ok && strings.TrimSpace(cmd) != "" {
+		if strings.Contains(cmd, "${{") {
+			c.at(d.sentence.node, "%s: ${{ }} has no place in a shell command, where a value could become a command: use {run: [list of arguments]}", what)
+		}
+		return engine.Criterion{Command: &engine.Command{Shell: strings.TrimSpace(cmd)}}
+	}
+	if m := regexp.MustCompile(`^file (\S.*?) exists( and is non-empty)?$`).FindStringSubmatch(sentence); m != nil {
+		return engine.Criterion{File: c.fixedPath(text{m[1], d.sentence.node}, what), NonEmpty: m[2] != ""}
+	}
+	if strings.Contains(sentence, "${{") {
+		c.at(d.sentence.node, "%s: ${{ }} has no place in a sentence for the reviewer", what)
+	}
+	return engine.Criterion{Text: sentence}
+}
+
+// schema gives an answer's schema, with what its file holds where files are read.
+func (c *compiler) schema(d answerDoc, what string) *engine.Schema {
+	if d.node == nil {
+		return nil
+	}
+	if !d.path.set() {
+		return &engine.Schema{Source: d.inline}
+	}
+	file := c.fixedPath(d.path, what)
+	s := &engine.Schema{Path: file}
+	if c.schemas == nil || badPath(file) != "" || strings.Contains(file, "${{") {
+		return s
+	}
+	b, err := c.schemas(file)
+	switch {
+	case err != nil:
+		c.at(d.node, "%s: the schema %s %s", what, quote(file), reason(err))
+	case len(b) > MaxBytes:
+		c.at(d.node, "%s: the schema %s has more than %d bytes", what, quote(file), MaxBytes)
+	default:
+		if at, why := checkSchema(b); why != "" {
+			c.at(d.node, "%s: the schema %s: %s%s", what, quote(file), why, at)
+			return s
+		}
+		s.Source, _ = compactJSON(b)
+	}
+	return s
+}
+
+func (c *compiler) needs(d *stepDoc, s *engine.Step, what string) {
+	s.HasNeeds = d.Needs.node != nil
+	seen := map[string]bool{}
+	for _, t := range d.Needs.items {
+		n, ok := c.need(t, what+": needs")
+		if !ok {
+			continue
+		}
+		if seen[t.value] {
+			c.at(t.node, "%s: needs: %s stands in the list twice", what, t.value)
+			continue
+		}
+		seen[t.value] = true
+		switch {
+		case n.Workflow != "":
+			s.ExtNeeds = append(s.ExtNeeds, n)
+		case c.steps[n.Step] == nil:
+			c.unknown(t.node, what+": needs", n.Step, "step", c.world.steps)
+		case n.Step == d.ID.value:
+			c.at(t.node, "%s needs itself", what)
+		default:
+			s.Needs = append(s.Needs, n.Step)
+		}
+	}
+}
+
+// next checks what comes after the step: a gate, or next_step; neither only where a step needs this one.
+func (c *compiler) next(d *stepDoc, s *engine.Step, what string) {
+	if d.has("gate") && d.has("next_step") {
+		c.at(d.key("next_step"), "%s has a gate and a next_step: the gate says what comes next: remove one of them", what)
+	}
+	if !d.has("gate") {
+		c.targets(d.NextStep, what+": next_step")
+		s.Gates = []string{s.ID}
+		return
+	}
+	for id := d.Gate.value; c.gates[id] != nil && c.owners[id] == s.ID && !slices.Contains(s.Gates, id); {
+		s.Gates = append(s.Gates, id)
+		g := c.gates[id]
+		if g.OnPass == nil || !g.OnPass.NextGate.set() {
+			break
+		}
+		id = g.OnPass.NextGate.value
+	}
+}
+
+// followed tells the steps that nothing follows.
+func (c *compiler) followed() {
+	needed := map[string]bool{}
+	for _, d := range c.doc.Steps {
+		for _, n := range d.Needs.items {
+			needed[n.value] = true
+		}
+	}
+	for _, d := range c.doc.Steps {
+		if d.ID.set() && !d.has("gate") && !d.has("next_step") && !needed[d.ID.value] {
+			c.at(d.Node, "step %s: nothing follows it: give it a gate or a next_step (DONE ends the branch)", d.ID.value)
+		}
+	}
+}
+
+// signal checks how the step says it is done, and fills in what is absent.
+func (c *compiler) signal(d *stepDoc, s *engine.Step, what string) engine.Signal {
+	launched := s.Run != nil || s.Agent == nil || s.Agent.Launch == engine.LaunchHeadless
+	sig := engine.Signal{Type: engine.SignalFile}
+	if launched {
+		sig.Type = engine.SignalExit
+	}
+	what += ": signal"
+	var value text
+	if d.Signal != nil {
+		if d.Signal.Type.set() {
+			sig.Type = d.Signal.Type.value
+		}
+		value = d.Signal.Value
+	}
+	if sig.Type == engine.SignalExit && !launched {
+		c.at(d.Signal.Type.node, "%s: stdout_exit needs a process that the daemon launches, and this step is only offered (launch: %s): take sentinel_file", what, s.Agent.Launch)
+	}
+	if value.set() && strings.Contains(value.value, "${{") {
+		c.at(value.node, "%s: value holds ${{ }}: a signal's value is a fixed text", what)
+		return sig
+	}
+	switch sig.Type {
+	case engine.SignalFile:
+		sig.Value = SignalsDir + "/" + s.ID + "-done.json"
+		if value.set() {
+			sig.Value = path.Clean(value.value)
+			if bad := badSentinel(value.value); bad != "" {
+				c.at(value.node, "%s: value %s %s", what, quote(value.value), bad)
+			}
+		}
+	case engine.SignalCommit:
+		gate := s.ID
+		if d.Gate.set() {
+			gate = d.Gate.value
+		}
+		sig.Value = fmt.Sprintf("[GATE:%s]", gate)
+		if value.set() {
+			sig.Value = value.value
+			if v := value.value; strings.TrimSpace(v) != v || v == "" || len(v) > maxMarkerBytes || strings.ContainsAny(v, "\n\r\t") {
+				c.at(value.node, "%s: value %s is no marker: one line of at most %d bytes, no space around it", what, quote(v), maxMarkerBytes)
+			}
+		}
+	default:
+		if value.set() {
+			c.at(value.node, "%s: value has no meaning with %s", what, sig.Type)
+		}
+	}
+	return sig
+}
+
+// badSentinel says what is wrong with a sentinel's path.
+func badSentinel(v string) string {
+	name, ok := strings.CutPrefix(v, SignalsDir+"/")
+	switch {
+	case !ok && !strings.ContainsAny(v, `/\`):
+		return "does not lie in .workflow/signals/: write " + SignalsDir + "/" + v
+	case !ok || strings.ContainsAny(name, `/\`):
+		return "does not lie directly in .workflow/signals/"
+	case strings.HasPrefix(name, "."):
+		return "begins with a dot: dotfiles are never read"
+	case name == "" || name == "rejected":
+		return "is no name of a file there"
+	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(name) > 200:
+		return "is no name of a file"
+	}
+	return ""
+}

@@ -1,0 +1,398 @@
+package specs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/vm"
+
+	"sluice/engine"
+)
+
+// Budgets of one evaluation. Steps are turns of the loops in all, any, map and the like; a long value counts by its length.
+const (
+	maxExprSteps  = 1_000_000
+	maxExprMemory = 1_000_000 // elements made
+	maxExprTime   = time.Second
+	maxValueBytes = 1 << 20 // of a text an expression gives or makes on the way
+)
+
+var (
+	errBudget = errors.New("the expression took too long: its budget of steps or time is used up")
+	errTooBig = errors.New("the expression made a value of more than 1 MiB")
+	errNotYet = errors.New("what it reads is not there yet")
+)
+
+// guarded is a function of ours that expressions call; it stands for a builtin that could grow a value without bound.
+type guarded func(args ...any) (any, error)
+
+// Names no spec can write (the checker knows them not): what the patcher puts in.
+const (
+	tickName = "__tick" // one turn of a loop
+	addName  = "__add"  // +, bounded
+)
+
+func guardedNames() []string { return []string{"join", "replace", "repeat", "string", "toJSON"} }
+
+// patcher makes an expression total: each turn of a loop and each + is counted; in a text what is not there is nil all the
+// way up.
+type patcher struct{ text bool }
+
+// Visit is called with the children done.
+func (p *patcher) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.PredicateNode:
+		n.Node = &ast.CallNode{Callee: &ast.IdentifierNode{Value: tickName}, Arguments: []ast.Node{n.Node}}
+	case *ast.BinaryNode:
+		if n.Operator == "+" {
+			ast.Patch(node, &ast.CallNode{Callee: &ast.IdentifierNode{Value: addName}, Arguments: []ast.Node{n.Left, n.Right}})
+		}
+	case *ast.MemberNode:
+		if p.text && !n.Optional {
+			n.Optional = true
+			ast.Patch(node, &ast.ChainNode{Node: n})
+		}
+	}
+}
+
+// evaluation is one run of a program.
+type evaluation struct {
+	steps int
+	until time.Time
+}
+
+func (e *evaluation) charge(n int) error {
+	if e.steps += n; e.steps > maxExprSteps || n > 0 && time.Now().After(e.until) {
+		return errBudget
+	}
+	return nil
+}
+
+func (e *evaluation) tick(args ...any) (any, error) { return args[0], e.charge(1) }
+
+// add is + of numbers and texts.
+func (e *evaluation) add(args ...any) (any, error) {
+	if x, ok := args[0].(string); ok {
+		if y, ok := args[1].(string); ok {
+			return e.grown(len(x)+len(y), func() string { return x + y })
+		}
+	}
+	if x, ok := args[0].(int); ok {
+		if y, ok := args[1].(int); ok {
+			return x + y, nil
+		}
+	}
+	x, ok := toFloat(args[0])
+	y, also := toFloat(args[1])
+	if !ok || !also {
+		return nil, fmt.Errorf("%s + %s: + adds two numbers or two texts", valueKind(args[0]), valueKind(args[1]))
+	}
+	return x + y, nil
+}
+
+// grown makes a text of n bytes, where that is allowed.
+func (e *evaluation) grown(n int, text func() string) (any, error) {
+	if n < 0 || n > maxValueBytes {
+		return nil, errTooBig
+	}
+	if err := e.charge(n / 64); err != nil {
+		return nil, err
+	}
+	return text(), nil
+}
+
+func toFloat(v any) (float64, bool) {
+	switch v := v.(type) {
+	case float64:
+		return v, true
+	case int:
+		return float64(v), true
+	}
+	return 0, false
+}
+
+func valueKind(v any) string {
+	switch v.(type) {
+	case nil:
+		return "nothing"
+	case string:
+		return "a text"
+	case bool:
+		return "true or false"
+	case float64, int:
+		return "a number"
+	case []any:
+		return "a list"
+	}
+	return "a mapping"
+}
+
+// run gives the program's value in env.
+func (p *program) run(env *engine.Env) (v any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			v, err = nil, fmt.Errorf("%v", r)
+		}
+	}()
+	e := &evaluation{until: time.Now().Add(maxExprTime)}
+	machine := vm.VM{MemoryBudget: maxExprMemory}
+	v, err = machine.Run(p.code, p.environment(env, e))
+	if err == nil {
+		return v, nil
+	}
+	for _, known := range []error{errBudget, errTooBig} {
+		if errors.Is(err, known) {
+			return nil, known
+		}
+	}
+	if !p.there(env) {
+		return nil, errNotYet
+	}
+	return nil, errors.New(plainError("", err).message[len("does not compile: "):])
+}
+
+// environment gives what the program sees: plain values only.
+func (p *program) environment(env *engine.Env, e *evaluation) map[string]any {
+	vars := map[string]any{}
+	for _, v := range p.world.vars {
+		vars[v.name] = v.value
+	}
+	maps.Copy(vars, env.Vars)
+	steps := map[string]any{}
+	for id, s := range env.Steps {
+		steps[id] = map[string]any{"answer": s.Answer, "status": s.Status, "attempt": s.Attempt, "stdout": s.Stdout}
+	}
+	gates := map[string]any{}
+	for id, g := range env.Gates {
+		gates[id] = map[string]any{"answer": g.Answer, "verdict": g.Verdict, "score": g.Score, "feedback": g.Feedback}
+	}
+	m := map[string]any{
+		"run": env.Run, "workflow": env.Workflow, "vars": vars, "steps": steps, "gates": gates, "step": env.Step,
+		"attempt": env.Attempt, "gate": env.Gate, "answer": env.Answer, "score": env.Score, "scores": orNil(env.Scores),
+		"findings": listOrNil(env.Findings), "failures": env.Failures, "exhausted": env.Exhausted,
+	}
+	for name, f := range map[string]guarded{tickName: e.tick, addName: e.add, "join": e.join, "replace": e.replace,
+		"repeat": e.repeat, "string": e.text, "toJSON": e.json} {
+		m[name] = f
+	}
+	return m
+}
+
+func orNil(m map[string]any) any {
+	if m == nil {
+		return nil
+	}
+	return m
+}
+
+func listOrNil(l []any) any {
+	if l == nil {
+		return nil
+	}
+	return l
+}
+
+// there says that all the program names exists by now.
+func (p *program) there(env *engine.Env) bool {
+	for _, r := range p.reads {
+		missing := false
+		switch r.root {
+		case "steps":
+			_, ok := env.Steps[r.id]
+			missing = r.id != "" && (!ok || env.Steps[r.id].Answer == nil)
+		case "gates":
+			_, ok := env.Gates[r.id]
+			missing = r.id != "" && !ok
+		case "answer":
+			missing = env.Answer == nil
+		case "score":
+			missing = env.Score == nil
+		case "scores":
+			missing = env.Scores == nil
+		case "findings":
+			missing = env.Findings == nil
+		}
+		if missing {
+			return false
+		}
+	}
+	return true
+}
+
+// condition gives the program's value as a condition.
+func (p *program) condition(env *engine.Env) (bool, error) {
+	v, err := p.run(env)
+	if err != nil {
+		return false, err
+	}
+	b, ok := v.(bool)
+	if !ok {
+		return false, fmt.Errorf("a condition gives true or false, this one gave %s", valueKind(v))
+	}
+	return b, nil
+}
+
+// printed gives the program's value as a text; what is not there yet is empty.
+func (p *program) printed(env *engine.Env) (string, error) {
+	v, err := p.run(env)
+	if errors.Is(err, errNotYet) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return print(v)
+}
+
+// value gives the program's value as plain JSON.
+func (p *program) value(env *engine.Env) (any, error) {
+	v, err := p.run(env)
+	if err != nil {
+		return nil, err
+	}
+	if v == nil && !p.there(env) {
+		return nil, errNotYet
+	}
+	b, err := bounded(v)
+	if err != nil {
+		return nil, err
+	}
+	var plain any
+	err = json.Unmarshal(b, &plain)
+	return plain, err
+}
+
+// print gives a value as it stands in a text: a text as it is, else JSON; nothing is empty.
+func print(v any) (string, error) {
+	switch v := v.(type) {
+	case nil:
+		return "", nil
+	case string:
+		if len(v) > maxValueBytes {
+			return "", errTooBig
+		}
+		return v, nil
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), nil
+	}
+	b, err := bounded(v)
+	return string(b), err
+}
+
+// bounded is v as JSON, if that is not too long: lists may name one long value many times.
+func bounded(v any) ([]byte, error) {
+	if sizeOf(v, maxValueBytes) < 0 {
+		return nil, errTooBig
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("it gives no JSON: %w", err)
+	}
+	return []byte(strings.TrimSuffix(b.String(), "\n")), nil
+}
+
+// sizeOf gives what is left of room after v, less than 0 where there is not enough.
+func sizeOf(v any, room int) int {
+	room -= 2
+	switch v := v.(type) {
+	case string:
+		return room - len(v)
+	case []any:
+		for _, x := range v {
+			if room = sizeOf(x, room); room < 0 {
+				return room
+			}
+		}
+	case map[string]any:
+		for k, x := range v {
+			if room = sizeOf(x, room-len(k)); room < 0 {
+				return room
+			}
+		}
+	}
+	return room
+}
+
+func (e *evaluation) text(args ...any) (any, error) {
+	if len(args) != 1 {
+		return nil, errors.New("string takes one value")
+	}
+	s, err := print(args[0])
+	if err != nil {
+		return nil, err
+	}
+	return e.grown(len(s), func() string { return s })
+}
+
+func (e *evaluation) json(args ...any) (any, error) {
+	if len(args) != 1 {
+		return nil, errors.New("toJSON takes one value")
+	}
+	b, err := bounded(args[0])
+	if err != nil {
+		return nil, err
+	}
+	return e.grown(len(b), func() string { return string(b) })
+}
+
+func (e *evaluation) join(args ...any) (any, error) {
+	if len(args) < 1 || len(args) > 2 {
+		return nil, errors.New("join takes a list and a text between its entries")
+	}
+	list, ok := args[0].([]any)
+	if !ok {
+		return nil, fmt.Errorf("join takes a list, found %s", valueKind(args[0]))
+	}
+	between := ""
+	if len(args) == 2 {
+		if between, ok = args[1].(string); !ok {
+			return nil, fmt.Errorf("join puts a text between entries, found %s", valueKind(args[1]))
+		}
+	}
+	texts, size := make([]string, 0, len(list)), 0
+	for _, x := range list {
+		s, err := print(x)
+		if err != nil {
+			return nil, err
+		}
+		if size += len(s) + len(between); size > maxValueBytes {
+			return nil, errTooBig
+		}
+		texts = append(texts, s)
+	}
+	return e.grown(size, func() string { return strings.Join(texts, between) })
+}
+
+func (e *evaluation) replace(args ...any) (any, error) {
+	if len(args) != 3 {
+		return nil, errors.New("replace takes a text, what to replace, and by what")
+	}
+	s, ok1 := args[0].(string)
+	old, ok2 := args[1].(string)
+	by, ok3 := args[2].(string)
+	if !ok1 || !ok2 || !ok3 {
+		return nil, errors.New("replace takes three texts")
+	}
+	size := len(s) + strings.Count(s, old)*max(0, len(by)-len(old))
+	return e.grown(size, func() string { return strings.ReplaceAll(s, old, by) })
+}
+
+func (e *evaluation) repeat(args ...any) (any, error) {
+	if len(args) != 2 {
+		return nil, errors.New("repeat takes a text and how often")
+	}
+	s, ok := args[0].(string)
+	n, also := toFloat(args[1])
+	if !ok || !also || n < 0 || n > maxValueBytes {
+		return nil, errors.New("repeat takes a text and how often")
+	}
+	return e.grown(len(s)*int(n), func() string { return strings.Repeat(s, int(n)) })
+}

@@ -1,0 +1,355 @@
+package specs
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/types"
+	"github.com/expr-lang/expr/vm"
+)
+
+// Limits of one expression.
+const (
+	maxExprBytes = 4 << 10
+	maxExprNodes = 1000
+)
+
+// scope is where an expression stands: what names it may use.
+type scope int
+
+const (
+	inVars scope = iota // counts, durations and what is fixed when a run starts
+	inStep              // before the step runs
+	inDone              // a step's outputs: its answer is there
+	inGate
+)
+
+// names gives what an expression of the scope may name.
+func (s scope) names() []string {
+	out := []string{"vars"}
+	if s == inVars {
+		return out
+	}
+	out = append(out, "run", "workflow", "steps", "gates")
+	switch s {
+	case inDone:
+		return append(out, "step", "attempt", "answer")
+	case inGate:
+		return append(out, "gate", "step", "answer", "score", "scores", "findings", "failures", "exhausted")
+	}
+	return append(out, "step", "attempt")
+}
+
+// mode is what an expression is for.
+type mode int
+
+const (
+	asCond  mode = iota // a bool; what is not there yet is an error
+	asText              // a text; what is not there yet is empty
+	asValue             // any value; what is not there yet is an error
+)
+
+// world is what the expressions of one spec can speak of.
+type world struct {
+	vars  []varDoc
+	steps []string
+	gates []string
+}
+
+func (w *world) varNames() (names []string) {
+	for _, v := range w.vars {
+		names = append(names, v.name)
+	}
+	return names
+}
+
+// program is a compiled expression.
+type program struct {
+	world *world
+	scope scope
+	mode  mode
+	code  *vm.Program
+	reads []reading
+}
+
+// reading is one thing of the environment that an expression names: a root and, for steps and gates, whose.
+type reading struct{ root, id string }
+
+// exprFault is a fault within an expression, at a rune of it.
+type exprFault struct {
+	offset  int
+	message string
+}
+
+// allowedBuiltins are the functions of expr-lang that are pure and grow no value without bound; those of guarded.go stand for
+// the others.
+const allowedBuiltins = " all none any one filter map find findIndex findLast findLastIndex count sum groupBy sortBy reduce" +
+	" len type abs ceil floor round int float trim trimPrefix trimSuffix upper lower split indexOf lastIndexOf hasPrefix" +
+	" hasSuffix max min mean median fromJSON first last get take keys values toPairs fromPairs reverse sort "
+
+func builtinNames() (out []string) {
+	return append(strings.Fields(allowedBuiltins), guardedNames()...)
+}
+
+// options declare the environment of a scope.
+func (w *world) options(s scope) []expr.Option {
+	vars := types.Map{}
+	for _, v := range w.vars {
+		vars[v.name] = types.Any
+		if v.value != nil {
+			vars[v.name] = types.TypeOf(v.value)
+		}
+	}
+	env := types.Map{"vars": vars}
+	for _, name := range s.names() {
+		switch name {
+		case "vars":
+		case "run", "workflow", "step", "gate":
+			env[name] = types.String
+		case "attempt", "failures":
+			env[name] = types.Int
+		case "exhausted":
+			env[name] = types.Bool
+		default:
+			env[name] = types.Any
+		}
+	}
+	for _, name := range guardedNames() {
+		env[name] = types.TypeOf(guarded(nil))
+	}
+	env[tickName] = types.TypeOf(guarded(nil))
+	env[addName] = types.TypeOf(guarded(nil))
+	opts := []expr.Option{expr.Env(env), expr.Optimize(false), expr.MaxNodes(maxExprNodes)}
+	for name := range conf.CreateNew().Builtins {
+		if !strings.Contains(allowedBuiltins, " "+name+" ") {
+			opts = append(opts, expr.DisableBuiltin(name))
+		}
+	}
+	return opts
+}
+
+// compile checks an expression and makes it ready to run.
+func (w *world) compile(src string, s scope, m mode, near func(string, []string) string) (p *program, faults []exprFault) {
+	defer func() { // the library's parser is not ours to vouch for
+		if r := recover(); r != nil {
+			p, faults = nil, []exprFault{{0, fmt.Sprintf("does not compile: %v", r)}}
+		}
+	}()
+	if len(src) > maxExprBytes {
+		return nil, []exprFault{{0, fmt.Sprintf("the expression has more than %d bytes", maxExprBytes)}}
+	}
+	if faults := w.dashes(src); faults != nil {
+		return nil, faults
+	}
+	opts := w.options(s)
+	config := conf.CreateNew()
+	for _, o := range opts {
+		o(config)
+	}
+	tree, err := parser.ParseWithConfig(src, config)
+	if err != nil {
+		return nil, []exprFault{plainError(src, err)}
+	}
+	c := &checker{world: w, scope: s, near: near, locals: map[string]bool{}}
+	c.declared(tree.Node)
+	ast.Walk(&tree.Node, c)
+	if c.faults != nil {
+		return nil, c.faults
+	}
+	if m == asCond {
+		opts = append(opts, expr.AsBool())
+	}
+	code, err := expr.Compile(src, append(opts, expr.Patch(&patcher{text: m == asText}))...)
+	if err != nil {
+		return nil, []exprFault{plainError(src, err)}
+	}
+	return &program{world: w, scope: s, mode: m, code: code, reads: c.reads}, nil
+}
+
+// plainError puts the library's error in plain words.
+func plainError(src string, err error) exprFault {
+	var fe *file.Error
+	if !errors.As(err, &fe) {
+		return exprFault{0, "does not compile: " + firstLine(err.Error())}
+	}
+	offset := fe.From
+	if offset > utf8.RuneCountInString(src) {
+		offset = 0
+	}
+	why := strings.NewReplacer("map[string]interface {}", "mapping", "map[string]any", "mapping", "[]interface {}", "list",
+		"interface {}", "value", "float64", "number", "string", "text", "int", "number").Replace(firstLine(fe.Message))
+	return exprFault{offset, "does not compile: " + why}
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	return s
+}
+
+// dashes finds ids with a character that no name can have: steps.X-1 would read as steps.X minus 1.
+func (w *world) dashes(src string) (faults []exprFault) {
+	for i, quoted := range outside(src) {
+		if quoted {
+			continue
+		}
+		for root, ids := range map[string][]string{"steps": w.steps, "gates": w.gates} {
+			rest, ok := strings.CutPrefix(src[i:], root+".")
+			if !ok || i > 0 && (nameByte(src[i-1]) || src[i-1] == '.') {
+				continue
+			}
+			best := ""
+			for _, id := range ids {
+				if after, ok := strings.CutPrefix(rest, id); ok && !identifier(id) && len(id) > len(best) &&
+					(after == "" || !nameByte(after[0])) {
+					best = id
+				}
+			}
+			if best != "" {
+				faults = append(faults, exprFault{utf8.RuneCountInString(src[:i]), fmt.Sprintf(
+					"%s.%s does not name %s here: write %s[%q]", root, best, best, root, best)})
+			}
+		}
+	}
+	return faults
+}
+
+func nameByte(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// outside tells for each byte whether it lies within a quoted text of the expression.
+func outside(src string) []bool {
+	in := make([]bool, len(src))
+	var q byte
+	for i := 0; i < len(src); i++ {
+		c := src[i]
+		in[i] = q != 0
+		switch {
+		case q == 0 && (c == '"' || c == '\'' || c == '`'):
+			q, in[i] = c, true
+		case q != 0 && c == '\\' && q != '`' && i+1 < len(src):
+			i++
+			in[i] = true
+		case c == q:
+			q = 0
+		}
+	}
+	return in
+}
+
+// checker looks at the names an expression uses.
+type checker struct {
+	world  *world
+	scope  scope
+	near   func(string, []string) string
+	locals map[string]bool
+	faults []exprFault
+	reads  []reading
+}
+
+// declared collects the names that `let` makes.
+func (c *checker) declared(n ast.Node) {
+	ast.Walk(&n, visitor(func(n ast.Node) {
+		if d, ok := n.(*ast.VariableDeclaratorNode); ok {
+			c.locals[d.Name] = true
+		}
+	}))
+}
+
+type visitor func(ast.Node)
+
+func (v visitor) Visit(n *ast.Node) { v(*n) }
+
+func (c *checker) fault(n ast.Node, format string, args ...any) {
+	c.faults = append(c.faults, exprFault{n.Location().From, fmt.Sprintf(format, args...)})
+}
+
+// Visit checks one node; its children were visited before.
+func (c *checker) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		c.name(n)
+	case *ast.MemberNode:
+		c.member(n)
+	}
+}
+
+func (c *checker) name(n *ast.IdentifierNode) {
+	known := c.scope.names()
+	switch {
+	case c.locals[n.Value] || slices.Contains(guardedNames(), n.Value):
+	case slices.Contains(known, n.Value):
+		c.reads = append(c.reads, reading{root: n.Value})
+	case n.Value == "tasks" || n.Value == "task":
+		c.fault(n, "%s belongs to for_each, which is not in this release", n.Value)
+	case c.scope != inVars && slices.Contains(append(inGate.names(), inDone.names()...), n.Value):
+		c.fault(n, "%s is not known here: here are %s", n.Value, strings.Join(known, ", "))
+	case c.scope == inVars:
+		c.fault(n, "%s is not known here: a value that is fixed when the run starts reads vars only", quote(n.Value))
+	default:
+		all := append(slices.Clone(known), builtinNames()...)
+		hint := c.near(n.Value, all)
+		if hint == "" && slices.Contains(c.world.varNames(), n.Value) {
+			hint = fmt.Sprintf(": write vars.%s", n.Value)
+		}
+		if hint == "" {
+			hint = ": here are " + strings.Join(known, ", ")
+		}
+		c.fault(n, "unknown name %s%s", quote(n.Value), hint)
+	}
+}
+
+// member checks what is asked of vars, steps and gates.
+func (c *checker) member(n *ast.MemberNode) {
+	property, ok := n.Property.(*ast.StringNode)
+	if !ok {
+		return
+	}
+	if root, ok := n.Node.(*ast.IdentifierNode); ok && !c.locals[root.Value] {
+		var known []string
+		switch root.Value {
+		case "vars":
+			known = c.world.varNames()
+		case "steps":
+			known = c.world.steps
+		case "gates":
+			known = c.world.gates
+		default:
+			return
+		}
+		c.reads = append(c.reads, reading{root.Value, property.Value})
+		if !slices.Contains(known, property.Value) {
+			noun := strings.TrimSuffix(root.Value, "s")
+			hint := c.near(property.Value, known)
+			if root.Value == "vars" && hint == "" {
+				hint = ": declare it under workflow.vars"
+			}
+			c.fault(property, "unknown %s %s%s", noun, quote(property.Value), hint)
+		}
+		return
+	}
+	inner, ok := n.Node.(*ast.MemberNode)
+	if !ok {
+		return
+	}
+	root, ok := inner.Node.(*ast.IdentifierNode)
+	if !ok || c.locals[root.Value] {
+		return
+	}
+	known := map[string][]string{"steps": {"answer", "status", "attempt", "stdout"}, "gates": {"answer", "verdict", "score", "feedback"}}[root.Value]
+	if known != nil && !slices.Contains(known, property.Value) {
+		hint := c.near(property.Value, known)
+		if hint == "" {
+			hint = ": it has " + strings.Join(known, ", ")
+		}
+		c.fault(property, "a %s has no %s%s", strings.TrimSuffix(root.Value, "s"), quote(property.Value), hint)
+	}
+}

@@ -1,0 +1,135 @@
+package specs
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Fault is one thing wrong with a spec. Line and Col count from 1.
+type Fault struct {
+	File      string
+	Line, Col int
+	Message   string
+}
+
+// String gives "file:line:col: message".
+func (f Fault) String() string {
+	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Col, f.Message)
+}
+
+// Error makes a fault an error with the text of String.
+func (f Fault) Error() string { return f.String() }
+
+// Limits of what is reported.
+const (
+	maxFaults  = 500 // faults told; a spec with more is told the first ones
+	maxNearest = 100 // faults that get a search for the nearest name; the search costs
+	maxQuoted  = 80  // runes of a value quoted in a message
+)
+
+// book collects the faults of one file.
+type book struct {
+	file     string
+	faults   []Fault
+	searches int
+}
+
+func (b *book) at(n *yaml.Node, format string, args ...any) {
+	line, col := 1, 1
+	if n != nil {
+		line, col = max(n.Line, 1), max(n.Column, 1)
+	}
+	b.pos(line, col, format, args...)
+}
+
+func (b *book) pos(line, col int, format string, args ...any) {
+	b.faults = append(b.faults, Fault{b.file, line, col, fmt.Sprintf(format, args...)})
+}
+
+// sorted gives the faults by position, each once.
+func (b *book) sorted() []Fault {
+	if len(b.faults) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(b.faults, func(x, y Fault) int {
+		return cmp.Or(cmp.Compare(x.Line, y.Line), cmp.Compare(x.Col, y.Col), cmp.Compare(x.Message, y.Message))
+	})
+	out := slices.Compact(b.faults)
+	return out[:min(len(out), maxFaults)]
+}
+
+// near gives `: did you mean "x"?` where a known name is near, else "".
+func (b *book) near(name string, known []string) string {
+	if b.searches++; b.searches > maxNearest {
+		return ""
+	}
+	if best := nearest(name, known); best != "" {
+		return fmt.Sprintf(": did you mean %q?", best)
+	}
+	return ""
+}
+
+// oneOf says what the names are where none is near.
+func (b *book) oneOf(name string, known []string) string {
+	if s := b.near(name, known); s != "" {
+		return s
+	}
+	return ": it is one of " + strings.Join(known, ", ")
+}
+
+// nearest gives the known name within a third of its length in typing errors, "" where there is none.
+func nearest(name string, known []string) string {
+	if len(name) > maxIDBytes {
+		return ""
+	}
+	best, least := "", 1<<30
+	for _, k := range known {
+		if strings.EqualFold(k, name) {
+			return k
+		}
+		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least {
+			best, least = k, d
+		}
+	}
+	if least > max(1, min(len(name), len(best))/3) {
+		return ""
+	}
+	return best
+}
+
+// distance counts the insertions, deletions, replacements and swaps of neighbours that make a of b.
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		row[0] = i
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(y)]
+}
+
+// quote gives a value as it may stand in a message.
+func quote(s string) string {
+	r := []rune(s)
+	if len(r) > maxQuoted {
+		return fmt.Sprintf("%q…", string(r[:maxQuoted]))
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,156 @@
+package specs
+
+import "gopkg.in/yaml.v3"
+
+// The types below are the language: a field's `key` is its name in the file, `doc` what an editor shows. `need` marks
+// what must be there, `enum` the words a text may be. The reader (read.go) and the JSON Schema (schema.go) go by them.
+
+// place is where a mapping stands, and where its keys do.
+type place struct {
+	Node *yaml.Node
+	Keys map[string]*yaml.Node
+}
+
+// key gives the node of a key that is there, else the mapping's.
+func (p place) key(name string) *yaml.Node {
+	if n := p.Keys[name]; n != nil {
+		return n
+	}
+	return p.Node
+}
+
+func (p *place) stand(at place) { *p = at }
+
+func (p place) has(name string) bool { return p.Keys[name] != nil }
+
+type specDoc struct {
+	place
+	Workflow *workflowDoc `key:"workflow" need:"yes" doc:"What the workflow is."`
+	Steps    []*stepDoc   `key:"steps" need:"yes" doc:"The work, step by step. The first one starts the run; so does each with needs: [] that nothing else leads to."`
+	Gates    []*gateDoc   `key:"gates" doc:"What judges the steps, and says where the work goes."`
+}
+
+type workflowDoc struct {
+	place
+	ID           ident      `key:"id" need:"yes" doc:"The workflow's id. The file bears it: .workflow/specs/<id>.yaml."`
+	Name         text       `key:"name" doc:"A name for people. The id, if absent."`
+	Description  text       `key:"description" doc:"What the workflow does, in a sentence or two."`
+	ContextFiles pathList   `key:"context_files" doc:"Files that every agent of this workflow is told to read."`
+	Vars         varsDoc    `key:"vars" doc:"What a run can be given: name: default, or name: {required: true, description: …}. The default gives the type."`
+	Limits       *limitsDoc `key:"limits" doc:"The run's circuit breakers. Each is N, or {max: N, on_hit: ABORTED | FAILED | human}."`
+	Needs        textList   `key:"needs" doc:"Steps of other workflows (workflow/step) that the run waits for before its first step."`
+	Hooks        *hooksDoc  `key:"hooks" doc:"Commands that get the run's facts in their environment. A failing hook is recorded, not fatal."`
+	Protect      pathList   `key:"protect" doc:"Globs: a step that changed one of these files sends its next gate to a human, whatever the gate's level."`
+}
+
+type limitsDoc struct {
+	place
+	MaxDuration    *spanLimit   `key:"max_duration" doc:"The time steps, reviews and windows may take in all. Waiting for a human does not count."`
+	MaxSteps       *countLimit  `key:"max_steps" doc:"Step attempts in all."`
+	MaxFailedRatio *numberLimit `key:"max_failed_ratio" doc:"Hit when more of a list's tasks have failed (0 to 1)."`
+	MaxCostUSD     *numberLimit `key:"max_cost_usd" doc:"What the agents may cost, in US dollars."`
+	MaxTokens      *numberLimit `key:"max_tokens" doc:"Tokens the agents may use."`
+	MaxSameFailure *countLimit  `key:"max_same_failure" doc:"The same failure over an unchanged tree: no progress. 3 if absent, and then a human is asked."`
+}
+
+type hooksDoc struct {
+	place
+	AfterStep commandDoc `key:"after_step" doc:"After each step attempt: a list of arguments, or a text for sh -c."`
+	AfterRun  commandDoc `key:"after_run" doc:"After the run has ended."`
+}
+
+type stepDoc struct {
+	place
+	ID          ident       `key:"id" need:"yes" doc:"The step's id. Steps and gates share one name space, in which case is ignored."`
+	Name        text        `key:"name" doc:"A label for people. The id, if absent."`
+	Agent       *agentDoc   `key:"agent" doc:"Who does the step."`
+	Run         commandDoc  `key:"run" doc:"A command instead of an agent: a list of arguments, or a text for sh -c. An agent beside it gives worktree, branch and the role whose environment it gets."`
+	Workflow    text        `key:"workflow" doc:"A child run of this workflow."`
+	ForEach     *forEachDoc `key:"for_each" doc:"This step for each task of a list."`
+	Env         envDoc      `key:"env" doc:"Environment variables of the step's process. SLUICE_* are the engine's own."`
+	Inputs      pathList    `key:"inputs" doc:"Files or globs the step reads, from its worktree, else from the root. A plain one that is missing fails the attempt before it is launched."`
+	Outputs     outputsDoc  `key:"outputs" doc:"Files the step must have made. path: expression = the engine writes it there."`
+	Criteria    criteriaDoc `key:"success_criterion" doc:"How to know that the step is done: \"<command> exits 0\", \"file <path> exists[ and is non-empty]\", {run: …}, {file: …, non_empty: true}, or a list of them. Any other text goes to the reviewer."`
+	Answer      answerDoc   `key:"answer" doc:"JSON Schema of the step's final structured answer: a file's path, or the schema itself."`
+	Timeout     spanDoc     `key:"timeout" doc:"How long an attempt may take, as 30m. 2h if absent."`
+	IdleTimeout spanDoc     `key:"idle_timeout" doc:"How long the agent may say nothing."`
+	Restarts    countDoc    `key:"restarts" doc:"Launches after an infrastructure failure. 1 if absent."`
+	Signal      *signalDoc  `key:"signal" doc:"How the step says that it is done. Absent: stdout_exit where the daemon launches, else sentinel_file."`
+	Gate        text        `key:"gate" doc:"The gate that judges the step and says what comes next."`
+	NextStep    targetsDoc  `key:"next_step" doc:"Instead of a gate: the next step, a list of steps, or an end (DONE, FAILED, ABORTED)."`
+	Needs       textList    `key:"needs" doc:"Steps that must have passed; other/Y-2 = in the newest run of the workflow other. [] = starts at once."`
+	When        exprDoc     `key:"when" doc:"A condition, asked each time the work comes. False = the step is skipped: on as after a pass."`
+}
+
+type agentDoc struct {
+	place
+	Type     text     `key:"type" doc:"The role. The settings map roles to agents, models and prompt templates."`
+	Launch   text     `key:"launch" enum:"headless|interactive|subagent" doc:"headless (default): the daemon starts it. interactive, subagent: the step is offered and waits for its signal."`
+	Worktree text     `key:"worktree" doc:"The folder the step works in, relative to the repo's root. Absent = the root."`
+	Branch   text     `key:"branch" doc:"The branch a worktree that is not there is made of. Absent = of a branch with the folder's name."`
+	Context  pathList `key:"context" doc:"More files this agent reads."`
+	Prompt   text     `key:"prompt" doc:"What to do."`
+	Session  text     `key:"session" doc:"Go on in the run's conversation of this name, where the agent can."`
+}
+
+type forEachDoc struct {
+	place
+	Tasks       text     `key:"tasks" need:"yes" doc:"The task file."`
+	MaxParallel countDoc `key:"max_parallel" doc:"Tasks at a time."`
+	Attempts    countDoc `key:"attempts" doc:"Tries per task."`
+	OnExhausted text     `key:"on_exhausted" doc:"A step for a task that has used its tries."`
+	MaxDepth    countDoc `key:"max_depth" doc:"How deep tasks may stand for tasks."`
+	OnMissing   text     `key:"on_missing" doc:"A step for a task file that is missing."`
+	OnInvalid   text     `key:"on_invalid" doc:"A step for a task file that is not valid."`
+}
+
+type signalDoc struct {
+	place
+	Type  text `key:"type" need:"yes" enum:"sentinel_file|git_commit|pr_creation|stdout_exit" doc:"sentinel_file: a JSON file appears. git_commit: a commit bears the marker. pr_creation: a pull request appears. stdout_exit: the process exits 0."`
+	Value text `key:"value" doc:"sentinel_file: the file, .workflow/signals/<step-id>-done.json if absent. git_commit: the marker, [GATE:<gate-id>] if absent."`
+}
+
+type gateDoc struct {
+	place
+	ID          ident        `key:"id" need:"yes" doc:"The gate's id. Steps and gates share one name space, in which case is ignored."`
+	Name        text         `key:"name" doc:"A label for people. The id, if absent."`
+	When        exprDoc      `key:"when" doc:"A condition. False = the gate passes unjudged."`
+	Reviewer    *reviewerDoc `key:"reviewer" need:"yes" doc:"Who evaluates the gate."`
+	Restarts    countDoc     `key:"restarts" doc:"Reviewer launches after an inconclusive one. 1 if absent."`
+	Answer      answerDoc    `key:"answer" doc:"JSON Schema of the reviewer's answer, where it is more than a verdict."`
+	Outputs     outputsDoc   `key:"outputs" doc:"Files the engine writes from the review: path: expression."`
+	Verdict     verdictDoc   `key:"verdict" doc:"outcome: condition, the first that holds; or one expression that gives the outcome's name. Absent: the reviewer's own word."`
+	VetoWindow  spanDoc      `key:"veto_window" doc:"How long a notify gate pauses for a veto, as 30s."`
+	Timeout     spanDoc      `key:"timeout" doc:"How long a human may take."`
+	OnTimeout   text         `key:"on_timeout" doc:"After the time-out: remind (default), fail, or an end. Never pass."`
+	OnPass      *onPassDoc   `key:"on_pass" need:"yes" doc:"Where a pass leads."`
+	OnFail      *onFailDoc   `key:"on_fail" doc:"Where a failure leads. Absent: back to the step judged."`
+	Routes      routesDoc    `key:"routes" doc:"outcome: where to: a step, an end, or human."`
+	MaxRetries  countDoc     `key:"max_retries" doc:"The failure from which none goes back by itself: on_exhausted applies. 3 if absent; 0 reads as 1."`
+	OnExhausted text         `key:"on_exhausted" doc:"After max_retries: human (default), pass, a step or an end."`
+}
+
+type reviewerDoc struct {
+	place
+	Level     text       `key:"level" need:"yes" enum:"auto|notify|human" doc:"auto: the verdict decides. notify: so, and a human is told and may veto. human: a human decides."`
+	AgentType text       `key:"agent_type" doc:"A role: an agent reviews."`
+	Run       commandDoc `key:"run" doc:"A command reviews: exit 0 = pass, else fail, its output the feedback."`
+	From      text       `key:"from" enum:"step" doc:"step: the step's own report and answer decide."`
+	Prompt    text       `key:"prompt" doc:"What to look for."`
+	Session   text       `key:"session" doc:"Go on in the run's conversation of this name, where the agent can."`
+	Rubric    textList   `key:"rubric" doc:"What is scored, 0 to 100 each in scores; score is their mean."`
+	Approvers textList   `key:"approvers" doc:"Whose signature counts."`
+	Trust     text       `key:"trust" enum:"auto|file|sandbox|signed" doc:"The least level of trust an answer needs."`
+}
+
+type onPassDoc struct {
+	place
+	NextStep targetsDoc `key:"next_step" doc:"A step, a list of steps (fan out), or an end: DONE, FAILED, ABORTED."`
+	NextGate text       `key:"next_gate" doc:"Another gate that judges the same step."`
+}
+
+type onFailDoc struct {
+	place
+	NextStep     text `key:"next_step" doc:"A step or an end. Absent: back to the step judged."`
+	RetryContext text `key:"retry_context_path" doc:"Where the feedback is written; {n} is which failure. .workflow/retry-context/<gate-id>-attempt-{n}.md if absent."`
+}

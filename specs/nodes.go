@@ -1,0 +1,159 @@
+package specs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Limits of a spec's text. The YAML library is quadratic on large maps, so nodes are counted before anything is made of them.
+const (
+	MaxBytes = 128 << 10 // of a spec, and of a schema it names
+	MaxNodes = 10_000    // YAML nodes, what aliases repeat counted each time
+	maxDepth = 100       // nested lists and mappings
+)
+
+// parse gives the one document's root node; nil with faults where there is none to go on with.
+func (b *book) parse(src []byte) *yaml.Node {
+	if len(src) > MaxBytes {
+		b.pos(1, 1, "the file has %d bytes: a spec has at most %d", len(src), MaxBytes)
+		return nil
+	}
+	if line, col, bad := invalidUTF8(src); bad {
+		b.pos(line, col, "not UTF-8: save the file as UTF-8")
+		return nil
+	}
+	doc, rest, err := decode(src)
+	if err != nil {
+		line, why := yamlError(err)
+		b.pos(line, 1, "not YAML: %s", why)
+		return nil
+	}
+	if doc == nil || len(doc.Content) == 0 {
+		b.pos(1, 1, "the file is empty: a spec begins with `workflow:`")
+		return nil
+	}
+	if rest != nil {
+		b.at(rest, "a second document begins here: one file holds one workflow")
+	}
+	count := 0
+	if deep := measure(doc, 0, &count); deep != nil {
+		b.at(deep, "nested deeper than %d levels", maxDepth)
+		return nil
+	}
+	if count > MaxNodes {
+		b.pos(1, 1, "the file has more than %d YAML nodes: split the workflow", MaxNodes)
+		return nil
+	}
+	return doc.Content[0]
+}
+
+// decode reads the first document, and the second's node where there is one. The library panics on some inputs that are
+// no YAML.
+func decode(src []byte) (doc, rest *yaml.Node, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			doc, rest, err = nil, nil, fmt.Errorf("yaml: %v", p)
+		}
+	}()
+	d := yaml.NewDecoder(bytes.NewReader(src))
+	var first, second yaml.Node
+	if err := d.Decode(&first); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, nil, nil
+		}
+		return nil, nil, err
+	}
+	switch err := d.Decode(&second); {
+	case err == nil:
+		rest = &second
+		if len(second.Content) > 0 {
+			rest = second.Content[0]
+		}
+	case !errors.Is(err, io.EOF):
+		return nil, nil, err
+	}
+	return &first, rest, nil
+}
+
+// yamlError takes the line out of the library's words.
+func yamlError(err error) (line int, why string) {
+	why = strings.TrimPrefix(err.Error(), "yaml: ")
+	if m := regexp.MustCompile(`^line (\d+): (?s)(.*)$`).FindStringSubmatch(why); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			return max(n, 1), m[2]
+		}
+	}
+	return 1, why
+}
+
+func invalidUTF8(src []byte) (line, col int, bad bool) {
+	line, col = 1, 1
+	for len(src) > 0 {
+		r, size := utf8.DecodeRune(src)
+		if r == utf8.RuneError && size == 1 {
+			return line, col, true
+		}
+		if col++; r == '\n' {
+			line, col = line+1, 1
+		}
+		src = src[size:]
+	}
+	return 0, 0, false
+}
+
+// measure counts the nodes as they will be visited, aliases followed; it stops soon after MaxNodes. It gives the node
+// where the nesting is too deep, which a recursive alias always comes to.
+func measure(n *yaml.Node, depth int, count *int) *yaml.Node {
+	if depth > maxDepth {
+		return n
+	}
+	if *count++; *count > MaxNodes {
+		return nil
+	}
+	if n.Kind == yaml.AliasNode {
+		return measure(n.Alias, depth+1, count)
+	}
+	for _, c := range n.Content {
+		if deep := measure(c, depth+1, count); deep != nil {
+			return deep
+		}
+	}
+	return nil
+}
+
+// resolve follows an alias.
+func resolve(n *yaml.Node) *yaml.Node {
+	for n != nil && n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// kindOf tells in plain words what a node is.
+func kindOf(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping (key: value)"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return "nothing"
+	case "!!bool":
+		return "true or false"
+	case "!!int", "!!float":
+		return "a number"
+	}
+	return "a text"
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }

@@ -1,0 +1,202 @@
+package specs
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// shape is a value of the language that reads itself from a node and describes itself in JSON Schema.
+type shape interface {
+	read(r *reader, n *yaml.Node, what string)
+}
+
+// reader turns nodes into the language's types and keeps every fault.
+type reader struct{ book }
+
+// field is one key of a language type.
+type field struct {
+	key   string
+	need  bool
+	enum  []string
+	doc   string
+	index int
+}
+
+// fieldsOf lists the keys of a language type, in its order.
+func fieldsOf(t reflect.Type) []field {
+	var out []field
+	for i := range t.NumField() {
+		tag := t.Field(i).Tag
+		if tag.Get("key") == "" {
+			continue
+		}
+		f := field{key: tag.Get("key"), need: tag.Get("need") != "", doc: tag.Get("doc"), index: i}
+		if e := tag.Get("enum"); e != "" {
+			f.enum = strings.Split(e, "|")
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// object reads a mapping into the language type v points at.
+func (r *reader) object(n *yaml.Node, v reflect.Value, what string) {
+	at := n
+	n = resolve(n)
+	if n.Kind != yaml.MappingNode {
+		r.at(at, "%s: expected a mapping (key: value), found %s", what, kindOf(n))
+		return
+	}
+	fields := fieldsOf(v.Type())
+	known := make([]string, len(fields))
+	for i, f := range fields {
+		known[i] = f.key
+	}
+	p := place{Node: at, Keys: map[string]*yaml.Node{}}
+	for _, kv := range r.pairs(n, what) {
+		i := slices.Index(known, kv.name)
+		if i < 0 {
+			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
+			continue
+		}
+		p.Keys[kv.name] = kv.value
+		r.value(kv.value, v.Field(fields[i].index), fields[i], what)
+	}
+	v.Addr().Interface().(interface{ stand(place) }).stand(p)
+	for _, f := range fields {
+		if f.need && p.Keys[f.key] == nil {
+			r.at(at, "%s: %q is missing", what, f.key)
+		}
+	}
+}
+
+// value reads what stands at a key.
+func (r *reader) value(n *yaml.Node, v reflect.Value, f field, what string) {
+	where := what + ": " + f.key
+	if what == topName {
+		where = f.key
+	}
+	if isNull(resolve(n)) {
+		r.at(n, "%s is empty: give it a value or remove the key", where)
+		return
+	}
+	if s, ok := v.Addr().Interface().(shape); ok {
+		s.read(r, n, where)
+		if t, ok := s.(*text); ok && f.enum != nil && t.node != nil && !slices.Contains(f.enum, t.value) {
+			r.at(n, "%s: unknown %s %s%s", what, lastWord(f.key), quote(t.value), r.oneOf(t.value, f.enum))
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		made := reflect.New(v.Type().Elem())
+		v.Set(made)
+		if s, ok := made.Interface().(shape); ok {
+			s.read(r, n, where)
+			return
+		}
+		r.object(n, made.Elem(), where)
+	case reflect.Slice:
+		r.list(n, v, where)
+	default:
+		panic(fmt.Sprintf("specs: field %s of a kind the reader does not know", f.key))
+	}
+}
+
+// list reads a list of mappings, each named in messages by its id.
+func (r *reader) list(n *yaml.Node, v reflect.Value, where string) {
+	items, ok := r.items(n, where)
+	if !ok {
+		return
+	}
+	if len(items) == 0 {
+		r.at(n, "%s: the list is empty", where)
+	}
+	for i, item := range items {
+		made := reflect.New(v.Type().Elem().Elem())
+		r.object(item, made.Elem(), nameOf(item, strings.TrimSuffix(where, "s"), i))
+		v.Set(reflect.Append(v, made))
+	}
+}
+
+// nameOf gives "step X-1", or "step 3 of the list" where it has no id.
+func nameOf(n *yaml.Node, noun string, i int) string {
+	if n = resolve(n); n.Kind == yaml.MappingNode {
+		for k := 0; k+1 < len(n.Content); k += 2 {
+			id := resolve(n.Content[k+1])
+			if n.Content[k].Value == "id" && id.Kind == yaml.ScalarNode && validID(id.Value) == "" {
+				return noun + " " + id.Value
+			}
+		}
+	}
+	return fmt.Sprintf("%s %d of the list", noun, i+1)
+}
+
+// items gives a list's nodes.
+func (r *reader) items(n *yaml.Node, what string) ([]*yaml.Node, bool) {
+	m := resolve(n)
+	if m.Kind != yaml.SequenceNode {
+		r.at(n, "%s: expected a list, found %s", what, kindOf(m))
+		return nil, false
+	}
+	return m.Content, true
+}
+
+// pair is a key of a mapping and its value.
+type pair struct {
+	name       string
+	key, value *yaml.Node
+}
+
+// pairs gives a mapping's keys in the order of the file; doubled ones are told and left out. Keys that differ in case
+// only are as good as doubled: no reader, human or machine, should have to know which one counts.
+func (r *reader) pairs(n *yaml.Node, what string) []pair {
+	var out []pair
+	seen := map[string]*yaml.Node{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := resolve(n.Content[i])
+		if k.Kind != yaml.ScalarNode {
+			r.at(n.Content[i], "%s: a key is a text, found %s", what, kindOf(k))
+			continue
+		}
+		if k.ShortTag() == "!!merge" {
+			r.at(n.Content[i], "%s: merge keys (<<) are not taken: write the keys out", what)
+			continue
+		}
+		if first := seen[strings.ToLower(k.Value)]; first != nil {
+			same := "is given twice"
+			if resolve(first).Value != k.Value {
+				same = fmt.Sprintf("differs from %s only in case", quote(resolve(first).Value))
+			}
+			r.at(n.Content[i], "%s: key %s %s: the first is on line %d", what, quote(k.Value), same, first.Line)
+			continue
+		}
+		seen[strings.ToLower(k.Value)] = n.Content[i]
+		out = append(out, pair{k.Value, n.Content[i], n.Content[i+1]})
+	}
+	return out
+}
+
+// scalar gives a scalar node's text.
+func (r *reader) scalar(n *yaml.Node, what, expected string) (string, bool) {
+	m := resolve(n)
+	switch {
+	case m.Kind != yaml.ScalarNode || isNull(m):
+		r.at(n, "%s: expected %s, found %s", what, expected, kindOf(m))
+		return "", false
+	case m.Style&yaml.TaggedStyle != 0:
+		r.at(n, "%s: tags (%s) are not taken", what, m.Tag)
+		return "", false
+	case strings.ContainsRune(m.Value, 0):
+		r.at(n, "%s: holds a NUL character", what)
+		return "", false
+	}
+	return m.Value, true
+}
+
+// lastWord gives the part of a key a person would say: "agent_type" is a type.
+func lastWord(key string) string { return key[strings.LastIndexByte(key, '_')+1:] }

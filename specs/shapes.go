@@ -1,0 +1,393 @@
+package specs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// topName is what the whole document is called in messages.
+const topName = "the spec"
+
+// Bounds of single values.
+const (
+	maxIDBytes  = 64
+	maxDuration = 365 * 24 * time.Hour
+	maxCount    = 1_000_000
+)
+
+const idPattern = `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`
+
+// validID says what is wrong with an id, "" where nothing is. The rule keeps ids out of mischief as parts of paths.
+func validID(s string) string {
+	switch {
+	case s == "":
+		return "is empty"
+	case len(s) > maxIDBytes:
+		return fmt.Sprintf("is longer than %d characters", maxIDBytes)
+	case !idLetters(s):
+		return "is no id: letters, digits and . _ - only, a letter or digit first"
+	case strings.Contains(s, ".."):
+		return `is no id: it holds ".."`
+	}
+	return ""
+}
+
+// idLetters is idPattern without its length.
+func idLetters(s string) bool {
+	for i, c := range s {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || !strings.ContainsRune("._-", c)) {
+			return false
+		}
+	}
+	return true
+}
+
+// text is any scalar, as it is written.
+type text struct {
+	value string
+	node  *yaml.Node
+}
+
+func (t *text) read(r *reader, n *yaml.Node, what string) {
+	if v, ok := r.scalar(n, what, "a text"); ok {
+		t.value, t.node = v, n
+	}
+}
+
+func (t text) set() bool { return t.node != nil }
+
+// ident is an id.
+type ident struct{ text }
+
+func (t *ident) read(r *reader, n *yaml.Node, what string) {
+	t.text.read(r, n, what)
+	if t.node == nil {
+		return
+	}
+	if bad := validID(t.value); bad != "" {
+		r.at(n, "%s %s %s", what, quote(t.value), bad)
+		t.node = nil
+	}
+}
+
+// textList is a list of texts. Its node is set where the key is there and is a list, be it empty.
+type textList struct {
+	items []text
+	node  *yaml.Node
+}
+
+func (l *textList) read(r *reader, n *yaml.Node, what string) {
+	items, ok := r.items(n, what)
+	if !ok {
+		return
+	}
+	l.node = n
+	for _, item := range items {
+		var t text
+		if t.read(r, item, what); t.set() {
+			if t.value == "" {
+				r.at(item, "%s: an entry is empty", what)
+				continue
+			}
+			l.items = append(l.items, t)
+		}
+	}
+}
+
+// pathList is a list of paths or globs.
+type pathList struct{ textList }
+
+// exprDoc is a bare expression.
+type exprDoc struct{ text }
+
+func (e *exprDoc) read(r *reader, n *yaml.Node, what string) {
+	v, ok := r.scalar(n, what, "an expression")
+	if !ok {
+		return
+	}
+	if strings.TrimSpace(v) == "" {
+		r.at(n, "%s: the expression is empty", what)
+		return
+	}
+	e.value, e.node = v, n
+}
+
+// commandDoc is a text for sh -c, or a list of arguments.
+type commandDoc struct {
+	shell string
+	argv  []text
+	node  *yaml.Node
+}
+
+func (c *commandDoc) set() bool { return c.node != nil }
+
+func (c *commandDoc) read(r *reader, n *yaml.Node, what string) {
+	if resolve(n).Kind == yaml.SequenceNode {
+		var l textList
+		for _, item := range resolve(n).Content {
+			var t text
+			if t.read(r, item, what); t.set() {
+				l.items = append(l.items, t)
+			}
+		}
+		switch {
+		case len(resolve(n).Content) == 0:
+			r.at(n, "%s: the list of arguments is empty", what)
+		case len(l.items) > 0 && l.items[0].value == "":
+			r.at(n, "%s: the command's name is empty", what)
+		default:
+			c.argv, c.node = l.items, n
+		}
+		return
+	}
+	v, ok := r.scalar(n, what, "a command (a text, or a list of arguments)")
+	if !ok {
+		return
+	}
+	if strings.TrimSpace(v) == "" {
+		r.at(n, "%s: the command is empty", what)
+		return
+	}
+	if strings.Contains(v, "${{") {
+		r.at(n, "%s: ${{ }} has no place in a shell command, where a value could become a command: use `env`, $SLUICE_VAR_…, or a list of arguments", what)
+		return
+	}
+	c.shell, c.node = v, n
+}
+
+// targetsDoc is a step, an end, or a list of steps.
+type targetsDoc struct {
+	items []text
+	list  bool
+	node  *yaml.Node
+}
+
+func (t *targetsDoc) read(r *reader, n *yaml.Node, what string) {
+	if resolve(n).Kind == yaml.SequenceNode {
+		var l textList
+		l.read(r, n, what)
+		if len(resolve(n).Content) == 0 {
+			r.at(n, "%s: the list is empty: name a step, or DONE", what)
+		}
+		t.items, t.list, t.node = l.items, true, n
+		return
+	}
+	var one text
+	if v, ok := r.scalar(n, what, "a step, a list of steps, or an end"); ok {
+		one = text{v, n}
+		t.items, t.node = []text{one}, n
+	}
+}
+
+// countDoc is a whole number, or an expression that gives one.
+type countDoc struct {
+	n     int
+	texpr string // the text with ${{ }}, where it is one
+	node  *yaml.Node
+}
+
+func (c *countDoc) set() bool { return c.node != nil }
+
+func (c *countDoc) read(r *reader, n *yaml.Node, what string) {
+	v, ok := r.scalar(n, what, "a whole number")
+	if !ok {
+		return
+	}
+	if strings.Contains(v, "${{") {
+		c.texpr, c.node = v, n
+		return
+	}
+	m := resolve(n)
+	if m.ShortTag() != "!!int" {
+		r.at(n, "%s: expected a whole number, found %s", what, kindAndValue(m))
+		return
+	}
+	i, why := parseCount(v)
+	if why != "" {
+		r.at(n, "%s: %s", what, why)
+		return
+	}
+	c.n, c.node = i, n
+}
+
+// parseCount reads a plain decimal. A leading zero would be octal to one reader and decimal to the next.
+func parseCount(v string) (n int, why string) {
+	switch {
+	case leadingZero(v):
+		return 0, fmt.Sprintf("%s has a leading zero: write %s", quote(v), trimZeros(v))
+	case strings.HasPrefix(v, "-"):
+		return 0, fmt.Sprintf("%s is less than 0", v)
+	}
+	i, err := strconv.Atoi(v)
+	if err != nil {
+		return 0, fmt.Sprintf("%s is no plain whole number", quote(v))
+	}
+	if i > maxCount {
+		return 0, fmt.Sprintf("%d is more than %d", i, maxCount)
+	}
+	return i, ""
+}
+
+func leadingZero(v string) bool {
+	v = strings.TrimLeft(v, "+-")
+	return len(v) > 1 && v[0] == '0' && v[1] >= '0' && v[1] <= '9'
+}
+
+func trimZeros(v string) string {
+	if v = strings.TrimLeft(v, "+-0"); v == "" {
+		return "0"
+	}
+	return v
+}
+
+// spanDoc is a duration, or an expression that gives one.
+type spanDoc struct {
+	d     time.Duration
+	texpr string
+	node  *yaml.Node
+}
+
+func (s *spanDoc) set() bool { return s.node != nil }
+
+func (s *spanDoc) read(r *reader, n *yaml.Node, what string) {
+	v, ok := r.scalar(n, what, "a duration such as 30s, 15m or 2h")
+	if !ok {
+		return
+	}
+	if strings.Contains(v, "${{") {
+		s.texpr, s.node = v, n
+		return
+	}
+	d, why := parseSpan(v)
+	if why != "" {
+		r.at(n, "%s: %s", what, why)
+		return
+	}
+	s.d, s.node = d, n
+}
+
+func parseSpan(v string) (d time.Duration, why string) {
+	d, err := time.ParseDuration(v)
+	switch {
+	case err != nil && strings.Trim(v, "0123456789.") == "" && v != "":
+		return 0, fmt.Sprintf("%s has no unit: write %ss, %sm or %sh", v, v, v, v)
+	case err != nil:
+		return 0, fmt.Sprintf("%s is no duration: write 30s, 15m, 2h or 1h30m", quote(v))
+	case d < 0:
+		return 0, fmt.Sprintf("%s is less than 0", v)
+	case d > maxDuration:
+		return 0, fmt.Sprintf("%s is more than a year", v)
+	}
+	return d, ""
+}
+
+// number is a number of at least 0, or an expression that gives one.
+type number struct {
+	f     float64
+	texpr string
+	node  *yaml.Node
+}
+
+func (c *number) read(r *reader, n *yaml.Node, what string) {
+	v, ok := r.scalar(n, what, "a number")
+	if !ok {
+		return
+	}
+	if strings.Contains(v, "${{") {
+		c.texpr, c.node = v, n
+		return
+	}
+	if tag := resolve(n).ShortTag(); tag != "!!int" && tag != "!!float" {
+		r.at(n, "%s: expected a number, found %s", what, kindAndValue(resolve(n)))
+		return
+	}
+	f, why := parseNumber(v)
+	if why != "" {
+		r.at(n, "%s: %s", what, why)
+		return
+	}
+	c.f, c.node = f, n
+}
+
+func parseNumber(v string) (f float64, why string) {
+	if leadingZero(v) {
+		return 0, fmt.Sprintf("%s has a leading zero: write %s", quote(v), trimZeros(v))
+	}
+	f, err := strconv.ParseFloat(v, 64)
+	switch {
+	case err != nil || f != f || f > 1e15:
+		return 0, fmt.Sprintf("%s is no plain number", quote(v))
+	case f < 0:
+		return 0, fmt.Sprintf("%s is less than 0", v)
+	}
+	return f, ""
+}
+
+// kindAndValue tells a scalar that is of the wrong kind.
+func kindAndValue(n *yaml.Node) string {
+	if n.Kind == yaml.ScalarNode && n.Value != "" {
+		return kindOf(n) + " " + quote(n.Value)
+	}
+	return kindOf(n)
+}
+
+// spanLimit, countLimit and numberLimit are limits of a run: N, or {max: N, on_hit: …}.
+type (
+	spanLimit struct {
+		max   spanDoc
+		onHit text
+	}
+	countLimit struct {
+		max   countDoc
+		onHit text
+	}
+	numberLimit struct {
+		max   number
+		onHit text
+	}
+)
+
+func (l *spanLimit) read(r *reader, n *yaml.Node, what string)   { l.onHit = r.limit(&l.max, n, what) }
+func (l *countLimit) read(r *reader, n *yaml.Node, what string)  { l.onHit = r.limit(&l.max, n, what) }
+func (l *numberLimit) read(r *reader, n *yaml.Node, what string) { l.onHit = r.limit(&l.max, n, what) }
+
+func (r *reader) limit(bound shape, n *yaml.Node, what string) (onHit text) {
+	m := resolve(n)
+	if m.Kind != yaml.MappingNode {
+		bound.read(r, n, what)
+		return text{}
+	}
+	known, found := []string{"max", "on_hit"}, false
+	for _, kv := range r.pairs(m, what) {
+		switch kv.name {
+		case "max":
+			found = true
+			bound.read(r, kv.value, what)
+		case "on_hit":
+			onHit.read(r, kv.value, what+": on_hit")
+			if hits := []string{"ABORTED", "FAILED", "human"}; onHit.set() && !contains(hits, onHit.value) {
+				r.at(kv.value, "%s: on_hit: unknown word %s%s", what, quote(onHit.value), r.oneOf(onHit.value, hits))
+			}
+		default:
+			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
+		}
+	}
+	if !found {
+		r.at(n, `%s: "max" is missing`, what)
+	}
+	return onHit
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,399 @@
+package specs
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// named is one entry of an ordered mapping.
+type named struct {
+	name string
+	key  *yaml.Node
+	text text
+}
+
+// entries reads a mapping of texts.
+func (r *reader) entries(n *yaml.Node, what, of string) (out []named, ok bool) {
+	m := resolve(n)
+	if m.Kind != yaml.MappingNode {
+		r.at(n, "%s: expected a mapping (%s), found %s", what, of, kindOf(m))
+		return nil, false
+	}
+	for _, kv := range r.pairs(m, what) {
+		var t text
+		if t.read(r, kv.value, what+": "+quote(kv.name)); t.set() {
+			out = append(out, named{kv.name, kv.key, t})
+		}
+	}
+	return out, true
+}
+
+// envDoc is `env:`.
+type envDoc struct{ items []named }
+
+func (e *envDoc) read(r *reader, n *yaml.Node, what string) {
+	items, _ := r.entries(n, what, "NAME: value")
+	for _, it := range items {
+		switch {
+		case !identifier(it.name):
+			r.at(it.key, "%s: %s is no name of a variable: letters, digits and _ only", what, quote(it.name))
+		case strings.HasPrefix(strings.ToUpper(it.name), "SLUICE_"):
+			r.at(it.key, "%s: %s: SLUICE_* are the engine's own: take another name", what, it.name)
+		default:
+			e.items = append(e.items, it)
+		}
+	}
+}
+
+// identifier says that a name is one to expressions and to shells.
+func identifier(s string) bool {
+	for i, c := range s {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != "" && len(s) <= maxIDBytes
+}
+
+// routesDoc is `routes:`.
+type routesDoc struct{ items []named }
+
+func (d *routesDoc) read(r *reader, n *yaml.Node, what string) {
+	d.items, _ = r.entries(n, what, "outcome: where to")
+}
+
+// verdictDoc is `verdict:`: rules, or one expression that gives the name.
+type verdictDoc struct {
+	rules []named
+	name  exprDoc
+	node  *yaml.Node
+}
+
+func (d *verdictDoc) read(r *reader, n *yaml.Node, what string) {
+	if resolve(n).Kind == yaml.MappingNode {
+		d.rules, _ = r.entries(n, what, "outcome: condition")
+		if d.node = n; len(resolve(n).Content) == 0 {
+			r.at(n, "%s: no outcome is given", what)
+		}
+		return
+	}
+	d.name.read(r, n, what)
+	if d.name.set() {
+		d.node = n
+	}
+}
+
+// outputDoc is one of `outputs:`.
+type outputDoc struct {
+	path  text
+	value text // what is written there, as an expression; unset = the step makes it
+}
+
+type outputsDoc struct{ items []outputDoc }
+
+func (d *outputsDoc) read(r *reader, n *yaml.Node, what string) {
+	items, _ := r.items(n, what)
+	for _, item := range items {
+		if resolve(item).Kind != yaml.MappingNode {
+			var t text
+			if t.read(r, item, what); t.set() {
+				d.items = append(d.items, outputDoc{path: t})
+			}
+			continue
+		}
+		entries, _ := r.entries(item, what, "path: expression")
+		if len(resolve(item).Content) == 0 {
+			r.at(item, "%s: an entry is empty", what)
+		}
+		for _, e := range entries {
+			d.items = append(d.items, outputDoc{text{e.name, e.key}, e.text})
+		}
+	}
+}
+
+// criterionDoc is one of `success_criterion:`.
+type criterionDoc struct {
+	sentence text
+	command  commandDoc
+	file     text
+	nonEmpty bool
+}
+
+type criteriaDoc struct{ items []criterionDoc }
+
+func (d *criteriaDoc) read(r *reader, n *yaml.Node, what string) {
+	if resolve(n).Kind != yaml.SequenceNode {
+		d.one(r, n, what)
+		return
+	}
+	items, _ := r.items(n, what)
+	if len(items) == 0 {
+		r.at(n, "%s: the list is empty", what)
+	}
+	for _, item := range items {
+		d.one(r, item, what)
+	}
+}
+
+func (d *criteriaDoc) one(r *reader, n *yaml.Node, what string) {
+	m := resolve(n)
+	if m.Kind != yaml.MappingNode {
+		var c criterionDoc
+		if v, ok := r.scalar(n, what, "a sentence, {run: …}, {file: …} or a list of them"); ok {
+			if strings.TrimSpace(v) == "" {
+				r.at(n, "%s is empty", what)
+				return
+			}
+			c.sentence = text{v, n}
+			d.items = append(d.items, c)
+		}
+		return
+	}
+	var c criterionDoc
+	var nonEmpty *yaml.Node
+	known := []string{"run", "file", "non_empty"}
+	for _, kv := range r.pairs(m, what) {
+		switch kv.name {
+		case "run":
+			c.command.read(r, kv.value, what+": run")
+		case "file":
+			c.file.read(r, kv.value, what+": file")
+		case "non_empty":
+			nonEmpty = kv.key
+			c.nonEmpty, _ = r.boolean(kv.value, what+": non_empty")
+		default:
+			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
+		}
+	}
+	keys := keysOf(m)
+	switch {
+	case contains(keys, "run") == contains(keys, "file"):
+		r.at(n, "%s: exactly one of run and file is needed", what)
+	case nonEmpty != nil && !contains(keys, "file"):
+		r.at(nonEmpty, "%s: non_empty goes with file", what)
+	case c.command.set() || c.file.set():
+		d.items = append(d.items, c)
+	}
+}
+
+func keysOf(m *yaml.Node) (keys []string) {
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		keys = append(keys, m.Content[i].Value)
+	}
+	return keys
+}
+
+func (r *reader) boolean(n *yaml.Node, what string) (v, ok bool) {
+	m := resolve(n)
+	if m.Kind != yaml.ScalarNode || m.ShortTag() != "!!bool" {
+		r.at(n, "%s: expected true or false, found %s", what, kindAndValue(m))
+		return false, false
+	}
+	return strings.EqualFold(m.Value, "true"), true
+}
+
+// varDoc is one of `vars:`.
+type varDoc struct {
+	name        string
+	key         *yaml.Node
+	value       any // string, float64 or bool; nil where required
+	required    bool
+	description string
+}
+
+type varsDoc struct{ items []varDoc }
+
+func (d *varsDoc) read(r *reader, n *yaml.Node, what string) {
+	m := resolve(n)
+	if m.Kind != yaml.MappingNode {
+		r.at(n, "%s: expected a mapping (name: default), found %s", what, kindOf(m))
+		return
+	}
+	for _, kv := range r.pairs(m, what) {
+		where := what + ": " + kv.name
+		if !identifier(kv.name) {
+			r.at(kv.key, "%s: %s is no name of a var: letters, digits and _ only, so that expressions and $SLUICE_VAR_… can name it", what, quote(kv.name))
+			continue
+		}
+		v := varDoc{name: kv.name, key: kv.key}
+		ok := false
+		if resolve(kv.value).Kind == yaml.MappingNode {
+			ok = v.long(r, kv.value, where)
+		} else {
+			v.value, ok = r.plain(kv.value, where)
+		}
+		if ok {
+			d.items = append(d.items, v)
+		}
+	}
+}
+
+// long reads {required: true, description: …} or {default: …, description: …}.
+func (v *varDoc) long(r *reader, n *yaml.Node, what string) (ok bool) {
+	ok = true
+	known := []string{"required", "default", "description"}
+	keys := keysOf(resolve(n))
+	for _, kv := range r.pairs(resolve(n), what) {
+		good := true
+		switch kv.name {
+		case "required":
+			v.required, good = r.boolean(kv.value, what+": required")
+		case "default":
+			v.value, good = r.plain(kv.value, what+": default")
+		case "description":
+			var t text
+			t.read(r, kv.value, what+": description")
+			v.description = t.value
+		default:
+			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
+			good = false
+		}
+		ok = ok && good
+	}
+	if ok && v.required == contains(keys, "default") {
+		r.at(n, "%s: exactly one of required: true and default is needed", what)
+		return false
+	}
+	return ok
+}
+
+// plain reads a scalar as the value it is: a text, a number, true or false.
+func (r *reader) plain(n *yaml.Node, what string) (any, bool) {
+	m := resolve(n)
+	v, ok := r.scalar(n, what, "a text, a number, true or false")
+	if !ok {
+		return nil, false
+	}
+	switch m.ShortTag() {
+	case "!!bool":
+		return strings.EqualFold(m.Value, "true"), true
+	case "!!int", "!!float":
+		if leadingZero(v) {
+			r.at(n, "%s: %s has a leading zero: write %s, or \"%s\" for a text", what, quote(v), trimZeros(v), v)
+			return nil, false
+		}
+		f, err := strconv.ParseFloat(v, 64)
+		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+			r.at(n, "%s: %s is no plain number: put a text in quotes", what, quote(v))
+			return nil, false
+		}
+		return f, true
+	}
+	return v, true
+}
+
+// answerDoc is a schema: its file's path, or the schema itself.
+type answerDoc struct {
+	path   text
+	inline json.RawMessage
+	node   *yaml.Node
+}
+
+func (d *answerDoc) read(r *reader, n *yaml.Node, what string) {
+	if resolve(n).Kind != yaml.MappingNode {
+		v, ok := r.scalar(n, what, "a schema or the path of its file")
+		if ok {
+			d.path, d.node = text{v, n}, n
+		}
+		return
+	}
+	v, ok := r.json(n, what)
+	if !ok {
+		return
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		r.at(n, "%s: cannot be written as JSON: %v", what, err)
+		return
+	}
+	if node, why := checkSchema(b); why != "" {
+		r.at(n, "%s: %s%s", what, why, node)
+		return
+	}
+	d.inline, d.node = b, n
+}
+
+// json turns a node into plain JSON values.
+func (r *reader) json(n *yaml.Node, what string) (any, bool) {
+	m := resolve(n)
+	switch m.Kind {
+	case yaml.SequenceNode:
+		out := make([]any, 0, len(m.Content))
+		for _, c := range m.Content {
+			v, ok := r.json(c, what)
+			if !ok {
+				return nil, false
+			}
+			out = append(out, v)
+		}
+		return out, true
+	case yaml.MappingNode:
+		out := map[string]any{}
+		for i := 0; i+1 < len(m.Content); i += 2 {
+			k := resolve(m.Content[i])
+			if _, twice := out[k.Value]; twice || k.Kind != yaml.ScalarNode {
+				r.at(m.Content[i], "%s: key %s is given twice, or is no text", what, quote(k.Value))
+				return nil, false
+			}
+			v, ok := r.json(m.Content[i+1], what)
+			if !ok {
+				return nil, false
+			}
+			out[k.Value] = v
+		}
+		return out, true
+	}
+	if isNull(m) {
+		return nil, true
+	}
+	v, ok := r.plain(n, what)
+	return v, ok
+}
+
+// checkSchema says what is wrong with a JSON Schema for an answer, and where in it.
+func checkSchema(b []byte) (where, why string) {
+	var v any
+	if err := json.Unmarshal(b, &v); err != nil {
+		return "", fmt.Sprintf("not JSON: %v", err)
+	}
+	if _, ok := v.(map[string]any); !ok {
+		return "", "a schema is an object"
+	}
+	if at := defaultsDestructive(v, ""); at != "" {
+		return " (at " + at + ")", "no schema may give `destructive` a default: what is not marked is for a human"
+	}
+	return "", ""
+}
+
+func defaultsDestructive(v any, at string) string {
+	switch v := v.(type) {
+	case map[string]any:
+		if props, ok := v["properties"].(map[string]any); ok {
+			if d, ok := props["destructive"].(map[string]any); ok {
+				if _, ok := d["default"]; ok {
+					return at + "/properties/destructive"
+				}
+			}
+		}
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if found := defaultsDestructive(v[k], at+"/"+k); found != "" {
+				return found
+			}
+		}
+	case []any:
+		for i, x := range v {
+			if found := defaultsDestructive(x, fmt.Sprintf("%s/%d", at, i)); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}

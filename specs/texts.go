@@ -1,0 +1,389 @@
+package specs
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"sluice/engine"
+)
+
+// part is a piece of a text: words as they are, or an expression.
+type part struct {
+	words  string
+	source string // the expression between ${{ and }}
+	offset int    // of the expression in the text, in bytes
+	code   *program
+}
+
+// split cuts a text at its ${{ }}.
+func split(s string) (parts []part, why string) {
+	at := 0
+	for {
+		i := strings.Index(s[at:], "${{")
+		if i < 0 {
+			if at < len(s) {
+				parts = append(parts, part{words: s[at:]})
+			}
+			return parts, ""
+		}
+		if i > 0 {
+			parts = append(parts, part{words: s[at : at+i]})
+		}
+		begin := at + i + len("${{")
+		end := closing(s[begin:])
+		if end < 0 {
+			return nil, "${{ is not closed: }} is missing"
+		}
+		src := s[begin : begin+end]
+		if strings.TrimSpace(src) == "" {
+			return nil, "${{ }} holds no expression"
+		}
+		parts = append(parts, part{source: src, offset: begin})
+		at = begin + end + len("}}")
+	}
+}
+
+// closing finds the }} that ends an expression: not one in a quoted text, nor one that closes braces of its own.
+func closing(s string) int {
+	quoted, depth := outside(s), 0
+	for i := range len(s) {
+		switch {
+		case quoted[i]:
+		case s[i] == '{':
+			depth++
+		case s[i] == '}' && depth > 0:
+			depth--
+		case s[i] == '}' && i+1 < len(s) && s[i+1] == '}':
+			return i
+		}
+	}
+	return -1
+}
+
+// parts compiles a text's expressions.
+func (c *compiler) parts(t text, s scope, what string) ([]part, bool) {
+	parts, why := split(t.value)
+	if why != "" {
+		c.at(t.node, "%s: %s", what, why)
+		return nil, false
+	}
+	good := true
+	for i := range parts {
+		if parts[i].source == "" {
+			continue
+		}
+		code, faults := c.world.compile(parts[i].source, s, asText, c.near)
+		for _, f := range faults {
+			c.within(t.node, t.value, parts[i].offset+byteOffset(parts[i].source, f.offset), "%s: ${{%s}}: %s", what, parts[i].source, f.message)
+		}
+		parts[i].code = code
+		good = good && faults == nil
+	}
+	return parts, good
+}
+
+// byteOffset turns an offset in runes into one in bytes.
+func byteOffset(s string, runes int) int {
+	for i := range s {
+		if runes == 0 {
+			return i
+		}
+		runes--
+	}
+	return len(s)
+}
+
+// within places a fault inside a scalar, where its text stands in the file as it is: else at the scalar.
+func (c *compiler) within(n *yaml.Node, value string, offset int, format string, args ...any) {
+	line, col := max(n.Line, 1), max(n.Column, 1)
+	m := resolve(n)
+	if m == n && m.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 && m.Value == value && !strings.ContainsAny(value, "\n\\\"'") {
+		if m.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
+			col++
+		}
+		col += len([]rune(value[:min(offset, len(value))]))
+	}
+	c.pos(line, col, format, args...)
+}
+
+// render gives a text's value.
+func render(parts []part, env *engine.Env) (string, error) {
+	var b strings.Builder
+	for _, p := range parts {
+		if p.code == nil {
+			b.WriteString(p.words)
+			continue
+		}
+		s, err := p.code.printed(env)
+		if err != nil {
+			return "", fmt.Errorf("${{%s}}: %w", p.source, err)
+		}
+		if b.WriteString(s); b.Len() > maxValueBytes {
+			return "", errTooBig
+		}
+	}
+	return b.String(), nil
+}
+
+// text compiles a text; check, where it is not nil, says what is wrong with a value it gave.
+func (c *compiler) text(t text, s scope, what string, check func(string) string) engine.Text {
+	out := engine.Text{Source: t.value}
+	if !t.set() || !strings.Contains(t.value, "${{") {
+		return out
+	}
+	parts, ok := c.parts(t, s, what)
+	if !ok {
+		return out
+	}
+	out.Eval = func(env *engine.Env) (string, error) {
+		v, err := render(parts, env)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", what, err)
+		}
+		if strings.ContainsRune(v, 0) {
+			return "", fmt.Errorf("%s: the value holds a NUL character", what)
+		}
+		if check != nil {
+			if why := check(v); why != "" {
+				return "", fmt.Errorf("%s: %s %s", what, quote(v), why)
+			}
+		}
+		return v, nil
+	}
+	return out
+}
+
+// bound gives the value a text has from the run's start on: its expressions read vars only. It is not ok where that cannot
+// be said yet, because a required var has no value.
+func (c *compiler) bound(t text, what string) (string, bool) {
+	if !strings.Contains(t.value, "${{") {
+		return t.value, true
+	}
+	parts, ok := c.parts(t, inVars, what)
+	if !ok {
+		return "", false
+	}
+	for _, p := range parts {
+		if p.code == nil {
+			continue
+		}
+		for _, r := range p.code.reads {
+			v := c.variable(r.id)
+			if _, given := c.given[r.id]; !given && v != nil && v.required {
+				return "", false
+			}
+		}
+	}
+	s, err := render(parts, &engine.Env{Vars: c.given})
+	if err != nil {
+		c.at(t.node, "%s: %v", what, err)
+		return "", false
+	}
+	return s, true
+}
+
+func (c *compiler) variable(name string) *varDoc {
+	for i := range c.world.vars {
+		if c.world.vars[i].name == name {
+			return &c.world.vars[i]
+		}
+	}
+	return nil
+}
+
+// condition compiles a bare expression that gives true or false. The zero Cond is what is not there.
+func (c *compiler) condition(t text, s scope, what string) engine.Cond {
+	if !t.set() {
+		return engine.Cond{}
+	}
+	code := c.expression(t, s, asCond, what)
+	if code == nil {
+		return engine.Cond{Source: t.value}
+	}
+	return engine.Cond{Source: t.value, Eval: func(env *engine.Env) (bool, error) {
+		v, err := code.condition(env)
+		if err != nil {
+			return false, fmt.Errorf("%s: %s: %w", what, t.value, err)
+		}
+		return v, nil
+	}}
+}
+
+// expression compiles a bare expression; nil where it does not compile.
+func (c *compiler) expression(t text, s scope, m mode, what string) *program {
+	code, faults := c.world.compile(t.value, s, m, c.near)
+	for _, f := range faults {
+		c.within(t.node, t.value, byteOffset(t.value, f.offset), "%s: %s", what, f.message)
+	}
+	return code
+}
+
+// value compiles a bare expression that gives any value.
+func (c *compiler) value(t text, s scope, what string) engine.Value {
+	if !t.set() {
+		return engine.Value{}
+	}
+	code := c.expression(t, s, asValue, what)
+	if code == nil {
+		return engine.Value{Source: t.value}
+	}
+	return engine.Value{Source: t.value, Eval: func(env *engine.Env) (any, error) {
+		v, err := code.value(env)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", what, t.value, err)
+		}
+		return v, nil
+	}}
+}
+
+// command compiles a command. No value of an argument may become an option, nor one that comes from agents the program.
+func (c *compiler) command(d commandDoc, s scope, what string) *engine.Command {
+	if !d.set() {
+		return nil
+	}
+	cmd := &engine.Command{Shell: d.shell}
+	for i, a := range d.argv {
+		var check func(string) string
+		if !strings.HasPrefix(a.value, "-") {
+			check = func(v string) string {
+				if strings.HasPrefix(v, "-") {
+					return "would be taken for an option: an argument may not come to begin with - by a value"
+				}
+				return ""
+			}
+		}
+		if i == 0 {
+			c.programName(a, s, what)
+			check = func(v string) string {
+				if v == "" || strings.HasPrefix(v, "-") {
+					return "is no name of a command"
+				}
+				return ""
+			}
+		}
+		cmd.Argv = append(cmd.Argv, c.text(a, s, what, check))
+	}
+	return cmd
+}
+
+// programName holds that which program runs is said by the spec and the run's vars, never by an agent.
+func (c *compiler) programName(t text, s scope, what string) {
+	parts, why := split(t.value)
+	if why != "" {
+		return
+	}
+	for _, p := range parts {
+		if p.source == "" {
+			continue
+		}
+		code, _ := c.world.compile(p.source, s, asText, c.near)
+		if code != nil && !code.varsOnly() {
+			c.at(t.node, "%s: the command's name may read vars only: which program runs is not for an agent to say", what)
+			return
+		}
+	}
+}
+
+// varsOnly says that the program reads nothing but vars.
+func (p *program) varsOnly() bool {
+	return !slices.ContainsFunc(p.reads, func(r reading) bool { return r.root != "vars" })
+}
+
+// badPath says what is wrong with a path or glob that is to stay in the repo, "" where nothing is.
+func badPath(p string) string {
+	switch {
+	case strings.TrimSpace(p) == "":
+		return "is empty"
+	case strings.ContainsRune(p, 0):
+		return "holds a NUL character"
+	case strings.ContainsAny(p, "\n\r"):
+		return "holds a line break"
+	case strings.HasPrefix(p, "/"), len(p) > 1 && p[1] == ':':
+		return "is absolute: write it relative to the repo's root"
+	case strings.Contains(p, `\`):
+		return `holds a \: write / between folders`
+	case strings.HasPrefix(p, "~"):
+		return "begins with ~: write it relative to the repo's root"
+	}
+	for _, e := range strings.Split(p, "/") {
+		if e == ".." {
+			return "leaves the repo: .. is not taken"
+		}
+		if strings.EqualFold(e, ".git") {
+			return "lies in .git, which is git's own"
+		}
+	}
+	if _, err := path.Match(p, ""); errors.Is(err, path.ErrBadPattern) {
+		return "is no glob: a [ is not closed"
+	}
+	return ""
+}
+
+// path compiles a path that may hold values.
+func (c *compiler) path(t text, s scope, what string, check func(string) string) engine.Text {
+	if !t.set() {
+		return engine.Text{}
+	}
+	parts, why := split(t.value)
+	if why == "" {
+		sample := ""
+		for _, p := range parts {
+			if sample += p.words; p.source != "" {
+				sample += "x"
+			}
+		}
+		if bad := check(sample); bad != "" {
+			c.at(t.node, "%s %s %s", what, quote(t.value), bad)
+			return engine.Text{Source: t.value}
+		}
+	}
+	return c.text(t, s, what, check)
+}
+
+func (c *compiler) paths(l pathList, s scope, what string) (out []engine.Text) {
+	for _, t := range l.items {
+		out = append(out, c.path(t, s, what, badPath))
+	}
+	return out
+}
+
+// fixedPath is a path that is fixed when the run starts.
+func (c *compiler) fixedPath(t text, what string) string {
+	v, ok := c.bound(t, what)
+	if !ok {
+		return t.value
+	}
+	if bad := badPath(v); bad != "" {
+		c.at(t.node, "%s %s %s", what, quote(v), bad)
+	}
+	return v
+}
+
+func (c *compiler) fixedPaths(l pathList, what string) (out []string) {
+	for _, t := range l.items {
+		out = append(out, c.fixedPath(t, what))
+	}
+	return out
+}
+
+// badOutput is badPath for what the engine writes itself: nothing that would speak for somebody else.
+func badOutput(p string) string {
+	if bad := badPath(p); bad != "" {
+		return bad
+	}
+	clean := strings.ToLower(path.Clean(p))
+	for _, dir := range []string{"signals", "specs", "audit", "retry-context", "config.yaml", "schemas"} {
+		if own := ".workflow/" + dir; clean == own || strings.HasPrefix(clean, own+"/") {
+			return "lies in " + own + ", where no value of an agent is written"
+		}
+	}
+	if clean == ".workflow" || clean == "." {
+		return "is a folder"
+	}
+	return ""
+}
