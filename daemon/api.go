@@ -1,0 +1,144 @@
+package daemon
+
+import (
+	"encoding/json"
+	"time"
+
+	"sluice/engine"
+)
+
+// The API is HTTP on a unix socket, JSON both ways. Paths begin with /v1. An error is {"error": "what: why: what to do"}
+// with a status of 4xx (the asker's) or 5xx (ours).
+//
+//	GET  /v1/ping            -> Ping
+//	POST /v1/do              Do -> Done          a person's or agent's event; comes back when it is journaled
+//	GET  /v1/status[?run=]   -> Status
+//	GET  /v1/run?run=        -> RunStatus         with all attempts and rounds
+//	GET  /v1/facts?from=&run=&follow=1 -> a line of Line each; from = 0: from the beginning of the journal, -1: from now on
+//	GET  /v1/offers          -> []Offer
+//	POST /v1/reload          the settings are read again
+//	GET  /v1/repos, POST /v1/repos {dir}, DELETE /v1/repos?dir=   (the daemon's own socket only)
+
+// Ping is how a server names itself.
+type Ping struct {
+	PID     int       `json:"pid"`
+	Version string    `json:"version"`
+	Root    string    `json:"root,omitempty"`  // of a repo's socket
+	Repos   []string  `json:"repos,omitempty"` // of the daemon's socket
+	Started time.Time `json:"started"`
+}
+
+// Do asks for one event to be taken in. Kind is one of run_requested, answered, claimed, file_seen (a sentinel through
+// the socket), pause_requested, resume_requested, abort_requested, retry_requested. Its Actor and times are the server's.
+type Do struct {
+	Kind  string          `json:"kind"`
+	Event json.RawMessage `json:"event"`
+	Via   string          `json:"via,omitempty"` // command, terminal, desktop, page
+}
+
+// Done is what was decided. Ignored, where not empty, says why nothing came of it.
+type Done struct {
+	Seq     int64             `json:"seq,omitempty"`
+	Facts   []json.RawMessage `json:"facts,omitempty"`
+	Ignored string            `json:"ignored,omitempty"`
+	Run     string            `json:"run,omitempty"` // the run that was started, or is concerned
+}
+
+// Line is one fact of the journal, for people and programs that follow it.
+type Line struct {
+	Seq  int64           `json:"seq"`
+	At   time.Time       `json:"at"`
+	Fact json.RawMessage `json:"fact"`
+}
+
+// Status is how a repo stands.
+type Status struct {
+	Root    string      `json:"root"`
+	Trust   string      `json:"trust"` // file: nothing stands between an agent and a gate
+	Health  []string    `json:"health,omitempty"`
+	Stalled string      `json:"stalled,omitempty"` // why the journal cannot be written
+	Seq     int64       `json:"seq"`
+	Runs    []RunStatus `json:"runs"`
+	Notices int         `json:"notices,omitempty"` // owed
+}
+
+// RunStatus is how a run stands, step by step.
+type RunStatus struct {
+	ID        string         `json:"id"`
+	Workflow  string         `json:"workflow"`
+	Name      string         `json:"name,omitempty"`
+	Phase     string         `json:"phase"`
+	Paused    string         `json:"paused,omitempty"` // why
+	Started   time.Time      `json:"started,omitzero"`
+	Ended     time.Time      `json:"ended,omitzero"`
+	EndWhy    string         `json:"end_why,omitempty"`
+	By        engine.Actor   `json:"by"`
+	Usage     engine.Usage   `json:"usage,omitzero"`
+	Vars      map[string]any `json:"vars,omitempty"`
+	Digest    string         `json:"digest"`
+	SpecDrift bool           `json:"spec_drift,omitempty"` // the file has changed since the run started
+	Steps     []StepStatus   `json:"steps"`
+	Waits     []Wait         `json:"waits,omitempty"` // what it waits for, oldest first
+}
+
+// StepStatus is a step of a run, with the gates that judge it.
+type StepStatus struct {
+	ID       string           `json:"id"`
+	Name     string           `json:"name,omitempty"`
+	State    string           `json:"state"` // of the current attempt; "waiting": none yet
+	Attempt  int              `json:"attempt,omitempty"`
+	Since    time.Time        `json:"since,omitzero"`
+	Role     string           `json:"role,omitempty"`
+	Worktree string           `json:"worktree,omitempty"`
+	Summary  string           `json:"summary,omitempty"`
+	Failure  string           `json:"failure,omitempty"`
+	Gates    []GateStatus     `json:"gates,omitempty"`
+	Attempts []engine.Attempt `json:"attempts,omitempty"` // with /v1/run
+}
+
+// GateStatus is a gate of a run.
+type GateStatus struct {
+	ID       string         `json:"id"`
+	Name     string         `json:"name,omitempty"`
+	Level    string         `json:"level"`
+	Implicit bool           `json:"implicit,omitempty"`
+	Forced   bool           `json:"forced,omitempty"`
+	State    string         `json:"state,omitempty"` // of the current round; "" = none
+	Round    int            `json:"round,omitempty"`
+	Why      string         `json:"why,omitempty"` // a person is asked
+	Outcome  string         `json:"outcome,omitempty"`
+	Score    *float64       `json:"score,omitempty"`
+	Feedback string         `json:"feedback,omitempty"`
+	Until    time.Time      `json:"until,omitzero"` // the veto window's end
+	By       *engine.Actor  `json:"by,omitempty"`
+	ByKind   string         `json:"by_kind,omitempty"`
+	Count    int            `json:"count"`
+	Max      int            `json:"max"`
+	Outcomes []string       `json:"outcomes,omitempty"` // what a person may say
+	Rounds   []engine.Round `json:"rounds,omitempty"`   // with /v1/run
+}
+
+// Wait is one thing a run waits for.
+type Wait struct {
+	Kind  string    `json:"kind"` // human, window, review, agent, offer, worktree, slot, backoff, limit, need, grace, paused
+	Step  string    `json:"step,omitempty"`
+	Gate  string    `json:"gate,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+	Text  string    `json:"text"` // "for a person at XG-2-end: sluice pass XG-2-end"
+}
+
+// Offer is a step that waits for somebody to do it.
+type Offer struct {
+	Run      string    `json:"run"`
+	Step     string    `json:"step"`
+	Name     string    `json:"name,omitempty"`
+	Attempt  int       `json:"attempt"`
+	Launch   string    `json:"launch"` // interactive or subagent
+	Role     string    `json:"role,omitempty"`
+	Since    time.Time `json:"since"`
+	Claimed  string    `json:"claimed,omitempty"`
+	Worktree string    `json:"worktree"` // absolute
+	Prompt   string    `json:"prompt"`   // file
+	Signal   string    `json:"signal"`   // file to write when done
+}

@@ -1,0 +1,76 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"sluice/engine"
+)
+
+// World carries effects out and reads the inboxes of one repo.
+//
+// Carry works until the effect is done, and gives the event that came of it. It gives nil only when ctx ended first:
+// ctx ends when the effect is not owed any more, or the daemon goes; processes go on then. Carrying the same effect out
+// again has to be harmless (the same Name): a launch is adopted, or its recorded end is given. Carry never gives up by
+// itself on a full disk or the like: it tries again until ctx ends. It may hand over events on the way by emit.
+//
+// Scan reads the inboxes once and gives what lies in them as FileSeen events, in the order they count: sentinels by
+// name, then a person's veto, fail, pass and the rest by name. Files that are not whole yet are left for the next scan.
+type World interface {
+	Carry(ctx context.Context, job Job, emit func(engine.Event)) engine.Event
+	Scan(ctx context.Context, in Inboxes) ([]engine.Event, error)
+	// DigestNow gives the digest of what a round was opened over, as it is now.
+	DigestNow(ctx context.Context, q Reviewed) (string, error)
+	// Trees gives for each worktree a spec names the key of the checkout it lies in, where that exists already.
+	Trees(ctx context.Context, spec *engine.Spec) map[string]string
+	// Hints tells that an inbox may have changed.
+	Hints() <-chan struct{}
+	// Health says what of the world is not as it should be; empty = all well.
+	Health() []string
+}
+
+// Job is an effect with all that is needed to carry it out; nothing in it is shared with the state.
+type Job struct {
+	engine.Effect
+	Spec    *engine.Spec
+	Config  engine.Config
+	Vars    map[string]any
+	Attempt *engine.Attempt // the step's attempt the effect is about (for a gate: the one judged), else nil
+	Round   *engine.Round   // the round the effect is about, else nil
+	Env     *engine.Env     // what expressions see, nil where no step or gate is concerned
+	RunInfo RunInfo
+	History []RetryFile // the retry-context files of this run so far, oldest first
+	Earlier []string    // summaries of the step's earlier attempts, "attempt 1: failed at XG-1-2"
+	Nth     int         // of the role's launches in this run, from 0: agents of a role take turns
+}
+
+// RunInfo is what a job may want to know of its run.
+type RunInfo struct {
+	ID, Workflow, Phase string
+	Started, Ended      time.Time
+	EndWhy              string
+}
+
+// RetryFile is one retry-context file a run has written.
+type RetryFile struct {
+	Gate string
+	N    int
+	Path string // below the repo's root
+}
+
+// Inboxes says where signals may lie: what the loop knows and a scan needs.
+type Inboxes struct {
+	Runs   []string          // live runs: signals/<run>/ is read for each
+	Trees  []string          // worktrees (keys) of live attempts that wait for a sentinel
+	Tokens map[string]string // launch key -> "" for every launch that lives: tokens are matched against these
+	Asked  []Reviewed        // rounds a person may pass now
+}
+
+// Reviewed names what a round is over.
+type Reviewed struct {
+	Run, Gate, Step string
+	Attempt         int
+	Tree            string // key of the worktree
+	Worktree        string // as in the spec, "" = the root
+	Digest          string
+}
