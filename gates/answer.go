@@ -1,0 +1,199 @@
+package gates
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sluice/engine"
+	"sluice/internal/strictjson"
+)
+
+const (
+	// MaxAnswer is how many bytes a verdict or an answer may have, as it came and when its defaults are filled in.
+	MaxAnswer = engine.MaxAnswer
+	// MaxReply is how many bytes of an agent's last words are looked through for a block.
+	MaxReply = 1 << 20
+	// MaxCorrections is how often an agent is asked again for an answer that cannot be read.
+	MaxCorrections = 2
+
+	maxStatusText    = 4 << 10
+	maxStatusOptions = 20
+	tokenKey         = "token"
+)
+
+// ErrNothing says that nothing was given that could be an answer.
+var ErrNothing = errors.New("nothing was given")
+
+// Find gives the JSON an agent answered with, from the first place that has any: the CLI's own structured field; the
+// answer file, if its token is this attempt's; the last block fenced as json in its last words; those words, if they
+// are JSON as a whole. A place that has something and is wrong is an error: a later place does not stand in for it.
+//
+// The answer file's token is in.AnswerToken, or, where that is empty, the file's own key "token", which is taken out.
+// A file with another token counts as not there.
+func Find(in VerdictInput) ([]byte, error) {
+	if s := bytes.TrimSpace(in.Structured); len(s) > 0 && string(s) != "null" {
+		return strict("the structured output", s)
+	}
+	foreign := ""
+	if s := bytes.TrimSpace(in.AnswerFile); len(s) > 0 {
+		data, why, err := inFile(s, in)
+		if data != nil || err != nil {
+			return data, err
+		}
+		foreign = "the answer file does not count: " + why + " (write the value of SLUICE_TOKEN as its key \"token\"); "
+	}
+	data, err := inReply(in.Output)
+	if err != nil && foreign != "" {
+		return nil, fmt.Errorf("%s%w", foreign, err)
+	}
+	return data, err
+}
+
+// inFile reads the answer file, or says why it does not count.
+func inFile(file []byte, in VerdictInput) (data []byte, why string, err error) {
+	const another = "its token is not this attempt's"
+	if in.WantToken != "" && in.AnswerToken != "" && in.AnswerToken != in.WantToken {
+		return nil, another, nil
+	}
+	if data, err = strict("the answer file", file); err != nil {
+		return nil, "", err
+	}
+	data, token := takeToken(data)
+	switch {
+	case in.WantToken == "" || token == in.WantToken || token == "" && in.AnswerToken != "":
+		return data, "", nil
+	case token == "":
+		return nil, "it has no token", nil
+	}
+	return nil, another, nil
+}
+
+// inReply finds the answer in an agent's last words.
+func inReply(output []byte) ([]byte, error) {
+	if len(output) > MaxReply {
+		return nil, fmt.Errorf("the reply has more than %d bytes: give a short one that ends with the JSON", MaxReply)
+	}
+	text := strings.TrimSpace(string(output))
+	if text == "" {
+		return nil, ErrNothing
+	}
+	all := blocks(text)
+	for i := len(all) - 1; i >= 0; i-- {
+		b := all[i]
+		switch {
+		case !isJSON(b.info):
+		case !b.closed:
+			return nil, errors.New("the last block fenced as json has no closing fence: give it whole")
+		default:
+			return strict("the last block fenced as json", []byte(strings.TrimSpace(b.text)))
+		}
+	}
+	if text[0] == '{' || text[0] == '[' {
+		return strict("the reply", []byte(text))
+	}
+	return nil, errors.New("no JSON in the reply: end it with one block that begins with ```json")
+}
+
+// isJSON says that a fence's info is json: exactly, or as the first of several words.
+func isJSON(info string) bool {
+	word, _, _ := strings.Cut(info, " ")
+	return strings.EqualFold(word, "json")
+}
+
+func strict(where string, data []byte) ([]byte, error) {
+	if _, err := strictjson.Check(data, MaxAnswer); err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	return data, nil
+}
+
+// takeToken takes the token out of an object that has one.
+func takeToken(data []byte) ([]byte, string) {
+	var members map[string]json.RawMessage
+	var token string
+	if json.Unmarshal(data, &members) != nil || members[tokenKey] == nil || json.Unmarshal(members[tokenKey], &token) != nil {
+		return data, ""
+	}
+	delete(members, tokenKey)
+	rest, err := json.Marshal(members)
+	if err != nil {
+		return data, ""
+	}
+	return rest, token
+}
+
+// ReadAnswer reads a step's structured answer: strict JSON of at most MaxAnswer bytes, what is missing filled in from
+// the schema's defaults, then held against the schema (nil = any JSON). An error says what is wrong in words that can
+// be fed back (see Correction).
+func ReadAnswer(data []byte, schema *engine.Schema) (json.RawMessage, error) {
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 {
+		return nil, fmt.Errorf("the answer: %w", ErrNothing)
+	}
+	if _, err := strict("the answer", data); err != nil {
+		return nil, err
+	}
+	v, err := decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("the answer: %w", err)
+	}
+	if schema != nil {
+		if err := conform(schema, v); err != nil {
+			return nil, fmt.Errorf("the answer: %w", err)
+		}
+	}
+	return encode(v)
+}
+
+// encode writes JSON with its keys in order and nothing escaped that need not be.
+func encode(v any) (json.RawMessage, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("the answer: %w", err)
+	}
+	if out.Len() > MaxAnswer {
+		return nil, fmt.Errorf("the answer: more than %d bytes with its defaults: give a shorter one", MaxAnswer)
+	}
+	return bytes.TrimSpace(out.Bytes()), nil
+}
+
+// AnswerStatus is what a step's answer says of the step itself: a Sentinel with the status failed or blocked and the
+// words beside it, or the zero Sentinel where it says neither.
+func AnswerStatus(answer json.RawMessage) engine.Sentinel {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(answer, &members) != nil {
+		return engine.Sentinel{}
+	}
+	text := func(key string) string {
+		var s string
+		_ = json.Unmarshal(members[key], &s) // what is no text says nothing
+		return head(Clean(s), maxStatusText)
+	}
+	s := engine.Sentinel{Status: text("status")}
+	if s.Status != engine.StatusFailed && s.Status != engine.StatusBlocked {
+		return engine.Sentinel{}
+	}
+	s.Summary, s.Question = text("summary"), text("question")
+	var options []string
+	_ = json.Unmarshal(members["options"], &options)
+	for _, o := range options[:min(len(options), maxStatusOptions)] {
+		s.Options = append(s.Options, line(o, maxLabel))
+	}
+	return s
+}
+
+// Correction is what an agent is told when its answer could not be read: try is which correction this is, from 1.
+func Correction(err error, try int) string {
+	left := "This is the last time you are asked."
+	if try < MaxCorrections {
+		left = fmt.Sprintf("You are asked %d times at the most.", MaxCorrections)
+	}
+	return fmt.Sprintf("Your answer could not be read: %s.\n\n"+
+		"Do no other work. Give the whole answer again, mended, as one JSON object in one block that begins with ```json, and nothing after it. "+
+		"(Or write it to the file that SLUICE_ANSWER names, with its token.) %s\n", strings.TrimRight(line(err.Error(), 2*maxInline), ". "), left)
+}

@@ -1,0 +1,192 @@
+package gates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sluice/engine"
+)
+
+const (
+	maxToReview  = 100
+	maxWhyOutput = 8 << 10 // bytes of a failed command's output in the feedback
+	maxWhyFiles  = 100
+)
+
+// CheckInput is what a step has to have done.
+type CheckInput struct {
+	Root     string // the repo's root
+	Worktree string // the step's: absolute, or below the root; "" = the root
+	Outputs  []string
+	Criteria []engine.Criterion
+
+	// Run carries out the command of criterion i. A code other than 0 is a criterion that does not hold (below 0: ended by
+	// a signal); an error says that it could not be carried out at all.
+	Run func(ctx context.Context, i int, c engine.Command) (exit int, output string, err error)
+}
+
+// Check looks whether the outputs are there and the criteria hold. Files are all looked at, so that all missing ones
+// are told; commands run in order, until something does not hold. Text goes to ToReview. OK is what was found; Broken
+// says that it could not be found out, which is nobody's failure. Digest and Protected are left to the caller.
+//
+// A path of .workflow/ is the root's, every other the worktree's. One that leads out of the repo, also through a link,
+// does not hold.
+func Check(ctx context.Context, in CheckInput) engine.CheckResult {
+	g, err := newGround(in.Root, in.Worktree)
+	if err != nil {
+		return engine.CheckResult{Broken: line(err.Error(), maxInline)}
+	}
+	c := check{in: in, g: g}
+	for _, out := range in.Outputs {
+		c.file("output", out, false)
+	}
+	for i, criterion := range in.Criteria {
+		switch {
+		case criterion.Command != nil:
+			c.command(ctx, i, *criterion.Command)
+		case criterion.File != "":
+			c.file("file", criterion.File, criterion.NonEmpty)
+		case len(c.review) < maxToReview:
+			c.review = append(c.review, head(Clean(criterion.Text), maxCriterion))
+		}
+	}
+	if c.broken != "" {
+		return engine.CheckResult{Broken: c.broken}
+	}
+	if why := c.why(); why != "" {
+		return engine.CheckResult{Why: why}
+	}
+	return engine.CheckResult{OK: true, ToReview: c.review}
+}
+
+// check gathers what was found.
+type check struct {
+	in      CheckInput
+	g       ground
+	files   []string // lines on files that are not as they should be
+	failed  string   // the first command that failed
+	skipped []string // commands that were not run for it
+	review  []string
+	broken  string
+}
+
+func (c *check) file(what, p string, nonEmpty bool) {
+	base := c.g.base(p)
+	info, err := c.g.stat(base, p)
+	where := ""
+	switch {
+	case errors.Is(err, errLeaves):
+		where = "leads out of the repo, where nothing is looked at"
+	case errors.Is(err, fs.ErrNotExist):
+		where = "is missing (looked in " + c.g.place(base) + ")"
+	case err != nil:
+		where = "cannot be looked at (" + line(withoutPath(err), maxLabel) + ")"
+	case !info.Mode().IsRegular() && !info.IsDir():
+		where = "is there but is no file (" + kindOf(info.Mode()) + ", in " + c.g.place(base) + ")"
+	case nonEmpty && isEmpty(filepath.Join(base, filepath.FromSlash(p)), info):
+		where = "is there but empty (looked in " + c.g.place(base) + ")"
+	}
+	if where != "" {
+		c.files = append(c.files, fmt.Sprintf("- %s %s %s", what, code(p), where))
+	}
+}
+
+// withoutPath is an error without the daemon's own view of the path in it.
+func withoutPath(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
+}
+
+// isEmpty says that a file has no bytes, or a folder nothing in it.
+func isEmpty(p string, info fs.FileInfo) bool {
+	if !info.IsDir() {
+		return info.Size() == 0
+	}
+	f, err := os.Open(p)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	_, err = f.Readdirnames(1)
+	return errors.Is(err, io.EOF)
+}
+
+func (c *check) command(ctx context.Context, i int, command engine.Command) {
+	words := code(commandWords(command))
+	if c.broken != "" {
+		return
+	}
+	if c.failed != "" || len(c.files) > 0 {
+		c.skipped = append(c.skipped, words)
+		return
+	}
+	if err := ctx.Err(); err != nil {
+		c.broken = "criterion " + words + ": stopped: " + err.Error()
+		return
+	}
+	exit, output, err := c.in.Run(ctx, i, command)
+	switch {
+	case err != nil:
+		c.broken = fmt.Sprintf("criterion %s could not be checked: %s", words, line(err.Error(), maxInline))
+	case exit != 0:
+		c.failed = fmt.Sprintf("- %s %s, run in %s.\n", words, exitWords(exit), c.g.place(c.g.worktree))
+		c.failed += "\n" + DataEnd("The end of its output", output, maxWhyOutput)
+	}
+}
+
+func exitWords(exit int) string {
+	switch {
+	case exit < 0:
+		return "was ended by a signal"
+	case exit == 126:
+		return "ended with exit code 126 (it cannot be executed)"
+	case exit == 127:
+		return "ended with exit code 127 (no such command)"
+	}
+	return fmt.Sprintf("ended with exit code %d", exit)
+}
+
+// why is the feedback: what does not hold.
+func (c *check) why() string {
+	if len(c.files) == 0 && c.failed == "" {
+		return ""
+	}
+	var out strings.Builder
+	if len(c.files) > 0 {
+		out.WriteString("Not all files are there that the step must produce:\n\n")
+		shown := c.files[:min(len(c.files), maxWhyFiles)]
+		out.WriteString(head(strings.Join(shown, "\n"), maxWhyOutput) + "\n")
+		if more := len(c.files) - len(shown); more > 0 {
+			fmt.Fprintf(&out, "- … and %d more\n", more)
+		}
+	}
+	if c.failed != "" {
+		if out.Len() > 0 {
+			out.WriteString("\n")
+		}
+		out.WriteString("The success criterion does not hold:\n\n" + c.failed)
+	}
+	if len(c.skipped) > 0 {
+		out.WriteString("\nNot run, because of this: " + line(strings.Join(c.skipped, ", "), maxInline) + ".\n")
+	}
+	return head(strings.TrimSpace(out.String()), engine.MaxFeedback)
+}

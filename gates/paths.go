@@ -1,0 +1,279 @@
+package gates
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Bounds of looking for files.
+const (
+	MaxFound    = 1000    // files that one list of patterns may find
+	maxPatterns = 200     // patterns in a list
+	maxLooked   = 200_000 // names looked at for one pattern
+	maxPath     = 4096    // bytes
+)
+
+// errLeaves says that a path leads out of the repo.
+var errLeaves = errors.New("leads out of the repo")
+
+// ground is where paths of the spec are looked up. Both folders are real paths.
+type ground struct{ root, worktree string }
+
+// newGround takes the repo's root and the step's worktree ("" = the root).
+func newGround(root, worktree string) (ground, error) {
+	r, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return ground{}, fmt.Errorf("the repo's root: %w", err)
+	}
+	w := r
+	if worktree != "" {
+		if !filepath.IsAbs(worktree) {
+			worktree = filepath.Join(r, worktree)
+		}
+		if w, err = filepath.EvalSymlinks(worktree); err != nil {
+			return ground{}, fmt.Errorf("the worktree: %w", err)
+		}
+	}
+	return ground{r, w}, nil
+}
+
+// isState says that a path is in the state folder, which is the root's wherever it is named.
+func isState(p string) bool {
+	first, _, _ := strings.Cut(path.Clean(filepath.ToSlash(p)), "/")
+	return strings.EqualFold(first, ".workflow")
+}
+
+// place tells people where a path was looked for.
+func (g ground) place(base string) string {
+	if base == g.root {
+		return "the root of the repo"
+	}
+	if rel, err := filepath.Rel(g.root, base); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel) + "/"
+	}
+	return base
+}
+
+// base is the folder that a step's own path is seen from.
+func (g ground) base(p string) string {
+	if isState(p) {
+		return g.root
+	}
+	return g.worktree
+}
+
+// stat looks at p below base. Links are followed as long as they stay in the repo: in the root or in the worktree.
+func (g ground) stat(base, p string) (fs.FileInfo, error) {
+	if err := checkPath(p); err != nil {
+		return nil, err
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(base, filepath.FromSlash(p)))
+	if err != nil {
+		return nil, g.dangling(base, p, err)
+	}
+	if !inside(g.root, real) && !inside(g.worktree, real) {
+		return nil, fmt.Errorf("%s: %w through a link", line(p, maxLabel*2), errLeaves)
+	}
+	return os.Lstat(real)
+}
+
+// dangling keeps a link out of the repo from being told as merely missing where nothing is at its end: whether
+// something is there is nobody's business in here.
+func (g ground) dangling(base, p string, err error) error {
+	target, linkErr := os.Readlink(filepath.Join(base, filepath.FromSlash(p)))
+	if linkErr == nil {
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(base, filepath.Dir(filepath.FromSlash(p)), target)
+		}
+		if !inside(g.root, target) && !inside(g.worktree, target) {
+			return fmt.Errorf("%s: %w through a link", line(p, maxLabel*2), errLeaves)
+		}
+	}
+	return err
+}
+
+func checkPath(p string) error {
+	switch {
+	case p == "" || len(p) > maxPath || strings.ContainsRune(p, 0):
+		return fmt.Errorf("%q: no path: name a file of the repo", line(p, maxLabel))
+	case !filepath.IsLocal(filepath.FromSlash(p)):
+		return fmt.Errorf("%s: %w: name a file below its root", line(p, maxLabel*2), errLeaves)
+	}
+	return nil
+}
+
+// inside says that the path p is dir or below it.
+func inside(dir, p string) bool {
+	rel, err := filepath.Rel(dir, p)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// Expand finds the files that a step's inputs name: paths, or globs with *, ?, […] and **. Each is looked for in the
+// worktree ("" = the root), then in the root; what begins with .workflow/ in the root only. Found are the paths as seen
+// from the worktree, sorted within each pattern, none twice; missing are the plain paths that are not there. A glob may
+// find nothing. A pattern that leaves the repo, also by a link, and more than MaxFound files are errors.
+func Expand(root, worktree string, patterns []string) (found, missing []string, err error) {
+	g, err := newGround(root, worktree)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(patterns) > maxPatterns {
+		return nil, nil, fmt.Errorf("inputs: more than %d: name fewer", maxPatterns)
+	}
+	seen := map[string]bool{}
+	for _, pattern := range patterns {
+		names, plain, err := g.expand(pattern)
+		if err != nil {
+			return nil, nil, fmt.Errorf("input %w", err)
+		}
+		if plain && len(names) == 0 {
+			missing = append(missing, pattern)
+		}
+		for _, n := range names {
+			if !seen[n] {
+				seen[n] = true
+				found = append(found, n)
+			}
+		}
+		if len(found) > MaxFound {
+			return nil, nil, fmt.Errorf("inputs: more than %d files: name fewer", MaxFound)
+		}
+	}
+	return found, missing, nil
+}
+
+func isGlob(p string) bool { return strings.ContainsAny(p, "*?[") }
+
+// expand finds what one pattern names, as seen from the worktree; plain says that it is a path and no glob.
+func (g ground) expand(pattern string) (names []string, plain bool, err error) {
+	if err := checkPath(pattern); err != nil {
+		return nil, false, err
+	}
+	bases := []string{g.worktree, g.root}
+	if isState(pattern) {
+		bases = bases[1:]
+	}
+	plain = true
+	for _, base := range bases {
+		info, err := g.stat(base, pattern)
+		if errors.Is(err, errLeaves) {
+			return nil, plain, err
+		}
+		if err == nil && (info.Mode().IsRegular() || info.IsDir()) {
+			return []string{g.fromWorktree(base, pattern)}, plain, nil
+		}
+	}
+	if !isGlob(pattern) {
+		return nil, plain, nil
+	}
+	for _, base := range bases {
+		matches, err := g.glob(base, path.Clean(filepath.ToSlash(pattern)))
+		if err != nil {
+			return nil, false, err
+		}
+		if len(matches) > 0 {
+			slices.Sort(matches)
+			for _, m := range matches {
+				names = append(names, g.fromWorktree(base, m))
+			}
+			return names, false, nil
+		}
+	}
+	return nil, false, nil
+}
+
+func (g ground) fromWorktree(base, p string) string {
+	rel, err := filepath.Rel(g.worktree, filepath.Join(base, filepath.FromSlash(p)))
+	if err != nil {
+		return filepath.Join(base, p)
+	}
+	return filepath.ToSlash(rel)
+}
+
+// glob walks the folder before the pattern's first wildcard. Links to folders are not entered.
+func (g ground) glob(base, pattern string) ([]string, error) {
+	parts := strings.Split(pattern, "/")
+	fixed := slices.IndexFunc(parts, isGlob)
+	start := path.Join(parts[:fixed]...)
+	if info, err := g.stat(base, orElse(start, ".")); err != nil || !info.IsDir() {
+		if errors.Is(err, errLeaves) {
+			return nil, err
+		}
+		return nil, nil
+	}
+	for _, part := range parts[fixed:] {
+		if _, err := path.Match(part, ""); err != nil {
+			return nil, fmt.Errorf("%s: a broken glob: close its [", line(pattern, maxLabel))
+		}
+	}
+	top, err := filepath.EvalSymlinks(filepath.Join(base, filepath.FromSlash(start)))
+	if err != nil {
+		return nil, nil // it went while we looked
+	}
+	var found []string
+	looked := 0
+	err = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
+		if looked++; looked > maxLooked {
+			return fmt.Errorf("%s: more than %d files to look at: name a folder before the *", line(pattern, maxLabel), maxLooked)
+		}
+		if err != nil || p == top {
+			return nil // what cannot be read is not there
+		}
+		if d.IsDir() && d.Name() == ".git" {
+			return fs.SkipDir
+		}
+		rel, err := filepath.Rel(top, p)
+		if err != nil {
+			return err
+		}
+		names := strings.Split(filepath.ToSlash(rel), "/")
+		if d.IsDir() && len(names) >= len(parts[fixed:]) && !slices.Contains(parts[fixed:], "**") {
+			return fs.SkipDir // a folder as deep as the pattern: nothing in it can match
+		}
+		if !matchParts(parts[fixed:], names) {
+			return nil
+		}
+		full := path.Join(start, filepath.ToSlash(rel))
+		info, err := g.stat(base, full)
+		if errors.Is(err, errLeaves) {
+			return err
+		}
+		if err == nil && info.Mode().IsRegular() {
+			found = append(found, full)
+		}
+		if len(found) > MaxFound {
+			return fmt.Errorf("%s: more than %d files: narrow it", line(pattern, maxLabel), MaxFound)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// matchParts matches a path's parts; ** stands for any number of them.
+func matchParts(pattern, names []string) bool {
+	if len(pattern) == 0 {
+		return len(names) == 0
+	}
+	if pattern[0] == "**" {
+		for len(pattern) > 1 && pattern[1] == "**" { // several in a row say no more than one
+			pattern = pattern[1:]
+		}
+		for i := range len(names) + 1 {
+			if matchParts(pattern[1:], names[i:]) {
+				return true
+			}
+		}
+		return false
+	}
+	if len(names) == 0 {
+		return false
+	}
+	ok, err := path.Match(pattern[0], names[0])
+	return err == nil && ok && matchParts(pattern[1:], names[1:])
+}

@@ -1,0 +1,152 @@
+package gates
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/engine"
+)
+
+// MaxRetryContext is how many bytes a retry-context file has at the most.
+const MaxRetryContext = 64 << 10
+
+const (
+	maxFindingsShown = 24 << 10
+	maxEarlier       = 50
+)
+
+// RetryInput is what a failure is told from.
+type RetryInput struct {
+	Workflow string
+	Run      string
+	Gate     string
+	GateName string
+	Step     string
+	Attempt  int
+	N        int // the number of this file, of this gate in this run
+	Max      int // max_retries
+	Outcome  string
+	Reviewer string // who judged, in words
+	At       time.Time
+	Score    *float64
+	Scores   map[string]float64
+	Feedback string
+	Findings json.RawMessage
+	Earlier  []string // earlier files of the run, oldest first
+}
+
+// RetryContext is the file that tells the next attempt what was wrong: Markdown, at most MaxRetryContext bytes. What
+// the reviewer said stands in it word for word, cleaned of what cannot be seen, as a data block.
+func RetryContext(in RetryInput) []byte {
+	p := &page{}
+	p.title(fmt.Sprintf("Sent back by gate %s, time %d", titledPlain(in.Gate, in.GateName), in.N))
+	p.raw("\n")
+	about := []string{
+		fmt.Sprintf("Step: %s, attempt %d", code(in.Step), in.Attempt),
+		"Outcome: " + code(in.Outcome),
+		"Judged by: " + orElse(line(in.Reviewer, maxLabel), "unknown"),
+		"At: " + in.At.UTC().Format(time.RFC3339),
+		fmt.Sprintf("Workflow: %s, run %s", code(in.Workflow), code(in.Run)),
+	}
+	if in.Score != nil {
+		about = append(about, "Score: "+number(*in.Score)+" of 100")
+	}
+	if in.Max > 0 {
+		about = append(about, fmt.Sprintf("This gate's max_retries: %d", in.Max))
+	}
+	p.list(about)
+
+	p.section("What is wrong")
+	if strings.TrimSpace(in.Feedback) == "" {
+		p.text("No words were given. See the findings and scores, where there are any; else look at the work again with the criterion in hand.")
+	} else {
+		p.raw(Data("Word for word", in.Feedback, engine.MaxFeedback))
+	}
+	p.findings(ReadFindings(in.Findings))
+	p.scores(in.Scores)
+
+	p.section("What to do now")
+	p.text("1. Your earlier work is still there. Mend it; do not begin anew.")
+	p.text("2. Mend every point above. Where you think a point is wrong, say so and why, and leave the rest mended.")
+	p.text("3. Change no test, check or criterion only to make it pass.")
+	p.text("4. Check the step's outputs and criterion yourself, then say that you are done, as before.")
+	if len(in.Earlier) > 0 {
+		p.section("Earlier files of this run")
+		p.text("Read them too: what they ask for has to stay mended.\n")
+		from := max(0, len(in.Earlier)-maxEarlier)
+		if from > 0 {
+			p.text("- … (%d older ones)", from)
+		}
+		p.list(codes(in.Earlier[from:]))
+	}
+	return []byte(p.String())
+}
+
+func (p *page) findings(list []Finding) {
+	if len(list) == 0 {
+		return
+	}
+	p.section("Findings")
+	used := 0
+	for i, f := range list {
+		item := findingLine(f)
+		if used += len(item); used > maxFindingsShown {
+			p.text("- … (%d more left out)", len(list)-i)
+			return
+		}
+		p.text("- %s", item)
+	}
+}
+
+func findingLine(f Finding) string {
+	var parts []string
+	if s := line(f.Severity, maxLabel); s != "" {
+		parts = append(parts, "["+s+"]")
+	}
+	if f.File != "" {
+		at := f.File
+		if f.Line > 0 {
+			at += ":" + strconv.Itoa(f.Line)
+		}
+		parts = append(parts, code(at))
+	}
+	parts = append(parts, orElse(line(f.Message, maxFindingText), "(no words)"))
+	return strings.Join(parts, " ")
+}
+
+func (p *page) scores(scores map[string]float64) {
+	if len(scores) == 0 {
+		return
+	}
+	p.section("Scores")
+	items := make([]string, 0, len(scores))
+	for _, name := range slices.Sorted(maps.Keys(scores)) {
+		items = append(items, line(name, maxLabel)+": "+number(scores[name]))
+	}
+	p.list(items)
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+func titledPlain(id, name string) string {
+	if name == "" || name == id {
+		return id
+	}
+	return id + " (" + name + ")"
+}
+
+// RetryPath is the path of a gate's n-th retry-context file. A pattern without {n} gets the number before its ending,
+// so that no file is written over.
+func RetryPath(pattern string, n int) string {
+	if strings.Contains(pattern, "{n}") {
+		return strings.ReplaceAll(pattern, "{n}", strconv.Itoa(n))
+	}
+	ext := path.Ext(pattern)
+	return strings.TrimSuffix(pattern, ext) + "-" + strconv.Itoa(n) + ext
+}

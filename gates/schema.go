@@ -1,0 +1,441 @@
+package gates
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"sluice/engine"
+	"sluice/internal/strictjson"
+)
+
+// Bounds of a schema and of checking by it.
+const (
+	MaxSchema     = 64 << 10
+	maxSchemaRefs = 10_000  // schemas that may be reached from one, so that a walk through it ends
+	maxFilled     = 10_000  // values filled in from defaults
+	maxSchemaWork = 100_000 // schemas that one value at maxWorkDepth may be held against
+	maxWorkDepth  = 12
+	maxFaults     = 8 // of the faults of one answer, in an error
+)
+
+// schemaURL names the schema to the compiler. A relative $ref resolves against it and finds nothing.
+const schemaURL = "urn:sluice:schema"
+
+var errRemote = errors.New("a $ref to another document: put the schema into $defs of this one")
+
+// noLoader refuses every document but the schema itself. The drafts' own meta-schemas do not come through here.
+type noLoader struct{}
+
+func (noLoader) Load(string) (any, error) { return nil, errRemote }
+
+// CheckSchema says whether source is a JSON Schema that answers can be held against: strict JSON of at most MaxSchema
+// bytes that compiles, refers to no other document, is not so tangled that checking would not end, and gives nothing
+// that is named `destructive` a default: what an agent did not say about harm is not filled in.
+func CheckSchema(source json.RawMessage) error {
+	_, err := compile(source)
+	return err
+}
+
+func compile(source json.RawMessage) (*jsonschema.Schema, error) {
+	if _, err := strictjson.Check(source, MaxSchema); err != nil {
+		return nil, fmt.Errorf("schema: %w: mend the JSON", err)
+	}
+	doc, err := decode(source)
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noLoader{})
+	if err := c.AddResource(schemaURL, doc); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	s, err := c.Compile(schemaURL)
+	if err != nil {
+		return nil, fmt.Errorf("schema: %s: mend the schema", schemaFault(err))
+	}
+	all, err := reach(s)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDefaults(all); err != nil {
+		return nil, err
+	}
+	if work(s, maxWorkDepth, map[workKey]int{}) > maxSchemaWork {
+		return nil, errors.New("schema: too tangled: it holds one value against more than " +
+			strconv.Itoa(maxSchemaWork) + " schemas: use fewer anyOf, allOf and $ref in one another")
+	}
+	return s, nil
+}
+
+func schemaFault(err error) string {
+	if errors.Is(err, errRemote) {
+		return errRemote.Error()
+	}
+	var load *jsonschema.LoadURLError
+	if errors.As(err, &load) {
+		return fmt.Sprintf("%s (%s)", errRemote, line(load.URL, maxLabel))
+	}
+	var invalid *jsonschema.SchemaValidationError
+	if errors.As(err, &invalid) {
+		var v *jsonschema.ValidationError
+		if errors.As(invalid.Err, &v) {
+			return strings.Join(faults(v), "; ")
+		}
+	}
+	return line(strings.ReplaceAll(err.Error(), schemaURL, ""), maxInline)
+}
+
+// decode reads JSON that strictjson has passed. Numbers with many digits or an exponent become what a float64 holds of
+// them: exact arithmetic on 1e-999999999 would take the machine.
+func decode(data []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	return plainNumbers(v), nil
+}
+
+const maxExactDigits = 24
+
+func plainNumbers(v any) any {
+	switch t := v.(type) {
+	case map[string]any:
+		for k := range t {
+			t[k] = plainNumbers(t[k])
+		}
+	case []any:
+		for i := range t {
+			t[i] = plainNumbers(t[i])
+		}
+	case json.Number:
+		if len(t) > maxExactDigits || strings.ContainsAny(string(t), "eE") {
+			f, err := t.Float64()
+			if err != nil {
+				return json.Number("0")
+			}
+			return json.Number(strconv.FormatFloat(f, 'g', -1, 64))
+		}
+	}
+	return v
+}
+
+// same are the schemas that hold for the very value that s holds for.
+func same(s *jsonschema.Schema) []*jsonschema.Schema {
+	out := slices.Concat([]*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.ContentSchema}, s.AllOf, s.AnyOf, s.OneOf)
+	if s.DynamicRef != nil {
+		out = append(out, s.DynamicRef.Ref)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.DependentSchemas)) {
+		out = append(out, s.DependentSchemas[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Dependencies)) {
+		if d, ok := s.Dependencies[name].(*jsonschema.Schema); ok {
+			out = append(out, d)
+		}
+	}
+	return slices.DeleteFunc(out, func(x *jsonschema.Schema) bool { return x == nil })
+}
+
+// below are the schemas that hold for what lies in the value that s holds for: those of one named property each, and
+// those that may all hold for the same property or item.
+func below(s *jsonschema.Schema) (named, all []*jsonschema.Schema) {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		named = append(named, s.Properties[name])
+	}
+	all = slices.Concat([]*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems}, s.PrefixItems)
+	for _, sub := range s.PatternProperties {
+		all = append(all, sub)
+	}
+	for _, one := range []any{s.AdditionalProperties, s.AdditionalItems, s.Items} {
+		switch t := one.(type) {
+		case *jsonschema.Schema:
+			all = append(all, t)
+		case []*jsonschema.Schema:
+			all = append(all, t...)
+		}
+	}
+	return named, slices.DeleteFunc(all, func(x *jsonschema.Schema) bool { return x == nil })
+}
+
+// reach gives every schema that can come to be asked, s first.
+func reach(s *jsonschema.Schema) ([]*jsonschema.Schema, error) {
+	seen := map[*jsonschema.Schema]bool{s: true}
+	all := []*jsonschema.Schema{s}
+	for i := 0; i < len(all); i++ {
+		if len(all) > maxSchemaRefs {
+			return nil, fmt.Errorf("schema: more than %d schemas in it: make it smaller", maxSchemaRefs)
+		}
+		named, others := below(all[i])
+		for _, next := range slices.Concat(same(all[i]), named, others) {
+			if !seen[next] {
+				seen[next] = true
+				all = append(all, next)
+			}
+		}
+	}
+	return all, nil
+}
+
+type workKey struct {
+	s     *jsonschema.Schema
+	depth int
+}
+
+// work is how many schemas one path of values, depth values deep, may be held against; it stops counting above the
+// limit. A schema that holds for the same value again through itself never ends, and counts as above it.
+func work(s *jsonschema.Schema, depth int, known map[workKey]int) int {
+	key := workKey{s, depth}
+	if n, ok := known[key]; ok {
+		return n
+	}
+	known[key] = maxSchemaWork + 1 // while it is being asked
+	n := 1
+	for _, next := range same(s) {
+		n = min(n+work(next, depth, known), maxSchemaWork+1)
+	}
+	if depth > 0 {
+		named, all := below(s)
+		worst := 0
+		for _, next := range named {
+			worst = max(worst, work(next, depth-1, known))
+		}
+		n = min(n+worst, maxSchemaWork+1)
+		for _, next := range all {
+			n = min(n+work(next, depth-1, known), maxSchemaWork+1)
+		}
+	}
+	known[key] = n
+	return n
+}
+
+// checkDefaults refuses every default that would speak about harm.
+func checkDefaults(all []*jsonschema.Schema) error {
+	const what = "schema: %s has a default: what an agent does not say about harm may not be filled in: remove the default"
+	for _, s := range all {
+		if s.Default != nil && speaksOfHarm(*s.Default) {
+			return fmt.Errorf(what, "`destructive` (in the default of what holds it)")
+		}
+		for name, sub := range s.Properties {
+			if !isHarm(name) {
+				continue
+			}
+			found, err := reach(sub)
+			if err != nil {
+				return err
+			}
+			for _, x := range found {
+				if x.Default != nil {
+					return fmt.Errorf(what, "`"+line(name, maxLabel)+"`")
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func isHarm(name string) bool { return strings.EqualFold(name, "destructive") }
+
+func speaksOfHarm(v any) bool {
+	switch t := v.(type) {
+	case map[string]any:
+		for k, sub := range t {
+			if isHarm(k) || speaksOfHarm(sub) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(t, speaksOfHarm)
+	}
+	return false
+}
+
+// filler puts defaults where values are missing.
+type filler struct {
+	never []string // top-level keys that nothing is filled in for
+	count int
+}
+
+var errFill = fmt.Errorf("more than %d values to fill in from the schema's defaults", maxFilled)
+
+// fill puts the defaults of s into v, which s holds for. What is in anyOf, oneOf, if and not is not filled in: it may
+// not be meant.
+func (f *filler) fill(s *jsonschema.Schema, v any, depth int, top bool) error {
+	if depth > strictjson.MaxDepth {
+		return nil
+	}
+	for _, next := range slices.Concat([]*jsonschema.Schema{s.Ref}, s.AllOf) {
+		if next != nil {
+			if err := f.fill(next, v, depth+1, top); err != nil {
+				return err
+			}
+		}
+	}
+	switch t := v.(type) {
+	case map[string]any:
+		return f.fillObject(s, t, depth, top)
+	case []any:
+		for i, item := range t {
+			for _, sub := range itemSchemas(s, i) {
+				if err := f.fill(sub, item, depth+1, false); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (f *filler) fillObject(s *jsonschema.Schema, v map[string]any, depth int, top bool) error {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		sub := s.Properties[name]
+		_, there := v[name]
+		if !there && !isHarm(name) && !(top && slices.Contains(f.never, name)) {
+			if d := defaultOf(sub, 0); d != nil {
+				if f.count++; f.count > maxFilled {
+					return errFill
+				}
+				v[name] = deepCopy(*d)
+				there = true
+			}
+		}
+		if there {
+			if err := f.fill(sub, v[name], depth+1, false); err != nil {
+				return err
+			}
+		}
+	}
+	if extra, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if s.Properties[name] == nil {
+				if err := f.fill(extra, v[name], depth+1, false); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// defaultOf is the default of s, or of what it refers to.
+func defaultOf(s *jsonschema.Schema, depth int) *any {
+	if s.Default != nil || depth > strictjson.MaxDepth {
+		return s.Default
+	}
+	for _, next := range slices.Concat([]*jsonschema.Schema{s.Ref}, s.AllOf) {
+		if next != nil {
+			if d := defaultOf(next, depth+1); d != nil {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// itemSchemas are the schemas that hold for item i of a list.
+func itemSchemas(s *jsonschema.Schema, i int) []*jsonschema.Schema {
+	prefix := s.PrefixItems
+	rest := s.Items2020
+	switch t := s.Items.(type) {
+	case *jsonschema.Schema:
+		rest = t
+	case []*jsonschema.Schema:
+		prefix = t
+		if extra, ok := s.AdditionalItems.(*jsonschema.Schema); ok {
+			rest = extra
+		}
+	}
+	switch {
+	case i < len(prefix):
+		return prefix[i : i+1]
+	case rest != nil:
+		return []*jsonschema.Schema{rest}
+	}
+	return nil
+}
+
+func deepCopy(v any) any {
+	switch t := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(t))
+		for k, sub := range t {
+			out[k] = deepCopy(sub)
+		}
+		return out
+	case []any:
+		out := make([]any, len(t))
+		for i, sub := range t {
+			out[i] = deepCopy(sub)
+		}
+		return out
+	}
+	return v
+}
+
+// conform fills v in from the schema's defaults and holds it against the schema. Nothing is filled in for the top-level
+// keys in never.
+func conform(schema *engine.Schema, v any, never ...string) error {
+	s, err := compile(schema.Source)
+	if err != nil {
+		return err
+	}
+	f := &filler{never: never}
+	if err := f.fill(s, v, 0, true); err != nil {
+		return err
+	}
+	if err := s.Validate(v); err != nil {
+		var invalid *jsonschema.ValidationError
+		if !errors.As(err, &invalid) {
+			return fmt.Errorf("it does not fit the schema: %s", line(err.Error(), maxInline))
+		}
+		return fmt.Errorf("it does not fit the schema: %s", strings.Join(faults(invalid), "; "))
+	}
+	return nil
+}
+
+// faults names what does not fit, each with its place in the value.
+func faults(err *jsonschema.ValidationError) []string {
+	var out []string
+	seen := map[string]bool{}
+	more := 0
+	for _, u := range err.BasicOutput().Errors {
+		if u.Error == nil {
+			continue
+		}
+		at := strings.ReplaceAll(strings.TrimPrefix(u.InstanceLocation, "/"), "/", ".")
+		text := line(orElse(at, "(top)")+": "+u.Error.String(), maxLabel*2)
+		switch {
+		case strings.HasSuffix(text, "validation failed") || seen[text]:
+		case len(out) == maxFaults:
+			more++
+		default:
+			seen[text] = true
+			out = append(out, text)
+		}
+	}
+	if more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	if len(out) == 0 {
+		out = append(out, line(err.Error(), maxInline))
+	}
+	return out
+}
+
+// indented is JSON for a person's eye; what is no JSON stays as it is.
+func indented(raw json.RawMessage) string {
+	var out bytes.Buffer
+	if json.Indent(&out, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return out.String()
+}

@@ -1,0 +1,337 @@
+package gates
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"sluice/engine"
+	"sluice/internal/strictjson"
+)
+
+// Bounds of a verdict.
+const (
+	maxFindings    = 200
+	maxScores      = 100
+	maxWord        = 64 // bytes of an outcome
+	maxFindingText = 4 << 10
+	maxFindingLine = 100_000_000
+	maxOutputTail  = engine.MaxOutput
+)
+
+// VerdictInput is what a reviewer left behind, and what is asked of it.
+type VerdictInput struct {
+	Structured  []byte // the CLI's own structured field, nil where there is none
+	AnswerFile  []byte // the file SLUICE_ANSWER names
+	AnswerToken string // its token; "" = the key "token" in it
+	WantToken   string // this attempt's; "" = the file counts without one
+	Output      []byte // the reviewer's own last words, and nothing it reviewed
+	ExitCode    int
+
+	Schema   *engine.Schema
+	Allowed  []string // the outcomes it may say; nil = any word
+	Rubric   []string // what has to be scored
+	Computed bool     // the gate computes its outcome: the word may be missing
+}
+
+// ReadVerdict reads what a reviewer says. An error means that it has to be asked again with that error (Correction), at
+// most MaxCorrections times; then Unread. A Judgement with Inconclusive set is none, and asking again would not help.
+func ReadVerdict(in VerdictInput) (engine.Judgement, error) {
+	if in.ExitCode != 0 {
+		return engine.Judgement{Inconclusive: fmt.Sprintf("the reviewer ended with exit code %d", in.ExitCode)}, nil
+	}
+	data, err := Find(in)
+	if errors.Is(err, ErrNothing) {
+		return engine.Judgement{}, fmt.Errorf("no verdict: %w", err)
+	}
+	if err != nil {
+		return engine.Judgement{}, err
+	}
+	if err := strictjson.Object(data, MaxAnswer); err != nil {
+		return engine.Judgement{}, fmt.Errorf("the verdict: %w", err)
+	}
+	v, err := decode(data)
+	if err != nil {
+		return engine.Judgement{}, fmt.Errorf("the verdict: %w", err)
+	}
+	if in.Schema != nil {
+		// Defaults are for what is said beside the judgement; the judgement itself is never filled in.
+		if err := conform(in.Schema, v, "verdict", "score", "scores"); err != nil {
+			return engine.Judgement{}, fmt.Errorf("the verdict: %w", err)
+		}
+	}
+	whole, err := encode(v)
+	if err != nil {
+		return engine.Judgement{}, err
+	}
+	return judge(in, whole)
+}
+
+// judge reads the members of a verdict; all that is wrong is told at once.
+func judge(in VerdictInput, whole json.RawMessage) (engine.Judgement, error) {
+	f, _, err := strictjson.Read(whole, MaxAnswer)
+	if err != nil {
+		return engine.Judgement{}, fmt.Errorf("the verdict: %w", err)
+	}
+	f.Exactly("verdict", "score", "scores", "feedback", "findings")
+	j := engine.Judgement{Answer: whole}
+	j.Outcome = outcome(f, in)
+	if f.Has("score") {
+		score := f.Number("score", 0, 100)
+		j.Score = &score
+	}
+	j.Scores = scores(f)
+	if len(in.Rubric) > 0 {
+		j.Score = mean(f, in.Rubric, j.Scores)
+	}
+	j.Feedback = head(Clean(f.Text("feedback", MaxAnswer)), engine.MaxFeedback)
+	j.Findings = findings(f)
+	if err := f.Err(); err != nil {
+		return engine.Judgement{}, fmt.Errorf("the verdict: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return j, nil
+}
+
+// outcome reads the reviewer's word.
+func outcome(f *strictjson.Fields, in VerdictInput) string {
+	if !f.Has("verdict") {
+		if !in.Computed {
+			f.Fault("verdict", "missing: %s", wanted(in.Allowed))
+		}
+		return ""
+	}
+	word := f.Text("verdict", maxWord)
+	switch {
+	case word == "": // no text, too long or empty: only the last is not said yet
+		f.Fault("verdict", "%s", wanted(in.Allowed))
+	case in.Allowed != nil && !slices.Contains(in.Allowed, word):
+		near := ""
+		if n := nearest(word, in.Allowed); n != "" {
+			near = fmt.Sprintf(" (did you mean %q?)", n)
+		}
+		f.Fault("verdict", "%s; found %q%s", wanted(in.Allowed), word, near)
+	case !isName(word):
+		f.Fault("verdict", "want one word of letters, digits, '.', '_' and '-'; found %q", line(word, maxWord))
+	}
+	return word
+}
+
+func wanted(allowed []string) string {
+	if len(allowed) == 0 {
+		return "want one word, such as pass or fail"
+	}
+	return "want one of " + strings.Join(capNames(allowed), ", ")
+}
+
+func isName(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
+	}) < 0
+}
+
+// scores reads the scores by name.
+func scores(f *strictjson.Fields) map[string]float64 {
+	raw := f.Raw("scores")
+	if raw == nil {
+		return nil
+	}
+	named, _, err := strictjson.Read(raw, MaxAnswer)
+	if err != nil {
+		f.Fault("scores", "want an object of numbers")
+		return nil
+	}
+	keys := named.Keys()
+	if len(keys) > maxScores {
+		f.Fault("scores", "more than %d of them", maxScores)
+		return nil
+	}
+	out := map[string]float64{}
+	for _, key := range keys {
+		if named.Has(key) {
+			out[key] = named.Number(key, 0, 100)
+		}
+	}
+	if err := named.Err(); err != nil {
+		f.Fault("scores", "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return out
+}
+
+// mean is the score by a rubric: every line of it has to be scored, and nothing else counts.
+func mean(f *strictjson.Fields, rubric []string, scores map[string]float64) *float64 {
+	var missing []string
+	sum := 0.0
+	for _, r := range rubric {
+		v, there := scores[r]
+		if !there {
+			missing = append(missing, r)
+		}
+		sum += v
+	}
+	if len(missing) > 0 {
+		f.Fault("scores", "missing %s: score each of %s from 0 to 100", strings.Join(capNames(missing), ", "), strings.Join(capNames(rubric), ", "))
+		return nil
+	}
+	v := math.Round(sum/float64(len(rubric))*100) / 100
+	return &v
+}
+
+// Finding is one thing a reviewer found.
+type Finding struct {
+	Severity string `json:"severity,omitempty"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Message  string `json:"message,omitempty"`
+}
+
+// findings reads the list of findings and gives it clean; a text stands for its message. Keys beyond ours are in the
+// answer only.
+func findings(f *strictjson.Fields) json.RawMessage {
+	raw := f.Raw("findings")
+	if raw == nil {
+		return nil
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		f.Fault("findings", "want a list")
+		return nil
+	}
+	if len(list) > maxFindings {
+		f.Fault("findings", "more than %d: give the most important ones", maxFindings)
+		return nil
+	}
+	out := make([]map[string]any, 0, len(list))
+	for i, item := range list {
+		one, err := finding(item)
+		if err != nil {
+			f.Fault(fmt.Sprintf("findings[%d]", i), "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+			continue
+		}
+		out = append(out, one)
+	}
+	clean, err := encode(out)
+	if err != nil {
+		f.Fault("findings", "%v", err)
+	}
+	return clean
+}
+
+// finding reads one finding. What it has beyond our keys stays: a gate's condition may ask for it.
+func finding(item json.RawMessage) (map[string]any, error) {
+	var text string
+	if json.Unmarshal(item, &text) == nil && len(item) > 0 && item[0] == '"' {
+		return map[string]any{"message": head(Clean(text), maxFindingText)}, nil
+	}
+	f, _, err := strictjson.Read(item, MaxAnswer)
+	if err != nil {
+		return nil, errors.New("want an object with severity, file, line and message")
+	}
+	f.Exactly("severity", "file", "line", "message")
+	out := map[string]any{}
+	for _, key := range f.Keys() {
+		if raw := f.Raw(key); raw != nil {
+			out[key] = raw
+		}
+	}
+	for key, max := range map[string]int{"severity": maxLabel, "file": maxInline, "message": maxFindingText} {
+		s := f.Text(key, MaxAnswer)
+		if key != "message" {
+			s = line(s, max)
+		}
+		if f.Has(key) {
+			out[key] = head(Clean(s), max)
+		}
+	}
+	if f.Has("line") {
+		out["line"] = f.Int("line", 0, maxFindingLine)
+	}
+	return out, f.Err()
+}
+
+// ReadFindings gives the findings of a Judgement. What cannot be read gives none.
+func ReadFindings(raw json.RawMessage) []Finding {
+	var out []Finding
+	var list []map[string]json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	for _, m := range list[:min(len(list), maxFindings)] {
+		var one Finding
+		_ = json.Unmarshal(m["severity"], &one.Severity) // what is of another kind says nothing
+		_ = json.Unmarshal(m["file"], &one.File)
+		_ = json.Unmarshal(m["line"], &one.Line)
+		_ = json.Unmarshal(m["message"], &one.Message)
+		out = append(out, one)
+	}
+	return out
+}
+
+// Unread is the judgement of a reviewer whose answer could not be read after all corrections.
+func Unread(err error) engine.Judgement {
+	return engine.Judgement{Inconclusive: "the verdict could not be read: " + line(err.Error(), 2*maxInline)}
+}
+
+// CommandVerdict is what a reviewer by command says: exit code 0 is pass; 126, 127 and a code below 0 (it was not
+// started, or was ended by a signal) say nothing; every other code is fail, with the end of the output as feedback.
+func CommandVerdict(exit int, output string) engine.Judgement {
+	switch {
+	case exit == 0:
+		return engine.Judgement{Outcome: engine.OutcomePass}
+	case exit < 0:
+		return engine.Judgement{Inconclusive: "the reviewer's command did not start or was ended: " + lastLine(output)}
+	case exit == 126 || exit == 127:
+		return engine.Judgement{Inconclusive: fmt.Sprintf("the reviewer's command could not be run (exit code %d): %s", exit, lastLine(output))}
+	}
+	feedback := fmt.Sprintf("the reviewer's command ended with exit code %d", exit)
+	if out := strings.TrimSpace(Clean(output)); out != "" {
+		feedback += ". The end of its output:\n\n" + tail(out, maxOutputTail)
+	}
+	return engine.Judgement{Outcome: engine.OutcomeFail, Feedback: feedback}
+}
+
+// lastLine is the last line of an output that says anything.
+func lastLine(output string) string {
+	lines := strings.Split(strings.TrimSpace(Clean(output)), "\n")
+	return orElse(line(lines[len(lines)-1], maxLabel*2), "no output")
+}
+
+// nearest is the name most like word, or "" where none is like it.
+func nearest(word string, names []string) string {
+	best, found := max(2, len(word)/2), ""
+	for _, n := range names {
+		if strings.EqualFold(n, word) {
+			return n
+		}
+		if d := distance(strings.ToLower(word), strings.ToLower(n)); d < best || d == best && found == "" {
+			best, found = d, n
+		}
+	}
+	return found
+}
+
+// distance is how many letters have to be put in, taken out or changed to get from a to b.
+func distance(a, b string) int {
+	if len(a) > maxWord || len(b) > maxWord {
+		return maxWord
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := corner
+			if a[i] != b[j] {
+				change++
+			}
+			corner = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
