@@ -18,6 +18,7 @@ func TestClean(t *testing.T) {
 		{"link", "\x1b]8;;http://evil\x1b\\text\x1b]8;;\x1b\\", "text"},
 		{"string never ended", "\x1b]0;all of this stays", "0;all of this stays"},
 		{"string ended by another escape", "\x1b]0;kept\x1b[2Jkept", "0;keptkept"},
+		{"string ended by another escape, not by what comes later", "\x1b]0;kept\x1b[2Jkept\x07end", "0;keptkeptend"},
 		{"device string", "a\x1bPq#0\x1b\\b", "ab"},
 		{"device string, one character", "a\u0090q\u009cb", "ab"},
 		{"character set", "a\x1b(0b", "ab"},

@@ -13,7 +13,8 @@ import (
 // member that is null counts as absent. Faults are gathered; see Err.
 type Fields struct {
 	members map[string]json.RawMessage
-	faults  []error
+	path    string   // what the members' names begin with in faults
+	faults  *[]error // shared by an object and those inside it
 }
 
 // Read takes an object apart. The Fields are nil unless the state is Whole.
@@ -21,19 +22,28 @@ func Read(data []byte, maxBytes int) (*Fields, State, error) {
 	if state, err := CheckObject(data, maxBytes); err != nil {
 		return nil, state, err
 	}
-	f := &Fields{}
-	if err := json.Unmarshal(data, &f.members); err != nil {
+	f, err := fields(data, "", new([]error))
+	if err != nil {
 		return nil, Bad, fmt.Errorf("not JSON after all: %w", err)
 	}
 	return f, Whole, nil
 }
 
-// Err is all that was wrong with the members asked for, or nil.
-func (f *Fields) Err() error { return errors.Join(f.faults...) }
+func fields(data []byte, path string, faults *[]error) (*Fields, error) {
+	f := &Fields{path: path, faults: faults}
+	if err := json.Unmarshal(data, &f.members); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Err is all that was wrong with the members asked for, here and in the objects
+// inside, or nil.
+func (f *Fields) Err() error { return errors.Join(*f.faults...) }
 
 // Fault adds a fault of the caller's own finding.
 func (f *Fields) Fault(key, format string, args ...any) {
-	f.faults = append(f.faults, fmt.Errorf("%s: %s", key, fmt.Sprintf(format, args...)))
+	*f.faults = append(*f.faults, fmt.Errorf("%s%s: %s", f.path, key, fmt.Sprintf(format, args...)))
 }
 
 // Has tells whether the member is there and not null.
@@ -84,14 +94,8 @@ func (f *Fields) Text(key string, maxBytes int) string {
 
 // Texts is a member that is a list of at most max texts.
 func (f *Fields) Texts(key string, max int) []string {
-	var list []json.RawMessage
-	f.into(key, '[', "a list", &list)
-	if len(list) > max {
-		f.Fault(key, "more than %d of them", max)
-		return nil
-	}
 	var out []string
-	for i, raw := range list {
+	for i, raw := range f.list(key, max) {
 		if raw[0] != '"' {
 			f.Fault(fmt.Sprintf("%s[%d]", key, i), "want a text, found %s", kindOf(raw[0]))
 			continue
@@ -104,6 +108,61 @@ func (f *Fields) Texts(key string, max int) []string {
 		out = append(out, s)
 	}
 	return out
+}
+
+// Object is a member that is an object, an empty one if it is absent.
+func (f *Fields) Object(key string) *Fields {
+	raw := f.Raw(key)
+	if raw != nil && raw[0] != '{' {
+		f.Fault(key, "want an object, found %s", kindOf(raw[0]))
+		raw = nil
+	}
+	return f.inner(key, raw)
+}
+
+// Objects is a member that is a list of at most max objects.
+func (f *Fields) Objects(key string, max int) []*Fields {
+	var out []*Fields
+	for i, raw := range f.list(key, max) {
+		place := fmt.Sprintf("%s[%d]", key, i)
+		if raw[0] != '{' {
+			f.Fault(place, "want an object, found %s", kindOf(raw[0]))
+			continue
+		}
+		out = append(out, f.inner(place, raw))
+	}
+	return out
+}
+
+func (f *Fields) inner(place string, raw json.RawMessage) *Fields {
+	path := f.path + place + "."
+	if raw == nil {
+		return &Fields{path: path, faults: f.faults}
+	}
+	in, err := fields(raw, path, f.faults)
+	if err != nil {
+		f.Fault(place, "%v", err)
+		return &Fields{path: path, faults: f.faults}
+	}
+	return in
+}
+
+// list is a member that is a list of at most max values.
+func (f *Fields) list(key string, max int) []json.RawMessage {
+	var list []json.RawMessage
+	f.into(key, '[', "a list", &list)
+	if len(list) > max {
+		f.Fault(key, "more than %d of them", max)
+		return nil
+	}
+	return list
+}
+
+// Bool is a member that is true or false, false if it is absent.
+func (f *Fields) Bool(key string) bool {
+	var b bool
+	f.into(key, 't', "true or false", &b)
+	return b
 }
 
 // Int is a member that is a whole number from low to high, 0 if it is absent.
