@@ -37,6 +37,6 @@
 // shim is killed with -9, a process that has also dropped SLUICE_TOKEN from
 // its environment, and whose parents are gone, is not found. A process that
 // the kernel cannot kill (uninterruptible sleep) is waited for. On macOS
-// there is neither cgroup nor subreaper: what leaves the process group is
-// found by the token only. On Windows launching is not supported yet.
+// there is neither cgroup nor subreaper: what daemonises is found by the token
+// only. On Windows launching is not supported yet.
 package agents

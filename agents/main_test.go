@@ -54,7 +54,19 @@ func newRunner() *Runner {
 	if err != nil {
 		panic(err)
 	}
-	return New(Options{Shim: []string{self, shimArg}})
+	return New(Options{Shim: shimCommand(self)})
+}
+
+// shimCommand keeps the race detector, where it is built in, from holding a
+// shim for a second at its end.
+func shimCommand(self string, args ...string) []string {
+	return append([]string{"/usr/bin/env", "GORACE=atexit_sleep_ms=0", self, shimArg}, args...)
+}
+
+// noCgroups is a Runner as where there are none.
+func noCgroups() *Runner {
+	self, _ := os.Executable()
+	return New(Options{Shim: shimCommand(self, NoCgroup)})
 }
 
 // testSpec is a launch of a shell script in folders of its own; whatever is

@@ -69,7 +69,7 @@ func environ(pid int) ([]byte, error) {
 
 // There is no subreaper here: what daemonises goes to launchd and is found by
 // the token.
-func becomeSubreaper() {}
+func becomeSubreaper() bool { return false }
 
 // closeInherited closes what came over exec: what this process opened itself
 // is close-on-exec.

@@ -109,10 +109,9 @@ func environ(pid int) ([]byte, error) {
 }
 
 // becomeSubreaper makes orphans of the tree, daemonised ones too, this
-// process's children.
-func becomeSubreaper() {
-	// Refused only by kernels before 3.4: then as where there is none.
-	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+// process's children, and reports whether it did.
+func becomeSubreaper() bool {
+	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
 }
 
 // closeInherited closes what came over exec. Whatever this process opened

@@ -42,7 +42,7 @@ type sink struct {
 }
 
 func newSink(path string, limit int64) *sink {
-	s := &sink{path: path, head: limit / 2, segment: (limit/2 - markerBytes) / 2}
+	s := &sink{path: path, head: limit / 2, segment: segmentOf(limit)}
 	for _, name := range []string{path + tailSuffix, path + oldSuffix} {
 		os.Remove(name)
 	}
@@ -50,6 +50,8 @@ func newSink(path string, limit int64) *sink {
 	s.create(path)
 	return s
 }
+
+func segmentOf(limit int64) int64 { return (limit/2 - markerBytes) / 2 }
 
 // create makes a new file, never one that is already there: that might be a
 // link or a pipe.
@@ -121,22 +123,25 @@ func (s *sink) close() {
 	if s.unwritten > 0 {
 		note += fmt.Sprintf("\n[sluice: %d bytes of output could not be written: %.100v]\n", s.unwritten, s.failure)
 	}
-	join(s.path, note)
+	join(s.path, note, s.segment)
 }
 
-// joinOutput joins the files of a launch whose shim could not.
-func joinOutput(dir string) {
+// joinOutput joins the files of a launch whose shim could not; limit is its
+// MaxOutput.
+func joinOutput(dir string, limit int64) {
 	for _, name := range []string{stdoutFile, stderrFile} {
 		path := filepath.Join(dir, name)
 		note := ""
 		if _, err := os.Lstat(path + oldSuffix); err == nil {
 			note = "\n[sluice: some output may be left out here]\n"
 		}
-		join(path, note)
+		join(path, note, segmentOf(limit))
 	}
 }
 
-func join(path, note string) {
+// join adds the note and the newest output to the head. The files may have
+// been replaced: of each no more than a segment is taken.
+func join(path, note string, segment int64) {
 	old, tail := path+oldSuffix, path+tailSuffix
 	defer os.Remove(old)
 	defer os.Remove(tail)
@@ -155,7 +160,7 @@ func join(path, note string) {
 	for _, part := range []string{old, tail} {
 		if f, err := os.OpenFile(part, os.O_RDONLY|openSafely, 0); err == nil {
 			if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-				_, _ = io.Copy(out, f)
+				_, _ = io.Copy(out, io.LimitReader(f, segment))
 			}
 			f.Close()
 		}
@@ -243,8 +248,8 @@ func lastBytes(path string, n int) []byte {
 	return last
 }
 
-// LastOutput is when the newest output was written in dir, the zero time if
-// there is none yet.
+// LastOutput is when the newest output was written in dir: before the first,
+// when the launch began; the zero time if there was none yet.
 func LastOutput(dir string) time.Time {
 	var last time.Time
 	for _, name := range []string{stdoutFile, stderrFile} {

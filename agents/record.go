@@ -34,6 +34,7 @@ type identity struct {
 	Cgroup    string        `json:"cgroup,omitempty"`
 	Dir       string        `json:"dir"`
 	KillAfter time.Duration `json:"kill_after_ns"`
+	MaxOutput int64         `json:"max_output"`
 	Launched  time.Time     `json:"launched"`
 }
 

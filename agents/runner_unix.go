@@ -70,7 +70,8 @@ func (r *Runner) recorded(spec Spec) *Proc {
 	if err != nil || rec.Key != spec.Key || rec.Token != tokenDigest(spec.Token) {
 		return nil
 	}
-	id := identity{recordVersion, rec.Key, rec.Pid, rec.Start, rec.Boot, rec.Token, "", spec.Dir, spec.KillAfter, rec.Started}
+	id := identity{Version: recordVersion, Key: rec.Key, Pid: rec.Pid, Start: rec.Start, Boot: rec.Boot, Token: rec.Token,
+		Dir: spec.Dir, KillAfter: spec.KillAfter, MaxOutput: spec.MaxOutput, Launched: rec.Started}
 	if !rec.of(id) {
 		return nil
 	}
@@ -126,6 +127,10 @@ func (r *Runner) launch(ctx context.Context, spec Spec) error {
 		_, err := shim.Wait()
 		return err
 	default:
+		// One that claims this very moment is ended with it: that launch then
+		// counts as lost.
+		_ = shim.Kill()
+		_, _ = shim.Wait()
 		return fmt.Errorf("shim %q: no answer: %s: see that it can be run", r.shim[0], firstOf(answer, werr, rerr))
 	}
 }
@@ -245,7 +250,7 @@ func (p *Proc) lost(ctx context.Context) (Exit, error) {
 			return Exit{}, err
 		}
 	}
-	joinOutput(p.dir)
+	joinOutput(p.dir, p.id.MaxOutput)
 	e, err := writeFirstExit(p.dir, p.id, Exit{Code: -1, Lost: true, Started: p.id.Launched, Ended: time.Now().UTC()})
 	if err != nil {
 		// The outcome holds without its record: the next Wait finds the same.

@@ -6,6 +6,10 @@ const (
 	saysTaken   = "taken"   // another was first; it has done nothing and ends
 )
 
+// NoCgroup is an argument of the shim: make no cgroup, for a system on which
+// they do harm. The tree is then found by ancestry and by the token alone.
+const NoCgroup = "--no-cgroup"
+
 // Exit codes of the shim. Nobody decides by them: the record counts.
 const (
 	shimDone    = 0

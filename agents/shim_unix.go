@@ -4,6 +4,7 @@ package agents
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,10 +32,11 @@ const (
 // ShimMain is what the shim process runs, for life: it returns the exit code.
 // It takes over the process (descriptors, signals, session, folder) and is
 // only of use to a Runner, which gives it the spec on standard input. args is
-// what follows the shim command: nothing.
+// what follows the shim command: nothing, or NoCgroup.
 func ShimMain(args []string) int {
-	if len(args) > 0 {
-		fmt.Fprintf(os.Stderr, "shim: %d arguments: it takes none; it is started by the daemon, not by hand\n", len(args))
+	noCgroup := len(args) == 1 && args[0] == NoCgroup
+	if len(args) > 0 && !noCgroup {
+		fmt.Fprintf(os.Stderr, "shim: arguments %.100q: it takes %s only: it is started by the daemon, not by hand\n", args, NoCgroup)
 		return shimRefused
 	}
 	closeInherited()
@@ -51,8 +53,7 @@ func ShimMain(args []string) int {
 		return shimRefused
 	}
 	_, _ = syscall.Setsid() // refused where it leads one already
-	becomeSubreaper()
-	s := &shim{spec: spec, term: term}
+	s := &shim{spec: spec, term: term, noCgroup: noCgroup, orphans: becomeSubreaper()}
 	if err := os.Chdir("/"); err != nil {
 		fmt.Fprintf(os.Stderr, "shim: %v\n", err)
 		return shimRefused
@@ -113,9 +114,11 @@ func detach() error {
 
 // shim is one launch, in the shim's process.
 type shim struct {
-	spec Spec
-	id   identity
-	term <-chan os.Signal
+	spec     Spec
+	id       identity
+	term     <-chan os.Signal
+	noCgroup bool
+	orphans  bool // of the tree become children of this process
 }
 
 // claim takes the pid file, before anything is started.
@@ -130,8 +133,11 @@ func (s *shim) claim() (bool, error) {
 	}
 	s.id = identity{
 		Version: recordVersion, Key: s.spec.Key, Pid: self.pid, Start: self.start, Boot: boot,
-		Token: tokenDigest(s.spec.Token), Cgroup: makeCgroup(s.spec.Key),
-		Dir: s.spec.Dir, KillAfter: s.spec.KillAfter, Launched: time.Now().UTC(),
+		Token: tokenDigest(s.spec.Token), Dir: s.spec.Dir,
+		KillAfter: s.spec.KillAfter, MaxOutput: s.spec.MaxOutput, Launched: time.Now().UTC(),
+	}
+	if !s.noCgroup {
+		s.id.Cgroup = makeCgroup(s.spec.Key)
 	}
 	claimed, err := claim(s.spec.PidFile, s.id)
 	if !claimed {
@@ -184,7 +190,7 @@ func (s *shim) run() int {
 	reaper.Go(func() { reap(pid, ends) })
 	e := s.supervise(ends)
 	reaper.Wait()
-	s.emptyCgroup()
+	s.endStrays()
 	out.finish()
 	e.Started = started
 	return s.finish(e)
@@ -197,7 +203,7 @@ type end struct {
 	empty  bool
 }
 
-// reap collects all children until there are none. As orphans of the tree
+// reap collects all children until there are none. Where orphans of the tree
 // become children of this process, no children means no tree.
 func reap(main int, ends chan<- end) {
 	for {
@@ -250,7 +256,7 @@ func (s *shim) supervise(ends <-chan end) Exit {
 			kill.Reset(d)
 		}
 	}
-	term := s.term
+	term, again := s.term, killAgain
 	for {
 		select {
 		case <-term:
@@ -272,7 +278,8 @@ func (s *shim) supervise(ends <-chan end) Exit {
 		case <-kill.C:
 			killCgroup(s.id.Cgroup, s.spec.Key)
 			signalBelow(os.Getpid(), syscall.SIGKILL)
-			kill.Reset(killAgain)
+			kill.Reset(again)
+			again = min(2*again, pollMax) // what is left after a few is in the kernel's hands
 		}
 	}
 }
@@ -284,9 +291,13 @@ func outcome(status syscall.WaitStatus) (code int, sig string) {
 	return status.ExitStatus(), ""
 }
 
-// emptyCgroup ends what is in the cgroup without being a child of this
-// process: something that another process put there.
-func (s *shim) emptyCgroup() {
+// endStrays ends what belongs to the launch without being below this process:
+// orphans where they do not come back to it, and what another process put
+// into the cgroup.
+func (s *shim) endStrays() {
+	if !s.orphans {
+		_, _ = sweep(context.Background(), s.spec.Key, "", s.id.Token)
+	}
 	for until := time.Now().Add(drainLimit); populated(s.id.Cgroup) && time.Now().Before(until); {
 		killCgroup(s.id.Cgroup, s.spec.Key)
 		time.Sleep(killAgain)
