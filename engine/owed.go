@@ -10,6 +10,7 @@ const (
 	DoRun    = "run"    // the process with the key shall be alive: start or adopt it, wait for its end; -> ProcessEnded
 	DoStop   = "stop"   // the process with the key shall be gone: end its tree; -> ProcessEnded
 	DoWatch  = "watch"  // look for the commit or pull request of the attempt; -> CommitSeen, PullSeen
+	DoOffer  = "offer"  // lay out what an offered step needs (worktree, prompt); comes back to nothing: it is owed while on offer
 	DoNotify = "notify" // tell a person; -> Noticed
 	DoWrite  = "write"  // write a retry-context file, or a gate's outputs; -> FileWritten
 	DoMove   = "move"   // move a file taken in out of its inbox; -> FileMoved
@@ -101,6 +102,9 @@ func (s *State) owedBy(out []Effect, r *Run, specs Specs) []Effect {
 	}
 	for _, st := range w.Steps {
 		a := r.Current(st.ID)
+		if a != nil && a.State == Running && a.Offered {
+			out = append(out, Effect{Kind: DoOffer, Key: a.Key, Run: r.ID, Step: st.ID, N: a.N, K: a.K})
+		}
 		switch {
 		case a != nil && a.State == Running && (a.SignalType == SignalCommit || a.SignalType == SignalPull):
 			out = append(out, Effect{Kind: DoWatch, Key: a.Key, Run: r.ID, Step: st.ID, N: a.N, K: a.K})
