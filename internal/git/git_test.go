@@ -93,39 +93,3 @@ func check(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
-
-func TestSmoke(t *testing.T) {
-	s := newSandbox(t)
-	r := s.open()
-	base, err := r.Head(ctx(t), s.dir)
-	check(t, err)
-	path := filepath.Join(s.dir, "phase-4")
-	made, err := r.AddWorktree(ctx(t), path, "feat/x")
-	check(t, err)
-	if !made {
-		t.Fatal("not made")
-	}
-	if got := s.gitIn(path, "status", "--porcelain"); got != "" {
-		t.Fatalf("new worktree is not clean: %s", got)
-	}
-	refs, err := r.Refs(ctx(t))
-	check(t, err)
-	t.Log(refs)
-	s.gitIn(path, "commit", "-q", "--allow-empty", "-m", "work\n\n[GATE:X]")
-	refs2, err := r.Refs(ctx(t))
-	check(t, err)
-	commits, cut, err := r.NewCommits(ctx(t), refs2, []string{base}, 100)
-	check(t, err)
-	t.Logf("%+v %v", commits, cut)
-	s.write("phase-4/new.txt", "x")
-	s.write("phase-4/a.txt", "two")
-	ch, err := r.Changed(ctx(t), path, base)
-	check(t, err)
-	t.Log(ch)
-	text, _, err := r.Diff(ctx(t), path, base, 1<<20)
-	check(t, err)
-	t.Logf("%s", text)
-	d, err := Digest(ctx(t), path, ch.Files)
-	check(t, err)
-	t.Log(d)
-}

@@ -27,7 +27,7 @@ func (r *Repo) Refs(ctx context.Context, globs ...string) (map[string]string, er
 		}
 		args = append(args, g)
 	}
-	out, err := r.run(ctx, call{args: args, env: r.inRepo(r.common, r.top), limit: listOutput, timeout: callTime})
+	out, err := r.inRepo(ctx, r.common, r.top, call{args: args, limit: listOutput, timeout: callTime})
 	if err != nil {
 		return nil, fmt.Errorf("refs: %w", err)
 	}
@@ -73,9 +73,8 @@ type Worktree struct {
 
 // Worktrees lists the checkouts of the repo, those whose folder is gone included.
 func (r *Repo) Worktrees(ctx context.Context) ([]Worktree, error) {
-	out, err := r.run(ctx, call{
-		args: []string{"worktree", "list", "--porcelain", "-z"},
-		env:  r.inRepo(r.common, r.top), limit: listOutput, timeout: callTime,
+	out, err := r.inRepo(ctx, r.common, r.top, call{
+		args: []string{"worktree", "list", "--porcelain", "-z"}, limit: listOutput, timeout: callTime,
 	})
 	if err != nil {
 		return nil, err
@@ -132,9 +131,8 @@ func (r *Repo) Head(ctx context.Context, path string) (string, error) {
 }
 
 func (r *Repo) headOf(ctx context.Context, gitDir, top string) (string, error) {
-	out, err := r.run(ctx, call{
-		args: []string{"rev-parse", "--verify", "--quiet", "HEAD"},
-		env:  r.inRepo(gitDir, top), limit: smallOutput, timeout: callTime, codes: []int{1},
+	out, err := r.inRepo(ctx, gitDir, top, call{
+		args: []string{"rev-parse", "--verify", "--quiet", "HEAD"}, limit: smallOutput, timeout: callTime, codes: []int{1},
 	})
 	if err != nil {
 		return "", err
@@ -148,9 +146,8 @@ func (r *Repo) headOf(ctx context.Context, gitDir, top string) (string, error) {
 
 // config gives one value of the repo's own configuration, "" where it has none.
 func (r *Repo) config(ctx context.Context, key string) (string, error) {
-	out, err := r.run(ctx, call{
-		args: []string{"config", "--local", "--null", "--get", key},
-		env:  r.inRepo(r.common, r.top), limit: smallOutput, timeout: callTime, codes: []int{1},
+	out, err := r.inRepo(ctx, r.common, r.top, call{
+		args: []string{"config", "--local", "--null", "--get", key}, limit: smallOutput, timeout: callTime, codes: []int{1},
 	})
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", key, err)

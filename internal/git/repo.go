@@ -190,10 +190,23 @@ func (r *Repo) gitDirOf(path string) (gitDir, top string, err error) {
 	return "", "", fmt.Errorf("%w: %s: open the repo it belongs to", ErrNotWorktree, path)
 }
 
-// inRepo is the environment of a call that needs the repo itself. With all folders named, git looks for
-// none, and neither a .git file nor a commondir file counts.
-func (r *Repo) inRepo(gitDir, top string) []string {
-	return []string{"GIT_DIR=" + gitDir, "GIT_COMMON_DIR=" + r.common, "GIT_WORK_TREE=" + top}
+// inRepo runs a call that needs the repo itself. With all folders named, git looks for none, and a .git
+// file in the worktree does not count. A commondir file would, for refs, whatever is named: one that leads
+// elsewhere was planted.
+func (r *Repo) inRepo(ctx context.Context, gitDir, top string, c call) ([]byte, error) {
+	common, err := pointer(gitDir, "commondir", "")
+	if err == nil {
+		common, err = filepath.EvalSymlinks(common)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && gitDir == r.common:
+	case err != nil:
+		return nil, err
+	case common != r.common:
+		return nil, fmt.Errorf("%s leads to another repo, %s: remove it", filepath.Join(gitDir, "commondir"), common)
+	}
+	c.env = append([]string{"GIT_DIR=" + gitDir, "GIT_COMMON_DIR=" + r.common, "GIT_WORK_TREE=" + top}, c.env...)
+	return r.run(ctx, c)
 }
 
 // RepoID names the repo whose common folder is commonDir, for folders of state: the name of the repo's

@@ -49,7 +49,7 @@ func (r *Repo) AddWorktree(ctx context.Context, path, branch string) (made bool,
 	if err != nil {
 		return false, fmt.Errorf("add worktree %s: %w", path, err)
 	}
-	_, err = r.run(ctx, call{args: args, env: r.inRepo(gitDir, r.top), dir: r.top, limit: smallOutput, timeout: callTime})
+	_, err = r.inRepo(ctx, gitDir, r.top, call{args: args, dir: r.top, limit: smallOutput, timeout: callTime})
 	if err != nil {
 		return false, addError(path, err)
 	}
@@ -62,9 +62,8 @@ func (r *Repo) AddWorktree(ctx context.Context, path, branch string) (made bool,
 // addArgs makes the command line, after a look at what there is to make the worktree of.
 func (r *Repo) addArgs(ctx context.Context, path, branch, ref string) ([]string, error) {
 	args := []string{"worktree", "add", "--quiet", "--no-checkout", "--no-track"}
-	out, err := r.run(ctx, call{
-		args: []string{"for-each-ref", "--format=%(refname)", ref},
-		env:  r.inRepo(r.common, r.top), limit: smallOutput, timeout: callTime,
+	out, err := r.inRepo(ctx, r.common, r.top, call{
+		args: []string{"for-each-ref", "--format=%(refname)", ref}, limit: smallOutput, timeout: callTime,
 	})
 	if err != nil {
 		return nil, err

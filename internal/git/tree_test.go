@@ -1,0 +1,517 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestOpen(t *testing.T) {
+	s := newSandbox(t)
+	s.write("sub/deep/x", "")
+	check(t, os.Symlink(s.dir, s.beside("link")))
+	for _, dir := range []string{s.dir, filepath.Join(s.dir, "sub", "deep"), s.beside("link")} {
+		r, err := Open(ctx(t), dir)
+		check(t, err)
+		if r.Top() != s.dir || r.CommonDir() != filepath.Join(s.dir, ".git") {
+			t.Errorf("%s: %s %s", dir, r.Top(), r.CommonDir())
+		}
+		scratch := r.scratch
+		check(t, r.Close())
+		if _, err := os.Stat(scratch); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is left", scratch)
+		}
+	}
+	_, err := Open(ctx(t), s.beside(""))
+	if !errors.Is(err, ErrNoRepo) || !strings.Contains(err.Error(), "run git init") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Open(ctx(t), s.beside("none")); !errors.Is(err, ErrNoRepo) {
+		t.Errorf("%v", err)
+	}
+	t.Setenv("PATH", "")
+	if _, err := Open(ctx(t), s.dir); !errors.Is(err, ErrNoGit) || !strings.Contains(err.Error(), "install") {
+		t.Errorf("%v", err)
+	}
+}
+
+// The environment of whoever started us leads git nowhere.
+func TestEnvironmentIsClean(t *testing.T) {
+	s, other := newSandbox(t), newSandbox(t)
+	other.commit("other")
+	for _, name := range []string{"GIT_DIR", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"} {
+		t.Setenv(name, filepath.Join(other.dir, ".git"))
+	}
+	t.Setenv("GIT_WORK_TREE", other.dir)
+	t.Setenv("GIT_INDEX_FILE", filepath.Join(other.dir, "x"))
+	t.Setenv("GIT_CONFIG_COUNT", "1")
+	t.Setenv("GIT_CONFIG_KEY_0", "core.bare")
+	t.Setenv("GIT_CONFIG_VALUE_0", "true")
+	r := s.open()
+	refs, err := r.Refs(ctx(t))
+	check(t, err)
+	if len(refs) != 2 || r.Top() != s.dir {
+		t.Errorf("%s %v", r.Top(), refs)
+	}
+	if changes, err := r.Changed(ctx(t), s.dir, ""); err != nil || len(changes.Files) != 0 {
+		t.Errorf("%v %v", changes, err)
+	}
+}
+
+func TestAddWorktree(t *testing.T) {
+	s := newSandbox(t)
+	check(t, os.WriteFile(filepath.Join(s.dir, "run.sh"), nil, 0o755))
+	check(t, os.Symlink("a.txt", filepath.Join(s.dir, "link")))
+	s.write("sub/c.txt", "c\n")
+	s.commit("files")
+	s.git("branch", "there")
+	s.git("tag", "there", "HEAD~1") // a tag of the branch's name takes nothing from it
+	r := s.open()
+	for _, branch := range []string{"new", "feat/deep/new", "there"} {
+		path := s.beside("wt-" + strings.ReplaceAll(branch, "/", "-"))
+		made, err := r.AddWorktree(ctx(t), path, branch)
+		check(t, err)
+		if got := s.gitIn(path, "symbolic-ref", "HEAD"); !made || got != "refs/heads/"+branch {
+			t.Errorf("%s: %v %s", branch, made, got)
+		}
+		if s.gitIn(path, "rev-parse", "HEAD") != s.git("rev-parse", "main") {
+			t.Errorf("%s: another commit", branch)
+		}
+		if got := s.gitIn(path, "status", "--porcelain"); got != "" {
+			t.Errorf("%s: not clean: %s", branch, got)
+		}
+		info, err := os.Stat(filepath.Join(path, "run.sh"))
+		check(t, err)
+		if target, err := os.Readlink(filepath.Join(path, "link")); info.Mode()&0o100 == 0 || err != nil || target != "a.txt" {
+			t.Errorf("%s: %v %q %v", branch, info.Mode(), target, err)
+		}
+	}
+	if out := s.git("config", "--list", "--local"); strings.Contains(out, "branch.") {
+		t.Errorf("settings were made: %s", out)
+	}
+}
+
+func TestAddWorktreeUsesWhatIsThere(t *testing.T) {
+	s := newSandbox(t)
+	r := s.open()
+	there := s.beside("there")
+	check(t, os.Mkdir(there, 0o755))
+	if made, err := r.AddWorktree(ctx(t), there, "x"); made || err != nil {
+		t.Errorf("%v %v", made, err)
+	}
+	if got := s.git("branch", "--list", "x"); got != "" {
+		t.Error("a branch was made")
+	}
+}
+
+func TestAddWorktreeRefuses(t *testing.T) {
+	s := newSandbox(t)
+	r := s.open()
+	s.git("worktree", "add", "-q", "-b", "taken", s.beside("taken"))
+	s.git("worktree", "add", "-q", "-b", "lost", s.beside("lost"))
+	check(t, os.RemoveAll(s.beside("lost")))
+	s.git("branch", "file")
+	check(t, os.WriteFile(s.beside("file"), nil, 0o600))
+	for _, c := range []struct{ path, branch, says string }{
+		{"w1", "taken", "name another branch"},
+		{"lost", "lost2", "git worktree prune"},
+		{"w2", "file/below", "in the way"},
+		{"w3", "-x", "no name for a branch"},
+		{"w4", "a..b", "no name"},
+		{"w5", "a\nb", "no name"},
+		{"w6", "", "no name"},
+		{"file", "x", "a file has this name"},
+	} {
+		made, err := r.AddWorktree(ctx(t), s.beside(c.path), c.branch)
+		if made || err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s of %q: %v %v", c.path, c.branch, made, err)
+		}
+	}
+	if _, err := r.AddWorktree(ctx(t), "relative", "x"); err == nil {
+		t.Error("a relative path went through")
+	}
+	if got := s.git("worktree", "list"); !strings.Contains(got, "lost") {
+		t.Error("something was pruned")
+	}
+}
+
+func TestChanged(t *testing.T) {
+	s := newSandbox(t)
+	s.write("kept.txt", "kept\n")
+	s.write("gone.txt", "gone\n")
+	s.write("mode.sh", "x\n")
+	s.write("back.txt", "1\n")
+	s.write("crlf.txt", "a\r\nb\r\n")
+	s.write(".gitattributes", "*.txt text eol=crlf\n")
+	s.write(".gitignore", "*.log\n")
+	base := s.commit("base")
+	r := s.open()
+	expect := func(what string, want ...string) {
+		t.Helper()
+		got, err := r.Changed(ctx(t), s.dir, base)
+		check(t, err)
+		if !slices.Equal(got.Files, want) || got.Cut {
+			t.Errorf("%s: %q, want %q", what, got.Files, want)
+		}
+	}
+	expect("nothing")
+	s.write("committed.txt", "x\n")
+	s.write("back.txt", "2\n")
+	s.commit("work")
+	expect("committed", "back.txt", "committed.txt")
+	s.write("back.txt", "1\n")
+	s.git("commit", "-q", "-a", "-m", "back")
+	expect("and back again", "committed.txt")
+	s.write("a.txt", "two\n")
+	check(t, os.Remove(filepath.Join(s.dir, "gone.txt")))
+	check(t, os.Chmod(filepath.Join(s.dir, "mode.sh"), 0o755))
+	s.write("new\nline.txt", "x")
+	s.write("sub/ü.txt", "x")
+	s.write("x.log", "ignored")
+	want := []string{"a.txt", "committed.txt", "gone.txt", "mode.sh", "new\nline.txt", "sub/ü.txt"}
+	expect("uncommitted", want...)
+	s.git("add", "-A")
+	expect("staged", want...)
+	// What an agent tells its own index does not count.
+	s.git("update-index", "--assume-unchanged", "a.txt")
+	s.git("update-index", "--skip-worktree", "mode.sh")
+	expect("flagged", want...)
+	s.git("reset", "-q", "--mixed", "HEAD")
+	s.write("kept.txt", "tpek\n") // as long as before, in the same second
+	expect("the same length", "a.txt", "committed.txt", "gone.txt", "kept.txt", "mode.sh", "new\nline.txt", "sub/ü.txt")
+	got, err := r.Changed(ctx(t), s.dir, "")
+	check(t, err)
+	if slices.Contains(got.Files, "committed.txt") {
+		t.Errorf("since HEAD: %q", got.Files)
+	}
+}
+
+func TestChangedOfLinkedWorktree(t *testing.T) {
+	s := newSandbox(t)
+	r := s.open()
+	base := s.git("rev-parse", "HEAD")
+	path := s.beside("wt")
+	_, err := r.AddWorktree(ctx(t), path, "wt")
+	check(t, err)
+	check(t, os.WriteFile(filepath.Join(path, "new"), nil, 0o600))
+	s.write("elsewhere", "")
+	got, err := r.Changed(ctx(t), path, base)
+	check(t, err)
+	if !slices.Equal(got.Files, []string{"new"}) {
+		t.Errorf("%q", got.Files)
+	}
+	if _, err := r.Changed(ctx(t), s.beside(""), base); !errors.Is(err, ErrNotWorktree) {
+		t.Errorf("%v", err)
+	}
+	// The temporary folder was swept, and our index was cut short.
+	check(t, os.WriteFile(r.privateIndex(path), []byte("DIRC"), 0o600))
+	if got, err = r.Changed(ctx(t), path, base); err != nil || len(got.Files) != 1 {
+		t.Errorf("%v %v", got, err)
+	}
+	check(t, os.RemoveAll(r.scratch))
+	if got, err = r.Changed(ctx(t), path, base); err != nil || len(got.Files) != 1 {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
+func TestChangedIsBounded(t *testing.T) {
+	s := newSandbox(t)
+	r := s.open()
+	for i := range MaxChanged + 5 {
+		if err := os.WriteFile(filepath.Join(s.dir, fmt.Sprintf("n%05d", i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := r.Changed(ctx(t), s.dir, "")
+	check(t, err)
+	if len(got.Files) != MaxChanged || !got.Cut {
+		t.Errorf("%d files, cut %v", len(got.Files), got.Cut)
+	}
+}
+
+func TestDigest(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		check(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		check(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	files := []string{"a", "sub/b", "link", "none", "nested/"}
+	seen := map[string]string{}
+	last := ""
+	digest := func(what string) string {
+		t.Helper()
+		d, err := Digest(ctx(t), dir, files)
+		check(t, err)
+		return d
+	}
+	differs := func(what string) {
+		t.Helper()
+		d := digest(what)
+		if old, ok := seen[d]; ok {
+			t.Errorf("%s: the same digest as %s", what, old)
+		}
+		seen[d], last = what, d
+	}
+	put("a", "1")
+	put("sub/b", "2")
+	put("nested/.git/HEAD", "x")
+	put("nested/c", "3")
+	check(t, os.Symlink("a", filepath.Join(dir, "link")))
+	differs("first")
+	slices.Reverse(files)
+	files = append(files, "a")
+	if digest("order") != last {
+		t.Error("order or doubles count")
+	}
+	put("elsewhere", "x")
+	put("nested/.git/HEAD", "y")
+	if digest("elsewhere") != last {
+		t.Error("a file that was not named counts")
+	}
+	put("a", "12")
+	differs("content")
+	put("sub/b", "")
+	differs("emptied")
+	check(t, os.Chmod(filepath.Join(dir, "a"), 0o700))
+	differs("executable")
+	check(t, os.Remove(filepath.Join(dir, "sub/b")))
+	differs("removed")
+	put("none", "")
+	differs("appeared")
+	check(t, os.Remove(filepath.Join(dir, "link")))
+	put("link", "a")
+	differs("a file for a link")
+	check(t, os.Remove(filepath.Join(dir, "link")))
+	check(t, os.Symlink("b", filepath.Join(dir, "link")))
+	differs("another target")
+	put("nested/c", "4")
+	differs("in a folder")
+	check(t, os.Rename(filepath.Join(dir, "sub"), filepath.Join(dir, "bus")))
+	put("bus/b", "2")
+	check(t, os.Symlink("bus", filepath.Join(dir, "sub")))
+	differs("behind a link")
+	for _, bad := range []string{"../x", "/etc/passwd", "a/../../x", ""} {
+		if _, err := Digest(ctx(t), dir, []string{bad}); err == nil {
+			t.Errorf("%q went through", bad)
+		}
+	}
+}
+
+// A sparse file larger than any disk is left when the time is over.
+func TestDigestEndsWithItsContext(t *testing.T) {
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "big"))
+	check(t, err)
+	check(t, f.Truncate(1<<40))
+	check(t, f.Close())
+	c, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := Digest(c, dir, []string{"big"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestDiff(t *testing.T) {
+	s := newSandbox(t)
+	r := s.open()
+	base := s.git("rev-parse", "HEAD")
+	s.write("b.txt", "b\n")
+	s.commit("b")
+	s.write("a.txt", "two\n")
+	s.write("new \"file\".txt", "1\n2")
+	s.write("bin", "a\x00b")
+	s.write("empty", "")
+	s.write("run.sh", "x\n")
+	check(t, os.Chmod(filepath.Join(s.dir, "run.sh"), 0o755))
+	check(t, os.Symlink("a.txt", filepath.Join(s.dir, "link")))
+	text, cut, err := r.Diff(ctx(t), s.dir, base, 1<<20)
+	check(t, err)
+	for _, want := range []string{"-one\n+two\n", "+++ b/b.txt\n@@ -0,0 +1 @@\n+b\n", "Binary files /dev/null and b/bin differ\n", "new file mode 100755", "new file mode 120000", "\n+1\n+2\n\\ No newline"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	// The patch makes the same files: it is one.
+	s.git("worktree", "add", "-q", "--detach", s.beside("wt"), base)
+	patch := s.beside("patch")
+	noBinary := regexp.MustCompile(`(?m)^diff --git a/bin b/bin\n.*\n.*\n`).ReplaceAll(text, nil)
+	check(t, os.WriteFile(patch, noBinary, 0o600))
+	s.gitIn(s.beside("wt"), "apply", patch)
+	check(t, os.WriteFile(filepath.Join(s.beside("wt"), "bin"), []byte("a\x00b"), 0o600))
+	names := []string{"a.txt", "b.txt", "new \"file\".txt", "bin", "empty", "run.sh", "link"}
+	one, err := Digest(ctx(t), s.dir, names)
+	check(t, err)
+	if two, err := Digest(ctx(t), s.beside("wt"), names); err != nil || one != two || cut {
+		t.Errorf("the patch made other files: %v", err)
+	}
+	for _, limit := range []int64{0, 10, 200, int64(len(text)) - 1} {
+		part, cut, err := r.Diff(ctx(t), s.dir, base, limit)
+		if err != nil || !cut || int64(len(part)) > limit || !strings.HasPrefix(string(text), string(part)) {
+			t.Errorf("limit %d: %d bytes, cut %v, %v", limit, len(part), cut, err)
+		}
+	}
+	if part, cut, err := r.Diff(ctx(t), s.dir, base, int64(len(text))); err != nil || cut || len(part) != len(text) {
+		t.Errorf("all: %d bytes, cut %v, %v", len(part), cut, err)
+	}
+}
+
+func TestSalvage(t *testing.T) {
+	s := newSandbox(t)
+	r := s.open()
+	head := s.git("rev-parse", "HEAD")
+	s.write("a.txt", "two\n")
+	s.write("new/x.txt", "x\n")
+	s.write("nested/y", "")
+	s.gitIn(filepath.Join(s.dir, "nested"), "init", "-q")
+	status := s.git("status", "--porcelain")
+	sha, err := r.Salvage(ctx(t), s.dir, "run-1/X-1.1", "kept\n")
+	check(t, err)
+	if got := s.git("show", sha+":a.txt") + s.git("show", sha+":new/x.txt"); got != "twox" {
+		t.Errorf("kept %q", got)
+	}
+	if s.git("rev-parse", sha+"^") != head || s.git("rev-parse", "refs/sluice/salvage/run-1/X-1.1") != sha {
+		t.Error("not on top of HEAD, or not on its ref")
+	}
+	if s.git("rev-parse", "HEAD") != head || s.git("status", "--porcelain") != status {
+		t.Error("the worktree was changed")
+	}
+	check(t, os.Remove(filepath.Join(s.dir, "a.txt")))
+	sha, err = r.Salvage(ctx(t), s.dir, "run-1/X-1.1", "again\n")
+	check(t, err)
+	if got := s.git("ls-tree", "--name-only", sha); strings.Contains(got, "a.txt") {
+		t.Errorf("kept what was removed: %s", got)
+	}
+	for _, bad := range []string{"../x", "a..b", "x.lock", ""} {
+		if _, err := r.Salvage(ctx(t), s.dir, bad, ""); err == nil {
+			t.Errorf("%q went through", bad)
+		}
+	}
+}
+
+func TestToplevel(t *testing.T) {
+	s := newSandbox(t)
+	s.write("sub/x", "")
+	s.git("worktree", "add", "-q", "-b", "wt", filepath.Join(s.dir, "wt"))
+	check(t, os.MkdirAll(filepath.Join(s.dir, "sub", ".git"), 0o755)) // makes no checkout
+	check(t, os.Symlink(filepath.Join(s.dir, "sub"), s.beside("link")))
+	for path, want := range map[string]string{
+		s.dir: s.dir, filepath.Join(s.dir, "sub"): s.dir, s.beside("link"): s.dir,
+		filepath.Join(s.dir, "wt"): filepath.Join(s.dir, "wt"),
+	} {
+		if got, err := Toplevel(path); err != nil || got != want {
+			t.Errorf("%s: %s %v", path, got, err)
+		}
+	}
+}
+
+func TestRepoID(t *testing.T) {
+	s := newSandbox(t)
+	check(t, os.Rename(s.dir, s.beside("my repö")))
+	s.dir = s.beside("my repö")
+	id, err := RepoID(filepath.Join(s.dir, ".git"))
+	check(t, err)
+	if !regexp.MustCompile(`^my_rep_-[0-9a-f]{12}$`).MatchString(id) {
+		t.Errorf("%q", id)
+	}
+	check(t, os.Symlink(s.dir, s.beside("link")))
+	if again, err := RepoID(filepath.Join(s.beside("link"), ".git")); err != nil || again != id {
+		t.Errorf("by a link: %q %v", again, err)
+	}
+	for in, want := range map[string]string{"": "repo", "..": "repo", "-x": "x", "a/b\nc": "a_b_c", strings.Repeat("x", 300): strings.Repeat("x", maxNameBytes)} {
+		if got := saneName(in); got != want {
+			t.Errorf("saneName(%q) = %q", in, got)
+		}
+	}
+}
+
+func TestLsRemotePulls(t *testing.T) {
+	s := newSandbox(t)
+	bare := s.beside("forge.git")
+	s.git("clone", "-q", "--bare", s.dir, bare)
+	head := s.git("rev-parse", "HEAD")
+	for _, ref := range []string{"refs/pull/7/head", "refs/pull/7/merge", "refs/merge-requests/12/head", "refs/heads/x"} {
+		s.gitIn(bare, "update-ref", ref, head)
+	}
+	s.git("remote", "add", "origin", bare)
+	r := s.open()
+	t.Setenv("HOME", t.TempDir())
+	url, err := r.RemoteURL(ctx(t), "origin")
+	check(t, err)
+	for _, u := range []string{url, "file://" + bare} {
+		refs, err := r.LsRemotePulls(ctx(t), u)
+		check(t, err)
+		if len(refs) != 2 || refs["refs/pull/7/head"] != head || refs["refs/merge-requests/12/head"] != head {
+			t.Errorf("%s: %v", u, refs)
+		}
+	}
+	if _, err := r.LsRemotePulls(ctx(t), s.beside("none")); err == nil {
+		t.Error("a remote that is not there is no error")
+	}
+	if url, err := r.RemoteURL(ctx(t), "none"); err != nil || url != "" {
+		t.Errorf("%q %v", url, err)
+	}
+}
+
+func TestAddressesRefused(t *testing.T) {
+	r := newSandbox(t).open()
+	for _, u := range []string{
+		"", "-x", "--upload-pack=touch x", "ext::sh -c touch% x", "ext::x", "http://x/y", "git://x/y", "ftp://x/y", "relative/path", "../x",
+		"ssh://-oProxyCommand=x/y", "-oProxyCommand=x:y", "a@-ox:y", "https://x/a b", "ssh://-x@h/y", "fd::17", "https://x\n/y", "x", ":y", strings.Repeat("/x", maxURLBytes),
+	} {
+		if _, err := r.LsRemotePulls(ctx(t), u); !errors.Is(err, ErrURL) {
+			t.Errorf("%.80q: %v", u, err)
+		}
+	}
+	for u, want := range map[string]string{"https://h/x": "https", "ssh://g@h:22/x": "ssh", "git@h:o/x.git": "ssh", "file:///x": "file", "/x": "file", "h:x": "ssh"} {
+		if got, err := checkURL(u); err != nil || got != want {
+			t.Errorf("%s: %q %v", u, got, err)
+		}
+	}
+	if s := shownURL("https://u:secret@h/x"); strings.Contains(s, "secret") {
+		t.Errorf("%s", s)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	s := newSandbox(t)
+	r := s.open()
+	c := call{args: []string{"for-each-ref"}, limit: 10, timeout: callTime}
+	if _, err := r.inRepo(ctx(t), r.common, r.top, c); !errors.Is(err, ErrOutput) {
+		t.Errorf("output: %v", err)
+	}
+	// One that waits for its input for ever.
+	pr, pw, err := os.Pipe()
+	check(t, err)
+	defer func() { check(t, errors.Join(pr.Close(), pw.Close())) }()
+	c = call{args: []string{"cat-file", "--batch"}, stdin: pr, limit: smallOutput, timeout: 50 * time.Millisecond}
+	start := time.Now()
+	if _, err := r.shadow(ctx(t), c); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("time: %v", err)
+	}
+	c.timeout = time.Minute
+	cc, cancel := context.WithCancel(ctx(t))
+	cancel()
+	if _, err := r.shadow(cc, c); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if time.Since(start) > 10*time.Second {
+		t.Errorf("took %s", time.Since(start))
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a subcommand that is not allowed ran")
+		}
+	}()
+	_, err = r.run(ctx(t), call{args: []string{"status"}, limit: 1, timeout: time.Second})
+	t.Error(err)
+}
