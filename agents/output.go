@@ -174,7 +174,7 @@ func Tail(dir string, n int) []byte {
 	names := [...]string{stdoutFile, stderrFile}
 	var parts [len(names)][]byte
 	for i, name := range names {
-		parts[i] = lastBytes(filepath.Join(dir, name), n)
+		parts[i] = lastBytes(filepath.Join(dir, name), n+1) // one more than is kept shows that there is more
 	}
 	room := n
 	for i, name := range names {
@@ -218,12 +218,15 @@ func wholeRunes(text []byte, n int) []byte {
 		return text
 	}
 	text = text[len(text)-n:]
-	for i := 0; i < utf8.UTFMax && i < len(text); i++ {
+	for i := range min(utf8.UTFMax, len(text)) {
 		if utf8.RuneStart(text[i]) {
 			return text[i:]
 		}
 	}
-	return text
+	if len(text) < utf8.UTFMax {
+		return nil
+	}
+	return text // not UTF-8 at all
 }
 
 // lastBytes is the newest n bytes of a stream, from however many files.
