@@ -305,6 +305,8 @@ func (c *comparison) read() ([]byte, error) {
 		part, err := c.lines.ReadSlice('\n')
 		line = append(line, part...)
 		switch {
+		case len(line) > maxExportLineBytes:
+			return nil, c.fault(FaultDiffers, 0, 0)
 		case err == nil:
 			return line, nil
 		case errors.Is(err, io.EOF):
@@ -312,8 +314,6 @@ func (c *comparison) read() ([]byte, error) {
 			return nil, nil
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, fmt.Errorf("%s: cannot be read: %w", c.name, err)
-		case len(line) > maxExportLineBytes:
-			return nil, c.fault(FaultDiffers, 0, 0)
 		}
 	}
 }

@@ -104,9 +104,9 @@ func (l *Log) AppendRecords(entries ...Entry) ([]Record, error) {
 	prev := r.before
 	for i, e := range entries {
 		p := r.points[i]
-		facts := make([]json.RawMessage, len(e.Facts))
-		for n, f := range e.Facts {
-			facts[n] = oneLine(f)
+		var facts []json.RawMessage
+		for _, f := range e.Facts {
+			facts = append(facts, oneLine(f))
 		}
 		records[i] = Record{
 			Seq: p.seq, At: e.At.UTC().Round(0), Event: oneLine(e.Event), Facts: facts,
@@ -193,7 +193,7 @@ func (r *request) encode(entries []Entry) error {
 }
 
 // size is the most the request's lines can come to.
-func (r *request) size() int { return len(r.bodies) + len(r.ends)*lineOverhead }
+func (r *request) size() int { return len(r.bodies) + len(r.ends)*lineRest }
 
 // refusal is the error that every further call gets, if any. Under mu.
 func (l *Log) refusal() error {

@@ -40,8 +40,10 @@ const (
 	sumLen    = len(`,"sum":"`) + hexLen + len(tailEnd) // what the sum does not cover
 	endLen    = len(tailPrev) + hexLen + len(tailSum) + hexLen + len(tailEnd)
 	maxSeqLen = 19
-	// lineOverhead is what a line needs beside its event and its facts.
-	lineOverhead = len(headSeq) + maxSeqLen + len(headAt) + len(atLayout) + len(headEvent) + len(headFacts) + endLen + 1
+	// lineRest is the most a line needs beside what appendBody makes of it, and
+	// lineOverhead the most it needs beside its event and its facts.
+	lineRest     = len(headSeq) + maxSeqLen + endLen + 1
+	lineOverhead = lineRest + len(headAt) + len(atLayout) + len(headEvent) + len(headFacts)
 )
 
 // Record is one line: an event taken in and what was decided on it.
@@ -98,7 +100,7 @@ func appendBody(buf []byte, e Entry) ([]byte, error) {
 			return buf, fmt.Errorf("append: %w: fact %d %w", ErrRefused, i, err)
 		}
 	}
-	if n := len(headSeq) + maxSeqLen + len(buf) - start + endLen + 1; n > MaxLineBytes {
+	if n := lineRest + len(buf) - start; n > MaxLineBytes {
 		return buf, fmt.Errorf("append: %w: a line of %d bytes is over the limit of %d: name long texts by path and digest", ErrRefused, n, MaxLineBytes)
 	}
 	return buf, nil
@@ -189,7 +191,7 @@ func parseLine(line []byte, facts []json.RawMessage) (parsed, error) {
 	if len(line) >= MaxLineBytes {
 		return p, fmt.Errorf("the line is longer than %d bytes", MaxLineBytes)
 	}
-	if len(line) < lineOverhead-maxSeqLen {
+	if len(line) < lineOverhead-maxSeqLen-1 {
 		return p, errors.New("the line is too short")
 	}
 	var err error

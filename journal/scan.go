@@ -49,8 +49,13 @@ type scanner struct {
 }
 
 func newScanner(f File, name string, from point, end int64) *scanner {
-	src := io.NewSectionReader(f, from.end, max(end-from.end, 0))
-	return &scanner{file: f, name: name, end: end, at: from, lines: bufio.NewReaderSize(src, readBufferBytes)}
+	return &scanner{file: f, name: name, end: end, at: from, lines: section(f, from.end, end)}
+}
+
+// section reads a part of f; a short part costs a small buffer.
+func section(f File, from, to int64) *bufio.Reader {
+	n := max(to-from, 0)
+	return bufio.NewReaderSize(io.NewSectionReader(f, from, n), int(min(n+1, readBufferBytes)))
 }
 
 func (s *scanner) damage(why string) *Damage {
@@ -135,11 +140,11 @@ func (s *scanner) finish() error {
 // the end. There may be any number of those; of the rest there is at most a
 // line, or it is damage.
 func (s *scanner) readTail() ([]byte, error) {
-	src := bufio.NewReaderSize(io.NewSectionReader(s.file, s.at.end, max(s.end-s.at.end, 0)), readBufferBytes)
+	src := section(s.file, s.at.end, s.end)
 	var data []byte
 	zeros := 0
 	for {
-		chunk, err := src.Peek(readBufferBytes)
+		chunk, err := src.Peek(src.Size())
 		trimmed := bytes.TrimRight(chunk, "\x00")
 		if len(trimmed) > 0 {
 			if len(data)+zeros+len(trimmed) > MaxLineBytes {

@@ -1,0 +1,78 @@
+package journal
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// mount puts a small tmpfs at a new folder.
+func mount(t *testing.T, options string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
+		t.Skip("needs: mount")
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir
+}
+
+// A really full disk: stalled, the journal whole, and on it goes when a file is
+// removed; what was acknowledged is all there.
+func TestRealFullDisk(t *testing.T) {
+	dir := mount(t, "size=128k")
+	hog := filepath.Join(dir, "hog")
+	if err := os.WriteFile(hog, make([]byte, 64<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := mustOpen(t, dir, nil)
+	n, stalls := 0, 0
+	for n < 300 {
+		_, _, err := l.Append(entry(n))
+		if err == nil {
+			n++
+			continue
+		}
+		if !errors.Is(err, ErrStalled) || !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+		if rep, err := Verify(dir, Options{}); err != nil || rep.Records != int64(n) || rep.PartialBytes != 0 {
+			t.Fatal(rep, err)
+		}
+		if stalls++; stalls == 5 {
+			if err := os.Remove(hog); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if stalls > 5 {
+			t.Fatal("stalled with room on the disk")
+		}
+	}
+	if stalls == 0 {
+		t.Fatal("the disk was never full")
+	}
+	l.Close()
+	l = mustOpen(t, dir, nil)
+	if got := numbers(t, l); len(got) != n {
+		t.Fatalf("%d records, %d acknowledged", len(got), n)
+	}
+}
+
+// A disk that turns read-only stalls too.
+func TestRealReadOnlyDisk(t *testing.T) {
+	dir := mount(t, "size=128k")
+	l := mustOpen(t, dir, nil)
+	mustAppend(t, l, entry(1))
+	l.Close()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, "size=128k"); err != nil {
+		t.Skip("needs: mount")
+	}
+	if _, _, err := Open(dir, Options{}); !errors.Is(err, ErrStalled) || !errors.Is(err, syscall.EROFS) {
+		t.Fatal(err)
+	}
+	if rep, err := Verify(dir, Options{}); err != nil || rep.Records != 1 {
+		t.Fatal(rep, err)
+	}
+}
