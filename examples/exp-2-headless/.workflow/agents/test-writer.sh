@@ -1,0 +1,2 @@
+printf 'test "$(sh add.sh 1 2)" = 3\n' > test.sh
+echo "wrote test.sh"

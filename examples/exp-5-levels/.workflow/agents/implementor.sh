@@ -1,0 +1,1 @@
+echo "part of $SLUICE_STEP" > part.txt

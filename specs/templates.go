@@ -1,0 +1,34 @@
+package specs
+
+import (
+	"embed"
+	"io/fs"
+)
+
+// The shipped workflows, each a folder laid out as `.workflow/` is.
+//
+//go:embed templates
+var templates embed.FS
+
+// Template is a workflow that is shipped: `sluice init --template NAME` lays it out.
+type Template struct {
+	Name  string
+	Line  string // what it does, in a line
+	Files fs.FS  // laid out as .workflow/: specs/NAME.yaml, config.yaml, prompts/…
+}
+
+// Templates lists the shipped workflows.
+func Templates() []Template {
+	lines := [][2]string{
+		{"gated-pipeline", "tests first, then the work, each behind a gate: one agent reviews, you have the last word"},
+	}
+	var out []Template
+	for _, l := range lines {
+		files, err := fs.Sub(templates, "templates/"+l[0])
+		if err != nil {
+			panic("specs: a template's name is no path: " + l[0])
+		}
+		out = append(out, Template{Name: l[0], Line: l[1], Files: files})
+	}
+	return out
+}
