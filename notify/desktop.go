@@ -18,7 +18,7 @@ import (
 
 const (
 	desktopLimit = 5 * time.Second
-	helperLimit  = desktopLimit - 500*time.Millisecond // the helper's own, so that it ends also when nobody is left to kill it
+	helperLimit  = desktopLimit - time.Second // the helper's own, so that it ends also when nobody is left to kill it
 	maxHelperIn  = 64 << 10
 	appName      = "sluice"
 	busVariable  = "DBUS_SESSION_BUS_ADDRESS"

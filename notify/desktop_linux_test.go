@@ -161,16 +161,36 @@ func TestDesktopThatNeverAnswersHoldsUpNothing(t *testing.T) {
 	service := startStub(t, address, make(chan struct{}))
 	began := time.Now()
 	r := onDesktop(t, Notice{Title: "x"}, t.TempDir(), busVariable+"="+address)
-	if took := time.Since(began); took > 6*time.Second {
+	const slack = 2 * time.Second // for a busy machine: that the limit is kept to is shown on a fake clock
+	if took := time.Since(began); took > sendLimit+slack {
 		t.Errorf("Send took %s", took)
 	}
-	if r.OK || !strings.Contains(r.Why, "did not answer") {
+	if r.OK || !strings.Contains(r.Why, "did not answer") && !strings.Contains(r.Why, "no longer waited for") {
 		t.Errorf("result %+v", r)
 	}
 	select {
 	case <-service.shown: // so it really hung in the call, nowhere before
 	default:
 		t.Error("the service was never asked")
+	}
+}
+
+// A bus that takes the connection and then says nothing.
+func TestMuteBusHoldsUpNothing(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "bus")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	l, err := net.Listen("unix", filepath.Join(dir, "bus"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	r := onDesktop(t, Notice{Title: "x"}, t.TempDir(), busVariable+"=unix:path="+filepath.Join(dir, "bus"))
+	if r.OK || !strings.Contains(r.Why, "did not answer") && !strings.Contains(r.Why, "no longer waited for") {
+		t.Errorf("result %+v", r)
 	}
 }
 

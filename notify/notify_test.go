@@ -246,7 +246,8 @@ func TestCommandWhoseChildLeftTheGroup(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("needs: setsid (apt-get install util-linux)")
 	}
-	n := New(Command([]string{"sh", "-c", "setsid sleep 5 & exit 0"}))
+	left := filepath.Join(t.TempDir(), "left")
+	n := New(Command([]string{"sh", "-c", `setsid sh -c 'touch "$0"; exec sleep 5' "$0" & until [ -e "$0" ]; do :; done`, left}))
 	if r := n.Send(context.Background(), Notice{}); !r[0].OK || r[0].Took > 4*time.Second {
 		t.Errorf("%+v", r)
 	}
