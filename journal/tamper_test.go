@@ -17,6 +17,11 @@ import (
 // each of them.
 func written(t testing.TB, n int) (data []byte, ends []int64) {
 	t.Helper()
+	return writtenOf(t, n, entry)
+}
+
+func writtenOf(t testing.TB, n int, entry func(int) Entry) (data []byte, ends []int64) {
+	t.Helper()
 	ends = []int64{0}
 	var at point
 	for i := range n {
@@ -46,7 +51,7 @@ func (d *disk) contents(name string) []byte {
 
 func TestTruncatedAtEveryByte(t *testing.T) {
 	t.Parallel()
-	data, ends := written(t, 100)
+	data, ends := writtenOf(t, 100, func(n int) Entry { return Entry{Event: json.RawMessage(fmt.Sprint(n))} })
 	whole := 0
 	for n := range len(data) + 1 {
 		if whole < 100 && int64(n) == ends[whole+1] {
