@@ -32,8 +32,9 @@ type Options struct {
 // A shim that this process started is its child until Wait has collected it:
 // call Wait for every Proc.
 type Runner struct {
-	shim []string
-	logf func(format string, args ...any)
+	shim       []string
+	logf       func(format string, args ...any)
+	stopMargin time.Duration
 }
 
 // New returns a Runner.
@@ -41,7 +42,7 @@ func New(o Options) *Runner {
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
 	}
-	return &Runner{shim: append([]string(nil), o.Shim...), logf: o.Logf}
+	return &Runner{shim: append([]string(nil), o.Shim...), logf: o.Logf, stopMargin: stopMargin}
 }
 
 // Proc is one launch, live or ended.

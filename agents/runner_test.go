@@ -3,15 +3,19 @@
 package agents
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -28,6 +32,7 @@ func TestExitIsRecorded(t *testing.T) {
 		{"kill -HUP $$; exit 1", Exit{Code: -1, Signal: "SIGHUP"}},   // not ignored as in the shim
 		{"kill -PIPE $$; exit 1", Exit{Code: -1, Signal: "SIGPIPE"}}, // nor this
 		{"kill -INT $$; exit 1", Exit{Code: -1, Signal: "SIGINT"}},
+		{"kill -TERM 0; exit 1", Exit{Code: -1, Signal: "SIGTERM"}}, // its own group, without the shim
 	}
 	for _, c := range cases {
 		t.Run(c.script, func(t *testing.T) {
@@ -42,6 +47,9 @@ func TestExitIsRecorded(t *testing.T) {
 			got.Started, got.Ended = time.Time{}, time.Time{}
 			if got != c.want {
 				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+			if _, err := lookProc(p.Pid()); err == nil {
+				t.Error("the shim was not collected")
 			}
 			if again := wait(t, ensure(t, newRunner(), spec)); again.Code != c.want.Code || again.Signal != c.want.Signal {
 				t.Errorf("the second ensure got %+v", again)
@@ -163,6 +171,9 @@ func TestRaceStartsOnce(t *testing.T) {
 		if got := content(t, filepath.Join(s.Cwd, "starts")); got != "start\n" || pids[0] != pids[1] {
 			t.Fatalf("round %d: starts %q, pids %v: want one", i, got, pids)
 		}
+		if left := cgroupsOf(s.Key); len(left) > 0 {
+			t.Fatalf("round %d: left: %v", i, left)
+		}
 	}
 }
 
@@ -250,6 +261,14 @@ func TestNotStarted(t *testing.T) {
 		{"cwd is a file", func(t *testing.T, s *Spec) { s.Cwd = "/etc/passwd" }, []string{"/etc/passwd", "not a folder"}},
 		{"no stdin file", func(t *testing.T, s *Spec) { s.Stdin = s.Cwd + "/prompt.md" }, []string{"prompt.md", "no such file"}},
 		{"stdin is a folder", func(t *testing.T, s *Spec) { s.Stdin = "/etc" }, []string{"/etc", "regular file"}},
+		{"stdin is a pipe", func(t *testing.T, s *Spec) {
+			s.Stdin = s.Cwd + "/fifo"
+			syscall.Mkfifo(s.Stdin, 0o600)
+		}, []string{"fifo", "regular file"}},
+		{"relative PATH", func(t *testing.T, s *Spec) {
+			os.WriteFile(filepath.Join(s.Cwd, "agent"), []byte("#!/bin/sh\n"), 0o700)
+			s.Argv, s.Env = []string{"agent"}, []string{"PATH=.::bin"}
+		}, []string{"agent", "not found in PATH=.::bin"}},
 		{"too large", func(t *testing.T, s *Spec) { s.Argv = append(s.Argv, strings.Repeat("x", 1<<20)) }, []string{"too large"}},
 	}
 	for _, c := range cases {
@@ -270,6 +289,103 @@ func TestNotStarted(t *testing.T) {
 				t.Errorf("again: %+v, want %+v", again, e)
 			}
 		})
+	}
+}
+
+// The command is looked up where the spec says, not where the shim would.
+func TestLookUp(t *testing.T) {
+	t.Parallel()
+	agent := "#!/bin/sh\necho $0 $1 $PWD\n"
+	for argv0, want := range map[string]string{"agent": "/bin/agent", "./sub/agent": "/sub/agent", "sub/agent": "/sub/agent", "/bin/echo": "x\n"} {
+		spec := testSpec(t, "")
+		for _, dir := range []string{"bin", "sub"} {
+			os.Mkdir(filepath.Join(spec.Cwd, dir), 0o700)
+			os.WriteFile(filepath.Join(spec.Cwd, dir, "agent"), []byte(agent), 0o700)
+		}
+		os.Mkdir(filepath.Join(spec.Cwd, "none"), 0o700)
+		os.WriteFile(filepath.Join(spec.Cwd, "none", "agent"), []byte(agent), 0o600) // cannot be run: passed over
+		spec.Argv = []string{argv0, "x"}
+		spec.Env = append(spec.Env, "PATH=/nowhere:"+spec.Cwd+"/none:"+spec.Cwd+"/bin")
+		if e := wait(t, ensure(t, newRunner(), spec)); e.Code != 0 || e.NotStarted != "" {
+			t.Errorf("%s: %+v", argv0, e)
+			continue
+		}
+		got := content(t, filepath.Join(spec.Dir, "stdout"))
+		if want != "x\n" {
+			want = spec.Cwd + want + " x " + spec.Cwd + "\n"
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", argv0, got, want)
+		}
+	}
+}
+
+// A daemon that dies while it hands over the spec has started nothing.
+func TestHalfASpec(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, "")
+	data, err := json.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range data {
+		if _, err := readSpec(bytes.NewReader(data[:n])); err == nil || strings.Contains(err.Error(), "mark") {
+			t.Fatalf("%d of %d bytes: %v", n, len(data), err)
+		}
+	}
+	if _, err := readSpec(bytes.NewReader(data)); err == nil || !strings.Contains(err.Error(), "not by hand") {
+		t.Errorf("whole, without the mark: %v", err)
+	}
+	if _, err := readSpec(io.LimitReader(zeros{}, 2*maxSpecBytes)); err == nil {
+		t.Error("too large: no error")
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// One that dies when it has handed it over has started it, though nobody
+// reads the answer.
+func TestNobodyHearsTheShim(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, "exit 5")
+	spec, err := spec.checked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{spec.Dir, filepath.Dir(spec.PidFile)} {
+		os.MkdirAll(dir, 0o700)
+	}
+	data, _ := json.Marshal(spec)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	self, _ := os.Executable()
+	command := shimCommand(self)
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = []string{markVar + "=" + markOf(spec.Key, tokenDigest(spec.Token))}
+	cmd.Stdin, cmd.Stdout = bytes.NewReader(data), w
+	if err := cmd.Run(); err != nil {
+		t.Errorf("shim: %v", err)
+	}
+	w.Close()
+	if e := wait(t, ensure(t, newRunner(), spec)); e.Code != 5 {
+		t.Errorf("%+v, want code 5", e)
+	}
+}
+
+func TestShimArguments(t *testing.T) {
+	t.Parallel()
+	self, _ := os.Executable()
+	for _, args := range [][]string{{shimArg}, {shimArg, "--help"}} {
+		out, err := exec.Command(self, args...).CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != shimRefused || !strings.Contains(string(out), "not by hand") {
+			t.Errorf("%q: %v, %q", args, err, out)
+		}
 	}
 }
 

@@ -161,7 +161,6 @@ func (r *Runner) startShim(spec Spec) (shim *os.Process, to, from *os.File, err 
 	}
 	defer answerW.Close()
 	shim, err = os.StartProcess(r.shim[0], r.shim, &os.ProcAttr{
-		Dir:   "/",
 		Env:   []string{markVar + "=" + markOf(spec.Key, tokenDigest(spec.Token))},
 		Files: []*os.File{specR, answerW, answerW},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
@@ -287,14 +286,14 @@ func (r *Runner) stop(ctx context.Context, id identity, dir string) error {
 				return fmt.Errorf("agents: stop %.80q: shim %d: %w", id.Key, id.Pid, err)
 			}
 		}
-		limited, cancel := context.WithTimeout(ctx, id.KillAfter+stopMargin)
+		limited, cancel := context.WithTimeout(ctx, id.KillAfter+r.stopMargin)
 		defer cancel()
 		err := h.wait(limited, func() bool { return !id.live() })
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			r.logf("agents: stop %.80q: shim %d did not end within %v: killed", id.Key, id.Pid, id.KillAfter+stopMargin)
+			r.logf("agents: stop %.80q: shim %d did not end within %v: killed", id.Key, id.Pid, id.KillAfter+r.stopMargin)
 			if err := h.signal(syscall.SIGKILL); err != nil {
 				return fmt.Errorf("agents: stop %.80q: shim %d: %w", id.Key, id.Pid, err)
 			}

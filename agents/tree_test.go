@@ -128,6 +128,68 @@ func leftoversEnd(t *testing.T, r *Runner) {
 	if e.Code != 3 || e.Stopped {
 		t.Errorf("%+v, want code 3", e)
 	}
+	if id, _ := readIdentity(spec.PidFile); id.Cgroup != "" {
+		if _, err := os.Stat(id.Cgroup); err == nil {
+			t.Errorf("cgroup %s is left", id.Cgroup)
+		}
+	}
+}
+
+// Where there is a cgroup, a killed shim's tree is found even if it shows
+// neither token nor parents.
+func TestShimKilledTokenDropped(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, `(setsid env -i sh -c 'while :; do sleep 0.05; done' & echo $! > $OUT/bare); echo up > $OUT/up; while :; do sleep 0.05; done`)
+	p := ensure(t, newRunner(), spec)
+	if id, _ := readIdentity(spec.PidFile); id.Cgroup == "" {
+		t.Skip("no cgroup to be had here")
+	}
+	eventually(t, "the tree is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
+	bare := barePid(t, spec)
+	eventually(t, "it dropped the token", func() bool {
+		env, err := os.ReadFile("/proc/" + strconv.Itoa(bare) + "/environ")
+		return err == nil && !strings.Contains(string(env), spec.Token)
+	})
+	syscall.Kill(shimPid(t, spec), syscall.SIGKILL)
+	if e := wait(t, p); !e.Lost {
+		t.Errorf("%+v, want lost", e)
+	}
+	if runs(bare) {
+		t.Error("it is left")
+		syscall.Kill(bare, syscall.SIGKILL)
+	}
+}
+
+// A shim that does not act on TERM is ended itself.
+func TestStopOfAStuckShim(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, `echo up > up; while :; do sleep 0.05; done`)
+	spec.KillAfter = 50 * time.Millisecond
+	r := newRunner()
+	r.stopMargin = 200 * time.Millisecond
+	p := ensure(t, r, spec)
+	eventually(t, "it is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
+	done, stuck := make(chan struct{}), sync.WaitGroup{}
+	stuck.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				syscall.Kill(p.Pid(), syscall.SIGSTOP)
+			}
+		}
+	})
+	err := p.Stop(testContext(t))
+	close(done)
+	stuck.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := withToken(spec.Token); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	wait(t, p)
 }
 
 func TestGrandchildHoldsStdout(t *testing.T) {
@@ -153,7 +215,8 @@ func TestShimKilled(t *testing.T) {
 }
 
 func shimKilled(t *testing.T, r *Runner) {
-	spec := testSpec(t, `echo before; `+stubborn+"while :; do sleep 0.05; done")
+	forged := `echo '{"v":1,"key":"run-1","code":0}' > attempt/exit.json; `
+	spec := testSpec(t, `echo before; `+forged+stubborn+"while :; do sleep 0.05; done")
 	p := ensure(t, r, spec)
 	eventually(t, "the tree is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
 	id, _ := readIdentity(spec.PidFile)
@@ -293,4 +356,10 @@ func TestTerminalSignalsDoNotReachIt(t *testing.T) {
 	if e := wait(t, p); e.Code != 8 || e.Lost || e.Stopped {
 		t.Errorf("%+v, want code 8", e)
 	}
+}
+
+// cgroupsOf is the cgroups that there are of a launch.
+func cgroupsOf(key string) []string {
+	found, _ := filepath.Glob(filepath.Join(cgroupHome(), cgroupPrefix+digest(key)[:16]+"-*"))
+	return found
 }
