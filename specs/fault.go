@@ -34,6 +34,7 @@ const (
 // book collects the faults of one file.
 type book struct {
 	file     string
+	lines    []string // the source, to find a place within a block of text
 	faults   []Fault
 	searches int
 }

@@ -30,6 +30,7 @@ func (b *book) parse(src []byte) *yaml.Node {
 		b.pos(line, col, "not UTF-8: save the file as UTF-8")
 		return nil
 	}
+	b.lines = strings.Split(string(src), "\n")
 	doc, rest, err := decode(src)
 	if err != nil {
 		line, why := yamlError(err)

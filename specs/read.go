@@ -12,6 +12,7 @@ import (
 // shape is a value of the language that reads itself from a node and describes itself in JSON Schema.
 type shape interface {
 	read(r *reader, n *yaml.Node, what string)
+	schema() object
 }
 
 // reader turns nodes into the language's types and keeps every fault.

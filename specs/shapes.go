@@ -274,7 +274,7 @@ func (s *spanDoc) read(r *reader, n *yaml.Node, what string) {
 func parseSpan(v string) (d time.Duration, why string) {
 	d, err := time.ParseDuration(v)
 	switch {
-	case err != nil && strings.Trim(v, "0123456789.") == "" && v != "":
+	case strings.Trim(v, "0123456789.") == "" && v != "":
 		return 0, fmt.Sprintf("%s has no unit: write %ss, %sm or %sh", v, v, v, v)
 	case err != nil:
 		return 0, fmt.Sprintf("%s is no duration: write 30s, 15m, 2h or 1h30m", quote(v))

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
@@ -102,11 +103,21 @@ func byteOffset(s string, runes int) int {
 func (c *compiler) within(n *yaml.Node, value string, offset int, format string, args ...any) {
 	line, col := max(n.Line, 1), max(n.Column, 1)
 	m := resolve(n)
-	if m == n && m.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 && m.Value == value && !strings.ContainsAny(value, "\n\\\"'") {
+	before := value[:min(offset, len(value))]
+	switch {
+	case m != n || m.Value != value || m.Style&yaml.FoldedStyle != 0:
+	case m.Style&yaml.LiteralStyle != 0:
+		row := n.Line + strings.Count(before, "\n") // counts from 0: the text begins on the line after its |
+		words, _, _ := strings.Cut(value[strings.LastIndexByte(before, '\n')+1:], "\n")
+		if row < len(c.lines) && strings.HasSuffix(strings.TrimRight(c.lines[row], "\r"), words) {
+			indent := strings.LastIndex(c.lines[row], words)
+			line, col = row+1, utf8.RuneCountInString(c.lines[row][:indent]+before[strings.LastIndexByte(before, '\n')+1:])+1
+		}
+	case !strings.ContainsAny(value, "\n\\\"'"):
 		if m.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
 			col++
 		}
-		col += len([]rune(value[:min(offset, len(value))]))
+		col += utf8.RuneCountInString(before)
 	}
 	c.pos(line, col, format, args...)
 }

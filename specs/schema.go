@@ -1,0 +1,209 @@
+package specs
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+)
+
+// SchemaFile is the JSON Schema's name where it is shipped: beside the package, and in `.workflow/` for the header line
+//
+//	# yaml-language-server: $schema=../workflow.schema.json
+//
+// of a spec.
+const SchemaFile = "workflow.schema.json"
+
+// object is a JSON object.
+type object = map[string]any
+
+// Schema gives the JSON Schema (draft-07, which editors know best) of the language. It is generated from the language's
+// types; it says what a schema can say: Load says the rest.
+func Schema() []byte {
+	s := objectSchema(reflect.TypeFor[specDoc]())
+	s["$schema"] = "http://json-schema.org/draft-07/schema#"
+	s["title"] = "sluice workflow"
+	s["description"] = "A workflow of sluice: .workflow/specs/<id>.yaml"
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(s); err != nil {
+		panic("specs: the schema is no JSON: " + err.Error())
+	}
+	return b.Bytes()
+}
+
+// ruled is a language type whose keys depend on one another.
+type ruled interface{ rules() []any }
+
+func objectSchema(t reflect.Type) object {
+	properties, required := object{}, []string{}
+	for _, f := range fieldsOf(t) {
+		s := valueSchema(t.Field(f.index).Type)
+		if f.enum != nil {
+			s = object{"enum": f.enum}
+		}
+		s["description"] = f.doc
+		properties[f.key] = s
+		if f.need {
+			required = append(required, f.key)
+		}
+	}
+	s := object{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	if r, ok := reflect.New(t).Interface().(ruled); ok {
+		s["allOf"] = r.rules()
+	}
+	return s
+}
+
+func valueSchema(t reflect.Type) object {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if s, ok := reflect.New(t).Interface().(shape); ok {
+		return s.schema()
+	}
+	if t.Kind() == reflect.Slice {
+		return object{"type": "array", "minItems": 1, "items": valueSchema(t.Elem())}
+	}
+	return objectSchema(t)
+}
+
+// Parts of which the schema is made.
+
+// scalarTypes are the kinds a text may have in YAML: `name: 4` is the text "4".
+func scalarTypes() []string { return []string{"string", "number", "boolean"} }
+
+func textSchema() object { return object{"type": scalarTypes()} }
+
+func filledSchema() object { return object{"type": scalarTypes(), "minLength": 1} }
+
+func listOf(items object) object { return object{"type": "array", "items": items} }
+
+func (*text) schema() object { return textSchema() }
+
+func (*ident) schema() object {
+	return object{"type": scalarTypes(), "pattern": idPattern, "not": object{"pattern": `\.\.`}}
+}
+
+func (*textList) schema() object { return listOf(filledSchema()) }
+
+func (*pathList) schema() object {
+	s := filledSchema()
+	s["not"] = object{"pattern": `^[/~]|\\|(^|/)\.\.(/|$)|(^|/)\.git(/|$)`}
+	return listOf(s)
+}
+
+func (*exprDoc) schema() object { return object{"type": scalarTypes(), "pattern": `\S`} }
+
+func (*commandDoc) schema() object {
+	return object{"anyOf": []any{
+		object{"type": scalarTypes(), "pattern": `\S`, "not": object{"pattern": `\$\{\{`}},
+		object{"type": "array", "items": textSchema(), "minItems": 1},
+	}}
+}
+
+func (*targetsDoc) schema() object {
+	return object{"anyOf": []any{textSchema(), object{"type": "array", "items": filledSchema(), "minItems": 1}}}
+}
+
+// computed is a text that holds an expression.
+func computed() object { return object{"type": "string", "pattern": `\$\{\{`} }
+
+func (*countDoc) schema() object {
+	return object{"anyOf": []any{object{"type": "integer", "minimum": 0, "maximum": maxCount}, computed()}}
+}
+
+func (*spanDoc) schema() object {
+	return object{"anyOf": []any{object{"type": "string", "pattern": `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`}, computed()}}
+}
+
+func (*number) schema() object {
+	return object{"anyOf": []any{object{"type": "number", "minimum": 0}, computed()}}
+}
+
+func limitSchema(bound object) object {
+	return object{"anyOf": []any{bound, object{"type": "object", "additionalProperties": false, "required": []string{"max"},
+		"properties": object{"max": bound, "on_hit": object{"enum": []string{"ABORTED", "FAILED", "human"}}}}}}
+}
+
+func (l *spanLimit) schema() object   { return limitSchema(l.max.schema()) }
+func (l *countLimit) schema() object  { return limitSchema(l.max.schema()) }
+func (l *numberLimit) schema() object { return limitSchema(l.max.schema()) }
+
+func (*envDoc) schema() object {
+	return object{"type": "object", "additionalProperties": textSchema(),
+		"propertyNames": object{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`, "not": object{"pattern": `^[Ss][Ll][Uu][Ii][Cc][Ee]_`}}}
+}
+
+func (*routesDoc) schema() object {
+	return object{"type": "object", "additionalProperties": textSchema(),
+		"propertyNames": object{"pattern": idPattern, "not": object{"enum": []string{"pass", "fail", "veto", "done", "human"}}}}
+}
+
+func (*verdictDoc) schema() object {
+	return object{"anyOf": []any{
+		(&exprDoc{}).schema(),
+		object{"type": "object", "minProperties": 1, "additionalProperties": (&exprDoc{}).schema(), "propertyNames": object{"pattern": idPattern}},
+	}}
+}
+
+func (*outputsDoc) schema() object {
+	return listOf(object{"anyOf": []any{
+		filledSchema(),
+		object{"type": "object", "minProperties": 1, "additionalProperties": (&exprDoc{}).schema()},
+	}})
+}
+
+func (*criteriaDoc) schema() object {
+	one := []any{
+		(&exprDoc{}).schema(),
+		object{"type": "object", "additionalProperties": false, "required": []string{"run"},
+			"properties": object{"run": (&commandDoc{}).schema()}},
+		object{"type": "object", "additionalProperties": false, "required": []string{"file"},
+			"properties": object{"file": filledSchema(), "non_empty": object{"type": "boolean"}}},
+	}
+	return object{"anyOf": append(one, object{"type": "array", "minItems": 1, "items": object{"anyOf": one}})}
+}
+
+func (*answerDoc) schema() object {
+	return object{"anyOf": []any{filledSchema(), object{"type": "object"}}}
+}
+
+func (*varsDoc) schema() object {
+	long := object{"type": "object", "additionalProperties": false,
+		"properties": object{"required": object{"type": "boolean"}, "default": textSchema(), "description": textSchema()}}
+	return object{"type": "object", "additionalProperties": object{"anyOf": []any{textSchema(), long}},
+		"propertyNames": object{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`}}
+}
+
+func has(keys ...string) object { return object{"required": keys} }
+
+func without(keys ...string) object {
+	var any []any
+	for _, k := range keys {
+		any = append(any, has(k))
+	}
+	return object{"not": object{"anyOf": any}}
+}
+
+func (*stepDoc) rules() []any {
+	return []any{
+		object{"anyOf": []any{has("agent"), has("run"), has("workflow")}},
+		object{"not": has("gate", "next_step")},
+		object{"if": has("workflow"), "then": without("agent", "run")},
+	}
+}
+
+func (*onPassDoc) rules() []any {
+	return []any{object{"oneOf": []any{has("next_step"), has("next_gate")}}}
+}
+
+func (*reviewerDoc) rules() []any {
+	human := object{"properties": object{"level": object{"const": "human"}}, "required": []string{"level"}}
+	return []any{object{"if": human, "then": without("agent_type", "run", "from"),
+		"else": object{"oneOf": []any{has("agent_type"), has("run"), has("from")}}}}
+}

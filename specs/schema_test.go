@@ -1,0 +1,121 @@
+package specs
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"gopkg.in/yaml.v3"
+)
+
+var update = flag.Bool("update", false, "write what is generated, and the golden files, anew")
+
+// TestSchemaIsGenerated: the shipped schema is what the language's types give.
+func TestSchemaIsGenerated(t *testing.T) {
+	want := Schema()
+	if *update {
+		if err := os.WriteFile(SchemaFile, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(SchemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(have, want) {
+		t.Errorf("%s is not what the types give: go test ./specs -run Schema -update", SchemaFile)
+	}
+}
+
+func compiledSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("workflow.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("workflow.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// asJSON gives the YAML as an editor's schema check sees it.
+func asJSON(t *testing.T, src []byte) any {
+	t.Helper()
+	var n yaml.Node
+	if err := yaml.Unmarshal(src, &n); err != nil {
+		t.Fatal(err)
+	}
+	return plainNode(n.Content[0])
+}
+
+func plainNode(n *yaml.Node) any {
+	n = resolve(n)
+	switch n.Kind {
+	case yaml.MappingNode:
+		m := map[string]any{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			m[n.Content[i].Value] = plainNode(n.Content[i+1])
+		}
+		return m
+	case yaml.SequenceNode:
+		l := []any{}
+		for _, c := range n.Content {
+			l = append(l, plainNode(c))
+		}
+		return l
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return nil
+	case "!!bool":
+		return n.Value == "true"
+	case "!!int", "!!float":
+		if f, err := strconv.ParseFloat(n.Value, 64); err == nil {
+			return f
+		}
+	}
+	return n.Value
+}
+
+// goodSpecs are the specs that load: the document's, the examples', the templates', and one with every key.
+func goodSpecs(t *testing.T) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	for _, glob := range []string{"testdata/*.yaml", "../examples/*/.workflow/specs/*.yaml", "templates/*/specs/*.yaml"} {
+		files, err := filepath.Glob(glob)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", glob, err)
+		}
+		for _, f := range files {
+			src, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[f] = src
+		}
+	}
+	return out
+}
+
+// TestGoodSpecs: Load and the schema take every spec we ship.
+func TestGoodSpecs(t *testing.T) {
+	schema := compiledSchema(t)
+	for file, src := range goodSpecs(t) {
+		if _, faults := Load(file, src); len(faults) > 0 {
+			t.Errorf("Load: %v", faults)
+		}
+		if err := schema.Validate(asJSON(t, src)); err != nil {
+			t.Errorf("%s: schema: %v", file, err)
+		}
+	}
+}
