@@ -172,7 +172,7 @@ func AnswerStatus(answer json.RawMessage) engine.Sentinel {
 	text := func(key string) string {
 		var s string
 		_ = json.Unmarshal(members[key], &s) // what is no text says nothing
-		return head(Clean(s), maxStatusText)
+		return head(s, maxStatusText)
 	}
 	s := engine.Sentinel{Status: text("status")}
 	if s.Status != engine.StatusFailed && s.Status != engine.StatusBlocked {

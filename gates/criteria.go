@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	maxToReview  = 100
-	maxWhyOutput = 8 << 10 // bytes of a failed command's output in the feedback
-	maxWhyFiles  = 100
+	maxToReview     = 100
+	maxWhyOutput    = 8 << 10 // bytes of a failed command's output in the feedback
+	maxWhyFiles     = 100
+	maxWhyFileBytes = 5 << 10
 )
 
 // CheckInput is what a step has to have done.
@@ -53,7 +54,7 @@ func Check(ctx context.Context, in CheckInput) engine.CheckResult {
 		case criterion.File != "":
 			c.file("file", criterion.File, criterion.NonEmpty)
 		case len(c.review) < maxToReview:
-			c.review = append(c.review, head(Clean(criterion.Text), maxCriterion))
+			c.review = append(c.review, head(criterion.Text, maxCriterion))
 		}
 	}
 	if c.broken != "" {
@@ -174,7 +175,7 @@ func (c *check) why() string {
 	if len(c.files) > 0 {
 		out.WriteString("Not all files are there that the step must produce:\n\n")
 		shown := c.files[:min(len(c.files), maxWhyFiles)]
-		out.WriteString(head(strings.Join(shown, "\n"), maxWhyOutput) + "\n")
+		out.WriteString(head(strings.Join(shown, "\n"), maxWhyFileBytes) + "\n")
 		if more := len(c.files) - len(shown); more > 0 {
 			fmt.Fprintf(&out, "- … and %d more\n", more)
 		}

@@ -55,7 +55,7 @@ func fenceOf(l string) (mark, rest string) {
 // prose is text of the project's own (a task, a template): clean, at most max bytes, every block in it closed, so that
 // a forgotten fence does not swallow what follows.
 func prose(s string, max int) string {
-	s = head(strings.TrimSpace(Clean(s)), max)
+	s = head(strings.TrimSpace(s), max)
 	if all := blocks(s); len(all) > 0 && !all[len(all)-1].closed {
 		s += "\n" + all[len(all)-1].fence
 	}

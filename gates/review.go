@@ -86,7 +86,7 @@ func ReviewPrompt(in ReviewInput) string {
 func (p *page) look(in ReviewInput) {
 	if strings.TrimSpace(in.Look) != "" {
 		p.section("What to look for")
-		p.prose(in.Look, maxTask)
+		p.prose(in.Look, maxLook)
 	}
 	if len(in.Criteria) > 0 {
 		p.section("Criteria for you to judge")
@@ -122,7 +122,7 @@ func (p *page) work(in ReviewInput) {
 			parts = append(parts, "(more outputs are left out: look in the folder)\n")
 			break
 		}
-		label := "Output " + code(f.Path)
+		label := fileLabel("Output", f.Path)
 		switch {
 		case f.Why != "":
 			parts = append(parts, label+": ("+line(f.Why, maxLabel)+")\n")
@@ -151,7 +151,7 @@ func (p *page) earlier(files []TextFile) {
 	p.list(codes(names))
 	newest := files[len(files)-1]
 	p.raw("\n")
-	p.raw(Data("The newest, "+code(newest.Path), newest.Text, maxRetryFile))
+	p.raw(Data(fileLabel("The newest,", newest.Path), newest.Text, maxRetryFile))
 }
 
 // verdict says how the judgement is given.
@@ -160,8 +160,8 @@ func (p *page) verdict(in ReviewInput) {
 	if len(in.Rubric) > 0 {
 		p.text("Score each of these from 0 (bad) to 100 (nothing to better); the score of the work is their mean.\n")
 		items := make([]string, 0, len(in.Rubric))
-		for _, r := range in.Rubric {
-			items = append(items, line(r, maxLabel))
+		for _, r := range capNames(in.Rubric) {
+			items = append(items, line(r, maxName))
 		}
 		p.list(items)
 		p.raw("\n")

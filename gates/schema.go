@@ -27,7 +27,7 @@ const (
 )
 
 // schemaURL names the schema to the compiler. A relative $ref resolves against it and finds nothing.
-const schemaURL = "urn:sluice:schema"
+const schemaURL = "schema:///.this"
 
 var errRemote = errors.New("a $ref to another document: put the schema into $defs of this one")
 
@@ -407,21 +407,18 @@ func faults(err *jsonschema.ValidationError) []string {
 	var out []string
 	seen := map[string]bool{}
 	more := 0
-	for _, u := range err.BasicOutput().Errors {
-		if u.Error == nil {
-			continue
-		}
+	leaves(err.DetailedOutput(), func(u *jsonschema.OutputUnit) {
 		at := strings.ReplaceAll(strings.TrimPrefix(u.InstanceLocation, "/"), "/", ".")
 		text := line(orElse(at, "(top)")+": "+u.Error.String(), maxLabel*2)
 		switch {
-		case strings.HasSuffix(text, "validation failed") || seen[text]:
+		case seen[text]:
 		case len(out) == maxFaults:
 			more++
 		default:
 			seen[text] = true
 			out = append(out, text)
 		}
-	}
+	})
 	if more > 0 {
 		out = append(out, fmt.Sprintf("and %d more", more))
 	}
@@ -429,6 +426,16 @@ func faults(err *jsonschema.ValidationError) []string {
 		out = append(out, line(err.Error(), maxInline))
 	}
 	return out
+}
+
+// leaves gives the faults that have no closer ones below them.
+func leaves(u *jsonschema.OutputUnit, each func(*jsonschema.OutputUnit)) {
+	if len(u.Errors) == 0 && u.Error != nil {
+		each(u)
+	}
+	for i := range u.Errors {
+		leaves(&u.Errors[i], each)
+	}
 }
 
 // indented is JSON for a person's eye; what is no JSON stays as it is.

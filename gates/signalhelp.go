@@ -41,7 +41,7 @@ func SignalHelp(in SignalInput) string {
 			"Let your last message say in a few sentences what you did, or why you could not.")
 	}
 	if in.Path != "" {
-		p.text("\nIf you cannot do the task, say so instead: write one of these to the file that the environment variable `SLUICE_SIGNAL` names (%s), then end.\n", code(in.Path))
+		p.text("\nIf you cannot do the task, say so instead: write one of these to the file %s (the environment variable `SLUICE_SIGNAL` names it too), then end.\n", code(in.Path))
 		p.shapes(failedShape, blockedShape)
 	}
 	return p.String()
@@ -49,7 +49,7 @@ func SignalHelp(in SignalInput) string {
 
 func (p *page) sentinel(in SignalInput) {
 	path := orElse(in.Path, in.Signal.Value)
-	p.text("When everything above holds, write this file, as the last thing you do. The environment variable `SLUICE_SIGNAL` has its path (%s).\n", code(path))
+	p.text("When everything above holds, write this file, as the last thing you do: %s. The environment variable `SLUICE_SIGNAL` has its path too.\n", code(path))
 	p.shapes(`{"status": "done", "summary": "in one or two sentences what you did"}`)
 	p.text("\nIn a shell: `printf '%%s' '{\"status\": \"done\", \"summary\": \"…\"}' > \"$SLUICE_SIGNAL\"`. Then end.")
 	p.text("\nIf you cannot do the task, or something stops you that only a person can decide, write one of these instead:\n")
@@ -74,7 +74,7 @@ func verdictShape(allowed, rubric []string, computed bool) string {
 	} else {
 		var scores []string
 		for _, r := range capNames(rubric) {
-			scores = append(scores, fmt.Sprintf("%q: 0 to 100", line(r, maxLabel)))
+			scores = append(scores, fmt.Sprintf("%q: 0 to 100", line(r, maxName)))
 		}
 		lines = append(lines, "  \"scores\": {"+strings.Join(scores, ", ")+"}")
 	}
@@ -94,7 +94,7 @@ func capNames(names []string) []string {
 func quoted(names []string) []string {
 	out := make([]string, 0, len(names))
 	for _, n := range capNames(names) {
-		out = append(out, fmt.Sprintf("%q", line(n, maxLabel)))
+		out = append(out, fmt.Sprintf("%q", line(n, maxName)))
 	}
 	return out
 }

@@ -8,11 +8,14 @@ import (
 )
 
 const (
-	minFence    = 4   // backticks of a data block's fence, at the least
-	maxTickRun  = 100 // backticks in a row that a data block keeps; more are cut, so that fences stay short
-	maxLabel    = 200 // bytes of a data block's label
-	maxInline   = 1024
-	leftOutRoom = 48 // bytes the note of a cut may take
+	minFence       = 4   // backticks of a data block's fence, at the least
+	maxTickRun     = 100 // backticks in a row that a data block keeps; more are cut, so that fences stay short
+	maxLabel       = 200 // bytes of a data block's label
+	maxInline      = 1024
+	maxInlineTicks = 8
+	leftOutRoom    = 48 // bytes the note of a cut may take
+	rawPerClean    = 4  // how much raw text is looked at for each byte kept
+	minRaw         = 4 << 10
 )
 
 // Clean makes foreign text safe to read: terminal escape sequences and control characters go, line ends become "\n",
@@ -129,28 +132,42 @@ func escapeLen(s string) int {
 	return n
 }
 
-// head gives at most max bytes of s: all, or its beginning and a note of how much was left out.
-func head(s string, max int) string {
-	if len(s) <= max {
+// head gives clean text of at most limit bytes: all of s, or its beginning and a note of how much was left out. Of a
+// flood only the part that can matter is cleaned.
+func head(s string, limit int) string {
+	cut := 0
+	if raw := limit*rawPerClean + minRaw; len(s) > raw {
+		raw = runeStart(s, raw)
+		s, cut = s[:raw], len(s)-raw
+	}
+	s = prepare(s)
+	if cut == 0 && len(s) <= limit {
 		return s
 	}
-	keep := runeStart(s, atLeastZero(max-leftOutRoom))
-	return strings.TrimRight(s[:keep], "\n") + fmt.Sprintf("\n… (%d bytes left out)", len(s)-keep)
+	keep := runeStart(s, min(len(s), max(limit-leftOutRoom, 0)))
+	return strings.TrimRight(s[:keep], "\n") + fmt.Sprintf("\n… (%d bytes left out)", len(s)-keep+cut)
 }
 
 // tail is head for text whose end matters.
-func tail(s string, max int) string {
-	if len(s) <= max {
+func tail(s string, limit int) string {
+	cut := 0
+	if raw := limit*rawPerClean + minRaw; len(s) > raw {
+		cut = len(s) - raw
+		for cut < len(s) && !utf8.RuneStart(s[cut]) {
+			cut++
+		}
+		s = s[cut:]
+	}
+	s = prepare(s)
+	if cut == 0 && len(s) <= limit {
 		return s
 	}
-	from := len(s) - atLeastZero(max-leftOutRoom)
+	from := len(s) - min(len(s), max(limit-leftOutRoom, 0))
 	for from < len(s) && !utf8.RuneStart(s[from]) {
 		from++
 	}
-	return fmt.Sprintf("… (%d bytes left out)\n", from) + s[from:]
+	return fmt.Sprintf("… (%d bytes left out)\n", from+cut) + s[from:]
 }
-
-func atLeastZero(n int) int { return max(n, 0) }
 
 // runeStart is the start of the character that byte at of s belongs to.
 func runeStart(s string, at int) int {
@@ -162,6 +179,9 @@ func runeStart(s string, at int) int {
 
 // line is foreign text as one clean line of at most max bytes.
 func line(s string, max int) string {
+	if raw := max*rawPerClean + minRaw; len(s) > raw {
+		s = s[:runeStart(s, raw)]
+	}
 	s = strings.Join(strings.Fields(Clean(s)), " ")
 	if len(s) <= max {
 		return s
@@ -171,12 +191,12 @@ func line(s string, max int) string {
 
 // code is foreign text (a path, a command) as Markdown code in a line: it cannot end the code.
 func code(s string) string {
-	s = line(s, maxInline)
+	s = shortenTicks(line(s, maxInline), maxInlineTicks)
 	run := longestRun(s, '`')
 	if run == 0 {
 		return "`" + s + "`"
 	}
-	ticks := strings.Repeat("`", min(run, maxInline)+1)
+	ticks := strings.Repeat("`", run+1)
 	return ticks + " " + s + " " + ticks
 }
 
@@ -197,15 +217,16 @@ func longestRun(s string, c byte) int {
 // Data is text from an agent, a command, a person or a file as it stands in a prompt or a context file: cleaned (see
 // Clean), at most max bytes of it, between two fences of backticks longer than any row of backticks in it, under a
 // label of one line. Whatever the text says, it does not end its block.
-func Data(label, text string, max int) string { return fenced(label, head(prepare(text), max)) }
+func Data(label, text string, max int) string { return fenced(label, head(text, max)) }
 
 // DataEnd is Data for text whose end matters, as of a command's output.
-func DataEnd(label, text string, max int) string { return fenced(label, tail(prepare(text), max)) }
+func DataEnd(label, text string, max int) string { return fenced(label, tail(text, max)) }
 
-func prepare(text string) string { return shortenTicks(strings.Trim(Clean(text), "\n")) }
+func prepare(text string) string { return shortenTicks(strings.Trim(Clean(text), "\n"), maxTickRun) }
 
 func fenced(label, text string) string {
-	label = strings.ReplaceAll(line(label, maxLabel), "```", "'''")
+	// A label may be foreign too: it may not open a block, a heading or a quote of its own.
+	label = strings.TrimLeft(strings.ReplaceAll(line(label, maxLabel), "```", "'''"), "~#>+-*=_|< ")
 	if strings.TrimSpace(text) == "" {
 		return label + ": (empty)\n"
 	}
@@ -213,9 +234,9 @@ func fenced(label, text string) string {
 	return label + ":\n\n" + fence + "data\n" + text + "\n" + fence + "\n"
 }
 
-// shortenTicks cuts rows of backticks to maxTickRun.
-func shortenTicks(s string) string {
-	if longestRun(s, '`') <= maxTickRun {
+// shortenTicks cuts rows of backticks to most.
+func shortenTicks(s string, most int) string {
+	if longestRun(s, '`') <= most {
 		return s
 	}
 	var out strings.Builder
@@ -226,7 +247,7 @@ func shortenTicks(s string) string {
 		} else {
 			run = 0
 		}
-		if run <= maxTickRun {
+		if run <= most {
 			out.WriteByte(s[i])
 		}
 	}

@@ -87,7 +87,7 @@ func judge(in VerdictInput, whole json.RawMessage) (engine.Judgement, error) {
 	if len(in.Rubric) > 0 {
 		j.Score = mean(f, in.Rubric, j.Scores)
 	}
-	j.Feedback = head(Clean(f.Text("feedback", MaxAnswer)), engine.MaxFeedback)
+	j.Feedback = head(f.Text("feedback", MaxAnswer), engine.MaxFeedback)
 	j.Findings = findings(f)
 	if err := f.Err(); err != nil {
 		return engine.Judgement{}, fmt.Errorf("the verdict: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -223,7 +223,7 @@ func findings(f *strictjson.Fields) json.RawMessage {
 func finding(item json.RawMessage) (map[string]any, error) {
 	var text string
 	if json.Unmarshal(item, &text) == nil && len(item) > 0 && item[0] == '"' {
-		return map[string]any{"message": head(Clean(text), maxFindingText)}, nil
+		return map[string]any{"message": head(text, maxFindingText)}, nil
 	}
 	f, _, err := strictjson.Read(item, MaxAnswer)
 	if err != nil {
@@ -242,7 +242,7 @@ func finding(item json.RawMessage) (map[string]any, error) {
 			s = line(s, max)
 		}
 		if f.Has(key) {
-			out[key] = head(Clean(s), max)
+			out[key] = head(s, max)
 		}
 	}
 	if f.Has("line") {
@@ -286,8 +286,8 @@ func CommandVerdict(exit int, output string) engine.Judgement {
 		return engine.Judgement{Inconclusive: fmt.Sprintf("the reviewer's command could not be run (exit code %d): %s", exit, lastLine(output))}
 	}
 	feedback := fmt.Sprintf("the reviewer's command ended with exit code %d", exit)
-	if out := strings.TrimSpace(Clean(output)); out != "" {
-		feedback += ". The end of its output:\n\n" + tail(out, maxOutputTail)
+	if out := tail(strings.TrimSpace(output), maxOutputTail); out != "" {
+		feedback += ". The end of its output:\n\n" + out
 	}
 	return engine.Judgement{Outcome: engine.OutcomeFail, Feedback: feedback}
 }
