@@ -255,25 +255,23 @@ func (g ground) glob(base, pattern string) ([]string, error) {
 	return found, err
 }
 
-// matchParts matches a path's parts; ** stands for any number of them.
+// matchParts matches a path's parts; ** stands for any number of them. It looks at each pair of a pattern's and a
+// path's part once, however many ** there are.
 func matchParts(pattern, names []string) bool {
-	if len(pattern) == 0 {
-		return len(names) == 0
-	}
-	if pattern[0] == "**" {
-		for len(pattern) > 1 && pattern[1] == "**" { // several in a row say no more than one
-			pattern = pattern[1:]
-		}
-		for i := range len(names) + 1 {
-			if matchParts(pattern[1:], names[i:]) {
-				return true
+	fits := make([]bool, len(names)+1) // fits[i]: what of the pattern was looked at matches names[:i]
+	fits[0] = true
+	for _, part := range pattern {
+		next := make([]bool, len(names)+1)
+		for i := range fits {
+			switch {
+			case part == "**":
+				next[i] = fits[i] || i > 0 && next[i-1]
+			case i > 0 && fits[i-1]:
+				ok, err := path.Match(part, names[i-1])
+				next[i] = ok && err == nil
 			}
 		}
-		return false
+		fits = next
 	}
-	if len(names) == 0 {
-		return false
-	}
-	ok, err := path.Match(pattern[0], names[0])
-	return err == nil && ok && matchParts(pattern[1:], names[1:])
+	return fits[len(names)]
 }

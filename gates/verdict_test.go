@@ -18,7 +18,9 @@ func schemaOf(s string) *engine.Schema { return &engine.Schema{Source: json.RawM
 // with "!", a part of the error.
 func TestReadVerdict(t *testing.T) {
 	const pass, fail = `{"verdict":"pass"}`, `{"verdict":"fail","feedback":"no"}`
-	out := func(s string) VerdictInput { return VerdictInput{Output: []byte(s), Allowed: []string{"pass", "fail", "replan"}} }
+	out := func(s string) VerdictInput {
+		return VerdictInput{Output: []byte(s), Allowed: []string{"pass", "fail", "replan"}}
+	}
 	with := func(in VerdictInput, change func(*VerdictInput)) VerdictInput { change(&in); return in }
 	for _, c := range []struct {
 		name string
