@@ -146,7 +146,9 @@ func identityOf(st atomicfile.Stat) identity { return identity{st.Dev, st.Ino} }
 
 // New makes a Watcher. It does not fail where there is no inotify, or no more of it to be had: then all
 // folders are polled, and Health says why.
-func New(o Options) *Watcher {
+func New(o Options) *Watcher { return newFrom(o, fsnotify.NewWatcher) }
+
+func newFrom(o Options, open func() (*fsnotify.Watcher, error)) *Watcher {
 	w := &Watcher{
 		opt:     o.withDefaults(),
 		hints:   make(chan string),
@@ -158,7 +160,7 @@ func New(o Options) *Watcher {
 		refDirs: map[string][]*RefWatch{},
 		queued:  map[string]bool{},
 	}
-	source, err := fsnotify.NewWatcher()
+	source, err := open()
 	if err != nil {
 		w.noEvents = fmt.Sprintf("no events from the system: %v: folders are looked at every %s", err, w.opt.PollRescan)
 	} else {

@@ -49,15 +49,19 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// until calls cond after every hint, and every so often without, until it holds.
+// until calls cond after every hint, and never without one, until it holds: what it waits for must be
+// hinted at.
 func until(t *testing.T, w *Watcher, what string, cond func() bool) {
 	t.Helper()
 	deadline := time.After(patience)
-	for !cond() {
+	for {
 		select {
 		case <-w.Hints():
 		case <-deadline:
 			t.Fatalf("not within %s: %s", patience, what)
+		}
+		if cond() {
+			return
 		}
 	}
 }

@@ -1,0 +1,309 @@
+package watcher
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// A folder that is removed and made again, or renamed away, or whose parent is, is watched again at once,
+// though its watch went with the old one: no look by time is waited for here.
+func TestFolderComesBack(t *testing.T) {
+	remake := func(path string) error { return os.MkdirAll(path, 0o700) }
+	cases := map[string]func(parent, dir string) error{
+		"removed": func(_, dir string) error { return errors.Join(os.RemoveAll(dir), remake(dir)) },
+		"renamed": func(_, dir string) error { return errors.Join(os.Rename(dir, dir+"2"), remake(dir)) },
+		"replaced": func(_, dir string) error {
+			return errors.Join(remake(dir+"2"), os.Rename(dir, dir+"3"), os.Rename(dir+"2", dir))
+		},
+		"emptied over": func(_, dir string) error {
+			return errors.Join(remake(dir+"2"), os.RemoveAll(dir), os.Rename(dir+"2", dir))
+		},
+	}
+	for name, away := range cases {
+		t.Run(name, func(t *testing.T) {
+			w, dir := start(t, quiet()), newDir(t)
+			add(t, w, dir)
+			tested(t, w, dir)
+			for i := range 3 {
+				if err := away(filepath.Dir(dir), dir); err != nil {
+					t.Fatal(err)
+				}
+				tested(t, w, dir)
+				text := fmt.Sprint(i)
+				write(t, filepath.Join(dir, "x"), text)
+				until(t, w, "a file in the new folder", func() bool { return has(scan(t, w, dir), "x", text) })
+				if mode, degraded := w.Health(dir); mode != ModeEvents || degraded != "" {
+					t.Errorf("health: %s %q", mode, degraded)
+				}
+				if err := os.RemoveAll(dir + "3"); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.RemoveAll(dir + "2"); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// With the folder above gone too there is nothing to tell of it: the look by time finds it.
+func TestParentComesBack(t *testing.T) {
+	o := quiet()
+	o.Rescan = 50 * time.Millisecond
+	w := start(t, o)
+	root := t.TempDir()
+	dir := filepath.Join(root, ".workflow", "signals")
+	for i := range 3 {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			add(t, w, dir)
+		}
+		tested(t, w, dir)
+		write(t, filepath.Join(dir, "x"), "1")
+		until(t, w, "the file", func() bool {
+			seen, _, err := w.Scan(dir)
+			return err == nil && has(seen, "x", "1")
+		})
+		if err := os.RemoveAll(filepath.Dir(dir)); err != nil {
+			t.Fatal(err)
+		}
+		until(t, w, "that it is missing", func() bool {
+			_, _, err := w.Scan(dir)
+			_, degraded := w.Health(dir)
+			return errors.Is(err, ErrMissing) && strings.Contains(degraded, "missing")
+		})
+	}
+}
+
+func TestFolderThatComesLater(t *testing.T) {
+	w := start(t, quiet())
+	dir := filepath.Join(t.TempDir(), "signals")
+	add(t, w, dir)
+	if _, _, err := w.Scan(dir); !errors.Is(err, ErrMissing) {
+		t.Fatal(err)
+	}
+	if _, degraded := w.Health(dir); !strings.Contains(degraded, "missing") {
+		t.Errorf("health: %q", degraded)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "x"), "1")
+	until(t, w, "the file", func() bool {
+		seen, _, err := w.Scan(dir)
+		return err == nil && has(seen, "x", "1")
+	})
+	tested(t, w, dir)
+	if mode, degraded := w.Health(dir); mode != ModeEvents || degraded != "" {
+		t.Errorf("health: %s %q", mode, degraded)
+	}
+}
+
+// A watch that is lost without a word (as by a mount over it) is found by its cookie and made again.
+func TestCookieFindsLostWatch(t *testing.T) {
+	o := quiet()
+	o.Cookie, o.CookieWait = 50*time.Millisecond, 100*time.Millisecond
+	o.Rescan = 20 * time.Millisecond
+	w, dir := start(t, o), newDir(t)
+	add(t, w, dir)
+	tested(t, w, dir)
+	w.arming.Lock()
+	err := w.source.Remove(dir)
+	w.arming.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	poll(t, w, "the watch made again", func() bool { return slices.Contains(w.source.WatchList(), dir) })
+	poll(t, w, "good health", func() bool {
+		mode, degraded := w.Health(dir)
+		return mode == ModeEvents && degraded == ""
+	})
+}
+
+// blind has fsnotify know dir by another name, as two mounts of one folder would: its events come, but
+// under that name. It stands for every file system that sends none.
+func blind(t *testing.T, w *Watcher, dir string) (undo func()) {
+	t.Helper()
+	alias := filepath.Join(t.TempDir(), "alias")
+	if err := os.Symlink(dir, alias); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.source.Add(alias); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := w.source.Remove(alias); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Without events a folder is polled and says so; when they come again, it is watched again.
+func TestNoEventsMeansPolling(t *testing.T) {
+	o := Options{Rescan: 40 * time.Millisecond, PollRescan: 20 * time.Millisecond, Cookie: 100 * time.Millisecond, CookieWait: 30 * time.Millisecond}
+	w, dir := start(t, o), newDir(t)
+	undo := blind(t, w, dir)
+	add(t, w, dir)
+	poll(t, w, "polling", func() bool {
+		mode, degraded := w.Health(dir)
+		return mode == ModePolling && strings.Contains(degraded, "no events")
+	})
+	write(t, filepath.Join(dir, "x"), "1")
+	until(t, w, "the file", func() bool { return has(scan(t, w, dir), "x", "1") })
+	undo()
+	poll(t, w, "events again", func() bool {
+		mode, degraded := w.Health(dir)
+		return mode == ModeEvents && degraded == ""
+	})
+	poll(t, w, "no cookie left over", func() bool { return len(cookies(t, dir)) <= 1 })
+}
+
+func cookies(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, cookiePrefix+"*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// No inotify to be had: it works all the same, and says why it is slow.
+func TestNoInotify(t *testing.T) {
+	o := Options{PollRescan: 20 * time.Millisecond}
+	w := newFrom(o, func() (*fsnotify.Watcher, error) { return nil, errors.New("too many open files") })
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	dir := newDir(t)
+	add(t, w, dir)
+	write(t, filepath.Join(dir, "x"), "1")
+	until(t, w, "the file", func() bool { return has(scan(t, w, dir), "x", "1") })
+	if mode, degraded := w.Health(dir); mode != ModePolling || !strings.Contains(degraded, "too many open files") {
+		t.Errorf("health: %s %q", mode, degraded)
+	}
+	if len(cookies(t, dir)) != 0 {
+		t.Error("a cookie where there is nothing to test")
+	}
+	write(t, filepath.Join(dir, "y"), "2")
+	until(t, w, "the next file", func() bool { return has(scan(t, w, dir), "y", "2") })
+}
+
+// Hints wait for who takes them, one of a folder, however much happens.
+func TestHintsAreCoalesced(t *testing.T) {
+	w, dir := start(t, quiet()), newDir(t)
+	add(t, w, dir)
+	tested(t, w, dir)
+	for i := range 500 {
+		write(t, filepath.Join(dir, fmt.Sprint(i)), "x")
+	}
+	write(t, filepath.Join(dir, "last"), "x")
+	hints := 0
+	deadline := time.After(patience)
+	for !has(scan(t, w, dir), "last", "x") || hints == 0 {
+		select {
+		case <-w.Hints():
+			hints++
+		case <-deadline:
+			t.Fatal("not hinted at")
+		}
+	}
+	// What is left are events of files that were seen already: they make few more, never one each.
+	poll(t, w, "quiet", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.queue) == 0 && len(w.source.Events) == 0
+	})
+	if hints > 50 {
+		t.Errorf("%d hints", hints)
+	}
+}
+
+func TestAddTwiceAndRemove(t *testing.T) {
+	w, dir := start(t, quiet()), newDir(t)
+	other := filepath.Join(filepath.Dir(dir), "other")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	add(t, w, dir)
+	add(t, w, dir)
+	add(t, w, other)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(filepath.Dir(dir), link); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Add(filepath.Join(link, "signals")); err == nil {
+		t.Error("one folder under two names")
+	}
+	w.Remove(dir)
+	w.Remove(dir)
+	list := w.source.WatchList()
+	if slices.Contains(list, dir) || !slices.Contains(list, filepath.Dir(dir)) || !slices.Contains(list, other) {
+		t.Errorf("watched: %q", list)
+	}
+	if left := cookies(t, dir); len(left) != 0 {
+		t.Errorf("left: %q", left)
+	}
+	w.Remove(other)
+	if list := w.source.WatchList(); len(list) != 0 {
+		t.Errorf("watched: %q", list)
+	}
+	if _, _, err := w.Scan(dir); !errors.Is(err, ErrNotAdded) {
+		t.Error(err)
+	}
+	add(t, w, dir)
+	tested(t, w, dir)
+}
+
+func TestClose(t *testing.T) {
+	w, dir := New(quiet()), newDir(t)
+	add(t, w, dir)
+	for range 2 {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if left := cookies(t, dir); len(left) != 0 {
+		t.Errorf("left: %q", left)
+	}
+	if err := w.Add(newDir(t)); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}
+
+func TestFolderBelowIsAddedItself(t *testing.T) {
+	w, dir := start(t, quiet()), newDir(t)
+	run := filepath.Join(dir, "run-1")
+	if err := os.Mkdir(run, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	add(t, w, dir)
+	add(t, w, run)
+	tested(t, w, dir)
+	tested(t, w, run)
+	write(t, filepath.Join(run, "x"), "1")
+	until(t, w, "the file below", func() bool { return has(scan(t, w, run), "x", "1") })
+	if seen := scan(t, w, dir); len(seen) != 0 {
+		t.Errorf("a folder is told of: %+v", seen)
+	}
+	if err := os.RemoveAll(run); err != nil {
+		t.Fatal(err)
+	}
+	until(t, w, "that it is gone", func() bool {
+		_, _, err := w.Scan(run)
+		return errors.Is(err, ErrMissing)
+	})
+	write(t, filepath.Join(dir, "y"), "1")
+	until(t, w, "the file above", func() bool { return has(scan(t, w, dir), "y", "1") })
+}
