@@ -32,7 +32,7 @@ var ErrNothing = errors.New("nothing was given")
 // are JSON as a whole. A place that has something and is wrong is an error: a later place does not stand in for it.
 //
 // The answer file's token is in.AnswerToken, or, where that is empty, the file's own key "token", which is taken out.
-// A file with another token counts as not there.
+// A file with another token counts as not there. Where in.WantToken is empty, the file counts as it is.
 func Find(in VerdictInput) ([]byte, error) {
 	if s := bytes.TrimSpace(in.Structured); len(s) > 0 && string(s) != "null" {
 		return strict("the structured output", s)
@@ -61,9 +61,12 @@ func inFile(file []byte, in VerdictInput) (data []byte, why string, err error) {
 	if data, err = strict("the answer file", file); err != nil {
 		return nil, "", err
 	}
+	if in.WantToken == "" {
+		return data, "", nil
+	}
 	data, token := takeToken(data)
 	switch {
-	case in.WantToken == "" || token == in.WantToken || token == "" && in.AnswerToken != "":
+	case token == in.WantToken || token == "" && in.AnswerToken != "":
 		return data, "", nil
 	case token == "":
 		return nil, "it has no token", nil

@@ -148,28 +148,30 @@ func floods(n int) []string {
 
 func TestPromptsAreBounded(t *testing.T) {
 	const big = 256 << 10
+	much := flood(big)
 	var files []TextFile
 	var notes []Note
 	var inputs []Input
 	var criteria []engine.Criterion
-	for _, s := range floods(300) {
-		files = append(files, TextFile{Path: s, Text: flood(200 << 10)})
-		notes = append(notes, Note{s, flood(big)})
+	for _, s := range floods(150) {
+		files = append(files, TextFile{Path: s, Text: much})
+		notes = append(notes, Note{s, much})
 		inputs = append(inputs, Input{s, false})
-		criteria = append(criteria, engine.Criterion{Text: flood(big)}, engine.Criterion{Command: &engine.Command{Shell: flood(big)}})
+		criteria = append(criteria, engine.Criterion{Text: much}, engine.Criterion{Command: &engine.Command{Shell: much}})
 	}
 	schema := &engine.Schema{Source: json.RawMessage(`"` + strings.Repeat("x`", big) + `"`)}
-	step := StepPrompt(StepInput{Role: "x", Template: flood(big), Workflow: flood(big), Description: flood(big), Run: flood(big), Step: flood(big),
-		Name: flood(big), Task: flood(big), ContextFiles: floods(300), Inputs: inputs, Outputs: floods(300), Criteria: criteria, Retry: files,
-		Notes: notes, Signal: SignalInput{Path: flood(big)}, Schema: schema, Answer: flood(big)})
-	review := ReviewPrompt(ReviewInput{Template: flood(big), Workflow: flood(big), Description: flood(big), Run: flood(big), Gate: flood(big),
-		GateName: flood(big), Step: flood(big), StepName: flood(big), Task: flood(big), Look: flood(big), ContextFiles: floods(300), Inputs: inputs,
-		Held: criteria, Criteria: floods(300), Summary: flood(big), Answer: schema.Source, Outputs: files, Diff: flood(big), Retry: files, Notes: notes,
-		Rubric: floods(300), Allowed: floods(300), Schema: schema, AnswerPath: flood(big)})
+	step := StepPrompt(StepInput{Role: "x", Template: much, Workflow: much, Description: much, Run: much, Step: much,
+		Name: much, Task: much, ContextFiles: floods(150), Inputs: inputs, Outputs: floods(150), Criteria: criteria, Retry: files,
+		Notes: notes, Signal: SignalInput{Path: much}, Schema: schema, Answer: much})
+	review := ReviewPrompt(ReviewInput{Template: much, Workflow: much, Description: much, Run: much, Gate: much,
+		GateName: much, Step: much, StepName: much, Task: much, Look: much, ContextFiles: floods(150), Inputs: inputs,
+		Held: criteria, Criteria: floods(150), Summary: much, Answer: schema.Source, Outputs: files, Diff: much, Retry: files, Notes: notes,
+		Rubric: floods(150), Allowed: floods(150), Schema: schema, AnswerPath: much})
 	for name, got := range map[string]string{"step": step, "review": review} {
 		if len(got) > MaxPrompt {
 			t.Errorf("%s prompt: %d bytes, more than %d", name, len(got), MaxPrompt)
 		}
+		t.Logf("%s prompt at its worst: %d bytes", name, len(got))
 		if len(got) < MaxPrompt/4 {
 			t.Errorf("%s prompt: only %d bytes: the test does not fill it", name, len(got))
 		}
@@ -177,8 +179,8 @@ func TestPromptsAreBounded(t *testing.T) {
 			t.Errorf("%s prompt does not tell what is left out", name)
 		}
 	}
-	context := RetryContext(RetryInput{Gate: flood(big), GateName: flood(big), Step: flood(big), Outcome: flood(big), Reviewer: flood(big), Feedback: flood(big),
-		Workflow: flood(big), Run: flood(big), Findings: json.RawMessage("[" + strings.Repeat(`{"file":"f","message":"`+strings.Repeat("m", 3000)+`"},`, 150) + `"x"]`), Earlier: floods(300)})
+	context := RetryContext(RetryInput{Gate: much, GateName: much, Step: much, Outcome: much, Reviewer: much, Feedback: much,
+		Workflow: much, Run: much, Findings: json.RawMessage("[" + strings.Repeat(`{"file":"f","message":"`+strings.Repeat("m", 3000)+`"},`, 150) + `"x"]`), Earlier: floods(150)})
 	if len(context) > MaxRetryContext {
 		t.Errorf("retry context: %d bytes", len(context))
 	}
@@ -197,6 +199,14 @@ func TestNewestRetryIsShown(t *testing.T) {
 	for i := range files {
 		if !strings.Contains(got, fmt.Sprintf("`r-%d.md`", i)) {
 			t.Errorf("file %d is not named", i)
+		}
+	}
+}
+
+func TestReviewersJudge(t *testing.T) {
+	for role, want := range map[string]string{"": "You are the reviewer", "security": "You are the reviewer", "tester": "You are the tester"} {
+		if got := ReviewPrompt(ReviewInput{Role: role, Gate: "G"}); !strings.Contains(got, want) {
+			t.Errorf("role %q is not told to judge:\n%.300s", role, got)
 		}
 	}
 }

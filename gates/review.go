@@ -10,7 +10,7 @@ import (
 // ReviewInput is what a reviewer's prompt is made of.
 type ReviewInput struct {
 	Role     string
-	Template string // the text of the role's prompt_file; "" = RoleTemplate(Role)
+	Template string // the text of the role's prompt_file; "" = the built-in one of a reviewer, or of a tester
 
 	Workflow    string
 	Description string
@@ -47,7 +47,7 @@ func ReviewPrompt(in ReviewInput) string {
 	p := &page{}
 	p.title(titled("Review", in.Gate, in.GateName))
 	p.raw("\n")
-	p.prose(orElse(in.Template, RoleTemplate(orElse(in.Role, "reviewer"))), maxTemplate)
+	p.prose(orElse(in.Template, reviewTemplate(in.Role)), maxTemplate)
 
 	p.section("Where you are")
 	where := "You judge step " + code(in.Step)

@@ -60,3 +60,11 @@ func RoleTemplate(role string) string {
 	}
 	return anyRole
 }
+
+// reviewTemplate is the built-in template of a role that reviews: whatever it is called, it judges.
+func reviewTemplate(role string) string {
+	if role == "tester" {
+		return tryRole
+	}
+	return reviewRole
+}

@@ -42,6 +42,10 @@ func TestReadVerdict(t *testing.T) {
 		{"file of another attempt, alone", with(out(""), func(in *VerdictInput) { in.WantToken = "T"; in.AnswerFile = []byte(`{"verdict":"pass","token":"U"}`) }), "!its token is not this attempt's"},
 		{"file without a token", with(out("  "), func(in *VerdictInput) { in.WantToken = "T"; in.AnswerFile = []byte(pass) }), "!it has no token"},
 		{"file with a token that is no text", with(out(""), func(in *VerdictInput) { in.WantToken = "T"; in.AnswerFile = []byte(`{"verdict":"pass","token":["T"]}`) }), "!it has no token"},
+		{"token is a key like others where none is wanted", with(out(""), func(in *VerdictInput) {
+			in.AnswerFile = []byte(`{"verdict":"pass","token":"x"}`)
+			in.Schema = schemaOf(`{"required":["token"]}`)
+		}), "pass"},
 		{"broken file of another attempt", with(out(block3(pass)), func(in *VerdictInput) { in.WantToken, in.AnswerToken = "T", "U"; in.AnswerFile = []byte("{") }), "pass"},
 
 		{"whole reply", out(pass), "pass"},
