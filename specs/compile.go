@@ -35,6 +35,7 @@ type compiler struct {
 	steps  map[string]*stepDoc
 	gates  map[string]*gateDoc
 	owners map[string]string // gate -> the step it judges
+	lost   bool              // a gate is named that is not there: so one that nobody names is no news
 }
 
 func (c *compiler) compile() {
@@ -169,18 +170,18 @@ func (c *compiler) limits(d *limitsDoc) {
 	}
 	positive := func(n *yaml.Node, ok bool, key string) {
 		if n != nil && !ok {
-			c.at(n, "limits: %s is 0: give it a value or remove the key", key)
+			c.at(n, "workflow: limits: %s is 0: give it a value or remove the key", key)
 		}
 	}
 	if d.MaxDuration != nil && d.MaxDuration.max.set() {
-		v := c.span(d.MaxDuration.max, "limits: max_duration")
+		v := c.span(d.MaxDuration.max, "workflow: limits: max_duration")
 		positive(d.MaxDuration.max.node, v > 0 || d.MaxDuration.max.texpr != "", "max_duration")
 		l.MaxDuration = v
 		hit("max_duration", d.MaxDuration.onHit)
 	}
 	count := func(key string, cl *countLimit, set func(int)) {
 		if cl != nil && cl.max.set() {
-			if n, ok := c.count(cl.max, 1, maxCount, "limits: "+key); ok {
+			if n, ok := c.count(cl.max, 1, maxCount, "workflow: limits: "+key); ok {
 				set(n)
 			}
 			hit(key, cl.onHit)
@@ -189,21 +190,21 @@ func (c *compiler) limits(d *limitsDoc) {
 	count("max_steps", d.MaxSteps, func(n int) { l.MaxSteps = n })
 	count("max_same_failure", d.MaxSameFailure, func(n int) { l.MaxSameFailure = n })
 	if d.MaxTokens != nil && d.MaxTokens.max.node != nil {
-		if n, ok := c.number(d.MaxTokens.max, "limits: max_tokens"); ok {
+		if n, ok := c.number(d.MaxTokens.max, "workflow: limits: max_tokens"); ok {
 			positive(d.MaxTokens.max.node, n >= 1, "max_tokens")
 			l.MaxTokens = int64(n)
 		}
 		hit("max_tokens", d.MaxTokens.onHit)
 	}
 	if d.MaxCostUSD != nil && d.MaxCostUSD.max.node != nil {
-		if f, ok := c.number(d.MaxCostUSD.max, "limits: max_cost_usd"); ok {
+		if f, ok := c.number(d.MaxCostUSD.max, "workflow: limits: max_cost_usd"); ok {
 			positive(d.MaxCostUSD.max.node, f > 0, "max_cost_usd")
 			l.MaxCostUSD = f
 		}
 		hit("max_cost_usd", d.MaxCostUSD.onHit)
 	}
 	if d.MaxFailedRatio != nil {
-		c.at(d.key("max_failed_ratio"), "limits: max_failed_ratio counts the tasks of a for_each, and for_each is not in this release")
+		c.at(d.key("max_failed_ratio"), "workflow: limits: max_failed_ratio counts the tasks of a for_each, and for_each is not in this release")
 	}
 }
 
@@ -235,6 +236,7 @@ func (c *compiler) rows(d *stepDoc) {
 	for {
 		g := c.gates[id]
 		if g == nil {
+			c.lost = true
 			c.unknown(at, what, id, "gate", c.docGates())
 			return
 		}
@@ -265,10 +267,11 @@ func (c *compiler) docGates() (ids []string) {
 
 // unknown tells a name that nothing defines.
 func (c *compiler) unknown(n *yaml.Node, what, id, noun string, known []string) {
-	hint := c.near(id, known)
-	if hint == "" && (c.steps[id] != nil || c.gates[id] != nil) {
-		other := map[string]string{"gate": "a step", "step": "a gate"}[noun]
-		hint = ": it is " + other
+	var hint string
+	if c.steps[id] != nil || c.gates[id] != nil {
+		hint = ": it is " + map[string]string{"gate": "a step", "step": "a gate"}[noun]
+	} else {
+		hint = c.near(id, known)
 	}
 	c.at(n, "%s %s: there is no such %s%s", what, quote(id), noun, hint)
 }
@@ -315,7 +318,7 @@ func (c *compiler) span(d spanDoc, what string) engine.Duration {
 	}
 	v, why := parseSpan(s)
 	if why != "" {
-		c.at(d.node, "%s: %s gives %s", what, quote(d.texpr), why)
+		c.at(d.node, "%s: %s: %s", what, quote(d.texpr), why)
 	}
 	return engine.Duration(v)
 }
@@ -339,7 +342,7 @@ func (c *compiler) count(d countDoc, least, most int, what string) (int, bool) {
 		}
 		v, why := parseCount(s)
 		if why != "" {
-			c.at(d.node, "%s: %s gives %s", what, quote(d.texpr), why)
+			c.at(d.node, "%s: %s: %s", what, quote(d.texpr), why)
 			return 0, false
 		}
 		n = v
@@ -361,7 +364,7 @@ func (c *compiler) number(d number, what string) (float64, bool) {
 	}
 	f, why := parseNumber(s)
 	if why != "" {
-		c.at(d.node, "%s: %s gives %s", what, quote(d.texpr), why)
+		c.at(d.node, "%s: %s: %s", what, quote(d.texpr), why)
 	}
 	return f, why == ""
 }

@@ -18,7 +18,7 @@ func (c *compiler) gate(d *gateDoc) {
 		what = "a gate"
 	}
 	g := &engine.Gate{ID: d.ID.value, Name: orID(d.Name, d.ID), Step: c.owners[d.ID.value]}
-	if d.ID.set() && c.gates[d.ID.value] == d && g.Step == "" {
+	if d.ID.set() && c.gates[d.ID.value] == d && g.Step == "" && !c.lost {
 		c.at(d.ID.node, "%s judges no step: name it under a step's gate or a gate's next_gate, or remove it", what)
 	}
 	g.When = c.condition(d.When.text, inGate, what+": when")
@@ -331,13 +331,14 @@ func (c *compiler) implicit() {
 // decisions; and two gates that write one retry file. Case is ignored, as some file systems do.
 func (c *compiler) collisions() {
 	meaning := map[string]string{}
-	claim := func(name, what string, at *yaml.Node) {
+	claim := func(name, what string, at *yaml.Node) bool {
 		low := strings.ToLower(name)
 		if other, ok := meaning[low]; ok && other != what {
 			c.at(at, "%s means two things: %s, and %s", quote(name), other, what)
-			return
+			return false
 		}
 		meaning[low] = what
+		return true
 	}
 	for _, s := range c.spec.Steps {
 		d := c.steps[s.ID]
@@ -366,7 +367,9 @@ func (c *compiler) collisions() {
 		}
 		for _, w := range words {
 			for _, ending := range []string{"", ".json", ".md", ".txt"} {
-				claim(g.ID+"-"+w+ending, fmt.Sprintf("%s at gate %s", w, g.ID), at)
+				if !claim(g.ID+"-"+w+ending, fmt.Sprintf("%s at gate %s", w, g.ID), at) {
+					break
+				}
 			}
 		}
 		claim(g.RetryContext, "the feedback of gate "+g.ID, at)

@@ -185,7 +185,7 @@ func plainError(src string, err error) exprFault {
 		offset = 0
 	}
 	why := strings.NewReplacer("map[string]interface {}", "mapping", "map[string]any", "mapping", "[]interface {}", "list",
-		"interface {}", "value", "float64", "number", "string", "text", "int", "number").Replace(firstLine(fe.Message))
+		"interface {}", "value", "float64", "number", "string", "text", "int", "number", "bool", "true or false").Replace(firstLine(fe.Message))
 	return exprFault{offset, "does not compile: " + why}
 }
 
@@ -205,14 +205,13 @@ func (w *world) dashes(src string) (faults []exprFault) {
 			if !ok || i > 0 && (nameByte(src[i-1]) || src[i-1] == '.') {
 				continue
 			}
-			best := ""
-			for _, id := range ids {
-				if after, ok := strings.CutPrefix(rest, id); ok && !identifier(id) && len(id) > len(best) &&
-					(after == "" || !nameByte(after[0])) {
+			best := rest[:len(rest)-len(strings.TrimLeft(rest, idBytes))]
+			for _, id := range ids { // an id may hold dots too
+				if after, ok := strings.CutPrefix(rest, id); ok && len(id) > len(best) && (after == "" || !nameByte(after[0])) {
 					best = id
 				}
 			}
-			if best != "" {
+			if !identifier(best) && best != "" {
 				faults = append(faults, exprFault{utf8.RuneCountInString(src[:i]), fmt.Sprintf(
 					"%s.%s does not name %s here: write %s[%q]", root, best, best, root, best)})
 			}
@@ -220,6 +219,8 @@ func (w *world) dashes(src string) (faults []exprFault) {
 	}
 	return faults
 }
+
+const idBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
 func nameByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

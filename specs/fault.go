@@ -96,7 +96,7 @@ func nearest(name string, known []string) string {
 			best, least = k, d
 		}
 	}
-	if least > max(1, min(len(name), len(best))/3) {
+	if max(len(name), len(best)) < 3 || least > max(1, min(len(name), len(best))/3) {
 		return ""
 	}
 	return best

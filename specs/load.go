@@ -47,6 +47,9 @@ func load(file string, src []byte, vars map[string]any, schemas schemaReader) (*
 	r.object(root, reflect.ValueOf(&doc).Elem(), topName)
 	c := &compiler{reader: r, doc: &doc, given: vars, schemas: schemas, spec: &engine.Spec{Digest: digest(src)}}
 	c.compile()
+	if max(len(doc.Steps), len(doc.Gates)) > MaxSteps {
+		r.pos(1, 1, "the workflow has more than %d steps or gates: split it", MaxSteps)
+	}
 	if len(r.faults) == 0 {
 		c.link()
 	}

@@ -17,6 +17,7 @@ import (
 const (
 	MaxBytes = 128 << 10 // of a spec, and of a schema it names
 	MaxNodes = 10_000    // YAML nodes, what aliases repeat counted each time
+	MaxSteps = 200       // steps of a workflow, and gates; the graph's closure is cubic where much leads elsewhere
 	maxDepth = 100       // nested lists and mappings
 )
 

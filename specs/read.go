@@ -57,11 +57,12 @@ func (r *reader) object(n *yaml.Node, v reflect.Value, what string) {
 	for i, f := range fields {
 		known[i] = f.key
 	}
-	p := place{Node: at, Keys: map[string]*yaml.Node{}}
+	p, meant := place{Node: at, Keys: map[string]*yaml.Node{}}, map[string]bool{}
 	for _, kv := range r.pairs(n, what) {
 		i := slices.Index(known, kv.name)
 		if i < 0 {
 			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
+			meant[nearest(kv.name, known)] = true
 			continue
 		}
 		p.Keys[kv.name] = kv.value
@@ -69,7 +70,7 @@ func (r *reader) object(n *yaml.Node, v reflect.Value, what string) {
 	}
 	v.Addr().Interface().(interface{ stand(place) }).stand(p)
 	for _, f := range fields {
-		if f.need && p.Keys[f.key] == nil {
+		if f.need && p.Keys[f.key] == nil && !meant[f.key] {
 			r.at(at, "%s: %q is missing", what, f.key)
 		}
 	}
@@ -120,6 +121,9 @@ func (r *reader) list(n *yaml.Node, v reflect.Value, where string) {
 	for i, item := range items {
 		made := reflect.New(v.Type().Elem().Elem())
 		r.object(item, made.Elem(), nameOf(item, strings.TrimSuffix(where, "s"), i))
+		if resolve(item).Kind != yaml.MappingNode {
+			continue
+		}
 		v.Set(reflect.Append(v, made))
 	}
 }

@@ -2,6 +2,7 @@ package specs
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -9,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 	"gopkg.in/yaml.v3"
 )
 
@@ -370,7 +374,38 @@ func checkSchema(b []byte) (where, why string) {
 	if at := defaultsDestructive(v, ""); at != "" {
 		return " (at " + at + ")", "no schema may give `destructive` a default: what is not marked is for a human"
 	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noLoader{})
+	if err := c.AddResource("schema.json", v); err != nil {
+		return "", "no JSON Schema: " + firstLine(err.Error())
+	}
+	if _, err := c.Compile("schema.json"); err != nil {
+		return "", "no JSON Schema: " + schemaError(err)
+	}
 	return "", ""
+}
+
+// noLoader lets no schema read a file or the network.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("$ref to %s: a schema names no other files", url)
+}
+
+// schemaError gives the innermost cause, which names the place.
+func schemaError(err error) string {
+	var bad *jsonschema.SchemaValidationError
+	if !errors.As(err, &bad) {
+		return firstLine(err.Error())
+	}
+	var cause *jsonschema.ValidationError
+	if !errors.As(bad.Err, &cause) {
+		return firstLine(bad.Err.Error())
+	}
+	for len(cause.Causes) > 0 {
+		cause = cause.Causes[0]
+	}
+	return "at /" + strings.Join(cause.InstanceLocation, "/") + ": " + cause.ErrorKind.LocalizedString(message.NewPrinter(language.English))
 }
 
 func defaultsDestructive(v any, at string) string {

@@ -16,6 +16,7 @@ import (
 // part is a piece of a text: words as they are, or an expression.
 type part struct {
 	words  string
+	value  bool   // it is an expression
 	source string // the expression between ${{ and }}
 	offset int    // of the expression in the text, in bytes
 	code   *program
@@ -41,10 +42,7 @@ func split(s string) (parts []part, why string) {
 			return nil, "${{ is not closed: }} is missing"
 		}
 		src := s[begin : begin+end]
-		if strings.TrimSpace(src) == "" {
-			return nil, "${{ }} holds no expression"
-		}
-		parts = append(parts, part{source: src, offset: begin})
+		parts = append(parts, part{value: true, source: src, offset: begin})
 		at = begin + end + len("}}")
 	}
 }
@@ -75,7 +73,12 @@ func (c *compiler) parts(t text, s scope, what string) ([]part, bool) {
 	}
 	good := true
 	for i := range parts {
-		if parts[i].source == "" {
+		if !parts[i].value {
+			continue
+		}
+		if strings.TrimSpace(parts[i].source) == "" {
+			c.within(t.node, t.value, parts[i].offset, "%s: ${{ }} holds no expression", what)
+			good = false
 			continue
 		}
 		code, faults := c.world.compile(parts[i].source, s, asText, c.near)
@@ -289,7 +292,7 @@ func (c *compiler) programName(t text, s scope, what string) {
 		return
 	}
 	for _, p := range parts {
-		if p.source == "" {
+		if !p.value {
 			continue
 		}
 		code, _ := c.world.compile(p.source, s, asText, c.near)
@@ -344,7 +347,7 @@ func (c *compiler) path(t text, s scope, what string, check func(string) string)
 	if why == "" {
 		sample := ""
 		for _, p := range parts {
-			if sample += p.words; p.source != "" {
+			if sample += p.words; p.value {
 				sample += "x"
 			}
 		}

@@ -1,0 +1,97 @@
+package specs
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+)
+
+const brokenFile = "testdata/broken.txt"
+
+// brokenSpec is an entry of the table: a spec and what is said of it.
+type brokenSpec struct{ name, spec, faults string }
+
+func brokenTable(t *testing.T) (head string, table []brokenSpec) {
+	t.Helper()
+	src, err := os.ReadFile(brokenFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var into *string = &head
+	for _, line := range strings.SplitAfter(string(src), "\n") {
+		name, ok := strings.CutPrefix(line, "-- ")
+		name, also := strings.CutSuffix(name, " --\n")
+		if !ok || !also {
+			*into += line
+			continue
+		}
+		if spec, ok := strings.CutSuffix(name, ".yaml"); ok {
+			table = append(table, brokenSpec{name: spec})
+			into = &table[len(table)-1].spec
+		} else {
+			into = &table[len(table)-1].faults
+		}
+	}
+	return head, table
+}
+
+// TestBroken: what is said of each broken spec, word for word; all faults at once, each with its place.
+func TestBroken(t *testing.T) {
+	head, table := brokenTable(t)
+	for i := range table {
+		b := &table[i]
+		t.Run(b.name, func(t *testing.T) {
+			file := b.name + ".yaml"
+			if strings.Contains(b.spec, "{id: w") || strings.Contains(b.spec, "  id: w\n") {
+				file = "w.yaml"
+			}
+			compiled, faults := Load(file, []byte(b.spec))
+			if compiled != nil || len(faults) == 0 {
+				t.Fatal("a broken spec was taken")
+			}
+			var got strings.Builder
+			for _, f := range faults {
+				fmt.Fprintln(&got, f)
+			}
+			if *update {
+				b.faults = got.String()
+			}
+			if got.String() != b.faults {
+				t.Errorf("is told:\n%s\nnot:\n%s", got.String(), b.faults)
+			}
+		})
+	}
+	if *update {
+		out := head
+		for _, b := range table {
+			out += fmt.Sprintf("-- %s.yaml --\n%s-- %s.faults --\n%s", b.name, b.spec, b.name, b.faults)
+		}
+		if err := os.WriteFile(brokenFile, []byte(out), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTheSchemaSeesMost: what a schema can say, it says: most of the broken specs are broken to it too.
+func TestTheSchemaSeesMost(t *testing.T) {
+	_, table := brokenTable(t)
+	unseen := map[string]bool{ // faults between values, in expressions, in names: no schema can say these
+		"empty": true, "not-yaml": true, "second-document": true, "doubled-keys": true, "doubled-ids": true, "file-bears-the-id": true,
+		"names-nothing-defines": true, "rows-of-gates": true, "human-gates": true, "signals": true, "two-meanings": true,
+		"retry-path-without-n": true, "expressions": true, "expressions-in-a-block": true, "counts-that-vars-give": true, "cycle": true,
+		"cycle-of-needs": true, "unreached": true, "not-in-this-release": true, "schemas": true,
+	}
+	schema := compiledSchema(t)
+	for _, b := range table {
+		var n yaml.Node
+		if yaml.Unmarshal([]byte(b.spec), &n) != nil || len(n.Content) == 0 {
+			continue
+		}
+		if err := schema.Validate(plainNode(n.Content[0])); err == nil && !unseen[b.name] {
+			t.Errorf("%s: the schema finds nothing wrong", b.name)
+		}
+	}
+}
