@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 			os.Exit(ShimMain(os.Args[2:]))
 		case "ensure":
 			os.Exit(ensureMain(os.Args[2:]))
+		case "sweep":
+			os.Exit(sweepMain())
 		}
 	}
 	os.Exit(m.Run())
@@ -46,6 +48,28 @@ func ensureMain(args []string) int {
 	}
 	fmt.Println(p.Pid())
 	bufio.NewReader(os.Stdin).ReadString('\n')
+	return 0
+}
+
+// sweepMain is a daemon that was itself started within the launch it sweeps:
+// it ends neither itself nor what else it started.
+func sweepMain() int {
+	child := exec.Command("env", "-i", "sleep", "60")
+	if err := child.Start(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	for !fileHas("/proc/"+strconv.Itoa(child.Process.Pid)+"/comm", "sleep")() {
+		time.Sleep(time.Millisecond)
+	}
+	newRunner().Sweep(os.Getenv("SLUICE_TOKEN"))
+	if err := child.Process.Signal(syscall.Signal(0)); err != nil || !runs(child.Process.Pid) {
+		fmt.Println("its child was swept")
+		return 1
+	}
+	child.Process.Kill()
+	child.Wait()
+	fmt.Println("well")
 	return 0
 }
 

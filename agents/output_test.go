@@ -188,7 +188,7 @@ func TestEnviron(t *testing.T) {
 
 func FuzzRecords(f *testing.F) {
 	f.Add([]byte(`{"v":1,"key":"k","pid":7,"start":"1","boot":"b","code":0}`))
-	f.Add([]byte(`{"v":1,"pid":1}`))
+	f.Add([]byte(`{"v":1,"key":"k","pid":1,"start":"1","boot":"b"}`))
 	f.Add([]byte(`[`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()

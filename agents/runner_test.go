@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -146,8 +147,8 @@ func TestRaceStartsOnce(t *testing.T) {
 	spec := testSpec(t, `echo start >> starts`)
 	for i := range rounds {
 		s := spec
-		s.Key = fmt.Sprintf("race-%d", i)
-		s.Cwd = filepath.Join(spec.Cwd, s.Key)
+		s.Key = fmt.Sprintf("race-%d-%s", i, spec.Token)
+		s.Cwd = filepath.Join(spec.Cwd, strconv.Itoa(i))
 		s.Dir, s.PidFile = filepath.Join(s.Cwd, "dir"), filepath.Join(s.Cwd, "pid")
 		if err := os.Mkdir(s.Cwd, 0o700); err != nil {
 			t.Fatal(err)
@@ -289,6 +290,24 @@ func TestNotStarted(t *testing.T) {
 				t.Errorf("again: %+v, want %+v", again, e)
 			}
 		})
+	}
+}
+
+// The command's environment is that of the spec, and its folder.
+func TestEnvironmentIsWhole(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, "")
+	spec.Argv = []string{"env"}
+	wait(t, ensure(t, newRunner(), spec))
+	want := strings.Join(append(spec.Env, "PWD="+spec.Cwd), "\n") + "\n"
+	if got := content(t, filepath.Join(spec.Dir, "stdout")); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	again := testSpec(t, "")
+	again.Argv, again.Env = []string{"env"}, append(again.Env, "PWD=/elsewhere")
+	wait(t, ensure(t, newRunner(), again))
+	if got := content(t, filepath.Join(again.Dir, "stdout")); strings.Count(got, "PWD=") != 1 {
+		t.Errorf("PWD is there twice:\n%s", got)
 	}
 }
 
@@ -442,7 +461,12 @@ func TestTornPidFile(t *testing.T) {
 // and the launch counts as lost.
 func TestRecycledPid(t *testing.T) {
 	t.Parallel()
-	other := startOther(t, "sleep", "60")
+	launch := testSpec(t, "")
+	mark := markVar + "=" + markOf(launch.Key, tokenDigest(launch.Token))
+	other, stranger := startOther(t, "env", mark, "sleep", "60"), startOther(t, "sleep", "60")
+	eventually(t, "they are up", func() bool {
+		return fileHas("/proc/"+strconv.Itoa(other.Process.Pid)+"/environ", mark)() && fileHas("/proc/"+strconv.Itoa(stranger.Process.Pid)+"/comm", "sleep")()
+	})
 	self, err := lookProc(other.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
@@ -454,10 +478,15 @@ func TestRecycledPid(t *testing.T) {
 	cases := map[string]func(*identity){
 		"start time": func(id *identity) { id.Start += "1" },
 		"boot id":    func(id *identity) { id.Boot = "another" },
-		"mark":       func(id *identity) {}, // all agrees but what the shim carries
+		"mark": func(id *identity) { // all agrees but what the shim carries
+			p, _ := lookProc(stranger.Process.Pid)
+			id.Pid, id.Start = p.pid, p.start
+		},
 	}
 	for name, change := range cases {
-		spec := testSpec(t, "")
+		spec := launch
+		spec.Dir += name
+		spec.PidFile += name
 		id := identity{Version: recordVersion, Key: spec.Key, Pid: self.pid, Start: self.start, Boot: boot,
 			Token: tokenDigest(spec.Token), Dir: spec.Dir, KillAfter: time.Second, Launched: time.Now()}
 		change(&id)
@@ -470,7 +499,7 @@ func TestRecycledPid(t *testing.T) {
 		if e := wait(t, ensure(t, newRunner(), spec)); !e.Lost {
 			t.Errorf("%s: %+v, want lost", name, e)
 		}
-		if !runs(other.Process.Pid) {
+		if !runs(other.Process.Pid) || !runs(stranger.Process.Pid) {
 			t.Fatalf("%s: a foreign process was signalled", name)
 		}
 	}

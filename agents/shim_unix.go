@@ -3,7 +3,6 @@
 package agents
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -52,7 +51,6 @@ func ShimMain(args []string) int {
 		fmt.Fprintf(os.Stderr, "shim: %v\n", err)
 		return shimRefused
 	}
-	_, _ = syscall.Setsid() // refused where it leads one already
 	s := &shim{spec: spec, term: term, noCgroup: noCgroup, orphans: becomeSubreaper()}
 	if err := os.Chdir("/"); err != nil {
 		fmt.Fprintf(os.Stderr, "shim: %v\n", err)
@@ -85,7 +83,7 @@ func readSpec(r io.Reader) (Spec, error) {
 	}
 	// A daemon that died while it wrote leaves half a spec, which does not
 	// parse: nothing is started.
-	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&spec); err != nil {
+	if err := json.Unmarshal(data, &spec); err != nil {
 		return spec, fmt.Errorf("spec: %w", err)
 	}
 	if spec, err = spec.checked(); err != nil {

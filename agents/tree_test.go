@@ -3,7 +3,9 @@
 package agents
 
 import (
+	"crypto/rand"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -98,6 +100,54 @@ func TestStopIsGentleFirst(t *testing.T) {
 	}
 	if got := content(t, filepath.Join(spec.Dir, "stdout")); got != "bye\n" {
 		t.Errorf("stdout %q", got)
+	}
+}
+
+// A process that is held hears of the end too.
+func TestStopIsGentleToTheHeld(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, `trap 'echo bye; exit 0' TERM; echo up > up; kill -STOP $$; while :; do sleep 0.01; done`)
+	p := ensure(t, newRunner(), spec)
+	eventually(t, "it is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
+	procs := below(table(), p.Pid())
+	eventually(t, "it is held", fileHas("/proc/"+strconv.Itoa(procs[0].pid)+"/stat", ") T "))
+	if err := p.Stop(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	if e := wait(t, p); !e.Stopped || e.Code != 0 || e.Signal != "" {
+		t.Errorf("%+v, want stopped with code 0", e)
+	}
+}
+
+func TestOnlyTheVerifiedIsSignalled(t *testing.T) {
+	t.Parallel()
+	other := startOther(t, "sleep", "60")
+	p, err := lookProc(other.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recycled := p
+	recycled.start += "1"
+	if signalProc(recycled, syscall.SIGKILL) || !runs(p.pid) {
+		t.Error("one of another start time was signalled")
+	}
+	self, _ := lookProc(os.Getpid())
+	if signalProc(self, syscall.SIGCONT) || signalProc(proc{pid: 1}, 0) || signalProc(proc{pid: 0}, 0) || signalProc(proc{pid: -1}, 0) {
+		t.Error("itself, the first process or a group was signalled")
+	}
+	if !signalProc(p, syscall.SIGKILL) {
+		t.Error("the right one was not signalled")
+	}
+	eventually(t, "it is gone", func() bool { return !runs(p.pid) })
+}
+
+func TestSweepSparesTheSweeper(t *testing.T) {
+	t.Parallel()
+	self, _ := os.Executable()
+	cmd := exec.Command(self, "sweep")
+	cmd.Env = append(os.Environ(), "SLUICE_TOKEN="+rand.Text())
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "well\n" {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
