@@ -15,6 +15,7 @@ import (
 //	GET  /v1/status[?run=]   -> Status
 //	GET  /v1/run?run=        -> RunStatus         with all attempts and rounds
 //	GET  /v1/facts?from=&run=&follow=1 -> a line of Line each; from = 0: from the beginning of the journal, -1: from now on
+//	GET  /v1/spec?run=       -> {"source"}            the spec the run was started with
 //	GET  /v1/offers          -> []Offer
 //	POST /v1/reload          the settings are read again
 //	GET  /v1/repos, POST /v1/repos {dir}, DELETE /v1/repos?dir=   (the daemon's own socket only)

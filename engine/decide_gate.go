@@ -225,9 +225,14 @@ func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 	d.put(RoundFailed{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: f.outcome, ByKind: f.byKind, By: f.by, Feedback: f.feedback, To: f.target})
 	if !IsEnd(f.target) {
 		n := r.Files[g.ID] + 1
-		d.put(RetryContextOwed{of: Of(r.ID), Gate: g.ID, N: q.N, File: n, Path: strings.ReplaceAll(g.RetryContext, "{n}", fmt.Sprint(n))})
+		d.put(RetryContextOwed{of: Of(r.ID), Gate: g.ID, N: q.N, File: n, Path: RetryPath(g.RetryContext, n)})
 	}
 	d.send(r, w, g, f)
+}
+
+// RetryPath is the n-th retry-context file of a gate's pattern.
+func RetryPath(pattern string, n int) string {
+	return strings.ReplaceAll(pattern, "{n}", fmt.Sprint(n))
 }
 
 // gateFailed counts a failure, and how often it came alike over an unchanged tree.

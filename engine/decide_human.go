@@ -42,7 +42,7 @@ func (d *decider) answer(ev Answered) string {
 		}
 		d.fail(r, g, q, f)
 	case !routed || to == Human:
-		return fmt.Sprintf("gate %s has no outcome %q: want %s", g.ID, ev.Outcome, strings.Join(g.outcomes(), ", "))
+		return fmt.Sprintf("gate %s has no outcome %q: want %s", g.ID, ev.Outcome, strings.Join(g.Outcomes(), ", "))
 	case q.State != OnHuman:
 		return fmt.Sprintf("gate %s does not ask a person: it is %s (a person may veto it)", g.ID, stateWords(q))
 	default:
@@ -52,8 +52,8 @@ func (d *decider) answer(ev Answered) string {
 	return ""
 }
 
-// outcomes are what a person may say at the gate.
-func (g *Gate) outcomes() []string {
+// Outcomes are what a person may say at the gate.
+func (g *Gate) Outcomes() []string {
 	out := []string{OutcomePass, OutcomeFail, OutcomeVeto}
 	for _, r := range g.Routes {
 		if r.To != Human {

@@ -1,0 +1,303 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/user"
+	"strconv"
+	"time"
+
+	"sluice/engine"
+	"sluice/journal"
+)
+
+// Bounds of the API.
+const (
+	requestMost = 1 << 20 // bytes of a request
+	answerIn    = 10 * time.Second
+)
+
+// errStatus is an error with the HTTP status that says whose fault it is.
+type errStatus struct {
+	code int
+	error
+}
+
+func asked(format string, args ...any) error {
+	return errStatus{http.StatusBadRequest, fmt.Errorf(format, args...)}
+}
+
+// handler is the API of one repo.
+func (r *Repo) handler() http.Handler {
+	mux := http.NewServeMux()
+	handle(mux, "GET /v1/ping", r.ping)
+	handle(mux, "POST /v1/do", r.do)
+	handle(mux, "GET /v1/status", func(req *http.Request) (any, error) { return r.status(req, false) })
+	handle(mux, "GET /v1/run", func(req *http.Request) (any, error) { return r.status(req, true) })
+	handle(mux, "GET /v1/offers", func(req *http.Request) (any, error) {
+		var out []Offer
+		err := r.Ask(req.Context(), func(c *core) { out = offersOf(c, r.opt.Root) })
+		return out, err
+	})
+	handle(mux, "GET /v1/spec", r.spec)
+	handle(mux, "POST /v1/reload", func(req *http.Request) (any, error) { return struct{}{}, r.Reload(req.Context()) })
+	mux.HandleFunc("GET /v1/facts", r.facts)
+	return mux
+}
+
+// handle answers with JSON.
+func handle(mux *http.ServeMux, pattern string, fn func(*http.Request) (any, error)) {
+	mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) {
+		ctx, cancel := context.WithTimeout(req.Context(), answerIn)
+		defer cancel()
+		req.Body = http.MaxBytesReader(w, req.Body, requestMost)
+		v, err := fn(req.WithContext(ctx))
+		w.Header().Set("Content-Type", "application/json")
+		if err != nil {
+			code := http.StatusInternalServerError
+			var es errStatus
+			if errors.As(err, &es) {
+				code = es.code
+			}
+			w.WriteHeader(code)
+			v = map[string]string{"error": err.Error()}
+		}
+		_ = json.NewEncoder(w).Encode(v) // the asker has gone: nobody to tell
+	})
+}
+
+func (r *Repo) ping(*http.Request) (any, error) {
+	return Ping{PID: pid(), Version: r.opt.Version, Root: r.opt.Root, Started: r.began}, nil
+}
+
+// spec gives the source a run was started with.
+func (r *Repo) spec(req *http.Request) (any, error) {
+	id, src := req.URL.Query().Get("run"), ""
+	err := r.Ask(req.Context(), func(c *core) {
+		if run := c.state.Runs[id]; run != nil {
+			src = c.sources[run.Digest]
+		}
+	})
+	if err == nil && src == "" {
+		err = errStatus{http.StatusNotFound, fmt.Errorf("no run %s is known here: sluice ls names them", id)}
+	}
+	return map[string]string{"source": src}, err
+}
+
+// Reload reads the settings again.
+func (r *Repo) Reload(ctx context.Context) error {
+	_, err := r.Take(ctx, engine.Configured{Config: r.opt.Config()})
+	return err
+}
+
+func (r *Repo) status(req *http.Request, full bool) (any, error) {
+	run := req.URL.Query().Get("run")
+	var s Status
+	err := r.Ask(req.Context(), func(c *core) { s = statusOf(c, r.opt.Root, run, full) })
+	r.mu.Lock()
+	stall := r.stall
+	r.mu.Unlock()
+	if err != nil && stall != "" { // the loop waits for the disk: say so rather than nothing
+		return Status{Root: r.opt.Root, Stalled: stall, Runs: []RunStatus{}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if run != "" && len(s.Runs) == 0 {
+		return nil, errStatus{http.StatusNotFound, fmt.Errorf("no run %s is known here: sluice ls names them", run)}
+	}
+	s.Stalled, s.Health = stall, r.opt.World.Health()
+	if full {
+		return s.Runs[0], nil
+	}
+	return s, nil
+}
+
+// do takes a person's or agent's event in.
+func (r *Repo) do(req *http.Request) (any, error) {
+	var d Do
+	if err := json.NewDecoder(req.Body).Decode(&d); err != nil {
+		return nil, asked("request: %w", err)
+	}
+	ev, err := r.event(req.Context(), d)
+	if err != nil {
+		return nil, err
+	}
+	got, err := r.Take(req.Context(), ev)
+	if err != nil {
+		return nil, err
+	}
+	out := Done{Seq: got.rec.Seq, Facts: got.rec.Facts}
+	for _, f := range got.facts {
+		if ig, ok := f.(engine.Ignored); ok && out.Ignored == "" {
+			out.Ignored = ig.Why
+		}
+		if out.Run == "" {
+			out.Run = f.RunID()
+		}
+	}
+	return out, nil
+}
+
+// event makes the engine's event of what was asked: who and when are ours to say.
+func (r *Repo) event(ctx context.Context, d Do) (engine.Event, error) {
+	if len(d.Event) == 0 {
+		d.Event = json.RawMessage("{}")
+	}
+	by := engine.Actor{Who: username(), Via: d.Via, Trust: engine.TrustFile}
+	if by.Via == "" {
+		by.Via = "command"
+	}
+	var err error
+	switch d.Kind {
+	case engine.RunRequested{}.EventKind():
+		return r.runRequested(ctx, d.Event, by)
+	case engine.Answered{}.EventKind():
+		var ev engine.Answered
+		if err = json.Unmarshal(d.Event, &ev); err == nil {
+			ev.By, ev.Written, ev.DigestNow = by, r.opt.Now(), ""
+			return r.answered(ctx, ev)
+		}
+	case engine.FileSeen{}.EventKind():
+		var ev engine.FileSeen
+		if err = json.Unmarshal(d.Event, &ev); err == nil && ev.Sentinel == nil {
+			return nil, asked("%s: want a sentinel", d.Kind)
+		}
+		ev.By, ev.Written, ev.ID, ev.Human, ev.TokenOf = by, r.opt.Now(), "", nil, ""
+		return ev, badEvent(d.Kind, err)
+	case engine.Claimed{}.EventKind():
+		var ev engine.Claimed
+		err = json.Unmarshal(d.Event, &ev)
+		ev.By = by
+		return ev, badEvent(d.Kind, err)
+	case engine.PauseRequested{}.EventKind():
+		var ev engine.PauseRequested
+		err = json.Unmarshal(d.Event, &ev)
+		ev.By = by
+		return ev, badEvent(d.Kind, err)
+	case engine.ResumeRequested{}.EventKind():
+		var ev engine.ResumeRequested
+		err = json.Unmarshal(d.Event, &ev)
+		ev.By = by
+		return ev, badEvent(d.Kind, err)
+	case engine.AbortRequested{}.EventKind():
+		var ev engine.AbortRequested
+		err = json.Unmarshal(d.Event, &ev)
+		ev.By = by
+		return ev, badEvent(d.Kind, err)
+	case engine.RetryRequested{}.EventKind():
+		var ev engine.RetryRequested
+		err = json.Unmarshal(d.Event, &ev)
+		ev.By = by
+		return ev, badEvent(d.Kind, err)
+	default:
+		return nil, asked("event %q cannot be asked for", d.Kind)
+	}
+	return nil, badEvent(d.Kind, err)
+}
+
+func badEvent(kind string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return asked("event %s: %w", kind, err)
+}
+
+func (r *Repo) runRequested(ctx context.Context, raw json.RawMessage, by engine.Actor) (engine.Event, error) {
+	var ev engine.RunRequested
+	if err := json.Unmarshal(raw, &ev); err != nil {
+		return nil, asked("event run_requested: %w", err)
+	}
+	spec, err := r.opt.Compile(ev.Source)
+	if err != nil {
+		return nil, asked("%w", err)
+	}
+	ev.By, ev.Digest, ev.Workflow = by, digestOf(ev.Source), spec.ID
+	ev.Trees = r.opt.World.Trees(ctx, spec)
+	return ev, nil
+}
+
+// answered adds to a person's pass the digest of what is there now.
+func (r *Repo) answered(ctx context.Context, ev engine.Answered) (engine.Event, error) {
+	if ev.Outcome != engine.OutcomePass {
+		return ev, nil
+	}
+	var over []Reviewed
+	if err := r.Ask(ctx, func(*core) { over = r.inboxes().Asked }); err != nil {
+		return nil, err
+	}
+	for _, q := range over {
+		if q.Gate != ev.Gate || ev.Run != "" && ev.Run != q.Run || q.Digest == "" {
+			continue
+		}
+		digest, err := r.opt.World.DigestNow(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("gate %s: what was reviewed cannot be read: %w: nothing was decided", q.Gate, err)
+		}
+		ev.DigestNow = digest
+		return ev, nil
+	}
+	return ev, nil
+}
+
+// facts streams facts, a JSON line each.
+func (r *Repo) facts(w http.ResponseWriter, req *http.Request) {
+	q := req.URL.Query()
+	from, _ := strconv.ParseInt(q.Get("from"), 10, 64) // absent: from the beginning
+	run, follow := q.Get("run"), q.Get("follow") != ""
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	enc, flush := json.NewEncoder(w), http.NewResponseController(w)
+	send := func(rec journal.Record) error {
+		for _, fact := range rec.Facts {
+			if h := headOf(fact); run != "" && h.Run != run {
+				continue
+			}
+			if err := enc.Encode(Line{Seq: rec.Seq, At: rec.At, Fact: fact}); err != nil {
+				return err
+			}
+		}
+		from = rec.Seq + 1
+		return nil
+	}
+	for {
+		ch, seq := r.follow()
+		if from < 0 {
+			from = seq + 1
+		}
+		err := r.core.log.Replay(max(from, 1), send)
+		if err == nil {
+			err = flush.Flush()
+		}
+		if err != nil || !follow {
+			r.unfollow(ch)
+			return
+		}
+		for more := true; more; {
+			select {
+			case rec, ok := <-ch:
+				if more = ok; ok && rec.Seq >= from {
+					if send(rec) != nil || flush.Flush() != nil {
+						r.unfollow(ch)
+						return
+					}
+				}
+			case <-req.Context().Done():
+				r.unfollow(ch)
+				return
+			case <-r.gone:
+				return
+			}
+		}
+	}
+}
+
+func username() string {
+	u, err := user.Current()
+	if err != nil {
+		return "uid " + strconv.Itoa(uid())
+	}
+	return u.Username
+}

@@ -1,0 +1,235 @@
+package daemon
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"sluice/engine"
+	"sluice/journal"
+)
+
+// snapshotEvery is how many records come between two snapshots: a start replays at most so many, and the live state.
+const snapshotEvery = 2000
+
+// Compile gives the compiled spec of a source. It has to give the same for the same source as long as the release is the
+// same; an error means that this release cannot load it.
+type Compile func(source string) (*engine.Spec, error)
+
+// core decides and journals. It has no goroutine and no clock: the loop and the simulation drive it.
+type core struct {
+	log     *journal.Log
+	state   *engine.State
+	compile Compile
+	sources map[string]string       // digest -> source, of every run in the state
+	specs   map[string]*engine.Spec // digest -> compiled; nil: this release cannot load it
+	unread  map[string]string       // digest -> why
+	since   int                     // records since the last snapshot
+	pending []entry                 // decided, not journaled yet
+}
+
+// entry is one event taken in, with what was decided.
+type entry struct {
+	at    time.Time
+	event engine.Event
+	facts []engine.Fact
+	rec   journal.Record // as written
+}
+
+// snapshot is what a snapshot's payload holds.
+type snapshot struct {
+	State   *engine.State     `json:"state"`
+	Sources map[string]string `json:"sources"`
+}
+
+// openCore reads the journal back into a state.
+func openCore(dir string, opt journal.Options, compile Compile) (*core, journal.Recovery, error) {
+	log, rec, err := journal.Open(dir, opt)
+	if err != nil {
+		return nil, rec, err
+	}
+	c := &core{log: log, compile: compile}
+	if err := c.restore(); err != nil {
+		log.Close()
+		return nil, rec, err
+	}
+	return c, rec, nil
+}
+
+// restore folds the newest snapshot and the records after it into a fresh state.
+func (c *core) restore() error {
+	c.state, c.sources = engine.NewState(), map[string]string{}
+	c.specs, c.unread, c.pending, c.since = map[string]*engine.Spec{}, map[string]string{}, nil, 0
+	from := int64(1)
+	if seq, payload, ok := c.log.Snapshot(); ok {
+		snap := snapshot{State: engine.NewState()}
+		if err := json.Unmarshal(payload, &snap); err != nil {
+			return fmt.Errorf("snapshot after record %d: it is whole but cannot be read by this release: %w", seq, err)
+		}
+		c.state, from = snap.State, seq+1
+		for digest, source := range snap.Sources {
+			c.learn(digest, source)
+		}
+	}
+	return c.log.Replay(from, func(rec journal.Record) error {
+		facts, err := decodeFacts(rec)
+		if err != nil {
+			return err
+		}
+		c.since++
+		c.fold(rec.At, facts)
+		return nil
+	})
+}
+
+func decodeFacts(rec journal.Record) ([]engine.Fact, error) {
+	facts := make([]engine.Fact, 0, len(rec.Facts))
+	for _, raw := range rec.Facts {
+		f, err := engine.DecodeFact(raw)
+		if err != nil {
+			return nil, fmt.Errorf("journal record %d: %w", rec.Seq, err)
+		}
+		facts = append(facts, f)
+	}
+	return facts, nil
+}
+
+func (c *core) fold(at time.Time, facts []engine.Fact) {
+	for _, f := range facts {
+		if s, ok := f.(engine.RunStarted); ok {
+			c.learn(s.Digest, s.Source)
+		}
+		c.state.Apply(at, f)
+		if _, ok := f.(engine.RunForgotten); ok {
+			c.unlearn()
+		}
+	}
+}
+
+// learn keeps a spec's source and compiles it.
+func (c *core) learn(digest, source string) {
+	if _, ok := c.sources[digest]; ok {
+		return
+	}
+	c.sources[digest] = source
+	spec, err := c.compile(source)
+	if err != nil {
+		c.unread[digest] = err.Error()
+		return
+	}
+	spec.Digest = digest
+	c.specs[digest] = spec
+}
+
+// unlearn lets go of specs no run in the state was started with.
+func (c *core) unlearn() {
+	used := map[string]bool{}
+	for _, r := range c.state.Runs {
+		used[r.Digest] = true
+	}
+	for digest := range c.sources {
+		if !used[digest] {
+			delete(c.sources, digest)
+			delete(c.specs, digest)
+			delete(c.unread, digest)
+		}
+	}
+}
+
+// spec is the engine's view of the specs.
+func (c *core) spec(digest string) *engine.Spec { return c.specs[digest] }
+
+// take decides on an event. What was decided waits in pending until commit.
+func (c *core) take(ev engine.Event, at time.Time) []engine.Fact {
+	if req, ok := ev.(engine.RunRequested); ok {
+		c.learn(req.Digest, req.Source)
+	}
+	facts := engine.Decide(c.state, c.spec, ev, at)
+	if len(facts) > 0 {
+		c.pending = append(c.pending, entry{at: at.UTC(), event: ev, facts: facts})
+	}
+	return facts
+}
+
+// commit journals what is pending. On journal.ErrStalled nothing more was written, and commit is to be called again;
+// nothing may be acted on before. Any other error is final. It gives the records as written, with their events.
+func (c *core) commit() ([]entry, error) {
+	var done []entry
+	for len(c.pending) > 0 {
+		batch, err := c.batch()
+		if err != nil {
+			return done, err
+		}
+		records, err := c.log.AppendRecords(batch...)
+		if err != nil {
+			return done, err
+		}
+		for i, rec := range records {
+			c.pending[i].rec = rec
+		}
+		done = append(done, c.pending[:len(records)]...)
+		c.since += len(records)
+		c.pending = c.pending[len(records):]
+	}
+	return done, nil
+}
+
+// batch encodes as much of what is pending as one append takes.
+func (c *core) batch() ([]journal.Entry, error) {
+	var out []journal.Entry
+	size := 0
+	for _, e := range c.pending {
+		ev, err := engine.EncodeEvent(slim(e.event))
+		if err != nil {
+			return nil, err
+		}
+		one := journal.Entry{At: e.at, Event: ev}
+		size += len(ev)
+		for _, f := range e.facts {
+			raw, err := engine.EncodeFact(f)
+			if err != nil {
+				return nil, err
+			}
+			one.Facts = append(one.Facts, raw)
+			size += len(raw)
+		}
+		if len(out) > 0 && (size > journal.MaxBatchBytes/2 || len(out) == journal.MaxBatchEntries) {
+			break
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// slim leaves out of an event what its facts say whole: a run's first line would hold its spec twice.
+func slim(ev engine.Event) engine.Event {
+	switch ev := ev.(type) {
+	case engine.RunRequested:
+		ev.Source = ""
+		return ev
+	case engine.ProcessEnded:
+		ev.Output, ev.Answer = "", nil
+		return ev
+	}
+	return ev
+}
+
+// snapshotDue says that a snapshot is worth its cost.
+func (c *core) snapshotDue() bool { return c.since >= snapshotEvery }
+
+// save writes a snapshot of the state as journaled. Nothing may be pending.
+func (c *core) save() error {
+	if len(c.pending) > 0 || c.since == 0 {
+		return nil
+	}
+	payload, err := json.Marshal(snapshot{State: c.state, Sources: c.sources})
+	if err != nil {
+		return err
+	}
+	seq, _ := c.log.Last()
+	if err := c.log.SaveSnapshot(seq, payload); err != nil {
+		return err
+	}
+	c.since = 0
+	return nil
+}

@@ -1,0 +1,204 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+
+	"sluice/engine"
+)
+
+// job gathers what an effect needs, so that its goroutine shares nothing with the state.
+func (r *Repo) job(e engine.Effect) Job {
+	c := r.core
+	j := Job{Effect: e, Config: c.state.Config}
+	j.Effect.Proc, j.Effect.Notice, j.Effect.Write, j.Effect.Move = copied(e.Proc), copied(e.Notice), copied(e.Write), copied(e.Move)
+	run := c.state.Runs[e.Run]
+	if run == nil {
+		return j
+	}
+	j.Spec = c.specs[run.Digest]
+	j.Vars = run.Vars
+	j.RunInfo = RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase, Started: run.Started, Ended: run.Ended, EndWhy: run.EndWhy}
+	if j.Spec == nil {
+		return j
+	}
+	j.History = history(run, j.Spec)
+	step, n := e.Step, e.N
+	if g := j.Spec.Gate(e.Gate); e.Gate != "" && g != nil {
+		if rounds := run.Rounds[e.Gate]; n >= 1 && n <= len(rounds) {
+			j.Round = copied(rounds[n-1])
+			j.Env = c.state.GateEnv(run, j.Spec, e.Gate, j.Round)
+			step, n = j.Round.Step, j.Round.Attempt
+		}
+	}
+	if j.Spec.Step(step) == nil {
+		return j
+	}
+	j.Attempt = copied(run.Attempt(step, n))
+	if j.Env == nil {
+		j.Env = c.state.StepEnv(run, j.Spec, step, n)
+	}
+	j.Earlier = earlier(run, j.Spec, step, n)
+	j.Nth = nth(run, j.Spec, e)
+	return j
+}
+
+func copied[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
+}
+
+// history lists the run's retry-context files in the order they were written.
+func history(run *engine.Run, spec *engine.Spec) []RetryFile {
+	var out []RetryFile
+	for _, g := range spec.Gates {
+		for _, q := range run.Rounds[g.ID] {
+			if q.File > 0 {
+				out = append(out, RetryFile{Gate: g.ID, N: q.File, Path: retryPath(g, q.File)})
+			}
+		}
+	}
+	return out
+}
+
+func retryPath(g *engine.Gate, n int) string { return engine.RetryPath(g.RetryContext, n) }
+
+// earlier says how the step's attempts before n went.
+func earlier(run *engine.Run, spec *engine.Spec, step string, n int) []string {
+	var out []string
+	for _, a := range run.Attempts[step] {
+		if a.N >= n {
+			break
+		}
+		line := fmt.Sprintf("attempt %d: %s", a.N, a.Status)
+		for _, id := range spec.Step(step).Gates {
+			for _, q := range run.Rounds[id] {
+				if q.Attempt == a.N && q.Outcome != "" {
+					line += fmt.Sprintf("; %s at %s", q.Outcome, id)
+				}
+			}
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// nth counts the launches of the effect's role in the run before this one.
+func nth(run *engine.Run, spec *engine.Spec, e engine.Effect) int {
+	role := ""
+	if g := spec.Gate(e.Gate); e.Gate != "" && g != nil {
+		role = g.Reviewer.AgentType
+	} else if st := spec.Step(e.Step); st != nil {
+		role = st.Role()
+	}
+	n := 0
+	for _, st := range spec.Steps {
+		if st.Role() == role {
+			for _, a := range run.Attempts[st.ID] {
+				n += a.K
+			}
+		}
+	}
+	for _, g := range spec.Gates {
+		if g.Reviewer.AgentType == role {
+			for _, q := range run.Rounds[g.ID] {
+				n += q.K
+			}
+		}
+	}
+	return max(n-1, 0)
+}
+
+// inboxes says where a scan has to look now.
+func (r *Repo) inboxes() Inboxes {
+	in := Inboxes{Tokens: map[string]string{}}
+	trees := map[string]bool{}
+	for _, id := range r.core.state.Order {
+		run := r.core.state.Runs[id]
+		if !run.Live() {
+			continue
+		}
+		in.Runs = append(in.Runs, id)
+		for _, p := range run.Procs {
+			in.Tokens[p.Key] = ""
+		}
+		for step := range run.Attempts {
+			a := run.Current(step)
+			if a == nil || a.State != engine.Running {
+				continue
+			}
+			in.Tokens[a.Key] = ""
+			if a.SignalType == engine.SignalFile && a.Tree != "." && !trees[a.Tree] {
+				trees[a.Tree] = true
+				in.Trees = append(in.Trees, a.Tree)
+			}
+		}
+		for gate := range run.Rounds {
+			if q := run.CurrentRound(gate); q.Open() && q.State == engine.OnHuman {
+				in.Asked = append(in.Asked, reviewed(run, gate, q))
+			}
+		}
+	}
+	return in
+}
+
+func reviewed(run *engine.Run, gate string, q *engine.Round) Reviewed {
+	out := Reviewed{Run: run.ID, Gate: gate, Step: q.Step, Attempt: q.Attempt, Digest: q.Digest}
+	if a := run.Attempt(q.Step, q.Attempt); a != nil {
+		out.Tree, out.Worktree = a.Tree, a.Worktree
+	}
+	return out
+}
+
+// Take puts an event into the queue and waits until what was decided on it is journaled.
+func (r *Repo) Take(ctx context.Context, ev engine.Event) (doneReply, error) {
+	reply := make(chan doneReply, 1)
+	select {
+	case r.queue <- item{event: ev, reply: reply}:
+	case <-r.gone:
+		return doneReply{}, ErrStopped
+	case <-ctx.Done():
+		return doneReply{}, r.late(ctx)
+	}
+	select {
+	case d := <-reply:
+		return d, d.err
+	case <-r.gone:
+		return doneReply{}, ErrStopped
+	case <-ctx.Done():
+		return doneReply{}, r.late(ctx)
+	}
+}
+
+// late says why a question was not answered in time.
+func (r *Repo) late(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stall != "" {
+		return fmt.Errorf("stalled: %s: free some space; it goes on by itself", r.stall)
+	}
+	return ctx.Err()
+}
+
+// Ask runs fn on the loop's goroutine, which owns the state, after what was decided before is journaled.
+func (r *Repo) Ask(ctx context.Context, fn func(*core)) error {
+	done := make(chan struct{})
+	select {
+	case r.queue <- item{ask: func(c *core) { fn(c); close(done) }}:
+	case <-r.gone:
+		return ErrStopped
+	case <-ctx.Done():
+		return r.late(ctx)
+	}
+	select {
+	case <-done:
+		return nil
+	case <-r.gone:
+		return ErrStopped
+	case <-ctx.Done():
+		return r.late(ctx)
+	}
+}

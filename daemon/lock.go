@@ -1,0 +1,60 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Held is the error of a repo that another process serves.
+type Held struct {
+	Dir string
+	PID int // 0 = unknown
+}
+
+func (h *Held) Error() string {
+	who := "another process"
+	if h.PID > 0 {
+		who = fmt.Sprintf("pid %d", h.PID)
+	}
+	return fmt.Sprintf("the state %s is held by %s: only one process serves a repo: use that one, or end it", h.Dir, who)
+}
+
+// errBusy is what the system's lock says when somebody else has it.
+var errBusy = errors.New("locked")
+
+// Lock is the right to be the one process that serves a repo. It ends with the process, whatever happens.
+type Lock struct{ f *os.File }
+
+// TakeLock locks the repo's state folder, which it makes (0700) where it is missing. The lock is on the folder itself: a
+// lock file could be deleted, and a second process would lock a new one.
+func TakeLock(state string) (*Lock, error) {
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return nil, fmt.Errorf("state folder: %w: sluice keeps the journal there, outside the repo: make it writable or set XDG_STATE_HOME", err)
+	}
+	f, err := lockDir(state)
+	if errors.Is(err, errBusy) {
+		return nil, &Held{Dir: state, PID: holder(state)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", state, err)
+	}
+	// Only to name the holder to others: nothing depends on it.
+	_ = os.WriteFile(filepath.Join(state, "holder"), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600)
+	return &Lock{f}, nil
+}
+
+func holder(state string) int {
+	b, err := os.ReadFile(filepath.Join(state, "holder"))
+	if err != nil {
+		return 0
+	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(b))) // 0 = unknown
+	return pid
+}
+
+// Release gives the lock back.
+func (l *Lock) Release() error { return l.f.Close() }

@@ -1,0 +1,32 @@
+//go:build unix
+
+package daemon
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockDir locks the folder and makes sure that it is still the one at its path.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, errBusy
+		}
+		return nil, err
+	}
+	have, err1 := f.Stat()
+	want, err2 := os.Stat(dir)
+	if err1 != nil || err2 != nil || !os.SameFile(have, want) {
+		f.Close()
+		return nil, errors.New("the folder was replaced while it was being locked: try again")
+	}
+	return f, nil
+}

@@ -1,0 +1,456 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/engine"
+	"sluice/journal"
+)
+
+// Limits of the loop.
+const (
+	queueMost  = 4096 // items waiting; who posts more waits
+	batchMost  = 512  // items decided between two syncs
+	stallFirst = 100 * time.Millisecond
+	stallMost  = 2 * time.Second
+	aliveEvery = 10 * time.Second
+)
+
+// RepoOptions is what a repo's loop is made of.
+type RepoOptions struct {
+	Root    string // the repo's root
+	State   string // its state folder, 0700
+	World   World
+	Compile Compile
+	Config  func() engine.Config // read at start and on reload
+	Rescan  time.Duration        // between scans of the inboxes, whatever the hints say
+	Log     zerolog.Logger
+	Journal journal.Options
+	Version string
+	Beat    func() // called by the loop at least every rescan: a watchdog's food; may be nil
+	Now     func() time.Time
+}
+
+// Repo is one repo's loop: one queue, one goroutine that decides.
+type Repo struct {
+	opt   RepoOptions
+	core  *core
+	queue chan item
+	fl    *flights
+	exp   *exporter
+	mu    sync.Mutex // guards what follows, which the API reads
+	subs  map[chan journal.Record]bool
+	stall string
+	seq   int64
+
+	scanning  bool
+	scanAgain bool
+	ticked    time.Time // when Ticked was last decided
+	retryAt   time.Time // when effects that failed are to be tried again
+	wall      time.Time // of the last turn: a jump against the monotonic clock is a sleep of the machine
+	gone      chan struct{}
+	began     time.Time
+}
+
+// item is one thing in the queue: an event, a question, or an effect's landing.
+type item struct {
+	event  engine.Event
+	scan   []engine.Event // a finished scan: what it saw
+	began  time.Time      // when it began
+	landed *flight
+	ask    func(*core)      // run on the loop's goroutine
+	reply  chan<- doneReply // told when the event is journaled
+}
+
+type doneReply struct {
+	facts []engine.Fact
+	rec   journal.Record
+	err   error
+}
+
+// ErrStopped is given to who asks a loop that has ended.
+var ErrStopped = errors.New("the service for this repo has stopped")
+
+// OpenRepo takes the journal up. The caller holds the repo's lock. A *journal.Damage is given as it is.
+func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.Rescan <= 0 {
+		opt.Rescan = 5 * time.Second
+	}
+	c, rec, err := openCore(opt.State, opt.Journal, opt.Compile)
+	if err != nil {
+		return nil, rec, err
+	}
+	r := &Repo{opt: opt, core: c, queue: make(chan item, queueMost), subs: map[chan journal.Record]bool{}, gone: make(chan struct{}), began: opt.Now()}
+	r.seq, _ = c.log.Last()
+	return r, rec, nil
+}
+
+// Root is the repo's root.
+func (r *Repo) Root() string { return r.opt.Root }
+
+// State is the repo's state folder.
+func (r *Repo) State() string { return r.opt.State }
+
+// post puts an item into the queue; it waits where the queue is full, and gives up when the loop has ended.
+func (r *Repo) post(it item) {
+	select {
+	case r.queue <- it:
+	case <-r.gone:
+	}
+}
+
+// Run runs the loop until ctx ends, then syncs what is decided and leaves agents running. An error is final: the
+// journal's file must not be used again by this process.
+func (r *Repo) Run(ctx context.Context) error {
+	defer close(r.gone)
+	work, stop := context.WithCancel(context.Background())
+	r.fl = newFlights(work, r.opt.World, r.post)
+	defer r.land(stop)
+	r.exp = newExporter(r.opt.Root, r.opt.State, r.opt.Log)
+	go r.exp.run(r.core.log.Replay)
+	r.start()
+	rescan := time.NewTicker(r.opt.Rescan)
+	defer rescan.Stop()
+	alive := time.NewTicker(aliveEvery)
+	defer alive.Stop()
+	wake := time.NewTimer(0)
+	defer wake.Stop()
+	for {
+		var batch []item
+		select {
+		case <-ctx.Done():
+			return r.close()
+		case it := <-r.queue:
+			batch = append(batch, it)
+		case <-r.opt.World.Hints():
+			r.scan(work)
+			continue
+		case <-rescan.C:
+			r.beat()
+			r.slept()
+			r.scan(work)
+			continue
+		case <-alive.C:
+			r.alive()
+			continue
+		case <-wake.C:
+		}
+		for len(batch) < batchMost && len(r.queue) > 0 {
+			batch = append(batch, <-r.queue)
+		}
+		if err := r.turn(ctx, batch); err != nil {
+			close(r.exp.in)
+			return err
+		}
+		r.beat()
+		if at := r.nextWake(); !at.IsZero() {
+			wake.Reset(max(at.Sub(r.opt.Now()), 0))
+		} else {
+			wake.Stop()
+		}
+		if r.core.state.NeedsScan(r.opt.Now()) {
+			r.scan(work)
+		}
+	}
+}
+
+// start tells the engine what may have changed while nobody served the repo.
+func (r *Repo) start() {
+	now := r.opt.Now()
+	from := now
+	if st, err := os.Stat(r.aliveFile()); err == nil {
+		from = st.ModTime()
+	}
+	go func() { // the queue is read only after this returns
+		if cfg := r.opt.Config(); !sameJSON(cfg, r.core.state.Config) {
+			r.post(item{event: engine.Configured{Config: cfg}})
+		}
+		r.post(item{event: engine.Woken{From: from, To: now}})
+		r.post(item{ask: func(c *core) { r.unreadSpecs(c); r.scan(r.fl.ctx) }})
+	}()
+}
+
+// unreadSpecs pauses runs whose pinned spec this release cannot load.
+func (r *Repo) unreadSpecs(c *core) {
+	for _, id := range c.state.Order {
+		run := c.state.Runs[id]
+		if why, bad := c.unread[run.Digest]; bad && run.Live() && !run.Paused {
+			go r.post(item{event: engine.SpecUnread{Run: id, Why: why}})
+		}
+	}
+}
+
+func sameJSON(a, b any) bool {
+	x, err1 := json.Marshal(a)
+	y, err2 := json.Marshal(b)
+	return err1 == nil && err2 == nil && string(x) == string(y)
+}
+
+// turn decides on a batch, journals it with one sync, and only then answers and acts.
+func (r *Repo) turn(ctx context.Context, batch []item) error {
+	now := r.opt.Now()
+	type waiting struct {
+		reply chan<- doneReply
+		n     int // index among pending; -1: nothing was decided
+		facts []engine.Fact
+	}
+	var replies []waiting
+	var asks []func(*core)
+	for _, it := range batch {
+		if it.landed != nil {
+			r.fl.land(it.landed, now)
+		}
+		if it.ask != nil {
+			asks = append(asks, it.ask)
+		}
+		if !it.began.IsZero() {
+			r.scanning = false
+			for _, ev := range it.scan {
+				r.core.take(ev, now)
+			}
+			r.core.take(engine.Scanned{Began: it.began}, now)
+		}
+		if it.event == nil {
+			continue
+		}
+		facts := r.core.take(it.event, now)
+		if it.reply != nil {
+			w := waiting{reply: it.reply, n: -1, facts: facts}
+			if len(facts) > 0 {
+				w.n = len(r.core.pending) - 1
+			}
+			replies = append(replies, w)
+		}
+		if _, ok := it.event.(engine.ProcessEnded); ok {
+			r.scanAgain = true // its sentinel may lie there and its hint be still on the way
+		}
+	}
+	if wake := r.core.state.Wake(r.ticked); !wake.IsZero() && !wake.After(now) {
+		r.ticked = now
+		r.core.take(engine.Ticked{}, now)
+	}
+	done, err := r.commit(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range replies {
+		d := doneReply{facts: w.facts}
+		if w.n >= 0 && w.n < len(done) {
+			d.rec = done[w.n].rec
+		}
+		w.reply <- d
+	}
+	r.publish(done)
+	for _, ask := range asks {
+		ask(r.core)
+	}
+	r.act(now)
+	return nil
+}
+
+// commit journals what is pending. While the disk does not take it, nothing is acknowledged and nothing launched;
+// agents run on. It goes on by itself.
+func (r *Repo) commit(ctx context.Context) ([]entry, error) {
+	var all []entry
+	wait := stallFirst
+	for {
+		done, err := r.core.commit()
+		all = append(all, done...)
+		if err == nil {
+			r.setStall("")
+			return all, nil
+		}
+		if !errors.Is(err, journal.ErrStalled) {
+			return all, fmt.Errorf("journal of %s: %w", r.opt.Root, err)
+		}
+		r.setStall(err.Error())
+		select {
+		case <-ctx.Done():
+			return all, fmt.Errorf("journal of %s: stopped while it could not be written; what was not acknowledged is dropped: %w", r.opt.Root, err)
+		case <-time.After(wait):
+		}
+		wait = min(wait*2, stallMost)
+	}
+}
+
+func (r *Repo) setStall(why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if why != "" && r.stall == "" {
+		r.opt.Log.Error().Str("repo", r.opt.Root).Str("why", why).Msg("stalled: the journal cannot be written; nothing is started until it can")
+	}
+	if why == "" && r.stall != "" {
+		r.opt.Log.Info().Str("repo", r.opt.Root).Msg("the journal can be written again")
+	}
+	r.stall = why
+}
+
+// act starts what is owed, and writes a snapshot where it is worth it.
+func (r *Repo) act(now time.Time) {
+	if r.core.snapshotDue() {
+		if err := r.core.save(); err != nil {
+			r.core.since = 0 // a snapshot saves time at a start; without one the journal is read
+			r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("no snapshot could be written")
+		}
+	}
+	r.retryAt = r.fl.reconcile(r.core.state.Owed(r.core.spec), now, r.job)
+	if r.scanAgain && !r.scanning {
+		r.scanAgain = false
+		r.scan(r.fl.ctx)
+	}
+}
+
+// nextWake is when the loop has to look again though nothing happens.
+func (r *Repo) nextWake() time.Time {
+	at := r.core.state.Wake(r.ticked)
+	if !r.retryAt.IsZero() && (at.IsZero() || r.retryAt.Before(at)) {
+		at = r.retryAt
+	}
+	return at
+}
+
+// scan reads the inboxes in a goroutine; what it saw comes back through the queue.
+func (r *Repo) scan(ctx context.Context) {
+	if r.scanning {
+		r.scanAgain = true
+		return
+	}
+	r.scanning = true
+	in, began := r.inboxes(), r.opt.Now()
+	go func() {
+		seen, err := r.opt.World.Scan(ctx, in)
+		if err != nil { // not a scan: it closes nothing
+			r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("the inbox could not be read")
+			r.post(item{ask: func(*core) { r.scanning = false }})
+			return
+		}
+		r.post(item{scan: seen, began: began})
+	}()
+}
+
+func (r *Repo) beat() {
+	if r.opt.Beat != nil {
+		r.opt.Beat()
+	}
+}
+
+// publish shows what is journaled: to the exports, and to who follows.
+func (r *Repo) publish(done []entry) {
+	if len(done) == 0 {
+		return
+	}
+	for _, e := range done {
+		r.exp.in <- e.rec
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seq = done[len(done)-1].rec.Seq
+	for ch := range r.subs {
+		for _, e := range done {
+			if !offer(ch, e.rec) { // it does not keep up: it reads the journal again from where it was
+				delete(r.subs, ch)
+				close(ch)
+				break
+			}
+		}
+	}
+}
+
+func offer(ch chan journal.Record, rec journal.Record) bool {
+	select {
+	case ch <- rec:
+		return true
+	default:
+		return false
+	}
+}
+
+// follow gives the records from now on; the channel is closed when its reader lags, or the loop ends.
+func (r *Repo) follow() (chan journal.Record, int64) {
+	ch := make(chan journal.Record, 1024)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.subs == nil {
+		close(ch)
+	} else {
+		r.subs[ch] = true
+	}
+	return ch, r.seq
+}
+
+func (r *Repo) unfollow(ch chan journal.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.subs, ch)
+}
+
+// slept notices that the machine was asleep: the wall clock went on and the monotonic one did not.
+func (r *Repo) slept() {
+	now := r.opt.Now()
+	if !r.wall.IsZero() {
+		if gap := now.Round(0).Sub(r.wall.Round(0)) - now.Sub(r.wall); gap > engine.GapAllowed {
+			go r.post(item{event: engine.Woken{From: r.wall.Round(0), To: now.Round(0)}})
+		}
+	}
+	r.wall = now
+}
+
+func (r *Repo) aliveFile() string { return filepath.Join(r.opt.State, "alive") }
+
+// alive leaves a mark of when the repo was last served.
+func (r *Repo) alive() {
+	now := r.opt.Now()
+	if os.Chtimes(r.aliveFile(), now, now) != nil {
+		_ = os.WriteFile(r.aliveFile(), nil, 0o600) // only a start's guess of how long we were away depends on it
+	}
+}
+
+// close journals what is decided and writes a snapshot. Agents run on.
+func (r *Repo) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stallMost)
+	defer cancel()
+	done, err := r.commit(ctx)
+	r.publish(done)
+	close(r.exp.in)
+	<-r.exp.done
+	r.alive()
+	if err == nil {
+		err = r.core.save()
+	}
+	return errors.Join(err, r.core.log.Close())
+}
+
+// land ends the waiting for all effects; what they started goes on.
+func (r *Repo) land(stop context.CancelFunc) {
+	stop()
+	deadline := time.After(10 * time.Second)
+	for _, fl := range r.fl.byKey {
+		for waiting := true; waiting; {
+			select {
+			case <-fl.done:
+				waiting = false
+			case <-r.queue: // let it post
+			case <-deadline:
+				return
+			}
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for ch := range r.subs {
+		close(ch)
+	}
+	r.subs = nil
+}

@@ -1,0 +1,227 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/engine"
+	"sluice/journal"
+)
+
+// stage is a World whose processes end as the script says, at once.
+type stage struct {
+	mu      sync.Mutex
+	files   []engine.Event
+	hints   chan struct{}
+	carried []string
+	digest  string
+	verdict func(gate string, n int) engine.Judgement
+}
+
+func newStage() *stage {
+	return &stage{hints: make(chan struct{}, 1), digest: "d", verdict: func(string, int) engine.Judgement { return engine.Judgement{Outcome: "pass"} }}
+}
+
+func (s *stage) put(ev engine.Event) {
+	s.mu.Lock()
+	s.files = append(s.files, ev)
+	s.mu.Unlock()
+	select {
+	case s.hints <- struct{}{}:
+	default:
+	}
+}
+
+func (s *stage) Carry(ctx context.Context, job Job, emit func(engine.Event)) engine.Event {
+	s.mu.Lock()
+	s.carried = append(s.carried, job.Name())
+	s.mu.Unlock()
+	switch job.Kind {
+	case engine.DoRun:
+		ev := engine.ProcessEnded{Run: job.Run, Key: job.Key}
+		switch job.Proc.Kind {
+		case engine.ProcStep:
+			s.put(engine.FileSeen{Name: job.Step + "-done.json", ID: job.Key, Written: time.Now(), Sentinel: &engine.Sentinel{}})
+		case engine.ProcCheck:
+			ev.Check = &engine.CheckResult{OK: true, Digest: s.digest}
+		case engine.ProcReview:
+			v := s.verdict(job.Gate, job.N)
+			ev.Verdict = &v
+		}
+		return ev
+	case engine.DoStop:
+		return engine.ProcessEnded{Run: job.Run, Key: job.Key, Exit: engine.Exit{Stopped: true}}
+	case engine.DoNotify:
+		return engine.Noticed{ID: job.Key, Results: []string{"test: shown"}}
+	case engine.DoWrite:
+		return engine.FileWritten{Run: job.Run, ID: job.Key}
+	case engine.DoMove:
+		s.mu.Lock()
+		for i, f := range s.files {
+			if f.(engine.FileSeen).ID == job.Key {
+				s.files = append(s.files[:i:i], s.files[i+1:]...)
+				break
+			}
+		}
+		s.mu.Unlock()
+		return engine.FileMoved{ID: job.Key}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (s *stage) Scan(context.Context, Inboxes) ([]engine.Event, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]engine.Event{}, s.files...), nil
+}
+func (s *stage) DigestNow(context.Context, Reviewed) (string, error)   { return s.digest, nil }
+func (s *stage) Trees(context.Context, *engine.Spec) map[string]string { return nil }
+func (s *stage) Hints() <-chan struct{}                                { return s.hints }
+func (s *stage) Health() []string                                      { return nil }
+
+// twoGates is a workflow of two steps, a notify gate and a human one.
+func twoGates(source string) (*engine.Spec, error) {
+	if !strings.HasPrefix(source, "two") {
+		return nil, errors.New("x.yaml:1:1: no workflow")
+	}
+	step := func(id, gate string) *engine.Step {
+		return &engine.Step{ID: id, Name: id, Agent: &engine.Agent{Type: "r", Launch: engine.LaunchHeadless},
+			Signal: engine.Signal{Type: engine.SignalFile, Value: ".workflow/signals/" + id + "-done.json"}, Gates: []string{gate}}
+	}
+	window := engine.Duration(20 * time.Millisecond)
+	w := &engine.Spec{ID: "two", Name: "two", Steps: []*engine.Step{step("A", "GA"), step("B", "GB")}, Gates: []*engine.Gate{
+		{ID: "GA", Step: "A", Reviewer: engine.Reviewer{Level: engine.LevelNotify, AgentType: "reviewer"}, VetoWindow: &window, OnPass: []string{"B"}, OnFail: "A", MaxRetries: 3, OnExhausted: "human", RetryContext: "r-{n}.md"},
+		{ID: "GB", Step: "B", Reviewer: engine.Reviewer{Level: engine.LevelHuman}, OnPass: []string{engine.EndDone}, OnFail: "B", MaxRetries: 3, OnExhausted: "human", RetryContext: "q-{n}.md"},
+	}}
+	w.Link()
+	return w, nil
+}
+
+type service struct {
+	t      *testing.T
+	root   string
+	state  string
+	world  *stage
+	cancel context.CancelFunc
+	done   chan error
+	client *Client
+}
+
+func serveTest(t *testing.T, root string, world *stage) *service {
+	t.Helper()
+	s := &service{t: t, root: root, state: filepath.Join(root, "state"), world: world, done: make(chan error, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	ready := make(chan struct{})
+	go func() {
+		s.done <- Serve(ctx, root, s.state, func(context.Context, string, string) (RepoOptions, func(), error) {
+			return RepoOptions{World: world, Compile: twoGates, Config: engine.DefaultConfig, Log: zerolog.Nop(), Version: "test"}, nil, nil
+		}, func(*Repo, journal.Recovery) { close(ready) })
+	}()
+	select {
+	case <-ready:
+	case err := <-s.done:
+		t.Fatal(err)
+	}
+	s.client = NewClient(s.state)
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *service) stop() {
+	if s.cancel == nil {
+		return
+	}
+	s.cancel()
+	s.cancel = nil
+	s.client.Close()
+	if err := <-s.done; err != nil {
+		s.t.Error(err)
+	}
+}
+
+// until polls the run until ok holds.
+func (s *service) until(run, what string, ok func(RunStatus) bool) RunStatus {
+	s.t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		r, err := s.client.Run(context.Background(), run)
+		if err == nil && ok(r) {
+			return r
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%s: not in time: %+v %v", what, r, err)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func TestRunThroughTheSocketAndARestart(t *testing.T) {
+	root := t.TempDir()
+	world := newStage()
+	world.verdict = func(gate string, n int) engine.Judgement {
+		if n == 1 {
+			return engine.Judgement{Outcome: "fail", Feedback: "no edge cases"}
+		}
+		return engine.Judgement{Outcome: "pass"}
+	}
+	s := serveTest(t, root, world)
+	ctx := context.Background()
+	d, err := s.client.Do(ctx, engine.RunRequested{Source: "two"}, "")
+	if err != nil || d.Run != "two-1" {
+		t.Fatalf("start: %+v %v", d, err)
+	}
+	asksGB := func(r RunStatus) bool { return len(r.Waits) == 1 && r.Waits[0].Kind == "human" }
+	r := s.until("two-1", "the human gate", asksGB)
+	if n := len(r.Steps[0].Attempts); n != 2 {
+		t.Errorf("step A has %d attempts, want 2: the first review failed", n)
+	}
+	s.stop()
+	s = serveTest(t, root, world)
+	s.until("two-1", "the human gate after a restart", asksGB)
+	if d, err := s.client.Do(ctx, engine.Answered{Gate: "GB", Outcome: "pass"}, "terminal"); err != nil || d.Ignored != "" {
+		t.Fatalf("pass: %+v %v", d, err)
+	}
+	r = s.until("two-1", "the end", func(r RunStatus) bool { return r.Phase == engine.RunCompleted })
+	if by := r.Steps[1].Gates[0].By; by == nil || by.Via != "terminal" || by.Trust != engine.TrustFile {
+		t.Errorf("who passed is on the record: %+v", by)
+	}
+	if d, _ := s.client.Do(ctx, engine.Answered{Gate: "GB", Outcome: "fail"}, ""); !strings.Contains(d.Ignored, "over") {
+		t.Errorf("a second answer is told: %+v", d)
+	}
+	s.stop()
+	rep, err := journal.VerifyExport(filepath.Join(root, ExportName("two")), s.state, KeepWorkflow("two"), journal.Options{})
+	if err != nil || rep.Lines == 0 {
+		t.Errorf("the audit export agrees with the journal: %+v %v", rep, err)
+	}
+	if _, err := os.Stat(filepath.Join(s.state, SocketName)); err == nil {
+		t.Error("the socket is left behind")
+	}
+}
+
+func TestOnlyOneServesARepo(t *testing.T) {
+	root := t.TempDir()
+	s := serveTest(t, root, newStage())
+	var held *Held
+	if _, err := TakeLock(s.state); !errors.As(err, &held) || held.PID != os.Getpid() {
+		t.Fatalf("a second lock: %v", err)
+	}
+	if _, err := OpenReader(root, s.state, twoGates); !errors.As(err, &held) {
+		t.Fatalf("a reader beside the server: %v", err)
+	}
+	s.stop()
+	r, err := OpenReader(root, s.state, twoGates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+}

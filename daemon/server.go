@@ -1,0 +1,323 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/journal"
+)
+
+// SocketName is the API's socket in a repo's state folder, and in the daemon's.
+const SocketName = "sock"
+
+// reopenEvery is how often a repo that could not be served is tried again.
+const reopenEvery = 5 * time.Second
+
+func pid() int { return os.Getpid() }
+func uid() int { return os.Getuid() }
+
+func digestOf(source string) string {
+	sum := sha256.Sum256([]byte(source))
+	return hex.EncodeToString(sum[:])
+}
+
+// OpenFunc makes what a repo's loop needs: it is called with the lock of the state folder held. close is called when the
+// loop has ended.
+type OpenFunc func(ctx context.Context, root, state string) (opt RepoOptions, close func(), err error)
+
+// Serve serves one repo until ctx ends: it takes the lock, reads the journal, listens on the socket and runs the loop.
+// ready is called when the repo is served. The errors *Held and *journal.Damage are given as they are.
+func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*Repo, journal.Recovery)) error {
+	lock, err := TakeLock(state)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	opt, done, err := open(ctx, root, state)
+	if err != nil {
+		return err
+	}
+	if done != nil {
+		defer done()
+	}
+	opt.Root, opt.State = root, state
+	repo, rec, err := OpenRepo(opt)
+	if err != nil {
+		return err
+	}
+	l, err := listen(filepath.Join(state, SocketName))
+	if err != nil {
+		return errors.Join(err, repo.core.log.Close())
+	}
+	srv := serve(l, repo.handler())
+	if ready != nil {
+		ready(repo, rec)
+	}
+	err = repo.Run(ctx)
+	stopServer(srv, filepath.Join(state, SocketName))
+	return err
+}
+
+func serve(l net.Listener, h http.Handler) *served {
+	s := &served{srv: &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}, done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		_ = s.srv.Serve(l) // ends with stopServer
+	}()
+	return s
+}
+
+type served struct {
+	srv  *http.Server
+	done chan struct{}
+}
+
+func stopServer(s *served, socket string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if s.srv.Shutdown(ctx) != nil {
+		s.srv.Close()
+	}
+	<-s.done
+	_ = os.Remove(socket)
+}
+
+// Server is the daemon: it serves many repos, each with its own lock, loop and socket.
+type Server struct {
+	opt    ServerOptions
+	mu     sync.Mutex
+	repos  map[string]*hosted
+	ctx    context.Context
+	wg     sync.WaitGroup
+	closed bool
+	began  time.Time
+}
+
+// ServerOptions is what a daemon is made of.
+type ServerOptions struct {
+	Home      string                                                 // the state folder of all repos, 0700
+	Version   string                                                 //
+	Log       zerolog.Logger                                         //
+	Open      OpenFunc                                               //
+	StateOf   func(ctx context.Context, root string) (string, error) // the state folder of the repo at root, and an error where there is none
+	ReposFile string                                                 // the list of repos, JSON
+}
+
+// hosted is one repo of the daemon.
+type hosted struct {
+	root   string
+	repo   *Repo  // nil = not served now
+	why    string // why not
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// RepoState tells how a repo of the daemon is served.
+type RepoState struct {
+	Root   string `json:"root"`
+	Served bool   `json:"served"`
+	Why    string `json:"why,omitempty"`
+}
+
+// NewServer gives a daemon that serves nothing yet.
+func NewServer(opt ServerOptions) *Server {
+	return &Server{opt: opt, repos: map[string]*hosted{}, began: time.Now()}
+}
+
+// Run serves the repos of the list until ctx ends. ready is called when all of them were tried once.
+func (s *Server) Run(ctx context.Context, ready func()) error {
+	l, err := listen(filepath.Join(s.opt.Home, "daemon."+SocketName))
+	if err != nil {
+		return err
+	}
+	s.ctx = ctx
+	roots, err := s.load()
+	if err != nil {
+		l.Close()
+		return err
+	}
+	srv := serve(l, s.handler())
+	for _, root := range roots {
+		s.host(root)
+	}
+	s.settle(ctx)
+	if ready != nil {
+		ready()
+	}
+	<-ctx.Done()
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.wg.Wait()
+	stopServer(srv, filepath.Join(s.opt.Home, "daemon."+SocketName))
+	return nil
+}
+
+// settle waits until each repo is served or known not to be.
+func (s *Server) settle(ctx context.Context) {
+	for ctx.Err() == nil {
+		waiting := false
+		for _, h := range s.States() {
+			waiting = waiting || !h.Served && h.Why == ""
+		}
+		if !waiting {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// host serves a repo, and tries again while it cannot.
+func (s *Server) host(root string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.repos[root] != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	h := &hosted{root: root, cancel: cancel, done: make(chan struct{})}
+	s.repos[root] = h
+	s.wg.Add(1)
+	go func() {
+		defer s.wg.Done()
+		defer close(h.done)
+		defer cancel()
+		for ctx.Err() == nil {
+			err := s.serveOnce(ctx, h)
+			if ctx.Err() != nil {
+				return
+			}
+			why := "it ended"
+			if err != nil {
+				why = err.Error()
+			}
+			if s.note(h, nil, why) {
+				s.opt.Log.Error().Str("repo", h.root).Str("why", why).Msg("this repo is not served")
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(reopenEvery):
+			}
+		}
+	}()
+}
+
+func (s *Server) serveOnce(ctx context.Context, h *hosted) error {
+	state, err := s.opt.StateOf(ctx, h.root)
+	if err != nil {
+		return err
+	}
+	return Serve(ctx, h.root, state, s.opt.Open, func(r *Repo, rec journal.Recovery) {
+		s.note(h, r, "")
+		s.opt.Log.Info().Str("repo", h.root).Int64("records", rec.Records).Int64("from_snapshot", rec.Snapshot).Msg("served")
+		if rec.TornBytes > 0 {
+			s.opt.Log.Warn().Str("repo", h.root).Int64("bytes", rec.TornBytes).Str("kept", rec.TornFile).Msg("the journal's last line was torn by a crash and was cut off; it was never acted on")
+		}
+	})
+}
+
+// note keeps how the repo stands; it says whether that is news.
+func (s *Server) note(h *hosted, repo *Repo, why string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	news := h.why != why
+	h.repo, h.why = repo, why
+	return news
+}
+
+// States tells of each repo how it is served, by its root.
+func (s *Server) States() []RepoState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := []RepoState{}
+	for _, h := range s.repos {
+		out = append(out, RepoState{Root: h.root, Served: h.repo != nil, Why: h.why})
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Root < out[j].Root })
+	return out
+}
+
+// Reload reads the list of repos and every repo's settings again.
+func (s *Server) Reload(ctx context.Context) error {
+	roots, err := s.load()
+	if err != nil {
+		return err
+	}
+	want := map[string]bool{}
+	for _, root := range roots {
+		want[root] = true
+		s.host(root)
+	}
+	s.mu.Lock()
+	var gone, here []*hosted
+	for root, h := range s.repos {
+		if want[root] {
+			here = append(here, h)
+			continue
+		}
+		gone = append(gone, h)
+		delete(s.repos, root)
+	}
+	s.mu.Unlock()
+	for _, h := range gone {
+		h.cancel()
+		<-h.done
+	}
+	for _, h := range here {
+		s.mu.Lock()
+		repo := h.repo
+		s.mu.Unlock()
+		if repo != nil {
+			err = errors.Join(err, repo.Reload(ctx))
+		}
+	}
+	return err
+}
+
+func (s *Server) load() ([]string, error) { return LoadRepos(s.opt.ReposFile) }
+
+// LoadRepos reads the list of the repos the daemon serves; none where there is no list.
+func LoadRepos(file string) ([]string, error) {
+	b, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var roots []string
+	if err == nil {
+		err = json.Unmarshal(b, &roots)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list of repos: %s: %w: mend or remove it, then `sluice watch add` each repo again", file, err)
+	}
+	return roots, nil
+}
+
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	handle(mux, "GET /v1/ping", func(*http.Request) (any, error) {
+		p := Ping{PID: pid(), Version: s.opt.Version, Started: s.began}
+		for _, h := range s.States() {
+			p.Repos = append(p.Repos, h.Root)
+		}
+		return p, nil
+	})
+	handle(mux, "GET /v1/repos", func(*http.Request) (any, error) { return s.States(), nil })
+	handle(mux, "POST /v1/reload", func(req *http.Request) (any, error) { return struct{}{}, s.Reload(req.Context()) })
+	return mux
+}

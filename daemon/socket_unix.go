@@ -1,0 +1,100 @@
+//go:build unix
+
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// sunPathMost is the longest path a unix socket takes everywhere.
+const sunPathMost = 100
+
+// listen makes the socket. The folder is 0700, so that only its owner reaches it, and the peer is checked besides. A
+// socket that nobody answers on is the leftover of a crash: whoever holds the lock may take its place.
+func listen(path string) (net.Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	if c, err := dial(context.Background(), path); err == nil {
+		c.Close()
+		return nil, fmt.Errorf("socket %s: somebody answers on it: end that process first", path)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	var l net.Listener
+	err := shortPath(path, func(short string) (err error) {
+		l, err = net.Listen("unix", short)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("socket %s: %w", path, err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // it may have been bound under another name
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return &peerListener{l, os.Getuid()}, nil
+}
+
+// dial reaches the socket.
+func dial(ctx context.Context, path string) (c net.Conn, err error) {
+	err = shortPath(path, func(short string) (err error) {
+		c, err = (&net.Dialer{}).DialContext(ctx, "unix", short)
+		return err
+	})
+	return c, err
+}
+
+// shortPath gives fn a path to the socket that is short enough for the system: through the open folder, where it has to.
+func shortPath(path string, fn func(string) error) error {
+	if len(path) <= sunPathMost || runtime.GOOS != "linux" {
+		return fn(path)
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return fn(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)))
+}
+
+// peerListener takes connections of our own user, and of root, only.
+type peerListener struct {
+	net.Listener
+	uid int
+}
+
+func (l *peerListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		uid, err := peerUID(c.(*net.UnixConn))
+		if err == nil && (uid == l.uid || uid == 0) {
+			return c, nil
+		}
+		c.Close()
+	}
+}
+
+func control(c syscall.Conn, fn func(fd int) error) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	if err := raw.Control(func(fd uintptr) { inner = fn(int(fd)) }); err != nil {
+		return err
+	}
+	return inner
+}

@@ -1,0 +1,218 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"time"
+
+	"sluice/engine"
+)
+
+// statusOf tells how a repo stands. With full, attempts and rounds come whole.
+func statusOf(c *core, root string, only string, full bool) Status {
+	s := Status{Root: root, Trust: c.state.Config.Trust, Runs: []RunStatus{}, Notices: len(c.state.Notices)}
+	if s.Trust == "" || s.Trust == "auto" {
+		s.Trust = engine.TrustFile
+	}
+	s.Seq, _ = c.log.Last()
+	for _, id := range c.state.Order {
+		if only == "" || only == id {
+			s.Runs = append(s.Runs, runStatus(c, root, c.state.Runs[id], full))
+		}
+	}
+	return s
+}
+
+func runStatus(c *core, root string, r *engine.Run, full bool) RunStatus {
+	out := RunStatus{ID: r.ID, Workflow: r.Workflow, Name: r.Workflow, Phase: r.Phase, Started: r.Started, Ended: r.Ended, EndWhy: r.EndWhy,
+		By: r.By, Usage: r.Usage, Vars: r.Vars, Digest: r.Digest, Steps: []StepStatus{}}
+	if r.Paused {
+		out.Paused = r.PausedWhy
+		out.Waits = append(out.Waits, Wait{Kind: "paused", Text: "it is paused (" + r.PausedWhy + "): sluice resume " + r.ID})
+	}
+	spec := c.specs[r.Digest]
+	if spec == nil {
+		out.Paused = "spec: " + c.unread[r.Digest]
+		return out
+	}
+	out.Name = spec.Name
+	if src, err := os.ReadFile(filepath.Join(root, ".workflow", "specs", r.Workflow+".yaml")); r.Live() && (err != nil || string(src) != c.sources[r.Digest]) {
+		out.SpecDrift = true
+	}
+	for _, st := range spec.Steps {
+		out.Steps = append(out.Steps, stepStatus(r, spec, st, full))
+	}
+	if r.Live() {
+		out.Waits = append(out.Waits, waits(c, r, spec)...)
+	}
+	return out
+}
+
+func stepStatus(r *engine.Run, spec *engine.Spec, st *engine.Step, full bool) StepStatus {
+	out := StepStatus{ID: st.ID, Name: st.Name, Role: st.Role(), State: "waiting"}
+	if as := r.Attempts[st.ID]; len(as) > 0 {
+		a := as[len(as)-1]
+		out.State, out.Attempt, out.Worktree, out.Summary, out.Failure = a.State, a.N, a.Worktree, a.Summary, a.Failure
+		out.Since = sinceOf(a)
+		if a.State == engine.Superseded && r.Live() {
+			out.State = "waiting"
+		}
+		if full {
+			for _, x := range as {
+				out.Attempts = append(out.Attempts, *x)
+			}
+		}
+	}
+	for _, id := range st.Gates {
+		out.Gates = append(out.Gates, gateStatus(r, spec.Gate(id), full))
+	}
+	return out
+}
+
+func sinceOf(a *engine.Attempt) time.Time {
+	switch {
+	case !a.Ended.IsZero():
+		return a.Ended
+	case !a.Launched.IsZero():
+		return a.Launched
+	}
+	return a.Started
+}
+
+func gateStatus(r *engine.Run, g *engine.Gate, full bool) GateStatus {
+	out := GateStatus{ID: g.ID, Name: g.Name, Level: g.Reviewer.Level, Implicit: g.Implicit, Forced: r.Forced[g.ID], Count: r.Fails[g.ID], Max: g.MaxRetries}
+	if out.Forced {
+		out.Level = engine.LevelHuman
+	}
+	qs := r.Rounds[g.ID]
+	if len(qs) > 0 {
+		q := qs[len(qs)-1]
+		out.State, out.Round, out.Why, out.Outcome, out.Score, out.Feedback = q.State, q.N, q.Why, q.Outcome, q.Score, q.Feedback
+		out.Until, out.By, out.ByKind = q.WindowEnds, q.By, q.ByKind
+		if q.State != engine.OnHuman {
+			out.Why = ""
+		}
+		if q.State == engine.OnHuman {
+			out.Outcomes = g.Outcomes()
+		}
+	}
+	if full {
+		for _, q := range qs {
+			out.Rounds = append(out.Rounds, *q)
+		}
+	}
+	return out
+}
+
+// waits lists what the run waits for, oldest first.
+func waits(c *core, r *engine.Run, spec *engine.Spec) []Wait {
+	var out []Wait
+	if r.Phase == engine.RunPending {
+		return []Wait{{Kind: "need", Since: r.Requested, Text: "for an earlier run of " + r.Workflow + " to end, or for what the workflow needs"}}
+	}
+	for _, st := range spec.Steps {
+		a := r.Current(st.ID)
+		if a == nil {
+			if len(st.ExtNeeds) > 0 && r.Met[st.ID] == nil {
+				for _, n := range st.ExtNeeds {
+					out = append(out, Wait{Kind: "need", Step: st.ID, Text: fmt.Sprintf("%s for %s/%s", st.ID, n.Workflow, n.Step)})
+				}
+			}
+			continue
+		}
+		if w, ok := waitOf(c, r, spec, st, a); ok {
+			out = append(out, w)
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Since.Before(out[j].Since) })
+	return out
+}
+
+func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engine.Attempt) (Wait, bool) {
+	w := Wait{Step: st.ID, Since: sinceOf(a)}
+	switch a.State {
+	case engine.Ready:
+		w.Kind, w.Text = "slot", st.ID+" for its worktree or a free slot"
+		if a.LimitWait {
+			w.Kind, w.Until, w.Text = "limit", a.NotBefore, st.ID+" for the usage limit"
+		} else if !a.NotBefore.IsZero() {
+			w.Kind, w.Until, w.Text = "backoff", a.NotBefore, st.ID+" to be tried again"
+		}
+	case engine.Running:
+		switch {
+		case a.Offered && a.ClaimedBy == "":
+			w.Kind, w.Text = "offer", st.ID+" for somebody to do it: sluice next"
+		case a.Offered:
+			w.Kind, w.Text = "offer", st.ID+" for "+a.ClaimedBy
+		case !a.GraceUntil.IsZero():
+			w.Kind, w.Until, w.Text = "grace", a.GraceUntil, st.ID+" for its signal, its process has ended"
+		default:
+			w.Kind, w.Text = "agent", st.ID+" for its agent"
+			if st.Agent == nil {
+				w.Text = st.ID + " for its command"
+			}
+		}
+	case engine.Signalled:
+		w.Kind, w.Text = "agent", st.ID+" for its process to end and its criterion to be checked"
+	case engine.Gating:
+		return gateWait(r, spec, st, w)
+	default:
+		return w, false
+	}
+	return w, true
+}
+
+func gateWait(r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait) (Wait, bool) {
+	for _, id := range st.Gates {
+		q := r.CurrentRound(id)
+		if !q.Open() {
+			continue
+		}
+		w.Gate, w.Since = id, q.Opened
+		switch q.State {
+		case engine.OnReview:
+			w.Kind, w.Text = "review", id+" for its reviewer"
+		case engine.OnNotice:
+			w.Kind, w.Text = "window", id+" for its notice"
+		case engine.OnWindow:
+			w.Kind, w.Until, w.Text = "window", q.WindowEnds, id+" for a veto, until the window closes: sluice veto "+id
+		default:
+			w.Kind, w.Text = "human", fmt.Sprintf("%s for a person: sluice show %s, then sluice pass %s or sluice fail %s -m …", id, id, id, id)
+		}
+		return w, true
+	}
+	return w, false
+}
+
+// offersOf lists the steps that wait for somebody to do them.
+func offersOf(c *core, root string) []Offer {
+	out := []Offer{}
+	for _, id := range c.state.Order {
+		r := c.state.Runs[id]
+		spec := c.specs[r.Digest]
+		if r.Phase != engine.RunRunning || spec == nil {
+			continue
+		}
+		for _, st := range spec.Steps {
+			a := r.Current(st.ID)
+			if a == nil || a.State != engine.Running || !a.Offered {
+				continue
+			}
+			out = append(out, Offer{Run: id, Step: st.ID, Name: st.Name, Attempt: a.N, Launch: st.Agent.Launch, Role: st.Role(), Since: a.Launched, Claimed: a.ClaimedBy,
+				Worktree: filepath.Join(root, a.Worktree), Prompt: filepath.Join(AttemptDir(root, id, st.ID, a.N, a.K), "prompt.md"),
+				Signal: filepath.Join(root, ".workflow", "signals", id, filepath.Base(st.Signal.Value))})
+		}
+	}
+	return out
+}
+
+// AttemptDir is the folder of a step's attempt, or of a gate's round: from the second launch on one of its own in it.
+func AttemptDir(root, run, id string, n, k int) string {
+	dir := filepath.Join(root, ".workflow", "runs", run, fmt.Sprintf("%s.%d", id, n))
+	if k > 1 {
+		dir = filepath.Join(dir, fmt.Sprintf("launch-%d", k))
+	}
+	return dir
+}
