@@ -66,6 +66,8 @@ func FuzzLine(f *testing.F) {
 	f.Add([]byte(`1,"at":"2026-05-01T12:00:00.000000001Z","event":1 ,"facts":[ 1, 2`))
 	f.Add([]byte(`1,"at":"2026-05-01T12:00:00.000000001Z","event":{},"facts":[1],"x":[2`))
 	f.Add([]byte(`01,"at":"2026-05-01T12:00:00,000000001Z","event":{},"facts":[1`))
+	f.Add([]byte(`1,"at":"2026-05-01T12:00:00,000000001Z","event":{},"facts":[1`))
+	f.Add([]byte("1,\"at\":\"2026-05-01T12:00:00.000000001Z\",\"event\":\"\xff\",\"facts\":["))
 	f.Fuzz(func(t *testing.T, middle []byte) {
 		line := append([]byte(headSeq), middle...)
 		line = append(line, tailPrev...)

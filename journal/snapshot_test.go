@@ -135,6 +135,7 @@ func TestSnapshotOfAnotherJournal(t *testing.T) {
 		good int64
 	}{
 		{"another journal", other(30), "not the one", 30},
+		{"another journal of the same lengths", sameLengths(t), "not the one", 30},
 		{"another journal, shorter", other(7), "records were lost", 7},
 		{"cut between two records", whole[:bytes.LastIndexByte(whole[:len(whole)/2], '\n')+1], "records were lost", 15},
 		{"cut in a record", whole[:len(whole)/2], "records were lost", 15},
@@ -184,6 +185,46 @@ func TestSnapshotOfAnotherJournal(t *testing.T) {
 	})
 }
 
+// sameLengths is a journal like the one of snapped, a year later.
+func sameLengths(t *testing.T) []byte {
+	t.Helper()
+	data, _ := writtenOf(t, 30, func(n int) Entry {
+		e := entry(n)
+		e.At = e.At.AddDate(1, 0, 0)
+		return e
+	})
+	return data
+}
+
+// The name of a snapshot that cannot be read still says how long the journal
+// was.
+func TestDamagedSnapshotOfALongerJournal(t *testing.T) {
+	d := snapped(t)
+	d.contents(snapshotName(20))[9] ^= 1
+	ino := d.names[filepath.Join(stateDir, FileName)]
+	ino.data = ino.data[:len(ino.data)/2]
+	if _, _, err := Open(stateDir, Options{FS: d}); !errors.As(err, new(*Damage)) || !strings.Contains(err.Error(), "records were lost") {
+		t.Fatal(err)
+	}
+}
+
+func TestReplayedRecordsAreTheCallers(t *testing.T) {
+	data, _ := writtenOf(t, 1500, entry) // more than a buffer holds
+	if len(data) < readBufferBytes {
+		t.Fatal("too short")
+	}
+	l := mustOpen(t, stateDir, with(data))
+	var kept []Record
+	if err := l.Replay(1, func(r Record) error { kept = append(kept, r); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range kept {
+		if n, err := number(r); err != nil || n != i+1 || string(r.Facts[1]) != `{"kind":"round_opened"}` {
+			t.Fatalf("record %d became %s %s", i+1, r.Event, r.Facts)
+		}
+	}
+}
+
 func flipped(data []byte, at int) []byte {
 	data = bytes.Clone(data)
 	data[at] ^= 1
@@ -219,6 +260,9 @@ func TestSnapshotThatCannotBeSaved(t *testing.T) {
 	}
 	if err := l.SaveSnapshot(31, nil); err != nil {
 		t.Fatal(err)
+	}
+	if d.durable[filepath.Join(stateDir, snapshotName(31))] == nil {
+		t.Fatal("the name of a saved snapshot is not synced")
 	}
 	if seq, payload, ok := l.Snapshot(); seq != 31 || len(payload) != 0 || !ok {
 		t.Fatal(seq, payload, ok)

@@ -206,10 +206,13 @@ func TestForgedRecord(t *testing.T) {
 	if _, err := Verify(stateDir, Options{FS: d}, note); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := Verify(stateDir, Options{FS: d}, note, Checkpoint{3, note.Sum}); !errors.As(err, &damage) || damage.Line != 3 {
+		t.Fatal("a checkpoint with another sum passed:", err)
+	}
+	if _, err := Verify(stateDir, Options{FS: d}, note, Checkpoint{5, strings.Repeat("0", 64)}); err == nil {
+		t.Fatal("two checkpoints of one record passed")
+	}
 	for _, bad := range [][]byte{forged, data[:ends[4]], nil} {
-		if _, err := Verify(stateDir, Options{FS: with(bad)}, note, Checkpoint{1, strings.Repeat("0", 64)}); !errors.As(err, &damage) {
-			t.Fatal("a journal without the checkpoint's record passed:", err)
-		}
 		if _, err := Verify(stateDir, Options{FS: with(bad)}, note); !errors.As(err, &damage) {
 			t.Fatal("a journal without the checkpoint's record passed:", err)
 		}
