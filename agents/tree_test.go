@@ -132,7 +132,8 @@ func TestOnlyTheVerifiedIsSignalled(t *testing.T) {
 		t.Error("one of another start time was signalled")
 	}
 	self, _ := lookProc(os.Getpid())
-	if signalProc(self, syscall.SIGCONT) || signalProc(proc{pid: 1}, 0) || signalProc(proc{pid: 0}, 0) || signalProc(proc{pid: -1}, 0) {
+	first, _ := lookProc(1)
+	if signalProc(self, syscall.SIGCONT) || signalProc(first, 0) || signalProc(proc{pid: 0}, 0) || signalProc(proc{pid: -1}, 0) {
 		t.Error("itself, the first process or a group was signalled")
 	}
 	if !signalProc(p, syscall.SIGKILL) {
@@ -148,6 +149,33 @@ func TestSweepSparesTheSweeper(t *testing.T) {
 	cmd.Env = append(os.Environ(), "SLUICE_TOKEN="+rand.Text())
 	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "well\n" {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// A stop that comes when the command has ended by itself is not its end.
+func TestStopAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, `sh -c 'trap "touch termed" TERM; touch up; while :; do sleep 0.01; done' & while [ ! -e up ]; do sleep 0.01; done; exit 3`)
+	p := ensure(t, newRunner(), spec)
+	eventually(t, "the shim has seen the end", func() bool { _, err := os.Stat(filepath.Join(spec.Cwd, "termed")); return err == nil })
+	if err := p.Stop(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	if e := wait(t, p); e.Stopped || e.Code != 3 {
+		t.Errorf("%+v, want code 3, not stopped", e)
+	}
+}
+
+// Where orphans do not come back to the shim, they are found by the token.
+func TestOrphansThatDoNotComeBack(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, "")
+	orphan := startOther(t, "env", TokenVar+"="+spec.Token, "sleep", "60")
+	eventually(t, "it is up", func() bool { return len(withToken(spec.Token)) == 1 })
+	s := &shim{spec: spec, id: identity{Key: spec.Key, Token: tokenDigest(spec.Token)}}
+	s.endStrays()
+	if runs(orphan.Process.Pid) {
+		t.Error("it is left")
 	}
 }
 
@@ -328,83 +356,6 @@ func TestSweep(t *testing.T) {
 	}
 	if n := newRunner().Sweep(""); n != 0 {
 		t.Errorf("swept %d without a token", n)
-	}
-}
-
-func TestDescriptors(t *testing.T) {
-	// One that is inheritable by mistake, as a library or the one who started
-	// the daemon may leave it.
-	leak, err := syscall.Open("/etc/passwd", syscall.O_RDONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer syscall.Close(leak)
-	spec := testSpec(t, `ls -l /proc/$$/fd > fds; while [ ! -e go ]; do sleep 0.01; done`)
-	p := ensure(t, newRunner(), spec)
-	eventually(t, "it lists", fileHas(filepath.Join(spec.Cwd, "fds"), " 2 ->"))
-	for fd, want := range map[string]bool{" 0 -> /dev/null": true, " 1 -> ": true, " 2 -> pipe:": true, "passwd": false, " 3 ->": false, " 4 ->": false} {
-		if got := strings.Contains(content(t, filepath.Join(spec.Cwd, "fds")), fd); got != want {
-			t.Errorf("descriptor %q: %v, want %v:\n%s", fd, got, want, content(t, filepath.Join(spec.Cwd, "fds")))
-		}
-	}
-	shim := "/proc/" + strconv.Itoa(p.Pid())
-	fds, _ := os.ReadDir(shim + "/fd")
-	for _, fd := range fds {
-		target, _ := os.Readlink(shim + "/fd/" + fd.Name())
-		if strings.Contains(target, "passwd") || (len(fd.Name()) == 1 && fd.Name() <= "2" && target != "/dev/null") {
-			t.Errorf("the shim holds %s -> %s", fd.Name(), target)
-		}
-	}
-	if cwd, _ := os.Readlink(shim + "/cwd"); cwd != "/" {
-		t.Errorf("the shim is in %s", cwd)
-	}
-	env, _ := os.ReadFile(shim + "/environ")
-	args, _ := os.ReadFile(shim + "/cmdline")
-	if strings.Contains(string(env)+string(args), spec.Token) {
-		t.Error("the shim shows the token")
-	}
-	os.WriteFile(filepath.Join(spec.Cwd, "go"), nil, 0o600)
-	wait(t, p)
-}
-
-func TestStdin(t *testing.T) {
-	t.Parallel()
-	spec := testSpec(t, "cat; echo end")
-	wait(t, ensure(t, newRunner(), spec))
-	if got := content(t, filepath.Join(spec.Dir, "stdout")); got != "end\n" {
-		t.Errorf("without a file: %q", got)
-	}
-	spec = testSpec(t, "cat; echo end")
-	spec.Stdin = filepath.Join(spec.Cwd, "prompt.md")
-	os.WriteFile(spec.Stdin, []byte("do it\n"), 0o600)
-	wait(t, ensure(t, newRunner(), spec))
-	if got := content(t, filepath.Join(spec.Dir, "stdout")); got != "do it\nend\n" {
-		t.Errorf("with a file: %q", got)
-	}
-}
-
-// Signals of the terminal go to the daemon's process group; the launch has a
-// session of its own.
-func TestTerminalSignalsDoNotReachIt(t *testing.T) {
-	t.Parallel()
-	spec := testSpec(t, "")
-	script := `echo up > ` + spec.Cwd + `/up; while [ ! -e ` + spec.Cwd + `/go ]; do sleep 0.01; done; exit 8`
-	self, _ := os.Executable()
-	daemon := startOther(t, self, "ensure", spec.Key, spec.Dir, spec.PidFile, spec.Token, script)
-	eventually(t, "it is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP, syscall.SIGKILL} {
-		if err := syscall.Kill(-daemon.Process.Pid, sig); err != nil && sig != syscall.SIGKILL {
-			t.Fatal(err)
-		}
-	}
-	daemon.Wait()
-	p := ensure(t, newRunner(), spec)
-	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} { // and sent to it, it is ignored
-		syscall.Kill(p.Pid(), sig)
-	}
-	os.WriteFile(filepath.Join(spec.Cwd, "go"), nil, 0o600)
-	if e := wait(t, p); e.Code != 8 || e.Lost || e.Stopped {
-		t.Errorf("%+v, want code 8", e)
 	}
 }
 

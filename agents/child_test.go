@@ -1,0 +1,89 @@
+//go:build linux
+
+package agents
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestDescriptors(t *testing.T) {
+	// One that is inheritable by mistake, as a library or the one who started
+	// the daemon may leave it.
+	leak, err := syscall.Open("/etc/passwd", syscall.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(leak)
+	spec := testSpec(t, `ls -l /proc/$$/fd > fds; while [ ! -e go ]; do sleep 0.01; done`)
+	p := ensure(t, newRunner(), spec)
+	eventually(t, "it lists", fileHas(filepath.Join(spec.Cwd, "fds"), " 2 ->"))
+	for fd, want := range map[string]bool{" 0 -> /dev/null": true, " 1 -> ": true, " 2 -> pipe:": true, "passwd": false, " 3 ->": false, " 4 ->": false} {
+		if got := strings.Contains(content(t, filepath.Join(spec.Cwd, "fds")), fd); got != want {
+			t.Errorf("descriptor %q: %v, want %v:\n%s", fd, got, want, content(t, filepath.Join(spec.Cwd, "fds")))
+		}
+	}
+	shim := "/proc/" + strconv.Itoa(p.Pid())
+	fds, _ := os.ReadDir(shim + "/fd")
+	for _, fd := range fds {
+		target, _ := os.Readlink(shim + "/fd/" + fd.Name())
+		if strings.Contains(target, "passwd") || (len(fd.Name()) == 1 && fd.Name() <= "2" && target != "/dev/null") {
+			t.Errorf("the shim holds %s -> %s", fd.Name(), target)
+		}
+	}
+	if cwd, _ := os.Readlink(shim + "/cwd"); cwd != "/" {
+		t.Errorf("the shim is in %s", cwd)
+	}
+	env, _ := os.ReadFile(shim + "/environ")
+	args, _ := os.ReadFile(shim + "/cmdline")
+	if strings.Contains(string(env)+string(args), spec.Token) {
+		t.Error("the shim shows the token")
+	}
+	os.WriteFile(filepath.Join(spec.Cwd, "go"), nil, 0o600)
+	wait(t, p)
+}
+
+func TestStdin(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, "cat; echo end")
+	wait(t, ensure(t, newRunner(), spec))
+	if got := content(t, filepath.Join(spec.Dir, "stdout")); got != "end\n" {
+		t.Errorf("without a file: %q", got)
+	}
+	spec = testSpec(t, "cat; echo end")
+	spec.Stdin = filepath.Join(spec.Cwd, "prompt.md")
+	os.WriteFile(spec.Stdin, []byte("do it\n"), 0o600)
+	wait(t, ensure(t, newRunner(), spec))
+	if got := content(t, filepath.Join(spec.Dir, "stdout")); got != "do it\nend\n" {
+		t.Errorf("with a file: %q", got)
+	}
+}
+
+// Signals of the terminal go to the daemon's process group; the launch has a
+// session of its own.
+func TestTerminalSignalsDoNotReachIt(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, "")
+	script := `echo up > ` + spec.Cwd + `/up; while [ ! -e ` + spec.Cwd + `/go ]; do sleep 0.01; done; exit 8`
+	self, _ := os.Executable()
+	daemon := startOther(t, self, "ensure", spec.Key, spec.Dir, spec.PidFile, spec.Token, script)
+	eventually(t, "it is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP, syscall.SIGKILL} {
+		if err := syscall.Kill(-daemon.Process.Pid, sig); err != nil && sig != syscall.SIGKILL {
+			t.Fatal(err)
+		}
+	}
+	daemon.Wait()
+	p := ensure(t, newRunner(), spec)
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} { // and sent to it, it is ignored
+		syscall.Kill(p.Pid(), sig)
+	}
+	os.WriteFile(filepath.Join(spec.Cwd, "go"), nil, 0o600)
+	if e := wait(t, p); e.Code != 8 || e.Lost || e.Stopped {
+		t.Errorf("%+v, want code 8", e)
+	}
+}
