@@ -56,35 +56,9 @@ func oneLife(d *disk, acked []int, next int) ([]int, int, error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("open: %w", err)
 	}
-	// A crash leaves the acknowledged ones and, after them, at most the first
-	// of those that were under way.
-	var found []int
-	if err := l.Replay(1, func(r Record) error {
-		n, err := number(r)
-		found = append(found, n)
-		return err
-	}); err != nil {
-		if d.crashed {
-			return acked, next, nil
-		}
-		return nil, 0, fmt.Errorf("replay: %w", err)
-	}
-	if len(found) < len(acked) {
-		return nil, 0, fmt.Errorf("%d records were acknowledged, %d are there", len(acked), len(found))
-	}
-	for i, n := range acked {
-		if found[i] != n {
-			return nil, 0, fmt.Errorf("record %d is %d, acknowledged was %d", i+1, found[i], n)
-		}
-	}
-	for i := len(acked); i < len(found); i++ {
-		if found[i] < next-3 || i > len(acked) && found[i] != found[i-1]+1 {
-			return nil, 0, fmt.Errorf("record %d is %d, which was refused or never given", i+1, found[i])
-		}
-	}
-	acked = found
-	if seq, payload, ok := l.Snapshot(); ok && string(payload) != fmt.Sprint(found[:seq]) && !d.crashed {
-		return nil, 0, fmt.Errorf("the snapshot of %d is %q", seq, payload)
+	acked, err = atStart(d, l, acked, next)
+	if err != nil || d.crashed {
+		return acked, next, err
 	}
 	for range 30 {
 		batch := make([]Entry, 1+d.rng.IntN(3))
@@ -126,6 +100,40 @@ func oneLife(d *disk, acked []int, next int) ([]int, int, error) {
 		}
 	}
 	return acked, next, nil
+}
+
+// atStart holds what a journal begins a life with to what was acknowledged.
+func atStart(d *disk, l *Log, acked []int, next int) ([]int, error) {
+	// A crash leaves the acknowledged ones and, after them, at most the first
+	// of those that were under way.
+	var found []int
+	if err := l.Replay(1, func(r Record) error {
+		n, err := number(r)
+		found = append(found, n)
+		return err
+	}); err != nil {
+		if d.crashed {
+			return acked, nil
+		}
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	if len(found) < len(acked) {
+		return nil, fmt.Errorf("%d records were acknowledged, %d are there", len(acked), len(found))
+	}
+	for i, n := range acked {
+		if found[i] != n {
+			return nil, fmt.Errorf("record %d is %d, acknowledged was %d", i+1, found[i], n)
+		}
+	}
+	for i := len(acked); i < len(found); i++ {
+		if found[i] < next-3 || i > len(acked) && found[i] != found[i-1]+1 {
+			return nil, fmt.Errorf("record %d is %d, which was refused or never given", i+1, found[i])
+		}
+	}
+	if seq, payload, ok := l.Snapshot(); ok && string(payload) != fmt.Sprint(found[:seq]) && !d.crashed {
+		return nil, fmt.Errorf("the snapshot of %d is %q", seq, payload)
+	}
+	return found, nil
 }
 
 func TestCrashesLoseNothingAcknowledged(t *testing.T) {

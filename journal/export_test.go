@@ -190,7 +190,7 @@ func TestExportWithLongLines(t *testing.T) {
 func TestExportThatSomebodyElseTouches(t *testing.T) {
 	dir := t.TempDir()
 	name, secret := filepath.Join(dir, "x.log"), filepath.Join(dir, "secret")
-	if err := os.WriteFile(secret, []byte("mine\n"), 0o600); err != nil {
+	if err := os.WriteFile(secret, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(secret, name); err != nil {
@@ -237,7 +237,7 @@ func TestExportThatSomebodyElseTouches(t *testing.T) {
 		}
 		x.Close()
 	}
-	if got, _ := os.ReadFile(secret); string(got) != "mine\n" {
+	if got, _ := os.ReadFile(secret); string(got) != "mine" {
 		t.Fatalf("the link's file was written to: %q", got)
 	}
 }
