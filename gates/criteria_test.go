@@ -23,7 +23,7 @@ func repo(t *testing.T) (root, worktree, outside string) {
 	for path, text := range map[string]string{
 		"repo/CLAUDE.md": "x", "repo/docs/plan.md": "root's", "repo/docs/only-root.md": "x", "repo/.workflow/retry-context/G-attempt-1.md": "1",
 		"repo/.workflow/retry-context/G-attempt-2.md": "2", "repo/phase-4/docs/plan.md": "worktree's", "repo/phase-4/test/a_test.py": "x",
-		"repo/phase-4/test/deep/er/b_test.py": "x", "repo/phase-4/empty": "", "repo/phase-4/a[1].txt": "x", "repo/phase-4/.workflow/signals/stray": "x",
+		"repo/phase-4/test/deep/er/b_test.py": "x", "repo/phase-4/test/deep.txt": "x", "repo/phase-4/empty": "", "repo/phase-4/a[1].txt": "x", "repo/phase-4/.workflow/signals/stray": "x",
 		"repo/phase-4/.git/config": "x", "outside/secret": "x", "repo2/secret": "x",
 	} {
 		full := filepath.Join(top, path)
@@ -209,7 +209,7 @@ func TestExpand(t *testing.T) {
 		{"docs/*.md", "docs/plan.md", ""},
 		{"docs/only-*.md", "../docs/only-root.md", ""},
 		{"test/*_test.py", "test/a_test.py", ""},
-		{"test/**", "test/a_test.py test/deep/er/b_test.py", ""},
+		{"test/**", "test/a_test.py test/deep.txt test/deep/er/b_test.py", ""},
 		{"**/*_test.py", "test/a_test.py test/deep/er/b_test.py", ""},
 		{"te?t/[ab]_test.py test/a_test.py", "test/a_test.py", ""},
 		{"test/**/**/b_*", "test/deep/er/b_test.py", ""},
@@ -218,6 +218,8 @@ func TestExpand(t *testing.T) {
 		{"test", "test", ""},
 		{"**/config", "", ""},
 		{"none/*/x", "", ""},
+		{"*/../docs/plan.md ./docs//plan.md", "docs/plan.md", ""},
+		{"*/..", ".", ""},
 		{"", "", ""},
 	} {
 		found, missing, err := Expand(root, worktree, strings.Fields(c.patterns))

@@ -155,6 +155,7 @@ func (g ground) expand(pattern string) (names []string, plain bool, err error) {
 	if err := checkPath(pattern); err != nil {
 		return nil, false, err
 	}
+	pattern = path.Clean(filepath.ToSlash(pattern)) // a * before a .. is none
 	bases := []string{g.worktree, g.root}
 	if isState(pattern) || g.worktree == g.root {
 		bases = bases[1:]
@@ -173,7 +174,7 @@ func (g ground) expand(pattern string) (names []string, plain bool, err error) {
 		return nil, plain, nil
 	}
 	for _, base := range bases {
-		matches, err := g.glob(base, path.Clean(filepath.ToSlash(pattern)))
+		matches, err := g.glob(base, pattern)
 		if err != nil {
 			return nil, false, err
 		}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -235,6 +237,7 @@ func TestAnswers(t *testing.T) {
 		{``, schema, "!nothing was given"},
 		{`[1,2]`, `{"type":"array"}`, `[1,2]`},
 		{`[1,2]`, ``, `[1,2]`},
+		{`[1` + strings.Repeat(" ", MaxAnswer) + `]`, ``, "!more than 65536 bytes"},
 		{`{"n":12345678901234567890}`, ``, `{"n":12345678901234567890}`},
 		{`{}`, `{"$ref":"#/$defs/a","$defs":{"a":{"properties":{"x":{"default":{}, "properties":{"y":{"$ref":"#/$defs/b"}}}}},"b":{"default":[1]}}}`, `{"x":{"y":[1]}}`},
 		{`{"list":[{},{"a":2}]}`, `{"properties":{"list":{"items":{"properties":{"a":{"default":1}}}}}}`, `{"list":[{"a":1},{"a":2}]}`},
@@ -299,6 +302,17 @@ func TestCheckSchema(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.80s: %v; want %q", c.schema, err, c.want)
 		}
+	}
+}
+
+// A file of the machine is no part of a schema, even where it would do as one.
+func TestSchemaReadsNoFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.json")
+	if err := os.WriteFile(path, []byte(`{"type":"string"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckSchema(json.RawMessage(`{"$ref":"file://` + filepath.ToSlash(path) + `"}`)); err == nil || !strings.Contains(err.Error(), "another document") {
+		t.Errorf("error %v", err)
 	}
 }
 
