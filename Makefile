@@ -1,0 +1,62 @@
+# Every habit of this project. `make help` lists them.
+
+GO           ?= go
+GOTESTSUM     = $(GO) run gotest.tools/gotestsum@v1.13.0
+STATICCHECK   = $(GO) run honnef.co/go/tools/cmd/staticcheck@2026.2.2
+GOVULNCHECK   = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4
+VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+PREFIX       ?= $(HOME)/.local
+TEST_TIMEOUT ?= 15m
+FUZZ_TIME    ?= 60s
+
+export CGO_ENABLED ?= 0
+
+.DEFAULT_GOAL := help
+.PHONY: help fmt lint test needs sim torture fuzz bench demo build install generate conformance
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/sluice
+	$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/sluice ./cmd/sluice
+
+install: build ## install bin/sluice to $(PREFIX)/bin
+	install -D -m 755 bin/sluice $(DESTDIR)$(PREFIX)/bin/sluice
+
+demo: build ## the main job, from spec to DONE, on a throw-away repo: no key, no network
+	bin/sluice demo $(if $(CI),--yes)
+
+fmt: ## format the code
+	gofmt -w $$(git ls-files '*.go')
+
+lint: ## gofmt, vet (Linux, macOS, Windows), staticcheck, govulncheck where it can reach its data
+	@test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)" || { echo "not formatted: make fmt"; exit 1; }
+	$(GO) vet ./...
+	GOOS=darwin $(GO) vet ./...
+	GOOS=windows $(GO) vet ./...
+	$(STATICCHECK) ./...
+	@.ci/vulns "$(GOVULNCHECK)"
+
+test: ## all tests, with the race detector; installs what they need (asks first, unless CI=true)
+	@.ci/needs
+	@GOTESTSUM="$(GOTESTSUM)" TEST_TIMEOUT=$(TEST_TIMEOUT) .ci/tests
+
+sim: ## the long simulation: 200,000 crash-restarts, and every mutant
+	SIM_CRASHES=200000 $(GO) test -count=1 -timeout 60m -run 'TestSimulation' -v ./daemon/
+	SEEDS=200000 $(GO) test -count=1 -timeout 60m -run 'TestHistories|TestOracle' -v ./engine/
+	SLUICE_MUTANTS=all $(GO) test -count=1 -timeout 120m -run 'TestMutants' -v ./engine/ ./daemon/
+
+torture: ## kill -9 of the real daemon at random moments
+	SLUICE_TORTURE=1000 $(GO) test -count=1 -timeout 60m -run 'TestTorture' -v ./cmd/sluice/
+
+fuzz: ## every fuzz target for $(FUZZ_TIME) each
+	@.ci/fuzz $(FUZZ_TIME)
+
+bench: ## the benchmarks, each beside its floor in the same run
+	$(GO) test -run '^$$' -bench . -benchmem ./journal/ ./engine/
+
+generate: ## what is made from the code: the language's schema
+	$(GO) generate ./...
+
+conformance: ## docs/conformance.md, from the tests that hold each rule
+	@.ci/conformance

@@ -1,0 +1,242 @@
+package tidy
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers says what of this module each package may import, and which of the libraries belong to one place. A package
+// that is not named here may not exist: where it belongs is decided first.
+var layers = map[string]struct{ own, only []string }{
+	"engine":              {},
+	"journal":             {own: []string{"internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
+	"daemon":              {own: []string{"engine", "journal", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
+	"watcher":             {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
+	"signals":             {own: []string{"engine", "internal/strictjson"}},
+	"gates":               {own: []string{"engine", "internal/strictjson", "internal/atomicfile"}, only: []string{"github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"}},
+	"agents":              {own: []string{"internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
+	"notify":              {only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
+	"specs":               {own: []string{"engine", "internal/strictjson", "specs/svg"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text", "github.com/goccy/go-graphviz"}},
+	"internal/atomicfile": {only: []string{"golang.org/x/sys", "github.com/google/renameio"}},
+	"internal/git":        {own: []string{"internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
+	"internal/strictjson": {},
+	"internal/conform":    {},
+	"internal/tidy":       {},
+	// The executor is where adapters meet: it carries out what the loop owes.
+	"internal/executor": {own: []string{"engine", "daemon", "agents", "gates", "notify", "signals", "watcher", "internal/atomicfile", "internal/git", "internal/strictjson"},
+		only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
+}
+
+// toolFolders hold what is run while developing and is not part of the product.
+var toolFolders = []string{"internal/oracle", "engine/internal/", "specs/internal/", "examples/", "internal/ci"}
+
+type file struct {
+	path, pkg string
+	src       []byte
+	ast       *ast.File
+	test      bool
+}
+
+func files(t *testing.T) (*token.FileSet, []file) {
+	t.Helper()
+	fset := token.NewFileSet()
+	var out []file
+	err := filepath.WalkDir("../..", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && p != "../..") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(p, ".go") {
+			return nil
+		}
+		src, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		f, err := parser.ParseFile(fset, p, src, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel("../..", p)
+		rel = filepath.ToSlash(rel)
+		out = append(out, file{rel, filepath.ToSlash(filepath.Dir(rel)), src, f, strings.HasSuffix(p, "_test.go")})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fset, out
+}
+
+func tool(pkg string) bool {
+	return slices.ContainsFunc(toolFolders, func(p string) bool { return strings.HasPrefix(pkg+"/", p) || strings.HasPrefix(pkg, p) })
+}
+
+func TestLayers(t *testing.T) {
+	_, all := files(t)
+	for _, f := range all {
+		if f.test || tool(f.pkg) || strings.HasPrefix(f.pkg, "cmd/") {
+			continue
+		}
+		rule, ok := layers[f.pkg]
+		if !ok {
+			t.Errorf("%s: package %s has no place in the layers: decide where it belongs (internal/tidy)", f.path, f.pkg)
+			continue
+		}
+		for _, imp := range f.ast.Imports {
+			path := strings.Trim(imp.Path.Value, `"`)
+			if own, ours := strings.CutPrefix(path, "sluice/"); ours {
+				if !slices.Contains(rule.own, own) {
+					t.Errorf("%s imports %s: the layers do not allow it", f.path, path)
+				}
+				continue
+			}
+			if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") && !slices.ContainsFunc(rule.only, func(p string) bool { return strings.HasPrefix(path, p) }) {
+				t.Errorf("%s imports %s: that library belongs elsewhere", f.path, path)
+			}
+		}
+	}
+}
+
+// engineMayNot are the packages of the standard library that reach the world.
+var engineMayNot = []string{"os", "io", "io/fs", "net", "net/http", "os/exec", "sync", "sync/atomic", "context", "log", "log/slog", "math/rand", "math/rand/v2", "runtime", "syscall", "path/filepath"}
+
+func TestEngineIsPure(t *testing.T) {
+	fset, all := files(t)
+	for _, f := range all {
+		if f.pkg != "engine" || f.test {
+			continue
+		}
+		for _, imp := range f.ast.Imports {
+			if path := strings.Trim(imp.Path.Value, `"`); slices.Contains(engineMayNot, path) {
+				t.Errorf("%s imports %s: the engine is pure", f.path, path)
+			}
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				t.Errorf("%s: a goroutine in the engine", fset.Position(n.Pos()))
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "NewTimer", "Tick"}, n.Sel.Name) {
+					t.Errorf("%s: time.%s in the engine: time comes in as `at`", fset.Position(n.Pos()), n.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestPackagesAreDocumented(t *testing.T) {
+	_, all := files(t)
+	docs := map[string]bool{}
+	for _, f := range all {
+		if !f.test {
+			docs[f.pkg] = docs[f.pkg] || f.ast.Doc != nil
+		}
+	}
+	for pkg, ok := range docs {
+		if !ok {
+			t.Errorf("package %s has no doc", pkg)
+		}
+	}
+}
+
+// Lengths beyond which a reader would rather have the pieces.
+const (
+	functionLines = 80
+	fileLines     = 620
+)
+
+func TestLengths(t *testing.T) {
+	fset, all := files(t)
+	for _, f := range all {
+		if f.test {
+			continue
+		}
+		if n := strings.Count(string(f.src), "\n"); n > fileLines {
+			t.Errorf("%s has %d lines, more than %d", f.path, n, fileLines)
+		}
+		for _, d := range f.ast.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			if n := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1; n > functionLines {
+				t.Errorf("%s: %s has %d lines, more than %d", fset.Position(fn.Pos()), fn.Name.Name, n, functionLines)
+			}
+		}
+	}
+}
+
+func TestNoGlobalsNoInit(t *testing.T) {
+	fset, all := files(t)
+	for _, f := range all {
+		if f.test || tool(f.pkg) {
+			continue
+		}
+		for _, d := range f.ast.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil && d.Name.Name == "init" {
+					t.Errorf("%s: init: whoever needs it calls it", fset.Position(d.Pos()))
+				}
+			case *ast.GenDecl:
+				if d.Tok != token.VAR {
+					continue
+				}
+				for _, s := range d.Specs {
+					vs := s.(*ast.ValueSpec)
+					for _, name := range vs.Names {
+						if !allowedVar(d, vs, name.Name) {
+							t.Errorf("%s: package-level variable %s: only errors, embedded files and what the linker sets", fset.Position(name.Pos()), name.Name)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func allowedVar(d *ast.GenDecl, vs *ast.ValueSpec, name string) bool {
+	if strings.HasPrefix(name, "Err") || strings.HasPrefix(name, "err") || name == "_" || name == "version" {
+		return true
+	}
+	for _, doc := range []*ast.CommentGroup{d.Doc, vs.Doc} {
+		if doc != nil && strings.Contains(func() string {
+			all := ""
+			for _, c := range doc.List {
+				all += c.Text
+			}
+			return all
+		}(), "//go:embed") {
+			return true
+		}
+	}
+	return false
+}
+
+func TestNothingIsLeftForLater(t *testing.T) {
+	later := regexp.MustCompile(`\b(TODO|FIXME|XXX)\b`)
+	place := regexp.MustCompile(`/work/(main|shared)|\.library\b|proxy\.golang\.org`)
+	_, all := files(t)
+	for _, f := range all {
+		if f.pkg == "internal/tidy" {
+			continue
+		}
+		for i, line := range strings.Split(string(f.src), "\n") {
+			if later.MatchString(line) || place.MatchString(line) {
+				t.Errorf("%s:%d: %s", f.path, i+1, strings.TrimSpace(line))
+			}
+		}
+	}
+}
