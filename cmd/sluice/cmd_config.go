@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sluice/internal/git"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	var set []string
+	cmd := &cobra.Command{
+		Use:   "config [KEY]",
+		Short: "show every setting, and where each comes from",
+		Long: `Settings come in layers, each over the one before: built-in, your own file
+(~/.config/sluice/config.yaml), the project's (.workflow/config.yaml), SLUICE_CONFIG_<KEY>
+in the environment, and --set. This shows what holds now, and which layer says so.
+
+  agents      how to launch one: agents.NAME.command, prompt_via (stdin, arg, file), format, env
+  roles       who plays which: roles.NAME.agent (several take turns), model, prompt_file, timeout, ...
+              "*" stands for each role not named
+  max_parallel max_agents trust veto_window rescan grace linger settle kill_after pr_poll
+  timeout idle_timeout restarts budget.day.max_cost_usd budget.day.max_tokens
+  notify      desktop, remind; command and webhook only in your own file, not in the project's:
+              agents can write that one`,
+		Example: "sluice config veto_window\nSLUICE_CONFIG_VETO_WINDOW=2m sluice config roles",
+		Args:    between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := ""
+			p, err := a.bare(cmd.Context())
+			switch {
+			case err == nil:
+				root = p.root
+			case !errors.Is(err, git.ErrNoRepo):
+				return err
+			}
+			s, err := a.settingsOf(root, set)
+			if err != nil {
+				return a.allFaults(err)
+			}
+			return a.showSettings(s, args)
+		},
+	}
+	cmd.Flags().StringArrayVar(&set, "set", nil, "over all layers: `KEY=VALUE`, as veto_window=5s")
+	return a.jsonFlag(cmd)
+}
+
+// allFaults prints every fault of the settings, one a line, before the error itself.
+func (a *app) allFaults(err error) error {
+	var f *fault
+	if !errors.As(err, &f) || f.err == nil {
+		return err
+	}
+	if many, ok := f.err.(interface{ Unwrap() []error }); ok && len(many.Unwrap()) > 1 {
+		for _, e := range many.Unwrap() {
+			a.note("%s", oneLine(e.Error()))
+		}
+		return failed("`sluice config --help` names the keys", "settings: %s", plural(len(many.Unwrap()), "fault"))
+	}
+	return err
+}
+
+// setting is one line of config.
+type setting struct {
+	Key   string `json:"key"`
+	Value any    `json:"value"`
+	From  string `json:"from"`
+}
+
+func (a *app) showSettings(s *settings, args []string) error {
+	values := s.k.All()
+	var list []setting
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		from := s.from[key]
+		if from == "" {
+			from = builtInName
+		}
+		if one := dotted(key); len(args) == 0 || one == args[0] || strings.HasPrefix(one, args[0]+".") {
+			list = append(list, setting{one, values[key], from})
+		}
+	}
+	if len(list) == 0 {
+		if _, err := kindOf(strings.ReplaceAll(args[0], ".", sep)); err != nil {
+			return misused("`sluice config` lists them all", "%s", err)
+		}
+		list = []setting{}
+	}
+	if a.json {
+		return a.document(list)
+	}
+	t := &table{}
+	for _, l := range list {
+		t.row(cell{l.Key, plain}, cell{valueWords(l.Value), bold}, cell{l.From, dim})
+	}
+	a.printTable(t)
+	for _, w := range s.Warnings() {
+		a.note("%s %s", a.paintErr(yellow, "warning:"), oneLine(w))
+	}
+	return nil
+}
+
+func valueWords(v any) string {
+	if s, ok := v.(string); ok {
+		return clean(s)
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return clean(string(raw))
+}

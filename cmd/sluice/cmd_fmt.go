@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"sluice/internal/atomicfile"
+	"sluice/specs"
+)
+
+func (a *app) fmtCommand() *cobra.Command {
+	var check bool
+	cmd := &cobra.Command{
+		Use:   "fmt [SPEC...]",
+		Short: "lay specs out in the canonical way; comments stay",
+		Long: `Writes each spec anew in one layout, so that changes read well in a review. Comments, the
+order of keys and the meaning stay as they are. Without a name, all of .workflow/specs/.
+With --check nothing is written: it names what would change and exits 1 (for CI and hooks).`,
+		Example: "sluice fmt\nsluice fmt --check",
+		Args:    between(0, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := a.specFiles(cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.format(files, check)
+		},
+	}
+	cmd.Flags().BoolVar(&check, "check", false, "only name the files whose layout differs, and exit 1")
+	return cmd
+}
+
+func (a *app) format(files []string, check bool) error {
+	differ := 0
+	for _, f := range files {
+		info, err := os.Stat(f)
+		if err != nil {
+			return err
+		}
+		src, err := os.ReadFile(f)
+		if err != nil {
+			return err
+		}
+		if len(src) > specs.MaxBytes {
+			return failed("cut it into several workflows", "%s: more than %d bytes", shortPath(f), specs.MaxBytes)
+		}
+		out, err := specs.Format(src)
+		if err != nil {
+			return failed("mend it first: `sluice validate` tells more", "%s: %s", shortPath(f), err)
+		}
+		if bytes.Equal(src, out) {
+			continue
+		}
+		differ++
+		a.print("%s", shortPath(f))
+		if check {
+			continue
+		}
+		if err := atomicfile.Write(f, out, info.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	if check && differ > 0 {
+		a.note("%s to lay out: `sluice fmt` does it", plural(differ, "file"))
+		return ended(exitFailed)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/signals"
+)
+
+func (a *app) graphCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "graph WORKFLOW|RUN|FILE",
+		Short: "draw a workflow, or a run with its states",
+		Long: `Draws the steps, the gates and where each outcome leads: as text for the terminal, Mermaid
+for Markdown, DOT or SVG. Of a run (as phase-4-1), each step and gate has its state.`,
+		Example: "sluice graph gated-pipeline\nsluice graph gated-pipeline-1 --format svg > run.svg",
+		Args:    between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			spec, run, err := a.drawn(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			return a.writePicture(cmd.Context(), draw(spec, run), format)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT`: text, mermaid, dot or svg")
+	return cmd
+}
+
+func (a *app) writePicture(ctx context.Context, p *picture, format string) error {
+	switch format {
+	case "text":
+		a.print("%s", p.text(a))
+	case "mermaid":
+		a.print("%s", p.mermaid())
+	case "dot":
+		a.print("%s", p.dot())
+	case "svg":
+		img, err := p.svg(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = a.out.Write(img)
+		return err
+	default:
+		known := []string{"text", "mermaid", "dot", "svg"}
+		mend := "one of: text, mermaid, dot, svg"
+		if near := signals.Nearest(format, known); near != "" {
+			mend = "did you mean --format " + near + "?"
+		}
+		return misused(mend, "no format %q", clean(format))
+	}
+	return nil
+}
+
+// drawn finds what is to be drawn: a file, a run, or a workflow.
+func (a *app) drawn(cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunStatus, error) {
+	if isFile(name) {
+		spec, err := a.loaded(name)
+		return spec, nil, err
+	}
+	p, err := a.place(cmd.Context())
+	if err != nil {
+		return nil, nil, err
+	}
+	file, specErr := specOf(p, name)
+	if specErr == nil {
+		spec, err := a.loaded(file)
+		return spec, nil, err
+	}
+	v, _, err := a.view(cmd.Context(), p)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer v.Close()
+	id, err := runNamed(cmd.Context(), v, name)
+	if err != nil {
+		return nil, nil, specErr
+	}
+	run, err := v.Run(cmd.Context(), id)
+	if err != nil {
+		return nil, nil, err
+	}
+	source, err := v.Spec(cmd.Context(), id)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec, err := compileSpec(source)
+	return spec, &run, err
+}

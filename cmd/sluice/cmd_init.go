@@ -1,0 +1,165 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"sluice/internal/atomicfile"
+	"sluice/signals"
+	"sluice/specs"
+)
+
+// defaultTemplate is what init lays out where nobody says.
+const defaultTemplate = "gated-pipeline"
+
+// ignored is what of `.workflow/` is not for committing: what comes and goes while runs go on.
+const ignored = `# What comes and goes while runs go on. Specs, settings, prompts and the audit are for committing.
+/signals/
+/runs/
+/retry-context/
+/backlog/
+`
+
+func (a *app) initCommand() *cobra.Command {
+	var name string
+	var list bool
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "lay out .workflow/ with a first workflow",
+		Long: `Makes .workflow/ in this repo: a first spec, the roles' prompts, settings, the folders that
+signals and runs live in, and the JSON Schema by which editors complete specs.
+It never writes over a file that is there, so it can be run again.`,
+		Example: "sluice init\nsluice init --template gated-pipeline",
+		Args:    between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if list {
+				return a.listTemplates()
+			}
+			t, err := templateNamed(name)
+			if err != nil {
+				return err
+			}
+			p, err := a.bare(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.layOut(p.root, t)
+		},
+	}
+	cmd.Flags().StringVar(&name, "template", defaultTemplate, "the shipped workflow `NAME` to begin with")
+	cmd.Flags().BoolVar(&list, "list", false, "name the shipped workflows")
+	return a.jsonFlag(cmd)
+}
+
+func (a *app) listTemplates() error {
+	type line struct {
+		Name string `json:"name"`
+		Line string `json:"line"`
+	}
+	var lines []line
+	t := &table{}
+	for _, s := range specs.Templates() {
+		lines = append(lines, line{s.Name, s.Line})
+		t.row(cell{s.Name, bold}, cell{s.Line, plain})
+	}
+	if a.json {
+		return a.document(lines)
+	}
+	a.printTable(t)
+	return nil
+}
+
+func templateNamed(name string) (specs.Template, error) {
+	var names []string
+	for _, t := range specs.Templates() {
+		if t.Name == name {
+			return t, nil
+		}
+		names = append(names, t.Name)
+	}
+	mend := "`sluice init --list` names them"
+	if near := signals.Nearest(name, names); near != "" {
+		mend = "did you mean --template " + near + "?"
+	}
+	return specs.Template{}, misused(mend, "no shipped workflow %q", clean(name))
+}
+
+// layOut makes the folders and files of a template, and keeps what is there.
+func (a *app) layOut(root string, t specs.Template) error {
+	var made, kept []string
+	put := func(name string, data []byte) error {
+		file := filepath.Join(root, workflowDir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		err := atomicfile.WriteNew(file, data, 0o644)
+		if errors.Is(err, fs.ErrExist) {
+			kept = append(kept, workflowDir+"/"+name)
+			return nil
+		}
+		if err == nil {
+			made = append(made, workflowDir+"/"+name)
+		}
+		return err
+	}
+	for _, dir := range []string{"signals", "runs", "retry-context", "backlog", "audit"} {
+		if err := os.MkdirAll(filepath.Join(root, workflowDir, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := put(".gitignore", []byte(ignored)); err != nil {
+		return err
+	}
+	if err := put(specs.SchemaFile, specs.Schema()); err != nil {
+		return err
+	}
+	err := fs.WalkDir(t.Files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(t.Files, name)
+		if err != nil {
+			return err
+		}
+		return put(path.Clean(name), data)
+	})
+	if err != nil {
+		return err
+	}
+	return a.tellLayout(root, t.Name, made, kept)
+}
+
+func (a *app) tellLayout(root, name string, made, kept []string) error {
+	if a.json {
+		return a.document(map[string]any{"root": root, "made": orEmpty(made), "kept": orEmpty(kept)})
+	}
+	for _, f := range made {
+		a.print("%s %s", a.paint(green, "made"), f)
+	}
+	for _, f := range kept {
+		a.print("%s %s", a.paint(dim, "kept"), f)
+	}
+	if len(made) == 0 {
+		a.print("\nEverything was there already: nothing was changed.")
+		return nil
+	}
+	a.print(`
+Next:
+  look at %s/%s.yaml and %s/config.yaml (who plays which role)
+  sluice validate
+  sluice graph %s
+  sluice run %s`, specsDir, name, workflowDir, name, name)
+	return nil
+}
+
+func orEmpty(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sluice/engine"
+	"sluice/signals"
+	"sluice/specs"
+)
+
+func (a *app) validateCommand() *cobra.Command {
+	return a.jsonFlag(&cobra.Command{
+		Use:   "validate [SPEC...]",
+		Short: "tell everything that is wrong with the specs",
+		Long: `Reads specs as a run would and prints all faults at once, each as file:line:col: message.
+SPEC is a file or a workflow's id; without any, all of .workflow/specs/ are read.
+Run it after each edit, and in CI: it exits 1 if there is a fault.`,
+		Example: "sluice validate\nsluice validate phase-4-search-index",
+		Args:    between(0, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := a.specFiles(cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.validate(files)
+		},
+	})
+}
+
+// faultLine is a fault of a spec as --json prints it.
+type faultLine struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Col     int    `json:"col"`
+	Message string `json:"message"`
+}
+
+func (a *app) validate(files []string) error {
+	all := []faultLine{}
+	for _, f := range files {
+		spec, faults := specs.LoadFile(f)
+		for _, x := range faults {
+			all = append(all, faultLine{shortPath(x.File), x.Line, x.Col, x.Message})
+		}
+		if a.json {
+			continue
+		}
+		for _, x := range faults {
+			a.print("%s:%d:%d: %s", shortPath(x.File), x.Line, x.Col, clean(x.Message))
+		}
+		if len(faults) == 0 {
+			a.print("%s %s: %s, %s", a.paint(green, "ok"), shortPath(f), plural(len(spec.Steps), "step"), plural(gatesOf(spec), "gate"))
+		}
+	}
+	if a.json {
+		if err := a.document(map[string]any{"ok": len(all) == 0, "files": len(files), "faults": all}); err != nil {
+			return err
+		}
+	} else if len(all) > 0 {
+		a.note("%s in %s", plural(len(all), "fault"), plural(len(files), "file"))
+	}
+	if len(all) > 0 {
+		return ended(exitFailed)
+	}
+	return nil
+}
+
+// gatesOf counts the gates that the spec itself has.
+func gatesOf(spec *engine.Spec) int {
+	n := 0
+	for _, g := range spec.Gates {
+		if !g.Implicit {
+			n++
+		}
+	}
+	return n
+}
+
+// specFiles gives the files that are meant: by path, or by a workflow's id; all of them where none is named.
+func (a *app) specFiles(cmd *cobra.Command, args []string) ([]string, error) {
+	var files []string
+	for _, arg := range args {
+		if strings.ContainsAny(arg, "/\\") || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
+			file := arg
+			if a.dir != "" && !filepath.IsAbs(file) {
+				file = filepath.Join(a.dir, file)
+			}
+			if !isFile(file) {
+				return nil, failed("`sluice validate` without a name reads all of "+specsDir+"/", "%s: no such file", clean(arg))
+			}
+			files = append(files, file)
+			continue
+		}
+		p, err := a.place(cmd.Context())
+		if err != nil {
+			return nil, err
+		}
+		file, err := specOf(p, arg)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	if len(args) > 0 {
+		return files, nil
+	}
+	p, err := a.place(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	files, err = specs.Find(p.root)
+	if err == nil && len(files) == 0 {
+		err = failed("`sluice init` makes a first one", "%s: no spec in it", filepath.Join(p.root, specsDir))
+	}
+	return files, err
+}
+
+// specOf finds the file of a workflow.
+func specOf(p *place, id string) (string, error) {
+	files, err := specs.Find(p.root)
+	if err != nil {
+		return "", err
+	}
+	var known []string
+	for _, f := range files {
+		name := workflowOf(f)
+		if name == id {
+			return f, nil
+		}
+		known = append(known, name)
+	}
+	mend := "its file would be " + specsDir + "/" + clean(id) + ".yaml"
+	if near := signals.Nearest(id, known); near != "" {
+		mend = "did you mean " + near + "?"
+	} else if len(known) > 0 {
+		mend = "there are: " + strings.Join(known[:min(len(known), 10)], ", ")
+	}
+	return "", failed(mend, "no workflow %q in this repo", clean(id))
+}
+
+func workflowOf(file string) string {
+	base := filepath.Base(file)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+// loaded reads a workflow that is to be run or drawn; its faults are told as validate tells them.
+func (a *app) loaded(file string) (*engine.Spec, error) {
+	spec, faults := specs.LoadFile(file)
+	if len(faults) == 0 {
+		return spec, nil
+	}
+	for _, x := range faults {
+		fmt.Fprintf(a.err, "%s:%d:%d: %s\n", shortPath(x.File), x.Line, x.Col, clean(x.Message))
+	}
+	return nil, failed("mend the spec; `sluice validate` checks it again", "%s: %s", shortPath(file), plural(len(faults), "fault"))
+}
+
+// shortPath shows a path as seen from here, where that is shorter.
+func shortPath(file string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return file
+	}
+	if real, err := filepath.EvalSymlinks(here); err == nil {
+		here = real
+	}
+	rel, err := filepath.Rel(here, file)
+	if err != nil || len(rel) >= len(file) || !filepath.IsAbs(file) {
+		return file
+	}
+	return rel
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/mattn/go-runewidth"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sluice/signals"
+)
+
+// helpFor is `sluice help COMMAND…`.
+func (a *app) helpFor(cmd *cobra.Command, args []string) error {
+	root := cmd.Root()
+	found, rest, err := root.Find(args)
+	if err != nil || len(rest) > 0 {
+		var names []string
+		for _, c := range root.Commands() {
+			names = append(names, c.Name())
+		}
+		mend := "`sluice help` lists the commands"
+		if near := signals.Nearest(args[0], names); near != "" {
+			mend = "did you mean `sluice help " + near + "`?"
+		}
+		return misused(mend, "no command %q", clean(strings.Join(args, " ")))
+	}
+	a.help(found, nil)
+	return nil
+}
+
+// help prints what a command does, when one wants it, two examples and its flags.
+func (a *app) help(cmd *cobra.Command, _ []string) {
+	a.print("%s - %s", a.paint(bold, cmd.CommandPath()), cmd.Short)
+	if cmd.Long != "" {
+		a.print("\n%s", cmd.Long)
+	}
+	a.head("Usage")
+	if cmd.HasAvailableSubCommands() {
+		a.print("  %s COMMAND", cmd.CommandPath())
+	} else {
+		a.print("  %s", cmd.UseLine())
+	}
+	if cmd.Example != "" {
+		a.head("Examples")
+		a.print("%s", indent(cmd.Example))
+	}
+	a.helpCommands(cmd)
+	if cmd.HasAvailableLocalFlags() {
+		a.helpFlags("Flags", cmd.LocalFlags())
+	}
+	if cmd.HasAvailableInheritedFlags() {
+		a.helpFlags("Flags of every command", cmd.InheritedFlags())
+	}
+	if cmd.Parent() == nil {
+		a.head("Exit codes")
+		a.print(`  0 done · 1 not done (a run failed, a spec is invalid) · 2 wrong usage · 3 the run was aborted
+  4 --timeout ran out · 75 another process serves the repo · 78 its journal is damaged · 130 interrupted`)
+		a.print("\n`sluice help COMMAND` tells more of a command.")
+	}
+}
+
+func (a *app) head(title string) { a.print("\n%s", a.paint(bold, title)) }
+
+func (a *app) helpCommands(cmd *cobra.Command) {
+	width := 0
+	for _, c := range cmd.Commands() {
+		width = max(width, len(c.Name()))
+	}
+	groups := cmd.Groups()
+	if len(groups) == 0 && cmd.HasAvailableSubCommands() {
+		groups = []*cobra.Group{{Title: "Commands"}}
+	}
+	for _, g := range groups {
+		a.head(g.Title)
+		for _, c := range cmd.Commands() {
+			if c.GroupID == g.ID && c.IsAvailableCommand() {
+				a.print("  %s  %s", pad(c.Name(), width), c.Short)
+			}
+		}
+	}
+}
+
+func (a *app) helpFlags(title string, flags *pflag.FlagSet) {
+	type line struct{ left, right string }
+	var lines []line
+	width := 0
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		kind, usage := pflag.UnquoteUsage(f)
+		left := "    --" + f.Name
+		if f.Shorthand != "" {
+			left = "-" + f.Shorthand + ", --" + f.Name
+		}
+		if kind != "" {
+			left += " " + kind
+		}
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" && f.DefValue != "[]" && f.DefValue != "0s" {
+			usage += " (" + f.DefValue + ")"
+		}
+		lines = append(lines, line{left, usage})
+		width = max(width, runewidth.StringWidth(left))
+	})
+	a.head(title)
+	for _, l := range lines {
+		a.print("  %s  %s", pad(l.left, width), l.right)
+	}
+}
+
+func indent(s string) string { return "  " + strings.ReplaceAll(s, "\n", "\n  ") }

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sluice/internal/git"
+)
+
+// Names below the root of a repo.
+const (
+	workflowDir = ".workflow"
+	specsDir    = workflowDir + "/specs"
+	signalsDir  = workflowDir + "/signals"
+	runsDir     = workflowDir + "/runs"
+)
+
+// place is where a repo and its state lie.
+type place struct {
+	root  string // real path of the repo's root
+	id    string // repo-id
+	state string // its state folder, outside the repo
+	home  string // the folder of all state folders
+}
+
+// startDir is the folder the command is about: the current one, or -C's.
+func (a *app) startDir() (string, error) {
+	dir := a.dir
+	if dir == "" {
+		dir = "."
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if !isDir(abs) {
+		return "", misused("give an existing folder to -C", "%s: no such folder", clean(dir))
+	}
+	return abs, nil
+}
+
+// place finds the repo the command is about, with its `.workflow/`.
+func (a *app) place(ctx context.Context) (*place, error) {
+	p, err := a.bare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !isDir(filepath.Join(p.root, workflowDir)) {
+		return nil, failed("`sluice init` lays one out", "%s: no %s/ here", p.root, workflowDir)
+	}
+	return p, nil
+}
+
+// bare finds the repo the command is about, be there a `.workflow/` or not. In a linked worktree the root is the main one's.
+func (a *app) bare(ctx context.Context) (*place, error) {
+	dir, err := a.startDir()
+	if err != nil {
+		return nil, err
+	}
+	return a.placeOf(ctx, dir)
+}
+
+func (a *app) placeOf(ctx context.Context, dir string) (*place, error) {
+	repo, err := git.Open(ctx, dir)
+	if errors.Is(err, git.ErrNoRepo) {
+		return nil, &fault{cause: fmt.Sprintf("%s: no git repository here or above", dir), mend: "go to your repo, or make one here: `git init`", code: exitFailed, err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer repo.Close()
+	root, err := mainRoot(ctx, repo)
+	if err != nil {
+		return nil, err
+	}
+	id, err := git.RepoID(repo.CommonDir())
+	if err != nil {
+		return nil, err
+	}
+	home, err := a.stateHome()
+	if err != nil {
+		return nil, err
+	}
+	return &place{root: root, id: id, state: filepath.Join(home, id), home: home}, nil
+}
+
+// mainRoot is where `.workflow/` lies: the repo's main checkout, also for who stands in a linked worktree (an agent there
+// means the run that started it); the checkout we stand in where only that one has a `.workflow/`, or the main one is bare.
+func mainRoot(ctx context.Context, repo *git.Repo) (string, error) {
+	trees, err := repo.Worktrees(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(trees) == 0 || trees[0].Bare {
+		return repo.Top(), nil
+	}
+	main, err := filepath.EvalSymlinks(trees[0].Path)
+	if err != nil || (!isDir(filepath.Join(main, workflowDir)) && isDir(filepath.Join(repo.Top(), workflowDir))) {
+		return repo.Top(), nil
+	}
+	return main, nil
+}
+
+func isDir(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
+}
+
+// stateHome is the folder of the state: $XDG_STATE_HOME/sluice.
+func (a *app) stateHome() (string, error) { return a.xdg("XDG_STATE_HOME", ".local/state") }
+
+// configFile is the person's own settings file: $XDG_CONFIG_HOME/sluice/config.yaml.
+func (a *app) configFile() (string, error) {
+	dir, err := a.xdg("XDG_CONFIG_HOME", ".config")
+	return filepath.Join(dir, "config.yaml"), err
+}
+
+func (a *app) xdg(name, fallback string) (string, error) {
+	if dir := a.getenv(name); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "sluice"), nil
+	}
+	home := a.getenv("HOME")
+	if home == "" {
+		home = a.getenv("USERPROFILE")
+	}
+	if home == "" {
+		return "", failed("set HOME, or "+name+" to an absolute path", "no home folder: neither HOME nor %s is set", name)
+	}
+	return filepath.Join(home, filepath.FromSlash(fallback), "sluice"), nil
+}
+
+func isFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
+}
+
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/journal"
+	"sluice/signals"
+	"sluice/specs"
+)
+
+// viewer shows how a repo stands: whoever serves it, or its journal.
+type viewer interface {
+	Status(ctx context.Context, run string) (daemon.Status, error)
+	Run(ctx context.Context, run string) (daemon.RunStatus, error)
+	Spec(ctx context.Context, run string) (string, error)
+	Facts(ctx context.Context, run string, from int64, follow bool, fn func(daemon.Line) error) error
+	Offers(ctx context.Context) ([]daemon.Offer, error)
+	Close()
+}
+
+// service is a process that serves a repo.
+type service interface {
+	viewer
+	Ping(ctx context.Context) (daemon.Ping, error)
+	Do(ctx context.Context, ev engine.Event, via string) (daemon.Done, error)
+	Reload(ctx context.Context) error
+}
+
+// pingIn is how long a process may take to say that it serves.
+const pingIn = 3 * time.Second
+
+// serving gives the process that serves the repo; nil where there is none.
+func serving(ctx context.Context, p *place) (service, error) {
+	c := daemon.NewClient(p.state)
+	within, cancel := context.WithTimeout(ctx, pingIn)
+	defer cancel()
+	_, err := c.Ping(within)
+	if err == nil {
+		return c, nil
+	}
+	c.Close()
+	if errors.Is(err, daemon.ErrNotServed) || ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return nil, &fault{cause: fmt.Sprintf("the process that serves this repo does not answer: %s", err), code: exitServed, err: err,
+		mend: "see what it does (" + holderOf(p) + "); end it and start the daemon again: runs go on where they were"}
+}
+
+// holderOf names the process that holds the repo's lock, as it said itself.
+func holderOf(p *place) string {
+	b, err := os.ReadFile(filepath.Join(p.state, "holder"))
+	if pid := strings.TrimSpace(string(b)); err == nil && pid != "" {
+		return "pid " + clean(pid)
+	}
+	return "`sluice doctor` tells more"
+}
+
+// needed gives the process that serves the repo, or says how to have one.
+func needed(ctx context.Context, p *place) (service, error) {
+	s, err := serving(ctx, p)
+	if err == nil && s == nil {
+		err = failed("`sluice run WORKFLOW` serves it while a run lasts; `sluice watch add && sluice daemon` all the time", "no sluice process serves %s now", p.root)
+	}
+	return s, err
+}
+
+// view gives whoever serves the repo, or its journal where nobody does.
+func (a *app) view(ctx context.Context, p *place) (v viewer, served bool, err error) {
+	s, err := serving(ctx, p)
+	if err != nil {
+		return nil, false, err
+	}
+	if s != nil {
+		return s, true, nil
+	}
+	v, err = readJournal(p)
+	return v, false, err
+}
+
+// readJournal shows a repo that nobody serves.
+func readJournal(p *place) (viewer, error) {
+	if !isFile(filepath.Join(p.state, journal.FileName)) {
+		return nothing{p.root}, nil // no state is made by looking
+	}
+	r, err := openReader(p)
+	var held *daemon.Held
+	if errors.As(err, &held) {
+		return nil, &fault{cause: err.Error(), mend: "it starts or ends just now: try again; if it stays, end that process", code: exitServed, err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &unserved{r}, nil
+}
+
+// openReader reads the journal; it waits a little for another reader to be done.
+func openReader(p *place) (*daemon.Reader, error) {
+	var held *daemon.Held
+	for try := 0; ; try++ {
+		r, err := daemon.OpenReader(p.root, p.state, compileSpec)
+		if !errors.As(err, &held) || try == lockTries {
+			return r, err
+		}
+		time.Sleep(lockPause)
+	}
+}
+
+// How often and how long one waits for who only looks at the journal.
+const (
+	lockTries = 20
+	lockPause = 50 * time.Millisecond
+)
+
+// compileSpec makes the engine's spec of the source that a run was started with.
+func compileSpec(source string) (*engine.Spec, error) {
+	spec, faults := specs.Load("", []byte(source))
+	if len(faults) == 0 {
+		return spec, nil
+	}
+	return nil, faults[0]
+}
+
+// unserved is the journal of a repo that nobody serves.
+type unserved struct{ r *daemon.Reader }
+
+func (u *unserved) Status(_ context.Context, run string) (daemon.Status, error) {
+	return u.r.Status(run, false), nil
+}
+
+func (u *unserved) Run(_ context.Context, run string) (daemon.RunStatus, error) {
+	s := u.r.Status(run, true)
+	if len(s.Runs) != 1 {
+		return daemon.RunStatus{}, fmt.Errorf("no run %s is known here: sluice ls names them", run)
+	}
+	return s.Runs[0], nil
+}
+
+func (u *unserved) Spec(_ context.Context, run string) (string, error) { return u.r.Spec(run), nil }
+
+func (u *unserved) Facts(_ context.Context, run string, from int64, follow bool, fn func(daemon.Line) error) error {
+	if from < 0 {
+		return nil
+	}
+	return u.r.Facts(run, from, fn)
+}
+
+func (u *unserved) Offers(context.Context) ([]daemon.Offer, error) { return u.r.Offers(), nil }
+
+func (u *unserved) Close() { _ = u.r.Close() } // it was only read
+
+// nothing is a repo in which nothing ever ran.
+type nothing struct{ root string }
+
+func (n nothing) Status(context.Context, string) (daemon.Status, error) {
+	return daemon.Status{Root: n.root, Trust: engine.TrustFile, Runs: []daemon.RunStatus{}}, nil
+}
+
+func (n nothing) Run(_ context.Context, run string) (daemon.RunStatus, error) {
+	return daemon.RunStatus{}, failed("`sluice run WORKFLOW` starts one", "no run %s: nothing ever ran in this repo", clean(run))
+}
+
+func (n nothing) Spec(context.Context, string) (string, error) { return "", nil }
+
+func (n nothing) Facts(context.Context, string, int64, bool, func(daemon.Line) error) error {
+	return nil
+}
+
+func (n nothing) Offers(context.Context) ([]daemon.Offer, error) { return []daemon.Offer{}, nil }
+func (n nothing) Close()                                         {}
+
+// statusOfRun tells all of one run.
+func (a *app) statusOfRun(ctx context.Context, p *place, run string) (*daemon.RunStatus, error) {
+	v, _, err := a.view(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	id, err := runNamed(ctx, v, run)
+	if err != nil {
+		return nil, err
+	}
+	r, err := v.Run(ctx, id)
+	return &r, err
+}
+
+// runNamed finds the run that is meant: by its id, by "last", or by the workflow whose newest run it is.
+func runNamed(ctx context.Context, v viewer, name string) (string, error) {
+	st, err := v.Status(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	if len(st.Runs) == 0 {
+		return "", failed("`sluice run WORKFLOW` starts one", "no run %q: nothing ever ran in this repo", clean(name))
+	}
+	var known []string
+	newest := ""
+	for _, r := range st.Runs {
+		if r.ID == name {
+			return r.ID, nil
+		}
+		if r.Workflow == name || name == "last" || name == "" {
+			newest = r.ID
+		}
+		known = append(known, r.ID)
+	}
+	if newest != "" {
+		return newest, nil
+	}
+	mend := "`sluice ls` names them"
+	if near := signals.Nearest(name, known); near != "" {
+		mend = "did you mean " + near + "?"
+	}
+	return "", failed(mend, "no run %q in this repo", clean(name))
+}
+
+// live says that the run has not come to an end.
+func live(r daemon.RunStatus) bool {
+	return r.Phase == engine.RunRunning || r.Phase == engine.RunPending
+}

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/v2"
+
+	"sluice/internal/executor"
+	"sluice/signals"
+)
+
+// Settings come in layers, each over the one before: built-in, the person's file, the project's file, SLUICE_CONFIG_<KEY>,
+// --set. A key that no layer may have is an error that names the place and the nearest key.
+//
+// What notices run is the person's to say alone: notify.command and notify.webhook are refused in the project's file. That
+// file lies in the repo, where agents write; whoever starts a run trusts the repo's agents and commands to run in its
+// attempts, bounded and recorded, but not to choose a program that runs beside the daemon at every notice.
+
+// sep stands between the parts of a key inside: the names of roles may have dots in them.
+const sep = "/"
+
+// envPrefix begins the names of variables that are settings.
+const envPrefix = "SLUICE_CONFIG_"
+
+// personal are the keys that the project's file may not set.
+func personal(key string) bool {
+	return key == "notify"+sep+"command" || key == "notify"+sep+"webhook"
+}
+
+// layer is one source of settings.
+type layer struct {
+	name   string            // built-in, or where it was read: a file, a variable, --set
+	values map[string]any    // nested
+	lines  map[string]string // key -> where exactly it was set
+}
+
+// settings are the layers laid over one another.
+type settings struct {
+	executor.Settings
+	k     *koanf.Koanf
+	from  map[string]string // key -> where its value comes from
+	files []string          // that were read, in order
+}
+
+// settingsOf reads all layers for the repo at root ("" = none).
+func (a *app) settingsOf(root string, set []string) (*settings, error) {
+	layers := []layer{builtInLayer()}
+	own, err := a.configFile()
+	if err != nil {
+		return nil, err
+	}
+	files := []string{own}
+	if root != "" {
+		files = append(files, filepath.Join(root, workflowDir, "config.yaml"))
+	}
+	var faults []error
+	var read []string
+	for i, f := range files {
+		l, there, errs := fileLayer(f, i == 1)
+		faults = append(faults, errs...)
+		if there {
+			layers, read = append(layers, l), append(read, f)
+		}
+	}
+	env, errs := a.envLayer()
+	layers, faults = append(layers, env), append(faults, errs...)
+	flags, errs := setLayer(set)
+	layers, faults = append(layers, flags), append(faults, errs...)
+	if len(faults) > 0 {
+		return nil, settingsFault(faults)
+	}
+	return merge(layers, read)
+}
+
+// settingsFault makes one error of many: the first is the cause, the others are told with it.
+func settingsFault(faults []error) error {
+	return &fault{cause: faults[0].Error() + more(len(faults)-1), mend: "`sluice config --help` names the keys; `sluice doctor` tells every fault", code: exitFailed, err: errors.Join(faults...)}
+}
+
+func more(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %s more)", plural(n, "fault"))
+}
+
+// merge lays the layers over one another and checks what comes of them.
+func merge(layers []layer, files []string) (*settings, error) {
+	s := &settings{k: koanf.New(sep), from: map[string]string{}, files: files}
+	for _, l := range layers {
+		if err := s.k.Load(confmap.Provider(l.values, ""), nil); err != nil {
+			return nil, fmt.Errorf("settings: %s: %w", l.name, err)
+		}
+		for key, at := range l.lines {
+			s.from[key] = at
+		}
+	}
+	conf := koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
+		TagName: "koanf", ErrorUnused: true,
+		DecodeHook: mapstructure.ComposeDecodeHookFunc(oneAsList, mapstructure.TextUnmarshallerHookFunc()),
+	}}
+	if err := s.k.UnmarshalWithConf("", &s.Settings, conf); err != nil {
+		return nil, fmt.Errorf("settings: %w: `sluice config` shows where each comes from", err)
+	}
+	if faults := s.Check(); len(faults) > 0 {
+		for i, f := range faults {
+			faults[i] = s.placed(f)
+		}
+		return nil, settingsFault(faults)
+	}
+	return s, nil
+}
+
+// placed puts the place before a fault that begins with a key.
+func (s *settings) placed(f error) error {
+	key, _, _ := strings.Cut(f.Error(), ":")
+	best := ""
+	for k, at := range s.from {
+		dotted := strings.ReplaceAll(k, sep, ".")
+		if at != builtInName && (dotted == key || strings.HasPrefix(dotted, key+".") || strings.HasPrefix(key, dotted+"[")) && (best == "" || at < best) {
+			best = at
+		}
+	}
+	if best == "" {
+		return f
+	}
+	return fmt.Errorf("%s: %w", best, f)
+}
+
+// oneAsList takes a single name where a list is wanted.
+func oneAsList(from, to reflect.Type, v any) (any, error) {
+	if from.Kind() == reflect.String && to == reflect.TypeFor[[]string]() {
+		return []string{v.(string)}, nil
+	}
+	return v, nil
+}
+
+// builtInName is the place of a value that nobody set.
+const builtInName = "built-in"
+
+// builtInLayer is what holds where no layer says otherwise.
+func builtInLayer() layer {
+	raw, err := json.Marshal(executor.Default())
+	values := map[string]any{}
+	if err == nil {
+		err = json.Unmarshal(raw, &values)
+	}
+	if err != nil {
+		panic("settings: the built-in ones cannot be written down: " + err.Error())
+	}
+	prune(values)
+	l := layer{name: builtInName, values: values, lines: map[string]string{}}
+	leaves(values, "", func(key string, _ any) { l.lines[key] = builtInName })
+	return l
+}
+
+// prune takes out what has no value: a nil in a layer would hide the one below it.
+func prune(m map[string]any) {
+	maps.DeleteFunc(m, func(_ string, v any) bool {
+		if sub, ok := v.(map[string]any); ok {
+			prune(sub)
+		}
+		return v == nil
+	})
+}
+
+// leaves visits every value of a nested map, by key.
+func leaves(m map[string]any, prefix string, visit func(key string, v any)) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if sub, ok := m[name].(map[string]any); ok {
+			leaves(sub, prefix+name+sep, visit)
+			continue
+		}
+		visit(prefix+name, m[name])
+	}
+}
+
+// put sets a value in a nested map.
+func put(m map[string]any, key string, v any) {
+	parts := strings.Split(key, sep)
+	for _, p := range parts[:len(parts)-1] {
+		sub, ok := m[p].(map[string]any)
+		if !ok {
+			sub = map[string]any{}
+			m[p] = sub
+		}
+		m = sub
+	}
+	m[parts[len(parts)-1]] = v
+}
+
+// envLayer reads SLUICE_CONFIG_<KEY>: the key in capitals, its parts joined by "_". Roles and agents are for files.
+func (a *app) envLayer() (layer, []error) {
+	l := layer{name: "environment", values: map[string]any{}, lines: map[string]string{}}
+	known := map[string]string{}
+	for key := range fixedKeys() {
+		known[envPrefix+strings.ToUpper(strings.ReplaceAll(key, sep, "_"))] = key
+	}
+	var faults []error
+	for _, e := range a.env {
+		name, text, _ := strings.Cut(e, "=")
+		if !strings.HasPrefix(name, envPrefix) {
+			continue
+		}
+		key, ok := known[name]
+		if !ok {
+			faults = append(faults, fmt.Errorf("environment: %s: no such key%s", clean(name), meant(name, slices.Sorted(maps.Keys(known)))))
+			continue
+		}
+		faults = append(faults, l.take(key, text, name)...)
+	}
+	return l, faults
+}
+
+// setLayer reads --set KEY=VALUE.
+func setLayer(set []string) (layer, []error) {
+	l := layer{name: "--set", values: map[string]any{}, lines: map[string]string{}}
+	var faults []error
+	for _, s := range set {
+		dotted, text, ok := strings.Cut(s, "=")
+		key := strings.ReplaceAll(dotted, ".", sep)
+		if !ok {
+			faults = append(faults, fmt.Errorf("--set %s: want KEY=VALUE", clean(s)))
+			continue
+		}
+		if _, err := kindOf(key); err != nil {
+			faults = append(faults, fmt.Errorf("--set %s: %w", clean(s), err))
+			continue
+		}
+		faults = append(faults, l.take(key, text, "--set")...)
+	}
+	return l, faults
+}
+
+// take reads one value of a layer that is text.
+func (l *layer) take(key, text, at string) []error {
+	kind, err := kindOf(key)
+	if err != nil {
+		return []error{fmt.Errorf("%s: %w", at, err)}
+	}
+	v, err := readValue(text, kind)
+	if err != nil {
+		return []error{fmt.Errorf("%s: %s: %w", at, dotted(key), err)}
+	}
+	put(l.values, key, v)
+	l.lines[key] = at
+	return nil
+}
+
+func dotted(key string) string { return strings.ReplaceAll(key, sep, ".") }
+
+func meant(name string, known []string) string {
+	if near := signals.Nearest(name, known); near != "" {
+		return ": did you mean " + near + "?"
+	}
+	return ""
+}

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/internal/executor"
+)
+
+// Bounds of a settings file.
+const (
+	maxSettingsBytes = 128 << 10
+	maxSettingsNodes = 10_000
+	maxSettingsDepth = 20
+)
+
+// kindOf gives the type of a key's value; an error names the nearest key. A part of a key that may be anything (the name
+// of an agent or a role) matches whatever stands there.
+func kindOf(key string) (reflect.Type, error) {
+	t := reflect.TypeFor[executor.Settings]()
+	done := ""
+	for _, part := range strings.Split(key, sep) {
+		switch t.Kind() {
+		case reflect.Map:
+			t = t.Elem()
+		case reflect.Struct:
+			var known []string
+			var next reflect.Type
+			for i := range t.NumField() {
+				name := t.Field(i).Tag.Get("koanf")
+				if known = append(known, done+name); name == part {
+					next = t.Field(i).Type
+				}
+			}
+			if next == nil {
+				return nil, fmt.Errorf("%s: no such key%s", clean(done+part), meant(done+part, known))
+			}
+			t = next
+		default:
+			return nil, fmt.Errorf("%s: it has no keys below it", clean(strings.TrimSuffix(done, ".")))
+		}
+		done += part + "."
+	}
+	return t, nil
+}
+
+// fixedKeys are the keys whose names are known: all but those of roles and agents.
+func fixedKeys() map[string]reflect.Type {
+	out := map[string]reflect.Type{}
+	var walk func(t reflect.Type, prefix string)
+	walk = func(t reflect.Type, prefix string) {
+		for i := range t.NumField() {
+			key, ft := prefix+t.Field(i).Tag.Get("koanf"), t.Field(i).Type
+			switch ft.Kind() {
+			case reflect.Struct:
+				walk(ft, key+sep)
+			case reflect.Map:
+			default:
+				out[key] = ft
+			}
+		}
+	}
+	walk(reflect.TypeFor[executor.Settings](), "")
+	return out
+}
+
+// fileLayer reads a settings file, all faults at once. A file that is not there is no layer.
+func fileLayer(file string, project bool) (l layer, there bool, faults []error) {
+	l = layer{name: file, values: map[string]any{}, lines: map[string]string{}}
+	data, _, err := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), maxSettingsBytes)
+	if isMissing(err) {
+		return l, false, nil
+	}
+	if err != nil {
+		return l, true, []error{fmt.Errorf("%s: %w", file, err)}
+	}
+	var doc yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+		return l, true, nil
+	} else if err != nil {
+		return l, true, []error{fmt.Errorf("%s: %w", shortPath(file), err)}
+	}
+	if dec.Decode(new(yaml.Node)) != io.EOF {
+		return l, true, []error{fmt.Errorf("%s: more than one document in it: want one", shortPath(file))}
+	}
+	r := &settingsReader{layer: &l, file: shortPath(file), project: project}
+	r.mapping(doc.Content[0], "", reflect.TypeFor[executor.Settings](), 0)
+	return l, true, r.faults
+}
+
+// settingsReader turns nodes into values and keeps every fault.
+type settingsReader struct {
+	*layer
+	file    string
+	project bool
+	nodes   int
+	faults  []error
+}
+
+func (r *settingsReader) at(n *yaml.Node, format string, args ...any) {
+	r.faults = append(r.faults, fmt.Errorf("%s:%d:%d: %s", r.file, n.Line, n.Column, fmt.Sprintf(format, args...)))
+}
+
+func (r *settingsReader) mapping(n *yaml.Node, prefix string, t reflect.Type, depth int) {
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return
+	}
+	if n.Kind != yaml.MappingNode || depth > maxSettingsDepth {
+		r.at(n, "%s: want keys and values", clean(dotted(strings.TrimSuffix(prefix, sep))))
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		if r.nodes++; r.nodes > maxSettingsNodes {
+			r.faults = []error{fmt.Errorf("%s: more than %d values: leave some out", r.file, maxSettingsNodes)}
+			return
+		}
+		if k.Kind != yaml.ScalarNode || k.Value == "" || strings.Contains(k.Value, sep) {
+			r.at(k, "%s: no name of a key", clean(k.Value))
+			continue
+		}
+		if seen[k.Value] {
+			r.at(k, "%s: the key stands there twice", clean(k.Value))
+			continue
+		}
+		seen[k.Value] = true
+		r.value(k, v, prefix+k.Value, t, depth)
+	}
+}
+
+// value takes one key of a mapping of type t.
+func (r *settingsReader) value(k, v *yaml.Node, key string, t reflect.Type, depth int) {
+	kind, err := kindOf(key)
+	if err != nil {
+		r.at(k, "%s", err)
+		return
+	}
+	if r.project && personal(key) {
+		r.at(k, "%s is yours alone to set, in your own settings file: agents can write this one", dotted(key))
+		return
+	}
+	if kind.Kind() == reflect.Struct || kind.Kind() == reflect.Map {
+		r.mapping(v, key+sep, kind, depth+1)
+		return
+	}
+	if v.Kind == yaml.ScalarNode && v.Tag == "!!null" {
+		return
+	}
+	val, err := nodeValue(v, kind, key)
+	if err != nil {
+		r.at(v, "%s: %s", dotted(key), err)
+		return
+	}
+	put(r.values, key, val)
+	r.lines[key] = fmt.Sprintf("%s:%d", r.file, k.Line)
+}
+
+// readValue reads a value that came as text: a list is written as YAML has it, or is one word.
+func readValue(text string, kind reflect.Type) (any, error) {
+	if kind.Kind() == reflect.Slice || kind.Kind() == reflect.Map || kind.Kind() == reflect.Struct {
+		if len(text) > maxSettingsBytes {
+			return nil, errors.New("too long")
+		}
+		var doc yaml.Node
+		if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) == 0 {
+			return nil, errors.New("want a list, as in [a, b]")
+		}
+		return nodeValue(doc.Content[0], kind, "")
+	}
+	return scalar(text, kind)
+}
+
+// nodeValue reads a leaf. A list of words may be one word, but for a command: there it would look as if a shell split it.
+func nodeValue(n *yaml.Node, kind reflect.Type, key string) (any, error) {
+	if kind.Kind() == reflect.Slice {
+		if n.Kind == yaml.ScalarNode && !strings.HasSuffix(key, sep+"command") {
+			return []string{n.Value}, nil
+		}
+		if n.Kind != yaml.SequenceNode {
+			return nil, errors.New("want a list, as in [a, b]")
+		}
+		list := []string{}
+		for _, e := range n.Content {
+			if e.Kind != yaml.ScalarNode {
+				return nil, errors.New("want a list of words")
+			}
+			list = append(list, e.Value)
+		}
+		return list, nil
+	}
+	if n.Kind != yaml.ScalarNode {
+		return nil, fmt.Errorf("want %s", wordFor(kind))
+	}
+	return scalar(n.Value, kind)
+}
+
+func scalar(text string, kind reflect.Type) (any, error) {
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	bad := fmt.Errorf("%q: want %s", clean(text), wordFor(kind))
+	switch {
+	case kind == reflect.TypeFor[engine.Duration]():
+		if _, err := time.ParseDuration(text); err != nil && text != "0" {
+			return nil, bad
+		}
+		return text, nil
+	case kind.Kind() == reflect.String:
+		return text, nil
+	case kind.Kind() == reflect.Bool:
+		if !slices.Contains([]string{"true", "false"}, text) {
+			return nil, bad
+		}
+		return text == "true", nil
+	case kind.Kind() == reflect.Float64:
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, bad
+		}
+		return f, nil
+	case kind.Kind() == reflect.Int, kind.Kind() == reflect.Int64:
+		n, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64)
+		if err != nil {
+			return nil, bad
+		}
+		return n, nil
+	}
+	return nil, errors.New("cannot be set here")
+}
+
+func wordFor(kind reflect.Type) string {
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	switch {
+	case kind == reflect.TypeFor[engine.Duration]():
+		return "a time such as 30s or 2h"
+	case kind.Kind() == reflect.Bool:
+		return "true or false"
+	case kind.Kind() == reflect.Int, kind.Kind() == reflect.Int64:
+		return "a whole number"
+	case kind.Kind() == reflect.Float64:
+		return "a number"
+	case kind.Kind() == reflect.Slice:
+		return "a list, as in [a, b]"
+	}
+	return "a word"
+}

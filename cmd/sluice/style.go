@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+
+	"sluice/engine"
+	"sluice/notify"
+)
+
+// Colours as the terminal has them: its own sixteen, so that they fit its theme.
+const (
+	plain  = ""
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	blue   = "36"
+)
+
+// colourOn says whether a stream gets colours: a terminal that knows them, unless the person wants none.
+func (a *app) colourOn(w io.Writer) bool {
+	if a.getenv("NO_COLOR") != "" || a.getenv("TERM") == "dumb" {
+		return false
+	}
+	_, ok := terminal(w)
+	return ok
+}
+
+func paint(on bool, style, s string) string {
+	if !on || style == plain || s == "" {
+		return s
+	}
+	return "\x1b[" + style + "m" + s + "\x1b[0m"
+}
+
+func (a *app) paint(style, s string) string    { return paint(a.colour, style, s) }
+func (a *app) paintErr(style, s string) string { return paint(a.colourOn(a.err), style, s) }
+
+// mark is the sign and the colour of a state of a run, a step or a gate.
+func mark(state string) (sign, style string) {
+	switch state {
+	case engine.RunCompleted, engine.Passed:
+		return "✓", green
+	case engine.RunFailed:
+		return "✗", red
+	case engine.RunAborted, engine.Superseded:
+		return "–", dim
+	case engine.Running, engine.Signalled, engine.OnReview, engine.Gating:
+		return "▸", blue
+	case engine.OnHuman:
+		return "?", yellow
+	case engine.OnWindow, engine.OnNotice, "paused":
+		return "‖", yellow
+	case engine.Skipped, engine.Routed:
+		return "↷", dim
+	}
+	return "·", dim
+}
+
+// clip cuts s to a width in terminal cells; 0 = not at all.
+func clip(s string, width int) string {
+	if width <= 0 || runewidth.StringWidth(s) <= width {
+		return s
+	}
+	return runewidth.Truncate(s, width, "…")
+}
+
+// pad fills s with spaces up to a width in terminal cells.
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(width-runewidth.StringWidth(s), 0))
+}
+
+// ago is a span of time as a person says it.
+func ago(d time.Duration) string {
+	d = max(d, 0)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dd", int(d.Hours())/24)
+}
+
+// plural is "1 run", "2 runs".
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// clean is foreign text on one line.
+func clean(s string) string { return notify.Clean(s, maxForeign) }
+
+// maxForeign is how many characters of foreign text stand in a line.
+const maxForeign = 400
+
+// table lays out rows in columns as wide as they need. A style goes with each cell; the last column is cut at the
+// terminal's width.
+type table struct {
+	rows [][]cell
+}
+
+type cell struct{ text, style string }
+
+func (t *table) row(cells ...cell) { t.rows = append(t.rows, cells) }
+
+func (a *app) printTable(t *table) {
+	var widths []int
+	for _, r := range t.rows {
+		for i, c := range r {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], runewidth.StringWidth(c.text))
+		}
+	}
+	most := a.width()
+	for _, r := range t.rows {
+		var b strings.Builder
+		left := most
+		for i, c := range r {
+			text := c.text
+			if i < len(r)-1 {
+				text = pad(text, widths[i]) + "  "
+			}
+			if most > 0 {
+				text = clip(text, max(left, 1))
+				left -= runewidth.StringWidth(text)
+			}
+			b.WriteString(a.paint(c.style, text))
+			if most > 0 && left <= 0 {
+				break
+			}
+		}
+		a.print("%s", strings.TrimRight(b.String(), " "))
+	}
+}
