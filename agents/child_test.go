@@ -3,12 +3,16 @@
 package agents
 
 import (
+	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestDescriptors(t *testing.T) {
@@ -85,5 +89,45 @@ func TestTerminalSignalsDoNotReachIt(t *testing.T) {
 	os.WriteFile(filepath.Join(spec.Cwd, "go"), nil, 0o600)
 	if e := wait(t, p); e.Code != 8 || e.Lost || e.Stopped {
 		t.Errorf("%+v, want code 8", e)
+	}
+}
+
+// A daemon without descriptors cannot see a process: it must not take it for
+// gone.
+func TestNoDescriptorsLeft(t *testing.T) {
+	t.Parallel()
+	self, _ := os.Executable()
+	for _, script := range []string{"while :; do sleep 0.05; done", "exit 3"} {
+		spec := testSpec(t, script)
+		p := ensure(t, newRunner(), spec)
+		if script == "exit 3" {
+			wait(t, p)
+		}
+		if out, err := exec.Command(self, "starve", spec.PidFile).CombinedOutput(); err != nil || string(out) != "well\n" {
+			t.Errorf("%s: %v: %s", script, err, out)
+		}
+	}
+}
+
+// As on kernels without pidfds.
+func TestWaitWithoutPidfd(t *testing.T) {
+	t.Parallel()
+	other := startOther(t, "sleep", "60")
+	h := handle{other.Process.Pid, -1}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	gone := func() bool { return !runs(other.Process.Pid) }
+	if err := h.wait(ctx, gone); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("wait for a live one: %v", err)
+	}
+	if err := h.signal(syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	if err := h.wait(testContext(t), gone); err != nil {
+		t.Error(err)
+	}
+	h.reap()
+	if err := h.signal(syscall.SIGKILL); err != nil {
+		t.Errorf("to one that is gone: %v", err)
 	}
 }

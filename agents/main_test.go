@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 			os.Exit(ensureMain(os.Args[2:]))
 		case "sweep":
 			os.Exit(sweepMain())
+		case "starve":
+			os.Exit(starveMain(os.Args[2]))
 		}
 	}
 	os.Exit(m.Run())
@@ -71,6 +73,45 @@ func sweepMain() int {
 	child.Wait()
 	fmt.Println("well")
 	return 0
+}
+
+// starveMain is a daemon that has no descriptors left: it says how often it
+// took what it could not see for gone.
+func starveMain(pidFile string) int {
+	p, err := newRunner().Adopt(pidFile, "")
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	limit := syscall.Rlimit{Cur: 64, Max: 64}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	var held []int
+	for {
+		fd, err := syscall.Open(os.DevNull, syscall.O_RDONLY, 0)
+		if err != nil {
+			break
+		}
+		held = append(held, fd)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	// However many it gets, it may end well or fail, but never be wrong.
+	for n := 0; ; n++ {
+		e, err := p.Wait(ctx)
+		if err == nil && e.Lost {
+			fmt.Printf("lost, with %d descriptors\n", n)
+			return 1
+		}
+		if ctx.Err() != nil || len(held) == 0 {
+			fmt.Println("well")
+			return 0
+		}
+		syscall.Close(held[0])
+		held = held[1:]
+	}
 }
 
 func newRunner() *Runner {

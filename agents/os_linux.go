@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -63,6 +64,9 @@ func lookProc(pid int) (proc, error) {
 
 func readProc(pid int, name string, limit int) ([]byte, error) {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/" + name)
+	if errors.Is(err, syscall.ESRCH) { // also what a thread of the kernel has for an environment
+		return nil, os.ErrNotExist
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -72,12 +76,15 @@ func readProc(pid int, name string, limit int) ([]byte, error) {
 	for len(data) < limit {
 		n, err := f.Read(buf)
 		data = append(data, buf[:n]...)
-		if n == 0 || err != nil {
+		if errors.Is(err, syscall.ESRCH) { // it went while it was read
+			return nil, os.ErrNotExist
+		}
+		if err == io.EOF {
 			break
 		}
-	}
-	if errors.Is(err, syscall.ESRCH) {
-		return nil, os.ErrNotExist
+		if err != nil {
+			return nil, err
+		}
 	}
 	return data, nil
 }
@@ -144,12 +151,15 @@ type handle struct {
 	fd  int // pidfd, -1 where the kernel has none: then the caller's check just before is all there is
 }
 
-// open takes hold of a process. It says nothing of which one: check after
-// opening, then use.
+// open takes hold of a process; os.ErrNotExist means that there is none. It
+// says nothing of which one: check after opening, then use.
 func open(pid int) (handle, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		return handle{pid, -1}, nil
+	}
+	if errors.Is(err, unix.ESRCH) {
+		return handle{}, os.ErrNotExist
 	}
 	if err != nil {
 		return handle{}, os.NewSyscallError("pidfd_open", err)

@@ -19,6 +19,10 @@ const (
 	exitFile       = "exit.json"
 )
 
+// errMalformed: what was read is no record, and reading it again will not
+// make it one.
+var errMalformed = errors.New("not a record")
+
 // identity is a pid file: which process the shim of a launch is.
 type identity struct {
 	Version int    `json:"v"`
@@ -94,7 +98,8 @@ func readIdentity(pidFile string) (identity, error) {
 	return id, nil
 }
 
-// readExit reads the exit.json in dir; fs.ErrNotExist means there is none.
+// readExit reads the exit.json in dir; fs.ErrNotExist means there is none,
+// errMalformed that what is there is none.
 func readExit(dir string) (exitRecord, error) {
 	var r exitRecord
 	data, err := readBounded(filepath.Join(dir, exitFile), maxRecordBytes)
@@ -102,7 +107,7 @@ func readExit(dir string) (exitRecord, error) {
 		return r, err
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
-		return r, fmt.Errorf("%s: %w", filepath.Join(dir, exitFile), err)
+		return r, fmt.Errorf("%s: %w: %v", filepath.Join(dir, exitFile), errMalformed, err)
 	}
 	return r, nil
 }
@@ -121,7 +126,7 @@ func readBounded(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, fmt.Errorf("%s: %s of %d bytes: want a regular file of at most %d", name, info.Mode().Type(), info.Size(), limit)
+		return nil, fmt.Errorf("%s: %w: %s of %d bytes: want a regular file of at most %d", name, errMalformed, info.Mode().Type(), info.Size(), limit)
 	}
 	return io.ReadAll(io.LimitReader(f, limit))
 }

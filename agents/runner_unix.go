@@ -173,36 +173,57 @@ func (r *Runner) startShim(spec Spec) (shim *os.Process, to, from *os.File, err 
 	return shim, specW, answerR, nil
 }
 
-// live reports whether the shim of this identity runs.
-func (id identity) live() bool {
+// live reports whether the shim of this identity runs. An error is that this
+// cannot be told just now (no descriptors left): never taken for "gone".
+func (id identity) live() (bool, error) {
 	boot, err := bootID()
 	if err != nil || boot != id.Boot {
-		return false
+		return false, err
 	}
 	p, err := lookProc(id.Pid)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
 	if err != nil || p.dead || p.start != id.Start {
-		return false
+		return false, err
 	}
 	env, err := environ(id.Pid)
-	if err != nil {
-		return true // not ours to read: pid, start time and boot agree
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case errors.Is(err, fs.ErrPermission):
+		return true, nil // pid, start time and boot agree
+	case err != nil:
+		return false, err
 	}
-	return bytes.Contains(append(env, 0), []byte(markVar+"="+id.mark()+"\x00"))
+	return bytes.Contains(append(env, 0), []byte(markVar+"="+id.mark()+"\x00")), nil
+}
+
+// gone is for those who ask again when it cannot be told.
+func (id identity) gone() bool {
+	live, err := id.live()
+	return err == nil && !live
 }
 
 // hold takes hold of the live shim; ok is false if it is gone. The order
 // counts: first the handle, then the check, so that what was checked is what
 // is held.
-func (id identity) hold() (h handle, ok bool) {
-	h, err := open(id.Pid)
+func (id identity) hold() (h handle, ok bool, err error) {
+	h, err = open(id.Pid)
+	if errors.Is(err, fs.ErrNotExist) {
+		return handle{}, false, nil
+	}
 	if err != nil {
-		return handle{}, false
+		return handle{}, false, fmt.Errorf("agents: launch %.80q: %w", id.Key, err)
 	}
-	if !id.live() {
+	live, err := id.live()
+	if err != nil || !live {
 		h.close()
-		return handle{}, false
 	}
-	return h, true
+	if err != nil {
+		return handle{}, false, fmt.Errorf("agents: launch %.80q: %w", id.Key, err)
+	}
+	return h, live, nil
 }
 
 // Wait returns how the launch ended, once its whole tree is gone. The end of
@@ -213,20 +234,25 @@ func (p *Proc) Wait(ctx context.Context) (Exit, error) {
 		return Exit{}, err
 	}
 	rec, err := readExit(p.dir)
-	if err == nil && rec.of(p.id) {
+	switch {
+	case err == nil && rec.of(p.id):
 		return rec.Exit, nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		p.r.logf("agents: launch %.80q: %v: taken as lost", p.id.Key, err)
+	case err == nil || errors.Is(err, errMalformed):
+		p.r.logf("agents: launch %.80q: %s is not its record (%v): taken as lost", p.id.Key, exitFile, err)
+	case !errors.Is(err, fs.ErrNotExist):
+		return Exit{}, fmt.Errorf("agents: launch %.80q: %w", p.id.Key, err)
 	}
 	return p.lost(ctx)
 }
 
 func (p *Proc) waitShim(ctx context.Context) error {
-	h, ok := p.id.hold()
+	h, ok, err := p.id.hold()
+	if err != nil {
+		return err
+	}
 	if ok {
 		defer h.close()
-		if err := h.wait(ctx, func() bool { return !p.id.live() }); err != nil {
+		if err := h.wait(ctx, p.id.gone); err != nil {
 			return err
 		}
 		h.reap()
@@ -244,10 +270,12 @@ func (p *Proc) waitShim(ctx context.Context) error {
 
 // lost ends what a shim left that could not write its record, and writes it.
 func (p *Proc) lost(ctx context.Context) (Exit, error) {
-	if boot, err := bootID(); err == nil && boot == p.id.Boot {
-		if _, err := sweep(ctx, p.id.Key, p.id.Cgroup, p.id.Token); err != nil {
-			return Exit{}, err
-		}
+	boot, err := bootID()
+	if err == nil && boot == p.id.Boot {
+		_, err = sweep(ctx, p.id.Key, p.id.Cgroup, p.id.Token)
+	}
+	if err != nil {
+		return Exit{}, err
 	}
 	joinOutput(p.dir, p.id.MaxOutput)
 	e, err := writeFirstExit(p.dir, p.id, Exit{Code: -1, Lost: true, Started: p.id.Launched, Ended: time.Now().UTC()})
@@ -278,7 +306,11 @@ func (r *Runner) Stop(ctx context.Context, spec Spec) error {
 }
 
 func (r *Runner) stop(ctx context.Context, id identity, dir string) error {
-	if h, ok := id.hold(); ok {
+	h, ok, err := id.hold()
+	if err != nil {
+		return err
+	}
+	if ok {
 		defer h.close()
 		// CONT after it: a process that is held acts on TERM only then.
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGCONT} {
@@ -288,7 +320,7 @@ func (r *Runner) stop(ctx context.Context, id identity, dir string) error {
 		}
 		limited, cancel := context.WithTimeout(ctx, id.KillAfter+r.stopMargin)
 		defer cancel()
-		err := h.wait(limited, func() bool { return !id.live() })
+		err := h.wait(limited, id.gone)
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -300,7 +332,7 @@ func (r *Runner) stop(ctx context.Context, id identity, dir string) error {
 		}
 	}
 	// Wait sees to what a shim without a record left.
-	_, err := (&Proc{r: r, id: id, dir: dir}).Wait(ctx)
+	_, err = (&Proc{r: r, id: id, dir: dir}).Wait(ctx)
 	return err
 }
 

@@ -5,6 +5,9 @@ package agents
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
 	"time"
@@ -36,19 +39,29 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// table is the processes that live, by pid.
-func table() map[int]proc {
+// table is the processes that live, by pid. It is whole or an error: a table
+// that lacks some would be taken for "nothing left".
+func table() (map[int]proc, error) {
 	list, err := pids()
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	procs := make(map[int]proc, len(list))
 	for _, pid := range list {
-		if p, err := lookProc(pid); err == nil {
+		p, err := lookProc(pid)
+		if err == nil {
 			procs[pid] = p
+		} else if !hidden(err) {
+			return nil, err
 		}
 	}
-	return procs
+	return procs, nil
+}
+
+// hidden reports whether an error about a process says that it has gone or is
+// another user's, and not that nothing can be read just now.
+func hidden(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
 
 // below returns what lives in the table below the roots, parents before
@@ -104,8 +117,12 @@ func signalProc(p proc, sigs ...syscall.Signal) bool {
 // signalBelow signals every process below pid and returns how many there
 // were.
 func signalBelow(pid int, sigs ...syscall.Signal) int {
+	procs, err := table()
+	if err != nil {
+		return 0 // the caller comes again
+	}
 	n := 0
-	for _, p := range below(table(), pid) {
+	for _, p := range below(procs, pid) {
 		if signalProc(p, sigs...) {
 			n++
 		}
@@ -115,37 +132,44 @@ func signalBelow(pid int, sigs ...syscall.Signal) int {
 
 // carries reports whether the process was started with a token of that
 // digest.
-func carries(pid int, tokenDigest string) bool {
+func carries(pid int, tokenDigest string) (bool, error) {
 	env, err := environ(pid)
-	if err != nil {
-		return false
+	if err != nil && !hidden(err) {
+		return false, err
 	}
 	name := []byte(TokenVar + "=")
 	for entry := range bytes.SplitSeq(env, []byte{0}) {
 		if value, ok := bytes.CutPrefix(entry, name); ok && digest(string(value)) == tokenDigest {
-			return true
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // carriers is what carries the token, and what lives below it: a child may
 // have dropped its environment.
-func carriers(tokenDigest string) []proc {
-	procs := table()
+func carriers(tokenDigest string) ([]proc, error) {
+	procs, err := table()
+	if err != nil {
+		return nil, err
+	}
 	self := os.Getpid()
 	var found []proc
 	var roots []int
 	for pid, p := range procs {
-		if pid != self && !p.dead && carries(pid, tokenDigest) {
+		if pid == self || p.dead {
+			continue
+		}
+		ours, err := carries(pid, tokenDigest)
+		if err != nil {
+			return nil, err
+		}
+		if ours {
 			roots = append(roots, pid)
 			found = append(found, p)
 		}
 	}
-	if len(roots) == 0 {
-		return nil
-	}
-	return append(found, below(procs, roots...)...)
+	return append(found, below(procs, roots...)...), nil
 }
 
 // sweep kills what is left of a launch whose shim is gone, until two looks in
@@ -160,7 +184,11 @@ func sweep(ctx context.Context, key, cgroup, tokenDigest string) (killed int, er
 		}
 		left := populated(cgroup)
 		if tokenDigest != "" {
-			for _, p := range carriers(tokenDigest) {
+			procs, err := carriers(tokenDigest)
+			if err != nil {
+				return killed, fmt.Errorf("agents: sweep: %w", err)
+			}
+			for _, p := range procs {
 				left = true
 				if signalProc(p, syscall.SIGKILL) {
 					killed++

@@ -109,7 +109,7 @@ func TestStopIsGentleToTheHeld(t *testing.T) {
 	spec := testSpec(t, `trap 'echo bye; exit 0' TERM; echo up > up; kill -STOP $$; while :; do sleep 0.01; done`)
 	p := ensure(t, newRunner(), spec)
 	eventually(t, "it is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
-	procs := below(table(), p.Pid())
+	procs := treeOf(t, p.Pid())
 	eventually(t, "it is held", fileHas("/proc/"+strconv.Itoa(procs[0].pid)+"/stat", ") T "))
 	if err := p.Stop(testContext(t)); err != nil {
 		t.Fatal(err)
@@ -347,7 +347,7 @@ func TestSweep(t *testing.T) {
 	spec := testSpec(t, "")
 	other := startOther(t, "sleep", "60")
 	cmd := startOther(t, "env", "SLUICE_TOKEN="+spec.Token, "sh", "-c", "sleep 60 & env -i sleep 60 & wait")
-	eventually(t, "they are up", func() bool { return len(withToken(spec.Token)) == 2 && len(below(table(), cmd.Process.Pid)) == 2 })
+	eventually(t, "they are up", func() bool { return len(withToken(spec.Token)) == 2 && len(treeOf(t, cmd.Process.Pid)) == 2 })
 	if n := newRunner().Sweep(spec.Token); n != 3 {
 		t.Errorf("swept %d, want 3", n)
 	}
@@ -363,4 +363,13 @@ func TestSweep(t *testing.T) {
 func cgroupsOf(key string) []string {
 	found, _ := filepath.Glob(filepath.Join(cgroupHome(), cgroupPrefix+digest(key)[:16]+"-*"))
 	return found
+}
+
+func treeOf(t *testing.T, pid int) []proc {
+	t.Helper()
+	procs, err := table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return below(procs, pid)
 }
