@@ -22,11 +22,11 @@ var ErrExportChanged = errors.New("the export was changed by somebody else")
 
 // Line is one line of an export: one fact.
 type Line struct {
-	Seq  int64           `json:"seq"`  // of its record in the journal
-	N    int             `json:"n"`    // its index among the facts of the record, from 0
-	At   time.Time       `json:"at"`   // of its record
-	Fact json.RawMessage `json:"fact"` //
-	Sum  string          `json:"sum"`  // of its record
+	Seq  int64           `json:"seq"` // of its record in the journal
+	N    int             `json:"n"`   // its index among the facts of the record, from 0
+	At   time.Time       `json:"at"`  // of its record
+	Fact json.RawMessage `json:"fact"`
+	Sum  string          `json:"sum"` // of its record
 }
 
 // Keep says whether fact n of a record belongs in an export.

@@ -18,11 +18,11 @@ type File interface {
 // FS is the small seam to the disk. Names are full paths. The errors satisfy
 // errors.Is with the values of io/fs.
 type FS interface {
-	Open(name string) (File, error)       // an existing file, to read
-	OpenWrite(name string) (File, error)  // an existing file, to read and write
-	Create(name string) (File, error)     // an empty file, to read and write; one that is there is emptied
-	Rename(from, to string) error         // atomic, replaces
-	Remove(name string) error             //
+	Open(name string) (File, error)      // an existing file, to read
+	OpenWrite(name string) (File, error) // an existing file, to read and write
+	Create(name string) (File, error)    // an empty file, to read and write; one that is there is emptied
+	Rename(from, to string) error        // atomic, replaces
+	Remove(name string) error
 	ReadDir(dir string) ([]string, error) // the names in a folder
 	SyncDir(dir string) error             // creations, renames and removals in it are on the disk
 }

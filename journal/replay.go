@@ -1,0 +1,58 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+)
+
+// before is the latest known point that is not after seq, and the head.
+func (l *Log) before(seq int64) (from, head point, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.refusal(); err != nil {
+		return from, head, err
+	}
+	if n := sort.Search(len(l.marks), func(i int) bool { return l.marks[i].seq > seq }); n > 0 {
+		from = l.marks[n-1]
+	}
+	return from, l.head, nil
+}
+
+// Replay calls fn with every record from seq `from` on that was there when
+// Replay began, in order, and checks the chain while it reads. A record belongs
+// to fn. An error of fn ends it and is returned as it is. It may run beside
+// appends, and needs memory for one line only.
+func (l *Log) Replay(from int64, fn func(Record) error) error {
+	start, head, err := l.before(max(from, 1) - 1)
+	if err != nil || from > head.seq || head.seq == 0 {
+		return err
+	}
+	f, err := l.fs.Open(l.name)
+	if err != nil {
+		return fmt.Errorf("%s: cannot be read: %w", l.name, err)
+	}
+	defer f.Close()
+	s := newScanner(f, l.name, start, head.end)
+	s.own = max(from, 1)
+	for s.at.seq < head.seq {
+		p, err := s.next()
+		if errors.Is(err, io.EOF) {
+			return s.damage("the journal is shorter than it was")
+		}
+		if err != nil {
+			return err
+		}
+		if p.seq < from {
+			continue
+		}
+		if err := fn(p.record()); err != nil {
+			return err
+		}
+	}
+	if s.at.hash != head.hash {
+		return s.damage("the journal was changed since it was opened")
+	}
+	return nil
+}
