@@ -19,17 +19,17 @@ type flight struct {
 
 // flights are the effects of one repo under way, by name. It belongs to the loop's goroutine.
 type flights struct {
-	world  World
-	post   func(item)
-	on     map[string]*flight
-	byKey  map[string]*flight // the newest of each key: run and stop of one process never overlap
-	last   map[string]time.Time
-	ctx    context.Context
-	active int
+	world World
+	post  func(item)
+	on    map[string]*flight
+	byKey map[string]*flight // the newest of each key: run and stop of one process never overlap
+	last  map[string]time.Time
+	ctx   context.Context
+	spawn func(func()) // starts a goroutine; the simulation runs it when its seed says so
 }
 
-func newFlights(ctx context.Context, world World, post func(item)) *flights {
-	return &flights{world: world, post: post, on: map[string]*flight{}, byKey: map[string]*flight{}, last: map[string]time.Time{}, ctx: ctx}
+func newFlights(ctx context.Context, world World, spawn func(func()), post func(item)) *flights {
+	return &flights{world: world, post: post, spawn: spawn, on: map[string]*flight{}, byKey: map[string]*flight{}, last: map[string]time.Time{}, ctx: ctx}
 }
 
 // reconcile starts what is owed and not under way, and lets go of what is under way and not owed any more. job is called
@@ -73,7 +73,7 @@ func (f *flights) start(job Job) {
 	fl := &flight{effect: job.Effect, cancel: cancel, done: make(chan struct{})}
 	before := f.byKey[key]
 	f.on[name], f.byKey[key] = fl, fl
-	go func() {
+	f.spawn(func() {
 		defer close(fl.done)
 		if before != nil {
 			<-before.done
@@ -84,7 +84,7 @@ func (f *flights) start(job Job) {
 		}
 		cancel()
 		f.post(item{event: ev, landed: fl})
-	}()
+	})
 }
 
 // land notes that an effect's goroutine is through; its result is taken in with the same item.

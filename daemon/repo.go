@@ -59,6 +59,10 @@ type Repo struct {
 	wall      time.Time // of the last turn: a jump against the monotonic clock is a sleep of the machine
 	gone      chan struct{}
 	began     time.Time
+
+	// The simulation puts its own in place of these two.
+	spawn func(func())                                     // starts a goroutine
+	rest  func(ctx context.Context, d time.Duration) error // waits
 }
 
 // item is one thing in the queue: an event, a question, or an effect's landing.
@@ -94,6 +98,8 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 	}
 	r := &Repo{opt: opt, core: c, queue: make(chan item, queueMost), subs: map[chan journal.Record]bool{}, gone: make(chan struct{}), began: opt.Now()}
 	r.seq, _ = c.log.Last()
+	r.spawn = func(f func()) { go f() }
+	r.rest = rest
 	return r, rec, nil
 }
 
@@ -116,7 +122,7 @@ func (r *Repo) post(it item) {
 func (r *Repo) Run(ctx context.Context) error {
 	defer close(r.gone)
 	work, stop := context.WithCancel(context.Background())
-	r.fl = newFlights(work, r.opt.World, r.post)
+	r.fl = newFlights(work, r.opt.World, r.spawn, r.post)
 	defer r.land(stop)
 	r.exp = newExporter(r.opt.Root, r.opt.State, r.opt.Log)
 	go r.exp.run(r.core.log.Replay)
@@ -173,13 +179,13 @@ func (r *Repo) start() {
 	if st, err := os.Stat(r.aliveFile()); err == nil {
 		from = st.ModTime()
 	}
-	go func() { // the queue is read only after this returns
+	r.spawn(func() { // the queue is read only after this returns
 		if cfg := r.opt.Config(); !sameJSON(cfg, r.core.state.Config) {
 			r.post(item{event: engine.Configured{Config: cfg}})
 		}
 		r.post(item{event: engine.Woken{From: from, To: now}})
 		r.post(item{ask: func(c *core) { r.unreadSpecs(c); r.scan(r.fl.ctx) }})
-	}()
+	})
 }
 
 // unreadSpecs pauses runs whose pinned spec this release cannot load.
@@ -187,7 +193,7 @@ func (r *Repo) unreadSpecs(c *core) {
 	for _, id := range c.state.Order {
 		run := c.state.Runs[id]
 		if why, bad := c.unread[run.Digest]; bad && run.Live() && !run.Paused {
-			go r.post(item{event: engine.SpecUnread{Run: id, Why: why}})
+			r.spawn(func() { r.post(item{event: engine.SpecUnread{Run: id, Why: why}}) })
 		}
 	}
 }
@@ -276,12 +282,22 @@ func (r *Repo) commit(ctx context.Context) ([]entry, error) {
 			return all, fmt.Errorf("journal of %s: %w", r.opt.Root, err)
 		}
 		r.setStall(err.Error())
-		select {
-		case <-ctx.Done():
+		if r.rest(ctx, wait) != nil {
 			return all, fmt.Errorf("journal of %s: stopped while it could not be written; what was not acknowledged is dropped: %w", r.opt.Root, err)
-		case <-time.After(wait):
 		}
 		wait = min(wait*2, stallMost)
+	}
+}
+
+// rest waits, or gives ctx's error.
+func rest(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
 	}
 }
 
@@ -329,7 +345,7 @@ func (r *Repo) scan(ctx context.Context) {
 	}
 	r.scanning = true
 	in, began := r.inboxes(), r.opt.Now()
-	go func() {
+	r.spawn(func() {
 		seen, err := r.opt.World.Scan(ctx, in)
 		if err != nil { // not a scan: it closes nothing
 			r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("the inbox could not be read")
@@ -337,7 +353,7 @@ func (r *Repo) scan(ctx context.Context) {
 			return
 		}
 		r.post(item{scan: seen, began: began})
-	}()
+	})
 }
 
 func (r *Repo) beat() {
@@ -401,7 +417,8 @@ func (r *Repo) slept() {
 	now := r.opt.Now()
 	if !r.wall.IsZero() {
 		if gap := now.Round(0).Sub(r.wall.Round(0)) - now.Sub(r.wall); gap > engine.GapAllowed {
-			go r.post(item{event: engine.Woken{From: r.wall.Round(0), To: now.Round(0)}})
+			woken := engine.Woken{From: r.wall.Round(0), To: now.Round(0)}
+			r.spawn(func() { r.post(item{event: woken}) })
 		}
 	}
 	r.wall = now
