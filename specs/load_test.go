@@ -1,8 +1,11 @@
 package specs
 
 import (
+	"encoding/json"
 	"os"
 	"testing"
+
+	"sluice/engine"
 )
 
 func example(t *testing.T) []byte {
@@ -23,4 +26,26 @@ func TestTheDocumentsExample(t *testing.T) {
 	if len(spec.Steps) != 2 || len(spec.Gates) != 2 || spec.Gates[1].OnPass[0] != "DONE" {
 		t.Errorf("read as %+v", spec)
 	}
+}
+
+// describe gives all of a spec that can be compared: its functions by their sources.
+func describe(s *engine.Spec) any {
+	b, err := json.Marshal(struct {
+		ID, Name, Description string
+		ContextFiles, Protect []string
+		Vars                  []engine.Var
+		Limits                engine.Limits
+		Needs                 []engine.Need
+		AfterStep, AfterRun   *engine.Command
+		Steps                 []*engine.Step
+		Gates                 []*engine.Gate
+	}{s.ID, s.Name, s.Description, s.ContextFiles, s.Protect, s.Vars, s.Limits, s.Needs, s.AfterStep, s.AfterRun, s.Steps, s.Gates})
+	if err != nil {
+		panic(err)
+	}
+	var v any
+	if err := json.Unmarshal(b, &v); err != nil {
+		panic(err)
+	}
+	return v
 }

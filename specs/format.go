@@ -1,0 +1,535 @@
+package specs
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// errLayout is a bug made an error: a layout must never cost meaning.
+var errLayout = errors.New("specs: the file was left as it is: laying it out would have changed its meaning")
+
+// Format gives a spec in its canonical layout: two spaces a level, one after each key, dash and comma, at least two before
+// a comment, one empty line between sections, steps and gates, LF at line ends. What the author chose stays: the order of
+// keys, comments, quotes, which lists and mappings are written in a line. A file that is no YAML is a Fault as error.
+func Format(src []byte) ([]byte, error) {
+	src = bytes.TrimPrefix(src, []byte("\ufeff"))
+	src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
+	b := &book{}
+	if i := bytes.IndexAny(src, "\r\u0085\u2028\u2029"); i >= 0 {
+		return nil, Fault{Line: 1 + bytes.Count(src[:i], []byte("\n")), Col: 1, Message: "holds a line end that is neither LF nor CRLF: editors and YAML count lines differently there"}
+	}
+	root := b.parse(src)
+	if len(b.faults) > 0 {
+		return nil, b.faults[0]
+	}
+	for _, inFlows := range []bool{true, false} { // without, where a mapping in a line is stranger than we know
+		l := newLayout(string(src), root, inFlows)
+		out := []byte(l.print())
+		if again := (&book{}); sameNodes(root, again.parse(out), 0) && sameComments(src, out) {
+			return out, nil
+		}
+	}
+	return nil, errLayout
+}
+
+// layout says of each line of a file where it goes.
+type layout struct {
+	lines  []string
+	kind   []lineKind
+	indent []int  // of lines that begin an entry
+	apart  []bool // an empty line stands before it
+	close  []bool // no empty line stands before it
+	flows  bool
+}
+
+// lineKind is what stands on a line.
+type lineKind int
+
+const (
+	other    lineKind = iota // empty, a comment, or the rest of what an entry began
+	entry                    // begins with a key or a dash
+	within                   // of a text or a bracket that began on an earlier line: shifted as that was
+	verbatim                 // of a block of text: shifted as the block is
+)
+
+func newLayout(src string, root *yaml.Node, flows bool) *layout {
+	l := &layout{lines: strings.Split(strings.TrimSuffix(src, "\n"), "\n"), flows: flows}
+	n := len(l.lines)
+	l.kind, l.indent, l.apart, l.close = make([]lineKind, n), make([]int, n), make([]bool, n), make([]bool, n)
+	l.walk(root, 0)
+	l.sections(root)
+	return l
+}
+
+// walk enters a block node's lines.
+func (l *layout) walk(n *yaml.Node, indent int) {
+	block := n.Style&yaml.FlowStyle == 0 && n.Kind != yaml.AliasNode
+	switch {
+	case n.Kind == yaml.MappingNode && block:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			l.enter(n.Content[i].Line-1, indent)
+			l.walk(n.Content[i+1], indent+2)
+		}
+	case n.Kind == yaml.SequenceNode && block:
+		for _, item := range n.Content {
+			l.enter(l.dash(item.Line-1, n.Column-1), indent)
+			l.walk(item, indent+2)
+		}
+	default:
+		l.extent(n, indent)
+	}
+}
+
+// enter notes that an entry begins on a line, unless an outer one does.
+func (l *layout) enter(row, indent int) {
+	if l.kind[row] == other {
+		l.kind[row], l.indent[row] = entry, indent
+	}
+}
+
+// dash finds the line with an item's dash, which may stand alone above it.
+func (l *layout) dash(row, col int) int {
+	for r := row; r >= 0; r-- {
+		if line := l.lines[r]; len(line) > col && line[col] == '-' && strings.Trim(line[:col], " -") == "" {
+			return r
+		}
+	}
+	return row
+}
+
+// extent marks the lines that a text or a flow goes on over.
+func (l *layout) extent(n *yaml.Node, indent int) {
+	row := n.Line - 1
+	if row < 0 || row >= len(l.lines) {
+		return
+	}
+	if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		l.textBlock(row, indent)
+		return
+	}
+	offset := byteOffset(l.lines[row], n.Column-1)
+	last := row
+	switch {
+	case n.Kind == yaml.ScalarNode && n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0, n.Kind == yaml.AliasNode:
+		// A plain text goes on over lines that begin no entry and are no comments; see print.
+	default:
+		last, _ = l.closes(row, offset)
+	}
+	for r := row + 1; r <= last; r++ {
+		l.kind[r] = within
+	}
+}
+
+// textBlock marks the lines of a | or > and where their text is to begin.
+func (l *layout) textBlock(row, indent int) {
+	begin := -1
+	for r := row + 1; r < len(l.lines); r++ {
+		line := l.lines[r]
+		spaces := len(line) - len(strings.TrimLeft(line, " "))
+		if spaces == len(line) {
+			l.kind[r], l.indent[r] = verbatim, -1
+			continue
+		}
+		if begin < 0 && spaces > 0 {
+			begin = spaces
+		}
+		if begin < 0 || spaces < begin {
+			break
+		}
+		l.kind[r] = verbatim
+		if l.indent[r] = indent + spaces - begin; l.indicated(row) {
+			l.indent[r] = -1
+		}
+	}
+	for r := l.lastOf(row); r > row && strings.TrimSpace(l.lines[r]) == "" && !l.keeps(row); r-- {
+		l.kind[r] = other // empty lines after the text are not of it
+	}
+}
+
+// header gives the |, > and what belongs to it at the end of a line.
+func (l *layout) header(row int) string {
+	line, _, _ := strings.Cut(l.lines[row], " #")
+	return line[max(0, strings.LastIndexAny(line, "|>")):]
+}
+
+func (l *layout) keeps(row int) bool     { return strings.Contains(l.header(row), "+") }
+func (l *layout) indicated(row int) bool { return strings.ContainsAny(l.header(row), "123456789") }
+
+func (l *layout) lastOf(row int) int {
+	for row+1 < len(l.lines) && l.kind[row+1] == verbatim {
+		row++
+	}
+	return row
+}
+
+// closes finds where the quoted text or the bracket that begins at an offset of a line ends.
+func (l *layout) closes(row, offset int) (lastRow, end int) {
+	depth, quote := 0, byte(0)
+	for r := row; r < len(l.lines); r++ {
+		line := l.lines[r]
+		for i := offset; i < len(line); i++ {
+			c := line[i]
+			switch {
+			case quote == '"' && c == '\\':
+				i++
+			case quote == '\'' && c == '\'' && i+1 < len(line) && line[i+1] == '\'':
+				i++
+			case quote != 0:
+				if c == quote {
+					quote = 0
+				}
+			case (c == '"' || c == '\'') && (i == offset && r == row || strings.ContainsRune(" ,[{:", rune(before(line, i)))):
+				quote = c
+			case c == '[' || c == '{':
+				depth++
+			case c == ']' || c == '}':
+				depth--
+			case c == '#' && (i == 0 || line[i-1] == ' '):
+				i = len(line)
+			}
+			if depth == 0 && quote == 0 && i < len(line) && strings.ContainsRune(`]}"'`, rune(c)) {
+				return r, i + 1
+			}
+		}
+		offset = 0
+	}
+	return row, len(l.lines[row])
+}
+
+func before(line string, i int) byte {
+	if i == 0 {
+		return ' '
+	}
+	return line[i-1]
+}
+
+// sections puts an empty line before each section but the first, and between steps and gates of several lines.
+func (l *layout) sections(root *yaml.Node) {
+	if root.Kind != yaml.MappingNode || root.Style&yaml.FlowStyle != 0 {
+		return
+	}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		l.mark(root.Content[i].Line-1, i > 0)
+		list := root.Content[i+1]
+		if list.Kind != yaml.SequenceNode || list.Style&yaml.FlowStyle != 0 {
+			continue
+		}
+		for k, item := range list.Content {
+			if item.Kind == yaml.MappingNode && item.Style&yaml.FlowStyle == 0 {
+				l.mark(l.dash(item.Line-1, list.Column-1), k > 0)
+			}
+		}
+	}
+}
+
+func (l *layout) mark(row int, apart bool) {
+	l.apart[row] = l.apart[row] || apart
+	l.close[row] = l.close[row] || !apart
+}
+
+// level is an entry that is open where a line stands: where it was, and where it goes.
+type level struct{ was, is int }
+
+// print gives the file.
+func (l *layout) print() string {
+	p := &printer{layout: l}
+	for row := range l.lines {
+		p.line(row)
+	}
+	p.flush(-1)
+	for len(p.out) > p.floor && p.out[len(p.out)-1] == "" {
+		p.out = p.out[:len(p.out)-1]
+	}
+	return strings.Join(p.out, "\n") + "\n"
+}
+
+type printer struct {
+	*layout
+	out     []string
+	floor   int     // lines that stay, be they empty: of a text
+	empty   int     // empty lines seen since the last other one
+	shift   int     // of the last entry
+	open    []level // entries whose level a comment may take
+	comment []int   // rows of comments, and of empty lines among them, that wait for the line they stand before
+}
+
+func (p *printer) line(row int) {
+	line := p.lines[row]
+	words := strings.TrimLeft(line, " ")
+	was := len(line) - len(words)
+	switch {
+	case p.kind[row] == verbatim:
+		p.flush(row)
+		p.block(line, p.indent[row])
+	case p.kind[row] == entry:
+		p.entry(row, was, words)
+	case words == "" && p.kind[row] == other && len(p.comment) > 0:
+		p.comment = append(p.comment, row)
+	case words == "" && p.kind[row] == other:
+		p.empty++
+	case p.kind[row] == other && words[0] == '#':
+		p.comment = append(p.comment, row)
+	case p.kind[row] == other && (strings.HasPrefix(line, "---") || strings.HasPrefix(line, "%") || strings.HasPrefix(line, "...")):
+		p.flush(row)
+		p.put(0, words)
+	default: // a text or a bracket goes on: empty lines in it are line breaks of it
+		for ; p.empty > 0; p.empty-- {
+			p.out = append(p.out, "")
+		}
+		p.put(was+p.shift, words)
+	}
+}
+
+// entry prints a line that begins with a key or a dash.
+func (p *printer) entry(row, was int, words string) {
+	is := p.indent[row]
+	open := slices.DeleteFunc(slices.Clone(p.open), func(o level) bool { return o.was > was || o.was == was && o.is >= is })
+	p.open = append(p.open, level{was, is})
+	p.flush(row)
+	p.shift, p.open = is-was, append(open, level{was, is})
+	tidy, after := p.tidy(row, was)
+	if after > 0 { // a key after a dash is an entry of its own
+		p.open = append(p.open, level{was + after, is + 2})
+	}
+	p.put(is, tidy)
+}
+
+// put adds a line.
+func (p *printer) put(indent int, words string) {
+	p.out = append(p.out, strings.TrimRight(strings.Repeat(" ", max(indent, 0))+words, " "))
+}
+
+// block adds a line of a text, which keeps its spaces.
+func (p *printer) block(line string, indent int) {
+	defer func() { p.floor = len(p.out) }()
+	switch {
+	case strings.TrimLeft(line, " ") == "" && indent < 0:
+		p.out = append(p.out, "")
+	case indent < 0:
+		p.out = append(p.out, line)
+	default:
+		p.out = append(p.out, strings.Repeat(" ", indent)+strings.TrimLeft(line, " "))
+	}
+}
+
+// flush prints what waited for the line at row: empty lines, as one or none, and comments, each at the level of an entry
+// that is open there.
+func (p *printer) flush(row int) {
+	gap := p.empty > 0
+	parted := slices.ContainsFunc(p.comment, func(r int) bool { return strings.TrimSpace(p.lines[r]) == "" })
+	if row >= 0 && p.apart[row] && !parted {
+		gap = true
+	}
+	if row >= 0 && p.close[row] && len(p.comment) == 0 {
+		gap = false
+	}
+	p.gap(gap)
+	for i, r := range p.comment {
+		words := strings.TrimLeft(p.lines[r], " ")
+		if words == "" {
+			p.gap(i < len(p.comment)-1 || row >= 0)
+			continue
+		}
+		col, best := len(p.lines[r])-len(words), level{-1, 0}
+		for _, o := range p.open { // the last is the entry that comes next: it wins a tie
+			if o.was <= col && (o.was > best.was || row >= 0 && o.was == best.was) {
+				best = o
+			}
+		}
+		p.put(best.is, words)
+	}
+	p.empty, p.comment = 0, nil
+}
+
+// gap adds an empty line, where there is none and something stands above.
+func (p *printer) gap(wanted bool) {
+	if wanted && len(p.out) > 0 && p.out[len(p.out)-1] != "" {
+		p.out = append(p.out, "")
+	}
+}
+
+// tidy gives the line without its indentation, one space after dashes, keys and commas; and how many bytes stood before a
+// key that follows dashes.
+func (l *layout) tidy(row, at int) (out string, after int) {
+	line := l.lines[row]
+	begin := at
+	for at < len(line) && line[at] == '-' && (at+1 == len(line) || line[at+1] == ' ') {
+		out += "- "
+		for at++; at < len(line) && line[at] == ' '; {
+			at++
+		}
+	}
+	if after = at - begin; at >= len(line) {
+		return strings.TrimRight(out, " "), after
+	}
+	if end := l.keyEnd(row, at); end > at {
+		out += line[at:end]
+		for at = end; at < len(line) && line[at] == ' '; {
+			at++
+		}
+		if at == len(line) {
+			return out, after
+		}
+		if line[at] == '#' {
+			return out + gapOf(line[end:at]) + line[at:], after
+		}
+		out += " "
+	}
+	value, end := l.valueOf(row, at)
+	rest := strings.TrimLeft(line[end:], " ")
+	if strings.HasPrefix(rest, "#") {
+		return out + value + gapOf(line[end:len(line)-len(rest)]) + rest, after
+	}
+	return out + value + line[end:], after
+}
+
+// gapOf is the space before a comment: as the author has it, at least two.
+func gapOf(spaces string) string {
+	if len(spaces) < 2 {
+		return "  "
+	}
+	return spaces
+}
+
+// keyEnd gives the end of a key and its colon; at where none begins.
+func (l *layout) keyEnd(row, at int) int {
+	line := l.lines[row]
+	end := at
+	switch line[at] {
+	case '{', '[', '&', '*', '!', '?', '|', '>', '#', '%', '@', '`':
+		return at
+	case '"', '\'':
+		last, e := l.closes(row, at)
+		if last != row {
+			return at
+		}
+		end = e
+	default:
+		i := strings.Index(line[at:]+" ", ": ")
+		c := strings.Index(line[at:], " #")
+		if i < 0 || c >= 0 && c < i {
+			return at
+		}
+		end = at + i
+	}
+	if end < len(line) && line[end] == ':' && (end+1 == len(line) || line[end+1] == ' ') {
+		return end + 1
+	}
+	return at
+}
+
+// valueOf gives a value that is on one line as it is to stand, and its end; what is on several lines ends with the first.
+func (l *layout) valueOf(row, at int) (value string, end int) {
+	line := l.lines[row]
+	switch line[at] {
+	case '"', '\'', '{', '[':
+		last, e := l.closes(row, at)
+		if last != row {
+			return line[at:], len(line)
+		}
+		if line[at] == '"' || line[at] == '\'' || !l.flows {
+			return line[at:e], e
+		}
+		return spaced(line[at:e]), e
+	}
+	end = len(line)
+	if i := strings.Index(line[at:], " #"); i >= 0 {
+		end = at + i
+	}
+	value = strings.TrimRight(line[at:end], " ")
+	return value, at + len(value)
+}
+
+// spaced gives a flow on one line with a space after commas and colons, and none inside brackets.
+func spaced(flow string) string {
+	var b strings.Builder
+	trim := func() {
+		s := strings.TrimRight(b.String(), " ")
+		b.Reset()
+		b.WriteString(s)
+	}
+	skip := func(i int) int {
+		for i+1 < len(flow) && flow[i+1] == ' ' {
+			i++
+		}
+		return i
+	}
+	quote := byte(0)
+	for i := 0; i < len(flow); i++ {
+		c := flow[i]
+		switch {
+		case quote != 0:
+			b.WriteByte(c)
+			if c == '\\' && quote == '"' && i+1 < len(flow) {
+				i++
+				b.WriteByte(flow[i])
+			} else if c == quote {
+				quote = 0
+			}
+		case (c == '"' || c == '\'') && strings.ContainsRune(" ,[{:", rune(before(flow, i))):
+			quote = c
+			b.WriteByte(c)
+		case c == '[' || c == '{':
+			b.WriteByte(c)
+			i = skip(i)
+		case c == ']' || c == '}':
+			trim()
+			b.WriteByte(c)
+		case c == ',' || c == ':' && i+1 < len(flow) && flow[i+1] == ' ':
+			trim()
+			b.WriteByte(c)
+			if i = skip(i); i+1 < len(flow) && flow[i+1] != ']' && flow[i+1] != '}' {
+				b.WriteByte(' ')
+			}
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// sameNodes says that two documents mean the same.
+func sameNodes(a, b *yaml.Node, depth int) bool {
+	if a == nil || b == nil || depth > maxDepth {
+		return a == b
+	}
+	if a.Kind != b.Kind || a.Value != b.Value || a.ShortTag() != b.ShortTag() || a.Anchor != b.Anchor || len(a.Content) != len(b.Content) {
+		return false
+	}
+	for i := range a.Content {
+		if !sameNodes(a.Content[i], b.Content[i], depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameComments says that no comment was lost, wherever the library thinks that they belong.
+func sameComments(a, b []byte) bool {
+	return slices.Equal(commentsOf(a), commentsOf(b))
+}
+
+func commentsOf(src []byte) (out []string) {
+	doc, _, err := decode(src)
+	if err != nil || doc == nil {
+		return nil
+	}
+	var walk func(n *yaml.Node)
+	walk = func(n *yaml.Node) {
+		for _, c := range strings.Split(n.HeadComment+"\n"+n.LineComment+"\n"+n.FootComment, "\n") {
+			if c = strings.TrimSpace(c); c != "" {
+				out = append(out, c)
+			}
+		}
+		for _, c := range n.Content {
+			walk(c)
+		}
+	}
+	walk(doc)
+	slices.Sort(out)
+	return out
+}
