@@ -20,9 +20,9 @@
 //   - A snapshot of the state makes a start cost the records after it only.
 //
 // Reading order: record.go (a line), scan.go (reading lines), log.go and
-// open.go (writing them), replay.go, snapshot.go, verify.go, repair.go, export.go (the
-// readable copy under .workflow/audit/). fs.go is the seam to the disk, under
-// which the tests and the simulation put one that fails.
+// open.go (writing them), replay.go, snapshot.go, verify.go, repair.go,
+// export.go (the readable copy under .workflow/audit/). fs.go is the seam to
+// the disk, under which the tests and the simulation put one that fails.
 //
 // One process writes a journal at a time: the lock is the caller's. Readers
 // ([Verify], [VerifyExport]) need no lock.

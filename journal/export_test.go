@@ -76,6 +76,9 @@ func TestExportGoesOnAfterACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range len(whole) + 1 {
+		if n%thin != 0 {
+			continue
+		}
 		if err := os.WriteFile(name, whole[:n], 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -86,6 +86,9 @@ func TestDamagedSnapshotIsPassedOver(t *testing.T) {
 	d := snapped(t)
 	data := d.contents(snapshotName(20))
 	for i := range data {
+		if i%thin != 0 {
+			continue
+		}
 		for bit := range 8 {
 			data[i] ^= 1 << bit
 			l, rec, err := Open(stateDir, Options{FS: d})
