@@ -106,6 +106,12 @@ func TestNoDescriptorsLeft(t *testing.T) {
 		if out, err := exec.Command(self, "starve", spec.PidFile).CombinedOutput(); err != nil || string(out) != "well\n" {
 			t.Errorf("%s: %v: %s", script, err, out)
 		}
+		if script == "exit 3" {
+			continue
+		}
+		if _, err := readExit(spec.Dir); err == nil || len(withToken(spec.Token)) == 0 || !runs(p.Pid()) {
+			t.Error("a live launch was ended")
+		}
 	}
 }
 
