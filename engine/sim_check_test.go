@@ -1,0 +1,325 @@
+package engine
+
+// glimpse is what checks need of the state before an event.
+type glimpse struct {
+	paused map[string]bool
+	closes []closing
+}
+
+// closing is a window or a grace that a scan is about to close.
+type closing struct{ run, step, gate string }
+
+func (w *sim) before(t *told) *glimpse {
+	pre := &glimpse{}
+	ev, ok := t.ev.(Scanned)
+	if !ok || w.beside == nil {
+		return pre
+	}
+	for _, id := range w.st.Order {
+		r := w.st.Runs[id]
+		if r.Phase != RunRunning {
+			continue
+		}
+		for _, st := range w.spec(r.Digest).Steps {
+			if a := r.Current(st.ID); a != nil && a.State == Running && passed(a.GraceUntil, ev.Began) {
+				pre.closes = append(pre.closes, closing{run: id, step: st.ID})
+			}
+			if g, q := r.openRound(st); q != nil && q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {
+				pre.closes = append(pre.closes, closing{run: id, step: st.ID, gate: g})
+			}
+		}
+	}
+	return pre
+}
+
+// check holds the invariants of 8-semantics after every event.
+func (w *sim) check(t *told, facts []Fact) {
+	w.checkSettled()
+	w.checkProcs(facts)
+	for _, f := range facts {
+		w.clock++
+		w.checkFact(t, f, facts)
+	}
+	for _, id := range w.st.Order {
+		r := w.st.Runs[id]
+		if !r.Live() {
+			w.checkEnded(r, facts)
+			continue
+		}
+		if r.Phase == RunRunning {
+			w.checkRun(r)
+		}
+	}
+}
+
+// checkSettled: nothing more follows from the state alone.
+func (w *sim) checkSettled() {
+	d := &decider{s: w.st, specs: w.spec, at: w.now, touched: map[string]bool{}, across: true}
+	for id, r := range w.st.Runs {
+		d.touched[id] = r.Live()
+	}
+	if d.settle(); len(d.out) > 0 {
+		w.fail("not settled after %s: %T %+v was still due", w.ev.ev.EventKind(), d.out[0], d.out[0])
+	}
+}
+
+// checkProcs is I3 and the rules of worktrees and slots (24, 25).
+func (w *sim) checkProcs(facts []Fact) {
+	byTree, byStep, slots := map[string]string{}, map[string]string{}, 0
+	for _, id := range w.st.Order {
+		r := w.st.Runs[id]
+		for _, p := range r.Procs {
+			if p.Kind == ProcStep || p.Kind == ProcReview {
+				slots++
+			}
+			x := w.procs[p.Key]
+			if x != nil && x.run+x.step+x.gate != r.ID+p.Step+p.Gate {
+				w.fail("key %s names two processes", p.Key)
+			}
+		}
+	}
+	for _, k := range w.keys { // what is really alive, whatever the engine believes
+		x := w.procs[k]
+		if x.exited || x.tree == "" {
+			continue
+		}
+		if o := byTree[x.tree]; o != "" {
+			w.fail("two processes in worktree %s: %s and %s", x.tree, o, k)
+		}
+		byTree[x.tree] = k
+		if x.kind == ProcStep {
+			if o := byStep[x.run+"/"+x.step]; o != "" {
+				w.fail("two processes of one step: %s and %s", o, k)
+			}
+			byStep[x.run+"/"+x.step] = k
+		}
+	}
+	for _, f := range facts {
+		switch f := f.(type) {
+		case StepLaunched:
+			w.checkLaunch(f, facts)
+			if slots > w.st.Config.MaxParallel && !f.Offered {
+				w.fail("%s launched as number %d of %d", f.Key, slots, w.st.Config.MaxParallel)
+			}
+		case ReviewStarted:
+			w.keyOnce(f.Key)
+			w.checkUnpaused(f.Run, f.FactKind(), facts)
+		case CheckStarted:
+			w.keyOnce(f.Key)
+		case HookStarted:
+			w.keyOnce(f.Key)
+		}
+	}
+}
+
+func (w *sim) keyOnce(key string) {
+	if w.keySeen[key] {
+		w.fail("key %s returns", key)
+	}
+	w.keySeen[key] = true
+}
+
+func (w *sim) checkLaunch(f StepLaunched, facts []Fact) {
+	w.keyOnce(f.Key)
+	r := w.st.Runs[f.Run]
+	a := r.Attempt(f.Step, f.N)
+	if a.Via == viaSpec {
+		return
+	}
+	w.checkUnpaused(f.Run, f.FactKind(), facts)
+	if r.Phase == RunRunning && len(r.Writes) > 0 {
+		w.fail("%s launched before the retry context was written", f.Key)
+	}
+	if a.State == Superseded {
+		return
+	}
+	for _, id := range w.st.Order {
+		o := w.st.Runs[id]
+		if o.Phase != RunRunning {
+			continue
+		}
+		for step := range o.Attempts {
+			b := o.Current(step)
+			if b == nil || b == a || b.Tree != f.Tree {
+				continue
+			}
+			if b.State == Ready && b.Since < a.Since && !o.Paused && len(o.Writes) == 0 && !b.NotBefore.After(w.now) {
+				w.fail("%s/%s.%d was overtaken in its own worktree by %s", id, step, b.N, f.Key)
+			}
+			if b.Offered && b.State == Running || b.State == Running && !b.GraceUntil.IsZero() || b.State == Signalled {
+				w.fail("%s launched in the worktree of %s/%s.%d, which is %s", f.Key, id, step, b.N, b.State)
+			}
+			if g, q := o.openRound(w.spec(o.Digest).Step(step)); b.State == Gating && q != nil && q.State == OnReview {
+				w.fail("%s launched in the worktree that gate %s reviews", f.Key, g)
+			}
+		}
+	}
+}
+
+// checkUnpaused is rule 29: a paused run starts nothing and closes no window.
+func (w *sim) checkUnpaused(run, what string, facts []Fact) {
+	if !w.st.Runs[run].Paused {
+		return
+	}
+	for _, f := range facts {
+		if p, ok := f.(RunPaused); ok && p.Run == run {
+			return
+		}
+	}
+	w.fail("%s in the pause of %s", what, run)
+}
+
+// checkFact holds what must be true of a fact of its kind.
+func (w *sim) checkFact(t *told, f Fact, facts []Fact) {
+	switch f := f.(type) {
+	case StepStarted:
+		w.checkUnpaused(f.Run, f.FactKind(), facts)
+	case WindowOpened:
+		w.checkUnpaused(f.Run, f.FactKind(), facts)
+	case StepSuperseded:
+		w.marks["superseded "+f.Run+"/"+f.Step] = w.clock
+	case WorkSent:
+		w.marks["sent "+f.Run+"/"+f.Step] = w.clock
+	case RoundPassed:
+		w.checkPass(t, f, facts)
+	case RoundFailed:
+		r := w.st.Runs[f.Run]
+		g := w.spec(r.Digest).Gate(f.Gate)
+		if f.ByKind != "human" && w.specs[r.Digest].leadsBack(f.To, g.Step) && r.Fails[f.Gate] >= g.MaxRetries {
+			w.fail("gate %s sent back by itself at count %d of %d", f.Gate, r.Fails[f.Gate], g.MaxRetries)
+		}
+	case StepSignalled:
+		a := w.st.Runs[f.Run].Attempt(f.Step, f.N)
+		if ev, ok := t.ev.(FileSeen); ok && ev.Dir == "" && ev.TokenOf == "" && ev.Sentinel.Attempt == 0 {
+			return // a bare word in the inbox of all runs: the law takes it for the only live attempt of the name
+		}
+		if t.key != "" && f.Via != "exit" && f.Via != "timeout" && f.Via != viaSpec && t.key != a.Key {
+			w.fail("%s done by the word of %s", a.Key, t.key)
+		}
+	case RunEnded:
+		if r := w.st.Runs[f.Run]; r != nil && f.Step != "" && f.Phase == RunFailed && w.spec(r.Digest).graph.byNeed[f.Step] && len(r.Attempts[f.Step]) == 0 {
+			w.fail("run failed for %s, to which nothing ever led", f.Step)
+		}
+	}
+}
+
+// checkPass is I4: a gate that is a person's passes only by a person's answer to that very round.
+func (w *sim) checkPass(t *told, f RoundPassed, facts []Fact) {
+	r := w.st.Runs[f.Run]
+	g, q := w.spec(r.Digest).Gate(f.Gate), r.Rounds[f.Gate][f.N-1]
+	if f.ByKind == "window" {
+		w.checkUnpaused(f.Run, "window closed", facts)
+		if ev, ok := t.ev.(Scanned); !ok || q.WindowEnds.After(ev.Began) {
+			w.fail("window of %s#%d closed before a scan begun after its end", f.Gate, f.N)
+		}
+	}
+	if f.ByKind == "reviewer" && g.Reviewer.Level == LevelNotify {
+		w.fail("gate %s passed without its window", f.Gate)
+	}
+	if (g.Reviewer.Level == LevelHuman || r.Forced[f.Gate]) && f.ByKind != "human" && f.ByKind != "when" {
+		w.fail("human gate %s passed by %s", f.Gate, f.ByKind)
+	}
+	if f.ByKind != "human" {
+		return
+	}
+	switch {
+	case t.saw != f.N:
+		w.fail("gate %s#%d passed by an answer given to round %d", f.Gate, f.N, t.saw)
+	case trustRank(q.Trust) > trustRank(TrustFile) && t.who != "person":
+		w.fail("gate %s#%d, which wants %s, passed by an agent", f.Gate, f.N, q.Trust)
+	case f.By == nil || f.By.Who != t.who:
+		w.fail("gate %s#%d: who passed it is not on the record", f.Gate, f.N)
+	}
+	if now := digestNow(t.ev); q.Digest != "" && now != q.Digest {
+		w.fail("gate %s#%d passed over %s, the answer was given over %s", f.Gate, f.N, q.Digest, now)
+	}
+}
+
+func digestNow(ev Event) string {
+	switch ev := ev.(type) {
+	case Answered:
+		return ev.DigestNow
+	case FileSeen:
+		return ev.DigestNow
+	}
+	return ""
+}
+
+// checkEnded is I7: an ended run has nothing live and owes only stops; a completed one has no process.
+func (w *sim) checkEnded(r *Run, facts []Fact) {
+	for step := range r.Attempts {
+		if a := r.Current(step); a.Live() {
+			w.fail("%s ended (%s) with %s.%d %s", r.ID, r.Phase, step, a.N, a.State)
+		}
+	}
+	for gate := range r.Rounds {
+		if q := r.CurrentRound(gate); q.Open() {
+			w.fail("%s ended (%s) with %s#%d open", r.ID, r.Phase, gate, q.N)
+		}
+	}
+	for _, p := range r.Procs {
+		if p.Kind != ProcHook && r.wanted(p) {
+			w.fail("%s ended and still wants %s", r.ID, p.Key)
+		}
+	}
+	for _, f := range facts {
+		if e, ok := f.(RunEnded); ok && e.Run == r.ID && e.Phase == RunCompleted {
+			if v := (&decider{s: w.st, specs: w.spec}).view(r, w.spec(r.Digest)); len(v.active) > 0 {
+				w.fail("%s completed with %v to do", r.ID, sortedKeys(v.active))
+			}
+			for _, p := range r.Procs {
+				if p.Step != "" {
+					w.fail("%s completed with %s alive", r.ID, p.Key)
+				}
+			}
+		}
+	}
+}
+
+// checkRun holds I1, I2, I6 and I13 of a run that goes on.
+func (w *sim) checkRun(r *Run) {
+	spec := w.spec(r.Digest)
+	v := (&decider{s: w.st, specs: w.spec}).view(r, spec)
+	for _, st := range spec.Steps {
+		id := st.ID
+		for i, a := range r.Attempts[id] {
+			if a.N != i+1 || i+1 < len(r.Attempts[id]) && a.State != Superseded {
+				w.fail("%s: attempt %d of %s is %s and not the newest", r.ID, a.N, id, a.State)
+			}
+		}
+		a := r.Current(id)
+		if v.active[id] {
+			for t := range spec.graph.down[id] {
+				if b := r.Current(t); b != nil {
+					w.fail("frontier: %s is at work or due while %s downstream has attempt %d (%s)", id, t, b.N, b.State)
+				}
+			}
+		}
+		if a.Done() {
+			for _, n := range st.Needs {
+				if !r.Current(n).Done() {
+					w.fail("%s passed, its need %s is not", id, n)
+				}
+			}
+		}
+		if a != nil && a.State == Gating {
+			if _, q := r.openRound(st); q == nil {
+				w.fail("%s.%d is gating without an open round", id, a.N)
+			}
+		}
+		w.checkSent(r, spec, v, id, a)
+	}
+}
+
+// checkSent is I13: a fixing step stands only while what sent it stands.
+func (w *sim) checkSent(r *Run, spec *Spec, v view, id string, a *Attempt) {
+	from, ok := r.Sent[id]
+	if !ok || a == nil || from == id || len(r.Attempts[from]) == 0 || a.State != Passed {
+		return
+	}
+	for u := range v.active {
+		if spec.graph.down[u][from] && u != id && u != from && !spec.graph.down[id][u] && w.marks["superseded "+r.ID+"/"+u] > w.marks["sent "+r.ID+"/"+id] {
+			w.fail("fixing step %s passed for %s, whose input %s is done anew", id, from, u)
+		}
+	}
+}

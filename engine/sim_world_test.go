@@ -1,0 +1,475 @@
+package engine
+
+import (
+	"strconv"
+	"time"
+)
+
+// tick lets one thing happen that can; false = nothing can.
+func (w *sim) tick() bool {
+	evs := w.owed()
+	for _, k := range w.keys {
+		if p := w.procs[k]; !p.exited {
+			evs = w.work(evs, p)
+		}
+	}
+	for i := range w.files {
+		evs = append(evs, func() { w.see(i) })
+	}
+	evs = w.people(evs)
+	if !w.calm && !w.sh.adversary {
+		evs = w.trouble(evs)
+	}
+	if w.calm {
+		evs = w.soothe(evs)
+	}
+	if at := w.st.Wake(w.ticked); len(evs) == 0 || w.p(0.05) || !at.IsZero() && !at.After(w.now) {
+		evs = w.time(evs)
+	}
+	if len(evs) == 0 {
+		return false
+	}
+	evs[w.g.IntN(len(evs))]()
+	return true
+}
+
+// time lets the clock go on to the next deadline.
+func (w *sim) time(evs []func()) []func() {
+	if w.st.NeedsScan(w.now) {
+		return append(evs, w.scan)
+	}
+	at := w.st.Wake(w.ticked)
+	if at.IsZero() {
+		return evs
+	}
+	return append(evs, func() {
+		if at.After(w.now) {
+			w.now = at
+		}
+		if w.handle(&told{ev: Ticked{}}) {
+			w.ticked = w.now
+		}
+	})
+}
+
+// scan reads the inboxes whole: all that lies in them, then the end of the scan.
+func (w *sim) scan() {
+	began := w.now
+	for n := len(w.files); n > 0; n-- {
+		w.see(0)
+	}
+	w.handle(&told{ev: Scanned{Began: began}})
+}
+
+// see takes file i in, if the daemon lives through it.
+func (w *sim) see(i int) {
+	f := w.files[i]
+	w.files = append(w.files[:i:i], w.files[i+1:]...)
+	if !w.handle(f) {
+		w.files = append(w.files, f)
+		return
+	}
+	w.old = append(w.old, f)
+}
+
+// owed turns what the engine owes the world into what may happen.
+func (w *sim) owed() (evs []func()) {
+	for _, e := range w.st.Owed(w.spec) {
+		switch e.Kind {
+		case DoRun, DoStop:
+			evs = w.owedProc(evs, e)
+		case DoNotify:
+			evs = append(evs, func() { w.handle(&told{ev: Noticed{Run: e.Run, ID: e.Key, Results: []string{"log: shown"}}}) })
+		case DoWrite:
+			evs = append(evs, func() { w.handle(&told{ev: FileWritten{Run: e.Run, ID: e.Key}}) })
+		case DoMove:
+			evs = append(evs, func() { w.handle(&told{ev: FileMoved{ID: e.Key}}) })
+		case DoLook:
+			evs = append(evs, func() { w.handle(&told{ev: Looked{Run: e.Run, Step: e.Step, Pins: e.Pins}}) })
+		case DoOffer:
+			p := w.procs[e.Key]
+			if p == nil {
+				evs = append(evs, func() { w.launch(e, ProcStep) })
+			} else if w.calm && p.exited && len(w.files) == 0 { // its word was refused, or it never gave one
+				p.status = StatusDone
+				evs = append(evs, func() { w.say(p) })
+			}
+		case DoWatch:
+			for _, c := range w.commits {
+				if x, ok := c.ev.(CommitSeen); ok && x.Run == e.Run && x.Step == e.Step && (c.key == e.Key || w.counted(x)) {
+					again := x
+					again.N, again.K = e.N, e.K // the watcher takes it for this attempt's
+					evs = append(evs, func() { w.handle(&told{ev: again, key: c.key}) })
+				} else if y, ok := c.ev.(PullSeen); ok && c.key == e.Key {
+					evs = append(evs, func() { w.handle(&told{ev: y, key: c.key}) })
+				}
+			}
+		}
+	}
+	return evs
+}
+
+// counted says that the commit was an attempt's word: what comes now is its cherry-picked double.
+func (w *sim) counted(c CommitSeen) bool {
+	for _, a := range w.st.Runs[c.Run].Attempts[c.Step] {
+		if a.Author == c.Author {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *sim) owedProc(evs []func(), e Effect) []func() {
+	p := w.procs[e.Key]
+	switch {
+	case p == nil && e.Kind == DoStop: // died with the machine, or never came up
+		evs = append(evs, func() { w.handle(&told{ev: ProcessEnded{Run: e.Run, Key: e.Key, Exit: Exit{Lost: true}}}) })
+	case p == nil:
+		evs = append(evs, func() { w.launch(e, e.Proc.Kind) })
+	case p.exited:
+		evs = append(evs, func() { w.handle(&told{ev: w.end(p)}) })
+	case e.Kind == DoStop:
+		evs = append(evs, func() { p.exited, p.exit = true, Exit{Stopped: true, Code: -1, Signal: "killed"} })
+	}
+	return evs
+}
+
+func (w *sim) launch(e Effect, kind string) {
+	p := &simProc{key: e.Key, kind: kind, run: e.Run, step: e.Step, gate: e.Gate, n: e.N, k: e.K}
+	if e.Proc != nil {
+		p.tree = e.Proc.Tree
+	}
+	switch kind {
+	case ProcStep:
+		w.planStep(p, e.Proc == nil)
+	case ProcReview:
+		w.planReview(p)
+	}
+	w.procs[e.Key] = p
+	w.keys = append(w.keys, e.Key)
+}
+
+// rhythm is an adversary's answer: each gate and step has its own repeating pattern.
+func (w *sim) rhythm(key string, n int) string {
+	if w.pattern[key] == nil {
+		for range 1 + w.g.IntN(4) {
+			w.pattern[key] = append(w.pattern[key], pick(w.g, "pass", "pass", "fail", "r"))
+		}
+	}
+	return w.pattern[key][n%len(w.pattern[key])]
+}
+
+func (w *sim) planStep(p *simProc, offered bool) {
+	p.status = StatusDone
+	if w.sh.adversary {
+		if !offered && w.rhythm("!"+p.step, p.n) == "fail" && w.g.IntN(2) == 0 {
+			p.status = StatusFailed
+		}
+		return
+	}
+	if w.calm {
+		return
+	}
+	switch w.g.IntN(12) {
+	case 0, 1:
+		p.status = StatusFailed
+	case 2:
+		p.status = StatusBlocked
+	case 3:
+		p.status = ""
+	case 4:
+		p.status, p.exit = "", pick(w.g, Exit{Signal: "killed"}, Exit{Code: 3}, Exit{Lost: true}, Exit{NotStarted: "no binary"})
+	case 5:
+		if !w.sh.oracle {
+			p.hung = true
+		}
+	case 6:
+		if !w.sh.oracle && w.g.IntN(2) == 0 {
+			p.status, p.exit = "", pick(w.g, Exit{Class: ClassLimit, Code: 1, ResumeAt: w.now.Add(100 * time.Second)}, Exit{Class: ClassLimit, Code: 1},
+				Exit{Refused: "an input is missing"}, Exit{Class: ClassFatal, Why: "not logged in"}, Exit{Class: ClassWork, Why: "bad"})
+		}
+	}
+}
+
+func (w *sim) planReview(p *simProc) {
+	p.verdict = OutcomePass
+	g := w.specs[w.st.Runs[p.run].Digest].Gate(p.gate)
+	_, routed := g.Route("r")
+	if w.sh.adversary {
+		if p.verdict = w.rhythm(p.gate, p.n); p.verdict == "r" && !routed {
+			p.verdict = OutcomeFail
+		}
+		return
+	}
+	if w.calm {
+		return
+	}
+	switch w.g.IntN(9) {
+	case 0, 1, 2:
+		p.verdict = OutcomeFail
+	case 3:
+		if p.verdict = OutcomeFail; routed {
+			p.verdict = "r"
+		}
+	case 4:
+		p.verdict = ""
+	case 5:
+		p.verdict = Human
+	case 6:
+		if !w.sh.oracle {
+			p.verdict = pick(w.g, "revise", "hang", "limit", "crash", "?")
+		}
+	}
+	p.hung = p.verdict == "hang"
+}
+
+// end tells how the process ended.
+func (w *sim) end(p *simProc) ProcessEnded {
+	ev := ProcessEnded{Run: p.run, Key: p.key, Exit: p.exit}
+	switch p.kind {
+	case ProcStep:
+		if a := w.st.Runs[p.run].Attempt(p.step, p.n); a != nil && a.SignalType == SignalExit && p.exit == (Exit{}) && p.status != StatusDone {
+			ev.Exit.Code = 1
+		}
+	case ProcCheck:
+		ev.Check = &CheckResult{OK: true, Digest: "tree"}
+		if w.sh.adversary || !w.sh.oracle && w.g.IntN(3) == 0 {
+			w.ids++
+			ev.Check.Digest = "tree" + strconv.Itoa(w.ids)
+		}
+		switch {
+		case w.calm || w.sh.oracle || w.sh.adversary:
+		case w.g.IntN(10) == 0:
+			ev.Check.OK, ev.Check.Why = false, "no output"
+		case w.g.IntN(20) == 0:
+			ev.Check.Broken = "cannot be run"
+		case w.g.IntN(20) == 0:
+			ev.Check.Protected = []string{"test/a"}
+		case w.g.IntN(20) == 0:
+			ev.Check, ev.Exit = nil, Exit{Lost: true}
+		}
+	case ProcReview:
+		switch p.verdict {
+		case "", "hang":
+		case "limit":
+			ev.Exit = Exit{Class: ClassLimit}
+		case "crash":
+			ev.Exit, ev.Verdict = Exit{Signal: "segv"}, &Judgement{Outcome: OutcomePass}
+		case "?":
+			ev.Verdict = &Judgement{Inconclusive: "no JSON"}
+		default:
+			w.ids++
+			ev.Verdict = &Judgement{Outcome: p.verdict, Feedback: "because"}
+		}
+	}
+	return ev
+}
+
+// work lets a process do what it does next.
+func (w *sim) work(evs []func(), p *simProc) []func() {
+	if p.hung && !w.calm && w.g.IntN(4) > 0 {
+		return evs
+	}
+	if p.kind != ProcStep || p.said || p.status == "" {
+		if p.hung {
+			return evs
+		}
+		return append(evs, func() { p.exited = true })
+	}
+	return append(evs, func() {
+		p.said = true
+		w.say(p)
+	})
+}
+
+// say gives the step's word in its way.
+func (w *sim) say(p *simProc) {
+	r := w.st.Runs[p.run]
+	if r == nil {
+		return
+	}
+	w.ids++
+	id := strconv.Itoa(w.ids)
+	offered := w.spec(r.Digest).Step(p.step).Offered()
+	switch w.spec(r.Digest).Step(p.step).Signal.Type {
+	case SignalCommit:
+		w.commits = append(w.commits, &told{key: p.key, ev: CommitSeen{Run: p.run, Step: p.step, N: p.n, K: p.k, SHA: id, Author: "a" + id}})
+	case SignalPull:
+		w.commits = append(w.commits, &told{key: p.key, ev: PullSeen{Run: p.run, Step: p.step, N: p.n, K: p.k, Ref: "refs/pull/" + id + "/head"}})
+	case SignalFile:
+		s := &Sentinel{Status: p.status, Run: p.run, Attempt: p.n, Launch: p.k}
+		ev := FileSeen{Name: p.step + "-done.json", Dir: p.run, ID: id, Written: w.now, Sentinel: s, By: Actor{Who: "agent", Trust: TrustFile}}
+		switch {
+		case offered && w.g.IntN(2) == 0: // who takes an offer says which attempt it is, as it has no token
+			s.Launch = 0
+		case !offered && w.g.IntN(3) == 0:
+			s.Run, s.Attempt, s.Launch = "", 0, 0
+		case !offered && !w.sh.oracle && w.g.IntN(3) == 0:
+			s.Attempt, s.Launch, ev.TokenOf = 0, 0, p.key
+		}
+		if s.Attempt == 0 && w.g.IntN(3) == 0 && !w.sh.oracle {
+			ev.Dir = ""
+		}
+		w.files = append(w.files, &told{ev: ev, key: p.key})
+	}
+	if offered { // nobody waits for its end
+		p.exited = true
+	}
+}
+
+// people answer the gates that ask.
+func (w *sim) people(evs []func()) []func() {
+	if w.sh.adversary {
+		return evs
+	}
+	for _, id := range w.st.Order {
+		r := w.st.Runs[id]
+		spec := w.spec(r.Digest)
+		if !r.Live() || spec == nil {
+			continue
+		}
+		for _, g := range spec.Gates {
+			q := r.CurrentRound(g.ID)
+			if q.Open() && q.State == OnHuman && !w.answering(id, g.ID) {
+				evs = append(evs, func() { w.answer(r, g, q, w.calm || w.g.IntN(3) > 0) })
+			}
+		}
+	}
+	return evs
+}
+
+func (w *sim) answering(run, gate string) bool {
+	for _, f := range w.files {
+		if ev, ok := f.ev.(FileSeen); ok && f.who == "person" && ev.Dir == run && f.key == gate {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *sim) answer(r *Run, g *Gate, q *Round, pass bool) {
+	outcome := OutcomePass
+	if !pass {
+		outcome = OutcomeFail
+		if _, ok := g.Route("r"); ok && !w.sh.oracle && w.g.IntN(3) == 0 {
+			outcome = "r"
+		}
+	}
+	w.word(r, g.ID, outcome, q.N, "person")
+}
+
+// word is a person's word at a gate (or an agent's that plays one): a file or a command.
+func (w *sim) word(r *Run, gate, outcome string, saw int, who string) {
+	w.ids++
+	round := saw
+	if w.g.IntN(2) == 0 {
+		round = 0
+	}
+	by := Actor{Who: who, Trust: TrustSigned}
+	if who == "agent" {
+		by.Trust = TrustFile
+	}
+	now := ""
+	if q := r.CurrentRound(gate); q != nil {
+		if now = q.Digest; !w.sh.oracle && w.p(0.1) {
+			now = "changed"
+		}
+	}
+	if who == "person" && w.g.IntN(3) == 0 {
+		w.handle(&told{saw: saw, who: who, key: gate, ev: Answered{Gate: gate, Run: r.ID, Round: round, Outcome: outcome, Written: w.now, DigestNow: now, By: by}})
+		return
+	}
+	w.files = append(w.files, &told{saw: saw, who: who, key: gate, ev: FileSeen{Name: gate + "-" + outcome, Dir: r.ID, ID: strconv.Itoa(w.ids), Written: w.now,
+		Human: &HumanSay{Round: round}, DigestNow: now, By: by}})
+}
+
+// trouble is what people and chance do at any time.
+func (w *sim) trouble(evs []func()) []func() {
+	if len(w.old) > 0 {
+		evs = append(evs, func() { w.handle(pick(w.g, w.old...)) }) // seen again
+	}
+	if len(w.st.Order) == 0 {
+		return evs
+	}
+	r := w.st.Runs[pick(w.g, w.st.Order...)]
+	by := Actor{Who: "person"}
+	do := func(ev Event) { evs = append(evs, func() { w.handle(&told{ev: ev}) }) }
+	switch w.g.IntN(26) {
+	case 0:
+		do(PauseRequested{Run: r.ID, By: by})
+	case 1, 2, 3:
+		do(ResumeRequested{Run: r.ID, By: by})
+	case 4:
+		if w.g.IntN(6) == 0 {
+			do(AbortRequested{Run: r.ID, By: by})
+		}
+	case 5, 6:
+		step := ""
+		if w.g.IntN(2) == 0 {
+			step = pick(w.g, w.spec(r.Digest).Steps...).ID
+		}
+		do(RetryRequested{Run: r.ID, Step: step, By: by})
+	case 7:
+		if spec := extSpec("x" + strconv.Itoa(w.g.IntN(2))); len(w.st.Order) < 12 {
+			evs = append(evs, func() { w.start(spec, false) })
+		}
+	case 8, 9, 10:
+		evs = w.lateVeto(evs, r)
+	case 11:
+		if !w.sh.oracle {
+			evs = append(evs, w.scan)
+		}
+	case 12:
+		if !w.sh.oracle {
+			c := w.st.Config
+			c.MaxParallel = 1 + w.g.IntN(4)
+			do(Configured{Config: c})
+		}
+	case 13, 14: // an agent plays a person
+		g := pick(w.g, w.spec(r.Digest).Gates...)
+		if q := r.CurrentRound(g.ID); !w.sh.oracle && q.Open() && q.State == OnHuman && trustRank(q.Trust) > trustRank(TrustFile) {
+			evs = append(evs, func() { w.word(r, g.ID, OutcomePass, q.N, "agent") })
+		}
+	}
+	return evs
+}
+
+func (w *sim) lateVeto(evs []func(), r *Run) []func() {
+	for _, g := range w.spec(r.Digest).Gates {
+		q := r.CurrentRound(g.ID)
+		if q != nil && (q.State == Approved || q.State == OnWindow || q.State == OnReview) && !g.Implicit && w.g.IntN(3) == 0 {
+			return append(evs, func() { w.word(r, g.ID, OutcomeVeto, q.N, "person") })
+		}
+	}
+	return evs
+}
+
+// soothe ends all faults: what is paused goes on, what is waited for comes.
+func (w *sim) soothe(evs []func()) []func() {
+	for _, id := range w.st.Order {
+		r := w.st.Runs[id]
+		if !r.Live() {
+			continue
+		}
+		if r.Paused {
+			evs = append(evs, func() { w.handle(&told{ev: ResumeRequested{Run: id, By: Actor{Who: "person"}}}) })
+		}
+		for _, st := range w.spec(r.Digest).Steps {
+			for _, n := range st.ExtNeeds {
+				if o := w.st.newest(n.Workflow); r.Current(st.ID) == nil && (o == nil || !o.Live() && !o.Current(n.Step).Done()) && !w.pending(n.Workflow) {
+					evs = append(evs, func() { w.start(extSpec(n.Workflow), false) })
+				}
+			}
+		}
+	}
+	return evs
+}
+
+func (w *sim) pending(workflow string) bool {
+	for _, r := range w.st.Runs {
+		if r.Workflow == workflow && r.Live() {
+			return true
+		}
+	}
+	return false
+}
