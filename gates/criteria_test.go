@@ -138,7 +138,8 @@ func TestCheckIsBroken(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r := Check(ctx, CheckInput{Root: root, Worktree: worktree, Criteria: []engine.Criterion{sh("true")}, Run: shell(worktree)}); r.OK || r.Broken == "" {
+	if r := Check(ctx, CheckInput{Root: root, Worktree: worktree, Criteria: []engine.Criterion{sh("true")},
+		Run: func(context.Context, int, engine.Command) (int, string, error) { return 0, "", nil }}); r.OK || r.Broken == "" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -155,6 +156,13 @@ func TestCheckIsBounded(t *testing.T) {
 	r := Check(t.Context(), in)
 	if len(r.Why) > engine.MaxFeedback || !strings.Contains(r.Why, "\nthe end\n") || !strings.Contains(r.Why, "… and 400 more") {
 		t.Errorf("%d bytes: %s", len(r.Why), r.Why)
+	}
+	in = CheckInput{Root: root}
+	for range 2 * maxToReview {
+		in.Criteria = append(in.Criteria, engine.Criterion{Text: flood(10 << 10)})
+	}
+	if r := Check(t.Context(), in); !r.OK || len(r.ToReview) != maxToReview || len(r.ToReview[0]) > maxCriterion {
+		t.Errorf("%d criteria to review", len(r.ToReview))
 	}
 	if all := blocks(r.Why); len(all) != 1 || !all[0].closed {
 		t.Errorf("the output's block is not whole")

@@ -180,8 +180,8 @@ func TestPromptsAreBounded(t *testing.T) {
 		}
 	}
 	context := RetryContext(RetryInput{Gate: much, GateName: much, Step: much, Outcome: much, Reviewer: much, Feedback: much,
-		Workflow: much, Run: much, Findings: json.RawMessage("[" + strings.Repeat(`{"file":"f","message":"`+strings.Repeat("m", 3000)+`"},`, 150) + `"x"]`), Earlier: floods(150)})
-	if len(context) > MaxRetryContext {
+		Workflow: much, Run: much, Findings: json.RawMessage("[" + strings.Repeat(`{"file":"f","message":"`+strings.Repeat("m", 3000)+`"},`, 150) + `{}]`), Earlier: floods(150)})
+	if len(context) > MaxRetryContext || !strings.Contains(string(context), "more left out") {
 		t.Errorf("retry context: %d bytes", len(context))
 	}
 }
@@ -195,6 +195,9 @@ func TestNewestRetryIsShown(t *testing.T) {
 	got := StepPrompt(StepInput{Step: "S", Workflow: "w", Retry: files})
 	if !strings.Contains(got, "failure 19\n") || strings.Contains(got, "failure 0\n") {
 		t.Error("the newest file is not shown, or the oldest crowds it out")
+	}
+	if len(got) > maxRetryAll+(8<<10) {
+		t.Errorf("%d bytes for %d of retry context", len(got), maxRetryAll)
 	}
 	for i := range files {
 		if !strings.Contains(got, fmt.Sprintf("`r-%d.md`", i)) {
