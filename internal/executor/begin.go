@@ -1,0 +1,287 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/internal/git"
+)
+
+// maxDirty is how many files that were changed before an attempt are told apart from those it changes.
+const maxDirty = 2000
+
+// begin is how things were when an attempt began. It is recorded before anything is started.
+type begin struct {
+	Dir    string            `json:"dir"`              // where it works, absolute
+	Top    string            `json:"top,omitempty"`    // the top level of its checkout; "" = there is none of this repo
+	Own    bool              `json:"own,omitempty"`    // the spec names a worktree or a branch
+	Branch string            `json:"branch,omitempty"` // the one the spec means
+	Head   string            `json:"head,omitempty"`
+	Dirty  map[string]string `json:"dirty,omitempty"` // files that differed from Head -> their digest
+	Refs   map[string]string `json:"refs,omitempty"`  // git_commit, pr_creation
+	Pulls  map[string]string `json:"pulls,omitempty"` // pr_creation
+	Asked  bool              `json:"asked,omitempty"` // the forge told its pull requests
+}
+
+// begun gives the record of an attempt's beginning, made before anything else if there is none.
+func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n int) (begin, error) {
+	var b begin
+	file := e.attemptFile(job.Run, st.ID, n, "begin")
+	err := kept(file, &b)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return b, err
+	}
+	if b, err = e.place(ctx, job, st); err != nil {
+		return b, err
+	}
+	if b.Top != "" {
+		if b.Head, err = e.opt.Git.Head(ctx, b.Top); err != nil {
+			if ctx.Err() != nil {
+				return b, ctx.Err()
+			}
+			e.note("git in "+e.shown(b.Top), err.Error())
+			b.Top = ""
+		}
+	}
+	if b.Top != "" {
+		b.Dirty = e.dirty(ctx, b)
+	}
+	if err := e.beginRefs(ctx, st, &b); err != nil {
+		return b, err
+	}
+	if ctx.Err() != nil { // what was read may be cut short
+		return b, ctx.Err()
+	}
+	return b, keep(file, b)
+}
+
+// dirty gives the digests of the files that differ from the commit already.
+func (e *Executor) dirty(ctx context.Context, b begin) map[string]string {
+	changes, err := e.opt.Git.Changed(ctx, b.Top, b.Head)
+	if err != nil || len(changes.Files) > maxDirty {
+		return nil
+	}
+	out := map[string]string{}
+	for _, f := range changes.Files {
+		if ownFile(e.root, b.Top, f) {
+			continue
+		}
+		if d, err := git.Digest(ctx, b.Top, []string{f}); err == nil {
+			out[f] = d
+		}
+	}
+	return out
+}
+
+// beginRefs records what a new commit or pull request is told from.
+func (e *Executor) beginRefs(ctx context.Context, st *engine.Step, b *begin) error {
+	if e.opt.Git == nil || st.Signal.Type != engine.SignalCommit && st.Signal.Type != engine.SignalPull {
+		return nil
+	}
+	var err error
+	if b.Refs, err = e.opt.Git.Refs(ctx); err != nil {
+		return err
+	}
+	if st.Signal.Type == engine.SignalPull {
+		pulls, err := e.pulls(ctx)
+		if err != nil {
+			e.note("pull requests", err.Error())
+			return nil
+		}
+		b.Pulls, b.Asked = pulls, true
+	}
+	return nil
+}
+
+// place finds the folder an attempt works in, and makes it where it is not there.
+func (e *Executor) place(ctx context.Context, job daemon.Job, st *engine.Step) (begin, error) {
+	b := begin{Dir: e.root}
+	if st.Agent != nil {
+		b.Own = job.Attempt.Worktree != "" || st.Agent.Branch.Source != ""
+		branch, err := st.Agent.Branch.String(job.Env)
+		if err != nil {
+			return b, refused("branch: %v", err)
+		}
+		b.Branch = branch
+	}
+	if wt := job.Attempt.Worktree; wt != "" {
+		if b.Branch == "" {
+			b.Branch = path.Base(wt)
+		}
+		dir, err := e.below(wt)
+		if err != nil {
+			return b, refused("worktree %s: %v", wt, err)
+		}
+		if err := e.checkout(ctx, dir, b.Branch); err != nil {
+			return b, err
+		}
+		b.Dir = dir
+	}
+	real, err := filepath.EvalSymlinks(b.Dir)
+	if err != nil {
+		return b, unready("worktree %s: %v", e.shown(b.Dir), err)
+	}
+	if !e.ours(ctx, real) {
+		return b, refused("worktree %s: it is a link that leads out of the repo: name the folder itself", e.shown(b.Dir))
+	}
+	if e.opt.Git != nil {
+		if top, err := git.Toplevel(real); err == nil {
+			b.Top = top
+		}
+	}
+	return b, nil
+}
+
+// checkout makes the worktree where nothing is there yet.
+func (e *Executor) checkout(ctx context.Context, dir, branch string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return refused("worktree %s: a file has this name: move it away", e.shown(dir))
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	case e.opt.Git == nil:
+		return unready("worktree %s: it is not there, and %s is no git checkout to make it of: make the folder, or run git init", e.shown(dir), e.root)
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	// Not broken off in the middle: half a checkout would be taken for a whole one.
+	if _, err := e.opt.Git.AddWorktree(context.WithoutCancel(ctx), dir, branch); err != nil {
+		if passing(err) {
+			return err
+		}
+		return unready("%v", err)
+	}
+	return nil
+}
+
+// ours says that a real path lies in the root or in one of the repo's worktrees.
+func (e *Executor) ours(ctx context.Context, real string) bool {
+	if inside(e.root, real) {
+		return true
+	}
+	if e.opt.Git == nil {
+		return false
+	}
+	trees, err := e.opt.Git.Worktrees(ctx)
+	if err != nil {
+		return false
+	}
+	for _, t := range trees {
+		if inside(t.Path, real) {
+			return true
+		}
+	}
+	return false
+}
+
+func inside(dir, p string) bool {
+	rel, err := filepath.Rel(dir, p)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// Trees gives for each worktree of the spec that exists the key of its checkout: "." for the root's own.
+func (e *Executor) Trees(ctx context.Context, spec *engine.Spec) map[string]string {
+	out := map[string]string{}
+	root, err := git.Toplevel(e.root)
+	if err != nil {
+		root = e.root
+	}
+	for _, st := range spec.Steps {
+		if st.Agent == nil || st.Agent.Worktree.Source == "" || st.Agent.Worktree.Eval != nil || ctx.Err() != nil {
+			continue
+		}
+		wt := path.Clean(st.Agent.Worktree.Source)
+		if wt == "." || !filepath.IsLocal(filepath.FromSlash(wt)) {
+			continue
+		}
+		key, err := git.Toplevel(filepath.Join(e.root, filepath.FromSlash(wt)))
+		switch {
+		case err == nil && key == root:
+			out[wt] = "."
+		case err == nil:
+			out[wt] = key
+		}
+	}
+	return out
+}
+
+// treeDir is the folder of a checkout's key.
+func (e *Executor) treeDir(key string) string {
+	if filepath.IsAbs(key) {
+		return key
+	}
+	return filepath.Join(e.root, filepath.FromSlash(key))
+}
+
+// firstLaunch lays out the folder of a run: its spec as it was, and runs/last.
+func (e *Executor) firstLaunch(job daemon.Job) error {
+	if err := e.makeBelow(runDir(job.Run)+"/files", 0o700); err != nil {
+		return err
+	}
+	if err := e.makeBelow(".workflow/signals/"+job.Run, 0o755); err != nil {
+		return err
+	}
+	e.keepSpec(job)
+	return e.pointLast(job.Run)
+}
+
+// keepSpec copies the spec, as long as its file is the one the run goes by.
+func (e *Executor) keepSpec(job daemon.Job) {
+	to, err := e.below(runDir(job.Run) + "/spec.yaml")
+	if err != nil {
+		return
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return
+	}
+	data, _, err := atomicfile.OpenRegular(filepath.Join(e.root, ".workflow", "specs"), job.RunInfo.Workflow+".yaml", maxSpecFile)
+	if err != nil || hexSum(data) != job.Spec.Digest {
+		return // it was changed since: the journal has the one the run goes by
+	}
+	if err := atomicfile.Write(to, data, 0o600); err != nil {
+		e.opt.Logf("%s: %v", e.shown(to), err)
+	}
+}
+
+const maxSpecFile = 128 << 10
+
+// pointLast has runs/last point to the newest run.
+func (e *Executor) pointLast(run string) error {
+	last, err := e.below(".workflow/runs/last")
+	if err != nil {
+		return err
+	}
+	to, err := os.Readlink(last)
+	if err == nil && (to == run || newer(to, run)) {
+		return nil
+	}
+	if info, err := os.Lstat(last); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		return nil // somebody's own file: left alone
+	}
+	tmp := filepath.Join(filepath.Dir(last), fmt.Sprintf(".last-%d", os.Getpid()))
+	_ = os.Remove(tmp) // of a process that was killed and whose number came again
+	if err := os.Symlink(run, tmp); err != nil {
+		e.opt.Logf("runs/last: %v", err)
+		return nil // a convenience: some systems let nobody make links
+	}
+	return os.Rename(tmp, last)
+}
+
+// newer says that run a of a workflow was started after run b of the same one.
+func newer(a, b string) bool {
+	wa, na := numberOf(a)
+	wb, nb := numberOf(b)
+	return wa == wb && na > nb
+}

@@ -1,0 +1,213 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/internal/atomicfile"
+)
+
+// check carries out the check of an attempt's outputs and criteria; nil where ctx ended first.
+func (e *Executor) check(ctx context.Context, job daemon.Job) *engine.ProcessEnded {
+	st := job.Spec.Step(job.Proc.Step)
+	if e.persist(ctx, job.Key, func() error { return e.firstLaunch(job) }) != nil && ctx.Err() != nil {
+		return nil
+	}
+	b, err := e.begunAgain(ctx, job, st)
+	if ctx.Err() != nil {
+		return nil
+	}
+	var r engine.CheckResult
+	if err != nil {
+		r.Broken = err.Error()
+	} else {
+		r = e.checked(ctx, job, st, b)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return &engine.ProcessEnded{Check: &r}
+}
+
+// begunAgain is begun for what comes after the work: a refusal is an error as any other.
+func (e *Executor) begunAgain(ctx context.Context, job daemon.Job, st *engine.Step) (b begin, err error) {
+	err = e.persist(ctx, job.Key, func() (err error) {
+		b, err = e.begun(ctx, job, st, job.Attempt.N)
+		return err
+	})
+	return b, err
+}
+
+// checked looks at everything and gathers what there is to be reviewed.
+func (e *Executor) checked(ctx context.Context, job daemon.Job, st *engine.Step, b begin) engine.CheckResult {
+	env := withAnswer(job)
+	done := job.Attempt.Status == "" || job.Attempt.Status == engine.StatusDone
+	in := gates.CheckInput{Root: e.root, Worktree: b.Dir}
+	var why []string
+	made, written, err := outputs(st.Outputs, env)
+	if err != nil {
+		why = append(why, err.Error())
+	}
+	switch {
+	case !done: // its own word is that it is not done: what it should have made is not asked for
+		for _, c := range st.Criteria {
+			if c.Text != "" {
+				in.Criteria = append(in.Criteria, c)
+			}
+		}
+	default:
+		in.Criteria, in.Outputs = st.Criteria, append(made, written...)
+		if bad := answerFits(job, st); bad != "" {
+			why = append(why, bad)
+		}
+		for _, bad := range e.writeValues(ctx, job.Key, st.Outputs, env, b.Dir) {
+			why = append(why, bad)
+		}
+	}
+	in.Run = func(ctx context.Context, i int, c engine.Command) (int, string, error) {
+		return e.criterion(ctx, job, st, b, i, c)
+	}
+	if len(why) > 0 { // no command is run over what is not there
+		return e.digested(ctx, job, st, b, append(made, written...), engine.CheckResult{Why: strings.Join(why, "\n")})
+	}
+	return e.digested(ctx, job, st, b, append(made, written...), gates.Check(ctx, in))
+}
+
+// withAnswer is the job's environment with the attempt's answer in it, as outputs see it.
+func withAnswer(job daemon.Job) *engine.Env {
+	env := engine.Env{}
+	if job.Env != nil {
+		env = *job.Env
+	}
+	if env.Answer == nil && job.Attempt != nil && len(job.Attempt.Answer) > 0 {
+		_ = json.Unmarshal(job.Attempt.Answer, &env.Answer) // it was checked where it came in
+	}
+	return &env
+}
+
+// answerFits says why the attempt's answer is not what the spec wants: one that came with a sentinel was not held
+// against the schema before.
+func answerFits(job daemon.Job, st *engine.Step) string {
+	if st.Answer == nil {
+		return ""
+	}
+	if len(job.Attempt.Answer) == 0 {
+		return "the step gave no answer, and its spec wants one: write it to the file that SLUICE_ANSWER names"
+	}
+	if _, err := gates.ReadAnswer(job.Attempt.Answer, st.Answer); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// criterion carries out one command of success_criterion.
+func (e *Executor) criterion(ctx context.Context, job daemon.Job, st *engine.Step, b begin, i int, c engine.Command) (int, string, error) {
+	rel := fmt.Sprintf("%s/%s/%d", launchDir(job.Run, st.ID, job.Attempt.N, 1), lastPart(job.Key), i)
+	key := fmt.Sprintf("%s/%d", job.Key, i)
+	end, err := e.ensure(ctx, launch{key: key, dir: rel}, func() (process, error) {
+		argv, err := commandLine(&c, job.Env)
+		if err != nil {
+			return process{}, err
+		}
+		env, err := e.environ(job, e.whose(st.Role(), job.Nth), key, st.Env, stepVars(job, st))
+		return process{cwd: b.Dir, argv: argv, env: env}, err
+	})
+	switch {
+	case err != nil:
+		return 0, "", err
+	case end.exit.Refused != "":
+		return 126, end.exit.Refused, nil
+	case end.exit.Class == engine.ClassFatal:
+		return 127, end.exit.NotStarted, nil
+	case end.failure() != "":
+		return 0, "", errors.New(end.failure())
+	case end.exit.Signal != "":
+		return -1, end.output(), nil
+	}
+	return end.exit.Code, end.output(), nil
+}
+
+// lastPart is what stands behind the step in a key: "check-17".
+func lastPart(key string) string { return plain(key[strings.LastIndexByte(key, '.')+1:]) }
+
+// writeValues writes the outputs that are given by expressions, and says what could not be.
+func (e *Executor) writeValues(ctx context.Context, what string, outs []engine.Output, env *engine.Env, dir string) []string {
+	var why []string
+	for _, o := range outs {
+		if o.Value.Eval == nil {
+			continue
+		}
+		p, err := o.Path.String(env)
+		if err != nil {
+			why = append(why, fmt.Sprintf("output %s: %v", o.Path.Source, err))
+			continue
+		}
+		value, err := o.Value.Eval(env)
+		if err == nil && value == nil {
+			err = errors.New("it has no value")
+		}
+		if err != nil {
+			why = append(why, fmt.Sprintf("output %s: %s: %v", p, o.Value.Source, err))
+			continue
+		}
+		data, err := asFile(value)
+		if err == nil {
+			err = e.persist(ctx, what, func() error { return e.put(p, dir, data) })
+		}
+		if err != nil {
+			why = append(why, fmt.Sprintf("output %s: %v", p, err))
+		}
+	}
+	return why
+}
+
+// asFile is a value as a file's content: a text as it is, else JSON.
+func asFile(v any) ([]byte, error) {
+	if s, ok := v.(string); ok {
+		return []byte(s), nil
+	}
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return append(data, '\n'), nil
+}
+
+// put writes a file that the spec names: one of .workflow/ in the root, every other in dir. What is there already with
+// this content is left alone.
+func (e *Executor) put(p, dir string, data []byte) error {
+	base := dir
+	if isState(p) {
+		base = e.root
+	}
+	to, err := under(base, path.Clean(filepath.ToSlash(p)))
+	if err != nil {
+		return err
+	}
+	if info, err := os.Lstat(to); err == nil && info.IsDir() {
+		return fmt.Errorf("%s is a folder", p)
+	}
+	if old, _, err := atomicfile.OpenRegular(filepath.Dir(to), filepath.Base(to), int64(len(data))); err == nil && string(old) == string(data) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return atomicfile.Write(to, data, 0o644)
+}
+
+// isState says that a path is in the state space, which is the root's wherever it is named.
+func isState(p string) bool {
+	first, _, _ := strings.Cut(path.Clean(filepath.ToSlash(p)), "/")
+	return strings.EqualFold(first, ".workflow")
+}

@@ -1,0 +1,194 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/git"
+)
+
+const (
+	maxProtected   = 100 // files told of
+	maxCutReported = git.MaxChanged
+)
+
+// covered is what an attempt's digest is of.
+type covered struct {
+	Root  []string `json:"root,omitempty"` // declared outputs in .workflow/, from the root
+	Dir   string   `json:"dir"`
+	Made  []string `json:"made,omitempty"` // the other declared outputs, from Dir
+	Top   string   `json:"top,omitempty"`
+	Files []string `json:"files,omitempty"` // changed files, from Top
+}
+
+// digested adds to a check what it was over, and which protected files were changed.
+func (e *Executor) digested(ctx context.Context, job daemon.Job, st *engine.Step, b begin, outs []string, r engine.CheckResult) engine.CheckResult {
+	c := covered{Dir: b.Dir, Top: b.Top}
+	for _, p := range outs {
+		p = path.Clean(filepath.ToSlash(p))
+		switch {
+		case !filepath.IsLocal(filepath.FromSlash(p)): // does not hold anyway
+		case isState(p):
+			c.Root = append(c.Root, p)
+		default:
+			c.Made = append(c.Made, p)
+		}
+	}
+	if b.Top != "" {
+		since, err := e.changedSince(ctx, b)
+		if err == nil && job.Attempt.N > 1 {
+			// The digest is of all the work on the step, so that an attempt that changes nothing is seen to change nothing.
+			var first begin
+			if kept(e.attemptFile(job.Run, st.ID, 1, "begin"), &first) == nil && first.Top == b.Top {
+				c.Files, err = e.changedSince(ctx, first)
+			}
+		}
+		if err != nil {
+			e.note("git in "+e.shown(b.Top), err.Error())
+			c.Top = ""
+		} else {
+			e.note("git in "+e.shown(b.Top), "")
+			r.Protected = protected(job.Spec.Protect, since, e.root, b.Top)
+		}
+		c.Files = merged(c.Files, since)
+	}
+	if c.Top == "" {
+		c.Files = nil
+	}
+	err := e.persist(ctx, job.Key, func() error { return keep(e.attemptFile(job.Run, st.ID, job.Attempt.N, "files"), c) })
+	if err == nil {
+		r.Digest, err = e.digest(ctx, c)
+	}
+	if err != nil && r.Broken == "" {
+		r.Broken = "what is to be reviewed could not be read: " + err.Error()
+	}
+	return r
+}
+
+func merged(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// changedSince gives the files that differ from how they were when the attempt began.
+func (e *Executor) changedSince(ctx context.Context, b begin) ([]string, error) {
+	changes, err := e.opt.Git.Changed(ctx, b.Top, b.Head)
+	if err != nil {
+		return nil, err
+	}
+	if changes.Cut {
+		e.note("git in "+e.shown(b.Top), fmt.Sprintf("more than %d files are changed: the digest covers the first of them; ignore what is made (.gitignore)", maxCutReported))
+	}
+	var out []string
+	seen := map[string]bool{}
+	for _, f := range changes.Files {
+		seen[f] = true
+		if ownFile(e.root, b.Top, f) {
+			continue
+		}
+		if was, dirty := b.Dirty[f]; dirty {
+			if now, err := git.Digest(ctx, b.Top, []string{f}); err == nil && now == was {
+				continue // so it was before
+			}
+		}
+		out = append(out, f)
+	}
+	for f := range b.Dirty {
+		if !seen[f] {
+			out = append(out, f) // changed back
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// digest is the digest of what is covered, as it is now.
+func (e *Executor) digest(ctx context.Context, c covered) (string, error) {
+	var parts []string
+	for _, part := range []struct {
+		base  string
+		files []string
+	}{{e.root, c.Root}, {c.Dir, c.Made}, {c.Top, c.Files}} {
+		if part.base == "" || len(part.files) == 0 {
+			parts = append(parts, "")
+			continue
+		}
+		d, err := git.Digest(ctx, part.base, part.files)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, d)
+	}
+	return hexSum([]byte(strings.Join(parts, "\n"))), nil
+}
+
+// DigestNow gives the digest of what a round was opened over, as it is now.
+func (e *Executor) DigestNow(ctx context.Context, q daemon.Reviewed) (string, error) {
+	var c covered
+	err := kept(e.attemptFile(q.Run, q.Step, q.Attempt, "files"), &c)
+	if errors.Is(err, fs.ErrNotExist) && q.Digest == "" {
+		return "", nil // it was not checked: there is nothing to be bound to
+	}
+	if err != nil {
+		return "", fmt.Errorf("what %s.%d of %s changed: %w", q.Step, q.Attempt, q.Run, err)
+	}
+	return e.digest(ctx, c)
+}
+
+// protected are the changed files that `protect` names, from the root where they lie in it, else from their checkout.
+func protected(globs, files []string, root, top string) []string {
+	var out []string
+	for _, f := range files {
+		names := []string{f}
+		if rel, err := filepath.Rel(root, filepath.Join(top, filepath.FromSlash(f))); err == nil && filepath.IsLocal(rel) {
+			names = append(names, filepath.ToSlash(rel))
+		}
+		hit := slices.ContainsFunc(globs, func(g string) bool {
+			return slices.ContainsFunc(names, func(n string) bool { return matches(g, n) })
+		})
+		if hit && len(out) < maxProtected {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// matches says that a path fits a glob: * and ? within a name, ** for any number of folders, also none. A glob that
+// names a folder means all that is in it.
+func matches(glob, name string) bool {
+	return matchParts(strings.Split(path.Clean(glob), "/"), strings.Split(name, "/"))
+}
+
+func matchParts(glob, names []string) bool {
+	if len(glob) == 0 {
+		return true // the folder itself, or what is in it
+	}
+	if glob[0] == "**" {
+		for len(glob) > 1 && glob[1] == "**" {
+			glob = glob[1:]
+		}
+		if len(glob) == 1 {
+			return len(names) > 0
+		}
+		for i := range names {
+			if matchParts(glob[1:], names[i:]) {
+				return true
+			}
+		}
+		return false
+	}
+	if len(names) == 0 {
+		return false
+	}
+	ok, err := path.Match(glob[0], names[0])
+	return err == nil && ok && matchParts(glob[1:], names[1:])
+}

@@ -1,0 +1,278 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"sluice/agents"
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/git"
+	"sluice/notify"
+	"sluice/watcher"
+)
+
+// Options are what an Executor is made of.
+type Options struct {
+	Root     string                  // the repo's root: the folder that holds .workflow/
+	State    string                  // this repo's state folder, outside the repo; it is made 0700 if missing
+	Git      *git.Repo               // nil: the root is no git checkout; then nothing of git works
+	Runner   *agents.Runner          // starts processes
+	Watcher  *watcher.Watcher        // shared by all repos: see Hint
+	Notifier func() *notify.Notifier // asked for each notice; nil, or giving nil, tells nobody
+	Settings func() Settings         // asked at each launch
+	Environ  []string                // the daemon's environment, of which agents get what is allowed
+	Logf     func(string, ...any)    // what went wrong but did not stop the work; may be nil
+	Slots    *Slots                  // shared by all repos: how many agents may run; nil = no bound
+	Now      func() time.Time        // nil = time.Now
+}
+
+// Executor carries out what the runs of one repo owe, and reads its inboxes. It is a daemon.World, safe for concurrent
+// use, and has no goroutine of its own.
+type Executor struct {
+	opt    Options
+	root   string // real path
+	inbox  string // .workflow/signals
+	secret []byte
+	hints  chan struct{}
+
+	mu      sync.Mutex
+	trouble map[string]string // what is not as it should be, by what it is about
+	watched map[string]bool   // folders given to the watcher
+	places  map[string]string // inboxes below worktrees that are plain folders -> the key of their checkout
+	live    []string          // runs that were live at the newest scan
+	scans   int               // begun
+	stirred chan struct{}     // closed when a ref may have changed, then made anew
+}
+
+var _ daemon.World = (*Executor)(nil)
+
+// New makes an Executor and begins to watch the repo's inbox. Close it.
+func New(o Options) (*Executor, error) {
+	root, err := filepath.EvalSymlinks(o.Root)
+	if err == nil {
+		root, err = filepath.Abs(root)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("repo %s: %w: name the folder that holds .workflow/", o.Root, err)
+	}
+	if o.Runner == nil || o.Watcher == nil || o.State == "" {
+		return nil, errors.New("executor: a runner, a watcher and a state folder are needed")
+	}
+	if o.Logf == nil {
+		o.Logf = func(string, ...any) {}
+	}
+	if o.Settings == nil {
+		o.Settings = Default
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	e := &Executor{opt: o, root: root, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
+		trouble: map[string]string{}, watched: map[string]bool{}, places: map[string]string{}, stirred: make(chan struct{})}
+	if err := os.MkdirAll(o.State, 0o700); err != nil {
+		return nil, fmt.Errorf("state folder: %w", err)
+	}
+	if e.secret, err = secretIn(o.State); err != nil {
+		return nil, err
+	}
+	if err := e.makeBelow(".workflow/signals", 0o755); err != nil {
+		e.opt.Logf("the inbox could not be made: %v", err)
+	}
+	if err := e.watch(e.inbox); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Close ends the watch of the repo's folders.
+func (e *Executor) Close() error {
+	e.mu.Lock()
+	dirs := slices.Sorted(maps.Keys(e.watched))
+	e.watched = map[string]bool{}
+	e.mu.Unlock()
+	for _, dir := range dirs {
+		e.opt.Watcher.Remove(dir)
+	}
+	return nil
+}
+
+func (e *Executor) watch(dir string) error {
+	e.mu.Lock()
+	known := e.watched[dir]
+	e.mu.Unlock()
+	if known {
+		return nil
+	}
+	if err := e.opt.Watcher.Add(dir); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	e.watched[dir] = true
+	e.mu.Unlock()
+	return nil
+}
+
+func (e *Executor) unwatch(dir string) {
+	e.mu.Lock()
+	delete(e.watched, dir)
+	e.mu.Unlock()
+	e.opt.Watcher.Remove(dir)
+}
+
+// Hint takes a name that the shared watcher's Hints gave; one of another repo changes nothing.
+func (e *Executor) Hint(name string) {
+	e.mu.Lock()
+	ours := e.watched[name]
+	if e.opt.Git != nil && name == e.opt.Git.CommonDir() {
+		close(e.stirred)
+		e.stirred = make(chan struct{})
+	}
+	e.mu.Unlock()
+	if ours {
+		e.nudge()
+	}
+}
+
+func (e *Executor) nudge() {
+	select {
+	case e.hints <- struct{}{}:
+	default:
+	}
+}
+
+// Hints tells that an inbox may have changed.
+func (e *Executor) Hints() <-chan struct{} { return e.hints }
+
+// Health says what is not as it should be; empty = all well.
+func (e *Executor) Health() []string {
+	var out []string
+	e.mu.Lock()
+	dirs := slices.Sorted(maps.Keys(e.watched))
+	for _, what := range slices.Sorted(maps.Keys(e.trouble)) {
+		out = append(out, what+": "+e.trouble[what])
+	}
+	e.mu.Unlock()
+	for _, dir := range dirs {
+		if mode, degraded := e.opt.Watcher.Health(dir); degraded != "" {
+			out = append(out, fmt.Sprintf("degraded: %s (%s): %s", e.shown(dir), mode, degraded))
+		}
+	}
+	return append(out, e.opt.Settings().Warnings()...)
+}
+
+// note records what is wrong with something; "" that it is well again.
+func (e *Executor) note(what, why string) {
+	e.mu.Lock()
+	before := e.trouble[what]
+	if why == "" {
+		delete(e.trouble, what)
+	} else if len(e.trouble) < maxTroubles || before != "" {
+		e.trouble[what] = why
+	}
+	e.mu.Unlock()
+	if why != "" && why != before {
+		e.opt.Logf("%s: %s", what, why)
+	}
+}
+
+const maxTroubles = 100 // that Health tells
+
+// shown is a path as people know it.
+func (e *Executor) shown(path string) string {
+	if rel, err := filepath.Rel(e.root, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
+// Carry carries an effect out: see daemon.World.
+func (e *Executor) Carry(ctx context.Context, job daemon.Job, emit func(engine.Event)) engine.Event {
+	switch job.Kind {
+	case engine.DoRun:
+		return e.carryRun(ctx, job)
+	case engine.DoStop:
+		return e.stop(ctx, job)
+	case engine.DoWatch:
+		return e.watchFor(ctx, job, emit)
+	case engine.DoOffer:
+		return e.offer(ctx, job, emit)
+	case engine.DoNotify:
+		return e.tell(ctx, job)
+	case engine.DoWrite:
+		return e.write(ctx, job)
+	case engine.DoMove:
+		return e.move(ctx, job)
+	case engine.DoLook:
+		return e.look(ctx, job)
+	}
+	e.note("effect "+job.Kind, "this release does not know it")
+	<-ctx.Done()
+	return nil
+}
+
+// carryRun carries out a process of its kind.
+func (e *Executor) carryRun(ctx context.Context, job daemon.Job) engine.Event {
+	if job.Proc == nil || job.Spec == nil || job.Proc.Step != "" && (job.Attempt == nil || job.Spec.Step(job.Proc.Step) == nil) {
+		e.note(job.Key, "its run's spec or attempt is not known: nothing can be started")
+		<-ctx.Done()
+		return nil
+	}
+	var ev *engine.ProcessEnded
+	switch job.Proc.Kind {
+	case engine.ProcStep:
+		ev = e.step(ctx, job)
+	case engine.ProcCheck:
+		ev = e.check(ctx, job)
+	case engine.ProcReview:
+		ev = e.review(ctx, job)
+	case engine.ProcHook:
+		ev = e.hook(ctx, job)
+	}
+	if ev == nil {
+		<-ctx.Done()
+		return nil
+	}
+	ev.Run, ev.Key = job.Run, job.Key
+	return *ev
+}
+
+// wait waits; false where ctx ended first.
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// Pace of trying again.
+const (
+	againFirst = 100 * time.Millisecond
+	againMost  = 5 * time.Second
+)
+
+// persist tries until it works, an error says that it never will, or ctx ends: then the error is ctx's.
+func (e *Executor) persist(ctx context.Context, what string, try func() error) error {
+	for pause := againFirst; ; pause = min(2*pause, againMost) {
+		err := try()
+		if err == nil || !passing(err) {
+			e.note(what, "")
+			return err
+		}
+		e.note(what, err.Error())
+		if !wait(ctx, pause) {
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package executor
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sluice/daemon"
+	"sluice/internal/atomicfile"
+)
+
+const (
+	secretFile  = "secret"
+	secretBytes = 32
+	tokenBytes  = 16 // 32 hex digits
+
+	maxStateFile = 64 << 20 // of a file in the state folder
+)
+
+// secretIn gives the secret of a state folder, made at first use.
+func secretIn(state string) ([]byte, error) {
+	fresh := make([]byte, secretBytes)
+	if _, err := rand.Read(fresh); err != nil {
+		return nil, fmt.Errorf("secret: %w", err)
+	}
+	if err := atomicfile.WriteNew(filepath.Join(state, secretFile), fresh, 0o600); err == nil {
+		return fresh, nil
+	} else if !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("secret: %w", err)
+	}
+	data, _, err := atomicfile.OpenRegular(state, secretFile, secretBytes)
+	if err == nil && len(data) != secretBytes {
+		err = fmt.Errorf("it has %d bytes, not %d", len(data), secretBytes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("secret in %s: %w: remove it when no agent runs", state, err)
+	}
+	return data, nil
+}
+
+// token is what proves that a word is the launch's own.
+func (e *Executor) token(key string) string {
+	m := hmac.New(sha256.New, e.secret)
+	m.Write([]byte(key))
+	return hex.EncodeToString(m.Sum(nil)[:tokenBytes])
+}
+
+// tokenOf finds the launch of a token among the keys, those of its corrections included.
+func (e *Executor) tokenOf(token string, keys map[string]string) string {
+	for key := range keys {
+		for try := range corrections + 1 {
+			if hmac.Equal([]byte(token), []byte(e.token(correction(key, try)))) {
+				return key
+			}
+		}
+	}
+	return "?"
+}
+
+// correction is the key under which an agent is asked again for the try-th time.
+func correction(key string, try int) string {
+	if try == 0 {
+		return key
+	}
+	return fmt.Sprintf("%s+%d", key, try)
+}
+
+// pidFile is where the launch with the key is known by. All of a key's launches begin with the same name.
+func (e *Executor) pidFile(key string) string {
+	run, rest, _ := strings.Cut(key, "/")
+	return filepath.Join(e.opt.State, "launches", plain(run), plain(rest)+".pid")
+}
+
+// plain makes one path element of a key's part.
+func plain(s string) string { return strings.NewReplacer("/", "=", "\\", "=", ":", "=").Replace(s) }
+
+// attemptFile is a file of the state folder about an attempt.
+func (e *Executor) attemptFile(run, step string, n int, what string) string {
+	return filepath.Join(e.opt.State, "attempts", plain(run), fmt.Sprintf("%s.%d.%s", plain(step), n, what))
+}
+
+// keep writes a value into the state folder.
+func keep(path string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, data, 0o600)
+}
+
+// kept reads a value from the state folder; fs.ErrNotExist where there is none.
+func kept(path string, v any) error {
+	data, _, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), maxStateFile)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}
+
+// runDir is the folder of a run, below the root.
+func runDir(run string) string { return ".workflow/runs/" + run }
+
+// launchDir is the folder of a launch, below the root: k > 1 has one of its own.
+func launchDir(run, what string, n, k int) string {
+	dir := fmt.Sprintf("%s/%s.%d", runDir(run), what, n)
+	if k > 1 {
+		dir += fmt.Sprintf("/launch-%d", k)
+	}
+	return dir
+}
+
+// errLink says that a link lies where a folder of ours should be.
+var errLink = errors.New("a link lies in the way: remove it")
+
+// below gives the path of rel below the root, after a look that no link lies on the way to its last element.
+func (e *Executor) below(rel string) (string, error) { return under(e.root, rel) }
+
+func under(base, rel string) (string, error) {
+	rel = filepath.FromSlash(rel)
+	if !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("%q leads out of the repo", rel)
+	}
+	path := base
+	parts := strings.Split(rel, string(filepath.Separator))
+	for _, part := range parts[:len(parts)-1] {
+		path = filepath.Join(path, part)
+		info, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return "", err
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			return "", fmt.Errorf("%s: %w", path, errLink)
+		}
+		if !info.IsDir() {
+			return "", fmt.Errorf("%s: not a folder: move it away", path)
+		}
+	}
+	return filepath.Join(base, rel), nil
+}
+
+// makeBelow makes the folder rel below the root, through no link.
+func (e *Executor) makeBelow(rel string, perm fs.FileMode) error {
+	path, err := e.below(rel + "/x")
+	if err != nil {
+		return err
+	}
+	return os.MkdirAll(filepath.Dir(path), perm)
+}
+
+// file writes a file of ours below the root (0600, its folder 0700).
+func (e *Executor) file(rel string, data []byte) error {
+	path, err := e.below(rel)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, data, 0o600)
+}
+
+// inRun says in which folder a job's launches have their files, below the root.
+func inRun(job daemon.Job) string {
+	p := job.Proc
+	switch {
+	case p == nil:
+		return launchDir(job.Run, job.Step, job.N, job.K)
+	case p.Gate != "":
+		return launchDir(job.Run, p.Gate, p.N, p.K)
+	case p.Step == "":
+		return fmt.Sprintf("%s/after_run.%d", runDir(job.Run), p.N)
+	}
+	return launchDir(job.Run, p.Step, p.N, p.K)
+}

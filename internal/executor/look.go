@@ -1,0 +1,64 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+const lookEvery = time.Second
+
+// look waits until what a step needs of other workflows is there.
+func (e *Executor) look(ctx context.Context, job daemon.Job) engine.Event {
+	for {
+		missing := ""
+		for _, pin := range job.Pins {
+			if missing = e.unmet(pin); missing != "" {
+				break
+			}
+		}
+		e.note("need of "+job.Run+"/"+job.Step, missing)
+		if missing == "" {
+			return engine.Looked{Run: job.Run, Step: job.Step, Pins: job.Pins}
+		}
+		if !wait(ctx, lookEvery) {
+			e.note("need of "+job.Run+"/"+job.Step, "")
+			return nil
+		}
+	}
+}
+
+// unmet names the first declared output of "run/step#n" that is not there.
+func (e *Executor) unmet(pin string) string {
+	run, rest, ok := strings.Cut(pin, "/")
+	step, number, also := strings.Cut(rest, "#")
+	n, err := strconv.Atoi(number)
+	if !ok || !also || err != nil {
+		return fmt.Sprintf("%.80q names no attempt", pin)
+	}
+	var c covered
+	err = kept(e.attemptFile(run, step, n, "files"), &c)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "" // it was not checked: it declares no outputs
+	}
+	if err != nil {
+		return fmt.Sprintf("what %s made cannot be read: %v", pin, err)
+	}
+	for base, files := range map[string][]string{e.root: c.Root, c.Dir: c.Made} {
+		for _, f := range files {
+			if _, err := os.Stat(filepath.Join(base, filepath.FromSlash(f))); err != nil {
+				return fmt.Sprintf("%s, which %s made, is not there: %s", f, pin, bare(err))
+			}
+		}
+	}
+	return ""
+}

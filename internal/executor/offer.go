@@ -1,0 +1,94 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+// offered is what an offer's file says to whoever takes the step.
+type offered struct {
+	Run      string `json:"run"`
+	Step     string `json:"step"`
+	Attempt  int    `json:"attempt"`
+	Role     string `json:"role,omitempty"`
+	Worktree string `json:"worktree"`
+	Prompt   string `json:"prompt"`
+	Signal   string `json:"signal,omitempty"`
+}
+
+// offer lays out what an offered step needs, and waits until it is owed no more. Where it cannot be done it says so in
+// the step's name.
+func (e *Executor) offer(ctx context.Context, job daemon.Job, emit func(engine.Event)) engine.Event {
+	st := job.Spec.Step(job.Step)
+	if st == nil || st.Agent == nil || job.Attempt == nil {
+		e.note(job.Key, "its step or attempt is not known: it cannot be offered")
+		<-ctx.Done()
+		return nil
+	}
+	e.notePlace(job)
+	for pause := againFirst; ; pause = min(2*pause, againMost) {
+		err := e.layOut(ctx, job, st)
+		var no *refusal
+		if errors.As(err, &no) && st.Signal.Type == engine.SignalFile {
+			e.note(job.Key, "")
+			emit(e.failedOffer(job, st, no))
+			break
+		}
+		if err == nil {
+			e.note(job.Key, "")
+			break
+		}
+		e.note(job.Key, err.Error())
+		if !wait(ctx, pause) {
+			return nil
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// layOut makes the worktree, the prompt and the offer's file.
+func (e *Executor) layOut(ctx context.Context, job daemon.Job, st *engine.Step) error {
+	rel := launchDir(job.Run, st.ID, job.Attempt.N, job.K)
+	if err := e.firstLaunch(job); err != nil {
+		return err
+	}
+	b, err := e.begun(ctx, job, st, job.Attempt.N)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(e.root, filepath.FromSlash(rel), "offer.json")
+	if _, err := os.Lstat(path); err == nil {
+		return nil // it is on offer already: what it was made from may have been used up since
+	}
+	prompt, answer := e.promptOf(rel)
+	text, err := e.stepPrompt(ctx, job, st, b, e.whose(st.Role(), job.Nth), answer)
+	if err != nil {
+		return err
+	}
+	if err := e.file(rel+"/prompt.md", []byte(text)); err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(offered{Run: job.Run, Step: st.ID, Attempt: job.Attempt.N, Role: st.Role(), Worktree: b.Dir,
+		Prompt: prompt, Signal: e.signalFile(job, st)}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return e.file(rel+"/offer.json", append(data, '\n'))
+}
+
+// failedOffer is the word of a step that cannot be offered: no process ends that could say it.
+func (e *Executor) failedOffer(job daemon.Job, st *engine.Step, no *refusal) engine.Event {
+	return engine.FileSeen{
+		Name: filepath.Base(e.signalFile(job, st)), Dir: job.Run, Written: e.opt.Now(), TokenOf: job.Key,
+		By: engine.Actor{Who: "sluice", Via: "daemon", Trust: engine.TrustFile},
+		Sentinel: &engine.Sentinel{Step: st.ID, Status: engine.StatusFailed, Summary: no.Error(), Run: job.Run,
+			Attempt: job.Attempt.N, Launch: job.K},
+	}
+}

@@ -1,0 +1,27 @@
+//go:build unix
+
+package executor
+
+import (
+	"os"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// owner is the name of the user a file belongs to: its number where it has no name, "" where nothing is known.
+func owner(path string) string {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return ""
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	id := strconv.FormatUint(uint64(st.Uid), 10)
+	if u, err := user.LookupId(id); err == nil {
+		return u.Username
+	}
+	return id
+}

@@ -1,0 +1,383 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sluice/agents"
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/internal/atomicfile"
+)
+
+// Bounds of what a launch is given.
+const (
+	maxArgPrompt  = 100 << 10 // bytes of a prompt as an argument: the system takes 128 KiB
+	maxTemplate   = 64 << 10  // bytes of a role's prompt_file
+	maxShownFile  = 64 << 10  // bytes read of a file that a prompt shows; it bounds them further
+	maxVarValue   = 32 << 10  // bytes of a SLUICE_VAR_*: a longer one is in the prompt or nowhere
+	longestAnswer = gates.MaxAnswer + 4096
+)
+
+// who is the agent that a launch of a role gets.
+type who struct {
+	name  string
+	role  string
+	set   Role
+	agent Agent
+	known bool
+}
+
+// whose gives the agent whose turn it is.
+func (e *Executor) whose(role string, nth int) who {
+	s := e.opt.Settings()
+	w := who{role: role, set: s.role(role)}
+	if role == "" || len(w.set.Agent) == 0 {
+		return w
+	}
+	w.name = w.set.Agent[max(nth, 0)%len(w.set.Agent)]
+	w.agent, w.known = s.agent(w.name)
+	return w
+}
+
+// environ is the environment of a job's processes: what is allowed of the daemon's, then extra, SLUICE_* last.
+func (e *Executor) environ(job daemon.Job, w who, key string, env []engine.EnvVar, extra map[string]string) ([]string, error) {
+	vars := map[string]string{}
+	for _, v := range env {
+		value, err := v.Value.String(job.Env)
+		if err != nil {
+			return nil, refused("env %s: %v", v.Name, err)
+		}
+		if strings.ContainsRune(value, 0) {
+			return nil, refused("env %s: its value has a NUL byte, which no variable can hold", v.Name)
+		}
+		if !strings.HasPrefix(v.Name, "SLUICE_") {
+			vars[v.Name] = value
+		}
+	}
+	for name, value := range job.Vars {
+		text, ok := value.(string)
+		if !ok {
+			b, err := json.Marshal(value)
+			if err != nil {
+				continue
+			}
+			text = string(b)
+		}
+		if len(text) <= maxVarValue && !strings.ContainsRune(text, 0) {
+			vars["SLUICE_VAR_"+envName(name)] = text
+		}
+	}
+	vars["SLUICE_RUN"], vars["SLUICE_WORKFLOW"] = job.Run, job.RunInfo.Workflow
+	vars[agents.TokenVar] = e.token(key)
+	if w.role != "" {
+		vars["SLUICE_ROLE"] = w.role
+	}
+	maps.Copy(vars, extra)
+	return agents.Environ(e.opt.Environ, slices.Concat(w.agent.Env, w.set.Env), vars), nil
+}
+
+// envName is a var's name as it stands in the name of a variable.
+func envName(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// stepVars are the variables of all that is run for an attempt.
+func stepVars(job daemon.Job, st *engine.Step) map[string]string {
+	return map[string]string{"SLUICE_STEP": st.ID, "SLUICE_ATTEMPT": strconv.Itoa(job.Attempt.N)}
+}
+
+// commandLine gives the arguments of a spec's command.
+func commandLine(c *engine.Command, env *engine.Env) ([]string, error) {
+	if c.Shell != "" {
+		return []string{"sh", "-c", c.Shell}, nil
+	}
+	var argv []string
+	for i, a := range c.Argv {
+		value, err := a.String(env)
+		switch {
+		case err != nil:
+			return nil, refused("run: argument %d: %v", i, err)
+		case strings.ContainsRune(value, 0):
+			return nil, refused("run: argument %d has a NUL byte, which no argument can hold", i)
+		case strings.HasPrefix(value, "-") && !strings.HasPrefix(a.Source, "-"):
+			return nil, refused("run: argument %d begins with \"-\" by a value (%.40q): it would be an option: put ./ or -- before it", i, value)
+		case i == 0 && value == "":
+			return nil, refused("run: the command's name is empty")
+		}
+		argv = append(argv, value)
+	}
+	if len(argv) == 0 {
+		return nil, refused("run: no command")
+	}
+	return argv, nil
+}
+
+// agentLine gives the arguments of an agent's command, and what it reads on standard input.
+func (e *Executor) agentLine(w who, promptFile, prompt string) (argv []string, stdin string, err error) {
+	if !w.known {
+		return nil, "", fatal("role %s: no agent: name one under roles.%s.agent in the settings", w.role, w.role)
+	}
+	if w.agent.Format != FormatText || len(w.agent.Command) == 0 {
+		return nil, "", fatal("agent %s: its settings cannot be gone by: sluice doctor says why", w.name)
+	}
+	placed := false
+	for i, arg := range w.agent.Command {
+		value := regexp.MustCompile(`\$\{\{\s*(role|model|prompt_file)\s*\}\}`).ReplaceAllStringFunc(arg, func(m string) string {
+			switch {
+			case strings.Contains(m, "prompt_file"):
+				placed = true
+				return promptFile
+			case strings.Contains(m, "model"):
+				return w.set.Model
+			}
+			return w.role
+		})
+		if strings.HasPrefix(value, "-") && !strings.HasPrefix(arg, "-") {
+			return nil, "", fatal("agent %s: argument %d begins with \"-\" by a value (%.40q): it would be an option", w.name, i, value)
+		}
+		// What the settings name with a slash lies in the root: a copy in the worktree is whoever's works there.
+		if i == 0 && strings.ContainsRune(value, '/') && !filepath.IsAbs(value) {
+			value = filepath.Join(e.root, filepath.FromSlash(value))
+		}
+		argv = append(argv, value)
+	}
+	switch w.agent.PromptVia {
+	case ViaArg:
+		if len(prompt) > maxArgPrompt || strings.HasPrefix(prompt, "-") {
+			prompt = "Read the file " + promptFile + " and do what it says. It is your whole task."
+		}
+		argv = append(argv, prompt)
+	case ViaFile:
+		if !placed {
+			argv = append(argv, promptFile)
+		}
+	default:
+		stdin = promptFile
+	}
+	return argv, stdin, nil
+}
+
+// template reads the role's prompt_file; "" where it has none.
+func (e *Executor) template(w who) (string, error) {
+	if w.set.PromptFile == "" {
+		return "", nil
+	}
+	var last error
+	for _, base := range []string{filepath.Join(e.root, ".workflow"), e.root} {
+		data, _, err := atomicfile.OpenRegular(base, filepath.FromSlash(w.set.PromptFile), maxTemplate)
+		if err == nil {
+			return string(data), nil
+		}
+		if last == nil {
+			last = err
+		}
+	}
+	return "", fatal("role %s: prompt_file %s: %v: write it below .workflow/, or take it out of the settings", w.role, w.set.PromptFile, last)
+}
+
+// texts evaluates texts of the spec.
+func texts(in []engine.Text, env *engine.Env, what string) ([]string, error) {
+	var out []string
+	for _, t := range in {
+		v, err := t.String(env)
+		if err != nil {
+			return nil, refused("%s %s: %v", what, t.Source, err)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// outputs gives the paths a step declares: those the agent makes, and those that are written from an expression.
+func outputs(in []engine.Output, env *engine.Env) (made, written []string, err error) {
+	for _, o := range in {
+		p, err := o.Path.String(env)
+		if err != nil {
+			return nil, nil, refused("output %s: %v", o.Path.Source, err)
+		}
+		if o.Value.Eval == nil {
+			made = append(made, p)
+		} else {
+			written = append(written, p)
+		}
+	}
+	return made, written, nil
+}
+
+// inputs finds a step's input files, as seen from the folder it works in.
+func (e *Executor) inputs(st *engine.Step, env *engine.Env, dir string) (found, missing []string, err error) {
+	patterns, err := texts(st.Inputs, env, "input")
+	if err != nil {
+		return nil, nil, err
+	}
+	found, missing, err = gates.Expand(e.root, dir, patterns)
+	if err != nil {
+		return nil, nil, refused("%v", err)
+	}
+	return found, missing, nil
+}
+
+// missingInputs names the inputs that are not there.
+func (e *Executor) missingInputs(missing []string, dir string) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	verb := "is"
+	if len(missing) > 1 {
+		verb = "are"
+	}
+	where := "the root of the repo"
+	if dir != e.root {
+		where = e.shown(dir) + "/ and " + where
+	}
+	return refused("input %s %s missing: looked in %s", strings.Join(missing, ", "), verb, where)
+}
+
+// contextFiles are what is to be read first, as seen from the folder; what is not there is left out.
+func (e *Executor) contextFiles(spec *engine.Spec, st *engine.Step, dir string) []string {
+	all := slices.Clone(spec.ContextFiles)
+	if st.Agent != nil {
+		all = append(all, st.Agent.Context...)
+	}
+	found, missing, err := gates.Expand(e.root, dir, all)
+	if err != nil || len(missing) > 0 {
+		e.opt.Logf("step %s: context files that cannot be read are left out: %s %v", st.ID, strings.Join(missing, ", "), err)
+	}
+	return found
+}
+
+// retryFiles are the texts of the retry-context files that say something to the step, oldest first.
+func (e *Executor) retryFiles(job daemon.Job, step string, dir string) []gates.TextFile {
+	var out []gates.TextFile
+	for _, h := range job.History {
+		if g := job.Spec.Gate(h.Gate); g == nil || !concerns(job.Spec, g, step) {
+			continue
+		}
+		out = append(out, e.textFile(e.root, h.Path, dir))
+	}
+	return out
+}
+
+// concerns says that what the gate writes is for the step to read: it judges the step, or may send work there.
+func concerns(spec *engine.Spec, g *engine.Gate, step string) bool {
+	if g.Step == step || g.OnFail == step || g.OnExhausted == step {
+		return true
+	}
+	return slices.ContainsFunc(g.Routes, func(r engine.Route) bool { return r.To == step })
+}
+
+// textFile reads a file of the repo to be shown, with its path as seen from dir.
+func (e *Executor) textFile(base, p, dir string) gates.TextFile {
+	f := gates.TextFile{Path: seenFrom(dir, filepath.Join(base, filepath.FromSlash(p)))}
+	if !filepath.IsLocal(filepath.FromSlash(p)) {
+		f.Why = "it leads out of the repo"
+		return f
+	}
+	file, st, err := atomicfile.Open(base, filepath.FromSlash(p))
+	if err != nil {
+		f.Why = "it cannot be read as a file: " + bare(err)
+		return f
+	}
+	defer file.Close()
+	data := make([]byte, min(st.Size, maxShownFile))
+	n, _ := file.ReadAt(data, 0) // what was read counts
+	if slices.Contains(data[:n], 0) {
+		f.Why = "it is binary"
+		return f
+	}
+	f.Text = string(data[:n])
+	if st.Size > maxShownFile {
+		f.Text += "\n[there is more of it in the file]"
+	}
+	return f
+}
+
+// seenFrom is a path as one in dir would write it.
+func seenFrom(dir, p string) string {
+	if rel, err := filepath.Rel(dir, p); err == nil {
+		return filepath.ToSlash(rel)
+	}
+	return p
+}
+
+// signalFile is the file that says an attempt is done; "" where no file does.
+func (e *Executor) signalFile(job daemon.Job, st *engine.Step) string {
+	if st.Signal.Type != engine.SignalFile {
+		return ""
+	}
+	name := filepath.Base(filepath.FromSlash(st.Signal.Value))
+	if st.Signal.Value == "" {
+		name = st.ID + "-done.json"
+	}
+	return filepath.Join(e.inbox, job.Run, name)
+}
+
+// stepPrompt is the prompt of a step's agent.
+func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.Step, b begin, w who, answer string) (string, error) {
+	template, err := e.template(w)
+	if err != nil {
+		return "", err
+	}
+	task, err := st.Agent.Prompt.String(job.Env)
+	if err != nil {
+		return "", refused("prompt: %v", err)
+	}
+	made, _, err := outputs(st.Outputs, job.Env)
+	if err != nil {
+		return "", err
+	}
+	found, missing, err := e.inputs(st, job.Env, b.Dir)
+	if err == nil {
+		err = e.missingInputs(missing, b.Dir)
+	}
+	if err != nil {
+		return "", err
+	}
+	in := gates.StepInput{
+		Role: w.role, Template: template, Workflow: job.RunInfo.Workflow, Description: job.Spec.Description, Run: job.Run,
+		Step: st.ID, Name: st.Name, Attempt: job.Attempt.N, Task: task, ContextFiles: e.contextFiles(job.Spec, st, b.Dir),
+		Outputs: made, Criteria: st.Criteria, Retry: e.retryFiles(job, st.ID, b.Dir), Schema: st.Answer, Answer: answer,
+		Signal: gates.SignalInput{Signal: st.Signal, Path: e.signalFile(job, st), Branch: b.Branch},
+	}
+	for _, f := range found {
+		in.Inputs = append(in.Inputs, gates.Input{Path: f, There: true})
+	}
+	if len(job.Earlier) > 0 {
+		in.Notes = append(in.Notes, gates.Note{From: "How this step's earlier attempts went", Text: strings.Join(job.Earlier, "\n")})
+	}
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	return gates.StepPrompt(in), nil
+}
+
+// promptOf gives where a launch's prompt and answer lie, absolute.
+func (e *Executor) promptOf(rel string) (prompt, answer string) {
+	dir := filepath.Join(e.root, filepath.FromSlash(rel))
+	return filepath.Join(dir, "prompt.md"), filepath.Join(dir, "answer.json")
+}
+
+// again is the prompt of an agent that is asked again for its answer: it remembers nothing.
+func again(correction, before, reply string) string {
+	return correction + "\n" + gates.DataEnd("What you said", reply, maxReplyShown) +
+		fmt.Sprintf("\nWhat you were asked, to know what the answer is about (the work itself is done):\n\n---\n\n%s", before)
+}
+
+const maxReplyShown = 16 << 10

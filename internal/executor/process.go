@@ -1,0 +1,233 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sluice/agents"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+)
+
+// launch is one process that is to be, once, under its key.
+type launch struct {
+	key   string
+	dir   string        // below the root: the folder of its files
+	idle  time.Duration // ended when it says nothing for so long; 0 = never
+	agent bool          // takes one of the slots
+}
+
+// process is what a launch starts.
+type process struct {
+	cwd   string
+	argv  []string
+	env   []string
+	stdin string // a file; "" = nothing
+}
+
+// ended is a process that is gone, or that was never started.
+type ended struct {
+	exit engine.Exit
+	dir  string // the folder of its files, absolute; "" = it has none
+}
+
+// clean says that it ended by itself, with code 0.
+func (d ended) clean() bool { return d.failure() == "" && d.exit.Code == 0 }
+
+// failure says why there is no exit code to go by; "" = there is one.
+func (d ended) failure() string {
+	x := d.exit
+	switch {
+	case x.Refused != "":
+		return x.Refused
+	case x.NotStarted != "":
+		return x.NotStarted
+	case x.Lost:
+		return "it vanished without an exit code: the machine restarted, or its host process was killed"
+	case x.Stopped:
+		return "it was ended"
+	}
+	return ""
+}
+
+// output is the end of what it said.
+func (d ended) output() string {
+	if d.dir == "" {
+		return ""
+	}
+	return string(agents.Tail(d.dir, engine.MaxOutput))
+}
+
+// stdout is the end of its standard output alone.
+func (d ended) stdout(most int64) string {
+	if d.dir == "" {
+		return ""
+	}
+	f, st, err := atomicfile.Open(d.dir, "stdout")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	data := make([]byte, min(st.Size, most))
+	n, _ := f.ReadAt(data, st.Size-int64(len(data))) // what was read counts
+	return strings.ToValidUTF8(string(data[:n]), "\uFFFD")
+}
+
+// refusal is why a process is not started at all.
+type refusal struct{ exit engine.Exit }
+
+func (r *refusal) Error() string { return r.exit.Refused + r.exit.NotStarted }
+
+// refused is a fault of the work or its spec: the attempt has failed before its launch.
+func refused(format string, args ...any) error {
+	return &refusal{engine.Exit{Code: -1, Refused: fmt.Sprintf(format, args...)}}
+}
+
+// unready is what keeps the process from being started though the work is not to blame.
+func unready(format string, args ...any) error {
+	return &refusal{engine.Exit{Code: -1, NotStarted: fmt.Sprintf(format, args...)}}
+}
+
+// fatal is what a person has to mend.
+func fatal(format string, args ...any) error {
+	why := fmt.Sprintf(format, args...)
+	return &refusal{engine.Exit{Code: -1, NotStarted: why, Class: engine.ClassFatal, Why: why}}
+}
+
+// ensure has the launch be, and waits for its end. One that was made before is waited for, or its recorded end is
+// given; else prepare says what to start. The error is ctx's, and only that.
+func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process, error)) (ended, error) {
+	key := l.key
+	var free func()
+	defer func() {
+		if free != nil {
+			free()
+		}
+	}()
+	for pause := againFirst; ; pause = min(2*pause, againMost) {
+		proc, err := e.opt.Runner.Adopt(e.pidFile(key), "")
+		var p process
+		if errors.Is(err, fs.ErrNotExist) {
+			p, err = prepare()
+			var no *refusal
+			if errors.As(err, &no) {
+				e.note(key, "")
+				return ended{exit: no.exit}, nil
+			}
+			if err == nil && l.agent && free == nil {
+				if free, err = e.opt.Slots.take(ctx, e.opt.Settings().MaxAgents); err != nil {
+					return ended{}, err
+				}
+			}
+			if err == nil {
+				proc, err = e.start(ctx, l, p)
+			}
+			if errors.Is(err, agents.ErrUnsupported) {
+				return ended{exit: engine.Exit{Code: -1, NotStarted: err.Error(), Class: engine.ClassFatal, Why: err.Error()}}, nil
+			}
+		} else if err == nil && l.agent && free == nil {
+			free = e.opt.Slots.adopt()
+		}
+		if err == nil {
+			e.note(key, "")
+			return e.await(ctx, proc, l)
+		}
+		if ctx.Err() != nil {
+			return ended{}, ctx.Err()
+		}
+		e.note(key, err.Error())
+		if !wait(ctx, pause) {
+			return ended{}, ctx.Err()
+		}
+	}
+}
+
+// start starts the process. A start is not broken off in the middle: whoever stops it afterwards finds it.
+func (e *Executor) start(ctx context.Context, l launch, p process) (*agents.Proc, error) {
+	dir, err := e.below(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	// A sandbox would be put in front of argv here.
+	return e.opt.Runner.Ensure(context.WithoutCancel(ctx), agents.Spec{
+		Key: l.key, Dir: dir, PidFile: e.pidFile(l.key), Argv: p.argv, Env: p.env, Cwd: p.cwd, Stdin: p.stdin,
+		Token: e.token(l.key), KillAfter: time.Duration(e.opt.Settings().KillAfter),
+	})
+}
+
+// idleMark is beside the pid file of a launch that was ended because it said nothing.
+const idleMark = ".idle"
+
+// await waits for the end of the process.
+func (e *Executor) await(ctx context.Context, proc *agents.Proc, l launch) (ended, error) {
+	key, idle, dir := l.key, l.idle, filepath.Join(e.root, filepath.FromSlash(l.dir))
+	for {
+		until, cancel := ctx, context.CancelFunc(func() {})
+		if idle > 0 {
+			quiet := max(idle-e.opt.Now().Sub(lastWord(proc, dir)), 10*time.Millisecond)
+			until, cancel = context.WithTimeout(ctx, quiet)
+		}
+		exit, err := proc.Wait(until)
+		cancel()
+		switch {
+		case err == nil:
+			return ended{exit: e.exitOf(exit, key), dir: dir}, nil
+		case ctx.Err() != nil:
+			return ended{}, ctx.Err()
+		case until.Err() == nil: // the system did not let us wait
+			e.note(key, err.Error())
+			if !wait(ctx, time.Second) {
+				return ended{}, ctx.Err()
+			}
+		case e.opt.Now().Sub(lastWord(proc, dir)) >= idle:
+			if err := os.WriteFile(e.pidFile(key)+idleMark, nil, 0o600); err != nil {
+				e.note(key, err.Error())
+			}
+			if err := proc.Stop(ctx); err != nil && ctx.Err() == nil {
+				e.note(key, err.Error())
+				if !wait(ctx, time.Second) {
+					return ended{}, ctx.Err()
+				}
+			}
+		}
+	}
+}
+
+// lastWord is when the process was last heard of.
+func lastWord(proc *agents.Proc, dir string) time.Time {
+	if at := agents.LastOutput(dir); at.After(proc.Launched()) {
+		return at
+	}
+	return proc.Launched()
+}
+
+// exitOf is a process's end as the engine knows it.
+func (e *Executor) exitOf(x agents.Exit, key string) engine.Exit {
+	out := engine.Exit{Code: x.Code, Signal: x.Signal, Stopped: x.Stopped, Lost: x.Lost, NotStarted: x.NotStarted}
+	if _, err := os.Lstat(e.pidFile(key) + idleMark); err == nil && x.Stopped {
+		out.Idle = true
+	}
+	if noCommand(x.NotStarted) {
+		out.Class, out.Why = engine.ClassFatal, x.NotStarted
+	}
+	return out
+}
+
+// noCommand says that a launch failed for its command, which a person has to install or name better.
+func noCommand(why string) bool {
+	if !strings.HasPrefix(why, "command ") {
+		return false
+	}
+	for _, sign := range []string{"not found", "no such file", "is missing", "permission denied", "exec format", "not a file", "not executable"} {
+		if strings.Contains(why, sign) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,242 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/gates"
+)
+
+const maxDiffRead = 128 << 10 // bytes of a diff; the prompt bounds it further
+
+// review carries out a round's review; nil where ctx ended first.
+func (e *Executor) review(ctx context.Context, job daemon.Job) *engine.ProcessEnded {
+	g := job.Spec.Gate(job.Proc.Gate)
+	if g == nil || job.Round == nil {
+		e.note(job.Key, "its gate or round is not known: nothing can be judged")
+		return nil
+	}
+	if g.Reviewer.Run != nil {
+		return e.reviewByCommand(ctx, job, g)
+	}
+	rel := inRun(job)
+	l := launch{key: job.Key, dir: rel, agent: true, idle: e.idleOf(g.Reviewer.AgentType)}
+	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepareReview(ctx, job, g, rel, job.Key, nil) })
+	if err != nil {
+		return nil
+	}
+	first := end.exit
+	var j engine.Judgement
+	for try := 0; ; try++ {
+		if !end.clean() {
+			j = engine.Judgement{Inconclusive: "the reviewer gave no verdict: " + orCode(end)}
+			break
+		}
+		key, dir := correction(job.Key, try), rel
+		if try > 0 {
+			dir = againDir(rel, try)
+		}
+		if j, err = gates.ReadVerdict(e.verdictInput(g, key, dir, end)); err == nil {
+			break
+		}
+		if try == corrections {
+			j = gates.Unread(err)
+			break
+		}
+		next := againDir(rel, try+1)
+		l := launch{key: correction(job.Key, try+1), dir: next, agent: true, idle: l.idle}
+		bad, said := err, end.stdout(maxReplyShown)
+		end, err = e.ensure(ctx, l, func() (process, error) {
+			return e.prepareReview(ctx, job, g, next, l.key, func(before string) string {
+				return again(gates.Correction(bad, try+1), before, said)
+			})
+		})
+		if err != nil {
+			return nil
+		}
+	}
+	return &engine.ProcessEnded{Exit: first, Verdict: &j}
+}
+
+// idleOf is the idle_timeout of a role.
+func (e *Executor) idleOf(role string) time.Duration {
+	s := e.opt.Settings()
+	if t := s.role(role).IdleTimeout; t > 0 {
+		return time.Duration(t)
+	}
+	return time.Duration(s.IdleTimeout)
+}
+
+// reviewByCommand lets a command judge.
+func (e *Executor) reviewByCommand(ctx context.Context, job daemon.Job, g *engine.Gate) *engine.ProcessEnded {
+	end, err := e.ensure(ctx, launch{key: job.Key, dir: inRun(job)}, func() (process, error) {
+		b, err := e.begun(ctx, job, job.Spec.Step(g.Step), job.Attempt.N)
+		if err != nil {
+			return process{}, err
+		}
+		argv, err := commandLine(g.Reviewer.Run, job.Env)
+		if err != nil {
+			return process{}, err
+		}
+		env, err := e.environ(job, who{}, job.Key, nil, reviewVars(job, g))
+		return process{cwd: b.Dir, argv: argv, env: env}, err
+	})
+	if err != nil {
+		return nil
+	}
+	ev := &engine.ProcessEnded{Exit: end.exit}
+	var j engine.Judgement
+	switch why := end.failure(); {
+	case why != "":
+		j.Inconclusive = "the reviewer's command gave no verdict: " + why
+		// A command that is missing, or has no value, is the spec's fault and no failure of the work.
+		ev.Exit.Refused, ev.Exit.Class, ev.Exit.Why = "", "", ""
+	case end.exit.Signal != "":
+		j = gates.CommandVerdict(-1, end.output())
+	default:
+		j = gates.CommandVerdict(end.exit.Code, end.output())
+	}
+	ev.Verdict = &j
+	return ev
+}
+
+func reviewVars(job daemon.Job, g *engine.Gate) map[string]string {
+	return map[string]string{"SLUICE_GATE": g.ID, "SLUICE_STEP": g.Step, "SLUICE_ATTEMPT": strconv.Itoa(job.Attempt.N), "SLUICE_ROUND": strconv.Itoa(job.Round.N)}
+}
+
+// allowed are the outcomes a reviewer may say; nil = any, where the gate computes its outcome.
+func allowed(g *engine.Gate) (outcomes []string, computed bool) {
+	if len(g.Verdict.Rules) > 0 || g.Verdict.Name != nil {
+		return nil, true
+	}
+	outcomes = []string{engine.OutcomePass, engine.OutcomeFail}
+	for _, r := range g.Routes {
+		if r.Outcome != engine.OutcomeBlocked {
+			outcomes = append(outcomes, r.Outcome)
+		}
+	}
+	return outcomes, false
+}
+
+func (e *Executor) verdictInput(g *engine.Gate, key, rel string, end ended) gates.VerdictInput {
+	in := gates.VerdictInput{AnswerFile: e.answerFile(rel), WantToken: e.token(key), Output: []byte(end.stdout(gates.MaxReply)),
+		ExitCode: end.exit.Code, Schema: g.Answer, Rubric: g.Reviewer.Rubric}
+	in.Allowed, in.Computed = allowed(g)
+	return in
+}
+
+// prepareReview makes all that a reviewer needs, and says what to start. turn, where given, makes another prompt of it.
+func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.Gate, rel, key string, turn func(string) string) (process, error) {
+	st := job.Spec.Step(g.Step)
+	b, err := e.begun(ctx, job, st, job.Attempt.N)
+	if err != nil {
+		return process{}, err
+	}
+	w := e.whose(g.Reviewer.AgentType, job.Nth)
+	_, answer := e.promptOf(rel)
+	text, err := e.reviewPrompt(ctx, job, g, st, b, w, answer)
+	if err != nil {
+		return process{}, err
+	}
+	if turn != nil {
+		text = turn(text)
+	}
+	return e.agentProcess(job, w, key, rel, b.Dir, text, nil, reviewVars(job, g))
+}
+
+// reviewPrompt is the prompt of a gate's reviewer.
+func (e *Executor) reviewPrompt(ctx context.Context, job daemon.Job, g *engine.Gate, st *engine.Step, b begin, w who, answer string) (string, error) {
+	template, err := e.template(w)
+	if err != nil {
+		return "", err
+	}
+	look, err := g.Reviewer.Prompt.String(job.Env)
+	if err != nil {
+		return "", refused("prompt of %s: %v", g.ID, err)
+	}
+	in := gates.ReviewInput{
+		Role: w.role, Template: template, Workflow: job.RunInfo.Workflow, Description: job.Spec.Description, Run: job.Run,
+		Gate: g.ID, GateName: g.Name, Round: job.Round.N, Step: st.ID, StepName: st.Name, Look: look, Task: e.task(job, st),
+		ContextFiles: e.contextFiles(job.Spec, st, b.Dir), Criteria: job.Attempt.ToReview, Summary: job.Attempt.Summary,
+		Answer: job.Attempt.Answer, Rubric: g.Reviewer.Rubric, Schema: g.Answer, AnswerPath: answer,
+	}
+	in.Allowed, in.Computed = allowed(g)
+	env := withAttempt(job, st)
+	if found, missing, err := e.inputs(st, env, b.Dir); err == nil {
+		for _, f := range found {
+			in.Inputs = append(in.Inputs, gates.Input{Path: f, There: true})
+		}
+		for _, f := range missing {
+			in.Inputs = append(in.Inputs, gates.Input{Path: f})
+		}
+	}
+	for _, c := range st.Criteria {
+		if c.Text == "" {
+			in.Held = append(in.Held, c)
+		}
+	}
+	if made, written, err := outputs(st.Outputs, env); err == nil {
+		for _, p := range append(made, written...) {
+			base := b.Dir
+			if isState(p) {
+				base = e.root
+			}
+			in.Outputs = append(in.Outputs, e.textFile(base, p, b.Dir))
+		}
+	}
+	for _, h := range job.History {
+		if h.Gate == g.ID {
+			in.Retry = append(in.Retry, e.textFile(e.root, h.Path, b.Dir))
+		}
+	}
+	in.Diff = e.diff(ctx, b)
+	return gates.ReviewPrompt(in), ctx.Err()
+}
+
+// withAttempt is the round's environment as the step's own texts see it.
+func withAttempt(job daemon.Job, st *engine.Step) *engine.Env {
+	env := *withAnswer(job)
+	env.Step, env.Attempt = st.ID, job.Attempt.N
+	return &env
+}
+
+// task is what the step was to do, in words.
+func (e *Executor) task(job daemon.Job, st *engine.Step) string {
+	if st.Run != nil {
+		if st.Run.Shell != "" {
+			return "Run this command: " + st.Run.Shell
+		}
+		var words []string
+		for _, a := range st.Run.Argv {
+			words = append(words, strconv.Quote(a.Source))
+		}
+		return "Run this command: " + strings.Join(words, " ")
+	}
+	text, err := st.Agent.Prompt.String(withAttempt(job, st))
+	if err != nil {
+		return st.Agent.Prompt.Source
+	}
+	return text
+}
+
+// diff is what was changed since the work began.
+func (e *Executor) diff(ctx context.Context, b begin) string {
+	if b.Top == "" {
+		return ""
+	}
+	text, cut, err := e.opt.Git.Diff(ctx, b.Top, b.Head, maxDiffRead)
+	if err != nil {
+		e.opt.Logf("diff of %s: %v", e.shown(b.Top), err)
+		return fmt.Sprintf("(it could not be made: look at the files in %s)", filepath.Base(b.Dir))
+	}
+	if cut {
+		text = append(text, "\n[there is more of it: look at the files]\n"...)
+	}
+	return string(text)
+}

@@ -1,0 +1,307 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/signals"
+	"sluice/watcher"
+)
+
+// maxPasses bounds how often one scan goes on with a folder of many files.
+const maxPasses = 16
+
+// box is one folder that signals may lie in.
+type box struct {
+	path       string
+	dir, place string // of FileSeen
+	must       bool   // it has to be readable for the scan to count
+}
+
+// Scan reads the inboxes once: see daemon.World.
+func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) ([]engine.Event, error) {
+	e.mu.Lock()
+	e.scans++
+	e.mu.Unlock()
+	if err := e.makeBelow(".workflow/signals", 0o755); err != nil {
+		return nil, fmt.Errorf("inbox: %w", err)
+	}
+	boxes := e.boxes(in)
+	s := scan{e: e, in: in, digests: map[string]string{}, settle: time.Duration(e.opt.Settings().Settle)}
+	for _, b := range boxes {
+		if err := s.box(ctx, b); err != nil {
+			return nil, err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	e.release(in, boxes)
+	slices.SortStableFunc(s.seen, func(a, b engine.FileSeen) int {
+		if c := s.rank(a) - s.rank(b); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	out := make([]engine.Event, len(s.seen))
+	for i := range s.seen {
+		out[i] = s.seen[i]
+	}
+	return out, nil
+}
+
+// boxes lists the folders to read, and has them watched.
+func (e *Executor) boxes(in daemon.Inboxes) []box {
+	out := []box{{path: e.inbox, must: true}}
+	for _, run := range in.Runs {
+		if !signals.ValidID(run) {
+			continue
+		}
+		if err := e.makeBelow(".workflow/signals/"+run, 0o755); err != nil {
+			e.note("inbox of "+run, err.Error())
+		}
+		out = append(out, box{path: filepath.Join(e.inbox, run), dir: run, must: true})
+	}
+	for _, key := range in.Trees {
+		for _, dir := range e.treeInboxes(key) {
+			if dir == e.inbox {
+				continue
+			}
+			out = append(out, box{path: dir, place: key})
+			for _, run := range in.Runs {
+				if sub := filepath.Join(dir, run); isDir(sub) {
+					out = append(out, box{path: sub, dir: run, place: key})
+				}
+			}
+		}
+	}
+	return out
+}
+
+func isDir(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}
+
+// treeInboxes are the folders in which what is written below a checkout's worktrees counts.
+func (e *Executor) treeInboxes(key string) []string {
+	var out []string
+	if key != "." {
+		out = append(out, filepath.Join(e.treeDir(key), ".workflow", "signals"))
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for dir, k := range e.places {
+		if k == key && !slices.Contains(out, dir) {
+			out = append(out, dir)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// notePlace remembers the folder an attempt works in, where that is not the top level of its checkout.
+func (e *Executor) notePlace(job daemon.Job) {
+	if job.Attempt == nil || job.Attempt.Worktree == "" {
+		return
+	}
+	dir, err := e.below(job.Attempt.Worktree)
+	if err != nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.places) < watcher.MaxFolders/2 {
+		e.places[filepath.Join(dir, ".workflow", "signals")] = job.Attempt.Tree
+	}
+}
+
+// release ends the watch of folders that nothing waits for any more.
+func (e *Executor) release(in daemon.Inboxes, boxes []box) {
+	e.mu.Lock()
+	e.live = slices.Clone(in.Runs)
+	var idle []string
+	for dir := range e.watched {
+		if !slices.ContainsFunc(boxes, func(b box) bool { return b.path == dir }) {
+			idle = append(idle, dir)
+		}
+	}
+	e.mu.Unlock()
+	for _, dir := range idle {
+		e.unwatch(dir)
+		if filepath.Dir(dir) == e.inbox {
+			_ = os.Remove(dir) // of a run that is over: goes if it is empty
+		}
+	}
+}
+
+// scan is one reading of the inboxes.
+type scan struct {
+	e       *Executor
+	in      daemon.Inboxes
+	settle  time.Duration
+	seen    []engine.FileSeen
+	digests map[string]string // by gate's round, of this scan
+}
+
+// box reads one folder.
+func (s *scan) box(ctx context.Context, b box) error {
+	if !b.must && !isDir(b.path) {
+		return nil
+	}
+	err := s.e.watch(b.path)
+	if err != nil && b.must {
+		return err
+	}
+	for pass := 0; err == nil && pass < maxPasses; pass++ {
+		var files []watcher.Seen
+		var more bool
+		files, more, err = s.e.opt.Watcher.Scan(b.path)
+		if errors.Is(err, watcher.ErrMissing) && !b.must {
+			return nil
+		}
+		if err != nil {
+			break
+		}
+		for _, f := range files {
+			if ev, ok := s.file(ctx, b, f); ok {
+				s.seen = append(s.seen, ev)
+			}
+		}
+		if !more {
+			break
+		}
+	}
+	if err == nil {
+		s.e.note("inbox "+s.e.shown(b.path), "")
+		return nil
+	}
+	s.e.note("inbox "+s.e.shown(b.path), err.Error())
+	if b.must {
+		return err
+	}
+	return nil // only sentinels count there, and what is not seen now is seen later
+}
+
+// file says what a file is; not ok where it is not whole yet, or cannot be read now.
+func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen, bool) {
+	ev := engine.FileSeen{Name: f.Name, Dir: b.dir, Place: b.place, ID: idOf(f.Stat), Written: f.Stat.ModTime,
+		By: engine.Actor{Who: owner(filepath.Join(b.path, f.Name)), Via: "file", Trust: engine.TrustFile}}
+	if f.Err != nil {
+		if !errors.Is(f.Err, atomicfile.ErrNotRegular) && !errors.Is(f.Err, atomicfile.ErrTooLarge) {
+			if !errors.Is(f.Err, fs.ErrNotExist) {
+				s.e.opt.Logf("inbox: %q: %v", f.Name, f.Err)
+			}
+			return ev, false
+		}
+		ev.SentinelBad = bare(f.Err) + ": write a regular file of at most 64 KiB"
+		ev.HumanBad = ev.SentinelBad
+		return ev, true
+	}
+	ev.Digest = hexSum(f.Data)
+	sentinel, state, err := signals.ParseSentinel(f.Data)
+	if state == signals.Whole {
+		ev.Sentinel = &engine.Sentinel{Step: sentinel.Step, Status: sentinel.Status, Summary: sentinel.Summary, Question: sentinel.Question,
+			Options: sentinel.Options, Run: sentinel.Run, Attempt: sentinel.Attempt, Launch: sentinel.Launch, Answer: sentinel.Answer}
+		if sentinel.Token != "" {
+			ev.TokenOf = s.e.tokenOf(sentinel.Token, s.in.Tokens)
+		}
+	} else {
+		ev.SentinelBad = fmt.Sprintf("it is no sentinel (%s): %v", unwhole(state), err)
+	}
+	human, hstate, herr := signals.ParseHuman(f.Name, f.Data)
+	if hstate == signals.Whole {
+		ev.Human = &engine.HumanSay{Text: human.Text, Round: human.Round, Run: human.Run, By: human.By}
+	} else {
+		ev.HumanBad = fmt.Sprintf("it is no answer (%s): %v", unwhole(hstate), herr)
+	}
+	// JSON that is whole cannot grow into anything else; all other text can.
+	whole := len(f.Data) > 0 && (state == signals.Whole || hstate == signals.Whole && strings.HasSuffix(f.Name, ".json"))
+	if !whole && !s.settled(f) {
+		return ev, false
+	}
+	ev.DigestNow = s.digestNow(ctx, ev)
+	return ev, true
+}
+
+func unwhole(state signals.State) string {
+	if state == signals.Partial {
+		return "it is not whole, and has not grown for a while"
+	}
+	return "it cannot be read"
+}
+
+// settled says that the file has been as it is for long enough.
+func (s *scan) settled(f watcher.Seen) bool {
+	now := s.e.opt.Now()
+	quiet := now.Sub(f.Since)
+	if age := now.Sub(f.Stat.ModTime); age > quiet {
+		quiet = age // it was renamed into place, or we came late
+	}
+	return quiet >= s.settle
+}
+
+// asked gives the round that the file's name may answer.
+func (s *scan) asked(ev engine.FileSeen) *daemon.Reviewed {
+	if ev.Place != "" {
+		return nil
+	}
+	var best *daemon.Reviewed
+	for i, q := range s.in.Asked {
+		if ev.Dir != "" && ev.Dir != q.Run || ev.Human != nil && ev.Human.Run != "" && ev.Human.Run != q.Run {
+			continue
+		}
+		if strings.HasPrefix(ev.Name, q.Gate+"-") && (best == nil || len(q.Gate) > len(best.Gate)) {
+			best = &s.in.Asked[i]
+		}
+	}
+	return best
+}
+
+// digestNow is the digest of what the file may answer; "" where it answers nothing, or that cannot be read.
+func (s *scan) digestNow(ctx context.Context, ev engine.FileSeen) string {
+	q := s.asked(ev)
+	if q == nil {
+		return ""
+	}
+	key := fmt.Sprintf("%s/%s/%s.%d", q.Run, q.Gate, q.Step, q.Attempt)
+	if d, ok := s.digests[key]; ok {
+		return d
+	}
+	d, err := s.e.DigestNow(ctx, *q)
+	if err != nil {
+		s.e.opt.Logf("%s: %v", key, err)
+	}
+	s.digests[key] = d
+	return d
+}
+
+// rank orders what one scan found: sentinels, then a person's veto, fail, pass and the rest.
+func (s *scan) rank(ev engine.FileSeen) int {
+	stem := ev.Name
+	for _, ending := range []string{".json", ".md", ".txt"} {
+		stem = strings.TrimSuffix(stem, ending)
+	}
+	if _, ok := signals.StepOf(ev.Name); ok {
+		return 0
+	}
+	for i, word := range []string{engine.OutcomeVeto, engine.OutcomeFail, engine.OutcomePass} {
+		if strings.HasSuffix(stem, "-"+word) {
+			return i + 1
+		}
+	}
+	if s.asked(ev) != nil {
+		return 4
+	}
+	return 0
+}

@@ -1,0 +1,154 @@
+package executor
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"sluice/engine"
+)
+
+// Ways to hand an agent its prompt.
+const (
+	ViaStdin = "stdin" // on standard input
+	ViaArg   = "arg"   // as the last argument
+	ViaFile  = "file"  // as a file's path: where ${{prompt_file}} stands, else as the last argument
+)
+
+// FormatText says that an agent's output is text and its exit code its word.
+const FormatText = "text"
+
+// AnyRole is the name under which `roles` says what holds for every role not named.
+const AnyRole = "*"
+
+// Settings are the keys of config.yaml, as they are after all layers were laid over one another.
+type Settings struct {
+	Agents      map[string]Agent `koanf:"agents" json:"agents"`
+	Roles       map[string]Role  `koanf:"roles" json:"roles"`
+	MaxParallel int              `koanf:"max_parallel" json:"max_parallel"` // steps and reviews of a repo at the same time
+	MaxAgents   int              `koanf:"max_agents" json:"max_agents"`     // over all repos of the daemon
+	Trust       string           `koanf:"trust" json:"trust"`               // auto, file, sandbox or signed
+	VetoWindow  engine.Duration  `koanf:"veto_window" json:"veto_window"`
+	Notify      Notify           `koanf:"notify" json:"notify"`
+	Rescan      engine.Duration  `koanf:"rescan" json:"rescan"`
+	Grace       engine.Duration  `koanf:"grace" json:"grace"`
+	Linger      engine.Duration  `koanf:"linger" json:"linger"`
+	Settle      engine.Duration  `koanf:"settle" json:"settle"`
+	KillAfter   engine.Duration  `koanf:"kill_after" json:"kill_after"`
+	PRPoll      engine.Duration  `koanf:"pr_poll" json:"pr_poll"`
+	Timeout     engine.Duration  `koanf:"timeout" json:"timeout"`
+	IdleTimeout engine.Duration  `koanf:"idle_timeout" json:"idle_timeout"` // 0 = none
+	Restarts    int              `koanf:"restarts" json:"restarts"`
+	Budget      Budget           `koanf:"budget" json:"budget"`
+}
+
+// Agent says how an agent is launched.
+type Agent struct {
+	Command   []string `koanf:"command" json:"command"` // ${{role}}, ${{model}} and ${{prompt_file}} stand for their values
+	PromptVia string   `koanf:"prompt_via" json:"prompt_via"`
+	Format    string   `koanf:"format" json:"format"`
+	Env       []string `koanf:"env" json:"env"` // names and patterns (MY_*) of the daemon's variables that it gets
+}
+
+// Role says who does the work of a role, and how.
+type Role struct {
+	Agent       []string        `koanf:"agent" json:"agent"` // names under `agents`; several = in turn
+	Model       string          `koanf:"model" json:"model"`
+	PromptFile  string          `koanf:"prompt_file" json:"prompt_file"` // below .workflow/, else below the root
+	Timeout     engine.Duration `koanf:"timeout" json:"timeout"`
+	IdleTimeout engine.Duration `koanf:"idle_timeout" json:"idle_timeout"`
+	Restarts    *int            `koanf:"restarts" json:"restarts"`
+	MaxCostUSD  float64         `koanf:"max_cost_usd" json:"max_cost_usd"`
+	Env         []string        `koanf:"env" json:"env"`
+	Network     string          `koanf:"network" json:"network"`
+}
+
+// Notify says how a person is told.
+type Notify struct {
+	Desktop bool            `koanf:"desktop" json:"desktop"`
+	Command []string        `koanf:"command" json:"command"`
+	Webhook string          `koanf:"webhook" json:"webhook"`
+	Remind  engine.Duration `koanf:"remind" json:"remind"` // 0 = no reminders
+}
+
+// Budget bounds what is spent.
+type Budget struct {
+	Day Amount `koanf:"day" json:"day"`
+}
+
+// Amount is what may be spent; zero = no bound.
+type Amount struct {
+	MaxCostUSD float64 `koanf:"max_cost_usd" json:"max_cost_usd"`
+	MaxTokens  int64   `koanf:"max_tokens" json:"max_tokens"`
+}
+
+// Default is what holds where no layer says otherwise.
+func Default() Settings {
+	c := engine.DefaultConfig()
+	return Settings{
+		Agents:      builtin(),
+		Roles:       map[string]Role{AnyRole: {Agent: []string{"claude"}}},
+		MaxParallel: c.MaxParallel,
+		MaxAgents:   8,
+		Trust:       "auto",
+		VetoWindow:  c.VetoWindow,
+		Notify:      Notify{Desktop: true, Remind: c.Remind},
+		Rescan:      engine.Duration(5 * time.Second),
+		Grace:       c.Grace,
+		Linger:      c.Linger,
+		Settle:      engine.Duration(2 * time.Second),
+		KillAfter:   engine.Duration(10 * time.Second),
+		PRPoll:      c.PRPoll,
+		Timeout:     c.Timeout,
+		Restarts:    c.Restarts,
+	}
+}
+
+// builtin are the agents that no settings need to name: their plain commands, read as text.
+func builtin() map[string]Agent {
+	return map[string]Agent{
+		"claude": {Command: []string{"claude", "-p"}, PromptVia: ViaStdin, Format: FormatText},
+		"codex":  {Command: []string{"codex", "exec"}, PromptVia: ViaStdin, Format: FormatText},
+	}
+}
+
+// Engine gives what the engine goes by. `trust: auto` is what can be had, which without a sandbox is file.
+func (s Settings) Engine() engine.Config {
+	c := engine.Config{
+		MaxParallel: s.MaxParallel, Grace: s.Grace, Linger: s.Linger, PRPoll: s.PRPoll, VetoWindow: s.VetoWindow,
+		Timeout: s.Timeout, Remind: s.Notify.Remind, Restarts: s.Restarts, Trust: s.Trust, Roles: map[string]engine.RoleLimits{},
+	}
+	if c.Trust == "auto" || c.Trust == "" {
+		c.Trust = engine.TrustFile
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {
+		r := s.Roles[name]
+		if r.Timeout != 0 || r.IdleTimeout != 0 || r.Restarts != nil {
+			c.Roles[name] = engine.RoleLimits{Timeout: r.Timeout, IdleTimeout: r.IdleTimeout, Restarts: r.Restarts}
+		}
+	}
+	return c
+}
+
+// role gives the settings of a role: its own, else those of every role not named.
+func (s Settings) role(name string) Role {
+	if r, ok := s.Roles[name]; ok {
+		return r
+	}
+	return s.Roles[AnyRole]
+}
+
+// agent gives the agent by its name, with what it leaves out.
+func (s Settings) agent(name string) (Agent, bool) {
+	a, ok := s.Agents[name]
+	if !ok {
+		a, ok = builtin()[name]
+	}
+	if a.PromptVia == "" {
+		a.PromptVia = ViaStdin
+	}
+	if a.Format == "" {
+		a.Format = FormatText
+	}
+	return a, ok
+}

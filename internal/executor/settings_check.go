@@ -1,0 +1,201 @@
+package executor
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sluice/engine"
+	"sluice/signals"
+)
+
+// Bounds of the settings.
+const (
+	maxNamed   = 200 // agents, and roles
+	maxArgs    = 200 // of a command
+	maxWorkers = 1000
+)
+
+// Check gives all that is wrong with the settings, in words that say what to do; none = they can be gone by.
+func (s Settings) Check() []error {
+	c := checker{s: s}
+	c.agents()
+	c.roles()
+	c.numbers()
+	if !slices.Contains([]string{"", "auto", engine.TrustFile, engine.TrustSandbox, engine.TrustSigned}, s.Trust) {
+		c.fault("trust: %q: want auto, file, sandbox or signed%s", s.Trust, near(s.Trust, []string{"auto", "file", "sandbox", "signed"}))
+	}
+	if len(s.Notify.Command) > 0 && s.Notify.Command[0] == "" {
+		c.fault("notify.command: the name of the command is empty: name one, or leave notify.command out")
+	}
+	return c.faults
+}
+
+// Warnings tell what is written down and not kept by this release.
+func (s Settings) Warnings() []string {
+	var out []string
+	if s.Trust == engine.TrustSandbox || s.Trust == engine.TrustSigned {
+		out = append(out, fmt.Sprintf("trust: %s cannot be had by this release: no answer will pass a human gate", s.Trust))
+	}
+	if s.Budget.Day != (Amount{}) {
+		out = append(out, "budget.day is not kept by this release: no agent of format text tells what it cost")
+	}
+	if s.Notify.Webhook != "" {
+		out = append(out, "notify.webhook is not kept by this release: use notify.command")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {
+		r := s.Roles[name]
+		if r.MaxCostUSD != 0 {
+			out = append(out, fmt.Sprintf("roles.%s.max_cost_usd is not kept by this release: no agent of format text tells what it cost", name))
+		}
+		if r.Network != "" {
+			out = append(out, fmt.Sprintf("roles.%s.network is not kept by this release: there is no sandbox yet", name))
+		}
+	}
+	return out
+}
+
+type checker struct {
+	s      Settings
+	faults []error
+}
+
+func (c *checker) fault(format string, args ...any) {
+	c.faults = append(c.faults, fmt.Errorf(format, args...))
+}
+
+// near is the end of a message that names what was likely meant.
+func near(name string, known []string) string {
+	if n := signals.Nearest(name, known); n != "" {
+		return fmt.Sprintf(" (did you mean %s?)", n)
+	}
+	return ""
+}
+
+func (c *checker) agents() {
+	if len(c.s.Agents) > maxNamed || len(c.s.Roles) > maxNamed {
+		c.fault("agents, roles: more than %d: name fewer", maxNamed)
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.s.Agents)) {
+		a, _ := c.s.agent(name)
+		at := "agents." + name
+		if !signals.ValidID(name) {
+			c.fault("%s: no name for an agent: want letters, digits, '.', '_' and '-', at most 64", at)
+		}
+		if len(a.Command) == 0 || a.Command[0] == "" {
+			c.fault("%s.command: empty: say how to launch it, as in [./agent.sh, \"${{role}}\"]", at)
+		}
+		if len(a.Command) > maxArgs {
+			c.fault("%s.command: more than %d arguments: use a script", at, maxArgs)
+		}
+		for i, arg := range a.Command {
+			c.argument(fmt.Sprintf("%s.command[%d]", at, i), i, arg)
+		}
+		if vias := []string{ViaStdin, ViaArg, ViaFile}; !slices.Contains(vias, a.PromptVia) {
+			c.fault("%s.prompt_via: %q: want stdin, arg or file%s", at, a.PromptVia, near(a.PromptVia, vias))
+		}
+		if a.Format != FormatText {
+			c.fault("%s.format: %q: this release reads text only", at, a.Format)
+		}
+		c.patterns(at+".env", a.Env)
+	}
+}
+
+// argument checks what stands for values in an element of a command.
+func (c *checker) argument(at string, i int, arg string) {
+	if strings.ContainsRune(arg, 0) {
+		c.fault("%s: a NUL byte: remove it", at)
+	}
+	for _, m := range regexp.MustCompile(`\$\{\{([^}]*)\}\}`).FindAllStringSubmatch(arg, -1) {
+		known := []string{"role", "model", "prompt_file"}
+		name := strings.TrimSpace(m[1])
+		if !slices.Contains(known, name) {
+			c.fault("%s: ${{%s}}: want role, model or prompt_file%s", at, m[1], near(name, known))
+		}
+		if i == 0 {
+			c.fault("%s: ${{%s}}: the command itself has a fixed name: give the value as an argument", at, m[1])
+		}
+	}
+}
+
+// patterns checks names of variables that are passed on.
+func (c *checker) patterns(at string, names []string) {
+	for _, p := range names {
+		switch {
+		case strings.HasPrefix(p, "SLUICE_"):
+			c.fault("%s: %s: SLUICE_* is set by sluice alone: remove it", at, p)
+		case !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\*?$`).MatchString(p):
+			c.fault("%s: %q: want the name of a variable, or the beginning of one and a *", at, p)
+		}
+	}
+}
+
+func (c *checker) roles() {
+	known := slices.Sorted(maps.Keys(c.s.Agents))
+	for name := range builtin() {
+		if !slices.Contains(known, name) {
+			known = append(known, name)
+		}
+	}
+	slices.Sort(known)
+	for _, name := range slices.Sorted(maps.Keys(c.s.Roles)) {
+		r := c.s.Roles[name]
+		at := "roles." + name
+		if name != AnyRole && !signals.ValidID(name) {
+			c.fault("%s: no name for a role: want letters, digits, '.', '_' and '-', at most 64, or \"*\"", at)
+		}
+		if len(r.Agent) == 0 {
+			c.fault("%s.agent: empty: name an agent (%s)", at, strings.Join(known, ", "))
+		}
+		for _, a := range r.Agent {
+			if _, ok := c.s.agent(a); !ok {
+				c.fault("%s.agent: %q is no agent: want one of %s%s", at, a, strings.Join(known, ", "), near(a, known))
+			}
+		}
+		if r.PromptFile != "" && !filepath.IsLocal(filepath.FromSlash(r.PromptFile)) {
+			c.fault("%s.prompt_file: %q leads out of the repo: name a file below .workflow/ or the root", at, r.PromptFile)
+		}
+		if strings.ContainsRune(r.Model, 0) || strings.HasPrefix(r.Model, "-") {
+			c.fault("%s.model: %q: no name of a model", at, r.Model)
+		}
+		if r.Timeout < 0 || r.IdleTimeout < 0 || r.MaxCostUSD < 0 || r.Restarts != nil && *r.Restarts < 0 {
+			c.fault("%s: timeout, idle_timeout, restarts and max_cost_usd must not be negative", at)
+		}
+		c.patterns(at+".env", r.Env)
+	}
+}
+
+func (c *checker) numbers() {
+	s := c.s
+	for _, n := range []struct {
+		key string
+		n   int
+	}{{"max_parallel", s.MaxParallel}, {"max_agents", s.MaxAgents}} {
+		if n.n < 1 || n.n > maxWorkers {
+			c.fault("%s: %d: want 1 to %d", n.key, n.n, maxWorkers)
+		}
+	}
+	if s.Restarts < 0 {
+		c.fault("restarts: %d: must not be negative", s.Restarts)
+	}
+	for _, d := range []struct {
+		key  string
+		d    engine.Duration
+		zero bool // 0 is a value
+	}{
+		{"veto_window", s.VetoWindow, true}, {"notify.remind", s.Notify.Remind, true}, {"rescan", s.Rescan, false},
+		{"grace", s.Grace, true}, {"linger", s.Linger, true}, {"settle", s.Settle, false}, {"kill_after", s.KillAfter, false},
+		{"pr_poll", s.PRPoll, false}, {"timeout", s.Timeout, false}, {"idle_timeout", s.IdleTimeout, true},
+	} {
+		if d.d < 0 || d.d == 0 && !d.zero {
+			c.fault("%s: %s: want a time such as 5s or 30m", d.key, d.d)
+		}
+	}
+	if s.Budget.Day.MaxCostUSD < 0 || s.Budget.Day.MaxTokens < 0 {
+		c.fault("budget.day: must not be negative")
+	}
+}

@@ -1,0 +1,52 @@
+package executor
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Slots bound how many agents run over all repos of a daemon. The zero value is ready; a nil one bounds nothing.
+type Slots struct {
+	mu   sync.Mutex
+	used int
+}
+
+// slotPace is how often one who waits for a slot looks again: the bound may have been raised meanwhile.
+const slotPace = 100 * time.Millisecond
+
+// take waits for one of most slots and gives the function that frees it.
+func (s *Slots) take(ctx context.Context, most int) (func(), error) {
+	if s == nil || most <= 0 {
+		return func() {}, ctx.Err()
+	}
+	for {
+		s.mu.Lock()
+		if s.used < most {
+			s.used++
+			s.mu.Unlock()
+			return s.free, nil
+		}
+		s.mu.Unlock()
+		if !wait(ctx, slotPace) {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// adopt counts an agent that runs already.
+func (s *Slots) adopt() func() {
+	if s == nil {
+		return func() {}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used++
+	return s.free
+}
+
+func (s *Slots) free() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used--
+}

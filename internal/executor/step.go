@@ -1,0 +1,320 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/internal/atomicfile"
+	"sluice/signals"
+)
+
+// corrections is how often an agent is asked again for an answer that cannot be read.
+const corrections = gates.MaxCorrections
+
+// step carries out a step's process; nil where ctx ended first.
+func (e *Executor) step(ctx context.Context, job daemon.Job) *engine.ProcessEnded {
+	st := job.Spec.Step(job.Proc.Step)
+	rel := inRun(job)
+	e.notePlace(job)
+	l := launch{key: job.Key, dir: rel, agent: st.Run == nil, idle: e.idle(st)}
+	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepare(ctx, job, st, rel, job.Key) })
+	if err != nil {
+		return nil
+	}
+	ev := &engine.ProcessEnded{Exit: end.exit}
+	last := end
+	ev.Answer, err = e.answer(job, st, rel, job.Key, end)
+	for try := 1; err != nil && st.Run == nil && end.clean() && try <= corrections; try++ {
+		if last, err = e.askAgain(ctx, job, st, rel, try, err, last); err != nil {
+			return nil
+		}
+		if !last.clean() {
+			err = fmt.Errorf("asked again, it gave none: %s", orCode(last))
+			break
+		}
+		ev.Answer, err = e.answer(job, st, againDir(rel, try), correction(job.Key, try), last)
+	}
+	if err != nil {
+		ev.AnswerBad = err.Error()
+	}
+	e.keepOutput(ev, job, st, end)
+	return ev
+}
+
+// keepOutput adds the end of the output, where it matters: it failed, its signal is missing, or the spec reads it.
+func (e *Executor) keepOutput(ev *engine.ProcessEnded, job daemon.Job, st *engine.Step, end ended) {
+	switch {
+	case !end.clean() || ev.AnswerBad != "":
+		ev.Output = end.output()
+	case readsStdout(job.Spec):
+		ev.Output = end.stdout(engine.MaxOutput)
+	case st.Signal.Type != engine.SignalExit && !e.said(job, st):
+		ev.Output = end.output()
+	}
+}
+
+// said says that the attempt's sentinel lies in its inbox, or was taken in.
+func (e *Executor) said(job daemon.Job, st *engine.Step) bool {
+	return e.sentinel(job, st) != nil
+}
+
+// sentinel is the file by which the attempt said that it is done; nil where there is none.
+func (e *Executor) sentinel(job daemon.Job, st *engine.Step) []byte {
+	path := e.signalFile(job, st)
+	if path == "" {
+		return nil
+	}
+	taken := launchDir(job.Run, st.ID, job.Attempt.N, 1) + "/signal.json"
+	for _, p := range []string{e.shown(path), taken, e.shown(filepath.Join(e.inbox, filepath.Base(path)))} {
+		data, _, err := atomicfile.OpenRegular(e.root, filepath.FromSlash(p), signals.MaxBytes)
+		if err == nil {
+			return append([]byte{}, data...)
+		}
+	}
+	return nil
+}
+
+func orCode(d ended) string {
+	if why := d.failure(); why != "" {
+		return why
+	}
+	if d.exit.Signal != "" {
+		return "it was ended by " + d.exit.Signal
+	}
+	return fmt.Sprintf("it ended with exit code %d", d.exit.Code)
+}
+
+// idle is the idle_timeout that was written down for the step, its role or all; 0 = none.
+func (e *Executor) idle(st *engine.Step) time.Duration {
+	if st.IdleTimeout > 0 {
+		return time.Duration(st.IdleTimeout)
+	}
+	s := e.opt.Settings()
+	if role := st.Role(); role != "" && s.role(role).IdleTimeout > 0 {
+		return time.Duration(s.role(role).IdleTimeout)
+	}
+	return time.Duration(s.IdleTimeout)
+}
+
+// prepare makes all that a step's launch needs, and says what to start.
+func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step, rel, key string) (process, error) {
+	if err := e.firstLaunch(job); err != nil {
+		return process{}, err
+	}
+	b, err := e.begun(ctx, job, st, job.Attempt.N)
+	if err != nil {
+		return process{}, err
+	}
+	if err := e.makeBelow(rel, 0o700); err != nil {
+		return process{}, err
+	}
+	w := e.whose(st.Role(), job.Nth)
+	prompt, answer := e.promptOf(rel)
+	vars := stepVars(job, st)
+	vars["SLUICE_ANSWER"] = answer
+	if f := e.signalFile(job, st); f != "" {
+		vars["SLUICE_SIGNAL"] = f
+	}
+	p := process{cwd: b.Dir}
+	if st.Run != nil {
+		_, missing, err := e.inputs(st, job.Env, b.Dir)
+		if err == nil {
+			err = e.missingInputs(missing, b.Dir)
+		}
+		if err != nil {
+			return p, err
+		}
+		if p.argv, err = commandLine(st.Run, job.Env); err != nil {
+			return p, err
+		}
+	} else {
+		text, err := e.stepPrompt(ctx, job, st, b, w, answer)
+		if err != nil {
+			return p, err
+		}
+		if err := e.file(rel+"/prompt.md", []byte(text)); err != nil {
+			return p, err
+		}
+		vars["SLUICE_PROMPT"] = prompt
+		if p.argv, p.stdin, err = e.agentLine(w, prompt, text); err != nil {
+			return p, err
+		}
+	}
+	p.env, err = e.environ(job, w, key, st.Env, vars)
+	return p, err
+}
+
+// againDir is the folder of the try-th correction of a launch.
+func againDir(rel string, try int) string { return fmt.Sprintf("%s/again-%d", rel, try) }
+
+// askAgain has the step's agent give its answer again. The error is ctx's.
+func (e *Executor) askAgain(ctx context.Context, job daemon.Job, st *engine.Step, rel string, try int, bad error, last ended) (ended, error) {
+	key, dir := correction(job.Key, try), againDir(rel, try)
+	return e.ensure(ctx, launch{key: key, dir: dir, agent: true, idle: e.idle(st)}, func() (process, error) {
+		b, err := e.begun(ctx, job, st, job.Attempt.N)
+		if err != nil {
+			return process{}, err
+		}
+		w := e.whose(st.Role(), job.Nth)
+		_, answer := e.promptOf(dir)
+		before, err := e.stepPrompt(ctx, job, st, b, w, answer)
+		if err != nil {
+			return process{}, err
+		}
+		vars := stepVars(job, st)
+		return e.agentProcess(job, w, key, dir, b.Dir, again(gates.Correction(bad, try), before, last.stdout(maxReplyShown)), st.Env, vars)
+	})
+}
+
+// correctionOf says what to start to ask an agent again.
+func (e *Executor) agentProcess(job daemon.Job, w who, key, dir, cwd, text string, env []engine.EnvVar, vars map[string]string) (process, error) {
+	prompt, answer := e.promptOf(dir)
+	if err := e.file(dir+"/prompt.md", []byte(text)); err != nil {
+		return process{}, err
+	}
+	vars = maps.Clone(vars)
+	vars["SLUICE_ANSWER"], vars["SLUICE_PROMPT"] = answer, prompt
+	p := process{cwd: cwd}
+	var err error
+	if p.argv, p.stdin, err = e.agentLine(w, prompt, text); err != nil {
+		return p, err
+	}
+	p.env, err = e.environ(job, w, key, env, vars)
+	return p, err
+}
+
+// answer reads a step's structured answer. Where the spec wants none, one that is there and can be read is taken.
+func (e *Executor) answer(job daemon.Job, st *engine.Step, rel, key string, end ended) (json.RawMessage, error) {
+	if end.dir == "" {
+		return nil, nil
+	}
+	in := gates.VerdictInput{WantToken: e.token(key), AnswerFile: e.answerFile(rel)}
+	if st.Answer == nil {
+		data, err := gates.Find(in)
+		if err != nil {
+			return nil, nil
+		}
+		out, err := gates.ReadAnswer(data, nil)
+		if err != nil {
+			return nil, nil
+		}
+		return out, nil
+	}
+	if end.clean() {
+		in.Output = []byte(end.stdout(gates.MaxReply))
+	}
+	data, err := gates.Find(in)
+	if said := e.sentinelAnswer(job, st); err != nil && said != nil {
+		// Its signal bears the answer: that is read where it is taken in, and held against the schema with the outputs.
+		return nil, nil
+	}
+	if errors.Is(err, gates.ErrNothing) {
+		if !end.clean() {
+			return nil, nil // how it ended says enough
+		}
+		err = fmt.Errorf("no answer: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return gates.ReadAnswer(data, st.Answer)
+}
+
+// sentinelAnswer is the answer in the attempt's sentinel, if it has one that fits.
+func (e *Executor) sentinelAnswer(job daemon.Job, st *engine.Step) json.RawMessage {
+	data := e.sentinel(job, st)
+	if data == nil {
+		return nil
+	}
+	s, state, _ := signals.ParseSentinel(data)
+	if state != signals.Whole {
+		return nil
+	}
+	if s.Status != signals.Done {
+		return json.RawMessage("null") // it says that it is not done: no answer is asked of it
+	}
+	if s.Answer == nil {
+		return nil
+	}
+	if _, err := gates.ReadAnswer(s.Answer, st.Answer); err != nil {
+		return nil
+	}
+	return s.Answer
+}
+
+// answerFile reads what lies at SLUICE_ANSWER; nil where nothing does.
+func (e *Executor) answerFile(rel string) []byte {
+	data, _, err := atomicfile.OpenRegular(e.root, filepath.FromSlash(rel+"/answer.json"), longestAnswer)
+	switch {
+	case err == nil:
+		return data
+	case errors.Is(err, atomicfile.ErrTooLarge):
+		return []byte(strings.Repeat("[", 1+longestAnswer)) // too much to be read: told as such, not as missing
+	}
+	return nil
+}
+
+// readsStdout says that some expression of the spec reads what a step printed.
+func readsStdout(spec *engine.Spec) bool {
+	found := false
+	look := func(sources ...string) {
+		for _, s := range sources {
+			found = found || strings.Contains(s, "stdout")
+		}
+	}
+	text := func(ts ...engine.Text) {
+		for _, t := range ts {
+			if t.Eval != nil {
+				look(t.Source)
+			}
+		}
+	}
+	command := func(c *engine.Command) {
+		if c != nil {
+			text(c.Argv...)
+		}
+	}
+	for _, st := range spec.Steps {
+		look(st.When.Source)
+		text(st.Inputs...)
+		command(st.Run)
+		if st.Agent != nil {
+			text(st.Agent.Prompt, st.Agent.Worktree, st.Agent.Branch)
+		}
+		for _, v := range st.Env {
+			text(v.Value)
+		}
+		for _, o := range st.Outputs {
+			text(o.Path)
+			look(o.Value.Source)
+		}
+		for _, c := range st.Criteria {
+			command(c.Command)
+		}
+	}
+	for _, g := range spec.Gates {
+		look(g.When.Source)
+		text(g.Reviewer.Prompt)
+		command(g.Reviewer.Run)
+		for _, r := range g.Verdict.Rules {
+			look(r.When.Source)
+		}
+		if g.Verdict.Name != nil {
+			text(*g.Verdict.Name)
+		}
+		for _, o := range g.Outputs {
+			text(o.Path)
+			look(o.Value.Source)
+		}
+	}
+	return found
+}

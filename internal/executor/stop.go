@@ -1,0 +1,83 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sluice/agents"
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+// stop ends all that was started under the job's key. What had ended by itself keeps its end.
+func (e *Executor) stop(ctx context.Context, job daemon.Job) engine.Event {
+	ev := engine.ProcessEnded{Run: job.Run, Key: job.Key, Exit: engine.Exit{Code: -1, Lost: true}}
+	for pause := againFirst; ; pause = min(2*pause, againMost) {
+		main, some, err := e.stopAll(ctx, job.Key)
+		if err == nil {
+			e.note(job.Key, "")
+			switch {
+			case main != nil:
+				ev.Exit = e.exitOf(*main, job.Key)
+			case some:
+				ev.Exit = engine.Exit{Code: -1, Stopped: true}
+			}
+			break
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		e.note(job.Key, err.Error())
+		if !wait(ctx, pause) {
+			return nil
+		}
+	}
+	if p := job.Proc; p != nil && p.Kind == engine.ProcStep && job.Attempt != nil && job.Spec != nil && job.Spec.Step(p.Step) != nil {
+		end := ended{exit: ev.Exit, dir: filepath.Join(e.root, filepath.FromSlash(inRun(job)))}
+		if answer, err := e.answer(job, job.Spec.Step(p.Step), inRun(job), job.Key, end); err == nil {
+			ev.Answer = answer
+		}
+		ev.Output = end.output()
+	}
+	return ev
+}
+
+// stopAll ends every launch of a key: its own, those of its criteria and corrections. main is how its own ended.
+func (e *Executor) stopAll(ctx context.Context, key string) (main *agents.Exit, some bool, err error) {
+	own := e.pidFile(key)
+	dir, name := filepath.Dir(own), strings.TrimSuffix(filepath.Base(own), ".pid")
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, false, err
+	}
+	var faults []error
+	for _, entry := range entries {
+		rest, ok := strings.CutPrefix(entry.Name(), name)
+		if !ok || !strings.HasSuffix(rest, ".pid") || rest != ".pid" && rest[0] != '+' && rest[0] != '=' {
+			continue
+		}
+		proc, err := e.opt.Runner.Adopt(filepath.Join(dir, entry.Name()), "")
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		some = true
+		if err := proc.Stop(ctx); err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		exit, err := proc.Wait(ctx)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		if rest == ".pid" {
+			main = &exit
+		}
+	}
+	return main, some, errors.Join(faults...)
+}

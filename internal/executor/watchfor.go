@@ -1,0 +1,279 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/internal/git"
+	"sluice/signals"
+)
+
+// Pace and bounds of looking for commits and pull requests.
+const (
+	refsEvery  = 2 * time.Second // where no hint comes
+	beginEvery = 200 * time.Millisecond
+	maxCommits = 10_000 // looked at in one go
+	maxTwins   = 20_000 // commits from before the attempt that a double may be of
+	maxSubject = 1000
+)
+
+// watchFor looks for an attempt's commit or pull request until ctx ends.
+func (e *Executor) watchFor(ctx context.Context, job daemon.Job, emit func(engine.Event)) engine.Event {
+	w := lookout{e: e, job: job, st: job.Spec.Step(job.Step), emit: emit, told: map[string]bool{}}
+	if e.opt.Git == nil || w.st == nil || job.Attempt == nil {
+		e.note(job.Key, "there is no git here to see its signal in")
+		<-ctx.Done()
+		return nil
+	}
+	for { // it is recorded before anything is launched or offered
+		err := kept(e.attemptFile(job.Run, w.st.ID, job.Attempt.N, "begin"), &w.b)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			e.note(job.Key, err.Error())
+		}
+		if !wait(ctx, beginEvery) {
+			return nil
+		}
+	}
+	if w.st.Signal.Type == engine.SignalPull {
+		w.pulls(ctx)
+	} else {
+		w.commits(ctx)
+	}
+	e.note(job.Key, "")
+	return nil
+}
+
+// lookout looks for one attempt's signal in git.
+type lookout struct {
+	e    *Executor
+	job  daemon.Job
+	st   *engine.Step
+	b    begin
+	emit func(engine.Event)
+	told map[string]bool // commits and pull requests that were told of
+	old  map[string]bool // authors of marked commits from before the attempt; nil = not looked up yet
+}
+
+// stir gives a channel that is closed when a ref may have changed.
+func (e *Executor) stir() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.stirred
+}
+
+func (w *lookout) commits(ctx context.Context) {
+	refs := w.e.opt.Watcher.WatchRefs(w.e.opt.Git)
+	defer refs.Close()
+	again := false // the look at what came did not succeed
+	for {
+		stirred := w.e.stir()
+		now, changed, err := refs.Poll(ctx)
+		if err == nil && (changed || again) {
+			err = w.look(ctx, now)
+			again = err != nil
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		w.trouble(err)
+		t := time.NewTimer(refsEvery)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-stirred:
+		case <-t.C:
+		}
+		t.Stop()
+	}
+}
+
+func (w *lookout) trouble(err error) {
+	if err != nil {
+		w.e.note(w.job.Key, err.Error())
+		return
+	}
+	w.e.note(w.job.Key, "")
+}
+
+// tips are the refs on which the attempt's commits count: its worktree's HEAD and its branch, or all where it has
+// neither of its own.
+func (w *lookout) tips(refs map[string]string) map[string]string {
+	if !w.b.Own {
+		return refs
+	}
+	out := map[string]string{}
+	for name, sha := range refs {
+		if name == "refs/heads/"+w.b.Branch && w.b.Branch != "" || w.b.Top != "" && name == git.HeadPrefix+w.b.Top {
+			out[name] = sha
+		}
+	}
+	return out
+}
+
+// look looks through the commits that are new since the attempt began.
+func (w *lookout) look(ctx context.Context, refs map[string]string) error {
+	before := slices.Collect(maps.Values(w.b.Refs))
+	commits, cut, err := w.e.opt.Git.NewCommits(ctx, w.tips(refs), before, maxCommits)
+	if err != nil {
+		return err
+	}
+	if cut {
+		w.e.opt.Logf("%s: more than %d new commits: only the newest are looked at", w.job.Key, maxCommits)
+	}
+	for _, c := range commits {
+		if w.told[c.SHA] || !signals.Marker(c.Message, w.st.Signal.Value) {
+			continue
+		}
+		double, err := w.double(ctx, c)
+		if err != nil {
+			return err
+		}
+		w.told[c.SHA] = true
+		if double {
+			w.e.opt.Logf("%s: commit %.10s does not count: it is a double of one from before the attempt", w.job.Key, c.SHA)
+			continue
+		}
+		subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
+		w.emit(engine.CommitSeen{Run: w.job.Run, Step: w.st.ID, N: w.job.N, K: w.job.K, SHA: c.SHA, Author: author(c), Subject: cutText(subject, maxSubject)})
+	}
+	return nil
+}
+
+// author is what a cherry-picked double and an amended twin have in common with their original.
+func author(c git.Commit) string {
+	return fmt.Sprintf("%s|%s|%d", cutText(c.AuthorName, 200), cutText(c.AuthorEmail, 200), c.AuthorDate.Unix())
+}
+
+// cutText is at most n bytes of a text, whole characters.
+func cutText(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}
+
+// double says that the commit is a copy of a marked one from before the attempt.
+func (w *lookout) double(ctx context.Context, c git.Commit) (bool, error) {
+	if w.old == nil {
+		commits, _, err := w.e.opt.Git.NewCommits(ctx, w.b.Refs, nil, maxTwins)
+		if err != nil {
+			return false, err
+		}
+		w.old = map[string]bool{}
+		for _, o := range commits {
+			if signals.Marker(o.Message, w.st.Signal.Value) {
+				w.old[author(o)] = true
+			}
+		}
+	}
+	return w.old[author(c)], nil
+}
+
+// pulls asks the forge every pr_poll, and at once when the process has ended.
+func (w *lookout) pulls(ctx context.Context) {
+	exited := false
+	for {
+		err := w.ask(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		w.trouble(err)
+		next := w.e.opt.Now().Add(time.Duration(w.e.opt.Settings().PRPoll))
+		for w.e.opt.Now().Before(next) {
+			if !wait(ctx, min(time.Second, max(time.Until(next), time.Millisecond))) {
+				return
+			}
+			if !exited && w.gone() {
+				exited = true
+				break
+			}
+		}
+	}
+}
+
+// gone says that the launch's process has ended.
+func (w *lookout) gone() bool {
+	rel := launchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)
+	_, err := os.Lstat(filepath.Join(w.e.root, filepath.FromSlash(rel), "exit.json"))
+	return err == nil
+}
+
+// ask looks for a pull request whose head is of the step's branch.
+func (w *lookout) ask(ctx context.Context) error {
+	pulls, err := w.e.pulls(ctx)
+	if err != nil {
+		return err
+	}
+	refs, err := w.e.opt.Git.Refs(ctx)
+	if err != nil {
+		return err
+	}
+	heads := map[string]bool{}
+	tips := w.tips(refs)
+	commits, _, err := w.e.opt.Git.NewCommits(ctx, tips, slices.Collect(maps.Values(w.b.Refs)), maxCommits)
+	if err != nil {
+		return err
+	}
+	for _, c := range commits {
+		heads[c.SHA] = true
+	}
+	if w.b.Asked { // what is not new itself counts for a pull request that is
+		for _, sha := range tips {
+			heads[sha] = true
+		}
+	}
+	for _, ref := range slices.Sorted(maps.Keys(pulls)) {
+		sha := pulls[ref]
+		if !heads[sha] || w.b.Pulls[ref] == sha || w.told[ref+sha] {
+			continue
+		}
+		w.told[ref+sha] = true
+		w.emit(engine.PullSeen{Run: w.job.Run, Step: w.st.ID, N: w.job.N, K: w.job.K, Ref: ref, SHA: sha})
+	}
+	return nil
+}
+
+const (
+	remoteFile  = "remote"
+	maxRemote   = 8 << 10
+	remoteNamed = "origin"
+)
+
+// pulls asks the forge for its pull requests. Its address is recorded when it is first needed: an agent that changes
+// the repo's configuration later changes nothing here.
+func (e *Executor) pulls(ctx context.Context) (map[string]string, error) {
+	url := ""
+	data, _, err := atomicfile.OpenRegular(e.opt.State, remoteFile, maxRemote)
+	switch {
+	case err == nil:
+		url = string(data)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	default:
+		if url, err = e.opt.Git.RemoteURL(ctx, remoteNamed); err != nil {
+			return nil, err
+		}
+		if url == "" {
+			return nil, fmt.Errorf("the repo has no remote %s to ask for pull requests: git remote add %s URL", remoteNamed, remoteNamed)
+		}
+		if err := atomicfile.WriteNew(filepath.Join(e.opt.State, remoteFile), []byte(url), 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+	return e.opt.Git.LsRemotePulls(ctx, url)
+}

@@ -1,0 +1,96 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/gates"
+)
+
+// write writes a retry-context file, or a gate's outputs.
+func (e *Executor) write(ctx context.Context, job daemon.Job) engine.Event {
+	ev := engine.FileWritten{Run: job.Run, ID: job.Write.ID}
+	g := job.Spec
+	if g == nil || g.Gate(job.Write.Gate) == nil || job.Round == nil {
+		ev.Why = "its gate or round is not known"
+		return ev
+	}
+	gate := g.Gate(job.Write.Gate)
+	if job.Write.File == 0 {
+		ev.Why = strings.Join(e.gateOutputs(ctx, job, gate), "; ")
+	} else {
+		data := gates.RetryContext(e.retryInput(job, gate))
+		if err := e.persist(ctx, job.Key, func() error { return e.put(job.Write.Path, e.root, data) }); err != nil {
+			ev.Why = fmt.Sprintf("%s: %v", job.Write.Path, err)
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	if ev.Why != "" {
+		e.opt.Logf("%s: %s", job.Key, ev.Why)
+	}
+	return ev
+}
+
+// gateOutputs writes the outputs of a gate from its reviewer's answer.
+func (e *Executor) gateOutputs(ctx context.Context, job daemon.Job, g *engine.Gate) []string {
+	st := job.Spec.Step(g.Step)
+	if st == nil || job.Attempt == nil {
+		return []string{"its step is not known"}
+	}
+	b, err := e.begunAgain(ctx, job, st)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	env := *job.Env
+	if env.Answer == nil && len(job.Round.Answer) > 0 {
+		if err := json.Unmarshal(job.Round.Answer, &env.Answer); err != nil {
+			return []string{err.Error()}
+		}
+	}
+	return e.writeValues(ctx, job.Key, g.Outputs, &env, b.Dir)
+}
+
+// retryInput is what the file of a failure is made of.
+func (e *Executor) retryInput(job daemon.Job, g *engine.Gate) gates.RetryInput {
+	q := job.Round
+	in := gates.RetryInput{
+		Workflow: job.RunInfo.Workflow, Run: job.Run, Gate: g.ID, GateName: g.Name, Step: q.Step, Attempt: q.Attempt,
+		N: job.Write.File, Max: g.MaxRetries, Outcome: q.Outcome, Reviewer: judgedBy(g, q), At: q.Ended, Score: q.Score,
+		Scores: q.Scores, Feedback: q.Feedback, Findings: q.Findings,
+	}
+	for _, h := range job.History {
+		if h.Path != job.Write.Path {
+			in.Earlier = append(in.Earlier, h.Path)
+		}
+	}
+	return in
+}
+
+// judgedBy says in words who judged a round.
+func judgedBy(g *engine.Gate, q *engine.Round) string {
+	switch {
+	case q.By != nil && q.By.Who != "":
+		return q.By.Who + " (a person)"
+	case q.ByKind == "human":
+		return "a person"
+	case q.ByKind == "criterion":
+		return "the machine: the signal, the outputs and the criterion, before any review"
+	case q.ByKind == "step":
+		return "the step itself"
+	case g.Reviewer.Run != nil:
+		return "the gate's command"
+	case g.Reviewer.AgentType != "":
+		return "the reviewer (" + g.Reviewer.AgentType + ")"
+	}
+	return q.ByKind
+}
+
+// errGone says that a file is not where it was, or not what it was.
+var errGone = errors.New("the file has gone or is another one now")
