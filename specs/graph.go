@@ -1,0 +1,230 @@
+package specs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"sluice/engine"
+)
+
+// edgeKind is what a line in a picture means.
+type edgeKind int
+
+const (
+	edgePass  edgeKind = iota // after a pass
+	edgeFail                  // after a failure
+	edgeRoute                 // by a route, its name the label
+	edgeSpent                 // by on_exhausted
+	edgeNeed                  // a need
+)
+
+// edge is a line of the picture: from a step or gate to a step, a gate, an end or "human".
+type edge struct {
+	from, to string
+	kind     edgeKind
+	label    string
+}
+
+// picture is a workflow as it is drawn: its nodes in order, and its lines.
+type picture struct {
+	spec   *engine.Spec
+	states map[string]string
+	order  []string // steps, upstream first, each with its gates after it; then the ends
+	edges  []edge
+}
+
+// draw derives the picture. Implicit gates are not drawn: their edges are their step's.
+func draw(spec *engine.Spec, states map[string]string) *picture {
+	p := &picture{spec: spec, states: states}
+	ends := map[string]bool{}
+	add := func(from, to string, kind edgeKind, label string) {
+		if to == "" {
+			return
+		}
+		p.edges = append(p.edges, edge{from, to, kind, label})
+		if engine.IsEnd(to) || to == engine.Human {
+			ends[to] = true
+		}
+	}
+	for _, need := range spec.Needs {
+		add(need.Workflow+"/"+need.Step, spec.Steps[0].ID, edgeNeed, "needs")
+	}
+	for _, s := range inOrder(spec) {
+		p.order = append(p.order, s.ID)
+		for _, n := range s.ExtNeeds {
+			add(n.Workflow+"/"+n.Step, s.ID, edgeNeed, "needs")
+		}
+		for _, n := range s.Needs {
+			if !slices.Contains(spec.LastGate(spec.Step(n)).OnPass, s.ID) {
+				add(exit(spec, n), s.ID, edgeNeed, "needs")
+			}
+		}
+		from := s.ID
+		for _, id := range s.Gates {
+			g := spec.Gate(id)
+			if g.Implicit {
+				for _, to := range g.OnPass {
+					add(s.ID, to, edgePass, "")
+				}
+				continue
+			}
+			p.order = append(p.order, id)
+			add(from, id, edgePass, "")
+			from = id
+			for _, to := range g.OnPass {
+				add(id, to, edgePass, "pass")
+			}
+			add(id, g.OnFail, edgeFail, "fail")
+			for _, r := range g.Routes {
+				add(id, r.To, edgeRoute, r.Outcome)
+			}
+			spent := []string{g.OnExhausted}
+			switch g.OnExhausted {
+			case engine.Human:
+				spent = nil
+			case engine.OutcomePass:
+				spent = g.OnPass
+			}
+			for _, to := range spent {
+				add(id, to, edgeSpent, fmt.Sprintf("after %d", g.MaxRetries))
+			}
+		}
+	}
+	for _, end := range []string{engine.Human, engine.EndDone, engine.EndFailed, engine.EndAborted} {
+		if ends[end] {
+			p.order = append(p.order, end)
+		}
+	}
+	return p
+}
+
+// inOrder gives the steps, upstream first, else as in the file.
+func inOrder(spec *engine.Spec) []*engine.Step {
+	out := slices.Clone(spec.Steps)
+	placed := map[string]bool{}
+	for i := range out {
+		for k := i; k < len(out); k++ { // the first of the rest that has nothing of the rest upstream of it
+			free := !slices.ContainsFunc(out[i:], func(o *engine.Step) bool {
+				return o != out[k] && slices.Contains(spec.Downstream(o.ID), out[k].ID)
+			})
+			if free && !placed[out[k].ID] {
+				s := out[k]
+				out = slices.Insert(slices.Delete(out, k, k+1), i, s)
+				break
+			}
+		}
+		placed[out[i].ID] = true
+	}
+	return out
+}
+
+// exit is the node from which a step's work goes on: its last drawn gate, else itself.
+func exit(spec *engine.Spec, step string) string {
+	if g := spec.LastGate(spec.Step(step)); !g.Implicit {
+		return g.ID
+	}
+	return step
+}
+
+// title is what a node says of itself: its id, its name, who acts, its state.
+func (p *picture) title(id string) (head, who string) {
+	if s := p.spec.Step(id); s != nil {
+		return headOf(s.ID, s.Name), doer(s)
+	}
+	if g := p.spec.Gate(id); g != nil {
+		return headOf(g.ID, g.Name), judge(g)
+	}
+	return id, ""
+}
+
+func headOf(id, name string) string {
+	if name == id {
+		return id
+	}
+	return id + " " + clean(name)
+}
+
+// clean takes out what a terminal or a viewer would act on: control characters, and marks that turn the direction of text.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return ' '
+		}
+		if unicode.In(r, unicode.Cc, unicode.Cf) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// doer says who does a step.
+func doer(s *engine.Step) string {
+	var out string
+	switch {
+	case s.Run != nil:
+		out = "run " + commandLine(s.Run)
+	case s.Agent.Type != "":
+		out = s.Agent.Type
+	default:
+		out = "agent"
+	}
+	if s.Run == nil && s.Agent.Launch != engine.LaunchHeadless {
+		out += ", " + s.Agent.Launch
+	}
+	if s.Agent != nil && s.Agent.Worktree.Source != "" {
+		out += " in " + clean(s.Agent.Worktree.Source)
+	}
+	return out
+}
+
+// judge says who judges at a gate.
+func judge(g *engine.Gate) string {
+	r := g.Reviewer
+	switch {
+	case r.AgentType != "":
+		return r.Level + ": " + r.AgentType
+	case r.Run != nil:
+		return r.Level + ": " + commandLine(r.Run)
+	case r.FromStep:
+		return r.Level + ": its step's own word"
+	}
+	return r.Level
+}
+
+const maxCommandRunes = 40
+
+// commandLine is a command on one short line.
+func commandLine(c *engine.Command) string {
+	line := c.Shell
+	if line == "" {
+		var words []string
+		for _, a := range c.Argv {
+			words = append(words, a.Source)
+		}
+		line = strings.Join(words, " ")
+	}
+	line = oneLine(line)
+	if r := []rune(line); len(r) > maxCommandRunes {
+		return string(r[:maxCommandRunes-1]) + "…"
+	}
+	return line
+}
+
+// colour groups the states as people see them: fill and border.
+func colour(state string) (fill, border string) {
+	switch state {
+	case "running", "ready", "signalled", "gating", "reviewing":
+		return "#dbeafe", "#2563eb"
+	case "passed", "completed", "routed":
+		return "#dcfce7", "#16a34a"
+	case "human", "notice", "window", "paused":
+		return "#fef3c7", "#d97706"
+	case "failed", "aborted":
+		return "#fee2e2", "#dc2626"
+	case "skipped", "superseded":
+		return "#f3f4f6", "#9ca3af"
+	}
+	return "#ffffff", "#4b5563"
+}

@@ -1,0 +1,94 @@
+package specs
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// states are some of a run's, for pictures of one.
+func someStates() map[string]string {
+	return map[string]string{"X-1": "passed", "XG-1-2": "window", "X-2": "running", "X-0": "passed", "G-0": "human", "mend": "skipped"}
+}
+
+// TestPictures: the pictures of the document's example, and of a spec with every key.
+func TestPictures(t *testing.T) {
+	for _, name := range []string{"phase-4-search-index", "everything"} {
+		src, err := os.ReadFile("testdata/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, faults := Load("", src)
+		if spec == nil {
+			t.Fatal(faults)
+		}
+		for ending, got := range map[string]string{
+			"txt": Text(spec, someStates()),
+			"mmd": Mermaid(spec, someStates()),
+			"dot": Dot(spec, someStates()),
+			"svg": string(SVG(spec, someStates())),
+		} {
+			file := "testdata/pictures/" + name + "." + ending
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("%s:\n%s", file, got)
+			}
+		}
+	}
+}
+
+// TestPicturesHoldAll: every step and gate is in every picture, also where names are made to break out of labels.
+func TestPicturesHoldAll(t *testing.T) {
+	const bad = "</text>\"]; <b>&#x; \"\\\x1b[31m\u202e\x00"
+	for file, src := range goodSpecs(t) {
+		spec, faults := Load("", src)
+		if spec == nil {
+			t.Fatal(faults)
+		}
+		for _, s := range spec.Steps {
+			s.Name = bad
+		}
+		svg := string(SVG(spec, nil))
+		for kind, picture := range map[string]string{"text": Text(spec, nil), "mermaid": Mermaid(spec, nil), "dot": Dot(spec, nil), "svg": svg} {
+			if strings.ContainsAny(picture, "\x1b\u202e\x00") {
+				t.Errorf("%s: the %s picture holds control characters", file, kind)
+			}
+			for _, s := range spec.Steps {
+				if !strings.Contains(picture, s.ID) {
+					t.Errorf("%s: the %s picture has no %s", file, kind, s.ID)
+				}
+			}
+			for _, g := range spec.Gates {
+				if !strings.Contains(picture, g.ID) {
+					t.Errorf("%s: the %s picture has no %s", file, kind, g.ID)
+				}
+			}
+		}
+		for d := xml.NewDecoder(strings.NewReader(svg)); ; {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: the SVG is no XML: %v", file, err)
+			}
+		}
+		if dot, err := exec.LookPath("dot"); err == nil {
+			cmd := exec.Command(dot, "-Tsvg")
+			cmd.Stdin = strings.NewReader(Dot(spec, nil))
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: dot: %v: %s", file, err, out)
+			}
+		}
+	}
+}

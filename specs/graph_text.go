@@ -1,0 +1,143 @@
+package specs
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"sluice/engine"
+)
+
+// Text draws the workflow for a terminal: each step with its gates below it, and from each the lines that leave it. states
+// gives the state of steps and gates by id, as far as there is one; nil draws the workflow alone.
+//
+//	write-tests    test-writer in phase-4/    passed
+//	 └─ <XG-1-2> review-tests    notify: reviewer
+//	     ├─ pass ─> X-2
+//	     └─ fail ─> X-1
+func Text(spec *engine.Spec, states map[string]string) string {
+	p := draw(spec, states)
+	t := &textPicture{picture: p}
+	t.row(spec.ID, "", "")
+	if spec.Name != spec.ID {
+		t.rows[0].head += "  " + clean(spec.Name)
+	}
+	for _, n := range spec.Needs {
+		t.row(" needs "+n.Workflow+"/"+n.Step, "", "")
+	}
+	for _, s := range inOrder(spec) {
+		t.row("", "", "")
+		t.step(s)
+	}
+	return t.String()
+}
+
+// textRow is a line of the text: what it is, who acts, its state.
+type textRow struct{ head, who, state string }
+
+type textPicture struct {
+	*picture
+	rows []textRow
+}
+
+func (t *textPicture) row(head, who, state string) {
+	t.rows = append(t.rows, textRow{head, who, state})
+}
+
+// step draws a step and what hangs on it.
+func (t *textPicture) step(s *engine.Step) {
+	_, who := t.title(s.ID)
+	head := "[" + s.ID + "]"
+	if s.Name != s.ID {
+		head += " " + clean(s.Name)
+	}
+	t.row(head, who, t.states[s.ID])
+	for _, e := range t.edges {
+		if e.to == s.ID && e.kind == edgeNeed {
+			t.row(" │ needs "+e.from, "", "")
+		}
+	}
+	if s.When.Source != "" {
+		t.row(" │ when "+oneLine(s.When.Source), "", "")
+	}
+	indent := " "
+	var from []string
+	for _, id := range s.Gates {
+		if g := t.spec.Gate(id); !g.Implicit {
+			from = append(from, id)
+		}
+	}
+	if len(from) == 0 {
+		t.leave(s.ID, indent)
+		return
+	}
+	for _, id := range from {
+		g := t.spec.Gate(id)
+		name := "<" + id + ">"
+		if g.Name != id {
+			name += " " + clean(g.Name)
+		}
+		_, who := t.title(id)
+		t.row(indent+"└─ "+name, who, t.states[id])
+		indent += "    "
+		if g.When.Source != "" {
+			t.row(indent+"│ when "+oneLine(g.When.Source), "", "")
+		}
+		t.leave(id, indent)
+	}
+}
+
+// leave draws the lines that leave a node, but the one to the next gate of the row, which is drawn below.
+func (t *textPicture) leave(id, indent string) {
+	var out []edge
+	width := 0
+	next := ""
+	if g := t.spec.Gate(id); g != nil {
+		next = g.NextGate
+	}
+	for _, e := range t.edges {
+		if e.from == id && e.to != next && e.kind != edgeNeed {
+			if e.label == "" {
+				e.label = "then"
+			}
+			out = append(out, e)
+			width = max(width, utf8.RuneCountInString(e.label))
+		}
+	}
+	for i, e := range out {
+		corner := "├─"
+		if i == len(out)-1 && next == "" {
+			corner = "└─"
+		}
+		line := strings.Repeat("─", width-utf8.RuneCountInString(e.label))
+		t.row(fmt.Sprintf("%s%s %s %s─> %s", indent, corner, e.label, line, e.to), "", "")
+	}
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
+
+// String puts the columns under one another.
+func (t *textPicture) String() string {
+	var heads, whos int
+	for _, r := range t.rows {
+		if r.who != "" {
+			heads, whos = max(heads, utf8.RuneCountInString(r.head)), max(whos, utf8.RuneCountInString(r.who))
+		}
+	}
+	var b strings.Builder
+	for _, r := range t.rows {
+		line := r.head
+		if r.who != "" {
+			line = pad(r.head, heads) + "    " + r.who
+		}
+		if r.state != "" {
+			line = pad(r.head, heads) + "    " + pad(r.who, whos) + "    " + r.state
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
+}
