@@ -18,11 +18,14 @@ func (r *Repo) job(e engine.Effect) Job {
 	}
 	j.Spec = c.specs[run.Digest]
 	j.Vars = run.Vars
-	j.RunInfo = RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase, Started: run.Started, Ended: run.Ended, EndWhy: run.EndWhy}
+	j.RunInfo = RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase, Started: run.Started, Ended: run.Ended, EndWhy: run.EndWhy, RetryDir: run.RetryDir}
 	if j.Spec == nil {
 		return j
 	}
 	j.History = history(run, j.Spec)
+	if e.Write != nil && e.Write.Sweep {
+		j.Live = r.liveRuns()
+	}
 	step, n := e.Step, e.N
 	if g := j.Spec.Gate(e.Gate); e.Gate != "" && g != nil {
 		if rounds := run.Rounds[e.Gate]; n >= 1 && n <= len(rounds) {
@@ -43,6 +46,17 @@ func (r *Repo) job(e engine.Effect) Job {
 	return j
 }
 
+// liveRuns names the runs that live.
+func (r *Repo) liveRuns() []string {
+	var out []string
+	for _, id := range r.core.state.Order {
+		if r.core.state.Runs[id].Live() {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
 func copied[T any](p *T) *T {
 	if p == nil {
 		return nil
@@ -57,14 +71,12 @@ func history(run *engine.Run, spec *engine.Spec) []RetryFile {
 	for _, g := range spec.Gates {
 		for _, q := range run.Rounds[g.ID] {
 			if q.File > 0 {
-				out = append(out, RetryFile{Gate: g.ID, N: q.File, Path: retryPath(g, q.File)})
+				out = append(out, RetryFile{Gate: g.ID, N: q.File, Path: engine.RetryPath(g.RetryContext, run.RetryDir, q.File)})
 			}
 		}
 	}
 	return out
 }
-
-func retryPath(g *engine.Gate, n int) string { return engine.RetryPath(g.RetryContext, n) }
 
 // earlier says how the step's attempts before n went.
 func earlier(run *engine.Run, spec *engine.Spec, step string, n int) []string {

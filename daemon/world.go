@@ -41,6 +41,7 @@ type Job struct {
 	RunInfo RunInfo
 	History []RetryFile // the retry-context files of this run so far, oldest first
 	Earlier []string    // summaries of the step's earlier attempts, "attempt 1: failed at XG-1-2"
+	Live    []string    // of a sweep: the runs whose retry context stays
 	Nth     int         // of the role's launches in this run, from 0: agents of a role take turns
 }
 
@@ -49,6 +50,7 @@ type RunInfo struct {
 	ID, Workflow, Phase string
 	Started, Ended      time.Time
 	EndWhy              string
+	RetryDir            string // see engine.InRetryDir
 }
 
 // RetryFile is one retry-context file a run has written.

@@ -91,7 +91,8 @@ func (f RunStarted) apply(s *State, at time.Time) {
 
 func (f RunBegan) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	r.Phase, r.Started = RunRunning, at
+	r.Phase, r.Started, r.RetryDir = RunRunning, at, f.RetryDir
+	r.Writes = append(r.Writes, &Write{ID: f.Run + "/sweep", Sweep: true})
 }
 
 func (f NeedsMet) apply(s *State, _ time.Time) { s.at(f.Run).Met[f.Step] = f.Pins }
@@ -269,11 +270,11 @@ func (f WindowOpened) apply(s *State, _ time.Time) {
 	q.State, q.WindowEnds = OnWindow, f.Until
 }
 
-func (f HumanAsked) apply(s *State, _ time.Time) {
+func (f HumanAsked) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	q := r.round(f.Gate, f.N)
 	must(q.Open(), "%s: a person asked at %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
-	q.State, q.Level, q.Why, q.Due, q.RemindAt = OnHuman, LevelHuman, f.Why, f.Due, f.RemindAt
+	q.State, q.Level, q.Why, q.Asked, q.Due, q.RemindAt = OnHuman, LevelHuman, f.Why, at, f.Due, f.RemindAt
 	if f.Forced {
 		r.Forced[f.Gate] = true
 	}
@@ -404,7 +405,7 @@ func (f WorkUnsent) apply(s *State, _ time.Time) { delete(s.at(f.Run).Sent, f.St
 
 func (f RunPaused) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	r.Paused, r.PausedWhy = true, f.Why
+	r.Paused, r.PausedWhy, r.PausedAt = true, f.Why, at
 	for _, qs := range r.Rounds { // a window does not run in a pause: what is left of it is kept
 		if q := qs[len(qs)-1]; q.State == OnWindow {
 			q.Remains = Duration(max(q.WindowEnds.Sub(at), 0))
@@ -414,11 +415,19 @@ func (f RunPaused) apply(s *State, at time.Time) {
 
 func (f RunResumed) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	r.Paused, r.PausedWhy = false, ""
+	paused := r.PausedAt
+	r.Paused, r.PausedWhy, r.PausedAt = false, "", time.Time{}
 	r.grant(f.Grant)
 	for _, qs := range r.Rounds {
-		if q := qs[len(qs)-1]; q.State == OnWindow {
+		switch q := qs[len(qs)-1]; {
+		case q.State == OnWindow:
 			q.WindowEnds, q.Remains = at.Add(time.Duration(q.Remains)), 0
+		case q.State == OnHuman && !q.Due.IsZero():
+			since := paused
+			if q.Asked.After(since) {
+				since = q.Asked
+			}
+			q.Due = q.Due.Add(max(at.Sub(since), 0))
 		}
 	}
 }
@@ -433,7 +442,7 @@ func (r *Run) grant(g Grant) {
 func (f RunEnded) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	must(r.Live(), "%s ended twice", f.Run)
-	r.Phase, r.EndStep, r.EndWhy, r.Paused, r.PausedWhy, r.Ended = f.Phase, f.Step, f.Why, false, "", at
+	r.Phase, r.EndStep, r.EndWhy, r.Paused, r.PausedWhy, r.PausedAt, r.Ended = f.Phase, f.Step, f.Why, false, "", time.Time{}, at
 	r.Writes = nil
 	for step := range r.Attempts { // what was alive stops; a retry finds it due again
 		if r.Current(step).Live() {

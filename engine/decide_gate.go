@@ -225,14 +225,25 @@ func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 	d.put(RoundFailed{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: f.outcome, ByKind: f.byKind, By: f.by, Feedback: f.feedback, To: f.target})
 	if !IsEnd(f.target) {
 		n := r.Files[g.ID] + 1
-		d.put(RetryContextOwed{of: Of(r.ID), Gate: g.ID, N: q.N, File: n, Path: RetryPath(g.RetryContext, n)})
+		d.put(RetryContextOwed{of: Of(r.ID), Gate: g.ID, N: q.N, File: n, Path: RetryPath(g.RetryContext, r.RetryDir, n)})
 	}
 	d.send(r, w, g, f)
 }
 
-// RetryPath is the n-th retry-context file of a gate's pattern.
-func RetryPath(pattern string, n int) string {
-	return strings.ReplaceAll(pattern, "{n}", fmt.Sprint(n))
+// retryContext is where all retry context lies.
+const retryContext = ".workflow/retry-context/"
+
+// RetryPath is the n-th retry-context file of a gate's pattern, in a run whose files lie in dir.
+func RetryPath(pattern, dir string, n int) string {
+	return InRetryDir(strings.ReplaceAll(pattern, "{n}", fmt.Sprint(n)), dir)
+}
+
+// InRetryDir is what a path or glob of the spec means in a run whose retry context lies in dir.
+func InRetryDir(path, dir string) string {
+	if rest, ok := strings.CutPrefix(path, retryContext); ok && dir != "" {
+		return retryContext + dir + "/" + rest
+	}
+	return path
 }
 
 // gateFailed counts a failure, and how often it came alike over an unchanged tree.

@@ -215,7 +215,7 @@ func (d *decider) ticked() {
 			if a := r.Current(st.ID); a != nil && a.Offered && a.State == Running && passed(a.Deadline, d.at) {
 				d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K, Status: StatusFailed, Via: "timeout", Failure: "nobody signalled within the step's timeout"})
 			}
-			if g, q := r.openRound(st); q != nil && q.State == OnHuman && r.Live() {
+			if g, q := r.openRound(st); q != nil && q.State == OnHuman && r.Live() && !r.Paused {
 				d.tickHuman(r, w.Gate(g), q)
 			}
 		}
@@ -331,7 +331,7 @@ func (d *decider) wokenRound(r *Run, gate string, q *Round, ev Woken, gap time.D
 	case q.State == OnReview && within(q.Deadline, ev):
 		f.To = q.Deadline.Add(gap)
 		d.put(f)
-	case q.State == OnHuman && within(q.Due, ev):
+	case q.State == OnHuman && !r.Paused && within(q.Due, ev):
 		f.To = ev.To.Add(ReopenHuman)
 		d.put(f)
 		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.again", r.ID, gate, q.N), Kind: NoticeReminder, Run: r.ID, Step: q.Step, Gate: gate, N: q.N,

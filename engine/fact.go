@@ -46,7 +46,10 @@ type (
 		By         Actor             `json:"by"`
 	}
 	// RunBegan: the run is not pending any more.
-	RunBegan struct{ of }
+	RunBegan struct {
+		of
+		RetryDir string `json:"retry_dir,omitempty"` // where its retry-context files lie below .workflow/retry-context/
+	}
 	// NeedsMet: what the step needs of other workflows is there.
 	NeedsMet struct {
 		of

@@ -205,8 +205,10 @@ func (r *Run) wake(c Config, sooner func(time.Time)) {
 				sooner(q.WindowEnds)
 			}
 		case OnHuman:
-			sooner(q.Due)
-			sooner(q.RemindAt)
+			if !r.Paused {
+				sooner(q.Due)
+				sooner(q.RemindAt)
+			}
 		}
 	}
 	if r.TimeLimit > 0 && !r.BusySince.IsZero() {

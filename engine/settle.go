@@ -167,7 +167,23 @@ func (d *decider) begin(r *Run, w *Spec) {
 			return
 		}
 	}
-	d.put(RunBegan{of: Of(r.ID)})
+	d.put(RunBegan{of: Of(r.ID), RetryDir: d.retryDir(r, w)})
+}
+
+// retryDir gives a run a folder of its own for its retry context where one that lives has a gate of the same name.
+func (d *decider) retryDir(r *Run, w *Spec) string {
+	for _, id := range d.s.Order {
+		o := d.s.Runs[id]
+		if o == r || o.Phase != RunRunning || d.spec(o) == nil {
+			continue
+		}
+		for _, g := range w.Gates {
+			if d.spec(o).Gate(g.ID) != nil {
+				return r.ID
+			}
+		}
+	}
+	return ""
 }
 
 // stuck ends the run where work was led to a step whose needs can no longer be met and nothing else is at work.

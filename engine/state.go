@@ -61,10 +61,12 @@ type Run struct {
 	Phase      string                `json:"phase"`
 	Paused     bool                  `json:"paused,omitempty"`
 	PausedWhy  string                `json:"paused_why,omitempty"` // user, limit:<key>, fatal, spec
+	PausedAt   time.Time             `json:"paused_at,omitzero"`
 	Parallel   bool                  `json:"parallel,omitempty"`
 	Digest     string                `json:"digest"`
 	Vars       map[string]any        `json:"vars,omitempty"`
 	Trees      map[string]string     `json:"trees,omitempty"`
+	RetryDir   string                `json:"retry_dir,omitempty"` // below .workflow/retry-context/: beside another run with the same gates
 	By         Actor                 `json:"by"`
 	Requested  time.Time             `json:"requested"`
 	Started    time.Time             `json:"started,omitzero"`
@@ -167,7 +169,8 @@ type Round struct {
 	Remains    Duration           `json:"remains,omitempty"` // of the window, while the run is paused
 	Reopened   bool               `json:"reopened,omitempty"`
 	Why        string             `json:"why,omitempty"`      // why a person is asked: level, forced, blocked, …
-	Due        time.Time          `json:"due,omitzero"`       // a person's deadline
+	Asked      time.Time          `json:"asked,omitzero"`     // since when a person is asked
+	Due        time.Time          `json:"due,omitzero"`       // a person's deadline; it does not run in a pause
 	RemindAt   time.Time          `json:"remind_at,omitzero"` // next reminder
 	Reminders  int                `json:"reminders,omitempty"`
 	Noticed    []string           `json:"noticed,omitempty"` // what came of its last notice
@@ -208,11 +211,12 @@ type Sameness struct {
 
 // Write is a file of the engine's own that is owed: a gate's retry context, or its outputs (File = 0).
 type Write struct {
-	ID   string `json:"id"`
-	Gate string `json:"gate"`
-	N    int    `json:"n"`    // round
-	File int    `json:"file"` // {n} of the path
-	Path string `json:"path,omitempty"`
+	ID    string `json:"id"`
+	Gate  string `json:"gate"`
+	N     int    `json:"n"`    // round
+	File  int    `json:"file"` // {n} of the path
+	Path  string `json:"path,omitempty"`
+	Sweep bool   `json:"sweep,omitempty"` // not a file: those of ended runs are to leave .workflow/retry-context/ first
 }
 
 // Move is a file taken in that is to leave its inbox.
