@@ -87,10 +87,13 @@ func inReply(output []byte) ([]byte, error) {
 	for i := len(all) - 1; i >= 0; i-- {
 		b := all[i]
 		switch {
-		case !isJSON(b.info):
-		case !b.closed:
+		case !b.closed && isJSON(b.info):
 			return nil, errors.New("the last block fenced as json has no closing fence: give it whole")
-		default:
+		case !b.closed:
+			// Whether what comes before it is the agent's own word, or quoted in a block whose beginning is cut off, cannot be
+			// told: nothing of it counts.
+			return nil, errors.New("the reply ends in a block that is not closed: close every block, and let the last one be the JSON")
+		case isJSON(b.info):
 			return strict("the last block fenced as json", []byte(strings.TrimSpace(b.text)))
 		}
 	}

@@ -167,7 +167,7 @@ func (p *page) reading(context []string, inputs []Input) {
 	for _, in := range inputs {
 		item := code(in.Path)
 		if !in.There {
-			item += " (not there, which may be so)"
+			item += " (nothing there yet)"
 		}
 		items = append(items, item)
 	}
@@ -228,7 +228,11 @@ func (p *page) producing(outputs []string, criteria []engine.Criterion) {
 	if len(outputs) > 0 {
 		p.section("What you must produce")
 		p.text("These files must be there when you are done:\n")
-		p.list(codes(outputs))
+		items := make([]string, 0, len(outputs))
+		for _, o := range outputs {
+			items = append(items, code(o)+ofRoot(o))
+		}
+		p.list(items)
 	}
 	if len(criteria) == 0 {
 		return
@@ -248,11 +252,19 @@ func CriterionWords(c engine.Criterion) string {
 	case c.Command != nil:
 		return code(commandWords(*c.Command)) + " exits 0"
 	case c.File != "" && c.NonEmpty:
-		return "file " + code(c.File) + " exists and is non-empty"
+		return "file " + code(c.File) + ofRoot(c.File) + " exists and is non-empty"
 	case c.File != "":
-		return "file " + code(c.File) + " exists"
+		return "file " + code(c.File) + ofRoot(c.File) + " exists"
 	}
 	return line(c.Text, maxCriterion) + " (a reviewer judges this)"
+}
+
+// ofRoot tells the agent in a worktree that a path is not below its own folder.
+func ofRoot(p string) string {
+	if isState(p) {
+		return " (in the root of the repo)"
+	}
+	return ""
 }
 
 // commandWords is a command as a person would type it, as the spec has it.

@@ -48,7 +48,7 @@ func TestStepPromptFirst(t *testing.T) {
 		Task:         "Write the tests of the search index as docs/plan.md describes it.",
 		ContextFiles: []string{"CLAUDE.md", "docs/x.md"},
 		Inputs:       []Input{{"docs/plan.md", true}, {"../.workflow/retry-context/XG-1-2-*.md", false}},
-		Outputs:      []string{"test/test_index.py"},
+		Outputs:      []string{"test/test_index.py", ".workflow/backlog/tasks.json"},
 		Criteria:     []engine.Criterion{{File: "test/test_index.py", NonEmpty: true}, {Command: &engine.Command{Shell: "pixi run lint"}}, {Text: "Each sentence of the plan has a test."}},
 		Signal: SignalInput{Signal: engine.Signal{Type: engine.SignalFile, Value: ".workflow/signals/X-1-done.json"},
 			Path: "/repo/.workflow/signals/phase-4-search-index-1/X-1-done.json"},

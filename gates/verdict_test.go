@@ -70,6 +70,8 @@ func TestReadVerdict(t *testing.T) {
 		{"JSON in a sentence", out("My verdict is " + pass), "!no JSON in the reply"},
 		{"nothing", out(""), "!no verdict"},
 
+		{"a stray fence after it", out(block3(pass) + "```\n"), "!a block that is not closed"},
+		{"the beginning of a quote is cut off", out("quoted\n" + block3(pass) + "````\nMy verdict:\n" + block3(fail)), "!a block that is not closed"},
 		{"quoted in a longer block", out(block3(fail) + "The file holds:\n````md\n" + block3(pass) + "````\n"), "fail"},
 		{"quoted with tildes", out(block3(fail) + "The file holds:\n~~~\n" + block3(pass) + "~~~\n"), "fail"},
 		{"quoted by >", out(block3(fail) + "> ```json\n> " + pass + "\n> ```\n"), "fail"},
