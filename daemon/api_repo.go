@@ -93,23 +93,29 @@ func (r *Repo) Reload(ctx context.Context) error {
 	return err
 }
 
-func (r *Repo) status(req *http.Request, full bool) (any, error) {
-	run := req.URL.Query().Get("run")
+// Status tells how the repo stands; run "" = all runs. With full, attempts and rounds come whole.
+func (r *Repo) Status(ctx context.Context, run string, full bool) (Status, error) {
 	var s Status
-	err := r.Ask(req.Context(), func(c *core) { s = statusOf(c, r.opt.Root, run, full) })
+	err := r.Ask(ctx, func(c *core) { s = statusOf(c, r.opt.Root, run, full) })
 	r.mu.Lock()
 	stall := r.stall
 	r.mu.Unlock()
 	if err != nil && stall != "" { // the loop waits for the disk: say so rather than nothing
 		return Status{Root: r.opt.Root, Stalled: stall, Runs: []RunStatus{}}, nil
 	}
-	if err != nil {
-		return nil, err
+	s.Stalled, s.Health = stall, r.opt.World.Health()
+	return s, err
+}
+
+func (r *Repo) status(req *http.Request, full bool) (any, error) {
+	run := req.URL.Query().Get("run")
+	s, err := r.Status(req.Context(), run, full)
+	if err != nil || s.Stalled != "" && !full {
+		return s, err
 	}
 	if run != "" && len(s.Runs) == 0 {
 		return nil, errStatus{http.StatusNotFound, fmt.Errorf("no run %s is known here: sluice ls names them", run)}
 	}
-	s.Stalled, s.Health = stall, r.opt.World.Health()
 	if full {
 		return s.Runs[0], nil
 	}
