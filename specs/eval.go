@@ -229,6 +229,9 @@ func (p *program) there(env *engine.Env) bool {
 func (p *program) condition(env *engine.Env) (bool, error) {
 	v, err := p.run(env)
 	if err != nil {
+		if kind, ok := strings.CutPrefix(err.Error(), "invalid operation: true or false("); ok {
+			err = fmt.Errorf("a condition gives true or false, this one gave a %s", strings.TrimSuffix(kind, ")"))
+		}
 		return false, err
 	}
 	b, ok := v.(bool)

@@ -42,7 +42,7 @@ func SVG(spec *engine.Spec, states map[string]string) []byte {
 	p.rows(boxes)
 	width, height := place2D(p.ids(), boxes)
 	c := &canvas{picture: p, boxes: boxes, right: width, left: 0}
-	for _, e := range p.edges {
+	for _, e := range merged(p.edges) {
 		c.edge(e)
 	}
 	for _, id := range p.ids() {
@@ -52,6 +52,19 @@ func SVG(spec *engine.Spec, states map[string]string) []byte {
 	return []byte(fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="%.0f %d %.0f %.0f" width="%.0f" height="%.0f" font-family="Helvetica, Arial, sans-serif" font-size="12">`+"\n"+
 		"<title>%s</title>\n<rect x=\"%.0f\" y=\"%d\" width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n%s</svg>\n",
 		left, -svgMargin, right-left, height+2*svgMargin, right-left, height+2*svgMargin, html.EscapeString(clean(spec.Name)), left, -svgMargin, c.out.String()))
+}
+
+// merged makes one line of those between the same two nodes, with all their labels.
+func merged(edges []edge) (out []edge) {
+	for _, e := range edges {
+		i := slices.IndexFunc(out, func(o edge) bool { return o.from == e.from && o.to == e.to })
+		if i < 0 {
+			out = append(out, e)
+			continue
+		}
+		out[i].label = strings.Trim(out[i].label+", "+e.label, ", ")
+	}
+	return out
 }
 
 // ids lists the nodes so that what is needed of other workflows comes first.
@@ -80,6 +93,9 @@ func (p *picture) boxes() map[string]*box {
 			b.w = max(b.w, float64(utf8.RuneCountInString(l)*svgChar+2*svgPadX))
 		}
 		b.h = float64(len(b.lines)*svgLine + 2*svgPadY)
+		if b.shape == "hexagon" {
+			b.w += svgPadX
+		}
 		b.fill, b.frame = colour(p.states[id])
 		out[id] = b
 	}

@@ -1,0 +1,277 @@
+package specs
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/engine"
+)
+
+// loaded loads a spec that is meant to load.
+func loaded(t *testing.T, src string) *engine.Spec {
+	t.Helper()
+	spec, faults := Load("", []byte(src))
+	if len(faults) > 0 {
+		t.Fatalf("%v", faults)
+	}
+	return spec
+}
+
+// TestDefaults: what a spec does not say has the language's value.
+func TestDefaults(t *testing.T) {
+	s := loaded(t, `
+workflow: {id: w}
+steps:
+  - {id: a, agent: {type: t}, gate: g}
+  - {id: b, agent: {launch: interactive}, next_step: c}
+  - {id: c, run: [make], signal: {type: git_commit}, gate: h}
+  - {id: d, run: make, signal: {type: git_commit}}
+  - {id: e, needs: [d], run: make, next_step: DONE}
+  - {id: f, needs: [], run: make, signal: {type: sentinel_file}, next_step: [d]}
+gates:
+  - {id: g, reviewer: {level: notify, agent_type: r}, on_pass: {next_step: b}, max_retries: 0}
+  - {id: h, reviewer: {level: human}, on_pass: {next_gate: i}}
+  - {id: i, reviewer: {level: auto, from: step}, on_pass: {next_step: d}, on_fail: {next_step: a}}
+`)
+	for step, want := range map[string]engine.Signal{
+		"a": {Type: "stdout_exit"}, "b": {Type: "sentinel_file", Value: ".workflow/signals/b-done.json"},
+		"c": {Type: "git_commit", Value: "[GATE:h]"}, "d": {Type: "git_commit", Value: "[GATE:d]"}, "e": {Type: "stdout_exit"},
+		"f": {Type: "sentinel_file", Value: ".workflow/signals/f-done.json"},
+	} {
+		if got := s.Step(step).Signal; got != want {
+			t.Errorf("step %s: signal %+v, not %+v", step, got, want)
+		}
+	}
+	if s.Name != "w" || s.Step("a").Name != "a" || s.Gate("g").Name != "g" || s.Step("a").Agent.Launch != "headless" {
+		t.Error("names default to ids, launch to headless")
+	}
+	g, h, i := s.Gate("g"), s.Gate("h"), s.Gate("i")
+	if g.MaxRetries != 1 || h.MaxRetries != 3 || g.OnFail != "a" || h.OnFail != "c" || i.OnFail != "a" || g.OnExhausted != "human" || g.OnTimeout != "remind" {
+		t.Errorf("gates: %+v %+v", g, h)
+	}
+	if g.RetryContext != ".workflow/retry-context/g-attempt-{n}.md" || g.VetoWindow != nil {
+		t.Errorf("gate g: %+v", g)
+	}
+	if !reflect.DeepEqual(s.Step("c").Gates, []string{"h", "i"}) || h.Step != "c" || i.Step != "c" || h.NextGate != "i" {
+		t.Errorf("the row of c: %v", s.Step("c").Gates)
+	}
+	d := s.LastGate(s.Step("d"))
+	if !d.Implicit || d.ID != "d" || d.Step != "d" || d.OnFail != "FAILED" || d.OnExhausted != "FAILED" || !d.Reviewer.FromStep || d.Reviewer.Level != "auto" || len(d.OnPass) != 0 {
+		t.Errorf("the implicit gate: %+v", d)
+	}
+	if s.Limits.MaxSameFailure != 3 || !s.Step("f").HasNeeds || s.Step("a").HasNeeds {
+		t.Errorf("limits %+v", s.Limits)
+	}
+	if !reflect.DeepEqual(s.Starts(), []string{"a", "f"}) {
+		t.Errorf("starts %v", s.Starts())
+	}
+}
+
+// TestCriteria: the sentences a machine can check, and those for the reviewer.
+func TestCriteria(t *testing.T) {
+	for sentence, want := range map[string]engine.Criterion{
+		"pixi run test exits 0":              {Command: &engine.Command{Shell: "pixi run test"}},
+		"file a.txt exists":                  {File: "a.txt"},
+		"file a b.txt exists":                {File: "a b.txt"},
+		"file a.txt exists and is non-empty": {File: "a.txt", NonEmpty: true},
+		"the file a.txt exists":              {Text: "the file a.txt exists"},
+		"make exits 1":                       {Text: "make exits 1"},
+		"exits 0":                            {Text: "exits 0"},
+		"File a exists":                      {Text: "File a exists"},
+	} {
+		s := loaded(t, fmt.Sprintf("workflow: {id: w}\nsteps: [{id: a, run: x, success_criterion: %q, next_step: DONE}]", sentence))
+		if got := s.Steps[0].Criteria; len(got) != 1 || !reflect.DeepEqual(got[0], want) {
+			t.Errorf("%q is read as %+v", sentence, got)
+		}
+	}
+}
+
+// TestCountsOfARun: counts and durations that are expressions go by the run's vars.
+func TestCountsOfARun(t *testing.T) {
+	src := []byte(`
+workflow: {id: w, vars: {n: 3, wait: 1h, must: {required: true}}, context_files: ["${{vars.wait}}.md"], limits: {max_duration: "${{vars.wait}}", max_steps: "${{vars.must}}"}}
+steps: [{id: a, run: x, timeout: "${{vars.wait}}", gate: g}]
+gates: [{id: g, reviewer: {level: human}, on_pass: {next_step: DONE}, max_retries: "${{vars.n + 1}}"}]
+`)
+	s, faults := Load("", src)
+	if s == nil {
+		t.Fatal(faults)
+	}
+	if s.Gates[0].MaxRetries != 4 || time.Duration(s.Steps[0].Timeout) != time.Hour || s.Limits.MaxSteps != 0 || s.ContextFiles[0] != "1h.md" {
+		t.Errorf("by the defaults: %+v %+v", s.Gates[0], s.Limits)
+	}
+	s, faults = LoadFor("", src, map[string]any{"n": 7.0, "wait": "5m", "must": "9"})
+	if s == nil {
+		t.Fatal(faults)
+	}
+	if s.Gates[0].MaxRetries != 8 || time.Duration(s.Limits.MaxDuration) != 5*time.Minute || s.Limits.MaxSteps != 9 || s.ContextFiles[0] != "5m.md" {
+		t.Errorf("by the run's vars: %+v %+v", s.Gates[0], s.Limits)
+	}
+	if s, faults = LoadFor("", src, map[string]any{"wait": "soon"}); s != nil || !strings.Contains(fmt.Sprint(faults), `"soon" is no duration`) {
+		t.Errorf("a wrong value: %v", faults)
+	}
+	if s, faults = LoadFor("", src, map[string]any{"wait": "../5m"}); s != nil || !strings.Contains(fmt.Sprint(faults), "leaves the repo") {
+		t.Errorf("a path out of the repo: %v", faults)
+	}
+}
+
+// TestVars: what a command line gives, as the defaults' types.
+func TestVars(t *testing.T) {
+	s := loaded(t, "workflow: {id: w, vars: {n: 3, on: false, mode: full, goal: {required: true, description: what for}}}\nsteps: [{id: a, run: x, next_step: DONE}]")
+	got, faults := Vars(s, map[string]string{"n": "4.5", "on": "true", "goal": "7"})
+	if len(faults) > 0 || !reflect.DeepEqual(got, map[string]any{"n": 4.5, "on": true, "goal": "7"}) {
+		t.Errorf("%v %v", got, faults)
+	}
+	_, faults = Vars(s, map[string]string{"n": "many", "on": "yes", "mod": "x"})
+	if len(faults) != 4 || !strings.Contains(fmt.Sprint(faults), `did you mean "mode"?`) || !strings.Contains(fmt.Sprint(faults), "what for") {
+		t.Errorf("%v", faults)
+	}
+}
+
+// repo lays out a repo with files.
+func repo(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+const withSchemas = `# a comment
+workflow: {id: w, vars: {kind: plan}}
+steps:
+  - {id: a, run: x, answer: ".workflow/schemas/${{vars.kind}}.json", gate: g}   # in a flow
+gates:
+  - id: g
+    reviewer: {level: auto, agent_type: r}
+    answer: .workflow/schemas/review.json  # the review
+    on_pass: {next_step: DONE}
+`
+
+// TestFiles: finding specs, and reading one with its schemas.
+func TestFiles(t *testing.T) {
+	root := repo(t, map[string]string{
+		".workflow/specs/w.yaml":         withSchemas,
+		".workflow/specs/.hidden.yaml":   "x",
+		".workflow/specs/notes.txt":      "x",
+		".workflow/schemas/plan.json":    `{"type": "object", "properties": {"n": {"type": "integer"}}}`,
+		".workflow/schemas/review.json":  `{"type": "object"}`,
+		".workflow/specs/folder.yaml/ab": "x",
+	})
+	found, err := Find(root)
+	if err != nil || len(found) != 1 || filepath.Base(found[0]) != "w.yaml" {
+		t.Fatalf("found %v, %v", found, err)
+	}
+	spec, faults := LoadFile(found[0])
+	if spec == nil {
+		t.Fatal(faults)
+	}
+	if got := string(spec.Step("a").Answer.Source); got != `{"properties":{"n":{"type":"integer"}},"type":"object"}` {
+		t.Errorf("the schema is %s", got)
+	}
+	if found, err := Find(t.TempDir()); found != nil || err != nil {
+		t.Errorf("no folder: %v, %v", found, err)
+	}
+	for name, content := range map[string]string{"plan.json": "no JSON", "review.json": `{"type": "objekt"}`} {
+		if err := os.WriteFile(filepath.Join(root, ".workflow/schemas", name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if spec, faults := LoadFile(found[0]); spec != nil || len(faults) != 2 {
+		t.Errorf("broken schemas: %v", faults)
+	}
+	if err := os.Remove(filepath.Join(root, ".workflow/schemas/plan.json")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(root, ".workflow/schemas/plan.json")); err != nil {
+		t.Fatal(err)
+	}
+	if _, faults := LoadFile(found[0]); !strings.Contains(fmt.Sprint(faults), "plan.json\" cannot be read") {
+		t.Errorf("a link out of the repo: %v", faults)
+	}
+	if _, faults := LoadFile(filepath.Join(root, "none.yaml")); !strings.Contains(fmt.Sprint(faults), "none.yaml:1:1: cannot be read: no such file") {
+		t.Errorf("no file: %v", faults)
+	}
+	if _, faults := LoadFile(root); !strings.Contains(fmt.Sprint(faults), "not a regular file") {
+		t.Errorf("a folder: %v", faults)
+	}
+}
+
+// TestPin: a pinned spec says the same and reads no file.
+func TestPin(t *testing.T) {
+	root := repo(t, map[string]string{
+		".workflow/schemas/plan.json":   `{"type": "object", "title": "a # b"}`,
+		".workflow/schemas/other.json":  `{"type": "array"}`,
+		".workflow/schemas/review.json": "{\n \"type\": \"object\"\n}",
+	})
+	for kind, want := range map[string]string{"plan": `{"title":"a # b","type":"object"}`, "other": `{"type":"array"}`} {
+		out, faults := Pin(root, "w.yaml", []byte(withSchemas), map[string]any{"kind": kind})
+		if len(faults) > 0 {
+			t.Fatal(faults)
+		}
+		spec := loaded(t, string(out))
+		if a := spec.Step("a").Answer; a.Path != "" || string(a.Source) != want {
+			t.Errorf("pinned as %+v", a)
+		}
+		if !strings.Contains(string(out), "# the review") || !strings.Contains(string(out), "# in a flow") {
+			t.Errorf("a comment is lost:\n%s", out)
+		}
+	}
+	if _, faults := Pin(root, "w.yaml", []byte(withSchemas), map[string]any{"kind": "none"}); len(faults) == 0 {
+		t.Error("a schema that is not there was pinned")
+	}
+}
+
+// TestTemplates: each shipped workflow loads, and the files its settings name are there.
+func TestTemplates(t *testing.T) {
+	for _, tpl := range Templates() {
+		src, err := readAll(tpl.Files, "specs/"+tpl.Name+".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, faults := Load(tpl.Name+".yaml", []byte(src))
+		if spec == nil {
+			t.Fatal(faults)
+		}
+		config, err := readAll(tpl.Files, "config.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range spec.Steps {
+			if role := s.Role(); role != "" && !strings.Contains(config, role+":") {
+				t.Errorf("%s: no settings for role %s", tpl.Name, role)
+			}
+		}
+		for _, line := range strings.Split(config, "\n") {
+			_, file, ok := strings.Cut(line, "prompt_file: ")
+			if !ok {
+				continue
+			}
+			prompt, err := readAll(tpl.Files, strings.TrimRight(file, "} "))
+			if err != nil || len(prompt) < 500 {
+				t.Errorf("%s: prompt %s: %d bytes, %v", tpl.Name, file, len(prompt), err)
+			}
+		}
+		if tpl.Line == "" {
+			t.Errorf("%s: no line", tpl.Name)
+		}
+	}
+}
+
+func readAll(files fs.FS, name string) (string, error) {
+	b, err := fs.ReadFile(files, name)
+	return string(b), err
+}

@@ -1,0 +1,65 @@
+package specs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"sluice/engine"
+)
+
+// Vars gives the values a run is started with, from texts as a command line has them: each var declared, its type that of
+// its default, every required one there. Vars that are not given are not in it: their defaults hold. It gives all faults.
+func Vars(spec *engine.Spec, given map[string]string) (map[string]any, []error) {
+	out := map[string]any{}
+	var faults []error
+	known := map[string]engine.Var{}
+	for _, v := range spec.Vars {
+		known[v.Name] = v
+		if _, ok := given[v.Name]; v.Required && !ok {
+			about := ""
+			if v.Description != "" {
+				about = " (" + v.Description + ")"
+			}
+			faults = append(faults, fmt.Errorf("var %s%s: %s requires it: give it as --var %s=…", v.Name, about, spec.ID, v.Name))
+		}
+	}
+	b := &book{}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		v, ok := known[name]
+		if !ok {
+			hint := b.near(name, slices.Sorted(maps.Keys(known)))
+			if hint == "" {
+				hint = fmt.Sprintf(": %s declares %d vars", spec.ID, len(known))
+			}
+			faults = append(faults, fmt.Errorf("var %s: %s has none of this name%s", name, spec.ID, hint))
+			continue
+		}
+		value, err := typed(given[name], v.Default)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("var %s: %w", name, err))
+			continue
+		}
+		out[name] = value
+	}
+	return out, faults
+}
+
+// typed reads a text as a value of the default's type.
+func typed(s string, like any) (any, error) {
+	switch like.(type) {
+	case bool:
+		if s != "true" && s != "false" {
+			return nil, fmt.Errorf("%s is not true or false", quote(s))
+		}
+		return s == "true", nil
+	case float64:
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil || f != f || f > 1e300 || f < -1e300 {
+			return nil, fmt.Errorf("%s is no number", quote(s))
+		}
+		return f, nil
+	}
+	return s, nil
+}
