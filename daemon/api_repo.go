@@ -16,7 +16,8 @@ import (
 
 // Bounds of the API.
 const (
-	requestMost = 1 << 20 // bytes of a request
+	requestMost = 1 << 20  // bytes of a request
+	signalMost  = 64 << 10 // bytes of a sentinel that comes through the socket
 	answerIn    = 10 * time.Second
 )
 
@@ -169,6 +170,9 @@ func (r *Repo) event(ctx context.Context, d Do) (engine.Event, error) {
 		}
 	case engine.FileSeen{}.EventKind():
 		var ev engine.FileSeen
+		if len(d.Event) > signalMost {
+			return nil, asked("a signal of more than %d KiB", signalMost>>10)
+		}
 		if err = json.Unmarshal(d.Event, &ev); err == nil && ev.Sentinel == nil {
 			return nil, asked("%s: want a sentinel", d.Kind)
 		}

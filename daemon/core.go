@@ -26,6 +26,7 @@ type core struct {
 	unread  map[string]string       // digest -> why
 	since   int                     // records since the last snapshot
 	pending []entry                 // decided, not journaled yet
+	lastAt  time.Time               // of the last record read back
 }
 
 // entry is one event taken in, with what was decided.
@@ -77,6 +78,7 @@ func (c *core) restore() error {
 			return err
 		}
 		c.since++
+		c.lastAt = rec.At
 		c.fold(rec.At, facts)
 		return nil
 	})

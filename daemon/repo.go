@@ -121,6 +121,10 @@ func (r *Repo) post(it item) {
 // journal's file must not be used again by this process.
 func (r *Repo) Run(ctx context.Context) error {
 	defer close(r.gone)
+	defer func() { // nothing more is published
+		close(r.exp.in)
+		<-r.exp.done
+	}()
 	work, stop := context.WithCancel(context.Background())
 	r.fl = newFlights(work, r.opt.World, r.spawn, r.post)
 	defer r.land(stop)
@@ -157,8 +161,7 @@ func (r *Repo) Run(ctx context.Context) error {
 			batch = append(batch, <-r.queue)
 		}
 		if err := r.turn(ctx, batch); err != nil {
-			close(r.exp.in)
-			return err
+			return errors.Join(err, r.core.log.Close())
 		}
 		r.beat()
 		if at := r.nextWake(); !at.IsZero() {
@@ -179,6 +182,10 @@ func (r *Repo) start() {
 	if st, err := os.Stat(r.aliveFile()); err == nil {
 		from = st.ModTime()
 	}
+	if r.core.lastAt.After(from) {
+		from = r.core.lastAt
+	}
+	r.alive()
 	r.spawn(func() { // the queue is read only after this returns
 		if cfg := r.opt.Config(); !sameJSON(cfg, r.core.state.Config) {
 			r.post(item{event: engine.Configured{Config: cfg}})
@@ -440,8 +447,6 @@ func (r *Repo) close() error {
 	defer cancel()
 	done, err := r.commit(ctx)
 	r.publish(done)
-	close(r.exp.in)
-	<-r.exp.done
 	r.alive()
 	if err == nil {
 		err = r.core.save()

@@ -103,6 +103,7 @@ type Server struct {
 	ctx    context.Context
 	wg     sync.WaitGroup
 	closed bool
+	exit   context.CancelCauseFunc // ends the whole daemon
 	began  time.Time
 }
 
@@ -143,6 +144,8 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
+	ctx, s.exit = context.WithCancelCause(ctx)
+	defer s.exit(nil)
 	s.ctx = ctx
 	roots, err := s.load()
 	if err != nil {
@@ -163,6 +166,9 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	s.mu.Unlock()
 	s.wg.Wait()
 	stopServer(srv, filepath.Join(s.opt.Home, "daemon."+SocketName))
+	if err := context.Cause(ctx); errors.Is(err, journal.ErrSyncFailed) {
+		return err
+	}
 	return nil
 }
 
@@ -200,6 +206,9 @@ func (s *Server) host(root string) {
 		defer cancel()
 		for ctx.Err() == nil {
 			err := s.serveOnce(ctx, h)
+			if errors.Is(err, journal.ErrSyncFailed) { // what the disk has only a new process may judge
+				s.exit(err)
+			}
 			if ctx.Err() != nil {
 				return
 			}
