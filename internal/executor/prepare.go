@@ -222,10 +222,13 @@ func outputs(in []engine.Output, env *engine.Env) (made, written []string, err e
 }
 
 // inputs finds a step's input files, as seen from the folder it works in.
-func (e *Executor) inputs(st *engine.Step, env *engine.Env, dir string) (found, missing []string, err error) {
-	patterns, err := texts(st.Inputs, env, "input")
+func (e *Executor) inputs(job daemon.Job, st *engine.Step, dir string) (found, missing []string, err error) {
+	patterns, err := texts(st.Inputs, job.Env, "input")
 	if err != nil {
 		return nil, nil, err
+	}
+	for i, p := range patterns {
+		patterns[i] = engine.InRetryDir(p, job.RunInfo.RetryDir)
 	}
 	found, missing, err = gates.Expand(e.root, dir, patterns)
 	if err != nil {
@@ -343,7 +346,7 @@ func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.St
 	if err != nil {
 		return "", err
 	}
-	found, missing, err := e.inputs(st, job.Env, b.Dir)
+	found, missing, err := e.inputs(job, st, b.Dir)
 	if err == nil {
 		err = e.missingInputs(missing, b.Dir)
 	}

@@ -168,7 +168,9 @@ func (e *Executor) reviewPrompt(ctx context.Context, job daemon.Job, g *engine.G
 	}
 	in.Allowed, in.Computed = allowed(g)
 	env := withAttempt(job, st)
-	if found, missing, err := e.inputs(st, env, b.Dir); err == nil {
+	ofStep := job
+	ofStep.Env = env
+	if found, missing, err := e.inputs(ofStep, st, b.Dir); err == nil {
 		for _, f := range found {
 			in.Inputs = append(in.Inputs, gates.Input{Path: f, There: true})
 		}

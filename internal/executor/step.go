@@ -126,7 +126,7 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 	}
 	p := process{cwd: b.Dir}
 	if st.Run != nil {
-		_, missing, err := e.inputs(st, job.Env, b.Dir)
+		_, missing, err := e.inputs(job, st, b.Dir)
 		if err == nil {
 			err = e.missingInputs(missing, b.Dir)
 		}

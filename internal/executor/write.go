@@ -15,6 +15,12 @@ import (
 // write writes a retry-context file, or a gate's outputs.
 func (e *Executor) write(ctx context.Context, job daemon.Job) engine.Event {
 	ev := engine.FileWritten{Run: job.Run, ID: job.Write.ID}
+	if job.Write.Sweep {
+		if e.persist(ctx, job.Key, func() error { return e.sweep(job.Live) }) != nil && ctx.Err() != nil {
+			return nil
+		}
+		return ev
+	}
 	g := job.Spec
 	if g == nil || g.Gate(job.Write.Gate) == nil || job.Round == nil {
 		ev.Why = "its gate or round is not known"
@@ -25,7 +31,13 @@ func (e *Executor) write(ctx context.Context, job daemon.Job) engine.Event {
 		ev.Why = strings.Join(e.gateOutputs(ctx, job, gate), "; ")
 	} else {
 		data := gates.RetryContext(e.retryInput(job, gate))
-		if err := e.persist(ctx, job.Key, func() error { return e.put(job.Write.Path, e.root, data) }); err != nil {
+		err := e.persist(ctx, job.Key, func() error {
+			if err := e.own(job.Write.Path, job.Run); err != nil {
+				return err
+			}
+			return e.put(job.Write.Path, e.root, data)
+		})
+		if err != nil {
 			ev.Why = fmt.Sprintf("%s: %v", job.Write.Path, err)
 		}
 	}

@@ -1,0 +1,124 @@
+//go:build linux || darwin
+
+package executor
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/journal"
+	"sluice/specs"
+)
+
+// loop serves the bench by the real loop until the test ends.
+func (b *bench) loop() *daemon.Client {
+	b.t.Helper()
+	compile := func(source string) (*engine.Spec, error) {
+		s, faults := specs.Load("", []byte(source))
+		if len(faults) > 0 {
+			return nil, errors.New(faults[0].Message)
+		}
+		return s, nil
+	}
+	open := func(context.Context, string, string) (daemon.RepoOptions, func(), error) {
+		return daemon.RepoOptions{World: b.e, Compile: compile, Rescan: 200 * time.Millisecond,
+			Config: func() engine.Config { return b.settings.Engine() }, Log: zerolog.New(zerolog.NewTestWriter(b.t)).Level(zerolog.WarnLevel)}, nil, nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- daemon.Serve(ctx, b.root, b.state, open, func(*daemon.Repo, journal.Recovery) { close(ready) })
+	}()
+	b.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			b.t.Errorf("the loop: %v", err)
+		}
+	})
+	<-ready
+	c := daemon.NewClient(b.state)
+	b.t.Cleanup(c.Close)
+	return c
+}
+
+// start starts a run of the bench's spec.
+func (b *bench) start(c *daemon.Client, source string) {
+	b.t.Helper()
+	if d, err := c.Do(b.ctx(), engine.RunRequested{Workflow: "w", Source: source}, "command"); err != nil || d.Ignored != "" {
+		b.t.Fatalf("start: %+v %v", d, err)
+	}
+}
+
+const loopSpec = `
+workflow: {id: w}
+steps:
+  - id: A
+    agent: {type: writer, worktree: tree/, branch: work}
+    outputs: [out.txt]
+    success_criterion: "grep -q good out.txt exits 0"
+    gate: G
+  - id: B
+    agent: {type: committer, worktree: tree/, branch: work}
+    inputs: [out.txt]
+    signal: {type: git_commit, value: "[DONE]"}
+    gate: H
+gates:
+  - id: G
+    reviewer: {level: auto, agent_type: reviewer}
+    on_pass: {next_step: B}
+    on_fail: {next_step: A}
+  - id: H
+    reviewer: {level: human}
+    on_pass: {next_step: DONE}
+`
+
+// TestLoop carries a run through the real loop: a criterion that fails, a reviewer that wants more, a commit as the
+// signal, and a person's file.
+func TestLoop(t *testing.T) {
+	b := newBench(t, loopSpec)
+	b.settings.Grace = engine.Duration(time.Second)
+	b.script("one", `
+case "$SLUICE_ROLE" in
+writer)
+  n=$(ls "$SLUICE_PROMPT" | wc -l); echo "attempt $SLUICE_ATTEMPT" >>log.txt
+  case $SLUICE_ATTEMPT in 1) echo bad >out.txt;; 2) echo good >out.txt;; *) echo good better >out.txt;; esac;;
+reviewer)
+  if grep -q better out.txt; then echo '{"verdict":"pass","score":90}'; else echo '{"verdict":"fail","feedback":"make it better"}'; fi;;
+committer)
+  git add -A && git -c user.name=A -c user.email=a@example.org commit -q -m "all of it [DONE]";;
+esac`)
+	b.put(".workflow/specs/w.yaml", loopSpec)
+	c := b.loop()
+	b.start(c, loopSpec)
+	status := func() daemon.RunStatus {
+		s, err := c.Run(b.ctx(), run1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	eventually(t, "a person is asked", func() bool {
+		s := status()
+		if s.Phase != engine.RunRunning {
+			t.Fatalf("%+v", s)
+		}
+		return s.Steps[1].Gates[0].State == engine.OnHuman
+	})
+	b.put(".workflow/signals/H-pass", "fine")
+	eventually(t, "the run is completed", func() bool { return status().Phase == engine.RunCompleted })
+	wantText(t, "the log of attempts", b.get("tree/log.txt"), "attempt 1\nattempt 2\nattempt 3\n")
+	wantText(t, "the first retry context", b.get(".workflow/retry-context/G-attempt-1.md"), "The success criterion does not hold")
+	wantText(t, "the second retry context", b.get(".workflow/retry-context/G-attempt-2.md"), "make it better")
+	wantText(t, "the prompt of the third attempt", b.get(".workflow/runs/w-1/A.3/prompt.md"), "make it better", "The success criterion does not hold")
+	wantText(t, "the reviewer's prompt", b.get(".workflow/runs/w-1/G.3/prompt.md"), "+good better", "out.txt")
+	if strings.TrimSpace(b.get(".workflow/runs/w-1/spec.yaml")) != strings.TrimSpace(loopSpec) {
+		t.Error("spec.yaml is another")
+	}
+}

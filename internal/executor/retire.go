@@ -1,0 +1,78 @@
+package executor
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"sluice/internal/atomicfile"
+	"sluice/signals"
+)
+
+// owned says which run wrote a retry-context file.
+type owned struct {
+	Run  string `json:"run"`
+	Path string `json:"path"` // below the root
+}
+
+// ownedFile is where that is kept.
+func (e *Executor) ownedFile(p string) string {
+	return filepath.Join(e.opt.State, "retry", hexSum([]byte(path.Clean(p)))[:32])
+}
+
+// own records that a run writes a file. One that another run left there was swept away before this one began.
+func (e *Executor) own(p, run string) error {
+	return keep(e.ownedFile(p), owned{Run: run, Path: path.Clean(p)})
+}
+
+// sweep moves the retry-context files of runs that do not live out of the way, to their runs' folders. Files that no
+// run is known to have written stay.
+func (e *Executor) sweep(live []string) error {
+	dir := filepath.Join(e.opt.State, "retry")
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, entry := range entries {
+		var o owned
+		if err := kept(filepath.Join(dir, entry.Name()), &o); err != nil {
+			e.opt.Logf("retry context: %v", err)
+			continue
+		}
+		if slices.Contains(live, o.Run) || !signals.ValidID(o.Run) {
+			continue
+		}
+		if err := e.sweepOne(o); err != nil && passing(err) {
+			return err
+		} else if err != nil {
+			e.opt.Logf("retry context: %s: %v", o.Path, err)
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Executor) sweepOne(o owned) error {
+	from, err := e.below(o.Path)
+	if err != nil {
+		return err
+	}
+	rel := runDir(o.Run) + "/retry-context"
+	if err := e.makeBelow(rel, 0o700); err != nil {
+		return err
+	}
+	_, err = atomicfile.Move(from, filepath.Join(e.root, filepath.FromSlash(rel), path.Base(o.Path)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // gone already
+	}
+	if err == nil && path.Base(path.Dir(o.Path)) == o.Run {
+		_ = os.Remove(filepath.Dir(from)) // the run's own folder, where it is empty now
+	}
+	return err
+}
