@@ -54,6 +54,7 @@ type Repo struct {
 
 	scanning  bool
 	scanAgain bool
+	scanAfter time.Time // a scan failed: not again before this
 	ticked    time.Time // when Ticked was last decided
 	retryAt   time.Time // when effects that failed are to be tried again
 	wall      time.Time // of the last turn: a jump against the monotonic clock is a sleep of the machine
@@ -346,6 +347,9 @@ func (r *Repo) nextWake() time.Time {
 
 // scan reads the inboxes in a goroutine; what it saw comes back through the queue.
 func (r *Repo) scan(ctx context.Context) {
+	if r.opt.Now().Before(r.scanAfter) {
+		return // the rescan comes back to it
+	}
 	if r.scanning {
 		r.scanAgain = true
 		return
@@ -356,7 +360,7 @@ func (r *Repo) scan(ctx context.Context) {
 		seen, err := r.opt.World.Scan(ctx, in)
 		if err != nil { // not a scan: it closes nothing
 			r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("the inbox could not be read")
-			r.post(item{ask: func(*core) { r.scanning = false }})
+			r.post(item{ask: func(*core) { r.scanning, r.scanAfter = false, r.opt.Now().Add(again) }})
 			return
 		}
 		r.post(item{scan: seen, began: began})
