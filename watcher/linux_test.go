@@ -175,11 +175,10 @@ func TestOverflow(t *testing.T) {
 		}
 		return len(seen) == files
 	})
+	poll(t, w, "the other folder watched", func() bool { return w.watches(t, other) })
 	tested(t, w, dir)
 	tested(t, w, other)
-	for _, d := range []string{dir, other} {
-		write(t, filepath.Join(d, "after"), "1")
-	}
+	write(t, filepath.Join(other, "after"), "1")
 	until(t, w, "a file after it", func() bool { return has(scan(t, w, other), "after", "1") })
 }
 

@@ -87,6 +87,7 @@ func TestRefsBroken(t *testing.T) {
 	s.write(".git/refs/heads/torn", "abc")
 	refs, err := r.Refs(ctx(t))
 	check(t, err)
+	refs["A"] = strings.Repeat("ab", 20) // gone since Refs
 	commits, _, err := r.NewCommits(ctx(t), refs, []string{strings.Repeat("cd", 20)}, 10)
 	check(t, err)
 	if len(commits) != 1 {

@@ -85,6 +85,10 @@ func TestAddWorktree(t *testing.T) {
 		if s.gitIn(path, "rev-parse", "HEAD") != s.git("rev-parse", "main") {
 			t.Errorf("%s: another commit", branch)
 		}
+		// Before status, which would mend an index that does not know its files.
+		if got := s.gitIn(path, "diff-files", "--name-only"); got != "" {
+			t.Errorf("%s: the index does not know: %s", branch, got)
+		}
 		if got := s.gitIn(path, "status", "--porcelain"); got != "" {
 			t.Errorf("%s: not clean: %s", branch, got)
 		}
@@ -439,7 +443,7 @@ func TestLsRemotePulls(t *testing.T) {
 	bare := s.beside("forge.git")
 	s.git("clone", "-q", "--bare", s.dir, bare)
 	head := s.git("rev-parse", "HEAD")
-	for _, ref := range []string{"refs/pull/7/head", "refs/pull/7/merge", "refs/merge-requests/12/head", "refs/heads/x"} {
+	for _, ref := range []string{"refs/pull/7/head", "refs/pull/7/merge", "refs/merge-requests/12/head", "refs/heads/x", "refs/heads/refs/pull/9/head", "refs/pull/8/x/head"} {
 		s.gitIn(bare, "update-ref", ref, head)
 	}
 	s.git("remote", "add", "origin", bare)
