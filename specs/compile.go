@@ -31,6 +31,7 @@ type compiler struct {
 	given   map[string]any // the run's vars, over the defaults
 	schemas schemaReader   // nil = schemas that are files stay unread
 
+	fixed  map[*yaml.Node]string // what texts with expressions came to, where that is said when the run starts
 	world  world
 	steps  map[string]*stepDoc
 	gates  map[string]*gateDoc
@@ -39,6 +40,7 @@ type compiler struct {
 }
 
 func (c *compiler) compile() {
+	c.fixed = map[*yaml.Node]string{}
 	c.steps, c.gates, c.owners = map[string]*stepDoc{}, map[string]*gateDoc{}, map[string]string{}
 	c.names()
 	c.workflow()

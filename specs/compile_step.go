@@ -163,7 +163,11 @@ func (c *compiler) criterion(d criterionDoc, what string) engine.Criterion {
 		return engine.Criterion{Command: &engine.Command{Shell: strings.TrimSpace(cmd)}}
 	}
 	if m := regexp.MustCompile(`^file (\S.*?) exists( and is non-empty)?$`).FindStringSubmatch(sentence); m != nil {
-		return engine.Criterion{File: c.fixedPath(text{m[1], d.sentence.node}, what), NonEmpty: m[2] != ""}
+		file := c.fixedPath(text{m[1], d.sentence.node}, what)
+		if _, ok := c.fixed[d.sentence.node]; ok {
+			c.fixed[d.sentence.node] = "file " + file + " exists" + m[2]
+		}
+		return engine.Criterion{File: file, NonEmpty: m[2] != ""}
 	}
 	if strings.Contains(sentence, "${{") {
 		c.at(d.sentence.node, "%s: ${{ }} has no place in a sentence for the reviewer", what)

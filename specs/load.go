@@ -37,7 +37,7 @@ func LoadFor(file string, src []byte, vars map[string]any) (*engine.Spec, []Faul
 // schemaReader gives the content of a schema's file.
 type schemaReader func(path string) ([]byte, error)
 
-func load(file string, src []byte, vars map[string]any, schemas schemaReader) (*engine.Spec, *specDoc, []Fault) {
+func load(file string, src []byte, vars map[string]any, schemas schemaReader) (*engine.Spec, *compiler, []Fault) {
 	r := &reader{book{file: file}}
 	root := r.parse(src)
 	if root == nil {
@@ -56,7 +56,7 @@ func load(file string, src []byte, vars map[string]any, schemas schemaReader) (*
 	if len(r.faults) > 0 {
 		return nil, nil, r.sorted()
 	}
-	return c.spec, &doc, nil
+	return c.spec, c, nil
 }
 
 func digest(src []byte) string {

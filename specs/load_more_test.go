@@ -92,13 +92,14 @@ func TestCriteria(t *testing.T) {
 	}
 }
 
+const withValues = `workflow: {id: w, vars: {n: 3, wait: 1h, must: {required: true}}, context_files: ["${{vars.wait}}.md"], limits: {max_duration: "${{vars.wait}}", max_steps: "${{vars.must}}"}}
+steps: [{id: a, run: x, success_criterion: "file ${{vars.wait}}.txt exists", timeout: "${{vars.wait}}", gate: g}]
+gates: [{id: g, reviewer: {level: human}, on_pass: {next_step: DONE}, max_retries: "${{vars.n + 1}}"}]
+`
+
 // TestCountsOfARun: counts and durations that are expressions go by the run's vars.
 func TestCountsOfARun(t *testing.T) {
-	src := []byte(`
-workflow: {id: w, vars: {n: 3, wait: 1h, must: {required: true}}, context_files: ["${{vars.wait}}.md"], limits: {max_duration: "${{vars.wait}}", max_steps: "${{vars.must}}"}}
-steps: [{id: a, run: x, timeout: "${{vars.wait}}", gate: g}]
-gates: [{id: g, reviewer: {level: human}, on_pass: {next_step: DONE}, max_retries: "${{vars.n + 1}}"}]
-`)
+	src := []byte(withValues)
 	s, faults := Load("", src)
 	if s == nil {
 		t.Fatal(faults)
@@ -232,6 +233,15 @@ func TestPin(t *testing.T) {
 	}
 	if _, faults := Pin(root, "w.yaml", []byte(withSchemas), map[string]any{"kind": "none"}); len(faults) == 0 {
 		t.Error("a schema that is not there was pinned")
+	}
+	out, faults := Pin(root, "w.yaml", []byte(withValues), map[string]any{"n": 7.0, "wait": "5m", "must": "9"})
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	pinned := loaded(t, string(out))
+	live, faults := LoadFor("", []byte(withValues), map[string]any{"n": 7.0, "wait": "5m", "must": "9"})
+	if live == nil || !reflect.DeepEqual(describe(pinned), describe(live)) || pinned.Gates[0].MaxRetries != 8 || pinned.Steps[0].Criteria[0].File != "5m.txt" {
+		t.Errorf("%v\n%s", faults, out)
 	}
 }
 

@@ -1,63 +1,93 @@
 package specs
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 )
 
-// Pin gives the spec's text with the schemas that are files written into it, so that a run that recorded it goes by nothing
-// that can be edited later. root is the repo's; vars are the run's (a schema's path may read them). Load of the result
-// gives the same spec, each Answer inline; comments and layout stay. All faults are told, as by LoadFile.
+// Pin gives the text by which one run goes: the spec's, with the schemas that are files written into it, and the counts,
+// durations and other texts that are fixed when a run starts as the run's vars make them. So nothing that can be edited
+// later matters to the run, and Load of the pinned text gives what LoadFile and LoadFor give together; comments and layout
+// stay. root is the repo's. All faults are told.
 func Pin(root, file string, src []byte, vars map[string]any) ([]byte, []Fault) {
-	read := schemasBelow(root)
-	spec, doc, faults := load(file, src, vars, read)
-	if spec == nil {
+	_, c, faults := load(file, src, vars, schemasBelow(root))
+	if c == nil {
 		return nil, faults
 	}
-	var answers []*yaml.Node // those that name a file
-	schemas := map[*yaml.Node]string{}
-	enter := func(d answerDoc, source []byte) {
-		if d.path.set() && resolve(d.node) == d.node {
-			answers = append(answers, d.node)
-			schemas[d.node] = string(source)
-		}
-	}
-	for _, d := range doc.Steps {
-		if s := spec.Step(d.ID.value); s.Answer != nil {
-			enter(d.Answer, s.Answer.Source)
-		}
-	}
-	for _, d := range doc.Gates {
-		if g := spec.Gate(d.ID.value); g.Answer != nil {
-			enter(d.Answer, g.Answer.Source)
-		}
-	}
 	lines := strings.Split(string(src), "\n")
-	slices.SortFunc(answers, func(a, b *yaml.Node) int { // from the end, so that columns before stay true
-		if a.Line != b.Line {
-			return b.Line - a.Line
+	edits := c.edits()
+	for _, n := range slices.SortedFunc(maps.Keys(edits), fromTheEnd) {
+		if !replaceScalar(lines, n, edits[n]) {
+			return nil, []Fault{{file, n.Line, n.Column, "cannot be fixed for the run: write the value on one line, after its key, without an alias"}}
 		}
-		return b.Column - a.Column
-	})
-	l := &layout{lines: lines}
-	for _, n := range answers {
-		row := n.Line - 1
-		at := byteOffset(lines[row], n.Column-1)
-		end := at + len(n.Value)
-		if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
-			_, end = l.closes(row, at)
-		}
-		if end > len(lines[row]) || n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 || !strings.Contains(lines[row][at:end], n.Value) {
-			return nil, []Fault{{file, n.Line, n.Column, "answer: write the schema's path on one line, after its key"}}
-		}
-		lines[row] = lines[row][:at] + schemas[n] + lines[row][end:]
 	}
 	out := []byte(strings.Join(lines, "\n"))
-	if _, faults := LoadFor(file, out, vars); len(faults) > 0 {
-		return nil, []Fault{{file, 1, 1, fmt.Sprintf("with its schemas written into it, the spec does not load: %s", faults[0].Message)}}
+	if _, faults := Load(file, out); len(faults) > 0 {
+		return nil, []Fault{{file, 1, 1, fmt.Sprintf("with its schemas and values written into it, the spec does not load: %s", faults[0].Message)}}
 	}
 	return out, nil
+}
+
+// edits gives the scalars that a pinned text has otherwise, and how.
+func (c *compiler) edits() map[*yaml.Node]string {
+	out := map[*yaml.Node]string{}
+	for n, v := range c.fixed {
+		out[n] = scalarOf(v)
+	}
+	for _, d := range c.doc.Steps {
+		if s := c.spec.Step(d.ID.value); s.Answer != nil && s.Answer.Path != "" {
+			out[d.Answer.node] = string(s.Answer.Source)
+		}
+	}
+	for _, d := range c.doc.Gates {
+		if g := c.spec.Gate(d.ID.value); g.Answer != nil && g.Answer.Path != "" {
+			out[d.Answer.node] = string(g.Answer.Source)
+		}
+	}
+	return out
+}
+
+// scalarOf writes a value in YAML: a number plain, as counts are read, all else in quotes, as JSON.
+func scalarOf(v string) string {
+	if _, why := parseNumber(v); why == "" {
+		return v
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("specs: a text is no JSON: " + err.Error())
+	}
+	return string(b)
+}
+
+// fromTheEnd orders nodes so that an edit leaves the places of those to come true.
+func fromTheEnd(a, b *yaml.Node) int {
+	if a.Line != b.Line {
+		return b.Line - a.Line
+	}
+	return b.Column - a.Column
+}
+
+// replaceScalar puts a text in the place of a scalar that stands on one line.
+func replaceScalar(lines []string, n *yaml.Node, with string) bool {
+	row := n.Line - 1
+	if n.Kind != yaml.ScalarNode || n.Anchor != "" || row < 0 || row >= len(lines) || n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		return false
+	}
+	at := byteOffset(lines[row], n.Column-1)
+	end := at + len(n.Value)
+	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
+		last, e := (&layout{lines: lines}).closes(row, at)
+		if end = e; last != row {
+			return false
+		}
+	} else if end > len(lines[row]) || lines[row][at:end] != n.Value {
+		return false
+	}
+	lines[row] = lines[row][:at] + with + lines[row][end:]
+	return true
 }

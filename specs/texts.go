@@ -198,6 +198,7 @@ func (c *compiler) bound(t text, what string) (string, bool) {
 		c.at(t.node, "%s: %v", what, err)
 		return "", false
 	}
+	c.fixed[t.node] = s
 	return s, true
 }
 
