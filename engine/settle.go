@@ -382,7 +382,7 @@ type candidate struct {
 
 // schedule launches what is ready, oldest first. Who cannot have its worktree does not hold up others.
 func (d *decider) schedule() {
-	holds, next, used, ready := map[string]bool{}, map[string]bool{}, 0, []candidate(nil)
+	holds, next, kept, used, ready := map[string]bool{}, map[string]bool{}, map[string]string{}, 0, []candidate(nil)
 	for _, id := range d.s.Order {
 		r := d.s.Runs[id]
 		for _, p := range r.Procs {
@@ -399,11 +399,17 @@ func (d *decider) schedule() {
 			continue
 		}
 		for _, st := range w.Steps {
+			if a := r.Current(st.ID); a != nil && r.keeps(st, a) {
+				kept[a.Tree] = id + "/" + st.ID
+			}
 			ready = d.collect(r, w, st, holds, next, ready)
 		}
 	}
 	sort.SliceStable(ready, func(i, j int) bool { return ready[i].since < ready[j].since })
 	for _, c := range ready {
+		if k := kept[c.tree]; k != "" && k != c.run+"/"+c.step {
+			continue // a later gate's review, which has let go of the tree once, does not slip in either
+		}
 		slot := c.kind == ProcReview || c.kind == ProcStep && !d.offered(c)
 		if holds[c.tree] || c.kind == ProcStep && next[c.tree] || slot && used >= d.s.Config.MaxParallel {
 			if c.kind == ProcStep && !holds[c.tree] {
@@ -417,6 +423,22 @@ func (d *decider) schedule() {
 			used++
 		}
 	}
+}
+
+// keeps says that the attempt has its worktree without a gap since its launch: from the word through check, hook and
+// reviewers to the verdict. A person, a window or a voided round lets go of it.
+func (r *Run) keeps(st *Step, a *Attempt) bool {
+	if a.State != Signalled && a.State != Gating {
+		return false
+	}
+	for _, g := range st.Gates {
+		for _, q := range r.Rounds[g] {
+			if q.Attempt == a.N && q.State != OnReview && (q.State != Approved || q.Level != LevelAuto && q.ByKind != "when") {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (d *decider) offered(c candidate) bool {
