@@ -1,16 +1,27 @@
 package engine
 
+import (
+	"fmt"
+	"strings"
+)
+
 // glimpse is what checks need of the state before an event.
 type glimpse struct {
-	paused map[string]bool
 	closes []closing
+	taken  bool // the file was taken in before
 }
 
 // closing is a window or a grace that a scan is about to close.
-type closing struct{ run, step, gate string }
+type closing struct {
+	run, step, gate string
+	n, k            int
+}
 
 func (w *sim) before(t *told) *glimpse {
 	pre := &glimpse{}
+	if f, ok := t.ev.(FileSeen); ok {
+		pre.taken = w.st.Moves[f.ID] != nil
+	}
 	ev, ok := t.ev.(Scanned)
 	if !ok || w.beside == nil {
 		return pre
@@ -22,10 +33,10 @@ func (w *sim) before(t *told) *glimpse {
 		}
 		for _, st := range w.spec(r.Digest).Steps {
 			if a := r.Current(st.ID); a != nil && a.State == Running && passed(a.GraceUntil, ev.Began) {
-				pre.closes = append(pre.closes, closing{run: id, step: st.ID})
+				pre.closes = append(pre.closes, closing{run: id, step: st.ID, n: a.N, k: a.K})
 			}
 			if g, q := r.openRound(st); q != nil && q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {
-				pre.closes = append(pre.closes, closing{run: id, step: st.ID, gate: g})
+				pre.closes = append(pre.closes, closing{run: id, step: st.ID, gate: g, n: q.N})
 			}
 		}
 	}
@@ -104,10 +115,13 @@ func (w *sim) checkProcs(facts []Fact) {
 		case ReviewStarted:
 			w.keyOnce(f.Key)
 			w.checkUnpaused(f.Run, f.FactKind(), facts)
+			w.checkGap(f.Key, f.Tree)
 		case CheckStarted:
 			w.keyOnce(f.Key)
+			w.checkGap(f.Key, f.Tree)
 		case HookStarted:
 			w.keyOnce(f.Key)
+			w.checkGap(f.Key, f.Tree)
 		}
 	}
 }
@@ -151,6 +165,28 @@ func (w *sim) checkLaunch(f StepLaunched, facts []Fact) {
 			}
 			if g, q := o.openRound(w.spec(o.Digest).Step(step)); b.State == Gating && q != nil && q.State == OnReview {
 				w.fail("%s launched in the worktree that gate %s reviews", f.Key, g)
+			}
+		}
+	}
+}
+
+// checkGap: from the step through its check, hook and first reviewer nobody else works in the worktree.
+func (w *sim) checkGap(key, tree string) {
+	for _, id := range w.st.Order {
+		r := w.st.Runs[id]
+		for _, st := range w.spec(r.Digest).Steps {
+			a := r.Current(st.ID)
+			if r.Phase != RunRunning || a == nil || a.Tree != tree || strings.HasPrefix(key, fmt.Sprintf("%s/%s#%d.", id, st.ID, a.N)) {
+				continue
+			}
+			first := 0
+			for _, q := range r.Rounds[st.Gates[0]] {
+				if q.Attempt == a.N {
+					first++
+				}
+			}
+			if g, q := r.openRound(st); a.State == Signalled && first == 0 || a.State == Gating && g == st.Gates[0] && first == 1 && q.State == OnReview && !strings.HasPrefix(key, id+"/"+g+"#") {
+				w.fail("%s slips into worktree %s between %s/%s.%d and its verdict", key, tree, id, st.ID, a.N)
 			}
 		}
 	}

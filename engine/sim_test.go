@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"testing"
 	"time"
@@ -202,6 +203,9 @@ func history(seed uint64, oracle bool) (bad string, w *sim) {
 	defer func() {
 		if r := recover(); r != nil {
 			bad = fmt.Sprint("panic: ", r)
+			if os.Getenv("SEED") != "" {
+				bad += "\n" + string(debug.Stack())
+			}
 		}
 	}()
 	if oracle {
@@ -284,7 +288,8 @@ func (w *sim) configure() {
 		c.Trust = pick(w.g, TrustFile, TrustFile, TrustSandbox)
 		c.VetoWindow = Duration(time.Duration(w.g.IntN(40)) * time.Second)
 	}
-	w.handle(&told{ev: Configured{Config: c}})
+	for !w.handle(&told{ev: Configured{Config: c}}) { // died before it was journaled
+	}
 }
 
 // seeds is how many histories to play: SEEDS, else n.

@@ -39,7 +39,7 @@ func (w *sim) time(evs []func()) []func() {
 		return append(evs, w.scan)
 	}
 	at := w.st.Wake(w.ticked)
-	if at.IsZero() {
+	if at.IsZero() || w.sh.oracle && at.Sub(w.now) > time.Hour { // the model knows no time-outs
 		return evs
 	}
 	return append(evs, func() {
@@ -310,11 +310,19 @@ func (w *sim) say(p *simProc) {
 		if s.Attempt == 0 && w.g.IntN(3) == 0 && !w.sh.oracle {
 			ev.Dir = ""
 		}
-		w.files = append(w.files, &told{ev: ev, key: p.key})
+		w.drop(&told{ev: ev, key: p.key}, id)
 	}
 	if offered { // nobody waits for its end
 		p.exited = true
 	}
+}
+
+// drop lays a file into the inbox.
+func (w *sim) drop(f *told, id string) {
+	if w.beside != nil {
+		w.beside.seqs[id] = w.beside.m.Seq
+	}
+	w.files = append(w.files, f)
 }
 
 // people answer the gates that ask.
@@ -379,8 +387,8 @@ func (w *sim) word(r *Run, gate, outcome string, saw int, who string) {
 		w.handle(&told{saw: saw, who: who, key: gate, ev: Answered{Gate: gate, Run: r.ID, Round: round, Outcome: outcome, Written: w.now, DigestNow: now, By: by}})
 		return
 	}
-	w.files = append(w.files, &told{saw: saw, who: who, key: gate, ev: FileSeen{Name: gate + "-" + outcome, Dir: r.ID, ID: strconv.Itoa(w.ids), Written: w.now,
-		Human: &HumanSay{Round: round}, DigestNow: now, By: by}})
+	w.drop(&told{saw: saw, who: who, key: gate, ev: FileSeen{Name: gate + "-" + outcome, Dir: r.ID, ID: strconv.Itoa(w.ids), Written: w.now,
+		Human: &HumanSay{Round: round}, DigestNow: now, By: by}}, strconv.Itoa(w.ids))
 }
 
 // trouble is what people and chance do at any time.
