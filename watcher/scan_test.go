@@ -212,6 +212,21 @@ func TestManyBytes(t *testing.T) {
 	}
 }
 
+// A file that is touched, or replaced by one with the same text, has changed.
+func TestSameTextIsAChange(t *testing.T) {
+	w, dir := start(t, quiet()), newDir(t)
+	add(t, w, dir)
+	path := filepath.Join(dir, "x")
+	write(t, path, "1")
+	first := scan(t, w, dir)[0]
+	if err := atomicfile.Write(path, []byte("1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if again := scan(t, w, dir)[0]; again.Unchanged || !again.Since.After(first.Since) || !again.FirstSeen.Equal(first.FirstSeen) {
+		t.Errorf("%+v", again)
+	}
+}
+
 // A file that was taken away is forgotten: one of its name that comes later is a new one.
 func TestForgets(t *testing.T) {
 	w, dir := start(t, quiet()), newDir(t)

@@ -112,8 +112,7 @@ func TestFolderThatComesLater(t *testing.T) {
 // A watch that is lost without a word (as by a mount over it) is found by its cookie and made again.
 func TestCookieFindsLostWatch(t *testing.T) {
 	o := quiet()
-	o.Cookie, o.CookieWait = 50*time.Millisecond, 100*time.Millisecond
-	o.Rescan = 20 * time.Millisecond
+	o.CookieWait = 100 * time.Millisecond
 	w, dir := start(t, o), newDir(t)
 	add(t, w, dir)
 	tested(t, w, dir)
@@ -123,11 +122,31 @@ func TestCookieFindsLostWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// One cookie only: no second one comes within the hour.
+	w.doubt()
 	poll(t, w, "the watch made again", func() bool { return slices.Contains(w.source.WatchList(), dir) })
 	poll(t, w, "good health", func() bool {
 		mode, degraded := w.Health(dir)
 		return mode == ModeEvents && degraded == ""
 	})
+	tested(t, w, dir)
+	write(t, filepath.Join(dir, "x"), "1")
+	until(t, w, "a file", func() bool { return has(scan(t, w, dir), "x", "1") })
+}
+
+func TestRemoveTakesItsCookie(t *testing.T) {
+	o := quiet()
+	o.CookieWait = time.Hour
+	w, dir := start(t, o), newDir(t)
+	blind(t, w, dir)
+	add(t, w, dir)
+	if len(cookies(t, dir)) != 1 {
+		t.Fatal("no cookie is out")
+	}
+	w.Remove(dir)
+	if left := cookies(t, dir); len(left) != 0 {
+		t.Errorf("left: %q", left)
+	}
 }
 
 // blind has fsnotify know dir by another name, as two mounts of one folder would: its events come, but
