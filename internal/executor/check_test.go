@@ -1,0 +1,237 @@
+//go:build linux || darwin
+
+package executor
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+const checkSpec = `
+workflow: {id: w, protect: ["test/**"], hooks: {after_step: "echo $SLUICE_STATUS $SLUICE_STEP >>hook.txt; exit 4", after_run: "echo $SLUICE_STATUS >>end.txt"}}
+steps:
+  - id: A
+    agent: {type: writer}
+    outputs: [out.txt, {.workflow/plan.json: answer.plan}, {note.txt: answer.note}]
+    success_criterion:
+      - "echo ran >>ran.txt; test -s out.txt exits 0"
+      - {file: out.txt, non_empty: true}
+      - the text reads well
+    answer: {type: object, required: [plan], properties: {plan: {type: array}, note: {type: string}}}
+    signal: {type: sentinel_file}
+    gate: G
+gates:
+  - id: G
+    reviewer: {level: human}
+    on_pass: {next_step: DONE}
+`
+
+// begin records how things are, as the step's launch does.
+func (b *bench) begin(job daemon.Job) {
+	b.t.Helper()
+	if _, err := b.e.begun(b.ctx(), job, b.spec.Step(job.Step), job.N); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	b := newBench(t, checkSpec)
+	b.put("test/old.txt", "was changed before")
+	job := b.checkJob("A", 1)
+	job.Attempt.Answer = []byte(`{"plan":[1,2],"note":"as it is"}`)
+	b.begin(job)
+	ev := b.carry(job)
+	if c := ev.Check; c == nil || c.OK || !strings.Contains(c.Why, "out.txt") || c.Broken != "" {
+		t.Fatalf("without its output: %+v", c)
+	}
+	if b.has("ran.txt") {
+		t.Error("a command was run over what is not there")
+	}
+	b.put("out.txt", "good")
+	job.Key = "w-1/A#1.check-77"
+	for range 2 { // the second time what was recorded is given
+		ev = b.carry(job)
+	}
+	c := ev.Check
+	if !c.OK || len(c.ToReview) != 1 || c.ToReview[0] != "the text reads well" || len(c.Protected) != 0 || c.Digest == "" {
+		t.Errorf("check %+v", c)
+	}
+	if got := b.get("ran.txt"); got != "ran\n" {
+		t.Errorf("the criterion ran %q", got)
+	}
+	if got := b.get(".workflow/plan.json"); got != "[\n  1,\n  2\n]\n" {
+		t.Errorf("plan.json %q", got)
+	}
+	if got := b.get("note.txt"); got != "as it is" {
+		t.Errorf("note.txt %q", got)
+	}
+}
+
+func TestCheckOfFailedStepRunsNothing(t *testing.T) {
+	b := newBench(t, checkSpec)
+	job := b.checkJob("A", 1)
+	job.Attempt.Status = engine.StatusBlocked
+	ev := b.carry(job)
+	if c := ev.Check; !c.OK || len(c.ToReview) != 1 || c.Digest == "" {
+		t.Errorf("check %+v", c)
+	}
+	if b.has("ran.txt") || b.has("note.txt") {
+		t.Error("something was run or written")
+	}
+}
+
+func TestCheckHoldsTheAnswerAgainstItsSchema(t *testing.T) {
+	b := newBench(t, checkSpec)
+	for answer, want := range map[string]string{``: "gave no answer", `{"plan":"none"}`: "plan", `{"plan":[],"note":null}`: "note"} {
+		job := b.checkJob("A", 1)
+		job.Attempt.Answer = []byte(answer)
+		if c := b.carry(job).Check; c.OK || !strings.Contains(c.Why, want) {
+			t.Errorf("%s: %+v", answer, c)
+		}
+	}
+}
+
+// digestNow is what a person's pass would be held against.
+func (b *bench) digestNow() string {
+	b.t.Helper()
+	d, err := b.e.DigestNow(b.ctx(), daemon.Reviewed{Run: run1, Gate: "G", Step: "A", Attempt: 1, Digest: "x"})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return d
+}
+
+func TestDigestIsOfOutputsAndChangedFiles(t *testing.T) {
+	b := newBench(t, checkSpec)
+	b.put("test/old.txt", "was changed before")
+	job := b.checkJob("A", 1)
+	job.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
+	b.begin(job)
+	b.put("out.txt", "good")
+	b.put("test/new.txt", "new")
+	b.put("README.md", "changed and committed")
+	b.sh("git add README.md && git commit -q -m change")
+	c := b.carry(job).Check
+	if len(c.Protected) != 1 || c.Protected[0] != "test/new.txt" {
+		t.Errorf("protected %v", c.Protected)
+	}
+	was := b.digestNow()
+	if was != c.Digest {
+		t.Fatalf("the digest is another though nothing happened: %s, %s", was, c.Digest)
+	}
+	changes := []struct {
+		path, text string
+		same       bool
+	}{
+		{"out.txt", "other", false}, {"README.md", "other", false}, {"test/new.txt", "other", false}, {".workflow/plan.json", "{}", false},
+		{"test/old.txt", "other", true}, {"others.txt", "of another branch", true}, {".workflow/signals/x", "x", true}, {".workflow/runs/w-1/x", "x", true},
+	}
+	for _, x := range changes {
+		before := ""
+		if b.has(x.path) {
+			before = b.get(x.path)
+		}
+		b.put(x.path, x.text)
+		if got := b.digestNow() == was; got != x.same {
+			t.Errorf("after a change of %s the digest is the same: %v", x.path, got)
+		}
+		if before != "" {
+			b.put(x.path, before)
+		} else {
+			b.sh("rm " + x.path)
+		}
+	}
+	if b.digestNow() != was {
+		t.Error("the digest is another after all was changed back")
+	}
+}
+
+// TestDigestSeesNoProgress: an attempt that changes nothing has the digest of the one before it, committed or not.
+func TestDigestSeesNoProgress(t *testing.T) {
+	b := newBench(t, strings.Replace(checkSpec, "echo ran >>ran.txt; ", "", 1))
+	var digests []string
+	for n := range 3 {
+		job := b.checkJob("A", n+1)
+		job.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
+		b.begin(job)
+		switch n {
+		case 0:
+			b.put("out.txt", "good")
+			b.put("code.txt", "x")
+		case 1:
+			b.sh("git add -A && git commit -q -m work")
+		case 2:
+			b.put("code.txt", "y")
+		}
+		digests = append(digests, b.carry(job).Check.Digest)
+	}
+	if digests[0] == "" || digests[0] != digests[1] || digests[1] == digests[2] {
+		t.Errorf("digests %v: want two alike and another", digests)
+	}
+}
+
+func TestHooks(t *testing.T) {
+	b := newBench(t, checkSpec)
+	job := b.job(engine.Effect{Kind: engine.DoRun, Key: "w-1/A#1.hook", Step: "A", N: 1, Proc: &engine.Proc{Key: "w-1/A#1.hook", Kind: engine.ProcHook, Step: "A", N: 1}})
+	for range 2 {
+		if ev := b.carry(job); ev.Exit.Code != 4 || ev.Exit.Class != "" {
+			t.Errorf("exit %+v", ev.Exit)
+		}
+	}
+	if got := b.get("hook.txt"); got != "done A\n" {
+		t.Errorf("the hook saw %q", got)
+	}
+	job = b.job(engine.Effect{Kind: engine.DoRun, Key: "w-1/after_run-9", N: 9, Proc: &engine.Proc{Key: "w-1/after_run-9", Kind: engine.ProcHook, N: 9}})
+	job.RunInfo.Phase, job.Env, job.Attempt = engine.RunFailed, nil, nil
+	if ev := b.carry(job); ev.Exit.Code != 0 {
+		t.Errorf("exit %+v", ev.Exit)
+	}
+	if got := b.get("end.txt"); got != "failed\n" {
+		t.Errorf("the hook saw %q", got)
+	}
+}
+
+func TestMatches(t *testing.T) {
+	for _, x := range []struct {
+		glob, name string
+		want       bool
+	}{
+		{"test/**", "test/a", true}, {"test/**", "test/a/b", true}, {"test/**", "test", false}, {"test/**", "tests/a", false},
+		{".github/**", ".github/workflows/x.yml", true}, {"**/*.lock", "a/b/c.lock", true}, {"**/*.lock", "c.lock", true},
+		{"*.md", "a.md", true}, {"*.md", "d/a.md", false}, {"test", "test/a/b", true}, {"a/**/z", "a/z", true}, {"a/**/z", "a/b/c/z", true},
+		{"a/**/z", "a/b/c", false}, {"**/**/**/x", "a/x", true}, {"[", "[", false},
+	} {
+		if got := matches(x.glob, x.name); got != x.want {
+			t.Errorf("matches(%q, %q) = %v", x.glob, x.name, got)
+		}
+	}
+}
+
+func TestLook(t *testing.T) {
+	b := newBench(t, checkSpec)
+	job := b.checkJob("A", 1)
+	job.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
+	b.put("out.txt", "good")
+	b.carry(job)
+	look := b.job(engine.Effect{Kind: engine.DoLook, Key: "w-1/B", Step: "B", Pins: []string{"w-1/A#1"}})
+	ev, ok := b.e.Carry(b.ctx(), look, nil).(engine.Looked)
+	if !ok || ev.Run != run1 || ev.Step != "B" || len(ev.Pins) != 1 || ev.Pins[0] != "w-1/A#1" {
+		t.Errorf("looked %+v", ev)
+	}
+	b.sh("rm out.txt")
+	ctx, cancel := context.WithCancel(b.ctx())
+	seen := make(chan engine.Event)
+	go func() { seen <- b.e.Carry(ctx, look, nil) }()
+	eventually(t, "health names what is missing", func() bool { return strings.Contains(strings.Join(b.e.Health(), "\n"), "out.txt") })
+	cancel()
+	if ev := <-seen; ev != nil {
+		t.Errorf("looked %+v though it is gone", ev)
+	}
+	if h := strings.Join(b.e.Health(), "\n"); strings.Contains(h, "out.txt") {
+		t.Errorf("health still says: %s", h)
+	}
+}

@@ -1,0 +1,322 @@
+//go:build linux || darwin
+
+package executor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+// background carries a job out in the background until the context ends.
+func background(ctx context.Context, e *Executor, job daemon.Job, emit func(engine.Event)) <-chan engine.Event {
+	out := make(chan engine.Event, 1)
+	go func() { out <- e.Carry(ctx, job, emit) }()
+	return out
+}
+
+func (b *bench) runSpec(command string) { b.load(strings.Replace(runSpec, "%s", command, 1)) }
+
+// TestAdopted: the daemon goes in the middle; another one goes on waiting for the same process.
+func TestAdopted(t *testing.T) {
+	b := newBench(t, strings.Replace(runSpec, "%s", `"echo x >>ran; while [ ! -e go ]; do sleep 0.01; done; exit 5"`, 1))
+	job := b.stepJob("A", 1, 1)
+	ctx, cancel := context.WithCancel(b.ctx())
+	first := background(ctx, b.e, job, nil)
+	eventually(t, "it runs", func() bool { return b.has("ran") })
+	cancel()
+	if ev := <-first; ev != nil {
+		t.Fatalf("%+v though it runs on", ev)
+	}
+	second := background(b.ctx(), b.executor(), job, nil)
+	b.put("go", "")
+	ev, ok := (<-second).(engine.ProcessEnded)
+	if !ok || ev.Exit.Code != 5 || ev.Exit.Lost {
+		t.Errorf("%+v", ev)
+	}
+	if got := b.get("ran"); got != "x\n" {
+		t.Errorf("it ran %q", got)
+	}
+}
+
+func (b *bench) stopJob(job daemon.Job) daemon.Job {
+	job.Kind, job.Why = engine.DoStop, "superseded"
+	return job
+}
+
+func TestStop(t *testing.T) {
+	b := newBench(t, strings.Replace(runSpec, "%s", `"sleep 1000 & echo $! >child; sleep 1000"`, 1))
+	job := b.stepJob("A", 1, 1)
+	ctx, cancel := context.WithCancel(b.ctx())
+	running := background(ctx, b.e, job, nil)
+	eventually(t, "it runs", func() bool { return b.has("child") && b.get("child") != "" })
+	cancel()
+	<-running
+	for range 2 {
+		ev, ok := b.e.Carry(b.ctx(), b.stopJob(job), nil).(engine.ProcessEnded)
+		if !ok || !ev.Exit.Stopped || ev.Exit.Lost || ev.Key != job.Key {
+			t.Errorf("stopped: %+v", ev)
+		}
+	}
+	eventually(t, "its child is gone", func() bool {
+		return b.sh("kill -0 "+strings.TrimSpace(b.get("child"))+" 2>/dev/null && echo lives || echo gone") == "gone"
+	})
+}
+
+func TestStopOfWhatNeverStarted(t *testing.T) {
+	b := newBench(t, strings.Replace(runSpec, "%s", `"true"`, 1))
+	ev, ok := b.e.Carry(b.ctx(), b.stopJob(b.stepJob("A", 1, 1)), nil).(engine.ProcessEnded)
+	if !ok || !ev.Exit.Lost || ev.Exit.Stopped {
+		t.Errorf("%+v", ev)
+	}
+}
+
+// TestStopOfEnded: what had ended by itself keeps its end; a launch whose key begins alike is left alone.
+func TestStopOfEnded(t *testing.T) {
+	b := newBench(t, strings.Replace(runSpec, "%s", `"exit 7"`, 1))
+	b.carry(b.stepJob("A", 1, 1))
+	b.runSpec(`"touch other; sleep 1000"`)
+	ctx, cancel := context.WithCancel(b.ctx())
+	other := background(ctx, b.e, b.stepJob("A", 1, 11), nil)
+	eventually(t, "the other runs", func() bool { return b.has("other") })
+	ev := b.e.Carry(b.ctx(), b.stopJob(b.stepJob("A", 1, 1)), nil).(engine.ProcessEnded)
+	if ev.Exit.Code != 7 || ev.Exit.Stopped || ev.Exit.Lost {
+		t.Errorf("%+v", ev.Exit)
+	}
+	select {
+	case ev := <-other:
+		t.Errorf("the launch 1.11 ended with 1.1: %+v", ev)
+	default:
+	}
+	cancel()
+	<-other
+	b.e.Carry(b.ctx(), b.stopJob(b.stepJob("A", 1, 11)), nil)
+}
+
+// TestStopOfCheck ends the command of a criterion.
+func TestStopOfCheck(t *testing.T) {
+	b := newBench(t, `
+workflow: {id: w}
+steps:
+  - {id: A, run: "true", success_criterion: "touch began; sleep 1000 exits 0", next_step: DONE}
+`)
+	job := b.checkJob("A", 1)
+	ctx, cancel := context.WithCancel(b.ctx())
+	running := background(ctx, b.e, job, nil)
+	eventually(t, "it runs", func() bool { return b.has("began") })
+	cancel()
+	if ev := <-running; ev != nil {
+		t.Errorf("%+v", ev)
+	}
+	if ev := b.e.Carry(b.ctx(), b.stopJob(job), nil).(engine.ProcessEnded); !ev.Exit.Stopped {
+		t.Errorf("%+v", ev.Exit)
+	}
+}
+
+func TestIdle(t *testing.T) {
+	b := newBench(t, `
+workflow: {id: w}
+steps:
+  - {id: A, run: "echo hi; sleep 1000", idle_timeout: 300ms, next_step: DONE}
+`)
+	for _, e := range []*Executor{b.e, b.executor()} { // the second one was not there when it was ended
+		b.e = e
+		ev := b.carry(b.stepJob("A", 1, 1))
+		if !ev.Exit.Idle || !ev.Exit.Stopped {
+			t.Errorf("exit %+v", ev.Exit)
+		}
+		wantText(t, "its output", ev.Output, "hi")
+	}
+}
+
+const answerSpec = `
+workflow: {id: w}
+steps:
+  - id: A
+    agent: {type: writer, prompt: plan it}
+    answer: {type: object, required: [plan], properties: {plan: {type: string}, depth: {type: integer, default: 2}}}
+    signal: {type: %s}
+    gate: G
+gates:
+  - {id: G, reviewer: {level: auto, from: step}, on_pass: {next_step: DONE}}
+`
+
+func TestAnswerIsAskedForAgain(t *testing.T) {
+	for _, x := range []struct {
+		rightAt, asked int
+	}{{1, 1}, {2, 2}, {9, 1 + corrections}} {
+		b := newBench(t, strings.Replace(answerSpec, "%s", "stdout_exit", 1))
+		b.script("one", fmt.Sprintf(`echo x >>.git/ran; n=$(wc -l <.git/ran); cat >.git/prompt$n
+if [ $n -ge %d ]; then printf '{"plan":"p","token":"%%s"}' $SLUICE_TOKEN >"$SLUICE_ANSWER"; else echo '{"plan": 3}'; fi`, x.rightAt))
+		for range 2 {
+			ev := b.carry(b.stepJob("A", 1, 1))
+			right := x.rightAt <= 1+corrections
+			if right && (string(ev.Answer) != `{"depth":2,"plan":"p"}` || ev.AnswerBad != "") || !right && (ev.Answer != nil || !strings.Contains(ev.AnswerBad, "plan")) {
+				t.Errorf("right at %d: answer %s bad %q", x.rightAt, ev.Answer, ev.AnswerBad)
+			}
+		}
+		if got := strings.Count(b.get(".git/ran"), "x"); got != x.asked {
+			t.Errorf("right at %d: asked %d times, want %d", x.rightAt, got, x.asked)
+		}
+		if x.asked > 1 {
+			wantText(t, "the correction", b.get(".git/prompt2"), "could not be read", "plan it", `{"plan": 3}`)
+		}
+	}
+}
+
+// TestAnswerInTheSentinel: an answer that comes with the signal is not asked for again.
+func TestAnswerInTheSentinel(t *testing.T) {
+	b := newBench(t, strings.Replace(answerSpec, "%s", "sentinel_file", 1))
+	b.script("one", `echo x >>.git/ran; printf '{"status":"done","answer":{"plan":"p"}}' >"$SLUICE_SIGNAL"`)
+	ev := b.carry(b.stepJob("A", 1, 1))
+	if ev.AnswerBad != "" || b.get(".git/ran") != "x\n" {
+		t.Errorf("%+v; it ran %q", ev, b.get(".git/ran"))
+	}
+}
+
+func TestFailedAgentIsNotAskedForItsAnswer(t *testing.T) {
+	b := newBench(t, strings.Replace(answerSpec, "%s", "stdout_exit", 1))
+	b.script("one", `echo x >>.git/ran; echo sorry; exit 1`)
+	ev := b.carry(b.stepJob("A", 1, 1))
+	if ev.Exit.Code != 1 || ev.AnswerBad != "" || b.get(".git/ran") != "x\n" {
+		t.Errorf("%+v; it ran %q", ev, b.get(".git/ran"))
+	}
+	wantText(t, "its output", ev.Output, "sorry")
+}
+
+func TestAgentsTakeTurns(t *testing.T) {
+	b := newBench(t, agentSpec)
+	b.put("in.txt", "x")
+	b.script("one", `echo one >>.git/who`)
+	b.script("two", `echo two >>.git/who`)
+	b.settings.Roles[AnyRole] = Role{Agent: []string{"one", "two"}}
+	for nth := range 3 {
+		job := b.stepJob("A", nth+1, 1)
+		job.Nth = nth
+		b.carry(job)
+	}
+	if got := b.get(".git/who"); got != "one\ntwo\none\n" {
+		t.Errorf("who: %q", got)
+	}
+}
+
+func TestAgentCommands(t *testing.T) {
+	b := newBench(t, agentSpec)
+	b.put("in.txt", "x")
+	b.put(".workflow/prompts/w.md", "You are the writer of the template.")
+	prompt := b.path(".workflow/runs/w-1/A.%d/prompt.md")
+	for i, x := range []struct {
+		agent Agent
+		want  []string
+	}{
+		{Agent{Command: []string{"--", "${{role}}", "-m=${{ model }}", "${{prompt_file}}"}, PromptVia: ViaFile}, []string{"writer", "-m=big", prompt}},
+		{Agent{Command: []string{"--"}, PromptVia: ViaFile}, []string{prompt}},
+		{Agent{Command: []string{"--"}, PromptVia: ViaArg}, []string{"# Step A"}},
+	} {
+		b.put("agents/args", "#!/bin/sh\nshift; cat >.git/stdin; for a; do printf '%s\\n' \"$a\"; done >.git/args")
+		b.sh("chmod +x agents/args")
+		x.agent.Command = append([]string{"./agents/args"}, x.agent.Command...)
+		b.settings.Agents["args"] = x.agent
+		b.settings.Roles["writer"] = Role{Agent: []string{"args"}, Model: "big", PromptFile: "prompts/w.md"}
+		if ev := b.carry(b.stepJob("A", i+1, 1)); ev.Exit.Code != 0 || ev.Exit.NotStarted != "" {
+			t.Fatalf("%d: %+v %s", i, ev.Exit, ev.Output)
+		}
+		for j, want := range x.want {
+			if strings.Contains(want, "%d") {
+				x.want[j] = fmt.Sprintf(want, i+1)
+			}
+		}
+		if got := b.get(".git/args"); !strings.HasPrefix(got, strings.Join(x.want, "\n")) {
+			t.Errorf("%d: arguments %q, want %q", i, got, x.want)
+		}
+		if got := b.get(".git/stdin"); got != "" {
+			t.Errorf("%d: on standard input %q", i, got)
+		}
+		wantText(t, "the prompt", b.get(fmt.Sprintf(".workflow/runs/w-1/A.%d/prompt.md", i+1)), "You are the writer of the template.")
+	}
+}
+
+func TestMissingTemplateIsFatal(t *testing.T) {
+	b := newBench(t, agentSpec)
+	b.put("in.txt", "x")
+	b.script("one", "true")
+	b.settings.Roles["writer"] = Role{Agent: []string{"one"}, PromptFile: "prompts/none.md"}
+	if ev := b.carry(b.stepJob("A", 1, 1)); ev.Exit.Class != engine.ClassFatal || !strings.Contains(ev.Exit.Why, "prompts/none.md") {
+		t.Errorf("%+v", ev.Exit)
+	}
+}
+
+// TestNoOptionByAValue: a value cannot make an argument an option.
+func TestNoOptionByAValue(t *testing.T) {
+	b := newBench(t, `
+workflow: {id: w, vars: {goal: x}}
+steps:
+  - {id: A, run: [touch, "${{vars.goal}}"], next_step: DONE}
+`)
+	job := b.stepJob("A", 1, 1)
+	job.Vars["goal"] = "--help"
+	if ev := b.carry(job); !strings.Contains(ev.Exit.Refused, "option") {
+		t.Errorf("%+v", ev.Exit)
+	}
+	job = b.stepJob("A", 2, 1)
+	job.Vars["goal"] = "fine; touch bad"
+	if ev := b.carry(job); ev.Exit.Code != 0 || !b.has("fine; touch bad") || b.has("bad") {
+		t.Errorf("%+v", ev.Exit)
+	}
+}
+
+func TestSecondLaunchHasItsOwnFolder(t *testing.T) {
+	b := newBench(t, strings.Replace(runSpec, "%s", `"echo $SLUICE_ANSWER; exit 1"`, 1))
+	b.carry(b.stepJob("A", 1, 1))
+	b.carry(b.stepJob("A", 1, 2))
+	for _, dir := range []string{"A.1", "A.1/launch-2"} {
+		if got := b.get(".workflow/runs/w-1/" + dir + "/stdout"); got != b.path(".workflow/runs/w-1/"+dir+"/answer.json\n") {
+			t.Errorf("%s: %q", dir, got)
+		}
+	}
+}
+
+func TestStdoutWhereTheSpecReadsIt(t *testing.T) {
+	b := newBench(t, `
+workflow: {id: w}
+steps:
+  - {id: A, run: "echo out; echo err >&2", next_step: B}
+  - {id: B, run: [echo, "${{steps.A.stdout}}"], next_step: DONE}
+`)
+	if ev := b.carry(b.stepJob("A", 1, 1)); ev.Output != "out\n" {
+		t.Errorf("output %q", ev.Output)
+	}
+	b.runSpec(`"echo out"`)
+	if ev := b.carry(b.stepJob("A", 2, 1)); ev.Output != "" {
+		t.Errorf("output that nothing reads: %q", ev.Output)
+	}
+}
+
+func TestSlots(t *testing.T) {
+	b := newBench(t, agentSpec)
+	b.put("in.txt", "x")
+	b.script("one", `echo $SLUICE_ATTEMPT >>.git/ran; while [ ! -e go ]; do sleep 0.01; done`)
+	b.settings.MaxAgents = 1
+	b.e.opt.Slots = &Slots{}
+	first := background(b.ctx(), b.e, b.stepJob("A", 1, 1), nil)
+	eventually(t, "the first runs", func() bool { return b.has(".git/ran") })
+	second := background(b.ctx(), b.e, b.stepJob("A", 2, 1), nil)
+	time.Sleep(3 * slotPace) // that nothing happens cannot be polled for
+	if got := b.get(".git/ran"); got != "1\n" {
+		t.Errorf("it ran %q with one slot", got)
+	}
+	b.put("go", "")
+	<-first
+	<-second
+	if got := b.get(".git/ran"); got != "1\n2\n" {
+		t.Errorf("it ran %q", got)
+	}
+	if b.e.opt.Slots.used != 0 {
+		t.Errorf("%d slots are still taken", b.e.opt.Slots.used)
+	}
+}

@@ -1,0 +1,112 @@
+//go:build linux || darwin
+
+package executor
+
+import (
+	"strings"
+	"testing"
+
+	"sluice/engine"
+)
+
+const reviewSpec = `
+workflow: {id: w}
+steps:
+  - id: A
+    agent: {type: writer, prompt: write it}
+    outputs: [out.txt]
+    signal: {type: sentinel_file}
+    gate: G
+  - id: B
+    run: "true"
+    gate: H
+gates:
+  - id: G
+    reviewer: {level: auto, agent_type: reviewer, prompt: look well}
+    on_pass: {next_step: B}
+    routes: {replan: A}
+  - id: H
+    reviewer: {level: auto, run: "echo saw $SLUICE_GATE; exit 1"}
+    on_pass: {next_step: DONE}
+`
+
+func TestReviewByAgent(t *testing.T) {
+	b := newBench(t, reviewSpec)
+	job := b.reviewJob("G", 1)
+	job.Attempt.Summary, job.Attempt.ToReview = "I did it", []string{"it reads well"}
+	b.begin(b.checkJob("A", 1))
+	b.put("out.txt", "the text")
+	b.script("one", `cat >.git/prompt.txt; env >.git/env.txt; echo x >>.git/ran.txt
+printf 'Well.\n`+"```json"+`\n{"verdict":"replan","score":40,"feedback":"no"}\n`+"```"+`\n'`)
+	for range 2 {
+		ev := b.carry(job)
+		if v := ev.Verdict; v == nil || v.Outcome != "replan" || *v.Score != 40 || v.Feedback != "no" || v.Inconclusive != "" {
+			t.Fatalf("verdict %+v %+v", v, ev.Exit)
+		}
+	}
+	if b.get(".git/ran.txt") != "x\n" {
+		t.Error("it ran twice")
+	}
+	wantText(t, "the prompt", b.get(".git/prompt.txt"), "look well", "write it", "I did it", "it reads well", "the text", "out.txt", "+the text", "replan")
+	wantText(t, "the environment", b.get(".git/env.txt"), "SLUICE_GATE=G\n", "SLUICE_STEP=A\n", "SLUICE_ROLE=reviewer\n", "SLUICE_ANSWER=")
+	if strings.Contains(b.get(".git/env.txt"), "SLUICE_SIGNAL") {
+		t.Error("a reviewer has no signal to give")
+	}
+}
+
+func TestReviewIsAskedAgain(t *testing.T) {
+	for _, x := range []struct{ rightAt, outcome string }{{"2", "pass"}, {"9", ""}} {
+		b := newBench(t, reviewSpec)
+		b.begin(b.checkJob("A", 1))
+		b.script("one", `echo "$SLUICE_TOKEN" >>.git/tokens; n=$(wc -l <.git/tokens); cat >.git/prompt$n
+if [ $n -ge `+x.rightAt+` ]; then printf '{"verdict":"pass","token":"%s"}' $SLUICE_TOKEN >"$SLUICE_ANSWER"; else echo 'perhaps'; fi`)
+		for range 2 {
+			v := b.carry(b.reviewJob("G", 1)).Verdict
+			if v.Outcome != x.outcome || (v.Inconclusive == "") != (x.outcome != "") {
+				t.Errorf("right at %s: %+v", x.rightAt, v)
+			}
+		}
+		tokens := strings.Fields(b.get(".git/tokens"))
+		want := map[string]int{"2": 2, "9": 1 + corrections}[x.rightAt]
+		if len(tokens) != want {
+			t.Errorf("asked %d times, want %d", len(tokens), want)
+		}
+		if tokens[0] == tokens[1] || tokens[1] != b.e.token("w-1/G#1.1+1") {
+			t.Errorf("tokens %v", tokens)
+		}
+		wantText(t, "the correction", b.get(".git/prompt2"), "could not be read", "perhaps", "look well")
+	}
+}
+
+// TestReviewAnswerOfAnother: a verdict in the answer file without this launch's token is none.
+func TestReviewAnswerOfAnother(t *testing.T) {
+	b := newBench(t, reviewSpec)
+	b.begin(b.checkJob("A", 1))
+	b.script("one", `printf '{"verdict":"pass","token":"%s"}' deadbeef >"$SLUICE_ANSWER"`)
+	if v := b.carry(b.reviewJob("G", 1)).Verdict; v.Outcome != "" || !strings.Contains(v.Inconclusive, "token") {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+func TestReviewByCommand(t *testing.T) {
+	b := newBench(t, reviewSpec)
+	v := b.carry(b.reviewJob("H", 1)).Verdict
+	if v.Outcome != engine.OutcomeFail || !strings.Contains(v.Feedback, "saw H") {
+		t.Errorf("verdict %+v", v)
+	}
+	b.load(strings.Replace(reviewSpec, `"echo saw $SLUICE_GATE; exit 1"`, "[no-such-judge]", 1))
+	ev := b.carry(b.reviewJob("H", 2))
+	if ev.Verdict.Outcome != "" || ev.Verdict.Inconclusive == "" || ev.Exit.Class != "" {
+		t.Errorf("verdict %+v exit %+v", ev.Verdict, ev.Exit)
+	}
+}
+
+// TestCrashedReviewer: an exit code is no verdict, whatever was said before.
+func TestCrashedReviewer(t *testing.T) {
+	b := newBench(t, reviewSpec)
+	b.begin(b.checkJob("A", 1))
+	b.script("one", `echo '{"verdict":"pass"}'; exit 1`)
+	if v := b.carry(b.reviewJob("G", 1)).Verdict; v.Outcome != "" || v.Inconclusive == "" {
+		t.Errorf("verdict %+v", v)
+	}
+}
