@@ -22,14 +22,14 @@ type flights struct {
 	world World
 	post  func(item)
 	on    map[string]*flight
-	byKey map[string]*flight // the newest of each key: run and stop of one process never overlap
+	lanes map[string]*flight // the newest of each lane: the effects of one never overlap
 	last  map[string]time.Time
 	ctx   context.Context
-	spawn func(func()) // starts a goroutine; the simulation runs it when its seed says so
+	spawn func(func())
 }
 
 func newFlights(ctx context.Context, world World, spawn func(func()), post func(item)) *flights {
-	return &flights{world: world, post: post, spawn: spawn, on: map[string]*flight{}, byKey: map[string]*flight{}, last: map[string]time.Time{}, ctx: ctx}
+	return &flights{world: world, post: post, spawn: spawn, on: map[string]*flight{}, lanes: map[string]*flight{}, last: map[string]time.Time{}, ctx: ctx}
 }
 
 // reconcile starts what is owed and not under way, and lets go of what is under way and not owed any more. job is called
@@ -66,13 +66,22 @@ func (f *flights) reconcile(owed []engine.Effect, now time.Time, job func(engine
 	return next
 }
 
-// start carries an effect out in a goroutine of its own, after the one before it with the same key is gone.
+// lane is what effects that must not overlap have in common: run and stop of one process, and an effect with itself. The
+// watch for a step's commit has its launch's key too, but goes on beside it.
+func lane(e engine.Effect) string {
+	if e.Kind == engine.DoRun || e.Kind == engine.DoStop {
+		return e.Key
+	}
+	return e.Name()
+}
+
+// start carries an effect out in a goroutine of its own, after the one before it in its lane is gone.
 func (f *flights) start(job Job) {
-	name, key := job.Name(), job.Key
+	name, lane := job.Name(), lane(job.Effect)
 	ctx, cancel := context.WithCancel(f.ctx)
 	fl := &flight{effect: job.Effect, cancel: cancel, done: make(chan struct{})}
-	before := f.byKey[key]
-	f.on[name], f.byKey[key] = fl, fl
+	before := f.lanes[lane]
+	f.on[name], f.lanes[lane] = fl, fl
 	f.spawn(func() {
 		defer close(fl.done)
 		if before != nil {
@@ -94,7 +103,7 @@ func (f *flights) land(fl *flight, now time.Time) {
 		delete(f.on, name)
 		f.last[name] = now
 	}
-	if f.byKey[fl.effect.Key] == fl {
-		delete(f.byKey, fl.effect.Key)
+	if l := lane(fl.effect); f.lanes[l] == fl {
+		delete(f.lanes, l)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -27,7 +25,7 @@ const (
 
 // RepoOptions is what a repo's loop is made of.
 type RepoOptions struct {
-	Root    string // the repo's root
+	Root    string // the repo's root; "" leaves the readable copies of the journal and the mark of being served out
 	State   string // its state folder, 0700
 	World   World
 	Compile Compile
@@ -61,9 +59,11 @@ type Repo struct {
 	gone      chan struct{}
 	began     time.Time
 
-	// The simulation puts its own in place of these two.
-	spawn func(func())                                     // starts a goroutine
-	rest  func(ctx context.Context, d time.Duration) error // waits
+	goroutines sync.WaitGroup     // of scans and effects
+	moved      map[string]bool    // files that left their inbox while a scan was under way, which may have seen them before
+	served     func() time.Time   // when the repo was last served; zero: not known
+	serve      func(time.Time)    // notes that it is
+	told       func(done []entry) // the simulation's eye: what was journaled
 }
 
 // item is one thing in the queue: an event, a question, or an effect's landing.
@@ -97,10 +97,9 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 	if err != nil {
 		return nil, rec, err
 	}
-	r := &Repo{opt: opt, core: c, queue: make(chan item, queueMost), subs: map[chan journal.Record]bool{}, gone: make(chan struct{}), began: opt.Now()}
+	r := &Repo{opt: opt, core: c, queue: make(chan item, queueMost), subs: map[chan journal.Record]bool{}, moved: map[string]bool{}, gone: make(chan struct{}), began: opt.Now()}
 	r.seq, _ = c.log.Last()
-	r.spawn = func(f func()) { go f() }
-	r.rest = rest
+	r.served, r.serve = r.lastServed, r.markServed
 	return r, rec, nil
 }
 
@@ -122,88 +121,58 @@ func (r *Repo) post(it item) {
 // journal's file must not be used again by this process.
 func (r *Repo) Run(ctx context.Context) error {
 	defer close(r.gone)
-	defer func() { // nothing more is published
-		close(r.exp.in)
-		<-r.exp.done
-	}()
+	defer r.endExport() // nothing more is published
 	work, stop := context.WithCancel(context.Background())
 	r.fl = newFlights(work, r.opt.World, r.spawn, r.post)
 	defer r.land(stop)
-	r.exp = newExporter(r.opt.Root, r.opt.State, r.opt.Log)
-	go r.exp.run(r.core.log.Replay)
-	r.start()
-	rescan := time.NewTicker(r.opt.Rescan)
-	defer rescan.Stop()
-	alive := time.NewTicker(aliveEvery)
-	defer alive.Stop()
-	wake := time.NewTimer(0)
-	defer wake.Stop()
-	for {
-		var batch []item
-		select {
-		case <-ctx.Done():
-			return r.close()
-		case it := <-r.queue:
-			batch = append(batch, it)
-		case <-r.opt.World.Hints():
-			r.scan(work)
-			continue
-		case <-rescan.C:
-			r.beat()
-			r.slept()
-			r.scan(work)
-			continue
-		case <-alive.C:
-			r.alive()
-			continue
-		case <-wake.C:
-		}
-		for len(batch) < batchMost && len(r.queue) > 0 {
-			batch = append(batch, <-r.queue)
-		}
+	if r.opt.Root != "" {
+		r.exp = newExporter(r.opt.Root, r.opt.State, r.opt.Log)
+		go r.exp.run(r.core.log.Replay)
+	}
+	c := r.newClocks()
+	defer c.stop()
+	for batch := r.start(); ; {
 		if err := r.turn(ctx, batch); err != nil {
 			return errors.Join(err, r.core.log.Close())
 		}
 		r.beat()
 		if at := r.nextWake(); !at.IsZero() {
-			wake.Reset(max(at.Sub(r.opt.Now()), 0))
+			c.wake.Reset(max(at.Sub(r.opt.Now()), 0))
 		} else {
-			wake.Stop()
+			c.wake.Stop()
 		}
 		if r.core.state.NeedsScan(r.opt.Now()) {
 			r.scan(work)
+		}
+		var ended bool
+		if batch, ended = r.next(ctx, c); ended {
+			return r.close()
 		}
 	}
 }
 
 // start tells the engine what may have changed while nobody served the repo.
-func (r *Repo) start() {
+func (r *Repo) start() []item {
 	now := r.opt.Now()
 	from := now
-	if st, err := os.Stat(r.aliveFile()); err == nil {
-		from = st.ModTime()
+	if at := r.served(); !at.IsZero() {
+		from = at
 	}
 	if r.core.lastAt.After(from) {
 		from = r.core.lastAt
 	}
-	r.alive()
-	r.spawn(func() { // the queue is read only after this returns
-		if cfg := r.opt.Config(); !sameJSON(cfg, r.core.state.Config) {
-			r.post(item{event: engine.Configured{Config: cfg}})
-		}
-		r.post(item{event: engine.Woken{From: from, To: now}})
-		r.post(item{ask: func(c *core) { r.unreadSpecs(c); r.scan(r.fl.ctx) }})
-	})
-}
-
-// unreadSpecs pauses runs whose pinned spec this release cannot load.
-func (r *Repo) unreadSpecs(c *core) {
-	for _, id := range c.state.Order {
-		run := c.state.Runs[id]
-		if why, bad := c.unread[run.Digest]; bad && run.Live() && !run.Paused {
-			r.spawn(func() { r.post(item{event: engine.SpecUnread{Run: id, Why: why}}) })
+	r.serve(now)
+	var batch []item
+	if cfg := r.opt.Config(); !sameJSON(cfg, r.core.state.Config) {
+		batch = append(batch, item{event: engine.Configured{Config: cfg}})
+	}
+	for _, id := range r.core.state.Order { // pinned specs that this release cannot load
+		run := r.core.state.Runs[id]
+		if why, bad := r.core.unread[run.Digest]; bad && run.Live() && !run.Paused {
+			batch = append(batch, item{event: engine.SpecUnread{Run: id, Why: why}})
 		}
 	}
+	return append(batch, item{event: engine.Woken{From: from, To: now}}, item{ask: func(*core) { r.scan(r.fl.ctx) }})
 }
 
 func sameJSON(a, b any) bool {
@@ -230,11 +199,7 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 			asks = append(asks, it.ask)
 		}
 		if !it.began.IsZero() {
-			r.scanning = false
-			for _, ev := range it.scan {
-				r.core.take(ev, now)
-			}
-			r.core.take(engine.Scanned{Began: it.began}, now)
+			r.takeScan(it, now)
 		}
 		if it.event == nil {
 			continue
@@ -247,8 +212,13 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 			}
 			replies = append(replies, w)
 		}
-		if _, ok := it.event.(engine.ProcessEnded); ok {
+		switch ev := it.event.(type) {
+		case engine.ProcessEnded:
 			r.scanAgain = true // its sentinel may lie there and its hint be still on the way
+		case engine.FileMoved:
+			if r.scanning {
+				r.moved[ev.ID] = true
+			}
 		}
 	}
 	if wake := r.core.state.Wake(r.ticked); !wake.IsZero() && !wake.After(now) {
@@ -274,6 +244,19 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 	return nil
 }
 
+// takeScan takes in what a scan saw, but for what was taken in and moved away since it began.
+func (r *Repo) takeScan(it item, now time.Time) {
+	for _, ev := range it.scan {
+		if f, ok := ev.(engine.FileSeen); ok && r.moved[f.ID] {
+			continue
+		}
+		r.core.take(ev, now)
+	}
+	r.core.take(engine.Scanned{Began: it.began}, now)
+	r.scanning = false
+	clear(r.moved)
+}
+
 // commit journals what is pending. While the disk does not take it, nothing is acknowledged and nothing launched;
 // agents run on. It goes on by itself.
 func (r *Repo) commit(ctx context.Context) ([]entry, error) {
@@ -290,7 +273,7 @@ func (r *Repo) commit(ctx context.Context) ([]entry, error) {
 			return all, fmt.Errorf("journal of %s: %w", r.opt.Root, err)
 		}
 		r.setStall(err.Error())
-		if r.rest(ctx, wait) != nil {
+		if rest(ctx, wait) != nil {
 			return all, fmt.Errorf("journal of %s: stopped while it could not be written; what was not acknowledged is dropped: %w", r.opt.Root, err)
 		}
 		wait = min(wait*2, stallMost)
@@ -360,7 +343,10 @@ func (r *Repo) scan(ctx context.Context) {
 		seen, err := r.opt.World.Scan(ctx, in)
 		if err != nil { // not a scan: it closes nothing
 			r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("the inbox could not be read")
-			r.post(item{ask: func(*core) { r.scanning, r.scanAfter = false, r.opt.Now().Add(again) }})
+			r.post(item{ask: func(*core) {
+				r.scanning, r.scanAfter = false, r.opt.Now().Add(again)
+				clear(r.moved)
+			}})
 			return
 		}
 		r.post(item{scan: seen, began: began})
@@ -378,8 +364,13 @@ func (r *Repo) publish(done []entry) {
 	if len(done) == 0 {
 		return
 	}
-	for _, e := range done {
-		r.exp.in <- e.rec
+	if r.told != nil {
+		r.told(done)
+	}
+	if r.exp != nil {
+		for _, e := range done {
+			r.exp.in <- e.rec
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -433,50 +424,4 @@ func (r *Repo) slept() {
 		}
 	}
 	r.wall = now
-}
-
-func (r *Repo) aliveFile() string { return filepath.Join(r.opt.State, "alive") }
-
-// alive leaves a mark of when the repo was last served.
-func (r *Repo) alive() {
-	now := r.opt.Now()
-	if os.Chtimes(r.aliveFile(), now, now) != nil {
-		_ = os.WriteFile(r.aliveFile(), nil, 0o600) // only a start's guess of how long we were away depends on it
-	}
-}
-
-// close journals what is decided and writes a snapshot. Agents run on.
-func (r *Repo) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stallMost)
-	defer cancel()
-	done, err := r.commit(ctx)
-	r.publish(done)
-	r.alive()
-	if err == nil {
-		err = r.core.save()
-	}
-	return errors.Join(err, r.core.log.Close())
-}
-
-// land ends the waiting for all effects; what they started goes on.
-func (r *Repo) land(stop context.CancelFunc) {
-	stop()
-	deadline := time.After(10 * time.Second)
-	for _, fl := range r.fl.byKey {
-		for waiting := true; waiting; {
-			select {
-			case <-fl.done:
-				waiting = false
-			case <-r.queue: // let it post
-			case <-deadline:
-				return
-			}
-		}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for ch := range r.subs {
-		close(ch)
-	}
-	r.subs = nil
 }

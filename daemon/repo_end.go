@@ -1,0 +1,163 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// landMost is how long an ended loop waits for its effects and its scan to let go.
+const landMost = 10 * time.Second
+
+// clocks are what wakes the loop by time.
+type clocks struct {
+	rescan, alive *time.Ticker
+	wake          *time.Timer
+}
+
+func (r *Repo) newClocks() *clocks {
+	return &clocks{rescan: time.NewTicker(r.opt.Rescan), alive: time.NewTicker(aliveEvery), wake: time.NewTimer(0)}
+}
+
+func (c *clocks) stop() {
+	c.rescan.Stop()
+	c.alive.Stop()
+	c.wake.Stop()
+}
+
+// next waits for what the next turn is about; an empty batch is for the clock alone. Of several things that wait, the rare
+// ones go first and always in the same order: a full queue cannot hold up a scan, and a simulated history is the same again.
+func (r *Repo) next(ctx context.Context, c *clocks) (batch []item, ended bool) {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, true
+		default:
+		}
+		select {
+		case <-c.rescan.C:
+			r.rescan()
+			continue
+		default:
+		}
+		select {
+		case <-c.alive.C:
+			r.serve(r.opt.Now())
+			continue
+		default:
+		}
+		select {
+		case <-c.wake.C:
+			return r.drain(nil), false
+		default:
+		}
+		select {
+		case <-r.opt.World.Hints():
+			r.scan(r.fl.ctx)
+			continue
+		default:
+		}
+		select {
+		case <-ctx.Done():
+			return nil, true
+		case <-c.rescan.C:
+			r.rescan()
+		case <-c.alive.C:
+			r.serve(r.opt.Now())
+		case <-c.wake.C:
+			return r.drain(nil), false
+		case <-r.opt.World.Hints():
+			r.scan(r.fl.ctx)
+		case it := <-r.queue:
+			return r.drain([]item{it}), false
+		}
+	}
+}
+
+func (r *Repo) rescan() {
+	r.beat()
+	r.slept()
+	r.scan(r.fl.ctx)
+}
+
+// drain adds what waits in the queue to the batch: one sync serves them all.
+func (r *Repo) drain(batch []item) []item {
+	for len(batch) < batchMost && len(r.queue) > 0 {
+		batch = append(batch, <-r.queue)
+	}
+	return batch
+}
+
+func (r *Repo) aliveFile() string { return filepath.Join(r.opt.State, "alive") }
+
+// lastServed tells when the repo was last served; zero where that is not known.
+func (r *Repo) lastServed() time.Time {
+	if r.opt.Root == "" {
+		return time.Time{}
+	}
+	st, err := os.Stat(r.aliveFile())
+	if err != nil {
+		return time.Time{}
+	}
+	return st.ModTime()
+}
+
+// markServed leaves a mark of when the repo was last served.
+func (r *Repo) markServed(now time.Time) {
+	if r.opt.Root != "" && os.Chtimes(r.aliveFile(), now, now) != nil {
+		_ = os.WriteFile(r.aliveFile(), nil, 0o600) // only a start's guess of how long we were away depends on it
+	}
+}
+
+// endExport lets the exports be written to their end.
+func (r *Repo) endExport() {
+	if r.exp != nil {
+		close(r.exp.in)
+		<-r.exp.done
+	}
+}
+
+// close journals what is decided and writes a snapshot. Agents run on.
+func (r *Repo) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stallMost)
+	defer cancel()
+	done, err := r.commit(ctx)
+	r.publish(done)
+	r.serve(r.opt.Now())
+	if err == nil {
+		err = r.core.save()
+	}
+	return errors.Join(err, r.core.log.Close())
+}
+
+// spawn starts a goroutine that land waits for.
+func (r *Repo) spawn(f func()) { r.goroutines.Go(f) }
+
+// land ends the waiting for all effects and the scan; what the effects started goes on.
+func (r *Repo) land(stop context.CancelFunc) {
+	stop()
+	through := make(chan struct{})
+	go func() { // ends with the last of them, be it after landMost
+		r.goroutines.Wait()
+		close(through)
+	}()
+	deadline := time.NewTimer(landMost)
+	defer deadline.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-through:
+			waiting = false
+		case <-r.queue: // let it post
+		case <-deadline.C:
+			waiting = false
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for ch := range r.subs {
+		close(ch)
+	}
+	r.subs = nil
+}
