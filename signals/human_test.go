@@ -6,9 +6,13 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"sluice/internal/conform"
 )
 
 func TestParseHuman(t *testing.T) {
+	conform.Rule(t, "2-files decision file", "a file written by hand: empty, text or JSON")
+	conform.Rule(t, "2-files decision words", "the file's text is the feedback")
 	t.Parallel()
 	for _, c := range []struct {
 		name, in string
@@ -52,6 +56,7 @@ func TestParseHuman(t *testing.T) {
 }
 
 func TestSplitHuman(t *testing.T) {
+	conform.Rule(t, "2-files signal 6", "every reading of a human file's name")
 	t.Parallel()
 	for _, c := range []struct{ name, want string }{
 		{"XG-1-pass", "XG-1 pass, XG 1-pass"},

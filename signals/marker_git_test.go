@@ -5,11 +5,14 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"sluice/internal/conform"
 )
 
 // What git itself makes of a marked commit fires nothing: its wording is git's
 // to change, so it is asked.
 func TestMarkerInWhatGitMakesOfACommit(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 git_commit", "what git makes of a marked commit fires nothing")
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("needs: git")

@@ -3,9 +3,13 @@ package signals
 import (
 	"strings"
 	"testing"
+
+	"sluice/internal/conform"
 )
 
 func TestMarker(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 git_commit", "a line of its own or the end of the subject; reverts, fixups and quotations fire nothing")
+	conform.Rule(t, "004 §2 Signal.git_commit", "a commit with a structured message")
 	t.Parallel()
 	const value = "[GATE:XG-1-2]"
 	for _, c := range []struct {

@@ -3,9 +3,12 @@ package signals
 import (
 	"strings"
 	"testing"
+
+	"sluice/internal/conform"
 )
 
 func TestValidID(t *testing.T) {
+	conform.Rule(t, "1-language ids", "what is an id and what is none")
 	t.Parallel()
 	for _, ok := range []string{"X-1", "phase-4-search-index", "a", "0", "v1.2_b", "CON", "x.", "a-", strings.Repeat("x", 64)} {
 		if !ValidID(ok) {
@@ -36,6 +39,7 @@ func TestStepOf(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
+	conform.Rule(t, "1-language faults", "the nearest known name")
 	t.Parallel()
 	known := []string{"X-1", "X-2", "review-tests", "review-code", "Build"}
 	for name, want := range map[string]string{

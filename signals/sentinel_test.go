@@ -5,9 +5,13 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"sluice/internal/conform"
 )
 
 func TestParseSentinel(t *testing.T) {
+	conform.Rule(t, "2-files signal 3", "unknown keys are kept; run, attempt, launch, token are read")
+	conform.Rule(t, "004 §2 Signal.sentinel_file", "a JSON file says what became of the step")
 	t.Parallel()
 	whole := `{"step":"X-1","status":"blocked","summary":"s","question":"which?","options":["a","b"],"run":"r-1","attempt":2,"launch":3,"token":"tk","answer":{"plan":[1]},"mine":{"x":1}}`
 	got, state, err := ParseSentinel([]byte(whole))
@@ -21,6 +25,9 @@ func TestParseSentinel(t *testing.T) {
 }
 
 func TestSentinelStates(t *testing.T) {
+	conform.Rule(t, "2-files signal 3", "doubled keys, keys that differ in case only and invalid UTF-8 are refused")
+	conform.Rule(t, "2-files signal 7", "at most 64 KiB")
+	conform.Rule(t, "1-language rule 3 status", "done, failed and blocked are the only words")
 	t.Parallel()
 	for _, c := range []struct {
 		in     string
@@ -83,6 +90,7 @@ func TestSentinelStates(t *testing.T) {
 // A file written in place is seen at every length: it is partial at each (empty
 // apart, which only time tells from an empty file), and whole once, at the end.
 func TestSentinelAtEverySplit(t *testing.T) {
+	conform.Rule(t, "2-files signal 2", "a file is partial at each length, and whole once")
 	t.Parallel()
 	whole := `{"step":"X-1","status":"failed","attempt":12,"summary":"é \"\ud83d\ude00\" 🎉","answer":{"n":[1.5e3,-0,true,null]}}`
 	for i := 1; i < len(whole); i++ {
@@ -110,6 +118,7 @@ func TestSentinelKeepsItsOwnBytes(t *testing.T) {
 }
 
 func FuzzSentinel(f *testing.F) {
+	conform.Rule(f, "2-files signal 2", "what is bad stays bad, what is whole is JSON")
 	for _, s := range []string{``, `{}`, `{"status":"done","attempt":1}`, `{"Status":"x"}`, `{"answer":{"a":1,"A":2}}`, `{"options":["a"]}`, `[`, `{"step":"X-1`, "{\"a\":\"\xc3"} {
 		f.Add([]byte(s), []byte(`"}`))
 	}

@@ -5,10 +5,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 // TestBounds: what is too much is refused, soon and with a reason.
 func TestBounds(t *testing.T) {
+	conform.Rule(t, "1-language bounds", "128 KiB, 10,000 nodes")
 	flat := func(n int) string {
 		var b strings.Builder
 		for i := range n {

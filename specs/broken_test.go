@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gopkg.in/yaml.v3"
+
+	"sluice/internal/conform"
 )
 
 const brokenFile = "testdata/broken.txt"
@@ -40,6 +42,24 @@ func brokenTable(t *testing.T) (head string, table []brokenSpec) {
 
 // TestBroken: what is said of each broken spec, word for word; all faults at once, each with its place.
 func TestBroken(t *testing.T) {
+	conform.Rule(t, "1-language faults", "every fault at its place, with its message")
+	conform.Rule(t, "1-language unknown", "unknown and doubled keys")
+	conform.Rule(t, "1-language undefined", "names nothing defines, what nothing reaches or follows")
+	conform.Rule(t, "1-language paths", "paths and globs that leave the repo")
+	conform.Rule(t, "1-language expressions", "expressions that do not compile")
+	conform.Rule(t, "1-language values.shell", "no value in a text for sh -c")
+	conform.Rule(t, "1-language required", "what must be there")
+	conform.Rule(t, "1-language on_timeout", "a time-out never passes")
+	conform.Rule(t, "1-language file", "the file bears the workflow's id")
+	conform.Rule(t, "2-files signal 6", "two meanings of one file name")
+	conform.Rule(t, "8-semantics 1", "a cycle of passes is named")
+	conform.Rule(t, "8-semantics 3", "a gate belongs to one step")
+	conform.Rule(t, "8-semantics 4", "a step that nothing reaches")
+	conform.Rule(t, "8-semantics 5", "nothing at level human goes on by itself; no ends in a list")
+	conform.Rule(t, "8-semantics 6", "the when of a human gate reads vars only")
+	conform.Rule(t, "004 §2 Step.id", "one id twice is a fault")
+	conform.Rule(t, "004 §2 Gate.id", "one id twice is a fault")
+	conform.Rule(t, "004 §5 question 1", "every fault is told at its place")
 	head, table := brokenTable(t)
 	for i := range table {
 		b := &table[i]

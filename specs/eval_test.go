@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/conform"
 )
 
 // someEnv is what a gate's expressions see in these tests.
@@ -43,6 +44,8 @@ func compiled(t *testing.T, src string, m mode) *program {
 
 // TestConditions: what conditions give; what is not there yet is an error.
 func TestConditions(t *testing.T) {
+	conform.Rule(t, "1-language values", "what conditions give")
+	conform.Rule(t, "1-language values.missing", "what is not there yet is an error in a condition")
 	for src, want := range map[string]string{
 		`true`:                                "true",
 		`vars.mode == "full" and vars.on`:     "true",
@@ -94,6 +97,7 @@ func TestConditions(t *testing.T) {
 
 // TestTexts: how values stand in texts; what is not there yet is empty.
 func TestTexts(t *testing.T) {
+	conform.Rule(t, "1-language values.missing", "what is not there yet is empty in a text")
 	for src, want := range map[string]string{
 		`run`: "w-1", `attempt`: "", `vars.n`: "5", `vars.n + 1`: "6", `vars.on`: "true", `steps["X-1"].answer.plan`: "p",
 		`steps["X-1"].answer.n`: "1.5", `steps.c.answer.a.b.c`: "", `steps.b.answer.plan`: "", `vars.goal`: "",
@@ -114,6 +118,7 @@ func TestTexts(t *testing.T) {
 
 // TestArguments: no value becomes an option, a program, another folder, or an agent's word in a place of the engine's.
 func TestArguments(t *testing.T) {
+	conform.Rule(t, "1-language values.dash", "no argument comes to begin with -")
 	s := loaded(t, `
 workflow: {id: w, vars: {v: x, prog: make}}
 steps:
@@ -160,6 +165,7 @@ steps:
 
 // TestVerdicts: rules in the file's order, and an expression that gives the name.
 func TestVerdicts(t *testing.T) {
+	conform.Rule(t, "1-language verdict", "the first condition that holds, or one expression")
 	s := loaded(t, `
 workflow: {id: w}
 steps: [{id: a, run: x, gate: g}, {id: b, needs: [], run: x, gate: h}]

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/conform"
 )
 
 // loaded loads a spec that is meant to load.
@@ -25,6 +26,12 @@ func loaded(t *testing.T, src string) *engine.Spec {
 
 // TestDefaults: what a spec does not say has the language's value.
 func TestDefaults(t *testing.T) {
+	conform.Rule(t, "1-language defaults", "what a spec does not say has the language's value")
+	conform.Rule(t, "1-language required", "a name defaults to the id")
+	conform.Rule(t, "8-semantics 3", "the implicit gate of a step without one")
+	conform.Rule(t, "8-semantics 4", "the first step, and what only needs lead to")
+	conform.Rule(t, "8-semantics 5", "max_retries absent is 3, 0 reads as 1")
+	conform.Rule(t, "004 §2 Step.name", "a label, the id if absent")
 	s := loaded(t, `
 workflow: {id: w}
 steps:
@@ -75,6 +82,9 @@ gates:
 
 // TestCriteria: the sentences a machine can check, and those for the reviewer.
 func TestCriteria(t *testing.T) {
+	conform.Rule(t, "1-language rule 4", "the sentences a machine can check")
+	conform.Rule(t, "004 §3 criterion.file", "the document's own sentence")
+	conform.Rule(t, "004 §3 criterion.command", "the document's own sentence")
 	for sentence, want := range map[string]engine.Criterion{
 		"pixi run test exits 0":              {Command: &engine.Command{Shell: "pixi run test"}},
 		"file a.txt exists":                  {File: "a.txt"},
@@ -99,6 +109,7 @@ gates: [{id: g, reviewer: {level: human}, on_pass: {next_step: DONE}, max_retrie
 
 // TestCountsOfARun: counts and durations that are expressions go by the run's vars.
 func TestCountsOfARun(t *testing.T) {
+	conform.Rule(t, "1-language values", "counts and durations may be expressions")
 	src := []byte(withValues)
 	s, faults := Load("", src)
 	if s == nil {
@@ -124,6 +135,7 @@ func TestCountsOfARun(t *testing.T) {
 
 // TestVars: what a command line gives, as the defaults' types.
 func TestVars(t *testing.T) {
+	conform.Rule(t, "1-language vars", "typed by the default, required, unknown refused")
 	s := loaded(t, "workflow: {id: w, vars: {n: 3, on: false, mode: full, goal: {required: true, description: what for}}}\nsteps: [{id: a, run: x, next_step: DONE}]")
 	got, faults := Vars(s, map[string]string{"n": "4.5", "on": "true", "goal": "7"})
 	if len(faults) > 0 || !reflect.DeepEqual(got, map[string]any{"n": 4.5, "on": true, "goal": "7"}) {
@@ -164,6 +176,7 @@ gates:
 
 // TestFiles: finding specs, and reading one with its schemas.
 func TestFiles(t *testing.T) {
+	conform.Rule(t, "004 §4 specs", "a file per workflow")
 	root := repo(t, map[string]string{
 		".workflow/specs/w.yaml":         withSchemas,
 		".workflow/specs/.hidden.yaml":   "x",
@@ -213,6 +226,7 @@ func TestFiles(t *testing.T) {
 
 // TestPin: a pinned spec says the same and reads no file.
 func TestPin(t *testing.T) {
+	conform.Rule(t, "1-language rule 11", "a pinned spec reads no file and says the same")
 	root := repo(t, map[string]string{
 		".workflow/schemas/plan.json":   `{"type": "object", "title": "a # b"}`,
 		".workflow/schemas/other.json":  `{"type": "array"}`,

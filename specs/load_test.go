@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sluice/engine"
+	"sluice/internal/conform"
 )
 
 func example(t *testing.T) []byte {
@@ -19,6 +20,9 @@ func example(t *testing.T) []byte {
 
 // TestTheDocumentsExample: document 004's annotated example loads, byte for byte.
 func TestTheDocumentsExample(t *testing.T) {
+	conform.Rule(t, "004 §3 example.loads", "byte for byte")
+	conform.Rule(t, "004 §3 YAML", "one YAML file")
+	conform.Rule(t, "004 §5 question 1", "the document's own YAML is the format")
 	spec, faults := Load("phase-4-search-index.yaml", example(t))
 	if len(faults) > 0 {
 		t.Fatal(faults)

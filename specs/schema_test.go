@@ -10,12 +10,15 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
+
+	"sluice/internal/conform"
 )
 
 var update = flag.Bool("update", false, "write what is generated, and the golden files, anew")
 
 // TestSchemaIsGenerated: the shipped schema is what the language's types give.
 func TestSchemaIsGenerated(t *testing.T) {
+	conform.Rule(t, "1-language schema", "the shipped schema is the generated one")
 	want := Schema()
 	if *update {
 		if err := os.WriteFile(SchemaFile, want, 0o644); err != nil {
@@ -109,6 +112,7 @@ func goodSpecs(t *testing.T) map[string][]byte {
 
 // TestGoodSpecs: Load and the schema take every spec we ship.
 func TestGoodSpecs(t *testing.T) {
+	conform.Rule(t, "1-language schema", "what loads is good to the schema")
 	schema := compiledSchema(t)
 	for file, src := range goodSpecs(t) {
 		if _, faults := Load(file, src); len(faults) > 0 {
