@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/conform"
+	hold "sluice/internal/conform"
 )
 
 // repo makes a repo's folder with a worktree in it, and a folder beside it that is none of theirs.
@@ -65,10 +65,10 @@ func shell(dir string) func(context.Context, int, engine.Command) (int, string, 
 func sh(s string) engine.Criterion { return engine.Criterion{Command: &engine.Command{Shell: s}} }
 
 func TestCheckHolds(t *testing.T) {
-	conform.Rule(t, "1-language rule 4", "files and commands are checked by machine; other texts go to the reviewer")
-	conform.Rule(t, "004 §3 criterion.file", "file … exists and is non-empty is checked")
-	conform.Rule(t, "004 §3 criterion.command", "… exits 0 is checked")
-	conform.Rule(t, "004 §2 Step.success_criterion", "a criterion that holds and one that does not")
+	hold.Rule(t, "1-language rule 4", "files and commands are checked by machine; other texts go to the reviewer")
+	hold.Rule(t, "004 §3 criterion.file", "file … exists and is non-empty is checked")
+	hold.Rule(t, "004 §3 criterion.command", "… exits 0 is checked")
+	hold.Rule(t, "004 §2 Step.success_criterion", "a criterion that holds and one that does not")
 	root, worktree, _ := repo(t)
 	link(t, "docs/plan.md", filepath.Join(worktree, "inner"))
 	link(t, filepath.Join(root, "docs"), filepath.Join(worktree, "to-root"))
@@ -92,9 +92,9 @@ func TestCheckHolds(t *testing.T) {
 }
 
 func TestCheckTellsAllFiles(t *testing.T) {
-	conform.Rule(t, "004 §2 Step.outputs", "an output that is missing fails the step, by name")
-	conform.Rule(t, "1-language rule 3", "outputs that are not there: not done")
-	conform.Rule(t, "004 §3 criterion.file", "a file that is empty does not hold")
+	hold.Rule(t, "004 §2 Step.outputs", "an output that is missing fails the step, by name")
+	hold.Rule(t, "1-language rule 3", "outputs that are not there: not done")
+	hold.Rule(t, "004 §3 criterion.file", "a file that is empty does not hold")
 	root, worktree, _ := repo(t)
 	ran := false
 	r := Check(t.Context(), CheckInput{Root: root, Worktree: worktree, Outputs: []string{"none.py", "CLAUDE.md", ".workflow/signals/stray", "test/a_test.py"},
@@ -114,9 +114,9 @@ func TestCheckTellsAllFiles(t *testing.T) {
 }
 
 func TestCheckStopsAtTheFirstCommand(t *testing.T) {
-	conform.Rule(t, "1-language rule 4", "the output of what did not hold is the feedback")
-	conform.Rule(t, "004 §3 criterion.command", "a command that exits 3 does not hold")
-	conform.Rule(t, "004 §2 Step.success_criterion", "what does not hold says why")
+	hold.Rule(t, "1-language rule 4", "the output of what did not hold is the feedback")
+	hold.Rule(t, "004 §3 criterion.command", "a command that exits 3 does not hold")
+	hold.Rule(t, "004 §2 Step.success_criterion", "what does not hold says why")
 	root, worktree, _ := repo(t)
 	r := Check(t.Context(), CheckInput{Root: root, Worktree: worktree, Criteria: []engine.Criterion{
 		sh("touch ran-1"), sh("touch made; echo '```'; printf '\\033[31mbroken\\033[0m\\n' >&2; exit 3"), sh("touch ran-3"), {File: "made"}, {File: "none"}}, Run: shell(worktree)})
@@ -182,7 +182,7 @@ func TestCheckIsBounded(t *testing.T) {
 
 // Nothing outside of the repo is looked at, whatever a path or a link says.
 func TestCheckNeverLeavesTheRepo(t *testing.T) {
-	conform.Rule(t, "1-language paths", "nothing outside of the repo is looked at")
+	hold.Rule(t, "1-language paths", "nothing outside of the repo is looked at")
 	root, worktree, outside := repo(t)
 	link(t, filepath.Join(outside, "secret"), filepath.Join(worktree, "abs"))
 	link(t, "../../outside/secret", filepath.Join(worktree, "rel"))
@@ -217,8 +217,8 @@ func TestCheckNeverLeavesTheRepo(t *testing.T) {
 }
 
 func TestExpand(t *testing.T) {
-	conform.Rule(t, "004 §3 inputs.retry", "a glob that finds nothing is no fault")
-	conform.Rule(t, "004 §2 Step.inputs", "inputs are found in the worktree, else in the root")
+	hold.Rule(t, "004 §3 inputs.retry", "a glob that finds nothing is no fault")
+	hold.Rule(t, "004 §2 Step.inputs", "inputs are found in the worktree, else in the root")
 	root, worktree, _ := repo(t)
 	for _, c := range []struct{ patterns, found, missing string }{
 		{"docs/plan.md", "docs/plan.md", ""},

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sluice/engine"
-	"sluice/internal/conform"
+	hold "sluice/internal/conform"
 )
 
 // golden compares text with a file of testdata; SLUICE_REWRITE=1 writes it anew, to be read as a diff.
@@ -43,9 +43,9 @@ func argv(words ...string) *engine.Command {
 const planSchema = `{"type":"object","required":["plan"],"properties":{"plan":{"type":"string"},"risk":{"type":"string","default":"low"}}}`
 
 func TestStepPromptFirst(t *testing.T) {
-	conform.Rule(t, "004 §3 context_files", "the prompt names the workflow's context files")
-	conform.Rule(t, "004 §3 agent.context", "the prompt names the agent's own context")
-	conform.Rule(t, "004 §5 question 6", "what an agent has to know stands in its prompt")
+	hold.Rule(t, "004 §3 context_files", "the prompt names the workflow's context files")
+	hold.Rule(t, "004 §3 agent.context", "the prompt names the agent's own context")
+	hold.Rule(t, "004 §5 question 6", "what an agent has to know stands in its prompt")
 	golden(t, "step-first.md", StepPrompt(StepInput{
 		Role: "test-writer", Workflow: "phase-4-search-index", Description: "Build the search index, tests first.",
 		Run: "phase-4-search-index-1", Step: "X-1", Name: "write-tests", Attempt: 1,
@@ -60,10 +60,10 @@ func TestStepPromptFirst(t *testing.T) {
 }
 
 func TestStepPromptAgain(t *testing.T) {
-	conform.Rule(t, "004 §2 Retry.read", "the re-run's prompt lists the feedback")
-	conform.Rule(t, "004 §2 Retry.accumulates", "every earlier failure is listed")
-	conform.Rule(t, "1-language rule 7", "a re-run's prompt lists all earlier files")
-	conform.Rule(t, "field ask 15", "a retry carries the feedback")
+	hold.Rule(t, "004 §2 Retry.read", "the re-run's prompt lists the feedback")
+	hold.Rule(t, "004 §2 Retry.accumulates", "every earlier failure is listed")
+	hold.Rule(t, "1-language rule 7", "a re-run's prompt lists all earlier files")
+	hold.Rule(t, "field ask 15", "a retry carries the feedback")
 	feedback := RetryContext(retryInput())
 	golden(t, "step-again.md", StepPrompt(StepInput{
 		Role: "implementor", Workflow: "w", Run: "w-3", Step: "build", Attempt: 3,
@@ -136,7 +136,7 @@ func TestRetryContext(t *testing.T) {
 }
 
 func TestRetryPath(t *testing.T) {
-	conform.Rule(t, "004 §3 retry_context_path", "{n} is which failure")
+	hold.Rule(t, "004 §3 retry_context_path", "{n} is which failure")
 	for _, c := range [][2]string{{"a/G-attempt-{n}.md", "a/G-attempt-7.md"}, {"{n}/{n}.md", "7/7.md"}, {"a.b/G.md", "a.b/G-7.md"}, {"a.b/G", "a.b/G-7"}} {
 		if got := RetryPath(c[0], 7); got != c[1] {
 			t.Errorf("RetryPath(%q) = %q, want %q", c[0], got, c[1])

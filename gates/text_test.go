@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"sluice/internal/conform"
+	hold "sluice/internal/conform"
 )
 
 func TestClean(t *testing.T) {
@@ -67,7 +67,7 @@ func blockOf(t *testing.T, s string) string {
 }
 
 func TestDataHoldsWhatItIsGiven(t *testing.T) {
-	conform.Rule(t, "1-language values.data", "text of agents stands in a prompt as delimited data")
+	hold.Rule(t, "1-language values.data", "text of agents stands in a prompt as delimited data")
 	list := injections()
 	if len(list) < 50 {
 		t.Fatalf("only %d payloads", len(list))
@@ -154,7 +154,7 @@ func TestCuts(t *testing.T) {
 }
 
 func FuzzData(f *testing.F) {
-	conform.Rule(f, "1-language values.data", "no text ends its own block")
+	hold.Rule(f, "1-language values.data", "no text ends its own block")
 	for _, s := range injections() {
 		f.Add(s, 300)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/conform"
+	hold "sluice/internal/conform"
 )
 
 func block3(s string) string { return "```json\n" + s + "\n```\n" }
@@ -20,8 +20,8 @@ func schemaOf(s string) *engine.Schema { return &engine.Schema{Source: json.RawM
 // TestReadVerdict: what is read where, and what is refused with which words. want is the outcome, or, where it begins
 // with "!", a part of the error.
 func TestReadVerdict(t *testing.T) {
-	conform.Rule(t, "field ask 6", "what cannot be read as a verdict passes nothing")
-	conform.Rule(t, "1-language rule 6", "no answer and a wrong one are inconclusive")
+	hold.Rule(t, "field ask 6", "what cannot be read as a verdict passes nothing")
+	hold.Rule(t, "1-language rule 6", "no answer and a wrong one are inconclusive")
 	const pass, fail = `{"verdict":"pass"}`, `{"verdict":"fail","feedback":"no"}`
 	out := func(s string) VerdictInput {
 		return VerdictInput{Output: []byte(s), Allowed: []string{"pass", "fail", "replan"}}
@@ -164,7 +164,7 @@ func TestReadVerdictWhole(t *testing.T) {
 }
 
 func TestRubric(t *testing.T) {
-	conform.Rule(t, "1-language rubric", "the score is the mean of the rubric; a missing point is a fault")
+	hold.Rule(t, "1-language rubric", "the score is the mean of the rubric; a missing point is a fault")
 	in := VerdictInput{Rubric: []string{"a", "b", "c"}, Computed: true, Output: []byte(`{"score":100,"scores":{"a":10,"b":20,"c":31,"d":100}}`)}
 	j, err := ReadVerdict(in)
 	if err != nil || *j.Score != 20.33 || j.Outcome != "" {
@@ -191,8 +191,8 @@ func TestComputedGate(t *testing.T) {
 }
 
 func TestReviewerThatFailed(t *testing.T) {
-	conform.Rule(t, "field ask 6", "a reviewer that exits 1 passes nothing, whatever it printed")
-	conform.Rule(t, "1-language rule 6", "a reviewer that crashed is inconclusive")
+	hold.Rule(t, "field ask 6", "a reviewer that exits 1 passes nothing, whatever it printed")
+	hold.Rule(t, "1-language rule 6", "a reviewer that crashed is inconclusive")
 	j, err := ReadVerdict(VerdictInput{ExitCode: 1, Output: []byte(`{"verdict":"pass"}`)})
 	if err != nil || j.Outcome != "" || !strings.Contains(j.Inconclusive, "exit code 1") {
 		t.Errorf("%+v, %v", j, err)
@@ -203,7 +203,7 @@ func TestReviewerThatFailed(t *testing.T) {
 }
 
 func TestCorrection(t *testing.T) {
-	conform.Rule(t, "field ask 6", "the error is fed back")
+	hold.Rule(t, "field ask 6", "the error is fed back")
 	_, err := ReadVerdict(VerdictInput{Allowed: []string{"pass", "fail"}, Output: []byte(block3(`{"verdict":"ok"}`))})
 	first, last := Correction(err, 1), Correction(err, MaxCorrections)
 	for _, s := range []string{first, last} {
@@ -235,7 +235,7 @@ func TestCommandVerdict(t *testing.T) {
 }
 
 func TestAnswers(t *testing.T) {
-	conform.Rule(t, "1-language answer", "held to its schema, filled from its defaults")
+	hold.Rule(t, "1-language answer", "held to its schema, filled from its defaults")
 	const schema = `{"type":"object","required":["plan","risk"],"additionalProperties":false,"properties":{"plan":{"type":"string"},"risk":{"enum":["low","high"],"default":"low"}}}`
 	for _, c := range []struct{ in, schema, want string }{
 		{`{"plan":"x"}`, schema, `{"plan":"x","risk":"low"}`},
@@ -275,7 +275,7 @@ func TestAnswers(t *testing.T) {
 
 // What a reviewer did not say is never made up for it.
 func TestJudgementIsNeverADefault(t *testing.T) {
-	conform.Rule(t, "field ask 6", "a default is nobody's word")
+	hold.Rule(t, "field ask 6", "a default is nobody's word")
 	schema := schemaOf(`{"allOf":[{"$ref":"#/$defs/d"}],"$defs":{"d":{"properties":{"verdict":{"default":"pass"},"score":{"default":100},"scores":{"default":{"a":100}},"note":{"default":"n"}}}}}`)
 	if j, err := ReadVerdict(VerdictInput{Schema: schema, Output: []byte(`{}`)}); err == nil {
 		t.Errorf("%+v", j)
@@ -328,7 +328,7 @@ func TestSchemaReadsNoFile(t *testing.T) {
 }
 
 func TestAnswerStatus(t *testing.T) {
-	conform.Rule(t, "1-language rule 3 status", "a status of failed or blocked in an answer says what a sentinel's would")
+	hold.Rule(t, "1-language rule 3 status", "a status of failed or blocked in an answer says what a sentinel's would")
 	s := AnswerStatus(json.RawMessage(`{"status":"blocked","question":"which\u001b[1m?","options":["a","b\nc"],"summary":"s"}`))
 	if s.Status != "blocked" || s.Question != "which?" || len(s.Options) != 2 || s.Options[1] != "b c" || s.Summary != "s" {
 		t.Errorf("%+v", s)
@@ -346,7 +346,7 @@ func TestAnswerStatus(t *testing.T) {
 // FuzzReadVerdict: whatever comes, it never panics, a pass is only what stands as the word of a key "verdict" in the
 // input, and a score lies in its range.
 func FuzzReadVerdict(f *testing.F) {
-	conform.Rule(f, "field ask 6", "a pass is only what stands there as the verdict")
+	hold.Rule(f, "field ask 6", "a pass is only what stands there as the verdict")
 	for _, s := range []string{`{"verdict":"pass"}`, block3(`{"verdict":"fail"}`) + "x", "~~~json\n{\"verdict\":\"p\\u0061ss\"}\n~~~", `{"Verdict":"pass"}`, `{"token":"T","verdict":"pass","scores":{"a":1}}`, `{"x":[{"verdict":"pass"}]}`, "````\n```json\n{}\n```\n"} {
 		f.Add([]byte(s), []byte(nil), []byte(nil), byte(0))
 		f.Add([]byte(nil), []byte(s), []byte(nil), byte(7))
