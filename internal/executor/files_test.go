@@ -1,0 +1,436 @@
+//go:build linux || darwin
+
+package executor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/notify"
+)
+
+const gateSpec = `
+workflow: {id: w}
+steps:
+  - {id: A, agent: {type: writer}, signal: {type: sentinel_file}, gate: G}
+gates:
+  - id: G
+    reviewer: {level: auto, agent_type: reviewer}
+    outputs: [{.workflow/verdict.json: answer}, {words.txt: answer.feedback}]
+    on_pass: {next_step: DONE}
+    max_retries: 5
+`
+
+func (b *bench) writeJob(file int) daemon.Job {
+	score := 40.0
+	job := b.reviewJob("G", 2)
+	job.Kind, job.Key, job.Proc = engine.DoWrite, "w-1/G.1", nil
+	job.Write = &engine.Write{ID: "w-1/G.1", Gate: "G", N: 2, File: file, Path: ".workflow/retry-context/G-attempt-1.md"}
+	job.Round = &engine.Round{N: 2, Step: "A", Attempt: 1, Outcome: "fail", ByKind: "reviewer", Feedback: "it is red", Score: &score,
+		Answer: []byte(`{"feedback":"it is red","verdict":"fail"}`), Ended: time.Unix(1700000000, 0)}
+	return job
+}
+
+func TestWriteRetryContext(t *testing.T) {
+	b := newBench(t, gateSpec)
+	job := b.writeJob(1)
+	var before os.FileInfo
+	for range 2 {
+		ev, ok := b.e.Carry(b.ctx(), job, nil).(engine.FileWritten)
+		if !ok || ev.Why != "" || ev.ID != "w-1/G.1" || ev.Run != run1 {
+			t.Fatalf("%+v", ev)
+		}
+		info, err := os.Stat(b.path(job.Write.Path))
+		if err != nil || before != nil && !os.SameFile(info, before) {
+			t.Errorf("it was written again: %v", err)
+		}
+		before = info
+	}
+	wantText(t, "the file", b.get(job.Write.Path), "it is red", "reviewer", "40", "`w-1`")
+}
+
+func TestWriteOutOfTheRepo(t *testing.T) {
+	b := newBench(t, gateSpec)
+	out := t.TempDir()
+	if err := os.Symlink(out, b.path(".workflow/retry-context")); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{".workflow/retry-context/x.md", "../x.md"} {
+		job := b.writeJob(1)
+		job.Write.Path = p
+		if ev, ok := b.e.Carry(b.ctx(), job, nil).(engine.FileWritten); !ok || ev.Why == "" {
+			t.Errorf("%s: %+v", p, ev)
+		}
+	}
+	if entries, _ := os.ReadDir(out); len(entries) > 0 {
+		t.Errorf("%v was written outside", entries)
+	}
+}
+
+func TestWriteGateOutputs(t *testing.T) {
+	b := newBench(t, gateSpec)
+	if ev, ok := b.e.Carry(b.ctx(), b.writeJob(0), nil).(engine.FileWritten); !ok || ev.Why != "" {
+		t.Fatalf("%+v", ev)
+	}
+	if b.get("words.txt") != "it is red" || !strings.Contains(b.get(".workflow/verdict.json"), `"verdict": "fail"`) {
+		t.Errorf("%q %q", b.get("words.txt"), b.get(".workflow/verdict.json"))
+	}
+	job := b.writeJob(0)
+	job.Round.Answer = nil
+	if ev, ok := b.e.Carry(b.ctx(), job, nil).(engine.FileWritten); !ok || !strings.Contains(ev.Why, "words.txt") {
+		t.Errorf("without an answer: %+v", ev)
+	}
+}
+
+// TestSweep: the files of ended runs leave; those of live runs and of nobody stay.
+func TestSweep(t *testing.T) {
+	b := newBench(t, gateSpec)
+	b.e.Carry(b.ctx(), b.writeJob(1), nil)
+	mine := b.writeJob(1)
+	mine.Run, mine.Write.Path = "w-2", ".workflow/retry-context/w-2/G-attempt-1.md"
+	b.e.Carry(b.ctx(), mine, nil)
+	b.put(".workflow/retry-context/by-hand.md", "x")
+	sweep := b.job(engine.Effect{Kind: engine.DoWrite, Key: "w-3/sweep", Write: &engine.Write{ID: "w-3/sweep", Sweep: true}})
+	sweep.Live = []string{"w-2", "w-3"}
+	for range 2 {
+		if ev, ok := b.e.Carry(b.ctx(), sweep, nil).(engine.FileWritten); !ok || ev.Why != "" || ev.ID != "w-3/sweep" {
+			t.Errorf("%+v", ev)
+		}
+	}
+	if b.has(".workflow/retry-context/G-attempt-1.md") || !b.has(".workflow/runs/w-1/retry-context/G-attempt-1.md") {
+		t.Error("the file of the ended run stayed")
+	}
+	if !b.has(".workflow/retry-context/w-2/G-attempt-1.md") || !b.has(".workflow/retry-context/by-hand.md") {
+		t.Error("a file of a live run, or of nobody, has gone")
+	}
+	sweep.Live = nil
+	b.e.Carry(b.ctx(), sweep, nil)
+	if b.has(".workflow/retry-context/w-2") {
+		t.Error("the folder of an ended run stayed")
+	}
+}
+
+// taken is a file that was taken in, as its move.
+func (b *bench) taken(rel string) *engine.Move {
+	b.t.Helper()
+	st, err := atomicfile.Lstat(b.root, rel)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return &engine.Move{ID: idOf(st), Name: filepath.Base(rel)}
+}
+
+func (b *bench) move(m *engine.Move) engine.FileMoved {
+	b.t.Helper()
+	ev, ok := b.e.Carry(b.ctx(), daemon.Job{Effect: engine.Effect{Kind: engine.DoMove, Key: m.ID, Move: m}}, nil).(engine.FileMoved)
+	if !ok || ev.ID != m.ID {
+		b.t.Fatalf("%+v", ev)
+	}
+	return ev
+}
+
+func TestMove(t *testing.T) {
+	b := newBench(t, gateSpec)
+	b.put(".workflow/signals/w-1/A-done.json", "{}")
+	m := b.taken(".workflow/signals/w-1/A-done.json")
+	m.Dir, m.Run, m.To, m.As = run1, run1, "A.1", "signal.json"
+	for range 2 {
+		if ev := b.move(m); ev.To != ".workflow/runs/w-1/A.1/signal.json" {
+			t.Errorf("moved to %q", ev.To)
+		}
+	}
+	if b.has(".workflow/signals/w-1/A-done.json") || b.get(".workflow/runs/w-1/A.1/signal.json") != "{}" {
+		t.Error("it was not moved")
+	}
+}
+
+func TestMoveRejected(t *testing.T) {
+	b := newBench(t, gateSpec)
+	for i, name := range []string{"x", "x", "-rf\n\xff", "a;b"} {
+		b.put(".workflow/signals/"+name, strings.Repeat("y", i+1))
+		m := b.taken(".workflow/signals/" + name)
+		m.Why = "nothing waits for it"
+		to := b.move(m).To
+		if !strings.HasPrefix(to, ".workflow/signals/rejected/") || b.get(to+".why") != "nothing waits for it\n" {
+			t.Errorf("%q is at %q", name, to)
+		}
+	}
+	if entries, _ := os.ReadDir(b.path(".workflow/signals/rejected")); len(entries) != 8 {
+		t.Errorf("%d files, want 8", len(entries))
+	}
+}
+
+// TestMoveInTheMiddle: the file was moved by a daemon that was ended before it wrote why.
+func TestMoveInTheMiddle(t *testing.T) {
+	b := newBench(t, gateSpec)
+	b.put(".workflow/signals/x", "y")
+	m := b.taken(".workflow/signals/x")
+	m.Why = "w"
+	b.sh("mkdir .workflow/signals/rejected && mv .workflow/signals/x .workflow/signals/rejected/x")
+	b.move(m)
+	if b.get(".workflow/signals/rejected/x.why") != "w\n" {
+		t.Error("nobody says why")
+	}
+}
+
+// TestMoveOfAnother: a file that was replaced meanwhile is a new one, and stays.
+func TestMoveOfAnother(t *testing.T) {
+	b := newBench(t, gateSpec)
+	b.put(".workflow/signals/x", "y")
+	m := b.taken(".workflow/signals/x")
+	b.put(".workflow/signals/x", "other")
+	if ev := b.move(m); ev.To != "" || b.get(".workflow/signals/x") != "other" {
+		t.Errorf("%+v", ev)
+	}
+	m.Name = "../../../README.md"
+	if ev := b.move(m); ev.To != "" || !b.has("README.md") {
+		t.Errorf("%+v", ev)
+	}
+}
+
+func TestNotify(t *testing.T) {
+	b := newBench(t, gateSpec)
+	var got []notify.Notice
+	n := notify.New(notify.Log(func(n notify.Notice, what string) { got = append(got, n) }), notify.Command([]string{"sh", "-c", "exit 3"}))
+	defer n.Close()
+	b.e.opt.Notifier = func() *notify.Notifier { return n }
+	job := b.reviewJob("G", 1)
+	job.Kind, job.Key = engine.DoNotify, "w-1/G#1.human-4"
+	job.Round.Trust = engine.TrustFile
+	job.Notice = &engine.Notice{ID: job.Key, Kind: engine.NoticeHuman, Run: run1, Step: "A", Gate: "G", N: 1, Text: "exhausted: \x1b[31mred"}
+	ev, ok := b.e.Carry(b.ctx(), job, nil).(engine.Noticed)
+	if !ok || ev.ID != job.Key || ev.Run != run1 || len(ev.Results) != 2 || !strings.Contains(ev.Results[0], "shown") || !strings.Contains(ev.Results[1], "3") {
+		t.Errorf("%+v", ev)
+	}
+	if len(got) != 1 {
+		t.Fatalf("%d notices", len(got))
+	}
+	wantText(t, "the notice", got[0].Title+"\n"+got[0].Body, "G", "A of w-1", "exhausted: red", "sluice pass G --run w-1", "sluice fail G --run w-1 -m", "unprotected")
+	b.e.opt.Notifier = nil
+	if ev := b.e.Carry(b.ctx(), job, nil).(engine.Noticed); len(ev.Results) != 1 || !strings.Contains(ev.Results[0], "nobody") {
+		t.Errorf("%+v", ev)
+	}
+}
+
+func TestWordsOfEachNotice(t *testing.T) {
+	b := newBench(t, gateSpec)
+	for kind, want := range map[string]string{
+		engine.NoticeGate: "sluice veto G", engine.NoticeHuman: "sluice pass G", engine.NoticeReminder: "still waits", engine.NoticeRejected: "rejected/",
+		engine.NoticeEnded: "w-1 has ended: running", engine.NoticePaused: "sluice resume w-1", engine.NoticeInfo: "said so",
+	} {
+		job := b.reviewJob("G", 1)
+		job.Notice = &engine.Notice{Kind: kind, Run: run1, Step: "A", Gate: "G", Text: "said so"}
+		n := words(job)
+		wantText(t, kind, n.Title+"\n"+n.Body, want, "said so")
+		job.Round = nil // of a round long gone
+		words(job)
+	}
+}
+
+// scanned gives what lies in the inboxes, when there is as much as wanted.
+func (b *bench) scanned(in daemon.Inboxes, want int) []engine.FileSeen {
+	b.t.Helper()
+	var out []engine.FileSeen
+	eventually(b.t, "as many files are seen", func() bool {
+		evs, err := b.e.Scan(b.ctx(), in)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		out = nil
+		for _, ev := range evs {
+			out = append(out, ev.(engine.FileSeen))
+		}
+		return len(out) >= want
+	})
+	return out
+}
+
+func TestScanOrder(t *testing.T) {
+	b := newBench(t, gateSpec)
+	names := []string{"A-done.json", "B-done.json", "G-veto", "G-fail.json", "G-fail.md", "G-pass.txt", "G-replan"}
+	for i := range names {
+		b.put(".workflow/signals/"+names[len(names)-1-i], "{}")
+	}
+	b.put(".workflow/signals/w-1/0-pass", "words")
+	b.put(".workflow/signals/.hidden", "{}")
+	b.put(".workflow/signals/rejected/old", "{}")
+	in := daemon.Inboxes{Runs: []string{run1}, Asked: []daemon.Reviewed{{Run: run1, Gate: "G", Step: "A", Attempt: 1}}}
+	var got []string
+	for _, ev := range b.scanned(in, 8) {
+		got = append(got, ev.Name)
+		if (ev.Dir == run1) != (ev.Name == "0-pass") || ev.By.Via != "file" || ev.By.Trust != "file" || ev.By.Who == "" || ev.ID == "" || ev.Written.IsZero() {
+			t.Errorf("%+v", ev)
+		}
+	}
+	want := []string{"A-done.json", "B-done.json", "G-veto", "G-fail.json", "G-fail.md", "0-pass", "G-pass.txt", "G-replan"}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("order %v, want %v", got, want)
+	}
+}
+
+func TestScanReads(t *testing.T) {
+	b := newBench(t, gateSpec)
+	token := b.e.token("w-1/A#1.1")
+	files := map[string]string{
+		"A-done.json":  `{"step":"A","status":"blocked","question":"q?","options":["x"],"attempt":1,"launch":2,"token":"` + token + `","answer":{"a":1}}`,
+		"B-done.json":  `{"token":"beef"}`,
+		"C-done.json":  `{"token":"` + b.e.token("w-1/A#1.1+2") + `"}`,
+		"D-done.json":  `{"status":"done","Status":"failed"}`,
+		"E-done.json":  `{"status":"do`,
+		"F-done.json":  ``,
+		"G-fail":       "make it better\n",
+		"G-pass.json":  `{"feedback":"fine","round":3,"run":"w-1","by":"alice"}`,
+		"G-veto":       "\xff\xfe",
+		"H-done.json":  strings.Repeat("x", 65<<10),
+		"not\na-name ": "x",
+	}
+	for name, text := range files {
+		b.put(".workflow/signals/"+name, text)
+	}
+	b.sh("mkfifo .workflow/signals/fifo && ln -s ../../README.md .workflow/signals/link")
+	got := map[string]engine.FileSeen{}
+	for _, ev := range b.scanned(daemon.Inboxes{Tokens: map[string]string{"w-1/A#1.1": ""}}, len(files)+2) {
+		got[ev.Name] = ev
+	}
+	a := got["A-done.json"]
+	if a.TokenOf != "w-1/A#1.1" || a.Sentinel.Status != "blocked" || a.Sentinel.Question != "q?" || a.Sentinel.Attempt != 1 || a.Sentinel.Launch != 2 || string(a.Sentinel.Answer) != `{"a":1}` || a.Digest == "" {
+		t.Errorf("A: %+v %+v", a, a.Sentinel)
+	}
+	if got["B-done.json"].TokenOf != "?" || got["C-done.json"].TokenOf != "w-1/A#1.1" || got["F-done.json"].TokenOf != "" {
+		t.Errorf("tokens: %q %q", got["B-done.json"].TokenOf, got["C-done.json"].TokenOf)
+	}
+	for _, name := range []string{"D-done.json", "E-done.json", "H-done.json", "fifo", "link"} {
+		if ev := got[name]; ev.Sentinel != nil || ev.SentinelBad == "" {
+			t.Errorf("%s: %+v", name, ev)
+		}
+	}
+	if f := got["F-done.json"]; f.Sentinel == nil || f.Sentinel.Status != "done" {
+		t.Errorf("empty: %+v", f)
+	}
+	if h := got["G-pass.json"].Human; h == nil || h.Text != "fine" || h.Round != 3 || h.Run != run1 || h.By != "alice" {
+		t.Errorf("G-pass.json: %+v", h)
+	}
+	if h := got["G-fail"].Human; h == nil || strings.TrimSpace(h.Text) != "make it better" {
+		t.Errorf("G-fail: %+v", h)
+	}
+	if ev := got["G-veto"]; ev.Human != nil || ev.HumanBad == "" {
+		t.Errorf("G-veto: %+v", ev)
+	}
+}
+
+// TestScanWaitsForTheWhole: JSON counts when it is whole, text when it has not changed for a while.
+func TestScanWaitsForTheWhole(t *testing.T) {
+	b := newBench(t, gateSpec)
+	b.settings.Settle = engine.Duration(time.Hour)
+	see := func() int {
+		evs, err := b.e.Scan(b.ctx(), daemon.Inboxes{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(evs)
+	}
+	text := `{"status": "done"}`
+	for i := range len(text) {
+		b.put(".workflow/signals/A-done.json", text[:i])
+		if n := see(); n != 0 {
+			t.Fatalf("%q was taken for whole", text[:i])
+		}
+	}
+	b.put(".workflow/signals/G-fail", "not yet wh")
+	b.put(".workflow/signals/A-done.json", text)
+	if n := see(); n != 1 {
+		t.Errorf("%d files, want the whole one", n)
+	}
+	old := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(b.path(".workflow/signals/G-fail"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	if n := see(); n != 2 {
+		t.Errorf("%d files, want the old one too", n)
+	}
+}
+
+func TestScanOfWorktrees(t *testing.T) {
+	b := newBench(t, treeSpec)
+	b.put("sub/.workflow/signals/B-done.json", "{}")
+	b.put("tree/.workflow/signals/w-1/A-done.json", "{}")
+	in := daemon.Inboxes{Runs: []string{run1}, Trees: []string{b.path("tree"), "never-made", "."}}
+	b.e.notePlace(b.stepJob("B", 1, 1))
+	got := map[string]engine.FileSeen{}
+	for _, ev := range b.scanned(in, 2) {
+		got[ev.Name] = ev
+	}
+	if a := got["A-done.json"]; a.Place != b.path("tree") || a.Dir != run1 {
+		t.Errorf("%+v", a)
+	}
+	if x := got["B-done.json"]; x.Place != "." || x.Dir != "" {
+		t.Errorf("%+v", x)
+	}
+	x := got["B-done.json"]
+	if ev := b.move(&engine.Move{ID: x.ID, Name: x.Name, Dir: x.Dir, Place: x.Place, Run: run1, To: "B.1", As: "signal.json"}); !b.has(".workflow/runs/w-1/B.1/signal.json") {
+		t.Errorf("%+v", ev)
+	}
+}
+
+// TestScanFailsClosed: an inbox that cannot be read is not an empty one; a folder that is gone is made again.
+func TestScanFailsClosed(t *testing.T) {
+	b := newBench(t, gateSpec)
+	b.sh("rm -r .workflow/signals")
+	if _, err := b.e.Scan(b.ctx(), daemon.Inboxes{Runs: []string{run1}}); err != nil || !b.has(".workflow/signals/w-1") {
+		t.Errorf("after it was removed: %v", err)
+	}
+	b.sh("rm -r .workflow/signals/w-1 && ln -s /tmp .workflow/signals/w-1")
+	if _, err := b.e.Scan(b.ctx(), daemon.Inboxes{Runs: []string{run1}}); err == nil {
+		t.Error("a link was read as the inbox of a run")
+	}
+	b.sh("rm .workflow/signals/w-1")
+	if _, err := b.e.Scan(b.ctx(), daemon.Inboxes{}); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(b.ctx())
+	cancel()
+	if _, err := b.e.Scan(ctx, daemon.Inboxes{}); err == nil {
+		t.Error("a scan that was broken off counts as one")
+	}
+}
+
+func TestHintsOfAFile(t *testing.T) {
+	b := newBench(t, gateSpec)
+	eventually(t, "the first hint", func() bool { return len(b.e.Hints()) > 0 })
+	for len(b.e.Hints()) > 0 {
+		<-b.e.Hints()
+	}
+	b.put(".workflow/signals/x", "y")
+	eventually(t, "a hint", func() bool { return len(b.e.Hints()) > 0 })
+}
+
+// TestFullDisk: what cannot be written is tried again until there is room, and health says so meanwhile.
+func TestFullDisk(t *testing.T) {
+	b := newBench(t, gateSpec)
+	tries := 0
+	err := b.e.persist(b.ctx(), "x", func() error {
+		if tries++; tries < 3 {
+			return &os.PathError{Op: "write", Path: "f", Err: syscall.ENOSPC}
+		}
+		if h := strings.Join(b.e.Health(), "\n"); !strings.Contains(h, "no space left") {
+			t.Errorf("health: %s", h)
+		}
+		return nil
+	})
+	if err != nil || tries != 3 || len(b.e.Health()) != 0 {
+		t.Errorf("%v after %d tries; health %v", err, tries, b.e.Health())
+	}
+	ctx, cancel := context.WithCancel(b.ctx())
+	cancel()
+	if err := b.e.persist(ctx, "x", func() error { return syscall.ENOSPC }); err != context.Canceled {
+		t.Errorf("%v", err)
+	}
+}
