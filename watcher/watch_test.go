@@ -134,6 +134,28 @@ func TestCookieFindsLostWatch(t *testing.T) {
 	until(t, w, "a file", func() bool { return has(scan(t, w, dir), "x", "1") })
 }
 
+// A folder made anew may bear the number of the old one: that it went or came is enough to watch it again.
+func TestNumberOfFolderProvesNothing(t *testing.T) {
+	w, dir := start(t, quiet()), newDir(t)
+	add(t, w, dir)
+	tested(t, w, dir)
+	for _, ev := range []fsnotify.Event{
+		{Name: dir, Op: fsnotify.Remove}, {Name: dir, Op: fsnotify.Create}, {Name: dir, Op: fsnotify.Rename},
+		{Name: filepath.Dir(dir), Op: fsnotify.Remove},
+	} {
+		w.arming.Lock() // the keeper stands still
+		w.take(ev)
+		w.mu.Lock()
+		armed := w.folders[dir].armed
+		w.mu.Unlock()
+		w.arming.Unlock()
+		if armed != (identity{}) {
+			t.Errorf("%s: still taken for watched", ev)
+		}
+		tested(t, w, dir)
+	}
+}
+
 func TestRemoveTakesItsCookie(t *testing.T) {
 	o := quiet()
 	o.CookieWait = time.Hour
@@ -198,7 +220,7 @@ func cookies(t *testing.T, dir string) []string {
 
 // No inotify to be had: it works all the same, and says why it is slow.
 func TestNoInotify(t *testing.T) {
-	o := Options{Rescan: time.Hour, PollRescan: 20 * time.Millisecond}
+	o := Options{Rescan: time.Hour, Settle: time.Hour, PollRescan: 20 * time.Millisecond}
 	w := newFrom(o, func() (*fsnotify.Watcher, error) { return nil, errors.New("too many open files") })
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
