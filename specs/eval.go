@@ -17,14 +17,15 @@ import (
 
 // Budgets of one evaluation. Steps are turns of the loops in all, any, map and the like; a long value counts by its length.
 const (
-	maxExprSteps  = 1_000_000
+	maxExprSteps  = 250_000
 	maxExprMemory = 1_000_000 // elements made
 	maxExprTime   = time.Second
 	maxValueBytes = 1 << 20 // of a text an expression gives or makes on the way
 )
 
 var (
-	errBudget = errors.New("the expression took too long: its budget of steps or time is used up")
+	errSteps  = errors.New("the expression took too many steps: at most 250,000 turns of its loops")
+	errTime   = errors.New("the expression took longer than a second")
 	errTooBig = errors.New("the expression made a value of more than 1 MiB")
 	errNotYet = errors.New("what it reads is not there yet")
 )
@@ -68,8 +69,11 @@ type evaluation struct {
 }
 
 func (e *evaluation) charge(n int) error {
-	if e.steps += n; e.steps > maxExprSteps || n > 0 && time.Now().After(e.until) {
-		return errBudget
+	if e.steps += n; e.steps > maxExprSteps {
+		return errSteps
+	}
+	if time.Now().After(e.until) {
+		return errTime
 	}
 	return nil
 }
@@ -146,7 +150,7 @@ func (p *program) run(env *engine.Env) (v any, err error) {
 	if err == nil {
 		return v, nil
 	}
-	for _, known := range []error{errBudget, errTooBig} {
+	for _, known := range []error{errSteps, errTime, errTooBig} {
 		if errors.Is(err, known) {
 			return nil, known
 		}

@@ -66,7 +66,7 @@ func TestConditions(t *testing.T) {
 		`score >= answer.status`:                                   "invalid operation",
 		`answer.big + answer.big == ""`:                            "false",
 		`answer.status + 1 == 2`:                                   "+ adds two numbers or two texts",
-		`any(1..999, any(1..999, any(1..999, # < 0)))`:             "budget",
+		`any(1..999, any(1..999, any(1..999, # < 0)))`:             "too many steps",
 		`len(reduce(1..100, #acc + #acc, "xxxxxxxx")) > 0`:         "more than 1 MiB",
 		`len(replace(answer.big, "x", answer.big)) > 0`:            "more than 1 MiB",
 		`len(repeat("x", 1e9)) > 0`:                                "repeat takes",
@@ -214,4 +214,15 @@ func FuzzExpressions(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestNearest: typing errors have a nearest name; what is another word has none.
+func TestNearest(t *testing.T) {
+	known := []string{"id", "gate", "next_step", "success_criterion", "X-1"}
+	for name, want := range map[string]string{"Id": "id", "gaet": "gate", "nextstep": "next_step", "succes_criterium": "success_criterion",
+		"x-1": "X-1", "x": "", "frobnicate": "", strings.Repeat("gate", 100): ""} {
+		if got := nearest(name, known); got != want {
+			t.Errorf("nearest to %s is %q, not %q", name, got, want)
+		}
+	}
 }
