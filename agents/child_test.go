@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 func TestDescriptors(t *testing.T) {
@@ -52,6 +54,7 @@ func TestDescriptors(t *testing.T) {
 }
 
 func TestStdin(t *testing.T) {
+	conform.Rule(t, "field ask 3", "standard input is never an open pipe")
 	t.Parallel()
 	spec := testSpec(t, "cat; echo end")
 	wait(t, ensure(t, newRunner(), spec))

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 func TestExitIsRecorded(t *testing.T) {
@@ -87,6 +89,7 @@ func TestFilesArePrivate(t *testing.T) {
 }
 
 func TestAdoptAfterTheRunnerIsGone(t *testing.T) {
+	conform.Rule(t, "3-engine adopt", "a launch is adopted when who started it is gone")
 	t.Parallel()
 	spec := testSpec(t, `echo start >> $OUT/starts; while [ ! -e $OUT/go ]; do sleep 0.01; done; exit 5`)
 	first := ensure(t, newRunner(), spec)
@@ -110,6 +113,7 @@ func TestAdoptAfterTheRunnerIsGone(t *testing.T) {
 
 // The launch is not a child of the one that adopts it.
 func TestAdoptFromAnotherProcess(t *testing.T) {
+	conform.Rule(t, "3-engine adopt", "another process adopts it")
 	t.Parallel()
 	spec := testSpec(t, "")
 	script := fmt.Sprintf(`echo start >> %[1]s/starts; while [ ! -e %[1]s/go ]; do sleep 0.01; done; exit 6`, spec.Cwd)
@@ -136,6 +140,8 @@ func TestAdoptFromAnotherProcess(t *testing.T) {
 }
 
 func TestRaceStartsOnce(t *testing.T) {
+	conform.Rule(t, "3-engine keys", "a launch is started once, whoever asks")
+	conform.Rule(t, "field ask 2", "no double launch")
 	rounds := 200
 	if testing.Short() {
 		rounds = 20
@@ -175,6 +181,7 @@ func TestRaceStartsOnce(t *testing.T) {
 }
 
 func TestEndedLaunchIsNotStartedAgain(t *testing.T) {
+	conform.Rule(t, "3-engine keys", "what has ended is not started again")
 	t.Parallel()
 	spec := testSpec(t, `echo start >> starts; exit 4`)
 	wait(t, ensure(t, newRunner(), spec))
@@ -255,6 +262,8 @@ func TestTornPidFile(t *testing.T) {
 // A pid file names a live process that is not its shim: nobody signals it,
 // and the launch counts as lost.
 func TestRecycledPid(t *testing.T) {
+	conform.Rule(t, "3-engine identity", "a live process that is not its shim is not signalled")
+	conform.Rule(t, "field ask 2", "a pid used again is not taken for ours")
 	t.Parallel()
 	launch := testSpec(t, "")
 	mark := markVar + "=" + markOf(launch.Key, tokenDigest(launch.Token))

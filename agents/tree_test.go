@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 // stubborn is a tree of processes that fork, take sessions of their own,
@@ -46,6 +48,8 @@ func barePid(t *testing.T, spec Spec) int {
 }
 
 func TestStopLeavesNothing(t *testing.T) {
+	conform.Rule(t, "3-engine tree", "the whole tree, sessions of its own included")
+	conform.Rule(t, "field ask 2", "no process stays behind")
 	var all sync.WaitGroup
 	for i := range 20 {
 		r := newRunner()
@@ -84,6 +88,7 @@ func TestStopLeavesNothing(t *testing.T) {
 }
 
 func TestStopIsGentleFirst(t *testing.T) {
+	conform.Rule(t, "3-engine tree", "TERM, then KILL")
 	t.Parallel()
 	spec := testSpec(t, `trap 'echo bye; exit 0' TERM; echo up > up; while :; do sleep 0.01; done`)
 	p := ensure(t, newRunner(), spec)
@@ -120,6 +125,7 @@ func TestStopIsGentleToTheHeld(t *testing.T) {
 }
 
 func TestOnlyTheVerifiedIsSignalled(t *testing.T) {
+	conform.Rule(t, "3-engine identity", "only the verified process is signalled")
 	t.Parallel()
 	other := startOther(t, "sleep", "60")
 	p, err := lookProc(other.Process.Pid)
@@ -189,6 +195,7 @@ func TestStopOfWhatNeverStarted(t *testing.T) {
 
 // What outlives the main process is ended before the record is written.
 func TestLeftoversEndWithTheCommand(t *testing.T) {
+	conform.Rule(t, "3-engine tree", "what outlives the main process is ended before the record")
 	for name, r := range map[string]*Runner{"cgroup": newRunner(), "no cgroup": noCgroups()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

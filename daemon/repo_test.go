@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/engine"
+	"sluice/internal/conform"
 	"sluice/journal"
 )
 
@@ -166,6 +167,11 @@ func (s *service) until(run, what string, ok func(RunStatus) bool) RunStatus {
 }
 
 func TestRunThroughTheSocketAndARestart(t *testing.T) {
+	conform.Rule(t, "field who answered", "who passed and how is on the record")
+	conform.Rule(t, "field ask 9", "a waiting gate is there again after a restart")
+	conform.Rule(t, "2-files decision first", "a second answer is told")
+	conform.Rule(t, "2-files run names", "the first run of two is two-1")
+	conform.Rule(t, "2-files journal export", "the export agrees with the journal")
 	root := t.TempDir()
 	world := newStage()
 	world.verdict = func(gate string, n int) engine.Judgement {
@@ -209,6 +215,8 @@ func TestRunThroughTheSocketAndARestart(t *testing.T) {
 }
 
 func TestOnlyOneServesARepo(t *testing.T) {
+	conform.Rule(t, "3-engine one writer", "a second is told who serves it")
+	conform.Rule(t, "field ask 2", "one owner per repo")
 	root := t.TempDir()
 	s := serveTest(t, root, newStage())
 	var held *Held

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 const stateDir = "/state/repo"
@@ -137,6 +139,8 @@ func atStart(d *disk, l *Log, acked []int, next int) ([]int, error) {
 }
 
 func TestCrashesLoseNothingAcknowledged(t *testing.T) {
+	conform.Rule(t, "2-files journal sync", "what was acknowledged survives every crash")
+	conform.Rule(t, "field ask 9", "a crash loses nothing")
 	t.Parallel()
 	for seed := range uint64(120 / thin) {
 		if err := lives(newDisk(seed)); err != nil {
@@ -147,6 +151,7 @@ func TestCrashesLoseNothingAcknowledged(t *testing.T) {
 
 // The mutant: without a sync the same test must fail, or it tests nothing.
 func TestCrashesFindMissingSync(t *testing.T) {
+	conform.Rule(t, "2-files journal sync", "without the sync the crashes lose lines")
 	for seed := range uint64(50) {
 		d := newDisk(seed)
 		d.lie = true
@@ -191,6 +196,7 @@ func numbers(t testing.TB, l *Log) []int {
 // A full disk takes part of a batch: none of it stays, and the same call goes
 // on when there is room.
 func TestFullDiskStallsAndGoesOn(t *testing.T) {
+	conform.Rule(t, "2-files journal full disk", "a batch cut back, stalled, going on by itself")
 	for room := range int64(700) {
 		d := newDisk(1)
 		l := mustOpen(t, stateDir, d)
@@ -223,6 +229,7 @@ func TestFullDiskStallsAndGoesOn(t *testing.T) {
 // Where the cut after a failed write fails too, it is made before the next
 // append, or half a line would lie in the middle.
 func TestFailedCutIsTriedAgain(t *testing.T) {
+	conform.Rule(t, "2-files journal full disk", "the cut back is made before the next append")
 	d := newDisk(1)
 	l := mustOpen(t, stateDir, d)
 	mustAppend(t, l, entry(1))
@@ -265,6 +272,7 @@ func TestSilentShortWriteIsAFailedWrite(t *testing.T) {
 }
 
 func TestFailedSyncIsFinal(t *testing.T) {
+	conform.Rule(t, "2-files journal failed sync", "never tried again on the same file")
 	d := newDisk(1)
 	l := mustOpen(t, stateDir, d)
 	mustAppend(t, l, entry(1))
@@ -295,6 +303,7 @@ func TestFailedSyncIsFinal(t *testing.T) {
 }
 
 func TestSecondWriterIsNoticed(t *testing.T) {
+	conform.Rule(t, "2-files journal one writer", "a second writer is noticed")
 	d := newDisk(1)
 	a := mustOpen(t, stateDir, d)
 	b := mustOpen(t, stateDir, d)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 // evenFacts are the facts of an export in these tests: those of entries with an
@@ -45,6 +47,8 @@ func exported(t *testing.T, records int) (dir, name string) {
 }
 
 func TestExportIsWhatTheJournalSays(t *testing.T) {
+	conform.Rule(t, "2-files journal export", "line by line")
+	conform.Rule(t, "004 §4 audit", "the record of a workflow")
 	dir, name := exported(t, 20)
 	rep, err := VerifyExport(name, dir, evenFacts, Options{})
 	if err != nil || rep.Lines != 20 || rep.Behind != 0 {
@@ -69,6 +73,7 @@ func TestExportIsWhatTheJournalSays(t *testing.T) {
 // Cut at any byte, as a crash may, the export goes on where it was and ends
 // byte for byte as it would have.
 func TestExportGoesOnAfterACrash(t *testing.T) {
+	conform.Rule(t, "2-files journal export", "cut anywhere, it ends as it would have")
 	dir, name := exported(t, 8)
 	l := mustOpen(t, dir, nil)
 	whole, err := os.ReadFile(name)
@@ -107,6 +112,8 @@ func TestExportGoesOnAfterACrash(t *testing.T) {
 }
 
 func TestExportFaults(t *testing.T) {
+	conform.Rule(t, "2-files journal export", "what was changed in it is found")
+	conform.Rule(t, "004 §4 audit", "append-only: a line changed or taken out is found")
 	dir, name := exported(t, 20)
 	whole, err := os.ReadFile(name)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sluice/internal/conform"
 )
 
 // recipe is the block of code of FORMAT.md in the given language.
@@ -27,6 +29,7 @@ func recipe(t *testing.T, lang string) string {
 // The document's own check accepts what this package writes, and nothing that
 // was changed.
 func TestPythonRecipeOfTheFormat(t *testing.T) {
+	conform.Rule(t, "2-files journal format", "another program verifies it by the document")
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("needs: python3")
@@ -68,6 +71,7 @@ func TestPythonRecipeOfTheFormat(t *testing.T) {
 }
 
 func TestShellRecipeOfTheFormat(t *testing.T) {
+	conform.Rule(t, "2-files journal format", "a shell verifies it by the document")
 	for _, tool := range []string{"sh", "sed", "head", "sha256sum", "jq"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skip("needs: " + tool)
@@ -89,6 +93,7 @@ func TestShellRecipeOfTheFormat(t *testing.T) {
 
 // The document names the limits and the names that the code has.
 func TestFormatNamesTheLimits(t *testing.T) {
+	conform.Rule(t, "2-files journal format", "the document names the limits the code has")
 	doc, err := os.ReadFile("FORMAT.md")
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"sluice/internal/conform"
 )
 
 // snapped is a disk with a journal of 30 records and snapshots of 10 and 20.
@@ -29,6 +31,7 @@ func snapped(t *testing.T) *disk {
 }
 
 func TestStartCostsWhatFollowsTheSnapshot(t *testing.T) {
+	conform.Rule(t, "2-files journal snapshot", "a start reads what follows it")
 	d := snapped(t)
 	l, rec, err := Open(stateDir, Options{FS: d})
 	if err != nil || rec.Snapshot != 20 || rec.Checked != 10 || rec.Records != 30 || len(rec.Ignored) > 0 {
@@ -83,6 +86,7 @@ func TestReplayEndsWithTheCallersError(t *testing.T) {
 
 // Every flipped bit of a snapshot makes it unused, and the older one is.
 func TestDamagedSnapshotIsPassedOver(t *testing.T) {
+	conform.Rule(t, "2-files journal snapshot", "a damaged one is passed over")
 	d := snapped(t)
 	data := d.contents(snapshotName(20))
 	for i := range data {

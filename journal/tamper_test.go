@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 // written returns the bytes of a journal of n records and the offset after
@@ -50,6 +52,7 @@ func (d *disk) contents(name string) []byte {
 }
 
 func TestTruncatedAtEveryByte(t *testing.T) {
+	conform.Rule(t, "2-files journal torn", "a journal cut at any byte opens up to its last whole line")
 	t.Parallel()
 	data, ends := writtenOf(t, 100, func(n int) Entry { return Entry{Event: json.RawMessage(fmt.Sprint(n))} })
 	whole := 0
@@ -90,6 +93,8 @@ func TestTruncatedAtEveryByte(t *testing.T) {
 
 // Every flipped bit is found by Open itself, also in the last line.
 func TestEveryFlippedBitIsFound(t *testing.T) {
+	conform.Rule(t, "2-files journal chain", "every flipped bit is found")
+	conform.Rule(t, "2-files journal damage", "damage is refused, nothing changed")
 	t.Parallel()
 	data, ends := written(t, 17)
 	if len(data) < 5000 {
@@ -129,6 +134,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 }
 
 func TestTails(t *testing.T) {
+	conform.Rule(t, "2-files journal torn", "which tails are torn and which are damage")
 	data, ends := written(t, 3)
 	last := data[ends[2]:]
 	cases := []struct {
@@ -180,6 +186,7 @@ func TestTails(t *testing.T) {
 // A journal written anew from some record on, with all sums right, is found by
 // the chain, a snapshot or a checkpoint.
 func TestForgedRecord(t *testing.T) {
+	conform.Rule(t, "2-files journal chain", "a record forged with all sums right")
 	data, ends := written(t, 5)
 	body, err := appendBody(nil, entry(77))
 	if err != nil {
@@ -220,6 +227,7 @@ func TestForgedRecord(t *testing.T) {
 }
 
 func TestRepair(t *testing.T) {
+	conform.Rule(t, "2-files journal damage", "repair cuts back, after a look")
 	data, ends := written(t, 20)
 	dir := t.TempDir()
 	name := filepath.Join(dir, FileName)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"sluice/internal/conform"
 )
 
 // mount puts a small tmpfs at a new folder.
@@ -22,6 +24,7 @@ func mount(t *testing.T, options string) string {
 // A really full disk: stalled, the journal whole, and on it goes when a file is
 // removed; what was acknowledged is all there.
 func TestRealFullDisk(t *testing.T) {
+	conform.Rule(t, "2-files journal full disk", "on a real full disk")
 	dir := mount(t, "size=128k")
 	hog := filepath.Join(dir, "hog")
 	if err := os.WriteFile(hog, make([]byte, 64<<10), 0o600); err != nil {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+
+	"sluice/internal/conform"
 )
 
 const busConfig = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -117,6 +119,7 @@ func onDesktop(t *testing.T, n Notice, runDir string, env ...string) Result {
 }
 
 func TestDesktopShowsANotice(t *testing.T) {
+	conform.Rule(t, "004 §6 experiment 5.notify", "a desktop notification is shown")
 	t.Parallel()
 	address := startBus(t)
 	service := startStub(t, address, nil)

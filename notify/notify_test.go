@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 // fake is a channel made of a func.
@@ -25,6 +27,7 @@ func (f fake) Name() string                             { return f.name }
 func (f fake) Send(ctx context.Context, n Notice) error { return f.send(ctx, n) }
 
 func TestChannelsDoNotDelayOneAnother(t *testing.T) {
+	conform.Rule(t, "field ask 5", "a channel that hangs holds up no other")
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var lines []string
@@ -186,6 +189,7 @@ func commandResult(t *testing.T, limit time.Duration, argv ...string) Result {
 }
 
 func TestCommandGetsTheNotice(t *testing.T) {
+	conform.Rule(t, "field ask 5", "a command gets the notice")
 	t.Parallel()
 	dir := t.TempDir()
 	r := commandResult(t, commandLimit, "sh", "-c", `

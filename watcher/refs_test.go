@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/internal/conform"
 	"sluice/internal/git"
 )
 
@@ -27,6 +28,7 @@ func run(t *testing.T, dir string, args ...string) string {
 // A commit is hinted at by an event, wherever it is made, also after its ref's folder was packed away; and
 // the next Poll has it.
 func TestRefWatch(t *testing.T) {
+	conform.Rule(t, "004 §2 Signal.git_commit", "a commit is hinted at wherever it is made")
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/conform"
 )
 
 // A file written byte by byte is given as it is at each moment, and never as unchanged while it grows.
 func TestHalfWrittenFile(t *testing.T) {
+	conform.Rule(t, "2-files signal 2", "a growing file is never given as at rest")
 	w, dir := start(t, quiet()), newDir(t)
 	add(t, w, dir)
 	const text = `{"step":"X-1"}`
@@ -61,6 +63,7 @@ func TestSettleHint(t *testing.T) {
 
 // All ways to write a file end in the same: its bytes are seen, woken by an event.
 func TestWaysToWrite(t *testing.T) {
+	conform.Rule(t, "2-files signal 1", "however a file is written, it is seen")
 	w, dir := start(t, quiet()), newDir(t)
 	outside := t.TempDir()
 	add(t, w, dir)
@@ -97,6 +100,7 @@ func TestWaysToWrite(t *testing.T) {
 // A write by another name of the file makes no event: the look by time finds it. Its bytes count too, not
 // only what stat says.
 func TestWriteWithoutEvent(t *testing.T) {
+	conform.Rule(t, "2-files signal 1", "a write without an event is found by the look by time")
 	o := quiet()
 	o.Rescan = 30 * time.Millisecond
 	w, dir := start(t, o), newDir(t)
@@ -134,6 +138,7 @@ func TestNamesAreRaw(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
+	conform.Rule(t, "2-files signal 7", "what is too large is not read")
 	o := quiet()
 	o.MaxBytes = 10
 	w, dir := start(t, o), newDir(t)

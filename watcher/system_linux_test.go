@@ -14,10 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/conform"
 )
 
 // Links, pipes and sockets are told of and not read, and hold up nobody.
 func TestSpecialFiles(t *testing.T) {
+	conform.Rule(t, "2-files signal 7", "links, pipes and sockets are told of, not read")
 	w, dir := start(t, quiet()), newDir(t)
 	secret := filepath.Join(t.TempDir(), "secret")
 	write(t, secret, "secret")
@@ -123,6 +125,7 @@ func asNobody(t *testing.T, do func()) {
 // The kernel drops what does not fit in its queue: all files are found, and the watcher lives on. A folder
 // that was made again among what was dropped is watched again.
 func TestOverflow(t *testing.T) {
+	conform.Rule(t, "2-files signal 1", "what the kernel drops is found all the same")
 	const files = 20_000
 	if testing.Short() {
 		t.Skip("makes 20,000 files")
@@ -212,6 +215,7 @@ func inNamespace(t *testing.T, script string, args ...string) bool {
 
 // A folder that is mounted over, and whose mount is taken away, says nothing at all.
 func TestMountedOver(t *testing.T) {
+	conform.Rule(t, "2-files signal 1", "a folder mounted over says nothing and is found")
 	if !inNamespace(t, ":", "-m", "--propagation", "private") {
 		return
 	}

@@ -11,11 +11,14 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"sluice/internal/conform"
 )
 
 // A folder that is removed and made again, or renamed away, or whose parent is, is watched again at once,
 // though its watch went with the old one: no look by time is waited for here.
 func TestFolderComesBack(t *testing.T) {
+	conform.Rule(t, "2-files signal 1", "a folder made again is watched again")
 	remake := func(path string) error { return os.MkdirAll(path, 0o700) }
 	cases := map[string]func(parent, dir string) error{
 		"removed": func(_, dir string) error { return errors.Join(os.RemoveAll(dir), remake(dir)) },
@@ -111,6 +114,7 @@ func TestFolderThatComesLater(t *testing.T) {
 
 // A watch that is lost without a word (as by a mount over it) is found by its cookie and made again.
 func TestCookieFindsLostWatch(t *testing.T) {
+	conform.Rule(t, "2-files signal 1", "a lost watch is found and made again")
 	o := quiet()
 	o.CookieWait = 100 * time.Millisecond
 	w, dir := start(t, o), newDir(t)
@@ -220,6 +224,7 @@ func cookies(t *testing.T, dir string) []string {
 
 // No inotify to be had: it works all the same, and says why it is slow.
 func TestNoInotify(t *testing.T) {
+	conform.Rule(t, "2-files signal 1", "it works without inotify")
 	o := Options{Rescan: time.Hour, Settle: time.Hour, PollRescan: 20 * time.Millisecond}
 	w := newFrom(o, func() (*fsnotify.Watcher, error) { return nil, errors.New("too many open files") })
 	t.Cleanup(func() {

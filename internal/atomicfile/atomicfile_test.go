@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"sluice/internal/conform"
 )
 
 func must(t *testing.T, err error) {
@@ -180,6 +182,7 @@ func TestMoveNames(t *testing.T) {
 
 // However many doubles there are, none is lost.
 func TestMoveManyDoubles(t *testing.T) {
+	conform.Rule(t, "2-files signal 5", "however many doubles, none is lost")
 	dir := t.TempDir()
 	seen := map[string]bool{}
 	for range 200 {

@@ -11,10 +11,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sluice/internal/conform"
 )
 
 // A pipe would keep a plain open waiting for ever; what comes through it, or a device, is nobody's file.
 func TestOpenRegularRefusesSpecialFiles(t *testing.T) {
+	conform.Rule(t, "2-files signal 7", "a pipe holds up nobody")
 	dir := t.TempDir()
 	must(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	l, err := net.Listen("unix", filepath.Join(dir, "socket"))
@@ -74,6 +77,7 @@ func TestOpenRegularStaysBelow(t *testing.T) {
 
 // A file swapped for a link between the look and the open is never read through.
 func TestOpenRegularSwapRace(t *testing.T) {
+	conform.Rule(t, "2-files signal 7", "a file swapped for a link is never read through")
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")
 	must(t, os.WriteFile(secret, []byte("secret"), 0o600))

@@ -9,6 +9,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/conform"
 )
 
 const checkSpec = `
@@ -39,6 +40,9 @@ func (b *bench) begin(job daemon.Job) {
 }
 
 func TestCheck(t *testing.T) {
+	conform.Rule(t, "1-language outputs", "path: expression is written")
+	conform.Rule(t, "004 §2 Step.outputs", "a missing output fails the check")
+	conform.Rule(t, "field ask 8", "outputs and criterion are looked at by the daemon")
 	b := newBench(t, checkSpec)
 	b.put("test/old.txt", "was changed before")
 	job := b.checkJob("A", 1)
@@ -85,6 +89,7 @@ func TestCheckOfFailedStepRunsNothing(t *testing.T) {
 }
 
 func TestCheckHoldsTheAnswerAgainstItsSchema(t *testing.T) {
+	conform.Rule(t, "1-language answer", "an answer not to its schema fails")
 	b := newBench(t, checkSpec)
 	for answer, want := range map[string]string{``: "gave no answer", `{"plan":"none"}`: "plan", `{"plan":[],"note":null}`: "note"} {
 		job := b.checkJob("A", 1)
@@ -106,6 +111,8 @@ func (b *bench) digestNow() string {
 }
 
 func TestDigestIsOfOutputsAndChangedFiles(t *testing.T) {
+	conform.Rule(t, "8-semantics 23", "what the digest covers, and nothing else")
+	conform.Rule(t, "1-language protect", "a protected file that changed is told")
 	b := newBench(t, checkSpec)
 	b.put("test/old.txt", "was changed before")
 	job := b.checkJob("A", 1)
@@ -152,6 +159,8 @@ func TestDigestIsOfOutputsAndChangedFiles(t *testing.T) {
 
 // TestDigestSeesNoProgress: an attempt that changes nothing has the digest of the one before it, committed or not.
 func TestDigestSeesNoProgress(t *testing.T) {
+	conform.Rule(t, "1-language same_failure", "an unchanged tree has the same digest")
+	conform.Rule(t, "field ask 14", "an unchanged tree has the same digest")
 	b := newBench(t, strings.Replace(checkSpec, "echo ran >>ran.txt; ", "", 1))
 	var digests []string
 	for n := range 3 {
@@ -175,6 +184,7 @@ func TestDigestSeesNoProgress(t *testing.T) {
 }
 
 func TestHooks(t *testing.T) {
+	conform.Rule(t, "1-language hooks", "a failing hook is recorded, not fatal")
 	b := newBench(t, checkSpec)
 	job := b.job(engine.Effect{Kind: engine.DoRun, Key: "w-1/A#1.hook", Step: "A", N: 1, Proc: &engine.Proc{Key: "w-1/A#1.hook", Kind: engine.ProcHook, Step: "A", N: 1}})
 	for range 2 {
@@ -212,6 +222,7 @@ func TestMatches(t *testing.T) {
 }
 
 func TestLook(t *testing.T) {
+	conform.Rule(t, "8-semantics 33", "it waits until the other step's output is there")
 	b := newBench(t, checkSpec)
 	job := b.checkJob("A", 1)
 	job.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)

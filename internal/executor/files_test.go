@@ -14,6 +14,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/conform"
 	"sluice/notify"
 )
 
@@ -40,6 +41,8 @@ func (b *bench) writeJob(file int) daemon.Job {
 }
 
 func TestWriteRetryContext(t *testing.T) {
+	conform.Rule(t, "1-language rule 7", "the feedback, written once")
+	conform.Rule(t, "004 §3 retry_context_path", "at its place")
 	b := newBench(t, gateSpec)
 	job := b.writeJob(1)
 	var before os.FileInfo
@@ -76,6 +79,7 @@ func TestWriteOutOfTheRepo(t *testing.T) {
 }
 
 func TestWriteGateOutputs(t *testing.T) {
+	conform.Rule(t, "1-language outputs", "a gate's outputs: a text as it is, else JSON")
 	b := newBench(t, gateSpec)
 	if ev, ok := b.e.Carry(b.ctx(), b.writeJob(0), nil).(engine.FileWritten); !ok || ev.Why != "" {
 		t.Fatalf("%+v", ev)
@@ -92,6 +96,7 @@ func TestWriteGateOutputs(t *testing.T) {
 
 // TestSweep: the files of ended runs leave; those of live runs and of nobody stay.
 func TestSweep(t *testing.T) {
+	conform.Rule(t, "1-language rule 7 sweep", "the files of ended runs move, others stay")
 	b := newBench(t, gateSpec)
 	b.e.Carry(b.ctx(), b.writeJob(1), nil)
 	mine := b.writeJob(1)
@@ -138,6 +143,7 @@ func (b *bench) move(m *engine.Move) engine.FileMoved {
 }
 
 func TestMove(t *testing.T) {
+	conform.Rule(t, "2-files signal 4", "the file goes to its attempt's folder; a second move is none")
 	b := newBench(t, gateSpec)
 	b.put(".workflow/signals/w-1/A-done.json", "{}")
 	m := b.taken(".workflow/signals/w-1/A-done.json")
@@ -153,6 +159,7 @@ func TestMove(t *testing.T) {
 }
 
 func TestMoveRejected(t *testing.T) {
+	conform.Rule(t, "2-files signal 5", "to rejected/, with its reason, doubles kept")
 	b := newBench(t, gateSpec)
 	for i, name := range []string{"x", "x", "-rf\n\xff", "a;b"} {
 		b.put(".workflow/signals/"+name, strings.Repeat("y", i+1))
@@ -170,6 +177,7 @@ func TestMoveRejected(t *testing.T) {
 
 // TestMoveInTheMiddle: the file was moved by a daemon that was ended before it wrote why.
 func TestMoveInTheMiddle(t *testing.T) {
+	conform.Rule(t, "2-files signal 4", "a crash in the move's middle")
 	b := newBench(t, gateSpec)
 	b.put(".workflow/signals/x", "y")
 	m := b.taken(".workflow/signals/x")
@@ -197,6 +205,7 @@ func TestMoveOfAnother(t *testing.T) {
 }
 
 func TestNotify(t *testing.T) {
+	conform.Rule(t, "field ask 5", "the notice names run and gate and what to do; its result is kept")
 	b := newBench(t, gateSpec)
 	var got []notify.Notice
 	n := notify.New(notify.Log(func(n notify.Notice, what string) { got = append(got, n) }), notify.Command([]string{"sh", "-c", "exit 3"}))
@@ -254,6 +263,7 @@ func (b *bench) scanned(in daemon.Inboxes, want int) []engine.FileSeen {
 }
 
 func TestScanOrder(t *testing.T) {
+	conform.Rule(t, "8-semantics 22", "signals by name, veto, fail, pass")
 	b := newBench(t, gateSpec)
 	names := []string{"A-done.json", "B-done.json", "G-veto", "G-fail.json", "G-fail.md", "G-pass.txt", "G-replan"}
 	for i := range names {
@@ -277,6 +287,8 @@ func TestScanOrder(t *testing.T) {
 }
 
 func TestScanReads(t *testing.T) {
+	conform.Rule(t, "2-files signal 7", "pipes, links and what is too large are not read")
+	conform.Rule(t, "2-files signal 3", "tokens are looked up; doubled keys refused")
 	b := newBench(t, gateSpec)
 	token := b.e.token("w-1/A#1.1")
 	files := map[string]string{
@@ -328,6 +340,7 @@ func TestScanReads(t *testing.T) {
 
 // TestScanWaitsForTheWhole: JSON counts when it is whole, text when it has not changed for a while.
 func TestScanWaitsForTheWhole(t *testing.T) {
+	conform.Rule(t, "2-files signal 2", "JSON when whole, text when at rest")
 	b := newBench(t, gateSpec)
 	b.settings.Settle = engine.Duration(time.Hour)
 	see := func() int {

@@ -11,6 +11,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/conform"
 )
 
 const treeSpec = `
@@ -32,6 +33,8 @@ steps:
 `
 
 func TestWorktrees(t *testing.T) {
+	conform.Rule(t, "1-language worktree", "made of its branch; a plain folder used as it is")
+	conform.Rule(t, "004 §3 agent.worktree", "relative to the root")
 	b := newBench(t, treeSpec)
 	b.put("sub/file", "x")
 	if trees := b.e.Trees(b.ctx(), b.spec); len(trees) != 1 || trees["sub"] != "." {
@@ -115,6 +118,7 @@ func (b *bench) watch(step string, n int) *seen {
 const commit = "git -c user.name=A -c user.email=a@example.org commit -q --allow-empty "
 
 func TestCommitSeen(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 git_commit", "old, quoted, reverted, amended and picked commits do not fire")
 	b := newBench(t, treeSpec)
 	b.sh(commit + "--date 2020-01-02T03:04:05Z -m 'old [DONE]'") // before the attempt
 	old := b.sh("git rev-parse HEAD")
@@ -146,6 +150,7 @@ func TestCommitSeen(t *testing.T) {
 
 // TestCommitOfItsBranchOnly: a step with a branch of its own is not answered by another's commit.
 func TestCommitOfItsBranchOnly(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 git_commit", "a step with a branch is not answered by another's commit")
 	b := newBench(t, treeSpec)
 	s := b.watch("A", 1) // before the attempt has begun: it waits for that
 	b.carry(b.stepJob("A", 1, 1))
@@ -158,6 +163,8 @@ func TestCommitOfItsBranchOnly(t *testing.T) {
 }
 
 func TestPullSeen(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 pr_creation", "a pull request whose head is the step's commit")
+	conform.Rule(t, "004 §2 Signal.pr_creation", "a pull request is the signal")
 	b := newBench(t, strings.Replace(treeSpec, `{type: git_commit, value: "[A-DONE]"}`, "{type: pr_creation}", 1))
 	forge := realPath(t, t.TempDir()) + "/forge.git"
 	b.sh("git init -q --bare " + forge + " && git remote add origin " + forge + " && git push -q origin main")
@@ -195,6 +202,7 @@ gates:
 `
 
 func TestOffer(t *testing.T) {
+	conform.Rule(t, "004 §3 agent.launch", "a subagent step is offered")
 	b := newBench(t, offerSpec)
 	job := b.stepJob("A", 1, 1)
 	job.Kind, job.Proc = engine.DoOffer, nil
@@ -247,4 +255,3 @@ func TestDigestWithoutGit(t *testing.T) {
 		t.Error("an output does not count")
 	}
 }
-

@@ -11,6 +11,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/conform"
 )
 
 // background carries a job out in the background until the context ends.
@@ -24,6 +25,7 @@ func (b *bench) runSpec(command string) { b.load(strings.Replace(runSpec, "%s", 
 
 // TestAdopted: the daemon goes in the middle; another one goes on waiting for the same process.
 func TestAdopted(t *testing.T) {
+	conform.Rule(t, "3-engine adopt", "another executor goes on waiting for the same process")
 	b := newBench(t, strings.Replace(runSpec, "%s", `"echo x >>ran; while [ ! -e go ]; do sleep 0.01; done; exit 5"`, 1))
 	job := b.stepJob("A", 1, 1)
 	ctx, cancel := context.WithCancel(b.ctx())
@@ -50,6 +52,7 @@ func (b *bench) stopJob(job daemon.Job) daemon.Job {
 }
 
 func TestStop(t *testing.T) {
+	conform.Rule(t, "3-engine tree", "its child is gone too")
 	b := newBench(t, strings.Replace(runSpec, "%s", `"sleep 1000 & echo $! >child; sleep 1000"`, 1))
 	job := b.stepJob("A", 1, 1)
 	ctx, cancel := context.WithCancel(b.ctx())
@@ -119,6 +122,7 @@ steps:
 }
 
 func TestIdle(t *testing.T) {
+	conform.Rule(t, "field ask 3", "a silent agent is ended")
 	b := newBench(t, `
 workflow: {id: w}
 steps:
@@ -147,6 +151,7 @@ gates:
 `
 
 func TestAnswerIsAskedForAgain(t *testing.T) {
+	conform.Rule(t, "1-language answer", "two corrections, then it is bad")
 	for _, x := range []struct {
 		rightAt, asked int
 	}{{1, 1}, {2, 2}, {9, 1 + corrections}} {
@@ -253,6 +258,7 @@ func TestMissingTemplateIsFatal(t *testing.T) {
 
 // TestNoOptionByAValue: a value cannot make an argument an option.
 func TestNoOptionByAValue(t *testing.T) {
+	conform.Rule(t, "1-language values.dash", "a value cannot make an argument an option")
 	b := newBench(t, `
 workflow: {id: w, vars: {goal: x}}
 steps:
@@ -271,6 +277,7 @@ steps:
 }
 
 func TestSecondLaunchHasItsOwnFolder(t *testing.T) {
+	conform.Rule(t, "8-semantics 11", "<step>.<n>/launch-<k>")
 	b := newBench(t, strings.Replace(runSpec, "%s", `"echo $SLUICE_ANSWER; exit 1"`, 1))
 	b.carry(b.stepJob("A", 1, 1))
 	b.carry(b.stepJob("A", 1, 2))

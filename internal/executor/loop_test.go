@@ -13,6 +13,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/conform"
 	"sluice/journal"
 	"sluice/specs"
 )
@@ -82,6 +83,17 @@ gates:
 // TestLoop carries a run through the real loop: a criterion that fails, a reviewer that wants more, a commit as the
 // signal, and a person's file.
 func TestLoop(t *testing.T) {
+	conform.Rule(t, "004 §6 experiment 4", "criterion and reviewer fail, feedback, retry, pass")
+	conform.Rule(t, "004 §2 Retry.written", "the feedback lies at the known place")
+	conform.Rule(t, "004 §2 Retry.read", "the third attempt's prompt has it")
+	conform.Rule(t, "004 §2 Retry.accumulates", "both failures are there")
+	conform.Rule(t, "004 §4 retry-context", "a file per failure")
+	conform.Rule(t, "004 §2 Reviewer.human", "it waits until a person's file")
+	conform.Rule(t, "004 §6 experiment 5.human", "blocks until a pass file is written")
+	conform.Rule(t, "004 §2 Signal.git_commit", "a commit is the step's signal")
+	conform.Rule(t, "field ask 15", "a retry has its feedback, on top of the work before")
+	conform.Rule(t, "1-language rule 11", "the run's spec is kept with it")
+	conform.Rule(t, "2-files decision file", "a pass file by hand completes the run")
 	b := newBench(t, loopSpec)
 	b.settings.Grace = engine.Duration(time.Second)
 	b.script("one", `

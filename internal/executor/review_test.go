@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice/engine"
+	"sluice/internal/conform"
 )
 
 const reviewSpec = `
@@ -31,6 +32,7 @@ gates:
 `
 
 func TestReviewByAgent(t *testing.T) {
+	conform.Rule(t, "004 §2 Gate.reviewer", "a role's agent reviews")
 	b := newBench(t, reviewSpec)
 	job := b.reviewJob("G", 1)
 	job.Attempt.Summary, job.Attempt.ToReview = "I did it", []string{"it reads well"}
@@ -55,6 +57,7 @@ printf 'Well.\n`+"```json"+`\n{"verdict":"replan","score":40,"feedback":"no"}\n`
 }
 
 func TestReviewIsAskedAgain(t *testing.T) {
+	conform.Rule(t, "field ask 6", "two corrections, then inconclusive")
 	for _, x := range []struct{ rightAt, outcome string }{{"2", "pass"}, {"9", ""}} {
 		b := newBench(t, reviewSpec)
 		b.begin(b.checkJob("A", 1))
@@ -80,6 +83,7 @@ if [ $n -ge `+x.rightAt+` ]; then printf '{"verdict":"pass","token":"%s"}' $SLUI
 
 // TestReviewAnswerOfAnother: a verdict in the answer file without this launch's token is none.
 func TestReviewAnswerOfAnother(t *testing.T) {
+	conform.Rule(t, "field ask 6", "a verdict without the token is none")
 	b := newBench(t, reviewSpec)
 	b.begin(b.checkJob("A", 1))
 	b.script("one", `printf '{"verdict":"pass","token":"%s"}' deadbeef >"$SLUICE_ANSWER"`)
@@ -89,6 +93,7 @@ func TestReviewAnswerOfAnother(t *testing.T) {
 }
 
 func TestReviewByCommand(t *testing.T) {
+	conform.Rule(t, "004 §2 Gate.reviewer", "a command reviews")
 	b := newBench(t, reviewSpec)
 	v := b.carry(b.reviewJob("H", 1)).Verdict
 	if v.Outcome != engine.OutcomeFail || !strings.Contains(v.Feedback, "saw H") {
@@ -103,6 +108,7 @@ func TestReviewByCommand(t *testing.T) {
 
 // TestCrashedReviewer: an exit code is no verdict, whatever was said before.
 func TestCrashedReviewer(t *testing.T) {
+	conform.Rule(t, "field ask 6", "an exit code is no verdict")
 	b := newBench(t, reviewSpec)
 	b.begin(b.checkJob("A", 1))
 	b.script("one", `echo '{"verdict":"pass"}'; exit 1`)

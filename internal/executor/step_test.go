@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sluice/engine"
+	"sluice/internal/conform"
 )
 
 const agentSpec = `
@@ -29,6 +30,12 @@ gates:
 `
 
 func TestStepGetsWhatAnAgentGets(t *testing.T) {
+	conform.Rule(t, "004 §3 context_files", "the agent is told to read them")
+	conform.Rule(t, "004 §2 Step.agent", "a role's agent, in its worktree")
+	conform.Rule(t, "004 §2 Step.inputs", "the prompt names the inputs")
+	conform.Rule(t, "1-language values", "values in prompt and environment")
+	conform.Rule(t, "2-files runs", "the folder of an attempt; runs/last")
+	conform.Rule(t, "004 §5 question 6", "what it has to know is in its prompt and environment")
 	b := newBench(t, agentSpec)
 	b.put("in.txt", "in")
 	b.script("one", `cat >got.txt; env | sort >env.txt; pwd -P >cwd.txt; printf '{"status":"done"}' >"$SLUICE_SIGNAL"`)
@@ -64,6 +71,7 @@ func TestStepGetsWhatAnAgentGets(t *testing.T) {
 }
 
 func TestMissingInputIsRefusedByName(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 input", "refused by name, before launch")
 	b := newBench(t, agentSpec)
 	b.script("one", `touch ran`)
 	ev := b.carry(b.stepJob("A", 1, 1))

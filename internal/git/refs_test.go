@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 func (s *sandbox) beside(name string) string { return filepath.Join(filepath.Dir(s.dir), name) }
@@ -16,6 +18,7 @@ func (s *sandbox) beside(name string) string { return filepath.Join(filepath.Dir
 // A commit is seen wherever it is made: in the main worktree, in a linked one, on a slashed branch, after
 // the refs were packed, and on a HEAD that is on no branch at all.
 func TestRefsSeeEveryCommit(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 git_commit", "on a branch, detached, in a linked worktree, packed")
 	s := newSandbox(t)
 	r := s.open()
 	s.git("worktree", "add", "-q", "-b", "feat/deep/x", s.beside("wt"))
@@ -124,6 +127,7 @@ func TestUnborn(t *testing.T) {
 // What tells a commit that was rewritten from a new one: amend, rebase and cherry-pick keep the author's
 // name and date, a revert quotes the subject.
 func TestRewrittenCommits(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 git_commit", "what tells a rewritten commit from a new one")
 	s := newSandbox(t)
 	r := s.open()
 	read := func(sha string) Commit {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 func TestOpen(t *testing.T) {
@@ -67,6 +69,7 @@ func TestEnvironmentIsClean(t *testing.T) {
 }
 
 func TestAddWorktree(t *testing.T) {
+	conform.Rule(t, "1-language worktree", "made, linked, of its branch")
 	s := newSandbox(t)
 	check(t, os.WriteFile(filepath.Join(s.dir, "run.sh"), nil, 0o755))
 	check(t, os.Symlink("a.txt", filepath.Join(s.dir, "link")))
@@ -104,6 +107,7 @@ func TestAddWorktree(t *testing.T) {
 }
 
 func TestAddWorktreeUsesWhatIsThere(t *testing.T) {
+	conform.Rule(t, "1-language worktree", "one that is there is used as it is")
 	s := newSandbox(t)
 	r := s.open()
 	there := s.beside("there")
@@ -370,6 +374,7 @@ func TestDiff(t *testing.T) {
 }
 
 func TestSalvage(t *testing.T) {
+	conform.Rule(t, "field ask 1", "an attempt's end state is kept at a ref")
 	s := newSandbox(t)
 	r := s.open()
 	head := s.git("rev-parse", "HEAD")
@@ -419,6 +424,7 @@ func TestToplevel(t *testing.T) {
 }
 
 func TestRepoID(t *testing.T) {
+	conform.Rule(t, "2-files state folder", "a repo's id")
 	s := newSandbox(t)
 	check(t, os.Rename(s.dir, s.beside("my repö")))
 	s.dir = s.beside("my repö")

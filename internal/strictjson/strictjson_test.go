@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"sluice/internal/conform"
 )
 
 const testMax = 64 << 10
 
 func TestCheckObject(t *testing.T) {
+	conform.Rule(t, "2-files signal 3", "doubled keys, keys that differ in case, invalid UTF-8")
 	t.Parallel()
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	for _, c := range []struct {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sluice/internal/conform"
 )
 
 // layers says what of this module each package may import, and which of the libraries belong to one place. A package
@@ -83,6 +85,7 @@ func tool(pkg string) bool {
 }
 
 func TestLayers(t *testing.T) {
+	conform.Rule(t, "3-engine layers", "what each package may import")
 	_, all := files(t)
 	for _, f := range all {
 		if f.test || tool(f.pkg) || strings.HasPrefix(f.pkg, "cmd/") {
@@ -112,6 +115,7 @@ func TestLayers(t *testing.T) {
 var engineMayNot = []string{"os", "io", "io/fs", "net", "net/http", "os/exec", "sync", "sync/atomic", "context", "log", "log/slog", "math/rand", "math/rand/v2", "runtime", "syscall", "path/filepath"}
 
 func TestEngineIsPure(t *testing.T) {
+	conform.Rule(t, "3-engine pure", "no file, clock or goroutine")
 	fset, all := files(t)
 	for _, f := range all {
 		if f.pkg != "engine" || f.test {
