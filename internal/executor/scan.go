@@ -225,8 +225,9 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	} else {
 		ev.HumanBad = fmt.Sprintf("it is no answer (%s): %v", unwhole(hstate), herr)
 	}
-	// JSON that is whole cannot grow into anything else; all other text can.
-	whole := len(f.Data) > 0 && (state == signals.Whole || hstate == signals.Whole && strings.HasSuffix(f.Name, ".json"))
+	// JSON that is whole cannot grow into anything else; all other text can. Under a name without the ending it may be on
+	// its way to another: x-done.json.tmp, then mv.
+	whole := len(f.Data) > 0 && strings.HasSuffix(f.Name, ".json") && (state == signals.Whole || hstate == signals.Whole)
 	if !whole && !s.settled(f) {
 		return ev, false
 	}
