@@ -24,6 +24,7 @@ type app struct {
 	dir    string
 	yes    bool
 	json   bool
+	plain  bool // lines, though there is a terminal
 }
 
 func newApp(env []string, in io.Reader, out, err io.Writer) *app {

@@ -1,13 +1,14 @@
 package main
 
 import (
-	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/signals"
+	"sluice/specs"
 )
 
 func (a *app) graphCommand() *cobra.Command {
@@ -24,28 +25,24 @@ for Markdown, DOT or SVG. Of a run (as phase-4-1), each step and gate has its st
 			if err != nil {
 				return err
 			}
-			return a.writePicture(cmd.Context(), draw(spec, run), format)
+			return a.draw(spec, statesOf(run), format)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT`: text, mermaid, dot or svg")
 	return cmd
 }
 
-func (a *app) writePicture(ctx context.Context, p *picture, format string) error {
+func (a *app) draw(spec *engine.Spec, states map[string]string, format string) error {
+	var picture string
 	switch format {
 	case "text":
-		a.print("%s", p.text(a))
+		picture = specs.Text(spec, states)
 	case "mermaid":
-		a.print("%s", p.mermaid())
+		picture = specs.Mermaid(spec, states)
 	case "dot":
-		a.print("%s", p.dot())
+		picture = specs.Dot(spec, states)
 	case "svg":
-		img, err := p.svg(ctx)
-		if err != nil {
-			return err
-		}
-		_, err = a.out.Write(img)
-		return err
+		picture = string(specs.SVG(spec, states))
 	default:
 		known := []string{"text", "mermaid", "dot", "svg"}
 		mend := "one of: text, mermaid, dot, svg"
@@ -54,7 +51,25 @@ func (a *app) writePicture(ctx context.Context, p *picture, format string) error
 		}
 		return misused(mend, "no format %q", clean(format))
 	}
+	a.print("%s", strings.TrimRight(picture, "\n"))
 	return nil
+}
+
+// statesOf gives the state of each step and gate of a run, nil where there is no run.
+func statesOf(run *daemon.RunStatus) map[string]string {
+	if run == nil {
+		return nil
+	}
+	states := map[string]string{}
+	for _, st := range run.Steps {
+		states[st.ID] = st.State
+		for _, g := range st.Gates {
+			if !g.Implicit {
+				states[g.ID] = g.State
+			}
+		}
+	}
+	return states
 }
 
 // drawn finds what is to be drawn: a file, a run, or a workflow.

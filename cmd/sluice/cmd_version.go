@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is the version of this source.
-const release = "0.1.0"
+// version is set by the linker: a tag, or a commit.
+var version = "devel"
 
 func (a *app) versionCommand() *cobra.Command {
 	return a.jsonFlag(&cobra.Command{
@@ -22,12 +22,12 @@ built with. Put it into every report of a fault.`,
 		RunE: func(*cobra.Command, []string) error {
 			commit := commitOf()
 			if a.json {
-				return a.document(map[string]string{"version": release, "commit": commit, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
+				return a.document(map[string]string{"version": version, "commit": commit, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
 			}
 			if commit != "" {
 				commit = " (" + commit + ")"
 			}
-			a.print("sluice %s%s %s %s/%s", release, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			a.print("sluice %s%s %s %s/%s", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return nil
 		},
 	})

@@ -42,8 +42,13 @@ sluice init && sluice run gated-pipeline`,
 	for _, g := range [][2]string{{groupStart, "Begin"}, {groupRun, "Run"}, {groupDecide, "Decide"}, {groupLook, "Look"}, {groupAgent, "For agents and scripts"}, {groupSetUp, "Set up and mend"}} {
 		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
 	}
-	add(root, groupStart, a.initCommand(), a.validateCommand(), a.fmtCommand(), a.graphCommand())
-	add(root, groupSetUp, a.configCommand(), a.completionCommand(), a.versionCommand())
+	add(root, groupStart, a.demoCommand(), a.initCommand(), a.validateCommand(), a.fmtCommand(), a.graphCommand())
+	add(root, groupRun, a.runCommand(), a.startCommand(), a.pauseCommand(), a.resumeCommand(), a.abortCommand(), a.retryCommand())
+	add(root, groupDecide, a.inboxCommand(), a.showCommand(), a.passCommand(), a.failCommand(), a.vetoCommand(), a.decideCommand())
+	add(root, groupLook, a.lsCommand(), a.statusCommand(), a.logCommand(), a.tailCommand(), a.explainCommand(), a.auditCommand())
+	add(root, groupAgent, a.nextCommand(), a.signalCommand(), a.notifyCommand())
+	add(root, groupSetUp, a.daemonCommand(), a.watchCommand(), a.configCommand(), a.doctorCommand(), a.cleanCommand(), a.journalCommand(), a.completionCommand(), a.versionCommand())
+	root.AddCommand(a.demoAgentCommand())
 	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Hidden: true, RunE: a.helpFor})
 	root.SetHelpFunc(a.help)
 	root.SetFlagErrorFunc(flagFault)

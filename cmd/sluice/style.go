@@ -5,9 +5,11 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mattn/go-runewidth"
 
+	"sluice/daemon"
 	"sluice/engine"
 	"sluice/notify"
 )
@@ -144,4 +146,51 @@ func (a *app) printTable(t *table) {
 		}
 		a.print("%s", strings.TrimRight(b.String(), " "))
 	}
+}
+
+// clipPainted cuts a line that has colours in it; 0 = not at all.
+func clipPainted(s string, width int) string {
+	if width <= 0 {
+		return s
+	}
+	var b strings.Builder
+	used := 0
+	for i := 0; i < len(s); {
+		if s[i] == '\x1b' {
+			end := strings.IndexByte(s[i:], 'm')
+			if end < 0 {
+				break
+			}
+			b.WriteString(s[i : i+end+1])
+			i += end + 1
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if used += runewidth.RuneWidth(r); used > width {
+			return b.String() + "\x1b[0m"
+		}
+		b.WriteString(s[i : i+n])
+		i += n
+	}
+	return b.String()
+}
+
+func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+// joinMost names a few of many.
+func joinMost(names []string) string {
+	const most = 8
+	s := strings.Join(names[:min(len(names), most)], ", ")
+	if len(names) > most {
+		s += ", …"
+	}
+	return s
+}
+
+// runState is a run's phase, or that it is paused.
+func runState(r daemon.RunStatus) string {
+	if r.Paused != "" && live(r) {
+		return "paused"
+	}
+	return r.Phase
 }

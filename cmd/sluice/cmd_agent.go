@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/notify"
+	"sluice/signals"
+)
+
+func (a *app) nextCommand() *cobra.Command {
+	var claim bool
+	var run string
+	cmd := &cobra.Command{
+		Use:   "next",
+		Short: "show the work that waits for somebody to do it",
+		Long: `Steps with launch: interactive or subagent are not launched: they are on offer. This prints the
+oldest that nobody has taken: its prompt, where to work and how to signal. --claim takes it.`,
+		Example: "sluice next --claim\nsluice next --json",
+		Args:    between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
+				offers, err := v.Offers(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return a.next(cmd.Context(), p, v, offers, run, claim)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&claim, "claim", false, "take it, so that nobody else does")
+	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` only")
+	return a.jsonFlag(cmd)
+}
+
+func (a *app) next(ctx context.Context, p *place, v viewer, offers []daemon.Offer, run string, claim bool) error {
+	offers = slices.DeleteFunc(offers, func(o daemon.Offer) bool { return run != "" && o.Run != run || claim && o.Claimed != "" })
+	if len(offers) == 0 {
+		if a.json {
+			return a.document(map[string]any{"offer": nil})
+		}
+		a.print("Nothing is on offer.")
+		return nil
+	}
+	slices.SortStableFunc(offers, func(x, y daemon.Offer) int {
+		if (x.Claimed == "") != (y.Claimed == "") {
+			return len(x.Claimed) - len(y.Claimed)
+		}
+		return x.Since.Compare(y.Since)
+	})
+	o := offers[0]
+	if claim {
+		s, ok := v.(service)
+		if !ok {
+			_, err := needed(ctx, p)
+			return err
+		}
+		done, err := s.Do(ctx, engine.Claimed{Run: o.Run, Step: o.Step, N: o.Attempt}, "command")
+		if err != nil {
+			return err
+		}
+		if done.Ignored != "" {
+			return failed("`sluice next --claim` again takes the next one", "not taken: %s", done.Ignored)
+		}
+	}
+	prompt, err := os.ReadFile(o.Prompt)
+	if err != nil && !isMissing(err) {
+		return err
+	}
+	text := string(prompt[:min(len(prompt), gates.MaxPrompt)])
+	if a.json {
+		return a.document(map[string]any{"offer": o, "prompt": text, "waiting": len(offers) - 1})
+	}
+	a.print("%s", strings.TrimRight(gates.Clean(text), "\n"))
+	a.title("\n%s of %s, attempt %d", title(o.Step, o.Name), o.Run, o.Attempt)
+	a.field("work in", o.Worktree)
+	a.field("prompt", o.Prompt)
+	a.field("when done", "sluice signal "+o.Step+" --run "+o.Run+" -m \"what was done\"")
+	a.field("or write", o.Signal)
+	if !claim {
+		a.field("", a.paint(dim, "sluice next --claim takes it"))
+	}
+	return nil
+}
+
+func (a *app) signalCommand() *cobra.Command {
+	var status, text, run, answer string
+	cmd := &cobra.Command{
+		Use:   "signal STEP",
+		Short: "say that a step is done, failed or blocked",
+		Long: `Writes the step's sentinel file properly: whole, by rename, into the right folder. An agent that
+sluice launched needs no flags: its environment says which run and attempt it is.`,
+		Example: "sluice signal X-1 -m \"wrote 14 tests\"\nsluice signal X-1 --status blocked -m \"which database?\"",
+		Args:    between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.place(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.signal(p, args[0], status, text, run, answer)
+		},
+	}
+	cmd.Flags().StringVar(&status, "status", signals.Done, "`STATUS`: done, failed or blocked")
+	cmd.Flags().StringVarP(&text, "message", "m", "", "the summary, or what is asked, in `WORDS`")
+	cmd.Flags().StringVar(&run, "run", "", "the `RUN` that is meant (the environment's)")
+	cmd.Flags().StringVar(&answer, "answer", "", "the structured answer: a `FILE` of JSON")
+	return cmd
+}
+
+func (a *app) signal(p *place, step, status, text, run, answer string) error {
+	known := []string{signals.Done, signals.Failed, signals.Blocked}
+	if !slices.Contains(known, status) {
+		mend := "one of: done, failed, blocked"
+		if near := signals.Nearest(status, known); near != "" {
+			mend = "did you mean --status " + near + "?"
+		}
+		return misused(mend, "no status %q", clean(status))
+	}
+	if !signals.ValidID(step) {
+		return misused("`sluice status` names the steps", "%q is no id of a step", clean(step))
+	}
+	say := map[string]any{"step": step, "status": status, "summary": text}
+	if status == signals.Blocked {
+		say["question"] = text
+	}
+	if a.getenv("SLUICE_STEP") == step && (run == "" || run == a.getenv("SLUICE_RUN")) {
+		run = a.getenv("SLUICE_RUN")
+		if token := a.getenv("SLUICE_TOKEN"); token != "" {
+			say["token"] = token
+		}
+	}
+	if run != "" {
+		say["run"] = run
+	}
+	if answer != "" {
+		raw, err := os.ReadFile(answer)
+		if err != nil {
+			return err
+		}
+		if !json.Valid(raw) {
+			return failed("write one JSON value into it", "%s: not JSON", clean(answer))
+		}
+		say["answer"] = json.RawMessage(raw)
+	}
+	raw, err := json.Marshal(say)
+	if err != nil {
+		return err
+	}
+	if len(raw) > signals.MaxBytes {
+		return failed("put the long part into a file of the repo and name it", "the signal has more than %d bytes", signals.MaxBytes)
+	}
+	name := step + "-done.json"
+	if own := a.getenv("SLUICE_SIGNAL"); own != "" && a.getenv("SLUICE_STEP") == step {
+		name = filepath.Base(own) // the spec may have given it another name
+	}
+	file, err := putSignal(p, run, name, raw)
+	if err != nil {
+		return err
+	}
+	a.print("written: %s", shortPath(file))
+	return nil
+}
+
+func (a *app) notifyCommand() *cobra.Command {
+	var kind, body string
+	cmd := &cobra.Command{
+		Use:   "notify TEXT",
+		Short: "send yourself a notice, as a run would",
+		Long:  "Goes by the same settings (notify.desktop, notify.command) as the notices of runs: for hooks, and\nto try whether notices reach you. Prints what became of it on each channel.",
+		Example: `sluice notify "deployed"
+sluice notify "is this seen?" --body "with more words"`,
+		Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.tryNotice(cmd.Context(), notify.Notice{Kind: kind, Title: args[0], Body: body})
+		},
+	}
+	cmd.Flags().StringVar(&body, "body", "", "more `WORDS`")
+	cmd.Flags().StringVar(&kind, "kind", notify.KindInfo, "the notice's `KIND`, as commands see it")
+	return a.jsonFlag(cmd)
+}
+
+func (a *app) tryNotice(ctx context.Context, n notify.Notice) (err error) {
+	root := ""
+	if p, err := a.bare(ctx); err == nil {
+		root = p.root
+	}
+	s, err := a.settingsOf(root, nil)
+	if err != nil {
+		return err
+	}
+	options := []notify.Option{notify.Command(s.Notify.Command)}
+	if s.Notify.Desktop {
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		options = append(options, notify.Desktop([]string{self, notifyCommand}))
+	}
+	sender := notify.New(options...)
+	defer func() { err = errors.Join(err, sender.Close()) }()
+	results := sender.Send(ctx, n)
+	reached := false
+	for _, r := range results {
+		reached = reached || r.OK
+	}
+	if a.json {
+		return a.document(results)
+	}
+	for _, r := range results {
+		word, style := "sent", green
+		if !r.OK {
+			word, style = "not sent: "+r.Why, yellow
+		}
+		a.print("%s  %s", pad(r.Channel, labelWidth), a.paint(style, word))
+	}
+	if !reached {
+		return failed("set notify.command in your own settings, or see `sluice doctor`", "the notice reached nobody")
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/journal"
+	"sluice/specs"
+)
+
+func (a *app) auditCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "check the record of what was decided",
+		Long: `The journal chains each line to the one before it; .workflow/audit/<workflow>.log is a readable
+copy for committing. Verify reads both from the first line to the last.`,
+		Example: "sluice audit verify\nsluice audit verify phase-4-search-index",
+		Args:    cobra.ArbitraryArgs, RunE: group,
+	}
+	cmd.AddCommand(a.jsonFlag(&cobra.Command{
+		Use:   "verify [WORKFLOW]",
+		Short: "check the chain, and the exports against it",
+		Long: `Exit 1 and the line that breaks it, if anything was changed, lost, doubled or put in. It may run
+beside the daemon. A lost end can only be found against a checkpoint kept elsewhere: note the
+last sum that this prints.`,
+		Example: "sluice audit verify\nsluice audit verify gated-pipeline --json",
+		Args:    between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.auditVerify(cmd.Context(), args)
+		},
+	}))
+	return cmd
+}
+
+// audited is one thing that was checked.
+type audited struct {
+	What  string `json:"what"`
+	OK    bool   `json:"ok"`
+	Lines int64  `json:"lines"`
+	Why   string `json:"why,omitempty"`
+	Sum   string `json:"sum,omitempty"`
+}
+
+func (a *app) auditVerify(ctx context.Context, args []string) error {
+	p, err := a.place(ctx)
+	if err != nil {
+		return err
+	}
+	if !isFile(filepath.Join(p.state, journal.FileName)) {
+		return failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to verify", p.root)
+	}
+	rep, err := journal.Verify(p.state, journal.Options{})
+	list := []audited{{What: "journal", OK: err == nil, Lines: rep.Records, Sum: rep.LastSum, Why: errText(err)}}
+	bad := err != nil
+	flows := args
+	if len(args) == 0 {
+		files, err := specs.Find(p.root)
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			flows = append(flows, workflowOf(f))
+		}
+	}
+	for _, w := range flows {
+		if bad {
+			break // the exports are compared with the journal
+		}
+		file := filepath.Join(p.root, filepath.FromSlash(daemon.ExportName(w)))
+		if !isFile(file) {
+			if len(args) > 0 {
+				return failed("it is written when a run of it starts", "%s: no audit of this workflow", daemon.ExportName(clean(w)))
+			}
+			continue
+		}
+		x, err := journal.VerifyExport(file, p.state, daemon.KeepWorkflow(w), journal.Options{})
+		var f *journal.Fault
+		behind := errors.As(err, &f) && f.Kind == journal.FaultBehind
+		list = append(list, audited{What: daemon.ExportName(w), OK: err == nil || behind, Lines: x.Lines, Why: errText(err)})
+		bad = bad || err != nil && !behind
+	}
+	return a.printAudit(list, bad)
+}
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func (a *app) printAudit(list []audited, bad bool) error {
+	if a.json {
+		if err := a.document(map[string]any{"ok": !bad, "checked": list}); err != nil {
+			return err
+		}
+	} else {
+		for _, l := range list {
+			word, style := "ok", green
+			if !l.OK {
+				word, style = "BROKEN", red
+			}
+			s := fmt.Sprintf("%s  %s: %s", a.paint(style, word), l.What, plural(int(l.Lines), "line"))
+			if l.Sum != "" {
+				s += ", last sum " + l.Sum
+			}
+			a.print("%s", s)
+			if l.Why != "" {
+				a.print("    %s", oneLine(l.Why))
+			}
+		}
+	}
+	if bad {
+		return ended(exitFailed)
+	}
+	return nil
+}
+
+func (a *app) journalCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "journal", Short: "mend a damaged journal",
+		Long:    "A journal whose last line was torn by a crash mends itself. Anything else is left for a person to\nlook at: no process serves the repo until it is repaired.",
+		Example: "sluice audit verify\nsluice journal repair --to 17",
+		Args:    cobra.ArbitraryArgs, RunE: group,
+	}
+	var to int64
+	repair := a.jsonFlag(&cobra.Command{
+		Use: "repair --to N", Short: "cut the journal back to its line N",
+		Long: `Takes off everything after line N and keeps it aside, beside the journal. What was decided in
+those lines is forgotten: look at them first. Asks before it does it.`,
+		Example: "sluice journal repair --to 17\nsluice journal repair --to 17 --yes",
+		Args:    between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("to") {
+				return misused("`sluice audit verify` names the last good line", "sluice journal repair: --to N is missing")
+			}
+			return a.repair(cmd.Context(), to)
+		},
+	})
+	repair.Flags().Int64Var(&to, "to", 0, "the last line that stays: `N` (0: none)")
+	cmd.AddCommand(repair)
+	return cmd
+}
+
+func (a *app) repair(ctx context.Context, to int64) (err error) {
+	p, err := a.place(ctx)
+	if err != nil {
+		return err
+	}
+	if !isFile(filepath.Join(p.state, journal.FileName)) {
+		return failed("`sluice ls` lists the runs", "%s: there is no journal", p.root)
+	}
+	lock, err := daemon.TakeLock(p.state)
+	var held *daemon.Held
+	if errors.As(err, &held) {
+		return &fault{cause: err.Error(), mend: "stop the process that serves the repo first", code: exitServed, err: err}
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	rep, verr := journal.Verify(p.state, journal.Options{})
+	a.note("the journal has %s that are good", plural(int(rep.Records), "line"))
+	if verr != nil {
+		a.note("%s", oneLine(verr.Error()))
+	}
+	if yes, err := a.ask(fmt.Sprintf("Cut the journal of %s back to line %d?", p.root, to)); err != nil || !yes {
+		return errors.Join(err, notDone(err))
+	}
+	done, err := journal.Repair(p.state, to, journal.Options{})
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.document(map[string]any{"last": done.Last, "cut_bytes": done.CutBytes, "kept_in": done.CutFile, "snapshots": orEmpty(done.Snapshots)})
+	}
+	a.print("the journal ends at line %d now; %d bytes were cut", done.Last, done.CutBytes)
+	if done.CutFile != "" {
+		a.print("kept in %s", done.CutFile)
+	}
+	return nil
+}

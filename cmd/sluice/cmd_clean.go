@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) cleanCommand() *cobra.Command {
+	var keep int
+	var older string
+	var dry bool
+	cmd := &cobra.Command{
+		Use:   "clean",
+		Short: "remove the transcripts of old runs, never the journal",
+		Long: `Removes .workflow/runs/<run>/ of runs that have ended: prompts, outputs, answers. What was
+decided stays in the journal and the audit. Asks first.`,
+		Example: "sluice clean --keep 5 --older 30d\nsluice clean --older 2w --dry-run",
+		Args:    between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			span, err := days(older)
+			if err != nil {
+				return err
+			}
+			return a.clean(cmd.Context(), keep, span, dry)
+		},
+	}
+	cmd.Flags().IntVar(&keep, "keep", 10, "leave the newest `N` ended runs")
+	cmd.Flags().StringVar(&older, "older", "7d", "only those that ended longer than this `TIME` ago: 12h, 7d, 2w")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would be removed")
+	return a.jsonFlag(cmd)
+}
+
+// days reads a span of time that may be in days or weeks.
+func days(s string) (time.Duration, error) {
+	for unit, span := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
+		if num, ok := strings.CutSuffix(s, unit); ok {
+			if n, err := strconv.Atoi(num); err == nil && n >= 0 && n < 10000 {
+				return time.Duration(n) * span, nil
+			}
+		}
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return d, nil
+	}
+	return 0, misused("as 12h, 7d or 2w", "--older %s: no span of time", clean(s))
+}
+
+// oldRun is a folder of transcripts that may go.
+type oldRun struct {
+	Run   string    `json:"run"`
+	Ended time.Time `json:"ended,omitzero"`
+	Bytes int64     `json:"bytes"`
+	dir   string
+}
+
+func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool) error {
+	p, err := a.place(ctx)
+	if err != nil {
+		return err
+	}
+	old, err := a.oldRuns(ctx, p, keep, older)
+	if err != nil {
+		return err
+	}
+	if a.json && dry {
+		return a.document(map[string]any{"removed": false, "runs": old})
+	}
+	var sum int64
+	for _, o := range old {
+		sum += o.Bytes
+		if !a.json {
+			a.print("%s  %s  %s", pad(o.Run, 30), pad(size(o.Bytes), 8), a.paint(dim, "ended "+ago(a.now().Sub(o.Ended))+" ago"))
+		}
+	}
+	if len(old) == 0 && !a.json {
+		a.print("Nothing to remove.")
+	}
+	if len(old) == 0 || dry {
+		if a.json {
+			return a.document(map[string]any{"removed": true, "runs": []oldRun{}})
+		}
+		return nil
+	}
+	if yes, err := a.ask(fmt.Sprintf("Remove the transcripts of %s (%s)? The journal stays.", plural(len(old), "run"), size(sum))); err != nil || !yes {
+		return errors.Join(err, notDone(err))
+	}
+	for _, o := range old {
+		if err := os.RemoveAll(o.dir); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return a.document(map[string]any{"removed": true, "runs": old})
+	}
+	a.print("removed")
+	return nil
+}
+
+// oldRuns are ended runs beyond the newest `keep` whose end is long enough ago. A folder of no run that is known is left:
+// its run may be another checkout's.
+func (a *app) oldRuns(ctx context.Context, p *place, keep int, older time.Duration) ([]oldRun, error) {
+	v, _, err := a.view(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	st, err := v.Status(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	out := []oldRun{}
+	for i := len(st.Runs) - 1; i >= 0; i-- {
+		r := st.Runs[i]
+		if live(r) {
+			continue
+		}
+		if keep--; keep >= 0 || a.now().Sub(r.Ended) < older {
+			continue
+		}
+		dir := filepath.Join(p.root, filepath.FromSlash(runsDir), r.ID)
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+			continue
+		}
+		n, err := sizeOf(dir)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, oldRun{Run: r.ID, Ended: r.Ended, Bytes: n, dir: dir})
+	}
+	return out, nil
+}
+
+func sizeOf(dir string) (n int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			n += info.Size()
+		}
+		return err
+	})
+	return n, err
+}
+
+// size is a number of bytes as a person says it.
+func size(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB"}
+	f, i := float64(n), 0
+	for ; f >= 1024 && i < len(units)-1; i++ {
+		f /= 1024
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, units[i])
+}

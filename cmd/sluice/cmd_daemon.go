@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+)
+
+func (a *app) daemonCommand() *cobra.Command {
+	var set []string
+	cmd := &cobra.Command{
+		Use:   "daemon",
+		Short: "serve all watched repos, in the foreground",
+		Long: `Runs the pipelines of every repo that was added with sluice watch add, until it is told to
+stop. What systemd or launchd start; in a terminal, Ctrl-C stops it. Agents that run go on
+without it, and the next start goes on where this one stopped: nothing is lost.
+SIGHUP has the list of repos and all settings read again.`,
+		Example: "sluice watch add && sluice daemon\nsluice daemon --set notify.desktop=false",
+		Args:    between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.serveAll(cmd.Context(), set)
+		},
+	}
+	cmd.Flags().StringArrayVar(&set, "set", nil, "a setting over all layers: `KEY=VALUE`")
+	return cmd
+}
+
+// logger writes the daemon's log: lines for people on a terminal, else JSON.
+func (a *app) logger(w io.Writer) zerolog.Logger {
+	if _, ok := terminal(w); ok {
+		w = zerolog.ConsoleWriter{Out: w, NoColor: !a.colourOn(w), TimeFormat: time.TimeOnly}
+	}
+	return zerolog.New(w).With().Timestamp().Logger()
+}
+
+func reposFile(home string) string { return filepath.Join(home, "repos.json") }
+
+// serveAll is the daemon.
+func (a *app) serveAll(ctx context.Context, set []string) error {
+	home, err := a.stateHome()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	log := a.logger(a.err)
+	w, err := a.newParts(log, set)
+	if err != nil {
+		return err
+	}
+	srv := daemon.NewServer(daemon.ServerOptions{
+		Home: home, Version: version, Log: log, Open: w.open, ReposFile: reposFile(home),
+		StateOf: func(ctx context.Context, root string) (string, error) {
+			p, err := a.placeOf(ctx, root)
+			if err != nil {
+				return "", err
+			}
+			return p.state, nil
+		},
+	})
+	inner, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { w.dog.feed(inner, a) })
+	wg.Go(func() { a.reloadOn(inner, srv, log) })
+	err = srv.Run(ctx, func() {
+		n := len(srv.States())
+		log.Info().Int("pid", os.Getpid()).Str("version", version).Int("repos", n).Msg("the daemon serves")
+		if n == 0 {
+			log.Warn().Msg("no repo is watched yet: `sluice watch add` in one")
+		}
+		a.tellManager(fmt.Sprintf("READY=1\nSTATUS=serving %s", plural(n, "repo")))
+	})
+	a.tellManager("STOPPING=1")
+	stop()
+	wg.Wait()
+	if cerr := w.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		log.Info().Msg("stopped; agents that run go on, and the next start takes them up again")
+	}
+	return err
+}
+
+// reloadOn reads settings and repos again at each SIGHUP.
+func (a *app) reloadOn(ctx context.Context, srv *daemon.Server, log zerolog.Logger) {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, reloadSignals()...)
+	defer signal.Stop(hup)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hup:
+			a.tellManager("RELOADING=1")
+			if err := srv.Reload(ctx); err != nil {
+				log.Error().Err(err).Msg("not all could be read again")
+			} else {
+				log.Info().Msg("settings and repos were read again")
+			}
+			a.tellManager("READY=1")
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/signals"
+)
+
+// decision is what a person says at a gate.
+type decision struct {
+	gate, outcome, text, run string
+	round                    int
+}
+
+func (a *app) passCommand() *cobra.Command {
+	return a.decisionCommand("pass GATE", engine.OutcomePass, "let the work at a gate through",
+		`Says that the work a gate holds may go on. It counts for what is there now: if the files have
+changed since the gate asked, the work is checked and you are asked anew.`,
+		"sluice pass XG-2-end\nsluice pass XG-2-end -m \"good; mind the log level\"")
+}
+
+func (a *app) failCommand() *cobra.Command {
+	return a.decisionCommand("fail GATE", engine.OutcomeFail, "send the work at a gate back, with the reason",
+		`Your words become the context of the next attempt, so write what is wrong and what would be
+right. "-m -" reads them from standard input.`,
+		"sluice fail XG-2-end -m \"search() must not return duplicates\"\nsluice fail XG-2-end -m - < review.md")
+}
+
+func (a *app) vetoCommand() *cobra.Command {
+	return a.decisionCommand("veto GATE", engine.OutcomeVeto, "overrule a reviewer's pass, also later",
+		`At a gate of level notify the work goes on when the window closes. A veto before that fails
+the gate; one that comes later stops what runs after the gate, undoes it and goes back.`,
+		"sluice veto XG-1-2 -m \"the tests miss empty queries\"\nsluice veto XG-1-2 --run phase-4-2 -m \"wrong branch\"")
+}
+
+func (a *app) decideCommand() *cobra.Command {
+	return a.decisionCommand("decide GATE OUTCOME", "", "give a gate any of its outcomes, as a route's name",
+		"Where a gate has routes beside pass and fail, this takes one. `sluice show GATE` names them.",
+		"sluice decide G-1 replan -m \"the plan misses the index\"\nsluice decide G-1 pass")
+}
+
+func (a *app) decisionCommand(use, outcome, short, long, example string) *cobra.Command {
+	var d decision
+	n := len(strings.Fields(use)) - 1
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long, Example: example, Args: between(n, n),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d.gate, d.outcome = args[0], outcome
+			if outcome == "" {
+				d.outcome = args[1]
+			}
+			if err := a.words(&d, cmd.Flags().Changed("message")); err != nil {
+				return err
+			}
+			p, err := a.place(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.decide(cmd.Context(), p, d)
+		},
+	}
+	cmd.Flags().StringVarP(&d.text, "message", "m", "", "the reason, in `WORDS`; - reads standard input")
+	cmd.Flags().StringVar(&d.run, "run", "", "the `RUN` that is meant, where several wait at one gate")
+	cmd.Flags().IntVar(&d.round, "round", 0, "only if it is the gate's round `N` (as show said)")
+	return a.jsonFlag(cmd)
+}
+
+// words sees to it that a fail or a veto says why.
+func (a *app) words(d *decision, given bool) error {
+	if d.text == "-" {
+		b, err := io.ReadAll(io.LimitReader(a.in, engine.MaxFeedback+1))
+		if err != nil {
+			return err
+		}
+		d.text = string(b)
+	}
+	if len(d.text) > engine.MaxFeedback {
+		return misused("put it into a file of the repo and name that", "the message has more than %d bytes", engine.MaxFeedback)
+	}
+	if given || d.outcome != engine.OutcomeFail && d.outcome != engine.OutcomeVeto {
+		return nil
+	}
+	if !a.interactive() {
+		return misused("say it with -m: your words are what the next attempt goes by", "%s %s: no reason given", d.outcome, clean(d.gate))
+	}
+	fmt.Fprint(a.out, "What is wrong? (one line; the next attempt reads it) ")
+	line, err := a.readLine()
+	if d.text = strings.TrimSpace(line); err != nil || d.text == "" {
+		return misused("say why with -m", "nothing was decided: no reason given")
+	}
+	return nil
+}
+
+// decide has a decision taken in: by the process that serves the repo, else by a file for the one that will.
+func (a *app) decide(ctx context.Context, p *place, d decision) error {
+	v, served, err := a.view(ctx, p)
+	if err != nil {
+		return err
+	}
+	st, err := v.Status(ctx, "")
+	if err == nil {
+		err = knownGate(st, &d)
+	}
+	if err != nil {
+		v.Close()
+		return err
+	}
+	s, ok := v.(service)
+	if !served || !ok {
+		v.Close() // the lock goes with it
+		return a.leave(p, d)
+	}
+	defer s.Close()
+	done, err := s.Do(ctx, engine.Answered{Gate: d.gate, Run: d.run, Round: d.round, Outcome: d.outcome, Text: d.text}, "command")
+	if err != nil {
+		return err
+	}
+	return a.tellDone(done, d)
+}
+
+func (a *app) tellDone(done daemon.Done, d decision) error {
+	if done.Ignored != "" {
+		return failed("`sluice show "+clean(d.gate)+"` tells how it stands", "nothing came of it: %s", done.Ignored)
+	}
+	if a.json {
+		return a.document(done)
+	}
+	for _, raw := range done.Facts {
+		if s := say(raw); s.key {
+			a.print("%s  %s", a.paint(dim, pad(s.subject, subjectWidth)), a.paint(s.style, s.text))
+		}
+	}
+	return nil
+}
+
+// knownGate checks the gate's name against those of live runs, and which run is meant.
+func knownGate(st daemon.Status, d *decision) error {
+	var known, at []string
+	for _, r := range st.Runs {
+		if !live(r) || d.run != "" && r.ID != d.run {
+			continue
+		}
+		for _, g := range gatesOfRun(r) {
+			known = append(known, g.ID)
+			if g.ID == d.gate {
+				at = append(at, r.ID)
+				if !okOutcome(g, d.outcome) {
+					return failed("it takes: "+strings.Join(g.Outcomes, ", "), "gate %s has no outcome %q", d.gate, clean(d.outcome))
+				}
+			}
+		}
+	}
+	if len(at) == 1 && d.run == "" {
+		d.run = at[0]
+	}
+	if len(at) > 0 {
+		return nil
+	}
+	mend := "`sluice inbox` lists what waits for you"
+	if near := signals.Nearest(d.gate, known); near != "" {
+		mend = "did you mean " + near + "?"
+	}
+	if d.run != "" {
+		return failed(mend, "no gate %q in a live run %q", clean(d.gate), clean(d.run))
+	}
+	return failed(mend, "no gate %q in a live run", clean(d.gate))
+}
+
+// okOutcome checks an outcome where the gate says which it takes.
+func okOutcome(g daemon.GateStatus, outcome string) bool {
+	return len(g.Outcomes) == 0 || slices.Contains(g.Outcomes, outcome)
+}
+
+func gatesOfRun(r daemon.RunStatus) []daemon.GateStatus {
+	var out []daemon.GateStatus
+	for _, s := range r.Steps {
+		out = append(out, s.Gates...)
+	}
+	return out
+}
+
+// leave writes the decision as a file: whoever serves the repo next takes it in.
+func (a *app) leave(p *place, d decision) error {
+	if !signals.ValidID(d.outcome) || !signals.ValidID(d.gate) {
+		return misused("ids are letters, digits, '.', '_' and '-'", "%q at %q is no outcome of a gate", clean(d.outcome), clean(d.gate))
+	}
+	raw, err := json.Marshal(map[string]any{"feedback": d.text, "round": d.round, "run": d.run})
+	if err != nil {
+		return err
+	}
+	file, err := putSignal(p, d.run, d.gate+"-"+d.outcome+".json", raw)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.document(map[string]string{"file": file})
+	}
+	a.print("written: %s", shortPath(file))
+	a.note("no sluice process serves this repo now: it counts as soon as one does (`sluice daemon`, or `sluice run %s`)", orWord(d.run, "RUN"))
+	return nil
+}
+
+func orWord(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// putSignal writes a file into the inbox whole, and never over one that waits there.
+func putSignal(p *place, run, name string, data []byte) (string, error) {
+	dir := filepath.Join(p.root, filepath.FromSlash(signalsDir))
+	if run != "" && signals.ValidID(run) {
+		dir = filepath.Join(dir, run)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, name)
+	err := atomicfile.WriteNew(file, data, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return "", failed("it has not been taken in yet; remove it if you have changed your mind", "%s is there already", shortPath(file))
+	}
+	return file, err
+}

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/journal"
+	"sluice/specs"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	return a.jsonFlag(&cobra.Command{
+		Use:   "doctor",
+		Short: "check what sluice needs, with a mend for each fault",
+		Long: `git, the repo, .workflow/, its specs and settings, the agents of its roles, notification, limits on
+watched folders, the state folder, the journal, the clock, and who serves the repo. Exit 1 if one
+fails; a warning is something that works, but less well than it could.`,
+		Example: "sluice doctor\nsluice doctor --json",
+		Args:    between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.doctor(cmd.Context())
+		},
+	})
+}
+
+// check is what doctor says of one thing.
+type check struct {
+	What  string `json:"what"`
+	State string `json:"state"` // ok, warn, fail
+	Says  string `json:"says"`
+	Mend  string `json:"mend,omitempty"`
+}
+
+func fine(what, format string, args ...any) check {
+	return check{what, "ok", fmt.Sprintf(format, args...), ""}
+}
+func warned(what, mend, format string, args ...any) check {
+	return check{what, "warn", fmt.Sprintf(format, args...), mend}
+}
+func broken(what, mend, format string, args ...any) check {
+	return check{what, "fail", fmt.Sprintf(format, args...), mend}
+}
+
+func (a *app) doctor(ctx context.Context) error {
+	checks := []check{a.checkGit(ctx), a.checkState(), a.checkClock()}
+	checks = append(checks, watchLimits()...)
+	p, err := a.bare(ctx)
+	if err != nil {
+		f := asFault(err)
+		checks = append(checks, broken("repo", f.mend, "%s", f.cause), a.checkNotify(""))
+	} else {
+		checks = append(checks, a.checkRepo(ctx, p)...)
+	}
+	return a.printChecks(checks)
+}
+
+func (a *app) printChecks(checks []check) error {
+	failures := 0
+	for _, c := range checks {
+		if c.State == "fail" {
+			failures++
+		}
+	}
+	if a.json {
+		if err := a.document(map[string]any{"ok": failures == 0, "checks": checks}); err != nil {
+			return err
+		}
+	} else {
+		for _, c := range checks {
+			style := map[string]string{"ok": green, "warn": yellow, "fail": red}[c.State]
+			a.print("%s  %s  %s", a.paint(style, pad(c.State, 4)), pad(c.What, 10), oneLine(c.Says))
+			if c.Mend != "" {
+				a.print("%s %s", strings.Repeat(" ", 17), a.paint(dim, "→ "+oneLine(c.Mend)))
+			}
+		}
+	}
+	if failures > 0 {
+		return ended(exitFailed)
+	}
+	return nil
+}
+
+func (a *app) checkGit(ctx context.Context) check {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "git", "version").Output()
+	if err != nil {
+		return broken("git", "install git (2.31 or newer) and see that it is on PATH", "%s", err)
+	}
+	m := regexp.MustCompile(`(\d+)\.(\d+)`).FindStringSubmatch(string(out))
+	if m == nil {
+		return warned("git", "", "its version cannot be read: %s", clean(string(out)))
+	}
+	major, _ := strconv.Atoi(m[1]) // digits
+	minor, _ := strconv.Atoi(m[2])
+	if major < 2 || major == 2 && minor < 31 {
+		return broken("git", "upgrade it to 2.31 or newer", "%s is too old", m[0])
+	}
+	return fine("git", "%s", clean(string(out)))
+}
+
+func (a *app) checkState() check {
+	home, err := a.stateHome()
+	if err != nil {
+		f := asFault(err)
+		return broken("state", f.mend, "%s", f.cause)
+	}
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return broken("state", "make it writable, or set XDG_STATE_HOME", "%s", err)
+	}
+	info, err := os.Stat(home)
+	if err != nil {
+		return broken("state", "make it readable, or set XDG_STATE_HOME", "%s", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return warned("state", "chmod 700 "+home, "%s may be read by others (%s): journals and tokens lie there", home, info.Mode().Perm())
+	}
+	f, err := os.CreateTemp(home, ".doctor-*")
+	if err != nil {
+		return broken("state", "make room, or make it writable", "%s", err)
+	}
+	defer os.Remove(f.Name())
+	if _, err = f.Write(make([]byte, 4096)); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return broken("state", "make room on that disk: without it nothing is started", "%s", err)
+	}
+	return fine("state", "%s", home)
+}
+
+// clockFloor is before any release: a clock that is earlier was never set.
+const clockFloor = 2025
+
+func (a *app) checkClock() check {
+	now := a.now()
+	if now.Year() < clockFloor {
+		return broken("clock", "set it: veto windows and deadlines go by it", "it says %s", now.Format(time.DateTime))
+	}
+	return fine("clock", "%s", now.Format("2006-01-02 15:04:05 MST"))
+}
+
+func (a *app) checkRepo(ctx context.Context, p *place) []check {
+	out := []check{fine("repo", "%s", p.root)}
+	if !isDir(filepath.Join(p.root, workflowDir)) {
+		return append(out, broken("workflow", "`sluice init` lays one out", "no %s/ here", workflowDir), a.checkNotify(p.root))
+	}
+	out = append(out, a.checkSpecs(p)...)
+	s, err := a.settingsOf(p.root, nil)
+	if err != nil {
+		out = append(out, settingsChecks(err)...)
+	} else {
+		says := "built-in"
+		if len(s.files) > 0 {
+			says = strings.Join(s.files, ", ")
+		}
+		out = append(out, fine("settings", "%s", says))
+		for _, w := range s.Warnings() {
+			out = append(out, warned("settings", "", "%s", w))
+		}
+		out = append(out, a.checkAgents(p, s)...)
+	}
+	return append(out, a.checkNotify(p.root), a.checkJournal(p), a.checkServed(ctx, p))
+}
+
+func settingsChecks(err error) []check {
+	var f *fault
+	if errors.As(err, &f) && f.err != nil {
+		if many, ok := f.err.(interface{ Unwrap() []error }); ok {
+			var out []check
+			for _, e := range many.Unwrap() {
+				out = append(out, broken("settings", "`sluice help config` names the keys", "%s", e))
+			}
+			return out
+		}
+	}
+	return []check{broken("settings", "`sluice help config` names the keys", "%s", err)}
+}
+
+func (a *app) checkSpecs(p *place) []check {
+	files, err := specs.Find(p.root)
+	if err != nil {
+		return []check{broken("specs", "make the folder readable", "%s", err)}
+	}
+	if len(files) == 0 {
+		return []check{broken("specs", "`sluice init` makes a first one", "none in %s/", specsDir)}
+	}
+	var out []check
+	good := 0
+	for _, f := range files {
+		if _, faults := specs.LoadFile(f); len(faults) > 0 {
+			out = append(out, broken("specs", "`sluice validate` tells all", "%s%s", faults[0], more(len(faults)-1)))
+			continue
+		}
+		good++
+	}
+	if good > 0 {
+		out = append(out, fine("specs", "%s valid", plural(good, "spec")))
+	}
+	return out
+}
+
+func (a *app) checkAgents(p *place, s *settings) []check {
+	files, err := specs.Find(p.root)
+	if err != nil {
+		return nil // said already
+	}
+	var out []check
+	said := map[string]bool{}
+	for _, f := range files {
+		spec, faults := specs.LoadFile(f)
+		if len(faults) > 0 {
+			continue
+		}
+		if err := a.agentsThere(p, spec, s.Settings); err != nil {
+			if x := asFault(err); !said[x.cause] {
+				said[x.cause] = true
+				out = append(out, broken("agents", x.mend, "%s", x.cause))
+			}
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, fine("agents", "those of all roles are there"))
+	}
+	return out
+}
+
+func (a *app) checkNotify(root string) check {
+	s, err := a.settingsOf(root, nil)
+	if err != nil {
+		return warned("notify", "mend the settings first", "not known: the settings cannot be read")
+	}
+	if len(s.Notify.Command) > 0 {
+		if err := a.lookUp(root, s.Notify.Command[0]); err != nil {
+			return broken("notify", "name a command that is there in notify.command", "%s: not found", clean(s.Notify.Command[0]))
+		}
+		return fine("notify", "by %s; `sluice notify TEXT` tries it", clean(s.Notify.Command[0]))
+	}
+	if s.Notify.Desktop && a.desktop() {
+		return fine("notify", "on the desktop; `sluice notify TEXT` tries it")
+	}
+	return warned("notify", "set notify.command in your own settings, or look at `sluice inbox` from time to time", "no desktop session and no notify.command: notices only reach the log")
+}
+
+func (a *app) checkJournal(p *place) check {
+	if !isFile(filepath.Join(p.state, journal.FileName)) {
+		return fine("journal", "none yet: nothing ever ran here")
+	}
+	rep, err := journal.Verify(p.state, journal.Options{})
+	var damage *journal.Damage
+	if errors.As(err, &damage) {
+		return broken("journal", fmt.Sprintf("look at it, then `sluice journal repair --to %d`", damage.Good), "%s", err)
+	}
+	if err != nil {
+		return broken("journal", "make it readable", "%s", err)
+	}
+	return fine("journal", "%s, %s, whole", plural(int(rep.Records), "line"), size(rep.Bytes))
+}
+
+func (a *app) checkServed(ctx context.Context, p *place) check {
+	s, err := serving(ctx, p)
+	if err != nil {
+		f := asFault(err)
+		return broken("served", f.mend, "%s", f.cause)
+	}
+	if s == nil {
+		lock, err := daemon.TakeLock(p.state)
+		if err != nil {
+			return broken("served", "end that process, or let it come to its end", "%s", err)
+		}
+		_ = lock.Release() // it was only tried
+		return warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`", "nobody serves this repo now")
+	}
+	defer s.Close()
+	ping, err := s.Ping(ctx)
+	if err != nil {
+		return broken("served", "see what that process does", "%s", err)
+	}
+	if ping.Version != version {
+		return warned("served", "start it anew", "by pid %d, which is sluice %s and not %s", ping.PID, clean(ping.Version), version)
+	}
+	st, err := s.Status(ctx, "")
+	if err == nil && st.Stalled != "" {
+		return broken("served", "make room on the disk of the state folder", "by pid %d, but its journal cannot be written: %s", ping.PID, st.Stalled)
+	}
+	if err == nil && len(st.Health) > 0 {
+		return warned("served", "", "by pid %d: %s", ping.PID, strings.Join(st.Health, "; "))
+	}
+	return fine("served", "by pid %d since %s", ping.PID, clock(ping.Started))
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+func (a *app) inboxCommand() *cobra.Command {
+	var here bool
+	cmd := &cobra.Command{
+		Use:   "inbox",
+		Short: "list what waits for you, over all repos",
+		Long: `Each gate that asks a person, each veto window that is open and each step on offer: where it is,
+since when, and what to type. Repos that nobody serves now are read from their journals.`,
+		Example: "sluice inbox\nsluice inbox --here --json",
+		Args:    between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			items, err := a.inbox(cmd.Context(), here)
+			if err != nil {
+				return err
+			}
+			return a.printInbox(items)
+		},
+	}
+	cmd.Flags().BoolVar(&here, "here", false, "only of this repo")
+	return a.jsonFlag(cmd)
+}
+
+// waiting is one thing that waits for a person.
+type waiting struct {
+	Repo   string    `json:"repo"`
+	Run    string    `json:"run"`
+	Kind   string    `json:"kind"` // human, window, offer, paused
+	Step   string    `json:"step,omitempty"`
+	Gate   string    `json:"gate,omitempty"`
+	Name   string    `json:"name,omitempty"`
+	Why    string    `json:"why,omitempty"`
+	Since  time.Time `json:"since,omitzero"`
+	Until  time.Time `json:"until,omitzero"`
+	Served bool      `json:"served"`
+	Type   string    `json:"type"` // what to type
+}
+
+func (a *app) inbox(ctx context.Context, here bool) ([]waiting, error) {
+	items := []waiting{}
+	if here {
+		err := a.withView(ctx, func(p *place, v viewer, served bool) error {
+			st, err := v.Status(ctx, "")
+			items = append(items, waitingIn(st, served)...)
+			return err
+		})
+		return items, err
+	}
+	places, err := a.allPlaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range places {
+		v, served, err := a.view(ctx, p)
+		if err != nil {
+			a.note("%s %s: %s", a.paintErr(yellow, "note:"), p.root, oneLine(err.Error()))
+			continue
+		}
+		st, err := v.Status(ctx, "")
+		v.Close()
+		if err != nil {
+			a.note("%s %s: %s", a.paintErr(yellow, "note:"), p.root, oneLine(err.Error()))
+			continue
+		}
+		items = append(items, waitingIn(st, served)...)
+	}
+	slices.SortStableFunc(items, func(x, y waiting) int { return x.Since.Compare(y.Since) })
+	return items, nil
+}
+
+// rootFile names, in a repo's state folder, where the repo is.
+const rootFile = "root"
+
+// allPlaces are the repos that are known: watched ones, those whose state folder names them, and the one we stand in.
+func (a *app) allPlaces(ctx context.Context) ([]*place, error) {
+	home, err := a.stateHome()
+	if err != nil {
+		return nil, err
+	}
+	roots, err := daemon.LoadRepos(reposFile(home))
+	if err != nil {
+		return nil, err
+	}
+	states, err := os.ReadDir(home)
+	if err != nil && !isMissing(err) {
+		return nil, err
+	}
+	for _, s := range states {
+		if raw, err := os.ReadFile(filepath.Join(home, s.Name(), rootFile)); err == nil {
+			roots = append(roots, string(raw))
+		}
+	}
+	var out []*place
+	seen := map[string]bool{}
+	if p, err := a.bare(ctx); err == nil {
+		out, seen[p.id] = append(out, p), true
+	}
+	for _, r := range roots {
+		if !isDir(r) {
+			continue
+		}
+		if p, err := a.placeOf(ctx, r); err == nil && !seen[p.id] {
+			out, seen[p.id] = append(out, p), true
+		}
+	}
+	return out, nil
+}
+
+func waitingIn(st daemon.Status, served bool) []waiting {
+	var out []waiting
+	for _, r := range st.Runs {
+		if !live(r) {
+			continue
+		}
+		for _, w := range r.Waits {
+			i := waiting{Repo: st.Root, Run: r.ID, Kind: w.Kind, Step: w.Step, Gate: w.Gate, Since: w.Since, Until: w.Until, Served: served}
+			switch w.Kind {
+			case "human":
+				i.Type = "sluice -C " + st.Root + " show " + w.Gate
+			case "window":
+				i.Type = "sluice -C " + st.Root + " veto " + w.Gate + " -m …"
+			case "offer":
+				i.Type = "sluice -C " + st.Root + " next"
+			case "paused":
+				i.Type, i.Why = "sluice -C "+st.Root+" resume "+r.ID, r.Paused
+			default:
+				continue
+			}
+			for _, g := range gatesOfRun(r) {
+				if g.ID == w.Gate {
+					i.Name, i.Why = g.Name, g.Why
+				}
+			}
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func (a *app) printInbox(items []waiting) error {
+	if a.json {
+		return a.document(items)
+	}
+	if len(items) == 0 {
+		a.print("Nothing waits for you.")
+		return nil
+	}
+	t := &table{}
+	for _, i := range items {
+		what := i.Gate
+		if what == "" {
+			what = i.Step
+		}
+		left := ""
+		if !i.Until.IsZero() {
+			left = ago(i.Until.Sub(a.now())) + " left"
+		}
+		since := ""
+		if !i.Since.IsZero() {
+			since = ago(a.now().Sub(i.Since))
+		}
+		state := i.Kind
+		if state == "human" {
+			state = engine.OnHuman
+		}
+		sign, style := mark(state)
+		t.row(cell{sign + " " + i.Kind, style}, cell{title(what, i.Name), bold}, cell{i.Run, plain}, cell{since, dim}, cell{left, yellow}, cell{clean(i.Why), plain}, cell{i.Type, dim})
+	}
+	a.printTable(t)
+	return nil
+}
+
+// leaveRoot writes down which repo a state folder is of.
+func leaveRoot(root, state string) error {
+	return os.WriteFile(filepath.Join(state, rootFile), []byte(root), 0o600)
+}

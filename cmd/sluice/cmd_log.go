@@ -1,0 +1,313 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/notify"
+	"sluice/signals"
+)
+
+func (a *app) logCommand() *cobra.Command {
+	var follow, brief bool
+	cmd := &cobra.Command{
+		Use:   "log [RUN]",
+		Short: "read the journal: what happened, who did it and why",
+		Long: `The journal is the one truth of a repo: a line for each thing that was decided, in order.
+With -f it goes on with what comes. --json prints the facts as they are kept.`,
+		Example: "sluice log last\nsluice log -f",
+		Args:    between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
+				run := ""
+				if len(args) == 1 {
+					id, err := runNamed(cmd.Context(), v, args[0])
+					if err != nil {
+						return err
+					}
+					run = id
+				}
+				if follow && !served {
+					a.note("no sluice process serves this repo now: nothing more will come")
+				}
+				err := v.Facts(cmd.Context(), run, 0, follow, func(l daemon.Line) error { return a.logLine(l, run == "", brief) })
+				if follow && errors.Is(err, context.Canceled) {
+					return nil
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
+	cmd.Flags().BoolVar(&brief, "brief", false, "only what matters to a person")
+	return a.jsonFlag(cmd)
+}
+
+func (a *app) logLine(l daemon.Line, withRun, brief bool) error {
+	if a.json {
+		return a.jsonLine(l)
+	}
+	s := say(l.Fact)
+	if brief && !s.key {
+		return nil
+	}
+	a.print("%s", a.line(l, s, withRun))
+	return nil
+}
+
+func (a *app) explainCommand() *cobra.Command {
+	var run string
+	cmd := &cobra.Command{
+		Use:   "explain STEP|GATE",
+		Short: "say why a step or a gate is where it is, fact by fact",
+		Long: `Every fact of the journal that made it so, in order; what followed from one and the same event
+stands below it with a └. At the end: how it stands and what it waits for.`,
+		Example: "sluice explain X-2\nsluice explain XG-1-2 --run phase-4-1",
+		Args:    between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
+				r, err := runWith(cmd.Context(), v, run, args[0])
+				if err != nil {
+					return err
+				}
+				return a.explain(cmd.Context(), v, r, args[0])
+			})
+		},
+	}
+	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` (the newest that has it)")
+	return a.jsonFlag(cmd)
+}
+
+// runWith finds the run that is meant and has the step or gate: the one named, else the newest, a live one first.
+func runWith(ctx context.Context, v viewer, name, what string) (daemon.RunStatus, error) {
+	st, err := v.Status(ctx, "")
+	if err != nil {
+		return daemon.RunStatus{}, err
+	}
+	if name != "" {
+		if name, err = runNamed(ctx, v, name); err != nil {
+			return daemon.RunStatus{}, err
+		}
+	}
+	var known []string
+	var found *daemon.RunStatus
+	for i, r := range st.Runs {
+		if name != "" && r.ID != name {
+			continue
+		}
+		ids := idsOf(r)
+		known = append(known, ids...)
+		if slices.Contains(ids, what) && (found == nil || live(r) || !live(*found)) {
+			found = &st.Runs[i]
+		}
+	}
+	if found != nil {
+		return v.Run(ctx, found.ID)
+	}
+	mend := "`sluice status` names the steps and gates"
+	if near := signals.Nearest(what, known); near != "" {
+		mend = "did you mean " + near + "?"
+	}
+	return daemon.RunStatus{}, failed(mend, "no step or gate %q in a run of this repo", clean(what))
+}
+
+func idsOf(r daemon.RunStatus) []string {
+	var ids []string
+	for _, s := range r.Steps {
+		ids = append(ids, s.ID)
+		for _, g := range s.Gates {
+			ids = append(ids, g.ID)
+		}
+	}
+	return ids
+}
+
+func (a *app) explain(ctx context.Context, v viewer, r daemon.RunStatus, what string) error {
+	a.title("%s of %s", what, r.ID)
+	last := int64(0)
+	err := v.Facts(ctx, r.ID, 0, false, func(l daemon.Line) error {
+		s := say(l.Fact)
+		if s.step != what && s.gate != what && !strings.HasPrefix(s.subject, what+"#") && !strings.HasPrefix(s.subject, what+".") {
+			return nil
+		}
+		if a.json {
+			return a.jsonLine(l)
+		}
+		lead := "  "
+		if l.Seq == last {
+			lead = "└ "
+		}
+		last = l.Seq
+		s.text = lead + s.text
+		a.print("%s", a.line(l, s, false))
+		return nil
+	})
+	if err != nil || a.json {
+		return err
+	}
+	a.title("Now")
+	for _, s := range r.Steps {
+		if s.ID == what {
+			a.print("%s", a.stepLine(s, nameWidth(r), a.now()))
+		}
+		for _, g := range s.Gates {
+			if g.ID == what {
+				a.print("%s", a.gateLine(g, nameWidth(r)))
+			}
+		}
+	}
+	for _, w := range r.Waits {
+		if w.Step == what || w.Gate == what || w.Step == "" {
+			a.print("  waits %s", waitWords(w, a.now()))
+		}
+	}
+	return nil
+}
+
+// title is a heading of what a person reads.
+func (a *app) title(format string, args ...any) {
+	if !a.json {
+		a.print("%s", a.paint(bold, sprintf(format, args...)))
+	}
+}
+
+func (a *app) tailCommand() *cobra.Command {
+	var follow, errs bool
+	var lines int
+	cmd := &cobra.Command{
+		Use:   "tail [RUN [STEP]]",
+		Short: "read what an agent says, as it says it",
+		Long: `Prints the end of the newest attempt's output; with -f what comes. Without STEP: the step (or
+the gate's reviewer) that was launched last. Control characters are taken out.`,
+		Example: "sluice tail -f\nsluice tail phase-4-1 X-2 -n 200",
+		Args:    between(0, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.place(cmd.Context())
+			if err != nil {
+				return err
+			}
+			run := "last"
+			if len(args) > 0 {
+				run = args[0]
+			}
+			r, err := a.statusOfRun(cmd.Context(), p, run)
+			if err != nil {
+				return err
+			}
+			step := ""
+			if len(args) == 2 {
+				step = args[1]
+			}
+			dir, err := newestOutput(p, r.ID, step)
+			if err != nil {
+				return err
+			}
+			name := "stdout"
+			if errs {
+				name = "stderr"
+			}
+			return a.tail(cmd.Context(), filepath.Join(dir, name), lines, follow)
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
+	cmd.Flags().BoolVar(&errs, "stderr", false, "its standard error instead")
+	cmd.Flags().IntVarP(&lines, "lines", "n", 40, "how many lines of the end, at most 10000")
+	return cmd
+}
+
+// newestOutput is the folder of the launch that was written to last: of a step or gate, or of the whole run.
+func newestOutput(p *place, run, id string) (string, error) {
+	root := filepath.Join(p.root, filepath.FromSlash(runsDir), run)
+	var best string
+	var at time.Time
+	pattern := "*"
+	if id != "" {
+		if !signals.ValidID(id) {
+			return "", misused("`sluice status` names the steps", "%q is no id of a step or gate", clean(id))
+		}
+		pattern = id + ".*"
+	}
+	for _, glob := range []string{pattern, filepath.Join(pattern, "launch-*")} {
+		dirs, err := filepath.Glob(filepath.Join(globEscape(root), glob))
+		if err != nil {
+			return "", err
+		}
+		for _, d := range dirs {
+			if st, err := os.Stat(filepath.Join(d, "stdout")); err == nil && (best == "" || st.ModTime().After(at)) {
+				best, at = d, st.ModTime()
+			}
+		}
+	}
+	if best == "" {
+		return "", failed("`sluice status` tells what runs", "no output yet of %s %s", run, clean(id))
+	}
+	return best, nil
+}
+
+func globEscape(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
+}
+
+// tailPace is how often a followed file is looked at.
+const (
+	tailPace  = 200 * time.Millisecond
+	tailLines = 10_000
+	tailBytes = 1 << 20
+)
+
+// tail prints the end of a file, and with follow what is added to it.
+func (a *app) tail(ctx context.Context, file string, lines int, follow bool) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	at := max(st.Size()-tailBytes, 0)
+	buf, err := io.ReadAll(io.NewSectionReader(f, at, tailBytes))
+	if err != nil {
+		return err
+	}
+	at += int64(len(buf))
+	all := strings.Split(strings.TrimRight(string(buf), "\n"), "\n")
+	for _, l := range all[max(len(all)-max(min(lines, tailLines), 0), 0):] {
+		a.print("%s", notify.Clean(l, engine.MaxOutput))
+	}
+	tick := time.NewTicker(tailPace)
+	defer tick.Stop()
+	rest := ""
+	for follow {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		buf, err := io.ReadAll(io.NewSectionReader(f, at, tailBytes))
+		if err != nil {
+			return err
+		}
+		at += int64(len(buf))
+		parts := strings.Split(rest+string(buf), "\n")
+		rest = parts[len(parts)-1]
+		if len(rest) > tailBytes {
+			parts, rest = append(parts, ""), ""
+		}
+		for _, l := range parts[:len(parts)-1] {
+			a.print("%s", notify.Clean(l, engine.MaxOutput))
+		}
+	}
+	return nil
+}

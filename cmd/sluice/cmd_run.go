@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/journal"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	var o order
+	cmd := &cobra.Command{
+		Use:   "run WORKFLOW|RUN",
+		Short: "run a workflow in the foreground, and be asked at its gates",
+		Long: `Starts a run and shows it live: steps, gates, time, and what it waits for. In a terminal it asks at
+human gates; without one it prints a line for each thing that matters. Given a run's id, it goes on
+with that run. Where no daemon serves the repo, this process does until the run has ended; other
+terminals can pass, fail and look meanwhile. Ctrl-C pauses the run and says how to go on.
+--yes answers questions of this command, never a gate.`,
+		Example: "sluice run gated-pipeline\nsluice run phase-4 --var goal=\"faster search\" --set veto_window=5s",
+		Args:    between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.workflow = args[0]
+			p, err := a.place(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.run(cmd.Context(), p, o)
+		},
+	}
+	o.flags(cmd)
+	cmd.Flags().StringArrayVar(&o.set, "set", nil, "a setting over all layers: `KEY=VALUE` (where no daemon serves the repo)")
+	return cmd
+}
+
+// run is the whole of a run in the foreground.
+func (a *app) run(ctx context.Context, p *place, o order) error {
+	start, err := a.runWanted(p, o)
+	if err != nil {
+		return err
+	}
+	s, err := serving(ctx, p)
+	if err != nil {
+		return err
+	}
+	var h *hosting
+	if s == nil {
+		if h, err = a.host(ctx, p, o.set); err != nil {
+			return err
+		}
+		s = daemon.NewClient(p.state)
+	}
+	defer s.Close()
+	code := a.followed(ctx, p, s, o, start, h != nil)
+	if h != nil {
+		h.settle(s)
+		if err := h.stop(); err != nil && code == nil {
+			return err
+		}
+	}
+	return code
+}
+
+// followed starts the run, or goes on with one, and follows it to its end.
+func (a *app) followed(ctx context.Context, p *place, s service, o order, start *engine.RunRequested, ours bool) error {
+	id, err := a.begin(ctx, s, o, start)
+	if err != nil {
+		return err
+	}
+	r, err := a.follow(ctx, p, s, id, ours)
+	switch {
+	case errors.Is(err, errLeft) && !ours:
+		a.print("%s goes on in the background: `sluice status %s`, `sluice run %s`", id, id, id)
+		return nil
+	case errors.Is(err, errLeft), ctx.Err() != nil:
+		return a.pauseAndLeave(s, id, ours)
+	case err != nil:
+		return err
+	}
+	return a.summary(r)
+}
+
+// errLeft says that the person does not want to look any longer.
+var errLeft = errors.New("left")
+
+// runWanted reads what is to be started before anything is; nil where the argument names a run.
+func (a *app) runWanted(p *place, o order) (*engine.RunRequested, error) {
+	file, specErr := specOf(p, o.workflow)
+	if specErr != nil {
+		if r, err := a.statusOfRun(context.Background(), p, o.workflow); err == nil && r.ID == o.workflow {
+			return nil, nil
+		}
+		return nil, specErr
+	}
+	spec, err := a.loaded(file)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := a.settingsOf(p.root, o.set)
+	if err != nil {
+		return nil, a.allFaults(err)
+	}
+	if err := a.agentsThere(p, spec, cfg.Settings); err != nil {
+		return nil, err
+	}
+	ev, err := a.request(p, o)
+	return &ev, err
+}
+
+// begin starts the run, or goes on with the live one that is meant.
+func (a *app) begin(ctx context.Context, s service, o order, start *engine.RunRequested) (string, error) {
+	st, err := s.Status(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	for _, r := range st.Runs {
+		named := r.ID == o.workflow
+		if start == nil && !named || start != nil && (r.Workflow != start.Workflow || !live(r) || start.Parallel) {
+			continue
+		}
+		if start != nil {
+			yes := a.yes
+			if !yes && a.interactive() {
+				if yes, err = a.ask(fmt.Sprintf("%s is %s. Go on with it?", r.ID, runState(r))); err != nil {
+					return "", err
+				}
+			}
+			if !yes {
+				return "", failed(fmt.Sprintf("`sluice run %s` goes on with it, `sluice abort %s` ends it, --parallel starts one beside it", r.ID, r.ID), "%s of this workflow is %s", r.ID, runState(r))
+			}
+		}
+		if !live(r) {
+			return "", failed("`sluice retry "+r.ID+"` takes it up again", "%s is over: %s", r.ID, r.Phase)
+		}
+		if r.Paused == "" {
+			return r.ID, nil
+		}
+		done, err := s.Do(ctx, engine.ResumeRequested{Run: r.ID}, "command")
+		if err == nil && done.Ignored != "" {
+			err = failed("`sluice status "+r.ID+"` tells how it stands", "%s cannot be resumed: %s", r.ID, done.Ignored)
+		}
+		return r.ID, err
+	}
+	if start == nil {
+		return "", failed("`sluice ls` names them", "no run %q in this repo", clean(o.workflow))
+	}
+	return a.launch(ctx, s, *start)
+}
+
+// pauseAndLeave is what Ctrl-C does.
+func (a *app) pauseAndLeave(s service, id string, ours bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), pauseIn)
+	defer cancel()
+	if _, err := s.Do(ctx, engine.PauseRequested{Run: id}, "terminal"); err != nil {
+		return err
+	}
+	a.note("\n%s is paused. Agents that run go on to their end; nothing new is started.", id)
+	if ours {
+		a.note("Go on:  sluice run %s", id)
+	} else {
+		a.note("Go on:  sluice resume %s   (or sluice run %s)", id, id)
+	}
+	return ended(exitInterrupted)
+}
+
+// pauseIn is how long pausing may take when the person wants to leave.
+const pauseIn = 10 * time.Second
+
+// summary tells how the run ended.
+func (a *app) summary(r daemon.RunStatus) error {
+	_, style := mark(r.Phase)
+	s := fmt.Sprintf("%s %s", r.ID, r.Phase)
+	if !r.Started.IsZero() && !r.Ended.IsZero() {
+		s += " in " + ago(r.Ended.Sub(r.Started))
+	}
+	a.print("%s", a.paint(style, because(s, clean(r.EndWhy))))
+	if r.Phase != engine.RunCompleted {
+		a.note("  → `sluice status %s` shows where, `sluice explain STEP` why, `sluice retry %s` tries again", r.ID, r.ID)
+	}
+	return a.endOf(r)
+}
+
+// hosting is this process serving a repo while a run lasts.
+type hosting struct {
+	parts *parts
+	log   io.Closer
+	end   context.CancelFunc
+	done  chan error
+}
+
+// How long a process that only looks at the journal may keep it, and how long what is owed may take after a run's end.
+const (
+	hostTries = 40
+	hostPause = 100 * time.Millisecond
+	settleIn  = 8 * time.Second
+)
+
+// logFile is where a process in the foreground logs, in the state folder.
+const logFile = "run.log"
+
+// host serves the repo from this process until stop.
+func (a *app) host(ctx context.Context, p *place, set []string) (*hosting, error) {
+	if err := os.MkdirAll(p.state, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(p.state, logFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	w, err := a.newParts(zerolog.New(f).With().Timestamp().Logger(), set)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	for try := 0; ; try++ {
+		inner, end := context.WithCancel(context.WithoutCancel(ctx))
+		h := &hosting{parts: w, log: f, end: end, done: make(chan error, 1)}
+		ready := make(chan struct{})
+		go func() {
+			h.done <- daemon.Serve(inner, p.root, p.state, w.open, func(*daemon.Repo, journal.Recovery) { close(ready) })
+		}()
+		select {
+		case <-ready:
+			return h, nil
+		case err = <-h.done:
+		}
+		end()
+		var held *daemon.Held
+		if !errors.As(err, &held) {
+			return nil, errors.Join(err, w.Close(), f.Close())
+		}
+		if try == hostTries || ctx.Err() != nil {
+			_ = errors.Join(w.Close(), f.Close()) // the other process is what matters
+			return nil, &fault{cause: held.Error(), mend: "look what it is: `sluice doctor`; end it, then try again", code: exitServed, err: err}
+		}
+		time.Sleep(hostPause)
+	}
+}
+
+// settle waits until people were told what they are owed.
+func (h *hosting) settle(s service) {
+	ctx, cancel := context.WithTimeout(context.Background(), settleIn)
+	defer cancel()
+	for {
+		st, err := s.Status(ctx, "")
+		if err != nil || st.Notices == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(hostPause):
+		}
+	}
+}
+
+// stop ends the serving; agents that run go on.
+func (h *hosting) stop() error {
+	h.end()
+	err := <-h.done
+	return errors.Join(err, h.parts.Close(), h.log.Close())
+}

@@ -1,0 +1,370 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/internal/git"
+	"sluice/notify"
+)
+
+// Bounds of what show prints.
+const (
+	showDiff  = 64 << 10 // bytes of the patch with --diff
+	showFiles = 20       // files listed
+	showText  = 4000     // characters of a text of several lines
+)
+
+func (a *app) showCommand() *cobra.Command {
+	var run string
+	var diff bool
+	cmd := &cobra.Command{
+		Use:   "show GATE|STEP",
+		Short: "show what one needs to decide: task, criterion, verdict, changes, earlier failures",
+		Long: `Everything about the work that a gate holds, on one page: what was to be done, what the step
+says of itself, what a machine checked, what the reviewer says, which files changed, what it
+cost, and what failed before. --diff prints the changes themselves.`,
+		Example: "sluice show XG-2-end\nsluice show X-2 --diff | less -R",
+		Args:    between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
+				r, err := runWith(cmd.Context(), v, run, args[0])
+				if err != nil {
+					return err
+				}
+				sh, err := a.gather(cmd.Context(), p, v, r, args[0])
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.document(sh)
+				}
+				a.printShow(sh)
+				if diff {
+					return a.printDiff(cmd.Context(), p, sh)
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` (the newest that has it)")
+	cmd.Flags().BoolVar(&diff, "diff", false, "print the changes too")
+	return a.jsonFlag(cmd)
+}
+
+// shown is all about a step and the gate that holds it.
+type shown struct {
+	Run      string             `json:"run"`
+	Workflow string             `json:"workflow"`
+	Step     string             `json:"step"`
+	StepName string             `json:"step_name,omitempty"`
+	Task     string             `json:"task,omitempty"`
+	Criteria []string           `json:"criteria,omitempty"`
+	Outputs  []string           `json:"outputs,omitempty"`
+	Gate     *daemon.GateStatus `json:"gate,omitempty"`
+	LookFor  string             `json:"look_for,omitempty"`
+	Attempt  *engine.Attempt    `json:"attempt,omitempty"`
+	Usage    engine.Usage       `json:"usage,omitzero"`
+	Changed  []string           `json:"changed,omitempty"`
+	Cut      bool               `json:"changed_cut,omitempty"`
+	Files    string             `json:"files,omitempty"` // prompt, output and signal of the attempt
+	Earlier  []engine.Round     `json:"earlier,omitempty"`
+
+	tree, base string
+}
+
+// gather puts together what there is about a gate or a step.
+func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus, id string) (*shown, error) {
+	source, err := v.Spec(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := compileSpec(source)
+	if err != nil {
+		return nil, err
+	}
+	sh := &shown{Run: r.ID, Workflow: r.Workflow}
+	var st daemon.StepStatus
+	for _, s := range r.Steps {
+		for i, g := range s.Gates {
+			if g.ID == id || s.ID == id && (!g.Implicit || g.State == engine.OnHuman) && (sh.Gate == nil || g.State == engine.OnHuman) {
+				st, sh.Gate = s, &s.Gates[i]
+			}
+		}
+		if s.ID == id {
+			st = s
+		}
+	}
+	sh.Step, sh.StepName = st.ID, st.Name
+	if step := spec.Step(st.ID); step != nil {
+		sh.of(step)
+	}
+	if sh.Gate != nil {
+		if g := spec.Gate(sh.Gate.ID); g != nil {
+			sh.LookFor = g.Reviewer.Prompt.Source
+		}
+		for _, q := range sh.Gate.Rounds {
+			if q.State == engine.Refused && q.N != sh.Gate.Round {
+				sh.Earlier = append(sh.Earlier, q)
+			}
+		}
+	}
+	if n := len(st.Attempts); n > 0 {
+		sh.Attempt = &st.Attempts[n-1]
+		for _, x := range st.Attempts {
+			if x.Exit != nil {
+				sh.Usage.Tokens += x.Exit.Usage.Tokens
+				sh.Usage.CostUSD += x.Exit.Usage.CostUSD
+			}
+		}
+		sh.Files = daemon.AttemptDir(p.root, r.ID, st.ID, sh.Attempt.N, sh.Attempt.K)
+		sh.changes(ctx, p, r.ID)
+	}
+	return sh, nil
+}
+
+// of takes what the spec says of the step.
+func (sh *shown) of(step *engine.Step) {
+	if step.Agent != nil {
+		sh.Task = step.Agent.Prompt.Source
+	}
+	if step.Run != nil {
+		sh.Task = "run: " + commandWords(step.Run)
+	}
+	for _, c := range step.Criteria {
+		sh.Criteria = append(sh.Criteria, gates.CriterionWords(c))
+	}
+	for _, o := range step.Outputs {
+		sh.Outputs = append(sh.Outputs, o.Path.Source)
+	}
+}
+
+func commandWords(c *engine.Command) string {
+	if c.Shell != "" {
+		return c.Shell
+	}
+	var words []string
+	for _, w := range c.Argv {
+		words = append(words, w.Source)
+	}
+	return strings.Join(words, " ")
+}
+
+// changes finds what the attempt changed since it began. Where that cannot be told, show says less; nothing is decided by it.
+func (sh *shown) changes(ctx context.Context, p *place, run string) {
+	sh.tree = filepath.Join(p.root, sh.Attempt.Worktree)
+	var began struct {
+		Head string `json:"head"`
+		Top  string `json:"top"`
+	}
+	file := filepath.Join(p.state, "attempts", run, fmt.Sprintf("%s.%d.begin", sh.Step, sh.Attempt.N))
+	if raw, err := os.ReadFile(file); err == nil && json.Unmarshal(raw, &began) == nil {
+		sh.base = began.Head
+		if began.Top != "" {
+			sh.tree = began.Top
+		}
+	}
+	repo, err := git.Open(ctx, p.root)
+	if err != nil {
+		return
+	}
+	defer repo.Close()
+	ch, err := repo.Changed(ctx, sh.tree, sh.base)
+	if err != nil {
+		return
+	}
+	for _, f := range ch.Files {
+		if !strings.HasPrefix(f, workflowDir+"/") {
+			sh.Changed = append(sh.Changed, f)
+		}
+	}
+	sh.Cut = ch.Cut
+}
+
+func (a *app) printShow(sh *shown) {
+	if g := sh.Gate; g != nil {
+		a.title("%s at %s, %s of %s", title(g.ID, g.Name), orWord(g.State, "not open"), round(g.ID, g.Round), sh.Run)
+		if g.Why != "" {
+			a.field("why you", g.Why)
+		}
+	} else {
+		a.title("%s of %s", title(sh.Step, sh.StepName), sh.Run)
+	}
+	a.field("step", title(sh.Step, sh.StepName))
+	a.text("task", sh.Task)
+	for _, c := range sh.Criteria {
+		a.field("done when", c)
+	}
+	if at := sh.Attempt; at != nil {
+		a.printAttempt(sh, at)
+	}
+	a.printChanged(sh)
+	if g := sh.Gate; g != nil {
+		a.printVerdict(sh, g)
+	}
+	for _, q := range sh.Earlier {
+		a.text(fmt.Sprintf("round %d", q.N), fmt.Sprintf("%s by %s: %s", orWord(q.Outcome, "failed"), byWords(q.ByKind, q.By), q.Feedback))
+	}
+	if sh.Files != "" {
+		a.field("files", shortPath(sh.Files))
+	}
+	if g := sh.Gate; g != nil && g.State == engine.OnHuman {
+		a.print("\nDecide: %s", decideWords(*g))
+	} else if g != nil && g.State == engine.OnWindow {
+		a.print("\nIt goes on by itself in %s: sluice veto %s -m \"…\" stops it", ago(g.Until.Sub(a.now())), g.ID)
+	}
+}
+
+// decideWords is what a person may type at a gate.
+func decideWords(g daemon.GateStatus) string {
+	out := []string{"sluice pass " + g.ID, "sluice fail " + g.ID + " -m \"…\""}
+	for _, o := range g.Outcomes {
+		if o != engine.OutcomePass && o != engine.OutcomeFail && o != engine.OutcomeVeto {
+			out = append(out, "sluice decide "+g.ID+" "+o)
+		}
+	}
+	return strings.Join(out, "  ·  ")
+}
+
+func (a *app) printAttempt(sh *shown, at *engine.Attempt) {
+	s := fmt.Sprintf("%d, %s", at.N, at.State)
+	if !at.Launched.IsZero() {
+		end := at.Ended
+		if end.IsZero() {
+			end = a.now()
+		}
+		s += ", " + ago(end.Sub(at.Launched))
+	}
+	if at.Restarts > 0 {
+		s += fmt.Sprintf(", launched again %d×", at.Restarts)
+	}
+	a.field("attempt", s)
+	if at.Status != "" {
+		a.text("it says", because(at.Status, at.Summary))
+	}
+	a.text("it asks", because(at.Question, strings.Join(at.Options, " | ")))
+	if len(at.Answer) > 0 {
+		a.text("answer", string(at.Answer))
+	}
+	switch {
+	case at.Failure != "":
+		a.text("failed", at.Failure)
+	case at.Broken != "":
+		a.text("broken", at.Broken)
+	case at.Checked && len(sh.Criteria) > 0:
+		held := "holds"
+		if len(at.ToReview) > 0 {
+			held = "what a machine can check holds; for a reviewer: " + strings.Join(at.ToReview, "; ")
+		}
+		a.field("criterion", held)
+	}
+	if len(at.Protected) > 0 {
+		a.field("protected", "changed: "+strings.Join(at.Protected, ", "))
+	}
+	if sh.Usage != (engine.Usage{}) {
+		a.field("cost", fmt.Sprintf("%d tokens, %.2f USD", sh.Usage.Tokens, sh.Usage.CostUSD))
+	}
+}
+
+func (a *app) printChanged(sh *shown) {
+	for i, f := range sh.Changed {
+		if i == showFiles {
+			a.field("", fmt.Sprintf("… and %d more", len(sh.Changed)-showFiles))
+			break
+		}
+		label := ""
+		if i == 0 {
+			label = "changed"
+		}
+		a.field(label, clean(f))
+	}
+	if len(sh.Changed) > 0 {
+		a.field("", a.paint(dim, "sluice show "+sh.Step+" --diff prints the changes"))
+	}
+}
+
+func (a *app) printVerdict(sh *shown, g *daemon.GateStatus) {
+	a.text("look for", sh.LookFor)
+	if len(g.Rounds) == 0 {
+		return
+	}
+	q := g.Rounds[len(g.Rounds)-1]
+	if q.Outcome != "" {
+		s := q.Outcome
+		if q.Score != nil {
+			s += fmt.Sprintf(", score %g", *q.Score)
+		}
+		a.text("verdict", because(s, q.Feedback))
+	} else {
+		a.text("feedback", q.Feedback)
+	}
+	a.text("no verdict", q.MissWhy)
+	for _, f := range gates.ReadFindings(q.Findings) {
+		a.text("finding", fmt.Sprintf("%s %s:%d %s", f.Severity, f.File, f.Line, f.Message))
+	}
+	if g.Count > 0 {
+		a.field("failures", fmt.Sprintf("%d of %d, then the gate is yours", g.Count, g.Max))
+	}
+}
+
+// field prints a label and a line of foreign text.
+func (a *app) field(label, s string) {
+	if s != "" {
+		a.print("  %s  %s", a.paint(dim, pad(label, labelWidth)), s)
+	}
+}
+
+// text prints a label and a text of several lines, cleaned.
+func (a *app) text(label, s string) {
+	s = strings.TrimSpace(notify.CleanLines(s, showText))
+	if s == "" {
+		return
+	}
+	for i, l := range strings.Split(s, "\n") {
+		if i > 0 {
+			label = ""
+		}
+		a.print("  %s  %s", a.paint(dim, pad(label, labelWidth)), l)
+	}
+}
+
+const labelWidth = 10
+
+// printDiff prints the changes of the attempt as a patch.
+func (a *app) printDiff(ctx context.Context, p *place, sh *shown) error {
+	repo, err := git.Open(ctx, p.root)
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	patch, cut, err := repo.Diff(ctx, sh.tree, sh.base, showDiff)
+	if err != nil {
+		return err
+	}
+	a.print("")
+	for l := range strings.Lines(string(patch)) {
+		style := plain
+		switch {
+		case strings.HasPrefix(l, "+"):
+			style = green
+		case strings.HasPrefix(l, "-"):
+			style = red
+		case strings.HasPrefix(l, "@@"), strings.HasPrefix(l, "diff "):
+			style = bold
+		}
+		a.print("%s", a.paint(style, gates.Clean(strings.TrimRight(l, "\n"))))
+	}
+	if cut {
+		a.note("there is more: %s", sh.tree)
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/executor"
+	"sluice/specs"
+)
+
+// order is what run and start are asked to do.
+type order struct {
+	workflow string
+	vars     []string
+	set      []string
+	parallel bool
+	timeout  time.Duration
+}
+
+func (o *order) flags(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&o.vars, "var", nil, "a value of the workflow: `NAME=VALUE`; may be given several times")
+	cmd.Flags().BoolVar(&o.parallel, "parallel", false, "beside a live run of the same workflow, not after it")
+}
+
+func (a *app) startCommand() *cobra.Command {
+	var o order
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "start WORKFLOW",
+		Short: "have the daemon start a run, and print its id",
+		Long: `The run goes on in the background. With --wait the command comes back when it has ended, with
+run's exit codes; --timeout bounds the waiting, and exit code 4 says that it ran out.`,
+		Example: "sluice start gated-pipeline\nsluice start phase-4 --var goal=\"faster search\" --wait --timeout 2h",
+		Args:    between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.workflow = args[0]
+			return a.start(cmd.Context(), o, wait || o.timeout > 0)
+		},
+	}
+	o.flags(cmd)
+	cmd.Flags().BoolVar(&wait, "wait", false, "come back when the run has ended")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with --wait: at the latest after this `TIME`, as 30m")
+	return a.jsonFlag(cmd)
+}
+
+func (a *app) start(ctx context.Context, o order, wait bool) error {
+	p, err := a.place(ctx)
+	if err != nil {
+		return err
+	}
+	ev, err := a.request(p, o)
+	if err != nil {
+		return err
+	}
+	s, err := serving(ctx, p)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		return failed("`sluice run "+o.workflow+"` runs it in the foreground; `sluice watch add` and `sluice daemon` serve it in the background", "no daemon serves %s now", p.root)
+	}
+	defer s.Close()
+	done, err := a.launch(ctx, s, ev)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		err = a.document(map[string]string{"run": done})
+	} else {
+		a.print("%s", done)
+	}
+	if err != nil || !wait {
+		return err
+	}
+	if o.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, errTimeout)
+		defer cancel()
+	}
+	r, err := awaitEnd(ctx, s, done)
+	if errors.Is(context.Cause(ctx), errTimeout) {
+		return &fault{cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout, firstWait(r, a.now())), mend: "`sluice status " + done + "` tells how it stands", code: exitWaiting}
+	}
+	if err != nil {
+		return err
+	}
+	return a.endOf(r)
+}
+
+var errTimeout = errors.New("--timeout ran out")
+
+// launch has the run started and gives its id.
+func (a *app) launch(ctx context.Context, s service, ev engine.RunRequested) (string, error) {
+	done, err := s.Do(ctx, ev, "command")
+	if err != nil {
+		return "", err
+	}
+	if done.Ignored != "" || done.Run == "" {
+		return "", failed("`sluice ls` lists the runs", "no run was started: %s", orWord(done.Ignored, "the service did not say why"))
+	}
+	return done.Run, nil
+}
+
+// request reads the spec and makes the event that asks for a run of it.
+func (a *app) request(p *place, o order) (engine.RunRequested, error) {
+	var ev engine.RunRequested
+	file, err := specOf(p, o.workflow)
+	if err != nil {
+		return ev, err
+	}
+	spec, err := a.loaded(file)
+	if err != nil {
+		return ev, err
+	}
+	given := map[string]string{}
+	for _, v := range o.vars {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok {
+			return ev, misused("as --var goal=\"faster search\"", "--var %s: want NAME=VALUE", clean(v))
+		}
+		given[name] = value
+	}
+	vars, faults := specs.Vars(spec, given)
+	if len(faults) > 0 {
+		return ev, &fault{cause: faults[0].Error() + more(len(faults)-1), mend: "the spec's vars are in " + shortPath(file), code: exitUsage}
+	}
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return ev, err
+	}
+	pinned, bad := specs.Pin(p.root, file, src, vars)
+	if len(bad) > 0 {
+		return ev, failed("mend the spec; `sluice validate` checks it again", "%s%s", bad[0], more(len(bad)-1))
+	}
+	return engine.RunRequested{Workflow: spec.ID, Source: string(pinned), Vars: vars, Parallel: o.parallel}, nil
+}
+
+// agentsThere checks that what the workflow's roles are played by can be started.
+func (a *app) agentsThere(p *place, spec *engine.Spec, s executor.Settings) error {
+	for _, role := range rolesOf(spec) {
+		r, ok := s.Roles[role]
+		if !ok {
+			r = s.Roles[executor.AnyRole]
+		}
+		for _, name := range r.Agent {
+			agent := s.Agents[name]
+			if len(agent.Command) == 0 {
+				continue
+			}
+			if err := a.lookUp(p.root, agent.Command[0]); err != nil {
+				return failed(fmt.Sprintf("install it, or say in %s/config.yaml who plays %s: roles, agents (`sluice help config`)", workflowDir, role),
+					"role %s: agent %s: %s: not found", role, name, clean(agent.Command[0]))
+			}
+		}
+	}
+	return nil
+}
+
+// lookUp finds a command as a launch will: on PATH, or below the root.
+func (a *app) lookUp(root, name string) error {
+	if strings.ContainsRune(name, '/') {
+		if !filepath.IsAbs(name) {
+			return nil // it is relative to the worktree, which may not be there yet
+		}
+		_, err := exec.LookPath(name)
+		return err
+	}
+	for _, dir := range filepath.SplitList(a.getenv("PATH")) {
+		if _, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(dir) {
+			return nil
+		}
+	}
+	return exec.ErrNotFound
+}
+
+// rolesOf are the roles that sluice launches an agent for.
+func rolesOf(spec *engine.Spec) []string {
+	var out []string
+	add := func(role string) {
+		if role != "" && !slices.Contains(out, role) {
+			out = append(out, role)
+		}
+	}
+	for _, st := range spec.Steps {
+		if st.Run == nil && !st.Offered() {
+			add(st.Role())
+		}
+	}
+	for _, g := range spec.Gates {
+		add(g.Reviewer.AgentType)
+	}
+	return out
+}
+
+// awaitEnd waits until the run has ended and gives how it stands then, or when ctx ends.
+func awaitEnd(ctx context.Context, s service, run string) (daemon.RunStatus, error) {
+	tick := time.NewTicker(lookPace)
+	defer tick.Stop()
+	var r daemon.RunStatus
+	for {
+		now, err := s.Run(ctx, run)
+		if ctx.Err() != nil {
+			return r, ctx.Err()
+		}
+		if err != nil {
+			return r, err
+		}
+		if r = now; !live(r) {
+			return r, nil
+		}
+		select {
+		case <-ctx.Done():
+			return r, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// lookPace is how often one looks how a run stands.
+const lookPace = 250 * time.Millisecond
+
+// endOf is the exit code of a run that has ended.
+func (a *app) endOf(r daemon.RunStatus) error {
+	switch r.Phase {
+	case engine.RunFailed:
+		return ended(exitFailed)
+	case engine.RunAborted:
+		return ended(exitAborted)
+	}
+	return nil
+}

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+func (a *app) lsCommand() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "list the runs of this repo",
+		Long: `One line a run, the newest last: its state, how far it is, since when, and what a live one
+waits for. Ended runs beyond the last ten are left out unless --all.`,
+		Example: "sluice ls\nsluice ls --json",
+		Args:    between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
+				st, err := v.Status(cmd.Context(), "")
+				if err != nil {
+					return err
+				}
+				return a.listRuns(st, served, all)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "all runs that are known")
+	return a.jsonFlag(cmd)
+}
+
+// withView finds the repo and whoever can tell about it.
+func (a *app) withView(ctx context.Context, do func(p *place, v viewer, served bool) error) error {
+	p, err := a.place(ctx)
+	if err != nil {
+		return err
+	}
+	v, served, err := a.view(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	return do(p, v, served)
+}
+
+// endedShown is how many ended runs ls shows.
+const endedShown = 10
+
+func (a *app) listRuns(st daemon.Status, served, all bool) error {
+	if a.json {
+		return a.document(map[string]any{"served": served, "status": st})
+	}
+	runs := st.Runs
+	if over := len(runs) - endedShown; !all && over > 0 {
+		runs = slices.DeleteFunc(slices.Clone(runs), func(r daemon.RunStatus) bool {
+			if over > 0 && !live(r) {
+				over--
+				return true
+			}
+			return false
+		})
+	}
+	t := &table{}
+	for _, r := range runs {
+		state := runState(r)
+		sign, style := mark(state)
+		t.row(cell{sign + " " + r.ID, style}, cell{state, style}, cell{progress(r), plain}, cell{a.runTime(r), dim}, cell{firstWait(r, a.now()), plain})
+	}
+	a.printTable(t)
+	if len(st.Runs) == 0 {
+		a.print("no run yet: `sluice run WORKFLOW` starts one")
+	} else if len(runs) < len(st.Runs) {
+		a.note("%s more: --all", plural(len(st.Runs)-len(runs), "ended run"))
+	}
+	a.health(st, served)
+	return nil
+}
+
+// progress is how many steps are behind a run.
+func progress(r daemon.RunStatus) string {
+	done := 0
+	for _, s := range r.Steps {
+		if s.State == engine.Passed || s.State == engine.Skipped || s.State == engine.Routed {
+			done++
+		}
+	}
+	return fmt.Sprintf("%d/%d", done, len(r.Steps))
+}
+
+func (a *app) runTime(r daemon.RunStatus) string {
+	switch {
+	case r.Started.IsZero():
+		return "not begun"
+	case r.Ended.IsZero():
+		return "for " + ago(a.now().Sub(r.Started))
+	}
+	return fmt.Sprintf("took %s, %s ago", ago(r.Ended.Sub(r.Started)), ago(a.now().Sub(r.Ended)))
+}
+
+// firstWait is what a run waits for, the oldest wait first; of an ended one why it ended.
+func firstWait(r daemon.RunStatus, now time.Time) string {
+	if !live(r) {
+		return clean(r.EndWhy)
+	}
+	if len(r.Waits) == 0 {
+		return ""
+	}
+	s := waitWords(r.Waits[0], now)
+	if n := len(r.Waits) - 1; n > 0 {
+		s += fmt.Sprintf(" (and %d more)", n)
+	}
+	return s
+}
+
+// waitWords says what a run waits for and since when.
+func waitWords(w daemon.Wait, now time.Time) string {
+	s := clean(w.Text)
+	if !w.Since.IsZero() {
+		s = "since " + ago(now.Sub(w.Since)) + " " + s
+	}
+	if !w.Until.IsZero() {
+		s += " (" + ago(w.Until.Sub(now)) + " left)"
+	}
+	return s
+}
+
+// health tells what is wrong with the repo as a whole.
+func (a *app) health(st daemon.Status, served bool) {
+	for _, h := range st.Health {
+		a.note("%s %s", a.paintErr(yellow, "note:"), oneLine(h))
+	}
+	if st.Stalled != "" {
+		a.note("%s the journal cannot be written, so nothing is started: %s", a.paintErr(red, "stalled:"), oneLine(st.Stalled))
+	}
+	if !served && slices.ContainsFunc(st.Runs, live) {
+		a.note("%s no sluice process serves this repo: `sluice daemon` or `sluice run RUN` goes on with it", a.paintErr(yellow, "note:"))
+	}
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	return a.jsonFlag(&cobra.Command{
+		Use:   "status [RUN]",
+		Short: "show a run step by step, and what it waits for since when",
+		Long: `RUN is a run's id (phase-4-1), a workflow (its newest run) or "last". Without one: every live
+run, or the last that ended. Shows too what stands between an agent and a gate (trust), and
+whether the spec's file has changed since the run started.`,
+		Example: "sluice status\nsluice status last --json",
+		Args:    between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
+				return a.status(cmd.Context(), v, served, args)
+			})
+		},
+	})
+}
+
+func (a *app) status(ctx context.Context, v viewer, served bool, args []string) error {
+	st, err := v.Status(ctx, "")
+	if err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		id, err := runNamed(ctx, v, args[0])
+		if err != nil {
+			return err
+		}
+		st.Runs = slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return r.ID != id })
+	} else if slices.ContainsFunc(st.Runs, live) {
+		st.Runs = slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return !live(r) })
+	} else if n := len(st.Runs); n > 1 {
+		st.Runs = st.Runs[n-1:]
+	}
+	if a.json {
+		return a.document(map[string]any{"served": served, "status": st})
+	}
+	for i, r := range st.Runs {
+		if i > 0 {
+			a.print("")
+		}
+		for _, l := range a.runLines(r, a.now()) {
+			a.print("%s", clipPainted(l, a.width()))
+		}
+	}
+	if len(st.Runs) == 0 {
+		a.print("no run yet: `sluice run WORKFLOW` starts one")
+	}
+	if st.Trust == engine.TrustFile && slices.ContainsFunc(st.Runs, live) {
+		a.print("%s", a.paint(dim, "trust: file (nothing stands between an agent and a gate but its own good will)"))
+	}
+	a.health(st, served)
+	return nil
+}
+
+// runLines draws a run: its head, each step with its gates, and what it waits for.
+func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
+	state := runState(r)
+	sign, style := mark(state)
+	head := fmt.Sprintf("%s %s", a.paint(style, sign), a.paint(bold, r.ID))
+	if r.Name != "" && r.Name != r.Workflow {
+		head += "  " + clean(r.Name)
+	}
+	out := []string{head, "  " + a.paint(style, state) + a.paint(dim, " · "+progress(r)+" steps · "+a.runTime(r))}
+	if r.SpecDrift {
+		out = append(out, "  "+a.paint(yellow, "the spec's file has changed since; this run goes by the old one"))
+	}
+	width := nameWidth(r)
+	for _, s := range r.Steps {
+		out = append(out, a.stepLine(s, width, now))
+		if s.Failure != "" && s.State != engine.Passed {
+			out = append(out, "      "+a.paint(red, clean(s.Failure)))
+		}
+		for _, g := range s.Gates {
+			if g.Implicit && g.State != engine.OnHuman {
+				continue
+			}
+			out = append(out, a.gateLine(g, width))
+			if g.Feedback != "" && g.State != engine.Approved {
+				out = append(out, "        "+a.paint(yellow, "“"+clean(g.Feedback)+"”"))
+			}
+		}
+	}
+	for _, w := range r.Waits {
+		out = append(out, "  "+a.paint(dim, "waits ")+waitWords(w, now))
+	}
+	if r.EndWhy != "" {
+		out = append(out, "  "+clean(r.EndWhy))
+	}
+	return out
+}
+
+// nameWidth is the column of ids and names.
+func nameWidth(r daemon.RunStatus) int {
+	w := 0
+	for _, s := range r.Steps {
+		w = max(w, len(title(s.ID, s.Name)))
+		for _, g := range s.Gates {
+			w = max(w, len(title(g.ID, g.Name))+2)
+		}
+	}
+	return min(w, maxName)
+}
+
+// maxName is how wide the column of names may be.
+const maxName = 44
+
+func title(id, name string) string {
+	if name == "" || name == id {
+		return id
+	}
+	return id + " " + clean(name)
+}
+
+func (a *app) stepLine(s daemon.StepStatus, width int, now time.Time) string {
+	sign, style := mark(s.State)
+	parts := []string{a.paint(style, pad(s.State, 10))}
+	if s.Attempt > 1 {
+		parts = append(parts, fmt.Sprintf("attempt %d", s.Attempt))
+	}
+	if !s.Since.IsZero() {
+		parts = append(parts, ago(now.Sub(s.Since)))
+	}
+	if s.Role != "" {
+		parts = append(parts, s.Role)
+	}
+	if s.Summary != "" {
+		parts = append(parts, clean(s.Summary))
+	}
+	return fmt.Sprintf("  %s %s  %s", a.paint(style, sign), pad(clip(title(s.ID, s.Name), width), width), strings.Join(parts, a.paint(dim, " · ")))
+}
+
+func (a *app) gateLine(g daemon.GateStatus, width int) string {
+	sign, style := mark(g.State)
+	state := g.State
+	if state == "" {
+		sign, state = "◇", "-"
+	}
+	parts := []string{a.paint(style, pad(state, 10)), g.Level}
+	if g.Forced {
+		parts = append(parts, "forced")
+	}
+	if g.Count > 0 {
+		parts = append(parts, fmt.Sprintf("failed %d/%d", g.Count, g.Max))
+	}
+	if g.Score != nil {
+		parts = append(parts, fmt.Sprintf("score %g", *g.Score))
+	}
+	if g.Why != "" {
+		parts = append(parts, clean(g.Why))
+	}
+	if g.ByKind != "" && (g.State == engine.Approved || g.State == engine.Refused) {
+		parts = append(parts, "by "+byWords(g.ByKind, g.By))
+	}
+	return fmt.Sprintf("    %s %s  %s", a.paint(style, sign), pad(clip(title(g.ID, g.Name), width-2), width-2), strings.Join(parts, a.paint(dim, " · ")))
+}

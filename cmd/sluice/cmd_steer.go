@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+func (a *app) pauseCommand() *cobra.Command {
+	return a.jsonFlag(&cobra.Command{
+		Use: "pause [RUN]", Short: "start nothing more in a run until it is resumed",
+		Long:    "Agents that run go on to their end and their signals are taken in; nothing new is started, and\nveto windows stand still. Without RUN: the only live run.",
+		Example: "sluice pause\nsluice pause phase-4-1", Args: between(0, 1),
+		RunE: a.steer(func(run string, _ []string) engine.Event { return engine.PauseRequested{Run: run} }),
+	})
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	return a.jsonFlag(&cobra.Command{
+		Use: "resume [RUN]", Short: "go on with a paused run",
+		Long:    "Where a limit had paused it, the same amount is granted once more. Needs a process that serves\nthe repo: without a daemon, `sluice run RUN` goes on with a run in the foreground.",
+		Example: "sluice resume\nsluice resume phase-4-1", Args: between(0, 1),
+		RunE: a.steer(func(run string, _ []string) engine.Event { return engine.ResumeRequested{Run: run} }),
+	})
+}
+
+func (a *app) abortCommand() *cobra.Command {
+	var why string
+	cmd := a.jsonFlag(&cobra.Command{
+		Use: "abort [RUN]", Short: "end a run for good, and what runs in it",
+		Long:    "Agents of the run are ended with all they started. Their worktrees stay as they are, and what\nthey had done is kept as commits below refs/sluice/salvage/.",
+		Example: "sluice abort phase-4-1 -m \"wrong plan\"\nsluice abort --yes", Args: between(0, 1),
+		RunE: a.steer(func(run string, _ []string) engine.Event { return engine.AbortRequested{Run: run, Why: why} }),
+	})
+	cmd.Flags().StringVarP(&why, "message", "m", "", "why, in `WORDS`")
+	return cmd
+}
+
+func (a *app) retryCommand() *cobra.Command {
+	return a.jsonFlag(&cobra.Command{
+		Use: "retry RUN [STEP]", Short: "do a step of a run again, or take an ended run up again",
+		Long:    "Starts a new attempt of STEP, with all that follows it undone. Without STEP: the step at which\nthe run ended or stands. Counts against no gate.",
+		Example: "sluice retry phase-4-1\nsluice retry phase-4-1 X-2", Args: between(1, 2),
+		RunE: a.steer(func(run string, args []string) engine.Event {
+			ev := engine.RetryRequested{Run: run}
+			if len(args) == 2 {
+				ev.Step = args[1]
+			}
+			return ev
+		}),
+	})
+}
+
+// steer is the RunE of a command that asks for one event about a run.
+func (a *app) steer(event func(run string, args []string) engine.Event) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		p, err := a.place(ctx)
+		if err != nil {
+			return err
+		}
+		s, err := needed(ctx, p)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		id, err := runMeant(ctx, s, args)
+		if err != nil {
+			return err
+		}
+		ev := event(id, args)
+		if _, ok := ev.(engine.AbortRequested); ok {
+			if yes, err := a.ask("End " + id + " for good?"); err != nil || !yes {
+				return errors.Join(err, notDone(err))
+			}
+		}
+		done, err := s.Do(ctx, ev, "command")
+		if err != nil {
+			return err
+		}
+		return a.tellSteered(id, done)
+	}
+}
+
+// notDone is exit code 1 where the person said no.
+func notDone(err error) error {
+	if err != nil {
+		return nil
+	}
+	return ended(exitFailed)
+}
+
+func (a *app) tellSteered(run string, done daemon.Done) error {
+	if done.Ignored != "" {
+		return failed("`sluice status "+run+"` tells how it stands", "nothing came of it: %s", done.Ignored)
+	}
+	if a.json {
+		return a.document(done)
+	}
+	for _, raw := range done.Facts {
+		if f := say(raw); f.key {
+			a.print("%s  %s", a.paint(dim, pad(orWord(f.subject, run), subjectWidth)), a.paint(f.style, f.text))
+		}
+	}
+	return nil
+}
+
+// runMeant is the run an argument names, or the only live one.
+func runMeant(ctx context.Context, v viewer, args []string) (string, error) {
+	if len(args) > 0 {
+		return runNamed(ctx, v, args[0])
+	}
+	st, err := v.Status(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	var alive []string
+	for _, r := range st.Runs {
+		if live(r) {
+			alive = append(alive, r.ID)
+		}
+	}
+	switch len(alive) {
+	case 0:
+		return "", failed("`sluice ls` lists the runs", "no run is live in this repo")
+	case 1:
+		return alive[0], nil
+	}
+	return "", misused("say which: "+joinMost(alive), "%s are live in this repo", plural(len(alive), "run"))
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/internal/atomicfile"
+)
+
+func (a *app) watchCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "watch",
+		Short: "say which repos the daemon serves",
+		Long: `The daemon serves the repos on its list. Adding one means that you trust it: its agents and
+commands run as you, whenever a run of it is started.`,
+		Example: "sluice watch add\nsluice watch ls",
+		Args:    cobra.ArbitraryArgs, RunE: group,
+	}
+	change := func(use, short, long, example string, do func(ctx context.Context, dir string) error) *cobra.Command {
+		return &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: between(0, 1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				dir := ""
+				if len(args) == 1 {
+					dir = args[0]
+				}
+				return do(cmd.Context(), dir)
+			}}
+	}
+	cmd.AddCommand(
+		change("add [DIR]", "have the daemon serve the repo", "Takes effect at once where a daemon runs, else at its next start.", "sluice watch add\nsluice watch add ~/code/app", a.watchAdd),
+		change("rm [DIR]", "have the daemon leave the repo alone", "Its journal and its runs stay; agents that run go on to their end.", "sluice watch rm\nsluice watch rm ~/code/old", a.watchRemove),
+		a.jsonFlag(&cobra.Command{Use: "ls", Short: "list the repos the daemon serves", Long: "With what keeps a repo from being served, where something does.", Example: "sluice watch ls\nsluice watch ls --json",
+			Args: between(0, 0), RunE: func(cmd *cobra.Command, _ []string) error { return a.watchList(cmd.Context()) }}),
+	)
+	return cmd
+}
+
+func (a *app) watchAdd(ctx context.Context, dir string) error {
+	if dir != "" {
+		a.dir = dir
+	}
+	p, err := a.place(ctx)
+	if err != nil {
+		return err
+	}
+	roots, err := daemon.LoadRepos(reposFile(p.home))
+	if err != nil {
+		return err
+	}
+	if slices.Contains(roots, p.root) {
+		a.print("%s is watched already", p.root)
+		return a.reloadDaemon(ctx, p.home)
+	}
+	if err := saveRepos(p.home, append(roots, p.root)); err != nil {
+		return err
+	}
+	a.print("%s is watched now", p.root)
+	return a.reloadDaemon(ctx, p.home)
+}
+
+func (a *app) watchRemove(ctx context.Context, dir string) error {
+	home, err := a.stateHome()
+	if err != nil {
+		return err
+	}
+	roots, err := daemon.LoadRepos(reposFile(home))
+	if err != nil {
+		return err
+	}
+	root := dir
+	if !slices.Contains(roots, dir) { // one whose folder is gone is named as the list has it
+		if dir != "" {
+			a.dir = dir
+		}
+		p, err := a.bare(ctx)
+		if err != nil {
+			return err
+		}
+		root = p.root
+	}
+	i := slices.Index(roots, root)
+	if i < 0 {
+		return failed("`sluice watch ls` lists those that are", "%s is not watched", clean(root))
+	}
+	if err := saveRepos(home, slices.Delete(roots, i, i+1)); err != nil {
+		return err
+	}
+	a.print("%s is not watched any more", root)
+	return a.reloadDaemon(ctx, home)
+}
+
+func saveRepos(home string, roots []string) error {
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	slices.Sort(roots)
+	raw, err := json.MarshalIndent(roots, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(reposFile(home), append(raw, '\n'), 0o600)
+}
+
+// reloadDaemon has the daemon read its list, where one runs.
+func (a *app) reloadDaemon(ctx context.Context, home string) error {
+	c := daemon.NewDaemonClient(home)
+	defer c.Close()
+	err := c.Reload(ctx)
+	if errors.Is(err, daemon.ErrNotServed) {
+		a.note("no daemon runs now: `sluice daemon` starts one")
+		return nil
+	}
+	return err
+}
+
+func (a *app) watchList(ctx context.Context) error {
+	home, err := a.stateHome()
+	if err != nil {
+		return err
+	}
+	c := daemon.NewDaemonClient(home)
+	defer c.Close()
+	states, err := c.Repos(ctx)
+	running := err == nil
+	if errors.Is(err, daemon.ErrNotServed) {
+		var roots []string
+		roots, err = daemon.LoadRepos(reposFile(home))
+		states = []daemon.RepoState{}
+		for _, r := range roots {
+			states = append(states, daemon.RepoState{Root: r, Why: "no daemon runs"})
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.document(map[string]any{"daemon": running, "repos": states})
+	}
+	t := &table{}
+	for _, s := range states {
+		word, style := "served", green
+		if !s.Served {
+			word, style = "not served", yellow
+		}
+		t.row(cell{word, style}, cell{s.Root, plain}, cell{clean(s.Why), dim})
+	}
+	a.printTable(t)
+	if len(states) == 0 {
+		a.note("no repo is watched: `sluice watch add` in one")
+	} else if !running {
+		a.note("no daemon runs now: `sluice daemon` starts one")
+	}
+	return nil
+}

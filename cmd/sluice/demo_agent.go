@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/internal/atomicfile"
+	"sluice/signals"
+)
+
+// demoThinks is how long the demo's agents seem to think, so that one can see them at work.
+const demoThinks = 700 * time.Millisecond
+
+// demoAgentCommand is the agent of every role in the demo. It does what a real one would: it reads what it is given, writes
+// its outputs into its folder, and says that it is done by the file it was told of.
+func (a *app) demoAgentCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "demo-agent ROLE", Short: "play a role in the demo", Hidden: true, Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			select {
+			case <-cmd.Context().Done():
+				return context.Canceled
+			case <-time.After(demoThinks):
+			}
+			switch args[0] {
+			case "test-writer":
+				return a.demoTests()
+			case "reviewer":
+				return a.demoReview()
+			case "implementor":
+				return a.demoBuild()
+			}
+			return misused("one of: test-writer, reviewer, implementor", "the demo has no role %q", clean(args[0]))
+		},
+	}
+}
+
+// demoFile is a file of the demo's.
+func demoFile(name string) []byte {
+	data, err := demoFiles.ReadFile("demo/" + name)
+	if err != nil {
+		panic("demo: " + err.Error())
+	}
+	return data
+}
+
+// demoTests writes the tests; the second time it has read why the first did not do.
+func (a *app) demoTests() error {
+	tests, words := demoFile("test_index.py"), "wrote a test for finding all words"
+	if found, err := filepath.Glob(filepath.Join("..", workflowDir, "retry-context", "XG-1-2-*.md")); err == nil && len(found) > 0 {
+		tests = append(tests, demoFile("test_empty.py")...)
+		words = "added a test for the empty query, as the review asked"
+		a.print("read %s", filepath.Base(found[len(found)-1]))
+	}
+	if err := demoWrite("test/test_index.py", append(tests, demoFile("test_main.py")...)); err != nil {
+		return err
+	}
+	a.print("%s", words)
+	return a.demoSay(words)
+}
+
+func (a *app) demoBuild() error {
+	for to, from := range map[string]string{"src/chatcat/index.py": "index.py", "src/chatcat/search.py": "search.py"} {
+		if err := demoWrite(to, demoFile(from)); err != nil {
+			return err
+		}
+	}
+	a.print("wrote the index and the search")
+	return a.demoSay("index and search; all tests pass")
+}
+
+// demoReview fails tests that leave out what the plan says of the empty query.
+func (a *app) demoReview() error {
+	tests, err := os.ReadFile("test/test_index.py")
+	if err != nil {
+		return err
+	}
+	v := map[string]any{"verdict": "pass", "feedback": "The plan's three sentences each have a test."}
+	if !strings.Contains(string(tests), "empty_query") {
+		v = map[string]any{"verdict": "fail", "feedback": "The plan says that an empty query gives no documents. No test holds it: add one.",
+			"findings": []map[string]any{{"severity": "major", "file": "test/test_index.py", "line": 5, "message": "the empty query is not tested"}}}
+	}
+	raw, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	a.print("```json\n%s\n```", raw)
+	return nil
+}
+
+func demoWrite(name string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return atomicfile.Write(name, data, 0o644)
+}
+
+// demoSay writes the sentinel that the step waits for.
+func (a *app) demoSay(summary string) error {
+	file := a.getenv("SLUICE_SIGNAL")
+	if file == "" {
+		return failed("it is started by `sluice demo`", "demo-agent: SLUICE_SIGNAL is not set")
+	}
+	raw, err := json.Marshal(map[string]any{"step": a.getenv("SLUICE_STEP"), "status": signals.Done, "summary": summary,
+		"run": a.getenv("SLUICE_RUN"), "token": a.getenv("SLUICE_TOKEN")})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return atomicfile.Write(file, raw, 0o644)
+}

@@ -1,0 +1,358 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+// said is a fact in words.
+type said struct {
+	subject string // X-1.2, XG-1-2 #1, or "" for the run itself
+	step    string // the step or
+	gate    string // the gate it is about
+	text    string
+	style   string
+	key     bool // one that a person who follows a run wants to see
+}
+
+// say puts a fact into words. Foreign texts in it are cleaned.
+func say(raw json.RawMessage) said {
+	f, err := engine.DecodeFact(raw)
+	if err != nil {
+		return said{text: clean(string(raw)), style: dim}
+	}
+	for _, words := range []func(engine.Fact) (said, bool){sayRun, sayStep, sayProcess, sayGate, sayHuman, sayRepo} {
+		if s, ok := words(f); ok {
+			s.text = clean(s.text)
+			if s.subject == "" && s.step != "" {
+				s.subject = s.step
+			}
+			return s
+		}
+	}
+	return said{text: f.FactKind(), style: dim}
+}
+
+func attempt(step string, n int) string { return fmt.Sprintf("%s.%d", step, n) }
+func round(gate string, n int) string   { return fmt.Sprintf("%s #%d", gate, n) }
+
+// because adds a reason, where there is one.
+func because(s, why string) string {
+	if why == "" {
+		return s
+	}
+	return s + ": " + why
+}
+
+// who names an actor.
+func who(by *engine.Actor) string {
+	if by == nil || by.Who == "" && by.Via == "" {
+		return ""
+	}
+	s := by.Who
+	if by.Via != "" {
+		s += " (" + by.Via + ")"
+	}
+	return " by " + strings.TrimSpace(s)
+}
+
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format(time.TimeOnly)
+}
+
+func until(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return " until " + clock(t)
+}
+
+// sayRun is of what happens to a run as a whole.
+func sayRun(f engine.Fact) (said, bool) {
+	switch f := f.(type) {
+	case engine.RunStarted:
+		return said{text: fmt.Sprintf("run of %s asked for%s", f.Workflow, who(&f.By)), style: bold, key: true}, true
+	case engine.RunBegan:
+		return said{text: "run began", style: dim}, true
+	case engine.RunPaused:
+		return said{text: because("paused ("+f.Why+")"+who(f.By), f.Text), style: yellow, key: true}, true
+	case engine.RunResumed:
+		return said{text: "resumed" + who(f.By), style: bold, key: true}, true
+	case engine.RunEnded:
+		_, style := mark(f.Phase)
+		return said{text: because("run "+f.Phase+who(f.By), f.Why), style: style, key: true}, true
+	case engine.RunReopened:
+		return said{text: "taken up again" + who(f.By), style: bold, key: true}, true
+	case engine.RunForgotten:
+		return said{text: "left the list of runs; the journal keeps it", style: dim}, true
+	}
+	return said{}, false
+}
+
+// sayStep is of what happens to a step's attempt.
+func sayStep(f engine.Fact) (said, bool) {
+	switch f := f.(type) {
+	case engine.NeedsMet:
+		return said{step: f.Step, text: "what it needs is there: " + strings.Join(f.Pins, ", ")}, true
+	case engine.StepStarted:
+		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "is due" + inTree(f.Worktree), style: dim}, true
+	case engine.StepSkipped:
+		return said{step: f.Step, text: "skipped: `when` is false: " + f.When, key: true}, true
+	case engine.StepLaunched:
+		s := said{step: f.Step, subject: attempt(f.Step, f.N), text: "launched, until " + clock(f.Deadline) + " at the latest", style: blue, key: true}
+		if f.Offered {
+			s.text = "on offer: `sluice next` shows it"
+		} else if f.K > 1 {
+			s.text = fmt.Sprintf("launched again (%d)", f.K)
+		}
+		return s, true
+	case engine.StepClaimed:
+		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "taken" + who(&f.By), key: true}, true
+	case engine.GraceBegan:
+		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "ended without its signal; it may still come" + until(f.Until), style: yellow}, true
+	case engine.StepSignalled:
+		return saySignal(f), true
+	case engine.StepRelaunched:
+		return said{step: f.Step, subject: attempt(f.Step, f.N), text: because("to be launched again ("+f.Class+")", f.Why) + notBefore(f.NotBefore), style: yellow, key: true}, true
+	case engine.Checked:
+		return sayCheck(f), true
+	case engine.StepPassed:
+		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "passed → " + strings.Join(f.To, ", "), style: green, key: true}, true
+	case engine.StepRouted:
+		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "sent on → " + f.To, key: true}, true
+	case engine.StepSuperseded:
+		return said{step: f.Step, subject: attempt(f.Step, f.N), text: because("undone", f.Why), style: dim}, true
+	case engine.WorkSent:
+		return said{step: f.Step, text: "the work was sent here from " + f.From, key: true}, true
+	case engine.WorkUnsent:
+		return said{step: f.Step, text: "what sent the work here was undone", style: dim}, true
+	}
+	return said{}, false
+}
+
+func inTree(tree string) string {
+	if tree == "" {
+		return ""
+	}
+	return " in " + tree
+}
+
+func notBefore(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return ", not before " + clock(t)
+}
+
+func saySignal(f engine.StepSignalled) said {
+	s := said{step: f.Step, subject: attempt(f.Step, f.N), text: "says " + f.Status, key: true}
+	if f.Via != "" {
+		s.text += " (" + f.Via + ")"
+	}
+	s.text = because(s.text, f.Summary)
+	for _, why := range []string{f.Failure, f.Broken, f.Question} {
+		s.text = because(s.text, why)
+	}
+	if f.Status != engine.StatusDone {
+		s.style = yellow
+	}
+	return s
+}
+
+func sayCheck(f engine.Checked) said {
+	s := said{step: f.Step, subject: attempt(f.Step, f.N), text: "outputs and criterion hold", style: green}
+	switch {
+	case f.Broken != "":
+		s.text, s.style, s.key = "could not be checked: "+f.Broken, yellow, true
+	case !f.OK:
+		s.text, s.style, s.key = because("does not hold", f.Why), red, true
+	case len(f.Protected) > 0:
+		s.text, s.style, s.key = "hold, but it changed what is protected: "+strings.Join(f.Protected, ", "), yellow, true
+	}
+	return s
+}
+
+// sayProcess is of processes.
+func sayProcess(f engine.Fact) (said, bool) {
+	switch f := f.(type) {
+	case engine.StopOrdered:
+		return said{subject: shortKey(f.Key), text: because("is being ended", f.Why), style: yellow, key: true}, true
+	case engine.ProcessGone:
+		return said{subject: shortKey(f.Key), text: "process gone: " + exitWords(f.Exit), style: dim}, true
+	case engine.CheckStarted:
+		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "outputs and criterion are being checked", style: dim}, true
+	case engine.HookStarted:
+		return said{step: f.Step, text: "hook runs", style: dim}, true
+	case engine.DeadlineMoved:
+		return said{step: f.Step, gate: f.Gate, subject: f.Step + f.Gate, text: because("deadline moved to "+clock(f.To), f.Why), style: yellow}, true
+	}
+	return said{}, false
+}
+
+// shortKey is a launch's key without its run.
+func shortKey(key string) string {
+	if _, after, ok := strings.Cut(key, "/"); ok {
+		return after
+	}
+	return key
+}
+
+func exitWords(e engine.Exit) string {
+	switch {
+	case e.NotStarted != "":
+		return "it could not start: " + e.NotStarted
+	case e.Refused != "":
+		return "it was not started: " + e.Refused
+	case e.Lost:
+		return "it vanished without a record"
+	case e.Idle:
+		return "ended, it said nothing for too long"
+	case e.Signal != "":
+		return "ended by " + e.Signal
+	}
+	return because(fmt.Sprintf("exit code %d", e.Code), e.Why)
+}
+
+// sayGate is of what happens at a gate without a person.
+func sayGate(f engine.Fact) (said, bool) {
+	switch f := f.(type) {
+	case engine.RoundOpened:
+		return said{gate: f.Gate, step: f.Step, subject: round(f.Gate, f.N), text: fmt.Sprintf("opened over %s (%s)", attempt(f.Step, f.Attempt), f.Level), style: dim}, true
+	case engine.ReviewStarted:
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "reviewer launched", style: blue, key: true}, true
+	case engine.Judged:
+		s := said{gate: f.Gate, subject: round(f.Gate, f.N), text: "reviewer: " + f.Outcome, key: true, style: green}
+		if f.Word != "" && f.Word != f.Outcome {
+			s.text += " (its word: " + f.Word + ")"
+		}
+		if f.Score != nil {
+			s.text += fmt.Sprintf(", score %g", *f.Score)
+		}
+		if f.Outcome != engine.OutcomePass {
+			s.style = yellow
+		}
+		s.text = because(s.text, f.Feedback)
+		return s, true
+	case engine.Inconclusive:
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because("review came to nothing", f.Why) + notBefore(f.NotBefore), style: yellow, key: true}, true
+	case engine.Agreed:
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "reviewer agrees; a person is told", style: dim}, true
+	case engine.WindowOpened:
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "goes on unless you veto" + until(f.Until) + ": sluice veto " + f.Gate, style: yellow, key: true}, true
+	case engine.GateFailed:
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: fmt.Sprintf("failure %d counted", f.Count), style: dim}, true
+	case engine.RetryContextOwed:
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "why it failed is written to " + f.Path, key: true}, true
+	case engine.OutputsOwed:
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "its outputs are to be written", style: dim}, true
+	case engine.ExhaustedTo:
+		return said{gate: f.Gate, subject: f.Gate, text: "max_retries is used up → " + f.To, style: yellow, key: true}, true
+	case engine.CountReset:
+		return said{gate: f.Gate, subject: f.Gate, text: "its count of failures begins anew", style: dim}, true
+	}
+	return said{}, false
+}
+
+// sayHuman is of what asks a person, and of how rounds end.
+func sayHuman(f engine.Fact) (said, bool) {
+	switch f := f.(type) {
+	case engine.HumanAsked:
+		s := said{gate: f.Gate, subject: round(f.Gate, f.N), text: "asks you (" + f.Why + "): sluice show " + f.Gate, style: yellow, key: true}
+		if f.Forced {
+			s.text += "; it is yours for the rest of the run"
+		}
+		return s, true
+	case engine.Reminded:
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "still asks you: sluice show " + f.Gate, style: yellow, key: true}, true
+	case engine.RoundPassed:
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because("passed by "+byWords(f.ByKind, f.By), f.Text), style: green, key: true}, true
+	case engine.RoundFailed:
+		outcome := f.Outcome
+		if outcome == engine.OutcomeFail {
+			outcome = "failed"
+		}
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because(outcome+" by "+byWords(f.ByKind, f.By)+" → "+f.To, f.Feedback), style: red, key: true}, true
+	case engine.RoundVoided:
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because("void", f.Why), style: yellow, key: true}, true
+	}
+	return said{}, false
+}
+
+// byWords says who decided a round.
+func byWords(kind string, by *engine.Actor) string {
+	switch kind {
+	case "window":
+		return "its reviewer, no veto came"
+	case "human":
+		if w := who(by); w != "" {
+			return strings.TrimPrefix(w, " by ")
+		}
+		return "a person"
+	case "reviewer":
+		return "its reviewer"
+	case "when":
+		return "its `when`, unjudged"
+	case "":
+		return "the engine"
+	}
+	return kind
+}
+
+// sayRepo is of what concerns no step and no gate.
+func sayRepo(f engine.Fact) (said, bool) {
+	switch f := f.(type) {
+	case engine.SettingsTaken:
+		return said{text: "settings taken", style: dim}, true
+	case engine.WriteDone:
+		return said{text: because("written: "+f.ID, f.Why), style: dim}, true
+	case engine.FileTaken:
+		if f.Move.Why != "" {
+			return said{text: "file " + f.Move.Name + " rejected: " + f.Move.Why, style: yellow, key: true}, true
+		}
+		return said{text: "file " + f.Move.Name + " taken in", style: dim}, true
+	case engine.FileGone:
+		return said{text: "file moved out of the inbox", style: dim}, true
+	case engine.NoticeOwed:
+		return said{gate: f.Notice.Gate, subject: f.Notice.Gate, text: because("you are to be told ("+f.Notice.Kind+")", f.Notice.Text), style: dim}, true
+	case engine.NoticeTried:
+		return said{gate: f.Gate, subject: f.Gate, text: because("you were told", strings.Join(f.Results, ", ")), style: dim}, true
+	case engine.Ignored:
+		return said{text: because("nothing came of "+f.What+who(f.Who), f.Why), style: yellow, key: true}, true
+	}
+	return said{}, false
+}
+
+// factRun is the run a line of the journal is about.
+func factRun(l daemon.Line) string {
+	var head struct {
+		Run string `json:"run"`
+	}
+	if json.Unmarshal(l.Fact, &head) != nil {
+		return ""
+	}
+	return head.Run
+}
+
+// line lays a fact out for a person: time, run (unless it is known), subject, words.
+func (a *app) line(l daemon.Line, s said, withRun bool) string {
+	run := ""
+	if withRun {
+		run = pad(clean(factRun(l)), 1) + "  "
+	}
+	text := fmt.Sprintf("%s  %s%s  ", clock(l.At), run, pad(clean(s.subject), subjectWidth))
+	if w := a.width(); w > 0 {
+		s.text = clip(s.text, max(w-len(clock(l.At))-subjectWidth-4-len(run), 20))
+	}
+	return a.paint(dim, text) + a.paint(s.style, s.text)
+}
+
+// subjectWidth is the column of steps and gates in a log.
+const subjectWidth = 12

@@ -1,0 +1,311 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/muesli/cancelreader"
+	"golang.org/x/term"
+
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+// The live screen is plain text in the terminal's other buffer, painted whole from its upper left corner: so a resize,
+// a narrow window or a line that somebody else wrote is gone with the next paint.
+
+// Pace and bounds of the screen.
+const (
+	paintPace  = 250 * time.Millisecond
+	recentMost = 50
+	saidFor    = 8 * time.Second // how long an answer to a key stays
+	leastWidth = 20
+	leastRows  = 6
+)
+
+// Controls of the terminal.
+const (
+	enterScreen = "\x1b[?1049h\x1b[?25l"
+	leaveScreen = "\x1b[?25h\x1b[?1049l"
+	homeCursor  = "\x1b[H"
+	clearLine   = "\x1b[K"
+	clearBelow  = "\x1b[J"
+	bell        = "\a"
+)
+
+// screen is a run as a person follows it.
+type screen struct {
+	a     *app
+	p     *place
+	s     service
+	id    string
+	ours  bool // this process serves the repo
+	in    *os.File
+	out   *os.File
+	keys  chan []byte
+	mu    sync.Mutex // guards recent
+	lines []daemon.Line
+
+	run    daemon.RunStatus
+	health string
+	typing bool     // words for a fail or a veto are typed
+	verb   string   // fail or veto
+	words  []rune   // typed so far
+	page   []string // show's text, nil = the run itself
+	top    int      // first line of the page
+	note   string   // the answer to the last key
+	noted  time.Time
+	rung   map[string]bool // rounds the bell was rung for
+}
+
+// watchLive shows the run until it ends or the person leaves.
+func (a *app) watchLive(ctx context.Context, p *place, s service, id string, ours bool) (daemon.RunStatus, error) {
+	in, _ := terminal(a.in)
+	out, _ := terminal(a.out)
+	sc := &screen{a: a, p: p, s: s, id: id, ours: ours, in: in, out: out, keys: make(chan []byte), rung: map[string]bool{}}
+	before, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return a.followLines(ctx, s, id)
+	}
+	fmt.Fprint(out, enterScreen)
+	r, err := sc.loop(ctx)
+	fmt.Fprint(out, leaveScreen)
+	if rerr := term.Restore(int(in.Fd()), before); err == nil {
+		err = rerr
+	}
+	if err == nil || errors.Is(err, errLeft) || ctx.Err() != nil {
+		for _, l := range a.runLines(r, a.now()) {
+			a.print("%s", clipPainted(l, a.width()))
+		}
+	}
+	return r, err
+}
+
+// loop paints and reads keys, until the run has ended or the person has left. It waits for its goroutines.
+func (sc *screen) loop(ctx context.Context) (daemon.RunStatus, error) {
+	inner, stop := context.WithCancel(ctx)
+	reader, err := cancelreader.NewReader(sc.in)
+	if err != nil {
+		stop()
+		return sc.run, err
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { sc.readKeys(inner, reader) })
+	wg.Go(func() { sc.readFacts(inner) })
+	defer func() {
+		stop()
+		reader.Cancel()
+		wg.Wait()
+		_ = reader.Close() // it was cancelled
+	}()
+	tick := time.NewTicker(paintPace)
+	defer tick.Stop()
+	for {
+		r, err := sc.s.Run(ctx, sc.id)
+		if ctx.Err() != nil {
+			return sc.run, ctx.Err()
+		}
+		if err != nil {
+			return sc.a.gone(ctx, sc.s, sc.id, err)
+		}
+		sc.run = r
+		if !live(r) {
+			return r, nil
+		}
+		sc.paint()
+		select {
+		case <-ctx.Done():
+			return sc.run, ctx.Err()
+		case <-tick.C:
+		case k := <-sc.keys:
+			if err := sc.press(ctx, k); err != nil {
+				return sc.run, err
+			}
+		}
+	}
+}
+
+func (sc *screen) readKeys(ctx context.Context, r io.Reader) {
+	buf := make([]byte, 256)
+	for {
+		n, err := r.Read(buf)
+		if err != nil {
+			return
+		}
+		select {
+		case sc.keys <- append([]byte(nil), buf[:n]...):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// readFacts keeps the newest facts that matter. When they stop coming, the loop finds out by itself.
+func (sc *screen) readFacts(ctx context.Context) {
+	_ = sc.s.Facts(ctx, sc.id, 0, true, func(l daemon.Line) error {
+		if !say(l.Fact).key {
+			return nil
+		}
+		sc.mu.Lock()
+		defer sc.mu.Unlock()
+		sc.lines = append(sc.lines, l)
+		if len(sc.lines) > recentMost {
+			sc.lines = sc.lines[len(sc.lines)-recentMost:]
+		}
+		return nil
+	})
+}
+
+func (sc *screen) recent() []daemon.Line {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	return append([]daemon.Line(nil), sc.lines...)
+}
+
+// paint writes the whole screen.
+func (sc *screen) paint() {
+	width, height, err := term.GetSize(int(sc.out.Fd()))
+	if err != nil || width < leastWidth {
+		width = 80
+	}
+	if err != nil || height < leastRows {
+		height = max(height, leastRows)
+	}
+	var b strings.Builder
+	b.WriteString(homeCursor)
+	lines := sc.frame(width, height, sc.a.now())
+	for i, l := range lines {
+		b.WriteString(clipPainted(l, width-1))
+		b.WriteString(clearLine)
+		if i < len(lines)-1 {
+			b.WriteString("\r\n")
+		}
+	}
+	b.WriteString(clearBelow)
+	if q := sc.asked(); q != nil {
+		if key := fmt.Sprintf("%s#%d", q.ID, q.Round); !sc.rung[key] {
+			sc.rung[key] = true
+			b.WriteString(bell)
+		}
+	}
+	_, _ = sc.out.WriteString(b.String()) // a terminal that is gone is found out by its keys
+}
+
+// frame is the screen as lines: the run, what happened last, and at the bottom what one may type.
+func (sc *screen) frame(width, height int, now time.Time) []string {
+	foot := sc.foot(width, now)
+	room := height - len(foot)
+	if sc.page != nil {
+		sc.top = max(min(sc.top, len(sc.page)-room), 0)
+		return append(fill(sc.page[sc.top:], room), foot...)
+	}
+	body := sc.a.runLines(sc.run, now)
+	for _, h := range []string{sc.health} {
+		if h != "" {
+			body = append(body, "  "+sc.a.paint(yellow, h))
+		}
+	}
+	recent := sc.recent()
+	if left := room - len(body) - 2; left > 0 && len(recent) > 0 {
+		body = append(body, "", sc.a.paint(dim, strings.Repeat("─", max(min(width-1, 60), 1))))
+		for _, l := range recent[max(len(recent)-left+1, 0):] {
+			body = append(body, sc.a.line(l, say(l.Fact), false))
+		}
+	}
+	return append(fill(body, room), foot...)
+}
+
+// fill cuts or fills lines to so many rows.
+func fill(lines []string, rows int) []string {
+	if len(lines) > rows {
+		cut := append([]string(nil), lines[:max(rows-1, 0)]...)
+		return append(cut, "  …")
+	}
+	for len(lines) < rows {
+		lines = append(lines, "")
+	}
+	return lines
+}
+
+// asked is the gate that waits for a person longest; nil where none does.
+func (sc *screen) asked() *daemon.GateStatus { return sc.gate("human") }
+
+// gate is the gate of the oldest wait of a kind.
+func (sc *screen) gate(kind string) *daemon.GateStatus {
+	for _, w := range sc.run.Waits {
+		if w.Kind != kind {
+			continue
+		}
+		for _, s := range sc.run.Steps {
+			for i, g := range s.Gates {
+				if g.ID == w.Gate {
+					return &s.Gates[i]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// foot is what one may type now.
+func (sc *screen) foot(width int, now time.Time) []string {
+	a := sc.a
+	out := []string{""}
+	if sc.note != "" && now.Sub(sc.noted) < saidFor {
+		out = append(out, a.paint(bold, sc.note))
+	}
+	switch {
+	case sc.typing:
+		text := string(sc.words)
+		prompt := sc.verb + ": what is wrong? "
+		for len([]rune(text)) > 0 && len(prompt)+len([]rune(text)) > width-3 {
+			text = string([]rune(text)[1:]) // its end is what is typed at
+		}
+		return append(out, a.paint(dim, "Enter sends it, Esc goes back"), a.paint(yellow, prompt)+text+"▏")
+	case sc.page != nil:
+		return append(out, a.paint(dim, "↑ ↓ space scroll · s or Esc goes back"))
+	}
+	if g := sc.asked(); g != nil {
+		out = append(out, a.paint(yellow, "? "+title(g.ID, g.Name)+" asks you")+a.paint(dim, " ("+clean(g.Why)+")"),
+			keysLine(a, "p pass", "f fail with words", "s show", "q leave"))
+	} else if g := sc.gate("window"); g != nil {
+		out = append(out, a.paint(yellow, "‖ "+title(g.ID, g.Name)+" goes on in "+ago(g.Until.Sub(now))), keysLine(a, "v veto with words", "s show", "q leave"))
+	} else if sc.run.Paused != "" {
+		out = append(out, keysLine(a, "r resume", "q leave"))
+	} else {
+		out = append(out, keysLine(a, "s show", "q leave"))
+	}
+	return out
+}
+
+func keysLine(a *app, keys ...string) string {
+	for i, k := range keys {
+		letter, words, _ := strings.Cut(k, " ")
+		keys[i] = a.paint(bold, letter) + " " + a.paint(dim, words)
+	}
+	return strings.Join(keys, a.paint(dim, " · "))
+}
+
+// tell leaves a line at the bottom.
+func (sc *screen) tell(format string, args ...any) {
+	sc.note, sc.noted = oneLine(fmt.Sprintf(format, args...)), sc.a.now()
+}
+
+// answer gives a person's word at a gate, for the round that the screen shows.
+func (sc *screen) answer(ctx context.Context, g daemon.GateStatus, outcome, text string) {
+	done, err := sc.s.Do(ctx, engine.Answered{Gate: g.ID, Run: sc.id, Round: g.Round, Outcome: outcome, Text: text}, "terminal")
+	switch {
+	case err != nil:
+		sc.tell("%s", err)
+	case done.Ignored != "":
+		sc.tell("nothing came of it: %s", done.Ignored)
+	default:
+		sc.tell("%s: %s", g.ID, outcome)
+	}
+}

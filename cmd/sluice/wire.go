@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/agents"
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/executor"
+	"sluice/internal/git"
+	"sluice/notify"
+	"sluice/watcher"
+)
+
+// parts are what all repos of a process share. Close it when the last is not served any more.
+type parts struct {
+	a      *app
+	set    []string // --set
+	self   string   // this binary
+	log    zerolog.Logger
+	watch  *watcher.Watcher
+	runner *agents.Runner
+	slots  *executor.Slots
+	dog    *watchdog
+
+	mu     sync.Mutex
+	worlds map[*executor.Executor]bool
+	stop   context.CancelFunc
+	done   chan struct{}
+}
+
+// newParts makes what a process needs to serve repos.
+func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("this binary cannot be found: %w: agents are launched through it", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	w := &parts{a: a, set: set, self: self, log: log, slots: &executor.Slots{}, dog: &watchdog{beats: map[string]time.Time{}},
+		watch: watcher.New(watcher.Options{}), worlds: map[*executor.Executor]bool{}, stop: stop, done: make(chan struct{})}
+	w.runner = agents.New(agents.Options{Shim: []string{self, shimCommand}, Logf: w.logf("agents")})
+	go w.spread(ctx)
+	return w, nil
+}
+
+// Close ends what the repos shared.
+func (w *parts) Close() error {
+	w.stop()
+	<-w.done
+	return w.watch.Close()
+}
+
+// spread hands the watcher's hints to all repos: each knows its own.
+func (w *parts) spread(ctx context.Context) {
+	defer close(w.done)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case name := <-w.watch.Hints():
+			w.mu.Lock()
+			for x := range w.worlds {
+				x.Hint(name)
+			}
+			w.mu.Unlock()
+		}
+	}
+}
+
+func (w *parts) logf(who string) func(string, ...any) {
+	return func(format string, args ...any) {
+		w.log.Warn().Str("from", who).Msg(notify.Clean(fmt.Sprintf(format, args...), maxMessage))
+	}
+}
+
+// open makes what the loop of a repo needs. It is called with the repo's lock held.
+func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOptions, func(), error) {
+	s := &liveSettings{parts: w, root: root}
+	if err := s.read(); err != nil {
+		return daemon.RepoOptions{}, nil, err
+	}
+	if err := leaveRoot(root, state); err != nil {
+		return daemon.RepoOptions{}, nil, err
+	}
+	repo, err := git.OpenWith(ctx, root, git.Options{Scratch: filepath.Join(state, "git")})
+	if err != nil {
+		return daemon.RepoOptions{}, nil, err
+	}
+	world, err := executor.New(executor.Options{
+		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots,
+		Notifier: s.tell, Settings: s.now, Environ: w.a.env, Logf: w.logf(root),
+	})
+	if err != nil {
+		return daemon.RepoOptions{}, nil, errors.Join(err, repo.Close())
+	}
+	w.mu.Lock()
+	w.worlds[world] = true
+	w.mu.Unlock()
+	closeAll := func() {
+		w.mu.Lock()
+		delete(w.worlds, world)
+		w.mu.Unlock()
+		w.dog.forget(root)
+		if err := errors.Join(world.Close(), repo.Close(), s.Close()); err != nil {
+			w.log.Warn().Err(err).Str("repo", root).Msg("not all could be closed")
+		}
+	}
+	return daemon.RepoOptions{
+		World: world, Compile: compileSpec, Config: s.engine, Rescan: time.Duration(s.now().Rescan),
+		Log: w.log, Version: version, Beat: func() { w.dog.beat(root) },
+	}, closeAll, nil
+}
+
+// liveSettings are a repo's settings as they were last read; a reload that fails leaves them as they are.
+type liveSettings struct {
+	parts *parts
+	root  string
+
+	mu       sync.Mutex
+	last     executor.Settings
+	notifier *notify.Notifier
+}
+
+// read reads the settings' layers again.
+func (s *liveSettings) read() error {
+	next, err := s.parts.a.settingsOf(s.root, s.parts.set)
+	if err != nil {
+		return err
+	}
+	n := notify.New(s.channels(next.Notify)...)
+	s.mu.Lock()
+	old := s.notifier
+	s.last, s.notifier = next.Settings, n
+	s.mu.Unlock()
+	if old != nil {
+		return old.Close()
+	}
+	return nil
+}
+
+func (s *liveSettings) channels(n executor.Notify) []notify.Option {
+	options := []notify.Option{notify.Command(n.Command), notify.Log(func(n notify.Notice, what string) {
+		s.parts.log.Info().Str("repo", s.root).Str("run", n.Run).Str("gate", n.Gate).Str("kind", n.Kind).Str("title", n.Title).Msg(what)
+	})}
+	if n.Desktop {
+		options = append(options, notify.Desktop([]string{s.parts.self, notifyCommand}))
+	}
+	return options
+}
+
+// now gives the settings.
+func (s *liveSettings) now() executor.Settings {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// tell gives what notices are sent through.
+func (s *liveSettings) tell() *notify.Notifier {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.notifier
+}
+
+// engine reads the settings again and gives what the engine goes by. What cannot be read changes nothing.
+func (s *liveSettings) engine() engine.Config {
+	if err := s.read(); err != nil {
+		s.parts.log.Error().Err(err).Str("repo", s.root).Msg("the settings could not be read again: those of before stay")
+	}
+	return s.now().Engine()
+}
+
+// Close ends what is told just now.
+func (s *liveSettings) Close() error { return s.tell().Close() }
