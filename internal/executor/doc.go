@@ -20,6 +20,7 @@
 //	launches/<run>/<key>.pid         who is (or was) the process of a launch
 //	attempts/<run>/<step>.<n>.begin  how the worktree was when the attempt began
 //	attempts/<run>/<step>.<n>.files  what the attempt declared and changed: what a person's pass is bound to
+//	retry/<digest of its path>       which run wrote a retry-context file: those of ended runs are swept away
 //	remote                           the address that is asked for pull requests, as it was when it was first needed
 //
 // # What is not promised

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -185,6 +186,17 @@ func (e *Executor) note(what, why string) {
 
 const maxTroubles = 100 // that Health tells
 
+// forget ends the notes on an effect that is under way no more.
+func (e *Executor) forget(key string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for what := range e.trouble {
+		if rest, ok := strings.CutPrefix(what, key); ok && (rest == "" || rest[0] == '+' || rest[0] == '/') {
+			delete(e.trouble, what)
+		}
+	}
+}
+
 // shown is a path as people know it.
 func (e *Executor) shown(path string) string {
 	if rel, err := filepath.Rel(e.root, path); err == nil && filepath.IsLocal(rel) {
@@ -195,6 +207,7 @@ func (e *Executor) shown(path string) string {
 
 // Carry carries an effect out: see daemon.World.
 func (e *Executor) Carry(ctx context.Context, job daemon.Job, emit func(engine.Event)) engine.Event {
+	defer e.forget(job.Key)
 	switch job.Kind {
 	case engine.DoRun:
 		return e.carryRun(ctx, job)

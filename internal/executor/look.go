@@ -26,12 +26,12 @@ func (e *Executor) look(ctx context.Context, job daemon.Job) engine.Event {
 				break
 			}
 		}
-		e.note("need of "+job.Run+"/"+job.Step, missing)
+		e.note(job.Key, missing)
 		if missing == "" {
 			return engine.Looked{Run: job.Run, Step: job.Step, Pins: job.Pins}
 		}
 		if !wait(ctx, lookEvery) {
-			e.note("need of "+job.Run+"/"+job.Step, "")
+			e.note(job.Key, "")
 			return nil
 		}
 	}

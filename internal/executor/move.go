@@ -27,13 +27,13 @@ func (e *Executor) move(ctx context.Context, job daemon.Job) engine.Event {
 	for pause := againFirst; ; pause = min(2*pause, againMost) {
 		to, err := e.moved(m)
 		if err == nil || errors.Is(err, errGone) {
-			e.note("move of "+m.Name, "")
+			e.note(job.Key, "")
 			if to != "" {
 				ev.To = e.shown(to)
 			}
 			return ev
 		}
-		e.note("move of "+m.Name, err.Error())
+		e.note(job.Key, err.Error())
 		if !wait(ctx, pause) {
 			return nil
 		}

@@ -152,8 +152,8 @@ func (e *Executor) agentLine(w who, promptFile, prompt string) (argv []string, s
 		if strings.HasPrefix(value, "-") && !strings.HasPrefix(arg, "-") {
 			return nil, "", fatal("agent %s: argument %d begins with \"-\" by a value (%.40q): it would be an option", w.name, i, value)
 		}
-		// What the settings name with a slash lies in the root: a copy in the worktree is whoever's works there.
-		if i == 0 && strings.ContainsRune(value, '/') && !filepath.IsAbs(value) {
+		// What the settings name lies in the root: a copy in a worktree is whoever's works there.
+		if i == 0 && strings.ContainsRune(value, '/') && !filepath.IsAbs(value) || isState(arg) && strings.ContainsRune(arg, '/') {
 			value = filepath.Join(e.root, filepath.FromSlash(value))
 		}
 		argv = append(argv, value)
@@ -266,11 +266,12 @@ func (e *Executor) contextFiles(spec *engine.Spec, st *engine.Step, dir string) 
 	return found
 }
 
-// retryFiles are the texts of the retry-context files that say something to the step, oldest first.
+// retryFiles are the texts of the run's retry-context files, oldest first: all of them where the step is done anew, else
+// those that say something to it.
 func (e *Executor) retryFiles(job daemon.Job, step string, dir string) []gates.TextFile {
 	var out []gates.TextFile
 	for _, h := range job.History {
-		if g := job.Spec.Gate(h.Gate); g == nil || !concerns(job.Spec, g, step) {
+		if g := job.Spec.Gate(h.Gate); g == nil || job.Attempt.N == 1 && !concerns(g, step) {
 			continue
 		}
 		out = append(out, e.textFile(e.root, h.Path, dir))
@@ -279,7 +280,7 @@ func (e *Executor) retryFiles(job daemon.Job, step string, dir string) []gates.T
 }
 
 // concerns says that what the gate writes is for the step to read: it judges the step, or may send work there.
-func concerns(spec *engine.Spec, g *engine.Gate, step string) bool {
+func concerns(g *engine.Gate, step string) bool {
 	if g.Step == step || g.OnFail == step || g.OnExhausted == step {
 		return true
 	}

@@ -120,6 +120,10 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 				e.note(key, "")
 				return ended{exit: no.exit}, nil
 			}
+			if err != nil && ctx.Err() == nil && !passing(err) {
+				e.note(key, "")
+				return ended{exit: engine.Exit{Code: -1, NotStarted: err.Error()}}, nil
+			}
 			if err == nil && l.agent && free == nil {
 				if free, err = e.opt.Slots.take(ctx, e.opt.Settings().MaxAgents); err != nil {
 					return ended{}, err
@@ -150,13 +154,13 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 
 // start starts the process. A start is not broken off in the middle: whoever stops it afterwards finds it.
 func (e *Executor) start(ctx context.Context, l launch, p process) (*agents.Proc, error) {
-	dir, err := e.below(l.dir)
+	in, err := e.below(l.dir + "/stdout") // its folder itself is no link either
 	if err != nil {
 		return nil, err
 	}
 	// A sandbox would be put in front of argv here.
 	return e.opt.Runner.Ensure(context.WithoutCancel(ctx), agents.Spec{
-		Key: l.key, Dir: dir, PidFile: e.pidFile(l.key), Argv: p.argv, Env: p.env, Cwd: p.cwd, Stdin: p.stdin,
+		Key: l.key, Dir: filepath.Dir(in), PidFile: e.pidFile(l.key), Argv: p.argv, Env: p.env, Cwd: p.cwd, Stdin: p.stdin,
 		Token: e.token(l.key), KillAfter: time.Duration(e.opt.Settings().KillAfter),
 	})
 }
