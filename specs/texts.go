@@ -1,9 +1,7 @@
 package specs
 
 import (
-	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -307,98 +305,4 @@ func (c *compiler) programName(t text, s scope, what string) {
 // varsOnly says that the program reads nothing but vars.
 func (p *program) varsOnly() bool {
 	return !slices.ContainsFunc(p.reads, func(r reading) bool { return r.root != "vars" })
-}
-
-// badPath says what is wrong with a path or glob that is to stay in the repo, "" where nothing is.
-func badPath(p string) string {
-	switch {
-	case strings.TrimSpace(p) == "":
-		return "is empty"
-	case strings.ContainsRune(p, 0):
-		return "holds a NUL character"
-	case strings.ContainsAny(p, "\n\r"):
-		return "holds a line break"
-	case strings.HasPrefix(p, "/"), len(p) > 1 && p[1] == ':':
-		return "is absolute: write it relative to the repo's root"
-	case strings.Contains(p, `\`):
-		return `holds a \: write / between folders`
-	case strings.HasPrefix(p, "~"):
-		return "begins with ~: write it relative to the repo's root"
-	}
-	for _, e := range strings.Split(p, "/") {
-		if e == ".." {
-			return "leaves the repo: .. is not taken"
-		}
-		if strings.EqualFold(e, ".git") {
-			return "lies in .git, which is git's own"
-		}
-	}
-	if _, err := path.Match(p, ""); errors.Is(err, path.ErrBadPattern) {
-		return "is no glob: a [ is not closed"
-	}
-	return ""
-}
-
-// path compiles a path that may hold values.
-func (c *compiler) path(t text, s scope, what string, check func(string) string) engine.Text {
-	if !t.set() {
-		return engine.Text{}
-	}
-	parts, why := split(t.value)
-	if why == "" {
-		sample := ""
-		for _, p := range parts {
-			if sample += p.words; p.value {
-				sample += "x"
-			}
-		}
-		if bad := check(sample); bad != "" {
-			c.at(t.node, "%s %s %s", what, quote(t.value), bad)
-			return engine.Text{Source: t.value}
-		}
-	}
-	return c.text(t, s, what, check)
-}
-
-func (c *compiler) paths(l pathList, s scope, what string) (out []engine.Text) {
-	for _, t := range l.items {
-		out = append(out, c.path(t, s, what, badPath))
-	}
-	return out
-}
-
-// fixedPath is a path that is fixed when the run starts.
-func (c *compiler) fixedPath(t text, what string) string {
-	v, ok := c.bound(t, what)
-	if !ok {
-		return t.value
-	}
-	if bad := badPath(v); bad != "" {
-		c.at(t.node, "%s %s %s", what, quote(v), bad)
-	}
-	return v
-}
-
-func (c *compiler) fixedPaths(l pathList, what string) (out []string) {
-	for _, t := range l.items {
-		out = append(out, c.fixedPath(t, what))
-	}
-	return out
-}
-
-// badOutput is badPath for what the engine writes itself: nothing that would speak for somebody else.
-func badOutput(p string) string {
-	if bad := badPath(p); bad != "" {
-		return bad
-	}
-	clean := strings.ToLower(path.Clean(p))
-	for _, dir := range []string{"signals", "specs", "audit", "retry-context", "config.yaml", "schemas"} {
-		if own := ".workflow/" + dir; clean == own || strings.HasPrefix(clean, own+"/") {
-			return "lies in " + own + ", where no value of an agent is written"
-		}
-	}
-	if clean == ".workflow" || clean == "." {
-		return "is a folder"
-	}
-	return ""
 }
