@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 // world is a small driver for scripts: one repo, a clock by hand.
@@ -118,6 +120,19 @@ func (w *world) review(run, gate string, j Judgement) {
 }
 
 func TestExampleToDone(t *testing.T) {
+	conform.Rule(t, "8-semantics 20", "pass, notice, window from noticed, closed by the first scan begun after its deadline")
+	conform.Rule(t, "1-language rule 1", "from the first step over a failed review to DONE")
+	conform.Rule(t, "004 §2 Gate.on_pass", "a pass goes to X-2")
+	conform.Rule(t, "004 §2 Gate.on_fail", "a fail goes back to X-1, with its context owed")
+	conform.Rule(t, "004 §2 Gate", "the steps do not say what comes next")
+	conform.Rule(t, "004 §2 Step", "the gate decides where the work goes")
+	conform.Rule(t, "004 §2 Signal", "a sentinel brings the step to its gate")
+	conform.Rule(t, "004 §2 Retry.written", "the write is owed before the next attempt is launched")
+	conform.Rule(t, "004 §2 Reviewer.notify", "decided by the reviewer, told, on after the window")
+	conform.Rule(t, "004 §2 Reviewer.human", "on by a person's pass file")
+	conform.Rule(t, "004 §2 Reviewer.per-gate", "a notify gate and a human one in one run")
+	conform.Rule(t, "004 §3 DONE", "the last pass completes the run")
+	conform.Rule(t, "3-engine folded", "the facts read back give the live state")
 	w := newWorld(t, example())
 	w.do(RunRequested{Workflow: "ex", Digest: "d-ex"})
 	r := w.st.Runs["ex-1"]
