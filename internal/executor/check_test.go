@@ -40,6 +40,8 @@ func (b *bench) begin(job daemon.Job) {
 }
 
 func TestCheck(t *testing.T) {
+	conform.Rule(t, "1-language outputs", "a text is written as it is, else JSON")
+	conform.Rule(t, "1-language rule 4", "files and commands are checked; other texts are left to the reviewer")
 	conform.Rule(t, "1-language outputs", "path: expression is written")
 	conform.Rule(t, "004 §2 Step.outputs", "a missing output fails the check")
 	conform.Rule(t, "field ask 8", "outputs and criterion are looked at by the daemon")
@@ -111,6 +113,8 @@ func (b *bench) digestNow() string {
 }
 
 func TestDigestIsOfOutputsAndChangedFiles(t *testing.T) {
+	conform.Rule(t, "1-language protect", "changed files that protect names are told")
+	conform.Rule(t, "8-semantics 23", "the digest covers the declared outputs and the changed files, and nothing else")
 	conform.Rule(t, "8-semantics 23", "what the digest covers, and nothing else")
 	conform.Rule(t, "1-language protect", "a protected file that changed is told")
 	b := newBench(t, checkSpec)
@@ -159,6 +163,7 @@ func TestDigestIsOfOutputsAndChangedFiles(t *testing.T) {
 
 // TestDigestSeesNoProgress: an attempt that changes nothing has the digest of the one before it, committed or not.
 func TestDigestSeesNoProgress(t *testing.T) {
+	conform.Rule(t, "1-language same_failure", "an attempt that changes nothing has the digest of the one before")
 	conform.Rule(t, "1-language same_failure", "an unchanged tree has the same digest")
 	conform.Rule(t, "field ask 14", "an unchanged tree has the same digest")
 	b := newBench(t, strings.Replace(checkSpec, "echo ran >>ran.txt; ", "", 1))
@@ -184,6 +189,7 @@ func TestDigestSeesNoProgress(t *testing.T) {
 }
 
 func TestHooks(t *testing.T) {
+	conform.Rule(t, "1-language hooks", "after_step and after_run get the status; an exit code is recorded")
 	conform.Rule(t, "1-language hooks", "a failing hook is recorded, not fatal")
 	b := newBench(t, checkSpec)
 	job := b.job(engine.Effect{Kind: engine.DoRun, Key: "w-1/A#1.hook", Step: "A", N: 1, Proc: &engine.Proc{Key: "w-1/A#1.hook", Kind: engine.ProcHook, Step: "A", N: 1}})

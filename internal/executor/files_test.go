@@ -96,6 +96,7 @@ func TestWriteGateOutputs(t *testing.T) {
 
 // TestSweep: the files of ended runs leave; those of live runs and of nobody stay.
 func TestSweep(t *testing.T) {
+	conform.Rule(t, "1-language rule 7 sweep", "the files of ended runs leave, those of live ones stay")
 	conform.Rule(t, "1-language rule 7 sweep", "the files of ended runs move, others stay")
 	b := newBench(t, gateSpec)
 	b.e.Carry(b.ctx(), b.writeJob(1), nil)
@@ -159,6 +160,7 @@ func TestMove(t *testing.T) {
 }
 
 func TestMoveRejected(t *testing.T) {
+	conform.Rule(t, "2-files signal 5", "what was not taken in lies in rejected/ with its reason")
 	conform.Rule(t, "2-files signal 5", "to rejected/, with its reason, doubles kept")
 	b := newBench(t, gateSpec)
 	for i, name := range []string{"x", "x", "-rf\n\xff", "a;b"} {
@@ -177,6 +179,7 @@ func TestMoveRejected(t *testing.T) {
 
 // TestMoveInTheMiddle: the file was moved by a daemon that was ended before it wrote why.
 func TestMoveInTheMiddle(t *testing.T) {
+	conform.Rule(t, "2-files signal 4", "a move that was broken off is finished")
 	conform.Rule(t, "2-files signal 4", "a crash in the move's middle")
 	b := newBench(t, gateSpec)
 	b.put(".workflow/signals/x", "y")
@@ -263,6 +266,7 @@ func (b *bench) scanned(in daemon.Inboxes, want int) []engine.FileSeen {
 }
 
 func TestScanOrder(t *testing.T) {
+	conform.Rule(t, "2-files decision first", "one scan gives signals, veto, fail, pass, in this order")
 	conform.Rule(t, "8-semantics 22", "signals by name, veto, fail, pass")
 	b := newBench(t, gateSpec)
 	names := []string{"A-done.json", "B-done.json", "G-veto", "G-fail.json", "G-fail.md", "G-pass.txt", "G-replan"}
@@ -287,6 +291,7 @@ func TestScanOrder(t *testing.T) {
 }
 
 func TestScanReads(t *testing.T) {
+	conform.Rule(t, "2-files signal 7", "links, pipes and large files are told of and not read")
 	conform.Rule(t, "2-files signal 7", "pipes, links and what is too large are not read")
 	conform.Rule(t, "2-files signal 3", "tokens are looked up; doubled keys refused")
 	b := newBench(t, gateSpec)
@@ -340,6 +345,7 @@ func TestScanReads(t *testing.T) {
 
 // TestScanWaitsForTheWhole: JSON counts when it is whole, text when it has not changed for a while.
 func TestScanWaitsForTheWhole(t *testing.T) {
+	conform.Rule(t, "2-files signal 2", "JSON counts when it is whole, text when it has settled")
 	conform.Rule(t, "2-files signal 2", "JSON when whole, text when at rest")
 	b := newBench(t, gateSpec)
 	b.settings.Settle = engine.Duration(time.Hour)
@@ -372,6 +378,7 @@ func TestScanWaitsForTheWhole(t *testing.T) {
 }
 
 func TestScanOfWorktrees(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 sentinel_file", "written below the worktree it counts too")
 	b := newBench(t, treeSpec)
 	b.put("sub/.workflow/signals/B-done.json", "{}")
 	b.put("tree/.workflow/signals/w-1/A-done.json", "{}")
@@ -395,6 +402,7 @@ func TestScanOfWorktrees(t *testing.T) {
 
 // TestScanFailsClosed: an inbox that cannot be read is not an empty one; a folder that is gone is made again.
 func TestScanFailsClosed(t *testing.T) {
+	conform.Rule(t, "2-files signal 1", "an inbox that cannot be read is not an empty one")
 	b := newBench(t, gateSpec)
 	b.sh("rm -r .workflow/signals")
 	if _, err := b.e.Scan(b.ctx(), daemon.Inboxes{Runs: []string{run1}}); err != nil || !b.has(".workflow/signals/w-1") {

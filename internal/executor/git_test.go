@@ -33,6 +33,7 @@ steps:
 `
 
 func TestWorktrees(t *testing.T) {
+	conform.Rule(t, "1-language worktree", "made of its branch where it is missing, used as it is where it is there")
 	conform.Rule(t, "1-language worktree", "made of its branch; a plain folder used as it is")
 	conform.Rule(t, "004 §3 agent.worktree", "relative to the root")
 	b := newBench(t, treeSpec)
@@ -118,6 +119,7 @@ func (b *bench) watch(step string, n int) *seen {
 const commit = "git -c user.name=A -c user.email=a@example.org commit -q --allow-empty "
 
 func TestCommitSeen(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 git_commit", "of marked commits only the one that is new and no double is seen, also detached")
 	conform.Rule(t, "1-language rule 3 git_commit", "old, quoted, reverted, amended and picked commits do not fire")
 	b := newBench(t, treeSpec)
 	b.sh(commit + "--date 2020-01-02T03:04:05Z -m 'old [DONE]'") // before the attempt
@@ -163,6 +165,7 @@ func TestCommitOfItsBranchOnly(t *testing.T) {
 }
 
 func TestPullSeen(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 pr_creation", "a pull request with the branch as its head, also one that moved on")
 	conform.Rule(t, "1-language rule 3 pr_creation", "a pull request whose head is the step's commit")
 	conform.Rule(t, "004 §2 Signal.pr_creation", "a pull request is the signal")
 	b := newBench(t, strings.Replace(treeSpec, `{type: git_commit, value: "[A-DONE]"}`, "{type: pr_creation}", 1))
@@ -236,9 +239,7 @@ func TestOffer(t *testing.T) {
 // TestDigestWithoutGit: what is no checkout is judged by the declared outputs alone.
 func TestDigestWithoutGit(t *testing.T) {
 	b := newBench(t, checkSpec)
-	e := b.executor()
-	e.opt.Git = nil
-	b.e = e
+	b.e = b.executor(func(o *Options) { o.Git = nil })
 	job := b.checkJob("A", 1)
 	job.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
 	b.put("out.txt", "good")

@@ -25,6 +25,7 @@ func (b *bench) runSpec(command string) { b.load(strings.Replace(runSpec, "%s", 
 
 // TestAdopted: the daemon goes in the middle; another one goes on waiting for the same process.
 func TestAdopted(t *testing.T) {
+	conform.Rule(t, "3-engine adopt", "another daemon goes on waiting for the same process")
 	conform.Rule(t, "3-engine adopt", "another executor goes on waiting for the same process")
 	b := newBench(t, strings.Replace(runSpec, "%s", `"echo x >>ran; while [ ! -e go ]; do sleep 0.01; done; exit 5"`, 1))
 	job := b.stepJob("A", 1, 1)
@@ -52,6 +53,7 @@ func (b *bench) stopJob(job daemon.Job) daemon.Job {
 }
 
 func TestStop(t *testing.T) {
+	conform.Rule(t, "3-engine stop", "what is stopped is gone as a tree; stopping twice gives the same end")
 	conform.Rule(t, "3-engine tree", "its child is gone too")
 	b := newBench(t, strings.Replace(runSpec, "%s", `"sleep 1000 & echo $! >child; sleep 1000"`, 1))
 	job := b.stepJob("A", 1, 1)
@@ -151,26 +153,29 @@ gates:
 `
 
 func TestAnswerIsAskedForAgain(t *testing.T) {
+	conform.Rule(t, "1-language answer", "asked again twice for an answer that is not to its schema; defaults filled in")
 	conform.Rule(t, "1-language answer", "two corrections, then it is bad")
 	for _, x := range []struct {
 		rightAt, asked int
 	}{{1, 1}, {2, 2}, {9, 1 + corrections}} {
-		b := newBench(t, strings.Replace(answerSpec, "%s", "stdout_exit", 1))
-		b.script("one", fmt.Sprintf(`echo x >>.git/ran; n=$(wc -l <.git/ran); cat >.git/prompt$n
+		t.Run(fmt.Sprint("right at ", x.rightAt), func(t *testing.T) {
+			b := newBench(t, strings.Replace(answerSpec, "%s", "stdout_exit", 1))
+			b.script("one", fmt.Sprintf(`echo x >>.git/ran; n=$(wc -l <.git/ran); cat >.git/prompt$n
 if [ $n -ge %d ]; then printf '{"plan":"p","token":"%%s"}' $SLUICE_TOKEN >"$SLUICE_ANSWER"; else echo '{"plan": 3}'; fi`, x.rightAt))
-		for range 2 {
-			ev := b.carry(b.stepJob("A", 1, 1))
-			right := x.rightAt <= 1+corrections
-			if right && (string(ev.Answer) != `{"depth":2,"plan":"p"}` || ev.AnswerBad != "") || !right && (ev.Answer != nil || !strings.Contains(ev.AnswerBad, "plan")) {
-				t.Errorf("right at %d: answer %s bad %q", x.rightAt, ev.Answer, ev.AnswerBad)
+			for range 2 {
+				ev := b.carry(b.stepJob("A", 1, 1))
+				right := x.rightAt <= 1+corrections
+				if right && (string(ev.Answer) != `{"depth":2,"plan":"p"}` || ev.AnswerBad != "") || !right && (ev.Answer != nil || !strings.Contains(ev.AnswerBad, "plan")) {
+					t.Errorf("answer %s bad %q", ev.Answer, ev.AnswerBad)
+				}
 			}
-		}
-		if got := strings.Count(b.get(".git/ran"), "x"); got != x.asked {
-			t.Errorf("right at %d: asked %d times, want %d", x.rightAt, got, x.asked)
-		}
-		if x.asked > 1 {
-			wantText(t, "the correction", b.get(".git/prompt2"), "could not be read", "plan it", `{"plan": 3}`)
-		}
+			if got := strings.Count(b.get(".git/ran"), "x"); got != x.asked {
+				t.Errorf("asked %d times, want %d", got, x.asked)
+			}
+			if x.asked > 1 {
+				wantText(t, "the correction", b.get(".git/prompt2"), "could not be read", "plan it", `{"plan": 3}`)
+			}
+		})
 	}
 }
 
@@ -258,6 +263,7 @@ func TestMissingTemplateIsFatal(t *testing.T) {
 
 // TestNoOptionByAValue: a value cannot make an argument an option.
 func TestNoOptionByAValue(t *testing.T) {
+	conform.Rule(t, "1-language values.dash", "an argument made an option by a value is refused")
 	conform.Rule(t, "1-language values.dash", "a value cannot make an argument an option")
 	b := newBench(t, `
 workflow: {id: w, vars: {goal: x}}
@@ -309,7 +315,7 @@ func TestSlots(t *testing.T) {
 	b.put("in.txt", "x")
 	b.script("one", `echo $SLUICE_ATTEMPT >>.git/ran; while [ ! -e go ]; do sleep 0.01; done`)
 	b.settings.MaxAgents = 1
-	b.e.opt.Slots = &Slots{}
+	b.e = b.executor(func(o *Options) { o.Slots = &Slots{} })
 	first := background(b.ctx(), b.e, b.stepJob("A", 1, 1), nil)
 	eventually(t, "the first runs", func() bool { return b.has(".git/ran") })
 	second := background(b.ctx(), b.e, b.stepJob("A", 2, 1), nil)

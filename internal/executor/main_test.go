@@ -44,9 +44,10 @@ type bench struct {
 	e        *Executor
 }
 
-// newBench makes a repo with one commit; the spec is of workflow `w`.
+// newBench makes a repo with one commit; the spec is of workflow `w`. Tests with one run beside each other.
 func newBench(t *testing.T, spec string) *bench {
 	t.Helper()
+	t.Parallel()
 	b := &bench{t: t, root: realPath(t, t.TempDir()), state: filepath.Join(realPath(t, t.TempDir()), "state")}
 	b.sh("git init -q -b main . && git config user.name T && git config user.email t@example.org && git config commit.gpgsign false")
 	b.put(".workflow/.gitignore", "signals/\nruns/\nretry-context/\nbacklog/\n")
@@ -77,20 +78,24 @@ func (b *bench) load(spec string) {
 }
 
 // executor makes one more Executor over the same folders, as after a restart.
-func (b *bench) executor() *Executor {
+func (b *bench) executor(change ...func(*Options)) *Executor {
 	b.t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	w := watcher.New(watcher.Options{Settle: 50 * time.Millisecond})
-	e, err := New(Options{
+	o := Options{
 		Root: b.root, State: b.state, Git: b.git, Watcher: w,
 		Runner:   agents.New(agents.Options{Shim: []string{"/usr/bin/env", "GORACE=atexit_sleep_ms=0", self, shimArg}, Logf: b.t.Logf}),
 		Settings: func() Settings { return b.settings },
 		Environ:  []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.root, "SECRET=s3cret", "MY_KEY=k"},
 		Logf:     func(f string, a ...any) { b.t.Logf("log: "+f, a...) },
-	})
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	e, err := New(o)
 	if err != nil {
 		b.t.Fatal(err)
 	}

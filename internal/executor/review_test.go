@@ -58,26 +58,30 @@ printf 'Well.\n`+"```json"+`\n{"verdict":"replan","score":40,"feedback":"no"}\n`
 
 func TestReviewIsAskedAgain(t *testing.T) {
 	conform.Rule(t, "field ask 6", "two corrections, then inconclusive")
-	for _, x := range []struct{ rightAt, outcome string }{{"2", "pass"}, {"9", ""}} {
-		b := newBench(t, reviewSpec)
-		b.begin(b.checkJob("A", 1))
-		b.script("one", `echo "$SLUICE_TOKEN" >>.git/tokens; n=$(wc -l <.git/tokens); cat >.git/prompt$n
+	for _, x := range []struct {
+		rightAt, outcome string
+		asked            int
+	}{{"2", "pass", 2}, {"9", "", 1 + corrections}} {
+		t.Run("right at "+x.rightAt, func(t *testing.T) {
+			b := newBench(t, reviewSpec)
+			b.begin(b.checkJob("A", 1))
+			b.script("one", `echo "$SLUICE_TOKEN" >>.git/tokens; n=$(wc -l <.git/tokens); cat >.git/prompt$n
 if [ $n -ge `+x.rightAt+` ]; then printf '{"verdict":"pass","token":"%s"}' $SLUICE_TOKEN >"$SLUICE_ANSWER"; else echo 'perhaps'; fi`)
-		for range 2 {
-			v := b.carry(b.reviewJob("G", 1)).Verdict
-			if v.Outcome != x.outcome || (v.Inconclusive == "") != (x.outcome != "") {
-				t.Errorf("right at %s: %+v", x.rightAt, v)
+			for range 2 {
+				v := b.carry(b.reviewJob("G", 1)).Verdict
+				if v.Outcome != x.outcome || (v.Inconclusive == "") != (x.outcome != "") {
+					t.Errorf("verdict %+v", v)
+				}
 			}
-		}
-		tokens := strings.Fields(b.get(".git/tokens"))
-		want := map[string]int{"2": 2, "9": 1 + corrections}[x.rightAt]
-		if len(tokens) != want {
-			t.Errorf("asked %d times, want %d", len(tokens), want)
-		}
-		if tokens[0] == tokens[1] || tokens[1] != b.e.token("w-1/G#1.1+1") {
-			t.Errorf("tokens %v", tokens)
-		}
-		wantText(t, "the correction", b.get(".git/prompt2"), "could not be read", "perhaps", "look well")
+			tokens := strings.Fields(b.get(".git/tokens"))
+			if len(tokens) != x.asked {
+				t.Fatalf("asked %d times, want %d", len(tokens), x.asked)
+			}
+			if tokens[0] == tokens[1] || tokens[1] != b.e.token("w-1/G#1.1+1") {
+				t.Errorf("tokens %v", tokens)
+			}
+			wantText(t, "the correction", b.get(".git/prompt2"), "could not be read", "perhaps", "look well")
+		})
 	}
 }
 

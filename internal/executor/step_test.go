@@ -71,6 +71,7 @@ func TestStepGetsWhatAnAgentGets(t *testing.T) {
 }
 
 func TestMissingInputIsRefusedByName(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 input", "a plain input that is missing is named and nothing is launched")
 	conform.Rule(t, "1-language rule 3 input", "refused by name, before launch")
 	b := newBench(t, agentSpec)
 	b.script("one", `touch ran`)
@@ -92,6 +93,7 @@ steps:
 `
 
 func TestRunStep(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 stdout_exit", "another exit code comes with the end of the output")
 	b := newBench(t, strings.Replace(runSpec, "%s", `"echo hi; echo no >&2; echo $SLUICE_STEP >>ran; exit 3"`, 1))
 	for range 2 { // the second time its recorded end is given
 		ev := b.carry(b.stepJob("A", 1, 1))
