@@ -25,12 +25,12 @@ func newBeside() *beside {
 
 // follow lets the model see the event, and compares.
 func (b *beside) follow(w *sim, t *told, facts []Fact, pre *glimpse) {
-	b.m.Withheld = func(run int, step, gate string) bool { return b.withheld(w, run, step, gate) }
+	b.m.Withheld = func(run int, step, gate string) bool { return b.withheld(w, facts, run, step, gate) }
 	evs := b.needs(w, facts)
 	if pre != nil && !pre.taken {
 		evs = append(evs, b.told(w, t, facts, pre)...)
 	}
-	evs = append(evs, b.gone(w)...)
+	evs = append(evs, b.gone(w, t, true)...)
 	for _, f := range facts {
 		switch f := f.(type) {
 		case RunBegan:
@@ -47,16 +47,19 @@ func (b *beside) follow(w *sim, t *told, facts []Fact, pre *glimpse) {
 			}
 		}
 	}
-	oracle.Handle(b.m, evs...)
+	oracle.Handle(b.m, append(evs, b.gone(w, t, false)...)...)
 	b.compare(w, t)
 }
 
-func (b *beside) withheld(w *sim, run int, step, gate string) bool {
+func (b *beside) withheld(w *sim, facts []Fact, run int, step, gate string) bool {
 	for id, n := range b.runs {
 		if n != run {
 			continue
 		}
 		r := w.st.Runs[id]
+		if !r.Live() { // it ended in this event, and with it what was owed: was it launched before?
+			return !slices.ContainsFunc(facts, func(f Fact) bool { l, ok := f.(StepLaunched); return gate == "" && ok && l.Run == id && l.Step == step })
+		}
 		if gate != "" {
 			q := r.CurrentRound(gate)
 			return q != nil && q.NotBefore.After(w.now)
@@ -131,13 +134,19 @@ func (b *beside) closed(w *sim, pre *glimpse) (evs []oracle.Event) {
 	return evs
 }
 
-// gone: what of the model's processes the engine has nothing left of.
-func (b *beside) gone(w *sim) (evs []oracle.Event) {
+// about says that the event is the end of a process of this step.
+func (b *beside) about(w *sim, t *told, run, step string) bool {
+	ev, ok := t.ev.(ProcessEnded)
+	return ok && w.procs[ev.Key] != nil && w.procs[ev.Key].run == run && w.procs[ev.Key].step == step
+}
+
+// gone: what of the model's processes the engine has nothing left of, in runs that go on or in those that are over.
+func (b *beside) gone(w *sim, t *told, on bool) (evs []oracle.Event) {
 	for _, id := range w.st.Order {
 		r, run := w.st.Runs[id], b.runs[id]
 		for _, key := range b.m.Order {
 			p := b.m.Procs[key]
-			if p.Run != run {
+			if p.Run != run || (r.Live() || b.about(w, t, id, p.Step)) != on {
 				continue
 			}
 			if p.Gate != "" {

@@ -1,0 +1,158 @@
+package engine
+
+import "fmt"
+
+// Fault names the first invariant of a run's semantics that the state breaks; "" where all hold. It asks only what the
+// state alone can tell, so it may be asked after every event, of a snapshot that was read back, and by `sluice doctor`.
+// Runs whose spec is not known are looked at as far as that goes. A fault is a bug of the engine, or a changed snapshot.
+func (s *State) Fault(specs Specs) string {
+	if why := s.orderFault(); why != "" {
+		return why
+	}
+	if why := s.procsFault(); why != "" {
+		return why
+	}
+	for _, id := range s.Order {
+		r := s.Runs[id]
+		why := r.attemptsFault()
+		if why == "" {
+			why = r.roundsFault()
+		}
+		if w := specs(r.Digest); why == "" && w != nil {
+			switch {
+			case r.Phase == RunRunning:
+				why = s.runningFault(r, w)
+			case !r.Live():
+				why = s.endedFault(r, w)
+			}
+		}
+		if why != "" {
+			return id + ": " + why
+		}
+	}
+	return ""
+}
+
+func (s *State) orderFault() string {
+	if len(s.Order) != len(s.Runs) {
+		return fmt.Sprintf("%d runs are kept, %d are in order", len(s.Runs), len(s.Order))
+	}
+	for _, id := range s.Order {
+		if r := s.Runs[id]; r == nil || r.ID != id {
+			return fmt.Sprintf("run %s is in order and not kept", id)
+		}
+	}
+	return ""
+}
+
+// procsFault: at most one process per key, step and worktree, counting those being stopped (I3).
+func (s *State) procsFault() string {
+	keys, trees, steps := map[string]bool{}, map[string]string{}, map[string]string{}
+	for _, id := range s.Order {
+		for _, p := range s.Runs[id].Procs {
+			if keys[p.Key] {
+				return fmt.Sprintf("two processes of %s", p.Key)
+			}
+			keys[p.Key] = true
+			if o := trees[p.Tree]; p.Tree != "" && o != "" {
+				return fmt.Sprintf("two processes in worktree %s: %s and %s", p.Tree, o, p.Key)
+			}
+			trees[p.Tree] = p.Key
+			if p.Kind != ProcStep {
+				continue
+			}
+			step := id + "/" + p.Step
+			if o := steps[step]; o != "" {
+				return fmt.Sprintf("two processes of step %s: %s and %s", step, o, p.Key)
+			}
+			steps[step] = p.Key
+		}
+	}
+	return ""
+}
+
+// attemptsFault: numbers never return, and only the newest attempt of a step can be current (I1).
+func (r *Run) attemptsFault() string {
+	for _, step := range sortedKeys(r.Attempts) {
+		as := r.Attempts[step]
+		for i, a := range as {
+			if a.N != i+1 || i+1 < len(as) && a.State != Superseded {
+				return fmt.Sprintf("attempt %s.%d is %s and not the newest of %d", step, a.N, a.State, len(as))
+			}
+		}
+	}
+	return ""
+}
+
+// roundsFault: numbers never return, an open round is its gate's newest and over a current attempt at its gates, and what
+// had become a person's passes by a person's word (I1, I4).
+func (r *Run) roundsFault() string {
+	for _, gate := range sortedKeys(r.Rounds) {
+		qs := r.Rounds[gate]
+		for i, q := range qs {
+			if q.N != i+1 || q.Open() && i+1 < len(qs) {
+				return fmt.Sprintf("round %s#%d is %s and not the newest of %d", gate, q.N, q.State, len(qs))
+			}
+			if a := r.Current(q.Step); q.Open() && (a == nil || a.N != q.Attempt || a.State != Gating) {
+				return fmt.Sprintf("round %s#%d is open over %s.%d, which is not at its gates", gate, q.N, q.Step, q.Attempt)
+			}
+			if q.State == Approved && q.Level == LevelHuman && q.ByKind != "human" && q.ByKind != "when" {
+				return fmt.Sprintf("round %s#%d was a person's and passed by %s", gate, q.N, q.ByKind)
+			}
+		}
+	}
+	return ""
+}
+
+// runningFault: no step has a current attempt while anything upstream of it is active, a passed step's needs are passed,
+// and who is at its gates has an open round (I2, I6).
+func (s *State) runningFault(r *Run, w *Spec) string {
+	v := (&decider{s: s}).view(r, w)
+	for _, st := range w.Steps {
+		if v.active[st.ID] {
+			for _, t := range w.graph.order {
+				if b := r.Current(t); w.graph.down[st.ID][t] && b != nil {
+					return fmt.Sprintf("%s is at work or due while %s downstream has attempt %d (%s)", st.ID, t, b.N, b.State)
+				}
+			}
+		}
+		a := r.Current(st.ID)
+		if a.Done() {
+			for _, n := range st.Needs {
+				if !r.Current(n).Done() {
+					return fmt.Sprintf("%s passed, its need %s has not", st.ID, n)
+				}
+			}
+		}
+		if a != nil && a.State == Gating {
+			if _, q := r.openRound(st); q == nil {
+				return fmt.Sprintf("%s.%d is at its gates without an open round", st.ID, a.N)
+			}
+		}
+	}
+	return ""
+}
+
+// endedFault: an ended run has nothing live and owes only stops; a completed one has nothing to do and no process (I7).
+func (s *State) endedFault(r *Run, w *Spec) string {
+	for _, st := range w.Steps {
+		if a := r.Current(st.ID); a.Live() {
+			return fmt.Sprintf("it is %s, and %s.%d is %s", r.Phase, st.ID, a.N, a.State)
+		}
+	}
+	for _, p := range r.Procs {
+		if p.Kind != ProcHook && r.wanted(p) {
+			return fmt.Sprintf("it is %s and still wants %s", r.Phase, p.Key)
+		}
+		if r.Phase == RunCompleted && p.Step != "" {
+			return fmt.Sprintf("it is completed, and %s is alive", p.Key)
+		}
+	}
+	if len(r.Writes) > 0 {
+		return fmt.Sprintf("it is %s and still owes %s", r.Phase, r.Writes[0].ID)
+	}
+	if v := (&decider{s: s}).view(r, w); r.Phase == RunCompleted && len(v.active) > 0 {
+		return fmt.Sprintf("it is completed with %v to do", sortedKeys(v.active))
+	}
+	return ""
+}

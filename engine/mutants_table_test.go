@@ -1,0 +1,76 @@
+package engine
+
+// mutants are wrong readings of 8-semantics: those its last table names, and more.
+func mutants() []mutant {
+	return append(append(mutantsOfJoins(), mutantsOfCounts()...), append(mutantsOfAnswers(), mutantsOfProcesses()...)...)
+}
+
+func mutantsOfJoins() []mutant {
+	return []mutant{
+		{"a join starts when the first branch arrives", "settle.go", "	case up[id]:\n", "	case up[id] && !met:\n"},
+		{"going back leaves what is downstream passed", "decide_gate.go", "if a := r.Current(id); a != nil {\n			d.put(StepSuperseded", "if a := r.Current(id); a != nil && (id == root || a.Live()) {\n			d.put(StepSuperseded"},
+		{"completed while a process is alive", "settle.go", "if len(v.active) == 0 && len(r.Procs) == 0 && len(r.Writes) == 0 {", "if len(v.active) == 0 && len(r.Writes) == 0 {"},
+		{"completed while a step is due", "settle.go", "	v.active[id], v.pending[id] = true, true\n", "	v.pending[id] = true\n"},
+		{"a fixing step stays passed when what sent it is undone", "decide_gate.go", "if in[from] && from != root || in[t] {", "if false && (in[from] && from != root || in[t]) {"},
+		{"a step that only dead needs lead to holds up the run", "settle.go", "if w.graph.byNeed[id] && dead {", "if false && w.graph.byNeed[id] && dead {"},
+		{"work led to a step that can never start waits for ever", "settle.go", "		v.blocked[id] = true\n", "		_ = dead\n"},
+		{"routed counts as passed", "state.go", "(a.State == Passed || a.State == Skipped) }", "(a.State == Passed || a.State == Skipped || a.State == Routed) }"},
+		{"a pending run is looked at only when something happens to it", "settle.go", "	if r.Phase == RunPending {\n		return true\n	}\n", "	if r.Phase == RunPending {\n		return false\n	}\n"},
+		{"an end leaves what is alive", "apply.go", "if r.Current(step).Live() {", "if false && r.Current(step).Live() {"},
+		{"a pause withholds no launch", "settle.go", "if !r.Paused && len(r.Writes) == 0 && !a.NotBefore.After(d.at) {", "if len(r.Writes) == 0 && !a.NotBefore.After(d.at) {"},
+		{"the retry context is written after the launch", "settle.go", "if !r.Paused && len(r.Writes) == 0 && !a.NotBefore.After(d.at) {", "if !r.Paused && !a.NotBefore.After(d.at) {"},
+	}
+}
+
+func mutantsOfCounts() []mutant {
+	return []mutant{
+		{"exhausted at count == m", "decide_gate.go", "if r.Fails[g.ID] < g.MaxRetries {", "if r.Fails[g.ID] != g.MaxRetries {"},
+		{"a route back is not counted", "decide_gate.go", "if !f.route || w.leadsBack(f.target, g.Step) {", "if !f.route {"},
+		{"a pass resets the count", "apply.go", "	q.State, q.ByKind, q.By, q.Ended = Approved, f.ByKind, f.By, at\n", "	q.State, q.ByKind, q.By, q.Ended = Approved, f.ByKind, f.By, at\n	delete(s.at(f.Run).Fails, f.Gate)\n"},
+		{"on_exhausted to a step, again and again", "decide_gate.go", "if w.Step(exh) != nil && r.Exhausted[g.ID] {", "if false && w.Step(exh) != nil && r.Exhausted[g.ID] {"},
+		{"on_exhausted pass on a person's round", "decide_gate.go", "if personal && exh != EndFailed && exh != EndAborted {", "if false && personal && exh != EndFailed && exh != EndAborted {"},
+		{"going back resets the gate's own count", "decide_gate.go", "if origin != \"\" && w.graph.down[id][origin] {", "if origin != \"\" {"},
+		{"forced human is forgotten", "decide_gate.go", "	level := g.Reviewer.Level\n	if r.Forced[g.ID] {\n", "	level := g.Reviewer.Level\n	if false && r.Forced[g.ID] {\n"},
+		{"max_steps lets one more pass", "settle.go", "r.Begun >= r.Allowance {", "r.Begun > r.Allowance {"},
+		{"an inconclusive review passes", "decide_gate.go", "	d.ask(r, g, q, \"inconclusive: \"+why, false)\n", "	d.pass(r, g, q, \"reviewer\", nil, \"\")\n"},
+		{"nothing is said for the last infrastructure failure", "decide_process.go", "		word.Status, word.Broken = StatusFailed, feedback(why, ev)\n		d.put(word)\n", "		word.Status, word.Broken = StatusFailed, feedback(why, ev)\n"},
+		{"a usage limit counts as a restart", "apply.go", "	case ClassLimit:\n		a.Waits++\n", "	case ClassLimit:\n		a.Waits++\n		a.Restarts++\n"},
+		{"waiting for a person counts against max_duration", "apply.go", "q.Open() && q.State != OnHuman {", "q.Open() {"},
+	}
+}
+
+func mutantsOfAnswers() []mutant {
+	return []mutant{
+		{"a bare signal finishes whatever runs now", "decide_signal.go", "if ev.Written.Add(mtimeSlack).Before(a.Launched) {", "if false && ev.Written.Add(mtimeSlack).Before(a.Launched) {"},
+		{"the word of an earlier launch counts", "decide_signal.go", "case s.Launch != 0 && s.Launch != a.K:", "case false:"},
+		{"the word of an earlier attempt counts", "decide_signal.go", "case s.Attempt != 0 && s.Attempt != a.N:", "case false:"},
+		{"a bare answer opens the next round", "decide_human.go", "case ev.Round == 0 && ev.Written.Add(mtimeSlack).Before(q.Opened):", "case false:"},
+		{"an answer to an earlier round counts", "decide_human.go", "case ev.Round != 0 && ev.Round != q.N:", "case false:"},
+		{"changed content is not noticed", "decide_human.go", "case ev.Outcome == OutcomePass && q.Digest != \"\" && ev.DigestNow != q.Digest:", "case false:"},
+		{"an agent answers for a person", "decide_human.go", "case trustRank(ev.By.Trust) < trustRank(q.Trust):", "case false:"},
+		{"a person passes where none is asked", "decide_human.go", "case ev.Outcome == OutcomePass && q.State != OnHuman:", "case false:"},
+		{"a late verdict decides a person's round", "decide_process.go", "q.N == p.N && q.K == p.K && q.State == OnReview {", "q.N == p.N && q.K == p.K && q.Open() {"},
+		{"a veto window runs out in a pause", "decide_process.go", "q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {", "q.State == OnWindow && passed(q.WindowEnds, ev.Began) {"},
+		{"a window closes at a scan begun before its end", "decide_process.go", "q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {", "q.State == OnWindow && !r.Paused && passed(q.WindowEnds, d.at) {"},
+		{"notify passes without a window", "decide_gate.go", "case outcome == OutcomePass && q.Level == LevelNotify:", "case false:"},
+		{"a late veto is ignored", "decide_human.go", "case !q.Open() && !(ev.Outcome == OutcomeVeto && q.State == Approved):", "case !q.Open():"},
+		{"a cherry-picked double counts", "decide_signal.go", "if old.Author != \"\" && old.Author == ev.Author {", "if false && old.Author == ev.Author {"},
+	}
+}
+
+func mutantsOfProcesses() []mutant {
+	return []mutant{
+		{"a worktree is free when its attempt is superseded", "settle.go", "			holds[p.Tree] = true\n", "			holds[p.Tree] = holds[p.Tree] || r.wanted(p)\n"},
+		{"a worktree is free while its reviewer reads", "settle.go", "launchKey(r.ID, g.ID, q.N, q.K+1), Tree: tree,", "launchKey(r.ID, g.ID, q.N, q.K+1),"},
+		{"a worktree is free while it waits for its review", "settle.go", "		next[a.Tree] = true // the tree waits for its review: no step slips in between\n", ""},
+		{"an older review slips in between a step and its verdict", "settle.go", "			continue // a later gate's review, which has let go of the tree once, does not slip in either\n", ""},
+		{"who waits for a slot is overtaken in its own worktree", "settle.go", "				next[c.tree] = true // it waits for a slot: nobody overtakes it in its own worktree\n", ""},
+		{"a worktree on offer is free", "settle.go", "if a.Offered || r.Proc(a.Key) == nil {", "if r.Proc(a.Key) == nil && !a.Offered {"},
+		{"slots are not counted", "settle.go", "slot && used >= d.s.Config.MaxParallel {", "slot && used > d.s.Config.MaxParallel {"},
+		{"a relaunch has the key of the launch before", "decide.go", "return fmt.Sprintf(\"%s/%s#%d.%d\", run, step, n, k) }", "return fmt.Sprintf(\"%s/%s#%d.%d\", run, step, n, min(k, 1)) }"},
+		{"a restart resets every deadline", "decide_process.go", "a.State == Running && !a.Reopened && within(a.Deadline, ev) {", "a.State == Running && !a.Deadline.IsZero() {"},
+		{"a deadline is opened again after every gap", "decide_process.go", "a.State == Running && !a.Reopened && within(a.Deadline, ev) {", "a.State == Running && within(a.Deadline, ev) {"},
+		{"what is no longer wanted is not stopped", "owed.go", "		if !r.wanted(p) {\n", "		if !r.wanted(p) && !r.Live() {\n"},
+		{"the timer of an answered gate fires", "decide_process.go", "q != nil && q.State == OnHuman", "q != nil"},
+	}
+}

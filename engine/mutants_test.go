@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mutant is one wrong reading of the law: a piece of the engine's text and what stands there instead. Old has to occur
+// exactly once in the file, so that the table cannot rot.
+type mutant struct{ name, file, old, new string }
+
+// The tests a mutant has to fail: the directed ones and the random histories.
+const mutantTests = "TestRule|TestHistories|TestOracle"
+
+const (
+	mutantSeeds  = "2000" // histories each, at most
+	mutantsShort = 3      // how many a plain `go test` tries; SLUICE_MUTANTS=all tries all, SLUICE_MUTANTS=name that one
+)
+
+// TestMutants puts each wrong reading into a copy of the package and wants the tests there to fail.
+func TestMutants(t *testing.T) {
+	which := os.Getenv("SLUICE_MUTANTS")
+	if which == "" && testing.Short() {
+		t.Skip("mutants take a few seconds each")
+	}
+	for i, m := range mutants() {
+		src, err := os.ReadFile(m.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(src, []byte(m.old)); n != 1 {
+			t.Errorf("mutant %q: its text occurs %d times in %s, want once: mend the table", m.name, n, m.file)
+			continue
+		}
+		// A plain run tries a few, spread over the table.
+		if which == "" && i%(len(mutants())/mutantsShort) != 0 || which != "" && which != "all" && which != m.name {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			dir := mutate(t, m)
+			out, err := runMutant(dir)
+			switch {
+			case err == nil:
+				t.Errorf("not found: the tests pass with it")
+			case strings.Contains(out, "[build failed]") || !strings.Contains(out, "--- FAIL"):
+				t.Errorf("the mutant does not build or run:\n%s", out)
+			default:
+				t.Logf("found: %s", firstFault(out))
+			}
+		})
+	}
+}
+
+// mutate copies the package and what its tests need to a module of its own, with the mutant in it.
+func mutate(t *testing.T, m mutant) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), []byte("module sluice\n\ngo 1.26.0\n"))
+	for from, to := range map[string]string{".": "engine", "internal/oracle": "engine/internal/oracle", "../internal/conform": "internal/conform"} {
+		files, err := filepath.Glob(filepath.Join(from, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files in %s: %v", from, err)
+		}
+		for _, f := range files {
+			src, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if from == "." && filepath.Base(f) == m.file {
+				src = bytes.Replace(src, []byte(m.old), []byte(m.new), 1)
+			}
+			write(t, filepath.Join(dir, to, filepath.Base(f)), src)
+		}
+	}
+	return dir
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func runMutant(dir string) (string, error) {
+	cmd := exec.Command("go", "test", "-vet=off", "-failfast", "-count=1", "-timeout=300s", "-run", mutantTests, "./engine")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "SEEDS="+mutantSeeds, "SEED=", "SLUICE_MUTANT=1", "SLUICE_CONFORM=", "GOFLAGS=", "GOWORK=off")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// firstFault is the line that tells what the mutant was found by.
+func firstFault(out string) string {
+	for _, l := range strings.Split(out, "\n") {
+		if strings.Contains(l, "_test.go:") {
+			return fmt.Sprintf("%.200s", strings.TrimSpace(l))
+		}
+	}
+	return strings.TrimSpace(strings.SplitN(out, "\n", 2)[0])
+}
