@@ -16,7 +16,7 @@ const brokenFile = "testdata/broken.txt"
 // brokenSpec is an entry of the table: a spec and what is said of it.
 type brokenSpec struct{ name, spec, faults string }
 
-func brokenTable(t *testing.T) (head string, table []brokenSpec) {
+func brokenTable(t testing.TB) (head string, table []brokenSpec) {
 	t.Helper()
 	src, err := os.ReadFile(brokenFile)
 	if err != nil {

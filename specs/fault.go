@@ -16,8 +16,11 @@ type Fault struct {
 	Message   string
 }
 
-// String gives "file:line:col: message".
+// String gives "file:line:col: message", without the file where it has no name.
 func (f Fault) String() string {
+	if f.File == "" {
+		return fmt.Sprintf("%d:%d: %s", f.Line, f.Col, f.Message)
+	}
 	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Col, f.Message)
 }
 

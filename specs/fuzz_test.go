@@ -10,11 +10,10 @@ import (
 // seeds are specs that load and specs that do not.
 func seeds(f *testing.F) {
 	f.Helper()
-	t := &testing.T{}
-	for _, src := range goodSpecs(t) {
+	for _, src := range goodSpecs(f) {
 		f.Add(src)
 	}
-	_, table := brokenTable(t)
+	_, table := brokenTable(f)
 	for _, b := range table {
 		f.Add([]byte(b.spec))
 	}
@@ -31,9 +30,11 @@ func bomb() string {
 	return b
 }
 
-// FuzzLoad: any bytes give a spec or faults, never both nor neither; soon; each fault has a place within the file.
+// FuzzLoad: any bytes give a spec or faults, never both nor neither; soon; each fault has a place within the file; and what
+// loads is right by the schema too.
 func FuzzLoad(f *testing.F) {
 	seeds(f)
+	schema := compiledSchema(f)
 	f.Fuzz(func(t *testing.T, src []byte) {
 		began := time.Now()
 		spec, faults := Load("", src)
@@ -43,14 +44,21 @@ func FuzzLoad(f *testing.F) {
 		if (spec == nil) == (len(faults) == 0) {
 			t.Fatalf("spec %v, faults %v", spec, faults)
 		}
-		lines := strings.Split(string(src), "\n")
+		lines := strings.FieldsFunc(strings.NewReplacer("\r", "x\n", "\n", "x\n", "\u0085", "x\n", "\u2028", "x\n", "\u2029", "x\n").Replace(string(src))+"x",
+			func(r rune) bool { return r == '\n' }) // YAML's own idea of a line
 		for _, f := range faults {
 			if f.Line < 1 || f.Col < 1 || f.Line > len(lines)+1 || f.Message == "" {
 				t.Errorf("no place: %v", f)
 			}
 		}
-		if spec != nil && len(spec.Steps) == 0 {
+		if spec == nil {
+			return
+		}
+		if len(spec.Steps) == 0 {
 			t.Error("a spec without steps")
+		}
+		if err := schema.Validate(asJSON(t, src)); err != nil {
+			t.Errorf("Load takes what the schema does not: %v", err)
 		}
 	})
 }

@@ -34,7 +34,7 @@ func TestSchemaIsGenerated(t *testing.T) {
 	}
 }
 
-func compiledSchema(t *testing.T) *jsonschema.Schema {
+func compiledSchema(t testing.TB) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
 	if err != nil {
@@ -52,7 +52,7 @@ func compiledSchema(t *testing.T) *jsonschema.Schema {
 }
 
 // asJSON gives the YAML as an editor's schema check sees it.
-func asJSON(t *testing.T, src []byte) any {
+func asJSON(t testing.TB, src []byte) any {
 	t.Helper()
 	var n yaml.Node
 	if err := yaml.Unmarshal(src, &n); err != nil {
@@ -91,7 +91,7 @@ func plainNode(n *yaml.Node) any {
 }
 
 // goodSpecs are the specs that load: the document's, the examples', the templates', and one with every key.
-func goodSpecs(t *testing.T) map[string][]byte {
+func goodSpecs(t testing.TB) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
 	for _, glob := range []string{"testdata/*.yaml", "../examples/*/.workflow/specs/*.yaml", "templates/*/specs/*.yaml"} {
