@@ -198,11 +198,15 @@ func (a *app) leave(p *place, d decision) error {
 	if !signals.ValidID(d.outcome) || !signals.ValidID(d.gate) {
 		return misused("ids are letters, digits, '.', '_' and '-'", "%q at %q is no outcome of a gate", clean(d.outcome), clean(d.gate))
 	}
-	raw, err := json.Marshal(map[string]any{"feedback": d.text, "round": d.round, "run": d.run})
+	name := d.gate + "-" + d.outcome + ".json"
+	raw, err := d.file()
 	if err != nil {
 		return err
 	}
-	file, err := putSignal(p, d.run, d.gate+"-"+d.outcome+".json", raw)
+	if _, state, err := signals.ParseHuman(name, raw); err != nil || state != signals.Whole {
+		return misused("write it in plain words", "the message cannot be written down: %v", err)
+	}
+	file, err := putSignal(p, d.run, name, raw)
 	if err != nil {
 		return err
 	}
@@ -212,6 +216,21 @@ func (a *app) leave(p *place, d decision) error {
 	a.print("written: %s", shortPath(file))
 	a.note("no sluice process serves this repo now: it counts as soon as one does (`sluice daemon`, or `sluice run %s`)", orWord(d.run, "RUN"))
 	return nil
+}
+
+// file is the decision as a file says it.
+func (d decision) file() ([]byte, error) {
+	say := map[string]any{}
+	if d.text != "" {
+		say["feedback"] = d.text
+	}
+	if d.round > 0 {
+		say["round"] = d.round
+	}
+	if d.run != "" {
+		say["run"] = d.run
+	}
+	return json.Marshal(say)
 }
 
 func orWord(s, other string) string {
