@@ -25,6 +25,8 @@ type app struct {
 	yes    bool
 	json   bool
 	plain  bool // lines, though there is a terminal
+
+	throwAway bool // the repo is removed when the command ends
 }
 
 func newApp(env []string, in io.Reader, out, err io.Writer) *app {

@@ -121,7 +121,7 @@ func (a *app) signal(p *place, step, status, text, run, answer string) error {
 	known := []string{signals.Done, signals.Failed, signals.Blocked}
 	if !slices.Contains(known, status) {
 		mend := "one of: done, failed, blocked"
-		if near := signals.Nearest(status, known); near != "" {
+		if near := nearest(status, known); near != "" {
 			mend = "did you mean --status " + near + "?"
 		}
 		return misused(mend, "no status %q", clean(status))

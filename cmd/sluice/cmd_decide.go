@@ -171,7 +171,7 @@ func knownGate(st daemon.Status, d *decision) error {
 		return nil
 	}
 	mend := "`sluice inbox` lists what waits for you"
-	if near := signals.Nearest(d.gate, known); near != "" {
+	if near := nearest(d.gate, known); near != "" {
 		mend = "did you mean " + near + "?"
 	}
 	if d.run != "" {

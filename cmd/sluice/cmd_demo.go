@@ -71,7 +71,7 @@ func (a *app) demo(ctx context.Context, keep string) (err error) {
 			}
 		}()
 	}
-	d := a.demoApp(dir)
+	d := a.demoApp(dir, keep != "")
 	if err := d.demoRepo(ctx, dir); err != nil {
 		return err
 	}
@@ -87,14 +87,14 @@ func (a *app) demo(ctx context.Context, keep string) (err error) {
 }
 
 // demoApp is the same app in a world of its own: home, state, settings and PATH lie in dir.
-func (a *app) demoApp(dir string) *app {
+func (a *app) demoApp(dir string, kept bool) *app {
 	d := *a
 	d.dir = filepath.Join(dir, "repo")
 	d.out = &sharedWriter{w: a.out}
 	if !a.yes {
 		d.out = a.out // the screen paints it
 	}
-	d.plain = a.yes
+	d.plain, d.throwAway = a.yes, !kept
 	own := []string{"HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "PATH"}
 	d.env = slices.DeleteFunc(slices.Clone(a.env), func(e string) bool {
 		name, _, _ := strings.Cut(e, "=")

@@ -7,7 +7,6 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/signals"
 	"sluice/specs"
 )
 
@@ -46,7 +45,7 @@ func (a *app) draw(spec *engine.Spec, states map[string]string, format string) e
 	default:
 		known := []string{"text", "mermaid", "dot", "svg"}
 		mend := "one of: text, mermaid, dot, svg"
-		if near := signals.Nearest(format, known); near != "" {
+		if near := nearest(format, known); near != "" {
 			mend = "did you mean --format " + near + "?"
 		}
 		return misused(mend, "no format %q", clean(format))

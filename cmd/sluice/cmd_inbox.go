@@ -177,7 +177,7 @@ func (a *app) printInbox(items []waiting) error {
 			state = engine.OnHuman
 		}
 		sign, style := mark(state)
-		t.row(cell{sign + " " + i.Kind, style}, cell{title(what, i.Name), bold}, cell{i.Run, plain}, cell{since, dim}, cell{left, yellow}, cell{clean(i.Why), plain}, cell{i.Type, dim})
+		t.row(cell{sign + " " + i.Kind, style}, cell{title(what, i.Name), bold}, cell{i.Run, plain}, cell{since, dim}, cell{left, yellow}, cell{whyWords(i.Why), plain}, cell{i.Type, dim})
 	}
 	a.printTable(t)
 	return nil

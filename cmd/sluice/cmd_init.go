@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/atomicfile"
-	"sluice/signals"
 	"sluice/specs"
 )
 
@@ -83,7 +82,7 @@ func templateNamed(name string) (specs.Template, error) {
 		names = append(names, t.Name)
 	}
 	mend := "`sluice init --list` names them"
-	if near := signals.Nearest(name, names); near != "" {
+	if near := nearest(name, names); near != "" {
 		mend = "did you mean --template " + near + "?"
 	}
 	return specs.Template{}, misused(mend, "no shipped workflow %q", clean(name))

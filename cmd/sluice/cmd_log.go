@@ -115,7 +115,7 @@ func runWith(ctx context.Context, v viewer, name, what string) (daemon.RunStatus
 		return v.Run(ctx, found.ID)
 	}
 	mend := "`sluice status` names the steps and gates"
-	if near := signals.Nearest(what, known); near != "" {
+	if near := nearest(what, known); near != "" {
 		mend = "did you mean " + near + "?"
 	}
 	return daemon.RunStatus{}, failed(mend, "no step or gate %q in a run of this repo", clean(what))

@@ -82,7 +82,7 @@ func (a *app) followed(ctx context.Context, p *place, s service, o order, start 
 	case errors.Is(err, errLeft) && !ours:
 		a.print("%s goes on in the background: `sluice status %s`, `sluice run %s`", id, id, id)
 		return nil
-	case errors.Is(err, errLeft), ctx.Err() != nil:
+	case errors.Is(err, errLeft), errors.Is(err, errInterrupt), ctx.Err() != nil:
 		return a.pauseAndLeave(s, id, ours)
 	case err != nil:
 		return err
@@ -90,8 +90,11 @@ func (a *app) followed(ctx context.Context, p *place, s service, o order, start 
 	return a.summary(r)
 }
 
-// errLeft says that the person does not want to look any longer.
-var errLeft = errors.New("left")
+// How a person stops following a run.
+var (
+	errLeft      = errors.New("left")        // does not want to look any longer
+	errInterrupt = errors.New("interrupted") // wants it to stop
+)
 
 // runWanted reads what is to be started before anything is; nil where the argument names a run.
 func (a *app) runWanted(p *place, o order) (*engine.RunRequested, error) {
@@ -164,10 +167,12 @@ func (a *app) pauseAndLeave(s service, id string, ours bool) error {
 	if _, err := s.Do(ctx, engine.PauseRequested{Run: id}, "terminal"); err != nil {
 		return err
 	}
-	a.note("\n%s is paused. Agents that run go on to their end; nothing new is started.", id)
-	if ours {
+	a.note("%s is paused. Agents that run go on to their end; nothing new is started.", id)
+	switch {
+	case a.throwAway:
+	case ours:
 		a.note("Go on:  sluice run %s", id)
-	} else {
+	default:
 		a.note("Go on:  sluice resume %s   (or sluice run %s)", id, id)
 	}
 	return ended(exitInterrupted)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
+	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/notify"
 )
@@ -159,19 +159,27 @@ func commandWords(c *engine.Command) string {
 	return strings.Join(words, " ")
 }
 
-// changes finds what the attempt changed since it began. Where that cannot be told, show says less; nothing is decided by it.
+// changes finds what the attempt changed, by what was recorded when it began and when it was checked. Where that cannot be
+// told, show says less; nothing is decided by it.
 func (sh *shown) changes(ctx context.Context, p *place, run string) {
 	sh.tree = filepath.Join(p.root, sh.Attempt.Worktree)
 	var began struct {
 		Head string `json:"head"`
 		Top  string `json:"top"`
 	}
-	file := filepath.Join(p.state, "attempts", run, fmt.Sprintf("%s.%d.begin", sh.Step, sh.Attempt.N))
-	if raw, err := os.ReadFile(file); err == nil && json.Unmarshal(raw, &began) == nil {
+	record := filepath.Join(p.state, "attempts", run, fmt.Sprintf("%s.%d.", sh.Step, sh.Attempt.N))
+	if recorded(record+"begin", &began) {
 		sh.base = began.Head
 		if began.Top != "" {
 			sh.tree = began.Top
 		}
+	}
+	var checked struct {
+		Files []string `json:"files"`
+	}
+	if recorded(record+"files", &checked) {
+		sh.Changed = checked.Files
+		return
 	}
 	repo, err := git.Open(ctx, p.root)
 	if err != nil {
@@ -190,11 +198,20 @@ func (sh *shown) changes(ctx context.Context, p *place, run string) {
 	sh.Cut = ch.Cut
 }
 
+// recorded reads a file of the state folder, where it is there and whole.
+func recorded(file string, into any) bool {
+	raw, _, err := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), maxRecord)
+	return err == nil && json.Unmarshal(raw, into) == nil
+}
+
+// maxRecord bounds a record of an attempt that is read.
+const maxRecord = 8 << 20
+
 func (a *app) printShow(sh *shown) {
 	if g := sh.Gate; g != nil {
 		a.title("%s at %s, %s of %s", title(g.ID, g.Name), orWord(g.State, "not open"), round(g.ID, g.Round), sh.Run)
 		if g.Why != "" {
-			a.field("why you", g.Why)
+			a.field("why you", whyWords(g.Why))
 		}
 	} else {
 		a.title("%s of %s", title(sh.Step, sh.StepName), sh.Run)
@@ -351,7 +368,14 @@ func (a *app) printDiff(ctx context.Context, p *place, sh *shown) error {
 		return err
 	}
 	a.print("")
+	ours := false
 	for l := range strings.Lines(string(patch)) {
+		if strings.HasPrefix(l, "diff --git ") {
+			ours = strings.HasPrefix(l, "diff --git a/"+workflowDir+"/")
+		}
+		if ours { // what sluice itself writes
+			continue
+		}
 		style := plain
 		switch {
 		case strings.HasPrefix(l, "+"):

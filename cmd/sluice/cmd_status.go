@@ -278,8 +278,8 @@ func (a *app) stepLine(s daemon.StepStatus, width int, now time.Time) string {
 func (a *app) gateLine(g daemon.GateStatus, width int) string {
 	sign, style := mark(g.State)
 	state := g.State
-	if state == "" {
-		sign, state = "◇", "-"
+	if state == "" || state == engine.Undone { // what it judged was undone: it judges the next attempt
+		sign, style, state = "◇", plain, "-"
 	}
 	parts := []string{a.paint(style, pad(state, 10)), g.Level}
 	if g.Forced {
@@ -292,7 +292,7 @@ func (a *app) gateLine(g daemon.GateStatus, width int) string {
 		parts = append(parts, fmt.Sprintf("score %g", *g.Score))
 	}
 	if g.Why != "" {
-		parts = append(parts, clean(g.Why))
+		parts = append(parts, whyWords(g.Why))
 	}
 	if g.ByKind != "" && (g.State == engine.Approved || g.State == engine.Refused) {
 		parts = append(parts, "by "+byWords(g.ByKind, g.By))

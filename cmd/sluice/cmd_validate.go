@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/engine"
-	"sluice/signals"
 	"sluice/specs"
 )
 
@@ -135,7 +134,7 @@ func specOf(p *place, id string) (string, error) {
 		known = append(known, name)
 	}
 	mend := "its file would be " + specsDir + "/" + clean(id) + ".yaml"
-	if near := signals.Nearest(id, known); near != "" {
+	if near := nearest(id, known); near != "" {
 		mend = "did you mean " + near + "?"
 	} else if len(known) > 0 {
 		mend = "there are: " + strings.Join(known[:min(len(known), 10)], ", ")

@@ -71,8 +71,12 @@ func (a *app) demoBuild() error {
 			return err
 		}
 	}
-	a.print("wrote the index and the search")
-	return a.demoSay("index and search; all tests pass")
+	words := "index and search; all tests pass"
+	if found, err := filepath.Glob(filepath.Join("..", workflowDir, "retry-context", "XG-2-end-*.md")); err == nil && len(found) > 0 {
+		words = "read " + filepath.Base(found[len(found)-1]) + "; a real agent would now do as you say"
+	}
+	a.print("%s", words)
+	return a.demoSay(words)
 }
 
 // demoReview fails tests that leave out what the plan says of the empty query.

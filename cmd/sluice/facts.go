@@ -88,7 +88,11 @@ func sayRun(f engine.Fact) (said, bool) {
 		return said{text: "resumed" + who(f.By), style: bold, key: true}, true
 	case engine.RunEnded:
 		_, style := mark(f.Phase)
-		return said{text: because("run "+f.Phase+who(f.By), f.Why), style: style, key: true}, true
+		text := "run " + f.Phase
+		if !strings.HasPrefix(f.Why, f.Phase+" by ") {
+			text += who(f.By)
+		}
+		return said{text: because(text, f.Why), style: style, key: true}, true
 	case engine.RunReopened:
 		return said{text: "taken up again" + who(f.By), style: bold, key: true}, true
 	case engine.RunForgotten:
@@ -265,7 +269,7 @@ func sayGate(f engine.Fact) (said, bool) {
 func sayHuman(f engine.Fact) (said, bool) {
 	switch f := f.(type) {
 	case engine.HumanAsked:
-		s := said{gate: f.Gate, subject: round(f.Gate, f.N), text: "asks you (" + f.Why + "): sluice show " + f.Gate, style: yellow, key: true}
+		s := said{gate: f.Gate, subject: round(f.Gate, f.N), text: "asks you (" + whyWords(f.Why) + "): sluice show " + f.Gate, style: yellow, key: true}
 		if f.Forced {
 			s.text += "; it is yours for the rest of the run"
 		}
@@ -284,6 +288,17 @@ func sayHuman(f engine.Fact) (said, bool) {
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because("void", f.Why), style: yellow, key: true}, true
 	}
 	return said{}, false
+}
+
+// whyWords says why a person is asked.
+func whyWords(why string) string {
+	switch why {
+	case "level":
+		return "this gate is a person's"
+	case "forced":
+		return "it failed too often before, so it is yours for the rest of the run"
+	}
+	return clean(why)
 }
 
 // byWords says who decided a round.

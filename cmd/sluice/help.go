@@ -6,8 +6,6 @@ import (
 	"github.com/mattn/go-runewidth"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"sluice/signals"
 )
 
 // helpFor is `sluice help COMMAND…`.
@@ -20,7 +18,7 @@ func (a *app) helpFor(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 		mend := "`sluice help` lists the commands"
-		if near := signals.Nearest(args[0], names); near != "" {
+		if near := nearest(args[0], names); near != "" {
 			mend = "did you mean `sluice help " + near + "`?"
 		}
 		return misused(mend, "no command %q", clean(strings.Join(args, " ")))

@@ -21,10 +21,10 @@ const (
 	maxTyped     = 4000 // characters of words typed at the screen
 )
 
-// press takes what was typed. errLeft: the person leaves.
+// press takes what was typed. errLeft: the person leaves; errInterrupt: with Ctrl-C, which in this mode is a key.
 func (sc *screen) press(ctx context.Context, k []byte) error {
 	if bytes.IndexByte(k, keyInterrupt) >= 0 {
-		return context.Canceled
+		return errInterrupt
 	}
 	switch {
 	case sc.typing:

@@ -5,8 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"sluice/signals"
 )
 
 // Groups of commands, in the order of the help.
@@ -74,7 +72,7 @@ func group(cmd *cobra.Command, args []string) error {
 		}
 	}
 	mend := "`" + cmd.CommandPath() + " --help` lists them"
-	if near := signals.Nearest(args[0], names); near != "" {
+	if near := nearest(args[0], names); near != "" {
 		mend = "did you mean `" + cmd.CommandPath() + " " + near + "`?"
 	}
 	return misused(mend, "no command %q", clean(cmd.CommandPath()+" "+args[0]))
@@ -88,7 +86,7 @@ func flagFault(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := signals.Nearest(name, names); near != "" {
+		if near := nearest(name, names); near != "" {
 			mend = "did you mean --" + near + "?"
 		}
 		text = "unknown flag --" + name

@@ -79,7 +79,7 @@ func (a *app) watchLive(ctx context.Context, p *place, s service, id string, our
 	if rerr := term.Restore(int(in.Fd()), before); err == nil {
 		err = rerr
 	}
-	if err == nil || errors.Is(err, errLeft) || ctx.Err() != nil {
+	if err == nil || errors.Is(err, errLeft) || errors.Is(err, errInterrupt) || ctx.Err() != nil {
 		for _, l := range a.runLines(r, a.now()) {
 			a.print("%s", clipPainted(l, a.width()))
 		}
@@ -272,7 +272,7 @@ func (sc *screen) foot(width int, now time.Time) []string {
 		return append(out, a.paint(dim, "↑ ↓ space scroll · s or Esc goes back"))
 	}
 	if g := sc.asked(); g != nil {
-		out = append(out, a.paint(yellow, "? "+title(g.ID, g.Name)+" asks you")+a.paint(dim, " ("+clean(g.Why)+")"),
+		out = append(out, a.paint(yellow, "? "+title(g.ID, g.Name)+" asks you")+a.paint(dim, ": "+whyWords(g.Why)),
 			keysLine(a, "p pass", "f fail with words", "s show", "q leave"))
 	} else if g := sc.gate("window"); g != nil {
 		out = append(out, a.paint(yellow, "‖ "+title(g.ID, g.Name)+" goes on in "+ago(g.Until.Sub(now))), keysLine(a, "v veto with words", "s show", "q leave"))

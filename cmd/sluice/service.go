@@ -12,7 +12,6 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/journal"
-	"sluice/signals"
 	"sluice/specs"
 )
 
@@ -215,7 +214,7 @@ func runNamed(ctx context.Context, v viewer, name string) (string, error) {
 		return newest, nil
 	}
 	mend := "`sluice ls` names them"
-	if near := signals.Nearest(name, known); near != "" {
+	if near := nearest(name, known); near != "" {
 		mend = "did you mean " + near + "?"
 	}
 	return "", failed(mend, "no run %q in this repo", clean(name))

@@ -15,7 +15,6 @@ import (
 	"github.com/knadh/koanf/v2"
 
 	"sluice/internal/executor"
-	"sluice/signals"
 )
 
 // Settings come in layers, each over the one before: built-in, the person's file, the project's file, SLUICE_CONFIG_<KEY>,
@@ -259,7 +258,7 @@ func (l *layer) take(key, text, at string) []error {
 func dotted(key string) string { return strings.ReplaceAll(key, sep, ".") }
 
 func meant(name string, known []string) string {
-	if near := signals.Nearest(name, known); near != "" {
+	if near := nearest(name, known); near != "" {
 		return ": did you mean " + near + "?"
 	}
 	return ""

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// world is a place to run commands in.
+type world struct {
+	t   *testing.T
+	dir string
+	env []string
+}
+
+// newWorld makes a folder with a home of its own; with a repo in it, unless bare.
+func newWorld(t *testing.T, repo bool) *world {
+	t.Helper()
+	dir := t.TempDir()
+	w := &world{t: t, dir: filepath.Join(dir, "work"), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir,
+		"XDG_STATE_HOME=" + filepath.Join(dir, "state"), "XDG_CONFIG_HOME=" + filepath.Join(dir, "config")}}
+	if err := os.MkdirAll(w.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if repo {
+		if out, err := exec.Command("git", "-C", w.dir, "init", "-q").CombinedOutput(); err != nil {
+			t.Fatalf("git init: %v %s", err, out)
+		}
+	}
+	return w
+}
+
+// sluice runs one command line in the world.
+func (w *world) sluice(args ...string) (code int, stdout, stderr string) {
+	w.t.Helper()
+	var out, errs bytes.Buffer
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	code = run(ctx, append([]string{"-C", w.dir}, args...), w.env, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func (w *world) write(name, text string) {
+	w.t.Helper()
+	file := filepath.Join(w.dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestFaultsOfTheCommandLine(t *testing.T) {
+	w := newWorld(t, true)
+	for _, c := range []struct {
+		args []string
+		code int
+		says []string
+	}{
+		{[]string{"valdate"}, exitUsage, []string{`no command "sluice valdate"`, "did you mean `sluice validate`?"}},
+		{[]string{"watch", "ad"}, exitUsage, []string{`no command "sluice watch ad"`, "did you mean `sluice watch add`?"}},
+		{[]string{"validate", "--jsn"}, exitUsage, []string{"unknown flag --jsn", "did you mean --json?"}},
+		{[]string{"status", "--zzzzzz"}, exitUsage, []string{"unknown flag --zzzzzz", "`sluice status --help` lists its flags"}},
+		{[]string{"pass"}, exitUsage, []string{"GATE is missing", "usage: sluice pass GATE"}},
+		{[]string{"decide", "G-1"}, exitUsage, []string{"OUTCOME is missing"}},
+		{[]string{"version", "x"}, exitUsage, []string{"is too much: x"}},
+		{[]string{"completion", "tcsh"}, exitUsage, []string{`no completion for the shell "tcsh"`}},
+		{[]string{"init", "--template", "gated-pipelin"}, exitUsage, []string{"did you mean --template gated-pipeline?"}},
+		{[]string{"help", "valdate"}, exitUsage, []string{"did you mean `sluice help validate`?"}},
+		{[]string{"demo"}, exitUsage, []string{"no terminal to ask on", "--yes"}},
+		{[]string{"clean", "--older", "soon"}, exitUsage, []string{"--older soon: no span of time"}},
+		{[]string{"validate"}, exitFailed, []string{"no .workflow/ here", "`sluice init` lays one out"}},
+		{[]string{"journal", "repair"}, exitUsage, []string{"--to N is missing"}},
+	} {
+		code, out, errs := w.sluice(c.args...)
+		if code != c.code {
+			t.Errorf("%v: exit code %d, want %d: %s%s", c.args, code, c.code, out, errs)
+		}
+		for _, want := range c.says {
+			if !strings.Contains(errs, want) {
+				t.Errorf("%v: %q is not said: %q", c.args, want, errs)
+			}
+		}
+		if n := strings.Count(errs, "\n"); n > 2 || out != "" {
+			t.Errorf("%v: want one line of cause and one of mend and nothing else: %q %q", c.args, out, errs)
+		}
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	w := newWorld(t, false)
+	if code, _, errs := w.sluice("status"); code != exitFailed || !strings.Contains(errs, "no git repository") || !strings.Contains(errs, "git init") {
+		t.Errorf("without a repo: %d %q", code, errs)
+	}
+	w.dir = filepath.Join(w.dir, "none")
+	if code, _, errs := w.sluice("status"); code != exitUsage || !strings.Contains(errs, "no such folder") {
+		t.Errorf("without a folder: %d %q", code, errs)
+	}
+	w = newWorld(t, true)
+	w.env = []string{"PATH=" + os.Getenv("PATH")}
+	w.write(".workflow/config.yaml", "")
+	if code, _, errs := w.sluice("status"); code != exitFailed || !strings.Contains(errs, "set HOME") {
+		t.Errorf("without a home: %d %q", code, errs)
+	}
+}
+
+// TestInALinkedWorktree: who stands in one means the main checkout's runs.
+func TestInALinkedWorktree(t *testing.T) {
+	w := newWorld(t, true)
+	w.write(".workflow/config.yaml", "")
+	for _, args := range [][]string{{"-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-q", "--allow-empty", "-m", "x"}, {"worktree", "add", "-q", "../linked"}} {
+		if out, err := exec.Command("git", append([]string{"-C", w.dir}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git: %v %s", err, out)
+		}
+	}
+	a := newApp(w.env, nil, nil, nil)
+	a.dir = filepath.Join(filepath.Dir(w.dir), "linked")
+	p, err := a.place(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, _ := filepath.EvalSymlinks(w.dir); p.root != want {
+		t.Errorf("root is %s, want %s", p.root, want)
+	}
+}
+
+func TestEveryCommandTeaches(t *testing.T) {
+	a := newApp(nil, strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
+	seen := 0
+	root := a.rootCommand()
+	for _, c := range root.Commands() {
+		all := append(c.Commands(), c)
+		for _, c := range all {
+			if c.Hidden || c.Name() == "help" {
+				continue
+			}
+			seen++
+			if c.Short == "" || len(c.Long) < 40 || strings.Count(c.Example, "\n") < 1 {
+				t.Errorf("%s: want what it does, when one wants it, and two examples", c.CommandPath())
+			}
+			for _, l := range strings.Split(c.Long+"\n"+c.Example, "\n") {
+				if len(l) > 104 {
+					t.Errorf("%s: a line of the help has %d characters", c.CommandPath(), len(l))
+				}
+			}
+			if c.Args == nil {
+				t.Errorf("%s takes any arguments", c.CommandPath())
+			}
+		}
+	}
+	for _, want := range strings.Fields("init validate fmt graph run start demo daemon watch ls status show inbox pass fail veto decide signal next pause resume abort retry log tail explain audit journal config clean doctor notify completion version") {
+		if c, _, err := root.Find([]string{want}); err != nil || c.Name() != want {
+			t.Errorf("there is no command %s", want)
+		}
+	}
+	if seen < 35 {
+		t.Errorf("%d commands were seen", seen)
+	}
+}
+
+func TestFaultsOfThePackagesBelow(t *testing.T) {
+	for _, c := range []struct {
+		err         error
+		code        int
+		cause, mend string
+	}{
+		{fmt.Errorf("x: %w", context.Canceled), exitInterrupted, "interrupted", ""},
+		{fmt.Errorf("open: %w", os.ErrPermission), exitFailed, "open: permission denied", "see who owns the file"},
+		{errors.New("spec a: it is broken: mend it first"), exitFailed, "spec a: it is broken", "mend it first"},
+		{errors.New("one: two"), exitFailed, "one: two", ""},
+		{errors.New("a: b: c"), exitFailed, "a: b: c", ""},
+	} {
+		f := asFault(c.err)
+		if f.code != c.code || f.cause != c.cause || !strings.HasPrefix(f.mend, c.mend) || (c.mend == "") != (f.mend == "") {
+			t.Errorf("%v: %+v", c.err, f)
+		}
+	}
+}
+
+// TestMessagesAreOneCleanLine: what foreign text puts into an error does not reach the terminal as control characters.
+func TestMessagesAreOneCleanLine(t *testing.T) {
+	var errs bytes.Buffer
+	a := newApp(nil, nil, &bytes.Buffer{}, &errs)
+	a.report(failed("mend\x1b[31m it", "bad \x1b]0;owned\x07name\nwith a second line"))
+	if got := errs.String(); strings.ContainsAny(got, "\x1b\x07") || strings.Count(got, "\n") != 2 {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestDemoSpecIsTheDocuments(t *testing.T) {
+	want, err := os.ReadFile("../../specs/testdata/phase-4-search-index.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(demoFile(demoFlow+".yaml"), want) {
+		t.Error("the demo's spec is not the example that the documents have")
+	}
+}

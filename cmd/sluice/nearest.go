@@ -1,0 +1,25 @@
+package main
+
+import (
+	"strings"
+
+	"sluice/signals"
+)
+
+// nearest is the known name that was likely meant: the one with few letters wrong, else the only one that begins so.
+func nearest(name string, known []string) string {
+	if near := signals.Nearest(name, known); near != "" || name == "" {
+		return near
+	}
+	found := ""
+	for _, k := range known {
+		if !strings.HasPrefix(k, name) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = k
+	}
+	return found
+}
