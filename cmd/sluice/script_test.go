@@ -29,7 +29,8 @@ const (
 	logShown  = 6000 // bytes of a background process's log in a failure
 )
 
-// quickSettings make everything that is waited for short. A script lays its own over them.
+// quickSettings make everything that is waited for short, and have testdata/act.sh play every role. A script lays its
+// own over them.
 const quickSettings = `notify: {desktop: false}
 rescan: 300ms
 settle: 150ms
@@ -38,6 +39,8 @@ linger: 500ms
 kill_after: 1s
 pr_poll: 500ms
 veto_window: 500ms
+roles: {"*": {agent: acts}}
+agents: {acts: {command: [sh, "ACTS"], prompt_via: file, env: [E2E_WORK]}}
 `
 
 // built is the binary that all tests of this package run.
@@ -171,7 +174,7 @@ func furnish(work string) error {
 	if err := os.WriteFile(filepath.Join(work, "home/.gitconfig"), []byte(gitConfig), 0o644); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(work, "config/sluice/config.yaml"), []byte(quickSettings), 0o644)
+	return os.WriteFile(filepath.Join(work, "config/sluice/config.yaml"), []byte(strings.Replace(quickSettings, "ACTS", abs("testdata/act.sh"), 1)), 0o644)
 }
 
 func tailOf(file string) string {
@@ -232,6 +235,7 @@ func zombie(dir string) bool {
 // commands are those that scripts have beside testscript's.
 //
 //	repo [DIR]               makes DIR (repo) a git repo with all that lies in it committed, and goes there
+//	served [DIR]             repo, and a daemon that serves it
 //	[!] waitfor RE CMD…      runs CMD again and again until its output matches (does not match)
 //	[!] waitfile FILE [RE]   waits until FILE is there (and matches); with ! until it is not, or does not match
 //	exits CODE CMD…          CMD ends with this code
@@ -242,7 +246,7 @@ func zombie(dir string) bool {
 //	alone                    waits until no process of this script is left but those of bg
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"repo": cmdRepo, "waitfor": cmdWaitFor, "waitfile": cmdWaitFile, "exits": cmdExits,
+		"repo": cmdRepo, "served": cmdServed, "waitfor": cmdWaitFor, "waitfile": cmdWaitFile, "exits": cmdExits,
 		"bg": cmdBackground, "daemon": cmdDaemon, "sig": cmdSignal, "ended": cmdEnded, "alone": cmdAlone,
 	}
 }
@@ -282,9 +286,18 @@ func cmdRepo(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Check(os.MkdirAll(ts.MkAbs(dir), 0o755))
 	ts.Check(ts.Chdir(dir))
+	if _, err := os.Stat(ts.MkAbs(".workflow")); err == nil {
+		ts.Check(os.WriteFile(ts.MkAbs(".workflow/.gitignore"), []byte(ignored), 0o644))
+	}
 	for _, line := range []string{"init -q", "add -A", "commit -q --allow-empty -m start"} {
 		ts.Check(ts.Exec("git", strings.Fields(line)...))
 	}
+}
+
+func cmdServed(ts *testscript.TestScript, neg bool, args []string) {
+	cmdRepo(ts, neg, args)
+	ts.Check(ts.Exec("sluice", "watch", "add"))
+	cmdDaemon(ts, false, nil)
 }
 
 func cmdWaitFor(ts *testscript.TestScript, neg bool, args []string) {
