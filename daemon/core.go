@@ -2,7 +2,9 @@ package daemon
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"sluice/engine"
@@ -25,6 +27,7 @@ type core struct {
 	specs   map[string]*engine.Spec // digest -> compiled; nil: this release cannot load it
 	unread  map[string]string       // digest -> why
 	since   int                     // records since the last snapshot
+	every   int                     // records between two snapshots
 	pending []entry                 // decided, not journaled yet
 	lastAt  time.Time               // of the last record read back
 }
@@ -49,12 +52,34 @@ func openCore(dir string, opt journal.Options, compile Compile) (*core, journal.
 	if err != nil {
 		return nil, rec, err
 	}
-	c := &core{log: log, compile: compile}
-	if err := c.restore(); err != nil {
+	c := &core{log: log, compile: compile, every: snapshotEvery}
+	err = syncAll(dir, opt)
+	if err == nil {
+		err = c.restore()
+	}
+	if err != nil {
 		log.Close()
 		return nil, rec, err
 	}
 	return c, rec, nil
+}
+
+// syncAll makes sure that what was read can be acted on: a daemon that was killed between its write and its sync leaves
+// records that are whole and that a power cut would still take.
+func syncAll(dir string, opt journal.Options) error {
+	fs := opt.FS
+	if fs == nil {
+		fs = journal.OSFS()
+	}
+	f, err := fs.OpenWrite(filepath.Join(dir, journal.FileName))
+	if err != nil {
+		return err
+	}
+	err = errors.Join(f.Sync(), fs.SyncDir(dir), f.Close())
+	if err != nil {
+		return fmt.Errorf("journal in %s: %w: %w: see to the disk, then start again", dir, journal.ErrSyncFailed, err)
+	}
+	return nil
 }
 
 // restore folds the newest snapshot and the records after it into a fresh state.
@@ -68,6 +93,7 @@ func (c *core) restore() error {
 			return fmt.Errorf("snapshot after record %d: it is whole but cannot be read by this release: %w", seq, err)
 		}
 		c.state, from = snap.State, seq+1
+		fill(c.state)
 		for digest, source := range snap.Sources {
 			c.learn(digest, source)
 		}
@@ -82,6 +108,28 @@ func (c *core) restore() error {
 		c.fold(rec.At, facts)
 		return nil
 	})
+}
+
+// fill makes the maps that a snapshot leaves out where they are empty.
+func fill(s *engine.State) {
+	made(&s.Moves)
+	made(&s.Notices)
+	for _, r := range s.Runs {
+		made(&r.Fails)
+		made(&r.Files)
+		made(&r.Forced)
+		made(&r.Exhausted)
+		made(&r.Same)
+		made(&r.Sent)
+		made(&r.Met)
+		made(&r.Told)
+	}
+}
+
+func made[V any](m *map[string]V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
 }
 
 func decodeFacts(rec journal.Record) ([]engine.Fact, error) {
@@ -217,7 +265,7 @@ func slim(ev engine.Event) engine.Event {
 }
 
 // snapshotDue says that a snapshot is worth its cost.
-func (c *core) snapshotDue() bool { return c.since >= snapshotEvery }
+func (c *core) snapshotDue() bool { return c.since >= c.every }
 
 // save writes a snapshot of the state as journaled. Nothing may be pending.
 func (c *core) save() error {

@@ -151,7 +151,8 @@ func (r *Repo) Run(ctx context.Context) error {
 	}
 }
 
-// start tells the engine what may have changed while nobody served the repo.
+// start tells the engine what may have changed while nobody served the repo: first of all for how long, as a crash may
+// leave the first records of a batch alone and the next start counts from the last.
 func (r *Repo) start() []item {
 	now := r.opt.Now()
 	from := now
@@ -161,8 +162,7 @@ func (r *Repo) start() []item {
 	if r.core.lastAt.After(from) {
 		from = r.core.lastAt
 	}
-	r.serve(now)
-	var batch []item
+	batch := []item{{event: engine.Woken{From: from, To: now}}}
 	if cfg := r.opt.Config(); !sameJSON(cfg, r.core.state.Config) {
 		batch = append(batch, item{event: engine.Configured{Config: cfg}})
 	}
@@ -172,7 +172,10 @@ func (r *Repo) start() []item {
 			batch = append(batch, item{event: engine.SpecUnread{Run: id, Why: why}})
 		}
 	}
-	return append(batch, item{event: engine.Woken{From: from, To: now}}, item{ask: func(*core) { r.scan(r.fl.ctx) }})
+	return append(batch, item{ask: func(*core) { // journaled: only now the time away may be forgotten
+		r.serve(now)
+		r.scan(r.fl.ctx)
+	}})
 }
 
 func sameJSON(a, b any) bool {
@@ -307,15 +310,20 @@ func (r *Repo) setStall(why string) {
 // act starts what is owed, and writes a snapshot where it is worth it.
 func (r *Repo) act(now time.Time) {
 	if r.core.snapshotDue() {
-		if err := r.core.save(); err != nil {
-			r.core.since = 0 // a snapshot saves time at a start; without one the journal is read
-			r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("no snapshot could be written")
-		}
+		r.snapshot()
 	}
 	r.retryAt = r.fl.reconcile(r.core.state.Owed(r.core.spec), now, r.job)
 	if r.scanAgain && !r.scanning {
 		r.scanAgain = false
 		r.scan(r.fl.ctx)
+	}
+}
+
+// snapshot saves time at a start; without one the journal is read.
+func (r *Repo) snapshot() {
+	if err := r.core.save(); err != nil {
+		r.core.since = 0 // not again at once
+		r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("no snapshot could be written")
 	}
 }
 

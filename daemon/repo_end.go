@@ -127,7 +127,7 @@ func (r *Repo) close() error {
 	r.publish(done)
 	r.serve(r.opt.Now())
 	if err == nil {
-		err = r.core.save()
+		r.snapshot()
 	}
 	return errors.Join(err, r.core.log.Close())
 }

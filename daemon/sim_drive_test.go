@@ -1,0 +1,357 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	"sluice/engine"
+)
+
+// act is one thing that can happen next.
+type act struct {
+	name   string
+	weight int
+	do     func()
+}
+
+// step lets one thing happen, and time pass a little.
+func (s *sim) step(acts []act) bool {
+	sum := 0
+	for _, a := range acts {
+		sum += a.weight
+	}
+	if sum == 0 {
+		return false
+	}
+	n := s.g.IntN(sum)
+	for _, a := range acts {
+		if n -= a.weight; n < 0 {
+			s.trace("  %s %s", time.Now().Format("02 15:04:05.000"), a.name)
+			s.counts.ticks++
+			a.do()
+			break
+		}
+	}
+	if s.repo != nil {
+		synctest.Wait()
+	}
+	s.sleep(time.Duration(25_000_000 + s.g.IntN(20_000_000)))
+	return true
+}
+
+func (s *sim) sleep(d time.Duration) {
+	time.Sleep(d)
+	if s.repo != nil {
+		synctest.Wait()
+	}
+}
+
+// state is the daemon's state where all of it is journaled; nil where it cannot be known outside.
+func (s *sim) state() *engine.State {
+	if s.repo == nil || s.disk.isDead() || len(s.repo.core.pending) > 0 {
+		return nil
+	}
+	return s.repo.core.state
+}
+
+// locked makes what an act does to the world one piece.
+func (s *sim) locked(f func()) func() {
+	return func() {
+		s.w.mu.Lock()
+		defer s.w.mu.Unlock()
+		f()
+	}
+}
+
+// calls are the effects under way.
+func (s *sim) calls() (acts []act) {
+	add := func(c *simCall, what string, f func()) {
+		acts = append(acts, act{"effect " + c.job.Name() + ": " + what, 4, s.locked(f)})
+	}
+	for _, c := range s.port.calls {
+		e := c.job.Effect
+		if c.ctx.Err() != nil {
+			add(c, "let go", func() { s.port.answer(c, nil) })
+			continue
+		}
+		if !s.calm && s.g.IntN(40) == 0 && e.Kind != engine.DoOffer && e.Kind != engine.DoWatch {
+			add(c, "comes to nothing", func() { s.port.answer(c, engine.FileMoved{ID: "none"}) })
+			continue
+		}
+		switch e.Kind {
+		case engine.DoRun, engine.DoStop:
+			s.callProc(c, add)
+		case engine.DoNotify:
+			add(c, "told", func() { s.port.answer(c, engine.Noticed{Run: e.Run, ID: e.Key, Results: []string{"log: shown"}}) })
+		case engine.DoWrite:
+			if !s.w.written[e.Key] && !s.calm && s.g.IntN(2) == 0 {
+				add(c, "written", func() { s.w.written[e.Key] = true })
+				continue
+			}
+			add(c, "written and told", func() {
+				s.w.written[e.Key] = true
+				s.port.answer(c, engine.FileWritten{Run: e.Run, ID: e.Key})
+			})
+		case engine.DoMove:
+			s.callMove(c, add)
+		case engine.DoLook:
+			add(c, "there", func() { s.port.answer(c, engine.Looked{Run: e.Run, Step: e.Step, Pins: e.Pins}) })
+		case engine.DoOffer:
+			if p := s.w.procs[e.Key]; p == nil {
+				add(c, "taken", func() { s.w.start(s.g, c, s.calm) })
+			} else if s.calm && !p.alive && !s.underWay(e.Key) { // its word was refused or lost, or never given
+				add(c, "said again", func() { p.status = engine.StatusDone; s.say(p) })
+			}
+		case engine.DoWatch:
+			s.callWatch(c, add)
+		}
+	}
+	return acts
+}
+
+func (s *sim) callProc(c *simCall, add func(*simCall, string, func())) {
+	e := c.job.Effect
+	p := s.w.procs[e.Key]
+	switch {
+	case p == nil && e.Kind == engine.DoStop:
+		add(c, "it never came up", func() {
+			s.port.answer(c, engine.ProcessEnded{Run: e.Run, Key: e.Key, Exit: engine.Exit{Lost: true}})
+		})
+	case p == nil:
+		add(c, "start", func() { s.w.start(s.g, c, s.calm) })
+	case !p.alive:
+		add(c, "ended", func() { s.port.answer(c, s.ended(p)) })
+	case e.Kind == engine.DoStop:
+		add(c, "killed", func() { p.alive, p.exit = false, engine.Exit{Stopped: true, Code: -1, Signal: "killed"} })
+	}
+}
+
+func (s *sim) callMove(c *simCall, add func(*simCall, string, func())) {
+	x := s.w.letter(c.job.Key)
+	if x != nil && !x.gone && !s.calm && s.g.IntN(2) == 0 {
+		add(c, "moved", func() { x.gone = true })
+		return
+	}
+	add(c, "moved and told", func() {
+		if x != nil {
+			x.gone = true
+		}
+		s.port.answer(c, engine.FileMoved{ID: c.job.Key})
+	})
+}
+
+func (s *sim) callWatch(c *simCall, add func(*simCall, string, func())) {
+	for _, x := range s.w.commits {
+		if x.run != c.job.Run || x.step != c.job.Step || x.key != c.job.Key && s.calm {
+			continue
+		}
+		switch ev := x.ev.(type) {
+		case engine.CommitSeen:
+			if x.key == c.job.Key {
+				add(c, "commit seen", func() { c.emit(ev) })
+			}
+		case engine.PullSeen:
+			if x.key == c.job.Key {
+				add(c, "pull request seen", func() { c.emit(ev) })
+			}
+		}
+	}
+}
+
+// ended tells how the process ended.
+func (s *sim) ended(p *simProc) engine.ProcessEnded {
+	ev := engine.ProcessEnded{Run: p.run, Key: p.key, Exit: p.exit}
+	if p.exit != (engine.Exit{}) && p.kind != engine.ProcStep {
+		return ev
+	}
+	switch p.kind {
+	case engine.ProcCheck:
+		ev.Check = &engine.CheckResult{OK: true, Digest: "tree of " + p.key}
+		if !s.calm && s.g.IntN(8) == 0 {
+			ev.Check.OK, ev.Check.Why = false, "no output"
+		} else if !s.calm && s.g.IntN(16) == 0 {
+			ev.Check.Broken = "cannot be run"
+		}
+	case engine.ProcReview:
+		switch p.verdict {
+		case "?":
+			ev.Verdict = &engine.Judgement{Inconclusive: "no JSON"}
+		case "crash":
+			ev.Exit = engine.Exit{Signal: "segv"}
+		default:
+			ev.Verdict = &engine.Judgement{Outcome: p.verdict, Feedback: "because " + p.key}
+		}
+	}
+	return ev
+}
+
+// scans are the reads of the inbox under way.
+func (s *sim) scans() (acts []act) {
+	for _, x := range s.port.scans {
+		give := func(out scanned) func() {
+			return s.locked(func() {
+				s.port.scans = slices.DeleteFunc(s.port.scans, func(o *simScan) bool { return o == x })
+				x.back <- out
+			})
+		}
+		acts = append(acts, act{"scan: as it was", 5, give(scanned{seen: x.seen})})
+		if !s.calm {
+			acts = append(acts, act{"scan: fails", 1, give(scanned{err: errInbox})})
+			acts = append(acts, act{"scan: as it is", 2, func() {
+				s.w.mu.Lock()
+				now := s.w.look(x.in)
+				for _, ev := range x.seen { // what went away meanwhile was read before
+					if f := ev.(engine.FileSeen); !slices.ContainsFunc(now, func(o engine.Event) bool { return o.(engine.FileSeen).ID == f.ID }) {
+						now = append(now, ev)
+					}
+				}
+				s.w.mu.Unlock()
+				give(scanned{seen: now})()
+			}})
+		}
+	}
+	return acts
+}
+
+// hint tells the daemon that an inbox has changed, if the hint is not lost.
+func (s *sim) hint() {
+	if s.repo == nil || s.g.IntN(3) == 0 {
+		return
+	}
+	select {
+	case s.port.hints <- struct{}{}:
+	default:
+	}
+}
+
+// work is what processes do by themselves.
+func (s *sim) work() (acts []act) {
+	for _, key := range sortedKeys(s.w.procs) {
+		p := s.w.procs[key]
+		p.hung = p.hung && !s.calm
+		if !p.alive || p.hung && s.g.IntN(4) > 0 {
+			continue
+		}
+		says := p.kind == engine.ProcStep && !p.said && p.status != ""
+		if says && (p.offered || s.g.IntN(6) > 0) {
+			acts = append(acts, act{key + " says its word", 4, s.locked(func() { s.say(p) })})
+		} else if !p.hung {
+			acts = append(acts, act{key + " ends", 4, s.locked(func() { p.alive = false })})
+		}
+	}
+	return acts
+}
+
+// say gives the step's word in its way.
+func (s *sim) say(p *simProc) {
+	w := s.w
+	p.said = true
+	if p.offered { // nobody waits for its end
+		p.alive = false
+	}
+	spec := s.specs[specOf(p.run)]
+	st := spec.Step(p.step)
+	switch st.Signal.Type {
+	case engine.SignalExit:
+		if p.status == engine.StatusFailed {
+			p.exit = engine.Exit{Code: 1}
+		}
+	case engine.SignalCommit:
+		id := w.id()
+		w.commits = append(w.commits, &simCommit{p.run, p.step, p.key, engine.CommitSeen{Run: p.run, Step: p.step, N: p.n, K: p.k, SHA: id, Author: "a" + id}})
+	case engine.SignalPull:
+		w.commits = append(w.commits, &simCommit{p.run, p.step, p.key, engine.PullSeen{Run: p.run, Step: p.step, N: p.n, K: p.k, Ref: "refs/pull/" + w.id() + "/head"}})
+	default:
+		s.sentinel(p, st)
+	}
+}
+
+func (s *sim) sentinel(p *simProc, st *engine.Step) {
+	word := &engine.Sentinel{Status: p.status, Run: p.run, Attempt: p.n, Launch: p.k}
+	x := &simLetter{key: p.key, ev: engine.FileSeen{Name: p.step + "-done.json", Dir: p.run, ID: s.w.id(), Written: time.Now(), Sentinel: word, By: engine.Actor{Who: "agent", Trust: engine.TrustFile}}}
+	switch s.g.IntN(4) {
+	case 0: // bare
+		word.Run, word.Attempt, word.Launch = "", 0, 0
+		if s.g.IntN(2) == 0 && !s.calm {
+			x.ev.Dir = ""
+		}
+	case 1:
+		if !p.offered {
+			word.Attempt, word.Launch, x.token = 0, 0, true
+		} else {
+			word.Launch = 0
+		}
+	case 2:
+		if p.tree != "" && p.tree != "." && !s.calm {
+			x.ev.Place, x.ev.Dir = p.tree, ""
+		}
+	}
+	s.put(x)
+	if !s.calm && s.g.IntN(6) == 0 { // said twice
+		again := *x
+		again.ev.ID = s.w.id()
+		s.put(&again)
+	}
+}
+
+// put lays a file into an inbox, whole or not yet.
+func (s *sim) put(x *simLetter) {
+	s.w.letters = append(s.w.letters, x)
+	if s.calm || s.g.IntN(4) > 0 {
+		x.whole = time.Now()
+	}
+	s.hint()
+}
+
+// grow makes files whole.
+func (s *sim) grow() (acts []act) {
+	for _, x := range s.w.letters {
+		if x.whole.IsZero() && !x.gone {
+			acts = append(acts, act{"file " + x.ev.ID + " is whole", 3, s.locked(func() {
+				x.whole, x.ev.Written = time.Now(), time.Now()
+				s.hint()
+			})})
+		}
+	}
+	return acts
+}
+
+// underWay says that a word of the launch still lies in an inbox.
+func (s *sim) underWay(key string) bool {
+	return slices.ContainsFunc(s.w.letters, func(x *simLetter) bool { return x.key == key && !x.gone && x.taken == 0 })
+}
+
+// ask takes an event to the daemon by its API.
+func (s *sim) ask(ev engine.Event, word *simWord) {
+	a := &simAsk{ev: ev, word: word, done: make(chan struct{})}
+	s.asks = append(s.asks, a)
+	repo := s.repo
+	go func() {
+		defer close(a.done)
+		a.reply, a.err = repo.Take(context.Background(), ev)
+	}()
+}
+
+// specOf is the source of a run's spec.
+func specOf(run string) string { return "spec of " + run[:strings.LastIndexByte(run, '-')] }
+
+func (s *sim) start(spec *engine.Spec, parallel bool) {
+	source := "spec of " + spec.ID
+	s.specs[source] = spec
+	s.ask(engine.RunRequested{Workflow: spec.ID, Source: source, Digest: digestOf(source), Parallel: parallel, By: engine.Actor{Who: "person"}}, nil)
+	synctest.Wait()
+}
+
+// letters in an inbox that is still read.
+func (s *sim) left(st *engine.State) string {
+	for _, x := range s.w.letters {
+		if !x.gone && x.ev.Place == "" && (x.ev.Dir == "" || st.Runs[x.ev.Dir].Live()) {
+			return fmt.Sprintf("file %s %s/%s", x.ev.ID, x.ev.Dir, x.ev.Name)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,308 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sluice/engine"
+)
+
+// simProc is a process of the world; it does not know whether a daemon lives.
+type simProc struct {
+	key, kind, run, step, gate string
+	n, k                       int
+	tree                       string
+	offered                    bool // somebody works on an offered step
+	alive, said, hung          bool
+	status                     string // the word it will give, "" = none
+	verdict                    string
+	exit                       engine.Exit
+}
+
+// simLetter is a file in an inbox.
+type simLetter struct {
+	ev    engine.FileSeen
+	key   string   // a sentinel: the launch that wrote it
+	word  *simWord // a person's: what was meant
+	token bool
+	whole time.Time // since when; zero: not yet
+	gone  bool
+	taken int
+}
+
+// simWord is what a person decided, and about what.
+type simWord struct {
+	run, gate, outcome string
+	round              int
+}
+
+// simCommit is a commit or pull request that bears a step's marker.
+type simCommit struct {
+	run, step, key string
+	ev             engine.Event
+}
+
+// simCall is a Carry under way.
+type simCall struct {
+	job  Job
+	ctx  context.Context
+	emit func(engine.Event)
+	back chan engine.Event
+	laid bool // an offer was laid out
+}
+
+// simScan is a Scan under way.
+type simScan struct {
+	in   Inboxes
+	seen []engine.Event // as it was when the scan began
+	back chan scanned
+}
+
+type scanned struct {
+	seen []engine.Event
+	err  error
+}
+
+// simWorld is what is there whatever the daemon does. It outlives the daemon.
+type simWorld struct {
+	mu      sync.Mutex
+	disk    *simDisk
+	procs   map[string]*simProc
+	letters []*simLetter
+	commits []*simCommit
+	words   []*simWord
+	written map[string]bool // files the daemon owed
+	ids     int
+	bad     string
+	launch  int // processes started
+}
+
+func (w *simWorld) fail(format string, args ...any) {
+	if w.bad == "" {
+		w.bad = fmt.Sprintf(format, args...)
+	}
+}
+
+func (w *simWorld) id() string {
+	w.ids++
+	return fmt.Sprint("f", w.ids)
+}
+
+// look reads the inboxes as a scan does. Under mu.
+func (w *simWorld) look(in Inboxes) []engine.Event {
+	var out []engine.FileSeen
+	for _, l := range w.letters {
+		ev := l.ev
+		if l.gone || l.whole.IsZero() || ev.Dir != "" && !slices.Contains(in.Runs, ev.Dir) || ev.Place != "" && !slices.Contains(in.Trees, ev.Place) {
+			continue
+		}
+		if l.token {
+			ev.TokenOf = "?"
+			if _, ok := in.Tokens[l.key]; ok {
+				ev.TokenOf = l.key
+			}
+		}
+		if l.word != nil {
+			for _, q := range in.Asked {
+				if q.Run == l.word.run && q.Gate == l.word.gate {
+					ev.DigestNow += q.Digest // ".changed" stands for content that is another by now
+				}
+			}
+		}
+		out = append(out, ev)
+	}
+	rank := func(ev engine.FileSeen) int {
+		switch {
+		case ev.Sentinel != nil:
+			return 0
+		case strings.HasSuffix(ev.Name, "-"+engine.OutcomeVeto):
+			return 1
+		case strings.HasSuffix(ev.Name, "-"+engine.OutcomeFail):
+			return 2
+		}
+		return 3
+	}
+	slices.SortStableFunc(out, func(a, b engine.FileSeen) int {
+		if d := rank(a) - rank(b); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	evs := make([]engine.Event, len(out))
+	for i, ev := range out {
+		evs[i] = ev
+	}
+	return evs
+}
+
+// letter finds a file by its identity. Under mu.
+func (w *simWorld) letter(id string) *simLetter {
+	for _, l := range w.letters {
+		if l.ev.ID == id {
+			return l
+		}
+	}
+	return nil
+}
+
+// start brings a process to life, and sees that it may. Under mu.
+func (w *simWorld) start(g *rand.Rand, c *simCall, calm bool) {
+	e := c.job.Effect
+	p := &simProc{key: e.Key, kind: engine.ProcStep, run: e.Run, step: e.Step, gate: e.Gate, n: e.N, k: e.K, alive: true, offered: e.Proc == nil}
+	if e.Proc != nil {
+		p.kind, p.tree = e.Proc.Kind, e.Proc.Tree
+		w.checkStart(p)
+	}
+	w.launch++
+	p.plan(g, c.job, calm)
+	w.procs[p.key] = p
+}
+
+// checkStart holds that a launch is durable before anything runs, and that nothing else runs in its place. Under mu.
+func (w *simWorld) checkStart(p *simProc) {
+	if !w.disk.holds(`"key":"` + p.key + `"`) {
+		w.fail("%s is started, and its launch is not on the disk", p.key)
+	}
+	for _, key := range sortedKeys(w.procs) {
+		switch o := w.procs[key]; {
+		case !o.alive || o.offered:
+		case o.key == p.key:
+			w.fail("two processes of %s", p.key)
+		case p.tree != "" && o.tree == p.tree:
+			w.fail("two processes in worktree %s: %s and %s", p.tree, o.key, p.key)
+		case p.kind == engine.ProcStep && o.kind == engine.ProcStep && o.run == p.run && o.step == p.step:
+			w.fail("two processes of step %s: %s and %s", p.step, o.key, p.key)
+		}
+	}
+}
+
+// plan draws what the process will do.
+func (p *simProc) plan(g *rand.Rand, job Job, calm bool) {
+	p.status, p.verdict = engine.StatusDone, engine.OutcomePass
+	if calm {
+		return
+	}
+	if p.kind == engine.ProcReview {
+		p.verdict = pick(g, "pass", "pass", "pass", "fail", "fail", "r", "?", "human", "crash")
+		if _, ok := job.Spec.Gate(p.gate).Route("r"); p.verdict == "r" && !ok {
+			p.verdict = "fail"
+		}
+		p.hung = g.IntN(12) == 0
+		return
+	}
+	switch g.IntN(14) {
+	case 0:
+		p.status = engine.StatusFailed
+	case 1:
+		p.status = engine.StatusBlocked
+	case 2:
+		p.status = ""
+	case 3, 4:
+		p.status, p.exit = "", pick(g, engine.Exit{Signal: "killed"}, engine.Exit{Code: 3}, engine.Exit{NotStarted: "no binary"}, engine.Exit{Refused: "no input"})
+	case 5:
+		p.status, p.exit = "", engine.Exit{Class: engine.ClassLimit, Code: 1}
+	case 6:
+		p.hung = true
+	case 7:
+		p.exit = engine.Exit{Code: 3} // with its word
+	}
+}
+
+// simPort is the World of one life of the daemon.
+type simPort struct {
+	w      *simWorld
+	hints  chan struct{}
+	calls  []*simCall
+	scans  []*simScan
+	last   map[string]time.Time // when a call was last answered
+	closed bool
+	runs   int // launches carried out so far
+}
+
+// Carry waits until the driver lets it go: nothing happens by itself.
+func (p *simPort) Carry(ctx context.Context, job Job, emit func(engine.Event)) engine.Event {
+	c := &simCall{job: job, ctx: ctx, emit: emit, back: make(chan engine.Event, 1)}
+	if !p.enter(c) {
+		return nil
+	}
+	return <-c.back
+}
+
+// enter takes a call up, unless the daemon is dead by now, and sees that it may be made.
+func (p *simPort) enter(c *simCall) bool {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	if p.closed || p.w.disk.isDead() {
+		return false
+	}
+	for _, o := range p.calls {
+		if lane(o.job.Effect) == lane(c.job.Effect) {
+			p.w.fail("%s is carried out while %s still is", c.job.Name(), o.job.Name())
+		}
+	}
+	if at, ok := p.last[c.job.Name()]; ok && time.Since(at) < again {
+		p.w.fail("%s is carried out again after %s: a busy loop", c.job.Name(), time.Since(at))
+	}
+	if c.job.Kind == engine.DoRun && !p.w.disk.holds(`"key":"`+c.job.Key+`"`) {
+		p.w.fail("%s is carried out, and its launch is not on the disk", c.job.Name())
+	}
+	p.calls = append(p.calls, c)
+	if c.job.Kind == engine.DoRun {
+		p.runs++
+	}
+	slices.SortFunc(p.calls, func(a, b *simCall) int { return strings.Compare(a.job.Name(), b.job.Name()) })
+	return true
+}
+
+// answer ends a call. Under mu.
+func (p *simPort) answer(c *simCall, ev engine.Event) {
+	p.calls = slices.DeleteFunc(p.calls, func(o *simCall) bool { return o == c })
+	if c.ctx.Err() == nil {
+		p.last[c.job.Name()] = time.Now()
+	}
+	c.back <- ev
+}
+
+var errInbox = errors.New("the inbox cannot be read")
+
+// Scan waits until the driver lets it go; what it sees is of the moment it began.
+func (p *simPort) Scan(_ context.Context, in Inboxes) ([]engine.Event, error) {
+	p.w.mu.Lock()
+	if p.closed || p.w.disk.isDead() {
+		p.w.mu.Unlock()
+		return nil, errInbox
+	}
+	s := &simScan{in: in, seen: p.w.look(in), back: make(chan scanned, 1)}
+	p.scans = append(p.scans, s)
+	if len(p.scans) > 1 {
+		p.w.fail("two scans at once")
+	}
+	p.w.mu.Unlock()
+	out := <-s.back
+	return out.seen, out.err
+}
+
+// close lets all calls go: the daemon is dead, or going.
+func (p *simPort) close() {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	p.closed = true
+	for len(p.calls) > 0 {
+		p.answer(p.calls[0], nil)
+	}
+	for _, s := range p.scans {
+		s.back <- scanned{err: errInbox}
+	}
+	p.scans = nil
+}
+
+func (p *simPort) DigestNow(context.Context, Reviewed) (string, error)   { return "", nil }
+func (p *simPort) Trees(context.Context, *engine.Spec) map[string]string { return nil }
+func (p *simPort) Hints() <-chan struct{}                                { return p.hints }
+func (p *simPort) Health() []string                                      { return nil }
