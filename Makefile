@@ -2,7 +2,7 @@
 
 GO           ?= go
 GOTESTSUM     = $(GO) run gotest.tools/gotestsum@v1.13.0
-STATICCHECK   = $(GO) run honnef.co/go/tools/cmd/staticcheck@2026.2.2
+STATICCHECK   = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK   = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4
 VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 PREFIX       ?= $(HOME)/.local

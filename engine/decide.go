@@ -131,7 +131,7 @@ func (d *decider) configured(ev Configured) {
 			d.touched[id] = true
 		}
 	}
-	d.put(SettingsTaken{Config: ev.Config})
+	d.put(SettingsTaken(ev))
 }
 
 func (d *decider) written(ev FileWritten) {

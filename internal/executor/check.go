@@ -70,9 +70,7 @@ func (e *Executor) checked(ctx context.Context, job daemon.Job, st *engine.Step,
 		if bad := answerFits(job, st); bad != "" {
 			why = append(why, bad)
 		}
-		for _, bad := range e.writeValues(ctx, job.Key, st.Outputs, env, b.Dir) {
-			why = append(why, bad)
-		}
+		why = append(why, e.writeValues(ctx, job.Key, st.Outputs, env, b.Dir)...)
 	}
 	in.Run = func(ctx context.Context, i int, c engine.Command) (int, string, error) {
 		return e.criterion(ctx, job, st, b, i, c)
