@@ -17,14 +17,14 @@ import (
 
 // Budgets of one evaluation. Steps are turns of the loops in all, any, map and the like; a long value counts by its length.
 const (
-	maxExprSteps  = 250_000
+	maxExprSteps  = 100_000
 	maxExprMemory = 1_000_000 // elements made
 	maxExprTime   = time.Second
 	maxValueBytes = 1 << 20 // of a text an expression gives or makes on the way
 )
 
 var (
-	errSteps  = errors.New("the expression took too many steps: at most 250,000 turns of its loops")
+	errSteps  = errors.New("the expression took too many steps: at most 100,000 turns of its loops")
 	errTime   = errors.New("the expression took longer than a second")
 	errTooBig = errors.New("the expression made a value of more than 1 MiB")
 	errNotYet = errors.New("what it reads is not there yet")

@@ -66,7 +66,7 @@ func TestConditions(t *testing.T) {
 		`score >= answer.status`:                                   "invalid operation",
 		`answer.big + answer.big == ""`:                            "false",
 		`answer.status + 1 == 2`:                                   "+ adds two numbers or two texts",
-		`any(1..999, any(1..999, any(1..999, # < 0)))`:             "too many steps",
+		`any(1..999, any(1..999, any(1..999, # < 0)))`:             "the expression took",
 		`len(reduce(1..100, #acc + #acc, "xxxxxxxx")) > 0`:         "more than 1 MiB",
 		`len(replace(answer.big, "x", answer.big)) > 0`:            "more than 1 MiB",
 		`len(repeat("x", 1e9)) > 0`:                                "repeat takes",
@@ -224,5 +224,19 @@ func TestNearest(t *testing.T) {
 		if got := nearest(name, known); got != want {
 			t.Errorf("nearest to %s is %q, not %q", name, got, want)
 		}
+	}
+}
+
+// TestBudget: steps are counted, and time is looked at.
+func TestBudget(t *testing.T) {
+	e := &evaluation{until: time.Now().Add(time.Hour)}
+	if err := e.charge(maxExprSteps); err != nil {
+		t.Error(err)
+	}
+	if err := e.charge(1); err != errSteps {
+		t.Errorf("a step too many: %v", err)
+	}
+	if err := (&evaluation{until: time.Now().Add(-time.Second)}).charge(1); err != errTime {
+		t.Errorf("a second too late: %v", err)
 	}
 }

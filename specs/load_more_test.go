@@ -299,3 +299,12 @@ func readAll(files fs.FS, name string) (string, error) {
 	b, err := fs.ReadFile(files, name)
 	return string(b), err
 }
+
+// TestSchemaNamesNoFiles: a schema of an answer cannot make us read a file, were it a good one.
+func TestSchemaNamesNoFiles(t *testing.T) {
+	root := repo(t, map[string]string{"other.json": `{"type": "object"}`})
+	src := fmt.Sprintf("workflow: {id: w}\nsteps: [{id: a, run: x, answer: {$ref: %q}, next_step: DONE}]", "file://"+filepath.ToSlash(filepath.Join(root, "other.json")))
+	if spec, faults := Load("", []byte(src)); spec != nil || !strings.Contains(fmt.Sprint(faults), "names no other files") {
+		t.Errorf("%v", faults)
+	}
+}

@@ -86,14 +86,14 @@ func listOf(items object) object { return object{"type": "array", "items": items
 func (*text) schema() object { return textSchema() }
 
 func (*ident) schema() object {
-	return object{"type": scalarTypes(), "pattern": idPattern, "not": object{"pattern": `\.\.`}}
+	return object{"type": scalarTypes(), "pattern": idPattern, "not": object{"type": "string", "pattern": `\.\.`}}
 }
 
 func (*textList) schema() object { return listOf(filledSchema()) }
 
 func (*pathList) schema() object {
 	s := filledSchema()
-	s["not"] = object{"pattern": `^[/~]|\\|(^|/)\.\.(/|$)|(^|/)\.git(/|$)`}
+	s["not"] = object{"type": "string", "pattern": `^[/~]|\\|(^|/)\.\.(/|$)|(^|/)\.git(/|$)`}
 	return listOf(s)
 }
 
@@ -101,7 +101,7 @@ func (*exprDoc) schema() object { return object{"type": scalarTypes(), "pattern"
 
 func (*commandDoc) schema() object {
 	return object{"anyOf": []any{
-		object{"type": scalarTypes(), "pattern": `\S`, "not": object{"pattern": `\$\{\{`}},
+		object{"type": scalarTypes(), "pattern": `\S`, "not": object{"type": "string", "pattern": `\$\{\{`}},
 		object{"type": "array", "items": textSchema(), "minItems": 1},
 	}}
 }
@@ -136,7 +136,7 @@ func (l *numberLimit) schema() object { return limitSchema(l.max.schema()) }
 
 func (*envDoc) schema() object {
 	return object{"type": "object", "additionalProperties": textSchema(),
-		"propertyNames": object{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`, "not": object{"pattern": `^[Ss][Ll][Uu][Ii][Cc][Ee]_`}}}
+		"propertyNames": object{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`, "not": object{"type": "string", "pattern": `^[Ss][Ll][Uu][Ii][Cc][Ee]_`}}}
 }
 
 func (*routesDoc) schema() object {
