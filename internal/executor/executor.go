@@ -48,8 +48,6 @@ type Executor struct {
 	trouble map[string]string // what is not as it should be, by what it is about
 	watched map[string]bool   // folders given to the watcher
 	places  map[string]string // inboxes below worktrees that are plain folders -> the key of their checkout
-	live    []string          // runs that were live at the newest scan
-	scans   int               // begun
 	stirred chan struct{}     // closed when a ref may have changed, then made anew
 }
 

@@ -199,6 +199,7 @@ steps:
   - id: A
     agent: {type: writer, launch: subagent, worktree: tree, prompt: do it}
     inputs: [in.txt]
+    answer: {type: object}
     gate: G
 gates:
   - {id: G, reviewer: {level: auto, from: step}, on_pass: {next_step: DONE}}
@@ -230,7 +231,7 @@ func TestOffer(t *testing.T) {
 		<-done
 	}
 	wantText(t, "the offer", b.get(".workflow/runs/w-1/A.1/offer.json"), b.path("tree"), "A-done.json", "prompt.md")
-	wantText(t, "the prompt", b.get(".workflow/runs/w-1/A.1/prompt.md"), "do it", "../in.txt")
+	wantText(t, "the prompt", b.get(".workflow/runs/w-1/A.1/prompt.md"), "do it", "../in.txt", "as the key \"answer\" of the signal file")
 	if !b.has("tree/README.md") {
 		t.Error("its worktree is not there")
 	}

@@ -310,6 +310,16 @@ steps:
 	}
 }
 
+// TestBareCommandHasNoRole: what is set for roles is not a bare command's.
+func TestBareCommandHasNoRole(t *testing.T) {
+	b := newBench(t, strings.Replace(runSpec, "%s", `"env >env.txt"`, 1))
+	b.settings.Roles[AnyRole] = Role{Agent: []string{"claude"}, Env: []string{"SECRET"}}
+	b.carry(b.stepJob("A", 1, 1))
+	if got := b.get("env.txt"); strings.Contains(got, "s3cret") || strings.Contains(got, "SLUICE_ROLE") {
+		t.Errorf("its environment:\n%s", got)
+	}
+}
+
 func TestSlots(t *testing.T) {
 	b := newBench(t, agentSpec)
 	b.put("in.txt", "x")

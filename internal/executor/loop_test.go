@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,8 +19,8 @@ import (
 	"sluice/specs"
 )
 
-// loop serves the bench by the real loop until the test ends.
-func (b *bench) loop() *daemon.Client {
+// loop serves the bench by the real loop until the test ends, or stop is called.
+func (b *bench) loop() (c *daemon.Client, stop func()) {
 	b.t.Helper()
 	compile := func(source string) (*engine.Spec, error) {
 		s, faults := specs.Load("", []byte(source))
@@ -37,16 +38,17 @@ func (b *bench) loop() *daemon.Client {
 	go func() {
 		ended <- daemon.Serve(ctx, b.root, b.state, open, func(*daemon.Repo, journal.Recovery) { close(ready) })
 	}()
-	b.t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			b.t.Errorf("the loop: %v", err)
 		}
 	})
+	b.t.Cleanup(stop)
 	<-ready
-	c := daemon.NewClient(b.state)
+	c = daemon.NewClient(b.state)
 	b.t.Cleanup(c.Close)
-	return c
+	return c, stop
 }
 
 // start starts a run of the bench's spec.
@@ -55,6 +57,15 @@ func (b *bench) start(c *daemon.Client, source string) {
 	if d, err := c.Do(b.ctx(), engine.RunRequested{Workflow: "w", Source: source}, "command"); err != nil || d.Ignored != "" {
 		b.t.Fatalf("start: %+v %v", d, err)
 	}
+}
+
+func (b *bench) status(c *daemon.Client) daemon.RunStatus {
+	b.t.Helper()
+	s, err := c.Run(b.ctx(), run1)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return s
 }
 
 const loopSpec = `
@@ -107,15 +118,9 @@ committer)
   git add -A && git -c user.name=A -c user.email=a@example.org commit -q -m "all of it [DONE]";;
 esac`)
 	b.put(".workflow/specs/w.yaml", loopSpec)
-	c := b.loop()
+	c, _ := b.loop()
 	b.start(c, loopSpec)
-	status := func() daemon.RunStatus {
-		s, err := c.Run(b.ctx(), run1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
+	status := func() daemon.RunStatus { return b.status(c) }
 	eventually(t, "a person is asked", func() bool {
 		s := status()
 		if s.Phase != engine.RunRunning {
@@ -132,5 +137,50 @@ esac`)
 	wantText(t, "the reviewer's prompt", b.get(".workflow/runs/w-1/G.3/prompt.md"), "+good better", "out.txt")
 	if strings.TrimSpace(b.get(".workflow/runs/w-1/spec.yaml")) != strings.TrimSpace(loopSpec) {
 		t.Error("spec.yaml is another")
+	}
+}
+
+const restartSpec = `
+workflow: {id: w}
+steps:
+  - id: A
+    run: "echo x >>ran; while [ ! -e go ]; do sleep 0.01; done; echo '{}' >$SLUICE_SIGNAL; sleep 1000"
+    signal: {type: sentinel_file}
+    gate: G
+  - id: B
+    agent: {type: writer, launch: subagent}
+    signal: {type: git_commit, value: "[B]"}
+    gate: H
+gates:
+  - id: G
+    reviewer: {level: notify, run: "true"}
+    veto_window: 50ms
+    on_pass: {next_step: B}
+  - id: H
+    reviewer: {level: auto, from: step}
+    on_pass: {next_step: DONE}
+`
+
+// TestLoopRestarted: the daemon goes while a step is at work; the next one adopts it, ends what lingers after its
+// signal, and offers a step that a commit answers.
+func TestLoopRestarted(t *testing.T) {
+	b := newBench(t, restartSpec)
+	b.settings.Linger = engine.Duration(50 * time.Millisecond)
+	c, stop := b.loop()
+	b.start(c, restartSpec)
+	eventually(t, "the step is at work", func() bool { return b.has("ran") })
+	stop()
+	b.e.Close()
+	b.put("go", "")
+	b.e = b.executor()
+	c, _ = b.loop()
+	eventually(t, "the step is offered", func() bool { return b.has(".workflow/runs/w-1/B.1/offer.json") })
+	if got := b.get("ran"); got != "x\n" {
+		t.Errorf("it ran %q", got)
+	}
+	b.sh(commit + "-m 'done [B]'")
+	eventually(t, "the run is completed", func() bool { return b.status(c).Phase == engine.RunCompleted })
+	if s := b.status(c); s.Steps[0].Attempt != 1 || s.Steps[0].Gates[0].ByKind != "window" {
+		t.Errorf("%+v", s.Steps[0])
 	}
 }

@@ -68,7 +68,17 @@ func (e *Executor) layOut(ctx context.Context, job daemon.Job, st *engine.Step) 
 		return nil // it is on offer already: what it was made from may have been used up since
 	}
 	prompt, answer := e.promptOf(rel)
-	text, err := e.stepPrompt(ctx, job, st, b, e.whose(st.Role(), job.Nth), answer)
+	told := *st
+	if st.Answer != nil && st.Agent != nil {
+		// No process ends whose answer file could be read.
+		agent := *st.Agent
+		agent.Prompt = engine.Text{Eval: func(env *engine.Env) (string, error) {
+			text, err := st.Agent.Prompt.String(env)
+			return text + "\n\nThis step is on offer: whoever takes it gives the answer as the key \"answer\" of the signal file.", err
+		}}
+		told.Agent = &agent
+	}
+	text, err := e.stepPrompt(ctx, job, &told, b, e.whose(st.Role(), job.Nth), answer)
 	if err != nil {
 		return err
 	}

@@ -38,9 +38,12 @@ type who struct {
 
 // whose gives the agent whose turn it is.
 func (e *Executor) whose(role string, nth int) who {
+	if role == "" {
+		return who{} // a bare command
+	}
 	s := e.opt.Settings()
 	w := who{role: role, set: s.role(role)}
-	if role == "" || len(w.set.Agent) == 0 {
+	if len(w.set.Agent) == 0 {
 		return w
 	}
 	w.name = w.set.Agent[max(nth, 0)%len(w.set.Agent)]

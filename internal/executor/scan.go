@@ -30,9 +30,6 @@ type box struct {
 
 // Scan reads the inboxes once: see daemon.World.
 func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) ([]engine.Event, error) {
-	e.mu.Lock()
-	e.scans++
-	e.mu.Unlock()
 	if err := e.makeBelow(".workflow/signals", 0o755); err != nil {
 		return nil, fmt.Errorf("inbox: %w", err)
 	}
@@ -46,7 +43,7 @@ func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) ([]engine.Event,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	e.release(in, boxes)
+	e.release(boxes)
 	slices.SortStableFunc(s.seen, func(a, b engine.FileSeen) int {
 		if c := s.rank(a) - s.rank(b); c != 0 {
 			return c
@@ -127,9 +124,8 @@ func (e *Executor) notePlace(job daemon.Job) {
 }
 
 // release ends the watch of folders that nothing waits for any more.
-func (e *Executor) release(in daemon.Inboxes, boxes []box) {
+func (e *Executor) release(boxes []box) {
 	e.mu.Lock()
-	e.live = slices.Clone(in.Runs)
 	var idle []string
 	for dir := range e.watched {
 		if !slices.ContainsFunc(boxes, func(b box) bool { return b.path == dir }) {

@@ -107,6 +107,21 @@ func TestRunStep(t *testing.T) {
 	}
 }
 
+// TestLastIsTheNewest: a launch of an older run does not take runs/last back.
+func TestLastIsTheNewest(t *testing.T) {
+	b := newBench(t, strings.Replace(runSpec, "%s", `"true"`, 1))
+	for i, run := range []string{"w-9", "w-10", "w-2"} {
+		job := b.stepJob("A", 1, 1)
+		job.Run, job.Key = run, run+"/A#1.1"
+		if _, ok := b.e.Carry(b.ctx(), job, nil).(engine.ProcessEnded); !ok {
+			t.Fatal(i)
+		}
+	}
+	if to, err := os.Readlink(b.path(".workflow/runs/last")); err != nil || to != "w-10" {
+		t.Errorf("runs/last: %s %v", to, err)
+	}
+}
+
 func TestMissingBinaryIsFatal(t *testing.T) {
 	b := newBench(t, strings.Replace(runSpec, "%s", `[no-such-command]`, 1))
 	ev := b.carry(b.stepJob("A", 1, 1))

@@ -41,7 +41,9 @@ func (e *Executor) stop(ctx context.Context, job daemon.Job) engine.Event {
 		if answer, err := e.answer(job, job.Spec.Step(p.Step), inRun(job), job.Key, end); err == nil {
 			ev.Answer = answer
 		}
-		ev.Output = end.output()
+		if job.Why == "timeout" || !ev.Exit.Stopped {
+			ev.Output = end.output()
+		}
 	}
 	return ev
 }
