@@ -74,6 +74,11 @@ func trustRank(level string) int {
 	return 3
 }
 
+// trusted says that a word of level has counts where want is asked; of a level nobody knows neither does.
+func trusted(has, want string) bool {
+	return trustRank(has) >= trustRank(want) && trustRank(has) <= trustRank(TrustSigned)
+}
+
 // timeout is the time-out of a launch: the spec's, else the role's, else the settings'.
 func (c Config) timeout(own Duration, role string) Duration {
 	if own > 0 {

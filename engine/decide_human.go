@@ -21,8 +21,12 @@ func (d *decider) answer(ev Answered) string {
 		return fmt.Sprintf("it was written before round %d of %s opened: an old answer does not count for a new attempt", q.N, g.ID)
 	case !q.Open() && !(ev.Outcome == OutcomeVeto && q.State == Approved):
 		return decided(g, q)
-	case trustRank(ev.By.Trust) < trustRank(q.Trust):
-		return fmt.Sprintf("gate %s wants an answer of trust level %s, this one has %s", g.ID, q.Trust, trustName(ev.By.Trust))
+	case !trusted(ev.By.Trust, q.Trust) || !trusted(ev.By.Trust, d.s.Config.Trust): // the stricter of then and now
+		want := q.Trust
+		if trustRank(d.s.Config.Trust) > trustRank(want) {
+			want = d.s.Config.Trust
+		}
+		return fmt.Sprintf("gate %s wants an answer of trust level %s, this one has %s", g.ID, trustName(want), trustName(ev.By.Trust))
 	}
 	by := ev.By
 	to, routed := g.Route(ev.Outcome)
