@@ -30,7 +30,7 @@ func (b *beside) follow(w *sim, t *told, facts []Fact, pre *glimpse) {
 	if pre != nil && !pre.taken {
 		evs = append(evs, b.told(w, t, facts, pre)...)
 	}
-	evs = append(evs, b.gone(w, t, true)...)
+	evs = append(evs, b.gone(w, facts, true)...)
 	for _, f := range facts {
 		switch f := f.(type) {
 		case RunBegan:
@@ -47,7 +47,7 @@ func (b *beside) follow(w *sim, t *told, facts []Fact, pre *glimpse) {
 			}
 		}
 	}
-	oracle.Handle(b.m, append(evs, b.gone(w, t, false)...)...)
+	oracle.Handle(b.m, append(evs, b.gone(w, facts, false)...)...)
 	b.compare(w, t)
 }
 
@@ -58,7 +58,7 @@ func (b *beside) withheld(w *sim, facts []Fact, run int, step, gate string) bool
 		}
 		r := w.st.Runs[id]
 		if !r.Live() { // it ended in this event, and with it what was owed: was it launched before?
-			return !slices.ContainsFunc(facts, func(f Fact) bool { l, ok := f.(StepLaunched); return gate == "" && ok && l.Run == id && l.Step == step })
+			return step != "" && !slices.ContainsFunc(facts, func(f Fact) bool { l, ok := f.(StepLaunched); return gate == "" && ok && l.Run == id && l.Step == step })
 		}
 		if gate != "" {
 			q := r.CurrentRound(gate)
@@ -134,19 +134,18 @@ func (b *beside) closed(w *sim, pre *glimpse) (evs []oracle.Event) {
 	return evs
 }
 
-// about says that the event is the end of a process of this step.
-func (b *beside) about(w *sim, t *told, run, step string) bool {
-	ev, ok := t.ev.(ProcessEnded)
-	return ok && w.procs[ev.Key] != nil && w.procs[ev.Key].run == run && w.procs[ev.Key].step == step
+// judged says that a round of the step opened in this event: its process was gone before.
+func judged(facts []Fact, run, step string) bool {
+	return slices.ContainsFunc(facts, func(f Fact) bool { q, ok := f.(RoundOpened); return ok && q.Run == run && q.Step == step })
 }
 
 // gone: what of the model's processes the engine has nothing left of, in runs that go on or in those that are over.
-func (b *beside) gone(w *sim, t *told, on bool) (evs []oracle.Event) {
+func (b *beside) gone(w *sim, facts []Fact, on bool) (evs []oracle.Event) {
 	for _, id := range w.st.Order {
 		r, run := w.st.Runs[id], b.runs[id]
 		for _, key := range b.m.Order {
 			p := b.m.Procs[key]
-			if p.Run != run || (r.Live() || b.about(w, t, id, p.Step)) != on {
+			if p.Run != run || (r.Live() || judged(facts, id, p.Step)) != on {
 				continue
 			}
 			if p.Gate != "" {

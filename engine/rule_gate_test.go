@@ -1,0 +1,414 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"sluice/internal/conform"
+)
+
+// one is a workflow of one step and its gate.
+func one(more ...func(*Gate)) *Spec { return flow("x", aStep("a"), aGate("a", to(EndDone), more...)) }
+
+// two is a -> b, each with a gate.
+func two(first, second []func(*Gate)) *Spec {
+	return flow("x", aStep("a"), aGate("a", to("b"), first...), aStep("b"), aGate("b", to(EndDone), second...))
+}
+
+func gates(gs ...func(*Gate)) []func(*Gate) { return gs }
+
+func TestRule12RowOpensAnew(t *testing.T) {
+	a := aStep("a")
+	a.Gates = []string{"ga", "gh"}
+	gh := aGate("a", to(EndDone), level(LevelHuman), onFail("a"))
+	gh.ID = "gh"
+	s := begin(t, "8-semantics 12", "a pass never carries over: a new attempt opens new rounds at every gate of its row, also the human ones", flow("x", a, aGate("a", nil), gh))
+	s.done("a")
+	s.want(s.gate("gh"), "-")
+	s.judged("ga", OutcomePass)
+	s.want(s.gate("ga"), "1 passed", s.gate("gh"), "1 human")
+	s.says("gh", OutcomeFail)
+	s.want(s.gate("ga"), "-", s.r().Rounds["ga"][0].State, Undone)
+	s.done("a")
+	s.want(s.gate("ga"), "2 reviewing", s.gate("gh"), "-")
+	s.judged("ga", OutcomePass)
+	s.want(s.gate("gh"), "2 human")
+	s.says("gh", OutcomePass)
+	s.want(s.r().Phase, RunCompleted)
+}
+
+func TestRule13NoReviewerIsPaid(t *testing.T) {
+	for name, fails := range map[string]func(*script){
+		"says failed": func(s *script) { s.sentinel("a", StatusFailed); s.exit("a", Exit{}); s.checked() },
+		"exit without signal": func(s *script) {
+			s.exit("a", Exit{})
+			s.now = s.now.Add(time.Minute)
+			s.scan()
+			s.checked()
+		},
+		"criterion not held": func(s *script) {
+			s.sentinel("a", StatusDone)
+			s.exit("a", Exit{})
+			s.do(ProcessEnded{Run: s.run, Key: s.owed(DoRun)[0].Key, Check: &CheckResult{Why: "go test exits 1"}})
+		},
+		"input missing": func(s *script) { s.exit("a", Exit{Refused: "input docs/plan.md is missing"}); s.checked() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := begin(t, "8-semantics 13", "signal failed, exit without signal, or a criterion not held is a failure whatever the level, and no reviewer is paid", one(level(LevelHuman)))
+			fails(s)
+			s.want(s.gate("ga"), "-", s.step("a"), "2 ready", fmt.Sprint(s.r().Fails["ga"]), "1", fmt.Sprint(count[ReviewStarted](s.log)), "0")
+		})
+	}
+}
+
+func TestRule13Blocked(t *testing.T) {
+	ask := func(ev *FileSeen) { ev.Sentinel.Question, ev.Sentinel.Options = "which port?", []string{"80", "8080"} }
+	s := begin(t, "8-semantics 13", "blocked without a route is a person's round, who sees the question; the answer goes back", one())
+	s.sentinel("a", StatusBlocked, ask)
+	s.exit("a", Exit{})
+	s.checked()
+	s.want(s.gate("ga"), "1 human")
+	s.has(s.r().CurrentRound("ga").Why, "blocked", "which port?")
+	s.says("ga", OutcomeFail)
+	s.want(s.step("a"), "2 ready", s.r().Rounds["ga"][0].Feedback, "because")
+	w := one(route(OutcomeBlocked, EndFailed))
+	s = begin(t, "8-semantics 13", "blocked goes by its route where there is one", w)
+	s.sentinel("a", StatusBlocked)
+	s.exit("a", Exit{})
+	s.checked()
+	s.want(s.r().Phase, RunFailed)
+}
+
+func TestRule13Protect(t *testing.T) {
+	w := one()
+	w.Protect = []string{"test/**"}
+	s := begin(t, "8-semantics 13", "a step that changed what protect names sends its gate to a person, whatever its level", w)
+	s.sentinel("a", StatusDone)
+	s.exit("a", Exit{})
+	s.do(ProcessEnded{Run: s.run, Key: s.owed(DoRun)[0].Key, Check: &CheckResult{OK: true, Digest: "t", Protected: []string{"test/a_test.go"}}})
+	s.want(s.gate("ga"), "1 human")
+	s.has(s.r().CurrentRound("ga").Why, "protect", "test/a_test.go")
+}
+
+func TestRule13VerdictHuman(t *testing.T) {
+	w := one()
+	w.Gates[0].Verdict = Verdict{Rules: []Rule{{Outcome: Human, When: Cond{Eval: func(e *Env) (bool, error) { return e.Score.(float64) < 50, nil }}}, {Outcome: OutcomePass}}}
+	s := begin(t, "8-semantics 13", "outcome human makes this round a person's, and it takes no other verdict", w)
+	s.done("a")
+	score := 10.0
+	s.do(ProcessEnded{Run: s.run, Key: s.r().CurrentRound("ga").Key, Verdict: &Judgement{Outcome: OutcomePass, Score: &score}})
+	s.want(s.gate("ga"), "1 human")
+	s.do(ProcessEnded{Run: s.run, Key: "x-1/ga#1.1", Verdict: &Judgement{Outcome: OutcomePass}})
+	s.want(s.gate("ga"), "1 human")
+}
+
+func TestRule13VerdictThatCannotBeComputed(t *testing.T) {
+	w := one()
+	w.Gates[0].Verdict = Verdict{Rules: []Rule{{Outcome: OutcomePass, When: Cond{Eval: func(e *Env) (bool, error) { return false, fmt.Errorf("score is not there") }}}}}
+	s := begin(t, "8-semantics 13", "a condition that cannot be computed is inconclusive", w)
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.want(s.gate("ga"), "1 reviewing", fmt.Sprint(s.r().Fails["ga"]), "0")
+	s.has(s.r().CurrentRound("ga").MissWhy, "score is not there")
+}
+
+func TestRule14CountsAreApart(t *testing.T) {
+	s := begin(t, "8-semantics 14", "inconclusive, infrastructure, limit waits and routes elsewhere are not counted; failures and routes back are", flow("x",
+		aStep("a"), aGate("a", to("b")), aStep("b"), aGate("b", to(EndDone), onFail("b"), route("replan", "a"), route("away", "c")), aStep("c"), aGate("c", to(EndDone))))
+	fails := func(want string) { t.Helper(); s.want(fmt.Sprint(s.r().Fails["gb"]), want) }
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.exit("b", Exit{Code: 3})
+	s.later(backoffFirst)
+	fails("0")
+	s.exit("b", Exit{Class: ClassLimit})
+	s.later(limitFirst)
+	fails("0")
+	s.done("b")
+	s.do(ProcessEnded{Run: s.run, Key: s.r().CurrentRound("gb").Key, Verdict: &Judgement{Inconclusive: "no JSON"}})
+	s.later(backoffFirst)
+	fails("0")
+	s.judged("gb", "revise") // no route names it: on_fail, and it is kept
+	fails("1")
+	s.want(s.r().Rounds["gb"][0].Outcome, "revise")
+	s.done("b")
+	s.judged("gb", "replan")
+	fails("2")
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.done("b")
+	s.judged("gb", "away")
+	s.writes()
+	fails("2")
+	s.want(s.step("b"), "3 routed", s.step("c"), "1 running")
+}
+
+func TestRule14WhatIsInfrastructure(t *testing.T) {
+	for name, x := range map[string]struct {
+		signal string
+		exit   Exit
+		kind   string
+	}{
+		"signal not ours":      {SignalFile, Exit{Signal: "killed"}, ClassInfrastructure},
+		"could not start":      {SignalFile, Exit{NotStarted: "no such file"}, ClassInfrastructure},
+		"lost":                 {SignalFile, Exit{Lost: true}, ClassInfrastructure},
+		"code without signal":  {SignalFile, Exit{Code: 1}, ClassInfrastructure},
+		"code on stdout_exit":  {SignalExit, Exit{Code: 1}, ClassWork},
+		"killed, stdout_exit":  {SignalExit, Exit{Signal: "killed"}, ClassInfrastructure},
+		"adapter: work":        {SignalFile, Exit{Class: ClassWork, Why: "refused"}, ClassWork},
+		"adapter: limit":       {SignalFile, Exit{Class: ClassLimit}, ClassLimit},
+		"an input was missing": {SignalFile, Exit{Refused: "docs/x.md"}, ClassWork},
+		"zero":                 {SignalExit, Exit{}, ""},
+	} {
+		conform.Rule(t, "8-semantics 14", "class of an end: "+name)
+		if got, _ := class(Proc{}, x.exit, x.signal); got != x.kind {
+			t.Errorf("%s: got %q, want %q", name, got, x.kind)
+		}
+	}
+	if got, _ := class(Proc{Stop: "timeout"}, Exit{Code: 0}, SignalFile); got != ClassInfrastructure {
+		t.Errorf("timed out: got %q", got)
+	}
+}
+
+func TestRule14NoResultAsksAPerson(t *testing.T) {
+	s := begin(t, "8-semantics 13", "no result after restarts launches: the round is a person's", one())
+	s.exit("a", Exit{Signal: "killed"})
+	s.later(backoffFirst)
+	s.exit("a", Exit{Signal: "killed"})
+	s.want(s.step("a"), "1 gating", s.gate("ga"), "1 human", fmt.Sprint(s.r().Fails["ga"]), "0")
+}
+
+func TestRule14FileNumbers(t *testing.T) {
+	s := begin(t, "8-semantics 14", "{n} is the number of the retry file of this gate in this run, never reused, not the count", two(nil, gates(onFail("a"), most(5))))
+	path := func(want string) {
+		t.Helper()
+		ws := s.owed(DoWrite)
+		if len(ws) != 1 || ws[0].Write.Path != ".workflow/retry-context/ga-attempt-"+want+".md" {
+			t.Fatalf("want file %s, owed %+v", want, ws)
+		}
+		s.writes()
+	}
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	path("1")
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.done("b")
+	s.judged("gb", OutcomeFail) // resets ga's count
+	s.writes()
+	s.want(fmt.Sprint(s.r().Fails["ga"]), "0")
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	s.want(fmt.Sprint(s.r().Fails["ga"]), "1")
+	path("2")
+}
+
+func TestRule15SendingBack(t *testing.T) {
+	w := flow("x", aStep("a"), aGate("a", to("b", "o")), aStep("b"), aGate("b", to("c")), aStep("c"), aGate("c", to(EndDone), onFail("b")), aStep("o"), aGate("o", to(EndDone)))
+	s := begin(t, "8-semantics 15", "sending back supersedes T and all downstream of it, its rounds too; other branches go on", w)
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.done("b")
+	s.judged("gb", OutcomePass)
+	s.done("c")
+	s.judged("gc", OutcomeFail)
+	s.want(s.step("b"), "2 ready", s.step("c"), "-", s.step("a"), "1 passed", s.step("o"), "1 running", s.gate("gb"), "-")
+	s.writes()
+	s.want(s.step("b"), "2 running")
+	s.done("b")
+	s.judged("gb", OutcomePass)
+	conform.Rule(t, "field asks 10", "a retried gate runs its successors again")
+	s.want(s.step("c"), "2 running")
+}
+
+func TestRule15FixingStep(t *testing.T) {
+	w := flow("x", aStep("a"), aGate("a", to("b")), aStep("b"), aGate("b", to(EndDone), onFail("fix"), route("replan", "a")), aStep("fix"), aGate("fix", to("b")))
+	s := begin(t, "8-semantics 15", "a fixing step is led to by the sending, until the step that sent is undone by going back further", w)
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.done("b")
+	s.judged("gb", OutcomeFail)
+	s.writes()
+	s.want(s.step("fix"), "1 running", s.step("b"), "-")
+	s.done("fix")
+	s.judged("gfix", OutcomePass)
+	s.want(s.step("b"), "2 running", s.step("fix"), "1 passed")
+	s.done("b")
+	s.judged("gb", "replan")
+	s.want(s.step("fix"), "-", s.step("a"), "2 ready", s.step("b"), "-")
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.want(s.step("b"), "3 running")
+}
+
+func TestRule16Elsewhere(t *testing.T) {
+	w := flow("x", aStep("a"), aGate("a", to("b"), route("other", "c"), route("stop", EndDone)), aStep("b"), aGate("b", to(EndDone)), aStep("c"), aGate("c", to(EndDone)), aStep("n", needs("a")), aGate("n", to(EndDone)))
+	s := begin(t, "8-semantics 16", "sending elsewhere: the step is routed, settled but not passed: needs on it are not met", w)
+	s.done("a")
+	s.judged("ga", "other")
+	s.writes()
+	s.want(s.step("a"), "1 routed", s.step("c"), "1 running", s.step("n"), "-")
+	s.done("c")
+	s.judged("gc", OutcomePass)
+	s.want(s.r().Phase, RunCompleted)
+	s.start("x")
+	s.done("a")
+	s.judged("ga", "stop")
+	s.want(s.r().Phase, RunCompleted, s.step("a"), "1 routed", s.step("b"), "-")
+	for outcome, phase := range map[string]string{EndFailed: RunFailed, EndAborted: RunAborted} {
+		s := begin(t, "8-semantics 16", "a route to "+outcome+" ends the run at once", one(route("end", outcome)))
+		s.done("a")
+		s.judged("ga", "end")
+		s.want(s.r().Phase, phase, s.step("a"), "-")
+	}
+}
+
+func TestRule17Reset(t *testing.T) {
+	s := begin(t, "8-semantics 17", "sending back sets to 0 the counts of gates strictly upstream that have to be passed again; nothing else does", two(gates(most(3)), gates(onFail("a"), most(3))))
+	counts := func(want string) { t.Helper(); s.want(fmt.Sprint(s.r().Fails["ga"], s.r().Fails["gb"]), want) }
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	counts("1 0")
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	counts("1 0")
+	s.done("b")
+	s.judged("gb", OutcomeFail)
+	counts("0 1")
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	counts("1 1")
+}
+
+func TestRule18Exhausted(t *testing.T) {
+	s := begin(t, "8-semantics 18", "at count m this failure is asked and the gate is human for the rest of the run; a person's own fail routes", one(most(2)))
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	s.want(s.gate("ga"), "2 human", s.step("a"), "2 gating")
+	s.has(s.r().CurrentRound("ga").Why, "exhausted")
+	s.says("ga", OutcomeFail)
+	s.want(s.step("a"), "3 ready", fmt.Sprint(len(s.owed(DoWrite))), "1")
+	s.done("a")
+	s.want(s.gate("ga"), "3 human")
+	s.says("ga", OutcomePass)
+	s.want(s.r().Phase, RunCompleted)
+}
+
+func TestRule18ResetsDoNotLiftForced(t *testing.T) {
+	s := begin(t, "8-semantics 18", "resets do not lift forced human", two(gates(most(1)), gates(onFail("a"))))
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	s.says("ga", OutcomePass)
+	s.done("b")
+	s.judged("gb", OutcomeFail)
+	s.want(fmt.Sprint(s.r().Fails["ga"]), "0")
+	s.done("a")
+	s.want(s.gate("ga"), "2 human")
+}
+
+func TestRule18OnExhausted(t *testing.T) {
+	for exh, want := range map[string]string{OutcomePass: RunCompleted, EndFailed: RunFailed, EndAborted: RunAborted, EndDone: RunCompleted} {
+		s := begin(t, "8-semantics 18", "on_exhausted: "+exh, one(most(1), exhausted(exh)))
+		s.done("a")
+		s.judged("ga", OutcomeFail)
+		s.want(s.r().Phase, want)
+	}
+	w := flow("x", aStep("a"), aGate("a", to("b")), aStep("b"), aGate("b", to(EndDone), most(2), exhausted("a")))
+	s := begin(t, "8-semantics 18", "on_exhausted to a step: once; the count starts at 0; the next exhaustion asks a person", w)
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.done("b")
+	s.judged("gb", OutcomeFail)
+	s.done("b")
+	s.judged("gb", OutcomeFail)
+	s.want(s.step("a"), "2 ready", fmt.Sprint(s.r().Fails["gb"]), "0")
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.done("b")
+	s.judged("gb", OutcomeFail)
+	s.done("b")
+	s.judged("gb", OutcomeFail)
+	s.want(s.gate("gb"), "4 human")
+}
+
+func TestRule18HumanLevelHasNoWayRound(t *testing.T) {
+	s := begin(t, "8-semantics 5", "at a round that became a person's, on_exhausted that goes on is read as human", one(level(LevelHuman), most(1), exhausted(OutcomePass)))
+	s.sentinel("a", StatusFailed)
+	s.exit("a", Exit{})
+	s.checked()
+	s.want(s.gate("ga"), "1 human")
+}
+
+func TestRule18ExhaustedInVerdict(t *testing.T) {
+	var seen []bool
+	w := one(most(2))
+	w.Gates[0].Verdict = Verdict{Rules: []Rule{{Outcome: "revise", When: Cond{Eval: func(e *Env) (bool, error) { seen = append(seen, e.Exhausted); return true, nil }}}}}
+	s := begin(t, "8-semantics 18", "in verdict, exhausted is true when a failure of this round would exhaust the gate", w)
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	if fmt.Sprint(seen) != "[false true]" {
+		t.Errorf("exhausted was %v", seen)
+	}
+}
+
+func TestRule18SameFailure(t *testing.T) {
+	s := begin(t, "1-language limits", "max_same_failure: the same failure over an unchanged tree asks a person at this round", one(most(10)))
+	same := func() {
+		s.writes()
+		s.sentinel("a", StatusDone)
+		s.exit("a", Exit{})
+		s.do(ProcessEnded{Run: s.run, Key: s.owed(DoRun)[0].Key, Check: &CheckResult{OK: true, Digest: "same"}})
+		s.do(ProcessEnded{Run: s.run, Key: s.r().CurrentRound("ga").Key, Verdict: &Judgement{Outcome: OutcomeFail, Feedback: fmt.Sprintf("test at %d: no", len(s.log))}})
+	}
+	same()
+	same()
+	s.want(s.step("a"), "3 ready")
+	same()
+	s.want(s.gate("ga"), "3 human")
+	s.has(s.r().CurrentRound("ga").Why, "no progress")
+	s.says("ga", OutcomeFail)
+	s.done("a")
+	s.want(s.gate("ga"), "4 reviewing")
+}
+
+func TestRule19Inconclusive(t *testing.T) {
+	s := begin(t, "8-semantics 19", "inconclusive: one more launch per restarts, then this round only is a person's", one(most(2)))
+	s.done("a")
+	miss := func() {
+		s.do(ProcessEnded{Run: s.run, Key: s.r().CurrentRound("ga").Key, Exit: Exit{Signal: "segv"}, Verdict: &Judgement{Outcome: OutcomePass}})
+	}
+	miss()
+	s.want(s.gate("ga"), "1 reviewing")
+	s.later(backoffFirst)
+	miss()
+	s.want(s.gate("ga"), "1 human")
+	s.says("ga", OutcomeFail)
+	s.done("a")
+	s.want(s.gate("ga"), "2 reviewing")
+	conform.Rule(t, "field asks 6", "a reviewer that crashed never passes, whatever it printed")
+}
+
+func TestRule19LimitWaitIsNeither(t *testing.T) {
+	s := begin(t, "8-semantics 19", "a usage-limit wait is neither inconclusive nor a failure and has no bound", one())
+	conform.Rule(t, "field asks 4", "usage limit: wait for the reset it names, resume the same attempt, never count")
+	for range 20 {
+		reset := s.now.Add(time.Hour)
+		s.exit("a", Exit{Class: ClassLimit, ResumeAt: reset})
+		s.want(s.step("a"), "1 ready", fmt.Sprint(s.r().Current("a").NotBefore.Equal(reset)), "true")
+		s.later(time.Hour)
+		s.want(s.step("a"), "1 running")
+	}
+	s.done("a")
+	for range 20 {
+		s.do(ProcessEnded{Run: s.run, Key: s.r().CurrentRound("ga").Key, Exit: Exit{Class: ClassLimit}})
+		s.later(limitMost)
+		s.want(s.gate("ga"), "1 reviewing")
+	}
+	s.judged("ga", OutcomePass)
+	s.want(s.r().Phase, RunCompleted)
+}

@@ -1,0 +1,259 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"sluice/internal/conform"
+)
+
+// window takes a notify gate to its open veto window.
+func window(t *testing.T, rule, sentence string, more ...func(*Gate)) *script {
+	t.Helper()
+	s := begin(t, rule, sentence, two(append(gates(level(LevelNotify)), more...), nil))
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.want(s.gate("ga"), "1 notice")
+	s.tell()
+	s.want(s.gate("ga"), "1 window", s.step("b"), "-")
+	return s
+}
+
+func TestRule20Window(t *testing.T) {
+	s := window(t, "8-semantics 20", "the window opens when the notice was attempted and closes at the first scan begun at or after its deadline")
+	s.want(s.r().CurrentRound("ga").WindowEnds.Sub(s.now).String(), "30s")
+	s.later(29 * time.Second)
+	s.scan()
+	s.want(s.gate("ga"), "1 window")
+	s.later(2 * time.Second)
+	s.want(s.gate("ga"), "1 window") // the clock alone closes nothing
+	s.do(Scanned{Began: s.r().CurrentRound("ga").WindowEnds.Add(-time.Second)})
+	s.want(s.gate("ga"), "1 window")
+	s.scan()
+	s.want(s.gate("ga"), "1 passed", s.step("b"), "1 running", s.r().Rounds["ga"][0].ByKind, "window")
+}
+
+func TestRule20VetoInTheClosingScanWins(t *testing.T) {
+	s := window(t, "8-semantics 20", "a veto whole in the scan that closes the window wins")
+	s.later(31 * time.Second)
+	began := s.now
+	s.do(FileSeen{Name: "ga-veto", ID: "v", Written: s.now, Human: &HumanSay{Text: "not this"}, By: Actor{Who: "ann", Via: "file"}})
+	s.do(Scanned{Began: began})
+	s.want(s.gate("ga"), "-", s.step("a"), "2 ready", s.r().Rounds["ga"][0].Feedback, "not this")
+	conform.Rule(t, "field asks timers", "a timer of a gate already answered never fires")
+	s.scan()
+	s.later(time.Hour)
+	s.scan()
+	s.want(fmt.Sprint(len(s.r().Attempts["b"])), "0")
+}
+
+func TestRule20WindowStandsInAPause(t *testing.T) {
+	s := window(t, "8-semantics 20", "the window does not run while the run is paused: what is left of it is kept")
+	s.later(10 * time.Second)
+	s.do(PauseRequested{Run: s.run})
+	s.later(time.Hour)
+	s.scan()
+	s.want(s.gate("ga"), "1 window")
+	s.do(ResumeRequested{Run: s.run})
+	s.want(s.r().CurrentRound("ga").WindowEnds.Sub(s.now).String(), "20s")
+	s.later(21 * time.Second)
+	s.scan()
+	s.want(s.gate("ga"), "1 passed")
+}
+
+func TestRule20NoticeInAPause(t *testing.T) {
+	s := begin(t, "8-semantics 29", "a notice attempted in a pause opens its window at the resume", two(gates(level(LevelNotify)), nil))
+	s.done("a")
+	s.do(PauseRequested{Run: s.run})
+	s.judged("ga", OutcomePass)
+	s.tell()
+	s.want(s.gate("ga"), "1 notice")
+	s.later(time.Hour)
+	s.scan()
+	s.do(ResumeRequested{Run: s.run})
+	s.want(s.gate("ga"), "1 window", s.r().CurrentRound("ga").WindowEnds.Sub(s.now).String(), "30s")
+}
+
+func TestRule21LateVeto(t *testing.T) {
+	s := window(t, "8-semantics 21", "a late veto on a passed round that stands rewinds: what ran after the gate is stopped and superseded")
+	s.later(31 * time.Second)
+	s.scan()
+	s.want(s.step("b"), "1 running")
+	s.want(s.says("ga", OutcomeVeto), "")
+	s.want(s.step("a"), "2 ready", s.step("b"), "-", fmt.Sprint(s.owes(DoStop, "x-1/b#1.1")), "true", s.r().Rounds["ga"][0].ByKind, "human")
+	s.has(s.says("ga", OutcomeVeto), "asks nothing now")
+}
+
+func TestRule21OverIsOver(t *testing.T) {
+	s := begin(t, "8-semantics 21", "a veto on an ended run is ignored and told what would take it up again", one())
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.has(s.says("ga", OutcomeVeto), "run x-1 is over (completed)", "sluice retry x-1 STEP")
+	s.has(ignored(s.do(FileSeen{Name: "ga-veto", Dir: "x-1", ID: "v", Written: s.now, Human: &HumanSay{}})), "is over", "sluice retry")
+}
+
+func TestRule21PassOnlyWhereAsked(t *testing.T) {
+	s := begin(t, "8-semantics 21", "a person's pass counts only where a person is asked; a fail on an open round of any level is a failure at once", one())
+	s.done("a")
+	s.has(s.says("ga", OutcomePass), "does not ask a person", "under review")
+	s.want(s.gate("ga"), "1 reviewing")
+	s.want(s.says("ga", OutcomeFail), "")
+	s.want(s.step("a"), "2 ready", fmt.Sprint(s.owes(DoStop, "x-1/ga#1.1")), "true")
+}
+
+func TestRule22WhichRound(t *testing.T) {
+	s := begin(t, "8-semantics 22", "an answer names its round, or is bare and newer than the round's opening", one(level(LevelHuman), most(9)))
+	conform.Rule(t, "field asks answers", "an answer to an old attempt never counts for a new one")
+	s.done("a")
+	early := s.now.Add(-time.Minute)
+	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.Written = early }), "before round 1 of ga opened")
+	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.Round = 2 }), "round 2", "now it is round 1")
+	s.says("ga", OutcomeFail)
+	s.done("a")
+	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.Round = 1 }), "round 1", "now it is round 2")
+	s.want(s.says("ga", OutcomePass, func(a *Answered) { a.Round, a.Written = 2, early }), "")
+	s.want(s.r().Phase, RunCompleted)
+}
+
+func TestRule22SecondAnswerIsToldWhoWasFirst(t *testing.T) {
+	s := begin(t, "2-files decision", "of two answers the first recorded counts; the second is told who was first", two(gates(level(LevelHuman)), nil))
+	conform.Rule(t, "field asks record", "who answered, when and how is on the record")
+	s.done("a")
+	s.want(s.says("ga", OutcomePass), "")
+	s.has(s.says("ga", OutcomeFail, func(a *Answered) { a.By.Who = "bob" }), "decided already", "pass by ann (command) at ")
+	q := s.r().Rounds["ga"][0]
+	s.want(q.By.Who, "ann", q.By.Via, "command", q.ByKind, "human", fmt.Sprint(q.Ended.IsZero()), "false")
+}
+
+func TestRule22TwoRunsWaitAtOneGate(t *testing.T) {
+	s := begin(t, "2-files decision", "where several runs wait at a gate of the name, an answer says which", one(level(LevelHuman)))
+	s.done("a")
+	first := s.run
+	s.do(RunRequested{Workflow: "x", Digest: "d-x", Parallel: true})
+	s.run = "x-2"
+	s.do(AbortRequested{Run: "x-1"})
+	s.do(RetryRequested{Run: "x-1", Step: "a"})
+	s.writes()
+	for _, id := range []string{"x-1", "x-2"} {
+		s.run = id
+		s.done("a")
+	}
+	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.Run = "" }), "2 runs wait at gate ga", "say which")
+	s.has(ignored(s.do(FileSeen{Name: "ga-pass", ID: "p", Written: s.now, Human: &HumanSay{}})), "say which")
+	s.run = first
+	s.want(s.says("ga", OutcomePass), "", s.r().Phase, RunCompleted)
+}
+
+func TestRule23ChangedContent(t *testing.T) {
+	s := begin(t, "8-semantics 23", "content changed before the answer takes effect: the answer is void, the round superseded, round n+1 opens with the checks anew", one(level(LevelHuman)))
+	conform.Rule(t, "field asks 10", "approval of old content is void")
+	s.done("a")
+	s.want(s.says("ga", OutcomePass, func(a *Answered) { a.DigestNow = "other" }), "")
+	s.want(s.r().Rounds["ga"][0].State, Undone, s.step("a"), "1 signalled", fmt.Sprint(count[RoundVoided](s.log)), "1")
+	s.checked()
+	s.want(s.gate("ga"), "2 human", s.step("a"), "1 gating")
+	s.want(s.says("ga", OutcomePass), "", s.r().Phase, RunCompleted)
+}
+
+func TestRule13Trust(t *testing.T) {
+	w := one(level(LevelHuman))
+	w.Gates[0].Reviewer.Trust = TrustSandbox
+	s := begin(t, "4-trust level", "an answer of a lower level of trust than the gate's does not count, and is told so", w)
+	s.done("a")
+	s.has(s.says("ga", OutcomePass), "trust level sandbox", "this one has file")
+	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.By.Trust = "best" }), "this one has best") // a level nobody knows counts for nothing
+	s.want(s.says("ga", OutcomePass, func(a *Answered) { a.By.Trust = TrustSigned }), "", s.r().Phase, RunCompleted)
+}
+
+func TestRule35StricterTrustStays(t *testing.T) {
+	s := begin(t, "8-semantics 35", "a round keeps the veto_window it opened with and the stricter of old and new trust", two(gates(level(LevelNotify)), nil))
+	c := s.st.Config
+	c.VetoWindow, c.Trust = Duration(time.Minute), TrustSandbox
+	s.do(Configured{Config: c})
+	s.done("a")
+	s.want(s.r().CurrentRound("ga").Trust, TrustSandbox)
+	c.VetoWindow, c.Trust = Duration(time.Second), TrustFile
+	s.do(Configured{Config: c})
+	s.judged("ga", OutcomePass)
+	s.tell()
+	s.want(s.r().CurrentRound("ga").WindowEnds.Sub(s.now).String(), "1m0s", s.r().CurrentRound("ga").Trust, TrustSandbox)
+	s.has(s.says("ga", OutcomeVeto), "trust level sandbox")
+}
+
+func TestRule35StricterNewTrustCounts(t *testing.T) {
+	s := begin(t, "8-semantics 35", "settings that become stricter hold for a round that is open already", one(level(LevelHuman)))
+	s.done("a")
+	c := s.st.Config
+	c.Trust = TrustSandbox
+	s.do(Configured{Config: c})
+	s.has(s.says("ga", OutcomePass), "trust level sandbox")
+}
+
+func TestRule21HumanRoute(t *testing.T) {
+	w := two(gates(level(LevelHuman), route("replan", "a"), route("stop", EndDone)), nil)
+	s := begin(t, "1-language 5", "a person says pass, fail or a route's name", w)
+	s.done("a")
+	s.has(s.says("ga", "aprove"), "no outcome", "pass, fail, veto, replan, stop")
+	s.want(s.says("ga", "replan"), "", s.step("a"), "2 ready", fmt.Sprint(s.r().Fails["ga"]), "1")
+	s.done("a")
+	s.want(s.says("ga", "stop"), "", s.r().Phase, RunCompleted)
+}
+
+func TestRule05WaitingHoldsNothing(t *testing.T) {
+	w := flow("x", aStep("a", tree("w")), aGate("a", to(EndDone), level(LevelHuman)), aStep("b", needs(), tree("w")), aGate("b", to(EndDone)))
+	s := begin(t, "1-language 5", "a blocked gate holds no worktree and no slot: it blocks only what is downstream of it", w)
+	conform.Rule(t, "field asks waiting", "a waiting gate holds no worktree, slot or branch")
+	c := s.st.Config
+	c.MaxParallel = 1
+	s.do(Configured{Config: c})
+	s.want(s.step("a"), "1 running", s.step("b"), "1 ready")
+	s.done("a")
+	s.want(s.gate("ga"), "1 human", s.step("b"), "1 running", fmt.Sprint(len(s.r().Procs)), "1")
+	s.done("b")
+	s.judged("gb", OutcomePass)
+	s.want(s.r().Phase, RunRunning)
+	s.says("ga", OutcomePass)
+	s.want(s.r().Phase, RunCompleted)
+}
+
+func TestRuleHumanTimeouts(t *testing.T) {
+	due := func(action string) func(*Gate) {
+		return func(g *Gate) { g.Timeout, g.OnTimeout = Duration(24*time.Hour), action }
+	}
+	for action, want := range map[string]string{EndFailed: RunFailed, EndAborted: RunAborted} {
+		s := begin(t, "1-language timeout", "on_timeout: "+action, one(level(LevelHuman), due(action)))
+		s.done("a")
+		s.later(23 * time.Hour)
+		s.want(s.gate("ga"), "1 human")
+		s.later(2 * time.Hour)
+		s.want(s.r().Phase, want)
+	}
+	s := begin(t, "1-language timeout", "on_timeout: fail goes back, and counts", one(level(LevelHuman), due(OutcomeFail)))
+	s.done("a")
+	s.later(25 * time.Hour)
+	s.want(s.step("a"), "2 ready", s.r().Rounds["ga"][0].ByKind, "timeout", fmt.Sprint(s.r().Fails["ga"]), "1")
+	s = begin(t, "1-language timeout", "on_timeout: remind is the default; it never passes", one(level(LevelHuman), due("")))
+	s.done("a")
+	s.later(49 * time.Hour)
+	s.want(s.gate("ga"), "1 human")
+	if q := s.r().CurrentRound("ga"); q.Reminders < 2 || !q.Due.After(s.now) {
+		t.Errorf("reminded %d times, next due %s, now %s", q.Reminders, q.Due, s.now)
+	}
+}
+
+func TestRuleReminders(t *testing.T) {
+	s := begin(t, "field asks 5", "reminders of what waits for a person, growing apart", one(level(LevelHuman)))
+	s.done("a")
+	s.tell()
+	s.later(59 * time.Minute)
+	s.want(fmt.Sprint(s.r().CurrentRound("ga").Reminders), "0")
+	s.later(2 * time.Minute)
+	s.want(fmt.Sprint(s.r().CurrentRound("ga").Reminders), "1", s.owed(DoNotify)[0].Notice.Kind, NoticeReminder)
+	s.later(time.Hour)
+	s.want(fmt.Sprint(s.r().CurrentRound("ga").Reminders), "1")
+	s.says("ga", OutcomePass)
+	s.tell()
+	s.later(100 * time.Hour)
+	s.want(fmt.Sprint(len(s.owed(DoNotify))), "0")
+}
