@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+// kinds are all kinds of fact that the engine has, read from its source.
+func kinds(t *testing.T) []string {
+	t.Helper()
+	src, err := os.ReadFile("../../engine/codec.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, m := range regexp.MustCompile(`FactKind\(\) string +\{ return "(\w+)" \}`).FindAllStringSubmatch(string(src), -1) {
+		out = append(out, m[1])
+	}
+	if len(out) < 40 {
+		t.Fatalf("%d kinds were found", len(out))
+	}
+	return out
+}
+
+// TestEveryFactHasWords: the log never shows a fact's kind for want of words.
+func TestEveryFactHasWords(t *testing.T) {
+	for _, kind := range kinds(t) {
+		raw, _ := json.Marshal(map[string]any{"kind": kind, "run": "w-1", "step": "A", "gate": "G", "n": 1})
+		s := say(raw)
+		if s.text == "" || s.text == kind || strings.Contains(s.text, "{") {
+			t.Errorf("%s: %q", kind, s.text)
+		}
+	}
+}
+
+// TestForeignTextInFacts: what an agent wrote cannot drive the terminal of who reads the log.
+func TestForeignTextInFacts(t *testing.T) {
+	evil := "\x1b[2J\x1b]0;x\x07\u202e ok\nsecond"
+	for _, kind := range kinds(t) {
+		m := map[string]any{"kind": kind, "run": "w-1", "step": "A", "gate": "G", "n": 1}
+		for _, k := range []string{"why", "text", "feedback", "summary", "question", "failure", "broken", "outcome", "word", "via", "to", "path", "what", "workflow", "when", "phase", "worktree", "key"} {
+			m[k] = evil
+		}
+		raw, _ := json.Marshal(m)
+		var out strings.Builder
+		a := newApp(nil, nil, &out, nil)
+		a.print("%s", a.line(daemon.Line{Fact: raw}, say(raw), true))
+		if strings.ContainsAny(out.String(), "\x1b\x07\u202e") || strings.Count(out.String(), "\n") != 1 {
+			t.Errorf("%s: %q", kind, out.String())
+		}
+	}
+}
+
+func TestFactsInWords(t *testing.T) {
+	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.Local)
+	score := 62.0
+	for _, c := range []struct {
+		fact engine.Fact
+		want string
+	}{
+		{engine.StepSignalled{Step: "X-1", N: 2, Status: "blocked", Via: "X-1-done.json", Question: "which database?"}, "X-1.2|says blocked (X-1-done.json): which database?"},
+		{engine.Judged{Gate: "G", N: 1, Outcome: "revise", Word: "fail", Score: &score, Feedback: "more"}, "G #1|reviewer: revise (its word: fail), score 62: more"},
+		{engine.WindowOpened{Gate: "G", N: 1, Until: at}, "G #1|goes on unless you veto until 12:00:00: sluice veto G"},
+		{engine.RoundPassed{Gate: "G", N: 1, ByKind: "human", By: &engine.Actor{Who: "ann", Via: "file"}, Text: "good"}, "G #1|passed by ann (file): good"},
+		{engine.RoundFailed{Gate: "G", N: 1, Outcome: "fail", ByKind: "criterion", To: "X-1", Feedback: "no file"}, "G #1|failed by criterion → X-1: no file"},
+		{engine.RoundPassed{Gate: "G", N: 1, ByKind: "window"}, "G #1|passed by its reviewer, no veto came"},
+		{engine.HumanAsked{Gate: "G", N: 3, Why: "forced", Forced: true}, "G #3|asks you (it failed too often before, so it is yours for the rest of the run): sluice show G; it is yours for the rest of the run"},
+		{engine.ProcessGone{Key: "w-1/X-1#1.1", Exit: engine.Exit{Code: 3}}, "X-1#1.1|process gone: exit code 3"},
+		{engine.ProcessGone{Key: "w-1/X-1#1.1", Exit: engine.Exit{Code: -1, Signal: "SIGKILL"}}, "X-1#1.1|process gone: ended by SIGKILL"},
+		{engine.Ignored{What: "answered", Why: "too late", Who: &engine.Actor{Who: "ann", Via: "command"}}, "|nothing came of answered by ann (command): too late"},
+	} {
+		raw, err := engine.EncodeFact(c.fact)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := say(raw); s.subject+"|"+s.text != c.want {
+			t.Errorf("%T: %q, want %q", c.fact, s.subject+"|"+s.text, c.want)
+		}
+	}
+}

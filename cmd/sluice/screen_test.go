@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+// told is a service that only hears what is asked of it.
+type told struct {
+	service
+	events []engine.Event
+	answer daemon.Done
+	err    error
+}
+
+func (s *told) Do(_ context.Context, ev engine.Event, _ string) (daemon.Done, error) {
+	s.events = append(s.events, ev)
+	return s.answer, s.err
+}
+
+// at is a run that waits at gate G, of a kind.
+func at(kind, state string) daemon.RunStatus {
+	now := time.Now()
+	return daemon.RunStatus{ID: "w-1", Workflow: "w", Name: "A workflow", Phase: engine.RunRunning, Started: now.Add(-time.Minute),
+		Steps: []daemon.StepStatus{
+			{ID: "X-1", Name: "write-tests", State: engine.Passed, Attempt: 2, Since: now, Role: "test-writer", Summary: strings.Repeat("long ", 50)},
+			{ID: "X-2", Name: "implement", State: engine.Gating, Attempt: 1, Since: now, Role: "implementor", Gates: []daemon.GateStatus{
+				{ID: "G", Name: "review", Level: "human", State: state, Round: 3, Why: "level", Count: 1, Max: 3, Feedback: "日本語のフィードバック", Until: now.Add(9 * time.Second)}}},
+		},
+		Waits: []daemon.Wait{{Kind: kind, Step: "X-2", Gate: "G", Since: now, Text: "G for a person"}}}
+}
+
+func newScreen(run daemon.RunStatus) (*screen, *told) {
+	s := &told{}
+	a := newApp(nil, nil, nil, nil)
+	a.colour = true
+	return &screen{a: a, s: s, id: run.ID, run: run, rung: map[string]bool{}}, s
+}
+
+// bare is a line without its colours.
+func bare(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\x1b' {
+			i += strings.IndexByte(s[i:], 'm')
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// TestTheScreenFits: whatever the terminal's size, the screen has as many rows as it has, none is wider, and what one may
+// type is always there.
+func TestTheScreenFits(t *testing.T) {
+	sc, _ := newScreen(at("human", engine.OnHuman))
+	for i := range 60 {
+		raw, _ := json.Marshal(map[string]any{"kind": "judged", "run": "w-1", "gate": "G", "n": i, "outcome": "fail", "feedback": strings.Repeat("日本 ", 40)})
+		sc.lines = append(sc.lines, daemon.Line{Seq: int64(i), Fact: raw})
+	}
+	for _, size := range [][2]int{{200, 60}, {80, 24}, {60, 14}, {40, 10}, {20, 6}} {
+		lines := sc.frame(size[0], size[1], time.Now())
+		if len(lines) != size[1] {
+			t.Errorf("%v: %d lines", size, len(lines))
+		}
+		for _, l := range lines {
+			if w := runewidth.StringWidth(bare(clipPainted(l, size[0]-1))); w > size[0]-1 {
+				t.Errorf("%v: a line of %d cells: %q", size, w, l)
+			}
+		}
+		if last := bare(lines[len(lines)-1]); !strings.Contains(last, "p pass") {
+			t.Errorf("%v: the last line is %q", size, last)
+		}
+	}
+}
+
+func TestTheFootSaysWhatOneMayType(t *testing.T) {
+	for _, c := range []struct{ kind, state, want string }{
+		{"human", engine.OnHuman, "p pass · f fail with words · s show · q leave"},
+		{"window", engine.OnWindow, "v veto with words · s show · q leave"},
+		{"agent", "", "s show · q leave"},
+	} {
+		sc, _ := newScreen(at(c.kind, c.state))
+		foot := sc.foot(80, time.Now())
+		if got := bare(foot[len(foot)-1]); got != c.want {
+			t.Errorf("%s: %q", c.kind, got)
+		}
+	}
+}
+
+// typeKeys presses keys, one string at a time.
+func (sc *screen) typeKeys(t *testing.T, keys ...string) error {
+	t.Helper()
+	var err error
+	for _, k := range keys {
+		err = errors.Join(err, sc.press(t.Context(), []byte(k)))
+	}
+	return err
+}
+
+// TestKeysDecide: what is typed becomes an answer to the round that the screen shows, and nothing else does.
+func TestKeysDecide(t *testing.T) {
+	for _, c := range []struct {
+		kind string
+		keys []string
+		want string
+	}{
+		{"human", []string{"p"}, "pass|"},
+		{"human", []string{"f", "n", "o", " ", "é", "x", "\x7f", "\r"}, "fail|no é"},
+		{"human", []string{"f", "wrong", "\x15", "right\r"}, "fail|right"},
+		{"human", []string{"f", "words", "\x1b"}, ""},
+		{"human", []string{"f", "\r"}, ""},
+		{"human", []string{"f", "p", "p", "\x1b[A", "\r"}, "fail|pp"},
+		{"human", []string{"v"}, ""},
+		{"window", []string{"v", "bad tests", "\r"}, "veto|bad tests"},
+		{"window", []string{"p"}, ""},
+		{"window", []string{"f"}, ""},
+		{"agent", []string{"p", "f", "v"}, ""},
+	} {
+		state := map[string]string{"human": engine.OnHuman, "window": engine.OnWindow}[c.kind]
+		sc, s := newScreen(at(c.kind, state))
+		if err := sc.typeKeys(t, c.keys...); err != nil {
+			t.Errorf("%v: %v", c.keys, err)
+		}
+		got := ""
+		for _, ev := range s.events {
+			an := ev.(engine.Answered)
+			got = an.Outcome + "|" + an.Text
+			if an.Gate != "G" || an.Run != "w-1" || an.Round != 3 {
+				t.Errorf("%v: %+v", c.keys, an)
+			}
+		}
+		if got != c.want || len(s.events) > 1 {
+			t.Errorf("%s %v: %q, want %q", c.kind, c.keys, got, c.want)
+		}
+	}
+}
+
+func TestKeysLeave(t *testing.T) {
+	sc, _ := newScreen(at("human", engine.OnHuman))
+	if err := sc.typeKeys(t, "q"); !errors.Is(err, errLeft) {
+		t.Errorf("q: %v", err)
+	}
+	for _, before := range []string{"f", ""} { // also while words are typed
+		sc, _ := newScreen(at("human", engine.OnHuman))
+		if before != "" {
+			_ = sc.typeKeys(t, before)
+		}
+		if err := sc.typeKeys(t, "\x03"); !errors.Is(err, errInterrupt) {
+			t.Errorf("Ctrl-C: %v", err)
+		}
+	}
+}
+
+// TestAnswersThatDoNotCountAreTold: the person learns why nothing came of a key.
+func TestAnswersThatDoNotCountAreTold(t *testing.T) {
+	sc, s := newScreen(at("human", engine.OnHuman))
+	s.answer = daemon.Done{Ignored: "it was decided by ann"}
+	_ = sc.typeKeys(t, "p")
+	if !strings.Contains(sc.note, "decided by ann") {
+		t.Errorf("%q", sc.note)
+	}
+	s.answer, s.err = daemon.Done{}, errors.New("gone")
+	_ = sc.typeKeys(t, "p")
+	if !strings.Contains(sc.note, "gone") {
+		t.Errorf("%q", sc.note)
+	}
+}
+
+func TestLinesAreCutAtCells(t *testing.T) {
+	for _, c := range []struct {
+		s     string
+		width int
+		want  string
+	}{
+		{"abc", 0, "abc"}, {"abc", 3, "abc"}, {"abcd", 3, "abc\x1b[0m"}, {"日本語", 4, "日本\x1b[0m"}, {"日本語", 5, "日本\x1b[0m"},
+		{"\x1b[31mabcd\x1b[0m", 2, "\x1b[31mab\x1b[0m"}, {"\x1b[31mab\x1b[0m", 2, "\x1b[31mab\x1b[0m"}, {"a\x1b[31", 5, "a"},
+	} {
+		if got := clipPainted(c.s, c.width); got != c.want {
+			t.Errorf("%q at %d: %q, want %q", c.s, c.width, got, c.want)
+		}
+	}
+}
+
+func TestTimesAsPeopleSayThem(t *testing.T) {
+	for d, want := range map[time.Duration]string{-time.Second: "0s", 9 * time.Second: "9s", 61 * time.Second: "1m01s", 3*time.Hour + 5*time.Minute: "3h05m", 72 * time.Hour: "3d"} {
+		if got := ago(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 5 << 20: "5.0 MiB", 3 << 40: "3072.0 GiB"} {
+		if got := size(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// TestNoColourWithoutATerminal: what goes to a pipe is plain.
+func TestNoColourWithoutATerminal(t *testing.T) {
+	w := newWorld(t, true)
+	w.write(".workflow/specs/w.yaml", "workflow: {id: w}\nsteps:\n  - {id: A, run: \"true\", next_step: DONE}\n")
+	for _, args := range [][]string{{"help"}, {"validate"}, {"doctor"}, {"config"}, {"graph", "w"}, {"status"}, {"nonsense"}} {
+		_, out, errs := w.sluice(args...)
+		if strings.Contains(out+errs, "\x1b") {
+			t.Errorf("%v: %q", args, out+errs)
+		}
+	}
+}
+
+func TestTheWatchdogIsFedByTheLoops(t *testing.T) {
+	d := &watchdog{beats: map[string]time.Time{}}
+	now := time.Now()
+	if !d.well(now) {
+		t.Error("no repo, and not well")
+	}
+	d.beat("a")
+	d.beat("b")
+	if !d.well(now) {
+		t.Error("both came round, and not well")
+	}
+	d.beats["a"] = now.Add(-2 * loopMost)
+	if d.well(now) {
+		t.Error("one hangs, and all is well")
+	}
+	d.forget("a")
+	if !d.well(now) {
+		t.Error("a repo that is not served any more makes it unwell")
+	}
+}
+
+func TestNearestName(t *testing.T) {
+	known := []string{"status", "start", "show", "watch"}
+	for name, want := range map[string]string{"statsu": "status", "sho": "show", "wa": "watch", "st": "", "xyz": "", "": ""} {
+		if got := nearest(name, known); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/internal/executor"
+)
+
+// own writes the person's settings file.
+func (w *world) own(text string) {
+	w.t.Helper()
+	file := filepath.Join(filepath.Dir(w.dir), "config", "sluice", "config.yaml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// settings reads all layers in the world.
+func (w *world) settings(set ...string) (*settings, error) {
+	return newApp(w.env, nil, nil, nil).settingsOf(w.dir, set)
+}
+
+// TestLayersInTheirOrder: each layer over the one before, and each value says where it comes from.
+func TestLayersInTheirOrder(t *testing.T) {
+	w := newWorld(t, false)
+	w.own("veto_window: 1s\ngrace: 1s\nlinger: 1s\nsettle: 1s\nroles: {builder: {agent: codex, model: x}}\nnotify: {command: [mail, me]}\n")
+	w.write(".workflow/config.yaml", "grace: 2s\nlinger: 2s\nsettle: 2s\nroles:\n  builder: {model: y}\n  tester: {agent: [claude, codex], restarts: 0}\n")
+	w.env = append(w.env, "SLUICE_CONFIG_LINGER=3s", "SLUICE_CONFIG_SETTLE=3s", "SLUICE_CONFIG_NOTIFY_DESKTOP=false", "SLUICE_CONFIG_BUDGET_DAY_MAX_TOKENS=7")
+	s, err := w.settings("settle=4s", "roles.builder.env=[A, B]", "max_parallel=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		got  any
+		want string
+	}{
+		{"veto_window", s.VetoWindow, `"1s"`}, {"grace", s.Grace, `"2s"`}, {"linger", s.Linger, `"3s"`}, {"settle", s.Settle, `"4s"`},
+		{"kill_after", s.KillAfter, `"10s"`}, {"desktop", s.Notify.Desktop, `false`}, {"command", s.Notify.Command, `["mail","me"]`},
+		{"builder", s.Roles["builder"].Agent, `["codex"]`}, {"builder's model", s.Roles["builder"].Model, `"y"`}, {"builder's env", s.Roles["builder"].Env, `["A","B"]`},
+		{"tester", s.Roles["tester"].Agent, `["claude","codex"]`}, {"tester's restarts", s.Roles["tester"].Restarts, `0`},
+		{"any role", s.Roles[executor.AnyRole].Agent, `["claude"]`}, {"max_parallel", s.MaxParallel, `2`}, {"tokens", s.Budget.Day.MaxTokens, `7`},
+		{"a built-in agent", s.Agents["codex"].Command, `["codex","exec"]`},
+	} {
+		if raw, _ := json.Marshal(c.got); string(raw) != c.want {
+			t.Errorf("%s is %s, want %s", c.name, raw, c.want)
+		}
+	}
+	for key, want := range map[string]string{"veto_window": "config/sluice/config.yaml:1", "grace": ".workflow/config.yaml:1", "linger": "SLUICE_CONFIG_LINGER",
+		"settle": "--set", "kill_after": "built-in", "roles/builder/model": ".workflow/config.yaml:5", "roles/builder/agent": "config/sluice/config.yaml:5"} {
+		if got := s.from[key]; !strings.HasSuffix(got, want) {
+			t.Errorf("%s comes from %q, want %q", key, got, want)
+		}
+	}
+}
+
+// TestBuiltInSettings: what holds without any layer is what the executor says.
+func TestBuiltInSettings(t *testing.T) {
+	s, err := newWorld(t, false).settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := executor.Default(), s.Settings
+	a, _ := json.Marshal(want)
+	b, _ := json.Marshal(got)
+	if string(a) != string(b) {
+		t.Errorf("got  %s\nwant %s", b, a)
+	}
+}
+
+func TestFaultsOfSettings(t *testing.T) {
+	for _, c := range []struct{ name, file, says string }{
+		{"an unknown key", "vetto_window: 3s\n", "config.yaml:1:1: vetto_window: no such key: did you mean veto_window?"},
+		{"an unknown key of a role", "roles:\n  a: {agents: claude}\n", "config.yaml:2:7: roles.a.agents: no such key: did you mean roles.a.agent?"},
+		{"an unknown key of an agent", "agents:\n  a: {comand: [x]}\n", "agents.a.comand: no such key: did you mean agents.a.command?"},
+		{"a doubled key", "grace: 1s\ngrace: 2s\n", "config.yaml:2:1: grace: the key stands there twice"},
+		{"no time", "grace: 5\n", `grace: "5": want a time such as 30s or 2h`},
+		{"no number", "max_parallel: many\n", `max_parallel: "many": want a whole number`},
+		{"no truth", "notify: {desktop: yes}\n", `notify.desktop: "yes": want true or false`},
+		{"a command as one text", "agents: {a: {command: ./a.sh x}}\n", "agents.a.command: want a list"},
+		{"a list of lists", "agents: {a: {command: [[x]]}}\n", "want a list of words"},
+		{"a value where keys belong", "roles: claude\n", "roles: want keys and values"},
+		{"keys where a value belongs", "grace: {a: 1}\n", "grace: want a time"},
+		{"no YAML", "a: [\n", "config.yaml"},
+		{"two documents", "grace: 1s\n---\ngrace: 2s\n", "more than one document"},
+		{"an agent that is none", "roles: {a: {agent: claud}}\n", `roles.a.agent: "claud" is no agent`},
+		{"a number beyond its bounds", "max_parallel: 0\n", "config.yaml:1: max_parallel: 0: want 1 to 1000"},
+		{"the person's own key", "notify: {command: [evil]}\n", "notify.command is yours alone to set"},
+		{"the person's other key", "notify: {webhook: http://x}\n", "notify.webhook is yours alone to set"},
+		{"an anchor", "grace: &a 1s\nlinger: *a\n", "linger: want a time"},
+		{"too large", "# " + strings.Repeat("x", maxSettingsBytes) + "\n", "too large"},
+	} {
+		w := newWorld(t, false)
+		w.write(".workflow/config.yaml", c.file)
+		_, err := w.settings()
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v; want %q", c.name, err, c.says)
+		}
+	}
+}
+
+// TestAllFaultsOfSettingsAtOnce: config tells every fault, in a line each.
+func TestAllFaultsOfSettingsAtOnce(t *testing.T) {
+	w := newWorld(t, true)
+	w.write(".workflow/config.yaml", "gracee: 1s\nmax_parallel: x\n")
+	w.env = append(w.env, "SLUICE_CONFIG_GRACEE=2s")
+	code, _, errs := w.sluice("config", "--set", "lingerr=1s")
+	for _, want := range []string{"gracee: no such key", "max_parallel", "SLUICE_CONFIG_GRACEE: no such key: did you mean SLUICE_CONFIG_GRACE?", "--set lingerr=1s: lingerr: no such key", "4 faults"} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("%q is not said: %s", want, errs)
+		}
+	}
+	if code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestConfigShowsOneKey(t *testing.T) {
+	w := newWorld(t, true)
+	w.write(".workflow/config.yaml", "veto_window: 7s\n")
+	if code, out, errs := w.sluice("config", "veto_window"); code != 0 || strings.Join(strings.Fields(out), " ") != "veto_window 7s .workflow/config.yaml:1" && !strings.Contains(out, ".workflow/config.yaml:1") {
+		t.Errorf("%d %q %q", code, out, errs)
+	}
+	code, out, _ := w.sluice("config", "notify", "--json")
+	var list []setting
+	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 0 || len(list) < 2 || list[0].From != builtInName {
+		t.Errorf("%d %s: %v", code, out, err)
+	}
+	if code, _, errs := w.sluice("config", "veto_windo"); code != exitUsage || !strings.Contains(errs, "did you mean veto_window?") {
+		t.Errorf("%d %q", code, errs)
+	}
+}
+
+// TestAFileThatIsALinkIsNoSettings: what is read is a regular file.
+func TestAFileThatIsALinkIsNoSettings(t *testing.T) {
+	w := newWorld(t, false)
+	w.write("elsewhere.yaml", "veto_window: 7s\n")
+	if err := os.MkdirAll(filepath.Join(w.dir, ".workflow"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../elsewhere.yaml", filepath.Join(w.dir, ".workflow", "config.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.settings(); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestSpansOfTime(t *testing.T) {
+	for s, want := range map[string]time.Duration{"7d": 7 * 24 * time.Hour, "2w": 14 * 24 * time.Hour, "12h": 12 * time.Hour, "0s": 0} {
+		if got, err := days(s); err != nil || got != want {
+			t.Errorf("%s: %v %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", "d", "-1d", "x", "-3h", "99999d"} {
+		if _, err := days(s); err == nil {
+			t.Errorf("%q was taken", s)
+		}
+	}
+}
+
+func FuzzSettings(f *testing.F) {
+	for _, s := range []string{"veto_window: 1s\n", "roles:\n  a: {agent: [claude]}\n", "a: &x [*x]\n", "? [a]\n: b\n", "\xff", "notify: {desktop: ~}\n", "agents: {\"a/b\": {command: [x]}}\n"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, _, faults := fileLayer(file, true)
+		if len(faults) > 0 {
+			return
+		}
+		s, err := merge([]layer{builtInLayer(), l}, nil)
+		if err == nil && (len(s.Notify.Command) > 0 || s.Notify.Webhook != "") {
+			t.Fatalf("the project's file set what is the person's: %q", data)
+		}
+	})
+}
