@@ -219,11 +219,42 @@ func TestMatches(t *testing.T) {
 		{"test/**", "test/a", true}, {"test/**", "test/a/b", true}, {"test/**", "test", false}, {"test/**", "tests/a", false},
 		{".github/**", ".github/workflows/x.yml", true}, {"**/*.lock", "a/b/c.lock", true}, {"**/*.lock", "c.lock", true},
 		{"*.md", "a.md", true}, {"*.md", "d/a.md", false}, {"test", "test/a/b", true}, {"a/**/z", "a/z", true}, {"a/**/z", "a/b/c/z", true},
-		{"a/**/z", "a/b/c", false}, {"**/**/**/x", "a/x", true}, {"[", "[", false},
+		{"a/**/z", "a/b/c", false}, {"**", "a", true}, {"**/z/**", "z", false}, {"**/z/**", "a/z/b", true}, {"a/**", "a/b", true}, {"*/b", "a/b/c", true}, {"**/**/**/x", "a/x", true}, {"[", "[", false},
 	} {
 		if got := matches(x.glob, x.name); got != x.want {
 			t.Errorf("matches(%q, %q) = %v", x.glob, x.name, got)
 		}
+	}
+}
+
+// TestManyStarsAreQuick: a glob of many ** takes no longer than another.
+func TestManyStarsAreQuick(t *testing.T) {
+	glob, name := strings.Repeat("**/a/", 100)+"z", strings.TrimSuffix(strings.Repeat("a/", 200), "/")
+	if matches(glob, name) {
+		t.Error("it matches")
+	}
+}
+
+// TestOwnFilesAreNoWork: what sluice and the signals leave in .workflow/ is covered by no digest, ignored or not; nor are
+// the worktrees of other branches.
+func TestOwnFilesAreNoWork(t *testing.T) {
+	b := newBench(t, checkSpec)
+	b.sh("git rm -q .workflow/.gitignore && git commit -q -m 'nothing is ignored' && git worktree add -q trees/x")
+	job := b.checkJob("A", 1)
+	job.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
+	b.begin(job)
+	for _, p := range []string{"signals/x", "runs/w-1/x", "retry-context/x", "audit/x", "specs/x"} {
+		b.put(".workflow/"+p, "x")
+	}
+	b.put("trees/x/file", "x")
+	b.put("out.txt", "good")
+	b.carry(job)
+	var c covered
+	if err := kept(b.e.attemptFile(run1, "A", 1, "files"), &c); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(c.Files, " "); got != ".workflow/plan.json .workflow/specs/x note.txt out.txt ran.txt" {
+		t.Errorf("covered %s", got)
 	}
 }
 

@@ -168,27 +168,30 @@ func matches(glob, name string) bool {
 	return matchParts(strings.Split(path.Clean(glob), "/"), strings.Split(name, "/"))
 }
 
+// matchParts goes through the glob once, with all lengths of the path's beginning that it may have matched so far: no
+// number of ** makes it slow.
 func matchParts(glob, names []string) bool {
-	if len(glob) == 0 {
-		return true // the folder itself, or what is in it
+	rest := false // the glob ends in **: something has to be in the folder
+	for len(glob) > 0 && glob[len(glob)-1] == "**" {
+		glob, rest = glob[:len(glob)-1], true
 	}
-	if glob[0] == "**" {
-		for len(glob) > 1 && glob[1] == "**" {
-			glob = glob[1:]
-		}
-		if len(glob) == 1 {
-			return len(names) > 0
-		}
-		for i := range names {
-			if matchParts(glob[1:], names[i:]) {
-				return true
+	at := make([]bool, len(names)+1)
+	at[0] = true
+	for _, part := range glob {
+		next := make([]bool, len(names)+1)
+		for i := range at {
+			switch {
+			case part == "**":
+				next[i] = at[i] || i > 0 && next[i-1]
+			case at[i] && i < len(names):
+				ok, err := path.Match(part, names[i])
+				next[i+1] = err == nil && ok
 			}
 		}
-		return false
+		at = next
 	}
-	if len(names) == 0 {
-		return false
+	if rest {
+		at = at[:len(names)]
 	}
-	ok, err := path.Match(glob[0], names[0])
-	return err == nil && ok && matchParts(glob[1:], names[1:])
+	return slices.Contains(at, true)
 }
