@@ -1,0 +1,279 @@
+package tidy
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sluice/internal/executor"
+	"sluice/specs"
+)
+
+// pages are what users read, by path below the root.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(names) < 9 {
+		t.Fatalf("%d documents in docs/: %v", len(names), err)
+	}
+	more, _ := filepath.Glob("../../examples/*/README.md")
+	names = append(append(names, more...), "../../README.md", "../../CONTRIBUTING.md", "../../examples/README.md")
+	out := map[string]string{}
+	for _, name := range names {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rel, _ := filepath.Rel("../..", name)
+		out[filepath.ToSlash(rel)] = string(raw)
+	}
+	return out
+}
+
+// command is what the binary says of one of its commands.
+type command struct {
+	flags    []string
+	commands []string // of a group
+}
+
+// commands asks the binary for all of its commands, once.
+func commands(t *testing.T) map[string]command {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "sluice")
+	if out, err := exec.Command("go", "build", "-o", bin, "sluice/cmd/sluice").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v: %s", err, out)
+	}
+	help := func(path ...string) string {
+		out, err := exec.Command(bin, append([]string{"help"}, path...)...).Output()
+		if err != nil {
+			t.Fatalf("sluice help %s: %v", strings.Join(path, " "), err)
+		}
+		return string(out)
+	}
+	entry := regexp.MustCompile(`(?m)^  ([a-z]+)  +\S`)
+	flag := regexp.MustCompile(`(?m)^  (?:(-\w), )? *(--[a-z-]+)`)
+	out := map[string]command{}
+	var ask func(path ...string)
+	ask = func(path ...string) {
+		text := help(path...)
+		var c command
+		for _, m := range flag.FindAllStringSubmatch(text, -1) {
+			c.flags = append(c.flags, m[1], m[2])
+		}
+		if len(path) == 0 || strings.Contains(text, "\nCommands\n") {
+			list, _, _ := strings.Cut(text, "\nFlags")
+			if len(path) > 0 {
+				_, list, _ = strings.Cut(list, "\nCommands\n")
+			} else {
+				_, list, _ = strings.Cut(list, "\nBegin\n")
+			}
+			for _, m := range entry.FindAllStringSubmatch(list, -1) {
+				c.commands = append(c.commands, m[1])
+			}
+		}
+		c.flags = append(c.flags, "-h", "--help")
+		out[strings.Join(path, " ")] = c
+		for _, sub := range c.commands {
+			ask(append(slices.Clone(path), sub)...)
+		}
+	}
+	ask()
+	return out
+}
+
+// codes gives what stands as code in a page: within the text, and in blocks with what opens the block before each line.
+func codes(page string) (inline, block []string) {
+	fence := ""
+	for line := range strings.Lines(page) {
+		line = strings.TrimRight(line, "\n")
+		mark := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(mark, "```") && fence == "":
+			fence = mark
+		case strings.HasPrefix(mark, "```"):
+			fence = ""
+		case fence != "":
+			block = append(block, fence+" "+line)
+		case strings.HasPrefix(line, "    "):
+			block = append(block, "```sh "+mark)
+		default:
+			for i, part := range strings.Split(line, "`") {
+				if i%2 == 1 {
+					inline = append(inline, part)
+				}
+			}
+		}
+	}
+	return inline, block
+}
+
+// lines gives the command lines of a page. What a command says, in blocks of no language and with an arrow, is none.
+func lines(page string) []string {
+	inline, block := codes(page)
+	var out []string
+	for _, c := range inline {
+		if !strings.Contains(c, "→") && !regexp.MustCompile(`^sluice[ a-z]*:|[a-z] sluice `).MatchString(c) {
+			out = append(out, c)
+		}
+	}
+	for _, c := range block {
+		if sh, ok := strings.CutPrefix(c, "```sh "); ok {
+			out = append(out, sh)
+		}
+	}
+	return out
+}
+
+// TestDocsNameCommands: each `sluice …` in what users read is a command, with flags that it has.
+func TestDocsNameCommands(t *testing.T) {
+	all := commands(t)
+	if len(all) < 30 || !slices.Contains(all["watch"].commands, "add") || !slices.Contains(all["run"].flags, "--var") || !slices.Contains(all["log"].flags, "-f") {
+		t.Fatalf("the help is not read as it is written: %d commands, watch %+v, run %+v", len(all), all["watch"], all["run"])
+	}
+	seen := map[string]bool{}
+	start := regexp.MustCompile(`(?:^|[\s/(<;&])sluice ([^|;&#<>()]*)`)
+	for page, text := range pages(t) {
+		for _, line := range lines(text) {
+			for _, m := range start.FindAllStringSubmatch(line, -1) {
+				words := strings.Fields(regexp.MustCompile(`"[^"]*"|'[^']*'`).ReplaceAllString(m[1], "WORDS"))
+				path, fault := "", ""
+				for len(words) > 0 && slices.Contains(all[path].commands, words[0]) {
+					path, words = strings.TrimSpace(path+" "+words[0]), words[1:]
+				}
+				switch {
+				case path == "" && len(words) > 0 && (words[0] == "help" || words[0] == "service"): // service is named as what is to come
+					continue
+				case path == "" && len(words) > 0 && !strings.HasPrefix(words[0], "-") && words[0] != "COMMAND" && words[0] != "…":
+					fault = "no command " + words[0]
+				case len(all[path].commands) > 0 && path != "" && len(words) > 0 && words[0] != "…":
+					fault = "sluice " + path + " has no command " + words[0]
+				}
+				seen[path] = true
+				for _, w := range words {
+					name, _, _ := strings.Cut(w, "=")
+					if strings.HasPrefix(name, "-") && len(name) > 1 && !slices.Contains(all[path].flags, name) && !slices.Contains(all[""].flags, name) {
+						fault = "sluice " + path + " has no flag " + name
+					}
+				}
+				if fault != "" {
+					t.Errorf("%s: %q: %s", page, line, fault)
+				}
+			}
+		}
+	}
+	for name, c := range all {
+		if name != "" && len(c.commands) == 0 && !seen[name] && name != "completion" && name != "graph" && name != "config" {
+			t.Errorf("docs never show `sluice %s`", name)
+		}
+	}
+}
+
+// TestDocsLinks: each relative link leads to a file, and its # to a heading.
+func TestDocsLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for page, text := range pages(t) {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
+				continue
+			}
+			target, anchor, _ := strings.Cut(m[1], "#")
+			file := filepath.Join("../..", filepath.Dir(page), target)
+			if target == "" {
+				file = filepath.Join("../..", page)
+			}
+			raw, err := os.ReadFile(file)
+			if info, serr := os.Stat(file); serr != nil {
+				t.Errorf("%s: %s leads nowhere", page, m[1])
+			} else if anchor != "" && (err != nil || info.IsDir() || !slices.Contains(anchors(string(raw)), anchor)) {
+				t.Errorf("%s: %s: no such heading", page, m[1])
+			}
+		}
+	}
+}
+
+// anchors are the names of a page's headings, as forges make them.
+func anchors(page string) []string {
+	var out []string
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
+		name := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		out = append(out, strings.ReplaceAll(name, " ", "-"))
+	}
+	return out
+}
+
+// word says whether a name stands in the page's code as a word of its own.
+func word(page, name string) bool {
+	inline, block := codes(page)
+	is := regexp.MustCompile("(?:^|[^A-Za-z0-9_])" + regexp.QuoteMeta(name) + "(?:$|[^A-Za-z0-9_])")
+	return slices.ContainsFunc(append(inline, block...), is.MatchString)
+}
+
+// TestDocsNameEveryKey: every key of the settings and of the language is in the document that is about them.
+func TestDocsNameEveryKey(t *testing.T) {
+	all := pages(t)
+	raw, err := json.Marshal(executor.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var settings map[string]any
+	if err := json.Unmarshal(raw, &settings); err != nil {
+		t.Fatal(err)
+	}
+	settingsKeys := map[string]bool{}
+	keysOf(settings, "", settingsKeys)
+	var schema any
+	if err := json.Unmarshal(specs.Schema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	languageKeys := map[string]bool{}
+	properties(schema, languageKeys)
+	if len(settingsKeys) < 25 || len(languageKeys) < 60 {
+		t.Fatalf("%d keys of the settings, %d of the language", len(settingsKeys), len(languageKeys))
+	}
+	for page, keys := range map[string]map[string]bool{"docs/agents.md": settingsKeys, "docs/language.md": languageKeys} {
+		for k := range keys {
+			if !word(all[page], k) {
+				t.Errorf("%s does not name the key %s", page, k)
+			}
+		}
+	}
+}
+
+// keysOf gathers the keys of the settings. The names of agents and roles are anybody's.
+func keysOf(m map[string]any, under string, out map[string]bool) {
+	for k, v := range m {
+		sub, nested := v.(map[string]any)
+		if under != "agents" && under != "roles" {
+			out[k] = true
+		}
+		if nested {
+			keysOf(sub, k, out)
+		}
+	}
+}
+
+// properties gathers the names of all properties of a JSON Schema.
+func properties(v any, out map[string]bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, sub := range v {
+			if named, ok := sub.(map[string]any); ok && k == "properties" {
+				for name, s := range named {
+					out[name] = true
+					properties(s, out)
+				}
+				continue
+			}
+			properties(sub, out)
+		}
+	case []any:
+		for _, s := range v {
+			properties(s, out)
+		}
+	}
+}
