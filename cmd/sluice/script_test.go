@@ -37,7 +37,7 @@ settle: 150ms
 grace: 300ms
 linger: 500ms
 kill_after: 1s
-pr_poll: 500ms
+pr_poll: 3s
 veto_window: 500ms
 roles: {"*": {agent: acts}}
 agents: {acts: {command: [sh, "ACTS"], prompt_via: file, env: [E2E_WORK]}}
