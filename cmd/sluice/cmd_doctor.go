@@ -91,12 +91,15 @@ func (a *app) printChecks(checks []check) error {
 	return nil
 }
 
+// gitMinor: the oldest git that has all that is asked of it is 2.36.
+const gitMinor = 36
+
 func (a *app) checkGit(ctx context.Context) check {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "git", "version").Output()
 	if err != nil {
-		return broken("git", "install git (2.31 or newer) and see that it is on PATH", "%s", err)
+		return broken("git", "install git (2.36 or newer) and see that it is on PATH", "%s", err)
 	}
 	m := regexp.MustCompile(`(\d+)\.(\d+)`).FindStringSubmatch(string(out))
 	if m == nil {
@@ -104,8 +107,8 @@ func (a *app) checkGit(ctx context.Context) check {
 	}
 	major, _ := strconv.Atoi(m[1]) // digits
 	minor, _ := strconv.Atoi(m[2])
-	if major < 2 || major == 2 && minor < 31 {
-		return broken("git", "upgrade it to 2.31 or newer", "%s is too old", m[0])
+	if major < 2 || major == 2 && minor < gitMinor {
+		return broken("git", "upgrade it to 2.36 or newer", "%s is too old", m[0])
 	}
 	return fine("git", "%s", clean(string(out)))
 }

@@ -73,11 +73,11 @@ func (a *app) run(ctx context.Context, p *place, o order) error {
 
 // followed starts the run, or goes on with one, and follows it to its end.
 func (a *app) followed(ctx context.Context, p *place, s service, o order, start *engine.RunRequested, ours bool) error {
-	id, err := a.begin(ctx, s, o, start)
+	id, from, err := a.begin(ctx, s, o, start)
 	if err != nil {
 		return err
 	}
-	r, err := a.follow(ctx, p, s, id, ours)
+	r, err := a.follow(ctx, p, s, id, from, ours)
 	switch {
 	case errors.Is(err, errLeft) && !ours:
 		a.print("%s goes on in the background: `sluice status %s`, `sluice run %s`", id, id, id)
@@ -120,11 +120,12 @@ func (a *app) runWanted(p *place, o order) (*engine.RunRequested, error) {
 	return &ev, err
 }
 
-// begin starts the run, or goes on with the live one that is meant.
-func (a *app) begin(ctx context.Context, s service, o order, start *engine.RunRequested) (string, error) {
+// begin starts the run, or goes on with the live one that is meant. from is the record of its start, 0 where it was
+// under way before.
+func (a *app) begin(ctx context.Context, s service, o order, start *engine.RunRequested) (id string, from int64, err error) {
 	st, err := s.Status(ctx, "")
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	for _, r := range st.Runs {
 		named := r.ID == o.workflow
@@ -132,32 +133,44 @@ func (a *app) begin(ctx context.Context, s service, o order, start *engine.RunRe
 			continue
 		}
 		if start != nil {
-			yes := a.yes
-			if !yes && a.interactive() {
-				if yes, err = a.ask(fmt.Sprintf("%s is %s. Go on with it?", r.ID, runState(r))); err != nil {
-					return "", err
-				}
-			}
-			if !yes {
-				return "", failed(fmt.Sprintf("`sluice run %s` goes on with it, `sluice abort %s` ends it, --parallel starts one beside it", r.ID, r.ID), "%s of this workflow is %s", r.ID, runState(r))
+			if err := a.goOnWith(r); err != nil {
+				return "", 0, err
 			}
 		}
-		if !live(r) {
-			return "", failed("`sluice retry "+r.ID+"` takes it up again", "%s is over: %s", r.ID, r.Phase)
-		}
-		if r.Paused == "" {
-			return r.ID, nil
-		}
-		done, err := s.Do(ctx, engine.ResumeRequested{Run: r.ID}, "command")
-		if err == nil && done.Ignored != "" {
-			err = failed("`sluice status "+r.ID+"` tells how it stands", "%s cannot be resumed: %s", r.ID, done.Ignored)
-		}
-		return r.ID, err
+		return r.ID, 0, resumed(ctx, s, r)
 	}
 	if start == nil {
-		return "", failed("`sluice ls` names them", "no run %q in this repo", clean(o.workflow))
+		return "", 0, failed("`sluice ls` names them", "no run %q in this repo", clean(o.workflow))
 	}
 	return a.launch(ctx, s, *start)
+}
+
+// goOnWith asks whether the live run of the workflow is meant.
+func (a *app) goOnWith(r daemon.RunStatus) error {
+	if a.yes {
+		return nil
+	}
+	if a.interactive() {
+		if yes, err := a.ask(fmt.Sprintf("%s is %s. Go on with it?", r.ID, runState(r))); err != nil || yes {
+			return err
+		}
+	}
+	return failed(fmt.Sprintf("`sluice run %s` goes on with it, `sluice abort %s` ends it, --parallel starts one beside it", r.ID, r.ID), "%s of this workflow is %s", r.ID, runState(r))
+}
+
+// resumed sees to it that a run goes on.
+func resumed(ctx context.Context, s service, r daemon.RunStatus) error {
+	if !live(r) {
+		return failed("`sluice retry "+r.ID+"` takes it up again", "%s is over: %s", r.ID, r.Phase)
+	}
+	if r.Paused == "" {
+		return nil
+	}
+	done, err := s.Do(ctx, engine.ResumeRequested{Run: r.ID}, "command")
+	if err == nil && done.Ignored != "" {
+		err = failed("`sluice status "+r.ID+"` tells how it stands", "%s cannot be resumed: %s", r.ID, done.Ignored)
+	}
+	return err
 }
 
 // pauseAndLeave is what Ctrl-C does.

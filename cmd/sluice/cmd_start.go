@@ -71,7 +71,7 @@ func (a *app) start(ctx context.Context, o order, wait bool) error {
 		return failed("`sluice run "+o.workflow+"` runs it in the foreground; `sluice watch add` and `sluice daemon` serve it in the background", "no daemon serves %s now", p.root)
 	}
 	defer s.Close()
-	done, err := a.launch(ctx, s, ev)
+	done, _, err := a.launch(ctx, s, ev)
 	if err != nil {
 		return err
 	}
@@ -100,16 +100,16 @@ func (a *app) start(ctx context.Context, o order, wait bool) error {
 
 var errTimeout = errors.New("--timeout ran out")
 
-// launch has the run started and gives its id.
-func (a *app) launch(ctx context.Context, s service, ev engine.RunRequested) (string, error) {
+// launch has the run started; it gives its id and the record of its start.
+func (a *app) launch(ctx context.Context, s service, ev engine.RunRequested) (id string, from int64, err error) {
 	done, err := s.Do(ctx, ev, "command")
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	if done.Ignored != "" || done.Run == "" {
-		return "", failed("`sluice ls` lists the runs", "no run was started: %s", orWord(done.Ignored, "the service did not say why"))
+		return "", 0, failed("`sluice ls` lists the runs", "no run was started: %s", orWord(done.Ignored, "the service did not say why"))
 	}
-	return done.Run, nil
+	return done.Run, done.Seq, nil
 }
 
 // request reads the spec and makes the event that asks for a run of it.

@@ -12,21 +12,32 @@ import (
 var errEnded = errors.New("ended")
 
 // follow shows a run until it ends, and gives how it stands then. errLeft: the person left before.
-func (a *app) follow(ctx context.Context, p *place, s service, id string, ours bool) (daemon.RunStatus, error) {
+// from is the journal's record from which on it is followed: that of its start, 0 where that is not known.
+func (a *app) follow(ctx context.Context, p *place, s service, id string, from int64, ours bool) (daemon.RunStatus, error) {
 	if a.interactive() && !a.plain && a.getenv("TERM") != "dumb" {
-		return a.watchLive(ctx, p, s, id, ours)
+		return a.watchLive(ctx, p, s, id, from, ours)
 	}
-	return a.followLines(ctx, s, id)
+	return a.followLines(ctx, s, id, from)
 }
 
 // followLines prints a line for each fact that matters.
-func (a *app) followLines(ctx context.Context, s service, id string) (daemon.RunStatus, error) {
+func (a *app) followLines(ctx context.Context, s service, id string, from int64) (daemon.RunStatus, error) {
+	st, err := s.Status(ctx, "")
+	if err != nil {
+		return daemon.RunStatus{}, err
+	}
 	r, err := s.Run(ctx, id)
 	if err != nil || !live(r) {
 		return r, err
 	}
 	a.print("%s %s", a.paint(bold, id), a.paint(dim, "(log: sluice log "+id+")"))
-	err = s.Facts(ctx, id, 0, true, func(l daemon.Line) error {
+	if from == 0 { // it was under way before: how it stands, then what comes
+		for _, l := range a.runLines(r, a.now())[1:] {
+			a.print("%s", l)
+		}
+		from = st.Seq + 1
+	}
+	err = s.Facts(ctx, id, from, true, func(l daemon.Line) error {
 		f := say(l.Fact)
 		if f.key {
 			a.print("%s", a.line(l, f, false))
@@ -47,13 +58,14 @@ func (a *app) followLines(ctx context.Context, s service, id string) (daemon.Run
 
 // gone is what there is to say when the stream of facts stops before the run has ended.
 func (a *app) gone(ctx context.Context, s service, id string, err error) (daemon.RunStatus, error) {
-	if r, rerr := s.Run(ctx, id); rerr == nil && !live(r) {
+	r, rerr := s.Run(ctx, id)
+	switch {
+	case rerr == nil && !live(r):
 		return r, nil
+	case rerr == nil:
+		return r, failed("`sluice audit verify` checks the journal; `sluice run "+id+"` follows the run again", "%s goes on, but what happens in it cannot be read from the journal", id)
 	}
-	if err == nil {
-		err = errors.New("the stream of facts ended")
-	}
-	return daemon.RunStatus{}, &fault{cause: "the process that served " + id + " has gone: " + err.Error(), mend: "nothing is lost: `sluice run " + id + "` goes on", code: exitFailed, err: err}
+	return r, &fault{cause: "the process that served " + id + " has gone: " + rerr.Error(), mend: "nothing is lost: `sluice run " + id + "` goes on", code: exitFailed, err: errors.Join(rerr, err)}
 }
 
 // isEnd says that the line tells a run's end.

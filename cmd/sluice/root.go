@@ -47,6 +47,7 @@ sluice init && sluice run gated-pipeline`,
 	add(root, groupAgent, a.nextCommand(), a.signalCommand(), a.notifyCommand())
 	add(root, groupSetUp, a.daemonCommand(), a.watchCommand(), a.configCommand(), a.doctorCommand(), a.cleanCommand(), a.journalCommand(), a.completionCommand(), a.versionCommand())
 	root.AddCommand(a.demoAgentCommand())
+	a.completeAll(root)
 	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Hidden: true, RunE: a.helpFor})
 	root.SetHelpFunc(a.help)
 	root.SetFlagErrorFunc(flagFault)

@@ -116,10 +116,8 @@ func asFault(err error) *fault {
 	case errors.Is(err, context.Canceled):
 		f.cause, f.mend, f.code = "interrupted", "", exitInterrupted
 	case errors.As(err, &damage):
-		f.code = exitDamaged
+		f.cause, f.code = fmt.Sprintf("the journal is damaged: %s, line %d: %s", damage.File, damage.Line, damage.Why), exitDamaged
 		f.mend = fmt.Sprintf("look at the file; then `sluice journal repair --to %d` keeps what is good", damage.Good)
-	case errors.Is(err, git.ErrNoGit):
-		f.mend = "install git (2.31 or newer) and see that it is on PATH"
 	case errors.Is(err, git.ErrNoRepo):
 		f.mend = "go to your repo, or make one here: `git init`"
 	case errors.Is(err, syscall.ENOSPC):

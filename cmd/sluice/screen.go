@@ -45,7 +45,8 @@ type screen struct {
 	p     *place
 	s     service
 	id    string
-	ours  bool // this process serves the repo
+	from  int64 // record of the journal from which on facts are shown
+	ours  bool  // this process serves the repo
 	in    *os.File
 	out   *os.File
 	keys  chan []byte
@@ -65,13 +66,13 @@ type screen struct {
 }
 
 // watchLive shows the run until it ends or the person leaves.
-func (a *app) watchLive(ctx context.Context, p *place, s service, id string, ours bool) (daemon.RunStatus, error) {
+func (a *app) watchLive(ctx context.Context, p *place, s service, id string, from int64, ours bool) (daemon.RunStatus, error) {
 	in, _ := terminal(a.in)
 	out, _ := terminal(a.out)
-	sc := &screen{a: a, p: p, s: s, id: id, ours: ours, in: in, out: out, keys: make(chan []byte), rung: map[string]bool{}}
+	sc := &screen{a: a, p: p, s: s, id: id, from: from, ours: ours, in: in, out: out, keys: make(chan []byte), rung: map[string]bool{}}
 	before, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
-		return a.followLines(ctx, s, id)
+		return a.followLines(ctx, s, id, from)
 	}
 	fmt.Fprint(out, enterScreen)
 	r, err := sc.loop(ctx)
@@ -148,7 +149,7 @@ func (sc *screen) readKeys(ctx context.Context, r io.Reader) {
 
 // readFacts keeps the newest facts that matter. When they stop coming, the loop finds out by itself.
 func (sc *screen) readFacts(ctx context.Context) {
-	_ = sc.s.Facts(ctx, sc.id, 0, true, func(l daemon.Line) error {
+	_ = sc.s.Facts(ctx, sc.id, sc.from, true, func(l daemon.Line) error {
 		if !say(l.Fact).key {
 			return nil
 		}
