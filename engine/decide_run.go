@@ -235,7 +235,7 @@ func (d *decider) retry(ev RetryRequested) {
 	var w *Spec
 	if r != nil {
 		w = d.spec(r)
-		if step == "" {
+		if step == "" && len(r.Attempts[r.EndStep]) > 0 { // a limit ends a run before its step has started
 			step = r.EndStep
 		}
 	}

@@ -322,7 +322,7 @@ func (s *State) retry(r *Run, step string) {
 	if r == nil {
 		return
 	}
-	if step == "" {
+	if step == "" && len(r.Att[r.EndStep]) > 0 {
 		step = r.EndStep
 	}
 	if step != "" && (r.Spec.Steps[step] == nil || len(r.Att[step]) == 0) {

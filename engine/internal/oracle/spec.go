@@ -8,7 +8,8 @@
 //
 // Differences from the design's model, each because the law says so: a step that starts by `needs: []` is named in
 // Spec.Starts; a gate without a person after exhaustion may end the run (implicit gates); a reopened run gets a new
-// allowance only if the limit ended it, and forgets which step ended it; a person's retry also gives the gates below
+// allowance only if the limit ended it, forgets which step ended it, and may be one that a limit ended before that step
+// had started; a person's retry also gives the gates below
 // their on_exhausted step back; a worktree is kept from the step to its verdict without a gap also against an older
 // review that had let go of it. Withheld names what the engine may not launch yet for reasons the model does not know:
 // a file that is owed first (a run is not completed before it either), a backoff.
