@@ -17,7 +17,7 @@ workflow: {id: w, protect: ["test/**"], hooks: {after_step: "echo $SLUICE_STATUS
 steps:
   - id: A
     agent: {type: writer}
-    outputs: [out.txt, {.workflow/plan.json: answer.plan}, {note.txt: answer.note}]
+    outputs: [out.txt, {.workflow/backlog/plan.json: answer.plan}, {note.txt: answer.note}]
     success_criterion:
       - "echo ran >>ran.txt; test -s out.txt exits 0"
       - {file: out.txt, non_empty: true}
@@ -69,7 +69,7 @@ func TestCheck(t *testing.T) {
 	if got := b.get("ran.txt"); got != "ran\n" {
 		t.Errorf("the criterion ran %q", got)
 	}
-	if got := b.get(".workflow/plan.json"); got != "[\n  1,\n  2\n]\n" {
+	if got := b.get(".workflow/backlog/plan.json"); got != "[\n  1,\n  2\n]\n" {
 		t.Errorf("plan.json %q", got)
 	}
 	if got := b.get("note.txt"); got != "as it is" {
@@ -138,7 +138,7 @@ func TestDigestIsOfOutputsAndChangedFiles(t *testing.T) {
 		path, text string
 		same       bool
 	}{
-		{"out.txt", "other", false}, {"README.md", "other", false}, {"test/new.txt", "other", false}, {".workflow/plan.json", "{}", false},
+		{"out.txt", "other", false}, {"README.md", "other", false}, {"test/new.txt", "other", false}, {".workflow/backlog/plan.json", "{}", false},
 		{"test/old.txt", "other", true}, {"others.txt", "of another branch", true}, {".workflow/signals/x", "x", true}, {".workflow/runs/w-1/x", "x", true},
 	}
 	for _, x := range changes {
@@ -253,7 +253,7 @@ func TestOwnFilesAreNoWork(t *testing.T) {
 	if err := kept(b.e.attemptFile(run1, "A", 1, "files"), &c); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(c.Files, " "); got != ".workflow/plan.json .workflow/specs/x note.txt out.txt ran.txt" {
+	if got := strings.Join(c.Files, " "); got != ".workflow/backlog/plan.json .workflow/specs/x note.txt out.txt ran.txt" {
 		t.Errorf("covered %s", got)
 	}
 }
@@ -269,6 +269,11 @@ func TestLook(t *testing.T) {
 	ev, ok := b.e.Carry(b.ctx(), look, nil).(engine.Looked)
 	if !ok || ev.Run != run1 || ev.Step != "B" || len(ev.Pins) != 1 || ev.Pins[0] != "w-1/A#1" {
 		t.Errorf("looked %+v", ev)
+	}
+	for _, pin := range []string{"", "w-1/A", "../A#1", "w-1/../A#1", "w-1/A#x"} {
+		if b.e.unmet(pin) == "" {
+			t.Errorf("%q is met", pin)
+		}
 	}
 	b.sh("rm out.txt")
 	ctx, cancel := context.WithCancel(b.ctx())

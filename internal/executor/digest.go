@@ -60,9 +60,6 @@ func (e *Executor) digested(ctx context.Context, job daemon.Job, st *engine.Step
 		}
 		c.Files = merged(c.Files, since)
 	}
-	if c.Top == "" {
-		c.Files = nil
-	}
 	err := e.persist(ctx, job.Key, func() error { return keep(e.attemptFile(job.Run, st.ID, job.Attempt.N, "files"), c) })
 	if err == nil {
 		r.Digest, err = e.digest(ctx, c)

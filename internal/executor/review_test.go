@@ -5,6 +5,7 @@ package executor
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/engine"
 	"sluice/internal/conform"
@@ -107,6 +108,28 @@ func TestReviewByCommand(t *testing.T) {
 	ev := b.carry(b.reviewJob("H", 2))
 	if ev.Verdict.Outcome != "" || ev.Verdict.Inconclusive == "" || ev.Exit.Class != "" {
 		t.Errorf("verdict %+v exit %+v", ev.Verdict, ev.Exit)
+	}
+}
+
+// TestStoppedReviewer: one that was ended gives no verdict, also where it ends well and says pass in doing so.
+func TestStoppedReviewer(t *testing.T) {
+	b := newBench(t, reviewSpec)
+	b.begin(b.checkJob("A", 1))
+	b.script("one", `trap 'echo "{\"verdict\":\"pass\"}"; exit 0' TERM; while :; do sleep 0.01; done`)
+	b.settings.Roles["reviewer"] = Role{Agent: []string{"one"}, IdleTimeout: engine.Duration(200 * time.Millisecond)}
+	ev := b.carry(b.reviewJob("G", 1))
+	if v := ev.Verdict; v.Outcome != "" || v.Inconclusive == "" || !ev.Exit.Idle {
+		t.Errorf("verdict %+v exit %+v", v, ev.Exit)
+	}
+}
+
+// TestComputedVerdict: where the gate computes its outcome, the reviewer need not give one.
+func TestComputedVerdict(t *testing.T) {
+	b := newBench(t, strings.Replace(reviewSpec, "    on_pass: {next_step: B}\n    routes: {replan: A}", "    verdict: {pass: score >= 70, fail: true}\n    on_pass: {next_step: B}", 1))
+	b.begin(b.checkJob("A", 1))
+	b.script("one", `echo '{"score": 80}'`)
+	if v := b.carry(b.reviewJob("G", 1)).Verdict; v.Outcome != "" || v.Score == nil || *v.Score != 80 || v.Inconclusive != "" {
+		t.Errorf("verdict %+v", v)
 	}
 }
 
