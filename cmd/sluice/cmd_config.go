@@ -61,7 +61,7 @@ func (a *app) allFaults(err error) error {
 		for _, e := range many.Unwrap() {
 			a.note("%s", oneLine(e.Error()))
 		}
-		return failed("`sluice config --help` names the keys", "settings: %s", plural(len(many.Unwrap()), "fault"))
+		return &fault{cause: "settings: " + plural(len(many.Unwrap()), "fault"), mend: "`sluice config --help` names the keys", code: f.code}
 	}
 	return err
 }

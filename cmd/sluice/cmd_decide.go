@@ -59,6 +59,9 @@ func (a *app) decisionCommand(use, outcome, short, long, example string) *cobra.
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example, Args: between(n, n),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if at := a.getenv("SLUICE_TOKEN"); at != "" {
+				return failed("end the step with `sluice signal`, and leave the gate to a person", "a gate is decided by a person, and this is the environment of an attempt (%s)", clean(a.getenv("SLUICE_RUN")))
+			}
 			d.gate, d.outcome = args[0], outcome
 			if outcome == "" {
 				d.outcome = args[1]

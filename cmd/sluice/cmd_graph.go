@@ -73,8 +73,8 @@ func statesOf(run *daemon.RunStatus) map[string]string {
 
 // drawn finds what is to be drawn: a file, a run, or a workflow.
 func (a *app) drawn(cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunStatus, error) {
-	if isFile(name) {
-		spec, err := a.loaded(name)
+	if file := a.below(name); isFile(file) {
+		spec, err := a.loaded(file)
 		return spec, nil, err
 	}
 	p, err := a.place(cmd.Context())

@@ -177,6 +177,11 @@ func (a *app) status(ctx context.Context, v viewer, served bool, args []string) 
 	} else if n := len(st.Runs); n > 1 {
 		st.Runs = st.Runs[n-1:]
 	}
+	for i := range st.Runs {
+		if err := tellPause(ctx, v, &st.Runs[i]); err != nil {
+			return err
+		}
+	}
 	if a.json {
 		return a.document(map[string]any{"served": served, "status": st})
 	}
@@ -192,10 +197,32 @@ func (a *app) status(ctx context.Context, v viewer, served bool, args []string) 
 		a.print("no run yet: `sluice run WORKFLOW` starts one")
 	}
 	if st.Trust == engine.TrustFile && slices.ContainsFunc(st.Runs, live) {
-		a.print("%s", a.paint(dim, "trust: file (nothing stands between an agent and a gate but its own good will)"))
+		a.print("%s", a.paint(dim, "trust: file, unprotected: nothing stands between an agent and a gate but its own good will"))
 	}
 	a.health(st, served)
 	return nil
+}
+
+// tellPause adds to a run that something other than a person paused what its journal says of why.
+func tellPause(ctx context.Context, v viewer, r *daemon.RunStatus) error {
+	if r.Paused == "" || r.Paused == "user" || !live(*r) {
+		return nil
+	}
+	why := ""
+	err := v.Facts(ctx, r.ID, 0, false, func(l daemon.Line) error {
+		if f, err := engine.DecodeFact(l.Fact); err == nil {
+			if p, ok := f.(engine.RunPaused); ok {
+				why = p.Text
+			}
+		}
+		return nil
+	})
+	for i, w := range r.Waits {
+		if w.Kind == "paused" && why != "" {
+			r.Waits[i].Text = clean(why) + ": sluice resume " + r.ID
+		}
+	}
+	return err
 }
 
 // runLines draws a run: its head, each step with its gates, and what it waits for.

@@ -85,10 +85,7 @@ func (a *app) specFiles(cmd *cobra.Command, args []string) ([]string, error) {
 	var files []string
 	for _, arg := range args {
 		if strings.ContainsAny(arg, "/\\") || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
-			file := arg
-			if a.dir != "" && !filepath.IsAbs(file) {
-				file = filepath.Join(a.dir, file)
-			}
+			file := a.below(arg)
 			if !isFile(file) {
 				return nil, failed("`sluice validate` without a name reads all of "+specsDir+"/", "%s: no such file", clean(arg))
 			}
@@ -117,6 +114,14 @@ func (a *app) specFiles(cmd *cobra.Command, args []string) ([]string, error) {
 		err = failed("`sluice init` makes a first one", "%s: no spec in it", filepath.Join(p.root, specsDir))
 	}
 	return files, err
+}
+
+// below is a path as seen from the folder that the command is about.
+func (a *app) below(path string) string {
+	if a.dir == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(a.dir, path)
 }
 
 // specOf finds the file of a workflow.

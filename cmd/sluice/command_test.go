@@ -204,3 +204,28 @@ func TestDemoSpecIsTheDocuments(t *testing.T) {
 		t.Error("the demo's spec is not the example that the documents have")
 	}
 }
+
+// TestNoAgentDecides: from within an attempt no gate is decided by the command.
+func TestNoAgentDecides(t *testing.T) {
+	w := newWorld(t, true)
+	w.write(".workflow/config.yaml", "")
+	w.env = append(w.env, "SLUICE_TOKEN=abc", "SLUICE_RUN=w-1")
+	for _, args := range [][]string{{"pass", "G"}, {"fail", "G", "-m", "x"}, {"veto", "G", "-m", "x"}, {"decide", "G", "pass"}} {
+		if code, _, errs := w.sluice(args...); code != exitFailed || !strings.Contains(errs, "decided by a person") {
+			t.Errorf("%v: %d %q", args, code, errs)
+		}
+	}
+}
+
+// TestWhatIsNotLinked: some libraries cost every process its start, the shims' too.
+func TestWhatIsNotLinked(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, heavy := range []string{"github.com/goccy/go-graphviz", "github.com/tetratelabs/wazero", "charm.land/bubbletea"} {
+		if strings.Contains(string(out), heavy) {
+			t.Errorf("%s is linked: it is loaded by each process", heavy)
+		}
+	}
+}

@@ -73,16 +73,19 @@ func (a *app) settingsOf(root string, set []string) (*settings, error) {
 	env, errs := a.envLayer()
 	layers, faults = append(layers, env), append(faults, errs...)
 	flags, errs := setLayer(set)
-	layers, faults = append(layers, flags), append(faults, errs...)
-	if len(faults) > 0 {
-		return nil, settingsFault(faults)
+	layers = append(layers, flags)
+	if len(faults) == 0 && len(errs) > 0 {
+		return nil, settingsFault(errs, exitUsage)
+	}
+	if faults = append(faults, errs...); len(faults) > 0 {
+		return nil, settingsFault(faults, exitFailed)
 	}
 	return merge(layers, read)
 }
 
 // settingsFault makes one error of many: the first is the cause, the others are told with it.
-func settingsFault(faults []error) error {
-	return &fault{cause: faults[0].Error() + more(len(faults)-1), mend: "`sluice config --help` names the keys; `sluice doctor` tells every fault", code: exitFailed, err: errors.Join(faults...)}
+func settingsFault(faults []error, code int) error {
+	return &fault{cause: faults[0].Error() + more(len(faults)-1), mend: "`sluice config --help` names the keys; `sluice doctor` tells every fault", code: code, err: errors.Join(faults...)}
 }
 
 func more(n int) string {
@@ -114,7 +117,7 @@ func merge(layers []layer, files []string) (*settings, error) {
 		for i, f := range faults {
 			faults[i] = s.placed(f)
 		}
-		return nil, settingsFault(faults)
+		return nil, settingsFault(faults, exitFailed)
 	}
 	return s, nil
 }
