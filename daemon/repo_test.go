@@ -167,9 +167,9 @@ func (s *service) until(run, what string, ok func(RunStatus) bool) RunStatus {
 }
 
 func TestRunThroughTheSocketAndARestart(t *testing.T) {
-	conform.Rule(t, "field who answered", "who passed and how is on the record")
+	conform.Rule(t, "field asks record", "who passed and how is on the record")
 	conform.Rule(t, "field ask 9", "a waiting gate is there again after a restart")
-	conform.Rule(t, "2-files decision first", "a second answer is told")
+	conform.Rule(t, "2-files decision", "a second answer is told")
 	conform.Rule(t, "2-files run names", "the first run of two is two-1")
 	conform.Rule(t, "2-files journal export", "the export agrees with the journal")
 	root := t.TempDir()
