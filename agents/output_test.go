@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"sluice/internal/conform"
 )
 
 // numbered is lines that say where they are.
@@ -168,6 +170,7 @@ func TestLastOutput(t *testing.T) {
 }
 
 func TestEnviron(t *testing.T) {
+	conform.Rule(t, "4-trust environment", "what is allowed, and SLUICE_* never passed on")
 	t.Parallel()
 	parent := []string{
 		"PATH=/bin", "HOME=/h", "USER=u", "LOGNAME=u", "SHELL=/bin/sh", "LANG=C", "LC_ALL=C", "TERM=dumb", "TMPDIR=/t", "TZ=UTC",

@@ -159,6 +159,7 @@ func TestPanickingLogHarmsNothing(t *testing.T) {
 }
 
 func TestNoticeIsCleanedForEveryChannel(t *testing.T) {
+	conform.Rule(t, "4-trust text", "a notice is cleaned")
 	t.Parallel()
 	var got Notice
 	n := New(With(fake{"x", func(_ context.Context, n Notice) error { got = n; return nil }}))

@@ -117,6 +117,7 @@ func TestDigestIsOfOutputsAndChangedFiles(t *testing.T) {
 	conform.Rule(t, "8-semantics 23", "the digest covers the declared outputs and the changed files, and nothing else")
 	conform.Rule(t, "8-semantics 23", "what the digest covers, and nothing else")
 	conform.Rule(t, "1-language protect", "a protected file that changed is told")
+	conform.Rule(t, "4-trust bound", "the digest is of outputs and changed files")
 	b := newBench(t, checkSpec)
 	b.put("test/old.txt", "was changed before")
 	job := b.checkJob("A", 1)

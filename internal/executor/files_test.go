@@ -209,6 +209,7 @@ func TestMoveOfAnother(t *testing.T) {
 
 func TestNotify(t *testing.T) {
 	conform.Rule(t, "field ask 5", "the notice names run and gate and what to do; its result is kept")
+	conform.Rule(t, "4-trust shown", "a notice says that the gate is unprotected")
 	b := newBench(t, gateSpec)
 	var got []notify.Notice
 	n := notify.New(notify.Log(func(n notify.Notice, what string) { got = append(got, n) }), notify.Command([]string{"sh", "-c", "exit 3"}))

@@ -36,6 +36,7 @@ func TestStepGetsWhatAnAgentGets(t *testing.T) {
 	conform.Rule(t, "1-language values", "values in prompt and environment")
 	conform.Rule(t, "2-files runs", "the folder of an attempt; runs/last")
 	conform.Rule(t, "004 §5 question 6", "what it has to know is in its prompt and environment")
+	conform.Rule(t, "4-trust environment", "a variable that nobody allowed does not reach the agent")
 	b := newBench(t, agentSpec)
 	b.put("in.txt", "in")
 	b.script("one", `cat >got.txt; env | sort >env.txt; pwd -P >cwd.txt; printf '{"status":"done"}' >"$SLUICE_SIGNAL"`)

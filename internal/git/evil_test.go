@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 // evil makes of a sandbox the repo of an attacker: every key and file that names a program names one that
@@ -111,6 +113,7 @@ func (e *evil) touch(name string) {
 }
 
 func TestNothingOfTheReposIsRun(t *testing.T) {
+	conform.Rule(t, "4-trust nothing by accident", "fsmonitor, hooks, filters and signatures of the repo stay off")
 	e := newEvil(t)
 	e.write(".gitattributes", "* filter=evil diff=evil merge=evil\n*.p filter=evilp\n")
 	e.write("b.p", "process\n")
@@ -177,6 +180,7 @@ func TestNothingOfTheReposIsRun(t *testing.T) {
 
 // An ssh address is asked without the repo's ssh command.
 func TestSSHCommandOfTheRepo(t *testing.T) {
+	conform.Rule(t, "4-trust nothing by accident", "the repo's ssh command is not run")
 	e := newEvil(t)
 	e.arm()
 	r := e.open()
