@@ -120,7 +120,7 @@ func (d *decider) advance(r *Run) {
 		d.afterRun(r, w)
 		return
 	}
-	if d.toGates(r, w) || d.overUsage(r, w) {
+	if d.endedUnread(r, w) || d.toGates(r, w) || d.overUsage(r, w) {
 		return
 	}
 	v := d.view(r, w)
@@ -145,6 +145,19 @@ func (d *decider) advance(r *Run) {
 	if len(v.active) == 0 && len(r.Procs) == 0 && len(r.Writes) == 0 {
 		d.end(r, RunCompleted, "", "", nil)
 	}
+}
+
+// endedUnread judges the end of a step's process that came while the run's spec could not be read (8-semantics 37).
+func (d *decider) endedUnread(r *Run, w *Spec) bool {
+	for _, st := range w.Steps {
+		a := r.Current(st.ID)
+		if a == nil || a.State != Running || a.Offered || a.Exit == nil || !a.GraceUntil.IsZero() || r.Proc(a.Key) != nil {
+			continue
+		}
+		d.stepEnded(r, st, a, Proc{Key: a.Key, Kind: ProcStep, Step: st.ID, N: a.N, K: a.K}, ProcessEnded{Run: r.ID, Key: a.Key, Exit: *a.Exit, Output: a.Output, Answer: a.Answer})
+		return true
+	}
+	return false
 }
 
 // begin lets a pending run start, where nothing holds it.
