@@ -136,7 +136,7 @@ func (w *sim) owedProc(evs []func(), e Effect) []func() {
 
 func (w *sim) launch(e Effect, kind string) {
 	p := &simProc{key: e.Key, kind: kind, run: e.Run, step: e.Step, gate: e.Gate, n: e.N, k: e.K}
-	if a := w.st.Runs[e.Run].Current(e.Step); a != nil && kind != ProcHook {
+	if a := w.st.Runs[e.Run].Current(e.Step); a != nil && e.Proc != nil {
 		p.tree = a.Tree // whatever the engine says that it holds
 	}
 	switch kind {
