@@ -63,7 +63,9 @@ func (a *app) run(ctx context.Context, p *place, o order) error {
 	defer s.Close()
 	code := a.followed(ctx, p, s, o, start, h != nil)
 	if h != nil {
-		h.settle(s)
+		if !errors.Is(code, ended(exitInterrupted)) {
+			h.settle(s)
+		}
 		if err := h.stop(); err != nil && code == nil {
 			return err
 		}
