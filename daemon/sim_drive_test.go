@@ -11,6 +11,9 @@ import (
 	"sluice/engine"
 )
 
+// simTick is how long one thing takes at most: longer than the slack that the time of a file has.
+const simTick = 45 * time.Millisecond
+
 // act is one thing that can happen next.
 type act struct {
 	name   string
@@ -39,7 +42,7 @@ func (s *sim) step(acts []act) bool {
 	if s.repo != nil {
 		synctest.Wait()
 	}
-	s.sleep(time.Duration(25_000_000 + s.g.IntN(20_000_000)))
+	s.sleep(simTick - time.Duration(s.g.IntN(20_000_000)))
 	return true
 }
 
@@ -70,7 +73,7 @@ func (s *sim) locked(f func()) func() {
 // calls are the effects under way.
 func (s *sim) calls() (acts []act) {
 	add := func(c *simCall, what string, f func()) {
-		acts = append(acts, act{"effect " + c.job.Name() + ": " + what, 4, s.locked(f)})
+		acts = append(acts, act{"effect " + c.job.Name() + ": " + what, 8, s.locked(f)})
 	}
 	for _, c := range s.port.calls {
 		e := c.job.Effect
@@ -238,7 +241,7 @@ func (s *sim) work() (acts []act) {
 		}
 		says := p.kind == engine.ProcStep && !p.said && p.status != ""
 		if says && (p.offered || s.g.IntN(6) > 0) {
-			acts = append(acts, act{key + " says its word", 4, s.locked(func() { s.say(p) })})
+			acts = append(acts, act{key + " says its word", 6, s.locked(func() { s.say(p) })})
 		} else if !p.hung {
 			acts = append(acts, act{key + " ends", 4, s.locked(func() { p.alive = false })})
 		}

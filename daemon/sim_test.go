@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -83,6 +85,7 @@ func (s *sim) tick() bool {
 		return false
 	}
 	s.stalled()
+	s.level()
 	return s.w.bad == ""
 }
 
@@ -94,8 +97,8 @@ func (s *sim) down() {
 		s.w.mu.Unlock()
 		s.step(acts)
 	}
-	if s.g.IntN(3) == 0 {
-		time.Sleep(pick(s.g, time.Second, 20*time.Second, 40*time.Second, 5*time.Minute, 50*time.Hour))
+	if s.g.IntN(8) == 0 {
+		time.Sleep(pick(s.g, time.Second, 20*time.Second, 40*time.Second, 40*time.Second, 5*time.Minute, 50*time.Hour))
 	}
 }
 
@@ -166,9 +169,9 @@ func simHistory(t *testing.T, seed uint64, trace func(string, ...any)) (bad, has
 	return bad, hash, c
 }
 
-// budget is how many crash-restarts to make: SIM_CRASHES, else n.
-func budget(n int) int {
-	if v, err := strconv.Atoi(os.Getenv("SIM_CRASHES")); err == nil {
+// budget is a number from the environment, else n.
+func budget(name string, n int) int {
+	if v, err := strconv.Atoi(os.Getenv(name)); err == nil {
 		return v
 	}
 	return n
@@ -237,7 +240,12 @@ func TestSimulation(t *testing.T) {
 		}
 		return
 	}
-	all, began, want := &total{next: 1}, time.Now(), budget(20_000)
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	all, began, want := &total{next: 1}, time.Now(), budget("SIM_CRASHES", 20_000/thin)
+	seeds, faults := budget("SIM_SEEDS", math.MaxInt), 3
+	if os.Getenv("SLUICE_MUTANT") != "" {
+		faults = 1
+	}
 	for _, seed := range oldSeeds(t) {
 		runSeed(t, seed, all)
 	}
@@ -247,7 +255,7 @@ func TestSimulation(t *testing.T) {
 				t.Parallel()
 				for {
 					all.mu.Lock()
-					seed, over := all.next, all.crashes >= want || all.bad >= 3
+					seed, over := all.next, all.crashes >= want || all.seeds >= seeds || all.bad >= faults
 					all.next++
 					all.mu.Unlock()
 					if over {

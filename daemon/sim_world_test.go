@@ -225,6 +225,9 @@ type simPort struct {
 	runs   int // launches carried out so far
 }
 
+// simAgain is how long an effect that came to nothing rests.
+const simAgain = time.Second
+
 // Carry waits until the driver lets it go: nothing happens by itself.
 func (p *simPort) Carry(ctx context.Context, job Job, emit func(engine.Event)) engine.Event {
 	c := &simCall{job: job, ctx: ctx, emit: emit, back: make(chan engine.Event, 1)}
@@ -246,7 +249,7 @@ func (p *simPort) enter(c *simCall) bool {
 			p.w.fail("%s is carried out while %s still is", c.job.Name(), o.job.Name())
 		}
 	}
-	if at, ok := p.last[c.job.Name()]; ok && time.Since(at) < again {
+	if at, ok := p.last[c.job.Name()]; ok && time.Since(at) < simAgain {
 		p.w.fail("%s is carried out again after %s: a busy loop", c.job.Name(), time.Since(at))
 	}
 	if c.job.Kind == engine.DoRun && !p.w.disk.holds(`"key":"`+c.job.Key+`"`) {
