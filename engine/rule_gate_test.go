@@ -19,6 +19,7 @@ func two(first, second []func(*Gate)) *Spec {
 func gates(gs ...func(*Gate)) []func(*Gate) { return gs }
 
 func TestRule12RowOpensAnew(t *testing.T) {
+	conform.Rule(t, "field asks 10", "after rework the reviews run again")
 	a := aStep("a")
 	a.Gates = []string{"ga", "gh"}
 	gh := aGate("a", to(EndDone), level(LevelHuman), onFail("a"))
@@ -39,6 +40,8 @@ func TestRule12RowOpensAnew(t *testing.T) {
 }
 
 func TestRule13NoReviewerIsPaid(t *testing.T) {
+	conform.Rule(t, "1-language rule 4", "no reviewer is paid to read a broken build")
+	conform.Rule(t, "1-language rule 3 status", "failed: the gate fails unreviewed")
 	for name, fails := range map[string]func(*script){
 		"says failed": func(s *script) { s.sentinel("a", StatusFailed); s.exit("a", Exit{}); s.checked() },
 		"exit without signal": func(s *script) {
@@ -63,6 +66,7 @@ func TestRule13NoReviewerIsPaid(t *testing.T) {
 }
 
 func TestRule13Blocked(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 status", "blocked: its route, else a person sees the question")
 	ask := func(ev *FileSeen) { ev.Sentinel.Question, ev.Sentinel.Options = "which port?", []string{"80", "8080"} }
 	s := begin(t, "8-semantics 13", "blocked without a route is a person's round, who sees the question; the answer goes back", one())
 	s.sentinel("a", StatusBlocked, ask)
@@ -81,6 +85,7 @@ func TestRule13Blocked(t *testing.T) {
 }
 
 func TestRule13Protect(t *testing.T) {
+	conform.Rule(t, "1-language protect", "a person is asked, whatever the level")
 	w := one()
 	w.Protect = []string{"test/**"}
 	s := begin(t, "8-semantics 13", "a step that changed what protect names sends its gate to a person, whatever its level", w)
@@ -92,6 +97,7 @@ func TestRule13Protect(t *testing.T) {
 }
 
 func TestRule13VerdictHuman(t *testing.T) {
+	conform.Rule(t, "1-language routes", "the outcome human makes the round a person's")
 	w := one()
 	w.Gates[0].Verdict = Verdict{Rules: []Rule{{Outcome: Human, When: Cond{Eval: func(e *Env) (bool, error) { return e.Score.(float64) < 50, nil }}}, {Outcome: OutcomePass}}}
 	s := begin(t, "8-semantics 13", "outcome human makes this round a person's, and it takes no other verdict", w)
@@ -114,6 +120,8 @@ func TestRule13VerdictThatCannotBeComputed(t *testing.T) {
 }
 
 func TestRule14CountsAreApart(t *testing.T) {
+	conform.Rule(t, "1-language rule 9", "only work that was sent back counts")
+	conform.Rule(t, "1-language rule 6", "a name no route names goes to on_fail and is kept")
 	s := begin(t, "8-semantics 14", "inconclusive, infrastructure, limit waits and routes elsewhere are not counted; failures and routes back are", flow("x",
 		aStep("a"), aGate("a", to("b")), aStep("b"), aGate("b", to(EndDone), onFail("b"), route("replan", "a"), route("away", "c")), aStep("c"), aGate("c", to(EndDone))))
 	fails := func(want string) { t.Helper(); s.want(fmt.Sprint(s.r().Fails["gb"]), want) }
@@ -180,6 +188,7 @@ func TestRule14NoResultAsksAPerson(t *testing.T) {
 }
 
 func TestRule14FileNumbers(t *testing.T) {
+	conform.Rule(t, "1-language rule 7", "a file per failure")
 	s := begin(t, "8-semantics 14", "{n} is the number of the retry file of this gate in this run, never reused, not the count", two(nil, gates(onFail("a"), most(5))))
 	path := func(want string) {
 		t.Helper()
@@ -205,6 +214,8 @@ func TestRule14FileNumbers(t *testing.T) {
 }
 
 func TestRule15SendingBack(t *testing.T) {
+	conform.Rule(t, "004 §5 question 7", "a failure routes further back")
+	conform.Rule(t, "field asks successors", "the successor of a gate asked again runs again")
 	w := flow("x", aStep("a"), aGate("a", to("b", "o")), aStep("b"), aGate("b", to("c")), aStep("c"), aGate("c", to(EndDone), onFail("b")), aStep("o"), aGate("o", to(EndDone)))
 	s := begin(t, "8-semantics 15", "sending back supersedes T and all downstream of it, its rounds too; other branches go on", w)
 	s.done("a")
@@ -243,6 +254,8 @@ func TestRule15FixingStep(t *testing.T) {
 }
 
 func TestRule16Elsewhere(t *testing.T) {
+	conform.Rule(t, "1-language routes", "a route leads to a step or an end")
+	conform.Rule(t, "1-language rule 2", "FAILED and ABORTED end the run at once")
 	w := flow("x", aStep("a"), aGate("a", to("b"), route("other", "c"), route("stop", EndDone)), aStep("b"), aGate("b", to(EndDone)), aStep("c"), aGate("c", to(EndDone)), aStep("n", needs("a")), aGate("n", to(EndDone)))
 	s := begin(t, "8-semantics 16", "sending elsewhere: the step is routed, settled but not passed: needs on it are not met", w)
 	s.done("a")
@@ -282,6 +295,10 @@ func TestRule17Reset(t *testing.T) {
 }
 
 func TestRule18Exhausted(t *testing.T) {
+	conform.Rule(t, "1-language rule 8", "from count m on none goes by itself; human for the rest of the run")
+	conform.Rule(t, "004 §2 Gate.max_retries", "at max_retries failures a human is asked")
+	conform.Rule(t, "004 §2 Retry.escalation", "an auto gate is human after max_retries failures")
+	conform.Rule(t, "004 §5 question 3", "max_retries per gate")
 	s := begin(t, "8-semantics 18", "at count m this failure is asked and the gate is human for the rest of the run; a person's own fail routes", one(most(2)))
 	s.done("a")
 	s.judged("ga", OutcomeFail)
@@ -310,6 +327,7 @@ func TestRule18ResetsDoNotLiftForced(t *testing.T) {
 }
 
 func TestRule18OnExhausted(t *testing.T) {
+	conform.Rule(t, "1-language rule 8", "on_exhausted replaces this")
 	for exh, want := range map[string]string{OutcomePass: RunCompleted, EndFailed: RunFailed, EndAborted: RunAborted, EndDone: RunCompleted} {
 		s := begin(t, "8-semantics 18", "on_exhausted: "+exh, one(most(1), exhausted(exh)))
 		s.done("a")
@@ -357,6 +375,9 @@ func TestRule18ExhaustedInVerdict(t *testing.T) {
 }
 
 func TestRule18SameFailure(t *testing.T) {
+	conform.Rule(t, "1-language same_failure", "three times over an unchanged tree: a person is asked")
+	conform.Rule(t, "field asks 14", "no progress asks a person")
+	conform.Rule(t, "004 §5 question 3", "a breaker beside max_retries")
 	s := begin(t, "1-language limits", "max_same_failure: the same failure over an unchanged tree asks a person at this round", one(most(10)))
 	same := func() {
 		s.writes()
@@ -377,6 +398,7 @@ func TestRule18SameFailure(t *testing.T) {
 }
 
 func TestRule19Inconclusive(t *testing.T) {
+	conform.Rule(t, "1-language rule 6", "inconclusive: tried again, then a human")
 	s := begin(t, "8-semantics 19", "inconclusive: one more launch per restarts, then this round only is a person's", one(most(2)))
 	s.done("a")
 	miss := func() {

@@ -30,6 +30,7 @@ func TestRule01ForwardEdgesFormNoCycle(t *testing.T) {
 
 func TestRule02BackOrElsewhere(t *testing.T) {
 	conform.Rule(t, "8-semantics 2", "on_fail, routes and on_exhausted to the step itself or upstream lead back; anything else leads elsewhere and becomes a forward edge")
+	conform.Rule(t, "1-language rule 1", "what goes back, and what elsewhere")
 	w := flow("x", aStep("a"), aGate("a", to("b")), aStep("b"), aGate("b", to(EndDone), onFail("a"), route("side", "c")), aStep("c"), aGate("c", to(EndDone)))
 	if f := faults(w); f != "" {
 		t.Fatal(f)
@@ -51,6 +52,7 @@ func TestRule02BackOrElsewhere(t *testing.T) {
 }
 
 func TestRule03ImplicitGate(t *testing.T) {
+	conform.Rule(t, "1-language rule 2", "a step without a gate that fails ends the run FAILED")
 	a, ga := ungated("a", to(EndDone))
 	s := begin(t, "8-semantics 3", "a step without a gate has an implicit one: it passes by its own word, a failure ends the run FAILED", flow("x", a, ga))
 	s.done("a")
@@ -87,6 +89,9 @@ func diamond(parts ...any) *Spec {
 }
 
 func TestRule08Join(t *testing.T) {
+	conform.Rule(t, "8-semantics 7", "a step is led to by what passed, and starts when nothing upstream is at work")
+	conform.Rule(t, "1-language rule 1", "branches that meet are joined, once a lap")
+	conform.Rule(t, "004 §2 Task", "a branching sequence that ends complete")
 	s := begin(t, "8-semantics 8", "branches that meet are joined, and a join fires once per lap", diamond())
 	s.done("a")
 	s.judged("ga", OutcomePass)
@@ -105,6 +110,7 @@ func TestRule08Join(t *testing.T) {
 }
 
 func TestRule08AlternativeNotTaken(t *testing.T) {
+	conform.Rule(t, "8-semantics 7", "an outcome that does not name a step leads nowhere")
 	w := flow("x", aStep("a"), aGate("a", to("b"), route("other", "c")), aStep("b"), aGate("b", to("d")), aStep("c"), aGate("c", to("d")), aStep("d"), aGate("d", to(EndDone)))
 	s := begin(t, "8-semantics 8", "an alternative that was not taken holds up nobody", w)
 	s.done("a")
@@ -115,6 +121,7 @@ func TestRule08AlternativeNotTaken(t *testing.T) {
 }
 
 func TestRule09NeedThatCannotPass(t *testing.T) {
+	conform.Rule(t, "field asks 13", "who can never start is named")
 	w := flow("x", aStep("a"), aGate("a", to("b"), route("other", "c")), aStep("b"), aGate("b", to(EndDone)), aStep("c"), aGate("c", to(EndDone)), aStep("n", needs("b")), aGate("n", to(EndDone)))
 	s := begin(t, "8-semantics 9", "a needs-only step whose need cannot pass any more is not reached: it holds up nobody", w)
 	s.done("a")
@@ -133,6 +140,7 @@ func TestRule09NeedThatCannotPass(t *testing.T) {
 }
 
 func TestRule10When(t *testing.T) {
+	conform.Rule(t, "1-language values.missing", "what is not there yet in a when is a failed step")
 	when := false
 	w := flow("x", aStep("a"), aGate("a", to("b")), aStep("b", func(st *Step) {
 		st.When = Cond{Source: "vars.full", Eval: func(*Env) (bool, error) { return when, nil }}

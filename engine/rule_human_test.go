@@ -21,6 +21,8 @@ func window(t *testing.T, rule, sentence string, more ...func(*Gate)) *script {
 }
 
 func TestRule20Window(t *testing.T) {
+	conform.Rule(t, "004 §2 Reviewer.notify", "the work waits for the window")
+	conform.Rule(t, "004 §6 experiment 5.notify", "the pipeline pauses briefly")
 	s := window(t, "8-semantics 20", "the window opens when the notice was attempted and closes at the first scan begun at or after its deadline")
 	s.want(s.r().CurrentRound("ga").WindowEnds.Sub(s.now).String(), "30s")
 	s.later(29 * time.Second)
@@ -35,6 +37,7 @@ func TestRule20Window(t *testing.T) {
 }
 
 func TestRule20VetoInTheClosingScanWins(t *testing.T) {
+	conform.Rule(t, "1-language rule 5", "a veto in the closing scan wins")
 	s := window(t, "8-semantics 20", "a veto whole in the scan that closes the window wins")
 	s.later(31 * time.Second)
 	began := s.now
@@ -76,6 +79,8 @@ func TestRule20NoticeInAPause(t *testing.T) {
 }
 
 func TestRule21LateVeto(t *testing.T) {
+	conform.Rule(t, "1-language rule 5", "a late veto rewinds")
+	conform.Rule(t, "004 §2 Reviewer.notify", "a human can veto, also late")
 	s := window(t, "8-semantics 21", "a late veto on a passed round that stands rewinds: what ran after the gate is stopped and superseded")
 	s.later(31 * time.Second)
 	s.scan()
@@ -94,6 +99,7 @@ func TestRule21OverIsOver(t *testing.T) {
 }
 
 func TestRule21PassOnlyWhereAsked(t *testing.T) {
+	conform.Rule(t, "8-semantics I4", "nobody passes what does not ask a person")
 	s := begin(t, "8-semantics 21", "a person's pass counts only where a person is asked; a fail on an open round of any level is a failure at once", one())
 	s.done("a")
 	s.has(s.says("ga", OutcomePass), "does not ask a person", "under review")
@@ -103,6 +109,7 @@ func TestRule21PassOnlyWhereAsked(t *testing.T) {
 }
 
 func TestRule22WhichRound(t *testing.T) {
+	conform.Rule(t, "4-trust bound", "bound to its round")
 	s := begin(t, "8-semantics 22", "an answer names its round, or is bare and newer than the round's opening", one(level(LevelHuman), most(9)))
 	conform.Rule(t, "field asks answers", "an answer to an old attempt never counts for a new one")
 	s.done("a")
@@ -146,6 +153,7 @@ func TestRule22TwoRunsWaitAtOneGate(t *testing.T) {
 }
 
 func TestRule23ChangedContent(t *testing.T) {
+	conform.Rule(t, "4-trust bound", "void when what was reviewed has changed")
 	s := begin(t, "8-semantics 23", "content changed before the answer takes effect: the answer is void, the round superseded, round n+1 opens with the checks anew", one(level(LevelHuman)))
 	conform.Rule(t, "field asks 10", "approval of old content is void")
 	s.done("a")
@@ -201,6 +209,8 @@ func TestRule21HumanRoute(t *testing.T) {
 }
 
 func TestRule05WaitingHoldsNothing(t *testing.T) {
+	conform.Rule(t, "8-semantics 24", "waiting for a human holds nothing")
+	conform.Rule(t, "004 §6 experiment 5.rest", "other branches go on")
 	w := flow("x", aStep("a", tree("w")), aGate("a", to(EndDone), level(LevelHuman)), aStep("b", needs(), tree("w")), aGate("b", to(EndDone)))
 	s := begin(t, "1-language 5", "a blocked gate holds no worktree and no slot: it blocks only what is downstream of it", w)
 	conform.Rule(t, "field asks waiting", "a waiting gate holds no worktree, slot or branch")
@@ -218,6 +228,7 @@ func TestRule05WaitingHoldsNothing(t *testing.T) {
 }
 
 func TestRuleHumanTimeouts(t *testing.T) {
+	conform.Rule(t, "1-language on_timeout", "remind, fail or an end; never pass")
 	due := func(action string) func(*Gate) {
 		return func(g *Gate) { g.Timeout, g.OnTimeout = Duration(24*time.Hour), action }
 	}

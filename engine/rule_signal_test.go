@@ -122,6 +122,7 @@ func TestRuleOfferTimesOut(t *testing.T) {
 }
 
 func TestRule03Commits(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 git_commit", "a cherry-picked double and an amended twin do not fire again")
 	w := one(most(9))
 	w.Steps[0].Signal = Signal{Type: SignalCommit, Value: "[GATE:ga]"}
 	s := begin(t, "1-language 3", "a commit with the marker is the step's word; a cherry-picked double and an amended twin do not fire it again", w)
@@ -147,6 +148,7 @@ func TestRule03Commits(t *testing.T) {
 }
 
 func TestRule03Pulls(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 pr_creation", "after exit 0 the grace is pr_poll")
 	w := one()
 	w.Steps[0].Signal = Signal{Type: SignalPull}
 	s := begin(t, "1-language 3", "pr_creation: after exit 0 the grace is pr_poll; then the attempt failed, with that as the feedback", w)
@@ -157,6 +159,8 @@ func TestRule03Pulls(t *testing.T) {
 }
 
 func TestRule03ExitCodes(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 stdout_exit", "0 is done, another code failed, the end of the output the feedback")
+	conform.Rule(t, "004 §2 Signal.stdout_exit", "exit 0 or another code")
 	w := one()
 	w.Steps[0].Signal = Signal{Type: SignalExit}
 	s := begin(t, "1-language 3", "stdout_exit: exit 0 is done; another code says failed, the end of its output the feedback", w)
@@ -186,6 +190,7 @@ func TestRule03AnswerSaysFailedOrBlocked(t *testing.T) {
 }
 
 func TestRule03Grace(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 grace", "after grace the attempt failed, with that as the feedback")
 	s := begin(t, "1-language 3", "exit 0 without its signal: after grace the attempt failed, with that as the feedback", one())
 	conform.Rule(t, "field asks 8", "completion is the step's signal and its criterion, never the exit alone")
 	s.exit("a", Exit{})
@@ -205,6 +210,7 @@ func TestRule03Grace(t *testing.T) {
 }
 
 func TestRule03Linger(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 linger", "after linger it is stopped; the signal holds")
 	s := begin(t, "1-language 3", "it signals and stays: after linger its whole process tree is ended; the signal holds", one())
 	conform.Rule(t, "field asks 3", "an agent that never exits after its result is ended after a grace")
 	s.sentinel("a", StatusDone)
@@ -218,6 +224,8 @@ func TestRule03Linger(t *testing.T) {
 }
 
 func TestRuleTimeouts(t *testing.T) {
+	conform.Rule(t, "1-language timeout", "a step's timeout ends the attempt")
+	conform.Rule(t, "7-agents timeouts", "ended at its time-out")
 	w := one()
 	w.Steps[0].Timeout = Duration(10 * time.Minute)
 	s := begin(t, "8-semantics 14", "a time-out is infrastructure: ended, tried again per restarts, then a person is asked", w)
@@ -232,6 +240,7 @@ func TestRuleTimeouts(t *testing.T) {
 }
 
 func TestRule24HeldByProcesses(t *testing.T) {
+	conform.Rule(t, "1-language rule 10", "a worktree is held by processes")
 	w := flow("x", aStep("a", tree("w")), aGate("a", to(EndDone)), aStep("b", needs(), tree("w")), aGate("b", to(EndDone)))
 	s := begin(t, "8-semantics 24", "a worktree is held by processes, not states: until the tree is seen gone, and without gap to the verdict", w)
 	s.want(s.step("a"), "1 running", s.step("b"), "1 ready")
@@ -249,6 +258,7 @@ func TestRule24HeldByProcesses(t *testing.T) {
 }
 
 func TestRule25OldestFirst(t *testing.T) {
+	conform.Rule(t, "1-language rule 10", "oldest first, up to max_parallel")
 	w := flow("x", aStep("a", tree("w")), aGate("a", to(EndDone)), aStep("b", needs(), tree("w")), aGate("b", to(EndDone)), aStep("c", needs(), tree("v")), aGate("c", to(EndDone)))
 	s := begin(t, "8-semantics 25", "ready work starts oldest first; who waits for a worktree does not hold up others; slots are of steps and reviewers only", w)
 	s.want(s.step("a"), "1 running", s.step("b"), "1 ready", s.step("c"), "1 running")
