@@ -29,10 +29,10 @@ type claims map[string][]claim
 
 type claim struct{ test, rule string }
 
-// key is a rule's name in every spelling: "8-semantics 15", "1-language rule 7" and "1-language 7".
+// key is a rule's name in every spelling: "8-semantics 15", "1-language rule 7" and "1-language 7", "2-files taking 4".
 func key(doc, id string) string {
 	first, rest, _ := strings.Cut(id, " ")
-	if rest != "" && slices.Contains([]string{"rule", "rules", "ask", "asks"}, strings.ToLower(first)) {
+	if rest != "" && slices.Contains([]string{"rule", "rules", "ask", "asks", "signal", "taking"}, strings.ToLower(first)) {
 		id = rest
 	}
 	return strings.ToLower(doc + " " + id)
