@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -51,6 +52,48 @@ type State struct {
 // NewState gives the state of a repo nothing ever happened in.
 func NewState() *State {
 	return &State{Config: DefaultConfig(), Numbers: map[string]int{}, Runs: map[string]*Run{}, Moves: map[string]*Move{}, Notices: map[string]*Notice{}}
+}
+
+// UnmarshalJSON reads a snapshot. What is empty in it is left out there, but is written to by Apply.
+func (s *State) UnmarshalJSON(raw []byte) error {
+	type plain State
+	p := plain(*NewState())
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return err
+	}
+	*s = State(p)
+	make0(&s.Numbers)
+	make0(&s.Runs)
+	make0(&s.Moves)
+	make0(&s.Notices)
+	for id, r := range s.Runs {
+		if r == nil {
+			return fmt.Errorf("snapshot: run %s is null", id)
+		}
+		r.makeMaps()
+	}
+	return nil
+}
+
+// makeMaps makes the maps that Apply writes to.
+func (r *Run) makeMaps() {
+	make0(&r.Attempts)
+	make0(&r.Rounds)
+	make0(&r.Fails)
+	make0(&r.Files)
+	make0(&r.Forced)
+	make0(&r.Exhausted)
+	make0(&r.Same)
+	make0(&r.Sent)
+	make0(&r.Told)
+	make0(&r.Met)
+}
+
+// make0 makes the map where there is none.
+func make0[V any](m *map[string]V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
 }
 
 // Run is one run of a workflow.
