@@ -194,7 +194,7 @@ func (d *decider) sentinelFits(ev FileSeen, x reading) string {
 	case ev.TokenOf != "" && ev.TokenOf != a.Key:
 		return fmt.Sprintf("its token is not that of the live attempt %s.%d", x.step.ID, a.N)
 	case ev.Sentinel == nil:
-		return ev.SentinelBad
+		return cannotRead(ev.SentinelBad)
 	}
 	s := ev.Sentinel
 	switch {
@@ -226,10 +226,18 @@ func (d *decider) sentinelFits(ev FileSeen, x reading) string {
 	return ""
 }
 
+// cannotRead is why a file is not what its name says.
+func cannotRead(why string) string {
+	if why == "" {
+		return "its content cannot be read"
+	}
+	return why
+}
+
 // word: a person's file at a gate.
 func (d *decider) word(ev FileSeen, xs []reading) {
 	if ev.Human == nil {
-		d.reject(ev, "", ev.HumanBad)
+		d.reject(ev, "", cannotRead(ev.HumanBad))
 		return
 	}
 	var fit []reading
