@@ -11,11 +11,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 // The command writes far more than is kept: it is never held up, the files
 // are bounded also meanwhile, and the shim stays small.
 func TestFlood(t *testing.T) {
+	conform.Rule(t, "7-agents output", "never held up, the files bounded")
 	t.Parallel()
 	const limit = 1 << 20
 	spec := testSpec(t, `echo first; head -c 67108864 /dev/zero; echo last; echo first >&2; head -c 4194304 /dev/zero >&2; echo last >&2; touch done; while [ ! -e go ]; do sleep 0.01; done`)

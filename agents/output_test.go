@@ -23,6 +23,7 @@ func numbered(lines int) []byte {
 }
 
 func TestSinkKeepsHeadAndTail(t *testing.T) {
+	conform.Rule(t, "7-agents output", "head and tail are kept")
 	t.Parallel()
 	const limit = MinMaxOutput
 	head, segment := limit/2, int(segmentOf(limit))

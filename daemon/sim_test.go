@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 // Bounds of a history.
@@ -232,6 +234,9 @@ func runSeed(t *testing.T, seed uint64, all *total) {
 // TestSimulation plays random histories of the real loop with crashes at every operation of its disk and between its
 // effects.
 func TestSimulation(t *testing.T) {
+	conform.Rule(t, "3-engine level", "crashes at every operation of disk and effects: no history is stuck")
+	conform.Rule(t, "field asks 9", "crashes between an event and its effects lose nothing")
+	conform.Rule(t, "3-engine keys", "an effect begun again after a crash counts once")
 	if seed, err := strconv.ParseUint(os.Getenv("SIM_SEED"), 10, 64); err == nil {
 		bad, hash, c := simHistory(t, seed, func(format string, args ...any) { fmt.Printf(format+"\n", args...) })
 		t.Logf("seed %d: %q, journal %s, %+v", seed, bad, hash, c)

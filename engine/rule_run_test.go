@@ -20,6 +20,7 @@ func limits(f func(*Limits)) func(*Spec) {
 }
 
 func TestRule28Completed(t *testing.T) {
+	conform.Rule(t, "1-language rule 2", "a branch ends at DONE; completed when nothing is at work")
 	w := flow("x", aStep("a"), aGate("a", to(EndDone)), aStep("b", needs()), aGate("b", to(EndDone), onFail(EndDone)))
 	s := begin(t, "8-semantics 28", "completed: nothing active and no process of the run left; a branch's DONE alone ends nothing else", w)
 	s.done("a")
@@ -33,6 +34,8 @@ func TestRule28Completed(t *testing.T) {
 }
 
 func TestRule28Ends(t *testing.T) {
+	conform.Rule(t, "1-language rule 2", "FAILED ends the run at once and stops what runs")
+	conform.Rule(t, "3-engine stop", "stops are owed until all are seen gone")
 	w := flow("x", aStep("a"), aGate("a", to(EndFailed)), aStep("b", needs()), aGate("b", to(EndDone)))
 	s := begin(t, "8-semantics 28", "failed and aborted: at once, in one fact; live attempts and rounds are superseded, stops owed until all are seen gone", w)
 	s.done("a")
@@ -78,6 +81,8 @@ func TestRule29AgentTimeoutsRun(t *testing.T) {
 }
 
 func TestRule30Abort(t *testing.T) {
+	conform.Rule(t, "field asks 12", "abort, and retry of an aborted run")
+	conform.Rule(t, "004 §2 Task", "a run can end aborted")
 	s := begin(t, "8-semantics 30", "abort ends the run in one fact, also a paused or pending one; only retry reopens", one())
 	s.do(RunRequested{Workflow: "x", Digest: "d-x"})
 	s.do(AbortRequested{Run: "x-2", By: ann})
@@ -95,6 +100,7 @@ func TestRule30Abort(t *testing.T) {
 }
 
 func TestRule31Retry(t *testing.T) {
+	conform.Rule(t, "field asks 12", "retry of a step")
 	s := begin(t, "8-semantics 31", "retry RUN STEP supersedes STEP and downstream, resets their counts, keeps forced-human", two(gates(most(1)), gates(onFail("b"))))
 	s.has(ignored(s.do(RetryRequested{Run: s.run, Step: "b", By: ann})), "has not been reached")
 	s.has(ignored(s.do(RetryRequested{Run: s.run, Step: "z", By: ann})), "no step z")
@@ -134,6 +140,7 @@ func TestRule31RetryOfAnEndedRun(t *testing.T) {
 }
 
 func TestRule26OneRunAtATime(t *testing.T) {
+	conform.Rule(t, "1-language rule 10", "a second run of a workflow waits")
 	s := begin(t, "8-semantics 26", "one run of a workflow at a time; a second is pending, in start order, unless started in parallel", one())
 	for range 2 {
 		s.do(RunRequested{Workflow: "x", Digest: "d-x"})
@@ -152,6 +159,8 @@ func TestRule26OneRunAtATime(t *testing.T) {
 }
 
 func TestRule32MaxSteps(t *testing.T) {
+	conform.Rule(t, "1-language limits", "max_steps, and on_hit")
+	conform.Rule(t, "004 §5 question 3", "a circuit breaker of the run")
 	for hit, phase := range map[string]string{"": RunAborted, EndFailed: RunFailed, EndAborted: RunAborted} {
 		w := two(nil, nil)
 		limits(func(l *Limits) { l.MaxSteps, l.OnHit["max_steps"] = 1, hit })(w)
@@ -175,6 +184,7 @@ func TestRule32MaxSteps(t *testing.T) {
 }
 
 func TestRule32MaxDuration(t *testing.T) {
+	conform.Rule(t, "1-language limits", "max_duration does not count a waiting human")
 	w := two(gates(level(LevelHuman)), nil)
 	limits(func(l *Limits) { l.MaxDuration = Duration(10 * time.Minute) })(w)
 	s := begin(t, "8-semantics 32", "max_duration counts steps, reviews and windows, not pauses and not waiting for a person", w)
@@ -216,6 +226,8 @@ func extFlow() *Spec {
 }
 
 func TestRule33NeedsAcrossWorkflows(t *testing.T) {
+	conform.Rule(t, "004 §5 question 4", "needs: other/STEP, with its outputs looked at")
+	conform.Rule(t, "1-language needs", "the newest run of the other workflow, pinned")
 	y := flow("y", aStep("b"), aGate("b", to(EndDone), route("stop", EndFailed)))
 	s := begin(t, "8-semantics 33", "the newest started run of that workflow must have the step passed; what satisfied it is pinned", extFlow(), y)
 	conform.Rule(t, "field asks 13", "needs across workflows, judged on every event")

@@ -20,6 +20,7 @@ func schemaOf(s string) *engine.Schema { return &engine.Schema{Source: json.RawM
 // TestReadVerdict: what is read where, and what is refused with which words. want is the outcome, or, where it begins
 // with "!", a part of the error.
 func TestReadVerdict(t *testing.T) {
+	hold.Rule(t, "7-agents read order", "structured, answer file, last block, whole text")
 	hold.Rule(t, "field ask 6", "what cannot be read as a verdict passes nothing")
 	hold.Rule(t, "1-language rule 6", "no answer and a wrong one are inconclusive")
 	const pass, fail = `{"verdict":"pass"}`, `{"verdict":"fail","feedback":"no"}`

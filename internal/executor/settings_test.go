@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/conform"
 )
 
 func TestDefaultSettingsAreGood(t *testing.T) {
@@ -22,6 +23,7 @@ func TestDefaultSettingsAreGood(t *testing.T) {
 }
 
 func TestSettingsCheck(t *testing.T) {
+	conform.Rule(t, "7-agents faults", "each fault in words")
 	minus := -1
 	for want, change := range map[string]func(*Settings){
 		"roles.x.agent: \"clade\" is no agent":        func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"clade"}} },

@@ -37,6 +37,7 @@ func TestStepGetsWhatAnAgentGets(t *testing.T) {
 	conform.Rule(t, "2-files runs", "the folder of an attempt; runs/last")
 	conform.Rule(t, "004 §5 question 6", "what it has to know is in its prompt and environment")
 	conform.Rule(t, "4-trust environment", "a variable that nobody allowed does not reach the agent")
+	conform.Rule(t, "7-agents gets", "prompt, folder and environment")
 	b := newBench(t, agentSpec)
 	b.put("in.txt", "in")
 	b.script("one", `cat >got.txt; env | sort >env.txt; pwd -P >cwd.txt; printf '{"status":"done"}' >"$SLUICE_SIGNAL"`)
@@ -124,6 +125,7 @@ func TestLastIsTheNewest(t *testing.T) {
 }
 
 func TestMissingBinaryIsFatal(t *testing.T) {
+	conform.Rule(t, "7-agents classes", "a command that is not there is fatal")
 	b := newBench(t, strings.Replace(runSpec, "%s", `[no-such-command]`, 1))
 	ev := b.carry(b.stepJob("A", 1, 1))
 	if ev.Exit.Class != engine.ClassFatal || !strings.Contains(ev.Exit.Why, "no-such-command") || !strings.Contains(ev.Exit.Why, "install") {
