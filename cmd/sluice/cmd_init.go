@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -152,8 +153,23 @@ Next:
   look at %s/%s.yaml and %s/config.yaml (who plays which role)
   sluice validate
   sluice graph %s
-  sluice run %s`, specsDir, name, workflowDir, name, name)
+  sluice run %s%s`, specsDir, name, workflowDir, name, name, requiredVars(filepath.Join(root, specsDir, name+".yaml")))
 	return nil
+}
+
+// requiredVars is how a run of the spec is given what it must be given: as arguments with a place left open.
+func requiredVars(file string) string {
+	spec, _ := specs.LoadFile(file)
+	if spec == nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, v := range spec.Vars {
+		if v.Required {
+			b.WriteString(" --var " + v.Name + `="…"`)
+		}
+	}
+	return b.String()
 }
 
 func orEmpty(s []string) []string {

@@ -27,7 +27,7 @@ human gates; without one it prints a line for each thing that matters. Given a r
 with that run. Where no daemon serves the repo, this process does until the run has ended; other
 terminals can pass, fail and look meanwhile. Ctrl-C pauses the run and says how to go on.
 --yes answers questions of this command, never a gate.`,
-		Example: "sluice run gated-pipeline\nsluice run phase-4 --var goal=\"faster search\" --set veto_window=5s",
+		Example: "sluice run gated-pipeline --var task=\"an index\"\nsluice run phase-4 --var goal=\"faster search\" --set veto_window=5s",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.workflow = args[0]

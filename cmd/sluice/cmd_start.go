@@ -41,7 +41,7 @@ func (a *app) startCommand() *cobra.Command {
 		Short: "have the daemon start a run, and print its id",
 		Long: `The run goes on in the background. With --wait the command comes back when it has ended, with
 run's exit codes; --timeout bounds the waiting, and exit code 4 says that it ran out.`,
-		Example: "sluice start gated-pipeline\nsluice start phase-4 --var goal=\"faster search\" --wait --timeout 2h",
+		Example: "sluice start gated-pipeline --var task=\"an index\"\nsluice start phase-4 --var goal=\"faster search\" --wait --timeout 2h",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.workflow = args[0]
