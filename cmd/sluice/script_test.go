@@ -79,6 +79,7 @@ func binDir(t testing.TB) string {
 }
 
 func TestScripts(t *testing.T) {
+	holds(t)
 	bin := binDir(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",

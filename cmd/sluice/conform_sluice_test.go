@@ -1,0 +1,97 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"sluice/internal/conform"
+)
+
+// What the scripts of testdata/script hold, by name. TestScripts says so, and that the scripts are there.
+func scriptsHold() map[string][][2]string {
+	return map[string][][2]string{
+		"example": {
+			{"004 §3 example.runs", "byte for byte, through the daemon, from its first step to DONE"},
+			{"004 §3 workflow", "the workflow's context files stand in the prompts"},
+			{"004 §3 signal", "the sentinels at the values written"},
+			{"004 §4 signals", "X-1-done.json is taken in from the folder"},
+			{"004 §4 retry-context", "XG-1-2-attempt-1.md is written, and read by the second attempt"},
+			{"004 §4 audit", "the record verifies"},
+			{"004 §2 Reviewer.notify", "on when no veto came"},
+			{"004 §2 Reviewer.human", "on by a pass file written by hand"},
+			{"004 §5 question 2", "the program routes, agents write and judge"},
+			{"3-engine adopt", "the daemon is killed with its agent alive; another takes it up, and it is launched once"},
+			{"2-files signal 1", "a signal that came while no daemon ran is taken in"},
+			{"4-trust shown", "status shows trust: file"},
+		},
+		"demo":    {{"004 §5 question 5", "the record is readable, explained and verified"}, {"2-files layout", "what lies where after a run"}},
+		"init":    {{"2-files gitignore", "signals/ is ignored by git"}},
+		"signals": {{"004 §2 Signal.sentinel_file", "by file"}, {"004 §2 Signal.git_commit", "by commit"}, {"004 §2 Signal.pr_creation", "by pull request"}, {"004 §2 Signal.stdout_exit", "by exit code"}, {"1-language rule 3 sentinel_file", "the file at its value, below the worktree too"}, {"1-language rule 3 grace", "exit 0 without the signal"}, {"1-language rule 3 linger", "ended with its tree, the signal holds"}},
+		"decide":  {{"1-language rule 5", "a late veto, and a veto within the window"}, {"004 §2 Retry.escalation", "used up: a person is asked"}, {"1-language routes", "routes to a step, an end, a person"}, {"1-language verdict", "conditions over the score decide"}, {"field asks 6", "a mute reviewer passes nothing"}, {"1-language rule 3 status", "blocked shows its question"}},
+		"away":    {{"field asks early", "what is written while nobody serves is taken in"}, {"field asks answers", "a file that lay there before the round opened does not count"}, {"2-files decision file", "a pass file and a fail by command while no daemon runs"}},
+		"broken":  {{"1-language faults", "every fault with its place; nothing is started"}},
+		"daemon":  {{"field asks 9", "killed at a waiting gate, it waits there again"}},
+		"drift":   {{"1-language rule 11", "an edited spec counts for the next run; a broken one harms no run"}},
+		"held":    {{"3-engine one writer", "a second process is told who serves, and exits 75"}},
+		"steer":   {{"field asks 12", "pause, resume, abort, retry"}},
+		"values":  {{"1-language values", "vars, env, outputs by expression, when"}, {"1-language hooks", "a failing hook does no harm"}, {"1-language protect", "a person is asked"}},
+		"branches": {{"field asks waiting", "a human gate holds up only what is downstream"}, {"004 §5 question 4", "a step waits for another workflow's"},
+			{"1-language needs", "in whatever order they are started"}},
+		"rejected": {{"2-files signal 5", "kept with the reason, told; the run goes on"}, {"2-files signal 7", "too large, a link, a pipe"}, {"2-files signal 3", "keys that differ in case, another attempt, another token"}},
+	}
+}
+
+// holds records what the scripts hold, as the test's own: if one of them fails, none of it counts.
+func holds(t *testing.T) {
+	t.Helper()
+	for name, rules := range scriptsHold() {
+		if _, err := os.Stat(filepath.Join("testdata/script", name+".txtar")); err != nil {
+			t.Errorf("what %s holds: %v", name, err)
+		}
+		for _, r := range rules {
+			conform.Rule(t, r[0], name+": "+r[1])
+		}
+	}
+}
+
+// TestExperiments runs document 004's experiments, as they are shipped in examples/, with the real binary.
+func TestExperiments(t *testing.T) {
+	for _, r := range [][2]string{
+		{"004 §6 experiment 1", "carried out by hand"}, {"004 §2 Step.agent", "offered, not launched"}, {"004 §3 agent.launch", "interactive"},
+		{"004 §6 experiment 2", "headless, from the spec"}, {"004 §3 agent.launch", "headless"}, {"004 §5 question 2", "no agent drives the run"},
+		{"004 §6 experiment 3", "each of four signals starts the next step"}, {"004 §2 Signal", "each kind"},
+		{"004 §6 experiment 4", "the loop works end to end"}, {"004 §2 Retry.read", "the second prompt has the feedback, the first has not"},
+		{"004 §6 experiment 5.auto", "decided by the agent, nobody told"}, {"004 §2 Reviewer.auto", "on by itself, nobody told, on the record"},
+		{"004 §6 experiment 5.notify", "told, and on after the window"}, {"004 §6 experiment 5.human", "blocks until the pass file"},
+		{"004 §6 experiment 5.rest", "the other branches pass meanwhile"}, {"004 §2 Reviewer.per-gate", "three levels in one run"},
+		{"004 §6 experiment 6", "Y-1 waits for X-2 and its output"}, {"004 §4 shared", "status and files tell how it stands"},
+	} {
+		conform.Rule(t, r[0], r[1])
+	}
+	shipped, err := filepath.Glob("../../examples/exp-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts, err := filepath.Glob("testdata/experiments/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range shipped {
+		name := strings.Join(strings.SplitN(filepath.Base(dir), "-", 3)[:2], "-")
+		if !slices.Contains(scripts, filepath.Join("testdata/experiments", name+".txtar")) {
+			t.Errorf("%s is run by no test", dir)
+		}
+	}
+	bin := binDir(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/experiments", Cmds: commands(), RequireUniqueNames: true, RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error { return setUp(env, bin) },
+	})
+}
