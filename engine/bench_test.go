@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// BenchmarkDecide plays a run of ten steps, each sent back once, to its end: one Decide and one look at what is owed per
+// event, beside other runs that are ended or wait for a person. An op is one event.
+func BenchmarkDecide(b *testing.B) {
+	for _, x := range []struct{ ended, waiting int }{{0, 0}, {KeepEnded, 0}, {0, 20}, {KeepEnded, 200}} {
+		b.Run(fmt.Sprintf("ended=%d/waiting=%d", x.ended, x.waiting), func(b *testing.B) { benchDecide(b, x.ended, x.waiting) })
+	}
+}
+
+func benchDecide(b *testing.B, ended, waiting int) {
+	s := benchWorld(b, ended, waiting)
+	b.ReportAllocs()
+	b.ResetTimer()
+	n := 0
+	for n < b.N {
+		n += s.lap()
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "events/s")
+}
+
+// bench is the benchmark's world.
+type bench struct {
+	st    *State
+	specs map[string]*Spec
+	now   time.Time
+	n     int
+}
+
+func benchWorld(b *testing.B, ended, waiting int) *bench {
+	parts, asks := []any{}, flow("wait", aStep("a"), aGate("a", to(EndDone), level(LevelHuman)))
+	for i := range 10 {
+		next := to(EndDone)
+		if i < 9 {
+			next = to(fmt.Sprint("s", i+1))
+		}
+		parts = append(parts, aStep(fmt.Sprint("s", i), tree("w")), aGate(fmt.Sprint("s", i), next))
+	}
+	s := &bench{st: NewState(), specs: map[string]*Spec{}, now: time.Unix(simEpoch, 0).UTC()}
+	for _, w := range []*Spec{flow("run", parts...), asks, flow("old", aStep("a"), aGate("a", to(EndDone)))} {
+		if f := w.Link(); f != nil {
+			b.Fatal(f)
+		}
+		w.Digest = "d-" + w.ID
+		s.specs[w.Digest] = w
+	}
+	for range ended {
+		s.do(RunRequested{Workflow: "old", Digest: "d-old"})
+		s.do(AbortRequested{Run: s.st.Order[len(s.st.Order)-1]})
+	}
+	for range waiting {
+		s.do(RunRequested{Workflow: "wait", Digest: "d-wait", Parallel: true})
+		s.drain()
+	}
+	return s
+}
+
+// do decides one event and looks at what is owed.
+func (s *bench) do(ev Event) []Effect {
+	s.n++
+	s.now = s.now.Add(time.Second)
+	Decide(s.st, s.spec, ev, s.now)
+	s.st.Wake(s.now)
+	return s.st.Owed(s.spec)
+}
+
+func (s *bench) spec(d string) *Spec { return s.specs[d] }
+
+// lap plays one run to its end and gives how many events it took.
+func (s *bench) lap() int {
+	s.n = 0
+	s.do(RunRequested{Workflow: "run", Digest: "d-run"})
+	s.drain()
+	return s.n
+}
+
+// drain carries out all that is owed until nothing is.
+func (s *bench) drain() {
+	for {
+		es := s.st.Owed(s.spec)
+		if len(es) == 0 {
+			return
+		}
+		e := es[0]
+		switch e.Kind {
+		case DoWrite:
+			s.do(FileWritten{Run: e.Run, ID: e.Key})
+		case DoNotify:
+			s.do(Noticed{Run: e.Run, ID: e.Key})
+		case DoMove:
+			s.do(FileMoved{ID: e.Key})
+		case DoStop:
+			s.do(ProcessEnded{Run: e.Run, Key: e.Key, Exit: Exit{Stopped: true}})
+		default:
+			s.run(e)
+		}
+	}
+}
+
+func (s *bench) run(e Effect) {
+	ev := ProcessEnded{Run: e.Run, Key: e.Key}
+	switch e.Proc.Kind {
+	case ProcStep:
+		s.do(FileSeen{Name: e.Step + "-done.json", Dir: e.Run, ID: e.Key, Written: s.now, Sentinel: &Sentinel{}})
+	case ProcCheck:
+		ev.Check = &CheckResult{OK: true, Digest: e.Key}
+	case ProcReview:
+		ev.Verdict = &Judgement{Outcome: OutcomePass}
+		if e.N == 1 {
+			ev.Verdict = &Judgement{Outcome: OutcomeFail, Feedback: "again"}
+		}
+	}
+	s.do(ev)
+}
