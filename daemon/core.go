@@ -93,7 +93,6 @@ func (c *core) restore() error {
 			return fmt.Errorf("snapshot after record %d: it is whole but cannot be read by this release: %w", seq, err)
 		}
 		c.state, from = snap.State, seq+1
-		fill(c.state)
 		for digest, source := range snap.Sources {
 			c.learn(digest, source)
 		}
@@ -108,28 +107,6 @@ func (c *core) restore() error {
 		c.fold(rec.At, facts)
 		return nil
 	})
-}
-
-// fill makes the maps that a snapshot leaves out where they are empty.
-func fill(s *engine.State) {
-	made(&s.Moves)
-	made(&s.Notices)
-	for _, r := range s.Runs {
-		made(&r.Fails)
-		made(&r.Files)
-		made(&r.Forced)
-		made(&r.Exhausted)
-		made(&r.Same)
-		made(&r.Sent)
-		made(&r.Met)
-		made(&r.Told)
-	}
-}
-
-func made[V any](m *map[string]V) {
-	if *m == nil {
-		*m = map[string]V{}
-	}
 }
 
 func decodeFacts(rec journal.Record) ([]engine.Fact, error) {

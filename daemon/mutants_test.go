@@ -44,7 +44,6 @@ func mutants() []mutant {
 		{"a file of the inbox is taken in twice", []edit{{"engine/decide_signal.go", "if ev.ID != \"\" && d.s.Moves[ev.ID] != nil {", "if false {"}}},
 		{"a snapshot holds what is not journaled", []edit{{repo, commit, "	if r.core.snapshotDue() {\n		r.snapshot()\n	}\n" + commit}, {core, "if len(c.pending) > 0 || c.since == 0 {", "if c.since == 0 {"}}},
 		{"a snapshot without sources", []edit{{core, "Sources: c.sources}", "Sources: nil}"}}},
-		{"the empty maps of a snapshot", []edit{{core, "		fill(c.state)\n", ""}}},
 		{"a commit's error is swallowed", []edit{{repo, commit, "	done, err := r.commit(ctx)\n	_ = err\n"}}},
 		{"a failed sync is tried again", []edit{{repo, "if !errors.Is(err, journal.ErrStalled) {", "if false {"}}},
 		{"what cannot be written is dropped", []edit{{repo, "		r.setStall(err.Error())\n", "		r.core.pending = nil\n		return all, nil\n"}}},

@@ -187,7 +187,7 @@ func (s *sim) signalled(e entry, f engine.StepSignalled) {
 	switch ev := e.event.(type) {
 	case engine.FileSeen:
 		x := s.w.letter(ev.ID)
-		if x == nil || ev.Dir == "" && ev.TokenOf == "" && ev.Sentinel.Attempt == 0 {
+		if x == nil || ev.Sentinel == nil || ev.Dir == "" && ev.TokenOf == "" && ev.Sentinel.Attempt == 0 {
 			return // a bare word in the inbox of all runs: the law takes it for the only live attempt of the name
 		}
 		key = x.key

@@ -129,7 +129,7 @@ func (s *sim) callProc(c *simCall, add func(*simCall, string, func())) {
 	case !p.alive:
 		add(c, "ended", func() { s.port.answer(c, s.ended(p)) })
 	case e.Kind == engine.DoStop:
-		add(c, "killed", func() { p.alive, p.exit = false, engine.Exit{Stopped: true, Code: -1, Signal: "killed"} })
+		add(c, "killed", func() { s.exit(p, engine.Exit{Stopped: true, Code: -1, Signal: "killed"}) })
 	}
 }
 
@@ -243,10 +243,24 @@ func (s *sim) work() (acts []act) {
 		if says && (p.offered || s.g.IntN(6) > 0) {
 			acts = append(acts, act{key + " says its word", 6, s.locked(func() { s.say(p) })})
 		} else if !p.hung {
-			acts = append(acts, act{key + " ends", 4, s.locked(func() { p.alive = false })})
+			acts = append(acts, act{key + " ends", 4, s.locked(func() { s.exit(p, p.exit) })})
 		}
 	}
 	return acts
+}
+
+// exit ends a process: what it was writing is whole by now, or never will be. Under mu.
+func (s *sim) exit(p *simProc, how engine.Exit) {
+	p.alive, p.exit = false, how
+	for _, x := range s.w.letters {
+		if x.key != p.key || !x.whole.IsZero() {
+			continue
+		}
+		x.whole, x.ev.Written = time.Now(), time.Now()
+		if s.g.IntN(2) == 0 {
+			x.ev.Sentinel, x.ev.SentinelBad = nil, "it is not whole"
+		}
+	}
 }
 
 // say gives the step's word in its way.

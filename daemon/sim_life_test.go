@@ -171,7 +171,7 @@ func (s *sim) crashed() {
 	for _, key := range sortedKeys(s.w.procs) {
 		p := s.w.procs[key]
 		if p.alive && !p.offered {
-			p.alive, p.exit = false, engine.Exit{Lost: true}
+			s.exit(p, engine.Exit{Lost: true})
 			if s.g.IntN(3) == 0 { // what was kept of its start is gone, too
 				delete(s.w.procs, key)
 			}

@@ -119,7 +119,7 @@ func (w *simWorld) look(in Inboxes) []engine.Event {
 	}
 	rank := func(ev engine.FileSeen) int {
 		switch {
-		case ev.Sentinel != nil:
+		case ev.Human == nil:
 			return 0
 		case strings.HasSuffix(ev.Name, "-"+engine.OutcomeVeto):
 			return 1
