@@ -227,7 +227,7 @@ func TestShimKilledTokenDropped(t *testing.T) {
 	spec := testSpec(t, `(setsid env -i sh -c 'while :; do sleep 0.05; done' & echo $! > $OUT/bare); echo up > $OUT/up; while :; do sleep 0.05; done`)
 	p := ensure(t, newRunner(), spec)
 	if id, _ := readIdentity(spec.PidFile); id.Cgroup == "" {
-		t.Skip("no cgroup to be had here")
+		t.Skip("kernel: no cgroup to be had here")
 	}
 	eventually(t, "the tree is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
 	bare := barePid(t, spec)

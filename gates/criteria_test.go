@@ -44,7 +44,7 @@ func repo(t *testing.T) (root, worktree, outside string) {
 func link(t *testing.T, target, name string) {
 	t.Helper()
 	if err := os.Symlink(target, name); err != nil {
-		t.Skip("no links here: ", err)
+		t.Skip("kernel: no links here: ", err)
 	}
 }
 

@@ -204,7 +204,7 @@ func TestExportThatSomebodyElseTouches(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(secret, name); err != nil {
-		t.Skip("needs: symlinks")
+		t.Skip("kernel: no symbolic links")
 	}
 	if _, err := OpenExport(name); err == nil {
 		t.Fatal("a link was followed")

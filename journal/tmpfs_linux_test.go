@@ -15,7 +15,7 @@ func mount(t *testing.T, options string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
-		t.Skip("needs: mount")
+		t.Skip("kernel: mounting is not permitted")
 	}
 	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
 	return dir
@@ -70,7 +70,7 @@ func TestRealReadOnlyDisk(t *testing.T) {
 	mustAppend(t, l, entry(1))
 	l.Close()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, "size=128k"); err != nil {
-		t.Skip("needs: mount")
+		t.Skip("kernel: mounting is not permitted")
 	}
 	if _, _, err := Open(dir, Options{}); !errors.Is(err, ErrStalled) || !errors.Is(err, syscall.EROFS) {
 		t.Fatal(err)

@@ -226,7 +226,7 @@ func TestMountedOver(t *testing.T) {
 	for i := range 2 {
 		tested(t, w, dir)
 		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-			t.Skip(err)
+			t.Skip("kernel: ", err)
 		}
 		write(t, filepath.Join(dir, "above"), "1")
 		until(t, w, "a file in the mount", func() bool { return has(scan(t, w, dir), "above", "1") })
@@ -258,7 +258,7 @@ func TestInstanceLimit(t *testing.T) {
 		return
 	}
 	if w := New(Options{}); w.source != nil {
-		t.Skip("the limit does not hold")
+		t.Skip("kernel: the limit on inotify instances does not hold here")
 	}
 	limited(t, "no events from the system")
 }

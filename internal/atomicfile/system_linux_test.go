@@ -130,11 +130,11 @@ func TestMoveAcrossFileSystems(t *testing.T) {
 	var a, b unix.Stat_t
 	dir := t.TempDir()
 	if unix.Stat(other, &a) != nil || unix.Stat(dir, &b) != nil || a.Dev == b.Dev {
-		t.Skip("one file system only")
+		t.Skip("kernel: one file system only")
 	}
 	far, err := os.MkdirTemp(other, "atomicfile-")
 	if err != nil {
-		t.Skip(err)
+		t.Skip("kernel: ", err)
 	}
 	t.Cleanup(func() { must(t, os.RemoveAll(far)) })
 	must(t, os.WriteFile(filepath.Join(dir, "x"), []byte("text"), 0o640))
