@@ -199,7 +199,7 @@ func inNamespace(t *testing.T, script string, args ...string) bool {
 	}
 	argv := append(args, "sh", "-c", script+`; exec "$0" "$@"`, exe, "-test.run=^"+t.Name()+"$", "-test.v")
 	if err := exec.Command("unshare", append(args, "true")...).Run(); err != nil {
-		t.Skipf("no namespace: %v", err)
+		t.Skipf("kernel: no namespace to be had: %v", err)
 	}
 	cmd := exec.Command("unshare", argv...)
 	cmd.Env = append(os.Environ(), mark+"=1")
