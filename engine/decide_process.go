@@ -272,7 +272,6 @@ func (d *decider) tickProcs(r *Run, w *Spec) {
 func (d *decider) tickHuman(r *Run, g *Gate, q *Round) {
 	due := passed(q.Due, d.at)
 	if due && g.OnTimeout != "" && g.OnTimeout != "remind" {
-		q.Why = "timeout"
 		switch g.OnTimeout {
 		case OutcomeFail:
 			d.fail(r, g, q, failure{outcome: OutcomeFail, target: g.OnFail, byKind: "timeout", feedback: "no person answered within " + g.Timeout.String()})
