@@ -140,7 +140,7 @@ func (f StepSignalled) apply(s *State, _ time.Time) {
 	must(a.State == Running && a.K == f.K, "%s: signal of %s.%d in state %s", f.Run, f.Step, f.N, a.State)
 	a.State, a.Status, a.Via, a.Author, a.Summary, a.Question, a.Options = Signalled, f.Status, f.Via, f.Author, f.Summary, f.Question, f.Options
 	a.LingerUntil, a.GraceUntil, a.Failure, a.Broken = f.LingerUntil, time.Time{}, f.Failure, f.Broken
-	if f.Answer != nil {
+	if len(f.Answer) > 0 {
 		a.Answer = f.Answer
 	}
 }
@@ -181,7 +181,7 @@ func (f ProcessGone) apply(s *State, _ time.Time) {
 	if a := r.Attempt(p.Step, p.N); p.Kind == ProcStep && a != nil {
 		exit := f.Exit
 		a.Exit, a.Output = &exit, f.Output
-		if f.Answer != nil {
+		if len(f.Answer) > 0 {
 			a.Answer = f.Answer
 		}
 	}

@@ -25,7 +25,7 @@ func (s *State) GateEnv(r *Run, w *Spec, gate string, q *Round) *Env {
 	env.Failures = r.Fails[gate]
 	env.Exhausted = r.Fails[gate]+1 >= g.MaxRetries
 	env.setAnswer(Judgement{Answer: q.Answer, Score: q.Score, Scores: q.Scores, Findings: q.Findings})
-	if q.Answer == nil && g.Reviewer.FromStep {
+	if len(q.Answer) == 0 && g.Reviewer.FromStep {
 		if a := r.Attempt(g.Step, q.Attempt); a != nil {
 			env.setAnswer(ownWord(a))
 		}
