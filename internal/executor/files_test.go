@@ -424,6 +424,27 @@ func TestScanFailsClosed(t *testing.T) {
 	}
 }
 
+// TestScanOfRunsThatAreOver: what is written for a run that does not live is seen, so that it can be refused.
+func TestScanOfRunsThatAreOver(t *testing.T) {
+	b := newBench(t, gateSpec)
+	b.scanned(daemon.Inboxes{Runs: []string{run1}}, 0)
+	b.put(".workflow/signals/w-1/A-done.json", "{}")
+	b.put(".workflow/signals/w-7/A-done.json", "{}")
+	b.put(".workflow/signals/rejected/old.json", "{}")
+	b.put(".workflow/signals/-odd/x.json", "{}")
+	evs := b.scanned(daemon.Inboxes{}, 2)
+	if len(evs) != 2 || evs[0].Dir != run1 || evs[1].Dir != "w-7" {
+		t.Fatalf("%+v", evs)
+	}
+	for _, ev := range evs {
+		b.move(&engine.Move{ID: ev.ID, Name: ev.Name, Dir: ev.Dir, Why: "it is over"})
+	}
+	b.scanned(daemon.Inboxes{}, 0)
+	if b.has(".workflow/signals/w-1") || b.has(".workflow/signals/w-7") {
+		t.Error("an empty folder of a run that is over stayed")
+	}
+}
+
 func TestHintsOfAFile(t *testing.T) {
 	b := newBench(t, gateSpec)
 	eventually(t, "the first hint", func() bool { return len(b.e.Hints()) > 0 })

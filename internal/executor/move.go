@@ -45,7 +45,7 @@ func (e *Executor) moved(m *engine.Move) (string, error) {
 	if !plainName(m.Name) || m.Dir != "" && !signals.ValidID(m.Dir) {
 		return "", errGone
 	}
-	dir, to := e.inbox, filepath.Join(e.inbox, "rejected", m.Name)
+	dir, to := e.inbox, filepath.Join(e.inbox, rejected, m.Name)
 	if m.Place != "" {
 		dir = e.inboxOf(m)
 	}

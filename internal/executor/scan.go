@@ -69,6 +69,9 @@ func (e *Executor) boxes(in daemon.Inboxes) []box {
 		}
 		out = append(out, box{path: filepath.Join(e.inbox, run), dir: run, must: true})
 	}
+	for _, run := range e.strays(in.Runs) {
+		out = append(out, box{path: filepath.Join(e.inbox, run), dir: run})
+	}
 	for _, key := range in.Trees {
 		for _, dir := range e.treeInboxes(key) {
 			if dir == e.inbox {
@@ -84,6 +87,44 @@ func (e *Executor) boxes(in daemon.Inboxes) []box {
 	}
 	return out
 }
+
+// strays are the folders of runs that do not live in which something lies all the same: it is seen, and so refused by
+// name.
+func (e *Executor) strays(live []string) []string {
+	f, err := atomicfile.OpenDir(e.inbox)
+	if err != nil {
+		return nil // the scan of the inbox itself tells
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(maxEntries) // what was read counts
+	var out []string
+	for _, entry := range entries {
+		name := entry.Name()
+		if !entry.IsDir() || name == rejected || !signals.ValidID(name) || slices.Contains(live, name) || len(out) == maxStrays {
+			continue
+		}
+		if holdsFiles(filepath.Join(e.inbox, name)) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func holdsFiles(dir string) bool {
+	f, err := atomicfile.OpenDir(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(1) // one is enough
+	return len(names) > 0
+}
+
+const (
+	rejected   = "rejected"
+	maxStrays  = 100
+	maxEntries = 10_000 // of the inbox that are looked through for them
+)
 
 func isDir(path string) bool {
 	info, err := os.Lstat(path)
