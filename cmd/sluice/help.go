@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -65,13 +66,17 @@ func (a *app) helpCommands(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		width = max(width, len(c.Name()))
 	}
+	commands := slices.Clone(cmd.Commands())
+	slices.SortStableFunc(commands, func(x, y *cobra.Command) int {
+		return strings.Compare(x.Annotations[helpOrder], y.Annotations[helpOrder])
+	})
 	groups := cmd.Groups()
 	if len(groups) == 0 && cmd.HasAvailableSubCommands() {
 		groups = []*cobra.Group{{Title: "Commands"}}
 	}
 	for _, g := range groups {
 		a.head(g.Title)
-		for _, c := range cmd.Commands() {
+		for _, c := range commands {
 			if c.GroupID == g.ID && c.IsAvailableCommand() {
 				a.print("  %s  %s", pad(c.Name(), width), c.Short)
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,9 @@ const (
 	groupAgent  = "agent"
 	groupSetUp  = "setup"
 )
+
+// helpOrder annotates a command with its place in its group.
+const helpOrder = "order"
 
 // rootCommand is the tree of commands.
 func (a *app) rootCommand() *cobra.Command {
@@ -55,8 +59,9 @@ sluice init && sluice run gated-pipeline`,
 }
 
 func add(root *cobra.Command, id string, commands ...*cobra.Command) {
-	for _, c := range commands {
+	for i, c := range commands {
 		c.GroupID = id
+		c.Annotations = map[string]string{helpOrder: fmt.Sprintf("%02d", i)}
 		root.AddCommand(c)
 	}
 }
