@@ -54,9 +54,29 @@ func TestPurity(t *testing.T) {
 				}
 			case *ast.GenDecl:
 				packageVariables(t, set, f, n)
+			case *ast.AssignStmt:
+				if name != "apply.go" && name != "state.go" {
+					onlyApplyWrites(t, set, n)
+				}
 			}
 			return true
 		})
+	}
+}
+
+// onlyApplyWrites finds a decision that writes to the state itself: to a run r, an attempt a, a round q, a process p.
+func onlyApplyWrites(t *testing.T, set *token.FileSet, n *ast.AssignStmt) {
+	for _, l := range n.Lhs {
+		if ix, ok := l.(*ast.IndexExpr); ok {
+			l = ix.X
+		}
+		sel, ok := l.(*ast.SelectorExpr)
+		if !ok {
+			continue
+		}
+		if x, ok := sel.X.(*ast.Ident); ok && (x.Name == "r" || x.Name == "a" || x.Name == "q" || x.Name == "p") {
+			t.Errorf("%s writes %s.%s: only Apply writes the state", set.Position(n.Pos()), x.Name, sel.Sel.Name)
+		}
 	}
 }
 

@@ -104,6 +104,7 @@ func (w *sim) handle(t *told) bool {
 	}
 	w.check(t, facts)
 	if !w.sh.adversary && w.p(0.01) {
+		w.same()
 		w.crash()
 	}
 	return true
@@ -229,6 +230,7 @@ func history(seed uint64, oracle bool) (bad string, w *sim) {
 			return w.bad, w
 		}
 	}
+	w.same()
 	w.calm = true
 	w.crash()
 	for n := 0; !w.over() && w.bad == ""; n++ {
