@@ -154,6 +154,12 @@ func (f StopOrdered) apply(s *State, _ time.Time) {
 
 func (f DeadlineMoved) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
+	if f.Key != "" {
+		p := r.Proc(f.Key)
+		must(p != nil, "%s: a deadline of %s, which is not alive", f.Run, f.Key)
+		p.Deadline, p.Reopened = f.To, true
+		return
+	}
 	if f.Step != "" {
 		a := r.now(f.Step, f.N)
 		a.Deadline, a.Reopened = f.To, true
@@ -202,7 +208,7 @@ func (f StepRelaunched) apply(s *State, _ time.Time) {
 func (f CheckStarted) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	r.now(f.Step, f.N)
-	r.start(&Proc{Key: f.Key, Kind: ProcCheck, Step: f.Step, N: f.N, Tree: f.Tree, Began: at})
+	r.start(&Proc{Key: f.Key, Kind: ProcCheck, Step: f.Step, N: f.N, Tree: f.Tree, Began: at, Deadline: f.Deadline})
 }
 
 func (f Checked) apply(s *State, _ time.Time) {
@@ -218,7 +224,7 @@ func (f Checked) apply(s *State, _ time.Time) {
 
 func (f HookStarted) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	r.start(&Proc{Key: f.Key, Kind: ProcHook, Step: f.Step, N: f.N, Tree: f.Tree, Began: at})
+	r.start(&Proc{Key: f.Key, Kind: ProcHook, Step: f.Step, N: f.N, Tree: f.Tree, Began: at, Deadline: f.Deadline})
 	if f.Step == "" {
 		r.Hooked = true
 		return
@@ -339,8 +345,11 @@ func (f RoundVoided) apply(s *State, at time.Time) {
 	q := r.round(f.Gate, f.N)
 	q.State, q.Ended = Undone, at
 	a := r.now(q.Step, q.Attempt)
-	a.State, a.Checked, a.Hooked, a.Failure, a.Broken = Signalled, false, true, "", "" // the hook ran once for this attempt
-	for _, qs := range r.Rounds {                                                      // what passed earlier in the row was over the old content too
+	a.State, a.Checked, a.Hooked = Signalled, false, true // the hook ran once for this attempt
+	if a.Status == StatusDone {                           // what the step said itself stands; what was found is looked for anew
+		a.Failure, a.Broken = "", ""
+	}
+	for _, qs := range r.Rounds { // what passed earlier in the row was over the old content too
 		for _, o := range qs {
 			if o.Step == q.Step && o.Attempt == q.Attempt && o.State == Approved {
 				o.State = Undone

@@ -112,7 +112,7 @@ func (d *decider) reactSteering(ev Event) {
 		d.retry(ev)
 	case SpecUnread:
 		if r := d.s.Runs[ev.Run]; r.Live() && !r.Paused {
-			d.stopFor(r, "spec", "the spec it was started with cannot be read by this release: "+ev.Why)
+			d.stopFor(r, pausedSpec, "the spec it was started with cannot be read by this release: "+ev.Why)
 		}
 	case Scanned:
 		d.scanned(ev)
@@ -183,6 +183,9 @@ const (
 	NoticePaused   = "paused"   // a run was paused by a limit or a fatal failure
 	NoticeInfo     = "info"
 )
+
+// gateNotice is the id of the notice that a round's window waits for.
+func gateNotice(run, gate string, n int) string { return fmt.Sprintf("%s/%s#%d.gate", run, gate, n) }
 
 // launchKey is the key of a step's launch: it never returns.
 func launchKey(run, step string, n, k int) string { return fmt.Sprintf("%s/%s#%d.%d", run, step, n, k) }

@@ -109,7 +109,7 @@ func (d *decider) judge(r *Run, g *Gate, q *Round, j Judgement, byKind string) {
 	switch {
 	case outcome == OutcomePass && q.Level == LevelNotify:
 		d.put(Agreed{of: Of(r.ID), Gate: g.ID, N: q.N})
-		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.gate", r.ID, g.ID, q.N), Kind: NoticeGate, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N, Text: clip(j.Feedback, 2000)})
+		d.notice(Notice{ID: gateNotice(r.ID, g.ID, q.N), Kind: NoticeGate, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N, Text: clip(j.Feedback, 2000)})
 	case outcome == OutcomePass:
 		d.pass(r, g, q, byKind, nil, "")
 	case outcome == Human || routed && to == Human:

@@ -206,11 +206,15 @@ func passed(deadline, now time.Time) bool { return !deadline.IsZero() && !deadli
 // ticked: time has passed.
 func (d *decider) ticked() {
 	for _, id := range d.s.Order {
+		if r := d.s.Runs[id]; !r.Live() {
+			d.tickProcs(r) // its after_run
+			continue
+		}
 		r, w := d.live(id)
 		if r == nil || r.Phase != RunRunning {
 			continue
 		}
-		d.tickProcs(r, w)
+		d.tickProcs(r)
 		for _, st := range w.Steps {
 			if a := r.Current(st.ID); a != nil && a.Offered && a.State == Running && passed(a.Deadline, d.at) {
 				d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K, Status: StatusFailed, Via: "timeout", Failure: "nobody signalled within the step's timeout"})
@@ -234,7 +238,7 @@ func (d *decider) spent(r *Run) time.Duration {
 	return t
 }
 
-func (d *decider) tickProcs(r *Run, w *Spec) {
+func (d *decider) tickProcs(r *Run) {
 	for _, p := range append([]*Proc{}, r.Procs...) {
 		if p.Stop != "" || !r.wanted(p) {
 			continue
@@ -254,11 +258,7 @@ func (d *decider) tickProcs(r *Run, w *Spec) {
 				why = "timeout"
 			}
 		default:
-			limit := d.s.Config.Timeout
-			if st := w.Step(p.Step); st != nil {
-				limit = d.s.Config.timeout(st.Timeout, st.Role())
-			}
-			if passed(p.Began.Add(time.Duration(limit)), d.at) {
+			if passed(p.Deadline, d.at) {
 				why = "timeout"
 			}
 		}
@@ -300,6 +300,9 @@ func (d *decider) tickHuman(r *Run, g *Gate, q *Round) {
 func (d *decider) woken(ev Woken) {
 	gap := ev.To.Sub(ev.From)
 	for _, id := range d.s.Order {
+		if gap > GapAllowed {
+			d.wokenProcs(d.s.Runs[id], ev, gap)
+		}
 		r, w := d.live(id)
 		if r == nil {
 			continue
@@ -315,6 +318,15 @@ func (d *decider) woken(ev Woken) {
 			if g, q := r.openRound(st); q != nil && !q.Reopened {
 				d.wokenRound(r, g, q, ev, gap)
 			}
+		}
+	}
+}
+
+// wokenProcs gives checks and hooks the time of the gap.
+func (d *decider) wokenProcs(r *Run, ev Woken, gap time.Duration) {
+	for _, p := range append([]*Proc{}, r.Procs...) {
+		if !p.Reopened && within(p.Deadline, ev) {
+			d.put(DeadlineMoved{of: Of(r.ID), Key: p.Key, N: p.N, To: p.Deadline.Add(gap), Why: gapWords(gap)})
 		}
 	}
 }

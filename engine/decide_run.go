@@ -148,7 +148,7 @@ func (d *decider) resume(ev ResumeRequested) {
 	d.put(RunResumed{of: Of(r.ID), By: &ev.By, Grant: d.allowance(r, strings.TrimPrefix(r.PausedWhy, "limit:"))})
 	w := d.spec(r)
 	for _, st := range w.Steps { // a notice attempted in the pause did not open its window
-		if g, q := r.openRound(st); q != nil && q.State == OnNotice && q.Noticed != nil {
+		if g, q := r.openRound(st); q != nil && q.State == OnNotice && d.s.Notices[gateNotice(r.ID, g, q.N)] == nil {
 			d.openWindow(r, g, q)
 		}
 	}

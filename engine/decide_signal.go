@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -240,11 +241,15 @@ func (d *decider) word(ev FileSeen, xs []reading) {
 		d.reject(ev, "", cannotRead(ev.HumanBad))
 		return
 	}
+	if say := ev.Human.Run; say != "" {
+		xs = slices.DeleteFunc(xs, func(x reading) bool { return x.run.ID != say })
+		if len(xs) == 0 {
+			d.reject(ev, "", fmt.Sprintf("it is of run %s, which is over or has no such gate", say))
+			return
+		}
+	}
 	var fit []reading
 	for _, x := range xs {
-		if ev.Human.Run != "" && ev.Human.Run != x.run.ID {
-			continue
-		}
 		if q := x.run.CurrentRound(x.gate.ID); q.Open() || q != nil && x.outcome == OutcomeVeto {
 			fit = append(fit, x)
 		}

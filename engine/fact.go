@@ -128,6 +128,7 @@ type (
 		of
 		Step string    `json:"step,omitempty"`
 		Gate string    `json:"gate,omitempty"`
+		Key  string    `json:"key,omitempty"` // of a check's or hook's process
 		N    int       `json:"n"`
 		To   time.Time `json:"to"`
 		Why  string    `json:"why"`
@@ -157,6 +158,8 @@ type (
 		N    int    `json:"n"`
 		Key  string `json:"key"`
 		Tree string `json:"tree"`
+
+		Deadline time.Time `json:"deadline,omitzero"`
 	}
 	// Checked: what the check came to.
 	Checked struct {
@@ -177,6 +180,8 @@ type (
 		N    int    `json:"n,omitempty"`
 		Key  string `json:"key"`
 		Tree string `json:"tree,omitempty"`
+
+		Deadline time.Time `json:"deadline,omitzero"`
 	}
 	// RoundOpened: round n of the gate is over the step's current attempt.
 	RoundOpened struct {

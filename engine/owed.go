@@ -154,19 +154,19 @@ func (s *State) Wake(after time.Time) time.Time {
 		}
 	}
 	for _, r := range s.Runs {
+		for _, p := range r.Procs {
+			if p.Stop == "" && r.wanted(p) {
+				sooner(p.Deadline)
+			}
+		}
 		if r.Phase == RunRunning {
-			r.wake(s.Config, sooner)
+			r.wake(sooner)
 		}
 	}
 	return at
 }
 
-func (r *Run) wake(c Config, sooner func(time.Time)) {
-	for _, p := range r.Procs {
-		if p.Stop == "" && (p.Kind == ProcCheck || p.Kind == ProcHook) && r.wanted(p) {
-			sooner(p.Began.Add(time.Duration(c.Timeout)))
-		}
-	}
+func (r *Run) wake(sooner func(time.Time)) {
 	for step := range r.Attempts {
 		a := r.Current(step)
 		if a == nil {
@@ -219,7 +219,7 @@ func (r *Run) wake(c Config, sooner func(time.Time)) {
 // NeedsScan says that some deadline not after at is closed by a scan of the inboxes (Scanned), not by the clock alone.
 func (s *State) NeedsScan(at time.Time) bool {
 	for _, r := range s.Runs {
-		if r.Phase != RunRunning {
+		if r.Phase != RunRunning || r.PausedWhy == pausedSpec { // what cannot be read is closed by no scan
 			continue
 		}
 		for step := range r.Attempts {

@@ -380,7 +380,7 @@ func (d *decider) afterRun(r *Run, w *Spec) {
 	if r.Live() || r.Hooked || w.AfterRun == nil || len(r.Procs) > 0 {
 		return
 	}
-	d.put(HookStarted{of: Of(r.ID), N: int(d.s.Clock), Key: hookKey(r.ID, "", int(d.s.Clock))})
+	d.put(HookStarted{of: Of(r.ID), N: int(d.s.Clock), Key: hookKey(r.ID, "", int(d.s.Clock)), Deadline: d.at.Add(time.Duration(d.s.Config.Timeout))})
 }
 
 // candidate is something that is ready to be launched.
@@ -461,15 +461,17 @@ func (d *decider) offered(c candidate) bool {
 func (d *decider) launch(c candidate) {
 	r := d.s.Runs[c.run]
 	w, a := d.spec(r), r.Current(c.step)
+	st := w.Step(c.step)
+	until := d.at.Add(time.Duration(d.s.Config.timeout(st.Timeout, st.Role()))) // of a check or hook
 	switch c.kind {
 	case ProcReview:
 		d.launchReview(r, w.Gate(c.gate), c.tree)
 	case ProcCheck:
-		d.put(CheckStarted{of: Of(r.ID), Step: c.step, N: a.N, Key: checkKey(r.ID, c.step, a.N, d.s.Clock), Tree: c.tree})
+		d.put(CheckStarted{of: Of(r.ID), Step: c.step, N: a.N, Key: checkKey(r.ID, c.step, a.N, d.s.Clock), Tree: c.tree, Deadline: until})
 	case ProcHook:
-		d.put(HookStarted{of: Of(r.ID), Step: c.step, N: a.N, Key: hookKey(r.ID, c.step, a.N), Tree: c.tree})
+		d.put(HookStarted{of: Of(r.ID), Step: c.step, N: a.N, Key: hookKey(r.ID, c.step, a.N), Tree: c.tree, Deadline: until})
 	default:
-		d.launchStep(r, w.Step(c.step))
+		d.launchStep(r, st)
 	}
 }
 

@@ -15,6 +15,9 @@ const (
 	RunAborted   = "aborted"   // entered by ABORTED, a limit or a person
 )
 
+// pausedSpec is the PausedWhy of a run whose spec this release cannot read.
+const pausedSpec = "spec"
+
 // States of a step's attempt.
 const (
 	Ready      = "ready"      // entered when the step starts or is relaunched; left by its launch
@@ -243,6 +246,9 @@ type Proc struct {
 	Tree  string    `json:"tree,omitempty"`
 	Began time.Time `json:"began"`
 	Stop  string    `json:"stop,omitempty"` // why it is being ended though it is still of use: timeout, linger
+
+	Deadline time.Time `json:"deadline,omitzero"` // of a check or hook; those of steps and reviews are the attempt's and the round's
+	Reopened bool      `json:"reopened,omitempty"`
 }
 
 // Sameness counts how often a gate failed alike over an unchanged tree.
