@@ -267,7 +267,7 @@ func (b *bench) scanned(in daemon.Inboxes, want int) []engine.FileSeen {
 }
 
 func TestScanOrder(t *testing.T) {
-	conform.Rule(t, "2-files decision first", "one scan gives signals, veto, fail, pass, in this order")
+	conform.Rule(t, "2-files decision", "one scan gives signals, veto, fail, pass, in this order")
 	conform.Rule(t, "8-semantics 22", "signals by name, veto, fail, pass")
 	b := newBench(t, gateSpec)
 	names := []string{"A-done.json", "B-done.json", "G-veto", "G-fail.json", "G-fail.md", "G-pass.txt", "G-replan"}
