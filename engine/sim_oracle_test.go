@@ -276,4 +276,4 @@ func modelRounds(qs []*oracle.Round) (out []string) {
 }
 
 // TestOracle plays random histories on the engine and on the design's own model and compares them after every event.
-func TestOracle(t *testing.T) { play(t, 800, true) }
+func TestOracle(t *testing.T) { play(t, 500, true) }

@@ -301,7 +301,7 @@ func seeds(n int) uint64 {
 	if v, err := strconv.Atoi(os.Getenv("SEEDS")); err == nil {
 		return uint64(v)
 	}
-	if testing.Short() {
+	if testing.Short() || raceOn {
 		n /= 4
 	}
 	return uint64(n)
@@ -370,5 +370,5 @@ func TestHistories(t *testing.T) {
 	conform.Rule(t, "3-engine level", "after a crash at any moment the state alone says what is owed: no history is stuck")
 	conform.Rule(t, "3-engine stop", "what an ended run does not want any more is stopped")
 	conform.Rule(t, "1-language rule 9", "no counter can go on for ever without a person")
-	play(t, 1200, false)
+	play(t, 700, false)
 }
