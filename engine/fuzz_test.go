@@ -111,6 +111,7 @@ func (t *tape) end(st *State, run string) Event {
 // FuzzDecide: any events in any order have an answer, keep the invariants, and replay to the same state; deciding
 // twice gives the same facts.
 func FuzzDecide(f *testing.F) {
+	conform.Rule(f, "3-engine total", "any events in any order have an answer, keep the invariants and replay to the same")
 	for seed := range 30 {
 		g, b := rand.New(rand.NewPCG(uint64(seed), 1)), make([]byte, 300)
 		for i := range b {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/conform"
 	"sluice/internal/executor"
 )
 
@@ -30,6 +31,7 @@ func (w *world) settings(set ...string) (*settings, error) {
 
 // TestLayersInTheirOrder: each layer over the one before, and each value says where it comes from.
 func TestLayersInTheirOrder(t *testing.T) {
+	conform.Rule(t, "7-agents layers", "each layer over the one before, and each value says where it comes from")
 	w := newWorld(t, false)
 	w.own("veto_window: 1s\ngrace: 1s\nlinger: 1s\nsettle: 1s\nroles: {builder: {agent: codex, model: x}}\nnotify: {command: [mail, me]}\n")
 	w.write(".workflow/config.yaml", "grace: 2s\nlinger: 2s\nsettle: 2s\nroles:\n  builder: {model: y}\n  tester: {agent: [claude, codex], restarts: 0}\n")
@@ -77,6 +79,7 @@ func TestBuiltInSettings(t *testing.T) {
 }
 
 func TestFaultsOfSettings(t *testing.T) {
+	conform.Rule(t, "7-agents faults", "at its place, with the nearest key")
 	for _, c := range []struct{ name, file, says string }{
 		{"an unknown key", "vetto_window: 3s\n", "config.yaml:1:1: vetto_window: no such key: did you mean veto_window?"},
 		{"an unknown key of a role", "roles:\n  a: {agents: claude}\n", "config.yaml:2:7: roles.a.agents: no such key: did you mean roles.a.agent?"},

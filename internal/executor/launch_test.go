@@ -122,6 +122,8 @@ steps:
 
 func TestIdle(t *testing.T) {
 	conform.Rule(t, "field ask 3", "a silent agent is ended")
+	conform.Rule(t, "7-agents timeouts", "an agent that says nothing is ended")
+	conform.Rule(t, "1-language timeout", "idle_timeout")
 	b := newBench(t, `
 workflow: {id: w}
 steps:
@@ -197,6 +199,7 @@ func TestFailedAgentIsNotAskedForItsAnswer(t *testing.T) {
 }
 
 func TestAgentsTakeTurns(t *testing.T) {
+	conform.Rule(t, "7-agents turns", "two agents of a role, one after the other")
 	b := newBench(t, agentSpec)
 	b.put("in.txt", "x")
 	b.script("one", `echo one >>.git/who`)
