@@ -50,7 +50,7 @@ func mutantsOfAnswers() []mutant {
 		{"an agent answers for a person", "decide_human.go", "case !trusted(ev.By.Trust, q.Trust) || !trusted(ev.By.Trust, d.s.Config.Trust):", "case false:"},
 		{"a round forgets that trust became stricter", "decide_human.go", " || !trusted(ev.By.Trust, d.s.Config.Trust):", ":"},
 		{"a person passes where none is asked", "decide_human.go", "case ev.Outcome == OutcomePass && q.State != OnHuman:", "case false:"},
-		{"a late verdict decides a person's round", "decide_process.go", "q.N == p.N && q.K == p.K && q.State == OnReview {", "q.N == p.N && q.K == p.K && q.Open() {"},
+		{"the verdict of a reviewer that crashed counts", "decide_process.go", "case ev.Verdict == nil || kind == ClassInfrastructure:", "case ev.Verdict == nil:"},
 		{"a veto window runs out in a pause", "decide_process.go", "q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {", "q.State == OnWindow && passed(q.WindowEnds, ev.Began) {"},
 		{"a window closes at a scan begun before its end", "decide_process.go", "q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {", "q.State == OnWindow && !r.Paused && passed(q.WindowEnds, d.at) {"},
 		{"notify passes without a window", "decide_gate.go", "case outcome == OutcomePass && q.Level == LevelNotify:", "case false:"},
@@ -72,6 +72,5 @@ func mutantsOfProcesses() []mutant {
 		{"a restart resets every deadline", "decide_process.go", "a.State == Running && !a.Reopened && within(a.Deadline, ev) {", "a.State == Running && !a.Deadline.IsZero() {"},
 		{"a deadline is opened again after every gap", "decide_process.go", "a.State == Running && !a.Reopened && within(a.Deadline, ev) {", "a.State == Running && within(a.Deadline, ev) {"},
 		{"what is no longer wanted is not stopped", "owed.go", "		if !r.wanted(p) {\n", "		if !r.wanted(p) && !r.Live() {\n"},
-		{"the timer of an answered gate fires", "decide_process.go", "q != nil && q.State == OnHuman", "q != nil"},
 	}
 }

@@ -425,6 +425,9 @@ func TestRule19LimitWaitIsNeither(t *testing.T) {
 		s.later(time.Hour)
 		s.want(s.step("a"), "1 running")
 	}
+	s.exit("a", Exit{Signal: "killed"}) // its one restart is still there
+	s.later(backoffFirst)
+	s.want(s.step("a"), "1 running")
 	s.done("a")
 	for range 20 {
 		s.do(ProcessEnded{Run: s.run, Key: s.r().CurrentRound("ga").Key, Exit: Exit{Class: ClassLimit}})

@@ -274,6 +274,25 @@ func TestRule25OldestFirst(t *testing.T) {
 	s.want(fmt.Sprint(s.r().CurrentRound("ga").K, s.r().CurrentRound("gc").K), "1 0")
 }
 
+func TestRule25NotOvertakenInItsOwnWorktree(t *testing.T) {
+	offer := func(s *Step) { s.Agent.Launch = LaunchSubagent }
+	w := flow("x", aStep("a", tree("v")), aGate("a", to(EndDone)), aStep("b", needs(), tree("w")), aGate("b", to(EndDone)), aStep("c", needs(), tree("w"), offer), aGate("c", to(EndDone)))
+	s := &script{world: newWorld(t, w)}
+	conform.Rule(t, "8-semantics 25", "who waits for a slot is not overtaken in its own worktree, also not by an offer, which takes no slot")
+	c := s.st.Config
+	c.MaxParallel = 1
+	s.do(Configured{Config: c})
+	s.start("x")
+	s.want(s.step("a"), "1 running", s.step("b"), "1 ready", s.step("c"), "1 ready")
+	s.done("a") // the slot is b's while a is checked
+	s.want(s.step("b"), "1 running", s.step("c"), "1 ready")
+	s.done("b")
+	s.want(s.gate("ga"), "1 reviewing", s.step("c"), "1 ready")
+	s.judged("ga", OutcomePass)
+	s.judged("gb", OutcomePass)
+	s.want(s.step("c"), "1 running")
+}
+
 func TestRuleHooks(t *testing.T) {
 	w := one()
 	w.AfterStep, w.AfterRun = &Command{Shell: "make fmt"}, &Command{Shell: "true"}
