@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os/user"
 	"strconv"
+	"sync"
 	"time"
 
 	"sluice/engine"
@@ -19,6 +20,8 @@ const (
 	requestMost = 1 << 20  // bytes of a request
 	signalMost  = 64 << 10 // bytes of a sentinel that comes through the socket
 	answerIn    = 10 * time.Second
+
+	stalledAfter = time.Second // a loop that stalls and has not answered by then will not
 )
 
 // errStatus is an error with the HTTP status that says whose fault it is.
@@ -96,11 +99,25 @@ func (r *Repo) Reload(ctx context.Context) error {
 
 // Status tells how the repo stands; run "" = all runs. With full, attempts and rounds come whole.
 func (r *Repo) Status(ctx context.Context, run string, full bool) (Status, error) {
-	var s Status
-	err := r.Ask(ctx, func(c *core) { s = statusOf(c, r.opt.Root, run, full) })
-	r.mu.Lock()
-	stall := r.stall
-	r.mu.Unlock()
+	ask := func(ctx context.Context) (s Status, stall string, err error) {
+		var mu sync.Mutex // a question that was given up may still be answered
+		err = r.Ask(ctx, func(c *core) {
+			mu.Lock()
+			defer mu.Unlock()
+			s = statusOf(c, r.opt.Root, run, full)
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return s, r.stall, err
+	}
+	soon, cancel := context.WithTimeout(ctx, stalledAfter)
+	defer cancel()
+	s, stall, err := ask(soon)
+	if err != nil && stall == "" && ctx.Err() == nil { // it is only busy
+		s, stall, err = ask(ctx)
+	}
 	if err != nil && stall != "" { // the loop waits for the disk: say so rather than nothing
 		return Status{Root: r.opt.Root, Stalled: stall, Runs: []RunStatus{}}, nil
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -26,6 +25,9 @@ type exporter struct {
 	open        map[string]*journal.Export
 	order       []string // of open, oldest first
 	upTo        int64    // all records up to this are in their exports
+	sum         string   // of that record
+	runs        int64    // up to this record nothing is written to runs/ again: it may have been cleaned away
+	ends        map[string]place
 	broken      map[string]bool
 	in          chan journal.Record
 	done        chan struct{}
@@ -35,20 +37,67 @@ type exporter struct {
 func ExportName(workflow string) string { return filepath.Join(".workflow", "audit", workflow+".log") }
 
 func newExporter(root, state string, log zerolog.Logger) *exporter {
-	x := &exporter{root: root, state: state, log: log, flows: map[string]string{}, open: map[string]*journal.Export{},
-		broken: map[string]bool{}, in: make(chan journal.Record, 4096), done: make(chan struct{})}
-	if b, err := os.ReadFile(x.mark()); err == nil {
-		x.upTo, _ = strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64) // unreadable: from the beginning; lines there are skipped
-	}
-	return x
+	return &exporter{root: root, state: state, log: log, flows: map[string]string{}, open: map[string]*journal.Export{},
+		ends: map[string]place{}, broken: map[string]bool{}, in: make(chan journal.Record, 4096), done: make(chan struct{})}
 }
 
-func (x *exporter) mark() string { return filepath.Join(x.state, "exported") }
+// mark is what an exporter leaves for the next: how far it came, and where the audit files ended then.
+type mark struct {
+	Seq  int64            `json:"seq"`
+	Sum  string           `json:"sum"`
+	Ends map[string]place `json:"ends"`
+}
 
-// run takes records until in is closed. Those after upTo that were journaled before are given by catchUp.
-func (x *exporter) run(catchUp func(from int64, fn func(journal.Record) error) error) {
+// place is of a line in an export.
+type place struct {
+	Seq int64 `json:"seq"`
+	N   int   `json:"n"`
+}
+
+const maxMark = 1 << 20
+
+// errEnough ends a reading of the journal.
+var errEnough = errors.New("enough was read")
+
+// begin finds where to go on: after the mark, where the journal is still the one it was made of and the audit files end
+// where it says; else at the first record. Lines that are there already are passed over.
+func (x *exporter) begin(replay func(from int64, fn func(journal.Record) error) error) {
+	data, _, err := atomicfile.OpenRegular(x.state, markFile, maxMark)
+	var m mark
+	if err != nil || json.Unmarshal(data, &m) != nil || m.Seq < 1 {
+		return
+	}
+	same := false
+	err = replay(m.Seq, func(rec journal.Record) error {
+		same = rec.Seq == m.Seq && rec.Sum == m.Sum
+		return errEnough
+	})
+	if !same || err != nil && !errors.Is(err, errEnough) {
+		return // the journal was repaired: what it says now is written, and verify tells what is too much
+	}
+	x.runs = m.Seq
+	for name, end := range m.Ends {
+		e, err := x.export(filepath.Join(x.root, name))
+		if err != nil {
+			return
+		}
+		if seq, n := e.Last(); seq != end.Seq || n != end.N {
+			return // moved away, or another branch's
+		}
+	}
+	x.upTo, x.sum, x.ends = m.Seq, m.Sum, m.Ends
+	if x.ends == nil {
+		x.ends = map[string]place{}
+	}
+}
+
+const markFile = "exported"
+
+// run takes records until in is closed. Those that were journaled before are given by replay.
+func (x *exporter) run(replay func(from int64, fn func(journal.Record) error) error) {
 	defer close(x.done)
-	if err := catchUp(x.upTo+1, func(rec journal.Record) error { x.take(rec); return nil }); err != nil {
+	x.begin(replay)
+	if err := replay(x.upTo+1, func(rec journal.Record) error { x.take(rec); return nil }); err != nil {
 		x.log.Warn().Err(err).Msg("the audit export could not catch up")
 	}
 	for rec := range x.in {
@@ -59,8 +108,20 @@ func (x *exporter) run(catchUp func(from int64, fn func(journal.Record) error) e
 	for _, e := range x.open {
 		_ = e.Close() // nothing is buffered
 	}
-	if len(x.broken) == 0 {
-		_ = atomicfile.Write(x.mark(), []byte(strconv.FormatInt(x.upTo, 10)), 0o600) // else: the next start reads more
+	x.leave()
+}
+
+// leave writes the mark; where something could not be written, the next start reads all again.
+func (x *exporter) leave() {
+	file := filepath.Join(x.state, markFile)
+	data, err := json.Marshal(mark{x.upTo, x.sum, x.ends})
+	if err == nil && len(x.broken) == 0 && len(data) <= maxMark {
+		err = atomicfile.Write(file, append(data, '\n'), 0o600)
+	} else {
+		err = os.Remove(file)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		x.log.Warn().Err(err).Msg("where the audit export ended could not be noted: the next start may leave out lines that are missing")
 	}
 }
 
@@ -103,10 +164,14 @@ func (x *exporter) take(rec journal.Record) {
 			flow = workflowOf(h.Run)
 		}
 		line := journal.Line{Seq: rec.Seq, N: n, At: rec.At, Fact: fact, Sum: rec.Sum}
-		x.add(filepath.Join(x.root, ExportName(flow)), line)
-		x.add(filepath.Join(x.root, ".workflow", "runs", h.Run, "events.jsonl"), line)
+		if name := ExportName(flow); x.add(filepath.Join(x.root, name), line) {
+			x.ends[name] = place{rec.Seq, n}
+		}
+		if rec.Seq > x.runs {
+			x.add(filepath.Join(x.root, ".workflow", "runs", h.Run, "events.jsonl"), line)
+		}
 	}
-	x.upTo = rec.Seq
+	x.upTo, x.sum = rec.Seq, rec.Sum
 }
 
 // workflowOf is the workflow of a run's id: what stands before its number.
@@ -117,17 +182,14 @@ func workflowOf(run string) string {
 	return run
 }
 
-// add appends a line to an export, unless it is there already.
-func (x *exporter) add(name string, line journal.Line) {
+// add appends a line to an export, unless it is there already; false where it could not.
+func (x *exporter) add(name string, line journal.Line) bool {
 	e, err := x.export(name)
 	if err == nil {
-		if seq, n := e.Last(); line.Seq < seq || line.Seq == seq && line.N <= n {
-			return
-		}
 		err = e.Append(line)
 	}
 	if err == nil {
-		return
+		return true
 	}
 	if e != nil {
 		_ = e.Close()
@@ -137,6 +199,7 @@ func (x *exporter) add(name string, line journal.Line) {
 		x.broken[name] = true
 		x.log.Warn().Err(err).Str("file", name).Msg("the audit export cannot be written; `sluice audit verify` tells what is missing, the next start adds it")
 	}
+	return false
 }
 
 func (x *exporter) export(name string) (*journal.Export, error) {

@@ -41,6 +41,13 @@ func (s *stage) put(ev engine.Event) {
 	}
 }
 
+// count is how many effects were carried out.
+func (s *stage) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.carried)
+}
+
 func (s *stage) Carry(ctx context.Context, job Job, emit func(engine.Event)) engine.Event {
 	s.mu.Lock()
 	s.carried = append(s.carried, job.Name())
@@ -111,13 +118,13 @@ type service struct {
 	t      *testing.T
 	root   string
 	state  string
-	world  *stage
+	world  World
 	cancel context.CancelFunc
 	done   chan error
 	client *Client
 }
 
-func serveTest(t *testing.T, root string, world *stage) *service {
+func serveTest(t *testing.T, root string, world World) *service {
 	t.Helper()
 	s := &service{t: t, root: root, state: filepath.Join(root, "state"), world: world, done: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -203,7 +203,7 @@ func (s *sim) scans() (acts []act) {
 		}
 		acts = append(acts, act{"scan: as it was", 5, give(scanned{seen: x.seen})})
 		if !s.calm {
-			acts = append(acts, act{"scan: fails", 1, give(scanned{err: errInbox})})
+			acts = append(acts, act{"scan: fails", 2, give(scanned{err: errInbox})})
 			acts = append(acts, act{"scan: as it is", 2, func() {
 				s.w.mu.Lock()
 				now := s.w.look(x.in)
@@ -222,7 +222,7 @@ func (s *sim) scans() (acts []act) {
 
 // hint tells the daemon that an inbox has changed, if the hint is not lost.
 func (s *sim) hint() {
-	if s.repo == nil || s.g.IntN(3) == 0 {
+	if s.repo == nil || s.g.IntN(2) == 0 {
 		return
 	}
 	select {

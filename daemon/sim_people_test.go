@@ -27,7 +27,10 @@ func (s *sim) people() (acts []act) {
 				acts = append(acts, act{"a person answers " + round(id, g.ID, q.N), 4, func() { s.answer(id, g, q) }})
 			case s.calm || g.Implicit:
 			case q.State == engine.OnWindow:
-				acts = append(acts, act{"a person vetoes " + round(id, g.ID, q.N), 1, func() { s.say1(id, g, q, engine.OutcomeVeto) }})
+				acts = append(acts, act{"a person vetoes " + round(id, g.ID, q.N), 2, func() { s.say1(id, g, q, engine.OutcomeVeto) }})
+				acts = append(acts, act{"the window of " + round(id, g.ID, q.N) + " passes", 2, func() {
+					s.sleep(min(max(time.Until(q.WindowEnds), 0)+time.Duration(s.g.IntN(2000))*time.Millisecond, time.Minute))
+				}})
 			case (q.State == engine.Approved || q.State == engine.OnReview) && s.g.IntN(8) == 0:
 				acts = append(acts, act{"a person vetoes " + round(id, g.ID, q.N), 1, func() { s.say1(id, g, q, engine.OutcomeVeto) }})
 			}
@@ -83,7 +86,7 @@ func (s *sim) say1(run string, g *engine.Gate, q *engine.Round, outcome string) 
 	digest := q.Digest
 	changed := !s.calm && s.g.IntN(10) == 0
 	switch k := s.g.IntN(5); {
-	case k < 2:
+	case k < 2 || outcome == engine.OutcomeVeto && k < 4:
 		x := &simLetter{word: word, ev: engine.FileSeen{Name: g.ID + "-" + outcome, Dir: run, ID: s.w.id(), Written: time.Now(), Human: &engine.HumanSay{Round: n, Text: "t"}, By: by}}
 		if !s.calm && s.g.IntN(3) == 0 {
 			if x.ev.Dir = ""; s.runsAsked > 1 { // by the law it counts for whoever asks alone when it is read

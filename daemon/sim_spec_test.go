@@ -138,7 +138,7 @@ func simGate(g *rand.Rand, w *engine.Spec, i, k int) *engine.Gate {
 	}
 	if g.IntN(8) == 0 {
 		gt.Timeout = engine.Duration(time.Duration(50+g.IntN(400)) * time.Second)
-		gt.OnTimeout = "remind"
+		gt.OnTimeout = pick(g, "remind", engine.OutcomeFail, engine.EndFailed)
 	}
 	window := engine.Duration(time.Duration(1+g.IntN(60)) * time.Second)
 	gt.VetoWindow = &window

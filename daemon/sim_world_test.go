@@ -196,7 +196,7 @@ func (p *simProc) plan(g *rand.Rand, job Job, calm bool) {
 		p.hung = g.IntN(12) == 0
 		return
 	}
-	switch g.IntN(14) {
+	switch g.IntN(24) {
 	case 0:
 		p.status = engine.StatusFailed
 	case 1:

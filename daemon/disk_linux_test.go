@@ -1,0 +1,138 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice/engine"
+	"sluice/internal/conform"
+)
+
+// smallDisk puts a small tmpfs at the folder.
+func smallDisk(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=512k,mode=700"); err != nil {
+		t.Skip("kernel: mount is not permitted")
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// hog takes all the room there is.
+func hog(t *testing.T, name string) {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, size := range []int{4096, 1} {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, size))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	conform.Rule(t, "2-files journal full disk", "the real loop on a real full disk: stalled, nothing acknowledged or launched, going on by itself")
+	root := t.TempDir()
+	state := filepath.Join(root, "state")
+	smallDisk(t, state)
+	world := newStage()
+	s := serveTest(t, root, world)
+	begun := 0 // runs that were acknowledged
+	start := func(within time.Duration) error {
+		ctx, cancel := context.WithTimeout(context.Background(), within)
+		defer cancel()
+		_, err := s.client.Do(ctx, engine.RunRequested{Source: "two", Parallel: true}, "")
+		if err == nil {
+			begun++
+		}
+		return err
+	}
+	if err := start(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	hog(t, filepath.Join(state, "hog"))
+	var err error
+	for n := 0; err == nil && n < 100; n++ { // what is left of the journal's last page
+		err = start(time.Second)
+	}
+	if err == nil {
+		t.Fatal("the disk was never full")
+	}
+	st, serr := s.client.Status(context.Background(), "")
+	if serr != nil || !strings.Contains(st.Stalled, "no space left") {
+		t.Fatalf("status while the disk is full: %q %v", st.Stalled, serr)
+	}
+	carried := world.count()
+	if err := start(300 * time.Millisecond); err == nil {
+		t.Error("a start is acknowledged while nothing can be written")
+	}
+	if n := world.count(); n != carried {
+		t.Errorf("%d effects are started while nothing can be written", n-carried)
+	}
+	if err := os.Remove(filepath.Join(state, "hog")); err != nil {
+		t.Fatal(err)
+	}
+	freed := time.Now()
+	if err := start(resumeWithin); err != nil {
+		t.Fatalf("%s after there was room again: %v", time.Since(freed), err)
+	}
+	if st, err := s.client.Status(context.Background(), ""); err != nil || st.Stalled != "" || len(st.Runs) < begun {
+		t.Errorf("%d runs, %d were acknowledged; stalled %q, %v", len(st.Runs), begun, st.Stalled, err)
+	}
+	s.stop()
+	r, err := OpenReader(root, state, twoGates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if n := len(r.Status("", false).Runs); n < begun {
+		t.Errorf("%d runs are in the journal, %d were acknowledged", n, begun)
+	}
+}
+
+// A disk that stays full does not keep the service from ending; what was not acknowledged is dropped.
+func TestStopOnAFullDisk(t *testing.T) {
+	root := t.TempDir()
+	state := filepath.Join(root, "state")
+	smallDisk(t, state)
+	s := serveTest(t, root, newStage())
+	hog(t, filepath.Join(state, "hog"))
+	var err error
+	for n := 0; err == nil && n < 100; n++ {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_, err = s.client.Do(ctx, engine.RunRequested{Source: "two", Parallel: true}, "")
+		cancel()
+	}
+	if err == nil {
+		t.Fatal("the disk was never full")
+	}
+	s.cancel()
+	s.cancel = nil
+	s.client.Close()
+	select {
+	case err = <-s.done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it does not end")
+	}
+	if err == nil || !strings.Contains(err.Error(), "not acknowledged is dropped") {
+		t.Errorf("the end says %v", err)
+	}
+}
