@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sluice/internal/conform"
 )
 
 // mutant is one wrong reading of the law: a piece of the engine's text and what stands there instead. Old has to occur
@@ -43,6 +45,7 @@ func TestMutants(t *testing.T) {
 		}
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
+			conform.Rule(t, "8-semantics readings", "found by the tests: "+m.name)
 			dir := mutate(t, m)
 			out, err := runMutant(dir)
 			switch {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice/engine/internal/oracle"
+	"sluice/internal/conform"
 )
 
 // beside feeds the model what the engine was told and compares the two after each event. What the model does not know
@@ -276,4 +277,7 @@ func modelRounds(qs []*oracle.Round) (out []string) {
 }
 
 // TestOracle plays random histories on the engine and on the design's own model and compares them after every event.
-func TestOracle(t *testing.T) { play(t, 500, true) }
+func TestOracle(t *testing.T) {
+	conform.Rule(t, "8-semantics model", "the engine and the design's model agree after every event of the same histories")
+	play(t, 500, true)
+}
