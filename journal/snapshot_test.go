@@ -277,6 +277,7 @@ func TestSnapshotThatCannotBeSaved(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
+	conform.Rule(t, "style 5", "what the journal takes")
 	d := newDisk(1)
 	l := mustOpen(t, stateDir, d)
 	text := func(n int) json.RawMessage { return json.RawMessage(`"` + strings.Repeat("x", n-2) + `"`) }

@@ -12,6 +12,7 @@ import (
 // TestBounds: what is too much is refused, soon and with a reason.
 func TestBounds(t *testing.T) {
 	conform.Rule(t, "1-language bounds", "128 KiB, 10,000 nodes")
+	conform.Rule(t, "style 5", "what a spec may have")
 	flat := func(n int) string {
 		var b strings.Builder
 		for i := range n {

@@ -60,6 +60,7 @@ func TestBroken(t *testing.T) {
 	conform.Rule(t, "004 §2 Step.id", "one id twice is a fault")
 	conform.Rule(t, "004 §2 Gate.id", "one id twice is a fault")
 	conform.Rule(t, "004 §5 question 1", "every fault is told at its place")
+	conform.Rule(t, "style 1", "all faults at once, each with what to do")
 	head, table := brokenTable(t)
 	for i := range table {
 		b := &table[i]

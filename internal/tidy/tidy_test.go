@@ -141,6 +141,7 @@ func TestEngineIsPure(t *testing.T) {
 }
 
 func TestPackagesAreDocumented(t *testing.T) {
+	conform.Rule(t, "style 2", "every package")
 	_, all := files(t)
 	docs := map[string]bool{}
 	for _, f := range all {
@@ -165,6 +166,7 @@ const (
 var tables = map[string]bool{"DecodeFact": true}
 
 func TestLengths(t *testing.T) {
+	conform.Rule(t, "style 7", "functions and files")
 	fset, all := files(t)
 	for _, f := range all {
 		if f.test {
@@ -186,6 +188,7 @@ func TestLengths(t *testing.T) {
 }
 
 func TestNoGlobalsNoInit(t *testing.T) {
+	conform.Rule(t, "style 4", "only errors, embedded files and what the linker sets")
 	fset, all := files(t)
 	for _, f := range all {
 		if f.test || tool(f.pkg) {
