@@ -168,8 +168,14 @@ func resumed(ctx context.Context, s service, r daemon.RunStatus) error {
 	if r.Paused == "" {
 		return nil
 	}
+	if err := s.Reload(ctx); err != nil { // what paused it may be mended in the settings
+		return err
+	}
 	done, err := s.Do(ctx, engine.ResumeRequested{Run: r.ID}, "command")
 	if err == nil && done.Ignored != "" {
+		if now, err := s.Run(ctx, r.ID); err == nil && !live(now) {
+			return nil // an answer that lay in the inbox has ended it meanwhile
+		}
 		err = failed("`sluice status "+r.ID+"` tells how it stands", "%s cannot be resumed: %s", r.ID, done.Ignored)
 	}
 	return err

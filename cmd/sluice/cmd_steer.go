@@ -78,6 +78,11 @@ func (a *app) steer(event func(run string, args []string) engine.Event) func(*co
 				return errors.Join(err, notDone(err))
 			}
 		}
+		if _, ok := ev.(engine.ResumeRequested); ok {
+			if err := s.Reload(ctx); err != nil { // what paused it may be mended in the settings
+				return err
+			}
+		}
 		done, err := s.Do(ctx, ev, "command")
 		if err != nil {
 			return err
