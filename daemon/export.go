@@ -59,8 +59,8 @@ const maxMark = 1 << 20
 // errEnough ends a reading of the journal.
 var errEnough = errors.New("enough was read")
 
-// begin finds where to go on: after the mark, where the journal is still the one it was made of and the audit files end
-// where it says; else at the first record. Lines that are there already are passed over.
+// begin finds where to go on: after the mark, where the journal is still the one it was made of and no audit file ends
+// before it says; else at the first record. Lines that are there already are passed over.
 func (x *exporter) begin(replay func(from int64, fn func(journal.Record) error) error) {
 	data, _, err := atomicfile.OpenRegular(x.state, markFile, maxMark)
 	var m mark
@@ -81,7 +81,7 @@ func (x *exporter) begin(replay func(from int64, fn func(journal.Record) error) 
 		if err != nil {
 			return
 		}
-		if seq, n := e.Last(); seq != end.Seq || n != end.N {
+		if seq, n := e.Last(); seq < end.Seq || seq == end.Seq && n < end.N {
 			return // moved away, or another branch's
 		}
 	}
@@ -111,17 +111,14 @@ func (x *exporter) run(replay func(from int64, fn func(journal.Record) error) er
 	x.leave()
 }
 
-// leave writes the mark; where something could not be written, the next start reads all again.
+// leave writes the mark. Where something could not be written the one of before stays, and the next start reads more.
 func (x *exporter) leave() {
-	file := filepath.Join(x.state, markFile)
 	data, err := json.Marshal(mark{x.upTo, x.sum, x.ends})
-	if err == nil && len(x.broken) == 0 && len(data) <= maxMark {
-		err = atomicfile.Write(file, append(data, '\n'), 0o600)
-	} else {
-		err = os.Remove(file)
+	if err != nil || len(x.broken) > 0 || len(data) > maxMark {
+		return
 	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		x.log.Warn().Err(err).Msg("where the audit export ended could not be noted: the next start may leave out lines that are missing")
+	if err := atomicfile.Write(filepath.Join(x.state, markFile), append(data, '\n'), 0o600); err != nil {
+		x.log.Warn().Err(err).Msg("where the audit export ends could not be noted: the next start reads more of the journal")
 	}
 }
 

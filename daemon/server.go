@@ -23,7 +23,7 @@ import (
 // SocketName is the API's socket in a repo's state folder, and in the daemon's.
 const SocketName = "sock"
 
-// reopenEvery is how often a repo that could not be served is tried again.
+// reopenEvery is how often a repo that could not be served is tried again, in the end.
 const reopenEvery = 5 * time.Second
 
 func pid() int { return os.Getpid() }
@@ -140,6 +140,11 @@ func NewServer(opt ServerOptions) *Server {
 
 // Run serves the repos of the list until ctx ends. ready is called when all of them were tried once.
 func (s *Server) Run(ctx context.Context, ready func()) error {
+	lock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
 	l, err := listen(filepath.Join(s.opt.Home, "daemon."+SocketName))
 	if err != nil {
 		return err
@@ -171,6 +176,25 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	}
 	return nil
 }
+
+// lock makes this the one daemon of its home; a *Held where another is.
+func (s *Server) lock() (*Lock, error) {
+	var held *Held
+	for try := 0; ; try++ {
+		lock, err := TakeLock(s.opt.Home)
+		if !errors.As(err, &held) || try == answerTries {
+			return lock, err
+		}
+		time.Sleep(answerPause)
+	}
+}
+
+// A process that is killed while it starts another leaves it with a copy of all it had open, sockets and locks, until
+// that one has become what it is to be: so long one waits before one says that somebody else is there.
+const (
+	answerTries = 20
+	answerPause = 50 * time.Millisecond
+)
 
 // settle waits until each repo is served or known not to be.
 func (s *Server) settle(ctx context.Context) {
@@ -204,6 +228,7 @@ func (s *Server) host(root string) {
 		defer s.wg.Done()
 		defer close(h.done)
 		defer cancel()
+		pause := answerPause
 		for ctx.Err() == nil {
 			err := s.serveOnce(ctx, h)
 			if errors.Is(err, journal.ErrSyncFailed) { // what the disk has only a new process may judge
@@ -221,8 +246,9 @@ func (s *Server) host(root string) {
 			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(reopenEvery):
+			case <-time.After(pause):
 			}
+			pause = min(2*pause, reopenEvery)
 		}
 	}()
 }

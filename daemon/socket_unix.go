@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+	"time"
 )
 
 // sunPathMost is the longest path a unix socket takes everywhere.
@@ -22,9 +23,16 @@ func listen(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	if c, err := dial(context.Background(), path); err == nil {
+	for try := 0; ; try++ {
+		c, err := dial(context.Background(), path)
+		if err != nil {
+			break
+		}
 		c.Close()
-		return nil, fmt.Errorf("socket %s: somebody answers on it: end that process first", path)
+		if try == answerTries {
+			return nil, fmt.Errorf("socket %s: somebody answers on it: end that process first", path)
+		}
+		time.Sleep(answerPause)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"sluice/agents"
+	"sluice/daemon"
 	"sluice/internal/git"
 	"sluice/journal"
 	"sluice/notify"
@@ -112,7 +113,10 @@ func asFault(err error) *fault {
 	}
 	f = &fault{cause: err.Error(), code: exitFailed, err: err}
 	var damage *journal.Damage
+	var held *daemon.Held
 	switch {
+	case errors.As(err, &held):
+		f.code, f.mend = exitServed, splitMend(&f.cause)
 	case errors.Is(err, context.Canceled):
 		f.cause, f.mend, f.code = "interrupted", "", exitInterrupted
 	case errors.As(err, &damage):
