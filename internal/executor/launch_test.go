@@ -224,7 +224,7 @@ func TestAgentCommands(t *testing.T) {
 		agent Agent
 		want  []string
 	}{
-		{Agent{Command: []string{"--", "${{role}}", "-m=${{ model }}", "${{prompt_file}}"}, PromptVia: ViaFile}, []string{"writer", "-m=big", prompt}},
+		{Agent{Command: []string{"--", "${{role}}", "-m=${{ model }}", "${{prompt_file}}", ".workflow/x"}, PromptVia: ViaFile}, []string{"writer", "-m=big", prompt, b.path(".workflow/x")}},
 		{Agent{Command: []string{"--"}, PromptVia: ViaFile}, []string{prompt}},
 		{Agent{Command: []string{"--"}, PromptVia: ViaArg}, []string{"# Step A"}},
 	} {
@@ -317,6 +317,64 @@ func TestBareCommandHasNoRole(t *testing.T) {
 	b.carry(b.stepJob("A", 1, 1))
 	if got := b.get("env.txt"); strings.Contains(got, "s3cret") || strings.Contains(got, "SLUICE_ROLE") {
 		t.Errorf("its environment:\n%s", got)
+	}
+}
+
+// TestNotPreparedTwice: what was launched is not asked anew whether it can be.
+func TestNotPreparedTwice(t *testing.T) {
+	b := newBench(t, agentSpec)
+	b.put("in.txt", "x")
+	b.script("one", "rm in.txt; exit 6")
+	for range 2 {
+		if ev := b.carry(b.stepJob("A", 1, 1)); ev.Exit.Refused != "" || ev.Exit.Code != 6 {
+			t.Errorf("%+v", ev.Exit)
+		}
+	}
+}
+
+// TestRetryContextInThePrompt: a step done anew is shown all files of the run; one done for the first time those that
+// send work to it.
+func TestRetryContextInThePrompt(t *testing.T) {
+	b := newBench(t, reviewSpec)
+	b.script("one", "true")
+	b.put(".workflow/retry-context/G.md", "words of G")
+	b.put(".workflow/retry-context/H.md", "words of H")
+	for n, want := range map[int]bool{1: false, 2: true} {
+		job := b.stepJob("A", n, 1)
+		job.History = []daemon.RetryFile{{Gate: "G", N: 1, Path: ".workflow/retry-context/G.md"}, {Gate: "H", N: 1, Path: ".workflow/retry-context/H.md"}}
+		b.carry(job)
+		prompt := b.get(fmt.Sprintf(".workflow/runs/w-1/A.%d/prompt.md", n))
+		wantText(t, "the prompt", prompt, "words of G")
+		if strings.Contains(prompt, "words of H") != want {
+			t.Errorf("attempt %d is shown the words of H: %v", n, !want)
+		}
+	}
+}
+
+// TestALinkInTheWay: what can never work is told at once, not tried for ever; nothing is left behind the link.
+func TestALinkInTheWay(t *testing.T) {
+	b := newBench(t, strings.Replace(runSpec, "%s", `"true"`, 1))
+	out := t.TempDir()
+	b.sh("ln -s " + out + " .workflow/runs")
+	if ev := b.carry(b.stepJob("A", 1, 1)); !strings.Contains(ev.Exit.NotStarted, "link") {
+		t.Errorf("%+v", ev.Exit)
+	}
+	if got := b.sh("ls " + out); got != "" {
+		t.Errorf("left outside: %s", got)
+	}
+}
+
+// TestNotesEnd: health says nothing of an effect that is owed no more.
+func TestNotesEnd(t *testing.T) {
+	b := newBench(t, strings.Replace(runSpec, "%s", `"true"`, 1))
+	job := b.stepJob("A", 1, 1)
+	job.Spec = nil
+	ctx, cancel := context.WithCancel(b.ctx())
+	done := background(ctx, b.e, job, nil)
+	eventually(t, "health tells", func() bool { return len(b.e.Health()) == 1 })
+	cancel()
+	if ev := <-done; ev != nil || len(b.e.Health()) != 0 {
+		t.Errorf("%+v; health %v", ev, b.e.Health())
 	}
 }
 
