@@ -11,6 +11,9 @@ import (
 // mtimeSlack is by how much a file may seem older than it is: file systems stamp with the kernel's coarse clock.
 const mtimeSlack = 20 * time.Millisecond
 
+// tellRejected is of how many refused files people are being told at once: a flood of them drowns no other notice.
+const tellRejected = 5
+
 // reading is one thing that a file's name can mean now.
 type reading struct {
 	run     *Run
@@ -120,6 +123,15 @@ func (d *decider) reject(ev FileSeen, run, why string) {
 		return
 	}
 	d.put(FileTaken{Move: Move{ID: ev.ID, Name: ev.Name, Dir: ev.Dir, Place: ev.Place, Why: why}})
+	owed := 0
+	for _, n := range d.s.Notices {
+		if n.Kind == NoticeRejected {
+			owed++
+		}
+	}
+	if owed >= tellRejected { // its .why and the log tell of it
+		return
+	}
 	d.notice(Notice{ID: "rejected:" + ev.ID, Kind: NoticeRejected, Text: ev.Name + ": " + why})
 }
 

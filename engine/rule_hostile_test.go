@@ -100,3 +100,14 @@ func TestANoticeWithoutResultsOpensTheWindowAfterAPause(t *testing.T) {
 	s.do(ResumeRequested{Run: s.run})
 	s.want(s.gate("ga"), "1 window")
 }
+
+func TestAFloodDrownsNoNotice(t *testing.T) {
+	s := begin(t, "2-files taking 5", "files refused are all moved and recorded; of very many at once people are told of the first", flow("x", aStep("a"), aGate("a", to(EndDone))))
+	for n := range 500 {
+		s.has(ignored(s.do(FileSeen{Name: fmt.Sprint("junk", n), ID: fmt.Sprint("j", n), Written: s.now, Human: &HumanSay{}})), "nothing waits")
+	}
+	s.want(fmt.Sprint(len(s.owed(DoMove))), "500", fmt.Sprint(len(s.owed(DoNotify))), fmt.Sprint(tellRejected))
+	s.tell()
+	s.do(FileSeen{Name: "more", ID: "m", Written: s.now, Human: &HumanSay{}})
+	s.want(fmt.Sprint(len(s.owed(DoNotify))), "1")
+}
