@@ -143,7 +143,18 @@ func (e *Executor) place(ctx context.Context, job daemon.Job, st *engine.Step) (
 // checkout makes the worktree where nothing is there yet.
 func (e *Executor) checkout(ctx context.Context, dir, branch string) error {
 	info, err := os.Stat(dir)
+	mark := e.makingFile(dir)
+	var half making
 	switch {
+	case err == nil && info.IsDir() && kept(mark, &half) == nil && e.opt.Git != nil:
+		// Whoever was making it was killed: nobody has worked in it.
+		if err := e.opt.Git.FillWorktree(context.WithoutCancel(ctx), dir); err != nil {
+			if passing(err) {
+				return err
+			}
+			return unready("worktree %s: sluice was killed while it made it, and it cannot be completed: %v: remove the folder and run git worktree prune", e.shown(dir), err)
+		}
+		return os.Remove(mark)
 	case err == nil && info.IsDir():
 		return nil
 	case err == nil:
@@ -156,14 +167,26 @@ func (e *Executor) checkout(ctx context.Context, dir, branch string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}
-	// Not broken off in the middle: half a checkout would be taken for a whole one.
+	// Not broken off in the middle: half a checkout would be taken for a whole one. The mark is for a kill.
+	if err := keep(mark, making{Dir: dir}); err != nil {
+		return err
+	}
 	if _, err := e.opt.Git.AddWorktree(context.WithoutCancel(ctx), dir, branch); err != nil {
 		if passing(err) {
 			return err
 		}
 		return unready("%v", err)
 	}
-	return nil
+	return os.Remove(mark)
+}
+
+// making is the mark of a worktree that is being made.
+type making struct {
+	Dir string `json:"dir"`
+}
+
+func (e *Executor) makingFile(dir string) string {
+	return filepath.Join(e.opt.State, "making", hexSum([]byte(dir))[:32])
 }
 
 // ours says that a real path lies in the root or in one of the repo's worktrees.
@@ -191,7 +214,8 @@ func inside(dir, p string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// Trees gives for each worktree of the spec that exists the key of its checkout: "." for the root's own.
+// Trees gives for each worktree of the spec that exists the key of its checkout: "." for the root's own, and one below the
+// root as seen from there, as a worktree that is yet to be made has its path as its key.
 func (e *Executor) Trees(ctx context.Context, spec *engine.Spec) map[string]string {
 	out := map[string]string{}
 	root, err := git.Toplevel(e.root)
@@ -212,6 +236,9 @@ func (e *Executor) Trees(ctx context.Context, spec *engine.Spec) map[string]stri
 			out[wt] = "."
 		case err == nil:
 			out[wt] = key
+			if rel, err := filepath.Rel(e.root, key); err == nil && filepath.IsLocal(rel) {
+				out[wt] = filepath.ToSlash(rel)
+			}
 		}
 	}
 	return out

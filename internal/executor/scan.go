@@ -224,7 +224,9 @@ func (s *scan) box(ctx context.Context, b box) error {
 		return nil
 	}
 	s.e.note("inbox "+s.e.shown(b.path), err.Error())
-	if b.must {
+	// What has the name of a run's folder and is none holds nothing, and lies in the inbox itself: it is refused there and
+	// moved away. It does not close all others.
+	if b.must && (b.dir == "" || !errors.Is(err, watcher.ErrNotFolder)) {
 		return err
 	}
 	return nil // only sentinels count there, and what is not seen now is seen later

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -30,6 +31,9 @@ func (e *Executor) step(ctx context.Context, job daemon.Job) *engine.ProcessEnde
 	if err != nil {
 		return nil
 	}
+	if !end.clean() {
+		e.wordFirst(ctx, job, st, end)
+	}
 	ev := &engine.ProcessEnded{Exit: end.exit}
 	last := end
 	ev.Answer, err = e.answer(job, st, rel, job.Key, end)
@@ -48,6 +52,37 @@ func (e *Executor) step(ctx context.Context, job daemon.Job) *engine.ProcessEnde
 	}
 	e.keepOutput(ev, job, st, end)
 	return ev
+}
+
+// wordMost is how long the end of a process waits for its word, beyond the time a file has to settle.
+const wordMost = 3 * time.Second
+
+// wordFirst waits until a sentinel that lies in an inbox was taken in: what was said before the end counts, however it
+// ended.
+func (e *Executor) wordFirst(ctx context.Context, job daemon.Job, st *engine.Step, end ended) {
+	until := e.opt.Now().Add(time.Duration(e.opt.Settings().Settle) + wordMost)
+	for end.dir != "" && e.lies(job, st) && e.opt.Now().Before(until) {
+		e.nudge()
+		if !wait(ctx, againFirst) {
+			return
+		}
+	}
+}
+
+// lies says that a sentinel of the attempt's name is in an inbox.
+func (e *Executor) lies(job daemon.Job, st *engine.Step) bool {
+	own := e.signalFile(job, st)
+	if own == "" {
+		return false
+	}
+	for _, dir := range append(e.treeInboxes(job.Attempt.Tree), e.inbox) {
+		for _, p := range []string{filepath.Join(dir, filepath.Base(own)), filepath.Join(dir, job.Run, filepath.Base(own))} {
+			if _, err := os.Lstat(p); err == nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // keepOutput adds the end of the output, where it matters: it failed, its signal is missing, or the spec reads it.

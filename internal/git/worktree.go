@@ -59,6 +59,18 @@ func (r *Repo) AddWorktree(ctx context.Context, path, branch string) (made bool,
 	return true, nil
 }
 
+// FillWorktree writes all files of the linked worktree at path anew, over what is there: for one that AddWorktree was
+// killed over.
+func (r *Repo) FillWorktree(ctx context.Context, path string) error {
+	if _, own, err := r.gitDirOf(path); err != nil || own != path {
+		return fmt.Errorf("fill worktree %s: it is no worktree: %w", path, errors.Join(err, fs.ErrInvalid))
+	}
+	if err := r.checkout(ctx, path); err != nil {
+		return fmt.Errorf("fill worktree %s: write the files: %w", path, err)
+	}
+	return nil
+}
+
 // addArgs makes the command line, after a look at what there is to make the worktree of.
 func (r *Repo) addArgs(ctx context.Context, path, branch, ref string) ([]string, error) {
 	args := []string{"worktree", "add", "--quiet", "--no-checkout", "--no-track"}
@@ -112,7 +124,7 @@ func (r *Repo) checkout(ctx context.Context, path string) error {
 		return err
 	}
 	env := []string{"GIT_WORK_TREE=" + top, "GIT_INDEX_FILE=" + filepath.Join(gitDir, "index")}
-	for _, args := range [][]string{{"read-tree", head}, {"checkout-index", "--all", "--index", "--quiet"}} {
+	for _, args := range [][]string{{"read-tree", head}, {"checkout-index", "--all", "--force", "--index", "--quiet"}} {
 		if _, err := r.shadow(ctx, call{args: args, env: env, dir: top, limit: smallOutput, timeout: treeTime}); err != nil {
 			return err
 		}
