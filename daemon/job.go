@@ -143,7 +143,7 @@ func (r *Repo) inboxes() Inboxes {
 				continue
 			}
 			in.Tokens[a.Key] = ""
-			if a.SignalType == engine.SignalFile && a.Tree != "." && !trees[a.Tree] {
+			if a.SignalType == engine.SignalFile && (a.Tree != "." || a.Worktree != "") && !trees[a.Tree] { // a plain folder of the root's has an inbox too
 				trees[a.Tree] = true
 				in.Trees = append(in.Trees, a.Tree)
 			}
@@ -179,7 +179,12 @@ func (r *Repo) Take(ctx context.Context, ev engine.Event) (doneReply, error) {
 	case d := <-reply:
 		return d, d.err
 	case <-r.gone:
-		return doneReply{}, ErrStopped
+		select {
+		case d := <-reply: // it was taken in with the last
+			return d, d.err
+		default:
+			return doneReply{}, ErrStopped
+		}
 	case <-ctx.Done():
 		return doneReply{}, r.late(ctx)
 	}

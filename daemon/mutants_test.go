@@ -40,7 +40,7 @@ func mutants() []mutant {
 		{"the watch for a commit waits for the process", []edit{{effects, "if e.Kind == engine.DoRun || e.Kind == engine.DoStop {", "if true {"}}},
 		{"a scan began at its end", []edit{{repo, "r.post(item{scan: seen, began: began})", "r.post(item{scan: seen, began: r.opt.Now().Add(0 * r.opt.Now().Sub(began))})"}}},
 		{"a failed scan closes windows", []edit{{repo, "		if err != nil { // not a scan: it closes nothing\n", "		if false {\n"}}},
-		{"what was moved away during a scan is seen again", []edit{{repo, "ok && r.moved[f.ID]", "ok && false && r.moved[f.ID]"}}},
+		{"what was moved away during a scan is seen again", []edit{{repo, "file && r.moved[f.ID]", "file && false && r.moved[f.ID]"}}},
 		{"a file of the inbox is taken in twice", []edit{{"engine/decide_signal.go", "if ev.ID != \"\" && d.s.Moves[ev.ID] != nil {", "if false {"}}},
 		{"a snapshot holds what is not journaled", []edit{{repo, commit, "	if r.core.snapshotDue() {\n		r.snapshot()\n	}\n" + commit}, {core, "if len(c.pending) > 0 || c.since == 0 {", "if c.since == 0 {"}}},
 		{"a snapshot without sources", []edit{{core, "Sources: c.sources}", "Sources: nil}"}}},
@@ -51,7 +51,7 @@ func mutants() []mutant {
 		{"the time away is not told", []edit{{repo, "engine.Woken{From: from, To: now}}}\n", "engine.Woken{From: now, To: now}}}\n"}}},
 		{"the time away is forgotten before it is journaled", []edit{{repo, "	batch := []item{{event: engine.Woken", "	r.serve(now)\n	batch := []item{{event: engine.Woken"}}},
 		{"an effect that failed is tried again at once", []edit{{effects, "now.Before(at) {", "false {"}}},
-		{"hints are believed: nothing is scanned again", []edit{{end, "	r.slept()\n	r.scan(r.fl.ctx)\n", "	r.slept()\n"}}},
+		{"hints are believed: nothing is scanned again", []edit{{end, "	r.beat()\n	r.scan(r.fl.ctx)\n", "	r.beat()\n"}}},
 		{"deadlines pass unseen", []edit{{repo, "!wake.IsZero() && !wake.After(now) {", "false {"}}},
 	}
 }

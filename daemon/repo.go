@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,11 +60,12 @@ type Repo struct {
 	gone      chan struct{}
 	began     time.Time
 
-	goroutines sync.WaitGroup     // of scans and effects
-	moved      map[string]bool    // files that left their inbox while a scan was under way, which may have seen them before
-	served     func() time.Time   // when the repo was last served; zero: not known
-	serve      func(time.Time)    // notes that it is
-	told       func(done []entry) // the simulation's eye: what was journaled
+	goroutines sync.WaitGroup                         // of scans and effects
+	moved      map[string]bool                        // files that left their inbox while a scan was under way, which may have seen them before
+	served     func() time.Time                       // when the repo was last served; zero: not known
+	serve      func(time.Time)                        // notes that it is
+	told       func(done []entry)                     // the simulation's eye: what was journaled
+	steady     func(from, to time.Time) time.Duration // how long it was by the clock that sleeps with the machine
 }
 
 // item is one thing in the queue: an event, a question, or an effect's landing.
@@ -100,6 +102,7 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 	r := &Repo{opt: opt, core: c, queue: make(chan item, queueMost), subs: map[chan journal.Record]bool{}, moved: map[string]bool{}, gone: make(chan struct{}), began: opt.Now()}
 	r.seq, _ = c.log.Last()
 	r.served, r.serve = r.lastServed, r.markServed
+	r.steady = func(from, to time.Time) time.Duration { return to.Sub(from) }
 	return r, rec, nil
 }
 
@@ -194,6 +197,12 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 	}
 	var replies []waiting
 	var asks []func(*core)
+	if woken, slept := r.slept(now); slept { // before anything that could close what passed meanwhile
+		r.core.take(woken, now)
+	}
+	if now.Before(r.ticked) {
+		r.ticked = now // the clock was set back: what was seen is not what is due from here on
+	}
 	for _, it := range batch {
 		if it.landed != nil {
 			r.fl.land(it.landed, now)
@@ -247,10 +256,15 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 	return nil
 }
 
-// takeScan takes in what a scan saw, but for what was taken in and moved away since it began.
+// takeScan takes in what a scan saw, but for what was taken in and moved away since it began, and what it could not judge.
 func (r *Repo) takeScan(it item, now time.Time) {
 	for _, ev := range it.scan {
-		if f, ok := ev.(engine.FileSeen); ok && r.moved[f.ID] {
+		f, file := ev.(engine.FileSeen)
+		if file && r.moved[f.ID] {
+			continue
+		}
+		if file && r.newer(f, it.began) {
+			r.scanAgain = true
 			continue
 		}
 		r.core.take(ev, now)
@@ -258,6 +272,31 @@ func (r *Repo) takeScan(it item, now time.Time) {
 	r.core.take(engine.Scanned{Began: it.began}, now)
 	r.scanning = false
 	clear(r.moved)
+}
+
+// newer says that the file may be for a launch, or a round, that the scan did not know: it began before them, and took the
+// token for nobody's or no digest of what is there.
+func (r *Repo) newer(f engine.FileSeen, began time.Time) bool {
+	if f.TokenOf != "?" && (f.Human == nil || f.DigestNow != "") {
+		return false
+	}
+	for _, run := range r.core.state.Runs {
+		if !run.Live() {
+			continue
+		}
+		for step := range run.Attempts {
+			if a := run.Current(step); f.TokenOf == "?" && a != nil && a.State == engine.Running && a.Launched.After(began) {
+				return true
+			}
+		}
+		for gate := range run.Rounds {
+			q := run.CurrentRound(gate)
+			if q != nil && q.State == engine.OnHuman && q.Asked.After(began) && strings.HasPrefix(f.Name, gate+"-"+engine.OutcomePass) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // commit journals what is pending. While the disk does not take it, nothing is acknowledged and nothing launched;
@@ -422,14 +461,13 @@ func (r *Repo) unfollow(ch chan journal.Record) {
 	delete(r.subs, ch)
 }
 
-// slept notices that the machine was asleep: the wall clock went on and the monotonic one did not.
-func (r *Repo) slept() {
-	now := r.opt.Now()
-	if !r.wall.IsZero() {
-		if gap := now.Round(0).Sub(r.wall.Round(0)) - now.Sub(r.wall); gap > engine.GapAllowed {
-			woken := engine.Woken{From: r.wall.Round(0), To: now.Round(0)}
-			r.spawn(func() { r.post(item{event: woken}) })
-		}
-	}
+// slept notices that the machine was asleep: the wall clock went on and the steady one did not.
+func (r *Repo) slept(now time.Time) (woken engine.Woken, slept bool) {
+	before := r.wall
 	r.wall = now
+	if before.IsZero() {
+		return woken, false
+	}
+	from, to := before.Round(0), now.Round(0)
+	return engine.Woken{From: from, To: to}, to.Sub(from)-r.steady(before, now) > engine.GapAllowed
 }

@@ -78,7 +78,6 @@ func (r *Repo) next(ctx context.Context, c *clocks) (batch []item, ended bool) {
 
 func (r *Repo) rescan() {
 	r.beat()
-	r.slept()
 	r.scan(r.fl.ctx)
 }
 

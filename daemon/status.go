@@ -2,12 +2,12 @@ package daemon
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"sort"
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 )
 
 // statusOf tells how a repo stands. With full, attempts and rounds come whole.
@@ -38,9 +38,7 @@ func runStatus(c *core, root string, r *engine.Run, full bool) RunStatus {
 		return out
 	}
 	out.Name = spec.Name
-	if src, err := os.ReadFile(filepath.Join(root, ".workflow", "specs", r.Workflow+".yaml")); r.Live() && (err != nil || string(src) != c.sources[r.Digest]) {
-		out.SpecDrift = true
-	}
+	out.SpecDrift = r.Live() && drifted(root, r.Workflow, c.sources[r.Digest])
 	for _, st := range spec.Steps {
 		out.Steps = append(out.Steps, stepStatus(r, spec, st, full))
 	}
@@ -48,6 +46,12 @@ func runStatus(c *core, root string, r *engine.Run, full bool) RunStatus {
 		out.Waits = append(out.Waits, waits(c, r, spec)...)
 	}
 	return out
+}
+
+// drifted says that the workflow's file is not what the run goes by. It is opened so that nothing there can hold up the loop.
+func drifted(root, workflow, source string) bool {
+	now, _, err := atomicfile.OpenRegular(filepath.Join(root, ".workflow", "specs"), workflow+".yaml", int64(len(source)))
+	return err != nil || string(now) != source
 }
 
 func stepStatus(r *engine.Run, spec *engine.Spec, st *engine.Step, full bool) StepStatus {

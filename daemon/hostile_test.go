@@ -1,0 +1,170 @@
+package daemon
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/engine"
+	"sluice/internal/conform"
+)
+
+// still is a World in which nothing comes to an end.
+type still struct{ stage }
+
+func (*still) Carry(ctx context.Context, _ Job, _ func(engine.Event)) engine.Event {
+	<-ctx.Done()
+	return nil
+}
+
+// byHand is a repo's loop that a test turns.
+type byHand struct {
+	*Repo
+	t   *testing.T
+	now time.Time
+}
+
+func handled(t *testing.T) *byHand {
+	t.Helper()
+	b := &byHand{t: t, now: time.Now()}
+	r, _, err := OpenRepo(RepoOptions{State: t.TempDir(), World: &still{*newStage()}, Compile: twoGates, Config: engine.DefaultConfig,
+		Log: zerolog.Nop(), Now: func() time.Time { return b.now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Repo = r
+	ctx, stop := context.WithCancel(context.Background())
+	r.fl = newFlights(ctx, r.opt.World, r.spawn, r.post)
+	t.Cleanup(func() {
+		r.land(stop)
+		if err := r.core.log.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	b.turn(engine.RunRequested{Workflow: "two", Source: "two", Digest: digestOf("two")}, engine.FileWritten{Run: "two-1", ID: "two-1/sweep"})
+	return b
+}
+
+func (b *byHand) turn(events ...engine.Event) {
+	b.t.Helper()
+	var batch []item
+	for _, ev := range events {
+		batch = append(batch, item{event: ev})
+	}
+	b.batch(batch...)
+}
+
+func (b *byHand) batch(batch ...item) {
+	b.t.Helper()
+	b.now = b.now.Add(time.Second)
+	if err := b.Repo.turn(context.Background(), batch); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *byHand) run() *engine.Run { return b.core.state.Runs["two-1"] }
+
+// gate takes the step from running to its gate's review.
+func (b *byHand) gate(step string) {
+	b.t.Helper()
+	key := b.run().Current(step).Key
+	b.turn(engine.FileSeen{Name: step + "-done.json", ID: step, Written: b.now, Sentinel: &engine.Sentinel{}}, engine.ProcessEnded{Run: "two-1", Key: key})
+	for _, p := range b.run().Procs {
+		b.turn(engine.ProcessEnded{Run: "two-1", Key: p.Key, Check: &engine.CheckResult{OK: true, Digest: "d"}})
+	}
+}
+
+// passed takes step A to where its veto window is open.
+func (b *byHand) window() *engine.Round {
+	b.t.Helper()
+	b.gate("A")
+	for _, p := range b.run().Procs {
+		b.turn(engine.ProcessEnded{Run: "two-1", Key: p.Key, Verdict: &engine.Judgement{Outcome: "pass"}})
+	}
+	for id := range b.core.state.Notices {
+		b.turn(engine.Noticed{Run: "two-1", ID: id})
+	}
+	q := b.run().CurrentRound("GA")
+	if q == nil || q.State != engine.OnWindow {
+		b.t.Fatalf("GA: %+v", q)
+	}
+	return q
+}
+
+// TestAScanKnowsWhatItWasTold: a scan that began before a launch, or before a person was asked, does not know its token or
+// its digest: such a file is for the next one.
+func TestAScanKnowsWhatItWasTold(t *testing.T) {
+	conform.Rule(t, "2-files signal 3", "a token is judged by a scan that knows the launch")
+	b := handled(t)
+	a := b.run().Current("A")
+	word := engine.FileSeen{Name: "A-done.json", ID: "1", Written: b.now, TokenOf: "?", Sentinel: &engine.Sentinel{}}
+	b.batch(item{scan: []engine.Event{word}, began: a.Launched.Add(-time.Millisecond)})
+	if len(b.core.state.Moves) != 0 || !b.scanning {
+		t.Fatalf("a launch's word was thrown out by a scan that began before it: %+v; another scan: %v", b.core.state.Moves, b.scanning)
+	}
+	word.TokenOf = a.Key
+	b.batch(item{scan: []engine.Event{word}, began: b.now})
+	if got := b.run().Current("A").State; got != engine.Signalled {
+		t.Fatalf("A is %s", got)
+	}
+	b = handled(t)
+	q := b.window()
+	b.batch(item{began: q.WindowEnds.Add(time.Second)})
+	b.gate("B")
+	q = b.run().CurrentRound("GB")
+	veto := engine.FileSeen{Name: "GA-veto", ID: "3", Written: b.now, Human: &engine.HumanSay{}}
+	if b.newer(veto, q.Asked.Add(-time.Millisecond)) {
+		t.Error("a veto waits for another scan: this one may close its window")
+	}
+	pass := engine.FileSeen{Name: "GB-pass", ID: "2", Written: b.now, Human: &engine.HumanSay{}}
+	b.batch(item{scan: []engine.Event{pass}, began: q.Asked.Add(-time.Millisecond)})
+	if q := b.run().CurrentRound("GB"); q == nil || q.N != 1 || q.State != engine.OnHuman {
+		t.Fatalf("a pass was void because the scan did not know what to look at: %+v", q)
+	}
+	pass.DigestNow = "d"
+	b.batch(item{scan: []engine.Event{pass}, began: b.now})
+	if b.run().Phase != engine.RunCompleted {
+		t.Error(b.run().Phase)
+	}
+}
+
+// TestWhatPassedInASleepIsOpenedFirst: whatever comes first after the machine's sleep, it does not close what passed in it.
+func TestWhatPassedInASleepIsOpenedFirst(t *testing.T) {
+	conform.Rule(t, "8-semantics 36", "a window that passed while the machine slept is open again before any scan closes it")
+	b := handled(t)
+	b.window()
+	b.steady = func(from, to time.Time) time.Duration { return time.Second }
+	b.now = b.now.Add(time.Hour)
+	b.batch(item{began: b.now})
+	if q := b.run().CurrentRound("GA"); q.State != engine.OnWindow || !q.Reopened {
+		t.Errorf("the window closed unseen: %+v", q)
+	}
+}
+
+// TestAClockSetBack: what is due is due also when the clock was an hour ahead before.
+func TestAClockSetBack(t *testing.T) {
+	conform.Rule(t, "8-semantics 36", "a clock set back delays no time-out that is set after it")
+	b := handled(t)
+	b.ticked = b.now.Add(24 * time.Hour)
+	b.turn()
+	b.now = b.run().Current("A").Deadline
+	b.turn()
+	if p := b.run().Procs[0]; p.Stop != "timeout" {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestTheInboxOfAPlainFolder: a worktree that is a plain folder of the root's checkout has an inbox too.
+func TestTheInboxOfAPlainFolder(t *testing.T) {
+	conform.Rule(t, "1-language rule 3 sentinel_file", "written below a worktree that is a plain folder of the root it counts too")
+	b := handled(t)
+	if in := b.inboxes(); len(in.Trees) != 0 {
+		t.Errorf("%q: the root's own is read anyway", in.Trees)
+	}
+	b.run().Current("A").Worktree = "sub"
+	if in := b.inboxes(); len(in.Trees) != 1 || in.Trees[0] != "." {
+		t.Errorf("%q", in.Trees)
+	}
+}
