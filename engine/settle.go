@@ -409,6 +409,7 @@ func (d *decider) schedule() {
 		}
 		w := d.spec(r)
 		if w == nil {
+			r.holdUnread(holds)
 			continue
 		}
 		for _, st := range w.Steps {
@@ -434,6 +435,21 @@ func (d *decider) schedule() {
 		holds[c.tree] = true
 		if slot {
 			used++
+		}
+	}
+}
+
+// holdUnread marks the worktrees that are held without a process by a run whose spec cannot be read: offers, graces,
+// words on their way to the gate, reviews that wait.
+func (r *Run) holdUnread(holds map[string]bool) {
+	for step := range r.Attempts {
+		if a := r.Current(step); a != nil && (a.State == Running || a.State == Signalled) {
+			holds[a.Tree] = true
+		}
+	}
+	for gate := range r.Rounds {
+		if q := r.CurrentRound(gate); q != nil && q.State == OnReview {
+			holds[r.Attempt(q.Step, q.Attempt).Tree] = true
 		}
 	}
 }
