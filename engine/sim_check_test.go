@@ -68,7 +68,7 @@ func (w *sim) check(t *told, facts []Fact) {
 
 // checkSettled: nothing more follows from the state alone.
 func (w *sim) checkSettled() {
-	d := &decider{s: w.st, specs: w.spec, at: w.now, touched: map[string]bool{}, across: true}
+	d := &decider{s: w.st, specs: w.seen, at: w.now, touched: map[string]bool{}, across: true}
 	for id, r := range w.st.Runs {
 		d.touched[id] = r.Live()
 	}
@@ -163,7 +163,7 @@ func (w *sim) checkLaunch(f StepLaunched, facts []Fact) {
 			if b.State == Ready && b.Since < a.Since && !o.Paused && len(o.Writes) == 0 && !b.NotBefore.After(w.now) {
 				w.fail("%s/%s.%d was overtaken in its own worktree by %s", id, step, b.N, f.Key)
 			}
-			if b.Offered && b.State == Running || b.State == Running && !b.GraceUntil.IsZero() || b.State == Signalled {
+			if b.State == Running || b.State == Signalled {
 				w.fail("%s launched in the worktree of %s/%s.%d, which is %s", f.Key, id, step, b.N, b.State)
 			}
 			if g, q := o.openRound(w.spec(o.Digest).Step(step)); b.State == Gating && q != nil && q.State == OnReview {

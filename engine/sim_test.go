@@ -45,6 +45,7 @@ type sim struct {
 	sh      shape
 	st      *State
 	specs   map[string]*Spec
+	unread  string // digest of a spec that cannot be read now
 	now     time.Time
 	ticked  time.Time // when the last Ticked was decided
 	journal []line
@@ -76,6 +77,14 @@ func newSim(seed uint64, sh shape) *sim {
 
 func (w *sim) spec(digest string) *Spec { return w.specs[digest] }
 
+// seen is the spec as the engine gets it: this release may not be able to read it.
+func (w *sim) seen(digest string) *Spec {
+	if digest == w.unread {
+		return nil
+	}
+	return w.specs[digest]
+}
+
 func (w *sim) p(x float64) bool { return !w.calm && w.g.Float64() < x }
 
 func (w *sim) fail(format string, args ...any) {
@@ -90,7 +99,7 @@ func (w *sim) handle(t *told) bool {
 	w.now = w.now.Add(time.Second)
 	w.ev = t
 	pre := w.before(t)
-	facts := Decide(w.st, w.spec, t.ev, w.now)
+	facts := Decide(w.st, w.seen, t.ev, w.now)
 	if !w.sh.adversary && w.p(0.01) {
 		w.crash()
 		return false
@@ -141,12 +150,23 @@ func (w *sim) crash() {
 	if !w.sh.oracle && w.g.IntN(2) == 0 {
 		w.now = w.now.Add(time.Duration(w.g.IntN(300)) * time.Second)
 	}
+	w.unread = ""
+	if !w.sh.oracle && w.p(0.1) && len(w.st.Order) > 0 {
+		w.unread = w.st.Runs[pick(w.g, w.st.Order...)].Digest
+	}
 	w.woken(from)
+	for _, id := range w.st.Order {
+		if r := w.st.Runs[id]; r.Live() && r.Digest == w.unread {
+			w.after(&told{ev: SpecUnread{Run: id, Why: "a newer release"}})
+		}
+	}
 }
 
-func (w *sim) woken(from time.Time) {
-	t := &told{ev: Woken{From: from, To: w.now}}
-	facts := Decide(w.st, w.spec, t.ev, w.now)
+func (w *sim) woken(from time.Time) { w.after(&told{ev: Woken{From: from, To: w.now}}) }
+
+// after takes in what the daemon itself says after a start: nothing dies meanwhile.
+func (w *sim) after(t *told) {
+	facts := Decide(w.st, w.seen, t.ev, w.now)
 	if len(facts) > 0 {
 		w.journal = append(w.journal, line{at: w.now, facts: facts})
 	}

@@ -74,7 +74,7 @@ func (w *sim) see(i int) {
 
 // owed turns what the engine owes the world into what may happen.
 func (w *sim) owed() (evs []func()) {
-	for _, e := range w.st.Owed(w.spec) {
+	for _, e := range w.st.Owed(w.seen) {
 		switch e.Kind {
 		case DoRun, DoStop:
 			evs = w.owedProc(evs, e)
