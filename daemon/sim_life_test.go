@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing/synctest"
 	"time"
 
@@ -28,6 +29,7 @@ type sim struct {
 	scan  time.Duration
 	every int
 
+	turn   sync.Mutex
 	repo   *Repo
 	port   *simPort
 	cancel context.CancelFunc
@@ -93,7 +95,7 @@ func (s *sim) open() {
 	s.runs = -1
 	s.port = &simPort{w: s.w, hints: make(chan struct{}, 1), last: map[string]time.Time{}}
 	repo, rec, err := OpenRepo(RepoOptions{State: simDir, World: s.port, Compile: s.compile, Config: func() engine.Config { return s.conf },
-		Rescan: s.scan, Log: zerolog.Nop(), Journal: journal.Options{FS: s.disk}})
+		Now: s.now, Rescan: s.scan, Log: zerolog.Nop(), Journal: journal.Options{FS: s.disk}})
 	s.trace("---- life %d: %+v %v", s.lives, rec, err)
 	switch {
 	case s.disk.isDead():
@@ -190,6 +192,7 @@ func (s *sim) end(how string) {
 	if how == "crash" {
 		s.disk.die()
 	}
+	s.now()
 	s.cancel()
 	synctest.Wait()
 	s.port.close()

@@ -77,6 +77,13 @@ func (s *sim) answer(run string, g *engine.Gate, q *engine.Round) {
 
 // say1 gives a person's word by the API, by a file, or later.
 func (s *sim) say1(run string, g *engine.Gate, q *engine.Round, outcome string) {
+	if a := s.write(run, g, q, outcome); a != nil {
+		s.ask(a.ev, a.word)
+	}
+}
+
+// write lays a person's word down: in a file, or as what is to be said by the API now or later.
+func (s *sim) write(run string, g *engine.Gate, q *engine.Round, outcome string) (now *simAsk) {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
 	word := &simWord{run: run, gate: g.ID, outcome: outcome, round: q.N}
@@ -104,10 +111,11 @@ func (s *sim) say1(run string, g *engine.Gate, q *engine.Round, outcome string) 
 		ev := engine.Answered{Gate: g.ID, Run: run, Round: n, Outcome: outcome, Text: "t", Written: time.Now(), DigestNow: digest, By: by}
 		if k == 2 && !s.calm {
 			s.late = append(s.late, &simAsk{ev: ev, word: word})
-			return
+			return nil
 		}
-		s.ask(ev, word)
+		return &simAsk{ev: ev, word: word}
 	}
+	return nil
 }
 
 // trouble is what people and chance do at any time.
