@@ -153,10 +153,10 @@ func genGate(g *rand.Rand, w *Spec, i, k int, sh shape) *Gate {
 		gt.Reviewer.AgentType, gt.Reviewer.FromStep = "", true
 	}
 	gt.OnFail = w.Steps[g.IntN(i+1)].ID
-	if g.IntN(6) == 0 {
+	if g.IntN(4) == 0 {
 		gt.OnFail = w.Steps[g.IntN(n)].ID // a fixing step, or one further on
 	}
-	if g.IntN(2) == 0 {
+	if g.IntN(3) == 0 {
 		gt.OnFail = id
 	}
 	if g.IntN(4) == 0 {

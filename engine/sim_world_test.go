@@ -74,16 +74,21 @@ func (w *sim) see(i int) {
 
 // owed turns what the engine owes the world into what may happen.
 func (w *sim) owed() (evs []func()) {
+	var dull []Event // what changes nothing but itself happens all at once
 	for _, e := range w.st.Owed(w.seen) {
 		switch e.Kind {
 		case DoRun, DoStop:
 			evs = w.owedProc(evs, e)
 		case DoNotify:
+			if e.Notice.Kind != NoticeGate {
+				dull = append(dull, Noticed{Run: e.Run, ID: e.Key})
+				continue
+			}
 			evs = append(evs, func() { w.handle(&told{ev: Noticed{Run: e.Run, ID: e.Key, Results: []string{"log: shown"}}}) })
 		case DoWrite:
 			evs = append(evs, func() { w.handle(&told{ev: FileWritten{Run: e.Run, ID: e.Key}}) })
 		case DoMove:
-			evs = append(evs, func() { w.handle(&told{ev: FileMoved{ID: e.Key}}) })
+			dull = append(dull, FileMoved{ID: e.Key})
 		case DoLook:
 			evs = append(evs, func() { w.handle(&told{ev: Looked{Run: e.Run, Step: e.Step, Pins: e.Pins}}) })
 		case DoOffer:
@@ -105,6 +110,13 @@ func (w *sim) owed() (evs []func()) {
 				}
 			}
 		}
+	}
+	if len(dull) > 0 {
+		evs = append(evs, func() {
+			for _, ev := range dull {
+				w.handle(&told{ev: ev})
+			}
+		})
 	}
 	return evs
 }
@@ -338,7 +350,7 @@ func (w *sim) people(evs []func()) []func() {
 		}
 		for _, g := range spec.Gates {
 			q := r.CurrentRound(g.ID)
-			if q.Open() && q.State == OnHuman && !w.answering(id, g.ID) {
+			if q.Open() && q.State == OnHuman && !w.answering(id, g.ID) && (w.calm || w.g.IntN(3) == 0) {
 				evs = append(evs, func() { w.answer(r, g, q, w.calm || w.g.IntN(3) > 0) })
 			}
 		}
@@ -393,7 +405,7 @@ func (w *sim) word(r *Run, gate, outcome string, saw int, who string) {
 
 // trouble is what people and chance do at any time.
 func (w *sim) trouble(evs []func()) []func() {
-	if len(w.old) > 0 {
+	if len(w.old) > 0 && w.g.IntN(4) == 0 {
 		evs = append(evs, func() { w.handle(pick(w.g, w.old...)) }) // seen again
 	}
 	if len(w.st.Order) == 0 {
