@@ -137,7 +137,11 @@ func (a *app) decide(ctx context.Context, p *place, d decision) error {
 
 func (a *app) tellDone(done daemon.Done, d decision) error {
 	if done.Ignored != "" {
-		return failed("`sluice show "+clean(d.gate)+"` tells how it stands", "nothing came of it: %s", done.Ignored)
+		mend := "`sluice show " + clean(d.gate) + "` tells how it stands"
+		if d.run == "" {
+			mend = "`sluice inbox --here` names the runs in which a gate waits"
+		}
+		return failed(mend, "nothing came of it: %s", done.Ignored)
 	}
 	if a.json {
 		return a.document(done)

@@ -121,17 +121,29 @@ func (a *app) allPlaces(ctx context.Context) ([]*place, error) {
 
 func waitingIn(st daemon.Status, served bool) []waiting {
 	var out []waiting
+	runs := map[string]int{} // of how many live runs a gate waits
+	for _, r := range st.Runs {
+		for _, w := range r.Waits {
+			if live(r) && w.Gate != "" {
+				runs[w.Gate]++
+			}
+		}
+	}
 	for _, r := range st.Runs {
 		if !live(r) {
 			continue
 		}
 		for _, w := range r.Waits {
 			i := waiting{Repo: st.Root, Run: r.ID, Kind: w.Kind, Step: w.Step, Gate: w.Gate, Since: w.Since, Until: w.Until, Served: served}
+			which := ""
+			if runs[w.Gate] > 1 {
+				which = " --run " + r.ID
+			}
 			switch w.Kind {
 			case "human":
-				i.Type = "sluice -C " + st.Root + " show " + w.Gate
+				i.Type = "sluice -C " + st.Root + " show " + w.Gate + which
 			case "window":
-				i.Type = "sluice -C " + st.Root + " veto " + w.Gate + " -m …"
+				i.Type = "sluice -C " + st.Root + " veto " + w.Gate + which + " -m …"
 			case "offer":
 				i.Type = "sluice -C " + st.Root + " next"
 			case "paused":
