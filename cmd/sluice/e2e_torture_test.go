@@ -3,9 +3,7 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -18,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"sluice/daemon"
 	"sluice/internal/conform"
 )
 
@@ -26,7 +23,6 @@ import (
 // answers meanwhile. SLUICE_TORTURE says how often, SLUICE_TORTURE_SEED which moments.
 const (
 	tortureKills  = 25
-	tortureMost   = 60 * time.Minute
 	tortureAlive  = 900 // ms that a daemon lives at most
 	tortureAtOnce = 3   // runs that are alive at the same time
 )
@@ -62,15 +58,8 @@ esac
 `
 
 type torture struct {
-	t      *testing.T
-	work   string
-	repo   string
-	env    []string
-	bin    string
-	rnd    *rand.Rand
-	client *daemon.Client
-	log    *os.File
-	last   *exec.Cmd
+	*sandbox
+	rnd *rand.Rand
 }
 
 func newTorture(t *testing.T, seed uint64) *torture {
@@ -78,132 +67,17 @@ func newTorture(t *testing.T, seed uint64) *torture {
 	if _, err := exec.LookPath("flock"); err != nil {
 		t.Skip("needs: flock (apt-get install util-linux)")
 	}
-	work, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := &torture{t: t, work: work, repo: filepath.Join(work, "repo"), bin: filepath.Join(binDir(t), "sluice"), rnd: rand.New(rand.NewPCG(seed, 1))}
-	x.env = append(isolated(work), "PATH="+os.Getenv("PATH"))
-	if err := furnish(work); err != nil {
-		t.Fatal(err)
-	}
-	settings := quickSettings + "max_parallel: 4\nrestarts: 1\n"
-	settings = strings.Replace(settings, `sh, "ACTS"`, `sh, "`+work+`/agent.sh"`, 1)
-	x.put("config/sluice/config.yaml", settings)
+	settings := strings.Replace(quickSettings, "ACTS", "@WORK@/agent.sh", 1) + "max_parallel: 4\n"
+	x := &torture{sandbox: newSandbox(t, settings), rnd: rand.New(rand.NewPCG(seed, 1))}
 	x.put("agent.sh", tortureAgent)
 	x.put("locks/.keep", "")
-	x.put("repo/.workflow/.gitignore", ignored)
-	x.put("repo/README.md", "hello\n")
 	for i := range tortureAtOnce {
 		id := fmt.Sprintf("t%d", i)
 		x.put("repo/.workflow/specs/"+id+".yaml", fmt.Sprintf(tortureSpec, id))
 	}
-	x.do("git", "init", "-q")
-	x.do("git", "add", "-A")
-	x.do("git", "commit", "-q", "-m", "start")
+	x.commit()
 	x.do(x.bin, "watch", "add")
-	if x.log, err = os.OpenFile(filepath.Join(work, "daemon.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(x.end)
 	return x
-}
-
-// end ends what the test started.
-func (x *torture) end() {
-	if x.last != nil {
-		_ = x.last.Process.Kill()
-		_ = x.last.Wait()
-	}
-	for range 50 {
-		left := processesOf(x.work)
-		if len(left) == 0 {
-			break
-		}
-		for _, pid := range left {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-		time.Sleep(pollEvery)
-	}
-	x.log.Close()
-	if x.t.Failed() {
-		x.t.Logf("the daemon's log ends:\n%s", tailOf(x.log.Name()))
-	}
-}
-
-func (x *torture) put(name, text string) {
-	x.t.Helper()
-	file := filepath.Join(x.work, name)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		x.t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		x.t.Fatal(err)
-	}
-}
-
-// try runs a command in the repo.
-func (x *torture) try(name string, args ...string) (string, error) {
-	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.Env = x.repo, x.env
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-func (x *torture) do(name string, args ...string) string {
-	x.t.Helper()
-	out, err := x.try(name, args...)
-	if err != nil {
-		x.t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
-	return out
-}
-
-// state finds the repo's state folder.
-func (x *torture) state() string {
-	dirs, _ := filepath.Glob(filepath.Join(x.work, "state/sluice/repo-*"))
-	if len(dirs) != 1 {
-		return ""
-	}
-	return dirs[0]
-}
-
-// boot starts the daemon and does not wait for it.
-func (x *torture) boot() {
-	x.t.Helper()
-	x.last = exec.Command(x.bin, "daemon")
-	x.last.Dir, x.last.Env, x.last.Stdout, x.last.Stderr = x.repo, x.env, x.log, x.log
-	if err := x.last.Start(); err != nil {
-		x.t.Fatal(err)
-	}
-}
-
-// kill ends the daemon as a crash would.
-func (x *torture) kill() {
-	x.t.Helper()
-	if err := x.last.Process.Kill(); err != nil {
-		x.t.Fatalf("the daemon was gone before it was killed: %v", err)
-	}
-	err := x.last.Wait()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		x.t.Fatalf("the daemon ended by itself: %v", err)
-	}
-	x.last = nil
-}
-
-// status asks the daemon how the repo stands; false while it does not serve.
-func (x *torture) status() (daemon.Status, bool) {
-	dir := x.state()
-	if dir == "" {
-		return daemon.Status{}, false
-	}
-	c := daemon.NewClient(dir)
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(x.t.Context(), 2*time.Second)
-	defer cancel()
-	st, err := c.Status(ctx, "")
-	return st, err == nil
 }
 
 // person answers gates that wait, by file or by command, and starts runs; told are the answers that were acknowledged.
@@ -279,16 +153,6 @@ func TestTorture(t *testing.T) {
 		return ok && len(st.Runs) > 0 && !slices.ContainsFunc(st.Runs, live)
 	})
 	x.check(told)
-}
-
-// eventually polls for a condition.
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	for until := time.Now().Add(2 * waitMost); !cond(); time.Sleep(pollEvery) {
-		if time.Now().After(until) {
-			t.Fatalf("never: %s", what)
-		}
-	}
 }
 
 // check looks at what is left: the record, the launches, the processes.
