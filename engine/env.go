@@ -100,13 +100,19 @@ func answerWord(raw json.RawMessage) said {
 	if len(raw) == 0 || json.Unmarshal(raw, &keys) != nil {
 		return out
 	}
-	for key, to := range map[string]any{"status": &out.Status, "summary": &out.Summary, "question": &out.Question, "options": &out.Options, "score": &out.Score, "scores": &out.Scores} {
-		if v, ok := keys[key]; ok {
-			_ = json.Unmarshal(v, to) // of another type: not ours to judge
-		}
-	}
+	out.Status, out.Summary, out.Question = typed[string](keys["status"]), typed[string](keys["summary"]), typed[string](keys["question"])
+	out.Options, out.Score, out.Scores = typed[[]string](keys["options"]), typed[*float64](keys["score"]), typed[map[string]float64](keys["scores"])
 	if f, ok := keys["findings"]; ok {
 		out.Findings = f
 	}
 	return out
+}
+
+// typed reads a value of the type; one of another type, which is not ours to judge, reads as none at all.
+func typed[T any](raw json.RawMessage) T {
+	var v, none T
+	if json.Unmarshal(raw, &v) != nil {
+		return none
+	}
+	return v
 }
