@@ -102,7 +102,7 @@ func TestANoticeWithoutResultsOpensTheWindowAfterAPause(t *testing.T) {
 }
 
 func TestAFloodDrownsNoNotice(t *testing.T) {
-	s := begin(t, "2-files taking 5", "files refused are all moved and recorded; of very many at once people are told of the first", flow("x", aStep("a"), aGate("a", to(EndDone))))
+	s := begin(t, "2-files signal 5", "files refused are all moved and recorded; of very many at once people are told of the first", flow("x", aStep("a"), aGate("a", to(EndDone))))
 	for n := range 500 {
 		s.has(ignored(s.do(FileSeen{Name: fmt.Sprint("junk", n), ID: fmt.Sprint("j", n), Written: s.now, Human: &HumanSay{}})), "nothing waits")
 	}
