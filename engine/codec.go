@@ -203,6 +203,8 @@ func DecodeEvent(raw []byte) (Event, error) {
 		return decode[CommitSeen](kind, raw)
 	case "pull_seen":
 		return decode[PullSeen](kind, raw)
+	case "polled":
+		return decode[Polled](kind, raw)
 	case "claimed":
 		return decode[Claimed](kind, raw)
 	case "process_ended":

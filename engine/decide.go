@@ -78,6 +78,8 @@ func (d *decider) react(ev Event) {
 		d.commit(ev)
 	case PullSeen:
 		d.pull(ev)
+	case Polled:
+		d.polled(ev)
 	case Claimed:
 		d.claim(ev)
 	case ProcessEnded:

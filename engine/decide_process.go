@@ -187,7 +187,7 @@ func (d *decider) scanned(ev Scanned) {
 			continue
 		}
 		for _, st := range w.Steps {
-			if a := r.Current(st.ID); a != nil && a.State == Running && passed(a.GraceUntil, ev.Began) {
+			if a := r.Current(st.ID); a != nil && a.inGrace() && !a.inGit() && passed(a.GraceUntil, ev.Began) {
 				d.graceOver(r, st.ID, a)
 			}
 			if !r.Live() {
@@ -199,6 +199,24 @@ func (d *decider) scanned(ev Scanned) {
 		}
 	}
 }
+
+// polled: the refs were looked through. Only such a look, begun after the grace, says that a commit has not come.
+func (d *decider) polled(ev Polled) {
+	r, _ := d.live(ev.Run)
+	if r == nil {
+		return
+	}
+	a := r.Current(ev.Step)
+	if a != nil && a.N == ev.N && a.K == ev.K && a.inGrace() && a.inGit() && passed(a.GraceUntil, ev.Began) {
+		d.graceOver(r, ev.Step, a)
+	}
+}
+
+// inGrace says that the attempt's process has ended with 0 and its signal may still come.
+func (a *Attempt) inGrace() bool { return a.State == Running && !a.GraceUntil.IsZero() }
+
+// inGit says that the attempt's signal is looked for in git or at the forge, not in an inbox.
+func (a *Attempt) inGit() bool { return a.SignalType == SignalCommit || a.SignalType == SignalPull }
 
 // passed says that the deadline is set and not after now.
 func passed(deadline, now time.Time) bool { return !deadline.IsZero() && !deadline.After(now) }
@@ -218,6 +236,8 @@ func (d *decider) ticked() {
 		for _, st := range w.Steps {
 			if a := r.Current(st.ID); a != nil && a.Offered && a.State == Running && passed(a.Deadline, d.at) {
 				d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K, Status: StatusFailed, Via: "timeout", Failure: "nobody signalled within the step's timeout"})
+			} else if a != nil && a.inGrace() && a.inGit() && passed(a.Deadline, d.at) { // git could not be looked into all the time
+				d.graceOver(r, st.ID, a)
 			}
 			if g, q := r.openRound(st); q != nil && q.State == OnHuman && r.Live() && !r.Paused {
 				d.tickHuman(r, w.Gate(g), q)

@@ -92,6 +92,16 @@ type PullSeen struct {
 	SHA  string `json:"sha"`
 }
 
+// Polled: the refs (or the forge) were looked through for the launch's commit or pull request, beginning at Began; what
+// there was came as events before this one.
+type Polled struct {
+	Run   string    `json:"run"`
+	Step  string    `json:"step"`
+	N     int       `json:"n"`
+	K     int       `json:"k"`
+	Began time.Time `json:"began"`
+}
+
 // Claimed: somebody takes an offered step to do it.
 type Claimed struct {
 	Run  string `json:"run"`
@@ -248,6 +258,7 @@ func (RunRequested) EventKind() string    { return "run_requested" }
 func (FileSeen) EventKind() string        { return "file_seen" }
 func (CommitSeen) EventKind() string      { return "commit_seen" }
 func (PullSeen) EventKind() string        { return "pull_seen" }
+func (Polled) EventKind() string          { return "polled" }
 func (Claimed) EventKind() string         { return "claimed" }
 func (ProcessEnded) EventKind() string    { return "process_ended" }
 func (Answered) EventKind() string        { return "answered" }

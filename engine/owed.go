@@ -223,7 +223,7 @@ func (s *State) NeedsScan(at time.Time) bool {
 			continue
 		}
 		for step := range r.Attempts {
-			if a := r.Current(step); a != nil && a.State == Running && passed(a.GraceUntil, at) {
+			if a := r.Current(step); a != nil && a.inGrace() && !a.inGit() && passed(a.GraceUntil, at) {
 				return true
 			}
 		}

@@ -158,6 +158,21 @@ func TestRule03Pulls(t *testing.T) {
 	s.want(s.step("a"), "1 signalled", s.r().Current("a").Via, "refs/pull/7/head f00")
 }
 
+func TestRule03GraceOfACommit(t *testing.T) {
+	w := one()
+	w.Steps[0].Signal = Signal{Type: SignalCommit, Value: "[GATE:ga]"}
+	s := begin(t, "1-language 3", "only a look at the refs begun after the grace says that the commit has not come", w)
+	s.exit("a", Exit{})
+	until := s.r().Current("a").GraceUntil
+	s.now = until.Add(time.Minute)
+	s.scan()
+	s.do(Ticked{})
+	s.do(Polled{Run: s.run, Step: "a", N: 1, K: 1, Began: until.Add(-time.Second)})
+	s.want(s.step("a"), "1 running")
+	s.do(Polled{Run: s.run, Step: "a", N: 1, K: 1, Began: until})
+	s.want(s.r().Attempt("a", 1).Status, StatusFailed)
+}
+
 func TestRule03ExitCodes(t *testing.T) {
 	conform.Rule(t, "1-language rule 3 stdout_exit", "0 is done, another code failed, the end of the output the feedback")
 	conform.Rule(t, "004 §2 Signal.stdout_exit", "exit 0 or another code")

@@ -32,7 +32,7 @@ func (w *sim) before(t *told) *glimpse {
 			continue
 		}
 		for _, st := range w.spec(r.Digest).Steps {
-			if a := r.Current(st.ID); a != nil && a.State == Running && passed(a.GraceUntil, ev.Began) {
+			if a := r.Current(st.ID); a != nil && a.inGrace() && !a.inGit() && passed(a.GraceUntil, ev.Began) {
 				pre.closes = append(pre.closes, closing{run: id, step: st.ID, n: a.N, k: a.K})
 			}
 			if g, q := r.openRound(st); q != nil && q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {

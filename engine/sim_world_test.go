@@ -100,6 +100,7 @@ func (w *sim) owed() (evs []func()) {
 				evs = append(evs, func() { w.say(p) })
 			}
 		case DoWatch:
+			before := len(evs)
 			for _, c := range w.commits {
 				if x, ok := c.ev.(CommitSeen); ok && x.Run == e.Run && x.Step == e.Step && (c.key == e.Key || w.counted(x)) {
 					again := x
@@ -108,6 +109,9 @@ func (w *sim) owed() (evs []func()) {
 				} else if y, ok := c.ev.(PullSeen); ok && c.key == e.Key {
 					evs = append(evs, func() { w.handle(&told{ev: y, key: c.key}) })
 				}
+			}
+			if len(evs) == before { // a look that finds nothing
+				dull = append(dull, Polled{Run: e.Run, Step: e.Step, N: e.N, K: e.K, Began: w.now})
 			}
 		}
 	}

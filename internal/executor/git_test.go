@@ -90,6 +90,9 @@ type seen struct {
 }
 
 func (s *seen) emit(ev engine.Event) {
+	if _, ok := ev.(engine.Polled); ok {
+		return // that a look is over is not what was seen
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.is = append(s.is, ev)

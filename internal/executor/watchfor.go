@@ -80,7 +80,7 @@ func (w *lookout) commits(ctx context.Context) {
 	defer refs.Close()
 	again := false // the look at what came did not succeed
 	for {
-		stirred := w.e.stir()
+		stirred, began := w.e.stir(), w.e.opt.Now()
 		now, changed, err := refs.Poll(ctx)
 		if err == nil && (changed || again) {
 			err = w.look(ctx, now)
@@ -89,7 +89,7 @@ func (w *lookout) commits(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		w.trouble(err)
+		w.looked(began, err)
 		t := time.NewTimer(refsEvery)
 		select {
 		case <-ctx.Done():
@@ -102,12 +102,14 @@ func (w *lookout) commits(ctx context.Context) {
 	}
 }
 
-func (w *lookout) trouble(err error) {
+// looked says that a look is over, or what was wrong with it.
+func (w *lookout) looked(began time.Time, err error) {
 	if err != nil {
 		w.e.note(w.job.Key, err.Error())
 		return
 	}
 	w.e.note(w.job.Key, "")
+	w.emit(engine.Polled{Run: w.job.Run, Step: w.job.Step, N: w.job.N, K: w.job.K, Began: began})
 }
 
 // tips are the refs on which the attempt's commits count: its worktree's HEAD and its branch, or all where it has
@@ -188,11 +190,12 @@ func (w *lookout) double(ctx context.Context, c git.Commit) (bool, error) {
 func (w *lookout) pulls(ctx context.Context) {
 	exited := false
 	for {
+		began := w.e.opt.Now()
 		err := w.ask(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		w.trouble(err)
+		w.looked(began, err)
 		next := w.e.opt.Now().Add(time.Duration(w.e.opt.Settings().PRPoll))
 		for w.e.opt.Now().Before(next) {
 			if !wait(ctx, min(time.Second, max(time.Until(next), time.Millisecond))) {
