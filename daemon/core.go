@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"sluice/engine"
@@ -172,6 +173,9 @@ func (c *core) take(ev engine.Event, at time.Time) []engine.Fact {
 		c.learn(req.Digest, req.Source)
 	}
 	facts := engine.Decide(c.state, c.spec, ev, at)
+	if _, ok := ev.(engine.RunRequested); ok && !slices.ContainsFunc(facts, func(f engine.Fact) bool { _, ok := f.(engine.RunStarted); return ok }) {
+		c.unlearn() // nothing was started with it
+	}
 	if len(facts) > 0 {
 		c.pending = append(c.pending, entry{at: at.UTC(), event: ev, facts: facts})
 	}

@@ -6,12 +6,16 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
 	"sluice/internal/atomicfile"
 	"sluice/journal"
 )
+
+// runEvents is the export of one run, in its folder.
+const runEvents = "events.jsonl"
 
 // exportsOpen bounds how many export files are held open.
 const exportsOpen = 32
@@ -30,6 +34,7 @@ type exporter struct {
 	ends        map[string]place
 	broken      map[string]bool
 	in          chan journal.Record
+	behind      atomic.Bool // some found no place in it: they are read from the journal
 	done        chan struct{}
 }
 
@@ -97,13 +102,22 @@ const markFile = "exported"
 func (x *exporter) run(replay func(from int64, fn func(journal.Record) error) error) {
 	defer close(x.done)
 	x.begin(replay)
-	if err := replay(x.upTo+1, func(rec journal.Record) error { x.take(rec); return nil }); err != nil {
-		x.log.Warn().Err(err).Msg("the audit export could not catch up")
+	fill := func() {
+		if err := replay(x.upTo+1, func(rec journal.Record) error { x.take(rec); return nil }); err != nil {
+			x.log.Warn().Err(err).Msg("the audit export could not catch up; the next start adds what is missing")
+		}
 	}
+	fill()
 	for rec := range x.in {
-		if rec.Seq > x.upTo {
+		if rec.Seq > x.upTo+1 && x.behind.Swap(false) {
+			fill()
+		}
+		if rec.Seq == x.upTo+1 { // after a gap that could not be filled nothing is written: the next start does
 			x.take(rec)
 		}
+	}
+	if x.behind.Load() {
+		fill()
 	}
 	for _, e := range x.open {
 		_ = e.Close() // nothing is buffered
@@ -119,6 +133,15 @@ func (x *exporter) leave() {
 	}
 	if err := atomicfile.Write(filepath.Join(x.state, markFile), append(data, '\n'), 0o600); err != nil {
 		x.log.Warn().Err(err).Msg("where the audit export ends could not be noted: the next start reads more of the journal")
+	}
+}
+
+// give hands a record over without waiting: the loop does not depend on the export's disk.
+func (x *exporter) give(rec journal.Record) {
+	select {
+	case x.in <- rec:
+	default:
+		x.behind.Store(true)
 	}
 }
 
@@ -165,7 +188,7 @@ func (x *exporter) take(rec journal.Record) {
 			x.ends[name] = place{rec.Seq, n}
 		}
 		if rec.Seq > x.runs {
-			x.add(filepath.Join(x.root, ".workflow", "runs", h.Run, "events.jsonl"), line)
+			x.add(filepath.Join(x.root, ".workflow", "runs", h.Run, runEvents), line)
 		}
 	}
 	x.upTo, x.sum = rec.Seq, rec.Sum
@@ -206,7 +229,11 @@ func (x *exporter) export(name string) (*journal.Export, error) {
 	if x.broken[name] {
 		return nil, errors.New("broken before")
 	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+	perm := os.FileMode(0o755)
+	if filepath.Base(name) == runEvents {
+		perm = 0o700 // a run's folder; the audit is for committing
+	}
+	if err := os.MkdirAll(filepath.Dir(name), perm); err != nil {
 		return nil, err
 	}
 	e, err := journal.OpenExport(name)

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/journal"
 )
 
 // still is a World in which nothing comes to an end.
@@ -166,5 +169,48 @@ func TestTheInboxOfAPlainFolder(t *testing.T) {
 	b.run().Current("A").Worktree = "sub"
 	if in := b.inboxes(); len(in.Trees) != 1 || in.Trees[0] != "." {
 		t.Errorf("%q", in.Trees)
+	}
+}
+
+// TestARefusedStartLeavesNothing: the spec of a run that was not started is not kept.
+func TestARefusedStartLeavesNothing(t *testing.T) {
+	b := handled(t)
+	b.turn(engine.RunRequested{Workflow: "two", Source: "two of another kind", Digest: "other", Vars: map[string]any{"no": "such"}})
+	if len(b.core.sources) != 1 || len(b.core.specs) != 1 {
+		t.Errorf("%d sources, %d specs", len(b.core.sources), len(b.core.specs))
+	}
+}
+
+// TestTheExportHoldsNobodyUp: records that find no place are read from the journal later.
+func TestTheExportHoldsNobodyUp(t *testing.T) {
+	conform.Rule(t, "2-files journal export", "an export that lags delays nothing, and is completed from the journal")
+	b := handled(t)
+	root := t.TempDir()
+	b.exp = newExporter(root, t.TempDir(), zerolog.New(zerolog.NewTestWriter(t)))
+	b.exp.in = make(chan journal.Record, 1)
+	lagging := make(chan struct{})
+	go func() {
+		b.turn(engine.PauseRequested{Run: "two-1"})
+		b.turn(engine.ResumeRequested{Run: "two-1"})
+		b.turn(engine.PauseRequested{Run: "two-1"})
+		close(lagging)
+	}()
+	select {
+	case <-lagging:
+	case <-time.After(5 * time.Second):
+		t.Fatal("the loop waits for the export")
+	}
+	go b.exp.run(b.core.log.Replay)
+	b.turn(engine.ResumeRequested{Run: "two-1"})
+	close(b.exp.in)
+	<-b.exp.done
+	b.exp = nil
+	last, _ := b.core.log.Last()
+	rep, err := journal.VerifyExport(filepath.Join(root, ExportName("two")), b.opt.State, KeepWorkflow("two"), journal.Options{})
+	if err != nil || rep.Behind != 0 {
+		t.Errorf("of %d records: %+v %v", last, rep, err)
+	}
+	if st, err := os.Stat(filepath.Join(root, ".workflow", "runs", "two-1")); err != nil || st.Mode().Perm()&0o077 != 0 {
+		t.Errorf("the run's folder is others' to read: %v %v", st.Mode(), err)
 	}
 }

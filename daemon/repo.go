@@ -416,7 +416,7 @@ func (r *Repo) publish(done []entry) {
 	}
 	if r.exp != nil {
 		for _, e := range done {
-			r.exp.in <- e.rec
+			r.exp.give(e.rec)
 		}
 	}
 	r.mu.Lock()

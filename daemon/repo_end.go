@@ -110,11 +110,18 @@ func (r *Repo) markServed(now time.Time) {
 	}
 }
 
-// endExport lets the exports be written to their end.
+// endExport lets the exports be written to their end, for a while: the next start adds what is missing.
 func (r *Repo) endExport() {
-	if r.exp != nil {
-		close(r.exp.in)
-		<-r.exp.done
+	if r.exp == nil {
+		return
+	}
+	close(r.exp.in)
+	most := time.NewTimer(landMost)
+	defer most.Stop()
+	select {
+	case <-r.exp.done:
+	case <-most.C:
+		r.opt.Log.Warn().Str("repo", r.opt.Root).Msg("the audit export does not come to an end; the next start adds what is missing")
 	}
 }
 
