@@ -49,6 +49,7 @@ func mutants() []mutant {
 		{"what cannot be written is dropped", []edit{{repo, "		r.setStall(err.Error())\n", "		r.core.pending = nil\n		return all, nil\n"}}},
 		{"what was read back is not synced", []edit{{core, "	err = syncAll(dir, opt)\n", "	err = nil\n"}}},
 		{"the time away is not told", []edit{{repo, "engine.Woken{From: from, To: now}}}\n", "engine.Woken{From: now, To: now}}}\n"}}},
+		{"a sleep of the machine is not told", []edit{{repo, "if woken, slept := r.slept(now); slept {", "if woken, slept := r.slept(now); false && slept {"}}},
 		{"the time away is forgotten before it is journaled", []edit{{repo, "	batch := []item{{event: engine.Woken", "	r.serve(now)\n	batch := []item{{event: engine.Woken"}}},
 		{"an effect that failed is tried again at once", []edit{{effects, "now.Before(at) {", "false {"}}},
 		{"hints are believed: nothing is scanned again", []edit{{end, "	r.beat()\n	r.scan(r.fl.ctx)\n", "	r.beat()\n"}}},

@@ -29,7 +29,12 @@ func (l *ledger) away(c *core, served, now time.Time) {
 	if served.IsZero() || now.Sub(served) <= engine.GapAllowed {
 		return
 	}
-	for _, r := range c.state.Runs {
+	l.passedBetween(c.state, served, now)
+}
+
+// passedBetween notes the windows that ended in between.
+func (l *ledger) passedBetween(st *engine.State, served, now time.Time) {
+	for _, r := range st.Runs {
 		if r.Phase != engine.RunRunning || r.Paused {
 			continue
 		}

@@ -58,7 +58,25 @@ func (s *sim) sleep(d time.Duration) {
 func (s *sim) now() time.Time {
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	return time.Now()
+	at := s.wall()
+	s.steadily[at.UnixNano()] = time.Now()
+	return at
+}
+
+// wall is what a clock on the wall says: it goes on while the machine sleeps, and timers do not.
+func (s *sim) wall() time.Time { return time.Now().Add(s.w.slept) }
+
+// nap lets the machine sleep.
+func (s *sim) nap(d time.Duration) {
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	before := s.wall()
+	s.w.slept += d
+	if st := s.state(); st != nil {
+		s.led.passedBetween(st, before, s.wall())
+	}
 }
 
 // state is the daemon's state where all of it is journaled; nil where it cannot be known outside.
@@ -170,6 +188,14 @@ func (s *sim) callWatch(c *simCall, add func(*simCall, string, func())) {
 				add(c, "pull request seen", func() { c.emit(ev) })
 			}
 		}
+		return
+	}
+	e := c.job.Effect
+	if r := s.repo.core.state.Runs[e.Run]; r != nil {
+		if a := r.Current(e.Step); a != nil && !a.GraceUntil.IsZero() { // a look that finds nothing closes the grace
+			began := s.now()
+			add(c, "refs looked through", func() { c.emit(engine.Polled{Run: e.Run, Step: e.Step, N: e.N, K: e.K, Began: began}) })
+		}
 	}
 }
 
@@ -200,17 +226,23 @@ func (s *sim) ended(p *simProc) engine.ProcessEnded {
 	return ev
 }
 
+// openWindow says that a veto window is open somewhere.
+func openWindow(st *engine.State) bool {
+	for _, r := range st.Runs {
+		for gate := range r.Rounds {
+			if q := r.CurrentRound(gate); q.Open() && q.State == engine.OnWindow {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // scans are the reads of the inbox under way.
 func (s *sim) scans() (acts []act) {
 	slow := 0
-	if st := s.state(); st != nil && !s.calm {
-		for _, r := range st.Runs {
-			for gate := range r.Rounds {
-				if q := r.CurrentRound(gate); q.Open() && q.State == engine.OnWindow {
-					slow = 4 // a scan that goes on while a window closes is where a veto gets lost
-				}
-			}
-		}
+	if st := s.state(); st != nil && !s.calm && openWindow(st) {
+		slow = 4 // a scan that goes on while a window closes is where a veto gets lost
 	}
 	for _, x := range s.port.scans {
 		give := func(out scanned) func() {
@@ -274,7 +306,7 @@ func (s *sim) exit(p *simProc, how engine.Exit) {
 		if x.key != p.key || !x.whole.IsZero() {
 			continue
 		}
-		x.whole, x.ev.Written = time.Now(), time.Now()
+		x.whole, x.ev.Written = s.wall(), s.wall()
 		if s.g.IntN(2) == 0 {
 			x.ev.Sentinel, x.ev.SentinelBad = nil, "it is not whole"
 		}
@@ -307,7 +339,7 @@ func (s *sim) say(p *simProc) {
 
 func (s *sim) sentinel(p *simProc, st *engine.Step) {
 	word := &engine.Sentinel{Status: p.status, Run: p.run, Attempt: p.n, Launch: p.k}
-	x := &simLetter{key: p.key, ev: engine.FileSeen{Name: p.step + "-done.json", Dir: p.run, ID: s.w.id(), Written: time.Now(), Sentinel: word, By: engine.Actor{Who: "agent", Trust: engine.TrustFile}}}
+	x := &simLetter{key: p.key, ev: engine.FileSeen{Name: p.step + "-done.json", Dir: p.run, ID: s.w.id(), Written: s.wall(), Sentinel: word, By: engine.Actor{Who: "agent", Trust: engine.TrustFile}}}
 	switch s.g.IntN(4) {
 	case 0: // bare
 		word.Run, word.Attempt, word.Launch = "", 0, 0
@@ -337,7 +369,7 @@ func (s *sim) sentinel(p *simProc, st *engine.Step) {
 func (s *sim) put(x *simLetter) {
 	s.w.letters = append(s.w.letters, x)
 	if s.calm || s.g.IntN(4) > 0 {
-		x.whole = time.Now()
+		x.whole = s.wall()
 	}
 	s.hint()
 }
@@ -347,7 +379,7 @@ func (s *sim) grow() (acts []act) {
 	for _, x := range s.w.letters {
 		if x.whole.IsZero() && !x.gone {
 			acts = append(acts, act{"file " + x.ev.ID + " is whole", 3, s.locked(func() {
-				x.whole, x.ev.Written = time.Now(), time.Now()
+				x.whole, x.ev.Written = s.wall(), s.wall()
 				s.hint()
 			})})
 		}

@@ -29,15 +29,17 @@ type sim struct {
 	scan  time.Duration
 	every int
 
-	turn   sync.Mutex
-	repo   *Repo
-	port   *simPort
-	cancel context.CancelFunc
-	done   chan error
-	asks   []*simAsk
-	late   []*simAsk // answers that are given and not yet sent
+	turn     sync.Mutex
+	steadily map[int64]time.Time // what the steady clock said when the wall's said this
+	repo     *Repo
+	port     *simPort
+	cancel   context.CancelFunc
+	done     chan error
+	asks     []*simAsk
+	late     []*simAsk // answers that are given and not yet sent
 
 	runsAsked, xAsked int
+	window            bool // a window was open when the last life ended
 
 	led    *ledger
 	alive  time.Time // the mark a daemon leaves of being there
@@ -62,7 +64,7 @@ type simAsk struct {
 }
 
 func newSim(seed uint64) *sim {
-	s := &sim{g: rand.New(rand.NewPCG(seed, 1)), disk: newSimDisk(seed), specs: map[string]*engine.Spec{}, led: newLedger(), conf: engine.DefaultConfig(), trace: func(string, ...any) {}}
+	s := &sim{g: rand.New(rand.NewPCG(seed, 1)), disk: newSimDisk(seed), specs: map[string]*engine.Spec{}, led: newLedger(), steadily: map[int64]time.Time{}, conf: engine.DefaultConfig(), trace: func(string, ...any) {}}
 	s.w = &simWorld{disk: s.disk, procs: map[string]*simProc{}, written: map[string]bool{}}
 	s.conf.MaxParallel = 1 + s.g.IntN(3)
 	s.conf.Timeout = engine.Duration(10 * time.Minute)
@@ -89,11 +91,12 @@ func (s *sim) compile(source string) (*engine.Spec, error) {
 func (s *sim) open() {
 	s.disk.revive()
 	if !s.calm && s.g.IntN(3) == 0 {
-		s.disk.dieAt = s.g.IntN(20)
+		s.disk.dieAt = s.g.IntN(12)
 	}
 	s.lives++
+	clear(s.steadily)
 	s.runs = -1
-	s.port = &simPort{w: s.w, hints: make(chan struct{}, 1), last: map[string]time.Time{}}
+	s.port = &simPort{w: s.w, hints: make(chan struct{}, 1), last: map[string]time.Time{}, slept: map[string]time.Duration{}}
 	repo, rec, err := OpenRepo(RepoOptions{State: simDir, World: s.port, Compile: s.compile, Config: func() engine.Config { return s.conf },
 		Now: s.now, Rescan: s.scan, Log: zerolog.Nop(), Journal: journal.Options{FS: s.disk}})
 	s.trace("---- life %d: %+v %v", s.lives, rec, err)
@@ -115,6 +118,9 @@ func (s *sim) open() {
 	}
 	s.repo = repo
 	repo.core.every = s.every
+	repo.steady = func(from, to time.Time) time.Duration {
+		return s.steadily[to.UnixNano()].Sub(s.steadily[from.UnixNano()])
+	}
 	repo.told, repo.served, repo.serve = s.told, func() time.Time { return s.alive }, func(at time.Time) { s.alive = at }
 	s.restored()
 	var ctx context.Context
@@ -155,7 +161,7 @@ func (s *sim) restored() {
 	if err != nil {
 		s.w.fail("the journal cannot be read back: %v", err)
 	}
-	s.led.away(s.repo.core, s.alive, time.Now())
+	s.led.away(s.repo.core, s.alive, s.wall())
 }
 
 // crashed counts a crash and draws what the machine keeps of it.
@@ -189,6 +195,9 @@ func (s *sim) crashed() {
 // end ends the life: the loop has to be gone when it returns.
 func (s *sim) end(how string) {
 	s.trace("end: %s", how)
+	if st := s.state(); st != nil {
+		s.window = openWindow(st)
+	}
 	if how == "crash" {
 		s.disk.die()
 	}

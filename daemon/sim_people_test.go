@@ -29,7 +29,7 @@ func (s *sim) people() (acts []act) {
 			case q.State == engine.OnWindow:
 				acts = append(acts, act{"a person vetoes " + round(id, g.ID, q.N), 2, func() { s.say1(id, g, q, engine.OutcomeVeto) }})
 				acts = append(acts, act{"the window of " + round(id, g.ID, q.N) + " passes", 2, func() {
-					s.sleep(min(max(time.Until(q.WindowEnds), 0)+time.Duration(s.g.IntN(2000))*time.Millisecond, time.Minute))
+					s.sleep(min(max(q.WindowEnds.Sub(s.wall()), 0)+time.Duration(s.g.IntN(2000))*time.Millisecond, time.Minute))
 				}})
 			case (q.State == engine.Approved || q.State == engine.OnReview) && s.g.IntN(8) == 0:
 				acts = append(acts, act{"a person vetoes " + round(id, g.ID, q.N), 1, func() { s.say1(id, g, q, engine.OutcomeVeto) }})
@@ -94,7 +94,7 @@ func (s *sim) write(run string, g *engine.Gate, q *engine.Round, outcome string)
 	changed := !s.calm && s.g.IntN(10) == 0
 	switch k := s.g.IntN(5); {
 	case k < 2 || outcome == engine.OutcomeVeto && k < 4:
-		x := &simLetter{word: word, ev: engine.FileSeen{Name: g.ID + "-" + outcome, Dir: run, ID: s.w.id(), Written: time.Now(), Human: &engine.HumanSay{Round: n, Text: "t"}, By: by}}
+		x := &simLetter{word: word, ev: engine.FileSeen{Name: g.ID + "-" + outcome, Dir: run, ID: s.w.id(), Written: s.wall(), Human: &engine.HumanSay{Round: n, Text: "t"}, By: by}}
 		if !s.calm && s.g.IntN(3) == 0 {
 			if x.ev.Dir = ""; s.runsAsked > 1 { // by the law it counts for whoever asks alone when it is read
 				x.ev.Dir = run
@@ -108,7 +108,7 @@ func (s *sim) write(run string, g *engine.Gate, q *engine.Round, outcome string)
 		if changed {
 			digest = "not " + digest
 		}
-		ev := engine.Answered{Gate: g.ID, Run: run, Round: n, Outcome: outcome, Text: "t", Written: time.Now(), DigestNow: digest, By: by}
+		ev := engine.Answered{Gate: g.ID, Run: run, Round: n, Outcome: outcome, Text: "t", Written: s.wall(), DigestNow: digest, By: by}
 		if k == 2 && !s.calm {
 			s.late = append(s.late, &simAsk{ev: ev, word: word})
 			return nil
@@ -217,12 +217,15 @@ func (s *sim) needsX(st *engine.State) bool {
 func (s *sim) time() (acts []act) {
 	acts = append(acts, act{"a while passes", 2, func() { s.sleep(time.Duration(1+s.g.IntN(10)) * time.Second) }})
 	if at := s.repo.nextWake(); !at.IsZero() && s.state() != nil {
-		acts = append(acts, act{"the next deadline passes", 1, func() { s.sleep(min(max(time.Until(at), 0), 2*time.Hour) + time.Duration(s.g.IntN(3))*time.Second) }})
+		acts = append(acts, act{"the next deadline passes", 1, func() { s.sleep(min(max(at.Sub(s.wall()), 0), 2*time.Hour) + time.Duration(s.g.IntN(3))*time.Second) }})
 	}
 	if !s.calm && s.g.IntN(80) == 0 {
 		acts = append(acts, act{"a long time passes", 2, func() {
 			s.sleep(pick(s.g, time.Minute, 10*time.Minute, time.Hour))
 		}})
+	}
+	if !s.calm && s.g.IntN(40) == 0 {
+		acts = append(acts, act{"the machine sleeps", 4, func() { s.nap(pick(s.g, 40*time.Second, 40*time.Second, 10*time.Minute, 50*time.Hour)) }})
 	}
 	return acts
 }

@@ -103,7 +103,7 @@ func (s *sim) down() {
 		s.w.mu.Unlock()
 		s.step(acts)
 	}
-	if s.g.IntN(8) == 0 {
+	if s.g.IntN(8) == 0 || s.window && s.g.IntN(2) == 0 {
 		time.Sleep(pick(s.g, time.Second, 20*time.Second, 40*time.Second, 40*time.Second, 5*time.Minute, 50*time.Hour))
 	}
 }

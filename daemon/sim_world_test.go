@@ -78,6 +78,7 @@ type simWorld struct {
 	commits []*simCommit
 	words   []*simWord
 	written map[string]bool // files the daemon owed
+	slept   time.Duration   // by how much the wall clock is ahead of the steady one
 	ids     int
 	bad     string
 	launch  int // processes started
@@ -221,6 +222,7 @@ type simPort struct {
 	calls  []*simCall
 	scans  []*simScan
 	last   map[string]time.Time // when a call was last answered
+	slept  map[string]time.Duration
 	closed bool
 	runs   int // launches carried out so far
 }
@@ -249,7 +251,7 @@ func (p *simPort) enter(c *simCall) bool {
 			p.w.fail("%s is carried out while %s still is", c.job.Name(), o.job.Name())
 		}
 	}
-	if at, ok := p.last[c.job.Name()]; ok && time.Since(at) < simAgain {
+	if at, ok := p.last[c.job.Name()]; ok && time.Since(at)+p.w.slept-p.slept[c.job.Name()] < simAgain {
 		p.w.fail("%s is carried out again after %s: a busy loop", c.job.Name(), time.Since(at))
 	}
 	if c.job.Kind == engine.DoRun && !p.w.disk.holds(`"key":"`+c.job.Key+`"`) {
@@ -267,7 +269,7 @@ func (p *simPort) enter(c *simCall) bool {
 func (p *simPort) answer(c *simCall, ev engine.Event) {
 	p.calls = slices.DeleteFunc(p.calls, func(o *simCall) bool { return o == c })
 	if c.ctx.Err() == nil {
-		p.last[c.job.Name()] = time.Now()
+		p.last[c.job.Name()], p.slept[c.job.Name()] = time.Now(), p.w.slept
 	}
 	c.back <- ev
 }
