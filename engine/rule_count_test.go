@@ -1,0 +1,170 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"sluice/internal/conform"
+)
+
+func TestRule17Reset(t *testing.T) {
+	s := begin(t, "8-semantics 17", "sending back sets to 0 the counts of gates strictly upstream that have to be passed again; nothing else does", two(gates(most(3)), gates(onFail("a"), most(3))))
+	counts := func(want string) { t.Helper(); s.want(fmt.Sprint(s.r().Fails["ga"], s.r().Fails["gb"]), want) }
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	counts("1 0")
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	counts("1 0")
+	s.done("b")
+	s.judged("gb", OutcomeFail)
+	counts("0 1")
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	counts("1 1")
+}
+
+func TestRule18Exhausted(t *testing.T) {
+	conform.Rule(t, "1-language rule 8", "from count m on none goes by itself; human for the rest of the run")
+	conform.Rule(t, "004 §2 Gate.max_retries", "at max_retries failures a human is asked")
+	conform.Rule(t, "004 §2 Retry.escalation", "an auto gate is human after max_retries failures")
+	conform.Rule(t, "004 §5 question 3", "max_retries per gate")
+	s := begin(t, "8-semantics 18", "at count m this failure is asked and the gate is human for the rest of the run; a person's own fail routes", one(most(2)))
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	s.want(s.gate("ga"), "2 human", s.step("a"), "2 gating")
+	s.has(s.r().CurrentRound("ga").Why, "exhausted")
+	s.says("ga", OutcomeFail)
+	s.want(s.step("a"), "3 ready", fmt.Sprint(len(s.owed(DoWrite))), "1")
+	s.done("a")
+	s.want(s.gate("ga"), "3 human")
+	s.says("ga", OutcomePass)
+	s.want(s.r().Phase, RunCompleted)
+}
+
+func TestRule18ResetsDoNotLiftForced(t *testing.T) {
+	s := begin(t, "8-semantics 18", "resets do not lift forced human", two(gates(most(1)), gates(onFail("a"))))
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	s.says("ga", OutcomePass)
+	s.done("b")
+	s.judged("gb", OutcomeFail)
+	s.want(fmt.Sprint(s.r().Fails["ga"]), "0")
+	s.done("a")
+	s.want(s.gate("ga"), "2 human")
+}
+
+func TestRule18OnExhausted(t *testing.T) {
+	conform.Rule(t, "1-language rule 8", "on_exhausted replaces this")
+	for exh, want := range map[string]string{OutcomePass: RunCompleted, EndFailed: RunFailed, EndAborted: RunAborted, EndDone: RunCompleted} {
+		s := begin(t, "8-semantics 18", "on_exhausted: "+exh, one(most(1), exhausted(exh)))
+		s.done("a")
+		s.judged("ga", OutcomeFail)
+		s.want(s.r().Phase, want)
+	}
+	w := flow("x", aStep("a"), aGate("a", to("b")), aStep("b"), aGate("b", to(EndDone), most(2), exhausted("a")))
+	s := begin(t, "8-semantics 18", "on_exhausted to a step: once; the count starts at 0; the next exhaustion asks a person", w)
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.done("b")
+	s.judged("gb", OutcomeFail)
+	s.done("b")
+	s.judged("gb", OutcomeFail)
+	s.want(s.step("a"), "2 ready", fmt.Sprint(s.r().Fails["gb"]), "0")
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.done("b")
+	s.judged("gb", OutcomeFail)
+	s.done("b")
+	s.judged("gb", OutcomeFail)
+	s.want(s.gate("gb"), "4 human")
+}
+
+func TestRule18HumanLevelHasNoWayRound(t *testing.T) {
+	s := begin(t, "8-semantics 5", "at a round that became a person's, on_exhausted that goes on is read as human", one(level(LevelHuman), most(1), exhausted(OutcomePass)))
+	s.sentinel("a", StatusFailed)
+	s.exit("a", Exit{})
+	s.checked()
+	s.want(s.gate("ga"), "1 human")
+}
+
+func TestRule18ExhaustedInVerdict(t *testing.T) {
+	var seen []bool
+	w := one(most(2))
+	w.Gates[0].Verdict = Verdict{Rules: []Rule{{Outcome: "revise", When: Cond{Eval: func(e *Env) (bool, error) { seen = append(seen, e.Exhausted); return true, nil }}}}}
+	s := begin(t, "8-semantics 18", "in verdict, exhausted is true when a failure of this round would exhaust the gate", w)
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	if fmt.Sprint(seen) != "[false true]" {
+		t.Errorf("exhausted was %v", seen)
+	}
+}
+
+func TestRule18SameFailure(t *testing.T) {
+	conform.Rule(t, "1-language same_failure", "three times over an unchanged tree: a person is asked")
+	conform.Rule(t, "field asks 14", "no progress asks a person")
+	conform.Rule(t, "004 §5 question 3", "a breaker beside max_retries")
+	s := begin(t, "1-language limits", "max_same_failure: the same failure over an unchanged tree asks a person at this round", one(most(10)))
+	same := func() {
+		s.writes()
+		s.sentinel("a", StatusDone)
+		s.exit("a", Exit{})
+		s.do(ProcessEnded{Run: s.run, Key: s.owed(DoRun)[0].Key, Check: &CheckResult{OK: true, Digest: "same"}})
+		s.do(ProcessEnded{Run: s.run, Key: s.r().CurrentRound("ga").Key, Verdict: &Judgement{Outcome: OutcomeFail, Feedback: fmt.Sprintf("test at %d: no", len(s.log))}})
+	}
+	same()
+	same()
+	s.want(s.step("a"), "3 ready")
+	same()
+	s.want(s.gate("ga"), "3 human")
+	s.has(s.r().CurrentRound("ga").Why, "no progress")
+	s.says("ga", OutcomeFail)
+	s.done("a")
+	s.want(s.gate("ga"), "4 reviewing")
+}
+
+func TestRule19Inconclusive(t *testing.T) {
+	conform.Rule(t, "1-language rule 6", "inconclusive: tried again, then a human")
+	s := begin(t, "8-semantics 19", "inconclusive: one more launch per restarts, then this round only is a person's", one(most(2)))
+	s.done("a")
+	miss := func() {
+		s.do(ProcessEnded{Run: s.run, Key: s.r().CurrentRound("ga").Key, Exit: Exit{Signal: "segv"}, Verdict: &Judgement{Outcome: OutcomePass}})
+	}
+	miss()
+	s.want(s.gate("ga"), "1 reviewing")
+	s.later(backoffFirst)
+	miss()
+	s.want(s.gate("ga"), "1 human")
+	s.says("ga", OutcomeFail)
+	s.done("a")
+	s.want(s.gate("ga"), "2 reviewing")
+	conform.Rule(t, "field asks 6", "a reviewer that crashed never passes, whatever it printed")
+}
+
+func TestRule19LimitWaitIsNeither(t *testing.T) {
+	s := begin(t, "8-semantics 19", "a usage-limit wait is neither inconclusive nor a failure and has no bound", one())
+	conform.Rule(t, "field asks 4", "usage limit: wait for the reset it names, resume the same attempt, never count")
+	for range 20 {
+		reset := s.now.Add(time.Hour)
+		s.exit("a", Exit{Class: ClassLimit, ResumeAt: reset})
+		s.want(s.step("a"), "1 ready", fmt.Sprint(s.r().Current("a").NotBefore.Equal(reset)), "true")
+		s.later(time.Hour)
+		s.want(s.step("a"), "1 running")
+	}
+	s.exit("a", Exit{Signal: "killed"}) // its one restart is still there
+	s.later(backoffFirst)
+	s.want(s.step("a"), "1 running")
+	s.done("a")
+	for range 20 {
+		s.do(ProcessEnded{Run: s.run, Key: s.r().CurrentRound("ga").Key, Exit: Exit{Class: ClassLimit}})
+		s.later(limitMost)
+		s.want(s.gate("ga"), "1 reviewing")
+	}
+	s.judged("ga", OutcomePass)
+	s.want(s.r().Phase, RunCompleted)
+}
