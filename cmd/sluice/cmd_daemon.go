@@ -51,7 +51,7 @@ func (a *app) serveAll(ctx context.Context, set []string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(home, 0o700); err != nil {
+	if err := makeState(home); err != nil {
 		return err
 	}
 	log := a.logger(a.err)

@@ -277,6 +277,9 @@ func (a *app) checkServed(ctx context.Context, p *place) check {
 		f := asFault(err)
 		return broken("served", f.mend, "%s", f.cause)
 	}
+	if s == nil && !isDir(p.state) {
+		return warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`", "nobody serves this repo now")
+	}
 	if s == nil {
 		lock, err := daemon.TakeLock(p.state)
 		if err != nil {

@@ -236,7 +236,10 @@ const logFile = "run.log"
 
 // host serves the repo from this process until stop.
 func (a *app) host(ctx context.Context, p *place, set []string) (*hosting, error) {
-	if err := os.MkdirAll(p.state, 0o700); err != nil {
+	if err := makeState(p.state); err != nil {
+		return nil, err
+	}
+	if err := writable(filepath.Join(p.root, filepath.FromSlash(runsDir))); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(filepath.Join(p.state, logFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)

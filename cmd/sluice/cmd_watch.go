@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -55,14 +55,35 @@ func (a *app) watchAdd(ctx context.Context, dir string) error {
 	}
 	if slices.Contains(roots, p.root) {
 		a.print("%s is watched already", p.root)
-		return a.reloadDaemon(ctx, p.home)
+		return a.untilServed(ctx, p)
 	}
 	if err := saveRepos(p.home, append(roots, p.root)); err != nil {
 		return err
 	}
 	a.print("%s is watched now", p.root)
-	return a.reloadDaemon(ctx, p.home)
+	return a.untilServed(ctx, p)
 }
+
+// untilServed has the daemon read its list, where one runs, and waits a little until it serves the repo: what is
+// typed next counts on it.
+func (a *app) untilServed(ctx context.Context, p *place) error {
+	if err := a.reloadDaemon(ctx, p.home); err != nil {
+		return err
+	}
+	c := daemon.NewDaemonClient(p.home)
+	defer c.Close()
+	for range servedTries {
+		states, err := c.Repos(ctx)
+		if err != nil || slices.ContainsFunc(states, func(s daemon.RepoState) bool { return s.Root == p.root && (s.Served || s.Why != "") }) {
+			return ctx.Err() // without a daemon there is nothing to wait for; `sluice watch ls` tells what is in its way
+		}
+		time.Sleep(lockPause)
+	}
+	return nil
+}
+
+// servedTries bounds, with lockPause, how long one waits for the daemon to serve a repo: 5s.
+const servedTries = 100
 
 func (a *app) watchRemove(ctx context.Context, dir string) error {
 	home, err := a.stateHome()
@@ -96,7 +117,7 @@ func (a *app) watchRemove(ctx context.Context, dir string) error {
 }
 
 func saveRepos(home string, roots []string) error {
-	if err := os.MkdirAll(home, 0o700); err != nil {
+	if err := makeState(home); err != nil {
 		return err
 	}
 	slices.Sort(roots)

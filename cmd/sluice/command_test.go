@@ -8,9 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // world is a place to run commands in.
@@ -227,5 +230,48 @@ func TestWhatIsNotLinked(t *testing.T) {
 		if strings.Contains(string(out), heavy) {
 			t.Errorf("%s is linked: it is loaded by each process", heavy)
 		}
+	}
+}
+
+// TestExamplesAreRight: each line of sluice in a help's examples names a command, flags and as many arguments as there are.
+func TestExamplesAreRight(t *testing.T) {
+	words := regexp.MustCompile(`(?:[^\s"]|"[^"]*")+`)
+	seen := 0
+	var walk func(c *cobra.Command)
+	check := func(of *cobra.Command, line string) {
+		line, _, _ = strings.Cut(line, "#")
+		for _, part := range regexp.MustCompile(`&&|\||<|>`).Split(line, -1) {
+			args := words.FindAllString(strings.TrimSuffix(strings.TrimSpace(part), ")"), -1)
+			for len(args) > 0 && (strings.Contains(args[0], "=") || args[0] == "source" || args[0] == "(") {
+				args = args[1:]
+			}
+			if len(args) == 0 || args[0] != "sluice" && args[0] != "(sluice" {
+				continue
+			}
+			seen++
+			root := newApp(nil, nil, nil, nil).rootCommand() // flags keep what they were set to
+			cmd, rest, err := root.Find(args[1:])
+			if err == nil {
+				err = cmd.ParseFlags(rest)
+			}
+			if err == nil {
+				err = cmd.ValidateArgs(cmd.Flags().Args())
+			}
+			if err != nil || cmd == root {
+				t.Errorf("%s: example %q: %v", of.CommandPath(), strings.Join(args, " "), err)
+			}
+		}
+	}
+	walk = func(c *cobra.Command) {
+		for _, line := range strings.Split(c.Example, "\n") {
+			check(c, line)
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newApp(nil, nil, nil, nil).rootCommand())
+	if seen < 70 {
+		t.Errorf("%d examples were seen", seen)
 	}
 }

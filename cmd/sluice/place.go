@@ -133,6 +133,29 @@ func (a *app) xdg(name, fallback string) (string, error) {
 	return filepath.Join(home, filepath.FromSlash(fallback), "sluice"), nil
 }
 
+// makeState makes a folder of the state, for its owner alone.
+func makeState(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return &fault{cause: "the state folder: " + err.Error(), mend: "make it writable, or set XDG_STATE_HOME to a folder that is: the journal lies there, outside the repo", code: exitFailed, err: err}
+	}
+	return nil
+}
+
+// writable sees to it, before anything is started, that there is a folder that files can be made in.
+func writable(dir string) error {
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(dir, ".try-*"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return &fault{cause: "runs cannot be kept: " + err.Error(), mend: "make " + dir + " yours (chown), or run sluice as its owner", code: exitFailed, err: err}
+	}
+	return err
+}
+
 func isFile(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && st.Mode().IsRegular()

@@ -204,3 +204,19 @@ func TestDamageIsTold(t *testing.T) {
 }
 
 func itoa(n int) string { return sprintf("%d", n) }
+
+// TestARunThatCannotBeKeptIsNotStarted: where .workflow/runs is not ours to write to, nothing begins.
+func TestARunThatCannotBeKeptIsNotStarted(t *testing.T) {
+	w, binary := gated(t)
+	if err := os.WriteFile(filepath.Join(w.dir, ".workflow", "runs"), nil, 0o644); err != nil { // also for root
+		t.Fatal(err)
+	}
+	if code, out := w.binary(binary, "run", "w"); code != exitFailed || !strings.Contains(out, "not a directory") {
+		t.Errorf("%d %s", code, out)
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(w.dir), "state", "sluice")); err == nil {
+		if runs, _ := filepath.Glob(filepath.Join(filepath.Dir(w.dir), "state", "sluice", "*", "journal.jsonl")); len(runs) > 0 {
+			t.Error("there is a journal")
+		}
+	}
+}
