@@ -242,10 +242,10 @@ func (r *Run) atWork(step string) bool {
 // afterWord says what is still to run between the step's word and its gate: a check, a hook or nothing.
 func afterWord(w *Spec, st *Step, a *Attempt) string {
 	switch {
+	case !a.Hooked && w.AfterStep != nil && a.Via != viaSpec:
+		return ProcHook // before the check: what a formatter changes is what is checked, reviewed and bound to an answer
 	case !a.Checked && a.Broken == "" && a.Via != viaSpec && needsCheck(w, st):
 		return ProcCheck
-	case !a.Hooked && w.AfterStep != nil && a.Via != viaSpec:
-		return ProcHook
 	}
 	return ""
 }
@@ -255,7 +255,7 @@ const viaSpec = "spec"
 
 // needsCheck says that there is something to check, or to hold an answer against, between the word and the gate.
 func needsCheck(w *Spec, st *Step) bool {
-	if len(st.Outputs) > 0 || len(st.Criteria) > 0 || len(w.Protect) > 0 {
+	if len(st.Outputs) > 0 || len(st.Criteria) > 0 || len(w.Protect) > 0 || st.Answer != nil {
 		return true
 	}
 	return slices.ContainsFunc(st.Gates, func(id string) bool {
