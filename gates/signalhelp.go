@@ -12,6 +12,8 @@ type SignalInput struct {
 	Signal engine.Signal
 	Path   string // the file SLUICE_SIGNAL names; "" = Signal.Value, and for other types: there is none
 	Branch string // pr_creation: the branch that must be the head; "" = the current one
+	// Offered: a person or an orchestrating agent does the step; there is no process of ours with an environment.
+	Offered bool
 }
 
 const (
@@ -49,6 +51,14 @@ func SignalHelp(in SignalInput) string {
 
 func (p *page) sentinel(in SignalInput) {
 	path := orElse(in.Path, in.Signal.Value)
+	if in.Offered {
+		p.text("When everything above holds, write this file, as the last thing you do: %s.\n", code(path))
+		p.shapes(`{"status": "done", "summary": "in one or two sentences what you did"}`)
+		p.text("\nIf you cannot do the task, or something stops you that only a person can decide, write one of these instead:\n")
+		p.shapes(failedShape, blockedShape)
+		p.text("\n`sluice signal` writes it for you. Without this file nobody knows that the step is done.")
+		return
+	}
 	p.text("When everything above holds, write this file, as the last thing you do: %s. The environment variable `SLUICE_SIGNAL` has its path too.\n", code(path))
 	p.shapes(`{"status": "done", "summary": "in one or two sentences what you did"}`)
 	p.text("\nIn a shell: `printf '%%s' '{\"status\": \"done\", \"summary\": \"…\"}' > \"$SLUICE_SIGNAL\"`. Then end.")

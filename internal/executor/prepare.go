@@ -361,7 +361,7 @@ func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.St
 		Role: w.role, Template: template, Workflow: job.RunInfo.Workflow, Description: job.Spec.Description, Run: job.Run,
 		Step: st.ID, Name: st.Name, Attempt: job.Attempt.N, Task: task, ContextFiles: e.contextFiles(job.Spec, st, b.Dir),
 		Outputs: made, Criteria: st.Criteria, Retry: e.retryFiles(job, st.ID, b.Dir), Schema: st.Answer, Answer: answer,
-		Signal: gates.SignalInput{Signal: st.Signal, Path: e.signalFile(job, st), Branch: b.Branch},
+		Signal: gates.SignalInput{Signal: st.Signal, Path: e.signalFile(job, st), Branch: b.Branch, Offered: st.Offered()},
 	}
 	for _, f := range found {
 		in.Inputs = append(in.Inputs, gates.Input{Path: f, There: true})
