@@ -171,7 +171,7 @@ func (a *app) agentsThere(p *place, spec *engine.Spec, s executor.Settings) erro
 func (a *app) lookUp(root, name string) error {
 	if strings.ContainsRune(name, '/') {
 		if !filepath.IsAbs(name) {
-			return nil // it is relative to the worktree, which may not be there yet
+			name = filepath.Join(root, name) // where a launch looks for it
 		}
 		_, err := exec.LookPath(name)
 		return err
