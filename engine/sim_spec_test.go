@@ -73,7 +73,6 @@ func genLimits(g *rand.Rand, w *Spec, sh shape) {
 }
 
 func genStep(g *rand.Rand, w *Spec, st *Step, i int, sh shape) {
-	n := len(w.Steps)
 	st.Agent = &Agent{Type: "r", Launch: LaunchHeadless, Worktree: Text{Source: pick(g, "w0", "w0", "w1", "w2")}}
 	st.Signal = Signal{Type: SignalFile, Value: ".workflow/signals/" + st.ID + "-done.json"}
 	restarts := g.IntN(2)
@@ -105,7 +104,6 @@ func genStep(g *rand.Rand, w *Spec, st *Step, i int, sh shape) {
 		w.Gates = append(w.Gates, gt)
 		st.Gates = append(st.Gates, gt.ID)
 	}
-	_ = n
 }
 
 // genWays draws how the step is launched and how it says that it is done.
