@@ -54,7 +54,6 @@ type simCall struct {
 	ctx  context.Context
 	emit func(engine.Event)
 	back chan engine.Event
-	laid bool // an offer was laid out
 }
 
 // simScan is a Scan under way.
