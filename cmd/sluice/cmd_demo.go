@@ -284,8 +284,11 @@ func (a *app) demoEnd(ctx context.Context, p *place, dir string, kept bool) erro
 	return nil
 }
 
-// treeMost is how many files the demo lists.
-const treeMost = 60
+// Bounds of the tree that the demo lists: an attempt's files stay in their folder.
+const (
+	treeMost  = 60
+	treeDepth = 3
+)
 
 // printTree lists what is in a folder, as a tree.
 func (a *app) printTree(root string) error {
@@ -304,11 +307,18 @@ func (a *app) printTree(root string) error {
 		if n++; n > treeMost {
 			return filepath.SkipAll
 		}
-		name := d.Name()
-		if d.IsDir() {
+		name, depth := d.Name(), strings.Count(rel, string(filepath.Separator))
+		deep := d.IsDir() && depth == treeDepth
+		switch {
+		case deep:
+			name += "/ …"
+		case d.IsDir():
 			name += "/"
 		}
-		a.print("  %s%s", strings.Repeat("  ", strings.Count(rel, string(filepath.Separator))), clean(name))
+		a.print("  %s%s", strings.Repeat("  ", depth), clean(name))
+		if deep {
+			return filepath.SkipDir
+		}
 		return nil
 	})
 }
