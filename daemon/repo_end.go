@@ -44,8 +44,7 @@ func (r *Repo) next(ctx context.Context, c *clocks) (batch []item, ended bool) {
 		}
 		select {
 		case <-c.alive.C:
-			r.serve(r.opt.Now())
-			continue
+			return r.drain([]item{{ask: r.here}}), false
 		default:
 		}
 		select {
@@ -65,7 +64,7 @@ func (r *Repo) next(ctx context.Context, c *clocks) (batch []item, ended bool) {
 		case <-c.rescan.C:
 			r.rescan()
 		case <-c.alive.C:
-			r.serve(r.opt.Now())
+			return r.drain([]item{{ask: r.here}}), false
 		case <-c.wake.C:
 			return r.drain(nil), false
 		case <-r.opt.World.Hints():
@@ -75,6 +74,10 @@ func (r *Repo) next(ctx context.Context, c *clocks) (batch []item, ended bool) {
 		}
 	}
 }
+
+// here leaves the mark of when the repo was last served. It comes at the end of a turn: a sleep of the machine is
+// journaled before the mark could hide it from the next start.
+func (r *Repo) here(*core) { r.serve(r.wall) }
 
 func (r *Repo) rescan() {
 	r.beat()
@@ -129,10 +132,14 @@ func (r *Repo) endExport() {
 func (r *Repo) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stallMost)
 	defer cancel()
+	now := r.opt.Now()
+	if woken, slept := r.slept(now); slept {
+		r.core.take(woken, now)
+	}
 	done, err := r.commit(ctx)
 	r.publish(done)
-	r.serve(r.opt.Now())
 	if err == nil {
+		r.serve(now)
 		r.snapshot()
 	}
 	return errors.Join(err, r.core.log.Close())

@@ -39,7 +39,8 @@ type sim struct {
 	late     []*simAsk // answers that are given and not yet sent
 
 	runsAsked, xAsked int
-	window            bool // a window was open when the last life ended
+	woke              time.Duration // how long the machine had slept when the daemon started
+	window            bool          // a window was open when the last life ended
 
 	led    *ledger
 	alive  time.Time // the mark a daemon leaves of being there
@@ -94,6 +95,7 @@ func (s *sim) open() {
 		s.disk.dieAt = s.g.IntN(12)
 	}
 	s.lives++
+	s.woke = s.w.slept
 	clear(s.steadily)
 	s.runs = -1
 	s.port = &simPort{w: s.w, hints: make(chan struct{}, 1), last: map[string]time.Time{}, slept: map[string]time.Duration{}}
@@ -265,6 +267,9 @@ func (s *sim) level() {
 	lanes := map[string]bool{}
 	for _, c := range s.port.calls {
 		lanes[lane(c.job.Effect)] = true
+	}
+	if at := st.Wake(s.repo.ticked); !at.IsZero() && s.wall().After(at.Add(time.Second)) && s.w.slept == s.woke {
+		s.w.fail("the deadline %s passed unseen", at)
 	}
 	for _, e := range st.Owed(s.repo.core.spec) {
 		if at, rests := s.port.last[e.Name()]; !lanes[lane(e)] && (!rests || time.Since(at) > simAgain+simTick) {
