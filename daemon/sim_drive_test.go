@@ -379,7 +379,10 @@ func (s *sim) grow() (acts []act) {
 	for _, x := range s.w.letters {
 		if x.whole.IsZero() && !x.gone {
 			acts = append(acts, act{"file " + x.ev.ID + " is whole", 3, s.locked(func() {
-				x.whole, x.ev.Written = s.wall(), s.wall()
+				x.whole = s.wall()
+				if x.ev.Human == nil { // a person's word is of when it was begun
+					x.ev.Written = s.wall()
+				}
 				s.hint()
 			})})
 		}

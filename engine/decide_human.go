@@ -19,7 +19,7 @@ func (d *decider) answer(ev Answered) string {
 		return fmt.Sprintf("it was given to round %d of %s; now it is round %d: look again (sluice show %s)", ev.Round, g.ID, q.N, g.ID)
 	case ev.Round == 0 && ev.Written.Add(mtimeSlack).Before(q.Opened):
 		return fmt.Sprintf("it was written before round %d of %s opened: an old answer does not count for a new attempt", q.N, g.ID)
-	case !q.Open() && !(ev.Outcome == OutcomeVeto && q.State == Approved):
+	case !q.takes(ev.Outcome):
 		return decided(g, q)
 	case !trusted(ev.By.Trust, q.Trust) || !trusted(ev.By.Trust, d.s.Config.Trust): // the stricter of then and now
 		want := q.Trust
@@ -101,8 +101,8 @@ func (d *decider) meant(ev Answered) (*Run, *Gate, string) {
 		if g == nil {
 			continue
 		}
-		if q := r.CurrentRound(g.ID); n == 0 || q.Open() || q != nil && ev.Outcome == OutcomeVeto {
-			if q.Open() || q != nil && ev.Outcome == OutcomeVeto {
+		if takes := r.CurrentRound(g.ID).takes(ev.Outcome); n == 0 || takes {
+			if takes {
 				n++
 			}
 			run, gate = r, g

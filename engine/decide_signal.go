@@ -37,8 +37,9 @@ func (d *decider) fileSeen(ev FileSeen) {
 			words = append(words, x)
 		}
 	}
+	fits := func(x reading) bool { return d.sentinelFits(ev, x) == "" }
 	switch {
-	case len(sentinels) > 0:
+	case len(sentinels) > 0 && (len(words) == 0 || slices.ContainsFunc(sentinels, fits)): // of two meanings, the one that something waits for
 		d.sentinel(ev, sentinels)
 	case len(words) > 0 && ev.Place != "":
 		d.reject(ev, "", "a person's answer counts only in the repo's own .workflow/signals/, not in a worktree's")
@@ -262,7 +263,7 @@ func (d *decider) word(ev FileSeen, xs []reading) {
 	}
 	var fit []reading
 	for _, x := range xs {
-		if q := x.run.CurrentRound(x.gate.ID); q.Open() || q != nil && x.outcome == OutcomeVeto {
+		if x.run.CurrentRound(x.gate.ID).takes(x.outcome) {
 			fit = append(fit, x)
 		}
 	}
@@ -275,8 +276,8 @@ func (d *decider) word(ev FileSeen, xs []reading) {
 		x = fit[0]
 	}
 	by := ev.By
-	if ev.Human.By != "" {
-		by.Who = clip(ev.Human.By, 200)
+	if ev.Human.By != "" { // a claim: who owns the file is what we know
+		by.Via += ", says it is of " + clip(ev.Human.By, 200)
 	}
 	q := x.run.CurrentRound(x.gate.ID)
 	why := d.answer(Answered{Gate: x.gate.ID, Run: x.run.ID, Round: ev.Human.Round, Outcome: x.outcome, Text: ev.Human.Text,
@@ -286,6 +287,11 @@ func (d *decider) word(ev FileSeen, xs []reading) {
 		return
 	}
 	d.take(ev, x.run.ID, fmt.Sprintf("%s.%d", q.Step, q.Attempt), fmt.Sprintf("%s.%d-%s", x.gate.ID, q.N, ev.Name))
+}
+
+// takes says that a person's word of this outcome can still change something here.
+func (q *Round) takes(outcome string) bool {
+	return q.Open() || q != nil && q.State == Approved && outcome == OutcomeVeto
 }
 
 // commit: a commit bears the marker of a live attempt that waits for it.

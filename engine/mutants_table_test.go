@@ -55,7 +55,7 @@ func mutantsOfAnswers() []mutant {
 		{"a veto window runs out in a pause", "decide_process.go", "q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {", "q.State == OnWindow && passed(q.WindowEnds, ev.Began) {"},
 		{"a window closes at a scan begun before its end", "decide_process.go", "q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {", "q.State == OnWindow && !r.Paused && passed(q.WindowEnds, d.at) {"},
 		{"notify passes without a window", "decide_gate.go", "case outcome == OutcomePass && q.Level == LevelNotify:", "case false:"},
-		{"a late veto is ignored", "decide_human.go", "case !q.Open() && !(ev.Outcome == OutcomeVeto && q.State == Approved):", "case !q.Open():"},
+		{"a late veto is ignored", "decide_human.go", "case !q.takes(ev.Outcome):", "case !q.Open():"},
 		{"a cherry-picked double counts", "decide_signal.go", "if old.Author != \"\" && old.Author == ev.Author {", "if false && old.Author == ev.Author {"},
 	}
 }

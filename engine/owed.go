@@ -110,7 +110,7 @@ func (s *State) owedBy(out []Effect, r *Run, specs Specs) []Effect {
 			out = append(out, Effect{Kind: DoWatch, Key: a.Key, Run: r.ID, Step: st.ID, N: a.N, K: a.K})
 		case a == nil && len(st.ExtNeeds) > 0 && !r.Paused:
 			if pins := s.lookable(r, w, st); pins != nil {
-				out = append(out, Effect{Kind: DoLook, Key: fmt.Sprintf("%s/%s %v", r.ID, st.ID, pins), Run: r.ID, Step: st.ID, Pins: pins})
+				out = append(out, Effect{Kind: DoLook, Key: fmt.Sprintf("%s/%s#%d %v", r.ID, st.ID, len(r.Attempts[st.ID])+1, pins), Run: r.ID, Step: st.ID, Pins: pins})
 			}
 		}
 	}

@@ -234,7 +234,7 @@ func (s *scan) box(ctx context.Context, b box) error {
 
 // file says what a file is; not ok where it is not whole yet, or cannot be read now.
 func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen, bool) {
-	ev := engine.FileSeen{Name: f.Name, Dir: b.dir, Place: b.place, ID: idOf(f.Stat), Written: f.Stat.ModTime,
+	ev := engine.FileSeen{Name: f.Name, Dir: b.dir, Place: b.place, ID: idOf(f.Stat), Written: begunAt(f),
 		By: engine.Actor{Who: owner(filepath.Join(b.path, f.Name)), Via: "file", Trust: engine.TrustFile}}
 	if f.Err != nil {
 		if !errors.Is(f.Err, atomicfile.ErrNotRegular) && !errors.Is(f.Err, atomicfile.ErrTooLarge) {
@@ -306,6 +306,15 @@ func (s *scan) asked(ev engine.FileSeen) *daemon.Reviewed {
 		}
 	}
 	return best
+}
+
+// begunAt is when a file was begun, as far as it was seen: words that were being written while an older round was open
+// are no answer to a newer one.
+func begunAt(f watcher.Seen) time.Time {
+	if !f.FirstSeen.IsZero() && f.FirstSeen.Before(f.Stat.ModTime) {
+		return f.FirstSeen
+	}
+	return f.Stat.ModTime
 }
 
 // digestNow is the digest of what the file may answer; "" where it answers nothing, or that cannot be read.
