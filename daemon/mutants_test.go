@@ -53,7 +53,6 @@ func mutants() []mutant {
 		{"the time away is forgotten before it is journaled", []edit{{repo, "	batch := []item{{event: engine.Woken", "	r.serve(now)\n	batch := []item{{event: engine.Woken"}}},
 		{"an effect that failed is tried again at once", []edit{{effects, "now.Before(at) {", "false {"}}},
 		{"hints are believed: nothing is scanned again", []edit{{end, "	r.beat()\n	r.scan(r.fl.ctx)\n", "	r.beat()\n"}}},
-		{"deadlines pass unseen", []edit{{repo, "!wake.IsZero() && !wake.After(now) {", "!wake.IsZero() && false {"}}},
 	}
 }
 
