@@ -59,7 +59,7 @@ func mutants() []mutant {
 // TestMutants puts each wrong loop into a copy of what it is made of and wants the simulation there to fail.
 func TestMutants(t *testing.T) {
 	which := os.Getenv("SLUICE_MUTANTS")
-	if os.Getenv("SLUICE_MUTANT") != "" || which == "" && (testing.Short() || thin > 1) {
+	if os.Getenv("SLUICE_MUTANT") != "" || which == "" && testing.Short() {
 		t.Skip("each mutant takes some seconds")
 	}
 	all := mutants()
