@@ -253,7 +253,11 @@ func (r *Repo) answered(ctx context.Context, ev engine.Answered) (engine.Event, 
 		return ev, nil
 	}
 	var over []Reviewed
-	if err := r.Ask(ctx, func(*core) { over = r.inboxes().Asked }); err != nil {
+	var only []Place // nil: it may be for any run
+	if ev.Run != "" {
+		only = []Place{{Run: ev.Run}}
+	}
+	if err := r.Ask(ctx, func(*core) { over = r.inboxes(only).Asked }); err != nil {
 		return nil, err
 	}
 	for _, q := range over {

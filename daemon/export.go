@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -17,8 +18,12 @@ import (
 // runEvents is the export of one run, in its folder.
 const runEvents = "events.jsonl"
 
-// exportsOpen bounds how many export files are held open.
-const exportsOpen = 32
+// Bounds of the exports.
+const (
+	exportsOpen = 32                    // files held open
+	exportLines = 1000                  // lines, or records, that wait to be written together
+	exportPause = 20 * time.Millisecond // how long they wait
+)
 
 // exporter keeps the readable copies of the journal: .workflow/audit/<workflow>.log, and runs/<run>/events.jsonl for
 // each run. It works behind the loop: an export that lags or fails delays nothing, and is taken up where it was.
@@ -32,6 +37,9 @@ type exporter struct {
 	sum         string   // of that record
 	runs        int64    // up to this record nothing is written to runs/ again: it may have been cleaned away
 	ends        map[string]place
+	lines       map[string][]journal.Line // that wait for flush, by file below the root
+	names       []string                  // of lines, in the order they came
+	waiting     int                       // lines
 	broken      map[string]bool
 	in          chan journal.Record
 	behind      atomic.Bool // some found no place in it: they are read from the journal
@@ -43,7 +51,7 @@ func ExportName(workflow string) string { return filepath.Join(".workflow", "aud
 
 func newExporter(root, state string, log zerolog.Logger) *exporter {
 	return &exporter{root: root, state: state, log: log, flows: map[string]string{}, open: map[string]*journal.Export{},
-		ends: map[string]place{}, broken: map[string]bool{}, in: make(chan journal.Record, 4096), done: make(chan struct{})}
+		ends: map[string]place{}, lines: map[string][]journal.Line{}, broken: map[string]bool{}, in: make(chan journal.Record, 4096), done: make(chan struct{})}
 }
 
 // mark is what an exporter leaves for the next: how far it came, and where the audit files ended then.
@@ -103,18 +111,29 @@ func (x *exporter) run(replay func(from int64, fn func(journal.Record) error) er
 	defer close(x.done)
 	x.begin(replay)
 	fill := func() {
-		if err := replay(x.upTo+1, func(rec journal.Record) error { x.take(rec); return nil }); err != nil {
+		err := replay(x.upTo+1, func(rec journal.Record) error {
+			if x.take(rec); x.waiting >= exportLines {
+				x.flush()
+			}
+			return nil
+		})
+		x.flush()
+		if err != nil {
 			x.log.Warn().Err(err).Msg("the audit export could not catch up; the next start adds what is missing")
 		}
 	}
 	fill()
 	for rec := range x.in {
-		if rec.Seq > x.upTo+1 && x.behind.Swap(false) {
-			fill()
+		for _, rec := range x.gather(rec) {
+			if rec.Seq > x.upTo+1 && x.behind.Swap(false) {
+				x.flush()
+				fill()
+			}
+			if rec.Seq == x.upTo+1 { // after a gap that could not be filled nothing is written: the next start does
+				x.take(rec)
+			}
 		}
-		if rec.Seq == x.upTo+1 { // after a gap that could not be filled nothing is written: the next start does
-			x.take(rec)
-		}
+		x.flush()
 	}
 	if x.behind.Load() {
 		fill()
@@ -134,6 +153,26 @@ func (x *exporter) leave() {
 	if err := atomicfile.Write(filepath.Join(x.state, markFile), append(data, '\n'), 0o600); err != nil {
 		x.log.Warn().Err(err).Msg("where the audit export ends could not be noted: the next start reads more of the journal")
 	}
+}
+
+// gather waits a moment for what follows a record: what starts because of it has the processor to itself, and each file
+// is written once.
+func (x *exporter) gather(rec journal.Record) []journal.Record {
+	out := []journal.Record{rec}
+	pause := time.NewTimer(exportPause)
+	defer pause.Stop()
+	for len(out) < exportLines {
+		select {
+		case next, ok := <-x.in:
+			if !ok {
+				return out
+			}
+			out = append(out, next)
+		case <-pause.C:
+			return out
+		}
+	}
+	return out
 }
 
 // give hands a record over without waiting: the loop does not depend on the export's disk.
@@ -184,11 +223,9 @@ func (x *exporter) take(rec journal.Record) {
 			flow = workflowOf(h.Run)
 		}
 		line := journal.Line{Seq: rec.Seq, N: n, At: rec.At, Fact: fact, Sum: rec.Sum}
-		if name := ExportName(flow); x.add(filepath.Join(x.root, name), line) {
-			x.ends[name] = place{rec.Seq, n}
-		}
+		x.add(ExportName(flow), line)
 		if rec.Seq > x.runs {
-			x.add(filepath.Join(x.root, ".workflow", "runs", h.Run, runEvents), line)
+			x.add(filepath.Join(".workflow", "runs", h.Run, runEvents), line)
 		}
 	}
 	x.upTo, x.sum = rec.Seq, rec.Sum
@@ -202,11 +239,32 @@ func workflowOf(run string) string {
 	return run
 }
 
-// add appends a line to an export, unless it is there already; false where it could not.
-func (x *exporter) add(name string, line journal.Line) bool {
+// add has a line wait for the next flush.
+func (x *exporter) add(name string, line journal.Line) {
+	if x.lines[name] == nil {
+		x.names = append(x.names, name)
+	}
+	x.lines[name] = append(x.lines[name], line)
+	x.waiting++
+}
+
+// flush appends the lines that wait to their exports, unless they are there already.
+func (x *exporter) flush() {
+	for _, name := range x.names {
+		if lines := x.lines[name]; x.append(filepath.Join(x.root, name), lines) && filepath.Base(name) != runEvents {
+			last := lines[len(lines)-1]
+			x.ends[name] = place{last.Seq, last.N}
+		}
+	}
+	x.names, x.waiting = x.names[:0], 0
+	clear(x.lines)
+}
+
+// append appends lines to an export; false where it could not.
+func (x *exporter) append(name string, lines []journal.Line) bool {
 	e, err := x.export(name)
 	if err == nil {
-		err = e.Append(line)
+		err = e.Append(lines...)
 	}
 	if err == nil {
 		return true

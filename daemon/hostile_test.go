@@ -163,11 +163,11 @@ func TestAClockSetBack(t *testing.T) {
 func TestTheInboxOfAPlainFolder(t *testing.T) {
 	conform.Rule(t, "1-language rule 3 sentinel_file", "written below a worktree that is a plain folder of the root it counts too")
 	b := handled(t)
-	if in := b.inboxes(); len(in.Trees) != 0 {
+	if in := b.inboxes(nil); len(in.Trees) != 0 {
 		t.Errorf("%q: the root's own is read anyway", in.Trees)
 	}
 	b.run().Current("A").Worktree = "sub"
-	if in := b.inboxes(); len(in.Trees) != 1 || in.Trees[0] != "." {
+	if in := b.inboxes(nil); len(in.Trees) != 1 || in.Trees[0] != "." {
 		t.Errorf("%q", in.Trees)
 	}
 }
@@ -212,5 +212,35 @@ func TestTheExportHoldsNobodyUp(t *testing.T) {
 	}
 	if st, err := os.Stat(filepath.Join(root, ".workflow", "runs", "two-1")); err != nil || st.Mode().Perm()&0o077 != 0 {
 		t.Errorf("the run's folder is others' to read: %v %v", st.Mode(), err)
+	}
+}
+
+// TestOnlyAWholeScanCloses: who read some of the inboxes cannot say that no veto lies in the others.
+func TestOnlyAWholeScanCloses(t *testing.T) {
+	b := handled(t)
+	q := b.window()
+	late := q.WindowEnds.Add(time.Second)
+	b.now = late
+	b.batch(item{began: late, part: true})
+	if got := b.run().CurrentRound("GA").State; got != engine.OnWindow {
+		t.Fatalf("GA is %s after a look into some inboxes", got)
+	}
+	b.batch(item{began: late})
+	if got := b.run().CurrentRound("GA").State; got == engine.OnWindow {
+		t.Fatal("GA is open after a whole scan")
+	}
+}
+
+// TestALookKnowsTheRunsConcerned: what is read of one run's inbox is judged by that run alone; what may be anybody's by all.
+func TestALookKnowsTheRunsConcerned(t *testing.T) {
+	b := handled(t)
+	b.turn(engine.RunRequested{Workflow: "two", Source: "two", Digest: digestOf("two"), Parallel: true})
+	for _, c := range []struct {
+		only []Place
+		want int
+	}{{nil, 2}, {[]Place{{Dir: "x", Run: "two-1"}}, 1}, {[]Place{{Run: "two-1"}, {Run: "two-2"}}, 2}, {[]Place{{Run: "two-1"}, {Dir: "root"}}, 2}} {
+		if in := b.inboxes(c.only); len(in.Runs) != c.want || len(in.Only) != len(c.only) {
+			t.Errorf("%v: %+v", c.only, in)
+		}
 	}
 }

@@ -124,47 +124,6 @@ func nth(run *engine.Run, spec *engine.Spec, e engine.Effect) int {
 	return max(n-1, 0)
 }
 
-// inboxes says where a scan has to look now.
-func (r *Repo) inboxes() Inboxes {
-	in := Inboxes{Tokens: map[string]string{}}
-	trees := map[string]bool{}
-	for _, id := range r.core.state.Order {
-		run := r.core.state.Runs[id]
-		if !run.Live() {
-			continue
-		}
-		in.Runs = append(in.Runs, id)
-		for _, p := range run.Procs {
-			in.Tokens[p.Key] = ""
-		}
-		for step := range run.Attempts {
-			a := run.Current(step)
-			if a == nil || a.State != engine.Running {
-				continue
-			}
-			in.Tokens[a.Key] = ""
-			if a.SignalType == engine.SignalFile && (a.Tree != "." || a.Worktree != "") && !trees[a.Tree] { // a plain folder of the root's has an inbox too
-				trees[a.Tree] = true
-				in.Trees = append(in.Trees, a.Tree)
-			}
-		}
-		for gate := range run.Rounds {
-			if q := run.CurrentRound(gate); q.Open() && q.State == engine.OnHuman {
-				in.Asked = append(in.Asked, reviewed(run, gate, q))
-			}
-		}
-	}
-	return in
-}
-
-func reviewed(run *engine.Run, gate string, q *engine.Round) Reviewed {
-	out := Reviewed{Run: run.ID, Gate: gate, Step: q.Step, Attempt: q.Attempt, Digest: q.Digest}
-	if a := run.Attempt(q.Step, q.Attempt); a != nil {
-		out.Tree, out.Worktree = a.Tree, a.Worktree
-	}
-	return out
-}
-
 // Take puts an event into the queue and waits until what was decided on it is journaled.
 func (r *Repo) Take(ctx context.Context, ev engine.Event) (doneReply, error) {
 	reply := make(chan doneReply, 1)

@@ -28,7 +28,7 @@ const (
 
 // mutants are the wrong loops that the simulation has to find.
 func mutants() []mutant {
-	repo, end, effects, core := "daemon/repo.go", "daemon/repo_end.go", "daemon/effects.go", "daemon/core.go"
+	repo, scan, end, effects, core := "daemon/repo.go", "daemon/scan.go", "daemon/repo_end.go", "daemon/effects.go", "daemon/core.go"
 	commit := "	done, err := r.commit(ctx)\n	if err != nil {\n		return err\n	}\n"
 	return []mutant{
 		{"no sync", []edit{{"journal/log.go", "	if err := l.file.Sync(); err != nil {\n		return head, nil, l.syncFailed(err)\n	}\n	return head, marks, nil", "	return head, marks, nil"}}},
@@ -38,9 +38,9 @@ func mutants() []mutant {
 		{"an effect has no key", []edit{{effects, "if f.on[name] != nil {", "if false {"}, {effects, "		if before != nil {\n			<-before.done\n		}\n", "		_ = before\n"}}},
 		{"run and stop of one process overlap", []edit{{effects, "		if before != nil {\n			<-before.done\n		}\n", "		_ = before\n"}}},
 		{"the watch for a commit waits for the process", []edit{{effects, "if e.Kind == engine.DoRun || e.Kind == engine.DoStop {", "if true {"}}},
-		{"a scan began at its end", []edit{{repo, "r.post(item{scan: seen, began: began})", "r.post(item{scan: seen, began: r.opt.Now().Add(0 * r.opt.Now().Sub(began))})"}}},
-		{"a failed scan closes windows", []edit{{repo, "		if err != nil { // not a scan: it closes nothing\n", "		if false {\n"}}},
-		{"what was moved away during a scan is seen again", []edit{{repo, "file && r.moved[f.ID]", "file && false && r.moved[f.ID]"}}},
+		{"a scan began at its end", []edit{{scan, "r.post(item{scan: seen, began: began,", "r.post(item{scan: seen, began: r.opt.Now().Add(0 * r.opt.Now().Sub(began)),"}}},
+		{"a failed scan closes windows", []edit{{scan, "		if err != nil { // not a scan: it closes nothing\n", "		if false {\n"}}},
+		{"what was moved away during a scan is seen again", []edit{{scan, "file && r.moved[f.ID]", "file && false && r.moved[f.ID]"}}},
 		{"a file of the inbox is taken in twice", []edit{{"engine/decide_signal.go", "if ev.ID != \"\" && d.s.Moves[ev.ID] != nil {", "if false {"}}},
 		{"a snapshot holds what is not journaled", []edit{{repo, commit, "	if r.core.snapshotDue() {\n		r.snapshot()\n	}\n" + commit}, {core, "if len(c.pending) > 0 || c.since == 0 {", "if c.since == 0 {"}}},
 		{"a snapshot without sources", []edit{{core, "Sources: c.sources}", "Sources: nil}"}}},

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -52,7 +51,8 @@ type Repo struct {
 	seq   int64
 
 	scanning  bool
-	scanAgain bool
+	scanAgain bool      // all inboxes are to be read after the scan under way
+	lookAgain bool      // what hints were about is to be read after it
 	scanAfter time.Time // a scan failed: not again before this
 	ticked    time.Time // when Ticked was last decided
 	retryAt   time.Time // when effects that failed are to be tried again
@@ -73,6 +73,7 @@ type item struct {
 	event  engine.Event
 	scan   []engine.Event // a finished scan: what it saw
 	began  time.Time      // when it began
+	part   bool           // it was of some folders only
 	landed *flight
 	ask    func(*core)      // run on the loop's goroutine
 	reply  chan<- doneReply // told when the event is journaled
@@ -226,7 +227,7 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 		}
 		switch ev := it.event.(type) {
 		case engine.ProcessEnded:
-			r.scanAgain = true // its sentinel may lie there and its hint be still on the way
+			r.scanAgain = r.scanAgain || r.awaited(ev) // its sentinel may lie there and its hint be still on the way
 		case engine.FileMoved:
 			if r.scanning {
 				r.moved[ev.ID] = true
@@ -254,49 +255,6 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 	}
 	r.act(now)
 	return nil
-}
-
-// takeScan takes in what a scan saw, but for what was taken in and moved away since it began, and what it could not judge.
-func (r *Repo) takeScan(it item, now time.Time) {
-	for _, ev := range it.scan {
-		f, file := ev.(engine.FileSeen)
-		if file && r.moved[f.ID] {
-			continue
-		}
-		if file && r.newer(f, it.began) {
-			r.scanAgain = true
-			continue
-		}
-		r.core.take(ev, now)
-	}
-	r.core.take(engine.Scanned{Began: it.began}, now)
-	r.scanning = false
-	clear(r.moved)
-}
-
-// newer says that the file may be for a launch, or a round, that the scan did not know: it began before them, and took the
-// token for nobody's or no digest of what is there.
-func (r *Repo) newer(f engine.FileSeen, began time.Time) bool {
-	if f.TokenOf != "?" && (f.Human == nil || f.DigestNow != "") {
-		return false
-	}
-	for _, run := range r.core.state.Runs {
-		if !run.Live() {
-			continue
-		}
-		for step := range run.Attempts {
-			if a := run.Current(step); f.TokenOf == "?" && a != nil && a.State == engine.Running && a.Launched.After(began) {
-				return true
-			}
-		}
-		for gate := range run.Rounds {
-			q := run.CurrentRound(gate)
-			if q != nil && q.State == engine.OnHuman && q.Asked.After(began) && strings.HasPrefix(f.Name, gate+"-"+engine.OutcomePass) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // commit journals what is pending. While the disk does not take it, nothing is acknowledged and nothing launched;
@@ -352,9 +310,12 @@ func (r *Repo) act(now time.Time) {
 		r.snapshot()
 	}
 	r.retryAt = r.fl.reconcile(r.core.state.Owed(r.core.spec), now, r.job)
-	if r.scanAgain && !r.scanning {
-		r.scanAgain = false
+	switch {
+	case r.scanning:
+	case r.scanAgain:
 		r.scan(r.fl.ctx)
+	case r.lookAgain:
+		r.look(r.fl.ctx)
 	}
 }
 
@@ -373,31 +334,6 @@ func (r *Repo) nextWake() time.Time {
 		at = r.retryAt
 	}
 	return at
-}
-
-// scan reads the inboxes in a goroutine; what it saw comes back through the queue.
-func (r *Repo) scan(ctx context.Context) {
-	if r.opt.Now().Before(r.scanAfter) {
-		return // the rescan comes back to it
-	}
-	if r.scanning {
-		r.scanAgain = true
-		return
-	}
-	r.scanning = true
-	in, began := r.inboxes(), r.opt.Now()
-	r.spawn(func() {
-		seen, err := r.opt.World.Scan(ctx, in)
-		if err != nil { // not a scan: it closes nothing
-			r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("the inbox could not be read")
-			r.post(item{ask: func(*core) {
-				r.scanning, r.scanAfter = false, r.opt.Now().Add(again)
-				clear(r.moved)
-			}})
-			return
-		}
-		r.post(item{scan: seen, began: began})
-	})
 }
 
 func (r *Repo) beat() {

@@ -54,7 +54,7 @@ func (r *Repo) next(ctx context.Context, c *clocks) (batch []item, ended bool) {
 		}
 		select {
 		case <-r.opt.World.Hints():
-			r.scan(r.fl.ctx)
+			r.look(r.fl.ctx)
 			continue
 		default:
 		}
@@ -68,7 +68,7 @@ func (r *Repo) next(ctx context.Context, c *clocks) (batch []item, ended bool) {
 		case <-c.wake.C:
 			return r.drain(nil), false
 		case <-r.opt.World.Hints():
-			r.scan(r.fl.ctx)
+			r.look(r.fl.ctx)
 		case it := <-r.queue:
 			return r.drain([]item{it}), false
 		}

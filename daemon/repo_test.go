@@ -94,6 +94,7 @@ func (s *stage) Scan(context.Context, Inboxes) ([]engine.Event, error) {
 func (s *stage) DigestNow(context.Context, Reviewed) (string, error)   { return s.digest, nil }
 func (s *stage) Trees(context.Context, *engine.Spec) map[string]string { return nil }
 func (s *stage) Hints() <-chan struct{}                                { return s.hints }
+func (s *stage) Hinted() []Place                                       { return []Place{{}} }
 func (s *stage) Health() []string                                      { return nil }
 
 // twoGates is a workflow of two steps, a notify gate and a human one.

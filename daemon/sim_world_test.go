@@ -99,6 +99,9 @@ func (w *simWorld) look(in Inboxes) []engine.Event {
 	var out []engine.FileSeen
 	for _, l := range w.letters {
 		ev := l.ev
+		if in.Only != nil && !slices.Contains(in.Only, l.place()) {
+			continue
+		}
 		if l.gone || l.whole.IsZero() || ev.Dir != "" && !slices.Contains(in.Runs, ev.Dir) || ev.Place != "" && !slices.Contains(in.Trees, ev.Place) {
 			continue
 		}
@@ -139,6 +142,15 @@ func (w *simWorld) look(in Inboxes) []engine.Event {
 		evs[i] = ev
 	}
 	return evs
+}
+
+// place is the folder the letter lies in.
+func (l *simLetter) place() Place {
+	p := Place{Dir: l.ev.Place + "/" + l.ev.Dir}
+	if l.ev.Place == "" {
+		p.Run = l.ev.Dir
+	}
+	return p
 }
 
 // letter finds a file by its identity. Under mu.
@@ -223,6 +235,7 @@ type simPort struct {
 	last   map[string]time.Time // when a call was last answered
 	slept  map[string]time.Duration
 	closed bool
+	hinted int
 	runs   int // launches carried out so far
 }
 
@@ -309,4 +322,20 @@ func (p *simPort) close() {
 func (p *simPort) DigestNow(context.Context, Reviewed) (string, error)   { return "", nil }
 func (p *simPort) Trees(context.Context, *engine.Spec) map[string]string { return nil }
 func (p *simPort) Hints() <-chan struct{}                                { return p.hints }
-func (p *simPort) Health() []string                                      { return nil }
+
+// Hinted tells of the folders in which letters lie; now and then of the newest letter's alone, as if the hints of the
+// others were lost.
+func (p *simPort) Hinted() []Place {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	p.hinted++
+	var out []Place
+	for i, l := range p.w.letters {
+		if at := l.place(); !l.gone && !slices.Contains(out, at) && (p.hinted%3 > 0 || i == len(p.w.letters)-1) {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+func (p *simPort) Health() []string { return nil }

@@ -14,8 +14,9 @@ import (
 // again has to be harmless (the same Name): a launch is adopted, or its recorded end is given. Carry never gives up by
 // itself on a full disk or the like: it tries again until ctx ends. It may hand over events on the way by emit.
 //
-// Scan reads the inboxes once and gives what lies in them as FileSeen events, in the order they count: sentinels by
-// name, then a person's veto, fail, pass and the rest by name. Files that are not whole yet are left for the next scan.
+// Scan reads the inboxes once (with Only: those) and gives what lies in them as FileSeen events, in the order they count:
+// sentinels by name, then a person's veto, fail, pass and the rest by name. Files that are not whole yet are left for the
+// next scan.
 type World interface {
 	Carry(ctx context.Context, job Job, emit func(engine.Event)) engine.Event
 	Scan(ctx context.Context, in Inboxes) ([]engine.Event, error)
@@ -23,8 +24,10 @@ type World interface {
 	DigestNow(ctx context.Context, q Reviewed) (string, error)
 	// Trees gives for each worktree a spec names the key of the checkout it lies in, where that exists already.
 	Trees(ctx context.Context, spec *engine.Spec) map[string]string
-	// Hints tells that an inbox may have changed.
+	// Hints tells that an inbox may have changed: Hinted has something.
 	Hints() <-chan struct{}
+	// Hinted gives the folders that may have changed, each once, and forgets them.
+	Hinted() []Place
 	// Health says what of the world is not as it should be; empty = all well.
 	Health() []string
 }
@@ -60,8 +63,15 @@ type RetryFile struct {
 	Path string // below the repo's root
 }
 
+// Place is a folder that may have changed.
+type Place struct {
+	Dir string // as the World knows it
+	Run string // the run whose files alone can lie there; "" = any run's can
+}
+
 // Inboxes says where signals may lie: what the loop knows and a scan needs.
 type Inboxes struct {
+	Only   []Place           // the folders to read; nil = all. What follows is then of the runs concerned
 	Runs   []string          // live runs: signals/<run>/ is read for each
 	Trees  []string          // worktrees (keys) of live attempts that wait for a sentinel
 	Tokens map[string]string // launch key -> "" for every launch that lives: tokens are matched against these

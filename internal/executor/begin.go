@@ -34,6 +34,9 @@ type begin struct {
 // begun gives the record of an attempt's beginning, made before anything else if there is none.
 func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n int) (begin, error) {
 	var b begin
+	if st.Run != nil && !job.Spec.Checks(st) && !inGit(st) { // nobody asks what it has changed: the spec says all there is
+		return e.place(ctx, job, st)
+	}
 	file := e.attemptFile(job.Run, st.ID, n, "begin")
 	err := kept(file, &b)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +45,7 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 	if b, err = e.place(ctx, job, st); err != nil {
 		return b, err
 	}
-	if b.Top != "" {
+	if b.Top != "" && job.Spec.Checks(st) {
 		if b.Head, err = e.opt.Git.Head(ctx, b.Top); err != nil {
 			if ctx.Err() != nil {
 				return b, ctx.Err()
@@ -51,7 +54,7 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 			b.Top = ""
 		}
 	}
-	if b.Top != "" {
+	if b.Top != "" && job.Spec.Checks(st) {
 		b.Dirty = e.dirty(ctx, b)
 	}
 	if err := e.beginRefs(ctx, st, &b); err != nil {
@@ -61,6 +64,11 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 		return b, ctx.Err()
 	}
 	return b, keep(file, b)
+}
+
+// inGit says that the step's word is to be found in git.
+func inGit(st *engine.Step) bool {
+	return st.Signal.Type == engine.SignalCommit || st.Signal.Type == engine.SignalPull
 }
 
 // dirty gives the digests of the files that differ from the commit already.
@@ -83,7 +91,7 @@ func (e *Executor) dirty(ctx context.Context, b begin) map[string]string {
 
 // beginRefs records what a new commit or pull request is told from.
 func (e *Executor) beginRefs(ctx context.Context, st *engine.Step, b *begin) error {
-	if e.opt.Git == nil || st.Signal.Type != engine.SignalCommit && st.Signal.Type != engine.SignalPull {
+	if e.opt.Git == nil || !inGit(st) {
 		return nil
 	}
 	var err error

@@ -47,6 +47,7 @@ type Executor struct {
 	mu      sync.Mutex
 	trouble map[string]string // what is not as it should be, by what it is about
 	watched map[string]bool   // folders given to the watcher
+	hinted  map[string]bool   // watched folders that may have changed
 	places  map[string]string // inboxes below worktrees that are plain folders -> the key of their checkout
 	stirred chan struct{}     // closed when a ref may have changed, then made anew
 }
@@ -75,7 +76,7 @@ func New(o Options) (*Executor, error) {
 		o.Now = time.Now
 	}
 	e := &Executor{opt: o, root: root, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
-		trouble: map[string]string{}, watched: map[string]bool{}, places: map[string]string{}, stirred: make(chan struct{})}
+		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, stirred: make(chan struct{})}
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
@@ -134,10 +135,21 @@ func (e *Executor) Hint(name string) {
 		close(e.stirred)
 		e.stirred = make(chan struct{})
 	}
+	if ours {
+		e.hinted[name] = true
+	}
 	e.mu.Unlock()
 	if ours {
 		e.nudge()
 	}
+}
+
+// lookAt has a folder looked at, as if it had changed.
+func (e *Executor) lookAt(dir string) {
+	e.mu.Lock()
+	e.hinted[dir] = true
+	e.mu.Unlock()
+	e.nudge()
 }
 
 func (e *Executor) nudge() {
@@ -145,6 +157,22 @@ func (e *Executor) nudge() {
 	case e.hints <- struct{}{}:
 	default:
 	}
+}
+
+// Hinted gives the folders that may have changed: see daemon.World.
+func (e *Executor) Hinted() []daemon.Place {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]daemon.Place, 0, len(e.hinted))
+	for dir := range e.hinted {
+		p := daemon.Place{Dir: dir}
+		if filepath.Dir(dir) == e.inbox {
+			p.Run = filepath.Base(dir)
+		}
+		out = append(out, p)
+	}
+	clear(e.hinted)
+	return out
 }
 
 // Hints tells that an inbox may have changed.

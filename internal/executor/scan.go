@@ -33,7 +33,12 @@ func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) ([]engine.Event,
 	if err := e.makeBelow(".workflow/signals", 0o755); err != nil {
 		return nil, fmt.Errorf("inbox: %w", err)
 	}
-	boxes := e.boxes(in)
+	var boxes []box
+	if in.Only == nil {
+		boxes = e.boxes(in)
+	} else {
+		boxes = e.some(in)
+	}
 	s := scan{e: e, in: in, digests: map[string]string{}, settle: time.Duration(e.opt.Settings().Settle)}
 	for _, b := range boxes {
 		if err := s.box(ctx, b); err != nil {
@@ -43,7 +48,9 @@ func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) ([]engine.Event,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	e.release(boxes)
+	if in.Only == nil {
+		e.release(boxes)
+	}
 	slices.SortStableFunc(s.seen, func(a, b engine.FileSeen) int {
 		if c := s.rank(a) - s.rank(b); c != 0 {
 			return c
@@ -61,13 +68,7 @@ func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) ([]engine.Event,
 func (e *Executor) boxes(in daemon.Inboxes) []box {
 	out := []box{{path: e.inbox, must: true}}
 	for _, run := range in.Runs {
-		if !signals.ValidID(run) {
-			continue
-		}
-		if err := e.makeBelow(".workflow/signals/"+run, 0o755); err != nil {
-			e.note("inbox of "+run, err.Error())
-		}
-		out = append(out, box{path: filepath.Join(e.inbox, run), dir: run, must: true})
+		out = e.runBox(out, run)
 	}
 	for _, run := range e.strays(in.Runs) {
 		out = append(out, box{path: filepath.Join(e.inbox, run), dir: run})
@@ -86,6 +87,60 @@ func (e *Executor) boxes(in daemon.Inboxes) []box {
 		}
 	}
 	return out
+}
+
+// runBox adds the inbox of a run, which it makes.
+func (e *Executor) runBox(out []box, run string) []box {
+	if !signals.ValidID(run) {
+		return out
+	}
+	if err := e.makeBelow(".workflow/signals/"+run, 0o755); err != nil {
+		e.note("inbox of "+run, err.Error())
+	}
+	return append(out, box{path: filepath.Join(e.inbox, run), dir: run, must: true})
+}
+
+// some lists the folders of a look. What hints at the inbox itself may be the folder of a new run, whose own hints come
+// only once it is watched.
+func (e *Executor) some(in daemon.Inboxes) []box {
+	var out []box
+	for _, p := range in.Only {
+		switch {
+		case p.Dir == e.inbox:
+			out = append(out, box{path: e.inbox, must: true})
+			for _, run := range in.Runs {
+				if !e.watches(filepath.Join(e.inbox, run)) {
+					out = e.runBox(out, run)
+				}
+			}
+		case filepath.Dir(p.Dir) == e.inbox:
+			out = append(out, box{path: p.Dir, dir: filepath.Base(p.Dir), must: true})
+		default:
+			out = e.treeBox(out, in, p.Dir)
+		}
+	}
+	return out
+}
+
+// treeBox adds a folder that is the inbox of a worktree, or a run's below it.
+func (e *Executor) treeBox(out []box, in daemon.Inboxes, path string) []box {
+	for _, key := range in.Trees {
+		for _, dir := range e.treeInboxes(key) {
+			switch run := filepath.Base(path); {
+			case path == dir:
+				return append(out, box{path: dir, place: key})
+			case filepath.Dir(path) == dir && slices.Contains(in.Runs, run):
+				return append(out, box{path: path, dir: run, place: key})
+			}
+		}
+	}
+	return out
+}
+
+func (e *Executor) watches(dir string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.watched[dir]
 }
 
 // strays are the folders of runs that do not live in which something lies all the same: it is seen, and so refused by

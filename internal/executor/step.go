@@ -61,28 +61,32 @@ const wordMost = 3 * time.Second
 // ended.
 func (e *Executor) wordFirst(ctx context.Context, job daemon.Job, st *engine.Step, end ended) {
 	until := e.opt.Now().Add(time.Duration(e.opt.Settings().Settle) + wordMost)
-	for end.dir != "" && e.lies(job, st) && e.opt.Now().Before(until) {
-		e.nudge()
+	for end.dir != "" && e.opt.Now().Before(until) {
+		dir := e.lies(job, st)
+		if dir == "" {
+			return
+		}
+		e.lookAt(dir)
 		if !wait(ctx, againFirst) {
 			return
 		}
 	}
 }
 
-// lies says that a sentinel of the attempt's name is in an inbox.
-func (e *Executor) lies(job daemon.Job, st *engine.Step) bool {
+// lies gives the inbox in which a sentinel of the attempt's name is; "" where there is none.
+func (e *Executor) lies(job daemon.Job, st *engine.Step) string {
 	own := e.signalFile(job, st)
 	if own == "" {
-		return false
+		return ""
 	}
 	for _, dir := range append(e.treeInboxes(job.Attempt.Tree), e.inbox) {
-		for _, p := range []string{filepath.Join(dir, filepath.Base(own)), filepath.Join(dir, job.Run, filepath.Base(own))} {
-			if _, err := os.Lstat(p); err == nil {
-				return true
+		for _, in := range []string{dir, filepath.Join(dir, job.Run)} {
+			if _, err := os.Lstat(filepath.Join(in, filepath.Base(own))); err == nil {
+				return in
 			}
 		}
 	}
-	return false
+	return ""
 }
 
 // keepOutput adds the end of the output, where it matters: it failed, its signal is missing, or the spec reads it.

@@ -1,0 +1,179 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/engine"
+)
+
+// scan reads all inboxes in a goroutine; what it saw comes back through the queue.
+func (r *Repo) scan(ctx context.Context) {
+	if r.scanning {
+		r.scanAgain = true
+		return
+	}
+	if r.opt.Now().Before(r.scanAfter) {
+		return // the rescan comes back to it
+	}
+	r.scanAgain, r.lookAgain = false, false
+	r.opt.World.Hinted() // what they are about is read now
+	r.read(ctx, r.inboxes(nil))
+}
+
+// look reads the folders that hints were about. What they do not tell of, the next scan finds.
+func (r *Repo) look(ctx context.Context) {
+	if r.scanning {
+		r.lookAgain = true
+		return
+	}
+	if r.opt.Now().Before(r.scanAfter) {
+		return
+	}
+	r.lookAgain = false
+	places := r.opt.World.Hinted()
+	places = slices.DeleteFunc(places, func(p Place) bool { // nothing waits there any more
+		return p.Run != "" && !r.core.state.Runs[p.Run].Live()
+	})
+	if len(places) > 0 {
+		r.read(ctx, r.inboxes(places))
+	}
+}
+
+// read has the World read inboxes: one reading at a time.
+func (r *Repo) read(ctx context.Context, in Inboxes) {
+	r.scanning = true
+	began := r.opt.Now()
+	r.spawn(func() {
+		seen, err := r.opt.World.Scan(ctx, in)
+		if err != nil { // not a scan: it closes nothing
+			r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("the inbox could not be read")
+			r.post(item{ask: func(*core) {
+				r.scanning, r.scanAfter = false, r.opt.Now().Add(again)
+				clear(r.moved)
+			}})
+			return
+		}
+		r.post(item{scan: seen, began: began, part: in.Only != nil})
+	})
+}
+
+// takeScan takes in what a scan saw, but for what was taken in and moved away since it began, and what it could not judge.
+func (r *Repo) takeScan(it item, now time.Time) {
+	for _, ev := range it.scan {
+		f, file := ev.(engine.FileSeen)
+		if file && r.moved[f.ID] {
+			continue
+		}
+		if file && r.newer(f, it.began) {
+			r.scanAgain = true
+			continue
+		}
+		r.core.take(ev, now)
+	}
+	if !it.part { // only who has read all may say that nothing lies there
+		r.core.take(engine.Scanned{Began: it.began}, now)
+	}
+	r.scanning = false
+	clear(r.moved)
+}
+
+// newer says that the file may be for a launch, or a round, that the scan did not know: it began before them, and took the
+// token for nobody's or no digest of what is there.
+func (r *Repo) newer(f engine.FileSeen, began time.Time) bool {
+	if f.TokenOf != "?" && (f.Human == nil || f.DigestNow != "") {
+		return false
+	}
+	for _, run := range r.core.state.Runs {
+		if !run.Live() {
+			continue
+		}
+		for step := range run.Attempts {
+			if a := run.Current(step); f.TokenOf == "?" && a != nil && a.State == engine.Running && a.Launched.After(began) {
+				return true
+			}
+		}
+		for gate := range run.Rounds {
+			q := run.CurrentRound(gate)
+			if q != nil && q.State == engine.OnHuman && q.Asked.After(began) && strings.HasPrefix(f.Name, gate+"-"+engine.OutcomePass) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// awaited says that a process has ended whose sentinel is still to be seen.
+func (r *Repo) awaited(ev engine.ProcessEnded) bool {
+	run := r.core.state.Runs[ev.Run]
+	if !run.Live() {
+		return false
+	}
+	for step := range run.Attempts {
+		if a := run.Current(step); a != nil && a.Key == ev.Key && a.State == engine.Running && !a.GraceUntil.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// inboxes says where a scan has to look now, and what it has to know of the runs whose files may lie there; only nil is
+// for all.
+func (r *Repo) inboxes(only []Place) Inboxes {
+	in := Inboxes{Only: only, Tokens: map[string]string{}}
+	trees := map[string]bool{}
+	for _, id := range r.concerned(only) {
+		run := r.core.state.Runs[id]
+		if !run.Live() {
+			continue
+		}
+		in.Runs = append(in.Runs, id)
+		for _, p := range run.Procs {
+			in.Tokens[p.Key] = ""
+		}
+		for step := range run.Attempts {
+			a := run.Current(step)
+			if a == nil || a.State != engine.Running {
+				continue
+			}
+			in.Tokens[a.Key] = ""
+			if a.SignalType == engine.SignalFile && (a.Tree != "." || a.Worktree != "") && !trees[a.Tree] { // a plain folder of the root's has an inbox too
+				trees[a.Tree] = true
+				in.Trees = append(in.Trees, a.Tree)
+			}
+		}
+		for gate := range run.Rounds {
+			if q := run.CurrentRound(gate); q.Open() && q.State == engine.OnHuman {
+				in.Asked = append(in.Asked, reviewed(run, gate, q))
+			}
+		}
+	}
+	return in
+}
+
+// concerned names the runs whose files may lie in the places.
+func (r *Repo) concerned(only []Place) []string {
+	if only == nil {
+		return r.core.state.Order
+	}
+	var runs []string
+	for _, p := range only {
+		if p.Run == "" {
+			return r.core.state.Order
+		}
+		if !slices.Contains(runs, p.Run) {
+			runs = append(runs, p.Run)
+		}
+	}
+	return runs
+}
+
+func reviewed(run *engine.Run, gate string, q *engine.Round) Reviewed {
+	out := Reviewed{Run: run.ID, Gate: gate, Step: q.Step, Attempt: q.Attempt, Digest: q.Digest}
+	if a := run.Attempt(q.Step, q.Attempt); a != nil {
+		out.Tree, out.Worktree = a.Tree, a.Worktree
+	}
+	return out
+}
