@@ -74,6 +74,7 @@ type item struct {
 	scan   []engine.Event // a finished scan: what it saw
 	began  time.Time      // when it began
 	part   bool           // it was of some folders only
+	more   bool           // it did not come to the end
 	landed *flight
 	ask    func(*core)      // run on the loop's goroutine
 	reply  chan<- doneReply // told when the event is journaled

@@ -86,10 +86,10 @@ func (s *stage) Carry(ctx context.Context, job Job, emit func(engine.Event)) eng
 	return nil
 }
 
-func (s *stage) Scan(context.Context, Inboxes) ([]engine.Event, error) {
+func (s *stage) Scan(context.Context, Inboxes) ([]engine.Event, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]engine.Event{}, s.files...), nil
+	return append([]engine.Event{}, s.files...), false, nil
 }
 func (s *stage) DigestNow(context.Context, Reviewed) (string, error)   { return s.digest, nil }
 func (s *stage) Trees(context.Context, *engine.Spec) map[string]string { return nil }

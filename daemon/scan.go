@@ -47,7 +47,7 @@ func (r *Repo) read(ctx context.Context, in Inboxes) {
 	r.scanning = true
 	began := r.opt.Now()
 	r.spawn(func() {
-		seen, err := r.opt.World.Scan(ctx, in)
+		seen, more, err := r.opt.World.Scan(ctx, in)
 		if err != nil { // not a scan: it closes nothing
 			r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("the inbox could not be read")
 			r.post(item{ask: func(*core) {
@@ -56,7 +56,7 @@ func (r *Repo) read(ctx context.Context, in Inboxes) {
 			}})
 			return
 		}
-		r.post(item{scan: seen, began: began, part: in.Only != nil})
+		r.post(item{scan: seen, began: began, part: more || in.Only != nil, more: more})
 	})
 }
 
@@ -73,6 +73,7 @@ func (r *Repo) takeScan(it item, now time.Time) {
 		}
 		r.core.take(ev, now)
 	}
+	r.scanAgain = r.scanAgain || it.more
 	if !it.part { // only who has read all may say that nothing lies there
 		r.core.take(engine.Scanned{Began: it.began}, now)
 	}

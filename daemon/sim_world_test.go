@@ -289,11 +289,11 @@ func (p *simPort) answer(c *simCall, ev engine.Event) {
 var errInbox = errors.New("the inbox cannot be read")
 
 // Scan waits until the driver lets it go; what it sees is of the moment it began.
-func (p *simPort) Scan(_ context.Context, in Inboxes) ([]engine.Event, error) {
+func (p *simPort) Scan(_ context.Context, in Inboxes) ([]engine.Event, bool, error) {
 	p.w.mu.Lock()
 	if p.closed || p.w.disk.isDead() {
 		p.w.mu.Unlock()
-		return nil, errInbox
+		return nil, false, errInbox
 	}
 	s := &simScan{in: in, seen: p.w.look(in), back: make(chan scanned, 1)}
 	p.scans = append(p.scans, s)
@@ -302,7 +302,7 @@ func (p *simPort) Scan(_ context.Context, in Inboxes) ([]engine.Event, error) {
 	}
 	p.w.mu.Unlock()
 	out := <-s.back
-	return out.seen, out.err
+	return out.seen, false, out.err
 }
 
 // close lets all calls go: the daemon is dead, or going.

@@ -16,10 +16,10 @@ import (
 //
 // Scan reads the inboxes once (with Only: those) and gives what lies in them as FileSeen events, in the order they count:
 // sentinels by name, then a person's veto, fail, pass and the rest by name. Files that are not whole yet are left for the
-// next scan.
+// next scan. With more, some folder holds more than was read: the next scan goes on there.
 type World interface {
 	Carry(ctx context.Context, job Job, emit func(engine.Event)) engine.Event
-	Scan(ctx context.Context, in Inboxes) ([]engine.Event, error)
+	Scan(ctx context.Context, in Inboxes) (seen []engine.Event, more bool, err error)
 	// DigestNow gives the digest of what a round was opened over, as it is now.
 	DigestNow(ctx context.Context, q Reviewed) (string, error)
 	// Trees gives for each worktree a spec names the key of the checkout it lies in, where that exists already.

@@ -18,11 +18,23 @@ const (
 	maxSuffix = 100_000
 )
 
-// Move renames src to dst and never overwrites: where dst is taken it becomes dst with a number before
-// its ending (x-done.2.json). It makes dst's folder, returns the name that src has now, and has both
-// folders synced. A link is moved, not followed. Between file systems a regular file is copied, synced
-// and then removed, and a link made again; anything else is an error there.
+// Move is MoveUnsynced, and has both folders synced.
 func Move(src, dst string) (string, error) {
+	name, err := MoveUnsynced(src, dst)
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(SyncDir(filepath.Dir(name)), SyncDir(filepath.Dir(src))); err != nil {
+		return name, fmt.Errorf("move %s to %s: %w", src, name, err)
+	}
+	return name, nil
+}
+
+// MoveUnsynced renames src to dst and never overwrites: where dst is taken it becomes dst with a number before
+// its ending (x-done.2.json). It makes dst's folder and returns the name that src has now. A power cut may undo
+// it. A link is moved, not followed. Between file systems a regular file is copied, synced and then removed, and
+// a link made again; anything else is an error there.
+func MoveUnsynced(src, dst string) (string, error) {
 	if _, err := os.Lstat(src); err != nil {
 		return "", fmt.Errorf("move %s: %w", src, err)
 	}
@@ -37,9 +49,6 @@ func Move(src, dst string) (string, error) {
 		}
 		if err != nil {
 			return "", fmt.Errorf("move %s to %s: %w", src, name, err)
-		}
-		if err := errors.Join(SyncDir(filepath.Dir(name)), SyncDir(filepath.Dir(src))); err != nil {
-			return name, fmt.Errorf("move %s to %s: %w", src, name, err)
 		}
 		return name, nil
 	}

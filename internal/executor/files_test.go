@@ -253,7 +253,7 @@ func (b *bench) scanned(in daemon.Inboxes, want int) []engine.FileSeen {
 	b.t.Helper()
 	var out []engine.FileSeen
 	eventually(b.t, "as many files are seen", func() bool {
-		evs, err := b.e.Scan(b.ctx(), in)
+		evs, _, err := b.e.Scan(b.ctx(), in)
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -351,7 +351,7 @@ func TestScanWaitsForTheWhole(t *testing.T) {
 	b := newBench(t, gateSpec)
 	b.settings.Settle = engine.Duration(time.Hour)
 	see := func() int {
-		evs, err := b.e.Scan(b.ctx(), daemon.Inboxes{})
+		evs, _, err := b.e.Scan(b.ctx(), daemon.Inboxes{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -406,26 +406,26 @@ func TestScanFailsClosed(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "an inbox that cannot be read is not an empty one")
 	b := newBench(t, gateSpec)
 	b.sh("rm -r .workflow/signals")
-	if _, err := b.e.Scan(b.ctx(), daemon.Inboxes{Runs: []string{run1}}); err != nil || !b.has(".workflow/signals/w-1") {
+	if _, _, err := b.e.Scan(b.ctx(), daemon.Inboxes{Runs: []string{run1}}); err != nil || !b.has(".workflow/signals/w-1") {
 		t.Errorf("after it was removed: %v", err)
 	}
 	b.sh("rm -r .workflow/signals/w-1 && ln -s /tmp .workflow/signals/w-1")
 	b.put(".workflow/signals/A-done.json", "{}")
-	evs, err := b.e.Scan(b.ctx(), daemon.Inboxes{Runs: []string{run1}})
+	evs, _, err := b.e.Scan(b.ctx(), daemon.Inboxes{Runs: []string{run1}})
 	eventually(t, "the link is told of", func() bool { // and read as nothing; all others are read
-		evs, err = b.e.Scan(b.ctx(), daemon.Inboxes{Runs: []string{run1}})
+		evs, _, err = b.e.Scan(b.ctx(), daemon.Inboxes{Runs: []string{run1}})
 		return err != nil || len(evs) == 2
 	})
 	if f, ok := evs[len(evs)-1].(engine.FileSeen); err != nil || !ok || f.Name != run1 || f.Sentinel != nil || f.SentinelBad == "" {
 		t.Errorf("a link in the place of a run's inbox: %+v %v", evs, err)
 	}
 	b.sh("rm .workflow/signals/w-1")
-	if _, err := b.e.Scan(b.ctx(), daemon.Inboxes{}); err != nil {
+	if _, _, err := b.e.Scan(b.ctx(), daemon.Inboxes{}); err != nil {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(b.ctx())
 	cancel()
-	if _, err := b.e.Scan(ctx, daemon.Inboxes{}); err == nil {
+	if _, _, err := b.e.Scan(ctx, daemon.Inboxes{}); err == nil {
 		t.Error("a scan that was broken off counts as one")
 	}
 }

@@ -81,7 +81,8 @@ func (e *Executor) moved(m *engine.Move) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return "", err
 	}
-	if to, err = atomicfile.Move(filepath.Join(dir, m.Name), to); err != nil {
+	// Not synced: a file that a power cut puts back is seen again, and is older than whatever waits by then.
+	if to, err = atomicfile.MoveUnsynced(filepath.Join(dir, m.Name), to); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return "", errGone
 		}

@@ -29,9 +29,9 @@ type box struct {
 }
 
 // Scan reads the inboxes once: see daemon.World.
-func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) ([]engine.Event, error) {
+func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) (seen []engine.Event, more bool, err error) {
 	if err := e.makeBelow(".workflow/signals", 0o755); err != nil {
-		return nil, fmt.Errorf("inbox: %w", err)
+		return nil, false, fmt.Errorf("inbox: %w", err)
 	}
 	var boxes []box
 	if in.Only == nil {
@@ -42,11 +42,11 @@ func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) ([]engine.Event,
 	s := scan{e: e, in: in, digests: map[string]string{}, settle: time.Duration(e.opt.Settings().Settle)}
 	for _, b := range boxes {
 		if err := s.box(ctx, b); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if in.Only == nil {
 		e.release(boxes)
@@ -61,7 +61,7 @@ func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) ([]engine.Event,
 	for i := range s.seen {
 		out[i] = s.seen[i]
 	}
-	return out, nil
+	return out, s.more, nil
 }
 
 // boxes lists the folders to read, and has them watched.
@@ -243,6 +243,7 @@ type scan struct {
 	in      daemon.Inboxes
 	settle  time.Duration
 	seen    []engine.FileSeen
+	more    bool              // some folder holds more than was read
 	digests map[string]string // by gate's round, of this scan
 }
 
@@ -273,6 +274,7 @@ func (s *scan) box(ctx context.Context, b box) error {
 		if !more {
 			break
 		}
+		s.more = s.more || pass == maxPasses-1
 	}
 	if err == nil {
 		s.e.note("inbox "+s.e.shown(b.path), "")
@@ -325,7 +327,12 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	if !whole && !s.settled(f) {
 		return ev, false
 	}
-	ev.DigestNow = s.digestNow(ctx, ev)
+	what := "inbox " + s.e.shown(filepath.Join(b.path, f.Name))
+	if ev.DigestNow, err = s.digestNow(ctx, ev); err != nil && s.rank(ev) > rankFail {
+		s.e.note(what, err.Error()) // a pass waits until what it answers can be read
+		return ev, false
+	}
+	s.e.note(what, "")
 	return ev, true
 }
 
@@ -372,22 +379,22 @@ func begunAt(f watcher.Seen) time.Time {
 	return f.Stat.ModTime
 }
 
-// digestNow is the digest of what the file may answer; "" where it answers nothing, or that cannot be read.
-func (s *scan) digestNow(ctx context.Context, ev engine.FileSeen) string {
+// digestNow is the digest of what the file may answer; "" where it answers nothing.
+func (s *scan) digestNow(ctx context.Context, ev engine.FileSeen) (string, error) {
 	q := s.asked(ev)
 	if q == nil {
-		return ""
+		return "", nil
 	}
 	key := fmt.Sprintf("%s/%s/%s.%d", q.Run, q.Gate, q.Step, q.Attempt)
 	if d, ok := s.digests[key]; ok {
-		return d
+		return d, nil
 	}
 	d, err := s.e.DigestNow(ctx, *q)
 	if err != nil {
-		s.e.opt.Logf("%s: %v", key, err)
+		return "", err
 	}
 	s.digests[key] = d
-	return d
+	return d, nil
 }
 
 // rank orders what one scan found: sentinels, then a person's veto, fail, pass and the rest.
@@ -397,15 +404,23 @@ func (s *scan) rank(ev engine.FileSeen) int {
 		stem = strings.TrimSuffix(stem, ending)
 	}
 	if _, ok := signals.StepOf(ev.Name); ok {
-		return 0
+		return rankSentinel
 	}
 	for i, word := range []string{engine.OutcomeVeto, engine.OutcomeFail, engine.OutcomePass} {
 		if strings.HasSuffix(stem, "-"+word) {
-			return i + 1
+			return rankVeto + i
 		}
 	}
 	if s.asked(ev) != nil {
-		return 4
+		return rankPass + 1
 	}
-	return 0
+	return rankSentinel
 }
+
+// The order of what one scan found.
+const (
+	rankSentinel = iota
+	rankVeto
+	rankFail
+	rankPass
+)
