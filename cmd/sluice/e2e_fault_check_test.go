@@ -143,19 +143,8 @@ func (r *arenaRepo) heldAgainst(j *record) (faults []string) {
 func (x *arena) checkLedger(all map[string]*record) int {
 	t := x.t
 	t.Helper()
-	pids, starts := map[string]string{}, map[string]int{}
-	for _, f := range x.ledger("launches") {
-		if before := pids[f[1]]; before != "" {
-			t.Errorf("%s was launched twice: pid %s and %s", f[0], before, f[2])
-		}
-		pids[f[1]] = f[2]
-		starts[f[0]]++
-	}
-	for key, n := range starts {
-		flow, _, _ := strings.Cut(key, "-")
-		if j := all[flow]; j != nil && n > j.launches[key] {
-			t.Errorf("%s was launched %d times, the record has %d", key, n, j.launches[key])
-		}
+	for _, f := range x.unrecorded(all) {
+		t.Error(f)
 	}
 	said := map[string][]string{}
 	for _, f := range x.ledger("ends") {
@@ -171,7 +160,26 @@ func (x *arena) checkLedger(all map[string]*record) int {
 			}
 		}
 	}
-	return len(pids)
+	return len(x.ledger("launches"))
+}
+
+// unrecorded gives the launches that happened twice, or are not on the record.
+func (x *arena) unrecorded(all map[string]*record) (faults []string) {
+	pids, starts := map[string]string{}, map[string]int{}
+	for _, f := range x.ledger("launches") {
+		if before := pids[f[1]]; before != "" {
+			faults = append(faults, fmt.Sprintf("%s was launched twice: pid %s and %s", f[0], before, f[2]))
+		}
+		pids[f[1]] = f[2]
+		starts[f[0]]++
+	}
+	for key, n := range starts {
+		flow, _, _ := strings.Cut(key, "-")
+		if j := all[flow]; j != nil && n > j.launches[key] {
+			faults = append(faults, fmt.Sprintf("%s was launched %d times, the record has %d", key, n, j.launches[key]))
+		}
+	}
+	return faults
 }
 
 // ledger reads what the agents wrote; a line that a kill cut short at the end of the file is left out.

@@ -85,7 +85,7 @@ type arena struct {
 	rnd   *rand.Rand
 	repos []*arenaRepo
 	last  *exec.Cmd // the daemon
-	loss  bool      // launches were taken away: a person may have been asked more often
+	made  int       // launches under power cuts
 }
 
 // arenaRepo is one repo, and what was acknowledged in it.
@@ -389,26 +389,29 @@ func (x *arena) answer(r *arenaRepo, c *daemon.Client, run string, g daemon.Gate
 	}
 }
 
-// start has a run started, through the socket or by the command.
-func (x *arena) start(r *arenaRepo, c *daemon.Client) {
+// start has a run started, through the socket or by the command, and says whether that was acknowledged.
+func (x *arena) start(r *arenaRepo, c *daemon.Client) bool {
 	if x.rnd.IntN(8) == 0 {
-		if out, err := x.try(r, x.bin, "start", r.flow); err == nil {
+		out, err := x.try(r, x.bin, "start", r.flow)
+		if err == nil {
 			r.runs[strings.TrimSpace(out)] = true
 		}
-		return
+		return err == nil
 	}
 	file := filepath.Join(r.root, ".workflow/specs", r.flow+".yaml")
 	src, err := os.ReadFile(file)
 	if err != nil {
-		return
+		return false
 	}
 	pinned, faults := specs.Pin(r.root, file, src, nil)
 	if len(faults) > 0 {
 		x.t.Fatal(faults)
 	}
-	if d, ok := x.do(r, c, engine.RunRequested{Workflow: r.flow, Source: string(pinned)}); ok {
+	d, ok := x.do(r, c, engine.RunRequested{Workflow: r.flow, Source: string(pinned)})
+	if ok {
 		r.runs[d.Run] = true
 	}
+	return ok
 }
 
 // look reads the journal on from where it was read to. It is called while no daemon writes.

@@ -60,9 +60,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// binDirVar names the folder to the tests that this binary runs in a namespace of their own.
+const binDirVar = "SLUICE_TEST_BIN"
+
 // binDir gives the folder that `sluice`, as it is shipped, lies in.
 func binDir(t testing.TB) string {
 	t.Helper()
+	if dir := os.Getenv(binDirVar); dir != "" {
+		return dir
+	}
 	theBinary.once.Do(func() {
 		if theBinary.dir, theBinary.err = os.MkdirTemp("", "sluice-bin-"); theBinary.err != nil {
 			return

@@ -298,7 +298,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 // Pace of trying again.
 const (
 	againFirst = 100 * time.Millisecond
-	againMost  = 5 * time.Second
+	againMost  = 2 * time.Second
 )
 
 // persist tries until it works, an error says that it never will, or ctx ends: then the error is ctx's.

@@ -1,0 +1,165 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sluice/internal/conform"
+)
+
+const (
+	powerCuts    = 10
+	controlCuts  = 3
+	powerAlive   = 900 * time.Millisecond // most, from the first answer to the cut
+	ext4Shutdown = 0x8004587d             // EXT4_IOC_SHUTDOWN
+	withoutFlush = 2                      // EXT4_GOING_FLAGS_NOLOGFLUSH: what is in memory alone is gone
+	powerCutsVar = "SLUICE_POWER_CUTS"
+)
+
+// cut takes the power of the disk: nothing of what was not synced is there afterwards.
+func (d *loopDisk) cut() {
+	d.t.Helper()
+	f, err := os.Open(d.dir)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer f.Close()
+	if err := unix.IoctlSetPointerInt(int(f.Fd()), ext4Shutdown, withoutFlush); err != nil {
+		d.t.Skipf("kernel: EXT4_IOC_SHUTDOWN: %v", err)
+	}
+}
+
+// powerCycle lets the daemon work, cuts the power in the middle, ends all that ran, mounts the disk again, and holds what
+// is left there against what was acknowledged. It gives what was lost.
+func (x *arena) powerCycle(d *loopDisk, front ...string) (lost []string) {
+	t := x.t
+	t.Helper()
+	x.boot(front...)
+	eventually(t, "the daemon serves", func() bool {
+		for _, r := range x.repos {
+			if _, ok := x.status(r); !ok {
+				return false
+			}
+		}
+		return true
+	})
+	if x.rnd.IntN(2) == 0 {
+		x.abort() // what lives rests ever longer between its launches: they are lost each time
+	}
+	told := len(x.ledger("launches"))
+	for until := time.Now().Add(time.Duration(x.rnd.Int64N(int64(powerAlive)))); time.Now().Before(until); time.Sleep(pollEvery / 3) {
+		x.traffic()
+	}
+	for _, r := range x.repos { // what is answered after this has not been asked
+		if err := r.look(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.cut()
+	x.killAll()
+	_ = x.last.Wait()
+	x.last = nil
+	d.remount()
+	all := map[string]*record{}
+	for _, r := range x.repos {
+		j, faults, err := readRecord(r.journal())
+		if err != nil {
+			return append(lost, err.Error())
+		}
+		all[r.flow] = j
+		lost = append(append(lost, faults...), r.heldAgainst(j)...)
+		now, err := os.ReadFile(r.journal())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if keep := linesOf(r.seen, r.seq); !bytes.HasPrefix(now, keep) {
+			lost = append(lost, fmt.Sprintf("%s: of %d bytes acknowledged %d are there and the same", r.root, len(keep), common(keep, now)))
+		}
+		r.seen = now[:bytes.LastIndexByte(now, '\n')+1]
+	}
+	lost = append(lost, x.unrecorded(all)...)
+	x.made += len(x.ledger("launches")) - told
+	return lost
+}
+
+// linesOf is the text's first n lines.
+func linesOf(text []byte, n int64) []byte {
+	end := 0
+	for ; n > 0; n-- {
+		i := bytes.IndexByte(text[end:], '\n')
+		if i < 0 {
+			break
+		}
+		end += i + 1
+	}
+	return text[:end]
+}
+
+func common(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+func TestPowerCut(t *testing.T) {
+	conform.Rule(t, "2-files journal sync", "the real daemon's power is cut in the middle of real runs: nothing acknowledged is lost; with the sync taken out it is")
+	t.Parallel()
+	if !ownMounts(t) {
+		return
+	}
+	t.Run("real", func(t *testing.T) {
+		t.Parallel()
+		d := newLoopDisk(t)
+		x := newArena(t, seedOf(t), 2, arenaPlaces{state: d.dir})
+		unix.Sync()
+		cuts := timesOf(t, powerCutsVar, powerCuts)
+		for n := range cuts {
+			for _, what := range x.powerCycle(d) {
+				t.Errorf("cut %d: %s", n, what)
+			}
+			if t.Failed() {
+				return
+			}
+		}
+		x.boot()
+		eventually(t, "the daemon serves", func() bool { return x.ask() })
+		x.through()
+		runs, answers := x.count()
+		t.Logf("%d cuts, %d launches, %d runs and %d answers acknowledged: nothing is lost", cuts, x.made, runs, answers)
+		if x.made == 0 {
+			t.Error("nothing was launched: nothing was tried")
+		}
+	})
+	// The control: the same with syncs that do nothing has to lose, or the test finds nothing.
+	t.Run("without sync", func(t *testing.T) {
+		t.Parallel()
+		if _, err := exec.LookPath("strace"); err != nil {
+			t.Skip("needs: strace (apt-get install strace)")
+		}
+		d := newLoopDisk(t)
+		x := newArena(t, seedOf(t), 2, arenaPlaces{state: d.dir})
+		unix.Sync()
+		front := []string{"strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:retval=0"}
+		x.boot()
+		x.busy() // so that there is something to lose
+		x.kill()
+		x.killAll()
+		for n := range controlCuts {
+			if lost := x.powerCycle(d, front...); len(lost) > 0 {
+				t.Logf("cut %d, as it has to: %s", n, lost[0])
+				return
+			}
+		}
+		t.Errorf("%d power cuts without a sync lost nothing: this test finds nothing", controlCuts)
+	})
+}
