@@ -159,6 +159,16 @@ func (x *arena) addRepo(root, flow, home string) {
 	x.repos = append(x.repos, r)
 }
 
+// spec lays another spec of the same name into every repo.
+func (x *arena) spec(text string) {
+	x.t.Helper()
+	for _, r := range x.repos {
+		if err := os.WriteFile(filepath.Join(r.root, ".workflow/specs", r.flow+".yaml"), fmt.Appendf(nil, text, r.flow), 0o644); err != nil {
+			x.t.Fatal(err)
+		}
+	}
+}
+
 func (x *arena) put(name, text string) {
 	x.t.Helper()
 	file := filepath.Join(x.work, name)

@@ -1,0 +1,195 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice/internal/conform"
+)
+
+// The Nth system call of a kind fails, in each thread of the daemon, once. All the others work: a daemon that goes on has
+// nothing in its way, and one that ends says why, and the next one has nothing in its way either.
+const (
+	callsVar    = "SLUICE_CALLS"  // "all": every N of every call with every error
+	callShort   = 24              // cases of the short form
+	callMost    = 400             // no run has so many calls of a kind in one thread
+	callMisses  = 3               // so many runs in a row without so many calls are the end of them
+	callAnswer  = 5 * time.Second // a daemon that lives answers within
+	callRunMost = 60 * time.Second
+)
+
+// callSpec is a run that is short and has all there is: a sentinel, a reviewer, a person, a command.
+const callSpec = `workflow: {id: %[1]s}
+steps:
+  - {id: B, agent: {type: a}, signal: {type: sentinel_file}, gate: GB}
+gates:
+  - {id: GB, reviewer: {level: human}, on_pass: {next_step: DONE}}
+`
+
+// callErrors are what a disk says.
+func callErrors() []string { return []string{"ENOSPC", "EIO", "EROFS"} }
+
+// callKinds are the calls, as strace names them.
+func callKinds() []string {
+	return []string{"write", "pwrite64", "fsync", "fdatasync", "openat", "renameat,renameat2,linkat", "ftruncate"}
+}
+
+// callCase is one failure.
+type callCase struct {
+	calls, err string
+	n          int
+}
+
+func (c callCase) String() string { return fmt.Sprintf("%s %d %s", c.calls, c.n, c.err) }
+
+// front is what has the daemon's calls fail: its own threads', not those of what it starts.
+func (c callCase) front(trace string) []string {
+	return []string{"env", "GOMAXPROCS=1", "strace", "-f", "-b", "execve", "-qq", "-o", trace, "-e", "trace=" + c.calls,
+		"-e", fmt.Sprintf("inject=%s:error=%s:when=%d", c.calls, c.err, c.n)}
+}
+
+// callRun lets a daemon run into the failure. It says whether there was one: the run has no so many calls.
+func (x *arena) callRun(c callCase) (failed bool) {
+	t := x.t
+	t.Helper()
+	r, trace := x.repos[0], filepath.Join(x.work, "trace")
+	mark, _ := os.Stat(x.log.Name())
+	if c.calls == "ftruncate" { // a line that a crash tore, or nothing is ever cut
+		x.tear(r)
+	}
+	x.boot(c.front(trace)...)
+	ended := make(chan error, 1)
+	daemon := x.last
+	go func() { ended <- daemon.Wait() }()
+	begun, answered := len(r.runs), time.Now()
+	var done bool
+	for until := time.Now().Add(callRunMost); !done && len(ended) == 0; time.Sleep(pollEvery / 3) {
+		if _, ok := x.status(r); ok {
+			answered = time.Now()
+		}
+		if silent := time.Since(answered); silent > callAnswer {
+			t.Errorf("%s: the daemon has not answered for %v", c, silent)
+			break
+		}
+		done = x.person(r, len(r.runs) == begun) && len(r.runs) > begun
+		if time.Now().After(until) {
+			t.Errorf("%s: the run has not ended after %v", c, callRunMost)
+			break
+		}
+	}
+	ownEnd := len(ended) > 0
+	for _, pid := range x.hosts() { // not strace: it would let the daemon go
+		if parentOf(pid) == daemon.Process.Pid {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	err := <-ended
+	x.last = nil
+	log, _ := os.ReadFile(x.log.Name())
+	said := string(log[mark.Size():])
+	if ownEnd && !strings.Contains(said, "sluice: ") && !strings.Contains(said, "fatal error: runtime: ") {
+		t.Errorf("%s: the daemon ended (%v) and did not say why:\n%s", c, err, said)
+	}
+	calls, terr := os.ReadFile(trace)
+	if terr != nil && !errors.Is(terr, os.ErrNotExist) {
+		t.Error(terr)
+	}
+	return strings.Contains(string(calls), "(INJECTED)")
+}
+
+// tear leaves half a line at the journal's end.
+func (x *arena) tear(r *arenaRepo) {
+	x.t.Helper()
+	f, err := os.OpenFile(r.journal(), os.O_APPEND|os.O_WRONLY, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return // it is the first run
+	}
+	if err == nil {
+		_, err = f.WriteString(`{"seq":9,"at":"`)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// callAfter starts a daemon that nothing is in the way of, and lets it come to the end of all.
+func (x *arena) callAfter(c callCase) {
+	t := x.t
+	t.Helper()
+	x.boot()
+	x.finish()
+	x.alone()
+	if err := x.stop(); err != nil {
+		t.Errorf("%s: the next daemon ends with %v", c, err)
+	}
+	for _, r := range x.repos {
+		if err := r.look(); err != nil {
+			t.Errorf("%s: %v", c, err)
+		}
+	}
+}
+
+func TestCallFails(t *testing.T) {
+	conform.Rule(t, "3-engine crash", "whatever system call of the daemon fails: nothing acknowledged is lost, and it goes on or ends with a word")
+	t.Parallel()
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("needs: strace (apt-get install strace)")
+	}
+	seed := seedOf(t)
+	x := newArena(t, seed, 1, arenaPlaces{})
+	x.spec(callSpec)
+	if os.Getenv(callsVar) == "" {
+		x.someCalls()
+	} else {
+		x.allCalls()
+	}
+	if t.Failed() {
+		return
+	}
+	x.check()
+}
+
+// someCalls tries a few failures, each time others.
+func (x *arena) someCalls() {
+	kinds, errs := callKinds(), callErrors()
+	for i := range callShort {
+		c := callCase{kinds[i%len(kinds)], errs[x.rnd.IntN(len(errs))], 1 + x.rnd.IntN(12)}
+		began := time.Now()
+		hit := x.callRun(c)
+		x.callAfter(c)
+		x.t.Logf("%s: %v, %v", c, hit, time.Since(began).Round(time.Millisecond))
+		if x.t.Failed() {
+			return
+		}
+	}
+}
+
+// allCalls tries every failure there is.
+func (x *arena) allCalls() {
+	for _, calls := range callKinds() {
+		for _, err := range callErrors() {
+			n, hits, misses := 1, 0, 0
+			for ; n <= callMost && misses < callMisses && !x.t.Failed(); n++ {
+				c := callCase{calls, err, n}
+				if misses++; x.callRun(c) {
+					hits, misses = hits+1, 0
+				}
+				x.callAfter(c)
+			}
+			x.t.Logf("%s %s: %d times a call failed, up to the %dth", calls, err, hits, n-1-misses)
+			if n > callMost {
+				x.t.Errorf("%s: there is no end to them", calls)
+			}
+		}
+	}
+}
