@@ -46,8 +46,9 @@ sim: ## the long simulation: 200,000 crash-restarts, and every mutant
 	SEEDS=20000 $(GO) test -count=1 -timeout 60m -run 'TestHistories|TestOracle' -v ./engine/
 	SLUICE_MUTANTS=all $(GO) test -count=1 -timeout 120m -run 'TestMutants' -v ./engine/ ./daemon/
 
-torture: ## kill -9 of the real daemon at random moments
-	SLUICE_TORTURE=1000 $(GO) test -count=1 -timeout 60m -run 'TestTorture' -v ./cmd/sluice/
+torture: ## 1,000 kills of the real daemon, every system call failing, full disks, 60 power cuts, 1,000 starts at once
+	SLUICE_TORTURE=1000 SLUICE_CALLS=all SLUICE_POWER_CUTS=60 SLUICE_STARTS=1000 SLUICE_DAMAGED_STARTS=100 $(GO) test -count=1 -timeout 120m \
+		-run 'TestTorture|TestCallFails|TestDisk|TestPowerCut|TestStartOn|TestDamageBefore|TestTwo' -v ./cmd/sluice/
 
 fuzz: ## every fuzz target for $(FUZZ_TIME) each
 	@.ci/fuzz $(FUZZ_TIME)

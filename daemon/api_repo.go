@@ -121,8 +121,21 @@ func (r *Repo) Status(ctx context.Context, run string, full bool) (Status, error
 	if err != nil && stall != "" { // the loop waits for the disk: say so rather than nothing
 		return Status{Root: r.opt.Root, Stalled: stall, Runs: []RunStatus{}}, nil
 	}
-	s.Stalled, s.Health = stall, r.opt.World.Health()
+	s.Stalled, s.Health = stall, append(r.unwell(), r.opt.World.Health()...)
 	return s, err
+}
+
+// unwell says what of the repo's own record is not as it should be.
+func (r *Repo) unwell() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for _, why := range []string{r.past, r.outs} {
+		if why != "" {
+			out = append(out, why)
+		}
+	}
+	return out
 }
 
 func (r *Repo) status(req *http.Request, full bool) (any, error) {

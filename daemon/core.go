@@ -2,9 +2,7 @@ package daemon
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -54,33 +52,11 @@ func openCore(dir string, opt journal.Options, compile Compile) (*core, journal.
 		return nil, rec, err
 	}
 	c := &core{log: log, compile: compile, every: snapshotEvery}
-	err = syncAll(dir, opt)
-	if err == nil {
-		err = c.restore()
-	}
-	if err != nil {
+	if err = c.restore(); err != nil {
 		log.Close()
 		return nil, rec, err
 	}
 	return c, rec, nil
-}
-
-// syncAll makes sure that what was read can be acted on: a daemon that was killed between its write and its sync leaves
-// records that are whole and that a power cut would still take.
-func syncAll(dir string, opt journal.Options) error {
-	fs := opt.FS
-	if fs == nil {
-		fs = journal.OSFS()
-	}
-	f, err := fs.OpenWrite(filepath.Join(dir, journal.FileName))
-	if err != nil {
-		return err
-	}
-	err = errors.Join(f.Sync(), fs.SyncDir(dir), f.Close())
-	if err != nil {
-		return fmt.Errorf("journal in %s: %w: %w: see to the disk, then start again", dir, journal.ErrSyncFailed, err)
-	}
-	return nil
 }
 
 // restore folds the newest snapshot and the records after it into a fresh state.

@@ -23,6 +23,7 @@ const (
 	exportsOpen = 32                    // files held open
 	exportLines = 1000                  // lines, or records, that wait to be written together
 	exportPause = 20 * time.Millisecond // how long they wait
+	exportAgain = 2 * time.Second       // after it could not be written, it is tried again
 )
 
 // exporter keeps the readable copies of the journal: .workflow/audit/<workflow>.log, and runs/<run>/events.jsonl for
@@ -40,7 +41,9 @@ type exporter struct {
 	lines       map[string][]journal.Line // that wait for flush, by file below the root
 	names       []string                  // of lines, in the order they came
 	waiting     int                       // lines
-	broken      map[string]bool
+	broken      map[string]bool           // files that could not be written; until the next try nothing is
+	lost        int64                     // the first record with a line that could not be written; 0: none
+	told        func(string)              // what is wrong with the exports; "" that they are well again
 	in          chan journal.Record
 	behind      atomic.Bool // some found no place in it: they are read from the journal
 	done        chan struct{}
@@ -49,8 +52,8 @@ type exporter struct {
 // ExportName is the audit export of a workflow, below the repo's root.
 func ExportName(workflow string) string { return filepath.Join(".workflow", "audit", workflow+".log") }
 
-func newExporter(root, state string, log zerolog.Logger) *exporter {
-	return &exporter{root: root, state: state, log: log, flows: map[string]string{}, open: map[string]*journal.Export{},
+func newExporter(root, state string, log zerolog.Logger, told func(string)) *exporter {
+	return &exporter{root: root, state: state, log: log, told: told, flows: map[string]string{}, open: map[string]*journal.Export{},
 		ends: map[string]place{}, lines: map[string][]journal.Line{}, broken: map[string]bool{}, in: make(chan journal.Record, 4096), done: make(chan struct{})}
 }
 
@@ -123,17 +126,30 @@ func (x *exporter) run(replay func(from int64, fn func(journal.Record) error) er
 		}
 	}
 	fill()
-	for rec := range x.in {
-		for _, rec := range x.gather(rec) {
-			if rec.Seq > x.upTo+1 && x.behind.Swap(false) {
-				x.flush()
-				fill()
-			}
-			if rec.Seq == x.upTo+1 { // after a gap that could not be filled nothing is written: the next start does
-				x.take(rec)
-			}
+	var again <-chan time.Time
+	for open := true; open; {
+		if x.lost > 0 && again == nil {
+			again = time.After(exportAgain)
 		}
-		x.flush()
+		select {
+		case rec, ok := <-x.in:
+			if open = ok; !ok {
+				continue
+			}
+			for _, rec := range x.gather(rec) {
+				if rec.Seq > x.upTo+1 && x.behind.Swap(false) {
+					x.flush()
+					fill()
+				}
+				if rec.Seq == x.upTo+1 { // after a gap that could not be filled nothing is written: the next start does
+					x.take(rec)
+				}
+			}
+			x.flush()
+		case <-again:
+			again = nil
+			x.mend(fill)
+		}
 	}
 	if x.behind.Load() {
 		fill()
@@ -142,6 +158,16 @@ func (x *exporter) run(replay func(from int64, fn func(journal.Record) error) er
 		_ = e.Close() // nothing is buffered
 	}
 	x.leave()
+}
+
+// mend writes what could not be written, from the journal: a disk that was full has room again, perhaps.
+func (x *exporter) mend(fill func()) {
+	x.upTo, x.lost = min(x.upTo, x.lost-1), 0
+	clear(x.broken)
+	if fill(); x.lost == 0 {
+		x.log.Info().Msg("the audit exports can be written again")
+		x.told("")
+	}
 }
 
 // leave writes the mark. Where something could not be written the one of before stays, and the next start reads more.
@@ -273,9 +299,12 @@ func (x *exporter) append(name string, lines []journal.Line) bool {
 		_ = e.Close()
 		delete(x.open, name)
 	}
+	if x.lost == 0 || lines[0].Seq < x.lost {
+		x.lost = lines[0].Seq
+	}
 	if !x.broken[name] {
 		x.broken[name] = true
-		x.log.Warn().Err(err).Str("file", name).Msg("the audit export cannot be written; `sluice audit verify` tells what is missing, the next start adds it")
+		x.told("export: " + err.Error())
 	}
 	return false
 }

@@ -186,7 +186,7 @@ func TestTheExportHoldsNobodyUp(t *testing.T) {
 	conform.Rule(t, "2-files journal export", "an export that lags delays nothing, and is completed from the journal")
 	b := handled(t)
 	root := t.TempDir()
-	b.exp = newExporter(root, t.TempDir(), zerolog.New(zerolog.NewTestWriter(t)))
+	b.exp = newExporter(root, t.TempDir(), zerolog.New(zerolog.NewTestWriter(t)), func(why string) { t.Error(why) })
 	b.exp.in = make(chan journal.Record, 1)
 	lagging := make(chan struct{})
 	go func() {

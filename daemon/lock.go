@@ -11,11 +11,15 @@ import (
 
 // Held is the error of a repo that another process serves.
 type Held struct {
-	Dir string
-	PID int // 0 = unknown
+	Dir  string
+	PID  int  // 0 = unknown
+	Repo bool // Dir is the repo's own folder: who serves it keeps its state elsewhere
 }
 
 func (h *Held) Error() string {
+	if h.Repo {
+		return fmt.Sprintf("%s is served by another process, which keeps its state elsewhere (another user, or another XDG_STATE_HOME): only one process serves a repo: use that one, or end it", h.Dir)
+	}
 	who := "another process"
 	if h.PID > 0 {
 		who = fmt.Sprintf("pid %d", h.PID)
@@ -47,6 +51,20 @@ func TakeLock(state string) (*Lock, error) {
 	return &Lock{f}, nil
 }
 
+// lockRepo locks a folder of the repo itself, beside the lock of its state folder: two processes with different state
+// folders, or one whose state folder was moved away, would both serve the repo. Where there is no such folder, or its file
+// system has no such locks, there is none.
+func lockRepo(dir string) (*Lock, error) {
+	f, err := lockFolder(dir)
+	if errors.Is(err, errBusy) {
+		return nil, &Held{Dir: filepath.Dir(dir), Repo: true}
+	}
+	if err != nil {
+		return &Lock{}, nil
+	}
+	return &Lock{f}, nil
+}
+
 func holder(state string) int {
 	b, err := os.ReadFile(filepath.Join(state, "holder"))
 	if err != nil {
@@ -57,4 +75,9 @@ func holder(state string) int {
 }
 
 // Release gives the lock back.
-func (l *Lock) Release() error { return l.f.Close() }
+func (l *Lock) Release() error {
+	if l.f == nil {
+		return nil
+	}
+	return l.f.Close()
+}

@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// lockFolder locks a folder that is nobody's in particular.
+func lockFolder(dir string) (*os.File, error) { return lockDir(dir) }
+
 // lockDir locks the folder and makes sure that it is still the one at its path.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.Open(dir)

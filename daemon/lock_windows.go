@@ -8,6 +8,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// lockFolder locks nothing: Windows has no locks on folders, and in a repo no file is to be made for it.
+func lockFolder(string) (*os.File, error) { return nil, errors.ErrUnsupported }
+
 // lockDir locks a file in the folder: Windows does not delete a file that is open.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)

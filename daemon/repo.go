@@ -34,7 +34,8 @@ type RepoOptions struct {
 	Log     zerolog.Logger
 	Journal journal.Options
 	Version string
-	Beat    func() // called by the loop at least every rescan: a watchdog's food; may be nil
+	Beat    func()                                        // called by the loop at least every rescan: a watchdog's food; may be nil
+	Alarm   func(ctx context.Context, title, text string) // tells a person of what no run is about; may be nil
 	Now     func() time.Time
 }
 
@@ -48,6 +49,8 @@ type Repo struct {
 	mu    sync.Mutex // guards what follows, which the API reads
 	subs  map[chan journal.Record]bool
 	stall string
+	outs  string // what is wrong with the exports
+	past  string // what is wrong with records before the newest snapshot
 	seq   int64
 
 	scanning  bool
@@ -131,8 +134,9 @@ func (r *Repo) Run(ctx context.Context) error {
 	r.fl = newFlights(work, r.opt.World, r.spawn, r.post)
 	defer r.land(stop)
 	if r.opt.Root != "" {
-		r.exp = newExporter(r.opt.Root, r.opt.State, r.opt.Log)
+		r.exp = newExporter(r.opt.Root, r.opt.State, r.opt.Log, r.setExport)
 		go r.exp.run(r.core.log.Replay)
+		r.spawn(func() { r.checkPast(work) })
 	}
 	c := r.newClocks()
 	defer c.stop()
@@ -303,6 +307,16 @@ func (r *Repo) setStall(why string) {
 		r.opt.Log.Info().Str("repo", r.opt.Root).Msg("the journal can be written again")
 	}
 	r.stall = why
+}
+
+// setExport notes what is wrong with the exports, "" for nothing. They are tried again by themselves.
+func (r *Repo) setExport(why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if why != "" && r.outs == "" {
+		r.opt.Log.Warn().Str("repo", r.opt.Root).Str("why", why).Msg("the audit export cannot be written; what is missing is added as soon as it can")
+	}
+	r.outs = why
 }
 
 // act starts what is owed, and writes a snapshot where it is worth it.

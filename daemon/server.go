@@ -46,6 +46,11 @@ func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*R
 		return err
 	}
 	defer lock.Release()
+	own, err := lockRepo(filepath.Join(root, ".workflow"))
+	if err != nil {
+		return err
+	}
+	defer own.Release()
 	opt, done, err := open(ctx, root, state)
 	if err != nil {
 		return err
@@ -103,6 +108,7 @@ type Server struct {
 	ctx    context.Context
 	wg     sync.WaitGroup
 	closed bool
+	only   bool                    // the list has one repo
 	exit   context.CancelCauseFunc // ends the whole daemon
 	began  time.Time
 }
@@ -162,7 +168,7 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 		s.host(root)
 	}
 	s.settle(ctx)
-	if ready != nil {
+	if ready != nil && ctx.Err() == nil {
 		ready()
 	}
 	<-ctx.Done()
@@ -171,10 +177,19 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	s.mu.Unlock()
 	s.wg.Wait()
 	stopServer(srv, filepath.Join(s.opt.Home, "daemon."+SocketName))
-	if err := context.Cause(ctx); errors.Is(err, journal.ErrSyncFailed) {
+	if err := context.Cause(ctx); ends(err) || damaged(err) {
 		return err
 	}
 	return nil
+}
+
+// ends says that the error ends the whole process: what the disk has only a new one may judge.
+func ends(err error) bool { return errors.Is(err, journal.ErrSyncFailed) }
+
+// damaged says that the error is a journal's damage, which a person has to look at.
+func damaged(err error) bool {
+	var d *journal.Damage
+	return errors.As(err, &d)
 }
 
 // lock makes this the one daemon of its home; a *Held where another is.
@@ -231,7 +246,7 @@ func (s *Server) host(root string) {
 		pause := answerPause
 		for ctx.Err() == nil {
 			err := s.serveOnce(ctx, h)
-			if errors.Is(err, journal.ErrSyncFailed) { // what the disk has only a new process may judge
+			if ends(err) || damaged(err) && s.single() { // a daemon that has only a damaged repo has nothing to wait for
 				s.exit(err)
 			}
 			if ctx.Err() != nil {
@@ -325,7 +340,20 @@ func (s *Server) Reload(ctx context.Context) error {
 	return err
 }
 
-func (s *Server) load() ([]string, error) { return LoadRepos(s.opt.ReposFile) }
+func (s *Server) load() ([]string, error) {
+	roots, err := LoadRepos(s.opt.ReposFile)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.only = len(roots) == 1
+	return roots, err
+}
+
+// single says that the list has one repo.
+func (s *Server) single() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.only
+}
 
 // LoadRepos reads the list of the repos the daemon serves; none where there is no list.
 func LoadRepos(file string) ([]string, error) {

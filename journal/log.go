@@ -47,6 +47,8 @@ type Log struct {
 	logf func(format string, args ...any)
 	file File
 
+	from point // where Open began to read; the zero point: at the first record
+
 	requests sync.Pool
 
 	mu      sync.Mutex

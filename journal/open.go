@@ -159,6 +159,7 @@ func (l *Log) open(c contents, rec *Recovery) error {
 		l.snap, rec.Snapshot = from.seq, from.seq
 		l.marks = append(l.marks, from)
 	}
+	l.from = from
 	s := newScanner(f, l.name, from, size)
 	for err == nil {
 		if _, err = s.next(); err == nil && s.at.seq%markEvery == 0 {
@@ -174,7 +175,23 @@ func (l *Log) open(c contents, rec *Recovery) error {
 	}
 	l.head = s.at
 	if s.tail.size > 0 {
-		return l.cutTorn(s.tail, c.names, rec)
+		if err := l.cutTorn(s.tail, c.names, rec); err != nil {
+			return err
+		}
+	}
+	return l.settle()
+}
+
+// settle makes sure that what was read can be acted on: a process that was
+// killed between its write and its sync, or between the making of the journal
+// and the sync of its name, leaves records that are whole and that a power cut
+// would still take.
+func (l *Log) settle() error {
+	if err := l.file.Sync(); err != nil {
+		return l.syncFailed(err)
+	}
+	if err := l.fs.SyncDir(l.dir); err != nil {
+		return l.syncFailed(err)
 	}
 	return nil
 }
@@ -183,8 +200,8 @@ func shorter(last, seq int64) string {
 	return fmt.Sprintf("the journal ends with record %d, but a snapshot of its record %d is there: records were lost", last, seq)
 }
 
-// cutTorn keeps the torn tail aside, then cuts it off. Synced in this order, so
-// that a crash in between loses none of it.
+// cutTorn keeps the torn tail aside, synced, then cuts it off: a crash in
+// between loses none of it. settle syncs the cut.
 func (l *Log) cutTorn(t tail, names []string, rec *Recovery) error {
 	rec.TornBytes, rec.TornOffset = t.size, t.offset
 	if len(t.data) > 0 {
@@ -197,9 +214,6 @@ func (l *Log) cutTorn(t tail, names []string, rec *Recovery) error {
 	}
 	if err := l.file.Truncate(t.offset); err != nil {
 		return l.stalled("the torn last line cannot be cut off", err)
-	}
-	if err := l.file.Sync(); err != nil {
-		return l.syncFailed(err)
 	}
 	l.logf("journal: a torn last line of %d bytes at offset %d was cut off; kept as %q", t.size, t.offset, rec.TornFile)
 	return nil

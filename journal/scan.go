@@ -27,6 +27,13 @@ func (d *Damage) Error() string {
 		d.File, d.Line, d.Offset, d.Why, d.Good)
 }
 
+// Past is what to say of damage in records that a snapshot stands for: the
+// journal can be gone on with, so cutting it back is not the first advice.
+func (d *Damage) Past() string {
+	return fmt.Sprintf("%s: damaged at line %d, offset %d: %s: runs go on from a snapshot made later, but this part of the record cannot be trusted: look at it with \"sluice audit verify\", and restore the file from a copy while no daemon runs",
+		d.File, d.Line, d.Offset, d.Why)
+}
+
 // tail is what follows the last good record: nothing, or a write that was
 // interrupted.
 type tail struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -115,7 +116,7 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	}
 	return daemon.RepoOptions{
 		World: world, Compile: compileSpec, Config: s.engine, Rescan: time.Duration(s.now().Rescan),
-		Log: w.log, Version: version, Beat: func() { w.dog.beat(root) },
+		Log: w.log, Version: version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm,
 	}, closeAll, nil
 }
 
@@ -169,6 +170,29 @@ func (s *liveSettings) tell() *notify.Notifier {
 	defer s.mu.Unlock()
 	return s.notifier
 }
+
+// alarm tells a person of what no run is about. Settings that are read again meanwhile end what is being told: it is told
+// again then.
+func (s *liveSettings) alarm(ctx context.Context, title, text string) {
+	n := notify.Notice{Kind: notify.KindInfo, Title: title, Body: text, Urgency: notify.UrgencyCritical}
+	for range alarmTries {
+		failed := slices.ContainsFunc(s.tell().Send(ctx, n), func(r notify.Result) bool { return !r.OK })
+		if !failed || ctx.Err() != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(alarmPause):
+		}
+	}
+}
+
+// How often, and after what time, an alarm that did not come through is given again.
+const (
+	alarmTries = 3
+	alarmPause = 2 * time.Second
+)
 
 // engine reads the settings again and gives what the engine goes by. What cannot be read changes nothing.
 func (s *liveSettings) engine() engine.Config {

@@ -1,0 +1,47 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// CheckPast reads the records that Open passed over because a snapshot stands
+// for them, and holds them to the chain. The error is a *Damage for the first
+// break. What was folded from the snapshot is not in doubt then: it is chained
+// to the records after it; the record of how it came to be is.
+//
+// It may run beside appends. rest is called every few hundred records with the
+// time that they took: by waiting there it is kept cheap. An error of rest ends
+// it and is returned as it is.
+func (l *Log) CheckPast(rest func(took time.Duration) error) error {
+	if l.from.seq == 0 {
+		return nil
+	}
+	f, err := l.fs.Open(l.name)
+	if err != nil {
+		return fmt.Errorf("%s: cannot be read: %w", l.name, err)
+	}
+	defer f.Close()
+	s := newScanner(f, l.name, point{}, l.from.end)
+	for s.at.seq < l.from.seq {
+		began := time.Now()
+		for n := 0; n < markEvery && s.at.seq < l.from.seq; n++ {
+			_, err := s.next()
+			if errors.Is(err, io.EOF) {
+				return s.damage("the journal is shorter than it was")
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := rest(time.Since(began)); err != nil {
+			return err
+		}
+	}
+	if s.at.hash != l.from.hash {
+		return s.damage(fmt.Sprintf("record %d is not the one that %s was made after", s.at.seq, snapshotName(s.at.seq)))
+	}
+	return nil
+}
