@@ -22,6 +22,7 @@ const runEvents = "events.jsonl"
 const (
 	exportsOpen = 32                    // files held open
 	exportLines = 1000                  // lines, or records, that wait to be written together
+	exportQueue = 256                   // records on their way; more are read from the journal
 	exportPause = 20 * time.Millisecond // how long they wait
 	exportAgain = 2 * time.Second       // after it could not be written, it is tried again
 )
@@ -54,7 +55,7 @@ func ExportName(workflow string) string { return filepath.Join(".workflow", "aud
 
 func newExporter(root, state string, log zerolog.Logger, told func(string)) *exporter {
 	return &exporter{root: root, state: state, log: log, told: told, flows: map[string]string{}, open: map[string]*journal.Export{},
-		ends: map[string]place{}, lines: map[string][]journal.Line{}, broken: map[string]bool{}, in: make(chan journal.Record, 4096), done: make(chan struct{})}
+		ends: map[string]place{}, lines: map[string][]journal.Line{}, broken: map[string]bool{}, in: make(chan journal.Record, exportQueue), done: make(chan struct{})}
 }
 
 // mark is what an exporter leaves for the next: how far it came, and where the audit files ended then.

@@ -16,8 +16,8 @@ import (
 
 // Limits of the loop.
 const (
-	queueMost  = 1024 // items waiting; who posts more waits
-	batchMost  = 512  // items decided between two syncs
+	queueMost  = 256 // items waiting; who posts more waits
+	batchMost  = 512 // items decided between two syncs
 	stallFirst = 100 * time.Millisecond
 	stallMost  = 2 * time.Second
 	aliveEvery = 10 * time.Second
@@ -59,6 +59,7 @@ type Repo struct {
 	scanAfter time.Time // a scan failed: not again before this
 	ticked    time.Time // when Ticked was last decided
 	retryAt   time.Time // when effects that failed are to be tried again
+	marked    time.Time // when the mark of being served was left
 	wall      time.Time // of the last turn: a jump against the monotonic clock is a sleep of the machine
 	gone      chan struct{}
 	began     time.Time

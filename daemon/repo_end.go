@@ -13,18 +13,23 @@ const landMost = 10 * time.Second
 
 // clocks are what wakes the loop by time.
 type clocks struct {
-	rescan, alive *time.Ticker
-	wake          *time.Timer
+	rescan, wake *time.Timer
 }
 
 func (r *Repo) newClocks() *clocks {
-	return &clocks{rescan: time.NewTicker(r.opt.Rescan), alive: time.NewTicker(aliveEvery), wake: time.NewTimer(0)}
+	return &clocks{rescan: time.NewTimer(r.toRescan()), wake: time.NewTimer(0)}
 }
 
 func (c *clocks) stop() {
 	c.rescan.Stop()
-	c.alive.Stop()
 	c.wake.Stop()
+}
+
+// toRescan is how long it is to the next rescan. The repos of a daemon have theirs at the same moments: one waking of an
+// idle machine serves them all.
+func (r *Repo) toRescan() time.Duration {
+	now, every := r.opt.Now(), min(r.opt.Rescan, aliveEvery)
+	return now.Truncate(every).Add(every).Sub(now)
 }
 
 // next waits for what the next turn is about; an empty batch is for the clock alone. Of several things that wait, the rare
@@ -38,13 +43,10 @@ func (r *Repo) next(ctx context.Context, c *clocks) (batch []item, ended bool) {
 		}
 		select {
 		case <-c.rescan.C:
-			r.rescan()
+			if r.rescan(c) {
+				return r.drain([]item{{ask: r.here}}), false
+			}
 			continue
-		default:
-		}
-		select {
-		case <-c.alive.C:
-			return r.drain([]item{{ask: r.here}}), false
 		default:
 		}
 		select {
@@ -62,9 +64,9 @@ func (r *Repo) next(ctx context.Context, c *clocks) (batch []item, ended bool) {
 		case <-ctx.Done():
 			return nil, true
 		case <-c.rescan.C:
-			r.rescan()
-		case <-c.alive.C:
-			return r.drain([]item{{ask: r.here}}), false
+			if r.rescan(c) {
+				return r.drain([]item{{ask: r.here}}), false
+			}
 		case <-c.wake.C:
 			return r.drain(nil), false
 		case <-r.opt.World.Hints():
@@ -75,13 +77,19 @@ func (r *Repo) next(ctx context.Context, c *clocks) (batch []item, ended bool) {
 	}
 }
 
-// here leaves the mark of when the repo was last served. It comes at the end of a turn: a sleep of the machine is
-// journaled before the mark could hide it from the next start.
-func (r *Repo) here(*core) { r.serve(r.wall) }
-
-func (r *Repo) rescan() {
+// rescan reads all inboxes, and says whether the mark of being served is due.
+func (r *Repo) rescan(c *clocks) (mark bool) {
+	c.rescan.Reset(r.toRescan())
 	r.beat()
 	r.scan(r.fl.ctx)
+	return r.opt.Now().Sub(r.marked).Abs() >= aliveEvery-min(r.opt.Rescan, aliveEvery)/2
+}
+
+// here leaves the mark of when the repo was last served. It comes at the end of a turn: a sleep of the machine is
+// journaled before the mark could hide it from the next start.
+func (r *Repo) here(*core) {
+	r.marked = r.wall
+	r.serve(r.wall)
 }
 
 // drain adds what waits in the queue to the batch: one sync serves them all.
