@@ -83,11 +83,11 @@ func (w *Watcher) check(f *folder) {
 		return
 	}
 	f.checkNow = false
-	f.nextCheck = now.Add(w.rescanOf(f))
+	f.nextCheck = boundary(now, w.opt.Check)
 	noEvents := w.noEvents
 	w.mu.Unlock()
 
-	id, err := folderAt(f.path)
+	st, err := folderAt(f.path)
 	if err == nil && noEvents == "" {
 		noEvents = silent(f.path)
 	}
@@ -100,7 +100,7 @@ func (w *Watcher) check(f *folder) {
 		w.set(f, func() { f.polling, f.reason = true, noEvents })
 	default:
 		w.watchParent(f)
-		w.keepWatch(f, id, now)
+		w.keepWatch(f, identityOf(st), now)
 	}
 	poke(w.wake)
 }
@@ -113,26 +113,26 @@ func (w *Watcher) set(f *folder, change func()) {
 	change()
 	if before != [3]any{f.armed, f.reason, f.polling} {
 		w.hintLocked(f.name)
-		f.nextRescan = w.opt.Now().Add(w.rescanOf(f))
-		f.nextCheck = f.nextRescan
+		now := w.opt.Now()
+		f.nextRescan, f.nextCheck = boundary(now, w.rescanOf(f)), boundary(now, w.opt.Check)
 	}
 }
 
 // folderAt gives what is at path, which must be a folder and no link to one: a link could be turned to
 // any place after it was looked at.
-func folderAt(path string) (identity, error) {
+func folderAt(path string) (atomicfile.Stat, error) {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return identity{}, fmt.Errorf("%w: %s", ErrMissing, path)
+		return atomicfile.Stat{}, fmt.Errorf("%w: %s", ErrMissing, path)
 	case err != nil:
-		return identity{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
+		return atomicfile.Stat{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return identity{}, fmt.Errorf("%w: %s is a link: put a folder there", ErrNotFolder, path)
+		return atomicfile.Stat{}, fmt.Errorf("%w: %s is a link: put a folder there", ErrNotFolder, path)
 	case !info.IsDir():
-		return identity{}, fmt.Errorf("%w: %s", ErrNotFolder, path)
+		return atomicfile.Stat{}, fmt.Errorf("%w: %s", ErrNotFolder, path)
 	}
-	return identityOf(atomicfile.StatOf(info)), nil
+	return atomicfile.StatOf(info), nil
 }
 
 // watchParent watches the folder above: it alone tells that a folder was made (again). Where it cannot
@@ -219,7 +219,7 @@ func (w *Watcher) rearm(f *folder, id identity) {
 	err := w.source.Add(f.path)
 	if err == nil {
 		// Swapped under our hands: the next check finds that what is watched is not what is there.
-		if after, e := folderAt(f.path); e != nil || after != id {
+		if after, e := folderAt(f.path); e != nil || identityOf(after) != id {
 			id = identity{}
 		}
 	}

@@ -84,7 +84,7 @@ func (w *Watcher) next() (name string, wait time.Duration) {
 	for _, f := range w.folders {
 		if !now.Before(f.nextRescan) {
 			w.hintLocked(f.name)
-			f.nextRescan = now.Add(w.rescanOf(f))
+			f.nextRescan = boundary(now, w.rescanOf(f))
 		}
 		wait = min(wait, f.nextRescan.Sub(now))
 		if f.settleAt.IsZero() {
@@ -102,6 +102,10 @@ func (w *Watcher) next() (name string, wait time.Duration) {
 	}
 	return name, wait
 }
+
+// boundary is the next of the moments that are every so often: the same ones for all folders, so that an idle process wakes
+// once for all.
+func boundary(now time.Time, every time.Duration) time.Time { return now.Truncate(every).Add(every) }
 
 func (w *Watcher) rescanOf(f *folder) time.Duration {
 	if f.polling {

@@ -55,8 +55,9 @@ type Seen struct {
 type memory struct {
 	mu     *sync.Mutex
 	files  map[string]remembered
-	after  string // the last name given, when a scan stopped at a bound; "" = from the start
-	passes uint64 // one more each time the names begin anew
+	after  string          // the last name given, when a scan stopped at a bound; "" = from the start
+	empty  atomicfile.Stat // of the folder when nothing lay in it, at rest for stillFor; zero = something does
+	passes uint64          // one more each time the names begin anew
 }
 
 type remembered struct {
@@ -84,14 +85,17 @@ func (w *Watcher) Scan(dir string) (seen []Seen, more bool, err error) {
 	}
 	f.memory.mu.Lock()
 	defer f.memory.mu.Unlock()
-	names, more, err := f.memory.list(f.path)
+	now := w.opt.Now()
+	w.mu.Lock()
+	polling := f.polling
+	w.mu.Unlock()
+	names, more, err := f.memory.list(f.path, now, !polling)
 	w.mu.Lock()
 	f.scanErr = err
 	w.mu.Unlock()
 	if err != nil {
 		return nil, false, fmt.Errorf("scan %s: %w", dir, err)
 	}
-	now := w.opt.Now()
 	bytes := 0
 	for i, name := range names {
 		s, there := w.look(f, name, now)
@@ -149,12 +153,27 @@ func (w *Watcher) settle(f *folder, seen []Seen, now time.Time) {
 	poke(w.wake)
 }
 
+// AtRest is how long ago a folder must have changed for its time to tell one change from the next: some file
+// systems count in steps of two seconds.
+const AtRest = 3 * time.Second
+
 // list gives the first MaxScanFiles names after the one where the last scan stopped, sorted, and whether
-// there are more. It holds no more names than that, however many there are.
-func (m *memory) list(path string) (names []string, more bool, err error) {
-	if _, err := folderAt(path); err != nil {
+// there are more. It holds no more names than that, however many there are. With trust, a folder that was
+// empty and has not changed since is not read: any name that comes changes its time.
+func (m *memory) list(path string, now time.Time, trust bool) (names []string, more bool, err error) {
+	st, err := folderAt(path)
+	if err != nil {
 		return nil, false, err
 	}
+	if trust && m.empty != (atomicfile.Stat{}) && m.empty.Same(st) {
+		return nil, false, nil
+	}
+	m.empty = atomicfile.Stat{}
+	defer func() {
+		if err == nil && len(names) == 0 && m.after == "" && now.Sub(st.ModTime) > AtRest {
+			m.empty = st
+		}
+	}()
 	d, err := atomicfile.OpenDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, fmt.Errorf("%w: %s", ErrMissing, path)

@@ -293,3 +293,61 @@ func TestStaleCookiesAreSwept(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAnEmptyFolderAtRestIsNotRead: what tells is its time. Where the file system sends no events it is read all the same,
+// and any other change has it read.
+func TestAnEmptyFolderAtRestIsNotRead(t *testing.T) {
+	w, dir := start(t, quiet()), newDir(t)
+	add(t, w, dir)
+	old := time.Now().Add(-time.Hour)
+	rest := func() {
+		t.Helper()
+		if err := os.Chtimes(dir, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rest()
+	if got := scan(t, w, dir); len(got) != 0 {
+		t.Fatal(got)
+	}
+	write(t, filepath.Join(dir, "a.json"), "{}")
+	if got := scan(t, w, dir); len(got) != 1 {
+		t.Fatalf("a file that came is not seen: %v", got)
+	}
+	if err := os.Remove(filepath.Join(dir, "a.json")); err != nil {
+		t.Fatal(err)
+	}
+	rest()
+	scan(t, w, dir)
+	write(t, filepath.Join(dir, "b.json"), "{}")
+	rest() // as if nothing had come: the only way to see that it is not read
+	if got := scan(t, w, dir); len(got) != 0 {
+		t.Errorf("it was read: %v", got)
+	}
+	w.mu.Lock()
+	w.folders[dir].polling = true
+	w.mu.Unlock()
+	if got := scan(t, w, dir); len(got) != 1 {
+		t.Errorf("a folder without events was not read: %v", got)
+	}
+}
+
+// TestAFolderThatJustChangedIsRead: its time cannot tell what comes next from what came.
+func TestAFolderThatJustChangedIsRead(t *testing.T) {
+	w, dir := start(t, quiet()), newDir(t)
+	add(t, w, dir)
+	now := time.Now()
+	if err := os.Chtimes(dir, now, now); err != nil {
+		t.Fatal(err)
+	}
+	if got := scan(t, w, dir); len(got) != 0 {
+		t.Fatal(got)
+	}
+	write(t, filepath.Join(dir, "a.json"), "{}")
+	if err := os.Chtimes(dir, now, now); err != nil {
+		t.Fatal(err)
+	}
+	if got := scan(t, w, dir); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+}

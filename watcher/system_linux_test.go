@@ -250,7 +250,7 @@ func (w *Watcher) watches(t *testing.T, dir string) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.folders[dir].armed == id
+	return w.folders[dir].armed == identityOf(id)
 }
 
 func TestInstanceLimit(t *testing.T) {

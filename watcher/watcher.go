@@ -30,6 +30,7 @@ import (
 const (
 	DefaultRescan     = 5 * time.Second
 	DefaultPollRescan = 2 * time.Second
+	DefaultCheck      = 5 * time.Second
 	DefaultSettle     = 2 * time.Second
 	DefaultCookie     = 60 * time.Second
 	DefaultCookieWait = 2 * time.Second
@@ -57,8 +58,9 @@ const (
 
 // Options set the pace; zero values become the defaults.
 type Options struct {
-	Rescan     time.Duration    // between hints where nothing happens
+	Rescan     time.Duration    // between hints where nothing happens; long where whoever scans does so anyway
 	PollRescan time.Duration    // the same where the file system sends no events
+	Check      time.Duration    // between looks whether a watch is still on its folder
 	Settle     time.Duration    // a hint comes when a file has not changed for so long
 	Cookie     time.Duration    // between tests of a watch that is idle
 	CookieWait time.Duration    // how long a cookie's event may take
@@ -74,6 +76,7 @@ func (o Options) withDefaults() Options {
 	}
 	set(&o.Rescan, DefaultRescan)
 	set(&o.PollRescan, DefaultPollRescan)
+	set(&o.Check, min(DefaultCheck, o.Rescan))
 	set(&o.Settle, DefaultSettle)
 	set(&o.Cookie, DefaultCookie)
 	set(&o.CookieWait, DefaultCookieWait)

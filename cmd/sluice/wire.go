@@ -38,6 +38,10 @@ type parts struct {
 	done   chan struct{}
 }
 
+// loopsRescan has the watcher hint at folders with events only when something happens: each repo's loop reads all its
+// inboxes every few seconds by itself.
+const loopsRescan = time.Hour
+
 // newParts makes what a process needs to serve repos.
 func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
 	self, err := os.Executable()
@@ -46,7 +50,7 @@ func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	w := &parts{a: a, set: set, self: self, log: log, slots: &executor.Slots{}, dog: &watchdog{beats: map[string]time.Time{}},
-		watch: watcher.New(watcher.Options{}), worlds: map[*executor.Executor]bool{}, stop: stop, done: make(chan struct{})}
+		watch: watcher.New(watcher.Options{Rescan: loopsRescan}), worlds: map[*executor.Executor]bool{}, stop: stop, done: make(chan struct{})}
 	w.runner = agents.New(agents.Options{Shim: []string{self, shimCommand}, Logf: w.logf("agents")})
 	go w.spread(ctx)
 	return w, nil

@@ -15,6 +15,7 @@ import (
 	"sluice/agents"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/notify"
 	"sluice/watcher"
@@ -43,6 +44,10 @@ type Executor struct {
 	inbox  string // .workflow/signals
 	secret []byte
 	hints  chan struct{}
+
+	one      sync.Mutex      // held by a scan; guards the two that follow
+	noStrays atomicfile.Stat // of the inbox when it had no run's folder but those of liveThen live runs
+	liveThen int
 
 	mu      sync.Mutex
 	trouble map[string]string // what is not as it should be, by what it is about

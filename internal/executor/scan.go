@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,8 +31,12 @@ type box struct {
 
 // Scan reads the inboxes once: see daemon.World.
 func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) (seen []engine.Event, more bool, err error) {
-	if err := e.makeBelow(".workflow/signals", 0o755); err != nil {
-		return nil, false, fmt.Errorf("inbox: %w", err)
+	e.one.Lock()
+	defer e.one.Unlock()
+	if !isDir(e.inbox) {
+		if err := e.makeBelow(".workflow/signals", 0o755); err != nil {
+			return nil, false, fmt.Errorf("inbox: %w", err)
+		}
 	}
 	var boxes []box
 	if in.Only == nil {
@@ -94,10 +99,13 @@ func (e *Executor) runBox(out []box, run string) []box {
 	if !signals.ValidID(run) {
 		return out
 	}
-	if err := e.makeBelow(".workflow/signals/"+run, 0o755); err != nil {
-		e.note("inbox of "+run, err.Error())
+	path := filepath.Join(e.inbox, run)
+	if !isDir(path) {
+		if err := e.makeBelow(".workflow/signals/"+run, 0o755); err != nil {
+			e.note("inbox of "+run, err.Error())
+		}
 	}
-	return append(out, box{path: filepath.Join(e.inbox, run), dir: run, must: true})
+	return append(out, box{path: path, dir: run, must: true})
 }
 
 // some lists the folders of a look. What hints at the inbox itself may be the folder of a new run, whose own hints come
@@ -144,23 +152,37 @@ func (e *Executor) watches(dir string) bool {
 }
 
 // strays are the folders of runs that do not live in which something lies all the same: it is seen, and so refused by
-// name.
+// name. The inbox is not read for them while it is as it was when there was none.
 func (e *Executor) strays(live []string) []string {
+	st, err := atomicfile.Lstat(filepath.Dir(e.inbox), filepath.Base(e.inbox))
+	if err == nil && st.Same(e.noStrays) && st.Nlink == e.noStrays.Nlink && len(live) == e.liveThen {
+		return nil
+	}
+	e.noStrays = atomicfile.Stat{}
 	f, err := atomicfile.OpenDir(e.inbox)
 	if err != nil {
 		return nil // the scan of the inbox itself tells
 	}
 	defer f.Close()
-	entries, _ := f.ReadDir(maxEntries) // what was read counts
+	entries, err := f.ReadDir(maxEntries) // what was read counts
+	lives := make(map[string]bool, len(live))
+	for _, run := range live {
+		lives[run] = true
+	}
 	var out []string
+	others := false
 	for _, entry := range entries {
 		name := entry.Name()
-		if !entry.IsDir() || name == rejected || !signals.ValidID(name) || slices.Contains(live, name) || len(out) == maxStrays {
+		if !entry.IsDir() || name == rejected || !signals.ValidID(name) || lives[name] || len(out) == maxStrays {
 			continue
 		}
+		others = true
 		if holdsFiles(filepath.Join(e.inbox, name)) {
 			out = append(out, name)
 		}
+	}
+	if !others && (err == nil || errors.Is(err, io.EOF)) && e.opt.Now().Sub(st.ModTime) > watcher.AtRest {
+		e.noStrays, e.liveThen = st, len(live)
 	}
 	return out
 }
@@ -223,8 +245,12 @@ func (e *Executor) notePlace(job daemon.Job) {
 func (e *Executor) release(boxes []box) {
 	e.mu.Lock()
 	var idle []string
+	awaited := make(map[string]bool, len(boxes))
+	for _, b := range boxes {
+		awaited[b.path] = true
+	}
 	for dir := range e.watched {
-		if !slices.ContainsFunc(boxes, func(b box) bool { return b.path == dir }) {
+		if !awaited[dir] {
 			idle = append(idle, dir)
 		}
 	}

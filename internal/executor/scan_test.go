@@ -124,3 +124,38 @@ func TestAPassWaitsForWhatItAnswers(t *testing.T) {
 		t.Errorf("%+v %v", evs, err)
 	}
 }
+
+// TestStraysAreLookedForWhereSomethingChanged: the folder of a run that is over, in which something lies, is found though
+// the inbox was seen without one before.
+func TestStraysAreLookedForWhereSomethingChanged(t *testing.T) {
+	b := newBench(t, gateSpec)
+	inbox := b.path(".workflow/signals")
+	old := time.Now().Add(-time.Hour)
+	see := func(live ...string) int {
+		t.Helper()
+		evs, _, err := b.e.Scan(b.ctx(), daemon.Inboxes{Runs: live})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(evs)
+	}
+	see(run1)
+	if err := os.Chtimes(inbox, old, old); err != nil {
+		t.Fatal(err)
+	}
+	see(run1)
+	if b.e.noStrays.Ino == 0 {
+		t.Fatal("an inbox at rest is looked through each time")
+	}
+	b.put(".workflow/signals/w-1/A-done.json", "{}")
+	if n := see(run1); n != 1 {
+		t.Errorf("%d files while the run lives", n)
+	}
+	if n := see(); n != 1 {
+		t.Errorf("%d files of the run that is over", n)
+	}
+	b.put(".workflow/signals/w-7/A-done.json", "{}")
+	if n := see(run1); n != 2 {
+		t.Errorf("%d files after another folder came", n)
+	}
+}
