@@ -22,7 +22,7 @@ const runEvents = "events.jsonl"
 const (
 	exportsOpen = 32                    // files held open
 	exportLines = 1000                  // lines, or records, that wait to be written together
-	exportQueue = 256                   // records on their way; more are read from the journal
+	exportQueue = 64                    // records on their way; more are read from the journal
 	exportPause = 20 * time.Millisecond // how long they wait
 	exportAgain = 2 * time.Second       // after it could not be written, it is tried again
 )
