@@ -16,7 +16,7 @@ import (
 
 // Limits of the loop.
 const (
-	queueMost  = 64 // items waiting; who posts more waits
+	queueMost  = 64  // items waiting; who posts more waits
 	batchMost  = 512 // items decided between two syncs
 	stallFirst = 100 * time.Millisecond
 	stallMost  = 2 * time.Second
