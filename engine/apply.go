@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -11,18 +12,40 @@ import (
 func (s *State) Apply(at time.Time, facts ...Fact) {
 	for _, f := range facts {
 		s.Clock++
-		r := s.Runs[f.RunID()]
+		id := f.RunID()
+		r := s.find(id)
 		if r != nil {
 			r.tick(at)
 		}
 		f.apply(s, at)
-		if r = s.Runs[f.RunID()]; r != nil {
-			r.BusySince = time.Time{}
-			if r.busy() {
-				r.BusySince = at
-			}
+		s.index.crossed = s.index.crossed || crosses(f)
+		if r = s.find(id); r == nil {
+			continue
+		}
+		if rejoins(f) {
+			r.joins = nil
+		}
+		s.reindex(r)
+		r.BusySince = time.Time{}
+		if r.busy() {
+			r.BusySince = at
 		}
 	}
+}
+
+// find gives the run; nil where there is none. Facts come in rows about one run.
+func (s *State) find(id string) *Run {
+	if id == "" {
+		return nil
+	}
+	if last := s.index.last; last != nil && last.ID == id {
+		return last
+	}
+	r := s.Runs[id]
+	if r != nil {
+		s.index.last = r
+	}
+	return r
 }
 
 // tick adds the time since the last fact to what the run has spent, if something was under way.
@@ -37,14 +60,13 @@ func (r *Run) busy() bool {
 	if r.Phase != RunRunning || r.Paused || r.TimeLimit == 0 {
 		return false
 	}
-	for _, as := range r.Attempts {
-		a := as[len(as)-1]
-		if a.Live() && a.State != Gating {
+	for _, a := range r.alive {
+		if a.State != Gating {
 			return true
 		}
 	}
-	for _, qs := range r.Rounds {
-		if q := qs[len(qs)-1]; q.Open() && q.State != OnHuman {
+	for _, q := range r.open {
+		if q.State != OnHuman {
 			return true
 		}
 	}
@@ -58,7 +80,7 @@ func must(ok bool, format string, args ...any) {
 }
 
 func (s *State) at(run string) *Run {
-	r := s.Runs[run]
+	r := s.find(run)
 	must(r != nil, "a fact about run %q, which does not exist", run)
 	return r
 }
@@ -82,11 +104,13 @@ func (f RunStarted) apply(s *State, at time.Time) {
 	must(s.Runs[f.Run] == nil, "run %s twice", f.Run)
 	s.Numbers[f.Workflow] = f.N
 	s.Order = append(s.Order, f.Run)
-	s.Runs[f.Run] = &Run{ID: f.Run, Workflow: f.Workflow, N: f.N, Phase: RunPending, Parallel: f.Parallel, Digest: f.Digest,
+	r := &Run{ID: f.Run, Workflow: f.Workflow, N: f.N, Phase: RunPending, Parallel: f.Parallel, Digest: f.Digest,
 		Vars: f.Vars, Trees: f.Trees, By: f.By, Requested: at, Attempts: map[string][]*Attempt{}, Rounds: map[string][]*Round{},
 		Fails: map[string]int{}, Files: map[string]int{}, Forced: map[string]bool{}, Exhausted: map[string]bool{},
 		Same: map[string]*Sameness{}, Sent: map[string]string{}, Told: map[string]bool{}, Met: map[string][]string{},
 		Allowance: f.MaxSteps, TimeLimit: f.TimeLimit, UsageLimit: f.UsageLimit}
+	s.Runs[f.Run] = r
+	s.enter(r)
 }
 
 func (f RunBegan) apply(s *State, at time.Time) {
@@ -100,7 +124,8 @@ func (f NeedsMet) apply(s *State, _ time.Time) { s.at(f.Run).Met[f.Step] = f.Pin
 func (f StepStarted) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	must(r.Phase == RunRunning && r.Current(f.Step) == nil && f.N == len(r.Attempts[f.Step])+1, "%s: second current attempt of %s", f.Run, f.Step)
-	r.Attempts[f.Step] = append(r.Attempts[f.Step], &Attempt{N: f.N, State: Ready, Worktree: f.Worktree, Tree: f.Tree, Since: s.Clock, Pins: f.Pins, Started: at})
+	a := &Attempt{N: f.N, State: Ready, Worktree: f.Worktree, Tree: f.Tree, Since: s.Clock, Pins: f.Pins, Started: at, step: f.Step}
+	r.Attempts[f.Step], r.alive = append(r.Attempts[f.Step], a), append(r.alive, a)
 	r.Begun++
 	delete(r.Met, f.Step)
 }
@@ -108,7 +133,7 @@ func (f StepStarted) apply(s *State, at time.Time) {
 func (f StepSkipped) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	must(r.Current(f.Step) == nil && f.N == len(r.Attempts[f.Step])+1, "%s: skip of %s", f.Run, f.Step)
-	r.Attempts[f.Step] = append(r.Attempts[f.Step], &Attempt{N: f.N, State: Skipped, To: f.To, Since: s.Clock, Started: at, Ended: at})
+	r.Attempts[f.Step] = append(r.Attempts[f.Step], &Attempt{N: f.N, State: Skipped, To: f.To, Since: s.Clock, Started: at, Ended: at, step: f.Step})
 	delete(r.Met, f.Step)
 }
 
@@ -237,8 +262,9 @@ func (f RoundOpened) apply(s *State, at time.Time) {
 	a := r.now(f.Step, f.Attempt)
 	must((a.State == Signalled || a.State == Gating) && f.N == len(r.Rounds[f.Gate])+1, "%s: round %s#%d over %s in state %s", f.Run, f.Gate, f.N, f.Step, a.State)
 	a.State = Gating
-	r.Rounds[f.Gate] = append(r.Rounds[f.Gate], &Round{N: f.N, Step: f.Step, Attempt: f.Attempt, Level: f.Level, State: OnReview,
-		Opened: at, Seq: s.Clock, VetoWindow: f.VetoWindow, Trust: f.Trust, Digest: f.Digest})
+	q := &Round{N: f.N, Step: f.Step, Attempt: f.Attempt, Level: f.Level, State: OnReview,
+		Opened: at, Seq: s.Clock, VetoWindow: f.VetoWindow, Trust: f.Trust, Digest: f.Digest, gate: f.Gate}
+	r.Rounds[f.Gate], r.open = append(r.Rounds[f.Gate], q), append(r.open, q)
 }
 
 func (f ReviewStarted) apply(s *State, at time.Time) {
@@ -311,12 +337,12 @@ func (f RetryContextOwed) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	r.Files[f.Gate] = f.File
 	r.round(f.Gate, f.N).File = f.File
-	r.Writes = append(r.Writes, &Write{ID: fmt.Sprintf("%s/%s.%d", f.Run, f.Gate, f.File), Gate: f.Gate, N: f.N, File: f.File, Path: f.Path})
+	r.Writes = append(r.Writes, &Write{ID: f.Run + "/" + f.Gate + "." + strconv.Itoa(f.File), Gate: f.Gate, N: f.N, File: f.File, Path: f.Path})
 }
 
 func (f OutputsOwed) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
-	r.Writes = append(r.Writes, &Write{ID: fmt.Sprintf("%s/%s#%d.outputs", f.Run, f.Gate, f.N), Gate: f.Gate, N: f.N})
+	r.Writes = append(r.Writes, &Write{ID: f.Run + "/" + f.Gate + "#" + strconv.Itoa(f.N) + ".outputs", Gate: f.Gate, N: f.N})
 }
 
 func (f WriteDone) apply(s *State, _ time.Time) {
@@ -346,7 +372,10 @@ func (f RoundVoided) apply(s *State, at time.Time) {
 	q.State, q.Ended = Undone, at
 	a := r.now(q.Step, q.Attempt)
 	a.State, a.Checked, a.Hooked = Signalled, false, true // the hook ran once for this attempt
-	if a.Status == StatusDone {                           // what the step said itself stands; what was found is looked for anew
+	if !slices.Contains(r.alive, a) {
+		r.alive = append(r.alive, a)
+	}
+	if a.Status == StatusDone { // what the step said itself stands; what was found is looked for anew
 		a.Failure, a.Broken = "", ""
 	}
 	for _, qs := range r.Rounds { // what passed earlier in the row was over the old content too
@@ -468,21 +497,28 @@ func (f RunReopened) apply(s *State, _ time.Time) {
 }
 
 func (f RunForgotten) apply(s *State, _ time.Time) {
-	must(!s.at(f.Run).Live(), "%s forgotten while it lives", f.Run)
+	r := s.at(f.Run)
+	must(!r.Live(), "%s forgotten while it lives", f.Run)
 	delete(s.Runs, f.Run)
+	s.leave(r)
 	s.Order = slices.DeleteFunc(s.Order, func(id string) bool { return id == f.Run })
 }
 
 func (f FileTaken) apply(s *State, _ time.Time) {
 	m := f.Move
 	s.Moves[m.ID] = &m
+	s.index.changeMove(m.ID)
 }
 
-func (f FileGone) apply(s *State, _ time.Time) { delete(s.Moves, f.ID) }
+func (f FileGone) apply(s *State, _ time.Time) {
+	delete(s.Moves, f.ID)
+	s.index.changeMove(f.ID)
+}
 
 func (f NoticeOwed) apply(s *State, _ time.Time) {
 	n := f.Notice
 	s.Notices[n.ID] = &n
+	s.index.changeNotice(n.ID)
 	if r := s.Runs[n.Run]; r != nil && n.Once {
 		r.Told[n.ID] = true
 	}
@@ -490,6 +526,7 @@ func (f NoticeOwed) apply(s *State, _ time.Time) {
 
 func (f NoticeTried) apply(s *State, _ time.Time) {
 	delete(s.Notices, f.ID)
+	s.index.changeNotice(f.ID)
 	r := s.Runs[f.Run]
 	if r == nil || f.Gate == "" {
 		return

@@ -1,8 +1,8 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -13,32 +13,33 @@ type Specs func(digest string) *Spec
 // journals them with the event before it acts on, or shows, anything of it; where it cannot, it must throw st away.
 // An event without facts changed nothing and need not be journaled.
 func Decide(st *State, specs Specs, ev Event, at time.Time) []Fact {
-	d := &decider{s: st, specs: specs, at: at.UTC(), touched: map[string]bool{}}
+	d := &decider{s: st, specs: specs, at: at.UTC(), out: make([]Fact, 0, usualFacts)}
 	d.react(ev)
 	d.settle()
 	return d.out
 }
 
+// usualFacts is how many facts a decision mostly has room for.
+const usualFacts = 8
+
 // decider collects the facts of one decision.
 type decider struct {
-	s       *State
-	specs   Specs
-	at      time.Time
-	out     []Fact
-	touched map[string]bool // runs to look at again
-	across  bool            // something other workflows may wait for has changed
+	s     *State
+	specs Specs
+	at    time.Time
+	out   []Fact
+	again list // runs to look at again: touched, or waiting for one that was
 }
 
 // put applies a fact and remembers it.
 func (d *decider) put(f Fact) {
 	d.s.Apply(d.at, f)
 	d.out = append(d.out, f)
-	if run := f.RunID(); run != "" {
-		d.touched[run] = true
+	if r := d.s.find(f.RunID()); r != nil {
+		d.again.add(r)
 	}
-	switch f.(type) {
-	case StepPassed, StepSkipped, RunEnded, RunBegan:
-		d.across = true
+	if crosses(f) {
+		d.s.waiting(d.specs, d.again.add)
 	}
 }
 
@@ -128,11 +129,7 @@ func (d *decider) reactSteering(ev Event) {
 }
 
 func (d *decider) configured(ev Configured) {
-	for id, r := range d.s.Runs {
-		if r.Live() {
-			d.touched[id] = true
-		}
-	}
+	d.again = slices.Clone(d.s.index.live)
 	d.put(SettingsTaken(ev))
 }
 
@@ -187,20 +184,24 @@ const (
 )
 
 // gateNotice is the id of the notice that a round's window waits for.
-func gateNotice(run, gate string, n int) string { return fmt.Sprintf("%s/%s#%d.gate", run, gate, n) }
+func gateNotice(run, gate string, n int) string {
+	return run + "/" + gate + "#" + strconv.Itoa(n) + ".gate"
+}
 
 // launchKey is the key of a step's launch: it never returns.
-func launchKey(run, step string, n, k int) string { return fmt.Sprintf("%s/%s#%d.%d", run, step, n, k) }
+func launchKey(run, step string, n, k int) string {
+	return run + "/" + step + "#" + strconv.Itoa(n) + "." + strconv.Itoa(k)
+}
 
 // checkKey is the key of an attempt's check; it begins with where it started, as a voided round checks again.
 func checkKey(run, step string, n int, clock int64) string {
-	return fmt.Sprintf("%s/%s#%d.check-%d", run, step, n, clock)
+	return run + "/" + step + "#" + strconv.Itoa(n) + ".check-" + strconv.FormatInt(clock, 10)
 }
 
 // hookKey is the key of a hook after an attempt, or after the run (step "").
 func hookKey(run, step string, n int) string {
 	if step == "" {
-		return fmt.Sprintf("%s/after_run-%d", run, n)
+		return run + "/after_run-" + strconv.Itoa(n)
 	}
-	return fmt.Sprintf("%s/%s#%d.hook", run, step, n)
+	return run + "/" + step + "#" + strconv.Itoa(n) + ".hook"
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -33,7 +34,7 @@ func (d *decider) openGate(r *Run, w *Spec, st *Step, i int) {
 	if i == 0 && d.settledBefore(r, g, q, a) {
 		return
 	}
-	if ok, err := d.holds(g.When, r, w, d.gateEnv(r, w, g, q)); err != nil {
+	if ok, err := holds(g.When, func() *Env { return d.gateEnv(r, w, g, q) }); err != nil {
 		d.fail(r, g, q, failure{outcome: OutcomeFail, target: g.OnFail, byKind: "criterion", feedback: "when: " + err.Error()})
 		return
 	} else if !ok {
@@ -173,7 +174,7 @@ func (d *decider) ask(r *Run, g *Gate, q *Round, why string, forced bool) {
 		f.RemindAt = d.at.Add(time.Duration(d.s.Config.Remind))
 	}
 	d.put(f)
-	d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.human-%d", r.ID, g.ID, q.N, d.s.Clock), Kind: NoticeHuman, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N, Text: clip(why, 2000)})
+	d.notice(Notice{ID: r.ID + "/" + g.ID + "#" + strconv.Itoa(q.N) + ".human-" + strconv.FormatInt(d.s.Clock, 10), Kind: NoticeHuman, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N, Text: clip(why, 2000)})
 }
 
 // pass lets the work through the gate: to the next gate of the row, or on.
@@ -235,7 +236,7 @@ const retryContext = ".workflow/retry-context/"
 
 // RetryPath is the n-th retry-context file of a gate's pattern, in a run whose files lie in dir.
 func RetryPath(pattern, dir string, n int) string {
-	return InRetryDir(strings.ReplaceAll(pattern, "{n}", fmt.Sprint(n)), dir)
+	return InRetryDir(strings.ReplaceAll(pattern, "{n}", strconv.Itoa(n)), dir)
 }
 
 // InRetryDir is what a path or glob of the spec means in a run whose retry context lies in dir.
@@ -333,7 +334,7 @@ func (d *decider) send(r *Run, w *Spec, g *Gate, f failure) {
 		d.end(r, RunAborted, g.Step, why, f.by)
 	case f.target != EndDone && w.leadsBack(f.target, g.Step):
 		d.undo(r, w, f.target, g.Step, false, why)
-		if !d.led(r, w, f.target) {
+		if !r.led(w, f.target) {
 			d.put(WorkSent{of: Of(r.ID), Step: f.target, From: g.Step})
 		}
 	default:
@@ -367,7 +368,8 @@ func (d *decider) undo(r *Run, w *Spec, root, origin string, keep bool, why stri
 			}
 		}
 	}
-	for _, id := range w.graph.topo {
+	for _, st := range w.graph.topo {
+		id := st.ID
 		if !in[id] || keep && id == root {
 			continue
 		}
@@ -375,7 +377,7 @@ func (d *decider) undo(r *Run, w *Spec, root, origin string, keep bool, why stri
 			d.put(StepSuperseded{of: Of(r.ID), Step: id, N: a.N, Why: why})
 		}
 		if origin != "" && w.graph.down[id][origin] {
-			d.reset(r, w.Step(id))
+			d.reset(r, st)
 		}
 	}
 }

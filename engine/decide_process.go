@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -181,20 +182,17 @@ func (d *decider) reviewEnded(r *Run, g *Gate, q *Round, p Proc, ev ProcessEnded
 
 // scanned: the inboxes were read whole, beginning at ev.Began. What waited for a file that has not come is over now.
 func (d *decider) scanned(ev Scanned) {
-	for _, id := range d.s.Order {
-		r, w := d.live(id)
-		if r == nil || r.Phase != RunRunning {
+	for _, r := range slices.Clone(d.s.index.closing) {
+		w := d.spec(r)
+		if w == nil {
 			continue
 		}
-		for _, st := range w.Steps {
-			if a := r.Current(st.ID); a != nil && a.inGrace() && !a.inGit() && passed(a.GraceUntil, ev.Began) {
-				d.graceOver(r, st.ID, a)
+		for _, a := range slices.Clone(w.inOrder(r.alive)) {
+			if a.inGrace() && !a.inGit() && passed(a.GraceUntil, ev.Began) {
+				d.graceOver(r, a.step, a)
 			}
-			if !r.Live() {
-				break
-			}
-			if id, q := r.openRound(st); q != nil && q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {
-				d.pass(r, w.Gate(id), q, "window", nil, "")
+			if q := r.roundOver(a); q != nil && q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {
+				d.pass(r, w.Gate(q.gate), q, "window", nil, "")
 			}
 		}
 	}
@@ -223,24 +221,24 @@ func passed(deadline, now time.Time) bool { return !deadline.IsZero() && !deadli
 
 // ticked: time has passed.
 func (d *decider) ticked() {
-	for _, id := range d.s.Order {
-		if r := d.s.Runs[id]; !r.Live() {
+	for _, r := range slices.Clone(d.s.index.afoot) {
+		if !r.Live() {
 			d.tickProcs(r) // its after_run
 			continue
 		}
-		r, w := d.live(id)
-		if r == nil || r.Phase != RunRunning {
+		w := d.spec(r)
+		if w == nil || r.Phase != RunRunning {
 			continue
 		}
 		d.tickProcs(r)
-		for _, st := range w.Steps {
-			if a := r.Current(st.ID); a != nil && a.Offered && a.State == Running && passed(a.Deadline, d.at) {
-				d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K, Status: StatusFailed, Via: "timeout", Failure: "nobody signalled within the step's timeout"})
-			} else if a != nil && a.inGrace() && a.inGit() && passed(a.Deadline, d.at) { // git could not be looked into all the time
-				d.graceOver(r, st.ID, a)
+		for _, a := range slices.Clone(w.inOrder(r.alive)) {
+			if a.Offered && a.State == Running && passed(a.Deadline, d.at) {
+				d.signalled(StepSignalled{of: Of(r.ID), Step: a.step, N: a.N, K: a.K, Status: StatusFailed, Via: "timeout", Failure: "nobody signalled within the step's timeout"})
+			} else if a.inGrace() && a.inGit() && passed(a.Deadline, d.at) { // git could not be looked into all the time
+				d.graceOver(r, a.step, a)
 			}
-			if g, q := r.openRound(st); q != nil && q.State == OnHuman && r.Live() && !r.Paused {
-				d.tickHuman(r, w.Gate(g), q)
+			if q := r.roundOver(a); q != nil && q.State == OnHuman && r.Live() && !r.Paused {
+				d.tickHuman(r, w.Gate(q.gate), q)
 			}
 		}
 		if r.Live() && r.TimeLimit > 0 && !r.Paused && d.spent(r) >= time.Duration(r.TimeLimit) {
@@ -319,24 +317,24 @@ func (d *decider) tickHuman(r *Run, g *Gate, q *Round) {
 // woken: we were away. Deadlines that passed meanwhile are opened once more (8-semantics 36).
 func (d *decider) woken(ev Woken) {
 	gap := ev.To.Sub(ev.From)
-	for _, id := range d.s.Order {
+	for _, r := range slices.Clone(d.s.index.afoot) {
 		if gap > GapAllowed {
-			d.wokenProcs(d.s.Runs[id], ev, gap)
+			d.wokenProcs(r, ev, gap)
 		}
-		r, w := d.live(id)
-		if r == nil {
+		w := d.spec(r)
+		if w == nil || !r.Live() {
 			continue
 		}
-		d.touched[id] = true
+		d.again.add(r)
 		if gap <= GapAllowed || r.Phase != RunRunning {
 			continue
 		}
-		for _, st := range w.Steps {
-			if a := r.Current(st.ID); a != nil && a.State == Running && !a.Reopened && within(a.Deadline, ev) {
-				d.put(DeadlineMoved{of: Of(id), Step: st.ID, N: a.N, To: a.Deadline.Add(gap), Why: gapWords(gap)})
+		for _, a := range slices.Clone(w.inOrder(r.alive)) {
+			if a.State == Running && !a.Reopened && within(a.Deadline, ev) {
+				d.put(DeadlineMoved{of: Of(r.ID), Step: a.step, N: a.N, To: a.Deadline.Add(gap), Why: gapWords(gap)})
 			}
-			if g, q := r.openRound(st); q != nil && !q.Reopened {
-				d.wokenRound(r, g, q, ev, gap)
+			if q := r.roundOver(a); q != nil && !q.Reopened {
+				d.wokenRound(r, q.gate, q, ev, gap)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -15,13 +16,7 @@ func (d *decider) requested(ev RunRequested) {
 		return
 	}
 	vars, why := startVars(w, ev.Vars)
-	live := 0
-	for _, r := range d.s.Runs {
-		if r.Live() {
-			live++
-		}
-	}
-	if live >= MaxPending {
+	if live := len(d.s.index.live); live >= MaxPending {
 		why = fmt.Sprintf("%d runs are alive in this repo, which is the most: end some first", live)
 	}
 	if why != "" {
@@ -192,20 +187,20 @@ func (d *decider) end(r *Run, phase, step, why string, by *Actor) {
 		return
 	}
 	d.put(RunEnded{of: Of(r.ID), Phase: phase, Step: step, Why: why, By: by})
-	d.notice(Notice{ID: fmt.Sprintf("%s.ended-%d", r.ID, d.s.Clock), Kind: NoticeEnded, Run: r.ID, Step: step, Text: strings.TrimSpace(phase + " " + why)})
+	d.notice(Notice{ID: r.ID + ".ended-" + strconv.FormatInt(d.s.Clock, 10), Kind: NoticeEnded, Run: r.ID, Step: step, Text: strings.TrimSpace(phase + " " + why)})
 	d.forget(r.Workflow)
 }
 
 // forget lets the oldest ended runs of the workflow leave the state: a start costs the live runs, not the history.
 func (d *decider) forget(workflow string) {
-	var ended []string
-	for _, id := range d.s.Order {
-		if r := d.s.Runs[id]; r.Workflow == workflow && !r.Live() && len(r.Procs) == 0 {
-			ended = append(ended, id)
+	var ended []*Run
+	for _, r := range d.s.index.workflows[workflow].ended {
+		if len(r.Procs) == 0 {
+			ended = append(ended, r)
 		}
 	}
 	for i := 0; i < len(ended)-KeepEnded; i++ {
-		d.put(RunForgotten{of: Of(ended[i])})
+		d.put(RunForgotten{of: Of(ended[i].ID)})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -28,15 +29,7 @@ func (d *decider) fileSeen(ev FileSeen) {
 	if ev.ID != "" && d.s.Moves[ev.ID] != nil {
 		return // taken in already; only the move is still owed
 	}
-	readings := d.readings(ev)
-	var sentinels, words []reading
-	for _, x := range readings {
-		if x.step != nil {
-			sentinels = append(sentinels, x)
-		} else {
-			words = append(words, x)
-		}
-	}
+	sentinels, words := d.sentinels(ev), d.words(ev)
 	fits := func(x reading) bool { return d.sentinelFits(ev, x) == "" }
 	switch {
 	case len(sentinels) > 0 && (len(words) == 0 || slices.ContainsFunc(sentinels, fits)): // of two meanings, the one that something waits for
@@ -50,29 +43,41 @@ func (d *decider) fileSeen(ev FileSeen) {
 	}
 }
 
-// readings are the live meanings of the file's name, over all runs.
-func (d *decider) readings(ev FileSeen) []reading {
-	var out []reading
+// named gives the runs the file may be for: the one whose folder it lies in, else all that live and whose spec knows the
+// name, in the order they were started.
+func (d *decider) named(ev FileSeen, knows func(*Spec) bool) list {
+	if ev.Dir != "" {
+		if r, w := d.live(ev.Dir); r != nil && knows(w) {
+			return list{r}
+		}
+		return nil
+	}
+	var out list
+	for digest, kin := range d.s.index.kin {
+		if w := d.specs(digest); w != nil && knows(w) {
+			out = append(out, *kin...)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Run) int { return a.seq - b.seq })
+	return out
+}
+
+// sentinels are the steps whose word the file may be, over all live runs.
+func (d *decider) sentinels(ev FileSeen) (out []reading) {
+	for _, r := range d.named(ev, func(w *Spec) bool { return len(w.graph.files[ev.Name]) > 0 }) {
+		for _, st := range d.spec(r).graph.files[ev.Name] {
+			out = append(out, reading{run: r, step: st})
+		}
+	}
+	return out
+}
+
+// words are the gates at which the file may be a person's word, over all live runs.
+func (d *decider) words(ev FileSeen) (out []reading) {
 	stem := humanStem(ev.Name)
-	for _, id := range d.s.Order {
-		r, w := d.live(id)
-		if r == nil || ev.Dir != "" && ev.Dir != r.ID {
-			continue
-		}
-		for _, st := range w.Steps {
-			if st.Signal.Type == SignalFile && path.Base(st.Signal.Value) == ev.Name {
-				out = append(out, reading{run: r, step: st})
-			}
-		}
-		for _, g := range w.Gates {
-			rest, ok := strings.CutPrefix(stem, g.ID+"-")
-			if !ok {
-				continue
-			}
-			_, route := g.Route(rest)
-			if rest == OutcomePass || rest == OutcomeFail || rest == OutcomeVeto || route {
-				out = append(out, reading{run: r, gate: g, outcome: rest})
-			}
+	for _, r := range d.named(ev, func(w *Spec) bool { return len(w.graph.words[stem]) > 0 }) {
+		for _, x := range d.spec(r).graph.words[stem] {
+			out = append(out, reading{run: r, gate: x.gate, outcome: x.outcome})
 		}
 	}
 	return out
@@ -97,17 +102,21 @@ func (d *decider) unknown(ev FileSeen) string {
 		}
 	}
 	var known []string
-	for _, id := range d.s.Order {
-		if r, w := d.live(id); r != nil {
-			for _, st := range w.Steps {
-				if st.Signal.Type == SignalFile {
-					known = append(known, path.Base(st.Signal.Value))
-				}
+	told := map[string]bool{} // digests
+	for _, r := range d.s.index.live {
+		w := d.spec(r)
+		if w == nil || told[r.Digest] {
+			continue
+		}
+		told[r.Digest] = true
+		for _, st := range w.Steps {
+			if st.Signal.Type == SignalFile {
+				known = append(known, path.Base(st.Signal.Value))
 			}
-			for _, g := range w.Gates {
-				if !g.Implicit {
-					known = append(known, g.ID+"-"+OutcomePass, g.ID+"-"+OutcomeFail)
-				}
+		}
+		for _, g := range w.Gates {
+			if !g.Implicit {
+				known = append(known, g.ID+"-"+OutcomePass, g.ID+"-"+OutcomeFail)
 			}
 		}
 	}
@@ -146,7 +155,10 @@ func (d *decider) take(ev FileSeen, run, to, as string) {
 func (d *decider) sentinel(ev FileSeen, xs []reading) {
 	var fit []reading
 	why := ""
-	for _, x := range xs {
+	for i, x := range xs {
+		if a := x.run.Current(x.step.ID); i < len(xs)-1 && (a == nil || a.State != Running) {
+			continue // it cannot fit: of many such, only the last is told why
+		}
 		if w := d.sentinelFits(ev, x); w != "" {
 			why = w
 			continue
@@ -170,7 +182,7 @@ func (d *decider) sentinel(ev FileSeen, xs []reading) {
 	f := StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K, Status: s.Status, Via: ev.Name, Summary: clip(s.Summary, MaxFeedback),
 		Question: clip(s.Question, MaxFeedback), Options: s.Options, Answer: s.Answer, LingerUntil: d.linger(r, a)}
 	d.signalled(f)
-	d.take(ev, r.ID, fmt.Sprintf("%s.%d", st.ID, a.N), "signal.json")
+	d.take(ev, r.ID, st.ID+"."+strconv.Itoa(a.N), "signal.json")
 }
 
 // signalled puts the step's word; its words of failure become the feedback.

@@ -2,12 +2,12 @@ package engine
 
 import "encoding/json"
 
-// holds evaluates a condition; the zero condition holds.
-func (d *decider) holds(c Cond, _ *Run, _ *Spec, env *Env) (bool, error) {
+// holds evaluates a condition; the zero condition holds. What it sees is gathered only where there is something to see.
+func holds(c Cond, env func() *Env) (bool, error) {
 	if c.Eval == nil {
 		return true, nil
 	}
-	return c.Eval(env)
+	return c.Eval(env())
 }
 
 // StepEnv gives what expressions of the step see, in its attempt n.
@@ -32,8 +32,6 @@ func (s *State) GateEnv(r *Run, w *Spec, gate string, q *Round) *Env {
 	}
 	return env
 }
-
-func (d *decider) stepEnv(r *Run, w *Spec, st *Step, n int) *Env { return d.s.StepEnv(r, w, st.ID, n) }
 
 func (d *decider) gateEnv(r *Run, w *Spec, g *Gate, q *Round) *Env { return d.s.GateEnv(r, w, g.ID, q) }
 

@@ -2,19 +2,37 @@ package engine
 
 import (
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 )
 
 // graph is what Link derives from a spec: who leads to whom.
 type graph struct {
-	steps  map[string]*Step
-	gates  map[string]*Gate
-	order  []string                   // steps in file order
-	topo   []string                   // steps, upstream first
-	fwd    map[string][]string        // forward edges: on_pass, needs, and what leads elsewhere
-	down   map[string]map[string]bool // strictly downstream
-	start  map[string]bool            // starts a run (8-semantics 4)
-	byNeed map[string]bool            // only its needs lead to it
+	steps map[string]*Step
+	gates map[string]*Gate
+	order []string                   // steps in file order
+	topo  []*Step                    // steps, upstream first
+	fwd   map[string][]string        // forward edges: on_pass, needs, and what leads elsewhere
+	down  map[string]map[string]bool // strictly downstream
+	ext   []*Step                    // steps that need something of other workflows
+	files map[string][]*Step         // by the name of the sentinel they signal with
+	words map[string][]word          // by the name of a person's file, without its ending
+}
+
+// word is what a person's file says: an outcome at a gate.
+type word struct {
+	gate    *Gate
+	outcome string
+}
+
+// joint is what Link derives for a step: its part in the law of joins.
+type joint struct {
+	place  int   // in the file
+	starts bool  // starts a run (8-semantics 4)
+	byNeed bool  // only its needs lead to it
+	needs  []int // places of what it needs of this workflow
+	below  []int // places of what is strictly downstream
 }
 
 // GraphFault is a fault of the graph: a load error. Steps names those concerned, in order.
@@ -27,8 +45,7 @@ type GraphFault struct {
 // Link derives the graph. The spec may be used only where it gives no fault. All names must resolve: checking that is
 // the loader's, before.
 func (s *Spec) Link() []GraphFault {
-	g := &graph{steps: map[string]*Step{}, gates: map[string]*Gate{}, fwd: map[string][]string{},
-		start: map[string]bool{}, byNeed: map[string]bool{}}
+	g := &graph{steps: map[string]*Step{}, gates: map[string]*Gate{}, fwd: map[string][]string{}}
 	s.graph = g
 	for _, st := range s.Steps {
 		g.steps[st.ID] = st
@@ -45,11 +62,56 @@ func (s *Spec) Link() []GraphFault {
 		return []GraphFault{cycleFault(cycle)}
 	}
 	for i, st := range s.Steps {
-		g.byNeed[st.ID] = i > 0 && in[st.ID] == 0 && len(st.Needs) > 0
-		g.start[st.ID] = i == 0 || in[st.ID] == 0 && st.HasNeeds && len(st.Needs) == 0
+		st.joint = joint{place: i, byNeed: i > 0 && in[st.ID] == 0 && len(st.Needs) > 0,
+			starts: i == 0 || in[st.ID] == 0 && st.HasNeeds && len(st.Needs) == 0}
 	}
 	g.sort()
+	g.tables(s)
 	return g.unreached(s)
+}
+
+// tables writes down what decisions ask again and again.
+func (g *graph) tables(s *Spec) {
+	g.files, g.words = map[string][]*Step{}, map[string][]word{}
+	for _, st := range s.Steps {
+		for _, n := range st.Needs {
+			st.needs = append(st.needs, g.steps[n].place)
+		}
+		for _, o := range s.Steps {
+			if g.down[st.ID][o.ID] {
+				st.below = append(st.below, o.place)
+			}
+		}
+		if len(st.ExtNeeds) > 0 {
+			g.ext = append(g.ext, st)
+		}
+		if st.Signal.Type == SignalFile {
+			name := path.Base(st.Signal.Value)
+			g.files[name] = append(g.files[name], st)
+		}
+	}
+	for _, gt := range s.Gates {
+		outcomes := []string{OutcomePass, OutcomeFail, OutcomeVeto}
+		for _, r := range gt.Routes {
+			if !slices.Contains(outcomes, r.Outcome) {
+				outcomes = append(outcomes, r.Outcome)
+			}
+		}
+		for _, o := range outcomes {
+			name := gt.ID + "-" + o
+			g.words[name] = append(g.words[name], word{gt, o})
+		}
+	}
+}
+
+// inOrder gives attempts in the order their steps have in the file.
+func (s *Spec) inOrder(as []*Attempt) []*Attempt {
+	if len(as) < 2 {
+		return as
+	}
+	out := slices.Clone(as)
+	slices.SortFunc(out, func(a, b *Attempt) int { return s.Step(a.step).place - s.Step(b.step).place })
+	return out
 }
 
 func (g *graph) forward(s *Spec, in map[string]int) (cycle []string) {
@@ -163,7 +225,7 @@ func (g *graph) sort() {
 	for d := 0; len(g.topo) < len(g.order); d++ {
 		for _, id := range g.order {
 			if depth[id] == d {
-				g.topo = append(g.topo, id)
+				g.topo = append(g.topo, g.steps[id])
 			}
 		}
 	}
@@ -187,7 +249,7 @@ func (g *graph) unreached(s *Spec) (faults []GraphFault) {
 		}
 	}
 	for _, id := range g.order {
-		if g.start[id] || g.byNeed[id] {
+		if g.steps[id].starts || g.steps[id].byNeed {
 			reach(id)
 		}
 	}
@@ -222,9 +284,9 @@ func (s *Spec) Forward(id string) []string { return s.graph.fwd[id] }
 // Starts gives the steps that start a run, in file order.
 func (s *Spec) Starts() []string {
 	var out []string
-	for _, x := range s.graph.order {
-		if s.graph.start[x] {
-			out = append(out, x)
+	for _, st := range s.Steps {
+		if st.starts {
+			out = append(out, st.ID)
 		}
 	}
 	return out

@@ -107,9 +107,9 @@ func (r *Run) roundsFault() string {
 // runningFault: no step has a current attempt while anything upstream of it is active, a passed step's needs are passed,
 // and who is at its gates has an open round (I2, I6).
 func (s *State) runningFault(r *Run, w *Spec) string {
-	v := (&decider{s: s}).view(r, w)
+	v := r.look(w)
 	for _, st := range w.Steps {
-		if v.active[st.ID] {
+		if v.of[st.place].active {
 			for _, t := range w.graph.order {
 				if b := r.Current(t); w.graph.down[st.ID][t] && b != nil {
 					return fmt.Sprintf("%s is at work or due while %s downstream has attempt %d (%s)", st.ID, t, b.N, b.State)
@@ -151,8 +151,8 @@ func (s *State) endedFault(r *Run, w *Spec) string {
 	if len(r.Writes) > 0 {
 		return fmt.Sprintf("it is %s and still owes %s", r.Phase, r.Writes[0].ID)
 	}
-	if v := (&decider{s: s}).view(r, w); r.Phase == RunCompleted && len(v.active) > 0 {
-		return fmt.Sprintf("it is completed with %v to do", sortedKeys(v.active))
+	if v := r.look(w); r.Phase == RunCompleted && v.active > 0 {
+		return fmt.Sprintf("it is completed with %v to do", v.steps(w))
 	}
 	return ""
 }

@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // Kinds of effect.
 const (
@@ -60,24 +57,61 @@ func (r *Run) wanted(p *Proc) bool {
 	return a.State == Signalled
 }
 
+// Debtor is who owes effects: a run (Kind ""), a file taken in (DoMove) or a notice (DoNotify).
+type Debtor struct{ Kind, ID string }
+
+// Debtor says who owes the effect.
+func (e *Effect) Debtor() Debtor {
+	if e.Kind == DoMove || e.Kind == DoNotify {
+		return Debtor{e.Kind, e.Key}
+	}
+	return Debtor{"", e.Run}
+}
+
 // Owed gives what the world is owed, from the state alone, in a fixed order.
 func (s *State) Owed(specs Specs) []Effect {
 	var out []Effect
-	for _, id := range s.Order {
-		out = s.owedBy(out, s.Runs[id], specs)
-	}
-	for _, id := range sortedKeys(s.Moves) {
-		m := s.Moves[id]
-		out = append(out, Effect{Kind: DoMove, Key: id, Run: m.Run, Move: m})
-	}
-	for _, id := range sortedKeys(s.Notices) {
-		n := s.Notices[id]
-		out = append(out, Effect{Kind: DoNotify, Key: id, Run: n.Run, Step: n.Step, Gate: n.Gate, N: n.N, Notice: n})
+	for _, who := range s.debtors() {
+		out = s.OwedBy(out, who, specs)
 	}
 	return out
 }
 
-func (s *State) owedBy(out []Effect, r *Run, specs Specs) []Effect {
+// debtors are all who may owe anything, in order.
+func (s *State) debtors() []Debtor {
+	out := make([]Debtor, 0, len(s.Order)+len(s.Moves)+len(s.Notices))
+	for _, id := range s.Order {
+		out = append(out, Debtor{"", id})
+	}
+	for _, id := range sortedKeys(s.Moves) {
+		out = append(out, Debtor{DoMove, id})
+	}
+	for _, id := range sortedKeys(s.Notices) {
+		out = append(out, Debtor{DoNotify, id})
+	}
+	return out
+}
+
+// OwedBy appends what one of them owes.
+func (s *State) OwedBy(out []Effect, who Debtor, specs Specs) []Effect {
+	switch who.Kind {
+	case DoMove:
+		if m := s.Moves[who.ID]; m != nil {
+			out = append(out, Effect{Kind: DoMove, Key: who.ID, Run: m.Run, Move: m})
+		}
+	case DoNotify:
+		if n := s.Notices[who.ID]; n != nil {
+			out = append(out, Effect{Kind: DoNotify, Key: who.ID, Run: n.Run, Step: n.Step, Gate: n.Gate, N: n.N, Notice: n})
+		}
+	default:
+		if r := s.Runs[who.ID]; r != nil {
+			out = s.owedByRun(out, r, specs)
+		}
+	}
+	return out
+}
+
+func (s *State) owedByRun(out []Effect, r *Run, specs Specs) []Effect {
 	for _, p := range r.Procs {
 		e := Effect{Kind: DoRun, Key: p.Key, Run: r.ID, Step: p.Step, Gate: p.Gate, N: p.N, K: p.K, Proc: p}
 		if !r.wanted(p) {
@@ -100,18 +134,23 @@ func (s *State) owedBy(out []Effect, r *Run, specs Specs) []Effect {
 	if w == nil {
 		return out
 	}
-	for _, st := range w.Steps {
-		a := r.Current(st.ID)
-		if a != nil && a.State == Running && a.Offered {
-			out = append(out, Effect{Kind: DoOffer, Key: a.Key, Run: r.ID, Step: st.ID, N: a.N, K: a.K})
+	for _, a := range w.inOrder(r.alive) {
+		if a.State != Running {
+			continue
 		}
-		switch {
-		case a != nil && a.State == Running && (a.SignalType == SignalCommit || a.SignalType == SignalPull):
-			out = append(out, Effect{Kind: DoWatch, Key: a.Key, Run: r.ID, Step: st.ID, N: a.N, K: a.K})
-		case a == nil && len(st.ExtNeeds) > 0 && !r.Paused:
-			if pins := s.lookable(r, w, st); pins != nil {
-				out = append(out, Effect{Kind: DoLook, Key: fmt.Sprintf("%s/%s#%d %v", r.ID, st.ID, len(r.Attempts[st.ID])+1, pins), Run: r.ID, Step: st.ID, Pins: pins})
-			}
+		if a.Offered {
+			out = append(out, Effect{Kind: DoOffer, Key: a.Key, Run: r.ID, Step: a.step, N: a.N, K: a.K})
+		}
+		if a.inGit() {
+			out = append(out, Effect{Kind: DoWatch, Key: a.Key, Run: r.ID, Step: a.step, N: a.N, K: a.K})
+		}
+	}
+	for _, st := range w.graph.ext {
+		if r.Paused || r.Current(st.ID) != nil {
+			continue
+		}
+		if pins := s.lookable(r, w, st); pins != nil {
+			out = append(out, Effect{Kind: DoLook, Key: fmt.Sprintf("%s/%s#%d %v", r.ID, st.ID, len(r.Attempts[st.ID])+1, pins), Run: r.ID, Step: st.ID, Pins: pins})
 		}
 	}
 	return out
@@ -120,8 +159,7 @@ func (s *State) owedBy(out []Effect, r *Run, specs Specs) []Effect {
 // lookable gives what satisfies the step's needs of other workflows by the record, where the step waits for nothing
 // else and it has not been looked at; nil otherwise.
 func (s *State) lookable(r *Run, w *Spec, st *Step) []string {
-	d := &decider{s: s}
-	if !d.view(r, w).due[st.ID] {
+	if !r.view(w).of[st.place].due {
 		return nil
 	}
 	var pins []string
@@ -142,96 +180,4 @@ func (s *State) lookable(r *Run, w *Spec, st *Step) []string {
 		}
 	}
 	return pins
-}
-
-// Wake gives the earliest moment later than after at which time alone changes something, zero for never. What passed up
-// to after was seen by the Ticked decided then.
-func (s *State) Wake(after time.Time) time.Time {
-	var at time.Time
-	sooner := func(t time.Time) {
-		if t.After(after) && (at.IsZero() || t.Before(at)) {
-			at = t
-		}
-	}
-	for _, r := range s.Runs {
-		for _, p := range r.Procs {
-			if p.Stop == "" && r.wanted(p) {
-				sooner(p.Deadline)
-			}
-		}
-		if r.Phase == RunRunning {
-			r.wake(sooner)
-		}
-	}
-	return at
-}
-
-func (r *Run) wake(sooner func(time.Time)) {
-	for step := range r.Attempts {
-		a := r.Current(step)
-		if a == nil {
-			continue
-		}
-		switch p := r.Proc(a.Key); a.State {
-		case Ready:
-			if !r.Paused {
-				sooner(a.NotBefore)
-			}
-		case Running:
-			if p == nil || p.Stop == "" {
-				sooner(a.Deadline)
-			}
-			sooner(a.GraceUntil)
-		case Signalled:
-			if p != nil && p.Stop == "" {
-				sooner(a.LingerUntil)
-			}
-		}
-	}
-	for gate := range r.Rounds {
-		q := r.CurrentRound(gate)
-		if !q.Open() {
-			continue
-		}
-		switch p := r.Proc(q.Key); q.State {
-		case OnReview:
-			if p != nil && p.Stop == "" {
-				sooner(q.Deadline)
-			} else if p == nil && !r.Paused {
-				sooner(q.NotBefore)
-			}
-		case OnWindow:
-			if !r.Paused {
-				sooner(q.WindowEnds)
-			}
-		case OnHuman:
-			if !r.Paused {
-				sooner(q.Due)
-				sooner(q.RemindAt)
-			}
-		}
-	}
-	if r.TimeLimit > 0 && !r.BusySince.IsZero() {
-		sooner(r.BusySince.Add(time.Duration(r.TimeLimit - r.Spent)))
-	}
-}
-
-// NeedsScan says that some deadline not after at is closed by a scan of the inboxes (Scanned), not by the clock alone.
-func (s *State) NeedsScan(at time.Time) bool {
-	for _, r := range s.Runs {
-		if r.Phase != RunRunning || r.PausedWhy == pausedSpec { // what cannot be read is closed by no scan
-			continue
-		}
-		for step := range r.Attempts {
-			if a := r.Current(step); a != nil && a.inGrace() && !a.inGit() && passed(a.GraceUntil, at) {
-				return true
-			}
-		}
-		for gate := range r.Rounds {
-			if q := r.CurrentRound(gate); q.Open() && q.State == OnWindow && !r.Paused && passed(q.WindowEnds, at) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -55,7 +55,7 @@ func TestPurity(t *testing.T) {
 			case *ast.GenDecl:
 				packageVariables(t, set, f, n)
 			case *ast.AssignStmt:
-				if name != "apply.go" && name != "state.go" {
+				if name != "apply.go" && name != "state.go" && name != "index.go" && name != "wake.go" {
 					onlyApplyWrites(t, set, n)
 				}
 			}
@@ -64,7 +64,8 @@ func TestPurity(t *testing.T) {
 	}
 }
 
-// onlyApplyWrites finds a decision that writes to the state itself: to a run r, an attempt a, a round q, a process p.
+// onlyApplyWrites finds a decision that writes to the state itself: to a run r, an attempt a, a round q, a process p. The
+// index (index.go, wake.go) is Apply's too.
 func onlyApplyWrites(t *testing.T, set *token.FileSet, n *ast.AssignStmt) {
 	for _, l := range n.Lhs {
 		if ix, ok := l.(*ast.IndexExpr); ok {

@@ -1,10 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 )
@@ -17,12 +17,7 @@ func (d *decider) settle() {
 	for n := 0; ; n++ {
 		must(n < settleMost, "settling does not end")
 		before := len(d.out)
-		for _, id := range slices.Clone(d.s.Order) {
-			r := d.s.Runs[id]
-			if r != nil && (d.touched[id] || d.across && d.waitsAcross(r)) {
-				d.advance(r)
-			}
-		}
+		d.advanceAll()
 		d.schedule()
 		if len(d.out) == before {
 			return
@@ -30,80 +25,124 @@ func (d *decider) settle() {
 	}
 }
 
-// waitsAcross says that the run may wait for another one.
-func (d *decider) waitsAcross(r *Run) bool {
-	if !r.Live() {
-		return false
+// advanceAll advances the runs that a fact has touched since they were advanced last, in the order they were started.
+func (d *decider) advanceAll() {
+	for at := 0; ; {
+		i := slices.IndexFunc(d.again, func(r *Run) bool { return r.seq > at })
+		if i < 0 {
+			return
+		}
+		r := d.again[i]
+		d.again = slices.Delete(d.again, i, i+1)
+		at = r.seq
+		if d.s.Runs[r.ID] == r { // not forgotten
+			d.advance(r)
+		}
 	}
-	if r.Phase == RunPending {
-		return true
-	}
-	w := d.spec(r)
-	return w != nil && slices.ContainsFunc(w.Steps, func(s *Step) bool { return len(s.ExtNeeds) > 0 })
 }
 
-// view is what the law of joins says of each step of a run (8-semantics 7-9).
+// view is what the law of joins says of each step of a run (8-semantics 7-9), by the step's place in the file.
 type view struct {
-	active, pending, due, blocked map[string]bool
+	of                   []standing
+	active, pending, due int // how many
+}
+
+// standing is what the law of joins says of a step.
+type standing struct {
+	active, pending, due, blocked bool
+	below                         bool // something upstream of it is active
 }
 
 // led says that something that stands leads to the step.
-func (d *decider) led(r *Run, w *Spec, id string) bool {
-	if w.graph.start[id] || w.graph.byNeed[id] {
+func (r *Run) led(w *Spec, id string) bool {
+	if w.Step(id).starts || w.Step(id).byNeed {
 		return true
 	}
 	if _, ok := r.Sent[id]; ok {
 		return true
 	}
 	for _, u := range w.graph.order {
-		a := r.Current(u)
-		if a != nil && (a.State == Passed || a.State == Routed || a.State == Skipped) && slices.Contains(a.To, id) {
+		if a := r.Current(u); a.stands() && slices.Contains(a.To, id) {
 			return true
 		}
 	}
 	return false
 }
 
-func (d *decider) view(r *Run, w *Spec) view {
-	v := view{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
-	up := map[string]bool{} // something upstream is active
-	for _, id := range w.graph.topo {
-		a := r.Current(id)
-		if a.Live() {
-			v.active[id] = true
-		} else if a == nil && d.led(r, w, id) {
-			d.viewPending(r, w, id, v, up)
+// stands says that the attempt is settled and what it leads to counts.
+func (a *Attempt) stands() bool {
+	return a != nil && (a.State == Passed || a.State == Routed || a.State == Skipped)
+}
+
+// look draws the view.
+func (r *Run) look(w *Spec) *view {
+	v := &view{of: make([]standing, len(w.Steps))}
+	now := make([]*Attempt, len(w.Steps))
+	led := make([]bool, len(w.Steps))
+	for i, st := range w.Steps {
+		now[i] = r.Current(st.ID)
+		_, sent := r.Sent[st.ID]
+		led[i] = led[i] || sent || st.starts || st.byNeed
+		if now[i].stands() {
+			for _, t := range now[i].To {
+				if to := w.Step(t); to != nil {
+					led[to.place] = true
+				}
+			}
 		}
-		if v.active[id] {
-			for t := range w.graph.down[id] {
-				up[t] = true
+	}
+	for _, st := range w.graph.topo {
+		x := &v.of[st.place]
+		if now[st.place].Live() {
+			x.active = true
+			v.active++
+		} else if now[st.place] == nil && led[st.place] {
+			v.lookPending(st, now)
+		}
+		if x.active {
+			for _, t := range st.below {
+				v.of[t].below = true
 			}
 		}
 	}
 	return v
 }
 
-// viewPending looks at a step that is led to and has no current attempt.
-func (d *decider) viewPending(r *Run, w *Spec, id string, v view, up map[string]bool) {
+// steps names the active steps.
+func (v *view) steps(w *Spec) (out []string) {
+	for i, st := range w.Steps {
+		if v.of[i].active {
+			out = append(out, st.ID)
+		}
+	}
+	return out
+}
+
+// lookPending looks at a step that is led to and has no current attempt.
+func (v *view) lookPending(st *Step, now []*Attempt) {
+	x := &v.of[st.place]
 	met, dead := true, false
-	for _, n := range w.Step(id).Needs {
-		if !r.Current(n).Done() {
+	for _, n := range st.needs {
+		if !now[n].Done() {
 			met = false
-			if !v.active[n] && !up[n] {
+			if !v.of[n].active && !v.of[n].below {
 				dead = true
 			}
 		}
 	}
-	if w.graph.byNeed[id] && dead {
+	if st.byNeed && dead {
 		return // not reached: it holds up nobody
 	}
-	v.active[id], v.pending[id] = true, true
+	x.active, x.pending = true, true
+	v.active++
+	v.pending++
 	switch {
-	case up[id]:
+	case x.below:
 	case met:
-		v.due[id] = true
+		x.due = true
+		v.due++
 	case dead:
-		v.blocked[id] = true
+		x.blocked = true
 	}
 }
 
@@ -123,37 +162,40 @@ func (d *decider) advance(r *Run) {
 	if d.endedUnread(r, w) || d.toGates(r, w) || d.overUsage(r, w) {
 		return
 	}
-	v := d.view(r, w)
+	v := r.view(w)
 	waiting := false
-	for _, id := range w.graph.order {
-		if !v.due[id] || r.Paused {
+	for i, st := range w.Steps {
+		if v.due == 0 || r.Paused {
+			break
+		}
+		if !v.of[i].due {
 			continue
 		}
-		if len(w.Step(id).ExtNeeds) > 0 && !d.extMet(r, w.Step(id)) {
+		if len(st.ExtNeeds) > 0 && !d.extMet(r, st) {
 			waiting = true
 			continue
 		}
-		d.startStep(r, w, w.Step(id))
+		d.startStep(r, w, st)
 		return
 	}
-	if waiting || len(v.due) > 0 {
+	if waiting || v.due > 0 {
 		return
 	}
 	if d.stuck(r, w, v) {
 		return
 	}
-	if len(v.active) == 0 && len(r.Procs) == 0 && len(r.Writes) == 0 {
+	if v.active == 0 && len(r.Procs) == 0 && len(r.Writes) == 0 {
 		d.end(r, RunCompleted, "", "", nil)
 	}
 }
 
 // endedUnread judges the end of a step's process that came while the run's spec could not be read (8-semantics 37).
 func (d *decider) endedUnread(r *Run, w *Spec) bool {
-	for _, st := range w.Steps {
-		a := r.Current(st.ID)
-		if a == nil || a.State != Running || a.Offered || a.Exit == nil || !a.GraceUntil.IsZero() || r.Proc(a.Key) != nil {
+	for _, a := range w.inOrder(r.alive) {
+		if a.State != Running || a.Offered || a.Exit == nil || !a.GraceUntil.IsZero() || r.Proc(a.Key) != nil {
 			continue
 		}
+		st := w.Step(a.step)
 		d.stepEnded(r, st, a, Proc{Key: a.Key, Kind: ProcStep, Step: st.ID, N: a.N, K: a.K}, ProcessEnded{Run: r.ID, Key: a.Key, Exit: *a.Exit, Output: a.Output, Answer: a.Answer})
 		return true
 	}
@@ -166,13 +208,8 @@ func (d *decider) begin(r *Run, w *Spec) {
 		return
 	}
 	if !r.Parallel {
-		for _, id := range d.s.Order {
-			if id == r.ID {
-				break
-			}
-			if o := d.s.Runs[id]; o.Workflow == r.Workflow && o.Live() {
-				return
-			}
+		if d.s.index.workflows[r.Workflow].live[0] != r { // one before it lives
+			return
 		}
 	}
 	for _, n := range w.Needs {
@@ -185,31 +222,31 @@ func (d *decider) begin(r *Run, w *Spec) {
 
 // retryDir gives a run a folder of its own for its retry context where one that lives has a gate of the same name.
 func (d *decider) retryDir(r *Run, w *Spec) string {
-	for _, id := range d.s.Order {
-		o := d.s.Runs[id]
-		if o == r || o.Phase != RunRunning || d.spec(o) == nil {
+	running := func(o *Run) bool { return o != r && o.Phase == RunRunning }
+	for digest, kin := range d.s.index.kin {
+		o := d.specs(digest)
+		if o == nil || !slices.ContainsFunc(w.Gates, func(g *Gate) bool { return o.Gate(g.ID) != nil }) {
 			continue
 		}
-		for _, g := range w.Gates {
-			if d.spec(o).Gate(g.ID) != nil {
-				return r.ID
-			}
+		if slices.ContainsFunc(*kin, running) {
+			return r.ID
 		}
 	}
 	return ""
 }
 
 // stuck ends the run where work was led to a step whose needs can no longer be met and nothing else is at work.
-func (d *decider) stuck(r *Run, w *Spec, v view) bool {
-	if len(v.active) == 0 || len(v.active) != len(v.pending) {
+func (d *decider) stuck(r *Run, w *Spec, v *view) bool {
+	if v.active == 0 || v.active != v.pending {
 		return false
 	}
-	for _, id := range w.graph.order {
-		if !v.blocked[id] {
+	for i, st := range w.Steps {
+		if !v.of[i].blocked {
 			continue
 		}
+		id := st.ID
 		var unmet []string
-		for _, n := range w.Step(id).Needs {
+		for _, n := range st.Needs {
 			if !r.Current(n).Done() {
 				unmet = append(unmet, n)
 			}
@@ -223,9 +260,12 @@ func (d *decider) stuck(r *Run, w *Spec, v view) bool {
 // toGates takes attempts that have said their word, whose process is gone and whose check and hook are done, to their
 // first gate.
 func (d *decider) toGates(r *Run, w *Spec) bool {
-	for _, st := range w.Steps {
-		a := r.Current(st.ID)
-		if a == nil || a.State != Signalled || r.atWork(st.ID) || afterWord(w, st, a) != "" {
+	for _, a := range w.inOrder(r.alive) {
+		if a.State != Signalled || r.atWork(a.step) {
+			continue
+		}
+		st := w.Step(a.step)
+		if afterWord(w, st, a) != "" {
 			continue
 		}
 		d.openGate(r, w, st, 0)
@@ -288,8 +328,8 @@ func (d *decider) overUsage(r *Run, w *Spec) bool {
 // startStep starts the next attempt of a due step, or skips it.
 func (d *decider) startStep(r *Run, w *Spec, st *Step) {
 	n := len(r.Attempts[st.ID]) + 1
-	env := d.stepEnv(r, w, st, n)
-	ok, err := d.holds(st.When, r, w, env)
+	env := func() *Env { return d.s.StepEnv(r, w, st.ID, n) }
+	ok, err := holds(st.When, env)
 	if err == nil && !ok {
 		to := w.LastGate(st).OnPass
 		d.put(StepSkipped{of: Of(r.ID), Step: st.ID, N: n, To: to, When: st.When.Source})
@@ -316,13 +356,16 @@ func (d *decider) startStep(r *Run, w *Spec, st *Step) {
 }
 
 // tree gives the step's worktree as evaluated and the key of the checkout it lies in.
-func (d *decider) tree(r *Run, st *Step, env *Env) (string, string, error) {
+func (d *decider) tree(r *Run, st *Step, env func() *Env) (string, string, error) {
 	if st.Agent == nil || st.Agent.Worktree.Source == "" {
 		return "", ".", nil
 	}
-	text, err := st.Agent.Worktree.String(env)
-	if err != nil {
-		return "", "", fmt.Errorf("worktree: %w", err)
+	text := st.Agent.Worktree.Source
+	if st.Agent.Worktree.Eval != nil {
+		var err error
+		if text, err = st.Agent.Worktree.Eval(env()); err != nil {
+			return "", "", fmt.Errorf("worktree: %w", err)
+		}
 	}
 	clean := path.Clean(text)
 	if clean == "." {
@@ -369,10 +412,19 @@ func (d *decider) extPassed(r *Run, n Need, step string) (pin string, ok bool) {
 
 // newest gives the newest run of the workflow that has begun.
 func (s *State) newest(workflow string) *Run {
+	f := s.index.workflows[workflow]
+	if f == nil {
+		return nil
+	}
 	var out *Run
-	for _, id := range s.Order {
-		if r := s.Runs[id]; r.Workflow == workflow && r.Phase != RunPending && (out == nil || r.N > out.N) {
-			out = r
+	for _, runs := range []list{f.live, f.ended} {
+		for i := len(runs) - 1; i >= 0; i-- {
+			if r := runs[i]; r.Phase != RunPending {
+				if out == nil || r.N > out.N {
+					out = r
+				}
+				break
+			}
 		}
 	}
 	return out
@@ -388,23 +440,62 @@ func (d *decider) afterRun(r *Run, w *Spec) {
 
 // candidate is something that is ready to be launched.
 type candidate struct {
-	since int64
-	tree  string
-	run   string
-	step  string
-	gate  string
-	kind  string // ProcStep, ProcReview, ProcCheck or ProcHook
+	r    *Run
+	st   *Step
+	a    *Attempt
+	gate string
+	kind string // ProcStep, ProcReview, ProcCheck or ProcHook
 }
 
 // schedule launches what is ready, oldest first. Who cannot have its worktree does not hold up others.
 func (d *decider) schedule() {
-	holds, next, kept, used, ready := map[string]bool{}, map[string]bool{}, map[string]string{}, 0, []candidate(nil)
-	for _, id := range d.s.Order {
-		r := d.s.Runs[id]
+	var room [4]candidate
+	ready := room[:0]
+	for _, r := range d.s.index.wanting {
+		if w := d.spec(r); w != nil {
+			ready = d.collect(r, w, ready)
+		}
+	}
+	if len(ready) == 0 {
+		return
+	}
+	slices.SortFunc(ready, func(x, y candidate) int { return cmp.Compare(x.a.Since, y.a.Since) })
+	o := d.occupied()
+	for _, c := range ready {
+		tree := c.a.Tree
+		if k := o.kept[tree]; k != nil && k != c.a {
+			continue // a later gate's review, which has let go of the tree once, does not slip in either
+		}
+		slot := c.kind == ProcReview || c.kind == ProcStep && !c.st.Offered()
+		if o.holds[tree] || c.kind == ProcStep && o.next[tree] || slot && o.used >= d.s.Config.MaxParallel {
+			if c.kind == ProcStep && !o.holds[tree] {
+				o.next[tree] = true // it waits for a slot: nobody overtakes it in its own worktree
+			}
+			continue
+		}
+		d.launch(c)
+		o.holds[tree] = true
+		if slot {
+			o.used++
+		}
+	}
+}
+
+// occupied says which worktrees can be had.
+type occupied struct {
+	holds map[string]bool     // somebody is in it
+	next  map[string]bool     // somebody is next: no step slips in
+	kept  map[string]*Attempt // who keeps it from its word to its verdict
+	used  int                 // slots
+}
+
+func (d *decider) occupied() occupied {
+	o := occupied{holds: map[string]bool{}, next: map[string]bool{}, kept: map[string]*Attempt{}}
+	for _, r := range d.s.index.holding {
 		for _, p := range r.Procs {
-			holds[p.Tree] = true
+			o.holds[p.Tree] = true
 			if p.Kind == ProcStep || p.Kind == ProcReview {
-				used++
+				o.used++
 			}
 		}
 		if r.Phase != RunRunning {
@@ -412,46 +503,55 @@ func (d *decider) schedule() {
 		}
 		w := d.spec(r)
 		if w == nil {
-			r.holdUnread(holds)
+			r.holdUnread(o.holds)
 			continue
 		}
-		for _, st := range w.Steps {
-			if a := r.Current(st.ID); a != nil && r.keeps(st, a) {
-				kept[a.Tree] = id + "/" + st.ID
+		for _, a := range w.inOrder(r.alive) {
+			if r.keeps(w.Step(a.step), a) {
+				o.kept[a.Tree] = a
 			}
-			ready = d.collect(r, w, st, holds, next, ready)
+			r.hold(a, &o)
 		}
 	}
-	sort.SliceStable(ready, func(i, j int) bool { return ready[i].since < ready[j].since })
-	for _, c := range ready {
-		if k := kept[c.tree]; k != "" && k != c.run+"/"+c.step {
-			continue // a later gate's review, which has let go of the tree once, does not slip in either
+	return o
+}
+
+// hold marks the worktree that an attempt holds without a process, or is next in.
+func (r *Run) hold(a *Attempt, o *occupied) {
+	switch a.State {
+	case Running:
+		if a.Offered || r.Proc(a.Key) == nil { // on offer, or in the grace after its exit
+			o.holds[a.Tree] = true
 		}
-		slot := c.kind == ProcReview || c.kind == ProcStep && !d.offered(c)
-		if holds[c.tree] || c.kind == ProcStep && next[c.tree] || slot && used >= d.s.Config.MaxParallel {
-			if c.kind == ProcStep && !holds[c.tree] {
-				next[c.tree] = true // it waits for a slot: nobody overtakes it in its own worktree
-			}
-			continue
-		}
-		d.launch(c)
-		holds[c.tree] = true
-		if slot {
-			used++
+	case Signalled: // the tree is kept until its gate
+		o.next[a.Tree] = true
+	case Gating:
+		if q := r.roundOver(a); q != nil && q.State == OnReview && r.Proc(q.Key) == nil {
+			o.next[a.Tree] = true // the tree waits for its review: no step slips in between
 		}
 	}
+}
+
+// roundOver gives the open round over the attempt; nil where there is none.
+func (r *Run) roundOver(a *Attempt) *Round {
+	for _, q := range r.open {
+		if q.Step == a.step && q.Attempt == a.N {
+			return q
+		}
+	}
+	return nil
 }
 
 // holdUnread marks the worktrees that are held without a process by a run whose spec cannot be read: offers, graces,
 // words on their way to the gate, reviews that wait.
 func (r *Run) holdUnread(holds map[string]bool) {
-	for step := range r.Attempts {
-		if a := r.Current(step); a != nil && (a.State == Running || a.State == Signalled) {
+	for _, a := range r.alive {
+		if a.State == Running || a.State == Signalled {
 			holds[a.Tree] = true
 		}
 	}
-	for gate := range r.Rounds {
-		if q := r.CurrentRound(gate); q != nil && q.State == OnReview {
+	for _, q := range r.open {
+		if q.State == OnReview {
 			holds[r.Attempt(q.Step, q.Attempt).Tree] = true
 		}
 	}
@@ -473,55 +573,42 @@ func (r *Run) keeps(st *Step, a *Attempt) bool {
 	return true
 }
 
-func (d *decider) offered(c candidate) bool {
-	return d.spec(d.s.Runs[c.run]).Step(c.step).Offered()
-}
-
 func (d *decider) launch(c candidate) {
-	r := d.s.Runs[c.run]
-	w, a := d.spec(r), r.Current(c.step)
-	st := w.Step(c.step)
+	r, w, st, a := c.r, d.spec(c.r), c.st, c.a
 	until := d.at.Add(time.Duration(d.s.Config.timeout(st.Timeout, st.Role()))) // of a check or hook
 	switch c.kind {
 	case ProcReview:
-		d.launchReview(r, w.Gate(c.gate), c.tree)
+		d.launchReview(r, w.Gate(c.gate), a.Tree)
 	case ProcCheck:
-		d.put(CheckStarted{of: Of(r.ID), Step: c.step, N: a.N, Key: checkKey(r.ID, c.step, a.N, d.s.Clock), Tree: c.tree, Deadline: until})
+		d.put(CheckStarted{of: Of(r.ID), Step: st.ID, N: a.N, Key: checkKey(r.ID, st.ID, a.N, d.s.Clock), Tree: a.Tree, Deadline: until})
 	case ProcHook:
-		d.put(HookStarted{of: Of(r.ID), Step: c.step, N: a.N, Key: hookKey(r.ID, c.step, a.N), Tree: c.tree, Deadline: until})
+		d.put(HookStarted{of: Of(r.ID), Step: st.ID, N: a.N, Key: hookKey(r.ID, st.ID, a.N), Tree: a.Tree, Deadline: until})
 	default:
 		d.launchStep(r, st)
 	}
 }
 
-// collect adds what of the step is ready, and marks the worktrees it holds without a process.
-func (d *decider) collect(r *Run, w *Spec, st *Step, holds, next map[string]bool, ready []candidate) []candidate {
-	a := r.Current(st.ID)
-	if a == nil {
-		return ready
-	}
-	switch a.State {
-	case Ready:
-		if !r.Paused && len(r.Writes) == 0 && !a.NotBefore.After(d.at) {
-			ready = append(ready, candidate{since: a.Since, tree: a.Tree, run: r.ID, step: st.ID, kind: ProcStep})
-		}
-	case Running:
-		if a.Offered || r.Proc(a.Key) == nil { // on offer, or in the grace after its exit
-			holds[a.Tree] = true
-		}
-	case Signalled: // the tree is kept until its gate
-		next[a.Tree] = true
-		if kind := afterWord(w, st, a); kind != "" && !r.atWork(st.ID) {
-			ready = append(ready, candidate{since: a.Since, tree: a.Tree, run: r.ID, step: st.ID, kind: kind})
-		}
-	case Gating:
-		g, q := r.openRound(st)
-		if q == nil || q.State != OnReview || r.Proc(q.Key) != nil {
-			return ready
-		}
-		next[a.Tree] = true // the tree waits for its review: no step slips in between
-		if !r.Paused && !q.NotBefore.After(d.at) {
-			ready = append(ready, candidate{since: a.Since, tree: a.Tree, run: r.ID, step: st.ID, gate: g, kind: ProcReview})
+// collect adds what of the run is ready.
+func (d *decider) collect(r *Run, w *Spec, ready []candidate) []candidate {
+	for _, a := range r.alive {
+		switch a.State {
+		case Ready:
+			if !r.Paused && len(r.Writes) == 0 && !a.NotBefore.After(d.at) {
+				ready = append(ready, candidate{r: r, st: w.Step(a.step), a: a, kind: ProcStep})
+			}
+		case Signalled:
+			if r.atWork(a.step) {
+				continue
+			}
+			st := w.Step(a.step)
+			if kind := afterWord(w, st, a); kind != "" {
+				ready = append(ready, candidate{r: r, st: st, a: a, kind: kind})
+			}
+		case Gating:
+			q := r.roundOver(a)
+			if q != nil && q.State == OnReview && r.Proc(q.Key) == nil && !r.Paused && !q.NotBefore.After(d.at) {
+				ready = append(ready, candidate{r: r, st: w.Step(a.step), a: a, gate: q.gate, kind: ProcReview})
+			}
 		}
 	}
 	return ready

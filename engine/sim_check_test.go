@@ -68,9 +68,11 @@ func (w *sim) check(t *told, facts []Fact) {
 
 // checkSettled: nothing more follows from the state alone.
 func (w *sim) checkSettled() {
-	d := &decider{s: w.st, specs: w.seen, at: w.now, touched: map[string]bool{}, across: true}
-	for id, r := range w.st.Runs {
-		d.touched[id] = r.Live()
+	d := &decider{s: w.st, specs: w.seen, at: w.now}
+	for _, r := range w.st.Runs {
+		if r.Live() {
+			d.again.add(r)
+		}
 	}
 	if d.settle(); len(d.out) > 0 {
 		w.fail("not settled after %s: %T %+v was still due", w.ev.ev.EventKind(), d.out[0], d.out[0])
@@ -236,7 +238,7 @@ func (w *sim) checkFact(t *told, f Fact, facts []Fact) {
 			w.fail("%s done by the word of %s", a.Key, t.key)
 		}
 	case RunEnded:
-		if r := w.st.Runs[f.Run]; r != nil && f.Step != "" && f.Phase == RunFailed && w.spec(r.Digest).graph.byNeed[f.Step] && len(r.Attempts[f.Step]) == 0 {
+		if r := w.st.Runs[f.Run]; r != nil && f.Step != "" && f.Phase == RunFailed && w.spec(r.Digest).Step(f.Step).byNeed && len(r.Attempts[f.Step]) == 0 {
 			w.fail("run failed for %s, to which nothing ever led", f.Step)
 		}
 	}
@@ -303,8 +305,8 @@ func (w *sim) checkEnded(r *Run, facts []Fact) {
 	}
 	for _, f := range facts {
 		if e, ok := f.(RunEnded); ok && e.Run == r.ID && e.Phase == RunCompleted {
-			if v := (&decider{s: w.st, specs: w.spec}).view(r, w.spec(r.Digest)); len(v.active) > 0 {
-				w.fail("%s completed with %v to do", r.ID, sortedKeys(v.active))
+			if v := r.look(w.spec(r.Digest)); v.active > 0 {
+				w.fail("%s completed with %v to do", r.ID, v.steps(w.spec(r.Digest)))
 			}
 			for _, p := range r.Procs {
 				if p.Step != "" {
@@ -318,7 +320,7 @@ func (w *sim) checkEnded(r *Run, facts []Fact) {
 // checkRun holds I1, I2, I6 and I13 of a run that goes on.
 func (w *sim) checkRun(r *Run) {
 	spec := w.spec(r.Digest)
-	v := (&decider{s: w.st, specs: w.spec}).view(r, spec)
+	v := r.look(spec)
 	for _, st := range spec.Steps {
 		id := st.ID
 		for i, a := range r.Attempts[id] {
@@ -327,7 +329,7 @@ func (w *sim) checkRun(r *Run) {
 			}
 		}
 		a := r.Current(id)
-		if v.active[id] {
+		if v.of[st.place].active {
 			for t := range spec.graph.down[id] {
 				if b := r.Current(t); b != nil {
 					w.fail("frontier: %s is at work or due while %s downstream has attempt %d (%s)", id, t, b.N, b.State)
@@ -351,12 +353,12 @@ func (w *sim) checkRun(r *Run) {
 }
 
 // checkSent is I13: a fixing step stands only while what sent it stands.
-func (w *sim) checkSent(r *Run, spec *Spec, v view, id string, a *Attempt) {
+func (w *sim) checkSent(r *Run, spec *Spec, v *view, id string, a *Attempt) {
 	from, ok := r.Sent[id]
 	if !ok || a == nil || from == id || len(r.Attempts[from]) == 0 || a.State != Passed {
 		return
 	}
-	for u := range v.active {
+	for _, u := range v.steps(spec) {
 		if spec.graph.down[u][from] && u != id && u != from && !spec.graph.down[id][u] && w.marks["superseded "+r.ID+"/"+u] > w.marks["sent "+r.ID+"/"+id] {
 			w.fail("fixing step %s passed for %s, whose input %s is done anew", id, from, u)
 		}

@@ -185,6 +185,8 @@ type Step struct {
 	HasNeeds    bool     // `needs` is written, be it empty
 	ExtNeeds    []Need
 	When        Cond
+
+	joint // set by Link
 }
 
 // Role is the role whose agent, or whose environment, the step has; "" for a bare command without one.

@@ -50,11 +50,15 @@ type State struct {
 	Moves   map[string]*Move   `json:"moves,omitempty"`   // files taken in that still lie in an inbox, by their identity
 	Notices map[string]*Notice `json:"notices,omitempty"` // notices owed, by id
 	Clock   int64              `json:"clock"`             // counts facts: the order in which things became so
+
+	index index // follows from the above; not part of a snapshot
 }
 
 // NewState gives the state of a repo nothing ever happened in.
 func NewState() *State {
-	return &State{Config: DefaultConfig(), Numbers: map[string]int{}, Runs: map[string]*Run{}, Moves: map[string]*Move{}, Notices: map[string]*Notice{}}
+	s := &State{Config: DefaultConfig(), Numbers: map[string]int{}, Runs: map[string]*Run{}, Moves: map[string]*Move{}, Notices: map[string]*Notice{}}
+	s.rebuild()
+	return s
 }
 
 // UnmarshalJSON reads a snapshot. What is empty in it is left out there, but is written to by Apply.
@@ -75,6 +79,7 @@ func (s *State) UnmarshalJSON(raw []byte) error {
 		}
 		r.makeMaps()
 	}
+	s.rebuild()
 	return nil
 }
 
@@ -139,6 +144,8 @@ type Run struct {
 	EndWhy     string                `json:"end_why,omitempty"`
 	Hooked     bool                  `json:"hooked,omitempty"` // after_run was started
 	Told       map[string]bool       `json:"told,omitempty"`   // notices that are given once
+
+	runIndex // what the state's index keeps at it
 }
 
 // Attempt is one execution of a step: (run, step, N). A relaunch after an infrastructure failure is the same attempt with K+1.
@@ -183,6 +190,8 @@ type Attempt struct {
 	ToReview    []string        `json:"to_review,omitempty"`
 	Pins        []string        `json:"pins,omitempty"`
 	Ended       time.Time       `json:"ended,omitzero"`
+
+	step string // the one it is of
 }
 
 // Round is one judging of one attempt at a gate: (run, gate, N).
@@ -225,6 +234,8 @@ type Round struct {
 	Counted    bool               `json:"counted,omitempty"`
 	File       int                `json:"file,omitempty"` // the retry-context file it wrote
 	Ended      time.Time          `json:"ended,omitzero"`
+
+	gate string // the one it is at
 }
 
 // Kinds of process.

@@ -1,0 +1,172 @@
+package engine
+
+import "time"
+
+// Wake gives the earliest moment later than after at which time alone changes something, zero for never. What passed up
+// to after was seen by the Ticked decided then.
+func (s *State) Wake(after time.Time) time.Time {
+	x := &s.index
+	if after.Before(x.woke) { // the clock was set back: what was left behind comes again
+		for _, r := range x.afoot {
+			x.wakes.set(r, r.nextMoment(after))
+		}
+	}
+	x.woke = after
+	for _, r := range x.untimed {
+		r.in.untimed = false
+		x.wakes.set(r, r.nextMoment(after))
+	}
+	x.untimed = x.untimed[:0]
+	for len(x.wakes) > 0 && !x.wakes[0].next.After(after) {
+		r := x.wakes[0]
+		x.wakes.set(r, r.nextMoment(after))
+	}
+	if len(x.wakes) == 0 {
+		return time.Time{}
+	}
+	return x.wakes[0].next
+}
+
+// soonest is the earliest moment seen that is later than after.
+type soonest struct{ after, at time.Time }
+
+func (m *soonest) see(t time.Time) {
+	if t.After(m.after) && (m.at.IsZero() || t.Before(m.at)) {
+		m.at = t
+	}
+}
+
+// nextMoment is the earliest moment later than after at which time alone changes something in the run.
+func (r *Run) nextMoment(after time.Time) time.Time {
+	m := soonest{after: after}
+	for _, p := range r.Procs {
+		if p.Stop == "" && !p.Deadline.IsZero() && r.wanted(p) {
+			m.see(p.Deadline)
+		}
+	}
+	if r.Phase != RunRunning {
+		return m.at
+	}
+	for _, a := range r.alive {
+		r.attemptMoments(a, &m)
+	}
+	for _, q := range r.open {
+		r.roundMoments(q, &m)
+	}
+	if r.TimeLimit > 0 && !r.BusySince.IsZero() {
+		m.see(r.BusySince.Add(time.Duration(r.TimeLimit - r.Spent)))
+	}
+	return m.at
+}
+
+func (r *Run) attemptMoments(a *Attempt, m *soonest) {
+	switch p := r.Proc(a.Key); a.State {
+	case Ready:
+		if !r.Paused {
+			m.see(a.NotBefore)
+		}
+	case Running:
+		if p == nil || p.Stop == "" {
+			m.see(a.Deadline)
+		}
+		m.see(a.GraceUntil)
+	case Signalled:
+		if p != nil && p.Stop == "" {
+			m.see(a.LingerUntil)
+		}
+	}
+}
+
+func (r *Run) roundMoments(q *Round, m *soonest) {
+	switch p := r.Proc(q.Key); q.State {
+	case OnReview:
+		if p != nil && p.Stop == "" {
+			m.see(q.Deadline)
+		} else if p == nil && !r.Paused {
+			m.see(q.NotBefore)
+		}
+	case OnWindow:
+		if !r.Paused {
+			m.see(q.WindowEnds)
+		}
+	case OnHuman:
+		if !r.Paused {
+			m.see(q.Due)
+			m.see(q.RemindAt)
+		}
+	}
+}
+
+// NeedsScan says that some deadline not after at is closed by a scan of the inboxes (Scanned), not by the clock alone.
+func (s *State) NeedsScan(at time.Time) bool {
+	for _, r := range s.index.closing {
+		if r.PausedWhy == pausedSpec { // what cannot be read is closed by no scan
+			continue
+		}
+		for _, a := range r.alive {
+			if a.inGrace() && !a.inGit() && passed(a.GraceUntil, at) {
+				return true
+			}
+		}
+		for _, q := range r.open {
+			if q.State == OnWindow && !r.Paused && passed(q.WindowEnds, at) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// wakes is a heap of runs: the one whose next moment comes first lies at the root.
+type wakes []*Run
+
+// set gives the run its next moment, zero for none.
+func (h *wakes) set(r *Run, next time.Time) {
+	r.next = next
+	switch {
+	case next.IsZero() && r.slot == 0:
+	case next.IsZero():
+		i, end := r.slot-1, len(*h)-1
+		h.put(i, (*h)[end])
+		*h = (*h)[:end]
+		if r.slot = 0; i < end {
+			h.sink(i)
+			h.rise(i)
+		}
+	case r.slot == 0:
+		*h = append(*h, r)
+		r.slot = len(*h)
+		h.rise(r.slot - 1)
+	default:
+		h.sink(r.slot - 1)
+		h.rise(r.slot - 1)
+	}
+}
+
+func (h wakes) put(i int, r *Run) { h[i], r.slot = r, i+1 }
+
+func (h wakes) rise(i int) {
+	for up := (i - 1) / 2; i > 0 && h[i].next.Before(h[up].next); i, up = up, (up-1)/2 {
+		r := h[i]
+		h.put(i, h[up])
+		h.put(up, r)
+	}
+}
+
+func (h wakes) sink(i int) {
+	for {
+		first := i
+		for _, k := range []int{2*i + 1, 2*i + 2} {
+			if k < len(h) && h[k].next.Before(h[first].next) {
+				first = k
+			}
+		}
+		if first == i {
+			return
+		}
+		r := h[i]
+		h.put(i, h[first])
+		h.put(first, r)
+		i = first
+	}
+}
