@@ -73,35 +73,40 @@ func (r *Run) busy() bool {
 	return len(r.Procs) > 0
 }
 
-func must(ok bool, format string, args ...any) {
-	if !ok {
-		panic("engine: " + fmt.Sprintf(format, args...))
-	}
-}
+// wrong ends the program: a fact contradicts the state.
+func wrong(format string, args ...any) { panic("engine: " + fmt.Sprintf(format, args...)) }
 
 func (s *State) at(run string) *Run {
 	r := s.find(run)
-	must(r != nil, "a fact about run %q, which does not exist", run)
+	if r == nil {
+		wrong("a fact about run %q, which does not exist", run)
+	}
 	return r
 }
 
 // now gives the step's current attempt, which must be n.
 func (r *Run) now(step string, n int) *Attempt {
 	a := r.Current(step)
-	must(a != nil && a.N == n, "%s: a fact about attempt %s.%d, which is not current", r.ID, step, n)
+	if a == nil || a.N != n {
+		wrong("%s: a fact about attempt %s.%d, which is not current", r.ID, step, n)
+	}
 	return a
 }
 
 func (r *Run) round(gate string, n int) *Round {
 	q := r.CurrentRound(gate)
-	must(q != nil && q.N == n, "%s: a fact about round %s#%d, which is not current", r.ID, gate, n)
+	if q == nil || q.N != n {
+		wrong("%s: a fact about round %s#%d, which is not current", r.ID, gate, n)
+	}
 	return q
 }
 
 func (f SettingsTaken) apply(s *State, _ time.Time) { s.Config = f.Config }
 
 func (f RunStarted) apply(s *State, at time.Time) {
-	must(s.Runs[f.Run] == nil, "run %s twice", f.Run)
+	if s.Runs[f.Run] != nil {
+		wrong("run %s twice", f.Run)
+	}
 	s.Numbers[f.Workflow] = f.N
 	s.Order = append(s.Order, f.Run)
 	r := &Run{ID: f.Run, Workflow: f.Workflow, N: f.N, Phase: RunPending, Parallel: f.Parallel, Digest: f.Digest,
@@ -123,7 +128,9 @@ func (f NeedsMet) apply(s *State, _ time.Time) { s.at(f.Run).Met[f.Step] = f.Pin
 
 func (f StepStarted) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	must(r.Phase == RunRunning && r.Current(f.Step) == nil && f.N == len(r.Attempts[f.Step])+1, "%s: second current attempt of %s", f.Run, f.Step)
+	if r.Phase != RunRunning || r.Current(f.Step) != nil || f.N != len(r.Attempts[f.Step])+1 {
+		wrong("%s: second current attempt of %s", f.Run, f.Step)
+	}
 	a := &Attempt{N: f.N, State: Ready, Worktree: f.Worktree, Tree: f.Tree, Since: s.Clock, Pins: f.Pins, Started: at, step: f.Step}
 	r.Attempts[f.Step], r.alive = append(r.Attempts[f.Step], a), append(r.alive, a)
 	r.Begun++
@@ -132,7 +139,9 @@ func (f StepStarted) apply(s *State, at time.Time) {
 
 func (f StepSkipped) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	must(r.Current(f.Step) == nil && f.N == len(r.Attempts[f.Step])+1, "%s: skip of %s", f.Run, f.Step)
+	if r.Current(f.Step) != nil || f.N != len(r.Attempts[f.Step])+1 {
+		wrong("%s: skip of %s", f.Run, f.Step)
+	}
 	r.Attempts[f.Step] = append(r.Attempts[f.Step], &Attempt{N: f.N, State: Skipped, To: f.To, Since: s.Clock, Started: at, Ended: at, step: f.Step})
 	delete(r.Met, f.Step)
 }
@@ -140,7 +149,9 @@ func (f StepSkipped) apply(s *State, at time.Time) {
 func (f StepLaunched) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	a := r.now(f.Step, f.N)
-	must(a.State == Ready && f.K == a.K+1, "%s: launch %d of %s.%d in state %s", f.Run, f.K, f.Step, f.N, a.State)
+	if a.State != Ready || f.K != a.K+1 {
+		wrong("%s: launch %d of %s.%d in state %s", f.Run, f.K, f.Step, f.N, a.State)
+	}
 	a.State, a.K, a.Key, a.Offered, a.Tree = Running, f.K, f.Key, f.Offered, f.Tree
 	a.Launched, a.Deadline, a.SignalType, a.SignalValue = at, f.Deadline, f.SignalType, f.SignalValue
 	a.NotBefore, a.LimitWait, a.GraceUntil, a.Reopened, a.Exit = time.Time{}, false, time.Time{}, false, nil
@@ -150,7 +161,9 @@ func (f StepLaunched) apply(s *State, at time.Time) {
 }
 
 func (r *Run) start(p *Proc) {
-	must(r.Proc(p.Key) == nil, "%s: process %s twice", r.ID, p.Key)
+	if r.Proc(p.Key) != nil {
+		wrong("%s: process %s twice", r.ID, p.Key)
+	}
 	r.Procs = append(r.Procs, p)
 }
 
@@ -162,7 +175,9 @@ func (f GraceBegan) apply(s *State, _ time.Time) {
 
 func (f StepSignalled) apply(s *State, _ time.Time) {
 	a := s.at(f.Run).now(f.Step, f.N)
-	must(a.State == Running && a.K == f.K, "%s: signal of %s.%d in state %s", f.Run, f.Step, f.N, a.State)
+	if a.State != Running || a.K != f.K {
+		wrong("%s: signal of %s.%d in state %s", f.Run, f.Step, f.N, a.State)
+	}
 	a.State, a.Status, a.Via, a.Author, a.Summary, a.Question, a.Options = Signalled, f.Status, f.Via, f.Author, f.Summary, f.Question, f.Options
 	a.LingerUntil, a.GraceUntil, a.Failure, a.Broken = f.LingerUntil, time.Time{}, f.Failure, f.Broken
 	if len(f.Answer) > 0 {
@@ -173,7 +188,9 @@ func (f StepSignalled) apply(s *State, _ time.Time) {
 func (f StopOrdered) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	p := r.Proc(f.Key)
-	must(p != nil, "%s: stop of %s, which is not alive", f.Run, f.Key)
+	if p == nil {
+		wrong("%s: stop of %s, which is not alive", f.Run, f.Key)
+	}
 	p.Stop = f.Why
 }
 
@@ -181,7 +198,9 @@ func (f DeadlineMoved) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	if f.Key != "" {
 		p := r.Proc(f.Key)
-		must(p != nil, "%s: a deadline of %s, which is not alive", f.Run, f.Key)
+		if p == nil {
+			wrong("%s: a deadline of %s, which is not alive", f.Run, f.Key)
+		}
 		p.Deadline, p.Reopened = f.To, true
 		return
 	}
@@ -205,7 +224,9 @@ func (f DeadlineMoved) apply(s *State, _ time.Time) {
 func (f ProcessGone) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	p := r.Proc(f.Key)
-	must(p != nil, "%s: end of %s, which is not alive", f.Run, f.Key)
+	if p == nil {
+		wrong("%s: end of %s, which is not alive", f.Run, f.Key)
+	}
 	r.Procs = slices.DeleteFunc(r.Procs, func(x *Proc) bool { return x == p })
 	r.Usage.Tokens += f.Exit.Usage.Tokens
 	r.Usage.CostUSD += f.Exit.Usage.CostUSD
@@ -220,7 +241,9 @@ func (f ProcessGone) apply(s *State, _ time.Time) {
 
 func (f StepRelaunched) apply(s *State, _ time.Time) {
 	a := s.at(f.Run).now(f.Step, f.N)
-	must(a.State == Running, "%s: relaunch of %s.%d in state %s", f.Run, f.Step, f.N, a.State)
+	if a.State != Running {
+		wrong("%s: relaunch of %s.%d in state %s", f.Run, f.Step, f.N, a.State)
+	}
 	a.State, a.NotBefore, a.LimitWait = Ready, f.NotBefore, f.Limit
 	switch f.Class {
 	case ClassInfrastructure:
@@ -260,7 +283,9 @@ func (f HookStarted) apply(s *State, at time.Time) {
 func (f RoundOpened) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	a := r.now(f.Step, f.Attempt)
-	must((a.State == Signalled || a.State == Gating) && f.N == len(r.Rounds[f.Gate])+1, "%s: round %s#%d over %s in state %s", f.Run, f.Gate, f.N, f.Step, a.State)
+	if a.State != Signalled && a.State != Gating || f.N != len(r.Rounds[f.Gate])+1 {
+		wrong("%s: round %s#%d over %s in state %s", f.Run, f.Gate, f.N, f.Step, a.State)
+	}
 	a.State = Gating
 	q := &Round{N: f.N, Step: f.Step, Attempt: f.Attempt, Level: f.Level, State: OnReview,
 		Opened: at, Seq: s.Clock, VetoWindow: f.VetoWindow, Trust: f.Trust, Digest: f.Digest, gate: f.Gate}
@@ -270,7 +295,9 @@ func (f RoundOpened) apply(s *State, at time.Time) {
 func (f ReviewStarted) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	q := r.round(f.Gate, f.N)
-	must(q.State == OnReview && f.K == q.K+1, "%s: review of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	if q.State != OnReview || f.K != q.K+1 {
+		wrong("%s: review of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	}
 	q.K, q.Key, q.Deadline, q.NotBefore, q.LimitWait = f.K, f.Key, f.Deadline, time.Time{}, false
 	r.start(&Proc{Key: f.Key, Kind: ProcReview, Step: q.Step, Gate: f.Gate, N: f.N, K: f.K, Tree: f.Tree, Began: at})
 }
@@ -292,20 +319,26 @@ func (f Inconclusive) apply(s *State, _ time.Time) {
 
 func (f Agreed) apply(s *State, _ time.Time) {
 	q := s.at(f.Run).round(f.Gate, f.N)
-	must(q.State == OnReview, "%s: agreement at %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	if q.State != OnReview {
+		wrong("%s: agreement at %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	}
 	q.State = OnNotice
 }
 
 func (f WindowOpened) apply(s *State, _ time.Time) {
 	q := s.at(f.Run).round(f.Gate, f.N)
-	must(q.State == OnNotice, "%s: window of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	if q.State != OnNotice {
+		wrong("%s: window of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	}
 	q.State, q.WindowEnds = OnWindow, f.Until
 }
 
 func (f HumanAsked) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	q := r.round(f.Gate, f.N)
-	must(q.Open(), "%s: a person asked at %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	if !q.Open() {
+		wrong("%s: a person asked at %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	}
 	q.State, q.Level, q.Why, q.Asked, q.Due, q.RemindAt = OnHuman, LevelHuman, f.Why, at, f.Due, f.RemindAt
 	if f.Forced {
 		r.Forced[f.Gate] = true
@@ -321,7 +354,9 @@ func (f Reminded) apply(s *State, _ time.Time) {
 func (f GateFailed) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	q := r.round(f.Gate, f.N)
-	must(!q.Counted, "%s: failure of %s#%d counted twice", f.Run, f.Gate, f.N)
+	if q.Counted {
+		wrong("%s: failure of %s#%d counted twice", f.Run, f.Gate, f.N)
+	}
 	q.Counted, q.Outcome = true, f.Outcome
 	if f.Feedback != "" {
 		q.Feedback = f.Feedback
@@ -352,14 +387,18 @@ func (f WriteDone) apply(s *State, _ time.Time) {
 
 func (f RoundPassed) apply(s *State, at time.Time) {
 	q := s.at(f.Run).round(f.Gate, f.N)
-	must(q.Open(), "%s: pass of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	if !q.Open() {
+		wrong("%s: pass of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	}
 	q.State, q.ByKind, q.By, q.Ended = Approved, f.ByKind, f.By, at
 	q.Outcome = OutcomePass
 }
 
 func (f RoundFailed) apply(s *State, at time.Time) {
 	q := s.at(f.Run).round(f.Gate, f.N)
-	must(q.Open() || q.State == Approved, "%s: failure of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	if !q.Open() && q.State != Approved {
+		wrong("%s: failure of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	}
 	q.State, q.Outcome, q.ByKind, q.By, q.Ended = Refused, f.Outcome, f.ByKind, f.By, at
 	if f.Feedback != "" {
 		q.Feedback = f.Feedback
@@ -479,7 +518,9 @@ func (r *Run) grant(g Grant) {
 
 func (f RunEnded) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	must(r.Live(), "%s ended twice", f.Run)
+	if !r.Live() {
+		wrong("%s ended twice", f.Run)
+	}
 	r.Phase, r.EndStep, r.EndWhy, r.Paused, r.PausedWhy, r.PausedAt, r.Ended = f.Phase, f.Step, f.Why, false, "", time.Time{}, at
 	r.Writes = nil
 	for step := range r.Attempts { // what was alive stops; a retry finds it due again
@@ -491,14 +532,18 @@ func (f RunEnded) apply(s *State, at time.Time) {
 
 func (f RunReopened) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
-	must(!r.Live(), "%s reopened while it lives", f.Run)
+	if r.Live() {
+		wrong("%s reopened while it lives", f.Run)
+	}
 	r.Phase, r.Ended, r.EndStep, r.EndWhy, r.Hooked = RunRunning, time.Time{}, "", "", false
 	r.grant(f.Grant)
 }
 
 func (f RunForgotten) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
-	must(!r.Live(), "%s forgotten while it lives", f.Run)
+	if r.Live() {
+		wrong("%s forgotten while it lives", f.Run)
+	}
 	delete(s.Runs, f.Run)
 	s.leave(r)
 	s.Order = slices.DeleteFunc(s.Order, func(id string) bool { return id == f.Run })

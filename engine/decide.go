@@ -13,14 +13,12 @@ type Specs func(digest string) *Spec
 // journals them with the event before it acts on, or shows, anything of it; where it cannot, it must throw st away.
 // An event without facts changed nothing and need not be journaled.
 func Decide(st *State, specs Specs, ev Event, at time.Time) []Fact {
-	d := &decider{s: st, specs: specs, at: at.UTC(), out: make([]Fact, 0, usualFacts)}
+	d := &decider{s: st, specs: specs, at: at.UTC()}
+	d.again = d.room[:0]
 	d.react(ev)
 	d.settle()
 	return d.out
 }
-
-// usualFacts is how many facts a decision mostly has room for.
-const usualFacts = 8
 
 // decider collects the facts of one decision.
 type decider struct {
@@ -28,7 +26,11 @@ type decider struct {
 	specs Specs
 	at    time.Time
 	out   []Fact
-	again list // runs to look at again: touched, or waiting for one that was
+	again list    // runs to look at again: touched, or waiting for one that was
+	room  [4]*Run // for again
+
+	digest string // of the spec asked for last
+	last   *Spec
 }
 
 // put applies a fact and remembers it.
@@ -48,7 +50,12 @@ func (d *decider) ignore(run, what, why string, who *Actor) {
 }
 
 // spec gives the run's pinned spec; nil where it cannot be loaded.
-func (d *decider) spec(r *Run) *Spec { return d.specs(r.Digest) }
+func (d *decider) spec(r *Run) *Spec {
+	if d.last == nil || r.Digest != d.digest {
+		d.digest, d.last = r.Digest, d.specs(r.Digest)
+	}
+	return d.last
+}
 
 // live gives the run where it exists, lives and its spec can be read.
 func (d *decider) live(id string) (*Run, *Spec) {
@@ -124,7 +131,7 @@ func (d *decider) reactSteering(ev Event) {
 	case Woken:
 		d.woken(ev)
 	default:
-		must(false, "an event of unknown kind %T", ev)
+		wrong("an event of unknown kind %T", ev)
 	}
 }
 

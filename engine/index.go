@@ -24,6 +24,8 @@ type index struct {
 	wakes   wakes     // the others that have one, as it is after woke
 	woke    time.Time // what Wake was asked with last
 
+	trees occupied // schedule's own, kept so as not to be made anew for each decision
+
 	watched bool // somebody asks for what has changed: it is noted
 	crossed bool // something that other workflows may wait for has changed
 	changed struct {
@@ -80,7 +82,8 @@ type runIndex struct {
 
 // rebuild makes the index from the exported fields.
 func (s *State) rebuild() {
-	s.index = index{workflows: map[string]*workflow{}, kin: map[string]*list{}}
+	s.index = index{workflows: map[string]*workflow{}, kin: map[string]*list{},
+		trees: occupied{holds: map[string]bool{}, next: map[string]bool{}, kept: map[string]*Attempt{}}}
 	for _, id := range s.Order {
 		r := s.Runs[id]
 		if r == nil { // a changed snapshot: Fault tells

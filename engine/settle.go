@@ -15,7 +15,9 @@ const settleMost = 100_000
 // settle draws what follows from the state alone: what is due starts, what is ready is launched, what is quiet ends.
 func (d *decider) settle() {
 	for n := 0; ; n++ {
-		must(n < settleMost, "settling does not end")
+		if n == settleMost {
+			wrong("settling does not end")
+		}
 		before := len(d.out)
 		d.advanceAll()
 		d.schedule()
@@ -74,11 +76,14 @@ func (a *Attempt) stands() bool {
 	return a != nil && (a.State == Passed || a.State == Routed || a.State == Skipped)
 }
 
+// usualSteps is how many steps a workflow has at most, mostly: for these a view is drawn without a heap's help.
+const usualSteps = 32
+
 // look draws the view.
 func (r *Run) look(w *Spec) *view {
 	v := &view{of: make([]standing, len(w.Steps))}
-	now := make([]*Attempt, len(w.Steps))
-	led := make([]bool, len(w.Steps))
+	now := append(make([]*Attempt, 0, usualSteps), make([]*Attempt, len(w.Steps))...)
+	led := append(make([]bool, 0, usualSteps), make([]bool, len(w.Steps))...)
 	for i, st := range w.Steps {
 		now[i] = r.Current(st.ID)
 		_, sent := r.Sent[st.ID]
@@ -447,10 +452,12 @@ type candidate struct {
 	kind string // ProcStep, ProcReview, ProcCheck or ProcHook
 }
 
+// usualCandidates is how many are ready at once, mostly.
+const usualCandidates = 4
+
 // schedule launches what is ready, oldest first. Who cannot have its worktree does not hold up others.
 func (d *decider) schedule() {
-	var room [4]candidate
-	ready := room[:0]
+	ready := make([]candidate, 0, usualCandidates)
 	for _, r := range d.s.index.wanting {
 		if w := d.spec(r); w != nil {
 			ready = d.collect(r, w, ready)
@@ -460,7 +467,8 @@ func (d *decider) schedule() {
 		return
 	}
 	slices.SortFunc(ready, func(x, y candidate) int { return cmp.Compare(x.a.Since, y.a.Since) })
-	o := d.occupied()
+	o := &d.s.index.trees
+	d.occupy(o)
 	for _, c := range ready {
 		tree := c.a.Tree
 		if k := o.kept[tree]; k != nil && k != c.a {
@@ -489,8 +497,12 @@ type occupied struct {
 	used  int                 // slots
 }
 
-func (d *decider) occupied() occupied {
-	o := occupied{holds: map[string]bool{}, next: map[string]bool{}, kept: map[string]*Attempt{}}
+// occupy goes through all that hold a worktree or a slot.
+func (d *decider) occupy(o *occupied) {
+	clear(o.holds)
+	clear(o.next)
+	clear(o.kept)
+	o.used = 0
 	for _, r := range d.s.index.holding {
 		for _, p := range r.Procs {
 			o.holds[p.Tree] = true
@@ -510,10 +522,9 @@ func (d *decider) occupied() occupied {
 			if r.keeps(w.Step(a.step), a) {
 				o.kept[a.Tree] = a
 			}
-			r.hold(a, &o)
+			r.hold(a, o)
 		}
 	}
-	return o
 }
 
 // hold marks the worktree that an attempt holds without a process, or is next in.
