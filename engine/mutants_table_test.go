@@ -2,20 +2,20 @@ package engine
 
 // mutants are wrong readings of 8-semantics: those its last table names, and more.
 func mutants() []mutant {
-	return append(append(mutantsOfJoins(), mutantsOfCounts()...), append(mutantsOfAnswers(), mutantsOfProcesses()...)...)
+	return append(append(mutantsOfJoins(), mutantsOfCounts()...), append(mutantsOfAnswers(), append(mutantsOfProcesses(), mutantsOfIndex()...)...)...)
 }
 
 func mutantsOfJoins() []mutant {
 	return []mutant{
-		{"a join starts when the first branch arrives", "settle.go", "	case up[id]:\n", "	case up[id] && !met:\n"},
+		{"a join starts when the first branch arrives", "settle.go", "	case x.below:\n", "	case x.below && !met:\n"},
 		{"going back leaves what is downstream passed", "decide_gate.go", "if a := r.Current(id); a != nil {\n			d.put(StepSuperseded", "if a := r.Current(id); a != nil && (id == root || a.Live()) {\n			d.put(StepSuperseded"},
-		{"completed while a process is alive", "settle.go", "if len(v.active) == 0 && len(r.Procs) == 0 && len(r.Writes) == 0 {", "if len(v.active) == 0 && len(r.Writes) == 0 {"},
-		{"completed while a step is due", "settle.go", "	v.active[id], v.pending[id] = true, true\n", "	v.pending[id] = true\n"},
+		{"completed while a process is alive", "settle.go", "if v.active == 0 && len(r.Procs) == 0 && len(r.Writes) == 0 {", "if v.active == 0 && len(r.Writes) == 0 {"},
+		{"completed while a step is due", "settle.go", "	x.active, x.pending = true, true\n	v.active++\n	v.pending++\n", "	x.pending = true\n	v.pending++\n"},
 		{"a fixing step stays passed when what sent it is undone", "decide_gate.go", "if in[from] && from != root || in[t] {", "if false && (in[from] && from != root || in[t]) {"},
-		{"a step that only dead needs lead to holds up the run", "settle.go", "if w.graph.byNeed[id] && dead {", "if false && w.graph.byNeed[id] && dead {"},
-		{"work led to a step that can never start waits for ever", "settle.go", "		v.blocked[id] = true\n", "		_ = dead\n"},
+		{"a step that only dead needs lead to holds up the run", "settle.go", "if st.byNeed && dead {", "if false && st.byNeed && dead {"},
+		{"work led to a step that can never start waits for ever", "settle.go", "		x.blocked = true\n", "		_ = dead\n"},
 		{"routed counts as passed", "state.go", "(a.State == Passed || a.State == Skipped) }", "(a.State == Passed || a.State == Skipped || a.State == Routed) }"},
-		{"a pending run is looked at only when something happens to it", "settle.go", "	if r.Phase == RunPending {\n		return true\n	}\n", "	if r.Phase == RunPending {\n		return false\n	}\n"},
+		{"a pending run is looked at only when something happens to it", "index.go", "	for _, r := range s.index.pending {\n		look(r)\n	}\n", ""},
 		{"an end leaves what is alive", "apply.go", "if r.Current(step).Live() {", "if false && r.Current(step).Live() {"},
 		{"a pause withholds no launch", "settle.go", "if !r.Paused && len(r.Writes) == 0 && !a.NotBefore.After(d.at) {", "if len(r.Writes) == 0 && !a.NotBefore.After(d.at) {"},
 		{"the retry context is written after the launch", "settle.go", "if !r.Paused && len(r.Writes) == 0 && !a.NotBefore.After(d.at) {", "if !r.Paused && !a.NotBefore.After(d.at) {"},
@@ -36,7 +36,7 @@ func mutantsOfCounts() []mutant {
 		{"an inconclusive review passes", "decide_gate.go", "	d.ask(r, g, q, \"inconclusive: \"+why, false)\n", "	d.pass(r, g, q, \"reviewer\", nil, \"\")\n"},
 		{"nothing is said for the last infrastructure failure", "decide_process.go", "		word.Status, word.Broken = StatusFailed, feedback(why, ev)\n		d.put(word)\n", "		word.Status, word.Broken = StatusFailed, feedback(why, ev)\n"},
 		{"a usage limit counts as a restart", "apply.go", "	case ClassLimit:\n		a.Waits++\n", "	case ClassLimit:\n		a.Waits++\n		a.Restarts++\n"},
-		{"waiting for a person counts against max_duration", "apply.go", "q.Open() && q.State != OnHuman {", "q.Open() {"},
+		{"waiting for a person counts against max_duration", "apply.go", "if q.State != OnHuman {", "if q.Open() {"},
 	}
 }
 
@@ -62,20 +62,39 @@ func mutantsOfAnswers() []mutant {
 
 func mutantsOfProcesses() []mutant {
 	return []mutant{
-		{"a worktree is free when its attempt is superseded", "settle.go", "			holds[p.Tree] = true\n", "			holds[p.Tree] = holds[p.Tree] || r.wanted(p)\n"},
+		{"a worktree is free when its attempt is superseded", "settle.go", "			o.holds[p.Tree] = true\n", "			o.holds[p.Tree] = o.holds[p.Tree] || r.wanted(p)\n"},
 		{"a worktree is free while its reviewer reads", "settle.go", "launchKey(r.ID, g.ID, q.N, q.K+1), Tree: tree,", "launchKey(r.ID, g.ID, q.N, q.K+1),"},
-		{"a worktree is free while it waits for its review", "settle.go", "		next[a.Tree] = true // the tree waits for its review: no step slips in between\n", ""},
+		{"a worktree is free while it waits for its review", "settle.go", "			o.next[a.Tree] = true // the tree waits for its review: no step slips in between\n", ""},
 		{"an older review slips in between a step and its verdict", "settle.go", "			continue // a later gate's review, which has let go of the tree once, does not slip in either\n", ""},
-		{"who waits for a slot is overtaken in its own worktree", "settle.go", "				next[c.tree] = true // it waits for a slot: nobody overtakes it in its own worktree\n", ""},
+		{"who waits for a slot is overtaken in its own worktree", "settle.go", "				o.next[tree] = true // it waits for a slot: nobody overtakes it in its own worktree\n", ""},
 		{"a worktree on offer is free", "settle.go", "if a.Offered || r.Proc(a.Key) == nil {", "if r.Proc(a.Key) == nil && !a.Offered {"},
-		{"the worktrees of a run whose spec cannot be read are free", "settle.go", "			r.holdUnread(holds)\n", ""},
+		{"the worktrees of a run whose spec cannot be read are free", "settle.go", "			r.holdUnread(o.holds)\n", ""},
 		{"what ended while the spec could not be read is lost", "settle.go", "if d.endedUnread(r, w) || d.toGates(r, w)", "if d.toGates(r, w)"},
 		{"a time-out changes the state by the way", "decide_process.go", "		switch g.OnTimeout {\n", "		q.Why = \"timeout\"\n		switch g.OnTimeout {\n"},
 		{"an empty answer takes an earlier one's place", "apply.go", "		if len(f.Answer) > 0 {\n			a.Answer", "		if f.Answer != nil {\n			a.Answer"},
-		{"slots are not counted", "settle.go", "slot && used >= d.s.Config.MaxParallel {", "slot && used > d.s.Config.MaxParallel {"},
-		{"a relaunch has the key of the launch before", "decide.go", "return fmt.Sprintf(\"%s/%s#%d.%d\", run, step, n, k) }", "return fmt.Sprintf(\"%s/%s#%d.%d\", run, step, n, min(k, 1)) }"},
+		{"slots are not counted", "settle.go", "slot && o.used >= d.s.Config.MaxParallel {", "slot && o.used > d.s.Config.MaxParallel {"},
+		{"a relaunch has the key of the launch before", "decide.go", "strconv.Itoa(n) + \".\" + strconv.Itoa(k)", "strconv.Itoa(n) + \".\" + strconv.Itoa(min(k, 1))"},
 		{"a restart resets every deadline", "decide_process.go", "a.State == Running && !a.Reopened && within(a.Deadline, ev) {", "a.State == Running && !a.Deadline.IsZero() {"},
 		{"a deadline is opened again after every gap", "decide_process.go", "a.State == Running && !a.Reopened && within(a.Deadline, ev) {", "a.State == Running && within(a.Deadline, ev) {"},
 		{"what is no longer wanted is not stopped", "owed.go", "		if !r.wanted(p) {\n", "		if !r.wanted(p) && !r.Live() {\n"},
+	}
+}
+
+// mutantsOfIndex forget to bring in line what is kept beside the state.
+func mutantsOfIndex() []mutant {
+	return []mutant{
+		{"what a fact changed is not told", "index.go", "	x.change(r)\n}\n\n// turn", "}\n\n// turn"},
+		{"a forgotten run is not told", "index.go", "	x.last = nil\n	x.change(r)\n", "	x.last = nil\n"},
+		{"who waits for another workflow is not told", "index.go", "		s.waiting(specs, x.change)\n", ""},
+		{"a file that has left its inbox is not told", "apply.go", "	delete(s.Moves, f.ID)\n	s.index.changeMove(f.ID)\n", "	delete(s.Moves, f.ID)\n"},
+		{"a next moment stays though a fact changed it", "index.go", "	if !r.in.untimed {\n", "	if !r.in.untimed && r.next.IsZero() {\n"},
+		{"a clock set back loses what comes again", "wake.go", "	if after.Before(x.woke) {", "	if false {"},
+		{"a drawn view stays though a step was routed", "index.go", "StepPassed, StepRouted, StepSuperseded, WorkSent", "StepPassed, StepSuperseded, WorkSent"},
+		{"a drawn view stays though work was sent", "index.go", "WorkSent, WorkUnsent, RoundVoided:", "WorkUnsent, RoundVoided:"},
+		{"a window is not among what a scan closes", "index.go", "		case OnWindow:\n			closes = true\n", ""},
+		{"a review that waits is not among what wants to be launched", "index.go", "wants || r.Proc(q.Key) == nil", "wants"},
+		{"an offer is not among what holds a worktree", "index.go", "			holds, closes = true, closes ||", "			closes = closes ||"},
+		{"a run that is over stays among those that live", "index.go", "		x.live.drop(r)\n", ""},
+		{"a snapshot read back knows no open round", "index.go", "				r.open = append(r.open, q)\n", "				_ = q\n"},
 	}
 }

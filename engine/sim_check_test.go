@@ -46,6 +46,7 @@ func (w *sim) before(t *told) *glimpse {
 // check holds the invariants of 8-semantics after every event.
 func (w *sim) check(t *told, facts []Fact) {
 	w.checkSettled()
+	w.checkIndex()
 	if why := w.st.Fault(w.spec); why != "" {
 		w.fail("%s", why)
 	}

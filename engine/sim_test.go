@@ -64,6 +64,7 @@ type sim struct {
 	keySeen map[string]bool
 
 	events, facts, crashes int
+	knows                  known   // who looks only at those that have changed
 	beside                 *beside // the model, fed the same history; nil = not compared
 }
 
@@ -147,6 +148,9 @@ func (w *sim) crash() {
 	w.crashes++
 	from := w.now
 	w.st, w.ticked = w.replay(), time.Time{}
+	if w.crashes%2 == 0 { // there was a snapshot
+		w.st = w.reread(w.st)
+	}
 	if !w.sh.oracle && w.g.IntN(2) == 0 {
 		w.now = w.now.Add(time.Duration(w.g.IntN(300)) * time.Second)
 	}

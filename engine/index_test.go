@@ -1,0 +1,298 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+)
+
+// indexFault compares the index with what a walk over all that the state holds says; "" where they are the same.
+func (s *State) indexFault(specs Specs) string {
+	x := &s.index
+	want := map[string]list{}
+	kin := map[string]list{}
+	put := func(name string, r *Run, in bool) {
+		if in {
+			want[name] = append(want[name], r)
+		}
+	}
+	for i, id := range s.Order {
+		r := s.Runs[id]
+		if i > 0 && s.Runs[s.Order[i-1]].seq >= r.seq {
+			return id + " is out of order"
+		}
+		if why := r.indexFault(specs(r.Digest)); why != "" {
+			return id + ": " + why
+		}
+		if why := s.scheduleFault(r, specs); why != "" {
+			return id + ": " + why
+		}
+		put("live", r, r.Live())
+		put("pending", r, r.Phase == RunPending)
+		put("afoot", r, r.Live() || len(r.Procs) > 0)
+		put("closing", r, r.Phase == RunRunning && r.closes())
+		put("live of "+r.Workflow, r, r.Live())
+		put("ended of "+r.Workflow, r, !r.Live())
+		if r.Live() {
+			kin[r.Digest] = append(kin[r.Digest], r)
+		}
+	}
+	got := map[string]list{"live": x.live, "pending": x.pending, "afoot": x.afoot, "closing": x.closing}
+	for id, f := range x.workflows {
+		got["live of "+id], got["ended of "+id] = f.live, f.ended
+	}
+	for name, l := range got {
+		if !slices.Equal(l, want[name]) {
+			return fmt.Sprintf("%s: kept %v, found %v", name, l.ids(), want[name].ids())
+		}
+	}
+	for digest, l := range kin {
+		if x.kin[digest] == nil || !slices.Equal(*x.kin[digest], l) {
+			return fmt.Sprintf("kin of %s: found %v", digest, l.ids())
+		}
+	}
+	if len(x.kin) != len(kin) {
+		return fmt.Sprintf("kin: kept of %d specs, found of %d", len(x.kin), len(kin))
+	}
+	return ""
+}
+
+// scheduleFault says that schedule would not look at a run that has something to launch, or that holds a worktree.
+func (s *State) scheduleFault(r *Run, specs Specs) string {
+	d := &decider{s: s, specs: specs, at: time.Unix(1<<40, 0)}
+	if w := specs(r.Digest); w != nil && r.Phase == RunRunning {
+		if c := d.collect(r, w, nil); len(c) > 0 && !r.in.wanting {
+			return fmt.Sprintf("it wants to launch a %s and is not among those who want", c[0].kind)
+		}
+		o := occupied{holds: map[string]bool{}, next: map[string]bool{}}
+		for _, a := range r.alive {
+			if r.hold(a, &o); (len(o.holds) > 0 || len(o.next) > 0 || r.keeps(w.Step(a.step), a)) && !r.in.holding {
+				return fmt.Sprintf("%s.%d holds %s and the run is not among those who hold", a.step, a.N, a.Tree)
+			}
+		}
+	}
+	if r.in.holding != slices.Contains(s.index.holding, r) || r.in.wanting != slices.Contains(s.index.wanting, r) || len(r.Procs) > 0 && !r.in.holding {
+		return "it is not where it says it is"
+	}
+	return ""
+}
+
+func (l list) ids() (out []string) {
+	for _, r := range l {
+		out = append(out, r.ID)
+	}
+	return out
+}
+
+// closes says by a walk that a whole scan closes something in the run.
+func (r *Run) closes() bool {
+	for step := range r.Attempts {
+		if a := r.Current(step); a != nil && a.inGrace() {
+			return true
+		}
+	}
+	for gate := range r.Rounds {
+		if q := r.CurrentRound(gate); q != nil && q.State == OnWindow {
+			return true
+		}
+	}
+	return false
+}
+
+// indexFault compares what is kept at a run.
+func (r *Run) indexFault(w *Spec) string {
+	alive, open := 0, 0
+	for step, as := range r.Attempts {
+		for _, a := range as {
+			if a.Live() != slices.Contains(r.alive, a) || a.step != step {
+				return fmt.Sprintf("attempt %s.%d (of %s) is %s", step, a.N, a.step, a.State)
+			}
+			if a.Live() {
+				alive++
+			}
+		}
+	}
+	for gate, qs := range r.Rounds {
+		for _, q := range qs {
+			if q.Open() != slices.Contains(r.open, q) || q.gate != gate {
+				return fmt.Sprintf("round %s#%d (of %s) is %s", gate, q.N, q.gate, q.State)
+			}
+			if q.Open() {
+				open++
+			}
+		}
+	}
+	if alive != len(r.alive) || open != len(r.open) {
+		return fmt.Sprintf("%d attempts and %d rounds are kept, %d and %d found", len(r.alive), len(r.open), alive, open)
+	}
+	if w != nil && r.joins != nil && !reflect.DeepEqual(r.joins, r.look(w)) {
+		return fmt.Sprintf("kept view %+v, drawn %+v", r.joins, r.look(w))
+	}
+	return ""
+}
+
+// wakeByWalk is Wake by a walk over all runs.
+func (s *State) wakeByWalk(after time.Time) time.Time {
+	m := soonest{after: after}
+	for _, r := range s.Runs {
+		for _, p := range r.Procs {
+			if p.Stop == "" && r.wanted(p) {
+				m.see(p.Deadline)
+			}
+		}
+		if r.Phase != RunRunning {
+			continue
+		}
+		for step := range r.Attempts {
+			if a := r.Current(step); a != nil {
+				r.attemptMoments(a, &m)
+			}
+		}
+		for gate := range r.Rounds {
+			if q := r.CurrentRound(gate); q.Open() {
+				r.roundMoments(q, &m)
+			}
+		}
+		if r.TimeLimit > 0 && !r.BusySince.IsZero() {
+			m.see(r.BusySince.Add(time.Duration(r.TimeLimit - r.Spent)))
+		}
+	}
+	return m.at
+}
+
+// scanByWalk is NeedsScan by a walk over all runs.
+func (s *State) scanByWalk(at time.Time) bool {
+	for _, r := range s.Runs {
+		if r.Phase != RunRunning || r.PausedWhy == pausedSpec {
+			continue
+		}
+		for step := range r.Attempts {
+			if a := r.Current(step); a != nil && a.inGrace() && !a.inGit() && passed(a.GraceUntil, at) {
+				return true
+			}
+		}
+		for gate := range r.Rounds {
+			if q := r.CurrentRound(gate); q.Open() && q.State == OnWindow && !r.Paused && passed(q.WindowEnds, at) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// known is what somebody knows to be owed who looks only at those that have changed.
+type known struct {
+	st *State
+	by map[Debtor][]string
+}
+
+// checkIndex holds that all that is kept, or told by and by, is what a walk over the whole state says.
+func (w *sim) checkIndex() {
+	if why := w.st.indexFault(w.seen); why != "" {
+		w.fail("the index is not what it should be: %s", why)
+	}
+	for i, after := range []time.Time{w.ticked, w.now, w.now.Add(-time.Duration(w.events%100) * time.Second)} {
+		if i > 0 && w.events%5 > 0 {
+			break
+		}
+		if got, want := w.st.Wake(after), w.st.wakeByWalk(after); !got.Equal(want) {
+			w.fail("wake after %s: kept %s, found %s", after, got, want)
+		}
+	}
+	for _, at := range []time.Time{w.now, w.now.Add(20 * time.Second)} {
+		if got, want := w.st.NeedsScan(at), w.st.scanByWalk(at); got != want {
+			w.fail("needs a scan: kept %v, found %v", got, want)
+		}
+	}
+	if w.knows.st != w.st {
+		w.knows = known{st: w.st, by: map[Debtor][]string{}}
+	}
+	for _, who := range w.st.Changed(w.seen) {
+		w.knows.by[who] = names(w.st.OwedBy(nil, who, w.seen))
+		if len(w.knows.by[who]) == 0 {
+			delete(w.knows.by, who)
+		}
+	}
+	full := map[Debtor][]string{}
+	for _, e := range w.st.Owed(w.seen) {
+		full[e.Debtor()] = append(full[e.Debtor()], e.Name())
+	}
+	if !reflect.DeepEqual(full, w.knows.by) {
+		w.fail("owed %v; who looks only at what changed believes %v", full, w.knows.by)
+	}
+}
+
+// reread gives the state as a snapshot of it reads back.
+func (w *sim) reread(st *State) *State {
+	raw, err := json.Marshal(st)
+	back := new(State)
+	if err == nil {
+		err = json.Unmarshal(raw, back)
+	}
+	if err != nil {
+		w.fail("snapshot: %v", err)
+	}
+	return back
+}
+
+// TestWakesHeap: the first is always the first, whatever is set, moved and taken out.
+func TestWakesHeap(t *testing.T) {
+	var h wakes
+	runs := make([]*Run, 40)
+	for i := range runs {
+		runs[i] = &Run{}
+	}
+	for n := range 5000 {
+		r := runs[n*7919%len(runs)]
+		next := time.Time{}
+		if n%5 > 0 {
+			next = time.Unix(int64(n*104729%997), 0)
+		}
+		h.set(r, next)
+		var first *Run
+		count := 0
+		for _, o := range runs {
+			if o.next.IsZero() {
+				continue
+			}
+			if count++; first == nil || o.next.Before(first.next) {
+				first = o
+			}
+			if h[o.slot-1] != o {
+				t.Fatalf("step %d: a run does not lie where it says", n)
+			}
+		}
+		if len(h) != count || count > 0 && !h[0].next.Equal(first.next) {
+			t.Fatalf("step %d: %d in the heap, want %d", n, len(h), count)
+		}
+	}
+}
+
+// TestForgottenInTheMiddle: runs leave the state while a decision goes through all of them.
+func TestForgottenInTheMiddle(t *testing.T) {
+	w := one()
+	w.Limits.MaxDuration = Duration(time.Hour)
+	s := &script{world: newWorld(t, w)}
+	for range KeepEnded {
+		s.start("x")
+		s.do(AbortRequested{Run: s.run})
+	}
+	for range 3 {
+		s.do(RunRequested{Workflow: "x", Digest: "d-x", Parallel: true})
+		s.run = s.st.Order[len(s.st.Order)-1]
+		s.writes()
+	}
+	s.later(2 * time.Hour)
+	if n := len(s.st.Order); n != KeepEnded+1 { // one has a process yet
+		t.Errorf("%d runs are kept", n)
+	}
+	for _, id := range s.st.Order {
+		if r := s.st.Runs[id]; r.Live() {
+			t.Errorf("%s is %s", id, r.Phase)
+		}
+	}
+	s.replayed()
+}
