@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"sluice/engine"
@@ -17,51 +19,96 @@ type flight struct {
 	done   chan struct{} // closed when its goroutine is gone
 }
 
-// flights are the effects of one repo under way, by name. It belongs to the loop's goroutine.
+// flights are the effects of one repo under way. It belongs to the loop's goroutine.
 type flights struct {
 	world World
 	post  func(item)
-	on    map[string]*flight
+	by    map[engine.Debtor]*debt
+	late  []engine.Debtor    // those with an effect that has landed and may still be owed
 	lanes map[string]*flight // the newest of each lane: the effects of one never overlap
-	last  map[string]time.Time
+	owed  []engine.Effect    // room for what one owes
 	ctx   context.Context
 	spawn func(func())
 }
 
-func newFlights(ctx context.Context, world World, spawn func(func()), post func(item)) *flights {
-	return &flights{world: world, post: post, spawn: spawn, on: map[string]*flight{}, lanes: map[string]*flight{}, last: map[string]time.Time{}, ctx: ctx}
+// debt is what is under way for one debtor, by name.
+type debt struct {
+	on   map[string]*flight
+	last map[string]time.Time // when one that is still owed has landed
 }
 
-// reconcile starts what is owed and not under way, and lets go of what is under way and not owed any more. job is called
-// for what starts. It gives when it should be called again, zero for never.
-func (f *flights) reconcile(owed []engine.Effect, now time.Time, job func(engine.Effect) Job) (next time.Time) {
-	wanted := make(map[string]bool, len(owed))
-	for _, e := range owed {
-		wanted[e.Name()] = true
+func newFlights(ctx context.Context, world World, spawn func(func()), post func(item)) *flights {
+	return &flights{world: world, post: post, spawn: spawn, by: map[engine.Debtor]*debt{}, lanes: map[string]*flight{}, ctx: ctx}
+}
+
+// debts is what reconcile asks the engine and the loop.
+type debts interface {
+	owedBy(out []engine.Effect, who engine.Debtor) []engine.Effect
+	job(engine.Effect) Job // for what starts
+}
+
+// reconcile starts what is owed and not under way, and lets go of what is under way and not owed any more. It looks at
+// those whose debts may have changed, and at those for whom something has landed. It gives when it should be called
+// again, zero for never.
+func (f *flights) reconcile(changed []engine.Debtor, from debts, now time.Time) (next time.Time) {
+	late := f.late
+	f.late = nil
+	for _, whose := range [][]engine.Debtor{changed, late} {
+		for _, who := range whose {
+			if at := f.settle(who, from, now); !at.IsZero() {
+				f.late = append(f.late, who)
+				if next.IsZero() || at.Before(next) {
+					next = at
+				}
+			}
+		}
 	}
-	for name, fl := range f.on {
+	slices.SortFunc(f.late, func(a, b engine.Debtor) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID)) })
+	f.late = slices.Compact(f.late)
+	return next
+}
+
+// settle brings what is under way for one in line with what it owes.
+func (f *flights) settle(who engine.Debtor, from debts, now time.Time) (next time.Time) {
+	f.owed = from.owedBy(f.owed[:0], who)
+	d := f.by[who]
+	if d == nil {
+		if len(f.owed) == 0 {
+			return next
+		}
+		d = &debt{on: map[string]*flight{}, last: map[string]time.Time{}}
+		f.by[who] = d
+	}
+	wanted := make(map[string]bool, len(f.owed))
+	for i := range f.owed {
+		wanted[f.owed[i].Name()] = true
+	}
+	for name, fl := range d.on {
 		if !wanted[name] {
 			fl.cancel()
-			delete(f.on, name)
+			delete(d.on, name)
 		}
 	}
-	for name := range f.last {
+	for name := range d.last {
 		if !wanted[name] {
-			delete(f.last, name)
+			delete(d.last, name)
 		}
 	}
-	for _, e := range owed {
+	for _, e := range f.owed {
 		name := e.Name()
-		if f.on[name] != nil {
+		if d.on[name] != nil {
 			continue
 		}
-		if at := f.last[name].Add(again); !f.last[name].IsZero() && now.Before(at) {
+		if at := d.last[name].Add(again); !d.last[name].IsZero() && now.Before(at) {
 			if next.IsZero() || at.Before(next) {
 				next = at
 			}
 			continue
 		}
-		f.start(job(e))
+		d.on[name] = f.start(from.job(e))
+	}
+	if len(d.on)+len(d.last) == 0 {
+		delete(f.by, who)
 	}
 	return next
 }
@@ -76,12 +123,12 @@ func lane(e engine.Effect) string {
 }
 
 // start carries an effect out in a goroutine of its own, after the one before it in its lane is gone.
-func (f *flights) start(job Job) {
-	name, lane := job.Name(), lane(job.Effect)
+func (f *flights) start(job Job) *flight {
+	lane := lane(job.Effect)
 	ctx, cancel := context.WithCancel(f.ctx)
 	fl := &flight{effect: job.Effect, cancel: cancel, done: make(chan struct{})}
 	before := f.lanes[lane]
-	f.on[name], f.lanes[lane] = fl, fl
+	f.lanes[lane] = fl
 	f.spawn(func() {
 		defer close(fl.done)
 		if before != nil {
@@ -94,14 +141,16 @@ func (f *flights) start(job Job) {
 		cancel()
 		f.post(item{event: ev, landed: fl})
 	})
+	return fl
 }
 
 // land notes that an effect's goroutine is through; its result is taken in with the same item.
 func (f *flights) land(fl *flight, now time.Time) {
-	name := fl.effect.Name()
-	if f.on[name] == fl {
-		delete(f.on, name)
-		f.last[name] = now
+	name, who := fl.effect.Name(), fl.effect.Debtor()
+	if d := f.by[who]; d != nil && d.on[name] == fl {
+		delete(d.on, name)
+		d.last[name] = now
+		f.late = append(f.late, who)
 	}
 	if l := lane(fl.effect); f.lanes[l] == fl {
 		delete(f.lanes, l)

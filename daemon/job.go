@@ -7,6 +7,11 @@ import (
 	"sluice/engine"
 )
 
+// owedBy appends what one owes.
+func (r *Repo) owedBy(out []engine.Effect, who engine.Debtor) []engine.Effect {
+	return r.core.state.OwedBy(out, who, r.core.spec)
+}
+
 // job gathers what an effect needs, so that its goroutine shares nothing with the state.
 func (r *Repo) job(e engine.Effect) Job {
 	c := r.core

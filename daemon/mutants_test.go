@@ -35,7 +35,7 @@ func mutants() []mutant {
 		{"effects are started before the commit", []edit{{repo, commit, "	r.act(now)\n" + commit}}},
 		{"the reply comes before the commit", []edit{{repo, commit, "	for _, w := range replies {\n		w.reply <- doneReply{facts: w.facts}\n	}\n	replies = nil\n" + commit}}},
 		{"effects are started only at the moment of the facts", []edit{{repo, "	r.act(now)\n	return nil\n", "	if len(done) > 0 {\n		r.act(now)\n	}\n	return nil\n"}}},
-		{"an effect has no key", []edit{{effects, "if f.on[name] != nil {", "if false {"}, {effects, "		if before != nil {\n			<-before.done\n		}\n", "		_ = before\n"}}},
+		{"an effect has no key", []edit{{effects, "if d.on[name] != nil {", "if false {"}, {effects, "		if before != nil {\n			<-before.done\n		}\n", "		_ = before\n"}}},
 		{"run and stop of one process overlap", []edit{{effects, "		if before != nil {\n			<-before.done\n		}\n", "		_ = before\n"}}},
 		{"the watch for a commit waits for the process", []edit{{effects, "if e.Kind == engine.DoRun || e.Kind == engine.DoStop {", "if true {"}}},
 		{"a scan began at its end", []edit{{scan, "r.post(item{scan: seen, began: began,", "r.post(item{scan: seen, began: r.opt.Now().Add(0 * r.opt.Now().Sub(began)),"}}},
@@ -51,6 +51,9 @@ func mutants() []mutant {
 		{"the time away is not told", []edit{{repo, "engine.Woken{From: from, To: now}}}\n", "engine.Woken{From: now, To: now}}}\n"}}},
 		{"a sleep of the machine is not told", []edit{{repo, "if woken, slept := r.slept(now); slept {", "if woken, slept := r.slept(now); false && slept {"}}},
 		{"the time away is forgotten before it is journaled", []edit{{repo, "	batch := []item{{event: engine.Woken", "	r.serve(now)\n	batch := []item{{event: engine.Woken"}}},
+		{"what has landed and is still owed is forgotten", []edit{{effects, "		f.late = append(f.late, who)\n	}\n	if l", "	}\n	if l"}}},
+		{"what waits to be tried again is forgotten", []edit{{effects, "				f.late = append(f.late, who)\n				if next", "				if next"}}},
+		{"what a run owes is looked at only where something landed", []edit{{effects, "{changed, late}", "{changed[:0], late}"}}},
 		{"an effect that failed is tried again at once", []edit{{effects, "now.Before(at) {", "false {"}}},
 		{"hints are believed: nothing is scanned again", []edit{{end, "	r.beat()\n	r.scan(r.fl.ctx)\n", "	r.beat()\n"}}},
 	}

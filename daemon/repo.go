@@ -325,7 +325,7 @@ func (r *Repo) act(now time.Time) {
 	if r.core.snapshotDue() {
 		r.snapshot()
 	}
-	r.retryAt = r.fl.reconcile(r.core.state.Owed(r.core.spec), now, r.job)
+	r.retryAt = r.fl.reconcile(r.core.state.Changed(r.core.spec), r, now)
 	switch {
 	case r.scanning:
 	case r.scanAgain:
