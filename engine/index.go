@@ -131,7 +131,6 @@ func (s *State) leave(r *Run) {
 	x.wakes.set(r, time.Time{})
 	x.untimed = slices.DeleteFunc(x.untimed, func(o *Run) bool { return o == r })
 	x.last = nil
-	x.change(r)
 }
 
 // reindex brings the index in line with a run that a fact has touched.

@@ -7,18 +7,18 @@ func mutants() []mutant {
 
 func mutantsOfJoins() []mutant {
 	return []mutant{
-		{"a join starts when the first branch arrives", "settle.go", "	case x.below:\n", "	case x.below && !met:\n"},
+		{"a join starts when the first branch arrives", "joins.go", "	case x.below:\n", "	case x.below && !met:\n"},
 		{"going back leaves what is downstream passed", "decide_gate.go", "if a := r.Current(id); a != nil {\n			d.put(StepSuperseded", "if a := r.Current(id); a != nil && (id == root || a.Live()) {\n			d.put(StepSuperseded"},
 		{"completed while a process is alive", "settle.go", "if v.active == 0 && len(r.Procs) == 0 && len(r.Writes) == 0 {", "if v.active == 0 && len(r.Writes) == 0 {"},
-		{"completed while a step is due", "settle.go", "	x.active, x.pending = true, true\n	v.active++\n	v.pending++\n", "	x.pending = true\n	v.pending++\n"},
+		{"completed while a step is due", "joins.go", "	x.active, x.pending = true, true\n	v.active++\n	v.pending++\n", "	x.pending = true\n	v.pending++\n"},
 		{"a fixing step stays passed when what sent it is undone", "decide_gate.go", "if in[from] && from != root || in[t] {", "if false && (in[from] && from != root || in[t]) {"},
-		{"a step that only dead needs lead to holds up the run", "settle.go", "if st.byNeed && dead {", "if false && st.byNeed && dead {"},
-		{"work led to a step that can never start waits for ever", "settle.go", "		x.blocked = true\n", "		_ = dead\n"},
+		{"a step that only dead needs lead to holds up the run", "joins.go", "if st.byNeed && dead {", "if false && st.byNeed && dead {"},
+		{"work led to a step that can never start waits for ever", "joins.go", "		x.blocked = true\n", "		_ = dead\n"},
 		{"routed counts as passed", "state.go", "(a.State == Passed || a.State == Skipped) }", "(a.State == Passed || a.State == Skipped || a.State == Routed) }"},
 		{"a pending run is looked at only when something happens to it", "index.go", "	for _, r := range s.index.pending {\n		look(r)\n	}\n", ""},
 		{"an end leaves what is alive", "apply.go", "if r.Current(step).Live() {", "if false && r.Current(step).Live() {"},
-		{"a pause withholds no launch", "settle.go", "if !r.Paused && len(r.Writes) == 0 && !a.NotBefore.After(d.at) {", "if len(r.Writes) == 0 && !a.NotBefore.After(d.at) {"},
-		{"the retry context is written after the launch", "settle.go", "if !r.Paused && len(r.Writes) == 0 && !a.NotBefore.After(d.at) {", "if !r.Paused && !a.NotBefore.After(d.at) {"},
+		{"a pause withholds no launch", "schedule.go", "if !r.Paused && len(r.Writes) == 0 && !a.NotBefore.After(d.at) {", "if len(r.Writes) == 0 && !a.NotBefore.After(d.at) {"},
+		{"the retry context is written after the launch", "schedule.go", "if !r.Paused && len(r.Writes) == 0 && !a.NotBefore.After(d.at) {", "if !r.Paused && !a.NotBefore.After(d.at) {"},
 	}
 }
 
@@ -62,17 +62,17 @@ func mutantsOfAnswers() []mutant {
 
 func mutantsOfProcesses() []mutant {
 	return []mutant{
-		{"a worktree is free when its attempt is superseded", "settle.go", "			o.holds[p.Tree] = true\n", "			o.holds[p.Tree] = o.holds[p.Tree] || r.wanted(p)\n"},
-		{"a worktree is free while its reviewer reads", "settle.go", "launchKey(r.ID, g.ID, q.N, q.K+1), Tree: tree,", "launchKey(r.ID, g.ID, q.N, q.K+1),"},
-		{"a worktree is free while it waits for its review", "settle.go", "			o.next[a.Tree] = true // the tree waits for its review: no step slips in between\n", ""},
-		{"an older review slips in between a step and its verdict", "settle.go", "			continue // a later gate's review, which has let go of the tree once, does not slip in either\n", ""},
-		{"who waits for a slot is overtaken in its own worktree", "settle.go", "				o.next[tree] = true // it waits for a slot: nobody overtakes it in its own worktree\n", ""},
-		{"a worktree on offer is free", "settle.go", "if a.Offered || r.Proc(a.Key) == nil {", "if r.Proc(a.Key) == nil && !a.Offered {"},
-		{"the worktrees of a run whose spec cannot be read are free", "settle.go", "			r.holdUnread(o.holds)\n", ""},
+		{"a worktree is free when its attempt is superseded", "schedule.go", "			o.holds[p.Tree] = true\n", "			o.holds[p.Tree] = o.holds[p.Tree] || r.wanted(p)\n"},
+		{"a worktree is free while its reviewer reads", "schedule.go", "launchKey(r.ID, g.ID, q.N, q.K+1), Tree: tree,", "launchKey(r.ID, g.ID, q.N, q.K+1),"},
+		{"a worktree is free while it waits for its review", "schedule.go", "			o.next[a.Tree] = true // the tree waits for its review: no step slips in between\n", ""},
+		{"an older review slips in between a step and its verdict", "schedule.go", "			continue // a later gate's review, which has let go of the tree once, does not slip in either\n", ""},
+		{"who waits for a slot is overtaken in its own worktree", "schedule.go", "				o.next[tree] = true // it waits for a slot: nobody overtakes it in its own worktree\n", ""},
+		{"a worktree on offer is free", "schedule.go", "if a.Offered || r.Proc(a.Key) == nil {", "if r.Proc(a.Key) == nil && !a.Offered {"},
+		{"the worktrees of a run whose spec cannot be read are free", "schedule.go", "			r.holdUnread(o.holds)\n", ""},
 		{"what ended while the spec could not be read is lost", "settle.go", "if d.endedUnread(r, w) || d.toGates(r, w)", "if d.toGates(r, w)"},
 		{"a time-out changes the state by the way", "decide_process.go", "		switch g.OnTimeout {\n", "		q.Why = \"timeout\"\n		switch g.OnTimeout {\n"},
 		{"an empty answer takes an earlier one's place", "apply.go", "		if len(f.Answer) > 0 {\n			a.Answer", "		if f.Answer != nil {\n			a.Answer"},
-		{"slots are not counted", "settle.go", "slot && o.used >= d.s.Config.MaxParallel {", "slot && o.used > d.s.Config.MaxParallel {"},
+		{"slots are not counted", "schedule.go", "slot && o.used >= d.s.Config.MaxParallel {", "slot && o.used > d.s.Config.MaxParallel {"},
 		{"a relaunch has the key of the launch before", "decide.go", "strconv.Itoa(n) + \".\" + strconv.Itoa(k)", "strconv.Itoa(n) + \".\" + strconv.Itoa(min(k, 1))"},
 		{"a restart resets every deadline", "decide_process.go", "a.State == Running && !a.Reopened && within(a.Deadline, ev) {", "a.State == Running && !a.Deadline.IsZero() {"},
 		{"a deadline is opened again after every gap", "decide_process.go", "a.State == Running && !a.Reopened && within(a.Deadline, ev) {", "a.State == Running && within(a.Deadline, ev) {"},
@@ -84,13 +84,11 @@ func mutantsOfProcesses() []mutant {
 func mutantsOfIndex() []mutant {
 	return []mutant{
 		{"what a fact changed is not told", "index.go", "	x.change(r)\n}\n\n// turn", "}\n\n// turn"},
-		{"a forgotten run is not told", "index.go", "	x.last = nil\n	x.change(r)\n", "	x.last = nil\n"},
 		{"who waits for another workflow is not told", "index.go", "		s.waiting(specs, x.change)\n", ""},
 		{"a file that has left its inbox is not told", "apply.go", "	delete(s.Moves, f.ID)\n	s.index.changeMove(f.ID)\n", "	delete(s.Moves, f.ID)\n"},
 		{"a next moment stays though a fact changed it", "index.go", "	if !r.in.untimed {\n", "	if !r.in.untimed && r.next.IsZero() {\n"},
 		{"a clock set back loses what comes again", "wake.go", "	if after.Before(x.woke) {", "	if false {"},
 		{"a drawn view stays though a step was routed", "index.go", "StepPassed, StepRouted, StepSuperseded, WorkSent", "StepPassed, StepSuperseded, WorkSent"},
-		{"a drawn view stays though work was sent", "index.go", "WorkSent, WorkUnsent, RoundVoided:", "WorkUnsent, RoundVoided:"},
 		{"a window is not among what a scan closes", "index.go", "		case OnWindow:\n			closes = true\n", ""},
 		{"a review that waits is not among what wants to be launched", "index.go", "wants || r.Proc(q.Key) == nil", "wants"},
 		{"an offer is not among what holds a worktree", "index.go", "			holds, closes = true, closes ||", "			closes = closes ||"},

@@ -1,0 +1,111 @@
+package engine
+
+import "slices"
+
+// view is what the law of joins says of each step of a run (8-semantics 7-9), by the step's place in the file.
+type view struct {
+	of                   []standing
+	active, pending, due int // how many
+}
+
+// standing is what the law of joins says of a step.
+type standing struct {
+	active, pending, due, blocked bool
+	below                         bool // something upstream of it is active
+}
+
+// led says that something that stands leads to the step.
+func (r *Run) led(w *Spec, id string) bool {
+	if w.Step(id).starts || w.Step(id).byNeed {
+		return true
+	}
+	if _, ok := r.Sent[id]; ok {
+		return true
+	}
+	for _, u := range w.graph.order {
+		if a := r.Current(u); a.stands() && slices.Contains(a.To, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// stands says that the attempt is settled and what it leads to counts.
+func (a *Attempt) stands() bool {
+	return a != nil && (a.State == Passed || a.State == Routed || a.State == Skipped)
+}
+
+// usualSteps is how many steps a workflow has at most, mostly: for these a view is drawn without a heap's help.
+const usualSteps = 32
+
+// look draws the view.
+func (r *Run) look(w *Spec) *view {
+	v := &view{of: make([]standing, len(w.Steps))}
+	now := append(make([]*Attempt, 0, usualSteps), make([]*Attempt, len(w.Steps))...)
+	led := append(make([]bool, 0, usualSteps), make([]bool, len(w.Steps))...)
+	for i, st := range w.Steps {
+		now[i] = r.Current(st.ID)
+		_, sent := r.Sent[st.ID]
+		led[i] = led[i] || sent || st.starts || st.byNeed
+		if now[i].stands() {
+			for _, t := range now[i].To {
+				if to := w.Step(t); to != nil {
+					led[to.place] = true
+				}
+			}
+		}
+	}
+	for _, st := range w.graph.topo {
+		x := &v.of[st.place]
+		if now[st.place].Live() {
+			x.active = true
+			v.active++
+		} else if now[st.place] == nil && led[st.place] {
+			v.lookPending(st, now)
+		}
+		if x.active {
+			for _, t := range st.below {
+				v.of[t].below = true
+			}
+		}
+	}
+	return v
+}
+
+// steps names the active steps.
+func (v *view) steps(w *Spec) (out []string) {
+	for i, st := range w.Steps {
+		if v.of[i].active {
+			out = append(out, st.ID)
+		}
+	}
+	return out
+}
+
+// lookPending looks at a step that is led to and has no current attempt.
+func (v *view) lookPending(st *Step, now []*Attempt) {
+	x := &v.of[st.place]
+	met, dead := true, false
+	for _, n := range st.needs {
+		if !now[n].Done() {
+			met = false
+			if !v.of[n].active && !v.of[n].below {
+				dead = true
+			}
+		}
+	}
+	if st.byNeed && dead {
+		return // not reached: it holds up nobody
+	}
+	x.active, x.pending = true, true
+	v.active++
+	v.pending++
+	switch {
+	case x.below:
+	case met:
+		x.due = true
+		v.due++
+	case dead:
+		x.blocked = true
+	}
+}

@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// candidate is something that is ready to be launched.
+type candidate struct {
+	r    *Run
+	st   *Step
+	a    *Attempt
+	gate string
+	kind string // ProcStep, ProcReview, ProcCheck or ProcHook
+}
+
+// usualCandidates is how many are ready at once, mostly.
+const usualCandidates = 4
+
+// schedule launches what is ready, oldest first. Who cannot have its worktree does not hold up others.
+func (d *decider) schedule() {
+	ready := make([]candidate, 0, usualCandidates)
+	for _, r := range d.s.index.wanting {
+		if w := d.spec(r); w != nil {
+			ready = d.collect(r, w, ready)
+		}
+	}
+	if len(ready) == 0 {
+		return
+	}
+	slices.SortFunc(ready, func(x, y candidate) int { return cmp.Compare(x.a.Since, y.a.Since) })
+	o := &d.s.index.trees
+	d.occupy(o)
+	for _, c := range ready {
+		tree := c.a.Tree
+		if k := o.kept[tree]; k != nil && k != c.a {
+			continue // a later gate's review, which has let go of the tree once, does not slip in either
+		}
+		slot := c.kind == ProcReview || c.kind == ProcStep && !c.st.Offered()
+		if o.holds[tree] || c.kind == ProcStep && o.next[tree] || slot && o.used >= d.s.Config.MaxParallel {
+			if c.kind == ProcStep && !o.holds[tree] {
+				o.next[tree] = true // it waits for a slot: nobody overtakes it in its own worktree
+			}
+			continue
+		}
+		d.launch(c)
+		o.holds[tree] = true
+		if slot {
+			o.used++
+		}
+	}
+}
+
+// occupied says which worktrees can be had.
+type occupied struct {
+	holds map[string]bool     // somebody is in it
+	next  map[string]bool     // somebody is next: no step slips in
+	kept  map[string]*Attempt // who keeps it from its word to its verdict
+	used  int                 // slots
+}
+
+// occupy goes through all that hold a worktree or a slot.
+func (d *decider) occupy(o *occupied) {
+	clear(o.holds)
+	clear(o.next)
+	clear(o.kept)
+	o.used = 0
+	for _, r := range d.s.index.holding {
+		for _, p := range r.Procs {
+			o.holds[p.Tree] = true
+			if p.Kind == ProcStep || p.Kind == ProcReview {
+				o.used++
+			}
+		}
+		if r.Phase != RunRunning {
+			continue
+		}
+		w := d.spec(r)
+		if w == nil {
+			r.holdUnread(o.holds)
+			continue
+		}
+		for _, a := range w.inOrder(r.alive) {
+			if r.keeps(w.Step(a.step), a) {
+				o.kept[a.Tree] = a
+			}
+			r.hold(a, o)
+		}
+	}
+}
+
+// hold marks the worktree that an attempt holds without a process, or is next in.
+func (r *Run) hold(a *Attempt, o *occupied) {
+	switch a.State {
+	case Running:
+		if a.Offered || r.Proc(a.Key) == nil { // on offer, or in the grace after its exit
+			o.holds[a.Tree] = true
+		}
+	case Signalled: // the tree is kept until its gate
+		o.next[a.Tree] = true
+	case Gating:
+		if q := r.roundOver(a); q != nil && q.State == OnReview && r.Proc(q.Key) == nil {
+			o.next[a.Tree] = true // the tree waits for its review: no step slips in between
+		}
+	}
+}
+
+// roundOver gives the open round over the attempt; nil where there is none.
+func (r *Run) roundOver(a *Attempt) *Round {
+	for _, q := range r.open {
+		if q.Step == a.step && q.Attempt == a.N {
+			return q
+		}
+	}
+	return nil
+}
+
+// holdUnread marks the worktrees that are held without a process by a run whose spec cannot be read: offers, graces,
+// words on their way to the gate, reviews that wait.
+func (r *Run) holdUnread(holds map[string]bool) {
+	for _, a := range r.alive {
+		if a.State == Running || a.State == Signalled {
+			holds[a.Tree] = true
+		}
+	}
+	for _, q := range r.open {
+		if q.State == OnReview {
+			holds[r.Attempt(q.Step, q.Attempt).Tree] = true
+		}
+	}
+}
+
+// keeps says that the attempt has its worktree without a gap since its launch: from the word through check, hook and
+// reviewers to the verdict. A person, a window or a voided round lets go of it.
+func (r *Run) keeps(st *Step, a *Attempt) bool {
+	if a.State != Signalled && a.State != Gating {
+		return false
+	}
+	for _, g := range st.Gates {
+		for _, q := range r.Rounds[g] {
+			if q.Attempt == a.N && q.State != OnReview && (q.State != Approved || q.Level != LevelAuto && q.ByKind != "when") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (d *decider) launch(c candidate) {
+	r, w, st, a := c.r, d.spec(c.r), c.st, c.a
+	until := d.at.Add(time.Duration(d.s.Config.timeout(st.Timeout, st.Role()))) // of a check or hook
+	switch c.kind {
+	case ProcReview:
+		d.launchReview(r, w.Gate(c.gate), a.Tree)
+	case ProcCheck:
+		d.put(CheckStarted{of: Of(r.ID), Step: st.ID, N: a.N, Key: checkKey(r.ID, st.ID, a.N, d.s.Clock), Tree: a.Tree, Deadline: until})
+	case ProcHook:
+		d.put(HookStarted{of: Of(r.ID), Step: st.ID, N: a.N, Key: hookKey(r.ID, st.ID, a.N), Tree: a.Tree, Deadline: until})
+	default:
+		d.launchStep(r, st)
+	}
+}
+
+// collect adds what of the run is ready.
+func (d *decider) collect(r *Run, w *Spec, ready []candidate) []candidate {
+	for _, a := range r.alive {
+		switch a.State {
+		case Ready:
+			if !r.Paused && len(r.Writes) == 0 && !a.NotBefore.After(d.at) {
+				ready = append(ready, candidate{r: r, st: w.Step(a.step), a: a, kind: ProcStep})
+			}
+		case Signalled:
+			if r.atWork(a.step) {
+				continue
+			}
+			st := w.Step(a.step)
+			if kind := afterWord(w, st, a); kind != "" {
+				ready = append(ready, candidate{r: r, st: st, a: a, kind: kind})
+			}
+		case Gating:
+			q := r.roundOver(a)
+			if q != nil && q.State == OnReview && r.Proc(q.Key) == nil && !r.Paused && !q.NotBefore.After(d.at) {
+				ready = append(ready, candidate{r: r, st: w.Step(a.step), a: a, gate: q.gate, kind: ProcReview})
+			}
+		}
+	}
+	return ready
+}
+
+func (d *decider) launchStep(r *Run, st *Step) {
+	a, c := r.Current(st.ID), d.s.Config
+	f := StepLaunched{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K + 1, Key: launchKey(r.ID, st.ID, a.N, a.K+1), Tree: a.Tree,
+		Offered: st.Offered(), SignalType: st.Signal.Type, SignalValue: st.Signal.Value}
+	if !f.Offered {
+		f.Deadline = d.at.Add(time.Duration(c.timeout(st.Timeout, st.Role())))
+	} else if st.Timeout > 0 {
+		f.Deadline = d.at.Add(time.Duration(st.Timeout))
+	}
+	d.put(f)
+}
+
+func (d *decider) launchReview(r *Run, g *Gate, tree string) {
+	q := r.CurrentRound(g.ID)
+	d.put(ReviewStarted{of: Of(r.ID), Gate: g.ID, N: q.N, K: q.K + 1, Key: launchKey(r.ID, g.ID, q.N, q.K+1), Tree: tree,
+		Deadline: d.at.Add(time.Duration(d.s.Config.timeout(0, g.Reviewer.AgentType)))})
+}
