@@ -20,6 +20,8 @@ const (
 	// watch is made again.
 	maxCookieFails = 2
 	cookiePerm     = 0o600
+	// passCost is how long the keeper, or the reader, does without a pass over all folders for each of them.
+	passCost = 2 * time.Microsecond
 )
 
 // keep looks at the folders from time to time and when the reader asks for it.
@@ -34,6 +36,7 @@ func (w *Watcher) keep() {
 		case <-w.kick:
 		case <-timer.C:
 		}
+		retry := w.reopen()
 		due, wait := w.dueChecks()
 		for _, f := range due {
 			select {
@@ -44,11 +47,48 @@ func (w *Watcher) keep() {
 			}
 		}
 		if len(due) > 0 {
-			// Checks set new times.
-			_, wait = w.dueChecks()
+			wait = 0 // checks set new times
 		}
-		timer.Reset(wait)
+		timer.Reset(min(wait, retry))
 	}
+}
+
+// reopen asks the system for events again where it refused them, or they ended, and gives how long to wait until the next
+// try.
+func (w *Watcher) reopen() (wait time.Duration) {
+	now := w.opt.Now()
+	w.mu.Lock()
+	refused, at := w.noEvents != "", w.nextOpen
+	w.mu.Unlock()
+	switch {
+	case !refused:
+		return idleWait
+	case now.Before(at):
+		return at.Sub(now)
+	}
+	w.arming.Lock()
+	defer w.arming.Unlock()
+	if w.source != nil {
+		if err := w.source.Close(); err != nil {
+			_ = err // It sends nothing any more in any case.
+		}
+		w.source = nil
+	}
+	source, err := w.open()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.noEvents = fmt.Sprintf("no events from the system: %v: folders are looked at every %s", err, w.opt.PollRescan)
+		w.nextOpen = now.Add(w.opt.Retry)
+		return w.opt.Retry
+	}
+	w.source, w.noEvents = source, ""
+	for _, f := range w.folders {
+		f.armed, f.armedParent = identity{}, identity{}
+		w.urgent[f] = true
+	}
+	w.fresh <- source // The reader has taken the one before: it is the one who says that it ended.
+	return idleWait
 }
 
 // dueChecks gives the folders to look at now, and how long to wait for the next one.
@@ -56,19 +96,36 @@ func (w *Watcher) dueChecks() (due []*folder, wait time.Duration) {
 	now := w.opt.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	wait = idleWait
-	for _, f := range w.folders {
-		at := f.nextCheck
-		if f.cookie != "" && f.cookieEnd.Before(at) {
-			at = f.cookieEnd
+	if !now.Before(w.nextLook) {
+		w.nextLook = now.Add(idleWait)
+		for _, f := range w.folders {
+			if at := f.dueAt(); now.Before(at) {
+				w.nextLook = earlier(w.nextLook, at)
+			} else {
+				w.urgent[f] = true
+			}
 		}
-		if f.checkNow || f.cookieSeen || !now.Before(at) {
-			due = append(due, f)
-			continue
-		}
-		wait = min(wait, at.Sub(now))
+		w.nextLook = later(w.nextLook, now.Add(w.passEvery()))
 	}
-	return due, max(wait, time.Millisecond)
+	for f := range w.urgent {
+		due = append(due, f)
+	}
+	clear(w.urgent)
+	return due, w.nextLook.Sub(now)
+}
+
+// dueAt is when a folder is to be looked at next.
+func (f *folder) dueAt() time.Time {
+	if f.cookie != "" {
+		return earlier(f.nextCheck, f.cookieEnd)
+	}
+	return f.nextCheck
+}
+
+// passEvery is the least time between two passes over all folders: those that fall due meanwhile are seen to together, so
+// that the work does not grow with the square of their number.
+func (w *Watcher) passEvery() time.Duration {
+	return max(time.Millisecond, time.Duration(len(w.folders))*passCost)
 }
 
 // check compares a folder with what is watched, makes the watch (again) where they differ, and sees after
@@ -82,9 +139,15 @@ func (w *Watcher) check(f *folder) {
 		w.mu.Unlock()
 		return
 	}
-	f.checkNow = false
 	f.nextCheck = boundary(now, w.opt.Check)
 	noEvents := w.noEvents
+	if noEvents == "" && !f.held && w.watched < MaxWatched {
+		f.held = true
+		w.watched++
+	}
+	if noEvents == "" && !f.held {
+		noEvents = fmt.Sprintf("more than %d folders: looked at every %s", MaxWatched, w.opt.PollRescan)
+	}
 	w.mu.Unlock()
 
 	st, err := folderAt(f.path)
@@ -97,11 +160,16 @@ func (w *Watcher) check(f *folder) {
 		w.set(f, func() { f.armed, f.reason = identity{}, err.Error() })
 		w.endCookie(f)
 	case noEvents != "":
-		w.set(f, func() { f.polling, f.reason = true, noEvents })
+		// When there are events again, the watch is made again.
+		w.set(f, func() { f.armed, f.polling, f.reason = identity{}, true, noEvents })
+		w.endCookie(f)
 	default:
 		w.watchParent(f)
 		w.keepWatch(f, identityOf(st), now)
 	}
+	w.mu.Lock()
+	w.nextLook = earlier(w.nextLook, f.dueAt())
+	w.mu.Unlock()
 	poke(w.wake)
 }
 
@@ -115,6 +183,7 @@ func (w *Watcher) set(f *folder, change func()) {
 		w.hintLocked(f.name)
 		now := w.opt.Now()
 		f.nextRescan, f.nextCheck = boundary(now, w.rescanOf(f)), boundary(now, w.opt.Check)
+		w.nextHint = earlier(w.nextHint, f.nextRescan)
 	}
 }
 
@@ -227,7 +296,7 @@ func (w *Watcher) rearm(f *folder, id identity) {
 		if err != nil {
 			f.armed, f.polling = id, true
 			f.reason = fmt.Sprintf("cannot be watched: %v: looked at every %s", err, w.opt.PollRescan)
-			f.nextCookie = w.opt.Now().Add(w.opt.Cookie)
+			f.nextCookie = w.opt.Now().Add(w.opt.Retry)
 			return
 		}
 		f.armed = id

@@ -21,9 +21,6 @@ func (w *Watcher) read() {
 	defer w.done.Done()
 	var events chan fsnotify.Event
 	var errs chan error
-	if w.source != nil {
-		events, errs = w.source.Events, w.source.Errors
-	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -39,6 +36,8 @@ func (w *Watcher) read() {
 			return
 		case out <- name:
 			w.given()
+		case source := <-w.fresh:
+			events, errs = source.Events, source.Errors
 		case ev, ok := <-events:
 			if !ok {
 				events = nil
@@ -80,32 +79,54 @@ func (w *Watcher) next() (name string, wait time.Duration) {
 	now := w.opt.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	wait = idleWait
-	for _, f := range w.folders {
-		if !now.Before(f.nextRescan) {
-			w.hintLocked(f.name)
-			f.nextRescan = boundary(now, w.rescanOf(f))
+	if !now.Before(w.nextHint) {
+		w.nextHint = now.Add(idleWait)
+		for _, f := range w.folders {
+			w.nextHint = earlier(w.nextHint, w.hintByTime(f, now))
 		}
-		wait = min(wait, f.nextRescan.Sub(now))
-		if f.settleAt.IsZero() {
-			continue
-		}
-		if !now.Before(f.settleAt) {
-			w.hintLocked(f.name)
-			f.settleAt = time.Time{}
-			continue
-		}
-		wait = min(wait, f.settleAt.Sub(now))
+		w.nextHint = later(w.nextHint, now.Add(w.passEvery()))
 	}
 	if len(w.queue) > 0 {
 		name = w.queue[0]
 	}
-	return name, wait
+	return name, w.nextHint.Sub(now)
+}
+
+// hintByTime hints at a folder whose time has come, and gives the next such time.
+func (w *Watcher) hintByTime(f *folder, now time.Time) time.Time {
+	if !now.Before(f.nextRescan) {
+		w.hintLocked(f.name)
+		f.nextRescan = boundary(now, w.rescanOf(f))
+	}
+	if !f.settleAt.IsZero() && !now.Before(f.settleAt) {
+		w.hintLocked(f.name)
+		f.settleAt = time.Time{}
+	}
+	if f.settleAt.IsZero() {
+		return f.nextRescan
+	}
+	return earlier(f.nextRescan, f.settleAt)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // boundary is the next of the moments that are every so often: the same ones for all folders, so that an idle process wakes
-// once for all.
-func boundary(now time.Time, every time.Duration) time.Time { return now.Truncate(every).Add(every) }
+// once for all. It is told from now on, by the steady clock: one that is set back holds nothing up.
+func boundary(now time.Time, every time.Duration) time.Time {
+	return now.Add(every - now.Sub(now.Truncate(every)))
+}
 
 func (w *Watcher) rescanOf(f *folder) time.Duration {
 	if f.polling {
@@ -133,7 +154,7 @@ func (w *Watcher) doubt() {
 	defer w.mu.Unlock()
 	for _, f := range w.folders {
 		w.hintLocked(f.name)
-		f.checkNow, f.nextCookie = true, time.Time{}
+		w.urgent[f], f.nextCookie = true, time.Time{}
 	}
 	for _, watches := range w.refDirs {
 		for _, r := range watches {
@@ -142,12 +163,12 @@ func (w *Watcher) doubt() {
 	}
 }
 
-// lost has all folders polled from now on.
+// lost has all folders polled until the keeper has found another source.
 func (w *Watcher) lost(why string) {
 	w.mu.Lock()
 	w.noEvents = why
 	for _, f := range w.folders {
-		f.checkNow = true
+		w.urgent[f] = true
 		w.hintLocked(f.name)
 	}
 	w.mu.Unlock()
@@ -159,7 +180,8 @@ func (w *Watcher) parentGone(path string) bool {
 	found := false
 	for _, f := range w.folders {
 		if filepath.Dir(f.path) == path {
-			f.armedParent, f.armed, f.checkNow = identity{}, identity{}, true
+			f.armedParent, f.armed = identity{}, identity{}
+			w.urgent[f] = true
 			w.hintLocked(f.name)
 			found = true
 		}
@@ -177,7 +199,7 @@ func (w *Watcher) take(ev fsnotify.Event) {
 	kick := false
 	w.mu.Lock()
 	if f := w.paths[ev.Name]; f != nil {
-		f.checkNow, kick = true, true
+		w.urgent[f], kick = true, true
 		if ev.Has(fsnotify.Create) || ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename) {
 			// Its number proves nothing: a new folder may have been given that of the old one.
 			f.armed = identity{}
@@ -194,7 +216,7 @@ func (w *Watcher) take(ev fsnotify.Event) {
 			// An event that came tests the watch as well as a cookie does.
 			f.nextCookie = w.opt.Now().Add(w.opt.Cookie)
 		case base == f.cookie:
-			f.cookieSeen, kick = true, true
+			f.cookieSeen, w.urgent[f], kick = true, true, true
 		}
 	}
 	if !isGitNoise(base) {

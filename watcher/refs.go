@@ -67,11 +67,11 @@ func (r *RefWatch) Close() {
 
 // arm watches the folders in which a commit leaves a trace. It fails silently: Poll is what counts.
 func (r *RefWatch) arm() {
+	r.w.arming.Lock()
+	defer r.w.arming.Unlock()
 	if r.w.source == nil {
 		return
 	}
-	r.w.arming.Lock()
-	defer r.w.arming.Unlock()
 	wanted := refDirs(r.key)
 	for dir := range r.dirs {
 		if !wanted[dir] {

@@ -148,6 +148,7 @@ func (w *Watcher) settle(f *folder, seen []Seen, now time.Time) {
 	w.mu.Lock()
 	if !at.IsZero() && (f.settleAt.IsZero() || at.Before(f.settleAt)) {
 		f.settleAt = at
+		w.nextHint = earlier(w.nextHint, at)
 	}
 	w.mu.Unlock()
 	poke(w.wake)

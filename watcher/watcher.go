@@ -34,11 +34,16 @@ const (
 	DefaultSettle     = 2 * time.Second
 	DefaultCookie     = 60 * time.Second
 	DefaultCookieWait = 2 * time.Second
+	DefaultRetry      = 10 * time.Second
 	DefaultMaxBytes   = 64 << 10
 )
 
-// MaxFolders is how many folders one Watcher takes.
-const MaxFolders = 4096
+// Bounds of one Watcher. Folders beyond MaxWatched are polled until others are removed: each watch costs the kernel about
+// 1 KiB, and the user has so many for all programs together.
+const (
+	MaxFolders = 65_536
+	MaxWatched = 16_384
+)
 
 // Errors of Add and Scan. A folder that cannot be looked at is never taken for an empty one.
 var (
@@ -64,6 +69,7 @@ type Options struct {
 	Settle     time.Duration    // a hint comes when a file has not changed for so long
 	Cookie     time.Duration    // between tests of a watch that is idle
 	CookieWait time.Duration    // how long a cookie's event may take
+	Retry      time.Duration    // between tries where the system refuses to send events, as beyond a limit
 	MaxBytes   int64            // of a file that Scan reads
 	Now        func() time.Time // nil = time.Now
 }
@@ -80,6 +86,7 @@ func (o Options) withDefaults() Options {
 	set(&o.Settle, DefaultSettle)
 	set(&o.Cookie, DefaultCookie)
 	set(&o.CookieWait, DefaultCookieWait)
+	set(&o.Retry, DefaultRetry)
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = DefaultMaxBytes
 	}
@@ -92,27 +99,34 @@ func (o Options) withDefaults() Options {
 // Watcher watches folders. It is safe for concurrent use. Two goroutines are its own until Close: one
 // takes events, and touches no file so that it never falls behind; one keeps the watches.
 type Watcher struct {
-	opt      Options
-	source   *fsnotify.Watcher // nil: there are no events at all
-	noEvents string            // why
+	opt  Options
+	open func() (*fsnotify.Watcher, error)
 
 	hints chan string
 	wake  chan struct{} // the reader's: there is something to hint or a new time to wait for
 	kick  chan struct{} // the keeper's: a folder is to be looked at now
+	fresh chan *fsnotify.Watcher
 	stop  chan struct{}
 	done  sync.WaitGroup
 
-	// arming is held over calls to source and before mu, never after: source sends to the reader while it
+	// arming is held over the use of source and before mu, never after: source sends to the reader while it
 	// holds a lock of its own, and the reader takes mu.
 	arming sync.Mutex
+	source *fsnotify.Watcher // nil: there are no events at all
 
-	mu      sync.Mutex
-	closed  bool
-	folders map[string]*folder     // by name as given to Add
-	paths   map[string]*folder     // by watched path
-	refDirs map[string][]*RefWatch // by watched folder of a git folder
-	queue   []string               // hints to give, each once
-	queued  map[string]bool
+	mu       sync.Mutex
+	closed   bool
+	noEvents string                 // why source is nil, or sends nothing any more
+	nextOpen time.Time              // when another source is tried
+	folders  map[string]*folder     // by name as given to Add
+	paths    map[string]*folder     // by watched path
+	watched  int                    // folders that have one of the MaxWatched places
+	urgent   map[*folder]bool       // for the keeper: to be looked at now
+	nextLook time.Time              // before it the keeper needs to look at no other folder
+	nextHint time.Time              // before it the reader needs to hint at no folder by time
+	refDirs  map[string][]*RefWatch // by watched folder of a git folder
+	queue    []string               // hints to give, each once
+	queued   map[string]bool
 }
 
 // folder is one folder given to Add. But for name, path and memory, Watcher.mu guards it.
@@ -120,6 +134,7 @@ type folder struct {
 	name string // as given
 	path string // as watched: parent's real path + base
 	gone bool   // Remove was called
+	held bool   // it has one of the MaxWatched places
 
 	armed       identity // what the watch is on; zero = there is none
 	armedParent identity
@@ -129,7 +144,6 @@ type folder struct {
 
 	nextRescan time.Time
 	settleAt   time.Time // zero = none
-	checkNow   bool
 	nextCheck  time.Time
 
 	cookie      string    // name of the cookie that is out; "" = none
@@ -148,27 +162,26 @@ type identity struct{ dev, ino uint64 }
 func identityOf(st atomicfile.Stat) identity { return identity{st.Dev, st.Ino} }
 
 // New makes a Watcher. It does not fail where there is no inotify, or no more of it to be had: then all
-// folders are polled, and Health says why.
+// folders are polled, Health says why, and it is tried again from time to time.
 func New(o Options) *Watcher { return newFrom(o, fsnotify.NewWatcher) }
 
 func newFrom(o Options, open func() (*fsnotify.Watcher, error)) *Watcher {
 	w := &Watcher{
 		opt:     o.withDefaults(),
+		open:    open,
 		hints:   make(chan string),
 		wake:    make(chan struct{}, 1),
 		kick:    make(chan struct{}, 1),
+		fresh:   make(chan *fsnotify.Watcher, 1),
 		stop:    make(chan struct{}),
 		folders: map[string]*folder{},
 		paths:   map[string]*folder{},
+		urgent:  map[*folder]bool{},
 		refDirs: map[string][]*RefWatch{},
 		queued:  map[string]bool{},
 	}
-	source, err := open()
-	if err != nil {
-		w.noEvents = fmt.Sprintf("no events from the system: %v: folders are looked at every %s", err, w.opt.PollRescan)
-	} else {
-		w.source = source
-	}
+	w.noEvents = "not asked for yet"
+	w.reopen()
 	w.done.Add(2)
 	go w.read()
 	go w.keep()
@@ -213,7 +226,7 @@ func (w *Watcher) Add(dir string) error {
 		return fmt.Errorf("watch %s: %w", dir, err)
 	}
 	now := w.opt.Now()
-	f := &folder{name: dir, path: path, nextRescan: now, memory: newMemory()}
+	f := &folder{name: dir, path: path, nextRescan: now, nextCheck: now, memory: newMemory()}
 	w.mu.Lock()
 	switch {
 	case w.closed:
@@ -231,6 +244,7 @@ func (w *Watcher) Add(dir string) error {
 		return fmt.Errorf("watch %s: %w", dir, err)
 	}
 	w.folders[dir], w.paths[path] = f, f
+	w.nextHint = earlier(w.nextHint, now)
 	w.mu.Unlock()
 	w.check(f)
 	w.hint(dir)
@@ -251,6 +265,10 @@ func (w *Watcher) Remove(dir string) {
 	f.gone = true
 	delete(w.folders, dir)
 	delete(w.paths, f.path)
+	delete(w.urgent, f)
+	if f.held {
+		w.watched--
+	}
 	w.mu.Unlock()
 	w.endCookie(f)
 	w.release(f.path)
