@@ -41,7 +41,8 @@ type Seen struct {
 	Stat atomicfile.Stat
 	// Err is why there is no Data: atomicfile.ErrNotRegular, atomicfile.ErrTooLarge, or of the system.
 	Err error
-	// FirstSeen is when a scan first found a file of this name that has been there at every scan since.
+	// FirstSeen is when a scan first found a file of this name that has been there at every scan since, and was not Taken
+	// in another state.
 	FirstSeen time.Time
 	// Since is when a scan first found it in its present state: a file is settled when this is long
 	// enough ago. State is content, where it can be read, as well as Stat: a write through a memory map
@@ -66,6 +67,7 @@ type remembered struct {
 	firstSeen time.Time
 	since     time.Time
 	pass      uint64
+	taken     bool
 }
 
 func newMemory() memory { return memory{mu: new(sync.Mutex), files: map[string]remembered{}} }
@@ -126,15 +128,35 @@ func (w *Watcher) look(f *folder, name string, now time.Time) (s Seen, there boo
 	sum := sha256.Sum256(data)
 	old, known := f.memory.files[name]
 	if known {
-		s.FirstSeen = old.firstSeen
-		if old.stat.Same(st) && old.sum == sum {
-			s.Since, s.Unchanged = old.since, true
+		s.Unchanged = old.stat.Same(st) && old.sum == sum
+		if s.Unchanged {
+			s.Since = old.since
+		}
+		if s.Unchanged || !old.taken {
+			s.FirstSeen = old.firstSeen
 		}
 	}
 	if known || len(f.memory.files) < maxRemembered {
-		f.memory.files[name] = remembered{stat: st, sum: sum, firstSeen: s.FirstSeen, since: s.Since, pass: f.memory.passes}
+		f.memory.files[name] = remembered{stat: st, sum: sum, firstSeen: s.FirstSeen, since: s.Since, pass: f.memory.passes, taken: s.Unchanged && old.taken}
 	}
 	return s, true
+}
+
+// Taken says that the file is done with as the last Scan of dir gave it. What is found under its name in another state is
+// another file, though no scan found the name free: it may have been moved away and written anew between two scans.
+func (w *Watcher) Taken(dir, name string) {
+	w.mu.Lock()
+	f := w.folders[dir]
+	w.mu.Unlock()
+	if f == nil {
+		return
+	}
+	f.memory.mu.Lock()
+	defer f.memory.mu.Unlock()
+	if r, known := f.memory.files[name]; known {
+		r.taken = true
+		f.memory.files[name] = r
+	}
 }
 
 // settle has a hint come when the first of the files that changed lately has settled.
@@ -166,7 +188,7 @@ func (m *memory) list(path string, now time.Time, trust bool) (names []string, m
 	if err != nil {
 		return nil, false, err
 	}
-	if trust && m.empty != (atomicfile.Stat{}) && m.empty.Same(st) {
+	if trust && m.empty != (atomicfile.Stat{}) && m.empty.Same(st) && m.empty.Changed.Equal(st.Changed) {
 		return nil, false, nil
 	}
 	m.empty = atomicfile.Stat{}

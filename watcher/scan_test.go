@@ -320,7 +320,15 @@ func TestAnEmptyFolderAtRestIsNotRead(t *testing.T) {
 	rest()
 	scan(t, w, dir)
 	write(t, filepath.Join(dir, "b.json"), "{}")
-	rest() // as if nothing had come: the only way to see that it is not read
+	rest() // as tar and rsync do: they set the folder's time back
+	if got := scan(t, w, dir); len(got) != 1 {
+		t.Errorf("a file that came with the folder's time set back is not seen: %v", got)
+	}
+	st, err := folderAt(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.folders[dir].memory.empty = st // as if nothing had come: the only way to see that it is not read
 	if got := scan(t, w, dir); len(got) != 0 {
 		t.Errorf("it was read: %v", got)
 	}
@@ -349,5 +357,35 @@ func TestAFolderThatJustChangedIsRead(t *testing.T) {
 	}
 	if got := scan(t, w, dir); len(got) != 1 {
 		t.Errorf("%v", got)
+	}
+}
+
+// A file that was handed on may be moved away and another be written under its name before anybody looks again: that one
+// was not begun when the first was. One that grows before it is handed on was.
+func TestAnotherOfTheSameName(t *testing.T) {
+	w, dir := start(t, quiet()), newDir(t)
+	add(t, w, dir)
+	path := filepath.Join(dir, "x")
+	write(t, path, "{")
+	first := scan(t, w, dir)[0]
+	write(t, path, "{}")
+	if grown := scan(t, w, dir)[0]; !grown.FirstSeen.Equal(first.FirstSeen) {
+		t.Errorf("it grew: %+v, before: %+v", grown, first)
+	}
+	w.Taken(dir, "x")
+	if again := scan(t, w, dir)[0]; !again.Unchanged || !again.FirstSeen.Equal(first.FirstSeen) {
+		t.Errorf("it is as it was: %+v, before: %+v", again, first)
+	}
+	if err := os.Rename(path, filepath.Join(t.TempDir(), "x")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, "{ }")
+	next := scan(t, w, dir)[0]
+	if next.Unchanged || !next.FirstSeen.After(first.FirstSeen) {
+		t.Errorf("another file: %+v, the first: %+v", next, first)
+	}
+	write(t, path, "{  }")
+	if grown := scan(t, w, dir)[0]; !grown.FirstSeen.Equal(next.FirstSeen) {
+		t.Errorf("it grew: %+v, before: %+v", grown, next)
 	}
 }

@@ -29,6 +29,8 @@ type Stat struct {
 	ModTime  time.Time
 	Mode     fs.FileMode
 	Nlink    uint64 // 0 where unknown
+	// Changed is when anything of it changed, its times and links too; nobody can set it back. Zero where unknown.
+	Changed time.Time
 }
 
 // Same tells whether s and t are of the same file in the same state; links made to it do not count.

@@ -14,6 +14,7 @@ func statOf(info fs.FileInfo) Stat {
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
 		// The widths differ from system to system.
 		st.Dev, st.Ino, st.Nlink = uint64(sys.Dev), uint64(sys.Ino), uint64(sys.Nlink)
+		st.Changed = changed(sys)
 	}
 	return st
 }

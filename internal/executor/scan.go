@@ -295,6 +295,7 @@ func (s *scan) box(ctx context.Context, b box) error {
 		for _, f := range files {
 			if ev, ok := s.file(ctx, b, f); ok {
 				s.seen = append(s.seen, ev)
+				s.e.opt.Watcher.Taken(b.path, f.Name)
 			}
 		}
 		if !more {

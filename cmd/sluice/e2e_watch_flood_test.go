@@ -1,0 +1,84 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice/internal/conform"
+)
+
+// watchFlood is how many files nothing waits for lie beside the one that counts. The kernel's queue has room for 16,384.
+const watchFlood = 20_000
+
+// flood writes n files that nothing waits for.
+func (w *inboxBox) flood(prefix string, n int) {
+	w.t.Helper()
+	for i := range n {
+		w.must(os.WriteFile(w.inbox(fmt.Sprintf("%s%06d-done.json", prefix, i)), []byte("{}"), 0o644))
+	}
+}
+
+// emptied waits until no file is left in the inbox, and says how long that took.
+func (w *inboxBox) emptied(want int) {
+	w.t.Helper()
+	began := time.Now()
+	deadline := began.Add(6 * waitMost)
+	for {
+		left := 0
+		entries, err := os.ReadDir(w.inbox())
+		w.must(err)
+		for _, e := range entries {
+			if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+				left++
+			}
+		}
+		if left == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%d files are left in the inbox", left)
+		}
+		time.Sleep(10 * pollEvery)
+	}
+	if got := w.rejected(); got != want {
+		w.t.Errorf("%d files in rejected/, want %d", got, want)
+	}
+	w.t.Logf("%d files were cleared away in another %s; daemon memory at most %d MB", want, time.Since(began).Round(time.Millisecond), w.peakMB())
+}
+
+// While the daemon stands still, or is down, 20,000 files come, the one that counts among them: it is taken in, the others
+// are kept with their reasons, and the daemon lives on.
+func TestWatchFlood(t *testing.T) {
+	conform.Rule(t, "2-files signal 1", "20,000 files while the daemon stood still, or was down: the one that counts is taken in")
+	w := newInbox(t, watchSettings)
+	w.served()
+	run := w.offered()
+	w.must(w.last.Process.Signal(syscall.SIGSTOP))
+	w.flood("A", watchFlood/2)
+	w.drop(sentinel, `{"status": "done"}`)
+	w.flood("Z", watchFlood/2)
+	w.must(w.last.Process.Signal(syscall.SIGCONT))
+	began := time.Now()
+	w.passes("while it stood still", run)
+	t.Logf("stopped: taken in after %s", time.Since(began).Round(time.Millisecond))
+	w.emptied(watchFlood)
+
+	run = w.offered()
+	w.kill()
+	w.must(os.RemoveAll(w.inbox("rejected")))
+	w.flood("A", watchFlood/2)
+	w.drop(sentinel, `{"status": "done"}`)
+	w.flood("Z", watchFlood/2)
+	began = time.Now()
+	w.served()
+	w.passes("while it was down", run)
+	t.Logf("down: taken in after %s", time.Since(began).Round(time.Millisecond))
+	w.emptied(watchFlood)
+	w.well()
+}
