@@ -53,8 +53,8 @@ torture: ## 1,000 kills of the real daemon, every system call failing, full disk
 fuzz: ## every fuzz target for $(FUZZ_TIME) each
 	@.ci/fuzz $(FUZZ_TIME)
 
-bench: ## the benchmarks, each beside its floor in the same run
-	$(GO) test -run '^$$' -bench . -benchmem ./journal/ ./engine/
+bench: ## how fast it is, each figure beside its floor in the same run; BENCH="-rows 1,3 -profile DIR" says which
+	@$(GO) run ./internal/bench $(BENCH)
 
 generate: ## what is made from the code: the language's schema
 	$(GO) generate ./...
