@@ -37,6 +37,8 @@ type RepoOptions struct {
 	Beat    func()                                        // called by the loop at least every rescan: a watchdog's food; may be nil
 	Alarm   func(ctx context.Context, title, text string) // tells a person of what no run is about; may be nil
 	Now     func() time.Time
+	// Pace is how long a span by Now lasts by the timers of the machine: a soak lets a week pass in an hour. nil = as long.
+	Pace func(time.Duration) time.Duration
 }
 
 // Repo is one repo's loop: one queue, one goroutine that decides.
@@ -98,6 +100,9 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
+	if opt.Pace == nil {
+		opt.Pace = func(d time.Duration) time.Duration { return d }
+	}
 	if opt.Rescan <= 0 {
 		opt.Rescan = 5 * time.Second
 	}
@@ -147,7 +152,7 @@ func (r *Repo) Run(ctx context.Context) error {
 		}
 		r.beat()
 		if at := r.nextWake(); !at.IsZero() {
-			c.wake.Reset(max(at.Sub(r.opt.Now()), 0))
+			c.wake.Reset(r.opt.Pace(max(at.Sub(r.opt.Now()), 0)))
 		} else {
 			c.wake.Stop()
 		}

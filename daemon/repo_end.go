@@ -29,7 +29,7 @@ func (c *clocks) stop() {
 // idle machine serves them all.
 func (r *Repo) toRescan() time.Duration {
 	now, every := r.opt.Now(), min(r.opt.Rescan, aliveEvery)
-	return now.Truncate(every).Add(every).Sub(now)
+	return r.opt.Pace(now.Truncate(every).Add(every).Sub(now))
 }
 
 // next waits for what the next turn is about; an empty batch is for the clock alone. Of several things that wait, the rare

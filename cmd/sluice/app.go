@@ -20,7 +20,8 @@ type app struct {
 	out    io.Writer
 	err    io.Writer
 	now    func() time.Time
-	colour bool // on out
+	timing timing // of what serves repos
+	colour bool   // on out
 	dir    string
 	yes    bool
 	json   bool

@@ -59,16 +59,7 @@ func (a *app) serveAll(ctx context.Context, set []string) error {
 	if err != nil {
 		return err
 	}
-	srv := daemon.NewServer(daemon.ServerOptions{
-		Home: home, Version: version, Log: log, Open: w.open, ReposFile: reposFile(home),
-		StateOf: func(ctx context.Context, root string) (string, error) {
-			p, err := a.placeOf(ctx, root)
-			if err != nil {
-				return "", err
-			}
-			return p.state, nil
-		},
-	})
+	srv := w.server(home)
 	inner, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { w.dog.feed(inner, a) })

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,12 @@ import (
 	"sluice/notify"
 	"sluice/watcher"
 )
+
+// timing is for who has another clock than the machine's, a soak above all; zero = nobody.
+type timing struct {
+	pace func(time.Duration) time.Duration // see daemon.RepoOptions
+	look watcher.Options
+}
 
 // parts are what all repos of a process share. Close it when the last is not served any more.
 type parts struct {
@@ -48,9 +55,11 @@ func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("this binary cannot be found: %w: agents are launched through it", err)
 	}
+	look := a.timing.look
+	look.Rescan = cmp.Or(look.Rescan, loopsRescan)
 	ctx, stop := context.WithCancel(context.Background())
 	w := &parts{a: a, set: set, self: self, log: log, slots: &executor.Slots{}, dog: &watchdog{beats: map[string]time.Time{}},
-		watch: watcher.New(watcher.Options{Rescan: loopsRescan}), worlds: map[*executor.Executor]bool{}, stop: stop, done: make(chan struct{})}
+		watch: watcher.New(look), worlds: map[*executor.Executor]bool{}, stop: stop, done: make(chan struct{})}
 	w.runner = agents.New(agents.Options{Shim: []string{self, shimCommand}, Logf: w.logf("agents")})
 	go w.spread(ctx)
 	return w, nil
@@ -61,6 +70,20 @@ func (w *parts) Close() error {
 	w.stop()
 	<-w.done
 	return w.watch.Close()
+}
+
+// server is the daemon of all watched repos.
+func (w *parts) server(home string) *daemon.Server {
+	return daemon.NewServer(daemon.ServerOptions{
+		Home: home, Version: version, Log: w.log, Open: w.open, ReposFile: reposFile(home),
+		StateOf: func(ctx context.Context, root string) (string, error) {
+			p, err := w.a.placeOf(ctx, root)
+			if err != nil {
+				return "", err
+			}
+			return p.state, nil
+		},
+	})
 }
 
 // spread hands the watcher's hints to all repos: each knows its own.
@@ -101,7 +124,7 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	}
 	world, err := executor.New(executor.Options{
 		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots,
-		Notifier: s.tell, Settings: s.now, Environ: w.a.env, Logf: w.logf(root),
+		Notifier: s.tell, Settings: s.now, Environ: w.a.env, Logf: w.logf(root), Now: w.a.now,
 	})
 	if err != nil {
 		return daemon.RepoOptions{}, nil, errors.Join(err, repo.Close())
@@ -121,6 +144,7 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	return daemon.RepoOptions{
 		World: world, Compile: compileSpec, Config: s.engine, Rescan: time.Duration(s.now().Rescan),
 		Log: w.log, Version: version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm,
+		Now: w.a.now, Pace: w.a.timing.pace,
 	}, closeAll, nil
 }
 
