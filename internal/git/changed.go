@@ -98,6 +98,10 @@ func (r *Repo) openTree(ctx context.Context, worktree, base string) (t *tree, er
 		}
 	}()
 	index := r.privateIndex(top)
+	// A git that was ended in the middle leaves its lock, and no later one would get past it. It is nobody's: ours is held.
+	if err := os.Remove(index + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	t = &tree{r: r, top: top, env: r.inShadowTree(top, index), head: head, base: base, unlock: unlock}
 	read := []string{"read-tree", head}
 	if _, err := os.Lstat(index); err == nil {

@@ -221,6 +221,7 @@ func TestChangedOfLinkedWorktree(t *testing.T) {
 	}
 	// The temporary folder was swept, and our index was cut short.
 	check(t, os.WriteFile(r.privateIndex(path), []byte("DIRC"), 0o600))
+	check(t, os.WriteFile(r.privateIndex(path)+".lock", nil, 0o600)) // of a git that was ended in the middle
 	if got, err = r.Changed(ctx(t), path, base); err != nil || len(got.Files) != 1 {
 		t.Errorf("%v %v", got, err)
 	}
