@@ -3,8 +3,10 @@ package daemon
 import (
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,8 +17,8 @@ import (
 	"sluice/journal"
 )
 
-// runEvents is the export of one run, in its folder.
-const runEvents = "events.jsonl"
+// RunEvents is the export of one run, in its folder.
+const RunEvents = "events.jsonl"
 
 // Bounds of the exports.
 const (
@@ -42,6 +44,8 @@ type exporter struct {
 	lines       map[string][]journal.Line // that wait for flush, by file below the root
 	names       []string                  // of lines, in the order they came
 	waiting     int                       // lines
+	begun       map[string]bool           // of names: exports of runs that start with what waits
+	over        []string                  // of names: exports of runs that are forgotten with what waits
 	broken      map[string]bool           // files that could not be written; until the next try nothing is
 	lost        int64                     // the first record with a line that could not be written; 0: none
 	told        func(string)              // what is wrong with the exports; "" that they are well again
@@ -55,7 +59,7 @@ func ExportName(workflow string) string { return filepath.Join(".workflow", "aud
 
 func newExporter(root, state string, log zerolog.Logger, told func(string)) *exporter {
 	return &exporter{root: root, state: state, log: log, told: told, flows: map[string]string{}, open: map[string]*journal.Export{},
-		ends: map[string]place{}, lines: map[string][]journal.Line{}, broken: map[string]bool{}, in: make(chan journal.Record, exportQueue), done: make(chan struct{})}
+		ends: map[string]place{}, lines: map[string][]journal.Line{}, begun: map[string]bool{}, broken: map[string]bool{}, in: make(chan journal.Record, exportQueue), done: make(chan struct{})}
 }
 
 // mark is what an exporter leaves for the next: how far it came, and where the audit files ended then.
@@ -252,10 +256,29 @@ func (x *exporter) take(rec journal.Record) {
 		line := journal.Line{Seq: rec.Seq, N: n, At: rec.At, Fact: fact, Sum: rec.Sum}
 		x.add(ExportName(flow), line)
 		if rec.Seq > x.runs {
-			x.add(filepath.Join(".workflow", "runs", h.Run, runEvents), line)
+			name := filepath.Join(".workflow", "runs", h.Run, RunEvents)
+			x.add(name, line)
+			switch h.Kind {
+			case "run_started", "run_reopened":
+				x.begun[name] = true
+			case "run_forgotten": // nothing more is said of it
+				x.over = append(x.over, name)
+			}
+		}
+		if h.Kind == "run_forgotten" {
+			delete(x.flows, h.Run)
 		}
 	}
 	x.upTo, x.sum = rec.Seq, rec.Sum
+}
+
+// letGo closes an export, where it is open.
+func (x *exporter) letGo(name string) {
+	if e := x.open[name]; e != nil {
+		_ = e.Close() // nothing is buffered
+		delete(x.open, name)
+		x.order = slices.DeleteFunc(x.order, func(n string) bool { return n == name })
+	}
 }
 
 // workflowOf is the workflow of a run's id: what stands before its number.
@@ -278,13 +301,32 @@ func (x *exporter) add(name string, line journal.Line) {
 // flush appends the lines that wait to their exports, unless they are there already.
 func (x *exporter) flush() {
 	for _, name := range x.names {
-		if lines := x.lines[name]; x.append(filepath.Join(x.root, name), lines) && filepath.Base(name) != runEvents {
+		ofRun := filepath.Base(name) == RunEvents
+		if ofRun && x.cleaned(name) {
+			x.letGo(filepath.Join(x.root, name))
+			continue
+		}
+		if lines := x.lines[name]; x.append(filepath.Join(x.root, name), lines) && !ofRun {
 			last := lines[len(lines)-1]
 			x.ends[name] = place{last.Seq, last.N}
 		}
 	}
-	x.names, x.waiting = x.names[:0], 0
+	for _, name := range x.over {
+		x.letGo(filepath.Join(x.root, name))
+	}
+	x.names, x.over, x.waiting = x.names[:0], x.over[:0], 0
 	clear(x.lines)
+	clear(x.begun)
+}
+
+// cleaned says that the folder of a run's export, which is made when the run starts or is taken up again, was cleaned away
+// since: it stays away.
+func (x *exporter) cleaned(name string) bool {
+	if x.begun[name] {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(x.root, filepath.Dir(name)))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // append appends lines to an export; false where it could not.
@@ -296,10 +338,7 @@ func (x *exporter) append(name string, lines []journal.Line) bool {
 	if err == nil {
 		return true
 	}
-	if e != nil {
-		_ = e.Close()
-		delete(x.open, name)
-	}
+	x.letGo(name)
 	if x.lost == 0 || lines[0].Seq < x.lost {
 		x.lost = lines[0].Seq
 	}
@@ -318,7 +357,7 @@ func (x *exporter) export(name string) (*journal.Export, error) {
 		return nil, errors.New("broken before")
 	}
 	perm := os.FileMode(0o755)
-	if filepath.Base(name) == runEvents {
+	if filepath.Base(name) == RunEvents {
 		perm = 0o700 // a run's folder; the audit is for committing
 	}
 	if err := os.MkdirAll(filepath.Dir(name), perm); err != nil {
@@ -329,12 +368,7 @@ func (x *exporter) export(name string) (*journal.Export, error) {
 		return nil, err
 	}
 	if len(x.open) >= exportsOpen {
-		oldest := x.order[0]
-		x.order = x.order[1:]
-		if old := x.open[oldest]; old != nil {
-			_ = old.Close()
-			delete(x.open, oldest)
-		}
+		x.letGo(x.order[0])
 	}
 	x.open[name] = e
 	x.order = append(x.order, name)

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"sluice/engine"
 )
@@ -29,7 +30,7 @@ func (r *Repo) job(e engine.Effect) Job {
 	}
 	j.History = history(run, j.Spec)
 	if e.Write != nil && e.Write.Sweep {
-		j.Live = r.liveRuns()
+		j.Live, j.Known = r.liveRuns(), slices.Clone(c.state.Order)
 	}
 	step, n := e.Step, e.N
 	if g := j.Spec.Gate(e.Gate); e.Gate != "" && g != nil {

@@ -45,6 +45,7 @@ type Job struct {
 	History []RetryFile // the retry-context files of this run so far, oldest first
 	Earlier []string    // summaries of the step's earlier attempts, "attempt 1: failed at XG-1-2"
 	Live    []string    // of a sweep: the runs whose retry context stays
+	Known   []string    // of a sweep: all runs of the state; what is kept for one that it has forgotten may go
 	Nth     int         // of the role's launches in this run, from 0: agents of a role take turns
 }
 

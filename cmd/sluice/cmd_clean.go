@@ -1,17 +1,25 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/signals"
 )
 
 func (a *app) cleanCommand() *cobra.Command {
@@ -105,8 +113,8 @@ func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool
 	return nil
 }
 
-// oldRuns are ended runs beyond the newest `keep` whose end is long enough ago. A folder of no run that is known is left:
-// its run may be another checkout's.
+// oldRuns are ended runs beyond the newest `keep` whose end is long enough ago. A folder of no run that is known is left,
+// but where its own export says that the run was forgotten: its run may be another checkout's.
 func (a *app) oldRuns(ctx context.Context, p *place, keep int, older time.Duration) ([]oldRun, error) {
 	v, _, err := a.view(ctx, p)
 	if err != nil {
@@ -117,27 +125,80 @@ func (a *app) oldRuns(ctx context.Context, p *place, keep int, older time.Durati
 	if err != nil {
 		return nil, err
 	}
+	over, err := forgottenRuns(p, st)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range st.Runs {
+		if !live(r) {
+			over = append(over, oldRun{Run: r.ID, Ended: r.Ended})
+		}
+	}
 	out := []oldRun{}
-	for i := len(st.Runs) - 1; i >= 0; i-- {
-		r := st.Runs[i]
-		if live(r) {
+	for i := len(over) - 1; i >= 0; i-- {
+		o := over[i]
+		if keep--; keep >= 0 || a.now().Sub(o.Ended) < older {
 			continue
 		}
-		if keep--; keep >= 0 || a.now().Sub(r.Ended) < older {
+		o.dir = filepath.Join(p.root, filepath.FromSlash(runsDir), o.Run)
+		if info, err := os.Lstat(o.dir); err != nil || !info.IsDir() {
 			continue
 		}
-		dir := filepath.Join(p.root, filepath.FromSlash(runsDir), r.ID)
-		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
-			continue
-		}
-		n, err := sizeOf(dir)
-		if err != nil {
+		if o.Bytes, err = sizeOf(o.dir); err != nil {
 			return nil, err
 		}
-		out = append(out, oldRun{Run: r.ID, Ended: r.Ended, Bytes: n, dir: dir})
+		out = append(out, o)
 	}
 	return out, nil
 }
+
+// forgottenRuns are the ended runs that have left the state and have a folder still, oldest first. The record of a run
+// ends with its being forgotten, which is at its end or later.
+func forgottenRuns(p *place, st daemon.Status) ([]oldRun, error) {
+	known := map[string]bool{}
+	for _, r := range st.Runs {
+		known[r.ID] = true
+	}
+	dir := filepath.Join(p.root, filepath.FromSlash(runsDir))
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var out []oldRun
+	for _, e := range entries {
+		if !e.IsDir() || known[e.Name()] || !signals.ValidID(e.Name()) {
+			continue
+		}
+		if at, ok := forgottenAt(filepath.Join(dir, e.Name()), e.Name()); ok {
+			out = append(out, oldRun{Run: e.Name(), Ended: at})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b oldRun) int { return a.Ended.Compare(b.Ended) })
+	return out, nil
+}
+
+// forgottenAt reads in the export of a run's record when the run was forgotten.
+func forgottenAt(dir, run string) (at time.Time, ok bool) {
+	f, st, err := atomicfile.Open(dir, daemon.RunEvents)
+	if err != nil {
+		return at, false
+	}
+	defer f.Close()
+	tail := make([]byte, min(st.Size, forgottenMost))
+	n, _ := f.ReadAt(tail, st.Size-int64(len(tail))) // what was read counts
+	lines := bytes.Split(bytes.TrimSuffix(tail[:n], []byte("\n")), []byte("\n"))
+	var l struct {
+		At   time.Time
+		Fact struct{ Kind, Run string }
+	}
+	if json.Unmarshal(lines[len(lines)-1], &l) != nil {
+		return at, false
+	}
+	return l.At, l.Fact.Kind == engine.RunForgotten{}.FactKind() && l.Fact.Run == run
+}
+
+// forgottenMost is more than the line has that says that a run was forgotten.
+const forgottenMost = 4 << 10
 
 func sizeOf(dir string) (n int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

@@ -50,11 +50,12 @@ type Executor struct {
 	liveThen int
 
 	mu      sync.Mutex
-	trouble map[string]string // what is not as it should be, by what it is about
-	watched map[string]bool   // folders given to the watcher
-	hinted  map[string]bool   // watched folders that may have changed
-	places  map[string]string // inboxes below worktrees that are plain folders -> the key of their checkout
-	stirred chan struct{}     // closed when a ref may have changed, then made anew
+	trouble map[string]string   // what is not as it should be, by what it is about
+	watched map[string]bool     // folders given to the watcher
+	hinted  map[string]bool     // watched folders that may have changed
+	places  map[string]string   // inboxes below worktrees that are plain folders -> the key of their checkout
+	placed  map[string][]string // run -> its inboxes among places
+	stirred chan struct{}       // closed when a ref may have changed, then made anew
 }
 
 var _ daemon.World = (*Executor)(nil)
@@ -81,7 +82,7 @@ func New(o Options) (*Executor, error) {
 		o.Now = time.Now
 	}
 	e := &Executor{opt: o, root: root, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
-		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, stirred: make(chan struct{})}
+		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{})}
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}

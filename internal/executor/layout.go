@@ -22,6 +22,9 @@ const (
 	secretBytes = 32
 	tokenBytes  = 16 // 32 hex digits
 
+	attemptsDir = "attempts" // a folder for each run
+	launchesDir = "launches"
+
 	maxStateFile = 64 << 20 // of a file in the state folder
 )
 
@@ -76,7 +79,7 @@ func correction(key string, try int) string {
 // pidFile is where the launch with the key is known by. All of a key's launches begin with the same name.
 func (e *Executor) pidFile(key string) string {
 	run, rest, _ := strings.Cut(key, "/")
-	return filepath.Join(e.opt.State, "launches", plain(run), plain(rest)+".pid")
+	return filepath.Join(e.opt.State, launchesDir, plain(run), plain(rest)+".pid")
 }
 
 // plain makes one path element of a key's part.
@@ -84,7 +87,7 @@ func plain(s string) string { return strings.NewReplacer("/", "=", "\\", "=", ":
 
 // attemptFile is a file of the state folder about an attempt.
 func (e *Executor) attemptFile(run, step string, n int, what string) string {
-	return filepath.Join(e.opt.State, "attempts", plain(run), fmt.Sprintf("%s.%d.%s", plain(step), n, what))
+	return filepath.Join(e.opt.State, attemptsDir, plain(run), fmt.Sprintf("%s.%d.%s", plain(step), n, what))
 }
 
 // keep writes a value into the state folder.

@@ -76,3 +76,55 @@ func (e *Executor) sweepOne(o owned) error {
 	}
 	return err
 }
+
+// prune lets go of what is kept for runs that are over: the inboxes of the folders they worked in, and, of those that the
+// state has forgotten too, what the state folder holds. known are the runs of the state when this was owed; one that is
+// younger than all of those is left alone.
+func (e *Executor) prune(live, known []string) error {
+	newest, keep := map[string]int{}, map[string]bool{}
+	for _, run := range known {
+		flow, n := numberOf(run)
+		newest[flow], keep[plain(run)] = max(newest[flow], n), true
+	}
+	old := func(run string) bool {
+		flow, n := numberOf(run)
+		return n > 0 && n < newest[flow]
+	}
+	e.unplace(func(run string) bool { return old(run) && !slices.Contains(live, run) })
+	for _, kind := range []string{attemptsDir, launchesDir} {
+		dir := filepath.Join(e.opt.State, kind)
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, entry := range entries {
+			if name := entry.Name(); entry.IsDir() && !keep[name] && old(name) {
+				if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// unplace forgets the inboxes of runs that are over, where no other run works in the same folder.
+func (e *Executor) unplace(over func(run string) bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	used := map[string]bool{}
+	for run, dirs := range e.placed {
+		if over(run) {
+			delete(e.placed, run)
+			continue
+		}
+		for _, dir := range dirs {
+			used[dir] = true
+		}
+	}
+	for dir := range e.places {
+		if !used[dir] {
+			delete(e.places, dir)
+		}
+	}
+}

@@ -236,8 +236,12 @@ func (e *Executor) notePlace(job daemon.Job) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	in := filepath.Join(dir, ".workflow", "signals")
 	if len(e.places) < watcher.MaxFolders/2 {
-		e.places[filepath.Join(dir, ".workflow", "signals")] = job.Attempt.Tree
+		e.places[in] = job.Attempt.Tree
+	}
+	if !slices.Contains(e.placed[job.Run], in) {
+		e.placed[job.Run] = append(e.placed[job.Run], in)
 	}
 }
 

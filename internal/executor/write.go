@@ -16,7 +16,7 @@ import (
 func (e *Executor) write(ctx context.Context, job daemon.Job) engine.Event {
 	ev := engine.FileWritten{Run: job.Run, ID: job.Write.ID}
 	if job.Write.Sweep {
-		if e.persist(ctx, job.Key, func() error { return e.sweep(job.Live) }) != nil && ctx.Err() != nil {
+		if e.persist(ctx, job.Key, func() error { return errors.Join(e.sweep(job.Live), e.prune(job.Live, job.Known)) }) != nil && ctx.Err() != nil {
 			return nil
 		}
 		return ev
