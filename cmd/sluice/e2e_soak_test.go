@@ -34,14 +34,14 @@ import (
 // a run has to be given back when it is over and forgotten: descriptors, goroutines, memory, watches, files.
 // SLUICE_SOAK says how many runs, SLUICE_SOAK_SEED which.
 const (
-	soakRuns   = 500              // of the short form
+	soakRuns   = 480              // of the short form
 	soakRepos  = 3                // that the daemon serves
 	soakFast   = 600              // seconds of the soak's clock in one of the machine's, in the short form
 	soakSlow   = 250              // and in the long one
 	soakAlive  = 40               // runs of a repo that are alive at the same time
 	soakHands  = 4                // people and agents of a repo
 	soakStuck  = 60 * time.Second // without a run that ends
-	soakChecks = 4                // checkpoints of the short form after its warm-up
+	soakChecks = 3                // checkpoints of the short form after its warm-up
 	soakEvery  = 2000             // runs between two checkpoints of the long form
 	soakKeep   = 5                // runs whose transcripts stay when a person cleans up
 )
@@ -546,7 +546,7 @@ func (d *desk) held(ctx context.Context) error {
 		most int // of runs that are forgotten
 	}{
 		{filepath.Join(d.state, "attempts"), soakAlive}, {filepath.Join(d.state, "launches"), soakAlive}, // until the next run begins
-		{filepath.Join(d.repo, ".workflow/runs"), 0}, {filepath.Join(d.repo, ".workflow/signals"), 0},
+		{filepath.Join(d.repo, ".workflow/runs"), 0}, {filepath.Join(d.repo, ".workflow/signals"), soakAlive},
 	} {
 		entries, err := os.ReadDir(c.dir)
 		if err != nil {

@@ -91,19 +91,35 @@ func (e *Executor) prune(live, known []string) error {
 		return n > 0 && n < newest[flow]
 	}
 	e.unplace(func(run string) bool { return old(run) && !slices.Contains(live, run) })
-	for _, kind := range []string{attemptsDir, launchesDir} {
-		dir := filepath.Join(e.opt.State, kind)
-		entries, err := os.ReadDir(dir)
+	for _, c := range []struct {
+		dir    string
+		remove func(string) error
+		stays  func(run string) bool
+	}{
+		{filepath.Join(e.opt.State, attemptsDir), os.RemoveAll, func(run string) bool { return keep[run] }},
+		{filepath.Join(e.opt.State, launchesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
+		// Of a run that was over before a scan met its inbox. One that holds something stays.
+		{e.inbox, removeEmpty, func(run string) bool { return slices.Contains(live, run) }},
+	} {
+		entries, err := os.ReadDir(c.dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		for _, entry := range entries {
-			if name := entry.Name(); entry.IsDir() && !keep[name] && old(name) {
-				if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			if run := entry.Name(); entry.IsDir() && old(run) && !c.stays(run) {
+				if err := c.remove(filepath.Join(c.dir, run)); err != nil {
 					return err
 				}
 			}
 		}
+	}
+	return nil
+}
+
+// removeEmpty removes a folder that nothing lies in.
+func removeEmpty(dir string) error {
+	if err := os.Remove(dir); err != nil && passing(err) {
+		return err
 	}
 	return nil
 }
