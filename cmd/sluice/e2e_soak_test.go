@@ -175,7 +175,7 @@ func soakSize(t *testing.T) int {
 // newSoak makes the repos, and the app that serves them.
 func newSoak(t *testing.T, seed uint64, scale time.Duration) *soak {
 	t.Helper()
-	binDir(t) // not in a folder that goes with this test
+	binDir(t)                                                     // not in a folder that goes with this test
 	if dir, err := os.MkdirTemp("/dev/shm", "soak"); err == nil { // what is measured is no disk
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		t.Setenv("TMPDIR", dir)
