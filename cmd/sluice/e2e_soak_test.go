@@ -34,16 +34,17 @@ import (
 // a run has to be given back when it is over and forgotten: descriptors, goroutines, memory, watches, files.
 // SLUICE_SOAK says how many runs, SLUICE_SOAK_SEED which.
 const (
-	soakRuns   = 480              // of the short form
-	soakRepos  = 3                // that the daemon serves
-	soakFast   = 600              // seconds of the soak's clock in one of the machine's, in the short form
-	soakSlow   = 250              // and in the long one
-	soakAlive  = 40               // runs of a repo that are alive at the same time
-	soakHands  = 4                // people and agents of a repo
-	soakStuck  = 60 * time.Second // without a run that ends
-	soakChecks = 3                // checkpoints of the short form after its warm-up
-	soakEvery  = 2000             // runs between two checkpoints of the long form
-	soakKeep   = 5                // runs whose transcripts stay when a person cleans up
+	soakRuns   = 480                   // of the short form
+	soakRepos  = 3                     // that the daemon serves
+	soakFast   = 600                   // seconds of the soak's clock in one of the machine's, in the short form
+	soakSlow   = 250                   // and in the long one
+	soakAlive  = 40                    // runs of a repo that are alive at the same time
+	soakHands  = 4                     // people and agents of a repo
+	soakStuck  = 60 * time.Second      // without a run that ends
+	soakChecks = 3                     // checkpoints of the short form after its warm-up
+	soakEvery  = 2000                  // runs between two checkpoints of the long form
+	soakPause  = 20 * time.Millisecond // at least, between two rescans
+	soakKeep   = 5                     // runs whose transcripts stay when a person cleans up
 )
 
 // soakSettings are long by the soak's clock, so that they are some time by the machine's.
@@ -130,7 +131,10 @@ func (c *soakClock) now() time.Time {
 	return c.began.Add(time.Since(c.from) * c.scale)
 }
 
-func (c *soakClock) pace(d time.Duration) time.Duration { return d / c.scale }
+// pace lets a rescan not come too often by the machine.
+func (c *soakClock) pace(d time.Duration) time.Duration {
+	return min(d, max(d/c.scale, soakPause))
+}
 
 // soak is a daemon in this process that serves some repos.
 type soak struct {
