@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"sluice/internal/atomicfile"
 	"sluice/signals"
@@ -99,7 +100,7 @@ func (e *Executor) prune(live, known []string) error {
 		{filepath.Join(e.opt.State, attemptsDir), os.RemoveAll, func(run string) bool { return keep[run] }},
 		{filepath.Join(e.opt.State, launchesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
 		// Of a run that was over before a scan met its inbox. One that holds something stays.
-		{e.inbox, removeEmpty, func(run string) bool { return slices.Contains(live, run) }},
+		{e.inbox, removeEmpty, func(run string) bool { return slices.Contains(live, run) || e.watches(filepath.Join(e.inbox, run)) }},
 	} {
 		entries, err := os.ReadDir(c.dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -142,5 +143,26 @@ func (e *Executor) unplace(over func(run string) bool) {
 		if !used[dir] {
 			delete(e.places, dir)
 		}
+	}
+}
+
+// untrouble ends the notes on inboxes that are read no more, as their runs are over, and on files that are not there.
+func (e *Executor) untrouble(boxes []box) {
+	read := map[string]bool{}
+	for _, b := range boxes {
+		read[e.shown(b.path)] = true
+		read["of "+b.dir] = true
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for what := range e.trouble {
+		in, ok := strings.CutPrefix(what, "inbox ")
+		if !ok || read[in] {
+			continue
+		}
+		if info, err := os.Lstat(filepath.Join(e.root, filepath.FromSlash(in))); read[path.Dir(in)] && err == nil && !info.IsDir() {
+			continue // a file in one that is read
+		}
+		delete(e.trouble, what)
 	}
 }

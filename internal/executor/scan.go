@@ -259,6 +259,7 @@ func (e *Executor) release(boxes []box) {
 		}
 	}
 	e.mu.Unlock()
+	e.untrouble(boxes)
 	for _, dir := range idle {
 		e.unwatch(dir)
 		if filepath.Dir(dir) == e.inbox {

@@ -1,0 +1,89 @@
+//go:build linux || darwin
+
+package executor
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+// TestSweepForgets: what is kept for runs that the state has forgotten goes with the next run's beginning; of those that
+// it knows, that live, or that are younger than all it knew, nothing does.
+func TestSweepForgets(t *testing.T) {
+	b := newBench(t, "workflow: {id: w}\nsteps:\n  - {id: A, run: \"true\", next_step: DONE}\n")
+	runs := []string{"w-1", "w-2", "w-3", "w-4", "w-5", "other-1"}
+	for _, run := range runs {
+		if err := keep(b.e.attemptFile(run, "A", 1, "begin"), begin{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := keep(b.e.pidFile(run+"/A#1.1"), begin{}); err != nil {
+			t.Fatal(err)
+		}
+		b.put(".workflow/signals/"+run+"/.keep", "")
+		if err := os.Remove(b.path(".workflow/signals/" + run + "/.keep")); err != nil {
+			t.Fatal(err)
+		}
+		folder := "box-" + run
+		b.put(folder+"/.keep", "")
+		b.e.notePlace(daemon.Job{Effect: engine.Effect{Run: run}, Attempt: &engine.Attempt{Worktree: folder, Tree: "."}})
+		b.e.notePlace(daemon.Job{Effect: engine.Effect{Run: run}, Attempt: &engine.Attempt{Worktree: "shared", Tree: "."}})
+	}
+	b.put(".workflow/signals/w-2/B-done.json", "{}") // nobody's, and not ours to remove
+	job := daemon.Job{Effect: engine.Effect{Kind: engine.DoWrite, Key: "w-4/sweep", Run: "w-4", Write: &engine.Write{ID: "w-4/sweep", Sweep: true}},
+		Live: []string{"w-4"}, Known: []string{"w-3", "w-4"}} // w-5 began since
+	if ev, ok := b.e.Carry(t.Context(), job, nil).(engine.FileWritten); !ok || ev.Why != "" {
+		t.Fatalf("%+v", ev)
+	}
+	names := func(dir string) (out []string) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			out = append(out, e.Name())
+		}
+		return out
+	}
+	for dir, want := range map[string][]string{
+		filepath.Join(b.state, attemptsDir): {"other-1", "w-3", "w-4", "w-5"},
+		filepath.Join(b.state, launchesDir): {"other-1", "w-3", "w-4", "w-5"},
+		b.e.inbox:                           {"other-1", "w-2", "w-4", "w-5"},
+	} {
+		if got := names(dir); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", dir, got, want)
+		}
+	}
+	var places []string
+	for dir := range b.e.places {
+		places = append(places, b.e.shown(filepath.Dir(filepath.Dir(dir))))
+	}
+	slices.Sort(places)
+	if want := []string{"box-other-1", "box-w-4", "box-w-5", "shared"}; !slices.Equal(places, want) {
+		t.Errorf("places %q, want %q", places, want)
+	}
+}
+
+// TestTroubleEndsWithItsRun: what was wrong with the inbox of a run is no trouble any more when the run is over.
+func TestTroubleEndsWithItsRun(t *testing.T) {
+	b := newBench(t, "workflow: {id: w}\nsteps:\n  - {id: A, run: \"true\", next_step: DONE}\n")
+	for _, what := range []string{"inbox .workflow/signals/w-1", "inbox .workflow/signals/w-1/G-pass", "inbox of w-1", "inbox .workflow/signals/w-2", "git in ."} {
+		b.e.note(what, "it cannot be read")
+	}
+	if _, _, err := b.e.Scan(t.Context(), daemon.Inboxes{Runs: []string{"w-1"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(b.e.trouble); got != 2 { // the folder of w-1 was read, and its file is not there
+		t.Errorf("%q", b.e.trouble)
+	}
+	if _, _, err := b.e.Scan(t.Context(), daemon.Inboxes{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := b.e.trouble["git in ."]; len(b.e.trouble) != 1 || !ok {
+		t.Errorf("%q", b.e.trouble)
+	}
+}
