@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -132,7 +133,8 @@ func (a *app) journalCommand() *cobra.Command {
 	repair := a.jsonFlag(&cobra.Command{
 		Use: "repair --to N", Short: "cut the journal back to its line N",
 		Long: `Takes off everything after line N and keeps it aside, beside the journal. What was decided in
-those lines is forgotten: look at them first. Asks before it does it.`,
+those lines is forgotten: look at them first. Asks before it does it. Of runs that began in
+those lines the agents are ended and the files put aside: their numbers are given again.`,
 		Example: "sluice journal repair --to 17\nsluice journal repair --to 17 --yes",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -176,12 +178,19 @@ func (a *app) repair(ctx context.Context, to int64) (err error) {
 	if err != nil {
 		return err
 	}
+	gone, err := a.forget(ctx, p)
+	if err != nil {
+		return fmt.Errorf("the journal ends at line %d now; what was left of runs that it does not know any more could not be put aside: %w: repair again", done.Last, err)
+	}
 	if a.json {
-		return a.document(map[string]any{"last": done.Last, "cut_bytes": done.CutBytes, "kept_in": done.CutFile, "snapshots": orEmpty(done.Snapshots)})
+		return a.document(map[string]any{"last": done.Last, "cut_bytes": done.CutBytes, "kept_in": done.CutFile, "snapshots": orEmpty(done.Snapshots), "forgotten": orEmpty(gone)})
 	}
 	a.print("the journal ends at line %d now; %d bytes were cut", done.Last, done.CutBytes)
 	if done.CutFile != "" {
 		a.print("kept in %s", done.CutFile)
+	}
+	if len(gone) > 0 {
+		a.print("it does not know %s any more: their agents were ended, their files are in %s* beside the journal and in %s", strings.Join(gone, ", "), cutPrefix, runsDir)
 	}
 	return nil
 }

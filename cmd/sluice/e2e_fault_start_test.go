@@ -366,3 +366,48 @@ func TestTwoStates(t *testing.T) {
 		t.Errorf("a run beside a daemon with another state folder: %v\n%s", err, out)
 	}
 }
+
+// After a repair the numbers of runs that were cut off are given again: the new runs meet nothing of the old ones.
+func TestRepairForgetsRuns(t *testing.T) {
+	conform.Rule(t, "2-files journal damage", "what was launched for runs that a repair cut off is ended and put aside; new runs of their numbers are launched anew")
+	t.Parallel()
+	x := newArena(t, seedOf(t), 1, arenaPlaces{})
+	x.worked()
+	r := x.repos[0]
+	j, _, err := readRecord(r.journal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	launches := func() (n int) {
+		for _, f := range x.ledger("launches") {
+			if f[0] == r.flow+"-2/A#1" {
+				n++
+			}
+		}
+		return n
+	}
+	x.boot()
+	eventually(t, "a second run is launched", func() bool { x.person(r, true); return launches() == 1 })
+	x.kill()
+	out, err := x.try(r, x.bin, "journal", "repair", "--yes", "--to", fmt.Sprint(j.last))
+	if err != nil || !strings.Contains(out, r.flow+"-2") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	x.alone()
+	aside, _ := filepath.Glob(filepath.Join(r.state(), "cut-*", "launches", r.flow+"-2", "*.pid"))
+	runs, _ := filepath.Glob(filepath.Join(r.root, ".workflow/runs", r.flow+"-2*"))
+	if len(aside) == 0 || len(runs) != 1 || !strings.Contains(runs[0], ".cut-") {
+		t.Errorf("put aside: %q, %q", aside, runs)
+	}
+	clear(r.runs)
+	clear(r.told)
+	x.boot()
+	eventually(t, "the number is given again", func() bool { return x.ask() && r.runs[r.flow+"-2"] })
+	x.finish()
+	if n := launches(); n != 2 {
+		t.Errorf("%s-2 was launched %d times in all", r.flow, n)
+	}
+	if err := x.stop(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"sluice/agents"
+	"sluice/journal"
+)
+
+// cutPrefix is what the folder is named by that a repair puts the launch records of forgotten runs into.
+const cutPrefix = "cut-"
+
+// forget puts aside what is left of runs that the journal does not know, after a repair: their numbers will be given
+// again, and a new run must not meet the launches of an old one and take their ends for its own. What still runs of them
+// is ended first: nobody would know of it any more. It gives the runs.
+//
+// A launch that was cut out of a run that is still known stays: what happened under its key happened, and where the run
+// comes to that key again, it is adopted and not made twice.
+func (a *app) forget(ctx context.Context, p *place) ([]string, error) {
+	known, err := runsIn(p.state)
+	if err != nil {
+		return nil, err
+	}
+	records := []string{filepath.Join(p.state, "launches"), filepath.Join(p.state, "attempts")}
+	var gone []string
+	for _, dir := range records {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, e := range entries {
+			if run := e.Name(); e.IsDir() && !known[run] && !slices.Contains(gone, run) {
+				gone = append(gone, run)
+			}
+		}
+	}
+	slices.Sort(gone)
+	stamp := fmt.Sprintf("%s%d", cutPrefix, time.Now().UnixNano())
+	for _, run := range gone {
+		if err := endLaunches(ctx, filepath.Join(records[0], run)); err != nil {
+			return nil, err
+		}
+		for _, dir := range records {
+			if err := putAside(filepath.Join(dir, run), filepath.Join(p.state, stamp, filepath.Base(dir), run)); err != nil {
+				return nil, err
+			}
+		}
+		runs := filepath.Join(p.root, filepath.FromSlash(runsDir))
+		if err := putAside(filepath.Join(runs, run), filepath.Join(runs, run+"."+stamp)); err != nil {
+			return nil, err
+		}
+	}
+	return gone, nil
+}
+
+// runsIn are the runs that the journal knows, those that were forgotten by age included.
+func runsIn(state string) (map[string]bool, error) {
+	log, _, err := journal.Open(state, journal.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	known := map[string]bool{}
+	err = log.Replay(1, func(rec journal.Record) error {
+		for _, fact := range rec.Facts {
+			var f struct{ Kind, Run string }
+			if err := json.Unmarshal(fact, &f); err != nil {
+				return fmt.Errorf("record %d: %w", rec.Seq, err)
+			}
+			if f.Kind == "run_started" {
+				known[f.Run] = true
+			}
+		}
+		return nil
+	})
+	return known, err
+}
+
+// endLaunches ends what runs of a run's launches.
+func endLaunches(ctx context.Context, dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.pid"))
+	if err != nil {
+		return err
+	}
+	runner := agents.New(agents.Options{})
+	for _, file := range files {
+		proc, err := runner.Adopt(file, "")
+		if err == nil {
+			err = proc.Stop(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putAside renames what is there.
+func putAside(from, to string) error {
+	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	return os.Rename(from, to)
+}
