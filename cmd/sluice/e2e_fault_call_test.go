@@ -19,12 +19,14 @@ import (
 // The Nth system call of a kind fails, in each thread of the daemon, once. All the others work: a daemon that goes on has
 // nothing in its way, and one that ends says why, and the next one has nothing in its way either.
 const (
-	callsVar    = "SLUICE_CALLS"  // "all": every N of every call with every error
-	callShort   = 24              // cases of the short form
-	callMost    = 400             // no run has so many calls of a kind in one thread
-	callMisses  = 3               // so many runs in a row without so many calls are the end of them
-	callAnswer  = 5 * time.Second // a daemon that lives answers within
-	callRunMost = 60 * time.Second
+	callsVar     = "SLUICE_CALLS" // "all": every N of every call with every error
+	callShort    = 24             // cases of the short form
+	callMost     = 400            // no run has so many calls of a kind in one thread
+	callMisses   = 3              // so many runs in a row without so many calls are the end of them
+	callDeepMost = 8
+	callAnswer   = 5 * time.Second // a daemon that lives answers within
+	callRunMost  = 60 * time.Second
+	callDeep     = 3 * time.Second // so long are the calls of all processes in the way
 )
 
 // callSpec is a run that is short and has all there is: a sentinel, a reviewer, a person, a command.
@@ -43,18 +45,29 @@ func callKinds() []string {
 	return []string{"write", "pwrite64", "fsync", "fdatasync", "openat", "renameat,renameat2,linkat", "ftruncate"}
 }
 
-// callCase is one failure.
+// callCase is one failure: of the daemon, or, deep, of each process that it starts too. As the latter meet it again with
+// every launch, nothing need come of them meanwhile.
 type callCase struct {
 	calls, err string
 	n          int
+	deep       bool
 }
 
-func (c callCase) String() string { return fmt.Sprintf("%s %d %s", c.calls, c.n, c.err) }
+func (c callCase) String() string {
+	if c.deep {
+		return fmt.Sprintf("%s %d %s in all processes", c.calls, c.n, c.err)
+	}
+	return fmt.Sprintf("%s %d %s", c.calls, c.n, c.err)
+}
 
-// front is what has the daemon's calls fail: its own threads', not those of what it starts.
+// front is what has the calls fail.
 func (c callCase) front(trace string) []string {
-	return []string{"env", "GOMAXPROCS=1", "strace", "-f", "-b", "execve", "-qq", "-o", trace, "-e", "trace=" + c.calls,
+	argv := []string{"env", "GOMAXPROCS=1", "strace", "-f", "-qq", "-o", trace, "-e", "trace=" + c.calls,
 		"-e", fmt.Sprintf("inject=%s:error=%s:when=%d", c.calls, c.err, c.n)}
+	if !c.deep {
+		argv = append(argv, "-b", "execve") // what it starts is let go
+	}
+	return argv
 }
 
 // callRun lets a daemon run into the failure. It says whether there was one: the run has no so many calls.
@@ -70,7 +83,7 @@ func (x *arena) callRun(c callCase) (failed bool) {
 	ended := make(chan error, 1)
 	daemon := x.last
 	go func() { ended <- daemon.Wait() }()
-	begun, answered := len(r.runs), time.Now()
+	begun, answered, began := len(r.runs), time.Now(), time.Now()
 	var done bool
 	for until := time.Now().Add(callRunMost); !done && len(ended) == 0; time.Sleep(pollEvery / 3) {
 		if _, ok := x.status(r); ok {
@@ -80,7 +93,7 @@ func (x *arena) callRun(c callCase) (failed bool) {
 			t.Errorf("%s: the daemon has not answered for %v", c, silent)
 			break
 		}
-		done = x.person(r, len(r.runs) == begun) && len(r.runs) > begun
+		done = x.person(r, len(r.runs) == begun) && len(r.runs) > begun || c.deep && time.Since(began) > callDeep
 		if time.Now().After(until) {
 			t.Errorf("%s: the run has not ended after %v", c, callRunMost)
 			break
@@ -91,6 +104,9 @@ func (x *arena) callRun(c callCase) (failed bool) {
 		if parentOf(pid) == daemon.Process.Pid {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
+	}
+	if c.deep {
+		x.killAll()
 	}
 	err := <-ended
 	x.last = nil
@@ -127,6 +143,10 @@ func (x *arena) callAfter(c callCase) {
 	t := x.t
 	t.Helper()
 	x.boot()
+	x.awaitService()
+	if st, _ := x.status(x.repos[0]); len(st.Runs) == 0 {
+		eventually(t, "a run is started", x.ask)
+	}
 	x.finish()
 	x.alone()
 	if err := x.stop(); err != nil {
@@ -163,7 +183,7 @@ func TestCallFails(t *testing.T) {
 func (x *arena) someCalls() {
 	kinds, errs := callKinds(), callErrors()
 	for i := range callShort {
-		c := callCase{kinds[i%len(kinds)], errs[x.rnd.IntN(len(errs))], 1 + x.rnd.IntN(12)}
+		c := callCase{kinds[i%len(kinds)], errs[x.rnd.IntN(len(errs))], 1 + x.rnd.IntN(12), i%12 == 11}
 		began := time.Now()
 		hit := x.callRun(c)
 		x.callAfter(c)
@@ -177,10 +197,11 @@ func (x *arena) someCalls() {
 // allCalls tries every failure there is.
 func (x *arena) allCalls() {
 	for _, calls := range callKinds() {
+		x.deepCalls(calls)
 		for _, err := range callErrors() {
 			n, hits, misses := 1, 0, 0
 			for ; n <= callMost && misses < callMisses && !x.t.Failed(); n++ {
-				c := callCase{calls, err, n}
+				c := callCase{calls, err, n, false}
 				if misses++; x.callRun(c) {
 					hits, misses = hits+1, 0
 				}
@@ -192,4 +213,17 @@ func (x *arena) allCalls() {
 			}
 		}
 	}
+}
+
+// deepCalls tries a few failures in all processes: those under which agents live have few calls.
+func (x *arena) deepCalls(calls string) {
+	hits := 0
+	for n := 1; n <= callDeepMost && !x.t.Failed(); n++ {
+		c := callCase{calls, callErrors()[n%len(callErrors())], n, true}
+		if x.callRun(c) {
+			hits++
+		}
+		x.callAfter(c)
+	}
+	x.t.Logf("%s: %d times a call of every process failed, up to the %dth", calls, hits, callDeepMost)
 }

@@ -18,9 +18,9 @@ import (
 const (
 	powerCuts    = 10
 	controlCuts  = 3
-	powerAlive   = 900 * time.Millisecond // most, from the first answer to the cut
-	ext4Shutdown = 0x8004587d             // EXT4_IOC_SHUTDOWN
-	withoutFlush = 2                      // EXT4_GOING_FLAGS_NOLOGFLUSH: what is in memory alone is gone
+	powerAlive   = 1400 * time.Millisecond // most, from the first answer to the cut
+	ext4Shutdown = 0x8004587d              // EXT4_IOC_SHUTDOWN
+	withoutFlush = 2                       // EXT4_GOING_FLAGS_NOLOGFLUSH: what is in memory alone is gone
 	powerCutsVar = "SLUICE_POWER_CUTS"
 )
 
@@ -43,14 +43,7 @@ func (x *arena) powerCycle(d *loopDisk, front ...string) (lost []string) {
 	t := x.t
 	t.Helper()
 	x.boot(front...)
-	eventually(t, "the daemon serves", func() bool {
-		for _, r := range x.repos {
-			if _, ok := x.status(r); !ok {
-				return false
-			}
-		}
-		return true
-	})
+	x.awaitService()
 	if x.rnd.IntN(2) == 0 {
 		x.abort() // what lives rests ever longer between its launches: they are lost each time
 	}

@@ -49,8 +49,14 @@ gates:
 const faultAgent = `who=${SLUICE_GATE:-$SLUICE_STEP}
 key=$SLUICE_RUN/$who#${SLUICE_ROUND:-$SLUICE_ATTEMPT}
 exec 8>"$E2E_WORK/locks/$SLUICE_RUN.$who" 9>"$E2E_WORK/locks/$SLUICE_TOKEN"
-flock -n 9 || { echo "two live processes of one launch: $key" >>"$E2E_WORK/broken"; exit 1; }
-flock -n 8 || { echo "two live launches: $key" >>"$E2E_WORK/broken"; exit 1; }
+for fd in 9 8; do
+	flock -n -E 77 $fd
+	case $? in
+	0) ;;
+	77) echo "two are alive: $key ($fd)" >>"$E2E_WORK/broken"; exit 1 ;;
+	*) exit 1 ;;
+	esac
+done
 echo "$key $SLUICE_TOKEN $$" >>"$E2E_WORK/launches"
 sleep 0.$(($$ % 3))$(($$ % 7))
 word=done
@@ -332,6 +338,19 @@ func (x *arena) status(r *arenaRepo) (daemon.Status, bool) {
 		r.seq = max(r.seq, st.Seq)
 	}
 	return st, err == nil
+}
+
+// awaitService waits until every repo is served.
+func (x *arena) awaitService() {
+	x.t.Helper()
+	eventually(x.t, "the daemon serves", func() bool {
+		for _, r := range x.repos {
+			if _, ok := x.status(r); !ok {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // person answers the gates that wait and has a run started where none lives. It says whether all runs have ended.

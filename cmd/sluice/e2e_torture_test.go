@@ -17,8 +17,9 @@ import (
 const (
 	tortureKills = 100
 	tortureRepos = 3
-	tortureAlive = 240 * time.Millisecond // a daemon lives so long at most, most often
-	tortureSpan  = 4                      // so many times as long, one time in eight
+	tortureStart = 80 * time.Millisecond  // one daemon in four dies within, while it starts
+	tortureAlive = 200 * time.Millisecond // the others die within, from when they serve; one in eight lives longer
+	tortureSpan  = 4                      // so many times as long
 )
 
 // seedOf is the seed that the environment names, or a new one. It is printed.
@@ -56,16 +57,26 @@ func TestTorture(t *testing.T) {
 	hosts := 0
 	for range timesOf(t, "SLUICE_TORTURE", tortureKills) {
 		x.boot()
-		life := time.Duration(x.rnd.Int64N(int64(tortureAlive)))
-		if x.rnd.IntN(8) == 0 {
+		life := tortureAlive
+		switch x.rnd.IntN(8) {
+		case 0, 1:
+			life = tortureStart
+		default:
+			x.awaitService()
+		case 7:
+			x.awaitService()
 			life *= tortureSpan
 		}
-		takes := x.rnd.IntN(10) == 0
+		life = time.Duration(x.rnd.Int64N(int64(life)))
+		takes := x.rnd.IntN(5) == 0
 		for until := time.Now().Add(life); time.Now().Before(until); time.Sleep(pollEvery / 3) {
 			for _, r := range x.repos {
 				x.person(r, true)
 			}
-			if kids := x.children(); takes && len(kids) > 0 {
+			if !takes {
+				continue
+			}
+			if kids := x.children(); len(kids) > 0 {
 				takes = false
 				if syscall.Kill(kids[x.rnd.IntN(len(kids))], syscall.SIGKILL) == nil {
 					hosts++
