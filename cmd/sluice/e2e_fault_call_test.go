@@ -20,7 +20,7 @@ import (
 // nothing in its way, and one that ends says why, and the next one has nothing in its way either.
 const (
 	callsVar     = "SLUICE_CALLS" // "all": every N of every call with every error
-	callShort    = 24             // cases of the short form
+	callShort    = 21             // cases of the short form
 	callMost     = 400            // no run has so many calls of a kind in one thread
 	callMisses   = 3              // so many runs in a row without so many calls are the end of them
 	callDeepMost = 8
@@ -40,9 +40,14 @@ gates:
 // callErrors are what a disk says.
 func callErrors() []string { return []string{"ENOSPC", "EIO", "EROFS"} }
 
-// callKinds are the calls, as strace names them.
-func callKinds() []string {
-	return []string{"write", "pwrite64", "fsync", "fdatasync", "openat", "renameat,renameat2,linkat", "ftruncate"}
+// callKind are calls, as strace names them, and how many of them a thread makes in a run, about.
+type callKind struct {
+	calls string
+	most  int
+}
+
+func callKinds() []callKind {
+	return []callKind{{"write", 12}, {"pwrite64", 8}, {"fsync", 9}, {"fdatasync", 3}, {"openat", 60}, {"renameat,renameat2,linkat", 3}, {"ftruncate", 1}}
 }
 
 // callCase is one failure: of the daemon, or, deep, of each process that it starts too. As the latter meet it again with
@@ -183,7 +188,8 @@ func TestCallFails(t *testing.T) {
 func (x *arena) someCalls() {
 	kinds, errs := callKinds(), callErrors()
 	for i := range callShort {
-		c := callCase{kinds[i%len(kinds)], errs[x.rnd.IntN(len(errs))], 1 + x.rnd.IntN(12), i%12 == 11}
+		kind := kinds[i%len(kinds)]
+		c := callCase{kind.calls, errs[x.rnd.IntN(len(errs))], 1 + x.rnd.IntN(kind.most), i%10 == 9}
 		began := time.Now()
 		hit := x.callRun(c)
 		x.callAfter(c)
@@ -196,7 +202,8 @@ func (x *arena) someCalls() {
 
 // allCalls tries every failure there is.
 func (x *arena) allCalls() {
-	for _, calls := range callKinds() {
+	for _, kind := range callKinds() {
+		calls := kind.calls
 		x.deepCalls(calls)
 		for _, err := range callErrors() {
 			n, hits, misses := 1, 0, 0

@@ -361,7 +361,7 @@ func TestTwoStates(t *testing.T) {
 	}
 	x.env = append(x.env, "XDG_STATE_HOME="+filepath.Join(x.work, "elsewhere"))
 	var exit *exec.ExitError
-	out, err := x.try(r, x.bin, "run", r.flow)
+	out, err := x.try(r, "timeout", "30", x.bin, "run", r.flow) // or it waits for a person
 	if !errors.As(err, &exit) || exit.ExitCode() != exitServed || !strings.Contains(out, "keeps its state elsewhere") {
 		t.Errorf("a run beside a daemon with another state folder: %v\n%s", err, out)
 	}
