@@ -154,12 +154,10 @@ func TestDiskReadOnly(t *testing.T) {
 		if log := tailOf(x.log.Name()); !strings.Contains(log, "stalled: ") && !strings.Contains(log, "sync failed: ") || !strings.Contains(log, "read-only") {
 			t.Errorf("it says nothing of the disk:\n%s", log)
 		}
-		var exit *exec.ExitError
 		x.boot()
-		if err := x.last.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitFailed || !strings.Contains(tailOf(x.log.Name()), "read-only: mount it writable") {
-			t.Errorf("a start on a disk that is read-only ends with %v", err)
+		if code := x.endsItself(); code != exitFailed || !strings.Contains(tailOf(x.log.Name()), "read-only: mount it writable") {
+			t.Errorf("a start on a disk that is read-only ends with %d", code)
 		}
-		x.last = nil
 		x.killAll()
 		d.remount()
 		x.boot()

@@ -249,6 +249,22 @@ func (x *arena) stop() error {
 	return err
 }
 
+// endsItself waits for the daemon's own end and gives its exit code.
+func (x *arena) endsItself() int {
+	x.t.Helper()
+	ended := make(chan error, 1)
+	daemon := x.last
+	go func() { ended <- daemon.Wait() }()
+	x.last = nil
+	select {
+	case <-ended:
+	case <-time.After(waitMost):
+		_ = daemon.Process.Kill()
+		<-ended
+	}
+	return daemon.ProcessState.ExitCode()
+}
+
 // end ends what the test started.
 func (x *arena) end() {
 	if x.last != nil {
