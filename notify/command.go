@@ -68,7 +68,7 @@ func runWithNotice(ctx context.Context, limit time.Duration, argv, env []string,
 	said = Clean(string(out.kept), maxWhy)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return said, fmt.Errorf("%s had not ended after %s: it was killed", argv[0], limit)
+		return said, fmt.Errorf("%s had not ended after %s: it was killed%w", argv[0], limit, errHung)
 	case ctx.Err() != nil:
 		return said, fmt.Errorf("%s was cancelled", argv[0])
 	case errors.Is(err, exec.ErrWaitDelay): // exit 0; a process out of our reach keeps the pipe

@@ -45,7 +45,10 @@ func newDesktop(helperArgv []string) *desktop {
 	return &desktop{helper: helperArgv, limit: desktopLimit, goos: runtime.GOOS, runDir: userRunDir}
 }
 
-func (d *desktop) Name() string { return "desktop" }
+// DesktopChannel is the name of the desktop in a Result.
+const DesktopChannel = "desktop"
+
+func (d *desktop) Name() string { return DesktopChannel }
 
 func (d *desktop) Send(ctx context.Context, n Notice) error {
 	env := d.env
@@ -62,6 +65,9 @@ func (d *desktop) Send(ctx context.Context, n Notice) error {
 		return nil
 	}
 	if said != "" && ctx.Err() == nil { // the helper's own reason says more than its exit code
+		if errors.Is(err, errHung) {
+			return fmt.Errorf("%s%w", said, errHung)
+		}
 		return errors.New(said)
 	}
 	return fmt.Errorf("the desktop did not answer: %w", err)

@@ -60,6 +60,7 @@ type Result struct {
 	Channel string        // the channel's name
 	OK      bool          // it was delivered as far as the channel can know
 	Why     string        // why not, one line, safe to show; empty if OK
+	Hung    bool          // it did not answer in its time
 	Took    time.Duration // until delivered, refused or given up
 }
 
@@ -170,17 +171,19 @@ type indexed struct {
 // 5.5 seconds at the latest, and half a second after ctx ended; a channel that
 // is not done by then is reported as such, goes on to its own limit, and the
 // log gets a line on how it ended. It never panics.
+//
+// It gives nil where the notifier was closed before: nothing was attempted.
 func (n *Notifier) Send(ctx context.Context, notice Notice) []Result {
 	notice = cleaned(notice)
 	began := time.Now()
 	results := make([]Result, len(n.lanes))
 	for i, l := range n.lanes {
-		results[i] = Result{Channel: l.channel.Name(), Why: "the notifier was closed"}
+		results[i] = Result{Channel: l.channel.Name()}
 	}
 	n.mu.Lock()
 	if n.closed {
 		n.mu.Unlock()
-		return results
+		return nil
 	}
 	n.flying.Add(len(n.lanes))
 	n.mu.Unlock()
@@ -200,9 +203,6 @@ func (n *Notifier) Send(ctx context.Context, notice Notice) []Result {
 // gather waits for the results until the limit, and fills in those that did
 // not come.
 func (n *Notifier) gather(ctx context.Context, began time.Time, results []Result, came <-chan indexed) []Result {
-	for i := range results {
-		results[i].Why = ""
-	}
 	limit := time.NewTimer(sendLimit)
 	defer limit.Stop()
 	cancelled := ctx.Done()
@@ -223,7 +223,7 @@ func (n *Notifier) gather(ctx context.Context, began time.Time, results []Result
 	for i, r := range results {
 		if !r.OK && r.Why == "" {
 			took := time.Since(began)
-			results[i].Took = took
+			results[i].Took, results[i].Hung = took, ctx.Err() == nil
 			results[i].Why = fmt.Sprintf("not done after %s: no longer waited for", took.Round(100*time.Millisecond))
 		}
 	}
@@ -235,7 +235,7 @@ func (n *Notifier) gather(ctx context.Context, began time.Time, results []Result
 func (n *Notifier) sendOn(ctx context.Context, i int, notice Notice, came chan<- indexed, gaveUp <-chan struct{}) {
 	began := time.Now()
 	err := n.guarded(ctx, n.lanes[i], notice)
-	r := Result{Channel: n.lanes[i].channel.Name(), OK: err == nil, Took: time.Since(began)}
+	r := Result{Channel: n.lanes[i].channel.Name(), OK: err == nil, Took: time.Since(began), Hung: errors.Is(err, errHung)}
 	if err != nil {
 		r.Why = Clean(err.Error(), maxWhy)
 		if r.Why == "" {
@@ -267,7 +267,7 @@ func (n *Notifier) guarded(ctx context.Context, l lane, notice Notice) (err erro
 	case l.places <- struct{}{}:
 		defer func() { <-l.places }()
 	case <-turn.C:
-		return fmt.Errorf("%d earlier notices are still being sent: this one was dropped", maxInFlight)
+		return fmt.Errorf("%d earlier notices are still being sent: this one was dropped%w", maxInFlight, errHung)
 	case <-ctx.Done():
 		return errors.New("cancelled before its turn")
 	}
@@ -286,12 +286,32 @@ func (n *Notifier) logLate(notice Notice, r Result) {
 	n.log(notice, fmt.Sprintf("%s: not delivered: %s", r.Channel, r.Why))
 }
 
-// Close ends what is under way and waits for it, two seconds at most; the error
-// says that a channel did not end. Later notices are refused.
-func (n *Notifier) Close() error {
+// errHung is in the error of a channel that did not answer in its time; the
+// message tells that in words of its own.
+var errHung = hung{}
+
+type hung struct{}
+
+func (hung) Error() string { return "" }
+
+// Finish refuses later notices and waits until those under way have ended, each
+// within its channel's own limit. Close beside it ends them sooner.
+func (n *Notifier) Finish() {
+	n.refuse()
+	n.flying.Wait()
+	n.cancel()
+}
+
+func (n *Notifier) refuse() {
 	n.mu.Lock()
 	n.closed = true
 	n.mu.Unlock()
+}
+
+// Close ends what is under way and waits for it, two seconds at most; the error
+// says that a channel did not end. Later notices are refused.
+func (n *Notifier) Close() error {
+	n.refuse()
 	n.cancel()
 	done := make(chan struct{})
 	go func() {

@@ -46,12 +46,12 @@ func TestChannelsDoNotDelayOneAnother(t *testing.T) {
 			t.Errorf("took %s, want %s", took, sendLimit)
 		}
 		want := []Result{
-			{"log", true, "", 0},
-			{"deaf", false, "not done after 5.5s: no longer waited for", sendLimit},
-			{"slow", false, "not done after 5.5s: no longer waited for", sendLimit},
-			{"quick", true, "", 0},
-			{"broken", false, "the channel panicked: oh no", 0},
-			{"wordless", false, "failed without a word", 0},
+			{Channel: "log", OK: true},
+			{Channel: "deaf", Why: "not done after 5.5s: no longer waited for", Hung: true, Took: sendLimit},
+			{Channel: "slow", Why: "not done after 5.5s: no longer waited for", Hung: true, Took: sendLimit},
+			{Channel: "quick", OK: true},
+			{Channel: "broken", Why: "the channel panicked: oh no"},
+			{Channel: "wordless", Why: "failed without a word"},
 		}
 		for i := range want {
 			if i >= len(results) || results[i] != want[i] {
@@ -123,9 +123,39 @@ func TestClosedNotifierRefuses(t *testing.T) {
 	if err := n.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r := n.Send(context.Background(), Notice{}); r[0].OK || r[0].Why != "the notifier was closed" {
+	if r := n.Send(context.Background(), Notice{}); r != nil {
 		t.Errorf("%+v", r)
 	}
+}
+
+// TestFinishLetsWhatIsUnderWayEnd: it refuses later notices at once, and ends none that goes out.
+func TestFinishLetsWhatIsUnderWayEnd(t *testing.T) {
+	t.Parallel()
+	began, release := make(chan struct{}), make(chan struct{})
+	n := New(With(fake{"slow", func(ctx context.Context, _ Notice) error {
+		close(began)
+		select {
+		case <-release:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}))
+	sent, finished := make(chan []Result, 1), make(chan struct{})
+	go func() { sent <- n.Send(t.Context(), Notice{}) }()
+	<-began
+	go func() { n.Finish(); close(finished) }()
+	waitFor(t, "later ones are refused", func() bool { return n.Send(t.Context(), Notice{}) == nil })
+	select {
+	case <-finished:
+		t.Error("it did not wait")
+	default:
+	}
+	close(release)
+	if r := <-sent; !r[0].OK {
+		t.Errorf("%+v", r)
+	}
+	<-finished
 }
 
 func TestCloseEndsWhatRuns(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -156,22 +157,33 @@ type liveSettings struct {
 	mu       sync.Mutex
 	last     executor.Settings
 	notifier *notify.Notifier
+	retired  []*notify.Notifier // closed to later notices; they have some under way
+	ends     sync.WaitGroup     // of those
 }
 
-// read reads the settings' layers again.
+// read reads the settings' layers again. Notices under way go on to their end, and later ones go by the new settings.
 func (s *liveSettings) read() error {
 	next, err := s.parts.a.settingsOf(s.root, s.parts.set)
 	if err != nil {
 		return err
 	}
-	n := notify.New(s.channels(next.Notify)...)
 	s.mu.Lock()
-	old := s.notifier
-	s.last, s.notifier = next.Settings, n
-	s.mu.Unlock()
-	if old != nil {
-		return old.Close()
+	defer s.mu.Unlock()
+	before := s.last.Notify
+	s.last = next.Settings
+	if old := s.notifier; old != nil {
+		if reflect.DeepEqual(before, next.Notify) {
+			return nil
+		}
+		s.retired = append(s.retired, old)
+		s.ends.Go(func() {
+			old.Finish()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.retired = slices.DeleteFunc(s.retired, func(n *notify.Notifier) bool { return n == old })
+		})
 	}
+	s.notifier = notify.New(s.channels(next.Notify)...)
 	return nil
 }
 
@@ -231,4 +243,16 @@ func (s *liveSettings) engine() engine.Config {
 }
 
 // Close ends what is told just now.
-func (s *liveSettings) Close() error { return s.tell().Close() }
+func (s *liveSettings) Close() error {
+	s.mu.Lock()
+	all := append(slices.Clone(s.retired), s.notifier)
+	s.mu.Unlock()
+	var err error
+	for _, n := range all {
+		err = errors.Join(err, n.Close())
+	}
+	if err == nil {
+		s.ends.Wait()
+	}
+	return err
+}

@@ -14,30 +14,50 @@ import (
 // tellMost is how long a notice may take; the notifier itself ends a little sooner.
 const tellMost = 6 * time.Second
 
-// tell tells a person.
+// tell tells a person. A channel that hangs, or that the person set up and that fails, is told in status too: who relies on
+// being told has to know. That there is no desktop is no fault: `sluice doctor` tells that.
 func (e *Executor) tell(ctx context.Context, job daemon.Job) engine.Event {
 	ev := engine.Noticed{Run: job.Notice.Run, ID: job.Notice.ID}
-	var n *notify.Notifier
-	if e.opt.Notifier != nil {
-		n = e.opt.Notifier()
-	}
-	if n == nil {
+	results, some := e.send(ctx, words(job))
+	if !some {
 		ev.Results = []string{"nobody was told: no way to tell is set up"}
 		return ev
-	}
-	bounded, cancel := context.WithTimeout(ctx, tellMost)
-	defer cancel()
-	for _, r := range n.Send(bounded, words(job)) {
-		line := r.Channel + ": shown"
-		if !r.OK {
-			line = r.Channel + ": " + r.Why
-		}
-		ev.Results = append(ev.Results, line)
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
+	for _, r := range results {
+		line, trouble := r.Channel+": shown", ""
+		if !r.OK {
+			line = r.Channel + ": " + r.Why
+		}
+		if r.Hung || !r.OK && r.Channel != notify.DesktopChannel {
+			trouble = r.Why
+		}
+		e.note("notices by "+r.Channel, trouble)
+		ev.Results = append(ev.Results, line)
+	}
 	return ev
+}
+
+// send sends a notice through the notifier of now. One that was closed meanwhile, as the settings were read again, has
+// attempted nothing: its successor does. some says that there is a notifier at all.
+func (e *Executor) send(ctx context.Context, notice notify.Notice) (results []notify.Result, some bool) {
+	for {
+		var n *notify.Notifier
+		if e.opt.Notifier != nil {
+			n = e.opt.Notifier()
+		}
+		if n == nil {
+			return nil, false
+		}
+		bounded, cancel := context.WithTimeout(ctx, tellMost)
+		results = n.Send(bounded, notice)
+		cancel()
+		if results != nil || !wait(ctx, againFirst) {
+			return results, true
+		}
+	}
 }
 
 // words is what a person is told, and which command answers it.
