@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,9 +56,13 @@ func (a *app) serveAll(ctx context.Context, set []string) error {
 		return err
 	}
 	log := a.logger(a.err)
-	w, err := a.newParts(log, set)
+	profiled, err := a.profile()
 	if err != nil {
 		return err
+	}
+	w, err := a.newParts(log, set)
+	if err != nil {
+		return errors.Join(err, profiled())
 	}
 	srv := w.server(home)
 	inner, stop := context.WithCancel(ctx)
@@ -75,7 +80,7 @@ func (a *app) serveAll(ctx context.Context, set []string) error {
 	a.tellManager("STOPPING=1")
 	stop()
 	wg.Wait()
-	if cerr := w.Close(); err == nil {
+	if cerr := errors.Join(w.Close(), profiled()); err == nil {
 		err = cerr
 	}
 	if err == nil {

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+)
+
+// profileFolder is the variable that names a folder for the daemon's profiles. It is for whoever measures the daemon.
+const profileFolder = "SLUICE_PROFILE"
+
+// profile records what the daemon spends its time on, where that is asked for: cpu.pprof and, of all memory that was ever
+// allocated, allocs.pprof. The function that it gives writes them.
+func (a *app) profile() (end func() error, err error) {
+	dir := a.getenv(profileFolder)
+	if dir == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(filepath.Join(dir, "cpu.pprof"))
+	if err == nil {
+		err = pprof.StartCPUProfile(f)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: name a folder that is there", profileFolder, err)
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		runtime.GC() // what was freed lately is counted by it
+		out, err := os.Create(filepath.Join(dir, "allocs.pprof"))
+		if err == nil {
+			err = errors.Join(pprof.Lookup("allocs").WriteTo(out, 0), out.Close())
+		}
+		return errors.Join(f.Close(), err)
+	}, nil
+}
