@@ -59,6 +59,7 @@ func chainOfSteps(ctx context.Context, b *bench) (out []figure, err error) {
 		return nil, err
 	}
 	defer s.close(&err)
+	s.profiled = true
 	if err := s.boot(ctx); err != nil {
 		return nil, err
 	}

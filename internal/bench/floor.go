@@ -32,6 +32,10 @@ func floor(args []string) bool {
 	switch role {
 	case "watcher":
 		err = plainWatcher(args[0], args[1], args[2:])
+	case "burst":
+		err = plainBurstWatcher(args[0], args[1])
+	case "idle":
+		err = plainIdle(args)
 	default:
 		err = fmt.Errorf("%s=%s: no such floor", floorRole, role)
 	}
@@ -100,6 +104,27 @@ func plainStep(log *os.File, name, out string, command []string) error {
 		return err
 	}
 	return cmd.Wait()
+}
+
+// plainIdle watches folders and does nothing.
+func plainIdle(dirs []string) error {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		if err := w.Add(dir); err != nil {
+			return err
+		}
+	}
+	fmt.Println("ready")
+	for {
+		select {
+		case err := <-w.Errors:
+			return err
+		case <-w.Events:
+		}
+	}
 }
 
 // plain is a running plainWatcher.

@@ -98,6 +98,7 @@ func (b *bench) newLatency(ctx context.Context, name, workflow, spec string) (l 
 	if err != nil {
 		return nil, err
 	}
+	l.profiled = true
 	if err = l.boot(ctx); err == nil {
 		l.api, err = l.client(l.repos[0])
 	}

@@ -44,6 +44,10 @@ func rows() []row {
 		{3, "a chain of no-op steps with auto gates", chainOfSteps},
 		{4, "engine: Decide + Apply + Owed", engineEvents},
 		{5, "journal: appends with 16 writers", journalAppends},
+		{7, "a burst of signals", burstOfSignals},
+		{8, "idle", idle},
+		{9, "one more signal beside many waiting runs", besideWaiting},
+		{10, "sluice version; daemon from exec to watching", starts},
 	}
 }
 
@@ -60,7 +64,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	fs.SetOutput(errs)
 	list := fs.String("rows", "", "which `rows`, as 1,3 (all)")
 	fs.BoolVar(&o.short, "short", false, "every row once with tiny numbers")
-	fs.StringVar(&o.profile, "profile", "", "put the daemon's CPU and memory profiles of each row into this `folder`")
+	fs.StringVar(&o.profile, "profile", "", "put the daemon's CPU and memory profiles in rows 1 to 3 and 9 into this `folder`")
 	if err := fs.Parse(args); err != nil {
 		return o, err
 	}
@@ -70,7 +74,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	for _, s := range strings.FieldsFunc(*list, func(r rune) bool { return r == ',' }) {
 		n, err := strconv.Atoi(s)
 		if err != nil || !slices.ContainsFunc(rows(), func(r row) bool { return r.n == n }) {
-			return o, fmt.Errorf("-rows %s: no such row: they are 1 to %d", s, len(rows()))
+			return o, fmt.Errorf("-rows %s: no such row: they are 1 to %d", s, rows()[len(rows())-1].n)
 		}
 		o.rows = append(o.rows, n)
 	}

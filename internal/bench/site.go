@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +24,10 @@ type site struct {
 	env   []string
 	cmd   *exec.Cmd // the daemon; nil = none runs
 	log   *os.File
-	boots int
+	boots int // of a daemon that is profiled
+
+	manager  string // the socket that the daemon tells its state; "" = none
+	profiled bool   // where profiles are asked for: they cost something
 }
 
 // settings leave everything as it is shipped, but that no desktop is asked.
@@ -50,10 +54,7 @@ func (b *bench) newSite(ctx context.Context, folder, name string, specs map[stri
 		}
 	}
 	for file, text := range files {
-		if err := os.MkdirAll(filepath.Dir(s.at(file)), 0o700); err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(s.at(file), []byte(text), 0o644); err != nil {
+		if err := writeFile(s.at(file), text); err != nil {
 			return nil, err
 		}
 	}
@@ -71,6 +72,14 @@ func (b *bench) newSite(ctx context.Context, folder, name string, specs map[stri
 	var err error
 	s.log, err = os.OpenFile(s.at("daemon.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	return s, err
+}
+
+// writeFile writes a file, and the folders above it where they are missing.
+func writeFile(file, text string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(text), 0o644)
 }
 
 func (s *site) at(name string) string { return filepath.Join(s.dir, name) }
@@ -98,7 +107,10 @@ func (s *site) boot(ctx context.Context) error {
 func (s *site) exec() error {
 	s.cmd = exec.Command(s.b.sluice, "daemon")
 	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.env, s.log, s.log
-	if s.b.profile != "" {
+	if s.manager != "" {
+		s.cmd.Env = append(slices.Clip(s.env), "NOTIFY_SOCKET="+s.manager)
+	}
+	if s.b.profile != "" && s.profiled {
 		s.boots++
 		dir, err := filepath.Abs(filepath.Join(s.b.profile, fmt.Sprintf("%s-%d", filepath.Base(s.dir), s.boots)))
 		if err == nil {
@@ -107,7 +119,7 @@ func (s *site) exec() error {
 		if err != nil {
 			return err
 		}
-		s.cmd.Env = append(s.cmd.Env, "SLUICE_PROFILE="+dir)
+		s.cmd.Env = append(slices.Clip(s.cmd.Env), "SLUICE_PROFILE="+dir)
 	}
 	return s.cmd.Start()
 }
