@@ -11,25 +11,27 @@ import (
 // all that it means.
 func (s *State) Apply(at time.Time, facts ...Fact) {
 	for _, f := range facts {
-		s.Clock++
-		id := f.RunID()
-		r := s.find(id)
-		if r != nil {
-			r.tick(at)
-		}
-		f.apply(s, at)
-		s.index.crossed = s.index.crossed || crosses(f)
-		if r = s.find(id); r == nil {
-			continue
-		}
-		if rejoins(f) {
-			r.joins = nil
-		}
-		s.reindex(r)
-		r.BusySince = time.Time{}
-		if r.busy() {
-			r.BusySince = at
-		}
+		s.apply(at, f)
+	}
+}
+
+func (s *State) apply(at time.Time, f Fact) {
+	s.Clock++
+	id := f.RunID()
+	r := s.find(id)
+	if r != nil {
+		r.tick(at)
+	}
+	f.apply(s, at)
+	s.index.crossed = s.index.crossed || crosses(f)
+	if r = s.find(id); r == nil {
+		return
+	}
+	r.drawn = r.drawn && !rejoins(f)
+	s.reindex(r)
+	r.BusySince = time.Time{}
+	if r.busy() {
+		r.BusySince = at
 	}
 }
 

@@ -13,12 +13,15 @@ type Specs func(digest string) *Spec
 // journals them with the event before it acts on, or shows, anything of it; where it cannot, it must throw st away.
 // An event without facts changed nothing and need not be journaled.
 func Decide(st *State, specs Specs, ev Event, at time.Time) []Fact {
-	d := &decider{s: st, specs: specs, at: at.UTC()}
-	d.again = d.room[:0]
+	d := &decider{s: st, specs: specs, at: at.UTC(), again: st.index.again}
 	d.react(ev)
 	d.settle()
+	st.index.again = d.again // empty by now
 	return d.out
 }
+
+// usualFacts is how many a decision has at most, mostly.
+const usualFacts = 4
 
 // decider collects the facts of one decision.
 type decider struct {
@@ -27,7 +30,6 @@ type decider struct {
 	at    time.Time
 	out   []Fact
 	again list    // runs to look at again: touched, or waiting for one that was
-	room  [4]*Run // for again
 
 	digest string // of the spec asked for last
 	last   *Spec
@@ -35,7 +37,10 @@ type decider struct {
 
 // put applies a fact and remembers it.
 func (d *decider) put(f Fact) {
-	d.s.Apply(d.at, f)
+	d.s.apply(d.at, f)
+	if d.out == nil {
+		d.out = make([]Fact, 0, usualFacts)
+	}
 	d.out = append(d.out, f)
 	if r := d.s.find(f.RunID()); r != nil {
 		d.again.add(r)
@@ -136,7 +141,7 @@ func (d *decider) reactSteering(ev Event) {
 }
 
 func (d *decider) configured(ev Configured) {
-	d.again = slices.Clone(d.s.index.live)
+	d.again = append(d.again, d.s.index.live...)
 	d.put(SettingsTaken(ev))
 }
 

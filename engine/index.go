@@ -24,6 +24,7 @@ type index struct {
 	wakes   wakes     // the others that have one, as it is after woke
 	woke    time.Time // what Wake was asked with last
 
+	again list     // Decide's own, and
 	trees occupied // schedule's own, kept so as not to be made anew for each decision
 
 	watched bool // somebody asks for what has changed: it is noted
@@ -74,7 +75,8 @@ type runIndex struct {
 	seq   int        // its place among all runs
 	alive []*Attempt // the attempts at work, as they were started
 	open  []*Round   // the rounds not decided, as they were opened
-	joins *view      // what the law of joins says; nil where a fact may have changed it
+	joins view       // what the law of joins says, where it is drawn
+	drawn bool       // no fact has changed it since
 	in    struct{ live, pending, afoot, holding, wanting, closing, untimed, changed bool }
 	next  time.Time // the moment by which it lies in wakes
 	slot  int       // where there, from 1; 0 = not
@@ -228,10 +230,11 @@ func rejoins(f Fact) bool {
 // view gives what the law of joins says of the run now. It is drawn once, and again when a fact has changed what it is
 // drawn from.
 func (r *Run) view(w *Spec) *view {
-	if r.joins == nil {
-		r.joins = r.look(w)
+	if !r.drawn {
+		r.joins.draw(r, w)
+		r.drawn = true
 	}
-	return r.joins
+	return &r.joins
 }
 
 // change notes that what the run owes may have changed.

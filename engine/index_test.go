@@ -128,7 +128,7 @@ func (r *Run) indexFault(w *Spec) string {
 	if alive != len(r.alive) || open != len(r.open) {
 		return fmt.Sprintf("%d attempts and %d rounds are kept, %d and %d found", len(r.alive), len(r.open), alive, open)
 	}
-	if w != nil && r.joins != nil && !reflect.DeepEqual(r.joins, r.look(w)) {
+	if w != nil && r.drawn && !reflect.DeepEqual(&r.joins, r.look(w)) {
 		return fmt.Sprintf("kept view %+v, drawn %+v", r.joins, r.look(w))
 	}
 	return ""

@@ -38,9 +38,18 @@ func (a *Attempt) stands() bool {
 // usualSteps is how many steps a workflow has at most, mostly: for these a view is drawn without a heap's help.
 const usualSteps = 32
 
-// look draws the view.
+// look draws a view of its own.
 func (r *Run) look(w *Spec) *view {
-	v := &view{of: make([]standing, len(w.Steps))}
+	v := new(view)
+	v.draw(r, w)
+	return v
+}
+
+// draw draws the view anew.
+func (v *view) draw(r *Run, w *Spec) {
+	of := slices.Grow(v.of[:0], len(w.Steps))[:len(w.Steps)]
+	clear(of)
+	*v = view{of: of}
 	now := append(make([]*Attempt, 0, usualSteps), make([]*Attempt, len(w.Steps))...)
 	led := append(make([]bool, 0, usualSteps), make([]bool, len(w.Steps))...)
 	for i, st := range w.Steps {
@@ -69,7 +78,6 @@ func (r *Run) look(w *Spec) *view {
 			}
 		}
 	}
-	return v
 }
 
 // steps names the active steps.
