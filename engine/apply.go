@@ -113,8 +113,6 @@ func (f RunStarted) apply(s *State, at time.Time) {
 	s.Order = append(s.Order, f.Run)
 	r := &Run{ID: f.Run, Workflow: f.Workflow, N: f.N, Phase: RunPending, Parallel: f.Parallel, Digest: f.Digest,
 		Vars: f.Vars, Trees: f.Trees, By: f.By, Requested: at, Attempts: map[string][]*Attempt{}, Rounds: map[string][]*Round{},
-		Fails: map[string]int{}, Files: map[string]int{}, Forced: map[string]bool{}, Exhausted: map[string]bool{},
-		Same: map[string]*Sameness{}, Sent: map[string]string{}, Told: map[string]bool{}, Met: map[string][]string{},
 		Allowance: f.MaxSteps, TimeLimit: f.TimeLimit, UsageLimit: f.UsageLimit}
 	s.Runs[f.Run] = r
 	s.enter(r)
@@ -126,7 +124,7 @@ func (f RunBegan) apply(s *State, at time.Time) {
 	r.Writes = append(r.Writes, &Write{ID: f.Run + "/sweep", Sweep: true})
 }
 
-func (f NeedsMet) apply(s *State, _ time.Time) { s.at(f.Run).Met[f.Step] = f.Pins }
+func (f NeedsMet) apply(s *State, _ time.Time) { set(&s.at(f.Run).Met, f.Step, f.Pins) }
 
 func (f StepStarted) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
@@ -343,7 +341,7 @@ func (f HumanAsked) apply(s *State, at time.Time) {
 	}
 	q.State, q.Level, q.Why, q.Asked, q.Due, q.RemindAt = OnHuman, LevelHuman, f.Why, at, f.Due, f.RemindAt
 	if f.Forced {
-		r.Forced[f.Gate] = true
+		set(&r.Forced, f.Gate, true)
 	}
 }
 
@@ -363,16 +361,16 @@ func (f GateFailed) apply(s *State, _ time.Time) {
 	if f.Feedback != "" {
 		q.Feedback = f.Feedback
 	}
-	r.Fails[f.Gate] = f.Count
+	set(&r.Fails, f.Gate, f.Count)
 	delete(r.Same, f.Gate)
 	if f.Same > 0 {
-		r.Same[f.Gate] = &Sameness{Failure: f.Failure, Digest: f.Digest, Count: f.Same}
+		set(&r.Same, f.Gate, &Sameness{Failure: f.Failure, Digest: f.Digest, Count: f.Same})
 	}
 }
 
 func (f RetryContextOwed) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
-	r.Files[f.Gate] = f.File
+	set(&r.Files, f.Gate, f.File)
 	r.round(f.Gate, f.N).File = f.File
 	r.Writes = append(r.Writes, &Write{ID: f.Run + "/" + f.Gate + "." + strconv.Itoa(f.File), Gate: f.Gate, N: f.N, File: f.File, Path: f.Path})
 }
@@ -430,7 +428,7 @@ func (f RoundVoided) apply(s *State, at time.Time) {
 
 func (f ExhaustedTo) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
-	r.Exhausted[f.Gate] = true
+	set(&r.Exhausted, f.Gate, true)
 	delete(r.Fails, f.Gate)
 }
 
@@ -479,7 +477,7 @@ func (r *Run) supersede(step string, at time.Time) {
 	}
 }
 
-func (f WorkSent) apply(s *State, _ time.Time)   { s.at(f.Run).Sent[f.Step] = f.From }
+func (f WorkSent) apply(s *State, _ time.Time)   { set(&s.at(f.Run).Sent, f.Step, f.From) }
 func (f WorkUnsent) apply(s *State, _ time.Time) { delete(s.at(f.Run).Sent, f.Step) }
 
 func (f RunPaused) apply(s *State, at time.Time) {
@@ -567,7 +565,7 @@ func (f NoticeOwed) apply(s *State, _ time.Time) {
 	s.Notices[n.ID] = &n
 	s.index.changeNotice(n.ID)
 	if r := s.Runs[n.Run]; r != nil && n.Once {
-		r.Told[n.ID] = true
+		set(&r.Told, n.ID, true)
 	}
 }
 

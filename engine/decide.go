@@ -29,7 +29,7 @@ type decider struct {
 	specs Specs
 	at    time.Time
 	out   []Fact
-	again list    // runs to look at again: touched, or waiting for one that was
+	again list // runs to look at again: touched, or waiting for one that was
 
 	digest string // of the spec asked for last
 	last   *Spec

@@ -78,8 +78,8 @@ type runIndex struct {
 	joins view       // what the law of joins says, where it is drawn
 	drawn bool       // no fact has changed it since
 	in    struct{ live, pending, afoot, holding, wanting, closing, untimed, changed bool }
-	next  time.Time // the moment by which it lies in wakes
-	slot  int       // where there, from 1; 0 = not
+	next  time.Time // its next moment, where it is not among the untimed
+	slot  int       // where it lies in wakes, from 1; 0 = not there
 }
 
 // rebuild makes the index from the exported fields.
@@ -130,7 +130,7 @@ func (s *State) leave(r *Run) {
 	}
 	x.afoot.keep(r, &r.in.afoot, false)
 	x.holding.keep(r, &r.in.holding, false)
-	x.wakes.set(r, time.Time{})
+	x.wakes.drop(r)
 	x.untimed = slices.DeleteFunc(x.untimed, func(o *Run) bool { return o == r })
 	x.last = nil
 }

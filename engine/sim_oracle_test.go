@@ -237,7 +237,7 @@ func (b *beside) compare(w *sim, t *told) {
 		}
 		differ("phase", fmt.Sprint(r.Phase, r.Paused), fmt.Sprint(m.Phase, m.Paused))
 		differ("steps begun and allowed", []int{r.Begun, r.Allowance}, []int{m.Begun, m.Allowance})
-		differ("sent", r.Sent, m.Sent)
+		differ("sent", fmt.Sprint(r.Sent), fmt.Sprint(m.Sent))
 		for _, st := range w.spec(r.Digest).Steps {
 			differ("attempts of "+st.ID, engineAttempts(r.Attempts[st.ID]), modelAttempts(m.Att[st.ID]))
 		}

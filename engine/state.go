@@ -77,24 +77,11 @@ func (s *State) UnmarshalJSON(raw []byte) error {
 		if r == nil {
 			return fmt.Errorf("snapshot: run %s is null", id)
 		}
-		r.makeMaps()
+		make0(&r.Attempts)
+		make0(&r.Rounds)
 	}
 	s.rebuild()
 	return nil
-}
-
-// makeMaps makes the maps that Apply writes to.
-func (r *Run) makeMaps() {
-	make0(&r.Attempts)
-	make0(&r.Rounds)
-	make0(&r.Fails)
-	make0(&r.Files)
-	make0(&r.Forced)
-	make0(&r.Exhausted)
-	make0(&r.Same)
-	make0(&r.Sent)
-	make0(&r.Told)
-	make0(&r.Met)
 }
 
 // make0 makes the map where there is none.
@@ -102,6 +89,12 @@ func make0[V any](m *map[string]V) {
 	if *m == nil {
 		*m = map[string]V{}
 	}
+}
+
+// set writes to a map that is made when it is needed: most runs need few of theirs.
+func set[V any](m *map[string]V, key string, v V) {
+	make0(m)
+	(*m)[key] = v
 }
 
 // Run is one run of a workflow.
@@ -160,6 +153,10 @@ type Attempt struct {
 	To          []string        `json:"to,omitempty"` // where its outcome led
 	Key         string          `json:"key,omitempty"`
 	Offered     bool            `json:"offered,omitempty"`
+	LimitWait   bool            `json:"limit_wait,omitempty"` // NotBefore is the reset of a usage limit
+	Reopened    bool            `json:"reopened,omitempty"`   // its deadline was opened again after a gap
+	Checked     bool            `json:"checked,omitempty"`
+	Hooked      bool            `json:"hooked,omitempty"`
 	ClaimedBy   string          `json:"claimed_by,omitempty"`
 	Started     time.Time       `json:"started,omitzero"`
 	Launched    time.Time       `json:"launched,omitzero"`
@@ -167,10 +164,8 @@ type Attempt struct {
 	GraceUntil  time.Time       `json:"grace_until,omitzero"`  // the process ended with 0, its signal may still come
 	LingerUntil time.Time       `json:"linger_until,omitzero"` // the signal came, the process may still end by itself
 	NotBefore   time.Time       `json:"not_before,omitzero"`   // backoff before the next launch
-	LimitWait   bool            `json:"limit_wait,omitempty"`  // NotBefore is the reset of a usage limit
 	Restarts    int             `json:"restarts,omitempty"`    // infrastructure failures so far
 	Waits       int             `json:"waits,omitempty"`       // usage-limit waits so far
-	Reopened    bool            `json:"reopened,omitempty"`    // its deadline was opened again after a gap
 	SignalType  string          `json:"signal_type,omitempty"`
 	SignalValue string          `json:"signal_value,omitempty"`
 	Via         string          `json:"via,omitempty"` // what the signal was: a file's name, a commit, a ref, exit
@@ -181,8 +176,6 @@ type Attempt struct {
 	Answer      json.RawMessage `json:"answer,omitempty"`
 	Output      string          `json:"output,omitempty"`
 	Exit        *Exit           `json:"exit,omitempty"`
-	Checked     bool            `json:"checked,omitempty"`
-	Hooked      bool            `json:"hooked,omitempty"`
 	Failure     string          `json:"failure,omitempty"` // why it failed before any review: the feedback
 	Broken      string          `json:"broken,omitempty"`  // why there is no result: infrastructure gave out
 	Digest      string          `json:"digest,omitempty"`
@@ -207,6 +200,8 @@ type Round struct {
 	Key        string             `json:"key,omitempty"`
 	NotBefore  time.Time          `json:"not_before,omitzero"`
 	LimitWait  bool               `json:"limit_wait,omitempty"`
+	Reopened   bool               `json:"reopened,omitempty"`
+	Counted    bool               `json:"counted,omitempty"`
 	Deadline   time.Time          `json:"deadline,omitzero"` // of the review's process
 	Waits      int                `json:"waits,omitempty"`   // usage-limit waits of its reviewer
 	Misses     int                `json:"misses,omitempty"`  // inconclusive reviews
@@ -221,8 +216,7 @@ type Round struct {
 	Trust      string             `json:"trust,omitempty"`
 	Digest     string             `json:"digest,omitempty"`
 	WindowEnds time.Time          `json:"window_ends,omitzero"`
-	Remains    Duration           `json:"remains,omitempty"` // of the window, while the run is paused
-	Reopened   bool               `json:"reopened,omitempty"`
+	Remains    Duration           `json:"remains,omitempty"`  // of the window, while the run is paused
 	Why        string             `json:"why,omitempty"`      // why a person is asked: level, forced, blocked, …
 	Asked      time.Time          `json:"asked,omitzero"`     // since when a person is asked
 	Due        time.Time          `json:"due,omitzero"`       // a person's deadline; it does not run in a pause
@@ -231,8 +225,7 @@ type Round struct {
 	Noticed    []string           `json:"noticed,omitempty"` // what came of its last notice
 	By         *Actor             `json:"by,omitempty"`
 	ByKind     string             `json:"by_kind,omitempty"` // reviewer, criterion, window, human, exhausted, when, limit
-	Counted    bool               `json:"counted,omitempty"`
-	File       int                `json:"file,omitempty"` // the retry-context file it wrote
+	File       int                `json:"file,omitempty"`    // the retry-context file it wrote
 	Ended      time.Time          `json:"ended,omitzero"`
 
 	gate string // the one it is at

@@ -17,14 +17,16 @@ func (s *State) Wake(after time.Time) time.Time {
 		x.wakes.set(r, r.nextMoment(after))
 	}
 	x.untimed = x.untimed[:0]
-	for len(x.wakes) > 0 && !x.wakes[0].next.After(after) {
-		r := x.wakes[0]
+	for {
+		r := x.wakes.first()
+		if r == nil {
+			return time.Time{}
+		}
+		if r.next.After(after) {
+			return r.next
+		}
 		x.wakes.set(r, r.nextMoment(after))
 	}
-	if len(x.wakes) == 0 {
-		return time.Time{}
-	}
-	return x.wakes[0].next
 }
 
 // soonest is the earliest moment seen that is later than after.
@@ -117,56 +119,85 @@ func (s *State) NeedsScan(at time.Time) bool {
 	return false
 }
 
-// wakes is a heap of runs: the one whose next moment comes first lies at the root.
-type wakes []*Run
+// wakes is a heap of runs by their next moments. A run whose moment has moved away stays where it is until it comes to the
+// root: most never do before they move on.
+type wakes []wakeAt
 
-// set gives the run its next moment, zero for none.
+// wakeAt is a run that has no moment before by.
+type wakeAt struct {
+	by time.Time
+	r  *Run
+}
+
+// set notes the run's next moment, zero for none.
 func (h *wakes) set(r *Run, next time.Time) {
 	r.next = next
 	switch {
-	case next.IsZero() && r.slot == 0:
 	case next.IsZero():
-		i, end := r.slot-1, len(*h)-1
-		h.put(i, (*h)[end])
-		*h = (*h)[:end]
-		if r.slot = 0; i < end {
-			h.sink(i)
-			h.rise(i)
-		}
 	case r.slot == 0:
-		*h = append(*h, r)
+		*h = append(*h, wakeAt{next, r})
 		r.slot = len(*h)
 		h.rise(r.slot - 1)
-	default:
-		h.sink(r.slot - 1)
+	case next.Before((*h)[r.slot-1].by):
+		(*h)[r.slot-1].by = next
 		h.rise(r.slot - 1)
 	}
 }
 
-func (h wakes) put(i int, r *Run) { h[i], r.slot = r, i+1 }
+// first gives the run whose next moment comes first; nil where none has one.
+func (h *wakes) first() *Run {
+	for len(*h) > 0 {
+		switch x := &(*h)[0]; {
+		case x.r.next.IsZero():
+			h.drop(x.r)
+		case x.r.next.After(x.by):
+			x.by = x.r.next
+			h.sink(0)
+		default:
+			return x.r
+		}
+	}
+	return nil
+}
+
+// drop takes the run out.
+func (h *wakes) drop(r *Run) {
+	i, end := r.slot-1, len(*h)-1
+	if i < 0 {
+		return
+	}
+	h.swap(i, end)
+	(*h)[end] = wakeAt{}
+	*h = (*h)[:end]
+	if r.slot = 0; i < end {
+		h.sink(i)
+		h.rise(i)
+	}
+}
+
+func (h wakes) swap(i, k int) {
+	h[i], h[k] = h[k], h[i]
+	h[i].r.slot, h[k].r.slot = i+1, k+1
+}
 
 func (h wakes) rise(i int) {
-	for up := (i - 1) / 2; i > 0 && h[i].next.Before(h[up].next); i, up = up, (up-1)/2 {
-		r := h[i]
-		h.put(i, h[up])
-		h.put(up, r)
+	for up := (i - 1) / 2; i > 0 && h[i].by.Before(h[up].by); i, up = up, (up-1)/2 {
+		h.swap(i, up)
 	}
 }
 
 func (h wakes) sink(i int) {
 	for {
 		first := i
-		for _, k := range []int{2*i + 1, 2*i + 2} {
-			if k < len(h) && h[k].next.Before(h[first].next) {
+		for k := 2*i + 1; k <= 2*i+2 && k < len(h); k++ {
+			if h[k].by.Before(h[first].by) {
 				first = k
 			}
 		}
 		if first == i {
 			return
 		}
-		r := h[i]
-		h.put(i, h[first])
-		h.put(first, r)
+		h.swap(i, first)
 		i = first
 	}
 }
