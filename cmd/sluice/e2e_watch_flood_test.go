@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -79,13 +80,31 @@ func (w *inboxBox) emptied(want int) {
 	w.t.Logf("%d files were cleared away in another %s; daemon memory at most %d MB", want, time.Since(began).Round(time.Millisecond), w.peakMB())
 }
 
+// another has the daemon serve a second repo, in which a step is offered.
+func (w *inboxBox) another() (repo string) {
+	w.t.Helper()
+	w.put("other/.workflow/specs/w.yaml", strings.Replace(watchSpec, "../done", "../other-done", 1))
+	w.put("other/.workflow/.gitignore", ignored)
+	repo = filepath.Join(w.work, "other")
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-q", "-m", "start"}} {
+		w.do("git", append([]string{"-C", repo}, args...)...)
+	}
+	w.do(w.bin, "-C", repo, "watch", "add")
+	w.do(w.bin, "-C", repo, "start", "w")
+	eventually(w.t, "the other repo's step is offered", func() bool {
+		return strings.Contains(w.do(w.bin, "-C", repo, "next"), "by hand")
+	})
+	return repo
+}
+
 // While the daemon stands still, or is down, 20,000 files come, the one that counts among them: it is taken in, the others
-// are kept with their reasons, and the daemon lives on.
+// are kept with their reasons, and the daemon lives on. A signal in another repo does not wait for them.
 func TestWatchFlood(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "20,000 files while the daemon stood still, or was down: the one that counts is taken in")
 	inMemory(t)
 	w := newInbox(t, watchSettings)
 	w.served()
+	other := w.another()
 	run := w.offered()
 	w.must(w.last.Process.Signal(syscall.SIGSTOP))
 	w.flood("A", floodStopped/2)
@@ -93,13 +112,25 @@ func TestWatchFlood(t *testing.T) {
 	w.flood("Z", floodStopped/2)
 	w.must(w.last.Process.Signal(syscall.SIGCONT))
 	began := time.Now()
+	w.put("other/.workflow/signals/"+sentinel, `{"status": "done"}`)
+	eventually(t, "the other repo's run ends", func() bool {
+		_, err := os.Lstat(filepath.Join(w.work, "other-done"))
+		return err == nil
+	})
+	t.Logf("stopped: the other repo's run was at its end after %s, with %d files lying here", time.Since(began).Round(time.Millisecond), len(w.lying()))
+	if len(w.lying()) == 0 {
+		t.Error("the other repo had to wait until all files were dealt with")
+	}
 	w.passes("while it stood still", run)
 	t.Logf("stopped: taken in after %s", time.Since(began).Round(time.Millisecond))
 	w.emptied(floodStopped)
+	if out := w.do(w.bin, "-C", other, "status"); !strings.Contains(out, "completed") {
+		t.Errorf("the other repo:\n%s", out)
+	}
 
-	down := floods(t)
 	run = w.offered()
 	w.kill()
+	down := floods(t)
 	w.must(os.RemoveAll(w.inbox("rejected")))
 	w.flood("A", down/2)
 	w.drop(sentinel, `{"status": "done"}`)

@@ -91,6 +91,7 @@ func mount(t *testing.T, source, at, kind string, flags uintptr, data string) {
 // another with the same numbers: none of these says a word. What lies there counts, whichever it is.
 func TestWatchMounts(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "an inbox that is mounted over or unmounted is read as it is")
+	t.Parallel()
 	if !inNamespace(t, ":", "-m", "--propagation", "private") {
 		return
 	}

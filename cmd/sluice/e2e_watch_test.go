@@ -83,13 +83,19 @@ func (w *inboxBox) run() (daemon.RunStatus, bool) {
 	return st.Runs[len(st.Runs)-1], true
 }
 
-// passes waits until the run has come to its end, by one signal.
+// passes waits until the run has come to its end, by one signal, and none has been refused.
 func (w *inboxBox) passes(what, run string) {
 	w.t.Helper()
+	w.ends(what, run)
+	if why, err := os.ReadFile(w.inbox("rejected", sentinel+".why")); err == nil {
+		w.t.Errorf("%s: refused: %s", what, why)
+	}
+}
+
+// ends waits until the run has come to its end, by one signal.
+func (w *inboxBox) ends(what, run string) {
+	w.t.Helper()
 	eventually(w.t, what+": the run ends", func() bool {
-		if why, err := os.ReadFile(w.inbox("rejected", sentinel+".why")); err == nil {
-			w.t.Fatalf("%s: rejected: %s", what, why)
-		}
 		r, ok := w.run()
 		if ok && r.ID == run && !live(r) && r.Phase != "completed" {
 			w.t.Fatalf("%s: %s is %s: %s", what, run, r.Phase, r.EndWhy)
@@ -159,7 +165,7 @@ func (w *inboxBox) rejected() int {
 	}
 	n := 0
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".why") {
+		if !strings.HasSuffix(e.Name(), ".why") && !strings.HasPrefix(e.Name(), ".") { // a reason is written as a dotfile
 			n++
 		}
 	}

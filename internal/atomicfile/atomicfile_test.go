@@ -5,8 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"sluice/internal/conform"
 )
@@ -199,6 +201,28 @@ func TestMoveManyDoubles(t *testing.T) {
 	must(t, err)
 	if len(entries) != 200 {
 		t.Errorf("%d files of 200", len(entries))
+	}
+}
+
+// The longest names there are have no room for a number: they are cut, and what has one all the same is kept.
+func TestMoveDoublesOfLongNames(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{
+		strings.Repeat("n", 255), strings.Repeat("n", 250) + ".json", strings.Repeat("é", 127) + "e", "e" + strings.Repeat("é", 127),
+		"." + strings.Repeat("n", 254), "n." + strings.Repeat("n", 253), strings.Repeat("\x80", 255),
+	} {
+		seen := map[string]bool{}
+		for range 12 {
+			src := filepath.Join(dir, "in")
+			must(t, os.WriteFile(src, nil, 0o600))
+			got, err := Move(src, filepath.Join(dir, "out", name))
+			must(t, err)
+			base := filepath.Base(got)
+			if seen[base] || len(base) > 255 || utf8.ValidString(name) && !utf8.ValidString(base) || strings.HasSuffix(name, ".json") && !strings.HasSuffix(base, ".json") {
+				t.Errorf("%.20q…: became %q", name, base)
+			}
+			seen[base] = true
+		}
 	}
 }
 

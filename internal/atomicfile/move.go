@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -16,6 +17,8 @@ const (
 	dirPerm fs.FileMode = 0o700
 	// maxSuffix bounds how many taken names Move tries before it gives up.
 	maxSuffix = 100_000
+	// maxName is how many bytes a name may have on every file system there is.
+	maxName = 255
 )
 
 // Move is MoveUnsynced, and has both folders synced.
@@ -55,7 +58,7 @@ func MoveUnsynced(src, dst string) (string, error) {
 	return "", fmt.Errorf("move %s to %s: too many files of this name: clear the folder", src, dst)
 }
 
-// numbered puts n before the ending of path, from 2 on.
+// numbered puts n before the ending of path, from 2 on; a name that is too long for it is cut.
 func numbered(path string, n int) string {
 	if n < 2 {
 		return path
@@ -63,10 +66,19 @@ func numbered(path string, n int) string {
 	dir, base := filepath.Split(path)
 	ext := filepath.Ext(base)
 	stem := strings.TrimSuffix(base, ext)
-	if stem == "" {
+	if stem == "" || len(ext) > maxName/2 {
 		stem, ext = base, ""
 	}
-	return dir + stem + "." + strconv.Itoa(n) + ext
+	ending := "." + strconv.Itoa(n) + ext
+	if cut := maxName - len(ending); len(stem) > cut {
+		for range utf8.UTFMax { // not through a character
+			if !utf8.RuneStart(stem[cut]) {
+				cut--
+			}
+		}
+		stem = stem[:cut]
+	}
+	return dir + stem + ending
 }
 
 func moveTo(src, dst string) error {

@@ -1,0 +1,290 @@
+package watcher
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"golang.org/x/sys/unix"
+)
+
+// well waits until dir has events and nothing to complain of.
+func well(t *testing.T, w *Watcher, dir string) {
+	t.Helper()
+	poll(t, w, "events and good health", func() bool {
+		mode, degraded := w.Health(dir)
+		return mode == ModeEvents && degraded == ""
+	})
+	tested(t, w, dir)
+}
+
+// lifted wants a folder that is polled for want of something to have events, without anybody's doing, when there is some
+// again.
+func lifted(t *testing.T, limit, low string) {
+	t.Helper()
+	set := func(to string) {
+		if err := os.WriteFile(limit, []byte(to), 0o644); err != nil {
+			t.Skip("kernel: no limit on inotify in a user namespace: ", err)
+		}
+	}
+	set(low)
+	o := quiet()
+	o.PollRescan, o.Check, o.Retry = 20*time.Millisecond, 10*time.Millisecond, 30*time.Millisecond
+	w, dir := start(t, o), newDir(t)
+	add(t, w, dir)
+	for i := range 3 {
+		poll(t, w, "polling", func() bool {
+			mode, degraded := w.Health(dir)
+			return mode == ModePolling && degraded != ""
+		})
+		name := fmt.Sprint("polled", i)
+		write(t, filepath.Join(dir, name), "1")
+		until(t, w, "the file, polled", func() bool { return has(scan(t, w, dir), name, "1") })
+		set("1000")
+		well(t, w, dir)
+		name = fmt.Sprint("told", i)
+		write(t, filepath.Join(dir, name), "1")
+		until(t, w, "the file, by event", func() bool { return has(scan(t, w, dir), name, "1") })
+		set(low)
+		w.lost("the test says so") // what is refused now was had before
+	}
+}
+
+func TestInstanceLimitIsLifted(t *testing.T) {
+	if inNamespace(t, ":", "-Ur") {
+		lifted(t, "/proc/sys/user/max_inotify_instances", "0")
+	}
+}
+
+func TestWatchLimitIsLifted(t *testing.T) {
+	if inNamespace(t, ":", "-Ur") {
+		lifted(t, "/proc/sys/user/max_inotify_watches", "1")
+	}
+}
+
+// Events that end, for whatever reason, are asked for again, and nothing is held twice.
+func TestEventsEnd(t *testing.T) {
+	var opened atomic.Int32
+	o := quiet()
+	o.Retry, o.PollRescan = 20*time.Millisecond, 20*time.Millisecond
+	w := newFrom(o, func() (*fsnotify.Watcher, error) {
+		if n := opened.Add(1); n == 2 || n == 3 {
+			return nil, errors.New("not now")
+		}
+		return fsnotify.NewWatcher()
+	})
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	dir := newDir(t)
+	add(t, w, dir)
+	tested(t, w, dir)
+	w.arming.Lock()
+	err := w.source.Close()
+	w.arming.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	poll(t, w, "tried until there are events", func() bool { return opened.Load() == 4 })
+	well(t, w, dir)
+	write(t, filepath.Join(dir, "x"), "1")
+	until(t, w, "the file", func() bool { return has(scan(t, w, dir), "x", "1") })
+	if n := opened.Load(); n != 4 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+// Folders beyond the bound are polled and say why; when others go, they take their places.
+func TestMoreFoldersThanAreWatched(t *testing.T) {
+	o := quiet()
+	o.PollRescan, o.Check = 20*time.Millisecond, 20*time.Millisecond
+	w, root := start(t, o), t.TempDir()
+	w.mu.Lock()
+	w.watched = MaxWatched - 3
+	w.mu.Unlock()
+	var dirs []string
+	for i := range 6 {
+		dir := filepath.Join(root, fmt.Sprint("d", i))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, dir)
+		add(t, w, dir)
+		mode, degraded := w.Health(dir)
+		if polled := mode == ModePolling && strings.Contains(degraded, "more than 16384 folders"); polled != (i >= 3) {
+			t.Errorf("folder %d: %s %q", i, mode, degraded)
+		}
+	}
+	write(t, filepath.Join(dirs[5], "x"), "1")
+	until(t, w, "a file in one that is polled", func() bool { return has(scan(t, w, dirs[5]), "x", "1") })
+	for _, dir := range dirs[:3] {
+		w.Remove(dir)
+	}
+	for _, dir := range dirs[3:] {
+		well(t, w, dir)
+	}
+	w.mu.Lock()
+	if w.watched != MaxWatched {
+		t.Errorf("%d places are taken", w.watched)
+	}
+	w.mu.Unlock()
+}
+
+// A file system that others change shows no event of it: it is known by its kind, polled, and left so when it is gone.
+func TestFileSystemOfOthers(t *testing.T) {
+	if !inNamespace(t, ":", "-m", "--propagation", "private") {
+		return
+	}
+	if _, err := exec.LookPath("bindfs"); err != nil {
+		t.Skip("needs: bindfs (apt-get install bindfs)")
+	}
+	o := quiet()
+	o.PollRescan, o.Check = 30*time.Millisecond, 30*time.Millisecond
+	w, dir := start(t, o), newDir(t)
+	under := filepath.Join(filepath.Dir(dir), "under")
+	if err := os.Mkdir(under, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	add(t, w, dir)
+	tested(t, w, dir)
+	if out, err := exec.Command("bindfs", under, dir).CombinedOutput(); err != nil {
+		t.Skipf("kernel: no FUSE mount to be had: %v: %s", err, out)
+	}
+	poll(t, w, "polling", func() bool {
+		mode, degraded := w.Health(dir)
+		return mode == ModePolling && strings.Contains(degraded, "fuse")
+	})
+	for i := range 3 {
+		name := fmt.Sprint(i)
+		write(t, filepath.Join(under, name), "1")
+		until(t, w, "a file made underneath", func() bool { return has(scan(t, w, dir), name, "1") })
+	}
+	if left := cookies(t, under); len(left) != 0 {
+		t.Errorf("cookies: %q", left)
+	}
+	if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+		t.Fatal(err)
+	}
+	well(t, w, dir)
+	write(t, filepath.Join(dir, "x"), "1")
+	until(t, w, "a file by event", func() bool { return has(scan(t, w, dir), "x", "1") })
+}
+
+// A file system that is unmounted, and one like it mounted in its place, may bear the very numbers of the old: then the
+// cookie alone finds that nobody listens.
+func TestMountedAnew(t *testing.T) {
+	if !inNamespace(t, ":", "-m", "--propagation", "private") {
+		return
+	}
+	o := quiet()
+	o.Check, o.Cookie, o.CookieWait = 30*time.Millisecond, 300*time.Millisecond, 100*time.Millisecond
+	w, dir := start(t, o), newDir(t)
+	mountAt := func() {
+		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+			t.Skip("kernel: no mount of a tmpfs to be had: ", err)
+		}
+	}
+	numbers := func() identity {
+		st, err := folderAt(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return identityOf(st)
+	}
+	mountAt()
+	add(t, w, dir)
+	same := 0
+	for i := range 5 {
+		tested(t, w, dir)
+		before := numbers()
+		w.arming.Lock() // the keeper does not see the folder between
+		poll(t, w, "nothing of it is open", func() bool { return unix.Unmount(dir, 0) == nil })
+		mountAt()
+		w.arming.Unlock()
+		if numbers() == before {
+			same++
+		}
+		poll(t, w, "the new one heard", func() bool {
+			return slices.Contains(w.source.WatchList(), dir) && w.watches(t, dir)
+		})
+		name := fmt.Sprint(i)
+		write(t, filepath.Join(dir, name), "1")
+		until(t, w, "a file in it", func() bool { return has(scan(t, w, dir), name, "1") })
+	}
+	t.Logf("%d of 5 bore the numbers of the one before", same)
+	w.Remove(dir)
+	if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A burst of 50,000 events costs no more memory than the kernel's queue, which is not ours, and one buffer.
+func TestBurstTakesLittleMemory(t *testing.T) {
+	const files = 50_000
+	if testing.Short() {
+		t.Skip("makes 50,000 files")
+	}
+	base, err := os.MkdirTemp("/dev/shm", "watcher-")
+	if err != nil {
+		base = t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(base); err != nil {
+			t.Error(err)
+		}
+	})
+	dir := filepath.Join(base, "signals")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w := start(t, quiet())
+	add(t, w, dir)
+	tested(t, w, dir)
+	live := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before, most := live(), uint64(0)
+	for i := range files {
+		name := filepath.Join(dir, fmt.Sprintf("%05d-done.json", i))
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if i%5000 == 0 {
+			most = max(most, live())
+		}
+	}
+	most = max(most, live())
+	if most > before+4<<20 {
+		t.Errorf("%d files took %d KiB", files, (most-before)>>10)
+	}
+	names := map[string]bool{}
+	until(t, w, "all of them", func() bool {
+		for more := true; more; {
+			var seen []Seen
+			if seen, more, err = w.Scan(dir); err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range seen {
+				names[s.Name] = true
+			}
+		}
+		return len(names) == files
+	})
+	if after := live(); after > before+64<<20 {
+		t.Errorf("what is remembered of %d files takes %d KiB", files, (after-before)>>10)
+	}
+}
