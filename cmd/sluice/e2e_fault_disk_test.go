@@ -13,8 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/journal"
 )
 
 // namespaceVar tells this binary that it runs in a mount namespace of its own.
@@ -354,12 +356,26 @@ func (x *arena) abort() {
 	}
 }
 
+// exported waits until the exports have all that the journals have.
+func (x *arena) exported() {
+	x.t.Helper()
+	for _, r := range x.repos {
+		var err error
+		var rep journal.ExportReport
+		eventually(x.t, "the export is complete", func() bool {
+			rep, err = journal.VerifyExport(filepath.Join(r.root, daemon.ExportName(r.flow)), r.state(), daemon.KeepWorkflow(r.flow), journal.Options{})
+			return err == nil && rep.Behind == 0
+		})
+	}
+}
+
 // through lets all runs come to their end, ends the daemon and looks at what is left.
 func (x *arena) through() {
 	x.t.Helper()
 	x.abort()
 	x.ask()
 	x.finish()
+	x.exported()
 	x.alone()
 	if err := x.stop(); err != nil {
 		x.t.Errorf("the daemon ends with %v", err)
