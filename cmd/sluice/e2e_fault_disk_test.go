@@ -121,9 +121,9 @@ func TestDiskFull(t *testing.T) {
 		x.busy()
 		hog(t, filepath.Join(dir, "hog"))
 		eventually(t, "status names the trouble", func() bool {
-			x.traffic()
 			hog(t, filepath.Join(dir, "hog"))
-			return x.unwell("no space left")
+			x.ask()
+			return x.unwell("export: ") && x.unwell("no space left")
 		})
 		x.freed(func() error { return os.Remove(filepath.Join(dir, "hog")) })
 		x.through()

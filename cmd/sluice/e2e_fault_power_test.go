@@ -4,9 +4,11 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -132,6 +134,39 @@ func TestPowerCut(t *testing.T) {
 		if x.made == 0 {
 			t.Error("nothing was launched: nothing was tried")
 		}
+	})
+	// All on the disk that is cut: files of runs and of git go, too. What git keeps is git's to sync, so that a run may not
+	// come to its end; but nothing acknowledged is lost, and the daemon serves on.
+	t.Run("whole", func(t *testing.T) {
+		t.Parallel()
+		d := newLoopDisk(t)
+		x := newArena(t, seedOf(t), 1, arenaPlaces{state: filepath.Join(d.dir, "state"), repos: filepath.Join(d.dir, "repos")})
+		gitConfig := filepath.Join(x.work, "home/.gitconfig")
+		f, err := os.OpenFile(gitConfig, os.O_APPEND|os.O_WRONLY, 0)
+		if err == nil {
+			_, err = f.WriteString("[core]\n\tfsync = all\n")
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		unix.Sync()
+		cuts := timesOf(t, powerCutsVar, powerCuts) / 2
+		for n := range cuts {
+			for _, what := range x.powerCycle(d) {
+				t.Errorf("cut %d: %s", n, what)
+			}
+			if t.Failed() {
+				return
+			}
+		}
+		x.boot()
+		eventually(t, "the daemon serves", x.ask)
+		if err := x.stop(); err != nil {
+			t.Errorf("the daemon ends with %v", err)
+		}
+		x.check()
+		t.Logf("%d cuts, %d launches: nothing is lost", cuts, x.made)
 	})
 	// The control: the same with syncs that do nothing has to lose, or the test finds nothing.
 	t.Run("without sync", func(t *testing.T) {

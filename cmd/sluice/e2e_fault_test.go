@@ -59,6 +59,7 @@ for fd in 9 8; do
 done
 echo "$key $SLUICE_TOKEN $$" >>"$E2E_WORK/launches"
 sleep 0.$(($$ % 3))$(($$ % 7))
+[ $(($$ % 20)) != 0 ] || sleep 2.5 # some outlive the pause before what was lost is launched again
 word=done
 case "$who.${SLUICE_ROUND:-$SLUICE_ATTEMPT}" in
 A.*) echo "$key" >>a.txt ;;
@@ -66,8 +67,8 @@ GA.1) word=fail ;;
 G*) word=pass ;;
 B.*) printf '{"status": "done"}' >"$SLUICE_SIGNAL" ;;
 C.*)
-	find "$(git rev-parse --git-dir)" "$(git rev-parse --git-common-dir)/refs/heads/sluice" -name '*.lock' -newermt '1 second ago' -prune -o -name '*.lock' -delete 2>/dev/null
-	git -c user.name="$key" commit -q --allow-empty -m "c $SLUICE_ATTEMPT [GATE:GC]" || exit 1 ;;
+	rm -f "$(git rev-parse --git-dir)"/*.lock "$(git rev-parse --git-common-dir)/$(git symbolic-ref HEAD).lock"
+	git -c user.name="$key" commit -q --allow-empty -m "c $SLUICE_ATTEMPT [GATE:GC]" 2>>"$E2E_WORK/git" || exit 1 ;;
 esac
 echo "$key $SLUICE_TOKEN $word" >>"$E2E_WORK/ends"
 case "$word" in
@@ -102,6 +103,8 @@ type arenaRepo struct {
 	runs       map[string]bool   // those that a person was told of
 	seq        int64             // the highest that an answer named
 	seen       []byte            // of the journal: whole lines, as they once were
+	rec        *record           // what they say, where somebody wants to know each time
+	faults     []string          // in them
 }
 
 // arenaPlaces says where the parts of an arena lie; "" = beside its ledger.
@@ -473,13 +476,30 @@ func (r *arenaRepo) look() error {
 	if err != nil {
 		return err
 	}
-	r.seen = append(r.seen, more[:bytes.LastIndexByte(more, '\n')+1]...)
-	return nil
+	more = more[:bytes.LastIndexByte(more, '\n')+1]
+	r.seen = append(r.seen, more...)
+	if r.rec == nil {
+		return nil
+	}
+	return r.rec.read(more, &r.faults)
 }
 
 // finish has a person answer until every run has ended; nothing new is started.
 func (x *arena) finish() {
 	x.t.Helper()
+	done := false
+	defer func() {
+		if said, err := os.ReadFile(filepath.Join(x.work, "git")); err == nil && !done {
+			x.t.Logf("git said:\n%s", said[max(0, len(said)-logShown):])
+		}
+		for _, r := range x.repos {
+			if !done {
+				status, _ := x.try(r, x.bin, "status")
+				record, _ := x.try(r, x.bin, "log")
+				x.t.Logf("%s", status+record[max(0, len(record)-logShown):])
+			}
+		}
+	}()
 	eventually(x.t, "every run ends", func() bool {
 		open := 0
 		for _, r := range x.repos {
@@ -487,7 +507,8 @@ func (x *arena) finish() {
 				open++
 			}
 		}
-		return open == 0
+		done = open == 0
+		return done
 	})
 }
 

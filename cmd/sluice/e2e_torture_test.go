@@ -54,7 +54,11 @@ func TestTorture(t *testing.T) {
 	conform.Rule(t, "3-engine crash", "whenever the daemon is killed: no outcome of a gate is lost, doubled or changed, no launch lives twice, every run ends")
 	t.Parallel()
 	x := newArena(t, seedOf(t), tortureRepos, arenaPlaces{})
-	hosts := 0
+	hosts, all := 0, map[string]*record{}
+	for _, r := range x.repos {
+		r.rec = newRecord()
+		all[r.flow] = r.rec
+	}
 	for range timesOf(t, "SLUICE_TORTURE", tortureKills) {
 		x.boot()
 		life := tortureAlive
@@ -89,6 +93,15 @@ func TestTorture(t *testing.T) {
 			if err := r.look(); err != nil {
 				t.Fatal(err)
 			}
+			for _, f := range append(r.faults, r.heldAgainst(r.rec)...) {
+				t.Error(f)
+			}
+		}
+		for _, f := range x.unrecorded(all) { // nothing is launched that is not on the record by then
+			t.Error(f)
+		}
+		if t.Failed() {
+			return
 		}
 	}
 	x.boot()
