@@ -55,10 +55,8 @@ func (r *Repo) job(e engine.Effect) Job {
 // liveRuns names the runs that live.
 func (r *Repo) liveRuns() []string {
 	var out []string
-	for _, id := range r.core.state.Order {
-		if r.core.state.Runs[id].Live() {
-			out = append(out, id)
-		}
+	for _, run := range r.core.state.LiveRuns() {
+		out = append(out, run.ID)
 	}
 	return out
 }

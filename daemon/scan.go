@@ -87,10 +87,7 @@ func (r *Repo) newer(f engine.FileSeen, began time.Time) bool {
 	if f.TokenOf != "?" && (f.Human == nil || f.DigestNow != "") {
 		return false
 	}
-	for _, run := range r.core.state.Runs {
-		if !run.Live() {
-			continue
-		}
+	for _, run := range r.core.state.LiveRuns() {
 		for step := range run.Attempts {
 			if a := run.Current(step); f.TokenOf == "?" && a != nil && a.State == engine.Running && a.Launched.After(began) {
 				return true

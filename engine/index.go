@@ -94,14 +94,16 @@ func (s *State) rebuild() {
 		s.enter(r)
 		for _, step := range sortedKeys(r.Attempts) {
 			for _, a := range r.Attempts[step] {
-				a.step = step
-				r.alive = append(r.alive, a)
+				if a.step = step; a.Live() {
+					r.alive = append(r.alive, a)
+				}
 			}
 		}
 		for _, gate := range sortedKeys(r.Rounds) {
 			for _, q := range r.Rounds[gate] {
-				q.gate = gate
-				r.open = append(r.open, q)
+				if q.gate = gate; q.Open() {
+					r.open = append(r.open, q)
+				}
 			}
 		}
 		s.reindex(r)
@@ -109,6 +111,10 @@ func (s *State) rebuild() {
 		slices.SortFunc(r.open, func(a, b *Round) int { return int(a.Seq - b.Seq) })
 	}
 }
+
+// LiveRuns gives the runs that live, in the order they were started. The list is the state's own: it is good until the
+// next fact, and not to be changed.
+func (s *State) LiveRuns() []*Run { return s.index.live }
 
 // enter gives a new run its place.
 func (s *State) enter(r *Run) {

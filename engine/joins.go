@@ -70,7 +70,7 @@ func (v *view) draw(r *Run, w *Spec) {
 			x.active = true
 			v.active++
 		} else if now[st.place] == nil && led[st.place] {
-			v.lookPending(st, now)
+			v.drawPending(st, now)
 		}
 		if x.active {
 			for _, t := range st.below {
@@ -90,8 +90,8 @@ func (v *view) steps(w *Spec) (out []string) {
 	return out
 }
 
-// lookPending looks at a step that is led to and has no current attempt.
-func (v *view) lookPending(st *Step, now []*Attempt) {
+// drawPending looks at a step that is led to and has no current attempt.
+func (v *view) drawPending(st *Step, now []*Attempt) {
 	x := &v.of[st.place]
 	met, dead := true, false
 	for _, n := range st.needs {

@@ -93,6 +93,6 @@ func mutantsOfIndex() []mutant {
 		{"a review that waits is not among what wants to be launched", "index.go", "wants || r.Proc(q.Key) == nil", "wants"},
 		{"an offer is not among what holds a worktree", "index.go", "			holds, closes = true, closes ||", "			closes = closes ||"},
 		{"a run that is over stays among those that live", "index.go", "		x.live.drop(r)\n", ""},
-		{"a snapshot read back knows no open round", "index.go", "				r.open = append(r.open, q)\n", "				_ = q\n"},
+		{"a snapshot read back knows no open round", "index.go", "q.gate = gate; q.Open() {", "q.gate = gate; false {"},
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -77,10 +78,28 @@ func (s *State) UnmarshalJSON(raw []byte) error {
 		if r == nil {
 			return fmt.Errorf("snapshot: run %s is null", id)
 		}
+		if err := r.whole(); err != nil {
+			return fmt.Errorf("snapshot: run %s: %w", id, err)
+		}
 		make0(&r.Attempts)
 		make0(&r.Rounds)
 	}
 	s.rebuild()
+	return nil
+}
+
+// whole says that no attempt and no round of the run is null.
+func (r *Run) whole() error {
+	for step, as := range r.Attempts {
+		if slices.Contains(as, nil) {
+			return fmt.Errorf("an attempt of %s is null", step)
+		}
+	}
+	for gate, qs := range r.Rounds {
+		if slices.Contains(qs, nil) {
+			return fmt.Errorf("a round of %s is null", gate)
+		}
+	}
 	return nil
 }
 
