@@ -24,22 +24,27 @@ import (
 const aimBurst = 10 * time.Second
 
 // burstMost is how long a burst is waited for before what is missing is called lost.
-const burstMost = 5 * time.Minute
+const burstMost = 3 * time.Minute
 
-// burstOfSignals writes many files into an inbox as fast as it can: names that nothing waits for, each of which must be
-// refused by name, on the record, and moved to rejected/ with its reason.
+// burstOfSignals writes many files as fast as it can, in two ways: a person's passes, each for a gate that waits for it,
+// all of which must count; and names that nothing waits for, each of which must be refused by name, on the record, and
+// moved to rejected/ with its reason.
 func burstOfSignals(ctx context.Context, b *bench) ([]figure, error) {
-	n := b.count(50_000, 300)
-	strangers, err := burstOfStrangers(ctx, b, n)
+	runs, gates := b.count(1000, 3), b.count(50, 4)
+	lost, err := plainBurst(ctx, b, runs*gates)
 	if err != nil {
 		return nil, err
 	}
-	lost, err := plainBurst(ctx, b, n)
+	passes, err := burstOfPasses(ctx, b, runs, gates)
 	if err != nil {
 		return nil, err
 	}
-	strangers.beside = fmt.Sprintf("fsnotify alone loses %d", lost)
-	return []figure{strangers}, nil
+	strangers, err := burstOfStrangers(ctx, b, runs*gates)
+	out := []figure{passes, strangers}
+	for i := range out {
+		out[i].beside = fmt.Sprintf("fsnotify alone loses %d", lost)
+	}
+	return out, err
 }
 
 // writeBurst renames n files into the inbox; name gives each its name below it.
@@ -55,6 +60,104 @@ func writeBurst(inbox string, n int, text string, name func(int) string) error {
 		}
 	}
 	return nil
+}
+
+// burstOfPasses has many runs wait at many gates each, and passes them all at once.
+func burstOfPasses(ctx context.Context, b *bench, runs, gates int) (f figure, err error) {
+	spec := gatesSpec("gates", gates)
+	s, err := b.newSite(ctx, b.burst, "row7-passes", map[string]string{"gates": spec}, "repo")
+	if err != nil {
+		return f, err
+	}
+	defer s.close(&err)
+	ids, err := s.waitingAtGates(ctx, spec, runs, gates)
+	if err != nil {
+		return f, err
+	}
+	inbox := filepath.Join(s.repos[0], ".workflow", "signals")
+	for _, id := range ids {
+		if err := os.MkdirAll(filepath.Join(inbox, id), 0o755); err != nil {
+			return f, err
+		}
+	}
+	if err := errors.Join(s.boot(ctx), s.waitHumans(ctx, s.repos[0], runs*gates)); err != nil {
+		return f, err
+	}
+	if err := pause(ctx, time.Second); err != nil {
+		return f, err
+	}
+	began := time.Now()
+	n := runs * gates
+	if err := writeBurst(inbox, n, passText, func(i int) string { return fmt.Sprintf("%s/G%d-pass.json", ids[i/gates], i%gates) }); err != nil {
+		return f, err
+	}
+	wrote := time.Since(began)
+	passed, twice, waited := 0, 0, error(nil)
+	waited = within(ctx, burstMost, "every gate has passed", func() (bool, error) {
+		if err := pause(ctx, 50*pollEvery); err != nil {
+			return true, err
+		}
+		for _, id := range ids {
+			if left, err := filesIn(filepath.Join(inbox, id)); err != nil && !errors.Is(err, os.ErrNotExist) || left > 0 {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+	took := time.Since(began)
+	if passed, twice, err = passesOnRecord(ctx, s); err != nil {
+		return f, err
+	}
+	f = figure{what: fmt.Sprintf("a burst of %d passes of people, until each is recorded and moved", n), got: seconds(took), aim: "none lost, <= " + seconds(aimBurst),
+		met: holds(passed == n && twice == 0 && waited == nil && took <= aimBurst), signals: n, lost: n - passed + twice}
+	f.notes = []string{fmt.Sprintf("%d runs at %d gates each; written in %s; %d gates passed, %d recorded twice", runs, gates, seconds(wrote), passed, twice)}
+	if waited != nil {
+		f.notes = append(f.notes, waited.Error())
+	}
+	return f, nil
+}
+
+// waitingAtGates lays out a journal whose runs all wait at all their gates, and gives the runs' ids.
+func (s *site) waitingAtGates(ctx context.Context, spec string, runs, gates int) (ids []string, err error) {
+	like, err := likenessOf(ctx, s, "gates", gates)
+	if err != nil {
+		return nil, err
+	}
+	h, err := newHistory(s, like, int64(runs*gates*4))
+	if err != nil {
+		return nil, err
+	}
+	for len(ids) < runs && err == nil && ctx.Err() == nil {
+		var id string
+		id, err = h.start(spec)
+		ids = append(ids, id)
+	}
+	if err = errors.Join(err, ctx.Err(), h.end(s)); err != nil {
+		return nil, err
+	}
+	return ids, copyAttempts(s, "gates-1", ids)
+}
+
+// passesOnRecord counts the rounds that the journal says a person passed, and those that it says so of more than once.
+func passesOnRecord(ctx context.Context, s *site) (passed, twice int, err error) {
+	api, err := s.client(s.repos[0])
+	if err != nil {
+		return 0, 0, err
+	}
+	defer api.Close()
+	seen := map[string]bool{}
+	err = api.Facts(ctx, "", 0, false, func(l daemon.Line) error {
+		f, err := engine.DecodeFact(l.Fact)
+		if p, ok := f.(engine.RoundPassed); ok {
+			key := fmt.Sprintf("%s/%s#%d", p.Run, p.Gate, p.N)
+			if seen[key] {
+				twice++
+			}
+			seen[key] = true
+		}
+		return err
+	})
+	return len(seen), twice, err
 }
 
 func burstOfStrangers(ctx context.Context, b *bench, n int) (f figure, err error) {

@@ -44,6 +44,7 @@ func rows() []row {
 		{3, "a chain of no-op steps with auto gates", chainOfSteps},
 		{4, "engine: Decide + Apply + Owed", engineEvents},
 		{5, "journal: appends with 16 writers", journalAppends},
+		{6, "start on a long journal", longHistory},
 		{7, "a burst of signals", burstOfSignals},
 		{8, "idle", idle},
 		{9, "one more signal beside many waiting runs", besideWaiting},
