@@ -189,7 +189,7 @@ func (x *arena) someCalls() {
 	kinds, errs := callKinds(), callErrors()
 	for i := range callShort {
 		kind := kinds[i%len(kinds)]
-		c := callCase{kind.calls, errs[x.rnd.IntN(len(errs))], 1 + x.rnd.IntN(kind.most), i%10 == 9}
+		c := callCase{kind.calls, errs[x.rnd.IntN(len(errs))], 1 + x.rnd.IntN(kind.most), x.rnd.IntN(10) == 0}
 		began := time.Now()
 		hit := x.callRun(c)
 		x.callAfter(c)
