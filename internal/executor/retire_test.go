@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -80,10 +81,15 @@ func TestTroubleEndsWithItsRun(t *testing.T) {
 	if got := len(b.e.trouble); got != 2 { // the folder of w-1 was read, and its file is not there
 		t.Errorf("%q", b.e.trouble)
 	}
-	if _, _, err := b.e.Scan(t.Context(), daemon.Inboxes{}); err != nil {
-		t.Fatal(err)
+	for until := time.Now().Add(waitFor); len(b.e.trouble) > 1; time.Sleep(10 * time.Millisecond) {
+		if _, _, err := b.e.Scan(t.Context(), daemon.Inboxes{}); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(until) { // a test of the watch may lie in the folder for a moment
+			t.Fatalf("%q", b.e.trouble)
+		}
 	}
-	if _, ok := b.e.trouble["git in ."]; len(b.e.trouble) != 1 || !ok {
+	if _, ok := b.e.trouble["git in ."]; !ok {
 		t.Errorf("%q", b.e.trouble)
 	}
 }
