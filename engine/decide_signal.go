@@ -69,6 +69,12 @@ func (d *decider) sentinels(ev FileSeen) (out []reading) {
 			out = append(out, reading{run: r, step: st})
 		}
 	}
+	if len(out) == 0 && ev.ID == "" && ev.TokenOf != "" && ev.Sentinel != nil {
+		// No file: the daemon says it of a step that it cannot offer, whatever its signal is.
+		if r, w := d.live(ev.Dir); r != nil && w.Step(ev.Sentinel.Step) != nil {
+			out = append(out, reading{run: r, step: w.Step(ev.Sentinel.Step)})
+		}
+	}
 	return out
 }
 

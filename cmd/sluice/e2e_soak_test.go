@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +33,7 @@ import (
 // The soak lets a week pass in the real daemon, wired as the binary wires it, in this process: real journal, real inotify,
 // real git, real sockets, real processes (through the real binary's shim), and a clock that runs faster. What was taken for
 // a run has to be given back when it is over and forgotten: descriptors, goroutines, memory, watches, files.
-// SLUICE_SOAK says how many runs, SLUICE_SOAK_SEED which.
+// SLUICE_SOAK says how many runs, SLUICE_SOAK_SEED which, SLUICE_SOAK_PROFILES a folder for a heap profile at each checkpoint.
 const (
 	soakRuns   = 480                   // of the short form
 	soakRepos  = 3                     // that the daemon serves
@@ -474,6 +475,11 @@ func (x *soak) sample(runs int) soakSample {
 	}
 	runtime.GC()
 	runtime.GC() // what has a finalizer
+	if dir := os.Getenv("SLUICE_SOAK_PROFILES"); dir != "" {
+		if f, err := os.Create(filepath.Join(dir, fmt.Sprintf("heap-%06d", runs))); err == nil {
+			_ = errors.Join(pprof.WriteHeapProfile(f), f.Close()) // for who looks for a leak
+		}
+	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	s.heap, s.rss = int64(m.HeapAlloc), resident()

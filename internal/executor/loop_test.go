@@ -184,3 +184,18 @@ func TestLoopRestarted(t *testing.T) {
 		t.Errorf("%+v", s.Steps[0])
 	}
 }
+
+// TestLoopRefusesAnOffer: an offered step whose input is missing has failed by name, also where a commit would be its signal.
+func TestLoopRefusesAnOffer(t *testing.T) {
+	const spec = `workflow: {id: w}
+steps:
+  - {id: A, agent: {type: a, launch: subagent}, inputs: [in.txt], signal: {type: git_commit}, gate: G}
+gates:
+  - {id: G, reviewer: {level: auto, from: step}, on_pass: {next_step: DONE}, on_fail: {next_step: FAILED}}
+`
+	b := newBench(t, spec)
+	c, _ := b.loop()
+	b.start(c, spec)
+	eventually(t, "the run has failed", func() bool { return b.status(c).Phase == engine.RunFailed })
+	wantText(t, "why", b.status(c).Steps[0].Failure, "in.txt")
+}

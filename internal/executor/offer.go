@@ -35,7 +35,7 @@ func (e *Executor) offer(ctx context.Context, job daemon.Job, emit func(engine.E
 	for pause := againFirst; ; pause = min(2*pause, againMost) {
 		err := e.layOut(ctx, job, st)
 		var no *refusal
-		if errors.As(err, &no) && st.Signal.Type == engine.SignalFile {
+		if errors.As(err, &no) {
 			e.note(job.Key, "")
 			emit(e.failedOffer(job, st, no))
 			break
@@ -95,8 +95,12 @@ func (e *Executor) layOut(ctx context.Context, job daemon.Job, st *engine.Step) 
 
 // failedOffer is the word of a step that cannot be offered: no process ends that could say it.
 func (e *Executor) failedOffer(job daemon.Job, st *engine.Step, no *refusal) engine.Event {
+	name := st.ID + "-done.json" // also where its signal is a commit: it is no file
+	if f := e.signalFile(job, st); f != "" {
+		name = filepath.Base(f)
+	}
 	return engine.FileSeen{
-		Name: filepath.Base(e.signalFile(job, st)), Dir: job.Run, Written: e.opt.Now(), TokenOf: job.Key,
+		Name: name, Dir: job.Run, Written: e.opt.Now(), TokenOf: job.Key,
 		By: engine.Actor{Who: "sluice", Via: "daemon", Trust: engine.TrustFile},
 		Sentinel: &engine.Sentinel{Step: st.ID, Status: engine.StatusFailed, Summary: no.Error(), Run: job.Run,
 			Attempt: job.Attempt.N, Launch: job.K},
