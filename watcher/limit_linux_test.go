@@ -268,7 +268,7 @@ func TestBurstTakesLittleMemory(t *testing.T) {
 		}
 	}
 	most = max(most, live())
-	if most > before+4<<20 {
+	if most > before+2<<20 {
 		t.Errorf("%d files took %d KiB", files, (most-before)>>10)
 	}
 	names := map[string]bool{}

@@ -347,3 +347,15 @@ func TestFolderBelowIsAddedItself(t *testing.T) {
 	write(t, filepath.Join(dir, "y"), "1")
 	until(t, w, "the file above", func() bool { return has(scan(t, w, dir), "y", "1") })
 }
+
+// The moments to look again are on the steady clock: a wall clock that is set back holds up no look.
+func TestBoundaryIsSteady(t *testing.T) {
+	now := time.Now()
+	at := boundary(now, 5*time.Second)
+	if !strings.Contains(at.String(), " m=") {
+		t.Errorf("%s is a wall clock's time alone", at)
+	}
+	if d := at.Sub(now); d <= 0 || d > 5*time.Second || at.UnixNano()%int64(5*time.Second) != 0 {
+		t.Errorf("%s after %s is %s", d, now, at)
+	}
+}
