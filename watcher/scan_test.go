@@ -102,7 +102,7 @@ func TestWaysToWrite(t *testing.T) {
 func TestWriteWithoutEvent(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "a write without an event is found by the look by time")
 	o := quiet()
-	o.Rescan = 30 * time.Millisecond
+	o.Rescan, o.Check = 30 * time.Millisecond, 30 * time.Millisecond
 	w, dir := start(t, o), newDir(t)
 	outside := filepath.Join(t.TempDir(), "x")
 	write(t, outside, "old")

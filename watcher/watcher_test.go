@@ -12,7 +12,7 @@ const patience = 20 * time.Second
 
 // quiet has nothing come by time, so that what comes is by event.
 func quiet() Options {
-	return Options{Rescan: time.Hour, PollRescan: time.Hour, Settle: time.Hour, Cookie: time.Hour}
+	return Options{Rescan: time.Hour, PollRescan: time.Hour, Check: time.Hour, Settle: time.Hour, Cookie: time.Hour}
 }
 
 func start(t *testing.T, o Options) *Watcher {
