@@ -22,6 +22,9 @@ const (
 	MaxScanFiles = 1000
 	MaxScanBytes = 8 << 20
 	listBatch    = 1024
+	// maxListed is how many names one reading of a folder keeps for the scans that go on with it: without that, very
+	// many files would have the folder read once for each thousand of them.
+	maxListed = 16 * MaxScanFiles
 )
 
 const (
@@ -57,6 +60,9 @@ type memory struct {
 	mu     *sync.Mutex
 	files  map[string]remembered
 	after  string          // the last name given, when a scan stopped at a bound; "" = from the start
+	ahead  []string        // names after it that were listed already, sorted
+	listed identity        // the folder they were listed in
+	beyond bool            // there were more than could be kept
 	empty  atomicfile.Stat // of the folder when nothing lay in it, at rest for stillFor; zero = something does
 	passes uint64          // one more each time the names begin anew
 }
@@ -74,8 +80,8 @@ func newMemory() memory { return memory{mu: new(sync.Mutex), files: map[string]r
 
 // Scan reads the files in dir, a folder that was added, by name in ascending order of bytes. Dotfiles and
 // folders are passed over; everything else is told of, also what cannot be read. With more, one of the
-// bounds was met, and the next Scan goes on after the last name; a file that came meanwhile before that
-// name is seen when the names begin anew. Every file is given at every pass, until it is moved away.
+// bounds was met, and the next Scan goes on after the last name; a file that came meanwhile may be seen only
+// when the names begin anew. Every file is given at every pass, until it is moved away.
 //
 // ErrMissing, ErrNotFolder and ErrUnreadable say that nothing is known of the folder's content.
 func (w *Watcher) Scan(dir string) (seen []Seen, more bool, err error) {
@@ -98,18 +104,21 @@ func (w *Watcher) Scan(dir string) (seen []Seen, more bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("scan %s: %w", dir, err)
 	}
-	bytes := 0
-	for i, name := range names {
+	bytes, looked := 0, 0
+	for _, name := range names {
 		s, there := w.look(f, name, now)
-		f.memory.after = name
+		looked++
 		if !there {
 			continue
 		}
 		seen = append(seen, s)
-		if bytes += len(s.Data); bytes >= MaxScanBytes && i < len(names)-1 {
+		if bytes += len(s.Data); bytes >= MaxScanBytes && looked < len(names) {
 			more = true
 			break
 		}
+	}
+	if looked > 0 {
+		f.memory.given(looked)
 	}
 	if !more {
 		f.memory.endPass()
@@ -181,8 +190,8 @@ func (w *Watcher) settle(f *folder, seen []Seen, now time.Time) {
 const AtRest = 3 * time.Second
 
 // list gives the first MaxScanFiles names after the one where the last scan stopped, sorted, and whether
-// there are more. It holds no more names than that, however many there are. With trust, a folder that was
-// empty and has not changed since is not read: any name that comes changes its time.
+// there are more. With trust, a folder that was empty and has not changed since is not read: any name that
+// comes changes its time.
 func (m *memory) list(path string, now time.Time, trust bool) (names []string, more bool, err error) {
 	st, err := folderAt(path)
 	if err != nil {
@@ -192,11 +201,6 @@ func (m *memory) list(path string, now time.Time, trust bool) (names []string, m
 		return nil, false, nil
 	}
 	m.empty = atomicfile.Stat{}
-	defer func() {
-		if err == nil && len(names) == 0 && m.after == "" && now.Sub(st.ModTime) > AtRest {
-			m.empty = st
-		}
-	}()
 	d, err := atomicfile.OpenDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, fmt.Errorf("%w: %s", ErrMissing, path)
@@ -204,12 +208,26 @@ func (m *memory) list(path string, now time.Time, trust bool) (names []string, m
 	if err != nil {
 		return nil, false, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	defer func() {
-		if e := d.Close(); e != nil && err == nil {
-			names, err = nil, fmt.Errorf("%w: %w", ErrUnreadable, e)
-		}
-	}()
+	if m.after == "" || len(m.ahead) == 0 || m.listed != identityOf(st) {
+		err = m.read(d, path)
+		m.listed = identityOf(st)
+	}
+	if err = errors.Join(err, d.Close()); err != nil {
+		m.ahead = nil
+		return nil, false, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	if len(m.ahead) == 0 && m.after == "" && now.Sub(st.ModTime) > AtRest {
+		m.empty = st
+	}
+	names = m.ahead[:min(len(m.ahead), MaxScanFiles)]
+	return names, m.beyond || len(names) < len(m.ahead), nil
+}
+
+// read lists the folder d, which is at path: the first maxListed names after the last one given. It holds no more names
+// than that, however many there are.
+func (m *memory) read(d *os.File, path string) error {
 	var kept maxHeap
+	m.beyond = false
 	swept := 0
 	for {
 		entries, err := d.ReadDir(listBatch)
@@ -226,20 +244,29 @@ func (m *memory) list(path string, now time.Time, trust bool) (names []string, m
 				continue
 			}
 			heap.Push(&kept, name)
-			if len(kept) > MaxScanFiles {
+			if len(kept) > maxListed {
 				heap.Pop(&kept)
-				more = true
+				m.beyond = true
 			}
 		}
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return nil, false, fmt.Errorf("%w: %w", ErrUnreadable, err)
+			return err
 		}
 	}
 	slices.Sort(kept)
-	return kept, more, nil
+	m.ahead = kept
+	return nil
+}
+
+// given notes that the first n of the names ahead were given.
+func (m *memory) given(n int) {
+	m.after, m.ahead = m.ahead[n-1], m.ahead[n:]
+	if len(m.ahead) == 0 {
+		m.ahead = nil
+	}
 }
 
 // endPass forgets the files that were not met since the names began, and begins anew.
@@ -249,7 +276,7 @@ func (m *memory) endPass() {
 			delete(m.files, name)
 		}
 	}
-	m.after = ""
+	m.after, m.ahead = "", nil
 	m.passes++
 }
 

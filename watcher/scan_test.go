@@ -102,7 +102,7 @@ func TestWaysToWrite(t *testing.T) {
 func TestWriteWithoutEvent(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "a write without an event is found by the look by time")
 	o := quiet()
-	o.Rescan, o.Check = 30 * time.Millisecond, 30 * time.Millisecond
+	o.Rescan, o.Check = 30*time.Millisecond, 30*time.Millisecond
 	w, dir := start(t, o), newDir(t)
 	outside := filepath.Join(t.TempDir(), "x")
 	write(t, outside, "old")
@@ -387,5 +387,34 @@ func TestAnotherOfTheSameName(t *testing.T) {
 	write(t, path, "{  }")
 	if grown := scan(t, w, dir)[0]; !grown.FirstSeen.Equal(next.FirstSeen) {
 		t.Errorf("it grew: %+v, before: %+v", grown, next)
+	}
+}
+
+// A folder that is replaced while its names are being given is read anew: nothing of the old one is told of.
+func TestFolderReplacedMidway(t *testing.T) {
+	w, dir := start(t, quiet()), newDir(t)
+	for i := range MaxScanFiles + 500 {
+		write(t, filepath.Join(dir, fmt.Sprintf("f%05d", i)), "old")
+	}
+	add(t, w, dir)
+	if _, more, err := w.Scan(dir); err != nil || !more {
+		t.Fatal(more, err)
+	}
+	if err := errors.Join(os.Rename(dir, dir+"2"), os.Mkdir(dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "f01200", "z"} {
+		write(t, filepath.Join(dir, name), "new")
+	}
+	seen := append(scan(t, w, dir), scan(t, w, dir)...)
+	for _, name := range []string{"a", "f01200", "z"} {
+		if !has(seen, name, "new") {
+			t.Errorf("%s is not seen", name)
+		}
+	}
+	for _, s := range seen {
+		if string(s.Data) != "new" {
+			t.Errorf("%q of the old folder: %+v", s.Data, s)
+		}
 	}
 }

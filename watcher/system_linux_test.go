@@ -44,7 +44,7 @@ func TestSpecialFiles(t *testing.T) {
 // A write through a memory map makes no event, and on some file systems leaves no other time.
 func TestMemoryMap(t *testing.T) {
 	o := quiet()
-	o.Rescan, o.Check = 30 * time.Millisecond, 30 * time.Millisecond
+	o.Rescan, o.Check = 30*time.Millisecond, 30*time.Millisecond
 	w, dir := start(t, o), newDir(t)
 	path := filepath.Join(dir, "x")
 	write(t, path, "{     ")
@@ -220,7 +220,7 @@ func TestMountedOver(t *testing.T) {
 		return
 	}
 	o := quiet()
-	o.Rescan, o.Check = 50 * time.Millisecond, 50 * time.Millisecond
+	o.Rescan, o.Check = 50*time.Millisecond, 50*time.Millisecond
 	w, dir := start(t, o), newDir(t)
 	add(t, w, dir)
 	for i := range 2 {

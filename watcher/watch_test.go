@@ -60,7 +60,7 @@ func TestFolderComesBack(t *testing.T) {
 // With the folder above gone too there is nothing to tell of it: the look by time finds it.
 func TestParentComesBack(t *testing.T) {
 	o := quiet()
-	o.Rescan, o.Check = 50 * time.Millisecond, 50 * time.Millisecond
+	o.Rescan, o.Check = 50*time.Millisecond, 50*time.Millisecond
 	w := start(t, o)
 	root := t.TempDir()
 	dir := filepath.Join(root, ".workflow", "signals")
