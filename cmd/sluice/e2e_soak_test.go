@@ -559,7 +559,7 @@ func (d *desk) held(ctx context.Context) error {
 		{filepath.Join(d.repo, ".workflow/runs"), 0}, {filepath.Join(d.repo, ".workflow/signals"), soakAlive},
 	} {
 		entries, err := os.ReadDir(c.dir)
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		var odd []string
