@@ -7,14 +7,22 @@
 // A process is never a child of the daemon alone. The daemon starts a shim
 // (the same binary, see [ShimMain]), the shim starts the command:
 //
-//	daemon (Runner) ── spec by pipe ──> shim ──> command ──> whatever it starts
-//	                                     │ pid file: who the shim is, before the command runs
-//	                                     └ exit.json: how the command ended, after its whole tree is gone
+//	daemon (Runner) ── specs by pipe ──> shim ──> command ──> whatever it starts
+//	                <── what came of it ─ │ pid file: who the shim is, before the command runs; how it ended, afterwards
+//	                                      └ exit.json: the same, beside the output
 //
-// The shim has a session of its own and outlives the daemon. A daemon that
-// comes back finds the pid file, checks that the process named in it is the
-// one that wrote it (pid, start time, boot id, a mark in its environment) and
-// goes on waiting. A bare pid is never signalled.
+// A shim has one launch at a time. When that launch's whole tree is gone and
+// its end recorded, it waits for the next one: to give it a spec takes a
+// hundredth of the time that a new process of this size takes to start. It has
+// a session of its own and outlives the daemon until its launch is over; one
+// that waits goes when the daemon's end of the pipe does.
+//
+// A daemon that comes back finds the pid file, checks that the process named in
+// it is the one that wrote it (pid, start time, boot id, a mark in its
+// environment), and that it says nothing of an end, and goes on waiting. A bare
+// pid is never signalled. As a shim may have another launch by now, what ends
+// one is a mark beside its pid file; the signal only says "look for it". The
+// mark also keeps a launch from starting that was called off before.
 //
 // # Promises
 //
@@ -29,6 +37,11 @@
 //   - Output is always drained and its files are bounded: head and tail are
 //     kept, the middle is left out and said to be.
 //   - A command gets descriptors 0, 1 and 2 and no other.
+//
+// Records are not synced: no process outlives a power cut. After one a launch
+// whose pid file is there is lost, and one whose pid file is not on the disk any
+// more looks as if it had never been: who calls Ensure has to know from its own
+// record which launches are from before ([BootID]).
 //
 // # What is not promised
 //

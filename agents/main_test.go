@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 			os.Exit(ShimMain(os.Args[2:]))
 		case "ensure":
 			os.Exit(ensureMain(os.Args[2:]))
+		case "warm":
+			os.Exit(warmMain(os.Args[2:]))
 		case "sweep":
 			os.Exit(sweepMain())
 		case "starve":

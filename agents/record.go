@@ -14,10 +14,14 @@ import (
 )
 
 const (
-	recordVersion  = 1
+	recordVersion  = 2
 	maxRecordBytes = 64 << 10 // of a pid file or an exit.json
 	exitFile       = "exit.json"
+	stopSuffix     = ".stop" // beside a pid file: the launch is to end, or never to start
 )
+
+// ErrTorn is a pid file that is none: a power cut leaves such ones. Nothing is known of its launch.
+var ErrTorn = errors.New("it is no record: see that nothing of this launch runs, then remove the file")
 
 // errMalformed: what was read is no record, and reading it again will not
 // make it one.
@@ -25,6 +29,7 @@ var errMalformed = errors.New("not a record")
 
 // identity is a pid file: which process the shim of a launch is.
 type identity struct {
+	file    string // the pid file; "" where it was removed
 	Version int    `json:"v"`
 	Key     string `json:"key"`
 	Pid     int    `json:"pid"`
@@ -32,6 +37,9 @@ type identity struct {
 	// never computed with (Linux: clock ticks since boot).
 	Start string `json:"start"`
 	Boot  string `json:"boot"`
+	// Mark is what the shim carries in its environment, the third part of
+	// its identity.
+	Mark string `json:"mark"`
 	// Token is the digest of the launch's token, "" if it has none.
 	Token string `json:"token,omitempty"`
 	// Cgroup is the absolute path of the command's cgroup, "" if it has none.
@@ -40,6 +48,9 @@ type identity struct {
 	KillAfter time.Duration `json:"kill_after_ns"`
 	MaxOutput int64         `json:"max_output"`
 	Launched  time.Time     `json:"launched"`
+	// Ended is how it ended, written when nothing of it is left: from then on
+	// its shim may have another launch, and is not to be signalled for this one.
+	Ended *Exit `json:"ended,omitempty"`
 }
 
 // exitRecord is an exit.json. The identity in it ties it to one launch: a
@@ -63,13 +74,6 @@ func (r exitRecord) of(id identity) bool {
 		r.Pid == id.Pid && r.Start == id.Start && r.Boot == id.Boot
 }
 
-// mark is what the shim of this launch carries in its environment.
-func (id identity) mark() string { return markOf(id.Key, id.Token) }
-
-func markOf(key, tokenDigest string) string {
-	return digest(key + "\n" + tokenDigest)
-}
-
 func tokenDigest(token string) string {
 	if token == "" {
 		return ""
@@ -90,11 +94,12 @@ func readIdentity(pidFile string) (identity, error) {
 		return id, err
 	}
 	if err := json.Unmarshal(data, &id); err != nil {
-		return id, fmt.Errorf("pid file %s: %w: see that nothing of this launch runs, then remove the file", pidFile, err)
+		return id, fmt.Errorf("pid file %s: %w: %w", pidFile, err, ErrTorn)
 	}
 	if id.Version != recordVersion || id.Pid <= 1 || id.Start == "" || id.Boot == "" {
-		return id, fmt.Errorf("pid file %s: version %d, pid %d: not written by this version: see that nothing of this launch runs, then remove the file", pidFile, id.Version, id.Pid)
+		return id, fmt.Errorf("pid file %s: version %d, pid %d: not written by this version: %w", pidFile, id.Version, id.Pid, ErrTorn)
 	}
+	id.file = pidFile
 	return id, nil
 }
 
@@ -131,8 +136,8 @@ func readBounded(name string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// writeExit writes exit.json by rename, synced before it gets its name. It
-// replaces whatever is there: only the one whose launch it is calls it.
+// writeExit writes exit.json by rename. It replaces whatever is there: only
+// the one whose launch it is calls it. It is not synced.
 func writeExit(dir string, rec exitRecord) error {
 	tmp, err := writeTemp(dir, exitFile, rec)
 	if err != nil {
@@ -142,7 +147,41 @@ func writeExit(dir string, rec exitRecord) error {
 		os.Remove(tmp)
 		return err
 	}
-	return syncDir(dir)
+	return nil
+}
+
+// writeEnded notes in the pid file how its launch ended.
+func writeEnded(id identity, e Exit) error {
+	id.Ended = &e
+	tmp, err := writeTemp(filepath.Dir(id.file), filepath.Base(id.file), id)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, id.file); err != nil {
+		os.Remove(tmp)
+		return err
+	}
+	return nil
+}
+
+// askStop leaves the mark by which a launch ends, or does not start. It comes
+// before the look whether there is one: a shim that takes the pid file looks
+// for the mark afterwards, so that one of the two sees the other.
+func askStop(pidFile string) error {
+	if err := os.MkdirAll(filepath.Dir(pidFile), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(pidFile+stopSuffix, os.O_WRONLY|os.O_CREATE|openSafely, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// stopAsked reports whether the launch of a pid file is to end.
+func stopAsked(pidFile string) bool {
+	_, err := os.Lstat(pidFile + stopSuffix)
+	return err == nil
 }
 
 // writeFirstExit is writeExit for one that is not alone: the first record of
@@ -168,13 +207,12 @@ func writeFirstExit(dir string, id identity, e Exit) (Exit, error) {
 	if err != nil {
 		return e, err
 	}
-	return e, syncDir(dir)
+	return e, nil
 }
 
 // claim gives the pid file its name and whole content in one step and
 // reports whether it was this caller that did: a reader never sees half a
-// record, and of several only one wins. Synced, so that a power cut cannot
-// bring back "never launched" once the command has run.
+// record, and of several only one wins.
 func claim(pidFile string, id identity) (bool, error) {
 	dir := filepath.Dir(pidFile)
 	tmp, err := writeTemp(dir, filepath.Base(pidFile), id)
@@ -187,11 +225,10 @@ func claim(pidFile string, id identity) (bool, error) {
 	} else if err != nil {
 		return false, fmt.Errorf("pid file %s: %w: the state folder must be on a file system with hard links", pidFile, err)
 	}
-	return true, syncDir(dir)
+	return true, nil
 }
 
-// writeTemp writes v as JSON to a new file (0600) in dir, synced, and returns
-// its name.
+// writeTemp writes v as JSON to a new file (0600) in dir and returns its name.
 func writeTemp(dir, name string, v any) (string, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -202,9 +239,6 @@ func writeTemp(dir, name string, v any) (string, error) {
 		return "", err
 	}
 	_, err = f.Write(append(data, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
@@ -213,13 +247,4 @@ func writeTemp(dir, name string, v any) (string, error) {
 		return "", err
 	}
 	return f.Name(), nil
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -21,20 +22,27 @@ type Options struct {
 	// Shim is the command that runs the shim, e.g. ["/usr/bin/sluice",
 	// "shim"]: something that calls ShimMain.
 	Shim []string
+	// Warm is how many shims that have no launch any more are kept for the
+	// next ones: to start one takes as long as to start this program.
+	Warm int
 	// Logf is told what went wrong but did not stop the work; it may be nil.
 	Logf func(format string, args ...any)
 }
 
-// Runner starts, adopts and stops launches. It holds nothing but its options:
-// what is known of a launch is on the disk, so that a new Runner goes on
-// where the last one ended. It is safe for use by several goroutines.
-//
-// A shim that this process started is its child until Wait has collected it:
-// call Wait for every Proc.
+// Runner starts, adopts and stops launches. What is known of a launch is on
+// the disk, so that a new Runner goes on where the last one ended. It is safe
+// for use by several goroutines. Close it.
 type Runner struct {
 	shim       []string
+	warm       int
 	logf       func(format string, args ...any)
 	stopMargin time.Duration
+
+	mu     sync.Mutex
+	closed bool
+	idle   []*host             // shims without a launch
+	busy   map[string]*ongoing // by pid file
+	shims  sync.WaitGroup      // their followers
 }
 
 // New returns a Runner.
@@ -42,7 +50,7 @@ func New(o Options) *Runner {
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
 	}
-	return &Runner{shim: append([]string(nil), o.Shim...), logf: o.Logf, stopMargin: stopMargin}
+	return &Runner{shim: append([]string(nil), o.Shim...), warm: o.Warm, logf: o.Logf, stopMargin: stopMargin, busy: map[string]*ongoing{}}
 }
 
 // Proc is one launch, live or ended.

@@ -6,6 +6,9 @@ import "context"
 
 const openSafely = 0
 
+// BootID is not supported here: it returns ErrUnsupported.
+func BootID() (string, error) { return "", ErrUnsupported }
+
 // Ensure is not supported here: it returns ErrUnsupported.
 func (r *Runner) Ensure(context.Context, Spec) (*Proc, error) { return nil, ErrUnsupported }
 
@@ -19,6 +22,14 @@ func (p *Proc) Wait(context.Context) (Exit, error) { return Exit{}, ErrUnsupport
 func (r *Runner) Stop(context.Context, Spec) error { return ErrUnsupported }
 
 func (r *Runner) stop(context.Context, identity, string) error { return ErrUnsupported }
+
+// host is not to be had here.
+type host struct{}
+
+type ongoing struct{}
+
+// Close does nothing here.
+func (r *Runner) Close() error { return nil }
 
 // Sweep finds nothing here, as nothing can have been launched.
 func (r *Runner) Sweep(token string) (killed int) { return 0 }

@@ -5,17 +5,15 @@ package agents
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 )
+
+// BootID names the time since the machine's start: no process is older.
+func BootID() (string, error) { return bootID() }
 
 // Ensure makes the launch be: one that never started it starts, a live one it
 // adopts, of an ended one it gives the record (by Wait). However often and by
@@ -71,111 +69,30 @@ func (r *Runner) recorded(spec Spec) *Proc {
 		return nil
 	}
 	id := identity{Version: recordVersion, Key: rec.Key, Pid: rec.Pid, Start: rec.Start, Boot: rec.Boot, Token: rec.Token,
-		Dir: spec.Dir, KillAfter: spec.KillAfter, MaxOutput: spec.MaxOutput, Launched: rec.Started}
+		Dir: spec.Dir, KillAfter: spec.KillAfter, MaxOutput: spec.MaxOutput, Launched: rec.Started, Ended: &rec.Exit}
 	if !rec.of(id) {
 		return nil
 	}
 	return &Proc{r: r, id: id, dir: spec.Dir}
 }
 
-// launch starts a shim and returns when the pid file is there: this shim's,
-// or that of another that was first.
-func (r *Runner) launch(ctx context.Context, spec Spec) error {
-	if len(r.shim) == 0 {
-		return errors.New("no shim command: set Options.Shim")
+// ended reports whether the pid file says by now that the launch is over. One
+// that cannot be read says nothing.
+func (id identity) ended() bool {
+	if id.Ended != nil || id.file == "" {
+		return id.Ended != nil
 	}
-	data, err := json.Marshal(spec)
-	if err != nil {
-		return err
-	}
-	if len(data) > maxSpecBytes {
-		return fmt.Errorf("spec of %d bytes: the limit is %d: pass large texts in files", len(data), maxSpecBytes)
-	}
-	for _, dir := range []string{filepath.Dir(spec.PidFile), spec.Dir} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
-	}
-	shim, to, from, err := r.startShim(spec)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-	defer from.Close()
-	limit := time.Now().Add(claimLimit)
-	for _, f := range []*os.File{to, from} {
-		if err := f.SetDeadline(limit); err != nil {
-			return err
-		}
-	}
-	stop := context.AfterFunc(ctx, func() {
-		_ = to.SetDeadline(time.Unix(1, 0))
-		_ = from.SetDeadline(time.Unix(1, 0))
-	})
-	defer stop()
-
-	_, werr := to.Write(data)
-	to.Close()
-	said, rerr := io.ReadAll(io.LimitReader(from, maxRefusalBytes))
-	if cerr := ctx.Err(); cerr != nil {
-		return cerr
-	}
-	switch answer := strings.TrimSpace(string(said)); {
-	case answer == saysClaimed:
-		return shim.Release()
-	case answer == saysTaken:
-		_, err := shim.Wait()
-		return err
-	default:
-		// One that claims this very moment is ended with it: that launch then
-		// counts as lost.
-		_ = shim.Kill()
-		_, _ = shim.Wait()
-		return fmt.Errorf("shim %q: no answer: %s: see that it can be run", r.shim[0], firstOf(answer, werr, rerr))
-	}
+	now, err := readIdentity(id.file)
+	return err == nil && now.Ended != nil
 }
 
-func firstOf(answer string, errs ...error) string {
-	if answer != "" {
-		return answer
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err.Error()
-	}
-	return "it ended without a word"
-}
-
-// startShim starts the shim in a session of its own, with a pipe to give it
-// the spec and one to hear from it as its only descriptors. Neither is kept:
-// the shim replaces them once it has claimed the launch.
-func (r *Runner) startShim(spec Spec) (shim *os.Process, to, from *os.File, err error) {
-	specR, specW, err := os.Pipe()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	defer specR.Close()
-	answerR, answerW, err := os.Pipe()
-	if err != nil {
-		specW.Close()
-		return nil, nil, nil, err
-	}
-	defer answerW.Close()
-	shim, err = os.StartProcess(r.shim[0], r.shim, &os.ProcAttr{
-		Env:   []string{markVar + "=" + markOf(spec.Key, tokenDigest(spec.Token))},
-		Files: []*os.File{specR, answerW, answerW},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
-	})
-	if err != nil {
-		specW.Close()
-		answerR.Close()
-		return nil, nil, nil, fmt.Errorf("shim: %w: set Options.Shim to an absolute path that can be run", err)
-	}
-	return shim, specW, answerR, nil
-}
-
-// live reports whether the shim of this identity runs. An error is that this
-// cannot be told just now (no descriptors left): never taken for "gone".
+// live reports whether the shim of this identity runs and has this launch. An
+// error is that this cannot be told just now (no descriptors left): never taken
+// for "gone".
 func (id identity) live() (bool, error) {
+	if id.ended() {
+		return false, nil
+	}
 	boot, err := bootID()
 	if err != nil || boot != id.Boot {
 		return false, err
@@ -196,7 +113,7 @@ func (id identity) live() (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	return bytes.Contains(append(env, 0), []byte(markVar+"="+id.mark()+"\x00")), nil
+	return bytes.Contains(append(env, 0), []byte(markVar+"="+id.Mark+"\x00")), nil
 }
 
 // gone is for those who ask again when it cannot be told.
@@ -230,8 +147,23 @@ func (id identity) hold() (h handle, ok bool, err error) {
 // ctx ends the waiting, not the process. It may be called any number of
 // times, by several goroutines too.
 func (p *Proc) Wait(ctx context.Context) (Exit, error) {
+	if l := p.r.ongoing(p.id.file); l != nil {
+		select {
+		case <-l.done:
+			if l.exit != nil {
+				return *l.exit, nil
+			}
+		case <-ctx.Done():
+			return Exit{}, ctx.Err()
+		}
+	}
 	if err := p.waitShim(ctx); err != nil {
 		return Exit{}, err
+	}
+	if p.id.file != "" { // out of an agent's reach, which the folder is not
+		if now, err := readIdentity(p.id.file); err == nil && now.Ended != nil && now.Key == p.id.Key {
+			return *now.Ended, nil
+		}
 	}
 	rec, err := readExit(p.dir)
 	switch {
@@ -245,6 +177,11 @@ func (p *Proc) Wait(ctx context.Context) (Exit, error) {
 	return p.lost(ctx)
 }
 
+// lookAgain is how often one who waits for another's shim sees whether it is
+// through: as long as that one's Runner lives it goes on to other launches.
+const lookAgain = 500 * time.Millisecond
+
+// waitShim returns when the shim has gone, or is through with this launch.
 func (p *Proc) waitShim(ctx context.Context) error {
 	h, ok, err := p.id.hold()
 	if err != nil {
@@ -252,11 +189,22 @@ func (p *Proc) waitShim(ctx context.Context) error {
 	}
 	if ok {
 		defer h.close()
-		if err := h.wait(ctx, p.id.gone); err != nil {
-			return err
+		for {
+			limited, cancel := context.WithTimeout(ctx, lookAgain)
+			err := h.wait(limited, p.id.gone)
+			cancel()
+			switch {
+			case err == nil:
+				h.reap()
+				return nil
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case limited.Err() == nil:
+				return err
+			case p.id.ended():
+				return nil
+			}
 		}
-		h.reap()
-		return nil
 	}
 	// It may still be a dead child of this process.
 	if h, err := open(p.id.Pid); err == nil {
@@ -291,6 +239,9 @@ func (p *Proc) lost(ctx context.Context) (Exit, error) {
 // ended, nothing is left. Only a process whose identity was verified is
 // signalled. Of the spec only PidFile, Dir and Token are used.
 func (r *Runner) Stop(ctx context.Context, spec Spec) error {
+	if err := askStop(spec.PidFile); err != nil {
+		return fmt.Errorf("agents: stop %.80q: %w", spec.Key, err)
+	}
 	p, err := r.Adopt(spec.PidFile, spec.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if spec.Token != "" {
@@ -306,34 +257,54 @@ func (r *Runner) Stop(ctx context.Context, spec Spec) error {
 }
 
 func (r *Runner) stop(ctx context.Context, id identity, dir string) error {
+	p := &Proc{r: r, id: id, dir: dir}
+	if id.file != "" {
+		if err := askStop(id.file); err != nil {
+			return fmt.Errorf("agents: stop %.80q: %w", id.Key, err)
+		}
+	}
 	h, ok, err := id.hold()
 	if err != nil {
 		return err
 	}
 	if ok {
 		defer h.close()
-		// CONT after it: a process that is held acts on TERM only then.
-		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGCONT} {
+		// It ends the launch that the mark is of, and no other that it may have
+		// by now. CONT after it: a process that is held acts only then.
+		for _, sig := range []syscall.Signal{stopSignal, syscall.SIGCONT} {
 			if err := h.signal(sig); err != nil {
 				return fmt.Errorf("agents: stop %.80q: shim %d: %w", id.Key, id.Pid, err)
 			}
 		}
 		limited, cancel := context.WithTimeout(ctx, id.KillAfter+r.stopMargin)
 		defer cancel()
-		err := h.wait(limited, id.gone)
+		err := p.waitEnd(limited)
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil {
-			r.logf("agents: stop %.80q: shim %d did not end within %v: killed", id.Key, id.Pid, id.KillAfter+r.stopMargin)
+		if live, lerr := id.live(); err != nil && (live || lerr != nil) {
+			r.logf("agents: stop %.80q: shim %d did not end it within %v: killed", id.Key, id.Pid, id.KillAfter+r.stopMargin)
 			if err := h.signal(syscall.SIGKILL); err != nil {
 				return fmt.Errorf("agents: stop %.80q: shim %d: %w", id.Key, id.Pid, err)
 			}
 		}
 	}
 	// Wait sees to what a shim without a record left.
-	_, err = (&Proc{r: r, id: id, dir: dir}).Wait(ctx)
+	_, err = p.Wait(ctx)
 	return err
+}
+
+// waitEnd returns when the launch has ended or its shim has gone.
+func (p *Proc) waitEnd(ctx context.Context) error {
+	if l := p.r.ongoing(p.id.file); l != nil {
+		select {
+		case <-l.done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return p.waitShim(ctx)
 }
 
 // Sweep kills whatever carries SLUICE_TOKEN=token in its environment, and

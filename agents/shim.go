@@ -1,9 +1,11 @@
 package agents
 
-// What a shim says to the one who started it.
+// What a shim says to the one who gave it a spec, a line each.
 const (
 	saysClaimed = "claimed" // the launch is its own
-	saysTaken   = "taken"   // another was first; it has done nothing and ends
+	saysTaken   = "taken"   // another was first; it has done nothing
+	saysRefused = "refused" // nothing was started; why follows
+	saysEnded   = "ended"   // the launch is over and recorded; how follows as JSON. It takes another
 )
 
 // NoCgroup is an argument of the shim: make no cgroup, for a system on which

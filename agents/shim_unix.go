@@ -4,14 +4,20 @@ package agents
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -28,95 +34,171 @@ const (
 	recordLimit = time.Minute
 )
 
+// stopSignal has a shim look whether its launch is to end: see askStop.
+const stopSignal = syscall.SIGUSR1
+
 // ShimMain is what the shim process runs, for life: it returns the exit code.
 // It takes over the process (descriptors, signals, session, folder) and is
-// only of use to a Runner, which gives it the spec on standard input. args is
-// what follows the shim command: nothing, or NoCgroup.
+// only of use to a Runner, which gives it specs on standard input, one after
+// the other, and hears from it on standard output. It ends when that Runner is
+// gone and its launch is over. args is what follows the shim command: nothing,
+// or NoCgroup.
 func ShimMain(args []string) int {
 	noCgroup := len(args) == 1 && args[0] == NoCgroup
 	if len(args) > 0 && !noCgroup {
 		fmt.Fprintf(os.Stderr, "shim: arguments %.100q: it takes %s only: it is started by the daemon, not by hand\n", args, NoCgroup)
 		return shimRefused
 	}
+	mark := os.Getenv(markVar)
+	if mark == "" {
+		fmt.Fprintln(os.Stderr, "shim: it is started by the daemon, not by hand")
+		return shimRefused
+	}
 	closeInherited()
 	// What is notified has its default meaning again in the command; what is
 	// ignored would be ignored there too.
-	term := make(chan os.Signal, 1)
+	term, look := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM)
+	signal.Notify(look, stopSignal)
 	ignored := make(chan os.Signal, 1)
-	signal.Notify(ignored, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGUSR1, syscall.SIGUSR2)
-
-	spec, err := readSpec(os.Stdin)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "shim: %v\n", err)
-		return shimRefused
-	}
-	s := &shim{spec: spec, term: term, noCgroup: noCgroup, orphans: becomeSubreaper()}
+	signal.Notify(ignored, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGUSR2)
+	orphans := becomeSubreaper()
 	if err := os.Chdir("/"); err != nil {
 		fmt.Fprintf(os.Stderr, "shim: %v\n", err)
 		return shimRefused
 	}
-	claimed, err := s.claim()
+	in, out, err := detach()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "shim: %v\n", err)
 		return shimRefused
 	}
-	if !claimed {
-		fmt.Println(saysTaken)
-		return shimDone
+	given := make(chan given)
+	go readSpecs(in, given) // to the end of the process
+	for {
+		select {
+		case <-term:
+			return shimDone
+		case <-look: // of a launch that is over
+		case g, ok := <-given:
+			if !ok {
+				return shimDone
+			}
+			s := &shim{spec: g.spec, mark: mark, say: out, term: term, look: look, noCgroup: noCgroup, orphans: orphans}
+			if code, again := s.serve(g.err); !again {
+				return code
+			}
+		}
 	}
-	fmt.Println(saysClaimed) // its reader may be gone: the launch is made all the same
-	if err := detach(); err != nil {
-		return s.finish(Exit{Code: -1, NotStarted: fmt.Sprintf("/dev/null: %v: mend the system", err)})
-	}
-	return s.run()
 }
 
-func readSpec(r io.Reader) (Spec, error) {
-	var spec Spec
-	data, err := io.ReadAll(io.LimitReader(r, maxSpecBytes+1))
-	if err != nil {
-		return spec, fmt.Errorf("spec: %w", err)
+// given is a spec as it came.
+type given struct {
+	spec Spec
+	err  error // it is none
+}
+
+// readSpecs hands on the specs that come, until no more can.
+func readSpecs(in io.Reader, out chan<- given) {
+	defer close(out)
+	for {
+		spec, whole, err := readSpec(in)
+		if !whole {
+			return
+		}
+		out <- given{spec, err}
 	}
-	if len(data) == 0 || len(data) > maxSpecBytes {
-		return spec, fmt.Errorf("spec of %d bytes: it is started by the daemon, not by hand", len(data))
+}
+
+// readSpec reads one spec. Not whole is the end of what comes, or half of a
+// spec, which a daemon that died while it wrote leaves: nothing is started.
+func readSpec(in io.Reader) (spec Spec, whole bool, err error) {
+	var size [4]byte
+	if _, err := io.ReadFull(in, size[:]); err != nil {
+		return spec, false, err
 	}
-	// A daemon that died while it wrote leaves half a spec, which does not
-	// parse: nothing is started.
+	n := binary.BigEndian.Uint32(size[:])
+	if n == 0 || n > maxSpecBytes {
+		return spec, false, fmt.Errorf("spec of %d bytes: it is started by the daemon, not by hand", n)
+	}
+	data := make([]byte, n)
+	if _, err := io.ReadFull(in, data); err != nil {
+		return spec, false, err
+	}
 	if err := json.Unmarshal(data, &spec); err != nil {
-		return spec, fmt.Errorf("spec: %w", err)
+		return spec, true, fmt.Errorf("spec: %w", err)
 	}
-	if spec, err = spec.checked(); err != nil {
-		return spec, err
-	}
-	if os.Getenv(markVar) != markOf(spec.Key, tokenDigest(spec.Token)) {
-		return spec, fmt.Errorf("no mark of launch %.80q: it is started by the daemon, not by hand", spec.Key)
-	}
-	return spec, nil
+	spec, err = spec.checked()
+	return spec, true, err
 }
 
-// detach lets go of the starter's pipes.
-func detach() error {
+// detach moves the starter's pipes out of the way of the commands, which get
+// the three descriptors that they have, and none of these.
+func detach() (in, out *os.File, err error) {
+	var moved [2]*os.File
+	for fd := range moved {
+		to, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+		if err != nil {
+			return nil, nil, err
+		}
+		moved[fd] = os.NewFile(uintptr(to), "runner")
+	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	defer null.Close()
 	for fd := range 3 {
 		if err := dup(int(null.Fd()), fd); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
-	return nil
+	return moved[0], moved[1], nil
 }
 
 // shim is one launch, in the shim's process.
 type shim struct {
 	spec     Spec
+	mark     string
 	id       identity
+	say      io.Writer
 	term     <-chan os.Signal
+	look     <-chan os.Signal
 	noCgroup bool
 	orphans  bool // of the tree become children of this process
+	termed   bool // whoever ends the machine's processes has asked this one to end
+}
+
+// serve carries one launch through, and says whether the process takes
+// another. What it says may reach nobody: the launch is made all the same.
+func (s *shim) serve(bad error) (code int, again bool) {
+	if bad != nil {
+		return shimRefused, s.tell(saysRefused, bad.Error())
+	}
+	claimed, err := s.claim()
+	switch {
+	case err != nil:
+		return shimRefused, s.tell(saysRefused, err.Error())
+	case !claimed:
+		return shimDone, s.tell(saysTaken, "")
+	}
+	_ = s.tell(saysClaimed, "")
+	e := s.run()
+	code = s.finish(&e)
+	if code != shimDone || s.termed {
+		return code, false
+	}
+	how, err := json.Marshal(e)
+	if err != nil {
+		return shimSilent, false
+	}
+	return shimDone, s.tell(saysEnded, string(how))
+}
+
+// tell says a line, and reports whether there is somebody to hear it.
+func (s *shim) tell(word, rest string) bool {
+	line := word + " " + strings.ReplaceAll(rest, "\n", " ")
+	_, err := io.WriteString(s.say, line[:min(len(line), maxRecordBytes-2)]+"\n")
+	return err == nil
 }
 
 // claim takes the pid file, before anything is started.
@@ -130,7 +212,7 @@ func (s *shim) claim() (bool, error) {
 		return false, fmt.Errorf("own process: %w: mount /proc", err)
 	}
 	s.id = identity{
-		Version: recordVersion, Key: s.spec.Key, Pid: self.pid, Start: self.start, Boot: boot,
+		file: s.spec.PidFile, Version: recordVersion, Key: s.spec.Key, Pid: self.pid, Start: self.start, Boot: boot, Mark: s.mark,
 		Token: tokenDigest(s.spec.Token), Dir: s.spec.Dir,
 		KillAfter: s.spec.KillAfter, MaxOutput: s.spec.MaxOutput, Launched: time.Now().UTC(),
 	}
@@ -146,7 +228,7 @@ func (s *shim) claim() (bool, error) {
 
 // finish writes the record. It stays for a while to do so: without one the
 // launch counts as lost and its work may be done again.
-func (s *shim) finish(e Exit) int {
+func (s *shim) finish(e *Exit) int {
 	removeCgroup(s.id.Cgroup)
 	if e.Started.IsZero() {
 		e.Started = s.id.Launched
@@ -156,7 +238,12 @@ func (s *shim) finish(e Exit) int {
 	}
 	until := time.Now().Add(recordLimit)
 	for {
-		err := writeExit(s.spec.Dir, s.id.record(e))
+		err := writeExit(s.spec.Dir, s.id.record(*e))
+		if err == nil {
+			if err = writeEnded(s.id, *e); errors.Is(err, fs.ErrNotExist) {
+				err = nil // its folder was removed: nobody asks for the launch any more
+			}
+		}
 		if err == nil {
 			return shimDone
 		}
@@ -169,18 +256,20 @@ func (s *shim) finish(e Exit) int {
 	}
 }
 
-// run starts the command, waits for it and for all that it started, and
-// records its end.
-func (s *shim) run() int {
+// run starts the command, waits for it and for all that it started.
+func (s *shim) run() Exit {
+	if stopAsked(s.spec.PidFile) {
+		return Exit{Code: -1, Stopped: true}
+	}
 	out, err := openStreams(s.spec)
 	if err != nil {
-		return s.finish(Exit{Code: -1, NotStarted: err.Error()})
+		return Exit{Code: -1, NotStarted: err.Error()}
 	}
 	pid, err := s.start(out)
 	out.closeWriters()
 	if err != nil {
 		out.finish()
-		return s.finish(Exit{Code: -1, NotStarted: err.Error()})
+		return Exit{Code: -1, NotStarted: err.Error()}
 	}
 	started := time.Now().UTC()
 	ends := make(chan end, 2) // as many as reap sends: it never waits
@@ -191,7 +280,7 @@ func (s *shim) run() int {
 	s.endStrays()
 	out.finish()
 	e.Started = started
-	return s.finish(e)
+	return e
 }
 
 // end is what the reaper tells: the main process ended, or nothing is left.
@@ -254,14 +343,27 @@ func (s *shim) supervise(ends <-chan end) Exit {
 			kill.Reset(d)
 		}
 	}
-	term, again := s.term, killAgain
+	again, stopping := killAgain, false
+	stop := func() {
+		if stopping {
+			return
+		}
+		stopping, e.Stopped = true, !mainGone
+		signalBelow(os.Getpid(), syscall.SIGTERM, syscall.SIGCONT)
+		killWithin(s.spec.KillAfter)
+	}
+	if stopAsked(s.spec.PidFile) { // before its signal could be heard as this launch's
+		stop()
+	}
 	for {
 		select {
-		case <-term:
-			term = nil
-			e.Stopped = !mainGone
-			signalBelow(os.Getpid(), syscall.SIGTERM, syscall.SIGCONT)
-			killWithin(s.spec.KillAfter)
+		case <-s.term:
+			s.termed = true
+			stop()
+		case <-s.look:
+			if stopAsked(s.spec.PidFile) {
+				stop()
+			}
 		case end := <-ends:
 			if end.main {
 				mainGone = true

@@ -25,8 +25,8 @@ const (
 	// TokenVar is in the environment of every process of a launch: the sweep
 	// goes by it.
 	TokenVar = "SLUICE_TOKEN"
-	// markVar is in the shim's environment: digest of key and token, the
-	// third part of its identity. It is no secret.
+	// markVar is in the shim's environment: a random word, the third part of
+	// its identity. It is no secret.
 	markVar = "SLUICE_SHIM"
 )
 

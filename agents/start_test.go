@@ -4,9 +4,7 @@ package agents
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -121,26 +119,24 @@ func TestLookUp(t *testing.T) {
 func TestHalfASpec(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, "")
-	data, err := json.Marshal(spec)
+	data, err := framed(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range data {
-		if _, err := readSpec(bytes.NewReader(data[:n])); err == nil || strings.Contains(err.Error(), "mark") {
+		if _, whole, err := readSpec(bytes.NewReader(data[:n])); err == nil || whole {
 			t.Fatalf("%d of %d bytes: %v", n, len(data), err)
 		}
 	}
-	if _, err := readSpec(bytes.NewReader(data)); err == nil || !strings.Contains(err.Error(), "not by hand") {
-		t.Errorf("whole, without the mark: %v", err)
+	if got, whole, err := readSpec(bytes.NewReader(data)); err != nil || !whole || got.Key != spec.Key {
+		t.Errorf("whole: %+v %v", got, err)
 	}
-	if _, err := readSpec(io.LimitReader(zeros{}, 2*maxSpecBytes)); err == nil {
-		t.Error("too large: no error")
+	for _, head := range [][]byte{{0, 0, 0, 0}, {255, 255, 255, 255}} {
+		if _, whole, err := readSpec(bytes.NewReader(append(head, data...))); err == nil || whole {
+			t.Errorf("a length of %v: no error", head)
+		}
 	}
 }
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 // One that dies when it has handed it over has started it, though nobody
 // reads the answer.
@@ -154,7 +150,7 @@ func TestNobodyHearsTheShim(t *testing.T) {
 	for _, dir := range []string{spec.Dir, filepath.Dir(spec.PidFile)} {
 		os.MkdirAll(dir, 0o700)
 	}
-	data, _ := json.Marshal(spec)
+	data, _ := framed(spec)
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +159,7 @@ func TestNobodyHearsTheShim(t *testing.T) {
 	self, _ := os.Executable()
 	command := shimCommand(self)
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = []string{markVar + "=" + markOf(spec.Key, tokenDigest(spec.Token))}
+	cmd.Env = []string{markVar + "=x"}
 	cmd.Stdin, cmd.Stdout = bytes.NewReader(data), w
 	if err := cmd.Run(); err != nil {
 		t.Errorf("shim: %v", err)

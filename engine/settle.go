@@ -200,9 +200,6 @@ func needsCheck(w *Spec, st *Step) bool {
 	})
 }
 
-// Checks says that what an attempt of the step has changed is looked at before its gates.
-func (w *Spec) Checks(st *Step) bool { return needsCheck(w, st) }
-
 // overUsage ends or pauses a run that has spent what it may.
 func (d *decider) overUsage(r *Run, w *Spec) bool {
 	if r.Paused {

@@ -46,6 +46,9 @@ type parts struct {
 	done   chan struct{}
 }
 
+// warmShims is how many hosts of ended launches wait for the next one.
+const warmShims = 2
+
 // loopsRescan has the watcher hint at folders with events only when something happens: each repo's loop reads all its
 // inboxes every few seconds by itself.
 const loopsRescan = time.Hour
@@ -61,7 +64,7 @@ func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	w := &parts{a: a, set: set, self: self, log: log, slots: &executor.Slots{}, dog: &watchdog{beats: map[string]time.Time{}},
 		watch: watcher.New(look), worlds: map[*executor.Executor]bool{}, stop: stop, done: make(chan struct{})}
-	w.runner = agents.New(agents.Options{Shim: []string{self, shimCommand}, Logf: w.logf("agents")})
+	w.runner = agents.New(agents.Options{Shim: []string{self, shimCommand}, Warm: warmShims, Logf: w.logf("agents")})
 	go w.spread(ctx)
 	return w, nil
 }
@@ -70,7 +73,7 @@ func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
 func (w *parts) Close() error {
 	w.stop()
 	<-w.done
-	return w.watch.Close()
+	return errors.Join(w.runner.Close(), w.watch.Close())
 }
 
 // server is the daemon of all watched repos.

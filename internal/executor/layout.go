@@ -12,7 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"sluice/agents"
 	"sluice/daemon"
 	"sluice/internal/atomicfile"
 )
@@ -47,6 +49,32 @@ func secretIn(state string) ([]byte, error) {
 		return nil, fmt.Errorf("secret in %s: %w: remove it when no agent runs", state, err)
 	}
 	return data, nil
+}
+
+// boot is the mark of the machine's start in which a repo was first served, and of when that was.
+type boot struct {
+	ID    string    `json:"id"`
+	Since time.Time `json:"since"`
+}
+
+const bootFile = "boot"
+
+// bootedIn gives the moment before which nothing was started that may still run: when the repo was first served since
+// the machine's start. Zero where the system does not tell its starts apart.
+func bootedIn(state string, now time.Time) (time.Time, error) {
+	id, err := agents.BootID()
+	if errors.Is(err, agents.ErrUnsupported) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	var b boot
+	path := filepath.Join(state, bootFile)
+	if err := kept(path, &b); err == nil && b.ID == id {
+		return b.Since, nil
+	}
+	return now, keep(path, boot{ID: id, Since: now})
 }
 
 // token is what proves that a word is the launch's own.

@@ -21,6 +21,7 @@ type launch struct {
 	dir   string        // below the root: the folder of its files
 	idle  time.Duration // ended when it says nothing for so long; 0 = never
 	agent bool          // takes one of the slots
+	since time.Time     // when it was decided; zero where doing it twice does no harm
 }
 
 // process is what a launch starts.
@@ -111,9 +112,13 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 		}
 	}()
 	for pause := againFirst; ; pause = min(2*pause, againMost) {
-		proc, err := e.opt.Runner.Adopt(e.pidFile(key), "")
+		proc, err := e.adopt(e.pidFile(key))
 		var p process
 		if errors.Is(err, fs.ErrNotExist) {
+			if !l.since.IsZero() && l.since.Before(e.booted) {
+				// A power cut may have taken the record of a launch, and never leaves its process.
+				return ended{exit: engine.Exit{Code: -1, Lost: true}}, nil
+			}
 			p, err = prepare()
 			var no *refusal
 			if errors.As(err, &no) {
@@ -150,6 +155,22 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 			return ended{}, ctx.Err()
 		}
 	}
+}
+
+// adopt gives the launch of a pid file; fs.ErrNotExist where there is none, or what is left of one by a power cut: the
+// file without what was written to it.
+func (e *Executor) adopt(pidFile string) (*agents.Proc, error) {
+	proc, err := e.opt.Runner.Adopt(pidFile, "")
+	if !errors.Is(err, agents.ErrTorn) {
+		return proc, err
+	}
+	if info, serr := os.Lstat(pidFile); serr != nil || !info.ModTime().Before(e.booted) {
+		return nil, err
+	}
+	if err := os.Remove(pidFile); err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("%s: %w", pidFile, fs.ErrNotExist)
 }
 
 // start starts the process. A start is not broken off in the middle: whoever stops it afterwards finds it.

@@ -26,7 +26,7 @@ func (e *Executor) review(ctx context.Context, job daemon.Job) *engine.ProcessEn
 		return e.reviewByCommand(ctx, job, g)
 	}
 	rel := inRun(job)
-	l := launch{key: job.Key, dir: rel, agent: true, idle: e.idleOf(g.Reviewer.AgentType)}
+	l := launch{key: job.Key, dir: rel, agent: true, idle: e.idleOf(g.Reviewer.AgentType), since: job.Proc.Began}
 	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepareReview(ctx, job, g, rel, job.Key, nil) })
 	if err != nil {
 		return nil
@@ -75,7 +75,7 @@ func (e *Executor) idleOf(role string) time.Duration {
 
 // reviewByCommand lets a command judge.
 func (e *Executor) reviewByCommand(ctx context.Context, job daemon.Job, g *engine.Gate) *engine.ProcessEnded {
-	end, err := e.ensure(ctx, launch{key: job.Key, dir: inRun(job)}, func() (process, error) {
+	end, err := e.ensure(ctx, launch{key: job.Key, dir: inRun(job), since: job.Proc.Began}, func() (process, error) {
 		b, err := e.begun(ctx, job, job.Spec.Step(g.Step), job.Attempt.N)
 		if err != nil {
 			return process{}, err

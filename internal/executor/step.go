@@ -26,7 +26,7 @@ func (e *Executor) step(ctx context.Context, job daemon.Job) *engine.ProcessEnde
 	st := job.Spec.Step(job.Proc.Step)
 	rel := inRun(job)
 	e.notePlace(job)
-	l := launch{key: job.Key, dir: rel, agent: st.Run == nil, idle: e.idle(st)}
+	l := launch{key: job.Key, dir: rel, agent: st.Run == nil, idle: e.idle(st), since: job.Attempt.Launched}
 	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepare(ctx, job, st, rel, job.Key) })
 	if err != nil {
 		return nil

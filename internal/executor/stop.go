@@ -62,7 +62,10 @@ func (e *Executor) stopAll(ctx context.Context, key string) (main *agents.Exit, 
 		if !ok || !strings.HasSuffix(rest, ".pid") || rest != ".pid" && rest[0] != '+' && rest[0] != '=' {
 			continue
 		}
-		proc, err := e.opt.Runner.Adopt(filepath.Join(dir, entry.Name()), "")
+		proc, err := e.adopt(filepath.Join(dir, entry.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			faults = append(faults, err)
 			continue
