@@ -100,11 +100,13 @@ func (e *Executor) runBox(out []box, run string) []box {
 		return out
 	}
 	path := filepath.Join(e.inbox, run)
+	why := ""
 	if !isDir(path) {
 		if err := e.makeBelow(".workflow/signals/"+run, 0o755); err != nil {
-			e.note("inbox of "+run, err.Error())
+			why = err.Error()
 		}
 	}
+	e.note("inbox of "+run, why)
 	return append(out, box{path: path, dir: run, must: true})
 }
 
