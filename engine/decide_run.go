@@ -188,13 +188,13 @@ func (d *decider) end(r *Run, phase, step, why string, by *Actor) {
 	}
 	d.put(RunEnded{of: Of(r.ID), Phase: phase, Step: step, Why: why, By: by})
 	d.notice(Notice{ID: r.ID + ".ended-" + strconv.FormatInt(d.s.Clock, 10), Kind: NoticeEnded, Run: r.ID, Step: step, Text: strings.TrimSpace(phase + " " + why)})
-	d.forget(r.Workflow)
+	d.forget(r.flow)
 }
 
 // forget lets the oldest ended runs of the workflow leave the state: a start costs the live runs, not the history.
-func (d *decider) forget(workflow string) {
+func (d *decider) forget(flow *workflow) {
 	var ended []*Run
-	for _, r := range d.s.index.workflows[workflow].ended {
+	for _, r := range flow.ended {
 		if len(r.Procs) == 0 {
 			ended = append(ended, r)
 		}

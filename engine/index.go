@@ -73,6 +73,7 @@ func (l *list) keep(r *Run, in *bool, want bool) {
 // runIndex is what the index keeps at a run.
 type runIndex struct {
 	seq   int        // its place among all runs
+	flow  *workflow  // the runs of its workflow
 	alive []*Attempt // the attempts at work, as they were started
 	open  []*Round   // the rounds not decided, as they were opened
 	joins view       // what the law of joins says, where it is drawn
@@ -120,18 +121,19 @@ func (s *State) LiveRuns() []*Run { return s.index.live }
 func (s *State) enter(r *Run) {
 	x := &s.index
 	x.runs++
-	r.runIndex = runIndex{seq: x.runs}
-	if x.workflows[r.Workflow] == nil {
-		x.workflows[r.Workflow] = &workflow{}
+	f := x.workflows[r.Workflow]
+	if f == nil {
+		f = &workflow{}
+		x.workflows[r.Workflow] = f
 	}
-	x.workflows[r.Workflow].ended.add(r)
+	r.runIndex = runIndex{seq: x.runs, flow: f}
+	f.ended.add(r)
 }
 
 // leave takes a forgotten run out.
 func (s *State) leave(r *Run) {
 	x := &s.index
-	f := x.workflows[r.Workflow]
-	if f.ended.drop(r); len(f.live)+len(f.ended) == 0 {
+	if r.flow.ended.drop(r); len(r.flow.live)+len(r.flow.ended) == 0 {
 		delete(x.workflows, r.Workflow)
 	}
 	x.afoot.keep(r, &r.in.afoot, false)
@@ -171,7 +173,7 @@ func (s *State) reindex(r *Run) {
 func (s *State) turn(r *Run, live bool) {
 	x := &s.index
 	r.in.live = live
-	f, kin := x.workflows[r.Workflow], x.kin[r.Digest]
+	f, kin := r.flow, x.kin[r.Digest]
 	if !live {
 		x.live.drop(r)
 		f.live.drop(r)
@@ -266,7 +268,9 @@ func (x *index) changeNotice(id string) {
 // waiting calls look for the live runs that may wait for another one.
 func (s *State) waiting(specs Specs, look func(*Run)) {
 	for _, r := range s.index.pending {
-		look(r)
+		if r.Parallel || r.flow.live[0] == r { // else one before it lives
+			look(r)
+		}
 	}
 	for digest, kin := range s.index.kin {
 		if w := specs(digest); w != nil && len(w.graph.ext) > 0 {

@@ -104,7 +104,7 @@ func (d *decider) begin(r *Run, w *Spec) {
 		return
 	}
 	if !r.Parallel {
-		if d.s.index.workflows[r.Workflow].live[0] != r { // one before it lives
+		if r.flow.live[0] != r { // one before it lives
 			return
 		}
 	}
