@@ -20,6 +20,8 @@ const (
 	// watch is made again.
 	maxCookieFails = 2
 	cookiePerm     = 0o600
+	// lookWait is how long the keeper waits for one folder's file system.
+	lookWait = time.Second
 	// passCost is how long the keeper, or the reader, does without a pass over all folders for each of them.
 	passCost = 2 * time.Microsecond
 )
@@ -128,9 +130,62 @@ func (w *Watcher) passEvery() time.Duration {
 	return max(time.Millisecond, time.Duration(len(w.folders))*passCost)
 }
 
+// looked is what a look at a folder's path found.
+type looked struct {
+	st     atomicfile.Stat
+	silent string
+	err    error
+}
+
+// lookAt looks at a folder. ok is false where the file system does not answer in time, as one whose server is gone: then
+// this folder alone is given up until it does, and no lock is held meanwhile that another folder needs.
+func (w *Watcher) lookAt(f *folder) (l looked, ok bool) {
+	found := make(chan looked, 1)
+	w.mu.Lock()
+	if f.hung || f.gone || w.closed {
+		w.mu.Unlock()
+		return looked{}, false
+	}
+	w.done.Go(func() {
+		var l looked
+		l.st, l.err = folderAt(f.path)
+		if l.err == nil {
+			l.silent = silent(f.path)
+		}
+		found <- l
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if f.hung {
+			f.hung = false
+			w.urgent[f] = true
+			poke(w.kick)
+		}
+	})
+	w.mu.Unlock()
+	timer := time.NewTimer(lookWait)
+	defer timer.Stop()
+	select {
+	case l = <-found:
+		return l, true
+	case <-timer.C:
+	}
+	w.set(f, func() {
+		f.hung, f.armed, f.reason = true, identity{}, "the file system does not answer"
+		if len(found) > 0 { // it did by now
+			f.hung, w.urgent[f] = false, true
+			poke(w.kick)
+		}
+	})
+	return looked{}, false
+}
+
 // check compares a folder with what is watched, makes the watch (again) where they differ, and sees after
 // its cookie.
 func (w *Watcher) check(f *folder) {
+	l, ok := w.lookAt(f)
+	if !ok {
+		return
+	}
 	w.arming.Lock()
 	defer w.arming.Unlock()
 	now := w.opt.Now()
@@ -150,14 +205,13 @@ func (w *Watcher) check(f *folder) {
 	}
 	w.mu.Unlock()
 
-	st, err := folderAt(f.path)
-	if err == nil && noEvents == "" {
-		noEvents = silent(f.path)
+	if noEvents == "" {
+		noEvents = l.silent
 	}
 	switch {
-	case err != nil:
+	case l.err != nil:
 		w.watchParent(f)
-		w.set(f, func() { f.armed, f.reason = identity{}, err.Error() })
+		w.set(f, func() { f.armed, f.reason = identity{}, l.err.Error() })
 		w.endCookie(f)
 	case noEvents != "":
 		// When there are events again, the watch is made again.
@@ -165,7 +219,7 @@ func (w *Watcher) check(f *folder) {
 		w.endCookie(f)
 	default:
 		w.watchParent(f)
-		w.keepWatch(f, identityOf(st), now)
+		w.keepWatch(f, identityOf(l.st), now)
 	}
 	w.mu.Lock()
 	w.nextLook = earlier(w.nextLook, f.dueAt())

@@ -141,14 +141,27 @@ func TestMoreFoldersThanAreWatched(t *testing.T) {
 	w.mu.Unlock()
 }
 
+// needsFuse skips a test that cannot mount a file system of bindfs.
+func needsFuse(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("bindfs"); err != nil {
+		t.Skip("needs: bindfs (apt-get install bindfs)")
+	}
+	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		t.Skip("kernel: no FUSE: ", err)
+	}
+}
+
 // A file system that others change shows no event of it: it is known by its kind, polled, and left so when it is gone.
 func TestFileSystemOfOthers(t *testing.T) {
 	if !inNamespace(t, ":", "-m", "--propagation", "private") {
 		return
 	}
-	if _, err := exec.LookPath("bindfs"); err != nil {
-		t.Skip("needs: bindfs (apt-get install bindfs)")
-	}
+	needsFuse(t)
 	o := quiet()
 	o.PollRescan, o.Check = 30*time.Millisecond, 30*time.Millisecond
 	w, dir := start(t, o), newDir(t)
@@ -287,4 +300,65 @@ func TestBurstTakesLittleMemory(t *testing.T) {
 	if after := live(); after > before+64<<20 {
 		t.Errorf("what is remembered of %d files takes %d KiB", files, (after-before)>>10)
 	}
+}
+
+// A file system that does not answer, as one whose server is gone, holds up its own folder and no other.
+func TestFileSystemThatHangs(t *testing.T) {
+	if !inNamespace(t, ":", "-m", "--propagation", "private") {
+		return
+	}
+	needsFuse(t)
+	o := quiet()
+	o.PollRescan, o.Check = 50*time.Millisecond, 50*time.Millisecond
+	w, dir, other := start(t, o), newDir(t), newDir(t)
+	under := newDir(t)
+	server := exec.Command("bindfs", "-f", under, dir)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	signal := func(sig unix.Signal) {
+		if err := unix.Kill(server.Process.Pid, sig); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(func() { // before the watcher is closed
+		signal(unix.SIGCONT)
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+		signal(unix.SIGTERM)
+		_ = server.Wait() // it was told to end
+	})
+	poll(t, w, "the mount", func() bool { return silent(dir) != "" || server.ProcessState != nil })
+	add(t, w, dir)
+	add(t, w, other)
+	tested(t, w, other)
+	signal(unix.SIGSTOP)
+	poll(t, w, "that it does not answer", func() bool {
+		_, degraded := w.Health(dir)
+		return strings.Contains(degraded, "does not answer")
+	})
+	for i := range 3 {
+		name := fmt.Sprint(i)
+		write(t, filepath.Join(other, name), "1")
+		until(t, w, "a file elsewhere", func() bool { return has(scan(t, w, other), name, "1") })
+		third := newDir(t)
+		add(t, w, third)
+		well(t, w, third)
+		if err := os.RemoveAll(other); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(other, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		well(t, w, other)
+		w.Remove(third)
+	}
+	signal(unix.SIGCONT)
+	poll(t, w, "that it answers", func() bool {
+		_, degraded := w.Health(dir)
+		return strings.Contains(degraded, "fuse")
+	})
+	write(t, filepath.Join(under, "x"), "1")
+	until(t, w, "its file", func() bool { return has(scan(t, w, dir), "x", "1") })
 }

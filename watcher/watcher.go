@@ -135,6 +135,7 @@ type folder struct {
 	path string // as watched: parent's real path + base
 	gone bool   // Remove was called
 	held bool   // it has one of the MaxWatched places
+	hung bool   // a look at it is under way that got no answer in time
 
 	armed       identity // what the watch is on; zero = there is none
 	armedParent identity
