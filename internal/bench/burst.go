@@ -47,19 +47,37 @@ func burstOfSignals(ctx context.Context, b *bench) ([]figure, error) {
 	return out, err
 }
 
-// writeBurst renames n files into the inbox; name gives each its name below it.
-func writeBurst(inbox string, n int, text string, name func(int) string) error {
+// burst is many files that lie ready beside an inbox.
+type burst struct {
+	staged, inbox string
+	names         []string // below the inbox
+}
+
+// stage writes n files beside the inbox, on the same file system; name gives each its place below the inbox.
+func stage(inbox string, n int, text string, name func(int) string) (burst, error) {
+	u := burst{staged: inbox + ".staged", inbox: inbox}
+	if err := os.MkdirAll(u.staged, 0o755); err != nil {
+		return u, err
+	}
 	for i := range n {
-		file := filepath.Join(inbox, name(i))
-		tmp := filepath.Join(filepath.Dir(file), ".tmp")
-		if err := os.WriteFile(tmp, []byte(text), 0o644); err != nil {
-			return err
-		}
-		if err := os.Rename(tmp, file); err != nil {
-			return err
+		u.names = append(u.names, name(i))
+		if err := os.WriteFile(filepath.Join(u.staged, fmt.Sprint(i)), []byte(text), 0o644); err != nil {
+			return u, err
 		}
 	}
-	return nil
+	return u, nil
+}
+
+// strike renames all of them into the inbox, one after the other and as fast as it can, and gives when it began and how
+// long that took.
+func (u burst) strike() (began time.Time, took time.Duration, err error) {
+	began = time.Now()
+	for i, name := range u.names {
+		if err := os.Rename(filepath.Join(u.staged, fmt.Sprint(i)), filepath.Join(u.inbox, name)); err != nil {
+			return began, 0, err
+		}
+	}
+	return began, time.Since(began), os.Remove(u.staged)
 }
 
 // burstOfPasses has many runs wait at many gates each, and passes them all at once.
@@ -70,6 +88,7 @@ func burstOfPasses(ctx context.Context, b *bench, runs, gates int) (f figure, er
 		return f, err
 	}
 	defer s.close(&err)
+	s.profiled = true
 	ids, err := s.waitingAtGates(ctx, spec, runs, gates)
 	if err != nil {
 		return f, err
@@ -83,17 +102,16 @@ func burstOfPasses(ctx context.Context, b *bench, runs, gates int) (f figure, er
 	if err := errors.Join(s.boot(ctx), s.waitHumans(ctx, s.repos[0], runs*gates)); err != nil {
 		return f, err
 	}
-	if err := pause(ctx, time.Second); err != nil {
-		return f, err
-	}
-	began := time.Now()
 	n := runs * gates
-	if err := writeBurst(inbox, n, passText, func(i int) string { return fmt.Sprintf("%s/G%d-pass.json", ids[i/gates], i%gates) }); err != nil {
+	files, err := stage(inbox, n, passText, func(i int) string { return fmt.Sprintf("%s/G%d-pass.json", ids[i/gates], i%gates) })
+	if err != nil {
 		return f, err
 	}
-	wrote := time.Since(began)
-	passed, twice, waited := 0, 0, error(nil)
-	waited = within(ctx, burstMost, "every gate has passed", func() (bool, error) {
+	began, wrote, err := files.strike()
+	if err != nil {
+		return f, err
+	}
+	waited := within(ctx, burstMost, "every gate has passed", func() (bool, error) {
 		if err := pause(ctx, 50*pollEvery); err != nil {
 			return true, err
 		}
@@ -105,12 +123,13 @@ func burstOfPasses(ctx context.Context, b *bench, runs, gates int) (f figure, er
 		return true, nil
 	})
 	took := time.Since(began)
-	if passed, twice, err = passesOnRecord(ctx, s); err != nil {
+	passed, twice, err := passesOnRecord(ctx, s)
+	if err != nil {
 		return f, err
 	}
 	f = figure{what: fmt.Sprintf("a burst of %d passes of people, until each is recorded and moved", n), got: seconds(took), aim: "none lost, <= " + seconds(aimBurst),
 		met: holds(passed == n && twice == 0 && waited == nil && took <= aimBurst), signals: n, lost: n - passed + twice}
-	f.notes = []string{fmt.Sprintf("%d runs at %d gates each; written in %s; %d gates passed, %d recorded twice", runs, gates, seconds(wrote), passed, twice)}
+	f.notes = []string{fmt.Sprintf("%d runs at %d gates each; renamed in %s; %d gates passed, %d recorded twice; the daemon had %s at most", runs, gates, seconds(wrote), passed, twice, s.peak())}
 	if waited != nil {
 		f.notes = append(f.notes, waited.Error())
 	}
@@ -166,29 +185,33 @@ func burstOfStrangers(ctx context.Context, b *bench, n int) (f figure, err error
 		return f, err
 	}
 	defer s.close(&err)
+	s.profiled = true
 	inbox := filepath.Join(s.repos[0], ".workflow", "signals")
 	if err := errors.Join(os.MkdirAll(inbox, 0o755), s.boot(ctx)); err != nil {
 		return f, err
 	}
 	name := func(i int) string { return fmt.Sprintf("S%05d-done.json", i) }
-	began := time.Now()
-	if err := writeBurst(inbox, n, "{}\n", name); err != nil {
+	files, err := stage(inbox, n, "{}\n", name)
+	if err != nil {
 		return f, err
 	}
-	wrote := time.Since(began)
+	began, wrote, err := files.strike()
+	if err != nil {
+		return f, err
+	}
 	left := 0
-	took, waited := time.Duration(0), within(ctx, burstMost, "the inbox is empty", func() (bool, error) {
+	waited := within(ctx, burstMost, "the inbox is empty", func() (bool, error) {
 		left, err = filesIn(inbox)
 		return err == nil && left == 0, errors.Join(err, pause(ctx, 100*pollEvery))
 	})
-	took = time.Since(began)
+	took := time.Since(began)
 	missing, err := unaccounted(ctx, s, n, name)
 	if err != nil {
 		return f, err
 	}
 	f = figure{what: fmt.Sprintf("a burst of %d files that nothing waits for, until each is refused by name and moved", n),
 		got: seconds(took), aim: "none lost, <= " + seconds(aimBurst), met: holds(missing == 0 && waited == nil && took <= aimBurst), signals: n, lost: missing}
-	f.notes = []string{fmt.Sprintf("written in %s; %d not on the record; %d left in the inbox", seconds(wrote), missing, left)}
+	f.notes = []string{fmt.Sprintf("renamed in %s; %d not on the record; %d left in the inbox; the daemon had %s at most", seconds(wrote), missing, left, s.peak())}
 	return f, nil
 }
 
@@ -254,6 +277,10 @@ func plainBurst(ctx context.Context, b *bench, n int) (lost int, err error) {
 	if err := os.MkdirAll(inbox, 0o755); err != nil {
 		return 0, err
 	}
+	files, err := stage(inbox, n, "{}\n", func(i int) string { return fmt.Sprintf("S%05d-done.json", i) })
+	if err != nil {
+		return 0, err
+	}
 	cmd := exec.CommandContext(ctx, b.self, inbox, filepath.Join(dir, "journal"))
 	cmd.Env, cmd.Stderr = append(os.Environ(), floorRole+"=burst"), os.Stderr
 	said, err := cmd.StdoutPipe()
@@ -265,7 +292,7 @@ func plainBurst(ctx context.Context, b *bench, n int) (lost int, err error) {
 	}
 	lines := bufio.NewReader(said)
 	if _, err = lines.ReadString('\n'); err == nil {
-		err = writeBurst(inbox, n, "{}\n", func(i int) string { return fmt.Sprintf("S%05d-done.json", i) })
+		_, _, err = files.strike()
 	}
 	seen := 0
 	if err == nil {

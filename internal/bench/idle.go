@@ -217,6 +217,12 @@ func statusNumber(status, key string) int64 {
 	return 0
 }
 
+// peak is the most memory that the daemon ever had.
+func (s *site) peak() string {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	return fmt.Sprintf("%d MiB", statusNumber(string(status), "VmHWM")/1024)
+}
+
 // childrenOf gives the processes that a process is the parent of.
 func childrenOf(pid int) []int {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
