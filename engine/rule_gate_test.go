@@ -276,3 +276,15 @@ func TestRule16Elsewhere(t *testing.T) {
 		s.want(s.r().Phase, phase, s.step("a"), "-")
 	}
 }
+
+func TestRetryPath(t *testing.T) {
+	conform.Rule(t, "004 §3 retry_context_path", "{n} is which failure")
+	for _, c := range [][3]string{
+		{".workflow/retry-context/G-attempt-{n}.md", "", ".workflow/retry-context/G-attempt-7.md"},
+		{".workflow/retry-context/{n}/G.md", "w-2", ".workflow/retry-context/w-2/7/G.md"},
+	} {
+		if got := RetryPath(c[0], c[1], 7); got != c[2] {
+			t.Errorf("RetryPath(%q, %q) = %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+}

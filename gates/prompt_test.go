@@ -135,15 +135,6 @@ func TestRetryContext(t *testing.T) {
 	golden(t, "retry-bare.md", string(RetryContext(RetryInput{Workflow: "w", Run: "w-1", Gate: "G", Step: "S", Attempt: 1, N: 1, Outcome: "fail"})))
 }
 
-func TestRetryPath(t *testing.T) {
-	hold.Rule(t, "004 §3 retry_context_path", "{n} is which failure")
-	for _, c := range [][2]string{{"a/G-attempt-{n}.md", "a/G-attempt-7.md"}, {"{n}/{n}.md", "7/7.md"}, {"a.b/G.md", "a.b/G-7.md"}, {"a.b/G", "a.b/G-7"}} {
-		if got := RetryPath(c[0], 7); got != c[1] {
-			t.Errorf("RetryPath(%q) = %q, want %q", c[0], got, c[1])
-		}
-	}
-}
-
 // flood is text that is worst for a prompt: it grows when it is cleaned, and is made of fences.
 func flood(n int) string { return strings.Repeat("a\u202eb"+strings.Repeat("`", 200)+"\n", n/200) }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,14 +138,4 @@ func titledPlain(id, name string) string {
 		return id
 	}
 	return id + " (" + name + ")"
-}
-
-// RetryPath is the path of a gate's n-th retry-context file. A pattern without {n} gets the number before its ending,
-// so that no file is written over.
-func RetryPath(pattern string, n int) string {
-	if strings.Contains(pattern, "{n}") {
-		return strings.ReplaceAll(pattern, "{n}", strconv.Itoa(n))
-	}
-	ext := path.Ext(pattern)
-	return strings.TrimSuffix(pattern, ext) + "-" + strconv.Itoa(n) + ext
 }

@@ -10,6 +10,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/strictjson"
+	"sluice/internal/typo"
 )
 
 // Bounds of a verdict.
@@ -305,33 +306,12 @@ func nearest(word string, names []string) string {
 		if strings.EqualFold(n, word) {
 			return n
 		}
-		if d := distance(strings.ToLower(word), strings.ToLower(n)); d < best || d == best && found == "" {
+		if len(n) > maxWord || len(word) > maxWord {
+			continue
+		}
+		if d := typo.Distance(strings.ToLower(word), strings.ToLower(n), maxWord); d < best || d == best && found == "" {
 			best, found = d, n
 		}
 	}
 	return found
-}
-
-// distance is how many letters have to be put in, taken out or changed to get from a to b.
-func distance(a, b string) int {
-	if len(a) > maxWord || len(b) > maxWord {
-		return maxWord
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := corner
-			if a[i] != b[j] {
-				change++
-			}
-			corner = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"sluice/internal/strictjson"
+	"sluice/internal/typo"
 )
 
 const (
@@ -53,44 +54,17 @@ func Nearest(name string, known []string) string {
 		return ""
 	}
 	best, nearest := min(utf8.RuneCountInString(name)/nearPerRunes, mostNear)+1, ""
-	folded := []rune(strictjson.Fold(name))
+	folded := strictjson.Fold(name)
 	for _, k := range known[:min(len(known), maxNearKnown)] {
 		if len(k) > maxNearName || k == "" {
 			continue
 		}
-		d := differences(folded, []rune(strictjson.Fold(k)), best)
+		d := typo.Distance(folded, strictjson.Fold(k), best)
 		if d < best {
 			best, nearest = d, k
 		}
 	}
 	return nearest
-}
-
-// differences is the edit distance (with swaps of neighbours as one) of a and
-// b, or limit if it is not less.
-func differences(a, b []rune, limit int) int {
-	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
-		return limit
-	}
-	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range above {
-		above[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, above, row = above, row, before
-	}
-	return min(above[len(b)], limit)
 }
 
 // clip shows a foreign name in a message.

@@ -35,7 +35,7 @@ func TestBounds(t *testing.T) {
 		if spec != nil || !strings.Contains(fmt.Sprint(faults), c.want) {
 			t.Errorf("%s: %.300s", name, fmt.Sprint(faults))
 		}
-		if took := time.Since(began); took > time.Second {
+		if took := time.Since(began); took > 20*time.Second { // some milliseconds; what grows with the square would take minutes
 			t.Errorf("%s took %v", name, took)
 		}
 	}
@@ -64,7 +64,7 @@ func TestLargestSpecs(t *testing.T) {
 	for name, src := range map[string]string{"chain": chain.String(), "elsewhere": wide.String(), "wrong": wrong.String()} {
 		began := time.Now()
 		spec, faults := Load("", []byte(src))
-		if took := time.Since(began); took > time.Second {
+		if took := time.Since(began); took > 20*time.Second { // some milliseconds; what grows with the square would take minutes
 			t.Errorf("%s took %v", name, took)
 		}
 		if spec == nil && len(faults) == 0 {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"sluice/internal/typo"
 )
 
 // Fault is one thing wrong with a spec. Line and Col count from 1.
@@ -95,7 +97,7 @@ func nearest(name string, known []string) string {
 		if strings.EqualFold(k, name) {
 			return k
 		}
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least {
+		if d := typo.Distance(strings.ToLower(name), strings.ToLower(k), least); d < least {
 			best, least = k, d
 		}
 	}
@@ -103,30 +105,6 @@ func nearest(name string, known []string) string {
 		return ""
 	}
 	return best
-}
-
-// distance counts the insertions, deletions, replacements and swaps of neighbours that make a of b.
-func distance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		row[0] = i
-		for j := 1; j <= len(y); j++ {
-			cost := 1
-			if x[i-1] == y[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(y)]
 }
 
 // quote gives a value as it may stand in a message.
