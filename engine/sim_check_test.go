@@ -46,7 +46,9 @@ func (w *sim) before(t *told) *glimpse {
 // check holds the invariants of 8-semantics after every event.
 func (w *sim) check(t *told, facts []Fact) {
 	w.checkSettled()
-	w.checkIndex()
+	if w.beside == nil || w.events%4 == 0 { // the model is slow enough
+		w.checkIndex()
+	}
 	if why := w.st.Fault(w.spec); why != "" {
 		w.fail("%s", why)
 	}
