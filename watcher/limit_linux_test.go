@@ -174,6 +174,7 @@ func TestFileSystemOfOthers(t *testing.T) {
 	if out, err := exec.Command("bindfs", under, dir).CombinedOutput(); err != nil {
 		t.Skipf("kernel: no FUSE mount to be had: %v: %s", err, out)
 	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }) // its server ends with it; the test may have done so
 	poll(t, w, "polling", func() bool {
 		mode, degraded := w.Health(dir)
 		return mode == ModePolling && strings.Contains(degraded, "fuse")
