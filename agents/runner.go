@@ -13,8 +13,6 @@ const (
 	// and write the record. One that takes longer is held (SIGSTOP) or broken
 	// and is ended itself.
 	stopMargin = 5 * time.Second
-	// maxRefusalBytes bounds what a shim says of why it did not start.
-	maxRefusalBytes = 8 << 10
 )
 
 // Options of a Runner.

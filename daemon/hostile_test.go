@@ -244,3 +244,21 @@ func TestALookKnowsTheRunsConcerned(t *testing.T) {
 		}
 	}
 }
+
+// TestAScanInPartsIsAsOldAsItsFirst: what came behind the place where the first part stopped and before the second began
+// was read by neither.
+func TestAScanInPartsIsAsOldAsItsFirst(t *testing.T) {
+	b := handled(t)
+	q := b.window()
+	before, after := q.WindowEnds.Add(-time.Second), q.WindowEnds.Add(time.Second)
+	b.now = after
+	b.batch(item{began: before, part: true, more: true})
+	b.batch(item{began: after})
+	if got := b.run().CurrentRound("GA").State; got != engine.OnWindow {
+		t.Fatalf("GA is %s: the first part began before the window's end", got)
+	}
+	b.batch(item{began: after})
+	if got := b.run().CurrentRound("GA").State; got == engine.OnWindow {
+		t.Fatal("GA is open after a scan that began after the window's end")
+	}
+}

@@ -58,6 +58,7 @@ type Repo struct {
 	scanning  bool
 	scanAgain bool      // all inboxes are to be read after the scan under way
 	lookAgain bool      // what hints were about is to be read after it
+	since     time.Time // when the first of scans began that did not come to the end
 	scanAfter time.Time // a scan failed: not again before this
 	ticked    time.Time // when Ticked was last decided
 	retryAt   time.Time // when effects that failed are to be tried again

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -74,8 +75,12 @@ func (r *Repo) takeScan(it item, now time.Time) {
 		r.core.take(ev, now)
 	}
 	r.scanAgain = r.scanAgain || it.more
+	if it.more && r.since.IsZero() {
+		r.since = it.began // the next goes on where this one stopped: together they have read what was there then
+	}
 	if !it.part { // only who has read all may say that nothing lies there
-		r.core.take(engine.Scanned{Began: it.began}, now)
+		r.core.take(engine.Scanned{Began: cmp.Or(r.since, it.began)}, now)
+		r.since = time.Time{}
 	}
 	r.scanning = false
 	clear(r.moved)

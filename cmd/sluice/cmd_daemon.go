@@ -69,6 +69,7 @@ func (a *app) serveAll(ctx context.Context, set []string) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { w.dog.feed(inner, a) })
 	wg.Go(func() { a.reloadOn(inner, srv, log) })
+	wg.Go(func() { giveBack(inner) })
 	err = srv.Run(ctx, func() {
 		n := len(srv.States())
 		log.Info().Int("pid", os.Getpid()).Str("version", version).Int("repos", n).Msg("the daemon serves")

@@ -65,11 +65,11 @@ func TestTorture(t *testing.T) {
 		switch x.rnd.IntN(8) {
 		case 0, 1:
 			life = tortureStart
-		default:
-			x.awaitService()
-		case 7:
+		case 2:
 			x.awaitService()
 			life *= tortureSpan
+		default:
+			x.awaitService()
 		}
 		life = time.Duration(x.rnd.Int64N(int64(life)))
 		takes := x.rnd.IntN(5) == 0
