@@ -63,8 +63,10 @@ func (x *arena) powerCycle(d *loopDisk, front ...string) (lost []string) {
 	_ = x.last.Wait()
 	x.last = nil
 	d.remount()
-	if err := anotherBoot(d.dir); err != nil {
-		t.Fatal(err)
+	for _, r := range x.repos {
+		if err := r.anotherBoot(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	all := map[string]*record{}
 	for _, r := range x.repos {
@@ -88,10 +90,10 @@ func (x *arena) powerCycle(d *loopDisk, front ...string) (lost []string) {
 	return lost
 }
 
-// anotherBoot has what lies in the state folders be of an earlier start of the machine, as it is after a real power cut.
-func anotherBoot(dir string) error {
-	for _, pattern := range []string{"sluice/*/boot", "sluice/*/launches/*/*.pid"} {
-		names, err := filepath.Glob(filepath.Join(dir, pattern))
+// anotherBoot has what lies in the state folder be of an earlier start of the machine, as it is after a real power cut.
+func (r *arenaRepo) anotherBoot() error {
+	for _, pattern := range []string{"boot", "launches/*/*.pid"} {
+		names, err := filepath.Glob(filepath.Join(r.state(), pattern))
 		if err != nil {
 			return err
 		}

@@ -45,7 +45,8 @@ gates:
 
 // faultAgent writes a ledger of its own: what it is, at its start and at its end, while it holds a lock of its launch's
 // name and one of its step's name. Two that live at the same time would meet there. It works a moment, so that some
-// outlive the daemon that started them; what another left of a git command it clears away first.
+// outlive the daemon that started them; what another left of a git command it clears away first. A reviewer whose answer
+// is lost on a full disk is asked again, under a key of its own and the record of the first: a "+" says so.
 const faultAgent = `who=${SLUICE_GATE:-$SLUICE_STEP}
 key=$SLUICE_RUN/$who#${SLUICE_ROUND:-$SLUICE_ATTEMPT}
 exec 8>"$E2E_WORK/locks/$SLUICE_RUN.$who" 9>"$E2E_WORK/locks/$SLUICE_TOKEN"
@@ -57,7 +58,10 @@ for fd in 9 8; do
 	*) exit 1 ;;
 	esac
 done
-echo "$key $SLUICE_TOKEN $$" >>"$E2E_WORK/launches"
+case "$SLUICE_ANSWER" in
+*/again-*) echo "$key+ $SLUICE_TOKEN $$" >>"$E2E_WORK/launches" ;;
+*) echo "$key $SLUICE_TOKEN $$" >>"$E2E_WORK/launches" ;;
+esac
 sleep 0.$(($$ % 3))$(($$ % 7))
 [ $(($$ % 20)) != 0 ] || sleep 2.5 # some outlive the pause before what was lost is launched again
 word=done
