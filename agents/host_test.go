@@ -5,13 +5,10 @@ package agents
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -305,42 +302,4 @@ func TestATermEndsAShim(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the idle one goes", func() bool { return !runs(q.Pid()) })
-}
-
-// BenchmarkLaunch takes a launch from Ensure to its end, beside a plain start of the same command in the same run.
-func BenchmarkLaunch(b *testing.B) {
-	dir := b.TempDir()
-	r := warm(b, 1)
-	once := func(i int) {
-		p, err := r.Ensure(b.Context(), Spec{Key: "bench-" + strconv.Itoa(i), Dir: filepath.Join(dir, "d"+strconv.Itoa(i)), PidFile: filepath.Join(dir, "pids", strconv.Itoa(i)),
-			Argv: []string{"/bin/true"}, Env: []string{"PATH=/bin"}, Cwd: dir, Token: strconv.Itoa(i)})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if e, err := p.Wait(b.Context()); err != nil || e.Code != 0 {
-			b.Fatal(e, err)
-		}
-	}
-	plain := func() {
-		if err := exec.Command("/bin/true").Run(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	once(-1)
-	var ours, floor time.Duration
-	i := 0
-	for b.Loop() {
-		t0 := time.Now()
-		once(i)
-		t1 := time.Now()
-		plain()
-		ours, floor = ours+t1.Sub(t0), floor+time.Since(t1)
-		i++
-	}
-	b.ReportMetric(float64(ours.Microseconds())/float64(b.N), "µs/launch")
-	b.ReportMetric(float64(floor.Microseconds())/float64(b.N), "µs/plain")
-	b.ReportMetric(float64(ours)/float64(floor), "x/plain")
-	if _, err := os.Stat(filepath.Join(dir, "pids")); errors.Is(err, fs.ErrNotExist) {
-		b.Fatal("nothing was launched")
-	}
 }

@@ -95,7 +95,7 @@ func write(t *testing.T, path string, data []byte) {
 }
 
 func runMutant(dir string) (string, error) {
-	cmd := exec.Command("go", "test", "-vet=off", "-failfast", "-count=1", "-timeout=900s", "-run", mutantTests, "./engine")
+	cmd := exec.Command("go", "test", "-vet=off", "-failfast", "-count=1", "-timeout=300s", "-run", mutantTests, "./engine")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "SEEDS="+mutantSeeds, "SEED=", "SLUICE_MUTANT=1", "SLUICE_CONFORM=", "GOFLAGS=", "GOWORK=off")
 	out, err := cmd.CombinedOutput()

@@ -46,9 +46,7 @@ func (w *sim) before(t *told) *glimpse {
 // check holds the invariants of 8-semantics after every event.
 func (w *sim) check(t *told, facts []Fact) {
 	w.checkSettled()
-	if w.beside == nil || w.events%4 == 0 { // the model is slow enough
-		w.checkIndex()
-	}
+	w.checkIndex()
 	if why := w.st.Fault(w.spec); why != "" {
 		w.fail("%s", why)
 	}
