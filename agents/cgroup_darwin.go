@@ -4,9 +4,13 @@ import "syscall"
 
 // There are no cgroups here.
 
-func makeCgroup(string) string { return "" }
+func cgroupHome() string { return "" }
 
-func startIn(*syscall.SysProcAttr, string) (done func()) { return func() {} }
+func cgroupName(string) string { return "" }
+
+func makeCgroup(string) (string, int) { return "", -1 }
+
+func startIn(*syscall.SysProcAttr, int) {}
 
 func killCgroup(string, string) {}
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -51,42 +50,41 @@ func cgroupHome() string {
 	return ""
 }
 
-// makeCgroup makes a cgroup for the tree of this launch below this process's
-// own, "" where that is not allowed.
-func makeCgroup(key string) string {
-	home := cgroupHome()
-	if home == "" {
-		return ""
-	}
-	dir := filepath.Join(home, fmt.Sprintf("%s%s-%d", cgroupPrefix, digest(key)[:16], os.Getpid()))
+// cgroupName is how the names of a shim's cgroups begin: each of its launches
+// has one of its own, and what kills by cgroup takes no other's.
+func cgroupName(mark string) string {
+	return cgroupPrefix + mark[:min(len(mark), 16)] + "-"
+}
+
+// makeCgroup makes a cgroup and opens it, "" and -1 where that is not
+// allowed.
+func makeCgroup(dir string) (string, int) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		return ""
+		return "", -1
 	}
 	if _, err := os.Stat(filepath.Join(dir, "cgroup.kill")); err != nil {
 		os.Remove(dir) // before Linux 5.14: of no use
-		return ""
+		return "", -1
 	}
-	return dir
+	fd, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		os.Remove(dir)
+		return "", -1
+	}
+	return dir, fd
 }
 
-// startIn lets the command start inside the cgroup. done closes what that
-// needs.
-func startIn(attr *syscall.SysProcAttr, cgroup string) (done func()) {
-	if cgroup == "" {
-		return func() {}
+// startIn lets the command start inside the cgroup.
+func startIn(attr *syscall.SysProcAttr, cgroup int) {
+	if cgroup >= 0 {
+		attr.UseCgroupFD, attr.CgroupFD = true, cgroup
 	}
-	fd, err := unix.Open(cgroup, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return func() {}
-	}
-	attr.UseCgroupFD, attr.CgroupFD = true, fd
-	return func() { unix.Close(fd) }
 }
 
 // killCgroup kills all in it at once. It takes only a folder that makeCgroup
-// made for key.
-func killCgroup(cgroup, key string) {
-	if !strings.HasPrefix(filepath.Base(cgroup), cgroupPrefix+digest(key)[:16]+"-") {
+// made for the shim of that mark.
+func killCgroup(cgroup, mark string) {
+	if !strings.HasPrefix(filepath.Base(cgroup), cgroupName(mark)) {
 		return
 	}
 	if f, err := os.OpenFile(filepath.Join(cgroup, "cgroup.kill"), os.O_WRONLY, 0); err == nil {

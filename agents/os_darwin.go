@@ -127,3 +127,7 @@ func (h handle) wait(ctx context.Context, gone func() bool) error {
 
 // dup makes to another name of from.
 func dup(from, to int) error { return unix.Dup2(from, to) }
+
+// moveNew gives a file its name unless there is one of that name:
+// fs.ErrExist.
+func moveNew(from, to string) error { return linkNew(from, to) }

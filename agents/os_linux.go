@@ -235,3 +235,14 @@ func (h handle) wait(ctx context.Context, gone func() bool) error {
 
 // dup makes to another name of from.
 func dup(from, to int) error { return unix.Dup3(from, to, 0) }
+
+// moveNew gives a file its name unless there is one of that name:
+// fs.ErrExist. One operation on the folder, where a link and an unlink are
+// two.
+func moveNew(from, to string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // a file system or a kernel without it
+		return linkNew(from, to)
+	}
+	return err
+}

@@ -56,8 +56,12 @@ func segmentOf(limit int64) int64 { return (limit/2 - markerBytes) / 2 }
 // create makes a new file, never one that is already there: that might be a
 // link or a pipe.
 func (s *sink) create(name string) {
-	os.Remove(name)
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	const fresh = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	f, err := os.OpenFile(name, fresh, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		os.Remove(name)
+		f, err = os.OpenFile(name, fresh, 0o600)
+	}
 	if err != nil {
 		s.fail(0, err)
 		return

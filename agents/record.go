@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -48,9 +49,16 @@ type identity struct {
 	KillAfter time.Duration `json:"kill_after_ns"`
 	MaxOutput int64         `json:"max_output"`
 	Launched  time.Time     `json:"launched"`
-	// Ended is how it ended, written when nothing of it is left: from then on
-	// its shim may have another launch, and is not to be signalled for this one.
-	Ended *Exit `json:"ended,omitempty"`
+	// Ended is how it ended: see endLine.
+	Ended *Exit `json:"-"`
+}
+
+// endLine is a line that is added to a pid file when nothing of the launch is
+// left: from then on its shim may have another launch, and is not to be
+// signalled for this one. Half a line, as one meets it while it is written, is
+// none.
+type endLine struct {
+	Ended *Exit `json:"ended"`
 }
 
 // exitRecord is an exit.json. The identity in it ties it to one launch: a
@@ -93,13 +101,20 @@ func readIdentity(pidFile string) (identity, error) {
 	if err != nil {
 		return id, err
 	}
-	if err := json.Unmarshal(data, &id); err != nil {
+	first, rest, _ := bytes.Cut(data, []byte{'\n'})
+	if err := json.Unmarshal(first, &id); err != nil {
 		return id, fmt.Errorf("pid file %s: %w: %w", pidFile, err, ErrTorn)
 	}
 	if id.Version != recordVersion || id.Pid <= 1 || id.Start == "" || id.Boot == "" {
 		return id, fmt.Errorf("pid file %s: version %d, pid %d: not written by this version: %w", pidFile, id.Version, id.Pid, ErrTorn)
 	}
 	id.file = pidFile
+	for line := range bytes.Lines(rest) {
+		var end endLine
+		if line[len(line)-1] == '\n' && json.Unmarshal(line, &end) == nil && end.Ended != nil {
+			id.Ended = end.Ended
+		}
+	}
 	return id, nil
 }
 
@@ -150,20 +165,6 @@ func writeExit(dir string, rec exitRecord) error {
 	return nil
 }
 
-// writeEnded notes in the pid file how its launch ended.
-func writeEnded(id identity, e Exit) error {
-	id.Ended = &e
-	tmp, err := writeTemp(filepath.Dir(id.file), filepath.Base(id.file), id)
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, id.file); err != nil {
-		os.Remove(tmp)
-		return err
-	}
-	return nil
-}
-
 // askStop leaves the mark by which a launch ends, or does not start. It comes
 // before the look whether there is one: a shim that takes the pid file looks
 // for the mark afterwards, so that one of the two sees the other.
@@ -208,24 +209,6 @@ func writeFirstExit(dir string, id identity, e Exit) (Exit, error) {
 		return e, err
 	}
 	return e, nil
-}
-
-// claim gives the pid file its name and whole content in one step and
-// reports whether it was this caller that did: a reader never sees half a
-// record, and of several only one wins.
-func claim(pidFile string, id identity) (bool, error) {
-	dir := filepath.Dir(pidFile)
-	tmp, err := writeTemp(dir, filepath.Base(pidFile), id)
-	if err != nil {
-		return false, err
-	}
-	defer os.Remove(tmp)
-	if err := os.Link(tmp, pidFile); errors.Is(err, fs.ErrExist) {
-		return false, nil
-	} else if err != nil {
-		return false, fmt.Errorf("pid file %s: %w: the state folder must be on a file system with hard links", pidFile, err)
-	}
-	return true, nil
 }
 
 // writeTemp writes v as JSON to a new file (0600) in dir and returns its name.

@@ -21,6 +21,9 @@ func (p *Proc) Wait(context.Context) (Exit, error) { return Exit{}, ErrUnsupport
 // Stop is not supported here: it returns ErrUnsupported.
 func (r *Runner) Stop(context.Context, Spec) error { return ErrUnsupported }
 
+// Forbid is not supported here: it returns ErrUnsupported.
+func (r *Runner) Forbid(pidFile string) error { return ErrUnsupported }
+
 func (r *Runner) stop(context.Context, identity, string) error { return ErrUnsupported }
 
 // host is not to be had here.

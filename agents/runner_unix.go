@@ -220,7 +220,7 @@ func (p *Proc) waitShim(ctx context.Context) error {
 func (p *Proc) lost(ctx context.Context) (Exit, error) {
 	boot, err := bootID()
 	if err == nil && boot == p.id.Boot {
-		_, err = sweep(ctx, p.id.Key, p.id.Cgroup, p.id.Token)
+		_, err = sweep(ctx, p.id.Mark, p.id.Cgroup, p.id.Token)
 	}
 	if err != nil {
 		return Exit{}, err
@@ -234,6 +234,16 @@ func (p *Proc) lost(ctx context.Context) (Exit, error) {
 	return e, nil
 }
 
+// Forbid has the launch of a pid file, and all that are under it, never start
+// from now on, however late a start comes that is on its way. One whose pid
+// file is there when this returns may run: stop it.
+func (r *Runner) Forbid(pidFile string) error {
+	if err := askStop(pidFile); err != nil {
+		return fmt.Errorf("agents: forbid %s: %w: see that the state folder can be written", pidFile, err)
+	}
+	return nil
+}
+
 // Stop ends the launch of a spec: TERM to its tree, KILL after its KillAfter,
 // and returns when nothing of it is left. Of one that never started, or has
 // ended, nothing is left. Only a process whose identity was verified is
@@ -245,7 +255,7 @@ func (r *Runner) Stop(ctx context.Context, spec Spec) error {
 	p, err := r.Adopt(spec.PidFile, spec.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if spec.Token != "" {
-			_, err := sweep(ctx, spec.Key, "", tokenDigest(spec.Token))
+			_, err := sweep(ctx, "", "", tokenDigest(spec.Token))
 			return err
 		}
 		return nil

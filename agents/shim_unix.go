@@ -62,18 +62,22 @@ func ShimMain(args []string) int {
 	signal.Notify(look, stopSignal)
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGUSR2)
-	orphans := becomeSubreaper()
-	if err := os.Chdir("/"); err != nil {
-		fmt.Fprintf(os.Stderr, "shim: %v\n", err)
-		return shimRefused
+	here, err := newPlace(mark, noCgroup)
+	if err == nil {
+		err = os.Chdir("/")
 	}
-	in, out, err := detach()
+	var in, out *os.File
+	if err == nil {
+		in, out, err = detach()
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "shim: %v\n", err)
 		return shimRefused
 	}
 	given := make(chan given)
 	go readSpecs(in, given) // to the end of the process
+	next := here.prepare()
+	defer func() { next.close() }()
 	for {
 		select {
 		case <-term:
@@ -83,10 +87,12 @@ func ShimMain(args []string) int {
 			if !ok {
 				return shimDone
 			}
-			s := &shim{spec: g.spec, mark: mark, say: out, term: term, look: look, noCgroup: noCgroup, orphans: orphans}
+			s := &shim{spec: g.spec, place: here, next: next, say: out, term: term, look: look}
 			if code, again := s.serve(g.err); !again {
 				return code
 			}
+			next.close()
+			next = here.prepare()
 		}
 	}
 }
@@ -157,15 +163,15 @@ func detach() (in, out *os.File, err error) {
 
 // shim is one launch, in the shim's process.
 type shim struct {
-	spec     Spec
-	mark     string
-	id       identity
-	say      io.Writer
-	term     <-chan os.Signal
-	look     <-chan os.Signal
-	noCgroup bool
-	orphans  bool // of the tree become children of this process
-	termed   bool // whoever ends the machine's processes has asked this one to end
+	*place
+	spec   Spec
+	id     identity
+	next   *ready
+	file   *claimed // its pid file
+	say    io.Writer
+	term   <-chan os.Signal
+	look   <-chan os.Signal
+	termed bool // whoever ends the machine's processes has asked this one to end
 }
 
 // serve carries one launch through, and says whether the process takes
@@ -181,7 +187,7 @@ func (s *shim) serve(bad error) (code int, again bool) {
 	case !claimed:
 		return shimDone, s.tell(saysTaken, "")
 	}
-	_ = s.tell(saysClaimed, "")
+	defer s.file.close()
 	e := s.run()
 	code = s.finish(&e)
 	if code != shimDone || s.termed {
@@ -203,33 +209,21 @@ func (s *shim) tell(word, rest string) bool {
 
 // claim takes the pid file, before anything is started.
 func (s *shim) claim() (bool, error) {
-	boot, err := bootID()
-	if err != nil {
-		return false, err
+	s.id = s.self
+	s.id.file, s.id.Key, s.id.Token, s.id.Dir = s.spec.PidFile, s.spec.Key, tokenDigest(s.spec.Token), s.spec.Dir
+	s.id.KillAfter, s.id.MaxOutput = s.spec.KillAfter, s.spec.MaxOutput
+	s.id.Cgroup, s.id.Launched = s.next.cgroup, time.Now().UTC()
+	file, err := claim(s.spec.PidFile, s.id)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
 	}
-	self, err := lookProc(os.Getpid())
-	if err != nil {
-		return false, fmt.Errorf("own process: %w: mount /proc", err)
-	}
-	s.id = identity{
-		file: s.spec.PidFile, Version: recordVersion, Key: s.spec.Key, Pid: self.pid, Start: self.start, Boot: boot, Mark: s.mark,
-		Token: tokenDigest(s.spec.Token), Dir: s.spec.Dir,
-		KillAfter: s.spec.KillAfter, MaxOutput: s.spec.MaxOutput, Launched: time.Now().UTC(),
-	}
-	if !s.noCgroup {
-		s.id.Cgroup = makeCgroup(s.spec.Key)
-	}
-	claimed, err := claim(s.spec.PidFile, s.id)
-	if !claimed {
-		removeCgroup(s.id.Cgroup)
-	}
-	return claimed, err
+	s.file = file
+	return err == nil, err
 }
 
 // finish writes the record. It stays for a while to do so: without one the
 // launch counts as lost and its work may be done again.
 func (s *shim) finish(e *Exit) int {
-	removeCgroup(s.id.Cgroup)
 	if e.Started.IsZero() {
 		e.Started = s.id.Launched
 	}
@@ -240,9 +234,7 @@ func (s *shim) finish(e *Exit) int {
 	for {
 		err := writeExit(s.spec.Dir, s.id.record(*e))
 		if err == nil {
-			if err = writeEnded(s.id, *e); errors.Is(err, fs.ErrNotExist) {
-				err = nil // its folder was removed: nobody asks for the launch any more
-			}
+			err = s.file.ended(*e)
 		}
 		if err == nil {
 			return shimDone
@@ -256,31 +248,41 @@ func (s *shim) finish(e *Exit) int {
 	}
 }
 
-// run starts the command, waits for it and for all that it started.
+// run starts the command, waits for it and for all that it started. That the
+// launch is taken is told when it has been started: who hears it wakes up, and
+// would be in its way.
 func (s *shim) run() Exit {
-	if stopAsked(s.spec.PidFile) {
+	if s.calledOff() {
+		_ = s.tell(saysClaimed, "")
 		return Exit{Code: -1, Stopped: true}
 	}
-	out, err := openStreams(s.spec)
-	if err != nil {
-		return Exit{Code: -1, NotStarted: err.Error()}
-	}
-	pid, err := s.start(out)
-	out.closeWriters()
-	if err != nil {
-		out.finish()
-		return Exit{Code: -1, NotStarted: err.Error()}
+	pid, err := 0, s.next.err
+	if err == nil {
+		pid, err = s.start()
 	}
 	started := time.Now().UTC()
 	ends := make(chan end, 2) // as many as reap sends: it never waits
 	var reaper sync.WaitGroup
-	reaper.Go(func() { reap(pid, ends) })
+	if err == nil {
+		reaper.Go(func() { reap(pid, ends) })
+	}
+	_ = s.tell(saysClaimed, "")
+	if err != nil {
+		return Exit{Code: -1, NotStarted: err.Error()}
+	}
+	s.next.out.keep(s.spec)
 	e := s.supervise(ends)
 	reaper.Wait()
 	s.endStrays()
-	out.finish()
+	s.next.out.finish()
 	e.Started = started
 	return e
+}
+
+// calledOff reports whether this launch, or the one that it is under, is to
+// end.
+func (s *shim) calledOff() bool {
+	return stopAsked(s.spec.PidFile) || s.spec.Under != "" && stopAsked(s.spec.Under)
 }
 
 // end is what the reaper tells: the main process ended, or nothing is left.
@@ -352,7 +354,7 @@ func (s *shim) supervise(ends <-chan end) Exit {
 		signalBelow(os.Getpid(), syscall.SIGTERM, syscall.SIGCONT)
 		killWithin(s.spec.KillAfter)
 	}
-	if stopAsked(s.spec.PidFile) { // before its signal could be heard as this launch's
+	if s.calledOff() { // before its signal could be heard as this launch's
 		stop()
 	}
 	for {
@@ -361,7 +363,7 @@ func (s *shim) supervise(ends <-chan end) Exit {
 			s.termed = true
 			stop()
 		case <-s.look:
-			if stopAsked(s.spec.PidFile) {
+			if s.calledOff() {
 				stop()
 			}
 		case end := <-ends:
@@ -376,7 +378,7 @@ func (s *shim) supervise(ends <-chan end) Exit {
 			signalBelow(os.Getpid(), syscall.SIGTERM, syscall.SIGCONT)
 			killWithin(min(leftoverGrace, s.spec.KillAfter))
 		case <-kill.C:
-			killCgroup(s.id.Cgroup, s.spec.Key)
+			killCgroup(s.id.Cgroup, s.id.Mark)
 			signalBelow(os.Getpid(), syscall.SIGKILL)
 			kill.Reset(again)
 			again = min(2*again, pollMax) // what is left after a few is in the kernel's hands
@@ -396,10 +398,10 @@ func outcome(status syscall.WaitStatus) (code int, sig string) {
 // into the cgroup.
 func (s *shim) endStrays() {
 	if !s.orphans {
-		_, _ = sweep(context.Background(), s.spec.Key, "", s.id.Token)
+		_, _ = sweep(context.Background(), s.id.Mark, "", s.id.Token)
 	}
 	for until := time.Now().Add(drainLimit); populated(s.id.Cgroup) && time.Now().Before(until); {
-		killCgroup(s.id.Cgroup, s.spec.Key)
+		killCgroup(s.id.Cgroup, s.id.Mark)
 		time.Sleep(killAgain)
 	}
 }

@@ -45,6 +45,9 @@ type Spec struct {
 	// (made 0700 if missing), outside the repo, and stays after the process
 	// has ended: removing it forgets the launch.
 	PidFile string
+	// Under is the pid file of the launch that this one belongs to, or "":
+	// once that one is to end, this one ends or does not start.
+	Under string
 	// Argv is the command and its arguments. A name without a slash is looked
 	// up on the PATH in Env, one with a slash is relative to Cwd. A wrapper (a
 	// sandbox) is put before the rest.
@@ -104,7 +107,7 @@ func (s Spec) checked() (Spec, error) {
 			fault("no %s: name one", p.what)
 		}
 	}
-	for _, list := range [][]string{s.Argv, s.Env, {s.Key, s.Dir, s.PidFile, s.Cwd, s.Stdin, s.Token}} {
+	for _, list := range [][]string{s.Argv, s.Env, {s.Key, s.Dir, s.PidFile, s.Under, s.Cwd, s.Stdin, s.Token}} {
 		for _, v := range list {
 			if strings.IndexByte(v, 0) >= 0 {
 				fault("a NUL byte in %.40q: remove it", v)
@@ -122,7 +125,7 @@ func (s Spec) checked() (Spec, error) {
 	if len(faults) > 0 {
 		return s, fmt.Errorf("agents: launch %.80q: %w", s.Key, errors.Join(faults...))
 	}
-	for _, p := range []*string{&s.Dir, &s.PidFile, &s.Cwd, &s.Stdin} {
+	for _, p := range []*string{&s.Dir, &s.PidFile, &s.Under, &s.Cwd, &s.Stdin} {
 		if *p == "" {
 			continue
 		}

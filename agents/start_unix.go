@@ -20,38 +20,50 @@ const (
 	drainBytes  = 64 << 10
 )
 
-// streams are the command's standard files and what keeps its output.
+// streams are the pipes of the command's outputs and what keeps them.
 type streams struct {
-	stdin   *os.File
 	readers []*os.File
-	writers []*os.File
-	sinks   []*sink
+	writers []int
+	sinks   [outputs]*sink
 	drains  sync.WaitGroup
 }
 
-// openStreams opens standard input and makes the pipes of the outputs; they
-// are drained from here on.
-func openStreams(spec Spec) (*streams, error) {
+const outputs = 2
+
+// newStreams makes the pipes.
+func newStreams() (*streams, error) {
 	st := &streams{}
-	stdin, err := openStdin(spec.Stdin)
-	if err != nil {
-		return nil, err
-	}
-	st.stdin = stdin
-	for range 2 {
+	for range outputs {
 		r, w, err := os.Pipe()
 		if err != nil {
-			st.closeAll()
+			st.close()
 			return nil, fmt.Errorf("pipe: %w: raise the limit of open files", err)
 		}
-		st.readers, st.writers = append(st.readers, r), append(st.writers, w)
-	}
-	for i, name := range []string{stdoutFile, stderrFile} {
-		keep, from := newSink(filepath.Join(spec.Dir, name), spec.MaxOutput), st.readers[i]
-		st.sinks = append(st.sinks, keep)
-		st.drains.Go(func() { drain(keep, from) })
+		st.readers = append(st.readers, r)
+		// The command's end waits when the pipe is full: it is no file of the
+		// runtime's.
+		fd, err := unix.FcntlInt(w.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+		w.Close()
+		if err == nil {
+			err = unix.SetNonblock(fd, false)
+		}
+		if err != nil {
+			st.close()
+			return nil, fmt.Errorf("pipe: %w: raise the limit of open files", err)
+		}
+		st.writers = append(st.writers, fd)
 	}
 	return st, nil
+}
+
+// keep drains the outputs from here on.
+func (st *streams) keep(spec Spec) {
+	for i, name := range []string{stdoutFile, stderrFile} {
+		st.drains.Go(func() {
+			st.sinks[i] = newSink(filepath.Join(spec.Dir, name), spec.MaxOutput)
+			drain(st.sinks[i], st.readers[i])
+		})
+	}
 }
 
 // drain reads to the end, or to the reader's deadline.
@@ -66,39 +78,40 @@ func drain(to *sink, from *os.File) {
 	}
 }
 
-func openStdin(name string) (*os.File, error) {
-	if name == "" {
-		name = os.DevNull
-	}
+// openStdin opens the file for the command's standard input.
+func openStdin(name string) (int, error) {
 	// Non-blocking only to open: a pipe without a writer must not hold us.
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("standard input %s: %w: name a file that can be read", name, err)
+		return -1, fmt.Errorf("standard input %s: %w: name a file that can be read", name, err)
 	}
-	_ = unix.SetNonblock(fd, false)
-	f := os.NewFile(uintptr(fd), name)
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() && name != os.DevNull {
-		err = fmt.Errorf("standard input %s: %s: name a regular file", name, info.Mode().Type())
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = errors.New("not a file: name a regular file")
 	}
 	if err != nil {
-		f.Close()
-		return nil, err
+		unix.Close(fd)
+		return -1, fmt.Errorf("standard input %s: %w", name, err)
 	}
-	return f, nil
+	_ = unix.SetNonblock(fd, false)
+	return fd, nil
 }
 
+// closeWriters lets go of the command's ends.
 func (st *streams) closeWriters() {
-	for _, w := range append(st.writers, st.stdin) {
-		w.Close()
+	for _, fd := range st.writers {
+		unix.Close(fd)
 	}
+	st.writers = nil
 }
 
-func (st *streams) closeAll() {
+// close lets go of all that is left.
+func (st *streams) close() {
 	st.closeWriters()
 	for _, r := range st.readers {
 		r.Close()
 	}
+	st.readers = nil
 }
 
 // finish drains what is left and joins the files. The tree is gone, so the
@@ -108,15 +121,16 @@ func (st *streams) finish() {
 		_ = r.SetReadDeadline(time.Now().Add(drainLimit))
 	}
 	st.drains.Wait()
-	for i, r := range st.readers {
-		r.Close()
-		st.sinks[i].close()
+	for _, keep := range st.sinks {
+		keep.close()
 	}
+	st.close()
 }
 
-// start starts the command in a process group of its own and, where there is
-// one, its cgroup. An error says what and what to do.
-func (s *shim) start(st *streams) (pid int, err error) {
+// start starts the command in a process group of its own and, where there is one,
+// its cgroup. An error says what and what to do.
+func (s *shim) start() (pid int, err error) {
+	defer s.next.out.closeWriters()
 	info, err := os.Stat(s.spec.Cwd)
 	if err != nil {
 		return 0, fmt.Errorf("folder %s: %w: make it or name another", s.spec.Cwd, bare(err))
@@ -124,23 +138,27 @@ func (s *shim) start(st *streams) (pid int, err error) {
 	if !info.IsDir() {
 		return 0, fmt.Errorf("folder %s: not a folder: name one", s.spec.Cwd)
 	}
+	stdin := 0 // /dev/null
+	if s.spec.Stdin != "" {
+		if stdin, err = openStdin(s.spec.Stdin); err != nil {
+			return 0, err
+		}
+		defer unix.Close(stdin)
+	}
 	file, err := lookUp(s.spec)
 	if err != nil {
 		return 0, err
 	}
+	out := s.next.out.writers
 	attr := &syscall.ProcAttr{
 		Dir:   s.spec.Cwd,
 		Env:   withPwd(s.spec),
-		Files: []uintptr{st.stdin.Fd(), st.writers[0].Fd(), st.writers[1].Fd()},
+		Files: []uintptr{uintptr(stdin), uintptr(out[0]), uintptr(out[1])},
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	}
-	for _, fd := range attr.Files[1:] {
-		_ = unix.SetNonblock(int(fd), false) // the command expects to wait when the pipe is full
-	}
-	done := startIn(attr.Sys, s.id.Cgroup)
+	startIn(attr.Sys, s.next.cgroupFd)
 	pid, err = syscall.ForkExec(file, s.spec.Argv, attr)
-	done()
-	if err != nil && s.id.Cgroup != "" {
+	if err != nil && s.next.cgroupFd >= 0 {
 		// A kernel or a container may let a cgroup be made but nothing be
 		// started in it. That exec itself failed shows again here.
 		attr.Sys = &syscall.SysProcAttr{Setpgid: true}

@@ -175,12 +175,12 @@ func carriers(tokenDigest string) ([]proc, error) {
 // sweep kills what is left of a launch whose shim is gone, until two looks in
 // a row find nothing: a process that is just being exec'ed shows no
 // environment for a moment.
-func sweep(ctx context.Context, key, cgroup, tokenDigest string) (killed int, err error) {
+func sweep(ctx context.Context, mark, cgroup, tokenDigest string) (killed int, err error) {
 	const quietLooks = 2
 	pause := pollMin
 	for quiet := 0; quiet < quietLooks; {
 		if cgroup != "" {
-			killCgroup(cgroup, key)
+			killCgroup(cgroup, mark)
 		}
 		left := populated(cgroup)
 		if tokenDigest != "" {

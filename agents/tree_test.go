@@ -178,7 +178,7 @@ func TestOrphansThatDoNotComeBack(t *testing.T) {
 	spec := testSpec(t, "")
 	orphan := startOther(t, "env", TokenVar+"="+spec.Token, "sleep", "60")
 	eventually(t, "it is up", func() bool { return len(withToken(spec.Token)) == 1 })
-	s := &shim{spec: spec, id: identity{Key: spec.Key, Token: tokenDigest(spec.Token)}}
+	s := &shim{place: &place{}, spec: spec, id: identity{Key: spec.Key, Token: tokenDigest(spec.Token)}}
 	s.endStrays()
 	if runs(orphan.Process.Pid) {
 		t.Error("it is left")

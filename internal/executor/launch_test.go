@@ -81,6 +81,38 @@ func TestStopOfWhatNeverStarted(t *testing.T) {
 	}
 }
 
+// TestStartAfterStop: what was stopped before it was there does not start any more, however late its start comes: that of
+// a daemon that was killed may be on its way still. The same goes for what is launched below its key.
+func TestStartAfterStop(t *testing.T) {
+	b := newBench(t, strings.Replace(runSpec, "%s", `"touch began"`, 1))
+	job := b.stepJob("A", 1, 1)
+	if ev := b.e.Carry(b.ctx(), b.stopJob(job), nil).(engine.ProcessEnded); !ev.Exit.Lost {
+		t.Errorf("nothing was there: %+v", ev.Exit)
+	}
+	if ev := b.carry(job); !ev.Exit.Stopped || b.has("began") {
+		t.Errorf("it started: %+v", ev.Exit)
+	}
+	for _, e := range []*Executor{b.e, b.executor()} { // what is told of it stays
+		if ev := e.Carry(b.ctx(), b.stopJob(job), nil).(engine.ProcessEnded); !ev.Exit.Stopped || ev.Exit.Lost {
+			t.Errorf("stopped again: %+v", ev.Exit)
+		}
+	}
+	b.load(`
+workflow: {id: w}
+steps:
+  - {id: A, run: "true", success_criterion: "touch checked exits 0", next_step: DONE}
+`)
+	check := b.checkJob("A", 1)
+	b.e.Carry(b.ctx(), b.stopJob(check), nil)
+	b.carry(check)
+	if b.has("checked") {
+		t.Error("the criterion of a check that was stopped ran")
+	}
+	if ev := b.carry(b.stepJob("A", 1, 12)); ev.Exit.Stopped || ev.Exit.Code != 0 { // its key begins as the first's
+		t.Errorf("another launch: %+v", ev.Exit)
+	}
+}
+
 // TestStopOfEnded: what had ended by itself keeps its end; a launch whose key begins alike is left alone.
 func TestStopOfEnded(t *testing.T) {
 	b := newBench(t, strings.Replace(runSpec, "%s", `"exit 7"`, 1))

@@ -18,6 +18,7 @@ import (
 // launch is one process that is to be, once, under its key.
 type launch struct {
 	key   string
+	of    string        // the key of the effect that it is made for; "" = its own
 	dir   string        // below the root: the folder of its files
 	idle  time.Duration // ended when it says nothing for so long; 0 = never
 	agent bool          // takes one of the slots
@@ -179,9 +180,13 @@ func (e *Executor) start(ctx context.Context, l launch, p process) (*agents.Proc
 	if err != nil {
 		return nil, err
 	}
+	under := ""
+	if l.of != "" && l.of != l.key {
+		under = e.pidFile(l.of)
+	}
 	// A sandbox would be put in front of argv here.
 	return e.opt.Runner.Ensure(context.WithoutCancel(ctx), agents.Spec{
-		Key: l.key, Dir: filepath.Dir(in), PidFile: e.pidFile(l.key), Argv: p.argv, Env: p.env, Cwd: p.cwd, Stdin: p.stdin,
+		Key: l.key, Dir: filepath.Dir(in), PidFile: e.pidFile(l.key), Under: under, Argv: p.argv, Env: p.env, Cwd: p.cwd, Stdin: p.stdin,
 		Token: e.token(l.key), KillAfter: time.Duration(e.opt.Settings().KillAfter),
 	})
 }

@@ -50,7 +50,7 @@ func (e *Executor) review(ctx context.Context, job daemon.Job) *engine.ProcessEn
 			break
 		}
 		next := againDir(rel, try+1)
-		l := launch{key: correction(job.Key, try+1), dir: next, agent: true, idle: l.idle}
+		l := launch{key: correction(job.Key, try+1), of: job.Key, dir: next, agent: true, idle: l.idle}
 		bad, said := err, end.stdout(maxReplyShown)
 		end, err = e.ensure(ctx, l, func() (process, error) {
 			return e.prepareReview(ctx, job, g, next, l.key, func(before string) string {

@@ -198,7 +198,7 @@ func againDir(rel string, try int) string { return fmt.Sprintf("%s/again-%d", re
 // askAgain has the step's agent give its answer again. The error is ctx's.
 func (e *Executor) askAgain(ctx context.Context, job daemon.Job, st *engine.Step, rel string, try int, bad error, last ended) (ended, error) {
 	key, dir := correction(job.Key, try), againDir(rel, try)
-	return e.ensure(ctx, launch{key: key, dir: dir, agent: true, idle: e.idle(st)}, func() (process, error) {
+	return e.ensure(ctx, launch{key: key, of: job.Key, dir: dir, agent: true, idle: e.idle(st)}, func() (process, error) {
 		b, err := e.begun(ctx, job, st, job.Attempt.N)
 		if err != nil {
 			return process{}, err

@@ -51,6 +51,11 @@ func (e *Executor) stop(ctx context.Context, job daemon.Job) engine.Event {
 // stopAll ends every launch of a key: its own, those of its criteria and corrections. main is how its own ended.
 func (e *Executor) stopAll(ctx context.Context, key string) (main *agents.Exit, some bool, err error) {
 	own := e.pidFile(key)
+	// First this, then the look at what there is: a start that is on its way (of a daemon that was killed just now) is
+	// either seen below or sees that it must not be.
+	if err := e.opt.Runner.Forbid(own); err != nil {
+		return nil, false, err
+	}
 	dir, name := filepath.Dir(own), strings.TrimSuffix(filepath.Base(own), ".pid")
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
