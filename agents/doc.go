@@ -9,7 +9,7 @@
 //
 //	daemon (Runner) ── specs by pipe ──> shim ──> command ──> whatever it starts
 //	                <── what came of it ─ │ pid file: who the shim is, before the command runs; how it ended, afterwards
-//	                                      └ exit.json: the same, beside the output
+//	                                      └ exit.json: the same, beside the output, a moment later
 //
 // A shim has one launch at a time. When that launch's whole tree is gone and
 // its end recorded, it waits for the next one: to give it a spec takes a

@@ -131,3 +131,20 @@ func dup(from, to int) error { return unix.Dup2(from, to) }
 // moveNew gives a file its name unless there is one of that name:
 // fs.ErrExist.
 func moveNew(from, to string) error { return linkNew(from, to) }
+
+// pipe makes a pipe: the runtime waits for what is to be read; whoever writes
+// waits when it is full.
+func pipe() (*os.File, int, error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	var fds [2]int
+	if err := unix.Pipe(fds[:]); err != nil {
+		return nil, -1, err
+	}
+	unix.CloseOnExec(fds[0])
+	unix.CloseOnExec(fds[1])
+	if err := unix.SetNonblock(fds[0], true); err != nil {
+		return nil, -1, errors.Join(err, unix.Close(fds[0]), unix.Close(fds[1]))
+	}
+	return os.NewFile(uintptr(fds[0]), "output"), fds[1], nil
+}

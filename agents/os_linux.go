@@ -246,3 +246,16 @@ func moveNew(from, to string) error {
 	}
 	return err
 }
+
+// pipe makes a pipe: the runtime waits for what is to be read; whoever writes
+// waits when it is full.
+func pipe() (*os.File, int, error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, -1, err
+	}
+	if err := unix.SetNonblock(fds[0], true); err != nil {
+		return nil, -1, errors.Join(err, unix.Close(fds[0]), unix.Close(fds[1]))
+	}
+	return os.NewFile(uintptr(fds[0]), "output"), fds[1], nil
+}

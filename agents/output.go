@@ -43,9 +43,6 @@ type sink struct {
 
 func newSink(path string, limit int64) *sink {
 	s := &sink{path: path, head: limit / 2, segment: segmentOf(limit)}
-	for _, name := range []string{path + tailSuffix, path + oldSuffix} {
-		os.Remove(name)
-	}
 	s.room = s.head
 	s.create(path)
 	return s
@@ -119,6 +116,13 @@ func (s *sink) turn() {
 func (s *sink) close() {
 	if s.file != nil {
 		s.file.Close()
+	}
+	if !s.inTail { // what lies there is not of this launch
+		os.Remove(s.path + tailSuffix)
+		os.Remove(s.path + oldSuffix)
+		if s.unwritten == 0 {
+			return
+		}
 	}
 	var note string
 	if s.left > 0 {

@@ -189,6 +189,7 @@ func (s *shim) serve(bad error) (code int, again bool) {
 	}
 	defer s.file.close()
 	e := s.run()
+	defer func() { s.show(e) }()
 	code = s.finish(&e)
 	if code != shimDone || s.termed {
 		return code, false
@@ -198,6 +199,15 @@ func (s *shim) serve(bad error) (code int, again bool) {
 		return shimSilent, false
 	}
 	return shimDone, s.tell(saysEnded, string(how))
+}
+
+// show puts the end beside the output too, for those who look there. It is
+// the pid file that counts, so nobody waits for this. The command may have removed the folder (git clean).
+func (s *shim) show(e Exit) {
+	rec := s.id.record(e)
+	if err := writeExit(s.spec.Dir, rec); errors.Is(err, fs.ErrNotExist) && os.MkdirAll(s.spec.Dir, 0o700) == nil {
+		_ = writeExit(s.spec.Dir, rec)
+	}
 }
 
 // tell says a line, and reports whether there is somebody to hear it.
@@ -232,18 +242,13 @@ func (s *shim) finish(e *Exit) int {
 	}
 	until := time.Now().Add(recordLimit)
 	for {
-		err := writeExit(s.spec.Dir, s.id.record(*e))
-		if err == nil {
-			err = s.file.ended(*e)
-		}
+		err := s.file.ended(*e)
 		if err == nil {
 			return shimDone
 		}
 		if time.Now().After(until) {
 			return shimSilent
 		}
-		// The command may have removed the folder (git clean).
-		_ = os.MkdirAll(s.spec.Dir, 0o700)
 		time.Sleep(pollMax)
 	}
 }

@@ -34,24 +34,12 @@ const outputs = 2
 func newStreams() (*streams, error) {
 	st := &streams{}
 	for range outputs {
-		r, w, err := os.Pipe()
+		r, w, err := pipe()
 		if err != nil {
 			st.close()
 			return nil, fmt.Errorf("pipe: %w: raise the limit of open files", err)
 		}
-		st.readers = append(st.readers, r)
-		// The command's end waits when the pipe is full: it is no file of the
-		// runtime's.
-		fd, err := unix.FcntlInt(w.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-		w.Close()
-		if err == nil {
-			err = unix.SetNonblock(fd, false)
-		}
-		if err != nil {
-			st.close()
-			return nil, fmt.Errorf("pipe: %w: raise the limit of open files", err)
-		}
-		st.writers = append(st.writers, fd)
+		st.readers, st.writers = append(st.readers, r), append(st.writers, w)
 	}
 	return st, nil
 }
