@@ -67,6 +67,9 @@ func environ(pid int) ([]byte, error) {
 	return unix.SysctlRaw("kern.procargs2", pid)
 }
 
+// children is not to be had in one step here.
+func children() (list []int, ok bool) { return nil, false }
+
 // There is no subreaper here: what daemonises goes to launchd and is found by
 // the token.
 func becomeSubreaper() bool { return false }

@@ -115,6 +115,28 @@ func environ(pid int) ([]byte, error) {
 	return readProc(pid, "environ", maxEnvironBytes)
 }
 
+// children lists the children of this process, dead ones too; ok is false where
+// the kernel does not tell (CONFIG_PROC_CHILDREN).
+func children() (list []int, ok bool) {
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return nil, false
+	}
+	for _, task := range tasks {
+		data, err := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
+		if err != nil {
+			continue // a thread that ended, or there is no such file
+		}
+		ok = true
+		for field := range strings.FieldsSeq(string(data)) {
+			if pid, err := strconv.Atoi(field); err == nil {
+				list = append(list, pid)
+			}
+		}
+	}
+	return list, ok
+}
+
 // becomeSubreaper makes orphans of the tree, daemonised ones too, this
 // process's children, and reports whether it did.
 func becomeSubreaper() bool {
@@ -158,7 +180,8 @@ func open(pid int) (handle, error) {
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		return handle{pid, -1}, nil
 	}
-	if errors.Is(err, unix.ESRCH) {
+	// EINVAL, before Linux 6.15: the number is one of a thread by now.
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) {
 		return handle{}, os.ErrNotExist
 	}
 	if err != nil {

@@ -300,7 +300,7 @@ type end struct {
 // reap collects all children until there are none. Where orphans of the tree
 // become children of this process, no children means no tree.
 func reap(main int, ends chan<- end) {
-	for {
+	for mainGone := false; ; {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, waitAll, nil)
 		switch {
@@ -308,7 +308,8 @@ func reap(main int, ends chan<- end) {
 		case err != nil:
 			ends <- end{empty: true}
 			return
-		case pid == main:
+		case pid == main && !mainGone: // what is left of the tree may get its pid
+			mainGone = true
 			if collectDead() {
 				ends <- end{main: true, status: status, empty: true}
 				return
@@ -350,7 +351,7 @@ func (s *shim) supervise(ends <-chan end) Exit {
 			kill.Reset(d)
 		}
 	}
-	again, stopping := killAgain, false
+	again, stopping, killer := killAgain, false, killer{}
 	stop := func() {
 		if stopping {
 			return
@@ -384,7 +385,9 @@ func (s *shim) supervise(ends <-chan end) Exit {
 			killWithin(min(leftoverGrace, s.spec.KillAfter))
 		case <-kill.C:
 			killCgroup(s.id.Cgroup, s.id.Mark)
-			signalBelow(os.Getpid(), syscall.SIGKILL)
+			if killer.kill() {
+				again = killAgain
+			}
 			kill.Reset(again)
 			again = min(2*again, pollMax) // what is left after a few is in the kernel's hands
 		}

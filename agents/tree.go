@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -130,6 +131,56 @@ func signalBelow(pid int, sigs ...syscall.Signal) int {
 	return n
 }
 
+// quietPasses is how many looks at the children in a row find none that a KILL
+// did not meet before, until there is a pause.
+const (
+	quietPasses = 8
+	passPause   = 100 * time.Microsecond
+)
+
+// killer kills what is below this process. Processes that start the next one
+// and exit are gone before a look at the whole table is over. Where this
+// process is told of its children, it looks at them only, and again at once:
+// whose parent is killed becomes its child.
+type killer struct {
+	met map[proc]bool // got a KILL
+}
+
+// kill kills all that is there, and reports whether any of it was new.
+func (k *killer) kill() (fresh bool) {
+	if k.met == nil {
+		k.met = map[proc]bool{}
+	}
+	for quiet := 0; quiet < quietPasses; quiet++ {
+		list, ok := children()
+		if !ok || len(list) == 0 {
+			break
+		}
+		for _, pid := range list {
+			if p, ok := killChild(pid); ok && !k.met[p] {
+				k.met[p], fresh, quiet = true, true, 0
+			}
+		}
+		time.Sleep(passPause)
+	}
+	signalBelow(os.Getpid(), syscall.SIGKILL)
+	return fresh
+}
+
+// killChild kills the process of that pid if it is a child of this one.
+func killChild(pid int) (proc, bool) {
+	h, err := open(pid)
+	if err != nil {
+		return proc{}, false
+	}
+	defer h.close()
+	p, err := lookProc(pid)
+	if err != nil || p.dead || p.ppid != os.Getpid() {
+		return proc{}, false
+	}
+	return p, h.signal(syscall.SIGKILL) == nil
+}
+
 // carries reports whether the process was started with a token of that
 // digest.
 func carries(pid int, tokenDigest string) (bool, error) {
@@ -146,58 +197,75 @@ func carries(pid int, tokenDigest string) (bool, error) {
 	return false, nil
 }
 
-// carriers is what carries the token, and what lives below it: a child may
-// have dropped its environment.
-func carriers(tokenDigest string) ([]proc, error) {
-	procs, err := table()
+// killCarriers kills what carries the token, and what lives below it: a child
+// may have dropped its environment. The newest come first, and each is killed
+// when it is found: one that starts the next and exits is gone soon.
+func killCarriers(tokenDigest string) (killed int, found bool, err error) {
+	list, err := pids()
 	if err != nil {
-		return nil, err
+		return 0, false, err
 	}
-	self := os.Getpid()
-	var found []proc
+	procs, self := make(map[int]proc, len(list)), os.Getpid()
+	kill := func(p proc) {
+		found = true
+		if signalProc(p, syscall.SIGKILL) {
+			killed++
+		}
+	}
 	var roots []int
-	for pid, p := range procs {
+	for _, pid := range slices.Backward(list) {
+		p, err := lookProc(pid)
+		if err != nil && !hidden(err) {
+			return killed, found, err
+		}
+		if err != nil {
+			continue
+		}
+		procs[pid] = p
 		if pid == self || p.dead {
 			continue
 		}
 		ours, err := carries(pid, tokenDigest)
 		if err != nil {
-			return nil, err
+			return killed, found, err
 		}
 		if ours {
 			roots = append(roots, pid)
-			found = append(found, p)
+			kill(p)
 		}
 	}
-	return append(found, below(procs, roots...)...), nil
+	for _, p := range below(procs, roots...) {
+		kill(p)
+	}
+	return killed, found, nil
 }
 
-// sweep kills what is left of a launch whose shim is gone, until two looks in
-// a row find nothing: a process that is just being exec'ed shows no
-// environment for a moment.
+// sweep kills what is left of a launch whose shim is gone, until several looks
+// in a row find nothing: a process that is just being exec'ed shows no
+// environment for a moment, and one that exits has started another, which was
+// not in the table yet.
 func sweep(ctx context.Context, mark, cgroup, tokenDigest string) (killed int, err error) {
-	const quietLooks = 2
-	pause := pollMin
-	for quiet := 0; quiet < quietLooks; {
+	const quietLooks, quietAfterSome = 2, 6
+	pause, looks := pollMin, quietLooks
+	for quiet := 0; quiet < looks; {
 		if cgroup != "" {
 			killCgroup(cgroup, mark)
 		}
 		left := populated(cgroup)
 		if tokenDigest != "" {
-			procs, err := carriers(tokenDigest)
+			n, found, err := killCarriers(tokenDigest)
+			killed += n
 			if err != nil {
 				return killed, fmt.Errorf("agents: sweep: %w", err)
 			}
-			for _, p := range procs {
-				left = true
-				if signalProc(p, syscall.SIGKILL) {
-					killed++
-				}
+			if n > 0 {
+				pause = pollMin
 			}
+			left = left || found
 		}
 		quiet++
 		if left {
-			quiet = 0
+			quiet, looks = 0, quietAfterSome
 		}
 		if err := sleep(ctx, pause); err != nil {
 			return killed, err

@@ -47,46 +47,6 @@ func barePid(t *testing.T, spec Spec) int {
 	return pid
 }
 
-func TestStopLeavesNothing(t *testing.T) {
-	conform.Rule(t, "3-engine tree", "the whole tree, sessions of its own included")
-	conform.Rule(t, "field ask 2", "no process stays behind")
-	var all sync.WaitGroup
-	for i := range 20 {
-		r := newRunner()
-		if i%2 == 1 {
-			r = noCgroups()
-		}
-		spec := testSpec(t, stubborn+"while :; do sleep 0.05; done")
-		all.Go(func() {
-			p, err := r.Ensure(testContext(t), spec)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			eventually(t, "the tree is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
-			bare := barePid(t, spec)
-			if n := len(withToken(spec.Token)); n < 4 || !runs(bare) {
-				t.Errorf("only %d processes are up", n)
-			}
-			before := time.Now()
-			if err := newRunner().Stop(testContext(t), spec); err != nil {
-				t.Error(err)
-			}
-			took := time.Since(before)
-			if left := withToken(spec.Token); len(left) > 0 || runs(bare) {
-				t.Errorf("left: %v, bare %v", left, runs(bare))
-			}
-			if took < spec.KillAfter { // how much longer is the machine's affair; that nothing is left is ours
-				t.Errorf("took %v, less than the grace of %v", took, spec.KillAfter)
-			}
-			if e, err := p.Wait(testContext(t)); err != nil || !e.Stopped || e.Signal != "SIGKILL" {
-				t.Errorf("%+v, %v: want stopped by SIGKILL", e, err)
-			}
-		})
-	}
-	all.Wait()
-}
-
 func TestStopIsGentleFirst(t *testing.T) {
 	conform.Rule(t, "3-engine tree", "TERM, then KILL")
 	t.Parallel()
