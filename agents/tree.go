@@ -197,47 +197,84 @@ func carries(pid int, tokenDigest string) (bool, error) {
 	return false, nil
 }
 
-// killCarriers kills what carries the token, and what lives below it: a child
-// may have dropped its environment. The newest come first, and each is killed
-// when it is found: one that starts the next and exits is gone soon.
-func killCarriers(tokenDigest string) (killed int, found bool, err error) {
+// hunt kills what carries a token, and what lives below it: a child may have
+// dropped its environment.
+type hunt struct {
+	token  string // its digest
+	procs  map[int]proc
+	roots  []int
+	found  bool
+	killed map[proc]bool // without parents, which change
+}
+
+// look kills what there is now, then looks at what is new, until there is
+// nothing new that carries: one that starts the next and exits would be gone
+// when the whole table has been read.
+func (h *hunt) look() error {
+	h.procs, h.roots, h.found = map[int]proc{}, nil, false
+	for quiet := 0; quiet < quietPasses; quiet++ {
+		fresh, err := h.fresh()
+		if err != nil {
+			return err
+		}
+		n := len(h.roots)
+		for _, p := range fresh {
+			ours, err := carries(p.pid, h.token)
+			if err != nil {
+				return err
+			}
+			if ours {
+				h.roots = append(h.roots, p.pid)
+			}
+		}
+		// None is killed before all are known: what is below it would be an orphan.
+		for _, pid := range h.roots {
+			h.kill(h.procs[pid])
+		}
+		for _, p := range below(h.procs, h.roots...) {
+			h.kill(p)
+		}
+		switch {
+		case len(h.roots) > n:
+			quiet = -1
+		case n == 0:
+			return nil
+		}
+		time.Sleep(passPause)
+	}
+	return nil
+}
+
+// fresh adds to the table what is not in it and gives it, the newest first. It
+// is all or an error: a table that lacks some would be taken for "nothing left".
+func (h *hunt) fresh() (fresh []proc, err error) {
 	list, err := pids()
 	if err != nil {
-		return 0, false, err
+		return nil, err
 	}
-	procs, self := make(map[int]proc, len(list)), os.Getpid()
-	kill := func(p proc) {
-		found = true
-		if signalProc(p, syscall.SIGKILL) {
-			killed++
-		}
-	}
-	var roots []int
 	for _, pid := range slices.Backward(list) {
+		if _, ok := h.procs[pid]; ok {
+			continue
+		}
 		p, err := lookProc(pid)
-		if err != nil && !hidden(err) {
-			return killed, found, err
+		if err == nil {
+			h.procs[pid] = p
+		} else if !hidden(err) {
+			return nil, err
 		}
-		if err != nil {
-			continue
-		}
-		procs[pid] = p
-		if pid == self || p.dead {
-			continue
-		}
-		ours, err := carries(pid, tokenDigest)
-		if err != nil {
-			return killed, found, err
-		}
-		if ours {
-			roots = append(roots, pid)
-			kill(p)
+		if err == nil && !p.dead && pid != os.Getpid() {
+			fresh = append(fresh, p)
 		}
 	}
-	for _, p := range below(procs, roots...) {
-		kill(p)
+	return fresh, nil
+}
+
+func (h *hunt) kill(p proc) {
+	h.found = true
+	if signalProc(p, syscall.SIGKILL) {
+		p.ppid = 0
+		h.killed[p] = true
 	}
-	return killed, found, nil
 }
 
 // sweep kills what is left of a launch whose shim is gone, until several looks
@@ -245,7 +282,8 @@ func killCarriers(tokenDigest string) (killed int, found bool, err error) {
 // environment for a moment, and one that exits has started another, which was
 // not in the table yet.
 func sweep(ctx context.Context, mark, cgroup, tokenDigest string) (killed int, err error) {
-	const quietLooks, quietAfterSome = 2, 6
+	const quietLooks, quietAfterSome = 2, 5
+	h := hunt{token: tokenDigest, killed: map[proc]bool{}}
 	pause, looks := pollMin, quietLooks
 	for quiet := 0; quiet < looks; {
 		if cgroup != "" {
@@ -253,25 +291,24 @@ func sweep(ctx context.Context, mark, cgroup, tokenDigest string) (killed int, e
 		}
 		left := populated(cgroup)
 		if tokenDigest != "" {
-			n, found, err := killCarriers(tokenDigest)
-			killed += n
-			if err != nil {
-				return killed, fmt.Errorf("agents: sweep: %w", err)
+			before := len(h.killed)
+			if err := h.look(); err != nil {
+				return len(h.killed), fmt.Errorf("agents: sweep: %w", err)
 			}
-			if n > 0 {
+			left = left || h.found
+			if len(h.killed) > before {
 				pause = pollMin
 			}
-			left = left || found
 		}
 		quiet++
 		if left {
 			quiet, looks = 0, quietAfterSome
 		}
 		if err := sleep(ctx, pause); err != nil {
-			return killed, err
+			return len(h.killed), err
 		}
 		pause = min(2*pause, pollMax)
 	}
 	removeCgroup(cgroup)
-	return killed, nil
+	return len(h.killed), nil
 }

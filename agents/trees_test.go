@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -76,7 +77,24 @@ func unrulySpec(t *testing.T, i int) (spec Spec, mark string) {
 	spec.Key += strconv.Itoa(i)
 	spec.Env = append(spec.Env, "MARK="+mark)
 	spec.KillAfter = treesGrace
+	t.Cleanup(func() { endTree(mark, spec.Cwd) })
 	return spec, mark
+}
+
+// endTree sees to it that a test that fails leaves nothing either.
+func endTree(mark, folder string) {
+	for until := time.Now().Add(waitFor); time.Now().Before(until); {
+		left := ofTree(mark, folder)
+		for _, p := range left {
+			name, _, _ := strings.Cut(p, ":")
+			if pid, err := strconv.Atoi(name); err == nil {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+	}
 }
 
 // ofTree finds, without the package's own means, what lives of a tree.
@@ -196,11 +214,15 @@ func treeEnds(t *testing.T, r *Runner, spec Spec, mark string, way int) (late ti
 	return took - grace, true
 }
 
+// restless is processes that each start the next and exit.
+const restless = `echo 'trap "" TERM; setsid sh $0 &' > hop.sh; for i in 1 2 3 4; do setsid sh hop.sh & done; echo up > up; sleep 1000`
+
 // TestATreeThatNeverStandsStill is of processes that are gone before one has
-// looked at them: each starts the next and exits.
+// looked at them.
 func TestATreeThatNeverStandsStill(t *testing.T) {
-	spec := testSpec(t, `echo 'trap "" TERM; setsid sh $0 &' > hop.sh; for i in 1 2 3 4; do setsid sh hop.sh & done; echo up > up; sleep 1000`)
+	spec := testSpec(t, restless)
 	spec.KillAfter = treesGrace
+	t.Cleanup(func() { endTree(spec.Token, spec.Cwd) })
 	p := ensure(t, noCgroups(), spec)
 	eventually(t, "it is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
 	before := time.Now()
@@ -213,5 +235,22 @@ func TestATreeThatNeverStandsStill(t *testing.T) {
 	}
 	if e := wait(t, p); e.Lost || !e.Stopped {
 		t.Errorf("%+v, want stopped", e)
+	}
+}
+
+// The same, whose shim is killed: its token is all there is.
+func TestALostTreeThatNeverStandsStill(t *testing.T) {
+	spec := testSpec(t, restless)
+	t.Cleanup(func() { endTree(spec.Token, spec.Cwd) })
+	p := ensure(t, noCgroups(), spec)
+	eventually(t, "it is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
+	if err := syscall.Kill(p.Pid(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if e := wait(t, p); !e.Lost {
+		t.Errorf("%+v, want lost", e)
+	}
+	if left := ofTree(spec.Token, spec.Cwd); len(left) > 0 {
+		t.Errorf("left: %q", left)
 	}
 }
