@@ -81,6 +81,30 @@ func TestAShimTakesOneLaunchAfterTheOther(t *testing.T) {
 	}
 }
 
+// TestARestedShimIsLetGo: a daemon at rest has no helper, and one with work keeps the one that it uses.
+func TestARestedShimIsLetGo(t *testing.T) {
+	t.Parallel()
+	base := testSpec(t, "")
+	r := warm(t, 2)
+	r.warmFor = 100 * time.Millisecond
+	p, q := ensure(t, r, nth(base, 1, "exec sleep 60")), ensure(t, r, nth(base, 2, "exit 0"))
+	if p.Pid() == q.Pid() {
+		t.Fatal("one shim has two launches")
+	}
+	wait(t, q)
+	eventually(t, "the rested one goes", func() bool { return !runs(q.Pid()) })
+	if !runs(p.Pid()) {
+		t.Error("the one with a launch has gone too")
+	}
+	if err := r.Stop(testContext(t), nth(base, 1, "")); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "the other goes", func() bool { return !runs(p.Pid()) })
+	if e := wait(t, ensure(t, r, nth(base, 3, "exit 3"))); e.Code != 3 {
+		t.Errorf("a launch after the rest: %+v", e)
+	}
+}
+
 // TestAStopReachesItsLaunchAlone: not what its shim does by now.
 func TestAStopReachesItsLaunchAlone(t *testing.T) {
 	conform.Rule(t, "3-engine identity", "a live process that is not its shim is not signalled")

@@ -23,6 +23,7 @@ type host struct {
 	to      *os.File // specs
 	from    *os.File // what it says
 	lines   *bufio.Reader
+	rested  time.Time // when its last launch was over
 }
 
 // ongoing is a launch that a host of this Runner has.
@@ -223,11 +224,34 @@ func (r *Runner) rest(h *host) {
 	r.mu.Lock()
 	keep := !r.closed && len(r.idle) < r.warm
 	if keep {
+		h.rested = time.Now()
 		r.idle = append(r.idle, h)
+		if r.cooling == nil {
+			r.cooling = time.AfterFunc(r.warmFor, r.cool)
+		}
 	}
 	r.mu.Unlock()
 	if !keep {
 		h.leave()
+	}
+}
+
+// cool lets go of the shims that have rested long enough.
+func (r *Runner) cool() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cooling = nil
+	if r.closed {
+		return
+	}
+	for len(r.idle) > 0 {
+		h := r.idle[0]
+		if left := r.warmFor - time.Since(h.rested); left > 0 {
+			r.cooling = time.AfterFunc(left, r.cool)
+			return
+		}
+		r.idle = r.idle[1:]
+		r.shims.Go(h.leave)
 	}
 }
 
@@ -244,6 +268,9 @@ func (r *Runner) Close() error {
 	r.mu.Lock()
 	idle := r.idle
 	r.idle, r.closed = nil, true
+	if r.cooling != nil {
+		r.cooling.Stop()
+	}
 	for _, l := range r.busy {
 		_ = l.host.from.SetDeadline(time.Unix(1, 0))
 	}

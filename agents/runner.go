@@ -13,6 +13,9 @@ const (
 	// and write the record. One that takes longer is held (SIGSTOP) or broken
 	// and is ended itself.
 	stopMargin = 5 * time.Second
+	// warmFor is how long a shim without a launch is kept: a daemon that waits
+	// for people for hours needs none.
+	warmFor = 30 * time.Second
 )
 
 // Options of a Runner.
@@ -21,7 +24,8 @@ type Options struct {
 	// "shim"]: something that calls ShimMain.
 	Shim []string
 	// Warm is how many shims that have no launch any more are kept for the
-	// next ones: to start one takes as long as to start this program.
+	// next ones, for half a minute each: to start one takes as long as to start
+	// this program.
 	Warm int
 	// Logf is told what went wrong but did not stop the work; it may be nil.
 	Logf func(format string, args ...any)
@@ -35,12 +39,14 @@ type Runner struct {
 	warm       int
 	logf       func(format string, args ...any)
 	stopMargin time.Duration
+	warmFor    time.Duration
 
-	mu     sync.Mutex
-	closed bool
-	idle   []*host             // shims without a launch
-	busy   map[string]*ongoing // by pid file
-	shims  sync.WaitGroup      // their followers
+	mu      sync.Mutex
+	closed  bool
+	idle    []*host             // shims without a launch, that rests the longest first
+	cooling *time.Timer         // until its time is over; nil: there is none
+	busy    map[string]*ongoing // by pid file
+	shims   sync.WaitGroup      // their followers
 }
 
 // New returns a Runner.
@@ -48,7 +54,7 @@ func New(o Options) *Runner {
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
 	}
-	return &Runner{shim: append([]string(nil), o.Shim...), warm: o.Warm, logf: o.Logf, stopMargin: stopMargin, busy: map[string]*ongoing{}}
+	return &Runner{shim: append([]string(nil), o.Shim...), warm: o.Warm, logf: o.Logf, stopMargin: stopMargin, warmFor: warmFor, busy: map[string]*ongoing{}}
 }
 
 // Proc is one launch, live or ended.
