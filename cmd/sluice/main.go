@@ -4,10 +4,14 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 )
 
 func main() {
+	if os.Getenv(profileFolder) == "" {
+		runtime.MemProfileRate = 0 // the tables for it would be kept by each process
+	}
 	if code, ours := inner(os.Args[1:], os.Stdin); ours {
 		os.Exit(code)
 	}

@@ -56,7 +56,11 @@ func idle(ctx context.Context, b *bench) (out []figure, err error) {
 		return nil, err
 	}
 	defer func() { _, _ = floor.Process.Kill(), floor.Wait() }()
-	if err := pause(ctx, window/4); err != nil { // what the starts left to do is over
+	// What the starts left to do is over, and the processes that launches had are let go.
+	if err := within(ctx, 10*waitMost, "the daemon rests", func() (bool, error) { return b.short || len(childrenOf(s.cmd.Process.Pid)) == 0, pause(ctx, pollEvery) }); err != nil {
+		return nil, err
+	}
+	if err := pause(ctx, window/2); err != nil {
 		return nil, err
 	}
 	got, err := cost(ctx, window, s.cmd.Process.Pid, floor.Process.Pid)
