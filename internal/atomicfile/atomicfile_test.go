@@ -204,6 +204,21 @@ func TestMoveManyDoubles(t *testing.T) {
 	}
 }
 
+// The free number is found without a look at each that is taken.
+func TestNextFree(t *testing.T) {
+	for _, last := range []int{1, 2, 3, 7, 20_000, maxSuffix - 1, maxSuffix} {
+		asked := 0
+		got := nextFree(1, func(n int) bool { asked++; return n <= last })
+		if got != last+1 || asked > 40 {
+			t.Errorf("of %d: %d after %d looks", last, got, asked)
+		}
+	}
+	holes := map[int]bool{1: true, 2: true, 4: true, 5: true, 6: true}
+	if got := nextFree(1, func(n int) bool { return holes[n] }); got < 2 || holes[got] {
+		t.Errorf("with holes: %d", got)
+	}
+}
+
 // The longest names there are have no room for a number: they are cut, and what has one all the same is kept.
 func TestMoveDoublesOfLongNames(t *testing.T) {
 	dir := t.TempDir()

@@ -44,7 +44,11 @@ func MoveUnsynced(src, dst string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(dst), dirPerm); err != nil {
 		return "", fmt.Errorf("move %s: %w", src, err)
 	}
-	for n := 1; n <= maxSuffix; n++ {
+	taken := func(n int) bool {
+		_, err := os.Lstat(numbered(dst, n))
+		return err == nil
+	}
+	for n := 1; n <= maxSuffix; n = nextFree(n, taken) {
 		name := numbered(dst, n)
 		err := moveTo(src, name)
 		if errors.Is(err, fs.ErrExist) {
@@ -56,6 +60,24 @@ func MoveUnsynced(src, dst string) (string, error) {
 		return name, nil
 	}
 	return "", fmt.Errorf("move %s to %s: too many files of this name: clear the folder", src, dst)
+}
+
+// nextFree gives a number after n, which is taken, that was not. It looks in steps that double and then between the last
+// two: of very many doubles not every one is met.
+func nextFree(n int, taken func(int) bool) int {
+	step := 1
+	for n+step <= maxSuffix && taken(n+step) {
+		n, step = n+step, 2*step
+	}
+	free := min(n+step, maxSuffix+1)
+	for free-n > 1 { // n is taken
+		if mid := n + (free-n)/2; taken(mid) {
+			n = mid
+		} else {
+			free = mid
+		}
+	}
+	return free
 }
 
 // numbered puts n before the ending of path, from 2 on; a name that is too long for it is cut.

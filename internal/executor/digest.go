@@ -51,6 +51,9 @@ func (e *Executor) digested(ctx context.Context, job daemon.Job, st *engine.Step
 				c.Files, err = e.changedSince(ctx, first)
 			}
 		}
+		if ctx.Err() != nil { // what was read may be cut short: nothing is recorded of it
+			return r
+		}
 		if err != nil {
 			e.note("git in "+e.shown(b.Top), err.Error())
 			c.Top = ""

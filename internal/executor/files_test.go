@@ -127,11 +127,11 @@ func TestSweep(t *testing.T) {
 // taken is a file that was taken in, as its move.
 func (b *bench) taken(rel string) *engine.Move {
 	b.t.Helper()
-	st, err := atomicfile.Lstat(b.root, rel)
+	data, st, err := atomicfile.OpenRegular(b.root, rel, 1<<20)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return &engine.Move{ID: idOf(st), Name: filepath.Base(rel)}
+	return &engine.Move{ID: idOf(st, hexSum(data), nil), Name: filepath.Base(rel)}
 }
 
 func (b *bench) move(m *engine.Move) engine.FileMoved {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -15,9 +16,35 @@ import (
 	"sluice/signals"
 )
 
-// idOf tells one state of a file from every other.
-func idOf(st atomicfile.Stat) string {
-	return fmt.Sprintf("%d-%d-%d-%d", st.Dev, st.Ino, st.Size, st.ModTime.UnixNano())
+// idOf tells one file from every other, by what it is and what it holds. Its times and rights are no part of that: who
+// wrote it may touch it after it was taken in. digest is of the content, bad why there is none.
+func idOf(st atomicfile.Stat, digest string, bad error) string {
+	content := fmt.Sprintf("%d-%.32s", st.Size, digest)
+	switch {
+	case errors.Is(bad, atomicfile.ErrTooLarge): // it may still grow
+		content = "large"
+	case bad != nil:
+		content = "special"
+	}
+	id := fmt.Sprintf("%d-%d-%s", st.Dev, st.Ino, content)
+	if st.Ino == 0 { // the system numbers no files
+		id += fmt.Sprintf("-%d", st.ModTime.UnixNano())
+	}
+	return id
+}
+
+// isFile says that the file has this identity. One that cannot be read any more is known by what is left of it.
+func isFile(dir, name, id string) (bool, error) {
+	data, st, err := atomicfile.OpenRegular(dir, name, signals.MaxBytes)
+	switch {
+	case err == nil, errors.Is(err, atomicfile.ErrTooLarge), errors.Is(err, atomicfile.ErrNotRegular):
+		return idOf(st, hexSum(data), err) == id, nil
+	case errors.Is(err, fs.ErrPermission):
+		if st, err = atomicfile.Lstat(dir, name); err == nil && st.Ino != 0 {
+			return strings.HasPrefix(id, fmt.Sprintf("%d-%d-%d-", st.Dev, st.Ino, st.Size)), nil
+		}
+	}
+	return false, err
 }
 
 // move takes a file that was taken in out of its inbox.
@@ -67,11 +94,11 @@ func (e *Executor) moved(m *engine.Move) (string, error) {
 	if _, err := e.below(filepath.ToSlash(rel)); err != nil {
 		return "", err
 	}
-	st, err := atomicfile.Lstat(dir, m.Name)
-	if err != nil || idOf(st) != m.ID {
+	same, err := isFile(dir, m.Name, m.ID)
+	if err != nil || !same {
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			// Moved by one who was ended before it could say why.
-			if at, err := atomicfile.Lstat(filepath.Dir(to), filepath.Base(to)); err == nil && idOf(at) == m.ID {
+			if same, err := isFile(filepath.Dir(to), filepath.Base(to), m.ID); err == nil && same {
 				return to, e.sayWhy(m, to)
 			}
 			return "", errGone
@@ -96,11 +123,28 @@ func (e *Executor) sayWhy(m *engine.Move, at string) error {
 	if m.Run != "" || m.Why == "" {
 		return nil
 	}
-	err := atomicfile.WriteNew(at+".why", []byte(m.Why+"\n"), 0o600)
+	err := atomicfile.WriteNew(filepath.Join(filepath.Dir(at), whyName(filepath.Base(at))), []byte(m.Why+"\n"), 0o600)
 	if err != nil && !errors.Is(err, fs.ErrExist) && passing(err) {
 		return err
 	}
 	return nil
+}
+
+// whyName is the name of the note on a rejected file: its own and an ending. A name that has no room for that is cut, and
+// told from others by its sum.
+func whyName(name string) string {
+	const ending, longest = ".why", 255
+	if len(name)+len(ending) <= longest {
+		return name + ending
+	}
+	rest := "~" + hexSum([]byte(name))[:8] + ending
+	cut := longest - len(rest)
+	for range utf8.UTFMax { // not through a character
+		if !utf8.RuneStart(name[cut]) {
+			cut--
+		}
+	}
+	return name[:cut] + rest
 }
 
 // plainName says that a name is one path element.
@@ -111,7 +155,7 @@ func plainName(name string) bool {
 // inboxOf is the inbox below a worktree that a file lay in.
 func (e *Executor) inboxOf(m *engine.Move) string {
 	for _, dir := range e.treeInboxes(m.Place) {
-		if st, err := atomicfile.Lstat(filepath.Join(dir, m.Dir), m.Name); err == nil && idOf(st) == m.ID {
+		if same, err := isFile(filepath.Join(dir, m.Dir), m.Name, m.ID); err == nil && same {
 			return dir
 		}
 	}

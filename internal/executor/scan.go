@@ -325,7 +325,8 @@ func (s *scan) box(ctx context.Context, b box) error {
 
 // file says what a file is; not ok where it is not whole yet, or cannot be read now.
 func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen, bool) {
-	ev := engine.FileSeen{Name: f.Name, Dir: b.dir, Place: b.place, ID: idOf(f.Stat), Written: begunAt(f),
+	digest := hexSum(f.Data)
+	ev := engine.FileSeen{Name: f.Name, Dir: b.dir, Place: b.place, ID: idOf(f.Stat, digest, f.Err), Written: begunAt(f),
 		By: engine.Actor{Who: owner(filepath.Join(b.path, f.Name)), Via: "file", Trust: engine.TrustFile}}
 	if f.Err != nil {
 		if !errors.Is(f.Err, atomicfile.ErrNotRegular) && !errors.Is(f.Err, atomicfile.ErrTooLarge) {
@@ -338,7 +339,7 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 		ev.HumanBad = ev.SentinelBad
 		return ev, true
 	}
-	ev.Digest = hexSum(f.Data)
+	ev.Digest = digest
 	sentinel, state, err := signals.ParseSentinel(f.Data)
 	if state == signals.Whole {
 		ev.Sentinel = &engine.Sentinel{Step: sentinel.Step, Status: sentinel.Status, Summary: sentinel.Summary, Question: sentinel.Question,

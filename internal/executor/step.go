@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -31,6 +33,7 @@ func (e *Executor) step(ctx context.Context, job daemon.Job) *engine.ProcessEnde
 	if err != nil {
 		return nil
 	}
+	e.readable(ctx, job, st, end)
 	if !end.clean() {
 		e.wordFirst(ctx, job, st, end)
 	}
@@ -71,6 +74,51 @@ func (e *Executor) wordFirst(ctx context.Context, job daemon.Job, st *engine.Ste
 			return
 		}
 	}
+}
+
+// unreadMost is how long the end of a process waits for an inbox that cannot be read.
+const unreadMost = 10 * time.Minute
+
+// readable waits until all inboxes can be read in which the attempt's sentinel may lie: what nobody can look for is not
+// missing.
+func (e *Executor) readable(ctx context.Context, job daemon.Job, st *engine.Step, end ended) {
+	own := e.signalFile(job, st)
+	if own == "" || end.dir == "" {
+		return
+	}
+	until := e.opt.Now().Add(unreadMost)
+	for pause := againFirst; ; pause = min(2*pause, againMost) {
+		err := e.unread(job)
+		if err == nil || !e.opt.Now().Before(until) {
+			e.note(job.Key, "")
+			return
+		}
+		e.note(job.Key, fmt.Sprintf("the step has ended, and its inbox cannot be read (%v): mend it; after %s the step counts as one that said nothing", err, unreadMost))
+		if !wait(ctx, pause) {
+			return
+		}
+	}
+}
+
+// unread says why an inbox of the attempt cannot be read. One that is not there holds nothing.
+func (e *Executor) unread(job daemon.Job) error {
+	for _, dir := range append(e.treeInboxes(job.Attempt.Tree), e.inbox) {
+		for _, in := range []string{dir, filepath.Join(dir, job.Run)} {
+			info, err := os.Lstat(in)
+			if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() && in != e.inbox {
+				continue
+			}
+			f, err := atomicfile.OpenDir(in)
+			if err == nil {
+				_, err = f.Readdirnames(1)
+				f.Close()
+			}
+			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // lies gives the inbox in which a sentinel of the attempt's name is; "" where there is none.

@@ -1,0 +1,130 @@
+//go:build linux || darwin
+
+package executor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/conform"
+)
+
+// TestMoveTouched: times, rights and links of a file are no part of what it is.
+func TestMoveTouched(t *testing.T) {
+	conform.Rule(t, "2-files signal 4", "what was touched after it was taken in is moved all the same")
+	b := newBench(t, gateSpec)
+	for _, change := range []string{"touch -d 2001-01-01 x", "chmod 400 x", "chmod 000 x", "ln x .y", "touch x; chmod 600 x"} {
+		b.put(".workflow/signals/x", "y")
+		m := b.taken(".workflow/signals/x")
+		m.Run, m.To, m.As = run1, "A.1", "signal.json"
+		b.sh("cd .workflow/signals && " + change)
+		if ev := b.move(m); ev.To == "" || b.has(".workflow/signals/x") {
+			t.Errorf("%s: it stayed: %+v", change, ev)
+		}
+	}
+	in := daemon.Inboxes{Runs: []string{run1}}
+	b.put(".workflow/signals/A-done.json", "{}")
+	before := b.scanned(in, 1)[0]
+	b.sh("touch -d 2001-01-01 .workflow/signals/A-done.json")
+	if after := b.scanned(in, 1)[0]; after.ID != before.ID {
+		t.Errorf("touched it is taken for another file: %s, %s", before.ID, after.ID)
+	}
+	b.sh("printf '[]' > .workflow/signals/A-done.json && touch -d 2001-01-01 .workflow/signals/A-done.json")
+	if after := b.scanned(in, 1)[0]; after.ID == before.ID {
+		t.Errorf("with another content it is taken for the same file: %s", after.ID)
+	}
+}
+
+// TestMoveWhatCannotBeRead: links, pipes and what is too large are known again too.
+func TestMoveWhatCannotBeRead(t *testing.T) {
+	b := newBench(t, gateSpec)
+	b.sh("cd .workflow/signals && mkfifo fifo && ln -s nowhere link && head -c 70000 /dev/zero > large")
+	for _, ev := range b.scanned(daemon.Inboxes{}, 3) {
+		b.sh("cd .workflow/signals && touch -h " + ev.Name + " && { [ " + ev.Name + " != large ] || echo more >> large; }")
+		m := &engine.Move{ID: ev.ID, Name: ev.Name, Why: ev.SentinelBad}
+		if got := b.move(m); got.To == "" || b.has(".workflow/signals/"+ev.Name) {
+			t.Errorf("%s stayed", ev.Name)
+		}
+	}
+}
+
+// TestMoveLongName: a name without room for an ending has its reason beside it all the same.
+func TestMoveLongName(t *testing.T) {
+	conform.Rule(t, "2-files signal 5", "the longest names have their reason beside them")
+	b := newBench(t, gateSpec)
+	for i, name := range []string{strings.Repeat("n", 251), strings.Repeat("n", 252), strings.Repeat("n", 255), strings.Repeat("n", 254) + "m", strings.Repeat("é", 127)} {
+		b.put(".workflow/signals/"+name, strings.Repeat("y", i+1))
+		m := b.taken(".workflow/signals/" + name)
+		m.Why = "nothing waits for " + name[200:]
+		to := b.move(m).To
+		note := filepath.Join(filepath.Dir(to), whyName(filepath.Base(to)))
+		if data, err := os.ReadFile(b.path(note)); err != nil || string(data) != m.Why+"\n" {
+			t.Errorf("%d: %q %v", len(name), data, err)
+		}
+	}
+}
+
+// TestWordBehindUnreadableInbox: the end of a step is not told while its word may lie where nobody can look.
+func TestWordBehindUnreadableInbox(t *testing.T) {
+	b := newBench(t, `
+workflow: {id: w}
+steps:
+  - {id: A, run: 'cd .workflow; printf "{}" > signals/A-done.json; mv signals away; ln -s away signals; exit 3', signal: {type: sentinel_file}, next_step: DONE}
+`)
+	// A link is not read, whoever asks.
+	ended := make(chan engine.Event, 1)
+	go func() { ended <- b.e.Carry(b.ctx(), b.stepJob("A", 1, 1), func(engine.Event) {}) }()
+	eventually(t, "it is told that the inbox cannot be read", func() bool {
+		return strings.Contains(strings.Join(b.e.Health(), "\n"), "the step has ended, and its inbox cannot be read")
+	})
+	select {
+	case ev := <-ended:
+		t.Fatalf("its end was told: %+v", ev)
+	case <-time.After(100 * time.Millisecond):
+	}
+	b.sh("rm .workflow/signals && mv .workflow/away .workflow/signals")
+	if ev := b.scanned(daemon.Inboxes{Runs: []string{run1}}, 1)[0]; ev.Name != "A-done.json" {
+		t.Errorf("%+v", ev)
+	}
+	b.sh("rm .workflow/signals/A-done.json") // as if taken in
+	select {
+	case ev := <-ended:
+		if ev.(engine.ProcessEnded).Exit.Code != 3 {
+			t.Errorf("%+v", ev)
+		}
+	case <-time.After(waitFor):
+		t.Fatal("its end is not told though the inbox can be read")
+	}
+	if h := strings.Join(b.e.Health(), "\n"); strings.Contains(h, "the step has ended") {
+		t.Error(h)
+	}
+}
+
+// TestDigestOfWhatWasCutShort: who is told to stop records nothing of what it had not read.
+func TestDigestOfWhatWasCutShort(t *testing.T) {
+	b := newBench(t, gateSpec)
+	job := b.checkJob("A", 1)
+	ctx, cancel := context.WithCancel(b.ctx())
+	at, err := b.e.begun(ctx, job, b.spec.Step("A"), 1)
+	if err != nil || at.Top == "" {
+		t.Fatalf("%+v %v", at, err)
+	}
+	b.put("made.txt", "x")
+	cancel()
+	b.e.digested(ctx, job, b.spec.Step("A"), at, nil, engine.CheckResult{})
+	file := b.e.attemptFile(run1, "A", 1, "files")
+	if _, err := os.Lstat(file); err == nil {
+		t.Error("what was cut short was recorded")
+	}
+	b.e.digested(b.ctx(), job, b.spec.Step("A"), at, nil, engine.CheckResult{})
+	var c covered
+	if err := kept(file, &c); err != nil || len(c.Files) != 1 {
+		t.Errorf("%+v %v", c, err)
+	}
+}
