@@ -50,7 +50,9 @@ func (r *Repo) read(ctx context.Context, in Inboxes) {
 	r.spawn(func() {
 		seen, more, err := r.opt.World.Scan(ctx, in)
 		if err != nil { // not a scan: it closes nothing
-			r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("the inbox could not be read")
+			if ctx.Err() == nil {
+				r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("the inbox could not be read")
+			}
 			r.post(item{ask: func(*core) {
 				r.scanning, r.scanAfter = false, r.opt.Now().Add(again)
 				clear(r.moved)

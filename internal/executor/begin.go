@@ -100,6 +100,9 @@ func (e *Executor) beginRefs(ctx context.Context, st *engine.Step, b *begin) err
 	}
 	if st.Signal.Type == engine.SignalPull {
 		pulls, err := e.pulls(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err != nil {
 			e.note("pull requests", err.Error())
 			return nil

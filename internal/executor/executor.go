@@ -319,6 +319,9 @@ func (e *Executor) persist(ctx context.Context, what string, try func() error) e
 			e.note(what, "")
 			return err
 		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		e.note(what, err.Error())
 		if !wait(ctx, pause) {
 			return ctx.Err()

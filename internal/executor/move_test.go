@@ -4,9 +4,11 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -126,5 +128,33 @@ func TestDigestOfWhatWasCutShort(t *testing.T) {
 	var c covered
 	if err := kept(file, &c); err != nil || len(c.Files) != 1 {
 		t.Errorf("%+v %v", c, err)
+	}
+}
+
+// TestStoppedIsNoTrouble: what is broken off because it is owed no more is no fault to log.
+func TestStoppedIsNoTrouble(t *testing.T) {
+	b := newBench(t, gateSpec)
+	var mu sync.Mutex
+	var said []string
+	x := b.executor(func(o *Options) {
+		o.Logf = func(f string, a ...any) {
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, fmt.Sprintf(f, a...))
+		}
+	})
+	ctx, cancel := context.WithCancel(b.ctx())
+	cancel()
+	offer, check, review := b.stepJob("A", 1, 1), b.checkJob("A", 1), b.reviewJob("G", 1)
+	offer.Kind = engine.DoOffer
+	for _, job := range []daemon.Job{offer, check, review, b.stepJob("A", 1, 1)} {
+		if ev := x.Carry(ctx, job, func(engine.Event) {}); ev != nil {
+			t.Errorf("%s: %+v", job.Kind, ev)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(said) > 0 || len(x.Health()) > 0 {
+		t.Errorf("logged: %q; trouble: %q", said, x.Health())
 	}
 }

@@ -44,6 +44,9 @@ func (e *Executor) offer(ctx context.Context, job daemon.Job, emit func(engine.E
 			e.note(job.Key, "")
 			break
 		}
+		if ctx.Err() != nil { // it is over: what was broken off went wrong in nothing
+			return nil
+		}
 		e.note(job.Key, err.Error())
 		if !wait(ctx, pause) {
 			return nil

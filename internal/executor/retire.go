@@ -78,8 +78,8 @@ func (e *Executor) sweepOne(o owned) error {
 	return err
 }
 
-// prune lets go of what is kept for runs that are over: the inboxes of the folders they worked in, and, of those that the
-// state has forgotten too, what the state folder holds. known are the runs of the state when this was owed; one that is
+// prune lets go of what is kept for runs that are over: the inboxes of the folders they worked in, what is kept of
+// worktrees that are gone, and, of runs that the state has forgotten too, what the state folder holds. known are the runs of the state when this was owed; one that is
 // younger than all of those is left alone.
 func (e *Executor) prune(live, known []string) error {
 	newest, keep := map[string]int{}, map[string]bool{}
@@ -113,6 +113,9 @@ func (e *Executor) prune(live, known []string) error {
 				}
 			}
 		}
+	}
+	if e.opt.Git != nil {
+		return e.opt.Git.Forget()
 	}
 	return nil
 }

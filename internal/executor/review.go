@@ -233,6 +233,9 @@ func (e *Executor) diff(ctx context.Context, b begin) string {
 		return ""
 	}
 	text, cut, err := e.opt.Git.Diff(ctx, b.Top, b.Head, maxDiffRead)
+	if ctx.Err() != nil {
+		return ""
+	}
 	if err != nil {
 		e.opt.Logf("diff of %s: %v", e.shown(b.Top), err)
 		return fmt.Sprintf("(it could not be made: look at the files in %s)", filepath.Base(b.Dir))

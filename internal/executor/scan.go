@@ -364,8 +364,10 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	}
 	what := "inbox " + s.e.shown(filepath.Join(b.path, f.Name))
 	if ev.DigestNow, err = s.digestNow(ctx, ev); err != nil && s.rank(ev) > rankFail {
-		s.e.note(what, err.Error()) // a pass waits until what it answers can be read
-		return ev, false
+		if ctx.Err() == nil {
+			s.e.note(what, err.Error())
+		}
+		return ev, false // a pass waits until what it answers can be read
 	}
 	s.e.note(what, "")
 	return ev, true

@@ -34,7 +34,7 @@ type Repo struct {
 	private bool   // the scratch folder is ours to remove
 
 	mu    sync.Mutex
-	locks map[string]chan struct{} // by worktree: who may use its private index
+	locks map[string]*treeLock // by worktree: who uses its private index, or waits to
 }
 
 // Options are how a repo is opened; the zero value is good.
@@ -74,7 +74,7 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if common, err = filepath.EvalSymlinks(common); err != nil {
 		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
 	}
-	r := &Repo{tool: t, top: top, common: common, format: format, scratch: o.Scratch, locks: map[string]chan struct{}{}}
+	r := &Repo{tool: t, top: top, common: common, format: format, scratch: o.Scratch, locks: map[string]*treeLock{}}
 	if r.scratch == "" {
 		if r.scratch, err = os.MkdirTemp("", "sluice-git-"); err != nil {
 			return nil, fmt.Errorf("open the repo at %s: %w", top, err)

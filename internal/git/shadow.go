@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"sluice/internal/atomicfile"
 )
@@ -114,21 +115,90 @@ func (r *Repo) privateIndex(top string) string {
 	return filepath.Join(r.scratch, indexName, hex.EncodeToString(sum[:8]))
 }
 
+// treeLock is held by one who uses a private index.
+type treeLock struct {
+	held  chan struct{}
+	users int // who holds it or waits for it
+}
+
 // lock waits until nobody else of this process uses our index of the worktree at top.
 func (r *Repo) lock(ctx context.Context, top string) (unlock func(), err error) {
 	r.mu.Lock()
-	c, ok := r.locks[top]
-	if !ok {
-		c = make(chan struct{}, 1)
-		r.locks[top] = c
+	l := r.locks[top]
+	if l == nil {
+		l = &treeLock{held: make(chan struct{}, 1)}
+		r.locks[top] = l
 	}
+	l.users++
 	r.mu.Unlock()
+	leave := func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if l.users--; l.users == 0 {
+			delete(r.locks, top)
+		}
+	}
 	select {
-	case c <- struct{}{}:
-		return func() { <-c }, nil
+	case l.held <- struct{}{}:
+		return func() { <-l.held; leave() }, nil
 	case <-ctx.Done():
+		leave()
 		return nil, ctx.Err()
 	}
+}
+
+// Forget removes what is kept of worktrees that are gone.
+func (r *Repo) Forget() error {
+	dir := filepath.Join(r.scratch, indexName)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	tops, err := r.tops()
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	stays := map[string]bool{}
+	for _, top := range tops {
+		stays[filepath.Base(r.privateIndex(top))] = true
+	}
+	for top := range r.locks { // somebody is at it
+		stays[filepath.Base(r.privateIndex(top))] = true
+	}
+	for _, e := range entries {
+		if stays[strings.TrimSuffix(e.Name(), ".lock")] {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// tops are the real paths of the checkouts that are there, by what the common folder says of them.
+func (r *Repo) tops() ([]string, error) {
+	out := []string{r.top, filepath.Dir(r.common)}
+	dir := filepath.Join(r.common, "worktrees")
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		dot, err := pointer(filepath.Join(dir, e.Name()), "gitdir", "")
+		if err != nil {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(filepath.Dir(dot)); err == nil {
+			out = append(out, real)
+		}
+	}
+	return out, nil
 }
 
 // shadow runs a call in the shadow.

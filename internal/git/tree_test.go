@@ -526,3 +526,48 @@ func TestLimits(t *testing.T) {
 	_, err = r.run(ctx(t), call{args: []string{"status"}, limit: 1, timeout: time.Second})
 	t.Error(err)
 }
+
+// TestForget: what is kept of a worktree goes with it; a lock is nobody's when nobody uses it.
+func TestForget(t *testing.T) {
+	s := newSandbox(t)
+	r := s.open()
+	indexes := func() int {
+		entries, err := os.ReadDir(filepath.Join(r.scratch, indexName))
+		check(t, err)
+		return len(entries)
+	}
+	look := func(dir string) {
+		_, err := r.Changed(ctx(t), dir, "")
+		check(t, err)
+	}
+	look(s.dir)
+	for i := range 3 {
+		path := s.beside(fmt.Sprintf("wt%d", i))
+		_, err := r.AddWorktree(ctx(t), path, fmt.Sprintf("b%d", i))
+		check(t, err)
+		look(path)
+	}
+	if len(r.locks) > 0 {
+		t.Errorf("%d locks that nobody holds", len(r.locks))
+	}
+	s.git("worktree", "remove", s.beside("wt0"))
+	check(t, os.RemoveAll(s.beside("wt1"))) // git does not know it yet
+	unlock, err := r.lock(ctx(t), s.beside("wt1"))
+	check(t, err)
+	check(t, r.Forget())
+	if got := indexes(); got != 3 {
+		t.Errorf("%d indexes, want those of the repo, of wt2, and of wt1, which is in use", got)
+	}
+	late, cancel := context.WithCancel(ctx(t))
+	cancel()
+	if _, err := r.lock(late, s.beside("wt1")); err == nil {
+		t.Error("two hold one lock")
+	}
+	unlock()
+	check(t, r.Forget())
+	if got := indexes(); got != 2 || len(r.locks) > 0 {
+		t.Errorf("%d indexes, %d locks", got, len(r.locks))
+	}
+	look(s.dir)
+	look(s.beside("wt2"))
+}
