@@ -36,7 +36,15 @@ func (b *bench) loop() (c *daemon.Client, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- daemon.Serve(ctx, b.root, b.state, open, func(*daemon.Repo, journal.Recovery) { close(ready) })
+		for {
+			err := daemon.Serve(ctx, b.root, b.state, open, func(*daemon.Repo, journal.Recovery) { close(ready) })
+			var held *daemon.Held
+			if !errors.As(err, &held) || !wait(ctx, 10*time.Millisecond) {
+				ended <- err
+				return
+			}
+			// A process that another test starts just now has the lock of the loop before until it is the command's.
+		}
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
@@ -45,7 +53,12 @@ func (b *bench) loop() (c *daemon.Client, stop func()) {
 		}
 	})
 	b.t.Cleanup(stop)
-	<-ready
+	select {
+	case <-ready:
+	case err := <-ended:
+		ended <- nil // for the cleanup
+		b.t.Fatalf("the loop: %v", err)
+	}
 	c = daemon.NewClient(b.state)
 	b.t.Cleanup(c.Close)
 	return c, stop
