@@ -16,7 +16,7 @@ import (
 
 // The tests of e2e_watch*_test.go do to a real daemon what the world does to an inbox. A step is offered, somebody does
 // something to the folder it waits for, the step's signal is written, and the run has to come to its end; where the daemon
-// cannot know what lies there, its status has to say `degraded` and nothing may be concluded. watcher/TESTS.md lists what
+// cannot know what lies there, its status has to say `degraded` and nothing may be concluded. watcher/FAILURES.md lists what
 // can go wrong, and the test of each.
 
 // watchSpec has a step that is offered to somebody, and one that shows that it was passed.
@@ -173,18 +173,25 @@ func (w *inboxBox) rejected() int {
 }
 
 // peakMB is the most memory that the daemon had.
-func (w *inboxBox) peakMB() int {
-	w.t.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.last.Process.Pid))
-	w.must(err)
+func (w *inboxBox) peakMB() int { return peakMB(w.t, w.last.Process.Pid) }
+
+// peakMB is the most memory that the process had.
+func peakMB(t *testing.T, pid int) int {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, line := range strings.Split(string(data), "\n") {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
 			kb, err := strconv.Atoi(strings.Fields(rest)[0])
-			w.must(err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			return kb >> 10
 		}
 	}
-	w.t.Fatal("no VmHWM")
+	t.Fatal("no VmHWM")
 	return 0
 }
 
