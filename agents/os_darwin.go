@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,6 +33,14 @@ func bootID() (string, error) {
 		return "", fmt.Errorf("boot id: %w", err)
 	}
 	return id, nil
+}
+
+func uptime() (time.Duration, error) {
+	var at unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &at); err != nil {
+		return 0, fmt.Errorf("time since the machine's start: %w", err)
+	}
+	return time.Duration(at.Nano()), nil
 }
 
 func lookProc(pid int) (proc, error) {

@@ -43,6 +43,14 @@ func bootID() (string, error) {
 	return string(bytes.TrimSpace(data)), nil
 }
 
+func uptime() (time.Duration, error) {
+	var at unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &at); err != nil {
+		return 0, fmt.Errorf("time since the machine's start: %w", err)
+	}
+	return time.Duration(at.Nano()), nil
+}
+
 // lookProc reads one process; os.ErrNotExist means that there is none.
 func lookProc(pid int) (proc, error) {
 	data, err := readProc(pid, "stat", maxStatBytes)

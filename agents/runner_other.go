@@ -2,12 +2,18 @@
 
 package agents
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 const openSafely = 0
 
 // BootID is not supported here: it returns ErrUnsupported.
 func BootID() (string, error) { return "", ErrUnsupported }
+
+// Uptime is not supported here: it returns ErrUnsupported.
+func Uptime() (time.Duration, error) { return 0, ErrUnsupported }
 
 // Ensure is not supported here: it returns ErrUnsupported.
 func (r *Runner) Ensure(context.Context, Spec) (*Proc, error) { return nil, ErrUnsupported }

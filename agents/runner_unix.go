@@ -15,6 +15,10 @@ import (
 // BootID names the time since the machine's start: no process is older.
 func BootID() (string, error) { return bootID() }
 
+// Uptime is how long the machine has been up, its sleep included. No setting of
+// the clock changes it.
+func Uptime() (time.Duration, error) { return uptime() }
+
 // Ensure makes the launch be: one that never started it starts, a live one it
 // adopts, of an ended one it gives the record (by Wait). However often and by
 // however many it is called for one pid file, there is at most one start.

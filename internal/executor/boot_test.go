@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ func TestALaunchOfBeforeTheMachinesStartIsLost(t *testing.T) {
 	conform.Rule(t, "3-engine keys", "a launch is never made twice, a power cut between")
 	b := newBench(t, strings.Replace(runSpec, "%s", `"exit 0"`, 1))
 	job := b.stepJob("A", 1, 1)
-	job.Attempt.Launched = b.e.booted.Add(-time.Second)
+	job.Attempt.Launched = b.e.booted().Add(-time.Second)
 	ev, ok := b.e.Carry(b.ctx(), job, nil).(engine.ProcessEnded)
 	if !ok || !ev.Exit.Lost || ev.Exit.NotStarted != "" {
 		t.Fatalf("%+v", ev)
@@ -29,7 +30,7 @@ func TestALaunchOfBeforeTheMachinesStartIsLost(t *testing.T) {
 		t.Error("it was started")
 	}
 	job = b.stepJob("A", 2, 1)
-	job.Attempt.Launched = b.e.booted.Add(time.Second)
+	job.Attempt.Launched = b.e.booted().Add(time.Second)
 	if ev, ok := b.e.Carry(b.ctx(), job, nil).(engine.ProcessEnded); !ok || ev.Exit.Lost {
 		t.Errorf("a launch of now: %+v", ev)
 	}
@@ -40,7 +41,7 @@ func TestTheMachinesStartIsKnownAgain(t *testing.T) {
 	state, first := t.TempDir(), time.Now()
 	for i := range 2 {
 		got, err := bootedIn(state, first.Add(time.Duration(i)*time.Hour))
-		if err != nil || !got.Equal(first) {
+		if err != nil || !got.Since.Equal(first) {
 			t.Errorf("start %d: %v %v", i, got, err)
 		}
 	}
@@ -48,7 +49,7 @@ func TestTheMachinesStartIsKnownAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	later := first.Add(time.Hour)
-	if got, err := bootedIn(state, later); err != nil || !got.Equal(later) {
+	if got, err := bootedIn(state, later); err != nil || !got.Since.Equal(later) {
 		t.Errorf("after a restart of the machine: %v %v", got, err)
 	}
 }
@@ -67,7 +68,7 @@ func TestWhatAPowerCutLeavesOfARecord(t *testing.T) {
 	if _, err := b.e.adopt(file); !errors.Is(err, agents.ErrTorn) {
 		t.Fatalf("a torn record of now: %v", err)
 	}
-	before := b.e.booted.Add(-time.Minute)
+	before := b.e.booted().Add(-time.Minute)
 	if err := os.Chtimes(file, before, before); err != nil {
 		t.Fatal(err)
 	}
@@ -86,5 +87,34 @@ func TestWhatAPowerCutLeavesOfARecord(t *testing.T) {
 	stop.Kind = engine.DoStop
 	if ev, ok := b.e.Carry(b.ctx(), stop, nil).(engine.ProcessEnded); !ok || !ev.Exit.Lost {
 		t.Errorf("stop: %+v", ev)
+	}
+}
+
+// TestALaunchAfterTheClockWasSetBack: many machines start with a clock that is hours ahead, which the network sets right a
+// moment later. What is decided from then on is started all the same, by the next daemon too.
+func TestALaunchAfterTheClockWasSetBack(t *testing.T) {
+	b := newBench(t, strings.Replace(runSpec, "%s", `"exit 0"`, 1))
+	if err := os.Remove(filepath.Join(b.state, bootFile)); err != nil {
+		t.Fatal(err)
+	}
+	var ahead atomic.Int64
+	ahead.Store(int64(2 * time.Hour))
+	clock := func(o *Options) {
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	}
+	e := b.executor(clock)
+	before := e.opt.Now().Add(-3 * time.Hour)
+	ahead.Store(0)
+	for n, e := range []*Executor{e, b.executor(clock)} {
+		job := b.stepJob("A", n+1, 1)
+		job.Attempt.Launched = e.opt.Now()
+		if ev, ok := e.Carry(b.ctx(), job, nil).(engine.ProcessEnded); !ok || ev.Exit.Lost || ev.Exit.Code != 0 {
+			t.Errorf("daemon %d, a launch of now: %+v", n, ev)
+		}
+	}
+	job := b.stepJob("A", 3, 1)
+	job.Attempt.Launched = before
+	if ev, ok := e.Carry(b.ctx(), job, nil).(engine.ProcessEnded); !ok || !ev.Exit.Lost {
+		t.Errorf("a launch of before the machine's start: %+v", ev)
 	}
 }

@@ -43,7 +43,7 @@ type Executor struct {
 	root   string // real path
 	inbox  string // .workflow/signals
 	secret []byte
-	booted time.Time // no process of a launch decided before is alive
+	boot   boot // see booted
 	hints  chan struct{}
 
 	one      sync.Mutex      // held by a scan; guards the two that follow
@@ -90,7 +90,7 @@ func New(o Options) (*Executor, error) {
 	if e.secret, err = secretIn(o.State); err != nil {
 		return nil, err
 	}
-	if e.booted, err = bootedIn(o.State, o.Now()); err != nil {
+	if e.boot, err = bootedIn(o.State, o.Now()); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
 	if err := e.makeBelow(".workflow/signals", 0o755); err != nil {

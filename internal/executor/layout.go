@@ -51,31 +51,54 @@ func secretIn(state string) ([]byte, error) {
 	return data, nil
 }
 
-// boot is the mark of the machine's start in which a repo was first served, and of when that was.
+// boot is the mark of the machine's start in which a repo was first served, and of when that was: by the clock, and after
+// how long the machine was up.
 type boot struct {
-	ID    string    `json:"id"`
-	Since time.Time `json:"since"`
+	ID    string        `json:"id"`
+	Since time.Time     `json:"since"`
+	Up    time.Duration `json:"up_ns,omitempty"`
 }
 
 const bootFile = "boot"
 
-// bootedIn gives the moment before which nothing was started that may still run: when the repo was first served since
-// the machine's start. Zero where the system does not tell its starts apart.
-func bootedIn(state string, now time.Time) (time.Time, error) {
+// bootedIn tells when the repo was first served since the machine's start. The zero value is for a system that does not
+// tell its starts apart.
+func bootedIn(state string, now time.Time) (boot, error) {
 	id, err := agents.BootID()
 	if errors.Is(err, agents.ErrUnsupported) {
-		return time.Time{}, nil
+		return boot{}, nil
 	}
 	if err != nil {
-		return time.Time{}, err
+		return boot{}, err
 	}
 	var b boot
 	path := filepath.Join(state, bootFile)
 	if err := kept(path, &b); err == nil && b.ID == id {
-		return b.Since, nil
+		return b, nil
 	}
-	return now, keep(path, boot{ID: id, Since: now})
+	up, err := agents.Uptime()
+	if err != nil {
+		return boot{}, err
+	}
+	b = boot{ID: id, Since: now, Up: up}
+	return b, keep(path, b)
 }
+
+// at gives the moment before which nothing was started that may still run, as the clock counts now: many machines start
+// with one that is hours ahead, and set it right a moment later.
+func (b boot) at(now time.Time) time.Time {
+	up, err := agents.Uptime()
+	if err != nil || b.Up == 0 {
+		return b.Since
+	}
+	if at := now.Add(b.Up - up); at.Before(b.Since) {
+		return at
+	}
+	return b.Since // a clock that was set on, or a sleep of the machine, has what was decided before it wait still
+}
+
+// booted is the moment before which nothing was started that may still run.
+func (e *Executor) booted() time.Time { return e.boot.at(e.opt.Now()) }
 
 // token is what proves that a word is the launch's own.
 func (e *Executor) token(key string) string {

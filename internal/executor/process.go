@@ -116,7 +116,7 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 		proc, err := e.adopt(e.pidFile(key))
 		var p process
 		if errors.Is(err, fs.ErrNotExist) {
-			if !l.since.IsZero() && l.since.Before(e.booted) {
+			if !l.since.IsZero() && l.since.Before(e.booted()) {
 				// A power cut may have taken the record of a launch, and never leaves its process.
 				return ended{exit: engine.Exit{Code: -1, Lost: true}}, nil
 			}
@@ -165,7 +165,7 @@ func (e *Executor) adopt(pidFile string) (*agents.Proc, error) {
 	if !errors.Is(err, agents.ErrTorn) {
 		return proc, err
 	}
-	if info, serr := os.Lstat(pidFile); serr != nil || !info.ModTime().Before(e.booted) {
+	if info, serr := os.Lstat(pidFile); serr != nil || !info.ModTime().Before(e.booted()) {
 		return nil, err
 	}
 	if err := os.Remove(pidFile); err != nil {
