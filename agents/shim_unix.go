@@ -273,7 +273,7 @@ func (s *shim) run() Exit {
 	}
 	_ = s.tell(saysClaimed, "")
 	if err != nil {
-		return Exit{Code: -1, NotStarted: err.Error()}
+		return Exit{Code: -1, NotStarted: brief(err.Error())}
 	}
 	s.next.out.keep(s.spec)
 	e := s.supervise(ends)
@@ -282,6 +282,19 @@ func (s *shim) run() Exit {
 	s.next.out.finish()
 	e.Started = started
 	return e
+}
+
+// maxFaultBytes is what a record has room for, each byte escaped, beside the rest.
+const maxFaultBytes = 4 << 10
+
+// brief leaves out the middle of a text that is too long for a record: a name
+// and a PATH can be.
+func brief(text string) string {
+	if len(text) <= maxFaultBytes {
+		return text
+	}
+	const half = maxFaultBytes / 2
+	return strings.ToValidUTF8(text[:half], "") + " [...] " + strings.ToValidUTF8(text[len(text)-half:], "")
 }
 
 // calledOff reports whether this launch, or the one that it is under, is to
