@@ -30,8 +30,10 @@ const (
 	// killAgain is the pause before what a KILL did not reach gets another.
 	killAgain = 5 * time.Millisecond
 	// recordLimit is how long a record that cannot be written (full disk) is
-	// tried again.
-	recordLimit = time.Minute
+	// tried again: the people who can mend that may be away for the weekend.
+	recordLimit = 100 * time.Hour
+	// recordLast is how long it is when the machine's processes are to end.
+	recordLast = 10 * time.Second
 )
 
 // stopSignal has a shim look whether its launch is to end: see askStop.
@@ -240,16 +242,21 @@ func (s *shim) finish(e *Exit) int {
 	if e.Ended.IsZero() {
 		e.Ended = time.Now().UTC()
 	}
-	until := time.Now().Add(recordLimit)
+	limit := time.NewTimer(recordLimit)
+	defer limit.Stop()
 	for {
 		err := s.file.ended(*e)
 		if err == nil {
 			return shimDone
 		}
-		if time.Now().After(until) {
+		select {
+		case <-limit.C:
 			return shimSilent
+		case <-s.term:
+			s.termed = true
+			limit.Reset(recordLast)
+		case <-time.After(pollMax):
 		}
-		time.Sleep(pollMax)
 	}
 }
 
