@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -50,7 +49,7 @@ type exporter struct {
 	lost        int64                     // the first record with a line that could not be written; 0: none
 	told        func(string)              // what is wrong with the exports; "" that they are well again
 	in          chan journal.Record
-	behind      atomic.Bool // some found no place in it: they are read from the journal
+	behind      chan struct{} // has one where some found no place in it: they are read from the journal
 	done        chan struct{}
 }
 
@@ -59,7 +58,8 @@ func ExportName(workflow string) string { return filepath.Join(".workflow", "aud
 
 func newExporter(root, state string, log zerolog.Logger, told func(string)) *exporter {
 	return &exporter{root: root, state: state, log: log, told: told, flows: map[string]string{}, open: map[string]*journal.Export{},
-		ends: map[string]place{}, lines: map[string][]journal.Line{}, begun: map[string]bool{}, broken: map[string]bool{}, in: make(chan journal.Record, exportQueue), done: make(chan struct{})}
+		ends: map[string]place{}, lines: map[string][]journal.Line{}, begun: map[string]bool{}, broken: map[string]bool{}, in: make(chan journal.Record, exportQueue),
+		behind: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // mark is what an exporter leaves for the next: how far it came, and where the audit files ended then.
@@ -142,7 +142,7 @@ func (x *exporter) run(replay func(from int64, fn func(journal.Record) error) er
 				continue
 			}
 			for _, rec := range x.gather(rec) {
-				if rec.Seq > x.upTo+1 && x.behind.Swap(false) {
+				if rec.Seq > x.upTo+1 && x.missed() {
 					x.flush()
 					fill()
 				}
@@ -151,12 +151,15 @@ func (x *exporter) run(replay func(from int64, fn func(journal.Record) error) er
 				}
 			}
 			x.flush()
+		case <-x.behind: // no other record may come for days
+			x.flush()
+			fill()
 		case <-again:
 			again = nil
 			x.mend(fill)
 		}
 	}
-	if x.behind.Load() {
+	if x.missed() {
 		fill()
 	}
 	for _, e := range x.open {
@@ -211,7 +214,20 @@ func (x *exporter) give(rec journal.Record) {
 	select {
 	case x.in <- rec:
 	default:
-		x.behind.Store(true)
+		select {
+		case x.behind <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// missed says, once, that some records found no place.
+func (x *exporter) missed() bool {
+	select {
+	case <-x.behind:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -213,6 +214,40 @@ func TestTheExportHoldsNobodyUp(t *testing.T) {
 	if st, err := os.Stat(filepath.Join(root, ".workflow", "runs", "two-1")); err != nil || st.Mode().Perm()&0o077 != 0 {
 		t.Errorf("the run's folder is others' to read: %v %v", st.Mode(), err)
 	}
+}
+
+// TestTheExportIsWholeThoughNothingComesAfter: the last records of a burst are those that find no place; no other may come
+// for days.
+func TestTheExportIsWholeThoughNothingComesAfter(t *testing.T) {
+	b := handled(t)
+	root := t.TempDir()
+	b.exp = newExporter(root, t.TempDir(), zerolog.New(zerolog.NewTestWriter(t)), func(why string) { t.Error(why) })
+	b.exp.in = make(chan journal.Record, 1)
+	read, burst := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	go b.exp.run(func(from int64, fn func(journal.Record) error) error {
+		err := b.core.log.Replay(from, fn)
+		once.Do(func() { close(read); <-burst })
+		return err
+	})
+	<-read
+	b.turn(engine.PauseRequested{Run: "two-1"})
+	b.turn(engine.ResumeRequested{Run: "two-1"})
+	b.turn(engine.PauseRequested{Run: "two-1"})
+	close(burst)
+	last, _ := b.core.log.Last()
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		rep, err := journal.VerifyExport(filepath.Join(root, ExportName("two")), b.opt.State, KeepWorkflow("two"), journal.Options{})
+		if err == nil && rep.Behind == 0 {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatalf("of %d records: %+v %v", last, rep, err)
+		}
+	}
+	close(b.exp.in)
+	<-b.exp.done
+	b.exp = nil
 }
 
 // TestOnlyAWholeScanCloses: who read some of the inboxes cannot say that no veto lies in the others.
