@@ -184,13 +184,22 @@ type Reader struct {
 	lock *Lock
 }
 
-// OpenReader takes the repo's lock and reads the journal. A *Held says that the repo is served: ask its server.
+// OpenReader takes the repo's lock and reads the journal, which it leaves as it is. A *Held says that the repo is served:
+// ask its server. Who may only read there looks on without the lock, whoever serves the repo.
 func OpenReader(root, state string, compile Compile) (*Reader, error) {
 	lock, err := TakeLock(state)
-	if err != nil {
+	if err != nil && mayWrite(state) {
 		return nil, err
 	}
-	c, _, err := openCore(state, journal.Options{}, compile)
+	if err != nil {
+		lock = &Lock{}
+	}
+	log, _, err := journal.OpenRead(state, journal.Options{})
+	if err != nil {
+		lock.Release()
+		return nil, err
+	}
+	c, err := coreOf(log, compile)
 	if err != nil {
 		lock.Release()
 		return nil, err

@@ -51,12 +51,18 @@ func openCore(dir string, opt journal.Options, compile Compile) (*core, journal.
 	if err != nil {
 		return nil, rec, err
 	}
+	c, err := coreOf(log, compile)
+	return c, rec, err
+}
+
+// coreOf reads an open journal back into a state. With an error the journal is closed.
+func coreOf(log *journal.Log, compile Compile) (*core, error) {
 	c := &core{log: log, compile: compile, every: snapshotEvery}
-	if err = c.restore(); err != nil {
+	if err := c.restore(); err != nil {
 		log.Close()
-		return nil, rec, err
+		return nil, err
 	}
-	return c, rec, nil
+	return c, nil
 }
 
 // restore folds the newest snapshot and the records after it into a fresh state.

@@ -28,3 +28,6 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// mayWrite says that this process may change what lies in dir: what it may not, the first write finds out.
+func mayWrite(string) bool { return true }

@@ -37,6 +37,8 @@ var (
 	ErrForeign = errors.New("changed by somebody else")
 	// ErrClosed is a call after Close.
 	ErrClosed = errors.New("closed")
+	// ErrReading is a write to a journal that was opened to be looked at.
+	ErrReading = errors.New("opened to be read only")
 )
 
 // Log is an open journal. Its methods may be called from several goroutines.
@@ -47,6 +49,7 @@ type Log struct {
 	logf func(format string, args ...any)
 	file File
 
+	reads bool // it was opened to be looked at
 	from point // where Open began to read; the zero point: at the first record
 
 	requests sync.Pool
@@ -126,6 +129,9 @@ func (l *Log) commit(entries []Entry) (*request, error) {
 	if err := r.encode(entries); err != nil {
 		l.requests.Put(r)
 		return nil, err
+	}
+	if l.reads {
+		return nil, fmt.Errorf("%s: %w", l.name, ErrReading)
 	}
 	l.mu.Lock()
 	if err := l.refusal(); err != nil {

@@ -52,15 +52,33 @@ type Recovery struct {
 // it. With a *Damage nothing was changed. An ErrStalled here means that the disk
 // takes no writes; Open may be tried again.
 func Open(dir string, opt Options) (*Log, Recovery, error) {
+	return newLog(dir, opt).start()
+}
+
+// OpenRead opens the journal in dir, which must be there, to look at it: it
+// changes nothing, needs no right to write, and may run beside the daemon. A torn
+// last line is passed over. The Log takes no Append and no snapshot.
+func OpenRead(dir string, opt Options) (*Log, Recovery, error) {
+	l := newLog(dir, opt)
+	l.reads = true
+	return l.start()
+}
+
+func newLog(dir string, opt Options) *Log {
 	l := &Log{fs: opt.fs(), logf: opt.logf(), dir: dir, name: path(dir, FileName)}
 	l.idle = sync.NewCond(&l.mu)
 	l.requests.New = func() any { return &request{turn: make(chan bool, 1)} }
+	return l
+}
+
+// start reads what is there, and makes what is not.
+func (l *Log) start() (*Log, Recovery, error) {
 	var rec Recovery
 	found, err := l.look(&rec)
 	if err != nil {
 		return nil, rec, err
 	}
-	if !found.journal {
+	if !found.journal && !l.reads {
 		err = l.create(&rec)
 	} else {
 		err = l.open(found, &rec)
@@ -142,8 +160,15 @@ func (l *Log) openError(err error) error {
 }
 
 func (l *Log) open(c contents, rec *Recovery) error {
-	f, err := l.fs.OpenWrite(l.name)
-	if err != nil {
+	open := l.fs.OpenWrite
+	if l.reads {
+		open = l.fs.Open
+	}
+	f, err := open(l.name)
+	switch {
+	case err != nil && l.reads:
+		return fmt.Errorf("%s: cannot be read: %w", l.name, err)
+	case err != nil:
 		return l.openError(err)
 	}
 	l.file = f
@@ -174,6 +199,10 @@ func (l *Log) open(c contents, rec *Recovery) error {
 		return s.damage(shorter(s.at.seq, c.newest))
 	}
 	l.head = s.at
+	if l.reads {
+		rec.TornBytes, rec.TornOffset = s.tail.size, s.tail.offset
+		return nil
+	}
 	if s.tail.size > 0 {
 		if err := l.cutTorn(s.tail, c.names, rec); err != nil {
 			return err

@@ -70,6 +70,9 @@ func (l *Log) SaveSnapshot(seq int64, payload []byte) error {
 	if len(payload) > MaxSnapshotBytes {
 		return fmt.Errorf("snapshot of record %d: %w: %d bytes are over the limit of %d", seq, ErrRefused, len(payload), MaxSnapshotBytes)
 	}
+	if l.reads {
+		return fmt.Errorf("%s: %w", l.name, ErrReading)
+	}
 	l.snapMu.Lock()
 	defer l.snapMu.Unlock()
 	at, err := l.find(seq)

@@ -93,6 +93,9 @@ func (w *parts) server(home string) *daemon.Server {
 // spread hands the watcher's hints to all repos: each knows its own.
 func (w *parts) spread(ctx context.Context) {
 	defer close(w.done)
+	if err := git.SweepScratch("", time.Now()); err != nil {
+		w.log.Warn().Err(err).Msg("what killed processes left in the temporary folder could not be removed")
+	}
 	for {
 		select {
 		case <-ctx.Done():

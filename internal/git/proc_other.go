@@ -3,6 +3,7 @@
 package git
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,9 @@ func ownSession(*exec.Cmd) {}
 
 // rootDir is a folder that is in no repo, as far as this system has one that is sure to be there.
 func rootDir() string { return filepath.VolumeName(os.TempDir()) + `\` }
+
+// mine: each user has a temporary folder of their own here.
+func mine(fs.FileInfo) bool { return true }
 
 // systemEnv is what programs need on Windows to start at all.
 func systemEnv() []string {

@@ -3,6 +3,8 @@
 package git
 
 import (
+	"io/fs"
+	"os"
 	"os/exec"
 	"syscall"
 )
@@ -15,5 +17,11 @@ func ownSession(cmd *exec.Cmd) {
 }
 
 func rootDir() string { return "/" }
+
+// mine says that a file is this user's.
+func mine(info fs.FileInfo) bool {
+	sys, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(sys.Uid) == os.Geteuid()
+}
 
 func systemEnv() []string { return nil }

@@ -30,17 +30,17 @@ type Repo struct {
 	top     string // top level of the checkout it was opened in
 	common  string // the folder that all worktrees share
 	format  string // sha1 or sha256
-	scratch string // where the shadow is
-	private bool   // the scratch folder is ours to remove
+	scratch string // where the shadow is; "" until it is needed first, where it is ours. Read it after keepShadow
 
-	mu    sync.Mutex
-	locks map[string]*treeLock // by worktree: who uses its private index, or waits to
+	mu      sync.Mutex
+	private bool                 // the scratch folder is ours to remove
+	locks   map[string]*treeLock // by worktree: who uses its private index, or waits to
 }
 
 // Options are how a repo is opened; the zero value is good.
 type Options struct {
 	// Scratch is a folder of the caller's, kept from call to call, for this repo alone: private indexes
-	// in it save reading every file again. "" = a folder of ours, removed by Close.
+	// in it save reading every file again. "" = a folder of ours, made when it is needed and removed by Close.
 	Scratch string
 }
 
@@ -76,10 +76,7 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 	}
 	r := &Repo{tool: t, top: top, common: common, format: format, scratch: o.Scratch, locks: map[string]*treeLock{}}
 	if r.scratch == "" {
-		if r.scratch, err = os.MkdirTemp("", "sluice-git-"); err != nil {
-			return nil, fmt.Errorf("open the repo at %s: %w", top, err)
-		}
-		r.private = true
+		return r, nil // most who open a repo for a moment never need it
 	}
 	if err := r.makeShadow(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the repo at %s: %w", top, err), r.Close())
@@ -89,6 +86,8 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 
 // Close removes what the repo kept outside itself.
 func (r *Repo) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if !r.private {
 		return nil
 	}

@@ -7,10 +7,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"sluice/internal/atomicfile"
 )
@@ -59,14 +61,62 @@ func (r *Repo) makeShadow(ctx context.Context) error {
 	return atomicfile.Write(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), privateOwn)
 }
 
-// keepShadow makes the shadow again where something swept the temporary folder meanwhile.
+// keepShadow makes the shadow where it is not there: a private one at its first use, and again where something swept the
+// temporary folder meanwhile.
 func (r *Repo) keepShadow(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.scratch == "" {
+		dir, err := os.MkdirTemp("", scratchPrefix)
+		if err != nil {
+			return err
+		}
+		r.scratch, r.private = dir, true
+	}
 	if _, err := os.Lstat(filepath.Join(r.shadowDir(), "HEAD")); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	return r.makeShadow(ctx)
+}
+
+const (
+	scratchPrefix = "sluice-git-"
+	// scratchStale is the age at which a scratch folder is one that a killed process left.
+	scratchStale = 24 * time.Hour
+	maxSwept     = 100    // scratch folders that one sweep removes
+	maxLooked    = 10_000 // names of the temporary folder that it looks at
+)
+
+// SweepScratch removes the private scratch folders of this user in dir ("" = the temporary folder) that killed processes
+// left a day ago or longer.
+func SweepScratch(dir string, now time.Time) error {
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(maxLooked)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	swept := 0
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), scratchPrefix) || !e.IsDir() {
+			continue
+		}
+		info, ierr := e.Info()
+		if ierr != nil || now.Sub(info.ModTime()) < scratchStale || !mine(info) {
+			continue
+		}
+		if swept++; swept > maxSwept {
+			break
+		}
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return err
 }
 
 // shadowConfig takes over the settings that say how this file system's files are to be compared, as
@@ -149,6 +199,11 @@ func (r *Repo) lock(ctx context.Context, top string) (unlock func(), err error) 
 
 // Forget removes what is kept of worktrees that are gone.
 func (r *Repo) Forget() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.scratch == "" {
+		return nil
+	}
 	dir := filepath.Join(r.scratch, indexName)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
@@ -161,8 +216,6 @@ func (r *Repo) Forget() error {
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	stays := map[string]bool{}
 	for _, top := range tops {
 		stays[filepath.Base(r.privateIndex(top))] = true

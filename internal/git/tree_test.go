@@ -571,3 +571,41 @@ func TestForget(t *testing.T) {
 	look(s.dir)
 	look(s.beside("wt2"))
 }
+
+// TestScratchIsMadeWhenNeeded: who opens a repo for a moment leaves nothing, even when killed; what others left goes.
+func TestScratchIsMadeWhenNeeded(t *testing.T) {
+	s := newSandbox(t)
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	left := func() int {
+		entries, err := os.ReadDir(tmp)
+		check(t, err)
+		return len(entries)
+	}
+	r, err := Open(ctx(t), s.dir)
+	check(t, err)
+	_, err = r.Worktrees(ctx(t))
+	check(t, err)
+	check(t, r.Forget())
+	if left() != 0 {
+		t.Errorf("%d things were made for nobody", left())
+	}
+	_, err = r.Changed(ctx(t), s.dir, "")
+	check(t, err)
+	if left() != 1 {
+		t.Errorf("%d folders", left())
+	}
+	check(t, r.Close())
+	for _, name := range []string{"sluice-git-old", "sluice-git-young", "another-old"} {
+		check(t, os.MkdirAll(filepath.Join(tmp, name, "x"), 0o700))
+	}
+	check(t, os.WriteFile(filepath.Join(tmp, "sluice-git-file"), nil, 0o600))
+	check(t, os.Symlink(s.dir, filepath.Join(tmp, "sluice-git-link")))
+	day := time.Now().Add(-25 * time.Hour)
+	check(t, os.Chtimes(filepath.Join(tmp, "sluice-git-old"), day, day))
+	check(t, os.Chtimes(filepath.Join(tmp, "another-old"), day, day))
+	check(t, SweepScratch("", time.Now()))
+	if _, err := os.Lstat(filepath.Join(tmp, "sluice-git-old")); err == nil || left() != 4 {
+		t.Errorf("%v, %d left", err, left())
+	}
+}
