@@ -12,6 +12,10 @@ import (
 // again is how long an effect that is still owed after its result was taken in waits before it is carried out again.
 const again = time.Second
 
+// movesMost is how many files are moved at a time: a burst of signals owes one move each. All else has its own goroutine at
+// once: a notice that hangs delays nothing.
+const movesMost = 32
+
 // flight is an effect under way.
 type flight struct {
 	effect engine.Effect
@@ -27,8 +31,11 @@ type flights struct {
 	late  []engine.Debtor    // those with an effect that has landed and may still be owed
 	lanes map[string]*flight // the newest of each lane: the effects of one never overlap
 	owed  []engine.Effect    // room for what one owes
-	ctx   context.Context
-	spawn func(func())
+
+	moving int             // moves under way
+	queued []engine.Debtor // who owes a move that waits for another to land
+	ctx    context.Context
+	spawn  func(func())
 }
 
 // debt is what is under way for one debtor, by name.
@@ -53,14 +60,22 @@ type debts interface {
 func (f *flights) reconcile(changed []engine.Debtor, from debts, now time.Time) (next time.Time) {
 	late := f.late
 	f.late = nil
+	settle := func(who engine.Debtor) {
+		if at := f.settle(who, from, now); !at.IsZero() {
+			f.late = append(f.late, who)
+			if next.IsZero() || at.Before(next) {
+				next = at
+			}
+		}
+	}
+	for f.moving < movesMost && len(f.queued) > 0 { // before any that is new
+		who := f.queued[0]
+		f.queued = f.queued[1:]
+		settle(who)
+	}
 	for _, whose := range [][]engine.Debtor{changed, late} {
 		for _, who := range whose {
-			if at := f.settle(who, from, now); !at.IsZero() {
-				f.late = append(f.late, who)
-				if next.IsZero() || at.Before(next) {
-					next = at
-				}
-			}
+			settle(who)
 		}
 	}
 	slices.SortFunc(f.late, func(a, b engine.Debtor) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID)) })
@@ -105,6 +120,13 @@ func (f *flights) settle(who engine.Debtor, from debts, now time.Time) (next tim
 			}
 			continue
 		}
+		if e.Kind == engine.DoMove {
+			if f.moving == movesMost {
+				f.queued = append(f.queued, who)
+				continue
+			}
+			f.moving++
+		}
 		d.on[name] = f.start(from.job(e))
 	}
 	if len(d.on)+len(d.last) == 0 {
@@ -146,6 +168,9 @@ func (f *flights) start(job Job) *flight {
 
 // land notes that an effect's goroutine is through; its result is taken in with the same item.
 func (f *flights) land(fl *flight, now time.Time) {
+	if fl.effect.Kind == engine.DoMove {
+		f.moving--
+	}
 	name, who := fl.effect.Name(), fl.effect.Debtor()
 	if d := f.by[who]; d != nil && d.on[name] == fl {
 		delete(d.on, name)

@@ -49,8 +49,8 @@ type Log struct {
 	logf func(format string, args ...any)
 	file File
 
-	reads bool // it was opened to be looked at
-	from point // where Open began to read; the zero point: at the first record
+	reads bool  // it was opened to be looked at
+	from  point // where Open began to read; the zero point: at the first record
 
 	requests sync.Pool
 
