@@ -537,6 +537,9 @@ func (f RunReopened) apply(s *State, _ time.Time) {
 	}
 	r.Phase, r.Ended, r.EndStep, r.EndWhy, r.Hooked = RunRunning, time.Time{}, "", "", false
 	r.grant(f.Grant)
+	if f.RetryDir != "" {
+		r.RetryDir = f.RetryDir
+	}
 }
 
 func (f RunForgotten) apply(s *State, _ time.Time) {

@@ -258,7 +258,7 @@ func (d *decider) retry(ev RetryRequested) {
 	}
 	if !r.Live() {
 		key, _, _ := strings.Cut(strings.TrimPrefix(r.EndWhy, "limit:"), " ")
-		d.put(RunReopened{of: Of(r.ID), By: &ev.By, Grant: d.allowance(r, key)})
+		d.put(RunReopened{of: Of(r.ID), By: &ev.By, Grant: d.allowance(r, key), RetryDir: d.retryDirAgain(r, w)})
 	}
 	if step == "" {
 		return

@@ -385,8 +385,9 @@ type (
 	// RunReopened: a person retries an ended run.
 	RunReopened struct {
 		of
-		By    *Actor `json:"by,omitempty"`
-		Grant Grant  `json:"grant,omitzero"`
+		By       *Actor `json:"by,omitempty"`
+		Grant    Grant  `json:"grant,omitzero"`
+		RetryDir string `json:"retry_dir,omitempty"` // where its retry-context files lie from now on; "" = as before
 	}
 	// RunForgotten: the ended run leaves the state; the journal keeps it.
 	RunForgotten struct{ of }

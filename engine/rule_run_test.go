@@ -139,6 +139,51 @@ func TestRule31RetryOfAnEndedRun(t *testing.T) {
 	s.want(s.step("b"), "3 running")
 }
 
+// TestRule31RetryBesideAnother: a run taken up again beside another one of the workflow, or after it, leaves the other's
+// retry context alone.
+func TestRule31RetryBesideAnother(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		other func(s *script) // what becomes of the run after it
+		want  string
+	}{
+		{"nothing ran since", nil, "ga-attempt-2.md"},
+		{"beside a live one", func(*script) {}, "x-1/ga-attempt-2.md"},
+		{"after another one", func(s *script) { s.do(AbortRequested{Run: "x-2", By: ann}) }, "x-1/ga-attempt-2.md"},
+	} {
+		s := begin(t, "8-semantics 31", "retry of an ended run: its retry context lies beside that of another run", one())
+		s.done("a")
+		s.judged("ga", OutcomeFail)
+		s.writes()
+		s.do(AbortRequested{Run: s.run, By: ann})
+		s.do(ProcessEnded{Run: s.run, Key: "x-1/a#2.1", Exit: Exit{Stopped: true}})
+		if c.other != nil {
+			s.later(time.Minute)
+			s.do(RunRequested{Workflow: "x", Digest: "d-x", By: ann})
+			s.want(s.st.Runs["x-2"].Phase, RunRunning)
+			c.other(s)
+		}
+		s.do(RetryRequested{Run: "x-1", Step: "a", By: ann})
+		for _, w := range s.owed(DoWrite) {
+			s.do(FileWritten{Run: w.Run, ID: w.Key})
+		}
+		if c.other != nil && s.st.Runs["x-2"].Live() { // it holds the worktree
+			s.do(AbortRequested{Run: "x-2", By: ann})
+			s.do(ProcessEnded{Run: "x-2", Key: "x-2/a#1.1", Exit: Exit{Stopped: true}})
+		} else {
+			s.do(ProcessEnded{Run: "x-2", Key: "x-2/a#1.1", Exit: Exit{Stopped: true}})
+		}
+		s.done("a")
+		s.judged("ga", OutcomeFail)
+		ws := s.owed(DoWrite)
+		if len(ws) != 1 || ws[0].Write.Path != ".workflow/retry-context/"+c.want {
+			t.Errorf("%s: %+v", c.name, ws)
+		}
+		s.restart(time.Minute)
+		s.want(s.owed(DoWrite)[0].Write.Path, ".workflow/retry-context/"+c.want)
+	}
+}
+
 func TestRule26OneRunAtATime(t *testing.T) {
 	conform.Rule(t, "1-language rule 10", "a second run of a workflow waits")
 	s := begin(t, "8-semantics 26", "one run of a workflow at a time; a second is pending, in start order, unless started in parallel", one())

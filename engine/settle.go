@@ -131,6 +131,24 @@ func (d *decider) retryDir(r *Run, w *Spec) string {
 	return ""
 }
 
+// retryDirAgain gives a run that is taken up again a folder of its own, where another one with a gate of the same name
+// lives or began after it: its own files were moved away then, and what lies there is the other's.
+func (d *decider) retryDirAgain(r *Run, w *Spec) string {
+	if r.RetryDir != "" {
+		return ""
+	}
+	for _, id := range d.s.Order {
+		o := d.s.Runs[id]
+		if o == r || o.Phase == RunPending || !o.Live() && !o.Started.After(r.Started) {
+			continue
+		}
+		if other := d.spec(o); other != nil && slices.ContainsFunc(w.Gates, func(g *Gate) bool { return other.Gate(g.ID) != nil }) {
+			return r.ID
+		}
+	}
+	return ""
+}
+
 // stuck ends the run where work was led to a step whose needs can no longer be met and nothing else is at work.
 func (d *decider) stuck(r *Run, w *Spec, v *view) bool {
 	if v.active == 0 || v.active != v.pending {

@@ -277,7 +277,7 @@ func (e *Executor) retryFiles(job daemon.Job, step string, dir string) []gates.T
 		if g := job.Spec.Gate(h.Gate); g == nil || job.Attempt.N == 1 && !concerns(g, step) {
 			continue
 		}
-		out = append(out, e.textFile(e.root, h.Path, dir))
+		out = append(out, e.textFile(e.root, e.retryPath(job.Run, h.Path), dir))
 	}
 	return out
 }

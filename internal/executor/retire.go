@@ -78,6 +78,19 @@ func (e *Executor) sweepOne(o owned) error {
 	return err
 }
 
+// retryPath is where a retry-context file of the run lies now: those of a run that was over when another one began were
+// moved to its folder.
+func (e *Executor) retryPath(run, p string) string {
+	if _, err := os.Lstat(filepath.Join(e.root, filepath.FromSlash(p))); err == nil {
+		return p
+	}
+	moved := runDir(run) + "/retry-context/" + path.Base(p)
+	if _, err := os.Lstat(filepath.Join(e.root, filepath.FromSlash(moved))); err != nil {
+		return p
+	}
+	return moved
+}
+
 // prune lets go of what is kept for runs that are over: the inboxes of the folders they worked in, what is kept of
 // worktrees that are gone, and, of runs that the state has forgotten too, what the state folder holds. known are the runs of the state when this was owed; one that is
 // younger than all of those is left alone.

@@ -93,3 +93,21 @@ func TestTroubleEndsWithItsRun(t *testing.T) {
 		t.Errorf("%q", b.e.trouble)
 	}
 }
+
+// TestRetryPathOfARunTakenUpAgain: what was moved to the run's folder while it was over is found there.
+func TestRetryPathOfARunTakenUpAgain(t *testing.T) {
+	b := newBench(t, gateSpec)
+	b.e.Carry(b.ctx(), b.writeJob(1), nil)
+	if got := b.e.retryPath(run1, ".workflow/retry-context/G-attempt-1.md"); got != ".workflow/retry-context/G-attempt-1.md" {
+		t.Errorf("before: %s", got)
+	}
+	sweep := b.job(engine.Effect{Kind: engine.DoWrite, Key: "w-2/sweep", Write: &engine.Write{ID: "w-2/sweep", Sweep: true}})
+	sweep.Live = []string{"w-2"}
+	b.e.Carry(b.ctx(), sweep, nil)
+	job := b.stepJob("A", 2, 1)
+	job.History = []daemon.RetryFile{{Gate: "G", N: 1, Path: ".workflow/retry-context/w-1/G-attempt-1.md"}}
+	files := b.e.retryFiles(job, "A", b.root)
+	if len(files) != 1 || files[0].Path != ".workflow/runs/w-1/retry-context/G-attempt-1.md" || files[0].Why != "" {
+		t.Errorf("%+v", files)
+	}
+}

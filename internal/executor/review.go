@@ -194,7 +194,7 @@ func (e *Executor) reviewPrompt(ctx context.Context, job daemon.Job, g *engine.G
 	}
 	for _, h := range job.History {
 		if h.Gate == g.ID {
-			in.Retry = append(in.Retry, e.textFile(e.root, h.Path, b.Dir))
+			in.Retry = append(in.Retry, e.textFile(e.root, e.retryPath(job.Run, h.Path), b.Dir))
 		}
 	}
 	in.Diff = e.diff(ctx, b)

@@ -79,7 +79,7 @@ func (e *Executor) retryInput(job daemon.Job, g *engine.Gate) gates.RetryInput {
 	}
 	for _, h := range job.History {
 		if h.Path != job.Write.Path {
-			in.Earlier = append(in.Earlier, h.Path)
+			in.Earlier = append(in.Earlier, e.retryPath(job.Run, h.Path))
 		}
 	}
 	return in
