@@ -1,212 +1,441 @@
 package agents
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"sluice/internal/conform"
 )
 
 const (
-	reuseCycles  = 48  // of `make test`; SLUICE_ADOPTIONS says another number
-	reuseTries   = 500 // to have a process under a number: others may come between
-	lastPid      = "/proc/sys/kernel/ns_last_pid"
-	reuseMark    = "SLUICE_TEST_OWN_PIDS"
-	reuseProgram = "sleep 1000" // every signal that a Runner sends but CONT ends it, or holds it
+	reuseCycles = 28 // of `make test`; SLUICE_ADOPTIONS says another number
+	ways        = 7  // of a cycle
+	ownPidsVar  = "SLUICE_TEST_PIDS"
+	lastPid     = "/proc/sys/kernel/ns_last_pid" // the next process gets the number after it
 )
 
-// ownPids runs the test once more where it numbers the processes itself, and
-// tells whether this is that run.
+// ownPids has the test run in a process namespace of its own, where it may say
+// which number the next process gets. It says whether this is it. The shell
+// before it collects orphans, as a machine's first process does.
 func ownPids(t *testing.T) bool {
 	t.Helper()
-	if os.Getenv(reuseMark) != "" {
+	if os.Getenv(ownPidsVar) != "" {
 		return true
 	}
-	args := []string{"--pid", "--fork", "--mount-proc"}
-	if out, err := exec.Command("unshare", append(args, "sh", "-c", "echo 5000 >"+lastPid)...).CombinedOutput(); err != nil {
-		t.Skipf("kernel: process numbers of one's own (unshare %s; %s): %v %s", strings.Join(args, " "), lastPid, err, out)
+	if _, err := exec.LookPath("unshare"); err != nil {
+		t.Skip("needs: unshare (apt-get install util-linux)")
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
+	in := []string{"--pid", "--fork", "--mount-proc", "--kill-child"}
+	if out, err := exec.Command("unshare", append(in, "sh", "-c", "echo 300 > "+lastPid)...).CombinedOutput(); err != nil {
+		t.Skipf("kernel: pid namespaces: %s", bytes.TrimSpace(out))
 	}
-	// The shell collects what loses its parent: a process that nobody collects keeps its number.
-	cmd := exec.Command("unshare", append(args, "sh", "-c", `"$0" "$@"; exit $?`, self, "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=50m")...)
-	cmd.Env = append(os.Environ(), reuseMark+"=1")
+	cmd := exec.Command("unshare", append(in, "sh", "-c", `"$0" "$@"; exit $?`, os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v", "-test.timeout", "2h")...)
+	cmd.Env = append(os.Environ(), ownPidsVar+"=1")
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS") {
-		t.Errorf("%v", err)
+	t.Logf("in its own process namespace:\n%s", out)
+	if err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
+		t.Errorf("it ends with %v", err)
 	}
-	t.Logf("%s", out)
 	return false
 }
 
-// innocent is a process that has the number of one that has gone.
+// innocent is a process that is not ours and has a number that was ours. It
+// blocks every signal from its birth on: what is sent to it stays pending, to
+// be seen. It leads a session and a group, as what had the number before did:
+// what is sent to those it gets too.
 type innocent struct {
-	*exec.Cmd
-	of string
+	cmd *exec.Cmd
+	tid int // its thread that has the number, or 0
 }
 
-// takeNumber starts one. It leads a session and a group of its own, as what
-// had the number before.
-func takeNumber(t *testing.T, pid int, of string) innocent {
+// anInnocent starts one that has the number.
+func anInnocent(t *testing.T, pid int) *innocent {
 	t.Helper()
-	eventually(t, of+" has gone", func() bool { _, err := os.Lstat("/proc/" + strconv.Itoa(pid)); return err != nil })
-	for range reuseTries {
-		if err := os.WriteFile(lastPid, []byte(strconv.Itoa(pid-1)), 0); err != nil {
-			t.Fatal(err)
-		}
-		args := strings.Fields(reuseProgram)
-		cmd := exec.Command(args[0], args[1:]...)
-		cmd.Env, cmd.Dir = []string{}, "/"
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var all, before unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i] = ^all.Val[i]
+	}
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, &before); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) }()
+	for until := time.Now().Add(waitFor); time.Now().Before(until); {
+		cmd := exec.Command("sleep", "1000")
+		cmd.Env, cmd.Dir, cmd.SysProcAttr = []string{}, "/", &syscall.SysProcAttr{Setsid: true}
+		next(t, pid)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		if cmd.Process.Pid == pid {
-			return innocent{cmd, of}
+			return &innocent{cmd: cmd}
 		}
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
-	t.Fatalf("the number %d of %s is not to be had", pid, of)
-	return innocent{}
+	t.Fatalf("number %d is not to be had again", pid)
+	return nil
 }
 
-// end ends it, and says what was done to it before.
-func (p innocent) end(t *testing.T) {
+// next has the next process get the number, unless another is quicker.
+func next(t *testing.T, pid int) {
 	t.Helper()
-	stat := content(t, "/proc/"+strconv.Itoa(p.Process.Pid)+"/stat")
-	if i := strings.LastIndexByte(stat, ')'); i < 0 || strings.ContainsAny(stat[i+2:i+3], "TtZX") {
-		t.Errorf("a process that has the number of %s was signalled: %s", p.of, stat)
-	}
-	_ = p.Process.Kill()
-	if err := p.Wait(); err == nil || err.Error() != "signal: killed" {
-		t.Errorf("a process that has the number of %s: %v", p.of, err)
+	if err := os.WriteFile(lastPid, []byte(strconv.Itoa(pid-1)), 0); err != nil {
+		t.Fatal(err)
 	}
 }
 
-// A daemon that takes up what another has left signals nothing but what is its
-// launch's: not what has the numbers by now.
+// threaded is an innocent of which only a thread has the number.
+const threaded = `import signal, sys, threading
+signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))
+pid = int(sys.argv[1])
+def run():
+	if threading.get_native_id() == pid:
+		print("up", flush=True)
+		threading.Event().wait()
+while True:
+	with open("` + lastPid + `", "w") as f:
+		f.write(str(pid - 1))
+	t = threading.Thread(target=run)
+	t.start()
+	if t.native_id == pid:
+		break
+	t.join()
+`
+
+func anInnocentThread(t *testing.T, pid int) *innocent {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("needs: python3 (apt-get install python3-minimal)")
+	}
+	in := &innocent{cmd: exec.Command("python3", "-c", threaded, strconv.Itoa(pid)), tid: pid}
+	out, err := in.cmd.StdoutPipe()
+	if err == nil {
+		err = in.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("its thread has not got the number: %q, %v", line, err)
+	}
+	return in
+}
+
+var pendingSignals = regexp.MustCompile(`(?m)^(SigPnd|ShdPnd):\s+(\S*[1-9a-f]\S*)$`)
+
+// harm says what was done to it, "" if nothing.
+func (in *innocent) harm() string {
+	for _, dir := range []string{strconv.Itoa(in.cmd.Process.Pid), strconv.Itoa(max(in.tid, in.cmd.Process.Pid))} {
+		status, err := os.ReadFile("/proc/" + dir + "/status")
+		switch {
+		case err != nil:
+			return "it is gone"
+		case bytes.Contains(status, []byte("State:\tZ")):
+			return "it was killed"
+		case bytes.Contains(status, []byte("State:\tT")), bytes.Contains(status, []byte("State:\tt")):
+			return "it was held"
+		}
+		if m := pendingSignals.FindSubmatch(status); m != nil {
+			return fmt.Sprintf("it got signals %s (%s)", m[2], m[1])
+		}
+	}
+	return ""
+}
+
+func (in *innocent) end() {
+	_ = in.cmd.Process.Kill()
+	_ = in.cmd.Wait()
+}
+
+// crashed is a launch whose daemon was killed.
+type crashed struct {
+	spec Spec
+	id   identity
+	main int // its command
+}
+
+// aCrashed launches with a daemon of its own and kills that.
+func aCrashed(t *testing.T, base Spec, i int) crashed {
+	t.Helper()
+	c := crashed{spec: nth(base, i, "")}
+	c.spec.KillAfter = 100 * time.Millisecond // its Runner's: see ensureMain
+	up := filepath.Join(c.spec.Cwd, fmt.Sprint("up", i))
+	script := fmt.Sprintf(`setsid sh -c 'trap "" TERM; while :; do sleep 0.05; done' & echo $$ > %s; while [ ! -e %s.go ]; do sleep 0.01; done; exit 4`, up, up)
+	self, _ := os.Executable()
+	daemon := exec.Command(self, "ensure", c.spec.Key, c.spec.Dir, c.spec.PidFile, c.spec.Token, script)
+	if err := os.MkdirAll(c.spec.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	in, err := daemon.StdinPipe()
+	if err == nil {
+		err = daemon.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	eventually(t, "its command is up", fileHas(up, "\n"))
+	_ = daemon.Process.Kill()
+	_ = daemon.Wait()
+	if c.id, err = readIdentity(c.spec.PidFile); err != nil {
+		t.Fatal(err)
+	}
+	if c.main, err = strconv.Atoi(strings.TrimSpace(content(t, up))); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// kill ends processes of it, and returns when their numbers are free.
+func (c crashed) kill(t *testing.T, pids ...int) {
+	t.Helper()
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.freed(t, pids...)
+}
+
+func (c crashed) freed(t *testing.T, pids ...int) {
+	t.Helper()
+	for _, pid := range pids {
+		eventually(t, "its number is free", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) })
+	}
+}
+
+// sameTick has the pid file say that the shim started when the innocent did:
+// as of two that started within one tick of the clock.
+func (c crashed) sameTick(t *testing.T) {
+	t.Helper()
+	now, err := lookProc(c.id.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := c.id
+	id.Start = now.start
+	data, err := json.Marshal(id)
+	if err == nil {
+		err = os.WriteFile(c.spec.PidFile, append(data, '\n'), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPidsUsedAgain has daemons crash again and again. Before the next one
+// adopts a launch, the numbers that its pid file names belong to others.
 func TestPidsUsedAgain(t *testing.T) {
 	conform.Rule(t, "3-engine identity", "crash and adoption again and again, the numbers of the dead given to other processes: none of them is signalled")
 	t.Parallel()
 	if !ownPids(t) {
 		return
 	}
-	number := number(t, "SLUICE_ADOPTIONS", reuseCycles)
-	for i := range number {
-		reuseCycle(t, i)
+	control := anInnocent(t, 20_000)
+	if harm := control.harm(); harm != "" {
+		t.Fatalf("before anything: %s", harm)
+	}
+	if _ = syscall.Kill(20_000, syscall.SIGCONT); control.harm() == "" {
+		t.Fatal("a signal is not seen")
+	}
+	control.end()
+	if control.harm() == "" {
+		t.Fatal("its end is not seen")
+	}
+	base, done := testSpec(t, ""), map[string]int{}
+	for i := range number(t, "SLUICE_ADOPTIONS", reuseCycles) {
+		done[cycle(t, base, i)]++
 		if t.Failed() {
-			t.Fatalf("cycle %d", i)
+			return
 		}
 	}
-	t.Logf("%d crashes and adoptions", number)
+	t.Logf("crashes and adoptions: %v", done)
 }
 
-func reuseCycle(t *testing.T, i int) {
+// cycle is one, in the way that is its number's turn. What the launch left
+// lives on, in a session of its own: the kernel gives no number again that a
+// living process has for its session or group.
+func cycle(t *testing.T, base Spec, i int) (way string) {
 	t.Helper()
-	spec := testSpec(t, `[ ! -e strays ] || setsid sleep 1000 & echo $$ >pid.new; mv pid.new pid; [ ! -e ends ] || exit 4; exec sleep 1000`)
-	spec.KillAfter *= 5 // what is killed at once has been taken for a stranger
-	kind := i % 5
-	for name, is := range map[string]bool{"strays": kind == 0 || kind == 3, "ends": kind == 2} {
-		if !is {
-			continue
+	c := aCrashed(t, base, i)
+	shim, want := c.id.Pid, Exit{Code: -1, Lost: true}
+	var others []*innocent
+	take := func(pids ...int) {
+		for _, pid := range pids {
+			others = append(others, anInnocent(t, pid))
 		}
-		if err := os.WriteFile(filepath.Join(spec.Cwd, name), nil, 0o600); err != nil {
+	}
+	switch i % ways {
+	case 0:
+		way = "shim"
+		c.kill(t, shim, c.main)
+		take(shim)
+	case 1:
+		way = "shim and command"
+		c.kill(t, shim, c.main)
+		take(shim, c.main)
+	case 2:
+		way = "shim, within a tick"
+		c.kill(t, shim, c.main)
+		take(shim)
+		c.sameTick(t)
+	case 3:
+		way, want = "both, after a good end", Exit{Code: 4}
+		if err := os.WriteFile(filepath.Join(c.spec.Cwd, fmt.Sprintf("up%d.go", i)), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		c.freed(t, c.main, shim)
+		take(shim, c.main)
+	case 4:
+		way = "shim, by a thread"
+		c.kill(t, shim, c.main)
+		others = append(others, anInnocentThread(t, shim))
+	case 5:
+		way, want = "command, under a live shim", Exit{Code: -1, Signal: "SIGKILL"}
+		c.kill(t, c.main)
+		take(c.main)
+	case 6:
+		way = "none: the launch is live"
+		want = Exit{Code: -1, Signal: "SIGTERM", Stopped: true}
 	}
-	p := ensure(t, newRunner(), spec)
-	pidFile := filepath.Join(spec.Cwd, "pid")
-	eventually(t, "it is up", fileHas(pidFile, "\n"))
-	command, err := strconv.Atoi(strings.TrimSpace(content(t, pidFile)))
-	if err != nil {
-		t.Fatal(err)
+	c.ends(t, i, want)
+	for _, in := range others {
+		if harm := in.harm(); harm != "" {
+			t.Errorf("cycle %d (%s): the one that has number %d is not ours: %s", i, way, max(in.tid, in.cmd.Process.Pid), harm)
+		}
+		in.end()
 	}
-	var others []innocent
-	want := Exit{Code: -1, Lost: true}
-	// As long as a session or a group has a process, nobody is given its number.
-	both := func() {
-		crash(t, p.Pid())
-		crash(t, command)
+	if left := withToken(c.spec.Token); len(left) > 0 {
+		t.Errorf("cycle %d (%s): left: %q", i, way, left)
 	}
-	taken := func() {
-		others = append(others, takeNumber(t, p.Pid(), "the shim"), takeNumber(t, command, "the command"))
-	}
-	switch kind {
-	case 0: // they are killed; what has a session of its own is left
-		both()
-		taken()
-	case 1: // nothing is left
-		both()
-		taken()
-	case 2: // the end is on the record
-		wait(t, p)
-		want = Exit{Code: 4}
-		taken()
-	case 3: // what has the shim's number was started in the same moment, as the system tells moments apart
-		both()
-		taken()
-		startedAt(t, spec.PidFile, p.Pid())
-	case 4: // the daemon alone has gone: the launch is live
-		want = Exit{Stopped: true}
-	}
+	return way
+}
+
+// ends has another daemon adopt the launch and stop it, or wait for its end.
+func (c crashed) ends(t *testing.T, i int, want Exit) {
+	t.Helper()
 	r := newRunner()
-	adopted, err := r.Adopt(spec.PidFile, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if i%2 == 0 || want.Stopped {
-		if err := adopted.Stop(testContext(t)); err != nil {
-			t.Errorf("stop: %v", err)
+	defer r.Close()
+	var err error
+	switch how := i / ways % 3; {
+	case how == 0 || want.Stopped:
+		err = r.Stop(testContext(t), c.spec)
+	case how == 1:
+		var p *Proc
+		if p, err = r.Adopt(c.spec.PidFile, ""); err == nil {
+			err = p.Stop(testContext(t))
 		}
 	}
-	if e := wait(t, adopted); e.Lost != want.Lost || e.Stopped != want.Stopped || !want.Stopped && e.Code != want.Code {
-		t.Errorf("it ended as %+v, want %+v", e, want)
+	if err != nil {
+		t.Errorf("cycle %d: %v", i, err)
 	}
-	if err := r.Stop(testContext(t), spec); err != nil {
-		t.Errorf("stop: %v", err)
+	p, err := r.Ensure(testContext(t), c.spec)
+	if err != nil {
+		t.Errorf("cycle %d: %v", i, err)
+		return
 	}
-	if left := withToken(spec.Token); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
-	for _, p := range others {
-		p.end(t)
+	e, err := p.Wait(testContext(t))
+	e.Started, e.Ended = time.Time{}, time.Time{}
+	if err != nil || e != want {
+		t.Errorf("cycle %d: %+v, %v: want %+v", i, e, err, want)
 	}
 }
 
-// crash kills a process.
-func crash(t *testing.T, pid int) {
-	t.Helper()
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+// TestPidUsedAgainWithinATick is of a start time that tells nothing, for
+// real: two processes of one number within one tick of the clock.
+func TestPidUsedAgainWithinATick(t *testing.T) {
+	conform.Rule(t, "3-engine identity", "where pid and start time agree, the mark tells")
+	t.Parallel()
+	if !ownPids(t) {
+		return
+	}
+	const pid = 20_000
+	base := testSpec(t, "")
+	boot, err := bootID()
+	if err != nil {
 		t.Fatal(err)
+	}
+	for i, met := 0, 0; met < 10; i++ {
+		if i == 1000 {
+			t.Fatalf("only %d pairs within a tick", met)
+		}
+		spec := nth(base, i, "")
+		first := anInnocent(t, pid)
+		was, err := lookProc(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first.end()
+		second := anInnocent(t, pid)
+		now, err := lookProc(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now.start == was.start {
+			met++
+			data, _ := json.Marshal(identity{Version: recordVersion, Key: spec.Key, Pid: pid, Start: was.start, Boot: boot, Mark: "abc",
+				Token: tokenDigest(spec.Token), Dir: spec.Dir, KillAfter: time.Second, Launched: time.Now()})
+			if err := errors.Join(os.MkdirAll(filepath.Dir(spec.PidFile), 0o700), os.WriteFile(spec.PidFile, append(data, '\n'), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			if err := newRunner().Stop(testContext(t), spec); err != nil {
+				t.Error(err)
+			}
+			if harm := second.harm(); harm != "" {
+				t.Errorf("pair %d: the second is not ours: %s", i, harm)
+			}
+		}
+		second.end()
+		if t.Failed() {
+			return
+		}
 	}
 }
 
-// startedAt has a pid file's record say that its process was started when the
-// process that has the number was.
-func startedAt(t *testing.T, pidFile string, pid int) {
-	t.Helper()
-	now, err := lookProc(pid)
-	if err != nil {
-		t.Fatal(err)
+// The number of the first process may be another's of the same tree, before
+// the tree is gone, once nothing is left of its process group: how that one ends is not how the launch ended.
+func TestPidOfTheFirstProcessUsedAgain(t *testing.T) {
+	t.Parallel()
+	if !ownPids(t) {
+		return
 	}
-	id, err := readIdentity(pidFile)
-	if err != nil {
-		t.Fatal(err)
+	spec := testSpec(t, `cat > again.sh <<'END'
+trap '' TERM
+: > ready
+while [ -e /proc/$1 ]; do :; done
+while :; do
+	echo $(($1 - 1)) > `+lastPid+`
+	sh -c 'trap "" TERM; sleep 0.1; exit 7' &
+	[ $! = $1 ] && break
+done
+echo $! > again
+END
+echo $$ > first
+setsid sh again.sh $$ &
+while [ ! -e ready ]; do :; done
+exit 3`)
+	e := wait(t, ensure(t, newRunner(), spec))
+	if first, again := content(t, filepath.Join(spec.Cwd, "first")), content(t, filepath.Join(spec.Cwd, "again")); first != again {
+		t.Fatalf("number %s was not used again: %s", first, again)
 	}
-	text := content(t, pidFile)
-	changed := strings.Replace(text, `"start":"`+id.Start+`"`, `"start":"`+now.start+`"`, 1)
-	if id.Start != now.start && changed == text {
-		t.Fatalf("no start in %s", text)
-	}
-	if err := os.WriteFile(pidFile, []byte(changed), 0o600); err != nil {
-		t.Fatal(err)
+	if e.Code != 3 || e.Signal != "" || e.Lost {
+		t.Errorf("%+v, want code 3", e)
 	}
 }
