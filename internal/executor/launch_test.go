@@ -171,6 +171,28 @@ steps:
 	}
 }
 
+// TestASleepIsNoSilence: the machine was asleep, or its clock set on. What the agent said a moment before was not an hour
+// ago.
+func TestASleepIsNoSilence(t *testing.T) {
+	b := newBench(t, `
+workflow: {id: w}
+steps:
+  - {id: A, run: "sleep 1; echo a; sleep 2; echo b; touch said; sleep 2.5", idle_timeout: 4s, next_step: DONE}
+`)
+	b.e = b.executor(func(o *Options) {
+		o.Now = func() time.Time {
+			now := time.Now()
+			if b.has("said") {
+				now = now.Round(0).Add(time.Hour)
+			}
+			return now
+		}
+	})
+	if ev := b.carry(b.stepJob("A", 1, 1)); ev.Exit.Idle || ev.Exit.Stopped || ev.Exit.Code != 0 {
+		t.Errorf("%+v", ev.Exit)
+	}
+}
+
 const answerSpec = `
 workflow: {id: w}
 steps:

@@ -197,11 +197,12 @@ const idleMark = ".idle"
 // await waits for the end of the process.
 func (e *Executor) await(ctx context.Context, proc *agents.Proc, l launch) (ended, error) {
 	key, idle, dir := l.key, l.idle, filepath.Join(e.root, filepath.FromSlash(l.dir))
+	var q quiet
 	for {
 		until, cancel := ctx, context.CancelFunc(func() {})
 		if idle > 0 {
-			quiet := max(idle-e.opt.Now().Sub(lastWord(proc, dir)), 10*time.Millisecond)
-			until, cancel = context.WithTimeout(ctx, quiet)
+			left := min(idle-q.look(lastWord(proc, dir), e.opt.Now()), idle/idleLooks)
+			until, cancel = context.WithTimeout(ctx, max(left, 10*time.Millisecond))
 		}
 		exit, err := proc.Wait(until)
 		cancel()
@@ -215,7 +216,7 @@ func (e *Executor) await(ctx context.Context, proc *agents.Proc, l launch) (ende
 			if !wait(ctx, time.Second) {
 				return ended{}, ctx.Err()
 			}
-		case e.opt.Now().Sub(lastWord(proc, dir)) >= idle:
+		case q.look(lastWord(proc, dir), e.opt.Now()) >= idle:
 			if err := os.WriteFile(e.pidFile(key)+idleMark, nil, 0o600); err != nil {
 				e.note(key, err.Error())
 			}
@@ -235,6 +236,30 @@ func lastWord(proc *agents.Proc, dir string) time.Time {
 		return at
 	}
 	return proc.Launched()
+}
+
+// idleLooks is how often within its idle_timeout a process is looked at.
+const idleLooks = 8
+
+// quiet is for how long a process has said nothing. A sleep of the machine is no silence of the process, and a clock that
+// was set is none either: between two looks no more time has passed than the timers count.
+type quiet struct {
+	word   time.Time // its last
+	looked time.Time // zero: never
+	since  time.Time
+}
+
+// look gives the silence after the last word, now by the clock.
+func (q *quiet) look(word, now time.Time) time.Duration {
+	at, silence := time.Now(), max(now.Sub(word), 0)
+	if !q.looked.IsZero() {
+		silence = min(silence, at.Sub(q.looked))
+	}
+	if q.looked.IsZero() || !word.Equal(q.word) {
+		q.word, q.since = word, at.Add(-silence)
+	}
+	q.looked = at
+	return at.Sub(q.since)
 }
 
 // exitOf is a process's end as the engine knows it.
