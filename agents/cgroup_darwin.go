@@ -17,3 +17,5 @@ func killCgroup(string, string) {}
 func populated(string) bool { return false }
 
 func removeCgroup(string) {}
+
+func removeStrays(string) {}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -56,8 +57,8 @@ func cgroupName(mark string) string {
 	return cgroupPrefix + mark[:min(len(mark), 16)] + "-"
 }
 
-// makeCgroup makes a cgroup and opens it, "" and -1 where that is not
-// allowed.
+// makeCgroup makes a cgroup, opens it and locks it, which shows that somebody
+// has use for it; "" and -1 where that is not allowed.
 func makeCgroup(dir string) (string, int) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", -1
@@ -71,7 +72,44 @@ func makeCgroup(dir string) (string, int) {
 		os.Remove(dir)
 		return "", -1
 	}
+	_ = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
 	return dir, fd
+}
+
+// strayAfter is how old a cgroup is that will not be locked any more if it is
+// not.
+const strayAfter = time.Minute
+
+// removeStrays removes the empty cgroups beside this process that are nobody's:
+// of shims that were killed.
+func removeStrays(groups string) {
+	if groups == "" {
+		return
+	}
+	home, err := os.Open(groups)
+	if err != nil {
+		return
+	}
+	defer home.Close()
+	names, _ := home.Readdirnames(maxGroups) // what was read counts
+	for _, name := range names {
+		if !strings.HasPrefix(name, cgroupPrefix) {
+			continue
+		}
+		dir := filepath.Join(groups, name)
+		info, err := os.Lstat(dir)
+		if err != nil || !info.IsDir() || time.Since(info.ModTime()) < strayAfter {
+			continue
+		}
+		fd, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil {
+			removeCgroup(dir) // of one in which something lives nothing goes
+		}
+		unix.Close(fd)
+	}
 }
 
 // startIn lets the command start inside the cgroup.

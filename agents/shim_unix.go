@@ -79,7 +79,10 @@ func ShimMain(args []string) int {
 	given := make(chan given)
 	go readSpecs(in, given) // to the end of the process
 	next := here.prepare()
-	defer func() { next.close() }()
+	defer func() {
+		next.close()
+		removeStrays(here.groups)
+	}()
 	for {
 		select {
 		case <-term:
