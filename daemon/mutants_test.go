@@ -52,7 +52,7 @@ func mutants() []mutant {
 		{"a sleep of the machine is not told", []edit{{repo, "if woken, slept := r.slept(now); slept {", "if woken, slept := r.slept(now); false && slept {"}}},
 		{"the time away is forgotten before it is journaled", []edit{{repo, "	batch := []item{{event: engine.Woken", "	r.serve(now)\n	batch := []item{{event: engine.Woken"}}},
 		{"what has landed and is still owed is forgotten", []edit{{effects, "		f.late = append(f.late, who)\n	}\n	if l", "	}\n	if l"}}},
-		{"what waits to be tried again is forgotten", []edit{{effects, "			f.late = append(f.late, who)\n			if next", "			if next"}}},
+		{"what waits to be tried again is forgotten", []edit{{effects, "			f.late = append(f.late, who)\n			if next.IsZero() || at.Before(next) {\n				next", "			if next.IsZero() || at.Before(next) {\n				next"}}},
 		{"what a run owes is looked at only where something landed", []edit{{effects, "{changed, late}", "{changed[:0], late}"}}},
 		{"an effect that failed is tried again at once", []edit{{effects, "now.Before(at) {", "false {"}}},
 		{"hints are believed: nothing is scanned again", []edit{{end, "	r.beat()\n	r.scan(r.fl.ctx)\n", "	r.beat()\n"}}},
