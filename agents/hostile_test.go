@@ -77,3 +77,40 @@ func TestAnEndIsKeptWhileTheDiskIsFull(t *testing.T) {
 		}
 	})
 }
+
+// TestOutputThatWasTakenAwayComesBack: with its folder, and while it goes on.
+func TestOutputThatWasTakenAwayComesBack(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, `echo first; until test -s attempt/stdout; do sleep 0.01; done; rm -rf attempt; sleep 1.2; echo second; until grep second attempt/stdout; do sleep 0.01; done; rm -rf attempt; echo last; exit 9`)
+	spec.MaxOutput = MinMaxOutput
+	if e := wait(t, ensure(t, newRunner(), spec)); e.Code != 9 || e.Lost {
+		t.Errorf("%+v, want code 9", e)
+	}
+	if got := content(t, filepath.Join(spec.Dir, "stdout")); got != "first\nsecond\nsecond\nlast\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestOutputWithoutItsFolder: it was taken away before there was a file, and again when the head was full.
+func TestOutputWithoutItsFolder(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "attempt")
+	s := newSink(filepath.Join(dir, "stdout"), MinMaxOutput)
+	s.Write([]byte("first\n"))
+	if got := content(t, s.path); got != "first\n" {
+		t.Errorf("%q", got)
+	}
+	s.Write(make([]byte, MinMaxOutput/2))
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	s.Write([]byte("last\n"))
+	s.close()
+	if got := content(t, s.path); !strings.HasSuffix(got, "last\n") {
+		t.Errorf("%q", got)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 {
+		t.Errorf("%v %v", left, err)
+	}
+}

@@ -33,7 +33,8 @@ type sink struct {
 	head      int64 // limit of the first file
 	segment   int64 // limit of each of tail and old
 	file      *os.File
-	room      int64 // left in file
+	looked    time.Time // when it was last seen to be there
+	room      int64     // left in file
 	inTail    bool
 	left      int64 // bytes left out on purpose
 	oldBytes  int64 // in old
@@ -53,7 +54,7 @@ func segmentOf(limit int64) int64 { return (limit/2 - markerBytes) / 2 }
 // create makes a new file, never one that is already there: that might be a
 // link or a pipe.
 func (s *sink) create(name string) {
-	const fresh = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	const fresh = os.O_RDWR | os.O_CREATE | os.O_EXCL
 	f, err := os.OpenFile(name, fresh, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		os.Remove(name)
@@ -66,6 +67,35 @@ func (s *sink) create(name string) {
 	s.file = f
 }
 
+// thereEvery is how often it is seen whether the file is where it was.
+const thereEvery = time.Second
+
+// there brings the file back where the command has taken it away, or its
+// folder before it was made: git clean does. Who looks for the newest output
+// would see none.
+func (s *sink) there() {
+	s.looked = time.Now()
+	name := s.path
+	if s.inTail {
+		name += tailSuffix
+	}
+	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) || os.MkdirAll(filepath.Dir(name), 0o700) != nil {
+		return
+	}
+	gone := s.file
+	if s.create(name); s.file == gone || gone == nil {
+		return // where it could not be made, that is tried again
+	}
+	defer gone.Close()
+	_, err := gone.Seek(0, io.SeekStart)
+	if err == nil {
+		_, err = io.Copy(s.file, gone)
+	}
+	if err != nil {
+		s.fail(0, err)
+	}
+}
+
 func (s *sink) fail(n int, err error) {
 	s.unwritten += int64(n)
 	if s.failure == nil {
@@ -76,6 +106,9 @@ func (s *sink) fail(n int, err error) {
 // Write keeps or counts all of p.
 func (s *sink) Write(p []byte) (int, error) {
 	total := len(p)
+	if total > 0 && time.Since(s.looked) >= thereEvery {
+		s.there()
+	}
 	for len(p) > 0 {
 		if s.room == 0 {
 			s.turn()
@@ -114,6 +147,7 @@ func (s *sink) turn() {
 
 // close joins the files.
 func (s *sink) close() {
+	s.there()
 	if s.file != nil {
 		s.file.Close()
 	}
@@ -122,6 +156,11 @@ func (s *sink) close() {
 		os.Remove(s.path + oldSuffix)
 		if s.unwritten == 0 {
 			return
+		}
+	}
+	if _, err := os.Lstat(s.path); s.inTail && errors.Is(err, fs.ErrNotExist) {
+		if s.create(s.path); s.file != nil { // the head is gone: the tail is kept
+			s.file.Close()
 		}
 	}
 	var note string

@@ -193,6 +193,21 @@ steps:
 	}
 }
 
+// TestAnAgentThatCleansTheRepoIsHeard: git clean takes the folder with its output away. What it says goes on to be kept, and
+// it is not taken for silent.
+func TestAnAgentThatCleansTheRepoIsHeard(t *testing.T) {
+	b := newBench(t, `
+workflow: {id: w}
+steps:
+  - {id: A, run: "echo first; git clean -xfdq; for i in 1 2 3 4 5 6 7 8 9; do sleep 0.5; echo line $i; done; exit 3", idle_timeout: 3s, next_step: DONE}
+`)
+	ev := b.carry(b.stepJob("A", 1, 1))
+	if ev.Exit.Idle || ev.Exit.Code != 3 {
+		t.Errorf("%+v", ev.Exit)
+	}
+	wantText(t, "its output", ev.Output, "first", "line 1", "line 9")
+}
+
 const answerSpec = `
 workflow: {id: w}
 steps:
