@@ -82,7 +82,11 @@ func checkKept(t *testing.T, what, path string, all []byte, limit int) {
 // The disk takes nothing: the command is not held up, and what can be said is.
 func TestSinkWithoutDisk(t *testing.T) {
 	t.Parallel()
-	s := newSink(filepath.Join(t.TempDir(), "gone", "stdout"), MinMaxOutput)
+	file := filepath.Join(t.TempDir(), "file") // where a folder should be
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := newSink(filepath.Join(file, "stdout"), MinMaxOutput)
 	data := numbered(10_000)
 	if n, err := s.Write(data); n != len(data) || err != nil {
 		t.Errorf("write: %d, %v", n, err)
