@@ -194,6 +194,37 @@ func (f StopOrdered) apply(s *State, _ time.Time) {
 	p.Stop = f.Why
 }
 
+func (f ClockHeld) apply(s *State, _ time.Time) { s.at(f.Run).setClock(f.Key, time.Time{}) }
+
+func (f ClockBegun) apply(s *State, _ time.Time) { s.at(f.Run).setClock(f.Key, f.Deadline) }
+
+func (r *Run) setClock(key string, to time.Time) {
+	at := r.clock(key)
+	if at == nil {
+		wrong("%s: a deadline of %s, which is not at work", r.ID, key)
+	}
+	*at = to
+}
+
+// clock is the deadline of the step's or reviewer's process with the key; nil where it is not at work any more.
+func (r *Run) clock(key string) *time.Time {
+	p := r.Proc(key)
+	if p == nil || p.Stop != "" {
+		return nil
+	}
+	switch p.Kind {
+	case ProcStep:
+		if a := r.Current(p.Step); a != nil && a.N == p.N && a.K == p.K && a.State == Running {
+			return &a.Deadline
+		}
+	case ProcReview:
+		if q := r.CurrentRound(p.Gate); q != nil && q.N == p.N && q.K == p.K && q.State == OnReview {
+			return &q.Deadline
+		}
+	}
+	return nil
+}
+
 func (f DeadlineMoved) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	if f.Key != "" {

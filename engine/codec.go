@@ -18,6 +18,8 @@ func (GraceBegan) FactKind() string       { return "grace_began" }
 func (StepSignalled) FactKind() string    { return "step_signalled" }
 func (StopOrdered) FactKind() string      { return "stop_ordered" }
 func (DeadlineMoved) FactKind() string    { return "deadline_moved" }
+func (ClockHeld) FactKind() string        { return "clock_held" }
+func (ClockBegun) FactKind() string       { return "clock_begun" }
 func (ProcessGone) FactKind() string      { return "process_gone" }
 func (StepRelaunched) FactKind() string   { return "step_relaunched" }
 func (CheckStarted) FactKind() string     { return "check_started" }
@@ -106,6 +108,10 @@ func DecodeFact(raw []byte) (Fact, error) {
 		return decode[StepSignalled](kind, raw)
 	case "stop_ordered":
 		return decode[StopOrdered](kind, raw)
+	case "clock_held":
+		return decode[ClockHeld](kind, raw)
+	case "clock_begun":
+		return decode[ClockBegun](kind, raw)
 	case "deadline_moved":
 		return decode[DeadlineMoved](kind, raw)
 	case "process_gone":
@@ -215,6 +221,10 @@ func DecodeEvent(raw []byte) (Event, error) {
 		return decode[Noticed](kind, raw)
 	case "file_written":
 		return decode[FileWritten](kind, raw)
+	case "slot_awaited":
+		return decode[SlotAwaited](kind, raw)
+	case "slot_taken":
+		return decode[SlotTaken](kind, raw)
 	case "file_moved":
 		return decode[FileMoved](kind, raw)
 	case "looked":

@@ -83,6 +83,14 @@ func (d *decider) react(ev Event) {
 		d.requested(ev)
 	case FileSeen:
 		d.fileSeen(ev)
+	case SlotAwaited:
+		if r, _ := d.live(ev.Run); r != nil {
+			if at := r.clock(ev.Key); at != nil && !at.IsZero() {
+				d.put(ClockHeld{of: Of(ev.Run), Key: ev.Key})
+			}
+		}
+	case SlotTaken:
+		d.slotTaken(ev)
 	case FileMoved:
 		if d.s.Moves[ev.ID] != nil {
 			d.put(FileGone{ID: ev.ID})

@@ -31,6 +31,7 @@ func (d *decider) ended(ev ProcessEnded) {
 		return // told before, or of a run long forgotten
 	}
 	p := *r.Proc(ev.Key)
+	d.slotTaken(SlotTaken{Run: ev.Run, Key: ev.Key}) // what has ended had begun: nothing waits without a deadline after it
 	d.put(ProcessGone{of: Of(r.ID), Key: ev.Key, Exit: ev.Exit, Output: clip(ev.Output, MaxOutput), Answer: ev.Answer})
 	r, w := d.live(ev.Run)
 	if r == nil {
@@ -50,6 +51,26 @@ func (d *decider) ended(ev ProcessEnded) {
 			d.reviewEnded(r, w.Gate(p.Gate), q, p, ev)
 		}
 	}
+}
+
+// slotTaken: a launch that had to wait for another agent's end is started. Its time-out begins now.
+func (d *decider) slotTaken(ev SlotTaken) {
+	r, w := d.live(ev.Run)
+	if r == nil {
+		return
+	}
+	at := r.clock(ev.Key)
+	if at == nil || !at.IsZero() {
+		return
+	}
+	t, p := Duration(0), r.Proc(ev.Key)
+	if p.Kind == ProcStep {
+		st := w.Step(p.Step)
+		t = d.s.Config.timeout(st.Timeout, st.Role())
+	} else {
+		t = d.s.Config.timeout(0, w.Gate(p.Gate).Reviewer.AgentType)
+	}
+	d.put(ClockBegun{of: Of(ev.Run), Key: ev.Key, Deadline: d.at.Add(time.Duration(t))})
 }
 
 // class says what kind of failure an end is, "" for none (8-semantics 14).

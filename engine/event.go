@@ -198,6 +198,19 @@ type FileWritten struct {
 	Why string `json:"why,omitempty"`
 }
 
+// SlotAwaited: the process with the key is not started yet, as there are as many agents as there may be. Its time-out
+// begins with it. SlotTaken: it is started now.
+type (
+	SlotAwaited struct {
+		Run string `json:"run"`
+		Key string `json:"key"`
+	}
+	SlotTaken struct {
+		Run string `json:"run"`
+		Key string `json:"key"`
+	}
+)
+
 // FileMoved: a file taken in has left the inbox (or is not there any more).
 type FileMoved struct {
 	ID string `json:"id"`
@@ -265,6 +278,8 @@ func (Answered) EventKind() string        { return "answered" }
 func (Noticed) EventKind() string         { return "noticed" }
 func (FileWritten) EventKind() string     { return "file_written" }
 func (FileMoved) EventKind() string       { return "file_moved" }
+func (SlotAwaited) EventKind() string     { return "slot_awaited" }
+func (SlotTaken) EventKind() string       { return "slot_taken" }
 func (Looked) EventKind() string          { return "looked" }
 func (PauseRequested) EventKind() string  { return "pause_requested" }
 func (ResumeRequested) EventKind() string { return "resume_requested" }

@@ -133,6 +133,17 @@ type (
 		To   time.Time `json:"to"`
 		Why  string    `json:"why"`
 	}
+	// ClockHeld: the launch waits for one of max_agents to end; its time-out does not run.
+	ClockHeld struct {
+		of
+		Key string `json:"key"`
+	}
+	// ClockBegun: the launch that waited is started; its time-out runs from here on.
+	ClockBegun struct {
+		of
+		Key      string    `json:"key"`
+		Deadline time.Time `json:"deadline"`
+	}
 	// ProcessGone: the process tree with the key is not there any more.
 	ProcessGone struct {
 		of

@@ -31,7 +31,7 @@ func (t *tape) event(st *State, now time.Time) Event {
 	n, k := t.n(4), t.n(3)
 	by := Actor{Who: t.of("ann", ""), Trust: t.of("", TrustFile, TrustSandbox, TrustSigned, "odd")}
 	when := now.Add(time.Duration(t.n(5)-2) * time.Minute)
-	switch t.n(22) {
+	switch t.n(23) {
 	case 0:
 		c := DefaultConfig()
 		c.MaxParallel, c.Restarts, c.Trust = t.n(4), t.n(3)-1, by.Trust
@@ -58,6 +58,14 @@ func (t *tape) event(st *State, now time.Time) Event {
 			id = r.Writes[0].ID
 		}
 		return FileWritten{Run: run, ID: id, Why: t.of("", "no")}
+	case 21:
+		keys := []string{""}
+		if r := st.Runs[run]; r != nil {
+			for _, p := range r.Procs {
+				keys = append(keys, p.Key)
+			}
+		}
+		return []Event{SlotAwaited{Run: run, Key: t.key(keys)}, SlotTaken{Run: run, Key: t.key(keys)}}[t.n(2)]
 	case 16:
 		return FileMoved{ID: t.key(sortedKeys(st.Moves))}
 	case 17:

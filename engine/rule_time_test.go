@@ -22,6 +22,43 @@ func TestRule36Restarts(t *testing.T) {
 	s.want(fmt.Sprint(s.r().CurrentRound("ga").Due.Equal(due)), "true")
 }
 
+// TestTimeoutBeginsWithTheProcess: while a launch waits for one of max_agents its time-out does not run; it runs whole
+// from the start on, over restarts too.
+func TestTimeoutBeginsWithTheProcess(t *testing.T) {
+	s := begin(t, "", "the time-out of a launch that has to wait begins with its process", one())
+	key := "x-1/a#1.1"
+	whole := s.r().Current("a").Deadline.Sub(s.now)
+	s.later(time.Second)
+	s.do(SlotTaken{Run: s.run, Key: key}) // it did not wait
+	s.want(s.r().Current("a").Deadline.Sub(s.now).String(), (whole - time.Second).String())
+	s.do(SlotAwaited{Run: s.run, Key: key})
+	s.do(SlotAwaited{Run: s.run, Key: key})
+	s.want(fmt.Sprint(count[ClockHeld](s.log)), "1")
+	s.later(3 * whole)
+	s.restart(3 * whole)
+	s.want(fmt.Sprint(len(s.owed(DoStop))), "0", s.step("a"), "1 running")
+	s.do(SlotTaken{Run: s.run, Key: "x-1/a#1.2"}) // of no launch that lives
+	s.do(SlotTaken{Run: s.run, Key: key})
+	s.want(s.r().Current("a").Deadline.Sub(s.now).String(), whole.String())
+	s.restart(0)
+	s.later(whole - time.Second)
+	s.want(fmt.Sprint(len(s.owed(DoStop))), "0")
+	s.later(2 * time.Second)
+	s.want(fmt.Sprint(s.owes(DoStop, key)), "true")
+	s.do(SlotAwaited{Run: s.run, Key: key}) // too late
+	s.want(fmt.Sprint(count[ClockHeld](s.log)), "1")
+
+	s = begin(t, "", "", one())
+	s.done("a")
+	key = s.r().CurrentRound("ga").Key
+	s.do(SlotAwaited{Run: s.run, Key: key})
+	s.later(3 * whole)
+	s.want(fmt.Sprint(len(s.owed(DoStop))), "0", s.gate("ga"), "1 reviewing")
+	s.do(SlotTaken{Run: s.run, Key: key})
+	s.later(s.r().CurrentRound("ga").Deadline.Sub(s.now) + time.Second)
+	s.want(fmt.Sprint(s.owes(DoStop, key)), "true")
+}
+
 func TestRule36PassedInAGap(t *testing.T) {
 	s := begin(t, "8-semantics 36", "one that passed while the daemon was away is opened again once: an agent's time-out by the gap", one())
 	deadline := s.r().Current("a").Deadline

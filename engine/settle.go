@@ -92,6 +92,9 @@ func (d *decider) endedUnread(r *Run, w *Spec) bool {
 			continue
 		}
 		st := w.Step(a.step)
+		if a.Deadline.IsZero() { // it had waited for its turn, and its start could not be taken in either
+			d.put(DeadlineMoved{of: Of(r.ID), Step: st.ID, N: a.N, To: d.at.Add(time.Duration(d.s.Config.timeout(st.Timeout, st.Role()))), Why: "it had waited for its turn"})
+		}
 		d.stepEnded(r, st, a, Proc{Key: a.Key, Kind: ProcStep, Step: st.ID, N: a.N, K: a.K}, ProcessEnded{Run: r.ID, Key: a.Key, Exit: *a.Exit, Output: a.Output, Answer: a.Answer})
 		return true
 	}

@@ -140,14 +140,26 @@ func (w *sim) owedProc(evs []func(), e Effect) []func() {
 	switch {
 	case p == nil && e.Kind == DoStop: // died with the machine, or never came up
 		evs = append(evs, func() { w.handle(&told{ev: ProcessEnded{Run: e.Run, Key: e.Key, Exit: Exit{Lost: true}}}) })
+	case p == nil && !w.calm && !w.sh.oracle && e.N%3 == 0 && w.due(e) != nil && !w.due(e).IsZero(): // it may have to wait
+		evs = append(evs, func() { w.handle(&told{ev: SlotAwaited{Run: e.Run, Key: e.Key}}) }, func() { w.launch(e, e.Proc.Kind) })
 	case p == nil:
 		evs = append(evs, func() { w.launch(e, e.Proc.Kind) })
+	case !p.exited && w.due(e) != nil && w.due(e).IsZero():
+		evs = append(evs, func() { w.handle(&told{ev: SlotTaken{Run: e.Run, Key: e.Key}}) })
 	case p.exited:
 		evs = append(evs, func() { w.handle(&told{ev: w.end(p)}) })
 	case e.Kind == DoStop:
 		evs = append(evs, func() { p.exited, p.exit = true, Exit{Stopped: true, Code: -1, Signal: "killed"} })
 	}
 	return evs
+}
+
+// due is the deadline of what is to run; nil where it has none that can wait.
+func (w *sim) due(e Effect) *time.Time {
+	if e.Kind != DoRun {
+		return nil
+	}
+	return w.st.Runs[e.Run].clock(e.Key)
 }
 
 func (w *sim) launch(e Effect, kind string) {

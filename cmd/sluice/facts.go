@@ -195,6 +195,10 @@ func sayProcess(f engine.Fact) (said, bool) {
 		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "outputs and criterion are being checked", style: dim}, true
 	case engine.HookStarted:
 		return said{step: f.Step, text: "hook runs", style: dim}, true
+	case engine.ClockHeld:
+		return said{subject: shortKey(f.Key), text: "waits until another agent has ended (max_agents); its time-out has not begun", style: yellow, key: true}, true
+	case engine.ClockBegun:
+		return said{subject: shortKey(f.Key), text: "its turn has come; time-out at " + clock(f.Deadline), style: dim}, true
 	case engine.DeadlineMoved:
 		return said{step: f.Step, gate: f.Gate, subject: f.Step + f.Gate, text: because("deadline moved to "+clock(f.To), f.Why), style: yellow}, true
 	}

@@ -246,7 +246,7 @@ func (e *Executor) Carry(ctx context.Context, job daemon.Job, emit func(engine.E
 	defer e.forget(job.Key)
 	switch job.Kind {
 	case engine.DoRun:
-		return e.carryRun(ctx, job)
+		return e.carryRun(ctx, job, emit)
 	case engine.DoStop:
 		return e.stop(ctx, job)
 	case engine.DoWatch:
@@ -268,7 +268,7 @@ func (e *Executor) Carry(ctx context.Context, job daemon.Job, emit func(engine.E
 }
 
 // carryRun carries out a process of its kind.
-func (e *Executor) carryRun(ctx context.Context, job daemon.Job) engine.Event {
+func (e *Executor) carryRun(ctx context.Context, job daemon.Job, emit func(engine.Event)) engine.Event {
 	if job.Proc == nil || job.Spec == nil || job.Proc.Step != "" && (job.Attempt == nil || job.Spec.Step(job.Proc.Step) == nil) {
 		e.note(job.Key, "its run's spec or attempt is not known: nothing can be started")
 		<-ctx.Done()
@@ -277,11 +277,11 @@ func (e *Executor) carryRun(ctx context.Context, job daemon.Job) engine.Event {
 	var ev *engine.ProcessEnded
 	switch job.Proc.Kind {
 	case engine.ProcStep:
-		ev = e.step(ctx, job)
+		ev = e.step(ctx, job, &clock{run: job.Run, key: job.Key, emit: emit, held: job.Attempt.Deadline.IsZero()})
 	case engine.ProcCheck:
 		ev = e.check(ctx, job)
 	case engine.ProcReview:
-		ev = e.review(ctx, job)
+		ev = e.review(ctx, job, &clock{run: job.Run, key: job.Key, emit: emit, held: job.Round != nil && job.Round.Deadline.IsZero()})
 	case engine.ProcHook:
 		ev = e.hook(ctx, job)
 	}

@@ -453,9 +453,30 @@ func TestSlots(t *testing.T) {
 	b.script("one", `echo $SLUICE_ATTEMPT >>.git/ran; while [ ! -e go ]; do sleep 0.01; done`)
 	b.settings.MaxAgents = 1
 	b.e = b.executor(func(o *Options) { o.Slots = &Slots{} })
-	first := background(b.ctx(), b.e, b.stepJob("A", 1, 1), nil)
+	said := make(chan engine.Event, 10)
+	job := func(n int) daemon.Job {
+		j := b.stepJob("A", n, 1)
+		j.Attempt.Deadline = time.Now().Add(time.Hour)
+		return j
+	}
+	next := func() engine.Event {
+		select {
+		case ev := <-said:
+			return ev
+		case <-time.After(waitFor):
+			t.Fatal("it says nothing")
+			return nil
+		}
+	}
+	first := background(b.ctx(), b.e, job(1), func(ev engine.Event) { said <- ev })
 	eventually(t, "the first runs", func() bool { return b.has(".git/ran") })
-	second := background(b.ctx(), b.e, b.stepJob("A", 2, 1), nil)
+	if len(said) > 0 {
+		t.Errorf("of the first: %+v", <-said)
+	}
+	second := background(b.ctx(), b.e, job(2), func(ev engine.Event) { said <- ev })
+	if ev, ok := next().(engine.SlotAwaited); !ok || ev.Key != job(2).Key || ev.Run != run1 {
+		t.Errorf("of the second: %+v", ev)
+	}
 	time.Sleep(3 * slotPace) // that nothing happens cannot be polled for
 	if got := b.get(".git/ran"); got != "1\n" {
 		t.Errorf("it ran %q with one slot", got)
@@ -465,6 +486,15 @@ func TestSlots(t *testing.T) {
 	<-second
 	if got := b.get(".git/ran"); got != "1\n2\n" {
 		t.Errorf("it ran %q", got)
+	}
+	if ev, ok := next().(engine.SlotTaken); !ok || ev.Key != job(2).Key || len(said) > 0 {
+		t.Errorf("of the second: %+v", ev)
+	}
+	late := job(2) // a daemon that was ended between the start and its word
+	late.Attempt.Deadline = time.Time{}
+	<-background(b.ctx(), b.e, late, func(ev engine.Event) { said <- ev })
+	if ev, ok := next().(engine.SlotTaken); !ok {
+		t.Errorf("after a restart: %+v", ev)
 	}
 	if b.e.opt.Slots.used != 0 {
 		t.Errorf("%d slots are still taken", b.e.opt.Slots.used)

@@ -23,6 +23,28 @@ type launch struct {
 	idle  time.Duration // ended when it says nothing for so long; 0 = never
 	agent bool          // takes one of the slots
 	since time.Time     // when it was decided; zero where doing it twice does no harm
+	clock *clock        // nil where its time-out waits for nothing
+}
+
+// clock tells the engine from when on a launch's time-out is to count.
+type clock struct {
+	run, key string
+	emit     func(engine.Event)
+	held     bool
+}
+
+func (c *clock) hold() {
+	if c != nil && c.emit != nil {
+		c.emit(engine.SlotAwaited{Run: c.run, Key: c.key})
+		c.held = true
+	}
+}
+
+func (c *clock) begin() {
+	if c != nil && c.emit != nil && c.held {
+		c.emit(engine.SlotTaken{Run: c.run, Key: c.key})
+		c.held = false
+	}
 }
 
 // process is what a launch starts.
@@ -131,7 +153,7 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 				return ended{exit: engine.Exit{Code: -1, NotStarted: err.Error()}}, nil
 			}
 			if err == nil && l.agent && free == nil {
-				if free, err = e.opt.Slots.take(ctx, e.opt.Settings().MaxAgents); err != nil {
+				if free, err = e.opt.Slots.take(ctx, e.opt.Settings().MaxAgents, l.clock.hold); err != nil {
 					return ended{}, err
 				}
 			}
@@ -146,6 +168,7 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 		}
 		if err == nil {
 			e.note(key, "")
+			l.clock.begin()
 			return e.await(ctx, proc, l)
 		}
 		if ctx.Err() != nil {

@@ -16,7 +16,7 @@ import (
 const maxDiffRead = 128 << 10 // bytes of a diff; the prompt bounds it further
 
 // review carries out a round's review; nil where ctx ended first.
-func (e *Executor) review(ctx context.Context, job daemon.Job) *engine.ProcessEnded {
+func (e *Executor) review(ctx context.Context, job daemon.Job, c *clock) *engine.ProcessEnded {
 	g := job.Spec.Gate(job.Proc.Gate)
 	if g == nil || job.Round == nil {
 		e.note(job.Key, "its gate or round is not known: nothing can be judged")
@@ -26,7 +26,7 @@ func (e *Executor) review(ctx context.Context, job daemon.Job) *engine.ProcessEn
 		return e.reviewByCommand(ctx, job, g)
 	}
 	rel := inRun(job)
-	l := launch{key: job.Key, dir: rel, agent: true, idle: e.idleOf(g.Reviewer.AgentType), since: job.Proc.Began}
+	l := launch{key: job.Key, dir: rel, agent: true, idle: e.idleOf(g.Reviewer.AgentType), since: job.Proc.Began, clock: c}
 	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepareReview(ctx, job, g, rel, job.Key, nil) })
 	if err != nil {
 		return nil
@@ -50,7 +50,7 @@ func (e *Executor) review(ctx context.Context, job daemon.Job) *engine.ProcessEn
 			break
 		}
 		next := againDir(rel, try+1)
-		l := launch{key: correction(job.Key, try+1), of: job.Key, dir: next, agent: true, idle: l.idle}
+		l := launch{key: correction(job.Key, try+1), of: job.Key, dir: next, agent: true, idle: l.idle, clock: c}
 		bad, said := err, end.stdout(maxReplyShown)
 		end, err = e.ensure(ctx, l, func() (process, error) {
 			return e.prepareReview(ctx, job, g, next, l.key, func(before string) string {

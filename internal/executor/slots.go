@@ -15,12 +15,12 @@ type Slots struct {
 // slotPace is how often one who waits for a slot looks again: the bound may have been raised meanwhile.
 const slotPace = 100 * time.Millisecond
 
-// take waits for one of most slots and gives the function that frees it.
-func (s *Slots) take(ctx context.Context, most int) (func(), error) {
+// take waits for one of most slots and gives the function that frees it. It calls waits once where it has to wait.
+func (s *Slots) take(ctx context.Context, most int, waits func()) (func(), error) {
 	if s == nil || most <= 0 {
 		return func() {}, ctx.Err()
 	}
-	for {
+	for first := true; ; first = false {
 		s.mu.Lock()
 		if s.used < most {
 			s.used++
@@ -28,6 +28,9 @@ func (s *Slots) take(ctx context.Context, most int) (func(), error) {
 			return s.free, nil
 		}
 		s.mu.Unlock()
+		if first {
+			waits()
+		}
 		if !wait(ctx, slotPace) {
 			return nil, ctx.Err()
 		}

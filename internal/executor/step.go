@@ -24,11 +24,11 @@ import (
 const corrections = gates.MaxCorrections
 
 // step carries out a step's process; nil where ctx ended first.
-func (e *Executor) step(ctx context.Context, job daemon.Job) *engine.ProcessEnded {
+func (e *Executor) step(ctx context.Context, job daemon.Job, c *clock) *engine.ProcessEnded {
 	st := job.Spec.Step(job.Proc.Step)
 	rel := inRun(job)
 	e.notePlace(job)
-	l := launch{key: job.Key, dir: rel, agent: st.Run == nil, idle: e.idle(st), since: job.Attempt.Launched}
+	l := launch{key: job.Key, dir: rel, agent: st.Run == nil, idle: e.idle(st), since: job.Attempt.Launched, clock: c}
 	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepare(ctx, job, st, rel, job.Key) })
 	if err != nil {
 		return nil
@@ -41,7 +41,7 @@ func (e *Executor) step(ctx context.Context, job daemon.Job) *engine.ProcessEnde
 	last := end
 	ev.Answer, err = e.answer(job, st, rel, job.Key, end)
 	for try := 1; err != nil && st.Run == nil && end.clean() && try <= corrections; try++ {
-		if last, err = e.askAgain(ctx, job, st, rel, try, err, last); err != nil {
+		if last, err = e.askAgain(ctx, job, st, c, try, err, last); err != nil {
 			return nil
 		}
 		if !last.clean() {
@@ -244,9 +244,9 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 func againDir(rel string, try int) string { return fmt.Sprintf("%s/again-%d", rel, try) }
 
 // askAgain has the step's agent give its answer again. The error is ctx's.
-func (e *Executor) askAgain(ctx context.Context, job daemon.Job, st *engine.Step, rel string, try int, bad error, last ended) (ended, error) {
-	key, dir := correction(job.Key, try), againDir(rel, try)
-	return e.ensure(ctx, launch{key: key, of: job.Key, dir: dir, agent: true, idle: e.idle(st)}, func() (process, error) {
+func (e *Executor) askAgain(ctx context.Context, job daemon.Job, st *engine.Step, c *clock, try int, bad error, last ended) (ended, error) {
+	key, dir := correction(job.Key, try), againDir(inRun(job), try)
+	return e.ensure(ctx, launch{key: key, of: job.Key, dir: dir, agent: true, idle: e.idle(st), clock: c}, func() (process, error) {
 		b, err := e.begun(ctx, job, st, job.Attempt.N)
 		if err != nil {
 			return process{}, err
