@@ -174,9 +174,14 @@ func TestRaceStartsOnce(t *testing.T) {
 		if got := content(t, filepath.Join(s.Cwd, "starts")); got != "start\n" || pids[0] != pids[1] {
 			t.Fatalf("round %d: starts %q, pids %v: want one", i, got, pids)
 		}
-		if left := cgroupsOf(s.Key); len(left) > 0 {
-			t.Fatalf("round %d: left: %v", i, left)
+		id, err := readIdentity(s.PidFile)
+		if err != nil {
+			t.Fatal(err)
 		}
+		eventually(t, "its cgroup is removed", func() bool {
+			_, err := os.Lstat(id.Cgroup)
+			return id.Cgroup == "" || errors.Is(err, fs.ErrNotExist)
+		})
 	}
 }
 

@@ -222,6 +222,9 @@ func TestStopOfAStuckShim(t *testing.T) {
 				return
 			default:
 				syscall.Kill(p.Pid(), syscall.SIGSTOP)
+				if !runs(p.Pid()) {
+					return
+				}
 			}
 		}
 	})
@@ -324,12 +327,6 @@ func TestSweep(t *testing.T) {
 	if n := newRunner().Sweep(""); n != 0 {
 		t.Errorf("swept %d without a token", n)
 	}
-}
-
-// cgroupsOf is the cgroups that there are of a launch.
-func cgroupsOf(key string) []string {
-	found, _ := filepath.Glob(filepath.Join(cgroupHome(), cgroupPrefix+digest(key)[:16]+"-*"))
-	return found
 }
 
 func treeOf(t *testing.T, pid int) []proc {
