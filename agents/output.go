@@ -45,7 +45,7 @@ type sink struct {
 func newSink(path string, limit int64) *sink {
 	s := &sink{path: path, head: limit / 2, segment: segmentOf(limit)}
 	s.room = s.head
-	s.create(path)
+	_ = s.create(path) // what cannot be kept is counted
 	return s
 }
 
@@ -53,7 +53,7 @@ func segmentOf(limit int64) int64 { return (limit/2 - markerBytes) / 2 }
 
 // create makes a new file, never one that is already there: that might be a
 // link or a pipe.
-func (s *sink) create(name string) {
+func (s *sink) create(name string) error {
 	const fresh = os.O_RDWR | os.O_CREATE | os.O_EXCL
 	f, err := os.OpenFile(name, fresh, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -62,13 +62,17 @@ func (s *sink) create(name string) {
 	}
 	if err != nil {
 		s.fail(0, err)
-		return
+		return err
 	}
 	s.file = f
+	return nil
 }
 
 // thereEvery is how often it is seen whether the file is where it was.
-const thereEvery = time.Second
+const (
+	thereEvery = time.Second
+	thereTries = 10
+)
 
 // there brings the file back where the command has taken it away, or its
 // folder before it was made: git clean does. Who looks for the newest output
@@ -79,11 +83,20 @@ func (s *sink) there() {
 	if s.inTail {
 		name += tailSuffix
 	}
-	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) || os.MkdirAll(filepath.Dir(name), 0o700) != nil {
+	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	gone := s.file
-	if s.create(name); s.file == gone || gone == nil {
+	for range thereTries { // it may be at it just now, folder by folder
+		err := os.MkdirAll(filepath.Dir(name), 0o700)
+		if err == nil {
+			err = s.create(name)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if s.file == gone || gone == nil {
 		return // where it could not be made, that is tried again
 	}
 	defer gone.Close()
@@ -106,7 +119,7 @@ func (s *sink) fail(n int, err error) {
 // Write keeps or counts all of p.
 func (s *sink) Write(p []byte) (int, error) {
 	total := len(p)
-	if total > 0 && time.Since(s.looked) >= thereEvery {
+	if total > 0 && (s.file == nil || time.Since(s.looked) >= thereEvery) {
 		s.there()
 	}
 	for len(p) > 0 {
@@ -142,7 +155,7 @@ func (s *sink) turn() {
 		}
 	}
 	s.inTail, s.room = true, s.segment
-	s.create(tail)
+	_ = s.create(tail)
 }
 
 // close joins the files.

@@ -55,7 +55,11 @@ func (d *decider) advance(r *Run) {
 		d.afterRun(r, w)
 		return
 	}
-	if d.endedUnread(r, w) || d.toGates(r, w) || d.overUsage(r, w) {
+	if d.endedUnread(r, w) || d.toGates(r, w) {
+		d.advance(r) // what a gate decides at once comes before any launch: a limit may pause the run
+		return
+	}
+	if d.overUsage(r, w) {
 		return
 	}
 	v := r.view(w)

@@ -140,7 +140,7 @@ func (w *sim) owedProc(evs []func(), e Effect) []func() {
 	switch {
 	case p == nil && e.Kind == DoStop: // died with the machine, or never came up
 		evs = append(evs, func() { w.handle(&told{ev: ProcessEnded{Run: e.Run, Key: e.Key, Exit: Exit{Lost: true}}}) })
-	case p == nil && !w.calm && !w.sh.oracle && e.N%3 == 0 && w.due(e) != nil && !w.due(e).IsZero(): // it may have to wait
+	case p == nil && !w.calm && e.N%3 == 0 && w.due(e) != nil && !w.due(e).IsZero(): // it may have to wait
 		evs = append(evs, func() { w.handle(&told{ev: SlotAwaited{Run: e.Run, Key: e.Key}}) }, func() { w.launch(e, e.Proc.Kind) })
 	case p == nil:
 		evs = append(evs, func() { w.launch(e, e.Proc.Kind) })
