@@ -14,8 +14,15 @@
 // A shim has one launch at a time. When that launch's whole tree is gone and
 // its end recorded, it waits for the next one: to give it a spec takes a
 // hundredth of the time that a new process of this size takes to start. It has
-// a session of its own and outlives the daemon until its launch is over; one
-// that waits goes when the daemon's end of the pipe does.
+// a session of its own and outlives the daemon until its launch is over. One
+// that waits goes when the daemon's end of the pipe does, or when it was let go:
+// a Runner keeps up to Options.Warm of them, each for half a minute.
+//
+// The pid file is a line of JSON, made before the command starts: key, pid, start
+// time, boot id and mark of the shim, a digest of the token, cgroup, folder. The
+// end of the launch is one more line, {"ended":{…}}, after an empty one; that
+// line counts. exit.json is for those who look beside the output, and where a
+// shim was killed it is also where a Runner puts down what it found.
 //
 // A daemon that comes back finds the pid file, checks that the process named in
 // it is the one that wrote it (pid, start time, boot id, a mark in its
@@ -52,4 +59,9 @@
 // the kernel cannot kill (uninterruptible sleep) is waited for. On macOS
 // there is neither cgroup nor subreaper: what daemonises is found by the token
 // only. On Windows launching is not supported yet.
+//
+// Reading order: spec.go and record.go (what goes in, what is written down),
+// runner.go and host_unix.go (the daemon's side), shim_unix.go, place_unix.go,
+// start_unix.go and output.go (the shim's side), runner_unix.go (adopting and
+// stopping), tree.go (finding what a launch has started).
 package agents

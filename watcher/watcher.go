@@ -6,9 +6,12 @@
 // or of what others do on a network file system; and beyond 16,384 waiting ones the kernel drops all. So a
 // Watcher says of each folder "may have changed" (Hints) on every event, on every error, and every few
 // seconds anyway; makes a lost watch again; tests each watch with a cookie, a dotfile whose event must
-// come; and where there are no events, looks more often and says so (Health).
+// come; and where there are no events, looks more often and says so (Health). A file system that does not answer
+// within a second holds up its own folder alone.
 //
-// All folders share one inotify instance: a user may have 128 of them.
+// All folders share one inotify instance: a user may have 128 of them. Where there is none to be had, or no watch, folders
+// are polled, and it is tried again every ten seconds. FAILURES.md beside this file lists what can go wrong, each with
+// its tests.
 package watcher
 
 import (
@@ -97,7 +100,8 @@ func (o Options) withDefaults() Options {
 }
 
 // Watcher watches folders. It is safe for concurrent use. Two goroutines are its own until Close: one
-// takes events, and touches no file so that it never falls behind; one keeps the watches.
+// takes events, and touches no file so that it never falls behind; one keeps the watches, and has each look at a
+// folder done by a goroutine for it, which may hang with the folder's file system.
 type Watcher struct {
 	opt  Options
 	open func() (*fsnotify.Watcher, error)

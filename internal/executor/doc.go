@@ -17,11 +17,27 @@
 //
 //	secret                           makes the launches' tokens: HMAC-SHA256 of a launch's key, so that they outlive
 //	                                 a restart and are written down nowhere
-//	launches/<run>/<key>.pid         who is (or was) the process of a launch
+//	boot                             the machine's start in which the repo was first served, and when that was
+//	launches/<run>/<key>.pid         who is (or was) the process of a launch, and how it ended (see package agents)
+//	launches/<run>/<key>.pid.stop    the launch is to end, or not to start
+//	launches/<run>/<key>.pid.idle    it was ended because it said nothing for its idle_timeout
 //	attempts/<run>/<step>.<n>.begin  how the worktree was when the attempt began
 //	attempts/<run>/<step>.<n>.files  what the attempt declared and changed: what a person's pass is bound to
 //	retry/<digest of its path>       which run wrote a retry-context file: those of ended runs are swept away
+//	making/<digest of its path>      a worktree is being made: one that a kill left half made is completed
 //	remote                           the address that is asked for pull requests, as it was when it was first needed
+//
+// A launch's <key> is what follows the run in its engine key, with "=" for "/" and ":": write#2.1 (step, attempt, launch),
+// check#1.1 (gate, round, launch), write#1.hook, write#1.check-7=0 (the first command of a check), after_run-12; "+1" and
+// "+2" behind it are the corrections, where an agent is asked again for an answer that could not be read. What ends a key
+// ends these too.
+//
+// # The machine's start
+//
+// The records of launches are not synced: no process outlives a power cut. So a launch that was decided before the
+// machine's start, as boot tells it, and that has no pid file counts as lost and is never started under that key; and a
+// pid file from before it that is no record is removed. The engine launches a lost one anew, under another key, as often as
+// restarts allows. Commands of checks and hooks, which do no harm twice, are started again under theirs.
 //
 // # What is not promised
 //
