@@ -254,8 +254,11 @@ func TestTornPidFile(t *testing.T) {
 		if _, err := newRunner().Ensure(testContext(t), spec); err == nil {
 			t.Errorf("pid file %.10q: no error", text)
 		}
-		if err := newRunner().Stop(testContext(t), spec); err == nil {
-			t.Errorf("pid file %.10q: stop: no error", text)
+		left := startOther(t, "env", "SLUICE_TOKEN="+spec.Token, "sleep", "60")
+		if err := newRunner().Stop(testContext(t), spec); (err == nil) == (len(text) > maxRecordBytes) {
+			t.Errorf("pid file %.10q: stop: %v", text, err)
+		} else if err == nil && runs(left.Process.Pid) {
+			t.Errorf("pid file %.10q: what carries its token is left", text)
 		}
 		os.Remove(spec.PidFile)
 		if _, err := os.Stat(filepath.Join(spec.Cwd, "started")); err == nil {

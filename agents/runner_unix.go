@@ -250,14 +250,15 @@ func (r *Runner) Forbid(pidFile string) error {
 
 // Stop ends the launch of a spec: TERM to its tree, KILL after its KillAfter,
 // and returns when nothing of it is left. Of one that never started, or has
-// ended, nothing is left. Only a process whose identity was verified is
+// ended, nothing is left. Of one whose pid file a failed disk took, what
+// carries its token is killed. Only a process whose identity was verified is
 // signalled. Of the spec only PidFile, Dir and Token are used.
 func (r *Runner) Stop(ctx context.Context, spec Spec) error {
 	if err := askStop(spec.PidFile); err != nil {
 		return fmt.Errorf("agents: stop %.80q: %w", spec.Key, err)
 	}
 	p, err := r.Adopt(spec.PidFile, spec.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrTorn) && spec.Token != "" {
 		if spec.Token != "" {
 			_, err := sweep(ctx, "", "", tokenDigest(spec.Token))
 			return err

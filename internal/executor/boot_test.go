@@ -68,6 +68,16 @@ func TestWhatAPowerCutLeavesOfARecord(t *testing.T) {
 	if _, err := b.e.adopt(file); !errors.Is(err, agents.ErrTorn) {
 		t.Fatalf("a torn record of now: %v", err)
 	}
+	for _, kind := range []string{engine.DoRun, engine.DoStop} { // a disk that failed was mended: it is ended, lost, and not started again
+		job := b.stepJob("A", 1, 1)
+		job.Kind = kind
+		if ev, ok := b.e.Carry(b.ctx(), job, nil).(engine.ProcessEnded); !ok || !ev.Exit.Lost {
+			t.Errorf("%s of a torn record of now: %+v", kind, ev)
+		}
+		if _, err := os.Lstat(file); err != nil {
+			t.Errorf("%s of a torn record of now: %v", kind, err)
+		}
+	}
 	before := b.e.booted().Add(-time.Minute)
 	if err := os.Chtimes(file, before, before); err != nil {
 		t.Fatal(err)

@@ -163,6 +163,11 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 			if errors.Is(err, agents.ErrUnsupported) {
 				return ended{exit: engine.Exit{Code: -1, NotStarted: err.Error(), Class: engine.ClassFatal, Why: err.Error()}}, nil
 			}
+		} else if errors.Is(err, agents.ErrTorn) {
+			if err = e.endTorn(ctx, key); err == nil {
+				e.note(key, "")
+				return ended{exit: engine.Exit{Code: -1, Lost: true}}, nil
+			}
 		} else if err == nil && l.agent && free == nil {
 			free = e.opt.Slots.adopt()
 		}
@@ -195,6 +200,12 @@ func (e *Executor) adopt(pidFile string) (*agents.Proc, error) {
 		return nil, err
 	}
 	return nil, fmt.Errorf("%s: %w", pidFile, fs.ErrNotExist)
+}
+
+// endTorn ends what there may be of a launch whose record a disk took that failed and was mended: its token tells. The
+// record stays, so that nothing is started under the key again.
+func (e *Executor) endTorn(ctx context.Context, key string) error {
+	return e.opt.Runner.Stop(ctx, agents.Spec{Key: key, PidFile: e.pidFile(key), Token: e.token(key)})
 }
 
 // start starts the process. A start is not broken off in the middle: whoever stops it afterwards finds it.

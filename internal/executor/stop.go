@@ -71,6 +71,12 @@ func (e *Executor) stopAll(ctx context.Context, key string) (main *agents.Exit, 
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
+		if errors.Is(err, agents.ErrTorn) {
+			if err := e.endTorn(ctx, key+strings.TrimSuffix(rest, ".pid")); err != nil {
+				faults = append(faults, err)
+			}
+			continue
+		}
 		if err != nil {
 			faults = append(faults, err)
 			continue
