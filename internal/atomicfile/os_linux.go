@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,6 +22,18 @@ func renameNew(src, dst string) error {
 		return renameByLink(src, dst)
 	}
 	return &os.LinkError{Op: "rename", Old: src, New: dst, Err: err}
+}
+
+// MountID names the mount that dir is on, never given to another one as long as the machine runs (Linux 6.8; before, one
+// that has gone may give its number on); "" where the system does not tell.
+func MountID(dir string) string {
+	for _, mask := range []int{unix.STATX_MNT_ID_UNIQUE, unix.STATX_MNT_ID} {
+		var st unix.Statx_t
+		if err := unix.Statx(unix.AT_FDCWD, dir, 0, mask, &st); err == nil && st.Mask&uint32(mask) != 0 {
+			return strconv.FormatUint(st.Mnt_id, 10)
+		}
+	}
+	return ""
 }
 
 // openBeneath opens name below dir; no part of name may be a link, whoever swaps it in and when.

@@ -170,3 +170,14 @@ func TestWriteWithoutRights(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A folder's mount has a name of its own, which stays.
+func TestMountID(t *testing.T) {
+	dir := t.TempDir()
+	if id := MountID(dir); id == "" || id != MountID(dir) || id == MountID("/proc") {
+		t.Errorf("%q, then %q; /proc: %q", id, MountID(dir), MountID("/proc"))
+	}
+	if id := MountID(filepath.Join(dir, "no")); id != "" {
+		t.Errorf("what is not there: %q", id)
+	}
+}

@@ -52,7 +52,8 @@ func secretIn(state string) ([]byte, error) {
 }
 
 // boot is the mark of the machine's start in which a repo was first served, and of when that was: by the clock, and after
-// how long the machine was up.
+// how long the machine was up. A state folder that is mounted anew, as when its disk had failed, is another start: what was
+// not synced may be gone from it.
 type boot struct {
 	ID    string        `json:"id"`
 	Since time.Time     `json:"since"`
@@ -71,6 +72,9 @@ func bootedIn(state string, now time.Time) (boot, error) {
 	if err != nil {
 		return boot{}, err
 	}
+	if mount := atomicfile.MountID(state); mount != "" {
+		id += "/" + mount
+	}
 	var b boot
 	path := filepath.Join(state, bootFile)
 	if err := kept(path, &b); err == nil && b.ID == id {
@@ -84,7 +88,7 @@ func bootedIn(state string, now time.Time) (boot, error) {
 	return b, keep(path, b)
 }
 
-// at gives the moment before which nothing was started that may still run, as the clock counts now: many machines start
+// at gives the moment before which nothing was started that may still run unseen, as the clock counts now: many machines start
 // with one that is hours ahead, and set it right a moment later.
 func (b boot) at(now time.Time) time.Time {
 	up, err := agents.Uptime()

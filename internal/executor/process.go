@@ -139,8 +139,15 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 		var p process
 		if errors.Is(err, fs.ErrNotExist) {
 			if !l.since.IsZero() && l.since.Before(e.booted()) {
-				// A power cut may have taken the record of a launch, and never leaves its process.
-				return ended{exit: engine.Exit{Code: -1, Lost: true}}, nil
+				// A power cut, or a disk that failed, may have taken the record of a launch; the latter leaves its process.
+				if err := e.endTorn(ctx, key); err == nil {
+					return ended{exit: engine.Exit{Code: -1, Lost: true}}, nil
+				} else if ctx.Err() != nil {
+					return ended{}, ctx.Err()
+				} else if e.note(key, err.Error()); !wait(ctx, pause) {
+					return ended{}, ctx.Err()
+				}
+				continue
 			}
 			p, err = prepare()
 			var no *refusal
@@ -202,8 +209,8 @@ func (e *Executor) adopt(pidFile string) (*agents.Proc, error) {
 	return nil, fmt.Errorf("%s: %w", pidFile, fs.ErrNotExist)
 }
 
-// endTorn ends what there may be of a launch whose record a disk took that failed and was mended: its token tells. The
-// record stays, so that nothing is started under the key again.
+// endTorn ends what there may be of a launch whose record, or what was in it, a disk took that failed and was mended: its
+// token tells. What is left of the record stays, so that nothing is started under the key again.
 func (e *Executor) endTorn(ctx context.Context, key string) error {
 	return e.opt.Runner.Stop(ctx, agents.Spec{Key: key, PidFile: e.pidFile(key), Token: e.token(key)})
 }
