@@ -17,13 +17,15 @@
 //   - A failed write is undone and told as [ErrStalled]; the same append may
 //     be tried again. A failed sync is [ErrSyncFailed] and final: after it the
 //     kernel may have dropped the pages, so that a second sync would lie.
-//   - A snapshot of the state makes a start cost the records after it only.
+//   - A snapshot of the state makes a start cost the records after it only;
+//     [Log.CheckPast] holds those before it to the chain afterwards.
+//   - [OpenRead] changes nothing, and may run beside the one that writes.
 //
 // Reading order: record.go (a line), scan.go (reading lines), log.go and
-// open.go (writing them), replay.go, snapshot.go, verify.go, repair.go,
-// export.go (the readable copy under .workflow/audit/). fs.go is the seam to
+// open.go (writing them), replay.go, snapshot.go, past.go, verify.go, repair.go,
+// export.go (the readable copies in the repo). fs.go is the seam to
 // the disk, under which the tests and the simulation put one that fails.
 //
 // One process writes a journal at a time: the lock is the caller's. Readers
-// ([Verify], [VerifyExport]) need no lock.
+// ([OpenRead], [Verify], [VerifyExport]) need no lock.
 package journal
