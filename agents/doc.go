@@ -46,9 +46,10 @@
 //   - A command gets descriptors 0, 1 and 2 and no other.
 //
 // Records are not synced: no process outlives a power cut. After one a launch
-// whose pid file is there is lost, and one whose pid file is not on the disk any
-// more looks as if it had never been: who calls Ensure has to know from its own
-// record which launches are from before ([BootID]).
+// whose pid file is there, without an end, is lost; one whose pid file is not on
+// the disk any more looks as if it had never been, and one with half a pid file is
+// [ErrTorn]. Who calls Ensure has to know from its own record which launches are
+// from before ([BootID]); [Runner.Stop] ends by its token what may be left of one.
 //
 // # What is not promised
 //

@@ -17,7 +17,8 @@
 //
 //	secret                           makes the launches' tokens: HMAC-SHA256 of a launch's key, so that they outlive
 //	                                 a restart and are written down nowhere
-//	boot                             the machine's start in which the repo was first served, and when that was
+//	boot                             the start of the machine and the mount of this folder in which the repo was first
+//	                                 served, when that was by the clock, and how long the machine was up
 //	launches/<run>/<key>.pid         who is (or was) the process of a launch, and how it ended (see package agents)
 //	launches/<run>/<key>.pid.stop    the launch is to end, or not to start
 //	launches/<run>/<key>.pid.idle    it was ended because it said nothing for its idle_timeout
@@ -32,12 +33,15 @@
 // "+2" behind it are the corrections, where an agent is asked again for an answer that could not be read. What ends a key
 // ends these too.
 //
-// # The machine's start
+// # The start of the machine, or of its disk
 //
-// The records of launches are not synced: no process outlives a power cut. So a launch that was decided before the
-// machine's start, as boot tells it, and that has no pid file counts as lost and is never started under that key; and a
-// pid file from before it that is no record is removed. The engine launches a lost one anew, under another key, as often as
-// restarts allows. Commands of checks and hooks, which do no harm twice, are started again under theirs.
+// The records of launches are not synced: no process outlives a power cut. So what was decided before the start that boot
+// tells is never started under its key where it has no pid file: what may still bear its token is ended, and it is lost.
+// The engine launches it anew, under another key, as often as restarts allow. A pid file that is no record counts as none
+// if it is older than that start; a newer one is another's half work or a disk's, and is handled as a lost launch too, but
+// stays. A state folder on another mount than before is another start: a disk that failed and was mended may have lost what
+// was not synced, while the processes live on. Commands of checks and hooks, which do no harm twice, are started again
+// under their keys.
 //
 // # What is not promised
 //
