@@ -38,10 +38,11 @@
 // The records of launches are not synced: no process outlives a power cut. So what was decided before the start that boot
 // tells is never started under its key where it has no pid file: what may still bear its token is ended, and it is lost.
 // The engine launches it anew, under another key, as often as restarts allow. A pid file that is no record counts as none
-// if it is older than that start; a newer one is another's half work or a disk's, and is handled as a lost launch too, but
-// stays. A state folder on another mount than before is another start: a disk that failed and was mended may have lost what
-// was not synced, while the processes live on. Commands of checks and hooks, which do no harm twice, are started again
-// under their keys.
+// if it is older than that start, and is removed; the launch of a newer one is lost too, and the file stays.
+//
+// A state folder on another mount than before is another start: a disk that failed and was mended may have lost what was
+// not synced, while the processes live on. Commands of checks and hooks, which do no harm twice, are started again under
+// their keys.
 //
 // # What is not promised
 //
