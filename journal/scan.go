@@ -20,9 +20,14 @@ type Damage struct {
 	Offset int64  // of that line, in bytes
 	Why    string
 	Good   int64 // seq of the last good record before it; 0 if there is none
+	// Snapshot is of a record behind it, and can be gone on from: Verify tells. 0 = there is none.
+	Snapshot int64
 }
 
 func (d *Damage) Error() string {
+	if d.Snapshot > 0 {
+		return d.Past()
+	}
 	return fmt.Sprintf("%s: damaged at line %d, offset %d: %s: look at it, then cut it back with \"sluice journal repair --to %d\" or restore a copy",
 		d.File, d.Line, d.Offset, d.Why, d.Good)
 }

@@ -66,6 +66,10 @@ func Verify(dir string, opt Options, checkpoints ...Checkpoint) (Report, error) 
 	if s.at.seq > 0 {
 		rep.LastSum = hex.EncodeToString(s.at.sum[:])
 	}
+	var d *Damage
+	if errors.As(err, &d) {
+		d.Snapshot = behind(fsys, name, d.Good, snaps)
+	}
 	if err != nil {
 		return rep, err
 	}
@@ -95,6 +99,25 @@ func checkPoint(s *scanner, snaps []*snapshot, want map[int64]string, rep *Repor
 			Why: fmt.Sprintf("record %d is not the one of the checkpoint: the journal was replaced or written anew", s.at.seq)}
 	}
 	return nil
+}
+
+// behind gives the newest of the snapshots that was made of a record after the good ones, and holds; 0 = there is none.
+func behind(fsys FS, name string, good int64, snaps []*snapshot) (newest int64) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return 0
+	}
+	for _, s := range snaps {
+		if p, ok := s.point(f, name, size); ok && p.seq > good {
+			newest = max(newest, p.seq)
+		}
+	}
+	return newest
 }
 
 // readAll reads the whole journal and calls fn after each good record. The

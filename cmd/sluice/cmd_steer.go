@@ -32,7 +32,7 @@ func (a *app) abortCommand() *cobra.Command {
 	var why string
 	cmd := a.jsonFlag(&cobra.Command{
 		Use: "abort [RUN]", Short: "end a run for good, and what runs in it",
-		Long:    "Agents of the run are ended with all they started. Their worktrees stay as they are, and what\nthey had done is kept as commits below refs/sluice/salvage/.",
+		Long:    "Agents of the run are ended with all they started. Their worktrees stay as they are, with\nwhat they had done in them.",
 		Example: "sluice abort phase-4-1 -m \"wrong plan\"\nsluice abort --yes", Args: between(0, 1),
 		RunE: a.steer(func(run string, _ []string) engine.Event { return engine.AbortRequested{Run: run, Why: why} }),
 	})

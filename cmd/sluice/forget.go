@@ -86,13 +86,19 @@ func runsIn(state string) (map[string]bool, error) {
 
 // endLaunches ends what runs of a run's launches.
 func endLaunches(ctx context.Context, dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*.pid"))
-	if err != nil {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	runner := agents.New(agents.Options{})
-	for _, file := range files {
-		proc, err := runner.Adopt(file, "")
+	for _, entry := range entries {
+		if filepath.Ext(entry.Name()) != ".pid" {
+			continue
+		}
+		proc, err := runner.Adopt(filepath.Join(dir, entry.Name()), "")
+		if errors.Is(err, agents.ErrTorn) {
+			continue // a disk that failed took what was in it: nothing can be found by it
+		}
 		if err == nil {
 			err = proc.Stop(ctx)
 		}

@@ -122,6 +122,9 @@ func asFault(err error) *fault {
 	case errors.As(err, &damage):
 		f.cause, f.code = fmt.Sprintf("the journal is damaged: %s, line %d: %s", damage.File, damage.Line, damage.Why), exitDamaged
 		f.mend = fmt.Sprintf("look at the file; then `sluice journal repair --to %d` keeps what is good", damage.Good)
+		if damage.Snapshot > 0 {
+			f.mend = fmt.Sprintf("runs go on from a snapshot of record %d: nothing has to be cut off; restore the file from a copy while no daemon runs", damage.Snapshot)
+		}
 	case errors.Is(err, git.ErrNoRepo):
 		f.mend = "go to your repo, or make one here: `git init`"
 	case errors.Is(err, syscall.ENOSPC):
