@@ -34,7 +34,7 @@ func TestWatchFolderGone(t *testing.T) {
 			w.must(os.Rename(filepath.Dir(w.inbox()), away+"1"), os.CopyFS(filepath.Join(filepath.Dir(w.inbox()), "specs"), os.DirFS(filepath.Join(away+"1", "specs"))))
 		}},
 		{name: "renamed away", do: func() { w.must(os.Rename(w.inbox(), away)) }},
-		{name: "renamed away and made again", do: func() { w.must(os.Rename(w.inbox(), away+"2"), os.Mkdir(w.inbox(), 0o755)) }},
+		{name: "renamed away and made again", do: func() { w.must(os.Rename(w.inbox(), away+"2"), os.MkdirAll(w.inbox(), 0o755)) }},
 		{name: "replaced by another in one step", do: func() {
 			w.must(os.Mkdir(away+"3", 0o755))
 			w.swap(away + "3")
