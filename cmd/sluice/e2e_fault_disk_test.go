@@ -367,6 +367,11 @@ func (x *arena) exported() {
 	for _, r := range x.repos {
 		var err error
 		var rep journal.ExportReport
+		x.t.Cleanup(func() {
+			if x.t.Failed() && (err != nil || rep.Behind != 0) {
+				x.t.Logf("%s: the export: %+v: %v", r.root, rep, err)
+			}
+		})
 		eventually(x.t, "the export is complete", func() bool {
 			rep, err = journal.VerifyExport(filepath.Join(r.root, daemon.ExportName(r.flow)), r.state(), daemon.KeepWorkflow(r.flow), journal.Options{})
 			return err == nil && rep.Behind == 0
