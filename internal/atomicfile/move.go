@@ -92,15 +92,22 @@ func numbered(path string, n int) string {
 		stem, ext = base, ""
 	}
 	ending := "." + strconv.Itoa(n) + ext
-	if cut := maxName - len(ending); len(stem) > cut {
-		for range utf8.UTFMax { // not through a character
-			if !utf8.RuneStart(stem[cut]) {
-				cut--
-			}
-		}
-		stem = stem[:cut]
+	return dir + CutName(stem, len(ending)) + ending
+}
+
+// CutName cuts a name so that an ending of so many bytes has room behind it on every file system, and not through a
+// character.
+func CutName(name string, ending int) string {
+	cut := maxName - ending
+	if len(name) <= cut {
+		return name
 	}
-	return dir + stem + ending
+	for range utf8.UTFMax {
+		if !utf8.RuneStart(name[cut]) {
+			cut--
+		}
+	}
+	return name[:cut]
 }
 
 func moveTo(src, dst string) error {

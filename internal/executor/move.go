@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -133,18 +132,12 @@ func (e *Executor) sayWhy(m *engine.Move, at string) error {
 // whyName is the name of the note on a rejected file: its own and an ending. A name that has no room for that is cut, and
 // told from others by its sum.
 func whyName(name string) string {
-	const ending, longest = ".why", 255
-	if len(name)+len(ending) <= longest {
+	const ending = ".why"
+	if atomicfile.CutName(name, len(ending)) == name {
 		return name + ending
 	}
 	rest := "~" + hexSum([]byte(name))[:8] + ending
-	cut := longest - len(rest)
-	for range utf8.UTFMax { // not through a character
-		if !utf8.RuneStart(name[cut]) {
-			cut--
-		}
-	}
-	return name[:cut] + rest
+	return atomicfile.CutName(name, len(rest)) + rest
 }
 
 // plainName says that a name is one path element.
