@@ -68,10 +68,9 @@ func (s *sink) create(name string) error {
 	return nil
 }
 
-// thereEvery is how often it is seen whether the file is where it was.
 const (
-	thereEvery = time.Second
-	thereTries = 10
+	thereEvery = time.Second // how often it is seen whether the file is where it was
+	thereTries = 10          // how often in one go it is brought back
 )
 
 // there brings the file back where the command has taken it away, or its

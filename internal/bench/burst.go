@@ -317,18 +317,10 @@ const lastName = "the-last"
 
 // plainBurstWatcher counts the files it hears of until it has heard nothing for a while. Each is read and journaled.
 func plainBurstWatcher(inbox, journal string) error {
-	log, err := os.OpenFile(journal, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, w, err := plainOpen(journal, inbox)
 	if err != nil {
 		return err
 	}
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		return err
-	}
-	if err := w.Add(inbox); err != nil {
-		return err
-	}
-	fmt.Println("ready")
 	seen := map[string]bool{}
 	for {
 		select {

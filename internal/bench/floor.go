@@ -50,18 +50,10 @@ func floor(args []string) bool {
 // journal, syncs it, and starts the command in a process group of its own, its output in a file. It keeps no state, checks
 // nothing and would lose what comes while it is away.
 func plainWatcher(inbox, out string, command []string) error {
-	log, err := os.OpenFile(filepath.Join(out, "journal"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, w, err := plainOpen(filepath.Join(out, "journal"), inbox)
 	if err != nil {
 		return err
 	}
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		return err
-	}
-	if err := w.Add(inbox); err != nil {
-		return err
-	}
-	fmt.Println("ready")
 	for n := 0; ; {
 		select {
 		case err := <-w.Errors:
@@ -76,6 +68,31 @@ func plainWatcher(inbox, out string, command []string) error {
 			}
 		}
 	}
+}
+
+// plainOpen opens the journal of a plain watcher and watches its inbox.
+func plainOpen(journal, inbox string) (*os.File, *fsnotify.Watcher, error) {
+	log, err := os.OpenFile(journal, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := plainWatch(inbox)
+	return log, w, err
+}
+
+// plainWatch watches folders, and says when it does.
+func plainWatch(dirs ...string) (*fsnotify.Watcher, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range dirs {
+		if err := w.Add(dir); err != nil {
+			return nil, err
+		}
+	}
+	fmt.Println("ready")
+	return w, nil
 }
 
 func plainStep(log *os.File, name, out string, command []string) error {
@@ -108,16 +125,10 @@ func plainStep(log *os.File, name, out string, command []string) error {
 
 // plainIdle watches folders and does nothing.
 func plainIdle(dirs []string) error {
-	w, err := fsnotify.NewWatcher()
+	w, err := plainWatch(dirs...)
 	if err != nil {
 		return err
 	}
-	for _, dir := range dirs {
-		if err := w.Add(dir); err != nil {
-			return err
-		}
-	}
-	fmt.Println("ready")
 	for {
 		select {
 		case err := <-w.Errors:

@@ -88,8 +88,8 @@ func bootedIn(state string, now time.Time) (boot, error) {
 	return b, keep(path, b)
 }
 
-// at gives the moment before which nothing was started that may still run unseen, as the clock counts now: many machines start
-// with one that is hours ahead, and set it right a moment later.
+// at gives the moment before which nothing was started that may still run unseen, as the clock counts now: many machines
+// start with one that is hours ahead, and set it right a moment later.
 func (b boot) at(now time.Time) time.Time {
 	up, err := agents.Uptime()
 	if err != nil || b.Up == 0 {

@@ -127,70 +127,72 @@ func fatal(format string, args ...any) error {
 // ensure has the launch be, and waits for its end. One that was made before is waited for, or its recorded end is
 // given; else prepare says what to start. The error is ctx's, and only that.
 func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process, error)) (ended, error) {
-	key := l.key
-	var free func()
+	var slot func()
 	defer func() {
-		if free != nil {
-			free()
+		if slot != nil {
+			slot()
 		}
 	}()
 	for pause := againFirst; ; pause = min(2*pause, againMost) {
-		proc, err := e.adopt(e.pidFile(key))
-		var p process
-		if errors.Is(err, fs.ErrNotExist) {
-			if !l.since.IsZero() && l.since.Before(e.booted()) {
-				// A power cut, or a disk that failed, may have taken the record of a launch; the latter leaves its process.
-				if err := e.endTorn(ctx, key); err == nil {
-					return ended{exit: engine.Exit{Code: -1, Lost: true}}, nil
-				} else if ctx.Err() != nil {
-					return ended{}, ctx.Err()
-				} else if e.note(key, err.Error()); !wait(ctx, pause) {
-					return ended{}, ctx.Err()
-				}
-				continue
-			}
-			p, err = prepare()
-			var no *refusal
-			if errors.As(err, &no) {
-				e.note(key, "")
-				return ended{exit: no.exit}, nil
-			}
-			if err != nil && ctx.Err() == nil && !passing(err) {
-				e.note(key, "")
-				return ended{exit: engine.Exit{Code: -1, NotStarted: err.Error()}}, nil
-			}
-			if err == nil && l.agent && free == nil {
-				if free, err = e.opt.Slots.take(ctx, e.opt.Settings().MaxAgents, l.clock.hold); err != nil {
-					return ended{}, err
-				}
-			}
-			if err == nil {
-				proc, err = e.start(ctx, l, p)
-			}
-			if errors.Is(err, agents.ErrUnsupported) {
-				return ended{exit: engine.Exit{Code: -1, NotStarted: err.Error(), Class: engine.ClassFatal, Why: err.Error()}}, nil
-			}
-		} else if errors.Is(err, agents.ErrTorn) {
-			if err = e.endTorn(ctx, key); err == nil {
-				e.note(key, "")
-				return ended{exit: engine.Exit{Code: -1, Lost: true}}, nil
-			}
-		} else if err == nil && l.agent && free == nil {
-			free = e.opt.Slots.adopt()
-		}
-		if err == nil {
-			e.note(key, "")
+		proc, end, err := e.begin(ctx, l, prepare, &slot)
+		switch {
+		case err == nil && end != nil:
+			e.note(l.key, "")
+			return ended{exit: *end}, nil
+		case err == nil:
+			e.note(l.key, "")
 			l.clock.begin()
 			return e.await(ctx, proc, l)
-		}
-		if ctx.Err() != nil {
+		case ctx.Err() != nil:
 			return ended{}, ctx.Err()
 		}
-		e.note(key, err.Error())
+		e.note(l.key, err.Error())
 		if !wait(ctx, pause) {
 			return ended{}, ctx.Err()
 		}
 	}
+}
+
+// begin adopts the launch, or starts it; where there is nothing to wait for it gives the end. The slot of an agent is
+// taken once, and stays taken after an error: the launch is tried again.
+func (e *Executor) begin(ctx context.Context, l launch, prepare func() (process, error), slot *func()) (*agents.Proc, *engine.Exit, error) {
+	proc, err := e.adopt(e.pidFile(l.key))
+	absent := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err == nil:
+		if l.agent && *slot == nil {
+			*slot = e.opt.Slots.adopt()
+		}
+		return proc, nil, nil
+	case errors.Is(err, agents.ErrTorn), absent && !l.since.IsZero() && l.since.Before(e.booted()):
+		// A power cut, or a disk that failed, may have taken the record of a launch; the latter leaves its process.
+		if err := e.endTorn(ctx, l.key); err != nil {
+			return nil, nil, err
+		}
+		return nil, &engine.Exit{Code: -1, Lost: true}, nil
+	case !absent:
+		return nil, nil, err
+	}
+	p, err := prepare()
+	var no *refusal
+	if errors.As(err, &no) {
+		return nil, &no.exit, nil
+	}
+	if err != nil {
+		if passing(err) || ctx.Err() != nil {
+			return nil, nil, err
+		}
+		return nil, &engine.Exit{Code: -1, NotStarted: err.Error()}, nil
+	}
+	if l.agent && *slot == nil {
+		if *slot, err = e.opt.Slots.take(ctx, e.opt.Settings().MaxAgents, l.clock.hold); err != nil {
+			return nil, nil, err
+		}
+	}
+	if proc, err = e.start(ctx, l, p); errors.Is(err, agents.ErrUnsupported) {
+		return nil, &engine.Exit{Code: -1, NotStarted: err.Error(), Class: engine.ClassFatal, Why: err.Error()}, nil
+	}
+	return proc, nil, err
 }
 
 // adopt gives the launch of a pid file; fs.ErrNotExist where there is none, or what is left of one by a power cut: the

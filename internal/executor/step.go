@@ -102,23 +102,30 @@ func (e *Executor) readable(ctx context.Context, job daemon.Job, st *engine.Step
 
 // unread says why an inbox of the attempt cannot be read. One that is not there holds nothing.
 func (e *Executor) unread(job daemon.Job) error {
-	for _, dir := range append(e.treeInboxes(job.Attempt.Tree), e.inbox) {
-		for _, in := range []string{dir, filepath.Join(dir, job.Run)} {
-			info, err := os.Lstat(in)
-			if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() && in != e.inbox {
-				continue
-			}
-			f, err := atomicfile.OpenDir(in)
-			if err == nil {
-				_, err = f.Readdirnames(1)
-				f.Close()
-			}
-			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
+	for _, in := range e.attemptInboxes(job) {
+		info, err := os.Lstat(in)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() && in != e.inbox {
+			continue
+		}
+		f, err := atomicfile.OpenDir(in)
+		if err == nil {
+			_, err = f.Readdirnames(1)
+			f.Close()
+		}
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
 	return nil
+}
+
+// attemptInboxes are the folders in which a sentinel of the attempt may lie.
+func (e *Executor) attemptInboxes(job daemon.Job) []string {
+	var dirs []string
+	for _, dir := range append(e.treeInboxes(job.Attempt.Tree), e.inbox) {
+		dirs = append(dirs, dir, filepath.Join(dir, job.Run))
+	}
+	return dirs
 }
 
 // lies gives the inbox in which a sentinel of the attempt's name is; "" where there is none.
@@ -127,11 +134,9 @@ func (e *Executor) lies(job daemon.Job, st *engine.Step) string {
 	if own == "" {
 		return ""
 	}
-	for _, dir := range append(e.treeInboxes(job.Attempt.Tree), e.inbox) {
-		for _, in := range []string{dir, filepath.Join(dir, job.Run)} {
-			if _, err := os.Lstat(filepath.Join(in, filepath.Base(own))); err == nil {
-				return in
-			}
+	for _, in := range e.attemptInboxes(job) {
+		if _, err := os.Lstat(filepath.Join(in, filepath.Base(own))); err == nil {
+			return in
 		}
 	}
 	return ""
