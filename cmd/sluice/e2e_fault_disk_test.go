@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -323,13 +324,20 @@ func (x *arena) freed(free func() error) {
 	if err := free(); err != nil {
 		t.Fatal(err)
 	}
-	since := time.Now()
+	since, last := time.Now(), ""
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(last)
+		}
+	})
 	eventually(t, "work goes on", func() bool {
 		for _, r := range x.repos {
 			c := r.client()
 			taken := x.start(r, c)
 			c.Close()
-			if st, ok := x.status(r); !taken || !ok || st.Stalled != "" || len(st.Health) > 0 {
+			st, ok := x.status(r)
+			last = fmt.Sprintf("%s: taken %v, status %v, stalled %q, health %q", r.root, taken, ok, st.Stalled, st.Health)
+			if !taken || !ok || st.Stalled != "" || len(st.Health) > 0 {
 				return false
 			}
 		}

@@ -47,11 +47,10 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 	}
 	if b.Top != "" && job.Spec.Checks(st) {
 		if b.Head, err = e.opt.Git.Head(ctx, b.Top); err != nil {
-			if ctx.Err() != nil {
-				return b, ctx.Err()
+			if ctx.Err() != nil || passing(err) {
+				return b, err
 			}
-			e.note("git in "+e.shown(b.Top), err.Error())
-			b.Top = ""
+			return b, noGit(e.shown(b.Top), err)
 		}
 	}
 	if b.Top != "" && job.Spec.Checks(st) {
@@ -144,11 +143,17 @@ func (e *Executor) place(ctx context.Context, job daemon.Job, st *engine.Step) (
 		return b, refused("worktree %s: it is a link that leads out of the repo: name the folder itself", e.shown(b.Dir))
 	}
 	if e.opt.Git != nil {
-		if top, err := git.Toplevel(real); err == nil {
-			b.Top = top
+		b.Top, err = git.Toplevel(real)
+		if err != nil && job.Spec.Checks(st) {
+			return b, noGit(e.shown(b.Dir), err)
 		}
 	}
 	return b, nil
+}
+
+// noGit is of a checkout that git cannot read, though the repo is one.
+func noGit(dir string, err error) error {
+	return unready("git in %s: %v: what the step changes could not be told: mend the checkout", dir, err)
 }
 
 // checkout makes the worktree where nothing is there yet.

@@ -43,34 +43,44 @@ func (e *Executor) digested(ctx context.Context, job daemon.Job, st *engine.Step
 		}
 	}
 	if b.Top != "" {
-		since, err := e.changedSince(ctx, b)
-		if err == nil && job.Attempt.N > 1 {
+		var since []string
+		err := e.persist(ctx, job.Key, func() (err error) {
+			if since, err = e.changedSince(ctx, b); err != nil || job.Attempt.N == 1 {
+				return err
+			}
 			// The digest is of all the work on the step, so that an attempt that changes nothing is seen to change nothing.
 			var first begin
 			if kept(e.attemptFile(job.Run, st.ID, 1, "begin"), &first) == nil && first.Top == b.Top {
 				c.Files, err = e.changedSince(ctx, first)
 			}
-		}
+			return err
+		})
 		if ctx.Err() != nil { // what was read may be cut short: nothing is recorded of it
 			return r
 		}
-		if err != nil {
-			e.note("git in "+e.shown(b.Top), err.Error())
-			c.Top = ""
-		} else {
-			e.note("git in "+e.shown(b.Top), "")
-			r.Protected = protected(job.Spec.Protect, since, e.root, b.Top)
+		if err != nil { // an attempt that breaks git is not one that changed nothing
+			r.Broken = unseen(r.Broken, err)
+			return r
 		}
+		r.Protected = protected(job.Spec.Protect, since, e.root, b.Top)
 		c.Files = merged(c.Files, since)
 	}
 	err := e.persist(ctx, job.Key, func() error { return keep(e.attemptFile(job.Run, st.ID, job.Attempt.N, "files"), c) })
 	if err == nil {
 		r.Digest, err = e.digest(ctx, c)
 	}
-	if err != nil && r.Broken == "" {
-		r.Broken = "what is to be reviewed could not be read: " + err.Error()
+	if err != nil {
+		r.Broken = unseen(r.Broken, err)
 	}
 	return r
+}
+
+// unseen is why a check is broken whose work could not be read, where nothing broke it before.
+func unseen(before string, err error) string {
+	if before != "" {
+		return before
+	}
+	return "what is to be reviewed could not be read: " + err.Error()
 }
 
 func merged(a, b []string) []string {
@@ -85,9 +95,11 @@ func (e *Executor) changedSince(ctx context.Context, b begin) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
+	cut := ""
 	if changes.Cut {
-		e.note("git in "+e.shown(b.Top), fmt.Sprintf("more than %d files are changed: the digest covers the first of them; ignore what is made (.gitignore)", maxCutReported))
+		cut = fmt.Sprintf("more than %d files are changed: the digest covers the first of them; ignore what is made (.gitignore)", maxCutReported)
 	}
+	e.note("git in "+e.shown(b.Top), cut)
 	var out []string
 	seen := map[string]bool{}
 	for _, f := range changes.Files {

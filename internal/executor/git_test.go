@@ -240,6 +240,31 @@ func TestOffer(t *testing.T) {
 	}
 }
 
+// TestBrokenGitIsNoResult: an attempt that takes git away is not one that changed nothing, and none begins where git cannot
+// be read.
+func TestBrokenGitIsNoResult(t *testing.T) {
+	conform.Rule(t, "1-language protect", "where git cannot tell what was changed there is no result, and a person is asked")
+	b := newBench(t, checkSpec)
+	job := b.checkJob("A", 1)
+	job.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
+	b.begin(job)
+	b.put("out.txt", "good")
+	b.put("test/new.txt", "new")
+	b.sh("mv .git/HEAD .git/away")
+	if c := b.carry(job).Check; !strings.Contains(c.Broken, "could not be read") || c.Digest != "" {
+		t.Errorf("%+v", c)
+	}
+	again := b.checkJob("A", 2)
+	again.Attempt.Answer = job.Attempt.Answer
+	if c := b.carry(again).Check; !strings.Contains(c.Broken, "mend the checkout") {
+		t.Errorf("%+v", c)
+	}
+	b.sh("mv .git/away .git/HEAD")
+	if c := b.carry(job).Check; c.Broken != "" || len(c.Protected) != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestDigestWithoutGit: what is no checkout is judged by the declared outputs alone.
 func TestDigestWithoutGit(t *testing.T) {
 	b := newBench(t, checkSpec)

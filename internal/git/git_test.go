@@ -2,10 +2,13 @@ package git
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -91,5 +94,22 @@ func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestFullDiskIsTold: that git found the disk full can be asked of its error, so that it is tried again later.
+func TestFullDiskIsTold(t *testing.T) {
+	for words, errno := range map[string]error{
+		"sha1 file '/x/index.lock' write error. Out of diskspace": syscall.ENOSPC,
+		"unable to write file x: No space left on device":         syscall.ENOSPC,
+		"unable to create 'index.lock': Read-only file system":    syscall.EROFS,
+		"fatal: bad object HEAD":                                  nil,
+	} {
+		var err error = fmt.Errorf("changed: %w", &CommandError{Command: "update-index", Code: 128, Stderr: words})
+		for _, e := range []error{syscall.ENOSPC, syscall.EROFS, syscall.EIO} {
+			if errors.Is(err, e) != (e == errno) {
+				t.Errorf("%q is %v: %v", words, e, errors.Is(err, e))
+			}
+		}
 	}
 }

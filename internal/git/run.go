@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 )
@@ -49,6 +50,22 @@ func (e *CommandError) Error() string {
 		return fmt.Sprintf("git %s: exit code %d", e.Command, e.Code)
 	}
 	return fmt.Sprintf("git %s: %s", e.Command, e.Stderr)
+}
+
+// Is says that git failed for want of the disk, as an error of the system would: its words are all it leaves (LC_ALL=C).
+func (e *CommandError) Is(target error) bool {
+	for words, errno := range map[string]syscall.Errno{
+		"No space left on device": syscall.ENOSPC,
+		"Out of diskspace":        syscall.ENOSPC, // of git itself
+		"Disk quota exceeded":     syscall.EDQUOT,
+		"Read-only file system":   syscall.EROFS,
+		"Input/output error":      syscall.EIO,
+	} {
+		if target == errno && strings.Contains(e.Stderr, words) {
+			return true
+		}
+	}
+	return false
 }
 
 // allowed holds the subcommands that were seen to start nothing of the repo's under our switches. None
