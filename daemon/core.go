@@ -10,8 +10,13 @@ import (
 	"sluice/journal"
 )
 
-// snapshotEvery is how many records come between two snapshots: a start replays at most so many, and the live state.
-const snapshotEvery = 2000
+// A start reads the last snapshot and the records after it. These are snapshotEvery at the most, or, where the state is
+// large, one for each snapshotShare bytes of its snapshot: reading them takes about as long as reading that does, and a
+// burst of signals over a large state is not held up by one snapshot after the other.
+const (
+	snapshotEvery = 2000
+	snapshotShare = 1 << 10
+)
 
 // Compile gives the compiled spec of a source. It has to give the same for the same source as long as the release is the
 // same; an error means that this release cannot load it.
@@ -26,7 +31,8 @@ type core struct {
 	specs   map[string]*engine.Spec // digest -> compiled; nil: this release cannot load it
 	unread  map[string]string       // digest -> why
 	since   int                     // records since the last snapshot
-	every   int                     // records between two snapshots
+	every   int                     // records between two snapshots, at the least
+	saved   int                     // bytes of the last snapshot
 	pending []entry                 // decided, not journaled yet
 	lastAt  time.Time               // of the last record read back
 }
@@ -75,7 +81,7 @@ func (c *core) restore() error {
 		if err := json.Unmarshal(payload, &snap); err != nil {
 			return fmt.Errorf("snapshot after record %d: it is whole but cannot be read by this release: %w", seq, err)
 		}
-		c.state, from = snap.State, seq+1
+		c.state, c.saved, from = snap.State, len(payload), seq+1
 		for digest, source := range snap.Sources {
 			c.learn(digest, source)
 		}
@@ -230,8 +236,9 @@ func slim(ev engine.Event) engine.Event {
 	return ev
 }
 
-// snapshotDue says that a snapshot is worth its cost.
-func (c *core) snapshotDue() bool { return c.since >= c.every }
+// snapshotDue says that a snapshot is worth its cost: it is of the whole state, and the larger that is the more records
+// may have to be read at a start.
+func (c *core) snapshotDue() bool { return c.since >= max(c.every, c.saved/snapshotShare) }
 
 // save writes a snapshot of the state as journaled. Nothing may be pending.
 func (c *core) save() error {
@@ -246,6 +253,6 @@ func (c *core) save() error {
 	if err := c.log.SaveSnapshot(seq, payload); err != nil {
 		return err
 	}
-	c.since = 0
+	c.since, c.saved = 0, len(payload)
 	return nil
 }

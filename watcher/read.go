@@ -178,6 +178,9 @@ func (w *Watcher) lost(why string) {
 // parentGone notes that the watch of a folder above some of ours went with it.
 func (w *Watcher) parentGone(path string) bool {
 	found := false
+	if w.below[path] == 0 { // each file that is moved away comes here
+		return false
+	}
 	for _, f := range w.folders {
 		if filepath.Dir(f.path) == path {
 			f.armedParent, f.armed = identity{}, identity{}

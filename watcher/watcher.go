@@ -124,6 +124,7 @@ type Watcher struct {
 	nextOpen time.Time              // when another source is tried
 	folders  map[string]*folder     // by name as given to Add
 	paths    map[string]*folder     // by watched path
+	below    map[string]int         // how many folders lie in one, by its path
 	watched  int                    // folders that have one of the MaxWatched places
 	urgent   map[*folder]bool       // for the keeper: to be looked at now
 	nextLook time.Time              // before it the keeper needs to look at no other folder
@@ -180,6 +181,7 @@ func newFrom(o Options, open func() (*fsnotify.Watcher, error)) *Watcher {
 		fresh:   make(chan *fsnotify.Watcher, 1),
 		stop:    make(chan struct{}),
 		folders: map[string]*folder{},
+		below:   map[string]int{},
 		paths:   map[string]*folder{},
 		urgent:  map[*folder]bool{},
 		refDirs: map[string][]*RefWatch{},
@@ -249,6 +251,7 @@ func (w *Watcher) Add(dir string) error {
 		return fmt.Errorf("watch %s: %w", dir, err)
 	}
 	w.folders[dir], w.paths[path] = f, f
+	w.below[filepath.Dir(path)]++
 	w.nextHint = earlier(w.nextHint, now)
 	w.mu.Unlock()
 	w.check(f)
@@ -270,6 +273,11 @@ func (w *Watcher) Remove(dir string) {
 	f.gone = true
 	delete(w.folders, dir)
 	delete(w.paths, f.path)
+	if parent := filepath.Dir(f.path); w.below[parent] > 1 {
+		w.below[parent]--
+	} else {
+		delete(w.below, parent)
+	}
 	delete(w.urgent, f)
 	if f.held {
 		w.watched--

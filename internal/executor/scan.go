@@ -278,6 +278,7 @@ type scan struct {
 	seen    []engine.FileSeen
 	more    bool              // some folder holds more than was read
 	digests map[string]string // by gate's round, of this scan
+	rounds  map[runGate]*daemon.Reviewed
 }
 
 // box reads one folder.
@@ -390,21 +391,48 @@ func (s *scan) settled(f watcher.Seen) bool {
 	return quiet >= s.settle
 }
 
-// asked gives the round that the file's name may answer.
+// asked gives the round that the file's name may answer: of two gates the one with the longer name.
 func (s *scan) asked(ev engine.FileSeen) *daemon.Reviewed {
+	run := ev.Dir
+	if ev.Human != nil && ev.Human.Run != "" {
+		if run != "" && run != ev.Human.Run {
+			return nil
+		}
+		run = ev.Human.Run
+	}
 	if ev.Place != "" {
 		return nil
 	}
-	var best *daemon.Reviewed
-	for i, q := range s.in.Asked {
-		if ev.Dir != "" && ev.Dir != q.Run || ev.Human != nil && ev.Human.Run != "" && ev.Human.Run != q.Run {
-			continue
+	if s.rounds == nil {
+		s.rounds = roundsByGate(s.in.Asked)
+	}
+	for gate := ev.Name; ; {
+		i := strings.LastIndexByte(gate, '-')
+		if i < 0 {
+			return nil
 		}
-		if strings.HasPrefix(ev.Name, q.Gate+"-") && (best == nil || len(q.Gate) > len(best.Gate)) {
-			best = &s.in.Asked[i]
+		gate = gate[:i]
+		if q := s.rounds[runGate{run, gate}]; q != nil {
+			return q
 		}
 	}
-	return best
+}
+
+// runGate is a gate of a run; of any, where run is "".
+type runGate struct{ run, gate string }
+
+// roundsByGate finds the rounds by run and gate, and by the gate alone, where the first counts.
+func roundsByGate(asked []daemon.Reviewed) map[runGate]*daemon.Reviewed {
+	out := make(map[runGate]*daemon.Reviewed, 2*len(asked))
+	for i := range asked {
+		q := &asked[i]
+		for _, key := range []runGate{{q.Run, q.Gate}, {"", q.Gate}} {
+			if out[key] == nil {
+				out[key] = q
+			}
+		}
+	}
+	return out
 }
 
 // begunAt is when a file was begun, as far as it was seen: words that were being written while an older round was open
