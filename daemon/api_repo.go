@@ -101,13 +101,15 @@ func (r *Repo) Reload(ctx context.Context) error {
 func (r *Repo) Status(ctx context.Context, run string, full bool) (Status, error) {
 	ask := func(ctx context.Context) (s Status, stall string, err error) {
 		var mu sync.Mutex // a question that was given up may still be answered
+		var sources map[string]string
 		err = r.Ask(ctx, func(c *core) {
 			mu.Lock()
 			defer mu.Unlock()
-			s = statusOf(c, r.opt.Root, run, full)
+			s, sources = statusOf(c, r.opt.Root, run, full)
 		})
 		mu.Lock()
 		defer mu.Unlock()
+		s.drift(sources)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return s, r.stall, err

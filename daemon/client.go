@@ -208,7 +208,11 @@ func OpenReader(root, state string, compile Compile) (*Reader, error) {
 }
 
 // Status tells how the repo stands; run "" = all runs.
-func (r *Reader) Status(run string, full bool) Status { return statusOf(r.c, r.root, run, full) }
+func (r *Reader) Status(run string, full bool) Status {
+	s, sources := statusOf(r.c, r.root, run, full)
+	s.drift(sources)
+	return s
+}
 
 // Offers lists the steps on offer.
 func (r *Reader) Offers() []Offer { return offersOf(r.c, r.root) }

@@ -22,7 +22,11 @@ func TestAPipeForASpecHoldsNothingUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := make(chan Status, 1)
-	go func() { done <- statusOf(b.core, filepath.Dir(filepath.Dir(dir)), "", false) }()
+	go func() {
+		s, sources := statusOf(b.core, filepath.Dir(filepath.Dir(dir)), "", false)
+		s.drift(sources)
+		done <- s
+	}()
 	select {
 	case s := <-done:
 		if !s.Runs[0].SpecDrift {

@@ -10,22 +10,47 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// statusOf tells how a repo stands. With full, attempts and rounds come whole.
-func statusOf(c *core, root string, only string, full bool) Status {
-	s := Status{Root: root, Trust: c.state.Config.Trust, Runs: []RunStatus{}, Notices: len(c.state.Notices)}
+// statusOf tells how a repo stands. With full, attempts and rounds come whole. It opens no file, as the loop waits for it:
+// which specs have changed since is what drift adds, from the sources that the live runs go by.
+func statusOf(c *core, root string, only string, full bool) (s Status, sources map[string]string) {
+	s = Status{Root: root, Trust: c.state.Config.Trust, Runs: []RunStatus{}, Notices: len(c.state.Notices)}
 	if s.Trust == "" || s.Trust == "auto" {
 		s.Trust = engine.TrustFile
 	}
 	s.Seq, _ = c.log.Last()
+	sources = map[string]string{}
 	for _, id := range c.state.Order {
-		if only == "" || only == id {
-			s.Runs = append(s.Runs, runStatus(c, root, c.state.Runs[id], full))
+		if r := c.state.Runs[id]; only == "" || only == id {
+			s.Runs = append(s.Runs, runStatus(c, r, full))
+			if r.Live() && c.specs[r.Digest] != nil {
+				sources[r.Digest] = c.sources[r.Digest]
+			}
 		}
 	}
-	return s
+	return s, sources
 }
 
-func runStatus(c *core, root string, r *engine.Run, full bool) RunStatus {
+// drift says of each run whether its workflow's file is not what it goes by.
+func (s *Status) drift(sources map[string]string) {
+	type pinned struct{ workflow, digest string }
+	changed := map[pinned]bool{}
+	for i := range s.Runs {
+		r := &s.Runs[i]
+		source, live := sources[r.Digest]
+		if !live || !r.Ended.IsZero() {
+			continue
+		}
+		key := pinned{r.Workflow, r.Digest}
+		is, known := changed[key]
+		if !known {
+			is = drifted(s.Root, r.Workflow, source)
+			changed[key] = is
+		}
+		r.SpecDrift = is
+	}
+}
+
+func runStatus(c *core, r *engine.Run, full bool) RunStatus {
 	out := RunStatus{ID: r.ID, Workflow: r.Workflow, Name: r.Workflow, Phase: r.Phase, Started: r.Started, Ended: r.Ended, EndWhy: r.EndWhy,
 		By: r.By, Usage: r.Usage, Vars: r.Vars, Digest: r.Digest, Steps: []StepStatus{}}
 	if r.Paused {
@@ -38,7 +63,6 @@ func runStatus(c *core, root string, r *engine.Run, full bool) RunStatus {
 		return out
 	}
 	out.Name = spec.Name
-	out.SpecDrift = r.Live() && drifted(root, r.Workflow, c.sources[r.Digest])
 	for _, st := range spec.Steps {
 		out.Steps = append(out.Steps, stepStatus(r, spec, st, full))
 	}
@@ -48,7 +72,7 @@ func runStatus(c *core, root string, r *engine.Run, full bool) RunStatus {
 	return out
 }
 
-// drifted says that the workflow's file is not what the run goes by. It is opened so that nothing there can hold up the loop.
+// drifted says that the workflow's file is not what the run goes by. It is opened so that nothing there can hold one up.
 func drifted(root, workflow, source string) bool {
 	now, _, err := atomicfile.OpenRegular(filepath.Join(root, ".workflow", "specs"), workflow+".yaml", int64(len(source)))
 	return err != nil || string(now) != source
