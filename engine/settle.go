@@ -44,23 +44,32 @@ func (d *decider) advanceAll() {
 
 // advance moves one run on as far as the state allows.
 func (d *decider) advance(r *Run) {
+	for n := 0; d.advanceOne(r); n++ {
+		if n == settleMost {
+			wrong("a run does not come to rest")
+		}
+	}
+}
+
+// advanceOne moves a run on; true where it has to go on at once: what a gate decides then comes before any launch, as a
+// limit may pause the run.
+func (d *decider) advanceOne(r *Run) bool {
 	w := d.spec(r)
 	if w == nil {
-		return
+		return false
 	}
 	if r.Phase == RunPending {
 		d.begin(r, w)
 	}
 	if r.Phase != RunRunning {
 		d.afterRun(r, w)
-		return
+		return false
 	}
 	if d.endedUnread(r, w) || d.toGates(r, w) {
-		d.advance(r) // what a gate decides at once comes before any launch: a limit may pause the run
-		return
+		return true
 	}
 	if d.overUsage(r, w) {
-		return
+		return false
 	}
 	v := r.view(w)
 	waiting := false
@@ -76,17 +85,18 @@ func (d *decider) advance(r *Run) {
 			continue
 		}
 		d.startStep(r, w, st)
-		return
+		return false
 	}
 	if waiting || v.due > 0 {
-		return
+		return false
 	}
 	if d.stuck(r, w, v) {
-		return
+		return false
 	}
 	if v.active == 0 && len(r.Procs) == 0 && len(r.Writes) == 0 {
 		d.end(r, RunCompleted, "", "", nil)
 	}
+	return false
 }
 
 // endedUnread judges the end of a step's process that came while the run's spec could not be read (8-semantics 37).
