@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"sluice/agents"
+	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
@@ -84,6 +85,7 @@ func (e *Executor) environ(job daemon.Job, w who, key string, env []engine.EnvVa
 	if w.role != "" {
 		vars["SLUICE_ROLE"] = w.role
 	}
+	maps.Copy(vars, program.Vars(w.agent.Format))
 	maps.Copy(vars, extra)
 	return agents.Environ(e.opt.Environ, slices.Concat(w.agent.Env, w.set.Env), vars), nil
 }
@@ -133,11 +135,11 @@ func commandLine(c *engine.Command, env *engine.Env) ([]string, error) {
 }
 
 // agentLine gives the arguments of an agent's command, and what it reads on standard input.
-func (e *Executor) agentLine(w who, promptFile, prompt string) (argv []string, stdin string, err error) {
+func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv []string, stdin string, err error) {
 	if !w.known {
 		return nil, "", fatal("role %s: no agent: name one under roles.%s.agent in the settings", w.role, w.role)
 	}
-	if w.agent.Format != FormatText || len(w.agent.Command) == 0 {
+	if w.agent.Format != FormatText && !program.Known(w.agent.Format) || len(w.agent.Command) == 0 {
 		return nil, "", fatal("agent %s: its settings cannot be gone by: sluice doctor says why", w.name)
 	}
 	placed := false
@@ -161,6 +163,7 @@ func (e *Executor) agentLine(w who, promptFile, prompt string) (argv []string, s
 		}
 		argv = append(argv, value)
 	}
+	argv = append(argv, program.Args(w.agent.Format, argv[1:], program.Launch{Model: w.set.Model, Dirs: need.dirs, Schema: need.schema})...)
 	switch w.agent.PromptVia {
 	case ViaArg:
 		if len(prompt) > maxArgPrompt || strings.HasPrefix(prompt, "-") {

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"sluice/agents"
+	"sluice/agents/program"
 	"sluice/engine"
-	"sluice/internal/atomicfile"
 )
 
 // launch is one process that is to be, once, under its key.
@@ -58,7 +58,8 @@ type process struct {
 // ended is a process that is gone, or that was never started.
 type ended struct {
 	exit engine.Exit
-	dir  string // the folder of its files, absolute; "" = it has none
+	dir  string          // the folder of its files, absolute; "" = it has none
+	said *program.Result // what its agent's program told; nil = its output is its word
 }
 
 // clean says that it ended by itself, with code 0.
@@ -72,6 +73,8 @@ func (d ended) failure() string {
 		return x.Refused
 	case x.NotStarted != "":
 		return x.NotStarted
+	case x.Class != "":
+		return x.Why
 	case x.Lost:
 		return "it vanished without an exit code: the machine restarted, or its host process was killed"
 	case x.Stopped:
@@ -85,22 +88,36 @@ func (d ended) output() string {
 	if d.dir == "" {
 		return ""
 	}
+	if d.said != nil {
+		return tailOf(strings.TrimSpace(d.said.Text+"\n"+stderrOf(d.dir)), engine.MaxOutput)
+	}
 	return string(agents.Tail(d.dir, engine.MaxOutput))
 }
 
-// stdout is the end of its standard output alone.
+// stdout is the end of its last words: of its standard output, where that is them.
 func (d ended) stdout(most int64) string {
-	if d.dir == "" {
+	switch {
+	case d.dir == "":
 		return ""
+	case d.said != nil:
+		return tailOf(d.said.Text, int(most))
 	}
-	f, st, err := atomicfile.Open(d.dir, "stdout")
-	if err != nil {
-		return ""
+	return fileEnd(d.dir, "stdout", most)
+}
+
+// structured is the answer that its program gave in a field of its own; nil where it has none.
+func (d ended) structured() []byte {
+	if d.said == nil {
+		return nil
 	}
-	defer f.Close()
-	data := make([]byte, min(st.Size, most))
-	n, _ := f.ReadAt(data, st.Size-int64(len(data))) // what was read counts
-	return strings.ToValidUTF8(string(data[:n]), "\uFFFD")
+	return d.said.Structured
+}
+
+func tailOf(s string, most int) string {
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[len(s)-most:], "\uFFFD")
+	}
+	return s
 }
 
 // refusal is why a process is not started at all.
@@ -142,7 +159,11 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 		case err == nil:
 			e.note(l.key, "")
 			l.clock.begin()
-			return e.await(ctx, proc, l)
+			end, err := e.await(ctx, proc, l)
+			if err == nil && l.agent {
+				end = e.told(end)
+			}
+			return end, err
 		case ctx.Err() != nil:
 			return ended{}, ctx.Err()
 		}

@@ -125,7 +125,7 @@ func allowed(g *engine.Gate) (outcomes []string, computed bool) {
 }
 
 func (e *Executor) verdictInput(g *engine.Gate, key, rel string, end ended) gates.VerdictInput {
-	in := gates.VerdictInput{AnswerFile: e.answerFile(rel), WantToken: e.token(key), Output: []byte(end.stdout(gates.MaxReply)),
+	in := gates.VerdictInput{Structured: end.structured(), AnswerFile: e.answerFile(rel), WantToken: e.token(key), Output: []byte(end.stdout(gates.MaxReply)),
 		ExitCode: end.exit.Code, Schema: g.Answer, Rubric: g.Reviewer.Rubric}
 	in.Allowed, in.Computed = allowed(g)
 	return in
@@ -147,7 +147,7 @@ func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.
 	if turn != nil {
 		text = turn(text)
 	}
-	return e.agentProcess(job, w, key, rel, b.Dir, text, nil, reviewVars(job, g))
+	return e.agentProcess(job, w, key, rel, b.Dir, text, nil, nil, reviewVars(job, g))
 }
 
 // reviewPrompt is the prompt of a gate's reviewer.

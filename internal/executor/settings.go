@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice/agents/program"
 	"sluice/engine"
 )
 
@@ -15,7 +16,7 @@ const (
 	ViaFile  = "file"  // as a file's path: where ${{prompt_file}} stands, else as the last argument
 )
 
-// FormatText says that an agent's output is text and its exit code its word.
+// FormatText says that an agent's output is text and its exit code its word. The others are those of package program.
 const FormatText = "text"
 
 // AnyRole is the name under which `roles` says what holds for every role not named.
@@ -104,11 +105,11 @@ func Default() Settings {
 	}
 }
 
-// builtin are the agents that no settings need to name: their plain commands, read as text.
+// builtin are the agents that no settings need to name.
 func builtin() map[string]Agent {
 	return map[string]Agent{
-		"claude": {Command: []string{"claude", "-p"}, PromptVia: ViaStdin, Format: FormatText},
-		"codex":  {Command: []string{"codex", "exec"}, PromptVia: ViaStdin, Format: FormatText},
+		"claude": {Command: []string{"claude"}, PromptVia: ViaStdin, Format: program.Claude, Env: program.Passed(program.Claude)},
+		"codex":  {Command: []string{"codex"}, PromptVia: ViaStdin, Format: program.Codex, Env: program.Passed(program.Codex)},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/signals"
 )
@@ -98,8 +99,11 @@ func (c *checker) agents() {
 		if vias := []string{ViaStdin, ViaArg, ViaFile}; !slices.Contains(vias, a.PromptVia) {
 			c.fault("%s.prompt_via: %q: want stdin, arg or file%s", at, a.PromptVia, near(a.PromptVia, vias))
 		}
-		if a.Format != FormatText {
-			c.fault("%s.format: %q: this release reads text only", at, a.Format)
+		if formats := []string{FormatText, program.Claude, program.Codex}; !slices.Contains(formats, a.Format) {
+			c.fault("%s.format: %q: want text, claude or codex%s", at, a.Format, near(a.Format, formats))
+		}
+		if program.Known(a.Format) && a.PromptVia != ViaStdin {
+			c.fault("%s.prompt_via: %q: an agent of the format %s reads its prompt on its standard input: want stdin", at, a.PromptVia, a.Format)
 		}
 		c.patterns(at+".env", a.Env)
 	}

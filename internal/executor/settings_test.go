@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/conform"
 )
@@ -36,7 +37,8 @@ func TestSettingsCheck(t *testing.T) {
 		"agents.a.command: empty":                     func(s *Settings) { s.Agents["a"] = Agent{} },
 		"agents.a.prompt_via: \"stdn\"":               func(s *Settings) { s.Agents["a"] = Agent{Command: []string{"x"}, PromptVia: "stdn"} },
 		"did you mean stdin?":                         func(s *Settings) { s.Agents["a"] = Agent{Command: []string{"x"}, PromptVia: "stdn"} },
-		"agents.a.format: \"claude\"":                 func(s *Settings) { s.Agents["a"] = Agent{Command: []string{"x"}, Format: "claude"} },
+		"agents.a.format: \"clade\"":                  func(s *Settings) { s.Agents["a"] = Agent{Command: []string{"x"}, Format: "clade"} },
+		"agents.a.prompt_via: \"arg\"":                func(s *Settings) { s.Agents["a"] = Agent{Command: []string{"x"}, Format: "claude", PromptVia: "arg"} },
 		"agents.a.command[1]: ${{rle}}":               func(s *Settings) { s.Agents["a"] = Agent{Command: []string{"x", "${{rle}}"}} },
 		"agents.a.command[0]: ${{role}}: the command": func(s *Settings) { s.Agents["a"] = Agent{Command: []string{"${{role}}"}} },
 		"agents.a.env: SLUICE_TOKEN":                  func(s *Settings) { s.Agents["a"] = Agent{Command: []string{"x"}, Env: []string{"SLUICE_TOKEN"}} },
@@ -83,7 +85,7 @@ func TestSettingsOfRoles(t *testing.T) {
 	if !ok || a.PromptVia != ViaStdin || a.Format != FormatText {
 		t.Errorf("%+v", a)
 	}
-	if a, ok := (Settings{}).agent("codex"); !ok || strings.Join(a.Command, " ") != "codex exec" {
+	if a, ok := (Settings{}).agent("codex"); !ok || strings.Join(a.Command, " ") != "codex" || a.Format != program.Codex {
 		t.Errorf("%+v", a)
 	}
 	if w := s.Warnings(); len(w) != 1 || !strings.Contains(w[0], "signed") {

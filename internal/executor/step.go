@@ -237,7 +237,10 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 			return p, err
 		}
 		vars["SLUICE_PROMPT"] = prompt
-		if p.argv, p.stdin, err = e.agentLine(w, prompt, text); err != nil {
+		if p.argv, p.stdin, err = e.agentLine(w, prompt, text, e.needsOf(rel, st.Answer)); err != nil {
+			return p, err
+		}
+		if err := e.keepProgram(rel, w); err != nil {
 			return p, err
 		}
 	}
@@ -263,12 +266,13 @@ func (e *Executor) askAgain(ctx context.Context, job daemon.Job, st *engine.Step
 			return process{}, err
 		}
 		vars := stepVars(job, st)
-		return e.agentProcess(job, w, key, dir, b.Dir, again(gates.Correction(bad, try), before, last.stdout(maxReplyShown)), st.Env, vars)
+		text := again(gates.Correction(bad, try), before, last.stdout(maxReplyShown))
+		return e.agentProcess(job, w, key, dir, b.Dir, text, st.Answer, st.Env, vars)
 	})
 }
 
-// correctionOf says what to start to ask an agent again.
-func (e *Executor) agentProcess(job daemon.Job, w who, key, dir, cwd, text string, env []engine.EnvVar, vars map[string]string) (process, error) {
+// agentProcess says what to start to have an agent answer the text; schema is of its answer, nil where none is given.
+func (e *Executor) agentProcess(job daemon.Job, w who, key, dir, cwd, text string, schema *engine.Schema, env []engine.EnvVar, vars map[string]string) (process, error) {
 	prompt, answer := e.promptOf(dir)
 	if err := e.file(dir+"/prompt.md", []byte(text)); err != nil {
 		return process{}, err
@@ -277,7 +281,10 @@ func (e *Executor) agentProcess(job daemon.Job, w who, key, dir, cwd, text strin
 	vars["SLUICE_ANSWER"], vars["SLUICE_PROMPT"] = answer, prompt
 	p := process{cwd: cwd}
 	var err error
-	if p.argv, p.stdin, err = e.agentLine(w, prompt, text); err != nil {
+	if p.argv, p.stdin, err = e.agentLine(w, prompt, text, e.needsOf(dir, schema)); err != nil {
+		return p, err
+	}
+	if err := e.keepProgram(dir, w); err != nil {
 		return p, err
 	}
 	p.env, err = e.environ(job, w, key, env, vars)
@@ -289,7 +296,7 @@ func (e *Executor) answer(job daemon.Job, st *engine.Step, rel, key string, end 
 	if end.dir == "" {
 		return nil, nil
 	}
-	in := gates.VerdictInput{WantToken: e.token(key), AnswerFile: e.answerFile(rel)}
+	in := gates.VerdictInput{WantToken: e.token(key), AnswerFile: e.answerFile(rel), Structured: end.structured()}
 	if st.Answer == nil {
 		data, err := gates.Find(in)
 		if err != nil {

@@ -1,0 +1,108 @@
+package program
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Launch is what a launch asks of a program.
+type Launch struct {
+	Model  string          // "" = the program's own choice
+	Dirs   []string        // folders beside the one it works in that it may write to, absolute
+	Schema json.RawMessage // a JSON Schema that its answer has to fit; nil = none
+}
+
+// Args are the arguments that have the program of a format work by itself and tell what it does; the prompt comes on its
+// standard input. given are the arguments that its command has already: what they say is not said again, so that who
+// writes a permission mode or a sandbox there has it. Without one claude may change files below its folders and run what
+// its settings allow; codex has its own sandbox, in which it may write there and reach no network.
+func Args(format string, given []string, l Launch) []string {
+	a := args{given: given}
+	switch format {
+	case Claude:
+		a.flag("-p", "--print")
+		a.option("--output-format", "stream-json")
+		a.flag("--verbose")
+		if l.Model != "" {
+			a.option("--model", l.Model)
+		}
+		if !a.has("--dangerously-skip-permissions", "--permission-mode", "--allow-dangerously-skip-permissions") {
+			a.add("--permission-mode", "acceptEdits")
+		}
+		if len(l.Schema) > 0 {
+			a.option("--json-schema", string(l.Schema))
+		}
+		for _, dir := range l.Dirs {
+			a.add("--add-dir", dir)
+		}
+	case Codex:
+		if !slices.Contains(given, "exec") && !slices.Contains(given, "e") {
+			a.add("exec")
+		}
+		a.flag("--json")
+		a.flag("--skip-git-repo-check")
+		if l.Model != "" {
+			a.option("--model", l.Model, "-m")
+		}
+		if !a.has("--sandbox", "-s", "--dangerously-bypass-approvals-and-sandbox") {
+			a.add("--sandbox", "workspace-write")
+		}
+		for _, dir := range l.Dirs {
+			a.add("--add-dir", dir)
+		}
+		a.flag("-")
+	}
+	return a.out
+}
+
+// Vars are the variables that a program needs beside its own: an update in the middle of the night would change the tool.
+func Vars(format string) map[string]string {
+	if format == Claude {
+		return map[string]string{"DISABLE_AUTOUPDATER": "1"}
+	}
+	return nil
+}
+
+// Passed are the names and patterns of the daemon's variables that a program is to get: its key, its address, its folder.
+func Passed(format string) []string {
+	switch format {
+	case Claude:
+		return append(proxies(), "ANTHROPIC_*", "CLAUDE_CODE_*", "CLAUDE_CONFIG_DIR", "IS_SANDBOX", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "API_TIMEOUT_MS")
+	case Codex:
+		return append(proxies(), "OPENAI_*", "CODEX_*")
+	}
+	return nil
+}
+
+// proxies are the variables by which a program finds its way out of a closed network.
+func proxies() []string {
+	return []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"}
+}
+
+// args gathers arguments.
+type args struct{ given, out []string }
+
+func (a *args) add(words ...string) { a.out = append(a.out, words...) }
+
+// has says that the command gives one of the options.
+func (a *args) has(names ...string) bool {
+	return slices.ContainsFunc(a.given, func(arg string) bool {
+		name, _, _ := strings.Cut(arg, "=")
+		return slices.Contains(names, name)
+	})
+}
+
+// flag adds an option without a value, by its first name.
+func (a *args) flag(names ...string) {
+	if !a.has(names...) {
+		a.add(names[0])
+	}
+}
+
+// option adds an option with its value; others are other names of it.
+func (a *args) option(name, value string, others ...string) {
+	if !a.has(append(others, name)...) {
+		a.add(name, value)
+	}
+}

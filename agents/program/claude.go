@@ -1,0 +1,238 @@
+package program
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// claudeLine is what is read of a line that claude prints.
+type claudeLine struct {
+	Type    string `json:"type"`
+	Subtype string `json:"subtype"`
+	Session string `json:"session_id"`
+	Model   string `json:"model"`
+	Parent  string `json:"parent_tool_use_id"` // of what a subagent does
+	Error   any    `json:"error"`              // of an assistant line: authentication_failed, rate_limit, …
+	Message struct {
+		Content json.RawMessage `json:"content"`
+	} `json:"message"`
+	Attempt int    `json:"attempt"`   // of api_retry
+	Tool    string `json:"tool_name"` // of permission_denied
+
+	RateLimit struct {
+		Status string  `json:"status"`   // allowed, allowed_warning, rejected
+		Resets float64 `json:"resetsAt"` // seconds since 1970
+	} `json:"rate_limit_info"`
+
+	// Of the result.
+	IsError    bool            `json:"is_error"`
+	Result     string          `json:"result"`
+	Errors     []string        `json:"errors"`
+	Turns      int             `json:"num_turns"`
+	Cost       float64         `json:"total_cost_usd"`
+	Status     int             `json:"api_error_status"`
+	Terminal   string          `json:"terminal_reason"`
+	Structured json.RawMessage `json:"structured_output"`
+	Denials    []struct {
+		Tool string `json:"tool_name"`
+	} `json:"permission_denials"`
+	Usage struct {
+		Input   int64 `json:"input_tokens"`
+		Output  int64 `json:"output_tokens"`
+		Read    int64 `json:"cache_read_input_tokens"`
+		Created int64 `json:"cache_creation_input_tokens"`
+	} `json:"usage"`
+}
+
+// claudeBlock is a part of a message.
+type claudeBlock struct {
+	Type    string          `json:"type"` // text, tool_use, tool_result
+	Text    string          `json:"text"`
+	Name    string          `json:"name"`
+	Input   json.RawMessage `json:"input"`
+	IsError bool            `json:"is_error"`
+	Content json.RawMessage `json:"content"`
+}
+
+func (r *Reader) claude(line []byte) []Event {
+	var l claudeLine
+	if json.Unmarshal(line, &l) != nil {
+		return nil // a field of another type: a line of a release that is not known
+	}
+	if l.Session != "" {
+		r.r.Session = clip(l.Session, 200)
+	}
+	switch l.Type {
+	case "system":
+		return r.claudeSystem(l)
+	case "assistant":
+		if word, ok := l.Error.(string); ok && word != "" {
+			r.fail(claudeWord(word), word)
+		}
+		return r.claudeSaid(l)
+	case "user":
+		return claudeResults(l)
+	case "rate_limit_event":
+		return r.claudeLimit(l)
+	case "result":
+		return r.claudeEnd(l)
+	}
+	return nil
+}
+
+func (r *Reader) claudeSystem(l claudeLine) []Event {
+	switch l.Subtype {
+	case "init":
+		r.r.Model = clip(l.Model, 200)
+		return []Event{{Kind: Began, Text: r.r.Model}}
+	case "api_retry":
+		return []Event{{Kind: Retry, Text: fmt.Sprintf("the model's service is asked again (%d)", l.Attempt)}}
+	case "permission_denied":
+		if l.Tool != "" {
+			r.deny(l.Tool)
+		}
+		return []Event{{Kind: Denied, Name: l.Tool}}
+	}
+	return nil
+}
+
+// claudeSaid reads a message of the agent's. What a subagent says is no last word.
+func (r *Reader) claudeSaid(l claudeLine) []Event {
+	var blocks []claudeBlock
+	if json.Unmarshal(l.Message.Content, &blocks) != nil {
+		return nil
+	}
+	var out []Event
+	for _, b := range blocks {
+		switch b.Type {
+		case "text":
+			if l.Parent == "" && strings.TrimSpace(b.Text) != "" {
+				r.r.Text = end(b.Text, MaxText)
+			}
+			out = append(out, Event{Kind: Text, Text: clip(b.Text, maxShown)})
+		case "tool_use":
+			out = append(out, claudeTool(b))
+		}
+	}
+	return out
+}
+
+// claudeTool says what a tool is used for, by the member that tells most.
+func claudeTool(b claudeBlock) Event {
+	var in map[string]json.RawMessage
+	_ = json.Unmarshal(b.Input, &in) // a tool without such members is named alone
+	text := func(key string) string {
+		var s string
+		_ = json.Unmarshal(in[key], &s)
+		return clip(s, maxShown)
+	}
+	switch b.Name {
+	case "Write", "Edit", "MultiEdit", "NotebookEdit":
+		return Event{Kind: File, Name: b.Name, Text: or(text("file_path"), text("notebook_path"))}
+	}
+	for _, key := range []string{"command", "file_path", "pattern", "path", "url", "query", "description", "prompt"} {
+		if s := text(key); s != "" {
+			return Event{Kind: Tool, Name: b.Name, Text: s}
+		}
+	}
+	return Event{Kind: Tool, Name: b.Name}
+}
+
+func claudeResults(l claudeLine) []Event {
+	var blocks []claudeBlock
+	if json.Unmarshal(l.Message.Content, &blocks) != nil {
+		return nil
+	}
+	var out []Event
+	for _, b := range blocks {
+		if b.Type == "tool_result" && b.IsError {
+			var s string
+			_ = json.Unmarshal(b.Content, &s) // the result of some tools is a list: that it failed is told
+			out = append(out, Event{Kind: Failed, Text: clip(s, maxShown)})
+		}
+	}
+	return out
+}
+
+func (r *Reader) claudeLimit(l claudeLine) []Event {
+	r.r.refused = l.RateLimit.Status == "rejected"
+	if r.r.refused {
+		r.r.limit = epoch(l.RateLimit.Resets, r.now())
+	}
+	if l.RateLimit.Status == "allowed" || l.RateLimit.Status == "" {
+		return nil
+	}
+	return []Event{{Kind: Limit, Text: l.RateLimit.Status}}
+}
+
+// claudeEnd reads the result. Its words hold against what was said before: a failure that a retry has mended is none.
+func (r *Reader) claudeEnd(l claudeLine) []Event {
+	said := r.r.failure
+	r.r.Final, r.r.failure, r.r.Turns = true, failure{}, l.Turns
+	r.r.Usage = Usage{Input: l.Usage.Input + l.Usage.Read + l.Usage.Created, Output: l.Usage.Output, CostUSD: l.Cost}
+	if strings.TrimSpace(l.Result) != "" {
+		r.r.Text = end(l.Result, MaxText)
+	}
+	if len(l.Structured) > 0 && string(l.Structured) != "null" {
+		r.r.Structured = l.Structured
+	}
+	for _, d := range l.Denials {
+		r.deny(d.Tool)
+	}
+	why := or(or(l.Result, strings.Join(l.Errors, "; ")), or(l.Terminal, l.Subtype))
+	switch {
+	case !l.IsError && l.Subtype == "success":
+		if class, reset := claudeBanner(l.Result, r.now()); class != Good {
+			r.r.failure = failure{class: class, why: clip(l.Result, maxWhy), reset: reset}
+		}
+	case l.Status != 0:
+		r.fail(ofStatus(l.Status, why), fmt.Sprintf("%s (HTTP status %d)", why, l.Status))
+	case strings.HasPrefix(l.Terminal, "aborted"):
+		r.fail(Infrastructure, "it was interrupted")
+	case l.Terminal == "prompt_too_long", strings.HasPrefix(l.Subtype, "error_max"):
+		r.fail(Work, why)
+	case said.class != Good:
+		r.fail(said.class, why)
+	default:
+		class, _ := ofText(why, Infrastructure)
+		r.fail(class, why)
+	}
+	return []Event{{Kind: Ended, Text: fmt.Sprintf("%d turns, %d tokens, %.4f USD", l.Turns, r.r.Usage.Input+r.r.Usage.Output, l.Cost)}}
+}
+
+// claudeBanner knows the words by which older releases told of a usage limit in a result that is no error:
+// "Claude AI usage limit reached|1752345600".
+func claudeBanner(result string, now time.Time) (Class, time.Time) {
+	text := strings.TrimSpace(result)
+	if rest, ok := strings.CutPrefix(text, "Claude AI usage limit reached"); ok && len(text) < 200 {
+		return UsageLimit, resetIn(rest, now)
+	}
+	return Good, time.Time{}
+}
+
+// claudeWord is the class of the word that an assistant line has for an error.
+func claudeWord(word string) Class {
+	switch word {
+	case "rate_limit":
+		return UsageLimit
+	case "authentication_failed", "billing_error", "model_not_found", "oauth_org_not_allowed":
+		return Fatal
+	}
+	return Infrastructure
+}
+
+// ofStatus is the class of an HTTP status.
+func ofStatus(status int, why string) Class {
+	switch {
+	case status == 429:
+		return UsageLimit
+	case status == 401, status == 402, status == 403, status == 404:
+		return Fatal
+	case status == 400, status == 413, status == 422:
+		class, _ := ofText(why, Work) // the request itself: too long, most likely
+		return class
+	}
+	return Infrastructure
+}

@@ -1,0 +1,122 @@
+package program
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// codexLine is what is read of a line that codex prints.
+type codexLine struct {
+	Type    string    `json:"type"`
+	Thread  string    `json:"thread_id"`
+	Message string    `json:"message"` // of error
+	Item    codexItem `json:"item"`
+	Error   struct {
+		Message string `json:"message"`
+	} `json:"error"` // of turn.failed
+	Usage struct {
+		Input  int64 `json:"input_tokens"`
+		Output int64 `json:"output_tokens"`
+	} `json:"usage"`
+}
+
+type codexItem struct {
+	Type    string          `json:"type"`
+	Text    string          `json:"text"`
+	Command string          `json:"command"`
+	Status  string          `json:"status"`
+	Message string          `json:"message"`
+	Query   string          `json:"query"`
+	Server  string          `json:"server"`
+	Tool    string          `json:"tool"`
+	Code    *int            `json:"exit_code"`
+	Changes json.RawMessage `json:"changes"`
+}
+
+func (r *Reader) codex(line []byte) []Event {
+	var l codexLine
+	if json.Unmarshal(line, &l) != nil {
+		return nil
+	}
+	switch l.Type {
+	case "thread.started":
+		r.r.Session = clip(l.Thread, 200)
+		return []Event{{Kind: Began}}
+	case "turn.started":
+		// Only the last turn's end counts.
+		r.r.Final, r.r.failure = false, failure{}
+		r.r.Turns++
+	case "item.started", "item.completed":
+		return r.codexItem(l.Item, l.Type == "item.completed")
+	case "turn.completed":
+		r.r.Final, r.r.failure = true, failure{}
+		r.r.Usage = Usage{Input: l.Usage.Input, Output: l.Usage.Output}
+		return []Event{{Kind: Ended, Text: fmt.Sprintf("%d tokens", l.Usage.Input+l.Usage.Output)}}
+	case "turn.failed":
+		r.r.Final = true
+		class, why := ofText(l.Error.Message, Infrastructure)
+		r.fail(class, why)
+		return []Event{{Kind: Ended, Text: clip(l.Error.Message, maxShown)}}
+	case "error":
+		class, why := ofText(l.Message, Infrastructure)
+		r.fail(class, why)
+		kind := Failed
+		if strings.HasPrefix(l.Message, "Reconnecting") {
+			kind = Retry
+		}
+		return []Event{{Kind: kind, Text: clip(l.Message, maxShown)}}
+	}
+	return nil
+}
+
+func (r *Reader) codexItem(i codexItem, done bool) []Event {
+	switch i.Type {
+	case "agent_message":
+		if !done {
+			return nil
+		}
+		r.r.Text = end(i.Text, MaxText)
+		return []Event{{Kind: Text, Text: clip(i.Text, maxShown)}}
+	case "command_execution":
+		switch {
+		case !done:
+			return []Event{{Kind: Tool, Name: "shell", Text: clip(i.Command, maxShown)}}
+		case i.Status == "declined":
+			r.deny("shell")
+			return []Event{{Kind: Denied, Name: "shell", Text: clip(i.Command, maxShown)}}
+		case i.Code != nil && *i.Code != 0:
+			return []Event{{Kind: Failed, Name: "shell", Text: fmt.Sprintf("exit code %d", *i.Code)}}
+		}
+	case "file_change":
+		if done {
+			return codexFiles(i.Changes)
+		}
+	case "mcp_tool_call":
+		if !done {
+			return []Event{{Kind: Tool, Name: clip(i.Server+"."+i.Tool, 200)}}
+		}
+	case "web_search":
+		if done {
+			return []Event{{Kind: Tool, Name: "web_search", Text: clip(i.Query, maxShown)}}
+		}
+	case "error": // a warning: the turn's own end says whether it failed
+		return []Event{{Kind: Failed, Text: clip(i.Message, maxShown)}}
+	}
+	return nil
+}
+
+func codexFiles(changes json.RawMessage) []Event {
+	var list []struct {
+		Path string `json:"path"`
+		Kind string `json:"kind"`
+	}
+	if json.Unmarshal(changes, &list) != nil {
+		return nil
+	}
+	var out []Event
+	for _, c := range list[:min(len(list), maxNames)] {
+		out = append(out, Event{Kind: File, Name: clip(c.Kind, 100), Text: clip(c.Path, maxShown)})
+	}
+	return out
+}

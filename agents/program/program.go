@@ -1,0 +1,230 @@
+// Package program knows the agents' own programs, claude and codex: the arguments that have them work without a person, and
+// what they print about their work (claude's stream-json, codex's JSON events). It turns each line into an Event for people, and the whole into a Result: how it ended, the last words, the
+// structured answer, the conversation, what it cost.
+//
+// An exit code of 0 is not success: claude ends with 0 where a tool was denied or it was interrupted, codex where its
+// sandbox refused a write. So a Result is good only where the program itself said that it came to its end, without an
+// error and without a denial. What each program prints was measured (claude 2.1, codex 0.169); lines and fields that are
+// not known here are passed over, as both add some with every release.
+package program
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"time"
+)
+
+// Formats of a stream.
+const (
+	Claude = "claude" // claude -p --output-format stream-json --verbose
+	Codex  = "codex"  // codex exec --json
+)
+
+// Known says that there is a reader for the format.
+func Known(format string) bool { return format == Claude || format == Codex }
+
+// Bounds of what is read of a stream.
+const (
+	MaxLine  = 4 << 20  // bytes of a line; a longer one is passed over
+	MaxText  = 1 << 20  // bytes of the last words: their end is kept
+	maxWhy   = 2 << 10  // bytes of a reason
+	maxShown = 16 << 10 // bytes of an Event's text
+	maxNames = 20       // denied tools that are named
+)
+
+// Kind says what an Event is.
+type Kind string
+
+// Kinds of events.
+const (
+	Began  Kind = "began"  // the program is at work: text is the model
+	Text   Kind = "text"   // the agent's words
+	Tool   Kind = "tool"   // a tool it uses: text is what with
+	File   Kind = "file"   // a file it changes: text is the path
+	Failed Kind = "failed" // a tool that failed
+	Denied Kind = "denied" // a tool it may not use
+	Retry  Kind = "retry"  // the model's service did not answer, and is asked again
+	Limit  Kind = "limit"  // a usage limit
+	Ended  Kind = "ended"  // it came to its end; text is what it cost
+)
+
+// Event is one thing that an agent did. Its texts come from the agent: they are data, with control characters.
+type Event struct {
+	Kind Kind
+	Name string // of the tool
+	Text string
+}
+
+// Class is what kind of failure an end is; the words are those of the engine.
+type Class string
+
+// Classes of an end.
+const (
+	Good           Class = ""
+	Work           Class = "work"           // the agent's doing: it counts
+	Infrastructure Class = "infrastructure" // not its doing: it is tried again
+	UsageLimit     Class = "limit"          // nothing goes on before Result.Reset
+	Fatal          Class = "fatal"          // a person has to mend something
+)
+
+// Usage is what a conversation has cost so far, as the program counts it: see Result.Usage.
+type Usage struct {
+	Input   int64 // tokens, those from the cache included
+	Output  int64
+	CostUSD float64 // 0 where the program does not tell
+}
+
+// Result is what came of a launch.
+type Result struct {
+	Final      bool            // the program said that it came to its end
+	Text       string          // its last words
+	Structured json.RawMessage // the answer to a schema; nil where there is none
+	Session    string          // the conversation, to go on with
+	Model      string
+	Denied     []string // tools that it was not allowed to use
+	Turns      int
+	// Usage of the launch in tokens; its CostUSD is that of the whole conversation for claude, and codex counts the tokens of
+	// the whole conversation: who goes on with one takes the difference.
+	Usage Usage
+
+	failure failure
+	limit   time.Time // that a rejected rate limit names
+	refused bool      // by that limit
+	events  int
+}
+
+// failure is an end that the program itself calls one.
+type failure struct {
+	class Class
+	why   string
+	reset time.Time
+}
+
+// Reader takes a stream line by line.
+type Reader struct {
+	format string
+	now    func() time.Time
+	r      Result
+}
+
+// NewReader reads a stream of the format, one of those that are Known. now is the clock by which "try again in 3 hours"
+// counts.
+func NewReader(format string, now func() time.Time) *Reader { return &Reader{format: format, now: now} }
+
+// Line takes one line, and gives what it says to people.
+func (r *Reader) Line(line []byte) []Event {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 || len(line) > MaxLine {
+		return nil
+	}
+	if line[0] != '{' || !json.Valid(line) {
+		// Seen: an event of its own that claude prints in the middle of another's line.
+		if i := bytes.LastIndex(line, []byte(`{"type":"rate_limit_event"`)); r.format == Claude && i > 0 {
+			return r.Line(line[i:])
+		}
+		return nil
+	}
+	r.r.events++
+	switch r.format {
+	case Claude:
+		return r.claude(line)
+	case Codex:
+		return r.codex(line)
+	}
+	return nil
+}
+
+// Read takes all lines of a stream. An error is the reader's; what was read before counts.
+func (r *Reader) Read(in io.Reader) error {
+	b := bufio.NewReaderSize(in, 64<<10)
+	var line []byte
+	for {
+		part, err := b.ReadSlice('\n')
+		if len(line) <= MaxLine { // of a longer one only its end is looked for
+			line = append(line, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil && !errors.Is(err, io.EOF):
+			return err
+		}
+		r.Line(line)
+		if line = line[:0]; err != nil {
+			return nil
+		}
+	}
+}
+
+// Result gives what was read so far.
+func (r *Reader) Result() Result { return r.r }
+
+// Class says how a launch ended whose stream is read: code is its exit code, -1 where a signal ended it, and stderr the
+// end of what it said there. why is for people.
+func (r Result) Class(code int, stderr string) (class Class, why string, reset time.Time) {
+	f := r.failure
+	switch {
+	case f.class == UsageLimit || r.refused && (f.class != Good || !r.Final):
+		if f.reset.IsZero() {
+			f.reset = r.limit
+		}
+		return UsageLimit, or(f.why, "the usage limit is reached"), f.reset
+	case f.class != Good:
+		return f.class, f.why, time.Time{}
+	case !r.Final && r.events == 0:
+		class, why = ofText(stderr, Infrastructure)
+		return class, "it ended before it began: " + or(why, "it printed nothing"), time.Time{}
+	case !r.Final:
+		return Infrastructure, "it ended without its final event: it was interrupted, or it crashed", time.Time{}
+	case len(r.Denied) > 0:
+		return Work, "it was not allowed to use " + strings.Join(r.Denied, ", ") + ": allow it in the agent's command, or have the step not need it", time.Time{}
+	case code != 0:
+		return Infrastructure, or(clip(stderr, maxWhy), "it said that it was done, and its exit code says that it was not"), time.Time{}
+	}
+	return Good, "", time.Time{}
+}
+
+func (r *Reader) fail(class Class, why string) {
+	r.r.failure = failure{class: class, why: clip(why, maxWhy)}
+	if class == UsageLimit {
+		r.r.failure.reset = resetIn(why, r.now())
+	}
+}
+
+func (r *Reader) deny(tool string) {
+	for _, t := range r.r.Denied {
+		if t == tool {
+			return
+		}
+	}
+	if len(r.r.Denied) < maxNames {
+		r.r.Denied = append(r.r.Denied, clip(tool, 100))
+	}
+}
+
+func or(s, other string) string {
+	if strings.TrimSpace(s) == "" {
+		return other
+	}
+	return s
+}
+
+// clip keeps the beginning of a text.
+func clip(s string, most int) string {
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// end keeps the end of a text.
+func end(s string, most int) string {
+	if len(s) > most {
+		s = s[len(s)-most:]
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}

@@ -1,0 +1,223 @@
+package program
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var now = time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC)
+
+func read(format string, lines ...string) (Result, []Event) {
+	r := NewReader(format, func() time.Time { return now })
+	var all []Event
+	for _, l := range lines {
+		all = append(all, r.Line([]byte(l))...)
+	}
+	return r.Result(), all
+}
+
+// TestRecordings: what the real programs printed, at releases that the tests of cmd/sluice install, has the class that it had
+// there.
+func TestRecordings(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) < 16 {
+		t.Fatal(len(files), err)
+	}
+	for _, file := range files {
+		var c struct {
+			Class  Class
+			Why    string
+			Code   int
+			Stderr string
+			Stdout []string
+		}
+		data, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(data, &c)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		format, _, _ := strings.Cut(filepath.Base(file), "-")
+		r := NewReader(format, func() time.Time { return now })
+		if err := r.Read(strings.NewReader(strings.Join(c.Stdout, "\n"))); err != nil {
+			t.Fatal(err)
+		}
+		class, why, _ := r.Result().Class(c.Code, c.Stderr)
+		if strings.Contains(file, "says-nothing") { // it was ended by us, which counts before what it said
+			c.Why = "interrupted"
+		}
+		if class != c.Class || !strings.Contains(why, c.Why) {
+			t.Errorf("%s: %q %q, want %q %q", file, class, why, c.Class, c.Why)
+		}
+	}
+}
+
+func TestClaude(t *testing.T) {
+	r, events := read(Claude,
+		`{"type":"system","subtype":"init","session_id":"s","model":"big"}`,
+		`{"type":"assistant","message":{"content":[{"type":"text","text":"I look."},{"type":"tool_use","name":"Bash","input":{"command":"ls","description":"list"}}]}}`,
+		`{"type":"user","message":{"content":[{"type":"tool_result","is_error":true,"content":"no such file"}]}}`,
+		`{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Write","input":{"file_path":"/x/a.go","content":"…"}}]}}`,
+		`{"type":"assistant","parent_tool_use_id":"t1","message":{"content":[{"type":"text","text":"a subagent's word"}]}}`,
+		`{"type":"a kind of tomorrow","message":7}`,
+		`{"type":"result","subtype":"success","is_error":false,"result":"Done.","num_turns":3,"total_cost_usd":0.25,"structured_output":{"verdict":"pass"},"usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":100,"cache_creation_input_tokens":1}}`)
+	if class, why, _ := r.Class(0, ""); class != Good {
+		t.Errorf("%s %s", class, why)
+	}
+	if r.Text != "Done." || string(r.Structured) != `{"verdict":"pass"}` || r.Session != "s" || r.Model != "big" || r.Turns != 3 || r.Usage != (Usage{111, 5, 0.25}) {
+		t.Errorf("%+v", r)
+	}
+	want := []Event{{Began, "", "big"}, {Text, "", "I look."}, {Tool, "Bash", "ls"}, {Failed, "", "no such file"}, {File, "Write", "/x/a.go"}, {Text, "", "a subagent's word"}, {Ended, "", "3 turns, 116 tokens, 0.2500 USD"}}
+	if !slices.Equal(events, want) {
+		t.Errorf("%+v", events)
+	}
+}
+
+func TestCodex(t *testing.T) {
+	r, events := read(Codex,
+		`{"type":"thread.started","thread_id":"th"}`, `{"type":"turn.started"}`,
+		`{"type":"item.started","item":{"type":"command_execution","command":"go test"}}`,
+		`{"type":"item.completed","item":{"type":"command_execution","command":"go test","exit_code":1,"status":"failed"}}`,
+		`{"type":"item.completed","item":{"type":"file_change","changes":[{"path":"a.go","kind":"update"}]}}`,
+		`{"type":"error","message":"Reconnecting... 1/5 (stream closed)"}`,
+		`{"type":"item.completed","item":{"type":"agent_message","text":"Done."}}`,
+		`{"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":3,"output_tokens":5}}`)
+	if class, why, _ := r.Class(0, ""); class != Good {
+		t.Errorf("%s %s: a failed command, or a retry that worked, is no failure", class, why)
+	}
+	if r.Text != "Done." || r.Session != "th" || r.Usage != (Usage{10, 5, 0}) {
+		t.Errorf("%+v", r)
+	}
+	want := []Event{{Began, "", ""}, {Tool, "shell", "go test"}, {Failed, "shell", "exit code 1"}, {File, "update", "a.go"}, {Retry, "", "Reconnecting... 1/5 (stream closed)"}, {Text, "", "Done."}, {Ended, "", "15 tokens"}}
+	if !slices.Equal(events, want) {
+		t.Errorf("%+v", events)
+	}
+}
+
+// TestEnds: what no stub can bring about.
+func TestEnds(t *testing.T) {
+	init, ok := `{"type":"system","subtype":"init"}`, `{"type":"result","subtype":"success","is_error":false,"result":"x"}`
+	rejected := `{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1795273200,"rateLimitType":"five_hour"}}`
+	limited := `{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"You've hit your limit · resets 3pm (UTC)"}`
+	for name, c := range map[string]struct {
+		format string
+		lines  []string
+		code   int
+		stderr string
+		class  Class
+		why    string
+		reset  time.Time
+	}{
+		"nothing at all":          {Claude, nil, 0, "", Infrastructure, "printed nothing", time.Time{}},
+		"a usage error":           {Claude, nil, 1, "error: unknown option '--x'", Fatal, "--x", time.Time{}},
+		"no final event, code 0":  {Claude, []string{init}, 0, "", Infrastructure, "final event", time.Time{}},
+		"ok, but code 1":          {Claude, []string{init, ok}, 1, "boom", Infrastructure, "boom", time.Time{}},
+		"interrupted":             {Claude, []string{init, `{"type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_tools"}`}, 0, "", Infrastructure, "interrupted", time.Time{}},
+		"too many turns":          {Claude, []string{init, `{"type":"result","subtype":"error_max_turns","is_error":true,"errors":["30 turns"]}`}, 1, "", Work, "30 turns", time.Time{}},
+		"denied":                  {Claude, []string{init, `{"type":"result","subtype":"success","permission_denials":[{"tool_name":"Bash"},{"tool_name":"Bash"},{"tool_name":"Edit"}]}`}, 0, "", Work, "Bash, Edit", time.Time{}},
+		"a limit with an event":   {Claude, []string{init, rejected, `{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"limit"}`}, 1, "", UsageLimit, "limit", time.Unix(1795273200, 0)},
+		"a limit in words":        {Claude, []string{init, limited}, 1, "", UsageLimit, "hit your limit", now.Add(2 * time.Hour)},
+		"a limit that passed":     {Claude, []string{init, rejected, ok}, 0, "", Good, "", time.Time{}},
+		"a warning of a limit":    {Claude, []string{init, strings.Replace(rejected, "rejected", "allowed_warning", 1), ok}, 0, "", Good, "", time.Time{}},
+		"an event within a line":  {Claude, []string{init, `{"type":"assistant","message":{"content":[{"text":"` + rejected, `rest"}]}}`, strings.Replace(limited, "resets 3pm (UTC)", "", 1)}, 1, "", UsageLimit, "limit", time.Unix(1795273200, 0)},
+		"an old banner":           {Claude, []string{init, `{"type":"result","subtype":"success","is_error":false,"result":"Claude AI usage limit reached|1795273200"}`}, 0, "", UsageLimit, "usage limit", time.Unix(1795273200, 0)},
+		"words about a limit":     {Claude, []string{init, `{"type":"result","subtype":"success","is_error":false,"result":"I handle the case: usage limit reached, 429 too many requests."}`}, 0, "", Good, "", time.Time{}},
+		"not logged in":           {Claude, []string{init, `{"type":"result","subtype":"success","is_error":true,"result":"Not logged in · Please run /login"}`}, 1, "", Fatal, "/login", time.Time{}},
+		"codex hit its limit":     {Codex, []string{`{"type":"turn.started"}`, `{"type":"turn.failed","error":{"message":"You've hit your usage limit. Upgrade to Pro or try again in 2 days 17 hours 14 minutes."}}`}, 1, "", UsageLimit, "usage limit", now.Add(65*time.Hour + 14*time.Minute)},
+		"codex limit, a date":     {Codex, []string{`{"type":"turn.started"}`, `{"type":"turn.failed","error":{"message":"You've hit your usage limit. Try again at Nov 22nd, 2026 11:52 AM."}}`}, 1, "", UsageLimit, "usage limit", time.Date(2026, 11, 22, 11, 52, 0, 0, time.UTC)},
+		"codex declined":          {Codex, []string{`{"type":"turn.started"}`, `{"type":"item.completed","item":{"type":"command_execution","status":"declined"}}`, `{"type":"turn.completed"}`}, 0, "", Work, "shell", time.Time{}},
+		"codex, a second turn":    {Codex, []string{`{"type":"turn.started"}`, `{"type":"turn.completed"}`, `{"type":"turn.started"}`}, 0, "", Infrastructure, "final event", time.Time{}},
+		"codex has no key":        {Codex, []string{`{"type":"turn.started"}`, `{"type":"turn.failed","error":{"message":"Missing environment variable: K"}}`}, 1, "", Fatal, "K", time.Time{}},
+		"codex, an unknown model": {Codex, []string{`{"type":"turn.started"}`, `{"type":"turn.failed","error":{"message":"The model 'gpt-9' does not exist"}}`}, 1, "", Fatal, "gpt-9", time.Time{}},
+	} {
+		r, _ := read(c.format, c.lines...)
+		class, why, reset := r.Class(c.code, c.stderr)
+		if class != c.class || !strings.Contains(why, c.why) || !reset.Equal(c.reset) {
+			t.Errorf("%s: %q, %q, %v; want %q, %q, %v", name, class, why, reset, c.class, c.why, c.reset)
+		}
+	}
+}
+
+func TestReset(t *testing.T) {
+	for text, want := range map[string]time.Time{
+		"try again in 3 hours 2 minutes.":                      now.Add(3*time.Hour + 2*time.Minute),
+		"Please try again in 1.5s.":                            now.Add(1500 * time.Millisecond),
+		"try again in 5 days":                                  now.Add(5 * 24 * time.Hour),
+		"try again in 90 days":                                 {}, // not believed
+		`{"resets_at":1795273200,"resets_in_seconds":1}`:       time.Unix(1795273200, 0),
+		`{"resets_at":1600000000}`:                             {}, // over
+		"resets 12am (UTC)":                                    time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC),
+		"resets at 1:30 pm":                                    time.Date(2026, 11, 21, 13, 30, 0, 0, time.UTC),
+		"resets 2pm (Nowhere/At_All)":                          {},
+		"resets 25pm":                                          {},
+		"try again later":                                      {},
+		"it resets in the evening, when all is done in 3 ways": {},
+	} {
+		if got := resetIn(text, now); !got.Equal(want) {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
+
+// TestRead: lines of any length, a last one without its end.
+func TestRead(t *testing.T) {
+	long := `{"type":"user","message":{"content":"` + strings.Repeat("x", MaxLine+100) + `"}}`
+	for _, in := range []string{
+		long + "\n" + `{"type":"result","subtype":"success","result":"end"}`,
+		"no JSON\n\n\r\n" + strings.Repeat("{", 100_000) + "\n" + `{"type":"result","subtype":"success","result":"end"}` + "\n",
+	} {
+		r := NewReader(Claude, time.Now)
+		if err := r.Read(strings.NewReader(in)); err != nil || r.Result().Text != "end" || !r.Result().Final {
+			t.Errorf("%v %+v", err, r.Result())
+		}
+	}
+}
+
+func TestArgs(t *testing.T) {
+	l := Launch{Model: "big", Dirs: []string{"/a", "/b"}, Schema: json.RawMessage(`{"type":"object"}`)}
+	for _, c := range []struct {
+		format string
+		given  []string
+		want   string
+	}{
+		{Claude, nil, `-p --output-format stream-json --verbose --model big --permission-mode acceptEdits --json-schema {"type":"object"} --add-dir /a --add-dir /b`},
+		{Claude, []string{"--print", "--model=small", "--dangerously-skip-permissions"}, `--output-format stream-json --verbose --json-schema {"type":"object"} --add-dir /a --add-dir /b`},
+		{Codex, nil, "exec --json --skip-git-repo-check --model big --sandbox workspace-write --add-dir /a --add-dir /b -"},
+		{Codex, []string{"exec", "-m", "small", "-s", "read-only"}, "--json --skip-git-repo-check --add-dir /a --add-dir /b -"},
+		{"text", nil, ""},
+	} {
+		if got := strings.Join(Args(c.format, c.given, l), " "); got != c.want {
+			t.Errorf("%s %q: %s, want %s", c.format, c.given, got, c.want)
+		}
+	}
+}
+
+// FuzzLine: no line of any program brings the reader down, or makes more of it than is bounded.
+func FuzzLine(f *testing.F) {
+	f.Add([]byte(`{"type":"result","subtype":"success","permission_denials":[{}],"usage":{}}`), true)
+	f.Add([]byte(`{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":[]}]}}`), true)
+	f.Add([]byte(`{"type":"item.completed","item":{"type":"file_change","changes":{}}}`), false)
+	f.Add([]byte(`{"type":"turn.failed","error":{"message":"try again in 9999999 days"}}`), false)
+	f.Fuzz(func(t *testing.T, line []byte, claude bool) {
+		format := Codex
+		if claude {
+			format = Claude
+		}
+		r := NewReader(format, func() time.Time { return now })
+		for _, e := range r.Line(line) {
+			if len(e.Text) > maxShown+10 {
+				t.Errorf("%d bytes of an event", len(e.Text))
+			}
+		}
+		_, why, reset := r.Result().Class(0, string(line))
+		if len(why) > maxWhy+200 || !reset.IsZero() && (reset.Before(now) || reset.After(now.Add(furthest))) {
+			t.Errorf("%d bytes, reset %v", len(why), reset)
+		}
+	})
+}
