@@ -19,7 +19,7 @@ import (
 const (
 	stdoutFile = "stdout"
 	stderrFile = "stderr"
-	tailSuffix = ".tail"
+	TailSuffix = ".tail" // of the file with the newest output, while the command runs and the head is full
 	oldSuffix  = ".tail.old"
 
 	markerBytes = 256 // room for the line that says what is left out
@@ -80,7 +80,7 @@ func (s *sink) there() {
 	s.looked = time.Now()
 	name := s.path
 	if s.inTail {
-		name += tailSuffix
+		name += TailSuffix
 	}
 	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 		return
@@ -145,7 +145,7 @@ func (s *sink) turn() {
 		s.file.Close()
 		s.file = nil
 	}
-	tail := s.path + tailSuffix
+	tail := s.path + TailSuffix
 	if s.inTail {
 		s.left += s.oldBytes
 		s.oldBytes = s.segment
@@ -164,7 +164,7 @@ func (s *sink) close() {
 		s.file.Close()
 	}
 	if !s.inTail { // what lies there is not of this launch
-		os.Remove(s.path + tailSuffix)
+		os.Remove(s.path + TailSuffix)
 		os.Remove(s.path + oldSuffix)
 		if s.unwritten == 0 {
 			return
@@ -201,7 +201,7 @@ func joinOutput(dir string, limit int64) {
 // join adds the note and the newest output to the head. The files may have
 // been replaced: of each no more than a segment is taken.
 func join(path, note string, segment int64) {
-	old, tail := path+oldSuffix, path+tailSuffix
+	old, tail := path+oldSuffix, path+TailSuffix
 	defer os.Remove(old)
 	defer os.Remove(tail)
 	if _, err := os.Lstat(tail); errors.Is(err, fs.ErrNotExist) && note == "" {
@@ -291,7 +291,7 @@ func wholeRunes(text []byte, n int) []byte {
 // lastBytes is the newest n bytes of a stream, from however many files.
 func lastBytes(path string, n int) []byte {
 	var last []byte
-	for _, name := range []string{path + tailSuffix, path + oldSuffix, path} {
+	for _, name := range []string{path + TailSuffix, path + oldSuffix, path} {
 		if len(last) >= n {
 			break
 		}
@@ -315,7 +315,7 @@ func lastBytes(path string, n int) []byte {
 func LastOutput(dir string) time.Time {
 	var last time.Time
 	for _, name := range []string{stdoutFile, stderrFile} {
-		for _, suffix := range []string{"", tailSuffix} {
+		for _, suffix := range []string{"", TailSuffix} {
 			info, err := os.Lstat(filepath.Join(dir, name+suffix))
 			if err == nil && info.Mode().IsRegular() && info.ModTime().After(last) {
 				last = info.ModTime()

@@ -12,8 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/agents"
+	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/executor"
 	"sluice/notify"
 	"sluice/signals"
 )
@@ -182,13 +185,15 @@ func (a *app) title(format string, args ...any) {
 }
 
 func (a *app) tailCommand() *cobra.Command {
-	var follow, errs bool
+	var follow, errs, raw bool
 	var lines int
 	cmd := &cobra.Command{
 		Use:   "tail [RUN [STEP]]",
 		Short: "read what an agent says, as it says it",
 		Long: `Prints the end of the newest attempt's output; with -f what comes. Without STEP: the step (or
-the gate's reviewer) that was launched last. Control characters are taken out.`,
+the gate's reviewer) that was launched last. Of claude and codex it tells what they say, the tools
+they use, the files they change and what it cost; --raw prints their events as they come. Control
+characters are taken out.`,
 		Example: "sluice tail -f\nsluice tail phase-4-1 X-2 -n 200",
 		Args:    between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -216,11 +221,16 @@ the gate's reviewer) that was launched last. Control characters are taken out.`,
 			if errs {
 				name = "stderr"
 			}
-			return a.tail(cmd.Context(), filepath.Join(dir, name), lines, follow)
+			say := a.plainLine
+			if prog, ok := executor.ReadProgram(dir); ok && program.Known(prog.Format) && !raw && !errs {
+				say = a.eventsOf(prog.Format)
+			}
+			return a.tail(cmd.Context(), filepath.Join(dir, name), lines, follow, say)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
 	cmd.Flags().BoolVar(&errs, "stderr", false, "its standard error instead")
+	cmd.Flags().BoolVar(&raw, "raw", false, "the lines of claude and codex as they are")
 	cmd.Flags().IntVarP(&lines, "lines", "n", 40, "how many lines of the end, at most 10000")
 	return cmd
 }
@@ -265,13 +275,94 @@ const (
 	tailBytes = 1 << 20
 )
 
-// tail prints the end of a file, and with follow what is added to it.
-func (a *app) tail(ctx context.Context, file string, lines int, follow bool) error {
-	f, err := os.Open(file)
+// plainLine is a line for a person.
+func (a *app) plainLine(line string) []string { return []string{notify.Clean(line, engine.MaxOutput)} }
+
+// eventsOf gives what turns a line of a program's stream into lines for a person.
+func (a *app) eventsOf(format string) func(string) []string {
+	r := program.NewReader(format, time.Now)
+	return func(line string) (out []string) {
+		for _, e := range r.Line([]byte(line)) {
+			out = append(out, a.eventLines(e)...)
+		}
+		return out
+	}
+}
+
+// eventLines tells an event in lines. Its texts are an agent's.
+func (a *app) eventLines(e program.Event) (out []string) {
+	sign, style := "", plain
+	switch e.Kind {
+	case program.Began:
+		sign, style = "— begins", dim
+	case program.Tool:
+		sign, style = "▸", blue
+	case program.File:
+		sign, style = "✎", green
+	case program.Failed:
+		sign, style = "✗", red
+	case program.Denied:
+		sign, style = "⊘ not allowed:", yellow
+	case program.Retry:
+		sign, style = "↻", dim
+	case program.Limit:
+		sign, style = "⏳ usage limit:", yellow
+	case program.Ended:
+		sign, style = "— ended:", dim
+	}
+	first := a.paint(style, strings.TrimSpace(sign+" "+clean(e.Name)))
+	for i, line := range strings.Split(strings.TrimSpace(e.Text), "\n") {
+		line = notify.Clean(line, engine.MaxOutput)
+		switch {
+		case i == 0:
+			line = strings.TrimSpace(first + " " + line)
+		case sign != "" && i == eventLinesMost:
+			return append(out, a.paint(dim, "  …"))
+		case sign != "":
+			line = "  " + line
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// eventLinesMost bounds what is shown of a tool's text; --raw has all.
+const eventLinesMost = 5
+
+// newestPart is where the newest output is: what exceeds the head of a stream goes to a file beside it.
+func newestPart(file string) string {
+	if _, err := os.Lstat(file + agents.TailSuffix); err == nil {
+		return file + agents.TailSuffix
+	}
+	return file
+}
+
+// nextPart opens the file that the output goes on in, and says from where; nil while that is f.
+func nextPart(f *os.File, file string) (next *os.File, from int64) {
+	name := newestPart(file)
+	next, err := os.Open(name)
+	if err != nil {
+		return nil, 0
+	}
+	was, err1 := f.Stat()
+	is, err2 := next.Stat()
+	if err1 != nil || err2 != nil || os.SameFile(was, is) {
+		next.Close()
+		return nil, 0
+	}
+	if name == file { // it has ended, and all parts were joined: what they had was read
+		from = is.Size()
+	}
+	return next, from
+}
+
+// tail prints the end of a file, and with follow what is added to it; say makes lines for a person of one of the file's.
+func (a *app) tail(ctx context.Context, file string, lines int, follow bool, say func(string) []string) error {
+	f, err := os.Open(newestPart(file))
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { f.Close() }()
 	st, err := f.Stat()
 	if err != nil {
 		return err
@@ -282,13 +373,19 @@ func (a *app) tail(ctx context.Context, file string, lines int, follow bool) err
 		return err
 	}
 	at += int64(len(buf))
-	all := strings.Split(strings.TrimRight(string(buf), "\n"), "\n")
+	rest := ""
+	if i := strings.LastIndexByte(string(buf), '\n'); follow && i+1 < len(buf) { // its end comes
+		rest, buf = string(buf[i+1:]), buf[:i+1]
+	}
+	var all []string
+	for _, l := range strings.Split(strings.TrimRight(string(buf), "\n"), "\n") {
+		all = append(all, say(l)...)
+	}
 	for _, l := range all[max(len(all)-max(min(lines, tailLines), 0), 0):] {
-		a.print("%s", notify.Clean(l, engine.MaxOutput))
+		a.print("%s", l)
 	}
 	tick := time.NewTicker(tailPace)
 	defer tick.Stop()
-	rest := ""
 	for follow {
 		select {
 		case <-ctx.Done():
@@ -300,13 +397,22 @@ func (a *app) tail(ctx context.Context, file string, lines int, follow bool) err
 			return err
 		}
 		at += int64(len(buf))
+		if len(buf) == 0 {
+			if next, from := nextPart(f, file); next != nil {
+				f.Close()
+				f, at = next, from
+			}
+			continue
+		}
 		parts := strings.Split(rest+string(buf), "\n")
 		rest = parts[len(parts)-1]
 		if len(rest) > tailBytes {
 			parts, rest = append(parts, ""), ""
 		}
 		for _, l := range parts[:len(parts)-1] {
-			a.print("%s", notify.Clean(l, engine.MaxOutput))
+			for _, l := range say(l) {
+				a.print("%s", l)
+			}
 		}
 	}
 	return nil

@@ -134,6 +134,12 @@ func TestRealAgents(t *testing.T) {
 			if !told {
 				t.Error("the writer was not told what the reviewer said")
 			}
+			tail := w.do(w.bin, "tail", "last", "W")
+			for _, want := range []string{"begins", "printf good", "Mended.", "ended: "} {
+				if !strings.Contains(tail, want) {
+					t.Errorf("sluice tail lacks %q:\n%s", want, tail)
+				}
+			}
 			if run.Usage.Tokens < 4*1050 {
 				t.Errorf("usage %+v", run.Usage)
 			}
@@ -253,6 +259,43 @@ func TestRealAgentsEnds(t *testing.T) {
 			w.record(name, c.class, c.why)
 			if class != c.class || !strings.Contains(why, c.why) {
 				t.Errorf("class %q, want %q; why %q, want %q\n%s", class, c.class, why, c.why, w.do("sh", "-c", "tail -c 2000 .workflow/runs/solo-1/W.1/std*"))
+			}
+		})
+	}
+}
+
+// TestRealAgentAdopted: the daemon is killed while a real agent works, and comes back: the agent goes on, and was asked
+// once.
+func TestRealAgentAdopted(t *testing.T) {
+	t.Parallel()
+	for _, agent := range []string{"claude", "codex"} {
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			parts := map[string]modelstub.Part{"solo": {{{Bash: "touch began; while [ ! -e go-on ]; do sleep 0.1; done; echo done > out.txt"}, {Text: "That is all."}}}}
+			w, stub := newAgents(t, fmt.Sprintf("agents: {claude: {command: [claude, --allowedTools, Bash]}}\nroles: {writer: {agent: %s}}\n", agent), parts)
+			w.put("repo/.workflow/specs/solo.yaml", soloSpec)
+			w.commit()
+			w.do(w.bin, "watch", "add", "--yes")
+			w.boot()
+			w.serves()
+			w.do(w.bin, "start", "solo")
+			w.within(time.Minute, "the agent's command runs", func() bool { _, err := os.Stat(filepath.Join(w.repo, "began")); return err == nil })
+			w.kill()
+			w.boot()
+			w.serves()
+			w.put("repo/go-on", "")
+			w.within(time.Minute, "the run has ended", func() bool {
+				st, ok := w.status()
+				return ok && len(st.Runs) == 1 && st.Runs[0].Phase == engine.RunCompleted && st.Runs[0].Usage.Tokens > 0
+			})
+			first := 0
+			for _, r := range stub.Seen() {
+				if r.Part == "solo" && r.Step == 0 {
+					first++
+				}
+			}
+			if first != 1 {
+				t.Errorf("the agent was asked %d times", first)
 			}
 		})
 	}
