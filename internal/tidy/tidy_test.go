@@ -34,6 +34,7 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/typo":       {},
 	"internal/conform":    {},
 	"internal/tidy":       {},
+	"internal/modelstub":  {},
 	// The bench measures the real binary from outside. Its floors are programs of its own, one of them a plain watcher; it
 	// reads what the daemon tells, and writes journals to start from.
 	"internal/bench": {own: []string{"daemon", "engine", "journal", "specs"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
