@@ -33,6 +33,9 @@ func (e *Executor) check(ctx context.Context, job daemon.Job) *engine.ProcessEnd
 	} else {
 		r = e.checked(ctx, job, st, b)
 	}
+	if st.Offered() { // no process of ours ended
+		e.salvage(ctx, job, st)
+	}
 	if ctx.Err() != nil {
 		return nil
 	}

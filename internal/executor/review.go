@@ -34,6 +34,9 @@ func (e *Executor) review(ctx context.Context, job daemon.Job, c *clock) *engine
 	first := end.exit
 	var j engine.Judgement
 	for try := 0; ; try++ {
+		if try > 0 {
+			withCorrection(&first, end.exit)
+		}
 		if !end.clean() {
 			j = engine.Judgement{Inconclusive: "the reviewer gave no verdict: " + orCode(end)}
 			break

@@ -44,6 +44,9 @@ func (e *Executor) step(ctx context.Context, job daemon.Job, c *clock) *engine.P
 		if last, err = e.askAgain(ctx, job, st, c, try, err, last); err != nil {
 			return nil
 		}
+		if withCorrection(&ev.Exit, last.exit); ev.Exit.Class != "" {
+			break // a limit, or what a person has to mend: the attempt is not over
+		}
 		if !last.clean() {
 			err = fmt.Errorf("asked again, it gave none: %s", orCode(last))
 			break
@@ -54,7 +57,39 @@ func (e *Executor) step(ctx context.Context, job daemon.Job, c *clock) *engine.P
 		ev.AnswerBad = err.Error()
 	}
 	e.keepOutput(ev, job, st, end)
+	e.salvage(ctx, job, st)
 	return ev
+}
+
+// withCorrection adds to a launch's end that of a correction of its answer: what it cost, and a limit or a fault that a
+// person has to mend, which are not the work's.
+func withCorrection(x *engine.Exit, of engine.Exit) {
+	x.Usage.Tokens += of.Usage.Tokens
+	x.Usage.CostUSD += of.Usage.CostUSD
+	if of.Class == engine.ClassLimit || of.Class == engine.ClassFatal {
+		x.Class, x.Why, x.ResumeAt = of.Class, of.Why, of.ResumeAt
+	}
+}
+
+// salvageTime bounds the keeping of an attempt's end state.
+const salvageTime = 2 * time.Minute
+
+// salvage keeps what an agent's attempt left in its checkout, committed or not, on a ref of ours, so that it can be looked
+// at again whatever comes after it. That it could not be kept holds nothing up.
+func (e *Executor) salvage(ctx context.Context, job daemon.Job, st *engine.Step) {
+	if st.Run != nil || e.opt.Git == nil {
+		return
+	}
+	var b begin
+	if kept(e.attemptFile(job.Run, st.ID, job.Attempt.N, "begin"), &b) != nil || b.Top == "" {
+		return // it was never begun
+	}
+	ctx, cancel := context.WithTimeout(ctx, salvageTime)
+	defer cancel()
+	name := fmt.Sprintf("%s/%s.%d", job.Run, st.ID, job.Attempt.N)
+	if _, err := e.opt.Git.Salvage(ctx, b.Top, name, fmt.Sprintf("%s: what attempt %d of %s left\n", job.Run, job.Attempt.N, st.ID)); err != nil {
+		e.opt.Logf("%s: %v", name, err)
+	}
 }
 
 // wordMost is how long the end of a process waits for its word, beyond the time a file has to settle.
