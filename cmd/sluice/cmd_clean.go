@@ -19,6 +19,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/git"
 	"sluice/signals"
 )
 
@@ -101,8 +102,16 @@ func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool
 	if yes, err := a.ask(fmt.Sprintf("Remove the transcripts of %s (%s)? The journal stays.", plural(len(old), "run"), size(sum))); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
+	repo, err := git.Open(ctx, p.root)
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
 	for _, o := range old {
 		if err := os.RemoveAll(o.dir); err != nil {
+			return err
+		}
+		if err := repo.DropSalvages(ctx, o.Run); err != nil {
 			return err
 		}
 	}

@@ -368,6 +368,15 @@ func (a *app) printDiff(ctx context.Context, p *place, sh *shown) error {
 		return err
 	}
 	a.print("")
+	a.printPatch(patch)
+	if cut {
+		a.note("there is more: %s", sh.tree)
+	}
+	return nil
+}
+
+// printPatch prints a patch, without what sluice itself writes.
+func (a *app) printPatch(patch []byte) {
 	ours := false
 	for l := range strings.Lines(string(patch)) {
 		if strings.HasPrefix(l, "diff --git ") {
@@ -387,8 +396,4 @@ func (a *app) printDiff(ctx context.Context, p *place, sh *shown) error {
 		}
 		a.print("%s", a.paint(style, gates.Clean(strings.TrimRight(l, "\n"))))
 	}
-	if cut {
-		a.note("there is more: %s", sh.tree)
-	}
-	return nil
 }

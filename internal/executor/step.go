@@ -87,7 +87,11 @@ func (e *Executor) salvage(ctx context.Context, job daemon.Job, st *engine.Step)
 	ctx, cancel := context.WithTimeout(ctx, salvageTime)
 	defer cancel()
 	name := fmt.Sprintf("%s/%s.%d", job.Run, st.ID, job.Attempt.N)
-	if _, err := e.opt.Git.Salvage(ctx, b.Top, name, fmt.Sprintf("%s: what attempt %d of %s left\n", job.Run, job.Attempt.N, st.ID)); err != nil {
+	message := fmt.Sprintf("%s: what attempt %d of %s left\n", job.Run, job.Attempt.N, st.ID)
+	if b.Head != "" {
+		message += "\nBase: " + b.Head + "\n"
+	}
+	if _, err := e.opt.Git.Salvage(ctx, b.Top, name, message); err != nil {
 		e.opt.Logf("%s: %v", name, err)
 	}
 }

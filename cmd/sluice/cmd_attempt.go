@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/engine"
+	"sluice/internal/executor"
+	"sluice/internal/git"
+	"sluice/signals"
+)
+
+func (a *app) attemptCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "attempt",
+		Short: "look again at what one attempt of an agent did and left",
+		Long: `What an agent's attempt leaves in its checkout, committed or not, is kept on a ref of sluice's own
+(refs/sluice/salvage/RUN/STEP.N), whatever comes after it; sluice clean lets go of it.`,
+		Args: between(0, 0),
+	}
+	sub := func(use, short, example string, run func(context.Context, *place, *attemptShown, []string) error, most int) *cobra.Command {
+		return &cobra.Command{Use: use, Short: short, Example: example, Args: between(2, most), RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withView(cmd.Context(), func(p *place, v viewer, _ bool) error {
+				t, err := findAttempt(cmd.Context(), v, args[0], args[1])
+				if err != nil {
+					return err
+				}
+				return run(cmd.Context(), p, t, args)
+			})
+		}}
+	}
+	cmd.AddCommand(
+		a.jsonFlag(sub("show RUN STEP.N", "how it went, what it cost, where its files lie", "sluice attempt show last X-1.2", a.attemptShow, 2)),
+		sub("diff RUN STEP.N", "what it changed", "sluice attempt diff last X-1.2 | less -R", a.attemptDiff, 2),
+		sub("checkout RUN STEP.N [DIR]", "a worktree with its files as it left them, on no branch", "sluice attempt checkout last X-1.2 ../as-it-was", a.attemptCheckout, 3),
+	)
+	return cmd
+}
+
+// attemptShown is one attempt of a run's step.
+type attemptShown struct {
+	Run  string `json:"run"`
+	Step string `json:"step"`
+	*engine.Attempt
+	Program executor.Program `json:"program"`
+	Folder  string           `json:"folder"`
+	Kept    string           `json:"kept,omitempty"` // the commit of its end state
+	name    string
+}
+
+// findAttempt gives the attempt that a person names, STEP.N.
+func findAttempt(ctx context.Context, v viewer, run, name string) (*attemptShown, error) {
+	step, number, ok := cutLast(name, '.')
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || n < 1 || !signals.ValidID(step) {
+		return nil, misused("as X-1.2: the second attempt of X-1", "%q names no attempt", clean(name))
+	}
+	id, err := runNamed(ctx, v, run)
+	if err != nil {
+		return nil, err
+	}
+	r, err := v.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, st := range r.Steps {
+		if st.ID != step {
+			continue
+		}
+		for i := range st.Attempts {
+			if st.Attempts[i].N == n {
+				return &attemptShown{Run: r.ID, Step: step, Attempt: &st.Attempts[i], name: fmt.Sprintf("%s/%s.%d", r.ID, step, n)}, nil
+			}
+		}
+		return nil, failed("`sluice status "+r.ID+"` tells how many there were", "%s has no attempt %d of %s", r.ID, n, step)
+	}
+	return nil, failed("`sluice status "+r.ID+"` names them", "%s has no step %s", r.ID, clean(step))
+}
+
+func cutLast(s string, sep byte) (before, after string, ok bool) {
+	i := strings.LastIndexByte(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+1:], true
+}
+
+func (a *app) attemptShow(ctx context.Context, p *place, t *attemptShown, _ []string) error {
+	t.Folder = filepath.Join(runsDir, t.Run, fmt.Sprintf("%s.%d", t.Step, t.N))
+	t.Program, _ = executor.ReadProgram(filepath.Join(p.root, filepath.FromSlash(t.Folder)))
+	repo, err := git.Open(ctx, p.root)
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	t.Kept, _, err = repo.Kept(ctx, t.name)
+	if err != nil && !errors.Is(err, git.ErrNotKept) {
+		return err
+	}
+	if a.json {
+		return a.document(t)
+	}
+	a.title("%s", t.name)
+	line := func(what, text string) {
+		if text != "" {
+			a.print("  %s %s", pad(what, 10), clean(text))
+		}
+	}
+	line("state", t.State)
+	line("agent", strings.TrimSpace(t.Program.Agent+" "+t.Program.Model))
+	if !t.Launched.IsZero() {
+		line("launched", t.Launched.Local().Format(time.DateTime))
+	}
+	if !t.Ended.IsZero() {
+		line("ended", t.Ended.Local().Format(time.DateTime))
+	}
+	if t.K > 1 {
+		line("launches", strconv.Itoa(t.K))
+	}
+	line("said", t.Summary)
+	line("failure", t.Failure)
+	line("no result", t.Broken)
+	line("files in", t.Folder)
+	if t.Kept != "" {
+		line("left", fmt.Sprintf("%s  (sluice attempt diff %s %s.%d)", t.Kept[:12], t.Run, t.Step, t.N))
+	}
+	return nil
+}
+
+func (a *app) attemptDiff(ctx context.Context, p *place, t *attemptShown, _ []string) error {
+	repo, err := git.Open(ctx, p.root)
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	sha, base, err := repo.Kept(ctx, t.name)
+	if err != nil {
+		return notKept(t, err)
+	}
+	patch, cut, err := repo.Between(ctx, base, sha, attemptDiffMost)
+	if err != nil {
+		return err
+	}
+	a.printPatch(patch)
+	if cut {
+		a.note("there is more: sluice attempt checkout %s %s.%d", t.Run, t.Step, t.N)
+	}
+	return nil
+}
+
+// attemptDiffMost is how much of a patch is printed.
+const attemptDiffMost = 4 << 20
+
+func (a *app) attemptCheckout(ctx context.Context, p *place, t *attemptShown, args []string) error {
+	dir := filepath.Join(filepath.Dir(p.root), filepath.Base(p.root)+"-"+strings.ReplaceAll(t.name, "/", "-"))
+	if len(args) > 2 {
+		var err error
+		if dir, err = filepath.Abs(args[2]); err != nil {
+			return err
+		}
+	}
+	repo, err := git.Open(ctx, p.root)
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	sha, _, err := repo.Kept(ctx, t.name)
+	if err != nil {
+		return notKept(t, err)
+	}
+	if err := repo.CheckoutAt(ctx, dir, sha); err != nil {
+		return err
+	}
+	a.print("%s", dir)
+	return nil
+}
+
+// notKept tells why there is nothing of an attempt to look at.
+func notKept(t *attemptShown, err error) error {
+	if errors.Is(err, git.ErrNotKept) {
+		return failed("only what an agent left in a git checkout is kept, from its end until sluice clean", "nothing is kept of %s", t.name)
+	}
+	return err
+}

@@ -1,0 +1,132 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+// ErrNotKept says that there is no salvage of that name.
+var ErrNotKept = errors.New("nothing is kept")
+
+// Salvages gives what Salvage has kept under the names that begin with prefix and a slash, as name -> commit.
+func (r *Repo) Salvages(ctx context.Context, prefix string) (map[string]string, error) {
+	ref := salvageRefs + prefix
+	if err := r.checkRef(ctx, ref); err != nil {
+		return nil, fmt.Errorf("salvages: %w", err)
+	}
+	out, err := r.inRepo(ctx, r.common, r.top, call{args: []string{"for-each-ref", "--format=%(objectname) %(refname)", ref + "/"}, limit: listOutput, timeout: callTime})
+	if err != nil {
+		return nil, fmt.Errorf("salvages: %w", err)
+	}
+	kept := map[string]string{}
+	for name, sha := range parseRefs(out, " ") {
+		kept[strings.TrimPrefix(name, salvageRefs)] = sha
+	}
+	return kept, nil
+}
+
+// Kept gives the commit that Salvage keeps under a name, and what the work on it began from: the commit that its message
+// names as "Base: ", else its parent; "" where it has none.
+func (r *Repo) Kept(ctx context.Context, name string) (sha, base string, err error) {
+	kept, err := r.Salvages(ctx, filepath.ToSlash(filepath.Dir(name)))
+	if err != nil {
+		return "", "", err
+	}
+	sha = kept[name]
+	if sha == "" {
+		return "", "", fmt.Errorf("%s: %w", name, ErrNotKept)
+	}
+	out, err := r.shadow(ctx, call{args: []string{"cat-file", "commit", sha}, limit: smallOutput, timeout: callTime})
+	if err != nil {
+		return "", "", fmt.Errorf("%s: %w", name, err)
+	}
+	for line := range strings.Lines(string(out)) {
+		word, b, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if (word == "parent" && base == "" || word == "Base:") && checkSHA(b) == nil {
+			base = b
+		}
+	}
+	return sha, base, nil
+}
+
+// Between gives what differs between two commits, as a patch of at most maxBytes for people to read; from "" is the empty
+// tree. cut says that there is more. Neither filters nor diff drivers are run.
+func (r *Repo) Between(ctx context.Context, from, to string, maxBytes int64) (text []byte, cut bool, err error) {
+	if from == "" {
+		from = r.emptyTree()
+	}
+	for _, sha := range []string{from, to} {
+		if err := checkSHA(sha); err != nil {
+			return nil, false, fmt.Errorf("diff: %w", err)
+		}
+	}
+	if err := r.keepShadow(ctx); err != nil {
+		return nil, false, fmt.Errorf("diff: %w", err)
+	}
+	c := call{args: []string{"diff-tree", "-p", "-r", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", from, to},
+		env: r.inShadow(), limit: maxBytes + 1, timeout: treeTime}
+	var b bytes.Buffer
+	err = r.stream(ctx, c, func(out io.Reader) error {
+		_, err := io.Copy(&b, out)
+		return err
+	})
+	if err != nil && !errors.Is(err, ErrOutput) {
+		return nil, false, fmt.Errorf("diff: %w", err)
+	}
+	text = b.Bytes()
+	return text[:min(int64(len(text)), maxBytes)], err != nil, nil
+}
+
+// CheckoutAt makes a linked worktree at path, which must not be there, with the files of a commit and on no branch.
+func (r *Repo) CheckoutAt(ctx context.Context, path, sha string) error {
+	fail := func(err error) error { return fmt.Errorf("check out %s: %w", path, err) }
+	if !filepath.IsAbs(path) {
+		return fail(errors.New("not an absolute path"))
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return fail(fmt.Errorf("%w: name a folder that is not there yet", fs.ErrExist))
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fail(err)
+	}
+	if err := checkSHA(sha); err != nil {
+		return fail(err)
+	}
+	gitDir, _, err := r.gitDirOf(r.top)
+	if err != nil {
+		return fail(err)
+	}
+	args := []string{"worktree", "add", "--quiet", "--no-checkout", "--detach", "--", path, sha}
+	if _, err := r.inRepo(ctx, gitDir, r.top, call{args: args, dir: r.top, limit: smallOutput, timeout: callTime}); err != nil {
+		return addError(path, err)
+	}
+	if err := r.checkout(ctx, path); err != nil {
+		return fail(fmt.Errorf("write the files: %w", err))
+	}
+	return nil
+}
+
+// DropSalvages forgets what is kept under a prefix. git collects what nothing else refers to, in its own time.
+func (r *Repo) DropSalvages(ctx context.Context, prefix string) error {
+	kept, err := r.Salvages(ctx, prefix)
+	if err != nil || len(kept) == 0 {
+		return err
+	}
+	var lines []string
+	for name, sha := range kept {
+		lines = append(lines, fmt.Sprintf("delete %s%s %s\n", salvageRefs, name, sha))
+	}
+	sort.Strings(lines)
+	c := call{args: []string{"update-ref", "--no-deref", "--stdin"}, stdin: strings.NewReader(strings.Join(lines, "")), env: ourIdentity(), limit: smallOutput, timeout: callTime}
+	if _, err := r.inRepo(ctx, r.common, r.top, c); err != nil {
+		return fmt.Errorf("drop salvages of %s: %w", prefix, err)
+	}
+	return nil
+}
