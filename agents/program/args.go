@@ -2,6 +2,7 @@ package program
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -11,6 +12,8 @@ type Launch struct {
 	Model  string          // "" = the program's own choice
 	Dirs   []string        // folders beside the one it works in that it may write to, absolute
 	Schema json.RawMessage // a JSON Schema that its answer has to fit; nil = none
+	// ReadOnly: it judges, and has nothing to write but its answer.
+	ReadOnly bool
 }
 
 // Args are the arguments that have the program of a format work by itself and tell what it does; the prompt comes on its
@@ -19,6 +22,10 @@ type Launch struct {
 // its settings allow; codex has its own sandbox, in which it may write there and reach no network.
 func Args(format string, given []string, l Launch) []string {
 	a := args{given: given}
+	// Before the program's own name stands what starts it: docker exec, ssh -p 22.
+	if i := slices.IndexFunc(given, func(arg string) bool { return filepath.Base(arg) == format }); i >= 0 {
+		a.given = given[i+1:]
+	}
 	switch format {
 	case Claude:
 		a.flag("-p", "--print")
@@ -30,14 +37,14 @@ func Args(format string, given []string, l Launch) []string {
 		if !a.has("--dangerously-skip-permissions", "--permission-mode", "--allow-dangerously-skip-permissions") {
 			a.add("--permission-mode", "acceptEdits")
 		}
-		if len(l.Schema) > 0 {
-			a.option("--json-schema", string(l.Schema))
+		if schema := plainSchema(l.Schema); schema != "" {
+			a.option("--json-schema", schema)
 		}
 		for _, dir := range l.Dirs {
 			a.add("--add-dir", dir)
 		}
 	case Codex:
-		if !slices.Contains(given, "exec") && !slices.Contains(given, "e") {
+		if !slices.Contains(a.given, "exec") && !slices.Contains(a.given, "e") {
 			a.add("exec")
 		}
 		a.flag("--json")
@@ -45,8 +52,12 @@ func Args(format string, given []string, l Launch) []string {
 		if l.Model != "" {
 			a.option("--model", l.Model, "-m")
 		}
-		if !a.has("--sandbox", "-s", "--dangerously-bypass-approvals-and-sandbox") {
-			a.add("--sandbox", "workspace-write")
+		if !a.sandboxed() {
+			mode := "workspace-write"
+			if l.ReadOnly {
+				mode = "read-only"
+			}
+			a.add("--sandbox", mode)
 		}
 		for _, dir := range l.Dirs {
 			a.add("--add-dir", dir)
@@ -91,6 +102,34 @@ func (a *args) has(names ...string) bool {
 		name, _, _ := strings.Cut(arg, "=")
 		return slices.Contains(names, name)
 	})
+}
+
+// sandboxed says that codex's command names a sandbox, or a profile that may.
+func (a *args) sandboxed() bool {
+	return a.has("--sandbox", "-s", "--profile", "-p", "--dangerously-bypass-approvals-and-sandbox") || slices.ContainsFunc(a.given, func(arg string) bool {
+		return strings.HasPrefix(arg, "sandbox_mode") || strings.HasPrefix(arg, "-csandbox_mode") || strings.HasPrefix(arg, "-s") && !strings.HasPrefix(arg, "--")
+	})
+}
+
+// plainSchema is a schema that claude's tool for an answer can have: of an object, without what its API refuses. "" where
+// it is another: then the answer is asked for in the prompt alone, and held against the schema when it is there.
+func plainSchema(schema json.RawMessage) string {
+	var members map[string]json.RawMessage
+	var kind string
+	if json.Unmarshal(schema, &members) != nil || json.Unmarshal(members["type"], &kind) != nil || kind != "object" {
+		return ""
+	}
+	for _, key := range []string{"oneOf", "anyOf", "allOf", "$ref"} {
+		if members[key] != nil {
+			return ""
+		}
+	}
+	delete(members, "$schema")
+	text, err := json.Marshal(members)
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }
 
 // flag adds an option without a value, by its first name.

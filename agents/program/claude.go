@@ -16,7 +16,9 @@ type claudeLine struct {
 	Parent  string `json:"parent_tool_use_id"` // of what a subagent does
 	Error   any    `json:"error"`              // of an assistant line: authentication_failed, rate_limit, …
 	Message struct {
+		ID      string          `json:"id"`
 		Content json.RawMessage `json:"content"`
+		Usage   claudeUsage     `json:"usage"`
 	} `json:"message"`
 	Attempt int    `json:"attempt"`   // of api_retry
 	Tool    string `json:"tool_name"` // of permission_denied
@@ -38,12 +40,18 @@ type claudeLine struct {
 	Denials    []struct {
 		Tool string `json:"tool_name"`
 	} `json:"permission_denials"`
-	Usage struct {
-		Input   int64 `json:"input_tokens"`
-		Output  int64 `json:"output_tokens"`
-		Read    int64 `json:"cache_read_input_tokens"`
-		Created int64 `json:"cache_creation_input_tokens"`
-	} `json:"usage"`
+	Usage claudeUsage `json:"usage"`
+}
+
+type claudeUsage struct {
+	Input   int64 `json:"input_tokens"`
+	Output  int64 `json:"output_tokens"`
+	Read    int64 `json:"cache_read_input_tokens"`
+	Created int64 `json:"cache_creation_input_tokens"`
+}
+
+func (u claudeUsage) usage() Usage {
+	return Usage{Input: u.Input + u.Read + u.Created, Output: u.Output}
 }
 
 // claudeBlock is a part of a message.
@@ -58,8 +66,8 @@ type claudeBlock struct {
 
 func (r *Reader) claude(line []byte) []Event {
 	var l claudeLine
-	if json.Unmarshal(line, &l) != nil {
-		return nil // a field of another type: a line of a release that is not known
+	if !readable(json.Unmarshal(line, &l)) {
+		return nil
 	}
 	if l.Session != "" {
 		r.r.Session = clip(l.Session, 200)
@@ -68,8 +76,13 @@ func (r *Reader) claude(line []byte) []Event {
 	case "system":
 		return r.claudeSystem(l)
 	case "assistant":
-		if word, ok := l.Error.(string); ok && word != "" {
+		if word, ok := l.Error.(string); ok && word != "" && l.Parent == "" {
 			r.fail(claudeWord(word), word)
+		} else if l.Parent == "" {
+			r.r.failure = failure{} // it goes on
+		}
+		if l.Message.ID == "" || l.Message.ID != r.r.message { // it is printed once for each of its blocks
+			r.r.message, r.r.said = l.Message.ID, r.r.said.plus(l.Message.Usage.usage())
 		}
 		return r.claudeSaid(l)
 	case "user":
@@ -84,7 +97,8 @@ func (r *Reader) claude(line []byte) []Event {
 
 func (r *Reader) claudeSystem(l claudeLine) []Event {
 	switch l.Subtype {
-	case "init":
+	case "init": // also of a turn that begins when what ran in the background has ended
+		r.r.Final = false
 		r.r.Model = clip(l.Model, 200)
 		return []Event{{Kind: Began, Text: r.r.Model}}
 	case "api_retry":
@@ -113,6 +127,9 @@ func (r *Reader) claudeSaid(l claudeLine) []Event {
 			}
 			out = append(out, Event{Kind: Text, Text: clip(b.Text, maxShown)})
 		case "tool_use":
+			if l.Parent == "" {
+				r.r.Text = "" // it was no last word
+			}
 			out = append(out, claudeTool(b))
 		}
 	}
@@ -171,12 +188,16 @@ func (r *Reader) claudeLimit(l claudeLine) []Event {
 func (r *Reader) claudeEnd(l claudeLine) []Event {
 	said := r.r.failure
 	r.r.Final, r.r.failure, r.r.Turns = true, failure{}, l.Turns
-	r.r.Usage = Usage{Input: l.Usage.Input + l.Usage.Read + l.Usage.Created, Output: l.Usage.Output, CostUSD: l.Cost}
-	if strings.TrimSpace(l.Result) != "" {
+	// A process may come to several results: each has its own tokens, and the cost of all so far.
+	r.r.Usage.CostUSD = 0
+	usage := l.Usage.usage()
+	usage.CostUSD = l.Cost
+	r.r.Usage, r.r.said = r.r.Usage.plus(usage), Usage{}
+	if !l.IsError || l.Result != "" {
 		r.r.Text = end(l.Result, MaxText)
 	}
-	if len(l.Structured) > 0 && string(l.Structured) != "null" {
-		r.r.Structured = l.Structured
+	if r.r.Structured = l.Structured; string(l.Structured) == "null" {
+		r.r.Structured = nil
 	}
 	for _, d := range l.Denials {
 		r.deny(d.Tool)
@@ -184,7 +205,7 @@ func (r *Reader) claudeEnd(l claudeLine) []Event {
 	why := or(or(l.Result, strings.Join(l.Errors, "; ")), or(l.Terminal, l.Subtype))
 	switch {
 	case !l.IsError && l.Subtype == "success":
-		if class, reset := claudeBanner(l.Result, r.now()); class != Good {
+		if class, reset := claudeBanner(l.Result, r.now()); class != Good && l.Usage.Output == 0 {
 			r.r.failure = failure{class: class, why: clip(l.Result, maxWhy), reset: reset}
 		}
 	case l.Status != 0:
@@ -205,9 +226,8 @@ func (r *Reader) claudeEnd(l claudeLine) []Event {
 // claudeBanner knows the words by which older releases told of a usage limit in a result that is no error:
 // "Claude AI usage limit reached|1752345600".
 func claudeBanner(result string, now time.Time) (Class, time.Time) {
-	text := strings.TrimSpace(result)
-	if rest, ok := strings.CutPrefix(text, "Claude AI usage limit reached"); ok && len(text) < 200 {
-		return UsageLimit, resetIn(rest, now)
+	if m := find(`^Claude AI usage limit reached\|\d{9,11}$`, strings.TrimSpace(result)); m != nil {
+		return UsageLimit, resetIn(m[0], now)
 	}
 	return Good, time.Time{}
 }

@@ -36,7 +36,7 @@ type codexItem struct {
 
 func (r *Reader) codex(line []byte) []Event {
 	var l codexLine
-	if json.Unmarshal(line, &l) != nil {
+	if !readable(json.Unmarshal(line, &l)) {
 		return nil
 	}
 	switch l.Type {
@@ -45,13 +45,13 @@ func (r *Reader) codex(line []byte) []Event {
 		return []Event{{Kind: Began}}
 	case "turn.started":
 		// Only the last turn's end counts.
-		r.r.Final, r.r.failure = false, failure{}
+		r.r.Final, r.r.failure, r.r.Text = false, failure{}, ""
 		r.r.Turns++
 	case "item.started", "item.completed":
 		return r.codexItem(l.Item, l.Type == "item.completed")
 	case "turn.completed":
 		r.r.Final, r.r.failure = true, failure{}
-		r.r.Usage = Usage{Input: l.Usage.Input, Output: l.Usage.Output}
+		r.r.Usage = Usage{}.plus(Usage{Input: l.Usage.Input, Output: l.Usage.Output})
 		return []Event{{Kind: Ended, Text: fmt.Sprintf("%d tokens", l.Usage.Input+l.Usage.Output)}}
 	case "turn.failed":
 		r.r.Final = true
@@ -71,6 +71,9 @@ func (r *Reader) codex(line []byte) []Event {
 }
 
 func (r *Reader) codexItem(i codexItem, done bool) []Event {
+	if i.Type != "error" {
+		r.r.failure = failure{} // it goes on
+	}
 	switch i.Type {
 	case "agent_message":
 		if !done {
@@ -79,6 +82,7 @@ func (r *Reader) codexItem(i codexItem, done bool) []Event {
 		r.r.Text = end(i.Text, MaxText)
 		return []Event{{Kind: Text, Text: clip(i.Text, maxShown)}}
 	case "command_execution":
+		r.r.Text = "" // what it said before was no last word
 		switch {
 		case !done:
 			return []Event{{Kind: Tool, Name: "shell", Text: clip(i.Command, maxShown)}}
@@ -89,7 +93,7 @@ func (r *Reader) codexItem(i codexItem, done bool) []Event {
 			return []Event{{Kind: Failed, Name: "shell", Text: fmt.Sprintf("exit code %d", *i.Code)}}
 		}
 	case "file_change":
-		if done {
+		if r.r.Text = ""; done {
 			return codexFiles(i.Changes)
 		}
 	case "mcp_tool_call":

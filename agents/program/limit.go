@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// justOver is how long after a time of day it is meant as the one that has just been, and not as tomorrow's.
+const justOver = 30 * time.Minute
+
 // furthest is how far away a reset may be: what is said to be later is not believed.
 const furthest = 8 * 24 * time.Hour
 
@@ -27,7 +30,7 @@ func believed(at, now time.Time) time.Time {
 }
 
 const (
-	span = `(?:(\d{1,3})\s*d(?:ays?)?)?,?\s*(?:(\d{1,3})\s*h(?:ours?|rs?)?)?,?\s*(?:(\d{1,4})\s*m(?:in(?:ute)?s?)?)?,?\s*(?:(\d{1,6}(?:\.\d+)?)\s*s(?:ec(?:ond)?s?)?)?`
+	span = `(?:(\d{1,3})\s*d(?:ays?)?\b)?,?\s*(?:(\d{1,3})\s*h(?:ours?|rs?)?\b)?,?\s*(?:(\d{1,4})\s*m(?:in(?:ute)?s?)?\b)?,?\s*(?:(\d{1,6}(?:\.\d+)?)\s*s(?:ec(?:ond)?s?)?\b)?`
 	zone = `(?:\s*\(([A-Za-z_]+(?:/[A-Za-z_+\-0-9]+)*)\))?`
 )
 
@@ -81,6 +84,9 @@ func timeOfDay(m []string, now time.Time) time.Time {
 	}
 	day := now.In(loc)
 	at := time.Date(day.Year(), day.Month(), day.Day(), hour, minute, 0, 0, loc)
+	if !at.After(now) && now.Sub(at) < justOver {
+		return time.Time{}
+	}
 	if !at.After(now) {
 		at = at.AddDate(0, 0, 1)
 	}
@@ -90,11 +96,18 @@ func timeOfDay(m []string, now time.Time) time.Time {
 // ofText is the class of an error that is told in words only; other where they say nothing known.
 func ofText(text string, other Class) (Class, string) {
 	why := clip(text, maxWhy)
+	text, _, _ = strings.Cut(text, ", url: ") // an address is no word
+	if m := find(`(?i)unexpected status (\d{3})\b`, text); m != nil {
+		status, _ := strconv.Atoi(m[1]) // digits
+		if find(`(?i)quota exceeded|insufficient_quota`, text) == nil && status != 400 {
+			return ofStatus(status, ""), why
+		}
+	}
 	for _, known := range []struct {
 		class Class
 		words string
 	}{
-		{Fatal, `(?i)not logged in|please run /login|invalid api key|missing environment variable|quota exceeded|insufficient_quota|credit balance is too low|check your plan and billing|unauthorized|authentication|model .{0,80}(?:not found|does not exist|not supported)|unexpected status 40[1234]\b|no such file or directory.*(?:claude|codex)|unknown (?:option|argument)|unexpected argument`},
+		{Fatal, `(?i)not logged in|please run /login|invalid api key|missing environment variable|quota exceeded|insufficient_quota|credit balance is too low|check your plan and billing|unauthorized|authentication[ _](?:failed|error|required)|model .{0,80}(?:not found|does not exist|not supported)|no such file or directory.*(?:claude|codex)|unknown (?:option|argument)|unexpected argument`},
 		{UsageLimit, `(?i)usage limit|usage_limit|rate.?limit|too many requests|\b429\b|hit your limit`},
 		{Work, `(?i)prompt is too long|context (?:window|length)|maximum context|input is too long`},
 	} {

@@ -29,11 +29,14 @@ func Known(format string) bool { return format == Claude || format == Codex }
 
 // Bounds of what is read of a stream.
 const (
-	MaxLine  = 4 << 20  // bytes of a line; a longer one is passed over
+	MaxLine  = 8 << 20  // bytes of a line; a longer one is passed over
 	MaxText  = 1 << 20  // bytes of the last words: their end is kept
 	maxWhy   = 2 << 10  // bytes of a reason
 	maxShown = 16 << 10 // bytes of an Event's text
 	maxNames = 20       // denied tools that are named
+
+	maxTokens = 1_000_000_000_000 // more is no count of a launch's
+	maxCost   = 1_000_000
 )
 
 // Kind says what an Event is.
@@ -95,6 +98,8 @@ type Result struct {
 	limit   time.Time // that a rejected rate limit names
 	refused bool      // by that limit
 	events  int
+	message string // the one that said counts
+	said    Usage  // of messages since the last result: what there is of a launch that came to no end
 }
 
 // failure is an end that the program itself calls one.
@@ -161,14 +166,34 @@ func (r *Reader) Read(in io.Reader) error {
 }
 
 // Result gives what was read so far.
-func (r *Reader) Result() Result { return r.r }
+func (r *Reader) Result() Result {
+	out := r.r
+	out.Usage = out.Usage.plus(out.said)
+	return out
+}
+
+// plus adds, within bounds: what a program prints is not believed beyond them.
+func (u Usage) plus(of Usage) Usage {
+	tokens := func(a, b int64) int64 { return min(min(max(a, 0), maxTokens)+min(max(b, 0), maxTokens), maxTokens) }
+	cost := func(c float64) float64 {
+		if !(c > 0) { // not a number, too
+			return 0
+		}
+		return min(c, maxCost)
+	}
+	return Usage{Input: tokens(u.Input, of.Input), Output: tokens(u.Output, of.Output), CostUSD: cost(cost(u.CostUSD) + cost(of.CostUSD))}
+}
+
+// OnlyDenied says that nothing is wrong with the launch but that it was not allowed to use a tool: where its word is another
+// than its exit, that decides.
+func (r Result) OnlyDenied() bool { return r.Final && r.failure.class == Good && len(r.Denied) > 0 }
 
 // Class says how a launch ended whose stream is read: code is its exit code, -1 where a signal ended it, and stderr the
 // end of what it said there. why is for people.
 func (r Result) Class(code int, stderr string) (class Class, why string, reset time.Time) {
 	f := r.failure
 	switch {
-	case f.class == UsageLimit || r.refused && (f.class != Good || !r.Final):
+	case f.class == UsageLimit, r.refused && (f.class == Infrastructure || f.class == Good && !r.Final):
 		if f.reset.IsZero() {
 			f.reset = r.limit
 		}
@@ -186,6 +211,12 @@ func (r Result) Class(code int, stderr string) (class Class, why string, reset t
 		return Infrastructure, or(clip(stderr, maxWhy), "it said that it was done, and its exit code says that it was not"), time.Time{}
 	}
 	return Good, "", time.Time{}
+}
+
+// readable says that a line was read, at least what of it has the type it should have.
+func readable(err error) bool {
+	var typed *json.UnmarshalTypeError
+	return err == nil || errors.As(err, &typed)
 }
 
 func (r *Reader) fail(class Class, why string) {

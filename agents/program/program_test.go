@@ -2,6 +2,8 @@ package program
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -114,27 +116,37 @@ func TestEnds(t *testing.T) {
 		why    string
 		reset  time.Time
 	}{
-		"nothing at all":          {Claude, nil, 0, "", Infrastructure, "printed nothing", time.Time{}},
-		"a usage error":           {Claude, nil, 1, "error: unknown option '--x'", Fatal, "--x", time.Time{}},
-		"no final event, code 0":  {Claude, []string{init}, 0, "", Infrastructure, "final event", time.Time{}},
-		"ok, but code 1":          {Claude, []string{init, ok}, 1, "boom", Infrastructure, "boom", time.Time{}},
-		"interrupted":             {Claude, []string{init, `{"type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_tools"}`}, 0, "", Infrastructure, "interrupted", time.Time{}},
-		"too many turns":          {Claude, []string{init, `{"type":"result","subtype":"error_max_turns","is_error":true,"errors":["30 turns"]}`}, 1, "", Work, "30 turns", time.Time{}},
-		"denied":                  {Claude, []string{init, `{"type":"result","subtype":"success","permission_denials":[{"tool_name":"Bash"},{"tool_name":"Bash"},{"tool_name":"Edit"}]}`}, 0, "", Work, "Bash, Edit", time.Time{}},
-		"a limit with an event":   {Claude, []string{init, rejected, `{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"limit"}`}, 1, "", UsageLimit, "limit", time.Unix(1795273200, 0)},
-		"a limit in words":        {Claude, []string{init, limited}, 1, "", UsageLimit, "hit your limit", now.Add(2 * time.Hour)},
-		"a limit that passed":     {Claude, []string{init, rejected, ok}, 0, "", Good, "", time.Time{}},
-		"a warning of a limit":    {Claude, []string{init, strings.Replace(rejected, "rejected", "allowed_warning", 1), ok}, 0, "", Good, "", time.Time{}},
-		"an event within a line":  {Claude, []string{init, `{"type":"assistant","message":{"content":[{"text":"` + rejected, `rest"}]}}`, strings.Replace(limited, "resets 3pm (UTC)", "", 1)}, 1, "", UsageLimit, "limit", time.Unix(1795273200, 0)},
-		"an old banner":           {Claude, []string{init, `{"type":"result","subtype":"success","is_error":false,"result":"Claude AI usage limit reached|1795273200"}`}, 0, "", UsageLimit, "usage limit", time.Unix(1795273200, 0)},
-		"words about a limit":     {Claude, []string{init, `{"type":"result","subtype":"success","is_error":false,"result":"I handle the case: usage limit reached, 429 too many requests."}`}, 0, "", Good, "", time.Time{}},
-		"not logged in":           {Claude, []string{init, `{"type":"result","subtype":"success","is_error":true,"result":"Not logged in · Please run /login"}`}, 1, "", Fatal, "/login", time.Time{}},
-		"codex hit its limit":     {Codex, []string{`{"type":"turn.started"}`, `{"type":"turn.failed","error":{"message":"You've hit your usage limit. Upgrade to Pro or try again in 2 days 17 hours 14 minutes."}}`}, 1, "", UsageLimit, "usage limit", now.Add(65*time.Hour + 14*time.Minute)},
-		"codex limit, a date":     {Codex, []string{`{"type":"turn.started"}`, `{"type":"turn.failed","error":{"message":"You've hit your usage limit. Try again at Nov 22nd, 2026 11:52 AM."}}`}, 1, "", UsageLimit, "usage limit", time.Date(2026, 11, 22, 11, 52, 0, 0, time.UTC)},
-		"codex declined":          {Codex, []string{`{"type":"turn.started"}`, `{"type":"item.completed","item":{"type":"command_execution","status":"declined"}}`, `{"type":"turn.completed"}`}, 0, "", Work, "shell", time.Time{}},
-		"codex, a second turn":    {Codex, []string{`{"type":"turn.started"}`, `{"type":"turn.completed"}`, `{"type":"turn.started"}`}, 0, "", Infrastructure, "final event", time.Time{}},
-		"codex has no key":        {Codex, []string{`{"type":"turn.started"}`, `{"type":"turn.failed","error":{"message":"Missing environment variable: K"}}`}, 1, "", Fatal, "K", time.Time{}},
-		"codex, an unknown model": {Codex, []string{`{"type":"turn.started"}`, `{"type":"turn.failed","error":{"message":"The model 'gpt-9' does not exist"}}`}, 1, "", Fatal, "gpt-9", time.Time{}},
+		"nothing at all":                           {Claude, nil, 0, "", Infrastructure, "printed nothing", time.Time{}},
+		"a usage error":                            {Claude, nil, 1, "error: unknown option '--x'", Fatal, "--x", time.Time{}},
+		"no final event, code 0":                   {Claude, []string{init}, 0, "", Infrastructure, "final event", time.Time{}},
+		"ok, but code 1":                           {Claude, []string{init, ok}, 1, "boom", Infrastructure, "boom", time.Time{}},
+		"interrupted":                              {Claude, []string{init, `{"type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_tools"}`}, 0, "", Infrastructure, "interrupted", time.Time{}},
+		"too many turns":                           {Claude, []string{init, `{"type":"result","subtype":"error_max_turns","is_error":true,"errors":["30 turns"]}`}, 1, "", Work, "30 turns", time.Time{}},
+		"denied":                                   {Claude, []string{init, `{"type":"result","subtype":"success","permission_denials":[{"tool_name":"Bash"},{"tool_name":"Bash"},{"tool_name":"Edit"}]}`}, 0, "", Work, "Bash, Edit", time.Time{}},
+		"a limit with an event":                    {Claude, []string{init, rejected, `{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"limit"}`}, 1, "", UsageLimit, "limit", time.Unix(1795273200, 0)},
+		"a limit in words":                         {Claude, []string{init, limited}, 1, "", UsageLimit, "hit your limit", now.Add(2 * time.Hour)},
+		"a limit that passed":                      {Claude, []string{init, rejected, ok}, 0, "", Good, "", time.Time{}},
+		"a warning of a limit":                     {Claude, []string{init, strings.Replace(rejected, "rejected", "allowed_warning", 1), ok}, 0, "", Good, "", time.Time{}},
+		"an event within a line":                   {Claude, []string{init, `{"type":"assistant","message":{"content":[{"text":"` + rejected, `rest"}]}}`, strings.Replace(limited, "resets 3pm (UTC)", "", 1)}, 1, "", UsageLimit, "limit", time.Unix(1795273200, 0)},
+		"an old banner":                            {Claude, []string{init, `{"type":"result","subtype":"success","is_error":false,"result":"Claude AI usage limit reached|1795273200"}`}, 0, "", UsageLimit, "usage limit", time.Unix(1795273200, 0)},
+		"words about a limit":                      {Claude, []string{init, `{"type":"result","subtype":"success","is_error":false,"result":"I handle the case: usage limit reached, 429 too many requests."}`}, 0, "", Good, "", time.Time{}},
+		"not logged in":                            {Claude, []string{init, `{"type":"result","subtype":"success","is_error":true,"result":"Not logged in · Please run /login"}`}, 1, "", Fatal, "/login", time.Time{}},
+		"codex hit its limit":                      {Codex, []string{`{"type":"turn.started"}`, `{"type":"turn.failed","error":{"message":"You've hit your usage limit. Upgrade to Pro or try again in 2 days 17 hours 14 minutes."}}`}, 1, "", UsageLimit, "usage limit", now.Add(65*time.Hour + 14*time.Minute)},
+		"codex limit, a date":                      {Codex, []string{`{"type":"turn.started"}`, `{"type":"turn.failed","error":{"message":"You've hit your usage limit. Try again at Nov 22nd, 2026 11:52 AM."}}`}, 1, "", UsageLimit, "usage limit", time.Date(2026, 11, 22, 11, 52, 0, 0, time.UTC)},
+		"a limit that passed, then too many turns": {Claude, []string{init, rejected, `{"type":"result","subtype":"error_max_turns","is_error":true,"errors":["30 turns"]}`}, 1, "", Work, "30 turns", time.Time{}},
+		"words of an old banner":                   {Claude, []string{init, `{"type":"result","subtype":"success","is_error":false,"result":"Claude AI usage limit reached is now parsed, with a test."}`}, 0, "", Good, "", time.Time{}},
+		"an old banner as a word":                  {Claude, []string{init, `{"type":"result","subtype":"success","is_error":false,"usage":{"output_tokens":9},"result":"Claude AI usage limit reached|1795273200"}`}, 0, "", Good, "", time.Time{}},
+		"a second turn":                            {Claude, []string{init, ok, init}, 0, "", Infrastructure, "final event", time.Time{}},
+		"an error that passed":                     {Claude, []string{init, `{"type":"assistant","error":"authentication_failed","message":{"content":[]}}`, `{"type":"assistant","message":{"content":[]}}`}, 1, "", Infrastructure, "final event", time.Time{}},
+		"a subagent's error":                       {Claude, []string{init, `{"type":"assistant","parent_tool_use_id":"t","error":"authentication_failed","message":{"content":[]}}`}, 1, "", Infrastructure, "final event", time.Time{}},
+		"an odd member":                            {Claude, []string{init, `{"type":"result","subtype":"success","is_error":true,"api_error_status":401,"errors":[{"x":1}],"result":"no"}`}, 1, "", Fatal, "401", time.Time{}},
+		"codex goes on":                            {Codex, []string{`{"type":"turn.started"}`, `{"type":"error","message":"Reconnecting... 1/5 (unexpected status 429)"}`, `{"type":"item.completed","item":{"type":"agent_message","text":"on"}}`}, 101, "", Infrastructure, "final event", time.Time{}},
+		"codex, a status first":                    {Codex, []string{`{"type":"turn.started"}`, `{"type":"turn.failed","error":{"message":"unexpected status 503 Service Unavailable: authentication failed upstream, url: https://rate-limit.example/"}}`}, 1, "", Infrastructure, "503", time.Time{}},
+		"codex, an address":                        {Codex, []string{`{"type":"turn.started"}`, `{"type":"turn.failed","error":{"message":"stream disconnected, url: https://rate-limit.example/"}}`}, 1, "", Infrastructure, "disconnected", time.Time{}},
+		"codex declined":                           {Codex, []string{`{"type":"turn.started"}`, `{"type":"item.completed","item":{"type":"command_execution","status":"declined"}}`, `{"type":"turn.completed"}`}, 0, "", Work, "shell", time.Time{}},
+		"codex, a second turn":                     {Codex, []string{`{"type":"turn.started"}`, `{"type":"turn.completed"}`, `{"type":"turn.started"}`}, 0, "", Infrastructure, "final event", time.Time{}},
+		"codex has no key":                         {Codex, []string{`{"type":"turn.started"}`, `{"type":"turn.failed","error":{"message":"Missing environment variable: K"}}`}, 1, "", Fatal, "K", time.Time{}},
+		"codex, an unknown model":                  {Codex, []string{`{"type":"turn.started"}`, `{"type":"turn.failed","error":{"message":"The model 'gpt-9' does not exist"}}`}, 1, "", Fatal, "gpt-9", time.Time{}},
 	} {
 		r, _ := read(c.format, c.lines...)
 		class, why, reset := r.Class(c.code, c.stderr)
@@ -148,6 +160,8 @@ func TestReset(t *testing.T) {
 	for text, want := range map[string]time.Time{
 		"try again in 3 hours 2 minutes.":                      now.Add(3*time.Hour + 2*time.Minute),
 		"Please try again in 1.5s.":                            now.Add(1500 * time.Millisecond),
+		"Please try again in 171ms.":                           {},
+		"resets 12:45pm":                                       {}, // just over
 		"try again in 5 days":                                  now.Add(5 * 24 * time.Hour),
 		"try again in 90 days":                                 {}, // not believed
 		`{"resets_at":1795273200,"resets_in_seconds":1}`:       time.Unix(1795273200, 0),
@@ -188,12 +202,58 @@ func TestArgs(t *testing.T) {
 	}{
 		{Claude, nil, `-p --output-format stream-json --verbose --model big --permission-mode acceptEdits --json-schema {"type":"object"} --add-dir /a --add-dir /b`},
 		{Claude, []string{"--print", "--model=small", "--dangerously-skip-permissions"}, `--output-format stream-json --verbose --json-schema {"type":"object"} --add-dir /a --add-dir /b`},
+		{Claude, []string{"-p", "22", "host", "/opt/claude", "--verbose"}, `-p --output-format stream-json --model big --permission-mode acceptEdits --json-schema {"type":"object"} --add-dir /a --add-dir /b`},
+		{Codex, []string{"exec", "-i", "box", "codex", "-c", "sandbox_mode=read-only"}, "exec --json --skip-git-repo-check --model big --add-dir /a --add-dir /b -"},
 		{Codex, nil, "exec --json --skip-git-repo-check --model big --sandbox workspace-write --add-dir /a --add-dir /b -"},
 		{Codex, []string{"exec", "-m", "small", "-s", "read-only"}, "--json --skip-git-repo-check --add-dir /a --add-dir /b -"},
 		{"text", nil, ""},
 	} {
 		if got := strings.Join(Args(c.format, c.given, l), " "); got != c.want {
 			t.Errorf("%s %q: %s, want %s", c.format, c.given, got, c.want)
+		}
+	}
+}
+
+// TestLastWords: what was said before more work was done is no last word, and so no verdict.
+func TestLastWords(t *testing.T) {
+	draft := `If all holds: {\"verdict\":\"pass\"}`
+	r, _ := read(Claude, `{"type":"assistant","message":{"content":[{"type":"text","text":"`+draft+`"},{"type":"tool_use","name":"Bash","input":{}}]}}`,
+		`{"type":"result","subtype":"success","result":""}`)
+	if r.Text != "" {
+		t.Errorf("claude: %q", r.Text)
+	}
+	r, _ = read(Codex, `{"type":"turn.started"}`, `{"type":"item.completed","item":{"type":"agent_message","text":"`+draft+`"}}`,
+		`{"type":"item.started","item":{"type":"command_execution","command":"go test"}}`, `{"type":"turn.completed"}`)
+	if r.Text != "" {
+		t.Errorf("codex: %q", r.Text)
+	}
+	r, _ = read(Claude, `{"type":"result","subtype":"success","result":"a","structured_output":{"verdict":"pass"}}`, `{"type":"system","subtype":"init"}`, `{"type":"result","subtype":"success","result":"b"}`)
+	if r.Text != "b" || r.Structured != nil {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestUsage: of several results, of one that never came, and of numbers that are none.
+func TestUsage(t *testing.T) {
+	result := func(in, out int, cost string) string {
+		return fmt.Sprintf(`{"type":"result","subtype":"success","result":"x","total_cost_usd":%s,"usage":{"input_tokens":%d,"output_tokens":%d}}`, cost, in, out)
+	}
+	message := func(id string, out int) string {
+		return fmt.Sprintf(`{"type":"assistant","message":{"id":"%s","content":[],"usage":{"input_tokens":10,"output_tokens":%d}}}`, id, out)
+	}
+	for name, c := range map[string]struct {
+		lines []string
+		want  Usage
+	}{
+		"two results":        {[]string{result(10, 5, "1"), result(20, 5, "1.5")}, Usage{30, 10, 1.5}},
+		"no result":          {[]string{message("a", 1), message("a", 1), message("b", 2)}, Usage{20, 3, 0}},
+		"messages, a result": {[]string{message("a", 1), result(10, 1, "1"), message("b", 2)}, Usage{20, 3, 1}},
+		"beyond belief":      {[]string{result(math.MaxInt64, math.MaxInt64, "1e308"), result(math.MaxInt64, 1, "1e308")}, Usage{maxTokens, maxTokens, maxCost}},
+		"less than nothing":  {[]string{result(-5, 5, "-1")}, Usage{0, 5, 0}},
+	} {
+		r, _ := read(Claude, c.lines...)
+		if r.Usage != c.want {
+			t.Errorf("%s: %+v, want %+v", name, r.Usage, c.want)
 		}
 	}
 }

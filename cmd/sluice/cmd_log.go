@@ -392,17 +392,19 @@ func (a *app) tail(ctx context.Context, file string, lines int, follow bool, say
 			return nil
 		case <-tick.C:
 		}
+		next, from := nextPart(f, file) // before the read: what is written after it is in the next
 		buf, err := io.ReadAll(io.NewSectionReader(f, at, tailBytes))
+		at += int64(len(buf))
+		switch {
+		case next != nil && err == nil && len(buf) == 0:
+			f.Close()
+			f, at = next, from
+			continue
+		case next != nil:
+			next.Close() // it is found again
+		}
 		if err != nil {
 			return err
-		}
-		at += int64(len(buf))
-		if len(buf) == 0 {
-			if next, from := nextPart(f, file); next != nil {
-				f.Close()
-				f, at = next, from
-			}
-			continue
 		}
 		parts := strings.Split(rest+string(buf), "\n")
 		rest = parts[len(parts)-1]

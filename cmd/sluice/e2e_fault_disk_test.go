@@ -164,6 +164,7 @@ func TestDiskReadOnly(t *testing.T) {
 		}
 		x.killAll()
 		d.remount()
+		x.unexport()
 		x.boot()
 		x.freed(func() error { return nil })
 		x.through()

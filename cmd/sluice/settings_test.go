@@ -50,7 +50,7 @@ func TestLayersInTheirOrder(t *testing.T) {
 		{"builder", s.Roles["builder"].Agent, `["codex"]`}, {"builder's model", s.Roles["builder"].Model, `"y"`}, {"builder's env", s.Roles["builder"].Env, `["A","B"]`},
 		{"tester", s.Roles["tester"].Agent, `["claude","codex"]`}, {"tester's restarts", s.Roles["tester"].Restarts, `0`},
 		{"any role", s.Roles[executor.AnyRole].Agent, `["claude"]`}, {"max_parallel", s.MaxParallel, `2`}, {"tokens", s.Budget.Day.MaxTokens, `7`},
-		{"a built-in agent", s.Agents["codex"].Command, `["codex","exec"]`},
+		{"a built-in agent", s.Agents["codex"].Command, `["codex"]`},
 	} {
 		if raw, _ := json.Marshal(c.got); string(raw) != c.want {
 			t.Errorf("%s is %s, want %s", c.name, raw, c.want)

@@ -21,6 +21,7 @@
 //	                                 served, when that was by the clock, and how long the machine was up
 //	launches/<run>/<key>.pid         who is (or was) the process of a launch, and how it ended (see package agents)
 //	launches/<run>/<key>.pid.stop    the launch is to end, or not to start
+//	launches/<run>/<key>.pid.agent   by which program its output was made
 //	launches/<run>/<key>.pid.idle    it was ended because it said nothing for its idle_timeout
 //	attempts/<run>/<step>.<n>.begin  how the worktree was when the attempt began
 //	attempts/<run>/<step>.<n>.files  what the attempt declared and changed: what a person's pass is bound to

@@ -113,6 +113,14 @@ func (d ended) structured() []byte {
 	return d.said.Structured
 }
 
+// undenied is the end without the class that a denied tool alone gave it.
+func (d ended) undenied() ended {
+	if d.said != nil && d.said.OnlyDenied() && d.exit.Class == engine.ClassWork {
+		d.exit.Class, d.exit.Why = "", ""
+	}
+	return d
+}
+
 func tailOf(s string, most int) string {
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[len(s)-most:], "\uFFFD")
@@ -161,7 +169,7 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 			l.clock.begin()
 			end, err := e.await(ctx, proc, l)
 			if err == nil && l.agent {
-				end = e.told(end)
+				end = e.told(l.key, end)
 			}
 			return end, err
 		case ctx.Err() != nil:

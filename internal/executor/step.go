@@ -33,6 +33,9 @@ func (e *Executor) step(ctx context.Context, job daemon.Job, c *clock) *engine.P
 	if err != nil {
 		return nil
 	}
+	if st.Signal.Type != engine.SignalExit {
+		end = end.undenied() // its signal says whether it got on without what it was not allowed
+	}
 	e.readable(ctx, job, st, end)
 	if !end.clean() {
 		e.wordFirst(ctx, job, st, end)
@@ -66,7 +69,7 @@ func (e *Executor) step(ctx context.Context, job daemon.Job, c *clock) *engine.P
 func withCorrection(x *engine.Exit, of engine.Exit) {
 	x.Usage.Tokens += of.Usage.Tokens
 	x.Usage.CostUSD += of.Usage.CostUSD
-	if of.Class == engine.ClassLimit || of.Class == engine.ClassFatal {
+	if of.Class != "" && of.Class != engine.ClassWork {
 		x.Class, x.Why, x.ResumeAt = of.Class, of.Why, of.ResumeAt
 	}
 }
@@ -276,10 +279,10 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 			return p, err
 		}
 		vars["SLUICE_PROMPT"] = prompt
-		if p.argv, p.stdin, err = e.agentLine(w, prompt, text, e.needsOf(rel, st.Answer)); err != nil {
+		if p.argv, p.stdin, err = e.agentLine(w, prompt, text, e.needsOf(rel, st.Answer, false)); err != nil {
 			return p, err
 		}
-		if err := e.keepProgram(rel, w); err != nil {
+		if err := e.keepProgram(rel, key, w); err != nil {
 			return p, err
 		}
 	}
@@ -320,10 +323,10 @@ func (e *Executor) agentProcess(job daemon.Job, w who, key, dir, cwd, text strin
 	vars["SLUICE_ANSWER"], vars["SLUICE_PROMPT"] = answer, prompt
 	p := process{cwd: cwd}
 	var err error
-	if p.argv, p.stdin, err = e.agentLine(w, prompt, text, e.needsOf(dir, schema)); err != nil {
+	if p.argv, p.stdin, err = e.agentLine(w, prompt, text, e.needsOf(dir, schema, vars["SLUICE_GATE"] != "")); err != nil {
 		return p, err
 	}
-	if err := e.keepProgram(dir, w); err != nil {
+	if err := e.keepProgram(dir, key, w); err != nil {
 		return p, err
 	}
 	p.env, err = e.environ(job, w, key, env, vars)

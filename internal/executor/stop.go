@@ -37,7 +37,7 @@ func (e *Executor) stop(ctx context.Context, job daemon.Job) engine.Event {
 		}
 	}
 	if p := job.Proc; p != nil && p.Kind == engine.ProcStep && job.Attempt != nil && job.Spec != nil && job.Spec.Step(p.Step) != nil {
-		end := e.told(ended{exit: ev.Exit, dir: filepath.Join(e.root, filepath.FromSlash(inRun(job)))})
+		end := e.told(job.Key, ended{exit: ev.Exit, dir: filepath.Join(e.root, filepath.FromSlash(inRun(job)))})
 		ev.Exit.Usage = end.exit.Usage
 		defer e.salvage(ctx, job, job.Spec.Step(p.Step))
 		if answer, err := e.answer(job, job.Spec.Step(p.Step), inRun(job), job.Key, end); err == nil {

@@ -3,10 +3,14 @@ package executor
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"sluice/agents"
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
@@ -23,36 +27,56 @@ type Program struct {
 	Model  string `json:"model,omitempty"`
 }
 
-// keepProgram writes the agent.json of a launch.
-func (e *Executor) keepProgram(rel string, w who) error {
+// keepProgram writes the agent.json of a launch: for people, and, where the agent cannot change by what it is judged, for
+// told.
+func (e *Executor) keepProgram(rel, key string, w who) error {
 	data, err := json.Marshal(Program{Agent: w.name, Role: w.role, Format: w.agent.Format, Model: w.set.Model})
 	if err != nil {
 		return err
 	}
-	return e.file(rel+"/"+programFile, append(data, '\n'))
+	data = append(data, '\n')
+	own := e.pidFile(key) + programMark
+	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(own, data, 0o600); err != nil {
+		return err
+	}
+	return e.file(rel+"/"+programFile, data)
 }
 
-// ReadProgram reads the agent.json in the folder of a launch; false where the launch was none of an agent, or is of a
-// release that wrote none.
-func ReadProgram(dir string) (Program, bool) {
-	var p Program
-	data, _, err := atomicfile.OpenRegular(dir, programFile, 64<<10)
-	return p, err == nil && json.Unmarshal(data, &p) == nil
+// programMark is behind the name of a pid file: our own agent.json.
+const programMark = ".agent"
+
+// ReadProgram reads the agent.json in the folder of a launch, for people; false where the launch was none of an agent, or
+// is of a release that wrote none.
+func ReadProgram(dir string) (Program, bool) { return readProgram(dir, programFile) }
+
+func readProgram(dir, name string) (p Program, ok bool) {
+	data, _, err := atomicfile.OpenRegular(dir, name, 64<<10)
+	ok = err == nil && json.Unmarshal(data, &p) == nil
+	return p, ok
 }
 
 // told adds to the end of an agent's process what its program told of it: an exit code of 0 alone is no success.
-func (e *Executor) told(end ended) ended {
+func (e *Executor) told(key string, end ended) ended {
 	if end.dir == "" {
 		return end
 	}
-	p, ok := ReadProgram(end.dir)
+	own := e.pidFile(key) + programMark
+	p, ok := readProgram(filepath.Dir(own), filepath.Base(own))
 	if !ok || !program.Known(p.Format) {
 		return end
 	}
-	r := program.NewReader(p.Format, e.opt.Now)
-	f, _, err := atomicfile.Open(end.dir, "stdout")
+	// "Try again in 3 hours" counts from when it was said, and not from when somebody reads it.
+	when := e.opt.Now()
+	f, st, err := atomicfile.Open(end.dir, "stdout")
+	if err == nil && st.ModTime.Before(when) {
+		when = st.ModTime
+	}
+	r := program.NewReader(p.Format, func() time.Time { return when })
 	if err == nil {
-		err = errors.Join(r.Read(f), f.Close())
+		err = errors.Join(r.Read(io.LimitReader(f, maxStream)), f.Close())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		e.opt.Logf("%s: the agent's output cannot be read to its end: %v", e.shown(end.dir), err)
@@ -68,6 +92,9 @@ func (e *Executor) told(end ended) ended {
 	x.Class, x.Why, x.ResumeAt = string(class), why, reset
 	return end
 }
+
+// maxStream is how much of a launch's standard output is read: more than is kept of it was written by somebody else.
+const maxStream = agents.DefaultMaxOutput + 64<<10
 
 // maxStderr is how much of what an agent complained is looked at.
 const maxStderr = 8 << 10
@@ -91,12 +118,17 @@ func fileEnd(dir, name string, most int64) string {
 type needs struct {
 	dirs   []string
 	schema json.RawMessage
+	judges bool // it has nothing to change
 }
 
-// needsOf are the needs of a launch whose files lie in rel: it writes its answer there, its signal into the inbox, and what
-// it commits into the repo's git folder, which is not below a worktree.
-func (e *Executor) needsOf(rel string, schema *engine.Schema) needs {
-	n := needs{dirs: []string{filepath.Join(e.root, filepath.FromSlash(rel)), e.inbox}}
+// needsOf are the needs of a launch whose files lie in rel: it writes its answer there; who does the work also its signal
+// into the inbox, and what it commits into the repo's git folder, which is not below a worktree.
+func (e *Executor) needsOf(rel string, schema *engine.Schema, judges bool) needs {
+	n := needs{dirs: []string{filepath.Join(e.root, filepath.FromSlash(rel))}, judges: judges}
+	if judges {
+		return n
+	}
+	n.dirs = append(n.dirs, e.inbox)
 	if e.opt.Git != nil {
 		n.dirs = append(n.dirs, e.opt.Git.CommonDir())
 	}
