@@ -23,10 +23,11 @@ func (a *app) attemptCommand() *cobra.Command {
 		Short: "look again at what one attempt of an agent did and left",
 		Long: `What an agent's attempt leaves in its checkout, committed or not, is kept on a ref of sluice's own
 (refs/sluice/salvage/RUN/STEP.N), whatever comes after it; sluice clean lets go of it.`,
-		Args: between(0, 0),
+		Example: "sluice attempt show last X-1.2\nsluice attempt diff last X-1.2",
+		Args:    between(0, 0),
 	}
-	sub := func(use, short, example string, run func(context.Context, *place, *attemptShown, []string) error, most int) *cobra.Command {
-		return &cobra.Command{Use: use, Short: short, Example: example, Args: between(2, most), RunE: func(cmd *cobra.Command, args []string) error {
+	sub := func(use, short, long, example string, run func(context.Context, *place, *attemptShown, []string) error, most int) *cobra.Command {
+		return &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: between(2, most), RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withView(cmd.Context(), func(p *place, v viewer, _ bool) error {
 				t, err := findAttempt(cmd.Context(), v, args[0], args[1])
 				if err != nil {
@@ -37,9 +38,15 @@ func (a *app) attemptCommand() *cobra.Command {
 		}}
 	}
 	cmd.AddCommand(
-		a.jsonFlag(sub("show RUN STEP.N", "how it went, what it cost, where its files lie", "sluice attempt show last X-1.2", a.attemptShow, 2)),
-		sub("diff RUN STEP.N", "what it changed", "sluice attempt diff last X-1.2 | less -R", a.attemptDiff, 2),
-		sub("checkout RUN STEP.N [DIR]", "a worktree with its files as it left them, on no branch", "sluice attempt checkout last X-1.2 ../as-it-was", a.attemptCheckout, 3),
+		a.jsonFlag(sub("show RUN STEP.N", "how it went, what it cost, where its files lie",
+			"One attempt: how and when it ended, its words, what it cost, the conversation of its agent, the folder\nof its output and the commit of what it left.",
+			"sluice attempt show last X-1.2\nsluice attempt show phase-4-1 X-1.1 --json", a.attemptShow, 2)),
+		sub("diff RUN STEP.N", "what it changed",
+			"What the attempt changed, from the commit it began with to the files it left, committed or not.",
+			"sluice attempt diff last X-1.2 | less -R\nsluice attempt diff phase-4-1 X-1.1 | git apply -R --stat", a.attemptDiff, 2),
+		sub("checkout RUN STEP.N [DIR]", "a worktree with its files as it left them, on no branch",
+			"A linked worktree with the files as the attempt left them, to run or read them beside your own. It is\non no branch; remove it with git worktree remove.",
+			"sluice attempt checkout last X-1.2 ../as-it-was\nsluice attempt checkout phase-4-1 X-1.1", a.attemptCheckout, 3),
 	)
 	return cmd
 }
