@@ -36,8 +36,8 @@ func newAgents(t *testing.T, settings string, parts map[string]modelstub.Part) (
 	stub := modelstub.New(parts)
 	t.Cleanup(stub.Close)
 	w := newSandbox(t, "notify: {desktop: false}\nsettle: 200ms\nkill_after: 2s\n"+settings)
-	// codex refuses a home below the folder for temporary files.
-	home, err := os.MkdirTemp(abs("../../.cache"), "codex-home-")
+	// With a home below the folder for temporary files, codex fails every command in silence; a checkout may lie there too.
+	home, err := os.MkdirTemp("/var/tmp", "sluice-codex-home-")
 	if err != nil {
 		t.Fatal(err)
 	}
