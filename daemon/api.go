@@ -141,5 +141,8 @@ type Offer struct {
 	Claimed  string    `json:"claimed,omitempty"`
 	Worktree string    `json:"worktree"` // absolute
 	Prompt   string    `json:"prompt"`   // file
-	Signal   string    `json:"signal"`   // file to write when done
+	Signal   string    `json:"signal"`   // file to write when done; "" where it is a commit or a pull request
+
+	SignalType string `json:"signal_type"`
+	Marker     string `json:"marker,omitempty"` // git_commit: what the message has to have
 }

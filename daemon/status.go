@@ -228,9 +228,15 @@ func offersOf(c *core, root string) []Offer {
 			if a == nil || a.State != engine.Running || !a.Offered {
 				continue
 			}
-			out = append(out, Offer{Run: id, Step: st.ID, Name: st.Name, Attempt: a.N, Launch: st.Agent.Launch, Role: st.Role(), Since: a.Launched, Claimed: a.ClaimedBy,
-				Worktree: filepath.Join(root, a.Worktree), Prompt: filepath.Join(AttemptDir(root, id, st.ID, a.N, a.K), "prompt.md"),
-				Signal: filepath.Join(root, ".workflow", "signals", id, filepath.Base(st.Signal.Value))})
+			o := Offer{Run: id, Step: st.ID, Name: st.Name, Attempt: a.N, Launch: st.Agent.Launch, Role: st.Role(), Since: a.Launched, Claimed: a.ClaimedBy,
+				Worktree: filepath.Join(root, a.Worktree), Prompt: filepath.Join(AttemptDir(root, id, st.ID, a.N, a.K), "prompt.md"), SignalType: st.Signal.Type}
+			switch st.Signal.Type {
+			case engine.SignalFile:
+				o.Signal = filepath.Join(root, ".workflow", "signals", id, filepath.Base(st.Signal.Value))
+			case engine.SignalCommit:
+				o.Marker = st.Signal.Value
+			}
+			out = append(out, o)
 		}
 	}
 	return out

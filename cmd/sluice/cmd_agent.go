@@ -7,91 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"sluice/daemon"
-	"sluice/engine"
-	"sluice/gates"
 	"sluice/notify"
 	"sluice/signals"
 )
-
-func (a *app) nextCommand() *cobra.Command {
-	var claim bool
-	var run string
-	cmd := &cobra.Command{
-		Use:   "next",
-		Short: "show the work that waits for somebody to do it",
-		Long: `Steps with launch: interactive or subagent are not launched: they are on offer. This prints the
-oldest that nobody has taken: its prompt, where to work and how to signal. --claim takes it.`,
-		Example: "sluice next --claim\nsluice next --json",
-		Args:    between(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
-				offers, err := v.Offers(cmd.Context())
-				if err != nil {
-					return err
-				}
-				return a.next(cmd.Context(), p, v, offers, run, claim)
-			})
-		},
-	}
-	cmd.Flags().BoolVar(&claim, "claim", false, "take it, so that nobody else does")
-	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` only")
-	return a.jsonFlag(cmd)
-}
-
-func (a *app) next(ctx context.Context, p *place, v viewer, offers []daemon.Offer, run string, claim bool) error {
-	offers = slices.DeleteFunc(offers, func(o daemon.Offer) bool { return run != "" && o.Run != run || claim && o.Claimed != "" })
-	if len(offers) == 0 {
-		if a.json {
-			return a.document(map[string]any{"offer": nil})
-		}
-		a.print("Nothing is on offer.")
-		return nil
-	}
-	slices.SortStableFunc(offers, func(x, y daemon.Offer) int {
-		if (x.Claimed == "") != (y.Claimed == "") {
-			return len(x.Claimed) - len(y.Claimed)
-		}
-		return x.Since.Compare(y.Since)
-	})
-	o := offers[0]
-	if claim {
-		s, ok := v.(service)
-		if !ok {
-			_, err := needed(ctx, p)
-			return err
-		}
-		done, err := s.Do(ctx, engine.Claimed{Run: o.Run, Step: o.Step, N: o.Attempt}, "command")
-		if err != nil {
-			return err
-		}
-		if done.Ignored != "" {
-			return failed("`sluice next --claim` again takes the next one", "not taken: %s", done.Ignored)
-		}
-	}
-	prompt, err := os.ReadFile(o.Prompt)
-	if err != nil && !isMissing(err) {
-		return err
-	}
-	text := string(prompt[:min(len(prompt), gates.MaxPrompt)])
-	if a.json {
-		return a.document(map[string]any{"offer": o, "prompt": text, "waiting": len(offers) - 1})
-	}
-	a.print("%s", strings.TrimRight(gates.Clean(text), "\n"))
-	a.title("\n%s of %s, attempt %d", title(o.Step, o.Name), o.Run, o.Attempt)
-	a.field("work in", o.Worktree)
-	a.field("prompt", o.Prompt)
-	a.field("when done", "sluice signal "+o.Step+" --run "+o.Run+" -m \"what was done\"")
-	a.field("or write", o.Signal)
-	if !claim {
-		a.field("", a.paint(dim, "sluice next --claim takes it"))
-	}
-	return nil
-}
 
 func (a *app) signalCommand() *cobra.Command {
 	var status, text, run, answer string

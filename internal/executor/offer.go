@@ -20,6 +20,9 @@ type offered struct {
 	Worktree string `json:"worktree"`
 	Prompt   string `json:"prompt"`
 	Signal   string `json:"signal,omitempty"`
+
+	Inputs  []string `json:"inputs,omitempty"`  // as seen from the worktree
+	Outputs []string `json:"outputs,omitempty"` // that it has to make
 }
 
 // offer lays out what an offered step needs, and waits until it is owed no more. Where it cannot be done it says so in
@@ -88,8 +91,16 @@ func (e *Executor) layOut(ctx context.Context, job daemon.Job, st *engine.Step) 
 	if err := e.file(rel+"/prompt.md", []byte(text)); err != nil {
 		return err
 	}
+	inputs, _, err := e.inputs(job, st, b.Dir)
+	if err != nil {
+		return err
+	}
+	outs, _, err := outputs(st.Outputs, job.Env)
+	if err != nil {
+		return err
+	}
 	data, err := json.MarshalIndent(offered{Run: job.Run, Step: st.ID, Attempt: job.Attempt.N, Role: st.Role(), Worktree: b.Dir,
-		Prompt: prompt, Signal: e.signalFile(job, st)}, "", "  ")
+		Prompt: prompt, Signal: e.signalFile(job, st), Inputs: inputs, Outputs: outs}, "", "  ")
 	if err != nil {
 		return err
 	}

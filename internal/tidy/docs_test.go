@@ -156,7 +156,7 @@ func TestDocsNameCommands(t *testing.T) {
 				seen[path] = true
 				for _, w := range words {
 					name, _, _ := strings.Cut(w, "=")
-					if strings.HasPrefix(name, "-") && len(name) > 1 && !slices.Contains(all[path].flags, name) && !slices.Contains(all[""].flags, name) {
+					if strings.HasPrefix(name, "-") && len(name) > 1 && name != "--" && !slices.Contains(all[path].flags, name) && !slices.Contains(all[""].flags, name) {
 						fault = "sluice " + path + " has no flag " + name
 					}
 				}

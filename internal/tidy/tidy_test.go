@@ -35,6 +35,8 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/conform":    {},
 	"internal/tidy":       {},
 	"internal/modelstub":  {},
+	// The protocol of an orchestrating agent belongs to one place.
+	"internal/mcp": {own: []string{"daemon", "engine", "gates", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// The bench measures the real binary from outside. Its floors are programs of its own, one of them a plain watcher; it
 	// reads what the daemon tells, and writes journals to start from.
 	"internal/bench": {own: []string{"daemon", "engine", "journal", "specs"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},

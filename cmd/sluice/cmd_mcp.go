@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/gates"
+	"sluice/internal/mcp"
+)
+
+func (a *app) mcpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "mcp",
+		Short: "the offered work as tools for an orchestrating agent (stdio)",
+		Long: `Speaks the Model Context Protocol on standard input and output, so that an agent can have the
+steps of a workflow done (launch: subagent or interactive): list, next, claim, context, signal
+and evaluate. It decides no gate: sluice evaluates them, and where a person is asked, only they
+answer. The daemon has to serve the repo. An agent starts this command itself, once it knows it.
+
+claude, for this repo, or for one session:
+  claude mcp add sluice -- sluice -C "$PWD" mcp
+  claude --allowedTools mcp__sluice --mcp-config '{"mcpServers": {"sluice":
+    {"command": "sluice", "args": ["-C", "/path/to/repo", "mcp"]}}}'
+
+codex, in its config.toml:
+  [mcp_servers.sluice]
+  command = "sluice"
+  args = ["-C", "/path/to/repo", "mcp"]
+  tool_timeout_sec = 660`,
+		Example: "claude mcp add sluice -- sluice -C \"$PWD\" mcp\nsluice -C /path/to/repo mcp",
+		Args:    between(0, 0),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context()) },
+	}
+}
+
+func (a *app) mcp(ctx context.Context) error {
+	if a.interactive() {
+		return misused("`sluice help mcp` says how an agent is told of it", "sluice mcp is for agents: it speaks a protocol, not with people")
+	}
+	p, err := a.place(ctx)
+	if err != nil {
+		return err
+	}
+	err = mcp.Serve(ctx, mcp.Options{
+		Root: p.root, Version: version, In: a.in, Out: a.out,
+		Open: func(ctx context.Context) (mcp.Repo, func(), error) {
+			s, err := needed(ctx, p)
+			if err != nil {
+				return nil, nil, withMend(err)
+			}
+			return s, s.Close, nil
+		},
+		Work: func(ctx context.Context, o daemon.Offer) (mcp.Work, error) {
+			work, err := workOf(ctx, p, o)
+			work.Prompt = gates.Clean(work.Prompt)
+			return work, err
+		},
+	})
+	if errors.Is(err, context.Canceled) || errors.Is(err, os.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
+		return nil // the agent is gone, or ended it
+	}
+	return err
+}
+
+// withMend is an error with its mend in its words, for who sees only these.
+func withMend(err error) error {
+	f := asFault(err)
+	if f.mend == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %s", f.cause, f.mend)
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/internal/atomicfile"
+	"sluice/internal/mcp"
+)
+
+func (a *app) nextCommand() *cobra.Command {
+	var claim bool
+	var run string
+	cmd := &cobra.Command{
+		Use:   "next",
+		Short: "show the work that waits for somebody to do it",
+		Long: `Steps with launch: interactive or subagent are not launched: they are on offer. This prints the
+oldest that nobody has taken: its prompt, where to work, what to read and to make, and how to
+say that it is done. --claim takes it.`,
+		Example: "sluice next --claim\nsluice next --json",
+		Args:    between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
+				offers, err := v.Offers(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return a.next(cmd.Context(), p, v, offers, run, claim)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&claim, "claim", false, "take it, so that nobody else does")
+	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` only")
+	return a.jsonFlag(cmd)
+}
+
+func (a *app) next(ctx context.Context, p *place, v viewer, offers []daemon.Offer, run string, claim bool) error {
+	offers = slices.DeleteFunc(offers, func(o daemon.Offer) bool { return run != "" && o.Run != run || claim && o.Claimed != "" })
+	if len(offers) == 0 {
+		if a.json {
+			return a.document(map[string]any{"offer": nil})
+		}
+		a.print("Nothing is on offer.")
+		return nil
+	}
+	slices.SortStableFunc(offers, func(x, y daemon.Offer) int {
+		if (x.Claimed == "") != (y.Claimed == "") {
+			return len(x.Claimed) - len(y.Claimed)
+		}
+		return x.Since.Compare(y.Since)
+	})
+	o := offers[0]
+	if claim {
+		s, ok := v.(service)
+		if !ok {
+			_, err := needed(ctx, p)
+			return err
+		}
+		done, err := s.Do(ctx, engine.Claimed{Run: o.Run, Step: o.Step, N: o.Attempt}, "command")
+		if err != nil {
+			return err
+		}
+		if done.Ignored != "" {
+			return failed("`sluice next --claim` again takes the next one", "not taken: %s", done.Ignored)
+		}
+	}
+	work, err := workOf(ctx, p, o)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.document(map[string]any{"offer": o, "prompt": work.Prompt, "inputs": list(work.Inputs), "outputs": list(work.Outputs), "waiting": len(offers) - 1})
+	}
+	a.printOffer(o, work, claim)
+	return nil
+}
+
+// list is an empty list rather than none: keys of documents are stable.
+func list(names []string) []string { return append([]string{}, names...) }
+
+func (a *app) printOffer(o daemon.Offer, work mcp.Work, claimed bool) {
+	a.print("%s", strings.TrimRight(gates.Clean(work.Prompt), "\n"))
+	a.title("\n%s of %s, attempt %d", title(o.Step, o.Name), o.Run, o.Attempt)
+	a.field("work in", o.Worktree)
+	a.field("prompt", o.Prompt)
+	if len(work.Inputs) > 0 {
+		a.field("read", clean(strings.Join(work.Inputs, " ")))
+	}
+	if len(work.Outputs) > 0 {
+		a.field("make", clean(strings.Join(work.Outputs, " ")))
+	}
+	switch o.SignalType {
+	case engine.SignalCommit:
+		a.field("when done", "commit, with this in the message: "+clean(o.Marker))
+	case engine.SignalPull:
+		a.field("when done", "open a pull request from its branch")
+	default:
+		a.field("when done", "sluice signal "+o.Step+" --run "+o.Run+" -m \"what was done\"")
+		a.field("or write", o.Signal)
+	}
+	if !claimed && o.Claimed == "" {
+		a.field("", a.paint(dim, "sluice next --claim takes it"))
+	}
+}
+
+// Bounds of reading what was laid out for an offer.
+const (
+	maxOfferFile = 1 << 20
+	layOutIn     = 5 * time.Second // an offer is known a moment before its folder is laid out
+	layOutLook   = 50 * time.Millisecond
+)
+
+// workOf reads what was laid out for an offer. offer.json is written last, so all of it is there with it.
+func workOf(ctx context.Context, p *place, o daemon.Offer) (mcp.Work, error) {
+	rel, err := filepath.Rel(p.root, filepath.Dir(o.Prompt))
+	if err != nil {
+		return mcp.Work{}, err
+	}
+	var work mcp.Work
+	var raw []byte
+	for end := time.Now().Add(layOutIn); ; {
+		raw, _, err = atomicfile.OpenRegular(p.root, filepath.Join(rel, "offer.json"), maxOfferFile)
+		if !isMissing(err) || time.Now().After(end) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return work, ctx.Err()
+		case <-time.After(layOutLook):
+		}
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &work)
+	}
+	if err != nil {
+		return work, fmt.Errorf("%s of %s: what there is to do cannot be read: %w: see `sluice status %s`", o.Step, o.Run, err, o.Run)
+	}
+	raw, _, err = atomicfile.OpenRegular(p.root, filepath.Join(rel, "prompt.md"), gates.MaxPrompt)
+	if errors.Is(err, atomicfile.ErrTooLarge) {
+		err = fmt.Errorf("somebody has changed it: a prompt has at most %d bytes", gates.MaxPrompt)
+	}
+	if err != nil {
+		return work, fmt.Errorf("%s of %s: its prompt cannot be read: %w: see `sluice status %s`", o.Step, o.Run, err, o.Run)
+	}
+	work.Prompt = string(raw)
+	return work, nil
+}

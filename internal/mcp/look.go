@@ -1,0 +1,413 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/signals"
+)
+
+// run is a run as an agent sees it.
+type run struct {
+	Run      string `json:"run"`
+	Workflow string `json:"workflow"`
+	Phase    string `json:"phase"` // pending, running, completed, failed, aborted
+	Why      string `json:"why,omitempty"`
+	Steps    []step `json:"steps,omitempty"`
+	Waits    []hold `json:"waits_for,omitempty"`
+}
+
+type step struct {
+	Step    string `json:"step"`
+	Name    string `json:"name,omitempty"`
+	State   string `json:"state"`
+	Attempt int    `json:"attempt,omitempty"`
+	Summary string `json:"summary,omitempty"`
+	Gates   []gate `json:"gates,omitempty"`
+}
+
+type gate struct {
+	Gate  string `json:"gate"`
+	Level string `json:"level"` // auto, notify, human
+	State string `json:"state,omitempty"`
+	Fails int    `json:"fails,omitempty"` // that count
+	Most  int    `json:"most"`            // at which a person is asked
+}
+
+// hold is one thing that a run waits for.
+type hold struct {
+	Kind  string    `json:"kind"`
+	Step  string    `json:"step,omitempty"`
+	Gate  string    `json:"gate,omitempty"`
+	Until time.Time `json:"until,omitzero"`
+	Text  string    `json:"text"`
+}
+
+// holds tells what a run waits for. How a person would decide is not told: nobody here does.
+func holds(r daemon.RunStatus) []hold {
+	var out []hold
+	for _, w := range r.Waits {
+		h := hold{Kind: w.Kind, Step: w.Step, Gate: w.Gate, Until: w.Until, Text: w.Text}
+		switch w.Kind {
+		case "human":
+			h.Text = w.Gate + " for a person: only they decide it; tell your user"
+		case "window":
+			h.Text = w.Gate + " for a person's veto, until its window closes; it goes on by itself"
+		case "paused":
+			h.Text = "it is paused: only a person has it go on; tell your user (" + r.Paused + ")"
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+func runOf(r daemon.RunStatus, steps bool) run {
+	out := run{Run: r.ID, Workflow: r.Workflow, Phase: r.Phase, Why: cmp.Or(r.EndWhy, r.Paused), Waits: holds(r)}
+	if !steps {
+		return out
+	}
+	for _, st := range r.Steps {
+		x := step{Step: st.ID, Name: st.Name, State: st.State, Attempt: st.Attempt, Summary: shown(st.Summary)}
+		for _, g := range st.Gates {
+			if !g.Implicit {
+				x.Gates = append(x.Gates, gate{Gate: g.ID, Level: g.Level, State: g.State, Fails: g.Count, Most: g.Max})
+			}
+		}
+		out.Steps = append(out.Steps, x)
+	}
+	return out
+}
+
+func over(r daemon.RunStatus) bool {
+	return r.Phase != engine.RunRunning && r.Phase != engine.RunPending
+}
+
+type listIn struct {
+	Run string `json:"run,omitempty" jsonschema:"the id of a run"`
+}
+
+func (s *server) list(ctx context.Context, repo Repo, in listIn) (any, error) {
+	if err := known(in.Run); err != nil {
+		return nil, err
+	}
+	st, err := repo.Status(ctx, in.Run)
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		Root   string   `json:"root"`
+		Runs   []run    `json:"runs"`
+		Left   int      `json:"left_out,omitempty"` // ended long ago
+		Unwell []string `json:"unwell,omitempty"`
+	}{Root: st.Root, Runs: []run{}, Unwell: st.Health}
+	if st.Stalled != "" {
+		out.Unwell = append(out.Unwell, "the journal cannot be written: "+st.Stalled)
+	}
+	runs := st.Runs
+	slices.Reverse(runs) // the newest first
+	slices.SortStableFunc(runs, func(a, b daemon.RunStatus) int { return cmp.Compare(rank(a), rank(b)) })
+	if len(runs) > maxRuns {
+		out.Left = len(runs) - maxRuns
+		runs = runs[:maxRuns]
+	}
+	for _, r := range runs {
+		out.Runs = append(out.Runs, runOf(r, in.Run != ""))
+	}
+	return out, nil
+}
+
+func rank(r daemon.RunStatus) int {
+	if over(r) {
+		return 1
+	}
+	return 0
+}
+
+// known refuses what can be no run's id.
+func known(run string) error {
+	if run != "" && !signals.ValidID(run) {
+		return fmt.Errorf("run %.80q: no run has such an id: list names them", run)
+	}
+	return nil
+}
+
+// offer is a step on offer, with all that is needed to do it.
+type offer struct {
+	Run      string    `json:"run"`
+	Step     string    `json:"step"`
+	Name     string    `json:"name,omitempty"`
+	Attempt  int       `json:"attempt"`
+	Role     string    `json:"role,omitempty"`
+	Launch   string    `json:"launch"`
+	Since    time.Time `json:"since"`
+	Claimed  string    `json:"claimed,omitempty"`
+	Worktree string    `json:"worktree"`
+	Inputs   []string  `json:"inputs,omitempty"`
+	Outputs  []string  `json:"outputs,omitempty"`
+	Prompt   string    `json:"prompt,omitempty"`
+	Done     string    `json:"when_done"`
+}
+
+func offerOf(o daemon.Offer) offer {
+	return offer{Run: o.Run, Step: o.Step, Name: o.Name, Attempt: o.Attempt, Role: o.Role, Launch: o.Launch, Since: o.Since,
+		Claimed: o.Claimed, Worktree: o.Worktree, Done: doneBy(o)}
+}
+
+// doneBy is how a step says that it is done.
+func doneBy(o daemon.Offer) string {
+	switch o.SignalType {
+	case engine.SignalCommit:
+		return "commit the work with this marker in the message: " + o.Marker
+	case engine.SignalPull:
+		return "open the pull request from its branch"
+	}
+	return fmt.Sprintf("call signal with run %s, step %s, attempt %d (in place of the file that the prompt names)", o.Run, o.Step, o.Attempt)
+}
+
+type nextIn struct {
+	Run   string `json:"run,omitempty" jsonschema:"of this run only"`
+	Claim bool   `json:"claim,omitempty" jsonschema:"take it"`
+	Wait  int    `json:"wait_seconds,omitempty" jsonschema:"how long to wait until something is on offer (0 to 600)"`
+}
+
+// offering is what next tells.
+type offering struct {
+	Offer *offer  `json:"offer"`
+	More  int     `json:"more,omitempty"`    // on offer beside it
+	Taken []offer `json:"claimed,omitempty"` // and not signalled yet
+	Runs  []run   `json:"runs,omitempty"`    // where nothing is on offer: what they wait for
+	Say   string  `json:"say,omitempty"`
+}
+
+func (s *server) next(ctx context.Context, repo Repo, in nextIn) (any, error) {
+	within, err := wait(in.Wait)
+	if err == nil {
+		err = known(in.Run)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out offering
+	var picked daemon.Offer
+	err = until(ctx, repo, in.Run, within, func() (bool, error) {
+		out, picked, err = s.offers(ctx, repo, in.Run)
+		return out.Offer != nil || !moves(out), err
+	})
+	if err != nil || out.Offer == nil {
+		return out, err
+	}
+	if in.Claim {
+		if err := s.take(ctx, repo, picked); err != nil {
+			return nil, err
+		}
+		out.Say = "it is yours"
+	}
+	work, err := s.opt.Work(ctx, picked)
+	if err != nil {
+		return nil, err
+	}
+	out.Offer.Prompt, out.Offer.Inputs, out.Offer.Outputs = work.Prompt, work.Inputs, work.Outputs
+	return out, nil
+}
+
+// offers looks what is on offer: the oldest that nobody has claimed is picked.
+func (s *server) offers(ctx context.Context, repo Repo, only string) (out offering, picked daemon.Offer, err error) {
+	all, err := repo.Offers(ctx)
+	if err != nil {
+		return out, picked, err
+	}
+	slices.SortStableFunc(all, func(a, b daemon.Offer) int { return a.Since.Compare(b.Since) })
+	for _, o := range all {
+		switch {
+		case only != "" && o.Run != only:
+		case o.Claimed != "":
+			out.Taken = append(out.Taken, offerOf(o))
+		case out.Offer == nil:
+			x := offerOf(o)
+			out.Offer, picked = &x, o
+		default:
+			out.More++
+		}
+	}
+	if out.Offer != nil {
+		return out, picked, nil
+	}
+	st, err := repo.Status(ctx, only)
+	if err != nil {
+		return out, picked, err
+	}
+	for _, r := range st.Runs {
+		if only != "" || !over(r) {
+			out.Runs = append(out.Runs, runOf(r, false))
+		}
+	}
+	switch {
+	case !slices.ContainsFunc(st.Runs, func(r daemon.RunStatus) bool { return !over(r) }):
+		out.Say = "nothing is on offer, and no run goes on: you are done"
+	case len(out.Taken) > 0:
+		out.Say = "nothing else is on offer: what was claimed waits for its signal. If whoever claimed it is gone, read its context, have it done and signal it"
+	default:
+		out.Say = "nothing is on offer now: see what the runs wait for"
+	}
+	return out, picked, nil
+}
+
+// moves says that something may come to be on offer by itself.
+func moves(out offering) bool {
+	for _, r := range out.Runs {
+		if r.Phase == engine.RunPending {
+			return true
+		}
+		if r.Phase != engine.RunRunning {
+			continue
+		}
+		if len(r.Waits) == 0 || slices.ContainsFunc(r.Waits, func(h hold) bool { return h.Kind != "human" && h.Kind != "paused" && h.Kind != "offer" }) {
+			return true
+		}
+	}
+	return false
+}
+
+type contextIn struct {
+	Run  string `json:"run" jsonschema:"the id of the run"`
+	Step string `json:"step,omitempty" jsonschema:"the id of the step; without it the run's spec is told"`
+}
+
+// failure is one that sent work back, or failed a gate.
+type failure struct {
+	Gate     string          `json:"gate"`
+	Round    int             `json:"round"`
+	Step     string          `json:"step"`
+	Attempt  int             `json:"attempt"`
+	By       string          `json:"by,omitempty"` // reviewer, criterion, human
+	Outcome  string          `json:"outcome,omitempty"`
+	Feedback string          `json:"feedback,omitempty"`
+	Findings json.RawMessage `json:"findings,omitempty"`
+}
+
+func failureOf(id string, q engine.Round) failure {
+	f := failure{Gate: id, Round: q.N, Step: q.Step, Attempt: q.Attempt, By: q.ByKind, Outcome: q.Outcome, Feedback: shown(q.Feedback)}
+	if len(q.Findings) <= maxShown {
+		f.Findings = q.Findings
+	}
+	return f
+}
+
+func (s *server) context(ctx context.Context, repo Repo, in contextIn) (any, error) {
+	if err := known(in.Run); err != nil {
+		return nil, err
+	}
+	if in.Step == "" {
+		source, err := repo.Spec(ctx, in.Run)
+		return map[string]string{"run": in.Run, "spec": source}, err
+	}
+	r, st, err := s.find(ctx, repo, in.Run, in.Step)
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		Run      string                     `json:"run"`
+		Step     step                       `json:"step"`
+		Offer    *offer                     `json:"offer,omitempty"`
+		Failures []failure                  `json:"failures,omitempty"` // of the whole run, oldest first
+		Answers  map[string]json.RawMessage `json:"answers,omitempty"`  // by step
+		Vars     map[string]any             `json:"vars,omitempty"`
+	}{Run: r.ID, Vars: r.Vars, Answers: map[string]json.RawMessage{}}
+	one := r
+	one.Steps = []daemon.StepStatus{st}
+	out.Step = runOf(one, true).Steps[0]
+	var rounds []engine.Round
+	ids := map[int64]string{}
+	for _, x := range r.Steps {
+		if n := len(x.Attempts); n > 0 && len(x.Attempts[n-1].Answer) > 0 && len(x.Attempts[n-1].Answer) <= maxShown {
+			out.Answers[x.ID] = x.Attempts[n-1].Answer
+		}
+		for _, g := range x.Gates {
+			for _, q := range g.Rounds {
+				if q.State == engine.Refused || q.State == engine.Undone && q.Outcome != "" && q.Outcome != engine.OutcomePass {
+					rounds, ids[q.Seq] = append(rounds, q), g.ID
+				}
+			}
+		}
+	}
+	slices.SortFunc(rounds, func(a, b engine.Round) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, q := range rounds {
+		out.Failures = append(out.Failures, failureOf(ids[q.Seq], q))
+	}
+	o, err := s.offered(ctx, repo, r, st)
+	if err != nil {
+		return out, nil //nolint:nilerr // it is not on offer: what there is to know of it all the same
+	}
+	x := offerOf(o)
+	work, err := s.opt.Work(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	x.Prompt, x.Inputs, x.Outputs = work.Prompt, work.Inputs, work.Outputs
+	out.Offer = &x
+	return out, nil
+}
+
+// find gives a run with all its attempts and rounds, and a step of it. A gate is none.
+func (s *server) find(ctx context.Context, repo Repo, id, name string) (daemon.RunStatus, daemon.StepStatus, error) {
+	if id == "" || name == "" {
+		return daemon.RunStatus{}, daemon.StepStatus{}, fmt.Errorf("which one: say run and step: list names them")
+	}
+	if err := known(id); err != nil {
+		return daemon.RunStatus{}, daemon.StepStatus{}, err
+	}
+	r, err := repo.Run(ctx, id)
+	if err != nil {
+		return r, daemon.StepStatus{}, err
+	}
+	var names []string
+	for _, st := range r.Steps {
+		if st.ID == name {
+			return r, st, nil
+		}
+		names = append(names, st.ID)
+	}
+	for _, st := range r.Steps {
+		for _, g := range st.Gates {
+			if name == g.ID || strings.HasPrefix(name, g.ID+"-") {
+				return r, st, fmt.Errorf("%.80q: %s is a gate: nobody decides it here: its reviewer does, or a person where it asks one; name the step, %s", name, g.ID, st.ID)
+			}
+		}
+	}
+	if !signals.ValidID(name) {
+		return r, daemon.StepStatus{}, fmt.Errorf("step %.80q is not an id: list names the steps", name)
+	}
+	mend := "its steps are " + strings.Join(names[:min(len(names), 20)], ", ")
+	if near := signals.Nearest(name, names); near != "" {
+		mend = "did you mean " + near + "?"
+	}
+	return r, daemon.StepStatus{}, fmt.Errorf("run %s has no step %.80q: %s", r.ID, name, mend)
+}
+
+// offered gives the offer of a step; an error where it is not on offer.
+func (s *server) offered(ctx context.Context, repo Repo, r daemon.RunStatus, st daemon.StepStatus) (daemon.Offer, error) {
+	all, err := repo.Offers(ctx)
+	if err != nil {
+		return daemon.Offer{}, err
+	}
+	for _, o := range all {
+		if o.Run == r.ID && o.Step == st.ID {
+			return o, nil
+		}
+	}
+	state := st.State
+	switch {
+	case over(r):
+		state = "its run is " + r.Phase
+	case state == engine.Running:
+		state = "sluice has it done"
+	}
+	return daemon.Offer{}, fmt.Errorf("step %s of %s is not on offer (%s): next gives what is", st.ID, r.ID, state)
+}
