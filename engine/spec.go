@@ -331,6 +331,10 @@ type Env struct {
 	Findings  []any
 	Failures  int
 	Exhausted bool
+
+	// Foreign, where given, is what stands in a text for the value of an expression that reads what agents or people said:
+	// so that who puts the text together can tell its words from theirs.
+	Foreign func(source, value string) string `json:"-"`
 }
 
 // StepEnv is the latest of a step, as expressions see it.

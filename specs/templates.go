@@ -14,7 +14,7 @@ var templates embed.FS
 type Template struct {
 	Name  string
 	Line  string // what it does, in a line
-	Files fs.FS  // laid out as .workflow/: specs/NAME.yaml, config.yaml, prompts/…
+	Files fs.FS  // laid out as .workflow/: specs/NAME.yaml, config.yaml
 }
 
 // Templates lists the shipped workflows.

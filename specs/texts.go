@@ -135,6 +135,9 @@ func render(parts []part, env *engine.Env) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("${{%s}}: %w", p.source, err)
 		}
+		if env != nil && env.Foreign != nil && p.code.foreign() {
+			s = env.Foreign(strings.TrimSpace(p.source), s)
+		}
 		if b.WriteString(s); b.Len() > maxValueBytes {
 			return "", errTooBig
 		}
@@ -305,4 +308,10 @@ func (c *compiler) programName(t text, s scope, what string) {
 // varsOnly says that the program reads nothing but vars.
 func (p *program) varsOnly() bool {
 	return !slices.ContainsFunc(p.reads, func(r reading) bool { return r.root != "vars" })
+}
+
+// foreign says that the program reads what agents or people said while the run went on.
+func (p *program) foreign() bool {
+	own := []string{"vars", "run", "workflow", "step", "attempt", "gate", "failures", "exhausted"}
+	return slices.ContainsFunc(p.reads, func(r reading) bool { return !slices.Contains(own, r.root) })
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/specs"
 )
@@ -27,14 +28,15 @@ const ignored = `# What comes and goes while runs go on. Specs, settings, prompt
 
 func (a *app) initCommand() *cobra.Command {
 	var name string
-	var list bool
+	var list, prompts bool
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "lay out .workflow/ with a first workflow",
-		Long: `Makes .workflow/ in this repo: a first spec, the roles' prompts, settings, the folders that
-signals and runs live in, and the JSON Schema by which editors complete specs.
+		Long: `Makes .workflow/ in this repo: a first spec, settings, the folders that signals and runs live in,
+and the JSON Schema by which editors complete specs. --prompts writes the built-in prompts of the
+roles to .workflow/prompts/ instead: what lies there holds in place of the built-in ones.
 It never writes over a file that is there, so it can be run again.`,
-		Example: "sluice init\nsluice init --template gated-pipeline",
+		Example: "sluice init\nsluice init --template gated-pipeline\nsluice init --prompts",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if list {
@@ -48,11 +50,17 @@ It never writes over a file that is there, so it can be run again.`,
 			if err != nil {
 				return err
 			}
+			if prompts {
+				return a.layPrompts(p.root)
+			}
 			return a.layOut(p.root, t)
 		},
 	}
 	cmd.Flags().StringVar(&name, "template", defaultTemplate, "the shipped workflow `NAME` to begin with")
 	cmd.Flags().BoolVar(&list, "list", false, "name the shipped workflows")
+	cmd.Flags().BoolVar(&prompts, "prompts", false, "write the built-in prompts of the roles, to be changed")
+	cmd.MarkFlagsMutuallyExclusive("prompts", "template")
+	cmd.MarkFlagsMutuallyExclusive("prompts", "list")
 	return a.jsonFlag(cmd)
 }
 
@@ -89,33 +97,56 @@ func templateNamed(name string) (specs.Template, error) {
 	return specs.Template{}, misused(mend, "no shipped workflow %q", clean(name))
 }
 
-// layOut makes the folders and files of a template, and keeps what is there.
-func (a *app) layOut(root string, t specs.Template) error {
-	var made, kept []string
-	put := func(name string, data []byte) error {
-		file := filepath.Join(root, workflowDir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-		err := atomicfile.WriteNew(file, data, 0o644)
-		if errors.Is(err, fs.ErrExist) {
-			kept = append(kept, workflowDir+"/"+name)
-			return nil
-		}
-		if err == nil {
-			made = append(made, workflowDir+"/"+name)
-		}
+// laid is what was written below .workflow/, and what was there before.
+type laid struct {
+	root       string
+	made, kept []string
+}
+
+// put writes a file where there is none.
+func (l *laid) put(name string, data []byte) error {
+	file := filepath.Join(l.root, workflowDir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
+	err := atomicfile.WriteNew(file, data, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		l.kept = append(l.kept, workflowDir+"/"+name)
+		return nil
+	}
+	if err == nil {
+		l.made = append(l.made, workflowDir+"/"+name)
+	}
+	return err
+}
+
+// layPrompts writes the built-in prompts of roles.
+func (a *app) layPrompts(root string) error {
+	l := &laid{root: root}
+	for _, r := range gates.Roles() {
+		if err := l.put("prompts/"+r.Name+".md", []byte(r.Text)); err != nil {
+			return err
+		}
+	}
+	if done, err := a.tellLaid(l); done || err != nil {
+		return err
+	}
+	a.print("\nNext:\n  change what your roles shall be told; `sluice validate` checks it")
+	return nil
+}
+
+// layOut makes the folders and files of a template, and keeps what is there.
+func (a *app) layOut(root string, t specs.Template) error {
+	l := &laid{root: root}
 	for _, dir := range []string{"signals", "runs", "retry-context", "backlog", "audit"} {
 		if err := os.MkdirAll(filepath.Join(root, workflowDir, dir), 0o755); err != nil {
 			return err
 		}
 	}
-	if err := put(".gitignore", []byte(ignored)); err != nil {
+	if err := l.put(".gitignore", []byte(ignored)); err != nil {
 		return err
 	}
-	if err := put(specs.SchemaFile, specs.Schema()); err != nil {
+	if err := l.put(specs.SchemaFile, specs.Schema()); err != nil {
 		return err
 	}
 	err := fs.WalkDir(t.Files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -126,28 +157,15 @@ func (a *app) layOut(root string, t specs.Template) error {
 		if err != nil {
 			return err
 		}
-		return put(path.Clean(name), data)
+		return l.put(path.Clean(name), data)
 	})
 	if err != nil {
 		return err
 	}
-	return a.tellLayout(root, t.Name, made, kept)
-}
-
-func (a *app) tellLayout(root, name string, made, kept []string) error {
-	if a.json {
-		return a.document(map[string]any{"root": root, "made": orEmpty(made), "kept": orEmpty(kept)})
+	if done, err := a.tellLaid(l); done || err != nil {
+		return err
 	}
-	for _, f := range made {
-		a.print("%s %s", a.paint(green, "made"), f)
-	}
-	for _, f := range kept {
-		a.print("%s %s", a.paint(dim, "kept"), f)
-	}
-	if len(made) == 0 {
-		a.print("\nEverything was there already: nothing was changed.")
-		return nil
-	}
+	name := t.Name
 	a.print(`
 Next:
   look at %s/%s.yaml and %s/config.yaml (who plays which role)
@@ -155,6 +173,23 @@ Next:
   sluice graph %s
   sluice run %s%s`, specsDir, name, workflowDir, name, name, requiredVars(filepath.Join(root, specsDir, name+".yaml")))
 	return nil
+}
+
+// tellLaid prints what was written; done where there is no more to be said.
+func (a *app) tellLaid(l *laid) (done bool, err error) {
+	if a.json {
+		return true, a.document(map[string]any{"root": l.root, "made": orEmpty(l.made), "kept": orEmpty(l.kept)})
+	}
+	for _, f := range l.made {
+		a.print("%s %s", a.paint(green, "made"), f)
+	}
+	for _, f := range l.kept {
+		a.print("%s %s", a.paint(dim, "kept"), f)
+	}
+	if len(l.made) == 0 {
+		a.print("\nEverything was there already: nothing was changed.")
+	}
+	return len(l.made) == 0, nil
 }
 
 // requiredVars is how a run of the spec is given what it must be given: as arguments with a place left open.

@@ -146,8 +146,11 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 	return engine.RunRequested{Workflow: spec.ID, Source: string(pinned), Vars: vars, Parallel: o.parallel}, nil
 }
 
-// agentsThere checks that what the workflow's roles are played by can be started.
+// agentsThere checks that what the workflow's roles are played by can be started, and has prompts that can be gone by.
 func (a *app) agentsThere(p *place, spec *engine.Spec, s executor.Settings) error {
+	if faults := promptFaults(p.root, spec, s); len(faults) > 0 {
+		return failed("mend the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), more(len(faults)-1))
+	}
 	for _, role := range rolesOf(spec) {
 		r, ok := s.Roles[role]
 		if !ok {
@@ -239,4 +242,30 @@ func (a *app) endOf(r daemon.RunStatus) error {
 		return ended(exitAborted)
 	}
 	return nil
+}
+
+// promptFaults are what is wrong with the prompts of the roles of a spec.
+func promptFaults(root string, spec *engine.Spec, s executor.Settings) []error {
+	var out []error
+	said := map[string]bool{}
+	look := func(role string, judges bool) {
+		_, faults := s.ReadPrompt(root, role, judges)
+		for _, f := range faults {
+			if !said[f.Error()] {
+				said[f.Error()] = true
+				out = append(out, f)
+			}
+		}
+	}
+	for _, st := range spec.Steps {
+		if role := st.Role(); role != "" && st.Run == nil {
+			look(role, false)
+		}
+	}
+	for _, g := range spec.Gates {
+		if role := g.Reviewer.AgentType; role != "" && g.Reviewer.Run == nil {
+			look(role, true)
+		}
+	}
+	return out
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/engine"
+	"sluice/internal/executor"
 	"sluice/specs"
 )
 
@@ -16,7 +18,8 @@ func (a *app) validateCommand() *cobra.Command {
 	return a.jsonFlag(&cobra.Command{
 		Use:   "validate [SPEC...]",
 		Short: "tell everything that is wrong with the specs",
-		Long: `Reads specs as a run would and prints all faults at once, each as file:line:col: message.
+		Long: `Reads specs, and the prompts of their roles, as a run would and prints all faults at once, each as
+file:line:col: message.
 SPEC is a file or a workflow's id; without any, all of .workflow/specs/ are read.
 Run it after each edit, and in CI: it exits 1 if there is a fault.`,
 		Example: "sluice validate\nsluice validate phase-4-search-index",
@@ -40,9 +43,15 @@ type faultLine struct {
 }
 
 func (a *app) validate(files []string) error {
-	all := []faultLine{}
+	all, said := []faultLine{}, map[specs.Fault]bool{}
 	for _, f := range files {
 		spec, faults := specs.LoadFile(f)
+		for _, x := range a.promptFaultsOf(f, spec) {
+			if !said[x] { // specs share their roles
+				said[x] = true
+				faults = append(faults, x)
+			}
+		}
 		for _, x := range faults {
 			all = append(all, faultLine{shortPath(x.File), x.Line, x.Col, x.Message})
 		}
@@ -67,6 +76,28 @@ func (a *app) validate(files []string) error {
 		return ended(exitFailed)
 	}
 	return nil
+}
+
+// promptFaultsOf are the faults of the prompts of a spec's roles, by the settings of its repo.
+func (a *app) promptFaultsOf(file string, spec *engine.Spec) []specs.Fault {
+	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	if spec == nil || filepath.Join(root, specsDir) != filepath.Dir(file) {
+		return nil
+	}
+	s, err := a.settingsOf(root, nil)
+	if err != nil {
+		return nil // the settings have a check of their own
+	}
+	var out []specs.Fault
+	for _, err := range promptFaults(root, spec, s.Settings) {
+		f := specs.Fault{File: file, Line: 1, Col: 1, Message: err.Error()}
+		var of executor.PromptFault
+		if errors.As(err, &of) {
+			f = specs.Fault{File: of.File, Line: of.Line, Col: of.Col, Message: of.Message}
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 // gatesOf counts the gates that the spec itself has.

@@ -22,7 +22,6 @@ import (
 // Bounds of what a launch is given.
 const (
 	maxArgPrompt  = 100 << 10 // bytes of a prompt as an argument: the system takes 128 KiB
-	maxTemplate   = 64 << 10  // bytes of a role's prompt_file
 	maxShownFile  = 64 << 10  // bytes read of a file that a prompt shows; it bounds them further
 	maxVarValue   = 32 << 10  // bytes of a SLUICE_VAR_*: a longer one is in the prompt or nowhere
 	longestAnswer = gates.MaxAnswer + 4096
@@ -180,24 +179,6 @@ func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv
 	return argv, stdin, nil
 }
 
-// template reads the role's prompt_file; "" where it has none.
-func (e *Executor) template(w who) (string, error) {
-	if w.set.PromptFile == "" {
-		return "", nil
-	}
-	var last error
-	for _, base := range []string{filepath.Join(e.root, ".workflow"), e.root} {
-		data, _, err := atomicfile.OpenRegular(base, filepath.FromSlash(w.set.PromptFile), maxTemplate)
-		if err == nil {
-			return string(data), nil
-		}
-		if last == nil {
-			last = err
-		}
-	}
-	return "", fatal("role %s: prompt_file %s: %v: write it below .workflow/, or take it out of the settings", w.role, w.set.PromptFile, last)
-}
-
 // texts evaluates texts of the spec.
 func texts(in []engine.Text, env *engine.Env, what string) ([]string, error) {
 	var out []string
@@ -341,11 +322,12 @@ func (e *Executor) signalFile(job daemon.Job, st *engine.Step) string {
 
 // stepPrompt is the prompt of a step's agent.
 func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.Step, b begin, w who, answer string) (string, error) {
-	template, err := e.template(w)
+	template, err := e.template(w, false)
 	if err != nil {
 		return "", err
 	}
-	task, err := st.Agent.Prompt.String(job.Env)
+	values := gates.NewValues()
+	task, err := marked(st.Agent.Prompt, job.Env, values)
 	if err != nil {
 		return "", refused("prompt: %v", err)
 	}
@@ -362,7 +344,7 @@ func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.St
 	}
 	in := gates.StepInput{
 		Role: w.role, Template: template, Workflow: job.RunInfo.Workflow, Description: job.Spec.Description, Run: job.Run,
-		Step: st.ID, Name: st.Name, Attempt: job.Attempt.N, Task: task, ContextFiles: e.contextFiles(job.Spec, st, b.Dir),
+		Step: st.ID, Name: st.Name, Attempt: job.Attempt.N, Task: task, Values: values, ContextFiles: e.contextFiles(job.Spec, st, b.Dir),
 		Outputs: made, Criteria: st.Criteria, Retry: e.retryFiles(job, st.ID, b.Dir), Schema: st.Answer, Answer: answer,
 		Signal: gates.SignalInput{Signal: st.Signal, Path: e.signalFile(job, st), Branch: b.Branch, Offered: st.Offered()},
 	}

@@ -157,17 +157,18 @@ func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.
 
 // reviewPrompt is the prompt of a gate's reviewer.
 func (e *Executor) reviewPrompt(ctx context.Context, job daemon.Job, g *engine.Gate, st *engine.Step, b begin, w who, answer string) (string, error) {
-	template, err := e.template(w)
+	template, err := e.template(w, true)
 	if err != nil {
 		return "", err
 	}
-	look, err := g.Reviewer.Prompt.String(job.Env)
+	values := gates.NewValues()
+	look, err := marked(g.Reviewer.Prompt, job.Env, values)
 	if err != nil {
 		return "", refused("prompt of %s: %v", g.ID, err)
 	}
 	in := gates.ReviewInput{
 		Role: w.role, Template: template, Workflow: job.RunInfo.Workflow, Description: job.Spec.Description, Run: job.Run,
-		Gate: g.ID, GateName: g.Name, Round: job.Round.N, Step: st.ID, StepName: st.Name, Look: look, Task: e.task(job, st),
+		Gate: g.ID, GateName: g.Name, Round: job.Round.N, Step: st.ID, StepName: st.Name, Look: look, Task: e.task(job, st, values), Values: values,
 		ContextFiles: e.contextFiles(job.Spec, st, b.Dir), Criteria: job.Attempt.ToReview, Summary: job.Attempt.Summary,
 		Answer: job.Attempt.Answer, Rubric: g.Reviewer.Rubric, Schema: g.Answer, AnswerPath: answer,
 	}
@@ -214,7 +215,7 @@ func withAttempt(job daemon.Job, st *engine.Step) *engine.Env {
 }
 
 // task is what the step was to do, in words.
-func (e *Executor) task(job daemon.Job, st *engine.Step) string {
+func (e *Executor) task(job daemon.Job, st *engine.Step, values *gates.Values) string {
 	if st.Run != nil {
 		if st.Run.Shell != "" {
 			return "Run this command: " + st.Run.Shell
@@ -225,7 +226,7 @@ func (e *Executor) task(job daemon.Job, st *engine.Step) string {
 		}
 		return "Run this command: " + strings.Join(words, " ")
 	}
-	text, err := st.Agent.Prompt.String(withAttempt(job, st))
+	text, err := marked(st.Agent.Prompt, withAttempt(job, st), values)
 	if err != nil {
 		return st.Agent.Prompt.Source
 	}

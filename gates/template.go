@@ -1,0 +1,210 @@
+package gates
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// The built-in prompts of roles, in the form in which a project may write its own.
+//
+//go:embed prompts/*.md
+var prompts embed.FS
+
+// MaxTemplate bounds a role's prompt file, in bytes.
+const MaxTemplate = maxTemplate
+
+// Role is a built-in role: its name and its prompt.
+type Role struct{ Name, Text string }
+
+// Roles gives the built-in roles. Each text is a whole prompt file, to be changed by a project.
+func Roles() []Role {
+	var out []Role
+	for _, name := range []string{"planner", "test-writer", "implementor", "reviewer", "tester", "supervisor", "controller", "fixer"} {
+		out = append(out, Role{name, shipped(name)})
+	}
+	return out
+}
+
+func shipped(name string) string {
+	text, err := fs.ReadFile(prompts, "prompts/"+name+".md")
+	if err != nil {
+		return "" // not built in
+	}
+	return string(text)
+}
+
+// RoleTemplate is the built-in template of a role; where there is none, a general one.
+func RoleTemplate(role string) string {
+	if role == "implementer" {
+		role = "implementor"
+	}
+	return orElse(shipped(role), shipped("any"))
+}
+
+// reviewTemplate is the built-in template of a role that reviews: whatever it is called, it judges.
+func reviewTemplate(role string) string { return shipped(TemplateName(role, true)) }
+
+// TemplateName is whose template a role goes by where it does the work, or judges it: who judges is never told to be one
+// who works.
+func TemplateName(role string, judges bool) string {
+	switch {
+	case judges && (!Judges(role) || shipped(role) == ""):
+		return "reviewer"
+	case role == "implementer":
+		return "implementor"
+	}
+	return role
+}
+
+// Judges says that the role's own prompt may be one that judges: it is none of the built-in ones that work.
+func Judges(role string) bool {
+	return !slices.Contains([]string{"", "any", "planner", "test-writer", "implementor", "implementer", "fixer"}, role)
+}
+
+// Sections of a prompt that a template may place, in the order in which they stand where it does not: those of a step's,
+// those of a review's.
+func stepSections() []string {
+	return []string{"where", "task", "context", "inputs", "rules", "retry", "notes", "outputs", "criterion", "answer", "signal"}
+}
+
+func reviewSections() []string {
+	return []string{"where", "rules", "task", "look", "criterion", "context", "inputs", "work", "retry", "notes", "verdict"}
+}
+
+// words are what may stand within a line of a template.
+func words() []string {
+	return []string{"role", "workflow", "run", "step", "name", "attempt", "gate", "round"}
+}
+
+// TemplateFault is what is wrong with a role's prompt file, and where; both count from 1.
+type TemplateFault struct {
+	Line, Col int
+	Message   string
+}
+
+// placeholder is what stands for a value in a template. $${{ is a text that begins with ${{.
+func placeholder() *regexp.Regexp { return regexp.MustCompile(`\$?\$\{\{([^}\n]*)(\}\})?`) }
+
+// CheckTemplate gives all that is wrong with the text of a role's prompt file; none = it can be gone by.
+func CheckTemplate(text string) []TemplateFault {
+	if len(text) > MaxTemplate {
+		return []TemplateFault{{1, 1, fmt.Sprintf("more than %d bytes: keep what every task of the role needs, and let a context file say the rest", MaxTemplate)}}
+	}
+	if strings.TrimSpace(text) == "" {
+		return []TemplateFault{{1, 1, "empty: write what the role is to do, or remove the file"}}
+	}
+	var faults []TemplateFault
+	placed, fence := map[string]bool{}, ""
+	sections := slices.Concat(stepSections(), reviewSections())
+	for n, l := range strings.Split(text, "\n") {
+		l = strings.TrimRight(l, "\r")
+		inFence := fence != ""
+		if fence = fenceAfter(fence, l); fence != "" {
+			inFence = true
+		}
+		for _, m := range placeholder().FindAllStringSubmatchIndex(l, -1) {
+			whole := l[m[0]:m[1]]
+			if strings.HasPrefix(whole, "$$") {
+				continue
+			}
+			name := strings.TrimSpace(l[m[2]:m[3]])
+			at := TemplateFault{Line: n + 1, Col: utf8.RuneCountInString(l[:m[0]]) + 1}
+			switch {
+			case m[4] < 0:
+				at.Message = "${{ is not closed: }} is missing on its line"
+			case slices.Contains(words(), name):
+				continue
+			case !slices.Contains(sections, name):
+				at.Message = fmt.Sprintf("${{%s}}: no such placeholder", l[m[2]:m[3]])
+				if near := nearest(name, slices.Concat(sections, words())); near != "" {
+					at.Message += fmt.Sprintf(" (did you mean ${{ %s }}?)", near)
+				}
+				at.Message += ": write $${{ where the text itself is meant"
+			case strings.TrimSpace(l) != whole || inFence:
+				at.Message = fmt.Sprintf("${{ %s }} is a section of the prompt: it stands alone on its line, outside of fenced blocks", name)
+			case placed[name]:
+				at.Message = fmt.Sprintf("${{ %s }} stands there twice: remove one", name)
+			default:
+				placed[name] = true
+				continue
+			}
+			faults = append(faults, at)
+		}
+	}
+	return faults
+}
+
+// fenceAfter is the fence that is open after a line, where fence was before it.
+func fenceAfter(fence, l string) string {
+	mark, rest := fenceOf(l)
+	switch {
+	case mark == "":
+	case fence == "" && (mark[0] == '~' || !strings.Contains(rest, "`")):
+		return mark
+	case fence != "" && mark[0] == fence[0] && len(mark) >= len(fence) && strings.TrimSpace(rest) == "":
+		return ""
+	}
+	return fence
+}
+
+// fill writes the template with what stands for its placeholders: the sections where it places them, then those that it
+// does not place, in their order. Values are not looked at again: nothing in them is a placeholder.
+func (p *page) fill(template string, sections []string, section map[string]string, word map[string]string) {
+	placed := map[string]bool{}
+	var own []string
+	flush := func() {
+		if text := strings.Trim(strings.Join(own, "\n"), "\n"); text != "" {
+			p.raw("\n" + text + "\n")
+		}
+		own = nil
+	}
+	fence := ""
+	for _, l := range strings.Split(prose(template, maxTemplate), "\n") {
+		inFence := fence != ""
+		fence = fenceAfter(fence, l)
+		m := placeholder().FindStringSubmatch(strings.TrimSpace(l))
+		name := ""
+		if m != nil && m[0] == strings.TrimSpace(l) && !strings.HasPrefix(m[0], "$$") {
+			name = strings.TrimSpace(m[1])
+		}
+		known := slices.Contains(stepSections(), name) || slices.Contains(reviewSections(), name)
+		if inFence || !known || placed[name] {
+			own = append(own, inLine(l, word))
+			continue
+		}
+		flush()
+		p.raw(section[name])
+		placed[name] = true
+	}
+	flush()
+	for _, name := range sections {
+		if !placed[name] {
+			p.raw(section[name])
+		}
+	}
+}
+
+// inLine is a line of a template with its words filled in.
+func inLine(l string, word map[string]string) string {
+	return placeholder().ReplaceAllStringFunc(l, func(m string) string {
+		if strings.HasPrefix(m, "$$") {
+			return m[1:]
+		}
+		if v, ok := word[strings.Trim(m, "${} ")]; ok {
+			return v
+		}
+		return m
+	})
+}
+
+// drawn is what a section writes; "" where it has nothing to say.
+func drawn(write func(p *page)) string {
+	p := &page{}
+	write(p)
+	return p.String()
+}

@@ -1,0 +1,76 @@
+package gates
+
+import (
+	"crypto/rand"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Values are texts of others that stand within a text of the spec: a mark holds the place of each, until Filled puts it there
+// as data. The mark is random, made for one prompt: no text that was written before can hold it.
+type Values struct {
+	mark string
+	of   []Note // From is the expression
+}
+
+// NewValues is the start of the values of a prompt.
+func NewValues() *Values { return &Values{mark: "value-" + rand.Text()} }
+
+// Mark keeps a text, and gives what holds its place. source is the expression that it is the value of.
+func (v *Values) Mark(source, text string) string {
+	v.of = append(v.of, Note{From: source, Text: text})
+	return fmt.Sprintf("%s-%d;", v.mark, len(v.of)-1)
+}
+
+// Bounds of a text that stands for a value.
+const (
+	maxValueLine = 200      // bytes of one that stands within a line
+	maxValue     = 12 << 10 // of one in a block of its own
+)
+
+// Filled is the text with its values in place, and whether there were any: a plain word as it is, a short line as code, all
+// else as a block of data. Within a fenced block of the text a value stands as it is, but cannot close it.
+func Filled(text string, v *Values) (filled string, foreign bool) {
+	if v == nil || len(v.of) == 0 {
+		return text, false
+	}
+	var out []string
+	fence := ""
+	place := regexp.MustCompile(regexp.QuoteMeta(v.mark) + `-(\d+);`)
+	for _, l := range strings.Split(text, "\n") {
+		inFence := fence != ""
+		fence = fenceAfter(fence, l)
+		inFence = inFence || fence != "" // an info string, too, is no place for a block
+		out = append(out, place.ReplaceAllStringFunc(l, func(m string) string {
+			i, err := strconv.Atoi(place.FindStringSubmatch(m)[1])
+			if err != nil || i >= len(v.of) {
+				return ""
+			}
+			return value(v.of[i], inFence)
+		}))
+	}
+	return strings.Join(out, "\n"), true
+}
+
+func value(n Note, inFence bool) string {
+	// Of its rows of backticks few are kept: the text around is cleaned too, and no fence in it may come to be cut.
+	text := shortenTicks(head(n.Text, maxValue), maxInlineTicks)
+	switch {
+	case inFence:
+		return unfenced(text)
+	case strings.TrimSpace(text) == "", regexp.MustCompile(`^[A-Za-z0-9._/+-]{1,64}$`).MatchString(text):
+		return text
+	case !strings.Contains(text, "\n") && len(text) <= maxValueLine:
+		return code(text)
+	}
+	return "\n\n" + Data("The value of "+code(n.From), text, maxValue) + "\n"
+}
+
+// unfenced is a text no line of which is a fence.
+func unfenced(s string) string {
+	return regexp.MustCompile("(?m)^( *)([`~]{3,})").ReplaceAllStringFunc(s, func(m string) string {
+		return strings.NewReplacer("`", "'", "~", "-").Replace(m)
+	})
+}
