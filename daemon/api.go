@@ -61,6 +61,15 @@ type Status struct {
 	Seq     int64       `json:"seq"`
 	Runs    []RunStatus `json:"runs"`
 	Notices int         `json:"notices,omitempty"` // owed
+	Today   Today       `json:"today,omitzero"`
+}
+
+// Today is what was used of the day, from 00:00 where the daemon is.
+type Today struct {
+	Day    string       `json:"day"`
+	Here   engine.Usage `json:"here,omitzero"`   // by this repo
+	All    engine.Usage `json:"all,omitzero"`    // by all repos of the daemon
+	Budget engine.Usage `json:"budget,omitzero"` // what all may use; 0 = no bound
 }
 
 // RunStatus is how a run stands, step by step.
@@ -74,7 +83,9 @@ type RunStatus struct {
 	Ended     time.Time      `json:"ended,omitzero"`
 	EndWhy    string         `json:"end_why,omitempty"`
 	By        engine.Actor   `json:"by"`
-	Usage     engine.Usage   `json:"usage,omitzero"`
+	Usage     engine.Usage   `json:"usage,omitzero"`  // so far, of what runs too
+	Budget    engine.Usage   `json:"budget,omitzero"` // what it may use; 0 = no bound
+	Near      []string       `json:"near,omitempty"`  // budgets that come to their end
 	Vars      map[string]any `json:"vars,omitempty"`
 	Digest    string         `json:"digest"`
 	SpecDrift bool           `json:"spec_drift,omitempty"` // the file has changed since the run started
@@ -121,7 +132,7 @@ type GateStatus struct {
 
 // Wait is one thing a run waits for.
 type Wait struct {
-	Kind  string    `json:"kind"` // human, window, review, agent, offer, worktree, slot, backoff, limit, need, grace, paused
+	Kind  string    `json:"kind"` // human, window, review, agent, offer, worktree, slot, backoff, limit, budget, need, grace, paused
 	Step  string    `json:"step,omitempty"`
 	Gate  string    `json:"gate,omitempty"`
 	Since time.Time `json:"since,omitzero"`

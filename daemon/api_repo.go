@@ -105,7 +105,7 @@ func (r *Repo) Status(ctx context.Context, run string, full bool) (Status, error
 		err = r.Ask(ctx, func(c *core) {
 			mu.Lock()
 			defer mu.Unlock()
-			s, sources = statusOf(c, r.opt.Root, run, full)
+			s, sources = statusOf(c, r.opt.Root, run, full, r.opt.Today)
 		})
 		mu.Lock()
 		defer mu.Unlock()

@@ -209,7 +209,7 @@ func OpenReader(root, state string, compile Compile) (*Reader, error) {
 
 // Status tells how the repo stands; run "" = all runs.
 func (r *Reader) Status(run string, full bool) Status {
-	s, sources := statusOf(r.c, r.root, run, full)
+	s, sources := statusOf(r.c, r.root, run, full, nil)
 	s.drift(sources)
 	return s
 }

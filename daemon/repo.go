@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -37,6 +38,10 @@ type RepoOptions struct {
 	Beat    func()                                        // called by the loop at least every rescan: a watchdog's food; may be nil
 	Alarm   func(ctx context.Context, title, text string) // tells a person of what no run is about; may be nil
 	Now     func() time.Time
+	// Spent takes what the repo has used of a day, where that has changed, and gives what a person is to be told; may be nil.
+	Spent func(engine.Day) []engine.Event
+	// Today gives the day, what all repos have used of it and what they may, 0 = no bound; may be nil.
+	Today func() (day string, used, most engine.Usage)
 	// Pace is how long a span by Now lasts by the timers of the machine: a soak lets a week pass in an hour. nil = as long.
 	Pace func(time.Duration) time.Duration
 }
@@ -66,6 +71,8 @@ type Repo struct {
 	wall      time.Time // of the last turn: a jump against the monotonic clock is a sleep of the machine
 	gone      chan struct{}
 	began     time.Time
+	spent     *engine.Day  // what Spent was told last
+	spentOf   engine.Usage // the day's budget then
 
 	goroutines sync.WaitGroup                         // of scans and effects
 	moved      map[string]bool                        // files that left their inbox while a scan was under way, which may have seen them before
@@ -262,11 +269,29 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 		w.reply <- d
 	}
 	r.publish(done)
+	r.tellSpent()
 	for _, ask := range asks {
 		ask(r.core)
 	}
 	r.act(now)
 	return nil
+}
+
+// tellSpent says what of the day is used, where that has changed.
+func (r *Repo) tellSpent() {
+	now, most := r.core.state.Today, r.core.state.Config.Day
+	if r.opt.Spent == nil || r.spentOf == most && r.spent != nil && r.spent.Day == now.Day && r.spent.Usage == now.Usage && len(r.spent.Told) == len(now.Told) {
+		return
+	}
+	now.Told = maps.Clone(now.Told)
+	r.spent, r.spentOf = &now, most
+	if told := r.opt.Spent(now); len(told) > 0 {
+		r.spawn(func() { // the loop must not wait for room in its own queue
+			for _, ev := range told {
+				r.post(item{event: ev})
+			}
+		})
+	}
 }
 
 // commit journals what is pending. While the disk does not take it, nothing is acknowledged and nothing launched;

@@ -2,7 +2,9 @@ package daemon
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sort"
 	"time"
 
@@ -12,12 +14,19 @@ import (
 
 // statusOf tells how a repo stands. With full, attempts and rounds come whole. It opens no file, as the loop waits for it:
 // which specs have changed since is what drift adds, from the sources that the live runs go by.
-func statusOf(c *core, root string, only string, full bool) (s Status, sources map[string]string) {
+func statusOf(c *core, root string, only string, full bool, today func() (string, engine.Usage, engine.Usage)) (s Status, sources map[string]string) {
 	s = Status{Root: root, Trust: c.state.Config.Trust, Runs: []RunStatus{}, Notices: len(c.state.Notices)}
 	if s.Trust == "" || s.Trust == "auto" {
 		s.Trust = engine.TrustFile
 	}
 	s.Seq, _ = c.log.Last()
+	if s.Today = (Today{Day: c.state.Today.Day, Here: c.state.Today.Usage}); today != nil {
+		day, all, budget := today()
+		if s.Today.Day != day {
+			s.Today.Here = engine.Usage{}
+		}
+		s.Today.Day, s.Today.All, s.Today.Budget = day, all, budget
+	}
 	sources = map[string]string{}
 	for _, id := range c.state.Order {
 		if r := c.state.Runs[id]; only == "" || only == id {
@@ -52,7 +61,7 @@ func (s *Status) drift(sources map[string]string) {
 
 func runStatus(c *core, r *engine.Run, full bool) RunStatus {
 	out := RunStatus{ID: r.ID, Workflow: r.Workflow, Name: r.Workflow, Phase: r.Phase, Started: r.Started, Ended: r.Ended, EndWhy: r.EndWhy,
-		By: r.By, Usage: r.Usage, Vars: r.Vars, Digest: r.Digest, Steps: []StepStatus{}}
+		By: r.By, Usage: r.Usage, Budget: r.UsageLimit, Near: near(r), Vars: r.Vars, Digest: r.Digest, Steps: []StepStatus{}}
 	if r.Paused {
 		out.Paused = r.PausedWhy
 		out.Waits = append(out.Waits, Wait{Kind: "paused", Text: "it is paused (" + r.PausedWhy + "): sluice resume " + r.ID})
@@ -68,6 +77,15 @@ func runStatus(c *core, r *engine.Run, full bool) RunStatus {
 	}
 	if r.Live() {
 		out.Waits = append(out.Waits, waits(c, r, spec)...)
+	}
+	return out
+}
+
+// near names what of the run was told to come to its end.
+func near(r *engine.Run) []string {
+	var out []string
+	for _, budget := range slices.Sorted(maps.Keys(r.Near)) {
+		out = append(out, budget+" "+r.Near[budget])
 	}
 	return out
 }
@@ -164,7 +182,7 @@ func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engin
 	case engine.Ready:
 		w.Kind, w.Text = "slot", st.ID+" for its worktree or a free slot"
 		if a.LimitWait {
-			w.Kind, w.Until, w.Text = "limit", a.NotBefore, st.ID+" for the usage limit"
+			w = limitWait(w, st.ID, a.NotBefore, a.BudgetWait)
 		} else if !a.NotBefore.IsZero() {
 			w.Kind, w.Until, w.Text = "backoff", a.NotBefore, st.ID+" to be tried again"
 		}
@@ -192,6 +210,15 @@ func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engin
 	return w, true
 }
 
+// limitWait is of a step or gate that waits for a usage limit to end, or for a day with a budget.
+func limitWait(w Wait, id string, until time.Time, day string) Wait {
+	w.Kind, w.Until, w.Text = "limit", until, id+" for the usage limit"
+	if day != "" {
+		w.Kind, w.Text = "budget", id+" for the day's budget until "+until.Local().Format("15:04")
+	}
+	return w
+}
+
 func gateWait(r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait) (Wait, bool) {
 	for _, id := range st.Gates {
 		q := r.CurrentRound(id)
@@ -202,6 +229,9 @@ func gateWait(r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait) (Wait, 
 		switch q.State {
 		case engine.OnReview:
 			w.Kind, w.Text = "review", id+" for its reviewer"
+			if q.LimitWait && r.Proc(q.Key) == nil {
+				w = limitWait(w, id, q.NotBefore, q.BudgetWait)
+			}
 		case engine.OnNotice:
 			w.Kind, w.Text = "window", id+" for its notice"
 		case engine.OnWindow:

@@ -54,7 +54,8 @@ type RunInfo struct {
 	ID, Workflow, Phase string
 	Started, Ended      time.Time
 	EndWhy              string
-	RetryDir            string // see engine.InRetryDir
+	Usage, Limit        engine.Usage // what it has cost, and may
+	RetryDir            string       // see engine.InRetryDir
 }
 
 // RetryFile is one retry-context file a run has written.

@@ -154,7 +154,7 @@ func (f StepLaunched) apply(s *State, at time.Time) {
 	}
 	a.State, a.K, a.Key, a.Offered, a.Tree = Running, f.K, f.Key, f.Offered, f.Tree
 	a.Launched, a.Deadline, a.SignalType, a.SignalValue = at, f.Deadline, f.SignalType, f.SignalValue
-	a.NotBefore, a.LimitWait, a.GraceUntil, a.Reopened, a.Exit = time.Time{}, false, time.Time{}, false, nil
+	a.NotBefore, a.LimitWait, a.BudgetWait, a.GraceUntil, a.Reopened, a.Exit = time.Time{}, false, "", time.Time{}, false, nil
 	if !f.Offered {
 		r.start(&Proc{Key: f.Key, Kind: ProcStep, Step: f.Step, N: f.N, K: f.K, Tree: f.Tree, Began: at})
 	}
@@ -259,8 +259,7 @@ func (f ProcessGone) apply(s *State, _ time.Time) {
 		wrong("%s: end of %s, which is not alive", f.Run, f.Key)
 	}
 	r.Procs = slices.DeleteFunc(r.Procs, func(x *Proc) bool { return x == p })
-	r.Usage.Tokens += f.Exit.Usage.Tokens
-	r.Usage.CostUSD += f.Exit.Usage.CostUSD
+	s.count(r, p, f.Exit.Usage, f.Day)
 	if a := r.Attempt(p.Step, p.N); p.Kind == ProcStep && a != nil {
 		exit := f.Exit
 		a.Exit, a.Output = &exit, f.Output
@@ -275,7 +274,7 @@ func (f StepRelaunched) apply(s *State, _ time.Time) {
 	if a.State != Running {
 		wrong("%s: relaunch of %s.%d in state %s", f.Run, f.Step, f.N, a.State)
 	}
-	a.State, a.NotBefore, a.LimitWait = Ready, f.NotBefore, f.Limit
+	a.State, a.NotBefore, a.LimitWait, a.BudgetWait = Ready, f.NotBefore, f.Limit, f.Budget
 	switch f.Class {
 	case ClassInfrastructure:
 		a.Restarts++
@@ -329,7 +328,7 @@ func (f ReviewStarted) apply(s *State, at time.Time) {
 	if q.State != OnReview || f.K != q.K+1 {
 		wrong("%s: review of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
 	}
-	q.K, q.Key, q.Deadline, q.NotBefore, q.LimitWait = f.K, f.Key, f.Deadline, time.Time{}, false
+	q.K, q.Key, q.Deadline, q.NotBefore, q.LimitWait, q.BudgetWait = f.K, f.Key, f.Deadline, time.Time{}, false, ""
 	r.start(&Proc{Key: f.Key, Kind: ProcReview, Step: q.Step, Gate: f.Gate, N: f.N, K: f.K, Tree: f.Tree, Began: at})
 }
 
@@ -340,7 +339,7 @@ func (f Judged) apply(s *State, _ time.Time) {
 
 func (f Inconclusive) apply(s *State, _ time.Time) {
 	q := s.at(f.Run).round(f.Gate, f.N)
-	q.MissWhy, q.NotBefore, q.LimitWait = f.Why, f.NotBefore, f.Limit
+	q.MissWhy, q.NotBefore, q.LimitWait, q.BudgetWait = f.Why, f.NotBefore, f.Limit, f.Budget
 	if f.Limit {
 		q.Waits++
 	} else {

@@ -21,6 +21,10 @@ func (DeadlineMoved) FactKind() string    { return "deadline_moved" }
 func (ClockHeld) FactKind() string        { return "clock_held" }
 func (ClockBegun) FactKind() string       { return "clock_begun" }
 func (ProcessGone) FactKind() string      { return "process_gone" }
+func (UsageCounted) FactKind() string     { return "usage_counted" }
+func (BudgetNeared) FactKind() string     { return "budget_neared" }
+func (BudgetLifted) FactKind() string     { return "budget_lifted" }
+func (DayBudgetNeared) FactKind() string  { return "day_budget_neared" }
 func (StepRelaunched) FactKind() string   { return "step_relaunched" }
 func (CheckStarted) FactKind() string     { return "check_started" }
 func (Checked) FactKind() string          { return "checked" }
@@ -116,6 +120,14 @@ func DecodeFact(raw []byte) (Fact, error) {
 		return decode[DeadlineMoved](kind, raw)
 	case "process_gone":
 		return decode[ProcessGone](kind, raw)
+	case "usage_counted":
+		return decode[UsageCounted](kind, raw)
+	case "budget_neared":
+		return decode[BudgetNeared](kind, raw)
+	case "budget_lifted":
+		return decode[BudgetLifted](kind, raw)
+	case "day_budget_neared":
+		return decode[DayBudgetNeared](kind, raw)
 	case "step_relaunched":
 		return decode[StepRelaunched](kind, raw)
 	case "check_started":

@@ -35,12 +35,19 @@ type Config struct {
 	Timeout     Duration              `json:"timeout"` // of an attempt's launch, and of a review's
 	Remind      Duration              `json:"remind"`  // between two reminders at a human gate; 0 = none
 	Restarts    int                   `json:"restarts"`
-	Trust       string                `json:"trust"` // the least level a gate accepts
+	Trust       string                `json:"trust"`            // the least level a gate accepts
+	Attempt     Usage                 `json:"attempt,omitzero"` // what one attempt, or one round's reviewer, may cost; 0 = no bound
+	Day         Usage                 `json:"day,omitzero"`     // what all repos of a daemon may cost in a day; 0 = no bound
 	Roles       map[string]RoleLimits `json:"roles,omitempty"`
 }
 
-// RoleLimits are a role's own time-outs and restarts.
+// AnyRole is the name under which Roles says what holds for every role that it does not name.
+const AnyRole = "*"
+
+// RoleLimits are a role's own time-outs, restarts and budget.
 type RoleLimits struct {
+	Usage Usage `json:"usage,omitzero"` // instead of Config.Attempt, where it is not 0
+
 	Timeout     Duration `json:"timeout,omitempty"`
 	IdleTimeout Duration `json:"idle_timeout,omitempty"`
 	Restarts    *int     `json:"restarts,omitempty"`
@@ -79,12 +86,20 @@ func trusted(has, want string) bool {
 	return trustRank(has) >= trustRank(want) && trustRank(has) <= trustRank(TrustSigned)
 }
 
+// role gives what holds for a role; nothing for a bare command, which has none.
+func (c Config) role(name string) RoleLimits {
+	if r, ok := c.Roles[name]; ok || name == "" {
+		return r
+	}
+	return c.Roles[AnyRole]
+}
+
 // timeout is the time-out of a launch: the spec's, else the role's, else the settings'.
 func (c Config) timeout(own Duration, role string) Duration {
 	if own > 0 {
 		return own
 	}
-	if r := c.Roles[role]; r.Timeout > 0 {
+	if r := c.role(role); r.Timeout > 0 {
 		return r.Timeout
 	}
 	return c.Timeout
@@ -95,7 +110,7 @@ func (c Config) restarts(own *int, role string) int {
 	if own != nil {
 		return *own
 	}
-	if r := c.Roles[role]; r.Restarts != nil {
+	if r := c.role(role); r.Restarts != nil {
 		return *r.Restarts
 	}
 	return c.Restarts

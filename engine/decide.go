@@ -109,6 +109,10 @@ func (d *decider) react(ev Event) {
 		if why := d.answer(ev); why != "" {
 			d.ignore(ev.Run, ev.EventKind(), why, &ev.By)
 		}
+	case UsageSeen:
+		d.usageSeen(ev)
+	case DayNeared:
+		d.dayNeared(ev)
 	case Noticed:
 		d.noticed(ev)
 	case FileWritten:
@@ -150,7 +154,11 @@ func (d *decider) reactSteering(ev Event) {
 
 func (d *decider) configured(ev Configured) {
 	d.again = append(d.again, d.s.index.live...)
+	other := ev.Config.Day != d.s.Config.Day
 	d.put(SettingsTaken(ev))
+	if other {
+		d.liftBudget()
+	}
 }
 
 func (d *decider) written(ev FileWritten) {

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -32,7 +33,7 @@ func (d *decider) ended(ev ProcessEnded) {
 	}
 	p := *r.Proc(ev.Key)
 	d.slotTaken(SlotTaken{Run: ev.Run, Key: ev.Key}) // what has ended had begun: nothing waits without a deadline after it
-	d.put(ProcessGone{of: Of(r.ID), Key: ev.Key, Exit: ev.Exit, Output: clip(ev.Output, MaxOutput), Answer: ev.Answer})
+	d.put(ProcessGone{of: Of(r.ID), Key: ev.Key, Exit: ev.Exit, Day: ev.Day, Output: clip(ev.Output, MaxOutput), Answer: ev.Answer})
 	r, w := d.live(ev.Run)
 	if r == nil {
 		return
@@ -76,6 +77,8 @@ func (d *decider) slotTaken(ev SlotTaken) {
 // class says what kind of failure an end is, "" for none (8-semantics 14).
 func class(p Proc, exit Exit, signal string) (string, string) {
 	switch {
+	case endedForBudget(p, exit):
+		return ClassLimit, strings.TrimPrefix(p.Stop, stopBudget)
 	case exit.Refused != "":
 		return ClassWork, exit.Refused
 	case exit.Class != "":
@@ -104,6 +107,9 @@ func class(p Proc, exit Exit, signal string) (string, string) {
 func (d *decider) stepEnded(r *Run, st *Step, a *Attempt, p Proc, ev ProcessEnded) {
 	kind, why := class(p, ev.Exit, a.SignalType)
 	word := StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K, Via: "exit"}
+	if over := d.spentUp(st.Role(), a.Usage); over != "" && kind != "" && kind != ClassFatal {
+		kind, why = ClassWork, over // launched again it would only go on with spending
+	}
 	switch kind {
 	case ClassWork:
 		word.Status, word.Failure = StatusFailed, feedback(why, ev)
@@ -112,11 +118,8 @@ func (d *decider) stepEnded(r *Run, st *Step, a *Attempt, p Proc, ev ProcessEnde
 		d.put(StepRelaunched{of: Of(r.ID), Step: st.ID, N: a.N, Class: kind, Why: why})
 		d.stopFor(r, "fatal", fmt.Sprintf("%s.%d: %s", st.ID, a.N, why))
 	case ClassLimit:
-		until := ev.Exit.ResumeAt
-		if until.IsZero() {
-			until = d.at.Add(backoff(a.Waits, limitFirst, limitMost))
-		}
-		d.put(StepRelaunched{of: Of(r.ID), Step: st.ID, N: a.N, Class: kind, Why: why, NotBefore: until, Limit: true})
+		until := d.goesOn(p, ev.Exit, a.Waits)
+		d.put(StepRelaunched{of: Of(r.ID), Step: st.ID, N: a.N, Class: kind, Why: why, NotBefore: until, Limit: true, Budget: ev.Exit.Budget})
 	case ClassInfrastructure:
 		if a.Restarts < d.s.Config.restarts(st.Restarts, st.Role()) {
 			d.put(StepRelaunched{of: Of(r.ID), Step: st.ID, N: a.N, Class: kind, Why: why, NotBefore: d.at.Add(backoff(a.Restarts, backoffFirst, backoffMost))})
@@ -127,6 +130,18 @@ func (d *decider) stepEnded(r *Run, st *Step, a *Attempt, p Proc, ev ProcessEnde
 	default:
 		d.exitedWell(r, st, a, word, ev)
 	}
+}
+
+// goesOn is when what met a limit is launched again: when that says, at once after its run's budget (a person has to give
+// it another), else after growing waits.
+func (d *decider) goesOn(p Proc, exit Exit, waits int) time.Time {
+	switch {
+	case endedForBudget(p, exit):
+		return d.at
+	case exit.ResumeAt.IsZero():
+		return d.at.Add(backoff(waits, limitFirst, limitMost))
+	}
+	return exit.ResumeAt
 }
 
 // exitedWell: the process ended with 0.
@@ -184,13 +199,13 @@ func (d *decider) checkEnded(r *Run, p Proc, ev ProcessEnded) {
 
 func (d *decider) reviewEnded(r *Run, g *Gate, q *Round, p Proc, ev ProcessEnded) {
 	kind, why := class(p, ev.Exit, SignalExit)
+	over := d.spentUp(g.Reviewer.AgentType, q.Usage)
 	switch {
+	case over != "" && kind != ClassFatal && (kind != "" || ev.Verdict == nil || ev.Verdict.Inconclusive != ""):
+		d.ask(r, g, q, "its reviewer gave no verdict: "+over, false) // another launch would only go on with spending
 	case kind == ClassLimit:
-		until := ev.Exit.ResumeAt
-		if until.IsZero() {
-			until = d.at.Add(backoff(q.Waits, limitFirst, limitMost))
-		}
-		d.put(Inconclusive{of: Of(r.ID), Gate: g.ID, N: q.N, Why: why, NotBefore: until, Limit: true})
+		until := d.goesOn(p, ev.Exit, q.Waits)
+		d.put(Inconclusive{of: Of(r.ID), Gate: g.ID, N: q.N, Why: why, NotBefore: until, Limit: true, Budget: ev.Exit.Budget})
 	case kind == ClassFatal:
 		d.put(Inconclusive{of: Of(r.ID), Gate: g.ID, N: q.N, Why: why, Limit: true, NotBefore: d.at})
 		d.stopFor(r, "fatal", fmt.Sprintf("reviewer of %s: %s", g.ID, why))
@@ -264,6 +279,8 @@ func (d *decider) ticked() {
 		}
 		if r.Live() && r.TimeLimit > 0 && !r.Paused && d.spent(r) >= time.Duration(r.TimeLimit) {
 			d.limit(r, w, "max_duration", "")
+		} else if r.Live() && !r.Paused {
+			d.nearTime(r)
 		}
 	}
 }

@@ -216,6 +216,9 @@ func (d *decider) limit(r *Run, w *Spec, key, step string) {
 	switch w.Limits.OnHit[key] {
 	case Human:
 		d.stopFor(r, "limit:"+key, text+": sluice resume "+r.ID+" grants the same amount once more")
+		if key == "max_tokens" || key == "max_cost_usd" {
+			d.stopSpending(r, w, "the run's "+key+" is used up")
+		}
 	case EndFailed:
 		d.end(r, RunFailed, step, "limit:"+key+" "+text, nil)
 	default:

@@ -123,6 +123,7 @@ type Exit struct {
 	ResumeAt   time.Time `json:"resume_at,omitzero"`    // limit: when it may go on
 	Why        string    `json:"why,omitempty"`
 	Usage      Usage     `json:"usage,omitzero"`
+	Budget     string    `json:"budget,omitempty"` // ended, or not started, as the day's budget is used up: of which day
 }
 
 // Classes of a failure.
@@ -144,11 +145,28 @@ type ProcessEnded struct {
 	Run       string          `json:"run"`
 	Key       string          `json:"key"`
 	Exit      Exit            `json:"exit"`
+	Day       string          `json:"day,omitempty"`        // the day, where the daemon is, that its cost counts for
 	Output    string          `json:"output,omitempty"`     // the end of its output, where it matters: at most MaxOutput
 	Answer    json.RawMessage `json:"answer,omitempty"`     // step: its structured answer, checked against its schema, at most MaxAnswer
 	AnswerBad string          `json:"answer_bad,omitempty"` // step: why there is none that fits
 	Verdict   *Judgement      `json:"verdict,omitempty"`    // review: what the reviewer says
 	Check     *CheckResult    `json:"check,omitempty"`      // check
+}
+
+// UsageSeen: what an agent's process has cost so far, by what it tells while it works.
+type UsageSeen struct {
+	Run   string `json:"run"`
+	Key   string `json:"key"`
+	Usage Usage  `json:"usage"`
+	Day   string `json:"day"` // see ProcessEnded
+}
+
+// DayNeared: all repos together have come near the day's budget, or have used it up. A person is told once a day.
+type DayNeared struct {
+	Day    string `json:"day"`
+	Budget string `json:"budget"` // max_cost_usd or max_tokens
+	Used   bool   `json:"used,omitempty"`
+	Text   string `json:"text"`
 }
 
 // Judgement is a reviewer's verdict as read. Inconclusive, where not empty, says why it is none.
@@ -274,6 +292,8 @@ func (PullSeen) EventKind() string        { return "pull_seen" }
 func (Polled) EventKind() string          { return "polled" }
 func (Claimed) EventKind() string         { return "claimed" }
 func (ProcessEnded) EventKind() string    { return "process_ended" }
+func (UsageSeen) EventKind() string       { return "usage_seen" }
+func (DayNeared) EventKind() string       { return "day_neared" }
 func (Answered) EventKind() string        { return "answered" }
 func (Noticed) EventKind() string         { return "noticed" }
 func (FileWritten) EventKind() string     { return "file_written" }

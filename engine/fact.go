@@ -149,8 +149,32 @@ type (
 		of
 		Key    string          `json:"key"`
 		Exit   Exit            `json:"exit"`
+		Day    string          `json:"day,omitempty"` // see ProcessEnded
 		Output string          `json:"output,omitempty"`
 		Answer json.RawMessage `json:"answer,omitempty"`
+	}
+	// UsageCounted: what the process with the key has cost so far.
+	UsageCounted struct {
+		of
+		Key   string `json:"key"`
+		Usage Usage  `json:"usage"`
+		Day   string `json:"day,omitempty"`
+	}
+	// BudgetNeared: four fifths of what the run may use are used. Limit is the whole, as it was then.
+	BudgetNeared struct {
+		of
+		Budget string `json:"budget"` // max_cost_usd, max_tokens, max_steps, max_duration
+		Limit  string `json:"limit"`
+		Text   string `json:"text"`
+	}
+	// BudgetLifted: what waits for the day's budget goes on, as the settings give another.
+	BudgetLifted struct{ of }
+	// DayBudgetNeared: so it is with the day's budget, over all repos; or it is used up.
+	DayBudgetNeared struct {
+		Day    string `json:"day"`
+		Budget string `json:"budget"`
+		Used   bool   `json:"used,omitempty"`
+		Text   string `json:"text"`
 	}
 	// StepRelaunched: the same attempt is ready for its next launch.
 	StepRelaunched struct {
@@ -161,6 +185,7 @@ type (
 		Why       string    `json:"why"`
 		NotBefore time.Time `json:"not_before,omitzero"`
 		Limit     bool      `json:"limit,omitempty"`
+		Budget    string    `json:"budget,omitempty"` // it waits for the budget of the day after this one
 	}
 	// CheckStarted: outputs and criterion of the attempt are being checked, under the key.
 	CheckStarted struct {
@@ -237,6 +262,7 @@ type (
 		Why       string    `json:"why"`
 		NotBefore time.Time `json:"not_before,omitzero"`
 		Limit     bool      `json:"limit,omitempty"`
+		Budget    string    `json:"budget,omitempty"` // see StepRelaunched
 	}
 	// Agreed: the reviewer passed at level notify; the notice is owed before the window opens.
 	Agreed struct {
@@ -441,6 +467,9 @@ type Grant struct {
 
 // RunID of a fact of the repo.
 func (SettingsTaken) RunID() string { return "" }
+
+// RunID of a fact of the repo.
+func (DayBudgetNeared) RunID() string { return "" }
 
 // RunID is the run whose attempt the file was for, if any.
 func (f FileTaken) RunID() string { return f.Move.Run }

@@ -158,6 +158,9 @@ func (s *State) wakeByWalk(after time.Time) time.Time {
 		}
 		if r.TimeLimit > 0 && !r.BusySince.IsZero() {
 			m.see(r.BusySince.Add(time.Duration(r.TimeLimit - r.Spent)))
+			if r.Near["max_duration"] != r.TimeLimit.String() {
+				m.see(r.BusySince.Add(nearMoment(r.TimeLimit) - time.Duration(r.Spent)))
+			}
 		}
 	}
 	return m.at

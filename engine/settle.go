@@ -68,9 +68,11 @@ func (d *decider) advanceOne(r *Run) bool {
 	if d.endedUnread(r, w) || d.toGates(r, w) {
 		return true
 	}
+	d.nearLimits(r)
 	if d.overUsage(r, w) {
 		return false
 	}
+	d.overBudget(r, w)
 	v := r.view(w)
 	waiting := false
 	for i, st := range w.Steps {
@@ -233,24 +235,6 @@ func needsCheck(w *Spec, st *Step) bool {
 		g := w.Gate(id)
 		return g.Reviewer.Level != LevelAuto || !g.Reviewer.FromStep
 	})
-}
-
-// overUsage ends or pauses a run that has spent what it may.
-func (d *decider) overUsage(r *Run, w *Spec) bool {
-	if r.Paused {
-		return false
-	}
-	key := ""
-	if m := r.UsageLimit.Tokens; m > 0 && r.Usage.Tokens >= m {
-		key = "max_tokens"
-	} else if m := r.UsageLimit.CostUSD; m > 0 && r.Usage.CostUSD >= m {
-		key = "max_cost_usd"
-	}
-	if key == "" {
-		return false
-	}
-	d.limit(r, w, key, "")
-	return true
 }
 
 // startStep starts the next attempt of a due step, or skips it.

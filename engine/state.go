@@ -50,6 +50,7 @@ type State struct {
 	Order   []string           `json:"order"`             // runs in the order they were started
 	Moves   map[string]*Move   `json:"moves,omitempty"`   // files taken in that still lie in an inbox, by their identity
 	Notices map[string]*Notice `json:"notices,omitempty"` // notices owed, by id
+	Today   Day                `json:"today,omitzero"`    // what this repo has used of the newest day
 	Clock   int64              `json:"clock"`             // counts facts: the order in which things became so
 
 	index index // follows from the above; not part of a snapshot
@@ -152,6 +153,7 @@ type Run struct {
 	TimeLimit  Duration              `json:"time_limit,omitempty"`
 	Usage      Usage                 `json:"usage,omitzero"`
 	UsageLimit Usage                 `json:"usage_limit,omitzero"`
+	Near       map[string]string     `json:"near,omitempty"` // budget -> the limit that it was told to have come near
 	EndStep    string                `json:"end_step,omitempty"`
 	EndWhy     string                `json:"end_why,omitempty"`
 	Hooked     bool                  `json:"hooked,omitempty"` // after_run was started
@@ -172,8 +174,10 @@ type Attempt struct {
 	To          []string        `json:"to,omitempty"` // where its outcome led
 	Key         string          `json:"key,omitempty"`
 	Offered     bool            `json:"offered,omitempty"`
-	LimitWait   bool            `json:"limit_wait,omitempty"` // NotBefore is the reset of a usage limit
-	Reopened    bool            `json:"reopened,omitempty"`   // its deadline was opened again after a gap
+	LimitWait   bool            `json:"limit_wait,omitempty"`  // NotBefore is the reset of a usage limit
+	BudgetWait  string          `json:"budget_wait,omitempty"` // the day whose budget is used up: NotBefore is its end
+	Usage       Usage           `json:"usage,omitzero"`        // of all its launches
+	Reopened    bool            `json:"reopened,omitempty"`    // its deadline was opened again after a gap
 	Checked     bool            `json:"checked,omitempty"`
 	Hooked      bool            `json:"hooked,omitempty"`
 	ClaimedBy   string          `json:"claimed_by,omitempty"`
@@ -219,6 +223,8 @@ type Round struct {
 	Key        string             `json:"key,omitempty"`
 	NotBefore  time.Time          `json:"not_before,omitzero"`
 	LimitWait  bool               `json:"limit_wait,omitempty"`
+	BudgetWait string             `json:"budget_wait,omitempty"` // see Attempt
+	Usage      Usage              `json:"usage,omitzero"`        // of all its reviewer's launches
 	Reopened   bool               `json:"reopened,omitempty"`
 	Counted    bool               `json:"counted,omitempty"`
 	Deadline   time.Time          `json:"deadline,omitzero"` // of the review's process
@@ -268,10 +274,18 @@ type Proc struct {
 	K     int       `json:"k,omitempty"`
 	Tree  string    `json:"tree,omitempty"`
 	Began time.Time `json:"began"`
-	Stop  string    `json:"stop,omitempty"` // why it is being ended though it is still of use: timeout, linger
+	Stop  string    `json:"stop,omitempty"` // why it is being ended though it is still of use: timeout, linger, budget: …
+	Usage Usage     `json:"usage,omitzero"` // what of its cost is counted
 
 	Deadline time.Time `json:"deadline,omitzero"` // of a check or hook; those of steps and reviews are the attempt's and the round's
 	Reopened bool      `json:"reopened,omitempty"`
+}
+
+// Day is what was used of a day, where the daemon is.
+type Day struct {
+	Day   string          `json:"day"` // 2026-01-31
+	Usage Usage           `json:"usage,omitzero"`
+	Told  map[string]bool `json:"told,omitempty"` // what a person was told of the day's budget
 }
 
 // Sameness counts how often a gate failed alike over an unchanged tree.

@@ -2,8 +2,10 @@ package program
 
 import (
 	"encoding/json"
+	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -12,6 +14,8 @@ type Launch struct {
 	Model  string          // "" = the program's own choice
 	Dirs   []string        // folders beside the one it works in that it may write to, absolute
 	Schema json.RawMessage // a JSON Schema that its answer has to fit; nil = none
+	// MaxCostUSD is what it may cost, where the program can hold to that by itself (claude); 0 = no bound.
+	MaxCostUSD float64
 	// ReadOnly: it judges, and has nothing to write but its answer.
 	ReadOnly bool
 }
@@ -39,6 +43,10 @@ func Args(format string, given []string, l Launch) []string {
 		}
 		if schema := plainSchema(l.Schema); schema != "" {
 			a.option("--json-schema", schema)
+		}
+		if l.MaxCostUSD > 0 {
+			// Upwards, so that a budget is used up when it says so.
+			a.option("--max-budget-usd", strconv.FormatFloat(math.Ceil(l.MaxCostUSD*1e4)/1e4, 'f', 4, 64))
 		}
 		for _, dir := range l.Dirs {
 			a.add("--add-dir", dir)

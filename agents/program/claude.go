@@ -212,6 +212,9 @@ func (r *Reader) claudeEnd(l claudeLine) []Event {
 		r.fail(ofStatus(l.Status, why), fmt.Sprintf("%s (HTTP status %d)", why, l.Status))
 	case strings.HasPrefix(l.Terminal, "aborted"):
 		r.fail(Infrastructure, "it was interrupted")
+	case l.Subtype == "error_max_budget_usd":
+		r.fail(UsageLimit, "the cost that it was given is used up")
+		r.r.failure.reset = time.Time{}
 	case l.Terminal == "prompt_too_long", strings.HasPrefix(l.Subtype, "error_max"):
 		r.fail(Work, why)
 	case said.class != Good:

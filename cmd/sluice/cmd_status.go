@@ -196,6 +196,9 @@ func (a *app) status(ctx context.Context, v viewer, served bool, args []string) 
 	if len(st.Runs) == 0 {
 		a.print("no run yet: `sluice run WORKFLOW` starts one")
 	}
+	if words := todayWords(st.Today); words != "" {
+		a.print("%s", a.paint(dim, words))
+	}
 	if st.Trust == engine.TrustFile && slices.ContainsFunc(st.Runs, live) {
 		a.print("%s", a.paint(dim, "trust: file, unprotected: nothing stands between an agent and a gate but its own good will"))
 	}
@@ -237,6 +240,12 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 	if r.SpecDrift {
 		out = append(out, "  "+a.paint(yellow, "the spec's file has changed since; this run goes by the old one"))
 	}
+	if words := spentWords(r.Usage, r.Budget); words != "" {
+		out = append(out, "  "+a.paint(dim, "used "+words))
+	}
+	for _, n := range r.Near {
+		out = append(out, "  "+a.paint(yellow, "comes near its budget: "+clean(n)))
+	}
 	width := nameWidth(r)
 	for _, s := range r.Steps {
 		out = append(out, a.stepLine(s, width, now))
@@ -260,6 +269,42 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 		out = append(out, "  "+clean(r.EndWhy))
 	}
 	return out
+}
+
+// usageWords says what was used.
+func usageWords(u engine.Usage) string { return spentWords(u, engine.Usage{}) }
+
+// spentWords says what was used, and of what; "" where nothing was and nothing bounds it.
+func spentWords(u, most engine.Usage) string {
+	var parts []string
+	if u.Tokens > 0 || most.Tokens > 0 {
+		s := fmt.Sprintf("%d tokens", u.Tokens)
+		if most.Tokens > 0 {
+			s = fmt.Sprintf("%d of %d tokens", u.Tokens, most.Tokens)
+		}
+		parts = append(parts, s)
+	}
+	if u.CostUSD > 0 || most.CostUSD > 0 {
+		s := fmt.Sprintf("%.2f USD", u.CostUSD)
+		if most.CostUSD > 0 {
+			s = fmt.Sprintf("%.2f of %.2f USD", u.CostUSD, most.CostUSD)
+		}
+		parts = append(parts, s)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// todayWords says what was used of the day, "" where nothing was and nothing bounds it.
+func todayWords(t daemon.Today) string {
+	words := spentWords(t.All, t.Budget)
+	if words == "" {
+		return ""
+	}
+	words = "today, all repos: " + words
+	if here := spentWords(t.Here, engine.Usage{}); here != "" && t.Here != t.All {
+		words += " (this repo: " + here + ")"
+	}
+	return words
 }
 
 // nameWidth is the column of ids and names.

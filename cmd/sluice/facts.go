@@ -95,6 +95,10 @@ func sayRun(f engine.Fact) (said, bool) {
 		return said{text: because(text, f.Why), style: style, key: true}, true
 	case engine.RunReopened:
 		return said{text: "taken up again" + who(f.By), style: bold, key: true}, true
+	case engine.BudgetNeared:
+		return said{text: f.Text, style: yellow, key: true}, true
+	case engine.BudgetLifted:
+		return said{text: "the day's budget was changed: what waits for it goes on", style: dim}, true
 	case engine.RunForgotten:
 		return said{text: "left the list of runs; the journal keeps it", style: dim}, true
 	}
@@ -191,6 +195,8 @@ func sayProcess(f engine.Fact) (said, bool) {
 		return said{subject: shortKey(f.Key), text: because("is being ended", f.Why), style: yellow, key: true}, true
 	case engine.ProcessGone:
 		return said{subject: shortKey(f.Key), text: "process gone: " + exitWords(f.Exit), style: dim}, true
+	case engine.UsageCounted:
+		return said{subject: shortKey(f.Key), text: "has used " + usageWords(f.Usage) + " so far", style: dim}, true
 	case engine.CheckStarted:
 		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "outputs and criterion are being checked", style: dim}, true
 	case engine.HookStarted:
@@ -332,6 +338,8 @@ func sayRepo(f engine.Fact) (said, bool) {
 		return said{text: "settings taken", style: dim}, true
 	case engine.WriteDone:
 		return said{text: because("written: "+f.ID, f.Why), style: dim}, true
+	case engine.DayBudgetNeared:
+		return said{text: f.Text, style: yellow, key: true}, true
 	case engine.FileTaken:
 		if f.Move.Why != "" {
 			return said{text: "file " + f.Move.Name + " rejected: " + f.Move.Why, style: yellow, key: true}, true

@@ -38,6 +38,7 @@ type parts struct {
 	watch  *watcher.Watcher
 	runner *agents.Runner
 	slots  *executor.Slots
+	spent  *executor.Spending
 	dog    *watchdog
 
 	mu     sync.Mutex
@@ -62,7 +63,7 @@ func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
 	look := a.timing.look
 	look.Rescan = cmp.Or(look.Rescan, loopsRescan)
 	ctx, stop := context.WithCancel(context.Background())
-	w := &parts{a: a, set: set, self: self, log: log, slots: &executor.Slots{}, dog: &watchdog{beats: map[string]time.Time{}},
+	w := &parts{a: a, set: set, self: self, log: log, slots: &executor.Slots{}, spent: &executor.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
 		watch: watcher.New(look), worlds: map[*executor.Executor]bool{}, stop: stop, done: make(chan struct{})}
 	w.runner = agents.New(agents.Options{Shim: []string{self, shimCommand}, Warm: warmShims, Logf: w.logf("agents")})
 	go w.spread(ctx)
@@ -130,7 +131,7 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 		return daemon.RepoOptions{}, nil, err
 	}
 	world, err := executor.New(executor.Options{
-		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots,
+		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots, Spending: w.spent,
 		Notifier: s.tell, Settings: s.now, Environ: w.a.env, Logf: w.logf(root), Now: w.a.now,
 	})
 	if err != nil {
@@ -151,7 +152,7 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	return daemon.RepoOptions{
 		World: world, Compile: compileSpec, Config: s.engine, Rescan: time.Duration(s.now().Rescan),
 		Log: w.log, Version: version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm,
-		Now: w.a.now, Pace: w.a.timing.pace,
+		Now: w.a.now, Pace: w.a.timing.pace, Spent: world.Spent, Today: world.Today,
 	}, closeAll, nil
 }
 

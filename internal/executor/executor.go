@@ -33,6 +33,7 @@ type Options struct {
 	Environ  []string                // the daemon's environment, of which agents get what is allowed
 	Logf     func(string, ...any)    // what went wrong but did not stop the work; may be nil
 	Slots    *Slots                  // shared by all repos: how many agents may run; nil = no bound
+	Spending *Spending               // shared by all repos: what they have used of the day; nil = no budget of the day
 	Now      func() time.Time        // nil = time.Now
 }
 
@@ -289,7 +290,7 @@ func (e *Executor) carryRun(ctx context.Context, job daemon.Job, emit func(engin
 		<-ctx.Done()
 		return nil
 	}
-	ev.Run, ev.Key = job.Run, job.Key
+	ev.Run, ev.Key, ev.Day = job.Run, job.Key, dayOf(e.opt.Now())
 	return *ev
 }
 

@@ -162,7 +162,7 @@ func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv
 		}
 		argv = append(argv, value)
 	}
-	argv = append(argv, program.Args(w.agent.Format, argv[1:], program.Launch{Model: w.set.Model, Dirs: need.dirs, Schema: need.schema, ReadOnly: need.judges})...)
+	argv = append(argv, program.Args(w.agent.Format, argv[1:], program.Launch{Model: w.set.Model, Dirs: need.dirs, Schema: need.schema, ReadOnly: need.judges, MaxCostUSD: need.cost})...)
 	switch w.agent.PromptVia {
 	case ViaArg:
 		if len(prompt) > maxArgPrompt || strings.HasPrefix(prompt, "-") {

@@ -31,6 +31,7 @@ type clock struct {
 	run, key string
 	emit     func(engine.Event)
 	held     bool
+	spent    engine.Usage // by what has ended of the job: a launch before this one, which is asked again
 }
 
 func (c *clock) hold() {
@@ -44,6 +45,13 @@ func (c *clock) begin() {
 	if c != nil && c.emit != nil && c.held {
 		c.emit(engine.SlotTaken{Run: c.run, Key: c.key})
 		c.held = false
+	}
+}
+
+// add notes what a launch has cost that has ended.
+func (c *clock) add(u engine.Usage) {
+	if c != nil {
+		c.spent = c.spent.Plus(u)
 	}
 }
 
@@ -170,6 +178,7 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 			end, err := e.await(ctx, proc, l)
 			if err == nil && l.agent {
 				end = e.told(l.key, end)
+				l.clock.add(end.exit.Usage)
 			}
 			return end, err
 		case ctx.Err() != nil:
@@ -201,6 +210,12 @@ func (e *Executor) begin(ctx context.Context, l launch, prepare func() (process,
 		return nil, &engine.Exit{Code: -1, Lost: true}, nil
 	case !absent:
 		return nil, nil, err
+	}
+	if l.agent {
+		if day, why := e.dayUp(); why != "" {
+			exit := waitsForDay(engine.Exit{Code: -1, NotStarted: why}, day, why)
+			return nil, &exit, nil
+		}
 	}
 	p, err := prepare()
 	var no *refusal
@@ -270,11 +285,14 @@ const idleMark = ".idle"
 func (e *Executor) await(ctx context.Context, proc *agents.Proc, l launch) (ended, error) {
 	key, idle, dir := l.key, l.idle, filepath.Join(e.root, filepath.FromSlash(l.dir))
 	var q quiet
+	m := e.meterOf(l, dir)
 	for {
-		until, cancel := ctx, context.CancelFunc(func() {})
+		until, cancel, silent := ctx, context.CancelFunc(func() {}), time.Duration(0)
 		if idle > 0 {
-			left := min(idle-q.look(lastWord(proc, dir), e.opt.Now()), idle/idleLooks)
-			until, cancel = context.WithTimeout(ctx, max(left, 10*time.Millisecond))
+			silent = q.look(lastWord(proc, dir), e.opt.Now())
+		}
+		if pause := lookAgain(idle, silent, l.agent); pause > 0 {
+			until, cancel = context.WithTimeout(ctx, pause)
 		}
 		exit, err := proc.Wait(until)
 		cancel()
@@ -288,18 +306,31 @@ func (e *Executor) await(ctx context.Context, proc *agents.Proc, l launch) (ende
 			if !wait(ctx, time.Second) {
 				return ended{}, ctx.Err()
 			}
-		case q.look(lastWord(proc, dir), e.opt.Now()) >= idle:
-			if err := os.WriteFile(e.pidFile(key)+idleMark, nil, 0o600); err != nil {
-				e.note(key, err.Error())
+		case idle > 0 && q.look(lastWord(proc, dir), e.opt.Now()) >= idle:
+			if err := e.endFor(ctx, proc, key, idleMark, ""); err != nil {
+				return ended{}, err
 			}
-			if err := proc.Stop(ctx); err != nil && ctx.Err() == nil {
-				e.note(key, err.Error())
-				if !wait(ctx, time.Second) {
-					return ended{}, ctx.Err()
+		default:
+			m.look()
+			if day, why := e.dayUp(); l.agent && why != "" {
+				if err := e.endFor(ctx, proc, key, dayMark, day+"\n"); err != nil {
+					return ended{}, err
 				}
 			}
 		}
 	}
+}
+
+// endFor ends a process; the mark beside its pid file says why to whoever takes its end in. The error is ctx's.
+func (e *Executor) endFor(ctx context.Context, proc *agents.Proc, key, mark, text string) error {
+	if err := os.WriteFile(e.pidFile(key)+mark, []byte(text), 0o600); err != nil {
+		e.note(key, err.Error())
+	}
+	if err := proc.Stop(ctx); err != nil && ctx.Err() == nil {
+		e.note(key, err.Error())
+		wait(ctx, time.Second)
+	}
+	return ctx.Err()
 }
 
 // lastWord is when the process was last heard of.
@@ -339,6 +370,9 @@ func (e *Executor) exitOf(x agents.Exit, key string) engine.Exit {
 	out := engine.Exit{Code: x.Code, Signal: x.Signal, Stopped: x.Stopped, Lost: x.Lost, NotStarted: x.NotStarted}
 	if _, err := os.Lstat(e.pidFile(key) + idleMark); err == nil && x.Stopped {
 		out.Idle = true
+	}
+	if day := dayOfMark(e.pidFile(key)); day != "" && x.Stopped {
+		out = waitsForDay(out, day, "the day's budget is used up")
 	}
 	if noCommand(x.NotStarted) {
 		out.Class, out.Why = engine.ClassFatal, x.NotStarted

@@ -20,7 +20,7 @@ const (
 const FormatText = "text"
 
 // AnyRole is the name under which `roles` says what holds for every role not named.
-const AnyRole = "*"
+const AnyRole = engine.AnyRole
 
 // Settings are the keys of config.yaml, as they are after all layers were laid over one another.
 type Settings struct {
@@ -59,7 +59,8 @@ type Role struct {
 	Timeout     engine.Duration `koanf:"timeout" json:"timeout"`
 	IdleTimeout engine.Duration `koanf:"idle_timeout" json:"idle_timeout"`
 	Restarts    *int            `koanf:"restarts" json:"restarts"`
-	MaxCostUSD  float64         `koanf:"max_cost_usd" json:"max_cost_usd"`
+	MaxCostUSD  float64         `koanf:"max_cost_usd" json:"max_cost_usd"` // of one attempt, or of one round's reviewer; 0 = budget.attempt
+	MaxTokens   int64           `koanf:"max_tokens" json:"max_tokens"`     // so
 	Env         []string        `koanf:"env" json:"env"`
 	Network     string          `koanf:"network" json:"network"`
 }
@@ -74,7 +75,8 @@ type Notify struct {
 
 // Budget bounds what is spent.
 type Budget struct {
-	Day Amount `koanf:"day" json:"day"`
+	Attempt Amount `koanf:"attempt" json:"attempt"` // of any role that says nothing else
+	Day     Amount `koanf:"day" json:"day"`         // over all repos of the daemon, from 00:00 to 00:00 where it is
 }
 
 // Amount is what may be spent; zero = no bound.
@@ -82,6 +84,8 @@ type Amount struct {
 	MaxCostUSD float64 `koanf:"max_cost_usd" json:"max_cost_usd"`
 	MaxTokens  int64   `koanf:"max_tokens" json:"max_tokens"`
 }
+
+func (a Amount) usage() engine.Usage { return engine.Usage{Tokens: a.MaxTokens, CostUSD: a.MaxCostUSD} }
 
 // Default is what holds where no layer says otherwise.
 func Default() Settings {
@@ -118,14 +122,16 @@ func (s Settings) Engine() engine.Config {
 	c := engine.Config{
 		MaxParallel: s.MaxParallel, Grace: s.Grace, Linger: s.Linger, PRPoll: s.PRPoll, VetoWindow: s.VetoWindow,
 		Timeout: s.Timeout, Remind: s.Notify.Remind, Restarts: s.Restarts, Trust: s.Trust, Roles: map[string]engine.RoleLimits{},
+		Attempt: s.Budget.Attempt.usage(), Day: s.Budget.Day.usage(),
 	}
 	if c.Trust == "auto" || c.Trust == "" {
 		c.Trust = engine.TrustFile
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {
 		r := s.Roles[name]
-		if r.Timeout != 0 || r.IdleTimeout != 0 || r.Restarts != nil {
-			c.Roles[name] = engine.RoleLimits{Timeout: r.Timeout, IdleTimeout: r.IdleTimeout, Restarts: r.Restarts}
+		own := engine.RoleLimits{Usage: engine.Usage{Tokens: r.MaxTokens, CostUSD: r.MaxCostUSD}, Timeout: r.Timeout, IdleTimeout: r.IdleTimeout, Restarts: r.Restarts}
+		if any := s.Roles[AnyRole]; own != (engine.RoleLimits{}) || any.Timeout != 0 || any.Restarts != nil || any.MaxTokens != 0 || any.MaxCostUSD != 0 {
+			c.Roles[name] = own // also where it says nothing: it is not one of those that are not named
 		}
 	}
 	return c

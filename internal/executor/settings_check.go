@@ -41,19 +41,33 @@ func (s Settings) Warnings() []string {
 	if s.Trust == engine.TrustSandbox || s.Trust == engine.TrustSigned {
 		out = append(out, fmt.Sprintf("trust: %s cannot be had by this release: no answer will pass a human gate", s.Trust))
 	}
-	if s.Budget.Day != (Amount{}) {
-		out = append(out, "budget.day is not kept by this release: no agent of format text tells what it cost")
-	}
 	if s.Notify.Webhook != "" {
 		out = append(out, "notify.webhook is not kept by this release: use notify.command")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {
 		r := s.Roles[name]
-		if r.MaxCostUSD != 0 {
-			out = append(out, fmt.Sprintf("roles.%s.max_cost_usd is not kept by this release: no agent of format text tells what it cost", name))
-		}
 		if r.Network != "" {
 			out = append(out, fmt.Sprintf("roles.%s.network is not kept by this release: there is no sandbox yet", name))
+		}
+	}
+	return append(out, s.untold()...)
+}
+
+// untold are the budgets that cannot be kept with an agent that somebody may get: it does not tell what it has cost.
+func (s Settings) untold() []string {
+	var out []string
+	b := s.Budget
+	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {
+		r := s.Roles[name]
+		cost := r.MaxCostUSD > 0 || b.Attempt.MaxCostUSD > 0 || b.Day.MaxCostUSD > 0
+		tokens := r.MaxTokens > 0 || b.Attempt.MaxTokens > 0 || b.Day.MaxTokens > 0
+		for _, agent := range r.Agent {
+			switch a, _ := s.agent(agent); {
+			case a.Format == program.Codex && cost && !tokens:
+				out = append(out, fmt.Sprintf("roles.%s: agent %s tells tokens, but no cost: max_cost_usd does not bound it: give max_tokens", name, agent))
+			case !program.Known(a.Format) && (cost || tokens):
+				out = append(out, fmt.Sprintf("roles.%s: agent %s is of the format %s, which tells no cost: no budget bounds it but its time-outs and max_steps", name, agent, a.Format))
+			}
 		}
 	}
 	return out
@@ -166,8 +180,8 @@ func (c *checker) roles() {
 		if strings.ContainsRune(r.Model, 0) || strings.HasPrefix(r.Model, "-") {
 			c.fault("%s.model: %q: no name of a model", at, r.Model)
 		}
-		if r.Timeout < 0 || r.IdleTimeout < 0 || r.MaxCostUSD < 0 || r.Restarts != nil && *r.Restarts < 0 {
-			c.fault("%s: timeout, idle_timeout, restarts and max_cost_usd must not be negative", at)
+		if r.Timeout < 0 || r.IdleTimeout < 0 || r.MaxCostUSD < 0 || r.MaxTokens < 0 || r.Restarts != nil && *r.Restarts < 0 {
+			c.fault("%s: timeout, idle_timeout, restarts, max_cost_usd and max_tokens must not be negative", at)
 		}
 		c.patterns(at+".env", r.Env)
 	}
@@ -199,7 +213,9 @@ func (c *checker) numbers() {
 			c.fault("%s: %s: want a time such as 5s or 30m", d.key, d.d)
 		}
 	}
-	if s.Budget.Day.MaxCostUSD < 0 || s.Budget.Day.MaxTokens < 0 {
-		c.fault("budget.day: must not be negative")
+	for key, a := range map[string]Amount{"budget.day": s.Budget.Day, "budget.attempt": s.Budget.Attempt} {
+		if a.MaxCostUSD < 0 || a.MaxTokens < 0 {
+			c.fault("%s: must not be negative", key)
+		}
 	}
 }

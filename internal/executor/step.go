@@ -70,7 +70,7 @@ func withCorrection(x *engine.Exit, of engine.Exit) {
 	x.Usage.Tokens += of.Usage.Tokens
 	x.Usage.CostUSD += of.Usage.CostUSD
 	if of.Class != "" && of.Class != engine.ClassWork {
-		x.Class, x.Why, x.ResumeAt = of.Class, of.Why, of.ResumeAt
+		x.Class, x.Why, x.ResumeAt, x.Budget = of.Class, of.Why, of.ResumeAt, of.Budget
 	}
 }
 
@@ -279,7 +279,7 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 			return p, err
 		}
 		vars["SLUICE_PROMPT"] = prompt
-		if p.argv, p.stdin, err = e.agentLine(w, prompt, text, e.needsOf(rel, st.Answer, false)); err != nil {
+		if p.argv, p.stdin, err = e.agentLine(w, prompt, text, e.needsOf(rel, st.Answer, false, e.mayCost(job, w.role))); err != nil {
 			return p, err
 		}
 		if err := e.keepProgram(rel, key, w); err != nil {
@@ -323,7 +323,7 @@ func (e *Executor) agentProcess(job daemon.Job, w who, key, dir, cwd, text strin
 	vars["SLUICE_ANSWER"], vars["SLUICE_PROMPT"] = answer, prompt
 	p := process{cwd: cwd}
 	var err error
-	if p.argv, p.stdin, err = e.agentLine(w, prompt, text, e.needsOf(dir, schema, vars["SLUICE_GATE"] != "")); err != nil {
+	if p.argv, p.stdin, err = e.agentLine(w, prompt, text, e.needsOf(dir, schema, vars["SLUICE_GATE"] != "", e.mayCost(job, w.role))); err != nil {
 		return p, err
 	}
 	if err := e.keepProgram(dir, key, w); err != nil {

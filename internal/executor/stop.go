@@ -15,7 +15,7 @@ import (
 
 // stop ends all that was started under the job's key. What had ended by itself keeps its end.
 func (e *Executor) stop(ctx context.Context, job daemon.Job) engine.Event {
-	ev := engine.ProcessEnded{Run: job.Run, Key: job.Key, Exit: engine.Exit{Code: -1, Lost: true}}
+	ev := engine.ProcessEnded{Run: job.Run, Key: job.Key, Day: dayOf(e.opt.Now()), Exit: engine.Exit{Code: -1, Lost: true}}
 	for pause := againFirst; ; pause = min(2*pause, againMost) {
 		main, some, err := e.stopAll(ctx, job.Key)
 		if err == nil {
@@ -46,6 +46,8 @@ func (e *Executor) stop(ctx context.Context, job daemon.Job) engine.Event {
 		if job.Why == "timeout" || !ev.Exit.Stopped {
 			ev.Output = end.output()
 		}
+	} else if p != nil && p.Kind == engine.ProcReview && job.Round != nil {
+		ev.Exit.Usage = e.told(job.Key, ended{exit: ev.Exit, dir: filepath.Join(e.root, filepath.FromSlash(inRun(job)))}).exit.Usage
 	}
 	return ev
 }

@@ -84,7 +84,7 @@ func (e *Executor) told(key string, end ended) ended {
 	result := r.Result()
 	end.said = &result
 	x := &end.exit
-	x.Usage = engine.Usage{Tokens: result.Usage.Input + result.Usage.Output, CostUSD: result.Usage.CostUSD}
+	x.Usage = usageOf(result)
 	if x.Stopped || x.Lost || x.Signal != "" || x.NotStarted != "" || x.Refused != "" {
 		return end // that says more
 	}
@@ -118,13 +118,14 @@ func fileEnd(dir, name string, most int64) string {
 type needs struct {
 	dirs   []string
 	schema json.RawMessage
-	judges bool // it has nothing to change
+	judges bool    // it has nothing to change
+	cost   float64 // what it may cost; 0 = no bound
 }
 
 // needsOf are the needs of a launch whose files lie in rel: it writes its answer there; who does the work also its signal
 // into the inbox, and what it commits into the repo's git folder, which is not below a worktree.
-func (e *Executor) needsOf(rel string, schema *engine.Schema, judges bool) needs {
-	n := needs{dirs: []string{filepath.Join(e.root, filepath.FromSlash(rel))}, judges: judges}
+func (e *Executor) needsOf(rel string, schema *engine.Schema, judges bool, cost float64) needs {
+	n := needs{dirs: []string{filepath.Join(e.root, filepath.FromSlash(rel))}, judges: judges, cost: cost}
 	if judges {
 		return n
 	}

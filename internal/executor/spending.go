@@ -1,0 +1,243 @@
+package executor
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"sluice/agents"
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+)
+
+// Spending is what all repos of a daemon have used of the newest day: what their engines have counted, so it survives
+// the daemon. The zero value is ready; a nil one knows of nothing.
+type Spending struct {
+	mu    sync.Mutex
+	repos map[string]engine.Day
+	given map[string]bool // day and mark of what a repo was given to tell
+}
+
+// set notes what a repo has used.
+func (s *Spending) set(root string, d engine.Day) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.repos == nil {
+		s.repos = map[string]engine.Day{}
+	}
+	s.repos[root] = d
+}
+
+// on gives what all repos have used on the day, and whether a person was told of the mark.
+func (s *Spending) on(day string) (used engine.Usage, told func(mark string) bool) {
+	if s == nil {
+		return used, func(string) bool { return false }
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	marks := map[string]bool{}
+	for _, d := range s.repos {
+		if d.Day != day {
+			continue
+		}
+		used = used.Plus(d.Usage)
+		for mark := range d.Told {
+			marks[mark] = true
+		}
+	}
+	return used, func(mark string) bool { return marks[mark] }
+}
+
+// once says that nobody was given this to tell before.
+func (s *Spending) once(what string) bool {
+	if s == nil {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.given[what]
+	if s.given == nil {
+		s.given = map[string]bool{}
+	}
+	s.given[what] = true
+	return !before
+}
+
+// dayNearly is the part of the day's budget, in percent, at which a person is told.
+const dayNearly = 80
+
+// dayOf is the day of a moment, by the clock on the wall where the daemon is.
+func dayOf(at time.Time) string { return at.Local().Format(time.DateOnly) }
+
+// dayEnd is when the day is over; zero where it is no day.
+func dayEnd(day string) time.Time {
+	at, err := time.ParseInLocation(time.DateOnly, day, time.Local)
+	if err != nil {
+		return time.Time{}
+	}
+	return at.AddDate(0, 0, 1)
+}
+
+// Today is the day's budget over all repos: what is used of it, and the whole; 0 = no bound.
+func (e *Executor) Today() (day string, used, most engine.Usage) {
+	day = dayOf(e.opt.Now())
+	used, _ = e.opt.Spending.on(day)
+	return day, used, e.opt.Settings().Budget.Day.usage()
+}
+
+// Spent takes what this repo has used of a day, and gives what a person is to be told of the day's budget.
+func (e *Executor) Spent(d engine.Day) []engine.Event {
+	e.opt.Spending.set(e.root, d)
+	day := dayOf(e.opt.Now())
+	used, told := e.opt.Spending.on(day)
+	most := e.opt.Settings().Budget.Day.usage()
+	var out []engine.Event
+	for _, x := range dayBudgets(used, most) {
+		ev := engine.DayNeared{Day: day, Budget: x.name, Used: x.used >= x.most}
+		mark := engine.DayBudgetNeared(ev).Mark()
+		if x.most <= 0 || x.used*100 < x.most*dayNearly || told(mark) || !e.opt.Spending.once(day+" "+mark) {
+			continue
+		}
+		ev.Text = fmt.Sprintf("all repos together have used %s of the day's %s %s", x.text, x.key, x.of)
+		if ev.Used {
+			ev.Text += ": no agent is launched until 00:00; raise budget.day in the settings (and have the daemon read them: SIGHUP) to go on before"
+		}
+		out = append(out, ev)
+	}
+	return out
+}
+
+// dayBudget is one of the bounds of a day.
+type dayBudget struct {
+	key, name, text, of string
+	used, most          float64
+}
+
+func dayBudgets(used, most engine.Usage) []dayBudget {
+	usd := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	out := []dayBudget{
+		{key: "max_cost_usd", text: usd(used.CostUSD), of: usd(most.CostUSD), used: used.CostUSD, most: most.CostUSD},
+		{key: "max_tokens", text: fmt.Sprint(used.Tokens), of: fmt.Sprint(most.Tokens), used: float64(used.Tokens), most: float64(most.Tokens)},
+	}
+	for i, x := range out {
+		out[i].name = x.key + " " + x.of
+	}
+	return out
+}
+
+// dayUp says that the day's budget is used up, "" where it is not.
+func (e *Executor) dayUp() (day, why string) {
+	day, used, most := e.Today()
+	for _, x := range dayBudgets(used, most) {
+		if x.most > 0 && x.used >= x.most {
+			return day, "the day's budget is used up: " + x.text + " of " + x.key + " " + x.of
+		}
+	}
+	return day, ""
+}
+
+// waitsForDay is the end of a launch, begun or not, for which nothing is left of the day's budget.
+func waitsForDay(x engine.Exit, day, why string) engine.Exit {
+	x.Class, x.Why, x.Budget, x.ResumeAt = engine.ClassLimit, why, day, dayEnd(day)
+	return x
+}
+
+// dayMark is behind the pid file of a launch that was ended as the day's budget was used up: it holds the day.
+const dayMark = ".day"
+
+// dayOfMark is what the mark of a launch says; "" where there is none.
+func dayOfMark(pidFile string) string {
+	data, _, err := atomicfile.OpenRegular(filepath.Dir(pidFile), filepath.Base(pidFile)+dayMark, 64)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// meterPace is how often it is looked at what an agent has cost so far.
+const meterPace = time.Second
+
+// meter reads what an agent's program tells of its cost while it works.
+type meter struct {
+	e     *Executor
+	clock *clock
+	dir   string
+	read  *stream
+	told  engine.Usage
+}
+
+// meterOf gives the meter of a launch; nil where its program tells nothing while it works, or nobody listens.
+func (e *Executor) meterOf(l launch, dir string) *meter {
+	if !l.agent || l.clock == nil || l.clock.emit == nil {
+		return nil
+	}
+	own := e.pidFile(l.key) + programMark
+	p, ok := readProgram(filepath.Dir(own), filepath.Base(own))
+	if !ok {
+		return nil
+	}
+	m := &meter{e: e, clock: l.clock, dir: dir, read: streamOf(p.Format, e.opt.Now)}
+	if m.read == nil {
+		return nil
+	}
+	return m
+}
+
+// look tells the engine what the launch has cost so far, where that is more than before.
+func (m *meter) look() {
+	if m == nil {
+		return
+	}
+	for _, name := range []string{"stdout", "stdout" + agents.TailSuffix} {
+		m.read.more(m.dir, name)
+	}
+	u := usageOf(m.read.r.Result())
+	if u == m.told {
+		return
+	}
+	m.told = u
+	m.clock.emit(engine.UsageSeen{Run: m.clock.run, Key: m.clock.key, Usage: m.clock.spent.Plus(u), Day: dayOf(m.e.opt.Now())})
+}
+
+// lookAgain says after what time a launch is to be looked at, 0 = never: only its end counts.
+func lookAgain(idle, silent time.Duration, agent bool) time.Duration {
+	pause := time.Duration(0)
+	if idle > 0 {
+		pause = max(min(idle-silent, idle/idleLooks), 10*time.Millisecond)
+	}
+	if agent && (pause == 0 || pause > meterPace) {
+		pause = meterPace
+	}
+	return pause
+}
+
+// costLeast is what a launch is given of which nothing is left: a program takes no bound of 0.
+const costLeast = 0.0001
+
+// mayCost is what a launch may cost in USD by the budgets of its attempt or round, its run and the day; 0 = no bound.
+func (e *Executor) mayCost(job daemon.Job, role string) float64 {
+	before := engine.Usage{}
+	if job.Proc != nil && job.Proc.Kind == engine.ProcReview && job.Round != nil {
+		before = job.Round.Usage
+	} else if job.Attempt != nil {
+		before = job.Attempt.Usage
+	}
+	left := job.Config.Left(role, before, job.RunInfo.Usage, job.RunInfo.Limit).CostUSD
+	if _, used, most := e.Today(); most.CostUSD > 0 && (left == 0 || most.CostUSD-used.CostUSD < left) {
+		left = most.CostUSD - used.CostUSD
+		if left == 0 {
+			left = -1
+		}
+	}
+	if left < 0 {
+		return costLeast
+	}
+	return left
+}
