@@ -272,6 +272,11 @@ func (s *shim) run() Exit {
 		return Exit{Code: -1, Stopped: true}
 	}
 	pid, err := 0, s.next.err
+	var way *exit
+	if err == nil {
+		way, err = openExit(s.spec)
+	}
+	defer way.close()
 	if err == nil {
 		pid, err = s.start()
 	}
@@ -380,7 +385,7 @@ func (s *shim) supervise(ends <-chan end) Exit {
 			return
 		}
 		stopping, e.Stopped = true, !mainGone
-		signalBelow(os.Getpid(), syscall.SIGTERM, syscall.SIGCONT)
+		signalBelow(os.Getpid(), s.spec.Wrapper, syscall.SIGTERM, syscall.SIGCONT)
 		killWithin(s.spec.KillAfter)
 	}
 	if s.calledOff() { // before its signal could be heard as this launch's
@@ -404,7 +409,7 @@ func (s *shim) supervise(ends <-chan end) Exit {
 			if end.empty {
 				return e
 			}
-			signalBelow(os.Getpid(), syscall.SIGTERM, syscall.SIGCONT)
+			signalBelow(os.Getpid(), s.spec.Wrapper, syscall.SIGTERM, syscall.SIGCONT)
 			killWithin(min(leftoverGrace, s.spec.KillAfter))
 		case <-kill.C:
 			killCgroup(s.id.Cgroup, s.id.Mark)

@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	defaultPath = "/usr/local/bin:/usr/bin:/bin" // where Env has no PATH
-	drainBytes  = 64 << 10
+	drainBytes = 64 << 10
 )
 
 // streams are the pipes of the command's outputs and what keeps them.
@@ -133,7 +132,7 @@ func (s *shim) start() (pid int, err error) {
 		}
 		defer unix.Close(stdin)
 	}
-	file, err := lookUp(s.spec)
+	file, err := LookUp(s.spec.Argv[0], s.spec.Env, s.spec.Cwd)
 	if err != nil {
 		return 0, err
 	}
@@ -171,68 +170,6 @@ func mend(err error) string {
 	default:
 		return "see that it can be run by hand"
 	}
-}
-
-// lookUp finds the file of argv[0].
-func lookUp(spec Spec) (string, error) {
-	name := spec.Argv[0]
-	if strings.Contains(name, "/") {
-		file := name
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(spec.Cwd, file)
-		}
-		if err := runnable(file); err != nil {
-			return "", fmt.Errorf("command %s: %w", file, err)
-		}
-		return file, nil
-	}
-	search := defaultPath
-	for _, kv := range spec.Env {
-		if value, ok := strings.CutPrefix(kv, "PATH="); ok {
-			search = value
-		}
-	}
-	var near error
-	for dir := range strings.SplitSeq(search, ":") {
-		if !filepath.IsAbs(dir) {
-			continue // would run what lies in the folder an agent works in
-		}
-		file := filepath.Join(dir, name)
-		err := runnable(file)
-		if err == nil {
-			return file, nil
-		}
-		if near == nil && !errors.Is(err, os.ErrNotExist) {
-			near = fmt.Errorf("command %s: %w", file, err)
-		}
-	}
-	if near != nil {
-		return "", near
-	}
-	return "", fmt.Errorf("command %q: not found in PATH=%s: install it, or give its full path", name, search)
-}
-
-func runnable(file string) error {
-	info, err := os.Stat(file)
-	if err != nil {
-		return fmt.Errorf("%w: install it or mend the path", bare(err))
-	}
-	if !info.Mode().IsRegular() {
-		return errors.New("not a file: give the path of a program")
-	}
-	if unix.Access(file, unix.X_OK) != nil {
-		return errors.New("not executable: chmod +x it")
-	}
-	return nil
-}
-
-// bare is the cause without the path, which the message names itself.
-func bare(err error) error {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }
 
 func withPwd(spec Spec) []string {

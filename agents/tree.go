@@ -116,14 +116,17 @@ func signalProc(p proc, sigs ...syscall.Signal) bool {
 }
 
 // signalBelow signals every process below pid and returns how many there
-// were.
-func signalBelow(pid int, sigs ...syscall.Signal) int {
+// were. Those that run the program spared, where that is not "", are left out.
+func signalBelow(pid int, spared string, sigs ...syscall.Signal) int {
 	procs, err := table()
 	if err != nil {
 		return 0 // the caller comes again
 	}
 	n := 0
 	for _, p := range below(procs, pid) {
+		if spared != "" && runsProgram(p.pid, spared) {
+			continue
+		}
 		if signalProc(p, sigs...) {
 			n++
 		}
@@ -163,7 +166,7 @@ func (k *killer) kill() (fresh bool) {
 		}
 		time.Sleep(passPause)
 	}
-	signalBelow(os.Getpid(), syscall.SIGKILL)
+	signalBelow(os.Getpid(), "", syscall.SIGKILL)
 	return fresh
 }
 

@@ -55,7 +55,8 @@ type Line struct {
 // Status is how a repo stands.
 type Status struct {
 	Root    string      `json:"root"`
-	Trust   string      `json:"trust"` // file: nothing stands between an agent and a gate
+	Trust   string      `json:"trust"`             // file: nothing stands between an agent and a gate; sandbox: one does; "" = nothing serves the repo
+	Exposed string      `json:"exposed,omitempty"` // of file: why
 	Health  []string    `json:"health,omitempty"`
 	Stalled string      `json:"stalled,omitempty"` // why the journal cannot be written
 	Seq     int64       `json:"seq"`
@@ -78,7 +79,9 @@ type RunStatus struct {
 	Workflow  string         `json:"workflow"`
 	Name      string         `json:"name,omitempty"`
 	Phase     string         `json:"phase"`
-	Paused    string         `json:"paused,omitempty"` // why
+	Trust     string         `json:"trust,omitempty"`   // of a live run: as of the repo
+	Exposed   string         `json:"exposed,omitempty"` // of file: why
+	Paused    string         `json:"paused,omitempty"`  // why
 	Started   time.Time      `json:"started,omitzero"`
 	Ended     time.Time      `json:"ended,omitzero"`
 	EndWhy    string         `json:"end_why,omitempty"`

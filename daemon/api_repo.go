@@ -124,6 +124,7 @@ func (r *Repo) Status(ctx context.Context, run string, full bool) (Status, error
 		return Status{Root: r.opt.Root, Stalled: stall, Runs: []RunStatus{}}, nil
 	}
 	s.Stalled, s.Health = stall, append(r.unwell(), r.opt.World.Health()...)
+	s.levels(r.opt.World)
 	return s, err
 }
 
@@ -181,12 +182,22 @@ func (r *Repo) do(req *http.Request) (any, error) {
 	return out, nil
 }
 
+// runOf is the run that an event is for; "" where it names none.
+func runOf(event json.RawMessage) string {
+	var ev struct {
+		Run string `json:"run"`
+	}
+	_ = json.Unmarshal(event, &ev) // what cannot be read is refused where its kind is known
+	return ev.Run
+}
+
 // event makes the engine's event of what was asked: who and when are ours to say.
 func (r *Repo) event(ctx context.Context, d Do) (engine.Event, error) {
 	if len(d.Event) == 0 {
 		d.Event = json.RawMessage("{}")
 	}
-	by := engine.Actor{Who: username(), Via: d.Via, Trust: engine.TrustFile}
+	by := engine.Actor{Who: username(), Via: d.Via}
+	by.Trust, _ = r.opt.World.Level(runOf(d.Event))
 	if by.Via == "" {
 		by.Via = "command"
 	}

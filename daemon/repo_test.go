@@ -96,6 +96,7 @@ func (s *stage) Trees(context.Context, *engine.Spec) map[string]string { return 
 func (s *stage) Hints() <-chan struct{}                                { return s.hints }
 func (s *stage) Hinted() []Place                                       { return []Place{{}} }
 func (s *stage) Health() []string                                      { return nil }
+func (s *stage) Level(string) (string, string)                         { return engine.TrustFile, "nothing holds it" }
 
 // twoGates is a workflow of two steps, a notify gate and a human one.
 func twoGates(source string) (*engine.Spec, error) {

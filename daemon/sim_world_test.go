@@ -339,3 +339,5 @@ func (p *simPort) Hinted() []Place {
 }
 
 func (p *simPort) Health() []string { return nil }
+
+func (p *simPort) Level(string) (string, string) { return engine.TrustFile, "" }

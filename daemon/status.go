@@ -15,10 +15,7 @@ import (
 // statusOf tells how a repo stands. With full, attempts and rounds come whole. It opens no file, as the loop waits for it:
 // which specs have changed since is what drift adds, from the sources that the live runs go by.
 func statusOf(c *core, root string, only string, full bool, today func() (string, engine.Usage, engine.Usage)) (s Status, sources map[string]string) {
-	s = Status{Root: root, Trust: c.state.Config.Trust, Runs: []RunStatus{}, Notices: len(c.state.Notices)}
-	if s.Trust == "" || s.Trust == "auto" {
-		s.Trust = engine.TrustFile
-	}
+	s = Status{Root: root, Runs: []RunStatus{}, Notices: len(c.state.Notices)}
 	s.Seq, _ = c.log.Last()
 	if s.Today = (Today{Day: c.state.Today.Day, Here: c.state.Today.Usage}); today != nil {
 		day, all, budget := today()
@@ -37,6 +34,16 @@ func statusOf(c *core, root string, only string, full bool, today func() (string
 		}
 	}
 	return s, sources
+}
+
+// levels says of the repo and its live runs what stands between an agent and a gate.
+func (s *Status) levels(w World) {
+	s.Trust, s.Exposed = w.Level("")
+	for i := range s.Runs {
+		if r := &s.Runs[i]; r.Ended.IsZero() {
+			r.Trust, r.Exposed = w.Level(r.ID)
+		}
+	}
 }
 
 // drift says of each run whether its workflow's file is not what it goes by.

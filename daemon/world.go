@@ -30,6 +30,9 @@ type World interface {
 	Hinted() []Place
 	// Health says what of the world is not as it should be; empty = all well.
 	Health() []string
+	// Level says what stands between the agents of a run and its gates (engine.TrustFile, engine.TrustSandbox), and, where
+	// that is nothing, why. The empty run is for what is to come.
+	Level(run string) (level, why string)
 }
 
 // Job is an effect with all that is needed to carry it out; nothing in it is shared with the state.

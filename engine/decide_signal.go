@@ -34,6 +34,8 @@ func (d *decider) fileSeen(ev FileSeen) {
 	switch {
 	case len(sentinels) > 0 && (len(words) == 0 || slices.ContainsFunc(sentinels, fits)): // of two meanings, the one that something waits for
 		d.sentinel(ev, sentinels)
+	case len(words) > 0 && ev.Of != "":
+		d.reject(ev, "", "it was written by "+ev.Of+", from within its sandbox: an agent answers no gate")
 	case len(words) > 0 && ev.Place != "":
 		d.reject(ev, "", "a person's answer counts only in the repo's own .workflow/signals/, not in a worktree's")
 	case len(words) > 0:
@@ -138,7 +140,7 @@ func (d *decider) reject(ev FileSeen, run, why string) {
 	if ev.ID == "" {
 		return
 	}
-	d.put(FileTaken{Move: Move{ID: ev.ID, Name: ev.Name, Dir: ev.Dir, Place: ev.Place, Why: why}})
+	d.put(FileTaken{Move: Move{ID: ev.ID, Name: ev.Name, Dir: ev.Dir, Place: ev.Place, Of: ev.Of, Why: why}})
 	owed := 0
 	for _, n := range d.s.Notices {
 		if n.Kind == NoticeRejected {
@@ -153,7 +155,7 @@ func (d *decider) reject(ev FileSeen, run, why string) {
 
 func (d *decider) take(ev FileSeen, run, to, as string) {
 	if ev.ID != "" {
-		d.put(FileTaken{Move: Move{ID: ev.ID, Name: ev.Name, Dir: ev.Dir, Place: ev.Place, Run: run, To: to, As: as}})
+		d.put(FileTaken{Move: Move{ID: ev.ID, Name: ev.Name, Dir: ev.Dir, Place: ev.Place, Of: ev.Of, Run: run, To: to, As: as}})
 	}
 }
 

@@ -37,6 +37,7 @@ type FileSeen struct {
 	Name    string    `json:"name"`            // base name
 	Dir     string    `json:"dir,omitempty"`   // "" for signals/ itself, else the run whose folder it lies in
 	Place   string    `json:"place,omitempty"` // "" for the root's inbox, else the worktree's (as its key)
+	Of      string    `json:"of,omitempty"`    // the launch whose own inbox it lay in: it is that launch's word, and no person's
 	ID      string    `json:"id"`              // identity of the file: device, inode, size, digest
 	Digest  string    `json:"digest,omitempty"`
 	Written time.Time `json:"written"`            // mtime

@@ -311,6 +311,7 @@ type Move struct {
 	Name  string `json:"name"`
 	Dir   string `json:"dir,omitempty"`
 	Place string `json:"place,omitempty"`
+	Of    string `json:"of,omitempty"`
 	Run   string `json:"run,omitempty"` // whose attempt's folder it goes to; "" = rejected/
 	To    string `json:"to,omitempty"`  // "<step>.<n>"
 	As    string `json:"as,omitempty"`  // the name there

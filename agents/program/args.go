@@ -16,6 +16,9 @@ type Launch struct {
 	Schema json.RawMessage // a JSON Schema that its answer has to fit; nil = none
 	// MaxCostUSD is what it may cost, where the program can hold to that by itself (claude); 0 = no bound.
 	MaxCostUSD float64
+	// Contained: a sandbox of sluice's holds it, so that one of its own adds nothing. Inside ours codex's would fail every
+	// command in silence.
+	Contained bool
 	// ReadOnly: it judges, and has nothing to write but its answer.
 	ReadOnly bool
 }
@@ -39,7 +42,11 @@ func Args(format string, given []string, l Launch) []string {
 			a.option("--model", l.Model)
 		}
 		if !a.has("--dangerously-skip-permissions", "--permission-mode", "--allow-dangerously-skip-permissions") {
-			a.add("--permission-mode", "acceptEdits")
+			if l.Contained {
+				a.add("--dangerously-skip-permissions")
+			} else {
+				a.add("--permission-mode", "acceptEdits")
+			}
 		}
 		if schema := plainSchema(l.Schema); schema != "" {
 			a.option("--json-schema", schema)
@@ -62,7 +69,10 @@ func Args(format string, given []string, l Launch) []string {
 		}
 		if !a.sandboxed() {
 			mode := "workspace-write"
-			if l.ReadOnly {
+			switch {
+			case l.Contained:
+				mode = "danger-full-access"
+			case l.ReadOnly:
 				mode = "read-only"
 			}
 			a.add("--sandbox", mode)

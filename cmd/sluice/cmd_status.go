@@ -199,11 +199,28 @@ func (a *app) status(ctx context.Context, v viewer, served bool, args []string) 
 	if words := todayWords(st.Today); words != "" {
 		a.print("%s", a.paint(dim, words))
 	}
-	if st.Trust == engine.TrustFile && slices.ContainsFunc(st.Runs, live) {
-		a.print("%s", a.paint(dim, "trust: file, unprotected: nothing stands between an agent and a gate but its own good will"))
-	}
+	a.levels(st)
 	a.health(st, served)
 	return nil
+}
+
+// levels tells what stands between an agent and a gate: of all that lives, and of each run of which that is less.
+func (a *app) levels(st daemon.Status) {
+	if !slices.ContainsFunc(st.Runs, live) {
+		return
+	}
+	switch st.Trust {
+	case engine.TrustFile:
+		a.print("%s", a.paint(dim, "trust: file, unprotected: nothing stands between an agent and a gate but its own good will ("+oneLine(st.Exposed)+")"))
+		return
+	case engine.TrustSandbox:
+		a.print("%s", a.paint(dim, "trust: sandbox: an agent cannot answer a gate"))
+	}
+	for _, r := range st.Runs {
+		if live(r) && r.Trust == engine.TrustFile {
+			a.print("%s %s", a.paint(yellow, "trust:"), r.ID+" is unprotected: "+oneLine(r.Exposed))
+		}
+	}
 }
 
 // tellPause adds to a run that something other than a person paused what its journal says of why.

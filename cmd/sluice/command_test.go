@@ -28,7 +28,7 @@ func newWorld(t *testing.T, repo bool) *world {
 	t.Helper()
 	dir := t.TempDir()
 	w := &world{t: t, dir: filepath.Join(dir, "work"), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir,
-		"XDG_STATE_HOME=" + filepath.Join(dir, "state"), "XDG_CONFIG_HOME=" + filepath.Join(dir, "config")}}
+		"XDG_STATE_HOME=" + filepath.Join(dir, "state"), "XDG_CONFIG_HOME=" + filepath.Join(dir, "config"), "SLUICE_CONFIG_SANDBOX_MODE=off"}}
 	if err := os.MkdirAll(w.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

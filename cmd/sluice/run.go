@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"sluice/agents"
+	"sluice/agents/egress"
+	cage "sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/internal/git"
 	"sluice/journal"
@@ -44,6 +46,8 @@ func inner(args []string, stdin io.Reader) (code int, ours bool) {
 		return agents.ShimMain(args[1:]), true
 	case notifyCommand:
 		return notify.HelperMain(stdin), true
+	case cage.ForwardCommand:
+		return egress.ForwardMain(cage.NetSocket, args[1:]), true
 	}
 	return 0, false
 }

@@ -159,7 +159,7 @@ func (u *unserved) Close() { _ = u.r.Close() } // it was only read
 type nothing struct{ root string }
 
 func (n nothing) Status(context.Context, string) (daemon.Status, error) {
-	return daemon.Status{Root: n.root, Trust: engine.TrustFile, Runs: []daemon.RunStatus{}}, nil
+	return daemon.Status{Root: n.root, Runs: []daemon.RunStatus{}}, nil
 }
 
 func (n nothing) Run(_ context.Context, run string) (daemon.RunStatus, error) {

@@ -32,7 +32,7 @@ const envPrefix = "SLUICE_CONFIG_"
 
 // personal are the keys that the project's file may not set.
 func personal(key string) bool {
-	return key == "notify"+sep+"command" || key == "notify"+sep+"webhook"
+	return key == "notify"+sep+"command" || key == "notify"+sep+"webhook" || key == "sandbox" || strings.HasPrefix(key, "sandbox"+sep)
 }
 
 // layer is one source of settings.

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/agents"
+	cage "sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/executor"
@@ -40,6 +41,7 @@ type parts struct {
 	slots  *executor.Slots
 	spent  *executor.Spending
 	dog    *watchdog
+	box    func() (*cage.Box, error) // tried out at the first launch
 
 	mu     sync.Mutex
 	worlds map[*executor.Executor]bool
@@ -66,6 +68,7 @@ func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
 	w := &parts{a: a, set: set, self: self, log: log, slots: &executor.Slots{}, spent: &executor.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
 		watch: watcher.New(look), worlds: map[*executor.Executor]bool{}, stop: stop, done: make(chan struct{})}
 	w.runner = agents.New(agents.Options{Shim: []string{self, shimCommand}, Warm: warmShims, Logf: w.logf("agents")})
+	w.box = sync.OnceValues(func() (*cage.Box, error) { return cage.Find(context.Background(), self, "") })
 	go w.spread(ctx)
 	return w, nil
 }
@@ -133,6 +136,7 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	world, err := executor.New(executor.Options{
 		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots, Spending: w.spent,
 		Notifier: s.tell, Settings: s.now, Environ: w.a.env, Logf: w.logf(root), Now: w.a.now,
+		Sandbox: w.box, Hidden: w.hidden(),
 	})
 	if err != nil {
 		return daemon.RepoOptions{}, nil, errors.Join(err, repo.Close())
@@ -154,6 +158,18 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 		Log: w.log, Version: version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm,
 		Now: w.a.now, Pace: w.a.timing.pace, Spent: world.Spent, Today: world.Today,
 	}, closeAll, nil
+}
+
+// hidden are the folders of sluice's own, over all repos, that no launch sees.
+func (w *parts) hidden() []string {
+	var out []string
+	if home, err := w.a.stateHome(); err == nil {
+		out = append(out, home)
+	}
+	if file, err := w.a.configFile(); err == nil {
+		out = append(out, filepath.Dir(file))
+	}
+	return out
 }
 
 // liveSettings are a repo's settings as they were last read; a reload that fails leaves them as they are.

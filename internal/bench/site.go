@@ -37,7 +37,7 @@ const settings = "notify: {desktop: false}\n"
 func (b *bench) newSite(ctx context.Context, folder, name string, specs map[string]string, repos ...string) (*site, error) {
 	s := &site{b: b, dir: filepath.Join(folder, name)}
 	s.env = []string{
-		"HOME=" + s.at("home"), "XDG_STATE_HOME=" + s.at("state"), "XDG_CONFIG_HOME=" + s.at("config"), "XDG_RUNTIME_DIR=" + s.at("run"),
+		"HOME=" + s.at("home"), "XDG_STATE_HOME=" + s.at("state"), "XDG_CONFIG_HOME=" + s.at("config"), "XDG_RUNTIME_DIR=" + s.at("run"), "SLUICE_CONFIG_SANDBOX_MODE=off",
 		"GIT_CONFIG_NOSYSTEM=1", "NO_COLOR=1", "LC_ALL=C", "PATH=" + os.Getenv("PATH"),
 	}
 	files := map[string]string{

@@ -120,8 +120,9 @@ func (e *Executor) criterion(ctx context.Context, job daemon.Job, st *engine.Ste
 		if err != nil {
 			return process{}, err
 		}
-		env, err := e.environ(job, e.whose(st.Role(), job.Nth), key, st.Env, stepVars(job, st))
-		return process{cwd: b.Dir, argv: argv, env: env}, err
+		w := e.whose(st.Role(), job.Nth)
+		env, err := e.environ(job, w, key, st.Env, stepVars(job, st))
+		return process{cwd: b.Dir, argv: argv, env: env, who: w}, err
 	})
 	switch {
 	case err != nil:

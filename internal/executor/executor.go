@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/agents"
+	"sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
@@ -35,6 +36,9 @@ type Options struct {
 	Slots    *Slots                  // shared by all repos: how many agents may run; nil = no bound
 	Spending *Spending               // shared by all repos: what they have used of the day; nil = no budget of the day
 	Now      func() time.Time        // nil = time.Now
+	// Sandbox gives what launches are held by, or why there is none; it is asked at each launch. nil: launches are not held.
+	Sandbox func() (*sandbox.Box, error)
+	Hidden  []string // folders of sluice's own, beside State, of which a held launch sees nothing
 }
 
 // Executor carries out what the runs of one repo owe, and reads its inboxes. It is a daemon.World, safe for concurrent
@@ -52,12 +56,18 @@ type Executor struct {
 	liveThen int
 
 	mu      sync.Mutex
-	trouble map[string]string   // what is not as it should be, by what it is about
-	watched map[string]bool     // folders given to the watcher
-	hinted  map[string]bool     // watched folders that may have changed
-	places  map[string]string   // inboxes below worktrees that are plain folders -> the key of their checkout
-	placed  map[string][]string // run -> its inboxes among places
-	stirred chan struct{}       // closed when a ref may have changed, then made anew
+	trouble map[string]string     // what is not as it should be, by what it is about
+	watched map[string]bool       // folders given to the watcher
+	hinted  map[string]bool       // watched folders that may have changed
+	places  map[string]string     // inboxes below worktrees that are plain folders -> the key of their checkout
+	placed  map[string][]string   // run -> its inboxes among places
+	stirred chan struct{}         // closed when a ref may have changed, then made anew
+	private map[string]privateBox // the inboxes of held launches
+	opens   map[string]string     // launches that are not held -> why
+	exposed map[string]string     // runs of which some launch was not -> why
+	pins    map[string]string     // launches -> the file that is pinned for them
+
+	pinMu sync.Mutex // held while a file is pinned or let go
 }
 
 var _ daemon.World = (*Executor)(nil)
@@ -84,7 +94,8 @@ func New(o Options) (*Executor, error) {
 		o.Now = time.Now
 	}
 	e := &Executor{opt: o, root: root, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
-		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{})}
+		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
+		private: map[string]privateBox{}, opens: map[string]string{}, exposed: map[string]string{}, pins: map[string]string{}}
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
@@ -92,6 +103,9 @@ func New(o Options) (*Executor, error) {
 		return nil, err
 	}
 	if e.boot, err = bootedIn(o.State, o.Now()); err != nil {
+		return nil, fmt.Errorf("state folder: %w", err)
+	}
+	if err := e.recallOpen(); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
 	if err := e.makeBelow(".workflow/signals", 0o755); err != nil {
@@ -179,6 +193,10 @@ func (e *Executor) Hinted() []daemon.Place {
 		p := daemon.Place{Dir: dir}
 		if filepath.Dir(dir) == e.inbox {
 			p.Run = filepath.Base(dir)
+		} else if b, ok := e.private[dir]; ok {
+			p.Run = b.run
+		} else if b, ok := e.private[filepath.Dir(dir)]; ok {
+			p.Run = b.run
 		}
 		out = append(out, p)
 	}

@@ -241,10 +241,10 @@ func TestWordsOfEachNotice(t *testing.T) {
 	} {
 		job := b.reviewJob("G", 1)
 		job.Notice = &engine.Notice{Kind: kind, Run: run1, Step: "A", Gate: "G", Text: "said so"}
-		n := words(job)
+		n := b.e.words(job)
 		wantText(t, kind, n.Title+"\n"+n.Body, want, "said so")
 		job.Round = nil // of a round long gone
-		words(job)
+		b.e.words(job)
 	}
 }
 

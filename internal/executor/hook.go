@@ -34,6 +34,7 @@ func (e *Executor) hook(ctx context.Context, job daemon.Job) *engine.ProcessEnde
 				return process{}, err
 			}
 			w, vars, p.cwd = e.whose(st.Role(), job.Nth), stepVars(job, st), b.Dir
+			p.who = w
 			vars["SLUICE_STATUS"] = job.Attempt.Status
 		}
 		p.env, err = e.environ(job, w, job.Key, nil, vars)

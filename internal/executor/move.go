@@ -72,7 +72,10 @@ func (e *Executor) moved(m *engine.Move) (string, error) {
 		return "", errGone
 	}
 	dir, to := e.inbox, filepath.Join(e.inbox, rejected, m.Name)
-	if m.Place != "" {
+	switch {
+	case m.Of != "":
+		dir = e.pidFile(m.Of) + inboxMark
+	case m.Place != "":
 		dir = e.inboxOf(m)
 	}
 	dir = filepath.Join(dir, m.Dir)

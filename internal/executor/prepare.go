@@ -162,7 +162,11 @@ func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv
 		}
 		argv = append(argv, value)
 	}
-	argv = append(argv, program.Args(w.agent.Format, argv[1:], program.Launch{Model: w.set.Model, Dirs: need.dirs, Schema: need.schema, ReadOnly: need.judges, MaxCostUSD: need.cost})...)
+	held, err := e.box()
+	if err != nil {
+		return nil, "", fatal("%v: the settings want one: see sluice doctor", err)
+	}
+	argv = append(argv, program.Args(w.agent.Format, argv[1:], program.Launch{Model: w.set.Model, Dirs: need.dirs, Schema: need.schema, ReadOnly: need.judges, Contained: held != nil, MaxCostUSD: need.cost})...)
 	switch w.agent.PromptVia {
 	case ViaArg:
 		if len(prompt) > maxArgPrompt || strings.HasPrefix(prompt, "-") {
@@ -363,7 +367,11 @@ func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.St
 // promptOf gives where a launch's prompt and answer lie, absolute.
 func (e *Executor) promptOf(rel string) (prompt, answer string) {
 	dir := filepath.Join(e.root, filepath.FromSlash(rel))
-	return filepath.Join(dir, "prompt.md"), filepath.Join(dir, "answer.json")
+	answer = filepath.Join(dir, "answer.json")
+	if box, _ := e.box(); box != nil { // why there is none is told where the launch is made
+		answer = filepath.Join(dir, ownDir, "answer.json")
+	}
+	return filepath.Join(dir, "prompt.md"), answer
 }
 
 // again is the prompt of an agent that is asked again for its answer: it remembers nothing.

@@ -61,6 +61,9 @@ type process struct {
 	argv  []string
 	env   []string
 	stdin string // a file; "" = nothing
+
+	who    who      // whose work it is: its role's network, its agent's login
+	writes []string // folders below .workflow/, as seen from the root, that are its to write though it is held
 }
 
 // ended is a process that is gone, or that was never started.
@@ -201,6 +204,7 @@ func (e *Executor) begin(ctx context.Context, l launch, prepare func() (process,
 		if l.agent && *slot == nil {
 			*slot = e.opt.Slots.adopt()
 		}
+		e.keepPrivate(l.key)
 		return proc, nil, nil
 	case errors.Is(err, agents.ErrTorn), absent && !l.since.IsZero() && l.since.Before(e.booted()):
 		// A power cut, or a disk that failed, may have taken the record of a launch; the latter leaves its process.
@@ -233,7 +237,9 @@ func (e *Executor) begin(ctx context.Context, l launch, prepare func() (process,
 			return nil, nil, err
 		}
 	}
-	if proc, err = e.start(ctx, l, p); errors.Is(err, agents.ErrUnsupported) {
+	if proc, err = e.start(ctx, l, p); errors.As(err, &no) {
+		return nil, &no.exit, nil
+	} else if errors.Is(err, agents.ErrUnsupported) {
 		return nil, &engine.Exit{Code: -1, NotStarted: err.Error(), Class: engine.ClassFatal, Why: err.Error()}, nil
 	}
 	return proc, nil, err
@@ -271,11 +277,14 @@ func (e *Executor) start(ctx context.Context, l launch, p process) (*agents.Proc
 	if l.of != "" && l.of != l.key {
 		under = e.pidFile(l.of)
 	}
-	// A sandbox would be put in front of argv here.
-	return e.opt.Runner.Ensure(context.WithoutCancel(ctx), agents.Spec{
+	spec := agents.Spec{
 		Key: l.key, Dir: filepath.Dir(in), PidFile: e.pidFile(l.key), Under: under, Argv: p.argv, Env: p.env, Cwd: p.cwd, Stdin: p.stdin,
 		Token: e.token(l.key), KillAfter: time.Duration(e.opt.Settings().KillAfter),
-	})
+	}
+	if err := e.contain(ctx, l, p, &spec); err != nil {
+		return nil, err
+	}
+	return e.opt.Runner.Ensure(context.WithoutCancel(ctx), spec)
 }
 
 // idleMark is beside the pid file of a launch that was ended because it said nothing.
@@ -298,6 +307,7 @@ func (e *Executor) await(ctx context.Context, proc *agents.Proc, l launch) (ende
 		cancel()
 		switch {
 		case err == nil:
+			e.ends(key)
 			return ended{exit: e.exitOf(exit, key), dir: dir}, nil
 		case ctx.Err() != nil:
 			return ended{}, ctx.Err()
@@ -368,6 +378,9 @@ func (q *quiet) look(word, now time.Time) time.Duration {
 // exitOf is a process's end as the engine knows it.
 func (e *Executor) exitOf(x agents.Exit, key string) engine.Exit {
 	out := engine.Exit{Code: x.Code, Signal: x.Signal, Stopped: x.Stopped, Lost: x.Lost, NotStarted: x.NotStarted}
+	if name := signalOf(x.Code); name != "" && isDir(e.pidFile(key)+inboxMark) {
+		out.Code, out.Signal = -1, name // a sandbox ends with 128 and the number of the signal that ended what was in it
+	}
 	if _, err := os.Lstat(e.pidFile(key) + idleMark); err == nil && x.Stopped {
 		out.Idle = true
 	}
@@ -391,4 +404,27 @@ func noCommand(why string) bool {
 		}
 	}
 	return false
+}
+
+// signalOf names the signal that an exit code of a sandbox tells of; "" where it is another code.
+func signalOf(code int) string {
+	switch code - 128 {
+	case 3:
+		return "SIGQUIT"
+	case 4:
+		return "SIGILL"
+	case 6:
+		return "SIGABRT"
+	case 7:
+		return "SIGBUS"
+	case 8:
+		return "SIGFPE"
+	case 9:
+		return "SIGKILL"
+	case 11:
+		return "SIGSEGV"
+	case 15:
+		return "SIGTERM"
+	}
+	return ""
 }

@@ -26,6 +26,7 @@ const maxPasses = 16
 type box struct {
 	path       string
 	dir, place string // of FileSeen
+	of         string // of FileSeen: it is a launch's own
 	must       bool   // it has to be readable for the scan to count
 }
 
@@ -45,6 +46,7 @@ func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) (seen []engine.E
 		boxes = e.some(in)
 	}
 	s := scan{e: e, in: in, digests: map[string]string{}, settle: time.Duration(e.opt.Settings().Settle)}
+	before := e.overNow(boxes)
 	for _, b := range boxes {
 		if err := s.box(ctx, b); err != nil {
 			return nil, false, err
@@ -54,6 +56,7 @@ func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) (seen []engine.E
 		return nil, false, err
 	}
 	if in.Only == nil {
+		e.letGo(before)
 		e.release(boxes)
 	}
 	slices.SortStableFunc(s.seen, func(a, b engine.FileSeen) int {
@@ -75,6 +78,7 @@ func (e *Executor) boxes(in daemon.Inboxes) []box {
 	for _, run := range in.Runs {
 		out = e.runBox(out, run)
 	}
+	out = e.ownBoxes(out, "")
 	for _, run := range e.strays(in.Runs) {
 		out = append(out, box{path: filepath.Join(e.inbox, run), dir: run})
 	}
@@ -125,6 +129,8 @@ func (e *Executor) some(in daemon.Inboxes) []box {
 			}
 		case filepath.Dir(p.Dir) == e.inbox:
 			out = append(out, box{path: p.Dir, dir: filepath.Base(p.Dir), must: true})
+		case strings.HasPrefix(p.Dir, filepath.Join(e.opt.State, launchesDir)+string(filepath.Separator)):
+			out = e.ownBoxes(out, p.Dir)
 		default:
 			out = e.treeBox(out, in, p.Dir)
 		}
@@ -145,6 +151,48 @@ func (e *Executor) treeBox(out []box, in daemon.Inboxes, path string) []box {
 		}
 	}
 	return out
+}
+
+// ownBoxes adds the inboxes of held launches; only, where it is not "", is the folder of one.
+func (e *Executor) ownBoxes(out []box, only string) []box {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for dir, b := range e.private {
+		for _, path := range []string{dir, filepath.Join(dir, b.run)} {
+			if only != "" && only != path {
+				continue
+			}
+			in := box{path: path, of: launchOf(b.key)}
+			if path != dir {
+				in.dir = b.run
+			}
+			out = append(out, in)
+		}
+	}
+	return out
+}
+
+// overNow gives those of the boxes whose launch is over already: what is not in them now never will be.
+func (e *Executor) overNow(boxes []box) (out []box) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, b := range boxes {
+		if e.private[b.path].over {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// letGo forgets the inboxes of launches that are over, once they have been read.
+func (e *Executor) letGo(boxes []box) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, b := range boxes {
+		if own, ok := e.private[b.path]; ok && own.over {
+			delete(e.private, b.path)
+		}
+	}
 }
 
 func (e *Executor) watches(dir string) bool {
@@ -279,6 +327,7 @@ type scan struct {
 	more    bool              // some folder holds more than was read
 	digests map[string]string // by gate's round, of this scan
 	rounds  map[runGate]*daemon.Reviewed
+	levels  map[string]string // by run
 }
 
 // box reads one folder.
@@ -328,7 +377,11 @@ func (s *scan) box(ctx context.Context, b box) error {
 func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen, bool) {
 	digest := hexSum(f.Data)
 	ev := engine.FileSeen{Name: f.Name, Dir: b.dir, Place: b.place, ID: idOf(f.Stat, digest, f.Err), Written: begunAt(f),
-		By: engine.Actor{Who: owner(filepath.Join(b.path, f.Name)), Via: "file", Trust: engine.TrustFile}}
+		By: engine.Actor{Who: owner(filepath.Join(b.path, f.Name)), Via: "file"}, Of: b.of}
+	ev.By.Trust = s.level(b, f.Name)
+	if b.of != "" {
+		ev.By.Who, ev.By.Via = b.of, "file of its own"
+	}
 	if f.Err != nil {
 		if !errors.Is(f.Err, atomicfile.ErrNotRegular) && !errors.Is(f.Err, atomicfile.ErrTooLarge) {
 			if !errors.Is(f.Err, fs.ErrNotExist) {
@@ -345,7 +398,10 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	if state == signals.Whole {
 		ev.Sentinel = &engine.Sentinel{Step: sentinel.Step, Status: sentinel.Status, Summary: sentinel.Summary, Question: sentinel.Question,
 			Options: sentinel.Options, Run: sentinel.Run, Attempt: sentinel.Attempt, Launch: sentinel.Launch, Answer: sentinel.Answer}
-		if sentinel.Token != "" {
+		switch {
+		case b.of != "": // whose it is needs no proof
+			ev.TokenOf = b.of
+		case sentinel.Token != "":
 			ev.TokenOf = s.e.tokenOf(sentinel.Token, s.in.Tokens)
 		}
 	} else {
@@ -372,6 +428,26 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	}
 	s.e.note(what, "")
 	return ev, true
+}
+
+// level is what stood between an agent and the file.
+func (s *scan) level(b box, name string) string {
+	if b.of != "" || b.place != "" {
+		return engine.TrustFile
+	}
+	if s.levels == nil {
+		s.levels = map[string]string{}
+	}
+	run := b.dir
+	if run == "" { // bare: of whichever run it is for; the least of those
+		if q := s.asked(engine.FileSeen{Name: name}); q != nil {
+			run = q.Run
+		}
+	}
+	if _, ok := s.levels[run]; !ok {
+		s.levels[run], _ = s.e.Level(run)
+	}
+	return s.levels[run]
 }
 
 func unwhole(state signals.State) string {

@@ -41,6 +41,14 @@ type Settings struct {
 	IdleTimeout engine.Duration  `koanf:"idle_timeout" json:"idle_timeout"` // 0 = none
 	Restarts    int              `koanf:"restarts" json:"restarts"`
 	Budget      Budget           `koanf:"budget" json:"budget"`
+	Sandbox     Sandbox          `koanf:"sandbox" json:"sandbox"`
+}
+
+// Sandbox says how launches are held.
+type Sandbox struct {
+	Mode  string   `koanf:"mode" json:"mode"`   // auto, on, off
+	Read  []string `koanf:"read" json:"read"`   // what a launch sees of the home and of other hidden folders: "~/…" or absolute
+	Write []string `koanf:"write" json:"write"` // what it may write to besides
 }
 
 // Agent says how an agent is launched.
@@ -62,7 +70,7 @@ type Role struct {
 	MaxCostUSD  float64         `koanf:"max_cost_usd" json:"max_cost_usd"` // of one attempt, or of one round's reviewer; 0 = budget.attempt
 	MaxTokens   int64           `koanf:"max_tokens" json:"max_tokens"`     // so
 	Env         []string        `koanf:"env" json:"env"`
-	Network     string          `koanf:"network" json:"network"`
+	Network     []string        `koanf:"network" json:"network"` // web, none, host, or names of hosts; web if absent
 }
 
 // Notify says how a person is told.
@@ -106,6 +114,7 @@ func Default() Settings {
 		PRPoll:      c.PRPoll,
 		Timeout:     c.Timeout,
 		Restarts:    c.Restarts,
+		Sandbox:     Sandbox{Mode: SandboxAuto},
 	}
 }
 
@@ -117,7 +126,8 @@ func builtin() map[string]Agent {
 	}
 }
 
-// Engine gives what the engine goes by. `trust: auto` is what can be had, which without a sandbox is file.
+// Engine gives what the engine goes by. `trust: auto` asks for nothing: what stood between an agent and an answer is told of
+// each, and what was written down is never lowered.
 func (s Settings) Engine() engine.Config {
 	c := engine.Config{
 		MaxParallel: s.MaxParallel, Grace: s.Grace, Linger: s.Linger, PRPoll: s.PRPoll, VetoWindow: s.VetoWindow,

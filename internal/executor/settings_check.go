@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/agents/egress"
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/signals"
@@ -26,6 +27,7 @@ func (s Settings) Check() []error {
 	c.agents()
 	c.roles()
 	c.numbers()
+	c.sandbox()
 	if !slices.Contains([]string{"", "auto", engine.TrustFile, engine.TrustSandbox, engine.TrustSigned}, s.Trust) {
 		c.fault("trust: %q: want auto, file, sandbox or signed%s", s.Trust, near(s.Trust, []string{"auto", "file", "sandbox", "signed"}))
 	}
@@ -38,17 +40,11 @@ func (s Settings) Check() []error {
 // Warnings tell what is written down and not kept by this release.
 func (s Settings) Warnings() []string {
 	var out []string
-	if s.Trust == engine.TrustSandbox || s.Trust == engine.TrustSigned {
-		out = append(out, fmt.Sprintf("trust: %s cannot be had by this release: no answer will pass a human gate", s.Trust))
+	if s.Trust == engine.TrustSigned {
+		out = append(out, "trust: signed cannot be had by this release: no answer will pass a human gate")
 	}
 	if s.Notify.Webhook != "" {
 		out = append(out, "notify.webhook is not kept by this release: use notify.command")
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {
-		r := s.Roles[name]
-		if r.Network != "" {
-			out = append(out, fmt.Sprintf("roles.%s.network is not kept by this release: there is no sandbox yet", name))
-		}
 	}
 	return append(out, s.untold()...)
 }
@@ -183,6 +179,7 @@ func (c *checker) roles() {
 		if r.Timeout < 0 || r.IdleTimeout < 0 || r.MaxCostUSD < 0 || r.MaxTokens < 0 || r.Restarts != nil && *r.Restarts < 0 {
 			c.fault("%s: timeout, idle_timeout, restarts, max_cost_usd and max_tokens must not be negative", at)
 		}
+		c.network(at+".network", r.Network)
 		c.patterns(at+".env", r.Env)
 	}
 }
@@ -216,6 +213,40 @@ func (c *checker) numbers() {
 	for key, a := range map[string]Amount{"budget.day": s.Budget.Day, "budget.attempt": s.Budget.Attempt} {
 		if a.MaxCostUSD < 0 || a.MaxTokens < 0 {
 			c.fault("%s: must not be negative", key)
+		}
+	}
+}
+
+// network checks what a role may reach.
+func (c *checker) network(at string, hosts []string) {
+	for _, h := range hosts {
+		switch {
+		case (h == NetworkNone || h == NetworkHost) && len(hosts) > 1:
+			c.fault("%s: %s stands alone: it says all", at, h)
+		case h == NetworkWeb || h == NetworkNone || h == NetworkHost:
+		default:
+			if _, _, err := egress.SplitHost(h); err != nil {
+				c.fault("%s: %v; or one of web, none, host", at, err)
+			}
+		}
+	}
+}
+
+// sandbox checks how launches are held.
+func (c *checker) sandbox() {
+	s := c.s.Sandbox
+	modes := []string{SandboxAuto, SandboxOn, SandboxOff}
+	if !slices.Contains(modes, s.Mode) && s.Mode != "" {
+		c.fault("sandbox.mode: %q: want auto, on or off%s", s.Mode, near(s.Mode, modes))
+	}
+	if s.Mode == SandboxOff && (c.s.Trust == engine.TrustSandbox || c.s.Trust == engine.TrustSigned) {
+		c.fault("trust: %s wants a sandbox, and sandbox.mode is off: turn it on, or have trust: file", c.s.Trust)
+	}
+	for key, paths := range map[string][]string{"sandbox.read": s.Read, "sandbox.write": s.Write} {
+		for _, p := range paths {
+			if !filepath.IsAbs(p) && !strings.HasPrefix(p, "~/") || strings.ContainsRune(p, 0) {
+				c.fault("%s: %q: want a path such as ~/.rustup or /opt/tools", key, p)
+			}
 		}
 	}
 }

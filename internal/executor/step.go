@@ -167,6 +167,9 @@ func (e *Executor) attemptInboxes(job daemon.Job) []string {
 	for _, dir := range append(e.treeInboxes(job.Attempt.Tree), e.inbox) {
 		dirs = append(dirs, dir, filepath.Join(dir, job.Run))
 	}
+	if own := e.privateOf(job.Attempt.Key, job.Run); own != nil {
+		return own // it is held: nothing else is its to write
+	}
 	return dirs
 }
 
@@ -214,6 +217,11 @@ func (e *Executor) sentinel(job daemon.Job, st *engine.Step) []byte {
 			return append([]byte{}, data...)
 		}
 	}
+	for _, dir := range e.privateOf(job.Attempt.Key, job.Run) {
+		if data, _, err := atomicfile.OpenRegular(dir, filepath.Base(path), signals.MaxBytes); err == nil {
+			return append([]byte{}, data...)
+		}
+	}
 	return nil
 }
 
@@ -258,7 +266,10 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 	if f := e.signalFile(job, st); f != "" {
 		vars["SLUICE_SIGNAL"] = f
 	}
-	p := process{cwd: b.Dir}
+	p := process{cwd: b.Dir, who: w}
+	if p.writes, err = e.declared(st, job.Env); err != nil {
+		return p, err
+	}
 	if st.Run != nil {
 		_, missing, err := e.inputs(job, st, b.Dir)
 		if err == nil {
@@ -288,6 +299,18 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 	}
 	p.env, err = e.environ(job, w, key, st.Env, vars)
 	return p, err
+}
+
+// declared gives the folders below .workflow/ in which a step's outputs lie, where it is held.
+func (e *Executor) declared(st *engine.Step, env *engine.Env) ([]string, error) {
+	if box, _ := e.box(); box == nil {
+		return nil, nil
+	}
+	made, _, err := outputs(st.Outputs, env)
+	if err != nil {
+		return nil, err
+	}
+	return stateWrites(made)
 }
 
 // againDir is the folder of the try-th correction of a launch.
@@ -321,7 +344,7 @@ func (e *Executor) agentProcess(job daemon.Job, w who, key, dir, cwd, text strin
 	}
 	vars = maps.Clone(vars)
 	vars["SLUICE_ANSWER"], vars["SLUICE_PROMPT"] = answer, prompt
-	p := process{cwd: cwd}
+	p := process{cwd: cwd, who: w}
 	var err error
 	if p.argv, p.stdin, err = e.agentLine(w, prompt, text, e.needsOf(dir, schema, vars["SLUICE_GATE"] != "", e.mayCost(job, w.role))); err != nil {
 		return p, err
@@ -394,7 +417,10 @@ func (e *Executor) sentinelAnswer(job daemon.Job, st *engine.Step) json.RawMessa
 
 // answerFile reads what lies at SLUICE_ANSWER; nil where nothing does.
 func (e *Executor) answerFile(rel string) []byte {
-	data, _, err := atomicfile.OpenRegular(e.root, filepath.FromSlash(rel+"/answer.json"), longestAnswer)
+	data, _, err := atomicfile.OpenRegular(e.root, filepath.FromSlash(rel+"/"+ownDir+"/answer.json"), longestAnswer)
+	if errors.Is(err, fs.ErrNotExist) {
+		data, _, err = atomicfile.OpenRegular(e.root, filepath.FromSlash(rel+"/answer.json"), longestAnswer)
+	}
 	switch {
 	case err == nil:
 		return data

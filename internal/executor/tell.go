@@ -18,7 +18,7 @@ const tellMost = 6 * time.Second
 // being told has to know. That there is no desktop is no fault: `sluice doctor` tells that.
 func (e *Executor) tell(ctx context.Context, job daemon.Job) engine.Event {
 	ev := engine.Noticed{Run: job.Notice.Run, ID: job.Notice.ID}
-	results, some := e.send(ctx, words(job))
+	results, some := e.send(ctx, e.words(job))
 	if !some {
 		ev.Results = []string{"nobody was told: no way to tell is set up"}
 		return ev
@@ -61,7 +61,7 @@ func (e *Executor) send(ctx context.Context, notice notify.Notice) (results []no
 }
 
 // words is what a person is told, and which command answers it.
-func words(job daemon.Job) notify.Notice {
+func (e *Executor) words(job daemon.Job) notify.Notice {
 	n := job.Notice
 	out := notify.Notice{ID: n.ID, Kind: n.Kind, Run: n.Run, Gate: n.Gate, Urgency: notify.UrgencyNormal}
 	what := n.Run
@@ -94,8 +94,11 @@ func words(job daemon.Job) notify.Notice {
 			body = append(body, "Until "+n.Until.Format("15:04:05")+".")
 		}
 		body = append(body, "To look: sluice show "+n.Gate, "To answer: "+answerWith("pass", n)+", or "+answerWith("fail", n)+` -m "why"`)
-		if job.Round != nil && job.Round.Trust == engine.TrustFile {
-			body = append(body, "This gate is unprotected: an agent with the rights of your user could answer too.")
+		switch level, why := e.Level(n.Run); {
+		case job.Round != nil && level == engine.TrustFile:
+			body = append(body, "Trust level file, unprotected: an agent with the rights of your user could answer too ("+why+").")
+		case job.Round != nil:
+			body = append(body, "Trust level "+level+".")
 		}
 	case engine.NoticeRejected:
 		out.Title = "A signal was not taken in"

@@ -100,6 +100,16 @@ func (r *Repo) Top() string { return r.top }
 // CommonDir is the real path of the git folder that all worktrees of the repo share.
 func (r *Repo) CommonDir() string { return r.common }
 
+// GitDir gives the real path of the git folder of one of the repo's checkouts: the common one for the main checkout, one
+// below its worktrees/ for a linked one. The error is ErrNotWorktree where the folder is neither.
+func (r *Repo) GitDir(top string) (string, error) {
+	dir, _, err := r.gitDirOf(top)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(dir)
+}
+
 // Toplevel gives the real path of the top level of the checkout that path, which must exist, lies in.
 // It is the key of that checkout: two paths of one checkout have the same.
 func Toplevel(path string) (string, error) {

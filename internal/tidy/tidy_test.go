@@ -24,8 +24,10 @@ var layers = map[string]struct{ own, only []string }{
 	"watcher":             {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	"signals":             {own: []string{"engine", "internal/strictjson", "internal/typo"}},
 	"gates":               {own: []string{"engine", "internal/strictjson", "internal/typo", "internal/atomicfile"}, only: []string{"github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"}},
-	"agents":              {own: []string{"internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
+	"agents":              {own: []string{"internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
 	"agents/program":      {},
+	"agents/egress":       {},
+	"agents/sandbox":      {},
 	"notify":              {only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
 	"specs":               {own: []string{"engine", "internal/strictjson", "internal/typo", "specs/svg"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text", "github.com/goccy/go-graphviz"}},
 	"internal/atomicfile": {only: []string{"golang.org/x/sys", "github.com/google/renameio"}},
@@ -41,7 +43,7 @@ var layers = map[string]struct{ own, only []string }{
 	// reads what the daemon tells, and writes journals to start from.
 	"internal/bench": {own: []string{"daemon", "engine", "journal", "specs"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"engine", "daemon", "agents", "agents/program", "gates", "notify", "signals", "watcher", "internal/atomicfile", "internal/git", "internal/strictjson"},
+	"internal/executor": {own: []string{"engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "notify", "signals", "watcher", "internal/atomicfile", "internal/git", "internal/strictjson"},
 		only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 }
 

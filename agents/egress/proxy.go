@@ -1,0 +1,294 @@
+// Package egress is the way out of a sandbox that has no network of its own: a proxy outside, which lets through what its
+// rules allow and notes what it does not, and a forwarder inside that programs find by the usual variables.
+//
+//	program ──127.0.0.1:3128──> forwarder ──unix socket──> proxy ──> the host that is allowed
+//	        (network of the sandbox: loopback only)        (network of the machine)
+//
+// HTTP and whatever can be tunnelled by CONNECT comes through (TLS is not opened). Name servers, ssh and raw sockets do not.
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Bounds of the proxy.
+const (
+	dialTime   = 30 * time.Second
+	headerTime = 30 * time.Second // until a request's head is whole
+	maxHeader  = 64 << 10
+	maxNoted   = 200 // different refusals that are told
+	maxHost    = 253
+)
+
+// Rules say where a sandbox may connect to. The zero value allows nothing.
+type Rules struct {
+	// Web allows every host of the public internet: none of this machine, of its own networks, or of those that are
+	// private to whoever uses them.
+	Web bool `json:"web,omitempty"`
+	// Hosts are allowed besides, wherever they are: "name", "name:port", "*.name"; without a port, 80 and 443.
+	Hosts []string `json:"hosts,omitempty"`
+}
+
+// Empty says that the rules allow nothing.
+func (r Rules) Empty() bool { return !r.Web && len(r.Hosts) == 0 }
+
+// named says that host and port are in Hosts.
+func (r Rules) named(host, port string) bool {
+	return slices.ContainsFunc(r.Hosts, func(rule string) bool {
+		want, only, _ := SplitHost(rule)
+		if only == "" && port != "80" && port != "443" || only != "" && only != port {
+			return false
+		}
+		if strings.EqualFold(want, host) {
+			return true
+		}
+		ok, err := path.Match(strings.ToLower(want), strings.ToLower(host))
+		return ok && err == nil && strings.HasPrefix(want, "*.")
+	})
+}
+
+// SplitHost takes a rule apart; the port is "" where it has none. The error says what a rule looks like.
+func SplitHost(rule string) (host, port string, err error) {
+	host = rule
+	if h, p, serr := net.SplitHostPort(rule); serr == nil {
+		host, port = h, p
+	}
+	host = strings.Trim(host, "[]")
+	bad := host == "" || len(host) > maxHost || strings.ContainsAny(strings.TrimPrefix(host, "*."), "/*?@ \t\n\\[]")
+	if port != "" {
+		if n, perr := net.LookupPort("tcp", port); perr != nil || n < 1 || n > 65535 {
+			bad = true
+		}
+	}
+	if bad {
+		return "", "", fmt.Errorf("%.80q is no host: want name, name:port or *.name", rule)
+	}
+	return host, port, nil
+}
+
+// errRefused is a host that the rules do not allow.
+var errRefused = errors.New("not allowed by the role's network setting")
+
+// Proxy serves one sandbox.
+type Proxy struct {
+	rules  Rules
+	note   func(host string) // what was refused, each once
+	server *http.Server
+	dialer net.Dialer
+
+	mu    sync.Mutex
+	noted map[string]bool
+	open  map[net.Conn]bool // tunnels, which the server does not know
+	shut  bool
+	ends  sync.WaitGroup
+}
+
+// NewProxy makes a proxy. note is told of each host that was refused, once; it may be nil.
+func NewProxy(rules Rules, note func(host string)) *Proxy {
+	p := &Proxy{rules: rules, note: note, noted: map[string]bool{}, open: map[net.Conn]bool{}, dialer: net.Dialer{Timeout: dialTime}}
+	through := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host },
+		Transport:     &http.Transport{DialContext: p.dial, DisableCompression: true, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute},
+		FlushInterval: -1, // a stream is handed on as it comes
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			code := http.StatusBadGateway
+			if errors.Is(err, errRefused) {
+				code = http.StatusForbidden
+			}
+			http.Error(w, "sluice: "+err.Error(), code)
+		},
+	}
+	p.server = &http.Server{ReadHeaderTimeout: headerTime, MaxHeaderBytes: maxHeader,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.Method == http.MethodConnect:
+				p.tunnel(w, r)
+			case r.URL.IsAbs() && r.URL.Scheme == "http":
+				through.ServeHTTP(w, r)
+			default:
+				http.Error(w, "sluice: this is a proxy: it takes CONNECT and http:// requests", http.StatusBadRequest)
+			}
+		})}
+	return p
+}
+
+// Serve serves what comes, until Close. It returns when nothing is under way any more.
+func (p *Proxy) Serve(l net.Listener) error {
+	err := p.server.Serve(l)
+	p.ends.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Close ends all connections at once.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	p.shut = true
+	for c := range p.open {
+		c.Close()
+	}
+	p.mu.Unlock()
+	return p.server.Close()
+}
+
+// tunnel joins the two ends of a CONNECT.
+func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
+	out, err := p.dial(r.Context(), "tcp", r.Host)
+	if err != nil {
+		code := http.StatusBadGateway
+		if errors.Is(err, errRefused) {
+			code = http.StatusForbidden
+		}
+		http.Error(w, "sluice: "+err.Error(), code)
+		return
+	}
+	hijacker, ok := w.(http.Hijacker)
+	if !ok {
+		out.Close()
+		http.Error(w, "sluice: no tunnel", http.StatusInternalServerError)
+		return
+	}
+	in, buffered, err := hijacker.Hijack()
+	if err != nil {
+		out.Close()
+		return
+	}
+	if !p.keep(in, out) {
+		return
+	}
+	defer p.drop(in, out)
+	if _, err := io.WriteString(in, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	join(in, buffered, out)
+}
+
+// keep notes connections that Close is to end; false after it.
+func (p *Proxy) keep(cs ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range cs {
+		if p.shut {
+			c.Close()
+			continue
+		}
+		p.open[c] = true
+	}
+	if !p.shut {
+		p.ends.Add(1)
+	}
+	return !p.shut
+}
+
+func (p *Proxy) drop(cs ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range cs {
+		delete(p.open, c)
+		c.Close()
+	}
+	p.ends.Done()
+}
+
+// join copies both ways until both are done.
+func join(in net.Conn, from io.Reader, out net.Conn) {
+	var back sync.WaitGroup
+	back.Go(func() {
+		_, _ = io.Copy(in, out)
+		closeWrite(in)
+	})
+	_, _ = io.Copy(out, from)
+	closeWrite(out)
+	back.Wait()
+}
+
+// closeWrite says that nothing more comes.
+func closeWrite(c net.Conn) {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+		return
+	}
+	c.Close()
+}
+
+// dial connects to a host that is allowed. A name is looked up here, and what was looked at is what is connected to.
+func (p *Proxy) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("%.300q: %w", address, err)
+	}
+	if p.rules.named(host, port) {
+		return p.dialer.DialContext(ctx, network, address)
+	}
+	if !p.rules.Web {
+		return nil, p.refuse(host, port)
+	}
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil, err
+	}
+	last := error(nil)
+	for _, ip := range ips {
+		if !public(ip) {
+			last = p.refuse(host, port)
+			continue
+		}
+		c, err := p.dialer.DialContext(ctx, network, net.JoinHostPort(ip.Unmap().String(), port))
+		if err == nil {
+			return c, nil
+		}
+		last = err
+	}
+	if last == nil {
+		last = fmt.Errorf("%s has no address", host)
+	}
+	return nil, last
+}
+
+func (p *Proxy) refuse(host, port string) error {
+	at := net.JoinHostPort(host, port)
+	p.mu.Lock()
+	fresh := !p.noted[at] && len(p.noted) < maxNoted
+	if fresh {
+		p.noted[at] = true
+	}
+	p.mu.Unlock()
+	if fresh && p.note != nil {
+		p.note(at)
+	}
+	return fmt.Errorf("%s: %w", at, errRefused)
+}
+
+// public says that an address is of the internet, as seen from everywhere.
+func public(ip netip.Addr) bool {
+	ip = ip.Unmap()
+	if !ip.IsGlobalUnicast() || ip.IsPrivate() {
+		return false
+	}
+	return !slices.ContainsFunc(special(), func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
+// special are the networks that IANA keeps for other uses than the public internet's (RFC 6890), beyond those that net/netip
+// knows; NAT64 and 6to4 lead to any IPv4 address.
+func special() []netip.Prefix {
+	var out []netip.Prefix
+	for _, s := range []string{"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24",
+		"203.0.113.0/24", "240.0.0.0/4", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16"} {
+		out = append(out, netip.MustParsePrefix(s))
+	}
+	return out
+}

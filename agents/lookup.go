@@ -1,0 +1,72 @@
+package agents
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const defaultPath = "/usr/local/bin:/usr/bin:/bin" // where there is no PATH
+
+// lookUp finds the file of argv[0].
+func LookUp(name string, env []string, cwd string) (string, error) {
+	if strings.Contains(name, "/") {
+		file := name
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(cwd, file)
+		}
+		if err := runnable(file); err != nil {
+			return "", fmt.Errorf("command %s: %w", file, err)
+		}
+		return file, nil
+	}
+	search := defaultPath
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, "PATH="); ok {
+			search = value
+		}
+	}
+	var near error
+	for dir := range strings.SplitSeq(search, ":") {
+		if !filepath.IsAbs(dir) {
+			continue // would run what lies in the folder an agent works in
+		}
+		file := filepath.Join(dir, name)
+		err := runnable(file)
+		if err == nil {
+			return file, nil
+		}
+		if near == nil && !errors.Is(err, os.ErrNotExist) {
+			near = fmt.Errorf("command %s: %w", file, err)
+		}
+	}
+	if near != nil {
+		return "", near
+	}
+	return "", fmt.Errorf("command %q: not found in PATH=%s: install it, or give its full path", name, search)
+}
+
+func runnable(file string) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return fmt.Errorf("%w: install it or mend the path", bare(err))
+	}
+	if !info.Mode().IsRegular() {
+		return errors.New("not a file: give the path of a program")
+	}
+	if !executable(file, info) {
+		return errors.New("not executable: chmod +x it")
+	}
+	return nil
+}
+
+// bare is the cause without the path, which the message names itself.
+func bare(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}

@@ -1,0 +1,146 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// probeTime bounds a probe; one takes some 20 ms.
+const probeTime = 20 * time.Second
+
+// Box is a sandbox that was tried out and holds.
+type Box struct {
+	program string
+	self    string
+}
+
+// Wrap gives the arguments that start argv in the sandbox.
+func (b *Box) Wrap(p Plan, argv []string) []string {
+	p.Self, p.Root = b.self, os.Geteuid() == 0
+	if runtime.GOOS == "darwin" {
+		return p.Seatbelt(b.program, argv)
+	}
+	return p.Bubblewrap(b.program, argv)
+}
+
+// Program is the path of the program that makes the sandbox.
+func (b *Box) Program() string { return b.program }
+
+// Remaps says that the launch's inbox is seen in the place of .workflow/signals; else it is known by its own path.
+func (b *Box) Remaps() bool { return runtime.GOOS != "darwin" }
+
+// Find looks for the program of this system and tries a whole launch with it: whether it starts, and whether what must not
+// be possible is not. self is this binary, path where programs are looked for ("" = the PATH). The error wraps
+// ErrUnavailable and says what is missing and how to mend it.
+func Find(ctx context.Context, self, path string) (*Box, error) {
+	name := "bwrap"
+	switch runtime.GOOS {
+	case "linux":
+	case "darwin":
+		name = "sandbox-exec"
+	default:
+		return nil, fmt.Errorf("%w: none is known on %s", ErrUnavailable, runtime.GOOS)
+	}
+	program, err := look(name, path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s is not installed: apt-get install bubblewrap, or what your system calls it", ErrUnavailable, name)
+	}
+	b := &Box{program: program, self: self}
+	if err := b.probe(ctx); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return b, nil
+}
+
+// look finds a program by an absolute path: one that is found relative to the folder one stands in is anybody's.
+func look(name, path string) (string, error) {
+	if path == "" {
+		path = os.Getenv("PATH")
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return file, nil
+		}
+	}
+	return "", os.ErrNotExist
+}
+
+// probeScript tries what must be possible and what must not; it prints a word for each that is not as it should be.
+const probeScript = `
+cd "$1" || echo "its own folder is not there"
+echo x >work/file || echo "its own folder cannot be written"
+echo x >work/.workflow/signals/x-done.json || echo "its inbox cannot be written"
+(echo x >work/.workflow/specs/w.yaml) 2>/dev/null && echo "the specs can be written"
+(mv work/.workflow work/w2) 2>/dev/null && echo ".workflow/ can be moved away"
+[ -e state/secret ] && echo "the state folder can be read"
+[ -w /proc/sys/kernel/core_pattern ] && echo "/proc/sys can be written"
+[ "$(ls -d /proc/[0-9]* | wc -l)" -gt 8 ] && echo "processes outside can be seen"
+(unshare -Ur true) 2>/dev/null && echo "it can make users of its own"
+echo held
+`
+
+// probe starts a whole launch over a folder of its own.
+func (b *Box) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "sluice-probe-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return err
+	}
+	work, inbox, home, state := filepath.Join(dir, "work"), filepath.Join(dir, "inbox"), filepath.Join(dir, "home"), filepath.Join(dir, "state")
+	for _, d := range []string{filepath.Join(work, ".workflow", "signals"), filepath.Join(work, ".workflow", "specs"), inbox, home, state} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(state, "secret"), []byte("x"), 0o600); err != nil {
+		return err
+	}
+	p := Plan{Home: home, Private: home, Hide: []string{state}, Cwd: work, Network: NetNone, Inbox: inbox,
+		Shown:   []Mount{{Path: work, Write: true}, {Path: filepath.Join(work, ".workflow")}},
+		Inboxes: []string{filepath.Join(work, ".workflow", "signals")}}
+	if !b.Remaps() {
+		p.Inbox = p.Inboxes[0]
+	}
+	argv := b.Wrap(p, []string{"/bin/sh", "-c", probeScript, "probe", dir})
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
+	cmd.WaitDelay = time.Second
+	var out, bad bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &bad
+	err = cmd.Run()
+	said := strings.Fields(strings.TrimSpace(out.String()))
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return errors.New("its trial did not end")
+	case err != nil || len(said) == 0:
+		return fmt.Errorf("%s does not work here: %s: user namespaces may be off for this user (sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)",
+			b.program, cut(strings.TrimSpace(bad.String()+" "+fmt.Sprint(err)), 300))
+	case strings.TrimSpace(out.String()) != "held":
+		return fmt.Errorf("%s does not hold here: %s", b.program, cut(strings.ReplaceAll(strings.TrimSuffix(strings.TrimSpace(out.String()), "held"), "\n", "; "), 300))
+	}
+	return nil
+}
+
+func cut(s string, most int) string {
+	if len(s) > most {
+		s = s[:most]
+	}
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\n", " "), "")
+}

@@ -1,0 +1,219 @@
+// Package sandbox says how a launch is started so that it can change only what is its own: its checkout, its inbox, its
+// private home. On Linux that is done by bubblewrap (bwrap), on macOS by sandbox-exec. The package makes the arguments
+// and tries them out; it starts no launch itself.
+//
+// Inside, the file system is the machine's, read-only, but for
+//
+//   - the checkout, writable, with its git folder; what git runs or reads settings from (config, hooks, other worktrees)
+//     is read-only, so that no git outside runs what an agent wrote;
+//   - .workflow/, read-only, with the launch's own inbox in the place of .workflow/signals;
+//   - the home, which is a private folder, and what the settings show of the real one;
+//   - /tmp, /var/tmp, /run, /sys, /mnt, /media and the state folder, which are empty.
+//
+// It has processes, a network and users of its own; /proc shows nothing else. What a naive sandbox leaves open, and how
+// each was found, is in docs/trust.md.
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Paths inside.
+const (
+	// Tool is where the sluice binary is inside.
+	Tool = "/run/sluice/sluice"
+	// NetSocket is where the proxy's socket is inside.
+	NetSocket = "/run/sluice/net/" + SocketName
+	// SocketName is the name of the proxy's socket in its folder.
+	SocketName = "s"
+
+	fallbackHome = "/run/sluice/home" // where a home is "/" or none
+)
+
+// uid is who the processes inside seem to be where they are root outside: some programs refuse to work as root.
+const uid = "1000"
+
+// ErrUnavailable is wrapped by each reason why there is no sandbox to be had.
+var ErrUnavailable = errors.New("no sandbox")
+
+// Networks of a launch.
+const (
+	NetNone  = "none"  // its own loopback only
+	NetProxy = "proxy" // its own loopback, and what the proxy at Plan.Net lets through
+	NetHost  = "host"  // the machine's: abstract sockets and loopback services of the machine are in reach
+)
+
+// Mount shows a path of the machine inside, at the same place unless At says another.
+type Mount struct {
+	Path  string
+	At    string // "" = Path
+	Write bool
+	Try   bool // it may be missing
+}
+
+// Plan is what a launch may see and do. All paths are absolute and real.
+type Plan struct {
+	Self    string   // this binary
+	Home    string   // the real home, which is not seen; "" = there is none
+	Private string   // the folder that stands for it, writable
+	Hide    []string // folders of which nothing is seen: sluice's own state
+	Shown   []Mount  // in this order, each over those before
+	Inbox   string   // the launch's own folder for signals …
+	Inboxes []string // … and where it is seen: each .workflow/signals
+	Own     []string // folders below .workflow/ that are the launch's to write
+	Cwd     string
+	Network string // one of NetNone, NetProxy, NetHost
+	Net     string // NetProxy: the folder of the proxy's socket
+	Ports   []string
+	Root    bool // the launch is root outside
+}
+
+// HomeInside is what HOME is inside.
+func (p Plan) HomeInside() string {
+	if p.Home == "" || p.Home == "/" {
+		return fallbackHome
+	}
+	return p.Home
+}
+
+// emptied are folders of the machine of which nothing is seen.
+func emptied() []string {
+	return []string{"/tmp", "/var/tmp", "/run", "/sys", "/mnt", "/media"}
+}
+
+// Bubblewrap gives the arguments that start argv in the sandbox; bwrap is the program's path.
+func (p Plan) Bubblewrap(bwrap string, argv []string) []string {
+	a := []string{bwrap, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"}
+	add := func(args ...string) { a = append(a, args...) }
+	if p.Root {
+		add("--cap-drop", "ALL", "--uid", uid, "--gid", uid)
+	}
+	if p.Network != NetHost {
+		add("--unshare-net")
+	}
+	add("--die-with-parent", "--new-session", "--disable-userns",
+		"--ro-bind", "/", "/", "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev")
+	for _, dir := range emptied() {
+		if isDir(dir) {
+			add("--tmpfs", dir)
+		}
+	}
+	if p.Private != "" {
+		add("--bind", p.Private, p.HomeInside())
+	}
+	for _, dir := range p.Hide {
+		if !p.below(dir) { // it would be made where it is not seen anyway
+			add("--tmpfs", dir)
+		}
+	}
+	show := func(m Mount) {
+		how := "--ro-bind"
+		if m.Write {
+			how = "--bind"
+		}
+		if m.Try {
+			how += "-try"
+		}
+		at := m.At
+		if at == "" {
+			at = m.Path
+		}
+		add(how, m.Path, at)
+	}
+	for _, m := range p.Shown {
+		show(m)
+	}
+	for _, at := range p.Inboxes {
+		show(Mount{Path: p.Inbox, At: at, Write: true})
+	}
+	for _, dir := range p.Own {
+		show(Mount{Path: dir, Write: true})
+	}
+	show(Mount{Path: p.Self, At: Tool})
+	if p.Network == NetProxy {
+		show(Mount{Path: p.Net, At: filepath.Dir(NetSocket)})
+	}
+	add("--chdir", p.Cwd, "--")
+	if p.Network == NetProxy {
+		add(Tool, ForwardCommand, strings.Join(p.Ports, ","))
+	}
+	return append(a, argv...)
+}
+
+// ForwardCommand is the hidden command of this binary that runs inside: it takes the loopback ports to hand on, joined by
+// commas, and the command to start.
+const ForwardCommand = "__forward"
+
+// below says that dir lies where nothing is seen in any case, and that nothing is shown that it lies in.
+func (p Plan) below(dir string) bool {
+	hidden := slices.ContainsFunc(emptied(), func(e string) bool { return Inside(e, dir) }) || p.Home != "" && p.Home != "/" && Inside(p.Home, dir)
+	return hidden && !slices.ContainsFunc(p.Shown, func(m Mount) bool { return Inside(m.Path, dir) })
+}
+
+// Seatbelt gives the arguments that start argv under macOS's sandbox-exec. There nothing can be mounted elsewhere: the
+// launch is told its inbox by its own path. It was never run: see the README.
+func (p Plan) Seatbelt(program string, argv []string) []string {
+	var b strings.Builder
+	rule := func(what, op, dir string) { fmt.Fprintf(&b, "(%s %s (subpath %s))\n", what, op, strconv.Quote(dir)) }
+	b.WriteString("(version 1)\n(allow default)\n(deny file-write*)\n(allow file-write* (subpath \"/dev\"))\n")
+	for _, dir := range append(slices.Clone(p.Hide), p.Home) {
+		if dir != "" && dir != "/" {
+			rule("deny", "file-read*", dir)
+		}
+	}
+	if p.Network != NetHost {
+		b.WriteString("(deny network*)\n")
+	}
+	if p.Network == NetProxy {
+		fmt.Fprintf(&b, "(allow network-outbound (remote unix-socket (subpath %s)))\n(allow network* (local ip \"localhost:*\"))\n", strconv.Quote(p.Net))
+	}
+	for _, m := range p.Shown {
+		rule("allow", "file-read*", m.Path)
+		if m.Write {
+			rule("allow", "file-write*", m.Path)
+		} else {
+			rule("deny", "file-write*", m.Path)
+		}
+	}
+	for _, dir := range append([]string{p.Inbox, p.Private}, p.Own...) {
+		if dir != "" {
+			rule("allow", "file-read*", dir)
+			rule("allow", "file-write*", dir)
+		}
+	}
+	rule("allow", "file-read*", p.Self)
+	return append([]string{program, "-p", b.String()}, argv...)
+}
+
+// Inside says that path is dir or lies in it.
+func Inside(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+func isDir(dir string) bool {
+	info, err := os.Lstat(dir)
+	return err == nil && info.IsDir()
+}
+
+// NoLink says why a path cannot be mounted over: a link lies there, which leads elsewhere.
+func NoLink(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return fmt.Errorf("%s is a link, which could lead the sandbox anywhere: replace it by what it leads to", path)
+	}
+	return nil
+}

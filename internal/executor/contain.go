@@ -1,0 +1,587 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice/agents"
+	"sluice/agents/egress"
+	"sluice/agents/program"
+	"sluice/agents/sandbox"
+	"sluice/engine"
+	"sluice/internal/git"
+)
+
+// Modes of the setting sandbox.mode.
+const (
+	SandboxAuto = "auto" // where it can be had; else launches are unprotected, and shown as such
+	SandboxOn   = "on"   // a launch that cannot be held is refused
+	SandboxOff  = "off"  // nothing is held
+)
+
+// Words of a role's network.
+const (
+	NetworkWeb  = "web"  // every public host, by the proxy; the default
+	NetworkNone = "none" // its own loopback only
+	NetworkHost = "host" // the machine's: unprotected
+)
+
+// Behind the name of a pid file.
+const (
+	inboxMark = ".in"   // the folder that is a launch's own inbox
+	openMark  = ".open" // the launch is not held: it could answer a gate
+	netMark   = ".net"  // the folder of its proxy's socket
+	pinMark   = ".pin"  // names the file that is pinned while it runs
+)
+
+// ownDir is the folder of a held launch, below that of its files, which it may write to: its answer lies there.
+const ownDir = "own"
+
+// homesDir holds the private homes of held launches: one for each step, reviewer or conversation of a run.
+const homesDir = "homes"
+
+// box gives the sandbox that launches are held by; nil where they are not. The error says why there is none though the
+// settings want one.
+func (e *Executor) box() (*sandbox.Box, error) {
+	s := e.opt.Settings()
+	if s.Sandbox.Mode == SandboxOff || e.opt.Sandbox == nil {
+		return nil, nil
+	}
+	b, err := e.opt.Sandbox()
+	if err != nil && s.Sandbox.Mode != SandboxOn && s.Trust != engine.TrustSandbox && s.Trust != engine.TrustSigned {
+		return nil, nil
+	}
+	return b, err
+}
+
+// Level says what stands between the agents of a run and its gates, and, where that is nothing, why. The empty run is for
+// what is to come.
+func (e *Executor) Level(run string) (level, why string) {
+	s := e.opt.Settings()
+	switch {
+	case s.Sandbox.Mode == SandboxOff || e.opt.Sandbox == nil:
+		return engine.TrustFile, "the sandbox is off"
+	}
+	if _, err := e.opt.Sandbox(); err != nil {
+		return engine.TrustFile, err.Error()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for key, why := range e.opens {
+		return engine.TrustFile, fmt.Sprintf("launch %s is not held by a sandbox: %s", key, why)
+	}
+	if why, ok := e.exposed[run]; ok {
+		return engine.TrustFile, why
+	}
+	return engine.TrustSandbox, ""
+}
+
+// exposedFile says of a run that some launch of it was not held: it has level file for good.
+func (e *Executor) exposedFile(run string) string {
+	return filepath.Join(e.opt.State, attemptsDir, plain(run), "exposed")
+}
+
+// expose notes that a launch, or an offered step, of a run is not held. key is of the launch, "" for none.
+func (e *Executor) expose(run, key, why string) error {
+	e.mu.Lock()
+	known := e.exposed[run] != ""
+	if !known {
+		e.exposed[run] = why
+	}
+	if key != "" {
+		e.opens[key] = why
+	}
+	e.mu.Unlock()
+	if key != "" {
+		if err := keep(e.pidFile(key)+openMark, opened{key, why}); err != nil {
+			return err
+		}
+	}
+	if known {
+		return nil
+	}
+	return keep(e.exposedFile(run), why)
+}
+
+// opened is what the mark of a launch that is not held says.
+type opened struct {
+	Key string `json:"key"`
+	Why string `json:"why"`
+}
+
+// recallOpen finds what was not held when this repo was served last.
+func (e *Executor) recallOpen() error {
+	marks, err := filepath.Glob(filepath.Join(globSafe(e.opt.State), launchesDir, "*", "*"+openMark))
+	if err != nil {
+		return err
+	}
+	for _, m := range marks {
+		var o opened
+		if kept(m, &o) == nil {
+			e.opens[o.Key] = o.Why
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(globSafe(e.opt.State), attemptsDir, "*", "exposed"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		var why string
+		if kept(f, &why) == nil {
+			e.exposed[filepath.Base(filepath.Dir(f))] = why
+		}
+	}
+	return nil
+}
+
+func globSafe(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+// ends lets go of what held a launch, or of the note that nothing did. The files of its inbox are read once more.
+func (e *Executor) ends(key string) {
+	pid := e.pidFile(key)
+	e.mu.Lock()
+	delete(e.opens, key)
+	e.mu.Unlock()
+	_ = os.Remove(pid + openMark) // a mark that stays says too much, never too little
+	e.unpin(key)
+	e.mu.Lock()
+	if b, ok := e.private[pid+inboxMark]; ok {
+		b.over = true
+		e.private[pid+inboxMark] = b
+	}
+	e.mu.Unlock()
+}
+
+// privateBox is the inbox of a held launch.
+type privateBox struct {
+	key, run string
+	over     bool // its launch is: it goes after a scan
+}
+
+// keepPrivate notes that a launch has an inbox of its own, and pins what its end lets go.
+func (e *Executor) keepPrivate(key string) {
+	dir := e.pidFile(key) + inboxMark
+	if !isDir(dir) {
+		return
+	}
+	run, _, _ := strings.Cut(key, "/")
+	e.mu.Lock()
+	e.private[dir] = privateBox{key: key, run: run}
+	e.mu.Unlock()
+	var file string
+	if kept(e.pidFile(key)+pinMark, &file) == nil {
+		e.pinned(key, file)
+	}
+}
+
+// pinned notes that a launch needs a pinned file.
+func (e *Executor) pinned(key, file string) {
+	e.mu.Lock()
+	e.pins[key] = file
+	e.mu.Unlock()
+}
+
+// unpin removes the file that a launch needed, where no other does.
+func (e *Executor) unpin(key string) {
+	e.pinMu.Lock()
+	defer e.pinMu.Unlock()
+	e.mu.Lock()
+	file, ok := e.pins[key]
+	delete(e.pins, key)
+	for _, other := range e.pins {
+		ok = ok && other != file
+	}
+	e.mu.Unlock()
+	if !ok {
+		return
+	}
+	if err := sandbox.Unpin(file); err != nil {
+		e.opt.Logf("%s: %v", file, err)
+	}
+}
+
+// privateOf gives the folders of a launch's own inbox; none where it has none.
+func (e *Executor) privateOf(key, run string) []string {
+	dir := e.pidFile(key) + inboxMark
+	if !isDir(dir) {
+		return nil
+	}
+	return []string{dir, filepath.Join(dir, run)}
+}
+
+// launchOf is the launch that a key's words count for: a correction is asked for its answer alone, yet what it signals is
+// its launch's.
+func launchOf(key string) string {
+	base, _, _ := strings.Cut(key, "+")
+	return base
+}
+
+// network gives what a role's launches may reach.
+func (r Role) network() (kind string, rules egress.Rules) {
+	switch {
+	case len(r.Network) == 0:
+		return sandbox.NetProxy, egress.Rules{Web: true}
+	case slices.Equal(r.Network, []string{NetworkNone}):
+		return sandbox.NetNone, egress.Rules{}
+	case slices.Equal(r.Network, []string{NetworkHost}):
+		return sandbox.NetHost, egress.Rules{}
+	}
+	rules.Hosts = slices.Clone(r.Network)
+	if i := slices.Index(rules.Hosts, NetworkWeb); i >= 0 {
+		rules.Web, rules.Hosts = true, slices.Delete(rules.Hosts, i, i+1)
+	}
+	return sandbox.NetProxy, rules
+}
+
+// contain puts a sandbox around the launch, or notes that none holds it.
+func (e *Executor) contain(ctx context.Context, l launch, p process, spec *agents.Spec) error {
+	run, rest, _ := strings.Cut(l.key, "/")
+	box, err := e.box()
+	if err != nil {
+		return fatal("%v: the settings want one: see sluice doctor", err)
+	}
+	if box == nil {
+		_, why := e.Level("")
+		return e.expose(run, l.key, why)
+	}
+	set := p.who.set
+	if p.who.role == "" {
+		set = e.opt.Settings().role(AnyRole)
+	}
+	network, rules := set.network()
+	if network == sandbox.NetHost {
+		if err := e.expose(run, l.key, "its role has the machine's network (network: host)"); err != nil {
+			return err
+		}
+	}
+	plan, err := e.plan(ctx, l, p, run, rest)
+	if err != nil {
+		return err
+	}
+	plan.Network = network
+	if network == sandbox.NetProxy {
+		spec.Net, spec.NetDir = &rules, e.pidFile(l.key)+netMark
+		plan.Net, plan.Ports = spec.NetDir, rules.Loopback()
+	}
+	spec.Env = e.insideEnv(spec.Env, plan, p.who.agent.Format)
+	argv, err := e.found(spec.Argv, spec.Env, &plan)
+	if err != nil {
+		return err
+	}
+	spec.Argv, spec.Wrapper = box.Wrap(plan, argv), box.Program()
+	e.keepPrivate(l.key)
+	return nil
+}
+
+// plan lays out what the launch may see.
+func (e *Executor) plan(ctx context.Context, l launch, p process, run, rest string) (plan sandbox.Plan, err error) {
+	home := ""
+	if h := e.variable("HOME"); filepath.IsAbs(h) {
+		if real, err := filepath.EvalSymlinks(h); err == nil {
+			home = real
+		}
+	}
+	cwd, err := filepath.EvalSymlinks(p.cwd)
+	if err != nil {
+		return plan, unready("folder %s: %v", e.shown(p.cwd), err)
+	}
+	plan = sandbox.Plan{Home: home, Cwd: cwd, Hide: e.hidden(), Inbox: e.pidFile(l.key) + inboxMark,
+		Private: filepath.Join(e.opt.State, homesDir, plain(run), plain(holder(rest)))}
+	for _, dir := range []string{filepath.Join(plan.Inbox, run), plan.Private} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return plan, err
+		}
+	}
+	plan.Shown = e.fromHome(home)
+	top, err := e.shownTree(ctx, l.key, cwd, &plan)
+	if err != nil {
+		return plan, err
+	}
+	for _, dir := range []string{e.root, cwd, top} {
+		at := filepath.Join(dir, ".workflow")
+		if dir == "" || slices.Contains(plan.Inboxes, filepath.Join(at, "signals")) {
+			continue
+		}
+		for _, f := range []string{at, filepath.Join(at, "signals")} {
+			if err := sandbox.NoLink(f); err != nil {
+				return plan, unready("%v", err)
+			}
+		}
+		if err := os.MkdirAll(filepath.Join(at, "signals"), 0o755); err != nil {
+			return plan, err
+		}
+		plan.Shown = append(plan.Shown, sandbox.Mount{Path: at})
+		plan.Inboxes = append(plan.Inboxes, filepath.Join(at, "signals"))
+	}
+	for _, rel := range append([]string{l.dir + "/" + ownDir, runDir(run) + "/files"}, p.writes...) {
+		if err := e.makeBelow(rel, 0o700); err != nil {
+			return plan, unready("%v", err)
+		}
+		plan.Own = append(plan.Own, filepath.Join(e.root, filepath.FromSlash(rel)))
+	}
+	return plan, e.seed(plan, p.who.agent.Format)
+}
+
+// shownTree shows the checkout that the launch works in, and pins what has to be.
+func (e *Executor) shownTree(ctx context.Context, key, cwd string, plan *sandbox.Plan) (top string, err error) {
+	if e.opt.Git == nil {
+		plan.Shown = append(plan.Shown, sandbox.Mount{Path: e.root, Write: true})
+		return "", nil
+	}
+	top, err = git.Toplevel(cwd)
+	if err != nil {
+		return "", noGit(e.shown(cwd), err)
+	}
+	main, err := git.Toplevel(e.root)
+	if err != nil {
+		return "", noGit(e.shown(e.root), err)
+	}
+	gitDir, err := e.opt.Git.GitDir(top)
+	if err != nil {
+		return "", noGit(e.shown(top), err)
+	}
+	c := sandbox.Checkout{Top: top, GitDir: gitDir, Common: e.opt.Git.CommonDir(), Main: main}
+	trees, err := e.opt.Git.Worktrees(ctx)
+	if err != nil {
+		return "", noGit(e.shown(top), err)
+	}
+	for _, t := range trees {
+		if real, err := filepath.EvalSymlinks(t.Path); err == nil && !t.Bare {
+			c.Others = append(c.Others, real)
+		}
+	}
+	e.pinMu.Lock()
+	defer e.pinMu.Unlock()
+	if pin := c.PinFile(); pin != "" {
+		if err := keep(e.pidFile(key)+pinMark, pin); err != nil {
+			return "", err
+		}
+		e.pinned(key, pin)
+	}
+	mounts, err := c.Mounts()
+	if err != nil {
+		if passing(err) {
+			return "", err
+		}
+		return "", unready("sandbox: %v", err)
+	}
+	plan.Shown = append(plan.Shown, mounts...)
+	return top, nil
+}
+
+// holder is whose private home a launch has: its step's or its gate's. Nobody else's launch writes there, so that what one
+// leaves (settings with hooks in them) starts with no other.
+func holder(rest string) string {
+	who, _, _ := strings.Cut(rest, "#")
+	return who
+}
+
+// hidden are the folders of sluice's own of which a launch sees nothing.
+func (e *Executor) hidden() []string {
+	var out []string
+	for _, dir := range append([]string{e.opt.State}, e.opt.Hidden...) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && real != "/" {
+			out = append(out, real)
+		}
+	}
+	return out
+}
+
+// variable gives a variable of the daemon's environment.
+func (e *Executor) variable(name string) string {
+	for _, kv := range slices.Backward(e.opt.Environ) {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// homeShown are what most tools below a home need to work and that holds no secret, where it is there.
+func homeShown() []string {
+	return []string{".gitconfig", ".config/git", ".local/bin", ".local/share/claude", ".nvm/versions", ".volta", ".asdf", ".rustup", ".cargo/bin", ".pyenv", ".bun/bin", ".deno/bin", "go/bin", "sdk"}
+}
+
+// fromHome shows what of the real home a launch sees: tools, and what the settings name.
+func (e *Executor) fromHome(home string) []sandbox.Mount {
+	var out []sandbox.Mount
+	s := e.opt.Settings()
+	show := func(p string, write bool) {
+		if rest, ok := strings.CutPrefix(p, "~/"); ok {
+			p = filepath.Join(home, rest)
+		}
+		real, err := filepath.EvalSymlinks(p)
+		if err != nil || !filepath.IsAbs(p) {
+			return // it is not there
+		}
+		out = append(out, sandbox.Mount{Path: real, At: p, Write: write})
+	}
+	if home != "" && home != "/" {
+		for _, name := range homeShown() {
+			show(filepath.Join(home, name), false)
+		}
+		for _, dir := range filepath.SplitList(e.variable("PATH")) {
+			if sandbox.Inside(home, dir) && dir != home {
+				show(dir, false)
+			}
+		}
+	}
+	for _, p := range s.Sandbox.Read {
+		show(p, false)
+	}
+	for _, p := range s.Sandbox.Write {
+		show(p, true)
+	}
+	return out
+}
+
+// insideEnv is a launch's environment as it has to be inside.
+func (e *Executor) insideEnv(env []string, plan sandbox.Plan, format string) []string {
+	var out []string
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		switch {
+		case slices.Contains([]string{"HOME", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CACHE_HOME"}, name):
+			continue
+		case name == "PATH":
+			kv = "PATH=" + value + string(filepath.ListSeparator) + filepath.Dir(sandbox.Tool)
+		case slices.Contains(program.HomeVars(), name):
+			continue
+		}
+		out = append(out, kv)
+	}
+	out = append(out, "HOME="+plan.HomeInside(), "SLUICE_SANDBOX=1")
+	for name, dir := range program.Homes(format) {
+		out = append(out, name+"="+filepath.Join(plan.HomeInside(), dir))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// seed puts a program's login and settings into a launch's private home, as they are now: a copy, so that nothing that
+// starts with the person's own is the agent's to write.
+func (e *Executor) seed(plan sandbox.Plan, format string) error {
+	for _, s := range program.Seeds(format, e.variable, plan.Home) {
+		data, err := readSeed(s.From)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return unready("%s: %v", s.From, err)
+		}
+		if err := replace(plan.Private, s.To, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxSeed bounds a file that is copied into a private home.
+const maxSeed = 4 << 20
+
+func readSeed(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxSeed {
+		return nil, fmt.Errorf("it is no regular file of at most %d MiB", maxSeed>>20)
+	}
+	return os.ReadFile(file)
+}
+
+// replace writes a file below a folder in which an earlier launch may have left links.
+func replace(base, rel string, data []byte) error {
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if dir := path.Dir(rel); dir != "." {
+		if info, err := root.Lstat(dir); err == nil && !info.IsDir() {
+			if err := root.Remove(dir); err != nil {
+				return err
+			}
+		}
+		if err := root.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := root.RemoveAll(rel); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// found looks the command up where it will be looked up inside, and shows what it needs that lies in what is hidden. The
+// error is as that of a launch without a sandbox: bwrap's own says nothing to people.
+func (e *Executor) found(argv, env []string, plan *sandbox.Plan) ([]string, error) {
+	name, err := agents.LookUp(argv[0], env, plan.Cwd)
+	if err != nil {
+		return nil, fatal("%v", err)
+	}
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return nil, fatal("command %s: %s", name, bare(err))
+	}
+	for _, f := range []string{name, real} {
+		if dir := filepath.Dir(f); e.unseen(dir, plan) {
+			if i := strings.LastIndex(f, "/node_modules/"); i >= 0 {
+				dir = f[:i+len("/node_modules")]
+			}
+			plan.Shown = append(plan.Shown, sandbox.Mount{Path: dir})
+		}
+	}
+	return append([]string{name}, argv[1:]...), nil
+}
+
+// unseen says that a folder lies in what a launch does not see.
+func (e *Executor) unseen(dir string, plan *sandbox.Plan) bool {
+	if slices.ContainsFunc(plan.Shown, func(m sandbox.Mount) bool { return sandbox.Inside(m.Path, dir) }) {
+		return false
+	}
+	hidden := append([]string{"/tmp", "/var/tmp", "/run", "/mnt", "/media"}, plan.Hide...)
+	if plan.Home != "" && plan.Home != "/" {
+		hidden = append(hidden, plan.Home)
+	}
+	return slices.ContainsFunc(hidden, func(h string) bool { return sandbox.Inside(h, dir) })
+}
+
+// stateWrites are the folders below .workflow/ in which a step's declared outputs lie: the step may write there. What
+// others go by is nobody's to declare.
+func stateWrites(outs []string) ([]string, error) {
+	var dirs []string
+	for _, out := range outs {
+		if !isState(out) {
+			continue
+		}
+		dir := path.Dir(path.Clean(filepath.ToSlash(out)))
+		parts := strings.Split(dir, "/")
+		if len(parts) < 2 || slices.Contains([]string{"specs", "audit", "signals", "prompts", "schemas", "retry-context", "runs"}, parts[1]) && !ownFiles(parts) {
+			return nil, refused("output %s: a step that is held by a sandbox cannot write there: name a file below .workflow/runs/${{run}}/files/ or a folder of its own, such as .workflow/backlog/", out)
+		}
+		if !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs, nil
+}
+
+// ownFiles says that a path is in runs/<run>/files.
+func ownFiles(parts []string) bool {
+	return len(parts) >= 4 && parts[1] == "runs" && parts[3] == "files"
+}

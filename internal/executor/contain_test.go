@@ -1,0 +1,99 @@
+//go:build linux
+
+package executor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sluice/agents/sandbox"
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+// boxed gives the sandbox of this machine, or skips the test.
+func boxed(t *testing.T) *sandbox.Box {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, err := sandbox.Find(context.Background(), self, "")
+	switch {
+	case err == nil:
+		return box
+	case strings.Contains(err.Error(), "not installed"):
+		t.Skipf("needs: bwrap (apt-get install bubblewrap)")
+	}
+	t.Skipf("kernel: user namespaces: %v", err)
+	return nil
+}
+
+// held is a bench whose launches are held by a sandbox.
+func held(t *testing.T, spec string) *bench {
+	t.Helper()
+	box := boxed(t)
+	b := newBench(t, spec)
+	b.e.Close()
+	b.e = b.executor(func(o *Options) {
+		o.Sandbox = func() (*sandbox.Box, error) { return box, nil }
+		home := realPath(t, t.TempDir())
+		o.Environ = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "SECRET=s3cret", "MY_KEY=k"}
+	})
+	return b
+}
+
+const heldSpec = `
+workflow: {id: w}
+steps:
+  - {id: A, agent: {type: writer, prompt: do it}, signal: {type: sentinel_file}, answer: {type: object}, next_step: B}
+  - {id: B, agent: {type: writer, prompt: do it, worktree: tree/}, signal: {type: sentinel_file}, gate: G}
+gates:
+  - {id: G, reviewer: {level: human}, on_pass: {next_step: DONE}}
+`
+
+func TestHeldWorks(t *testing.T) {
+	b := held(t, heldSpec)
+	b.script("works", `set -e
+echo hi >"$SLUICE_STEP.txt"
+git add "$SLUICE_STEP.txt"
+git -c user.name=x -c user.email=x@example.org commit -q -m made
+printf '{"token": "%s", "a": 1}' "$SLUICE_TOKEN" >"$SLUICE_ANSWER"
+echo '{"status": "done"}' >"$SLUICE_SIGNAL.tmp"
+mv "$SLUICE_SIGNAL.tmp" "$SLUICE_SIGNAL"
+echo "home $HOME uid $(id -u) secret ${SECRET-none}"
+`)
+	for _, step := range []string{"A", "B"} {
+		job := b.stepJob(step, 1, 1)
+		ev := b.carry(job)
+		if ev.Exit.Code != 0 || ev.Exit.Why != "" || step == "A" && !strings.Contains(string(ev.Answer), `"a"`) {
+			t.Errorf("%s: %+v %s\n%s%s", step, ev.Exit, ev.Answer, b.get(".workflow/runs/w-1/"+step+".1/stderr"), ev.AnswerBad)
+		}
+		seen := b.scanned(daemon.Inboxes{Runs: []string{run1}, Tokens: map[string]string{job.Key: ""}, Trees: []string{"."}}, 1)
+		if seen[0].Of != job.Key || seen[0].TokenOf != job.Key || seen[0].Sentinel == nil || seen[0].Name != step+"-done.json" || seen[0].Dir != run1 {
+			t.Errorf("%+v", seen[0])
+		}
+		b.move(&engine.Move{ID: seen[0].ID, Name: seen[0].Name, Dir: seen[0].Dir, Of: seen[0].Of, Run: run1, To: step + ".1", As: "signal.json"})
+		if !b.has(".workflow/runs/w-1/" + step + ".1/signal.json") {
+			t.Error("the signal was not moved")
+		}
+	}
+	if !b.has("A.txt") || !b.has("tree/B.txt") || b.sh("git log --format=%s -1") != "made" || b.sh("git -C tree log --format=%s -1") != "made" {
+		t.Error("its work is not there")
+	}
+	if b.has(".git/commondir") {
+		t.Error("the pin was left")
+	}
+	if level, why := b.e.Level(run1); level != engine.TrustSandbox {
+		t.Errorf("level %s: %s", level, why)
+	}
+	if status := b.sh("git status --porcelain"); strings.Contains(status, "signals") {
+		t.Errorf("%s", status)
+	}
+	if _, err := os.Stat(filepath.Join(b.state, homesDir, run1, "A")); err != nil {
+		t.Error(err)
+	}
+}
