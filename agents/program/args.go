@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,8 @@ type Launch struct {
 	// Contained: a sandbox of sluice's holds it, so that one of its own adds nothing. Inside ours codex's would fail every
 	// command in silence.
 	Contained bool
+	// Resume is a conversation to go on with, as Result.Session named it; "" = a new one.
+	Resume string
 	// ReadOnly: it judges, and has nothing to write but its answer.
 	ReadOnly bool
 }
@@ -55,6 +58,9 @@ func Args(format string, given []string, l Launch) []string {
 			// Upwards, so that a budget is used up when it says so.
 			a.option("--max-budget-usd", strconv.FormatFloat(math.Ceil(l.MaxCostUSD*1e4)/1e4, 'f', 4, 64))
 		}
+		if CanResume(format, a.given, l.Resume) {
+			a.add("--resume", l.Resume)
+		}
 		for _, dir := range l.Dirs {
 			a.add("--add-dir", dir)
 		}
@@ -80,9 +86,28 @@ func Args(format string, given []string, l Launch) []string {
 		for _, dir := range l.Dirs {
 			a.add("--add-dir", dir)
 		}
+		if CanResume(format, a.given, l.Resume) { // its options stand before: resume itself takes no sandbox and no folders
+			a.add("resume", l.Resume)
+		}
 		a.flag("-")
 	}
 	return a.out
+}
+
+// CanResume says that a program whose command is given can go on with the conversation: it keeps them, and id is the name of
+// one.
+func CanResume(format string, given []string, id string) bool {
+	a := args{given: given}
+	if !regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z-]{7,63}$`).MatchString(id) {
+		return false
+	}
+	switch format {
+	case Claude:
+		return !a.has("--no-session-persistence", "--resume", "-r", "--continue", "-c", "--session-id")
+	case Codex:
+		return !a.has("--ephemeral", "resume")
+	}
+	return false
 }
 
 // Vars are the variables that a program needs beside its own: an update in the middle of the night would change the tool.

@@ -40,7 +40,16 @@ type claudeLine struct {
 	Denials    []struct {
 		Tool string `json:"tool_name"`
 	} `json:"permission_denials"`
-	Usage claudeUsage `json:"usage"`
+	Usage  claudeUsage            `json:"usage"`
+	Models map[string]claudeModel `json:"modelUsage"`
+}
+
+// claudeModel is what a model was used for, in the launch or in the whole conversation.
+type claudeModel struct {
+	Input   int64 `json:"inputTokens"`
+	Output  int64 `json:"outputTokens"`
+	Read    int64 `json:"cacheReadInputTokens"`
+	Created int64 `json:"cacheCreationInputTokens"`
 }
 
 type claudeUsage struct {
@@ -189,9 +198,13 @@ func (r *Reader) claudeEnd(l claudeLine) []Event {
 	said := r.r.failure
 	r.r.Final, r.r.failure, r.r.Turns = true, failure{}, l.Turns
 	// A process may come to several results: each has its own tokens, and the cost of all so far.
-	r.r.Usage.CostUSD = 0
+	r.r.Usage.CostUSD, r.r.Usage.Billed = 0, 0
 	usage := l.Usage.usage()
 	usage.CostUSD = l.Cost
+	for _, m := range l.Models {
+		usage = usage.plus(Usage{Billed: m.Input}).plus(Usage{Billed: m.Output}).plus(Usage{Billed: m.Read}).plus(Usage{Billed: m.Created})
+	}
+	r.r.gone = l.Turns == 0 && strings.HasPrefix(strings.Join(l.Errors, "; "), "No conversation found")
 	r.r.Usage, r.r.said = r.r.Usage.plus(usage), Usage{}
 	if !l.IsError || l.Result != "" {
 		r.r.Text = end(l.Result, MaxText)

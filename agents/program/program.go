@@ -74,11 +74,13 @@ const (
 	Fatal          Class = "fatal"          // a person has to mend something
 )
 
-// Usage is what a conversation has cost so far, as the program counts it: see Result.Usage.
+// Usage is what was used, as the program counts it: see Result.Usage.
 type Usage struct {
-	Input   int64 // tokens, those from the cache included
-	Output  int64
-	CostUSD float64 // 0 where the program does not tell
+	Input   int64   `json:"input"` // tokens, those from the cache included
+	Output  int64   `json:"output"`
+	CostUSD float64 `json:"cost_usd,omitempty"` // 0 where the program does not tell
+	// Billed are the tokens that CostUSD is of, where the program tells them apart.
+	Billed int64 `json:"billed,omitempty"`
 }
 
 // Result is what came of a launch.
@@ -90,9 +92,11 @@ type Result struct {
 	Model      string
 	Denied     []string // tools that it was not allowed to use
 	Turns      int
-	// Usage of the launch in tokens; its CostUSD is that of the whole conversation for claude, and codex counts the tokens of
-	// the whole conversation: who goes on with one takes the difference.
+	// Usage as it was told. Some count the whole conversation and some the launch: see Since.
 	Usage Usage
+
+	format string
+	gone   bool // the conversation to go on with is not there
 
 	failure failure
 	limit   time.Time // that a rejected rate limit names
@@ -168,7 +172,7 @@ func (r *Reader) Read(in io.Reader) error {
 // Result gives what was read so far.
 func (r *Reader) Result() Result {
 	out := r.r
-	out.Usage = out.Usage.plus(out.said)
+	out.Usage, out.format = out.Usage.plus(out.said), r.format
 	return out
 }
 
@@ -181,7 +185,33 @@ func (u Usage) plus(of Usage) Usage {
 		}
 		return min(c, maxCost)
 	}
-	return Usage{Input: tokens(u.Input, of.Input), Output: tokens(u.Output, of.Output), CostUSD: cost(cost(u.CostUSD) + cost(of.CostUSD))}
+	return Usage{Input: tokens(u.Input, of.Input), Output: tokens(u.Output, of.Output), CostUSD: cost(cost(u.CostUSD) + cost(of.CostUSD)),
+		Billed: tokens(u.Billed, of.Billed)}
+}
+
+// Since gives what the launch used, and what its conversation has used with it; base is what that had before, zero for a new
+// one. codex counts the tokens of the whole conversation. claude counts the tokens of the launch, and the cost of the launch
+// (2.1.197) or of the whole conversation (2.1.329): the tokens that the cost is of tell which.
+func (r Result) Since(base Usage) (launch, total Usage) {
+	u := r.Usage
+	launch, total = u, base.plus(u)
+	switch r.format {
+	case Codex:
+		if u.Input >= base.Input && u.Output >= base.Output {
+			launch.Input, launch.Output, total = u.Input-base.Input, u.Output-base.Output, u
+		}
+	case Claude:
+		if base.Billed > 0 && u.Billed >= base.Billed+u.Input+u.Output && u.CostUSD >= base.CostUSD {
+			launch.CostUSD, total.CostUSD = u.CostUSD-base.CostUSD, u.CostUSD
+			launch.Billed, total.Billed = u.Billed-base.Billed, u.Billed
+		}
+	}
+	return launch, total
+}
+
+// Gone says that the launch did nothing, as the conversation that it was to go on with is not there.
+func (r Result) Gone(stderr string) bool {
+	return r.gone || r.format == Codex && r.events == 0 && (strings.Contains(stderr, "no rollout found") || strings.Contains(stderr, "thread/resume failed"))
 }
 
 // OnlyDenied says that nothing is wrong with the launch but that it was not allowed to use a tool: where its word is another

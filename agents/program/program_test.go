@@ -72,7 +72,7 @@ func TestClaude(t *testing.T) {
 	if class, why, _ := r.Class(0, ""); class != Good {
 		t.Errorf("%s %s", class, why)
 	}
-	if r.Text != "Done." || string(r.Structured) != `{"verdict":"pass"}` || r.Session != "s" || r.Model != "big" || r.Turns != 3 || r.Usage != (Usage{111, 5, 0.25}) {
+	if r.Text != "Done." || string(r.Structured) != `{"verdict":"pass"}` || r.Session != "s" || r.Model != "big" || r.Turns != 3 || r.Usage != (Usage{111, 5, 0.25, 0}) {
 		t.Errorf("%+v", r)
 	}
 	want := []Event{{Began, "", "big"}, {Text, "", "I look."}, {Tool, "Bash", "ls"}, {Failed, "", "no such file"}, {File, "Write", "/x/a.go"}, {Text, "", "a subagent's word"}, {Ended, "", "3 turns, 116 tokens, 0.2500 USD"}}
@@ -93,7 +93,7 @@ func TestCodex(t *testing.T) {
 	if class, why, _ := r.Class(0, ""); class != Good {
 		t.Errorf("%s %s: a failed command, or a retry that worked, is no failure", class, why)
 	}
-	if r.Text != "Done." || r.Session != "th" || r.Usage != (Usage{10, 5, 0}) {
+	if r.Text != "Done." || r.Session != "th" || r.Usage != (Usage{10, 5, 0, 0}) {
 		t.Errorf("%+v", r)
 	}
 	want := []Event{{Began, "", ""}, {Tool, "shell", "go test"}, {Failed, "shell", "exit code 1"}, {File, "update", "a.go"}, {Retry, "", "Reconnecting... 1/5 (stream closed)"}, {Text, "", "Done."}, {Ended, "", "15 tokens"}}
@@ -245,11 +245,11 @@ func TestUsage(t *testing.T) {
 		lines []string
 		want  Usage
 	}{
-		"two results":        {[]string{result(10, 5, "1"), result(20, 5, "1.5")}, Usage{30, 10, 1.5}},
-		"no result":          {[]string{message("a", 1), message("a", 1), message("b", 2)}, Usage{20, 3, 0}},
-		"messages, a result": {[]string{message("a", 1), result(10, 1, "1"), message("b", 2)}, Usage{20, 3, 1}},
-		"beyond belief":      {[]string{result(math.MaxInt64, math.MaxInt64, "1e308"), result(math.MaxInt64, 1, "1e308")}, Usage{maxTokens, maxTokens, maxCost}},
-		"less than nothing":  {[]string{result(-5, 5, "-1")}, Usage{0, 5, 0}},
+		"two results":        {[]string{result(10, 5, "1"), result(20, 5, "1.5")}, Usage{30, 10, 1.5, 0}},
+		"no result":          {[]string{message("a", 1), message("a", 1), message("b", 2)}, Usage{20, 3, 0, 0}},
+		"messages, a result": {[]string{message("a", 1), result(10, 1, "1"), message("b", 2)}, Usage{20, 3, 1, 0}},
+		"beyond belief":      {[]string{result(math.MaxInt64, math.MaxInt64, "1e308"), result(math.MaxInt64, 1, "1e308")}, Usage{maxTokens, maxTokens, maxCost, 0}},
+		"less than nothing":  {[]string{result(-5, 5, "-1")}, Usage{0, 5, 0, 0}},
 	} {
 		r, _ := read(Claude, c.lines...)
 		if r.Usage != c.want {
@@ -280,4 +280,74 @@ func FuzzLine(f *testing.F) {
 			t.Errorf("%d bytes, reset %v", len(why), reset)
 		}
 	})
+}
+
+// TestSince: what a launch cost that went on with a conversation. claude 2.1.197 tells the cost of the launch, 2.1.329 that
+// of the conversation; codex tells the conversation's tokens.
+func TestSince(t *testing.T) {
+	claude := func(cost string, billed int) string {
+		return fmt.Sprintf(`{"type":"result","subtype":"success","result":"x","total_cost_usd":%s,"usage":{"input_tokens":1000,"output_tokens":50},"modelUsage":{"a":{"inputTokens":%d,"outputTokens":50}}}`, cost, billed-50)
+	}
+	codex := func(in, out int) string {
+		return fmt.Sprintf(`{"type":"turn.completed","usage":{"input_tokens":%d,"output_tokens":%d}}`, in, out)
+	}
+	for name, c := range map[string]struct {
+		format, line        string
+		base, launch, total Usage
+	}{
+		"claude 2.1.329":            {Claude, claude("0.01", 2100), Usage{1000, 50, 0.004, 1050}, Usage{1000, 50, 0.006, 1050}, Usage{2000, 100, 0.01, 2100}},
+		"claude 2.1.197":            {Claude, claude("0.006", 1050), Usage{1000, 50, 0.004, 1050}, Usage{1000, 50, 0.006, 1050}, Usage{2000, 100, 0.01, 2100}},
+		"claude, a new one":         {Claude, claude("0.006", 1050), Usage{}, Usage{1000, 50, 0.006, 1050}, Usage{1000, 50, 0.006, 1050}},
+		"codex":                     {Codex, codex(2000, 100), Usage{900, 60, 0, 0}, Usage{1100, 40, 0, 0}, Usage{2000, 100, 0, 0}},
+		"codex, a count of its own": {Codex, codex(800, 40), Usage{900, 60, 0, 0}, Usage{800, 40, 0, 0}, Usage{1700, 100, 0, 0}},
+		"codex was killed":          {Codex, `{"type":"turn.started"}`, Usage{900, 60, 0, 0}, Usage{}, Usage{900, 60, 0, 0}},
+	} {
+		r, _ := read(c.format, c.line)
+		launch, total := r.Since(c.base)
+		launch.CostUSD, total.CostUSD = math.Round(launch.CostUSD*1e6)/1e6, math.Round(total.CostUSD*1e6)/1e6
+		if launch != c.launch || total != c.total {
+			t.Errorf("%s: %+v, in all %+v; want %+v, %+v", name, launch, total, c.launch, c.total)
+		}
+	}
+}
+
+// TestGone: what the programs say of a conversation that is not there, and what is another fault.
+func TestGone(t *testing.T) {
+	for _, c := range []struct {
+		format, line, stderr string
+		want                 bool
+	}{
+		{Claude, `{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"errors":["No conversation found with session ID: 1"]}`, "", true},
+		{Claude, `{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":2,"errors":["No conversation found with session ID: 1"]}`, "", false},
+		{Claude, `{"type":"result","subtype":"success","num_turns":0,"result":"No conversation found"}`, "", false},
+		{Codex, ``, "Error: thread/resume: thread/resume failed: no rollout found for thread id 1 (code -32600)", true},
+		{Codex, `{"type":"thread.started","thread_id":"1"}`, "no rollout found", false},
+		{Codex, ``, "error: unexpected argument", false},
+	} {
+		r, _ := read(c.format, c.line)
+		if got := r.Gone(c.stderr); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// TestResume: a conversation is gone on with by an id that is one, where the command does not say otherwise.
+func TestResume(t *testing.T) {
+	for _, c := range []struct {
+		format, id string
+		given      []string
+		want       string
+	}{
+		{Claude, "3ec4830b-74ae", nil, "--resume 3ec4830b-74ae"},
+		{Codex, "01a1fe86-eee8", nil, "--sandbox workspace-write resume 01a1fe86-eee8 -"},
+		{Claude, "--dangerously-skip-permissions", nil, ""},
+		{Claude, "short", nil, ""},
+		{Claude, "3ec4830b-74ae", []string{"--no-session-persistence"}, ""},
+		{Codex, "01a1fe86-eee8", []string{"exec", "--ephemeral"}, ""},
+	} {
+		got := strings.Join(Args(c.format, c.given, Launch{Resume: c.id}), " ")
+		if c.want == "" && strings.Contains(got, c.id) || c.want != "" && !strings.Contains(got, c.want) {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
 }

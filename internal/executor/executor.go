@@ -68,6 +68,8 @@ type Executor struct {
 	pins    map[string]string     // launches -> the file that is pinned for them
 
 	pinMu sync.Mutex // held while a file is pinned or let go
+
+	talks sync.Mutex // held where a session's file is read and written
 }
 
 var _ daemon.World = (*Executor)(nil)

@@ -115,7 +115,8 @@ func (e *Executor) token(key string) string {
 func (e *Executor) tokenOf(token string, keys map[string]string) string {
 	for key := range keys {
 		for try := range corrections + 1 {
-			if hmac.Equal([]byte(token), []byte(e.token(correction(key, try)))) {
+			own := correction(key, try)
+			if hmac.Equal([]byte(token), []byte(e.token(own))) || hmac.Equal([]byte(token), []byte(e.token(own+afresh))) {
 				return key
 			}
 		}
@@ -129,6 +130,17 @@ func correction(key string, try int) string {
 		return key
 	}
 	return fmt.Sprintf("%s+%d", key, try)
+}
+
+// afresh is behind the key of a correction that is asked for in a new conversation, as the one it was to go on with is gone.
+const afresh = "f"
+
+// firstKey is the key whose correction, if it is one, this key is of.
+func firstKey(key string) string {
+	if i := strings.LastIndexByte(key, '+'); i >= 0 {
+		return key[:i]
+	}
+	return key
 }
 
 // pidFile is where the launch with the key is known by. All of a key's launches begin with the same name.

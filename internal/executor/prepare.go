@@ -166,7 +166,7 @@ func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv
 	if err != nil {
 		return nil, "", fatal("%v: the settings want one: see sluice doctor", err)
 	}
-	argv = append(argv, program.Args(w.agent.Format, argv[1:], program.Launch{Model: w.set.Model, Dirs: need.dirs, Schema: need.schema, ReadOnly: need.judges, Contained: held != nil, MaxCostUSD: need.cost})...)
+	argv = append(argv, program.Args(w.agent.Format, argv[1:], program.Launch{Model: w.set.Model, Dirs: need.dirs, Schema: need.schema, ReadOnly: need.judges, Contained: held != nil, MaxCostUSD: need.cost, Resume: need.talk.resume})...)
 	switch w.agent.PromptVia {
 	case ViaArg:
 		if len(prompt) > maxArgPrompt || strings.HasPrefix(prompt, "-") {

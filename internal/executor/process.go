@@ -71,6 +71,9 @@ type ended struct {
 	exit engine.Exit
 	dir  string          // the folder of its files, absolute; "" = it has none
 	said *program.Result // what its agent's program told; nil = its output is its word
+
+	total program.Usage // of its conversation, with all that was in it before
+	gone  bool          // the conversation that it was to go on with is not there
 }
 
 // clean says that it ended by itself, with code 0.
@@ -174,6 +177,7 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 		switch {
 		case err == nil && end != nil:
 			e.note(l.key, "")
+			e.leaveTalk(l.key, nil, program.Usage{}, false)
 			return ended{exit: *end}, nil
 		case err == nil:
 			e.note(l.key, "")

@@ -34,6 +34,7 @@ func (e *Executor) review(ctx context.Context, job daemon.Job, c *clock) *engine
 	end = end.undenied() // a verdict may do without what its reviewer was not allowed, and says so
 	first := end.exit
 	var j engine.Judgement
+	a := asked{key: job.Key, dir: rel}
 	for try := 0; ; try++ {
 		if try > 0 {
 			end = end.undenied()
@@ -43,23 +44,22 @@ func (e *Executor) review(ctx context.Context, job daemon.Job, c *clock) *engine
 			j = engine.Judgement{Inconclusive: "the reviewer gave no verdict: " + orCode(end)}
 			break
 		}
-		key, dir := correction(job.Key, try), rel
-		if try > 0 {
-			dir = againDir(rel, try)
-		}
-		if j, err = gates.ReadVerdict(e.verdictInput(g, key, dir, end)); err == nil {
+		if j, err = gates.ReadVerdict(e.verdictInput(g, a.key, a.dir, end)); err == nil {
 			break
 		}
 		if try == corrections {
 			j = gates.Unread(err)
 			break
 		}
-		next := againDir(rel, try+1)
-		l := launch{key: correction(job.Key, try+1), of: job.Key, dir: next, agent: true, idle: l.idle, clock: c}
-		bad, said := err, end.stdout(maxReplyShown)
-		end, err = e.ensure(ctx, l, func() (process, error) {
-			return e.prepareReview(ctx, job, g, next, l.key, func(before string) string {
-				return again(gates.Correction(bad, try+1), before, said)
+		bad, last := err, end
+		end, a, err = e.again(ctx, launch{of: job.Key, agent: true, idle: l.idle, clock: c}, rel, try+1, func(key, dir string, goOn bool) (process, error) {
+			return e.prepareReview(ctx, job, g, dir, key, func(w who, before string) (talk, string) {
+				t := e.goOn(job, g.Reviewer.Session, w, last, goOn)
+				text := gates.Correction(bad, try+1)
+				if t.resume == "" {
+					text = again(text, before, last.stdout(maxReplyShown))
+				}
+				return t, text
 			})
 		})
 		if err != nil {
@@ -136,8 +136,9 @@ func (e *Executor) verdictInput(g *engine.Gate, key, rel string, end ended) gate
 	return in
 }
 
-// prepareReview makes all that a reviewer needs, and says what to start. turn, where given, makes another prompt of it.
-func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.Gate, rel, key string, turn func(string) string) (process, error) {
+// prepareReview makes all that a reviewer needs, and says what to start. turn, where given, makes another prompt of it, and
+// says in which conversation.
+func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.Gate, rel, key string, turn func(w who, before string) (talk, string)) (process, error) {
 	st := job.Spec.Step(g.Step)
 	b, err := e.begun(ctx, job, st, job.Attempt.N)
 	if err != nil {
@@ -149,10 +150,13 @@ func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.
 	if err != nil {
 		return process{}, err
 	}
+	need := e.needsOf(rel, nil, true, e.mayCost(job, w.role))
 	if turn != nil {
-		text = turn(text)
+		need.talk, text = turn(w, text)
+	} else {
+		need.talk = e.takeTalk(job.Run, g.Reviewer.Session, key, w)
 	}
-	return e.agentProcess(job, w, key, rel, b.Dir, text, nil, nil, reviewVars(job, g))
+	return e.agentProcess(job, w, key, rel, b.Dir, text, need, nil, reviewVars(job, g))
 }
 
 // reviewPrompt is the prompt of a gate's reviewer.

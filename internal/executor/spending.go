@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice/agents"
+	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
@@ -170,6 +171,7 @@ type meter struct {
 	clock *clock
 	dir   string
 	read  *stream
+	base  program.Usage // of the conversation before
 	told  engine.Usage
 }
 
@@ -183,7 +185,7 @@ func (e *Executor) meterOf(l launch, dir string) *meter {
 	if !ok {
 		return nil
 	}
-	m := &meter{e: e, clock: l.clock, dir: dir, read: streamOf(p.Format, e.opt.Now)}
+	m := &meter{e: e, clock: l.clock, dir: dir, read: streamOf(p.Format, e.opt.Now), base: p.Base}
 	if m.read == nil {
 		return nil
 	}
@@ -198,7 +200,8 @@ func (m *meter) look() {
 	for _, name := range []string{"stdout", "stdout" + agents.TailSuffix} {
 		m.read.more(m.dir, name)
 	}
-	u := usageOf(m.read.r.Result())
+	used, _ := m.read.r.Result().Since(m.base)
+	u := usageOf(used)
 	if u == m.told {
 		return
 	}

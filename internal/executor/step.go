@@ -44,7 +44,8 @@ func (e *Executor) step(ctx context.Context, job daemon.Job, c *clock) *engine.P
 	last := end
 	ev.Answer, err = e.answer(job, st, rel, job.Key, end)
 	for try := 1; err != nil && st.Run == nil && end.clean() && try <= corrections; try++ {
-		if last, err = e.askAgain(ctx, job, st, c, try, err, last); err != nil {
+		var a asked
+		if last, a, err = e.askAgain(ctx, job, st, c, try, err, last); err != nil {
 			return nil
 		}
 		if withCorrection(&ev.Exit, last.exit); ev.Exit.Class != "" {
@@ -54,7 +55,7 @@ func (e *Executor) step(ctx context.Context, job daemon.Job, c *clock) *engine.P
 			err = fmt.Errorf("asked again, it gave none: %s", orCode(last))
 			break
 		}
-		ev.Answer, err = e.answer(job, st, againDir(rel, try), correction(job.Key, try), last)
+		ev.Answer, err = e.answer(job, st, a.dir, a.key, last)
 	}
 	if err != nil {
 		ev.AnswerBad = err.Error()
@@ -290,10 +291,12 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 			return p, err
 		}
 		vars["SLUICE_PROMPT"] = prompt
-		if p.argv, p.stdin, err = e.agentLine(w, prompt, text, e.needsOf(rel, st.Answer, false, e.mayCost(job, w.role))); err != nil {
+		need := e.needsOf(rel, st.Answer, false, e.mayCost(job, w.role))
+		need.talk = e.takeTalk(job.Run, st.Agent.Session, key, w)
+		if err := e.keepProgram(rel, key, w, need.talk); err != nil {
 			return p, err
 		}
-		if err := e.keepProgram(rel, key, w); err != nil {
+		if p.argv, p.stdin, err = e.agentLine(w, prompt, text, need); err != nil {
 			return p, err
 		}
 	}
@@ -317,9 +320,9 @@ func (e *Executor) declared(st *engine.Step, env *engine.Env) ([]string, error) 
 func againDir(rel string, try int) string { return fmt.Sprintf("%s/again-%d", rel, try) }
 
 // askAgain has the step's agent give its answer again. The error is ctx's.
-func (e *Executor) askAgain(ctx context.Context, job daemon.Job, st *engine.Step, c *clock, try int, bad error, last ended) (ended, error) {
-	key, dir := correction(job.Key, try), againDir(inRun(job), try)
-	return e.ensure(ctx, launch{key: key, of: job.Key, dir: dir, agent: true, idle: e.idle(st), clock: c}, func() (process, error) {
+func (e *Executor) askAgain(ctx context.Context, job daemon.Job, st *engine.Step, c *clock, try int, bad error, last ended) (ended, asked, error) {
+	l := launch{of: job.Key, agent: true, idle: e.idle(st), clock: c}
+	return e.again(ctx, l, inRun(job), try, func(key, dir string, goOn bool) (process, error) {
 		b, err := e.begun(ctx, job, st, job.Attempt.N)
 		if err != nil {
 			return process{}, err
@@ -330,14 +333,16 @@ func (e *Executor) askAgain(ctx context.Context, job daemon.Job, st *engine.Step
 		if err != nil {
 			return process{}, err
 		}
-		vars := stepVars(job, st)
-		text := again(gates.Correction(bad, try), before, last.stdout(maxReplyShown))
-		return e.agentProcess(job, w, key, dir, b.Dir, text, st.Answer, st.Env, vars)
+		need, text := e.needsOf(dir, st.Answer, false, e.mayCost(job, w.role)), gates.Correction(bad, try)
+		if need.talk = e.goOn(job, st.Agent.Session, w, last, goOn); need.talk.resume == "" {
+			text = again(text, before, last.stdout(maxReplyShown))
+		}
+		return e.agentProcess(job, w, key, dir, b.Dir, text, need, st.Env, stepVars(job, st))
 	})
 }
 
-// agentProcess says what to start to have an agent answer the text; schema is of its answer, nil where none is given.
-func (e *Executor) agentProcess(job daemon.Job, w who, key, dir, cwd, text string, schema *engine.Schema, env []engine.EnvVar, vars map[string]string) (process, error) {
+// agentProcess says what to start to have an agent answer the text.
+func (e *Executor) agentProcess(job daemon.Job, w who, key, dir, cwd, text string, need needs, env []engine.EnvVar, vars map[string]string) (process, error) {
 	prompt, answer := e.promptOf(dir)
 	if err := e.file(dir+"/prompt.md", []byte(text)); err != nil {
 		return process{}, err
@@ -345,11 +350,11 @@ func (e *Executor) agentProcess(job daemon.Job, w who, key, dir, cwd, text strin
 	vars = maps.Clone(vars)
 	vars["SLUICE_ANSWER"], vars["SLUICE_PROMPT"] = answer, prompt
 	p := process{cwd: cwd, who: w}
-	var err error
-	if p.argv, p.stdin, err = e.agentLine(w, prompt, text, e.needsOf(dir, schema, vars["SLUICE_GATE"] != "", e.mayCost(job, w.role))); err != nil {
+	err := e.keepProgram(dir, key, w, need.talk)
+	if err != nil {
 		return p, err
 	}
-	if err := e.keepProgram(dir, key, w); err != nil {
+	if p.argv, p.stdin, err = e.agentLine(w, prompt, text, need); err != nil {
 		return p, err
 	}
 	p.env, err = e.environ(job, w, key, env, vars)

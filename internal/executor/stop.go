@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sluice/agents"
+	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/engine"
 )
@@ -49,6 +50,7 @@ func (e *Executor) stop(ctx context.Context, job daemon.Job) engine.Event {
 	} else if p != nil && p.Kind == engine.ProcReview && job.Round != nil {
 		ev.Exit.Usage = e.told(job.Key, ended{exit: ev.Exit, dir: filepath.Join(e.root, filepath.FromSlash(inRun(job)))}).exit.Usage
 	}
+	e.leaveTalk(job.Key, nil, program.Usage{}, false) // where it was not told what came of it
 	return ev
 }
 

@@ -71,6 +71,6 @@ func (s *stream) take(data []byte) {
 }
 
 // usageOf is a program's usage as the engine counts it.
-func usageOf(r program.Result) engine.Usage {
-	return engine.Usage{Tokens: r.Usage.Input + r.Usage.Output, CostUSD: r.Usage.CostUSD}
+func usageOf(u program.Usage) engine.Usage {
+	return engine.Usage{Tokens: u.Input + u.Output, CostUSD: u.CostUSD}
 }

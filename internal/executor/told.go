@@ -25,12 +25,16 @@ type Program struct {
 	Role   string `json:"role"`
 	Format string `json:"format"`
 	Model  string `json:"model,omitempty"`
+	// The conversation: its name in the spec, the one that is gone on with, and what that had cost before.
+	Session string        `json:"session,omitempty"`
+	Resume  string        `json:"resume,omitempty"`
+	Base    program.Usage `json:"base,omitzero"`
 }
 
 // keepProgram writes the agent.json of a launch: for people, and, where the agent cannot change by what it is judged, for
 // told.
-func (e *Executor) keepProgram(rel, key string, w who) error {
-	data, err := json.Marshal(Program{Agent: w.name, Role: w.role, Format: w.agent.Format, Model: w.set.Model})
+func (e *Executor) keepProgram(rel, key string, w who, t talk) error {
+	data, err := json.Marshal(Program{Agent: w.name, Role: w.role, Format: w.agent.Format, Model: w.set.Model, Session: t.name, Resume: t.resume, Base: t.base})
 	if err != nil {
 		return err
 	}
@@ -84,7 +88,15 @@ func (e *Executor) told(key string, end ended) ended {
 	result := r.Result()
 	end.said = &result
 	x := &end.exit
-	x.Usage = usageOf(result)
+	used, total := result.Since(p.Base)
+	end.total = total
+	x.Usage = usageOf(used)
+	end.gone = p.Resume != "" && result.Gone(stderrOf(end.dir))
+	e.leaveTalk(key, &result, total, end.gone)
+	if end.gone && !x.Stopped {
+		end.exit = goneTalk(p, e.opt.Now())
+		return end
+	}
 	if x.Stopped || x.Lost || x.Signal != "" || x.NotStarted != "" || x.Refused != "" {
 		return end // that says more
 	}
@@ -120,6 +132,7 @@ type needs struct {
 	schema json.RawMessage
 	judges bool    // it has nothing to change
 	cost   float64 // what it may cost; 0 = no bound
+	talk   talk
 }
 
 // needsOf are the needs of a launch whose files lie in rel: it writes its answer there; who does the work also its signal
