@@ -19,10 +19,14 @@ steps:
     outputs: [out.txt]
     signal: {type: stdout_exit}
     gate: G
+  - id: V
+    agent: {type: writer, prompt: "STUB:then Tell what you wrote.", session: main}
+    signal: {type: stdout_exit}
+    next_step: DONE
 gates:
   - id: G
     reviewer: {level: auto, run: "sh check.sh"}
-    on_pass: {next_step: DONE}
+    on_pass: {next_step: V}
     on_fail: {next_step: W}
 `
 
@@ -46,7 +50,7 @@ func TestRealSession(t *testing.T) {
 				}
 				check := "grep good out.txt\n"
 				if gone {
-					check = "grep good out.txt && exit\nrm -r " + home + "\nexit 1\n"
+					check = "grep good out.txt && exit\nrm -rf " + home + "\nfind " + w.work + " -path '*/homes/*' '(' -name '*.jsonl' -o -name '*.sqlite*' ')' -delete\nexit 1\n"
 				}
 				w.put("repo/check.sh", check)
 				w.put("repo/.workflow/specs/pipe.yaml", talkSpec)
@@ -54,17 +58,25 @@ func TestRealSession(t *testing.T) {
 				if run.Phase != engine.RunCompleted {
 					t.Fatalf("%+v\n%s", run, w.do(w.bin, "log"))
 				}
-				asked, whole := int64(0), false
+				asked, whole, after := int64(0), false, 0
 				for _, r := range stub.Seen() {
-					if r.Part == "write" {
+					if r.Part == "write" || r.Part == "then" {
 						asked++
-						whole = whole || strings.Count(r.Text, "STUB:write") == 2
 					}
+					switch said := strings.Count(r.Text, "STUB:write"); r.Part {
+					case "write":
+						whole = whole || said == 2
+					case "then":
+						after = said
+					}
+				}
+				if gone && after != 1 || !gone && after != 2 {
+					t.Errorf("another step of the session knows %d tasks of the first", after)
 				}
 				if whole == gone {
 					t.Errorf("the second attempt's request has the first's words: %v", whole)
 				}
-				if run.Usage.Tokens != 1050*asked || asked != 4 {
+				if run.Usage.Tokens != 1050*asked || asked != 5 {
 					t.Errorf("%d requests, usage %+v", asked, run.Usage)
 				}
 				if log := w.do(w.bin, "log"); strings.Contains(log, "session main is gone") != gone {

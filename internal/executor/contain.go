@@ -295,7 +295,7 @@ func (e *Executor) plan(ctx context.Context, l launch, p process, run, rest stri
 		return plan, unready("folder %s: %v", e.shown(p.cwd), err)
 	}
 	plan = sandbox.Plan{Home: home, Cwd: cwd, Hide: e.hidden(), Inbox: e.pidFile(l.key) + inboxMark,
-		Private: filepath.Join(e.opt.State, homesDir, plain(run), plain(holder(rest)))}
+		Private: filepath.Join(e.opt.State, homesDir, plain(run), plain(e.holder(l.key, rest)))}
 	for _, dir := range []string{filepath.Join(plan.Inbox, run), plan.Private} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return plan, err
@@ -378,9 +378,13 @@ func (e *Executor) shownTree(ctx context.Context, key, cwd string, plan *sandbox
 	return top, nil
 }
 
-// holder is whose private home a launch has: its step's or its gate's. Nobody else's launch writes there, so that what one
-// leaves (settings with hooks in them) starts with no other.
-func holder(rest string) string {
+// holder is whose private home a launch has: its step's or its gate's, or that of the session it speaks in. Nobody else's
+// launch writes there, so that what one leaves (settings with hooks in them) starts with no other.
+func (e *Executor) holder(key, rest string) string {
+	own := e.pidFile(key) + programMark
+	if p, ok := readProgram(filepath.Dir(own), filepath.Base(own)); ok && p.Session != "" {
+		return "session " + p.Agent + " " + p.Session
+	}
 	who, _, _ := strings.Cut(rest, "#")
 	return who
 }
