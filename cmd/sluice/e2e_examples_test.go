@@ -20,7 +20,7 @@ import (
 func TestExamples(t *testing.T) {
 	conform.Rule(t, "004 §6 experiments", "the commands of each example's README carry it to its end")
 	readmes, err := filepath.Glob("../../examples/exp-*/README.md")
-	if err != nil || len(readmes) < 6 {
+	if err != nil || len(readmes) < 7 {
 		t.Fatalf("%d examples: %v", len(readmes), err)
 	}
 	for _, readme := range readmes {

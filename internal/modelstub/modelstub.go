@@ -24,12 +24,22 @@ type Act struct {
 	Bash       string            // a command that it has its shell run
 	Write      [2]string         // a file that it writes, and its content
 	Structured map[string]any    // the answer to a schema, by claude's own tool
+	Tool       string            // a tool that it uses, by its full name
+	Input      map[string]any    // what that is given
+	Play       func(Turn) Act    // says which act this is, by what was said and done before
 	Error      int               // an HTTP status instead of an answer
 	Header     map[string]string // of the error
 	Code       string            // of the error, as OpenAI names it
 	Message    string            // of the error
 	Hang       bool              // no answer at all
 	Silent     bool              // headers, and then nothing
+}
+
+// Turn is where a conversation stands.
+type Turn struct {
+	Step   int    // tool results after the part's name
+	Result string // the text of the last one
+	Text   string // all the words of people
 }
 
 // Part are the acts of each conversation that has its name, in the order the conversations begin; the last is repeated.
@@ -54,6 +64,7 @@ type Request struct {
 	Model string
 	Text  string // all the words of people in it
 	Tools []string
+	Bytes int // of the whole request
 }
 
 // New starts a server; Close ends it.
@@ -87,6 +98,7 @@ func (s *Stub) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	var b body
+	b.size = len(raw)
 	_ = json.Unmarshal(raw, &b) // a request that is none is answered as one of the part ""
 	switch {
 	case req.Method == http.MethodHead:
@@ -111,6 +123,8 @@ type body struct {
 		Name string `json:"name"`
 		Type string `json:"type"`
 	} `json:"tools"`
+
+	size int
 }
 
 // item is a part of a conversation, of either API.
@@ -119,16 +133,30 @@ type item struct {
 	Role    string          `json:"role"`
 	Text    string          `json:"text"`
 	Content json.RawMessage `json:"content"`
+	Output  json.RawMessage `json:"output"`
 }
 
-// words walks a conversation and gives what people said, and the tool results since a part was named last.
-func words(conversation json.RawMessage) (text, part string, step int) {
+// result is the text of a tool's result, of either API.
+func result(raw json.RawMessage) string {
+	var s string
+	var items []item
+	if json.Unmarshal(raw, &s) == nil || json.Unmarshal(raw, &items) != nil {
+		return s
+	}
+	for _, i := range items {
+		s += i.Text
+	}
+	return s
+}
+
+// words walks a conversation and gives what people said, which part was named last, and the tool results since.
+func words(conversation json.RawMessage) (turn Turn, part string) {
 	var all strings.Builder
 	var walk func(raw json.RawMessage)
 	say := func(s string) {
 		all.WriteString(s + "\n")
 		if m := regexp.MustCompile(`STUB:([A-Za-z0-9_.-]+)`).FindAllStringSubmatch(s, -1); len(m) > 0 {
-			part, step = m[len(m)-1][1], 0
+			part, turn.Step, turn.Result = m[len(m)-1][1], 0, ""
 		}
 	}
 	walk = func(raw json.RawMessage) {
@@ -140,8 +168,10 @@ func words(conversation json.RawMessage) (text, part string, step int) {
 		case json.Unmarshal(raw, &items) == nil:
 			for _, i := range items {
 				switch {
-				case strings.HasSuffix(i.Type, "_call_output"), i.Type == "tool_result":
-					step++
+				case strings.HasSuffix(i.Type, "_call_output"):
+					turn.Step, turn.Result = turn.Step+1, result(i.Output)
+				case i.Type == "tool_result":
+					turn.Step, turn.Result = turn.Step+1, result(i.Content)
 				case i.Role == "user":
 					walk(i.Content)
 				case i.Role == "" && i.Text != "":
@@ -151,7 +181,8 @@ func words(conversation json.RawMessage) (text, part string, step int) {
 		}
 	}
 	walk(conversation)
-	return all.String(), part, step
+	turn.Text = all.String()
+	return turn, part
 }
 
 // api is one of the two.
@@ -161,23 +192,26 @@ type api interface {
 }
 
 func (s *Stub) play(w http.ResponseWriter, req *http.Request, b body, conversation json.RawMessage, as api) {
-	text, part, step := words(conversation)
+	turn, part := words(conversation)
 	s.mu.Lock()
-	r := Request{Part: part, Step: step, Model: b.Model, Text: text}
+	r := Request{Part: part, Step: turn.Step, Model: b.Model, Text: turn.Text, Bytes: b.size}
 	for _, t := range b.Tools {
 		r.Tools = append(r.Tools, t.Name+t.Type)
 	}
 	s.seen = append(s.seen, r)
 	id := fmt.Sprintf("stub%06d", len(s.seen))
-	if step == 0 {
+	if turn.Step == 0 {
 		s.began[part]++
 	}
 	act := Act{Text: "ok"}
 	if p := s.parts[part]; len(p) > 0 {
 		acts := p[min(max(s.began[part]-1, 0), len(p)-1)]
-		act = acts[min(step, len(acts)-1)]
+		act = acts[min(turn.Step, len(acts)-1)]
 	}
 	s.mu.Unlock()
+	if act.Play != nil {
+		act = act.Play(turn)
+	}
 	switch {
 	case act.Hang || act.Silent:
 		if act.Silent {
@@ -243,6 +277,8 @@ func (anthropic) answer(w http.ResponseWriter, a Act, b body, id string) {
 		use("Bash", m{"command": a.Bash, "description": "stub"})
 	case a.Structured != nil:
 		use("StructuredOutput", a.Structured)
+	case a.Tool != "":
+		use(a.Tool, a.Input)
 	}
 	usage := m{"input_tokens": 1000, "output_tokens": 50, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
 	message := m{"id": "msg_" + id, "type": "message", "role": "assistant", "model": b.Model, "stop_sequence": nil, "usage": usage}
@@ -290,6 +326,16 @@ func (openai) answer(w http.ResponseWriter, a Act, b body, id string) {
 		out = append(out, m{"type": "message", "id": "msg_" + id, "role": "assistant", "status": "completed",
 			"content": []m{{"type": "output_text", "text": a.Text, "annotations": []m{}}}})
 	}
+	call := func(name string, input any) {
+		arguments, err := json.Marshal(input)
+		if err != nil {
+			panic(err) // of the test's own act
+		}
+		out = append(out, m{"type": "function_call", "id": "fc_" + id, "call_id": "call_" + id, "status": "completed", "name": name, "arguments": string(arguments)})
+	}
+	if a.Tool != "" {
+		call(a.Tool, a.Input)
+	}
 	command := a.Bash
 	if a.Write[0] != "" {
 		command = fmt.Sprintf("mkdir -p \"$(dirname %[1]q)\" && cat > %[1]q <<'STUB_END'\n%[2]s\nSTUB_END", a.Write[0], a.Write[1])
@@ -302,11 +348,7 @@ func (openai) answer(w http.ResponseWriter, a Act, b body, id string) {
 				name, input = t.Name, m{"command": command}
 			}
 		}
-		arguments, err := json.Marshal(input)
-		if err != nil {
-			panic(err) // a map of strings
-		}
-		out = append(out, m{"type": "function_call", "id": "fc_" + id, "call_id": "call_" + id, "status": "completed", "name": name, "arguments": string(arguments)})
+		call(name, input)
 	}
 	say, n := events(w), 0
 	event := func(kind string, data m) {

@@ -1,0 +1,166 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/modelstub"
+)
+
+// conductor is what the stub's model does with examples/exp-7-orchestrator/orchestrate.md: it does what that says, by what
+// the tools tell it.
+type conductor struct {
+	offer struct {
+		Run     string `json:"run"`
+		Step    string `json:"step"`
+		Attempt int    `json:"attempt"`
+		Prompt  string `json:"prompt"`
+	}
+}
+
+func mcpTool(name string, in map[string]any) modelstub.Act {
+	return modelstub.Act{Tool: "mcp__sluice__" + name, Input: in}
+}
+
+// play is the next thing to do in a conversation; it is told apart by what the last tool has answered.
+func (c *conductor) play(turn modelstub.Turn) modelstub.Act {
+	var got struct {
+		Offer   json.RawMessage   `json:"offer"`
+		Claimed []json.RawMessage `json:"claimed"`
+		Taken   bool              `json:"taken"`
+		Outcome string            `json:"outcome"`
+		Say     string            `json:"say"`
+	}
+	isJSON := json.Unmarshal([]byte(turn.Result), &got) == nil
+	which := map[string]any{"run": c.offer.Run, "step": c.offer.Step}
+	attempt := map[string]any{"run": c.offer.Run, "step": c.offer.Step, "attempt": c.offer.Attempt}
+	switch {
+	case turn.Step > 0 && !isJSON: // what the subagent says
+		attempt["status"], attempt["summary"] = "done", "the subagent says: "+turn.Result[:min(len(turn.Result), 200)]
+		return mcpTool("signal", attempt)
+	case got.Taken:
+		attempt["wait_seconds"] = 300
+		return mcpTool("evaluate", attempt)
+	case len(got.Offer) > 0 && string(got.Offer) != "null":
+		if err := json.Unmarshal(got.Offer, &c.offer); err != nil {
+			return modelstub.Act{Text: err.Error()}
+		}
+		return modelstub.Act{Tool: "Agent", Input: map[string]any{"description": "do " + c.offer.Step, "prompt": c.offer.Prompt, "subagent_type": "general-purpose"}}
+	case len(got.Claimed) > 0: // by a session that has ended
+		if err := json.Unmarshal(got.Claimed[0], &c.offer); err != nil {
+			return modelstub.Act{Text: err.Error()}
+		}
+		which["run"], which["step"] = c.offer.Run, c.offer.Step
+		return mcpTool("context", which)
+	case turn.Step == 0, got.Outcome == "passed", got.Outcome == "failed":
+		return mcpTool("next", map[string]any{"claim": true, "wait_seconds": 60})
+	}
+	return modelstub.Act{Text: "That is all: " + got.Say}
+}
+
+// acts are what the stub's models do in exp-7: the first try of X-1 is wrong where bad says so.
+func acts(repo string, bad bool) map[string]modelstub.Part {
+	file := func(name, text string) []modelstub.Act {
+		return []modelstub.Act{{Text: "I write.", Write: [2]string{filepath.Join(repo, name), text}}, {Text: "Wrote " + name + "."}}
+	}
+	good, wrong := file("add.sh", "echo $(($1 + $2))\n"), file("add.sh", "echo $(($1 - $2))\n")
+	pass, fail := []modelstub.Act{{Text: verdict("pass", "it adds")}}, []modelstub.Act{{Text: verdict("fail", "add.sh 1 2 printed -1, not 3")}}
+	parts := map[string]modelstub.Part{"x1": {good}, "review": {pass}, "x2": {file("test.sh", "test \"$(sh add.sh 1 2)\" = 3\n")}}
+	if bad {
+		parts["x1"], parts["review"] = modelstub.Part{wrong, rewrite(good)}, modelstub.Part{fail, pass}
+	}
+	return parts
+}
+
+// rewrite has a file read before it is written: claude writes over nothing that it has not read.
+func rewrite(acts []modelstub.Act) []modelstub.Act {
+	name := acts[0].Write[0]
+	return append([]modelstub.Act{{Tool: "Read", Input: map[string]any{"file_path": name}}}, acts...)
+}
+
+// experiment7 lays out the example for the real claude: its prompts name their parts.
+func experiment7(t *testing.T, settings string, parts func(repo string) map[string]modelstub.Part) (*sandbox, *modelstub.Stub) {
+	t.Helper()
+	played := map[string]modelstub.Part{}
+	w, stub := newAgents(t, "veto_window: 1s\nagents: {claude: {command: [claude, --allowedTools, \"Bash,Write,Edit,Read\"]}}\nroles: {\"*\": {agent: claude}}\n"+settings, played)
+	for name, part := range parts(w.repo) {
+		played[name] = part
+	}
+	w.do("cp", "-R", abs("../../examples/exp-7-orchestrator")+"/.", w.repo)
+	if err := os.Remove(filepath.Join(w.repo, ".workflow/config.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"exp-7-agent", "exp-7-script"} {
+		file := filepath.Join(w.repo, ".workflow/specs", name+".yaml")
+		spec, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.NewReplacer("prompt: Write add.sh", "prompt: STUB:x1 Write add.sh", "prompt: Write test.sh", "prompt: STUB:x2 Write test.sh",
+			"prompt: Does", "prompt: STUB:review Does").Replace(string(spec))
+		if strings.Count(said, "STUB:") != 3 {
+			t.Fatalf("the prompts of %s are others now:\n%s", name, said)
+		}
+		w.put("repo/.workflow/specs/"+name+".yaml", said)
+	}
+	w.commit()
+	w.do(w.bin, "watch", "add", "--yes")
+	w.boot()
+	w.serves()
+	return w, stub
+}
+
+// conduct runs the real claude as the orchestrator, as the example's README says, until it ends.
+func (w *sandbox) conduct() (out string, err error) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", `exec claude -p "STUB:orchestrate $(cat orchestrate.md)" --mcp-config mcp.json --strict-mcp-config --allowedTools mcp__sluice,Agent,Write,Edit,Bash,Read`)
+	cmd.Dir, cmd.Env = w.repo, w.env
+	b, err := cmd.CombinedOutput()
+	return string(b), err
+}
+
+// TestOrchestrator has the real claude drive exp-7-agent from its first offer to DONE: the tools of sluice mcp, a subagent a
+// step, a failed review, the retry that is told why.
+func TestOrchestrator(t *testing.T) {
+	t.Parallel()
+	w, stub := experiment7(t, "", func(repo string) map[string]modelstub.Part {
+		parts := acts(repo, true)
+		parts["orchestrate"] = modelstub.Part{{{Play: new(conductor).play}}}
+		return parts
+	})
+	w.do(w.bin, "start", "exp-7-agent")
+	out, err := w.conduct()
+	st, _ := w.status()
+	if err != nil || len(st.Runs) != 1 || st.Runs[0].Phase != engine.RunCompleted || !strings.Contains(out, "no run goes on") {
+		for _, r := range stub.Seen() {
+			t.Logf("%s %d %.200v", r.Part, r.Step, r.Tools)
+		}
+		t.Fatalf("%v: it says %q\n%s", err, out, w.do(w.bin, "status"))
+	}
+	told := false
+	for _, r := range stub.Seen() {
+		told = told || r.Part == "x1" && strings.Contains(r.Text, "add.sh 1 2 printed -1, not 3")
+	}
+	if !told {
+		t.Error("the subagent of the second attempt was not told what the reviewer found")
+	}
+	if log := w.do(w.bin, "log", "exp-7-agent-1"); !strings.Contains(log, "the subagent says: Wrote add.sh.") {
+		t.Errorf("the subagent's words did not become the step's summary:\n%s", log)
+	}
+}
+
+var _ = fmt.Sprint
+var _ daemon.Status
