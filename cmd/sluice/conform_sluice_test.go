@@ -71,6 +71,7 @@ func TestExperiments(t *testing.T) {
 		{"004 §6 experiment 5.auto", "decided by the agent, nobody told"}, {"004 §2 Reviewer.auto", "on by itself, nobody told, on the record"},
 		{"004 §6 experiment 5.notify", "told, and on after the window"}, {"004 §6 experiment 5.human", "blocks until the pass file"},
 		{"004 §6 experiment 5.rest", "the other branches pass meanwhile"}, {"004 §2 Reviewer.per-gate", "three levels in one run"},
+		{"004 §6 experiment 7", "a scripted orchestrator, through sluice mcp"},
 		{"004 §6 experiment 6", "Y-1 waits for X-2 and its output"}, {"004 §4 shared", "status and files tell how it stands"},
 	} {
 		conform.Rule(t, r[0], r[1])

@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"sluice/engine"
+	"sluice/internal/conform"
 )
 
 // orchestrator is a client of `sluice mcp`.
@@ -108,6 +109,8 @@ func served(t *testing.T, workflow, spec string) *sandbox {
 // TestMCP drives a workflow of offered steps through the tools: a failed gate and its retry, a question of nobody's but a
 // person's, a step whose word is a commit.
 func TestMCP(t *testing.T) {
+	conform.Rule(t, "7-agents tools", "a workflow driven through them, by the SDK's own client")
+	conform.Rule(t, "7-agents no word at a gate", "everything that could be tried at a gate that asks a person")
 	t.Parallel()
 	w := served(t, "driven", drivenSpec)
 	o := w.orchestrates()
@@ -141,7 +144,6 @@ func TestMCP(t *testing.T) {
 
 	w.put("repo/a.txt", "bad\n")
 	o.do("signal", with(x1, done))
-	o.refuses("is not on offer", "signal", with(x1, done))
 	got := o.do("evaluate", with(x1, judge))
 	if got["outcome"] != "failed" || !strings.Contains(fmt.Sprint(got["failures"]), "does not say good") {
 		t.Fatalf("a failed gate: %v", got)
@@ -222,7 +224,7 @@ func (w *sandbox) refusesAHumansWord(o orchestrator) {
 		o.refuses("is a gate", "claim", map[string]any{"run": "driven-1", "step": step})
 		o.refuses("is a gate", "evaluate", map[string]any{"run": "driven-1", "step": step})
 	}
-	o.refuses("is not on offer", "signal", word("X-2", "done"))
+	o.refuses("has said its word", "signal", word("X-2", "done"))
 	o.refuses("want done, failed or blocked", "signal", word("X-2", "pass"))
 	for _, more := range []string{"outcome", "verdict", "gate", "token", "human"} {
 		in := word("X-2", "done")
@@ -240,6 +242,7 @@ func (w *sandbox) refusesAHumansWord(o orchestrator) {
 
 // TestMCPBounds: what an agent sends is bounded and checked, and refused in words.
 func TestMCPBounds(t *testing.T) {
+	conform.Rule(t, "7-agents tools", "what is too long, too much or unknown is refused")
 	t.Parallel()
 	w := served(t, "driven", drivenSpec)
 	w.do(w.bin, "start", "driven")

@@ -10,11 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/conform"
 	"sluice/internal/modelstub"
 )
 
@@ -135,6 +136,7 @@ func (w *sandbox) conduct() (out string, err error) {
 // TestOrchestrator has the real claude drive exp-7-agent from its first offer to DONE: the tools of sluice mcp, a subagent a
 // step, a failed review, the retry that is told why.
 func TestOrchestrator(t *testing.T) {
+	conform.Rule(t, "004 §6 experiment 7", "the real claude, a subagent a step")
 	t.Parallel()
 	w, stub := experiment7(t, "", func(repo string) map[string]modelstub.Part {
 		parts := acts(repo, true)
@@ -162,5 +164,195 @@ func TestOrchestrator(t *testing.T) {
 	}
 }
 
-var _ = fmt.Sprint
-var _ daemon.Status
+// trial is one way that a workflow is driven through one trouble.
+type trial struct {
+	trouble string
+	driver  string // sluice or an agent
+
+	launched int           // processes of agents: by sluice, and orchestrators
+	talks    int           // conversations with the model
+	asked    int           // requests of the model
+	sent     int           // bytes of these
+	took     time.Duration // from the start to DONE
+	byHand   int           // orchestrators that had to be started again
+	phase    string
+	known    int64 // tokens that sluice has counted
+}
+
+// troubles are what the trials go through.
+const (
+	calm    = "nothing goes wrong"
+	refused = "a review fails"
+	crashed = "an agent is killed"
+	limited = "a usage limit, 5 s"
+)
+
+// limit is a usage limit of the account: while it holds, every request is refused.
+type limit struct {
+	mu   sync.Mutex
+	ends time.Time
+}
+
+// hit begins the limit, once.
+func (l *limit) hit() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ends.IsZero() {
+		l.ends = time.Now().Add(limitOf)
+	}
+}
+
+// left is how long it still holds.
+func (l *limit) left() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(time.Until(l.ends), 0)
+}
+
+// over has a part meet the limit; its first request begins it where begins says so.
+func (l *limit) over(part modelstub.Part, begins bool) modelstub.Part {
+	var out modelstub.Part
+	for _, acts := range part {
+		var wrapped []modelstub.Act
+		for _, act := range acts {
+			wrapped = append(wrapped, modelstub.Act{Play: func(turn modelstub.Turn) modelstub.Act {
+				if begins {
+					l.hit()
+				}
+				if left := l.left(); left > 0 {
+					return modelstub.Act{Error: 429, Header: map[string]string{"retry-after": "3600", "x-should-retry": "false"},
+						Message: fmt.Sprintf("You have hit your limit: try again in %d seconds.", left/time.Second+1)}
+				}
+				if act.Play != nil {
+					return act.Play(turn)
+				}
+				return act
+			}})
+		}
+		out = append(out, wrapped)
+	}
+	return out
+}
+
+// limitOf is how long the limit of a trial lasts.
+const limitOf = 5 * time.Second
+
+// troubled puts the trouble in where the agent of X-1 begins.
+func troubled(trouble, repo string, l *limit) map[string]modelstub.Part {
+	parts := acts(repo, trouble == refused)
+	parts["orchestrate"] = modelstub.Part{}
+	for range orchestratorsMost {
+		parts["orchestrate"] = append(parts["orchestrate"], []modelstub.Act{{Play: new(conductor).play}})
+	}
+	switch trouble {
+	case crashed: // its own program: $PPID of the shell that its tool starts
+		parts["x1"] = modelstub.Part{{{Bash: "kill -9 $PPID"}, {Text: "I live."}}, parts["x1"][0]}
+	case limited:
+		for name, part := range parts {
+			parts[name] = l.over(part, name == "x1")
+		}
+	}
+	return parts
+}
+
+// orchestratorsMost is how often a trial starts an orchestrator.
+const orchestratorsMost = 5
+
+// try drives exp-7 through a trouble, and measures.
+func try(t *testing.T, trouble, driver string) trial {
+	t.Helper()
+	out := trial{trouble: trouble, driver: driver}
+	var l limit
+	w, stub := experiment7(t, "", func(repo string) map[string]modelstub.Part { return troubled(trouble, repo, &l) })
+	workflow := "exp-7-script"
+	if driver != "sluice" {
+		workflow = "exp-7-agent"
+	}
+	began := time.Now()
+	w.do(w.bin, "start", workflow)
+	over := func() bool {
+		st, ok := w.status()
+		if !ok || len(st.Runs) != 1 {
+			return false
+		}
+		out.phase, out.known = st.Runs[0].Phase, int64(st.Runs[0].Usage.Tokens)
+		return !st.Runs[0].Ended.IsZero() || st.Runs[0].Paused != ""
+	}
+	if driver == "sluice" {
+		w.within(3*time.Minute, "the run has ended", over)
+	} else {
+		for n := 0; n < orchestratorsMost && !over(); n++ {
+			if n > 0 { // somebody sees at once that it is gone, and when the limit ends
+				out.byHand++
+				w.within(time.Minute, "the limit is over", func() bool { return l.left() == 0 })
+			}
+			said, err := w.conduct()
+			t.Logf("%s: orchestrator %d: %.300s (%v)", trouble, n+1, said, err)
+			out.launched++
+		}
+		over()
+	}
+	out.took = time.Since(began)
+	out.launched += w.launches(workflow + "-1")
+	for _, r := range stub.Seen() {
+		if r.Part != "" {
+			out.asked, out.sent = out.asked+1, out.sent+r.Bytes
+			if r.Step == 0 {
+				out.talks++
+			}
+		}
+	}
+	return out
+}
+
+// launches counts the agents that sluice has launched for a run; the command of XG-2-end is none.
+func (w *sandbox) launches(run string) int {
+	w.t.Helper()
+	n := 0
+	for line := range strings.Lines(w.do(w.bin, "log", run, "--json")) {
+		var l struct {
+			Fact struct {
+				Kind    string
+				Offered bool
+				Gate    string
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			w.t.Fatal(err)
+		}
+		if k := l.Fact.Kind; k == "step_launched" && !l.Fact.Offered || k == "review_started" && l.Fact.Gate == "XG-1-2" {
+			n++
+		}
+	}
+	return n
+}
+
+// TestDrivenBothWays drives the same workflow through the same troubles by sluice and by an orchestrating agent. Both come
+// to the same end; what is left to a person is not the same. SLUICE_COMPARE=1 goes through all troubles and prints the
+// table of docs/orchestrator.md.
+func TestDrivenBothWays(t *testing.T) {
+	troubles := []string{crashed}
+	if os.Getenv("SLUICE_COMPARE") != "" {
+		troubles = []string{calm, refused, crashed, limited}
+	}
+	var table strings.Builder
+	fmt.Fprintf(&table, "| | driven by | agents launched | conversations | requests | sent, about | from start to DONE | started again by a person | counted by sluice |\n|---|---|---|---|---|---|---|---|---|\n")
+	for _, trouble := range troubles {
+		for _, driver := range []string{"sluice", "an agent"} {
+			x := try(t, trouble, driver)
+			if x.phase != engine.RunCompleted {
+				t.Errorf("%s, driven by %s: the run is %s", trouble, driver, x.phase)
+			}
+			alone := driver == "sluice" || trouble == calm || trouble == refused
+			if alone != (x.byHand == 0) {
+				t.Errorf("%s, driven by %s: started again by hand %d times", trouble, driver, x.byHand)
+			}
+			fmt.Fprintf(&table, "| %s | %s | %d | %d | %d | %d k tokens | %.1f s | %d | %d k tokens |\n", x.trouble, x.driver, x.launched, x.talks, x.asked,
+				x.sent/bytesPerToken/1000, x.took.Seconds(), x.byHand, x.known/1000)
+		}
+	}
+	t.Logf("\n%s", &table)
+}
+
+// bytesPerToken is the usual rule of thumb: the stub has no tokenizer.
+const bytesPerToken = 4

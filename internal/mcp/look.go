@@ -404,6 +404,8 @@ func (s *server) offered(ctx context.Context, repo Repo, r daemon.RunStatus, st 
 	}
 	state := st.State
 	switch {
+	case !over(r) && (state == engine.Signalled || state == engine.Gating):
+		return daemon.Offer{}, fmt.Errorf("step %s of %s has said its word: evaluate tells what comes of it", st.ID, r.ID)
 	case over(r):
 		state = "its run is " + r.Phase
 	case state == engine.Running:

@@ -4,4 +4,3 @@ if grep -q 'XG-1-2-attempt-1' "$1"; then
 else
 	printf 'echo $(($1 - $2))\n' > add.sh
 fi
-[ -z "$SLUICE_SIGNAL" ] || echo '{"status": "done"}' > "$SLUICE_SIGNAL"
