@@ -12,7 +12,7 @@ FUZZ_TIME    ?= 60s
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test needs sim torture soak fuzz bench demo build install generate conformance
+.PHONY: help fmt lint test needs sim torture soak fuzz bench compare demo build install generate conformance
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,10 @@ fuzz: ## every fuzz target for $(FUZZ_TIME) each
 
 bench: ## how fast it is, each figure beside its floor in the same run; BENCH="-rows 1,3 -profile DIR" says which
 	@$(GO) run ./internal/bench $(BENCH)
+
+compare: ## the same workflow driven by sluice and by an orchestrating agent (the table of docs/orchestrator.md)
+	@.ci/needs
+	SLUICE_COMPARE=1 $(GO) test -count=1 -timeout 20m -run 'TestDrivenBothWays' -v ./cmd/sluice/
 
 generate: ## what is made from the code: the language's schema
 	$(GO) generate ./...

@@ -32,6 +32,7 @@ codex, in its config.toml:
   [mcp_servers.sluice]
   command = "sluice"
   args = ["-C", "/path/to/repo", "mcp"]
+  env_vars = ["XDG_STATE_HOME", "XDG_CONFIG_HOME"]
   tool_timeout_sec = 660`,
 		Example: "claude mcp add sluice -- sluice -C \"$PWD\" mcp\nsluice -C /path/to/repo mcp",
 		Args:    between(0, 0),

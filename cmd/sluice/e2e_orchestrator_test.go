@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -173,6 +174,7 @@ type trial struct {
 	talks    int           // conversations with the model
 	asked    int           // requests of the model
 	sent     int           // bytes of these
+	fresh    int           // bytes of the longest of each conversation: the others begin as it does
 	took     time.Duration // from the start to DONE
 	byHand   int           // orchestrators that had to be started again
 	phase    string
@@ -294,13 +296,18 @@ func try(t *testing.T, trouble, driver string) trial {
 	}
 	out.took = time.Since(began)
 	out.launched += w.launches(workflow + "-1")
+	longest := map[string]int{} // of the conversation of a part that goes on
 	for _, r := range stub.Seen() {
-		if r.Part != "" {
-			out.asked, out.sent = out.asked+1, out.sent+r.Bytes
-			if r.Step == 0 {
-				out.talks++
-			}
+		if r.Part == "" {
+			continue
 		}
+		out.asked, out.sent = out.asked+1, out.sent+r.Bytes
+		if r.Step == 0 {
+			out.talks++
+			longest[r.Part] = 0
+		}
+		out.fresh += max(r.Bytes-longest[r.Part], 0)
+		longest[r.Part] = max(longest[r.Part], r.Bytes)
 	}
 	return out
 }
@@ -336,7 +343,7 @@ func TestDrivenBothWays(t *testing.T) {
 		troubles = []string{calm, refused, crashed, limited}
 	}
 	var table strings.Builder
-	fmt.Fprintf(&table, "| | driven by | agents launched | conversations | requests | sent, about | from start to DONE | started again by a person | counted by sluice |\n|---|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprintf(&table, "| | driven by | agents launched | conversations | requests | sent, about | without repeats | from start to DONE | started again by a person | counted by sluice |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, trouble := range troubles {
 		for _, driver := range []string{"sluice", "an agent"} {
 			x := try(t, trouble, driver)
@@ -347,8 +354,8 @@ func TestDrivenBothWays(t *testing.T) {
 			if alone != (x.byHand == 0) {
 				t.Errorf("%s, driven by %s: started again by hand %d times", trouble, driver, x.byHand)
 			}
-			fmt.Fprintf(&table, "| %s | %s | %d | %d | %d | %d k tokens | %.1f s | %d | %d k tokens |\n", x.trouble, x.driver, x.launched, x.talks, x.asked,
-				x.sent/bytesPerToken/1000, x.took.Seconds(), x.byHand, x.known/1000)
+			fmt.Fprintf(&table, "| %s | %s | %d | %d | %d | %d k tokens | %d k tokens | %.1f s | %d | %d k tokens |\n", x.trouble, x.driver, x.launched, x.talks, x.asked,
+				x.sent/bytesPerToken/1000, x.fresh/bytesPerToken/1000, x.took.Seconds(), x.byHand, x.known/1000)
 		}
 	}
 	t.Logf("\n%s", &table)
@@ -356,3 +363,43 @@ func TestDrivenBothWays(t *testing.T) {
 
 // bytesPerToken is the usual rule of thumb: the stub has no tokenizer.
 const bytesPerToken = 4
+
+// TestOrchestratorCodex: the real codex knows sluice mcp by the lines of config.toml that `sluice help mcp` shows, takes a
+// step and signals it.
+func TestOrchestratorCodex(t *testing.T) {
+	t.Parallel()
+	say := func(turn modelstub.Turn) modelstub.Act { return modelstub.Act{Text: "It says: " + turn.Result} }
+	w, _ := experiment7(t, "", func(repo string) map[string]modelstub.Part {
+		parts := acts(repo, false)
+		parts["codex"] = modelstub.Part{{mcpTool("next", map[string]any{"claim": true, "wait_seconds": 30}), {Bash: "true"},
+			mcpTool("signal", map[string]any{"run": "exp-7-agent-1", "step": "X-1", "attempt": 1, "status": "done"}), {Play: say}}}
+		return parts
+	})
+	help := w.do(w.bin, "help", "mcp")
+	_, lines, found := strings.Cut(help, "[mcp_servers.sluice]")
+	lines, _, ends := strings.Cut(lines, "\n\n")
+	if !found || !ends || strings.Count(lines, "=") < 4 {
+		t.Fatalf("the help shows no config.toml any more:\n%s", help)
+	}
+	home := ""
+	for _, v := range w.env {
+		if dir, ok := strings.CutPrefix(v, "CODEX_HOME="); ok {
+			home = dir
+		}
+	}
+	f, err := os.OpenFile(filepath.Join(home, "config.toml"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteString("\n[mcp_servers.sluice]\n" + strings.ReplaceAll(lines, "/path/to/repo", w.repo) + "\n")
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	w.put("repo/add.sh", "echo $(($1 + $2))\n")
+	w.do(w.bin, "start", "exp-7-agent")
+	out := w.do("sh", "-c", "exec codex exec --skip-git-repo-check 'STUB:codex Take a step.' </dev/null")
+	if !strings.Contains(out, `"taken":true`) {
+		t.Errorf("codex has not signalled:\n%s", out)
+	}
+	w.within(time.Minute, "X-1 has passed", func() bool { return strings.Contains(w.do(w.bin, "log", "exp-7-agent-1"), "X-1.1         passed") })
+}

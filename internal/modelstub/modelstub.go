@@ -331,7 +331,13 @@ func (openai) answer(w http.ResponseWriter, a Act, b body, id string) {
 		if err != nil {
 			panic(err) // of the test's own act
 		}
-		out = append(out, m{"type": "function_call", "id": "fc_" + id, "call_id": "call_" + id, "status": "completed", "name": name, "arguments": string(arguments)})
+		item := m{"type": "function_call", "id": "fc_" + id, "call_id": "call_" + id, "status": "completed", "name": name, "arguments": string(arguments)}
+		for _, t := range b.Tools { // the tools of an MCP server stand in a name space
+			if short, ok := strings.CutPrefix(name, t.Name+"__"); ok && t.Type == "namespace" {
+				item["namespace"], item["name"] = t.Name, short
+			}
+		}
+		out = append(out, item)
 	}
 	if a.Tool != "" {
 		call(a.Tool, a.Input)
