@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/journal"
 	"sluice/specs"
@@ -235,6 +238,27 @@ func (a *app) checkAgents(p *place, s *settings) []check {
 	}
 	if len(out) == 0 {
 		out = append(out, fine("agents", "those of all roles are there"))
+	}
+	return append(out, a.checkNative(p, s)...)
+}
+
+// checkNative names the programs behind launchers from npm: they are what is started.
+func (a *app) checkNative(p *place, s *settings) []check {
+	var out []check
+	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
+		agent := s.Agents[name]
+		if len(agent.Command) == 0 || !program.Known(agent.Format) {
+			continue
+		}
+		file, err := a.lookFor(p.root, agent.Command[0])
+		if err != nil {
+			continue // nobody's role, or said already
+		}
+		if native := program.Native(agent.Format, file); native != file {
+			out = append(out, fine("agents", "%s starts %s, the program behind %s", name, clean(native), clean(file)))
+		} else {
+			out = append(out, fine("agents", "%s starts %s", name, clean(file)))
+		}
 	}
 	return out
 }

@@ -172,19 +172,24 @@ func (a *app) agentsThere(p *place, spec *engine.Spec, s executor.Settings) erro
 
 // lookUp finds a command as a launch will: on PATH, or below the root.
 func (a *app) lookUp(root, name string) error {
+	_, err := a.lookFor(root, name)
+	return err
+}
+
+// lookFor gives the file of a command.
+func (a *app) lookFor(root, name string) (string, error) {
 	if strings.ContainsRune(name, '/') {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(root, name) // where a launch looks for it
 		}
-		_, err := exec.LookPath(name)
-		return err
+		return exec.LookPath(name)
 	}
 	for _, dir := range filepath.SplitList(a.getenv("PATH")) {
-		if _, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(dir) {
-			return nil
+		if file, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(dir) {
+			return file, nil
 		}
 	}
-	return exec.ErrNotFound
+	return "", exec.ErrNotFound
 }
 
 // rolesOf are the roles that sluice launches an agent for.

@@ -46,7 +46,11 @@ func newAgents(t *testing.T, settings string, parts map[string]modelstub.Part) (
 	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.env = append(w.env, "PATH="+filepath.Dir(w.bin)+":"+bin+":"+os.Getenv("PATH"),
+	// The programs themselves are started, and not their launchers, which need this.
+	noNode := filepath.Join(w.work, "no-node")
+	w.put("no-node/node", "#!/bin/sh\nexit 99\n")
+	w.do("chmod", "+x", filepath.Join(noNode, "node"))
+	w.env = append(w.env, "PATH="+filepath.Dir(w.bin)+":"+noNode+":"+bin+":"+os.Getenv("PATH"),
 		"ANTHROPIC_BASE_URL="+stub.URL, "ANTHROPIC_API_KEY=key", "CLAUDE_CONFIG_DIR="+filepath.Join(w.work, "claude"), "IS_SANDBOX=1",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=1", "CODEX_HOME="+home, "OPENAI_API_KEY=key")
 	return w, stub

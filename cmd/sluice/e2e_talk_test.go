@@ -58,6 +58,9 @@ func TestRealSession(t *testing.T) {
 				if run.Phase != engine.RunCompleted {
 					t.Fatalf("%+v\n%s", run, w.do(w.bin, "log"))
 				}
+				if doctor := w.do("sh", "-c", w.bin+" doctor || true"); agent == "codex" && !strings.Contains(doctor, "bin/codex, the program behind /") || !strings.Contains(doctor, agent+" starts /") {
+					t.Errorf("doctor:\n%s", doctor)
+				}
 				asked, whole, after := int64(0), false, 0
 				for _, r := range stub.Seen() {
 					if r.Part == "write" || r.Part == "then" {

@@ -66,6 +66,17 @@ type process struct {
 	writes []string // folders below .workflow/, as seen from the root, that are its to write though it is held
 }
 
+// native has the agent's own program started and not a launcher that npm has laid before it: what is ended is then what
+// works. A command that is not there stays as it is, to be told as such.
+func (p process) native(w who) process {
+	if w.known && program.Known(w.agent.Format) && len(p.argv) > 0 {
+		if file, err := agents.LookUp(p.argv[0], p.env, p.cwd); err == nil {
+			p.argv[0] = program.Native(w.agent.Format, file)
+		}
+	}
+	return p
+}
+
 // ended is a process that is gone, or that was never started.
 type ended struct {
 	exit engine.Exit

@@ -301,7 +301,7 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 		}
 	}
 	p.env, err = e.environ(job, w, key, st.Env, vars)
-	return p, err
+	return p.native(w), err
 }
 
 // declared gives the folders below .workflow/ in which a step's outputs lie, where it is held.
@@ -358,7 +358,7 @@ func (e *Executor) agentProcess(job daemon.Job, w who, key, dir, cwd, text strin
 		return p, err
 	}
 	p.env, err = e.environ(job, w, key, env, vars)
-	return p, err
+	return p.native(w), err
 }
 
 // answer reads a step's structured answer. Where the spec wants none, one that is there and can be read is taken.
