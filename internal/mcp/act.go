@@ -147,7 +147,7 @@ type judged struct {
 	Run      string    `json:"run"`
 	Step     string    `json:"step"`
 	Attempt  int       `json:"attempt"`
-	Outcome  string    `json:"outcome"` // passed, failed, routed, human, window, waiting
+	Outcome  string    `json:"outcome"` // passed, failed, routed, human, window, waiting, over
 	Gate     string    `json:"gate,omitempty"`
 	To       []string  `json:"to,omitempty"` // where the work goes
 	Score    *float64  `json:"score,omitempty"`

@@ -152,12 +152,22 @@ type offer struct {
 	Inputs   []string  `json:"inputs,omitempty"`
 	Outputs  []string  `json:"outputs,omitempty"`
 	Prompt   string    `json:"prompt,omitempty"`
+	File     string    `json:"prompt_file"`
 	Done     string    `json:"when_done"`
 }
 
 func offerOf(o daemon.Offer) offer {
 	return offer{Run: o.Run, Step: o.Step, Name: o.Name, Attempt: o.Attempt, Role: o.Role, Launch: o.Launch, Since: o.Since,
-		Claimed: o.Claimed, Worktree: o.Worktree, Done: doneBy(o)}
+		Claimed: o.Claimed, Worktree: o.Worktree, File: o.Prompt, Done: doneBy(o)}
+}
+
+// with is the offer with what was laid out for it.
+func (o offer) with(work Work) *offer {
+	o.Prompt, o.Inputs, o.Outputs = work.Prompt, work.Inputs, work.Outputs
+	if len(o.Prompt) > maxPrompt {
+		o.Prompt = strings.ToValidUTF8(o.Prompt[:maxPrompt], "") + "\n[cut: read the whole of it in " + o.File + "]"
+	}
+	return &o
 }
 
 // doneBy is how a step says that it is done.
@@ -213,7 +223,7 @@ func (s *server) next(ctx context.Context, repo Repo, in nextIn) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Offer.Prompt, out.Offer.Inputs, out.Offer.Outputs = work.Prompt, work.Inputs, work.Outputs
+	out.Offer = out.Offer.with(work)
 	return out, nil
 }
 
@@ -244,7 +254,7 @@ func (s *server) offers(ctx context.Context, repo Repo, only string) (out offeri
 		return out, picked, err
 	}
 	for _, r := range st.Runs {
-		if only != "" || !over(r) {
+		if (only != "" || !over(r)) && len(out.Runs) < maxRuns {
 			out.Runs = append(out.Runs, runOf(r, false))
 		}
 	}
@@ -300,6 +310,30 @@ func failureOf(id string, q engine.Round) failure {
 	return f
 }
 
+// failures are the newest of a run, oldest first.
+func failures(r daemon.RunStatus) []failure {
+	type refusal struct {
+		gate  string
+		round engine.Round
+	}
+	var all []refusal
+	for _, x := range r.Steps {
+		for _, g := range x.Gates {
+			for _, q := range g.Rounds {
+				if q.State == engine.Refused || q.State == engine.Undone && q.Outcome != "" && q.Outcome != engine.OutcomePass {
+					all = append(all, refusal{g.ID, q})
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b refusal) int { return cmp.Compare(a.round.Seq, b.round.Seq) })
+	var out []failure
+	for _, x := range all[max(len(all)-maxFailed, 0):] {
+		out = append(out, failureOf(x.gate, x.round))
+	}
+	return out
+}
+
 func (s *server) context(ctx context.Context, repo Repo, in contextIn) (any, error) {
 	if err := known(in.Run); err != nil {
 		return nil, err
@@ -316,42 +350,30 @@ func (s *server) context(ctx context.Context, repo Repo, in contextIn) (any, err
 		Run      string                     `json:"run"`
 		Step     step                       `json:"step"`
 		Offer    *offer                     `json:"offer,omitempty"`
-		Failures []failure                  `json:"failures,omitempty"` // of the whole run, oldest first
+		Failures []failure                  `json:"failures,omitempty"` // of the whole run: the newest, oldest first
 		Answers  map[string]json.RawMessage `json:"answers,omitempty"`  // by step
 		Vars     map[string]any             `json:"vars,omitempty"`
 	}{Run: r.ID, Vars: r.Vars, Answers: map[string]json.RawMessage{}}
 	one := r
 	one.Steps = []daemon.StepStatus{st}
 	out.Step = runOf(one, true).Steps[0]
-	var rounds []engine.Round
-	ids := map[int64]string{}
+	room := maxAnswers
 	for _, x := range r.Steps {
-		if n := len(x.Attempts); n > 0 && len(x.Attempts[n-1].Answer) > 0 && len(x.Attempts[n-1].Answer) <= maxShown {
+		if n := len(x.Attempts); n > 0 && len(x.Attempts[n-1].Answer) > 0 && len(x.Attempts[n-1].Answer) <= room {
 			out.Answers[x.ID] = x.Attempts[n-1].Answer
-		}
-		for _, g := range x.Gates {
-			for _, q := range g.Rounds {
-				if q.State == engine.Refused || q.State == engine.Undone && q.Outcome != "" && q.Outcome != engine.OutcomePass {
-					rounds, ids[q.Seq] = append(rounds, q), g.ID
-				}
-			}
+			room -= len(x.Attempts[n-1].Answer)
 		}
 	}
-	slices.SortFunc(rounds, func(a, b engine.Round) int { return cmp.Compare(a.Seq, b.Seq) })
-	for _, q := range rounds {
-		out.Failures = append(out.Failures, failureOf(ids[q.Seq], q))
-	}
+	out.Failures = failures(r)
 	o, err := s.offered(ctx, repo, r, st)
 	if err != nil {
 		return out, nil //nolint:nilerr // it is not on offer: what there is to know of it all the same
 	}
-	x := offerOf(o)
 	work, err := s.opt.Work(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	x.Prompt, x.Inputs, x.Outputs = work.Prompt, work.Inputs, work.Outputs
-	out.Offer = &x
+	out.Offer = offerOf(o).with(work)
 	return out, nil
 }
 

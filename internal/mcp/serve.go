@@ -23,6 +23,9 @@ const (
 	maxRuns    = 50               // runs listed: all that live, then the newest
 	maxWords   = 16 << 10         // bytes of a summary or a question
 	maxShown   = 16 << 10         // bytes of a text of others that is shown: feedback, an answer
+	maxPrompt  = 48 << 10         // bytes of a prompt that is shown; clients cut what is much longer
+	maxFailed  = 10               // failures told, the newest
+	maxAnswers = 64 << 10         // bytes of answers told, in all
 )
 
 // Repo is whoever serves a repo. A daemon.Client is one.
