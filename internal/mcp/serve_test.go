@@ -128,17 +128,24 @@ func TestCallsAtATime(t *testing.T) {
 			got <- fmt.Sprint(refused, text)
 		})
 	}
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-		f.mu.Lock()
-		n := f.waiting
-		f.mu.Unlock()
-		if n == maxCalls {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%d calls wait", n)
+	follow := func(want int) {
+		for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+			f.mu.Lock()
+			n := f.waiting
+			f.mu.Unlock()
+			if n == want {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%d calls have waited, not %d", n, want)
+			}
 		}
 	}
+	follow(maxCalls)
+	for range maxCalls { // something that is not what they wait for
+		f.stir <- struct{}{}
+	}
+	follow(2 * maxCalls)
 	if text, refused := call(t, s, "list", nil); !refused || !strings.Contains(text, "16 calls are under way") {
 		t.Errorf("one more: %s", text)
 	}
