@@ -30,7 +30,7 @@ type Ping struct {
 }
 
 // Do asks for one event to be taken in. Kind is one of run_requested, answered, claimed, file_seen (a sentinel through
-// the socket), pause_requested, resume_requested, abort_requested, retry_requested. Its Actor and times are the server's.
+// the socket), pause_requested, resume_requested, abort_requested, retry_requested, note_given, takeover_requested, handback_requested. Its Actor and times are the server's.
 type Do struct {
 	Kind  string          `json:"kind"`
 	Event json.RawMessage `json:"event"`
@@ -89,6 +89,7 @@ type RunStatus struct {
 	Usage     engine.Usage   `json:"usage,omitzero"`  // so far, of what runs too
 	Budget    engine.Usage   `json:"budget,omitzero"` // what it may use; 0 = no bound
 	Near      []string       `json:"near,omitempty"`  // budgets that come to their end
+	Notes     []engine.Note  `json:"notes,omitempty"` // a person's words for its agents
 	Vars      map[string]any `json:"vars,omitempty"`
 	Digest    string         `json:"digest"`
 	SpecDrift bool           `json:"spec_drift,omitempty"` // the file has changed since the run started
@@ -104,6 +105,7 @@ type StepStatus struct {
 	Attempt  int              `json:"attempt,omitempty"`
 	Since    time.Time        `json:"since,omitzero"`
 	Role     string           `json:"role,omitempty"`
+	Held     *engine.Actor    `json:"held,omitempty"` // who has taken it over
 	Worktree string           `json:"worktree,omitempty"`
 	Summary  string           `json:"summary,omitempty"`
 	Failure  string           `json:"failure,omitempty"`
@@ -135,7 +137,7 @@ type GateStatus struct {
 
 // Wait is one thing a run waits for.
 type Wait struct {
-	Kind  string    `json:"kind"` // human, window, review, agent, offer, worktree, slot, backoff, limit, budget, need, grace, paused
+	Kind  string    `json:"kind"` // human, window, review, agent, offer, worktree, slot, backoff, limit, budget, need, grace, held, paused
 	Step  string    `json:"step,omitempty"`
 	Gate  string    `json:"gate,omitempty"`
 	Since time.Time `json:"since,omitzero"`

@@ -246,6 +246,21 @@ func (r *Repo) event(ctx context.Context, d Do) (engine.Event, error) {
 		err = json.Unmarshal(d.Event, &ev)
 		ev.By = by
 		return ev, badEvent(d.Kind, err)
+	case engine.NoteGiven{}.EventKind():
+		var ev engine.NoteGiven
+		err = json.Unmarshal(d.Event, &ev)
+		ev.By = by
+		return ev, badEvent(d.Kind, err)
+	case engine.TakeoverRequested{}.EventKind():
+		var ev engine.TakeoverRequested
+		err = json.Unmarshal(d.Event, &ev)
+		ev.By = by
+		return ev, badEvent(d.Kind, err)
+	case engine.HandbackRequested{}.EventKind():
+		var ev engine.HandbackRequested
+		err = json.Unmarshal(d.Event, &ev)
+		ev.By = by
+		return ev, badEvent(d.Kind, err)
 	default:
 		return nil, asked("event %q cannot be asked for", d.Kind)
 	}

@@ -49,6 +49,9 @@ func (r *Repo) job(e engine.Effect) Job {
 		j.Env = c.state.StepEnv(run, j.Spec, step, n)
 	}
 	j.Earlier = earlier(run, j.Spec, step, n)
+	if e.Gate == "" {
+		j.Notes = notesFor(run, step)
+	}
 	j.Nth = nth(run, j.Spec, e)
 	return j
 }
@@ -99,6 +102,17 @@ func earlier(run *engine.Run, spec *engine.Spec, step string, n int) []string {
 			}
 		}
 		out = append(out, line)
+	}
+	return out
+}
+
+// notesFor are a person's words for the agents of a step.
+func notesFor(run *engine.Run, step string) []engine.Note {
+	var out []engine.Note
+	for _, n := range run.Notes {
+		if n.Step == "" || n.Step == step {
+			out = append(out, n)
+		}
 	}
 	return out
 }

@@ -68,7 +68,7 @@ func (s *Status) drift(sources map[string]string) {
 
 func runStatus(c *core, r *engine.Run, full bool) RunStatus {
 	out := RunStatus{ID: r.ID, Workflow: r.Workflow, Name: r.Workflow, Phase: r.Phase, Started: r.Started, Ended: r.Ended, EndWhy: r.EndWhy,
-		By: r.By, Usage: r.Usage, Budget: r.UsageLimit, Near: near(r), Vars: r.Vars, Digest: r.Digest, Steps: []StepStatus{}}
+		By: r.By, Usage: r.Usage, Budget: r.UsageLimit, Near: near(r), Notes: slices.Clone(r.Notes), Vars: r.Vars, Digest: r.Digest, Steps: []StepStatus{}}
 	if r.Paused {
 		out.Paused = r.PausedWhy
 		out.Waits = append(out.Waits, Wait{Kind: "paused", Text: "it is paused (" + r.PausedWhy + "): sluice resume " + r.ID})
@@ -108,7 +108,7 @@ func stepStatus(r *engine.Run, spec *engine.Spec, st *engine.Step, full bool) St
 	if as := r.Attempts[st.ID]; len(as) > 0 {
 		a := as[len(as)-1]
 		out.State, out.Attempt, out.Worktree, out.Summary, out.Failure = a.State, a.N, a.Worktree, a.Summary, a.Failure
-		out.Since = sinceOf(a)
+		out.Since, out.Held = sinceOf(a), copied(a.Held)
 		if a.State == engine.Superseded && r.Live() {
 			out.State = "waiting"
 		}
@@ -192,6 +192,9 @@ func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engin
 			w = limitWait(w, st.ID, a.NotBefore, a.BudgetWait)
 		} else if !a.NotBefore.IsZero() {
 			w.Kind, w.Until, w.Text = "backoff", a.NotBefore, st.ID+" to be tried again"
+		}
+		if a.Held != nil {
+			w.Kind, w.Until, w.Text = "held", time.Time{}, fmt.Sprintf("%s for %s, who has taken it over: sluice handback %s", st.ID, a.Held.Who, st.ID)
 		}
 	case engine.Running:
 		switch {

@@ -45,11 +45,12 @@ type Job struct {
 	Round   *engine.Round   // the round the effect is about, else nil
 	Env     *engine.Env     // what expressions see, nil where no step or gate is concerned
 	RunInfo RunInfo
-	History []RetryFile // the retry-context files of this run so far, oldest first
-	Earlier []string    // summaries of the step's earlier attempts, "attempt 1: failed at XG-1-2"
-	Live    []string    // of a sweep: the runs whose retry context stays
-	Known   []string    // of a sweep: all runs of the state; what is kept for one that it has forgotten may go
-	Nth     int         // of the role's launches in this run, from 0: agents of a role take turns
+	History []RetryFile   // the retry-context files of this run so far, oldest first
+	Notes   []engine.Note // a person's words for the step, oldest first; none for a gate
+	Earlier []string      // summaries of the step's earlier attempts, "attempt 1: failed at XG-1-2"
+	Live    []string      // of a sweep: the runs whose retry context stays
+	Known   []string      // of a sweep: all runs of the state; what is kept for one that it has forgotten may go
+	Nth     int           // of the role's launches in this run, from 0: agents of a role take turns
 }
 
 // RunInfo is what a job may want to know of its run.

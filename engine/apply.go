@@ -63,7 +63,7 @@ func (r *Run) busy() bool {
 		return false
 	}
 	for _, a := range r.alive {
-		if a.State != Gating {
+		if a.State != Gating && !r.heldUp(a) {
 			return true
 		}
 	}
@@ -179,7 +179,7 @@ func (f StepSignalled) apply(s *State, _ time.Time) {
 		wrong("%s: signal of %s.%d in state %s", f.Run, f.Step, f.N, a.State)
 	}
 	a.State, a.Status, a.Via, a.Author, a.Summary, a.Question, a.Options = Signalled, f.Status, f.Via, f.Author, f.Summary, f.Question, f.Options
-	a.LingerUntil, a.GraceUntil, a.Failure, a.Broken = f.LingerUntil, time.Time{}, f.Failure, f.Broken
+	a.LingerUntil, a.GraceUntil, a.Failure, a.Broken, a.Held = f.LingerUntil, time.Time{}, f.Failure, f.Broken, nil
 	if len(f.Answer) > 0 {
 		a.Answer = f.Answer
 	}

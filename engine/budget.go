@@ -179,7 +179,12 @@ func (d *decider) stopSpending(r *Run, w *Spec, why string) {
 
 // endedForBudget says that the process was ended as a budget was used up, and did not come to its end by itself before.
 func endedForBudget(p Proc, exit Exit) bool {
-	return strings.HasPrefix(p.Stop, stopBudget) && (exit.Stopped || exit.Signal != "" || exit.Lost)
+	return strings.HasPrefix(p.Stop, stopBudget) && !endedFirst(p, exit)
+}
+
+// endedFirst says that a process which was to be ended for a budget or a person had come to its end by itself: that counts.
+func endedFirst(p Proc, exit Exit) bool {
+	return (p.Stop == stopTakeover || strings.HasPrefix(p.Stop, stopBudget)) && !exit.Stopped && exit.Signal == "" && !exit.Lost
 }
 
 // overUsage ends or pauses a run that has spent what it may.

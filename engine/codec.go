@@ -25,6 +25,9 @@ func (UsageCounted) FactKind() string     { return "usage_counted" }
 func (BudgetNeared) FactKind() string     { return "budget_neared" }
 func (BudgetLifted) FactKind() string     { return "budget_lifted" }
 func (DayBudgetNeared) FactKind() string  { return "day_budget_neared" }
+func (NoteTaken) FactKind() string        { return "note_taken" }
+func (StepHeld) FactKind() string         { return "step_held" }
+func (StepHandedBack) FactKind() string   { return "step_handed_back" }
 func (StepRelaunched) FactKind() string   { return "step_relaunched" }
 func (CheckStarted) FactKind() string     { return "check_started" }
 func (Checked) FactKind() string          { return "checked" }
@@ -128,6 +131,12 @@ func DecodeFact(raw []byte) (Fact, error) {
 		return decode[BudgetLifted](kind, raw)
 	case "day_budget_neared":
 		return decode[DayBudgetNeared](kind, raw)
+	case "note_taken":
+		return decode[NoteTaken](kind, raw)
+	case "step_held":
+		return decode[StepHeld](kind, raw)
+	case "step_handed_back":
+		return decode[StepHandedBack](kind, raw)
 	case "step_relaunched":
 		return decode[StepRelaunched](kind, raw)
 	case "check_started":

@@ -9,6 +9,8 @@ const (
 	MaxFeedback = 16 << 10 // bytes of feedback in a fact
 	MaxVars     = 64 << 10 // bytes of a run's vars as JSON
 	KeepEnded   = 50       // ended runs of one workflow that stay in the state
+	MaxNote     = 4 << 10  // bytes of a person's note
+	MaxNotes    = 100      // of a run
 	MaxPending  = 1000     // runs that may be alive in one repo
 )
 

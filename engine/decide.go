@@ -137,6 +137,12 @@ func (d *decider) reactSteering(ev Event) {
 		d.abort(ev)
 	case RetryRequested:
 		d.retry(ev)
+	case NoteGiven:
+		d.note(ev)
+	case TakeoverRequested:
+		d.takeover(ev)
+	case HandbackRequested:
+		d.handback(ev)
 	case SpecUnread:
 		if r := d.s.Runs[ev.Run]; r.Live() && !r.Paused {
 			d.stopFor(r, pausedSpec, "the spec it was started with cannot be read by this release: "+ev.Why)

@@ -85,7 +85,7 @@ func class(p Proc, exit Exit, signal string) (string, string) {
 		return exit.Class, exit.Why
 	case exit.NotStarted != "":
 		return ClassInfrastructure, exit.NotStarted
-	case p.Stop != "":
+	case p.Stop != "" && !endedFirst(p, exit):
 		return ClassInfrastructure, "it was ended: " + p.Stop
 	case exit.Idle:
 		return ClassInfrastructure, "it said nothing for its idle_timeout and was ended"
@@ -109,6 +109,10 @@ func (d *decider) stepEnded(r *Run, st *Step, a *Attempt, p Proc, ev ProcessEnde
 	word := StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K, Via: "exit"}
 	if over := d.spentUp(st.Role(), a.Usage); over != "" && kind != "" && kind != ClassFatal {
 		kind, why = ClassWork, over // launched again it would only go on with spending
+	}
+	if a.Held != nil && (kind != "" || ev.Exit.Stopped || a.SignalType != SignalExit) {
+		d.letGo(r, a)
+		return
 	}
 	switch kind {
 	case ClassWork:

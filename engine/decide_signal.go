@@ -219,6 +219,8 @@ func (d *decider) linger(r *Run, a *Attempt) time.Time {
 func (d *decider) sentinelFits(ev FileSeen, x reading) string {
 	r, a := x.run, x.run.Current(x.step.ID)
 	switch {
+	case a.held():
+		return fmt.Sprintf("%s.%d of %s is taken over by %s: sluice handback %s --done says that it is done", x.step.ID, a.N, r.ID, a.Held.Who, x.step.ID)
 	case a == nil || a.State == Ready:
 		return fmt.Sprintf("step %s of %s is not at work", x.step.ID, r.ID)
 	case a.State != Running:

@@ -265,6 +265,30 @@ type (
 	}
 )
 
+// NoteGiven: a person has words for the agents of a run, or of one step of it.
+type NoteGiven struct {
+	Run  string `json:"run"`
+	Step string `json:"step,omitempty"`
+	Text string `json:"text"`
+	By   Actor  `json:"by"`
+}
+
+// TakeoverRequested: a person wants to go on with a step in the agent's place.
+type TakeoverRequested struct {
+	Run  string `json:"run"`
+	Step string `json:"step"`
+	By   Actor  `json:"by"`
+}
+
+// HandbackRequested: the person lets go of it: an agent goes on, or (Done) the step is done.
+type HandbackRequested struct {
+	Run  string `json:"run"`
+	Step string `json:"step"`
+	Done bool   `json:"done,omitempty"`
+	Text string `json:"text,omitempty"`
+	By   Actor  `json:"by"`
+}
+
 // SpecUnread: a run's pinned spec cannot be loaded by this release.
 type SpecUnread struct {
 	Run string `json:"run"`
@@ -285,28 +309,31 @@ type Woken struct {
 	To   time.Time `json:"to"`
 }
 
-func (Configured) EventKind() string      { return "configured" }
-func (RunRequested) EventKind() string    { return "run_requested" }
-func (FileSeen) EventKind() string        { return "file_seen" }
-func (CommitSeen) EventKind() string      { return "commit_seen" }
-func (PullSeen) EventKind() string        { return "pull_seen" }
-func (Polled) EventKind() string          { return "polled" }
-func (Claimed) EventKind() string         { return "claimed" }
-func (ProcessEnded) EventKind() string    { return "process_ended" }
-func (UsageSeen) EventKind() string       { return "usage_seen" }
-func (DayNeared) EventKind() string       { return "day_neared" }
-func (Answered) EventKind() string        { return "answered" }
-func (Noticed) EventKind() string         { return "noticed" }
-func (FileWritten) EventKind() string     { return "file_written" }
-func (FileMoved) EventKind() string       { return "file_moved" }
-func (SlotAwaited) EventKind() string     { return "slot_awaited" }
-func (SlotTaken) EventKind() string       { return "slot_taken" }
-func (Looked) EventKind() string          { return "looked" }
-func (PauseRequested) EventKind() string  { return "pause_requested" }
-func (ResumeRequested) EventKind() string { return "resume_requested" }
-func (AbortRequested) EventKind() string  { return "abort_requested" }
-func (RetryRequested) EventKind() string  { return "retry_requested" }
-func (SpecUnread) EventKind() string      { return "spec_unread" }
-func (Scanned) EventKind() string         { return "scanned" }
-func (Ticked) EventKind() string          { return "ticked" }
-func (Woken) EventKind() string           { return "woken" }
+func (Configured) EventKind() string        { return "configured" }
+func (RunRequested) EventKind() string      { return "run_requested" }
+func (FileSeen) EventKind() string          { return "file_seen" }
+func (CommitSeen) EventKind() string        { return "commit_seen" }
+func (PullSeen) EventKind() string          { return "pull_seen" }
+func (Polled) EventKind() string            { return "polled" }
+func (Claimed) EventKind() string           { return "claimed" }
+func (ProcessEnded) EventKind() string      { return "process_ended" }
+func (UsageSeen) EventKind() string         { return "usage_seen" }
+func (DayNeared) EventKind() string         { return "day_neared" }
+func (Answered) EventKind() string          { return "answered" }
+func (Noticed) EventKind() string           { return "noticed" }
+func (FileWritten) EventKind() string       { return "file_written" }
+func (FileMoved) EventKind() string         { return "file_moved" }
+func (SlotAwaited) EventKind() string       { return "slot_awaited" }
+func (SlotTaken) EventKind() string         { return "slot_taken" }
+func (Looked) EventKind() string            { return "looked" }
+func (PauseRequested) EventKind() string    { return "pause_requested" }
+func (ResumeRequested) EventKind() string   { return "resume_requested" }
+func (AbortRequested) EventKind() string    { return "abort_requested" }
+func (RetryRequested) EventKind() string    { return "retry_requested" }
+func (NoteGiven) EventKind() string         { return "note_given" }
+func (TakeoverRequested) EventKind() string { return "takeover_requested" }
+func (HandbackRequested) EventKind() string { return "handback_requested" }
+func (SpecUnread) EventKind() string        { return "spec_unread" }
+func (Scanned) EventKind() string           { return "scanned" }
+func (Ticked) EventKind() string            { return "ticked" }
+func (Woken) EventKind() string             { return "woken" }

@@ -82,6 +82,7 @@ type (
 		Key         string    `json:"key"`
 		Tree        string    `json:"tree"`
 		Offered     bool      `json:"offered,omitempty"`
+		Person      bool      `json:"person,omitempty"` // no process: a person who had taken it over says that it is done
 		Deadline    time.Time `json:"deadline,omitzero"`
 		SignalType  string    `json:"signal_type"`
 		SignalValue string    `json:"signal_value,omitempty"`
@@ -176,12 +177,35 @@ type (
 		Used   bool   `json:"used,omitempty"`
 		Text   string `json:"text"`
 	}
+	// NoteTaken: the run's n-th note; where Step is given it is for that step alone.
+	NoteTaken struct {
+		of
+		N    int    `json:"n"`
+		Step string `json:"step,omitempty"`
+		Text string `json:"text"`
+		By   Actor  `json:"by"`
+	}
+	// StepHeld: a person has taken the step over; nothing of it is launched until it is handed back.
+	StepHeld struct {
+		of
+		Step string `json:"step"`
+		N    int    `json:"n"`
+		By   Actor  `json:"by"`
+	}
+	// StepHandedBack: it is not held any more.
+	StepHandedBack struct {
+		of
+		Step string `json:"step"`
+		N    int    `json:"n"`
+		Done bool   `json:"done,omitempty"`
+		By   Actor  `json:"by"`
+	}
 	// StepRelaunched: the same attempt is ready for its next launch.
 	StepRelaunched struct {
 		of
 		Step      string    `json:"step"`
 		N         int       `json:"n"`
-		Class     string    `json:"class"` // infrastructure, limit or fatal; only the first counts against restarts
+		Class     string    `json:"class"` // infrastructure, limit, fatal or takeover; only the first counts against restarts
 		Why       string    `json:"why"`
 		NotBefore time.Time `json:"not_before,omitzero"`
 		Limit     bool      `json:"limit,omitempty"`

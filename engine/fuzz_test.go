@@ -31,10 +31,10 @@ func (t *tape) event(st *State, now time.Time) Event {
 	n, k := t.n(4), t.n(3)
 	by := Actor{Who: t.of("ann", ""), Trust: t.of("", TrustFile, TrustSandbox, TrustSigned, "odd")}
 	when := now.Add(time.Duration(t.n(5)-2) * time.Minute)
-	switch t.n(23) {
+	switch t.n(27) {
 	case 0:
 		c := DefaultConfig()
-		c.MaxParallel, c.Restarts, c.Trust = t.n(4), t.n(3)-1, by.Trust
+		c.MaxParallel, c.Restarts, c.Trust, c.Attempt.Tokens, c.Day.Tokens = t.n(4), t.n(3)-1, by.Trust, int64(t.n(3)*100), int64(t.n(2))
 		return Configured{Config: c}
 	case 1:
 		return RunRequested{Workflow: t.of("f", "x0", "zz"), Digest: t.of("d-f", "d-x0", ""), Parallel: t.n(2) == 0, Paused: t.n(3) == 0, By: by}
@@ -66,6 +66,20 @@ func (t *tape) event(st *State, now time.Time) Event {
 			}
 		}
 		return []Event{SlotAwaited{Run: run, Key: t.key(keys)}, SlotTaken{Run: run, Key: t.key(keys)}}[t.n(2)]
+	case 23:
+		keys := []string{""}
+		if r := st.Runs[run]; r != nil {
+			for _, p := range r.Procs {
+				keys = append(keys, p.Key)
+			}
+		}
+		return UsageSeen{Run: run, Key: t.key(keys), Usage: Usage{Tokens: int64(t.n(200)) - 20, CostUSD: float64(t.n(5))}, Day: t.of("", "d1", "d2")}
+	case 24:
+		return []Event{NoteGiven{Run: run, Step: t.of("", step), Text: t.of("", "do"), By: by}, DayNeared{Day: t.of("d1", "d2"), Budget: "b", Used: t.n(2) == 0}}[t.n(2)]
+	case 25:
+		return TakeoverRequested{Run: run, Step: step, By: by}
+	case 26:
+		return HandbackRequested{Run: run, Step: step, Done: t.n(2) == 0, Text: t.of("", "so"), By: by}
 	case 16:
 		return FileMoved{ID: t.key(sortedKeys(st.Moves))}
 	case 17:
@@ -105,7 +119,7 @@ func (t *tape) end(st *State, run string) Event {
 	if r := st.Runs[run]; r != nil && len(r.Procs) > 0 {
 		ev.Key = r.Procs[t.n(len(r.Procs))].Key
 	}
-	ev.Exit = []Exit{{}, {}, {Code: 1}, {Signal: "kill"}, {Lost: true}, {Class: ClassLimit}, {Class: ClassFatal}, {Class: ClassWork}, {Class: "odd"}, {Refused: "x"}}[t.n(10)]
+	ev.Exit = []Exit{{}, {}, {Code: 1}, {Signal: "kill"}, {Lost: true}, {Class: ClassLimit, Budget: t.of("", "d1")}, {Class: ClassFatal}, {Class: ClassWork}, {Class: "odd"}, {Refused: "x"}}[t.n(10)]
 	if t.n(3) > 0 {
 		ev.Verdict = &Judgement{Outcome: t.of(OutcomePass, OutcomeFail, "r", Human, "", "odd"), Inconclusive: t.of("", "", "bad"), Answer: json.RawMessage(t.of("", "null", `{"status":"failed"}`))}
 	}

@@ -95,11 +95,14 @@ func TestBudgetOfAnAttemptWord(t *testing.T) {
 
 	w := one()
 	w.Steps[0].Signal = Signal{Type: SignalExit}
-	s = begin(t, "", "", w)
-	s.config(roleOf("dev", Usage{Tokens: 1000}))
-	s.exit("a", Exit{Usage: Usage{Tokens: 5000}})
-	s.checked()
-	s.want(s.step("a"), "1 gating", s.r().Current("a").Status, StatusDone)
+	for _, before := range []int64{0, 4000} { // the order to end it came too late
+		s = begin(t, "", "", w)
+		s.config(roleOf("dev", Usage{Tokens: 1000}))
+		s.uses("a", before, 0)
+		s.exit("a", Exit{Usage: Usage{Tokens: 5000}})
+		s.checked()
+		s.want(s.step("a"), "1 gating", s.r().Current("a").Status, StatusDone)
+	}
 }
 
 // TestBudgetOfAReview: a reviewer that uses up what it may never passes; a person is asked, and no other is paid.

@@ -93,6 +93,10 @@ func (d *decider) occupy(o *occupied) {
 // hold marks the worktree that an attempt holds without a process, or is next in.
 func (r *Run) hold(a *Attempt, o *occupied) {
 	switch a.State {
+	case Ready:
+		if a.Held != nil { // a person works there
+			o.holds[a.Tree] = true
+		}
 	case Running:
 		if a.Offered || r.Proc(a.Key) == nil { // on offer, or in the grace after its exit
 			o.holds[a.Tree] = true
@@ -120,7 +124,7 @@ func (r *Run) roundOver(a *Attempt) *Round {
 // words on their way to the gate, reviews that wait.
 func (r *Run) holdUnread(holds map[string]bool) {
 	for _, a := range r.alive {
-		if a.State == Running || a.State == Signalled {
+		if a.State == Running || a.State == Signalled || a.held() {
 			holds[a.Tree] = true
 		}
 	}
@@ -167,6 +171,9 @@ func (d *decider) collect(r *Run, w *Spec, ready []candidate) []candidate {
 	for _, a := range r.alive {
 		switch a.State {
 		case Ready:
+			if a.Held != nil {
+				continue
+			}
 			if !r.Paused && len(r.Writes) == 0 && !a.NotBefore.After(d.at) {
 				ready = append(ready, candidate{r: r, st: w.Step(a.step), a: a, kind: ProcStep})
 			}

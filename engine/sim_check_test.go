@@ -143,7 +143,7 @@ func (w *sim) checkLaunch(f StepLaunched, facts []Fact) {
 	w.keyOnce(f.Key)
 	r := w.st.Runs[f.Run]
 	a := r.Attempt(f.Step, f.N)
-	if a.Via == viaSpec {
+	if a.Via == viaSpec || strings.HasPrefix(a.Via, viaHandback) { // no process: its word is in already
 		return
 	}
 	w.checkUnpaused(f.Run, f.FactKind(), facts)

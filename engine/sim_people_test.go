@@ -117,6 +117,29 @@ func (w *sim) trouble(evs []func()) []func() {
 		if q := r.CurrentRound(g.ID); !w.sh.oracle && q.Open() && q.State == OnHuman && trustRank(q.Trust) > trustRank(TrustFile) {
 			evs = append(evs, func() { w.word(r, g.ID, OutcomePass, q.N, "agent") })
 		}
+	case 15, 16, 17, 18:
+		if !w.sh.oracle {
+			evs = append(evs, w.steer(r)...)
+		}
+	}
+	return evs
+}
+
+// steer is a person who takes a step over or hands one back, and an agent that tells what it has cost.
+func (w *sim) steer(r *Run) (evs []func()) {
+	do := func(ev Event) { evs = append(evs, func() { w.handle(&told{ev: ev}) }) }
+	by, step := Actor{Who: "person"}, pick(w.g, w.spec(r.Digest).Steps...).ID
+	switch w.g.IntN(4) {
+	case 0:
+		do(TakeoverRequested{Run: r.ID, Step: step, By: by})
+	case 1:
+		do(HandbackRequested{Run: r.ID, Step: step, Done: w.g.IntN(2) == 0, Text: "go on", By: by})
+	case 2:
+		do(NoteGiven{Run: r.ID, Step: step, Text: "mind the gap", By: by})
+	default:
+		if len(r.Procs) > 0 {
+			do(UsageSeen{Run: r.ID, Key: pick(w.g, r.Procs...).Key, Usage: Usage{Tokens: int64(w.g.IntN(1000))}, Day: "d"})
+		}
 	}
 	return evs
 }
@@ -140,6 +163,11 @@ func (w *sim) soothe(evs []func()) []func() {
 		}
 		if r.Paused {
 			evs = append(evs, func() { w.handle(&told{ev: ResumeRequested{Run: id, By: Actor{Who: "person"}}}) })
+		}
+		for _, a := range r.alive {
+			if a.held() {
+				evs = append(evs, func() { w.handle(&told{ev: HandbackRequested{Run: id, Step: a.step, By: Actor{Who: "person"}}}) })
+			}
 		}
 		for _, st := range w.spec(r.Digest).Steps {
 			for _, n := range st.ExtNeeds {

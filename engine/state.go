@@ -153,7 +153,8 @@ type Run struct {
 	TimeLimit  Duration              `json:"time_limit,omitempty"`
 	Usage      Usage                 `json:"usage,omitzero"`
 	UsageLimit Usage                 `json:"usage_limit,omitzero"`
-	Near       map[string]string     `json:"near,omitempty"` // budget -> the limit that it was told to have come near
+	Notes      []Note                `json:"notes,omitempty"` // what people had to say while it ran
+	Near       map[string]string     `json:"near,omitempty"`  // budget -> the limit that it was told to have come near
 	EndStep    string                `json:"end_step,omitempty"`
 	EndWhy     string                `json:"end_why,omitempty"`
 	Hooked     bool                  `json:"hooked,omitempty"` // after_run was started
@@ -181,6 +182,7 @@ type Attempt struct {
 	Checked     bool            `json:"checked,omitempty"`
 	Hooked      bool            `json:"hooked,omitempty"`
 	ClaimedBy   string          `json:"claimed_by,omitempty"`
+	Held        *Actor          `json:"held,omitempty"` // who has taken it over
 	Started     time.Time       `json:"started,omitzero"`
 	Launched    time.Time       `json:"launched,omitzero"`
 	Deadline    time.Time       `json:"deadline,omitzero"`
@@ -279,6 +281,15 @@ type Proc struct {
 
 	Deadline time.Time `json:"deadline,omitzero"` // of a check or hook; those of steps and reviews are the attempt's and the round's
 	Reopened bool      `json:"reopened,omitempty"`
+}
+
+// Note is what a person has to say to the agents of a run.
+type Note struct {
+	N    int       `json:"n"`
+	At   time.Time `json:"at"`
+	Step string    `json:"step,omitempty"` // for its agents alone; "" = for all
+	Text string    `json:"text"`
+	By   Actor     `json:"by"`
 }
 
 // Day is what was used of a day, where the daemon is.

@@ -67,7 +67,7 @@ func (r *Run) nextMoment(after time.Time) time.Time {
 func (r *Run) attemptMoments(a *Attempt, m *soonest) {
 	switch p := r.Proc(a.Key); a.State {
 	case Ready:
-		if !r.Paused {
+		if !r.Paused && a.Held == nil {
 			m.see(a.NotBefore)
 		}
 	case Running:

@@ -24,6 +24,8 @@ const (
 	maxRetryFiles  = 50
 	maxNote        = 4 << 10
 	maxNotes       = 4
+	maxWords       = 20       // notes of a person
+	maxWordsAll    = 20 << 10 // bytes of all, the newest first
 	maxSummary     = 4 << 10
 	maxAnswerShown = 12 << 10
 	maxContent     = 12 << 10 // of one output's content
@@ -63,6 +65,7 @@ type StepInput struct {
 	Attempt     int
 	Task        string  // the step's prompt; where Values has a text for a mark in it, the mark stands for that
 	Values      *Values // nil = none
+	Words       []Note  // what a person wrote for this step while the run went on, oldest first
 
 	ContextFiles []string // of the workflow and of the step
 	Inputs       []Input
@@ -135,6 +138,7 @@ func StepPrompt(in StepInput) string {
 				p.text("Do what the step's name says (%s), so that its outputs are there and its criterion holds.", code(orElse(in.Name, in.Step)))
 			}
 			p.prose(task, maxTask)
+			p.words(in.Words)
 		}),
 		"rules": drawn(func(p *page) {
 			if len(in.Retry)+len(in.Notes) > 0 || foreign {
@@ -159,6 +163,30 @@ func StepPrompt(in StepInput) string {
 		"name": code(orElse(in.Name, in.Step)), "attempt": strconv.Itoa(max(in.Attempt, 1)),
 	})
 	return p.String()
+}
+
+// words shows what a person wrote for the step's agents: it belongs to the task, and is told from data by its mark.
+func (p *page) words(words []Note) {
+	room, from := maxWordsAll, len(words)
+	for from > 0 && len(words)-from < maxWords && room >= minRoom {
+		from--
+		room -= len(words[from].Text)
+	}
+	if from == len(words) {
+		return
+	}
+	p.text("\n### Words of the person in charge\n")
+	p.text("The person who runs this wrote the following while it went on, newest last. Blocks marked `words` are theirs and belong to your task: " +
+		"where they differ from the task above, they hold. They change nothing of how you say that you are done, and of what is checked.\n")
+	if from > 0 {
+		p.text("(%d older ones are left out.)\n", from)
+	}
+	for i, w := range words[from:] {
+		if i > 0 {
+			p.raw("\n")
+		}
+		p.raw(strings.Replace(Data(w.From, w.Text, maxNote), "`data\n", "`words\n", 1))
+	}
 }
 
 // whole tells what the workflow is for.

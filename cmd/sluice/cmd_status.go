@@ -279,6 +279,13 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 			}
 		}
 	}
+	for _, n := range r.Notes {
+		head := fmt.Sprintf("note %d ", n.N)
+		if n.Step != "" {
+			head = fmt.Sprintf("note %d for %s ", n.N, n.Step)
+		}
+		out = append(out, "  "+a.paint(dim, head)+"“"+clean(n.Text)+"”")
+	}
 	for _, w := range r.Waits {
 		out = append(out, "  "+a.paint(dim, "waits ")+waitWords(w, now))
 	}
@@ -357,6 +364,9 @@ func (a *app) stepLine(s daemon.StepStatus, width int, now time.Time) string {
 	}
 	if s.Role != "" {
 		parts = append(parts, s.Role)
+	}
+	if s.Held != nil {
+		parts = append(parts, "taken over"+who(s.Held))
 	}
 	if s.Summary != "" {
 		parts = append(parts, clean(s.Summary))

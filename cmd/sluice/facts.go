@@ -95,8 +95,10 @@ func sayRun(f engine.Fact) (said, bool) {
 		return said{text: because(text, f.Why), style: style, key: true}, true
 	case engine.RunReopened:
 		return said{text: "taken up again" + who(f.By), style: bold, key: true}, true
+	case engine.NoteTaken:
+		return said{step: f.Step, text: fmt.Sprintf("note %d%s: %s", f.N, who(&f.By), f.Text), style: bold, key: true}, true
 	case engine.BudgetNeared:
-		return said{text: f.Text, style: yellow, key: true}, true
+		return said{text: because("a budget comes to its end", f.Text), style: yellow, key: true}, true
 	case engine.BudgetLifted:
 		return said{text: "the day's budget was changed: what waits for it goes on", style: dim}, true
 	case engine.RunForgotten:
@@ -116,7 +118,9 @@ func sayStep(f engine.Fact) (said, bool) {
 		return said{step: f.Step, text: "skipped: `when` is false: " + f.When, key: true}, true
 	case engine.StepLaunched:
 		s := said{step: f.Step, subject: attempt(f.Step, f.N), text: "launched, until " + clock(f.Deadline) + " at the latest", style: blue, key: true}
-		if f.Offered {
+		if f.Person {
+			s.text, s.style, s.key = fmt.Sprintf("launch %d is the person's own", f.K), dim, false
+		} else if f.Offered {
 			s.text = "on offer: `sluice next` shows it"
 		} else if f.K > 1 {
 			s.text = fmt.Sprintf("launched again (%d)", f.K)
@@ -128,7 +132,18 @@ func sayStep(f engine.Fact) (said, bool) {
 		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "ended without its signal; it may still come" + until(f.Until), style: yellow}, true
 	case engine.StepSignalled:
 		return saySignal(f), true
+	case engine.StepHeld:
+		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "taken over" + who(&f.By), style: yellow, key: true}, true
+	case engine.StepHandedBack:
+		s := said{step: f.Step, subject: attempt(f.Step, f.N), text: "handed back" + who(&f.By), style: bold, key: true}
+		if f.Done {
+			s.text = "handed back as done" + who(&f.By)
+		}
+		return s, true
 	case engine.StepRelaunched:
+		if f.Class == "takeover" {
+			return said{step: f.Step, subject: attempt(f.Step, f.N), text: "its agent has ended; it is launched again when it is handed back", style: dim}, true
+		}
 		return said{step: f.Step, subject: attempt(f.Step, f.N), text: because("to be launched again ("+f.Class+")", f.Why) + notBefore(f.NotBefore), style: yellow, key: true}, true
 	case engine.Checked:
 		return sayCheck(f), true
@@ -339,7 +354,7 @@ func sayRepo(f engine.Fact) (said, bool) {
 	case engine.WriteDone:
 		return said{text: because("written: "+f.ID, f.Why), style: dim}, true
 	case engine.DayBudgetNeared:
-		return said{text: f.Text, style: yellow, key: true}, true
+		return said{text: because("the day's budget comes to its end", f.Text), style: yellow, key: true}, true
 	case engine.FileTaken:
 		if f.Move.Why != "" {
 			return said{text: "file " + f.Move.Name + " rejected: " + f.Move.Why, style: yellow, key: true}, true

@@ -380,8 +380,10 @@ func (e *Executor) shownTree(ctx context.Context, key, cwd string, plan *sandbox
 
 // holder is whose private home a launch has: its step's or its gate's, or that of the session it speaks in. Nobody else's
 // launch writes there, so that what one leaves (settings with hooks in them) starts with no other.
-func (e *Executor) holder(key, rest string) string {
-	own := e.pidFile(key) + programMark
+func (e *Executor) holder(key, rest string) string { return holderIn(e.opt.State, key, rest) }
+
+func holderIn(state, key, rest string) string {
+	own := pidFileIn(state, key) + programMark
 	if p, ok := readProgram(filepath.Dir(own), filepath.Base(own)); ok && p.Session != "" {
 		return "session " + p.Agent + " " + p.Session
 	}

@@ -144,9 +144,11 @@ func firstKey(key string) string {
 }
 
 // pidFile is where the launch with the key is known by. All of a key's launches begin with the same name.
-func (e *Executor) pidFile(key string) string {
+func (e *Executor) pidFile(key string) string { return pidFileIn(e.opt.State, key) }
+
+func pidFileIn(state, key string) string {
 	run, rest, _ := strings.Cut(key, "/")
-	return filepath.Join(e.opt.State, launchesDir, plain(run), plain(rest)+".pid")
+	return filepath.Join(state, launchesDir, plain(run), plain(rest)+".pid")
 }
 
 // plain makes one path element of a key's part.
@@ -154,7 +156,11 @@ func plain(s string) string { return strings.NewReplacer("/", "=", "\\", "=", ":
 
 // attemptFile is a file of the state folder about an attempt.
 func (e *Executor) attemptFile(run, step string, n int, what string) string {
-	return filepath.Join(e.opt.State, attemptsDir, plain(run), fmt.Sprintf("%s.%d.%s", plain(step), n, what))
+	return attemptFileIn(e.opt.State, run, step, n, what)
+}
+
+func attemptFileIn(state, run, step string, n int, what string) string {
+	return filepath.Join(state, attemptsDir, plain(run), fmt.Sprintf("%s.%d.%s", plain(step), n, what))
 }
 
 // keep writes a value into the state folder.

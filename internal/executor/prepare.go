@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sluice/agents"
 	"sluice/agents/program"
@@ -357,6 +358,9 @@ func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.St
 	}
 	if len(job.Earlier) > 0 {
 		in.Notes = append(in.Notes, gates.Note{From: "How this step's earlier attempts went", Text: strings.Join(job.Earlier, "\n")})
+	}
+	for _, n := range job.Notes {
+		in.Words = append(in.Words, gates.Note{From: fmt.Sprintf("%s, %s", n.By.Who, n.At.Local().Format(time.DateTime)), Text: n.Text})
 	}
 	if err := ctx.Err(); err != nil {
 		return "", err

@@ -282,6 +282,9 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 		if p.argv, err = commandLine(st.Run, job.Env); err != nil {
 			return p, err
 		}
+		if p.env, err = e.environ(job, w, key, st.Env, vars); err != nil {
+			return p, err
+		}
 	} else {
 		text, err := e.stepPrompt(ctx, job, st, b, w, answer)
 		if err != nil {
@@ -293,15 +296,17 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 		vars["SLUICE_PROMPT"] = prompt
 		need := e.needsOf(rel, st.Answer, false, e.mayCost(job, w.role))
 		need.talk = e.takeTalk(job.Run, st.Agent.Session, key, w)
-		if err := e.keepProgram(rel, key, w, need.talk); err != nil {
+		if p.env, err = e.environ(job, w, key, st.Env, vars); err != nil {
+			return p, err
+		}
+		if err := e.keepProgram(rel, key, w, need.talk, p.env); err != nil {
 			return p, err
 		}
 		if p.argv, p.stdin, err = e.agentLine(w, prompt, text, need); err != nil {
 			return p, err
 		}
 	}
-	p.env, err = e.environ(job, w, key, st.Env, vars)
-	return p.native(w), err
+	return p.native(w), nil
 }
 
 // declared gives the folders below .workflow/ in which a step's outputs lie, where it is held.
@@ -350,15 +355,17 @@ func (e *Executor) agentProcess(job daemon.Job, w who, key, dir, cwd, text strin
 	vars = maps.Clone(vars)
 	vars["SLUICE_ANSWER"], vars["SLUICE_PROMPT"] = answer, prompt
 	p := process{cwd: cwd, who: w}
-	err := e.keepProgram(dir, key, w, need.talk)
-	if err != nil {
+	var err error
+	if p.env, err = e.environ(job, w, key, env, vars); err != nil {
+		return p, err
+	}
+	if err := e.keepProgram(dir, key, w, need.talk, p.env); err != nil {
 		return p, err
 	}
 	if p.argv, p.stdin, err = e.agentLine(w, prompt, text, need); err != nil {
 		return p, err
 	}
-	p.env, err = e.environ(job, w, key, env, vars)
-	return p.native(w), err
+	return p.native(w), nil
 }
 
 // answer reads a step's structured answer. Where the spec wants none, one that is there and can be read is taken.

@@ -29,12 +29,15 @@ type Program struct {
 	Session string        `json:"session,omitempty"`
 	Resume  string        `json:"resume,omitempty"`
 	Base    program.Usage `json:"base,omitzero"`
+
+	Env map[string]string `json:"env,omitempty"` // where it keeps its conversations, if the settings' environment says so
 }
 
 // keepProgram writes the agent.json of a launch: for people, and, where the agent cannot change by what it is judged, for
 // told.
-func (e *Executor) keepProgram(rel, key string, w who, t talk) error {
-	data, err := json.Marshal(Program{Agent: w.name, Role: w.role, Format: w.agent.Format, Model: w.set.Model, Session: t.name, Resume: t.resume, Base: t.base})
+func (e *Executor) keepProgram(rel, key string, w who, t talk, env []string) error {
+	data, err := json.Marshal(Program{Agent: w.name, Role: w.role, Format: w.agent.Format, Model: w.set.Model, Session: t.name, Resume: t.resume, Base: t.base,
+		Env: homes(w.agent.Format, env)})
 	if err != nil {
 		return err
 	}

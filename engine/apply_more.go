@@ -63,3 +63,38 @@ func (f DayBudgetNeared) apply(s *State, _ time.Time) {
 	s.turnTo(f.Day)
 	set(&s.Today.Told, f.Mark(), true)
 }
+
+func (f NoteTaken) apply(s *State, at time.Time) {
+	r := s.at(f.Run)
+	r.Notes = append(r.Notes, Note{N: f.N, At: at, Step: f.Step, Text: f.Text, By: f.By})
+}
+
+func (f StepHeld) apply(s *State, _ time.Time) {
+	a := s.at(f.Run).now(f.Step, f.N)
+	if a.State != Ready && a.State != Running {
+		wrong("%s: takeover of %s.%d in state %s", f.Run, f.Step, f.N, a.State)
+	}
+	by := f.By
+	a.Held = &by
+}
+
+func (f StepHandedBack) apply(s *State, _ time.Time) {
+	a := s.at(f.Run).now(f.Step, f.N)
+	if a.Held == nil || a.State != Ready {
+		wrong("%s: %s.%d is handed back in state %s", f.Run, f.Step, f.N, a.State)
+	}
+	a.Held = nil
+}
+
+// heldUp says that the attempt waits for a person: it is taken over, or its worktree's is.
+func (r *Run) heldUp(a *Attempt) bool {
+	if a.State != Ready {
+		return false
+	}
+	for _, o := range r.alive {
+		if o.held() && o.Tree == a.Tree {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,49 @@
+package program
+
+import "path/filepath"
+
+// Resume is the command that opens a conversation for a person in a terminal; nil where the format has none.
+func Resume(format, session string) []string {
+	switch format {
+	case Claude:
+		return []string{"claude", "--resume", session}
+	case Codex:
+		return []string{"codex", "resume", session}
+	}
+	return nil
+}
+
+// Transcript is the file, below the program's own folder, in which it keeps the conversation; "" where there is none, or no
+// telling which. session is a plain name.
+func Transcript(format, home, session string) string {
+	pattern := ""
+	switch format {
+	case Claude:
+		pattern = filepath.Join("projects", "*", session+".jsonl")
+	case Codex:
+		pattern = filepath.Join("sessions", "*", "*", "*", "rollout-*-"+session+".jsonl")
+	default:
+		return ""
+	}
+	found, err := filepath.Glob(filepath.Join(globSafe(home), pattern))
+	if err != nil || len(found) != 1 {
+		return ""
+	}
+	rel, err := filepath.Rel(home, found[0])
+	if err != nil {
+		return ""
+	}
+	return rel
+}
+
+// globSafe is a path as a pattern that matches it alone.
+func globSafe(path string) string {
+	out := make([]rune, 0, len(path))
+	for _, r := range path {
+		if filepath.Separator != '\\' && (r == '*' || r == '?' || r == '[' || r == '\\') {
+			out = append(out, '\\')
+		}
+		out = append(out, r)
+	}
+	return string(out)
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/executor"
+)
+
+func (a *app) noteCommand() *cobra.Command {
+	step := ""
+	cmd := a.jsonFlag(&cobra.Command{
+		Use: "note RUN TEXT...", Short: "leave words for the next attempts of a run",
+		Long: `The words stand, as yours, in the prompts of all steps of the run that are launched from now on; what
+runs already does not get them. No reviewer reads them. RUN is a run's id, a workflow or "last".`,
+		Example: "sluice note last \"keep the old file format\"\nsluice note phase-4-1 --step X-2 \"the fixture is in test/big\"", Args: between(2, -1),
+		RunE: a.steer(func(run string, args []string) engine.Event {
+			return engine.NoteGiven{Run: run, Step: step, Text: strings.Join(args[1:], " ")}
+		}),
+	})
+	cmd.Flags().StringVar(&step, "step", "", "for the attempts of `STEP` alone")
+	return cmd
+}
+
+// Bounds of waiting for an agent that is being ended: longer than any kill_after that makes sense.
+const (
+	takeoverMost = 2 * time.Minute
+	takeoverPace = 100 * time.Millisecond
+)
+
+func (a *app) takeoverCommand() *cobra.Command {
+	run := ""
+	cmd := a.jsonFlag(&cobra.Command{
+		Use: "takeover STEP", Short: "go on with a step yourself, in the agent's own conversation",
+		Long: `The step's agent is ended, as a whole tree; its worktree stays as it is, and what it left is kept on its
+salvage ref. Prints the command that opens the agent's conversation in your terminal. Nothing of the
+step is launched, and its time is not the run's, until ` + "`sluice handback STEP`" + `.`,
+		Example: "sluice takeover X-1\nsluice takeover X-1 --run phase-4-1", Args: between(1, 1),
+		RunE: a.onStep(&run, func(ctx context.Context, p *place, s service, run, step string) error {
+			done, err := s.Do(ctx, engine.TakeoverRequested{Run: run, Step: step}, "command")
+			if err != nil {
+				return err
+			}
+			if done.Ignored != "" {
+				return failed("`sluice status "+run+"` tells how it stands", "nothing came of it: %s", done.Ignored)
+			}
+			return a.tellTakeover(ctx, p, s, run, step)
+		}),
+	})
+	cmd.Flags().StringVar(&run, "run", "", "the `RUN` it is of; without it the only live one")
+	return cmd
+}
+
+func (a *app) handbackCommand() *cobra.Command {
+	run, words, isDone := "", "", false
+	cmd := a.jsonFlag(&cobra.Command{
+		Use: "handback STEP", Short: "let an agent go on with a step that you took over, or say that it is done",
+		Long: `Launches the step's agent again, in the same worktree, with your words in its prompt. With --done the
+step counts as done by your word: it is checked and judged at its gate like an agent's.`,
+		Example: "sluice handback X-1 -m \"the parser is mended, now the tests\"\nsluice handback X-1 --done", Args: between(1, 1),
+		RunE: a.onStep(&run, func(ctx context.Context, _ *place, s service, run, step string) error {
+			done, err := s.Do(ctx, engine.HandbackRequested{Run: run, Step: step, Done: isDone, Text: words}, "command")
+			if err != nil {
+				return err
+			}
+			return a.tellSteered(run, done)
+		}),
+	})
+	cmd.Flags().StringVar(&run, "run", "", "the `RUN` it is of; without it the only live one")
+	cmd.Flags().StringVarP(&words, "message", "m", "", "what the agent should know, in `WORDS`; with --done what was done")
+	cmd.Flags().BoolVar(&isDone, "done", false, "you have finished the step")
+	return cmd
+}
+
+// onStep is the RunE of a command about a step of the run that --run names, or of the only live one.
+func (a *app) onStep(run *string, do func(ctx context.Context, p *place, s service, run, step string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		p, err := a.place(ctx)
+		if err != nil {
+			return err
+		}
+		s, err := needed(ctx, p)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		var named []string
+		if *run != "" {
+			named = []string{*run}
+		}
+		id, err := runMeant(ctx, s, named)
+		if err != nil {
+			return err
+		}
+		return do(ctx, p, s, id, args[0])
+	}
+}
+
+// takenOver is what `takeover --json` says.
+type takenOver struct {
+	Run     string `json:"run"`
+	Step    string `json:"step"`
+	Attempt int    `json:"attempt"`
+	executor.Conversation
+	Command string `json:"command,omitempty"` // for a shell
+}
+
+// tellTakeover waits until the step's agent is gone, and says how to go on with its conversation.
+func (a *app) tellTakeover(ctx context.Context, p *place, v viewer, run, step string) error {
+	at, err := heldAttempt(ctx, v, run, step)
+	if err != nil {
+		return err
+	}
+	out := takenOver{Run: run, Step: step, Attempt: at.N}
+	if out.Conversation, err = executor.FindConversation(p.root, p.state, run, step, at.N, at.K); err != nil {
+		return err
+	}
+	if err := out.Import(a.getenv); err != nil {
+		a.note("%s %s", a.paintErr(yellow, "note:"), clean(err.Error()))
+	}
+	if set, err := a.settingsOf(p.root, nil); err == nil && out.Argv != nil {
+		out.Argv = ownCommand(out.Argv, set.Settings.Agents[out.Agent].Command)
+	}
+	if out.Argv != nil {
+		out.Command = "cd " + shellWord(out.Dir) + " && "
+		names := make([]string, 0, len(out.Env))
+		for name := range out.Env {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			out.Command += name + "=" + shellWord(out.Env[name]) + " "
+		}
+		for i, word := range out.Argv {
+			if i > 0 {
+				out.Command += " "
+			}
+			out.Command += shellWord(word)
+		}
+	}
+	if a.json {
+		return a.document(out)
+	}
+	a.print("%s is yours: its agent has ended, and nothing of it is launched until you hand it back", attempt(step, at.N))
+	a.print("")
+	if out.Command != "" {
+		a.print("  %s", clean(out.Command))
+	} else {
+		a.print("  cd %s", clean(shellWord(out.Dir)))
+		a.note("its agent (%s) has no conversation that could be opened: go on in its folder", orWord(clean(out.Agent), "?"))
+	}
+	a.print("")
+	a.print("sluice handback %s --run %s -m \"…\"   an agent goes on, with your words", step, run)
+	a.print("sluice handback %s --run %s --done    you have finished it: it is checked and judged as always", step, run)
+	return nil
+}
+
+// heldAttempt waits until nothing of the step that was taken over runs.
+func heldAttempt(ctx context.Context, v viewer, run, step string) (*engine.Attempt, error) {
+	for until := time.Now().Add(takeoverMost); ; {
+		r, err := v.Run(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(r.Steps, func(s daemon.StepStatus) bool { return s.ID == step })
+		if i < 0 || len(r.Steps[i].Attempts) == 0 {
+			return nil, failed("`sluice status "+run+"` tells how it stands", "step %s of %s is not at work any more", step, run)
+		}
+		at := r.Steps[i].Attempts[len(r.Steps[i].Attempts)-1]
+		switch {
+		case at.Held == nil:
+			return nil, failed("`sluice status "+run+"` tells how it stands", "%s of %s had said its word before it could be ended (%s)", attempt(step, at.N), run, at.State)
+		case at.State == engine.Ready:
+			return &at, nil
+		case time.Now().After(until):
+			return nil, failed("`sluice status "+run+"` tells how it stands; the step stays taken over", "the agent of %s has not ended within %s", attempt(step, at.N), takeoverMost)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Canceled
+		case <-time.After(takeoverPace):
+		}
+	}
+}
+
+// ownCommand is the command of a conversation as the settings call the program: what stands before its name there starts it.
+func ownCommand(argv, set []string) []string {
+	for i, word := range set {
+		if filepath.Base(word) == argv[0] {
+			return append(slices.Clone(set[:i+1]), argv[1:]...)
+		}
+	}
+	return argv
+}
+
+// shellWord is a word as a POSIX shell reads it.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
