@@ -3,13 +3,17 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -305,5 +309,53 @@ func TestMCPDaemonAway(t *testing.T) {
 	o.do("signal", map[string]any{"run": "driven-1", "step": "X-1", "attempt": 1, "status": "done"})
 	if got := o.do("evaluate", map[string]any{"run": "driven-1", "step": "X-1", "attempt": 1, "wait_seconds": 60}); got["outcome"] != "passed" {
 		t.Errorf("after the restart: %v", got)
+	}
+}
+
+// TestMCPEnds: an agent that ends, or is told to, leaves no sluice mcp behind, though a call of it still waits.
+func TestMCPEnds(t *testing.T) {
+	t.Parallel()
+	w := served(t, "driven", strings.ReplaceAll(drivenSpec, "launch: subagent", "launch: headless"))
+	w.put("config/sluice/config.yaml", quietSettings+"agents: {slow: {command: [sh, -c, \"exec sleep 3600\"], prompt_via: file}}\nroles: {\"*\": {agent: slow}}\n")
+	w.do(w.bin, "start", "driven")
+	for name, end := range map[string]func(in io.Closer, cmd *exec.Cmd) error{
+		"the agent ends":       func(in io.Closer, cmd *exec.Cmd) error { return in.Close() },
+		"it is told to (TERM)": func(in io.Closer, cmd *exec.Cmd) error { return cmd.Process.Signal(syscall.SIGTERM) },
+	} {
+		cmd := exec.Command(w.bin, "-C", w.repo, "mcp")
+		cmd.Env, cmd.Stderr = w.env, w.log
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		fmt.Fprintln(in, `{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}`)
+		fmt.Fprintln(in, `{"jsonrpc": "2.0", "method": "notifications/initialized"}`)
+		fmt.Fprintln(in, `{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "next", "arguments": {"wait_seconds": 600}}}`)
+		fmt.Fprintln(in, `{"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "list", "arguments": {}}}`)
+		for answered := false; !answered; answered = strings.Contains(lines.Text(), `"id":3,`) {
+			if !lines.Scan() {
+				t.Fatalf("%s: it does not answer", name)
+			}
+		}
+		if err := end(in, cmd); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		select {
+		case <-ended:
+		case <-time.After(waitMost):
+			t.Errorf("%s: sluice mcp is still there", name)
+			_ = cmd.Process.Kill()
+			<-ended
+		}
 	}
 }

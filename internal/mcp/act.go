@@ -176,7 +176,7 @@ func (s *server) evaluate(ctx context.Context, repo Repo, in evaluateIn) (any, e
 		return nil, fmt.Errorf("%s.%d has not said its word: signal it first", st.ID, n)
 	}
 	var out judged
-	err = until(ctx, repo, r.ID, within, func() (bool, error) {
+	err = s.until(ctx, repo, r.ID, within, func() (bool, error) {
 		r, st, err = s.find(ctx, repo, in.Run, in.Step)
 		if err != nil {
 			return false, err

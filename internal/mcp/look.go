@@ -206,7 +206,7 @@ func (s *server) next(ctx context.Context, repo Repo, in nextIn) (any, error) {
 	}
 	var out offering
 	var picked daemon.Offer
-	err = until(ctx, repo, in.Run, within, func() (bool, error) {
+	err = s.until(ctx, repo, in.Run, within, func() (bool, error) {
 		out, picked, err = s.offers(ctx, repo, in.Run)
 		return out.Offer != nil || !moves(out), err
 	})

@@ -59,7 +59,9 @@ type Options struct {
 
 // Serve answers one client until it closes In, or ctx ends.
 func Serve(ctx context.Context, opt Options) error {
-	s := &server{opt: opt, calls: make(chan struct{}, maxCalls)}
+	life, end := context.WithCancel(ctx)
+	defer end()
+	s := &server{opt: opt, life: life, calls: make(chan struct{}, maxCalls)}
 	srv := sdk.NewServer(&sdk.Implementation{Name: "sluice", Title: "sluice: " + opt.Root, Version: opt.Version},
 		&sdk.ServerOptions{Instructions: instructions, Capabilities: &sdk.ServerCapabilities{}})
 	look := &sdk.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(bool)}
@@ -70,12 +72,28 @@ func Serve(ctx context.Context, opt Options) error {
 	tool(srv, s, "context", contextText, look, nil, s.context)
 	tool(srv, s, "signal", signalText, act, json.RawMessage(signalSchema), s.signal)
 	tool(srv, s, "evaluate", evaluateText, look, nil, s.evaluate)
-	err := srv.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(opt.In), Writer: keptOpen{opt.Out}, MaxLineLength: maxMessage})
+	err := srv.Run(ctx, &sdk.IOTransport{Reader: heard{opt.In, end}, Writer: keptOpen{opt.Out}, MaxLineLength: maxMessage})
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
 }
+
+// heard is what the client says; after its last word no call waits for anything any more. It is not ours to close.
+type heard struct {
+	io.Reader
+	end context.CancelFunc
+}
+
+func (h heard) Read(p []byte) (int, error) {
+	n, err := h.Reader.Read(p)
+	if err != nil {
+		h.end()
+	}
+	return n, err
+}
+
+func (heard) Close() error { return nil }
 
 // keptOpen is a writer that is not ours to close.
 type keptOpen struct{ io.Writer }
@@ -97,6 +115,7 @@ You never decide a gate. Where a person is asked, say so to your user and go on 
 
 type server struct {
 	opt   Options
+	life  context.Context // ends when the client has gone, or all is to end
 	calls chan struct{}
 }
 
@@ -137,10 +156,12 @@ var errStir = errors.New("something happened")
 // againIn is the pause before a service that went away is asked again.
 const againIn = 200 * time.Millisecond
 
-// until looks, and again after each fact (of the run; "" = of any), until look is content or the time is over.
-func until(ctx context.Context, repo Repo, run string, within time.Duration, look func() (bool, error)) error {
+// until looks, and again after each fact (of the run; "" = of any), until look is content, the time is over or nobody waits
+// for the answer any more.
+func (s *server) until(ctx context.Context, repo Repo, run string, within time.Duration, look func() (bool, error)) error {
 	soon, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
+	defer context.AfterFunc(s.life, cancel)()
 	for {
 		st, err := repo.Status(ctx, run) // before the look: what happens during it has a later number
 		if err == nil && st.Stalled != "" {
