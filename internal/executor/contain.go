@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"sluice/agents"
 	"sluice/agents/egress"
@@ -155,7 +156,7 @@ func (e *Executor) ends(key string) {
 	e.unpin(key)
 	e.mu.Lock()
 	if b, ok := e.private[pid+inboxMark]; ok {
-		b.over = true
+		b.over = e.opt.Now()
 		e.private[pid+inboxMark] = b
 	}
 	e.mu.Unlock()
@@ -164,8 +165,11 @@ func (e *Executor) ends(key string) {
 // privateBox is the inbox of a held launch.
 type privateBox struct {
 	key, run string
-	over     bool // its launch is: it goes after a scan
+	over     time.Time // its launch is, since then: it goes when it has been read
 }
+
+// privateMost is how long an inbox is read after its launch for what cannot be taken in.
+const privateMost = time.Minute
 
 // keepPrivate notes that a launch has an inbox of its own, and pins what its end lets go.
 func (e *Executor) keepPrivate(key string) {
@@ -177,6 +181,11 @@ func (e *Executor) keepPrivate(key string) {
 	e.mu.Lock()
 	e.private[dir] = privateBox{key: key, run: run}
 	e.mu.Unlock()
+	for _, d := range []string{dir, filepath.Join(dir, run)} {
+		if err := e.watch(d); err != nil { // the scans find what is in it a little later
+			e.opt.Logf("%v", err)
+		}
+	}
 	var file string
 	if kept(e.pidFile(key)+pinMark, &file) == nil {
 		e.pinned(key, file)

@@ -177,22 +177,34 @@ func (e *Executor) overNow(boxes []box) (out []box) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, b := range boxes {
-		if e.private[b.path].over {
+		if !e.private[b.path].over.IsZero() {
 			out = append(out, b)
 		}
 	}
 	return out
 }
 
-// letGo forgets the inboxes of launches that are over, once they have been read.
+// letGo forgets the inboxes of launches that are over, once all that was in them has been taken in.
 func (e *Executor) letGo(boxes []box) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, b := range boxes {
-		if own, ok := e.private[b.path]; ok && own.over {
+		own, ok := e.private[b.path]
+		if ok && (e.opt.Now().Sub(own.over) > privateMost || !holdsFile(b.path) && !holdsFile(filepath.Join(b.path, own.run))) {
 			delete(e.private, b.path)
 		}
 	}
+}
+
+// holdsFile says that a folder has something in it that is no folder.
+func holdsFile(dir string) bool {
+	f, err := atomicfile.OpenDir(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(maxEntries) // what was read counts
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() })
 }
 
 func (e *Executor) watches(dir string) bool {
