@@ -26,6 +26,7 @@ in the environment, and --set. This shows what holds now, and which layer says s
   roles       who plays which: roles.NAME.agent (several take turns), model, prompt_file, timeout, ...
               "*" stands for each role not named
   max_parallel max_agents trust veto_window rescan grace linger settle kill_after pr_poll
+  sandbox     mode (auto, on, off), read, write: in your own file only
   timeout idle_timeout restarts budget.day.max_cost_usd budget.day.max_tokens
   notify      desktop, remind; command and webhook only in your own file, not in the project's:
               agents can write that one`,

@@ -17,7 +17,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/agents/program"
+	cage "sluice/agents/sandbox"
 	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/executor"
 	"sluice/journal"
 	"sluice/specs"
 )
@@ -58,6 +61,7 @@ func broken(what, mend, format string, args ...any) check {
 func (a *app) doctor(ctx context.Context) error {
 	checks := []check{a.checkGit(ctx), a.checkState(), a.checkClock()}
 	checks = append(checks, watchLimits()...)
+	checks = append(checks, a.checkSandbox(ctx))
 	p, err := a.bare(ctx)
 	if err != nil {
 		f := asFault(err)
@@ -148,6 +152,34 @@ func (a *app) checkState() check {
 
 // clockFloor is before any release: a clock that is earlier was never set.
 const clockFloor = 2025
+
+// checkSandbox tries the sandbox out as the daemon does.
+func (a *app) checkSandbox(ctx context.Context) check {
+	root := ""
+	if p, err := a.bare(ctx); err == nil {
+		root = p.root
+	}
+	mode, want := executor.SandboxAuto, ""
+	if s, err := a.settingsOf(root, nil); err == nil { // faults are told by another check
+		mode, want = s.Sandbox.Mode, s.Trust
+	}
+	if mode == executor.SandboxOff {
+		return warned("sandbox", "sandbox.mode: auto in your settings holds them", "off: agents are unprotected: nothing stands between them and a gate")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return broken("sandbox", "", "%v", err)
+	}
+	box, err := cage.Find(ctx, self, "")
+	const mend = "docs/trust.md says what it takes"
+	switch {
+	case err == nil:
+		return fine("sandbox", "%s holds: an agent can answer no gate", box.Program())
+	case mode == executor.SandboxOn || want == engine.TrustSandbox || want == engine.TrustSigned:
+		return broken("sandbox", mend, "%v: the settings want one, so nothing is launched", err)
+	}
+	return warned("sandbox", mend, "%v: agents are unprotected", err)
+}
 
 func (a *app) checkClock() check {
 	now := a.now()

@@ -145,6 +145,7 @@ func snapshot(t *testing.T, places ...string) map[string]string {
 func TestNoAgentPassesAGate(t *testing.T) {
 	t.Parallel()
 	conform.Rule(t, "4-trust sandbox", "an answer counts only if it did not come from within an attempt")
+	conform.Rule(t, "4-trust network", "neither the loopback nor an abstract socket of the machine is reached")
 	w := newCaged(t, "trust: sandbox\nagents: {idler: {command: [./idle.sh]}, writer: {command: [./write.sh]}, attacker: {command: [./attack.sh]}}\n"+
 		"roles: {writer: {agent: writer}, attacker: {agent: attacker}, idler: {agent: idler}}\n")
 	reached := listenFor(t, w)

@@ -167,7 +167,6 @@ func isolated(work string) []string {
 	return []string{
 		"HOME=" + filepath.Join(work, "home"), "XDG_STATE_HOME=" + filepath.Join(work, "state"), "XDG_CONFIG_HOME=" + filepath.Join(work, "config"),
 		"SLUICE_CONFIG_SANDBOX_MODE=off", // the tests of the sandbox turn it on
-
 		"GIT_CONFIG_NOSYSTEM=1", "NO_COLOR=1", "LC_ALL=C", "E2E_WORK=" + work,
 	}
 }

@@ -444,10 +444,10 @@ func (e *Executor) fromHome(home string) []sandbox.Mount {
 		for _, name := range homeShown() {
 			show(filepath.Join(home, name), false)
 		}
-		for _, dir := range filepath.SplitList(e.variable("PATH")) {
-			if sandbox.Inside(home, dir) && dir != home {
-				show(dir, false)
-			}
+	}
+	for _, dir := range filepath.SplitList(e.variable("PATH")) {
+		if filepath.IsAbs(dir) && e.unseen(dir, &sandbox.Plan{Home: home}) && !e.holds(dir, home) {
+			show(dir, false)
 		}
 	}
 	for _, p := range s.Sandbox.Read {
@@ -457,6 +457,14 @@ func (e *Executor) fromHome(home string) []sandbox.Mount {
 		show(p, true)
 	}
 	return out
+}
+
+// holds says that a folder is one of sluice's own or the home, or holds one of them: it is not shown for the tools in it.
+func (e *Executor) holds(dir, home string) bool {
+	if home != "" && sandbox.Inside(dir, home) {
+		return true
+	}
+	return slices.ContainsFunc(e.hidden(), func(h string) bool { return sandbox.Inside(dir, h) || sandbox.Inside(h, dir) })
 }
 
 // insideEnv is a launch's environment as it has to be inside.

@@ -12,6 +12,7 @@ import (
 	"sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/conform"
 )
 
 // boxed gives the sandbox of this machine, or skips the test.
@@ -56,6 +57,7 @@ gates:
 `
 
 func TestHeldWorks(t *testing.T) {
+	conform.Rule(t, "4-trust own inbox", "what it signals lies there, needs no token, and is known to be its")
 	b := held(t, heldSpec)
 	b.script("works", `set -e
 echo hi >"$SLUICE_STEP.txt"

@@ -1,0 +1,195 @@
+package egress
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/internal/conform"
+)
+
+// served is a proxy on a socket, and what it refused.
+func served(t *testing.T, rules Rules) (socket string, refused func() []string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the sandbox is of Linux and macOS")
+	}
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan string, 100)
+	p := NewProxy(rules, func(host string) { got <- host })
+	done := make(chan error, 1)
+	go func() { done <- p.Serve(l) }()
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return socket, func() (out []string) {
+		for {
+			select {
+			case h := <-got:
+				out = append(out, h)
+			default:
+				return out
+			}
+		}
+	}
+}
+
+// through is a client that goes by the proxy's socket.
+func through(socket string) *http.Client {
+	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
+		Proxy:       http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy"}),
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", socket) },
+	}}
+}
+
+func TestProxyRefusesTheMachine(t *testing.T) {
+	conform.Rule(t, "4-trust network", "web leads to no host of this machine or of a private network; what is refused is told")
+	web := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("reached") }))
+	defer web.Close()
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(web.URL, "http://"))
+	socket, refused := served(t, Rules{Web: true})
+	for _, to := range []string{web.URL, "http://localhost:" + port, "http://[::1]:" + port, "http://0.0.0.0:" + port, "http://[::ffff:127.0.0.1]:" + port, "http://10.0.0.1/", "http://169.254.169.254/latest"} {
+		resp, err := through(socket).Get(to)
+		if err != nil {
+			t.Errorf("%s: %v", to, err)
+			continue
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(body), "sluice:") {
+			t.Errorf("%s: %s %s", to, resp.Status, body)
+		}
+	}
+	if got := refused(); !slices.Contains(got, "169.254.169.254:80") || !slices.Contains(got, "127.0.0.1:"+port) {
+		t.Errorf("told: %q", got)
+	}
+	// As a tunnel.
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "CONNECT 127.0.0.1:%s HTTP/1.1\r\nHost: x\r\n\r\n", port)
+	if line, _ := bufio.NewReader(c).ReadString('\n'); !strings.Contains(line, "403") {
+		t.Errorf("tunnel: %q", line)
+	}
+}
+
+func TestProxyRules(t *testing.T) {
+	r := Rules{Hosts: []string{"api.example.org", "*.example.net", "127.0.0.1:8080", "[::1]:9", "db:5432"}}
+	for at, want := range map[string]bool{
+		"api.example.org:443": true, "API.example.org:80": true, "api.example.org:22": false, "x.api.example.org:443": false, "example.net:443": false,
+		"a.example.net:443": true, "a.b.example.net:443": true, "127.0.0.1:8080": true, "127.0.0.1:80": false, "::1:9": false, "db:5432": true, "db:443": false, "evil.org:443": false,
+	} {
+		host, port, err := net.SplitHostPort(at)
+		if err != nil {
+			continue
+		}
+		if got := r.named(host, port); got != want {
+			t.Errorf("%s: %v", at, got)
+		}
+	}
+	if got := r.Loopback(); !slices.Equal(got, []string{"127.0.0.1:8080", "[::1]:9"}) {
+		t.Errorf("%q", got)
+	}
+	for _, bad := range []string{"", "a b", "http://x", "x/y", "a:b:c:d/", "x:99999", "x:0", "*", "a*b", "u@h"} {
+		if _, _, err := SplitHost(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	for ip, want := range map[string]bool{"8.8.8.8": true, "127.0.0.1": false, "10.1.2.3": false, "100.64.1.1": false, "169.254.1.1": false, "::1": false, "fd00::1": false,
+		"fe80::1": false, "::ffff:10.0.0.1": false, "64:ff9b::a00:1": false, "2002:a00:1::": false, "224.0.0.1": false, "0.0.0.0": false, "2606:4700::1111": true} {
+		if got := public(netip.MustParseAddr(ip)); got != want {
+			t.Errorf("%s: %v", ip, got)
+		}
+	}
+}
+
+// TestProxyHandsStreamsOn: each piece of an answer comes when it is sent, and not at its end.
+func TestProxyHandsStreamsOn(t *testing.T) {
+	go1, go2 := make(chan struct{}), make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, step := range []chan struct{}{go1, go2} {
+			<-step
+			fmt.Fprintln(w, "data: piece")
+			w.(http.Flusher).Flush()
+		}
+	}))
+	defer web.Close()
+	socket, _ := served(t, Rules{Hosts: []string{strings.TrimPrefix(web.URL, "http://")}})
+	close(go1)
+	resp, err := through(socket).Get(web.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	r := bufio.NewReader(resp.Body)
+	if line, err := r.ReadString('\n'); err != nil || line != "data: piece\n" {
+		t.Fatalf("%q %v", line, err)
+	}
+	close(go2) // only now: the first came before
+	if rest, err := io.ReadAll(r); err != nil || string(rest) != "data: piece\n" {
+		t.Errorf("%q %v", rest, err)
+	}
+}
+
+// TestForwarder: inside, a service that the rules name is on the same port, and the proxy on its own.
+func TestForwarder(t *testing.T) {
+	echo, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Skipf("kernel: no 127.0.0.2: %v", err)
+	}
+	defer echo.Close()
+	go func() {
+		for {
+			c, err := echo.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			go func() { defer c.Close(); _, _ = io.Copy(c, c) }()
+		}
+	}()
+	at := echo.Addr().String()
+	socket, _ := served(t, Rules{Hosts: []string{at}})
+	// Outside the forwarder cannot have the service's own port: it stands for it on another address.
+	f := &Forwarder{socket: socket}
+	if err := f.listen("127.0.0.3:0", at); err != nil {
+		t.Skipf("kernel: no 127.0.0.3: %v", err)
+	}
+	defer f.Close()
+	c, err := net.Dial("tcp", f.all[0].Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	closeWrite(c)
+	if got, err := io.ReadAll(c); err != nil || string(got) != "hello" {
+		t.Errorf("%q %v", got, err)
+	}
+}
