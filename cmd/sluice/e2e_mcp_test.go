@@ -315,9 +315,14 @@ func TestMCPDaemonAway(t *testing.T) {
 // TestMCPEnds: an agent that ends, or is told to, leaves no sluice mcp behind, though a call of it still waits.
 func TestMCPEnds(t *testing.T) {
 	t.Parallel()
-	w := served(t, "driven", strings.ReplaceAll(drivenSpec, "launch: subagent", "launch: headless"))
-	w.put("config/sluice/config.yaml", quietSettings+"agents: {slow: {command: [sh, -c, \"exec sleep 3600\"], prompt_via: file}}\nroles: {\"*\": {agent: slow}}\n")
-	w.do(w.bin, "start", "driven")
+	w := newSandbox(t, quietSettings)
+	w.put("repo/.workflow/specs/first.yaml", "workflow: {id: first}\nsteps:\n  - {id: F, run: \"true\", next_step: DONE}\n")
+	w.put("repo/.workflow/specs/second.yaml", "workflow: {id: second}\nsteps:\n  - {id: S, needs: [first/F], run: \"true\", next_step: DONE}\n")
+	w.commit()
+	w.do(w.bin, "watch", "add", "--yes")
+	w.boot()
+	w.serves()
+	w.do(w.bin, "start", "second") // it waits for first, which nobody starts
 	for name, end := range map[string]func(in io.Closer, cmd *exec.Cmd) error{
 		"the agent ends":       func(in io.Closer, cmd *exec.Cmd) error { return in.Close() },
 		"it is told to (TERM)": func(in io.Closer, cmd *exec.Cmd) error { return cmd.Process.Signal(syscall.SIGTERM) },

@@ -59,9 +59,7 @@ type Options struct {
 
 // Serve answers one client until it closes In, or ctx ends.
 func Serve(ctx context.Context, opt Options) error {
-	life, end := context.WithCancel(ctx)
-	defer end()
-	s := &server{opt: opt, life: life, calls: make(chan struct{}, maxCalls)}
+	s := &server{opt: opt, life: ctx, calls: make(chan struct{}, maxCalls)}
 	srv := sdk.NewServer(&sdk.Implementation{Name: "sluice", Title: "sluice: " + opt.Root, Version: opt.Version},
 		&sdk.ServerOptions{Instructions: instructions, Capabilities: &sdk.ServerCapabilities{}})
 	look := &sdk.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(bool)}
@@ -72,28 +70,12 @@ func Serve(ctx context.Context, opt Options) error {
 	tool(srv, s, "context", contextText, look, nil, s.context)
 	tool(srv, s, "signal", signalText, act, json.RawMessage(signalSchema), s.signal)
 	tool(srv, s, "evaluate", evaluateText, look, nil, s.evaluate)
-	err := srv.Run(ctx, &sdk.IOTransport{Reader: heard{opt.In, end}, Writer: keptOpen{opt.Out}, MaxLineLength: maxMessage})
+	err := srv.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(opt.In), Writer: keptOpen{opt.Out}, MaxLineLength: maxMessage})
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
 }
-
-// heard is what the client says; after its last word no call waits for anything any more. It is not ours to close.
-type heard struct {
-	io.Reader
-	end context.CancelFunc
-}
-
-func (h heard) Read(p []byte) (int, error) {
-	n, err := h.Reader.Read(p)
-	if err != nil {
-		h.end()
-	}
-	return n, err
-}
-
-func (heard) Close() error { return nil }
 
 // keptOpen is a writer that is not ours to close.
 type keptOpen struct{ io.Writer }
@@ -115,7 +97,7 @@ You never decide a gate. Where a person is asked, say so to your user and go on 
 
 type server struct {
 	opt   Options
-	life  context.Context // ends when the client has gone, or all is to end
+	life  context.Context // of Serve: the SDK ends a call with its client, but not with this
 	calls chan struct{}
 }
 
