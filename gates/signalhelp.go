@@ -88,7 +88,7 @@ func verdictShape(allowed, rubric []string, computed bool) string {
 		}
 		lines = append(lines, "  \"scores\": {"+strings.Join(scores, ", ")+"}")
 	}
-	lines = append(lines,
+	lines = append(lines, `  "summary": "for people, in one or two sentences"`,
 		`  "feedback": "what is wrong and what would be right, so that it can be mended from these words alone"`,
 		`  "findings": [{"severity": "high", "file": "path", "line": 1, "message": "what is wrong here"}]`)
 	return "```text\n{\n" + strings.Join(lines, ",\n") + "\n}\n```\n"

@@ -15,6 +15,8 @@ type Launch struct {
 	Model  string          // "" = the program's own choice
 	Dirs   []string        // folders beside the one it works in that it may write to, absolute
 	Schema json.RawMessage // a JSON Schema that its answer has to fit; nil = none
+	// SchemaFile is a file that holds the schema in the form of Strict, for codex; "" = there is none.
+	SchemaFile string
 	// MaxCostUSD is what it may cost, where the program can hold to that by itself (claude); 0 = no bound.
 	MaxCostUSD float64
 	// Contained: a sandbox of sluice's holds it, so that one of its own adds nothing. Inside ours codex's would fail every
@@ -86,6 +88,9 @@ func Args(format string, given []string, l Launch) []string {
 		for _, dir := range l.Dirs {
 			a.add("--add-dir", dir)
 		}
+		if l.SchemaFile != "" {
+			a.option("--output-schema", l.SchemaFile)
+		}
 		if CanResume(format, a.given, l.Resume) { // its options stand before: resume itself takes no sandbox and no folders
 			a.add("resume", l.Resume)
 		}
@@ -152,27 +157,6 @@ func (a *args) sandboxed() bool {
 	return a.has("--sandbox", "-s", "--profile", "-p", "--dangerously-bypass-approvals-and-sandbox") || slices.ContainsFunc(a.given, func(arg string) bool {
 		return strings.HasPrefix(arg, "sandbox_mode") || strings.HasPrefix(arg, "-csandbox_mode") || strings.HasPrefix(arg, "-s") && !strings.HasPrefix(arg, "--")
 	})
-}
-
-// plainSchema is a schema that claude's tool for an answer can have: of an object, without what its API refuses. "" where
-// it is another: then the answer is asked for in the prompt alone, and held against the schema when it is there.
-func plainSchema(schema json.RawMessage) string {
-	var members map[string]json.RawMessage
-	var kind string
-	if json.Unmarshal(schema, &members) != nil || json.Unmarshal(members["type"], &kind) != nil || kind != "object" {
-		return ""
-	}
-	for _, key := range []string{"oneOf", "anyOf", "allOf", "$ref"} {
-		if members[key] != nil {
-			return ""
-		}
-	}
-	delete(members, "$schema")
-	text, err := json.Marshal(members)
-	if err != nil {
-		return ""
-	}
-	return string(text)
 }
 
 // flag adds an option without a value, by its first name.

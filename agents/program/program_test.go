@@ -351,3 +351,14 @@ func TestResume(t *testing.T) {
 		}
 	}
 }
+
+// TestSchemaFile: codex reads the schema of its answer from a file, before it is told to go on with a conversation.
+func TestSchemaFile(t *testing.T) {
+	l := Launch{SchemaFile: "/s.json", Resume: "01a1fe86-eee8"}
+	if got := strings.Join(Args(Codex, []string{"exec"}, l), " "); !strings.HasSuffix(got, "--output-schema /s.json resume 01a1fe86-eee8 -") {
+		t.Error(got)
+	}
+	if got := strings.Join(Args(Codex, []string{"exec", "--output-schema", "mine"}, l), " "); strings.Contains(got, "/s.json") {
+		t.Error(got)
+	}
+}

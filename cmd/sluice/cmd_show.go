@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -113,7 +115,7 @@ func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus
 			sh.LookFor = g.Reviewer.Prompt.Source
 		}
 		for _, q := range sh.Gate.Rounds {
-			if q.State == engine.Refused && q.N != sh.Gate.Round {
+			if (q.State == engine.Refused || q.State == engine.Superseded && q.Outcome != "") && q.N != sh.Gate.Round {
 				sh.Earlier = append(sh.Earlier, q)
 			}
 		}
@@ -230,6 +232,7 @@ func (a *app) printShow(sh *shown) {
 	}
 	for _, q := range sh.Earlier {
 		a.text(fmt.Sprintf("round %d", q.N), fmt.Sprintf("%s by %s: %s", orWord(q.Outcome, "failed"), byWords(q.ByKind, q.By), q.Feedback))
+		a.printFindings(q)
 	}
 	if sh.Files != "" {
 		a.field("files", shortPath(sh.Files))
@@ -325,11 +328,29 @@ func (a *app) printVerdict(sh *shown, g *daemon.GateStatus) {
 		a.text("feedback", q.Feedback)
 	}
 	a.text("no verdict", q.MissWhy)
-	for _, f := range gates.ReadFindings(q.Findings) {
-		a.text("finding", fmt.Sprintf("%s %s:%d %s", f.Severity, f.File, f.Line, f.Message))
+	var said struct {
+		Summary string `json:"summary"`
 	}
+	if json.Unmarshal(q.Answer, &said) == nil {
+		a.text("summary", said.Summary)
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.Scores)) {
+		a.text("score", fmt.Sprintf("%s %g", name, q.Scores[name]))
+	}
+	a.printFindings(q)
 	if g.Count > 0 {
 		a.field("failures", fmt.Sprintf("%d of %d, then the gate is yours", g.Count, g.Max))
+	}
+}
+
+// printFindings prints what a reviewer found, each with its place.
+func (a *app) printFindings(q engine.Round) {
+	for _, f := range gates.ReadFindings(q.Findings) {
+		at := f.File
+		if f.File != "" && f.Line > 0 {
+			at += fmt.Sprintf(":%d", f.Line)
+		}
+		a.text("finding", strings.Join(strings.Fields(f.Severity+" "+at), " ")+" "+f.Message)
 	}
 }
 

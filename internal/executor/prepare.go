@@ -134,6 +134,9 @@ func commandLine(c *engine.Command, env *engine.Env) ([]string, error) {
 	return argv, nil
 }
 
+// schemaFileName is the file of a launch that holds the schema of its answer.
+const schemaFileName = "schema.json"
+
 // agentLine gives the arguments of an agent's command, and what it reads on standard input.
 func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv []string, stdin string, err error) {
 	if !w.known {
@@ -163,11 +166,18 @@ func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv
 		}
 		argv = append(argv, value)
 	}
+	schemaFile := ""
+	if strict := program.Strict(need.schema, need.nulls); w.agent.Format == program.Codex && strict != nil {
+		if err := e.file(need.rel+"/"+schemaFileName, strict); err != nil {
+			return nil, "", err
+		}
+		schemaFile = filepath.Join(e.root, filepath.FromSlash(need.rel), schemaFileName)
+	}
 	held, err := e.box()
 	if err != nil {
 		return nil, "", fatal("%v: the settings want one: see sluice doctor", err)
 	}
-	argv = append(argv, program.Args(w.agent.Format, argv[1:], program.Launch{Model: w.set.Model, Dirs: need.dirs, Schema: need.schema, ReadOnly: need.judges, Contained: held != nil, MaxCostUSD: need.cost, Resume: need.talk.resume})...)
+	argv = append(argv, program.Args(w.agent.Format, argv[1:], program.Launch{Model: w.set.Model, Dirs: need.dirs, Schema: need.schema, SchemaFile: schemaFile, ReadOnly: need.judges, Contained: held != nil, MaxCostUSD: need.cost, Resume: need.talk.resume})...)
 	switch w.agent.PromptVia {
 	case ViaArg:
 		if len(prompt) > maxArgPrompt || strings.HasPrefix(prompt, "-") {

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -151,6 +152,9 @@ func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.
 		return process{}, err
 	}
 	need := e.needsOf(rel, nil, true, e.mayCost(job, w.role))
+	outcomes, computed := allowed(g)
+	need.schema = gates.VerdictSchema(outcomes, g.Reviewer.Rubric, computed, g.Answer)
+	need.nulls = g.Answer == nil // a verdict that is read by ours alone: null is as if it were not there
 	if turn != nil {
 		need.talk, text = turn(w, text)
 	} else {
@@ -250,8 +254,25 @@ func (e *Executor) diff(ctx context.Context, b begin) string {
 		e.opt.Logf("diff of %s: %v", e.shown(b.Top), err)
 		return fmt.Sprintf("(it could not be made: look at the files in %s)", filepath.Base(b.Dir))
 	}
+	text = e.withoutOwn(b.Top, text)
 	if cut {
 		text = append(text, "\n[there is more of it: look at the files]\n"...)
 	}
 	return string(text)
+}
+
+// withoutOwn is a patch without the files that sluice itself writes: they are no work.
+func (e *Executor) withoutOwn(top string, patch []byte) []byte {
+	var out []byte
+	own := false
+	for l := range bytes.Lines(patch) {
+		if rest, ok := bytes.CutPrefix(l, []byte("diff --git a/")); ok {
+			file, _, _ := strings.Cut(string(rest), " b/")
+			own = ownFile(e.root, top, file)
+		}
+		if !own {
+			out = append(out, l...)
+		}
+	}
+	return out
 }

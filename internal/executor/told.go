@@ -133,6 +133,8 @@ func fileEnd(dir, name string, most int64) string {
 type needs struct {
 	dirs   []string
 	schema json.RawMessage
+	nulls  bool    // what need not be in the answer may be null in it
+	rel    string  // below the root: the folder of its files
 	judges bool    // it has nothing to change
 	cost   float64 // what it may cost; 0 = no bound
 	talk   talk
@@ -141,7 +143,7 @@ type needs struct {
 // needsOf are the needs of a launch whose files lie in rel: it writes its answer there; who does the work also its signal
 // into the inbox, and what it commits into the repo's git folder, which is not below a worktree.
 func (e *Executor) needsOf(rel string, schema *engine.Schema, judges bool, cost float64) needs {
-	n := needs{dirs: []string{filepath.Join(e.root, filepath.FromSlash(rel))}, judges: judges, cost: cost}
+	n := needs{rel: rel, dirs: []string{filepath.Join(e.root, filepath.FromSlash(rel))}, judges: judges, cost: cost}
 	if judges {
 		return n
 	}

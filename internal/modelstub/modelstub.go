@@ -59,12 +59,13 @@ type Stub struct {
 
 // Request is one that was made for an answer.
 type Request struct {
-	Part  string
-	Step  int // tool results after the part's name
-	Model string
-	Text  string // all the words of people in it
-	Tools []string
-	Bytes int // of the whole request
+	Part   string
+	Step   int // tool results after the part's name
+	Model  string
+	Text   string // all the words of people in it
+	Tools  []string
+	Bytes  int    // of the whole request
+	Schema string // that the answer shall fit, as the API of OpenAI has it
 }
 
 // New starts a server; Close ends it.
@@ -119,7 +120,12 @@ type body struct {
 	Stream   bool            `json:"stream"`
 	Messages json.RawMessage `json:"messages"`
 	Input    json.RawMessage `json:"input"`
-	Tools    []struct {
+	Format   struct {
+		Format struct {
+			Schema json.RawMessage `json:"schema"`
+		} `json:"format"`
+	} `json:"text"`
+	Tools []struct {
 		Name string `json:"name"`
 		Type string `json:"type"`
 	} `json:"tools"`
@@ -194,7 +200,7 @@ type api interface {
 func (s *Stub) play(w http.ResponseWriter, req *http.Request, b body, conversation json.RawMessage, as api) {
 	turn, part := words(conversation)
 	s.mu.Lock()
-	r := Request{Part: part, Step: turn.Step, Model: b.Model, Text: turn.Text, Bytes: b.size}
+	r := Request{Part: part, Step: turn.Step, Model: b.Model, Text: turn.Text, Bytes: b.size, Schema: string(b.Format.Format.Schema)}
 	for _, t := range b.Tools {
 		r.Tools = append(r.Tools, t.Name+t.Type)
 	}
