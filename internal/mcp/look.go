@@ -60,6 +60,8 @@ func holds(r daemon.RunStatus) []hold {
 			h.Text = w.Gate + " for a person: only they decide it; tell your user"
 		case "window":
 			h.Text = w.Gate + " for a person's veto, until its window closes; it goes on by itself"
+		case "held":
+			h.Text = w.Step + " for a person, who has taken it over: only they give it back"
 		case "paused":
 			h.Text = "it is paused: only a person has it go on; tell your user (" + r.Paused + ")"
 		}
@@ -278,7 +280,7 @@ func moves(out offering) bool {
 		if r.Phase != engine.RunRunning {
 			continue
 		}
-		if len(r.Waits) == 0 || slices.ContainsFunc(r.Waits, func(h hold) bool { return h.Kind != "human" && h.Kind != "paused" && h.Kind != "offer" }) {
+		if len(r.Waits) == 0 || slices.ContainsFunc(r.Waits, func(h hold) bool { return h.Kind != "human" && h.Kind != "paused" && h.Kind != "held" && h.Kind != "offer" }) {
 			return true
 		}
 	}
