@@ -397,6 +397,9 @@ func TestOrchestratorCodex(t *testing.T) {
 	}
 	w.put("repo/add.sh", "echo $(($1 + $2))\n")
 	w.do(w.bin, "start", "exp-7-agent")
+	if err := os.Remove(filepath.Join(w.work, "no-node/node")); err != nil { // a person starts codex by its launcher
+		t.Fatal(err)
+	}
 	out := w.do("sh", "-c", "exec codex exec --skip-git-repo-check 'STUB:codex Take a step.' </dev/null")
 	if !strings.Contains(out, `"taken":true`) {
 		t.Errorf("codex has not signalled:\n%s", out)

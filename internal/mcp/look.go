@@ -280,7 +280,9 @@ func moves(out offering) bool {
 		if r.Phase != engine.RunRunning {
 			continue
 		}
-		if len(r.Waits) == 0 || slices.ContainsFunc(r.Waits, func(h hold) bool { return h.Kind != "human" && h.Kind != "paused" && h.Kind != "held" && h.Kind != "offer" }) {
+		if len(r.Waits) == 0 || slices.ContainsFunc(r.Waits, func(h hold) bool {
+			return h.Kind != "human" && h.Kind != "paused" && h.Kind != "held" && h.Kind != "offer"
+		}) {
 			return true
 		}
 	}
