@@ -73,11 +73,16 @@ type claudeBlock struct {
 	Content json.RawMessage `json:"content"`
 }
 
-func (r *Reader) claude(line []byte) []Event {
+// claude takes a line that claude printed; not whole where it is no JSON.
+func (r *Reader) claude(line []byte) (out []Event, whole bool) {
 	var l claudeLine
 	if !readable(json.Unmarshal(line, &l)) {
-		return nil
+		return nil, false
 	}
+	return r.claudeTells(l), true
+}
+
+func (r *Reader) claudeTells(l claudeLine) []Event {
 	if l.Session != "" {
 		r.r.Session = clip(l.Session, 200)
 	}
@@ -242,10 +247,11 @@ func (r *Reader) claudeEnd(l claudeLine) []Event {
 // claudeBanner knows the words by which older releases told of a usage limit in a result that is no error:
 // "Claude AI usage limit reached|1752345600".
 func claudeBanner(result string, now time.Time) (Class, time.Time) {
-	if m := find(`^Claude AI usage limit reached\|\d{9,11}$`, strings.TrimSpace(result)); m != nil {
-		return UsageLimit, resetIn(m[0], now)
+	rest, ok := strings.CutPrefix(strings.TrimSpace(result), "Claude AI usage limit reached|")
+	if !ok || len(rest) < 9 || len(rest) > 11 || strings.Trim(rest, "0123456789") != "" {
+		return Good, time.Time{}
 	}
-	return Good, time.Time{}
+	return UsageLimit, resetIn("|"+rest, now)
 }
 
 // claudeWord is the class of the word that an assistant line has for an error.

@@ -34,11 +34,16 @@ type codexItem struct {
 	Changes json.RawMessage `json:"changes"`
 }
 
-func (r *Reader) codex(line []byte) []Event {
+// codex takes a line that codex printed; not whole where it is no JSON.
+func (r *Reader) codex(line []byte) (out []Event, whole bool) {
 	var l codexLine
 	if !readable(json.Unmarshal(line, &l)) {
-		return nil
+		return nil, false
 	}
+	return r.codexTells(l), true
+}
+
+func (r *Reader) codexTells(l codexLine) []Event {
 	switch l.Type {
 	case "thread.started":
 		r.r.Session = clip(l.Thread, 200)
@@ -55,12 +60,10 @@ func (r *Reader) codex(line []byte) []Event {
 		return []Event{{Kind: Ended, Text: fmt.Sprintf("%d tokens", l.Usage.Input+l.Usage.Output)}}
 	case "turn.failed":
 		r.r.Final = true
-		class, why := ofText(l.Error.Message, Infrastructure)
-		r.fail(class, why)
+		r.failWords(l.Error.Message, Infrastructure)
 		return []Event{{Kind: Ended, Text: clip(l.Error.Message, maxShown)}}
 	case "error":
-		class, why := ofText(l.Message, Infrastructure)
-		r.fail(class, why)
+		r.failWords(l.Message, Infrastructure)
 		kind := Failed
 		if strings.HasPrefix(l.Message, "Reconnecting") {
 			kind = Retry

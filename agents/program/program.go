@@ -111,6 +111,23 @@ type failure struct {
 	class Class
 	why   string
 	reset time.Time
+	// words, where there are any, say which class it is, if they can. They are read where somebody asks: a program that
+	// tries again says many.
+	words string
+	said  time.Time
+}
+
+// read gives the failure with the class that its words tell.
+func (f failure) read() failure {
+	if f.words == "" {
+		return f
+	}
+	f.class, f.why = ofText(f.words, f.class)
+	if f.class == UsageLimit {
+		f.reset = resetIn(f.why, f.said)
+	}
+	f.words = ""
+	return f
 }
 
 // Reader takes a stream line by line.
@@ -130,19 +147,23 @@ func (r *Reader) Line(line []byte) []Event {
 	if len(line) == 0 || len(line) > MaxLine {
 		return nil
 	}
-	if line[0] != '{' || !json.Valid(line) {
-		// Seen: an event of its own that claude prints in the middle of another's line.
-		if i := bytes.LastIndex(line, []byte(`{"type":"rate_limit_event"`)); r.format == Claude && i > 0 {
-			return r.Line(line[i:])
+	var out []Event
+	whole := false
+	if line[0] == '{' {
+		switch r.format {
+		case Claude:
+			out, whole = r.claude(line)
+		case Codex:
+			out, whole = r.codex(line)
 		}
-		return nil
 	}
-	r.r.events++
-	switch r.format {
-	case Claude:
-		return r.claude(line)
-	case Codex:
-		return r.codex(line)
+	if whole {
+		r.r.events++
+		return out
+	}
+	// Seen: an event of its own that claude prints in the middle of another's line.
+	if i := bytes.LastIndex(line, []byte(`{"type":"rate_limit_event"`)); r.format == Claude && i > 0 {
+		return r.Line(line[i:])
 	}
 	return nil
 }
@@ -172,7 +193,7 @@ func (r *Reader) Read(in io.Reader) error {
 // Result gives what was read so far.
 func (r *Reader) Result() Result {
 	out := r.r
-	out.Usage, out.format = out.Usage.plus(out.said), r.format
+	out.Usage, out.format, out.failure = out.Usage.plus(out.said), r.format, out.failure.read()
 	return out
 }
 
@@ -254,6 +275,11 @@ func (r *Reader) fail(class Class, why string) {
 	if class == UsageLimit {
 		r.r.failure.reset = resetIn(why, r.now())
 	}
+}
+
+// failWords notes a failure that is told in words only; other is its class where they say nothing known.
+func (r *Reader) failWords(words string, other Class) {
+	r.r.failure = failure{class: other, words: clip(words, maxWhy), said: r.now()}
 }
 
 func (r *Reader) deny(tool string) {

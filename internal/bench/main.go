@@ -49,6 +49,9 @@ func rows() []row {
 		{8, "idle", idle},
 		{9, "one more signal beside many waiting runs", besideWaiting},
 		{10, "sluice version; daemon from exec to watching", starts},
+		{11, "what the sandbox adds to a launch", heldLaunches},
+		{12, "an agent's events", streamReader},
+		{13, "many agents streaming", streaming},
 	}
 }
 

@@ -1,0 +1,106 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+)
+
+// aimHeld is what a sandbox may add to a launch.
+const aimHeld = 10 * time.Millisecond
+
+// heldLaunches measures what the sandbox adds to a launch: a chain of no-op commands, with and without it, in turns.
+func heldLaunches(ctx context.Context, b *bench) (out []figure, err error) {
+	n := b.count(50, 3)
+	kinds := []struct{ name, settings string }{
+		{"none", "sandbox: {mode: off}\n"},
+		{"sandbox, no network", "sandbox: {mode: on}\nroles: {\"*\": {agent: claude, network: none}}\n"},
+		{"sandbox, network by the proxy", "sandbox: {mode: on}\n"},
+	}
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		return []figure{{what: "sandbox: what it adds to a launch", got: "not measured", aim: "<= " + ms(aimHeld), met: notShown, notes: []string{"needs: bwrap (apt-get install bubblewrap)"}}}, nil
+	}
+	var sites []*site
+	for i, k := range kinds {
+		s, err := b.newSite(ctx, b.work, fmt.Sprint("row11-", i), map[string]string{"chain": commandsSpec(n)}, "repo")
+		if err != nil {
+			return nil, err
+		}
+		defer s.close(&err)
+		s.env = slices.DeleteFunc(s.env, func(v string) bool { return strings.HasPrefix(v, "SLUICE_CONFIG_SANDBOX_MODE=") })
+		if err := writeFile(s.at("config/sluice/config.yaml"), settings+k.settings); err != nil {
+			return nil, err
+		}
+		if err := s.boot(ctx); err != nil {
+			return nil, err
+		}
+		sites = append(sites, s)
+	}
+	got := make([]samples, len(kinds))
+	for range b.count(7, 1) {
+		for i, s := range sites {
+			d, err := s.wholeRun(ctx, "chain")
+			if err != nil {
+				return nil, err
+			}
+			got[i] = append(got[i], d/time.Duration(n))
+		}
+	}
+	plain := got[0].p50()
+	for i, k := range kinds[1:] {
+		with := got[i+1].p50()
+		f := figure{what: k.name + ": what it adds to a launch", got: ms(with - plain), beside: ms(plain) + " a step without", ratio: over(with, plain),
+			aim: "<= " + ms(aimHeld), met: holds(with-plain <= aimHeld)}
+		f.notes = []string{fmt.Sprintf("%d no-op commands in a row, the middle of %d runs; a step with it takes %s", n, len(got[i+1]), ms(with))}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// commandsSpec is a workflow of n no-op commands in a row.
+func commandsSpec(n int) string {
+	var t strings.Builder
+	t.WriteString("workflow: {id: chain}\nsteps:\n")
+	for i := range n {
+		next := fmt.Sprint("S", i+1)
+		if i == n-1 {
+			next = "DONE"
+		}
+		fmt.Fprintf(&t, "  - {id: S%d, run: [\"true\"], next_step: %s}\n", i, next)
+	}
+	return t.String()
+}
+
+// wholeRun starts a workflow and gives the time from its run's start to its end, by its own record.
+func (s *site) wholeRun(ctx context.Context, workflow string) (time.Duration, error) {
+	if _, err := s.run(ctx, s.repos[0], s.b.sluice, "start", workflow); err != nil {
+		return 0, err
+	}
+	api, err := s.client(s.repos[0])
+	if err != nil {
+		return 0, err
+	}
+	defer api.Close()
+	var took time.Duration
+	err = within(ctx, 10*waitMost, "the run is over", func() (bool, error) {
+		st, err := api.Status(ctx, "")
+		if err != nil || len(st.Runs) == 0 {
+			return false, err
+		}
+		r := st.Runs[len(st.Runs)-1]
+		took = r.Ended.Sub(r.Started)
+		if r.Ended.IsZero() {
+			return false, pause(ctx, 20*pollEvery)
+		}
+		if r.Phase != "completed" {
+			return false, fmt.Errorf("run %s has ended as %s: %s", r.ID, r.Phase, r.EndWhy)
+		}
+		return true, nil
+	})
+	return took, err
+}
