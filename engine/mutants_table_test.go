@@ -2,7 +2,35 @@ package engine
 
 // mutants are wrong readings of 8-semantics: those its last table names, and more.
 func mutants() []mutant {
-	return append(append(mutantsOfJoins(), mutantsOfCounts()...), append(mutantsOfAnswers(), append(mutantsOfProcesses(), mutantsOfIndex()...)...)...)
+	return append(append(mutantsOfJoins(), mutantsOfCounts()...), append(mutantsOfAnswers(), append(mutantsOfProcesses(), append(mutantsOfSpending(), mutantsOfIndex()...)...)...)...)
+}
+
+func mutantsOfSpending() []mutant {
+	return []mutant{
+		{"what was told before the end is counted twice", "apply_more.go", "	more := u.above(p.Usage)\n", "	more := u\n"},
+		{"a snapshot forgets the day", "state.go", "`json:\"today,omitzero\"`", "`json:\"-\"`"},
+		{"an attempt over its budget goes on", "budget.go", "		if why := d.spentUp(role, used); why != \"\" {\n", "		if why := d.spentUp(role, used); false && why != \"\" {\n"},
+		{"an attempt over its budget is launched again", "decide_process.go", "over != \"\" && kind != \"\" && kind != ClassFatal {", "over == \"x\" {"},
+		{"roles that are not named have no budget", "config.go", "	return c.Roles[AnyRole]\n", "	return RoleLimits{}\n"},
+		{"a reviewer over its budget is launched again", "decide_process.go", "case over != \"\" && kind != ClassFatal && (", "case false && ("},
+		{"agents of a run over its budget go on in its pause", "decide_run.go", "if key == \"max_tokens\" || key == \"max_cost_usd\" {", "if key == \"\" {"},
+		{"a run's budget counts as a failure of the work", "decide_process.go", "	case endedForBudget(p, exit):\n		return ClassLimit,", "	case endedForBudget(p, exit):\n		return ClassWork,"},
+		{"who ended by itself before the budget ended it has failed", "budget.go", "!exit.Stopped && exit.Signal == \"\" && !exit.Lost", "false"},
+		{"four fifths are told each time", "budget.go", "	if r.Near[budget] == limit {\n		return\n	}\n", ""},
+		{"the time's four fifths wake nobody", "wake.go", "m.see(r.BusySince.Add(nearMoment(r.TimeLimit) - time.Duration(r.Spent)))", "_ = nearMoment"},
+		{"other settings lift no wait for the day", "decide.go", "	if other {\n", "	if false && other {\n"},
+		{"the wait for the day counts as a restart", "decide_process.go", "NotBefore: until, Limit: true, Budget: ev.Exit.Budget})\n	case ClassInfrastructure:", "NotBefore: until, Limit: true})\n	case ClassInfrastructure:"},
+		{"the day is told each time", "budget.go", "	if d.s.Today.told(f) {\n		return\n	}\n", ""},
+		{"a step taken over is launched", "schedule.go", "			if a.Held != nil {\n				continue\n			}\n", ""},
+		{"the worktree of a step taken over is free", "schedule.go", "		if a.Held != nil { // a person works there\n", "		if false { // a person works there\n"},
+		{"a takeover leaves the agent at work", "decide_steer.go", "		d.put(StopOrdered{of: Of(r.ID), Key: a.Key, Why: stopTakeover})\n", ""},
+		{"the end of an agent taken over from is a failure", "decide_process.go", "	if a.Held != nil && (kind", "	if false && (kind"},
+		{"a person's time with a step counts against max_duration", "apply.go", "a.State != Gating && !r.heldUp(a) {", "a.State != Gating {"},
+		{"the word before a takeover does not count", "apply.go", ", a.Failure, a.Broken, a.Held = f.LingerUntil, time.Time{}, f.Failure, f.Broken, nil\n", ", a.Failure, a.Broken = f.LingerUntil, time.Time{}, f.Failure, f.Broken\n"},
+		{"what is handed back as done passes unchecked", "decide_steer.go", "Via: viaHandback + ev.By.Who", "Via: viaSpec"},
+		{"what is handed back loses the words", "decide_steer.go", "			d.keepNote(r, ev.Step, ev.Text, ev.By)\n", ""},
+		{"a step is taken over in another's worktree", "decide_steer.go", "o.holds[a.Tree] {", "false {"},
+	}
 }
 
 func mutantsOfJoins() []mutant {
