@@ -142,4 +142,15 @@ func TestSteerTakeoverRefused(t *testing.T) {
 	s.takes("a")
 	s.do(AbortRequested{Run: s.run, By: ann})
 	s.has(s.hands("a", "", false), "is over")
+
+	w = flow("x", aStep("a", tree("t")), aGate("a", to(EndDone)), aStep("b", tree("t"), needs()), aGate("b", to(EndDone)))
+	s = begin(t, "", "", w)
+	s.exit("a", Exit{Signal: "killed"}) // it waits before its next launch, and b is in the worktree meanwhile
+	s.want(s.step("a"), "1 ready", s.step("b"), "1 running")
+	s.has(s.takes("a"), "waits for its worktree, in which another works")
+	s.takes("b")
+	s.exit("b", Exit{Stopped: true})
+	s.has(s.takes("a"), "in which another works")
+	s.later(time.Hour)
+	s.want(s.step("a"), "1 ready", s.hands("b", "", false), "", s.step("a"), "1 running")
 }

@@ -94,7 +94,7 @@ func (d *decider) occupy(o *occupied) {
 func (r *Run) hold(a *Attempt, o *occupied) {
 	switch a.State {
 	case Ready:
-		if a.Held != nil { // a person works there
+		if a.Held != nil { // a person works there: nobody is launched in it, the attempt itself neither
 			o.holds[a.Tree] = true
 		}
 	case Running:
@@ -171,9 +171,6 @@ func (d *decider) collect(r *Run, w *Spec, ready []candidate) []candidate {
 	for _, a := range r.alive {
 		switch a.State {
 		case Ready:
-			if a.Held != nil {
-				continue
-			}
 			if !r.Paused && len(r.Writes) == 0 && !a.NotBefore.After(d.at) {
 				ready = append(ready, candidate{r: r, st: w.Step(a.step), a: a, kind: ProcStep})
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,15 @@ func TestRealAgentTakenOver(t *testing.T) {
 					"solo": {{{Bash: "touch began; sleep 300"}, {Text: "not reached"}}, {{Text: "That is all."}}},
 					"more": {{{Text: "I go on."}}},
 				}
-				w, stub := newAgents(t, fmt.Sprintf("sandbox: {mode: %s}\nagents: {claude: {command: [claude, --allowedTools, Bash]}}\nroles: {writer: {agent: %s, network: host}}\n", mode, agent), parts)
+				w, stub := newAgents(t, "", parts)
+				if mode == "on" {
+					needsCage(t)
+					w.env = slices.DeleteFunc(w.env, func(v string) bool {
+						return strings.HasPrefix(v, "SLUICE_CONFIG_SANDBOX_MODE=") || strings.HasPrefix(v, "IS_SANDBOX=")
+					})
+				}
+				w.put("config/sluice/config.yaml", fmt.Sprintf("notify: {desktop: false}\nsettle: 200ms\nkill_after: 2s\nsandbox: {mode: %s}\nagents: {claude: {command: [claude, --allowedTools, Bash]}}\nroles: {writer: {agent: %s, network: [%q]}}\n",
+					mode, agent, strings.TrimPrefix(stub.URL, "http://")))
 				w.put("repo/.workflow/specs/solo.yaml", soloSpec)
 				w.commit()
 				w.do(w.bin, "watch", "add", "--yes")
