@@ -35,11 +35,15 @@ gates:
 func TestRealSession(t *testing.T) {
 	t.Parallel()
 	for _, agent := range []string{"claude", "codex"} {
-		for _, gone := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, gone: %v", agent, gone), func(t *testing.T) {
+		for _, how := range []string{"goes on", "gone", "held"} {
+			t.Run(agent+", "+how, func(t *testing.T) {
 				t.Parallel()
+				gone := strings.HasSuffix(how, "gone")
 				parts := map[string]modelstub.Part{"write": {{{Bash: "printf bad > out.txt"}, {Text: "Wrote it."}}, {{Bash: "printf good > out.txt"}, {Text: "Mended."}}}}
 				w, stub := newAgents(t, fmt.Sprintf("agents: {claude: {command: [claude, --allowedTools, Bash]}}\nroles: {writer: {agent: %s}}\n", agent), parts)
+				if strings.HasPrefix(how, "held") {
+					w.hold(stub, agent)
+				}
 				home := ""
 				for _, v := range w.env {
 					if name, value, _ := strings.Cut(v, "="); name == "CLAUDE_CONFIG_DIR" && agent == "claude" {
@@ -50,7 +54,7 @@ func TestRealSession(t *testing.T) {
 				}
 				check := "grep good out.txt\n"
 				if gone {
-					check = "grep good out.txt && exit\nrm -rf " + home + "\nfind " + w.work + " -path '*/homes/*' '(' -name '*.jsonl' -o -name '*.sqlite*' ')' -delete\nexit 1\n"
+					check = "grep good out.txt && exit\nrm -rf " + home + "\nexit 1\n"
 				}
 				w.put("repo/check.sh", check)
 				w.put("repo/.workflow/specs/pipe.yaml", talkSpec)

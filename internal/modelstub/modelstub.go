@@ -31,6 +31,7 @@ type Act struct {
 	Header     map[string]string // of the error
 	Code       string            // of the error, as OpenAI names it
 	Message    string            // of the error
+	Resets     time.Time         // when the usage limit of the error ends, as OpenAI tells it
 	Hang       bool              // no answer at all
 	Silent     bool              // headers, and then nothing
 }
@@ -323,7 +324,11 @@ func (openai) fail(w http.ResponseWriter, a Act) {
 		code = map[int]string{401: "invalid_api_key", 429: "rate_limit_exceeded"}[a.Error]
 	}
 	w.WriteHeader(a.Error)
-	_ = json.NewEncoder(w).Encode(m{"error": m{"message": "stub: " + code + " " + a.Message, "type": code, "code": code, "param": nil}})
+	e := m{"message": "stub: " + code + " " + a.Message, "type": code, "code": code, "param": nil}
+	if !a.Resets.IsZero() {
+		e["resets_at"], e["plan_type"] = a.Resets.Unix(), "pro"
+	}
+	_ = json.NewEncoder(w).Encode(m{"error": e})
 }
 
 func (openai) answer(w http.ResponseWriter, a Act, b body, id string) {
