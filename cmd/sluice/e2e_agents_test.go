@@ -109,6 +109,12 @@ func verdict(word, feedback string) string {
 	return "My verdict:\n\n```json\n" + string(b) + "\n```"
 }
 
+// judging is what the model of a reviewer says: claude gives its verdict by the tool for it, and asks once again by itself
+// where it only says it; codex says it.
+func judging(word, feedback string) []modelstub.Act {
+	return []modelstub.Act{{Text: verdict(word, feedback), Structured: map[string]any{"verdict": word, "feedback": feedback}}, {Text: "That is my verdict."}}
+}
+
 // TestRealAgents has the real claude and codex write and review, each in either part: a failed review, a retry that reads
 // its feedback, a passed one.
 func TestRealAgents(t *testing.T) {
@@ -116,7 +122,7 @@ func TestRealAgents(t *testing.T) {
 	for _, c := range []struct{ writer, reviewer string }{{"claude", "codex"}, {"codex", "claude"}} {
 		t.Run(c.writer+" writes", func(t *testing.T) {
 			t.Parallel()
-			parts := map[string]modelstub.Part{"review": {{{Text: verdict("fail", "say good, not bad")}}, {{Text: verdict("pass", "")}}}}
+			parts := map[string]modelstub.Part{"review": {judging("fail", "say good, not bad"), judging("pass", "")}}
 			w, stub := newAgents(t, fmt.Sprintf("agents: {claude: {command: [claude, --allowedTools, Bash]}}\nroles: {writer: {agent: %s, model: big}, reviewer: {agent: %s}}\n", c.writer, c.reviewer), parts)
 			out := filepath.Join(w.repo, "out.txt")
 			parts["write"] = modelstub.Part{{{Text: "I write.", Write: [2]string{out, "bad"}}, {Text: "Wrote it."}}, {{Bash: "printf good > out.txt"}, {Text: "Mended."}}}

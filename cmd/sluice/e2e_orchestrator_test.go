@@ -77,7 +77,7 @@ func acts(repo string, bad bool) map[string]modelstub.Part {
 		return []modelstub.Act{{Text: "I write.", Write: [2]string{filepath.Join(repo, name), text}}, {Text: "Wrote " + name + "."}}
 	}
 	good, wrong := file("add.sh", "echo $(($1 + $2))\n"), file("add.sh", "echo $(($1 - $2))\n")
-	pass, fail := []modelstub.Act{{Text: verdict("pass", "it adds")}}, []modelstub.Act{{Text: verdict("fail", "add.sh 1 2 printed -1, not 3")}}
+	pass, fail := judging("pass", "it adds"), judging("fail", "add.sh 1 2 printed -1, not 3")
 	parts := map[string]modelstub.Part{"x1": {good}, "review": {pass}, "x2": {file("test.sh", "test \"$(sh add.sh 1 2)\" = 3\n")}}
 	if bad {
 		parts["x1"], parts["review"] = modelstub.Part{wrong, rewrite(good)}, modelstub.Part{fail, pass}
