@@ -22,7 +22,7 @@ func TestRealAgentsHeld(t *testing.T) {
 	for _, c := range []struct{ writer, reviewer string }{{"claude", "codex"}, {"codex", "claude"}} {
 		t.Run(c.writer+" writes", func(t *testing.T) {
 			t.Parallel()
-			parts := map[string]modelstub.Part{"review": {{{Text: verdict("fail", "say good, not bad")}}, {{Text: verdict("pass", "")}}}}
+			parts := map[string]modelstub.Part{"review": {judging("fail", "say good, not bad"), judging("pass", "")}}
 			w, stub := newAgents(t, "", parts)
 			w.env = slices.DeleteFunc(w.env, func(v string) bool {
 				return strings.HasPrefix(v, "SLUICE_CONFIG_SANDBOX_MODE=") || strings.HasPrefix(v, "IS_SANDBOX=")
