@@ -70,7 +70,7 @@ func TestProxyRefusesTheMachine(t *testing.T) {
 	defer web.Close()
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(web.URL, "http://"))
 	socket, refused := served(t, Rules{Web: true})
-	for _, to := range []string{web.URL, "http://localhost:" + port, "http://[::1]:" + port, "http://0.0.0.0:" + port, "http://[::ffff:127.0.0.1]:" + port, "http://10.0.0.1/", "http://169.254.169.254/latest"} {
+	for _, to := range []string{web.URL, "http://localhost:" + port, "http://[::1]:" + port, "http://0.0.0.0:" + port, "http://[::ffff:127.0.0.1]:" + port, "http://10.0.0.1/", "http://169.254.169.254/latest", "http://8.8.8.8:22/"} {
 		resp, err := through(socket).Get(to)
 		if err != nil {
 			t.Errorf("%s: %v", to, err)
@@ -82,7 +82,7 @@ func TestProxyRefusesTheMachine(t *testing.T) {
 			t.Errorf("%s: %s %s", to, resp.Status, body)
 		}
 	}
-	if got := refused(); !slices.Contains(got, "169.254.169.254:80") || !slices.Contains(got, "127.0.0.1:"+port) {
+	if got := refused(); !slices.Contains(got, "169.254.169.254:80") || !slices.Contains(got, "127.0.0.1:"+port) || !slices.Contains(got, "8.8.8.8:22") {
 		t.Errorf("told: %q", got)
 	}
 	// As a tunnel.

@@ -34,8 +34,8 @@ const (
 
 // Rules say where a sandbox may connect to. The zero value allows nothing.
 type Rules struct {
-	// Web allows every host of the public internet: none of this machine, of its own networks, or of those that are
-	// private to whoever uses them.
+	// Web allows every host of the public internet on ports 80 and 443: none of this machine, of its own networks, or of
+	// those that are private to whoever uses them.
 	Web bool `json:"web,omitempty"`
 	// Hosts are allowed besides, wherever they are: "name", "name:port", "*.name"; without a port, 80 and 443.
 	Hosts []string `json:"hosts,omitempty"`
@@ -234,7 +234,7 @@ func (p *Proxy) dial(ctx context.Context, network, address string) (net.Conn, er
 	if p.rules.named(host, port) {
 		return p.dialer.DialContext(ctx, network, address)
 	}
-	if !p.rules.Web {
+	if !p.rules.Web || port != "80" && port != "443" {
 		return nil, p.refuse(host, port)
 	}
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
