@@ -67,6 +67,9 @@ func (c Checkout) Mounts() ([]Mount, error) {
 			return nil, err
 		}
 	}
+	if err := c.exclude(); err != nil {
+		return nil, err
+	}
 	if c.Main != "" && c.Main != c.Top && !Inside(c.Top, c.Main) {
 		ro(c.Main)
 	}
@@ -110,6 +113,40 @@ func (c Checkout) Mounts() ([]Mount, error) {
 		}
 	}
 	return out, nil
+}
+
+// excluded keeps an inbox out of what `git add -A` takes inside: a worktree may have no .gitignore of ours.
+const excluded = "**/.workflow/signals/"
+
+// exclude adds it to the repo's own list of what is not for git.
+func (c Checkout) exclude() error {
+	info := filepath.Join(c.Common, "info")
+	if err := c.folder(info); err != nil {
+		return err
+	}
+	file := filepath.Join(info, "exclude")
+	if err := NoLink(file); err != nil {
+		return err
+	}
+	data, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for line := range strings.SplitSeq(string(data), "\n") {
+		if line == excluded {
+			return nil
+		}
+	}
+	line := excluded + "\n"
+	if len(data) > 0 && !strings.HasSuffix(string(data), "\n") {
+		line = "\n" + line
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(line)
+	return errors.Join(err, f.Close())
 }
 
 // maxConfig bounds the repo's settings that are looked through.

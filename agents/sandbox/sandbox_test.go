@@ -115,6 +115,9 @@ func TestMounts(t *testing.T) {
 			t.Errorf("linked: %s is %s, want %s", path, got, want)
 		}
 	}
+	if data, err := os.ReadFile(filepath.Join(git, "info/exclude")); err != nil || string(data) != "**/.workflow/signals/\n" {
+		t.Errorf("what is not for git: %q %v", data, err)
+	}
 	if linked.PinFile() != "" {
 		t.Error("a linked worktree needs no pin")
 	}
