@@ -1,7 +1,7 @@
 package executor
 
 import (
-	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -101,20 +101,35 @@ func (e *Executor) expose(run, key, why string) error {
 	}
 	e.mu.Unlock()
 	if key != "" {
-		if err := keep(e.pidFile(key)+openMark, opened{key, why}); err != nil {
+		if err := keepBriefly(e.pidFile(key)+openMark, opened{key, why}); err != nil {
 			return err
 		}
 	}
 	if known {
 		return nil
 	}
-	return keep(e.exposedFile(run), why)
+	return keepBriefly(e.exposedFile(run), why)
 }
 
 // opened is what the mark of a launch that is not held says.
 type opened struct {
 	Key string `json:"key"`
 	Why string `json:"why"`
+}
+
+// keepBriefly writes a value into the state folder that matters only while the machine is up: nothing waits for the disk.
+func keepBriefly(path string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	err = os.WriteFile(path, data, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
+			err = os.WriteFile(path, data, 0o600)
+		}
+	}
+	return err
 }
 
 // recallOpen finds what was not held when this repo was served last.
@@ -252,7 +267,7 @@ func (r Role) network() (kind string, rules egress.Rules) {
 }
 
 // contain puts a sandbox around the launch, or notes that none holds it.
-func (e *Executor) contain(ctx context.Context, l launch, p process, spec *agents.Spec) error {
+func (e *Executor) contain(l launch, p process, spec *agents.Spec) error {
 	run, rest, _ := strings.Cut(l.key, "/")
 	box, err := e.box()
 	if err != nil {
@@ -272,7 +287,7 @@ func (e *Executor) contain(ctx context.Context, l launch, p process, spec *agent
 			return err
 		}
 	}
-	plan, err := e.plan(ctx, l, p, run, rest)
+	plan, err := e.plan(l, p, run, rest)
 	if err != nil {
 		return err
 	}
@@ -292,7 +307,7 @@ func (e *Executor) contain(ctx context.Context, l launch, p process, spec *agent
 }
 
 // plan lays out what the launch may see.
-func (e *Executor) plan(ctx context.Context, l launch, p process, run, rest string) (plan sandbox.Plan, err error) {
+func (e *Executor) plan(l launch, p process, run, rest string) (plan sandbox.Plan, err error) {
 	home := ""
 	if h := e.variable("HOME"); filepath.IsAbs(h) {
 		if real, err := filepath.EvalSymlinks(h); err == nil {
@@ -311,7 +326,7 @@ func (e *Executor) plan(ctx context.Context, l launch, p process, run, rest stri
 		}
 	}
 	plan.Shown = e.fromHome(home)
-	top, err := e.shownTree(ctx, l.key, cwd, &plan)
+	top, err := e.shownTree(l.key, cwd, &plan)
 	if err != nil {
 		return plan, err
 	}
@@ -341,7 +356,7 @@ func (e *Executor) plan(ctx context.Context, l launch, p process, run, rest stri
 }
 
 // shownTree shows the checkout that the launch works in, and pins what has to be.
-func (e *Executor) shownTree(ctx context.Context, key, cwd string, plan *sandbox.Plan) (top string, err error) {
+func (e *Executor) shownTree(key, cwd string, plan *sandbox.Plan) (top string, err error) {
 	if e.opt.Git == nil {
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: e.root, Write: true})
 		return "", nil
@@ -359,19 +374,13 @@ func (e *Executor) shownTree(ctx context.Context, key, cwd string, plan *sandbox
 		return "", noGit(e.shown(top), err)
 	}
 	c := sandbox.Checkout{Top: top, GitDir: gitDir, Common: e.opt.Git.CommonDir(), Main: main}
-	trees, err := e.opt.Git.Worktrees(ctx)
-	if err != nil {
+	if c.Others, err = e.opt.Git.Linked(); err != nil {
 		return "", noGit(e.shown(top), err)
-	}
-	for _, t := range trees {
-		if real, err := filepath.EvalSymlinks(t.Path); err == nil && !t.Bare {
-			c.Others = append(c.Others, real)
-		}
 	}
 	e.pinMu.Lock()
 	defer e.pinMu.Unlock()
 	if pin := c.PinFile(); pin != "" {
-		if err := keep(e.pidFile(key)+pinMark, pin); err != nil {
+		if err := keepBriefly(e.pidFile(key)+pinMark, pin); err != nil {
 			return "", err
 		}
 		e.pinned(key, pin)

@@ -296,7 +296,7 @@ func (e *Executor) start(ctx context.Context, l launch, p process) (*agents.Proc
 		Key: l.key, Dir: filepath.Dir(in), PidFile: e.pidFile(l.key), Under: under, Argv: p.argv, Env: p.env, Cwd: p.cwd, Stdin: p.stdin,
 		Token: e.token(l.key), KillAfter: time.Duration(e.opt.Settings().KillAfter),
 	}
-	if err := e.contain(ctx, l, p, &spec); err != nil {
+	if err := e.contain(l, p, &spec); err != nil {
 		return nil, err
 	}
 	return e.opt.Runner.Ensure(context.WithoutCancel(ctx), spec)

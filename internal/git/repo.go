@@ -110,6 +110,26 @@ func (r *Repo) GitDir(top string) (string, error) {
 	return filepath.EvalSymlinks(dir)
 }
 
+// Linked gives the real paths of the repo's linked worktrees that are there, by what its git folder says. No git is run.
+func (r *Repo) Linked() ([]string, error) {
+	dir := filepath.Join(r.common, "worktrees")
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		dot, err := pointer(filepath.Join(dir, e.Name()), "gitdir", "")
+		if err != nil {
+			continue // half of one, or nobody's
+		}
+		if real, err := filepath.EvalSymlinks(filepath.Dir(dot)); err == nil {
+			out = append(out, real)
+		}
+	}
+	return out, nil
+}
+
 // Toplevel gives the real path of the top level of the checkout that path, which must exist, lies in.
 // It is the key of that checkout: two paths of one checkout have the same.
 func Toplevel(path string) (string, error) {

@@ -106,6 +106,25 @@ func TestAddWorktree(t *testing.T) {
 	}
 }
 
+func TestLinked(t *testing.T) {
+	s := newSandbox(t)
+	r := s.open()
+	if got, err := r.Linked(); len(got) > 0 || err != nil {
+		t.Errorf("of a repo without: %q %v", got, err)
+	}
+	here, gone := s.beside("here"), s.beside("gone")
+	for _, path := range []string{here, gone} {
+		_, err := r.AddWorktree(ctx(t), path, filepath.Base(path))
+		check(t, err)
+	}
+	check(t, os.RemoveAll(gone))
+	real, err := filepath.EvalSymlinks(here)
+	check(t, err)
+	if got, err := r.Linked(); err != nil || !slices.Equal(got, []string{real}) {
+		t.Errorf("%q %v, want %s", got, err, real)
+	}
+}
+
 func TestAddWorktreeUsesWhatIsThere(t *testing.T) {
 	conform.Rule(t, "1-language worktree", "one that is there is used as it is")
 	s := newSandbox(t)
