@@ -137,6 +137,18 @@ func TestBudgetOfARun(t *testing.T) {
 	s.want(fmt.Sprint(s.r().Near, s.r().Usage.Tokens), "map[max_tokens:2000] 1700") // told again of what was granted
 	s.exit("a", Exit{Signal: "killed"})
 
+	w = two(nil, nil) // of a reviewer: it is no review that came to nothing
+	limits(func(l *Limits) { l.MaxTokens, l.OnHit["max_tokens"] = 1000, Human })(w)
+	s = begin(t, "", "", w)
+	s.done("a")
+	s.uses("ga", 1000, 0)
+	q := s.r().CurrentRound("ga")
+	s.want(s.r().PausedWhy, "limit:max_tokens", fmt.Sprint(s.owes(DoStop, q.Key)), "true")
+	s.do(ProcessEnded{Run: s.run, Key: q.Key, Exit: Exit{Stopped: true}, Verdict: &Judgement{Inconclusive: "ended"}})
+	s.do(ResumeRequested{Run: s.run, By: ann})
+	s.want(s.gate("ga"), "1 reviewing", fmt.Sprint(q.K, " ", q.Misses), "2 0")
+	s.judged("ga", OutcomePass)
+
 	w = two(nil, nil)
 	limits(func(l *Limits) { l.MaxCostUSD = 1 })(w)
 	s = begin(t, "", "", w)
