@@ -131,6 +131,7 @@ func (a *app) attemptShow(ctx context.Context, p *place, t *attemptShown, _ []st
 	if t.K > 1 {
 		line("launches", strconv.Itoa(t.K))
 	}
+	line("cost", usageWords(attemptUsage(*t.Attempt)))
 	line("said", t.Summary)
 	line("failure", t.Failure)
 	line("no result", t.Broken)

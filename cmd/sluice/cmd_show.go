@@ -76,6 +76,7 @@ type shown struct {
 	LookFor  string             `json:"look_for,omitempty"`
 	Attempt  *engine.Attempt    `json:"attempt,omitempty"`
 	Usage    engine.Usage       `json:"usage,omitzero"`
+	Notes    []engine.Note      `json:"notes,omitempty"` // a person's words for the step
 	Changed  []string           `json:"changed,omitempty"`
 	Cut      bool               `json:"changed_cut,omitempty"`
 	Files    string             `json:"files,omitempty"` // prompt, output and signal of the attempt
@@ -120,18 +121,28 @@ func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus
 			}
 		}
 	}
+	for _, n := range r.Notes {
+		if n.Step == "" || n.Step == st.ID {
+			sh.Notes = append(sh.Notes, n)
+		}
+	}
 	if n := len(st.Attempts); n > 0 {
 		sh.Attempt = &st.Attempts[n-1]
 		for _, x := range st.Attempts {
-			if x.Exit != nil {
-				sh.Usage.Tokens += x.Exit.Usage.Tokens
-				sh.Usage.CostUSD += x.Exit.Usage.CostUSD
-			}
+			sh.Usage = sh.Usage.Plus(attemptUsage(x))
 		}
 		sh.Files = daemon.AttemptDir(p.root, r.ID, st.ID, sh.Attempt.N, sh.Attempt.K)
 		sh.changes(ctx, p, r.ID)
 	}
 	return sh, nil
+}
+
+// attemptUsage is what an attempt has cost so far; of one that an older release counted, its last launch alone.
+func attemptUsage(x engine.Attempt) engine.Usage {
+	if x.Usage == (engine.Usage{}) && x.Exit != nil {
+		return x.Exit.Usage
+	}
+	return x.Usage
 }
 
 // of takes what the spec says of the step.
@@ -223,6 +234,9 @@ func (a *app) printShow(sh *shown) {
 	for _, c := range sh.Criteria {
 		a.field("done when", c)
 	}
+	for _, n := range sh.Notes {
+		a.text(fmt.Sprintf("note %d", n.N), n.Text+"  ("+n.By.Who+")")
+	}
 	if at := sh.Attempt; at != nil {
 		a.printAttempt(sh, at)
 	}
@@ -268,6 +282,9 @@ func (a *app) printAttempt(sh *shown, at *engine.Attempt) {
 		s += fmt.Sprintf(", launched again %d×", at.Restarts)
 	}
 	a.field("attempt", s)
+	if at.Held != nil {
+		a.field("held", "taken over"+who(at.Held)+": sluice handback "+sh.Step)
+	}
 	if at.Status != "" {
 		a.text("it says", because(at.Status, at.Summary))
 	}

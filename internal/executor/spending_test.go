@@ -230,3 +230,31 @@ func TestStreamGrows(t *testing.T) {
 		t.Error("a reader of text")
 	}
 }
+
+// TestRolesOfTheEngine: what holds for every role not named holds for those alone, for the engine as for the launches.
+func TestRolesOfTheEngine(t *testing.T) {
+	s := Default()
+	s.Budget.Attempt = Amount{MaxTokens: 9, MaxCostUSD: 3}
+	s.Roles = map[string]Role{AnyRole: {Agent: []string{"claude"}, MaxTokens: 5, Timeout: engine.Duration(time.Minute)}, "named": {Agent: []string{"claude"}}, "own": {Agent: []string{"claude"}, MaxCostUSD: 1}}
+	c := s.Engine()
+	for role, want := range map[string]engine.Usage{"other": {Tokens: 5, CostUSD: 3}, "named": {Tokens: 9, CostUSD: 3}, "own": {Tokens: 9, CostUSD: 1}, "": {}} {
+		if got := c.Left(role, engine.Usage{}, engine.Usage{}, engine.Usage{}); got != want {
+			t.Errorf("%q: %v, want %v", role, got, want)
+		}
+	}
+	if faults := (Settings{Budget: Budget{Day: Amount{MaxTokens: -1}}}).Check(); !strings.Contains(fmt.Sprint(faults), "budget.day: must not be negative") {
+		t.Errorf("%v", faults)
+	}
+}
+
+// TestUntoldBudgets: a budget that cannot bind an agent is told.
+func TestUntoldBudgets(t *testing.T) {
+	s := Default()
+	s.Agents["mine"] = Agent{Command: []string{"./mine"}}
+	s.Roles = map[string]Role{"a": {Agent: []string{"codex"}, MaxCostUSD: 1}, "b": {Agent: []string{"mine"}, MaxTokens: 1}, "c": {Agent: []string{"claude"}, MaxCostUSD: 1}, "d": {Agent: []string{"codex"}, MaxCostUSD: 1, MaxTokens: 1}}
+	got := strings.Join(s.untold(), "\n")
+	wantText(t, "warnings", got, "roles.a: agent codex tells tokens, but no cost", "roles.b: agent mine is of the format text")
+	if strings.Count(got, "\n") != 1 {
+		t.Errorf("%s", got)
+	}
+}
