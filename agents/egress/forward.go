@@ -12,9 +12,6 @@ import (
 	"time"
 )
 
-// Port is where the forwarder listens, on the sandbox's own loopback.
-const Port = 3128
-
 // Loopback gives those of the rules' hosts that are this machine's own, with their ports: inside they are on the same port.
 func (r Rules) Loopback() []string {
 	var out []string
@@ -31,8 +28,8 @@ func (r Rules) Loopback() []string {
 }
 
 // Vars are the variables by which programs find the forwarder.
-func Vars() []string {
-	at := fmt.Sprintf("http://127.0.0.1:%d", Port)
+func (f *Forwarder) Vars() []string {
+	at := "http://" + f.all[0].Addr().String()
 	const not = "localhost,127.0.0.1,::1"
 	return []string{"HTTP_PROXY=" + at, "HTTPS_PROXY=" + at, "http_proxy=" + at, "https_proxy=" + at, "NO_PROXY=" + not, "no_proxy=" + not}
 }
@@ -44,11 +41,11 @@ type Forwarder struct {
 	ends   sync.WaitGroup
 }
 
-// Forward listens on Port and, for each of ports ("127.0.0.1:8080"), where that is: connections there come out at the same
-// address outside.
+// Forward listens on the sandbox's own loopback for programs that know the proxy, and, for each of ports
+// ("127.0.0.1:8080"), there: such a connection comes out at the same address outside.
 func Forward(socket string, ports []string) (*Forwarder, error) {
 	f := &Forwarder{socket: socket}
-	if err := f.listen(fmt.Sprintf("127.0.0.1:%d", Port), ""); err != nil {
+	if err := f.listen("127.0.0.1:0", ""); err != nil {
 		return nil, err
 	}
 	for _, at := range ports {

@@ -17,17 +17,18 @@ const (
 	exitNotStarted = 127
 )
 
-// ForwardMain is what runs inside a sandbox, first: it forwards to the proxy at socket and runs the command, whose exit
-// code it gives. args are the loopback ports to hand on, joined by commas, and the command.
-func ForwardMain(socket string, args []string) int {
-	if len(args) < 2 {
+// ForwardMain is what runs inside a sandbox, first: it forwards to the proxy and runs the command, whose exit code it
+// gives. args are the proxy's socket, the loopback ports to hand on, joined by commas, and the command.
+func ForwardMain(args []string) int {
+	if len(args) < 3 {
 		fmt.Fprintln(os.Stderr, "sluice: it is started by the daemon, inside a sandbox, not by hand")
 		return exitUsage
 	}
 	var ports []string
-	if args[0] != "" {
-		ports = strings.Split(args[0], ",")
+	if args[1] != "" {
+		ports = strings.Split(args[1], ",")
 	}
+	socket, args := args[0], args[2:]
 	// What is asked to end is the command, which is asked itself. Notified, not ignored: that would be passed on to it.
 	heard := make(chan os.Signal, 1)
 	signal.Notify(heard, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
@@ -37,9 +38,8 @@ func ForwardMain(socket string, args []string) int {
 		return exitNotStarted
 	}
 	defer f.Close()
-	cmd := exec.Command(args[1], args[2:]...)
-	cmd.Args[0] = args[1]
-	cmd.Env = append(os.Environ(), Vars()...)
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), f.Vars()...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err = cmd.Run()
 	var ended *exec.ExitError
@@ -47,7 +47,7 @@ func ForwardMain(socket string, args []string) int {
 	case err == nil:
 		return 0
 	case !errors.As(err, &ended):
-		fmt.Fprintf(os.Stderr, "sluice: command %s: %v\n", args[1], err)
+		fmt.Fprintf(os.Stderr, "sluice: command %s: %v\n", args[0], err)
 		return exitNotStarted
 	}
 	if s, ok := ended.Sys().(syscall.WaitStatus); ok && s.Signaled() {

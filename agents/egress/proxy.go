@@ -1,7 +1,7 @@
 // Package egress is the way out of a sandbox that has no network of its own: a proxy outside, which lets through what its
 // rules allow and notes what it does not, and a forwarder inside that programs find by the usual variables.
 //
-//	program ──127.0.0.1:3128──> forwarder ──unix socket──> proxy ──> the host that is allowed
+//	program ──its loopback────> forwarder ──unix socket──> proxy ──> the host that is allowed
 //	        (network of the sandbox: loopback only)        (network of the machine)
 //
 // HTTP and whatever can be tunnelled by CONNECT comes through (TLS is not opened). Name servers, ssh and raw sockets do not.

@@ -73,11 +73,15 @@ type Plan struct {
 	Net     string // NetProxy: the folder of the proxy's socket
 	Ports   []string
 	Root    bool // the launch is root outside
+	InPlace bool // nothing can be seen elsewhere than where it is: macOS
 }
 
 // HomeInside is what HOME is inside.
 func (p Plan) HomeInside() string {
-	if p.Home == "" || p.Home == "/" {
+	switch {
+	case p.InPlace:
+		return p.Private
+	case p.Home == "" || p.Home == "/":
 		return fallbackHome
 	}
 	return p.Home
@@ -142,13 +146,13 @@ func (p Plan) Bubblewrap(bwrap string, argv []string) []string {
 	}
 	add("--chdir", p.Cwd, "--")
 	if p.Network == NetProxy {
-		add(Tool, ForwardCommand, strings.Join(p.Ports, ","))
+		add(Tool, ForwardCommand, NetSocket, strings.Join(p.Ports, ","))
 	}
 	return append(a, argv...)
 }
 
-// ForwardCommand is the hidden command of this binary that runs inside: it takes the loopback ports to hand on, joined by
-// commas, and the command to start.
+// ForwardCommand is the hidden command of this binary that runs inside: it takes the proxy's socket, the loopback ports to
+// hand on, joined by commas, and the command to start.
 const ForwardCommand = "__forward"
 
 // below says that dir lies where nothing is seen in any case, and that nothing is shown that it lies in.
@@ -171,8 +175,12 @@ func (p Plan) Seatbelt(program string, argv []string) []string {
 	if p.Network != NetHost {
 		b.WriteString("(deny network*)\n")
 	}
-	if p.Network == NetProxy {
-		fmt.Fprintf(&b, "(allow network-outbound (remote unix-socket (subpath %s)))\n(allow network* (local ip \"localhost:*\"))\n", strconv.Quote(p.Net))
+	if p.Network == NetProxy { // no network of its own: what stands for the proxy are the ports, and names are looked up outside
+		b.WriteString("(allow network-outbound (remote tcp \"*:80\") (remote tcp \"*:443\") (literal \"/private/var/run/mDNSResponder\"))\n")
+		for _, at := range p.Ports {
+			_, port, _ := strings.Cut(at, ":") // made of a host and a port
+			fmt.Fprintf(&b, "(allow network-outbound (remote tcp %s))\n", strconv.Quote("localhost:"+port))
+		}
 	}
 	for _, m := range p.Shown {
 		rule("allow", "file-read*", m.Path)

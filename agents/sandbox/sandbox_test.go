@@ -160,14 +160,17 @@ func TestMountsThroughNoLink(t *testing.T) {
 
 // TestSeatbelt: the rules for macOS say what those for Linux do. They were never run.
 func TestSeatbelt(t *testing.T) {
-	p := Plan{Self: "/opt/sluice", Home: "/Users/x", Private: "/s/home", Hide: []string{"/s"}, Inbox: "/s/in", Cwd: "/r", Network: NetProxy, Net: "/s/net", Own: []string{"/r/.workflow/own"},
+	p := Plan{Self: "/opt/sluice", Home: "/Users/x", Private: "/s/home", Hide: []string{"/s"}, Inbox: "/s/in", Cwd: "/r", Network: NetProxy, Ports: []string{"127.0.0.1:11434"}, InPlace: true, Own: []string{"/r/.workflow/own"},
 		Shown: []Mount{{Path: "/r", Write: true}, {Path: "/r/.workflow"}}}
 	argv := p.Seatbelt("/usr/bin/sandbox-exec", []string{"agent", "-p"})
 	if len(argv) != 5 || argv[1] != "-p" || !slices.Equal(argv[3:], []string{"agent", "-p"}) {
 		t.Fatalf("%q", argv)
 	}
+	if got := p.HomeInside(); got != "/s/home" {
+		t.Errorf("its home is %s", got)
+	}
 	at := -1
-	for _, want := range []string{"(deny file-write*)", `(deny file-read* (subpath "/s"))`, `(deny file-read* (subpath "/Users/x"))`, "(deny network*)", `(allow file-write* (subpath "/r"))`, `(deny file-write* (subpath "/r/.workflow"))`, `(allow file-write* (subpath "/s/in"))`} {
+	for _, want := range []string{"(deny file-write*)", `(deny file-read* (subpath "/s"))`, `(deny file-read* (subpath "/Users/x"))`, "(deny network*)", `(remote tcp "*:443")`, `(remote tcp "localhost:11434")`, `(allow file-write* (subpath "/r"))`, `(deny file-write* (subpath "/r/.workflow"))`, `(allow file-write* (subpath "/s/in"))`} {
 		i := strings.Index(argv[2], want)
 		if i <= at { // later rules count
 			t.Errorf("%s is missing, or too early, in\n%s", want, argv[2])

@@ -47,7 +47,7 @@ func inner(args []string, stdin io.Reader) (code int, ours bool) {
 	case notifyCommand:
 		return notify.HelperMain(stdin), true
 	case cage.ForwardCommand:
-		return egress.ForwardMain(cage.NetSocket, args[1:]), true
+		return egress.ForwardMain(args[1:]), true
 	}
 	return 0, false
 }

@@ -287,14 +287,20 @@ func (e *Executor) contain(l launch, p process, spec *agents.Spec) error {
 			return err
 		}
 	}
-	plan, err := e.plan(l, p, run, rest)
+	plan, err := e.plan(l, p, run, rest, !box.Remaps())
 	if err != nil {
 		return err
 	}
 	plan.Network = network
-	if network == sandbox.NetProxy {
+	plan.Ports = rules.Loopback()
+	switch {
+	case network == sandbox.NetProxy && !box.Remaps():
+		if !rules.Web && len(plan.Ports) < len(rules.Hosts) {
+			return unready("network: %s: single hosts cannot be held to on this system: want web, none, host, or services of this machine", strings.Join(rules.Hosts, ", "))
+		}
+	case network == sandbox.NetProxy:
 		spec.Net, spec.NetDir = &rules, e.pidFile(l.key)+netMark
-		plan.Net, plan.Ports = spec.NetDir, rules.Loopback()
+		plan.Net = spec.NetDir
 	}
 	spec.Env = e.insideEnv(spec.Env, plan, p.who.agent.Format)
 	argv, err := e.found(spec.Argv, spec.Env, &plan)
@@ -307,7 +313,7 @@ func (e *Executor) contain(l launch, p process, spec *agents.Spec) error {
 }
 
 // plan lays out what the launch may see.
-func (e *Executor) plan(l launch, p process, run, rest string) (plan sandbox.Plan, err error) {
+func (e *Executor) plan(l launch, p process, run, rest string, inPlace bool) (plan sandbox.Plan, err error) {
 	home := ""
 	if h := e.variable("HOME"); filepath.IsAbs(h) {
 		if real, err := filepath.EvalSymlinks(h); err == nil {
@@ -318,7 +324,7 @@ func (e *Executor) plan(l launch, p process, run, rest string) (plan sandbox.Pla
 	if err != nil {
 		return plan, unready("folder %s: %v", e.shown(p.cwd), err)
 	}
-	plan = sandbox.Plan{Home: home, Cwd: cwd, Hide: e.hidden(), Inbox: e.pidFile(l.key) + inboxMark,
+	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd, Hide: e.hidden(), Inbox: e.pidFile(l.key) + inboxMark,
 		Private: filepath.Join(e.opt.State, homesDir, plain(run), plain(e.holder(l.key, rest)))}
 	for _, dir := range []string{filepath.Join(plan.Inbox, run), plan.Private} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

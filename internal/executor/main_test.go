@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		os.Exit(agents.ShimMain(os.Args[2:]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == sandbox.ForwardCommand {
-		os.Exit(egress.ForwardMain(sandbox.NetSocket, os.Args[2:]))
+		os.Exit(egress.ForwardMain(os.Args[2:]))
 	}
 	os.Exit(m.Run())
 }

@@ -335,6 +335,16 @@ func (e *Executor) signalFile(job daemon.Job, st *engine.Step) string {
 	return filepath.Join(e.inbox, job.Run, name)
 }
 
+// signalTold is the same as its launch has to write it: where an inbox cannot be seen in the place of another, by its own
+// path.
+func (e *Executor) signalTold(job daemon.Job, st *engine.Step) string {
+	file := e.signalFile(job, st)
+	if box, _ := e.box(); file != "" && box != nil && !box.Remaps() && !st.Offered() {
+		return filepath.Join(e.pidFile(job.Key)+inboxMark, job.Run, filepath.Base(file))
+	}
+	return file
+}
+
 // stepPrompt is the prompt of a step's agent.
 func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.Step, b begin, w who, answer string) (string, error) {
 	template, err := e.template(w, false)
@@ -361,7 +371,7 @@ func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.St
 		Role: w.role, Template: template, Workflow: job.RunInfo.Workflow, Description: job.Spec.Description, Run: job.Run,
 		Step: st.ID, Name: st.Name, Attempt: job.Attempt.N, Task: task, Values: values, ContextFiles: e.contextFiles(job.Spec, st, b.Dir),
 		Outputs: made, Criteria: st.Criteria, Retry: e.retryFiles(job, st.ID, b.Dir), Schema: st.Answer, Answer: answer,
-		Signal: gates.SignalInput{Signal: st.Signal, Path: e.signalFile(job, st), Branch: b.Branch, Offered: st.Offered()},
+		Signal: gates.SignalInput{Signal: st.Signal, Path: e.signalTold(job, st), Branch: b.Branch, Offered: st.Offered()},
 	}
 	for _, f := range found {
 		in.Inputs = append(in.Inputs, gates.Input{Path: f, There: true})

@@ -264,7 +264,7 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 	prompt, answer := e.promptOf(rel)
 	vars := stepVars(job, st)
 	vars["SLUICE_ANSWER"] = answer
-	if f := e.signalFile(job, st); f != "" {
+	if f := e.signalTold(job, st); f != "" {
 		vars["SLUICE_SIGNAL"] = f
 	}
 	p := process{cwd: b.Dir, who: w}
