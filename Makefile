@@ -12,7 +12,7 @@ FUZZ_TIME    ?= 60s
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test needs sim torture soak fuzz bench compare demo build install generate conformance
+.PHONY: help fmt lint test needs sim torture soak others fuzz bench compare demo build install generate conformance
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ torture: ## 1,000 kills of the real daemon, every system call failing, full disk
 
 soak: ## a week of 100,000 runs in the real daemon, by a faster clock: nothing may grow
 	SLUICE_SOAK=100000 $(GO) test -count=1 -timeout 4h -run 'TestSoak$$' -v ./cmd/sluice/
+
+others: ## opencode, qwen and gemini against a stand-in; SLUICE_OTHERS=DIR names the node_modules/.bin that has them
+	$(GO) test -count=1 -timeout 30m -run 'TestOthers' -v ./cmd/sluice/
 
 fuzz: ## every fuzz target for $(FUZZ_TIME) each
 	@.ci/fuzz $(FUZZ_TIME)

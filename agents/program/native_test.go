@@ -66,4 +66,8 @@ func TestNative(t *testing.T) {
 			t.Errorf("%s %s: %s, want %s", c.format, c.file, got, c.want)
 		}
 	}
+	put("lib/node_modules/@anthropic-ai/claude-code/bin/claude.exe", elf) // as npm's scripts leave it
+	if got := Native(Claude, claude); got != claude {
+		t.Errorf("%s: %s", claude, got)
+	}
 }

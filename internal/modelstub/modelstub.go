@@ -1,5 +1,5 @@
 // Package modelstub is a loopback server that speaks enough of the Anthropic Messages API and of the OpenAI Responses API
-// for the real claude and codex to come to the end of real runs. It is for tests: what the model "says" is a play that the
+// for the real claude and codex to come to the end of real runs, and of the APIs that opencode, qwen and gemini use. It is for tests: what the model "says" is a play that the
 // test wrote.
 //
 // A prompt names its part by the words STUB:NAME; the last such word of a conversation counts. Which act of the part is
@@ -110,6 +110,10 @@ func (s *Stub) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		s.play(w, req, b, b.Messages, anthropic{})
 	case strings.HasSuffix(req.URL.Path, "/responses"):
 		s.play(w, req, b, b.Input, openai{})
+	case strings.HasSuffix(req.URL.Path, "/chat/completions"):
+		s.play(w, req, b, b.Messages, chat{})
+	case strings.HasSuffix(req.URL.Path, ":streamGenerateContent"), strings.HasSuffix(req.URL.Path, ":generateContent"):
+		s.play(w, req, b, geminiTalk(raw), gemini{stream: strings.HasSuffix(req.URL.Path, ":streamGenerateContent")})
 	default:
 		http.Error(w, `{"type":"error","error":{"type":"not_found_error","message":"no such route"}}`, http.StatusNotFound)
 	}
@@ -129,6 +133,10 @@ type body struct {
 	Tools []struct {
 		Name string `json:"name"`
 		Type string `json:"type"`
+
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
 	} `json:"tools"`
 
 	size int
@@ -177,7 +185,7 @@ func words(conversation json.RawMessage) (turn Turn, part string) {
 				switch {
 				case strings.HasSuffix(i.Type, "_call_output"):
 					turn.Step, turn.Result = turn.Step+1, result(i.Output)
-				case i.Type == "tool_result":
+				case i.Type == "tool_result", i.Role == "tool":
 					turn.Step, turn.Result = turn.Step+1, result(i.Content)
 				case i.Role == "user":
 					walk(i.Content)
