@@ -65,10 +65,10 @@ func streaming(ctx context.Context, b *bench) (out []figure, err error) {
 	defer s.close(&err)
 	lines := b.count(2000, 20)
 	script := s.at("stream.sh")
-	if err := writeFile(script, fmt.Sprintf(streamScript, lines)); err == nil {
-		err = os.Chmod(script, 0o755)
+	if err := writeFile(script, fmt.Sprintf(streamScript, lines)); err != nil {
+		return nil, err
 	}
-	if err != nil {
+	if err := os.Chmod(script, 0o755); err != nil {
 		return nil, err
 	}
 	conf := fmt.Sprintf("%smax_agents: %d\nmax_parallel: %d\nagents: {talker: {command: [%q], format: claude}}\nroles: {talker: {agent: talker, max_cost_usd: 100}}\n", settings, agents, agents, script)
