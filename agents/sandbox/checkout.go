@@ -92,6 +92,9 @@ func (c Checkout) Mounts() ([]Mount, error) {
 		}
 		rw(c.Common)
 		ro(g("config"), g("hooks"), g("info"), g("commondir"), g("worktrees"), g("modules"))
+		if dot := filepath.Join(c.Top, ".git"); dot != c.Common { // a file that says where the git folder is
+			ro(dot)
+		}
 	}
 	ro(g("refs/sluice"))
 	own := filepath.Join(c.GitDir, "config.worktree")
@@ -178,18 +181,25 @@ func (c Checkout) folder(dir string) error {
 	return os.MkdirAll(dir, 0o755)
 }
 
-// file makes a file that is missing.
+// file makes a file that is missing. It is never there without its text: git takes an empty commondir for a broken repo.
 func (c Checkout) file(name, text string) error {
 	if err := NoLink(name); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
+	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".sluice-")
 	if err != nil {
 		return err
 	}
+	defer os.Remove(f.Name())
 	_, err = f.WriteString(text)
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), name); err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return os.Rename(f.Name(), name) // a file system without hard links
 }

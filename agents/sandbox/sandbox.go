@@ -109,46 +109,90 @@ func (p Plan) Bubblewrap(bwrap string, argv []string) []string {
 			add("--tmpfs", dir)
 		}
 	}
+	l := laid{plan: p, add: add}
 	if p.Private != "" {
-		add("--bind", p.Private, p.HomeInside())
+		l.show(Mount{Path: p.Private, At: p.HomeInside(), Write: true})
 	}
 	for _, dir := range p.Hide {
 		if !p.below(dir) { // it would be made where it is not seen anyway
 			add("--tmpfs", dir)
 		}
 	}
-	show := func(m Mount) {
-		how := "--ro-bind"
-		if m.Write {
-			how = "--bind"
-		}
-		if m.Try {
-			how += "-try"
-		}
-		at := m.At
-		if at == "" {
-			at = m.Path
-		}
-		add(how, m.Path, at)
-	}
 	for _, m := range p.Shown {
-		show(m)
+		l.show(m)
 	}
 	for _, at := range p.Inboxes {
-		show(Mount{Path: p.Inbox, At: at, Write: true})
+		l.show(Mount{Path: p.Inbox, At: at, Write: true})
 	}
 	for _, dir := range p.Own {
-		show(Mount{Path: dir, Write: true})
+		l.show(Mount{Path: dir, Write: true})
 	}
-	show(Mount{Path: p.Self, At: Tool})
+	l.show(Mount{Path: p.Self, At: Tool})
 	if p.Network == NetProxy {
-		show(Mount{Path: p.Net, At: filepath.Dir(NetSocket)})
+		l.show(Mount{Path: p.Net, At: filepath.Dir(NetSocket)})
 	}
 	add("--chdir", p.Cwd, "--")
 	if p.Network == NetProxy {
 		add(Tool, ForwardCommand, NetSocket, strings.Join(p.Ports, ","))
 	}
 	return append(a, argv...)
+}
+
+// laid is what has been mounted so far.
+type laid struct {
+	plan Plan
+	add  func(args ...string)
+	done []Mount
+}
+
+// show mounts m over what is there. What is hidden and lies in it is hidden again: a checkout may hold the state folder.
+func (l *laid) show(m Mount) {
+	if m.At == "" {
+		m.At = m.Path
+	}
+	l.stay(m.At)
+	how := "--ro-bind"
+	if m.Write {
+		how = "--bind"
+	}
+	if m.Try {
+		how += "-try"
+	}
+	l.add(how, m.Path, m.At)
+	l.done = append(l.done, m)
+	for _, dir := range l.plan.Hide {
+		if rel, err := filepath.Rel(m.Path, dir); err == nil && filepath.IsLocal(rel) && isDir(dir) {
+			at := filepath.Join(m.At, rel)
+			l.stay(at)
+			l.add("--tmpfs", at)
+		}
+	}
+}
+
+// stay keeps in its place what is to be mounted at path inside a folder that can be written: of the folders between the
+// two each is mounted on itself. Else one of them could be moved away, with what is mounted in it, and another be made in
+// its place, which is what is seen outside then.
+func (l *laid) stay(path string) {
+	var in Mount
+	for _, m := range l.done {
+		if m.At != path && Inside(m.At, path) {
+			in = m
+		}
+	}
+	if !in.Write || in.Path != in.At {
+		return
+	}
+	var between []string
+	for dir := filepath.Dir(path); dir != in.At; dir = filepath.Dir(dir) {
+		between = append(between, dir)
+	}
+	for _, dir := range slices.Backward(between) {
+		if isDir(dir) && !slices.ContainsFunc(l.done, func(m Mount) bool { return Inside(dir, m.At) }) {
+			m := Mount{Path: dir, At: dir, Write: true}
+			l.add("--bind", dir, dir)
+			l.done = append(l.done, m)
+		}
+	}
 }
 
 // ForwardCommand is the hidden command of this binary that runs inside: it takes the proxy's socket, the loopback ports to
@@ -188,6 +232,12 @@ func (p Plan) Seatbelt(program string, argv []string) []string {
 			rule("allow", "file-write*", m.Path)
 		} else {
 			rule("deny", "file-write*", m.Path)
+		}
+	}
+	for _, dir := range p.Hide {
+		if slices.ContainsFunc(p.Shown, func(m Mount) bool { return Inside(m.Path, dir) }) {
+			rule("deny", "file-read*", dir)
+			rule("deny", "file-write*", dir)
 		}
 	}
 	for _, dir := range append([]string{p.Inbox, p.Private}, p.Own...) {

@@ -1,0 +1,134 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// held runs a script in the sandbox and gives what it says.
+func held(t *testing.T, p Plan, script string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Find(context.Background(), self, "")
+	switch {
+	case err != nil && strings.Contains(err.Error(), "not installed"):
+		t.Skip("needs: bwrap (apt-get install bubblewrap)")
+	case err != nil:
+		t.Skipf("kernel: user namespaces: %v", err)
+	}
+	argv := b.Wrap(p, []string{"/bin/sh", "-c", script})
+	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+// TestNothingIsMovedAway: a folder that what is held lies in can be moved by nobody, and what is hidden stays hidden within
+// a checkout.
+func TestNothingIsMovedAway(t *testing.T) {
+	work, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	top := filepath.Join(work, "repo")
+	for _, d := range []string{"repo/a/b/kept", "repo/a/c/kept", "repo/s/state", "repo/free", "home", "in", "repo/.workflow/signals"} {
+		if err := os.MkdirAll(filepath.Join(work, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(top, "s/state/secret"), []byte("a secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := Plan{Home: "/root", Private: filepath.Join(work, "home"), Hide: []string{filepath.Join(top, "s/state")}, Cwd: top, Network: NetNone, Inbox: filepath.Join(work, "in"),
+		Shown: []Mount{{Path: top, Write: true}, {Path: filepath.Join(top, "a/b/kept")}, {Path: filepath.Join(top, "a/c/kept")}, {Path: filepath.Join(top, ".workflow")},
+			{Path: top, At: filepath.Join(top, "free")}},
+		Inboxes: []string{filepath.Join(top, ".workflow/signals")}}
+	got := held(t, p, `mv free moved; mv a a2; mv a/b a/b2; mv s s2; touch a/b/kept/x; touch a/c/kept/x; touch a/file a/b/file; cat s/state/secret free/s/state/secret; echo planted >s/state/secret; true`)
+	if strings.Contains(got, "a secret") {
+		t.Errorf("what is hidden was read:\n%s", got)
+	}
+	for path, there := range map[string]bool{"a": true, "a2": false, "a/b": true, "a/b2": false, "s2": false, "a/b/kept/x": false, "a/c/kept/x": false, "a/file": true, "a/b/file": true} {
+		_, err := os.Lstat(filepath.Join(top, path))
+		if errors.Is(err, fs.ErrNotExist) == there {
+			t.Errorf("%s: there %v, want %v\n%s", path, !there, there, got)
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(top, "s/state/secret")); err != nil || string(data) != "a secret" {
+		t.Errorf("what is hidden was written: %q %v", data, err)
+	}
+}
+
+// TestGitFileOfTheMainCheckout: where the git folder lies elsewhere, what says so is nobody's to write.
+func TestGitFileOfTheMainCheckout(t *testing.T) {
+	top := repo(t)
+	git := filepath.Join(t.TempDir(), "git")
+	if err := os.Rename(filepath.Join(top, ".git"), git); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(top, ".git"), []byte("gitdir: "+git+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ms, err := Checkout{Top: top, GitDir: git, Common: git, Main: top}.Mounts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{filepath.Join(top, ".git"): "ro", filepath.Join(top, "file"): "rw", filepath.Join(git, "config"): "ro", filepath.Join(git, "index"): "rw"} {
+		if got := last(ms, path); got != want {
+			t.Errorf("%s is %s, want %s", path, got, want)
+		}
+	}
+}
+
+// TestPinIsWhole: whoever reads commondir while launches come and go finds none, or all of it.
+func TestPinIsWhole(t *testing.T) {
+	top := repo(t)
+	git := filepath.Join(top, ".git")
+	c := Checkout{Top: top, GitDir: git, Common: git, Main: top}
+	stop, done := make(chan struct{}), make(chan string)
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if data, err := os.ReadFile(c.PinFile()); err == nil && string(data) != pin {
+				done <- string(data)
+				return
+			}
+		}
+	}()
+	for range 2000 {
+		if err := c.file(c.PinFile(), pin); err != nil {
+			t.Fatal(err)
+		}
+		if err := Unpin(c.PinFile()); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case half, ok := <-done:
+			if ok {
+				t.Fatalf("it was seen as %q", half)
+			}
+		default:
+		}
+	}
+	close(stop)
+	for half := range done {
+		t.Errorf("it was seen as %q", half)
+	}
+	if left, _ := filepath.Glob(filepath.Join(git, ".sluice-*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
