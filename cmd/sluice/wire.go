@@ -129,7 +129,7 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	if err := leaveRoot(root, state); err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}
-	repo, err := git.OpenWith(ctx, root, git.Options{Scratch: filepath.Join(state, "git")})
+	repo, err := git.OpenWith(ctx, root, git.Options{Scratch: filepath.Join(state, "git"), Staging: filepath.Join(root, runsDir, ".worktrees")})
 	if err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}

@@ -73,6 +73,8 @@ type Worktree struct {
 
 // Worktrees lists the checkouts of the repo, those whose folder is gone included.
 func (r *Repo) Worktrees(ctx context.Context) ([]Worktree, error) {
+	r.trees.RLock()
+	defer r.trees.RUnlock()
 	out, err := r.inRepo(ctx, r.common, r.top, call{
 		args: []string{"worktree", "list", "--porcelain", "-z"}, limit: listOutput, timeout: callTime,
 	})

@@ -30,8 +30,10 @@ type Repo struct {
 	top     string // top level of the checkout it was opened in
 	common  string // the folder that all worktrees share
 	format  string // sha1 or sha256
+	staging string // of Options
 	scratch string // where the shadow is; "" until it is needed first, where it is ours. Read it after keepShadow
 
+	trees   sync.RWMutex // git reads what another git is just writing of a new worktree, and fails
 	mu      sync.Mutex
 	private bool                 // the scratch folder is ours to remove
 	locks   map[string]*treeLock // by worktree: who uses its private index, or waits to
@@ -42,6 +44,9 @@ type Options struct {
 	// Scratch is a folder of the caller's, kept from call to call, for this repo alone: private indexes
 	// in it save reading every file again. "" = a folder of ours, made when it is needed and removed by Close.
 	Scratch string
+	// Staging is a folder below the checkout that is opened, on its file system, in which no agent can write: worktrees
+	// are made there and moved to their place when they are whole. "" = they are made in their place.
+	Staging string
 }
 
 // Open opens the repo that dir lies in. Close it.
@@ -74,7 +79,7 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if common, err = filepath.EvalSymlinks(common); err != nil {
 		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
 	}
-	r := &Repo{tool: t, top: top, common: common, format: format, scratch: o.Scratch, locks: map[string]*treeLock{}}
+	r := &Repo{tool: t, top: top, common: common, format: format, scratch: o.Scratch, staging: o.Staging, locks: map[string]*treeLock{}}
 	if r.scratch == "" {
 		return r, nil // most who open a repo for a moment never need it
 	}

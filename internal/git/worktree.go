@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // ErrNoCommit says that the repo has no commit yet, and so nothing to make a worktree of.
@@ -41,6 +42,30 @@ func (r *Repo) AddWorktree(ctx context.Context, path, branch string) (made bool,
 	if err := r.checkRef(ctx, ref); err != nil {
 		return false, fmt.Errorf("add worktree %s: branch: %w", path, err)
 	}
+	stage, err := r.stage(path)
+	if err != nil {
+		return false, fmt.Errorf("add worktree %s: %w", path, err)
+	}
+	if stage == nil {
+		return r.addAt(ctx, path, branch, ref)
+	}
+	defer stage.close()
+	if _, err := r.addAt(ctx, stage.path, branch, ref); err != nil {
+		return false, err
+	}
+	err = stage.move(path)
+	if errors.Is(err, syscall.EXDEV) {
+		stage.close()
+		return r.addAt(ctx, path, branch, ref)
+	}
+	if err != nil {
+		return false, fmt.Errorf("add worktree %s: %w", path, err)
+	}
+	return true, nil
+}
+
+// addAt makes the worktree at path, and writes its files.
+func (r *Repo) addAt(ctx context.Context, path, branch, ref string) (made bool, err error) {
 	args, err := r.addArgs(ctx, path, branch, ref)
 	if err != nil {
 		return false, fmt.Errorf("add worktree %s: %w", path, err)
@@ -49,7 +74,9 @@ func (r *Repo) AddWorktree(ctx context.Context, path, branch string) (made bool,
 	if err != nil {
 		return false, fmt.Errorf("add worktree %s: %w", path, err)
 	}
+	r.trees.Lock()
 	_, err = r.inRepo(ctx, gitDir, r.top, call{args: args, dir: r.top, limit: smallOutput, timeout: callTime})
+	r.trees.Unlock()
 	if err != nil {
 		return false, addError(path, err)
 	}

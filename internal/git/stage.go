@@ -1,0 +1,125 @@
+package git
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sluice/internal/atomicfile"
+)
+
+// staged is a worktree in the making, where nobody else can write. In its own place, an agent that works in the checkout
+// around it could put a link there in the middle, and have the files written anywhere.
+type staged struct {
+	r    *Repo
+	root *os.Root // of the checkout
+	rel  string   // of its folder of its own, below root
+	path string   // of the worktree, absolute
+	over bool
+}
+
+// stage gives the place to make the worktree of path in; nil where that is path itself. What is left of an earlier one,
+// which was killed in the middle, goes.
+func (r *Repo) stage(path string) (*staged, error) {
+	rel, err := filepath.Rel(r.top, r.staging)
+	if err != nil || r.staging == "" || !filepath.IsLocal(rel) {
+		return nil, nil
+	}
+	if to, err := filepath.Rel(r.top, path); err != nil || !filepath.IsLocal(to) {
+		return nil, nil // no agent of this repo can write around it
+	}
+	root, err := os.OpenRoot(r.top)
+	if err != nil {
+		return nil, err
+	}
+	s := &staged{r: r, root: root, rel: filepath.Join(rel, fmt.Sprintf("%x", sha256.Sum256([]byte(path)))[:16])}
+	s.path = filepath.Join(r.top, s.rel, filepath.Base(path))
+	err = s.clear(path)
+	if err == nil {
+		err = root.MkdirAll(s.rel, 0o700)
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return s, nil
+}
+
+// move brings the worktree to its place, through no link that leads out of the checkout.
+func (s *staged) move(path string) error {
+	name, err := s.r.adminOf(s.path)
+	if err != nil || name == "" {
+		return errors.Join(err, fmt.Errorf("it was not made: %w", fs.ErrNotExist))
+	}
+	admin := filepath.Join(s.r.common, "worktrees", name)
+	if err := atomicfile.Write(filepath.Join(s.path, ".git"), []byte("gitdir: "+filepath.ToSlash(admin)+"\n"), 0o644); err != nil {
+		return err
+	}
+	to, err := filepath.Rel(s.r.top, path)
+	if err != nil {
+		return err
+	}
+	dot := func(path string) error {
+		return atomicfile.Write(filepath.Join(admin, "gitdir"), []byte(filepath.ToSlash(filepath.Join(path, ".git"))+"\n"), 0o644)
+	}
+	if err := dot(path); err != nil {
+		return err
+	}
+	if err := s.root.Rename(filepath.Join(s.rel, filepath.Base(path)), to); err != nil {
+		return errors.Join(err, dot(s.path))
+	}
+	s.over = true
+	return nil
+}
+
+// close lets go of the place, and of a worktree that was not moved out of it.
+func (s *staged) close() {
+	if !s.over {
+		_ = s.clear("") // else the next one does
+	}
+	s.over = true
+	_ = s.root.RemoveAll(s.rel)
+	_ = s.root.Remove(filepath.Dir(s.rel)) // goes if nothing else is made
+	_ = s.root.Close()
+}
+
+// clear removes a worktree that was never moved, and what git has of it. A kill may have come when all but the move to
+// path was done.
+func (s *staged) clear(path string) error {
+	half := false
+	if _, err := s.root.Lstat(filepath.Join(s.rel, filepath.Base(s.path), ".git")); err == nil {
+		half = true
+	}
+	for _, p := range []string{s.path, path} {
+		name, err := s.r.adminOf(p)
+		switch {
+		case err != nil:
+			return err
+		case name == "" || p == "":
+		case p == path && !half:
+			return errors.New("it is missing but already registered as a worktree: if its folder was deleted, run git worktree prune")
+		default:
+			if err := os.RemoveAll(filepath.Join(s.r.common, "worktrees", name)); err != nil {
+				return err
+			}
+		}
+	}
+	return s.root.RemoveAll(s.rel)
+}
+
+// adminOf names the entry in which git keeps a linked worktree; "" = there is none.
+func (r *Repo) adminOf(path string) (string, error) {
+	entries, err := os.ReadDir(filepath.Join(r.common, "worktrees"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	for _, e := range entries {
+		dot, err := pointer(filepath.Join(r.common, "worktrees", e.Name()), "gitdir", "")
+		if err == nil && filepath.Dir(dot) == path {
+			return e.Name(), nil
+		}
+	}
+	return "", nil
+}
