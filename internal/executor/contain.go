@@ -1,22 +1,16 @@
 package executor
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"sluice/agents"
 	"sluice/agents/egress"
 	"sluice/agents/program"
 	"sluice/agents/sandbox"
-	"sluice/engine"
 	"sluice/internal/git"
 )
 
@@ -47,200 +41,6 @@ const ownDir = "own"
 
 // homesDir holds the private homes of held launches: one for each step, reviewer or conversation of a run.
 const homesDir = "homes"
-
-// box gives the sandbox that launches are held by; nil where they are not. The error says why there is none though the
-// settings want one.
-func (e *Executor) box() (*sandbox.Box, error) {
-	s := e.opt.Settings()
-	if s.Sandbox.Mode == SandboxOff || e.opt.Sandbox == nil {
-		return nil, nil
-	}
-	b, err := e.opt.Sandbox()
-	if err != nil && s.Sandbox.Mode != SandboxOn && s.Trust != engine.TrustSandbox && s.Trust != engine.TrustSigned {
-		return nil, nil
-	}
-	return b, err
-}
-
-// Level says what stands between the agents of a run and its gates, and, where that is nothing, why. The empty run is for
-// what is to come.
-func (e *Executor) Level(run string) (level, why string) {
-	s := e.opt.Settings()
-	switch {
-	case s.Sandbox.Mode == SandboxOff || e.opt.Sandbox == nil:
-		return engine.TrustFile, "the sandbox is off"
-	}
-	if _, err := e.opt.Sandbox(); err != nil {
-		return engine.TrustFile, err.Error()
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for key, why := range e.opens {
-		return engine.TrustFile, fmt.Sprintf("launch %s is not held by a sandbox: %s", key, why)
-	}
-	if why, ok := e.exposed[run]; ok {
-		return engine.TrustFile, why
-	}
-	return engine.TrustSandbox, ""
-}
-
-// exposedFile says of a run that some launch of it was not held: it has level file for good.
-func (e *Executor) exposedFile(run string) string {
-	return filepath.Join(e.opt.State, attemptsDir, plain(run), "exposed")
-}
-
-// expose notes that a launch, or an offered step, of a run is not held. key is of the launch, "" for none.
-func (e *Executor) expose(run, key, why string) error {
-	e.mu.Lock()
-	known := e.exposed[run] != ""
-	if !known {
-		e.exposed[run] = why
-	}
-	if key != "" {
-		e.opens[key] = why
-	}
-	e.mu.Unlock()
-	if key != "" {
-		if err := keepBriefly(e.pidFile(key)+openMark, opened{key, why}); err != nil {
-			return err
-		}
-	}
-	if known {
-		return nil
-	}
-	return keepBriefly(e.exposedFile(run), why)
-}
-
-// opened is what the mark of a launch that is not held says.
-type opened struct {
-	Key string `json:"key"`
-	Why string `json:"why"`
-}
-
-// keepBriefly writes a value into the state folder that matters only while the machine is up: nothing waits for the disk.
-func keepBriefly(path string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	err = os.WriteFile(path, data, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
-			err = os.WriteFile(path, data, 0o600)
-		}
-	}
-	return err
-}
-
-// recallOpen finds what was not held when this repo was served last.
-func (e *Executor) recallOpen() error {
-	marks, err := filepath.Glob(filepath.Join(globSafe(e.opt.State), launchesDir, "*", "*"+openMark))
-	if err != nil {
-		return err
-	}
-	for _, m := range marks {
-		var o opened
-		if kept(m, &o) == nil {
-			e.opens[o.Key] = o.Why
-		}
-	}
-	files, err := filepath.Glob(filepath.Join(globSafe(e.opt.State), attemptsDir, "*", "exposed"))
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		var why string
-		if kept(f, &why) == nil {
-			e.exposed[filepath.Base(filepath.Dir(f))] = why
-		}
-	}
-	return nil
-}
-
-func globSafe(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
-}
-
-// ends lets go of what held a launch, or of the note that nothing did. The files of its inbox are read once more.
-func (e *Executor) ends(key string) {
-	pid := e.pidFile(key)
-	e.mu.Lock()
-	delete(e.opens, key)
-	e.mu.Unlock()
-	_ = os.Remove(pid + openMark) // a mark that stays says too much, never too little
-	e.unpin(key)
-	e.mu.Lock()
-	if b, ok := e.private[pid+inboxMark]; ok {
-		b.over = e.opt.Now()
-		e.private[pid+inboxMark] = b
-	}
-	e.mu.Unlock()
-}
-
-// privateBox is the inbox of a held launch.
-type privateBox struct {
-	key, run string
-	over     time.Time // its launch is, since then: it goes when it has been read
-}
-
-// privateMost is how long an inbox is read after its launch for what cannot be taken in.
-const privateMost = time.Minute
-
-// keepPrivate notes that a launch has an inbox of its own, and pins what its end lets go.
-func (e *Executor) keepPrivate(key string) {
-	dir := e.pidFile(key) + inboxMark
-	if !isDir(dir) {
-		return
-	}
-	run, _, _ := strings.Cut(key, "/")
-	e.mu.Lock()
-	e.private[dir] = privateBox{key: key, run: run}
-	e.mu.Unlock()
-	for _, d := range []string{dir, filepath.Join(dir, run)} {
-		if err := e.watch(d); err != nil { // the scans find what is in it a little later
-			e.opt.Logf("%v", err)
-		}
-	}
-	var file string
-	if kept(e.pidFile(key)+pinMark, &file) == nil {
-		e.pinned(key, file)
-	}
-}
-
-// pinned notes that a launch needs a pinned file.
-func (e *Executor) pinned(key, file string) {
-	e.mu.Lock()
-	e.pins[key] = file
-	e.mu.Unlock()
-}
-
-// unpin removes the file that a launch needed, where no other does.
-func (e *Executor) unpin(key string) {
-	e.pinMu.Lock()
-	defer e.pinMu.Unlock()
-	e.mu.Lock()
-	file, ok := e.pins[key]
-	delete(e.pins, key)
-	for _, other := range e.pins {
-		ok = ok && other != file
-	}
-	e.mu.Unlock()
-	if !ok {
-		return
-	}
-	if err := sandbox.Unpin(file); err != nil {
-		e.opt.Logf("%s: %v", file, err)
-	}
-}
-
-// privateOf gives the folders of a launch's own inbox; none where it has none.
-func (e *Executor) privateOf(key, run string) []string {
-	dir := e.pidFile(key) + inboxMark
-	if !isDir(dir) {
-		return nil
-	}
-	return []string{dir, filepath.Join(dir, run)}
-}
 
 // launchOf is the launch that a key's words count for: a correction is asked for its answer alone, yet what it signals is
 // its launch's.
@@ -503,66 +303,6 @@ func (e *Executor) insideEnv(env []string, plan sandbox.Plan, format string) []s
 	}
 	slices.Sort(out)
 	return out
-}
-
-// seed puts a program's login and settings into a launch's private home, as they are now: a copy, so that nothing that
-// starts with the person's own is the agent's to write.
-func (e *Executor) seed(plan sandbox.Plan, format string) error {
-	for _, s := range program.Seeds(format, e.variable, plan.Home) {
-		data, err := readSeed(s.From)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return unready("%s: %v", s.From, err)
-		}
-		if err := replace(plan.Private, s.To, data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// maxSeed bounds a file that is copied into a private home.
-const maxSeed = 4 << 20
-
-func readSeed(file string) ([]byte, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxSeed {
-		return nil, fmt.Errorf("it is no regular file of at most %d MiB", maxSeed>>20)
-	}
-	return os.ReadFile(file)
-}
-
-// replace writes a file below a folder in which an earlier launch may have left links.
-func replace(base, rel string, data []byte) error {
-	root, err := os.OpenRoot(base)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if dir := path.Dir(rel); dir != "." {
-		if info, err := root.Lstat(dir); err == nil && !info.IsDir() {
-			if err := root.Remove(dir); err != nil {
-				return err
-			}
-		}
-		if err := root.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
-	}
-	if err := root.RemoveAll(rel); err != nil {
-		return err
-	}
-	f, err := root.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
 }
 
 // found looks the command up where it will be looked up inside, and shows what it needs that lies in what is hidden. The

@@ -1,0 +1,126 @@
+package executor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sluice/agents/sandbox"
+	"sluice/engine"
+	"strings"
+)
+
+// box gives the sandbox that launches are held by; nil where they are not. The error says why there is none though the
+// settings want one.
+func (e *Executor) box() (*sandbox.Box, error) {
+	s := e.opt.Settings()
+	if s.Sandbox.Mode == SandboxOff || e.opt.Sandbox == nil {
+		return nil, nil
+	}
+	b, err := e.opt.Sandbox()
+	if err != nil && s.Sandbox.Mode != SandboxOn && s.Trust != engine.TrustSandbox && s.Trust != engine.TrustSigned {
+		return nil, nil
+	}
+	return b, err
+}
+
+// Level says what stands between the agents of a run and its gates, and, where that is nothing, why. The empty run is for
+// what is to come.
+func (e *Executor) Level(run string) (level, why string) {
+	s := e.opt.Settings()
+	switch {
+	case s.Sandbox.Mode == SandboxOff || e.opt.Sandbox == nil:
+		return engine.TrustFile, "the sandbox is off"
+	}
+	if _, err := e.opt.Sandbox(); err != nil {
+		return engine.TrustFile, err.Error()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for key, why := range e.opens {
+		return engine.TrustFile, fmt.Sprintf("launch %s is not held by a sandbox: %s", key, why)
+	}
+	if why, ok := e.exposed[run]; ok {
+		return engine.TrustFile, why
+	}
+	return engine.TrustSandbox, ""
+}
+
+// exposedFile says of a run that some launch of it was not held: it has level file for good.
+func (e *Executor) exposedFile(run string) string {
+	return filepath.Join(e.opt.State, attemptsDir, plain(run), "exposed")
+}
+
+// expose notes that a launch, or an offered step, of a run is not held. key is of the launch, "" for none.
+func (e *Executor) expose(run, key, why string) error {
+	e.mu.Lock()
+	known := e.exposed[run] != ""
+	if !known {
+		e.exposed[run] = why
+	}
+	if key != "" {
+		e.opens[key] = why
+	}
+	e.mu.Unlock()
+	if key != "" {
+		if err := keepBriefly(e.pidFile(key)+openMark, opened{key, why}); err != nil {
+			return err
+		}
+	}
+	if known {
+		return nil
+	}
+	return keepBriefly(e.exposedFile(run), why)
+}
+
+// opened is what the mark of a launch that is not held says.
+type opened struct {
+	Key string `json:"key"`
+	Why string `json:"why"`
+}
+
+// keepBriefly writes a value into the state folder that matters only while the machine is up: nothing waits for the disk.
+func keepBriefly(path string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	err = os.WriteFile(path, data, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
+			err = os.WriteFile(path, data, 0o600)
+		}
+	}
+	return err
+}
+
+// recallOpen finds what was not held when this repo was served last.
+func (e *Executor) recallOpen() error {
+	marks, err := filepath.Glob(filepath.Join(globSafe(e.opt.State), launchesDir, "*", "*"+openMark))
+	if err != nil {
+		return err
+	}
+	for _, m := range marks {
+		var o opened
+		if kept(m, &o) == nil {
+			e.opens[o.Key] = o.Why
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(globSafe(e.opt.State), attemptsDir, "*", "exposed"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		var why string
+		if kept(f, &why) == nil {
+			e.exposed[filepath.Base(filepath.Dir(f))] = why
+		}
+	}
+	return nil
+}
+
+func globSafe(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}

@@ -1,0 +1,155 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sluice/agents/program"
+	"sluice/agents/sandbox"
+	"strings"
+	"time"
+)
+
+// ends lets go of what held a launch, or of the note that nothing did. The files of its inbox are read once more.
+func (e *Executor) ends(key string) {
+	pid := e.pidFile(key)
+	e.mu.Lock()
+	delete(e.opens, key)
+	e.mu.Unlock()
+	_ = os.Remove(pid + openMark) // a mark that stays says too much, never too little
+	e.unpin(key)
+	e.mu.Lock()
+	if b, ok := e.private[pid+inboxMark]; ok {
+		b.over = e.opt.Now()
+		e.private[pid+inboxMark] = b
+	}
+	e.mu.Unlock()
+}
+
+// privateBox is the inbox of a held launch.
+type privateBox struct {
+	key, run string
+	over     time.Time // its launch is, since then: it goes when it has been read
+}
+
+// privateMost is how long an inbox is read after its launch for what cannot be taken in.
+const privateMost = time.Minute
+
+// keepPrivate notes that a launch has an inbox of its own, and pins what its end lets go.
+func (e *Executor) keepPrivate(key string) {
+	dir := e.pidFile(key) + inboxMark
+	if !isDir(dir) {
+		return
+	}
+	run, _, _ := strings.Cut(key, "/")
+	e.mu.Lock()
+	e.private[dir] = privateBox{key: key, run: run}
+	e.mu.Unlock()
+	for _, d := range []string{dir, filepath.Join(dir, run)} {
+		if err := e.watch(d); err != nil { // the scans find what is in it a little later
+			e.opt.Logf("%v", err)
+		}
+	}
+	var file string
+	if kept(e.pidFile(key)+pinMark, &file) == nil {
+		e.pinned(key, file)
+	}
+}
+
+// pinned notes that a launch needs a pinned file.
+func (e *Executor) pinned(key, file string) {
+	e.mu.Lock()
+	e.pins[key] = file
+	e.mu.Unlock()
+}
+
+// unpin removes the file that a launch needed, where no other does.
+func (e *Executor) unpin(key string) {
+	e.pinMu.Lock()
+	defer e.pinMu.Unlock()
+	e.mu.Lock()
+	file, ok := e.pins[key]
+	delete(e.pins, key)
+	for _, other := range e.pins {
+		ok = ok && other != file
+	}
+	e.mu.Unlock()
+	if !ok {
+		return
+	}
+	if err := sandbox.Unpin(file); err != nil {
+		e.opt.Logf("%s: %v", file, err)
+	}
+}
+
+// privateOf gives the folders of a launch's own inbox; none where it has none.
+func (e *Executor) privateOf(key, run string) []string {
+	dir := e.pidFile(key) + inboxMark
+	if !isDir(dir) {
+		return nil
+	}
+	return []string{dir, filepath.Join(dir, run)}
+}
+
+// seed puts a program's login and settings into a launch's private home, as they are now: a copy, so that nothing that
+// starts with the person's own is the agent's to write.
+func (e *Executor) seed(plan sandbox.Plan, format string) error {
+	for _, s := range program.Seeds(format, e.variable, plan.Home) {
+		data, err := readSeed(s.From)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return unready("%s: %v", s.From, err)
+		}
+		if err := replace(plan.Private, s.To, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxSeed bounds a file that is copied into a private home.
+const maxSeed = 4 << 20
+
+func readSeed(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxSeed {
+		return nil, fmt.Errorf("it is no regular file of at most %d MiB", maxSeed>>20)
+	}
+	return os.ReadFile(file)
+}
+
+// replace writes a file below a folder in which an earlier launch may have left links.
+func replace(base, rel string, data []byte) error {
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if dir := path.Dir(rel); dir != "." {
+		if info, err := root.Lstat(dir); err == nil && !info.IsDir() {
+			if err := root.Remove(dir); err != nil {
+				return err
+			}
+		}
+		if err := root.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := root.RemoveAll(rel); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
