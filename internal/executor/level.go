@@ -7,9 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+
 	"sluice/agents/sandbox"
 	"sluice/engine"
-	"strings"
 )
 
 // box gives the sandbox that launches are held by; nil where they are not. The error says why there is none though the

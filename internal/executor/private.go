@@ -7,10 +7,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"sluice/agents/program"
-	"sluice/agents/sandbox"
 	"strings"
 	"time"
+
+	"sluice/agents/program"
+	"sluice/agents/sandbox"
 )
 
 // ends lets go of what held a launch, or of the note that nothing did. The files of its inbox are read once more.
