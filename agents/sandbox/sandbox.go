@@ -87,6 +87,11 @@ func (p Plan) HomeInside() string {
 	return p.Home
 }
 
+// HoldsHome says that the real home can be written: what lies in it runs when its owner next logs in.
+func (p Plan) HoldsHome() bool {
+	return p.Home != "" && slices.ContainsFunc(p.Shown, func(m Mount) bool { return m.Write && Inside(m.Path, p.Home) })
+}
+
 // emptied are folders of the machine of which nothing is seen.
 func emptied() []string {
 	return []string{"/tmp", "/var/tmp", "/run", "/sys", "/mnt", "/media"}

@@ -91,6 +91,11 @@ func (e *Executor) contain(l launch, p process, spec *agents.Spec) error {
 	if err != nil {
 		return err
 	}
+	if plan.HoldsHome() {
+		if err := e.expose(run, l.key, "it can write to your home: what it leaves there runs when you log in"); err != nil {
+			return err
+		}
+	}
 	plan.Network = network
 	plan.Ports = rules.Loopback()
 	switch {
@@ -337,29 +342,4 @@ func (e *Executor) unseen(dir string, plan *sandbox.Plan) bool {
 		hidden = append(hidden, plan.Home)
 	}
 	return slices.ContainsFunc(hidden, func(h string) bool { return sandbox.Inside(h, dir) })
-}
-
-// stateWrites are the folders below .workflow/ in which a step's declared outputs lie: the step may write there. What
-// others go by is nobody's to declare.
-func stateWrites(outs []string) ([]string, error) {
-	var dirs []string
-	for _, out := range outs {
-		if !isState(out) {
-			continue
-		}
-		dir := path.Dir(path.Clean(filepath.ToSlash(out)))
-		parts := strings.Split(dir, "/")
-		if len(parts) < 2 || slices.Contains([]string{"specs", "audit", "signals", "prompts", "schemas", "retry-context", "runs"}, parts[1]) && !ownFiles(parts) {
-			return nil, refused("output %s: a step that is held by a sandbox cannot write there: name a file below .workflow/runs/${{run}}/files/ or a folder of its own, such as .workflow/backlog/", out)
-		}
-		if !slices.Contains(dirs, dir) {
-			dirs = append(dirs, dir)
-		}
-	}
-	return dirs, nil
-}
-
-// ownFiles says that a path is in runs/<run>/files.
-func ownFiles(parts []string) bool {
-	return len(parts) >= 4 && parts[1] == "runs" && parts[3] == "files"
 }

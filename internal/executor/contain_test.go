@@ -99,3 +99,16 @@ echo "home $HOME uid $(id -u) secret ${SECRET-none}"
 		t.Error(err)
 	}
 }
+
+// TestHomeInTheCheckout: whoever can write to a person's home is held by nothing.
+func TestHomeInTheCheckout(t *testing.T) {
+	b := held(t, heldSpec)
+	b.e.opt.Environ = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.root}
+	b.script("works", "echo '{\"status\": \"done\"}' >\"$SLUICE_SIGNAL\"\n")
+	if ev := b.carry(b.stepJob("A", 1, 1)); ev.Exit.Code != 0 {
+		t.Fatalf("%+v", ev.Exit)
+	}
+	if level, why := b.e.Level(run1); level != engine.TrustFile || !strings.Contains(why, "your home") {
+		t.Errorf("level %s: %s", level, why)
+	}
+}

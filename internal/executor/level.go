@@ -57,7 +57,7 @@ func (e *Executor) exposedFile(run string) string {
 // expose notes that a launch, or an offered step, of a run is not held. key is of the launch, "" for none.
 func (e *Executor) expose(run, key, why string) error {
 	e.mu.Lock()
-	known := e.exposed[run] != ""
+	_, known := e.exposed[run]
 	if !known {
 		e.exposed[run] = why
 	}
@@ -70,10 +70,10 @@ func (e *Executor) expose(run, key, why string) error {
 			return err
 		}
 	}
-	if known {
+	if _, err := os.Lstat(e.exposedFile(run)); known && err == nil {
 		return nil
 	}
-	return keepBriefly(e.exposedFile(run), why)
+	return keepBriefly(e.exposedFile(run), why) // also where it is known, yet could not be written
 }
 
 // opened is what the mark of a launch that is not held says.
@@ -115,9 +115,10 @@ func (e *Executor) recallOpen() error {
 	}
 	for _, f := range files {
 		var why string
-		if kept(f, &why) == nil {
-			e.exposed[filepath.Base(filepath.Dir(f))] = why
+		if err := kept(f, &why); err != nil { // a power cut: that it was there says enough
+			why = "a launch of it was not held by a sandbox"
 		}
+		e.exposed[filepath.Base(filepath.Dir(f))] = why
 	}
 	return nil
 }

@@ -1,0 +1,60 @@
+package executor
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"sluice/engine"
+)
+
+// TestStateWrites: what a held step may write below .workflow/ lies in a folder that nobody else can put a link for.
+func TestStateWrites(t *testing.T) {
+	for _, c := range []struct {
+		outs, want []string
+		refused    bool
+	}{
+		{[]string{"a.txt", ".workflow/backlog/x.md", ".workflow/backlog/deep/er/x.md"}, []string{".workflow/backlog"}, false},
+		{[]string{".workflow/runs/w-1/files/a/b/x"}, []string{".workflow/runs/w-1/files"}, false},
+		{[]string{".workflow/specs/x.yaml"}, nil, true},
+		{[]string{".workflow/SPECS/x.yaml"}, nil, true},
+		{[]string{".workflow/a/../signals/x"}, nil, true},
+		{[]string{".workflow/runs/w-1/X.1/x"}, nil, true},
+		{[]string{".workflow/config.yaml"}, nil, true},
+	} {
+		got, err := stateWrites(c.outs)
+		if !slices.Equal(got, c.want) || (err != nil) != c.refused {
+			t.Errorf("%q: %q %v", c.outs, got, err)
+		}
+	}
+}
+
+// TestExposedIsKept: that a launch was not held outlives the daemon, also where it could not be written down at first.
+func TestExposedIsKept(t *testing.T) {
+	b := newBench(t, checkSpec)
+	file := b.e.exposedFile(run1)
+	if err := os.MkdirAll(filepath.Dir(filepath.Dir(file)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Dir(file), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.e.expose(run1, "", "a test"); err == nil {
+		t.Fatal("it was written where nothing can be")
+	}
+	if err := os.Remove(filepath.Dir(file)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.e.expose(run1, "", "a test"); err != nil {
+		t.Fatal(err)
+	}
+	b.e.Close()
+	b.e = b.executor()
+	if why := b.e.exposed[run1]; why != "a test" {
+		t.Errorf("%q is known of it", why)
+	}
+	if level, _ := b.e.Level(run1); level != engine.TrustFile {
+		t.Error(level)
+	}
+}
