@@ -2,7 +2,6 @@ package executor
 
 import (
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"

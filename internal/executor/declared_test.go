@@ -57,4 +57,12 @@ func TestExposedIsKept(t *testing.T) {
 	if level, _ := b.e.Level(run1); level != engine.TrustFile {
 		t.Error(level)
 	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil { // as a power cut leaves it
+		t.Fatal(err)
+	}
+	b.e.Close()
+	b.e = b.executor()
+	if why := b.e.exposed[run1]; why == "" {
+		t.Error("after a power cut it is not known")
+	}
 }
