@@ -27,6 +27,8 @@ const (
 	// drainLimit is how long output is still read when the tree is gone but
 	// something outside of it holds the pipe.
 	drainLimit = time.Second
+	// heldGrace is how long a sandbox may take to go: the kernel ends what is in it.
+	heldGrace = 250 * time.Millisecond
 	// killAgain is the pause before what a KILL did not reach gets another.
 	killAgain = 5 * time.Millisecond
 	// recordLimit is how long a record that cannot be written (full disk) is
@@ -409,7 +411,11 @@ func (s *shim) supervise(ends <-chan end) Exit {
 			if end.empty {
 				return e
 			}
-			signalBelow(os.Getpid(), s.spec.Wrapper, syscall.SIGTERM, syscall.SIGCONT)
+			if s.spec.Wrapper != "" { // what is left in a sandbox goes with it: nothing there can be asked to end any more
+				killWithin(min(heldGrace, s.spec.KillAfter))
+				continue
+			}
+			signalBelow(os.Getpid(), "", syscall.SIGTERM, syscall.SIGCONT)
 			killWithin(min(leftoverGrace, s.spec.KillAfter))
 		case <-kill.C:
 			killCgroup(s.id.Cgroup, s.id.Mark)
