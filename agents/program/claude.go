@@ -226,20 +226,21 @@ func (r *Reader) claudeEnd(l claudeLine) []Event {
 		if class, reset := claudeBanner(l.Result, r.now()); class != Good && l.Usage.Output == 0 {
 			r.r.failure = failure{class: class, why: clip(l.Result, maxWhy), reset: reset}
 		}
+	case l.Status == 400, l.Status == 413, l.Status == 422: // the request itself: too long, most likely
+		r.failWords(fmt.Sprintf("%s (HTTP status %d)", clip(why, maxWhy/2), l.Status), Work)
 	case l.Status != 0:
 		r.fail(ofStatus(l.Status, why), fmt.Sprintf("%s (HTTP status %d)", why, l.Status))
 	case strings.HasPrefix(l.Terminal, "aborted"):
 		r.fail(Infrastructure, "it was interrupted")
 	case l.Subtype == "error_max_budget_usd":
 		r.fail(UsageLimit, "the cost that it was given is used up")
-		r.r.failure.reset = time.Time{}
+		r.r.failure.limit = "" // no time ends it
 	case l.Terminal == "prompt_too_long", strings.HasPrefix(l.Subtype, "error_max"):
 		r.fail(Work, why)
 	case said.class != Good:
 		r.fail(said.class, why)
 	default:
-		class, _ := ofText(why, Infrastructure)
-		r.fail(class, why)
+		r.failWords(why, Infrastructure)
 	}
 	return []Event{{Kind: Ended, Text: fmt.Sprintf("%d turns, %d tokens, %.4f USD", l.Turns, r.r.Usage.Input+r.r.Usage.Output, l.Cost)}}
 }

@@ -114,19 +114,22 @@ type failure struct {
 	// words, where there are any, say which class it is, if they can. They are read where somebody asks: a program that
 	// tries again says many.
 	words string
+	limit string // where the end of a limit may stand
 	said  time.Time
 }
 
 // read gives the failure with the class that its words tell.
 func (f failure) read() failure {
-	if f.words == "" {
-		return f
+	if f.words != "" {
+		f.class, f.why = ofText(f.words, f.class)
+		if f.class == UsageLimit {
+			f.limit = f.why
+		}
 	}
-	f.class, f.why = ofText(f.words, f.class)
-	if f.class == UsageLimit {
-		f.reset = resetIn(f.why, f.said)
+	if f.limit != "" {
+		f.reset = resetIn(f.limit, f.said)
 	}
-	f.words = ""
+	f.words, f.limit = "", ""
 	return f
 }
 
@@ -273,7 +276,7 @@ func readable(err error) bool {
 func (r *Reader) fail(class Class, why string) {
 	r.r.failure = failure{class: class, why: clip(why, maxWhy)}
 	if class == UsageLimit {
-		r.r.failure.reset = resetIn(why, r.now())
+		r.r.failure.limit, r.r.failure.said = r.r.failure.why, r.now()
 	}
 }
 
