@@ -58,7 +58,7 @@ func (c Checkout) Mounts() ([]Mount, error) {
 		}
 	}
 	g := func(name string) string { return filepath.Join(c.Common, name) }
-	needed := []string{"hooks", "info", "worktrees", "modules", "refs/sluice"}
+	needed := []string{"hooks", "info", "worktrees", "modules", "objects", "refs", "logs", "refs/sluice"}
 	if linked {
 		needed = []string{"objects", "refs", "logs", "refs/sluice"}
 	}
@@ -76,7 +76,7 @@ func (c Checkout) Mounts() ([]Mount, error) {
 	rw(c.Top)
 	for _, other := range c.Others {
 		if other != c.Top && Inside(c.Top, other) {
-			ro(other)
+			out = append(out, Mount{Path: other, Try: true}) // it may go meanwhile
 		}
 	}
 	if c.Main != c.Top && Inside(c.Top, c.Main) {
@@ -91,6 +91,7 @@ func (c Checkout) Mounts() ([]Mount, error) {
 			return nil, err
 		}
 		rw(c.Common)
+		rw(g("objects"), g("refs"), g("logs")) // on themselves: what others mount is not to be moved away
 		ro(g("config"), g("hooks"), g("info"), g("commondir"), g("worktrees"), g("modules"))
 		if dot := filepath.Join(c.Top, ".git"); dot != c.Common { // a file that says where the git folder is
 			ro(dot)

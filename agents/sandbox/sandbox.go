@@ -74,6 +74,9 @@ type Plan struct {
 	Ports   []string
 	Root    bool // the launch is root outside
 	InPlace bool // nothing can be seen elsewhere than where it is: macOS
+	// Same are folders to be mounted that somebody else may move meanwhile, and put a link in their place: inside it is made
+	// sure that they, and nothing else, can be written.
+	Same []Identity
 }
 
 // HomeInside is what HOME is inside.
@@ -137,6 +140,9 @@ func (p Plan) Bubblewrap(bwrap string, argv []string) []string {
 		l.show(Mount{Path: p.Net, At: filepath.Dir(NetSocket)})
 	}
 	add("--chdir", p.Cwd, "--")
+	if len(p.Same) > 0 {
+		add(Tool, CheckCommand, l.layout())
+	}
 	if p.Network == NetProxy {
 		add(Tool, ForwardCommand, NetSocket, strings.Join(p.Ports, ","))
 	}
@@ -194,7 +200,7 @@ func (l *laid) stay(path string) {
 	for _, dir := range slices.Backward(between) {
 		if isDir(dir) && !slices.ContainsFunc(l.done, func(m Mount) bool { return Inside(dir, m.At) }) {
 			m := Mount{Path: dir, At: dir, Write: true}
-			l.add("--bind", dir, dir)
+			l.add("--bind-try", dir, dir)
 			l.done = append(l.done, m)
 		}
 	}

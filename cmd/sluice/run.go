@@ -48,6 +48,8 @@ func inner(args []string, stdin io.Reader) (code int, ours bool) {
 		return notify.HelperMain(stdin), true
 	case cage.ForwardCommand:
 		return egress.ForwardMain(args[1:]), true
+	case cage.CheckCommand:
+		return cage.CheckMain(args[1:]), true
 	}
 	return 0, false
 }

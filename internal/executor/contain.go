@@ -156,12 +156,17 @@ func (e *Executor) plan(l launch, p process, run, rest string, inPlace bool) (pl
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: at})
 		plan.Inboxes = append(plan.Inboxes, filepath.Join(at, "signals"))
 	}
-	for _, rel := range append([]string{l.dir + "/" + ownDir, runDir(run) + "/files"}, p.writes...) {
+	for _, rel := range []string{l.dir + "/" + ownDir, runDir(run) + "/files"} {
 		if err := e.makeBelow(rel, 0o700); err != nil {
 			return plan, unready("%v", err)
 		}
 		plan.Own = append(plan.Own, filepath.Join(e.root, filepath.FromSlash(rel)))
 	}
+	own, err := e.makeOwn(p.writes)
+	if err != nil {
+		return plan, err
+	}
+	plan.Own = append(plan.Own, own...)
 	return plan, e.seed(plan, p.who.agent.Format)
 }
 
@@ -187,6 +192,9 @@ func (e *Executor) shownTree(key, cwd string, plan *sandbox.Plan) (top string, e
 	if c.Others, err = e.opt.Git.Linked(); err != nil {
 		return "", noGit(e.shown(top), err)
 	}
+	c.Others = slices.DeleteFunc(c.Others, func(dir string) bool { // in the making, where nobody can write anyway
+		return sandbox.Inside(filepath.Join(e.root, ".workflow"), dir)
+	})
 	e.pinMu.Lock()
 	defer e.pinMu.Unlock()
 	if pin := c.PinFile(); pin != "" {
@@ -194,6 +202,13 @@ func (e *Executor) shownTree(key, cwd string, plan *sandbox.Plan) (top string, e
 			return "", err
 		}
 		e.pinned(key, pin)
+	}
+	if e.reached(c) {
+		same, err := sandbox.Identify(main, top)
+		if err != nil {
+			return "", unready("worktree %s: %v", e.shown(top), err)
+		}
+		plan.Same = append(plan.Same, same)
 	}
 	mounts, err := c.Mounts()
 	if err != nil {

@@ -1,15 +1,15 @@
 package executor
 
 import (
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// stateWrites are the folders right below .workflow/ in which a step's declared outputs lie: the step may write there. What
-// others go by is nobody's to declare. A folder in one of them is not shown by itself: whoever may write around it could
-// put a link in its place, which would be followed when it is mounted.
+// stateWrites are the folders below .workflow/ in which a step's declared outputs lie: the step may write there. What
+// others go by is nobody's to declare.
 func stateWrites(outs []string) ([]string, error) {
 	var dirs []string
 	for _, out := range outs {
@@ -21,10 +21,6 @@ func stateWrites(outs []string) ([]string, error) {
 		if len(parts) < 2 || slices.Contains([]string{"specs", "audit", "signals", "prompts", "schemas", "retry-context", "runs"}, strings.ToLower(parts[1])) && !ownFiles(parts) {
 			return nil, refused("output %s: a step that is held by a sandbox cannot write there: name a file below .workflow/runs/${{run}}/files/ or a folder of its own, such as .workflow/backlog/", out)
 		}
-		dir = strings.Join(parts[:2], "/")
-		if ownFiles(parts) {
-			dir = strings.Join(parts[:4], "/")
-		}
 		if !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
@@ -35,4 +31,34 @@ func stateWrites(outs []string) ([]string, error) {
 // ownFiles says that a path is in runs/<run>/files.
 func ownFiles(parts []string) bool {
 	return len(parts) >= 4 && parts[1] == "runs" && parts[3] == "files"
+}
+
+// writable gives the folder right below .workflow/ that one of a step's outputs lies in: it is what is shown. A folder in it
+// is not shown by itself: whoever may write around it could put a link in its place, which is followed when it is mounted.
+func writable(dir string) string {
+	parts := strings.Split(dir, "/")
+	if ownFiles(parts) {
+		return strings.Join(parts[:4], "/")
+	}
+	return strings.Join(parts[:min(2, len(parts))], "/")
+}
+
+// makeOwn makes the folders of a held step's outputs and gives those that are to be shown.
+func (e *Executor) makeOwn(dirs []string) ([]string, error) {
+	var out []string
+	for _, dir := range dirs {
+		top := writable(dir)
+		if err := e.makeBelow(top, 0o700); err != nil {
+			return nil, unready("%v", err)
+		}
+		at := filepath.Join(e.root, filepath.FromSlash(top))
+		if root, err := os.OpenRoot(at); err == nil {
+			_ = root.MkdirAll(strings.TrimPrefix(strings.TrimPrefix(dir, top), "/"), 0o700) // else the step makes it
+			_ = root.Close()
+		}
+		if !slices.Contains(out, at) {
+			out = append(out, at)
+		}
+	}
+	return out, nil
 }

@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package executor
 
 import (
@@ -15,8 +17,8 @@ func TestStateWrites(t *testing.T) {
 		outs, want []string
 		refused    bool
 	}{
-		{[]string{"a.txt", ".workflow/backlog/x.md", ".workflow/backlog/deep/er/x.md"}, []string{".workflow/backlog"}, false},
-		{[]string{".workflow/runs/w-1/files/a/b/x"}, []string{".workflow/runs/w-1/files"}, false},
+		{[]string{"a.txt", ".workflow/backlog/x.md", ".workflow/backlog/deep/er/x.md"}, []string{".workflow/backlog", ".workflow/backlog/deep/er"}, false},
+		{[]string{".workflow/runs/w-1/files/a/b/x"}, []string{".workflow/runs/w-1/files/a/b"}, false},
 		{[]string{".workflow/specs/x.yaml"}, nil, true},
 		{[]string{".workflow/SPECS/x.yaml"}, nil, true},
 		{[]string{".workflow/a/../signals/x"}, nil, true},
@@ -27,6 +29,22 @@ func TestStateWrites(t *testing.T) {
 		if !slices.Equal(got, c.want) || (err != nil) != c.refused {
 			t.Errorf("%q: %q %v", c.outs, got, err)
 		}
+	}
+	b := newBench(t, checkSpec)
+	for _, dir := range []string{".workflow/backlog", "elsewhere"} {
+		if err := os.MkdirAll(filepath.Join(b.root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../../elsewhere", filepath.Join(b.root, ".workflow/backlog/evil")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := b.e.makeOwn([]string{".workflow/backlog", ".workflow/backlog/deep/er", ".workflow/backlog/evil/x", ".workflow/runs/w-1/files/a/b"})
+	if want := []string{filepath.Join(b.root, ".workflow/backlog"), filepath.Join(b.root, ".workflow/runs/w-1/files")}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q %v", got, err)
+	}
+	if !b.has(".workflow/backlog/deep/er") || !b.has(".workflow/runs/w-1/files/a/b") || b.has("elsewhere/x") {
+		t.Error("the folders of its outputs are not as they should be")
 	}
 }
 

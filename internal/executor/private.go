@@ -67,6 +67,14 @@ func (e *Executor) pinned(key, file string) {
 	e.mu.Unlock()
 }
 
+// reached says that a worktree lies in a checkout in which another launch works: one that began before the worktree was
+// there may write around it.
+func (e *Executor) reached(c sandbox.Checkout) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.pins) > 0 && c.Top != c.Main && sandbox.Inside(c.Main, c.Top)
+}
+
 // unpin removes the file that a launch needed, where no other does.
 func (e *Executor) unpin(key string) {
 	e.pinMu.Lock()
