@@ -112,3 +112,19 @@ func TestHomeInTheCheckout(t *testing.T) {
 		t.Errorf("level %s: %s", level, why)
 	}
 }
+
+// TestRefusedLaunchLeavesNoPin: what was held for a launch that then could not be made is let go.
+func TestRefusedLaunchLeavesNoPin(t *testing.T) {
+	b := held(t, heldSpec)
+	b.script("works", "exit 0\n")
+	for name, a := range b.settings.Agents {
+		a.Command = []string{"no-such-command"}
+		b.settings.Agents[name] = a
+	}
+	if ev := b.carry(b.stepJob("A", 1, 1)); ev.Exit.Class != engine.ClassFatal {
+		t.Fatalf("%+v", ev.Exit)
+	}
+	if b.has(".git/commondir") || len(b.e.pins) > 0 {
+		t.Errorf("it was left: %v", b.e.pins)
+	}
+}

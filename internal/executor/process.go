@@ -297,6 +297,7 @@ func (e *Executor) start(ctx context.Context, l launch, p process) (*agents.Proc
 		Token: e.token(l.key), KillAfter: time.Duration(e.opt.Settings().KillAfter),
 	}
 	if err := e.contain(l, p, &spec); err != nil {
+		e.ends(l.key) // nothing runs, and nothing else would let go of what was held for it
 		return nil, err
 	}
 	return e.opt.Runner.Ensure(context.WithoutCancel(ctx), spec)
