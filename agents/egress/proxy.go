@@ -87,6 +87,7 @@ type Proxy struct {
 	note   func(host string) // what was refused, each once
 	server *http.Server
 	dialer net.Dialer
+	addrs  func() ([]net.Addr, error) // of this machine
 
 	mu    sync.Mutex
 	noted map[string]bool
@@ -97,7 +98,7 @@ type Proxy struct {
 
 // NewProxy makes a proxy. note is told of each host that was refused, once; it may be nil.
 func NewProxy(rules Rules, note func(host string)) *Proxy {
-	p := &Proxy{rules: rules, note: note, noted: map[string]bool{}, open: map[net.Conn]bool{}, dialer: net.Dialer{Timeout: dialTime}}
+	p := &Proxy{rules: rules, note: note, noted: map[string]bool{}, open: map[net.Conn]bool{}, addrs: net.InterfaceAddrs, dialer: net.Dialer{Timeout: dialTime}}
 	through := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host },
 		Transport:     &http.Transport{DialContext: p.dial, DisableCompression: true, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute},
@@ -243,7 +244,7 @@ func (p *Proxy) dial(ctx context.Context, network, address string) (net.Conn, er
 	}
 	last := error(nil)
 	for _, ip := range ips {
-		if !public(ip) {
+		if !public(ip) || p.own(ip) {
 			last = p.refuse(host, port)
 			continue
 		}
@@ -257,6 +258,16 @@ func (p *Proxy) dial(ctx context.Context, network, address string) (net.Conn, er
 		last = fmt.Errorf("%s has no address", host)
 	}
 	return nil, last
+}
+
+// own says that an address is this machine's, which may have a public one too: what listens there need not be meant for
+// the world.
+func (p *Proxy) own(ip netip.Addr) bool {
+	all, err := p.addrs()
+	return err != nil || slices.ContainsFunc(all, func(a net.Addr) bool {
+		prefix, err := netip.ParsePrefix(a.String())
+		return err == nil && prefix.Addr().Unmap() == ip.Unmap()
+	})
 }
 
 func (p *Proxy) refuse(host, port string) error {
