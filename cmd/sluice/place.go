@@ -93,7 +93,7 @@ func (a *app) placeOf(ctx context.Context, dir string) (*place, error) {
 func mainRoot(ctx context.Context, repo *git.Repo) (string, error) {
 	trees, err := repo.Worktrees(ctx)
 	if err != nil {
-		return "", err
+		return "", failed("see what `git worktree list` says: an entry below .git/worktrees/ that is half written has to be removed", "%v", err)
 	}
 	if len(trees) == 0 || trees[0].Bare {
 		return repo.Top(), nil

@@ -83,6 +83,11 @@ func (r *Repo) addAt(ctx context.Context, path, branch, ref string) (made bool, 
 	if err := r.checkout(ctx, path); err != nil {
 		return true, fmt.Errorf("add worktree %s: write the files: %w", path, err)
 	}
+	for _, dir := range []string{r.common, path} {
+		if err := settle(dir); err != nil {
+			return true, fmt.Errorf("add worktree %s: sync: %w", path, err)
+		}
+	}
 	return true, nil
 }
 

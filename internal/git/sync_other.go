@@ -1,0 +1,6 @@
+//go:build !linux
+
+package git
+
+// settle does nothing here: there is no call for one file system.
+func settle(string) error { return nil }
