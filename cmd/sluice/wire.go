@@ -41,6 +41,7 @@ type parts struct {
 	slots  *executor.Slots
 	spent  *executor.Spending
 	dog    *watchdog
+	unheld *executor.Unheld
 	box    func() (*cage.Box, error) // tried out at the first launch
 
 	mu     sync.Mutex
@@ -65,7 +66,7 @@ func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
 	look := a.timing.look
 	look.Rescan = cmp.Or(look.Rescan, loopsRescan)
 	ctx, stop := context.WithCancel(context.Background())
-	w := &parts{a: a, set: set, self: self, log: log, slots: &executor.Slots{}, spent: &executor.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
+	w := &parts{a: a, set: set, self: self, log: log, slots: &executor.Slots{}, unheld: &executor.Unheld{}, spent: &executor.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
 		watch: watcher.New(look), worlds: map[*executor.Executor]bool{}, stop: stop, done: make(chan struct{})}
 	w.runner = agents.New(agents.Options{Shim: []string{self, shimCommand}, Warm: warmShims, Logf: w.logf("agents")})
 	w.box = sync.OnceValues(func() (*cage.Box, error) { return cage.Find(context.Background(), self, "") })
@@ -136,7 +137,7 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	world, err := executor.New(executor.Options{
 		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots, Spending: w.spent,
 		Notifier: s.tell, Settings: s.now, Environ: w.a.env, Logf: w.logf(root), Now: w.a.now,
-		Sandbox: w.box, Hidden: w.hidden(),
+		Sandbox: w.box, Hidden: w.hidden(), Unheld: w.unheld,
 	})
 	if err != nil {
 		return daemon.RepoOptions{}, nil, errors.Join(err, repo.Close())

@@ -86,6 +86,11 @@ func (e *Executor) contain(l launch, p process, spec *agents.Spec) error {
 			return err
 		}
 	}
+	if why, ok := e.opt.Unheld.any(); ok {
+		if err := e.expose(run, "", "beside it an agent worked that no sandbox held: "+why); err != nil {
+			return err
+		}
+	}
 	plan, err := e.plan(l, p, run, rest, !box.Remaps())
 	if err != nil {
 		return err
@@ -139,6 +144,13 @@ func (e *Executor) plan(l launch, p process, run, rest string, inPlace bool) (pl
 	top, err := e.shownTree(l.key, cwd, &plan)
 	if err != nil {
 		return plan, err
+	}
+	around := top
+	if around == "" {
+		around = e.root
+	}
+	for _, root := range e.opt.Unheld.rootsBelow(around, e) { // the gates of another repo are not this one's to answer
+		plan.Shown = append(plan.Shown, sandbox.Mount{Path: root})
 	}
 	for _, dir := range []string{e.root, cwd, top} {
 		at := filepath.Join(dir, ".workflow")

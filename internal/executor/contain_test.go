@@ -128,3 +128,73 @@ func TestRefusedLaunchLeavesNoPin(t *testing.T) {
 		t.Errorf("it was left: %v", b.e.pins)
 	}
 }
+
+// TestUnheldBesideOthers: while a launch that nothing holds is at work, in whichever repo, and of the runs that lived beside
+// it for good, no answer has the level of the sandbox.
+func TestUnheldBesideOthers(t *testing.T) {
+	box := boxed(t)
+	unheld := &Unheld{}
+	with := func(b *bench) *Executor {
+		return b.executor(func(o *Options) {
+			o.Sandbox, o.Unheld = func() (*sandbox.Box, error) { return box, nil }, unheld
+		})
+	}
+	outer := newBench(t, heldSpec)
+	t.Run("another repo", func(t *testing.T) { unheldBeside(t, newBench(t, heldSpec), outer, with) })
+}
+
+func unheldBeside(t *testing.T, inner, outer *bench, with func(*bench) *Executor) {
+	e := with(inner)
+	outer.settings.Sandbox.Mode = SandboxOff
+	outer.e = with(outer)
+	if _, _, err := e.Scan(inner.ctx(), daemon.Inboxes{Runs: []string{run1}}); err != nil {
+		t.Fatal(err)
+	}
+	level := func(run string) string { l, _ := e.Level(run); return l }
+	if level(run1) != engine.TrustSandbox {
+		t.Fatal("it is not held to begin with")
+	}
+	outer.script("loose", "echo here >here\nuntil [ -e go ]; do sleep 0.02; done\n")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		outer.e.Carry(outer.ctx(), outer.stepJob("A", 1, 1), func(engine.Event) {})
+	}()
+	eventually(t, "the other repo's agent works", func() bool { return outer.has("here") })
+	if level(run1) != engine.TrustFile || level("w-2") != engine.TrustFile {
+		t.Error("beside it an answer has the level of the sandbox")
+	}
+	outer.put("go", "")
+	<-done
+	if level(run1) != engine.TrustFile {
+		t.Error("a run that lived beside it has the level of the sandbox again")
+	}
+	if level("w-2") != engine.TrustSandbox {
+		t.Error("a run that comes later is exposed")
+	}
+	again := with(inner) // after a restart
+	if l, _ := again.Level(run1); l != engine.TrustFile {
+		t.Error("it was forgotten")
+	}
+}
+
+// TestHeldOutOfAnotherRepo: a repo that is served and lies in the checkout is not the agent's to write.
+func TestHeldOutOfAnotherRepo(t *testing.T) {
+	box := boxed(t)
+	b := newBench(t, heldSpec)
+	b.put("inner/.workflow/signals/.keep", "")
+	unheld := &Unheld{}
+	for _, root := range []string{b.path("inner"), b.root} {
+		b.e = b.executor(func(o *Options) {
+			o.Sandbox, o.Unheld = func() (*sandbox.Box, error) { return box, nil }, unheld
+			if root != b.root {
+				o.Root, o.State, o.Git = root, filepath.Join(realPath(t, t.TempDir()), "state"), nil
+			}
+		})
+	}
+	b.script("planter", "echo ok >inner/.workflow/signals/G-pass; echo x >inner/file; echo x >outer\n")
+	b.carry(b.stepJob("A", 1, 1))
+	if b.has("inner/.workflow/signals/G-pass") || b.has("inner/file") || !b.has("outer") {
+		t.Error(b.sh("find inner outer"))
+	}
+}

@@ -38,6 +38,7 @@ type Options struct {
 	Now      func() time.Time        // nil = time.Now
 	// Sandbox gives what launches are held by, or why there is none; it is asked at each launch. nil: launches are not held.
 	Sandbox func() (*sandbox.Box, error)
+	Unheld  *Unheld  // shared by all repos; nil = its own
 	Hidden  []string // folders of sluice's own, beside State, of which a held launch sees nothing
 }
 
@@ -55,17 +56,17 @@ type Executor struct {
 	noStrays atomicfile.Stat // of the inbox when it had no run's folder but those of liveThen live runs
 	liveThen int
 
-	mu      sync.Mutex
-	trouble map[string]string     // what is not as it should be, by what it is about
-	watched map[string]bool       // folders given to the watcher
-	hinted  map[string]bool       // watched folders that may have changed
-	places  map[string]string     // inboxes below worktrees that are plain folders -> the key of their checkout
-	placed  map[string][]string   // run -> its inboxes among places
-	stirred chan struct{}         // closed when a ref may have changed, then made anew
-	private map[string]privateBox // the inboxes of held launches
-	opens   map[string]string     // launches that are not held -> why
-	exposed map[string]string     // runs of which some launch was not -> why
-	pins    map[string]string     // launches -> the file that is pinned for them
+	mu       sync.Mutex
+	trouble  map[string]string     // what is not as it should be, by what it is about
+	watched  map[string]bool       // folders given to the watcher
+	hinted   map[string]bool       // watched folders that may have changed
+	places   map[string]string     // inboxes below worktrees that are plain folders -> the key of their checkout
+	placed   map[string][]string   // run -> its inboxes among places
+	stirred  chan struct{}         // closed when a ref may have changed, then made anew
+	private  map[string]privateBox // the inboxes of held launches
+	liveRuns []string              // as of the last whole scan
+	exposed  map[string]string     // runs of which some launch was not -> why
+	pins     map[string]string     // launches -> the file that is pinned for them
 
 	pinMu sync.Mutex // held while a file is pinned or let go
 
@@ -95,9 +96,12 @@ func New(o Options) (*Executor, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Unheld == nil {
+		o.Unheld = &Unheld{}
+	}
 	e := &Executor{opt: o, root: root, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
 		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
-		private: map[string]privateBox{}, opens: map[string]string{}, exposed: map[string]string{}, pins: map[string]string{}}
+		private: map[string]privateBox{}, exposed: map[string]string{}, pins: map[string]string{}}
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
@@ -116,11 +120,13 @@ func New(o Options) (*Executor, error) {
 	if err := e.watch(e.inbox); err != nil {
 		return nil, err
 	}
+	o.Unheld.join(e)
 	return e, nil
 }
 
 // Close ends the watch of the repo's folders.
 func (e *Executor) Close() error {
+	e.opt.Unheld.leave(e)
 	e.mu.Lock()
 	dirs := slices.Sorted(maps.Keys(e.watched))
 	e.watched = map[string]bool{}

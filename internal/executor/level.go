@@ -3,7 +3,6 @@ package executor
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,11 +37,11 @@ func (e *Executor) Level(run string) (level, why string) {
 	if _, err := e.opt.Sandbox(); err != nil {
 		return engine.TrustFile, err.Error()
 	}
+	if why, ok := e.opt.Unheld.any(); ok {
+		return engine.TrustFile, "an agent is at work that no sandbox holds: " + why
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for key, why := range e.opens {
-		return engine.TrustFile, fmt.Sprintf("launch %s is not held by a sandbox: %s", key, why)
-	}
 	if why, ok := e.exposed[run]; ok {
 		return engine.TrustFile, why
 	}
@@ -61,11 +60,9 @@ func (e *Executor) expose(run, key, why string) error {
 	if !known {
 		e.exposed[run] = why
 	}
-	if key != "" {
-		e.opens[key] = why
-	}
 	e.mu.Unlock()
 	if key != "" {
+		e.opt.Unheld.add(e.pidFile(key), key+": "+why)
 		if err := keepBriefly(e.pidFile(key)+openMark, opened{key, why}); err != nil {
 			return err
 		}
@@ -106,7 +103,7 @@ func (e *Executor) recallOpen() error {
 	for _, m := range marks {
 		var o opened
 		if kept(m, &o) == nil {
-			e.opens[o.Key] = o.Why
+			e.opt.Unheld.add(e.pidFile(o.Key), o.Key+": "+o.Why)
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(globSafe(e.opt.State), attemptsDir, "*", "exposed"))

@@ -17,9 +17,7 @@ import (
 // ends lets go of what held a launch, or of the note that nothing did. The files of its inbox are read once more.
 func (e *Executor) ends(key string) {
 	pid := e.pidFile(key)
-	e.mu.Lock()
-	delete(e.opens, key)
-	e.mu.Unlock()
+	e.opt.Unheld.end(pid)
 	_ = os.Remove(pid + openMark) // a mark that stays says too much, never too little
 	e.unpin(key)
 	e.mu.Lock()

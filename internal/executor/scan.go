@@ -41,6 +41,9 @@ func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) (seen []engine.E
 	}
 	var boxes []box
 	if in.Only == nil {
+		e.mu.Lock()
+		e.liveRuns = slices.Clone(in.Runs)
+		e.mu.Unlock()
 		boxes = e.boxes(in)
 	} else {
 		boxes = e.some(in)

@@ -1,0 +1,112 @@
+package executor
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"sluice/agents/sandbox"
+)
+
+// Unheld are the launches of all repos of a daemon that no sandbox holds: each of them could answer the gates of any. The
+// zero value is ready.
+type Unheld struct {
+	mu    sync.Mutex
+	live  map[string]string // pid file -> why it is not held
+	repos map[*Executor]bool
+}
+
+// join has the runs of a repo be told of what is not held.
+func (u *Unheld) join(e *Executor) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.repos == nil {
+		u.repos = map[*Executor]bool{}
+	}
+	u.repos[e] = true
+}
+
+// leave ends that. What of it lives on is not forgotten.
+func (u *Unheld) leave(e *Executor) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.repos, e)
+}
+
+// add notes a launch; every run that lives beside it is exposed from now on.
+func (u *Unheld) add(pidFile, why string) {
+	u.mu.Lock()
+	if u.live == nil {
+		u.live = map[string]string{}
+	}
+	u.live[pidFile] = why
+	u.mu.Unlock()
+	u.tell(why)
+}
+
+// end notes that a launch is over. Runs that were started beside it are exposed too: what it left may be read later.
+func (u *Unheld) end(pidFile string) {
+	u.mu.Lock()
+	why, ok := u.live[pidFile]
+	u.mu.Unlock()
+	if !ok {
+		return
+	}
+	u.tell(why)
+	u.mu.Lock()
+	delete(u.live, pidFile)
+	u.mu.Unlock()
+}
+
+func (u *Unheld) tell(why string) {
+	u.mu.Lock()
+	repos := slices.Collect(maps.Keys(u.repos))
+	u.mu.Unlock()
+	for _, e := range repos {
+		e.exposeLive("beside it an agent worked that no sandbox held: " + why)
+	}
+}
+
+// rootsBelow gives the roots of the repos that lie below dir, but for e's own.
+func (u *Unheld) rootsBelow(dir string, e *Executor) []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var out []string
+	for other := range u.repos {
+		if other.root != e.root && other.root != dir && sandbox.Inside(dir, other.root) {
+			out = append(out, other.root)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// any gives one that lives.
+func (u *Unheld) any() (why string, ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, why := range u.live {
+		return why, true
+	}
+	return "", false
+}
+
+// exposeLive exposes all runs that live.
+func (e *Executor) exposeLive(why string) {
+	if e.opt.Sandbox == nil || e.opt.Settings().Sandbox.Mode == SandboxOff {
+		return // all of its own are exposed
+	}
+	e.mu.Lock()
+	var runs []string
+	for _, run := range e.liveRuns {
+		if _, known := e.exposed[run]; !known {
+			runs = append(runs, run)
+		}
+	}
+	e.mu.Unlock()
+	for _, run := range runs {
+		if err := e.expose(run, "", why); err != nil {
+			e.opt.Logf("%s: that it is exposed could not be written down: %v", run, err)
+		}
+	}
+}
