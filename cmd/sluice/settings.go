@@ -113,6 +113,12 @@ func merge(layers []layer, files []string) (*settings, error) {
 	if err := s.k.UnmarshalWithConf("", &s.Settings, conf); err != nil {
 		return nil, fmt.Errorf("settings: %w: `sluice config` shows where each comes from", err)
 	}
+	for name, r := range s.Roles { // one that says other things only is played by who plays those that are not named
+		if !s.k.Exists("roles" + sep + name + sep + "agent") {
+			r.Agent = s.Roles[executor.AnyRole].Agent
+			s.Roles[name] = r
+		}
+	}
 	if faults := s.Check(); len(faults) > 0 {
 		for i, f := range faults {
 			faults[i] = s.placed(f)
