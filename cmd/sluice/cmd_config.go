@@ -58,13 +58,24 @@ func (a *app) allFaults(err error) error {
 	if !errors.As(err, &f) || f.err == nil {
 		return err
 	}
-	if many, ok := f.err.(interface{ Unwrap() []error }); ok && len(many.Unwrap()) > 1 {
-		for _, e := range many.Unwrap() {
+	if many := faultsIn(err); len(many) > 1 {
+		for _, e := range many {
 			a.note("%s", oneLine(e.Error()))
 		}
-		return &fault{cause: "settings: " + plural(len(many.Unwrap()), "fault"), mend: "`sluice config --help` names the keys", code: f.code}
+		return &fault{cause: "settings: " + plural(len(many), "fault"), mend: "`sluice config --help` names the keys", code: f.code}
 	}
 	return err
+}
+
+// faultsIn are the faults that an error of the settings was made of; it alone where it is no such.
+func faultsIn(err error) []error {
+	var f *fault
+	if errors.As(err, &f) && f.err != nil {
+		if many, ok := f.err.(interface{ Unwrap() []error }); ok {
+			return many.Unwrap()
+		}
+	}
+	return []error{err}
 }
 
 // setting is one line of config.

@@ -213,17 +213,11 @@ func (a *app) checkRepo(ctx context.Context, p *place) []check {
 }
 
 func settingsChecks(err error) []check {
-	var f *fault
-	if errors.As(err, &f) && f.err != nil {
-		if many, ok := f.err.(interface{ Unwrap() []error }); ok {
-			var out []check
-			for _, e := range many.Unwrap() {
-				out = append(out, broken("settings", "`sluice help config` names the keys", "%s", e))
-			}
-			return out
-		}
+	var out []check
+	for _, e := range faultsIn(err) {
+		out = append(out, broken("settings", "`sluice help config` names the keys", "%s", e))
 	}
-	return []check{broken("settings", "`sluice help config` names the keys", "%s", err)}
+	return out
 }
 
 func (a *app) checkSpecs(p *place) []check {

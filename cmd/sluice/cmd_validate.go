@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,8 +20,8 @@ func (a *app) validateCommand() *cobra.Command {
 	return a.jsonFlag(&cobra.Command{
 		Use:   "validate [SPEC...]",
 		Short: "tell everything that is wrong with the specs",
-		Long: `Reads specs, and the prompts of their roles, as a run would and prints all faults at once, each as
-file:line:col: message.
+		Long: `Reads specs, the settings of their repo and the prompts of their roles, as a run would, and prints
+all faults at once, each as file:line:col: message.
 SPEC is a file or a workflow's id; without any, all of .workflow/specs/ are read.
 Run it after each edit, and in CI: it exits 1 if there is a fault.`,
 		Example: "sluice validate\nsluice validate phase-4-search-index",
@@ -42,8 +44,26 @@ type faultLine struct {
 	Message string `json:"message"`
 }
 
+// String is the fault as a line: without what is not known of its place.
+func (f faultLine) String() string {
+	switch {
+	case f.File == "":
+		return clean(f.Message)
+	case f.Col == 0:
+		return fmt.Sprintf("%s:%d: %s", f.File, f.Line, clean(f.Message))
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Col, clean(f.Message))
+}
+
 func (a *app) validate(files []string) error {
 	all, said := []faultLine{}, map[specs.Fault]bool{}
+	for _, x := range a.settingsFaultsOf(files) {
+		all = append(all, x)
+		if !a.json {
+			a.print("%s", x)
+		}
+	}
+	settingsFaults := len(all)
 	for _, f := range files {
 		spec, faults := specs.LoadFile(f)
 		for _, x := range a.promptFaultsOf(f, spec) {
@@ -70,12 +90,46 @@ func (a *app) validate(files []string) error {
 			return err
 		}
 	} else if len(all) > 0 {
-		a.note("%s in %s", plural(len(all), "fault"), plural(len(files), "file"))
+		where := plural(len(files), "file")
+		if settingsFaults > 0 {
+			where += " and the settings"
+		}
+		a.note("%s in %s", plural(len(all), "fault"), where)
 	}
 	if len(all) > 0 {
 		return ended(exitFailed)
 	}
 	return nil
+}
+
+// settingsFaultsOf are the faults of the settings of the repos that the specs lie in, each repo looked at once.
+func (a *app) settingsFaultsOf(files []string) []faultLine {
+	var out []faultLine
+	looked := map[string]bool{}
+	for _, f := range files {
+		root := filepath.Dir(filepath.Dir(filepath.Dir(f)))
+		if filepath.Join(root, specsDir) != filepath.Dir(f) || looked[root] {
+			continue
+		}
+		looked[root] = true
+		if _, err := a.settingsOf(root, nil); err != nil {
+			for _, one := range faultsIn(err) {
+				out = append(out, placeOf(one.Error()))
+			}
+		}
+	}
+	return out
+}
+
+// placeOf takes the place off a fault that begins with one: file:line: or file:line:col:.
+func placeOf(text string) faultLine {
+	m := regexp.MustCompile(`^([^\n]+?):(\d+):(?:(\d+):)? `).FindStringSubmatch(text)
+	if m == nil {
+		return faultLine{Message: text}
+	}
+	line, _ := strconv.Atoi(m[2]) // no number = 0: not known
+	col, _ := strconv.Atoi(m[3])
+	return faultLine{m[1], line, col, text[len(m[0]):]}
 }
 
 // promptFaultsOf are the faults of the prompts of a spec's roles, by the settings of its repo.
@@ -86,7 +140,7 @@ func (a *app) promptFaultsOf(file string, spec *engine.Spec) []specs.Fault {
 	}
 	s, err := a.settingsOf(root, nil)
 	if err != nil {
-		return nil // the settings have a check of their own
+		return nil // the faults of the settings are told
 	}
 	var out []specs.Fault
 	for _, err := range promptFaults(root, spec, s.Settings) {

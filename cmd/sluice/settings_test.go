@@ -129,6 +129,45 @@ func TestAllFaultsOfSettingsAtOnce(t *testing.T) {
 	}
 }
 
+// TestValidateTellsTheSettings: a spec that is right is not enough for a run, so a fault of the settings is told with its place.
+func TestValidateTellsTheSettings(t *testing.T) {
+	w := newWorld(t, true)
+	w.write(".workflow/specs/a.yaml", "workflow: {id: a}\nsteps:\n  - {id: X-1, run: \"true\", next_step: DONE}\n")
+	if code, out, errs := w.sluice("validate"); code != 0 {
+		t.Fatalf("before the fault: %d %s%s", code, out, errs)
+	}
+	w.write(".workflow/config.yaml", "gracee: 1s\nmax_parallel: x\n")
+	code, out, errs := w.sluice("validate")
+	for _, want := range []string{"config.yaml:1:1: gracee: no such key: did you mean grace?", "config.yaml:2:15: max_parallel"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not said: %s", want, out)
+		}
+	}
+	if code != exitFailed || !strings.Contains(errs, "2 faults in 1 file and the settings") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	if _, out, _ := w.sluice("validate", "--json"); !strings.Contains(out, `"line": 2`) || !strings.Contains(out, `"col": 15`) {
+		t.Errorf("as JSON: %s", out)
+	}
+}
+
+// TestRoleWithoutAgent: what a role says besides need not name again who plays it.
+func TestRoleWithoutAgent(t *testing.T) {
+	w := newWorld(t, false)
+	w.write(".workflow/config.yaml", "agents: {mine: {command: [./a.sh]}}\nroles: {\"*\": {agent: mine}, a: {network: none}}\n")
+	s, err := w.settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Roles["a"].Agent; len(got) != 1 || got[0] != "mine" {
+		t.Errorf("played by %v, want mine", got)
+	}
+	w.write(".workflow/config.yaml", "roles: {a: {agent: []}}\n")
+	if _, err := w.settings(); err == nil || !strings.Contains(err.Error(), "roles.a.agent: empty") {
+		t.Errorf("an empty list: %v", err)
+	}
+}
+
 func TestConfigShowsOneKey(t *testing.T) {
 	w := newWorld(t, true)
 	w.write(".workflow/config.yaml", "veto_window: 7s\n")
