@@ -188,6 +188,9 @@ func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engin
 	switch a.State {
 	case engine.Ready:
 		w.Kind, w.Text = "slot", st.ID+" for its worktree or a free slot"
+		if r.Paused {
+			w.Text = st.ID + " for the run to be resumed"
+		}
 		if a.LimitWait {
 			w = limitWait(w, st.ID, a.NotBefore, a.BudgetWait)
 		} else if !a.NotBefore.IsZero() {

@@ -164,7 +164,10 @@ func (r *Repo) checkRef(ctx context.Context, ref string) error {
 		return fmt.Errorf("%.80q is no name for a ref", ref)
 	}
 	_, err := r.run(ctx, call{args: []string{"check-ref-format", ref}, limit: smallOutput, timeout: callTime})
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err() // it was broken off
+	case err != nil:
 		return fmt.Errorf("%.80q is no name for a ref: git refuses it", ref)
 	}
 	return nil
