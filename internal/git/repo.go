@@ -117,22 +117,31 @@ func (r *Repo) GitDir(top string) (string, error) {
 
 // Linked gives the real paths of the repo's linked worktrees that are there, by what its git folder says. No git is run.
 func (r *Repo) Linked() ([]string, error) {
+	var out []string
+	err := r.eachLinked(func(_, tree string) (found bool) {
+		if real, err := filepath.EvalSymlinks(tree); err == nil {
+			out = append(out, real)
+		}
+		return false
+	})
+	return out, err
+}
+
+// eachLinked goes through the entries that git keeps of linked worktrees, until one is found: admin is the entry's folder,
+// tree where it says that the worktree is. An entry that cannot be read is passed over: it is half of one, or nobody's.
+func (r *Repo) eachLinked(is func(admin, tree string) (found bool)) error {
 	dir := filepath.Join(r.common, "worktrees")
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return err
 	}
-	var out []string
 	for _, e := range entries {
-		dot, err := pointer(filepath.Join(dir, e.Name()), "gitdir", "")
-		if err != nil {
-			continue // half of one, or nobody's
-		}
-		if real, err := filepath.EvalSymlinks(filepath.Dir(dot)); err == nil {
-			out = append(out, real)
+		admin := filepath.Join(dir, e.Name())
+		if dot, err := pointer(admin, "gitdir", ""); err == nil && is(admin, filepath.Dir(dot)) {
+			return nil
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // Toplevel gives the real path of the top level of the checkout that path, which must exist, lies in.
@@ -203,21 +212,18 @@ func (r *Repo) gitDirOf(path string) (gitDir, top string, err error) {
 	if filepath.Join(top, ".git") == r.common {
 		return r.common, top, nil
 	}
-	entries, err := os.ReadDir(filepath.Join(r.common, "worktrees"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err = r.eachLinked(func(admin, tree string) (found bool) {
+		if real, err := filepath.EvalSymlinks(tree); err == nil && real == top {
+			gitDir = admin
+		}
+		return gitDir != ""
+	})
+	switch {
+	case err != nil:
 		return "", "", err
-	}
-	for _, e := range entries {
-		dir := filepath.Join(r.common, "worktrees", e.Name())
-		dot, err := pointer(dir, "gitdir", "")
-		if err != nil {
-			continue
-		}
-		if real, err := filepath.EvalSymlinks(filepath.Dir(dot)); err == nil && real == top {
-			return dir, top, nil
-		}
-	}
-	if top == r.top {
+	case gitDir != "":
+		return gitDir, top, nil
+	case top == r.top:
 		// A main checkout whose git folder lies elsewhere: git init --separate-git-dir, a submodule.
 		return r.common, top, nil
 	}

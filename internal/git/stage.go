@@ -110,16 +110,12 @@ func (s *staged) clear(path string) error {
 }
 
 // adminOf names the entry in which git keeps a linked worktree; "" = there is none.
-func (r *Repo) adminOf(path string) (string, error) {
-	entries, err := os.ReadDir(filepath.Join(r.common, "worktrees"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	for _, e := range entries {
-		dot, err := pointer(filepath.Join(r.common, "worktrees", e.Name()), "gitdir", "")
-		if err == nil && filepath.Dir(dot) == path {
-			return e.Name(), nil
+func (r *Repo) adminOf(path string) (name string, err error) {
+	err = r.eachLinked(func(admin, tree string) (found bool) {
+		if tree == path {
+			name = filepath.Base(admin)
 		}
-	}
-	return "", nil
+		return name != ""
+	})
+	return name, err
 }
