@@ -122,7 +122,7 @@ func (p Plan) Bubblewrap(bwrap string, argv []string) []string {
 		l.show(Mount{Path: p.Private, At: p.HomeInside(), Write: true})
 	}
 	for _, dir := range p.Hide {
-		if !p.below(dir) { // it would be made where it is not seen anyway
+		if !p.covered(dir, emptied()) { // it would be made where it is not seen anyway
 			add("--tmpfs", dir)
 		}
 	}
@@ -210,10 +210,16 @@ func (l *laid) stay(path string) {
 // hand on, joined by commas, and the command to start.
 const ForwardCommand = "__forward"
 
-// below says that dir lies where nothing is seen in any case, and that nothing is shown that it lies in.
-func (p Plan) below(dir string) bool {
-	hidden := slices.ContainsFunc(emptied(), func(e string) bool { return Inside(e, dir) }) || p.Home != "" && p.Home != "/" && Inside(p.Home, dir)
-	return hidden && !slices.ContainsFunc(p.Shown, func(m Mount) bool { return Inside(m.Path, dir) })
+// Unseen says that dir lies where nothing is seen, and that nothing is shown that it lies in.
+func (p Plan) Unseen(dir string) bool { return p.covered(dir, append(emptied(), p.Hide...)) }
+
+// covered is Unseen, with empty in the place of the folders of which nothing is seen; the home is always one.
+func (p Plan) covered(dir string, empty []string) bool {
+	if p.Home != "" && p.Home != "/" {
+		empty = append(empty, p.Home)
+	}
+	return slices.ContainsFunc(empty, func(e string) bool { return Inside(e, dir) }) &&
+		!slices.ContainsFunc(p.Shown, func(m Mount) bool { return Inside(m.Path, dir) })
 }
 
 // Seatbelt gives the arguments that start argv under macOS's sandbox-exec. There nothing can be mounted elsewhere: the

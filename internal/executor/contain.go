@@ -292,7 +292,7 @@ func (e *Executor) fromHome(home string) []sandbox.Mount {
 		}
 	}
 	for _, dir := range filepath.SplitList(e.variable("PATH")) {
-		if filepath.IsAbs(dir) && e.unseen(dir, &sandbox.Plan{Home: home}) && !e.holds(dir, home) {
+		if filepath.IsAbs(dir) && (sandbox.Plan{Home: home}).Unseen(dir) && !e.holds(dir, home) {
 			show(dir, false)
 		}
 	}
@@ -348,7 +348,7 @@ func (e *Executor) found(argv, env []string, plan *sandbox.Plan) ([]string, erro
 		return nil, fatal("command %s: %s", name, bare(err))
 	}
 	for _, f := range []string{name, real} {
-		if dir := filepath.Dir(f); e.unseen(dir, plan) {
+		if dir := filepath.Dir(f); plan.Unseen(dir) {
 			if i := strings.LastIndex(f, "/node_modules/"); i >= 0 {
 				dir = f[:i+len("/node_modules")]
 			}
@@ -356,16 +356,4 @@ func (e *Executor) found(argv, env []string, plan *sandbox.Plan) ([]string, erro
 		}
 	}
 	return append([]string{name}, argv[1:]...), nil
-}
-
-// unseen says that a folder lies in what a launch does not see.
-func (e *Executor) unseen(dir string, plan *sandbox.Plan) bool {
-	if slices.ContainsFunc(plan.Shown, func(m sandbox.Mount) bool { return sandbox.Inside(m.Path, dir) }) {
-		return false
-	}
-	hidden := append([]string{"/tmp", "/var/tmp", "/run", "/mnt", "/media"}, plan.Hide...)
-	if plan.Home != "" && plan.Home != "/" {
-		hidden = append(hidden, plan.Home)
-	}
-	return slices.ContainsFunc(hidden, func(h string) bool { return sandbox.Inside(h, dir) })
 }

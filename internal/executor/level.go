@@ -30,8 +30,7 @@ func (e *Executor) box() (*sandbox.Box, error) {
 // what is to come.
 func (e *Executor) Level(run string) (level, why string) {
 	s := e.opt.Settings()
-	switch {
-	case s.Sandbox.Mode == SandboxOff || e.opt.Sandbox == nil:
+	if s.Sandbox.Mode == SandboxOff || e.opt.Sandbox == nil {
 		return engine.TrustFile, "the sandbox is off"
 	}
 	if _, err := e.opt.Sandbox(); err != nil {
