@@ -58,37 +58,43 @@ func (a *app) retryCommand() *cobra.Command {
 // steer is the RunE of a command that asks for one event about a run.
 func (a *app) steer(event func(run string, args []string) engine.Event) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		ctx := cmd.Context()
-		p, err := a.place(ctx)
-		if err != nil {
-			return err
-		}
-		s, err := needed(ctx, p)
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		id, err := runMeant(ctx, s, args)
-		if err != nil {
-			return err
-		}
-		ev := event(id, args)
-		if _, ok := ev.(engine.AbortRequested); ok {
-			if yes, err := a.ask("End " + id + " for good?"); err != nil || !yes {
-				return errors.Join(err, notDone(err))
+		return a.onRun(cmd.Context(), args, func(ctx context.Context, _ *place, s service, id string) error {
+			ev := event(id, args)
+			if _, ok := ev.(engine.AbortRequested); ok {
+				if yes, err := a.ask("End " + id + " for good?"); err != nil || !yes {
+					return errors.Join(err, notDone(err))
+				}
 			}
-		}
-		if _, ok := ev.(engine.ResumeRequested); ok {
-			if err := s.Reload(ctx); err != nil { // what paused it may be mended in the settings
+			if _, ok := ev.(engine.ResumeRequested); ok {
+				if err := s.Reload(ctx); err != nil { // what paused it may be mended in the settings
+					return err
+				}
+			}
+			done, err := s.Do(ctx, ev, "command")
+			if err != nil {
 				return err
 			}
-		}
-		done, err := s.Do(ctx, ev, "command")
-		if err != nil {
-			return err
-		}
-		return a.tellSteered(id, done)
+			return a.tellSteered(id, done)
+		})
 	}
+}
+
+// onRun does something about the run that is named first, or the only live one, with the process that serves it.
+func (a *app) onRun(ctx context.Context, named []string, do func(ctx context.Context, p *place, s service, run string) error) error {
+	p, err := a.place(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := needed(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	id, err := runMeant(ctx, s, named)
+	if err != nil {
+		return err
+	}
+	return do(ctx, p, s, id)
 }
 
 // notDone is exit code 1 where the person said no.

@@ -82,25 +82,13 @@ step counts as done by your word: it is checked and judged at its gate like an a
 // onStep is the RunE of a command about a step of the run that --run names, or of the only live one.
 func (a *app) onStep(run *string, do func(ctx context.Context, p *place, s service, run, step string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		ctx := cmd.Context()
-		p, err := a.place(ctx)
-		if err != nil {
-			return err
-		}
-		s, err := needed(ctx, p)
-		if err != nil {
-			return err
-		}
-		defer s.Close()
 		var named []string
 		if *run != "" {
 			named = []string{*run}
 		}
-		id, err := runMeant(ctx, s, named)
-		if err != nil {
-			return err
-		}
-		return do(ctx, p, s, id, args[0])
+		return a.onRun(cmd.Context(), named, func(ctx context.Context, p *place, s service, run string) error {
+			return do(ctx, p, s, run, args[0])
+		})
 	}
 }
 
