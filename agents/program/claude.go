@@ -229,7 +229,7 @@ func (r *Reader) claudeEnd(l claudeLine) []Event {
 	case l.Status == 400, l.Status == 413, l.Status == 422: // the request itself: too long, most likely
 		r.failWords(fmt.Sprintf("%s (HTTP status %d)", clip(why, maxWhy/2), l.Status), Work)
 	case l.Status != 0:
-		r.fail(ofStatus(l.Status, why), fmt.Sprintf("%s (HTTP status %d)", why, l.Status))
+		r.fail(ofStatus(l.Status), fmt.Sprintf("%s (HTTP status %d)", why, l.Status))
 	case strings.HasPrefix(l.Terminal, "aborted"):
 		r.fail(Infrastructure, "it was interrupted")
 	case l.Subtype == "error_max_budget_usd":
@@ -267,15 +267,14 @@ func claudeWord(word string) Class {
 }
 
 // ofStatus is the class of an HTTP status.
-func ofStatus(status int, why string) Class {
+func ofStatus(status int) Class {
 	switch {
 	case status == 429:
 		return UsageLimit
 	case status == 401, status == 402, status == 403, status == 404:
 		return Fatal
 	case status == 400, status == 413, status == 422:
-		class, _ := ofText(why, Work) // the request itself: too long, most likely
-		return class
+		return Work // the request itself: too long, most likely
 	}
 	return Infrastructure
 }

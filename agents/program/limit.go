@@ -100,7 +100,7 @@ func ofText(text string, other Class) (Class, string) {
 	if m := find(`(?i)unexpected status (\d{3})\b`, text); m != nil {
 		status, _ := strconv.Atoi(m[1]) // digits
 		if find(`(?i)quota exceeded|insufficient_quota`, text) == nil && status != 400 {
-			return ofStatus(status, ""), why
+			return ofStatus(status), why
 		}
 	}
 	for _, known := range []struct {
