@@ -267,6 +267,8 @@ func shimKilled(t *testing.T, r *Runner) {
 	spec := testSpec(t, `echo before; `+forged+stubborn+"while :; do sleep 0.05; done")
 	p := ensure(t, r, spec)
 	eventually(t, "the tree is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
+	// What the shim has not read yet goes with it.
+	eventually(t, "its output is kept", fileHas(filepath.Join(spec.Dir, "stdout"), "before\n"))
 	id, _ := readIdentity(spec.PidFile)
 	bare := barePid(t, spec)
 	if err := syscall.Kill(shimPid(t, spec), syscall.SIGKILL); err != nil {
