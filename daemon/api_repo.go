@@ -162,13 +162,19 @@ func (r *Repo) do(req *http.Request) (any, error) {
 	if err := json.NewDecoder(req.Body).Decode(&d); err != nil {
 		return nil, asked("request: %w", err)
 	}
-	ev, err := r.event(req.Context(), d)
+	return r.Do(req.Context(), d)
+}
+
+// Do takes a person's or agent's event in, and comes back when what was decided on it is journaled. Who says it, when, and
+// with what trust is for the repo to say: d tells only by which way it came.
+func (r *Repo) Do(ctx context.Context, d Do) (Done, error) {
+	ev, err := r.event(ctx, d)
 	if err != nil {
-		return nil, err
+		return Done{}, err
 	}
-	got, err := r.Take(req.Context(), ev)
+	got, err := r.Take(ctx, ev)
 	if err != nil {
-		return nil, err
+		return Done{}, err
 	}
 	out := Done{Seq: got.rec.Seq, Facts: got.rec.Facts}
 	for _, f := range got.facts {

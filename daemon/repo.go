@@ -40,6 +40,12 @@ type RepoOptions struct {
 	Now     func() time.Time
 	// Spent takes what the repo has used of a day, where that has changed, and gives what a person is to be told; may be nil.
 	Spent func(engine.Day) []engine.Event
+	// Asked is told of a run's rounds at which a person may say something that decides, by gate, whenever they have changed.
+	// The loop waits for it: it must not block. It may be nil.
+	Asked func(run string, rounds []AskedRound)
+	// Hear runs beside the loop until ctx ends, and hands over by do what people say by other ways than the socket. It may
+	// be nil.
+	Hear func(ctx context.Context, do func(context.Context, Do) (Done, error))
 	// Today gives the day, what all repos have used of it and what they may, 0 = no bound; may be nil.
 	Today func() (day string, used, most engine.Usage)
 	// Pace is how long a span by Now lasts by the timers of the machine: a soak lets a week pass in an hour. nil = as long.
@@ -71,8 +77,9 @@ type Repo struct {
 	wall      time.Time // of the last turn: a jump against the monotonic clock is a sleep of the machine
 	gone      chan struct{}
 	began     time.Time
-	spent     *engine.Day  // what Spent was told last
-	spentOf   engine.Usage // the day's budget then
+	asked     map[string][]askedRound // what Asked was told last
+	spent     *engine.Day             // what Spent was told last
+	spentOf   engine.Usage            // the day's budget then
 
 	goroutines sync.WaitGroup                         // of scans and effects
 	moved      map[string]bool                        // files that left their inbox while a scan was under way, which may have seen them before
@@ -118,7 +125,7 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 	if err != nil {
 		return nil, rec, err
 	}
-	r := &Repo{opt: opt, core: c, queue: make(chan item, queueMost), subs: map[chan journal.Record]bool{}, moved: map[string]bool{}, gone: make(chan struct{}), began: opt.Now()}
+	r := &Repo{opt: opt, core: c, queue: make(chan item, queueMost), subs: map[chan journal.Record]bool{}, asked: map[string][]askedRound{}, moved: map[string]bool{}, gone: make(chan struct{}), began: opt.Now()}
 	r.seq, _ = c.log.Last()
 	r.served, r.serve = r.lastServed, r.markServed
 	r.steady = func(from, to time.Time) time.Duration { return to.Sub(from) }
@@ -151,6 +158,9 @@ func (r *Repo) Run(ctx context.Context) error {
 		r.exp = newExporter(r.opt.Root, r.opt.State, r.opt.Log, r.setExport)
 		go r.exp.run(r.core.log.Replay)
 		r.spawn(func() { r.checkPast(work) })
+	}
+	if r.opt.Hear != nil {
+		r.spawn(func() { r.opt.Hear(work, r.Do) })
 	}
 	c := r.newClocks()
 	defer c.stop()
@@ -356,7 +366,9 @@ func (r *Repo) act(now time.Time) {
 	if r.core.snapshotDue() {
 		r.snapshot()
 	}
-	r.retryAt = r.fl.reconcile(r.core.state.Changed(r.core.spec), r, now)
+	changed := r.core.state.Changed(r.core.spec)
+	r.tellAsked(changed) // before the notices of those rounds are sent
+	r.retryAt = r.fl.reconcile(changed, r, now)
 	switch {
 	case r.scanning:
 	case r.scanAgain:

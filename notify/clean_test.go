@@ -104,7 +104,7 @@ func TestDress(t *testing.T) {
 		{"darwin", " -a <b> & $(x)", n.Body},
 		{"windows", " -a ‹b› & ＄(x)", "'calc' ”@ ＄(calc) ]]› ‹c›"},
 	} {
-		if title, body := dress(c.goos, n); title != c.title || body != c.body {
+		if title, body := dress(c.goos, n.Title, n.Body); title != c.title || body != c.body {
 			t.Errorf("%s: %q, %q, want %q, %q", c.goos, title, body, c.title, c.body)
 		}
 	}

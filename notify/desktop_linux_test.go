@@ -107,10 +107,10 @@ func startStub(t *testing.T, address string, mute chan struct{}) *stub {
 // the given environment (PATH and more are added), and returns its result.
 func onDesktop(t *testing.T, n Notice, runDir string, env ...string) Result {
 	t.Helper()
-	d := newDesktop(helperArgv(t))
+	d := NewDesk(helperArgv(t))
 	d.env = append([]string{"PATH=" + os.Getenv("PATH"), mark(t)}, env...)
 	d.runDir = runDir
-	notifier := New(With(d))
+	notifier := New(With(&desktop{desk: d, own: true}))
 	r := byName(t, notifier.Send(context.Background(), n), "desktop")
 	if err := notifier.Close(); err != nil {
 		t.Error(err)
@@ -252,7 +252,7 @@ func TestDesktopStartsNoLauncherAndNoOtherProgram(t *testing.T) {
 		// The helper by itself must hold too, whoever starts it.
 		cmd := exec.Command(helperArgv(t)[0], "notify-helper")
 		cmd.Env = env
-		cmd.Stdin = strings.NewReader(`{"title":"x"}`)
+		cmd.Stdin = strings.NewReader(`{"op":"show","title":"x"}` + "\n")
 		_ = cmd.Run()
 	}
 	if got, err := os.ReadFile(ran); err == nil {
@@ -270,10 +270,11 @@ func TestDesktopBusWithoutService(t *testing.T) {
 
 func TestHelperThatIsStuckIsKilledWithItsTree(t *testing.T) {
 	t.Parallel()
-	d := newDesktop([]string{"sh", "-c", "trap '' TERM; sleep 300 & sleep 300"})
+	d := NewDesk([]string{"sh", "-c", "trap '' TERM; sleep 300 & sleep 300"})
 	d.env = []string{"PATH=" + os.Getenv("PATH"), busVariable + "=unix:path=/none", mark(t)}
 	d.limit = 200 * time.Millisecond
-	err := d.Send(context.Background(), Notice{Title: "x"})
+	err := (&desktop{desk: d}).Send(context.Background(), Notice{Title: "x"})
+	_ = d.Close()
 	if err == nil || !strings.Contains(err.Error(), "it was killed") {
 		t.Errorf("error %v", err)
 	}
@@ -282,10 +283,10 @@ func TestHelperThatIsStuckIsKilledWithItsTree(t *testing.T) {
 func TestNoHelperIsStartedWhereThereIsNoBus(t *testing.T) {
 	t.Parallel()
 	started := filepath.Join(t.TempDir(), "started")
-	d := newDesktop([]string{"touch", started})
+	d := NewDesk([]string{"touch", started})
 	d.env = []string{"PATH=" + os.Getenv("PATH")}
 	d.runDir = t.TempDir()
-	if err := d.Send(context.Background(), Notice{}); err == nil || !strings.Contains(err.Error(), "use notify.command") {
+	if err := (&desktop{desk: d}).Send(context.Background(), Notice{}); err == nil || !strings.Contains(err.Error(), "use notify.command") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := os.Stat(started); err == nil {
@@ -316,8 +317,9 @@ func TestBusOfTheUser(t *testing.T) {
 }
 
 func TestHelperRefusesWhatIsNoNotice(t *testing.T) {
-	for _, in := range []string{"", "{", "[]", `{"title":1}`, `{"title":"x"}` + strings.Repeat(" ", maxHelperIn)} {
+	for _, in := range []string{"{", "[]", `{"title":1}`, `{"title":"x"}` + strings.Repeat(" ", maxHelperIn)} {
 		cmd := exec.Command(helperArgv(t)[0], "notify-helper")
+		cmd.Env = append(os.Environ(), busVariable+"=unix:path=/none")
 		cmd.Stdin = strings.NewReader(in)
 		out, _ := cmd.CombinedOutput()
 		if code := cmd.ProcessState.ExitCode(); code != helperUsage || !strings.Contains(string(out), "use `sluice notify TEXT`") {

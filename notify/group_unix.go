@@ -30,3 +30,6 @@ func runGroup(cmd *exec.Cmd, stop <-chan struct{}) error {
 	_ = syscall.Kill(-pid, syscall.SIGKILL)
 	return err
 }
+
+// apart has cmd run in a session of its own.
+func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

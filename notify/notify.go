@@ -53,6 +53,19 @@ type Notice struct {
 	Run     string `json:"run,omitempty"`     // the run it is about, if any
 	Gate    string `json:"gate,omitempty"`    // the gate it is about, if any
 	Urgency string `json:"urgency,omitempty"` // one of the Urgency constants
+
+	// For a desktop with buttons. Of the notices with one slot only the newest
+	// stands on the screen, until [Notifier.Dismiss]; "" = it goes by itself.
+	Slot    string      `json:"-"`
+	Actions []Action    `json:"-"` // need a slot
+	Brief   string      `json:"-"` // the body where the buttons can be had; "" = Body
+	Over    func() bool `json:"-"` // says that there is nothing to decide any more; nil = there is
+}
+
+// Action is a button of a notice.
+type Action struct {
+	Key   string `json:"key"`
+	Label string `json:"label"`
 }
 
 // Result says what became of a notice on one channel.
@@ -61,6 +74,7 @@ type Result struct {
 	OK      bool          // it was delivered as far as the channel can know
 	Why     string        // why not, one line, safe to show; empty if OK
 	Hung    bool          // it did not answer in its time
+	Missing bool          // no fault: nobody is logged in at a desktop, or what was asked is decided
 	Took    time.Duration // until delivered, refused or given up
 }
 
@@ -96,13 +110,16 @@ type Notifier struct {
 // Option sets up a Notifier.
 type Option func(*Notifier)
 
-// Desktop shows notices on the desktop of the user this process runs as.
-// helperArgv is the command line that runs [HelperMain]: this binary and its
-// notify-helper command. Empty means no desktop.
+// Desktop shows notices on the desktop of the user this process runs as, for who
+// sends a few and ends: who sends many shares a [Desk]. helperArgv is the
+// command line that runs [HelperMain]: this binary and its notify-helper
+// command. Empty means no desktop.
 func Desktop(helperArgv []string) Option {
 	return func(n *Notifier) {
 		if len(helperArgv) > 0 {
-			n.add(newDesktop(helperArgv))
+			c := NewDesk(helperArgv).Channel(nil).(*desktop)
+			c.own = true
+			n.add(c)
 		}
 	}
 }
@@ -235,7 +252,7 @@ func (n *Notifier) gather(ctx context.Context, began time.Time, results []Result
 func (n *Notifier) sendOn(ctx context.Context, i int, notice Notice, came chan<- indexed, gaveUp <-chan struct{}) {
 	began := time.Now()
 	err := n.guarded(ctx, n.lanes[i], notice)
-	r := Result{Channel: n.lanes[i].channel.Name(), OK: err == nil, Took: time.Since(began), Hung: errors.Is(err, errHung)}
+	r := Result{Channel: n.lanes[i].channel.Name(), OK: err == nil, Took: time.Since(began), Hung: errors.Is(err, errHung), Missing: errors.Is(err, errNoDesktop) || errors.Is(err, errMoot)}
 	if err != nil {
 		r.Why = Clean(err.Error(), maxWhy)
 		if r.Why == "" {
@@ -294,12 +311,35 @@ type hung struct{}
 
 func (hung) Error() string { return "" }
 
+// ender is a channel that has something of its own to end.
+type ender interface{ End() }
+
+// Dismiss takes the notice of a slot off the screen, where a channel shows it and
+// can. It does not block.
+func (n *Notifier) Dismiss(slot string) {
+	for _, l := range n.lanes {
+		if c, ok := l.channel.(interface{ Dismiss(slot string) }); ok {
+			c.Dismiss(slot)
+		}
+	}
+}
+
+// end ends what the channels keep.
+func (n *Notifier) end() {
+	for _, l := range n.lanes {
+		if c, ok := l.channel.(ender); ok {
+			c.End()
+		}
+	}
+}
+
 // Finish refuses later notices and waits until those under way have ended, each
 // within its channel's own limit. Close beside it ends them sooner.
 func (n *Notifier) Finish() {
 	n.refuse()
 	n.flying.Wait()
 	n.cancel()
+	n.end()
 }
 
 func (n *Notifier) refuse() {
@@ -316,6 +356,7 @@ func (n *Notifier) Close() error {
 	done := make(chan struct{})
 	go func() {
 		n.flying.Wait()
+		n.end()
 		close(done)
 	}()
 	limit := time.NewTimer(closeLimit)
@@ -337,6 +378,7 @@ func cleaned(n Notice) Notice {
 	n.Body = CleanLines(n.Body, maxBody)
 	n.Run = Clean(n.Run, maxField)
 	n.Gate = Clean(n.Gate, maxField)
+	n.Brief = CleanLines(n.Brief, maxBody)
 	if n.Urgency != UrgencyCritical {
 		n.Urgency = UrgencyNormal
 	}

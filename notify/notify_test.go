@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -196,12 +197,12 @@ func TestNoticeIsCleanedForEveryChannel(t *testing.T) {
 	n.Send(context.Background(), Notice{
 		ID: "i\x00d", Kind: "ga\x1bcte", Title: "a\nb", Body: "c\n\u202ed", Run: "r\n", Gate: strings.Repeat("g", 500), Urgency: "loud",
 	})
-	want := Notice{"id", "gate", "a b", "c\nd", "r", strings.Repeat("g", maxField-1) + "…", UrgencyNormal}
-	if got != want {
+	want := Notice{ID: "id", Kind: "gate", Title: "a b", Body: "c\nd", Run: "r", Gate: strings.Repeat("g", maxField-1) + "…", Urgency: UrgencyNormal}
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)
 	}
 	n.Send(context.Background(), Notice{Urgency: UrgencyCritical})
-	if want := (Notice{Kind: KindInfo, Title: "sluice: info", Urgency: UrgencyCritical}); got != want {
+	if want := (Notice{Kind: KindInfo, Title: "sluice: info", Urgency: UrgencyCritical}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)
 	}
 }

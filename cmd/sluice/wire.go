@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -42,6 +43,7 @@ type parts struct {
 	spent  *executor.Spending
 	dog    *watchdog
 	unheld *executor.Unheld
+	desk   *notify.Desk
 	box    func() (*cage.Box, error) // tried out at the first launch
 
 	mu     sync.Mutex
@@ -68,6 +70,7 @@ func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	w := &parts{a: a, set: set, self: self, log: log, slots: &executor.Slots{}, unheld: &executor.Unheld{}, spent: &executor.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
 		watch: watcher.New(look), worlds: map[*executor.Executor]bool{}, stop: stop, done: make(chan struct{})}
+	w.desk = notify.NewDesk([]string{self, notifyCommand})
 	w.runner = agents.New(agents.Options{Shim: []string{self, shimCommand}, Warm: warmShims, Logf: w.logf("agents")})
 	w.box = sync.OnceValues(func() (*cage.Box, error) { return cage.Find(context.Background(), self, "") })
 	go w.spread(ctx)
@@ -78,7 +81,7 @@ func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
 func (w *parts) Close() error {
 	w.stop()
 	<-w.done
-	return errors.Join(w.runner.Close(), w.watch.Close())
+	return errors.Join(w.runner.Close(), w.watch.Close(), w.desk.Close())
 }
 
 // server is the daemon of all watched repos.
@@ -136,12 +139,13 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	}
 	world, err := executor.New(executor.Options{
 		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots, Spending: w.spent,
-		Notifier: s.tell, Settings: s.now, Environ: w.a.env, Logf: w.logf(root), Now: w.a.now,
+		Notifier: s.tell, Terminal: s.terminal, Settings: s.now, Environ: w.a.env, Logf: w.logf(root), Now: w.a.now,
 		Sandbox: w.box, Hidden: w.hidden(), Unheld: w.unheld,
 	})
 	if err != nil {
 		return daemon.RepoOptions{}, nil, errors.Join(err, repo.Close())
 	}
+	s.pressed.Store(world)
 	w.mu.Lock()
 	w.worlds[world] = true
 	w.mu.Unlock()
@@ -158,6 +162,7 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 		World: world, Compile: compileSpec, Config: s.engine, Rescan: time.Duration(s.now().Rescan),
 		Log: w.log, Version: version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm,
 		Now: w.a.now, Pace: w.a.timing.pace, Spent: world.Spent, Today: world.Today,
+		Asked: world.Asked, Hear: world.Hear,
 	}, closeAll, nil
 }
 
@@ -175,8 +180,9 @@ func (w *parts) hidden() []string {
 
 // liveSettings are a repo's settings as they were last read; a reload that fails leaves them as they are.
 type liveSettings struct {
-	parts *parts
-	root  string
+	parts   *parts
+	root    string
+	pressed atomic.Pointer[executor.Executor] // who hears of buttons; nil before there can be any
 
 	mu       sync.Mutex
 	last     executor.Settings
@@ -216,7 +222,11 @@ func (s *liveSettings) channels(n executor.Notify) []notify.Option {
 		s.parts.log.Info().Str("repo", s.root).Str("run", n.Run).Str("gate", n.Gate).Str("kind", n.Kind).Str("title", n.Title).Msg(what)
 	})}
 	if n.Desktop {
-		options = append(options, notify.Desktop([]string{s.parts.self, notifyCommand}))
+		options = append(options, notify.With(s.parts.desk.Channel(func(p notify.Press) {
+			if world := s.pressed.Load(); world != nil {
+				world.Pressed(p)
+			}
+		})))
 	}
 	return options
 }

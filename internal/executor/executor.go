@@ -30,12 +30,14 @@ type Options struct {
 	Runner   *agents.Runner          // starts processes
 	Watcher  *watcher.Watcher        // shared by all repos: see Hint
 	Notifier func() *notify.Notifier // asked for each notice; nil, or giving nil, tells nobody
-	Settings func() Settings         // asked at each launch
-	Environ  []string                // the daemon's environment, of which agents get what is allowed
-	Logf     func(string, ...any)    // what went wrong but did not stop the work; may be nil
-	Slots    *Slots                  // shared by all repos: how many agents may run; nil = no bound
-	Spending *Spending               // shared by all repos: what they have used of the day; nil = no budget of the day
-	Now      func() time.Time        // nil = time.Now
+	// Terminal opens a terminal in dir with a command of sluice's in it; nil: there is none.
+	Terminal func(ctx context.Context, dir string, args []string) error
+	Settings func() Settings      // asked at each launch
+	Environ  []string             // the daemon's environment, of which agents get what is allowed
+	Logf     func(string, ...any) // what went wrong but did not stop the work; may be nil
+	Slots    *Slots               // shared by all repos: how many agents may run; nil = no bound
+	Spending *Spending            // shared by all repos: what they have used of the day; nil = no budget of the day
+	Now      func() time.Time     // nil = time.Now
 	// Sandbox gives what launches are held by, or why there is none; it is asked at each launch. nil: launches are not held.
 	Sandbox func() (*sandbox.Box, error)
 	Unheld  *Unheld  // shared by all repos; nil = its own
@@ -67,6 +69,9 @@ type Executor struct {
 	liveRuns []string              // as of the last whole scan
 	exposed  map[string]string     // runs of which some launch was not -> why
 	pins     map[string]string     // launches -> the file that is pinned for them
+
+	asked   map[string]askedAt // rounds at which a person may decide, by slot
+	presses chan notify.Press
 
 	pinMu sync.Mutex // held while a file is pinned or let go
 
@@ -101,7 +106,8 @@ func New(o Options) (*Executor, error) {
 	}
 	e := &Executor{opt: o, root: root, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
 		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
-		private: map[string]privateBox{}, exposed: map[string]string{}, pins: map[string]string{}}
+		private: map[string]privateBox{}, exposed: map[string]string{}, pins: map[string]string{},
+		asked: map[string]askedAt{}, presses: make(chan notify.Press, pressesMost)}
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}

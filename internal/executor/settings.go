@@ -75,10 +75,11 @@ type Role struct {
 
 // Notify says how a person is told.
 type Notify struct {
-	Desktop bool            `koanf:"desktop" json:"desktop"`
-	Command []string        `koanf:"command" json:"command"`
-	Webhook string          `koanf:"webhook" json:"webhook"`
-	Remind  engine.Duration `koanf:"remind" json:"remind"` // 0 = no reminders
+	Desktop  bool            `koanf:"desktop" json:"desktop"`
+	Terminal []string        `koanf:"terminal" json:"terminal"` // opens a terminal that runs what follows; none: one that is known
+	Command  []string        `koanf:"command" json:"command"`
+	Webhook  string          `koanf:"webhook" json:"webhook"`
+	Remind   engine.Duration `koanf:"remind" json:"remind"` // 0 = no reminders
 }
 
 // Budget bounds what is spent.

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,8 +15,8 @@ import (
 // tellMost is how long a notice may take; the notifier itself ends a little sooner.
 const tellMost = 6 * time.Second
 
-// tell tells a person. A channel that hangs, or that the person set up and that fails, is told in status too: who relies on
-// being told has to know. That there is no desktop is no fault: `sluice doctor` tells that.
+// tell tells a person. A channel that hangs or fails is told in status too: who relies on being told has to know. That there
+// is no desktop at all is no fault: `sluice doctor` tells that.
 func (e *Executor) tell(ctx context.Context, job daemon.Job) engine.Event {
 	ev := engine.Noticed{Run: job.Notice.Run, ID: job.Notice.ID}
 	results, some := e.send(ctx, e.words(job))
@@ -31,7 +32,7 @@ func (e *Executor) tell(ctx context.Context, job daemon.Job) engine.Event {
 		if !r.OK {
 			line = r.Channel + ": " + r.Why
 		}
-		if r.Hung || !r.OK && r.Channel != notify.DesktopChannel {
+		if !r.OK && !r.Missing {
 			trouble = r.Why
 		}
 		e.note("notices by "+r.Channel, trouble)
@@ -44,16 +45,16 @@ func (e *Executor) tell(ctx context.Context, job daemon.Job) engine.Event {
 // attempted nothing: its successor does. some says that there is a notifier at all.
 func (e *Executor) send(ctx context.Context, notice notify.Notice) (results []notify.Result, some bool) {
 	for {
-		var n *notify.Notifier
-		if e.opt.Notifier != nil {
-			n = e.opt.Notifier()
-		}
+		n := e.notifier()
 		if n == nil {
 			return nil, false
 		}
 		bounded, cancel := context.WithTimeout(ctx, tellMost)
 		results = n.Send(bounded, notice)
 		cancel()
+		if notice.Over != nil && notice.Over() { // it was decided while the notice was on its way
+			n.Dismiss(notice.Slot)
+		}
 		if results != nil || !wait(ctx, againFirst) {
 			return results, true
 		}
@@ -69,18 +70,14 @@ func (e *Executor) words(job daemon.Job) notify.Notice {
 		what = strings.TrimSpace(n.Step + " of " + n.Run)
 	}
 	body := []string{n.Text}
-	switch n.Kind {
-	case engine.NoticeGate:
+	var answer []string // by commands: where there are buttons they say it
+	asks := n.Kind == engine.NoticeHuman || n.Kind == engine.NoticeReminder
+	switch {
+	case n.Gate != "" && (n.Kind == engine.NoticeGate || asks && job.Round != nil && job.Round.State == engine.OnWindow):
 		out.Title = fmt.Sprintf("%s: the review passed %s", n.Gate, what)
-		if job.Round != nil && job.Round.Score != nil {
-			body = append(body, fmt.Sprintf("Score: %g of 100.", *job.Round.Score))
-		}
-		window := "It goes on by itself."
-		if job.Round != nil && job.Round.VetoWindow > 0 {
-			window = fmt.Sprintf("It goes on by itself in %s.", job.Round.VetoWindow)
-		}
-		body = append(body, window+" To stop it: "+answerWith("veto", n)+` -m "why"`)
-	case engine.NoticeHuman, engine.NoticeReminder:
+		body = append(append(body, e.reviewed(job)...), window(job)...)
+		answer = []string{"To stop it: " + answerWith("veto", n) + ` -m "why"`}
+	case asks:
 		out.Urgency = notify.UrgencyCritical
 		out.Title = fmt.Sprintf("%s: your decision on %s is asked for", n.Gate, what)
 		if n.Kind == engine.NoticeReminder {
@@ -90,16 +87,36 @@ func (e *Executor) words(job daemon.Job) notify.Notice {
 			out.Title = what + " waits"
 			break
 		}
-		if !n.Until.IsZero() {
-			body = append(body, "Until "+n.Until.Format("15:04:05")+".")
+		body = append(body, e.reviewed(job)...)
+		if left := e.left(job); left != "" {
+			body = append(body, left)
 		}
-		body = append(body, "To look: sluice show "+n.Gate, "To answer: "+answerWith("pass", n)+", or "+answerWith("fail", n)+` -m "why"`)
+		answer = []string{"To look: sluice show " + n.Gate, "To answer: " + answerWith("pass", n) + ", or " + answerWith("fail", n) + ` -m "why"`}
 		switch level, why := e.Level(n.Run); {
+		case wantsSigned(job):
+			body = append(body, "It wants a signed answer: "+answerWith("pass", n))
 		case job.Round != nil && level == engine.TrustFile:
 			body = append(body, "Trust level file, unprotected: an agent with the rights of your user could answer too ("+why+").")
 		case job.Round != nil:
 			body = append(body, "Trust level "+level+".")
 		}
+	default:
+		body = e.others(&out, job, what, body)
+	}
+	out.Brief = joined(body)
+	out.Body = joined(append(body, answer...))
+	e.buttons(&out, job)
+	return out
+}
+
+func joined(lines []string) string {
+	return strings.TrimSpace(strings.Join(slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return s == "" }), "\n"))
+}
+
+// others gives the words of a notice that asks for nothing.
+func (e *Executor) others(out *notify.Notice, job daemon.Job, what string, body []string) []string {
+	n := job.Notice
+	switch n.Kind {
 	case engine.NoticeRejected:
 		out.Title = "A signal was not taken in"
 		body = append(body, "It lies in .workflow/signals/rejected/, with the reason beside it.")
@@ -113,8 +130,71 @@ func (e *Executor) words(job daemon.Job) notify.Notice {
 	default:
 		out.Title = strings.TrimSpace("sluice: " + what)
 	}
-	out.Body = strings.TrimSpace(strings.Join(body, "\n"))
+	return body
+}
+
+// summaryMost is how many bytes of a step's summary a notice tells.
+const summaryMost = 300
+
+// reviewed says what a round is over: the step's name, the files that were changed, what the agent said of it, the score.
+func (e *Executor) reviewed(job daemon.Job) []string {
+	var parts, out []string
+	n := job.Notice
+	if job.Spec != nil {
+		if st := job.Spec.Step(n.Step); st != nil && st.Name != "" && st.Name != st.ID {
+			parts = append(parts, st.Name)
+		}
+	}
+	if job.Attempt != nil {
+		var c covered
+		if kept(e.attemptFile(n.Run, n.Step, job.Attempt.N, "files"), &c) == nil {
+			switch files := len(c.Root) + len(c.Made) + len(c.Files); {
+			case len(c.Files) == 1:
+				parts = append(parts, "1 file changed")
+			case len(c.Files) > 1:
+				parts = append(parts, fmt.Sprintf("%d files changed", len(c.Files)))
+			case files > 0:
+				parts = append(parts, fmt.Sprintf("%d declared outputs, no other file changed", files))
+			}
+		}
+	}
+	if job.Round != nil && job.Round.Score != nil {
+		parts = append(parts, fmt.Sprintf("score %g of 100", *job.Round.Score))
+	}
+	if len(parts) > 0 {
+		out = append(out, strings.Join(parts, ", ")+".")
+	}
+	if job.Attempt != nil && job.Attempt.Summary != "" {
+		out = append(out, "It says: "+notify.Clean(job.Attempt.Summary, summaryMost))
+	}
 	return out
+}
+
+// window says when the work goes on by itself.
+func window(job daemon.Job) []string {
+	switch {
+	case job.Round == nil || job.Round.VetoWindow <= 0:
+		return []string{"It goes on by itself."}
+	case job.Round.State == engine.OnWindow && !job.Round.WindowEnds.IsZero():
+		return []string{"It goes on by itself at " + job.Round.WindowEnds.Local().Format("15:04:05") + "."}
+	}
+	return []string{fmt.Sprintf("It goes on by itself in %s.", job.Round.VetoWindow)}
+}
+
+// left says how long an answer is waited for, where that has an end.
+func (e *Executor) left(job daemon.Job) string {
+	until := job.Notice.Until
+	if until.IsZero() && job.Round != nil {
+		until = job.Round.Due
+	}
+	if until.IsZero() {
+		return ""
+	}
+	words := "Until " + until.Local().Format("15:04:05")
+	if span := until.Sub(e.opt.Now()).Round(time.Minute); span >= time.Minute {
+		words += fmt.Sprintf(" (%s left)", strings.TrimSuffix(span.String(), "0s"))
+	}
+	return words + "."
 }
 
 // answerWith is the command that answers a gate.

@@ -1,0 +1,72 @@
+package daemon
+
+import (
+	"slices"
+	"strings"
+
+	"sluice/engine"
+)
+
+// AskedRound is a round at which a person may say something that decides: one that asks a person, or whose veto window is
+// open or about to open.
+type AskedRound struct {
+	Gate  string
+	N     int
+	State string // engine.OnNotice, OnWindow or OnHuman
+	Job   Job    // of a reminder of it: what its notice is made of
+}
+
+// tellAsked tells of the runs whose rounds that ask a person may have changed.
+func (r *Repo) tellAsked(changed []engine.Debtor) {
+	if r.opt.Asked == nil {
+		return
+	}
+	for _, who := range changed {
+		if who.Kind != "" {
+			continue
+		}
+		run := r.core.state.Runs[who.ID]
+		rounds := askedOf(run)
+		if slices.Equal(rounds, r.asked[who.ID]) {
+			continue
+		}
+		out := make([]AskedRound, len(rounds))
+		for i, q := range rounds {
+			out[i] = AskedRound{Gate: q.gate, N: q.n, State: q.state, Job: r.job(q.reminder(run))}
+		}
+		if r.asked[who.ID] = rounds; len(rounds) == 0 {
+			delete(r.asked, who.ID)
+		}
+		r.opt.Asked(who.ID, out)
+	}
+}
+
+// askedRound names a round, and what it waits for.
+type askedRound struct {
+	gate, state string
+	n           int
+}
+
+// askedOf are the rounds of a run at which a person may decide, by gate.
+func askedOf(run *engine.Run) []askedRound {
+	if !run.Live() {
+		return nil
+	}
+	var out []askedRound
+	for gate := range run.Rounds {
+		if q := run.CurrentRound(gate); q.Open() && q.State != engine.OnReview {
+			out = append(out, askedRound{gate, q.State, q.N})
+		}
+	}
+	slices.SortFunc(out, func(a, b askedRound) int { return strings.Compare(a.gate, b.gate) })
+	return out
+}
+
+// reminder is the effect that would tell of the round.
+func (q askedRound) reminder(run *engine.Run) engine.Effect {
+	n := engine.Notice{Kind: engine.NoticeReminder, Run: run.ID, Gate: q.gate, N: q.n}
+	if round := run.CurrentRound(q.gate); round != nil {
+		n.Step, n.Text = round.Step, round.Why
+	}
+	return engine.Effect{Kind: engine.DoNotify, Key: run.ID, Run: n.Run, Step: n.Step, Gate: n.Gate, N: n.N, Notice: &n}
+}
