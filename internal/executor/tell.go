@@ -61,6 +61,9 @@ func (e *Executor) send(ctx context.Context, notice notify.Notice) (results []no
 	}
 }
 
+// whyLevel is the engine's word for a gate that asks a person because its spec says so: nothing to tell of.
+const whyLevel = "level"
+
 // words is what a person is told, and which command answers it.
 func (e *Executor) words(job daemon.Job) notify.Notice {
 	n := job.Notice
@@ -70,6 +73,9 @@ func (e *Executor) words(job daemon.Job) notify.Notice {
 		what = strings.TrimSpace(n.Step + " of " + n.Run)
 	}
 	body := []string{n.Text}
+	if n.Text == whyLevel {
+		body = nil
+	}
 	var answer []string // by commands: where there are buttons they say it
 	asks := n.Kind == engine.NoticeHuman || n.Kind == engine.NoticeReminder
 	switch {
@@ -178,7 +184,7 @@ func window(job daemon.Job) []string {
 	case job.Round.State == engine.OnWindow && !job.Round.WindowEnds.IsZero():
 		return []string{"It goes on by itself at " + job.Round.WindowEnds.Local().Format("15:04:05") + "."}
 	}
-	return []string{fmt.Sprintf("It goes on by itself in %s.", job.Round.VetoWindow)}
+	return []string{"It goes on by itself in " + span(time.Duration(job.Round.VetoWindow)) + "."}
 }
 
 // left says how long an answer is waited for, where that has an end.
@@ -190,11 +196,30 @@ func (e *Executor) left(job daemon.Job) string {
 	if until.IsZero() {
 		return ""
 	}
-	words := "Until " + until.Local().Format("15:04:05")
-	if span := until.Sub(e.opt.Now()).Round(time.Minute); span >= time.Minute {
-		words += fmt.Sprintf(" (%s left)", strings.TrimSuffix(span.String(), "0s"))
+	rest, clock := until.Sub(e.opt.Now()).Round(time.Minute), "15:04:05"
+	if rest > halfDay {
+		clock = "Mon 2 Jan 15:04"
+	}
+	words := "Until " + until.Local().Format(clock)
+	if rest >= time.Minute {
+		words += " (" + span(rest) + " left)"
 	}
 	return words + "."
+}
+
+// halfDay: a time further off is told with its day.
+const halfDay = 12 * time.Hour
+
+// span is a time as people write it: 2h, and not 2h0m0s.
+func span(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }
 
 // answerWith is the command that answers a gate.
