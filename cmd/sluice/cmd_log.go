@@ -16,7 +16,6 @@ import (
 	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/executor"
 	"sluice/notify"
 	"sluice/signals"
 )
@@ -222,8 +221,8 @@ characters are taken out.`,
 				name = "stderr"
 			}
 			say := a.plainLine
-			if prog, ok := executor.ReadProgram(dir); ok && program.Known(prog.Format) && !raw && !errs {
-				say = a.eventsOf(prog.Format)
+			if !raw && !errs {
+				say = a.sayer(dir)
 			}
 			return a.tail(cmd.Context(), filepath.Join(dir, name), lines, follow, say)
 		},

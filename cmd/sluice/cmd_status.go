@@ -11,6 +11,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/words"
 )
 
 func (a *app) lsCommand() *cobra.Command {
@@ -299,24 +300,7 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 func usageWords(u engine.Usage) string { return spentWords(u, engine.Usage{}) }
 
 // spentWords says what was used, and of what; "" where nothing was and nothing bounds it.
-func spentWords(u, most engine.Usage) string {
-	var parts []string
-	if u.Tokens > 0 || most.Tokens > 0 {
-		s := fmt.Sprintf("%d tokens", u.Tokens)
-		if most.Tokens > 0 {
-			s = fmt.Sprintf("%d of %d tokens", u.Tokens, most.Tokens)
-		}
-		parts = append(parts, s)
-	}
-	if u.CostUSD > 0 || most.CostUSD > 0 {
-		s := fmt.Sprintf("%.2f USD", u.CostUSD)
-		if most.CostUSD > 0 {
-			s = fmt.Sprintf("%.2f of %.2f USD", u.CostUSD, most.CostUSD)
-		}
-		parts = append(parts, s)
-	}
-	return strings.Join(parts, ", ")
-}
+func spentWords(u, most engine.Usage) string { return words.Spent(u, most) }
 
 // todayWords says what was used of the day, "" where nothing was and nothing bounds it.
 func todayWords(t daemon.Today) string {
@@ -346,12 +330,7 @@ func nameWidth(r daemon.RunStatus) int {
 // maxName is how wide the column of names may be.
 const maxName = 44
 
-func title(id, name string) string {
-	if name == "" || name == id {
-		return id
-	}
-	return id + " " + clean(name)
-}
+func title(id, name string) string { return words.Title(id, name) }
 
 func (a *app) stepLine(s daemon.StepStatus, width int, now time.Time) string {
 	sign, style := mark(s.State)

@@ -8,6 +8,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/words"
 )
 
 // said is a fact in words.
@@ -50,16 +51,7 @@ func because(s, why string) string {
 }
 
 // who names an actor.
-func who(by *engine.Actor) string {
-	if by == nil || by.Who == "" && by.Via == "" {
-		return ""
-	}
-	s := by.Who
-	if by.Via != "" {
-		s += " (" + by.Via + ")"
-	}
-	return " by " + strings.TrimSpace(s)
-}
+func who(by *engine.Actor) string { return words.Who(by) }
 
 func clock(t time.Time) string {
 	if t.IsZero() {
@@ -316,35 +308,10 @@ func sayHuman(f engine.Fact) (said, bool) {
 }
 
 // whyWords says why a person is asked.
-func whyWords(why string) string {
-	switch why {
-	case "level":
-		return "this gate is a person's"
-	case "forced":
-		return "it failed too often before, so it is yours for the rest of the run"
-	}
-	return clean(why)
-}
+func whyWords(why string) string { return words.Why(why) }
 
 // byWords says who decided a round.
-func byWords(kind string, by *engine.Actor) string {
-	switch kind {
-	case "window":
-		return "its reviewer, no veto came"
-	case "human":
-		if w := who(by); w != "" {
-			return strings.TrimPrefix(w, " by ")
-		}
-		return "a person"
-	case "reviewer":
-		return "its reviewer"
-	case "when":
-		return "its `when`, unjudged"
-	case "":
-		return "the engine"
-	}
-	return kind
-}
+func byWords(kind string, by *engine.Actor) string { return words.By(kind, by) }
 
 // sayRepo is of what concerns no step and no gate.
 func sayRepo(f engine.Fact) (said, bool) {

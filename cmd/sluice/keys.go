@@ -149,19 +149,10 @@ func (sc *screen) show(ctx context.Context) {
 		sc.tell("nothing is under way")
 		return
 	}
-	sh, err := sc.a.gather(ctx, sc.p, sc.s, sc.run, what)
+	_, lines, err := sc.a.showPage(ctx, sc.p, sc.s, sc.run, what)
 	if err != nil {
 		sc.tell("%s", err)
 		return
 	}
-	var b strings.Builder
-	inner := *sc.a
-	inner.out = &b
-	inner.printShow(sh)
-	if len(sh.Changed) > 0 {
-		if err := inner.printDiff(ctx, sc.p, sh); err != nil {
-			sc.tell("%s", err)
-		}
-	}
-	sc.page, sc.top = strings.Split(strings.TrimRight(b.String(), "\n"), "\n"), 0
+	sc.page, sc.top = lines, 0
 }

@@ -48,7 +48,7 @@ sluice init && sluice run gated-pipeline`,
 	add(root, groupRun, a.runCommand(), a.startCommand(), a.pauseCommand(), a.resumeCommand(), a.abortCommand(), a.retryCommand(),
 		a.noteCommand(), a.takeoverCommand(), a.handbackCommand())
 	add(root, groupDecide, a.inboxCommand(), a.showCommand(), a.passCommand(), a.failCommand(), a.vetoCommand(), a.decideCommand())
-	add(root, groupLook, a.lsCommand(), a.statusCommand(), a.logCommand(), a.tailCommand(), a.attemptCommand(), a.explainCommand(), a.auditCommand())
+	add(root, groupLook, a.topCommand(), a.lsCommand(), a.statusCommand(), a.logCommand(), a.tailCommand(), a.attemptCommand(), a.explainCommand(), a.auditCommand())
 	add(root, groupAgent, a.nextCommand(), a.signalCommand(), a.mcpCommand(), a.notifyCommand())
 	add(root, groupSetUp, a.daemonCommand(), a.watchCommand(), a.configCommand(), a.doctorCommand(), a.cleanCommand(), a.journalCommand(), a.completionCommand(), a.versionCommand())
 	root.AddCommand(a.demoAgentCommand())

@@ -10,19 +10,18 @@ import (
 	"github.com/mattn/go-runewidth"
 
 	"sluice/daemon"
-	"sluice/engine"
-	"sluice/notify"
+	"sluice/internal/words"
 )
 
-// Colours as the terminal has them: its own sixteen, so that they fit its theme.
+// Colours as the terminal has them.
 const (
-	plain  = ""
-	bold   = "1"
-	dim    = "2"
-	red    = "31"
-	green  = "32"
-	yellow = "33"
-	blue   = "36"
+	plain  = words.Plain
+	bold   = words.Bold
+	dim    = words.Dim
+	red    = words.Red
+	green  = words.Green
+	yellow = words.Yellow
+	blue   = words.Blue
 )
 
 // colourOn says whether a stream gets colours: a terminal that knows them, unless the person wants none.
@@ -45,25 +44,7 @@ func (a *app) paint(style, s string) string    { return paint(a.colour, style, s
 func (a *app) paintErr(style, s string) string { return paint(a.colourOn(a.err), style, s) }
 
 // mark is the sign and the colour of a state of a run, a step or a gate.
-func mark(state string) (sign, style string) {
-	switch state {
-	case engine.RunCompleted, engine.Passed:
-		return "✓", green
-	case engine.RunFailed:
-		return "✗", red
-	case engine.RunAborted, engine.Superseded:
-		return "–", dim
-	case engine.Running, engine.Signalled, engine.OnReview, engine.Gating:
-		return "▸", blue
-	case engine.OnHuman:
-		return "?", yellow
-	case engine.OnWindow, engine.OnNotice, "paused":
-		return "‖", yellow
-	case engine.Skipped, engine.Routed:
-		return "↷", dim
-	}
-	return "·", dim
-}
+func mark(state string) (sign, style string) { return words.Mark(state) }
 
 // clip cuts s to a width in terminal cells; 0 = not at all.
 func clip(s string, width int) string {
@@ -79,32 +60,13 @@ func pad(s string, width int) string {
 }
 
 // ago is a span of time as a person says it.
-func ago(d time.Duration) string {
-	d = max(d, 0)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%dd", int(d.Hours())/24)
-}
+func ago(d time.Duration) string { return words.Ago(d) }
 
 // plural is "1 run", "2 runs".
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}
+func plural(n int, one string) string { return words.Plural(n, one) }
 
 // clean is foreign text on one line.
-func clean(s string) string { return notify.Clean(s, maxForeign) }
-
-// maxForeign is how many characters of foreign text stand in a line.
-const maxForeign = 400
+func clean(s string) string { return words.Clean(s) }
 
 // table lays out rows in columns as wide as they need. A style goes with each cell; the last column is cut at the
 // terminal's width.

@@ -1,0 +1,333 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"sluice/agents/program"
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/internal/executor"
+	"sluice/internal/top"
+)
+
+func (a *app) topCommand() *cobra.Command {
+	var here bool
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "watch all runs live, look at what waits for you, and decide",
+		Long: `A live screen of every repo that the daemon serves, and of the one you stand in: runs, steps,
+gates, what agents say last, what was spent. What waits for you is on top. Keys show what there
+is to decide, pass, fail and veto with words, pause, abort, and follow an agent: ? lists them.
+Leaving it stops nothing.`,
+		Example: "sluice top\nsluice top --here",
+		Args:    between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !a.interactive() || a.getenv("TERM") == "dumb" {
+				return misused("`sluice status` and `sluice inbox` print the same once", "sluice top needs a terminal that it can draw in")
+			}
+			h := &topHost{a: a, here: here, places: map[string]*place{}, heard: map[string]heard{}}
+			if err := h.begin(cmd.Context()); err != nil {
+				return err
+			}
+			return top.Run(cmd.Context(), h, top.Options{In: a.in, Out: a.out, Env: a.env, Now: a.now})
+		},
+	}
+	cmd.Flags().BoolVar(&here, "here", false, "only this repo")
+	return cmd
+}
+
+// topHost is what the live screen reads from, and what carries out what a person wants there.
+type topHost struct {
+	a    *app
+	here bool // only the repo we stand in
+
+	mu     sync.Mutex // guards what follows
+	own    *place     // the repo we stand in; nil where we stand in none
+	places map[string]*place
+	heard  map[string]heard
+}
+
+// heard is what an agent said last, and of which file as it was then.
+type heard struct {
+	file string
+	stat atomicfile.Stat
+	line string
+}
+
+// begin finds the repo we stand in. Where we stand in none and no daemon runs, there is nothing to show.
+func (h *topHost) begin(ctx context.Context) error {
+	p, err := h.a.place(ctx)
+	if err == nil {
+		h.own = p
+		return nil
+	}
+	if h.here {
+		return err
+	}
+	home, herr := h.a.stateHome()
+	if herr != nil {
+		return herr
+	}
+	c := daemon.NewDaemonClient(home)
+	defer c.Close()
+	if _, derr := c.Repos(ctx); derr == nil {
+		return nil
+	}
+	var f *fault
+	if errors.As(err, &f) {
+		return failed("`sluice daemon` serves the repos that you have added with `sluice watch add`; or go to a repo", "no daemon runs now, and %s", f.cause)
+	}
+	return err
+}
+
+// Repos are those of the daemon, and the one we stand in.
+func (h *topHost) Repos(ctx context.Context) (roots []string, note string, err error) {
+	if h.own != nil {
+		roots = append(roots, h.own.root)
+	}
+	if h.here {
+		return roots, "", nil
+	}
+	home, err := h.a.stateHome()
+	if err != nil {
+		return nil, "", err
+	}
+	c := daemon.NewDaemonClient(home)
+	defer c.Close()
+	states, err := c.Repos(ctx)
+	if err != nil { // without a daemon its repos are shown as they are known: their list is a file
+		known, lerr := daemon.LoadRepos(reposFile(home))
+		if lerr != nil {
+			return nil, "", lerr
+		}
+		for _, root := range known {
+			states = append(states, daemon.RepoState{Root: root, Served: true})
+		}
+		note = "no daemon answers: `sluice daemon` starts one"
+		if !errors.Is(err, daemon.ErrNotServed) {
+			note = "the daemon does not answer: " + err.Error()
+		}
+	}
+	for _, s := range states {
+		if h.own == nil || s.Root != h.own.root {
+			roots = append(roots, s.Root)
+		}
+		if !s.Served && s.Why != "" {
+			note = "the daemon does not serve " + filepath.Base(s.Root) + ": " + s.Why
+		}
+	}
+	return roots, note, nil
+}
+
+// at is the place of a root.
+func (h *topHost) at(ctx context.Context, root string) (*place, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.own != nil && h.own.root == root {
+		return h.own, nil
+	}
+	if p := h.places[root]; p != nil {
+		return p, nil
+	}
+	p, err := h.a.placeOf(ctx, root)
+	if err == nil {
+		h.places[root] = p
+	}
+	return p, err
+}
+
+// Open gives whoever serves the repo, or its journal.
+func (h *topHost) Open(ctx context.Context, root string) (top.View, bool, error) {
+	p, err := h.at(ctx, root)
+	if err != nil {
+		return nil, false, err
+	}
+	return h.a.view(ctx, p)
+}
+
+// Served says whether a process serves the repo.
+func (h *topHost) Served(ctx context.Context, root string) bool {
+	p, err := h.at(ctx, root)
+	if err != nil {
+		return false
+	}
+	c := daemon.NewClient(p.state)
+	defer c.Close()
+	within, cancel := context.WithTimeout(ctx, pingIn)
+	defer cancel()
+	_, err = c.Ping(within)
+	return err == nil
+}
+
+// Do has a person's event taken in, by the path of `sluice pass`.
+func (h *topHost) Do(ctx context.Context, root string, ev engine.Event) (daemon.Done, error) {
+	if h.a.getenv("SLUICE_TOKEN") != "" {
+		return daemon.Done{}, errors.New("this is the environment of an attempt: what is decided is a person's, so leave it to one")
+	}
+	p, err := h.at(ctx, root)
+	if err != nil {
+		return daemon.Done{}, err
+	}
+	s, err := needed(ctx, p)
+	if err != nil {
+		return daemon.Done{}, err
+	}
+	defer s.Close()
+	if _, ok := ev.(engine.ResumeRequested); ok {
+		if err := s.Reload(ctx); err != nil { // what paused it may be mended in the settings
+			return daemon.Done{}, err
+		}
+	}
+	return s.Do(ctx, ev, "terminal")
+}
+
+// Show is what `sluice show --diff` prints.
+func (h *topHost) Show(ctx context.Context, root, run, what string) (page top.Page, err error) {
+	p, err := h.at(ctx, root)
+	if err != nil {
+		return page, err
+	}
+	v, _, err := h.a.view(ctx, p)
+	if err != nil {
+		return page, err
+	}
+	defer v.Close()
+	r, err := v.Run(ctx, run)
+	if err != nil {
+		return page, err
+	}
+	sh, lines, err := h.a.showPage(ctx, p, v, r, what)
+	if err != nil {
+		return page, err
+	}
+	page.Lines = lines
+	if sh.Gate != nil {
+		page.Gate, page.Round = sh.Gate.ID, sh.Gate.Round
+	}
+	return page, nil
+}
+
+// lastMost is how much of the end of an agent's output is read for its last words.
+const lastMost = 32 << 10
+
+// Words gives the last line of an agent's output, read anew only where the output has grown.
+func (h *topHost) Words(ctx context.Context, root, run, what string) string {
+	p, err := h.at(ctx, root)
+	if err != nil {
+		return ""
+	}
+	dir, err := newestOutput(p, run, what)
+	if err != nil {
+		return ""
+	}
+	file := newestPart(filepath.Join(dir, "stdout"))
+	f, st, err := atomicfile.Open(filepath.Dir(file), filepath.Base(file))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	key := root + "\x00" + run + "\x00" + what
+	h.mu.Lock()
+	was := h.heard[key]
+	h.mu.Unlock()
+	if was.file == file && was.stat.Same(st) {
+		return was.line
+	}
+	end := make([]byte, min(st.Size, lastMost))
+	n, err := f.ReadAt(end, st.Size-int64(len(end)))
+	if err != nil && err != io.EOF {
+		return ""
+	}
+	now := heard{file, st, h.a.lastLine(dir, string(end[:n]), was.line)}
+	h.mu.Lock()
+	h.heard[key] = now
+	h.mu.Unlock()
+	return now.line
+}
+
+// lastLine is the last line of an output that says something; was, where this part of it does not.
+func (a *app) lastLine(dir, end, was string) string {
+	plainApp := *a
+	plainApp.colour = false
+	say := plainApp.sayer(dir)
+	last := was
+	for line := range strings.Lines(end) {
+		for _, s := range say(strings.TrimRight(line, "\n")) {
+			if s = strings.TrimSpace(s); s != "" {
+				last = s
+			}
+		}
+	}
+	return last
+}
+
+// sayer makes lines for a person of a launch's output.
+func (a *app) sayer(dir string) func(string) []string {
+	if prog, ok := executor.ReadProgram(dir); ok && program.Known(prog.Format) {
+		return a.eventsOf(prog.Format)
+	}
+	return a.plainLine
+}
+
+// tailShown is how many lines of what was said before are shown.
+const tailShown = 200
+
+// Tail follows what an agent says, as `sluice tail -f` does.
+func (h *topHost) Tail(ctx context.Context, root, run, what string, say func(string)) error {
+	p, err := h.at(ctx, root)
+	if err != nil {
+		return err
+	}
+	dir, err := newestOutput(p, run, what)
+	if err != nil {
+		return err
+	}
+	inner := *h.a
+	inner.out = &lineWriter{say: say}
+	return inner.tail(ctx, filepath.Join(dir, "stdout"), tailShown, true, inner.sayer(dir))
+}
+
+// lineWriter gives on what is written to it, line by line.
+type lineWriter struct {
+	say  func(string)
+	part string
+}
+
+func (w *lineWriter) Write(b []byte) (int, error) {
+	w.part += string(b)
+	for {
+		line, rest, ok := strings.Cut(w.part, "\n")
+		if !ok {
+			return len(b), nil
+		}
+		w.say(line)
+		w.part = rest
+	}
+}
+
+// showPage is what show prints, with the changes, in lines.
+func (a *app) showPage(ctx context.Context, p *place, v viewer, r daemon.RunStatus, what string) (*shown, []string, error) {
+	sh, err := a.gather(ctx, p, v, r, what)
+	if err != nil {
+		return nil, nil, err
+	}
+	var b strings.Builder
+	inner := *a
+	inner.out = &b
+	inner.printShow(sh)
+	if len(sh.Changed) > 0 {
+		if err := inner.printDiff(ctx, p, sh); err != nil {
+			fmt.Fprintln(&b, "\nthe changes cannot be read: "+oneLine(err.Error()))
+		}
+	}
+	return sh, strings.Split(strings.TrimRight(b.String(), "\n"), "\n"), nil
+}

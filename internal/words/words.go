@@ -1,0 +1,144 @@
+// Package words has the signs and the words for what people are shown: states, spans of time, what was used, who decided.
+// The commands and the live screen share them, so that one thing is called the same everywhere.
+package words
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sluice/engine"
+	"sluice/notify"
+)
+
+// Styles are the terminal's own sixteen colours, as parameters of the escape sequence that sets them: so they fit its theme.
+const (
+	Plain  = ""
+	Bold   = "1"
+	Dim    = "2"
+	Red    = "31"
+	Green  = "32"
+	Yellow = "33"
+	Blue   = "36"
+)
+
+// foreignMost is how many characters of foreign text stand in a line.
+const foreignMost = 400
+
+// Clean is foreign text on one line.
+func Clean(s string) string { return notify.Clean(s, foreignMost) }
+
+// Mark is the sign and the style of a state of a run, a step or a gate. The sign alone tells the state: a colour may be
+// missing.
+func Mark(state string) (sign, style string) {
+	switch state {
+	case engine.RunCompleted, engine.Passed:
+		return "✓", Green
+	case engine.RunFailed:
+		return "✗", Red
+	case engine.RunAborted, engine.Superseded:
+		return "–", Dim
+	case engine.Running, engine.Signalled, engine.OnReview, engine.Gating:
+		return "▸", Blue
+	case engine.OnHuman:
+		return "?", Yellow
+	case engine.OnWindow, engine.OnNotice, "paused":
+		return "‖", Yellow
+	case engine.Skipped, engine.Routed:
+		return "↷", Dim
+	}
+	return "·", Dim
+}
+
+// Ago is a span of time as a person says it.
+func Ago(d time.Duration) string {
+	d = max(d, 0)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dd", int(d.Hours())/24)
+}
+
+// Plural is "1 run", "2 runs".
+func Plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// Spent says what was used, and of what; "" where nothing was and nothing bounds it.
+func Spent(u, most engine.Usage) string {
+	var parts []string
+	if u.Tokens > 0 || most.Tokens > 0 {
+		s := fmt.Sprintf("%d tokens", u.Tokens)
+		if most.Tokens > 0 {
+			s = fmt.Sprintf("%d of %d tokens", u.Tokens, most.Tokens)
+		}
+		parts = append(parts, s)
+	}
+	if u.CostUSD > 0 || most.CostUSD > 0 {
+		s := fmt.Sprintf("%.2f USD", u.CostUSD)
+		if most.CostUSD > 0 {
+			s = fmt.Sprintf("%.2f of %.2f USD", u.CostUSD, most.CostUSD)
+		}
+		parts = append(parts, s)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Title is an id with its name, where it has one of its own.
+func Title(id, name string) string {
+	if name == "" || name == id {
+		return id
+	}
+	return id + " " + Clean(name)
+}
+
+// Who names an actor, with a "by" before it; "" where nobody is known.
+func Who(by *engine.Actor) string {
+	if by == nil || by.Who == "" && by.Via == "" {
+		return ""
+	}
+	s := by.Who
+	if by.Via != "" {
+		s += " (" + by.Via + ")"
+	}
+	return " by " + strings.TrimSpace(s)
+}
+
+// Why says why a person is asked.
+func Why(why string) string {
+	switch why {
+	case "level":
+		return "this gate is a person's"
+	case "forced":
+		return "it failed too often before, so it is yours for the rest of the run"
+	}
+	return Clean(why)
+}
+
+// By says who decided a round.
+func By(kind string, by *engine.Actor) string {
+	switch kind {
+	case "window":
+		return "its reviewer, no veto came"
+	case "human":
+		if w := Who(by); w != "" {
+			return strings.TrimPrefix(w, " by ")
+		}
+		return "a person"
+	case "reviewer":
+		return "its reviewer"
+	case "when":
+		return "its `when`, unjudged"
+	case "":
+		return "the engine"
+	}
+	return kind
+}
