@@ -68,26 +68,30 @@ type Status struct {
 // Today is what was used of the day, from 00:00 where the daemon is.
 type Today struct {
 	Day    string       `json:"day"`
-	Here   engine.Usage `json:"here,omitzero"`   // by this repo
-	All    engine.Usage `json:"all,omitzero"`    // by all repos of the daemon
-	Budget engine.Usage `json:"budget,omitzero"` // what all may use; 0 = no bound
+	Here   engine.Spend `json:"here,omitzero"`   // by this repo
+	All    engine.Spend `json:"all,omitzero"`    // by all repos of the daemon
+	Budget engine.Spend `json:"budget,omitzero"` // what all may use; 0 = no bound
 }
 
 // RunStatus is how a run stands, step by step.
 type RunStatus struct {
-	ID        string         `json:"id"`
-	Workflow  string         `json:"workflow"`
-	Name      string         `json:"name,omitempty"`
-	Phase     string         `json:"phase"`
-	Trust     string         `json:"trust,omitempty"`   // of a live run: as of the repo
-	Exposed   string         `json:"exposed,omitempty"` // of file: why
-	Paused    string         `json:"paused,omitempty"`  // why
-	Started   time.Time      `json:"started,omitzero"`
-	Ended     time.Time      `json:"ended,omitzero"`
-	EndWhy    string         `json:"end_why,omitempty"`
-	By        engine.Actor   `json:"by"`
-	Usage     engine.Usage   `json:"usage,omitzero"`  // so far, of what runs too
-	Budget    engine.Usage   `json:"budget,omitzero"` // what it may use; 0 = no bound
+	ID       string       `json:"id"`
+	Workflow string       `json:"workflow"`
+	Name     string       `json:"name,omitempty"`
+	Phase    string       `json:"phase"`
+	Trust    string       `json:"trust,omitempty"`   // of a live run: as of the repo
+	Exposed  string       `json:"exposed,omitempty"` // of file: why
+	Paused   string       `json:"paused,omitempty"`  // why
+	Started  time.Time    `json:"started,omitzero"`
+	Ended    time.Time    `json:"ended,omitzero"`
+	EndWhy   string       `json:"end_why,omitempty"`
+	By       engine.Actor `json:"by"`
+	Usage    engine.Usage `json:"usage,omitzero"`  // so far, of what runs too
+	Budget   engine.Usage `json:"budget,omitzero"` // what it may use; 0 = no bound
+
+	Roles       map[string]engine.Spend `json:"roles,omitempty"`        // what each role has used, the time of what has ended
+	RoleBudgets map[string]engine.Spend `json:"role_budgets,omitempty"` // what it may
+
 	Near      []string       `json:"near,omitempty"`  // budgets that come to their end
 	Notes     []engine.Note  `json:"notes,omitempty"` // a person's words for its agents
 	Vars      map[string]any `json:"vars,omitempty"`

@@ -33,6 +33,9 @@ func (r *Repo) job(e engine.Effect) Job {
 	if e.Write != nil && e.Write.Sweep {
 		j.Live, j.Known = r.liveRuns(), slices.Clone(c.state.Order)
 	}
+	if e.Proc != nil {
+		j.RunInfo.Role, j.RunInfo.RoleLimit = run.Roles[e.Proc.Role].Usage, run.RoleLimits[e.Proc.Role].Usage
+	}
 	step, n := e.Step, e.N
 	if g := j.Spec.Gate(e.Gate); e.Gate != "" && g != nil {
 		if rounds := run.Rounds[e.Gate]; n >= 1 && n <= len(rounds) {

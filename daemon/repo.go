@@ -47,7 +47,7 @@ type RepoOptions struct {
 	// be nil.
 	Hear func(ctx context.Context, do func(context.Context, Do) (Done, error))
 	// Today gives the day, what all repos have used of it and what they may, 0 = no bound; may be nil.
-	Today func() (day string, used, most engine.Usage)
+	Today func() (day string, used, most engine.Spend)
 	// Pace is how long a span by Now lasts by the timers of the machine: a soak lets a week pass in an hour. nil = as long.
 	Pace func(time.Duration) time.Duration
 }
@@ -79,7 +79,7 @@ type Repo struct {
 	began     time.Time
 	asked     map[string][]askedRound // what Asked was told last
 	spent     *engine.Day             // what Spent was told last
-	spentOf   engine.Usage            // the day's budget then
+	spentOf   engine.Spend            // the day's budget then
 
 	goroutines sync.WaitGroup                         // of scans and effects
 	moved      map[string]bool                        // files that left their inbox while a scan was under way, which may have seen them before

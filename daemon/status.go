@@ -14,13 +14,13 @@ import (
 
 // statusOf tells how a repo stands. With full, attempts and rounds come whole. It opens no file, as the loop waits for it:
 // which specs have changed since is what drift adds, from the sources that the live runs go by.
-func statusOf(c *core, root string, only string, full bool, today func() (string, engine.Usage, engine.Usage)) (s Status, sources map[string]string) {
+func statusOf(c *core, root string, only string, full bool, today func() (string, engine.Spend, engine.Spend)) (s Status, sources map[string]string) {
 	s = Status{Root: root, Runs: []RunStatus{}, Notices: len(c.state.Notices)}
 	s.Seq, _ = c.log.Last()
 	if s.Today = (Today{Day: c.state.Today.Day, Here: c.state.Today.Usage}); today != nil {
 		day, all, budget := today()
 		if s.Today.Day != day {
-			s.Today.Here = engine.Usage{}
+			s.Today.Here = engine.Spend{}
 		}
 		s.Today.Day, s.Today.All, s.Today.Budget = day, all, budget
 	}
@@ -68,7 +68,7 @@ func (s *Status) drift(sources map[string]string) {
 
 func runStatus(c *core, r *engine.Run, full bool) RunStatus {
 	out := RunStatus{ID: r.ID, Workflow: r.Workflow, Name: r.Workflow, Phase: r.Phase, Started: r.Started, Ended: r.Ended, EndWhy: r.EndWhy,
-		By: r.By, Usage: r.Usage, Budget: r.UsageLimit, Near: near(r), Notes: slices.Clone(r.Notes), Vars: r.Vars, Digest: r.Digest, Steps: []StepStatus{}}
+		By: r.By, Usage: r.Usage, Budget: r.UsageLimit, Roles: maps.Clone(r.Roles), RoleBudgets: maps.Clone(r.RoleLimits), Near: near(r), Notes: slices.Clone(r.Notes), Vars: r.Vars, Digest: r.Digest, Steps: []StepStatus{}}
 	if r.Paused {
 		out.Paused = r.PausedWhy
 		out.Waits = append(out.Waits, Wait{Kind: "paused", Text: "it is paused (" + r.PausedWhy + "): sluice resume " + r.ID})

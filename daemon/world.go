@@ -59,6 +59,7 @@ type RunInfo struct {
 	Started, Ended      time.Time
 	EndWhy              string
 	Usage, Limit        engine.Usage // what it has cost, and may
+	Role, RoleLimit     engine.Usage // so for the role that works in the job
 	RetryDir            string       // see engine.InRetryDir
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -113,7 +114,7 @@ func (f RunStarted) apply(s *State, at time.Time) {
 	s.Order = append(s.Order, f.Run)
 	r := &Run{ID: f.Run, Workflow: f.Workflow, N: f.N, Phase: RunPending, Parallel: f.Parallel, Digest: f.Digest,
 		Vars: f.Vars, Trees: f.Trees, By: f.By, Requested: at, Attempts: map[string][]*Attempt{}, Rounds: map[string][]*Round{},
-		Allowance: f.MaxSteps, TimeLimit: f.TimeLimit, UsageLimit: f.UsageLimit}
+		Allowance: f.MaxSteps, TimeLimit: f.TimeLimit, UsageLimit: f.UsageLimit, RoleLimits: maps.Clone(f.RoleLimits)}
 	s.Runs[f.Run] = r
 	s.enter(r)
 }
@@ -156,7 +157,7 @@ func (f StepLaunched) apply(s *State, at time.Time) {
 	a.Launched, a.Deadline, a.SignalType, a.SignalValue = at, f.Deadline, f.SignalType, f.SignalValue
 	a.NotBefore, a.LimitWait, a.BudgetWait, a.GraceUntil, a.Reopened, a.Exit = time.Time{}, false, "", time.Time{}, false, nil
 	if !f.Offered {
-		r.start(&Proc{Key: f.Key, Kind: ProcStep, Step: f.Step, N: f.N, K: f.K, Tree: f.Tree, Began: at})
+		r.start(&Proc{Key: f.Key, Kind: ProcStep, Step: f.Step, N: f.N, K: f.K, Tree: f.Tree, Began: at, Role: f.Role})
 	}
 }
 
@@ -165,6 +166,7 @@ func (r *Run) start(p *Proc) {
 		wrong("%s: process %s twice", r.ID, p.Key)
 	}
 	r.Procs = append(r.Procs, p)
+	r.spend(p.Role, Spend{Launches: 1})
 }
 
 func (f StepClaimed) apply(s *State, _ time.Time) { s.at(f.Run).now(f.Step, f.N).ClaimedBy = f.By.Who }
@@ -194,37 +196,6 @@ func (f StopOrdered) apply(s *State, _ time.Time) {
 	p.Stop = f.Why
 }
 
-func (f ClockHeld) apply(s *State, _ time.Time) { s.at(f.Run).setClock(f.Key, time.Time{}) }
-
-func (f ClockBegun) apply(s *State, _ time.Time) { s.at(f.Run).setClock(f.Key, f.Deadline) }
-
-func (r *Run) setClock(key string, to time.Time) {
-	at := r.clock(key)
-	if at == nil {
-		wrong("%s: a deadline of %s, which is not at work", r.ID, key)
-	}
-	*at = to
-}
-
-// clock is the deadline of the step's or reviewer's process with the key; nil where it is not at work any more.
-func (r *Run) clock(key string) *time.Time {
-	p := r.Proc(key)
-	if p == nil || p.Stop != "" {
-		return nil
-	}
-	switch p.Kind {
-	case ProcStep:
-		if a := r.Current(p.Step); a != nil && a.N == p.N && a.K == p.K && a.State == Running {
-			return &a.Deadline
-		}
-	case ProcReview:
-		if q := r.CurrentRound(p.Gate); q != nil && q.N == p.N && q.K == p.K && q.State == OnReview {
-			return &q.Deadline
-		}
-	}
-	return nil
-}
-
 func (f DeadlineMoved) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	if f.Key != "" {
@@ -252,7 +223,7 @@ func (f DeadlineMoved) apply(s *State, _ time.Time) {
 	}
 }
 
-func (f ProcessGone) apply(s *State, _ time.Time) {
+func (f ProcessGone) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	p := r.Proc(f.Key)
 	if p == nil {
@@ -260,6 +231,7 @@ func (f ProcessGone) apply(s *State, _ time.Time) {
 	}
 	r.Procs = slices.DeleteFunc(r.Procs, func(x *Proc) bool { return x == p })
 	s.count(r, p, f.Exit.Usage, f.Day)
+	s.countEnd(r, p, f, at)
 	if a := r.Attempt(p.Step, p.N); p.Kind == ProcStep && a != nil {
 		exit := f.Exit
 		a.Exit, a.Output = &exit, f.Output
@@ -329,7 +301,7 @@ func (f ReviewStarted) apply(s *State, at time.Time) {
 		wrong("%s: review of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
 	}
 	q.K, q.Key, q.Deadline, q.NotBefore, q.LimitWait, q.BudgetWait = f.K, f.Key, f.Deadline, time.Time{}, false, ""
-	r.start(&Proc{Key: f.Key, Kind: ProcReview, Step: q.Step, Gate: f.Gate, N: f.N, K: f.K, Tree: f.Tree, Began: at})
+	r.start(&Proc{Key: f.Key, Kind: ProcReview, Step: q.Step, Gate: f.Gate, N: f.N, K: f.K, Tree: f.Tree, Began: at, Role: f.Role})
 }
 
 func (f Judged) apply(s *State, _ time.Time) {
@@ -544,6 +516,9 @@ func (r *Run) grant(g Grant) {
 	r.TimeLimit += g.Time
 	r.UsageLimit.Tokens += g.Usage.Tokens
 	r.UsageLimit.CostUSD += g.Usage.CostUSD
+	if limit, ok := r.RoleLimits[g.Role]; ok && g.Role != "" {
+		r.RoleLimits[g.Role] = limit.Plus(g.Spend)
+	}
 }
 
 func (f RunEnded) apply(s *State, at time.Time) {

@@ -10,6 +10,7 @@ func (s *State) count(r *Run, p *Proc, u Usage, day string) {
 	}
 	p.Usage = p.Usage.Plus(more)
 	r.Usage = r.Usage.Plus(more)
+	r.spend(p.Role, Spend{Usage: more})
 	switch p.Kind {
 	case ProcStep:
 		if a := r.Attempt(p.Step, p.N); a != nil {
@@ -24,7 +25,41 @@ func (s *State) count(r *Run, p *Proc, u Usage, day string) {
 		return
 	}
 	s.turnTo(day)
-	s.Today.Usage = s.Today.Usage.Plus(more)
+	s.Today.Usage = s.Today.Usage.Plus(Spend{Usage: more})
+}
+
+// spend adds to what a role has used in the run; nobody's is not counted.
+func (r *Run) spend(role string, more Spend) {
+	if role != "" && more != (Spend{}) {
+		set(&r.Roles, role, r.Roles[role].Plus(more))
+	}
+}
+
+// countEnd counts a launch of an agent that has ended, and for how long it ran. What was never started is none.
+func (s *State) countEnd(r *Run, p *Proc, f ProcessGone, at time.Time) {
+	switch ran := Duration(p.ran(at)); {
+	case p.Role == "":
+	case f.Exit.NotStarted != "" || f.Exit.Refused != "":
+		r.spend(p.Role, Spend{Launches: -1})
+	default:
+		r.spend(p.Role, Spend{Time: ran})
+		if f.Day != "" {
+			s.turnTo(f.Day)
+			s.Today.Usage = s.Today.Usage.Plus(Spend{Launches: 1, Time: ran})
+		}
+	}
+}
+
+// ran is how long the process has run until then: what it waited for a slot does not count.
+func (p *Proc) ran(at time.Time) time.Duration {
+	from := p.Began
+	if p.From.After(from) {
+		from = p.From
+	}
+	if p.Waits {
+		return 0
+	}
+	return max(at.Sub(from), 0)
 }
 
 // turnTo begins another day.
@@ -97,4 +132,42 @@ func (r *Run) heldUp(a *Attempt) bool {
 		}
 	}
 	return false
+}
+
+func (f ClockHeld) apply(s *State, _ time.Time) {
+	s.at(f.Run).setClock(f.Key, time.Time{})
+	s.at(f.Run).Proc(f.Key).Waits = true
+}
+
+func (f ClockBegun) apply(s *State, at time.Time) {
+	s.at(f.Run).setClock(f.Key, f.Deadline)
+	p := s.at(f.Run).Proc(f.Key)
+	p.Waits, p.From = false, at
+}
+
+func (r *Run) setClock(key string, to time.Time) {
+	at := r.clock(key)
+	if at == nil {
+		wrong("%s: a deadline of %s, which is not at work", r.ID, key)
+	}
+	*at = to
+}
+
+// clock is the deadline of the step's or reviewer's process with the key; nil where it is not at work any more.
+func (r *Run) clock(key string) *time.Time {
+	p := r.Proc(key)
+	if p == nil || p.Stop != "" {
+		return nil
+	}
+	switch p.Kind {
+	case ProcStep:
+		if a := r.Current(p.Step); a != nil && a.N == p.N && a.K == p.K && a.State == Running {
+			return &a.Deadline
+		}
+	case ProcReview:
+		if q := r.CurrentRound(p.Gate); q != nil && q.N == p.N && q.K == p.K && q.State == OnReview {
+			return &q.Deadline
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,47 @@ const stopBudget = "budget: "
 // Plus gives the sum.
 func (u Usage) Plus(v Usage) Usage {
 	return Usage{Tokens: u.Tokens + v.Tokens, CostUSD: u.CostUSD + v.CostUSD}
+}
+
+// Plus gives the sum.
+func (s Spend) Plus(t Spend) Spend {
+	return Spend{Usage: s.Usage.Plus(t.Usage), Launches: s.Launches + t.Launches, Time: s.Time + t.Time}
+}
+
+// only is what s says of one bound, by its key.
+func (s Spend) only(bound string) Spend {
+	switch bound {
+	case maxTokens:
+		return Spend{Usage: Usage{Tokens: s.Tokens}}
+	case maxCost:
+		return Spend{Usage: Usage{CostUSD: s.CostUSD}}
+	case maxLaunches:
+		return Spend{Launches: s.Launches}
+	case maxDuration:
+		return Spend{Time: s.Time}
+	}
+	return Spend{}
+}
+
+// Keys of the bounds of a role over a run.
+const (
+	maxTokens   = "max_tokens"
+	maxCost     = "max_cost_usd"
+	maxLaunches = "max_launches"
+	maxDuration = "max_duration"
+)
+
+// roleLimit is the key, below `limits`, of what a role may use over a run.
+func roleLimit(role, bound string) string { return "roles." + role + "." + bound }
+
+// roleKey takes such a key apart.
+func roleKey(key string) (role, bound string, ok bool) {
+	rest, ok := strings.CutPrefix(key, "roles.")
+	i := strings.LastIndexByte(rest, '.')
+	if !ok || i < 0 {
+		return "", "", false
+	}
+	return rest[:i], rest[i+1:], true
 }
 
 // above gives by how much u is more than v, nothing where it is less.
@@ -80,16 +122,19 @@ func (c Config) bound(role string) Usage {
 	return out
 }
 
-// Left is what the next launch of the role may cost at the most, by what its attempt or round has cost before and by the
-// limits of its run: 0 = no bound, less = nothing is left.
-func (c Config) Left(role string, before, run, limit Usage) Usage {
+// Bound is a budget and what is used of it.
+type Bound struct{ Most, Used Usage }
+
+// Left is what the next launch of the role may cost at the most, by what its attempt or round has cost before and by
+// others: 0 = no bound, less = nothing is left.
+func (c Config) Left(role string, before Usage, others ...Bound) Usage {
 	out := Usage{}
-	for _, x := range []struct{ most, used Usage }{{c.bound(role), before}, {limit, run}} {
-		if m := x.most.Tokens; m > 0 {
-			out.Tokens = least(out.Tokens, m-x.used.Tokens)
+	for _, x := range append(others, Bound{c.bound(role), before}) {
+		if m := x.Most.Tokens; m > 0 {
+			out.Tokens = least(out.Tokens, m-x.Used.Tokens)
 		}
-		if m := x.most.CostUSD; m > 0 {
-			out.CostUSD = least(out.CostUSD, m-x.used.CostUSD)
+		if m := x.Most.CostUSD; m > 0 {
+			out.CostUSD = least(out.CostUSD, m-x.Used.CostUSD)
 		}
 	}
 	return out
@@ -125,15 +170,31 @@ func dollars(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 func (w *Spec) role(p *Proc) string {
 	switch p.Kind {
 	case ProcStep:
-		if st := w.Step(p.Step); st != nil && st.Run == nil {
-			return st.Role()
+		if st := w.Step(p.Step); st != nil {
+			return st.agentRole()
 		}
 	case ProcReview:
-		if g := w.Gate(p.Gate); g != nil && g.Reviewer.Run == nil {
-			return g.Reviewer.AgentType
+		if g := w.Gate(p.Gate); g != nil {
+			return g.agentRole()
 		}
 	}
 	return ""
+}
+
+// agentRole is the role whose agent does the step, "" for a command.
+func (st *Step) agentRole() string {
+	if st.Run != nil {
+		return ""
+	}
+	return st.Role()
+}
+
+// agentRole is the role whose agent reviews, "" for a command.
+func (g *Gate) agentRole() string {
+	if g.Reviewer.Run != nil {
+		return ""
+	}
+	return g.Reviewer.AgentType
 }
 
 // nearMoment is how long something of a run is under way until a person is told that its time comes to an end.
@@ -168,10 +229,10 @@ func (d *decider) overBudget(r *Run, w *Spec) {
 	}
 }
 
-// stopSpending ends the agents of a run that a usage limit has paused: what goes on costs.
-func (d *decider) stopSpending(r *Run, w *Spec, why string) {
+// stopSpending ends the agents of a run that a usage limit has paused, all or those of a role: what goes on costs.
+func (d *decider) stopSpending(r *Run, w *Spec, role, why string) {
 	for _, p := range slices.Clone(r.Procs) {
-		if w.role(p) != "" && p.Stop == "" && r.wanted(p) {
+		if of := w.role(p); of != "" && (role == "" || of == role) && p.Stop == "" && r.wanted(p) {
 			d.put(StopOrdered{of: Of(r.ID), Key: p.Key, Why: stopBudget + why})
 		}
 	}
@@ -205,6 +266,66 @@ func (d *decider) overUsage(r *Run, w *Spec) bool {
 	return true
 }
 
+// roleSpent is what a role has used in the run until now.
+func (d *decider) roleSpent(r *Run, role string) Spend {
+	used := r.Roles[role]
+	for _, p := range r.Procs {
+		if p.Role == role {
+			used.Time += Duration(p.ran(d.at))
+		}
+	}
+	return used
+}
+
+// launchesUp says that no agent of the role may be launched any more in the run.
+func (r *Run) launchesUp(role string) bool {
+	limit := r.RoleLimits[role].Launches
+	return limit > 0 && r.Roles[role].Launches >= limit
+}
+
+// overRoles ends or pauses a run in which a role has used what it may over the run, or is to be launched beyond.
+func (d *decider) overRoles(r *Run, w *Spec) bool {
+	if r.Paused {
+		return false
+	}
+	for _, role := range slices.Sorted(maps.Keys(r.RoleLimits)) {
+		used, limit, bound := d.roleSpent(r, role), r.RoleLimits[role], ""
+		switch {
+		case !d.plays(r, w, role): // what comes after it costs nothing of the role's
+			continue
+		case limit.Tokens > 0 && used.Tokens >= limit.Tokens:
+			bound = maxTokens
+		case limit.CostUSD > 0 && used.CostUSD >= limit.CostUSD:
+			bound = maxCost
+		case limit.Time > 0 && used.Time >= limit.Time:
+			bound = maxDuration
+		case r.launchesUp(role) && d.awaits(r, w, role):
+			bound = maxLaunches
+		default:
+			continue
+		}
+		d.limit(r, w, roleLimit(role, bound), "")
+		return true
+	}
+	return false
+}
+
+// plays says that an agent of the role is at work in the run, or is to be launched now.
+func (d *decider) plays(r *Run, w *Spec, role string) bool {
+	return d.awaits(r, w, role) || slices.ContainsFunc(r.Procs, func(p *Proc) bool { return p.Role == role && p.Stop == "" && r.wanted(p) })
+}
+
+// awaits says that an agent of the role is to be launched in the run now.
+func (d *decider) awaits(r *Run, w *Spec, role string) bool {
+	for _, c := range d.collect(r, w, nil) {
+		switch {
+		case c.kind == ProcReview && w.Gate(c.gate).agentRole() == role, c.kind == ProcStep && !c.st.Offered() && c.a.Held == nil && c.st.agentRole() == role:
+			return true
+		}
+	}
+	return false
+}
+
 // nearLimits tells a person of what comes near its limit in the run, each once.
 func (d *decider) nearLimits(r *Run) {
 	tell := func(key, used, limit string) {
@@ -215,6 +336,21 @@ func (d *decider) nearLimits(r *Run) {
 	}
 	if m := r.UsageLimit.CostUSD; near(r.Usage.CostUSD, m) {
 		tell("max_cost_usd", dollars(r.Usage.CostUSD), dollars(m))
+	}
+	for _, role := range slices.Sorted(maps.Keys(r.RoleLimits)) {
+		used, limit := d.roleSpent(r, role), r.RoleLimits[role]
+		if near(used.Tokens, limit.Tokens) {
+			tell(roleLimit(role, maxTokens), strconv.FormatInt(used.Tokens, 10), strconv.FormatInt(limit.Tokens, 10))
+		}
+		if near(used.CostUSD, limit.CostUSD) {
+			tell(roleLimit(role, maxCost), dollars(used.CostUSD), dollars(limit.CostUSD))
+		}
+		if near(used.Launches, limit.Launches) {
+			tell(roleLimit(role, maxLaunches), strconv.Itoa(used.Launches), strconv.Itoa(limit.Launches))
+		}
+		if near(used.Time, limit.Time) {
+			tell(roleLimit(role, maxDuration), time.Duration(used.Time).Round(time.Second).String(), limit.Time.String())
+		}
 	}
 	if near(r.Begun, r.Allowance) {
 		tell("max_steps", strconv.Itoa(r.Begun), strconv.Itoa(r.Allowance))

@@ -39,7 +39,7 @@ type Config struct {
 	Restarts    int                   `json:"restarts"`
 	Trust       string                `json:"trust"`            // the least level a gate accepts
 	Attempt     Usage                 `json:"attempt,omitzero"` // what one attempt, or one round's reviewer, may cost; 0 = no bound
-	Day         Usage                 `json:"day,omitzero"`     // what all repos of a daemon may cost in a day; 0 = no bound
+	Day         Spend                 `json:"day,omitzero"`     // what all repos of a daemon may use in a day; 0 = no bound
 	Roles       map[string]RoleLimits `json:"roles,omitempty"`
 }
 

@@ -283,8 +283,9 @@ func (d *decider) ticked() {
 		}
 		if r.Live() && r.TimeLimit > 0 && !r.Paused && d.spent(r) >= time.Duration(r.TimeLimit) {
 			d.limit(r, w, "max_duration", "")
-		} else if r.Live() && !r.Paused {
+		} else if r.Live() && !r.Paused && !d.overRoles(r, w) {
 			d.nearTime(r)
+			d.nearLimits(r)
 		}
 	}
 }

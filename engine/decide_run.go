@@ -30,7 +30,7 @@ func (d *decider) requested(ev RunRequested) {
 		id = fmt.Sprintf("%s-%d", w.ID, n)
 	}
 	d.put(RunStarted{of: Of(id), Workflow: w.ID, N: n, Digest: ev.Digest, Source: ev.Source, Vars: vars, Trees: ev.Trees, Parallel: ev.Parallel,
-		MaxSteps: w.Limits.MaxSteps, TimeLimit: w.Limits.MaxDuration, UsageLimit: Usage{Tokens: w.Limits.MaxTokens, CostUSD: w.Limits.MaxCostUSD}, By: ev.By})
+		MaxSteps: w.Limits.MaxSteps, TimeLimit: w.Limits.MaxDuration, UsageLimit: Usage{Tokens: w.Limits.MaxTokens, CostUSD: w.Limits.MaxCostUSD}, RoleLimits: w.Limits.Roles, By: ev.By})
 	if ev.Paused {
 		d.put(RunPaused{of: Of(id), Why: "user", By: &ev.By})
 	}
@@ -165,6 +165,9 @@ func (d *decider) allowance(r *Run, key string) Grant {
 	case "max_cost_usd":
 		return Grant{Usage: Usage{CostUSD: w.Limits.MaxCostUSD}}
 	}
+	if role, bound, ok := roleKey(key); ok {
+		return Grant{Role: role, Spend: w.Limits.Roles[role].only(bound)}
+	}
 	return Grant{}
 }
 
@@ -217,7 +220,9 @@ func (d *decider) limit(r *Run, w *Spec, key, step string) {
 	case Human:
 		d.stopFor(r, "limit:"+key, text+": sluice resume "+r.ID+" grants the same amount once more")
 		if key == "max_tokens" || key == "max_cost_usd" {
-			d.stopSpending(r, w, "the run's "+key+" is used up")
+			d.stopSpending(r, w, "", "the run's "+key+" is used up")
+		} else if role, bound, ok := roleKey(key); ok && bound != maxLaunches {
+			d.stopSpending(r, w, role, "the run's "+key+" is used up")
 		}
 	case EndFailed:
 		d.end(r, RunFailed, step, "limit:"+key+" "+text, nil)

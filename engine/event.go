@@ -141,6 +141,14 @@ type Usage struct {
 	CostUSD float64 `json:"cost_usd,omitempty"`
 }
 
+// Spend is what was, or may be, used in all: of the agents' tokens and cost, launches of agents, and the time they ran.
+// Zero is nothing used, or no bound.
+type Spend struct {
+	Usage
+	Launches int      `json:"launches,omitempty"`
+	Time     Duration `json:"time,omitempty"`
+}
+
 // ProcessEnded: the process tree of a launch is seen gone; with what came of it.
 type ProcessEnded struct {
 	Run       string          `json:"run"`

@@ -43,6 +43,7 @@ type (
 		MaxSteps   int               `json:"max_steps,omitempty"`
 		TimeLimit  Duration          `json:"time_limit,omitempty"`
 		UsageLimit Usage             `json:"usage_limit,omitzero"`
+		RoleLimits map[string]Spend  `json:"role_limits,omitempty"` // what a role may use over the run
 		By         Actor             `json:"by"`
 	}
 	// RunBegan: the run is not pending any more.
@@ -84,6 +85,7 @@ type (
 		Offered     bool      `json:"offered,omitempty"`
 		Person      bool      `json:"person,omitempty"` // no process: a person who had taken it over says that it is done
 		Deadline    time.Time `json:"deadline,omitzero"`
+		Role        string    `json:"role,omitempty"` // of the agent that is launched; "" = a command, or nobody
 		SignalType  string    `json:"signal_type"`
 		SignalValue string    `json:"signal_value,omitempty"`
 	}
@@ -264,6 +266,7 @@ type (
 		Key      string    `json:"key"`
 		Tree     string    `json:"tree"`
 		Deadline time.Time `json:"deadline,omitzero"`
+		Role     string    `json:"role,omitempty"` // of the agent that is launched; "" = a command
 	}
 	// Judged: the reviewer's verdict was taken in, and the outcome computed.
 	Judged struct {
@@ -487,6 +490,8 @@ type Grant struct {
 	Steps int      `json:"steps,omitempty"`
 	Time  Duration `json:"time,omitempty"`
 	Usage Usage    `json:"usage,omitzero"`
+	Role  string   `json:"role,omitempty"` // Spend is for this one
+	Spend Spend    `json:"spend,omitzero"`
 }
 
 // RunID of a fact of the repo.

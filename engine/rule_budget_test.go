@@ -40,9 +40,9 @@ func TestBudgetCountsOnce(t *testing.T) {
 	s.uses("a", 100, 0)
 	s.uses("a", 70, 0)
 	s.uses("a", 250, 0.5)
-	s.want(fmt.Sprint(s.r().Usage, s.r().Attempts["a"][0].Usage, s.st.Today.Usage), "{250 0.5} {250 0.5} {250 0.5}")
+	s.want(fmt.Sprint(s.r().Usage, s.r().Attempts["a"][0].Usage, s.st.Today.Usage.Usage), "{250 0.5} {250 0.5} {250 0.5}")
 	s.do(ProcessEnded{Run: s.run, Key: s.r().Current("a").Key, Day: "2027-01-16", Exit: Exit{Signal: "killed", Usage: Usage{Tokens: 300, CostUSD: 0.5}}})
-	s.want(fmt.Sprint(s.r().Usage, " ", s.st.Today.Day, " ", s.st.Today.Usage), "{300 0.5} 2027-01-16 {50 0}")
+	s.want(fmt.Sprint(s.r().Usage, " ", s.st.Today.Day, " ", s.st.Today.Usage.Usage), "{300 0.5} 2027-01-16 {50 0}")
 	s.later(time.Minute)
 	s.uses("a", 40, 0) // the next launch counts from 0
 	s.want(fmt.Sprint(s.r().Usage, s.r().Attempts["a"][0].Usage), "{340 0.5} {340 0.5}")

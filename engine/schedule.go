@@ -37,6 +37,10 @@ func (d *decider) schedule() {
 		if k := o.kept[tree]; k != nil && k != c.a {
 			continue // a later gate's review, which has let go of the tree once, does not slip in either
 		}
+		if c.kind == ProcStep && c.st.Offered() { // nobody is launched
+		} else if c.kind == ProcStep && c.r.launchesUp(c.st.agentRole()) || c.kind == ProcReview && c.r.launchesUp(d.spec(c.r).Gate(c.gate).agentRole()) {
+			continue // what is launched before it in this round took the last: the next look at the run hits the limit
+		}
 		slot := c.kind == ProcReview || c.kind == ProcStep && !c.st.Offered()
 		if o.holds[tree] || c.kind == ProcStep && o.next[tree] || slot && o.used >= d.s.Config.MaxParallel {
 			if c.kind == ProcStep && !o.holds[tree] {
@@ -197,6 +201,7 @@ func (d *decider) launchStep(r *Run, st *Step) {
 	f := StepLaunched{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K + 1, Key: launchKey(r.ID, st.ID, a.N, a.K+1), Tree: a.Tree,
 		Offered: st.Offered(), SignalType: st.Signal.Type, SignalValue: st.Signal.Value}
 	if !f.Offered {
+		f.Role = st.agentRole()
 		f.Deadline = d.at.Add(time.Duration(c.timeout(st.Timeout, st.Role())))
 	} else if st.Timeout > 0 {
 		f.Deadline = d.at.Add(time.Duration(st.Timeout))
@@ -207,5 +212,5 @@ func (d *decider) launchStep(r *Run, st *Step) {
 func (d *decider) launchReview(r *Run, g *Gate, tree string) {
 	q := r.CurrentRound(g.ID)
 	d.put(ReviewStarted{of: Of(r.ID), Gate: g.ID, N: q.N, K: q.K + 1, Key: launchKey(r.ID, g.ID, q.N, q.K+1), Tree: tree,
-		Deadline: d.at.Add(time.Duration(d.s.Config.timeout(0, g.Reviewer.AgentType)))})
+		Deadline: d.at.Add(time.Duration(d.s.Config.timeout(0, g.Reviewer.AgentType))), Role: g.agentRole()})
 }

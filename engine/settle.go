@@ -69,7 +69,7 @@ func (d *decider) advanceOne(r *Run) bool {
 		return true
 	}
 	d.nearLimits(r)
-	if d.overUsage(r, w) {
+	if d.overUsage(r, w) || d.overRoles(r, w) {
 		return false
 	}
 	d.overBudget(r, w)

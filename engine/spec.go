@@ -84,8 +84,9 @@ type Limits struct {
 	MaxSteps       int
 	MaxCostUSD     float64
 	MaxTokens      int64
+	Roles          map[string]Spend  // what a role may use over the run
 	MaxSameFailure int               // DefaultMaxSameFailure where the spec is silent
-	OnHit          map[string]string // limit's key -> FAILED, ABORTED or human; absent = ABORTED (max_same_failure: human)
+	OnHit          map[string]string // limit's key (of a role: roles.NAME.KEY) -> FAILED, ABORTED or human; absent = ABORTED (max_same_failure: human)
 }
 
 // Need is a step that must have passed, of this workflow ("" ) or of another.

@@ -153,8 +153,10 @@ type Run struct {
 	TimeLimit  Duration              `json:"time_limit,omitempty"`
 	Usage      Usage                 `json:"usage,omitzero"`
 	UsageLimit Usage                 `json:"usage_limit,omitzero"`
-	Notes      []Note                `json:"notes,omitempty"` // what people had to say while it ran
-	Near       map[string]string     `json:"near,omitempty"`  // budget -> the limit that it was told to have come near
+	Roles      map[string]Spend      `json:"roles,omitempty"`       // what each role has used; the time of what has ended
+	RoleLimits map[string]Spend      `json:"role_limits,omitempty"` // what it may
+	Notes      []Note                `json:"notes,omitempty"`       // what people had to say while it ran
+	Near       map[string]string     `json:"near,omitempty"`        // budget -> the limit that it was told to have come near
 	EndStep    string                `json:"end_step,omitempty"`
 	EndWhy     string                `json:"end_why,omitempty"`
 	Hooked     bool                  `json:"hooked,omitempty"` // after_run was started
@@ -276,8 +278,11 @@ type Proc struct {
 	K     int       `json:"k,omitempty"`
 	Tree  string    `json:"tree,omitempty"`
 	Began time.Time `json:"began"`
-	Stop  string    `json:"stop,omitempty"` // why it is being ended though it is still of use: timeout, linger, budget: …
-	Usage Usage     `json:"usage,omitzero"` // what of its cost is counted
+	Role  string    `json:"role,omitempty"`  // of the agent in it; "" = a command
+	From  time.Time `json:"from,omitzero"`   // when it got the slot that it had to wait for; zero = it did not wait
+	Waits bool      `json:"waits,omitempty"` // for a slot, now
+	Stop  string    `json:"stop,omitempty"`  // why it is being ended though it is still of use: timeout, linger, budget: …
+	Usage Usage     `json:"usage,omitzero"`  // what of its cost is counted
 
 	Deadline time.Time `json:"deadline,omitzero"` // of a check or hook; those of steps and reviews are the attempt's and the round's
 	Reopened bool      `json:"reopened,omitempty"`
@@ -295,7 +300,7 @@ type Note struct {
 // Day is what was used of a day, where the daemon is.
 type Day struct {
 	Day   string          `json:"day"` // 2026-01-31
-	Usage Usage           `json:"usage,omitzero"`
+	Usage Spend           `json:"usage,omitzero"`
 	Told  map[string]bool `json:"told,omitempty"` // what a person was told of the day's budget
 }
 

@@ -61,7 +61,43 @@ func (r *Run) nextMoment(after time.Time) time.Time {
 			m.see(r.BusySince.Add(nearMoment(r.TimeLimit) - time.Duration(r.Spent)))
 		}
 	}
+	if !r.Paused {
+		r.roleMoments(&m)
+	}
 	return m.at
+}
+
+// roleMoments are those at which the agents of a role have run for as long as they may in all, or nearly.
+func (r *Run) roleMoments(m *soonest) {
+	for role, limit := range r.RoleLimits {
+		if limit.Time == 0 {
+			continue
+		}
+		var first time.Time
+		n, later := time.Duration(0), time.Duration(0) // how much later than the first the others began, in all
+		for _, p := range r.Procs {
+			if p.Role != role || p.Waits {
+				continue
+			}
+			from := p.Began
+			if p.From.After(from) {
+				from = p.From
+			}
+			if n++; n == 1 {
+				first = from
+			}
+			later += from.Sub(first)
+		}
+		if n == 0 {
+			continue
+		}
+		used := time.Duration(r.Roles[role].Time)
+		at := func(limit time.Duration) { m.see(first.Add((limit - used + later + n - 1) / n)) }
+		at(time.Duration(limit.Time))
+		if r.Near[roleLimit(role, maxDuration)] != limit.Time.String() {
+			at(nearMoment(limit.Time))
+		}
+	}
 }
 
 func (r *Run) attemptMoments(a *Attempt, m *soonest) {

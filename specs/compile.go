@@ -56,6 +56,9 @@ func (c *compiler) compile() {
 	c.implicit()
 	c.followed()
 	c.collisions()
+	if w := c.doc.Workflow; w != nil {
+		c.limitedRoles(w.Limits)
+	}
 }
 
 // reserved are words that are targets, outcomes or names of devices: no id.
@@ -154,60 +157,6 @@ func orID(name text, id ident) string {
 		return name.value
 	}
 	return id.value
-}
-
-func (c *compiler) limits(d *limitsDoc) {
-	l := &c.spec.Limits
-	l.MaxSameFailure = engine.DefaultMaxSameFailure
-	if d == nil {
-		return
-	}
-	hit := func(key string, t text) {
-		if t.set() {
-			if l.OnHit == nil {
-				l.OnHit = map[string]string{}
-			}
-			l.OnHit[key] = t.value
-		}
-	}
-	positive := func(n *yaml.Node, ok bool, key string) {
-		if n != nil && !ok {
-			c.at(n, "workflow: limits: %s is 0: give it a value or remove the key", key)
-		}
-	}
-	if d.MaxDuration != nil && d.MaxDuration.max.set() {
-		v := c.span(d.MaxDuration.max, "workflow: limits: max_duration")
-		positive(d.MaxDuration.max.node, v > 0 || d.MaxDuration.max.texpr != "", "max_duration")
-		l.MaxDuration = v
-		hit("max_duration", d.MaxDuration.onHit)
-	}
-	count := func(key string, cl *countLimit, set func(int)) {
-		if cl != nil && cl.max.set() {
-			if n, ok := c.count(cl.max, 1, maxCount, "workflow: limits: "+key); ok {
-				set(n)
-			}
-			hit(key, cl.onHit)
-		}
-	}
-	count("max_steps", d.MaxSteps, func(n int) { l.MaxSteps = n })
-	count("max_same_failure", d.MaxSameFailure, func(n int) { l.MaxSameFailure = n })
-	if d.MaxTokens != nil && d.MaxTokens.max.node != nil {
-		if n, ok := c.number(d.MaxTokens.max, "workflow: limits: max_tokens"); ok {
-			positive(d.MaxTokens.max.node, n >= 1, "max_tokens")
-			l.MaxTokens = int64(n)
-		}
-		hit("max_tokens", d.MaxTokens.onHit)
-	}
-	if d.MaxCostUSD != nil && d.MaxCostUSD.max.node != nil {
-		if f, ok := c.number(d.MaxCostUSD.max, "workflow: limits: max_cost_usd"); ok {
-			positive(d.MaxCostUSD.max.node, f > 0, "max_cost_usd")
-			l.MaxCostUSD = f
-		}
-		hit("max_cost_usd", d.MaxCostUSD.onHit)
-	}
-	if d.MaxFailedRatio != nil {
-		c.at(d.key("max_failed_ratio"), "workflow: limits: max_failed_ratio counts the tasks of a for_each, and for_each is not in this release")
-	}
 }
 
 // need reads X-0 or other/Y-2.

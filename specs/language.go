@@ -50,7 +50,17 @@ type limitsDoc struct {
 	MaxFailedRatio *numberLimit `key:"max_failed_ratio" doc:"Hit when more of a list's tasks have failed (0 to 1)."`
 	MaxCostUSD     *numberLimit `key:"max_cost_usd" doc:"What the agents may cost, in US dollars."`
 	MaxTokens      *numberLimit `key:"max_tokens" doc:"Tokens the agents may use."`
+	Roles          *rolesDoc    `key:"roles" doc:"What the agents of one role may use over the run: ROLE: {max_tokens, max_cost_usd, max_launches, max_duration}."`
 	MaxSameFailure *countLimit  `key:"max_same_failure" doc:"The same failure over an unchanged tree: no progress. 3 if absent, and then a human is asked."`
+}
+
+// roleDoc is what one role may use over a run.
+type roleDoc struct {
+	place
+	MaxDuration *spanLimit   `key:"max_duration" doc:"The time its agents may run, one beside another counted each."`
+	MaxLaunches *countLimit  `key:"max_launches" doc:"Launches of its agents, those after a failure too."`
+	MaxCostUSD  *numberLimit `key:"max_cost_usd" doc:"What its agents may cost, in US dollars."`
+	MaxTokens   *numberLimit `key:"max_tokens" doc:"Tokens its agents may use."`
 }
 
 type hooksDoc struct {

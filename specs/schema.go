@@ -173,6 +173,10 @@ func (*answerDoc) schema() object {
 	return object{"anyOf": []any{filledSchema(), object{"type": "object"}}}
 }
 
+func (*rolesDoc) schema() object {
+	return object{"type": "object", "additionalProperties": objectSchema(reflect.TypeFor[roleDoc]()), "propertyNames": object{"pattern": idPattern}}
+}
+
 func (*varsDoc) schema() object {
 	long := object{"type": "object", "additionalProperties": false,
 		"properties": object{"required": object{"type": "boolean"}, "default": textSchema(), "description": textSchema()}}

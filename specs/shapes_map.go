@@ -2,6 +2,7 @@ package specs
 
 import (
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -64,6 +65,32 @@ type routesDoc struct{ items []named }
 
 func (d *routesDoc) read(r *reader, n *yaml.Node, what string) {
 	d.items, _ = r.entries(n, what, "outcome: where to")
+}
+
+// rolesDoc is `limits: roles:`.
+type rolesDoc struct{ items []roleLimits }
+
+type roleLimits struct {
+	name string
+	key  *yaml.Node
+	doc  roleDoc
+}
+
+func (d *rolesDoc) read(r *reader, n *yaml.Node, what string) {
+	m := resolve(n)
+	if m.Kind != yaml.MappingNode {
+		r.at(n, "%s: expected a mapping (role: {max_tokens: …}), found %s", what, kindOf(m))
+		return
+	}
+	for _, kv := range r.pairs(m, what) {
+		it := roleLimits{name: kv.name, key: kv.key}
+		if bad := validID(kv.name); bad != "" {
+			r.at(kv.key, "%s: %s %s", what, quote(kv.name), bad)
+			continue
+		}
+		r.object(kv.value, reflect.ValueOf(&it.doc).Elem(), what+": "+kv.name)
+		d.items = append(d.items, it)
+	}
 }
 
 // verdictDoc is `verdict:`: rules, or one expression that gives the name.

@@ -27,7 +27,8 @@ in the environment, and --set. This shows what holds now, and which layer says s
               "*" stands for each role not named
   max_parallel max_agents trust veto_window rescan grace linger settle kill_after pr_poll
   sandbox     mode (auto, on, off), read, write: in your own file only
-  timeout idle_timeout restarts budget.day.max_cost_usd budget.day.max_tokens
+  timeout idle_timeout restarts
+  budget      attempt, day: max_cost_usd, max_tokens; day besides: max_launches, max_duration
   notify      desktop, remind; command and webhook only in your own file, not in the project's:
               agents can write that one`,
 		Example: "sluice config veto_window\nSLUICE_CONFIG_VETO_WINDOW=2m sluice config roles",

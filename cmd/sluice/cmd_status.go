@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -261,6 +262,9 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 	if words := spentWords(r.Usage, r.Budget); words != "" {
 		out = append(out, "  "+a.paint(dim, "used "+words))
 	}
+	for _, role := range slices.Sorted(maps.Keys(r.RoleBudgets)) {
+		out = append(out, "  "+a.paint(dim, "role "+clean(role)+" used "+words.SpentInAll(r.Roles[role], r.RoleBudgets[role])))
+	}
 	for _, n := range r.Near {
 		out = append(out, "  "+a.paint(yellow, "comes near its budget: "+clean(n)))
 	}
@@ -304,15 +308,15 @@ func spentWords(u, most engine.Usage) string { return words.Spent(u, most) }
 
 // todayWords says what was used of the day, "" where nothing was and nothing bounds it.
 func todayWords(t daemon.Today) string {
-	words := spentWords(t.All, t.Budget)
-	if words == "" {
+	said := words.SpentInAll(t.All, t.Budget)
+	if said == "" {
 		return ""
 	}
-	words = "today, all repos: " + words
-	if here := spentWords(t.Here, engine.Usage{}); here != "" && t.Here != t.All {
-		words += " (this repo: " + here + ")"
+	said = "today, all repos: " + said
+	if here := usageWords(t.Here.Usage); here != "" && t.Here.Usage != t.All.Usage {
+		said += " (this repo: " + here + ")"
 	}
-	return words
+	return said
 }
 
 // nameWidth is the column of ids and names.

@@ -26,6 +26,14 @@ type launch struct {
 	clock *clock        // nil where its time-out waits for nothing
 }
 
+// job is the key of the effect that the launch is made for.
+func (l launch) job() string {
+	if l.of != "" {
+		return l.of
+	}
+	return l.key
+}
+
 // clock tells the engine from when on a launch's time-out is to count.
 type clock struct {
 	run, key string
@@ -182,6 +190,9 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 		if slot != nil {
 			slot()
 		}
+		if l.agent {
+			e.opt.Spending.over(l.job())
+		}
 	}()
 	for pause := againFirst; ; pause = min(2*pause, againMost) {
 		proc, end, err := e.begin(ctx, l, prepare, &slot)
@@ -193,6 +204,9 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 		case err == nil:
 			e.note(l.key, "")
 			l.clock.begin()
+			if l.agent {
+				e.opt.Spending.runs(l.job(), e.root, proc.Launched())
+			}
 			end, err := e.await(ctx, proc, l)
 			if err == nil && l.agent {
 				end = e.told(l.key, end)
@@ -231,7 +245,7 @@ func (e *Executor) begin(ctx context.Context, l launch, prepare func() (process,
 		return nil, nil, err
 	}
 	if l.agent {
-		if day, why := e.dayUp(); why != "" {
+		if day, why := e.dayTaken(l.job()); why != "" {
 			exit := waitsForDay(engine.Exit{Code: -1, NotStarted: why}, day, why)
 			return nil, &exit, nil
 		}

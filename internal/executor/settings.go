@@ -85,13 +85,25 @@ type Notify struct {
 // Budget bounds what is spent.
 type Budget struct {
 	Attempt Amount `koanf:"attempt" json:"attempt"` // of any role that says nothing else
-	Day     Amount `koanf:"day" json:"day"`         // over all repos of the daemon, from 00:00 to 00:00 where it is
+	Day     Day    `koanf:"day" json:"day"`         // over all repos of the daemon, from 00:00 to 00:00 where it is
 }
 
 // Amount is what may be spent; zero = no bound.
 type Amount struct {
 	MaxCostUSD float64 `koanf:"max_cost_usd" json:"max_cost_usd"`
 	MaxTokens  int64   `koanf:"max_tokens" json:"max_tokens"`
+}
+
+// Day is what all repos of a daemon may use in a day; zero = no bound.
+type Day struct {
+	MaxCostUSD  float64         `koanf:"max_cost_usd" json:"max_cost_usd"`
+	MaxTokens   int64           `koanf:"max_tokens" json:"max_tokens"`
+	MaxLaunches int             `koanf:"max_launches" json:"max_launches"` // of agents
+	MaxDuration engine.Duration `koanf:"max_duration" json:"max_duration"` // that agents run, one beside another counted each
+}
+
+func (d Day) spend() engine.Spend {
+	return engine.Spend{Usage: engine.Usage{Tokens: d.MaxTokens, CostUSD: d.MaxCostUSD}, Launches: d.MaxLaunches, Time: d.MaxDuration}
 }
 
 func (a Amount) usage() engine.Usage { return engine.Usage{Tokens: a.MaxTokens, CostUSD: a.MaxCostUSD} }
@@ -133,7 +145,7 @@ func (s Settings) Engine() engine.Config {
 	c := engine.Config{
 		MaxParallel: s.MaxParallel, Grace: s.Grace, Linger: s.Linger, PRPoll: s.PRPoll, VetoWindow: s.VetoWindow,
 		Timeout: s.Timeout, Remind: s.Notify.Remind, Restarts: s.Restarts, Trust: s.Trust, Roles: map[string]engine.RoleLimits{},
-		Attempt: s.Budget.Attempt.usage(), Day: s.Budget.Day.usage(),
+		Attempt: s.Budget.Attempt.usage(), Day: s.Budget.Day.spend(),
 	}
 	if c.Trust == "auto" || c.Trust == "" {
 		c.Trust = engine.TrustFile

@@ -210,10 +210,11 @@ func (c *checker) numbers() {
 			c.fault("%s: %s: want a time such as 5s or 30m", d.key, d.d)
 		}
 	}
-	for key, a := range map[string]Amount{"budget.day": s.Budget.Day, "budget.attempt": s.Budget.Attempt} {
-		if a.MaxCostUSD < 0 || a.MaxTokens < 0 {
-			c.fault("%s: must not be negative", key)
-		}
+	if a := s.Budget.Attempt; a.MaxCostUSD < 0 || a.MaxTokens < 0 {
+		c.fault("budget.attempt: must not be negative")
+	}
+	if d := s.Budget.Day; d.MaxCostUSD < 0 || d.MaxTokens < 0 || d.MaxLaunches < 0 || d.MaxDuration < 0 {
+		c.fault("budget.day: must not be negative")
 	}
 }
 

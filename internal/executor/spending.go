@@ -21,6 +21,14 @@ type Spending struct {
 	mu    sync.Mutex
 	repos map[string]engine.Day
 	given map[string]bool // day and mark of what a repo was given to tell
+	going map[string]*going
+}
+
+// going is an agent that was launched and whose end its engine has not counted yet.
+type going struct {
+	root  string
+	since time.Time // zero: it has not begun
+	ended bool
 }
 
 // set notes what a repo has used.
@@ -33,16 +41,81 @@ func (s *Spending) set(root string, d engine.Day) {
 	if s.repos == nil {
 		s.repos = map[string]engine.Day{}
 	}
+	counted := d.Usage.Launches
+	if old := s.repos[root]; old.Day == d.Day {
+		counted -= old.Usage.Launches
+	}
 	s.repos[root] = d
+	for key, g := range s.going {
+		if counted > 0 && g.ended && g.root == root {
+			delete(s.going, key)
+			counted--
+		}
+	}
 }
 
-// on gives what all repos have used on the day, and whether a person was told of the mark.
-func (s *Spending) on(day string) (used engine.Usage, told func(mark string) bool) {
+// launches counts one more launch of an agent, unless there are as many on the day as there may be; 0 = no bound.
+func (s *Spending) launches(key, root, day string, now time.Time, most int) bool {
+	if s == nil {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.going[key] != nil {
+		return true
+	}
+	if used, _ := s.sum(day, now); most > 0 && used.Launches >= most {
+		return false
+	}
+	if s.going == nil {
+		s.going = map[string]*going{}
+	}
+	s.going[key] = &going{root: root}
+	return true
+}
+
+// runs notes when an agent that was launched, by this daemon or the one before, began.
+func (s *Spending) runs(key, root string, since time.Time) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.going == nil {
+		s.going = map[string]*going{}
+	}
+	if g := s.going[key]; g != nil && !g.since.IsZero() { // it is asked again
+		g.ended = false
+		return
+	}
+	s.going[key] = &going{root: root, since: since}
+}
+
+// over notes the end of an agent, which its engine is to count; of one that never ran nothing is counted.
+func (s *Spending) over(key string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g := s.going[key]; g != nil && g.since.IsZero() {
+		delete(s.going, key)
+	} else if g != nil {
+		g.ended = true
+	}
+}
+
+// on gives what all repos have used on the day until now, and whether a person was told of the mark.
+func (s *Spending) on(day string, now time.Time) (used engine.Spend, told func(mark string) bool) {
 	if s == nil {
 		return used, func(string) bool { return false }
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.sum(day, now)
+}
+
+func (s *Spending) sum(day string, now time.Time) (used engine.Spend, told func(mark string) bool) {
 	marks := map[string]bool{}
 	for _, d := range s.repos {
 		if d.Day != day {
@@ -51,6 +124,12 @@ func (s *Spending) on(day string) (used engine.Usage, told func(mark string) boo
 		used = used.Plus(d.Usage)
 		for mark := range d.Told {
 			marks[mark] = true
+		}
+	}
+	for _, g := range s.going {
+		used.Launches++
+		if !g.since.IsZero() {
+			used.Time += engine.Duration(max(now.Sub(g.since), 0))
 		}
 	}
 	return used, func(mark string) bool { return marks[mark] }
@@ -87,18 +166,20 @@ func dayEnd(day string) time.Time {
 }
 
 // Today is the day's budget over all repos: what is used of it, and the whole; 0 = no bound.
-func (e *Executor) Today() (day string, used, most engine.Usage) {
-	day = dayOf(e.opt.Now())
-	used, _ = e.opt.Spending.on(day)
-	return day, used, e.opt.Settings().Budget.Day.usage()
+func (e *Executor) Today() (day string, used, most engine.Spend) {
+	now := e.opt.Now()
+	day = dayOf(now)
+	used, _ = e.opt.Spending.on(day, now)
+	return day, used, e.opt.Settings().Budget.Day.spend()
 }
 
 // Spent takes what this repo has used of a day, and gives what a person is to be told of the day's budget.
 func (e *Executor) Spent(d engine.Day) []engine.Event {
 	e.opt.Spending.set(e.root, d)
-	day := dayOf(e.opt.Now())
-	used, told := e.opt.Spending.on(day)
-	most := e.opt.Settings().Budget.Day.usage()
+	now := e.opt.Now()
+	day := dayOf(now)
+	used, told := e.opt.Spending.on(day, now)
+	most := e.opt.Settings().Budget.Day.spend()
 	var out []engine.Event
 	for _, x := range dayBudgets(used, most) {
 		ev := engine.DayNeared{Day: day, Budget: x.name, Used: x.used >= x.most}
@@ -121,11 +202,13 @@ type dayBudget struct {
 	used, most          float64
 }
 
-func dayBudgets(used, most engine.Usage) []dayBudget {
+func dayBudgets(used, most engine.Spend) []dayBudget {
 	usd := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 	out := []dayBudget{
 		{key: "max_cost_usd", text: usd(used.CostUSD), of: usd(most.CostUSD), used: used.CostUSD, most: most.CostUSD},
 		{key: "max_tokens", text: fmt.Sprint(used.Tokens), of: fmt.Sprint(most.Tokens), used: float64(used.Tokens), most: float64(most.Tokens)},
+		{key: keyLaunches, text: fmt.Sprint(used.Launches), of: fmt.Sprint(most.Launches), used: float64(used.Launches), most: float64(most.Launches)},
+		{key: "max_duration", text: time.Duration(used.Time).Round(time.Second).String(), of: most.Time.String(), used: float64(used.Time), most: float64(most.Time)},
 	}
 	for i, x := range out {
 		out[i].name = x.key + " " + x.of
@@ -133,13 +216,33 @@ func dayBudgets(used, most engine.Usage) []dayBudget {
 	return out
 }
 
-// dayUp says that the day's budget is used up, "" where it is not.
+// keyLaunches is the bound of a day that ends nothing that runs.
+const keyLaunches = "max_launches"
+
+// dayUp says that the day's budget is used up for what runs, "" where it is not.
 func (e *Executor) dayUp() (day, why string) {
 	day, used, most := e.Today()
 	for _, x := range dayBudgets(used, most) {
-		if x.most > 0 && x.used >= x.most {
-			return day, "the day's budget is used up: " + x.text + " of " + x.key + " " + x.of
+		if x.most > 0 && x.used >= x.most && x.key != keyLaunches {
+			return day, x.up()
 		}
+	}
+	return day, ""
+}
+
+func (x dayBudget) up() string {
+	return "the day's budget is used up: " + x.text + " of " + x.key + " " + x.of
+}
+
+// dayTaken counts a launch of an agent for the day, or says why nothing is left for it.
+func (e *Executor) dayTaken(key string) (day, why string) {
+	if day, why = e.dayUp(); why != "" {
+		return day, why
+	}
+	most := e.opt.Settings().Budget.Day.MaxLaunches
+	if now := e.opt.Now(); !e.opt.Spending.launches(key, e.root, dayOf(now), now, most) {
+		of := fmt.Sprint(most)
+		return day, dayBudget{key: keyLaunches, text: of, of: of}.up()
 	}
 	return day, ""
 }
@@ -232,7 +335,7 @@ func (e *Executor) mayCost(job daemon.Job, role string) float64 {
 	} else if job.Attempt != nil {
 		before = job.Attempt.Usage
 	}
-	left := job.Config.Left(role, before, job.RunInfo.Usage, job.RunInfo.Limit).CostUSD
+	left := job.Config.Left(role, before, engine.Bound{Most: job.RunInfo.Limit, Used: job.RunInfo.Usage}, engine.Bound{Most: job.RunInfo.RoleLimit, Used: job.RunInfo.Role}).CostUSD
 	if _, used, most := e.Today(); most.CostUSD > 0 && (left == 0 || most.CostUSD-used.CostUSD < left) {
 		left = most.CostUSD - used.CostUSD
 		if left == 0 {

@@ -39,7 +39,7 @@ func (l *ledger) take(ev engine.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.seen = append(l.seen, u)
-	l.said = append(l.said, l.e.Spent(engine.Day{Day: u.Day, Usage: u.Usage})...)
+	l.said = append(l.said, l.e.Spent(engine.Day{Day: u.Day, Usage: engine.Spend{Usage: u.Usage}})...)
 }
 
 func (l *ledger) tokens() (out []int64) {
@@ -57,7 +57,7 @@ func paid(t *testing.T, most, other int64) (*bench, *ledger) {
 	b.claude(spender)
 	b.settings.Budget.Day.MaxTokens = most
 	spent := &Spending{}
-	spent.set("/another", engine.Day{Day: dayOf(time.Now()), Usage: engine.Usage{Tokens: other}})
+	spent.set("/another", engine.Day{Day: dayOf(time.Now()), Usage: engine.Spend{Usage: engine.Usage{Tokens: other}}})
 	b.e = b.executor(func(o *Options) { o.Spending = spent })
 	return b, &ledger{e: b.e}
 }
@@ -131,7 +131,7 @@ func TestDayBudgetTold(t *testing.T) {
 	b, l := paid(t, 1000, 300)
 	day := dayOf(time.Now())
 	tell := func(tokens int64, told ...string) (marks string) {
-		d := engine.Day{Day: day, Usage: engine.Usage{Tokens: tokens}, Told: map[string]bool{}}
+		d := engine.Day{Day: day, Usage: engine.Spend{Usage: engine.Usage{Tokens: tokens}}, Told: map[string]bool{}}
 		for _, m := range told {
 			d.Told[m] = true
 		}
@@ -180,7 +180,7 @@ echo '{"type":"result","subtype":"error_max_budget_usd","is_error":true,"total_c
 		attempt, used, run, most, day, spent, want float64
 	}{{0, 0, 0, 0, 0, 0, 0}, {2, 0.5, 0, 0, 0, 0, 1.5}, {2, 2, 0, 0, 0, 0, costLeast}, {0, 0, 0, 0, 3, 1, 2}, {9, 0, 0, 0, 3, 3, costLeast}, {0, 0, 1, 4, 9, 0, 3}} {
 		b.settings.Budget.Day.MaxCostUSD = c.day
-		b.e.Spent(engine.Day{Day: dayOf(time.Now()), Usage: engine.Usage{CostUSD: c.spent}})
+		b.e.Spent(engine.Day{Day: dayOf(time.Now()), Usage: engine.Spend{Usage: engine.Usage{CostUSD: c.spent}}})
 		j := b.stepJob("A", 2, 1)
 		j.Config.Attempt.CostUSD, j.Attempt.Usage.CostUSD, j.RunInfo.Usage.CostUSD, j.RunInfo.Limit.CostUSD = c.attempt, c.used, c.run, c.most
 		if got := b.e.mayCost(j, "writer"); got != c.want {
@@ -238,11 +238,11 @@ func TestRolesOfTheEngine(t *testing.T) {
 	s.Roles = map[string]Role{AnyRole: {Agent: []string{"claude"}, MaxTokens: 5, Timeout: engine.Duration(time.Minute)}, "named": {Agent: []string{"claude"}}, "own": {Agent: []string{"claude"}, MaxCostUSD: 1}}
 	c := s.Engine()
 	for role, want := range map[string]engine.Usage{"other": {Tokens: 5, CostUSD: 3}, "named": {Tokens: 9, CostUSD: 3}, "own": {Tokens: 9, CostUSD: 1}, "": {}} {
-		if got := c.Left(role, engine.Usage{}, engine.Usage{}, engine.Usage{}); got != want {
+		if got := c.Left(role, engine.Usage{}); got != want {
 			t.Errorf("%q: %v, want %v", role, got, want)
 		}
 	}
-	if faults := (Settings{Budget: Budget{Day: Amount{MaxTokens: -1}}}).Check(); !strings.Contains(fmt.Sprint(faults), "budget.day: must not be negative") {
+	if faults := (Settings{Budget: Budget{Day: Day{MaxTokens: -1}}}).Check(); !strings.Contains(fmt.Sprint(faults), "budget.day: must not be negative") {
 		t.Errorf("%v", faults)
 	}
 }
@@ -256,5 +256,45 @@ func TestUntoldBudgets(t *testing.T) {
 	wantText(t, "warnings", got, "roles.a: agent codex tells tokens, but no cost", "roles.b: agent mine is of the format text")
 	if strings.Count(got, "\n") != 1 {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestDayLaunches: no agent is launched beyond the day's launches, over all repos and also before an engine has counted the
+// end of one; what runs goes on.
+func TestDayLaunches(t *testing.T) {
+	conform.Rule(t, "7-agents day", "no agent is launched beyond the day's launches; the time they run is counted while they run")
+	b, l := paid(t, 0, 0)
+	b.settings.Budget.Day.MaxLaunches = 2
+	b.e.opt.Spending.set("/another", engine.Day{Day: dayOf(time.Now()), Usage: engine.Spend{Launches: 1}})
+	first := background(b.ctx(), b.e, b.stepJob("A", 1, 1), l.take)
+	eventually(t, "it works", func() bool { return len(l.tokens()) > 0 })
+	if _, used, _ := b.e.Today(); used.Launches != 2 || used.Time <= 0 {
+		t.Errorf("while one runs: %+v", used)
+	}
+	next := b.stepJob("Q", 1, 1)
+	ev := b.carry(next)
+	if x := ev.Exit; x.Class != engine.ClassLimit || x.Budget == "" || !strings.Contains(x.Why, "2 of max_launches 2") || b.has(inRun(next)) {
+		t.Errorf("a third: %+v", x)
+	}
+	b.put("go", "")
+	if ev := (<-first).(engine.ProcessEnded); ev.Exit.Class != "" {
+		t.Errorf("the one that ran: %+v", ev.Exit)
+	}
+	if ev := b.carry(b.stepJob("Q", 2, 1)); ev.Exit.Budget == "" {
+		t.Errorf("before its end was counted: %+v", ev.Exit)
+	}
+	b.e.Spent(engine.Day{Day: dayOf(time.Now()), Usage: engine.Spend{Launches: 1}})
+	if _, used, _ := b.e.Today(); used.Launches != 2 {
+		t.Errorf("its end is counted twice: %+v", used)
+	}
+}
+
+// TestDayTime: the time that agents run is counted while they run, and ends them.
+func TestDayTime(t *testing.T) {
+	b, l := paid(t, 0, 0)
+	b.settings.Budget.Day.MaxDuration = engine.Duration(2 * time.Hour)
+	b.e.opt.Spending.set("/another", engine.Day{Day: dayOf(time.Now()), Usage: engine.Spend{Time: engine.Duration(2*time.Hour - time.Millisecond)}})
+	if ev, ok := b.e.Carry(b.ctx(), b.stepJob("A", 1, 1), l.take).(engine.ProcessEnded); !ok || ev.Exit.Budget == "" || !ev.Exit.Stopped {
+		t.Errorf("beyond the day's time: %+v", ev)
 	}
 }

@@ -92,6 +92,21 @@ func Spent(u, most engine.Usage) string {
 	return strings.Join(parts, ", ")
 }
 
+// SpentInAll says what was used with launches and time, where those are bounded, and of what.
+func SpentInAll(u, most engine.Spend) string {
+	parts := []string{}
+	if s := Spent(u.Usage, most.Usage); s != "" {
+		parts = append(parts, s)
+	}
+	if most.Launches > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d launches", u.Launches, most.Launches))
+	}
+	if most.Time > 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s at work", time.Duration(u.Time).Round(time.Second), most.Time))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Title is an id with its name, where it has one of its own.
 func Title(id, name string) string {
 	if name == "" || name == id {

@@ -1,0 +1,132 @@
+package specs
+
+import (
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"sluice/engine"
+)
+
+func (c *compiler) limits(d *limitsDoc) {
+	l := &c.spec.Limits
+	l.MaxSameFailure = engine.DefaultMaxSameFailure
+	if d == nil {
+		return
+	}
+	of := limiter{c: c}
+	of.span("max_duration", d.MaxDuration, &l.MaxDuration)
+	of.count("max_steps", d.MaxSteps, &l.MaxSteps)
+	of.count("max_same_failure", d.MaxSameFailure, &l.MaxSameFailure)
+	of.tokens(d.MaxTokens, &l.MaxTokens)
+	of.cost(d.MaxCostUSD, &l.MaxCostUSD)
+	if d.MaxFailedRatio != nil {
+		c.at(d.key("max_failed_ratio"), "workflow: limits: max_failed_ratio counts the tasks of a for_each, and for_each is not in this release")
+	}
+	if d.Roles == nil {
+		return
+	}
+	l.Roles = map[string]engine.Spend{}
+	for _, r := range d.Roles.items {
+		of, s := limiter{c: c, at: "roles." + r.name + "."}, engine.Spend{}
+		of.span("max_duration", r.doc.MaxDuration, &s.Time)
+		of.count("max_launches", r.doc.MaxLaunches, &s.Launches)
+		of.tokens(r.doc.MaxTokens, &s.Tokens)
+		of.cost(r.doc.MaxCostUSD, &s.CostUSD)
+		l.Roles[r.name] = s
+	}
+}
+
+// limitedRoles checks that each role with a limit plays in the workflow. It comes after the steps and gates.
+func (c *compiler) limitedRoles(d *limitsDoc) {
+	if d == nil || d.Roles == nil {
+		return
+	}
+	var known []string
+	for _, st := range c.spec.Steps {
+		if st.Run == nil && st.Role() != "" {
+			known = append(known, st.Role())
+		}
+	}
+	for _, g := range c.spec.Gates {
+		if g.Reviewer.AgentType != "" {
+			known = append(known, g.Reviewer.AgentType)
+		}
+	}
+	slices.Sort(known)
+	for _, r := range d.Roles.items {
+		if !slices.Contains(known, r.name) {
+			c.at(r.key, "workflow: limits: roles: no step or gate of this workflow has the role %s%s", quote(r.name), c.oneOf(r.name, slices.Compact(known)))
+		}
+	}
+}
+
+// limiter takes limits in: those of the run, or of one of its roles.
+type limiter struct {
+	c  *compiler
+	at string // before each key: "roles.NAME." of a role
+}
+
+func (l limiter) what(key string) string { return "workflow: limits: " + l.at + key }
+
+// hit notes what comes when the limit is hit.
+func (l limiter) hit(key string, t text) {
+	to := &l.c.spec.Limits
+	if !t.set() {
+		return
+	}
+	if to.OnHit == nil {
+		to.OnHit = map[string]string{}
+	}
+	to.OnHit[l.at+key] = t.value
+}
+
+// positive tells a limit of 0: nothing could ever run.
+func (l limiter) positive(n *yaml.Node, ok bool, key string) {
+	if n != nil && !ok {
+		l.c.at(n, "%s is 0: give it a value or remove the key", l.what(key))
+	}
+}
+
+func (l limiter) span(key string, d *spanLimit, to *engine.Duration) {
+	if d == nil || !d.max.set() {
+		return
+	}
+	*to = l.c.span(d.max, l.what(key))
+	l.positive(d.max.node, *to > 0 || d.max.texpr != "", key)
+	l.hit(key, d.onHit)
+}
+
+func (l limiter) count(key string, d *countLimit, to *int) {
+	if d == nil || !d.max.set() {
+		return
+	}
+	if n, ok := l.c.count(d.max, 1, maxCount, l.what(key)); ok {
+		*to = n
+	}
+	l.hit(key, d.onHit)
+}
+
+func (l limiter) tokens(d *numberLimit, to *int64) {
+	const key = "max_tokens"
+	if d == nil || d.max.node == nil {
+		return
+	}
+	if n, ok := l.c.number(d.max, l.what(key)); ok {
+		l.positive(d.max.node, n >= 1, key)
+		*to = int64(n)
+	}
+	l.hit(key, d.onHit)
+}
+
+func (l limiter) cost(d *numberLimit, to *float64) {
+	const key = "max_cost_usd"
+	if d == nil || d.max.node == nil {
+		return
+	}
+	if f, ok := l.c.number(d.max, l.what(key)); ok {
+		l.positive(d.max.node, f > 0, key)
+		*to = f
+	}
+	l.hit(key, d.onHit)
+}
