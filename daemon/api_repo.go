@@ -214,7 +214,8 @@ func (r *Repo) event(ctx context.Context, d Do) (engine.Event, error) {
 	case engine.Answered{}.EventKind():
 		var ev engine.Answered
 		if err = json.Unmarshal(d.Event, &ev); err == nil {
-			ev.By, ev.Written, ev.DigestNow = by, r.opt.Now(), ""
+			ev.Written, ev.DigestNow = r.opt.Now(), ""
+			r.signed(&ev, by)
 			return r.answered(ctx, ev)
 		}
 	case engine.FileSeen{}.EventKind():
@@ -294,9 +295,23 @@ func (r *Repo) runRequested(ctx context.Context, raw json.RawMessage, by engine.
 	return ev, nil
 }
 
-// answered adds to a person's pass the digest of what is there now.
+// signed has the proof that came with an answer checked: what was signed is what is said, and who signed it says it.
+func (r *Repo) signed(ev *engine.Answered, by engine.Actor) {
+	var words string
+	ev.Proven, words = r.opt.World.Proven(ev.Proof)
+	if s := ev.Signed; s != nil {
+		by.Who, by.Via, by.Trust, by.Key = s.Names[0], by.Via+" of "+by.Who, engine.TrustSigned, s.Key
+		ev.Text = words
+		if ev.Run == "" {
+			ev.Run = s.Run
+		}
+	}
+	ev.By = by
+}
+
+// answered adds to a person's word that lets work go on the digest of what is there now.
 func (r *Repo) answered(ctx context.Context, ev engine.Answered) (engine.Event, error) {
-	if ev.Outcome != engine.OutcomePass {
+	if ev.Outcome == engine.OutcomeFail || ev.Outcome == engine.OutcomeVeto {
 		return ev, nil
 	}
 	var over []Reviewed

@@ -229,6 +229,9 @@ func slim(ev engine.Event) engine.Event {
 	case engine.FileSeen: // what counts of it is in the facts; the file itself is kept
 		ev.Sentinel, ev.Human = nil, nil
 		return ev
+	case engine.Answered:
+		ev.Proof = ""
+		return ev
 	case engine.ProcessEnded:
 		ev.Output, ev.Answer = "", nil
 		return ev

@@ -91,6 +91,7 @@ func (s *stage) Scan(context.Context, Inboxes) ([]engine.Event, bool, error) {
 	defer s.mu.Unlock()
 	return append([]engine.Event{}, s.files...), false, nil
 }
+func (s *stage) Proven(string) (p engine.Proven, words string)         { return p, "" }
 func (s *stage) DigestNow(context.Context, Reviewed) (string, error)   { return s.digest, nil }
 func (s *stage) Trees(context.Context, *engine.Spec) map[string]string { return nil }
 func (s *stage) Hints() <-chan struct{}                                { return s.hints }

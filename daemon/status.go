@@ -80,7 +80,7 @@ func runStatus(c *core, r *engine.Run, full bool) RunStatus {
 	}
 	out.Name = spec.Name
 	for _, st := range spec.Steps {
-		out.Steps = append(out.Steps, stepStatus(r, spec, st, full))
+		out.Steps = append(out.Steps, stepStatus(c.state, r, spec, st, full))
 	}
 	if r.Live() {
 		out.Waits = append(out.Waits, waits(c, r, spec)...)
@@ -103,7 +103,7 @@ func drifted(root, workflow, source string) bool {
 	return err != nil || string(now) != source
 }
 
-func stepStatus(r *engine.Run, spec *engine.Spec, st *engine.Step, full bool) StepStatus {
+func stepStatus(s *engine.State, r *engine.Run, spec *engine.Spec, st *engine.Step, full bool) StepStatus {
 	out := StepStatus{ID: st.ID, Name: st.Name, Role: st.Role(), State: "waiting"}
 	if as := r.Attempts[st.ID]; len(as) > 0 {
 		a := as[len(as)-1]
@@ -119,7 +119,7 @@ func stepStatus(r *engine.Run, spec *engine.Spec, st *engine.Step, full bool) St
 		}
 	}
 	for _, id := range st.Gates {
-		out.Gates = append(out.Gates, gateStatus(r, spec.Gate(id), full))
+		out.Gates = append(out.Gates, gateStatus(s, r, spec.Gate(id), full))
 	}
 	return out
 }
@@ -134,7 +134,7 @@ func sinceOf(a *engine.Attempt) time.Time {
 	return a.Started
 }
 
-func gateStatus(r *engine.Run, g *engine.Gate, full bool) GateStatus {
+func gateStatus(s *engine.State, r *engine.Run, g *engine.Gate, full bool) GateStatus {
 	out := GateStatus{ID: g.ID, Name: g.Name, Level: g.Reviewer.Level, Implicit: g.Implicit, Forced: r.Forced[g.ID], Count: r.Fails[g.ID], Max: g.MaxRetries}
 	if out.Forced {
 		out.Level = engine.LevelHuman
@@ -150,6 +150,7 @@ func gateStatus(r *engine.Run, g *engine.Gate, full bool) GateStatus {
 		if q.State == engine.OnHuman {
 			out.Outcomes = g.Outcomes()
 		}
+		out.Trust, out.Approvers, out.Reviewed = s.WantsTrust(q), g.Reviewer.Approvers, q.Digest
 	}
 	if full {
 		for _, q := range qs {

@@ -22,6 +22,9 @@ type World interface {
 	Scan(ctx context.Context, in Inboxes) (seen []engine.Event, more bool, err error)
 	// DigestNow gives the digest of what a round was opened over, as it is now.
 	DigestNow(ctx context.Context, q Reviewed) (string, error)
+	// Proven checks an answer that came as a signed text (with proof "" there is none, and it gives the zero value). What
+	// the text says, or why it does not count, is in what it gives; words are those that were signed.
+	Proven(proof string) (p engine.Proven, words string)
 	// Trees gives for each worktree a spec names the key of the checkout it lies in, where that exists already.
 	Trees(ctx context.Context, spec *engine.Spec) map[string]string
 	// Hints tells that an inbox may have changed: Hinted has something.

@@ -169,7 +169,13 @@ func (r *Run) start(p *Proc) {
 	r.spend(p.Role, Spend{Launches: 1})
 }
 
-func (f StepClaimed) apply(s *State, _ time.Time) { s.at(f.Run).now(f.Step, f.N).ClaimedBy = f.By.Who }
+func (f StepClaimed) apply(s *State, _ time.Time) {
+	a := s.at(f.Run).now(f.Step, f.N)
+	a.ClaimedBy = f.By.Who
+	if f.By.Via != ViaMCP { // else an orchestrating agent took it
+		a.did(f.By.Who)
+	}
+}
 
 func (f GraceBegan) apply(s *State, _ time.Time) {
 	s.at(f.Run).now(f.Step, f.N).GraceUntil = f.Until
@@ -182,6 +188,7 @@ func (f StepSignalled) apply(s *State, _ time.Time) {
 	}
 	a.State, a.Status, a.Via, a.Author, a.Summary, a.Question, a.Options = Signalled, f.Status, f.Via, f.Author, f.Summary, f.Question, f.Options
 	a.LingerUntil, a.GraceUntil, a.Failure, a.Broken, a.Held = f.LingerUntil, time.Time{}, f.Failure, f.Broken, nil
+	a.did(f.Makers...)
 	if len(f.Answer) > 0 {
 		a.Answer = f.Answer
 	}

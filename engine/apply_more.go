@@ -1,6 +1,9 @@
 package engine
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // count adds what a process has cost beyond what is counted of it. What a program once told is not taken back.
 func (s *State) count(r *Run, p *Proc, u Usage, day string) {
@@ -111,6 +114,7 @@ func (f StepHeld) apply(s *State, _ time.Time) {
 	}
 	by := f.By
 	a.Held = &by
+	a.did(by.Who)
 }
 
 func (f StepHandedBack) apply(s *State, _ time.Time) {
@@ -119,6 +123,7 @@ func (f StepHandedBack) apply(s *State, _ time.Time) {
 		wrong("%s: %s.%d is handed back in state %s", f.Run, f.Step, f.N, a.State)
 	}
 	a.Held = nil
+	a.did(f.By.Who)
 }
 
 // heldUp says that the attempt waits for a person: it is taken over, or its worktree's is.
@@ -171,3 +176,30 @@ func (r *Run) clock(key string) *time.Time {
 	}
 	return nil
 }
+
+// Spent is a signed answer that was used.
+type Spent struct {
+	At    time.Time `json:"at"`
+	Until time.Time `json:"until"` // it is forgotten then
+}
+
+func (f SignatureUsed) apply(s *State, at time.Time) {
+	for nonce, o := range s.Spent {
+		if o.Until.Before(at) {
+			delete(s.Spent, nonce)
+		}
+	}
+	s.Spent[f.Nonce] = Spent{At: at, Until: f.Expires.Add(spentFor)}
+}
+
+// did remembers who had a hand in an attempt's work.
+func (a *Attempt) did(names ...string) {
+	for _, n := range names {
+		if n != "" && !slices.Contains(a.Doers, n) && len(a.Doers) < maxDoers {
+			a.Doers = append(a.Doers, n)
+		}
+	}
+}
+
+// maxDoers bounds the names that are kept of an attempt.
+const maxDoers = 50

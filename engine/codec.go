@@ -44,6 +44,7 @@ func (GateFailed) FactKind() string       { return "gate_failed" }
 func (RetryContextOwed) FactKind() string { return "retry_context_owed" }
 func (OutputsOwed) FactKind() string      { return "outputs_owed" }
 func (WriteDone) FactKind() string        { return "write_done" }
+func (SignatureUsed) FactKind() string    { return "signature_used" }
 func (RoundPassed) FactKind() string      { return "round_passed" }
 func (RoundFailed) FactKind() string      { return "round_failed" }
 func (RoundVoided) FactKind() string      { return "round_voided" }
@@ -169,6 +170,8 @@ func DecodeFact(raw []byte) (Fact, error) {
 		return decode[OutputsOwed](kind, raw)
 	case "write_done":
 		return decode[WriteDone](kind, raw)
+	case "signature_used":
+		return decode[SignatureUsed](kind, raw)
 	case "round_passed":
 		return decode[RoundPassed](kind, raw)
 	case "round_failed":

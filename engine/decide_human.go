@@ -11,6 +11,9 @@ func (d *decider) answer(ev Answered) string {
 	if why != "" {
 		return why
 	}
+	if why := d.unbound(ev, r, g); why != "" {
+		return why
+	}
 	q := r.CurrentRound(g.ID)
 	switch {
 	case q == nil:
@@ -22,34 +25,46 @@ func (d *decider) answer(ev Answered) string {
 	case !q.takes(ev.Outcome):
 		return decided(g, q)
 	case !trusted(ev.By.Trust, q.Trust) || !trusted(ev.By.Trust, d.s.Config.Trust): // the stricter of then and now
-		want := q.Trust
-		if trustRank(d.s.Config.Trust) > trustRank(want) {
-			want = d.s.Config.Trust
+		want, how := d.s.WantsTrust(q), ""
+		if want == TrustSigned {
+			how = ": " + Verb(g.ID, ev.Outcome) + " signs it"
 		}
-		return fmt.Sprintf("gate %s wants an answer of trust level %s, this one has %s", g.ID, trustName(want), trustName(ev.By.Trust))
+		return fmt.Sprintf("gate %s wants an answer of trust level %s, this one has %s%s", g.ID, trustName(want), trustName(ev.By.Trust), how)
 	}
+	if why := notApprover(ev, r, g, q); why != "" {
+		return why
+	}
+	return d.decide(ev, r, g, q)
+}
+
+// decide has a person's word that counts take effect.
+func (d *decider) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 	by := ev.By
 	to, routed := g.Route(ev.Outcome)
 	f := failure{outcome: OutcomeFail, target: g.OnFail, byKind: "human", by: &by, feedback: ev.Text}
 	switch {
 	case ev.Outcome == OutcomePass && q.State != OnHuman:
 		return fmt.Sprintf("gate %s does not ask a person: it is %s (a person may veto it)", g.ID, stateWords(q))
-	case ev.Outcome == OutcomePass && q.Digest != "" && ev.DigestNow != q.Digest:
+	case (ev.Outcome == OutcomePass || routed && ev.Signed != nil && q.State == OnHuman) && q.Digest != "" && ev.DigestNow != q.Digest:
+		d.used(r, g, q, ev)
 		d.put(RoundVoided{of: Of(r.ID), Gate: g.ID, N: q.N, Why: "what was reviewed has changed since the gate opened", By: &by})
 		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.void", r.ID, g.ID, q.N), Kind: NoticeInfo, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N,
-			Text: "your pass does not count: what was reviewed has changed since; it is checked and asked anew"})
+			Text: "your " + ev.Outcome + " does not count: what was reviewed has changed since; it is checked and asked anew"})
 	case ev.Outcome == OutcomePass:
+		d.used(r, g, q, ev)
 		d.pass(r, g, q, "human", &by, ev.Text)
 	case ev.Outcome == OutcomeFail || ev.Outcome == OutcomeVeto:
 		if f.feedback == "" {
 			f.feedback = q.Feedback
 		}
+		d.used(r, g, q, ev)
 		d.fail(r, g, q, f)
 	case !routed || to == Human:
 		return fmt.Sprintf("gate %s has no outcome %q: want %s", g.ID, ev.Outcome, strings.Join(g.Outcomes(), ", "))
 	case q.State != OnHuman:
 		return fmt.Sprintf("gate %s does not ask a person: it is %s (a person may veto it)", g.ID, stateWords(q))
 	default:
+		d.used(r, g, q, ev)
 		f.outcome, f.target, f.route = ev.Outcome, to, true
 		d.fail(r, g, q, f)
 	}

@@ -303,7 +303,7 @@ func (d *decider) word(ev FileSeen, xs []reading) {
 	}
 	q := x.run.CurrentRound(x.gate.ID)
 	why := d.answer(Answered{Gate: x.gate.ID, Run: x.run.ID, Round: ev.Human.Round, Outcome: x.outcome, Text: ev.Human.Text,
-		Written: ev.Written, DigestNow: ev.DigestNow, By: by})
+		Written: ev.Written, DigestNow: ev.DigestNow, By: by, Proven: ev.Human.Proven})
 	if why != "" {
 		d.reject(ev, x.run.ID, why)
 		return
@@ -333,8 +333,12 @@ func (d *decider) commit(ev CommitSeen) {
 			}
 		}
 	}
-	d.signalled(StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone, Via: "commit " + ev.SHA, Author: ev.Author,
-		Summary: clip(ev.Subject, 1000), LingerUntil: d.linger(r, a)})
+	f := StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone, Via: "commit " + ev.SHA, Author: ev.Author,
+		Summary: clip(ev.Subject, 1000), LingerUntil: d.linger(r, a)}
+	if a.Offered { // an agent that we launched commits as whoever the repo's settings name: that is not who worked
+		f.Makers = ev.Makers
+	}
+	d.signalled(f)
 }
 
 // pull: a pull request has the step's branch or commit as its head.

@@ -13,6 +13,23 @@ type Actor struct {
 	Who   string `json:"who,omitempty"`   // the system's user name
 	Via   string `json:"via,omitempty"`   // file, command, terminal, desktop, page, daemon
 	Trust string `json:"trust,omitempty"` // what stood between an agent and this word
+	Key   string `json:"key,omitempty"`   // signed: the fingerprint of the key; Who is its principal then
+}
+
+// ViaMCP is how an orchestrating agent says something: in its person's account, and not as that person.
+const ViaMCP = "mcp"
+
+// Signed is what a person signed, and whose signature it was. That it holds was checked before the event was made.
+type Signed struct {
+	Names   []string  `json:"names"` // of who signed: the principal, then other names of the same person
+	Key     string    `json:"key"`   // fingerprint
+	Run     string    `json:"run"`
+	Gate    string    `json:"gate"`
+	Round   int       `json:"round"`
+	Outcome string    `json:"outcome"`
+	Digest  string    `json:"digest,omitempty"` // of what was reviewed
+	Nonce   string    `json:"nonce"`
+	Expires time.Time `json:"expires"`
 }
 
 // Configured: the settings the engine goes by were read, at start and on SIGHUP.
@@ -70,6 +87,15 @@ type HumanSay struct {
 	Round int    `json:"round,omitempty"`
 	Run   string `json:"run,omitempty"`
 	By    string `json:"by,omitempty"`
+
+	Proven
+}
+
+// Proven is what a signed answer has beside its words.
+type Proven struct {
+	Signed   *Signed `json:"signed,omitempty"`
+	Proof    string  `json:"proof,omitempty"`    // the text with its signature, as it came
+	Unproven string  `json:"unproven,omitempty"` // why its signature does not count: then the answer does not either
 }
 
 // CommitSeen: a commit that bears an attempt's marker was first seen after the attempt began.
@@ -81,6 +107,8 @@ type CommitSeen struct {
 	SHA     string `json:"sha"`
 	Author  string `json:"author"` // name, e-mail and author date: the same for a cherry-picked double and an amended twin
 	Subject string `json:"subject,omitempty"`
+	// Makers are the names and e-mail addresses of its author and its committer, as it says itself.
+	Makers []string `json:"makers,omitempty"`
 }
 
 // PullSeen: a pull request appeared whose head is the step's.
@@ -209,6 +237,8 @@ type Answered struct {
 	Written   time.Time `json:"written"`
 	DigestNow string    `json:"digest_now,omitempty"` // digest of what was reviewed, taken when the answer came
 	By        Actor     `json:"by"`
+
+	Proven
 }
 
 // Noticed: a notice was attempted.

@@ -119,6 +119,7 @@ type (
 		Failure     string          `json:"failure,omitempty"`
 		Broken      string          `json:"broken,omitempty"`
 		LingerUntil time.Time       `json:"linger_until,omitzero"`
+		Makers      []string        `json:"makers,omitempty"` // of the commit that says so, where people work: names and e-mail addresses
 	}
 	// StopOrdered: a live process is to be ended: timeout, idle, linger.
 	StopOrdered struct {
@@ -353,6 +354,17 @@ type (
 		of
 		ID  string `json:"id"`
 		Why string `json:"why,omitempty"`
+	}
+	// SignatureUsed: a signed answer was taken in; it counts once.
+	SignatureUsed struct {
+		of
+		Gate    string    `json:"gate"`
+		N       int       `json:"n"`
+		Outcome string    `json:"outcome"`
+		By      Actor     `json:"by"`
+		Nonce   string    `json:"nonce"`
+		Expires time.Time `json:"expires"`
+		Proof   string    `json:"proof,omitempty"` // the text with its signature: who has the list of keys can check it
 	}
 	// RoundPassed: the gate let the work through.
 	RoundPassed struct {

@@ -171,7 +171,7 @@ func TestRule13Trust(t *testing.T) {
 	s.done("a")
 	s.has(s.says("ga", OutcomePass), "trust level sandbox", "this one has file")
 	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.By.Trust = "best" }), "this one has best") // a level nobody knows counts for nothing
-	s.want(s.says("ga", OutcomePass, func(a *Answered) { a.By.Trust = TrustSigned }), "", s.r().Phase, RunCompleted)
+	s.want(s.says("ga", OutcomePass, func(a *Answered) { a.By.Trust = TrustSandbox }), "", s.r().Phase, RunCompleted)
 }
 
 func TestRule35StricterTrustStays(t *testing.T) {

@@ -22,15 +22,6 @@ func TestRuleGateOutputsFirst(t *testing.T) {
 	s.want(s.step("b"), "1 running")
 }
 
-func TestRuleApprovers(t *testing.T) {
-	w := one(level(LevelHuman))
-	w.Gates[0].Reviewer.Approvers = []string{"ann@example.org"}
-	s := begin(t, "4-trust approvers", "a gate that names approvers wants a signed answer, whatever the settings", w)
-	s.done("a")
-	s.has(s.says("ga", OutcomePass), "trust level signed", "this one has file")
-	s.want(s.says("ga", OutcomePass, func(a *Answered) { a.By.Trust = TrustSigned }), "", s.r().Phase, RunCompleted)
-}
-
 func TestRuleRouteToHuman(t *testing.T) {
 	s := begin(t, "1-language 6", "an outcome whose route is human makes this round a human's", one(route("unsure", Human)))
 	s.done("a")

@@ -222,6 +222,11 @@ func (w *sim) checkFact(t *told, f Fact, facts []Fact) {
 		w.marks["superseded "+f.Run+"/"+f.Step] = w.clock
 	case WorkSent:
 		w.marks["sent "+f.Run+"/"+f.Step] = w.clock
+	case SignatureUsed:
+		if w.marks["signed "+f.Nonce] != 0 {
+			w.fail("gate %s#%d took a signature that was used before", f.Gate, f.N)
+		}
+		w.marks["signed "+f.Nonce] = w.clock
 	case RoundPassed:
 		w.checkPass(t, f, facts)
 	case RoundFailed:

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"strconv"
+	"time"
 )
 
 // people answer the gates that ask.
@@ -52,9 +53,15 @@ func (w *sim) word(r *Run, gate, outcome string, saw int, who string) {
 	if w.g.IntN(2) == 0 {
 		round = 0
 	}
-	by := Actor{Who: who, Trust: TrustSigned}
+	by := Actor{Who: who, Trust: TrustSandbox}
 	if who == "agent" {
 		by.Trust = TrustFile
+	}
+	var proven Proven
+	if q := r.CurrentRound(gate); who == "person" && !w.sh.oracle && w.ids%2 == 0 && q != nil && q.N == saw {
+		by.Trust, by.Key = TrustSigned, "key"
+		proven.Signed = &Signed{Names: []string{who}, Key: by.Key, Run: r.ID, Gate: gate, Round: saw, Outcome: outcome, Digest: q.Digest,
+			Nonce: strconv.Itoa(w.ids), Expires: w.now.Add(time.Duration(1+w.ids%7) * time.Hour)}
 	}
 	now := ""
 	if q := r.CurrentRound(gate); q != nil {
@@ -63,11 +70,11 @@ func (w *sim) word(r *Run, gate, outcome string, saw int, who string) {
 		}
 	}
 	if who == "person" && w.g.IntN(3) == 0 {
-		w.handle(&told{saw: saw, who: who, key: gate, ev: Answered{Gate: gate, Run: r.ID, Round: round, Outcome: outcome, Written: w.now, DigestNow: now, By: by}})
+		w.handle(&told{saw: saw, who: who, key: gate, ev: Answered{Gate: gate, Run: r.ID, Round: round, Outcome: outcome, Written: w.now, DigestNow: now, By: by, Proven: proven}})
 		return
 	}
 	w.drop(&told{saw: saw, who: who, key: gate, ev: FileSeen{Name: gate + "-" + outcome, Dir: r.ID, ID: strconv.Itoa(w.ids), Written: w.now,
-		Human: &HumanSay{Round: round}, DigestNow: now, By: by}}, strconv.Itoa(w.ids))
+		Human: &HumanSay{Round: round, Proven: proven}, DigestNow: now, By: by}}, strconv.Itoa(w.ids))
 }
 
 // trouble is what people and chance do at any time.

@@ -51,6 +51,7 @@ type State struct {
 	Moves   map[string]*Move   `json:"moves,omitempty"`   // files taken in that still lie in an inbox, by their identity
 	Notices map[string]*Notice `json:"notices,omitempty"` // notices owed, by id
 	Today   Day                `json:"today,omitzero"`    // what this repo has used of the newest day
+	Spent   map[string]Spent   `json:"spent,omitempty"`   // signed answers that were used, by nonce
 	Clock   int64              `json:"clock"`             // counts facts: the order in which things became so
 
 	index index // follows from the above; not part of a snapshot
@@ -58,7 +59,7 @@ type State struct {
 
 // NewState gives the state of a repo nothing ever happened in.
 func NewState() *State {
-	s := &State{Config: DefaultConfig(), Numbers: map[string]int{}, Runs: map[string]*Run{}, Moves: map[string]*Move{}, Notices: map[string]*Notice{}}
+	s := &State{Config: DefaultConfig(), Numbers: map[string]int{}, Runs: map[string]*Run{}, Moves: map[string]*Move{}, Notices: map[string]*Notice{}, Spent: map[string]Spent{}}
 	s.rebuild()
 	return s
 }
@@ -75,6 +76,7 @@ func (s *State) UnmarshalJSON(raw []byte) error {
 	make0(&s.Runs)
 	make0(&s.Moves)
 	make0(&s.Notices)
+	make0(&s.Spent)
 	for id, r := range s.Runs {
 		if r == nil {
 			return fmt.Errorf("snapshot: run %s is null", id)
@@ -184,7 +186,8 @@ type Attempt struct {
 	Checked     bool            `json:"checked,omitempty"`
 	Hooked      bool            `json:"hooked,omitempty"`
 	ClaimedBy   string          `json:"claimed_by,omitempty"`
-	Held        *Actor          `json:"held,omitempty"` // who has taken it over
+	Held        *Actor          `json:"held,omitempty"`  // who has taken it over
+	Doers       []string        `json:"doers,omitempty"` // people who had a hand in it: accounts, and names and addresses of commits
 	Started     time.Time       `json:"started,omitzero"`
 	Launched    time.Time       `json:"launched,omitzero"`
 	Deadline    time.Time       `json:"deadline,omitzero"`

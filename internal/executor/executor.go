@@ -41,6 +41,7 @@ type Options struct {
 	// Sandbox gives what launches are held by, or why there is none; it is asked at each launch. nil: launches are not held.
 	Sandbox func() (*sandbox.Box, error)
 	Unheld  *Unheld  // shared by all repos; nil = its own
+	Repo    string   // repo-id: an answer that was signed for another repo does not count
 	Hidden  []string // folders of sluice's own, beside State, of which a held launch sees nothing
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/approval"
 	"sluice/internal/atomicfile"
 	"sluice/signals"
 	"sluice/watcher"
@@ -425,6 +426,9 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	human, hstate, herr := signals.ParseHuman(f.Name, f.Data)
 	if hstate == signals.Whole {
 		ev.Human = &engine.HumanSay{Text: human.Text, Round: human.Round, Run: human.Run, By: human.By}
+		if approval.Looks(f.Data) {
+			s.signed(&ev, string(f.Data))
+		}
 	} else {
 		ev.HumanBad = fmt.Sprintf("it is no answer (%s): %v", unwhole(hstate), herr)
 	}
@@ -443,6 +447,16 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	}
 	s.e.note(what, "")
 	return ev, true
+}
+
+// signed takes a file as what was signed in it: what is below its text holds or does not, whoever wrote the file.
+func (s *scan) signed(ev *engine.FileSeen, data string) {
+	p, words := s.e.Proven(data)
+	*ev.Human = engine.HumanSay{Text: words, Proven: p}
+	if x := p.Signed; x != nil && ev.Of == "" {
+		ev.Human.Run, ev.Human.Round = x.Run, x.Round
+		ev.By = engine.Actor{Who: x.Names[0], Via: "file of " + ev.By.Who, Trust: engine.TrustSigned, Key: x.Key}
+	}
 }
 
 // level is what stood between an agent and the file.

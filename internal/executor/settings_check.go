@@ -40,9 +40,6 @@ func (s Settings) Check() []error {
 // Warnings tell what is written down and not kept by this release.
 func (s Settings) Warnings() []string {
 	var out []string
-	if s.Trust == engine.TrustSigned {
-		out = append(out, "trust: signed cannot be had by this release: no answer will pass a human gate")
-	}
 	if s.Notify.Webhook != "" {
 		out = append(out, "notify.webhook is not kept by this release: use notify.command")
 	}

@@ -151,7 +151,8 @@ func (w *lookout) look(ctx context.Context, refs map[string]string) error {
 			continue
 		}
 		subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
-		w.emit(engine.CommitSeen{Run: w.job.Run, Step: w.st.ID, N: w.job.N, K: w.job.K, SHA: c.SHA, Author: author(c), Subject: cutText(subject, maxSubject)})
+		w.emit(engine.CommitSeen{Run: w.job.Run, Step: w.st.ID, N: w.job.N, K: w.job.K, SHA: c.SHA, Author: author(c), Subject: cutText(subject, maxSubject),
+			Makers: makers(c)})
 	}
 	return nil
 }
@@ -159,6 +160,17 @@ func (w *lookout) look(ctx context.Context, refs map[string]string) error {
 // author is what a cherry-picked double and an amended twin have in common with their original.
 func author(c git.Commit) string {
 	return fmt.Sprintf("%s|%s|%d", cutText(c.AuthorName, 200), cutText(c.AuthorEmail, 200), c.AuthorDate.Unix())
+}
+
+// makers are the names of who made a commit, as it says itself.
+func makers(c git.Commit) []string {
+	var out []string
+	for _, n := range []string{c.AuthorName, c.AuthorEmail, c.CommitterName, c.CommitterEmail} {
+		if n = cutText(n, 200); n != "" && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // cutText is at most n bytes of a text, whole characters.

@@ -31,6 +31,8 @@ type Commit struct {
 	Parents     []string
 	AuthorName  string
 	AuthorEmail string
+	// CommitterName and CommitterEmail are of who made this very commit: an amend or a cherry-pick is another's.
+	CommitterName, CommitterEmail string
 	// AuthorDate outlives an amend, a rebase and a cherry-pick; CommitDate does not.
 	AuthorDate time.Time
 	CommitDate time.Time
@@ -230,7 +232,7 @@ func parseCommit(sha string, body []byte) (Commit, error) {
 		case "author":
 			c.AuthorName, c.AuthorEmail, c.AuthorDate = parsePerson(value)
 		case "committer":
-			_, _, c.CommitDate = parsePerson(value)
+			c.CommitterName, c.CommitterEmail, c.CommitDate = parsePerson(value)
 		}
 	}
 	if len(message) > MaxMessageBytes {

@@ -13,7 +13,7 @@ import (
 )
 
 // via is how what comes from here is known in the journal.
-const via = "mcp"
+const via = engine.ViaMCP
 
 type claimIn struct {
 	Run     string `json:"run" jsonschema:"the id of the run"`

@@ -1,0 +1,200 @@
+package approval
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Bounds of a list.
+const (
+	maxList  = 1 << 20
+	maxKeys  = 1000
+	maxNames = 20
+)
+
+// Signer is a person with one of their keys.
+type Signer struct {
+	Names   []string // the principal, then the other names of the same person: accounts, e-mail addresses
+	Key     string   // fingerprint, "SHA256:…"
+	Kind    string   // ssh-ed25519, sk-ssh-ed25519@openssh.com, …
+	Comment string
+	blob    []byte
+	spaces  []string // namespaces; none = all
+}
+
+// Hardware says that the key lies in a token which wants a touch.
+func (s Signer) Hardware() bool { return strings.HasPrefix(s.Kind, "sk-") }
+
+// Public is the key as a line of a .pub file has it.
+func (s Signer) Public() (string, error) {
+	key, err := ssh.ParsePublicKey(s.blob)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))), nil
+}
+
+// Revoked is a key that was taken off the list.
+type Revoked struct {
+	Key   string    `json:"key"`
+	Names []string  `json:"names"`
+	At    time.Time `json:"at"`
+	Why   string    `json:"why,omitempty"`
+	By    string    `json:"by,omitempty"`
+}
+
+// List says whose signature counts.
+type List struct {
+	Signers []Signer
+	Revoked []Revoked
+}
+
+// ParseKey reads a public key as a .pub file or `ssh-add -L` has it.
+func ParseKey(line []byte) (Signer, error) {
+	key, comment, options, rest, err := ssh.ParseAuthorizedKey(line)
+	switch {
+	case err != nil:
+		return Signer{}, fmt.Errorf("it is no public key of OpenSSH: %w", err)
+	case len(options) > 0 || len(bytes.TrimSpace(rest)) > 0:
+		return Signer{}, fmt.Errorf("want one public key, as in a .pub file, and nothing else")
+	}
+	if err := kindOf(key); err != nil {
+		return Signer{}, err
+	}
+	return Signer{Key: ssh.FingerprintSHA256(key), Kind: key.Type(), Comment: comment, blob: key.Marshal()}, nil
+}
+
+// ParseList reads a list in the form of OpenSSH's allowed_signers. What is not understood is an error: it may take away
+// what a line gives.
+func ParseList(data []byte) ([]Signer, error) {
+	if len(data) > maxList {
+		return nil, fmt.Errorf("more than %d bytes", maxList)
+	}
+	var out []Signer
+	for i, line := range strings.Split(string(data), "\n") {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		s, err := parseSigner(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+1, err)
+		}
+		if out = append(out, s); len(out) > maxKeys {
+			return nil, fmt.Errorf("more than %d keys", maxKeys)
+		}
+	}
+	return out, nil
+}
+
+func parseSigner(line string) (Signer, error) {
+	names, rest, _ := strings.Cut(line, " ")
+	key, comment, options, _, err := ssh.ParseAuthorizedKey([]byte(strings.TrimSpace(rest)))
+	if err != nil {
+		return Signer{}, fmt.Errorf("want NAME[,NAME] [namespaces=\"%s\"] KIND KEY: %w", GateNamespace, err)
+	}
+	s := Signer{Names: strings.Split(names, ","), Key: ssh.FingerprintSHA256(key), Kind: key.Type(), Comment: comment, blob: key.Marshal()}
+	if err := kindOf(key); err != nil {
+		return Signer{}, err
+	}
+	for _, n := range s.Names {
+		if err := CheckName(n); err != nil {
+			return Signer{}, err
+		}
+	}
+	for _, o := range options {
+		value, ok := strings.CutPrefix(o, "namespaces=")
+		if !ok {
+			return Signer{}, fmt.Errorf("option %q is not known here: only namespaces is", clip(o))
+		}
+		s.spaces = strings.Split(strings.Trim(value, `"`), ",")
+	}
+	return s, nil
+}
+
+// CheckName says what is wrong with a principal.
+func CheckName(name string) error {
+	if name == "" || len(name) > 200 || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune(`*?!,"'\#`, c) }) {
+		return fmt.Errorf("%q is no name for an approver: want one such as ann@example.org, without spaces and patterns", clip(name))
+	}
+	return nil
+}
+
+// line is the signer as a list has it.
+func (s Signer) line() (string, error) {
+	public, err := s.Public()
+	if err != nil {
+		return "", err
+	}
+	spaces := s.spaces // what a person wrote there stays
+	if len(spaces) == 0 {
+		spaces = []string{GateNamespace, AuditNamespace}
+	}
+	l := strings.Join(s.Names, ",") + ` namespaces="` + strings.Join(spaces, ",") + `" ` + public
+	if s.Comment != "" {
+		l += " " + strings.Map(func(c rune) rune {
+			if c < ' ' || c == 0x7f {
+				return -1
+			}
+			return c
+		}, s.Comment)
+	}
+	return l, nil
+}
+
+// Find gives the signer with the key.
+func (l List) Find(fingerprint string) (Signer, bool) {
+	for _, s := range l.Signers {
+		if s.Key == fingerprint {
+			return s, true
+		}
+	}
+	return Signer{}, false
+}
+
+// WasRevoked gives what is recorded of a key that was taken off the list.
+func (l List) WasRevoked(fingerprint string) (Revoked, bool) {
+	for _, r := range slices.Backward(l.Revoked) {
+		if r.Key == fingerprint {
+			return r, true
+		}
+	}
+	return Revoked{}, false
+}
+
+// Verify checks a signed text: it gives the text and who signed it. The error says why it does not count, and what to do.
+func (l List) Verify(data []byte, namespace string) (text []byte, by Signer, err error) {
+	text, armored, err := Split(data)
+	if err != nil {
+		return nil, by, err
+	}
+	sig, err := parseSignature(armored)
+	if err != nil {
+		return nil, by, err
+	}
+	if err := sig.check(text, namespace); err != nil {
+		return nil, by, err
+	}
+	finger := ssh.FingerprintSHA256(sig.key)
+	if r, ok := l.WasRevoked(finger); ok {
+		why := ""
+		if r.Why != "" {
+			why = " (" + r.Why + ")"
+		}
+		return nil, by, fmt.Errorf("key %s of %s was revoked on %s%s: sign with another", finger, r.Names[0], r.At.UTC().Format("2006-01-02 15:04Z"), why)
+	}
+	by, ok := l.Find(finger)
+	switch {
+	case !ok && len(l.Signers) == 0:
+		return nil, by, fmt.Errorf("key %s is not known: no approver is set up in this repo: sluice keys add FILE.pub --name NAME", finger)
+	case !ok:
+		return nil, by, fmt.Errorf("key %s is not known: sluice keys ls lists those that are; sluice keys add has one more", finger)
+	case len(by.spaces) > 0 && !slices.Contains(by.spaces, namespace):
+		return nil, by, fmt.Errorf("key %s of %s is not for %s: its line in the list names other namespaces", finger, by.Names[0], namespace)
+	}
+	return text, by, nil
+}

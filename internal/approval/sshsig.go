@@ -1,0 +1,126 @@
+package approval
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// The frame of a signature in a file.
+const (
+	beginSignature = "-----BEGIN SSH SIGNATURE-----"
+	endSignature   = "-----END SSH SIGNATURE-----"
+	sigMagic       = "SSHSIG"
+)
+
+// touched is the flag of a FIDO key's signature which says that a person touched it.
+const touched = 1
+
+// Looks says that a file is meant as something signed, or to be signed, in this package's form.
+func Looks(data []byte) bool {
+	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
+	return bytes.HasPrefix(data, []byte(headApproval)) || bytes.HasPrefix(data, []byte(headCheckpoint))
+}
+
+// Join is a signed text: the text with the signature below it.
+func Join(text, armored []byte) []byte {
+	return slices.Concat(text, bytes.TrimSpace(armored), []byte("\n"))
+}
+
+// Split takes a signed text apart. What a mail program did to its line ends is undone.
+func Split(data []byte) (text, armored []byte, err error) {
+	if len(data) > MaxBytes {
+		return nil, nil, fmt.Errorf("it has more than %d bytes", MaxBytes)
+	}
+	data = bytes.ReplaceAll(bytes.TrimPrefix(data, []byte("\uFEFF")), []byte("\r\n"), []byte("\n"))
+	i := bytes.LastIndex(data, []byte(beginSignature))
+	if i < 0 || i > 0 && data[i-1] != '\n' {
+		return nil, nil, errors.New("there is no signature below the text: sign it (sluice keys sign FILE) and hand in what that gives")
+	}
+	return data[:i], data[i:], nil
+}
+
+// sshsig is the blob within the frame.
+type sshsig struct {
+	Version   uint32
+	PublicKey string
+	Namespace string
+	Reserved  string
+	Hash      string
+	Signature string
+}
+
+// signature is a signature as read, not yet checked.
+type signature struct {
+	blob sshsig
+	key  ssh.PublicKey
+	sig  ssh.Signature
+}
+
+func parseSignature(armored []byte) (*signature, error) {
+	block, rest := pem.Decode(armored)
+	if block == nil || block.Type != "SSH SIGNATURE" || len(bytes.TrimSpace(rest)) > 0 || len(block.Headers) > 0 {
+		return nil, errors.New("the signature is not whole: it stands between " + beginSignature + " and " + endSignature)
+	}
+	blob, ok := bytes.CutPrefix(block.Bytes, []byte(sigMagic))
+	var s signature
+	if !ok || ssh.Unmarshal(blob, &s.blob) != nil || s.blob.Version != 1 {
+		return nil, errors.New("the signature cannot be read: make it with ssh-keygen -Y sign")
+	}
+	var err error
+	if s.key, err = ssh.ParsePublicKey([]byte(s.blob.PublicKey)); err != nil {
+		return nil, fmt.Errorf("the signature's key cannot be read: %w", err)
+	}
+	if err := ssh.Unmarshal([]byte(s.blob.Signature), &s.sig); err != nil {
+		return nil, fmt.Errorf("the signature cannot be read: %w", err)
+	}
+	return &s, nil
+}
+
+// check says whether the signature is one over text in the namespace, by a key of a kind that counts.
+func (s *signature) check(text []byte, namespace string) error {
+	if s.blob.Namespace != namespace {
+		return fmt.Errorf("it was signed for %q, and %s is wanted: sign it with -n %s", clip(s.blob.Namespace), namespace, namespace)
+	}
+	if err := kindOf(s.key); err != nil {
+		return err
+	}
+	if s.key.Type() == ssh.KeyAlgoRSA && s.sig.Format != ssh.KeyAlgoRSASHA512 && s.sig.Format != ssh.KeyAlgoRSASHA256 {
+		return fmt.Errorf("an RSA signature of kind %q is too weak: use a newer ssh-keygen, or an ed25519 key", clip(s.sig.Format))
+	}
+	var sum []byte
+	switch s.blob.Hash {
+	case "sha512":
+		h := sha512.Sum512(text)
+		sum = h[:]
+	case "sha256":
+		h := sha256.Sum256(text)
+		sum = h[:]
+	default:
+		return fmt.Errorf("its hash %q is not known: use sha512", clip(s.blob.Hash))
+	}
+	signed := append([]byte(sigMagic), ssh.Marshal(struct{ Namespace, Reserved, Hash, Sum string }{s.blob.Namespace, s.blob.Reserved, s.blob.Hash, string(sum)})...)
+	if err := s.key.Verify(signed, &s.sig); err != nil {
+		return errors.New("the signature does not fit the text: it was changed after it was signed: sign it anew")
+	}
+	if strings.HasPrefix(s.key.Type(), "sk-") && (len(s.sig.Rest) == 0 || s.sig.Rest[0]&touched == 0) {
+		return errors.New("the key was not touched when it signed: a key made with no-touch-required does not count")
+	}
+	return nil
+}
+
+// Kinds of key that count.
+func kindOf(key ssh.PublicKey) error {
+	switch key.Type() {
+	case ssh.KeyAlgoED25519, ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSA:
+		return nil
+	}
+	return fmt.Errorf("a key of kind %s does not count: use ed25519, ed25519-sk, ecdsa or rsa", clip(key.Type()))
+}

@@ -1,0 +1,134 @@
+package approval
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice/internal/atomicfile"
+)
+
+// Names below a repo's state folder.
+const (
+	folder      = "approvers"
+	listFile    = "allowed_signers"
+	revokedFile = "revoked"
+)
+
+// Store keeps the list of a repo in its state folder, out of the reach of agents that a sandbox holds.
+type Store struct{ State string }
+
+// ListFile is the list in OpenSSH's form: `ssh-keygen -Y verify -f` reads it too.
+func (s Store) ListFile() string { return filepath.Join(s.State, folder, listFile) }
+
+// Load reads the list; a repo without one has no approvers. What cannot be read is an error: a revocation may be in it.
+func (s Store) Load() (List, error) {
+	var l List
+	data, err := s.read(listFile)
+	if err == nil {
+		l.Signers, err = ParseList(data)
+	}
+	if err != nil {
+		return List{}, fmt.Errorf("%s: %w: mend it, or remove it and add the keys anew (sluice keys add)", s.ListFile(), err)
+	}
+	file := filepath.Join(s.State, folder, revokedFile)
+	if data, err = s.read(revokedFile); err != nil {
+		return List{}, fmt.Errorf("%s: %w", file, err)
+	}
+	for i, line := range bytes.Split(data, []byte("\n")) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		var r Revoked
+		if err := json.Unmarshal(line, &r); err != nil || r.Key == "" || len(r.Names) == 0 {
+			return List{}, fmt.Errorf("%s: line %d cannot be read: which keys were revoked is not known, so none counts: mend it", file, i+1)
+		}
+		l.Revoked = append(l.Revoked, r)
+	}
+	return l, nil
+}
+
+func (s Store) read(name string) ([]byte, error) {
+	dir := filepath.Join(s.State, folder)
+	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
+		return nil, errors.New("its folder is none")
+	}
+	data, _, err := atomicfile.OpenRegular(dir, name, maxList)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// Add puts a key on the list, or gives one that is there other names.
+func (s Store) Add(key Signer) error {
+	l, err := s.Load()
+	if err != nil {
+		return err
+	}
+	if len(key.Names) == 0 || len(key.Names) > maxNames {
+		return fmt.Errorf("a key needs a name, and takes at most %d", maxNames)
+	}
+	for _, n := range key.Names {
+		if err := CheckName(n); err != nil {
+			return err
+		}
+	}
+	if r, ok := l.WasRevoked(key.Key); ok {
+		return fmt.Errorf("key %s was revoked on %s: make a new one (ssh-keygen -t ed25519-sk)", key.Key, r.At.UTC().Format("2006-01-02"))
+	}
+	l.Signers = slices.DeleteFunc(l.Signers, func(o Signer) bool { return o.Key == key.Key })
+	return s.save(append(l.Signers, key))
+}
+
+// Revoke takes a key off the list and records that. The record is written first: a crash between leaves no gap.
+func (s Store) Revoke(r Revoked) error {
+	l, err := s.Load()
+	if err != nil {
+		return err
+	}
+	key, ok := l.Find(r.Key)
+	if !ok {
+		return fmt.Errorf("key %s is not on the list: sluice keys ls", r.Key)
+	}
+	r.Names = key.Names
+	var out bytes.Buffer
+	for _, o := range append(l.Revoked, r) {
+		line, err := json.Marshal(o)
+		if err != nil {
+			return err
+		}
+		out.Write(append(line, '\n'))
+	}
+	if err := s.write(revokedFile, out.Bytes()); err != nil {
+		return err
+	}
+	return s.save(slices.DeleteFunc(l.Signers, func(o Signer) bool { return o.Key == r.Key }))
+}
+
+func (s Store) save(signers []Signer) error {
+	var b strings.Builder
+	b.WriteString("# whose signature counts at the gates of this repo; written by `sluice keys`, in the form of ssh-keygen's allowed_signers\n")
+	for _, k := range signers {
+		line, err := k.line()
+		if err != nil {
+			return err
+		}
+		b.WriteString(line + "\n")
+	}
+	return s.write(listFile, []byte(b.String()))
+}
+
+func (s Store) write(name string, data []byte) error {
+	dir := filepath.Join(s.State, folder)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(dir, name), data, 0o600)
+}

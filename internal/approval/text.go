@@ -1,0 +1,175 @@
+package approval
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Namespaces of the signatures: one made for the one is worth nothing for the other.
+const (
+	GateNamespace  = "sluice-gate"
+	AuditNamespace = "sluice-audit"
+)
+
+// MaxBytes bounds a signed text with its signature.
+const MaxBytes = 64 << 10
+
+const (
+	maxField = 300 // bytes of one value
+	maxRound = 1 << 30
+)
+
+// The first lines. A later form has another number.
+const (
+	headApproval   = "sluice approval 1"
+	headCheckpoint = "sluice checkpoint 1"
+)
+
+// none stands where a value is empty.
+const none = "-"
+
+// Approval is a person's word at a gate, bound to what it is about.
+type Approval struct {
+	Repo     string // repo-id
+	Run      string
+	Gate     string
+	Round    int    // from 1
+	Decision string // pass, fail, veto or a route's name
+	Reviewed string // digest of what was reviewed; "" = there was nothing to be bound to
+	Nonce    string // random: the approval counts once
+	Expires  time.Time
+	Words    string // the words given with it
+}
+
+// Text is what is signed.
+func (a Approval) Text() []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\nrepo: %s\nrun: %s\ngate: %s\nround: %d\ndecision: %s\nreviewed: %s\nnonce: %s\nexpires: %s\n", headApproval,
+		a.Repo, a.Run, a.Gate, a.Round, a.Decision, orNone(a.Reviewed), a.Nonce, stamp(a.Expires))
+	if w := Words(a.Words); w != "" {
+		b.WriteString("\n" + w + "\n")
+	}
+	return []byte(b.String())
+}
+
+// Words is a text as it stands in an approval: line ends of another system and the space around are gone.
+func Words(s string) string {
+	return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n"))
+}
+
+// ParseApproval reads what Text wrote, and nothing else: each text has one reading.
+func ParseApproval(text []byte) (Approval, error) {
+	f, words, err := fields(text, headApproval, "repo", "run", "gate", "round", "decision", "reviewed", "nonce", "expires")
+	if err != nil {
+		return Approval{}, fmt.Errorf("approval: %w", err)
+	}
+	a := Approval{Repo: f["repo"], Run: f["run"], Gate: f["gate"], Decision: f["decision"], Reviewed: f["reviewed"], Nonce: f["nonce"], Words: Words(words)}
+	if a.Reviewed == none {
+		a.Reviewed = ""
+	}
+	if a.Round, err = strconv.Atoi(f["round"]); err != nil || a.Round < 1 || a.Round > maxRound {
+		return Approval{}, fmt.Errorf("approval: round: %q is no number of a round", f["round"])
+	}
+	if a.Expires, err = parseStamp(f["expires"]); err != nil {
+		return Approval{}, fmt.Errorf("approval: expires: %w", err)
+	}
+	if !nonceForm.MatchString(a.Nonce) {
+		return Approval{}, fmt.Errorf("approval: nonce: want 32 hexadecimal digits")
+	}
+	if !bytes.Equal(a.Text(), text) {
+		return Approval{}, fmt.Errorf("approval: it is not as sluice writes it: have it written anew (sluice pass GATE --no-sign -o FILE)")
+	}
+	return a, nil
+}
+
+var nonceForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// Checkpoint says that the journal of a repo had the record Seq with the sum Sum.
+type Checkpoint struct {
+	Repo string
+	Seq  int64
+	Sum  string // hex
+	At   time.Time
+	Note string // one line
+}
+
+// Text is what is signed.
+func (c Checkpoint) Text() []byte {
+	return fmt.Appendf(nil, "%s\nrepo: %s\nrecord: %d\nsum: %s\nat: %s\nnote: %s\n", headCheckpoint, c.Repo, c.Seq, c.Sum, stamp(c.At), orNone(c.Note))
+}
+
+// ParseCheckpoint reads what Text wrote, and nothing else.
+func ParseCheckpoint(text []byte) (Checkpoint, error) {
+	f, _, err := fields(text, headCheckpoint, "repo", "record", "sum", "at", "note")
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("checkpoint: %w", err)
+	}
+	c := Checkpoint{Repo: f["repo"], Sum: f["sum"], Note: f["note"]}
+	if c.Note == none {
+		c.Note = ""
+	}
+	if c.Seq, err = strconv.ParseInt(f["record"], 10, 64); err != nil || c.Seq < 1 {
+		return Checkpoint{}, fmt.Errorf("checkpoint: record: %q is no number of a record", f["record"])
+	}
+	if c.At, err = parseStamp(f["at"]); err != nil {
+		return Checkpoint{}, fmt.Errorf("checkpoint: at: %w", err)
+	}
+	if !bytes.Equal(c.Text(), text) {
+		return Checkpoint{}, fmt.Errorf("checkpoint: it is not as sluice writes it")
+	}
+	return c, nil
+}
+
+// fields reads the head, the named lines in their order, and the words after an empty line.
+func fields(text []byte, head string, names ...string) (map[string]string, string, error) {
+	if len(text) > MaxBytes {
+		return nil, "", fmt.Errorf("more than %d bytes", MaxBytes)
+	}
+	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
+		return nil, "", fmt.Errorf("it is no text in UTF-8")
+	}
+	first, rest, _ := strings.Cut(string(text), "\n")
+	if first != head {
+		return nil, "", fmt.Errorf("it begins with %q: want %q", clip(first), head)
+	}
+	out := map[string]string{}
+	for _, name := range names {
+		var line string
+		line, rest, _ = strings.Cut(rest, "\n")
+		value, ok := strings.CutPrefix(line, name+": ")
+		if !ok || value == "" || len(value) > maxField {
+			return nil, "", fmt.Errorf("%s: its line is missing, empty or too long", name)
+		}
+		out[name] = value
+	}
+	return out, rest, nil
+}
+
+func clip(s string) string {
+	if len(s) > 60 {
+		s = strings.ToValidUTF8(s[:60], "")
+	}
+	return s
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return none
+	}
+	return s
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func parseStamp(s string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil || !strings.HasSuffix(s, "Z") {
+		return time.Time{}, fmt.Errorf("%q is no time such as 2026-11-21T17:30:00Z", clip(s))
+	}
+	return t.UTC(), nil
+}
