@@ -169,14 +169,6 @@ func (r *Run) start(p *Proc) {
 	r.spend(p.Role, Spend{Launches: 1})
 }
 
-func (f StepClaimed) apply(s *State, _ time.Time) {
-	a := s.at(f.Run).now(f.Step, f.N)
-	a.ClaimedBy = f.By.Who
-	if f.By.Via != ViaMCP { // else an orchestrating agent took it
-		a.did(f.By.Who)
-	}
-}
-
 func (f GraceBegan) apply(s *State, _ time.Time) {
 	s.at(f.Run).now(f.Step, f.N).GraceUntil = f.Until
 }

@@ -107,6 +107,14 @@ func (f NoteTaken) apply(s *State, at time.Time) {
 	r.Notes = append(r.Notes, Note{N: f.N, At: at, Step: f.Step, Text: f.Text, By: f.By})
 }
 
+func (f StepClaimed) apply(s *State, _ time.Time) {
+	a := s.at(f.Run).now(f.Step, f.N)
+	a.ClaimedBy = f.By.Who
+	if f.By.Via != ViaMCP { // else an orchestrating agent took it
+		a.did(f.By.Who)
+	}
+}
+
 func (f StepHeld) apply(s *State, _ time.Time) {
 	a := s.at(f.Run).now(f.Step, f.N)
 	if a.State != Ready && a.State != Running {

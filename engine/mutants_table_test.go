@@ -102,7 +102,7 @@ func mutantsOfAnswers() []mutant {
 		{"who worked approves", "decide_signed.go", "i >= 0 {", "i >= 0 && false {"},
 		{"who took a step over did nothing", "apply_more.go", "	a.did(by.Who)\n", ""},
 		{"who committed did nothing", "apply.go", "	a.did(f.Makers...)\n", ""},
-		{"an orchestrating agent's claim is its person's", "apply.go", "if f.By.Via != ViaMCP {", "if true {"},
+		{"an orchestrating agent's claim is its person's", "apply_more.go", "if f.By.Via != ViaMCP {", "if true {"},
 		{"a signed route is taken over changed content", "decide_human.go", "|| routed && ev.Signed != nil && q.State == OnHuman) &&", ") &&"},
 		{"a void answer is not used up", "decide_human.go", "		d.used(r, g, q, ev)\n		d.put(RoundVoided", "		d.put(RoundVoided"},
 		{"a person passes where none is asked", "decide_human.go", "case ev.Outcome == OutcomePass && q.State != OnHuman:", "case false:"},

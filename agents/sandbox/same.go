@@ -32,7 +32,7 @@ type layout struct {
 
 // layout gives what is to be found inside, after all has been mounted.
 func (l *laid) layout() string {
-	out := layout{Same: l.plan.Same, Empty: append(emptied(), l.plan.Hide...)}
+	out := layout{Same: l.plan.Same, Empty: append(Emptied(), l.plan.Hide...)}
 	for _, m := range l.done {
 		out.Known = append(out.Known, m.At)
 		if m.Write {
@@ -61,7 +61,7 @@ func (l layout) check(mounts string) error {
 		case slices.Contains(l.Known, at) || slices.Contains(l.Empty, at):
 		case !slices.Contains(options, "ro") && !in(append([]string{"/dev"}, l.Write...)):
 			return fmt.Errorf("%s can be written", at)
-		case in(l.Empty[min(len(emptied()), len(l.Empty)):]):
+		case in(l.Empty[min(len(Emptied()), len(l.Empty)):]):
 			return fmt.Errorf("%s is seen", at)
 		}
 	}

@@ -95,8 +95,8 @@ func (p Plan) HoldsHome() bool {
 	return p.Home != "" && slices.ContainsFunc(p.Shown, func(m Mount) bool { return m.Write && Inside(m.Path, p.Home) })
 }
 
-// emptied are folders of the machine of which nothing is seen.
-func emptied() []string {
+// Emptied are folders of the machine of which nothing is seen.
+func Emptied() []string {
 	return []string{"/tmp", "/var/tmp", "/run", "/sys", "/mnt", "/media"}
 }
 
@@ -112,7 +112,7 @@ func (p Plan) Bubblewrap(bwrap string, argv []string) []string {
 	}
 	add("--die-with-parent", "--new-session", "--disable-userns",
 		"--ro-bind", "/", "/", "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev")
-	for _, dir := range emptied() {
+	for _, dir := range Emptied() {
 		if isDir(dir) {
 			add("--tmpfs", dir)
 		}
@@ -122,7 +122,7 @@ func (p Plan) Bubblewrap(bwrap string, argv []string) []string {
 		l.show(Mount{Path: p.Private, At: p.HomeInside(), Write: true})
 	}
 	for _, dir := range p.Hide {
-		if !p.covered(dir, emptied()) { // it would be made where it is not seen anyway
+		if !p.covered(dir, Emptied()) { // it would be made where it is not seen anyway
 			add("--tmpfs", dir)
 		}
 	}
@@ -211,7 +211,7 @@ func (l *laid) stay(path string) {
 const ForwardCommand = "__forward"
 
 // Unseen says that dir lies where nothing is seen, and that nothing is shown that it lies in.
-func (p Plan) Unseen(dir string) bool { return p.covered(dir, append(emptied(), p.Hide...)) }
+func (p Plan) Unseen(dir string) bool { return p.covered(dir, append(Emptied(), p.Hide...)) }
 
 // covered is Unseen, with empty in the place of the folders of which nothing is seen; the home is always one.
 func (p Plan) covered(dir string, empty []string) bool {

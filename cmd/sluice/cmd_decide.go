@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,12 @@ import (
 type decision struct {
 	gate, outcome, text, run string
 	round                    int
+
+	key, out, signed string        // files: to sign with, to write to, that was signed
+	unsigned         bool          // write what is to be signed
+	life             time.Duration // of the signature; 0 = the default
+	at               *daemon.GateStatus
+	proof            string // the signed text
 }
 
 func (a *app) passCommand() *cobra.Command {
@@ -66,7 +73,7 @@ func (a *app) decisionCommand(use, outcome, short, long, example string) *cobra.
 			if outcome == "" {
 				d.outcome = args[1]
 			}
-			if err := a.words(&d, cmd.Flags().Changed("message")); err != nil {
+			if err := a.words(&d, d.signed != "" || cmd.Flags().Changed("message")); err != nil {
 				return err
 			}
 			p, err := a.place(cmd.Context())
@@ -79,6 +86,11 @@ func (a *app) decisionCommand(use, outcome, short, long, example string) *cobra.
 	cmd.Flags().StringVarP(&d.text, "message", "m", "", "the reason, in `WORDS`; - reads standard input")
 	cmd.Flags().StringVar(&d.run, "run", "", "the `RUN` that is meant, where several wait at one gate")
 	cmd.Flags().IntVar(&d.round, "round", 0, "only if it is the gate's round `N` (as show said)")
+	cmd.Flags().StringVar(&d.key, "key", "", "sign with the key in `FILE`; else one of the approvers' that is at hand")
+	cmd.Flags().StringVarP(&d.out, "out", "o", "", "sign, and write it to `FILE` instead of handing it in")
+	cmd.Flags().BoolVar(&d.unsigned, "unsigned", false, "with -o: write what is to be signed, to be signed elsewhere")
+	cmd.Flags().StringVar(&d.signed, "signed", "", "hand in `FILE`, which was signed before")
+	cmd.Flags().DurationVar(&d.life, "expires", 0, "how long the signature is good for (10m; 24h with -o)")
 	return a.jsonFlag(cmd)
 }
 
@@ -125,10 +137,16 @@ func (a *app) decide(ctx context.Context, p *place, d decision) error {
 	s, ok := v.(service)
 	if !served || !ok {
 		v.Close() // the lock goes with it
+		if err := a.proof(ctx, p, &d); err != nil || d.out != "" {
+			return err
+		}
 		return a.leave(p, d)
 	}
 	defer s.Close()
-	done, err := s.Do(ctx, engine.Answered{Gate: d.gate, Run: d.run, Round: d.round, Outcome: d.outcome, Text: d.text}, "command")
+	if err := a.proof(ctx, p, &d); err != nil || d.out != "" {
+		return err
+	}
+	done, err := s.Do(ctx, engine.Answered{Gate: d.gate, Run: d.run, Round: d.round, Outcome: d.outcome, Text: d.text, Proven: engine.Proven{Proof: d.proof}}, "command")
 	if err != nil {
 		return err
 	}
@@ -164,7 +182,7 @@ func knownGate(st daemon.Status, d *decision) error {
 		for _, g := range gatesOfRun(r) {
 			known = append(known, g.ID)
 			if g.ID == d.gate {
-				at = append(at, r.ID)
+				at, d.at = append(at, r.ID), &g
 				if !okOutcome(g, d.outcome) {
 					return failed("it takes: "+strings.Join(g.Outcomes, ", "), "gate %s has no outcome %q", d.gate, clean(d.outcome))
 				}
@@ -209,6 +227,9 @@ func (a *app) leave(p *place, d decision) error {
 	raw, err := d.file()
 	if err != nil {
 		return err
+	}
+	if d.proof != "" {
+		name, raw = d.gate+"-"+d.outcome, []byte(d.proof)
 	}
 	if _, state, err := signals.ParseHuman(name, raw); err != nil || state != signals.Whole {
 		return misused("write it in plain words", "the message cannot be written down: %v", err)

@@ -209,6 +209,7 @@ func (a *app) checkRepo(ctx context.Context, p *place) []check {
 		}
 		out = append(out, a.checkAgents(p, s)...)
 	}
+	out = append(out, a.checkKeys(ctx, p)...)
 	return append(out, a.checkNotify(p.root), a.checkJournal(p), a.checkServed(ctx, p))
 }
 

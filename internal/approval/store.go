@@ -19,6 +19,7 @@ const (
 	folder      = "approvers"
 	listFile    = "allowed_signers"
 	revokedFile = "revoked"
+	placesFile  = "places"
 )
 
 // Store keeps the list of a repo in its state folder, out of the reach of agents that a sandbox holds.
@@ -131,4 +132,25 @@ func (s Store) write(name string, data []byte) error {
 		return err
 	}
 	return atomicfile.Write(filepath.Join(dir, name), data, 0o600)
+}
+
+// Places says where the private halves of keys lay on this machine when they were added, by fingerprint. It is a help for
+// who signs, and no proof of anything.
+func (s Store) Places() map[string]string {
+	out := map[string]string{}
+	if data, err := s.read(placesFile); err == nil && json.Unmarshal(data, &out) != nil {
+		return map[string]string{}
+	}
+	return out
+}
+
+// Place notes where the private half of a key lies.
+func (s Store) Place(fingerprint, file string) error {
+	at := s.Places()
+	at[fingerprint] = file
+	data, err := json.Marshal(at)
+	if err != nil {
+		return err
+	}
+	return s.write(placesFile, append(data, '\n'))
 }

@@ -3,7 +3,6 @@ package approval
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -78,16 +77,19 @@ func ParseApproval(text []byte) (Approval, error) {
 	if a.Expires, err = parseStamp(f["expires"]); err != nil {
 		return Approval{}, fmt.Errorf("approval: expires: %w", err)
 	}
-	if !nonceForm.MatchString(a.Nonce) {
+	if len(a.Nonce) != nonceDigits || strings.Trim(a.Nonce, hexDigits) != "" {
 		return Approval{}, fmt.Errorf("approval: nonce: want 32 hexadecimal digits")
 	}
 	if !bytes.Equal(a.Text(), text) {
-		return Approval{}, fmt.Errorf("approval: it is not as sluice writes it: have it written anew (sluice pass GATE --no-sign -o FILE)")
+		return Approval{}, fmt.Errorf("approval: it is not as sluice writes it: have it written anew (sluice pass GATE --unsigned -o FILE)")
 	}
 	return a, nil
 }
 
-var nonceForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
+const hexDigits = "0123456789abcdef"
+
+// nonceDigits is how long a nonce is.
+const nonceDigits = 32
 
 // Checkpoint says that the journal of a repo had the record Seq with the sum Sum.
 type Checkpoint struct {
