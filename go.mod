@@ -10,6 +10,7 @@ require (
 	github.com/gen2brain/beeep v0.11.3
 	github.com/go-viper/mapstructure/v2 v2.4.0
 	github.com/godbus/dbus/v5 v5.2.4
+	github.com/kardianos/service v1.3.0
 	github.com/knadh/koanf/providers/confmap v1.0.1
 	github.com/knadh/koanf/v2 v2.4.1
 	github.com/mattn/go-runewidth v0.0.24

@@ -39,6 +39,9 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/conform":    {},
 	"internal/tidy":       {},
 	"internal/modelstub":  {},
+	"deploy":              {},
+	// The service manager, and the library that knows which one there is, belong to one place.
+	"internal/unit": {own: []string{"deploy", "internal/atomicfile"}, only: []string{"github.com/kardianos/service"}},
 	// The protocol of an orchestrating agent belongs to one place.
 	"internal/mcp": {own: []string{"daemon", "engine", "gates", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// The bench measures the real binary from outside. Its floors are programs of its own, one of them a plain watcher; it

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/deploy"
+	"sluice/internal/unit"
+)
+
+// serviceFlags are what the commands of the service share.
+type serviceFlags struct {
+	system bool     // the machine's
+	linger string   // yes, no, "" = ask
+	keep   []string // names of variables for the service's environment
+	idle   bool     // not started now
+}
+
+func (a *app) serviceCommand() *cobra.Command {
+	var f serviceFlags
+	cmd := &cobra.Command{
+		Use:   "service",
+		Short: "keep the daemon running: install, start, stop and look at it as a service",
+		Long: `Puts the daemon into the care of systemd (Linux) or launchd (macOS), as your own service or, with
+--system, as the machine's with a user of its own. It begins with your login or with the machine
+and is back within seconds after a crash. Agents outlive the daemon: they go on through a crash, a
+restart and an upgrade, and end when the service is stopped.`,
+		Example: "sluice service install\nsluice service status",
+		Args:    cobra.ArbitraryArgs, RunE: group,
+	}
+	sub := func(use, short, long, example string, do func(ctx context.Context, f serviceFlags) error) *cobra.Command {
+		c := &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: between(0, 0),
+			RunE: func(cmd *cobra.Command, _ []string) error { return do(cmd.Context(), f) }}
+		c.Flags().BoolVar(&f.system, "system", false, "the machine's service, with a user of its own (as root)")
+		cmd.AddCommand(c)
+		return c
+	}
+	install := sub("install", "have the daemon run as a service, from now on",
+		`Writes a unit of systemd (or a property list of launchd) and a file with the environment it has now,
+PATH above all: the service looks for agents there. A second install brings both up to date and
+leaves what you added. Asks whether it is to run while you are logged out.`,
+		"sluice service install\nsluice service install --linger no --env ANTHROPIC_API_KEY\nsudo sluice service install --system", a.serviceInstall)
+	install.Flags().StringVar(&f.linger, "linger", "", "`yes|no`: run it while you are logged out, without a question")
+	install.Flags().StringSliceVar(&f.keep, "env", nil, "take these variables (`NAME,…`) into the service's environment too")
+	install.Flags().BoolVar(&f.idle, "no-start", false, "do not start it now")
+	sub("uninstall", "take the service away again",
+		"Stops it with all that runs in it and removes what install made.\nJournals, runs and settings stay.", "sluice service uninstall\nsudo sluice service uninstall --system", a.serviceUninstall)
+	sub("start", "start the service", "Comes back when the daemon serves. Runs go on where they were.", "sluice service start\nsudo sluice service start --system",
+		a.serviceOrder("started", (*unit.Service).Start))
+	sub("stop", "stop the service and the agents in it",
+		"Agents are told to end, and after ten seconds are ended. The next start launches them again,\non top of their work.", "sluice service stop\nsudo sluice service stop --system",
+		a.serviceOrder("stopped", (*unit.Service).Stop))
+	sub("restart", "start the daemon anew; agents go on", "For another binary or another environment. Agents that run go on meanwhile.", "sluice service restart\nsudo sluice service restart --system",
+		a.serviceOrder("restarted", (*unit.Service).Restart))
+	a.jsonFlag(sub("status", "tell how the service stands",
+		`running, degraded (it runs, but a repo is unwell), crash-looping, starting, stopping, stopped, failed or
+not installed; whether it begins with the login or with the machine. Exit 0 only if it is running.`,
+		"sluice service status\nsluice service status --json", a.serviceStatus))
+	ended := sub("ended", "end what the daemon left, if the service was stopped on purpose", "What the unit runs when the daemon has ended.", "sluice service ended", a.serviceEnded)
+	ended.Hidden = true
+	return cmd
+}
+
+// openService finds the service manager.
+func (a *app) openService(f serviceFlags, change, lingered bool) (*unit.Service, error) {
+	if runtime.GOOS == "windows" {
+		return nil, failed("run it in WSL 2 with systemd", "no service on Windows: launching agents is not supported there")
+	}
+	if f.system && change && os.Geteuid() != 0 {
+		return nil, failed("sudo "+strings.Join(os.Args, " "), "the machine's service is root's to change")
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	config, err := a.configFile()
+	if err != nil {
+		return nil, err
+	}
+	s, err := unit.Open(unit.Options{System: f.system, Home: a.getenv("HOME"), ConfigDir: filepath.Dir(config), Program: program, Linger: lingered})
+	if errors.Is(err, unit.ErrNoManager) || errors.Is(err, unit.ErrNoUserManager) {
+		x := &fault{cause: err.Error(), code: exitFailed, err: err}
+		x.mend = splitMend(&x.cause)
+		return nil, x
+	}
+	return s, err
+}
+
+// Where the binary of a service may not lie: these go away, or are hidden from the machine's service.
+func (a *app) checkProgram(system bool) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if strings.Contains(program, "/go-build") {
+		return failed("`make install`, then that one's `service install`", "%s is a binary of `go run`, which goes away", program)
+	}
+	for _, dir := range []string{"/home/", "/root/", "/run/user/"} {
+		if system && strings.HasPrefix(program, dir) {
+			return failed("`sudo make install PREFIX=/usr/local`, then that one's `service install --system`", "%s lies in a home folder, which the machine's service does not see", program)
+		}
+	}
+	return nil
+}
+
+func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
+	if err := a.checkProgram(f.system); err != nil {
+		return err
+	}
+	env, err := a.serviceEnv(f)
+	if err != nil {
+		return err
+	}
+	lingered, err := a.settleLinger(ctx, f)
+	if err != nil {
+		return err
+	}
+	s, err := a.openService(f, true, lingered)
+	for tries := 0; lingered && errors.Is(err, unit.ErrNoUserManager) && tries < servedTries; tries++ { // it is just starting
+		time.Sleep(lockPause)
+		s, err = a.openService(f, true, lingered)
+	}
+	if err != nil {
+		return err
+	}
+	done, err := s.Install(ctx, env)
+	if err != nil {
+		return err
+	}
+	word := "is up to date"
+	switch {
+	case done.Fresh:
+		word = "is installed"
+	case done.Changed:
+		word = "was changed"
+	}
+	a.print("%s %s", done.File, word)
+	if done.EnvFile != "" {
+		a.print("%s has its environment: add what your agents need, a line each", done.EnvFile)
+	}
+	if f.idle {
+		return nil
+	}
+	return a.beginService(ctx, s, f, done)
+}
+
+// beginService starts the service, or has it go by what was installed just now.
+func (a *app) beginService(ctx context.Context, s *unit.Service, f serviceFlags, done unit.Installed) error {
+	order := s.Start
+	if !done.Fresh {
+		order = s.Restart // the binary and the environment may be others too; agents go on
+	}
+	if err := order(ctx); err != nil {
+		return err
+	}
+	flag := ""
+	if f.system {
+		flag = " --system"
+	}
+	a.print("it runs; `sluice service status%s` tells how it stands, `sluice doctor --as-service%s` checks what it finds there", flag, flag)
+	return nil
+}
+
+// settleLinger asks whether the service is to run while nobody is logged in, and sees to it. lingered: it does so now, and
+// did not before.
+func (a *app) settleLinger(ctx context.Context, f serviceFlags) (lingered bool, err error) {
+	want := f.linger
+	switch {
+	case want != "" && want != "yes" && want != "no":
+		return false, misused("--linger yes, or --linger no", "--linger %s", clean(want))
+	case f.system || runtime.GOOS != "linux" || unit.Lingers():
+		return false, nil
+	case want == "":
+		yes, err := a.ask("Run it while you are logged out too (loginctl enable-linger)? `--linger yes|no` answers this")
+		if err != nil {
+			return false, err
+		}
+		want = map[bool]string{true: "yes", false: "no"}[yes]
+	}
+	if want == "no" {
+		return false, nil
+	}
+	if err := unit.Linger(ctx, true); err != nil {
+		return false, failed("ask root for it, or leave it: --linger no", "%s", oneLine(err.Error()))
+	}
+	return true, nil
+}
+
+func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
+	s, err := a.openService(f, true, false)
+	if err != nil {
+		return err
+	}
+	removed, err := s.Uninstall(ctx)
+	for _, what := range removed {
+		if what == "linger" {
+			a.print("your services end with your login again, as before")
+			continue
+		}
+		a.print("%s is removed", what)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(removed) == 0 && f.system && s.Packaged():
+		a.print("the package's service is stopped and does not begin any more; `apt-get remove sluice` removes it")
+	case len(removed) == 0:
+		a.print("no service was installed")
+	case f.system:
+		a.print("the user %s and %s with its journals stay; `userdel -r %s` removes both", deploy.Name, deploy.SystemHome, deploy.Name)
+	}
+	return nil
+}
+
+// serviceOrder gives an order to an installed service.
+func (a *app) serviceOrder(word string, order func(*unit.Service, context.Context) error) func(context.Context, serviceFlags) error {
+	return func(ctx context.Context, f serviceFlags) error {
+		s, err := a.openService(f, true, false)
+		if err != nil {
+			return err
+		}
+		st, err := s.Status(ctx)
+		if err != nil {
+			return err
+		}
+		if st.State == unit.StateAbsent {
+			return failed("`sluice service install` does it", "no service is installed")
+		}
+		if err := order(s, ctx); err != nil {
+			return err
+		}
+		a.print("%s", word)
+		return nil
+	}
+}
+
+func (a *app) serviceEnded(ctx context.Context, f serviceFlags) error {
+	wanted, err := unit.Ended(ctx, f.system)
+	if err == nil && wanted {
+		a.note("the service was stopped: what its agents were doing is launched again at the next start")
+	}
+	return err
+}
+
+// serviceEnv is the environment that the service gets: what agents go by, and no secret that was not named.
+func (a *app) serviceEnv(f serviceFlags) (map[string]string, error) {
+	if f.system { // root's own is not the service's
+		env := map[string]string{"PATH": deploy.SystemPath, "SHELL": "/bin/sh"}
+		return a.namedEnv(env, f.keep)
+	}
+	env := map[string]string{}
+	for _, name := range []string{"HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME",
+		"XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
+		if v := a.getenv(name); v != "" {
+			env[name] = v
+		}
+	}
+	for _, kv := range a.env {
+		if name, v, _ := strings.Cut(kv, "="); strings.HasPrefix(name, envPrefix) {
+			env[name] = v
+		}
+	}
+	var path []string
+	for _, dir := range filepath.SplitList(a.getenv("PATH")) {
+		if filepath.IsAbs(dir) { // another would mean something else in each folder
+			path = append(path, dir)
+		}
+	}
+	env["PATH"] = strings.Join(path, string(filepath.ListSeparator))
+	return a.namedEnv(env, f.keep)
+}
+
+func (a *app) namedEnv(env map[string]string, names []string) (map[string]string, error) {
+	for _, name := range names {
+		v := a.getenv(name)
+		if v == "" {
+			return nil, misused("set it, or leave --env "+clean(name)+" out", "%s is not set here", clean(name))
+		}
+		env[name] = v
+	}
+	return env, nil
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/deploy"
+	"sluice/internal/unit"
+)
+
+// serviceState is how the service stands: what its manager says, and what the daemon in it does.
+type serviceState struct {
+	unit.Status
+	Version string        `json:"version,omitempty"` // of the daemon that answers
+	Repos   []serviceRepo `json:"repos"`
+}
+
+// serviceRepo is a repo of the service's daemon.
+type serviceRepo struct {
+	Root   string   `json:"root"`
+	Served bool     `json:"served"`
+	Why    string   `json:"why,omitempty"`    // it is not served
+	Health []string `json:"health,omitempty"` // it is, and not well
+}
+
+func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
+	s, err := a.openService(f, false, false)
+	if err != nil {
+		return err
+	}
+	st := serviceState{Repos: []serviceRepo{}}
+	if st.Status, err = s.Status(ctx); err != nil {
+		return err
+	}
+	if st.State == unit.StateRunning {
+		a.lookInside(ctx, &st)
+	}
+	if a.json {
+		err = a.document(st)
+	} else {
+		a.printService(st)
+	}
+	if err == nil && st.State != unit.StateRunning {
+		err = ended(exitFailed)
+	}
+	return err
+}
+
+// lookInside asks the daemon. The manager knows a process; whether it serves only the daemon can tell.
+func (a *app) lookInside(ctx context.Context, st *serviceState) {
+	home, err := a.stateHome()
+	if st.System {
+		home = filepath.Join(deploy.SystemHome, ".local", "state", "sluice")
+		if u, uerr := user.Lookup(deploy.Name); uerr == nil {
+			home = filepath.Join(u.HomeDir, ".local", "state", "sluice")
+		}
+	}
+	if err != nil {
+		return
+	}
+	c := daemon.NewDaemonClient(home)
+	defer c.Close()
+	within, cancel := context.WithTimeout(ctx, pingIn)
+	defer cancel()
+	ping, err := c.Ping(within)
+	switch {
+	case errors.Is(err, daemon.ErrNotServed) && st.System && !isDir(home):
+		st.Why = "how its repos are is told to root alone"
+		return
+	case err != nil:
+		st.State, st.Why = unit.StateDegraded, "the daemon does not answer: "+err.Error()
+		return
+	case ping.PID != st.PID:
+		st.State, st.Why = unit.StateDegraded, "another daemon than the service's answers: end it (pid "+strconv.Itoa(ping.PID)+")"
+		return
+	}
+	st.Version = ping.Version
+	repos, err := c.Repos(within)
+	if err != nil {
+		st.State, st.Why = unit.StateDegraded, "the daemon does not tell of its repos: "+err.Error()
+		return
+	}
+	unwell := 0
+	for _, r := range repos {
+		repo := serviceRepo{Root: r.Root, Served: r.Served, Why: r.Why}
+		if r.Served {
+			repo.Health = a.healthOf(within, home, r.Root)
+		}
+		if !r.Served || len(repo.Health) > 0 {
+			unwell++
+		}
+		st.Repos = append(st.Repos, repo)
+	}
+	if unwell > 0 {
+		st.State, st.Why = unit.StateDegraded, plural(unwell, "repo")+" of "+strconv.Itoa(len(repos))+" not well"
+	}
+}
+
+// healthOf is what is wrong with a repo that is served.
+func (a *app) healthOf(ctx context.Context, home, root string) []string {
+	p, err := a.placeOf(ctx, root)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	c := daemon.NewClient(filepath.Join(home, p.id))
+	defer c.Close()
+	st, err := c.Status(ctx, "")
+	if err != nil {
+		return []string{"it does not tell how it is: " + err.Error()}
+	}
+	if st.Stalled != "" {
+		return append(st.Health, "stalled: its journal cannot be written: "+st.Stalled)
+	}
+	return st.Health
+}
+
+func (a *app) printService(st serviceState) {
+	style := map[string]string{unit.StateRunning: green, unit.StateStopped: dim, unit.StateAbsent: dim, unit.StateFailed: red, unit.StateLooping: red}[st.State]
+	if style == "" {
+		style = yellow
+	}
+	head := a.paint(style, st.State)
+	if !st.Since.IsZero() && st.State != unit.StateAbsent {
+		head += " for " + ago(a.now().Sub(st.Since).Round(time.Second))
+	}
+	if st.PID > 0 {
+		head += ", pid " + strconv.Itoa(st.PID)
+	}
+	if st.Restarts > 0 {
+		head += ", started again " + plural(st.Restarts, "time") + " after a crash"
+	}
+	a.print("%s", head)
+	if st.Why != "" {
+		a.print("  %s", oneLine(st.Why))
+	}
+	for _, r := range st.Repos {
+		switch {
+		case !r.Served:
+			a.print("  %s  %s: %s", a.paint(red, "not served"), r.Root, oneLine(r.Why))
+		case len(r.Health) > 0:
+			a.print("  %s  %s: %s", a.paint(yellow, "unwell"), r.Root, oneLine(strings.Join(r.Health, "; ")))
+		default:
+			a.print("  %s  %s", a.paint(green, "served"), r.Root)
+		}
+	}
+	a.printUnit(st)
+}
+
+// printUnit tells of the service as it is installed.
+func (a *app) printUnit(st serviceState) {
+	flag := ""
+	if st.System {
+		flag = " --system"
+	}
+	if st.State == unit.StateAbsent {
+		a.note("`sluice service install%s` installs it", flag)
+		return
+	}
+	a.print("  begins %s, by %s (%s)", st.Begins, st.Manager, st.File)
+	if st.Begins == "at login" && st.Manager == "systemd" {
+		a.note("it ends with your last login: `sluice service install --linger yes` has it run on")
+	}
+	if st.Stale {
+		a.note("the unit was changed by hand: `sluice service install%s` has it read again", flag)
+	}
+	if st.Version != "" && st.Version != version {
+		a.note("the daemon is sluice %s and this is %s: `sluice service restart%s`; agents go on", clean(st.Version), version, flag)
+	}
+	if st.State != unit.StateRunning && st.Manager == "systemd" {
+		log := "journalctl --user -u sluice"
+		if st.System {
+			log = "journalctl -u sluice"
+		}
+		a.note("its log: %s", log)
+	}
+}

@@ -1,0 +1,216 @@
+package unit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"sluice/deploy"
+)
+
+// How an emptied service goes: its agents have graceMost to end by themselves once they were told. Both are well within the
+// unit's TimeoutStopSec.
+const (
+	graceMost = 10 * time.Second
+	killMost  = 10 * time.Second
+	lookEvery = 50 * time.Millisecond
+)
+
+// maxProcs bounds how many processes of a service are looked at in one round.
+const maxProcs = 100_000
+
+// Ended is what the unit runs when the daemon has ended, for whatever reason. Where somebody wanted the service stopped it
+// ends all that is left in the unit's cgroup, and says so; after a crash, before a restart and when the machine or the
+// user's session goes down it leaves them: the next daemon takes them up, or finds them gone with the machine.
+//
+// The hosts of launches (shims) are held before anything else: so no end is recorded that nobody decided on. For the next
+// daemon those launches are lost, as after a reboot, and are launched again on top of their work.
+func Ended(ctx context.Context, system bool) (wanted bool, err error) {
+	s := &Service{opt: Options{System: system}}
+	wanted, err = s.wanted(ctx)
+	if err != nil || !wanted {
+		return false, err
+	}
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return true, err
+	}
+	group := unitGroup(string(own))
+	if group == "" {
+		return false, errors.New("service: this process is not of the unit " + deploy.Unit + ": only systemd runs this command")
+	}
+	return true, empty(ctx, groupDirs(group), graceMost)
+}
+
+// wanted asks systemd why the unit stops: for a stop it has a job "stop", at a restart it is "restart", after a crash there
+// is none. When everything is stopped, shutdown.target is about to begin.
+func (s *Service) wanted(ctx context.Context) (bool, error) {
+	out, err := command(ctx, "systemctl", s.scoped([]string{"list-jobs", "--no-legend", "--plain", "--full"})...)
+	if err != nil {
+		return false, fmt.Errorf("service: systemctl list-jobs: %w: %s: whether this stop is wanted is not known, so agents go on", err, out)
+	}
+	stop := false
+	for line := range strings.Lines(out) {
+		f := strings.Fields(line) // number, unit, type, state
+		if len(f) < 3 {
+			continue
+		}
+		if f[1] == "shutdown.target" && f[2] == "start" {
+			return false, nil
+		}
+		stop = stop || f[1] == deploy.Unit && f[2] == "stop"
+	}
+	return stop, nil
+}
+
+// unitGroup finds the unit's cgroup in the lines of /proc/PID/cgroup of a process in it, or in a group below it.
+func unitGroup(lines string) string {
+	for line := range strings.Lines(lines) {
+		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		kind, group, _ := strings.Cut(rest, ":")
+		if kind != "" && kind != "name=systemd" {
+			continue
+		}
+		if before, _, ok := strings.Cut(group+"/", "/"+deploy.Unit+"/"); ok {
+			return before + "/" + deploy.Unit
+		}
+	}
+	return ""
+}
+
+// groupDirs are the folders of the cgroup, in whichever way the machine has them.
+func groupDirs(group string) []string {
+	var out []string
+	for _, root := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd"} {
+		dir := filepath.Join(root, group)
+		if _, err := os.Stat(filepath.Join(dir, "cgroup.procs")); err == nil {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// empty ends all processes in the groups and below but this one: agents after a word and a while, then whatever is left.
+// Hosts and sandboxes get no word: a host would note how its launch ended, and a sandbox would take its agent with it at once.
+func empty(ctx context.Context, dirs []string, grace time.Duration) error {
+	met := map[int]bool{}
+	began := time.Now()
+	for {
+		left := processesIn(dirs)
+		if len(left) == 0 {
+			return nil
+		}
+		over := time.Since(began)
+		if over > grace+killMost {
+			return fmt.Errorf("service: %d processes cannot be ended, the first is %d: see what it waits for", len(left), left[0])
+		}
+		agents := 0
+		for _, pid := range left {
+			is := kindOf(pid)
+			if is == anAgent {
+				agents++
+			}
+			if met[pid] {
+				continue
+			}
+			met[pid] = true
+			switch is {
+			case aHost:
+				signal(pid, holdSignal)
+			case anAgent:
+				signal(pid, syscall.SIGTERM)
+			}
+		}
+		if agents == 0 || over > grace {
+			for _, pid := range left {
+				signal(pid, syscall.SIGKILL)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// What a process of the service is.
+type kind int
+
+const (
+	anAgent kind = iota // or what it started
+	aHost               // of a launch: sluice's own
+	aSandbox
+)
+
+// sandboxName is the sandbox's program, as the kernel names its processes.
+const sandboxName = "bwrap"
+
+// kindOf tells by names that a process gives itself: an agent that takes another's is ended without a word, which is all it
+// gains.
+func kindOf(pid int) kind {
+	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil && strings.TrimSpace(string(b)) == sandboxName {
+		return aSandbox
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	args := strings.Split(string(b), "\x00")
+	if err == nil && len(args) > 1 && filepath.Base(args[0]) == filepath.Base(os.Args[0]) && args[1] == hostCommand {
+		return aHost
+	}
+	return anAgent
+}
+
+// hostCommand is the command by which sluice runs as the host of a launch.
+const hostCommand = "shim"
+
+func signal(pid int, sig syscall.Signal) {
+	if p, err := os.FindProcess(pid); err == nil {
+		_ = p.Signal(sig) // who is gone already is looked for again
+		_ = p.Release()
+	}
+}
+
+// processesIn lists the processes of the groups and of all below, without this one and those that are dead already.
+func processesIn(dirs []string) []int {
+	var out []int
+	seen := map[int]bool{os.Getpid(): true}
+	for _, dir := range dirs {
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || len(out) > maxProcs {
+				return nil //nolint:nilerr // a group that went meanwhile has nobody
+			}
+			if d.IsDir() || d.Name() != "cgroup.procs" {
+				return nil
+			}
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return nil //nolint:nilerr // as above
+			}
+			for _, word := range strings.Fields(string(b)) {
+				if pid, err := strconv.Atoi(word); err == nil && !seen[pid] && !isDead(pid) {
+					seen[pid] = true
+					out = append(out, pid)
+				}
+			}
+			return nil
+		})
+	}
+	return out
+}
+
+// isDead says that the process only waits to be collected.
+func isDead(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	_, after, ok := strings.Cut(string(b[max(0, strings.LastIndex(string(b), ")")):]), ") ")
+	return ok && strings.HasPrefix(after, "Z")
+}

@@ -1,0 +1,6 @@
+package unit
+
+import "syscall"
+
+// holdSignal: Windows has no such signal, and no service of ours.
+const holdSignal = syscall.SIGTERM
