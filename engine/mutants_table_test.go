@@ -101,6 +101,7 @@ func mutantsOfAnswers() []mutant {
 		{"any key passes any gate", "decide_signed.go", "if !slices.ContainsFunc(want, is) {", "if false {"},
 		{"who worked approves", "decide_signed.go", "i >= 0 {", "i >= 0 && false {"},
 		{"who took a step over did nothing", "apply_more.go", "	a.did(by.Who)\n", ""},
+		{"who handed a step back did nothing", "apply_more.go", "	a.did(f.By.Who)\n}\n\n// heldUp", "}\n\n// heldUp"},
 		{"who committed did nothing", "apply.go", "	a.did(f.Makers...)\n", ""},
 		{"an orchestrating agent's claim is its person's", "apply_more.go", "if f.By.Via != ViaMCP {", "if true {"},
 		{"a signed route is taken over changed content", "decide_human.go", "|| routed && ev.Signed != nil && q.State == OnHuman) &&", ") &&"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,18 +24,27 @@ copy for committing. Verify reads both from the first line to the last.`,
 		Example: "sluice audit verify\nsluice audit verify phase-4-search-index",
 		Args:    cobra.ArbitraryArgs, RunE: group,
 	}
-	cmd.AddCommand(a.jsonFlag(&cobra.Command{
+	cmd.AddCommand(a.verifyCommand(), a.checkpointCommand())
+	return cmd
+}
+
+func (a *app) verifyCommand() *cobra.Command {
+	var against []string
+	var list string
+	cmd := a.jsonFlag(&cobra.Command{
 		Use:   "verify [WORKFLOW]",
-		Short: "check the chain, and the exports against it",
+		Short: "check the chain, the exports against it, and checkpoints",
 		Long: `Exit 1 and the line that breaks it, if anything was changed, lost, doubled or put in. It may run
-beside the daemon. A lost end can only be found against a checkpoint kept elsewhere: note the
-last sum that this prints.`,
-		Example: "sluice audit verify\nsluice audit verify gated-pipeline --json",
+beside the daemon. A lost end, or a journal written anew, can only be found against a signed
+checkpoint: --checkpoint note takes those of the git notes (refs/notes/sluice), or name a file.`,
+		Example: "sluice audit verify\nsluice audit verify --checkpoint note\nsluice audit verify --checkpoint /mnt/safe/app.checkpoint --approvers /mnt/safe/allowed_signers",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.auditVerify(cmd.Context(), args)
+			return a.auditVerify(cmd.Context(), args, against, list)
 		},
-	}))
+	})
+	cmd.Flags().StringArrayVar(&against, "checkpoint", nil, "hold the journal to a checkpoint: `FILE|note`; may be given again")
+	cmd.Flags().StringVar(&list, "approvers", "", "whose signature counts: `FILE`, kept elsewhere, in place of the repo's own list")
 	return cmd
 }
 
@@ -45,9 +55,12 @@ type audited struct {
 	Lines int64  `json:"lines"`
 	Why   string `json:"why,omitempty"`
 	Sum   string `json:"sum,omitempty"`
+
+	Point  int64  `json:"record,omitempty"` // of a checkpoint
+	Signed string `json:"signed,omitempty"` // by whom, and when
 }
 
-func (a *app) auditVerify(ctx context.Context, args []string) error {
+func (a *app) auditVerify(ctx context.Context, args, against []string, signers string) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
@@ -55,8 +68,13 @@ func (a *app) auditVerify(ctx context.Context, args []string) error {
 	if !isFile(filepath.Join(p.state, journal.FileName)) {
 		return failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to verify", p.root)
 	}
-	rep, err := journal.Verify(p.state, journal.Options{})
-	list := []audited{{What: "journal", OK: err == nil, Lines: rep.Records, Sum: rep.LastSum, Why: errText(err)}}
+	points, list, err := a.checkpoints(ctx, p, against, signers)
+	if err != nil {
+		return err
+	}
+	unsigned := slices.ContainsFunc(list, func(l audited) bool { return !l.OK })
+	rep, err := journal.Verify(p.state, journal.Options{}, points...)
+	list = append([]audited{{What: "journal", OK: err == nil, Lines: rep.Records, Sum: rep.LastSum, Why: errText(err)}}, list...)
 	bad := err != nil
 	flows := args
 	if len(args) == 0 {
@@ -85,7 +103,7 @@ func (a *app) auditVerify(ctx context.Context, args []string) error {
 		list = append(list, audited{What: daemon.ExportName(w), OK: err == nil || behind, Lines: x.Lines, Why: errText(err)})
 		bad = bad || err != nil && !behind
 	}
-	return a.printAudit(list, bad)
+	return a.printAudit(list, bad || unsigned)
 }
 
 func errText(err error) string {
@@ -107,6 +125,9 @@ func (a *app) printAudit(list []audited, bad bool) error {
 				word, style = "BROKEN", red
 			}
 			s := fmt.Sprintf("%s  %s: %s", a.paint(style, word), l.What, plural(int(l.Lines), "line"))
+			if l.Signed != "" || l.Point > 0 {
+				s = fmt.Sprintf("%s  %s: record %d, %s", a.paint(style, word), clean(l.What), l.Point, l.Signed)
+			}
 			if l.Sum != "" {
 				s += ", last sum " + l.Sum
 			}

@@ -262,7 +262,7 @@ func (a *app) demoShow(ctx context.Context, p *place, s service) (bool, error) {
 // demoEnd verifies the record, and says what is there to look at.
 func (a *app) demoEnd(ctx context.Context, p *place, dir string, kept bool) error {
 	a.title("\nThe record of it")
-	if err := a.auditVerify(ctx, nil); err != nil {
+	if err := a.auditVerify(ctx, nil, nil, ""); err != nil {
 		return err
 	}
 	a.title("\nWhat lies in the repo now")

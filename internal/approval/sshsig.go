@@ -47,6 +47,22 @@ func Split(data []byte) (text, armored []byte, err error) {
 	return data[:i], data[i:], nil
 }
 
+// SplitAll takes a file of signed texts, one after the other, apart; each is for Verify.
+func SplitAll(data []byte) [][]byte {
+	var out [][]byte
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+	for len(data) > 0 {
+		end := bytes.Index(data, []byte(endSignature))
+		if end < 0 {
+			break
+		}
+		end += len(endSignature)
+		out = append(out, append(bytes.TrimLeft(bytes.Clone(data[:end]), "\n"), '\n'))
+		data = data[end:]
+	}
+	return out
+}
+
 // sshsig is the blob within the frame.
 type sshsig struct {
 	Version   uint32

@@ -97,24 +97,20 @@ type Checkpoint struct {
 	Seq  int64
 	Sum  string // hex
 	At   time.Time
-	Note string // one line
 }
 
 // Text is what is signed.
 func (c Checkpoint) Text() []byte {
-	return fmt.Appendf(nil, "%s\nrepo: %s\nrecord: %d\nsum: %s\nat: %s\nnote: %s\n", headCheckpoint, c.Repo, c.Seq, c.Sum, stamp(c.At), orNone(c.Note))
+	return fmt.Appendf(nil, "%s\nrepo: %s\nrecord: %d\nsum: %s\nat: %s\n", headCheckpoint, c.Repo, c.Seq, c.Sum, stamp(c.At))
 }
 
 // ParseCheckpoint reads what Text wrote, and nothing else.
 func ParseCheckpoint(text []byte) (Checkpoint, error) {
-	f, _, err := fields(text, headCheckpoint, "repo", "record", "sum", "at", "note")
+	f, _, err := fields(text, headCheckpoint, "repo", "record", "sum", "at")
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("checkpoint: %w", err)
 	}
-	c := Checkpoint{Repo: f["repo"], Sum: f["sum"], Note: f["note"]}
-	if c.Note == none {
-		c.Note = ""
-	}
+	c := Checkpoint{Repo: f["repo"], Sum: f["sum"]}
 	if c.Seq, err = strconv.ParseInt(f["record"], 10, 64); err != nil || c.Seq < 1 {
 		return Checkpoint{}, fmt.Errorf("checkpoint: record: %q is no number of a record", f["record"])
 	}

@@ -171,6 +171,11 @@ func TestNothingOfTheReposIsRun(t *testing.T) {
 		check(t, err)
 		e.traces("Salvage")
 	}
+	_, err = r.AddNote(ctx(t), "sluice", []byte("text\n"))
+	check(t, err)
+	_, err = r.Notes(ctx(t), "sluice")
+	check(t, err)
+	e.traces("AddNote")
 	url, err := r.RemoteURL(ctx(t), "origin")
 	check(t, err)
 	_, err = r.LsRemotePulls(ctx(t), url)
