@@ -3,43 +3,47 @@
 package agents
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"sluice/agents/egress"
-	"sluice/agents/sandbox"
 )
 
-// networkFile is where the hosts are noted that a launch's proxy refused.
-const networkFile = "network.log"
+const (
+	// networkFile is where the hosts are noted that a launch's proxy refused.
+	networkFile = "network.log"
+	// maxInfo bounds what a sandbox says of itself.
+	maxInfo = 4 << 10
+	// insideLimit is how long a sandbox may take to say which network it has.
+	insideLimit = 30 * time.Second
+)
 
-// exit is a launch's way out of a sandbox that has no network of its own.
+// exit is a launch's way out of a sandbox that has no network of its own: a
+// proxy that listens inside.
 type exit struct {
 	proxy *egress.Proxy
-	dir   string
+	ports []net.Listener // of single services of this machine
 	done  sync.WaitGroup
+
+	info  *os.File // the sandbox says here which network is its own …
+	start *os.File // … and waits until this is written to
+	its   [2]*os.File
 }
 
-// openExit serves the proxy of a launch; nil where it has none.
-func openExit(s Spec) (*exit, error) {
+// openExit makes ready the way out of a launch; nil where it has none.
+func openExit(s Spec) (x *exit, err error) {
 	if s.Net == nil {
 		return nil, nil
 	}
-	if err := os.RemoveAll(s.NetDir); err != nil { // of a launch that was killed with its shim
-		return nil, fmt.Errorf("proxy: %w", err)
-	}
-	if err := os.MkdirAll(s.NetDir, 0o700); err != nil {
-		return nil, fmt.Errorf("proxy: %w: see that the state folder can be written", err)
-	}
-	l, err := listenIn(s.NetDir, sandbox.SocketName)
-	if err != nil {
-		return nil, fmt.Errorf("proxy: %w", err)
-	}
-	x := &exit{dir: s.NetDir, proxy: egress.NewProxy(*s.Net, func(host string) {
+	x = &exit{proxy: egress.NewProxy(*s.Net, func(host string) {
 		f, err := os.OpenFile(filepath.Join(s.Dir, networkFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		if err != nil {
 			return // it was refused all the same
@@ -47,8 +51,72 @@ func openExit(s Spec) (*exit, error) {
 		defer f.Close()
 		fmt.Fprintf(f, "%s refused %s\n", time.Now().UTC().Format(time.RFC3339), host)
 	})}
-	x.done.Go(func() { _ = x.proxy.Serve(l) })
+	if x.info, x.its[0], err = os.Pipe(); err == nil {
+		x.its[1], x.start, err = os.Pipe()
+	}
+	if err != nil {
+		x.close()
+		return nil, fmt.Errorf("proxy: %w: raise the limit of open files", err)
+	}
 	return x, nil
+}
+
+// files are the descriptors that the sandbox is to have beside the three that
+// each command has: sandbox.InfoFd and sandbox.BlockFd.
+func (x *exit) files() []uintptr {
+	if x == nil {
+		return nil
+	}
+	return []uintptr{x.its[0].Fd(), x.its[1].Fd()}
+}
+
+// open has the proxy listen in the sandbox, once it was started, and lets the
+// command in it begin. A sandbox that fails says why by itself.
+func (x *exit) open(rules *egress.Rules) error {
+	if x == nil {
+		return nil
+	}
+	x.letGo()
+	if err := x.info.SetReadDeadline(time.Now().Add(insideLimit)); err != nil {
+		return fmt.Errorf("proxy: %w", err)
+	}
+	said, err := io.ReadAll(io.LimitReader(x.info, maxInfo))
+	if err != nil {
+		return fmt.Errorf("proxy: the sandbox does not say which network it has: %w", err)
+	}
+	var of struct {
+		Pid int `json:"child-pid"`
+	}
+	if json.Unmarshal(said, &of) != nil || of.Pid <= 0 {
+		return nil // it has failed
+	}
+	ports := rules.Loopback()
+	all, err := listenInside(of.Pid, append([]string{rules.Address()}, ports...))
+	if errors.Is(err, errGone) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("proxy: the sandbox's network: %w", err)
+	}
+	x.done.Go(func() { _ = x.proxy.Serve(all[0]) })
+	x.ports = all[1:]
+	for i, l := range x.ports {
+		x.done.Go(func() { _ = x.proxy.Carry(l, ports[i]) })
+	}
+	_, err = x.start.Write([]byte{1})
+	if err != nil && !errors.Is(err, os.ErrClosed) && !errors.Is(err, syscall.EPIPE) {
+		return fmt.Errorf("proxy: %w", err)
+	}
+	return nil
+}
+
+// letGo closes what is the sandbox's.
+func (x *exit) letGo() {
+	for _, f := range x.its {
+		if f != nil {
+			f.Close()
+		}
+	}
 }
 
 // close ends it.
@@ -56,27 +124,15 @@ func (x *exit) close() {
 	if x == nil {
 		return
 	}
+	x.letGo()
+	for _, f := range []*os.File{x.info, x.start} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	for _, l := range x.ports {
+		l.Close()
+	}
 	_ = x.proxy.Close()
 	x.done.Wait()
-	_ = os.RemoveAll(x.dir)
-}
-
-// listenIn listens on a socket in dir, whose path may be longer than a socket's address has room for.
-func listenIn(dir, name string) (net.Listener, error) {
-	const room = 100
-	path := filepath.Join(dir, name)
-	if len(path) < room {
-		return net.Listen("unix", path)
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", f.Fd(), name), Net: "unix"})
-	if err != nil {
-		return nil, fmt.Errorf("%s is too long for a socket's address: %w: have a shorter state folder", path, err)
-	}
-	l.SetUnlinkOnClose(false) // the folder goes
-	return l, nil
 }

@@ -175,6 +175,7 @@ type shim struct {
 	id     identity
 	next   *ready
 	file   *claimed // its pid file
+	way    *exit    // out of its sandbox
 	say    io.Writer
 	term   <-chan os.Signal
 	look   <-chan os.Signal
@@ -274,13 +275,18 @@ func (s *shim) run() Exit {
 		return Exit{Code: -1, Stopped: true}
 	}
 	pid, err := 0, s.next.err
-	var way *exit
 	if err == nil {
-		way, err = openExit(s.spec)
+		s.way, err = openExit(s.spec)
 	}
-	defer way.close()
+	defer s.way.close()
 	if err == nil {
 		pid, err = s.start()
+	}
+	if err == nil {
+		if err = s.way.open(s.spec.Net); err != nil { // what is in the sandbox has not begun, and does not
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			reap(pid, make(chan end, 2))
+		}
 	}
 	started := time.Now().UTC()
 	ends := make(chan end, 2) // as many as reap sends: it never waits

@@ -73,11 +73,9 @@ type Spec struct {
 	// inside; that goes to those inside.
 	Wrapper string
 	// Net, where it is not nil, has the shim serve a proxy that lets through
-	// what it says, on the socket named sandbox.SocketName in the folder
-	// NetDir, which is the launch's own and is removed after it. Refusals
+	// what it says, on the loopback of the sandbox that Argv makes. Refusals
 	// are noted in the file network.log in Dir.
-	Net    *egress.Rules
-	NetDir string
+	Net *egress.Rules
 	// KillAfter is the time from TERM to KILL. 0 is DefaultKillAfter.
 	KillAfter time.Duration
 }
@@ -119,7 +117,7 @@ func (s Spec) checked() (Spec, error) {
 			fault("no %s: name one", p.what)
 		}
 	}
-	for _, list := range [][]string{s.Argv, s.Env, {s.Key, s.Dir, s.PidFile, s.Under, s.Cwd, s.Stdin, s.Token, s.Wrapper, s.NetDir}} {
+	for _, list := range [][]string{s.Argv, s.Env, {s.Key, s.Dir, s.PidFile, s.Under, s.Cwd, s.Stdin, s.Token, s.Wrapper}} {
 		for _, v := range list {
 			if strings.IndexByte(v, 0) >= 0 {
 				fault("a NUL byte in %.40q: remove it", v)
@@ -134,13 +132,10 @@ func (s Spec) checked() (Spec, error) {
 	if s.MaxOutput < 0 || s.KillAfter < 0 {
 		fault("max output %d, kill after %v: must not be negative", s.MaxOutput, s.KillAfter)
 	}
-	if s.Net != nil && s.NetDir == "" {
-		fault("a proxy without a folder: name one")
-	}
 	if len(faults) > 0 {
 		return s, fmt.Errorf("agents: launch %.80q: %w", s.Key, errors.Join(faults...))
 	}
-	for _, p := range []*string{&s.Dir, &s.PidFile, &s.Under, &s.Cwd, &s.Stdin, &s.NetDir} {
+	for _, p := range []*string{&s.Dir, &s.PidFile, &s.Under, &s.Cwd, &s.Stdin} {
 		if *p == "" {
 			continue
 		}

@@ -140,7 +140,7 @@ func (s *shim) start() (pid int, err error) {
 	attr := &syscall.ProcAttr{
 		Dir:   s.spec.Cwd,
 		Env:   withPwd(s.spec),
-		Files: []uintptr{uintptr(stdin), uintptr(out[0]), uintptr(out[1])},
+		Files: append([]uintptr{uintptr(stdin), uintptr(out[0]), uintptr(out[1])}, s.way.files()...),
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	}
 	startIn(attr.Sys, s.next.cgroupFd)

@@ -156,11 +156,13 @@ func TestProxyHandsStreamsOn(t *testing.T) {
 	}
 }
 
-// TestForwarder: inside, a service that the rules name is on the same port, and the proxy on its own.
-func TestForwarder(t *testing.T) {
-	echo, err := net.Listen("tcp", "127.0.0.2:0")
+// TestCarry: inside, a service of this machine that the rules name is on the same port; one that they do not name, or that is
+// not there, ends the connection.
+func TestCarry(t *testing.T) {
+	conform.Rule(t, "4-trust network", "a service of this machine that the role names is reached on its port inside")
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Skipf("kernel: no 127.0.0.2: %v", err)
+		t.Fatal(err)
 	}
 	defer echo.Close()
 	go func() {
@@ -173,24 +175,39 @@ func TestForwarder(t *testing.T) {
 		}
 	}()
 	at := echo.Addr().String()
-	socket, _ := served(t, Rules{Hosts: []string{at}})
-	// Outside the forwarder cannot have the service's own port: it stands for it on another address.
-	f := &Forwarder{socket: socket}
-	if err := f.listen("127.0.0.3:0", at); err != nil {
-		t.Skipf("kernel: no 127.0.0.3: %v", err)
+	p := NewProxy(Rules{Hosts: []string{at}}, nil)
+	for to, want := range map[string]string{at: "hello", "127.0.0.1:1": ""} {
+		inside, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- p.Carry(inside, to) }()
+		c, err := net.Dial("tcp", inside.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(c, "hello")
+		closeWrite(c)
+		if got, _ := io.ReadAll(c); string(got) != want {
+			t.Errorf("%s: %q, want %q", to, got, want)
+		}
+		c.Close()
+		inside.Close()
+		if err := <-done; err != nil {
+			t.Errorf("%s: %v", to, err)
+		}
 	}
-	defer f.Close()
-	c, err := net.Dial("tcp", f.all[0].Addr().String())
-	if err != nil {
-		t.Fatal(err)
+}
+
+// TestAddress: programs find the proxy on a port that no service which the rules name has.
+func TestAddress(t *testing.T) {
+	r := Rules{Hosts: []string{"127.0.0.1:3128", "localhost:3129", "127.0.0.1:8080"}}
+	if got := r.Address(); got != "127.0.0.1:3130" {
+		t.Error(got)
 	}
-	defer c.Close()
-	if _, err := io.WriteString(c, "hello"); err != nil {
-		t.Fatal(err)
-	}
-	closeWrite(c)
-	if got, err := io.ReadAll(c); err != nil || string(got) != "hello" {
-		t.Errorf("%q %v", got, err)
+	if got := (Rules{Web: true}).Vars(); !slices.Contains(got, "https_proxy=http://127.0.0.1:3128") {
+		t.Error(got)
 	}
 }
 

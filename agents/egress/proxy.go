@@ -1,8 +1,9 @@
-// Package egress is the way out of a sandbox that has no network of its own: a proxy outside, which lets through what its
-// rules allow and notes what it does not, and a forwarder inside that programs find by the usual variables.
+// Package egress is the way out of a sandbox that has no network of its own: a proxy, which lets through what its rules
+// allow and notes what it does not. It runs outside, and listens inside: its sockets are of the sandbox's network, where
+// programs find them by the usual variables.
 //
-//	program ──its loopback────> forwarder ──unix socket──> proxy ──> the host that is allowed
-//	        (network of the sandbox: loopback only)        (network of the machine)
+//	program ──its loopback──────────────────> proxy ──────────────> the host that is allowed
+//	(network of the sandbox: loopback only)   (network of the machine)
 //
 // HTTP and whatever can be tunnelled by CONNECT comes through (TLS is not opened). Name servers, ssh and raw sockets do not.
 package egress

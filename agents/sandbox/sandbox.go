@@ -28,12 +28,7 @@ import (
 // Paths inside.
 const (
 	// Tool is where the sluice binary is inside.
-	Tool = "/run/sluice/sluice"
-	// NetSocket is where the proxy's socket is inside.
-	NetSocket = "/run/sluice/net/" + SocketName
-	// SocketName is the name of the proxy's socket in its folder.
-	SocketName = "s"
-
+	Tool         = "/run/sluice/sluice"
 	fallbackHome = "/run/sluice/home" // where a home is "/" or none
 )
 
@@ -46,7 +41,7 @@ var ErrUnavailable = errors.New("no sandbox")
 // Networks of a launch.
 const (
 	NetNone  = "none"  // its own loopback only
-	NetProxy = "proxy" // its own loopback, and what the proxy at Plan.Net lets through
+	NetProxy = "proxy" // its own loopback, on which a proxy listens: see InfoFd
 	NetHost  = "host"  // the machine's: abstract sockets and loopback services of the machine are in reach
 )
 
@@ -56,6 +51,16 @@ type Mount struct {
 	At    string // "" = Path
 	Write bool
 	Try   bool // it may be missing
+}
+
+// Shows says that path is seen at the place at by this mount already, and written to where write says so.
+func (m Mount) Shows(path, at string, write bool) bool {
+	to := m.At
+	if to == "" {
+		to = m.Path
+	}
+	rel, err := filepath.Rel(to, at)
+	return err == nil && filepath.IsLocal(rel) && filepath.Join(m.Path, rel) == path && m.Write == write && !m.Try
 }
 
 // Plan is what a launch may see and do. All paths are absolute and real.
@@ -69,11 +74,10 @@ type Plan struct {
 	Inboxes []string // … and where it is seen: each .workflow/signals
 	Own     []string // folders below .workflow/ that are the launch's to write
 	Cwd     string
-	Network string // one of NetNone, NetProxy, NetHost
-	Net     string // NetProxy: the folder of the proxy's socket
-	Ports   []string
-	Root    bool // the launch is root outside
-	InPlace bool // nothing can be seen elsewhere than where it is: macOS
+	Network string   // one of NetNone, NetProxy, NetHost
+	Ports   []string // NetProxy, in place: what of this machine's is reached
+	Root    bool     // the launch is root outside
+	InPlace bool     // nothing can be seen elsewhere than where it is: macOS
 	// Same are folders to be mounted that somebody else may move meanwhile, and put a link in their place: inside it is made
 	// sure that they, and nothing else, can be written.
 	Same []Identity
@@ -110,6 +114,9 @@ func (p Plan) Bubblewrap(bwrap string, argv []string) []string {
 	if p.Network != NetHost {
 		add("--unshare-net")
 	}
+	if p.Network == NetProxy {
+		add("--info-fd", strconv.Itoa(InfoFd), "--block-fd", strconv.Itoa(BlockFd))
+	}
 	add("--die-with-parent", "--new-session", "--disable-userns",
 		"--ro-bind", "/", "/", "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev")
 	for _, dir := range Emptied() {
@@ -136,15 +143,9 @@ func (p Plan) Bubblewrap(bwrap string, argv []string) []string {
 		l.show(Mount{Path: dir, Write: true})
 	}
 	l.show(Mount{Path: p.Self, At: Tool})
-	if p.Network == NetProxy {
-		l.show(Mount{Path: p.Net, At: filepath.Dir(NetSocket)})
-	}
 	add("--chdir", p.Cwd, "--")
 	if len(p.Same) > 0 {
 		add(Tool, CheckCommand, l.layout())
-	}
-	if p.Network == NetProxy {
-		add(Tool, ForwardCommand, NetSocket, strings.Join(p.Ports, ","))
 	}
 	return append(a, argv...)
 }
@@ -206,9 +207,12 @@ func (l *laid) stay(path string) {
 	}
 }
 
-// ForwardCommand is the hidden command of this binary that runs inside: it takes the proxy's socket, the loopback ports to
-// hand on, joined by commas, and the command to start.
-const ForwardCommand = "__forward"
+// Descriptors that a launch with the network NetProxy is to be given: bwrap writes to the first, as JSON, which process
+// has the sandbox's network, and starts the command when there is something to read from the second, or nobody to write it.
+const (
+	InfoFd  = 3
+	BlockFd = 4
+)
 
 // Unseen says that dir lies where nothing is seen, and that nothing is shown that it lies in.
 func (p Plan) Unseen(dir string) bool { return p.covered(dir, append(Emptied(), p.Hide...)) }

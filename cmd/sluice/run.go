@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"sluice/agents"
-	"sluice/agents/egress"
 	cage "sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/internal/git"
@@ -46,8 +45,6 @@ func inner(args []string, stdin io.Reader) (code int, ours bool) {
 		return agents.ShimMain(args[1:]), true
 	case notifyCommand:
 		return notify.HelperMain(stdin), true
-	case cage.ForwardCommand:
-		return egress.ForwardMain(args[1:]), true
 	case cage.CheckCommand:
 		return cage.CheckMain(args[1:]), true
 	}

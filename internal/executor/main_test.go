@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"sluice/agents"
-	"sluice/agents/egress"
-	"sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/git"
@@ -31,9 +29,6 @@ const (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == shimArg {
 		os.Exit(agents.ShimMain(os.Args[2:]))
-	}
-	if len(os.Args) > 1 && os.Args[1] == sandbox.ForwardCommand {
-		os.Exit(egress.ForwardMain(os.Args[2:]))
 	}
 	os.Exit(m.Run())
 }
