@@ -111,6 +111,9 @@ func (s *signature) check(text []byte, namespace string) error {
 	if s.key.Type() == ssh.KeyAlgoRSA && s.sig.Format != ssh.KeyAlgoRSASHA512 && s.sig.Format != ssh.KeyAlgoRSASHA256 {
 		return fmt.Errorf("an RSA signature of kind %q is too weak: use a newer ssh-keygen, or an ed25519 key", clip(s.sig.Format))
 	}
+	if strings.HasPrefix(s.key.Type(), "sk-") && (len(s.sig.Rest) == 0 || s.sig.Rest[0]&touched == 0) { // the flags are signed too
+		return errors.New("the key was not touched when it signed: a key made with no-touch-required does not count")
+	}
 	var sum []byte
 	switch s.blob.Hash {
 	case "sha512":
@@ -125,9 +128,6 @@ func (s *signature) check(text []byte, namespace string) error {
 	signed := append([]byte(sigMagic), ssh.Marshal(struct{ Namespace, Reserved, Hash, Sum string }{s.blob.Namespace, s.blob.Reserved, s.blob.Hash, string(sum)})...)
 	if err := s.key.Verify(signed, &s.sig); err != nil {
 		return errors.New("the signature does not fit the text: it was changed after it was signed: sign it anew")
-	}
-	if strings.HasPrefix(s.key.Type(), "sk-") && (len(s.sig.Rest) == 0 || s.sig.Rest[0]&touched == 0) {
-		return errors.New("the key was not touched when it signed: a key made with no-touch-required does not count")
 	}
 	return nil
 }
