@@ -251,6 +251,13 @@ func (a *app) printShow(sh *shown) {
 	if sh.Files != "" {
 		a.field("files", shortPath(sh.Files))
 	}
+	if g := sh.Gate; g != nil && g.Trust == engine.TrustSigned {
+		who := "anybody of `sluice keys ls`"
+		if len(g.Approvers) > 0 {
+			who = strings.Join(g.Approvers, " or ")
+		}
+		a.field("signed by", clean(who)+"; sluice pass, fail and veto sign")
+	}
 	if g := sh.Gate; g != nil && g.State == engine.OnHuman {
 		a.print("\nDecide: %s", decideWords(*g))
 	} else if g != nil && g.State == engine.OnWindow {

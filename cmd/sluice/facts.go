@@ -293,6 +293,8 @@ func sayHuman(f engine.Fact) (said, bool) {
 		return s, true
 	case engine.Reminded:
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "still asks you: sluice show " + f.Gate, style: yellow, key: true}, true
+	case engine.SignatureUsed:
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: fmt.Sprintf("%s signed by %s with %s", f.Outcome, f.By.Who, f.By.Key), style: dim}, true
 	case engine.RoundPassed:
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because("passed by "+byWords(f.ByKind, f.By), f.Text), style: green, key: true}, true
 	case engine.RoundFailed:

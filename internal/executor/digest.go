@@ -62,7 +62,7 @@ func (e *Executor) digested(ctx context.Context, job daemon.Job, st *engine.Step
 			r.Broken = unseen(r.Broken, err)
 			return r
 		}
-		r.Protected = protected(job.Spec.Protect, since, e.root, b.Top)
+		r.Protected = guarded(job.Spec, since, outs, judging{root: e.root, top: b.Top, dir: b.Dir})
 		c.Files = merged(c.Files, since)
 	}
 	err := e.persist(ctx, job.Key, func() error { return keep(e.attemptFile(job.Run, st.ID, job.Attempt.N, "files"), c) })
@@ -154,24 +154,6 @@ func (e *Executor) DigestNow(ctx context.Context, q daemon.Reviewed) (string, er
 		return "", fmt.Errorf("what %s.%d of %s changed: %w", q.Step, q.Attempt, q.Run, err)
 	}
 	return e.digest(ctx, c)
-}
-
-// protected are the changed files that `protect` names, from the root where they lie in it, else from their checkout.
-func protected(globs, files []string, root, top string) []string {
-	var out []string
-	for _, f := range files {
-		names := []string{f}
-		if rel, err := filepath.Rel(root, filepath.Join(top, filepath.FromSlash(f))); err == nil && filepath.IsLocal(rel) {
-			names = append(names, filepath.ToSlash(rel))
-		}
-		hit := slices.ContainsFunc(globs, func(g string) bool {
-			return slices.ContainsFunc(names, func(n string) bool { return matches(g, n) })
-		})
-		if hit && len(out) < maxProtected {
-			out = append(out, f)
-		}
-	}
-	return out
 }
 
 // matches says that a path fits a glob: * and ? within a name, ** for any number of folders, also none. A glob that

@@ -121,8 +121,12 @@ func Who(by *engine.Actor) string {
 		return ""
 	}
 	s := by.Who
-	if by.Via != "" {
-		s += " (" + by.Via + ")"
+	via := by.Via
+	if by.Trust == engine.TrustSigned && by.Key != "" {
+		via = strings.TrimPrefix(via+", signed", ", ")
+	}
+	if via != "" {
+		s += " (" + via + ")"
 	}
 	return " by " + strings.TrimSpace(s)
 }

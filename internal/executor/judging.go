@@ -1,0 +1,149 @@
+package executor
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice/engine"
+)
+
+// lawGlobs are what says how work is done and judged: a step that changed some of it has a person look, whatever `protect`
+// names.
+func lawGlobs() []string {
+	return []string{".workflow/specs/**", ".workflow/prompts/**", ".workflow/schemas/**", ".workflow/config.yaml"}
+}
+
+// judging is a changed file as it may be named: from its checkout, from the repo's root, from where commands run.
+type judging struct{ root, top, dir string }
+
+func (j judging) names(file string) []string {
+	names := []string{file}
+	abs := filepath.Join(j.top, filepath.FromSlash(file))
+	for _, base := range []string{j.root, j.dir} {
+		if rel, err := filepath.Rel(base, abs); base != "" && err == nil && filepath.IsLocal(rel) {
+			names = append(names, filepath.ToSlash(rel))
+		}
+	}
+	return append(names, filepath.ToSlash(abs))
+}
+
+// guarded are the changed files that decide over work: what `protect` names, what says how it is judged, and programs that
+// gates and criteria start, but those which the step was to write (outs, from where commands run).
+func guarded(spec *engine.Spec, files, outs []string, j judging) []string {
+	globs := append(slices.Clone(spec.Protect), lawGlobs()...)
+	programs := judges(spec)
+	declared := func(names []string) bool {
+		return slices.ContainsFunc(outs, func(o string) bool { return slices.Contains(names, path.Clean(filepath.ToSlash(o))) })
+	}
+	var out []string
+	for _, f := range files {
+		names := j.names(f)
+		hit := slices.ContainsFunc(globs, func(g string) bool {
+			return slices.ContainsFunc(names[:len(names)-1], func(n string) bool { return matches(g, n) })
+		})
+		if !hit && slices.ContainsFunc(names, func(n string) bool { return programs[n] }) {
+			hit = !declared(names)
+		}
+		if hit && len(out) < maxProtected {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// judges are the programs that the gates, criteria and hooks of a spec start, as far as their commands name them by a path:
+// the first word of each part, or the script that an interpreter is given.
+func judges(spec *engine.Spec) map[string]bool {
+	out := map[string]bool{}
+	add := func(c *engine.Command) {
+		if c == nil {
+			return
+		}
+		for _, words := range commandsIn(c) {
+			if p := programOf(words); p != "" {
+				out[path.Clean(p)] = true
+			}
+		}
+	}
+	for _, g := range spec.Gates {
+		add(g.Reviewer.Run)
+	}
+	for _, st := range spec.Steps {
+		for _, c := range st.Criteria {
+			add(c.Command)
+		}
+	}
+	add(spec.AfterStep)
+	add(spec.AfterRun)
+	return out
+}
+
+// commandsIn takes a command apart into the words of those it starts, roughly: quotes are dropped, and what a shell would
+// make of variables and substitutions is not known.
+func commandsIn(c *engine.Command) [][]string {
+	if len(c.Argv) > 0 {
+		var words []string
+		for _, t := range c.Argv {
+			words = append(words, t.Source)
+		}
+		return [][]string{words}
+	}
+	var out [][]string
+	for _, part := range strings.FieldsFunc(c.Shell, func(r rune) bool { return strings.ContainsRune(";&|\n(){}`", r) }) {
+		if words := strings.Fields(strings.NewReplacer(`"`, "", `'`, "").Replace(part)); len(words) > 0 {
+			out = append(out, words)
+		}
+	}
+	return out
+}
+
+// programOf is the file that a command's words start; "" where that is none with a path, nor a script.
+func programOf(words []string) string {
+	for len(words) > 0 && (isAssignment(words[0]) || slices.Contains([]string{"if", "then", "else", "elif", "while", "until", "do", "!", "exec", "time", "env", "command", "nice", "timeout"}, words[0])) {
+		if words[0] == "timeout" && len(words) > 1 {
+			words = words[1:] // its duration
+		}
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	first := filepath.ToSlash(words[0])
+	base := strings.TrimRight(path.Base(first), "0123456789.")
+	inline, interprets := inlineFlags(base)
+	if !interprets {
+		if strings.Contains(first, "/") {
+			return first
+		}
+		return ""
+	}
+	for _, w := range words[1:] {
+		if !strings.HasPrefix(w, "-") {
+			return filepath.ToSlash(w)
+		}
+		if slices.Contains(inline, w) {
+			return "" // the code itself, or a module's name
+		}
+	}
+	return ""
+}
+
+// inlineFlags are those of an interpreter after which no script follows; not ok for what is none.
+func inlineFlags(program string) (flags []string, ok bool) {
+	switch program {
+	case "sh", "bash", "dash", "zsh":
+		return []string{"-c"}, true
+	case "python":
+		return []string{"-c", "-m"}, true
+	case "node", "bun", "deno", "ruby", "perl", "php":
+		return []string{"-e", "-p", "-r", "--eval"}, true
+	}
+	return nil, false
+}
+
+func isAssignment(word string) bool {
+	name, _, ok := strings.Cut(word, "=")
+	return ok && name != "" && !strings.ContainsAny(name, "/.-")
+}
