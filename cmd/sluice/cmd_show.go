@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"sluice/agents"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
@@ -24,42 +27,56 @@ const (
 	showDiff  = 64 << 10 // bytes of the patch with --diff
 	showFiles = 20       // files listed
 	showText  = 4000     // characters of a text of several lines
+	showLines = 12       // lines of what a criterion's command printed
+	// showOutput is how much of it is read.
+	showOutput = 8 << 10
 )
 
 func (a *app) showCommand() *cobra.Command {
 	var run string
-	var diff bool
+	var diff, since bool
 	cmd := &cobra.Command{
 		Use:   "show GATE|STEP",
 		Short: "show what one needs to decide: task, criterion, verdict, changes, earlier failures",
 		Long: `Everything about the work that a gate holds, on one page: what was to be done, what the step
 says of itself, what a machine checked, what the reviewer says, which files changed, what it
-cost, and what failed before. --diff prints the changes themselves.`,
-		Example: "sluice show XG-2-end\nsluice show X-2 --diff | less -R",
+cost, and what failed before. --diff prints the changes themselves, --since those since the
+attempt before. In a terminal, one key then decides a gate that waits for you.`,
+		Example: "sluice show XG-2-end\nsluice show X-2 --diff | less -R\nsluice show X-2 --since",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
+			var sh *shown
+			var at *place
+			err := a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
 				r, err := runWith(cmd.Context(), v, run, args[0])
 				if err != nil {
 					return err
 				}
-				sh, err := a.gather(cmd.Context(), p, v, r, args[0])
-				if err != nil {
+				if sh, err = a.gather(cmd.Context(), p, v, r, args[0]); err != nil {
 					return err
 				}
+				at = p
 				if a.json {
 					return a.document(sh)
 				}
 				a.printShow(sh)
-				if diff {
+				switch {
+				case since:
+					return a.printSince(cmd.Context(), p, sh)
+				case diff:
 					return a.printDiff(cmd.Context(), p, sh)
 				}
 				return nil
 			})
+			if err != nil || a.json || !a.interactive() {
+				return err
+			}
+			return a.decideHere(cmd.Context(), at, sh)
 		},
 	}
 	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` (the newest that has it)")
 	cmd.Flags().BoolVar(&diff, "diff", false, "print the changes too")
+	cmd.Flags().BoolVar(&since, "since", false, "print the changes since the attempt before")
 	return a.jsonFlag(cmd)
 }
 
@@ -80,9 +97,16 @@ type shown struct {
 	Changed  []string           `json:"changed,omitempty"`
 	Cut      bool               `json:"changed_cut,omitempty"`
 	Files    string             `json:"files,omitempty"` // prompt, output and signal of the attempt
+	Checked  []checkedBy        `json:"checked,omitempty"`
 	Earlier  []engine.Round     `json:"earlier,omitempty"`
 
 	tree, base string
+}
+
+// checkedBy is what a command of the step's criterion printed when the attempt was checked.
+type checkedBy struct {
+	Command string `json:"command"`
+	Output  string `json:"output"`
 }
 
 // gather puts together what there is about a gate or a step.
@@ -132,6 +156,9 @@ func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus
 			sh.Usage = sh.Usage.Plus(attemptUsage(x))
 		}
 		sh.Files = daemon.AttemptDir(p.root, r.ID, st.ID, sh.Attempt.N, sh.Attempt.K)
+		if step := spec.Step(st.ID); step != nil {
+			sh.checked(p.root, step)
+		}
 		sh.changes(ctx, p, r.ID)
 	}
 	return sh, nil
@@ -158,6 +185,31 @@ func (sh *shown) of(step *engine.Step) {
 	}
 	for _, o := range step.Outputs {
 		sh.Outputs = append(sh.Outputs, o.Path.Source)
+	}
+}
+
+// checked finds what the commands of the criterion printed, at the newest check of the attempt.
+func (sh *shown) checked(root string, step *engine.Step) {
+	dir := daemon.AttemptDir(root, sh.Run, sh.Step, sh.Attempt.N, 1)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	newest, last := "", int64(-1)
+	for _, e := range entries {
+		if n, err := strconv.ParseInt(strings.TrimPrefix(e.Name(), "check-"), 10, 64); err == nil && n > last && e.IsDir() {
+			newest, last = e.Name(), n
+		}
+	}
+	for i, c := range step.Criteria {
+		if c.Command == nil || newest == "" {
+			continue
+		}
+		at := filepath.Join(dir, newest, strconv.Itoa(i))
+		if info, err := os.Lstat(at); err != nil || !info.IsDir() {
+			continue
+		}
+		sh.Checked = append(sh.Checked, checkedBy{Command: commandWords(c.Command), Output: string(agents.Tail(at, showOutput))})
 	}
 }
 
@@ -311,6 +363,13 @@ func (a *app) printAttempt(sh *shown, at *engine.Attempt) {
 		}
 		a.field("criterion", held)
 	}
+	for _, c := range sh.Checked {
+		lines := strings.Split(strings.TrimSpace(notify.CleanLines(c.Output, showOutput)), "\n")
+		if more := len(lines) - showLines; more > 0 {
+			lines = append([]string{fmt.Sprintf("… %d lines before", more)}, lines[more:]...)
+		}
+		a.text("printed", strings.Join(lines, "\n"))
+	}
 	if len(at.Protected) > 0 {
 		a.field("protected", "changed: "+strings.Join(at.Protected, ", "))
 	}
@@ -332,7 +391,11 @@ func (a *app) printChanged(sh *shown) {
 		a.field(label, clean(f))
 	}
 	if len(sh.Changed) > 0 {
-		a.field("", a.paint(dim, "sluice show "+sh.Step+" --diff prints the changes"))
+		more := "sluice show " + sh.Step + " --diff prints the changes"
+		if sh.Attempt != nil && sh.Attempt.N > 1 {
+			more += ", --since those since the attempt before"
+		}
+		a.field("", a.paint(dim, more))
 	}
 }
 
