@@ -23,9 +23,16 @@ type command struct {
 	limit time.Duration
 }
 
-func (c *command) Name() string { return "command" }
+// CommandChannel is the name of the command in a Result.
+const CommandChannel = "command"
+
+func (c *command) Name() string { return CommandChannel }
 
 func (c *command) Send(ctx context.Context, n Notice) error {
+	escalated := ""
+	if n.Escalated {
+		escalated = "1"
+	}
 	env := append(os.Environ(),
 		"SLUICE_NOTICE_ID="+n.ID,
 		"SLUICE_NOTICE_KIND="+n.Kind,
@@ -34,6 +41,8 @@ func (c *command) Send(ctx context.Context, n Notice) error {
 		"SLUICE_NOTICE_RUN="+n.Run,
 		"SLUICE_NOTICE_GATE="+n.Gate,
 		"SLUICE_NOTICE_URGENCY="+n.Urgency,
+		"SLUICE_NOTICE_REPO="+n.Repo,
+		"SLUICE_NOTICE_ESCALATED="+escalated,
 	)
 	said, err := runWithNotice(ctx, c.limit, c.argv, env, n)
 	if err != nil && said != "" {

@@ -68,10 +68,11 @@ type bubble struct {
 	shown   bool
 }
 
-// NewDesk makes a Desk. helperArgv is the command line that runs [HelperMain].
-// Nothing is started before it is needed.
-func NewDesk(helperArgv []string) *Desk {
-	return &Desk{helper: helperArgv, limit: desktopLimit, goos: runtime.GOOS, runDir: userRunDir, open: map[string]*bubble{}}
+// NewDesk makes a Desk. helperArgv is the command line that runs [HelperMain], env
+// its environment; nil is this process's. Nothing is started before it is
+// needed.
+func NewDesk(helperArgv, env []string) *Desk {
+	return &Desk{helper: helperArgv, env: env, limit: desktopLimit, goos: runtime.GOOS, runDir: userRunDir, open: map[string]*bubble{}}
 }
 
 // Channel makes a channel of the desktop whose slots are its own. pressed, which

@@ -107,7 +107,7 @@ func startStub(t *testing.T, address string, mute chan struct{}) *stub {
 // the given environment (PATH and more are added), and returns its result.
 func onDesktop(t *testing.T, n Notice, runDir string, env ...string) Result {
 	t.Helper()
-	d := NewDesk(helperArgv(t))
+	d := NewDesk(helperArgv(t), nil)
 	d.env = append([]string{"PATH=" + os.Getenv("PATH"), mark(t)}, env...)
 	d.runDir = runDir
 	notifier := New(With(&desktop{desk: d, own: true}))
@@ -270,7 +270,7 @@ func TestDesktopBusWithoutService(t *testing.T) {
 
 func TestHelperThatIsStuckIsKilledWithItsTree(t *testing.T) {
 	t.Parallel()
-	d := NewDesk([]string{"sh", "-c", "trap '' TERM; sleep 300 & sleep 300"})
+	d := NewDesk([]string{"sh", "-c", "trap '' TERM; sleep 300 & sleep 300"}, nil)
 	d.env = []string{"PATH=" + os.Getenv("PATH"), busVariable + "=unix:path=/none", mark(t)}
 	d.limit = 200 * time.Millisecond
 	err := (&desktop{desk: d}).Send(context.Background(), Notice{Title: "x"})
@@ -283,7 +283,7 @@ func TestHelperThatIsStuckIsKilledWithItsTree(t *testing.T) {
 func TestNoHelperIsStartedWhereThereIsNoBus(t *testing.T) {
 	t.Parallel()
 	started := filepath.Join(t.TempDir(), "started")
-	d := NewDesk([]string{"touch", started})
+	d := NewDesk([]string{"touch", started}, nil)
 	d.env = []string{"PATH=" + os.Getenv("PATH")}
 	d.runDir = t.TempDir()
 	if err := (&desktop{desk: d}).Send(context.Background(), Notice{}); err == nil || !strings.Contains(err.Error(), "use notify.command") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -53,6 +54,9 @@ type Notice struct {
 	Run     string `json:"run,omitempty"`     // the run it is about, if any
 	Gate    string `json:"gate,omitempty"`    // the gate it is about, if any
 	Urgency string `json:"urgency,omitempty"` // one of the Urgency constants
+	Repo    string `json:"repo,omitempty"`    // the name of the repo it is about, if any
+
+	Escalated bool `json:"escalated,omitempty"` // it was not answered for long: see [Reserve]
 
 	// For a desktop with buttons. Of the notices with one slot only the newest
 	// stands on the screen, until [Notifier.Dismiss]; "" = it goes by itself.
@@ -98,6 +102,8 @@ type lane struct {
 type Notifier struct {
 	lanes []lane
 	log   func(n Notice, what string)
+	late  func(n Notice, r Result)
+	kept  []string // names of channels for escalated notices only
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -117,7 +123,7 @@ type Option func(*Notifier)
 func Desktop(helperArgv []string) Option {
 	return func(n *Notifier) {
 		if len(helperArgv) > 0 {
-			c := NewDesk(helperArgv).Channel(nil).(*desktop)
+			c := NewDesk(helperArgv, nil).Channel(nil).(*desktop)
 			c.own = true
 			n.add(c)
 		}
@@ -125,7 +131,8 @@ func Desktop(helperArgv []string) Option {
 }
 
 // Command runs argv for each notice: no shell, the notice in its environment
-// (SLUICE_NOTICE_ID, _KIND, _TITLE, _BODY, _RUN, _GATE, _URGENCY) and as JSON
+// (SLUICE_NOTICE_ID, _KIND, _TITLE, _BODY, _REPO, _RUN, _GATE, _URGENCY, and
+// _ESCALATED, 1 or empty) and as JSON
 // on its standard input. It has ten seconds; then, and when it has ended, its
 // process group is killed. Exit code 0 means delivered. Empty means no command.
 func Command(argv []string) Option {
@@ -144,6 +151,17 @@ func With(c Channel) Option { return func(n *Notifier) { n.add(c) } }
 // with what telling that. It may be called from several goroutines at once.
 func Log(line func(n Notice, what string)) Option {
 	return func(n *Notifier) { n.log = line }
+}
+
+// Late sets what gets the results that come after Send gave up waiting for them.
+// It may be called from several goroutines at once.
+func Late(took func(n Notice, r Result)) Option {
+	return func(n *Notifier) { n.late = took }
+}
+
+// Reserve keeps the channels of these names for notices that have escalated.
+func Reserve(names ...string) Option {
+	return func(n *Notifier) { n.kept = append(n.kept, names...) }
 }
 
 // New makes a Notifier. Close it to end what it has under way.
@@ -193,8 +211,9 @@ type indexed struct {
 func (n *Notifier) Send(ctx context.Context, notice Notice) []Result {
 	notice = cleaned(notice)
 	began := time.Now()
-	results := make([]Result, len(n.lanes))
-	for i, l := range n.lanes {
+	lanes := n.meant(notice)
+	results := make([]Result, len(lanes))
+	for i, l := range lanes {
 		results[i] = Result{Channel: l.channel.Name()}
 	}
 	n.mu.Lock()
@@ -202,19 +221,27 @@ func (n *Notifier) Send(ctx context.Context, notice Notice) []Result {
 		n.mu.Unlock()
 		return nil
 	}
-	n.flying.Add(len(n.lanes))
+	n.flying.Add(len(lanes))
 	n.mu.Unlock()
 
-	came := make(chan indexed, len(n.lanes))
+	came := make(chan indexed, len(lanes))
 	gaveUp := make(chan struct{}) // closed when this Send no longer listens
 	defer close(gaveUp)
-	for i := range n.lanes {
+	for i, l := range lanes {
 		go func() {
 			defer n.flying.Done()
-			n.sendOn(ctx, i, notice, came, gaveUp)
+			n.sendOn(ctx, i, l, notice, came, gaveUp)
 		}()
 	}
 	return n.gather(ctx, began, results, came)
+}
+
+// meant are the lanes that a notice goes to.
+func (n *Notifier) meant(notice Notice) []lane {
+	if notice.Escalated || len(n.kept) == 0 {
+		return n.lanes
+	}
+	return slices.DeleteFunc(slices.Clone(n.lanes), func(l lane) bool { return slices.Contains(n.kept, l.channel.Name()) })
 }
 
 // gather waits for the results until the limit, and fills in those that did
@@ -249,10 +276,10 @@ func (n *Notifier) gather(ctx context.Context, began time.Time, results []Result
 
 // sendOn sends on one lane and hands its result to the Send that waits, or to
 // the log if that has given up.
-func (n *Notifier) sendOn(ctx context.Context, i int, notice Notice, came chan<- indexed, gaveUp <-chan struct{}) {
+func (n *Notifier) sendOn(ctx context.Context, i int, l lane, notice Notice, came chan<- indexed, gaveUp <-chan struct{}) {
 	began := time.Now()
-	err := n.guarded(ctx, n.lanes[i], notice)
-	r := Result{Channel: n.lanes[i].channel.Name(), OK: err == nil, Took: time.Since(began), Hung: errors.Is(err, errHung), Missing: errors.Is(err, errNoDesktop) || errors.Is(err, errMoot)}
+	err := n.guarded(ctx, l, notice)
+	r := Result{Channel: l.channel.Name(), OK: err == nil, Took: time.Since(began), Hung: errors.Is(err, errHung), Missing: errors.Is(err, errNoDesktop) || errors.Is(err, errMoot)}
 	if err != nil {
 		r.Why = Clean(err.Error(), maxWhy)
 		if r.Why == "" {
@@ -261,7 +288,7 @@ func (n *Notifier) sendOn(ctx context.Context, i int, notice Notice, came chan<-
 	}
 	select {
 	case <-gaveUp:
-		n.logLate(notice, r)
+		n.tellLate(notice, r)
 	default:
 		came <- indexed{i, r} // has room for every lane
 	}
@@ -291,11 +318,18 @@ func (n *Notifier) guarded(ctx context.Context, l lane, notice Notice) (err erro
 	return l.channel.Send(ctx, notice)
 }
 
-func (n *Notifier) logLate(notice Notice, r Result) {
-	if n.log == nil || r.Channel == (logChannel{}).Name() {
+// tellLate tells a result that nobody waits for any more.
+func (n *Notifier) tellLate(notice Notice, r Result) {
+	if r.Channel == (logChannel{}).Name() {
 		return
 	}
 	defer func() { _ = recover() }() // the log's own fault must not end the daemon
+	if n.late != nil {
+		n.late(notice, r)
+	}
+	if n.log == nil {
+		return
+	}
 	if r.OK {
 		n.log(notice, fmt.Sprintf("%s: delivered after %s", r.Channel, r.Took.Round(time.Millisecond)))
 		return
@@ -378,6 +412,7 @@ func cleaned(n Notice) Notice {
 	n.Body = CleanLines(n.Body, maxBody)
 	n.Run = Clean(n.Run, maxField)
 	n.Gate = Clean(n.Gate, maxField)
+	n.Repo = Clean(n.Repo, maxField)
 	n.Brief = CleanLines(n.Brief, maxBody)
 	if n.Urgency != UrgencyCritical {
 		n.Urgency = UrgencyNormal

@@ -97,7 +97,7 @@ func (a *app) notifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "notify TEXT",
 		Short: "send yourself a notice, as a run would",
-		Long:  "Goes by the same settings (notify.desktop, notify.command) as the notices of runs: for hooks, and\nto try whether notices reach you. Prints what became of it on each channel.",
+		Long:  "Goes by the same settings (notify.desktop, command, webhook) as the notices of runs: for hooks, and\nto try whether notices reach you. Prints what became of it on each channel.",
 		Example: `sluice notify "deployed"
 sluice notify "is this seen?" --body "with more words"`,
 		Args: between(1, 1),
@@ -119,7 +119,9 @@ func (a *app) tryNotice(ctx context.Context, n notify.Notice) (err error) {
 	if err != nil {
 		return err
 	}
-	options := []notify.Option{notify.Command(s.Notify.Command)}
+	hook := s.Notify.Webhook.Hook()
+	hook.Once = true // this process does not wait for a second try
+	options := []notify.Option{notify.Command(s.Notify.Command), notify.Webhook(hook)}
 	if s.Notify.Desktop {
 		self, err := os.Executable()
 		if err != nil {

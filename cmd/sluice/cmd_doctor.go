@@ -65,7 +65,8 @@ func (a *app) doctor(ctx context.Context) error {
 	p, err := a.bare(ctx)
 	if err != nil {
 		f := asFault(err)
-		checks = append(checks, broken("repo", f.mend, "%s", f.cause), a.checkNotify(""))
+		checks = append(checks, broken("repo", f.mend, "%s", f.cause))
+		checks = append(checks, a.checkNotify(ctx, "")...)
 	} else {
 		checks = append(checks, a.checkRepo(ctx, p)...)
 	}
@@ -192,7 +193,8 @@ func (a *app) checkClock() check {
 func (a *app) checkRepo(ctx context.Context, p *place) []check {
 	out := []check{fine("repo", "%s", p.root)}
 	if !isDir(filepath.Join(p.root, workflowDir)) {
-		return append(out, broken("workflow", "`sluice init` lays one out", "no %s/ here", workflowDir), a.checkNotify(p.root))
+		out = append(out, broken("workflow", "`sluice init` lays one out", "no %s/ here", workflowDir))
+		return append(out, a.checkNotify(ctx, p.root)...)
 	}
 	out = append(out, a.checkSpecs(p)...)
 	s, err := a.settingsOf(p.root, nil)
@@ -210,7 +212,8 @@ func (a *app) checkRepo(ctx context.Context, p *place) []check {
 		out = append(out, a.checkAgents(p, s)...)
 	}
 	out = append(out, a.checkKeys(ctx, p)...)
-	return append(out, a.checkNotify(p.root), a.checkJournal(p), a.checkServed(ctx, p))
+	out = append(out, a.checkNotify(ctx, p.root)...)
+	return append(out, a.checkJournal(p), a.checkServed(ctx, p))
 }
 
 func settingsChecks(err error) []check {
@@ -288,23 +291,6 @@ func (a *app) checkNative(p *place, s *settings) []check {
 		}
 	}
 	return out
-}
-
-func (a *app) checkNotify(root string) check {
-	s, err := a.settingsOf(root, nil)
-	if err != nil {
-		return warned("notify", "mend the settings first", "not known: the settings cannot be read")
-	}
-	if len(s.Notify.Command) > 0 {
-		if err := a.lookUp(root, s.Notify.Command[0]); err != nil {
-			return broken("notify", "name a command that is there in notify.command", "%s: not found", clean(s.Notify.Command[0]))
-		}
-		return fine("notify", "by %s; `sluice notify TEXT` tries it", clean(s.Notify.Command[0]))
-	}
-	if s.Notify.Desktop && a.desktop() {
-		return fine("notify", "on the desktop; `sluice notify TEXT` tries it")
-	}
-	return warned("notify", "set notify.command in your own settings, or look at `sluice inbox` from time to time", "no desktop session and no notify.command: notices only reach the log")
 }
 
 func (a *app) checkJournal(p *place) check {

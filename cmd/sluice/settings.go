@@ -20,7 +20,8 @@ import (
 // Settings come in layers, each over the one before: built-in, the person's file, the project's file, SLUICE_CONFIG_<KEY>,
 // --set. A key that no layer may have is an error that names the place and the nearest key.
 //
-// What notices run is the person's to say alone: notify.command, notify.terminal and notify.webhook are refused in the project's file. That
+// What notices run and where they go is the person's to say alone: notify.command, terminal, webhook and escalate are refused
+// in the project's file. That
 // file lies in the repo, where agents write; whoever starts a run trusts the repo's agents and commands to run in its
 // attempts, bounded and recorded, but not to choose a program that runs beside the daemon at every notice.
 
@@ -32,7 +33,7 @@ const envPrefix = "SLUICE_CONFIG_"
 
 // personal are the keys that the project's file may not set.
 func personal(key string) bool {
-	for _, own := range []string{"notify" + sep + "command", "notify" + sep + "terminal", "notify" + sep + "webhook", "sandbox"} {
+	for _, own := range []string{"notify" + sep + "command", "notify" + sep + "terminal", "notify" + sep + "webhook", "notify" + sep + "escalate", "sandbox"} {
 		if key == own || strings.HasPrefix(key, own+sep) {
 			return true
 		}

@@ -101,6 +101,9 @@ func TestFaultsOfSettings(t *testing.T) {
 		{"a number beyond its bounds", "max_parallel: 0\n", "config.yaml:1: max_parallel: 0: want 1 to 1000"},
 		{"the person's own key", "notify: {command: [evil]}\n", "notify.command is yours alone to set"},
 		{"the person's other key", "notify: {webhook: http://x}\n", "notify.webhook is yours alone to set"},
+		{"a key below it", "notify: {webhook: {url: \"https://evil.example\"}}\n", "notify.webhook is yours alone to set"},
+		{"the person's terminal", "notify: {terminal: [evil]}\n", "notify.terminal is yours alone to set"},
+		{"who is told late", "notify: {escalate: {after: 99, to: [desktop]}}\n", "notify.escalate is yours alone to set"},
 		{"an anchor", "grace: &a 1s\nlinger: *a\n", "linger: want a time"},
 		{"too large", "# " + strings.Repeat("x", maxSettingsBytes) + "\n", "too large"},
 	} {
@@ -226,7 +229,7 @@ func FuzzSettings(f *testing.F) {
 			return
 		}
 		s, err := merge([]layer{builtInLayer(), l}, nil)
-		if err == nil && (len(s.Notify.Command) > 0 || s.Notify.Webhook != "") {
+		if err == nil && (len(s.Notify.Command) > 0 || s.Notify.Webhook.URL != "" || len(s.Notify.Terminal) > 0 || s.Notify.Escalate.After > 0) {
 			t.Fatalf("the project's file set what is the person's: %q", data)
 		}
 	})

@@ -70,7 +70,7 @@ func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	w := &parts{a: a, set: set, self: self, log: log, slots: &executor.Slots{}, unheld: &executor.Unheld{}, spent: &executor.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
 		watch: watcher.New(look), worlds: map[*executor.Executor]bool{}, stop: stop, done: make(chan struct{})}
-	w.desk = notify.NewDesk([]string{self, notifyCommand})
+	w.desk = notify.NewDesk([]string{self, notifyCommand}, nil)
 	w.runner = agents.New(agents.Options{Shim: []string{self, shimCommand}, Warm: warmShims, Logf: w.logf("agents")})
 	w.box = sync.OnceValues(func() (*cage.Box, error) { return cage.Find(context.Background(), self, "") })
 	go w.spread(ctx)
@@ -145,7 +145,7 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	if err != nil {
 		return daemon.RepoOptions{}, nil, errors.Join(err, repo.Close())
 	}
-	s.pressed.Store(world)
+	s.world.Store(world)
 	w.mu.Lock()
 	w.worlds[world] = true
 	w.mu.Unlock()
@@ -180,9 +180,9 @@ func (w *parts) hidden() []string {
 
 // liveSettings are a repo's settings as they were last read; a reload that fails leaves them as they are.
 type liveSettings struct {
-	parts   *parts
-	root    string
-	pressed atomic.Pointer[executor.Executor] // who hears of buttons; nil before there can be any
+	parts *parts
+	root  string
+	world atomic.Pointer[executor.Executor] // hears of buttons and late results; nil before there can be any
 
 	mu       sync.Mutex
 	last     executor.Settings
@@ -221,9 +221,17 @@ func (s *liveSettings) channels(n executor.Notify) []notify.Option {
 	options := []notify.Option{notify.Command(n.Command), notify.Log(func(n notify.Notice, what string) {
 		s.parts.log.Info().Str("repo", s.root).Str("run", n.Run).Str("gate", n.Gate).Str("kind", n.Kind).Str("title", n.Title).Msg(what)
 	})}
+	options = append(options, notify.Webhook(n.Webhook.Hook()), notify.Late(func(_ notify.Notice, r notify.Result) {
+		if world := s.world.Load(); world != nil {
+			world.Reached(r)
+		}
+	}))
+	if n.Escalate.After > 0 {
+		options = append(options, notify.Reserve(n.Escalate.To...))
+	}
 	if n.Desktop {
 		options = append(options, notify.With(s.parts.desk.Channel(func(p notify.Press) {
-			if world := s.pressed.Load(); world != nil {
+			if world := s.world.Load(); world != nil {
 				world.Pressed(p)
 			}
 		})))

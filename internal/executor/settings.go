@@ -7,6 +7,7 @@ import (
 
 	"sluice/agents/program"
 	"sluice/engine"
+	"sluice/notify"
 )
 
 // Ways to hand an agent its prompt.
@@ -78,8 +79,29 @@ type Notify struct {
 	Desktop  bool            `koanf:"desktop" json:"desktop"`
 	Terminal []string        `koanf:"terminal" json:"terminal"` // opens a terminal that runs what follows; none: one that is known
 	Command  []string        `koanf:"command" json:"command"`
-	Webhook  string          `koanf:"webhook" json:"webhook"`
+	Webhook  Webhook         `koanf:"webhook" json:"webhook"`
 	Remind   engine.Duration `koanf:"remind" json:"remind"` // 0 = no reminders
+	Escalate Escalate        `koanf:"escalate" json:"escalate"`
+}
+
+// Webhook says how a webhook is called: see notify.Hook.
+type Webhook struct {
+	URL       string            `koanf:"url" json:"url"` // "" = none
+	Method    string            `koanf:"method" json:"method"`
+	SecretEnv string            `koanf:"secret_env" json:"secret_env"`
+	Headers   map[string]string `koanf:"headers" json:"headers"`
+	Body      string            `koanf:"body" json:"body"`
+}
+
+// Hook is the webhook as the notifier takes it.
+func (w Webhook) Hook() notify.Hook {
+	return notify.Hook{URL: w.URL, Method: w.Method, SecretEnv: w.SecretEnv, Headers: w.Headers, Body: w.Body}
+}
+
+// Escalate keeps channels for a gate that nobody answers.
+type Escalate struct {
+	After int      `koanf:"after" json:"after"` // reminders of a gate; 0 = it never does
+	To    []string `koanf:"to" json:"to"`       // channels: desktop, command, webhook
 }
 
 // Budget bounds what is spent.

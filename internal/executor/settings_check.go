@@ -11,6 +11,7 @@ import (
 	"sluice/agents/egress"
 	"sluice/agents/program"
 	"sluice/engine"
+	"sluice/notify"
 	"sluice/signals"
 )
 
@@ -31,19 +32,13 @@ func (s Settings) Check() []error {
 	if !slices.Contains([]string{"", "auto", engine.TrustFile, engine.TrustSandbox, engine.TrustSigned}, s.Trust) {
 		c.fault("trust: %q: want auto, file, sandbox or signed%s", s.Trust, near(s.Trust, []string{"auto", "file", "sandbox", "signed"}))
 	}
-	if len(s.Notify.Command) > 0 && s.Notify.Command[0] == "" {
-		c.fault("notify.command: the name of the command is empty: name one, or leave notify.command out")
-	}
+	c.notify()
 	return c.faults
 }
 
 // Warnings tell what is written down and not kept by this release.
 func (s Settings) Warnings() []string {
-	var out []string
-	if s.Notify.Webhook != "" {
-		out = append(out, "notify.webhook is not kept by this release: use notify.command")
-	}
-	return append(out, s.untold()...)
+	return s.untold()
 }
 
 // untold are the budgets that cannot be kept with an agent that somebody may get: it does not tell what it has cost.
@@ -212,6 +207,40 @@ func (c *checker) numbers() {
 	}
 	if d := s.Budget.Day; d.MaxCostUSD < 0 || d.MaxTokens < 0 || d.MaxLaunches < 0 || d.MaxDuration < 0 {
 		c.fault("budget.day: must not be negative")
+	}
+}
+
+// notify checks how people are told.
+func (c *checker) notify() {
+	n := c.s.Notify
+	for key, argv := range map[string][]string{"notify.command": n.Command, "notify.terminal": n.Terminal} {
+		if len(argv) > 0 && argv[0] == "" {
+			c.fault("%s: the name of the command is empty: name one, or leave %s out", key, key)
+		}
+	}
+	if n.Webhook.URL != "" {
+		for _, err := range n.Webhook.Hook().Check() {
+			c.fault("notify.webhook.%w", err)
+		}
+	} else if w := n.Webhook; w.Method+w.SecretEnv+w.Body != "" || len(w.Headers) > 0 {
+		c.fault("notify.webhook.url: empty: say where to, or leave notify.webhook out")
+	}
+	if n.Escalate.After < 0 {
+		c.fault("notify.escalate.after: %d: must not be negative", n.Escalate.After)
+	}
+	if n.Escalate.After > 0 && len(n.Escalate.To) == 0 {
+		c.fault("notify.escalate.to: empty: name the channels that are told then: command, webhook, desktop")
+	}
+	there := map[string]bool{notify.DesktopChannel: n.Desktop, notify.CommandChannel: len(n.Command) > 0, notify.WebhookChannel: n.Webhook.URL != ""}
+	for _, name := range n.Escalate.To {
+		switch is, known := there[name]; {
+		case !known:
+			c.fault("notify.escalate.to: %q: want desktop, command or webhook%s", name, near(name, slices.Sorted(maps.Keys(there))))
+		case n.Escalate.After == 0:
+			c.fault("notify.escalate.after: missing: say after how many reminders %s is told", name)
+		case !is:
+			c.fault("notify.escalate.to: %s: it is not set up: set notify.%s too", name, name)
+		}
 	}
 }
 

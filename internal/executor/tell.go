@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -28,17 +29,23 @@ func (e *Executor) tell(ctx context.Context, job daemon.Job) engine.Event {
 		return nil
 	}
 	for _, r := range results {
-		line, trouble := r.Channel+": shown", ""
+		line := r.Channel + ": shown"
 		if !r.OK {
 			line = r.Channel + ": " + r.Why
 		}
-		if !r.OK && !r.Missing {
-			trouble = r.Why
-		}
-		e.note("notices by "+r.Channel, trouble)
+		e.Reached(r)
 		ev.Results = append(ev.Results, line)
 	}
 	return ev
+}
+
+// Reached takes what came of a notice on a channel.
+func (e *Executor) Reached(r notify.Result) {
+	why := r.Why
+	if r.OK || r.Missing {
+		why = ""
+	}
+	e.note("notices by "+r.Channel, why)
 }
 
 // send sends a notice through the notifier of now. One that was closed meanwhile, as the settings were read again, has
@@ -67,7 +74,7 @@ const whyLevel = "level"
 // words is what a person is told, and which command answers it.
 func (e *Executor) words(job daemon.Job) notify.Notice {
 	n := job.Notice
-	out := notify.Notice{ID: n.ID, Kind: n.Kind, Run: n.Run, Gate: n.Gate, Urgency: notify.UrgencyNormal}
+	out := notify.Notice{ID: n.ID, Kind: n.Kind, Run: n.Run, Gate: n.Gate, Repo: filepath.Base(e.root), Urgency: notify.UrgencyNormal}
 	what := n.Run
 	if n.Step != "" {
 		what = strings.TrimSpace(n.Step + " of " + n.Run)
@@ -108,6 +115,11 @@ func (e *Executor) words(job daemon.Job) notify.Notice {
 		}
 	default:
 		body = e.others(&out, job, what, body)
+	}
+	if after := e.opt.Settings().Notify.Escalate.After; after > 0 && n.Kind == engine.NoticeReminder && job.Round != nil && job.Round.Reminders >= after {
+		out.Escalated = true
+		out.Title = "Unanswered: " + out.Title
+		body = append(body, fmt.Sprintf("You were reminded %d times; it waits since %s.", job.Round.Reminders, job.Round.Asked.Local().Format("Mon 2 Jan 15:04")))
 	}
 	out.Brief = joined(body)
 	out.Body = joined(append(body, answer...))

@@ -1,0 +1,447 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"text/template"
+	"time"
+)
+
+// Limits of a webhook.
+const (
+	hookTry      = 4 * time.Second // of one try; the first is waited for
+	hookTries    = 6               // the first among them
+	hookPause    = 2 * time.Second // after the first; it doubles
+	hookPauseMax = time.Minute     // also where the other side asks for more
+	hookWaiting  = 32              // notices that wait to be tried again
+	maxHookBody  = 64 << 10        // bytes of a body, and of a template
+	maxHookReply = 2048            // bytes of an answer that are looked at
+	maxHeaders   = 32
+	replyShown   = 120 // characters of it that are told
+)
+
+// Headers of a webhook's requests.
+const (
+	headerID        = "X-Sluice-Notice"    // the notice's id: the same in each try
+	headerTime      = "X-Sluice-Timestamp" // seconds since 1970, of this try
+	headerSignature = "X-Sluice-Signature" // v1= and the hex HMAC-SHA256 of timestamp, ".", body
+)
+
+// Hook says how a webhook is called. ${NAME} in the URL and in a header's value
+// stands for a variable of the environment, so that secrets need not be written
+// down.
+type Hook struct {
+	URL       string            // https, or http to this machine
+	Method    string            // POST (also where it is empty), PUT or PATCH
+	SecretEnv string            // the variable with the secret that requests are signed with; "" = they are not signed
+	Headers   map[string]string // beside our own
+	Body      string            // a template (text/template) over [HookData]; "" = the notice as JSON
+	Once      bool              // it is not tried again
+}
+
+// HookData is what the template of a body sees.
+type HookData struct {
+	Notice
+	Time time.Time `json:"time"`
+}
+
+var (
+	errHeaderName = errors.New("no name of a header that can be set")
+	errBodySize   = fmt.Errorf("the body has more than %d bytes", maxHookBody)
+)
+
+// Check gives all that is wrong with a hook, each beginning with the key concerned.
+func (h Hook) Check() []error {
+	var out []error
+	fault := func(key, format string, args ...any) {
+		out = append(out, fmt.Errorf("%s: %w", key, fmt.Errorf(format, args...)))
+	}
+	whole := strings.HasPrefix(h.URL, "${") && variable().MatchString(h.URL) // what it holds is looked at when it is called
+	if _, err := address(expand(h.URL, func(string) (string, bool) { return "x", true })); err != nil && !whole {
+		fault("url", "%w", err)
+	}
+	if !slices.Contains([]string{"", http.MethodPost, http.MethodPut, http.MethodPatch}, h.Method) {
+		fault("method", "%q: want POST, PUT or PATCH", h.Method)
+	}
+	if h.SecretEnv != "" && !variable().MatchString("${"+h.SecretEnv+"}") {
+		fault("secret_env", "%q: want the name of a variable of the environment", h.SecretEnv)
+	}
+	if len(h.Headers) > maxHeaders {
+		fault("headers", "more than %d", maxHeaders)
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
+		switch {
+		case !headerName(name):
+			fault("headers."+name, "%w", errHeaderName)
+		case strings.ContainsFunc(h.Headers[name], func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+			fault("headers."+name, "a control character: remove it")
+		}
+	}
+	if len(h.Body) > maxHookBody {
+		fault("body", "%w", errBodySize)
+	} else if t, err := h.template(); err != nil {
+		fault("body", "%w", err)
+	} else if _, err := write(t, HookData{Notice: Notice{Title: "a title", Kind: KindInfo}}); err != nil {
+		fault("body", "%w", err)
+	}
+	return out
+}
+
+// Missing names the variables that the hook needs and lookup does not have.
+func (h Hook) Missing(lookup func(string) (string, bool)) []string {
+	var out []string
+	see := func(name string) (string, bool) {
+		if v, ok := lookup(name); !ok || v == "" {
+			out = append(out, name)
+		}
+		return "", true
+	}
+	expand(h.URL, see)
+	for _, v := range h.Headers {
+		expand(v, see)
+	}
+	if h.SecretEnv != "" {
+		see(h.SecretEnv)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// variable is a variable's place in a URL or a header.
+func variable() *regexp.Regexp { return regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`) }
+
+// expand puts variables in; one that is not set stays as it is.
+func expand(s string, lookup func(string) (string, bool)) string {
+	return variable().ReplaceAllStringFunc(s, func(m string) string {
+		if v, ok := lookup(m[2 : len(m)-1]); ok {
+			return v
+		}
+		return m
+	})
+}
+
+// headerName says that a person may set the header.
+func headerName(name string) bool {
+	if !regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`).MatchString(name) {
+		return false
+	}
+	switch canonical := http.CanonicalHeaderKey(name); canonical {
+	case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade", "Te":
+		return false
+	default:
+		return !strings.HasPrefix(canonical, "X-Sluice-")
+	}
+}
+
+// address is a URL that may be called: what is signed and told goes in clear only to this machine.
+func address(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" {
+		return nil, errors.New("want a URL such as https://example.org/hook") // the error would show it
+	}
+	switch {
+	case u.Scheme == "https":
+	case u.Scheme != "http":
+		return nil, fmt.Errorf("%s: want https", Clean(u.Scheme, maxField))
+	case !loopback(u.Hostname()):
+		return nil, fmt.Errorf("http to %s: want https: only this machine may be called without", Clean(u.Hostname(), maxField))
+	}
+	return u, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// template reads the body's template.
+func (h Hook) template() (*template.Template, error) {
+	text := h.Body
+	if text == "" {
+		text = `{{json .}}`
+	}
+	return template.New("body").Option("missingkey=error").Funcs(template.FuncMap{
+		"json":  asJSON,
+		"slack": strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace,
+		"cut":   func(most int, s string) string { return Clean(s, most) },
+	}).Parse(text)
+}
+
+// asJSON is a value as JSON, a text with its quotes.
+func asJSON(v any) (string, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return strings.TrimSuffix(b.String(), "\n"), err
+}
+
+// write makes a body of a bounded size.
+func write(t *template.Template, d HookData) ([]byte, error) {
+	out := &bounded{most: maxHookBody}
+	err := t.Execute(out, d)
+	return out.kept.Bytes(), err
+}
+
+// bounded refuses what is more than most bytes.
+type bounded struct {
+	most int
+	kept bytes.Buffer
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.kept.Len()+len(p) > b.most {
+		return 0, errBodySize
+	}
+	return b.kept.Write(p)
+}
+
+// Webhook calls a hook for each notice. The first try is part of Send; after a
+// failure that may pass (the network, 429, 5xx) it is tried again in the
+// background, five times with growing pauses, and [Late] tells how that ended.
+// Redirects are not followed. No error tells a secret. An empty URL means no
+// webhook.
+func Webhook(h Hook) Option {
+	return func(n *Notifier) {
+		if h.URL == "" {
+			return
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		n.add(&webhook{hook: h, getenv: os.LookupEnv, ctx: ctx, cancel: cancel, late: n.tellLate, waiting: make(chan struct{}, hookWaiting),
+			client: &http.Client{
+				Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: true, ResponseHeaderTimeout: hookTry, MaxResponseHeaderBytes: 64 << 10},
+				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			}})
+	}
+}
+
+// WebhookChannel is the name of a webhook in a Result.
+const WebhookChannel = "webhook"
+
+// webhook is the channel that calls a hook.
+type webhook struct {
+	hook    Hook
+	getenv  func(string) (string, bool)
+	client  *http.Client
+	late    func(Notice, Result)
+	waiting chan struct{}
+
+	ctx    context.Context // of what is tried again
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+}
+
+func (w *webhook) Name() string { return WebhookChannel }
+
+// End gives up what is to be tried again.
+func (w *webhook) End() {
+	w.cancel()
+	w.work.Wait()
+	w.client.CloseIdleConnections()
+}
+
+// passing is a failure after which it is worth trying again.
+type passing struct {
+	error
+	after time.Duration // that the other side asked for; 0 = nothing
+}
+
+func (p passing) Unwrap() error { return p.error }
+
+func (w *webhook) Send(ctx context.Context, n Notice) error {
+	c, err := w.call(n)
+	if err != nil {
+		return err
+	}
+	err = c.try(ctx)
+	var again passing
+	if !errors.As(err, &again) || ctx.Err() != nil || w.hook.Once {
+		return err
+	}
+	select {
+	case w.waiting <- struct{}{}:
+	default:
+		return fmt.Errorf("%w: not tried again: %d others wait for that", err, hookWaiting)
+	}
+	w.work.Go(func() {
+		defer func() { <-w.waiting }()
+		began := time.Now()
+		err := c.persist(again)
+		r := Result{Channel: WebhookChannel, OK: err == nil, Took: time.Since(began)}
+		if err != nil {
+			r.Why = Clean(err.Error(), maxWhy)
+		}
+		w.late(n, r)
+	})
+	return fmt.Errorf("%w: it is tried again in the background", err)
+}
+
+// persist tries again until it works, cannot work, or was tried often enough.
+func (c *call) persist(last passing) error {
+	pause := hookPause
+	for n := 1; n < hookTries; n++ {
+		rest := time.NewTimer(min(max(pause, last.after), hookPauseMax))
+		select {
+		case <-c.w.ctx.Done():
+			rest.Stop()
+			return fmt.Errorf("%w: given up after %d tries: sluice stops, or its settings have changed", last.error, n)
+		case <-rest.C:
+		}
+		pause *= 2
+		err := c.try(c.w.ctx)
+		if err == nil || !errors.As(err, &last) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: given up after %d tries", last.error, hookTries)
+}
+
+// call is a notice on its way.
+type call struct {
+	w       *webhook
+	id      string
+	url     *url.URL
+	headers http.Header
+	body    []byte
+	secret  string
+	hide    *strings.Replacer // takes secrets out of errors
+}
+
+// call makes what is sent. What the environment lacks is told.
+func (w *webhook) call(n Notice) (*call, error) {
+	if missing := w.hook.Missing(w.getenv); len(missing) > 0 {
+		return nil, fmt.Errorf("the environment of sluice has no %s: set it where sluice is started", strings.Join(missing, ", "))
+	}
+	var secrets []string
+	lookup := func(name string) (string, bool) {
+		v, _ := w.getenv(name)
+		secrets = append(secrets, v)
+		return v, true
+	}
+	c := &call{w: w, id: n.ID, headers: http.Header{}}
+	to := expand(w.hook.URL, lookup)
+	for name, value := range w.hook.Headers {
+		c.headers.Set(name, expand(value, lookup))
+	}
+	if w.hook.SecretEnv != "" {
+		c.secret, _ = lookup(w.hook.SecretEnv)
+	}
+	var err error
+	if c.url, err = address(to); err != nil {
+		return nil, err
+	}
+	t, err := w.hook.template()
+	if err == nil {
+		c.body, err = write(t, HookData{Notice: n, Time: time.Now()})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the body cannot be made: %w", err)
+	}
+	if c.headers.Get("Content-Type") == "" {
+		c.headers.Set("Content-Type", "application/json")
+	}
+	c.headers.Set("User-Agent", appName)
+	for _, v := range w.hook.Headers {
+		secrets = append(secrets, v)
+	}
+	if p := c.url.EscapedPath(); len(p) > 1 { // the path of many a hook is its secret
+		secrets = append(secrets, p)
+	}
+	secrets = append(secrets, c.url.RawQuery, c.url.User.String())
+	c.hide = hiding(secrets)
+	return c, nil
+}
+
+// hiding replaces secrets, the longest first.
+func hiding(secrets []string) *strings.Replacer {
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	var pairs []string
+	for _, s := range secrets {
+		if s != "" {
+			pairs = append(pairs, s, "…")
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// try calls once.
+func (c *call) try(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, hookTry)
+	defer cancel()
+	method := c.w.hook.Method
+	if method == "" {
+		method = http.MethodPost
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.url.String(), bytes.NewReader(c.body))
+	if err != nil {
+		return errors.New("no request can be made of the settings") // the error would show them
+	}
+	req.Header = c.headers.Clone()
+	if c.id != "" {
+		req.Header.Set(headerID, c.id)
+	}
+	if c.secret != "" {
+		at := strconv.FormatInt(time.Now().Unix(), 10)
+		req.Header.Set(headerTime, at)
+		req.Header.Set(headerSignature, sign(c.secret, at, c.body))
+	}
+	res, err := c.w.client.Do(req)
+	if err != nil {
+		var outer *url.Error // it shows the URL
+		if errors.As(err, &outer) {
+			err = outer.Err
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			return passing{error: fmt.Errorf("%s did not answer within %s%w", c.url.Hostname(), hookTry, errHung)}
+		}
+		return passing{error: fmt.Errorf("%s: %s", c.url.Hostname(), c.hide.Replace(err.Error()))}
+	}
+	defer res.Body.Close()
+	said, _ := io.ReadAll(io.LimitReader(res.Body, maxHookReply)) // what came of it counts
+	return c.answered(res, string(said))
+}
+
+// answered says what an answer means.
+func (c *call) answered(res *http.Response, said string) error {
+	code := res.StatusCode
+	if code >= 200 && code < 300 {
+		return nil
+	}
+	err := fmt.Errorf("%s answered %d", c.url.Hostname(), code)
+	if text := Clean(c.hide.Replace(said), replyShown); text != "" {
+		err = fmt.Errorf("%w: %s", err, text)
+	}
+	switch {
+	case code >= 300 && code < 400:
+		return fmt.Errorf("%w: redirects are not followed: set the url it leads to", err)
+	case code == http.StatusTooManyRequests || code >= 500:
+		seconds, _ := strconv.Atoi(res.Header.Get("Retry-After")) // a date reads as nothing
+		return passing{error: err, after: time.Duration(min(max(seconds, 0), int(hookPauseMax/time.Second))) * time.Second}
+	}
+	return err
+}
+
+// sign is the signature of a body at a time.
+func sign(secret, at string, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(at + "."))
+	mac.Write(body)
+	return "v1=" + hex.EncodeToString(mac.Sum(nil))
+}
