@@ -196,6 +196,11 @@ func (h *helperProc) write(in io.WriteCloser) {
 				return
 			}
 		case <-h.over:
+			for len(h.out) > 0 { // what was asked for before
+				if enc.Encode(<-h.out) != nil {
+					return
+				}
+			}
 			return
 		case <-h.gone:
 			return

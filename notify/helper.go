@@ -83,29 +83,39 @@ func (h *helper) serve(stdin io.Reader) int {
 	defer cancel()
 	requests := make(chan request, helperQueue) // so that the end of standard input is seen while a call hangs
 	read := make(chan error, 1)
-	go func() { // ends with standard input, or with the process
-		read <- readRequests(stdin, requests)
-	}()
+	go func() { read <- readRequests(stdin, requests) }() // ends with standard input, or with the process
 	worked := make(chan bool, 1)
 	go func() { worked <- h.work(ctx, requests) }()
+	through := false
+	var err error
 	select {
-	case err := <-read:
-		cancel()
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "notify-helper: %v: this command is for sluice itself; use `sluice notify TEXT`\n", err)
-			return helperUsage
+	case err = <-read:
+	case through = <-worked:
+		if !through {
+			return helperFailed
 		}
-		bye, stop := context.WithTimeout(context.Background(), farewell)
-		defer stop()
-		h.screen.end(bye)
-		return helperDone
-	case <-worked:
-		return helperFailed
+		err = <-read
 	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "notify-helper: %v: this command is for sluice itself; use `sluice notify TEXT`\n", err)
+		return helperUsage
+	}
+	bye, stop := context.WithTimeout(context.Background(), farewell)
+	defer stop()
+	if !through {
+		select {
+		case <-worked: // what was asked for before the end
+		case <-bye.Done():
+		}
+	}
+	cancel()
+	h.screen.end(bye)
+	return helperDone
 }
 
-// readRequests reads lines until their end.
+// readRequests reads lines until their end, and closes out.
 func readRequests(stdin io.Reader, out chan<- request) error {
+	defer close(out)
 	lines := bufio.NewScanner(stdin)
 	lines.Buffer(nil, maxHelperIn)
 	for lines.Scan() {
@@ -121,7 +131,7 @@ func readRequests(stdin io.Reader, out chan<- request) error {
 	return nil
 }
 
-// work ends, and gives false, when a call hangs that cannot be given up.
+// work gives true when all requests are done, and false when a call hangs that cannot be given up.
 func (h *helper) work(ctx context.Context, in <-chan request) bool {
 	for r := range in {
 		if !h.one(ctx, r) {
