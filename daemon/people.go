@@ -10,10 +10,12 @@ import (
 // AskedRound is a round at which a person may say something that decides: one that asks a person, or whose veto window is
 // open or about to open.
 type AskedRound struct {
-	Gate  string
-	N     int
-	State string // engine.OnNotice, OnWindow or OnHuman
-	Job   Job    // of a reminder of it: what its notice is made of
+	Gate   string
+	N      int
+	State  string // engine.OnNotice, OnWindow or OnHuman
+	Signed bool   // only a signed answer passes it
+	Owed   bool   // a notice of it is on its way
+	Job    Job    // of a reminder of it, where none is on its way
 }
 
 // tellAsked tells of the runs whose rounds that ask a person may have changed.
@@ -32,13 +34,27 @@ func (r *Repo) tellAsked(changed []engine.Debtor) {
 		}
 		out := make([]AskedRound, len(rounds))
 		for i, q := range rounds {
-			out[i] = AskedRound{Gate: q.gate, N: q.n, State: q.state, Job: r.job(q.reminder(run))}
+			out[i] = AskedRound{Gate: q.gate, N: q.n, State: q.state, Owed: r.owesNotice(who.ID, q)}
+			out[i].Signed = r.core.state.Config.Trust == engine.TrustSigned || run.CurrentRound(q.gate).Trust == engine.TrustSigned
+			if !out[i].Owed {
+				out[i].Job = r.job(q.reminder(run))
+			}
 		}
 		if r.asked[who.ID] = rounds; len(rounds) == 0 {
 			delete(r.asked, who.ID)
 		}
 		r.opt.Asked(who.ID, out)
 	}
+}
+
+// owesNotice says that a notice of the round is owed.
+func (r *Repo) owesNotice(run string, q askedRound) bool {
+	for _, n := range r.core.state.Notices {
+		if n.Run == run && n.Gate == q.gate && n.N == q.n && n.Kind != engine.NoticeInfo {
+			return true
+		}
+	}
+	return false
 }
 
 // askedRound names a round, and what it waits for.

@@ -63,6 +63,7 @@ type Notice struct {
 	Slot    string      `json:"-"`
 	Actions []Action    `json:"-"` // need a slot
 	Brief   string      `json:"-"` // the body where the buttons can be had; "" = Body
+	Again   bool        `json:"-"` // it was told before and is only to stand on the screen again
 	Over    func() bool `json:"-"` // says that there is nothing to decide any more; nil = there is
 }
 
@@ -238,10 +239,10 @@ func (n *Notifier) Send(ctx context.Context, notice Notice) []Result {
 
 // meant are the lanes that a notice goes to.
 func (n *Notifier) meant(notice Notice) []lane {
-	if notice.Escalated || len(n.kept) == 0 {
-		return n.lanes
-	}
-	return slices.DeleteFunc(slices.Clone(n.lanes), func(l lane) bool { return slices.Contains(n.kept, l.channel.Name()) })
+	return slices.DeleteFunc(slices.Clone(n.lanes), func(l lane) bool {
+		_, stands := l.channel.(dismisser)
+		return notice.Again && !stands || !notice.Escalated && slices.Contains(n.kept, l.channel.Name())
+	})
 }
 
 // gather waits for the results until the limit, and fills in those that did
@@ -348,11 +349,14 @@ func (hung) Error() string { return "" }
 // ender is a channel that has something of its own to end.
 type ender interface{ End() }
 
+// dismisser is a channel whose notices stand until they are dismissed.
+type dismisser interface{ Dismiss(slot string) }
+
 // Dismiss takes the notice of a slot off the screen, where a channel shows it and
 // can. It does not block.
 func (n *Notifier) Dismiss(slot string) {
 	for _, l := range n.lanes {
-		if c, ok := l.channel.(interface{ Dismiss(slot string) }); ok {
+		if c, ok := l.channel.(dismisser); ok {
 			c.Dismiss(slot)
 		}
 	}

@@ -144,6 +144,31 @@ func TestWebhookFailures(t *testing.T) {
 	}
 }
 
+// TestWebhookReadsABoundedAnswer: one without an end is left, and closed.
+func TestWebhookReadsABoundedAnswer(t *testing.T) {
+	t.Parallel()
+	wrote := make(chan int, 1)
+	url, _ := listener(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(400)
+		line, n := []byte(strings.Repeat("x", 64<<10)), 0
+		for {
+			k, err := w.Write(line)
+			if n += k; err != nil {
+				wrote <- n
+				return
+			}
+		}
+	})
+	n, _ := hooked(t, Hook{URL: url}, nil)
+	if r := byName(t, n.Send(t.Context(), Notice{}), WebhookChannel); r.OK || !strings.Contains(r.Why, "answered 400") {
+		t.Errorf("%+v", r)
+	}
+	const buffers = 64 << 20 // what a socket may hold, many times over
+	if got := <-wrote; got > buffers {
+		t.Errorf("%d bytes were taken", got)
+	}
+}
+
 func TestWebhookTellsNoSecret(t *testing.T) {
 	t.Parallel()
 	n, _ := hooked(t, Hook{URL: "http://127.0.0.1:1/p4th?q=qu3ry", Headers: map[string]string{"X-Key": "h3ader"}, Once: true}, nil)

@@ -29,8 +29,8 @@ in the environment, and --set. This shows what holds now, and which layer says s
   sandbox     mode (auto, on, off), read, write: in your own file only
   timeout idle_timeout restarts
   budget      attempt, day: max_cost_usd, max_tokens; day besides: max_launches, max_duration
-  notify      desktop, remind; command and webhook only in your own file, not in the project's:
-              agents can write that one`,
+  notify      desktop, remind; command, webhook, terminal and escalate only in your own file, not in
+              the project's: agents can write that one`,
 		Example: "sluice config veto_window\nSLUICE_CONFIG_VETO_WINDOW=2m sluice config roles",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

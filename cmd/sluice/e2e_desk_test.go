@@ -170,7 +170,7 @@ func (d *desktop) press(button, until string, came func() bool) {
 // shot keeps what is on the screen, where SLUICE_SHOTS names a folder.
 func (d *desktop) shot(name string) {
 	if dir := os.Getenv("SLUICE_SHOTS"); dir != "" {
-		d.do("import", "-window", "root", "-crop", "460x250+0+0", "-strip", "-colors", "64", filepath.Join(dir, name+".png"))
+		d.do("import", "-window", "root", "-crop", "460x200+0+0", "-strip", "-colors", "64", filepath.Join(dir, name+".png"))
 	}
 }
 
@@ -180,7 +180,7 @@ func (d *desktop) facts(kind, gate string) []map[string]any {
 	c := daemon.NewClient(d.state())
 	defer c.Close()
 	var out []map[string]any
-	if err := c.Facts(d.t.Context(), "w-1", 0, false, func(l daemon.Line) error {
+	if err := c.Facts(d.t.Context(), "search-1", 0, false, func(l daemon.Line) error {
 		var f map[string]any
 		if json.Unmarshal(l.Fact, &f) == nil && f["kind"] == kind && f["gate"] == gate {
 			out = append(out, f)
@@ -197,12 +197,12 @@ func via(f map[string]any) string {
 	return fmt.Sprint(by["via"])
 }
 
-const deskSpec = `workflow: {id: w}
+const deskSpec = `workflow: {id: search}
 steps:
-  - {id: A, name: search index, run: "echo x >made; echo '{\"summary\": \"wrote the index\"}' >$SLUICE_SIGNAL", signal: {type: sentinel_file}, outputs: [made], gate: G}
+  - {id: index, name: the search index, run: "echo x >made; echo x >also; echo '{\"summary\": \"words are stemmed, stop words left out\"}' >$SLUICE_SIGNAL", signal: {type: sentinel_file}, outputs: [made], gate: index-ok}
   - {id: B, run: [true], gate: H}
 gates:
-  - {id: G, reviewer: {level: human}, timeout: 24h, on_pass: {next_step: B}}
+  - {id: index-ok, reviewer: {level: human}, timeout: 24h, on_pass: {next_step: B}}
   - {id: H, reviewer: {level: notify, run: "true"}, veto_window: 20m, max_retries: 9, on_pass: {next_step: DONE}}
 `
 
@@ -215,25 +215,25 @@ func TestButtons(t *testing.T) {
 	t.Parallel()
 	d := newDesktop(t, strings.Replace(quickSettings, "notify: {desktop: false}", "notify: {terminal: [sh, \"@WORK@/term.sh\"]}", 1))
 	d.put("term.sh", strings.ReplaceAll(deskTerminal, "@WORK@", d.work))
-	d.put("repo/.workflow/specs/w.yaml", deskSpec)
+	d.put("repo/.workflow/specs/search.yaml", deskSpec)
 	d.commit()
 	d.do(d.bin, "watch", "add")
 	d.boot()
 	eventually(t, "it serves", func() bool { _, ok := d.status(); return ok })
-	d.do(d.bin, "start", "w")
+	d.do(d.bin, "start", "search")
 	eventually(t, "the gate's notice is on the screen", func() bool { return d.shown() == 1 })
 	d.shot("notice-human")
 	terminal := filepath.Join(d.work, "terminal")
 	d.press("Reject", "a terminal asks for the words", func() bool { _, err := os.Stat(terminal); return err == nil })
 	got, _ := os.ReadFile(terminal)
-	if want := "fail\nG\n--run\nw-1\n--round\n1\n"; !strings.HasPrefix(string(got), d.repo+"\n") || !strings.HasSuffix(string(got), want) {
+	if want := "fail\nindex-ok\n--run\nsearch-1\n--round\n1\n"; !strings.HasPrefix(string(got), d.repo+"\n") || !strings.HasSuffix(string(got), want) {
 		t.Errorf("the terminal was started with:\n%s", got)
 	}
-	if f := d.facts("round_failed", "G"); len(f) > 0 {
+	if f := d.facts("round_failed", "index-ok"); len(f) > 0 {
 		t.Errorf("the button alone rejected: %v", f)
 	}
-	d.press("Approve", "the approval is a fact", func() bool { return len(d.facts("round_passed", "G")) == 1 })
-	if f := d.facts("round_passed", "G")[0]; via(f) != "desktop" {
+	d.press("Approve", "the approval is a fact", func() bool { return len(d.facts("round_passed", "index-ok")) == 1 })
+	if f := d.facts("round_passed", "index-ok")[0]; via(f) != "desktop" {
 		t.Errorf("approved by %v", f)
 	}
 	eventually(t, "the window is open", func() bool { return len(d.facts("window_opened", "H")) == 1 })
@@ -248,6 +248,14 @@ func TestButtons(t *testing.T) {
 	d.do(d.bin, "veto", "H", "-m", "once more")
 	eventually(t, "the round after it has its window", func() bool { return len(d.facts("window_opened", "H")) == 3 })
 	eventually(t, "a notice that was answered elsewhere is gone", func() bool { return d.shown() == 1 })
+	d.kill()
+	eventually(t, "a dead daemon leaves no buttons behind", func() bool { return d.shown() == 0 })
+	d.boot()
+	eventually(t, "what waits is on the screen again", func() bool { return d.shown() == 1 })
+	d.press("Veto", "the veto after the restart is a fact", func() bool { return len(d.facts("round_failed", "H")) == 3 })
+	if f := d.facts("round_failed", "H")[2]; via(f) != "desktop" {
+		t.Errorf("vetoed by %v", f)
+	}
 	for _, f := range d.facts("notice_tried", "H") {
 		if !strings.Contains(fmt.Sprint(f["results"]), "desktop: shown") {
 			t.Errorf("a notice: %v", f)

@@ -73,6 +73,7 @@ type Executor struct {
 
 	asked   map[string]askedAt // rounds at which a person may decide, by slot
 	presses chan notify.Press
+	recalls chan daemon.Job // reminders of rounds that were told of before this process began
 
 	pinMu sync.Mutex // held while a file is pinned or let go
 
@@ -108,7 +109,7 @@ func New(o Options) (*Executor, error) {
 	e := &Executor{opt: o, root: root, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
 		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
 		private: map[string]privateBox{}, exposed: map[string]string{}, pins: map[string]string{},
-		asked: map[string]askedAt{}, presses: make(chan notify.Press, pressesMost)}
+		asked: map[string]askedAt{}, presses: make(chan notify.Press, pressesMost), recalls: make(chan daemon.Job, recallsMost)}
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"sluice/daemon"
@@ -24,6 +25,7 @@ const (
 const (
 	viaDesktop   = "desktop"
 	pressesMost  = 32               // pressed and not taken in
+	recallsMost  = 100              // gates whose notices are put back on the screen at a start
 	answerMost   = 30 * time.Second // until a pressed button is in the journal
 	terminalMost = 10 * time.Second // until a terminal is there
 	vetoWords    = "vetoed from the desktop, no words given"
@@ -40,11 +42,11 @@ type askedAt struct {
 func slot(run, gate string, n int) string { return run + "/" + gate + "#" + strconv.Itoa(n) }
 
 // Asked takes the rounds of a run at which a person may decide now. The notices of those that are decided go off the
-// screen. It does not block.
+// screen; those that a process before this one had told of are put back on it. It does not block.
 func (e *Executor) Asked(run string, rounds []daemon.AskedRound) {
 	now := map[string]askedAt{}
 	for _, q := range rounds {
-		now[slot(run, q.Gate, q.N)] = askedAt{run: run, gate: q.Gate, state: q.State, n: q.N, signed: wantsSigned(q.Job)}
+		now[slot(run, q.Gate, q.N)] = askedAt{run: run, gate: q.Gate, state: q.State, n: q.N, signed: q.Signed}
 	}
 	var over []string
 	e.mu.Lock()
@@ -54,10 +56,21 @@ func (e *Executor) Asked(run string, rounds []daemon.AskedRound) {
 			over = append(over, name)
 		}
 	}
-	for name, q := range now {
-		e.asked[name] = q
+	var again []daemon.Job
+	for _, q := range rounds {
+		name := slot(run, q.Gate, q.N)
+		if _, known := e.asked[name]; !known && !q.Owed { // told before this process began
+			again = append(again, q.Job)
+		}
+		e.asked[name] = now[name]
 	}
 	e.mu.Unlock()
+	for _, job := range again {
+		select {
+		case e.recalls <- job:
+		default: // so many that nobody looks through them; `sluice inbox` does
+		}
+	}
 	if n := e.notifier(); n != nil {
 		for _, name := range over {
 			n.Dismiss(name)
@@ -121,12 +134,35 @@ func (e *Executor) Pressed(p notify.Press) {
 
 // Hear has pressed buttons taken in by do, until ctx ends.
 func (e *Executor) Hear(ctx context.Context, do func(context.Context, daemon.Do) (daemon.Done, error)) {
+	var work sync.WaitGroup
+	defer work.Wait()
+	work.Go(func() { e.recall(ctx) })
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case p := <-e.presses:
 			e.pressed(ctx, p, do)
+		}
+	}
+}
+
+// recall puts notices back on the screen, until ctx ends.
+func (e *Executor) recall(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case job := <-e.recalls:
+			notice := e.words(job)
+			notice.ID, notice.Again = "", true
+			if notice.Slot == "" { // decided meanwhile
+				continue
+			}
+			results, _ := e.send(ctx, notice)
+			for _, r := range results {
+				e.Reached(r)
+			}
 		}
 	}
 }

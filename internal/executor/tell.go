@@ -191,10 +191,10 @@ func (e *Executor) reviewed(job daemon.Job) []string {
 // window says when the work goes on by itself.
 func window(job daemon.Job) []string {
 	switch {
+	case job.Round != nil && job.Round.State == engine.OnWindow && !job.Round.WindowEnds.IsZero():
+		return []string{"It goes on by itself at " + job.Round.WindowEnds.Local().Format("15:04:05") + "."}
 	case job.Round == nil || job.Round.VetoWindow <= 0:
 		return []string{"It goes on by itself."}
-	case job.Round.State == engine.OnWindow && !job.Round.WindowEnds.IsZero():
-		return []string{"It goes on by itself at " + job.Round.WindowEnds.Local().Format("15:04:05") + "."}
 	}
 	return []string{"It goes on by itself in " + span(time.Duration(job.Round.VetoWindow)) + "."}
 }
