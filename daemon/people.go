@@ -13,7 +13,7 @@ type AskedRound struct {
 	Gate   string
 	N      int
 	State  string // engine.OnNotice, OnWindow or OnHuman
-	Signed bool   // only a signed answer passes it
+	Signed bool   // only a signed answer counts
 	Owed   bool   // a notice of it is on its way
 	Job    Job    // of a reminder of it, where none is on its way
 }
@@ -35,7 +35,7 @@ func (r *Repo) tellAsked(changed []engine.Debtor) {
 		out := make([]AskedRound, len(rounds))
 		for i, q := range rounds {
 			out[i] = AskedRound{Gate: q.gate, N: q.n, State: q.state, Owed: r.owesNotice(who.ID, q)}
-			out[i].Signed = r.core.state.Config.Trust == engine.TrustSigned || run.CurrentRound(q.gate).Trust == engine.TrustSigned
+			out[i].Signed = r.core.state.WantsTrust(run.CurrentRound(q.gate)) == engine.TrustSigned
 			if !out[i].Owed {
 				out[i].Job = r.job(q.reminder(run))
 			}

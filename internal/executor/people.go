@@ -78,7 +78,7 @@ func (e *Executor) Asked(run string, rounds []daemon.AskedRound) {
 	}
 }
 
-// wantsSigned says that a button cannot pass the gate: it signs nothing.
+// wantsSigned says that a button cannot answer at the gate: it signs nothing. What signs is a command in a terminal.
 func wantsSigned(job daemon.Job) bool {
 	return job.Config.Trust == engine.TrustSigned || job.Round != nil && job.Round.Trust == engine.TrustSigned
 }
@@ -113,6 +113,8 @@ func (e *Executor) buttons(out *notify.Notice, job daemon.Job) {
 	}
 	out.Slot, out.Over = name, func() bool { return e.over(name) }
 	switch {
+	case q.state != engine.OnHuman && q.signed:
+		out.Actions = []notify.Action{{Key: pressVeto, Label: "Veto…"}}
 	case q.state != engine.OnHuman:
 		out.Actions = []notify.Action{{Key: pressVeto, Label: "Veto"}}
 	case q.signed:
@@ -176,14 +178,19 @@ func (e *Executor) pressed(ctx context.Context, p notify.Press, do func(context.
 		e.followUp(ctx, q, "Your answer did not count", p.Slot+" was decided already. To see how: sluice log")
 		return
 	}
-	switch p.Key {
-	case pressApprove:
+	words := func(outcome string) {
+		e.inTerminal(ctx, q, "Your words are asked for", outcome, q.gate, "--run", q.run, "--round", strconv.Itoa(q.n))
+	}
+	switch {
+	case p.Key == pressApprove:
 		e.answered(ctx, q, engine.OutcomePass, "", do)
-	case pressVeto:
+	case p.Key == pressVeto && q.signed:
+		words(engine.OutcomeVeto)
+	case p.Key == pressVeto:
 		e.answered(ctx, q, engine.OutcomeVeto, vetoWords, do)
-	case pressReject:
-		e.inTerminal(ctx, q, "Your words are asked for", "fail", q.gate, "--run", q.run, "--round", strconv.Itoa(q.n))
-	case pressShow:
+	case p.Key == pressReject:
+		words(engine.OutcomeFail)
+	case p.Key == pressShow:
 		e.inTerminal(ctx, q, "To look", "show", q.gate, "--run", q.run)
 	}
 }

@@ -228,7 +228,10 @@ func TestPressedButtons(t *testing.T) {
 	press("w-1/G#2", "reject", 4)
 	press("w-1/G#2", "show", 4)
 	told(5, "To look", "sluice show G --run w-1")
-	if got := strings.Join(ran, "; "); got != "true [fail G --run w-1 --round 2]; true [show G --run w-1]" {
+	b.e.Asked(run1, []daemon.AskedRound{{Gate: "G", N: 2, State: engine.OnWindow, Signed: true, Owed: true}})
+	press("w-1/G#2", "veto", 4)
+	told(6, "Your words are asked for", "sluice veto G --run w-1 --round 2")
+	if got := strings.Join(ran, "; "); got != "true [fail G --run w-1 --round 2]; true [show G --run w-1]; true [veto G --run w-1 --round 2]" {
 		t.Errorf("terminals: %s", got)
 	}
 }
