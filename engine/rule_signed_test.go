@@ -78,6 +78,7 @@ func TestRuleSignedOnce(t *testing.T) {
 	s.has(replay(), "this signed answer was used already, on 2026-01-01")
 	s.restart(0)
 	s.has(replay(), "used already")
+	s.has(ignored(Decide(clone(t, s.st), func(digest string) *Spec { return s.specs[digest] }, kept, s.now)), "used already") // from a snapshot
 	s.writes()
 	s.done("a")
 	s.want(s.gate("ga"), "2 human")
