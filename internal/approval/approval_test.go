@@ -334,6 +334,15 @@ func TestStore(t *testing.T) {
 	if err := s.Place(bob.Key, "/k"); err != nil || s.Places()[bob.Key] != "/k" {
 		t.Errorf("%v %v", s.Places(), err)
 	}
+	if err := os.Chmod(s.ListFile(), 0o620); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Load(); err == nil || !strings.Contains(err.Error(), "others may write it") {
+		t.Errorf("a list that others may write: %v", err)
+	}
+	if err := os.Chmod(s.ListFile(), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	// What cannot be read may hold a revocation: then nothing counts.
 	for _, name := range []string{revokedFile, listFile} {
 		if err := os.WriteFile(filepath.Join(s.State, folder, name), []byte("{\n"), 0o600); err != nil {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -21,6 +22,9 @@ const (
 	revokedFile = "revoked"
 	placesFile  = "places"
 )
+
+// othersWrite are the rights by which another user could add a key.
+const othersWrite fs.FileMode = 0o022
 
 // Store keeps the list of a repo in its state folder, out of the reach of agents that a sandbox holds.
 type Store struct{ State string }
@@ -60,11 +64,16 @@ func (s Store) read(name string) ([]byte, error) {
 	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
 		return nil, errors.New("its folder is none")
 	}
-	data, _, err := atomicfile.OpenRegular(dir, name, maxList)
-	if errors.Is(err, fs.ErrNotExist) {
+	data, st, err := atomicfile.OpenRegular(dir, name, maxList)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
+	case err != nil:
+		return nil, err
+	case runtime.GOOS != "windows" && st.Mode.Perm()&othersWrite != 0:
+		return nil, fmt.Errorf("others may write it (%s), so nothing in it counts: chmod 600", st.Mode.Perm())
 	}
-	return data, err
+	return data, nil
 }
 
 // Add puts a key on the list, or gives one that is there other names.
