@@ -29,11 +29,14 @@ const ignored = `# What comes and goes while runs go on. Specs, settings, prompt
 func (a *app) initCommand() *cobra.Command {
 	var name string
 	var list, prompts bool
+	var c choice
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "lay out .workflow/ with a first workflow",
 		Long: `Makes .workflow/ in this repo: a first spec, settings, the folders that signals and runs live in,
-and the JSON Schema by which editors complete specs. --prompts writes the built-in prompts of the
+and the JSON Schema by which editors complete specs. It looks which agents are on PATH and what
+runs the repo's tests, and asks at most three questions in a terminal: who does the work, who
+reviews it, what tests it. --yes takes what it found. --prompts writes the built-in prompts of the
 roles to .workflow/prompts/ instead: what lies there holds in place of the built-in ones.
 It never writes over a file that is there, so it can be run again.`,
 		Example: "sluice init\nsluice init --template gated-pipeline\nsluice init --prompts",
@@ -53,10 +56,19 @@ It never writes over a file that is there, so it can be run again.`,
 			if prompts {
 				return a.layPrompts(p.root)
 			}
-			return a.layOut(p.root, t)
+			for i, f := range []string{"writer", "reviewer", "test"} {
+				c.given[i] = cmd.Flags().Changed(f)
+			}
+			if err := a.choose(p.root, &c); err != nil {
+				return err
+			}
+			return a.layOut(p.root, t, &c)
 		},
 	}
 	cmd.Flags().StringVar(&name, "template", defaultTemplate, "the shipped workflow `NAME` to begin with")
+	cmd.Flags().StringVar(&c.Writer, "writer", "", "the `AGENT` that does the work")
+	cmd.Flags().StringVar(&c.Reviewer, "reviewer", "", "the `AGENT` that reviews it")
+	cmd.Flags().StringVar(&c.Test, "test", "", "the `COMMAND` that runs the repo's tests")
 	cmd.Flags().BoolVar(&list, "list", false, "name the shipped workflows")
 	cmd.Flags().BoolVar(&prompts, "prompts", false, "write the built-in prompts of the roles, to be changed")
 	cmd.MarkFlagsMutuallyExclusive("prompts", "template")
@@ -136,7 +148,7 @@ func (a *app) layPrompts(root string) error {
 }
 
 // layOut makes the folders and files of a template, and keeps what is there.
-func (a *app) layOut(root string, t specs.Template) error {
+func (a *app) layOut(root string, t specs.Template, c *choice) error {
 	l := &laid{root: root}
 	for _, dir := range []string{"signals", "runs", "retry-context", "backlog", "audit"} {
 		if err := os.MkdirAll(filepath.Join(root, workflowDir, dir), 0o755); err != nil {
@@ -157,7 +169,7 @@ func (a *app) layOut(root string, t specs.Template) error {
 		if err != nil {
 			return err
 		}
-		return l.put(path.Clean(name), data)
+		return l.put(path.Clean(name), c.fit(path.Clean(name), data))
 	})
 	if err != nil {
 		return err
@@ -166,6 +178,7 @@ func (a *app) layOut(root string, t specs.Template) error {
 		return err
 	}
 	name := t.Name
+	c.tell(a)
 	a.print(`
 Next:
   look at %s/%s.yaml and %s/config.yaml (who plays which role)

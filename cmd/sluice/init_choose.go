@@ -1,0 +1,207 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sluice/agents"
+	"sluice/internal/atomicfile"
+)
+
+// choice is what a first workflow goes by: who works, who reviews, and what tests the work.
+type choice struct {
+	Writer   string   `json:"writer"`
+	Reviewer string   `json:"reviewer"`
+	Test     string   `json:"test"`
+	Found    []string `json:"found"` // agents on PATH
+
+	given [3]bool // by a flag: it is not asked for
+}
+
+// knownAgents are looked for on PATH: the two that are built in first, then those whose settings docs/agents.md has.
+func knownAgents() []string { return []string{"claude", "codex", "opencode", "qwen", "gemini"} }
+
+// agentSettings are the settings of those that are not built in, as they were tried.
+func agentSettings(name string) string {
+	switch name {
+	case "opencode":
+		return `{command: [opencode, run], prompt_via: arg, env: ["OPENCODE_*"]}`
+	case "qwen":
+		return `{command: [qwen, --auth-type, openai, --yolo], prompt_via: stdin, env: ["OPENAI_*"]}`
+	case "gemini":
+		return `{command: [gemini, -m, gemini-2.5-flash, --yolo], prompt_via: stdin, env: ["GEMINI_*", "GOOGLE_*"]}`
+	}
+	return ""
+}
+
+// choose fills in what no flag said: by what is found here, and by at most three questions where there is somebody to ask.
+// There is none where the agent and the tests are plain.
+func (a *app) choose(root string, c *choice) error {
+	for _, name := range knownAgents() {
+		if _, err := agents.LookUp(name, a.env, root); err == nil {
+			c.Found = append(c.Found, name)
+		}
+	}
+	for i, name := range []string{c.Writer, c.Reviewer} {
+		if c.given[i] && !slices.Contains(knownAgents(), name) {
+			mend := "take one of " + strings.Join(knownAgents(), ", ") + ", and change " + workflowDir + "/config.yaml then"
+			if near := nearest(name, knownAgents()); near != "" {
+				mend = "did you mean " + near + "?"
+			}
+			return misused(mend, "no settings are known for an agent %q", clean(name))
+		}
+	}
+	ask := a.interactive() && !a.yes && !a.json
+	writer := "claude"
+	if len(c.Found) > 0 {
+		writer = c.Found[0]
+	}
+	var err error
+	if !c.given[0] {
+		if c.Writer = writer; ask && len(c.Found) > 1 {
+			if c.Writer, err = a.pick("Which agent does the work?", c.Found, writer); err != nil {
+				return err
+			}
+		}
+	}
+	if !c.given[1] {
+		c.Reviewer = c.Writer
+		for _, other := range c.Found { // another model sees other faults
+			if other != c.Writer {
+				c.Reviewer = other
+				break
+			}
+		}
+		if ask && len(c.Found) > 1 {
+			if c.Reviewer, err = a.pick("Which agent reviews it?", c.Found, c.Reviewer); err != nil {
+				return err
+			}
+		}
+	}
+	if !c.given[2] {
+		c.Test = testsOf(root)
+		if ask {
+			c.Test, err = a.fill("Which command tests this repo?", c.Test)
+		}
+	}
+	return err
+}
+
+// pick asks for one of the names; an empty line takes the usual one.
+func (a *app) pick(question string, names []string, usual string) (string, error) {
+	for {
+		got, err := a.fill(question+" "+strings.Join(names, ", "), usual)
+		if err != nil || slices.Contains(names, got) {
+			return got, err
+		}
+		mend := "it is one of them"
+		if near := nearest(got, names); near != "" {
+			mend = "did you mean " + near + "?"
+		}
+		a.print("  %s", a.paint(yellow, fmt.Sprintf("no agent %q here: %s", clean(got), mend)))
+	}
+}
+
+// fill asks for a line; an empty one is the usual answer.
+func (a *app) fill(question, usual string) (string, error) {
+	if usual != "" {
+		question += " [" + usual + "]"
+	}
+	fmt.Fprintf(a.out, "%s ", question)
+	line, err := a.readLine()
+	if err != nil {
+		return "", failed("give the answers as --writer, --reviewer and --test", "nothing was made: the question was not answered")
+	}
+	if line = strings.TrimSpace(line); line == "" {
+		return usual, nil
+	}
+	return line, nil
+}
+
+// testsOf guesses which command runs the repo's tests, "" where nothing tells.
+func testsOf(root string) string {
+	has := func(name string) bool {
+		info, err := os.Stat(filepath.Join(root, name))
+		return err == nil && info.Mode().IsRegular()
+	}
+	text := func(name string) string {
+		data, _, err := atomicfile.OpenRegular(root, name, maxProjectFile)
+		if err != nil {
+			return ""
+		}
+		return string(data)
+	}
+	for _, name := range []string{"Makefile", "makefile", "GNUmakefile"} {
+		if regexp.MustCompile(`(?m)^test\s*:`).MatchString(text(name)) {
+			return "make test"
+		}
+	}
+	var p struct {
+		Scripts map[string]string `json:"scripts"`
+	}
+	if json.Unmarshal([]byte(text("package.json")), &p) == nil && p.Scripts["test"] != "" && !strings.Contains(p.Scripts["test"], "no test specified") {
+		return "npm test"
+	}
+	for _, by := range []struct{ file, command string }{
+		{"go.mod", "go test ./..."}, {"Cargo.toml", "cargo test"}, {"pytest.ini", "pytest"}, {"pyproject.toml", "pytest"}, {"setup.py", "pytest"},
+		{"mix.exs", "mix test"}, {"gradlew", "./gradlew test"}, {"pom.xml", "mvn -q test"}, {"Gemfile", "bundle exec rake test"}, {"deno.json", "deno test"},
+	} {
+		if has(by.file) {
+			return by.command
+		}
+	}
+	return ""
+}
+
+// maxProjectFile bounds a project's file that is looked into.
+const maxProjectFile = 1 << 20
+
+// Places of a template's files that a choice fills in.
+const (
+	roleLine = `(?m)^(  )([\w-]+)(: \{agent: )claude(\})`
+	testLine = `(?m)^(    test: \{default: )"true"`
+)
+
+// fit gives a template's file as the choice wants it.
+func (c *choice) fit(name string, data []byte) []byte {
+	switch {
+	case name == "config.yaml":
+		var own []string
+		roleLine := regexp.MustCompile(roleLine)
+		out := roleLine.ReplaceAllStringFunc(string(data), func(line string) string {
+			m := roleLine.FindStringSubmatch(line)
+			who := c.Writer
+			if m[2] == "reviewer" || m[2] == "controller" || m[2] == "supervisor" {
+				who = c.Reviewer
+			}
+			if s := agentSettings(who); s != "" && !slices.Contains(own, "  "+who+": "+s) {
+				own = append(own, "  "+who+": "+s)
+			}
+			return m[1] + m[2] + m[3] + who + m[4]
+		})
+		if len(own) > 0 {
+			out += "agents:\n" + strings.Join(own, "\n") + "\nidle_timeout: 10m   # some hang where their service does not answer\n"
+		}
+		return []byte(out)
+	case strings.HasPrefix(name, "specs/") && c.Test != "":
+		return regexp.MustCompile(testLine).ReplaceAll(data, []byte("${1}"+strings.ReplaceAll(strconv.Quote(c.Test), "$", "$$")))
+	}
+	return data
+}
+
+// tell says what was chosen, and what is missing.
+func (c *choice) tell(a *app) {
+	if len(c.Found) == 0 {
+		a.print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice demo` shows it all without one",
+			a.paint(yellow, "note:"), strings.Join(knownAgents(), ", "), workflowDir)
+	}
+	if c.Test == "" {
+		a.print("%s no tests were found here: the work is judged by its reviewer and by you, until the spec's `test` names a command", a.paint(yellow, "note:"))
+	}
+}
