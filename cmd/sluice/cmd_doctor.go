@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +32,9 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "check what sluice needs, with a mend for each fault",
 		Long: `git, the repo, .workflow/, its specs and settings, the agents of its roles, notification, limits on
 watched folders, the state folder, the journal, the clock, and who serves the repo. Exit 1 if one
-fails; a warning is something that works, but less well than it could.`,
-		Example: "sluice doctor\nsluice doctor --json",
+fails; a warning is something that works, but less well than it could. What it can mend itself
+it asks about, each by itself; --yes says yes to all.`,
+		Example: "sluice doctor\nsluice doctor --yes\nsluice doctor --json",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.doctor(cmd.Context())
@@ -46,19 +48,35 @@ type check struct {
 	State string `json:"state"` // ok, warn, fail
 	Says  string `json:"says"`
 	Mend  string `json:"mend,omitempty"`
+
+	repair *repair // what can be done about it here
 }
 
 func fine(what, format string, args ...any) check {
-	return check{what, "ok", fmt.Sprintf(format, args...), ""}
+	return check{What: what, State: "ok", Says: fmt.Sprintf(format, args...)}
 }
 func warned(what, mend, format string, args ...any) check {
-	return check{what, "warn", fmt.Sprintf(format, args...), mend}
+	return check{What: what, State: "warn", Says: fmt.Sprintf(format, args...), Mend: mend}
 }
 func broken(what, mend, format string, args ...any) check {
-	return check{what, "fail", fmt.Sprintf(format, args...), mend}
+	return check{What: what, State: "fail", Says: fmt.Sprintf(format, args...), Mend: mend}
 }
 
 func (a *app) doctor(ctx context.Context) error {
+	checks := a.checks(ctx)
+	err := a.printChecks(checks)
+	if a.json {
+		return err
+	}
+	if done, merr := a.mends(ctx, checks); merr != nil || !done {
+		return cmp.Or(merr, err)
+	}
+	a.print("")
+	return a.printChecks(a.checks(ctx))
+}
+
+// checks looks at everything.
+func (a *app) checks(ctx context.Context) []check {
 	checks := []check{a.checkGit(ctx), a.checkState(), a.checkClock()}
 	checks = append(checks, watchLimits()...)
 	checks = append(checks, a.checkSandbox(ctx))
@@ -70,7 +88,7 @@ func (a *app) doctor(ctx context.Context) error {
 	} else {
 		checks = append(checks, a.checkRepo(ctx, p)...)
 	}
-	return a.printChecks(checks)
+	return checks
 }
 
 func (a *app) printChecks(checks []check) error {
@@ -135,7 +153,8 @@ func (a *app) checkState() check {
 		return broken("state", "make it readable, or set XDG_STATE_HOME", "%s", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return warned("state", "chmod 700 "+home, "%s may be read by others (%s): journals and tokens lie there", home, info.Mode().Perm())
+		return warned("state", "chmod 700 "+home, "%s may be read by others (%s): journals and tokens lie there", home, info.Mode().Perm()).
+			by("Let nobody else read "+home+"?", func(context.Context) error { return os.Chmod(home, 0o700) })
 	}
 	f, err := os.CreateTemp(home, ".doctor-*")
 	if err != nil {
@@ -177,9 +196,9 @@ func (a *app) checkSandbox(ctx context.Context) check {
 	case err == nil:
 		return fine("sandbox", "%s holds: an agent can answer no gate", box.Program())
 	case mode == executor.SandboxOn || want == engine.TrustSandbox || want == engine.TrustSigned:
-		return broken("sandbox", mend, "%v: the settings want one, so nothing is launched", err)
+		return a.withBubblewrap(broken("sandbox", mend, "%v: the settings want one, so nothing is launched", err))
 	}
-	return warned("sandbox", mend, "%v: agents are unprotected", err)
+	return a.withBubblewrap(warned("sandbox", mend, "%v: agents are unprotected", err))
 }
 
 func (a *app) checkClock() check {
@@ -193,8 +212,18 @@ func (a *app) checkClock() check {
 func (a *app) checkRepo(ctx context.Context, p *place) []check {
 	out := []check{fine("repo", "%s", p.root)}
 	if !isDir(filepath.Join(p.root, workflowDir)) {
-		out = append(out, broken("workflow", "`sluice init` lays one out", "no %s/ here", workflowDir))
-		return append(out, a.checkNotify(ctx, p.root)...)
+		lay := broken("workflow", "`sluice init` lays one out", "no %s/ here", workflowDir).by("Lay out a first workflow here (sluice init)?", func(context.Context) error {
+			t, err := templateNamed(defaultTemplate)
+			var c choice
+			if err == nil {
+				err = a.choose(p.root, &c)
+			}
+			if err != nil {
+				return err
+			}
+			return a.layOut(p.root, t, &c)
+		})
+		return append(append(out, lay), a.checkNotify(ctx, p.root)...)
 	}
 	out = append(out, a.checkSpecs(p)...)
 	s, err := a.settingsOf(p.root, nil)

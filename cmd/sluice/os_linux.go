@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -23,10 +26,30 @@ func watchLimits() []check {
 			return []check{warned("watching", "", "inotify's limits cannot be read: folders are polled if it cannot be had")}
 		}
 		if n, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil && n < l.least {
-			return []check{warned("watching", "sysctl fs.inotify."+l.name+"="+strconv.Itoa(l.least), "fs.inotify.%s is %d: beyond it folders are polled every few seconds", l.name, n)}
+			c := warned("watching", "sysctl fs.inotify."+l.name+"="+strconv.Itoa(l.least), "fs.inotify.%s is %d: beyond it folders are polled every few seconds", l.name, n)
+			if os.Getuid() == 0 {
+				c = c.by(fmt.Sprintf("Raise fs.inotify.%s to %d, now and after each boot (%s)?", l.name, l.least, sysctlFile), func(context.Context) error { return raiseLimit(l.name, l.least) })
+			}
+			return []check{c}
 		}
 	}
 	return []check{fine("watching", "inotify")}
+}
+
+// sysctlFile is where the kernel's settings of ours lie for the next boot.
+const sysctlFile = "/etc/sysctl.d/90-sluice.conf"
+
+// raiseLimit sets one of inotify's limits, now and for each boot.
+func raiseLimit(name string, to int) error {
+	if err := os.WriteFile("/proc/sys/fs/inotify/"+name, []byte(strconv.Itoa(to)), 0o644); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(sysctlFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, "fs.inotify.%s = %d\n", name, to)
+	return errors.Join(err, f.Close())
 }
 
 // desktop says whether there is a session bus that notices can be shown through.

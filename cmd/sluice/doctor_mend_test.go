@@ -1,0 +1,41 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDoctorMends: what doctor can mend is mended after a yes, and looked at again; without somebody to ask it says how.
+func TestDoctorMends(t *testing.T) {
+	w := newWorld(t, true)
+	w.agentsOnPath("claude", "codex")
+	home := filepath.Join(filepath.Dir(w.dir), "state", "sluice")
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(home, 0o755); err != nil { // whatever the umask is
+		t.Fatal(err)
+	}
+	code, out, errs := w.sluice("doctor")
+	if code != exitFailed || !strings.Contains(out, "may be read by others") || !strings.Contains(errs, "2 faults can be mended here: `sluice doctor --yes`") {
+		t.Fatalf("%d\n%s%s", code, out, errs)
+	}
+	if info, _ := os.Stat(home); info.Mode().Perm() != 0o755 {
+		t.Error("it was mended without a yes")
+	}
+	code, out, errs = w.sluice("doctor", "--yes")
+	_, after, _ := strings.Cut(out, "mended  workflow")
+	if strings.Contains(after, "may be read by others") || strings.Contains(after, "no .workflow/ here") || !strings.Contains(after, "specs") {
+		t.Errorf("%d\n%s%s", code, out, errs)
+	}
+	if info, _ := os.Stat(home); info.Mode().Perm() != 0o700 {
+		t.Errorf("the state folder is %v", info.Mode())
+	}
+	if code, out, errs := w.sluice("validate"); code != 0 {
+		t.Errorf("what was laid out: %s %s", out, errs)
+	}
+}
