@@ -14,6 +14,7 @@ import (
 const (
 	reposEvery  = 3 * time.Second        // how often the list of repos is asked for
 	againAfter  = time.Second            // how long after a repo was lost it is tried again
+	triesMost   = 5                      // how often, before a repo that could not be read is read again though nobody serves it
 	healthEvery = 10 * time.Second       // how often a repo is asked for what no fact tells: its health, the day's budget
 	gatherFor   = 100 * time.Millisecond // facts that come together cost one refresh
 	aloneMost   = 64                     // more changed runs than this are asked for all at once
@@ -97,7 +98,8 @@ func (f *follower) repo(ctx context.Context, root string) {
 		if served || err != nil {
 			f.send(repoLost{root, why})
 		}
-		for pause(ctx, againAfter); ctx.Err() == nil && !f.host.Served(ctx, root); {
+		pause(ctx, againAfter)
+		for try := 1; ctx.Err() == nil && !f.host.Served(ctx, root) && (err == nil || try < triesMost); try++ {
 			pause(ctx, againAfter)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // input is a text that is being typed, of one line or several.
 type input struct {
-	verb  string // fail or veto; of the filter "filter"
+	verb  string // fail or veto; "" = the first word is the outcome; of the filter "filter"
 	what  target // of a fail or a veto
 	lines bool   // line breaks may be typed
 	text  []rune

@@ -2,11 +2,14 @@ package top
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/words"
 )
 
 // target is what a decision is about, as it was shown.
@@ -27,8 +30,11 @@ type question struct {
 
 // press takes a key.
 func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
-	if k.String() == "ctrl+c" {
+	switch k.String() {
+	case "ctrl+c":
 		return m.quit(true)
+	case "ctrl+z":
+		return tea.Suspend
 	}
 	switch m.mode {
 	case writing, filtering:
@@ -117,7 +123,7 @@ func (m *Model) command(k string) tea.Cmd {
 		m.fold(r, k)
 	case "t":
 		return m.tail(r)
-	case "p", "f", "v":
+	case "p", "f", "v", "d":
 		g := m.gateFor(r, k)
 		if g == nil {
 			return nil
@@ -151,7 +157,7 @@ func (m *Model) fold(r *row, k string) {
 	} else if k == "left" || k == "h" {
 		to = false
 	}
-	m.folds[key], m.stale = to, true
+	m.folds[key], m.stale, m.reveal = to, true, to
 	if !to && r.kind != waitRow { // the cursor goes to what is left of it
 		for i, x := range m.rows {
 			if x.kind == runRow && x.run == r.run {
@@ -168,7 +174,7 @@ func (m *Model) gateFor(r *row, k string) *daemon.GateStatus {
 		if ok(r.gate) {
 			return r.gate
 		}
-		m.tell(fmt.Sprintf("%s is %s: %s", r.gate.ID, orDash(r.gate.State), notTaken(k)))
+		m.tell(standing(r.gate) + ": " + notTaken(k))
 		return nil
 	}
 	var found []*daemon.GateStatus
@@ -208,11 +214,17 @@ func notTaken(k string) string {
 	return "no gate asks you here"
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "not open"
+// standing says how a gate stands, and who decided it.
+func standing(g *daemon.GateStatus) string {
+	switch {
+	case g.State == "":
+		return g.ID + " is not open"
+	case g.State == engine.OnHuman:
+		return g.ID + " asks a person"
+	case (g.State == engine.Approved || g.State == engine.Refused) && g.ByKind != "":
+		return fmt.Sprintf("%s was decided already: %s by %s", g.ID, g.State, words.By(g.ByKind, g.By))
 	}
-	return s
+	return g.ID + " is at " + g.State
 }
 
 // decide gives a person's word for the round that was shown: a pass at once, a fail and a veto when the words are typed.
@@ -221,8 +233,11 @@ func (m *Model) decide(k string, t target, back mode) tea.Cmd {
 		return m.do(t.root, "pass of "+t.gate, engine.Answered{Gate: t.gate, Run: t.run, Round: t.round, Outcome: engine.OutcomePass})
 	}
 	verb := engine.OutcomeFail
-	if k == "v" {
+	switch k {
+	case "v":
 		verb = engine.OutcomeVeto
+	case "d":
+		verb = ""
 	}
 	m.input = input{verb: verb, what: t, lines: true, back: back}
 	m.mode = writing
@@ -249,11 +264,25 @@ func (m *Model) typed(k tea.KeyPressMsg) tea.Cmd {
 	case done && m.input.words() == "":
 		m.tell("say what is wrong: the next attempt goes by it (Esc goes back)")
 	case done:
-		m.mode = m.input.back
-		t := m.input.what
-		return m.do(t.root, m.input.verb+" of "+t.gate, engine.Answered{Gate: t.gate, Run: t.run, Round: t.round, Outcome: m.input.verb, Text: m.input.words()})
+		return m.decideWith(m.input.what, m.input.verb, m.input.words())
 	}
 	return nil
+}
+
+// decideWith gives the decision whose words were typed. Without a verb the first of them is the outcome.
+func (m *Model) decideWith(t target, verb, text string) tea.Cmd {
+	if verb == "" {
+		verb, text, _ = strings.Cut(text, " ")
+		if r := m.repo(t.root); r != nil && r.runs[t.run] != nil {
+			g := gateOf(r.runs[t.run], t.gate)
+			if g != nil && g.Round == t.round && len(g.Outcomes) > 0 && !slices.Contains(g.Outcomes, verb) {
+				m.tell("the gate has no outcome " + words.Clean(verb) + ": it takes " + strings.Join(g.Outcomes, ", "))
+				return nil
+			}
+		}
+	}
+	m.mode = m.input.back
+	return m.do(t.root, verb+" of "+t.gate, engine.Answered{Gate: t.gate, Run: t.run, Round: t.round, Outcome: verb, Text: strings.TrimSpace(text)})
 }
 
 // paste takes what is pasted: it is words, never keys.

@@ -9,7 +9,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"sluice/daemon"
-	"sluice/engine"
 )
 
 // mode is what the keys are for now.
@@ -51,11 +50,12 @@ type Model struct {
 	at            int             // the row under the cursor
 	chosen        bool            // the person has moved it
 	first         int             // the first row on the screen
+	reveal        bool            // a run was unfolded: what it has is to be seen
 	slipped       time.Time       // when another row came under the cursor by itself
 	folds         map[string]bool // run -> unfolded, where the person said so
 	filter        string
-	rung          map[string]bool // rounds that the bell was rung for
-	words         map[string]string
+	rung          map[sense]bool // rounds that ask, and that the bell was rung for
+	words         wordsSeen
 	listening     bool // words are being read
 
 	page    *pageView
@@ -90,11 +90,11 @@ type decided struct {
 }
 
 // wordsSeen are agents' last words, by the key of their row.
-type wordsSeen map[string]string
+type wordsSeen map[rowKey]string
 
 // newModel gives the screen before anything is known.
 func newModel(ctx context.Context, host Host, now func() time.Time, send func(any)) *Model {
-	return &Model{ctx: ctx, host: host, now: now, send: send, width: 80, height: 24, folds: map[string]bool{}, rung: map[string]bool{}, words: map[string]string{}, stale: true}
+	return &Model{ctx: ctx, host: host, now: now, send: send, width: 80, height: 24, folds: map[string]bool{}, words: wordsSeen{}, stale: true}
 }
 
 // Init asks the terminal for its background, and begins to tick.
@@ -130,6 +130,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.seeRepos(msg)
 	case repoSeen:
 		m.seeRepo(msg)
+		m.layOut()
 		cmd = tea.Batch(m.ring(), m.listen())
 	case repoLost:
 		if r := m.repo(msg.root); r != nil {
@@ -205,23 +206,14 @@ func (m *Model) seeRepo(msg repoSeen) {
 
 // ring rings the bell once for each round that asks a person.
 func (m *Model) ring() tea.Cmd {
-	news := false
-	for _, r := range m.repos {
-		for _, id := range r.order {
-			run := r.runs[id]
-			if !live(run) {
-				continue
-			}
-			for i, s := range run.Steps {
-				for j, g := range s.Gates {
-					if key := rowKey(r.root, id, g.ID, g.Round); g.State == engine.OnHuman && !m.rung[key] && run.Steps[i].Gates[j].Round > 0 {
-						m.rung[key], news = true, true
-					}
-				}
-			}
+	news, asks := false, map[sense]bool{}
+	for i := range m.rows {
+		if r := &m.rows[i]; r.kind == waitRow && r.wait.Kind == "human" {
+			news = news || !m.rung[r.sense()]
+			asks[r.sense()] = true
 		}
 	}
-	if !news {
+	if m.rung = asks; !news {
 		return nil
 	}
 	return tea.Raw("\a")
@@ -232,7 +224,10 @@ func (m *Model) listen() tea.Cmd {
 	if m.listening || m.mode == reading {
 		return nil
 	}
-	type agent struct{ key, root, run, what string }
+	type agent struct {
+		key             rowKey
+		root, run, what string
+	}
 	var agents []agent
 	for _, r := range m.visible() {
 		if what := r.talks(); what != "" && len(agents) < wordsMost {

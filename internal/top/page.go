@@ -114,15 +114,10 @@ func (m *Model) seePage(msg pageSeen) {
 
 // tail opens what an agent says, as it says it.
 func (m *Model) tail(r *row) tea.Cmd {
-	what := r.what()
-	for _, s := range r.run.Steps {
-		if what == "" && s.State == engine.Running {
-			what = s.ID
-		}
-	}
+	what := speaker(r)
 	title := "what is said in " + r.run.ID
 	if what != "" {
-		title = what + " of " + r.run.ID + ", as it is said"
+		title = "what " + what + " of " + r.run.ID + " says"
 	}
 	ctx, stop := context.WithCancel(m.ctx)
 	p := &pageView{title: title, root: r.repo.root, run: r.run.ID, what: what, tails: true, follow: true, stop: stop, row: *r}
@@ -132,6 +127,23 @@ func (m *Model) tail(r *row) tea.Cmd {
 		err := host.Tail(ctx, p.root, p.run, what, func(line string) { send(lineSaid{n: n, lines: []string{line}}) })
 		return lineSaid{n: n, err: err}
 	}
+}
+
+// speaker is whose output is meant at a row: the reviewer's where it is judging or has just judged, else the step's; "" = of
+// whoever was launched last.
+func speaker(r *row) string {
+	switch {
+	case r.gate != nil && (r.gate.State == engine.OnReview || r.gate.State == engine.OnNotice || r.gate.State == engine.OnWindow):
+		return r.gate.ID
+	case r.step != nil:
+		return r.step.ID
+	}
+	for _, s := range r.run.Steps {
+		if s.State == engine.Running {
+			return s.ID
+		}
+	}
+	return ""
 }
 
 func (m *Model) seeLine(msg lineSaid) {
@@ -173,7 +185,7 @@ func (m *Model) read(k tea.KeyPressMsg) tea.Cmd {
 		} else {
 			m.tell("Esc goes back to the list; ? there tells all keys")
 		}
-	case "p", "f", "v", "P", "a", "r", "t", "s":
+	case "p", "f", "v", "d", "P", "a", "r", "t", "s":
 		return m.onPage(k.String())
 	}
 	if by != 0 {
@@ -210,8 +222,12 @@ func (m *Model) onPage(k string) tea.Cmd {
 		return nil
 	}
 	g := gateOf(r.run, p.gate)
-	if g == nil || !takes(g, k) && g.Round == p.round {
+	switch {
+	case g == nil:
 		m.tell(notTaken(k))
+		return nil
+	case !takes(g, k) && g.Round == p.round:
+		m.tell(standing(g) + ": " + notTaken(k))
 		return nil
 	}
 	return m.decide(k, target{p.root, p.run, p.gate, p.round}, reading) // of another round it comes to nothing, and one is told
@@ -284,6 +300,7 @@ Decide, at a row or on its page
   f              fail, with words: the next attempt goes by them
   v              veto, with words: a reviewer's pass does not count,
                  also after its window closed
+  d              any outcome that the gate has, by its name
   P              pause the run, or resume it
   a              abort the run (asks first)
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -18,9 +17,9 @@ const (
 	headRow  kind = iota // a heading: the cursor passes over it
 	waitRow              // something waits for a person
 	runRow               //
-	stepRow              //
-	gateRow              //
 	emptyRow             // says that there is nothing, and what to do
+	stepRow              // of an unfolded run
+	gateRow              //
 )
 
 // row is a line of the list. What it says is made when it is drawn.
@@ -34,35 +33,47 @@ type row struct {
 	text string // of a heading
 }
 
-func rowKey(parts ...any) string { return fmt.Sprintln(parts...) }
-
-// key names what the row is about, whatever has become of it: the cursor stays with it.
-func (r *row) key() string {
-	var parts []any
-	if r.repo != nil {
-		parts = append(parts, r.repo.root)
-	}
-	if r.run != nil {
-		parts = append(parts, r.run.ID)
-	}
-	if r.step != nil {
-		parts = append(parts, r.step.ID)
-	}
-	if r.gate != nil {
-		parts = append(parts, r.gate.ID)
-	}
-	if r.wait != nil {
-		parts = append(parts, r.wait.Kind, r.wait.Step)
-	}
-	return rowKey(append(parts, r.kind)...)
+// rowKey names what a row is about, whatever has become of it.
+type rowKey struct {
+	root, run, step, gate string
+	wait                  string // what kind of wait it is
+	kind                  kind
 }
 
-// sense is the key with what a decision there would be about: where it changes, the person has not seen it yet.
-func (r *row) sense() string {
-	if r.gate == nil {
-		return r.key()
+// key is where the cursor stays.
+func (r *row) key() rowKey {
+	k := rowKey{kind: r.kind}
+	if r.repo != nil {
+		k.root = r.repo.root
 	}
-	return rowKey(r.key(), r.gate.Round, r.gate.State)
+	if r.run != nil {
+		k.run = r.run.ID
+	}
+	if r.step != nil {
+		k.step = r.step.ID
+	}
+	if r.gate != nil {
+		k.gate = r.gate.ID
+	}
+	if r.wait != nil {
+		k.wait = r.wait.Kind
+	}
+	return k
+}
+
+// sense is what a decision at the row would be about: where it changes, the person has not seen it yet.
+type sense struct {
+	key   rowKey
+	round int
+	state string
+}
+
+func (r *row) sense() sense {
+	s := sense{key: r.key()}
+	if r.gate != nil {
+		s.round, s.state = r.gate.Round, r.gate.State
+	}
+	return s
 }
 
 func (r *row) selectable() bool { return r.kind != headRow && r.kind != emptyRow }
@@ -93,28 +104,31 @@ func (r *row) what() string {
 func (m *Model) layOut() {
 	if m.stale {
 		m.stale = false
-		key, sense := "", ""
+		var was *sense
 		if r := m.current(); r != nil && m.chosen {
-			key, sense = r.key(), r.sense()
+			at := r.sense()
+			was = &at
 		}
 		m.rows = m.rowsNow()
-		m.find(key, sense)
+		m.find(was)
 	}
 	m.scroll()
 }
 
-// find puts the cursor at the row with the key; where that is gone, at what is in its place.
-func (m *Model) find(key, sense string) {
-	if i := slices.IndexFunc(m.rows, func(r row) bool { return key != "" && r.key() == key }); i >= 0 {
+// find puts the cursor at the row that it was at; where that is gone, at what is in its place.
+func (m *Model) find(was *sense) {
+	if was == nil {
+		m.at = 0
+		m.step(0)
+		return
+	}
+	if i := slices.IndexFunc(m.rows, func(r row) bool { return r.key() == was.key }); i >= 0 {
 		m.at = i
 	} else {
 		m.at = max(min(m.at, len(m.rows)-1), 0)
-		if !m.chosen {
-			m.at = 0
-		}
 		m.step(0)
 	}
-	if m.at < len(m.rows) && key != "" && m.rows[m.at].sense() != sense {
+	if r := m.current(); r != nil && r.sense() != *was {
 		m.slipped = m.now()
 	}
 }
@@ -149,8 +163,13 @@ func (m *Model) scroll() {
 	if m.at-top >= room {
 		top = m.at
 	}
+	end := m.at
+	for m.reveal && end+1 < len(m.rows) && m.rows[end+1].kind >= stepRow && end+1-top < room {
+		end++
+	}
+	m.reveal = false
 	m.first = min(m.first, top)
-	m.first = max(m.first, m.at-room+1)
+	m.first = max(m.first, end-room+1)
 	m.first = max(min(m.first, len(m.rows)-room), 0)
 }
 
@@ -303,5 +322,5 @@ func stateOf(r *daemon.RunStatus) string {
 
 // steady says that the row under the cursor has been there long enough to have been read.
 func (m *Model) steady() bool {
-	return m.now().Sub(m.slipped) >= steadyFor || m.slipped.Equal(time.Time{})
+	return m.now().Sub(m.slipped) >= steadyFor || m.slipped.IsZero()
 }

@@ -191,7 +191,7 @@ func TestDecisions(t *testing.T) {
 		t.Errorf("f: %+v", s.last())
 	}
 	s.types("v")
-	s.sees(`G is human: there is no pass to veto here`)
+	s.sees(`G asks a person: there is no pass to veto here`)
 	gate := human(3)
 	gate.State, gate.Until = engine.OnWindow, s.at.Add(42*time.Second)
 	s.repo1(false, s.run("w-1", gate))

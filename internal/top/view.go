@@ -12,75 +12,11 @@ import (
 	"sluice/internal/words"
 )
 
-// Widths of columns, in terminal cells.
+// Bounds of the screen's parts, in lines.
 const (
-	idMost    = 24
-	titleMost = 30
-	stateWide = 10
-	inputMost = 6 // lines of a text that is typed
-	leastRoom = 1
+	inputMost = 6 // of a text that is typed
+	leastRoom = 1 // of the list or the page
 )
-
-// span is a part of a line in one style.
-type span struct{ style, text string }
-
-// line is a line of the screen before it is drawn.
-type line []span
-
-// reversed marks the row under the cursor, beside its sign.
-const reversed = "7"
-
-// draw gives a line of so many cells at most.
-func (m *Model) draw(l line, width int, selected bool) string {
-	var b strings.Builder
-	left := width
-	for i, s := range l {
-		text := s.text
-		if w := ansi.StringWidth(text); w > left || w == left && more(l[i+1:]) {
-			text = ansi.Truncate(text+" …", left, "…")
-		}
-		left -= ansi.StringWidth(text)
-		style := s.style
-		if selected {
-			style = reversed
-		}
-		b.WriteString(m.paint(style, text))
-		if left <= 0 {
-			break
-		}
-	}
-	if selected && left > 0 {
-		b.WriteString(m.paint(reversed, strings.Repeat(" ", left)))
-	}
-	return b.String()
-}
-
-// more says that there is something yet to be drawn.
-func more(l line) bool {
-	for _, s := range l {
-		if s.text != "" {
-			return true
-		}
-	}
-	return false
-}
-
-// paint sets a style. On a light background yellow and cyan can hardly be read.
-func (m *Model) paint(style, s string) string {
-	if s == "" || style == words.Plain {
-		return s
-	}
-	if m.light {
-		style = strings.NewReplacer(words.Yellow, "35", words.Blue, "34").Replace(style)
-	}
-	return "\x1b[" + style + "m" + s + "\x1b[0m"
-}
-
-func pad(s string, width int) string {
-	return s + strings.Repeat(" ", max(width-ansi.StringWidth(s), 0))
-}
-
-func clip(s string, width int) string { return ansi.Truncate(s, width, "…") }
 
 // View is the screen as it is now.
 func (m *Model) View() tea.View {
@@ -152,9 +88,7 @@ func (m *Model) head() []string {
 				}
 			}
 		}
-		if t := r.status.Today; t.All.Tokens >= today.All.Tokens && t.All.CostUSD >= today.All.CostUSD {
-			today = t // the newest: it only grows
-		}
+		today = later(today, r.status.Today)
 	}
 	l := line{{words.Bold, "sluice"}, {words.Plain, " "}}
 	if waits > 0 {
@@ -177,6 +111,14 @@ func (m *Model) head() []string {
 		}
 	}
 	return out
+}
+
+// later is the newer of two counts of the day, which only grow until the next.
+func later(a, b daemon.Today) daemon.Today {
+	if b.Day > a.Day || b.Day == a.Day && (b.All.Tokens > a.All.Tokens || b.All.CostUSD > a.All.CostUSD) {
+		return b
+	}
+	return a
 }
 
 // troubles are what is wrong as a whole, the worst first.
@@ -206,212 +148,6 @@ func (m *Model) troubles() []string {
 	return out
 }
 
-// rowLine is a row in words.
-func (m *Model) rowLine(r *row, at bool) line {
-	cursor := span{words.Plain, "  "}
-	if at {
-		cursor.text = "› "
-	}
-	switch r.kind {
-	case headRow:
-		return line{{words.Bold, r.text}, {words.Dim, m.repoWords(r.repo)}}
-	case emptyRow:
-		return line{{words.Dim, "  " + r.text}}
-	case waitRow:
-		return append(line{cursor}, m.waitLine(r)...)
-	case runRow:
-		return append(line{cursor}, m.runLine(r.run)...)
-	case stepRow:
-		return append(line{cursor, {words.Plain, "  "}}, m.stepLine(r)...)
-	}
-	return append(line{cursor, {words.Plain, "    "}}, m.gateLine(r)...)
-}
-
-// repoWords is what a repo's heading has beside its name.
-func (m *Model) repoWords(r *repo) string {
-	if r == nil {
-		return ""
-	}
-	s := ""
-	if r.lost != "" || r.known && !r.served {
-		s += " · not served"
-	}
-	if r.status.Trust != "" {
-		s += " · trust " + r.status.Trust
-	}
-	return s + " · " + words.Clean(r.root)
-}
-
-// sep joins parts of a line.
-func sep(parts ...string) string {
-	var out []string
-	for _, s := range parts {
-		if s != "" {
-			out = append(out, s)
-		}
-	}
-	return strings.Join(out, " · ")
-}
-
-// waitLine is something that waits for a person: what, where, how long it has or is left, and why.
-func (m *Model) waitLine(r *row) line {
-	state := r.wait.Kind
-	what, why := r.what(), ""
-	var parts []string
-	if r.gate != nil {
-		state, what = r.gate.State, words.Title(r.gate.ID, r.gate.Name)
-		parts = append(parts, score(r.gate), failedTimes(r.gate))
-		why = words.Why(r.gate.Why)
-	} else if r.step != nil {
-		what = words.Title(r.step.ID, r.step.Name)
-	}
-	sign, style := words.Mark(state)
-	says := ""
-	switch r.wait.Kind {
-	case "human":
-		says = "asks you"
-	case "window":
-		says = "goes on in " + words.Ago(r.wait.Until.Sub(m.now())) + " unless you veto"
-	case "offer":
-		sign, style, says = "?", words.Yellow, "is on offer: `sluice next`"
-	case "paused":
-		what, says, why = "", "is paused", words.Clean(r.run.Paused)
-	}
-	since := ""
-	if !r.wait.Since.IsZero() && r.wait.Kind != "window" {
-		since = words.Ago(m.now().Sub(r.wait.Since))
-	}
-	if len(m.repos) > 1 {
-		parts = append(parts, words.Clean(r.repo.name))
-	}
-	l := line{{style, sign + " "}}
-	if what != "" {
-		l = append(l, span{words.Bold, clip(what, titleMost)}, span{words.Plain, " of "})
-	}
-	return append(l, span{words.Plain, clip(words.Clean(r.run.ID), idMost) + " "}, span{style, says}, span{words.Dim, gap(sep(append([]string{since}, append(parts, why)...)...))})
-}
-
-func score(g *daemon.GateStatus) string {
-	if g.Score == nil {
-		return ""
-	}
-	return fmt.Sprintf("score %g", *g.Score)
-}
-
-func failedTimes(g *daemon.GateStatus) string {
-	if g.Count == 0 {
-		return ""
-	}
-	return fmt.Sprintf("failed %d/%d", g.Count, g.Max)
-}
-
-func (m *Model) runLine(r *daemon.RunStatus) line {
-	state := stateOf(r)
-	sign, style := words.Mark(state)
-	done := 0
-	for _, s := range r.Steps {
-		if s.State == engine.Passed || s.State == engine.Skipped || s.State == engine.Routed {
-			done++
-		}
-	}
-	took := ""
-	switch {
-	case r.Started.IsZero():
-	case r.Ended.IsZero():
-		took = words.Ago(m.now().Sub(r.Started))
-	default:
-		took = words.Ago(m.now().Sub(r.Ended)) + " ago"
-	}
-	rest := words.Clean(r.EndWhy)
-	if live(r) {
-		rest = ""
-		if len(r.Near) > 0 {
-			rest = "near its budget: " + words.Clean(strings.Join(r.Near, ", "))
-		}
-		if len(r.Waits) > 0 {
-			rest = sep(rest, words.Clean(r.Waits[0].Text))
-		}
-	}
-	return line{{style, sign + " "}, {words.Bold, pad(clip(words.Clean(r.ID), idMost), min(idMost, 14)) + " "}, {style, pad(state, stateWide)},
-		{words.Plain, pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {words.Dim, pad(took, 9)}, {words.Plain, spent(r)}, {words.Dim, rest}}
-}
-
-// spent is what a run has used, with a gap behind it.
-func spent(r *daemon.RunStatus) string {
-	if s := words.Spent(r.Usage, r.Budget); s != "" {
-		return s + "  "
-	}
-	return ""
-}
-
-func (m *Model) stepLine(r *row) line {
-	s := r.step
-	sign, style := words.Mark(s.State)
-	attempt, since := "", ""
-	if s.Attempt > 1 {
-		attempt = fmt.Sprintf("attempt %d", s.Attempt)
-	}
-	if !s.Since.IsZero() {
-		since = words.Ago(m.now().Sub(s.Since))
-	}
-	held := ""
-	if s.Held != nil {
-		held = "taken over" + words.Who(s.Held)
-	}
-	l := line{{style, sign + " "}, {words.Plain, pad(clip(words.Title(s.ID, s.Name), titleMost), 16) + " "}, {style, pad(s.State, stateWide)},
-		{words.Dim, sep(attempt, since, words.Clean(s.Role), held)}}
-	said, tone := words.Clean(s.Summary), words.Plain
-	if last := m.words[r.key()]; last != "" && r.talks() != "" {
-		said = "“" + words.Clean(last) + "”"
-	} else if s.Failure != "" && s.State != engine.Passed {
-		said, tone = words.Clean(s.Failure), words.Red
-	}
-	if said != "" {
-		l = append(l, span{words.Dim, " · "}, span{tone, said})
-	}
-	return l
-}
-
-func (m *Model) gateLine(r *row) line {
-	g := r.gate
-	sign, style := words.Mark(g.State)
-	state := g.State
-	if state == "" || state == engine.Undone { // what it judged was undone: it judges the next attempt
-		sign, style, state = "◇", words.Plain, "-"
-	}
-	left, by, why := "", "", ""
-	switch g.State {
-	case engine.OnWindow:
-		left = words.Ago(g.Until.Sub(m.now())) + " left"
-	case engine.OnHuman:
-		why = words.Why(g.Why)
-	case engine.Approved, engine.Refused:
-		if g.ByKind != "" {
-			by = "by " + words.Clean(words.By(g.ByKind, g.By))
-		}
-	}
-	forced := ""
-	if g.Forced {
-		forced = "forced"
-	}
-	said := ""
-	if g.Feedback != "" && g.State != engine.Approved {
-		said = "“" + words.Clean(g.Feedback) + "”"
-	}
-	if last := m.words[r.key()]; last != "" && r.talks() != "" {
-		said = "“" + words.Clean(last) + "”"
-	}
-	return line{{style, sign + " "}, {words.Plain, pad(clip(words.Title(g.ID, g.Name), titleMost), 14) + " "}, {style, pad(state, stateWide)},
-		{words.Dim, sep(g.Level, forced, left, score(g), failedTimes(g), by, why)}, {words.Plain, gap(said)}}
-}
-
-func gap(s string) string {
-	if s == "" {
-		return ""
-	}
-	return " · " + s
-}
-
 // pageLines is the part of the page that is on the screen.
 func (m *Model) pageLines(room int) []string {
 	p := m.page
@@ -434,7 +170,7 @@ func (m *Model) pageLines(room int) []string {
 func (m *Model) foot() []string {
 	var out []string
 	if m.said != "" && m.now().Sub(m.saidAt) < saidFor {
-		text := wrap(words.Clean(m.said), m.width)
+		text := strings.Split(ansi.Wrap(words.Clean(m.said), max(m.width, 1), ""), "\n")
 		for _, s := range text[:min(len(text), max(m.height/5, 1))] {
 			out = append(out, m.paint(words.Bold, s))
 		}
@@ -454,7 +190,11 @@ func (m *Model) foot() []string {
 
 // inputLines are the words that are typed, their end at least.
 func (m *Model) inputLines() []string {
-	prompt := m.input.verb + " " + m.input.what.gate + fmt.Sprintf(" #%d: what is wrong? ", m.input.what.round)
+	what := m.input.what
+	prompt := fmt.Sprintf("%s %s #%d: what is wrong? ", m.input.verb, what.gate, what.round)
+	if m.input.verb == "" {
+		prompt = fmt.Sprintf("decide %s #%d: %s, then why? ", what.gate, what.round, m.outcomes(what))
+	}
 	out := []string{m.draw(line{{"1;33", prompt}, {words.Dim, "Enter sends · Alt-Enter: new line · Esc: back"}}, m.width, false)}
 	var text []string
 	at := 0
@@ -471,19 +211,40 @@ func (m *Model) inputLines() []string {
 	return append(out, text[from:min(from+most, len(text))]...)
 }
 
+// outcomes are what may be said at a gate.
+func (m *Model) outcomes(t target) string {
+	if r := m.repo(t.root); r != nil && r.runs[t.run] != nil {
+		if g := gateOf(r.runs[t.run], t.gate); g != nil {
+			return strings.Join(g.Outcomes, " or ")
+		}
+	}
+	return "an outcome"
+}
+
+// plainOutcomes is how many outcomes each gate has: pass, fail and veto.
+const plainOutcomes = 3
+
+// decideKeys are the keys that decide at a gate as it stands.
+func decideKeys(g *daemon.GateStatus) []string {
+	switch {
+	case g.State == engine.OnHuman && len(g.Outcomes) > plainOutcomes: // it has routes of its own
+		return []string{"p pass", "f fail", "d decide"}
+	case g.State == engine.OnHuman:
+		return []string{"p pass", "f fail"}
+	case takes(g, "v"):
+		return []string{"v veto"}
+	}
+	return nil
+}
+
 // keysFor are the keys that do something at a row, those that matter there first.
 func (m *Model) keysFor(r *row) []string {
 	var keys []string
 	if r != nil {
-		switch {
-		case r.gate != nil && r.gate.State == engine.OnHuman:
-			keys = append(keys, "p pass", "f fail", "⏎ show")
-		case r.gate != nil && takes(r.gate, "v") && live(r.run):
-			keys = append(keys, "v veto", "⏎ show")
-		default:
-			keys = append(keys, "⏎ show")
+		if r.gate != nil && live(r.run) {
+			keys = decideKeys(r.gate)
 		}
-		keys = append(keys, "t tail")
+		keys = append(keys, "⏎ show", "t tail")
 		if live(r.run) {
 			if r.run.Paused != "" {
 				keys = append(keys, "P resume")
@@ -521,13 +282,10 @@ func (m *Model) pageFoot() []string {
 	var out []string
 	if repo := m.repo(p.root); repo != nil && p.gate != "" && repo.runs[p.run] != nil {
 		if g := gateOf(repo.runs[p.run], p.gate); g != nil {
-			switch {
-			case g.Round != p.round:
+			if g.Round != p.round {
 				out = append(out, m.draw(line{{words.Yellow, fmt.Sprintf("! %s is at round %d by now: r shows it", p.gate, g.Round)}}, m.width, false))
-			case g.State == engine.OnHuman:
-				keys = append(keys, "p pass", "f fail")
-			case takes(g, "v") && live(repo.runs[p.run]):
-				keys = append(keys, "v veto")
+			} else if live(repo.runs[p.run]) {
+				keys = append(keys, decideKeys(g)...)
 			}
 		}
 	}
