@@ -25,7 +25,7 @@ func (w *world) inTerminal(columns, rows int, line string) *terminalWindow {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		w.t.Skip("needs: tmux (a terminal to look at the screen in)")
 	}
-	win := &terminalWindow{w.t, filepath.Join(filepath.Dir(w.dir), "tmux")}
+	win := &terminalWindow{w.t, filepath.Join(w.t.TempDir(), "tmux")}
 	args := []string{"new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(rows), "-c", w.dir}
 	for _, e := range append(w.env, "NO_COLOR=1") {
 		args = append(args, "-e", e)

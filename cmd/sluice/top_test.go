@@ -4,9 +4,15 @@ package main
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -39,7 +45,7 @@ func TestTopDecides(t *testing.T) {
 	if code, out := w.binary(sluice, "start", "w"); code != 0 {
 		t.Fatal(out)
 	}
-	win := w.inTerminal(80, 24, sluice+" top")
+	win := w.inTerminal(80, 24, sluice+" top"+andStty)
 	win.sees(`^› \? G review of w-1 asks you`)
 	win.types("Enter")
 	win.sees(`^\+hello`)
@@ -51,11 +57,7 @@ func TestTopDecides(t *testing.T) {
 	win.sees(`G is at round 2 by now`)
 	win.types("Escape")
 	win.sees(`^› \? G review of w-1 asks you .* failed 1/`)
-	win.types("p")
-	if strings.Contains(win.sees(`has just changed|^. ✓ w-1 +completed`), "has just changed") { // it was too fast to have been read
-		win.types("p")
-	}
-	win.sees(`^. ✓ w-1 +completed`)
+	win.presses("p", `^. ✓ w-1 +completed`)
 	win.types("q")
 	if last := win.sees(`^rc=0`); strings.Contains(last, "q quit") {
 		t.Errorf("at the end the terminal shows:\n%s", last)
@@ -84,4 +86,253 @@ func (w *world) serve(sluice string) (stop func()) {
 	stop = w.background(sluice, "daemon")
 	w.until(`^served`, "watch", "ls")
 	return stop
+}
+
+// played gives the world two more workflows: one whose agent goes on saying things, and one whose reviewer passes the work
+// with a veto window.
+func played(t *testing.T) (w *world, sluice string, stop func()) {
+	t.Helper()
+	w, sluice = gated(t)
+	w.own(`notify: {desktop: false}
+roles: {"*": {agent: judge}}
+agents: {judge: {command: [sh, -c, 'echo "{\"verdict\": \"pass\", \"score\": 80}"']}}
+`)
+	w.write(".workflow/specs/talk.yaml", `workflow: {id: talk, name: A long talk}
+steps:
+  - {id: T, name: talks, run: "i=0; while [ $i -lt 4000 ]; do i=$((i+1)); echo word $i; sleep 0.05; done", next_step: DONE}
+`)
+	w.write(".workflow/specs/n.yaml", `workflow: {id: n, name: Passed unless vetoed}
+steps:
+  - {id: V, run: "echo hello >> out.txt", gate: VG}
+gates:
+  - {id: VG, name: a look, reviewer: {level: notify, agent_type: r}, veto_window: 10m, on_pass: {next_step: DONE}, max_retries: 9}
+`)
+	return w, sluice, w.serve(sluice)
+}
+
+// start starts a run through the daemon.
+func (w *world) start(sluice string, args ...string) {
+	w.t.Helper()
+	if code, out := w.binary(sluice, append([]string{"start"}, args...)...); code != 0 {
+		w.t.Fatal(out)
+	}
+}
+
+// has says whether a fact of the journal is as wanted.
+func has[F engine.Fact](facts []engine.Fact, want func(F) bool) bool {
+	return slices.ContainsFunc(facts, func(f engine.Fact) bool { x, ok := f.(F); return ok && want(x) })
+}
+
+// andStty has how a terminal was left told below the exit code.
+const andStty = `; echo "rc=$?"; stty -a`
+
+// presses decides with a key: once more, where the row was too new to have been read.
+func (win *terminalWindow) presses(key, pattern string) {
+	win.t.Helper()
+	win.types(key)
+	if strings.Contains(win.sees("has just changed|"+pattern), "has just changed") {
+		win.types(key)
+	}
+	win.sees(pattern)
+}
+
+// left checks that the terminal is as it was before: its own buffer, its cursor, echo and lines.
+func (win *terminalWindow) left() {
+	win.t.Helper()
+	win.sees(`^rc=`)
+	if got := win.tmux("display", "-p", "#{alternate_on}#{cursor_flag}#{bracket_paste_flag}"); !strings.HasPrefix(got, "01") {
+		win.t.Errorf("alternate buffer, cursor: %s", got)
+	}
+	if got := win.sees(`icanon`); strings.Contains(got, "-icanon") || !regexp.MustCompile(`[^-]echo `).MatchString(got) {
+		win.t.Errorf("the terminal is left as:\n%s", got)
+	}
+}
+
+// TestTopSteers: an agent is heard, its run paused, resumed and aborted, each as a fact via the terminal.
+func TestTopSteers(t *testing.T) {
+	w, sluice, _ := played(t)
+	w.start(sluice, "talk")
+	win := w.inTerminal(80, 24, sluice+" top"+andStty)
+	win.sees(`T talks +running .*“word \d+”`)
+	win.types("t")
+	win.sees(`^── what T of talk-1 says`)
+	win.sees(`^── what T of talk-1 says · line [2-9]\d* of`)
+	win.types("g")
+	win.sees(`^── what T of talk-1 says · line 1 of`)
+	win.sees(`^word 1$`)
+	win.types("G")
+	win.sees(`^── what T of talk-1 says · line [2-9]\d* of`)
+	win.types("Escape")
+	win.sees(`^p pass|^⏎ show`)
+	win.types("P")
+	win.sees(`‖ talk-1 is paused`)
+	win.sees(`P resume`)
+	win.types("P")
+	win.sees(`^› ▸ talk-1 +running`)
+	win.types("?")
+	win.sees(`^Move$`)
+	win.types("q")
+	win.sees(`^› ▸ talk-1`)
+	win.types("/nothing")
+	win.sees(`no run has what the filter says`)
+	win.types("Escape")
+	win.sees(`^› ▸ talk-1|^  ▸ talk-1`)
+	win.types("j", "k", "a")
+	win.sees(`^End talk-1 for good\? y yes`)
+	win.types("n")
+	win.sees(`nothing was done`)
+	win.types("a")
+	win.sees(`^End talk-1 for good\?`)
+	win.types("y")
+	win.sees(`– talk-1 +aborted`)
+	win.types("C-c")
+	win.left()
+	facts := w.factsOf()
+	if !has(facts, func(f engine.RunPaused) bool { return byTerminal(f.By) }) || !has(facts, func(f engine.RunResumed) bool { return byTerminal(f.By) }) ||
+		!has(facts, func(f engine.RunEnded) bool { return f.Phase == engine.RunAborted && byTerminal(f.By) }) {
+		t.Error("not all was told by facts")
+	}
+}
+
+// TestTopVetoes: a veto with words in an open window, and one at a gate whose run another has just passed.
+func TestTopVetoes(t *testing.T) {
+	w, sluice, _ := played(t)
+	w.start(sluice, "n")
+	win := w.inTerminal(80, 24, sluice+" top"+andStty)
+	win.sees(`^› ‖ VG a look of n-1 goes on in 9m\d\ds unless you veto · score 80`)
+	win.sees(`^v veto`)
+	win.presses("v", `^veto VG #1: what is wrong\?`)
+	win.types("the tests miss it", "Enter")
+	win.sees(`‖ VG a look of n-1 .* failed 1/9`)
+	if !has(w.factsOf(), func(f engine.RoundFailed) bool {
+		return f.Gate == "VG" && f.N == 1 && f.Feedback == "the tests miss it" && byTerminal(f.By)
+	}) {
+		t.Error("no fact tells the veto")
+	}
+	win.types("q")
+	win.left()
+}
+
+// TestTopTellsTheSecond: of two people who decide at once one counts, and the other is told.
+func TestTopTellsTheSecond(t *testing.T) {
+	w, sluice, _ := played(t)
+	w.start(sluice, "w")
+	one := w.inTerminal(80, 24, sluice+" top"+andStty)
+	two := w.inTerminal(80, 24, sluice+" top"+andStty)
+	for _, win := range []*terminalWindow{one, two} {
+		win.sees(`^› \? G review of w-1 asks you`)
+		win.types("Enter")
+		win.sees(`^\+hello`)
+	}
+	one.types("p")
+	two.types("p")
+	one.sees(`^pass of G: taken in|G was decided already|pass of G came to nothing`)
+	two.sees(`^pass of G: taken in|G was decided already|pass of G came to nothing`)
+	passed := 0
+	for _, f := range w.factsOf() {
+		if x, ok := f.(engine.RoundPassed); ok && x.Gate == "G" && byTerminal(x.By) {
+			passed++
+		}
+	}
+	if passed != 1 {
+		t.Errorf("passed %d times", passed)
+	}
+	both := one.tmux("capture-pane", "-p") + two.tmux("capture-pane", "-p")
+	if strings.Count(both, "pass of G: taken in") != 1 {
+		t.Errorf("not one was taken in and one told:\n%s", both)
+	}
+}
+
+// TestTopOutlivesTheDaemon: a daemon that is killed is told, nothing is decided meanwhile, and the screen goes on with the next.
+func TestTopOutlivesTheDaemon(t *testing.T) {
+	w, sluice, stop := played(t)
+	w.start(sluice, "w")
+	win := w.inTerminal(80, 24, sluice+" top"+andStty)
+	win.sees(`^› \? G review of w-1 asks you`)
+	stop()
+	win.sees(`^! work: nothing is heard of it for \d+s, trying again`)
+	win.sees(`^! no daemon answers: .sluice daemon. starts one`)
+	win.types("p")
+	win.sees(`nobody serves work now, so nothing was done`)
+	w.serve(sluice)
+	for win.sees(`^sluice \? 1 for you`); strings.Contains(win.tmux("capture-pane", "-p"), "nothing is heard"); {
+		time.Sleep(pollEvery)
+	}
+	win.presses("p", `^. ✓ w-1 +completed`)
+	win.types("q")
+	win.left()
+}
+
+// TestTopLooksOnly: a repo that nobody serves is shown by its journal, and says how to go on.
+func TestTopLooksOnly(t *testing.T) {
+	w, sluice, stop := played(t)
+	w.start(sluice, "w")
+	w.until("G for a person", "status")
+	stop()
+	win := w.inTerminal(80, 24, sluice+" top"+andStty)
+	win.sees(`^! work: nobody serves it, you can only look: .sluice daemon.`)
+	win.sees(`^› \? G review of w-1 asks you`)
+	win.types("Enter")
+	win.sees(`^\+hello`)
+	win.types("p")
+	win.sees(`nobody serves work now, so nothing was done`)
+	win.types("Escape")
+	w.serve(sluice) // it was not in its way
+	for win.sees(`^› \? G review of w-1`); strings.Contains(win.tmux("capture-pane", "-p"), "only look"); {
+		time.Sleep(pollEvery)
+	}
+	win.types("q")
+	win.left()
+}
+
+// TestTopWithout: without a terminal, and without a repo and a daemon, it says what to do.
+func TestTopWithout(t *testing.T) {
+	w := newWorld(t, false)
+	if code, _, errs := w.sluice("top"); code != exitUsage || !strings.Contains(errs, "needs a terminal") || !strings.Contains(errs, "sluice status") {
+		t.Errorf("%d %q", code, errs)
+	}
+	win := w.inTerminal(80, 24, filepath.Join(binDir(t), "sluice")+" top")
+	win.sees("no daemon runs now, and ")
+	win.sees("`sluice daemon` serves the repos")
+	win.sees("^rc=1")
+}
+
+// TestTopFits: at every size nothing is wider than the terminal, and what matters is there.
+func TestTopFits(t *testing.T) {
+	w, sluice, _ := played(t)
+	w.start(sluice, "w")
+	w.start(sluice, "n")
+	win := w.inTerminal(80, 24, sluice+" top"+andStty)
+	win.sees(`‖ VG a look`)
+	for _, size := range [][2]string{{"40", "10"}, {"120", "40"}, {"80", "24"}, {"40", "10"}} {
+		win.tmux("resize-window", "-x", size[0], "-y", size[1])
+		win.sees(`^. \? G review of w-1 asks you`)
+		win.sees(`^p pass · f fail .*q quit$`)
+	}
+	want := []string{"sluice ? 2 for you · 2 live of 2 runs", "waits for you (2)", "› ? G review of w-1 asks you · 0s", "  ‖ VG a look of n-1 goes on in 9m00s", "work · 2 live, 0 ended · trust file · /"}
+	times := regexp.MustCompile(`\d+s`)
+	last := strings.Split(win.tmux("capture-pane", "-p"), "\n")
+	for i := range want {
+		got := times.ReplaceAllString(last[i], "0s")
+		if !strings.HasPrefix(strings.ReplaceAll(got, "9m0s", "9m00s"), strings.TrimSuffix(want[i], "0s")) {
+			t.Errorf("line %d: %q, want %q", i+1, got, want[i])
+		}
+	}
+}
+
+// TestTopLeavesAtASignal: a SIGTERM and a terminal that is closed end it, and the first leaves the terminal as it was.
+func TestTopLeavesAtASignal(t *testing.T) {
+	w, sluice, _ := played(t)
+	pid := filepath.Join(filepath.Dir(w.dir), "pid")
+	win := w.inTerminal(80, 24, "(sh -c 'echo $$ > "+pid+"; exec "+sluice+" top')"+andStty)
+	win.sees(`^work · 0 live`)
+	raw, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(string(raw)))
+	if err := syscall.Kill(n, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	win.left()
 }

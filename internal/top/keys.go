@@ -36,6 +36,7 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	case "ctrl+z":
 		return tea.Suspend
 	}
+	m.said = ""
 	switch m.mode {
 	case writing, filtering:
 		return m.typed(k)
@@ -48,7 +49,6 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	if m.move(k.String()) {
 		return nil
 	}
-	m.said = ""
 	return m.command(k.String())
 }
 

@@ -41,6 +41,8 @@ type Model struct {
 
 	width, height int
 	light         bool // the terminal's background is light
+	ticks         int  // of the newest tick
+	pace          time.Duration
 	mode          mode
 	repos         []*repo
 	note          string // what of the whole is not as it should be
@@ -79,8 +81,8 @@ type repo struct {
 	order      []string // oldest first
 }
 
-// tick has the screen drawn again, as time goes by.
-type tick struct{}
+// tick has the screen drawn again, as time goes by. Only the newest counts.
+type tick struct{ n int }
 
 // decided is what came of an event that the person asked for.
 type decided struct {
@@ -100,16 +102,31 @@ func newModel(ctx context.Context, host Host, now func() time.Time, send func(an
 // Init asks the terminal for its background, and begins to tick.
 func (m *Model) Init() tea.Cmd { return tea.Batch(tea.RequestBackgroundColor, m.tick()) }
 
+// tick has the screen drawn again after a while: soon where something runs.
 func (m *Model) tick() tea.Cmd {
-	pace := tickIdle
+	m.ticks++
+	n := m.ticks
+	m.pace = m.paceNow()
+	return tea.Tick(m.pace, func(time.Time) tea.Msg { return tick{n} })
+}
+
+func (m *Model) paceNow() time.Duration {
 	for _, r := range m.repos {
 		for _, id := range r.order {
 			if live(r.runs[id]) {
-				pace = tickLive
+				return tickLive
 			}
 		}
 	}
-	return tea.Tick(pace, func(time.Time) tea.Msg { return tick{} })
+	return tickIdle
+}
+
+// hurry ticks faster, where something runs now and nothing did.
+func (m *Model) hurry() tea.Cmd {
+	if m.paceNow() >= m.pace {
+		return nil
+	}
+	return m.tick()
 }
 
 // Update takes a message.
@@ -125,13 +142,15 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.PasteMsg:
 		m.paste(msg.Content)
 	case tick:
-		cmd = tea.Batch(m.tick(), m.listen())
+		if msg.n == m.ticks { // an older one was overtaken
+			cmd = tea.Batch(m.tick(), m.listen())
+		}
 	case reposSeen:
 		m.seeRepos(msg)
 	case repoSeen:
 		m.seeRepo(msg)
 		m.layOut()
-		cmd = tea.Batch(m.ring(), m.listen())
+		cmd = tea.Batch(m.ring(), m.listen(), m.hurry())
 	case repoLost:
 		if r := m.repo(msg.root); r != nil {
 			r.served, r.lost, r.lostAt, m.loaded = false, msg.why, m.now(), true

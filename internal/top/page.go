@@ -205,7 +205,6 @@ func (m *Model) onPage(k string) tea.Cmd {
 	if repo := m.repo(p.root); repo != nil && repo.runs[p.run] != nil {
 		r.run = repo.runs[p.run]
 	}
-	m.said = ""
 	switch k {
 	case "r", "s":
 		return m.show(&r)

@@ -104,10 +104,9 @@ func (r *row) what() string {
 func (m *Model) layOut() {
 	if m.stale {
 		m.stale = false
-		var was *sense
-		if r := m.current(); r != nil && m.chosen {
-			at := r.sense()
-			was = &at
+		var was sense
+		if r := m.current(); r != nil {
+			was = r.sense()
 		}
 		m.rows = m.rowsNow()
 		m.find(was)
@@ -115,20 +114,25 @@ func (m *Model) layOut() {
 	m.scroll()
 }
 
-// find puts the cursor at the row that it was at; where that is gone, at what is in its place.
-func (m *Model) find(was *sense) {
-	if was == nil {
-		m.at = 0
-		m.step(0)
-		return
-	}
-	if i := slices.IndexFunc(m.rows, func(r row) bool { return r.key() == was.key }); i >= 0 {
+// find puts the cursor at the row that it was at. Where that is gone, it goes to what is in its place: to the next that waits
+// for a person, where it was at such a one; to the top, where nothing waits or the person has not moved it yet.
+func (m *Model) find(was sense) {
+	i := slices.IndexFunc(m.rows, func(r row) bool { return r.key() == was.key })
+	switch {
+	case m.chosen && i >= 0:
 		m.at = i
-	} else {
+	case m.chosen && was.key.kind == waitRow:
 		m.at = max(min(m.at, len(m.rows)-1), 0)
-		m.step(0)
+		for m.at > 0 && m.rows[m.at].kind != waitRow {
+			m.at--
+		}
+		m.chosen = m.at > 0
+	case !m.chosen:
+		m.at = 0
 	}
-	if r := m.current(); r != nil && r.sense() != *was {
+	m.at = max(min(m.at, len(m.rows)-1), 0)
+	m.step(0)
+	if r := m.current(); r != nil && r.sense() != was {
 		m.slipped = m.now()
 	}
 }

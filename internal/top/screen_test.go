@@ -114,6 +114,7 @@ func TestHostileText(t *testing.T) {
 func TestWordsAreEdited(t *testing.T) {
 	s := newSit(t, 80, 24)
 	s.repo1(true, s.run("w-1", human(1)))
+	s.soon()
 	s.types("f<enter>")
 	s.sees("say what is wrong")
 	s.types("tow<left><backspace><backspace>xo<right><right>!<home>Go <end><ctrl+j>second q ? lien<left><left><delete><right>e<up>^<ctrl+e>")
@@ -148,6 +149,7 @@ func TestDecideByName(t *testing.T) {
 	g := human(1)
 	g.Outcomes = []string{"pass", "fail", "veto", "replan"}
 	s.repo1(true, s.run("w-1", g))
+	s.soon()
 	s.sees(`^p pass · f fail · d decide`)
 	s.types("dreplna why<enter>")
 	s.sees(`the gate has no outcome replna: it takes pass, fail, veto, replan`)
@@ -162,6 +164,7 @@ func TestLateVeto(t *testing.T) {
 	s := newSit(t, 80, 24)
 	r := s.run("w-1", daemon.GateStatus{ID: "G", State: engine.Approved, Round: 4, ByKind: "window"})
 	s.repo1(true, r)
+	s.soon()
 	s.types("v")
 	s.sees("there is no pass to veto here")
 	s.types("<down><down>")
@@ -186,7 +189,7 @@ func TestLastWords(t *testing.T) {
 	r.Steps[0].State = engine.Running
 	s.desk.words["/x/app w-1 A"], s.desk.words["/x/app w-1 G"] = "reading main.go", "judging"
 	s.repo1(true, r)
-	s.tell(tick{})
+	s.tell(tick{s.ticks})
 	s.sees(`A write it .*“reading main.go”`, `G .*“judging”`)
 	s.desk.tails = []string{"\x1b[36m▸ Bash\x1b[0m " + strings.Repeat("long ", 40), "the end"}
 	s.types("t")
@@ -253,6 +256,7 @@ func (white) RGBA() (r, g, b, a uint32) { return 0xffff, 0xffff, 0xffff, 0xffff 
 func TestLeaving(t *testing.T) {
 	s := newSit(t, 80, 24)
 	s.repo1(true, s.run("w-1", human(1)))
+	s.soon()
 	_, cmd := s.Update(keyOf("p", "p")) // not carried out yet
 	if _, quit := s.Update(keyOf("q", "q")); quit != nil {
 		t.Error("it left before the decision was taken in")
@@ -263,6 +267,7 @@ func TestLeaving(t *testing.T) {
 	}
 	s = newSit(t, 80, 24)
 	s.repo1(true, s.run("w-1", human(1)))
+	s.soon()
 	s.Update(keyOf("p", "p"))
 	if _, quit := s.Update(keyOf("ctrl+c", "")); quit == nil {
 		t.Error("Ctrl-C was held up")
@@ -308,4 +313,31 @@ func told(cmd tea.Cmd) []tea.Msg {
 		out = append(out, told(c)...)
 	}
 	return out
+}
+
+// TestTheClockHurries: time is told each second as soon as something runs, and by one clock alone.
+func TestTheClockHurries(t *testing.T) {
+	s := newSit(t, 80, 24)
+	s.Init()
+	if s.pace != tickIdle {
+		t.Errorf("with nothing known: %s", s.pace)
+	}
+	before := s.ticks
+	is := func(whole bool, id string) {
+		s.Update(repoSeen{root: "/x/app", served: true, whole: whole, status: daemon.Status{Runs: []daemon.RunStatus{s.run(id, daemon.GateStatus{ID: "G"})}}})
+	}
+	s.Update(reposSeen{roots: []string{"/x/app"}})
+	is(true, "w-1")
+	if s.pace != tickLive || s.ticks != before+1 {
+		t.Errorf("with a run: %s, %d", s.pace, s.ticks-before)
+	}
+	is(false, "w-2")
+	s.Update(tick{before}) // overtaken
+	if s.ticks != before+1 {
+		t.Errorf("%d clocks", s.ticks-before)
+	}
+	s.Update(tick{s.ticks})
+	if s.ticks != before+2 {
+		t.Errorf("it stopped: %d", s.ticks-before)
+	}
 }

@@ -60,9 +60,13 @@ type sit struct {
 	sent []any
 }
 
+// soon lets the time pass in which a row is new.
+func (s *sit) soon() { s.at = s.at.Add(steadyFor) }
+
 func newSit(t *testing.T, width, height int) *sit {
 	s := &sit{t: t, desk: &desk{words: map[string]string{}}, at: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	s.Model = newModel(t.Context(), s.desk, func() time.Time { return s.at }, func(msg any) { s.sent = append(s.sent, msg) })
+	s.pace = 1 // nothing hurries it: the clock is the test's
 	s.tell(tea.WindowSizeMsg{Width: width, Height: height})
 	return s
 }
@@ -180,6 +184,7 @@ func answered(run string, round int, outcome, text string) engine.Answered {
 func TestDecisions(t *testing.T) {
 	s := newSit(t, 80, 24)
 	s.repo1(true, s.run("w-1", human(2)))
+	s.at = s.at.Add(time.Second)
 	s.sees(`^› \? G review of w-1 asks you`, `^sluice \? 1 for you · 1 live of 1 run`, `^p pass · f fail`)
 	s.types("p")
 	if s.last() != answered("w-1", 2, "pass", "") {
@@ -230,6 +235,7 @@ func TestDecisions(t *testing.T) {
 func TestWhatCameOfIt(t *testing.T) {
 	s := newSit(t, 80, 24)
 	s.repo1(true, s.run("w-1", human(1)))
+	s.soon()
 	s.desk.done.Ignored = "round 1 of G was passed by ann (desktop)"
 	s.types("p")
 	s.sees(`pass of G came to nothing: round 1 of G was passed by ann`)
@@ -264,9 +270,15 @@ func TestARowThatJustChanged(t *testing.T) {
 	}
 	s.repo1(true, s.run("w-0", human(1)), s.run("w-2", human(2))) // a new one above: the cursor stays with its own
 	s.sees(`^› \? G review of w-2`)
+	s.at = s.at.Add(time.Second)
 	s.repo1(true, s.run("w-0", human(1))) // it is gone: what is there now is another
 	s.types("p")
-	s.sees("this row has just changed")
+	s.sees("this row has just changed", `^› \? G review of w-0`)
+	working := s.run("w-0", daemon.GateStatus{ID: "G"})
+	s.repo1(true, working)
+	s.sees(`^› ▸ w-0`)
+	s.repo1(true, s.run("w-0", human(2))) // nothing waited, and now something does: the cursor is there
+	s.sees(`^› \? G review of w-0`)
 }
 
 // TestThePageBindsTheRound: what is decided on a page is about what the page shows, whatever came meanwhile.
