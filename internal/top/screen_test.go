@@ -212,7 +212,7 @@ func TestSpend(t *testing.T) {
 	r := s.run("w-1", daemon.GateStatus{ID: "G"})
 	r.Usage, r.Budget, r.Near = engine.Usage{Tokens: 1200, CostUSD: 0.5}, engine.Usage{CostUSD: 2}, []string{"cost 90%"}
 	day := func(day string, tokens int64) daemon.Today {
-		return daemon.Today{Day: day, All: engine.Usage{Tokens: tokens, CostUSD: 3.4}, Budget: engine.Usage{CostUSD: 20}}
+		return daemon.Today{Day: day, All: engine.Spend{Usage: engine.Usage{Tokens: tokens, CostUSD: 3.4}}, Budget: engine.Spend{Usage: engine.Usage{CostUSD: 20}}}
 	}
 	s.tell(reposSeen{roots: []string{"/x/app", "/x/lib"}},
 		repoSeen{root: "/x/lib", served: true, whole: true, status: daemon.Status{Today: day("2026-11-20", 9_000_000)}},
