@@ -12,13 +12,16 @@ FUZZ_TIME    ?= 60s
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test needs sim torture soak others fuzz bench compare demo build install generate conformance
+.PHONY: help fmt lint test needs sim torture soak others fuzz bench compare demo build install generate conformance dist
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/sluice
 	$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/sluice ./cmd/sluice
+
+dist: ## archives, Debian packages and checksums in dist/; the same commit gives the same bytes
+	$(GO) run ./deploy/dist -out dist -version $(VERSION)
 
 install: build ## install bin/sluice to $(PREFIX)/bin
 	install -D -m 755 bin/sluice $(DESTDIR)$(PREFIX)/bin/sluice

@@ -141,6 +141,18 @@ func (r *Repo) unwell() []string {
 	return out
 }
 
+// health says all of the repo that is not as it should be, without a word from its loop: one that waits for a disk answers
+// nobody.
+func (r *Repo) health() []string {
+	out := append(r.unwell(), r.opt.World.Health()...)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stall != "" {
+		out = append(out, "stalled: its journal cannot be written: "+r.stall)
+	}
+	return out
+}
+
 func (r *Repo) status(req *http.Request, full bool) (any, error) {
 	run := req.URL.Query().Get("run")
 	s, err := r.Status(req.Context(), run, full)

@@ -134,9 +134,10 @@ type hosted struct {
 
 // RepoState tells how a repo of the daemon is served.
 type RepoState struct {
-	Root   string `json:"root"`
-	Served bool   `json:"served"`
-	Why    string `json:"why,omitempty"`
+	Root   string   `json:"root"`
+	Served bool     `json:"served"`
+	Why    string   `json:"why,omitempty"`    // it is not
+	Health []string `json:"health,omitempty"` // what is not as it should be, though it is served; told by the API alone
 }
 
 // NewServer gives a daemon that serves nothing yet.
@@ -303,6 +304,23 @@ func (s *Server) States() []RepoState {
 	return out
 }
 
+// healths tells of each repo how it is served and how well.
+func (s *Server) healths() []RepoState {
+	out := s.States()
+	for i, state := range out {
+		s.mu.Lock()
+		var repo *Repo
+		if h := s.repos[state.Root]; h != nil {
+			repo = h.repo
+		}
+		s.mu.Unlock()
+		if repo != nil {
+			out[i].Health = repo.health()
+		}
+	}
+	return out
+}
+
 // Reload reads the list of repos and every repo's settings again.
 func (s *Server) Reload(ctx context.Context) error {
 	roots, err := s.load()
@@ -380,7 +398,7 @@ func (s *Server) handler() http.Handler {
 		}
 		return p, nil
 	})
-	handle(mux, "GET /v1/repos", func(*http.Request) (any, error) { return s.States(), nil })
+	handle(mux, "GET /v1/repos", func(*http.Request) (any, error) { return s.healths(), nil })
 	handle(mux, "POST /v1/reload", func(req *http.Request) (any, error) { return struct{}{}, s.Reload(req.Context()) })
 	return mux
 }

@@ -154,3 +154,35 @@ func EnvFile(before string, found map[string]string) string {
 	}
 	return out.String()
 }
+
+// once is what makes a unit run one command and end.
+const once = `
+[Service]
+Type=oneshot
+ExecStart=
+ExecStart=@COMMAND@
+ExecReload=
+ExecStopPost=
+Restart=no
+WatchdogSec=0
+TimeoutStartSec=120
+KillMode=control-group
+StandardOutput=truncate:@OUT@
+StandardError=truncate:@OUT@.err
+`
+
+// Once is a unit that runs one command as the given unit would: its user, environment and limits, with all of its drop-ins.
+// What the command says goes to the file out, its complaints to out.err.
+func Once(unit string, command []string, out string) (string, error) {
+	if err := (Values{Program: command[0], EnvFile: out}).check(); err != nil {
+		return "", err
+	}
+	words := make([]string, len(command))
+	for i, w := range command {
+		if !sound(w) {
+			return "", fmt.Errorf("argument %q: %w", w, ErrPath)
+		}
+		words[i] = quote(w)
+	}
+	return unit + fill(once, "COMMAND", ":"+strings.Join(words, " "), "OUT", percent(out)), nil
+}

@@ -36,10 +36,12 @@ SIGHUP has the list of repos and all settings read again.`,
 	return cmd
 }
 
-// logger writes the daemon's log: lines for people on a terminal, else JSON.
+// logger writes the daemon's log: lines for people on a terminal, else JSON, with its priority where journald takes it.
 func (a *app) logger(w io.Writer) zerolog.Logger {
 	if _, ok := terminal(w); ok {
 		w = zerolog.ConsoleWriter{Out: w, NoColor: !a.colourOn(w), TimeFormat: time.TimeOnly}
+	} else if f, ok := w.(*os.File); ok && toJournal(f, a.getenv("JOURNAL_STREAM")) {
+		w = leveled{w}
 	}
 	return zerolog.New(w).With().Timestamp().Logger()
 }

@@ -27,19 +27,30 @@ import (
 )
 
 func (a *app) doctorCommand() *cobra.Command {
-	return a.jsonFlag(&cobra.Command{
+	var service, system bool
+	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "check what sluice needs, with a mend for each fault",
 		Long: `git, the repo, .workflow/, its specs and settings, the agents of its roles, notification, limits on
 watched folders, the state folder, the journal, the clock, and who serves the repo. Exit 1 if one
 fails; a warning is something that works, but less well than it could. What it can mend itself
-it asks about, each by itself; --yes says yes to all.`,
-		Example: "sluice doctor\nsluice doctor --yes\nsluice doctor --json",
+it asks about, each by itself; --yes says yes to all. --as-service makes the checks inside the
+installed service: its PATH and its logins are not your shell's.`,
+		Example: "sluice doctor\nsluice doctor --yes\nsluice doctor --as-service\nsluice doctor --json",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if system && !service {
+				return misused("sluice doctor --as-service --system", "--system is about the service")
+			}
+			if service {
+				return a.doctorInService(cmd.Context(), system)
+			}
 			return a.doctor(cmd.Context())
 		},
-	})
+	}
+	cmd.Flags().BoolVar(&service, "as-service", false, "make the checks inside the installed service")
+	cmd.Flags().BoolVar(&system, "system", false, "with --as-service: the machine's (as root)")
+	return a.jsonFlag(cmd)
 }
 
 // check is what doctor says of one thing.
@@ -298,7 +309,8 @@ func (a *app) checkAgents(p *place, s *settings) []check {
 	if len(out) == 0 {
 		out = append(out, fine("agents", "those of all roles are there"))
 	}
-	return append(out, a.checkNative(p, s)...)
+	out = append(out, a.checkNative(p, s)...)
+	return append(out, a.checkLogins(p, s)...)
 }
 
 // checkNative names the programs behind launchers from npm: they are what is started.

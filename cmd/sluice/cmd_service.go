@@ -80,11 +80,15 @@ func (a *app) openService(f serviceFlags, change, lingered bool) (*unit.Service,
 	if err != nil {
 		return nil, err
 	}
-	config, err := a.configFile()
-	if err != nil {
-		return nil, err
+	opt := unit.Options{System: f.system, Program: program, Linger: lingered}
+	if !f.system {
+		config, err := a.configFile()
+		if err != nil {
+			return nil, err
+		}
+		opt.Home, opt.ConfigDir = a.getenv("HOME"), filepath.Dir(config)
 	}
-	s, err := unit.Open(unit.Options{System: f.system, Home: a.getenv("HOME"), ConfigDir: filepath.Dir(config), Program: program, Linger: lingered})
+	s, err := unit.Open(opt)
 	if errors.Is(err, unit.ErrNoManager) || errors.Is(err, unit.ErrNoUserManager) {
 		x := &fault{cause: err.Error(), code: exitFailed, err: err}
 		x.mend = splitMend(&x.cause)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,16 +16,8 @@ import (
 // serviceState is how the service stands: what its manager says, and what the daemon in it does.
 type serviceState struct {
 	unit.Status
-	Version string        `json:"version,omitempty"` // of the daemon that answers
-	Repos   []serviceRepo `json:"repos"`
-}
-
-// serviceRepo is a repo of the service's daemon.
-type serviceRepo struct {
-	Root   string   `json:"root"`
-	Served bool     `json:"served"`
-	Why    string   `json:"why,omitempty"`    // it is not served
-	Health []string `json:"health,omitempty"` // it is, and not well
+	Version string             `json:"version,omitempty"` // of the daemon that answers
+	Repos   []daemon.RepoState `json:"repos"`
 }
 
 func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
@@ -34,7 +25,7 @@ func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
 	if err != nil {
 		return err
 	}
-	st := serviceState{Repos: []serviceRepo{}}
+	st := serviceState{Repos: []daemon.RepoState{}}
 	if st.Status, err = s.Status(ctx); err != nil {
 		return err
 	}
@@ -54,15 +45,13 @@ func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
 
 // lookInside asks the daemon. The manager knows a process; whether it serves only the daemon can tell.
 func (a *app) lookInside(ctx context.Context, st *serviceState) {
-	home, err := a.stateHome()
-	if st.System {
-		home = filepath.Join(deploy.SystemHome, ".local", "state", "sluice")
-		if u, uerr := user.Lookup(deploy.Name); uerr == nil {
-			home = filepath.Join(u.HomeDir, ".local", "state", "sluice")
+	home := filepath.Join(deploy.SystemHome, ".local", "state", "sluice")
+	if !st.System {
+		var err error
+		if home, err = a.stateHome(); err != nil {
+			st.Why = "how its repos are is not known: " + err.Error()
+			return
 		}
-	}
-	if err != nil {
-		return
 	}
 	c := daemon.NewDaemonClient(home)
 	defer c.Close()
@@ -86,38 +75,16 @@ func (a *app) lookInside(ctx context.Context, st *serviceState) {
 		st.State, st.Why = unit.StateDegraded, "the daemon does not tell of its repos: "+err.Error()
 		return
 	}
+	st.Repos = append(st.Repos, repos...)
 	unwell := 0
 	for _, r := range repos {
-		repo := serviceRepo{Root: r.Root, Served: r.Served, Why: r.Why}
-		if r.Served {
-			repo.Health = a.healthOf(within, home, r.Root)
-		}
-		if !r.Served || len(repo.Health) > 0 {
+		if !r.Served || len(r.Health) > 0 {
 			unwell++
 		}
-		st.Repos = append(st.Repos, repo)
 	}
 	if unwell > 0 {
 		st.State, st.Why = unit.StateDegraded, plural(unwell, "repo")+" of "+strconv.Itoa(len(repos))+" not well"
 	}
-}
-
-// healthOf is what is wrong with a repo that is served.
-func (a *app) healthOf(ctx context.Context, home, root string) []string {
-	p, err := a.placeOf(ctx, root)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	c := daemon.NewClient(filepath.Join(home, p.id))
-	defer c.Close()
-	st, err := c.Status(ctx, "")
-	if err != nil {
-		return []string{"it does not tell how it is: " + err.Error()}
-	}
-	if st.Stalled != "" {
-		return append(st.Health, "stalled: its journal cannot be written: "+st.Stalled)
-	}
-	return st.Health
 }
 
 func (a *app) printService(st serviceState) {

@@ -11,3 +11,6 @@ type never struct{}
 
 func (never) String() string { return "never" }
 func (never) Signal()        {}
+
+// toJournal: there is no journald on this system.
+func toJournal(*os.File, string) bool { return false }

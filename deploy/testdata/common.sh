@@ -41,21 +41,22 @@ manager() { runuser -u ann -- env XDG_RUNTIME_DIR=/run/user/1000 systemctl --use
 box() { runuser -u sluice -- env -i HOME=/var/lib/sluice USER=sluice PATH=/usr/local/bin:/usr/bin:/bin "$@"; }
 # procs GROUP: how many live in a cgroup and below
 procs() { find "/sys/fs/cgroup$1" -name cgroup.procs -exec cat {} + 2>/dev/null | wc -l; }
-# repo DIR: one whose single step works until the file DIR/go is there, and tells of itself in DIR/
+# repo DIR: one whose single step works until the file DIR/go is there, and tells of itself in DIR. All of it lies in the
+# repo: a step in a sandbox writes nowhere else.
 repo() {
-	mkdir -p "$1/repo/.workflow/specs"
-	cat > "$1/repo/.workflow/specs/long.yaml" <<-EOF
+	mkdir -p "$1/.workflow/specs"
+	cat > "$1/.workflow/specs/long.yaml" <<-EOF
 		workflow: {id: long}
 		steps:
 		  - id: A
 		    restarts: 9
 		    run: |
-		      echo \$\$ >> $1/starts
-		      trap 'echo told >> $1/told; exit 1' TERM
-		      until [ -e $1/go ]; do echo tick >> $1/ticks; sleep 0.1; done
-		      rm -f $1/go
+		      echo >> starts
+		      trap 'echo >> told; exit 1' TERM
+		      until [ -e go ]; do echo >> ticks; sleep 0.1; done
+		      rm -f go
 		    next_step: DONE
 	EOF
-	printf 'signals/\nruns/\nretry-context/\nbacklog/\n' > "$1/repo/.workflow/.gitignore"
-	(cd "$1/repo" && git init -q && git config user.name t && git config user.email t@example.org && git add -A && git commit -qm start)
+	printf 'signals/\nruns/\nretry-context/\nbacklog/\n' > "$1/.workflow/.gitignore"
+	(cd "$1" && git init -q && git config user.name t && git config user.email t@example.org && git add -A && git commit -qm start)
 }

@@ -56,18 +56,23 @@ func (s *Service) wanted(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("service: systemctl list-jobs: %w: %s: whether this stop is wanted is not known, so agents go on", err, out)
 	}
+	return wantedBy(out), nil
+}
+
+// wantedBy reads systemd's list of jobs.
+func wantedBy(jobs string) bool {
 	stop := false
-	for line := range strings.Lines(out) {
+	for line := range strings.Lines(jobs) {
 		f := strings.Fields(line) // number, unit, type, state
 		if len(f) < 3 {
 			continue
 		}
 		if f[1] == "shutdown.target" && f[2] == "start" {
-			return false, nil
+			return false
 		}
 		stop = stop || f[1] == deploy.Unit && f[2] == "stop"
 	}
-	return stop, nil
+	return stop
 }
 
 // unitGroup finds the unit's cgroup in the lines of /proc/PID/cgroup of a process in it, or in a group below it.

@@ -64,8 +64,10 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 }
 
 // show gives what systemd knows of the unit.
-func (s *Service) show(ctx context.Context) map[string]string {
-	out, err := command(ctx, "systemctl", s.scoped([]string{"show", deploy.Unit, "--timestamp=unix", "--property=" + strings.Join([]string{
+func (s *Service) show(ctx context.Context) map[string]string { return s.showUnit(ctx, deploy.Unit) }
+
+func (s *Service) showUnit(ctx context.Context, name string) map[string]string {
+	out, err := command(ctx, "systemctl", s.scoped([]string{"show", name, "--timestamp=unix", "--property=" + strings.Join([]string{
 		"LoadState", "ActiveState", "SubState", "Result", "ExecMainStatus", "ExecMainCode", "MainPID", "NRestarts", "UnitFileState",
 		"FragmentPath", "NeedDaemonReload", "StateChangeTimestamp", "ControlGroup", "LoadError", "ExecStart"}, ",")})...)
 	p := map[string]string{}
@@ -120,8 +122,13 @@ func state(p map[string]string, st Status, now time.Time) (string, string) {
 		}
 		return StateRunning, ""
 	case "activating":
-		if p["SubState"] == "auto-restart" || st.Restarts >= loopCrashes {
-			return StateLooping, fmt.Sprintf("%s; it was started again %d times", why, st.Restarts)
+		switch again := p["SubState"] == "auto-restart"; {
+		case again && st.Restarts+1 >= loopCrashes:
+			return StateLooping, fmt.Sprintf("%s; it crashed %d times", why, st.Restarts+1)
+		case again:
+			return StateStarting, why + "; it is started again"
+		case st.Restarts >= loopCrashes:
+			return StateLooping, fmt.Sprintf("it crashed %d times and is starting again", st.Restarts)
 		}
 		return StateStarting, ""
 	case "deactivating":

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"sluice/agents/program"
+	"sluice/internal/unit"
+)
+
+// doctorInService has the service's binary make the checks inside the installed unit: with its PATH, its user and its
+// limits, which are where agents most often break.
+func (a *app) doctorInService(ctx context.Context, system bool) error {
+	s, err := a.openService(serviceFlags{system: system}, true, false)
+	if err != nil {
+		return err
+	}
+	dir, err := a.startDir()
+	if err != nil {
+		return err
+	}
+	said, complaints, err := s.Within(ctx, "doctor", "--json", "-C", dir)
+	if errors.Is(err, unit.ErrNoManager) {
+		return failed("look into the service's log, and run `sluice doctor` here", "%s", oneLine(err.Error()))
+	}
+	if err != nil {
+		return err
+	}
+	var report struct {
+		Checks []check `json:"checks"`
+	}
+	if err := json.Unmarshal(said, &report); err != nil {
+		return failed("`sluice service install` again, if the service has an older binary", "the service's binary gives no report: %s", oneLine(string(complaints)+string(said)))
+	}
+	st, err := s.Status(ctx)
+	if err != nil {
+		return err
+	}
+	first := []check{fine("service", "what follows was found inside of %s", st.File)}
+	if self, err := os.Executable(); err == nil && self != st.Program {
+		first[0] = warned("service", "`sluice service install` with the one that is meant", "its binary is %s, and this one is %s", clean(st.Program), self)
+	}
+	return a.printChecks(append(first, report.Checks...))
+}
+
+// loginVars are the variables that stand for a login of an agent's program, beside the file it keeps.
+func loginVars(format string) []string {
+	if format == program.Claude {
+		return []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"}
+	}
+	return []string{"OPENAI_API_KEY", "CODEX_API_KEY"}
+}
+
+// checkLogins looks whether the agents that are there have a login here: a service has not the environment in which a
+// person logged in. It is a guess by what they keep, so no more than a warning.
+func (a *app) checkLogins(p *place, s *settings) []check {
+	var out []check
+	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
+		agent := s.Agents[name]
+		if len(agent.Command) == 0 || !program.Known(agent.Format) || runtime.GOOS != "linux" { // elsewhere a keychain has it
+			continue
+		}
+		if _, err := a.lookFor(p.root, agent.Command[0]); err != nil {
+			continue // nobody's role, or said already
+		}
+		vars := loginVars(agent.Format)
+		dir, file := a.getenv("CLAUDE_CONFIG_DIR"), ".credentials.json"
+		home := ".claude"
+		if agent.Format != program.Claude {
+			dir, file, home = a.getenv("CODEX_HOME"), "auth.json", ".codex"
+		}
+		if dir == "" {
+			dir = filepath.Join(a.getenv("HOME"), home)
+		}
+		if isFile(filepath.Join(dir, file)) || slices.ContainsFunc(vars, func(v string) bool { return a.getenv(v) != "" }) {
+			continue
+		}
+		out = append(out, warned("login", "log in with it as this user, or have "+vars[0]+" in the environment (of a service: `sluice service install --env "+vars[0]+"`)",
+			"%s: no login found: neither %s nor a key in the environment", name, filepath.Join(dir, file)))
+	}
+	return out
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"io"
+
+	"github.com/rs/zerolog"
+)
+
+// leveled puts before each line how grave it is, as journald reads it: `journalctl -p warning` then finds what it should.
+type leveled struct{ io.Writer }
+
+// WriteLevel writes a line with its priority. The two go in one write: another writer's line never comes between.
+func (w leveled) WriteLevel(level zerolog.Level, p []byte) (int, error) {
+	n, err := w.Write(append([]byte(priority(level)), p...))
+	return max(0, n-len(priority(level))), err
+}
+
+// priority is a level as syslog counts.
+func priority(level zerolog.Level) string {
+	switch level {
+	case zerolog.TraceLevel, zerolog.DebugLevel:
+		return "<7>"
+	case zerolog.WarnLevel:
+		return "<4>"
+	case zerolog.ErrorLevel:
+		return "<3>"
+	case zerolog.FatalLevel, zerolog.PanicLevel:
+		return "<2>"
+	}
+	return "<6>"
+}

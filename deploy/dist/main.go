@@ -1,0 +1,246 @@
+// Command dist makes what is released: an archive for each system and a Debian package for each Linux, with man pages and
+// completions in them, and their checksums. The same commit gives the same bytes: times are SOURCE_DATE_EPOCH's, else the
+// commit's.
+//
+//	go run ./deploy/dist -out dist -version v1.2.3
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/deploy"
+)
+
+// nfpm makes the package. It is run, and no dependency of this module. (2.44 and later need a module that the proxy has not.)
+const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.4"
+
+func main() {
+	r := release{}
+	flag.StringVar(&r.out, "out", "dist", "the folder to make them in; it is emptied")
+	flag.StringVar(&r.version, "version", "devel", "what the binaries call themselves")
+	only := flag.String("only", "", "one system alone: linux/amd64")
+	flag.Parse()
+	if err := r.make(*only); err != nil {
+		fmt.Fprintln(os.Stderr, "dist:", err)
+		os.Exit(1)
+	}
+}
+
+// release is what is made.
+type release struct {
+	out, version string
+	at           time.Time
+	work         string // for what goes into archives
+}
+
+func (r *release) make(only string) (err error) {
+	if r.at, err = sourceDate(); err != nil {
+		return err
+	}
+	if r.work, err = os.MkdirTemp("", "sluice-dist-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(r.work)
+	if err := errors.Join(os.RemoveAll(r.out), os.MkdirAll(r.out, 0o755), r.texts()); err != nil {
+		return err
+	}
+	for _, target := range []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"} {
+		if only != "" && only != target {
+			continue
+		}
+		goos, arch, _ := strings.Cut(target, "/")
+		if err := r.system(goos, arch); err != nil {
+			return fmt.Errorf("%s: %w", target, err)
+		}
+	}
+	return r.checksums()
+}
+
+// sourceDate is the time that all files get.
+func sourceDate() (time.Time, error) {
+	word := os.Getenv("SOURCE_DATE_EPOCH")
+	if word == "" {
+		out, err := exec.Command("git", "log", "-1", "--format=%ct").Output()
+		if err != nil {
+			return time.Time{}, fmt.Errorf("the commit's time: %w: set SOURCE_DATE_EPOCH", err)
+		}
+		word = strings.TrimSpace(string(out))
+	}
+	sec, err := strconv.ParseInt(word, 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH %q: want seconds", word)
+	}
+	return time.Unix(sec, 0).UTC(), nil
+}
+
+// texts makes what all systems share: man pages, completions, the two documents.
+func (r *release) texts() error {
+	self := filepath.Join(r.work, "self")
+	if err := r.build(self, "", ""); err != nil {
+		return err
+	}
+	for _, dir := range []string{"man", "completions"} {
+		if err := os.MkdirAll(filepath.Join(r.work, "texts", dir), 0o755); err != nil {
+			return err
+		}
+	}
+	env := append(os.Environ(), "SOURCE_DATE_EPOCH="+strconv.FormatInt(r.at.Unix(), 10))
+	if _, err := run(env, self, "man", filepath.Join(r.work, "texts", "man")); err != nil {
+		return err
+	}
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		out, err := run(env, self, "completion", shell)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(r.work, "texts", "completions", "sluice."+shell), out, 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return copyFiles(filepath.Join(r.work, "texts"), "README.md", "CHANGELOG.md")
+}
+
+// build builds the binary; "" = for this machine.
+func (r *release) build(to, goos, arch string) error {
+	env := append(os.Environ(), "CGO_ENABLED=0")
+	if goos != "" {
+		env = append(env, "GOOS="+goos, "GOARCH="+arch)
+	}
+	_, err := run(env, "go", "build", "-trimpath", "-ldflags", "-s -w -buildid= -X main.version="+r.version, "-o", to, "sluice/cmd/sluice")
+	return err
+}
+
+// system makes what is released for one system.
+func (r *release) system(goos, arch string) error {
+	name := fmt.Sprintf("sluice_%s_%s_%s", r.version, goos, arch)
+	tree := filepath.Join(r.work, name)
+	if err := os.CopyFS(tree, os.DirFS(filepath.Join(r.work, "texts"))); err != nil {
+		return err
+	}
+	bin, ending := "sluice", ".tar.gz"
+	if goos == "windows" {
+		bin, ending = "sluice.exe", ".zip"
+		if err := os.RemoveAll(filepath.Join(tree, "man")); err != nil {
+			return err
+		}
+	}
+	if err := r.build(filepath.Join(tree, bin), goos, arch); err != nil {
+		return err
+	}
+	if err := pack(filepath.Join(r.out, name+ending), tree, name, r.at); err != nil {
+		return err
+	}
+	if goos != "linux" {
+		return nil
+	}
+	return r.debian(tree, arch)
+}
+
+// debian makes the Debian package of a tree.
+func (r *release) debian(tree, arch string) error {
+	unit, err := deploy.SystemUnit(deploy.Values{Program: "/usr/bin/sluice", EnvFile: deploy.SystemEnv, Package: true})
+	if err != nil {
+		return err
+	}
+	env := deploy.EnvFile("", map[string]string{"PATH": deploy.SystemPath, "SHELL": "/bin/sh"})
+	debian, err := filepath.Abs("deploy/debian")
+	if err != nil {
+		return err
+	}
+	template, err := os.ReadFile("deploy/nfpm.yaml")
+	if err != nil {
+		return fmt.Errorf("%w: run it in the root of the repo", err)
+	}
+	version := debianVersion(r.version, r.at)
+	config := strings.NewReplacer("@ARCH@", arch, "@VERSION@", version, "@TIME@", r.at.Format(time.RFC3339), "@TREE@", tree, "@DEBIAN@", debian).Replace(string(template))
+	err = errors.Join(
+		os.WriteFile(filepath.Join(tree, "sluice.service"), []byte(unit), 0o644),
+		os.WriteFile(filepath.Join(tree, "service.env"), []byte(env), 0o600),
+		os.WriteFile(filepath.Join(tree, "nfpm.yaml"), []byte(config), 0o644),
+		squeeze(filepath.Join(tree, "man"), filepath.Join(tree, "man.gz")))
+	if err == nil {
+		err = r.settle(tree)
+	}
+	if err != nil {
+		return err
+	}
+	host := append(os.Environ(), "SOURCE_DATE_EPOCH="+strconv.FormatInt(r.at.Unix(), 10), "CGO_ENABLED=0")
+	_, err = run(host, "go", "run", nfpm, "package", "-p", "deb", "-f", filepath.Join(tree, "nfpm.yaml"), "-t", filepath.Join(r.out, fmt.Sprintf("sluice_%s_%s.deb", version, arch)))
+	return err
+}
+
+// settle gives every file of the tree the time of the release: nfpm takes it over.
+func (r *release) settle(tree string) error {
+	return filepath.Walk(tree, func(path string, _ os.FileInfo, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chtimes(path, r.at, r.at)
+	})
+}
+
+// debianVersion is a version that dpkg takes: it begins with a digit, and one without a tag is older than any with one.
+func debianVersion(v string, at time.Time) string {
+	v = regexp.MustCompile(`[^A-Za-z0-9.+~]`).ReplaceAllString(v, "+")
+	if tag := strings.TrimPrefix(v, "v"); regexp.MustCompile(`^[0-9]+\.[0-9]`).MatchString(tag) {
+		return tag
+	}
+	return "0~" + at.Format("20060102") + "." + v
+}
+
+// checksums writes SHA256SUMS, for sha256sum -c.
+func (r *release) checksums() error {
+	entries, err := os.ReadDir(r.out)
+	if err != nil {
+		return err
+	}
+	var sums []string
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(r.out, e.Name()))
+		if err != nil {
+			return err
+		}
+		sums = append(sums, fmt.Sprintf("%x  %s\n", sha256.Sum256(data), e.Name()))
+	}
+	slices.Sort(sums)
+	fmt.Print(strings.Join(sums, ""))
+	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(strings.Join(sums, "")), 0o644)
+}
+
+func copyFiles(to string, names ...string) error {
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, name), data, 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run runs a program and gives its output.
+func run(env []string, name string, args ...string) ([]byte, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Env = env
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %s%s", filepath.Base(name), strings.Join(args, " "), err, complaints.String(), out)
+	}
+	return out, nil
+}
