@@ -71,6 +71,12 @@ func (a *app) checkpoint(ctx context.Context, p *place, keyFile, out string) err
 	if err != nil {
 		return err
 	}
+	if out != "" && a.json {
+		if err := a.writeSigned(out, whole, "keep it where no agent writes"); err != nil || out == "-" {
+			return err
+		}
+		return a.document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "file": out})
+	}
 	if out != "" {
 		return a.writeSigned(out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` holds the journal to it")
 	}

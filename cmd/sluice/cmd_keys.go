@@ -98,7 +98,7 @@ func (a *app) keysAdd(ctx context.Context, p *place, args, names []string) error
 		}
 	}
 	a.print("%s counts now as %s (%s)", key.Key, strings.Join(key.Names, ", "), kindWord(key))
-	for _, c := range a.checkKey(ctx, p, key, store.Places()) {
+	for _, c := range a.checkKey(ctx, p, key, store.Places(), a.sandboxOf(ctx, p)) {
 		if c.State != "ok" {
 			a.note("%s %s", a.paintErr(yellow, "mind:"), oneLine(c.Says))
 			a.note("  → %s", oneLine(c.Mend))
@@ -284,22 +284,24 @@ func (a *app) checkKeys(ctx context.Context, p *place) []check {
 		return []check{broken("keys", "", "%v", err)}
 	}
 	out := a.checkApprovers(p, l)
-	places := store.Places()
+	if len(l.Signers) == 0 {
+		return out
+	}
+	places, cage := store.Places(), a.sandboxOf(ctx, p)
 	for _, s := range l.Signers {
-		out = append(out, a.checkKey(ctx, p, s, places)...)
+		out = append(out, a.checkKey(ctx, p, s, places, cage)...)
 	}
 	return out
 }
 
 // checkKey says what is to be minded of one key.
-func (a *app) checkKey(ctx context.Context, p *place, s approval.Signer, places map[string]string) []check {
+func (a *app) checkKey(ctx context.Context, p *place, s approval.Signer, places map[string]string, held cageState) []check {
 	const better = "make one that wants a touch (ssh-keygen -t ed25519-sk), or give this one a passphrase: ssh-keygen -p -f FILE"
 	who := s.Names[0]
 	if s.Hardware() {
 		return []check{fine("keys", "%s: in a token that wants a touch", who)}
 	}
-	file, held := a.privateOf(s, places), a.sandboxOf(ctx, p)
-	if file != "" {
+	if file := a.privateOf(s, places); file != "" {
 		data, err := readKey(file)
 		if err != nil {
 			return []check{fine("keys", "%s: its private half cannot be read from here", who)}

@@ -109,3 +109,33 @@ func repoState(t *testing.T, w *sandbox) string {
 	}
 	return p.id
 }
+
+// TestSignedInTerminal: the passphrase is asked for where the person sits, and a wrong one signs nothing.
+func TestSignedInTerminal(t *testing.T) {
+	if _, err := exec.LookPath("ssh-keygen"); err != nil {
+		t.Skip("needs: ssh-keygen (apt-get install openssh-client)")
+	}
+	w, sluice := gated(t)
+	w.write(".workflow/specs/w.yaml", "workflow: {id: w}\nsteps:\n  - {id: X-1, run: [touch, made], gate: G}\ngates:\n  - {id: G, reviewer: {level: human, approvers: [ann@example.org]}, on_pass: {next_step: DONE}}\n")
+	key := filepath.Join(filepath.Dir(w.dir), "key")
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-C", "", "-f", key).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if code, out := w.binary(sluice, "keys", "add", key+".pub", "--name", "ann@example.org"); code != 0 || strings.Contains(out, "mind:") {
+		t.Fatalf("%d %s", code, out)
+	}
+	w.serve(sluice)
+	if code, out := w.binary(sluice, "start", "w"); code != 0 {
+		t.Fatal(out)
+	}
+	w.until(`\? G`, "status", "w-1")
+	win := w.inTerminal(120, 24, sluice+" pass G; "+sluice+" pass G -m good")
+	win.sees(`^signing with the key of ann@example.org \(ed25519\): pass of G, round 1 of w-1`)
+	win.sees(`Enter passphrase`)
+	win.types("wrong", "Enter")
+	win.sees(`ssh-keygen did not sign`)
+	win.sees(`(?s)did not sign.*Enter passphrase`)
+	win.types("secret", "Enter")
+	win.sees(`passed by ann@example.org \(command of .*, signed\): good`)
+	win.sees(`^rc=0`)
+}
