@@ -49,9 +49,10 @@ sim: ## the long simulation: 200,000 crash-restarts, and every mutant
 	SEEDS=20000 $(GO) test -count=1 -timeout 60m -run 'TestHistories|TestOracle' -v ./engine/
 	SLUICE_MUTANTS=all $(GO) test -count=1 -timeout 120m -run 'TestMutants' -v ./engine/ ./daemon/
 
-torture: ## 1,000 kills of the real daemon, every system call failing, full disks, 60 power cuts, 1,000 starts at once, 1,000 adoptions
+torture: ## 1,000 kills of the real daemon, every system call failing, full disks, 60 power cuts, 1,000 starts at once, 1,000 races of people, 1,000 adoptions
 	SLUICE_TORTURE=1000 SLUICE_CALLS=all SLUICE_POWER_CUTS=60 SLUICE_STARTS=1000 SLUICE_DAMAGED_STARTS=100 $(GO) test -count=1 -timeout 120m \
 		-run 'TestTorture|TestCallFails|TestDisk|TestPowerCut|TestStartOn|TestDamageBefore|TestTwo|TestRepair' -v ./cmd/sluice/
+	SLUICE_PEOPLE=1000 $(GO) test -count=1 -timeout 60m -run 'TestTwoPeopleAtOnce|TestVetoAtTheLast|TestLateVetoRaces' -v ./cmd/sluice/
 	SLUICE_FLOOD=100000 $(GO) test -count=1 -timeout 30m -run 'TestWatchFlood' -v ./cmd/sluice/
 	SLUICE_TREES=200 SLUICE_ADOPTIONS=1000 $(GO) test -count=1 -timeout 60m -run 'TestTreesLeaveNothing|UsedAgain' -v ./agents/
 	$(GO) test -count=1 -run 'TestTruncatedAtEveryByte|TestEveryFlippedBitIsFound' -v ./journal/

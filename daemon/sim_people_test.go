@@ -227,6 +227,9 @@ func (s *sim) time() (acts []act) {
 	if !s.calm && s.g.IntN(40) == 0 {
 		acts = append(acts, act{"the machine sleeps", 4, func() { s.nap(pick(s.g, 40*time.Second, 40*time.Second, 10*time.Minute, 50*time.Hour)) }})
 	}
+	if !s.calm && s.g.IntN(60) == 0 {
+		acts = append(acts, act{"the clock is set", 4, func() { s.nap(pick(s.g, 24*time.Hour, -24*time.Hour, -time.Minute, time.Minute)) }})
+	}
 	return acts
 }
 
