@@ -189,6 +189,9 @@ func (d *decider) sentinel(ev FileSeen, xs []reading) {
 	a, s := r.Current(st.ID), ev.Sentinel
 	f := StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K, Status: s.Status, Via: ev.Name, Summary: clip(s.Summary, MaxFeedback),
 		Question: clip(s.Question, MaxFeedback), Options: s.Options, Answer: s.Answer, LingerUntil: d.linger(r, a)}
+	if st.Agent != nil && st.Agent.Launch == LaunchInteractive && ev.By.Via != ViaMCP { // a person drives it, claimed or not
+		f.Makers = []string{ev.By.Who}
+	}
 	d.signalled(f)
 	d.take(ev, r.ID, st.ID+"."+strconv.Itoa(a.N), "signal.json")
 }

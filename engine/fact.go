@@ -119,7 +119,7 @@ type (
 		Failure     string          `json:"failure,omitempty"`
 		Broken      string          `json:"broken,omitempty"`
 		LingerUntil time.Time       `json:"linger_until,omitzero"`
-		Makers      []string        `json:"makers,omitempty"` // of the commit that says so, where people work: names and e-mail addresses
+		Makers      []string        `json:"makers,omitempty"` // who says so, where people work: the account, or the names and addresses of a commit
 	}
 	// StopOrdered: a live process is to be ended: timeout, idle, linger.
 	StopOrdered struct {

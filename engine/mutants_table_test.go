@@ -102,6 +102,8 @@ func mutantsOfAnswers() []mutant {
 		{"who worked approves", "decide_signed.go", "i >= 0 {", "i >= 0 && false {"},
 		{"who took a step over did nothing", "apply_more.go", "	a.did(by.Who)\n", ""},
 		{"who handed a step back did nothing", "apply_more.go", "	a.did(f.By.Who)\n}\n\n// heldUp", "}\n\n// heldUp"},
+		{"who signals an interactive step did nothing", "decide_signal.go", "st.Agent.Launch == LaunchInteractive && ev.By.Via != ViaMCP {", "false {"},
+		{"a subagent's signal is its person's", "decide_signal.go", "st.Agent.Launch == LaunchInteractive && ev", "ev"},
 		{"who committed did nothing", "apply.go", "	a.did(f.Makers...)\n", ""},
 		{"an orchestrating agent's claim is its person's", "apply_more.go", "if f.By.Via != ViaMCP {", "if true {"},
 		{"a signed route is taken over changed content", "decide_human.go", "|| routed && ev.Signed != nil && q.State == OnHuman) &&", ") &&"},

@@ -122,6 +122,21 @@ func TestRuleSelfApproval(t *testing.T) {
 	s.want(s.says("ga", OutcomePass, s.signs("ga", bob)), "", s.r().Phase, RunCompleted)
 }
 
+// Who signals an interactive step drove it, whether they claimed it or not; a subagent's word is an agent's.
+func TestRuleSelfApprovalSignalled(t *testing.T) {
+	for launch, refused := range map[string]bool{LaunchInteractive: true, LaunchSubagent: false} {
+		w := approved()
+		w.Steps[0].Agent.Launch = launch
+		s := begin(t, "4-trust self-approval", "who signals an interactive step does not approve it", w)
+		s.do(FileSeen{Name: "a-done.json", Dir: s.run, ID: "f1", Written: s.now, Sentinel: &Sentinel{}, By: Actor{Who: "ann", Via: "file"}})
+		s.checked()
+		s.want(s.gate("ga"), "1 human")
+		if why := s.says("ga", OutcomePass, s.signs("ga")); (why != "") != refused {
+			t.Errorf("%s: %q", launch, why)
+		}
+	}
+}
+
 func TestRuleSelfApprovalOffered(t *testing.T) {
 	w := approved()
 	w.Steps[0].Agent.Launch, w.Steps[0].Signal = LaunchInteractive, Signal{Type: SignalCommit, Value: "[a]"}
