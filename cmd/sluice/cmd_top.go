@@ -190,6 +190,17 @@ func (h *topHost) Do(ctx context.Context, root string, ev engine.Event) (daemon.
 	return s.Do(ctx, ev, "terminal")
 }
 
+// Sign signs an answer, as `sluice pass` does at a gate that wants it.
+func (h *topHost) Sign(ctx context.Context, root string, g daemon.GateStatus, ev engine.Answered) (string, error) {
+	p, err := h.at(ctx, root)
+	if err != nil {
+		return "", err
+	}
+	d := decision{gate: ev.Gate, run: ev.Run, round: ev.Round, outcome: ev.Outcome, text: ev.Text, at: &g}
+	err = h.a.proof(ctx, p, &d)
+	return d.proof, err
+}
+
 // Show is what `sluice show --diff` prints.
 func (h *topHost) Show(ctx context.Context, root, run, what string) (page top.Page, err error) {
 	p, err := h.at(ctx, root)

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -335,4 +336,42 @@ func TestTopLeavesAtASignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	win.left()
+}
+
+// TestTopSigns: at a gate that wants a signature the key's passphrase is asked for in the terminal, and the screen goes on.
+func TestTopSigns(t *testing.T) {
+	if _, err := exec.LookPath("ssh-keygen"); err != nil {
+		t.Skip("needs: ssh-keygen (apt-get install openssh-client)")
+	}
+	w, sluice, _ := played(t)
+	w.write(".workflow/specs/s.yaml", `workflow: {id: s, name: Signed}
+steps:
+  - {id: S, run: "echo hello >> out.txt", gate: SG}
+gates:
+  - {id: SG, reviewer: {level: human, approvers: [ann]}, on_pass: {next_step: DONE}}
+`)
+	key := filepath.Join(filepath.Dir(w.dir), "key")
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "open sesame", "-C", "", "-f", key).CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	if code, out := w.binary(sluice, "keys", "add", key+".pub", "--name", "ann"); code != 0 {
+		t.Fatal(out)
+	}
+	w.start(sluice, "s")
+	win := w.inTerminal(80, 24, sluice+" top"+andStty)
+	win.sees(`^› \? SG of s-1 asks you`)
+	win.presses("p", `[Pp]assphrase`)
+	win.types("wrong", "Enter")
+	win.sees(`pass of SG was not signed|[Pp]assphrase`)
+	win.sees(`^› \? SG of s-1 asks you`)
+	win.presses("p", `[Pp]assphrase`)
+	win.types("open sesame", "Enter")
+	win.sees(`^. ✓ s-1 +completed`)
+	win.types("q")
+	win.left()
+	if !has(w.factsOf(), func(f engine.RoundPassed) bool {
+		return f.Gate == "SG" && f.By != nil && f.By.Who == "ann" && f.By.Trust == engine.TrustSigned && strings.HasPrefix(f.By.Via, "terminal")
+	}) {
+		t.Error("no fact tells the signed pass")
+	}
 }

@@ -15,6 +15,9 @@ type Host interface {
 	Open(ctx context.Context, root string) (v View, served bool, err error)
 	// Served says whether a process serves the repo now. It is cheap, and disturbs nobody who starts.
 	Served(ctx context.Context, root string) bool
+	// Sign makes the signed text of an answer at a gate that wants one, which stands as g says. It has the terminal meanwhile:
+	// a passphrase may be asked for, or a touch.
+	Sign(ctx context.Context, root string, g daemon.GateStatus, ev engine.Answered) (proof string, err error)
 	// Do has an event of a person taken in by the process that serves the repo.
 	Do(ctx context.Context, root string, ev engine.Event) (daemon.Done, error)
 	// Show gives what one needs to decide at a gate, or to know of a step.

@@ -2,6 +2,7 @@ package top
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -230,7 +231,7 @@ func standing(g *daemon.GateStatus) string {
 // decide gives a person's word for the round that was shown: a pass at once, a fail and a veto when the words are typed.
 func (m *Model) decide(k string, t target, back mode) tea.Cmd {
 	if k == "p" {
-		return m.do(t.root, "pass of "+t.gate, engine.Answered{Gate: t.gate, Run: t.run, Round: t.round, Outcome: engine.OutcomePass})
+		return m.say(t, engine.OutcomePass, "")
 	}
 	verb := engine.OutcomeFail
 	switch k {
@@ -282,7 +283,59 @@ func (m *Model) decideWith(t target, verb, text string) tea.Cmd {
 		}
 	}
 	m.mode = m.input.back
-	return m.do(t.root, verb+" of "+t.gate, engine.Answered{Gate: t.gate, Run: t.run, Round: t.round, Outcome: verb, Text: strings.TrimSpace(text)})
+	return m.say(t, verb, strings.TrimSpace(text))
+}
+
+// say gives an answer: at a gate that wants it signed, once it is.
+func (m *Model) say(t target, outcome, text string) tea.Cmd {
+	ev := engine.Answered{Gate: t.gate, Run: t.run, Round: t.round, Outcome: outcome, Text: text}
+	what := outcome + " of " + t.gate
+	r := m.repo(t.root)
+	if r == nil || r.runs[t.run] == nil || !r.served {
+		return m.do(t.root, what, ev)
+	}
+	g := gateOf(r.runs[t.run], t.gate)
+	if g == nil || g.Trust != engine.TrustSigned || g.Round != t.round {
+		return m.do(t.root, what, ev)
+	}
+	s := &signing{sign: func() (string, error) { return m.host.Sign(m.ctx, t.root, *g, ev) }}
+	return tea.Exec(s, func(err error) tea.Msg {
+		ev.Proof = s.proof
+		return signed{root: t.root, what: what, ev: ev, err: err}
+	})
+}
+
+// signing has an answer signed while the terminal is the person's.
+type signing struct {
+	sign  func() (string, error)
+	proof string
+}
+
+// Run signs.
+func (s *signing) Run() (err error) {
+	s.proof, err = s.sign()
+	return err
+}
+
+// SetStdin and the others take what the host has anyhow.
+func (s *signing) SetStdin(io.Reader)  {}
+func (s *signing) SetStdout(io.Writer) {}
+func (s *signing) SetStderr(io.Writer) {}
+
+// signed is an answer that was signed, or why it was not.
+type signed struct {
+	root, what string
+	ev         engine.Answered
+	err        error
+}
+
+// seeSigned sends what was signed.
+func (m *Model) seeSigned(s signed) tea.Cmd {
+	if s.err != nil {
+		m.tell(s.what + " was not signed: " + s.err.Error())
+		return nil
+	}
+	return m.do(s.root, s.what, s.ev)
 }
 
 // paste takes what is pasted: it is words, never keys.

@@ -159,6 +159,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.listening, m.words = false, msg
 	case decided:
 		cmd = m.seeDecided(msg)
+	case signed:
+		cmd = m.seeSigned(msg)
 	case pageSeen:
 		m.seePage(msg)
 	case lineSaid:

@@ -20,13 +20,14 @@ import (
 
 // desk is a host that the tests lay things on.
 type desk struct {
-	mu    sync.Mutex
-	asked []engine.Event // what a person wanted
-	done  daemon.Done
-	err   error
-	page  Page
-	words map[string]string
-	tails []string
+	mu      sync.Mutex
+	asked   []engine.Event // what a person wanted
+	done    daemon.Done
+	err     error
+	signErr error
+	page    Page
+	words   map[string]string
+	tails   []string
 }
 
 func (d *desk) Repos(context.Context) ([]string, string, error) { return nil, "", nil }
@@ -39,6 +40,9 @@ func (d *desk) Do(_ context.Context, _ string, ev engine.Event) (daemon.Done, er
 	defer d.mu.Unlock()
 	d.asked = append(d.asked, ev)
 	return d.done, d.err
+}
+func (d *desk) Sign(_ context.Context, _ string, g daemon.GateStatus, ev engine.Answered) (string, error) {
+	return "signed " + ev.Outcome + " over " + g.Reviewed, d.signErr
 }
 func (d *desk) Show(context.Context, string, string, string) (Page, error) { return d.page, d.err }
 func (d *desk) Words(_ context.Context, root, run, what string) string {
@@ -326,4 +330,34 @@ func TestSizes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSigned: at a gate that wants it, an answer goes out with its proof, and not without.
+func TestSigned(t *testing.T) {
+	s := newSit(t, 80, 24)
+	g := human(1)
+	g.Trust, g.Reviewed = engine.TrustSigned, "sha256:12"
+	s.repo1(true, s.run("w-1", g))
+	s.soon()
+	sign := func() {
+		t.Helper()
+		_, cmd := s.Update(keyOf("p", "p"))
+		if cmd == nil || s.pending != 0 || s.last() != nil {
+			t.Fatalf("it was sent before it was signed: %+v", s.last())
+		}
+		x := &signing{sign: func() (string, error) {
+			return s.desk.Sign(t.Context(), "", g, engine.Answered{Outcome: "pass"})
+		}}
+		err := x.Run()
+		s.tell(signed{root: "/x/app", what: "pass of G", ev: engine.Answered{Gate: "G", Run: "w-1", Round: 1, Outcome: "pass", Proven: engine.Proven{Proof: x.proof}}, err: err})
+	}
+	s.desk.signErr = errors.New("no key is at hand")
+	sign()
+	s.sees("pass of G was not signed: no key is at hand")
+	s.desk.signErr = nil
+	sign()
+	if ev, ok := s.last().(engine.Answered); !ok || ev.Proof != "signed pass over sha256:12" {
+		t.Errorf("%+v", s.last())
+	}
+	s.sees("pass of G: taken in")
 }
