@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -374,4 +376,89 @@ gates:
 	}) {
 		t.Error("no fact tells the signed pass")
 	}
+}
+
+// TestTopWithManyRuns: with 100 live runs (SLUICE_TOP_RUNS=1000: as many) all can be reached, a change is shown at once, and
+// the screen costs next to nothing while nothing changes.
+func TestTopWithManyRuns(t *testing.T) {
+	runs := 100
+	if n, err := strconv.Atoi(os.Getenv("SLUICE_TOP_RUNS")); err == nil {
+		runs = n
+	}
+	w, sluice, _ := played(t)
+	source := `workflow: {id: many, name: Many}
+steps:
+  - {id: M, agent: {type: x, launch: interactive, prompt: "do it"}, next_step: DONE}
+`
+	w.write(".workflow/specs/many.yaml", source)
+	w.start(sluice, "w")
+	w.until("G for a person", "status")
+	w.request(source, runs-1)
+	pid := filepath.Join(filepath.Dir(w.dir), "pid")
+	began := time.Now()
+	win := w.inTerminal(80, 24, "(sh -c 'echo $$ > "+pid+"; exec "+sluice+" top')"+andStty)
+	win.sees(fmt.Sprintf(`^sluice \? 1 for you · %d live of %d runs`, runs, runs))
+	t.Logf("from the start until %d runs are on the screen: %s", runs, time.Since(began).Round(time.Millisecond))
+	win.sees(`^› \? G review of w-1 asks you`)
+	win.types("G")
+	win.sees(`^› ▸ w-1 +running`)
+	win.types("Space")
+	win.sees(`^      \? G review`)
+	win.types("/", fmt.Sprintf("many-%d", runs-2), "Enter")
+	win.sees(fmt.Sprintf(`▸ many-%d +running`, runs-2))
+	for i, said := range []string{"paused", "running", "paused"} {
+		win.types("g", "Tab", "G")
+		began, before := time.Now(), ticksOf(t, pid)
+		win.types("P")
+		win.sees(fmt.Sprintf(`[▸‖] many-%d +%s`, runs-2, said))
+		t.Logf("change %d is on the screen after %s, and cost the screen %s of processor time", i+1, time.Since(began).Round(time.Millisecond), ticksOf(t, pid)-before)
+	}
+	began, before := time.Now(), ticksOf(t, pid)
+	for time.Since(began) < 3*time.Second {
+		time.Sleep(pollEvery)
+	}
+	used := ticksOf(t, pid) - before
+	t.Logf("at rest, with %d live runs: %s of processor time in %s", runs, used, time.Since(began).Round(time.Millisecond))
+	if used > time.Since(began)/4 {
+		t.Errorf("at rest it uses %s in %s", used, time.Since(began))
+	}
+	win.types("q")
+	win.left()
+}
+
+// request has so many runs of a spec started side by side.
+func (w *world) request(source string, runs int) {
+	w.t.Helper()
+	const askers = 8
+	var wg sync.WaitGroup
+	for i := range askers {
+		wg.Go(func() {
+			c := daemon.NewClient(w.stateDir())
+			defer c.Close()
+			for n := i; n < runs; n += askers {
+				if _, err := c.Do(w.t.Context(), engine.RunRequested{Workflow: "many", Source: source, Parallel: true}, "command"); err != nil {
+					w.t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// ticksOf is the processor time that the process has used whose id is in a file.
+func ticksOf(t *testing.T, file string) time.Duration {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(raw)) + "/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond // USER_HZ is 100 on Linux
 }
