@@ -17,6 +17,7 @@ const (
 	idLeast   = 14
 	titleMost = 30
 	stateWide = 10
+	narrow    = 60 // below it, gates that wait go by their ids
 )
 
 // span is a part of a line in one style.
@@ -134,6 +135,9 @@ func (m *Model) waitLine(r *row) line {
 	var parts []string
 	if r.gate != nil {
 		state, what = r.gate.State, words.Title(r.gate.ID, r.gate.Name)
+		if m.width < narrow {
+			what = r.gate.ID
+		}
 		parts = append(parts, score(r.gate), failedTimes(r.gate))
 		if r.gate.Why != "level" { // that one is asked at a gate of one's own says the gate
 			why = words.Why(r.gate.Why)
@@ -212,12 +216,12 @@ func (m *Model) runLine(r *daemon.RunStatus) line {
 		}
 	}
 	return line{{style, sign + " "}, {words.Bold, pad(clip(words.Clean(r.ID), idMost), idLeast) + " "}, {style, pad(state, stateWide)},
-		{words.Plain, pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {words.Dim, pad(took, 9)}, {words.Plain, spent(r)}, {words.Dim, rest}}
+		{words.Plain, pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {words.Dim, pad(took, 9) + " "}, {words.Plain, spent(r)}, {words.Dim, rest}}
 }
 
 // spent is what a run has used, with a gap behind it.
 func spent(r *daemon.RunStatus) string {
-	if s := words.Spent(r.Usage, r.Budget); s != "" {
+	if s := words.SpentShort(r.Usage, r.Budget); s != "" {
 		return s + "  "
 	}
 	return ""
@@ -238,15 +242,21 @@ func (m *Model) stepLine(r *row) line {
 		held = "taken over" + words.Who(s.Held)
 	}
 	l := line{{style, sign + " "}, {words.Plain, pad(clip(words.Title(s.ID, s.Name), titleMost), 16) + " "}, {style, pad(s.State, stateWide)},
-		{words.Dim, sep(attempt, since, words.Clean(s.Role), held)}}
+		{words.Dim, sep(attempt, since, held)}}
 	said, tone := words.Clean(s.Summary), words.Plain
 	if last := m.words[r.key()]; last != "" && r.talks() != "" {
 		said = "“" + words.Clean(last) + "”"
 	} else if s.Failure != "" && s.State != engine.Passed {
 		said, tone = words.Clean(s.Failure), words.Red
 	}
-	if said != "" {
-		l = append(l, span{words.Dim, " · "}, span{tone, said})
+	for _, part := range []span{{tone, said}, {words.Dim, words.Clean(s.Role)}} {
+		switch {
+		case part.text == "":
+			continue
+		case attempt+since+held != "" || len(l) > 4:
+			l = append(l, span{words.Dim, " · "})
+		}
+		l = append(l, part)
 	}
 	return l
 }
@@ -263,7 +273,10 @@ func (m *Model) gateLine(r *row) line {
 	case engine.OnWindow:
 		left = words.Ago(g.Until.Sub(m.now())) + " left"
 	case engine.OnHuman:
-		why = words.Why(g.Why)
+		state = "asks you"
+		if g.Why != "level" {
+			why = words.Why(g.Why)
+		}
 	case engine.Approved, engine.Refused:
 		if g.ByKind != "" {
 			by = "by " + words.Clean(words.By(g.ByKind, g.By))

@@ -246,6 +246,10 @@ func (p *pageView) fit(width int) {
 		p.wrapped, p.done, p.width = nil, 0, width
 	}
 	for ; p.done < len(p.lines); p.done++ {
+		if p.run == "" { // words of ours
+			p.wrapped = append(p.wrapped, strings.Split(ansi.Wrap(p.lines[p.done], max(width, 1), ""), "\n")...)
+			continue
+		}
 		p.wrapped = append(p.wrapped, wrap(p.lines[p.done], width)...)
 	}
 }

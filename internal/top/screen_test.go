@@ -217,7 +217,7 @@ func TestSpend(t *testing.T) {
 	s.tell(reposSeen{roots: []string{"/x/app", "/x/lib"}},
 		repoSeen{root: "/x/lib", served: true, whole: true, status: daemon.Status{Today: day("2026-11-20", 9_000_000)}},
 		repoSeen{root: "/x/app", served: true, whole: true, status: daemon.Status{Today: day("2026-11-21", 5000), Runs: []daemon.RunStatus{r}}})
-	s.sees(`^sluice 1 live of 1 run · 2 repos · today 5000 tokens, 3.40 of 20.00 USD`, `▸ w-1 +running +0/1 +2m00s +1200 tokens, 0.50 of 2.00 USD  near its budget: cost 90%`)
+	s.sees(`^sluice 1 live of 1 run · 2 repos · today 3.40 of 20.00 USD, 5000 tokens`, `▸ w-1 +running +0/1 +2m00s +0.50 of 2.00 USD, 1200 tokens  near its budget: cost 90%`)
 }
 
 // TestColours: sixteen colours, none of them alone; on a light background those that can be read there.

@@ -98,7 +98,7 @@ func (m *Model) head() []string {
 	if len(m.repos) != 1 {
 		l = append(l, span{words.Dim, " · " + words.Plural(len(m.repos), "repo")})
 	}
-	if s := words.SpentInAll(today.All, today.Budget); s != "" {
+	if s := words.SpentInAllShort(today.All, today.Budget); s != "" {
 		l = append(l, span{words.Dim, " · today " + s})
 	}
 	if m.filter != "" {

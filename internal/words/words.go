@@ -94,17 +94,58 @@ func Spent(u, most engine.Usage) string {
 
 // SpentInAll says what was used with launches and time, where those are bounded, and of what.
 func SpentInAll(u, most engine.Spend) string {
-	parts := []string{}
-	if s := Spent(u.Usage, most.Usage); s != "" {
-		parts = append(parts, s)
+	return strings.Join(append(nonEmpty(Spent(u.Usage, most.Usage)), bounded(u, most)...), ", ")
+}
+
+// SpentShort is Spent for where there is little room: the cost first, tokens by the thousand.
+func SpentShort(u, most engine.Usage) string {
+	var parts []string
+	if most.CostUSD > 0 {
+		parts = append(parts, fmt.Sprintf("%.2f of %.2f USD", u.CostUSD, most.CostUSD))
+	} else if u.CostUSD > 0 {
+		parts = append(parts, fmt.Sprintf("%.2f USD", u.CostUSD))
 	}
+	if most.Tokens > 0 {
+		parts = append(parts, short(u.Tokens)+" of "+short(most.Tokens)+" tokens")
+	} else if u.Tokens > 0 {
+		parts = append(parts, short(u.Tokens)+" tokens")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// SpentInAllShort is SpentInAll for where there is little room.
+func SpentInAllShort(u, most engine.Spend) string {
+	return strings.Join(append(nonEmpty(SpentShort(u.Usage, most.Usage)), bounded(u, most)...), ", ")
+}
+
+// bounded are the launches and the time that were used, where they are bounded.
+func bounded(u, most engine.Spend) (parts []string) {
 	if most.Launches > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d launches", u.Launches, most.Launches))
 	}
 	if most.Time > 0 {
 		parts = append(parts, fmt.Sprintf("%s of %s at work", time.Duration(u.Time).Round(time.Second), most.Time))
 	}
-	return strings.Join(parts, ", ")
+	return parts
+}
+
+func nonEmpty(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// short is a number in three figures or four.
+func short(n int64) string {
+	const k = 1000
+	switch {
+	case n < 10*k:
+		return fmt.Sprint(n)
+	case n < k*k:
+		return fmt.Sprintf("%dk", n/k)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/(k*k))
 }
 
 // Title is an id with its name, where it has one of its own.
