@@ -68,9 +68,7 @@ func (c *compiler) reviewer(d *gateDoc, what string) engine.Reviewer {
 		}
 		out.Rubric = append(out.Rubric, t.value)
 	}
-	for _, t := range r.Approvers.items {
-		out.Approvers = append(out.Approvers, t.value)
-	}
+	out.Approvers = c.approvers(r, what)
 	var who []string
 	for _, key := range []string{"agent_type", "run", "from"} {
 		if r.has(key) {
@@ -94,6 +92,30 @@ func (c *compiler) reviewer(d *gateDoc, what string) engine.Reviewer {
 	}
 	return out
 }
+
+// approvers are the principals of `sluice keys`. A list of nobody is a fault: it would ask for nothing.
+func (c *compiler) approvers(r *reviewerDoc, what string) (out []string) {
+	if r.has("approvers") && len(r.Approvers.items) == 0 {
+		c.at(r.key("approvers"), "%s: approvers names nobody: name who may decide here, or leave it out", what)
+	}
+	for _, t := range r.Approvers.items {
+		odd := t.value == "" || len(t.value) > maxApprover || strings.ContainsFunc(t.value, func(c rune) bool {
+			return c <= ' ' || c >= 0x7f || strings.ContainsRune(`*?!,"'\#`, c)
+		})
+		switch {
+		case odd:
+			c.at(t.node, "%s: approvers: %s is no name such as sluice keys ls has them (ann@example.org)", what, quote(t.value))
+		case slices.Contains(out, t.value):
+			c.at(t.node, "%s: approvers: %s stands in the list twice", what, quote(t.value))
+		default:
+			out = append(out, t.value)
+		}
+	}
+	return out
+}
+
+// maxApprover is how long the name of an approver may be.
+const maxApprover = 200
 
 func orTwice(bad string) string {
 	if bad == "" {

@@ -420,3 +420,41 @@ func FuzzSigned(f *testing.F) {
 		Looks(data)
 	})
 }
+
+// BenchmarkVerify is what a signed answer costs: the list read anew, and one signature checked.
+func BenchmarkVerify(b *testing.B) {
+	file := filepath.Join(b.TempDir(), "key")
+	if out, err := exec.Command("ssh-keygen", "-q", "-N", "", "-t", "ed25519", "-f", file).CombinedOutput(); err != nil {
+		b.Skipf("needs: ssh-keygen (apt-get install openssh-client): %v %s", err, out)
+	}
+	data, err := os.ReadFile(file + ".pub")
+	if err != nil {
+		b.Fatal(err)
+	}
+	key, err := ParseKey(data)
+	if err != nil {
+		b.Fatal(err)
+	}
+	key.Names = []string{"ann"}
+	s := Store{State: b.TempDir()}
+	if err := s.Add(key); err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command("ssh-keygen", "-q", "-Y", "sign", "-n", GateNamespace, "-f", file)
+	text := anApproval().Text()
+	cmd.Stdin = bytes.NewReader(text)
+	armored, err := cmd.Output()
+	if err != nil {
+		b.Fatal(err)
+	}
+	signed := Join(text, armored)
+	for b.Loop() {
+		l, err := s.Load()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, _, err := l.Verify(signed, GateNamespace); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
