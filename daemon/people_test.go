@@ -55,12 +55,14 @@ func (c *crowd) hear(ctx context.Context, do func(context.Context, Do) (Done, er
 	}
 }
 
+func (c *crowd) all() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.told)
+}
+
 func (c *crowd) has(line string) func(RunStatus) bool {
-	return func(RunStatus) bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return slices.Contains(c.told, line)
-	}
+	return func(RunStatus) bool { return slices.Contains(c.all(), line) }
 }
 
 // serveCrowd serves a repo whose people are the crowd.
@@ -102,10 +104,10 @@ func TestAskedAndHeard(t *testing.T) {
 		return err == nil && st.Notices == 0
 	})
 	s.stop()
-	before := len(c.told)
+	before := len(c.all())
 	s = serveCrowd(t, root, world, c)
 	s.until("two-1", "it is announced again", c.has("two-1: GB#1 human (of reminder, two)"))
-	if got := c.told[before:]; len(got) != 1 {
+	if got := c.all()[before:]; len(got) != 1 {
 		t.Errorf("after the restart: %q", got)
 	}
 	say := func(outcome string, round int) Done {
@@ -134,5 +136,8 @@ func TestAskedAndHeard(t *testing.T) {
 	s.until("two-1", "the round is over", c.has("two-1:"))
 	if d := say("fail", 1); !strings.Contains(d.Ignored, "over") {
 		t.Errorf("a second answer: %+v", d)
+	}
+	if got := c.all(); len(got) != len(slices.Compact(slices.Clone(got))) {
+		t.Errorf("told again of what had not changed: %q", got)
 	}
 }
