@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"sluice/daemon"
 	"sluice/deploy"
 	"sluice/internal/unit"
 )
@@ -161,6 +163,9 @@ func (a *app) beginService(ctx context.Context, s *unit.Service, f serviceFlags,
 	if !done.Fresh {
 		order = s.Restart // the binary and the environment may be others too; agents go on
 	}
+	if err := a.noOther(ctx, s, f.system); err != nil {
+		return err
+	}
 	if err := order(ctx); err != nil {
 		return err
 	}
@@ -170,6 +175,26 @@ func (a *app) beginService(ctx context.Context, s *unit.Service, f serviceFlags,
 	}
 	a.print("it runs; `sluice service status%s` tells how it stands, `sluice doctor --as-service%s` checks what it finds there", flag, flag)
 	return nil
+}
+
+// noOther says that a daemon runs already which is not the service's: the service's would end at once, again and again.
+func (a *app) noOther(ctx context.Context, s *unit.Service, system bool) error {
+	home, err := a.serviceHome(system)
+	if err != nil {
+		return err
+	}
+	c := daemon.NewDaemonClient(home)
+	defer c.Close()
+	within, cancel := context.WithTimeout(ctx, pingIn)
+	defer cancel()
+	ping, err := c.Ping(within)
+	if err != nil {
+		return nil //nolint:nilerr // nobody answers
+	}
+	if st, err := s.Status(ctx); err != nil || st.PID == ping.PID {
+		return err
+	}
+	return failed("end that one (Ctrl-C, or `kill "+strconv.Itoa(ping.PID)+"`: agents go on), then `sluice service start`", "a daemon runs already, pid %d, and it is not the service's", ping.PID)
 }
 
 // settleLinger asks whether the service is to run while nobody is logged in, and sees to it. lingered: it does so now, and
@@ -238,7 +263,13 @@ func (a *app) serviceOrder(word string, order func(*unit.Service, context.Contex
 		if st.State == unit.StateAbsent {
 			return failed("`sluice service install` does it", "no service is installed")
 		}
-		if err := order(s, ctx); err != nil {
+		if word == "started" {
+			err = a.noOther(ctx, s, f.system)
+		}
+		if err == nil {
+			err = order(s, ctx)
+		}
+		if err != nil {
 			return err
 		}
 		a.print("%s", word)

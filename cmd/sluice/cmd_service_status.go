@@ -43,15 +43,20 @@ func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
 	return err
 }
 
+// serviceHome is the state folder of the service's daemon.
+func (a *app) serviceHome(system bool) (string, error) {
+	if system {
+		return filepath.Join(deploy.SystemHome, ".local", "state", "sluice"), nil
+	}
+	return a.stateHome()
+}
+
 // lookInside asks the daemon. The manager knows a process; whether it serves only the daemon can tell.
 func (a *app) lookInside(ctx context.Context, st *serviceState) {
-	home := filepath.Join(deploy.SystemHome, ".local", "state", "sluice")
-	if !st.System {
-		var err error
-		if home, err = a.stateHome(); err != nil {
-			st.Why = "how its repos are is not known: " + err.Error()
-			return
-		}
+	home, err := a.serviceHome(st.System)
+	if err != nil {
+		st.Why = "how its repos are is not known: " + err.Error()
+		return
 	}
 	c := daemon.NewDaemonClient(home)
 	defer c.Close()

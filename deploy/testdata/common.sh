@@ -27,6 +27,11 @@ soon() {
 	shift
 	if until_ "$@"; then ok "$name"; else not "$name: never: $*"; fi
 }
+says() {
+	local want=$1
+	shift
+	"$@" 2>&1 | grep -q "$want"
+}
 lines() { wc -l 2>/dev/null < "$1" || echo 0; }
 has() { [ "$(lines "$1")" -ge "$2" ]; }
 # more FILE: it grows

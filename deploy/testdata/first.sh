@@ -66,6 +66,21 @@ manager start sluice
 soon launched-a-third-time has starts 4
 
 
+# A stop that comes between a crash and the next start: systemd runs nothing then, sluice ends what the daemon left.
+kill -9 "$(manager show -P MainPID sluice)"
+is stop-after-crash ann "$S" service stop
+same nothing-left-after-crash 0 "$(procs "$group")"
+
+# A daemon by hand, and the service beside it.
+ann "$S" daemon &
+byhand() { ann "$S" watch ls --json | grep -q '"daemon": true'; }
+soon by-hand byhand
+is says-who-runs says 'a daemon runs already, pid' ann "$S" service start
+kill $(pgrep -x -u ann sluice)
+wait
+is start-after-by-hand ann "$S" service start
+soon launched-a-fourth-time has starts 5
+
 # What the doctor finds in there, and not in this shell: the agent is on the service's PATH alone, then on none.
 mkdir -p .workflow/specs
 cat > .workflow/specs/agent.yaml <<-EOF
@@ -79,7 +94,6 @@ chown -R ann: /home/ann
 inside() { runuser -u ann -- env -i HOME=/home/ann USER=ann PATH=/usr/bin:/bin "$S" doctor --as-service; }
 outside() { runuser -u ann -- env -i HOME=/home/ann USER=ann PATH=/usr/bin:/bin "$S" doctor; }
 inside
-says() { local want=$1; shift; "$@" 2>&1 | grep -q "$want"; }
 is sandbox-in-user-unit says 'ok    sandbox' inside
 is doctor-finds-agent-in-service says 'ok    agents' inside
 is doctor-misses-agent-outside says 'fail  agents' outside

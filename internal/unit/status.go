@@ -67,7 +67,7 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 func (s *Service) show(ctx context.Context) map[string]string { return s.showUnit(ctx, deploy.Unit) }
 
 func (s *Service) showUnit(ctx context.Context, name string) map[string]string {
-	out, err := command(ctx, "systemctl", s.scoped([]string{"show", name, "--timestamp=unix", "--property=" + strings.Join([]string{
+	out, err := command(ctx, "systemctl", s.scoped([]string{"show", name, "--property=" + strings.Join([]string{
 		"LoadState", "ActiveState", "SubState", "Result", "ExecMainStatus", "ExecMainCode", "MainPID", "NRestarts", "UnitFileState",
 		"FragmentPath", "NeedDaemonReload", "StateChangeTimestamp", "ControlGroup", "LoadError", "ExecStart"}, ",")})...)
 	p := map[string]string{}
@@ -88,8 +88,8 @@ func (s *Service) read(p map[string]string, now time.Time) Status {
 		Stale: p["NeedDaemonReload"] == "yes", Linger: !s.opt.System && Lingers(), group: p["ControlGroup"], Program: programOf(p["ExecStart"])}
 	st.PID, _ = strconv.Atoi(p["MainPID"]) // 0 = none
 	st.Restarts, _ = strconv.Atoi(p["NRestarts"])
-	if sec, err := strconv.ParseInt(strings.TrimPrefix(p["StateChangeTimestamp"], "@"), 10, 64); err == nil && sec > 0 {
-		st.Since = time.Unix(sec, 0).UTC()
+	if at, err := time.Parse("Mon 2006-01-02 15:04:05 MST", p["StateChangeTimestamp"]); err == nil { // empty: never
+		st.Since = at
 	}
 	st.Begins = begins(st)
 	st.State, st.Why = state(p, st, now)

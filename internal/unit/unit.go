@@ -295,10 +295,12 @@ func (s *Service) Uninstall(ctx context.Context) (removed []string, err error) {
 }
 
 // Start, Stop and Restart come back when it is done: for systemd that is when the daemon serves, or nothing of it is left.
-func (s *Service) Start(context.Context) error { return s.told("start", s.order.Start()) }
+func (s *Service) Start(ctx context.Context) error { return s.told(ctx, "start", s.order.Start()) }
 
 // Restart has the daemon begin anew; agents go on.
-func (s *Service) Restart(context.Context) error { return s.told("restart", s.order.Restart()) }
+func (s *Service) Restart(ctx context.Context) error {
+	return s.told(ctx, "restart", s.order.Restart())
+}
 
 // Stop ends the daemon and all that runs in the service.
 func (s *Service) Stop(ctx context.Context) error {
@@ -306,7 +308,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	if !s.launchd {
 		group = s.show(ctx)["ControlGroup"]
 	}
-	if err := s.told("stop", s.order.Stop()); err != nil {
+	if err := s.told(ctx, "stop", s.order.Stop()); err != nil {
 		return err
 	}
 	if group == "" {
@@ -316,11 +318,23 @@ func (s *Service) Stop(ctx context.Context) error {
 	return empty(ctx, groupDirs(group), graceMost)
 }
 
-func (s *Service) told(what string, err error) error {
+// told adds to an order that failed what the service said last: the manager's own word is no more than that it failed.
+func (s *Service) told(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("service: %s: %w: `sluice service status%s` tells more", what, err, s.flag())
+	if s.launchd {
+		return fmt.Errorf("service: %s: %w: `sluice service status` tells more", what, err)
+	}
+	scope := []string{"--unit", deploy.Name}
+	if !s.opt.System {
+		scope = []string{"--user-unit", deploy.Name}
+	}
+	said, jerr := command(ctx, "journalctl", append(scope, "--quiet", "--no-pager", "--output=cat", "--priority=warning", "--lines=1")...)
+	if jerr != nil || said == "" {
+		said = err.Error()
+	}
+	return fmt.Errorf("service: it did not %s: %s: `sluice service status%s` tells how it stands", what, said, s.flag())
 }
 
 func (s *Service) flag() string {
@@ -354,6 +368,7 @@ func command(ctx context.Context, name string, args ...string) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.WaitDelay = time.Second
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC") // what they say is read
 	out, err := cmd.CombinedOutput()
 	said := strings.TrimSpace(string(out))
 	if err != nil && len(said) > maxSaid {

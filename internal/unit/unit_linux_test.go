@@ -13,8 +13,10 @@ import (
 
 // What systemd's words come to. Each row is what `systemctl show` said in a machine that was brought into that state.
 func TestStates(t *testing.T) {
-	now := time.Unix(10_000, 0)
-	at := func(ago int) string { return fmt.Sprintf("@%d", 10_000-ago) }
+	now := time.Unix(10_000, 0).UTC()
+	at := func(ago int) string {
+		return now.Add(-time.Duration(ago) * time.Second).Format("Mon 2006-01-02 15:04:05 MST")
+	}
 	for name, x := range map[string]struct {
 		says        map[string]string
 		state, want string // want: a part of why
