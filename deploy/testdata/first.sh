@@ -60,11 +60,13 @@ stopped() { ann "$S" service status | grep -q '^stopped'; }
 is stopped stopped
 is service-start ann "$S" service start
 soon launched-again has starts 3
+# The next run is a new one: each launch after a loss waits longer than the one before.
+fresh() { ann "$S" abort last -m enough --yes && ann "$S" start long; }
 is systemctl-stop manager stop sluice
 same nothing-left-either 0 "$(procs "$group")"
 manager start sluice
-soon launched-a-third-time has starts 4
-
+is third-run fresh
+soon third-runs has starts 4
 
 # A stop that comes between a crash and the next start: systemd runs nothing then, sluice ends what the daemon left.
 kill -9 "$(manager show -P MainPID sluice)"
@@ -76,10 +78,9 @@ ann "$S" daemon &
 byhand() { ann "$S" watch ls --json | grep -q '"daemon": true'; }
 soon by-hand byhand
 is says-who-runs says 'a daemon runs already, pid' ann "$S" service start
-kill $(pgrep -x -u ann sluice)
+kill $(pgrep -u ann -f 'sluice daemon$')
 wait
 is start-after-by-hand ann "$S" service start
-soon launched-a-fourth-time has starts 5
 
 # What the doctor finds in there, and not in this shell: the agent is on the service's PATH alone, then on none.
 mkdir -p .workflow/specs

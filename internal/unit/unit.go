@@ -82,14 +82,13 @@ func Open(opt Options) (*Service, error) {
 // reachUserManager sees to it that systemctl --user finds the user's manager: a shell of su or of cron has no
 // XDG_RUNTIME_DIR, though the manager runs.
 func reachUserManager() error {
-	dir := os.Getenv("XDG_RUNTIME_DIR")
-	if dir == "" {
-		dir = filepath.Join("/run/user", strconv.Itoa(os.Getuid()))
+	own := filepath.Join("/run/user", strconv.Itoa(os.Getuid()))
+	for _, dir := range []string{own, os.Getenv("XDG_RUNTIME_DIR")} { // that of sudo and su may be another user's
+		if _, err := os.Stat(filepath.Join(dir, "systemd", "private")); filepath.IsAbs(dir) && err == nil {
+			return os.Setenv("XDG_RUNTIME_DIR", dir)
+		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "systemd", "private")); err != nil {
-		return fmt.Errorf("%w: log in as that user and not by su or sudo, or have it run always: `loginctl enable-linger`; for a server there is --system", ErrNoUserManager)
-	}
-	return os.Setenv("XDG_RUNTIME_DIR", dir)
+	return fmt.Errorf("%w: log in as that user and not by su or sudo, or have it run always: `loginctl enable-linger`; for a server there is --system", ErrNoUserManager)
 }
 
 // File is the unit or property list that Install writes.
