@@ -143,6 +143,40 @@ func (m *machine) run(args ...string) {
 	}
 }
 
+// apart gives the command a cgroup of its own: machines side by side would share those of their units.
+func (m *machine) apart(cmd *exec.Cmd) {
+	m.t.Helper()
+	for _, top := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
+		var fs syscall.Statfs_t
+		if syscall.Statfs(top, &fs) != nil || fs.Type != cgroup2Magic {
+			continue
+		}
+		dir, err := os.MkdirTemp(top, "machine-")
+		if err != nil {
+			m.t.Skipf("kernel: a cgroup of its own for a machine: %v", err)
+		}
+		f, err := os.Open(dir)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(f.Fd())}
+		m.t.Cleanup(func() {
+			f.Close()
+			for range 3 { // the deepest first
+				below, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
+				here, _ := filepath.Glob(filepath.Join(dir, "*"))
+				for _, d := range append(append(below, here...), dir) {
+					_ = syscall.Rmdir(d)
+				}
+			}
+		})
+		return
+	}
+}
+
+// cgroup2Magic is what statfs says of the second version of cgroups.
+const cgroup2Magic = 0x63677270
+
 // boot starts the machine, has it run a script and waits until it is off. It gives what the script said.
 func (m *machine) boot(name string) map[string]string {
 	m.t.Helper()
@@ -150,7 +184,9 @@ func (m *machine) boot(name string) map[string]string {
 	ctx, cancel := context.WithTimeout(m.t.Context(), bootMost)
 	defer cancel()
 	began := time.Now()
-	out, err := nspawn(ctx, m.root, "-b").CombinedOutput()
+	cmd := nspawn(ctx, m.root, "-b")
+	m.apart(cmd)
+	out, err := cmd.CombinedOutput()
 	said, rerr := os.ReadFile(filepath.Join(m.root, "out", name+".log"))
 	if err := errors.Join(err, rerr); err != nil {
 		m.t.Fatalf("boot %s: %v\n%s\n%s", name, err, tail(said), tail(out))

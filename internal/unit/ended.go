@@ -182,7 +182,8 @@ func signal(pid int, sig syscall.Signal) {
 	}
 }
 
-// processesIn lists the processes of the groups and of all below, without this one and those that are dead already.
+// processesIn lists the processes of the groups and of all below, without this one and those that are dead already. One that
+// this process cannot see has the number 0 there, which as a target would mean everything.
 func processesIn(dirs []string) []int {
 	var out []int
 	seen := map[int]bool{os.Getpid(): true}
@@ -199,7 +200,7 @@ func processesIn(dirs []string) []int {
 				return nil //nolint:nilerr // as above
 			}
 			for _, word := range strings.Fields(string(b)) {
-				if pid, err := strconv.Atoi(word); err == nil && !seen[pid] && !isDead(pid) {
+				if pid, err := strconv.Atoi(word); err == nil && pid > 0 && !seen[pid] && !isDead(pid) {
 					seen[pid] = true
 					out = append(out, pid)
 				}
