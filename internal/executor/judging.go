@@ -10,9 +10,9 @@ import (
 )
 
 // lawGlobs are what says how work is done and judged: a step that changed some of it has a person look, whatever `protect`
-// names.
+// names. Settings are not among it: people change them while agents work, and they take effect at once.
 func lawGlobs() []string {
-	return []string{".workflow/specs/**", ".workflow/prompts/**", ".workflow/schemas/**", ".workflow/config.yaml"}
+	return []string{".workflow/specs/**", ".workflow/prompts/**", ".workflow/schemas/**"}
 }
 
 // judging is a changed file as it may be named: from its checkout, from the repo's root, from where commands run.

@@ -34,7 +34,7 @@ func TestGuarded(t *testing.T) {
 		{files: "tools/check.py out.txt tests/run tools/slow src/b.go", want: "tools/check.py tests/run tools/slow"},
 		{files: "hooks/after.sh build.sh x/Makefile", want: "hooks/after.sh"}, // what a Makefile starts has to be named in protect
 		{files: ".workflow/specs/w.yaml .workflow/prompts/reviewer.md .workflow/config.yaml .workflow/backlog/x.json .workflow/schemas/a.json",
-			want: ".workflow/specs/w.yaml .workflow/prompts/reviewer.md .workflow/config.yaml .workflow/schemas/a.json"},
+			want: ".workflow/specs/w.yaml .workflow/prompts/reviewer.md .workflow/schemas/a.json"},
 		{files: "my.key src/x.key", want: "my.key"},
 		{files: "ci/gate.sh tests/run", outs: "./ci/gate.sh", want: "tests/run"}, // it was to write it
 		// In a worktree whose commands run in a folder of it, and where the root's own is named.
