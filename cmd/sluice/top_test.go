@@ -462,3 +462,17 @@ func ticksOf(t *testing.T, file string) time.Duration {
 	system, _ := strconv.Atoi(fields[12])
 	return time.Duration(user+system) * 10 * time.Millisecond // USER_HZ is 100 on Linux
 }
+
+// TestTopLeavesDecisionsToPeople: in the environment of an attempt one may look, and decides nothing.
+func TestTopLeavesDecisionsToPeople(t *testing.T) {
+	w, sluice, _ := played(t)
+	w.start(sluice, "w")
+	win := w.inTerminal(80, 24, "SLUICE_TOKEN=x "+sluice+" top"+andStty)
+	win.sees(`^› \? G review of w-1 asks you`)
+	win.presses("p", `pass of G was not taken in: this is the environment of an attempt`)
+	win.types("q")
+	win.left()
+	if has(w.factsOf(), func(engine.RoundPassed) bool { return true }) {
+		t.Error("it was passed")
+	}
+}

@@ -92,8 +92,11 @@ func TestHostileText(t *testing.T) {
 	r.Steps[0].Name, r.Steps[0].Summary, r.Steps[0].Failure, r.Steps[0].Role = evil, evil, evil, evil
 	r.Steps[0].State = engine.Running
 	s.desk.words["/x/"+evil+" w-1 A"] = evil
+	past := s.run("w-2", daemon.GateStatus{ID: "G", Name: evil, State: engine.Refused, ByKind: "human", By: &engine.Actor{Who: evil, Via: evil}, Feedback: evil})
+	past.EndWhy, past.Steps[0].State, past.Steps[0].Summary, past.Steps[0].Role = evil, engine.Passed, evil, evil
+	past.Waits = []daemon.Wait{{Kind: "offer", Step: "A", Text: evil}}
 	s.tell(reposSeen{roots: []string{"/x/" + evil}, note: evil}, repoSeen{root: "/x/" + evil, served: true, whole: true,
-		status: daemon.Status{Trust: "file", Health: []string{evil}, Stalled: evil, Runs: []daemon.RunStatus{r}}})
+		status: daemon.Status{Trust: "file", Health: []string{evil}, Stalled: evil, Runs: []daemon.RunStatus{r, past}}})
 	s.desk.done.Ignored = evil
 	s.at = s.at.Add(time.Minute)
 	for _, keys := range []string{"", "p", "<enter>", "<esc>", "t", "<esc>", "a", "n", "f" + evil, "<esc>", "/" + evil, "<enter>"} {
@@ -214,10 +217,11 @@ func TestSpend(t *testing.T) {
 	day := func(day string, tokens int64) daemon.Today {
 		return daemon.Today{Day: day, All: engine.Spend{Usage: engine.Usage{Tokens: tokens, CostUSD: 3.4}}, Budget: engine.Spend{Usage: engine.Usage{CostUSD: 20}}}
 	}
-	s.tell(reposSeen{roots: []string{"/x/app", "/x/lib"}},
+	s.tell(reposSeen{roots: []string{"/x/lib", "/x/app", "/x/old"}},
+		repoSeen{root: "/x/old", served: true, whole: true, status: daemon.Status{Today: day("2026-11-21", 10)}},
 		repoSeen{root: "/x/lib", served: true, whole: true, status: daemon.Status{Today: day("2026-11-20", 9_000_000)}},
 		repoSeen{root: "/x/app", served: true, whole: true, status: daemon.Status{Today: day("2026-11-21", 5000), Runs: []daemon.RunStatus{r}}})
-	s.sees(`^sluice 1 live of 1 run · 2 repos · today 3.40 of 20.00 USD, 5000 tokens`, `▸ w-1 +running +0/1 +2m00s +0.50 of 2.00 USD, 1200 tokens  near its budget: cost 90%`)
+	s.sees(`^sluice 1 live of 1 run · 3 repos · today 3.40 of 20.00 USD, 5000 tokens`, `▸ w-1 +running +0/1 +2m00s +0.50 of 2.00 USD, 1200 tokens  near its budget: cost 90%`)
 }
 
 // TestColours: sixteen colours, none of them alone; on a light background those that can be read there.
@@ -339,5 +343,14 @@ func TestTheClockHurries(t *testing.T) {
 	s.Update(tick{s.ticks})
 	if s.ticks != before+2 {
 		t.Errorf("it stopped: %d", s.ticks-before)
+	}
+}
+
+// TestWrappedLinesKeepTheirStyle: each part of a painted line is painted whole, and none runs into what comes after it.
+func TestWrappedLinesKeepTheirStyle(t *testing.T) {
+	got := wrap("\x1b[32m+abcdef\x1b[0m gh", 4)
+	want := []string{"\x1b[32m+abc\x1b[0m", "\x1b[32mdef\x1b[0m ", "gh"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }

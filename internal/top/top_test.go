@@ -272,7 +272,7 @@ func TestARowThatJustChanged(t *testing.T) {
 	if s.last() != answered("w-2", 2, "pass", "") {
 		t.Errorf("%+v", s.last())
 	}
-	s.repo1(true, s.run("w-0", human(1)), s.run("w-2", human(2))) // a new one above: the cursor stays with its own
+	s.repo1(true, s.run("w-0", human(1)), s.run("w-00", human(1)), s.run("w-2", human(2)), s.run("w-3", human(1))) // new ones above: the cursor stays with its own
 	s.sees(`^› \? G review of w-2`)
 	s.at = s.at.Add(time.Second)
 	s.repo1(true, s.run("w-0", human(1))) // it is gone: what is there now is another
