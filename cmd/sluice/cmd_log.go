@@ -16,6 +16,7 @@ import (
 	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 	"sluice/notify"
 	"sluice/signals"
 )
@@ -336,10 +337,16 @@ func newestPart(file string) string {
 	return file
 }
 
+// openOutput opens what an agent printed: a file, and nothing that an agent could have put there to hold up who looks.
+func openOutput(name string) (*os.File, error) {
+	f, _, err := atomicfile.Open(filepath.Dir(name), filepath.Base(name))
+	return f, err
+}
+
 // nextPart opens the file that the output goes on in, and says from where; nil while that is f.
 func nextPart(f *os.File, file string) (next *os.File, from int64) {
 	name := newestPart(file)
-	next, err := os.Open(name)
+	next, err := openOutput(name)
 	if err != nil {
 		return nil, 0
 	}
@@ -357,7 +364,7 @@ func nextPart(f *os.File, file string) (next *os.File, from int64) {
 
 // tail prints the end of a file, and with follow what is added to it; say makes lines for a person of one of the file's.
 func (a *app) tail(ctx context.Context, file string, lines int, follow bool, say func(string) []string) error {
-	f, err := os.Open(newestPart(file))
+	f, err := openOutput(newestPart(file))
 	if err != nil {
 		return err
 	}

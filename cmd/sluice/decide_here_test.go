@@ -3,8 +3,15 @@
 package main
 
 import (
+	"errors"
+	"io"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"sluice/internal/atomicfile"
 )
 
 // looked is a world in whose daemon-less repo a run waits at a person's gate; the step's criterion prints something.
@@ -59,5 +66,24 @@ func TestShowDecides(t *testing.T) {
 	}
 	if code, _, errs := w.sluice("show", "G", "--run", "nothing-1"); code == 0 {
 		t.Errorf("of no run: %s", errs)
+	}
+}
+
+// TestTailIsHeldUpByNothing: a pipe in the place of what an agent printed holds nobody up who looks at it.
+func TestTailIsHeldUpByNothing(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "stdout")
+	if err := syscall.Mkfifo(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := newApp(nil, strings.NewReader(""), io.Discard, io.Discard)
+	done := make(chan error, 1)
+	go func() { done <- a.tail(t.Context(), file, 10, false, func(l string) []string { return []string{l} }) }()
+	select {
+	case err := <-done:
+		if !errors.Is(err, atomicfile.ErrNotRegular) {
+			t.Errorf("%v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("it is held up")
 	}
 }
