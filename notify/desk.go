@@ -76,12 +76,25 @@ func NewDesk(helperArgv, env []string) *Desk {
 }
 
 // Channel makes a channel of the desktop whose slots are its own. pressed, which
-// may be nil, is told of buttons; it must not block.
+// may be nil, is told of buttons; it must not block. What it shows outlives the
+// notifiers it is given to: see Forget.
 func (d *Desk) Channel(pressed func(Press)) Channel {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.channels++
 	return &desktop{desk: d, prefix: strconv.Itoa(d.channels) + " ", pressed: pressed}
+}
+
+// Forget takes all notices of a channel that stay off the screen.
+func (d *Desk) Forget(c Channel) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, b := range d.open {
+		if Channel(b.owner) == c {
+			delete(d.open, id)
+			d.tell(request{Op: opClose, ID: id})
+		}
+	}
 }
 
 // Start has the helper start a program of the person's own, such as a terminal,
@@ -285,21 +298,22 @@ func (d *Desk) reshow() {
 		}
 	}
 	d.mu.Unlock()
-	failed := false
 	for _, b := range all {
 		d.mu.Lock()
 		wanted := d.open[b.request.ID] == b && !d.closed
 		d.mu.Unlock()
 		if wanted && d.show(context.Background(), b) != nil {
-			failed = true
 			break
 		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.again = nil
-	if failed {
-		d.rouse()
+	for _, b := range d.open {
+		if !b.shown { // it failed, or was lost meanwhile
+			d.rouse()
+			break
+		}
 	}
 }
 
@@ -445,18 +459,9 @@ func (c *desktop) Dismiss(slot string) {
 	d.tell(request{Op: opClose, ID: id})
 }
 
-// End takes all notices of this channel that stay off the screen.
+// End ends the desk of a channel that has it alone.
 func (c *desktop) End() {
-	d := c.desk
-	d.mu.Lock()
-	for id, b := range d.open {
-		if b.owner == c {
-			delete(d.open, id)
-			d.tell(request{Op: opClose, ID: id})
-		}
-	}
-	d.mu.Unlock()
 	if c.own {
-		_ = d.Close() // it has no error to tell
+		_ = c.desk.Close() // it has no error to tell
 	}
 }

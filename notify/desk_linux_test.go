@@ -355,13 +355,14 @@ func TestStaleNotice(t *testing.T) {
 	}
 }
 
-// TestTwoChannelsOfADesk: their slots are their own, and a channel that ends takes its notices along.
+// TestTwoChannelsOfADesk: their slots are their own; what one shows outlives its notifier, until it is forgotten.
 func TestTwoChannelsOfADesk(t *testing.T) {
 	t.Parallel()
 	address := startBus(t)
 	s := startService(t, address, "actions")
 	d, n, presses := deskOn(t, address)
-	m := New(With(d.Channel(nil)))
+	c := d.Channel(nil)
+	m := New(With(c))
 	send(t, n, gateNotice("r/G#1", "ours"))
 	send(t, m, gateNotice("r/G#1", "theirs"))
 	if got := s.titles(); got != "ours, theirs" {
@@ -371,6 +372,10 @@ func TestTwoChannelsOfADesk(t *testing.T) {
 	emit(t, s.conn, "ActionInvoked", s.number("ours"), "approve")
 	await(t, presses, "r/G#1", "approve")
 	_ = m.Close()
+	if got := s.titles(); got != "ours, theirs" {
+		t.Errorf("after the end of a notifier: %s", got)
+	}
+	d.Forget(c)
 	waitFor(t, "theirs is off the screen", func() bool { return s.titles() == "ours" })
 }
 

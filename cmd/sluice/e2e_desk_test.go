@@ -209,11 +209,15 @@ gates:
 const deskTerminal = `printf '%s\n' "$PWD" "$@" >"@WORK@/terminal.part" && mv "@WORK@/terminal.part" "@WORK@/terminal"
 `
 
+func deskSettings(work string) string {
+	return strings.Replace(quickSettings, "notify: {desktop: false}", "notify: {terminal: [sh, \""+work+"/term.sh\"]}", 1)
+}
+
 // TestButtons: the buttons of real notices, pressed with a real mouse, are answers; a notice goes off the screen when its
 // round is over, whoever ended it.
 func TestButtons(t *testing.T) {
 	t.Parallel()
-	d := newDesktop(t, strings.Replace(quickSettings, "notify: {desktop: false}", "notify: {terminal: [sh, \"@WORK@/term.sh\"]}", 1))
+	d := newDesktop(t, deskSettings("@WORK@"))
 	d.put("term.sh", strings.ReplaceAll(deskTerminal, "@WORK@", d.work))
 	d.put("repo/.workflow/specs/search.yaml", deskSpec)
 	d.commit()
@@ -248,12 +252,25 @@ func TestButtons(t *testing.T) {
 	d.do(d.bin, "veto", "H", "-m", "once more")
 	eventually(t, "the round after it has its window", func() bool { return len(d.facts("window_opened", "H")) == 3 })
 	eventually(t, "a notice that was answered elsewhere is gone", func() bool { return d.shown() == 1 })
+	x := strings.Replace(deskSettings(d.work), "terminal:", "command: [\"true\"], terminal:", 1)
+	d.put("config/sluice/config.yaml", x)
+	c := daemon.NewClient(d.state())
+	if err := c.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	d.press("Veto", "a notice of before the settings changed still has its buttons", func() bool { return len(d.facts("round_failed", "H")) == 3 })
+	eventually(t, "the next notice goes by the new settings", func() bool {
+		f := d.facts("notice_tried", "H")
+		return len(f) == 4 && strings.Contains(fmt.Sprint(f[3]["results"]), "command: shown")
+	})
+	eventually(t, "the old notice went with its round", func() bool { return d.shown() == 1 })
 	d.kill()
 	eventually(t, "a dead daemon leaves no buttons behind", func() bool { return d.shown() == 0 })
 	d.boot()
 	eventually(t, "what waits is on the screen again", func() bool { return d.shown() == 1 })
-	d.press("Veto", "the veto after the restart is a fact", func() bool { return len(d.facts("round_failed", "H")) == 3 })
-	if f := d.facts("round_failed", "H")[2]; via(f) != "desktop" {
+	d.press("Veto", "the veto after the restart is a fact", func() bool { return len(d.facts("round_failed", "H")) == 4 })
+	if f := d.facts("round_failed", "H")[3]; via(f) != "desktop" {
 		t.Errorf("vetoed by %v", f)
 	}
 	for _, f := range d.facts("notice_tried", "H") {

@@ -187,6 +187,7 @@ type liveSettings struct {
 	mu       sync.Mutex
 	last     executor.Settings
 	notifier *notify.Notifier
+	desktop  notify.Channel     // the same for all notifiers, so that what stands on the screen stays there; nil: none
 	retired  []*notify.Notifier // closed to later notices; they have some under way
 	ends     sync.WaitGroup     // of those
 }
@@ -230,11 +231,17 @@ func (s *liveSettings) channels(n executor.Notify) []notify.Option {
 		options = append(options, notify.Reserve(n.Escalate.To...))
 	}
 	if n.Desktop {
-		options = append(options, notify.With(s.parts.desk.Channel(func(p notify.Press) {
-			if world := s.world.Load(); world != nil {
-				world.Pressed(p)
-			}
-		})))
+		if s.desktop == nil {
+			s.desktop = s.parts.desk.Channel(func(p notify.Press) {
+				if world := s.world.Load(); world != nil {
+					world.Pressed(p)
+				}
+			})
+		}
+		options = append(options, notify.With(s.desktop))
+	} else if s.desktop != nil {
+		s.parts.desk.Forget(s.desktop)
+		s.desktop = nil
 	}
 	return options
 }
@@ -287,8 +294,11 @@ func (s *liveSettings) engine() engine.Config {
 // Close ends what is told just now.
 func (s *liveSettings) Close() error {
 	s.mu.Lock()
-	all := append(slices.Clone(s.retired), s.notifier)
+	all, desktop := append(slices.Clone(s.retired), s.notifier), s.desktop
 	s.mu.Unlock()
+	if desktop != nil {
+		defer s.parts.desk.Forget(desktop)
+	}
 	var err error
 	for _, n := range all {
 		err = errors.Join(err, n.Close())
