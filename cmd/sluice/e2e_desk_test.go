@@ -33,6 +33,7 @@ offset = 12x12
 width = (420, 420)
 height = 400
 notification_limit = 9
+stack_duplicates = false
 padding = 12
 horizontal_padding = 14
 frame_width = 2
@@ -174,6 +175,17 @@ func (d *desktop) shot(name string) {
 	}
 }
 
+// reload has the daemon go by other settings.
+func (d *desktop) reload(settings string) {
+	d.t.Helper()
+	d.put("config/sluice/config.yaml", settings)
+	c := daemon.NewClient(d.state())
+	defer c.Close()
+	if err := c.Reload(d.t.Context()); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
 // facts of a kind that name a gate, as the daemon tells them.
 func (d *desktop) facts(kind, gate string) []map[string]any {
 	d.t.Helper()
@@ -252,25 +264,22 @@ func TestButtons(t *testing.T) {
 	d.do(d.bin, "veto", "H", "-m", "once more")
 	eventually(t, "the round after it has its window", func() bool { return len(d.facts("window_opened", "H")) == 3 })
 	eventually(t, "a notice that was answered elsewhere is gone", func() bool { return d.shown() == 1 })
-	x := strings.Replace(deskSettings(d.work), "terminal:", "command: [\"true\"], terminal:", 1)
-	d.put("config/sluice/config.yaml", x)
-	c := daemon.NewClient(d.state())
-	if err := c.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
-	d.press("Veto", "a notice of before the settings changed still has its buttons", func() bool { return len(d.facts("round_failed", "H")) == 3 })
+	d.reload(strings.Replace(deskSettings(d.work), "terminal:", "command: [\"true\"], terminal:", 1))
+	d.do(d.bin, "veto", "H", "-m", "and again")
 	eventually(t, "the next notice goes by the new settings", func() bool {
 		f := d.facts("notice_tried", "H")
 		return len(f) == 4 && strings.Contains(fmt.Sprint(f[3]["results"]), "command: shown")
 	})
-	eventually(t, "the old notice went with its round", func() bool { return d.shown() == 1 })
+	eventually(t, "a notice of before they changed went with its round", func() bool { return d.shown() == 1 })
+	d.reload(deskSettings(d.work))
+	d.press("Veto", "a notice of before the settings changed still has its buttons", func() bool { return len(d.facts("round_failed", "H")) == 4 })
+	eventually(t, "the next one is there", func() bool { return len(d.facts("notice_tried", "H")) == 5 && d.shown() == 1 })
 	d.kill()
 	eventually(t, "a dead daemon leaves no buttons behind", func() bool { return d.shown() == 0 })
 	d.boot()
 	eventually(t, "what waits is on the screen again", func() bool { return d.shown() == 1 })
-	d.press("Veto", "the veto after the restart is a fact", func() bool { return len(d.facts("round_failed", "H")) == 4 })
-	if f := d.facts("round_failed", "H")[3]; via(f) != "desktop" {
+	d.press("Veto", "the veto after the restart is a fact", func() bool { return len(d.facts("round_failed", "H")) == 5 })
+	if f := d.facts("round_failed", "H")[4]; via(f) != "desktop" {
 		t.Errorf("vetoed by %v", f)
 	}
 	for _, f := range d.facts("notice_tried", "H") {
