@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,7 +137,13 @@ func (r *release) system(goos, arch string) error {
 			return err
 		}
 	}
-	if err := r.build(filepath.Join(tree, bin), goos, arch); err != nil {
+	var err error
+	if goos == runtime.GOOS && arch == runtime.GOARCH {
+		err = os.Link(filepath.Join(r.work, "self"), filepath.Join(tree, bin))
+	} else {
+		err = r.build(filepath.Join(tree, bin), goos, arch)
+	}
+	if err != nil {
 		return err
 	}
 	if err := pack(filepath.Join(r.out, name+ending), tree, name, r.at); err != nil {

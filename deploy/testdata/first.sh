@@ -4,7 +4,7 @@ BOOT=first
 . /out/common.sh
 # As a machine that is no container has it: sandboxes write there, each for its own namespace.
 mount -o remount,rw,bind /proc/sys
-S="/home/ann/my tools/100% \$HOME/sluice"
+S="/home/ann/my tools/100%h \$HOME/sluice"
 mkdir -p "$(dirname "$S")" "/home/ann/my agents/50%"
 cp /out/sluice "$S"
 chown -R ann: /home/ann

@@ -4,7 +4,7 @@
 BOOT=second
 . /out/common.sh
 mount -o remount,rw,bind /proc/sys
-S="/home/ann/my tools/100% \$HOME/sluice"
+S="/home/ann/my tools/100%h \$HOME/sluice"
 soon system-autostart systemctl is-active sluice
 soon user-autostart manager is-active sluice
 cd /srv/app
