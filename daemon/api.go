@@ -85,6 +85,7 @@ type RunStatus struct {
 	Started  time.Time    `json:"started,omitzero"`
 	Ended    time.Time    `json:"ended,omitzero"`
 	EndWhy   string       `json:"end_why,omitempty"`
+	Stubbed  bool         `json:"stubbed,omitempty"` // stand-ins play its agents: nothing in it is real work
 	By       engine.Actor `json:"by"`
 	Usage    engine.Usage `json:"usage,omitzero"`  // so far, of what runs too
 	Budget   engine.Usage `json:"budget,omitzero"` // what it may use; 0 = no bound

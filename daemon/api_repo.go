@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -301,6 +302,13 @@ func (r *Repo) runRequested(ctx context.Context, raw json.RawMessage, by engine.
 	spec, err := r.opt.Compile(ev.Source)
 	if err != nil {
 		return nil, asked("%w", err)
+	}
+	if ev.Stubs != nil {
+		var one bytes.Buffer // as the journal will have it
+		if err := json.Compact(&one, ev.Stubs); err != nil {
+			return nil, asked("event run_requested: stubs: %w", err)
+		}
+		ev.Stubs = one.Bytes()
 	}
 	ev.By, ev.Digest, ev.Workflow = by, digestOf(ev.Source), spec.ID
 	ev.Trees = r.opt.World.Trees(ctx, spec)

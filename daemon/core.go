@@ -224,7 +224,7 @@ func (c *core) batch() ([]journal.Entry, error) {
 func slim(ev engine.Event) engine.Event {
 	switch ev := ev.(type) {
 	case engine.RunRequested:
-		ev.Source = ""
+		ev.Source, ev.Stubs = "", nil
 		return ev
 	case engine.FileSeen: // what counts of it is in the facts; the file itself is kept
 		ev.Sentinel, ev.Human = nil, nil

@@ -24,7 +24,7 @@ func (r *Repo) job(e engine.Effect) Job {
 	}
 	j.Spec = c.specs[run.Digest]
 	j.Vars = run.Vars
-	j.RunInfo = RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase, Started: run.Started, Ended: run.Ended, EndWhy: run.EndWhy, RetryDir: run.RetryDir,
+	j.RunInfo = RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase, Started: run.Started, Ended: run.Ended, EndWhy: run.EndWhy, RetryDir: run.RetryDir, Stubs: run.Stubs,
 		Usage: run.Usage, Limit: run.UsageLimit}
 	if j.Spec == nil {
 		return j

@@ -68,7 +68,7 @@ func (s *Status) drift(sources map[string]string) {
 
 func runStatus(c *core, r *engine.Run, full bool) RunStatus {
 	out := RunStatus{ID: r.ID, Workflow: r.Workflow, Name: r.Workflow, Phase: r.Phase, Started: r.Started, Ended: r.Ended, EndWhy: r.EndWhy,
-		By: r.By, Usage: r.Usage, Budget: r.UsageLimit, Roles: maps.Clone(r.Roles), RoleBudgets: maps.Clone(r.RoleLimits), Near: near(r), Notes: slices.Clone(r.Notes), Vars: r.Vars, Digest: r.Digest, Steps: []StepStatus{}}
+		Stubbed: r.Stubbed(), By: r.By, Usage: r.Usage, Budget: r.UsageLimit, Roles: maps.Clone(r.Roles), RoleBudgets: maps.Clone(r.RoleLimits), Near: near(r), Notes: slices.Clone(r.Notes), Vars: r.Vars, Digest: r.Digest, Steps: []StepStatus{}}
 	if r.Paused {
 		out.Paused = r.PausedWhy
 		out.Waits = append(out.Waits, Wait{Kind: "paused", Text: "it is paused (" + r.PausedWhy + "): sluice resume " + r.ID})

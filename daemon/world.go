@@ -64,6 +64,7 @@ type RunInfo struct {
 	Usage, Limit        engine.Usage // what it has cost, and may
 	Role, RoleLimit     engine.Usage // so for the role that works in the job
 	RetryDir            string       // see engine.InRetryDir
+	Stubs               []byte       // what stand-ins do in place of its agents, as JSON; nil: it is a real run
 }
 
 // RetryFile is one retry-context file a run has written.

@@ -8,6 +8,7 @@ const (
 	MaxAnswer   = 64 << 10 // bytes of a structured answer
 	MaxFeedback = 16 << 10 // bytes of feedback in a fact
 	MaxVars     = 64 << 10 // bytes of a run's vars as JSON
+	MaxStubs    = 64 << 10 // bytes of what a run's stand-ins are to do, as JSON
 	KeepEnded   = 50       // ended runs of one workflow that stay in the state
 	MaxNote     = 4 << 10  // bytes of a person's note
 	MaxNotes    = 100      // of a run

@@ -19,6 +19,9 @@ func (d *decider) requested(ev RunRequested) {
 	if live := len(d.s.index.live); live >= MaxPending {
 		why = fmt.Sprintf("%d runs are alive in this repo, which is the most: end some first", live)
 	}
+	if why == "" && len(ev.Stubs) > 0 && (len(ev.Stubs) > MaxStubs || !json.Valid(ev.Stubs)) {
+		why = fmt.Sprintf("what its stand-ins are to do is no JSON of at most %d KiB", MaxStubs>>10)
+	}
 	if why != "" {
 		d.ignore("", ev.EventKind(), why, &ev.By)
 		return
@@ -30,7 +33,7 @@ func (d *decider) requested(ev RunRequested) {
 		id = fmt.Sprintf("%s-%d", w.ID, n)
 	}
 	d.put(RunStarted{of: Of(id), Workflow: w.ID, N: n, Digest: ev.Digest, Source: ev.Source, Vars: vars, Trees: ev.Trees, Parallel: ev.Parallel,
-		MaxSteps: w.Limits.MaxSteps, TimeLimit: w.Limits.MaxDuration, UsageLimit: Usage{Tokens: w.Limits.MaxTokens, CostUSD: w.Limits.MaxCostUSD}, RoleLimits: w.Limits.Roles, By: ev.By})
+		MaxSteps: w.Limits.MaxSteps, TimeLimit: w.Limits.MaxDuration, UsageLimit: Usage{Tokens: w.Limits.MaxTokens, CostUSD: w.Limits.MaxCostUSD}, RoleLimits: w.Limits.Roles, Stubs: ev.Stubs, By: ev.By})
 	if ev.Paused {
 		d.put(RunPaused{of: Of(id), Why: "user", By: &ev.By})
 	}

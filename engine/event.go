@@ -46,6 +46,7 @@ type RunRequested struct {
 	Parallel bool              `json:"parallel,omitempty"` // beside a live run of the workflow
 	Paused   bool              `json:"paused,omitempty"`
 	Trees    map[string]string `json:"trees,omitempty"` // worktree as written (cleaned) -> key: real path of its checkout's top level
+	Stubs    json.RawMessage   `json:"stubs,omitempty"` // what stand-ins do in place of the run's agents; absent: it is a real run
 	By       Actor             `json:"by"`
 }
 

@@ -44,6 +44,7 @@ type (
 		TimeLimit  Duration          `json:"time_limit,omitempty"`
 		UsageLimit Usage             `json:"usage_limit,omitzero"`
 		RoleLimits map[string]Spend  `json:"role_limits,omitempty"` // what a role may use over the run
+		Stubs      json.RawMessage   `json:"stubs,omitempty"`       // what stand-ins do in place of its agents; absent: it is a real run
 		By         Actor             `json:"by"`
 	}
 	// RunBegan: the run is not pending any more.

@@ -164,7 +164,7 @@ func (s *State) lookable(r *Run, w *Spec, st *Step) []string {
 	}
 	var pins []string
 	for _, n := range st.ExtNeeds {
-		o := s.newest(n.Workflow)
+		o := s.newest(n.Workflow, r)
 		if o == nil || !o.Current(n.Step).Done() {
 			return nil
 		}

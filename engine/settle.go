@@ -308,7 +308,7 @@ func (d *decider) extMet(r *Run, st *Step) bool {
 // extPassed looks at the newest started run of the needed workflow (8-semantics 33). A person is told where it ended
 // otherwise.
 func (d *decider) extPassed(r *Run, n Need, step string) (pin string, ok bool) {
-	o := d.s.newest(n.Workflow)
+	o := d.s.newest(n.Workflow, r)
 	if o == nil {
 		return "", false
 	}
@@ -322,8 +322,9 @@ func (d *decider) extPassed(r *Run, n Need, step string) (pin string, ok bool) {
 	return "", false
 }
 
-// newest gives the newest run of the workflow that has begun.
-func (s *State) newest(workflow string) *Run {
+// newest gives the newest run of the workflow that has begun, as run asker sees them: what stand-ins have made is nothing
+// that a real run could build on.
+func (s *State) newest(workflow string, asker *Run) *Run {
 	f := s.index.workflows[workflow]
 	if f == nil {
 		return nil
@@ -331,7 +332,7 @@ func (s *State) newest(workflow string) *Run {
 	var out *Run
 	for _, runs := range []list{f.live, f.ended} {
 		for i := len(runs) - 1; i >= 0; i-- {
-			if r := runs[i]; r.Phase != RunPending {
+			if r := runs[i]; r.Phase != RunPending && (!r.Stubbed() || asker.Stubbed()) {
 				if out == nil || r.N > out.N {
 					out = r
 				}

@@ -185,7 +185,7 @@ func (b *beside) needs(w *sim, facts []Fact) (evs []oracle.Event) {
 				continue
 			}
 			on := started[id+"/"+st.ID]
-			if o := w.st.newest(st.ExtNeeds[0].Workflow); o != nil && o.Current("e").Done() {
+			if o := w.st.newest(st.ExtNeeds[0].Workflow, r); o != nil && o.Current("e").Done() {
 				on = on || slices.Equal(r.Met[st.ID], []string{fmt.Sprintf("%s/e#%d", o.ID, o.Current("e").N)})
 			}
 			evs = append(evs, oracle.Event{K: "ext", Key: id + "/" + st.ID, On: on})

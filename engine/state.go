@@ -133,6 +133,7 @@ type Run struct {
 	Vars       map[string]any        `json:"vars,omitempty"`
 	Trees      map[string]string     `json:"trees,omitempty"`
 	RetryDir   string                `json:"retry_dir,omitempty"` // below .workflow/retry-context/: beside another run with the same gates
+	Stubs      json.RawMessage       `json:"stubs,omitempty"`  // stand-ins play its agents, as this says; absent: it is a real run
 	By         Actor                 `json:"by"`
 	Requested  time.Time             `json:"requested"`
 	Started    time.Time             `json:"started,omitzero"`
@@ -352,6 +353,9 @@ type Notice struct {
 
 // Live says that the run is neither ended nor forgotten.
 func (r *Run) Live() bool { return r != nil && (r.Phase == RunRunning || r.Phase == RunPending) }
+
+// Stubbed says that stand-ins play the run's agents: nothing in it was made by a real one.
+func (r *Run) Stubbed() bool { return r != nil && len(r.Stubs) > 0 }
 
 // Current gives the newest attempt of the step, unless it was superseded; nil where there is none.
 func (r *Run) Current(step string) *Attempt {

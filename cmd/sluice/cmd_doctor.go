@@ -299,7 +299,7 @@ func (a *app) checkAgents(p *place, s *settings) []check {
 		if len(faults) > 0 {
 			continue
 		}
-		if err := a.agentsThere(p, spec, s.Settings); err != nil {
+		if err := a.agentsThere(p, spec, s.Settings, false); err != nil {
 			if x := asFault(err); !said[x.cause] {
 				said[x.cause] = true
 				out = append(out, broken("agents", x.mend, "%s", x.cause))

@@ -115,7 +115,7 @@ func (a *app) runWanted(p *place, o order) (*engine.RunRequested, error) {
 	if err != nil {
 		return nil, a.allFaults(err)
 	}
-	if err := a.agentsThere(p, spec, cfg.Settings); err != nil {
+	if err := a.agentsThere(p, spec, cfg.Settings, o.stub != ""); err != nil {
 		return nil, err
 	}
 	ev, err := a.request(p, o)
@@ -135,6 +135,9 @@ func (a *app) begin(ctx context.Context, s service, o order, start *engine.RunRe
 			continue
 		}
 		if start != nil {
+			if err := sameKind(r, start); err != nil {
+				return "", 0, err
+			}
 			if err := a.goOnWith(r); err != nil {
 				return "", 0, err
 			}
@@ -145,6 +148,19 @@ func (a *app) begin(ctx context.Context, s service, o order, start *engine.RunRe
 		return "", 0, failed("`sluice ls` names them", "no run %q in this repo", clean(o.workflow))
 	}
 	return a.launch(ctx, s, *start)
+}
+
+// sameKind says that a live run may be meant by who asks for one: what stand-ins play is never taken for real work, nor the
+// other way round.
+func sameKind(r daemon.RunStatus, start *engine.RunRequested) error {
+	if r.Stubbed == (len(start.Stubs) > 0) {
+		return nil
+	}
+	is, wanted := "a real run", "one with stand-ins"
+	if r.Stubbed {
+		is, wanted = "played by stand-ins (--stub)", "a real run"
+	}
+	return failed(fmt.Sprintf("`sluice abort %s` ends it, --parallel starts one beside it, `sluice run %s` goes on with it", r.ID, r.ID), "%s of this workflow is alive and is %s; you asked for %s", r.ID, is, wanted)
 }
 
 // goOnWith asks whether the live run of the workflow is meant.
@@ -206,6 +222,9 @@ const pauseIn = 10 * time.Second
 func (a *app) summary(r daemon.RunStatus) error {
 	_, style := mark(r.Phase)
 	s := fmt.Sprintf("%s %s", r.ID, r.Phase)
+	if r.Stubbed {
+		s += " (stubbed)"
+	}
 	if !r.Started.IsZero() && !r.Ended.IsZero() {
 		s += " in " + ago(r.Ended.Sub(r.Started))
 	}

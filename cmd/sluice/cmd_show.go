@@ -84,6 +84,7 @@ attempt before. In a terminal, one key then decides a gate that waits for you.`,
 type shown struct {
 	Run      string             `json:"run"`
 	Workflow string             `json:"workflow"`
+	Stubbed  bool               `json:"stubbed,omitempty"` // stand-ins play the run's agents
 	Step     string             `json:"step"`
 	StepName string             `json:"step_name,omitempty"`
 	Task     string             `json:"task,omitempty"`
@@ -119,7 +120,7 @@ func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus
 	if err != nil {
 		return nil, err
 	}
-	sh := &shown{Run: r.ID, Workflow: r.Workflow}
+	sh := &shown{Run: r.ID, Workflow: r.Workflow, Stubbed: r.Stubbed}
 	var st daemon.StepStatus
 	for _, s := range r.Steps {
 		for i, g := range s.Gates {
@@ -280,6 +281,9 @@ func (a *app) printShow(sh *shown) {
 		}
 	} else {
 		a.title("%s of %s", title(sh.Step, sh.StepName), sh.Run)
+	}
+	if sh.Stubbed {
+		a.field("note", a.paint(yellow, stubWords))
 	}
 	a.field("step", title(sh.Step, sh.StepName))
 	a.text("task", sh.Task)

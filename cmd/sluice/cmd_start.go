@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/executor"
+	"sluice/internal/stub"
 	"sluice/specs"
 )
 
@@ -25,12 +28,18 @@ type order struct {
 	vars     []string
 	set      []string
 	parallel bool
+	stub     string // where the run's stand-ins are scripted; theUsual = where the workflow's lie, "" = it is a real run
 	timeout  time.Duration
 }
+
+// theUsual is what --stub without a file means.
+const theUsual = "the usual"
 
 func (o *order) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&o.vars, "var", nil, "a value of the workflow: `NAME=VALUE`; may be given several times")
 	cmd.Flags().BoolVar(&o.parallel, "parallel", false, "beside a live run of the same workflow, not after it")
+	cmd.Flags().StringVar(&o.stub, "stub", "", "scripted stand-ins play the agents: no model, no key; as `FILE` says, else "+specs.StubsDir+"/WORKFLOW.yaml")
+	cmd.Flags().Lookup("stub").NoOptDefVal = theUsual
 }
 
 func (a *app) startCommand() *cobra.Command {
@@ -143,13 +152,48 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 	if len(bad) > 0 {
 		return ev, failed("mend the spec; `sluice validate` checks it again", "%s%s", bad[0], more(len(bad)-1))
 	}
-	return engine.RunRequested{Workflow: spec.ID, Source: string(pinned), Vars: vars, Parallel: o.parallel}, nil
+	ev = engine.RunRequested{Workflow: spec.ID, Source: string(pinned), Vars: vars, Parallel: o.parallel}
+	if o.stub != "" {
+		ev.Stubs, err = a.stubsOf(p, o.stub, spec)
+	}
+	return ev, err
 }
 
-// agentsThere checks that what the workflow's roles are played by can be started, and has prompts that can be gone by.
-func (a *app) agentsThere(p *place, spec *engine.Spec, s executor.Settings) error {
+// stubsOf reads what stands in for the agents of a workflow: the file that was named, else the workflow's own, where there is
+// one; else each role does the least that lets work go on.
+func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) {
+	usual := filepath.Join(p.root, filepath.FromSlash(specs.StubsDir), spec.ID+".yaml")
+	script := &stub.Script{}
+	switch {
+	case file != theUsual:
+		file = a.below(file)
+	default:
+		if _, err := os.Stat(usual); errors.Is(err, fs.ErrNotExist) {
+			usual = ""
+		}
+		file = usual
+	}
+	if file != "" {
+		var faults []specs.Fault
+		if script, faults = specs.LoadStubs(file, spec); len(faults) > 0 {
+			for _, f := range faults {
+				fmt.Fprintf(a.err, "%s:%d:%d: %s\n", shortPath(f.File), f.Line, f.Col, clean(f.Message))
+			}
+			return nil, failed("mend the script of the stand-ins: docs/stubs.md says what may stand there", "%s: %s", shortPath(file), plural(len(faults), "fault"))
+		}
+		script.From = shortPath(file)
+	}
+	return json.Marshal(script)
+}
+
+// agentsThere checks that what the workflow's roles are played by can be started, and has prompts that can be gone by. Where
+// stand-ins play them, only the prompts matter.
+func (a *app) agentsThere(p *place, spec *engine.Spec, s executor.Settings, stubbed bool) error {
 	if faults := promptFaults(p.root, spec, s); len(faults) > 0 {
 		return failed("mend the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), more(len(faults)-1))
+	}
+	if stubbed {
+		return nil
 	}
 	for _, role := range rolesOf(spec) {
 		r, ok := s.Roles[role]

@@ -73,7 +73,7 @@ func (a *app) listRuns(st daemon.Status, served, all bool) error {
 	for _, r := range runs {
 		state := runState(r)
 		sign, style := mark(state)
-		t.row(cell{sign + " " + r.ID, style}, cell{state, style}, cell{progress(r), plain}, cell{a.runTime(r), dim}, cell{firstWait(r, a.now()), plain})
+		t.row(cell{sign + " " + r.ID, style}, cell{state + stubMark(r.Stubbed), style}, cell{progress(r), plain}, cell{a.runTime(r), dim}, cell{firstWait(r, a.now()), plain})
 	}
 	a.printTable(t)
 	if len(st.Runs) == 0 {
@@ -256,6 +256,9 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 		head += "  " + clean(r.Name)
 	}
 	out := []string{head, "  " + a.paint(style, state) + a.paint(dim, " · "+progress(r)+" steps · "+a.runTime(r))}
+	if r.Stubbed {
+		out = append(out, "  "+a.paint(yellow, stubWords))
+	}
 	if r.SpecDrift {
 		out = append(out, "  "+a.paint(yellow, "the spec's file has changed since; this run goes by the old one"))
 	}

@@ -71,7 +71,11 @@ func until(t time.Time) string {
 func sayRun(f engine.Fact) (said, bool) {
 	switch f := f.(type) {
 	case engine.RunStarted:
-		return said{text: fmt.Sprintf("run of %s asked for%s", f.Workflow, who(&f.By)), style: bold, key: true}, true
+		text := fmt.Sprintf("run of %s asked for%s", f.Workflow, who(&f.By))
+		if len(f.Stubs) > 0 {
+			text += "; " + stubWords
+		}
+		return said{text: text, style: bold, key: true}, true
 	case engine.RunBegan:
 		return said{text: "run began", style: dim}, true
 	case engine.RunPaused:

@@ -51,7 +51,7 @@ sluice init && sluice run gated-pipeline`,
 	add(root, groupLook, a.topCommand(), a.lsCommand(), a.statusCommand(), a.logCommand(), a.tailCommand(), a.attemptCommand(), a.explainCommand(), a.auditCommand())
 	add(root, groupAgent, a.nextCommand(), a.signalCommand(), a.mcpCommand(), a.notifyCommand())
 	add(root, groupSetUp, a.daemonCommand(), a.serviceCommand(), a.watchCommand(), a.configCommand(), a.keysCommand(), a.doctorCommand(), a.cleanCommand(), a.journalCommand(), a.completionCommand(), a.versionCommand())
-	root.AddCommand(a.demoAgentCommand(), a.manCommand())
+	root.AddCommand(a.demoAgentCommand(), a.standInCommand(), a.manCommand())
 	a.completeAll(root)
 	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Hidden: true, RunE: a.helpFor})
 	root.SetHelpFunc(a.help)

@@ -150,6 +150,17 @@ func joinMost(names []string) string {
 }
 
 // runState is a run's phase, or that it is paused.
+// stubWords is what is said of a run with --stub wherever its state is shown.
+const stubWords = "stubbed: stand-ins play its agents, nothing in it is real work"
+
+// stubMark is that in a word.
+func stubMark(stubbed bool) string {
+	if stubbed {
+		return " (stubbed)"
+	}
+	return ""
+}
+
 func runState(r daemon.RunStatus) string {
 	if r.Paused != "" && live(r) {
 		return "paused"

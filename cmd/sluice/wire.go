@@ -139,7 +139,7 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	}
 	world, err := executor.New(executor.Options{
 		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots, Spending: w.spent,
-		Notifier: s.tell, Terminal: s.terminal, Settings: s.now, Environ: w.a.env, Logf: w.logf(root), Now: w.a.now,
+		Notifier: s.tell, Terminal: s.terminal, Settings: s.now, Self: w.self, Environ: w.a.env, Logf: w.logf(root), Now: w.a.now,
 		Repo: filepath.Base(state), Sandbox: w.box, Hidden: w.hidden(), Unheld: w.unheld,
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/stub"
 )
 
 // check carries out the check of an attempt's outputs and criteria; nil where ctx ended first.
@@ -116,7 +117,7 @@ func (e *Executor) criterion(ctx context.Context, job daemon.Job, st *engine.Ste
 	rel := fmt.Sprintf("%s/%s/%d", launchDir(job.Run, st.ID, job.Attempt.N, 1), lastPart(job.Key), i)
 	key := fmt.Sprintf("%s/%d", job.Key, i)
 	end, err := e.ensure(ctx, launch{key: key, of: job.Key, dir: rel}, func() (process, error) {
-		argv, err := commandLine(&c, job.Env)
+		argv, err := e.command(job, &c, job.Env, rel, stub.Turn{}, nil, b)
 		if err != nil {
 			return process{}, err
 		}

@@ -33,6 +33,7 @@ type Options struct {
 	// Terminal opens a terminal in dir with a command of sluice's in it; nil: there is none.
 	Terminal func(ctx context.Context, dir string, args []string) error
 	Settings func() Settings      // asked at each launch
+	Self     string               // sluice's own binary, which plays the parts of stand-ins; "" = it cannot
 	Environ  []string             // the daemon's environment, of which agents get what is allowed
 	Logf     func(string, ...any) // what went wrong but did not stop the work; may be nil
 	Slots    *Slots               // shared by all repos: how many agents may run; nil = no bound

@@ -5,6 +5,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/stub"
 )
 
 // hook carries out a hook: after a step in its worktree, after the run in the root. Its failure is its exit only.
@@ -21,7 +22,7 @@ func (e *Executor) hook(ctx context.Context, job daemon.Job) *engine.ProcessEnde
 		if env == nil {
 			env = &engine.Env{Run: job.Run, Workflow: job.RunInfo.Workflow, Vars: job.Vars}
 		}
-		argv, err := commandLine(command, env)
+		argv, err := e.command(job, command, env, rel, stub.Turn{}, nil, begin{})
 		if err != nil {
 			return process{}, err
 		}

@@ -35,6 +35,7 @@ type who struct {
 	set   Role
 	agent Agent
 	known bool
+	stub  bool // a stand-in plays it
 }
 
 // whose gives the agent whose turn it is.
@@ -144,6 +145,9 @@ func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv
 	}
 	if w.agent.Format != FormatText && !program.Known(w.agent.Format) || len(w.agent.Command) == 0 {
 		return nil, "", fatal("agent %s: its settings cannot be gone by: sluice doctor says why", w.name)
+	}
+	if w.stub {
+		return w.agent.Command, "", nil
 	}
 	placed := false
 	for i, arg := range w.agent.Command {

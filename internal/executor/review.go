@@ -12,6 +12,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
+	"sluice/internal/stub"
 )
 
 const maxDiffRead = 128 << 10 // bytes of a diff; the prompt bounds it further
@@ -28,7 +29,7 @@ func (e *Executor) review(ctx context.Context, job daemon.Job, c *clock) *engine
 	}
 	rel := inRun(job)
 	l := launch{key: job.Key, dir: rel, agent: true, idle: e.idleOf(g.Reviewer.AgentType), since: job.Proc.Began, clock: c}
-	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepareReview(ctx, job, g, rel, job.Key, nil) })
+	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepareReview(ctx, job, g, rel, job.Key, 0, nil) })
 	if err != nil {
 		return nil
 	}
@@ -54,7 +55,7 @@ func (e *Executor) review(ctx context.Context, job daemon.Job, c *clock) *engine
 		}
 		bad, last := err, end
 		end, a, err = e.again(ctx, launch{of: job.Key, agent: true, idle: l.idle, clock: c}, rel, try+1, func(key, dir string, goOn bool) (process, error) {
-			return e.prepareReview(ctx, job, g, dir, key, func(w who, before string) (talk, string) {
+			return e.prepareReview(ctx, job, g, dir, key, try+1, func(w who, before string) (talk, string) {
 				t := e.goOn(job, g.Reviewer.Session, w, last, goOn)
 				text := gates.Correction(bad, try+1)
 				if t.resume == "" {
@@ -86,7 +87,8 @@ func (e *Executor) reviewByCommand(ctx context.Context, job daemon.Job, g *engin
 		if err != nil {
 			return process{}, err
 		}
-		argv, err := commandLine(g.Reviewer.Run, job.Env)
+		t := stub.Turn{Gate: g.ID, N: job.Round.N, Again: launchedBefore(job, 0)}
+		argv, err := e.command(job, g.Reviewer.Run, job.Env, inRun(job), t, nil, b)
 		if err != nil {
 			return process{}, err
 		}
@@ -138,14 +140,17 @@ func (e *Executor) verdictInput(g *engine.Gate, key, rel string, end ended) gate
 }
 
 // prepareReview makes all that a reviewer needs, and says what to start. turn, where given, makes another prompt of it, and
-// says in which conversation.
-func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.Gate, rel, key string, turn func(w who, before string) (talk, string)) (process, error) {
+// says in which conversation; try is which correction it asks for, 0 for none.
+func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.Gate, rel, key string, try int, turn func(w who, before string) (talk, string)) (process, error) {
 	st := job.Spec.Step(g.Step)
 	b, err := e.begun(ctx, job, st, job.Attempt.N)
 	if err != nil {
 		return process{}, err
 	}
-	w := e.whose(g.Reviewer.AgentType, job.Nth)
+	w, err := e.reviewPlayer(job, g, rel, try)
+	if err != nil {
+		return process{}, err
+	}
 	_, answer := e.promptOf(rel)
 	text, err := e.reviewPrompt(ctx, job, g, st, b, w, answer)
 	if err != nil {

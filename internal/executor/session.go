@@ -62,7 +62,7 @@ func (e *Executor) takeTalk(run, name, key string, w who) talk {
 }
 
 // talks says that the agent's program keeps conversations.
-func talks(w who) bool { return program.Known(w.agent.Format) && len(w.agent.Command) > 0 }
+func talks(w who) bool { return !w.stub && program.Known(w.agent.Format) && len(w.agent.Command) > 0 }
 
 // leaveTalk ends the hold that a launch has on its conversation, and keeps what the launch told of it; said is nil where it
 // told nothing.

@@ -17,6 +17,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/stub"
 	"sluice/signals"
 )
 
@@ -279,13 +280,18 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 		if err != nil {
 			return p, err
 		}
-		if p.argv, err = commandLine(st.Run, job.Env); err != nil {
+		t := stub.Turn{Step: st.ID, N: job.Attempt.N, Again: launchedBefore(job, 0)}
+		if p.argv, err = e.command(job, st.Run, job.Env, rel, t, st, b); err != nil {
 			return p, err
 		}
 		if p.env, err = e.environ(job, w, key, st.Env, vars); err != nil {
 			return p, err
 		}
 	} else {
+		if w, err = e.stepPlayer(job, st, b, rel, 0); err != nil {
+			return p, err
+		}
+		p.who = w
 		text, err := e.stepPrompt(ctx, job, st, b, w, answer)
 		if err != nil {
 			return p, err
@@ -332,7 +338,10 @@ func (e *Executor) askAgain(ctx context.Context, job daemon.Job, st *engine.Step
 		if err != nil {
 			return process{}, err
 		}
-		w := e.whose(st.Role(), job.Nth)
+		w, err := e.stepPlayer(job, st, b, dir, try)
+		if err != nil {
+			return process{}, err
+		}
 		_, answer := e.promptOf(dir)
 		before, err := e.stepPrompt(ctx, job, st, b, w, answer)
 		if err != nil {

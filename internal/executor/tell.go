@@ -121,6 +121,10 @@ func (e *Executor) words(job daemon.Job) notify.Notice {
 		out.Title = "Unanswered: " + out.Title
 		body = append(body, fmt.Sprintf("You were reminded %d times; it waits since %s.", job.Round.Reminders, job.Round.Asked.Local().Format("Mon 2 Jan 15:04")))
 	}
+	if len(job.RunInfo.Stubs) > 0 {
+		out.Title = "[stub] " + out.Title
+		body = append(body, "Stand-ins play this run's agents (--stub): nothing in it is real work.")
+	}
 	out.Brief = joined(body)
 	out.Body = joined(append(body, answer...))
 	e.buttons(&out, job)

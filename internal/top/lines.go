@@ -167,6 +167,9 @@ func (m *Model) waitLine(r *row) line {
 	if len(m.repos) > 1 {
 		parts = append(parts, words.Clean(r.repo.name))
 	}
+	if r.run.Stubbed {
+		parts = append(parts, "stubbed")
+	}
 	l := line{{style, sign + " "}}
 	if what != "" {
 		l = append(l, span{words.Bold, clip(what, titleMost)}, span{words.Plain, " of "})
@@ -214,6 +217,9 @@ func (m *Model) runLine(r *daemon.RunStatus) line {
 		if len(r.Waits) > 0 {
 			rest = sep(rest, words.Clean(r.Waits[0].Text))
 		}
+	}
+	if r.Stubbed {
+		rest = sep("stubbed", rest)
 	}
 	return line{{style, sign + " "}, {words.Bold, pad(clip(words.Clean(r.ID), idMost), idLeast) + " "}, {style, pad(state, stateWide)},
 		{words.Plain, pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {words.Dim, pad(took, 9) + " "}, {words.Plain, spent(r)}, {words.Dim, rest}}

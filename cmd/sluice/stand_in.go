@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/internal/atomicfile"
+	"sluice/internal/executor"
+	"sluice/internal/stub"
+)
+
+// maxPart bounds the file of a stand-in's part.
+const maxPart = 1 << 20
+
+// standInCommand plays one part of a run with stand-ins: what it does lies in a file that the service wrote beside the
+// launch's output. It is a process as any agent is: it can be ended, found again and judged by how it ends.
+func (a *app) standInCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: executor.StandIn + " PART", Short: "play the part of an agent in a run with --stub", Hidden: true, Args: between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			data, _, err := atomicfile.OpenRegular(filepath.Dir(args[0]), filepath.Base(args[0]), maxPart)
+			if err != nil {
+				return failed("it is started by a run with --stub", "%s: %s", executor.StandIn, oneLine(err.Error()))
+			}
+			var p stub.Part
+			if err := json.Unmarshal(data, &p); err != nil {
+				return failed("it is started by a run with --stub", "%s: %s", executor.StandIn, oneLine(err.Error()))
+			}
+			return a.playPart(cmd.Context(), p)
+		},
+	}
+}
+
+// playPart does what the part says, in its order.
+func (a *app) playPart(ctx context.Context, p stub.Part) error {
+	if p.Fail == stub.Silence {
+		<-ctx.Done()
+		return context.Canceled
+	}
+	select {
+	case <-ctx.Done():
+		return context.Canceled
+	case <-time.After(time.Duration(p.Takes)):
+	}
+	if p.Fail == stub.Limit {
+		return a.playLimit(time.Duration(p.ResetIn))
+	}
+	for _, f := range p.Write {
+		if err := writePart(f); err != nil {
+			return failed("mend what the stubs have it write", "%s", oneLine(err.Error()))
+		}
+	}
+	if p.Fail == stub.Crash {
+		a.print("%s", p.Say)
+		return crash()
+	}
+	if p.Commit != "" {
+		if err := a.playCommit(ctx, p.Commit); err != nil {
+			return err
+		}
+	}
+	if err := a.playAnswer(p); err != nil {
+		return err
+	}
+	if err := a.playSignal(p); err != nil {
+		return err
+	}
+	if p.Exit != 0 {
+		return ended(p.Exit)
+	}
+	return nil
+}
+
+// writePart writes a file; one that nobody scripted is not written over.
+func writePart(f stub.File) error {
+	if _, err := os.Lstat(f.Path); err == nil && f.New {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
+		return err
+	}
+	return atomicfile.Write(f.Path, []byte(f.Text), 0o644)
+}
+
+// playAnswer says the stand-in's last words, the answer as a block of JSON behind them.
+func (a *app) playAnswer(p stub.Part) error {
+	a.print("%s", p.Say)
+	if p.Answer == nil {
+		return nil
+	}
+	if !p.Keep {
+		a.print("\n```json\n%s\n```", p.Answer)
+		return nil
+	}
+	file, m := a.getenv("SLUICE_ANSWER"), map[string]any{}
+	if file == "" || json.Unmarshal(p.Answer, &m) != nil {
+		return nil
+	}
+	m["token"] = a.getenv("SLUICE_TOKEN")
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return demoWrite(file, raw)
+}
+
+// playSignal writes the sentinel, where the step has one.
+func (a *app) playSignal(p stub.Part) error {
+	file := a.getenv("SLUICE_SIGNAL")
+	if file == "" || p.Signal == stub.NoSignal || p.Signal == "" {
+		return nil
+	}
+	m := map[string]any{"step": a.getenv("SLUICE_STEP"), "status": p.Signal, "summary": p.Summary, "run": a.getenv("SLUICE_RUN"), "token": a.getenv("SLUICE_TOKEN")}
+	if p.Ask != "" {
+		m["question"] = p.Ask
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return demoWrite(file, raw)
+}
+
+// playCommit makes the empty commit that a step with signal git_commit waits for.
+func (a *app) playCommit(ctx context.Context, message string) error {
+	cmd := exec.CommandContext(ctx, "git", "-c", "user.name="+executor.StandIn, "-c", "user.email=stub@example.org", "-c", "commit.gpgsign=false",
+		"commit", "--quiet", "--allow-empty", "--no-verify", "-m", message)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return failed("`sluice doctor` looks at git", "git commit: %s %s", err, clean(string(out)))
+	}
+	return nil
+}
+
+// playLimit says, as an agent's program does, that the usage limit is reached.
+func (a *app) playLimit(in time.Duration) error {
+	words := "API Error: Request rejected (429): stub: the usage limit is reached"
+	if in > 0 {
+		words += fmt.Sprintf(", try again in %s", in)
+	}
+	for _, event := range []map[string]any{
+		{"type": "system", "subtype": "init", "session_id": "stub"},
+		{"type": "result", "subtype": "success", "is_error": true, "api_error_status": 429, "result": words, "session_id": "stub"},
+	} {
+		raw, err := json.Marshal(event)
+		if err != nil {
+			return err
+		}
+		a.print("%s", raw)
+	}
+	return ended(1)
+}
+
+// crash has the system kill this process.
+func crash() error {
+	p, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = p.Signal(syscall.SIGKILL)
+	}
+	if err != nil {
+		return err
+	}
+	select {} // until it comes
+}

@@ -1,0 +1,270 @@
+package executor
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice/agents/program"
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/stub"
+)
+
+// StandIn is the command of sluice's own that plays a part, given its file: the name it is told by too.
+const StandIn = "stand-in"
+
+// script gives what stands in for the agents of the job's run; nil in a real run.
+func script(job daemon.Job) (*stub.Script, error) {
+	if len(job.RunInfo.Stubs) == 0 {
+		return nil, nil
+	}
+	s, err := stub.Read(job.RunInfo.Stubs)
+	if err != nil {
+		return nil, fatal("%v: start the run anew", err)
+	}
+	return s, nil
+}
+
+// launchedBefore counts how often the job's process was launched for the same before; try is which correction of its answer.
+func launchedBefore(job daemon.Job, try int) int {
+	k := job.K
+	if job.Proc != nil {
+		k = job.Proc.K
+	}
+	return max(k, 1) - 1 + try
+}
+
+// stepPlayer gives who carries out a step's launch, whose files lie in rel: its agent, or a stand-in with its part.
+func (e *Executor) stepPlayer(job daemon.Job, st *engine.Step, b begin, rel string, try int) (who, error) {
+	w := e.whose(st.Role(), job.Nth)
+	s, err := script(job)
+	if s == nil || err != nil {
+		return w, err
+	}
+	t := stub.Turn{Role: st.Role(), Step: st.ID, N: job.Attempt.N, Nth: job.Nth, Again: launchedBefore(job, try)}
+	play, _ := s.Play(t)
+	part, err := e.stepPart(job, st, b, play, fmt.Sprintf("%s for %s: step %s, attempt %d", StandIn, w.role, st.ID, job.Attempt.N))
+	if err != nil {
+		return w, err
+	}
+	return e.standIn(w, rel, part)
+}
+
+// reviewPlayer gives who carries out a review: the gate's reviewer, or a stand-in with its part.
+func (e *Executor) reviewPlayer(job daemon.Job, g *engine.Gate, rel string, try int) (who, error) {
+	w := e.whose(g.Reviewer.AgentType, job.Nth)
+	s, err := script(job)
+	if s == nil || err != nil {
+		return w, err
+	}
+	t := stub.Turn{Role: g.Reviewer.AgentType, Gate: g.ID, N: job.Round.N, Nth: job.Nth, Again: launchedBefore(job, try)}
+	play, _ := s.Play(t)
+	return e.standIn(w, rel, reviewPart(g, play, fmt.Sprintf("%s for %s: gate %s, round %d", StandIn, w.role, g.ID, job.Round.N)))
+}
+
+// command gives the arguments of a command of the spec, or, where stand-ins play the run, of one that plays it: rel is the
+// folder of its files, t whose turn it is.
+func (e *Executor) command(job daemon.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn, st *engine.Step, b begin) ([]string, error) {
+	argv, err := commandLine(c, env)
+	if err != nil {
+		return nil, err
+	}
+	s, err := script(job)
+	if s == nil || err != nil {
+		return argv, err
+	}
+	play, scripted := s.Play(t)
+	if s.Runs() && !scripted {
+		return argv, nil
+	}
+	label := StandIn + ": not run: " + strings.Join(argv, " ")
+	part := stub.Part{Say: label, Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Exit: play.Exit}
+	switch {
+	case st != nil:
+		if part, err = e.stepPart(job, st, b, play, label); err != nil {
+			return nil, err
+		}
+	case play.Say != nil:
+		part.Say = *play.Say
+	}
+	if play.Verdict != "" && play.Verdict != engine.OutcomePass {
+		part.Say, part.Exit = orText(play.Feedback, part.Say), max(part.Exit, 1)
+	}
+	w, err := e.standIn(who{}, rel, part)
+	return w.agent.Command, err
+}
+
+// standIn lays out a part beside the launch's files, and gives who plays it: in the role's place, without what the role's
+// agents have of models, keys and network.
+func (e *Executor) standIn(w who, rel string, part stub.Part) (who, error) {
+	if e.opt.Self == "" {
+		return w, fatal("the run wants stand-ins, and this process cannot start any")
+	}
+	data, err := json.MarshalIndent(part, "", "  ")
+	if err != nil {
+		return w, err
+	}
+	if err := e.file(rel+"/"+stub.PartFile, append(data, '\n')); err != nil {
+		return w, err
+	}
+	format := FormatText
+	if part.Fail == stub.Limit {
+		format = program.Claude // a limit is told in the fields of an agent that has them
+	}
+	out := who{name: StandIn, role: w.role, set: w.set, known: true, stub: true}
+	out.set.Agent, out.set.Model, out.set.Env, out.set.Network = []string{StandIn}, "", nil, []string{NetworkNone}
+	out.agent = Agent{Command: []string{e.opt.Self, StandIn, filepath.Join(e.root, filepath.FromSlash(rel), stub.PartFile)}, PromptVia: ViaFile, Format: format}
+	return out, nil
+}
+
+// stepPart is what a stand-in does for a step: what the play says, and besides it what the spec wants of any agent.
+func (e *Executor) stepPart(job daemon.Job, st *engine.Step, b begin, play stub.Play, label string) (stub.Part, error) {
+	part := stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Say: label, Answer: play.Answer, Exit: play.Exit,
+		Signal: orText(play.Signal, engine.StatusDone), Summary: orText(play.Summary, label), Ask: play.Question}
+	env := withAttempt(job, st)
+	made, _, err := outputs(st.Outputs, env)
+	if err != nil {
+		return part, err
+	}
+	for _, c := range st.Criteria {
+		if c.File != "" {
+			made = append(made, c.File)
+		}
+	}
+	for _, p := range made {
+		if _, scripted := play.Write[p]; !scripted && part.Signal == engine.StatusDone {
+			part.Write = append(part.Write, stub.File{Path: p, Text: placeholder(p, label), New: true})
+		}
+	}
+	for p, text := range play.Write {
+		if text != nil {
+			part.Write = append(part.Write, stub.File{Path: p, Text: *text})
+		}
+	}
+	slices.SortFunc(part.Write, func(x, y stub.File) int { return strings.Compare(x.Path, y.Path) })
+	for i, f := range part.Write {
+		base := b.Dir
+		if isState(f.Path) {
+			base = e.root
+		}
+		if part.Write[i].Path, err = under(base, f.Path); err != nil {
+			return part, refused("%s: write: %v", StandIn, err)
+		}
+	}
+	if play.Say != nil {
+		part.Say = *play.Say
+	}
+	switch {
+	case play.Say != nil && part.Answer == nil: // these are its last words, whatever the spec wants of them
+	case part.Answer == nil && st.Answer != nil:
+		part.Answer = stub.Least(st.Answer.Source)
+	case st.Answer == nil:
+		part.Keep = part.Answer != nil
+	}
+	switch st.Signal.Type {
+	case engine.SignalCommit:
+		if part.Signal == engine.StatusDone {
+			part.Commit = label + "\n\n" + st.Signal.Value
+		}
+	case engine.SignalExit:
+		if part.Signal != engine.StatusDone && part.Exit == 0 && part.Answer == nil {
+			part.Answer, part.Keep = wordOf(part), true
+		}
+	}
+	return part, nil
+}
+
+// wordOf is an answer that says what a sentinel would, where the step has none.
+func wordOf(part stub.Part) json.RawMessage {
+	if part.Signal == stub.NoSignal {
+		return nil
+	}
+	raw, err := json.Marshal(map[string]string{"status": part.Signal, "summary": part.Summary, "question": part.Ask})
+	if err != nil {
+		return nil // texts are JSON
+	}
+	return raw
+}
+
+// placeholder is the text of an output that nobody scripted.
+func placeholder(path, label string) string {
+	if strings.EqualFold(filepath.Ext(path), ".json") {
+		return "{}\n"
+	}
+	return label + "\n"
+}
+
+// reviewPart is what a stand-in says in a reviewer's place.
+func reviewPart(g *engine.Gate, play stub.Play, label string) stub.Part {
+	part := stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Say: label, Answer: play.Answer, Exit: play.Exit}
+	if play.Say != nil {
+		part.Say = *play.Say
+		if part.Answer == nil && play.Verdict == "" && play.Score == nil && play.Scores == nil {
+			return part
+		}
+	}
+	if part.Answer == nil {
+		part.Answer = verdictOf(g, play, label)
+	}
+	return part
+}
+
+// agreed is the score of a stand-in that passes what it is shown.
+const agreed = 100.0
+
+// verdictOf is a verdict that says what the play does, and passes where it says nothing.
+func verdictOf(g *engine.Gate, play stub.Play, label string) json.RawMessage {
+	v := map[string]any{}
+	if g.Answer != nil {
+		_ = json.Unmarshal(stub.Least(g.Answer.Source), &v) // what is no object stays empty, and is told as any bad answer
+	}
+	closed := closedSchema(g.Answer)
+	set := func(key string, value any) {
+		if _, there := v[key]; there || !closed {
+			v[key] = value
+		}
+	}
+	set("feedback", orText(play.Feedback, label+": nothing was looked at"))
+	if _, computed := allowed(g); !computed || play.Verdict != "" {
+		set("verdict", orText(play.Verdict, engine.OutcomePass))
+	}
+	score := agreed
+	if play.Score != nil {
+		score = *play.Score
+	}
+	if len(g.Reviewer.Rubric) > 0 {
+		scores := map[string]float64{}
+		for _, r := range g.Reviewer.Rubric {
+			scores[r] = score
+			if own, ok := play.Scores[r]; ok {
+				scores[r] = own
+			}
+		}
+		set("scores", scores)
+	} else {
+		set("score", score)
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// closedSchema says that an answer may have no keys but those of its schema.
+func closedSchema(s *engine.Schema) bool {
+	var own struct {
+		Additional any `json:"additionalProperties"`
+	}
+	return s != nil && json.Unmarshal(s.Source, &own) == nil && own.Additional == false
+}
+
+func orText(s, or string) string {
+	if s == "" {
+		return or
+	}
+	return s
+}

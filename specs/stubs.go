@@ -1,0 +1,271 @@
+package specs
+
+import (
+	"encoding/json"
+	"math"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"sluice/engine"
+	"sluice/internal/stub"
+)
+
+// StubsDir is where the scripts of stand-ins lie that go with a repo's workflows, `<workflow-id>.yaml` each, below its root.
+const StubsDir = ".workflow/stubs"
+
+// maxThen bounds how often a play may say what comes when it is launched again.
+const maxThen = 20
+
+// LoadStubs reads the file that says what stands in for a workflow's agents, and holds it against the workflow: a role, step
+// or gate that it names is there. It gives the script, or all faults, sorted by position.
+func LoadStubs(file string, spec *engine.Spec) (*stub.Script, []Fault) {
+	src, err := readBounded(file, MaxBytes)
+	if err != nil {
+		return nil, []Fault{{File: file, Line: 1, Col: 1, Message: reason(err)}}
+	}
+	return ReadStubs(file, src, spec)
+}
+
+// ReadStubs is LoadStubs of a text. file is the name that faults bear.
+func ReadStubs(file string, src []byte, spec *engine.Spec) (*stub.Script, []Fault) {
+	r := &stubReader{reader: &reader{book{file: file}}, spec: spec, script: &stub.Script{From: file}}
+	root := r.parse(src)
+	if root == nil {
+		return nil, r.sorted()
+	}
+	r.all(root)
+	if len(r.faults) > 0 {
+		return nil, r.sorted()
+	}
+	if b, err := json.Marshal(r.script); err != nil || len(b) > engine.MaxStubs {
+		return nil, []Fault{{file, 1, 1, "it takes more than 64 KiB: say less, or in fewer words"}}
+	}
+	return r.script, nil
+}
+
+type stubReader struct {
+	*reader
+	spec   *engine.Spec
+	script *stub.Script
+}
+
+func (r *stubReader) all(root *yaml.Node) {
+	const what = "the stubs"
+	if resolve(root).Kind != yaml.MappingNode {
+		r.at(root, "%s: expected a mapping (commands, roles, steps, gates), found %s", what, kindOf(resolve(root)))
+		return
+	}
+	known := []string{"commands", "roles", "steps", "gates"}
+	for _, kv := range r.pairs(resolve(root), what) {
+		switch kv.name {
+		case "commands":
+			words := []string{stub.Pass, stub.Real}
+			if v, ok := r.scalar(kv.value, "commands", "pass or real"); ok {
+				if r.script.Commands = v; !slices.Contains(words, v) {
+					r.at(kv.value, "commands: unknown word %s%s", quote(v), r.oneOf(v, words))
+				}
+			}
+		case "roles":
+			r.script.Roles = r.cast(kv.value, "role", append(r.roles(), stub.AnyRole))
+		case "steps":
+			var ids []string
+			for _, st := range r.spec.Steps {
+				ids = append(ids, st.ID)
+			}
+			r.script.Steps = r.cast(kv.value, "step", ids)
+		case "gates":
+			var ids []string
+			for _, g := range r.spec.Gates {
+				if g.Reviewer.AgentType != "" || g.Reviewer.Run != nil {
+					ids = append(ids, g.ID)
+				}
+			}
+			r.script.Gates = r.cast(kv.value, "gate", ids)
+		default:
+			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
+		}
+	}
+}
+
+// roles are the roles of the workflow that agents play.
+func (r *stubReader) roles() []string {
+	var out []string
+	for _, st := range r.spec.Steps {
+		if st.Run == nil && st.Role() != "" {
+			out = append(out, st.Role())
+		}
+	}
+	for _, g := range r.spec.Gates {
+		if g.Reviewer.AgentType != "" {
+			out = append(out, g.Reviewer.AgentType)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// cast reads what each of a kind does.
+func (r *stubReader) cast(n *yaml.Node, kind string, known []string) map[string][]stub.Play {
+	if resolve(n).Kind != yaml.MappingNode {
+		r.at(n, "%ss: expected a mapping (%s: what it does), found %s", kind, kind, kindOf(resolve(n)))
+		return nil
+	}
+	out := map[string][]stub.Play{}
+	for _, kv := range r.pairs(resolve(n), kind+"s") {
+		if !slices.Contains(known, kv.name) {
+			hint := r.near(kv.name, known)
+			if hint == "" && len(known) > 0 {
+				hint = ": it has " + strings.Join(known, ", ")
+			}
+			r.at(kv.key, "%ss: workflow %s has no %s %s for a stand-in%s", kind, r.spec.ID, kind, quote(kv.name), hint)
+			continue
+		}
+		out[kv.name] = r.plays(kv.value, kind+" "+kv.name)
+	}
+	return out
+}
+
+// plays reads one play, or a list of them.
+func (r *stubReader) plays(n *yaml.Node, what string) []stub.Play {
+	if resolve(n).Kind == yaml.MappingNode {
+		return []stub.Play{r.play(n, what)}
+	}
+	items, ok := r.items(n, what)
+	if ok && len(items) == 0 {
+		r.at(n, "%s: the list is empty: say what it does, as in [{verdict: fail}, {verdict: pass}]", what)
+	}
+	var out []stub.Play
+	for _, item := range items {
+		if resolve(item).Kind != yaml.MappingNode {
+			r.at(item, "%s: expected a mapping such as {verdict: pass}, found %s", what, kindOf(resolve(item)))
+			continue
+		}
+		out = append(out, r.play(item, what))
+	}
+	return out
+}
+
+// playKeys are the keys of a play.
+func playKeys() []string {
+	return []string{"write", "say", "answer", "verdict", "score", "scores", "feedback", "signal", "summary", "question", "takes", "exit", "fail", "reset_in", "then"}
+}
+
+func (r *stubReader) play(n *yaml.Node, what string) (p stub.Play) {
+	for _, kv := range r.pairs(resolve(n), what) {
+		at, where := kv.value, what+": "+kv.name
+		switch kv.name {
+		case "write":
+			p.Write = r.writes(at, where)
+		case "say":
+			if v, ok := r.scalar(at, where, "a text"); ok {
+				p.Say = &v
+			}
+		case "answer":
+			if v, ok := r.json(at, where); ok {
+				p.Answer, _ = json.Marshal(v) // plain JSON values
+			}
+		case "verdict", "feedback", "summary", "question":
+			to := map[string]*string{"verdict": &p.Verdict, "feedback": &p.Feedback, "summary": &p.Summary, "question": &p.Question}[kv.name]
+			*to, _ = r.scalar(at, where, "a text")
+		case "signal":
+			p.Signal = r.word(at, where, engine.StatusDone, engine.StatusFailed, engine.StatusBlocked, stub.NoSignal)
+		case "fail":
+			p.Fail = r.word(at, where, stub.Crash, stub.Silence, stub.Limit)
+		case "score":
+			p.Score = r.score(at, where)
+		case "scores":
+			p.Scores = r.scores(at, where)
+		case "takes", "reset_in":
+			var s spanDoc
+			if s.read(r.reader, at, where); s.texpr != "" {
+				r.at(at, "%s: expressions have no place here", where)
+			}
+			if kv.name == "takes" {
+				p.Takes = engine.Duration(s.d)
+			} else {
+				p.ResetIn = engine.Duration(s.d)
+			}
+		case "exit":
+			p.Exit = r.code(at, where)
+		case "then":
+			if p.Then = r.plays(at, where); len(p.Then) > maxThen {
+				r.at(at, "%s: more than %d", where, maxThen)
+			}
+		default:
+			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, playKeys()))
+		}
+	}
+	return p
+}
+
+// word reads one of some words.
+func (r *stubReader) word(n *yaml.Node, what string, known ...string) string {
+	v, ok := r.scalar(n, what, "one of "+strings.Join(known, ", "))
+	if ok && !slices.Contains(known, v) {
+		r.at(n, "%s: unknown word %s%s", what, quote(v), r.oneOf(v, known))
+	}
+	return v
+}
+
+// score reads a number from 0 to 100.
+func (r *stubReader) score(n *yaml.Node, what string) *float64 {
+	var c number
+	switch c.read(r.reader, n, what); {
+	case c.node == nil:
+		return nil
+	case c.texpr != "":
+		r.at(n, "%s: expressions have no place here", what)
+	}
+	return &c.f
+}
+
+func (r *stubReader) scores(n *yaml.Node, what string) map[string]float64 {
+	if resolve(n).Kind != yaml.MappingNode {
+		r.at(n, "%s: expected a mapping (what is scored: 0 to 100), found %s", what, kindOf(resolve(n)))
+		return nil
+	}
+	out := map[string]float64{}
+	for _, kv := range r.pairs(resolve(n), what) {
+		if f := r.score(kv.value, what+": "+kv.name); f != nil {
+			out[kv.name] = *f
+		}
+	}
+	return out
+}
+
+// code reads an exit code.
+func (r *stubReader) code(n *yaml.Node, what string) int {
+	var c number
+	if c.read(r.reader, n, what); c.node != nil && (c.f > 255 || c.f != math.Trunc(c.f) || c.texpr != "") {
+		r.at(n, "%s: want an exit code, 0 to 255", what)
+		return 0
+	}
+	return int(c.f)
+}
+
+// writes reads the files that a stand-in writes: null has it leave out one that the spec wants.
+func (r *stubReader) writes(n *yaml.Node, what string) map[string]*string {
+	if resolve(n).Kind != yaml.MappingNode {
+		r.at(n, "%s: expected a mapping (file: its text), found %s", what, kindOf(resolve(n)))
+		return nil
+	}
+	out := map[string]*string{}
+	for _, kv := range r.pairs(resolve(n), what) {
+		if !filepath.IsLocal(filepath.FromSlash(kv.name)) || path.Clean(kv.name) == "." {
+			r.at(kv.key, "%s: %s leads out of the repo: name a file below the step's folder", what, quote(kv.name))
+			continue
+		}
+		if isNull(resolve(kv.value)) {
+			out[kv.name] = nil
+			continue
+		}
+		if v, ok := r.scalar(kv.value, what+": "+kv.name, "the file's text, or null"); ok {
+			out[kv.name] = &v
+		}
+	}
+	return out
+}
