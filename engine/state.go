@@ -133,7 +133,7 @@ type Run struct {
 	Vars       map[string]any        `json:"vars,omitempty"`
 	Trees      map[string]string     `json:"trees,omitempty"`
 	RetryDir   string                `json:"retry_dir,omitempty"` // below .workflow/retry-context/: beside another run with the same gates
-	Stubs      json.RawMessage       `json:"stubs,omitempty"`  // stand-ins play its agents, as this says; absent: it is a real run
+	Stubs      json.RawMessage       `json:"stubs,omitempty"`     // stand-ins play its agents, as this says; absent: it is a real run
 	By         Actor                 `json:"by"`
 	Requested  time.Time             `json:"requested"`
 	Started    time.Time             `json:"started,omitzero"`

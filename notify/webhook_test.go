@@ -120,8 +120,8 @@ func TestWebhookFailures(t *testing.T) {
 		why    string
 		again  bool
 	}{
-		{"refused", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad s3cret "+long, 403) }, "answered 403: bad … no no", false},
-		{"redirected", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://evil.example/", 307) }, "redirects are not followed", false},
+		{"refused", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad s3cret "+long, http.StatusForbidden) }, "answered 403: bad … no no", false},
+		{"redirected", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://evil.example/", http.StatusTemporaryRedirect) }, "redirects are not followed", false},
 		{"down", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, "answered 503: it is tried again in the background", true},
 		{"too much", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, "answered 429: it is tried again", true},
 		{"cut off", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "tried again in the background", true},

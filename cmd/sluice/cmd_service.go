@@ -120,6 +120,9 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	if err := a.checkProgram(f.system); err != nil {
 		return err
 	}
+	if _, err := a.openService(f, true, false); errors.Is(err, unit.ErrNoManager) { // before anything is asked
+		return err
+	}
 	env, err := a.serviceEnv(f)
 	if err != nil {
 		return err

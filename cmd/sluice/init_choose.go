@@ -198,7 +198,7 @@ func (c *choice) fit(name string, data []byte) []byte {
 // tell says what was chosen, and what is missing.
 func (c *choice) tell(a *app) {
 	if len(c.Found) == 0 {
-		a.print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice demo` shows it all without one",
+		a.print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice run gated-pipeline --stub` tries the workflow with stand-ins",
 			a.paint(yellow, "note:"), strings.Join(knownAgents(), ", "), workflowDir)
 	}
 	if c.Test == "" {
