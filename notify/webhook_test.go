@@ -121,7 +121,9 @@ func TestWebhookFailures(t *testing.T) {
 		again  bool
 	}{
 		{"refused", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad s3cret "+long, http.StatusForbidden) }, "answered 403: bad … no no", false},
-		{"redirected", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://evil.example/", http.StatusTemporaryRedirect) }, "redirects are not followed", false},
+		{"redirected", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://evil.example/", http.StatusTemporaryRedirect)
+		}, "redirects are not followed", false},
 		{"down", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, "answered 503: it is tried again in the background", true},
 		{"too much", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, "answered 429: it is tried again", true},
 		{"cut off", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "tried again in the background", true},
