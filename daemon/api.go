@@ -93,13 +93,15 @@ type RunStatus struct {
 	Roles       map[string]engine.Spend `json:"roles,omitempty"`        // what each role has used, the time of what has ended
 	RoleBudgets map[string]engine.Spend `json:"role_budgets,omitempty"` // what it may
 
-	Near      []string       `json:"near,omitempty"`  // budgets that come to their end
-	Notes     []engine.Note  `json:"notes,omitempty"` // a person's words for its agents
-	Vars      map[string]any `json:"vars,omitempty"`
-	Digest    string         `json:"digest"`
-	SpecDrift bool           `json:"spec_drift,omitempty"` // the file has changed since the run started
-	Steps     []StepStatus   `json:"steps"`
-	Waits     []Wait         `json:"waits,omitempty"` // what it waits for, oldest first
+	Near      []string        `json:"near,omitempty"`  // budgets that come to their end
+	Notes     []engine.Note   `json:"notes,omitempty"` // a person's words for its agents
+	Vars      map[string]any  `json:"vars,omitempty"`
+	Digest    string          `json:"digest"`
+	SpecDrift bool            `json:"spec_drift,omitempty"` // the file has changed since the run started
+	Steps     []StepStatus    `json:"steps"`
+	Waits     []Wait          `json:"waits,omitempty"` // what it waits for, oldest first
+	Child     *engine.ChildOf `json:"child,omitempty"` // it is a child run: of whom, and for which task
+	Dir       string          `json:"dir,omitempty"`   // its folder, below .workflow/runs/
 }
 
 // StepStatus is a step of a run, with the gates that judge it.
@@ -116,6 +118,7 @@ type StepStatus struct {
 	Failure  string           `json:"failure,omitempty"`
 	Gates    []GateStatus     `json:"gates,omitempty"`
 	Attempts []engine.Attempt `json:"attempts,omitempty"` // with /v1/run
+	List     *ListStatus      `json:"list,omitempty"`     // its tasks
 }
 
 // GateStatus is a gate of a run.
@@ -169,4 +172,26 @@ type Offer struct {
 
 	SignalType string `json:"signal_type"`
 	Marker     string `json:"marker,omitempty"` // git_commit: what the message has to have
+}
+
+// ListStatus tells how a list of tasks stands.
+type ListStatus struct {
+	engine.Tally
+	File  string       `json:"file"`
+	Fault string       `json:"fault,omitempty"` // why it cannot be gone by
+	Tasks []TaskStatus `json:"tasks,omitempty"` // those at work; with full, all
+}
+
+// TaskStatus tells how a task stands.
+type TaskStatus struct {
+	ID        string `json:"id"`
+	Title     string `json:"title,omitempty"`
+	State     string `json:"state"`
+	Tries     int    `json:"tries,omitempty"` // that have failed
+	Depth     int    `json:"depth,omitempty"`
+	StandsFor string `json:"stands_for,omitempty"`
+	Run       string `json:"run,omitempty"` // the child run that does it
+	Summary   string `json:"summary,omitempty"`
+	Why       string `json:"why,omitempty"`  // how its last try failed
+	Held      bool   `json:"held,omitempty"` // a person aborted its run
 }

@@ -365,7 +365,7 @@ func (r *Repo) facts(w http.ResponseWriter, req *http.Request) {
 	enc, flush := json.NewEncoder(w), http.NewResponseController(w)
 	send := func(rec journal.Record) error {
 		for _, fact := range rec.Facts {
-			if h := headOf(fact); run != "" && h.Run != run {
+			if h := headOf(fact); run != "" && h.Run != run && topOf(h.Run, map[string]string{run: ""}) != run {
 				continue
 			}
 			if err := enc.Encode(Line{Seq: rec.Seq, At: rec.At, Fact: fact}); err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"sluice/engine"
@@ -112,7 +113,7 @@ func decodeFacts(rec journal.Record) ([]engine.Fact, error) {
 
 func (c *core) fold(at time.Time, facts []engine.Fact) {
 	for _, f := range facts {
-		if s, ok := f.(engine.RunStarted); ok {
+		if s, ok := f.(engine.RunStarted); ok && s.Child == nil {
 			c.learn(s.Digest, s.Source)
 		}
 		c.state.Apply(at, f)
@@ -141,7 +142,8 @@ func (c *core) learn(digest, source string) {
 func (c *core) unlearn() {
 	used := map[string]bool{}
 	for _, r := range c.state.Runs {
-		used[r.Digest] = true
+		base, _, _ := strings.Cut(r.Digest, "/") // of a child: its top's
+		used[base] = true
 	}
 	for digest := range c.sources {
 		if !used[digest] {
@@ -153,7 +155,9 @@ func (c *core) unlearn() {
 }
 
 // spec is the engine's view of the specs.
-func (c *core) spec(digest string) *engine.Spec { return c.specs[digest] }
+func (c *core) spec(digest string) *engine.Spec {
+	return engine.Specs(func(d string) *engine.Spec { return c.specs[d] }).Of(digest)
+}
 
 // take decides on an event. What was decided waits in pending until commit.
 func (c *core) take(ev engine.Event, at time.Time) []engine.Fact {
@@ -231,6 +235,9 @@ func slim(ev engine.Event) engine.Event {
 		return ev
 	case engine.Answered:
 		ev.Proof = ""
+		return ev
+	case engine.TasksSeen:
+		ev.Tasks = nil
 		return ev
 	case engine.ProcessEnded:
 		ev.Output, ev.Answer = "", nil

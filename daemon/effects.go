@@ -141,6 +141,9 @@ func lane(e engine.Effect) string {
 	if e.Kind == engine.DoRun || e.Kind == engine.DoStop {
 		return e.Key
 	}
+	if e.Kind == engine.DoTasks || e.Kind == engine.DoSave { // one reads what the other has written
+		return "tasks " + e.Run
+	}
 	return e.Name()
 }
 

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -233,9 +234,11 @@ func (x *exporter) missed() bool {
 
 // head is what of a fact says where it goes.
 type head struct {
-	Kind     string `json:"kind"`
-	Run      string `json:"run"`
-	Workflow string `json:"workflow"`
+	Kind     string    `json:"kind"`
+	Run      string    `json:"run"`
+	Workflow string    `json:"workflow"`
+	Child    *struct{} `json:"child"`
+	isChild  bool
 	Notice   struct {
 		Run string `json:"run"`
 	} `json:"notice"`
@@ -262,7 +265,9 @@ func (x *exporter) take(rec journal.Record) {
 		if h.Run == "" {
 			continue
 		}
-		if h.Kind == "run_started" {
+		top := topOf(h.Run, x.flows)
+		h.isChild, h.Run = top != h.Run, top
+		if h.Kind == "run_started" && h.Child == nil {
 			x.flows[h.Run] = h.Workflow
 		}
 		flow, ok := x.flows[h.Run]
@@ -274,14 +279,15 @@ func (x *exporter) take(rec journal.Record) {
 		if rec.Seq > x.runs {
 			name := filepath.Join(".workflow", "runs", h.Run, RunEvents)
 			x.add(name, line)
-			switch h.Kind {
-			case "run_started", "run_reopened":
+			switch {
+			case h.isChild:
+			case h.Kind == "run_started", h.Kind == "run_reopened":
 				x.begun[name] = true
-			case "run_forgotten": // nothing more is said of it
+			case h.Kind == "run_forgotten": // nothing more is said of it
 				x.over = append(x.over, name)
 			}
 		}
-		if h.Kind == "run_forgotten" {
+		if h.Kind == "run_forgotten" && !h.isChild {
 			delete(x.flows, h.Run)
 		}
 	}
@@ -295,6 +301,27 @@ func (x *exporter) letGo(name string) {
 		delete(x.open, name)
 		x.order = slices.DeleteFunc(x.order, func(n string) bool { return n == name })
 	}
+}
+
+// topOf is the run whose child (or whose child's child) a run is by its id, <run>.<task>.<try>; of another, itself. What is
+// said of children stands in the exports of their top run.
+func topOf(run string, known map[string]string) string {
+	if i := strings.LastIndexAny(run, ".-"); i < 0 || run[i] == '-' {
+		return run
+	}
+	first := ""
+	for i := range len(run) {
+		if run[i] != '.' {
+			continue
+		}
+		if _, ok := known[run[:i]]; ok {
+			return run[:i]
+		}
+		if k := strings.LastIndexAny(run[:i], ".-"); first == "" && k > 0 && run[k] == '-' && strings.Trim(run[k+1:i], "0123456789") == "" {
+			first = run[:i]
+		}
+	}
+	return cmp.Or(first, run)
 }
 
 // workflowOf is the workflow of a run's id: what stands before its number.
@@ -400,7 +427,7 @@ func KeepWorkflow(workflow string) journal.Keep {
 		if h.Run == "" {
 			return false
 		}
-		if h.Kind == "run_started" {
+		if h.Run = topOf(h.Run, flows); h.Kind == "run_started" && h.Child == nil {
 			flows[h.Run] = h.Workflow
 		}
 		flow, ok := flows[h.Run]

@@ -22,10 +22,30 @@ func (r *Repo) job(e engine.Effect) Job {
 	if run == nil {
 		return j
 	}
-	j.Spec = c.specs[run.Digest]
+	j.Spec = c.spec(run.Digest)
 	j.Vars = run.Vars
 	j.RunInfo = RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase, Started: run.Started, Ended: run.Ended, EndWhy: run.EndWhy, RetryDir: run.RetryDir, Stubs: run.Stubs,
 		Usage: run.Usage, Limit: run.UsageLimit}
+	if run.Child != nil {
+		j.RunInfo.Child = copied(run.Child)
+		if o := c.state.Runs[run.Child.Parent]; o != nil {
+			if t := o.List.Task(run.Child.Task); t != nil {
+				j.RunInfo.Tried = slices.Clone(t.Tried)
+			}
+		}
+	}
+	for o := run; o != nil; {
+		if o.List != nil {
+			j.RunInfo.Lists = append(j.RunInfo.Lists, o.List.Path)
+		}
+		if o.Child == nil {
+			break
+		}
+		o = c.state.Runs[o.Child.Parent]
+	}
+	if e.Kind == engine.DoTasks || e.Kind == engine.DoSave {
+		j.Tasks = taskFile(run.List, e.Kind == engine.DoSave)
+	}
 	if j.Spec == nil {
 		return j
 	}
@@ -57,6 +77,28 @@ func (r *Repo) job(e engine.Effect) Job {
 	}
 	j.Nth = nth(run, j.Spec, e)
 	return j
+}
+
+// taskFile gathers what is to be looked for in a list's file, or written into it.
+func taskFile(l *engine.TaskList, save bool) *TaskFile {
+	out := &TaskFile{Path: l.Path, Seen: l.Seen}
+	if !save {
+		return out
+	}
+	for _, t := range l.Tasks {
+		if t.Writing == "" {
+			continue
+		}
+		c := TaskChange{ID: t.ID, Status: t.Writing, Summary: t.Summary, For: t.For}
+		if t.Base == "" {
+			c.Body = t.Body
+		}
+		if c.Summary == "" && t.State != engine.TaskDone {
+			c.Summary = t.Why
+		}
+		out.Changes = append(out.Changes, c)
+	}
+	return out
 }
 
 // liveRuns names the runs that live.

@@ -28,7 +28,7 @@ func statusOf(c *core, root string, only string, full bool, today func() (string
 	for _, id := range c.state.Order {
 		if r := c.state.Runs[id]; only == "" || only == id {
 			s.Runs = append(s.Runs, runStatus(c, r, full))
-			if r.Live() && c.specs[r.Digest] != nil {
+			if r.Live() && c.spec(r.Digest) != nil {
 				sources[r.Digest] = c.sources[r.Digest]
 			}
 		}
@@ -73,12 +73,13 @@ func runStatus(c *core, r *engine.Run, full bool) RunStatus {
 		out.Paused = r.PausedWhy
 		out.Waits = append(out.Waits, Wait{Kind: "paused", Text: "it is paused (" + r.PausedWhy + "): sluice resume " + r.ID})
 	}
-	spec := c.specs[r.Digest]
+	spec := c.spec(r.Digest)
 	if spec == nil {
 		out.Paused = "spec: " + c.unread[r.Digest]
 		return out
 	}
 	out.Name = spec.Name
+	out.Child, out.Dir = copied(r.Child), r.Folder()
 	for _, st := range spec.Steps {
 		out.Steps = append(out.Steps, stepStatus(c.state, r, spec, st, full))
 	}
@@ -118,8 +119,30 @@ func stepStatus(s *engine.State, r *engine.Run, spec *engine.Spec, st *engine.St
 			}
 		}
 	}
+	if st.ForEach != nil && r.List != nil {
+		out.List = listStatus(r.List, full)
+	}
 	for _, id := range st.Gates {
 		out.Gates = append(out.Gates, gateStatus(s, r, spec.Gate(id), full))
+	}
+	return out
+}
+
+// listStatus tells how a list stands; with full, each task.
+func listStatus(l *engine.TaskList, full bool) *ListStatus {
+	out := &ListStatus{Tally: l.Tally(), File: l.Path, Fault: l.Why}
+	if l.File == engine.FileMissing {
+		out.Fault = "it is missing"
+	}
+	for _, t := range l.Tasks {
+		if t.Child == "" && !full {
+			continue
+		}
+		x := TaskStatus{ID: t.ID, Title: t.Title, State: t.State, Tries: t.Tries, Depth: t.Depth, StandsFor: t.For, Run: t.Child, Summary: t.Summary, Why: t.Why, Held: t.Held}
+		if l.StoodFor(t) && l.Done(t) {
+			x.State = engine.TaskDone
+		}
+		out.Tasks = append(out.Tasks, x)
 	}
 	return out
 }
@@ -202,6 +225,14 @@ func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engin
 		}
 	case engine.Running:
 		switch {
+		case a.List:
+			w.Kind, w.Text = "tasks", st.ID+" for its tasks"
+			if r.List != nil {
+				n := r.List.Tally()
+				w.Text = fmt.Sprintf("%s for its tasks: %d of %d done", st.ID, n.Done, n.Total)
+			}
+		case a.Children:
+			w.Kind, w.Text = "tasks", st.ID+" for its run "+a.Child
 		case a.Offered && a.ClaimedBy == "":
 			w.Kind, w.Text = "offer", st.ID+" for somebody to do it: sluice next"
 		case a.Offered:
@@ -263,7 +294,7 @@ func offersOf(c *core, root string) []Offer {
 	out := []Offer{}
 	for _, id := range c.state.Order {
 		r := c.state.Runs[id]
-		spec := c.specs[r.Digest]
+		spec := c.spec(r.Digest)
 		if r.Phase != engine.RunRunning || spec == nil {
 			continue
 		}
@@ -273,7 +304,7 @@ func offersOf(c *core, root string) []Offer {
 				continue
 			}
 			o := Offer{Run: id, Step: st.ID, Name: st.Name, Attempt: a.N, Launch: st.Agent.Launch, Role: st.Role(), Since: a.Launched, Claimed: a.ClaimedBy,
-				Worktree: filepath.Join(root, a.Worktree), Prompt: filepath.Join(AttemptDir(root, id, st.ID, a.N, a.K), "prompt.md"), SignalType: st.Signal.Type}
+				Worktree: filepath.Join(root, a.Worktree), Prompt: filepath.Join(AttemptDir(root, r.Folder(), st.ID, a.N, a.K), "prompt.md"), SignalType: st.Signal.Type}
 			switch st.Signal.Type {
 			case engine.SignalFile:
 				o.Signal = filepath.Join(root, ".workflow", "signals", id, filepath.Base(st.Signal.Value))
@@ -286,7 +317,7 @@ func offersOf(c *core, root string) []Offer {
 	return out
 }
 
-// AttemptDir is the folder of a step's attempt, or of a gate's round: from the second launch on one of its own in it.
+// AttemptDir, of a run's folder (RunStatus.Dir), is the folder of a step's attempt, or of a gate's round: from the second launch on one of its own in it.
 func AttemptDir(root, run, id string, n, k int) string {
 	dir := filepath.Join(root, ".workflow", "runs", run, fmt.Sprintf("%s.%d", id, n))
 	if k > 1 {

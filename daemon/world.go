@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"sluice/engine"
@@ -53,6 +54,7 @@ type Job struct {
 	Earlier []string      // summaries of the step's earlier attempts, "attempt 1: failed at XG-1-2"
 	Live    []string      // of a sweep: the runs whose retry context stays
 	Known   []string      // of a sweep: all runs of the state; what is kept for one that it has forgotten may go
+	Tasks   *TaskFile     // of an effect about a task file
 	Nth     int           // of the role's launches in this run, from 0: agents of a role take turns
 }
 
@@ -61,10 +63,27 @@ type RunInfo struct {
 	ID, Workflow, Phase string
 	Started, Ended      time.Time
 	EndWhy              string
-	Usage, Limit        engine.Usage // what it has cost, and may
-	Role, RoleLimit     engine.Usage // so for the role that works in the job
-	RetryDir            string       // see engine.InRetryDir
-	Stubs               []byte       // what stand-ins do in place of its agents, as JSON; nil: it is a real run
+	Usage, Limit        engine.Usage    // what it has cost, and may
+	Role, RoleLimit     engine.Usage    // so for the role that works in the job
+	RetryDir            string          // see engine.InRetryDir
+	Stubs               []byte          // what stand-ins do in place of its agents, as JSON; nil: it is a real run
+	Child               *engine.ChildOf // of a child run
+	Lists               []string        // the task files of its list and of those that it is done for
+	Tried               []string        // of a task's run: how its earlier tries failed
+}
+
+// TaskFile is what an effect about a task file needs.
+type TaskFile struct {
+	Path    string // below the root
+	Seen    string // the stamp of the file as it was taken in last
+	Changes []TaskChange
+}
+
+// TaskChange is what is to be written of a task.
+type TaskChange struct {
+	ID, Status, Summary string
+	Body                json.RawMessage // of one that is not in the file yet
+	For                 string          // the task it stands for
 }
 
 // RetryFile is one retry-context file a run has written.

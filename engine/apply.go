@@ -20,8 +20,8 @@ func (s *State) apply(at time.Time, f Fact) {
 	s.Clock++
 	id := f.RunID()
 	r := s.find(id)
-	if r != nil {
-		r.tick(at)
+	for o := r; o != nil; o = s.parent(o) {
+		o.tick(at)
 	}
 	f.apply(s, at)
 	s.index.crossed = s.index.crossed || crosses(f)
@@ -29,10 +29,12 @@ func (s *State) apply(at time.Time, f Fact) {
 		return
 	}
 	r.drawn = r.drawn && !rejoins(f)
-	s.reindex(r)
-	r.BusySince = time.Time{}
-	if r.busy() {
-		r.BusySince = at
+	for o := r; o != nil; o = s.parent(o) { // what a child is at is its parent's too
+		s.reindex(o)
+		o.BusySince = time.Time{}
+		if o.busy() {
+			o.BusySince = at
+		}
 	}
 }
 
@@ -56,24 +58,6 @@ func (r *Run) tick(at time.Time) {
 	if !r.BusySince.IsZero() && at.After(r.BusySince) {
 		r.Spent += Duration(at.Sub(r.BusySince))
 	}
-}
-
-// busy says that a step, review, offer, window or limit wait is under way and the run is not paused (8-semantics 32).
-func (r *Run) busy() bool {
-	if r.Phase != RunRunning || r.Paused || r.TimeLimit == 0 {
-		return false
-	}
-	for _, a := range r.alive {
-		if a.State != Gating && !r.heldUp(a) {
-			return true
-		}
-	}
-	for _, q := range r.open {
-		if q.State != OnHuman {
-			return true
-		}
-	}
-	return len(r.Procs) > 0
 }
 
 // wrong ends the program: a fact contradicts the state.
@@ -110,19 +94,27 @@ func (f RunStarted) apply(s *State, at time.Time) {
 	if s.Runs[f.Run] != nil {
 		wrong("run %s twice", f.Run)
 	}
-	s.Numbers[f.Workflow] = f.N
+	if f.Child == nil {
+		s.Numbers[f.Workflow] = f.N
+	}
 	s.Order = append(s.Order, f.Run)
 	r := &Run{ID: f.Run, Workflow: f.Workflow, N: f.N, Phase: RunPending, Parallel: f.Parallel, Digest: f.Digest,
 		Vars: f.Vars, Trees: f.Trees, Stubs: f.Stubs, By: f.By, Requested: at, Attempts: map[string][]*Attempt{}, Rounds: map[string][]*Round{},
-		Allowance: f.MaxSteps, TimeLimit: f.TimeLimit, UsageLimit: f.UsageLimit, RoleLimits: maps.Clone(f.RoleLimits)}
+		Allowance: f.MaxSteps, TimeLimit: f.TimeLimit, UsageLimit: f.UsageLimit, RoleLimits: maps.Clone(f.RoleLimits), Child: f.Child}
 	s.Runs[f.Run] = r
 	s.enter(r)
+	if f.Child != nil {
+		r.Stubs = s.parent(r).Stubs
+		f.Child.began(s, f.Run, at)
+	}
 }
 
 func (f RunBegan) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	r.Phase, r.Started, r.RetryDir = RunRunning, at, f.RetryDir
-	r.Writes = append(r.Writes, &Write{ID: f.Run + "/sweep", Sweep: true})
+	if r.Child == nil {
+		r.Writes = append(r.Writes, &Write{ID: f.Run + "/sweep", Sweep: true})
+	}
 }
 
 func (f NeedsMet) apply(s *State, _ time.Time) { set(&s.at(f.Run).Met, f.Step, f.Pins) }
@@ -132,9 +124,14 @@ func (f StepStarted) apply(s *State, at time.Time) {
 	if r.Phase != RunRunning || r.Current(f.Step) != nil || f.N != len(r.Attempts[f.Step])+1 {
 		wrong("%s: second current attempt of %s", f.Run, f.Step)
 	}
-	a := &Attempt{N: f.N, State: Ready, Worktree: f.Worktree, Tree: f.Tree, Since: s.Clock, Pins: f.Pins, Started: at, step: f.Step}
+	a := &Attempt{N: f.N, State: Ready, Worktree: f.Worktree, Tree: f.Tree, Since: s.Clock, Pins: f.Pins, Started: at, step: f.Step, Children: f.Children, List: f.List}
 	r.Attempts[f.Step], r.alive = append(r.Attempts[f.Step], a), append(r.alive, a)
-	r.Begun++
+	if f.Children { // its work begins with the first child
+		a.State, a.Launched = Running, at
+	}
+	if !f.List {
+		r.Begun++
+	}
 	delete(r.Met, f.Step)
 }
 
@@ -157,16 +154,18 @@ func (f StepLaunched) apply(s *State, at time.Time) {
 	a.Launched, a.Deadline, a.SignalType, a.SignalValue = at, f.Deadline, f.SignalType, f.SignalValue
 	a.NotBefore, a.LimitWait, a.BudgetWait, a.GraceUntil, a.Reopened, a.Exit = time.Time{}, false, "", time.Time{}, false, nil
 	if !f.Offered {
-		r.start(&Proc{Key: f.Key, Kind: ProcStep, Step: f.Step, N: f.N, K: f.K, Tree: f.Tree, Began: at, Role: f.Role})
+		s.begin(r, &Proc{Key: f.Key, Kind: ProcStep, Step: f.Step, N: f.N, K: f.K, Tree: f.Tree, Began: at, Role: f.Role})
 	}
 }
 
-func (r *Run) start(p *Proc) {
+func (s *State) begin(r *Run, p *Proc) {
 	if r.Proc(p.Key) != nil {
 		wrong("%s: process %s twice", r.ID, p.Key)
 	}
 	r.Procs = append(r.Procs, p)
-	r.spend(p.Role, Spend{Launches: 1})
+	for o := r; o != nil; o = s.parent(o) {
+		o.spend(p.Role, Spend{Launches: 1})
+	}
 }
 
 func (f GraceBegan) apply(s *State, _ time.Time) {
@@ -257,7 +256,7 @@ func (f StepRelaunched) apply(s *State, _ time.Time) {
 func (f CheckStarted) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	r.now(f.Step, f.N)
-	r.start(&Proc{Key: f.Key, Kind: ProcCheck, Step: f.Step, N: f.N, Tree: f.Tree, Began: at, Deadline: f.Deadline})
+	s.begin(r, &Proc{Key: f.Key, Kind: ProcCheck, Step: f.Step, N: f.N, Tree: f.Tree, Began: at, Deadline: f.Deadline})
 }
 
 func (f Checked) apply(s *State, _ time.Time) {
@@ -273,7 +272,7 @@ func (f Checked) apply(s *State, _ time.Time) {
 
 func (f HookStarted) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	r.start(&Proc{Key: f.Key, Kind: ProcHook, Step: f.Step, N: f.N, Tree: f.Tree, Began: at, Deadline: f.Deadline})
+	s.begin(r, &Proc{Key: f.Key, Kind: ProcHook, Step: f.Step, N: f.N, Tree: f.Tree, Began: at, Deadline: f.Deadline})
 	if f.Step == "" {
 		r.Hooked = true
 		return
@@ -300,7 +299,7 @@ func (f ReviewStarted) apply(s *State, at time.Time) {
 		wrong("%s: review of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
 	}
 	q.K, q.Key, q.Deadline, q.NotBefore, q.LimitWait, q.BudgetWait = f.K, f.Key, f.Deadline, time.Time{}, false, ""
-	r.start(&Proc{Key: f.Key, Kind: ProcReview, Step: q.Step, Gate: f.Gate, N: f.N, K: f.K, Tree: f.Tree, Began: at, Role: f.Role})
+	s.begin(r, &Proc{Key: f.Key, Kind: ProcReview, Step: q.Step, Gate: f.Gate, N: f.N, K: f.K, Tree: f.Tree, Began: at, Role: f.Role})
 }
 
 func (f Judged) apply(s *State, _ time.Time) {
@@ -515,6 +514,9 @@ func (r *Run) grant(g Grant) {
 	r.TimeLimit += g.Time
 	r.UsageLimit.Tokens += g.Usage.Tokens
 	r.UsageLimit.CostUSD += g.Usage.CostUSD
+	if r.List != nil {
+		r.List.Ratio += g.Ratio
+	}
 	if limit, ok := r.RoleLimits[g.Role]; ok && g.Role != "" {
 		r.RoleLimits[g.Role] = limit.Plus(g.Spend)
 	}
@@ -526,7 +528,7 @@ func (f RunEnded) apply(s *State, at time.Time) {
 		wrong("%s ended twice", f.Run)
 	}
 	r.Phase, r.EndStep, r.EndWhy, r.Paused, r.PausedWhy, r.PausedAt, r.Ended = f.Phase, f.Step, f.Why, false, "", time.Time{}, at
-	r.Writes = nil
+	r.Writes, r.EndCause = nil, f.Cause
 	for step := range r.Attempts { // what was alive stops; a retry finds it due again
 		if r.Current(step).Live() {
 			r.supersede(step, at)
@@ -539,7 +541,7 @@ func (f RunReopened) apply(s *State, _ time.Time) {
 	if r.Live() {
 		wrong("%s reopened while it lives", f.Run)
 	}
-	r.Phase, r.Ended, r.EndStep, r.EndWhy, r.Hooked = RunRunning, time.Time{}, "", "", false
+	r.Phase, r.Ended, r.EndStep, r.EndWhy, r.EndCause, r.Hooked = RunRunning, time.Time{}, "", "", "", false
 	r.grant(f.Grant)
 	if f.RetryDir != "" {
 		r.RetryDir = f.RetryDir

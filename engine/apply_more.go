@@ -12,8 +12,10 @@ func (s *State) count(r *Run, p *Proc, u Usage, day string) {
 		return
 	}
 	p.Usage = p.Usage.Plus(more)
-	r.Usage = r.Usage.Plus(more)
-	r.spend(p.Role, Spend{Usage: more})
+	for o := r; o != nil; o = s.parent(o) {
+		o.Usage = o.Usage.Plus(more)
+		o.spend(p.Role, Spend{Usage: more})
+	}
 	switch p.Kind {
 	case ProcStep:
 		if a := r.Attempt(p.Step, p.N); a != nil {
@@ -43,9 +45,13 @@ func (s *State) countEnd(r *Run, p *Proc, f ProcessGone, at time.Time) {
 	switch ran := Duration(p.ran(at)); {
 	case p.Role == "":
 	case f.Exit.NotStarted != "" || f.Exit.Refused != "":
-		r.spend(p.Role, Spend{Launches: -1})
+		for o := r; o != nil; o = s.parent(o) {
+			o.spend(p.Role, Spend{Launches: -1})
+		}
 	default:
-		r.spend(p.Role, Spend{Time: ran})
+		for o := r; o != nil; o = s.parent(o) {
+			o.spend(p.Role, Spend{Time: ran})
+		}
 		if f.Day != "" {
 			s.turnTo(f.Day)
 			s.Today.Usage = s.Today.Usage.Plus(Spend{Launches: 1, Time: ran})

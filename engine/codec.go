@@ -65,6 +65,17 @@ func (FileGone) FactKind() string         { return "file_gone" }
 func (NoticeOwed) FactKind() string       { return "notice_owed" }
 func (NoticeTried) FactKind() string      { return "notice_tried" }
 func (Ignored) FactKind() string          { return "ignored" }
+func (ListBegan) FactKind() string        { return "list_began" }
+func (TasksLooked) FactKind() string      { return "tasks_looked" }
+func (TasksRead) FactKind() string        { return "tasks_read" }
+func (TasksWriteOwed) FactKind() string   { return "tasks_write_owed" }
+func (TasksWritten) FactKind() string     { return "tasks_written" }
+func (TaskEnded) FactKind() string        { return "task_ended" }
+func (TasksAdded) FactKind() string       { return "tasks_added" }
+func (ListSent) FactKind() string         { return "list_sent" }
+func (ListUnsent) FactKind() string       { return "list_unsent" }
+func (ListSentBack) FactKind() string     { return "list_sent_back" }
+func (FeedbackTaken) FactKind() string    { return "feedback_taken" }
 
 // EncodeFact writes the fact as one JSON object that begins with its kind.
 func EncodeFact(f Fact) ([]byte, error) { return encode(f.FactKind(), f) }
@@ -212,6 +223,28 @@ func DecodeFact(raw []byte) (Fact, error) {
 		return decode[NoticeTried](kind, raw)
 	case "ignored":
 		return decode[Ignored](kind, raw)
+	case "list_began":
+		return decode[ListBegan](kind, raw)
+	case "tasks_looked":
+		return decode[TasksLooked](kind, raw)
+	case "tasks_read":
+		return decode[TasksRead](kind, raw)
+	case "tasks_write_owed":
+		return decode[TasksWriteOwed](kind, raw)
+	case "tasks_written":
+		return decode[TasksWritten](kind, raw)
+	case "task_ended":
+		return decode[TaskEnded](kind, raw)
+	case "tasks_added":
+		return decode[TasksAdded](kind, raw)
+	case "list_sent":
+		return decode[ListSent](kind, raw)
+	case "list_unsent":
+		return decode[ListUnsent](kind, raw)
+	case "list_sent_back":
+		return decode[ListSentBack](kind, raw)
+	case "feedback_taken":
+		return decode[FeedbackTaken](kind, raw)
 	}
 	return nil, fmt.Errorf("decode fact: kind %q is not known to this release: it was written by a newer one: upgrade", kind)
 }
@@ -269,6 +302,10 @@ func DecodeEvent(raw []byte) (Event, error) {
 		return decode[Ticked](kind, raw)
 	case "woken":
 		return decode[Woken](kind, raw)
+	case "tasks_seen":
+		return decode[TasksSeen](kind, raw)
+	case "tasks_saved":
+		return decode[TasksSaved](kind, raw)
 	}
 	return nil, fmt.Errorf("decode event: kind %q is not known to this release", kind)
 }

@@ -31,6 +31,9 @@ type decider struct {
 	out   []Fact
 	again list // runs to look at again: touched, or waiting for one that was
 
+	look *TasksSeen // a look at a task file that is being decided on
+	gate string     // that sends work back, for a list
+
 	digest string // of the spec asked for last
 	last   *Spec
 }
@@ -43,7 +46,12 @@ func (d *decider) put(f Fact) {
 	}
 	d.out = append(d.out, f)
 	if r := d.s.find(f.RunID()); r != nil {
-		d.again.add(r)
+		for _, k := range r.kids { // a child looks whether it is still wanted
+			d.again.add(k)
+		}
+		for ; r != nil; r = d.s.parent(r) {
+			d.again.add(r)
+		}
 	}
 	if crosses(f) {
 		d.s.waiting(d.specs, d.again.add)
@@ -57,7 +65,7 @@ func (d *decider) ignore(run, what, why string, who *Actor) {
 // spec gives the run's pinned spec; nil where it cannot be loaded.
 func (d *decider) spec(r *Run) *Spec {
 	if d.last == nil || r.Digest != d.digest {
-		d.digest, d.last = r.Digest, d.specs(r.Digest)
+		d.digest, d.last = r.Digest, d.specs.Of(r.Digest)
 	}
 	return d.last
 }
@@ -109,6 +117,10 @@ func (d *decider) react(ev Event) {
 		if why := d.answer(ev); why != "" {
 			d.ignore(ev.Run, ev.EventKind(), why, &ev.By)
 		}
+	case TasksSeen:
+		d.tasksSeen(ev)
+	case TasksSaved:
+		d.tasksSaved(ev)
 	case UsageSeen:
 		d.usageSeen(ev)
 	case DayNeared:

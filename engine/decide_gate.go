@@ -64,6 +64,10 @@ func (d *decider) settledBefore(r *Run, g *Gate, q *Round, a *Attempt) bool {
 			text = strings.TrimSpace(text + "\n\n" + a.Question)
 		}
 		to, ok := g.Route(OutcomeBlocked)
+		if w := d.spec(r); w.Inline { // its list decides
+			d.end2(r, RunFailed, g.Step, "blocked: "+clip(text, MaxFeedback), nil, causeBlocked)
+			break
+		}
 		if !ok || to == Human {
 			d.ask(r, g, q, "blocked: "+text, false)
 			break
@@ -79,6 +83,9 @@ func (d *decider) settledBefore(r *Run, g *Gate, q *Round, a *Attempt) bool {
 
 // ownWord is the step's own report as a verdict.
 func ownWord(a *Attempt) Judgement {
+	if n := typed[Tally](a.Answer); a.List && n.Done < n.Total {
+		return Judgement{Outcome: OutcomeFail, Answer: a.Answer, Feedback: a.Summary}
+	}
 	said := answerWord(a.Answer)
 	return Judgement{Outcome: OutcomePass, Answer: a.Answer, Feedback: a.Summary, Score: said.Score, Scores: said.Scores, Findings: said.Findings}
 }
@@ -106,6 +113,7 @@ func (d *decider) judge(r *Run, g *Gate, q *Round, j Judgement, byKind string) {
 	if len(g.Outputs) > 0 {
 		d.put(OutputsOwed{of: Of(r.ID), Gate: g.ID, N: q.N})
 	}
+	d.addTasks(r, w, g, outcome, j)
 	to, routed := g.Route(outcome)
 	switch {
 	case outcome == OutcomePass && q.Level == LevelNotify:
@@ -119,6 +127,19 @@ func (d *decider) judge(r *Run, g *Gate, q *Round, j Judgement, byKind string) {
 		d.fail(r, g, q, failure{outcome: outcome, target: to, route: true, byKind: byKind, feedback: j.Feedback})
 	default:
 		d.fail(r, g, q, failure{outcome: outcome, target: g.OnFail, byKind: byKind, feedback: j.Feedback})
+	}
+}
+
+// addTasks adds the new tasks of an answer at the list's own gate, where it does not pass.
+func (d *decider) addTasks(r *Run, w *Spec, g *Gate, outcome string, j Judgement) {
+	if w.Step(g.Step).ForEach == nil || outcome == OutcomePass || r.List == nil || g.Reviewer.FromStep {
+		return
+	}
+	more, why := addable(r.List, j.Answer, 0)
+	if why != "" {
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s.tasks-%d", r.ID, g.ID, d.s.Clock), Kind: NoticeInfo, Run: r.ID, Gate: g.ID, Text: "its new tasks were not added: " + why})
+	} else if len(more) > 0 {
+		d.put(TasksAdded{of: Of(r.ID), Gate: g.ID, Added: more})
 	}
 }
 
@@ -333,6 +354,7 @@ func (d *decider) send(r *Run, w *Spec, g *Gate, f failure) {
 	case f.target == EndAborted:
 		d.end(r, RunAborted, g.Step, why, f.by)
 	case f.target != EndDone && w.leadsBack(f.target, g.Step):
+		d.listBack(r, w, g, f)
 		d.undo(r, w, f.target, g.Step, false, why)
 		if !r.led(w, f.target) {
 			d.put(WorkSent{of: Of(r.ID), Step: f.target, From: g.Step})
@@ -341,6 +363,15 @@ func (d *decider) send(r *Run, w *Spec, g *Gate, f failure) {
 		d.undo(r, w, g.Step, "", true, why)
 		d.put(StepRouted{of: Of(r.ID), Step: g.Step, N: r.Current(g.Step).N, To: f.target})
 	}
+}
+
+// listBack notes that a gate sends the list's work back.
+func (d *decider) listBack(r *Run, w *Spec, g *Gate, f failure) {
+	st := w.List()
+	if st == nil || r.List == nil || r.List.To != "" || r.Current(st.ID) == nil || f.target != st.ID && !w.graph.down[f.target][st.ID] {
+		return
+	}
+	d.put(ListSentBack{of: Of(r.ID), Gate: g.ID, Feedback: f.feedback})
 }
 
 // undo un-passes root (unless keep) and all downstream of it, and the fixing steps asked for by what is undone. The
@@ -366,6 +397,11 @@ func (d *decider) undo(r *Run, w *Spec, root, origin string, keep bool, why stri
 				d.put(WorkUnsent{of: Of(r.ID), Step: t})
 				grow(t)
 			}
+		}
+	}
+	if st := w.List(); st != nil && r.List != nil && in[st.ID] && !(keep && st.ID == root) {
+		if t := r.List.To; t != "" && root != t && !w.graph.down[t][root] { // what it went there for is undone
+			d.put(ListUnsent{of: Of(r.ID)})
 		}
 	}
 	for _, st := range w.graph.topo {

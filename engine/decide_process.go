@@ -164,6 +164,9 @@ func (d *decider) exitedWell(r *Run, st *Step, a *Attempt, word StepSignalled, e
 	default:
 		word.Status, word.Answer = StatusDone, ev.Answer
 		said := answerWord(ev.Answer)
+		if said.Status == "skipped" && d.spec(r).Inline {
+			said.Status = StatusBlocked
+		}
 		if said.Status == StatusFailed || said.Status == StatusBlocked {
 			word.Status, word.Question, word.Options = said.Status, clip(said.Question, MaxFeedback), said.Options
 		}
@@ -269,6 +272,9 @@ func (d *decider) ticked() {
 		w := d.spec(r)
 		if w == nil || r.Phase != RunRunning {
 			continue
+		}
+		if l := r.List; l != nil && d.writeDue(l) {
+			d.again.add(r)
 		}
 		d.tickProcs(r)
 		for _, a := range slices.Clone(w.inOrder(r.alive)) {

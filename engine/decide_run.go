@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ func (d *decider) requested(ev RunRequested) {
 		return
 	}
 	vars, why := startVars(w, ev.Vars)
-	if live := len(d.s.index.live); live >= MaxPending {
+	if live := d.s.ownLive(); live >= MaxPending {
 		why = fmt.Sprintf("%d runs are alive in this repo, which is the most: end some first", live)
 	}
 	if why == "" && len(ev.Stubs) > 0 && (len(ev.Stubs) > MaxStubs || !json.Valid(ev.Stubs)) {
@@ -33,7 +34,7 @@ func (d *decider) requested(ev RunRequested) {
 		id = fmt.Sprintf("%s-%d", w.ID, n)
 	}
 	d.put(RunStarted{of: Of(id), Workflow: w.ID, N: n, Digest: ev.Digest, Source: ev.Source, Vars: vars, Trees: ev.Trees, Parallel: ev.Parallel,
-		MaxSteps: w.Limits.MaxSteps, TimeLimit: w.Limits.MaxDuration, UsageLimit: Usage{Tokens: w.Limits.MaxTokens, CostUSD: w.Limits.MaxCostUSD}, RoleLimits: w.Limits.Roles, Stubs: ev.Stubs, By: ev.By})
+		MaxSteps: w.Limits.MaxSteps, TimeLimit: w.Limits.MaxDuration, UsageLimit: Usage{Tokens: w.Limits.MaxTokens, CostUSD: w.Limits.MaxCostUSD}, RoleLimits: w.Limits.Roles, Stubs: ev.Stubs, Ratio: w.Limits.MaxFailedRatio, By: ev.By})
 	if ev.Paused {
 		d.put(RunPaused{of: Of(id), Why: "user", By: &ev.By})
 	}
@@ -118,6 +119,31 @@ func (d *decider) pause(ev PauseRequested) {
 		return
 	}
 	d.put(RunPaused{of: Of(r.ID), Why: "user", By: &ev.By})
+	d.pauseChildren(r)
+}
+
+// pausedParent is the PausedWhy of a run whose parent is paused.
+const pausedParent = "parent"
+
+// pauseChildren pauses what goes on for a paused run.
+func (d *decider) pauseChildren(r *Run) {
+	for _, k := range slices.Clone(r.kids) {
+		if k.Live() && !k.Paused {
+			d.put(RunPaused{of: Of(k.ID), Why: pausedParent})
+			d.pauseChildren(k)
+		}
+	}
+}
+
+// resumeChildren lets them go on.
+func (d *decider) resumeChildren(r *Run) {
+	for _, k := range slices.Clone(r.kids) {
+		if k.Live() && k.PausedWhy == pausedParent {
+			d.put(RunResumed{of: Of(k.ID)})
+			d.reopenWindows(k)
+			d.resumeChildren(k)
+		}
+	}
 }
 
 func notLive(r *Run, id string) string {
@@ -136,6 +162,9 @@ func (d *decider) resume(ev ResumeRequested) {
 	if why == "" && !r.Paused {
 		why = fmt.Sprintf("run %s is not paused", ev.Run)
 	}
+	if why == "" && r.PausedWhy == pausedParent {
+		why = fmt.Sprintf("run %s is paused as %s is: sluice resume %s", ev.Run, r.Child.Parent, r.Child.Parent)
+	}
 	if why == "" && d.spec(r) == nil {
 		why = fmt.Sprintf("run %s cannot go on: the spec it was started with cannot be read by this release", ev.Run)
 	}
@@ -144,7 +173,15 @@ func (d *decider) resume(ev ResumeRequested) {
 		return
 	}
 	d.put(RunResumed{of: Of(r.ID), By: &ev.By, Grant: d.allowance(r, strings.TrimPrefix(r.PausedWhy, "limit:"))})
+	d.reopenWindows(r)
+	d.resumeChildren(r)
+}
+
+func (d *decider) reopenWindows(r *Run) {
 	w := d.spec(r)
+	if w == nil {
+		return
+	}
 	for _, st := range w.Steps { // a notice attempted in the pause did not open its window
 		if g, q := r.openRound(st); q != nil && q.State == OnNotice && d.s.Notices[gateNotice(r.ID, g, q.N)] == nil {
 			d.openWindow(r, g, q)
@@ -163,6 +200,8 @@ func (d *decider) allowance(r *Run, key string) Grant {
 		return Grant{Steps: w.Limits.MaxSteps}
 	case "max_duration":
 		return Grant{Time: w.Limits.MaxDuration}
+	case maxFailedRatio:
+		return Grant{Ratio: w.Limits.MaxFailedRatio}
 	case "max_tokens":
 		return Grant{Usage: Usage{Tokens: w.Limits.MaxTokens}}
 	case "max_cost_usd":
@@ -184,15 +223,34 @@ func (d *decider) abort(ev AbortRequested) {
 	if ev.Why != "" {
 		why += ": " + clip(ev.Why, MaxFeedback)
 	}
-	d.end(r, RunAborted, "", why, &ev.By)
+	d.end2(r, RunAborted, "", why, &ev.By, causePerson)
 }
 
 // end ends the run at once; what is alive in it is undone, its processes are stopped.
 func (d *decider) end(r *Run, phase, step, why string, by *Actor) {
+	cause := ""
+	if strings.HasPrefix(why, "limit:") {
+		cause = causeLimit
+	}
+	d.end2(r, phase, step, why, by, cause)
+}
+
+// end2 is end with what its parent, if it is a child run, has to know.
+func (d *decider) end2(r *Run, phase, step, why string, by *Actor, cause string) {
 	if !r.Live() {
 		return
 	}
-	d.put(RunEnded{of: Of(r.ID), Phase: phase, Step: step, Why: why, By: by})
+	if l := r.List; l != nil && l.Dirty && l.Writing == 0 && l.File == FileOK && l.Seen != "" {
+		d.put(TasksWriteOwed{of: Of(r.ID), Step: l.Step})
+	}
+	d.put(RunEnded{of: Of(r.ID), Phase: phase, Step: step, Why: why, By: by, Cause: cause})
+	for _, k := range slices.Clone(r.kids) {
+		d.end2(k, RunAborted, "", "its parent "+r.ID+" is over", nil, causeParent)
+	}
+	if r.Child != nil { // its parent tells
+		d.forget(r.flow)
+		return
+	}
 	d.notice(Notice{ID: r.ID + ".ended-" + strconv.FormatInt(d.s.Clock, 10), Kind: NoticeEnded, Run: r.ID, Step: step, Text: strings.TrimSpace(phase + " " + why)})
 	d.forget(r.flow)
 }
@@ -200,19 +258,58 @@ func (d *decider) end(r *Run, phase, step, why string, by *Actor) {
 // forget lets the oldest ended runs of the workflow leave the state: a start costs the live runs, not the history.
 func (d *decider) forget(flow *workflow) {
 	var ended []*Run
+	keep := KeepEnded
 	for _, r := range flow.ended {
-		if len(r.Procs) == 0 {
+		if r.Child != nil {
+			keep = KeepChildren
+		}
+		if len(r.Procs) == 0 && len(r.kids) == 0 && !d.settles(r) {
 			ended = append(ended, r)
 		}
 	}
-	for i := 0; i < len(ended)-KeepEnded; i++ {
-		d.put(RunForgotten{of: Of(ended[i].ID)})
+	for i := 0; i < len(ended)-keep; i++ {
+		d.forgetRun(ended[i])
 	}
+}
+
+// forgetRun forgets a run and those that it was a parent of.
+func (d *decider) forgetRun(r *Run) {
+	for _, k := range d.s.Children(r.ID) {
+		d.forgetRun(k)
+	}
+	d.put(RunForgotten{of: Of(r.ID)})
+}
+
+// settles says that the child run's end is still to be taken in by its parent.
+func (d *decider) settles(r *Run) bool {
+	if r.Child == nil {
+		return false
+	}
+	o := d.s.Runs[r.Child.Parent]
+	if o == nil {
+		return false
+	}
+	if t := o.List.Task(r.Child.Task); t != nil {
+		return t.Child == r.ID
+	}
+	a := o.Current(r.Child.Step)
+	return a != nil && a.Child == r.ID
+}
+
+// ownLive counts the live runs that are nobody's children.
+func (s *State) ownLive() (n int) {
+	for _, r := range s.index.live {
+		if r.Child == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // stopFor pauses the run by itself and tells a person.
 func (d *decider) stopFor(r *Run, why, text string) {
 	d.put(RunPaused{of: Of(r.ID), Why: why, Text: clip(text, MaxFeedback)})
+	d.pauseChildren(r)
 	d.notice(Notice{ID: fmt.Sprintf("%s.paused-%d", r.ID, d.s.Clock), Kind: NoticePaused, Run: r.ID, Text: clip(text, 2000)})
 }
 
@@ -248,6 +345,8 @@ func (d *decider) retry(ev RetryRequested) {
 	switch {
 	case r == nil:
 		why = fmt.Sprintf("no run %s is known", ev.Run)
+	case r.Child != nil:
+		why = fmt.Sprintf("run %s is a child of %s: sluice retry %s %s", r.ID, r.Child.Parent, r.Child.Parent, r.Child.Step)
 	case w == nil:
 		why = fmt.Sprintf("run %s cannot go on: the spec it was started with cannot be read by this release", ev.Run)
 	case r.Phase == RunPending:
@@ -276,6 +375,9 @@ func (d *decider) retry(ev RetryRequested) {
 	}
 	if r.Current(step) != nil {
 		d.undo(r, w, step, "", false, "retry by "+ev.By.Who)
+	}
+	if st := w.List(); st != nil && r.List != nil && (step == st.ID || w.graph.down[step][st.ID]) {
+		d.put(ListUnsent{of: Of(r.ID), Again: true})
 	}
 	d.reset(r, w.Step(step)) // a person looked at it: the counts from here on start again
 	for _, id := range w.Downstream(step) {

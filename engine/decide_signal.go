@@ -56,7 +56,7 @@ func (d *decider) named(ev FileSeen, knows func(*Spec) bool) list {
 	}
 	var out list
 	for digest, kin := range d.s.index.kin {
-		if w := d.specs(digest); w != nil && knows(w) {
+		if w := d.specs.Of(digest); w != nil && knows(w) {
 			out = append(out, *kin...)
 		}
 	}
@@ -207,6 +207,11 @@ func (d *decider) signalled(f StepSignalled) {
 			f.Failure = "the step said that it failed, and no more"
 		}
 	}
+	if r := d.s.Runs[f.Run]; f.Status == StatusDone && r != nil {
+		if why := d.badTasks(r, f.Step, f.Answer); why != "" {
+			f.Status, f.Failure = StatusFailed, clip(why, MaxFeedback)
+		}
+	}
 	d.put(f)
 }
 
@@ -226,6 +231,8 @@ func (d *decider) sentinelFits(ev FileSeen, x reading) string {
 		return fmt.Sprintf("%s.%d of %s is taken over by %s: sluice handback %s --done says that it is done", x.step.ID, a.N, r.ID, a.Held.Who, x.step.ID)
 	case a == nil || a.State == Ready:
 		return fmt.Sprintf("step %s of %s is not at work", x.step.ID, r.ID)
+	case a.Children:
+		return fmt.Sprintf("the work of %s.%d of %s is done by child runs", x.step.ID, a.N, r.ID)
 	case a.State != Running:
 		return fmt.Sprintf("attempt %s.%d of %s has said its word already (%s)", x.step.ID, a.N, r.ID, a.State)
 	case ev.Place != "" && ev.Place != a.Tree:

@@ -14,7 +14,47 @@ func holds(c Cond, env func() *Env) (bool, error) {
 func (s *State) StepEnv(r *Run, w *Spec, step string, n int) *Env {
 	env := s.env(r, w)
 	env.Step, env.Attempt = step, n
+	if w.Inline && r.Child != nil { // the text is of the parent's workflow
+		env.Attempt = r.Child.N
+	}
+	if l := r.List; l != nil && l.To == step && l.For != "" {
+		if t := l.Task(l.For); t != nil {
+			env.Task = t.env(t.Body, t.Tries)
+		}
+	}
 	return env
+}
+
+// env is the task as expressions see it.
+func (t *Task) env(body json.RawMessage, try int) map[string]any {
+	out, _ := value(body).(map[string]any)
+	if out == nil {
+		out = map[string]any{"title": t.Title}
+	}
+	out["id"], out["attempt"], out["depth"] = t.ID, float64(try), float64(t.Depth)
+	return out
+}
+
+// tasks are a list's as expressions see them.
+func (l *TaskList) env() []any {
+	out := []any{}
+	if l == nil {
+		return out
+	}
+	for _, t := range l.Tasks {
+		x := map[string]any{"id": t.ID, "title": t.Title, "status": l.Status(t), "attempts": float64(t.Tries), "depth": float64(t.Depth), "summary": t.Summary}
+		if t.Runs > 0 && t.State == TaskDone {
+			x["attempts"] = float64(t.Tries + 1)
+		}
+		if t.Why != "" {
+			x["why"] = t.Why
+		}
+		if t.For != "" {
+			x["stands_for"] = t.For
+		}
+		out = append(out, x)
+	}
+	return out
 }
 
 // GateEnv gives what expressions of the gate see, in the round.
@@ -37,6 +77,18 @@ func (d *decider) gateEnv(r *Run, w *Spec, g *Gate, q *Round) *Env { return d.s.
 
 func (s *State) env(r *Run, w *Spec) *Env {
 	env := &Env{Run: r.ID, Workflow: r.Workflow, Vars: r.Vars, Steps: map[string]StepEnv{}, Gates: map[string]GateEnv{}}
+	if w.ReadsTasks {
+		env.Tasks, env.Tally = r.List.env(), r.List.Tally()
+	}
+	if c := r.Child; c != nil {
+		if o := s.Runs[c.Parent]; o != nil && w.Inline && w.Outer != nil {
+			outer := s.env(o, w.Outer)
+			env.Run, env.Workflow, env.Steps, env.Gates, env.Tasks, env.Tally = outer.Run, outer.Workflow, outer.Steps, outer.Gates, outer.Tasks, outer.Tally
+		}
+		if c.Task != "" {
+			env.Task = (&Task{ID: c.Task, Depth: c.Depth}).env(c.Body, c.Try)
+		}
+	}
 	for _, st := range w.Steps {
 		if as := r.Attempts[st.ID]; len(as) > 0 {
 			a := as[len(as)-1]

@@ -339,6 +339,39 @@ type Scanned struct {
 	Began time.Time `json:"began"`
 }
 
+// TaskSeen is a task as the file says it.
+type TaskSeen struct {
+	ID        string          `json:"id"`
+	Title     string          `json:"title,omitempty"`
+	Priority  int             `json:"priority"`
+	Status    string          `json:"status"`
+	DependsOn []string        `json:"depends_on,omitempty"`
+	For       string          `json:"for,omitempty"` // the task it stands for
+	Body      json.RawMessage `json:"body,omitempty"`
+}
+
+// TasksSeen: the task file of a list was looked at.
+type TasksSeen struct {
+	Run     string     `json:"run"`
+	Step    string     `json:"step"`
+	N       int        `json:"n"`
+	Key     string     `json:"key"`   // of the look, or of the writing that found another file than it was to write
+	Stamp   string     `json:"stamp"` // tells this file from every other
+	Missing bool       `json:"missing,omitempty"`
+	Invalid string     `json:"invalid,omitempty"` // why it is no task file, with its line
+	Tasks   []TaskSeen `json:"tasks,omitempty"`
+}
+
+// TasksSaved: the task file was written, or cannot be (Why).
+type TasksSaved struct {
+	Run   string `json:"run"`
+	Step  string `json:"step"`
+	N     int    `json:"n"`
+	Key   string `json:"key"`
+	Stamp string `json:"stamp,omitempty"`
+	Why   string `json:"why,omitempty"`
+}
+
 // Ticked: time has passed.
 type Ticked struct{}
 
@@ -375,4 +408,6 @@ func (HandbackRequested) EventKind() string { return "handback_requested" }
 func (SpecUnread) EventKind() string        { return "spec_unread" }
 func (Scanned) EventKind() string           { return "scanned" }
 func (Ticked) EventKind() string            { return "ticked" }
+func (TasksSeen) EventKind() string         { return "tasks_seen" }
+func (TasksSaved) EventKind() string        { return "tasks_saved" }
 func (Woken) EventKind() string             { return "woken" }

@@ -46,6 +46,8 @@ type (
 		RoleLimits map[string]Spend  `json:"role_limits,omitempty"` // what a role may use over the run
 		Stubs      json.RawMessage   `json:"stubs,omitempty"`       // what stand-ins do in place of its agents; absent: it is a real run
 		By         Actor             `json:"by"`
+		Ratio      float64           `json:"max_failed_ratio,omitempty"`
+		Child      *ChildOf          `json:"child,omitempty"` // it is a child run: Digest is its parent's, "/" and the step
 	}
 	// RunBegan: the run is not pending any more.
 	RunBegan struct {
@@ -66,6 +68,8 @@ type (
 		Worktree string   `json:"worktree,omitempty"`
 		Tree     string   `json:"tree"`
 		Pins     []string `json:"pins,omitempty"`
+		Children bool     `json:"children,omitempty"` // nothing is launched: child runs do its work
+		List     bool     `json:"list,omitempty"`     // they are those of a list, which count each in its place
 	}
 	// StepSkipped: the step's `when` was false.
 	StepSkipped struct {
@@ -458,6 +462,7 @@ type (
 		Step  string `json:"step,omitempty"`
 		Why   string `json:"why,omitempty"`
 		By    *Actor `json:"by,omitempty"`
+		Cause string `json:"cause,omitempty"` // person, limit, parent or blocked, where it was one of these
 	}
 	// RunReopened: a person retries an ended run.
 	RunReopened struct {
@@ -505,6 +510,7 @@ type Grant struct {
 	Usage Usage    `json:"usage,omitzero"`
 	Role  string   `json:"role,omitempty"` // Spend is for this one
 	Spend Spend    `json:"spend,omitzero"`
+	Ratio float64  `json:"ratio,omitempty"` // of tasks that may fail
 }
 
 // RunID of a fact of the repo.

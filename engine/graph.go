@@ -85,7 +85,7 @@ func (g *graph) tables(s *Spec) {
 		if len(st.ExtNeeds) > 0 {
 			g.ext = append(g.ext, st)
 		}
-		if st.Signal.Type == SignalFile {
+		if st.Signal.Type == SignalFile && st.Child == nil {
 			name := path.Base(st.Signal.Value)
 			g.files[name] = append(g.files[name], st)
 		}
@@ -242,6 +242,9 @@ func (g *graph) unreached(s *Spec) (faults []GraphFault) {
 		for _, t := range g.fwd[id] {
 			reach(t)
 		}
+		for _, t := range g.steps[id].ForEach.sides() {
+			reach(t)
+		}
 		for _, gt := range g.steps[id].Gates {
 			for _, t := range g.gates[gt].sideTargets() {
 				reach(t)
@@ -266,6 +269,9 @@ func (g *graph) unreached(s *Spec) (faults []GraphFault) {
 func (s *Spec) leadsBack(target, step string) bool {
 	return target == step || s.graph.down[target][step]
 }
+
+// LeadsTo says that to is strictly downstream of from.
+func (s *Spec) LeadsTo(from, to string) bool { return s.graph.down[from][to] }
 
 // Downstream gives the steps strictly downstream of id, in file order.
 func (s *Spec) Downstream(id string) []string {

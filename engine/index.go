@@ -70,6 +70,15 @@ func (l *list) keep(r *Run, in *bool, want bool) {
 	}
 }
 
+// change takes the run into the list, or out of it.
+func (l *list) change(r *Run, in bool) {
+	if in {
+		l.add(r)
+	} else {
+		l.drop(r)
+	}
+}
+
 // runIndex is what the index keeps at a run.
 type runIndex struct {
 	seq   int        // its place among all runs
@@ -81,6 +90,7 @@ type runIndex struct {
 	in    struct{ live, pending, afoot, holding, wanting, closing, untimed, changed bool }
 	next  time.Time // its next moment, where it is not among the untimed
 	slot  int       // where it lies in wakes, from 1; 0 = not there
+	kids  list      // its child runs that live or have a process, in the order they were started
 }
 
 // rebuild makes the index from the exported fields.
@@ -117,14 +127,33 @@ func (s *State) rebuild() {
 // next fact, and not to be changed.
 func (s *State) LiveRuns() []*Run { return s.index.live }
 
+// flowKey is the name under which the run is found: of a child, its parent's. No workflow's id has a "/".
+func (r *Run) flowKey() string {
+	if r.Child != nil {
+		return r.Child.Parent + "/"
+	}
+	return r.Workflow
+}
+
+// Children gives the child runs of a run that are still in the state, in the order they were started.
+func (s *State) Children(run string) []*Run {
+	f := s.index.workflows[run+"/"]
+	if f == nil {
+		return nil
+	}
+	out := slices.Concat(f.live, f.ended)
+	slices.SortFunc(out, func(a, b *Run) int { return a.seq - b.seq })
+	return out
+}
+
 // enter gives a new run its place.
 func (s *State) enter(r *Run) {
 	x := &s.index
 	x.runs++
-	f := x.workflows[r.Workflow]
+	f := x.workflows[r.flowKey()]
 	if f == nil {
 		f = &workflow{}
-		x.workflows[r.Workflow] = f
+		x.workflows[r.flowKey()] = f
 	}
 	r.runIndex = runIndex{seq: x.runs, flow: f}
 	f.ended.add(r)
@@ -134,7 +163,7 @@ func (s *State) enter(r *Run) {
 func (s *State) leave(r *Run) {
 	x := &s.index
 	if r.flow.ended.drop(r); len(r.flow.live)+len(r.flow.ended) == 0 {
-		delete(x.workflows, r.Workflow)
+		delete(x.workflows, r.flowKey())
 	}
 	x.afoot.keep(r, &r.in.afoot, false)
 	x.holding.keep(r, &r.in.holding, false)
@@ -158,6 +187,11 @@ func (s *State) reindex(r *Run) {
 		holding, wanting, closing = holding || holds, wants, closes
 	}
 	x.pending.keep(r, &r.in.pending, r.Phase == RunPending)
+	if up := live || len(r.Procs) > 0; up != r.in.afoot {
+		if o := s.parent(r); o != nil {
+			o.kids.change(r, up)
+		}
+	}
 	x.afoot.keep(r, &r.in.afoot, live || len(r.Procs) > 0)
 	x.holding.keep(r, &r.in.holding, holding)
 	x.wanting.keep(r, &r.in.wanting, wanting)
@@ -273,7 +307,7 @@ func (s *State) waiting(specs Specs, look func(*Run)) {
 		}
 	}
 	for digest, kin := range s.index.kin {
-		if w := specs(digest); w != nil && len(w.graph.ext) > 0 {
+		if w := specs.Of(digest); w != nil && len(w.graph.ext) > 0 {
 			for _, r := range *kin {
 				look(r)
 			}

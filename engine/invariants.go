@@ -18,7 +18,7 @@ func (s *State) Fault(specs Specs) string {
 		if why == "" {
 			why = r.roundsFault()
 		}
-		if w := specs(r.Digest); why == "" && w != nil {
+		if w := specs.Of(r.Digest); why == "" && w != nil {
 			switch {
 			case r.Phase == RunRunning:
 				why = s.runningFault(r, w)

@@ -14,7 +14,7 @@ func mutantsOfSpending() []mutant {
 		{"a role that is not needed any more ends the run", "budget.go", "		case !d.plays(r, w, role): ", "		case false: "},
 		{"a role is launched once more than it may", "budget.go", "	return limit > 0 && r.Roles[role].Launches >= limit\n", "	return limit > 0 && r.Roles[role].Launches > limit\n"},
 		{"two of a role are launched at once where one may", "schedule.go", "			continue // what is launched before it", "			_ = 0 // what is launched before it"},
-		{"what was never started is a launch of the role", "apply_more.go", "		r.spend(p.Role, Spend{Launches: -1})\n", ""},
+		{"what was never started is a launch of the role", "apply_more.go", "			o.spend(p.Role, Spend{Launches: -1})\n", ""},
 		{"the wait for a slot is time of the role", "apply_more.go", "	if p.Waits {\n		return 0\n	}\n", ""},
 		{"a role's time wakes nobody", "wake.go", "		at(time.Duration(limit.Time))\n", ""},
 		{"a resumed run has no more for the role", "apply.go", "		r.RoleLimits[g.Role] = limit.Plus(g.Spend)\n", "		_ = limit\n"},
@@ -33,7 +33,7 @@ func mutantsOfSpending() []mutant {
 		{"the worktree of a step taken over is free", "schedule.go", "		if a.Held != nil { // a person works there: ", "		if false { // a person works there: "},
 		{"a takeover leaves the agent at work", "decide_steer.go", "		d.put(StopOrdered{of: Of(r.ID), Key: a.Key, Why: stopTakeover})\n", ""},
 		{"the end of an agent taken over from is a failure", "decide_process.go", "	if a.Held != nil && (kind", "	if false && (kind"},
-		{"a person's time with a step counts against max_duration", "apply.go", "a.State != Gating && !r.heldUp(a) {", "a.State != Gating {"},
+		{"a person's time with a step counts against max_duration", "apply_list.go", "a.State != Gating && !r.heldUp(a) && ", "a.State != Gating && "},
 		{"the word before a takeover does not count", "apply.go", ", a.Failure, a.Broken, a.Held = f.LingerUntil, time.Time{}, f.Failure, f.Broken, nil\n", ", a.Failure, a.Broken = f.LingerUntil, time.Time{}, f.Failure, f.Broken\n"},
 		{"what is handed back as done passes unchecked", "decide_steer.go", "Via: viaHandback + ev.By.Who", "Via: viaSpec"},
 		{"what is handed back loses the words", "decide_steer.go", "			d.keepNote(r, ev.Step, ev.Text, ev.By)\n", ""},
@@ -45,7 +45,7 @@ func mutantsOfJoins() []mutant {
 	return []mutant{
 		{"a join starts when the first branch arrives", "joins.go", "	case x.below:\n", "	case x.below && !met:\n"},
 		{"going back leaves what is downstream passed", "decide_gate.go", "if a := r.Current(id); a != nil {\n			d.put(StepSuperseded", "if a := r.Current(id); a != nil && (id == root || a.Live()) {\n			d.put(StepSuperseded"},
-		{"completed while a process is alive", "settle.go", "if v.active == 0 && len(r.Procs) == 0 && len(r.Writes) == 0 {", "if v.active == 0 && len(r.Writes) == 0 {"},
+		{"completed while a process is alive", "settle.go", "if v.active == 0 && len(r.Procs) == 0 && len(r.Writes) == 0 && len(r.kids) == 0 {", "if v.active == 0 && len(r.Writes) == 0 {"},
 		{"completed while a step is due", "joins.go", "	x.active, x.pending = true, true\n	v.active++\n	v.pending++\n", "	x.pending = true\n	v.pending++\n"},
 		{"a fixing step stays passed when what sent it is undone", "decide_gate.go", "if in[from] && from != root || in[t] {", "if false && (in[from] && from != root || in[t]) {"},
 		{"a step that only dead needs lead to holds up the run", "joins.go", "if st.byNeed && dead {", "if false && st.byNeed && dead {"},
@@ -68,11 +68,11 @@ func mutantsOfCounts() []mutant {
 		{"going back resets the gate's own count", "decide_gate.go", "if origin != \"\" && w.graph.down[id][origin] {", "if origin != \"\" {"},
 		{"forced human is forgotten", "decide_gate.go", "	level := g.Reviewer.Level\n	if r.Forced[g.ID] {\n", "	level := g.Reviewer.Level\n	if false && r.Forced[g.ID] {\n"},
 		{"a run that a limit ended before its step started is not retried", "decide_run.go", "if step == \"\" && len(r.Attempts[r.EndStep]) > 0 {", "if step == \"\" {"},
-		{"max_steps lets one more pass", "settle.go", "r.Begun >= r.Allowance {", "r.Begun > r.Allowance {"},
+		{"max_steps lets one more pass", "settle.go", "r.Begun >= r.Allowance && st.ForEach == nil {", "r.Begun > r.Allowance && st.ForEach == nil {"},
 		{"an inconclusive review passes", "decide_gate.go", "	d.ask(r, g, q, \"inconclusive: \"+why, false)\n", "	d.pass(r, g, q, \"reviewer\", nil, \"\")\n"},
 		{"nothing is said for the last infrastructure failure", "decide_process.go", "		word.Status, word.Broken = StatusFailed, feedback(why, ev)\n		d.put(word)\n", "		word.Status, word.Broken = StatusFailed, feedback(why, ev)\n"},
 		{"a usage limit counts as a restart", "apply.go", "	case ClassLimit:\n		a.Waits++\n", "	case ClassLimit:\n		a.Waits++\n		a.Restarts++\n"},
-		{"waiting for a person counts against max_duration", "apply.go", "if q.State != OnHuman {", "if q.Open() {"},
+		{"waiting for a person counts against max_duration", "apply_list.go", "if q.State != OnHuman {", "if q.Open() {"},
 	}
 }
 

@@ -11,6 +11,8 @@ const (
 	DoNotify = "notify" // tell a person; -> Noticed
 	DoWrite  = "write"  // write a retry-context file, or a gate's outputs; -> FileWritten
 	DoMove   = "move"   // move a file taken in out of its inbox; -> FileMoved
+	DoTasks  = "tasks"  // look at a list's task file; -> TasksSeen
+	DoSave   = "save"   // write the statuses into a list's task file; -> TasksSaved, or TasksSeen where it is another file by now
 	DoLook   = "look"   // look whether the outputs of what a step needs elsewhere are there; -> Looked
 )
 
@@ -124,19 +126,25 @@ func (s *State) owedByRun(out []Effect, r *Run, specs Specs) []Effect {
 		}
 		out = append(out, e)
 	}
+	if l := r.List; l != nil && l.Writing > 0 {
+		out = append(out, Effect{Kind: DoSave, Key: writeKey(r.ID, l), Run: r.ID, Step: l.Step, N: l.N})
+	}
 	if r.Phase != RunRunning {
 		return out
 	}
 	for _, w := range r.Writes {
 		out = append(out, Effect{Kind: DoWrite, Key: w.ID, Run: r.ID, Gate: w.Gate, N: w.N, Write: w})
 	}
-	w := specs(r.Digest)
+	w := specs.Of(r.Digest)
 	if w == nil {
 		return out
 	}
 	for _, a := range w.inOrder(r.alive) {
 		if a.State != Running {
 			continue
+		}
+		if l := r.List; a.List && l != nil && l.N == a.N && !l.Looked && !r.Paused && len(r.Writes) == 0 && r.ofStep(a) < w.Step(a.step).ForEach.MaxParallel {
+			out = append(out, Effect{Kind: DoTasks, Key: lookKey(r.ID, l), Run: r.ID, Step: a.step, N: a.N})
 		}
 		if a.Offered {
 			out = append(out, Effect{Kind: DoOffer, Key: a.Key, Run: r.ID, Step: a.step, N: a.N, K: a.K})
@@ -154,6 +162,16 @@ func (s *State) owedByRun(out []Effect, r *Run, specs Specs) []Effect {
 		}
 	}
 	return out
+}
+
+// ofStep counts the live children of an attempt.
+func (r *Run) ofStep(a *Attempt) (n int) {
+	for _, k := range r.kids {
+		if k.Child.Step == a.step && k.Child.N == a.N {
+			n++
+		}
+	}
+	return n
 }
 
 // lookable gives what satisfies the step's needs of other workflows by the record, where the step waits for nothing

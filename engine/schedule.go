@@ -102,6 +102,9 @@ func (r *Run) hold(a *Attempt, o *occupied) {
 			o.holds[a.Tree] = true
 		}
 	case Running:
+		if a.Children { // they hold what they work in
+			return
+		}
 		if a.Offered || r.Proc(a.Key) == nil { // on offer, or in the grace after its exit
 			o.holds[a.Tree] = true
 		}
@@ -128,7 +131,7 @@ func (r *Run) roundOver(a *Attempt) *Round {
 // words on their way to the gate, reviews that wait.
 func (r *Run) holdUnread(holds map[string]bool) {
 	for _, a := range r.alive {
-		if a.State == Running || a.State == Signalled || a.held() {
+		if a.State == Running && !a.Children || a.State == Signalled || a.held() {
 			holds[a.Tree] = true
 		}
 	}

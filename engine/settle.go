@@ -58,6 +58,9 @@ func (d *decider) advanceOne(r *Run) bool {
 	if w == nil {
 		return false
 	}
+	if r.Child != nil && d.advanceChild(r) {
+		return true
+	}
 	if r.Phase == RunPending {
 		d.begin(r, w)
 	}
@@ -73,6 +76,9 @@ func (d *decider) advanceOne(r *Run) bool {
 		return false
 	}
 	d.overBudget(r, w)
+	if d.advanceChildren(r, w) {
+		return true
+	}
 	v := r.view(w)
 	waiting := false
 	for i, st := range w.Steps {
@@ -95,7 +101,7 @@ func (d *decider) advanceOne(r *Run) bool {
 	if d.stuck(r, w, v) {
 		return false
 	}
-	if v.active == 0 && len(r.Procs) == 0 && len(r.Writes) == 0 {
+	if v.active == 0 && len(r.Procs) == 0 && len(r.Writes) == 0 && len(r.kids) == 0 {
 		d.end(r, RunCompleted, "", "", nil)
 	}
 	return false
@@ -137,9 +143,12 @@ func (d *decider) begin(r *Run, w *Spec) {
 
 // retryDir gives a run a folder of its own for its retry context where one that lives has a gate of the same name.
 func (d *decider) retryDir(r *Run, w *Spec) string {
-	running := func(o *Run) bool { return o != r && o.Phase == RunRunning }
+	if r.Child != nil {
+		return r.ID
+	}
+	running := func(o *Run) bool { return o != r && o.Phase == RunRunning && o.Child == nil }
 	for digest, kin := range d.s.index.kin {
-		o := d.specs(digest)
+		o := d.specs.Of(digest)
 		if o == nil || !slices.ContainsFunc(w.Gates, func(g *Gate) bool { return o.Gate(g.ID) != nil }) {
 			continue
 		}
@@ -158,7 +167,7 @@ func (d *decider) retryDirAgain(r *Run, w *Spec) string {
 	}
 	for _, id := range d.s.Order {
 		o := d.s.Runs[id]
-		if o == r || o.Phase == RunPending || !o.Live() && !o.Started.After(r.Started) {
+		if o == r || o.Child != nil || o.Phase == RunPending || !o.Live() && !o.Started.After(r.Started) {
 			continue
 		}
 		if other := d.spec(o); other != nil && slices.ContainsFunc(w.Gates, func(g *Gate) bool { return other.Gate(g.ID) != nil }) {
@@ -215,7 +224,7 @@ func (r *Run) atWork(step string) bool {
 // afterWord says what is still to run between the step's word and its gate: a check, a hook or nothing.
 func afterWord(w *Spec, st *Step, a *Attempt) string {
 	switch {
-	case !a.Hooked && w.AfterStep != nil && a.Via != viaSpec:
+	case !a.Hooked && w.AfterStep != nil && a.Via != viaSpec && !a.Children: // it comes after each child's steps
 		return ProcHook // before the check: what a formatter changes is what is checked, reviewed and bound to an answer
 	case !a.Checked && a.Broken == "" && a.Via != viaSpec && needsCheck(w, st):
 		return ProcCheck
@@ -248,11 +257,11 @@ func (d *decider) startStep(r *Run, w *Spec, st *Step) {
 		d.ends(r, st.ID, to)
 		return
 	}
-	if r.Allowance > 0 && r.Begun >= r.Allowance {
+	if r.Allowance > 0 && r.Begun >= r.Allowance && st.ForEach == nil {
 		d.limit(r, w, "max_steps", st.ID)
 		return
 	}
-	f := StepStarted{of: Of(r.ID), Step: st.ID, N: n, Pins: r.Met[st.ID]}
+	f := StepStarted{of: Of(r.ID), Step: st.ID, N: n, Pins: r.Met[st.ID], Children: st.Child != nil && err == nil, List: st.ForEach != nil}
 	if err == nil {
 		f.Worktree, f.Tree, err = d.tree(r, st, env)
 	}
@@ -345,7 +354,7 @@ func (s *State) newest(workflow string, asker *Run) *Run {
 
 // afterRun starts the hook of an ended run when all its processes are gone.
 func (d *decider) afterRun(r *Run, w *Spec) {
-	if r.Live() || r.Hooked || w.AfterRun == nil || len(r.Procs) > 0 {
+	if r.Live() || r.Hooked || w.AfterRun == nil || len(r.Procs) > 0 || len(r.kids) > 0 {
 		return
 	}
 	d.put(HookStarted{of: Of(r.ID), N: int(d.s.Clock), Key: hookKey(r.ID, "", int(d.s.Clock)), Deadline: d.at.Add(time.Duration(d.s.Config.Timeout))})

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -67,7 +68,72 @@ type Spec struct {
 	Steps        []*Step // in the order of the file
 	Gates        []*Gate // in the order of the file, the implicit ones of gateless steps last
 
+	Inline     bool  // the one step of a list's task: no file has it
+	Outer      *Spec // of an inline one: the workflow whose step it is
+	ReadsTasks bool  // some expression reads `tasks`
+
 	graph *graph // set by Link
+}
+
+// List is `for_each`: the step is done once for each task of a file.
+type List struct {
+	Tasks       Text
+	MaxParallel int
+	Attempts    int
+	OnExhausted string // a step; "" = the task has failed
+	MaxDepth    int
+	OnMissing   string // a step; "" = the list fails
+	OnInvalid   string
+}
+
+// sides are the steps the list may go to.
+func (l *List) sides() (out []string) {
+	if l == nil {
+		return nil
+	}
+	for _, t := range []string{l.OnMissing, l.OnInvalid, l.OnExhausted} {
+		if t != "" {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// All gives the spec and those of the child runs it may start.
+func (s *Spec) All() []*Spec {
+	out := []*Spec{s}
+	for _, st := range s.Steps {
+		if st.Child != nil {
+			out = append(out, st.Child.All()...)
+		}
+	}
+	return out
+}
+
+// List gives the step with for_each; nil where there is none.
+func (s *Spec) List() *Step {
+	for _, st := range s.Steps {
+		if st.ForEach != nil {
+			return st
+		}
+	}
+	return nil
+}
+
+// Of gives the spec of a digest: that of a child run is its parent's, "/" and the step it is for.
+func (f Specs) Of(digest string) *Spec {
+	base, rest, child := strings.Cut(digest, "/")
+	w := f(base)
+	for child && w != nil {
+		var step string
+		step, rest, child = strings.Cut(rest, "/")
+		st := w.Step(step)
+		if st == nil {
+			return nil
+		}
+		w = st.Child
+	}
+	return w
 }
 
 // Var is a value the run is started with.
@@ -85,6 +151,7 @@ type Limits struct {
 	MaxCostUSD     float64
 	MaxTokens      int64
 	Roles          map[string]Spend  // what a role may use over the run
+	MaxFailedRatio float64           // 0 to 1; 0 = none
 	MaxSameFailure int               // DefaultMaxSameFailure where the spec is silent
 	OnHit          map[string]string // limit's key (of a role: roles.NAME.KEY) -> FAILED, ABORTED or human; absent = ABORTED (max_same_failure: human)
 }
@@ -186,6 +253,8 @@ type Step struct {
 	HasNeeds    bool     // `needs` is written, be it empty
 	ExtNeeds    []Need
 	When        Cond
+	ForEach     *List // the step is done for each task of a list
+	Child       *Spec // what is run for each task, or for the step; who does the work is said there
 
 	joint // set by Link
 }
@@ -333,9 +402,21 @@ type Env struct {
 	Failures  int
 	Exhausted bool
 
+	Task  map[string]any // of a task's run, and of a step a list went to for one: the task, with attempt and depth
+	Tasks []any          // the list's tasks, where the spec reads them
+	Tally Tally
+
 	// Foreign, where given, is what stands in a text for the value of an expression that reads what agents or people said:
 	// so that who puts the text together can tell its words from theirs.
 	Foreign func(source, value string) string `json:"-"`
+}
+
+// Tally counts the tasks of a list. Those that others stand for are not counted.
+type Tally struct {
+	Total   int `json:"total"`
+	Done    int `json:"done"`
+	Failed  int `json:"failed"`
+	Blocked int `json:"blocked"`
 }
 
 // StepEnv is the latest of a step, as expressions see it.

@@ -165,6 +165,10 @@ type Run struct {
 	Hooked     bool                  `json:"hooked,omitempty"` // after_run was started
 	Told       map[string]bool       `json:"told,omitempty"`   // notices that are given once
 
+	Child    *ChildOf  `json:"child,omitempty"` // it is a child run
+	List     *TaskList `json:"list,omitempty"`  // its tasks, where its workflow has a list and that has begun
+	EndCause string    `json:"end_cause,omitempty"`
+
 	runIndex // what the state's index keeps at it
 }
 
@@ -214,6 +218,9 @@ type Attempt struct {
 	ToReview    []string        `json:"to_review,omitempty"`
 	Pins        []string        `json:"pins,omitempty"`
 	Ended       time.Time       `json:"ended,omitzero"`
+	Children    bool            `json:"children,omitempty"` // its work is that of child runs
+	List        bool            `json:"list,omitempty"`     // they are those of a list
+	Child       string          `json:"child,omitempty"`    // the child run of a step that is no list
 
 	step string // the one it is of
 }
@@ -349,6 +356,14 @@ type Notice struct {
 	Text  string    `json:"text,omitempty"`
 	Once  bool      `json:"once,omitempty"` // not again in this run
 	Until time.Time `json:"until,omitzero"`
+}
+
+// Folder is the run's folder, below .workflow/runs/.
+func (r *Run) Folder() string {
+	if r.Child != nil {
+		return r.Child.Dir
+	}
+	return r.ID
 }
 
 // Live says that the run is neither ended nor forgotten.

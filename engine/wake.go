@@ -49,6 +49,9 @@ func (r *Run) nextMoment(after time.Time) time.Time {
 	if r.Phase != RunRunning {
 		return m.at
 	}
+	if l := r.List; l != nil && l.Dirty && l.Writing == 0 && l.File == FileOK {
+		m.see(l.Wrote.Add(time.Duration(WriteEvery)))
+	}
 	for _, a := range r.alive {
 		r.attemptMoments(a, &m)
 	}

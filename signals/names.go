@@ -36,6 +36,24 @@ func ValidID(s string) bool {
 	return true
 }
 
+// maxRun bounds a run's id: a child run's is made of those of its parent and its task.
+const maxRun = 240
+
+// ValidRun says that s can be a run's id: it is a name of a folder.
+func ValidRun(s string) bool {
+	if s == "" || len(s) > maxRun || strings.Contains(s, "..") {
+		return false
+	}
+	for rest := s; rest != ""; {
+		part := rest[:min(len(rest), maxID)]
+		if !ValidID("a" + part[:min(len(part), maxID-1)]) {
+			return false
+		}
+		rest = rest[min(len(part), maxID-1):]
+	}
+	return ValidID(s[:1])
+}
+
 // StepOf is the step whose sentinel has this file name: "<step-id>-done.json".
 func StepOf(name string) (string, bool) {
 	step, ok := strings.CutSuffix(name, doneEnding)

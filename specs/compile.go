@@ -30,6 +30,10 @@ type compiler struct {
 	spec    *engine.Spec
 	given   map[string]any // the run's vars, over the defaults
 	schemas schemaReader   // nil = schemas that are files stay unread
+	flows   flowReader     // nil = workflows of child runs stay unread
+	above   []string       // the workflows whose child this one is, itself last
+	list    string         // the step with for_each
+	kids    []pinned       // what child runs go by
 
 	fixed  map[*yaml.Node]string // what texts with expressions came to, where that is said when the run starts
 	world  world
@@ -54,6 +58,7 @@ func (c *compiler) compile() {
 		c.gate(d)
 	}
 	c.implicit()
+	c.spec.ReadsTasks = c.world.tasks
 	c.followed()
 	c.collisions()
 	if w := c.doc.Workflow; w != nil {
@@ -260,6 +265,7 @@ func (c *compiler) targets(d targetsDoc, what string) (out []string) {
 
 // link derives the graph and places its faults.
 func (c *compiler) link() {
+	defer c.linkChildren()
 	for _, f := range c.spec.Link() {
 		d := c.steps[f.Steps[0]]
 		at := d.ID.node

@@ -20,9 +20,7 @@ func (c *compiler) limits(d *limitsDoc) {
 	of.count("max_same_failure", d.MaxSameFailure, &l.MaxSameFailure)
 	of.tokens(d.MaxTokens, &l.MaxTokens)
 	of.cost(d.MaxCostUSD, &l.MaxCostUSD)
-	if d.MaxFailedRatio != nil {
-		c.at(d.key("max_failed_ratio"), "workflow: limits: max_failed_ratio counts the tasks of a for_each, and for_each is not in this release")
-	}
+	of.ratio(d.MaxFailedRatio, &l.MaxFailedRatio)
 	if d.Roles == nil {
 		return
 	}
@@ -43,14 +41,16 @@ func (c *compiler) limitedRoles(d *limitsDoc) {
 		return
 	}
 	var known []string
-	for _, st := range c.spec.Steps {
-		if st.Run == nil && st.Role() != "" {
-			known = append(known, st.Role())
+	for _, w := range c.spec.All() {
+		for _, st := range w.Steps {
+			if st.Run == nil && st.Role() != "" {
+				known = append(known, st.Role())
+			}
 		}
-	}
-	for _, g := range c.spec.Gates {
-		if g.Reviewer.AgentType != "" {
-			known = append(known, g.Reviewer.AgentType)
+		for _, g := range w.Gates {
+			if g.Reviewer.AgentType != "" {
+				known = append(known, g.Reviewer.AgentType)
+			}
 		}
 	}
 	slices.Sort(known)
@@ -115,6 +115,25 @@ func (l limiter) tokens(d *numberLimit, to *int64) {
 	if n, ok := l.c.number(d.max, l.what(key)); ok {
 		l.positive(d.max.node, n >= 1, key)
 		*to = int64(n)
+	}
+	l.hit(key, d.onHit)
+}
+
+// ratio is of the tasks of a list.
+func (l limiter) ratio(d *numberLimit, to *float64) {
+	const key = "max_failed_ratio"
+	if d == nil || d.max.node == nil {
+		return
+	}
+	if f, ok := l.c.number(d.max, l.what(key)); ok {
+		l.positive(d.max.node, f > 0, key)
+		if f > 1 {
+			l.c.at(d.max.node, "%s: %v is more than 1: it is the part of the tasks that may fail, as 0.5", l.what(key), f)
+		}
+		*to = f
+	}
+	if !slices.ContainsFunc(l.c.doc.Steps, func(s *stepDoc) bool { return s.ForEach != nil }) {
+		l.c.at(d.max.node, "%s counts the tasks of a for_each, and no step has one", l.what(key))
 	}
 	l.hit(key, d.onHit)
 }

@@ -20,7 +20,6 @@ func (c *compiler) step(d *stepDoc) {
 	}
 	s := &engine.Step{ID: d.ID.value, Name: orID(d.Name, d.ID)}
 	c.doer(d, s, what)
-	c.later(d, what)
 	s.Env = c.env(d.Env, what)
 	s.Inputs = c.paths(d.Inputs, inStep, what+": inputs")
 	s.Outputs = c.outputs(d.Outputs, inDone, what+": outputs")
@@ -35,6 +34,7 @@ func (c *compiler) step(d *stepDoc) {
 	c.needs(d, s, what)
 	c.next(d, s, what)
 	s.Signal = c.signal(d, s, what)
+	c.children(d, s, what)
 	if d.ID.set() && c.steps[d.ID.value] == d {
 		c.spec.Steps = append(c.spec.Steps, s)
 	}
@@ -45,7 +45,7 @@ func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
 	agent, run, child := d.has("agent"), d.has("run"), d.has("workflow")
 	switch {
 	case !agent && !run && !child:
-		c.at(d.Node, "%s does nothing: give it one of agent, run", what)
+		c.at(d.Node, "%s does nothing: give it one of agent, run, workflow", what)
 	case child && (agent || run):
 		c.at(d.key("workflow"), "%s: workflow stands alone: remove agent and run, or workflow", what)
 	}
@@ -109,19 +109,6 @@ func (c *compiler) session(t text, what string) string {
 		return t.value
 	}
 	return v
-}
-
-// later refuses what comes with a later release, after its keys were checked.
-func (c *compiler) later(d *stepDoc, what string) {
-	if d.ForEach != nil {
-		c.at(d.key("for_each"), "%s: for_each is not in this release", what)
-		for key, t := range map[string]text{"on_exhausted": d.ForEach.OnExhausted, "on_missing": d.ForEach.OnMissing, "on_invalid": d.ForEach.OnInvalid} {
-			c.target(t, what+": for_each: "+key)
-		}
-	}
-	if d.Workflow.set() {
-		c.at(d.Workflow.node, "%s: workflow (a child run) is not in this release", what)
-	}
 }
 
 func (c *compiler) env(d envDoc, what string) (out []engine.EnvVar) {

@@ -35,8 +35,9 @@ type guarded func(args ...any) (any, error)
 
 // Names no spec can write (the checker knows them not): what the patcher puts in.
 const (
-	tickName = "__tick" // one turn of a loop
-	addName  = "__add"  // +, bounded
+	tickName  = "__tick"  // one turn of a loop
+	addName   = "__add"   // +, bounded
+	tallyName = "__tasks" // the counts of `tasks`
 )
 
 func guardedNames() []string { return []string{"join", "replace", "repeat", "string", "toJSON"} }
@@ -55,6 +56,11 @@ func (p *patcher) Visit(node *ast.Node) {
 			ast.Patch(node, &ast.CallNode{Callee: &ast.IdentifierNode{Value: addName}, Arguments: []ast.Node{n.Left, n.Right}})
 		}
 	case *ast.MemberNode:
+		if root, ok := n.Node.(*ast.IdentifierNode); ok && root.Value == "tasks" {
+			if name, ok := n.Property.(*ast.StringNode); ok && strings.Contains(" total done failed blocked ", " "+name.Value+" ") {
+				root.Value = tallyName
+			}
+		}
 		if p.text && !n.Optional {
 			n.Optional = true
 			ast.Patch(node, &ast.ChainNode{Node: n})
@@ -181,6 +187,8 @@ func (p *program) environment(env *engine.Env, e *evaluation) map[string]any {
 		"attempt": env.Attempt, "gate": env.Gate, "answer": env.Answer, "score": env.Score, "scores": orNil(env.Scores),
 		"findings": listOrNil(env.Findings), "failures": env.Failures, "exhausted": env.Exhausted,
 	}
+	m["task"], m["tasks"] = orNil(env.Task), listOrNil(env.Tasks)
+	m[tallyName] = map[string]any{"total": env.Tally.Total, "done": env.Tally.Done, "failed": env.Tally.Failed, "blocked": env.Tally.Blocked}
 	for name, f := range map[string]guarded{tickName: e.tick, addName: e.add, "join": e.join, "replace": e.replace,
 		"repeat": e.repeat, "string": e.text, "toJSON": e.json} {
 		m[name] = f
@@ -213,6 +221,10 @@ func (p *program) there(env *engine.Env) bool {
 		case "gates":
 			_, ok := env.Gates[r.id]
 			missing = r.id != "" && !ok
+		case "task":
+			missing = env.Task == nil
+		case "tasks":
+			missing = env.Tasks == nil
 		case "answer":
 			missing = env.Answer == nil
 		case "score":

@@ -38,7 +38,7 @@ func (s scope) names() []string {
 	if s == inVars {
 		return out
 	}
-	out = append(out, "run", "workflow", "steps", "gates")
+	out = append(out, "run", "workflow", "steps", "gates", "task", "tasks")
 	switch s {
 	case inDone:
 		return append(out, "step", "attempt", "answer")
@@ -62,6 +62,7 @@ type world struct {
 	vars  []varDoc
 	steps []string
 	gates []string
+	tasks bool // some expression reads them
 }
 
 func (w *world) varNames() (names []string) {
@@ -125,6 +126,7 @@ func (w *world) options(s scope) []expr.Option {
 	for _, name := range guardedNames() {
 		env[name] = types.TypeOf(guarded(nil))
 	}
+	env[tallyName] = types.Any
 	env[tickName] = types.TypeOf(guarded(nil))
 	env[addName] = types.TypeOf(guarded(nil))
 	opts := []expr.Option{expr.Env(env), expr.Optimize(false), expr.MaxNodes(maxExprNodes)}
@@ -289,8 +291,7 @@ func (c *checker) name(n *ast.IdentifierNode) {
 	case c.locals[n.Value] || slices.Contains(guardedNames(), n.Value):
 	case slices.Contains(known, n.Value):
 		c.reads = append(c.reads, reading{root: n.Value})
-	case n.Value == "tasks" || n.Value == "task":
-		c.fault(n, "%s belongs to for_each, which is not in this release", n.Value)
+		c.world.tasks = c.world.tasks || n.Value == "tasks"
 	case c.scope != inVars && slices.Contains(append(inGate.names(), inDone.names()...), n.Value):
 		c.fault(n, "%s is not known here: here are %s", n.Value, strings.Join(known, ", "))
 	case c.scope == inVars:

@@ -30,14 +30,29 @@ func Load(file string, src []byte) (*engine.Spec, []Fault) { return LoadFor(file
 // LoadFor is Load for a run that was started with vars: counts, durations and what else is fixed at the start have the
 // values these give.
 func LoadFor(file string, src []byte, vars map[string]any) (*engine.Spec, []Fault) {
-	spec, _, faults := load(file, src, vars, nil)
+	if file == "" { // a pinned text has its child runs' workflows in it
+		own, rest := unpin(src)
+		spec, _, faults := load(file, own, vars, sources{flows: rest.read})
+		if spec != nil {
+			spec.Digest = digest(src)
+		}
+		return spec, faults
+	}
+	spec, _, faults := load(file, src, vars, sources{})
 	return spec, faults
+}
+
+// sources give what a spec names: nil = it stays unread.
+type sources struct {
+	schemas schemaReader
+	flows   flowReader
+	above   []string
 }
 
 // schemaReader gives the content of a schema's file.
 type schemaReader func(path string) ([]byte, error)
 
-func load(file string, src []byte, vars map[string]any, schemas schemaReader) (*engine.Spec, *compiler, []Fault) {
+func load(file string, src []byte, vars map[string]any, from sources) (*engine.Spec, *compiler, []Fault) {
 	r := &reader{book{file: file}}
 	root := r.parse(src)
 	if root == nil {
@@ -45,7 +60,7 @@ func load(file string, src []byte, vars map[string]any, schemas schemaReader) (*
 	}
 	var doc specDoc
 	r.object(root, reflect.ValueOf(&doc).Elem(), topName)
-	c := &compiler{reader: r, doc: &doc, given: vars, schemas: schemas, spec: &engine.Spec{Digest: digest(src)}}
+	c := &compiler{reader: r, doc: &doc, given: vars, schemas: from.schemas, flows: from.flows, above: from.above, spec: &engine.Spec{Digest: digest(src)}}
 	c.compile()
 	if max(len(doc.Steps), len(doc.Gates)) > MaxSteps {
 		r.pos(1, 1, "the workflow has more than %d steps or gates: split it", MaxSteps)
@@ -71,7 +86,7 @@ func LoadFile(path string) (*engine.Spec, []Fault) {
 	if err != nil {
 		return nil, []Fault{{File: path, Line: 1, Col: 1, Message: reason(err)}}
 	}
-	spec, _, faults := load(path, src, nil, schemasBelow(rootOf(path)))
+	spec, _, faults := load(path, src, nil, below(rootOf(path)))
 	return spec, faults
 }
 

@@ -15,7 +15,11 @@ import (
 // later matters to the run, and Load of the pinned text gives what LoadFile and LoadFor give together; comments and layout
 // stay. root is the repo's. All faults are told.
 func Pin(root, file string, src []byte, vars map[string]any) ([]byte, []Fault) {
-	_, c, faults := load(file, src, vars, schemasBelow(root))
+	return pin(file, src, vars, below(root))
+}
+
+func pin(file string, src []byte, vars map[string]any, from sources) ([]byte, []Fault) {
+	_, c, faults := load(file, src, vars, from)
 	if c == nil {
 		return nil, faults
 	}
@@ -27,7 +31,10 @@ func Pin(root, file string, src []byte, vars map[string]any) ([]byte, []Fault) {
 		}
 	}
 	out := []byte(strings.Join(lines, "\n"))
-	if _, faults := Load(file, out); len(faults) > 0 {
+	if out, faults = c.pinChildren(out, vars, from); faults != nil {
+		return nil, faults
+	}
+	if _, faults := Load("", out); len(faults) > 0 {
 		return nil, []Fault{{file, 1, 1, fmt.Sprintf("with its schemas and values written into it, the spec does not load: %s", faults[0].Message)}}
 	}
 	return out, nil
@@ -40,7 +47,11 @@ func (c *compiler) edits() map[*yaml.Node]string {
 		out[n] = scalarOf(v)
 	}
 	for _, d := range c.doc.Steps {
-		if s := c.spec.Step(d.ID.value); s.Answer != nil && s.Answer.Path != "" {
+		s := c.spec.Step(d.ID.value)
+		if k := s.Child; k != nil && k.Inline {
+			s = k.Steps[0]
+		}
+		if s.Answer != nil && s.Answer.Path != "" {
 			out[d.Answer.node] = string(s.Answer.Source)
 		}
 	}

@@ -73,15 +73,19 @@ func (r *stubReader) all(root *yaml.Node) {
 			r.script.Roles = r.cast(kv.value, "role", append(r.roles(), stub.AnyRole))
 		case "steps":
 			var ids []string
-			for _, st := range r.spec.Steps {
-				ids = append(ids, st.ID)
+			for _, w := range r.spec.All() {
+				for _, st := range w.Steps {
+					ids = append(ids, st.ID)
+				}
 			}
 			r.script.Steps = r.cast(kv.value, "step", ids)
 		case "gates":
 			var ids []string
-			for _, g := range r.spec.Gates {
-				if g.Reviewer.AgentType != "" || g.Reviewer.Run != nil {
-					ids = append(ids, g.ID)
+			for _, w := range r.spec.All() {
+				for _, g := range w.Gates {
+					if g.Reviewer.AgentType != "" || g.Reviewer.Run != nil {
+						ids = append(ids, g.ID)
+					}
 				}
 			}
 			r.script.Gates = r.cast(kv.value, "gate", ids)
@@ -94,14 +98,16 @@ func (r *stubReader) all(root *yaml.Node) {
 // roles are the roles of the workflow that agents play.
 func (r *stubReader) roles() []string {
 	var out []string
-	for _, st := range r.spec.Steps {
-		if st.Run == nil && st.Role() != "" {
-			out = append(out, st.Role())
+	for _, w := range r.spec.All() {
+		for _, st := range w.Steps {
+			if st.Run == nil && st.Role() != "" {
+				out = append(out, st.Role())
+			}
 		}
-	}
-	for _, g := range r.spec.Gates {
-		if g.Reviewer.AgentType != "" {
-			out = append(out, g.Reviewer.AgentType)
+		for _, g := range w.Gates {
+			if g.Reviewer.AgentType != "" {
+				out = append(out, g.Reviewer.AgentType)
+			}
 		}
 	}
 	slices.Sort(out)

@@ -271,7 +271,7 @@ func orWord(s, other string) string {
 // putSignal writes a file into the inbox whole, and never over one that waits there.
 func putSignal(p *place, run, name string, data []byte) (string, error) {
 	dir := filepath.Join(p.root, filepath.FromSlash(signalsDir))
-	if run != "" && signals.ValidID(run) {
+	if run != "" && signals.ValidRun(run) {
 		dir = filepath.Join(dir, run)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -82,6 +82,8 @@ attempt before. In a terminal, one key then decides a gate that waits for you.`,
 
 // shown is all about a step and the gate that holds it.
 type shown struct {
+	dir string // the run's folder
+
 	Run      string             `json:"run"`
 	Workflow string             `json:"workflow"`
 	Stubbed  bool               `json:"stubbed,omitempty"` // stand-ins play the run's agents
@@ -120,7 +122,7 @@ func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus
 	if err != nil {
 		return nil, err
 	}
-	sh := &shown{Run: r.ID, Workflow: r.Workflow, Stubbed: r.Stubbed}
+	sh := &shown{Run: r.ID, Workflow: r.Workflow, Stubbed: r.Stubbed, dir: r.Dir}
 	var st daemon.StepStatus
 	for _, s := range r.Steps {
 		for i, g := range s.Gates {
@@ -156,7 +158,7 @@ func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus
 		for _, x := range st.Attempts {
 			sh.Usage = sh.Usage.Plus(attemptUsage(x))
 		}
-		sh.Files = daemon.AttemptDir(p.root, r.ID, st.ID, sh.Attempt.N, sh.Attempt.K)
+		sh.Files = daemon.AttemptDir(p.root, r.Dir, st.ID, sh.Attempt.N, sh.Attempt.K)
 		if step := spec.Step(st.ID); step != nil {
 			sh.checked(p.root, step)
 		}
@@ -191,7 +193,7 @@ func (sh *shown) of(step *engine.Step) {
 
 // checked finds what the commands of the criterion printed, at the newest check of the attempt.
 func (sh *shown) checked(root string, step *engine.Step) {
-	dir := daemon.AttemptDir(root, sh.Run, sh.Step, sh.Attempt.N, 1)
+	dir := daemon.AttemptDir(root, sh.dir, sh.Step, sh.Attempt.N, 1)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return

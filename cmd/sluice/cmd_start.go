@@ -244,13 +244,15 @@ func rolesOf(spec *engine.Spec) []string {
 			out = append(out, role)
 		}
 	}
-	for _, st := range spec.Steps {
-		if st.Run == nil && !st.Offered() {
-			add(st.Role())
+	for _, w := range spec.All() {
+		for _, st := range w.Steps {
+			if st.Run == nil && !st.Offered() {
+				add(st.Role())
+			}
 		}
-	}
-	for _, g := range spec.Gates {
-		add(g.Reviewer.AgentType)
+		for _, g := range w.Gates {
+			add(g.Reviewer.AgentType)
+		}
 	}
 	return out
 }
@@ -306,14 +308,16 @@ func promptFaults(root string, spec *engine.Spec, s executor.Settings) []error {
 			}
 		}
 	}
-	for _, st := range spec.Steps {
-		if role := st.Role(); role != "" && st.Run == nil {
-			look(role, false)
+	for _, w := range spec.All() {
+		for _, st := range w.Steps {
+			if role := st.Role(); role != "" && st.Run == nil {
+				look(role, false)
+			}
 		}
-	}
-	for _, g := range spec.Gates {
-		if role := g.Reviewer.AgentType; role != "" && g.Reviewer.Run == nil {
-			look(role, true)
+		for _, g := range w.Gates {
+			if role := g.Reviewer.AgentType; role != "" && g.Reviewer.Run == nil {
+				look(role, true)
+			}
 		}
 	}
 	return out

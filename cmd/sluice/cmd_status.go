@@ -277,6 +277,7 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 		if s.Failure != "" && s.State != engine.Passed {
 			out = append(out, "      "+a.paint(red, clean(s.Failure)))
 		}
+		out = append(out, a.listLines(s.List)...)
 		for _, g := range s.Gates {
 			if g.Implicit && g.State != engine.OnHuman {
 				continue

@@ -27,7 +27,7 @@ func say(raw json.RawMessage) said {
 	if err != nil {
 		return said{text: clean(string(raw)), style: dim}
 	}
-	for _, words := range []func(engine.Fact) (said, bool){sayRun, sayStep, sayProcess, sayGate, sayHuman, sayRepo} {
+	for _, words := range []func(engine.Fact) (said, bool){sayRun, sayStep, sayProcess, sayGate, sayHuman, sayRepo, sayTasks} {
 		if s, ok := words(f); ok {
 			s.text = clean(s.text)
 			if s.subject == "" && s.step != "" {

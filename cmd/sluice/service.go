@@ -205,6 +205,10 @@ func runNamed(ctx context.Context, v viewer, name string) (string, error) {
 		if r.ID == name {
 			return r.ID, nil
 		}
+		if r.Child != nil { // meant by its id alone
+			known = append(known, r.ID)
+			continue
+		}
 		if r.Workflow == name || name == "last" || name == "" {
 			newest = r.ID
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -29,6 +30,7 @@ type begin struct {
 	Refs   map[string]string `json:"refs,omitempty"`  // git_commit, pr_creation
 	Pulls  map[string]string `json:"pulls,omitempty"` // pr_creation
 	Asked  bool              `json:"asked,omitempty"` // the forge told its pull requests
+	Lists  []string          `json:"lists,omitempty"` // task files below Top, which sluice writes: they are no work
 }
 
 // begun gives the record of an attempt's beginning, made before anything else if there is none.
@@ -51,6 +53,11 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 				return b, err
 			}
 			return b, noGit(e.shown(b.Top), err)
+		}
+	}
+	for _, l := range job.RunInfo.Lists {
+		if rel, err := filepath.Rel(b.Top, filepath.Join(e.root, filepath.FromSlash(l))); b.Top != "" && err == nil && filepath.IsLocal(rel) {
+			b.Lists = append(b.Lists, filepath.ToSlash(rel))
 		}
 	}
 	if b.Top != "" && job.Spec.Checks(st) {
@@ -78,7 +85,7 @@ func (e *Executor) dirty(ctx context.Context, b begin) map[string]string {
 	}
 	out := map[string]string{}
 	for _, f := range changes.Files {
-		if ownFile(e.root, b.Top, f) {
+		if ownFile(e.root, b.Top, f) || slices.Contains(b.Lists, f) {
 			continue
 		}
 		if d, err := git.Digest(ctx, b.Top, []string{f}); err == nil {
@@ -238,7 +245,11 @@ func (e *Executor) Trees(ctx context.Context, spec *engine.Spec) map[string]stri
 	if err != nil {
 		root = e.root
 	}
-	for _, st := range spec.Steps {
+	var steps []*engine.Step
+	for _, w := range spec.All() {
+		steps = append(steps, w.Steps...)
+	}
+	for _, st := range steps {
 		if st.Agent == nil || st.Agent.Worktree.Source == "" || st.Agent.Worktree.Eval != nil || ctx.Err() != nil {
 			continue
 		}
@@ -270,11 +281,19 @@ func (e *Executor) treeDir(key string) string {
 
 // firstLaunch lays out the folder of a run: its spec as it was, and runs/last.
 func (e *Executor) firstLaunch(job daemon.Job) error {
-	if err := e.makeBelow(runDir(job.Run)+"/files", 0o700); err != nil {
+	if c := job.RunInfo.Child; c != nil {
+		if err := e.firstOfChild(job, c); err != nil {
+			return err
+		}
+	}
+	if err := e.makeBelow(e.runDir(job.Run)+"/files", 0o700); err != nil {
 		return err
 	}
 	if err := e.makeBelow(".workflow/signals/"+job.Run, 0o755); err != nil {
 		return err
+	}
+	if job.RunInfo.Child != nil {
+		return nil
 	}
 	e.keepSpec(job)
 	return e.pointLast(job.Run)
@@ -282,7 +301,7 @@ func (e *Executor) firstLaunch(job daemon.Job) error {
 
 // keepSpec copies the spec, as long as its file is the one the run goes by.
 func (e *Executor) keepSpec(job daemon.Job) {
-	to, err := e.below(runDir(job.Run) + "/spec.yaml")
+	to, err := e.below(e.runDir(job.Run) + "/spec.yaml")
 	if err != nil {
 		return
 	}

@@ -114,7 +114,7 @@ func answerFits(job daemon.Job, st *engine.Step) string {
 
 // criterion carries out one command of success_criterion.
 func (e *Executor) criterion(ctx context.Context, job daemon.Job, st *engine.Step, b begin, i int, c engine.Command) (int, string, error) {
-	rel := fmt.Sprintf("%s/%s/%d", launchDir(job.Run, st.ID, job.Attempt.N, 1), lastPart(job.Key), i)
+	rel := fmt.Sprintf("%s/%s/%d", e.launchDir(job.Run, st.ID, job.Attempt.N, 1), lastPart(job.Key), i)
 	key := fmt.Sprintf("%s/%d", job.Key, i)
 	end, err := e.ensure(ctx, launch{key: key, of: job.Key, dir: rel}, func() (process, error) {
 		argv, err := e.command(job, &c, job.Env, rel, stub.Turn{}, nil, b)

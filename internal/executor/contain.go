@@ -169,7 +169,7 @@ func (e *Executor) plan(l launch, p process, run, rest string, inPlace bool) (pl
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: at})
 		plan.Inboxes = append(plan.Inboxes, filepath.Join(at, "signals"))
 	}
-	for _, rel := range []string{l.dir + "/" + ownDir, runDir(run) + "/files"} {
+	for _, rel := range []string{l.dir + "/" + ownDir, e.runDir(run) + "/files"} {
 		if err := e.makeBelow(rel, 0o700); err != nil {
 			return plan, unready("%v", err)
 		}

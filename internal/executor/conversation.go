@@ -52,7 +52,7 @@ func FindConversation(root, state, run, step string, n, k int) (c Conversation, 
 		if s == nil {
 			continue
 		}
-		dir := filepath.Join(root, filepath.FromSlash(launchDir(run, step, n, k)))
+		dir := filepath.Join(root, filepath.FromSlash(launchDirIn(state, run, step, n, k)))
 		for _, name := range []string{"stdout", "stdout" + agents.TailSuffix} {
 			s.more(dir, name)
 		}

@@ -104,7 +104,7 @@ func (e *Executor) changedSince(ctx context.Context, b begin) ([]string, error) 
 	seen := map[string]bool{}
 	for _, f := range changes.Files {
 		seen[f] = true
-		if ownFile(e.root, b.Top, f) {
+		if ownFile(e.root, b.Top, f) || slices.Contains(b.Lists, f) {
 			continue
 		}
 		if was, dirty := b.Dirty[f]; dirty {

@@ -78,6 +78,9 @@ type Executor struct {
 
 	pinMu sync.Mutex // held while a file is pinned or let go
 
+	listMu sync.Mutex
+	lists  map[string]*taskFile // task files as read last, by their paths
+
 	talks sync.Mutex // held where a session's file is read and written
 }
 
@@ -109,7 +112,7 @@ func New(o Options) (*Executor, error) {
 	}
 	e := &Executor{opt: o, root: root, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
 		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
-		private: map[string]privateBox{}, exposed: map[string]string{}, pins: map[string]string{},
+		private: map[string]privateBox{}, exposed: map[string]string{}, pins: map[string]string{}, lists: map[string]*taskFile{},
 		asked: map[string]askedAt{}, presses: make(chan notify.Press, pressesMost), recalls: make(chan daemon.Job, recallsMost)}
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
@@ -280,6 +283,11 @@ func (e *Executor) shown(path string) string {
 // Carry carries an effect out: see daemon.World.
 func (e *Executor) Carry(ctx context.Context, job daemon.Job, emit func(engine.Event)) engine.Event {
 	defer e.forget(job.Key)
+	if c := job.RunInfo.Child; c != nil {
+		if e.persist(ctx, job.Key, func() error { return e.placeChild(job.Run, c) }) != nil && ctx.Err() != nil {
+			return nil
+		}
+	}
 	switch job.Kind {
 	case engine.DoRun:
 		return e.carryRun(ctx, job, emit)
@@ -297,6 +305,10 @@ func (e *Executor) Carry(ctx context.Context, job daemon.Job, emit func(engine.E
 		return e.move(ctx, job)
 	case engine.DoLook:
 		return e.look(ctx, job)
+	case engine.DoTasks:
+		return e.lookAtTasks(ctx, job)
+	case engine.DoSave:
+		return e.saveTasks(ctx, job)
 	}
 	e.note("effect "+job.Kind, "this release does not know it")
 	<-ctx.Done()

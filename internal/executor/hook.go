@@ -10,9 +10,9 @@ import (
 
 // hook carries out a hook: after a step in its worktree, after the run in the root. Its failure is its exit only.
 func (e *Executor) hook(ctx context.Context, job daemon.Job) *engine.ProcessEnded {
-	command, rel := job.Spec.AfterRun, inRun(job)
+	command, rel := job.Spec.AfterRun, e.inRun(job)
 	if job.Proc.Step != "" {
-		command, rel = job.Spec.AfterStep, launchDir(job.Run, job.Proc.Step, job.Attempt.N, 1)+"/hook"
+		command, rel = job.Spec.AfterStep, e.launchDir(job.Run, job.Proc.Step, job.Attempt.N, 1)+"/hook"
 	}
 	if command == nil {
 		return &engine.ProcessEnded{}

@@ -185,11 +185,36 @@ func kept(path string, v any) error {
 }
 
 // runDir is the folder of a run, below the root.
-func runDir(run string) string { return ".workflow/runs/" + run }
+func (e *Executor) runDir(run string) string { return runDirIn(e.opt.State, run) }
+
+func runDirIn(state, run string) string {
+	if childRun(run) {
+		var dir string
+		if err := kept(folderFile(state, run), &dir); err == nil && filepath.IsLocal(filepath.FromSlash(dir)) {
+			return ".workflow/runs/" + dir
+		}
+	}
+	return ".workflow/runs/" + run
+}
+
+// childRun says that a run's id is that of a child: <run>.<task>.<try>, not <workflow>-<n>.
+func childRun(run string) bool {
+	i := strings.LastIndexAny(run, ".-")
+	return i >= 0 && run[i] == '.'
+}
+
+// folderFile says where the folder of a child run is, below .workflow/runs/.
+func folderFile(state, run string) string {
+	return filepath.Join(state, attemptsDir, plain(run), "folder")
+}
 
 // launchDir is the folder of a launch, below the root: k > 1 has one of its own.
-func launchDir(run, what string, n, k int) string {
-	dir := fmt.Sprintf("%s/%s.%d", runDir(run), what, n)
+func (e *Executor) launchDir(run, what string, n, k int) string {
+	return launchDirIn(e.opt.State, run, what, n, k)
+}
+
+func launchDirIn(state, run, what string, n, k int) string {
+	dir := fmt.Sprintf("%s/%s.%d", runDirIn(state, run), what, n)
 	if k > 1 {
 		dir += fmt.Sprintf("/launch-%d", k)
 	}
@@ -250,15 +275,15 @@ func (e *Executor) file(rel string, data []byte) error {
 }
 
 // inRun says in which folder a job's launches have their files, below the root.
-func inRun(job daemon.Job) string {
+func (e *Executor) inRun(job daemon.Job) string {
 	p := job.Proc
 	switch {
 	case p == nil:
-		return launchDir(job.Run, job.Step, job.N, job.K)
+		return e.launchDir(job.Run, job.Step, job.N, job.K)
 	case p.Gate != "":
-		return launchDir(job.Run, p.Gate, p.N, p.K)
+		return e.launchDir(job.Run, p.Gate, p.N, p.K)
 	case p.Step == "":
-		return fmt.Sprintf("%s/after_run.%d", runDir(job.Run), p.N)
+		return fmt.Sprintf("%s/after_run.%d", e.runDir(job.Run), p.N)
 	}
-	return launchDir(job.Run, p.Step, p.N, p.K)
+	return e.launchDir(job.Run, p.Step, p.N, p.K)
 }

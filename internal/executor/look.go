@@ -43,7 +43,7 @@ func (e *Executor) unmet(pin string) string {
 	run, rest, ok := strings.Cut(pin, "/")
 	step, number, also := strings.Cut(rest, "#")
 	n, err := strconv.Atoi(number)
-	if !ok || !also || err != nil || !signals.ValidID(run) || !signals.ValidID(step) {
+	if !ok || !also || err != nil || !signals.ValidRun(run) || !signals.ValidID(step) {
 		return fmt.Sprintf("%.80q names no attempt", pin)
 	}
 	var c covered

@@ -62,7 +62,7 @@ func (e *Executor) offer(ctx context.Context, job daemon.Job, emit func(engine.E
 
 // layOut makes the worktree, the prompt and the offer's file.
 func (e *Executor) layOut(ctx context.Context, job daemon.Job, st *engine.Step) error {
-	rel := launchDir(job.Run, st.ID, job.Attempt.N, job.K)
+	rel := e.launchDir(job.Run, st.ID, job.Attempt.N, job.K)
 	if err := e.expose(job.Run, "", fmt.Sprintf("step %s is on offer, and whoever takes it is held by no sandbox", st.ID)); err != nil {
 		return err
 	}

@@ -86,6 +86,10 @@ func (e *Executor) environ(job daemon.Job, w who, key string, env []engine.EnvVa
 	if w.role != "" {
 		vars["SLUICE_ROLE"] = w.role
 	}
+	if c := job.RunInfo.Child; c != nil && c.Task != "" {
+		vars["SLUICE_TASK"], vars["SLUICE_TASK_TRY"] = c.Task, strconv.Itoa(c.Try)
+		vars["SLUICE_TASK_FILE"] = filepath.Join(e.root, filepath.FromSlash(e.runDir(job.Run)), taskName)
+	}
 	maps.Copy(vars, program.Vars(w.agent.Format))
 	maps.Copy(vars, extra)
 	return agents.Environ(e.opt.Environ, slices.Concat(w.agent.Env, w.set.Env), vars), nil
@@ -379,6 +383,12 @@ func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.St
 	}
 	for _, f := range found {
 		in.Inputs = append(in.Inputs, gates.Input{Path: f, There: true})
+	}
+	if c := job.RunInfo.Child; c != nil && c.Task != "" {
+		in.Notes = append(in.Notes, gates.Note{From: fmt.Sprintf("Your task: %s, as it is in the task file", c.Task), Text: shownTask(c.Body)})
+	}
+	if len(job.RunInfo.Tried) > 0 {
+		in.Notes = append(in.Notes, gates.Note{From: "How the earlier tries at this task went", Text: strings.Join(job.RunInfo.Tried, "\n\n")})
 	}
 	if len(job.Earlier) > 0 {
 		in.Notes = append(in.Notes, gates.Note{From: "How this step's earlier attempts went", Text: strings.Join(job.Earlier, "\n")})

@@ -43,7 +43,7 @@ func (e *Executor) sweep(live []string) error {
 			e.opt.Logf("retry context: %v", err)
 			continue
 		}
-		if slices.Contains(live, o.Run) || !signals.ValidID(o.Run) {
+		if slices.Contains(live, o.Run) || !signals.ValidRun(o.Run) {
 			continue
 		}
 		if err := e.sweepOne(o); err != nil && passing(err) {
@@ -64,7 +64,7 @@ func (e *Executor) sweepOne(o owned) error {
 	if err != nil {
 		return err
 	}
-	rel := runDir(o.Run) + "/retry-context"
+	rel := e.runDir(o.Run) + "/retry-context"
 	if err := e.makeBelow(rel, 0o700); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (e *Executor) retryPath(run, p string) string {
 	if _, err := os.Lstat(filepath.Join(e.root, filepath.FromSlash(p))); err == nil {
 		return p
 	}
-	moved := runDir(run) + "/retry-context/" + path.Base(p)
+	moved := e.runDir(run) + "/retry-context/" + path.Base(p)
 	if _, err := os.Lstat(filepath.Join(e.root, filepath.FromSlash(moved))); err != nil {
 		return p
 	}

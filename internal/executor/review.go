@@ -27,7 +27,7 @@ func (e *Executor) review(ctx context.Context, job daemon.Job, c *clock) *engine
 	if g.Reviewer.Run != nil {
 		return e.reviewByCommand(ctx, job, g)
 	}
-	rel := inRun(job)
+	rel := e.inRun(job)
 	l := launch{key: job.Key, dir: rel, agent: true, idle: e.idleOf(g.Reviewer.AgentType), since: job.Proc.Began, clock: c}
 	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepareReview(ctx, job, g, rel, job.Key, 0, nil) })
 	if err != nil {
@@ -82,13 +82,13 @@ func (e *Executor) idleOf(role string) time.Duration {
 
 // reviewByCommand lets a command judge.
 func (e *Executor) reviewByCommand(ctx context.Context, job daemon.Job, g *engine.Gate) *engine.ProcessEnded {
-	end, err := e.ensure(ctx, launch{key: job.Key, dir: inRun(job), since: job.Proc.Began}, func() (process, error) {
+	end, err := e.ensure(ctx, launch{key: job.Key, dir: e.inRun(job), since: job.Proc.Began}, func() (process, error) {
 		b, err := e.begun(ctx, job, job.Spec.Step(g.Step), job.Attempt.N)
 		if err != nil {
 			return process{}, err
 		}
 		t := stub.Turn{Gate: g.ID, N: job.Round.N, Again: launchedBefore(job, 0)}
-		argv, err := e.command(job, g.Reviewer.Run, job.Env, inRun(job), t, nil, b)
+		argv, err := e.command(job, g.Reviewer.Run, job.Env, e.inRun(job), t, nil, b)
 		if err != nil {
 			return process{}, err
 		}

@@ -104,7 +104,7 @@ func (e *Executor) boxes(in daemon.Inboxes) []box {
 
 // runBox adds the inbox of a run, which it makes.
 func (e *Executor) runBox(out []box, run string) []box {
-	if !signals.ValidID(run) {
+	if !signals.ValidRun(run) {
 		return out
 	}
 	path := filepath.Join(e.inbox, run)
@@ -239,7 +239,7 @@ func (e *Executor) strays(live []string) []string {
 	others := false
 	for _, entry := range entries {
 		name := entry.Name()
-		if !entry.IsDir() || name == rejected || !signals.ValidID(name) || lives[name] || len(out) == maxStrays {
+		if !entry.IsDir() || name == rejected || !signals.ValidRun(name) || lives[name] || len(out) == maxStrays {
 			continue
 		}
 		others = true

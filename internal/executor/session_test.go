@@ -136,7 +136,7 @@ func TestCorrectionGoesOn(t *testing.T) {
 				if ev.Exit.Usage != (engine.Usage{Tokens: 200, CostUSD: 2}) {
 					t.Errorf("usage %+v", ev.Exit.Usage)
 				}
-				asked, dir := "resume:\nresume:talk-0000\n", inRun(job)+"/again-1"
+				asked, dir := "resume:\nresume:talk-0000\n", b.e.inRun(job)+"/again-1"
 				if gone {
 					asked, dir = asked+"resume:\n", dir+"-new"
 				}

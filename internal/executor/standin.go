@@ -45,6 +45,9 @@ func (e *Executor) stepPlayer(job daemon.Job, st *engine.Step, b begin, rel stri
 		return w, err
 	}
 	t := stub.Turn{Role: st.Role(), Step: st.ID, N: job.Attempt.N, Nth: job.Nth, Again: launchedBefore(job, try)}
+	if c := job.RunInfo.Child; c != nil && job.Spec.Inline { // a task's tries are runs of their own
+		t.N = c.Try
+	}
 	play, _ := s.Play(t)
 	part, err := e.stepPart(job, st, b, play, fmt.Sprintf("%s for %s: step %s, attempt %d", StandIn, w.role, st.ID, job.Attempt.N))
 	if err != nil {

@@ -27,7 +27,7 @@ const corrections = gates.MaxCorrections
 // step carries out a step's process; nil where ctx ended first.
 func (e *Executor) step(ctx context.Context, job daemon.Job, c *clock) *engine.ProcessEnded {
 	st := job.Spec.Step(job.Proc.Step)
-	rel := inRun(job)
+	rel := e.inRun(job)
 	e.notePlace(job)
 	l := launch{key: job.Key, dir: rel, agent: st.Run == nil, idle: e.idle(st), since: job.Attempt.Launched, clock: c}
 	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepare(ctx, job, st, rel, job.Key) })
@@ -212,7 +212,7 @@ func (e *Executor) sentinel(job daemon.Job, st *engine.Step) []byte {
 	if path == "" {
 		return nil
 	}
-	taken := launchDir(job.Run, st.ID, job.Attempt.N, 1) + "/signal.json"
+	taken := e.launchDir(job.Run, st.ID, job.Attempt.N, 1) + "/signal.json"
 	for _, p := range []string{e.shown(path), taken, e.shown(filepath.Join(e.inbox, filepath.Base(path)))} {
 		data, _, err := atomicfile.OpenRegular(e.root, filepath.FromSlash(p), signals.MaxBytes)
 		if err == nil {
@@ -333,7 +333,7 @@ func againDir(rel string, try int) string { return fmt.Sprintf("%s/again-%d", re
 // askAgain has the step's agent give its answer again. The error is ctx's.
 func (e *Executor) askAgain(ctx context.Context, job daemon.Job, st *engine.Step, c *clock, try int, bad error, last ended) (ended, asked, error) {
 	l := launch{of: job.Key, agent: true, idle: e.idle(st), clock: c}
-	return e.again(ctx, l, inRun(job), try, func(key, dir string, goOn bool) (process, error) {
+	return e.again(ctx, l, e.inRun(job), try, func(key, dir string, goOn bool) (process, error) {
 		b, err := e.begun(ctx, job, st, job.Attempt.N)
 		if err != nil {
 			return process{}, err

@@ -38,17 +38,17 @@ func (e *Executor) stop(ctx context.Context, job daemon.Job) engine.Event {
 		}
 	}
 	if p := job.Proc; p != nil && p.Kind == engine.ProcStep && job.Attempt != nil && job.Spec != nil && job.Spec.Step(p.Step) != nil {
-		end := e.told(job.Key, ended{exit: ev.Exit, dir: filepath.Join(e.root, filepath.FromSlash(inRun(job)))})
+		end := e.told(job.Key, ended{exit: ev.Exit, dir: filepath.Join(e.root, filepath.FromSlash(e.inRun(job)))})
 		ev.Exit.Usage = end.exit.Usage
 		defer e.salvage(ctx, job, job.Spec.Step(p.Step))
-		if answer, err := e.answer(job, job.Spec.Step(p.Step), inRun(job), job.Key, end); err == nil {
+		if answer, err := e.answer(job, job.Spec.Step(p.Step), e.inRun(job), job.Key, end); err == nil {
 			ev.Answer = answer
 		}
 		if job.Why == "timeout" || !ev.Exit.Stopped {
 			ev.Output = end.output()
 		}
 	} else if p != nil && p.Kind == engine.ProcReview && job.Round != nil {
-		ev.Exit.Usage = e.told(job.Key, ended{exit: ev.Exit, dir: filepath.Join(e.root, filepath.FromSlash(inRun(job)))}).exit.Usage
+		ev.Exit.Usage = e.told(job.Key, ended{exit: ev.Exit, dir: filepath.Join(e.root, filepath.FromSlash(e.inRun(job)))}).exit.Usage
 	}
 	e.leaveTalk(job.Key, nil, program.Usage{}, false) // where it was not told what came of it
 	return ev

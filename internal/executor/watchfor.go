@@ -223,7 +223,7 @@ func (w *lookout) pulls(ctx context.Context) {
 
 // gone says that the launch's process has ended.
 func (w *lookout) gone() bool {
-	rel := launchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)
+	rel := w.e.launchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)
 	_, err := os.Lstat(filepath.Join(w.e.root, filepath.FromSlash(rel), "exit.json"))
 	return err == nil
 }

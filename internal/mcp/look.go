@@ -134,7 +134,7 @@ func rank(r daemon.RunStatus) int {
 
 // known refuses what can be no run's id.
 func known(run string) error {
-	if run != "" && !signals.ValidID(run) {
+	if run != "" && !signals.ValidRun(run) {
 		return fmt.Errorf("run %.80q: no run has such an id: list names them", run)
 	}
 	return nil

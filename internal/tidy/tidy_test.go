@@ -38,6 +38,7 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/typo":       {},
 	// What stand-ins do in place of agents: the spec's reader makes it of a file, the executor takes parts of it.
 	"internal/stub":      {own: []string{"engine"}},
+	"internal/tasks":     {own: []string{"internal/strictjson"}},
 	"internal/conform":   {},
 	"internal/tidy":      {},
 	"internal/modelstub": {},
@@ -54,7 +55,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The live screen. Its library belongs to one place.
 	"internal/top": {own: []string{"daemon", "engine", "notify", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/strictjson", "internal/stub"},
+	"internal/executor": {own: []string{"engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/strictjson", "internal/stub", "internal/tasks"},
 		only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 }
 

@@ -1,0 +1,231 @@
+package engine
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// list gives the tasks of the run's list.
+func (s *State) list(run string) *TaskList {
+	l := s.at(run).List
+	if l == nil {
+		wrong("%s: a fact about tasks, and it has no list", run)
+	}
+	return l
+}
+
+func (f ListBegan) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	l := r.List
+	if l == nil {
+		l = &TaskList{Deepest: -1, Ratio: f.Ratio, Made: true}
+		r.List = l
+	}
+	l.Step, l.N, l.Path, l.Seen = f.Step, f.N, f.Path, "" // read anew, whatever its stamp
+	l.Made = l.Made || f.Made
+	if t := l.Task(l.For); t != nil { // others stand for it, or it has failed
+		if t.State = TaskFailed; len(f.Added) > 0 {
+			t.State = TaskBlocked
+		}
+		t.Body, l.Dirty = nil, true
+	}
+	l.add(f.Added)
+	if !f.Keep {
+		l.again()
+	}
+	l.To, l.For = "", ""
+	l.unlook(s)
+}
+
+// again makes todo with new tries of what is not done.
+func (l *TaskList) again() {
+	for _, t := range l.Tasks {
+		if l.Done(t) || l.StoodFor(t) {
+			continue
+		}
+		t.State, t.Tries, t.Held, t.Child, t.Begun = TaskTodo, 0, false, "", false
+		l.Dirty = true
+	}
+}
+
+// add takes in tasks.
+func (l *TaskList) add(more []Task) {
+	for i := range more {
+		t := more[i]
+		l.Tasks = append(l.Tasks, &t)
+		l.Dirty, l.by = true, nil
+	}
+}
+
+// unlook has the file looked at before the next selection.
+func (l *TaskList) unlook(s *State) { l.Looked, l.Since = false, s.Clock }
+
+func (f TasksLooked) apply(s *State, _ time.Time) { s.list(f.Run).Looked = true }
+
+func (f TasksRead) apply(s *State, _ time.Time) {
+	l := s.list(f.Run)
+	l.Seen, l.File, l.Why, l.Looked, l.Made, l.Writing = f.Stamp, f.File, f.Why, true, false, 0
+	l.Taint, l.Deepest = f.Taint, f.Deepest
+	if f.File != FileOK {
+		return
+	}
+	l.index()
+	for i := range f.Set {
+		t := f.Set[i]
+		if old := l.by[t.ID]; old != nil {
+			*old = t
+		} else {
+			l.Tasks = append(l.Tasks, &t)
+		}
+	}
+	if len(f.Gone) > 0 {
+		gone := map[string]bool{}
+		for _, id := range f.Gone {
+			gone[id] = true
+		}
+		l.Tasks = slices.DeleteFunc(l.Tasks, func(t *Task) bool { return gone[t.ID] })
+	}
+	l.Dirty, l.by = f.Dirty, nil
+}
+
+func (f TasksWriteOwed) apply(s *State, _ time.Time) {
+	l := s.list(f.Run)
+	l.Writing, l.Dirty = s.Clock, false
+	for _, t := range l.Tasks {
+		t.Writing = l.Status(t)
+	}
+}
+
+func (f TasksWritten) apply(s *State, at time.Time) {
+	l := s.list(f.Run)
+	l.Writing, l.Wrote = 0, at
+	if f.Why == "" {
+		l.Seen = f.Stamp
+	}
+	for _, t := range l.Tasks {
+		if t.Writing == "" { // it came after the writing was owed
+			continue
+		}
+		if t.Base, t.Writing = fileClass(t.Writing), ""; t.State != TaskSpent && t.ID != l.For {
+			t.Body = nil
+		}
+	}
+}
+
+func (f TaskEnded) apply(s *State, at time.Time) {
+	l := s.list(f.Run)
+	t := l.Task(f.Task)
+	if t == nil || t.Child == "" {
+		wrong("%s: the end of task %s, which has no run", f.Run, f.Task)
+	}
+	t.State, t.Child, t.Held, t.Updated = f.State, "", f.Held, at
+	t.Summary, t.Why = f.Summary, f.Why
+	if f.Tried {
+		t.Tries++
+		t.Tried = append(t.Tried, f.Why)
+		t.Tried = t.Tried[max(0, len(t.Tried)-maxTaskTries):]
+	}
+	if len(f.Body) > 0 {
+		t.Body = json.RawMessage(f.Body)
+	}
+	l.Dirty = true
+	l.add(f.Added)
+	l.unlook(s)
+}
+
+func (f TasksAdded) apply(s *State, _ time.Time) {
+	l := s.list(f.Run)
+	l.add(f.Added)
+	l.unlook(s)
+}
+
+func (f ListSent) apply(s *State, _ time.Time) {
+	l := s.list(f.Run)
+	l.To, l.For = f.To, f.Task
+	switch f.Why {
+	case FileMissing:
+		l.Missing++
+	case FileInvalid:
+		l.Invalid++
+	default: // who cuts a task up is believed no more than who does it
+		l.Taint = true
+		l.Deepest = max(l.Deepest, l.Task(f.Task).Depth)
+	}
+}
+
+func (f ListUnsent) apply(s *State, _ time.Time) {
+	l := s.list(f.Run)
+	if f.Again {
+		l.Missing, l.Invalid = 0, 0
+	} else {
+		l.To, l.For = "", ""
+	}
+}
+
+func (f ListSentBack) apply(s *State, _ time.Time) {
+	l := s.list(f.Run)
+	l.Back, l.Words = f.Gate, f.Feedback
+	l.Backs++
+}
+
+func (f FeedbackTaken) apply(s *State, _ time.Time) {
+	l := s.list(f.Run)
+	l.add(f.Added)
+	l.Back, l.Words = "", ""
+	l.unlook(s)
+}
+
+// began notes at the parent that a child run exists.
+func (c *ChildOf) began(s *State, run string, at time.Time) {
+	r := s.at(c.Parent)
+	if c.Task == "" {
+		r.now(c.Step, c.N).Child = run
+		return
+	}
+	l := s.list(c.Parent)
+	t := l.Task(c.Task)
+	if t == nil || t.Child != "" {
+		wrong("%s: a run of task %s", c.Parent, c.Task)
+	}
+	t.State, t.Child, t.Begun, t.Held, t.Updated = TaskDoing, run, true, false, at
+	t.Runs++
+	r.Begun++
+	l.Dirty, l.Taint = true, true
+	l.Deepest = max(l.Deepest, t.Depth)
+	l.unlook(s)
+}
+
+// parent gives the run whose child it is; nil where it is nobody's.
+func (s *State) parent(r *Run) *Run {
+	if r.Child == nil {
+		return nil
+	}
+	return s.Runs[r.Child.Parent]
+}
+
+// busy says that a step, review, offer, window or limit wait is under way and the run is not paused (8-semantics 32).
+func (r *Run) busy() bool {
+	return r.TimeLimit > 0 && r.underway()
+}
+
+// underway says so of any run, with or without a limit.
+func (r *Run) underway() bool {
+	if r.Phase != RunRunning || r.Paused {
+		return false
+	}
+	if slices.ContainsFunc(r.kids, (*Run).underway) {
+		return true
+	}
+	for _, a := range r.alive {
+		if a.State != Gating && !r.heldUp(a) && !(a.Children && a.State == Running) {
+			return true
+		}
+	}
+	for _, q := range r.open {
+		if q.State != OnHuman {
+			return true
+		}
+	}
+	return len(r.Procs) > 0
+}

@@ -1,0 +1,472 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// advanceChildren drives the attempts whose work is done by child runs; true where something follows at once.
+func (d *decider) advanceChildren(r *Run, w *Spec) bool {
+	if r.Paused || len(r.Writes) > 0 {
+		return false
+	}
+	for _, a := range w.inOrder(r.alive) {
+		if !a.Children || a.State != Running {
+			continue
+		}
+		st := w.Step(a.step)
+		if st.ForEach == nil {
+			if a.Child == "" {
+				d.startChild(r, w, st, ChildOf{N: a.N})
+				return true
+			}
+			continue
+		}
+		before := len(d.out)
+		d.list(r, w, st, a)
+		return len(d.out) > before
+	}
+	return false
+}
+
+// list drives the running attempt of a list by one move.
+func (d *decider) list(r *Run, w *Spec, st *Step, a *Attempt) {
+	l := r.List
+	if l == nil || l.N != a.N {
+		d.beginList(r, w, st, a)
+		return
+	}
+	seen := d.look
+	if seen != nil && (seen.Run != r.ID || seen.Step != st.ID) {
+		seen = nil
+	}
+	if seen != nil && seen.Stamp != l.Seen {
+		d.readTasks(r, st.ForEach, seen)
+		return
+	}
+	if d.writeDue(l) {
+		d.put(TasksWriteOwed{of: Of(r.ID), Step: st.ID})
+		return
+	}
+	if !l.Looked && seen == nil {
+		return
+	}
+	s := l.survey(st.ForEach.Attempts)
+	settled := !l.Dirty && l.Writing == 0
+	switch {
+	case l.Ratio > 0 && s.Total > 0 && float64(s.Failed) > l.Ratio*float64(s.Total):
+		d.limit(r, w, maxFailedRatio, st.ID)
+	case l.File != FileOK || s.spent != nil:
+		if s.alive == 0 {
+			d.sendList(r, w, st, a, s.spent, settled)
+		}
+	case l.Back != "":
+		d.takeFeedback(r, l)
+	case s.next != nil && s.alive < st.ForEach.MaxParallel:
+		if seen != nil {
+			d.startTask(r, w, st, a, s.next, seen)
+		}
+	case s.next == nil && s.alive == 0 && settled:
+		d.endList(r, st, a, s.Tally)
+	}
+	if seen != nil && l.N == a.N && r.Current(st.ID) == a && a.State == Running && !l.Looked && !l.startedNow(d) {
+		d.put(TasksLooked{of: Of(r.ID), Step: st.ID})
+	}
+}
+
+// startedNow says that this look has led to a start: the next one needs another.
+func (l *TaskList) startedNow(d *decider) bool {
+	d.look = nil
+	return slices.ContainsFunc(d.out, func(f Fact) bool { s, ok := f.(RunStarted); return ok && s.Child != nil && s.Child.Step == l.Step })
+}
+
+const maxFailedRatio = "max_failed_ratio"
+
+// writeDue says that the file is to be written now: at most once a second, and only while nobody else makes it.
+func (d *decider) writeDue(l *TaskList) bool {
+	return l.Dirty && l.Writing == 0 && l.File == FileOK && l.Seen != "" && !d.at.Before(l.Wrote.Add(time.Duration(WriteEvery)))
+}
+
+// beginList begins, or goes on with, the tasks in a new attempt.
+func (d *decider) beginList(r *Run, w *Spec, st *Step, a *Attempt) {
+	f := ListBegan{of: Of(r.ID), Step: st.ID, N: a.N, Ratio: w.Limits.MaxFailedRatio}
+	var err error
+	if f.Path, err = st.ForEach.Tasks.String(d.s.StepEnv(r, w, st.ID, a.N)); err == nil && f.Path == "" {
+		err = fmt.Errorf("%s is empty", st.ForEach.Tasks.Source)
+	}
+	if err != nil {
+		d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusFailed, Via: viaSpec, Failure: "for_each: tasks: " + err.Error()})
+		return
+	}
+	f.Made = slices.ContainsFunc(w.Steps, func(o *Step) bool { // a step that has the file as an output has passed since
+		b := r.Current(o.ID)
+		return b.Done() && r.makes(w, o, f.Path, d.s) && (r.List == nil || b.Since > r.List.Since)
+	})
+	if l := r.List; l != nil && l.To != "" {
+		f.Keep = true
+		if by := r.Current(l.To); by.Done() {
+			f.Added, f.Why = d.standIns(l, by.Answer)
+		}
+	}
+	d.put(f)
+	if f.Why != "" {
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.tasks", r.ID, st.ID, a.N), Kind: NoticeInfo, Run: r.ID, Step: st.ID, Text: f.Why})
+	}
+}
+
+// makes says that the step has the file as an output.
+func (r *Run) makes(w *Spec, st *Step, file string, s *State) bool {
+	return slices.ContainsFunc(st.Outputs, func(o Output) bool {
+		p, err := o.Path.String(s.StepEnv(r, w, st.ID, 1))
+		return err == nil && p == file
+	})
+}
+
+// standIns gives the new tasks of the step that the list went to: they stand for the task it went for, if any.
+func (d *decider) standIns(l *TaskList, answer json.RawMessage) ([]Task, string) {
+	t := l.Task(l.For)
+	base, depth, stand := "N", 0, ""
+	if t != nil {
+		base, depth, stand = t.ID, t.Depth+1, t.ID
+	}
+	more, why := newTasks(l, answer, base)
+	for i := range more {
+		more[i].Depth, more[i].For = depth, stand
+	}
+	if why == "" && len(more) > 0 {
+		why = tasksFault(l.with(more))
+	}
+	if why != "" {
+		return nil, "its new tasks were not added: " + why
+	}
+	return more, ""
+}
+
+// addable gives the new tasks of an answer, if they can be added to the list.
+func addable(l *TaskList, answer json.RawMessage, depth int) ([]Task, string) {
+	more, why := newTasks(l, answer, "N")
+	for i := range more {
+		more[i].Depth = depth
+	}
+	if why == "" && len(more) > 0 {
+		why = tasksFault(l.with(more))
+	}
+	if why != "" {
+		return nil, why
+	}
+	return more, ""
+}
+
+// badTasks says why the new tasks of a step's answer cannot be added, where its run has a list: that is a failure of the
+// work, as an answer that is not to its schema.
+func (d *decider) badTasks(r *Run, step string, answer json.RawMessage) string {
+	l := r.List
+	if l == nil || l.To != step {
+		return ""
+	}
+	_, why := d.standIns(l, answer)
+	return why
+}
+
+// takeFeedback: a gate has sent the list back. Where all was done and nothing was added, its feedback is a task.
+func (d *decider) takeFeedback(r *Run, l *TaskList) {
+	f := FeedbackTaken{of: Of(r.ID)}
+	if n := l.Tally(); n.Done == n.Total {
+		t := Task{ID: fmt.Sprintf("%s-%d", l.Back, l.Backs), State: TaskTodo, Title: clip("what "+l.Back+" found", maxTitle), Priority: NoPriority}
+		for i := 1; l.Task(t.ID) != nil; i++ {
+			t.ID = fmt.Sprintf("%s-%d.%d", l.Back, l.Backs, i)
+		}
+		t.Body, _ = json.Marshal(map[string]string{"id": t.ID, "title": t.Title, "description": l.Words})
+		f.Added = []Task{t}
+	}
+	d.put(f)
+}
+
+// sendList goes to the step for a file that is missing or invalid, or for a task that has used its tries; without such a
+// step, or after two goes, the list fails.
+func (d *decider) sendList(r *Run, w *Spec, st *Step, a *Attempt, spent *Task, settled bool) {
+	l, e := r.List, st.ForEach
+	f := ListSent{of: Of(r.ID), Step: st.ID, N: a.N}
+	switch {
+	case l.File == FileMissing && e.OnMissing != "" && l.Missing < maxFileGoes:
+		f.To, f.Why, f.Text = e.OnMissing, FileMissing, l.Path+" is missing"
+	case l.File == FileInvalid && e.OnInvalid != "" && l.Invalid < maxFileGoes:
+		f.To, f.Why, f.Text = e.OnInvalid, FileInvalid, l.Why
+	case l.File == FileMissing:
+		d.failList(r, st, a, "the task file "+l.Path+" is missing")
+		return
+	case l.File != FileOK:
+		d.failList(r, st, a, "the task file cannot be gone by: "+l.Why)
+		return
+	case !settled: // the step reads what is written
+		return
+	default:
+		f.To, f.Why, f.Task, f.Text = e.OnExhausted, "exhausted", spent.ID, spent.Why
+	}
+	d.put(f)
+	d.undo(r, w, f.To, "", false, "the list goes to "+f.To+": "+f.Why)
+	if !r.led(w, f.To) {
+		d.put(WorkSent{of: Of(r.ID), Step: f.To, From: st.ID})
+	}
+}
+
+func (d *decider) failList(r *Run, st *Step, a *Attempt, why string) {
+	d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusFailed, Via: viaTasks, Failure: clip(why, MaxFeedback)})
+}
+
+// viaTasks marks the word of a list, or of a step that is a child run.
+const viaTasks = "tasks"
+
+// endList: all tasks are settled, whatever they came to.
+func (d *decider) endList(r *Run, st *Step, a *Attempt, n Tally) {
+	answer, _ := json.Marshal(n)
+	d.put(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusDone, Via: viaTasks, Summary: clip(r.List.words(n), MaxFeedback), Answer: answer})
+}
+
+// words says how the list stands, and what is not done.
+func (l *TaskList) words(n Tally) string {
+	out := fmt.Sprintf("%d of %d tasks are done", n.Done, n.Total)
+	for _, t := range l.Tasks {
+		if t.State == TaskDone || l.StoodFor(t) {
+			continue
+		}
+		out += fmt.Sprintf("\n%s is %s", t.ID, t.State)
+		if t.Held {
+			out += ": its run was aborted by a person"
+		} else if t.Why != "" {
+			out += ": " + t.Why
+		} else if t.State == TaskTodo {
+			out += ": what it depends on is not done"
+		}
+	}
+	return out
+}
+
+// startTask starts a task's next run.
+func (d *decider) startTask(r *Run, w *Spec, st *Step, a *Attempt, t *Task, seen *TasksSeen) {
+	if r.Allowance > 0 && r.Begun >= r.Allowance {
+		d.limit(r, w, "max_steps", st.ID)
+		return
+	}
+	body := t.Body
+	for i := range seen.Tasks {
+		if seen.Tasks[i].ID == t.ID && len(seen.Tasks[i].Body) > 0 {
+			body = seen.Tasks[i].Body
+		}
+	}
+	d.startChild(r, w, st, ChildOf{N: a.N, Task: t.ID, Try: t.Tries + 1, Depth: t.Depth, Body: body})
+}
+
+// startChild starts a child run of the step.
+func (d *decider) startChild(r *Run, w *Spec, st *Step, c ChildOf) {
+	name, n := st.ID, c.N
+	if c.Task != "" {
+		name, n = c.Task, r.List.Task(c.Task).Runs+1
+	}
+	id := fmt.Sprintf("%s.%s.%d", r.ID, name, n)
+	for i := 2; d.s.Runs[id] != nil; i++ { // a task can bear a step's name
+		id = fmt.Sprintf("%s.%s-%d.%d", r.ID, name, i, n)
+	}
+	dir := r.ID
+	if r.Child != nil {
+		dir = r.Child.Dir
+	}
+	c.Parent, c.Step, c.Dir = r.ID, st.ID, fmt.Sprintf("%s/%s.%d/%s.%d", dir, st.ID, c.N, name, n)
+	k := st.Child
+	d.put(RunStarted{of: Of(id), Workflow: k.ID, N: n, Digest: r.Digest + "/" + st.ID, Vars: childVars(k, r.Vars), Trees: r.Trees, Parallel: true,
+		MaxSteps: k.Limits.MaxSteps, TimeLimit: k.Limits.MaxDuration, UsageLimit: Usage{Tokens: k.Limits.MaxTokens, CostUSD: k.Limits.MaxCostUSD},
+		RoleLimits: k.Limits.Roles, By: r.By, Child: &c})
+}
+
+// childVars gives the vars that the child declares: from its parent's of the same name, else its own.
+func childVars(k *Spec, from map[string]any) map[string]any {
+	out := map[string]any{}
+	for _, v := range k.Vars {
+		out[v.Name] = v.Default
+		if x, ok := from[v.Name]; ok {
+			out[v.Name] = x
+		}
+	}
+	return out
+}
+
+// Causes of an end that matter to the parent.
+const (
+	causePerson  = "person"
+	causeLimit   = "limit"
+	causeParent  = "parent"
+	causeBlocked = "blocked"
+)
+
+// advanceChild brings a child run and its parent in line; true where its parent's word ended it.
+func (d *decider) advanceChild(r *Run) bool {
+	c := r.Child
+	o := d.s.Runs[c.Parent]
+	if o == nil {
+		return false
+	}
+	a := o.Current(c.Step)
+	wanted := o.Phase == RunRunning && a != nil && a.N == c.N && a.State == Running
+	if r.Live() {
+		if !wanted {
+			d.end2(r, RunAborted, "", "its parent "+o.ID+" has no use for it any more", nil, causeParent)
+			return true
+		}
+		return false
+	}
+	w := d.spec(o)
+	if !wanted || w == nil {
+		return false
+	}
+	t := o.List.Task(c.Task)
+	if c.Task != "" && (t == nil || t.Child != r.ID) || c.Task == "" && a.Child != r.ID {
+		return false
+	}
+	if r.Phase == RunAborted && r.EndCause == "" { // its own gate: all of it ends
+		d.end(o, RunAborted, c.Step, r.ID+": "+r.EndWhy, nil)
+		return true
+	}
+	if len(r.Procs) > 0 || len(r.kids) > 0 {
+		return false // its work is not gone yet
+	}
+	if t != nil {
+		d.taskEnded(o, w.Step(c.Step), r, t)
+	} else {
+		d.childEnded(o, w, r, a)
+	}
+	return true
+}
+
+// childEnded: the run of a step that is a child run is over.
+func (d *decider) childEnded(o *Run, w *Spec, r *Run, a *Attempt) {
+	f := StepSignalled{of: Of(o.ID), Step: r.Child.Step, N: a.N, Status: StatusDone, Via: viaTasks}
+	f.Summary, f.Answer = d.lastWord(r)
+	if r.Phase != RunCompleted {
+		f.Status, f.Failure = StatusFailed, clip(d.whyEnded(r), MaxFeedback)
+	}
+	d.signalled(f)
+}
+
+// taskEnded: a task's run is over.
+func (d *decider) taskEnded(o *Run, st *Step, r *Run, t *Task) {
+	e, l := st.ForEach, o.List
+	f := TaskEnded{of: Of(o.ID), Step: st.ID, Task: t.ID, State: TaskDone}
+	var answer json.RawMessage
+	f.Summary, answer = d.lastWord(r)
+	f.Summary = clip(f.Summary, maxTaskWords)
+	blocked := r.Phase == RunFailed && r.EndCause == causeBlocked
+	bad := ""
+	if r.Phase == RunCompleted || blocked {
+		f.Added, bad = addable(l, answer, t.Depth+1)
+		if len(f.Added) > 0 && t.Depth+1 > e.MaxDepth {
+			f.Added = nil
+			d.notice(Notice{ID: r.ID + ".deep", Kind: NoticeInfo, Run: o.ID, Step: st.ID, Text: fmt.Sprintf("the new tasks of %s were not added: they would be deeper than max_depth %d", t.ID, e.MaxDepth)})
+		}
+	}
+	switch {
+	case r.Phase == RunCompleted && bad == "":
+		d.put(f)
+		return
+	case r.Phase == RunAborted && r.EndCause == causePerson:
+		f.State, f.Held, f.Why = TaskBlocked, true, clip(r.EndWhy, maxTaskWords)
+		d.put(f)
+		return
+	case bad != "":
+		f.Why = clip(bad, maxTaskWords)
+	default:
+		f.Why = clip(d.whyEnded(r), maxTaskWords)
+	}
+	f.Tried = true
+	switch {
+	case t.Tries+1 < e.Attempts && blocked:
+		f.State = TaskBlocked
+	case t.Tries+1 < e.Attempts:
+		f.State = TaskTodo
+	case e.OnExhausted != "" && t.Depth < e.MaxDepth:
+		f.State, f.Body = TaskSpent, r.Child.Body
+	default:
+		f.State = TaskFailed
+	}
+	d.put(f)
+}
+
+// lastWord gives the summary and the answer of the step that ended the run.
+func (d *decider) lastWord(r *Run) (string, json.RawMessage) {
+	var last *Attempt
+	for _, as := range r.Attempts {
+		for _, a := range as {
+			if a.Status != "" && (last == nil || a.Since > last.Since) {
+				last = a
+			}
+		}
+	}
+	if last == nil {
+		return "", nil
+	}
+	return last.Summary, last.Answer
+}
+
+// whyEnded says why a run did not come to its end, with what was found last.
+func (d *decider) whyEnded(r *Run) string {
+	why := r.EndWhy
+	var last *Round
+	for _, qs := range r.Rounds {
+		for _, q := range qs {
+			if q.State != Approved && q.Feedback != "" && (last == nil || q.Seq > last.Seq) {
+				last = q
+			}
+		}
+	}
+	if last != nil {
+		why += ": " + last.Feedback
+	}
+	return why
+}
+
+// tasksSeen: the task file was looked at.
+func (d *decider) tasksSeen(ev TasksSeen) {
+	r, w := d.live(ev.Run)
+	if r == nil {
+		if o := d.s.Runs[ev.Run]; o != nil && o.List != nil && ev.Key == writeKey(o.ID, o.List) { // others wrote it: it is theirs
+			d.put(TasksWritten{of: Of(o.ID), Step: ev.Step, Why: "the file was changed by others"})
+		}
+		return
+	}
+	a, l := r.Current(ev.Step), r.List
+	if a == nil || a.N != ev.N || a.State != Running || l == nil || l.N != a.N || w.Step(ev.Step) == nil || w.Step(ev.Step).ForEach == nil {
+		return
+	}
+	if ev.Key != lookKey(r.ID, l) && ev.Key != writeKey(r.ID, l) {
+		return // another look is owed by now
+	}
+	d.look = &ev
+	d.again.add(r)
+}
+
+// tasksSaved: the task file was written.
+func (d *decider) tasksSaved(ev TasksSaved) {
+	r := d.s.Runs[ev.Run]
+	if r == nil || r.List == nil || ev.Key != writeKey(r.ID, r.List) {
+		return
+	}
+	d.put(TasksWritten{of: Of(r.ID), Step: ev.Step, Stamp: ev.Stamp, Why: clip(ev.Why, maxTaskWords)})
+	if ev.Why != "" {
+		d.notice(Notice{ID: r.ID + ".tasks-unwritten", Kind: NoticeInfo, Run: r.ID, Step: ev.Step, Text: clip(ev.Why, 2000), Once: true})
+	}
+}
+
+// lookKey is the key of the look that is owed.
+func lookKey(run string, l *TaskList) string {
+	return run + "/" + l.Step + "#" + strconv.Itoa(l.N) + ".look-" + strconv.FormatInt(l.Since, 10)
+}
+
+// writeKey is the key of the writing under way; "" where there is none.
+func writeKey(run string, l *TaskList) string {
+	if l.Writing == 0 {
+		return ""
+	}
+	return run + "/" + l.Step + "#" + strconv.Itoa(l.N) + ".write-" + strconv.FormatInt(l.Writing, 10)
+}

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+)
+
+// merging takes a task file in, three ways: what is known, what was last seen in the file, and what is in it now.
+type merging struct {
+	l       *TaskList
+	deepest int  // max_depth of the list
+	own     bool // nobody who does a task was alive since the last look: statuses are taken
+	f       TasksRead
+	tasks   []*Task
+}
+
+// readTasks takes the file in.
+func (d *decider) readTasks(r *Run, e *List, ev *TasksSeen) {
+	l := r.List
+	m := merging{l: l, deepest: e.MaxDepth, own: l.Made || !l.Taint, f: TasksRead{of: Of(r.ID), Step: ev.Step, Stamp: ev.Stamp, Taint: l.Taint, Deepest: l.Deepest}}
+	switch {
+	case ev.Missing:
+		m.f.File = FileMissing
+		m.settle()
+	case ev.Invalid != "":
+		m.f.File, m.f.Why = FileInvalid, clip(ev.Invalid, maxTaskWords)
+	default:
+		m.merge(ev.Tasks)
+	}
+	d.put(m.f)
+	if n := len(m.f.Refused); n > 0 {
+		x := m.f.Refused[0]
+		text := fmt.Sprintf("%s: the status of %s was changed to %s in the file while somebody was at work on the list: it was not taken, it is %s", l.Path, x.Task, x.Status, x.Was)
+		if n > 1 {
+			text += fmt.Sprintf("; so of %d more", n-1)
+		}
+		d.notice(Notice{ID: fmt.Sprintf("%s.refused-%d", r.ID, d.s.Clock), Kind: NoticeInfo, Run: r.ID, Step: ev.Step, Text: text})
+	}
+}
+
+// merge makes the list that follows, and says what of it is new.
+func (m *merging) merge(seen []TaskSeen) {
+	m.f.Dirty = m.l.Dirty || m.l.Writing > 0
+	m.l.index()
+	there := make(map[string]bool, len(seen))
+	for i := range seen {
+		x := &seen[i]
+		there[x.ID] = true
+		if old := m.l.by[x.ID]; old != nil {
+			m.known(x, old)
+		} else {
+			m.fresh(x)
+		}
+	}
+	for _, t := range m.l.Tasks {
+		if there[t.ID] {
+			continue
+		}
+		if m.own && t.Child == "" && t.Base != "" {
+			m.f.Gone = append(m.f.Gone, t.ID)
+			continue
+		}
+		c := *t
+		m.tasks, m.f.Dirty = append(m.tasks, &c), true
+	}
+	m.orphans()
+	if why := tasksFault(m.tasks); why != "" {
+		m.f = TasksRead{of: m.f.of, Step: m.f.Step, Stamp: m.f.Stamp, File: FileInvalid, Why: why, Taint: m.l.Taint, Deepest: m.l.Deepest}
+		return
+	}
+	m.f.File = FileOK
+	for _, t := range m.tasks {
+		if old := m.l.by[t.ID]; old == nil || !old.same(t) {
+			m.f.Set = append(m.f.Set, *t)
+		}
+	}
+	m.settle()
+}
+
+// fresh takes in a task that is new.
+func (m *merging) fresh(x *TaskSeen) {
+	c := fileClass(x.Status)
+	t := &Task{ID: x.ID, Title: x.Title, Priority: x.Priority, DependsOn: x.DependsOn, State: c, Base: c}
+	if m.own {
+		t.Begun = x.Status == TaskDoing
+		t.For = x.For
+	} else {
+		t.Depth, t.State = m.l.Deepest+1, TaskTodo
+		m.f.Dirty = m.f.Dirty || c != TaskTodo
+		if t.Depth > m.deepest { // not taken
+			m.f.Refused = append(m.f.Refused, StatusRefused{Task: x.ID, Status: "be a new task", Was: "too deep"})
+			return
+		}
+	}
+	m.tasks = append(m.tasks, t)
+}
+
+// known takes in what has changed of a task.
+func (m *merging) known(x *TaskSeen, old *Task) {
+	t := *old
+	t.Title, t.Priority, t.DependsOn = x.Title, x.Priority, x.DependsOn
+	c := fileClass(x.Status)
+	ours := fileClass(m.l.Status(old))
+	if t.Base != "" && c != t.Base && c != ours && (t.Writing == "" || c != fileClass(t.Writing)) { // its own write, cut short, is no edit
+		if m.own && t.Child == "" && !m.l.StoodFor(old) {
+			t.State, t.Held = c, false
+			if c == TaskTodo {
+				t.Tries, t.Begun = 0, false
+			}
+		} else {
+			m.f.Refused = append(m.f.Refused, StatusRefused{Task: x.ID, Status: x.Status, Was: m.l.Status(old)})
+			m.f.Dirty = true
+		}
+	}
+	t.Base = c
+	m.tasks = append(m.tasks, &t)
+}
+
+// orphans: who stood for a task that was taken out stands for none; whose last stand-in was taken out is todo again.
+func (m *merging) orphans() {
+	by, stood := make(map[string]*Task, len(m.tasks)), map[string]bool{}
+	for _, t := range m.tasks {
+		by[t.ID] = t
+	}
+	for _, t := range m.tasks {
+		if o := by[t.For]; t.For != "" && o == nil {
+			t.For = ""
+		} else if o != nil {
+			stood[t.For] = true
+			if m.l.by[t.ID] == nil && m.own {
+				t.Depth = min(o.Depth+1, m.deepest)
+			}
+		}
+	}
+	for _, t := range m.tasks {
+		if old := m.l.by[t.ID]; old != nil && m.l.StoodFor(old) && !stood[t.ID] && t.State != TaskDone {
+			t.State, t.Tries = TaskTodo, 0
+		}
+	}
+}
+
+// settle: what the file says from now on is by those that are alive now.
+func (m *merging) settle() {
+	m.f.Taint, m.f.Deepest = false, -1
+	for _, t := range m.l.Tasks {
+		if t.Child != "" {
+			m.f.Taint, m.f.Deepest = true, max(m.f.Deepest, t.Depth)
+		}
+	}
+}
+
+// same says that the two say the same, but for what is not the file's.
+func (t *Task) same(o *Task) bool {
+	return t.Title == o.Title && t.Priority == o.Priority && slices.Equal(t.DependsOn, o.DependsOn) && t.State == o.State && t.Begun == o.Begun &&
+		t.Tries == o.Tries && t.Depth == o.Depth && t.For == o.For && t.Held == o.Held && t.Base == o.Base
+}

@@ -1,0 +1,422 @@
+package engine
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// States of a task.
+const (
+	TaskTodo    = "todo"    // entered when it is read or added, or when a try has failed; left when its run starts
+	TaskDoing   = "doing"   // its run is under way
+	TaskDone    = "done"    // its run was completed, or the file said so when it could be believed
+	TaskBlocked = "blocked" // its agent said so, a person aborted its run, or others stand for it; tried again when nothing else is left
+	TaskFailed  = "failed"  // it has used its tries; in the file: blocked
+	TaskSpent   = "spent"   // it has used its tries, and the step of on_exhausted is owed for it; in the file: blocked
+)
+
+// How the task file was when it was last looked at.
+const (
+	FileOK      = "ok"
+	FileMissing = "missing"
+	FileInvalid = "invalid"
+)
+
+// Limits of task lists.
+const (
+	MaxTasks     = 20_000  // of a list
+	MaxTaskList  = 3 << 20 // bytes of what is kept of a list's tasks: it has to fit into a line of the journal
+	maxTitle     = 200
+	maxTaskWords = 2 << 10 // bytes of a summary, and of why a try failed
+	maxTaskTries = 5       // of which it is kept how they went
+	maxFileGoes  = 2       // how often a list goes to on_missing, and to on_invalid
+	WriteEvery   = Duration(time.Second)
+	KeepChildren = 20 // ended child runs of a run that stay in the state
+)
+
+// ChildOf says whose child a run is, and for what.
+type ChildOf struct {
+	Parent string          `json:"parent"`
+	Step   string          `json:"step"`
+	N      int             `json:"n"` // the attempt of the step
+	Task   string          `json:"task,omitempty"`
+	Try    int             `json:"try,omitempty"` // of the task's attempts
+	Depth  int             `json:"depth,omitempty"`
+	Body   json.RawMessage `json:"body,omitempty"` // the task, as it was in the file
+	Dir    string          `json:"dir"`            // its folder, below .workflow/runs/
+}
+
+// TaskList is the tasks of a run's list, and how far it is with them.
+type TaskList struct {
+	Step    string    `json:"step"`
+	N       int       `json:"n"` // the attempt that last began
+	Path    string    `json:"path"`
+	Seen    string    `json:"seen,omitempty"` // the stamp of the file as it was taken in last; "" = it is to be read
+	File    string    `json:"file,omitempty"` // ok, missing, invalid
+	Why     string    `json:"why,omitempty"`  // of invalid
+	Tasks   []*Task   `json:"tasks"`
+	Dirty   bool      `json:"dirty,omitempty"`   // the file does not say what is known
+	Looked  bool      `json:"looked,omitempty"`  // the file was looked at since something could be selected
+	Since   int64     `json:"since,omitempty"`   // which look is owed
+	Writing int64     `json:"writing,omitempty"` // which writing is under way; 0 = none
+	Wrote   time.Time `json:"wrote,omitzero"`    // when it was last written
+	Taint   bool      `json:"taint,omitempty"`   // somebody who does a task was alive since the last look
+	Deepest int       `json:"deepest"`           // depth of the deepest of these tasks
+	Made    bool      `json:"made,omitempty"`    // a step that makes the file has passed since, or nobody was at work before
+	Missing int       `json:"missing,omitempty"` // goes to on_missing
+	Invalid int       `json:"invalid,omitempty"`
+	To      string    `json:"to,omitempty"` // the step it went to, until it goes on
+	For     string    `json:"for,omitempty"`
+	Back    string    `json:"back,omitempty"` // the gate that sent it back
+	Backs   int       `json:"backs,omitempty"`
+	Words   string    `json:"words,omitempty"` // its feedback
+	Ratio   float64   `json:"ratio,omitempty"` // of tasks that may fail
+
+	by    map[string]*Task
+	stand map[string][]*Task // those that stand for one
+}
+
+// Task is what is known of one task.
+type Task struct {
+	ID        string          `json:"id"`
+	Title     string          `json:"title,omitempty"`
+	Priority  int             `json:"priority"`
+	DependsOn []string        `json:"depends_on,omitempty"`
+	State     string          `json:"state"`
+	Begun     bool            `json:"begun,omitempty"` // it was doing in the file, or has had a try
+	Tries     int             `json:"tries,omitempty"`
+	Runs      int             `json:"runs,omitempty"` // child runs in all: their numbers never return
+	Depth     int             `json:"depth,omitempty"`
+	For       string          `json:"for,omitempty"` // the task it stands for
+	Child     string          `json:"child,omitempty"`
+	Held      bool            `json:"held,omitempty"`    // its run was aborted by a person: not tried again by itself
+	Base      string          `json:"base,omitempty"`    // its status in the file when last seen or written; "" = never there
+	Writing   string          `json:"writing,omitempty"` // the status that is being written
+	Summary   string          `json:"summary,omitempty"`
+	Why       string          `json:"why,omitempty"` // how its last try failed
+	Tried     []string        `json:"tried,omitempty"`
+	Updated   time.Time       `json:"updated,omitzero"`
+	Body      json.RawMessage `json:"body,omitempty"` // until it is in the file, and of one that on_exhausted is for
+}
+
+// index finds tasks by id, and who stands for whom.
+func (l *TaskList) index() {
+	if l.by != nil {
+		return
+	}
+	l.by, l.stand = make(map[string]*Task, len(l.Tasks)), map[string][]*Task{}
+	for _, t := range l.Tasks {
+		l.by[t.ID] = t
+		if t.For != "" {
+			l.stand[t.For] = append(l.stand[t.For], t)
+		}
+	}
+}
+
+// Task finds a task by its id; nil where there is none.
+func (l *TaskList) Task(id string) *Task {
+	if l == nil {
+		return nil
+	}
+	l.index()
+	return l.by[id]
+}
+
+// StoodFor says that others stand for the task.
+func (l *TaskList) StoodFor(t *Task) bool {
+	l.index()
+	return len(l.stand[t.ID]) > 0
+}
+
+// Done says that the task is done: itself, or all that stand for it.
+func (l *TaskList) Done(t *Task) bool {
+	l.index()
+	others := l.stand[t.ID]
+	if len(others) == 0 {
+		return t.State == TaskDone
+	}
+	for _, x := range others {
+		if !l.Done(x) {
+			return false
+		}
+	}
+	return true
+}
+
+// free says that all that the task, and those it stands for, depend on is done.
+func (l *TaskList) free(t *Task) bool {
+	for ; t != nil; t = l.by[t.For] {
+		for _, id := range t.DependsOn {
+			if x := l.by[id]; x == nil || !l.Done(x) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Status is what the file says of the task.
+func (l *TaskList) Status(t *Task) string {
+	switch {
+	case l.Done(t):
+		return TaskDone
+	case t.State == TaskDoing, t.State == TaskTodo && t.Begun:
+		return TaskDoing
+	case t.State == TaskTodo:
+		return TaskTodo
+	}
+	return TaskBlocked
+}
+
+// fileClass is what a status in the file comes to: doing is as good as todo.
+func fileClass(status string) string {
+	if status == TaskDone || status == TaskBlocked {
+		return status
+	}
+	return TaskTodo
+}
+
+// Tally counts the tasks.
+func (l *TaskList) Tally() Tally {
+	var out Tally
+	if l == nil {
+		return out
+	}
+	l.index()
+	for _, t := range l.Tasks {
+		if len(l.stand[t.ID]) > 0 {
+			continue
+		}
+		out.Total++
+		switch t.State {
+		case TaskDone:
+			out.Done++
+		case TaskFailed:
+			out.Failed++
+		case TaskBlocked:
+			out.Blocked++
+		}
+	}
+	return out
+}
+
+// survey is what a selection sees.
+type survey struct {
+	Tally
+	alive int   // tasks with a run
+	spent *Task // one that the step of on_exhausted is owed for
+	next  *Task // the one to do
+}
+
+// survey looks at all tasks: doing, then todo, then blocked; lower priority number first, then id; what is depended on
+// first.
+func (l *TaskList) survey(most int) survey {
+	out := survey{Tally: l.Tally()}
+	var open, blocked *Task
+	for _, t := range l.Tasks {
+		if t.Child != "" {
+			out.alive++
+		}
+		if len(l.stand[t.ID]) > 0 {
+			continue
+		}
+		switch {
+		case t.State == TaskSpent:
+			if out.spent == nil {
+				out.spent = t
+			}
+		case t.State == TaskTodo && (open == nil || before(t, open)) && l.free(t):
+			open = t
+		case t.State == TaskBlocked && !t.Held && t.Tries < most && (blocked == nil || before(t, blocked)) && l.free(t):
+			blocked = t
+		}
+	}
+	if out.next = open; open == nil && out.alive == 0 {
+		out.next = blocked
+	}
+	return out
+}
+
+// before is the order of selection among tasks of one state. Those that were begun come first, by their ids alone.
+func before(a, b *Task) bool {
+	if a.Begun != b.Begun {
+		return a.Begun
+	}
+	if !a.Begun && a.Priority != b.Priority {
+		return a.Priority < b.Priority
+	}
+	return lower(a.ID, b.ID) < 0
+}
+
+// lower compares ids: numbers in them count as numbers.
+func lower(a, b string) int {
+	x, y := a, b
+	for x != "" && y != "" {
+		if digit(x[0]) && digit(y[0]) {
+			m, n := digits(x), digits(y)
+			p, q := strings.TrimLeft(x[:m], "0"), strings.TrimLeft(y[:n], "0")
+			if c := cmp.Or(cmp.Compare(len(p), len(q)), cmp.Compare(p, q)); c != 0 {
+				return c
+			}
+			x, y = x[m:], y[n:]
+			continue
+		}
+		if x[0] != y[0] {
+			return cmp.Compare(x[0], y[0])
+		}
+		x, y = x[1:], y[1:]
+	}
+	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b))
+}
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+
+func digits(s string) int {
+	n := 0
+	for n < len(s) && digit(s[n]) {
+		n++
+	}
+	return n
+}
+
+// tasksFault says what is wrong with tasks taken together: doubled ids, dependencies that are not there, cycles. Who is
+// stood for waits for those that stand for it, and they wait for what it waits for.
+func tasksFault(ts []*Task) string {
+	by, stand := make(map[string]*Task, len(ts)), map[string][]string{}
+	for _, t := range ts {
+		if by[t.ID] != nil {
+			return fmt.Sprintf("task %s is there twice", t.ID)
+		}
+		by[t.ID] = t
+		if t.For != "" {
+			stand[t.For] = append(stand[t.For], t.ID)
+		}
+	}
+	for _, t := range ts {
+		n := 0
+		for x := by[t.For]; x != nil; x = by[x.For] {
+			if n++; n > len(ts) {
+				return fmt.Sprintf("task %s stands for itself", t.ID)
+			}
+		}
+	}
+	mark := make(map[string]int, len(ts))
+	var way []string
+	var walk func(id string) string
+	walk = func(id string) string {
+		t := by[id]
+		if mark[id] == 2 {
+			return ""
+		}
+		if way = append(way, id); mark[id] == 1 {
+			return "the tasks wait for one another: " + strings.Join(way[slices.Index(way, id):], " -> ")
+		}
+		mark[id] = 1
+		next := slices.Concat(t.DependsOn, stand[id])
+		for x := by[t.For]; x != nil; x = by[x.For] {
+			next = append(next, x.DependsOn...)
+		}
+		for _, n := range next {
+			if by[n] == nil {
+				return fmt.Sprintf("task %s depends on %s, which is not there", id, n)
+			}
+			if why := walk(n); why != "" {
+				return why
+			}
+		}
+		mark[id] = 2
+		way = way[:len(way)-1]
+		return ""
+	}
+	for _, t := range ts {
+		if why := walk(t.ID); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// newTasks reads the key `new_tasks` of an answer; stand is the task they are to stand for, "" for none. Those without an
+// id get one.
+func newTasks(l *TaskList, answer json.RawMessage, base string) ([]Task, string) {
+	var keys struct {
+		New json.RawMessage `json:"new_tasks"`
+	}
+	if len(answer) == 0 || json.Unmarshal(answer, &keys) != nil || len(keys.New) == 0 || string(keys.New) == "null" {
+		return nil, ""
+	}
+	var bodies []map[string]json.RawMessage
+	if json.Unmarshal(keys.New, &bodies) != nil {
+		return nil, "new_tasks: want a list of tasks"
+	}
+	var out []Task
+	taken := func(id string) bool {
+		return l.Task(id) != nil || slices.ContainsFunc(out, func(t Task) bool { return t.ID == id })
+	}
+	for i, body := range bodies {
+		if body == nil {
+			return nil, fmt.Sprintf("new_tasks: the task %d of the list is no task", i+1)
+		}
+		t := Task{ID: typed[string](body["id"]), Title: clip(typed[string](body["title"]), maxTitle), Priority: NoPriority, State: TaskTodo}
+		if t.ID == "" {
+			for n := 1; t.ID == "" || taken(t.ID); n++ {
+				t.ID = fmt.Sprintf("%s.%d", base, n)
+			}
+			body["id"], _ = json.Marshal(t.ID)
+		}
+		if bad := BadTaskID(t.ID); bad != "" {
+			return nil, fmt.Sprintf("new_tasks: task id %.80q %s", t.ID, bad)
+		}
+		if taken(t.ID) {
+			return nil, fmt.Sprintf("new_tasks: task %s is there already", t.ID)
+		}
+		if t.Title == "" {
+			t.Title = clip(typed[string](body["description"]), maxTitle)
+		}
+		if p := typed[*int](body["priority"]); p != nil {
+			t.Priority = *p
+		}
+		if raw := body["depends_on"]; len(raw) > 0 && json.Unmarshal(raw, &t.DependsOn) != nil {
+			return nil, fmt.Sprintf("new_tasks: task %s: depends_on: want a list of ids", t.ID)
+		}
+		delete(body, "status")
+		t.Body, _ = json.Marshal(body) // what was JSON is JSON
+		out = append(out, t)
+	}
+	return out, ""
+}
+
+// NoPriority is the priority of a task that names none: after all that do.
+const NoPriority = 1 << 30
+
+// BadTaskID says what is wrong with a task's id, "" where nothing is: it is a part of paths and of runs' names.
+func BadTaskID(id string) string {
+	letter := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || digit(c) }
+	switch {
+	case id == "":
+		return "is empty"
+	case len(id) > 64:
+		return "is longer than 64 characters"
+	case strings.Contains(id, ".."), !letter(id[0]):
+		return "is no id: letters, digits and . _ - only, a letter or digit first"
+	}
+	for i := range len(id) {
+		if !letter(id[i]) && !strings.ContainsRune("._-", rune(id[i])) {
+			return "is no id: letters, digits and . _ - only, a letter or digit first"
+		}
+	}
+	return ""
+}
+
+// with gives the list's tasks and more.
+func (l *TaskList) with(more []Task) []*Task {
+	out := slices.Clone(l.Tasks)
+	for i := range more {
+		out = append(out, &more[i])
+	}
+	return out
+}

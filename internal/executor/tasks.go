@@ -1,0 +1,246 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/internal/tasks"
+)
+
+// taskName is the file of a child run's folder that holds its task.
+const taskName = "task.json"
+
+// maxShownTask is how much of a task a prompt shows.
+const maxShownTask = 16 << 10
+
+// stampMissing is the stamp of a task file that is not there, or is empty.
+const stampMissing = "missing"
+
+// taskFile is a task file as it was read.
+type taskFile struct {
+	stamp   string
+	file    *tasks.File // nil: it is none
+	invalid string
+	seen    []engine.TaskSeen
+	mode    fs.FileMode
+}
+
+// firstOfChild lays out the folder of a child run.
+func (e *Executor) firstOfChild(job daemon.Job, c *engine.ChildOf) error {
+	if c.Task == "" {
+		return nil
+	}
+	return e.file(e.runDir(job.Run)+"/"+taskName, append([]byte(shownTask(c.Body)), '\n'))
+}
+
+// placeChild records where the folder of a child run is, before anything is laid out there.
+func (e *Executor) placeChild(run string, c *engine.ChildOf) error {
+	file := folderFile(e.opt.State, run)
+	var dir string
+	if err := kept(file, &dir); err == nil && dir == c.Dir {
+		return nil
+	}
+	return keep(file, c.Dir)
+}
+
+// shownTask is a task as agents see it.
+func shownTask(body json.RawMessage) string {
+	var v any
+	if json.Unmarshal(body, &v) != nil {
+		return "{}"
+	}
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return "{}"
+	}
+	if len(data) > maxShownTask {
+		return string(data[:maxShownTask]) + "\n[cut]"
+	}
+	return string(data)
+}
+
+// lookAtTasks looks at a list's task file.
+func (e *Executor) lookAtTasks(ctx context.Context, job daemon.Job) engine.Event {
+	if st := job.Spec.Step(job.Step); st != nil && job.Attempt != nil { // what the list changes is told from what was there
+		if _, err := e.begunAgain(ctx, job, st); ctx.Err() != nil {
+			return nil
+		} else if err != nil {
+			e.opt.Logf("%s: %v", job.Key, err)
+		}
+	}
+	var got *taskFile
+	err := e.persist(ctx, job.Key, func() (err error) {
+		got, err = e.taskFile(job.Tasks.Path)
+		return err
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		got = &taskFile{stamp: "unread " + err.Error(), invalid: job.Tasks.Path + ": " + bare(err)}
+	}
+	return got.event(job)
+}
+
+func (f *taskFile) event(job daemon.Job) engine.Event {
+	return engine.TasksSeen{Run: job.Run, Step: job.Step, N: job.N, Key: job.Key, Stamp: f.stamp, Missing: f.stamp == stampMissing, Invalid: f.invalid, Tasks: f.seen}
+}
+
+// taskFile reads the task file where it has changed since it was read last.
+func (e *Executor) taskFile(rel string) (*taskFile, error) {
+	path, err := e.below(rel)
+	if err != nil {
+		return nil, err
+	}
+	dir, name := filepath.Split(path)
+	st, err := atomicfile.Lstat(dir, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &taskFile{stamp: stampMissing}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.listMu.Lock()
+	old := e.lists[path]
+	e.listMu.Unlock()
+	if old != nil && old.stamp == stampOf(st) {
+		return old, nil
+	}
+	data, st, err := atomicfile.OpenRegular(dir, name, tasks.MaxBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &taskFile{stamp: stampMissing}, nil
+	}
+	f := &taskFile{stamp: stampOf(st), mode: st.Mode.Perm()}
+	switch {
+	case errors.Is(err, atomicfile.ErrTooLarge):
+		f.invalid = fmt.Sprintf("%s: the file has more than %d MiB", rel, tasks.MaxBytes>>20)
+	case errors.Is(err, atomicfile.ErrNotRegular):
+		f.invalid = rel + ": not a regular file: a task file is one, and no link"
+	case err != nil:
+		return nil, err
+	case len(strings.TrimSpace(string(data))) == 0:
+		return &taskFile{stamp: stampMissing}, nil
+	default:
+		f.read(rel, data)
+	}
+	e.listMu.Lock()
+	defer e.listMu.Unlock()
+	if len(e.lists) >= maxLists {
+		clear(e.lists)
+	}
+	e.lists[path] = f
+	return f, nil
+}
+
+const maxLists = 50 // task files that are remembered
+
+// read makes of the text what the engine takes in.
+func (f *taskFile) read(rel string, data []byte) {
+	file, fault := tasks.Read(data)
+	if fault != nil {
+		f.invalid = fmt.Sprintf("%s:%d: %s", rel, fault.Line, fault.Why)
+		return
+	}
+	size := 0
+	for _, t := range file.Tasks {
+		title := t.Title
+		if len(title) > maxShownTitle {
+			title = strings.ToValidUTF8(title[:maxShownTitle], "")
+		}
+		x := engine.TaskSeen{ID: t.ID, Title: title, Priority: t.Priority, Status: t.Status, DependsOn: t.DependsOn, For: t.StandsFor, Body: t.Body}
+		if x.For != "" && !there(file.Tasks, x.For) {
+			x.For = ""
+		}
+		size += len(x.ID) + len(title) + perTask
+		for _, d := range t.DependsOn {
+			size += len(d) + 3
+		}
+		f.seen = append(f.seen, x)
+	}
+	f.file = file
+	if size > engine.MaxTaskList {
+		f.file, f.seen = nil, nil
+		f.invalid = fmt.Sprintf("%s: what is kept of its tasks takes more than %d MiB: split the list", rel, engine.MaxTaskList>>20)
+	}
+}
+
+const (
+	maxShownTitle = 200
+	perTask       = 80 // bytes that a task takes beside its texts
+)
+
+func there(ts []tasks.Task, id string) bool {
+	for i := range ts {
+		if ts[i].ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// stampOf tells a state of a file from every other.
+func stampOf(st atomicfile.Stat) string {
+	return fmt.Sprintf("%d-%d-%d-%d-%d", st.Dev, st.Ino, st.Size, st.ModTime.UnixNano(), st.Changed.UnixNano())
+}
+
+// saveTasks writes the statuses into the task file, unless it is not the one that was taken in last: then what it is now
+// comes first.
+func (e *Executor) saveTasks(ctx context.Context, job daemon.Job) engine.Event {
+	ev := engine.TasksSaved{Run: job.Run, Step: job.Step, N: job.N, Key: job.Key}
+	var other *taskFile
+	err := e.persist(ctx, job.Key, func() error {
+		f, err := e.taskFile(job.Tasks.Path)
+		if err != nil {
+			return err
+		}
+		if f.stamp != job.Tasks.Seen || f.file == nil {
+			other = f
+			return nil
+		}
+		ev.Stamp, err = e.rewrite(job, f)
+		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		ev.Why = fmt.Sprintf("the task file %s cannot be written: %s", job.Tasks.Path, bare(err))
+		e.opt.Logf("%s: %s", job.Key, ev.Why)
+	case other != nil:
+		return other.event(job)
+	}
+	return ev
+}
+
+// rewrite puts the changes into the file, by rename.
+func (e *Executor) rewrite(job daemon.Job, f *taskFile) (string, error) {
+	changes := make([]tasks.Change, 0, len(job.Tasks.Changes))
+	for _, c := range job.Tasks.Changes {
+		changes = append(changes, tasks.Change(c))
+	}
+	data, changed := f.file.With(changes, e.opt.Now())
+	if !changed {
+		return f.stamp, nil
+	}
+	path, err := e.below(job.Tasks.Path)
+	if err != nil {
+		return "", err
+	}
+	if err := atomicfile.Write(path, data, f.mode); err != nil {
+		return "", err
+	}
+	dir, name := filepath.Split(path)
+	st, err := atomicfile.Lstat(dir, name)
+	if err != nil {
+		return "", err
+	}
+	return stampOf(st), nil
+}

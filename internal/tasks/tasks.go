@@ -1,0 +1,446 @@
+// Package tasks reads and writes task files: JSON with a list of tasks, each with an id, a priority, a status and what it
+// depends on. It is pure: it has texts in and texts out.
+//
+// Everything that it does not know is kept as it stands: a change is made in the text itself, so that a file that was laid
+// out by hand keeps its layout, its keys and their order.
+package tasks
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/internal/strictjson"
+)
+
+// Version is the schema_version that is known. A file without one counts as of it.
+const Version = 1
+
+// Limits of a task file.
+const (
+	MaxBytes = 16 << 20
+	MaxTasks = 20_000
+)
+
+// NoPriority is the priority of a task that names none: after all that do.
+const NoPriority = 1 << 30
+
+// File is a task file as read.
+type File struct {
+	Tasks []Task
+
+	src    []byte
+	places []object // of the tasks
+	end    int      // where the list's closing bracket stands
+}
+
+// Task is one task of a file.
+type Task struct {
+	ID        string
+	Title     string // its description's first line where it has no title
+	Priority  int
+	Status    string // todo where it has none
+	DependsOn []string
+	StandsFor string // the task it was cut from
+	Body      json.RawMessage
+}
+
+// Fault is what is wrong with a task file, and where.
+type Fault struct {
+	Line int
+	Why  string
+}
+
+func (f *Fault) Error() string { return fmt.Sprintf("line %d: %s", f.Line, f.Why) }
+
+// object is where a JSON object stands, and where its members' values do.
+type object struct {
+	begin, end int // of its braces: src[begin] is {, src[end] is }
+	members    map[string]span
+}
+
+type span struct{ begin, end int }
+
+// Read reads a task file. The fault says the line.
+func Read(src []byte) (*File, *Fault) {
+	if len(src) > MaxBytes {
+		return nil, &Fault{1, fmt.Sprintf("the file has more than %d MiB", MaxBytes>>20)}
+	}
+	if err := strictjson.Object(src, MaxBytes); err != nil {
+		return nil, &Fault{lineOfError(src), "not a JSON object: " + err.Error()}
+	}
+	f := &File{src: src}
+	s := scanner{src: src}
+	s.space()
+	top := s.object()
+	if v, ok := top.members["schema_version"]; ok && string(src[v.begin:v.end]) != strconv.Itoa(Version) {
+		return nil, f.fault(v.begin, "schema_version %s is not known here: it is %d", short(src[v.begin:v.end]), Version)
+	}
+	list, ok := top.members["tasks"]
+	if !ok {
+		return nil, f.fault(top.begin, `"tasks" is missing: it is the list of tasks`)
+	}
+	if src[list.begin] != '[' {
+		return nil, f.fault(list.begin, `"tasks": want a list`)
+	}
+	s.at, f.end = list.begin+1, list.end-1
+	for s.space(); s.src[s.at] != ']'; s.space() {
+		if s.src[s.at] == ',' {
+			s.at++
+			continue
+		}
+		begin := s.at
+		if s.src[begin] != '{' {
+			return nil, f.fault(begin, "task %d of the list is no object", len(f.Tasks)+1)
+		}
+		o := s.object()
+		t, fault := f.task(o)
+		if fault != nil {
+			return nil, fault
+		}
+		if f.Tasks, f.places = append(f.Tasks, t), append(f.places, o); len(f.Tasks) > MaxTasks {
+			return nil, f.fault(begin, "there are more than %d tasks", MaxTasks)
+		}
+	}
+	return f, f.whole()
+}
+
+// lineOfError finds the line where the text stops being JSON.
+func lineOfError(src []byte) int {
+	var syntax *json.SyntaxError
+	var v any
+	if err := json.Unmarshal(src, &v); err != nil {
+		if s, ok := err.(*json.SyntaxError); ok {
+			syntax = s
+		}
+	}
+	if syntax == nil {
+		return 1
+	}
+	return 1 + strings.Count(string(src[:min(int(syntax.Offset), len(src))]), "\n")
+}
+
+func (f *File) fault(at int, format string, args ...any) *Fault {
+	return &Fault{1 + strings.Count(string(f.src[:at]), "\n"), fmt.Sprintf(format, args...)}
+}
+
+// task reads one task.
+func (f *File) task(o object) (Task, *Fault) {
+	t := Task{Priority: NoPriority, Status: "todo", Body: f.src[o.begin : o.end+1]}
+	var fault *Fault
+	read := func(key, want string, into any) {
+		v, ok := o.members[key]
+		if !ok || fault != nil {
+			return
+		}
+		if err := json.Unmarshal(f.src[v.begin:v.end], into); err != nil {
+			fault = f.fault(v.begin, "task %s: %s: want %s, found %s", t.ID, key, want, short(f.src[v.begin:v.end]))
+		}
+	}
+	var description string
+	read("id", "a text", &t.ID)
+	read("title", "a text", &t.Title)
+	read("status", "a text", &t.Status)
+	read("priority", "a whole number", &t.Priority)
+	read("depends_on", "a list of ids", &t.DependsOn)
+	read("stands_for", "an id", &t.StandsFor)
+	if fault != nil {
+		return t, fault
+	}
+	if v, ok := o.members["description"]; ok && t.Title == "" {
+		_ = json.Unmarshal(f.src[v.begin:v.end], &description) // of whatever kind: it is only shown
+		t.Title, _, _ = strings.Cut(description, "\n")
+	}
+	if bad := badID(t.ID); bad != "" {
+		return t, f.fault(o.begin, "task %d of the list: id %s %s", len(f.Tasks)+1, strconv.Quote(t.ID), bad)
+	}
+	if v := o.members["status"]; !slices.Contains([]string{"todo", "doing", "done", "blocked"}, t.Status) {
+		return t, f.fault(v.begin, "task %s: status %s: want todo, doing, done or blocked", t.ID, short([]byte(t.Status)))
+	}
+	return t, nil
+}
+
+// badID says what is wrong with an id, which becomes a part of paths.
+func badID(id string) string {
+	letter := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' }
+	switch {
+	case id == "":
+		return "is missing"
+	case len(id) > 64:
+		return "is longer than 64 characters"
+	case !letter(id[0]) || strings.Contains(id, ".."):
+		return "is no id: letters, digits and . _ - only, a letter or digit first"
+	}
+	for i := range len(id) {
+		if !letter(id[i]) && !strings.ContainsRune("._-", rune(id[i])) {
+			return "is no id: letters, digits and . _ - only, a letter or digit first"
+		}
+	}
+	return ""
+}
+
+// whole looks at the tasks together: doubled ids, dependencies that are not there, cycles.
+func (f *File) whole() *Fault {
+	by := make(map[string]int, len(f.Tasks))
+	for i, t := range f.Tasks {
+		if first, ok := by[t.ID]; ok {
+			return f.fault(f.places[i].begin, "task %s is there twice: the first is on line %d", t.ID, f.fault(f.places[first].begin, "").Line)
+		}
+		by[t.ID] = i
+	}
+	for i, t := range f.Tasks {
+		for _, d := range t.DependsOn {
+			if _, ok := by[d]; !ok {
+				return f.fault(f.place(i, "depends_on"), "task %s depends on %s, which is not there", t.ID, short([]byte(d)))
+			}
+		}
+	}
+	mark := make([]int, len(f.Tasks)) // 1 = on the way, 2 = seen
+	var way []int
+	var walk func(i int) *Fault
+	walk = func(i int) *Fault {
+		mark[i], way = 1, append(way, i)
+		for _, d := range f.Tasks[i].DependsOn {
+			switch k := by[d]; mark[k] {
+			case 0:
+				if fault := walk(k); fault != nil {
+					return fault
+				}
+			case 1:
+				var ids []string
+				for _, x := range append(way[slices.Index(way, k):], k) {
+					ids = append(ids, f.Tasks[x].ID)
+				}
+				return f.fault(f.place(k, "depends_on"), "the tasks depend on one another: %s", strings.Join(ids, " -> "))
+			}
+		}
+		mark[i], way = 2, way[:len(way)-1]
+		return nil
+	}
+	for i := range f.Tasks {
+		if mark[i] == 0 {
+			if fault := walk(i); fault != nil {
+				return fault
+			}
+		}
+	}
+	return nil
+}
+
+func (f *File) place(i int, key string) int {
+	if v, ok := f.places[i].members[key]; ok {
+		return v.begin
+	}
+	return f.places[i].begin
+}
+
+// Change is what is to be written of a task.
+type Change struct {
+	ID      string
+	Status  string
+	Summary string          // "" = left as it is
+	Body    json.RawMessage // of a task that is not in the file: it is added
+	For     string          // of such a one: the task it stands for
+}
+
+// With gives the file's text with the changes in it, and whether it is another one. now is the time of what changed.
+func (f *File) With(changes []Change, now time.Time) ([]byte, bool) {
+	by := make(map[string]int, len(f.Tasks))
+	for i, t := range f.Tasks {
+		by[t.ID] = i
+	}
+	type edit struct {
+		at   span
+		text string
+	}
+	var edits []edit
+	var added []string
+	stamp := strconv.Quote(now.UTC().Format(time.RFC3339))
+	for _, c := range changes {
+		i, ok := by[c.ID]
+		if !ok {
+			if text := f.fresh(c, stamp); text != "" {
+				added = append(added, text)
+			}
+			continue
+		}
+		o, more := f.places[i], ""
+		put := func(key, value string) {
+			if v, ok := o.members[key]; !ok {
+				more += ", " + strconv.Quote(key) + ": " + value
+			} else if string(f.src[v.begin:v.end]) != value {
+				edits = append(edits, edit{v, value})
+			}
+		}
+		status, summary := f.Tasks[i].Status != c.Status, c.Summary != "" && f.summary(o) != c.Summary
+		if !status && !summary {
+			continue
+		}
+		if status {
+			put("status", quote(c.Status))
+		}
+		if summary {
+			put("summary", quote(c.Summary))
+		}
+		put("updated_at", stamp)
+		if more != "" {
+			at := o.end
+			for at > o.begin+1 && blank(f.src[at-1]) {
+				at--
+			}
+			edits = append(edits, edit{span{at, at}, more})
+		}
+	}
+	if len(added) > 0 {
+		at, lead, tail := f.end, "", ""
+		for at > 0 && blank(f.src[at-1]) {
+			at--
+		}
+		if len(f.Tasks) > 0 {
+			lead = ","
+		}
+		if at == f.end {
+			tail = "\n  "
+		}
+		edits = append(edits, edit{span{at, at}, lead + "\n    " + strings.Join(added, ",\n    ") + tail})
+	}
+	if len(edits) == 0 {
+		return f.src, false
+	}
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.at.begin - b.at.begin })
+	out := make([]byte, 0, len(f.src)+128*len(edits))
+	from := 0
+	for _, e := range edits {
+		out = append(append(out, f.src[from:e.at.begin]...), e.text...)
+		from = e.at.end
+	}
+	return append(out, f.src[from:]...), true
+}
+
+// fresh is the text of a task that is added.
+func (f *File) fresh(c Change, stamp string) string {
+	body := c.Body
+	if len(body) == 0 {
+		body, _ = json.Marshal(map[string]string{"id": c.ID})
+	}
+	g := &File{src: body}
+	s := scanner{src: body}
+	if s.space(); s.at >= len(body) || body[s.at] != '{' || !json.Valid(body) {
+		return ""
+	}
+	o := s.object()
+	more := ""
+	for _, kv := range [][2]string{{"status", quote(c.Status)}, {"created_at", stamp}, {"updated_at", stamp}, {"stands_for", quote(c.For)}, {"summary", quote(c.Summary)}} {
+		if _, ok := o.members[kv[0]]; !ok && kv[1] != `""` {
+			more += ", " + quote(kv[0]) + ": " + kv[1]
+		}
+	}
+	if len(o.members) == 0 {
+		more = strings.TrimPrefix(more, ", ")
+	}
+	return string(g.src[o.begin:o.end]) + more + "}"
+}
+
+func (f *File) summary(o object) string {
+	var out string
+	if v, ok := o.members["summary"]; ok {
+		_ = json.Unmarshal(f.src[v.begin:v.end], &out) // of another kind: it is replaced
+	}
+	return out
+}
+
+// quote writes a text as JSON, without the escapes that are for web pages.
+func quote(s string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(s) != nil {
+		return `""`
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func short(b []byte) string {
+	if len(b) > 80 {
+		return string(b[:80]) + "…"
+	}
+	return string(b)
+}
+
+// scanner finds places in a text that is known to be JSON.
+type scanner struct {
+	src []byte
+	at  int
+}
+
+func blank(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+
+func (s *scanner) space() {
+	for s.at < len(s.src) && blank(s.src[s.at]) {
+		s.at++
+	}
+}
+
+// object reads the object at the scanner's place, and goes behind it.
+func (s *scanner) object() object {
+	o := object{begin: s.at, members: map[string]span{}}
+	for s.at++; ; {
+		switch s.space(); s.src[s.at] {
+		case '}':
+			o.end = s.at
+			s.at++
+			return o
+		case ',':
+			s.at++
+			continue
+		}
+		begin := s.at
+		s.text()
+		var key string
+		_ = json.Unmarshal(s.src[begin:s.at], &key) // it is JSON
+		s.space()
+		s.at++ // the colon
+		s.space()
+		begin = s.at
+		s.value()
+		o.members[key] = span{begin, s.at}
+	}
+}
+
+// text goes behind a quoted text.
+func (s *scanner) text() {
+	for s.at++; s.src[s.at] != '"'; s.at++ {
+		if s.src[s.at] == '\\' {
+			s.at++
+		}
+	}
+	s.at++
+}
+
+// value goes behind a value.
+func (s *scanner) value() {
+	depth := 0
+	for ; s.at < len(s.src); s.at++ {
+		switch c := s.src[s.at]; {
+		case c == '"':
+			s.text()
+			s.at--
+		case c == '{' || c == '[':
+			depth++
+		case (c == '}' || c == ']') && depth == 0, c == ',' && depth == 0, blank(c) && depth == 0:
+			return
+		case c == '}' || c == ']':
+			if depth--; depth == 0 {
+				s.at++
+				return
+			}
+		}
+		if s.src[s.at] == '"' && depth == 0 {
+			s.at++
+			return
+		}
+	}
+}

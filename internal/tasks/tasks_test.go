@@ -1,0 +1,128 @@
+package tasks
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+const sample = `{
+  "schema_version": 1,
+  "project": {"name": "P", "root": "."},
+  "tasks": [
+    {"id": "T1", "title": "one", "priority": 2, "status": "todo", "mine": {"a": [1, "}"]}},
+    {
+      "id": "T2",
+      "status": "doing",
+      "depends_on": ["T1"],
+      "summary": "old"
+    }
+  ],
+  "mine": [1, 2]
+}
+`
+
+func TestRead(t *testing.T) {
+	f, fault := Read([]byte(sample))
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	if got := fmt.Sprint(f.Tasks[0].ID, f.Tasks[0].Priority, f.Tasks[0].Status, f.Tasks[1].ID, f.Tasks[1].Priority == NoPriority, f.Tasks[1].Status, f.Tasks[1].DependsOn); got != "T12todoT2truedoing[T1]" {
+		t.Error(got)
+	}
+	if !json.Valid(f.Tasks[0].Body) || !strings.Contains(string(f.Tasks[0].Body), `"mine"`) {
+		t.Errorf("body %s", f.Tasks[0].Body)
+	}
+}
+
+func TestFaultsNameTheirLine(t *testing.T) {
+	for name, c := range map[string]struct {
+		src, why string
+		line     int
+	}{
+		"no JSON":    {"{\n\"tasks\": [\n}\n", "not a JSON object", 3},
+		"no tasks":   {`{"schema_version": 1}`, `"tasks" is missing`, 1},
+		"version":    {"{\n\"schema_version\": 2, \"tasks\": []}", "schema_version 2", 2},
+		"no id":      {"{\"tasks\": [\n{\"title\": \"x\"}]}", "is missing", 2},
+		"bad id":     {"{\"tasks\": [\n{\"id\": \"../x\"}]}", "is no id", 2},
+		"status":     {"{\"tasks\": [{\"id\": \"a\",\n\"status\": \"open\"}]}", "want todo, doing, done or blocked", 2},
+		"twice":      {"{\"tasks\": [{\"id\": \"a\"},\n{\"id\": \"a\"}]}", "twice: the first is on line 1", 2},
+		"missing":    {"{\"tasks\": [{\"id\": \"a\",\n\"depends_on\": [\"b\"]}]}", "a depends on b, which is not there", 2},
+		"cycle":      {"{\"tasks\": [{\"id\": \"a\", \"depends_on\": [\"b\"]},\n{\"id\": \"b\",\n\"depends_on\": [\"a\"]}]}", "a -> b -> a", 1},
+		"itself":     {"{\"tasks\": [\n{\"id\": \"a\", \"depends_on\": [\"a\"]}]}", "a -> a", 2},
+		"priority":   {"{\"tasks\": [\n{\"id\": \"a\", \"priority\": \"high\"}]}", "priority: want a whole number", 2},
+		"doubled":    {`{"tasks": [], "tasks": []}`, "not a JSON object", 1},
+		"no object":  {"{\"tasks\": [\n1]}", "task 1 of the list is no object", 2},
+		"tasks text": {`{"tasks": "x"}`, "want a list", 1},
+	} {
+		_, fault := Read([]byte(c.src))
+		if fault == nil || !strings.Contains(fault.Why, c.why) || fault.Line != c.line {
+			t.Errorf("%s: %v, want line %d: %s", name, fault, c.line, c.why)
+		}
+	}
+}
+
+func TestWithKeepsWhatItDoesNotKnow(t *testing.T) {
+	f, fault := Read([]byte(sample))
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	out, changed := f.With([]Change{{ID: "T1", Status: "done", Summary: "it <works>"}, {ID: "T2", Status: "doing"},
+		{ID: "T1.1", Status: "todo", Body: json.RawMessage(`{"id": "T1.1", "title": "more"}`), For: "T1"}}, at)
+	want := strings.Replace(sample, `"status": "todo", "mine": {"a": [1, "}"]}}`,
+		`"status": "done", "mine": {"a": [1, "}"]}, "summary": "it <works>", "updated_at": "2026-01-02T03:04:05Z"}`, 1)
+	want = strings.Replace(want, "    }\n  ],", "    },\n    {\"id\": \"T1.1\", \"title\": \"more\", \"status\": \"todo\", \"created_at\": \"2026-01-02T03:04:05Z\", \"updated_at\": \"2026-01-02T03:04:05Z\", \"stands_for\": \"T1\"}\n  ],", 1)
+	if !changed || string(out) != want {
+		t.Errorf("got\n%s\nwant\n%s", out, want)
+	}
+	g, fault := Read(out)
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	if again, changed := g.With([]Change{{ID: "T1", Status: "done", Summary: "it <works>"}, {ID: "T2", Status: "doing"}, {ID: "T1.1", Status: "todo"}}, at); changed || string(again) != want {
+		t.Errorf("written again it changes:\n%s", again)
+	}
+}
+
+func TestWithOfAnEmptyList(t *testing.T) {
+	f, fault := Read([]byte(`{"tasks": []}`))
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	out, _ := f.With([]Change{{ID: "a", Status: "todo"}, {ID: "b", Status: "blocked", Body: json.RawMessage(`{}`)}}, time.Time{})
+	if g, fault := Read(out); fault == nil || !json.Valid(out) {
+		t.Errorf("%s: %v %v", out, g, fault) // b's body has no id: it is told, not lost
+	}
+	out, _ = f.With([]Change{{ID: "a", Status: "todo"}}, time.Time{})
+	if g, fault := Read(out); fault != nil || len(g.Tasks) != 1 {
+		t.Errorf("%s: %v", out, fault)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(sample)
+	f.Add(`{"tasks":[{"id":"a","status":"done","x":"\""},{"id":"b"}]}`)
+	f.Fuzz(func(t *testing.T, src string) {
+		file, fault := Read([]byte(src))
+		if fault != nil {
+			return
+		}
+		var changes []Change
+		for _, x := range file.Tasks {
+			changes = append(changes, Change{ID: x.ID, Status: "blocked", Summary: "s\n\"<"})
+		}
+		out, _ := file.With(append(changes, Change{ID: "new-one", Status: "todo"}), time.Unix(0, 0))
+		again, fault := Read(out)
+		if fault != nil || len(again.Tasks) < len(file.Tasks) {
+			t.Fatalf("%q -> %q: %v", src, out, fault)
+		}
+		for _, x := range again.Tasks[:len(file.Tasks)] {
+			if x.Status != "blocked" {
+				t.Fatalf("%q -> %q", src, out)
+			}
+		}
+	})
+}

@@ -1,0 +1,254 @@
+package specs
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice/engine"
+)
+
+// Bounds of task lists and child runs.
+const (
+	maxListParallel = 32
+	maxAttempts     = 100
+	maxTaskDepth    = 10
+	maxFlowDepth    = 4 // of workflows whose runs are children of one another's
+
+	defaultAttempts = 3
+	defaultDepth    = 3
+)
+
+// flowReader gives the text of a workflow that a step runs as a child, and the name that its faults bear.
+type flowReader func(step, id string) (src []byte, file string, err error)
+
+// below gives what the specs of the repo at root name.
+func below(root string) sources {
+	return sources{schemas: schemasBelow(root), flows: func(_, id string) ([]byte, string, error) {
+		file := filepath.Join(root, filepath.FromSlash(Dir), id+".yaml")
+		src, err := readBounded(file, MaxBytes)
+		return src, file, err
+	}}
+}
+
+// pinned is what the child runs of a step go by.
+type pinned struct {
+	step string
+	file string
+	src  []byte
+	vars map[string]any
+}
+
+// children compiles for_each and workflow: what is done for each task, or by a child run.
+func (c *compiler) children(d *stepDoc, s *engine.Step, what string) {
+	if d.ForEach == nil && !d.Workflow.set() {
+		return
+	}
+	if d.ForEach != nil {
+		s.ForEach = c.forEach(d, what)
+	}
+	if d.Workflow.set() {
+		c.ownOnly(d, what)
+		s.Child = c.flow(d, s, what)
+	} else {
+		s.Child = c.inline(s)
+	}
+	// Who does the work, and how, is said of the child.
+	s.Agent, s.Run, s.Env, s.Inputs, s.Criteria, s.Answer, s.Restarts = nil, nil, nil, nil, nil, nil, nil
+	s.Timeout, s.IdleTimeout, s.Signal = 0, 0, engine.Signal{Type: engine.SignalExit}
+}
+
+// ownOnly refuses what has no meaning beside workflow: there its steps say it.
+func (c *compiler) ownOnly(d *stepDoc, what string) {
+	for _, key := range []string{"env", "inputs", "success_criterion", "answer", "timeout", "idle_timeout", "restarts", "signal"} {
+		if d.has(key) {
+			c.at(d.key(key), "%s: %s has no meaning beside workflow: its steps say it", what, key)
+		}
+	}
+}
+
+func (c *compiler) forEach(d *stepDoc, what string) *engine.List {
+	e, l := d.ForEach, &engine.List{MaxParallel: 1, Attempts: defaultAttempts, MaxDepth: defaultDepth}
+	if c.list != "" && c.list != d.ID.value {
+		c.at(d.key("for_each"), "%s: step %s has a for_each: a workflow has one list at the most", what, c.list)
+	}
+	c.list = d.ID.value
+	what += ": for_each"
+	l.Tasks = c.path(e.Tasks, inStep, what+": tasks", badOutput)
+	if n, ok := c.count(e.MaxParallel, 1, maxListParallel, what+": max_parallel"); ok {
+		l.MaxParallel = n
+	}
+	if n, ok := c.count(e.Attempts, 1, maxAttempts, what+": attempts"); ok {
+		l.Attempts = n
+	}
+	if n, ok := c.count(e.MaxDepth, 0, maxTaskDepth, what+": max_depth"); ok {
+		l.MaxDepth = n
+	}
+	side := func(t text, key string) string {
+		if !t.set() {
+			return ""
+		}
+		id := t.value
+		switch o := c.steps[id]; {
+		case o == nil:
+			c.unknown(t.node, what+": "+key, id, "step", c.world.steps)
+			return ""
+		case id == d.ID.value:
+			c.at(t.node, "%s: %s: a list does not go to itself", what, key)
+			return ""
+		case o.Needs.node != nil:
+			c.at(t.node, "%s: %s: step %s has needs: it is the list that leads to it", what, key, id)
+			return ""
+		case o.ForEach != nil:
+			return "" // told elsewhere
+		}
+		return id
+	}
+	l.OnExhausted, l.OnMissing, l.OnInvalid = side(e.OnExhausted, "on_exhausted"), side(e.OnMissing, "on_missing"), side(e.OnInvalid, "on_invalid")
+	if l.MaxParallel > 1 && d.Agent != nil && !strings.Contains(d.Agent.Worktree.value, "task.id") {
+		c.at(d.key("for_each"), "%s: max_parallel %d: tasks that are done at a time need worktrees of their own: give the agent a worktree with ${{task.id}} in it", what, l.MaxParallel)
+	}
+	return l
+}
+
+// inline is the workflow of a task that an agent or a command does: one step, whose failure is the run's.
+func (c *compiler) inline(s *engine.Step) *engine.Spec {
+	one := *s
+	one.ForEach, one.Outputs, one.Gates, one.Needs, one.HasNeeds, one.ExtNeeds, one.When = nil, nil, []string{s.ID}, nil, false, nil, engine.Cond{}
+	return &engine.Spec{ID: c.spec.ID, Name: s.Name, Description: c.spec.Description, Inline: true, Outer: c.spec, Vars: c.spec.Vars,
+		ContextFiles: c.spec.ContextFiles, Protect: c.spec.Protect, AfterStep: c.spec.AfterStep, Limits: engine.Limits{MaxSameFailure: engine.DefaultMaxSameFailure},
+		Steps: []*engine.Step{&one},
+		Gates: []*engine.Gate{{ID: s.ID, Name: s.Name, Step: s.ID, Implicit: true, Reviewer: engine.Reviewer{Level: engine.LevelAuto, FromStep: true},
+			OnPass: []string{engine.EndDone}, OnFail: engine.EndFailed, OnExhausted: engine.EndFailed, OnTimeout: "remind", MaxRetries: 1,
+			RetryContext: fmt.Sprintf("%s/%s-attempt-{n}.md", RetryDir, s.ID)}}}
+}
+
+// flow loads the workflow of a child run.
+func (c *compiler) flow(d *stepDoc, s *engine.Step, what string) *engine.Spec {
+	id, at := d.Workflow.value, d.Workflow.node
+	none := &engine.Spec{ID: id, Name: id}
+	if bad := validID(id); bad != "" {
+		c.at(at, "%s: workflow %s %s", what, quote(id), bad)
+		return none
+	}
+	above := append(slices.Clone(c.above), c.spec.ID)
+	switch {
+	case slices.Contains(above, id):
+		c.at(at, "%s: workflow %s would run itself: %s", what, id, strings.Join(append(above, id), " -> "))
+		return none
+	case len(above) >= maxFlowDepth:
+		c.at(at, "%s: workflow %s: child runs are at most %d deep", what, id, maxFlowDepth)
+		return none
+	case c.flows == nil:
+		return none
+	}
+	src, file, err := c.flows(s.ID, id)
+	if err != nil {
+		c.at(at, "%s: workflow %s %s", what, quote(id), reason(err))
+		return none
+	}
+	vars := c.varsOf()
+	k, _, faults := load(file, src, vars, sources{schemas: c.schemas, flows: under(c.flows, s.ID), above: above})
+	if len(faults) > 0 {
+		c.at(at, "%s: workflow %s does not load: %s%s", what, id, faults[0].Error(), andMore(len(faults)-1))
+		return none
+	}
+	for _, v := range k.Vars {
+		if _, ok := vars[v.Name]; v.Required && !ok && c.variable(v.Name) == nil {
+			c.at(at, "%s: workflow %s requires the var %s: declare it under workflow.vars here", what, id, v.Name)
+		}
+	}
+	if l := s.ForEach; l != nil && l.MaxParallel > 1 {
+		for _, st := range k.Steps {
+			if st.Child == nil && (st.Agent == nil || !strings.Contains(st.Agent.Worktree.Source, "task.id")) {
+				c.at(at, "%s: for_each: max_parallel %d: tasks that are done at a time need worktrees of their own: give step %s of %s a worktree with ${{task.id}} in it", what, l.MaxParallel, st.ID, id)
+				break
+			}
+		}
+	}
+	c.kids = append(c.kids, pinned{step: s.ID, file: file, src: src, vars: vars})
+	return k
+}
+
+func andMore(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d more)", n)
+}
+
+// varsOf gives the values of the vars that are known: what was given, else the defaults.
+func (c *compiler) varsOf() map[string]any {
+	out := map[string]any{}
+	for _, v := range c.world.vars {
+		if x, ok := c.given[v.name]; ok {
+			out[v.name] = x
+		} else if !v.required {
+			out[v.name] = v.value
+		}
+	}
+	return out
+}
+
+// linkChildren derives the graphs of the inline ones, and checks that where a list goes leads back to it.
+func (c *compiler) linkChildren() {
+	for _, s := range c.spec.Steps {
+		if s.Child != nil && (s.Child.Inline || len(s.Child.Steps) == 0) {
+			s.Child.Link()
+		}
+		if l := s.ForEach; l != nil && len(c.faults) == 0 {
+			e := c.steps[s.ID].ForEach
+			for key, t := range map[string]text{"on_missing": e.OnMissing, "on_invalid": e.OnInvalid, "on_exhausted": e.OnExhausted} {
+				if t.set() && !c.spec.LeadsTo(t.value, s.ID) {
+					c.at(t.node, "step %s: for_each: %s: step %s does not lead back to the list: give it next_step: %s", s.ID, key, t.value, s.ID)
+				}
+			}
+		}
+	}
+}
+
+// childMark begins a child's workflow in a pinned text; the path of steps to it follows.
+const childMark = "--- # child: "
+
+// pinChildren adds the workflows of child runs to a pinned text.
+func (c *compiler) pinChildren(out []byte, vars map[string]any, from sources) ([]byte, []Fault) {
+	for _, k := range c.kids {
+		text, faults := pin(k.file, k.src, k.vars, sources{schemas: from.schemas, flows: from.flows, above: append(slices.Clone(from.above), c.spec.ID)})
+		if faults != nil {
+			return nil, faults
+		}
+		text = bytes.ReplaceAll(text, []byte("\n"+childMark), []byte("\n"+childMark+k.step+"/"))
+		out = append(bytes.TrimRight(out, "\n"), []byte("\n"+childMark+k.step+"\n")...)
+		out = append(out, text...)
+	}
+	return out, nil
+}
+
+// unpinned are the workflows of child runs in a pinned text, by the steps that lead to them.
+type unpinned map[string][]byte
+
+// unpin takes a pinned text apart.
+func unpin(src []byte) ([]byte, unpinned) {
+	parts := bytes.Split(src, []byte("\n"+childMark))
+	rest := unpinned{}
+	for _, p := range parts[1:] {
+		step, text, _ := bytes.Cut(p, []byte("\n"))
+		rest[string(step)] = text
+	}
+	return parts[0], rest
+}
+
+func (u unpinned) read(step, _ string) ([]byte, string, error) {
+	src, ok := u[step]
+	if !ok {
+		return nil, "", fmt.Errorf("it is not in the text that the run was started with")
+	}
+	return src, "", nil
+}
+
+// under gives the workflows below a step's.
+func under(flows flowReader, step string) flowReader {
+	return func(inner, id string) ([]byte, string, error) { return flows(step+"/"+inner, id) }
+}
