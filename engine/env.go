@@ -10,7 +10,8 @@ func holds(c Cond, env func() *Env) (bool, error) {
 	return c.Eval(env())
 }
 
-// StepEnv gives what expressions of the step see, in its attempt n.
+// StepEnv gives what expressions of the step see, in its attempt n. Of itself it sees the newest answer it gave: one that is
+// done anew can go on from that.
 func (s *State) StepEnv(r *Run, w *Spec, step string, n int) *Env {
 	env := s.env(r, w)
 	env.Step, env.Attempt = step, n
@@ -21,6 +22,12 @@ func (s *State) StepEnv(r *Run, w *Spec, step string, n int) *Env {
 		if t := l.Task(l.For); t != nil {
 			env.Task = t.env(t.Body, t.Tries)
 		}
+	}
+	as := r.Attempts[step]
+	for i := len(as) - 1; i >= 0 && env.Steps[step].Answer == nil; i-- {
+		own := env.Steps[step]
+		own.Answer = value(as[i].Answer)
+		env.Steps[step] = own
 	}
 	return env
 }

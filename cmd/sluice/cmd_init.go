@@ -59,6 +59,9 @@ It never writes over a file that is there, so it can be run again.`,
 			for i, f := range []string{"writer", "reviewer", "test"} {
 				c.given[i] = cmd.Flags().Changed(f)
 			}
+			if err := c.of(t.Files); err != nil {
+				return err
+			}
 			if err := a.choose(p.root, &c); err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,6 +23,33 @@ type choice struct {
 	Found    []string `json:"found"` // agents on PATH
 
 	given [3]bool // by a flag: it is not asked for
+	moot  [3]bool // the template has no place for it
+}
+
+// of finds what the template has no place for: a reviewer, a command of tests.
+func (c *choice) of(files fs.FS) error {
+	c.moot = [3]bool{false, true, true}
+	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		if name == "config.yaml" {
+			for _, m := range regexp.MustCompile(roleLine).FindAllStringSubmatch(string(data), -1) {
+				c.moot[1] = c.moot[1] && !reviews(m[2])
+			}
+		}
+		c.moot[2] = c.moot[2] && !(strings.HasPrefix(name, "specs/") && regexp.MustCompile(testLine).Match(data))
+		return nil
+	})
+}
+
+// reviews says that a role is played by whom one has chosen to review.
+func reviews(role string) bool {
+	return role == "reviewer" || role == "controller" || role == "supervisor" || role == "tester"
 }
 
 // knownAgents are looked for on PATH: the two that are built in first, then those whose settings docs/agents.md has.
@@ -78,13 +106,13 @@ func (a *app) choose(root string, c *choice) error {
 				break
 			}
 		}
-		if ask && len(c.Found) > 1 {
+		if ask && len(c.Found) > 1 && !c.moot[1] {
 			if c.Reviewer, err = a.pick("Which agent reviews it?", c.Found, c.Reviewer); err != nil {
 				return err
 			}
 		}
 	}
-	if !c.given[2] {
+	if !c.given[2] && !c.moot[2] {
 		c.Test = testsOf(root)
 		if ask {
 			c.Test, err = a.fill("Which command tests this repo?", c.Test)
@@ -177,7 +205,7 @@ func (c *choice) fit(name string, data []byte) []byte {
 		out := roleLine.ReplaceAllStringFunc(string(data), func(line string) string {
 			m := roleLine.FindStringSubmatch(line)
 			who := c.Writer
-			if m[2] == "reviewer" || m[2] == "controller" || m[2] == "supervisor" {
+			if reviews(m[2]) {
 				who = c.Reviewer
 			}
 			if s := agentSettings(who); s != "" && !slices.Contains(own, "  "+who+": "+s) {
@@ -201,7 +229,7 @@ func (c *choice) tell(a *app) {
 		a.print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice run gated-pipeline --stub` tries the workflow with stand-ins",
 			a.paint(yellow, "note:"), strings.Join(knownAgents(), ", "), workflowDir)
 	}
-	if c.Test == "" {
+	if c.Test == "" && !c.moot[2] {
 		a.print("%s no tests were found here: the work is judged by its reviewer and by you, until the spec's `test` names a command", a.paint(yellow, "note:"))
 	}
 }

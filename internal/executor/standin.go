@@ -211,6 +211,15 @@ func reviewPart(g *engine.Gate, play stub.Play, label string) stub.Part {
 	}
 	if part.Answer == nil {
 		part.Answer = verdictOf(g, play, label)
+		return part
+	}
+	var own map[string]any
+	if play.Feedback == "" || json.Unmarshal(part.Answer, &own) != nil {
+		return part
+	}
+	own["feedback"] = play.Feedback
+	if raw, err := json.Marshal(own); err == nil {
+		part.Answer = raw
 	}
 	return part
 }
