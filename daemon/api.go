@@ -98,6 +98,7 @@ type RunStatus struct {
 	Vars      map[string]any  `json:"vars,omitempty"`
 	Digest    string          `json:"digest"`
 	SpecDrift bool            `json:"spec_drift,omitempty"` // the file has changed since the run started
+	file      string          // hex SHA-256 of the spec's file then
 	Steps     []StepStatus    `json:"steps"`
 	Waits     []Wait          `json:"waits,omitempty"` // what it waits for, oldest first
 	Child     *engine.ChildOf `json:"child,omitempty"` // it is a child run: of whom, and for which task

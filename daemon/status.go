@@ -48,7 +48,7 @@ func (s *Status) levels(w World) {
 
 // drift says of each run whether its workflow's file is not what it goes by.
 func (s *Status) drift(sources map[string]string) {
-	type pinned struct{ workflow, digest string }
+	type pinned struct{ workflow, digest, file string }
 	changed := map[pinned]bool{}
 	for i := range s.Runs {
 		r := &s.Runs[i]
@@ -56,10 +56,10 @@ func (s *Status) drift(sources map[string]string) {
 		if !live || !r.Ended.IsZero() {
 			continue
 		}
-		key := pinned{r.Workflow, r.Digest}
+		key := pinned{r.Workflow, r.Digest, r.file}
 		is, known := changed[key]
 		if !known {
-			is = drifted(s.Root, r.Workflow, source)
+			is = drifted(s.Root, r.Workflow, r.file, source)
 			changed[key] = is
 		}
 		r.SpecDrift = is
@@ -68,7 +68,7 @@ func (s *Status) drift(sources map[string]string) {
 
 func runStatus(c *core, r *engine.Run, full bool) RunStatus {
 	out := RunStatus{ID: r.ID, Workflow: r.Workflow, Name: r.Workflow, Phase: r.Phase, Started: r.Started, Ended: r.Ended, EndWhy: r.EndWhy,
-		Stubbed: r.Stubbed(), By: r.By, Usage: r.Usage, Budget: r.UsageLimit, Roles: maps.Clone(r.Roles), RoleBudgets: maps.Clone(r.RoleLimits), Near: near(r), Notes: slices.Clone(r.Notes), Vars: r.Vars, Digest: r.Digest, Steps: []StepStatus{}}
+		Stubbed: r.Stubbed(), By: r.By, Usage: r.Usage, Budget: r.UsageLimit, Roles: maps.Clone(r.Roles), RoleBudgets: maps.Clone(r.RoleLimits), Near: near(r), Notes: slices.Clone(r.Notes), Vars: r.Vars, Digest: r.Digest, file: r.File, Steps: []StepStatus{}}
 	if r.Paused {
 		out.Paused = r.PausedWhy
 		out.Waits = append(out.Waits, Wait{Kind: "paused", Text: "it is paused (" + r.PausedWhy + "): sluice resume " + r.ID})
@@ -98,10 +98,23 @@ func near(r *engine.Run) []string {
 	return out
 }
 
+// maxSpecFile is how much of a spec's file is read: a larger one is none.
+const maxSpecFile = 128 << 10
+
 // drifted says that the workflow's file is not what the run goes by. It is opened so that nothing there can hold one up.
-func drifted(root, workflow, source string) bool {
-	now, _, err := atomicfile.OpenRegular(filepath.Join(root, ".workflow", "specs"), workflow+".yaml", int64(len(source)))
-	return err != nil || string(now) != source
+func drifted(root, workflow, file, source string) bool {
+	most := int64(len(source))
+	if file != "" {
+		most = maxSpecFile
+	}
+	now, _, err := atomicfile.OpenRegular(filepath.Join(root, ".workflow", "specs"), workflow+".yaml", most)
+	switch {
+	case err != nil:
+		return true
+	case file != "": // the source has schemas and values written into it
+		return digestOf(string(now)) != file
+	}
+	return string(now) != source
 }
 
 func stepStatus(s *engine.State, r *engine.Run, spec *engine.Spec, st *engine.Step, full bool) StepStatus {

@@ -40,8 +40,9 @@ type Configured struct {
 // RunRequested: somebody starts a workflow.
 type RunRequested struct {
 	Workflow string            `json:"workflow"`
-	Source   string            `json:"source"` // the spec's text, whole
-	Digest   string            `json:"digest"` // hex SHA-256 of Source
+	Source   string            `json:"source"`         // the spec's text, whole
+	Digest   string            `json:"digest"`         // hex SHA-256 of Source
+	File     string            `json:"file,omitempty"` // hex SHA-256 of the spec's file, of which Source was made
 	Vars     map[string]any    `json:"vars,omitempty"`
 	Parallel bool              `json:"parallel,omitempty"` // beside a live run of the workflow
 	Paused   bool              `json:"paused,omitempty"`

@@ -36,6 +36,7 @@ type (
 		Workflow   string            `json:"workflow"`
 		N          int               `json:"n"`
 		Digest     string            `json:"digest"`
+		File       string            `json:"file,omitempty"` // hex SHA-256 of the spec's file
 		Source     string            `json:"source"`
 		Vars       map[string]any    `json:"vars,omitempty"`
 		Trees      map[string]string `json:"trees,omitempty"`

@@ -130,6 +130,7 @@ type Run struct {
 	PausedAt   time.Time             `json:"paused_at,omitzero"`
 	Parallel   bool                  `json:"parallel,omitempty"`
 	Digest     string                `json:"digest"`
+	File       string                `json:"file,omitempty"` // hex SHA-256 of the spec's file, "" of a run that an older release started
 	Vars       map[string]any        `json:"vars,omitempty"`
 	Trees      map[string]string     `json:"trees,omitempty"`
 	RetryDir   string                `json:"retry_dir,omitempty"` // below .workflow/retry-context/: beside another run with the same gates

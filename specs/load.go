@@ -34,7 +34,7 @@ func LoadFor(file string, src []byte, vars map[string]any) (*engine.Spec, []Faul
 		own, rest := unpin(src)
 		spec, _, faults := load(file, own, vars, sources{flows: rest.read})
 		if spec != nil {
-			spec.Digest = digest(src)
+			spec.Digest = Digest(src)
 		}
 		return spec, faults
 	}
@@ -60,7 +60,7 @@ func load(file string, src []byte, vars map[string]any, from sources) (*engine.S
 	}
 	var doc specDoc
 	r.object(root, reflect.ValueOf(&doc).Elem(), topName)
-	c := &compiler{reader: r, doc: &doc, given: vars, schemas: from.schemas, flows: from.flows, above: from.above, spec: &engine.Spec{Digest: digest(src)}}
+	c := &compiler{reader: r, doc: &doc, given: vars, schemas: from.schemas, flows: from.flows, above: from.above, spec: &engine.Spec{Digest: Digest(src)}}
 	c.compile()
 	if max(len(doc.Steps), len(doc.Gates)) > MaxSteps {
 		r.pos(1, 1, "the workflow has more than %d steps or gates: split it", MaxSteps)
@@ -74,7 +74,8 @@ func load(file string, src []byte, vars map[string]any, from sources) (*engine.S
 	return c.spec, c, nil
 }
 
-func digest(src []byte) string {
+// Digest is the hex SHA-256 of a spec's text.
+func Digest(src []byte) string {
 	sum := sha256.Sum256(src)
 	return hex.EncodeToString(sum[:])
 }

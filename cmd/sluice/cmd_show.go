@@ -355,7 +355,7 @@ func (a *app) printAttempt(sh *shown, at *engine.Attempt) {
 	}
 	a.text("it asks", because(at.Question, strings.Join(at.Options, " | ")))
 	if len(at.Answer) > 0 {
-		a.text("answer", string(at.Answer))
+		a.text("answer", readable(at.Answer))
 	}
 	switch {
 	case at.Failure != "":
@@ -510,4 +510,17 @@ func (a *app) printPatch(patch []byte) {
 		}
 		a.print("%s", a.paint(style, gates.Clean(strings.TrimRight(l, "\n"))))
 	}
+}
+
+// readable lays JSON out for people: a line for each value, and no character written as its number.
+func readable(raw json.RawMessage) string {
+	var v any
+	var b strings.Builder
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	if json.Unmarshal(raw, &v) != nil || out.Encode(v) != nil {
+		return string(raw)
+	}
+	return strings.TrimSpace(b.String())
 }

@@ -152,7 +152,7 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 	if len(bad) > 0 {
 		return ev, failed("mend the spec; `sluice validate` checks it again", "%s%s", bad[0], more(len(bad)-1))
 	}
-	ev = engine.RunRequested{Workflow: spec.ID, Source: string(pinned), Vars: vars, Parallel: o.parallel}
+	ev = engine.RunRequested{Workflow: spec.ID, Source: string(pinned), File: specs.Digest(src), Vars: vars, Parallel: o.parallel}
 	if o.stub != "" {
 		ev.Stubs, err = a.stubsOf(p, o.stub, spec)
 	}

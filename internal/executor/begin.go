@@ -309,7 +309,8 @@ func (e *Executor) keepSpec(job daemon.Job) {
 		return
 	}
 	data, _, err := atomicfile.OpenRegular(filepath.Join(e.root, ".workflow", "specs"), job.RunInfo.Workflow+".yaml", maxSpecFile)
-	if err != nil || hexSum(data) != job.Spec.Digest {
+	sum := hexSum(data)
+	if err != nil || sum != job.Spec.Digest && sum != job.RunInfo.File {
 		return // it was changed since: the journal has the one the run goes by
 	}
 	if err := atomicfile.Write(to, data, 0o600); err != nil {

@@ -356,6 +356,9 @@ func (e *Executor) found(argv, env []string, plan *sandbox.Plan) ([]string, erro
 			if i := strings.LastIndex(f, "/node_modules/"); i >= 0 {
 				dir = f[:i+len("/node_modules")]
 			}
+			if slices.ContainsFunc(plan.Shown, func(m sandbox.Mount) bool { return sandbox.Inside(dir, m.Path) }) {
+				dir = f // what lies beside it, the checkout say, is not to be covered
+			}
 			plan.Shown = append(plan.Shown, sandbox.Mount{Path: dir})
 		}
 	}

@@ -22,7 +22,8 @@ func pages(t *testing.T) map[string]string {
 		t.Fatalf("%d documents in docs/: %v", len(names), err)
 	}
 	more, _ := filepath.Glob("../../examples/*/README.md")
-	names = append(append(names, more...), "../../README.md", "../../CONTRIBUTING.md", "../../examples/README.md")
+	templates, _ := filepath.Glob("../../docs/templates/*.md")
+	names = append(append(append(names, more...), templates...), "../../README.md", "../../CONTRIBUTING.md", "../../examples/README.md")
 	out := map[string]string{}
 	for _, name := range names {
 		raw, err := os.ReadFile(name)

@@ -1,0 +1,80 @@
+package stub
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestPlay(t *testing.T) {
+	s, err := Read([]byte(`{"commands":"real",
+		"roles": {"writer": [{"say":"w0"},{"say":"w1"}], "*": [{"say":"any"}]},
+		"steps": {"A": [{"say":"a1","then":[{"say":"a1 again"},{"say":"a1 once more"}]},{"say":"a2"}]},
+		"gates": {"G": [{"verdict":"fail"},{"verdict":"pass"}]}}`))
+	if err != nil || !s.Runs() {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		turn Turn
+		want string
+	}{
+		{Turn{Role: "writer", Step: "A", N: 1}, "a1"},
+		{Turn{Role: "writer", Step: "A", N: 1, Again: 1}, "a1 again"},
+		{Turn{Role: "writer", Step: "A", N: 1, Again: 9}, "a1 once more"},
+		{Turn{Role: "writer", Step: "A", N: 2}, "a2"},
+		{Turn{Role: "writer", Step: "A", N: 7, Again: 1}, "a2"},
+		{Turn{Role: "writer", Step: "B", N: 5, Nth: 0}, "w0"},
+		{Turn{Role: "writer", Step: "B", N: 1, Nth: 4}, "w1"},
+		{Turn{Role: "other", Step: "B", N: 1}, "any"},
+		{Turn{Step: "B", N: 1}, ""}, // a command: roles are of agents
+		{Turn{Role: "reviewer", Gate: "G", Step: "A", N: 1}, "fail"},
+		{Turn{Role: "reviewer", Gate: "G", N: 3}, "pass"},
+		{Turn{Role: "reviewer", Gate: "H", Step: "A", N: 1}, "any"},
+	} {
+		p, ok := s.Play(x.turn)
+		got := p.Verdict
+		if p.Say != nil {
+			got = *p.Say
+		}
+		if got != x.want || ok != (x.want != "") {
+			t.Errorf("%+v: %q %v, want %q", x.turn, got, ok, x.want)
+		}
+	}
+	if _, err := Read([]byte(`{`)); err == nil {
+		t.Error("half a script was read")
+	}
+	if (&Script{}).Runs() {
+		t.Error("commands are run though nobody said so")
+	}
+}
+
+func TestLeast(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"type":"object","required":["a","b"],"properties":{"a":{"type":"string"},"b":{"type":"array","minItems":2,"items":{"type":"integer","minimum":3}},"c":{}}}`: `{"a":"stub","b":[3,3]}`,
+		`{"type":"string","pattern":"^v\\d+\\.\\d+\\.\\d+$"}`: `"v0.0.1"`,
+		`{"enum":["failed","done"]}`:                          `"done"`,
+		`{"enum":["x","y"]}`:                                  `"x"`,
+		`{"const":5}`:                                         `5`,
+		`{"type":"string","minLength":7}`:                     `"stub st"`,
+		`{"type":"string","maxLength":2}`:                     `"st"`,
+		`{"type":"number","exclusiveMinimum":1.5}`:            `2`,
+		`{"type":"integer","multipleOf":5,"minimum":7}`:       `10`,
+		`{"type":"number","maximum":-1}`:                      `-1`,
+		`{"type":["null","string"]}`:                          `"stub"`,
+		`{"type":"boolean"}`:                                  `false`,
+		`{"type":"string","format":"date"}`:                   `"2026-01-01"`,
+		`{"default":{"x":1}}`:                                 `{"x":1}`,
+		`{"allOf":[{"required":["a"],"properties":{"a":{"type":"null"}}},{"required":["b"],"properties":{"b":{"const":1}}}]}`: `{"a":null,"b":1}`,
+		`{"required":["x"],"anyOf":[{"required":["y"],"properties":{"y":{"type":"boolean"}}}]}`:                               `{"x":"stub","y":false}`,
+		`{"$ref":"#/$defs/n","$defs":{"n":{"type":"object","required":["n"],"properties":{"n":{"const":"x"}}}}}`:              `{"n":"x"}`,
+		`true`:    `{}`,
+		`{"type"`: `{}`,
+	} {
+		if got := string(Least(json.RawMessage(schema))); got != want {
+			t.Errorf("%s: %s, want %s", schema, got, want)
+		}
+	}
+	// One that refers to itself ends.
+	if got := Least(json.RawMessage(`{"$ref":"#/$defs/n","$defs":{"n":{"type":"object","required":["n"],"properties":{"n":{"$ref":"#/$defs/n"}}}}}`)); !json.Valid(got) {
+		t.Error(string(got))
+	}
+}

@@ -1,0 +1,121 @@
+package specs
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sluice/engine"
+	"sluice/internal/stub"
+)
+
+const stubbedSpec = `
+workflow: {id: w}
+steps:
+  - id: A
+    agent: {type: writer, prompt: x}
+    gate: G
+  - id: B
+    run: "true"
+    next_step: DONE
+gates:
+  - id: G
+    reviewer: {level: auto, agent_type: critic}
+    on_pass: {next_step: B}
+`
+
+func specOf(t *testing.T, src string) *engine.Spec {
+	t.Helper()
+	spec, faults := Load("", []byte(src))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	return spec
+}
+
+func TestStubsAreRead(t *testing.T) {
+	s, faults := ReadStubs("s.yaml", []byte(`commands: real
+roles:
+  writer: {write: {a.txt: "one\n", b.txt: null}, takes: 2s, signal: blocked, question: which}
+  "*": [{exit: 3}]
+steps:
+  B: [{fail: limit, reset_in: 1m}]
+gates:
+  G:
+    - {verdict: fail, score: 12.5, scores: {security: 3}, feedback: no}
+    - {say: "x", then: {answer: {a: [1, null, true]}}}
+`), specOf(t, stubbedSpec))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	got, err := json.Marshal(s)
+	want := `{"from":"s.yaml","commands":"real","roles":{"*":[{"exit":3}],"writer":[{"write":{"a.txt":"one\n","b.txt":null},"signal":"blocked","question":"which","takes":"2s"}]},` +
+		`"steps":{"B":[{"fail":"limit","reset_in":"1m0s"}]},` +
+		`"gates":{"G":[{"verdict":"fail","score":12.5,"scores":{"security":3},"feedback":"no"},{"say":"x","then":[{"answer":{"a":[1,null,true]}}]}]}}`
+	if err != nil || string(got) != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
+	}
+	back, err := stub.Read(got)
+	if again, _ := json.Marshal(back); err != nil || string(again) != want {
+		t.Errorf("read again: %v %s", err, again)
+	}
+}
+
+func TestStubsFaults(t *testing.T) {
+	spec := specOf(t, stubbedSpec)
+	for src, want := range map[string]string{
+		"":                                     "1:1: the file is empty",
+		"- a":                                  "1:1: the stubs: expected a mapping",
+		"rolls: {}":                            `1:1: the stubs: unknown key "rolls": did you mean "roles"?`,
+		"roles: [a]":                           "1:8: roles: expected a mapping",
+		"roles: {critc: {}}":                   `1:9: roles: workflow w has no role "critc" for a stand-in: did you mean "critic"?`,
+		"steps: {C: {}}":                       `1:9: steps: workflow w has no step "C" for a stand-in: it has A, B`,
+		"gates: {B: {}}":                       `1:9: gates: workflow w has no gate "B" for a stand-in: it has G`,
+		"steps: {A: []}":                       "1:12: step A: the list is empty",
+		"steps: {A: [x]}":                      "1:13: step A: expected a mapping such as {verdict: pass}, found a text",
+		"steps: {A: x}":                        "1:12: step A: expected a list",
+		"steps: {A: {exit: -1}}":               "1:19: step A: exit: -1 is less than 0",
+		"steps: {A: {exit: 256}}":              "1:19: step A: exit: want an exit code",
+		"steps: {A: {fail: crush}}":            `1:19: step A: fail: unknown word "crush": did you mean "crash"?`,
+		"steps: {A: {signal: ok}}":             `1:21: step A: signal: unknown word "ok"`,
+		"steps: {A: {takes: 5}}":               "1:20: step A: takes: 5 has no unit",
+		"steps: {A: {takes: \"${{vars.x}}\"}}": "1:20: step A: takes: expressions have no place here",
+		"steps: {A: {score: much}}":            "1:20: step A: score: expected a number",
+		"steps: {A: {scores: 5}}":              "1:21: step A: scores: expected a mapping",
+		"steps: {A: {write: x}}":               "1:20: step A: write: expected a mapping",
+		"steps: {A: {write: {/etc/x: y}}}":     `1:21: step A: write: "/etc/x" leads out of the repo`,
+		"steps: {A: {write: {a/../../x: y}}}":  "leads out of the repo",
+		"steps: {A: {write: {a: [b]}}}":        "1:24: step A: write: a: expected the file's text, or null",
+		"steps: {A: {then: {fail: no}}}":       `step A: then: fail: unknown word "no"`,
+		"commands: maybe":                      `1:11: commands: unknown word "maybe"`,
+		"steps: {A: {say: x, say: y}}":         `key "say" is given twice`,
+		"steps: {A: {say: " + strings.Repeat("x", engine.MaxStubs) + "}}": "1:1: it takes more than 64 KiB",
+	} {
+		_, faults := ReadStubs("s.yaml", []byte(src), spec)
+		if len(faults) != 1 || !strings.Contains(faults[0].Error(), want) {
+			t.Errorf("%.60s: %v, want %s", src, faults, want)
+		}
+	}
+	if _, faults := LoadStubs(filepath.Join(t.TempDir(), "none.yaml"), spec); len(faults) != 1 {
+		t.Error(faults)
+	}
+}
+
+// TestStubsOfTemplates: the script that is shipped with a template fits it.
+func TestStubsOfTemplates(t *testing.T) {
+	for _, tpl := range Templates() {
+		dir := t.TempDir()
+		if err := os.CopyFS(filepath.Join(dir, ".workflow"), tpl.Files); err != nil {
+			t.Fatal(err)
+		}
+		spec, faults := LoadFile(filepath.Join(dir, Dir, tpl.Name+".yaml"))
+		if len(faults) > 0 {
+			t.Fatal(faults)
+		}
+		if _, faults := LoadStubs(filepath.Join(dir, StubsDir, tpl.Name+".yaml"), spec); len(faults) > 0 {
+			t.Errorf("%s: %v", tpl.Name, faults)
+		}
+	}
+}
