@@ -40,9 +40,9 @@ func (a *app) followLines(ctx context.Context, s service, id string, from int64)
 	err = s.Facts(ctx, id, from, true, func(l daemon.Line) error {
 		f := say(l.Fact)
 		if f.key {
-			a.print("%s", a.line(l, f, false))
+			a.print("%s", a.line(l, f, factRun(l) != id))
 		}
-		if isEnd(l) {
+		if isEnd(l, id) {
 			return errEnded
 		}
 		return nil
@@ -68,12 +68,12 @@ func (a *app) gone(ctx context.Context, s service, id string, err error) (daemon
 	return r, &fault{cause: "the process that served " + id + " has gone: " + rerr.Error(), mend: "nothing is lost: `sluice run " + id + "` goes on", code: exitFailed, err: errors.Join(rerr, err)}
 }
 
-// isEnd says that the line tells a run's end.
-func isEnd(l daemon.Line) bool {
+// isEnd says that the line tells the run's end, and not that of a child of it.
+func isEnd(l daemon.Line, id string) bool {
 	f, err := engine.DecodeFact(l.Fact)
 	if err != nil {
 		return false
 	}
-	_, ok := f.(engine.RunEnded)
-	return ok
+	end, ok := f.(engine.RunEnded)
+	return ok && end.Run == id
 }

@@ -216,7 +216,7 @@ func (sc *screen) frame(width, height int, now time.Time) []string {
 	if left := room - len(body) - 2; left > 0 && len(recent) > 0 {
 		body = append(body, "", sc.a.paint(dim, strings.Repeat("─", max(min(width-1, 60), 1))))
 		for _, l := range recent[max(len(recent)-left+1, 0):] {
-			body = append(body, sc.a.line(l, say(l.Fact), false))
+			body = append(body, sc.a.line(l, say(l.Fact), factRun(l) != sc.id))
 		}
 	}
 	return append(fill(body, room), foot...)
