@@ -494,6 +494,9 @@ func (f RunResumed) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	paused := r.PausedAt
 	r.Paused, r.PausedWhy, r.PausedAt = false, "", time.Time{}
+	if r.List != nil { // the file may have been edited meanwhile
+		r.List.unlook(s)
+	}
 	r.grant(f.Grant)
 	for _, qs := range r.Rounds {
 		switch q := qs[len(qs)-1]; {

@@ -61,7 +61,15 @@ func (l *TaskList) add(more []Task) {
 // unlook has the file looked at before the next selection.
 func (l *TaskList) unlook(s *State) { l.Looked, l.Since = false, s.Clock }
 
-func (f TasksLooked) apply(s *State, _ time.Time) { s.list(f.Run).Looked = true }
+func (f TasksLooked) apply(s *State, _ time.Time) {
+	l := s.list(f.Run)
+	l.Looked, l.Taint, l.Deepest = true, false, -1 // what comes into the file from now on is by those that are alive now
+	for _, t := range l.Tasks {
+		if t.Child != "" {
+			l.Taint, l.Deepest = true, max(l.Deepest, t.Depth)
+		}
+	}
+}
 
 func (f TasksRead) apply(s *State, _ time.Time) {
 	l := s.list(f.Run)

@@ -10,7 +10,7 @@ import (
 
 // advanceChildren drives the attempts whose work is done by child runs; true where something follows at once.
 func (d *decider) advanceChildren(r *Run, w *Spec) bool {
-	if r.Paused || len(r.Writes) > 0 {
+	if len(r.Writes) > 0 {
 		return false
 	}
 	for _, a := range w.inOrder(r.alive) {
@@ -19,7 +19,7 @@ func (d *decider) advanceChildren(r *Run, w *Spec) bool {
 		}
 		st := w.Step(a.step)
 		if st.ForEach == nil {
-			if a.Child == "" {
+			if a.Child == "" && !r.Paused {
 				d.startChild(r, w, st, ChildOf{N: a.N})
 				return true
 			}
@@ -52,6 +52,13 @@ func (d *decider) list(r *Run, w *Spec, st *Step, a *Attempt) {
 		return
 	}
 	if !l.Looked && seen == nil {
+		return
+	}
+	if r.Paused { // what the file says is taken in, and nothing comes of it
+		if seen != nil && !l.Looked {
+			d.put(TasksLooked{of: Of(r.ID), Step: st.ID})
+		}
+		d.look = nil
 		return
 	}
 	s := l.survey(st.ForEach.Attempts)

@@ -359,6 +359,9 @@ func factRun(l daemon.Line) string {
 // line lays a fact out for a person: time, run (unless it is known), subject, words.
 func (a *app) line(l daemon.Line, s said, withRun bool) string {
 	run := ""
+	if c := childName(factRun(l)); c != "" && !withRun { // of a child run, beside those of its parent
+		s.subject = strings.TrimSpace(c + " " + s.subject)
+	}
 	if withRun {
 		run = pad(clean(factRun(l)), 1) + "  "
 	}

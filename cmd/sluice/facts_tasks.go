@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"sluice/daemon"
@@ -44,6 +45,18 @@ func sayTasks(f engine.Fact) (said, bool) {
 		return said{text: "the list takes up what was found" + addedWords(f.Added), style: dim}, true
 	}
 	return said{}, false
+}
+
+// childName is what of a child run's id comes after its top run's: the tasks and tries that lead to it.
+func childName(run string) string {
+	if i := strings.LastIndexAny(run, ".-"); i < 0 || run[i] == '-' {
+		return ""
+	}
+	at := regexp.MustCompile(`-[0-9]+\.`).FindStringIndex(run)
+	if at == nil {
+		return ""
+	}
+	return run[at[1]:]
 }
 
 func addedWords(added []engine.Task) string {
