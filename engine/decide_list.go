@@ -72,6 +72,7 @@ func (d *decider) list(r *Run, w *Spec, st *Step, a *Attempt) {
 		}
 	case l.Back != "":
 		d.takeFeedback(r, l)
+		return // what was seen serves what follows
 	case s.next != nil && s.alive < st.ForEach.MaxParallel:
 		if seen != nil {
 			d.startTask(r, w, st, a, s.next, seen)

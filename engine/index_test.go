@@ -34,8 +34,8 @@ func (s *State) indexFault(specs Specs) string {
 		put("pending", r, r.Phase == RunPending)
 		put("afoot", r, r.Live() || len(r.Procs) > 0)
 		put("closing", r, r.Phase == RunRunning && r.closes())
-		put("live of "+r.Workflow, r, r.Live())
-		put("ended of "+r.Workflow, r, !r.Live())
+		put("live of "+r.flowKey(), r, r.Live())
+		put("ended of "+r.flowKey(), r, !r.Live())
 		if r.Live() {
 			kin[r.Digest] = append(kin[r.Digest], r)
 		}
