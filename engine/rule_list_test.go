@@ -176,7 +176,7 @@ func (l *listed) ends(r *Run, e Effect) {
 			}
 		}
 		answer := map[string]any{"status": word}
-		if n := l.new(e.Step, task); n != "" {
+		if n := l.new(e.Step, task); n != "" { // of a task, or of the step that the list went to for one
 			answer["new_tasks"] = json.RawMessage(n)
 		}
 		ev.Answer, _ = json.Marshal(answer)
@@ -359,6 +359,13 @@ func TestListFileSteps(t *testing.T) {
 	l.all()
 	l.want(l.r().Phase, RunCompleted, fmt.Sprint(n), "map[make:1 mend:2]", l.did(), "A.1 done")
 
+	l = tasksOf(t, "", "", "A", aList(List{Attempts: 1, OnMissing: "make"}), listGate(most(1), exhausted(EndFailed)), bs, gb)
+	l.gone, n = true, map[string]int{}
+	l.made = func(step string) { n[step]++ }
+	l.all()
+	l.want(l.r().Phase, RunFailed, fmt.Sprint(n), "map[make:2]")
+	l.has(l.r().Attempts["work"][2].Failure, "to-do.json is missing")
+
 	l = tasksOf(t, "", "", "A", aList(List{Attempts: 1, OnInvalid: "mend"}), listGate(most(1), exhausted(EndFailed)), rs, gr)
 	l.bad = "to-do.json:7: bad"
 	l.all()
@@ -418,6 +425,24 @@ func TestListSentBack(t *testing.T) {
 	}
 	l.want(l.did(), "A.1 done, B.1 done, gwork-1.1 done, N.1 done", l.r().Phase, RunCompleted, l.status("N"), TaskDone)
 	l.has(string(l.st.Runs["x-1.gwork-1.1"].Child.Body), "the docs are missing")
+}
+
+func TestListAdded(t *testing.T) {
+	l := tasksOf(t, "1-language task lists", "new_tasks in an answer of a task are added, a step deeper each; none deeper than max_depth",
+		"A", aList(List{Attempts: 2, MaxDepth: 1}), listGate())
+	l.new = func(_, task string) string {
+		return map[string]string{"A": `[{"id":"N","title":"n"}]`, "N": `[{"id":"M"}]`}[task]
+	}
+	l.all()
+	l.want(l.did(), "A.1 done, N.1 done", l.status("N"), TaskDone, l.status("M"), "-", fmt.Sprint(l.r().List.Task("N").Depth), "1")
+
+	l = tasksOf(t, "", "", "A B", aList(List{Attempts: 2, MaxDepth: 3}), listGate(most(1), exhausted(EndFailed)))
+	l.new = func(_, task string) string {
+		return map[string]string{"A": `[{"id":"B"}]`}[task]
+	}
+	l.all() // tasks that cannot be added are a failure of the work
+	l.want(l.did(), "A.1 done, A.2 done, B.1 done", l.r().List.Task("A").State, TaskFailed)
+	l.has(l.r().List.Task("A").Why, "task B is there already")
 }
 
 func TestListRatio(t *testing.T) {

@@ -6,6 +6,7 @@
 package tasks
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -135,6 +136,11 @@ func (f *File) task(o object) (Task, *Fault) {
 		v, ok := o.members[key]
 		if !ok || fault != nil {
 			return
+		}
+		if to, text := into.(*string); text {
+			if *to, text = plainText(f.src[v.begin:v.end]); text {
+				return
+			}
 		}
 		if err := json.Unmarshal(f.src[v.begin:v.end], into); err != nil {
 			fault = f.fault(v.begin, "task %s: %s: want %s, found %s", t.ID, key, want, short(f.src[v.begin:v.end]))
@@ -370,6 +376,16 @@ func short(b []byte) string {
 	return string(b)
 }
 
+// plainText reads a quoted text. It need not be one.
+func plainText(raw []byte) (string, bool) {
+	if len(raw) >= 2 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1]), true // it was held to be JSON, and has nothing to undo
+	}
+	var out string
+	err := json.Unmarshal(raw, &out)
+	return out, err == nil && raw[0] == '"'
+}
+
 // scanner finds places in a text that is known to be JSON.
 type scanner struct {
 	src []byte
@@ -399,8 +415,7 @@ func (s *scanner) object() object {
 		}
 		begin := s.at
 		s.text()
-		var key string
-		_ = json.Unmarshal(s.src[begin:s.at], &key) // it is JSON
+		key, _ := plainText(s.src[begin:s.at])
 		s.space()
 		s.at++ // the colon
 		s.space()

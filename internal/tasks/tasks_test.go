@@ -126,3 +126,36 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkTenThousandTasks is the text of a file of 10,000 tasks with every status changed: what is written, and what it
+// costs to read it.
+func BenchmarkTenThousandTasks(b *testing.B) {
+	var s strings.Builder
+	s.WriteString(`{"schema_version": 1, "tasks": [`)
+	for i := range 10_000 {
+		if i > 0 {
+			s.WriteString(",\n")
+		}
+		fmt.Fprintf(&s, `{"id": "T%05d", "title": "do it", "status": "todo", "depends_on": ["T%05d"], "description": "%0200d"}`, i, max(i-1, 0), i)
+	}
+	s.WriteString("]}")
+	src := []byte(strings.Replace(s.String(), `"depends_on": ["T00000"]`, `"depends_on": []`, 1))
+	f, fault := Read(src)
+	if fault != nil {
+		b.Fatal(fault)
+	}
+	var changes []Change
+	for _, t := range f.Tasks {
+		changes = append(changes, Change{ID: t.ID, Status: "done", Summary: "it is done"})
+	}
+	b.Run("with", func(b *testing.B) {
+		for b.Loop() {
+			f.With(changes, time.Time{})
+		}
+	})
+	b.Run("read", func(b *testing.B) {
+		for b.Loop() {
+			Read(src)
+		}
+	})
+}
