@@ -122,7 +122,11 @@ func (r *stubReader) cast(n *yaml.Node, kind string, known []string) map[string]
 	}
 	out := map[string][]stub.Play{}
 	for _, kv := range r.pairs(resolve(n), kind+"s") {
-		if !slices.Contains(known, kv.name) {
+		id := kv.name
+		if task, rest, ok := strings.Cut(id, "/"); ok && kind != "role" && task != "" {
+			id = rest // of one task alone
+		}
+		if !slices.Contains(known, id) {
 			hint := r.near(kv.name, known)
 			if hint == "" && len(known) > 0 {
 				hint = ": it has " + strings.Join(known, ", ")

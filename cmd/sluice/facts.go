@@ -71,6 +71,13 @@ func until(t time.Time) string {
 func sayRun(f engine.Fact) (said, bool) {
 	switch f := f.(type) {
 	case engine.RunStarted:
+		if c := f.Child; c != nil {
+			text := "child run of " + c.Step
+			if c.Task != "" {
+				text = fmt.Sprintf("task %s of %s, try %d", clean(c.Task), c.Step, c.Try)
+			}
+			return said{text: text, style: bold, key: true}, true
+		}
 		text := fmt.Sprintf("run of %s asked for%s", f.Workflow, who(&f.By))
 		if len(f.Stubs) > 0 {
 			text += "; " + stubWords

@@ -12,7 +12,6 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
-	"sluice/internal/stub"
 )
 
 const maxDiffRead = 128 << 10 // bytes of a diff; the prompt bounds it further
@@ -87,7 +86,8 @@ func (e *Executor) reviewByCommand(ctx context.Context, job daemon.Job, g *engin
 		if err != nil {
 			return process{}, err
 		}
-		t := stub.Turn{Gate: g.ID, N: job.Round.N, Again: launchedBefore(job, 0)}
+		t := turn(job, job.Round.N, 0)
+		t.Gate = g.ID
 		argv, err := e.command(job, g.Reviewer.Run, job.Env, e.inRun(job), t, nil, b)
 		if err != nil {
 			return process{}, err
@@ -238,6 +238,12 @@ func (e *Executor) task(job daemon.Job, st *engine.Step, values *gates.Values) s
 			words = append(words, strconv.Quote(a.Source))
 		}
 		return "Run this command: " + strings.Join(words, " ")
+	}
+	if st.Agent == nil { // a list of tasks, or a child run: who does the work is said there
+		if st.Child != nil && len(st.Child.Steps) == 1 && st.Child.Steps[0].Agent != nil {
+			return "Each task of a list was done for itself, with these words:\n\n" + st.Child.Steps[0].Agent.Prompt.Source
+		}
+		return "The work was done step by step in runs of its own."
 	}
 	text, err := marked(st.Agent.Prompt, withAttempt(job, st), values)
 	if err != nil {

@@ -28,6 +28,15 @@ func script(job daemon.Job) (*stub.Script, error) {
 	return s, nil
 }
 
+// turn is whose turn it is in the job's run: in the n-th attempt of a step, or round of a gate.
+func turn(job daemon.Job, n, try int) stub.Turn {
+	t := stub.Turn{N: n, Nth: job.Nth, Again: launchedBefore(job, try)}
+	if c := job.RunInfo.Child; c != nil && c.Task != "" {
+		t.Task, t.N = c.Task, n+max(c.Try, 1)-1
+	}
+	return t
+}
+
 // launchedBefore counts how often the job's process was launched for the same before; try is which correction of its answer.
 func launchedBefore(job daemon.Job, try int) int {
 	k := job.K
@@ -44,7 +53,8 @@ func (e *Executor) stepPlayer(job daemon.Job, st *engine.Step, b begin, rel stri
 	if s == nil || err != nil {
 		return w, err
 	}
-	t := stub.Turn{Role: st.Role(), Step: st.ID, N: job.Attempt.N, Nth: job.Nth, Again: launchedBefore(job, try)}
+	t := turn(job, job.Attempt.N, try)
+	t.Role, t.Step = st.Role(), st.ID
 	if c := job.RunInfo.Child; c != nil && job.Spec.Inline { // a task's tries are runs of their own
 		t.N = c.Try
 	}
@@ -63,7 +73,8 @@ func (e *Executor) reviewPlayer(job daemon.Job, g *engine.Gate, rel string, try 
 	if s == nil || err != nil {
 		return w, err
 	}
-	t := stub.Turn{Role: g.Reviewer.AgentType, Gate: g.ID, N: job.Round.N, Nth: job.Nth, Again: launchedBefore(job, try)}
+	t := turn(job, job.Round.N, try)
+	t.Role, t.Gate = g.Reviewer.AgentType, g.ID
 	play, _ := s.Play(t)
 	return e.standIn(w, rel, reviewPart(g, play, fmt.Sprintf("%s for %s: gate %s, round %d", StandIn, w.role, g.ID, job.Round.N)))
 }

@@ -17,7 +17,6 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
-	"sluice/internal/stub"
 	"sluice/signals"
 )
 
@@ -280,7 +279,8 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 		if err != nil {
 			return p, err
 		}
-		t := stub.Turn{Step: st.ID, N: job.Attempt.N, Again: launchedBefore(job, 0)}
+		t := turn(job, job.Attempt.N, 0)
+		t.Step = st.ID
 		if p.argv, err = e.command(job, st.Run, job.Env, rel, t, st, b); err != nil {
 			return p, err
 		}

@@ -1,0 +1,149 @@
+//go:build linux || darwin
+
+package executor
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"sluice/internal/stub"
+)
+
+const standInSpec = `
+workflow: {id: w}
+steps:
+  - id: A
+    agent: {type: writer, prompt: x}
+    outputs: [out.txt, data.json, ".workflow/runs/${{run}}/files/note.md"]
+    answer: {type: object, required: [title], properties: {title: {type: string}}}
+    success_criterion: [{file: more.txt, non_empty: true}]
+    signal: {type: git_commit}
+    gate: G
+gates:
+  - id: G
+    reviewer: {level: auto, agent_type: critic, rubric: [security, docs]}
+    verdict: {pass: score >= 70, revise: true}
+    on_pass: {next_step: DONE}
+`
+
+// part gives what a launch's stand-in is told.
+func (b *bench) part(rel string) stub.Part {
+	b.t.Helper()
+	var p stub.Part
+	if err := json.Unmarshal([]byte(b.get(rel+"/"+stub.PartFile)), &p); err != nil {
+		b.t.Fatal(err)
+	}
+	if p.Answer != nil {
+		var one bytes.Buffer
+		if err := json.Compact(&one, p.Answer); err != nil {
+			b.t.Fatal(err)
+		}
+		p.Answer = one.Bytes()
+	}
+	return p
+}
+
+// TestStandInGetsNoKeys: a stand-in has nothing of what the role's agents get of models, keys and network.
+func TestStandInGetsNoKeys(t *testing.T) {
+	b := newBench(t, standInSpec)
+	b.settings.Roles["writer"] = Role{Agent: []string{"claude"}, Model: "dear", Env: []string{"SECRET", "MY_*"}, Network: []string{NetworkHost}}
+	b.e = b.executor(func(o *Options) { o.Self = "/sluice" })
+	job := b.stepJob("A", 1, 1)
+	job.RunInfo.Stubs = []byte(`{}`)
+	st := b.spec.Step("A")
+	w, err := b.e.stepPlayer(job, st, begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0)
+	if err != nil || !w.stub || w.set.Model != "" || !slices.Equal(w.set.Network, []string{NetworkNone}) {
+		t.Fatalf("%+v %v", w, err)
+	}
+	env, err := b.e.environ(job, w, job.Key, nil, nil)
+	if all := strings.Join(env, "\n"); err != nil || strings.Contains(all, "SECRET") || strings.Contains(all, "MY_KEY") || !strings.Contains(all, "SLUICE_ROLE=writer") {
+		t.Errorf("%s %v", all, err)
+	}
+	if _, err := b.executor(func(o *Options) { o.Self = "" }).stepPlayer(job, st, begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0); err == nil {
+		t.Error("a stand-in without a program")
+	}
+	job.RunInfo.Stubs = nil
+	if w, err := b.e.stepPlayer(job, st, begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0); err != nil || w.stub || w.name != "claude" {
+		t.Errorf("a real run: %+v %v", w, err)
+	}
+}
+
+// TestStandInParts: without a script a stand-in does the least that lets work go on; with one, that.
+func TestStandInParts(t *testing.T) {
+	b := newBench(t, standInSpec)
+	b.e = b.executor(func(o *Options) { o.Self = "/sluice" })
+	rel := ".workflow/runs/w-1/A.1"
+	play := func(script string, n, try int) stub.Part {
+		t.Helper()
+		job := b.stepJob("A", n, 1)
+		job.RunInfo.Stubs = []byte(script)
+		if _, err := b.e.stepPlayer(job, b.spec.Step("A"), begin{Dir: b.root}, rel, try); err != nil {
+			t.Fatal(err)
+		}
+		return b.part(rel)
+	}
+	p := play(`{}`, 1, 0)
+	var names []string
+	for _, f := range p.Write {
+		if !f.New {
+			t.Errorf("%s would be written over", f.Path)
+		}
+		names = append(names, strings.TrimPrefix(f.Path, b.root+"/")+"="+strings.TrimSpace(f.Text))
+	}
+	label := "stand-in for writer: step A, attempt 1"
+	if got, want := strings.Join(names, "\n"), ".workflow/runs/w-1/files/note.md="+label+"\ndata.json={}\nmore.txt="+label+"\nout.txt="+label; got != want {
+		t.Errorf("writes\n%s\nwant\n%s", got, want)
+	}
+	if string(p.Answer) != `{"title":"stub"}` || p.Commit != label+"\n\n[GATE:G]" || p.Signal != "done" {
+		t.Errorf("%+v", p)
+	}
+	script := `{"steps":{"A":[{"write":{"out.txt":null,"x/y.txt":"t"},"say":"no","then":[{"answer":{"title":"two"}}]},{"signal":"failed"}]}}`
+	if p = play(script, 1, 0); len(p.Write) != 4 || p.Say != "no" || p.Answer != nil {
+		t.Errorf("%+v", p)
+	}
+	if p = play(script, 1, 1); string(p.Answer) != `{"title":"two"}` {
+		t.Errorf("%+v", p)
+	}
+	if p = play(script, 2, 0); len(p.Write) != 0 || p.Commit != "" || p.Signal != "failed" {
+		t.Errorf("one that failed made its outputs: %+v", p)
+	}
+	job := b.stepJob("A", 1, 1)
+	job.RunInfo.Stubs = []byte(`{"steps":{"A":[{"write":{".git/../../x":"t"}}]}}`)
+	if _, err := b.e.stepPlayer(job, b.spec.Step("A"), begin{Dir: b.root}, rel, 0); err == nil {
+		t.Error("it writes outside the repo")
+	}
+}
+
+// TestStandInJudges: what a reviewer's stand-in says is read as any reviewer's word.
+func TestStandInJudges(t *testing.T) {
+	b := newBench(t, standInSpec)
+	b.e = b.executor(func(o *Options) { o.Self = "/sluice" })
+	for script, want := range map[string]string{
+		`{}`: `{"feedback":"stand-in for critic: gate G, round 1: nothing was looked at","scores":{"docs":100,"security":100}}`,
+		`{"gates":{"G":[{"score":50,"scores":{"docs":20},"feedback":"thin"}]}}`:   `{"feedback":"thin","scores":{"docs":20,"security":50}}`,
+		`{"roles":{"critic":[{"answer":{"scores":{"docs":1}},"feedback":"so"}]}}`: `{"feedback":"so","scores":{"docs":1}}`,
+		`{"gates":{"G":[{"verdict":"reject"}]}}`:                                  `{"feedback":"stand-in for critic: gate G, round 1: nothing was looked at","scores":{"docs":100,"security":100},"verdict":"reject"}`,
+		`{"gates":{"G":[{"say":"Hm."}]}}`:                                         ``,
+	} {
+		job := b.reviewJob("G", 1)
+		job.RunInfo.Stubs = []byte(script)
+		if _, err := b.e.reviewPlayer(job, b.spec.Gate("G"), ".workflow/runs/w-1/G.1", 0); err != nil {
+			t.Fatal(err)
+		}
+		var got any
+		p := b.part(".workflow/runs/w-1/G.1")
+		_ = json.Unmarshal(p.Answer, &got)
+		raw, _ := json.Marshal(got)
+		if p.Answer == nil {
+			raw = nil
+		}
+		if string(raw) != want {
+			t.Errorf("%s: %s, want %s", script, raw, want)
+		}
+	}
+	os.Remove(b.path(".workflow/runs/w-1/G.1/" + stub.PartFile))
+}
