@@ -69,7 +69,7 @@ type Spec struct {
 	Gates        []*Gate // in the order of the file, the implicit ones of gateless steps last
 
 	Inline     bool  // the one step of a list's task: no file has it
-	Outer      *Spec // of an inline one: the workflow whose step it is
+	Outer      *Spec `json:"-"` // of an inline one: the workflow whose step it is
 	ReadsTasks bool  // some expression reads `tasks`
 
 	graph *graph // set by Link

@@ -163,14 +163,24 @@ func clean(s string) string {
 func doer(s *engine.Step) string {
 	var out string
 	switch {
+	case s.ForEach != nil:
+		out = "each task of " + clean(s.ForEach.Tasks.Source)
+		if k := s.Child; k != nil && k.Inline && len(k.Steps) == 1 {
+			return out + ": " + doer(k.Steps[0])
+		} else if k != nil {
+			return out + ": workflow " + k.ID
+		}
+		return out
+	case s.Agent == nil && s.Run == nil && s.Child != nil:
+		return "workflow " + s.Child.ID
 	case s.Run != nil:
 		out = "run " + commandLine(s.Run)
-	case s.Agent.Type != "":
+	case s.Agent != nil && s.Agent.Type != "":
 		out = s.Agent.Type
 	default:
 		out = "agent"
 	}
-	if s.Run == nil && s.Agent.Launch != engine.LaunchHeadless {
+	if s.Run == nil && s.Agent != nil && s.Agent.Launch != engine.LaunchHeadless {
 		out += ", " + s.Agent.Launch
 	}
 	if s.Agent != nil && s.Agent.Worktree.Source != "" {
