@@ -400,6 +400,43 @@ func TestListHandEdits(t *testing.T) {
 	l.want(l.did(), "B.1 done")
 }
 
+func TestListWriteCutShort(t *testing.T) {
+	l := tasksOf(t, "1-language task lists", "its own writing, whose end a crash cut off, is no edit of anybody's", "A B", aList(List{Attempts: 1}), listGate())
+	for l.st.Runs["x-1.B.1"] == nil {
+		l.drive(1)
+	}
+	l.now = l.now.Add(2 * time.Second)
+	l.do(Ticked{})
+	if len(l.owed(DoSave)) != 1 {
+		t.Fatalf("owed: %v", l.st.Owed(l.spec))
+	}
+	for _, x := range l.r().List.Tasks { // it was written, and that was never told
+		l.edit(x.ID, x.Writing)
+	}
+	l.carry(l.owed(DoSave)[0])
+	l.all()
+	l.want(l.did(), "A.1 done, B.1 done")
+	for _, f := range l.log {
+		if f, ok := f.(TasksRead); ok && len(f.Refused) > 0 {
+			t.Errorf("refused %v", f.Refused)
+		}
+	}
+}
+
+func TestListStandIns(t *testing.T) {
+	l := &TaskList{Tasks: []*Task{{ID: "A", State: TaskBlocked, DependsOn: []string{"C"}}, {ID: "B", For: "A", State: TaskTodo}, {ID: "C", State: TaskTodo}}}
+	if s := l.survey(3); s.next == nil || s.next.ID != "C" {
+		t.Errorf("next is %+v: what stands for a task waits for what that waits for", s.next)
+	}
+	l.Tasks[2].State = TaskDone
+	if s := l.survey(3); s.next == nil || s.next.ID != "B" || l.Status(l.Tasks[0]) != TaskBlocked {
+		t.Errorf("next is %+v", s.next)
+	}
+	if why := tasksFault([]*Task{{ID: "A"}, {ID: "B", For: "A", DependsOn: []string{"A"}}}); why == "" {
+		t.Error("B stands for A and waits for it")
+	}
+}
+
 func TestListSentBack(t *testing.T) {
 	g := aGate("work", to(EndDone))
 	l := tasksOf(t, "1-language task lists", "sent back by its gate, what is not done is todo again with new attempts; if all was done and no new_tasks came, the feedback becomes a task; new_tasks of the gate's answer are added",
