@@ -102,7 +102,7 @@ func (e *Executor) prune(live, known []string) error {
 	}
 	old := func(run string) bool {
 		flow, n := numberOf(run)
-		return n > 0 && n < newest[flow]
+		return n > 0 && n < newest[flow] || childRun(run) && oldChild(run, newest, keep)
 	}
 	e.unplace(func(run string) bool { return old(run) && !slices.Contains(live, run) })
 	for _, c := range []struct {
@@ -132,6 +132,24 @@ func (e *Executor) prune(live, known []string) error {
 		return e.opt.Git.Forget()
 	}
 	return nil
+}
+
+// oldChild says that a child run is one of a run that is over and forgotten: newest are the numbers of the newest runs that
+// are known, by their workflows, and keep those that are known.
+func oldChild(run string, newest map[string]int, keep map[string]bool) bool {
+	for i := range len(run) {
+		if run[i] != '.' {
+			continue
+		}
+		top := run[:i] // one of these is the run that is nobody's child
+		if keep[plain(top)] {
+			return false
+		}
+		if flow, n := numberOf(top); n > 0 && n < newest[flow] {
+			return true
+		}
+	}
+	return false
 }
 
 // removeEmpty removes a folder that nothing lies in.
