@@ -32,7 +32,6 @@ type decider struct {
 	again list // runs to look at again: touched, or waiting for one that was
 
 	look *TasksSeen // a look at a task file that is being decided on
-	gate string     // that sends work back, for a list
 
 	digest string // of the spec asked for last
 	last   *Spec
