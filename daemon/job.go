@@ -72,6 +72,9 @@ func (r *Repo) job(e engine.Effect) Job {
 		j.Env = c.state.StepEnv(run, j.Spec, step, n)
 	}
 	j.Earlier = earlier(run, j.Spec, step, n)
+	if l := run.List; l != nil && l.To == step && l.For == "" && e.Gate == "" {
+		j.RunInfo.FileWhy = l.Why
+	}
 	if e.Gate == "" {
 		j.Notes = notesFor(run, step)
 	}
@@ -162,7 +165,8 @@ func notesFor(run *engine.Run, step string) []engine.Note {
 	return out
 }
 
-// nth counts the launches of the effect's role in the run before this one.
+// nth counts the launches of the effect's role in the run before this one; a task's run begins where the runs of the
+// list's tasks before it left off.
 func nth(run *engine.Run, spec *engine.Spec, e engine.Effect) int {
 	role := ""
 	if g := spec.Gate(e.Gate); e.Gate != "" && g != nil {
@@ -170,7 +174,10 @@ func nth(run *engine.Run, spec *engine.Spec, e engine.Effect) int {
 	} else if st := spec.Step(e.Step); st != nil {
 		role = st.Role()
 	}
-	n := 0
+	n, turn := 0, 0
+	if run.Child != nil {
+		turn = run.Child.Turn
+	}
 	for _, st := range spec.Steps {
 		if st.Role() == role {
 			for _, a := range run.Attempts[st.ID] {
@@ -185,7 +192,7 @@ func nth(run *engine.Run, spec *engine.Spec, e engine.Effect) int {
 			}
 		}
 	}
-	return max(n-1, 0)
+	return turn + max(n-1, 0)
 }
 
 // Take puts an event into the queue and waits until what was decided on it is journaled.

@@ -55,7 +55,7 @@ type Job struct {
 	Live    []string      // of a sweep: the runs whose retry context stays
 	Known   []string      // of a sweep: all runs of the state; what is kept for one that it has forgotten may go
 	Tasks   *TaskFile     // of an effect about a task file
-	Nth     int           // of the role's launches in this run, from 0: agents of a role take turns
+	Nth     int           // of the role's launches in this run, from 0, and of a task's run the turns before it: agents of a role take turns
 }
 
 // RunInfo is what a job may want to know of its run.
@@ -71,6 +71,7 @@ type RunInfo struct {
 	Child               *engine.ChildOf // of a child run
 	Lists               []string        // the task files of its list and of those that it is done for
 	Tried               []string        // of a task's run: how its earlier tries failed
+	FileWhy             string          // of a step that a list went to for its file: what is wrong with that
 }
 
 // TaskFile is what an effect about a task file needs.

@@ -265,7 +265,7 @@ func (d *decider) startTask(r *Run, w *Spec, st *Step, a *Attempt, t *Task, seen
 			body = seen.Tasks[i].Body
 		}
 	}
-	d.startChild(r, w, st, ChildOf{N: a.N, Task: t.ID, Try: t.Tries + 1, Depth: t.Depth, Body: body})
+	d.startChild(r, w, st, ChildOf{N: a.N, Task: t.ID, Try: t.Tries + 1, Depth: t.Depth, Body: body, Turn: r.List.turns()})
 }
 
 // startChild starts a child run of the step.

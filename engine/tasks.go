@@ -48,6 +48,7 @@ type ChildOf struct {
 	Depth  int             `json:"depth,omitempty"`
 	Body   json.RawMessage `json:"body,omitempty"` // the task, as it was in the file
 	Dir    string          `json:"dir"`            // its folder, below .workflow/runs/
+	Turn   int             `json:"turn,omitempty"` // how many runs of the list's tasks there were before: agents of a role take turns by it
 }
 
 // TaskList is the tasks of a run's list, and how far it is with them.
@@ -419,4 +420,13 @@ func (l *TaskList) with(more []Task) []*Task {
 		out = append(out, &more[i])
 	}
 	return out
+}
+
+// turns counts the runs that the list's tasks have had.
+func (l *TaskList) turns() int {
+	n := 0
+	for _, t := range l.Tasks {
+		n += t.Runs
+	}
+	return n
 }

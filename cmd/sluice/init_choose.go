@@ -49,7 +49,7 @@ func (c *choice) of(files fs.FS) error {
 
 // reviews says that a role is played by whom one has chosen to review.
 func reviews(role string) bool {
-	return role == "reviewer" || role == "controller" || role == "supervisor" || role == "tester"
+	return role == "reviewer" || role == "review" || role == "controller" || role == "supervisor" || role == "tester"
 }
 
 // knownAgents are looked for on PATH: the two that are built in first, then those whose settings docs/agents.md has.

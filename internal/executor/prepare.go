@@ -387,6 +387,9 @@ func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.St
 	if c := job.RunInfo.Child; c != nil && c.Task != "" {
 		in.Notes = append(in.Notes, gates.Note{From: fmt.Sprintf("Your task: %s, as it is in the task file", c.Task), Text: shownTask(c.Body)})
 	}
+	if why := job.RunInfo.FileWhy; why != "" {
+		in.Notes = append(in.Notes, gates.Note{From: "What is wrong with the task file", Text: why})
+	}
 	if len(job.RunInfo.Tried) > 0 {
 		in.Notes = append(in.Notes, gates.Note{From: "How the earlier tries at this task went", Text: strings.Join(job.RunInfo.Tried, "\n\n")})
 	}

@@ -30,7 +30,11 @@ func script(job daemon.Job) (*stub.Script, error) {
 
 // turn is whose turn it is in the job's run: in the n-th attempt of a step, or round of a gate.
 func turn(job daemon.Job, n, try int) stub.Turn {
-	t := stub.Turn{N: n, Nth: job.Nth, Again: launchedBefore(job, try)}
+	nth := job.Nth
+	if c := job.RunInfo.Child; c != nil {
+		nth -= c.Turn // a script counts in the run itself
+	}
+	t := stub.Turn{N: n, Nth: nth, Again: launchedBefore(job, try)}
 	if c := job.RunInfo.Child; c != nil && c.Task != "" {
 		t.Task, t.N = c.Task, n+max(c.Try, 1)-1
 	}
