@@ -53,7 +53,7 @@ func TestPictures(t *testing.T) {
 func TestPicturesHoldAll(t *testing.T) {
 	const bad = "</text>\"]; <b>&#x; \"\\\x1b[31m\u202e\x00"
 	for file, src := range goodSpecs(t) {
-		spec, faults := Load("", src)
+		spec, faults := Load(file, src)
 		if spec == nil {
 			t.Fatal(faults)
 		}
