@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"sluice/deploy"
+	"sluice/internal/conform"
 )
 
 // line gives the values of a key in a unit.
@@ -158,6 +159,7 @@ func TestPlist(t *testing.T) {
 
 // A unit for one command keeps the rest of what it is made of.
 func TestOnce(t *testing.T) {
+	conform.Rule(t, "field asks 11", "doctor --as-service runs in the unit that is installed: its environment, its PATH, its bounds")
 	t.Parallel()
 	unit, err := deploy.UserUnit(deploy.Values{Program: "/usr/bin/sluice", EnvFile: "/e", Home: "/h"})
 	if err != nil {
