@@ -59,16 +59,20 @@ func (s *State) countEnd(r *Run, p *Proc, f ProcessGone, at time.Time) {
 	}
 }
 
+// since is when the process began to run: once it had its slot.
+func (p *Proc) since() time.Time {
+	if p.From.After(p.Began) {
+		return p.From
+	}
+	return p.Began
+}
+
 // ran is how long the process has run until then: what it waited for a slot does not count.
 func (p *Proc) ran(at time.Time) time.Duration {
-	from := p.Began
-	if p.From.After(from) {
-		from = p.From
-	}
 	if p.Waits {
 		return 0
 	}
-	return max(at.Sub(from), 0)
+	return max(at.Sub(p.since()), 0)
 }
 
 // turnTo begins another day.

@@ -291,8 +291,6 @@ func (d *decider) overRoles(r *Run, w *Spec) bool {
 	for _, role := range slices.Sorted(maps.Keys(r.RoleLimits)) {
 		used, limit, bound := d.roleSpent(r, role), r.RoleLimits[role], ""
 		switch {
-		case !d.plays(r, w, role): // what comes after it costs nothing of the role's
-			continue
 		case limit.Tokens > 0 && used.Tokens >= limit.Tokens:
 			bound = maxTokens
 		case limit.CostUSD > 0 && used.CostUSD >= limit.CostUSD:
@@ -301,7 +299,8 @@ func (d *decider) overRoles(r *Run, w *Spec) bool {
 			bound = maxDuration
 		case r.launchesUp(role) && d.awaits(r, w, role):
 			bound = maxLaunches
-		default:
+		}
+		if bound == "" || !d.plays(r, w, role) { // what comes after it costs nothing of the role's
 			continue
 		}
 		d.limit(r, w, roleLimit(role, bound), "")
@@ -317,13 +316,9 @@ func (d *decider) plays(r *Run, w *Spec, role string) bool {
 
 // awaits says that an agent of the role is to be launched in the run now.
 func (d *decider) awaits(r *Run, w *Spec, role string) bool {
-	for _, c := range d.collect(r, w, nil) {
-		switch {
-		case c.kind == ProcReview && w.Gate(c.gate).agentRole() == role, c.kind == ProcStep && !c.st.Offered() && c.a.Held == nil && c.st.agentRole() == role:
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.collect(r, w, nil), func(c candidate) bool {
+		return c.role(w) == role && (c.kind == ProcReview || c.a.Held == nil)
+	})
 }
 
 // nearLimits tells a person of what comes near its limit in the run, each once.

@@ -11,7 +11,7 @@ func mutantsOfSpending() []mutant {
 		{"a snapshot forgets the day", "state.go", "`json:\"today,omitzero\"`", "`json:\"-\"`"},
 		{"an attempt over its budget goes on", "budget.go", "		if why := d.spentUp(role, used); why != \"\" {\n", "		if why := d.spentUp(role, used); false && why != \"\" {\n"},
 		{"a role's total is not kept", "budget.go", "		case limit.Tokens > 0 && used.Tokens >= limit.Tokens:\n", "		case false:\n"},
-		{"a role that is not needed any more ends the run", "budget.go", "		case !d.plays(r, w, role): ", "		case false: "},
+		{"a role that is not needed any more ends the run", "budget.go", "bound == \"\" || !d.plays(r, w, role) {", "bound == \"\" {"},
 		{"a role is launched once more than it may", "budget.go", "	return limit > 0 && r.Roles[role].Launches >= limit\n", "	return limit > 0 && r.Roles[role].Launches > limit\n"},
 		{"two of a role are launched at once where one may", "schedule.go", "			continue // what is launched before it", "			_ = 0 // what is launched before it"},
 		{"what was never started is a launch of the role", "apply_more.go", "			o.spend(p.Role, Spend{Launches: -1})\n", ""},

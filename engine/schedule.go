@@ -15,6 +15,17 @@ type candidate struct {
 	kind string // ProcStep, ProcReview, ProcCheck or ProcHook
 }
 
+// role is whose agent the launch would be, "" where it is a command or where nobody is launched.
+func (c candidate) role(w *Spec) string {
+	switch {
+	case c.kind == ProcReview:
+		return w.Gate(c.gate).agentRole()
+	case c.kind == ProcStep && !c.st.Offered():
+		return c.st.agentRole()
+	}
+	return ""
+}
+
 // usualCandidates is how many are ready at once, mostly.
 const usualCandidates = 4
 
@@ -37,8 +48,7 @@ func (d *decider) schedule() {
 		if k := o.kept[tree]; k != nil && k != c.a {
 			continue // a later gate's review, which has let go of the tree once, does not slip in either
 		}
-		if c.kind == ProcStep && c.st.Offered() { // nobody is launched
-		} else if c.kind == ProcStep && c.r.launchesUp(c.st.agentRole()) || c.kind == ProcReview && c.r.launchesUp(d.spec(c.r).Gate(c.gate).agentRole()) {
+		if c.r.launchesUp(c.role(d.spec(c.r))) {
 			continue // what is launched before it in this round took the last: the next look at the run hits the limit
 		}
 		slot := c.kind == ProcReview || c.kind == ProcStep && !c.st.Offered()

@@ -82,14 +82,10 @@ func (r *Run) roleMoments(m *soonest) {
 			if p.Role != role || p.Waits {
 				continue
 			}
-			from := p.Began
-			if p.From.After(from) {
-				from = p.From
-			}
 			if n++; n == 1 {
-				first = from
+				first = p.since()
 			}
-			later += from.Sub(first)
+			later += p.since().Sub(first)
 		}
 		if n == 0 {
 			continue
