@@ -40,25 +40,31 @@ func (c *compiler) limitedRoles(d *limitsDoc) {
 	if d == nil || d.Roles == nil {
 		return
 	}
-	var known []string
-	for _, w := range c.spec.All() {
+	known := agentRoles(c.spec)
+	for _, r := range d.Roles.items {
+		if !slices.Contains(known, r.name) {
+			c.at(r.key, "workflow: limits: roles: no step or gate of this workflow has the role %s%s", quote(r.name), c.oneOf(r.name, known))
+		}
+	}
+}
+
+// agentRoles are the roles that agents play in a workflow and in the child runs it may start, in order.
+func agentRoles(spec *engine.Spec) []string {
+	var out []string
+	for _, w := range spec.All() {
 		for _, st := range w.Steps {
 			if st.Run == nil && st.Role() != "" {
-				known = append(known, st.Role())
+				out = append(out, st.Role())
 			}
 		}
 		for _, g := range w.Gates {
 			if g.Reviewer.AgentType != "" {
-				known = append(known, g.Reviewer.AgentType)
+				out = append(out, g.Reviewer.AgentType)
 			}
 		}
 	}
-	slices.Sort(known)
-	for _, r := range d.Roles.items {
-		if !slices.Contains(known, r.name) {
-			c.at(r.key, "workflow: limits: roles: no step or gate of this workflow has the role %s%s", quote(r.name), c.oneOf(r.name, slices.Compact(known)))
-		}
-	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // limiter takes limits in: those of the run, or of one of its roles.

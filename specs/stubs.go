@@ -70,7 +70,7 @@ func (r *stubReader) all(root *yaml.Node) {
 				}
 			}
 		case "roles":
-			r.script.Roles = r.cast(kv.value, "role", append(r.roles(), stub.AnyRole))
+			r.script.Roles = r.cast(kv.value, "role", append(agentRoles(r.spec), stub.AnyRole))
 		case "steps":
 			var ids []string
 			for _, w := range r.spec.All() {
@@ -93,25 +93,6 @@ func (r *stubReader) all(root *yaml.Node) {
 			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
 		}
 	}
-}
-
-// roles are the roles of the workflow that agents play.
-func (r *stubReader) roles() []string {
-	var out []string
-	for _, w := range r.spec.All() {
-		for _, st := range w.Steps {
-			if st.Run == nil && st.Role() != "" {
-				out = append(out, st.Role())
-			}
-		}
-		for _, g := range w.Gates {
-			if g.Reviewer.AgentType != "" {
-				out = append(out, g.Reviewer.AgentType)
-			}
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // cast reads what each of a kind does.
