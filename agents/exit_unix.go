@@ -26,6 +26,10 @@ const (
 	insideLimit = 30 * time.Second
 )
 
+// errGone says that the process whose network was asked for is not there any
+// more.
+var errGone = errors.New("it is gone")
+
 // exit is a launch's way out of a sandbox that has no network of its own: a
 // proxy that listens inside.
 type exit struct {

@@ -5,7 +5,5 @@ import (
 	"net"
 )
 
-var errGone = errors.New("it is gone")
-
 // listenInside: there are no networks of a process's own on this system.
 func listenInside(int, []string) ([]net.Listener, error) { return nil, errors.ErrUnsupported }

@@ -13,10 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errGone says that the process whose network was asked for is not there any
-// more.
-var errGone = errors.New("it is gone")
-
 // listenInside listens at addresses of the network that the process pid is in,
 // and that this process is not. A socket is of the network in which it was
 // made, whoever has it: so a process that does nothing else enters, makes it
