@@ -4,17 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"sluice/engine"
-	"sluice/journal"
 )
 
 // crowd is told of rounds that ask, and says what a person says.
@@ -68,23 +64,7 @@ func (c *crowd) has(line string) func(RunStatus) bool {
 // serveCrowd serves a repo whose people are the crowd.
 func serveCrowd(t *testing.T, root string, world World, c *crowd) *service {
 	t.Helper()
-	s := &service{t: t, root: root, state: filepath.Join(root, "state"), world: world, done: make(chan error, 1)}
-	ctx, cancel := context.WithCancel(context.Background())
-	s.cancel = cancel
-	ready := make(chan struct{})
-	go func() {
-		s.done <- Serve(ctx, root, s.state, func(context.Context, string, string) (RepoOptions, func(), error) {
-			return RepoOptions{World: world, Compile: twoGates, Config: engine.DefaultConfig, Log: zerolog.Nop(), Version: "test", Asked: c.asked, Hear: c.hear}, nil, nil
-		}, func(*Repo, journal.Recovery) { close(ready) })
-	}()
-	select {
-	case <-ready:
-	case err := <-s.done:
-		t.Fatal(err)
-	}
-	s.client = NewClient(s.state)
-	t.Cleanup(s.stop)
-	return s
+	return serveWith(t, root, world, func(opt *RepoOptions) { opt.Asked, opt.Hear = c.asked, c.hear })
 }
 
 // TestAskedAndHeard: each round at which a person may decide is told of while it is one, again after a restart, and what is

@@ -129,13 +129,21 @@ type service struct {
 
 func serveTest(t *testing.T, root string, world World) *service {
 	t.Helper()
+	return serveWith(t, root, world, func(*RepoOptions) {})
+}
+
+// serveWith serves with other options than the usual.
+func serveWith(t *testing.T, root string, world World, set func(*RepoOptions)) *service {
+	t.Helper()
 	s := &service{t: t, root: root, state: filepath.Join(root, "state"), world: world, done: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	ready := make(chan struct{})
 	go func() {
 		s.done <- Serve(ctx, root, s.state, func(context.Context, string, string) (RepoOptions, func(), error) {
-			return RepoOptions{World: world, Compile: twoGates, Config: engine.DefaultConfig, Log: zerolog.Nop(), Version: "test"}, nil, nil
+			opt := RepoOptions{World: world, Compile: twoGates, Config: engine.DefaultConfig, Log: zerolog.Nop(), Version: "test"}
+			set(&opt)
+			return opt, nil, nil
 		}, func(*Repo, journal.Recovery) { close(ready) })
 	}()
 	select {

@@ -84,6 +84,16 @@ func (c *crowd) until(ctx context.Context, run, what string, ok func(daemon.RunS
 	}
 }
 
+// reaches starts a run and waits until it is as wanted.
+func (c *crowd) reaches(ctx context.Context, workflow, what string, ok func(daemon.RunStatus) bool) (string, daemon.RunStatus, error) {
+	run, err := c.started(ctx, workflow)
+	if err != nil {
+		return "", daemon.RunStatus{}, err
+	}
+	r, err := c.until(ctx, run, what, ok)
+	return run, r, err
+}
+
 // gateOf is the gate of the run's first step.
 func gateOf(r daemon.RunStatus) daemon.GateStatus { return r.Steps[0].Gates[0] }
 
@@ -162,11 +172,8 @@ func TestTwoPeopleAtOnce(t *testing.T) {
 	conform.Rule(t, "8-semantics 22", "of answers that come at once one is recorded, and the others are told")
 	c := newCrowd(t)
 	c.races(func(ctx context.Context, r *rand.Rand) error {
-		run, err := c.started(ctx, "yours")
+		run, _, err := c.reaches(ctx, "yours", "asked", func(r daemon.RunStatus) bool { return gateOf(r).State == engine.OnHuman })
 		if err != nil {
-			return err
-		}
-		if _, err := c.until(ctx, run, "asked", func(r daemon.RunStatus) bool { return gateOf(r).State == engine.OnHuman }); err != nil {
 			return err
 		}
 		var people sync.WaitGroup
@@ -264,11 +271,7 @@ func TestVetoAtTheLastMillisecond(t *testing.T) {
 	conform.Rule(t, "8-semantics 20", "a veto at the last millisecond has one outcome, and its giver is told it")
 	c := newCrowd(t)
 	c.races(func(ctx context.Context, r *rand.Rand) error {
-		run, err := c.started(ctx, "told")
-		if err != nil {
-			return err
-		}
-		st, err := c.until(ctx, run, "in its window", func(r daemon.RunStatus) bool {
+		run, st, err := c.reaches(ctx, "told", "in its window", func(r daemon.RunStatus) bool {
 			return gateOf(r).State == engine.OnWindow || gateOf(r).Outcome != "" && gateOf(r).State == engine.Approved
 		})
 		if err != nil {
@@ -285,11 +288,8 @@ func TestLateVetoRaces(t *testing.T) {
 	conform.Rule(t, "8-semantics 21", "a late veto that races the run's end has one outcome, and its giver is told it")
 	c := newCrowd(t)
 	c.races(func(ctx context.Context, r *rand.Rand) error {
-		run, err := c.started(ctx, "told")
+		run, _, err := c.reaches(ctx, "told", "through the gate", func(r daemon.RunStatus) bool { return gateOf(r).State == engine.Approved })
 		if err != nil {
-			return err
-		}
-		if _, err := c.until(ctx, run, "through the gate", func(r daemon.RunStatus) bool { return gateOf(r).State == engine.Approved }); err != nil {
 			return err
 		}
 		time.Sleep(time.Duration(r.IntN(120)) * time.Millisecond)
