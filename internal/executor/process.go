@@ -184,14 +184,14 @@ func fatal(format string, args ...any) error {
 
 // ensure has the launch be, and waits for its end. One that was made before is waited for, or its recorded end is
 // given; else prepare says what to start. The error is ctx's, and only that.
-func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process, error)) (ended, error) {
+func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process, error)) (end ended, err error) {
 	var slot func()
 	defer func() {
 		if slot != nil {
 			slot()
 		}
 		if l.agent {
-			e.opt.Spending.over(l.job())
+			e.opt.Spending.over(l.job(), end.exit.NotStarted == "" && end.exit.Refused == "")
 		}
 	}()
 	for pause := againFirst; ; pause = min(2*pause, againMost) {

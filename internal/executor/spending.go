@@ -91,16 +91,18 @@ func (s *Spending) runs(key, root string, since time.Time) {
 	s.going[key] = &going{root: root, since: since}
 }
 
-// over notes the end of an agent, which its engine is to count; of one that never ran nothing is counted.
-func (s *Spending) over(key string) {
+// over notes the end of an agent, which its engine is to count; of one that never ran, as the engine sees it, nothing is.
+func (s *Spending) over(key string, ran bool) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if g := s.going[key]; g != nil && g.since.IsZero() {
+	switch g := s.going[key]; {
+	case g == nil:
+	case !ran || g.since.IsZero():
 		delete(s.going, key)
-	} else if g != nil {
+	default:
 		g.ended = true
 	}
 }

@@ -5,6 +5,7 @@ package executor
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -286,6 +287,23 @@ func TestDayLaunches(t *testing.T) {
 	b.e.Spent(engine.Day{Day: dayOf(time.Now()), Usage: engine.Spend{Launches: 1}})
 	if _, used, _ := b.e.Today(); used.Launches != 2 {
 		t.Errorf("its end is counted twice: %+v", used)
+	}
+}
+
+// TestDayCountsNoFalseStart: a launch whose program could not be started is none of the day's, as the engine sees it.
+func TestDayCountsNoFalseStart(t *testing.T) {
+	b, l := paid(t, 0, 0)
+	b.put("bin/bad", "#!/no/such/interpreter\n")
+	if err := os.Chmod(b.path("bin/bad"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b.settings.Agents["claude"] = Agent{Command: []string{b.path("bin/bad")}}
+	ev, ok := b.e.Carry(b.ctx(), b.stepJob("A", 1, 1), l.take).(engine.ProcessEnded)
+	if !ok || ev.Exit.NotStarted == "" {
+		t.Fatalf("it was started: %+v", ev)
+	}
+	if _, used, _ := b.e.Today(); used.Launches != 0 || used.Time != 0 {
+		t.Errorf("counted: %+v", used)
 	}
 }
 
