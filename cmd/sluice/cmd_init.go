@@ -181,13 +181,14 @@ func (a *app) layOut(root string, t specs.Template, c *choice) error {
 		return err
 	}
 	name := t.Name
-	c.tell(a)
+	vars := requiredVars(filepath.Join(root, specsDir, name+".yaml"))
+	c.tell(a, name+" --stub"+vars)
 	a.print(`
 Next:
   look at %s/%s.yaml and %s/config.yaml (who plays which role)
   sluice validate
   sluice graph %s
-  sluice run %s%s`, specsDir, name, workflowDir, name, name, requiredVars(filepath.Join(root, specsDir, name+".yaml")))
+  sluice run %s%s`, specsDir, name, workflowDir, name, name, vars)
 	return nil
 }
 

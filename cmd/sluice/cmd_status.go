@@ -21,7 +21,7 @@ func (a *app) lsCommand() *cobra.Command {
 		Use:   "ls",
 		Short: "list the runs of this repo",
 		Long: `One line a run, the newest last: its state, how far it is, since when, and what a live one
-waits for. Ended runs beyond the last ten are left out unless --all.`,
+waits for. Left out unless --all: ended runs beyond the last ten, and ended runs of a task.`,
 		Example: "sluice ls\nsluice ls --json",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -60,14 +60,8 @@ func (a *app) listRuns(st daemon.Status, served, all bool) error {
 		return a.document(map[string]any{"served": served, "status": st})
 	}
 	runs := st.Runs
-	if over := len(runs) - endedShown; !all && over > 0 {
-		runs = slices.DeleteFunc(slices.Clone(runs), func(r daemon.RunStatus) bool {
-			if over > 0 && !live(r) {
-				over--
-				return true
-			}
-			return false
-		})
+	if !all {
+		runs = withoutOld(runs)
 	}
 	t := &table{}
 	for _, r := range runs {
@@ -83,6 +77,19 @@ func (a *app) listRuns(st daemon.Status, served, all bool) error {
 	}
 	a.health(st, served)
 	return nil
+}
+
+// withoutOld leaves out ended runs of tasks, which their lists tell of, and other ended runs beyond the last.
+func withoutOld(all []daemon.RunStatus) []daemon.RunStatus {
+	runs := slices.DeleteFunc(slices.Clone(all), func(r daemon.RunStatus) bool { return r.Child != nil && !live(r) })
+	over := len(runs) - endedShown
+	return slices.DeleteFunc(runs, func(r daemon.RunStatus) bool {
+		if over > 0 && !live(r) {
+			over--
+			return true
+		}
+		return false
+	})
 }
 
 // progress is how many steps are behind a run.
@@ -177,7 +184,11 @@ func (a *app) status(ctx context.Context, v viewer, served bool, args []string) 
 	} else if slices.ContainsFunc(st.Runs, live) {
 		st.Runs = slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return !live(r) })
 	} else if n := len(st.Runs); n > 1 {
-		st.Runs = st.Runs[n-1:]
+		own := slices.DeleteFunc(slices.Clone(st.Runs), func(r daemon.RunStatus) bool { return r.Child != nil })
+		if len(own) > 0 { // a task's run outlives its parent's where that is forgotten
+			st.Runs = own
+		}
+		st.Runs = st.Runs[len(st.Runs)-1:]
 	}
 	for i := range st.Runs {
 		if err := tellPause(ctx, v, &st.Runs[i]); err != nil {

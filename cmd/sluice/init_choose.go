@@ -223,11 +223,11 @@ func (c *choice) fit(name string, data []byte) []byte {
 	return data
 }
 
-// tell says what was chosen, and what is missing.
-func (c *choice) tell(a *app) {
+// tell says what was chosen, and what is missing; trial is the run that needs no agent.
+func (c *choice) tell(a *app, trial string) {
 	if len(c.Found) == 0 {
-		a.print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice run gated-pipeline --stub` tries the workflow with stand-ins",
-			a.paint(yellow, "note:"), strings.Join(knownAgents(), ", "), workflowDir)
+		a.print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice run %s` tries the workflow with stand-ins",
+			a.paint(yellow, "note:"), strings.Join(knownAgents(), ", "), workflowDir, trial)
 	}
 	if c.Test == "" && !c.moot[2] {
 		a.print("%s no tests were found here: the work is judged by its reviewer and by you, until the spec's `test` names a command", a.paint(yellow, "note:"))
