@@ -57,13 +57,13 @@ func newAgents(t *testing.T, settings string, parts map[string]modelstub.Part) (
 }
 
 // ran starts a workflow, and waits until its run has ended.
-func (w *sandbox) ran(workflow string) daemon.RunStatus {
+func (w *sandbox) ran(workflow string, more ...string) daemon.RunStatus {
 	w.t.Helper()
 	w.commit()
 	w.do(w.bin, "watch", "add", "--yes")
 	w.boot()
 	w.serves()
-	w.do(w.bin, "start", workflow)
+	w.do(w.bin, append([]string{"start", workflow}, more...)...)
 	var last daemon.RunStatus
 	w.within(2*time.Minute, "the run has ended", func() bool {
 		st, ok := w.status()
