@@ -100,9 +100,10 @@ type RunStatus struct {
 	SpecDrift bool            `json:"spec_drift,omitempty"` // the file has changed since the run started
 	file      string          // hex SHA-256 of the spec's file then
 	Steps     []StepStatus    `json:"steps"`
-	Waits     []Wait          `json:"waits,omitempty"` // what it waits for, oldest first
-	Child     *engine.ChildOf `json:"child,omitempty"` // it is a child run: of whom, and for which task
-	Dir       string          `json:"dir,omitempty"`   // its folder, below .workflow/runs/
+	Unpassed  []LetThrough    `json:"let_through,omitempty"` // what went on without a pass, oldest first
+	Waits     []Wait          `json:"waits,omitempty"`       // what it waits for, oldest first
+	Child     *engine.ChildOf `json:"child,omitempty"`       // it is a child run: of whom, and for which task
+	Dir       string          `json:"dir,omitempty"`         // its folder, below .workflow/runs/
 }
 
 // StepStatus is a step of a run, with the gates that judge it.
@@ -145,6 +146,19 @@ type GateStatus struct {
 	Approvers []string       `json:"approvers,omitempty"` // whose signature it takes; none = anybody's
 	Reviewed  string         `json:"reviewed,omitempty"`  // digest of what the round is over
 	Rounds    []engine.Round `json:"rounds,omitempty"`    // with /v1/run
+}
+
+// LetThrough is a round whose work went on, or whose branch ended well, though the gate did not pass it: by a route, by
+// on_fail or by on_exhausted.
+type LetThrough struct {
+	Gate     string        `json:"gate"`
+	Round    int           `json:"round"`
+	Outcome  string        `json:"outcome"`  // the route's name; pass: by on_exhausted
+	Failures int           `json:"failures"` // of the gate by then, this one too
+	To       string        `json:"to"`       // steps, a gate or an end
+	ByKind   string        `json:"by_kind,omitempty"`
+	By       *engine.Actor `json:"by,omitempty"`
+	At       time.Time     `json:"at"`
 }
 
 // Wait is one thing a run waits for.

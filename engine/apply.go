@@ -391,7 +391,7 @@ func (f RoundPassed) apply(s *State, at time.Time) {
 		wrong("%s: pass of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
 	}
 	q.State, q.ByKind, q.By, q.Ended = Approved, f.ByKind, f.By, at
-	q.Outcome = OutcomePass
+	q.Outcome, q.LetThrough = OutcomePass, f.LetThrough
 }
 
 func (f RoundFailed) apply(s *State, at time.Time) {
@@ -402,6 +402,9 @@ func (f RoundFailed) apply(s *State, at time.Time) {
 	q.State, q.Outcome, q.ByKind, q.By, q.Ended = Refused, f.Outcome, f.ByKind, f.By, at
 	if f.Feedback != "" {
 		q.Feedback = f.Feedback
+	}
+	if f.LetThrough > 0 {
+		q.LetThrough, q.To = f.LetThrough, f.To
 	}
 }
 

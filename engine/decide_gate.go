@@ -198,9 +198,16 @@ func (d *decider) ask(r *Run, g *Gate, q *Round, why string, forced bool) {
 	d.notice(Notice{ID: r.ID + "/" + g.ID + "#" + strconv.Itoa(q.N) + ".human-" + strconv.FormatInt(d.s.Clock, 10), Kind: NoticeHuman, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N, Text: clip(why, 2000)})
 }
 
+// byExhausted is who decides a round that on_exhausted passes.
+const byExhausted = "exhausted"
+
 // pass lets the work through the gate: to the next gate of the row, or on.
 func (d *decider) pass(r *Run, g *Gate, q *Round, byKind string, by *Actor, text string) {
-	d.put(RoundPassed{of: Of(r.ID), Gate: g.ID, N: q.N, ByKind: byKind, By: by, Text: clip(text, MaxFeedback)})
+	f := RoundPassed{of: Of(r.ID), Gate: g.ID, N: q.N, ByKind: byKind, By: by, Text: clip(text, MaxFeedback)}
+	if byKind == byExhausted {
+		f.LetThrough = r.Fails[g.ID]
+	}
+	d.put(f)
 	w := d.spec(r)
 	st := w.Step(g.Step)
 	if i := slices.Index(st.Gates, g.ID); i+1 < len(st.Gates) {
@@ -236,6 +243,13 @@ type failure struct {
 func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 	w := d.spec(r)
 	f.feedback = clip(f.feedback, MaxFeedback)
+	named, failures := "", r.Fails[g.ID]+1 // exhausted may begin the count anew
+	if f.route {
+		named = f.target
+	}
+	if q.Counted {
+		failures--
+	}
 	if !f.route || w.leadsBack(f.target, g.Step) {
 		if !q.Counted {
 			d.put(d.gateFailed(r, g, q, f))
@@ -244,12 +258,23 @@ func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 			return
 		}
 	}
-	d.put(RoundFailed{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: f.outcome, ByKind: f.byKind, By: f.by, Feedback: f.feedback, To: f.target})
+	out := RoundFailed{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: f.outcome, ByKind: f.byKind, By: f.by, Feedback: f.feedback, To: f.target}
+	if w.passLeads(g.Step, f.target) || f.target == EndDone && named != EndDone {
+		out.LetThrough = failures
+	}
+	d.put(out)
 	if !IsEnd(f.target) {
 		n := r.Files[g.ID] + 1
 		d.put(RetryContextOwed{of: Of(r.ID), Gate: g.ID, N: q.N, File: n, Path: RetryPath(g.RetryContext, r.RetryDir, n)})
 	}
 	d.send(r, w, g, f)
+}
+
+// passLeads says that a pass of the step leads to the target too, at once or later.
+func (s *Spec) passLeads(step, target string) bool {
+	return slices.ContainsFunc(s.LastGate(s.Step(step)).OnPass, func(to string) bool {
+		return to == target && !IsEnd(to) || s.graph.down[to][target]
+	})
 }
 
 // retryContext is where all retry context lies.
@@ -313,7 +338,7 @@ func (d *decider) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool
 		d.ask(r, g, q, fmt.Sprintf("exhausted: it failed %d times: %s", r.Fails[g.ID], f.feedback), true)
 		return true
 	case OutcomePass:
-		d.pass(r, g, q, "exhausted", nil, "")
+		d.pass(r, g, q, byExhausted, nil, "")
 		return true
 	case EndDone, EndFailed, EndAborted:
 		f.target, f.route = exh, true

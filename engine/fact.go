@@ -380,6 +380,8 @@ type (
 		ByKind string `json:"by_kind"` // reviewer, window, human, exhausted, when
 		By     *Actor `json:"by,omitempty"`
 		Text   string `json:"text,omitempty"`
+
+		LetThrough int `json:"let_through,omitempty"` // by on_exhausted: after so many failures
 	}
 	// RoundFailed: the gate did not.
 	RoundFailed struct {
@@ -391,6 +393,8 @@ type (
 		By       *Actor `json:"by,omitempty"`
 		Feedback string `json:"feedback,omitempty"`
 		To       string `json:"to"`
+
+		LetThrough int `json:"let_through,omitempty"` // the work goes on all the same; it was the gate's failure of this number
 	}
 	// RoundVoided: what the round was over has changed; the attempt is checked and judged anew.
 	RoundVoided struct {

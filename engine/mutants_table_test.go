@@ -72,6 +72,11 @@ func mutantsOfJoins() []mutant {
 
 func mutantsOfCounts() []mutant {
 	return []mutant{
+		{"what is let through is not told", "decide_gate.go", "		out.LetThrough = failures\n", "		out.LetThrough = 0 * failures\n"},
+		{"what on_exhausted passes is not told", "decide_gate.go", "		f.LetThrough = r.Fails[g.ID]\n", ""},
+		{"a side step counts as let through", "decide_gate.go", "	if w.passLeads(g.Step, f.target) ||", "	if w.graph.down[g.Step][f.target] ||"},
+		{"a route that stops counts as let through", "decide_gate.go", "f.target == EndDone && named != EndDone {", "f.target == EndDone || named == EndDone {"},
+		{"a failure counted before counts twice", "decide_gate.go", "		failures--\n", ""},
 		{"exhausted at count == m", "decide_gate.go", "if r.Fails[g.ID] < g.MaxRetries {", "if r.Fails[g.ID] != g.MaxRetries {"},
 		{"a route back is not counted", "decide_gate.go", "if !f.route || w.leadsBack(f.target, g.Step) {", "if !f.route {"},
 		{"a pass resets the count", "apply.go", "	q.State, q.ByKind, q.By, q.Ended = Approved, f.ByKind, f.By, at\n", "	q.State, q.ByKind, q.By, q.Ended = Approved, f.ByKind, f.By, at\n	delete(s.at(f.Run).Fails, f.Gate)\n"},

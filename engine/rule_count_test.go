@@ -168,3 +168,44 @@ func TestRule19LimitWaitIsNeither(t *testing.T) {
 	s.judged("ga", OutcomePass)
 	s.want(s.r().Phase, RunCompleted)
 }
+
+// TestRule18LetThrough: what goes on although its gate did not pass it is told as such, by the fact and by the round.
+func TestRule18LetThrough(t *testing.T) {
+	fixed := func(more ...func(*Gate)) *Spec { // a -> b -> c, and fix on the side of a
+		return flow("x", aStep("a"), aGate("a", to("b"), append([]func(*Gate){most(3)}, more...)...), aStep("b"), aGate("b", to("c")), aStep("c"), aGate("c", to(EndDone)), aStep("fix"), aGate("fix", to("b")))
+	}
+	side := route("mend", "fix")
+	for _, c := range []struct {
+		name  string
+		spec  *Spec
+		words []string // of ga's rounds
+		want  string   // of its last round: where it went unpassed, after how many failures
+	}{
+		{"a route to where a pass leads", fixed(side, route("skip", "b")), []string{OutcomeFail, OutcomeFail, "skip"}, "b 3"},
+		{"a route to what comes after that", fixed(side, route("leap", "c")), []string{"leap"}, "c 1"},
+		{"on_fail that goes on", fixed(side, onFail("b")), []string{OutcomeFail}, "b 1"},
+		{"on_fail that ends the branch well", fixed(side, onFail(EndDone)), []string{OutcomeFail}, "DONE 1"},
+		{"on_exhausted: pass", fixed(side, exhausted(OutcomePass)), []string{OutcomeFail, OutcomeFail, OutcomeFail}, " 3"},
+		{"on_exhausted: DONE", fixed(side, exhausted(EndDone)), []string{OutcomeFail, OutcomeFail, OutcomeFail}, "DONE 3"},
+		{"on_exhausted to a step that goes on", fixed(side, exhausted("b")), []string{OutcomeFail, OutcomeFail, OutcomeFail}, "b 3"},
+		{"a person's word for such a route", fixed(side, route("skip", "b")), []string{OutcomeFail, OutcomeFail, OutcomeFail}, "b 3"},
+		{"a pass is none", fixed(side), []string{OutcomeFail, OutcomePass}, " 0"},
+		{"nor a way back", fixed(side), []string{OutcomeFail}, " 0"},
+		{"nor a side step", fixed(side), []string{"mend"}, " 0"},
+		{"nor a route that stops", fixed(side, route("stop", EndDone)), []string{"stop"}, " 0"},
+		{"nor an end that fails", fixed(side, exhausted(EndFailed)), []string{OutcomeFail, OutcomeFail, OutcomeFail}, " 0"},
+	} {
+		s := begin(t, "8-semantics 18", "let through: "+c.name, c.spec)
+		for _, word := range c.words {
+			s.done("a")
+			s.judged("ga", word)
+		}
+		if s.gate("ga") == "3 human" { // asked about the failure that was the last, and counted then
+			s.says("ga", "skip")
+		}
+		s.replayed()
+		qs := s.r().Rounds["ga"]
+		q := qs[len(qs)-1]
+		s.want(c.name+": "+q.To+" "+fmt.Sprint(q.LetThrough), c.name+": "+c.want)
+	}
+}

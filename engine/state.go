@@ -265,8 +265,10 @@ type Round struct {
 	Reminders  int                `json:"reminders,omitempty"`
 	Noticed    []string           `json:"noticed,omitempty"` // what came of its last notice
 	By         *Actor             `json:"by,omitempty"`
-	ByKind     string             `json:"by_kind,omitempty"` // reviewer, criterion, window, human, exhausted, when, limit
-	File       int                `json:"file,omitempty"`    // the retry-context file it wrote
+	ByKind     string             `json:"by_kind,omitempty"`     // reviewer, criterion, window, human, exhausted, when, limit
+	File       int                `json:"file,omitempty"`        // the retry-context file it wrote
+	LetThrough int                `json:"let_through,omitempty"` // the work went on though it did not pass: after so many failures
+	To         string             `json:"to,omitempty"`          // where it went then
 	Ended      time.Time          `json:"ended,omitzero"`
 
 	gate string // the one it is at

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
+	"sluice/engine"
 	"sluice/journal"
 	"sluice/specs"
 )
@@ -36,7 +38,8 @@ func (a *app) verifyCommand() *cobra.Command {
 		Short: "check the chain, the exports against it, and checkpoints",
 		Long: `Exit 1 and the line that breaks it, if anything was changed, lost, doubled or put in. It may run
 beside the daemon. A lost end, or a journal written anew, can only be found against a signed
-checkpoint: --checkpoint note takes those of the git notes (refs/notes/sluice), or name a file.`,
+checkpoint: --checkpoint note takes those of the git notes (refs/notes/sluice), or name a file.
+Names too what went on though a gate had not passed it: by a route, on_fail or on_exhausted.`,
 		Example: "sluice audit verify\nsluice audit verify --checkpoint note\nsluice audit verify --checkpoint /mnt/safe/app.checkpoint --approvers /mnt/safe/allowed_signers",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,6 +61,53 @@ type audited struct {
 
 	Point  int64  `json:"record,omitempty"` // of a checkpoint
 	Signed string `json:"signed,omitempty"` // by whom, and when
+
+	Unpassed     []unpassed `json:"let_through,omitempty"`      // what the record says went on without a pass
+	MoreUnpassed int        `json:"let_through_more,omitempty"` // older ones that are left out
+}
+
+// unpassed is a round that let work go on without a pass, as the record has it.
+type unpassed struct {
+	Run      string        `json:"run"`
+	Gate     string        `json:"gate"`
+	Round    int           `json:"round"`
+	Outcome  string        `json:"outcome"`
+	Failures int           `json:"failures"`
+	To       string        `json:"to,omitempty"` // absent: where a pass leads
+	By       *engine.Actor `json:"by,omitempty"`
+}
+
+// unpassedShown is how many of a workflow the audit names, the newest.
+const unpassedShown = 20
+
+// seesUnpassed is keep, and it notes what of that which is kept went on without a pass.
+func (l *audited) seesUnpassed(keep journal.Keep) journal.Keep {
+	return func(rec journal.Record, n int) bool {
+		if !keep(rec, n) {
+			return false
+		}
+		if !bytes.Contains(rec.Facts[n], []byte(`"let_through"`)) {
+			return true
+		}
+		f, err := engine.DecodeFact(rec.Facts[n])
+		if err != nil {
+			return true
+		}
+		var u unpassed
+		switch f := f.(type) {
+		case engine.RoundFailed:
+			u = unpassed{Run: f.RunID(), Gate: f.Gate, Round: f.N, Outcome: f.Outcome, Failures: f.LetThrough, To: f.To, By: f.By}
+		case engine.RoundPassed:
+			u = unpassed{Run: f.RunID(), Gate: f.Gate, Round: f.N, Outcome: "on_exhausted", Failures: f.LetThrough}
+		}
+		if u.Failures > 0 {
+			l.Unpassed = append(l.Unpassed, u)
+		}
+		if over := len(l.Unpassed) - unpassedShown; over > 0 {
+			l.Unpassed, l.MoreUnpassed = l.Unpassed[over:], l.MoreUnpassed+over
+		}
+		return true
+	}
 }
 
 func (a *app) auditVerify(ctx context.Context, args, against []string, signers string) error {
@@ -97,13 +147,24 @@ func (a *app) auditVerify(ctx context.Context, args, against []string, signers s
 			}
 			continue
 		}
-		x, err := journal.VerifyExport(file, p.state, daemon.KeepWorkflow(w), journal.Options{})
+		l := audited{What: daemon.ExportName(w)}
+		x, err := journal.VerifyExport(file, p.state, l.seesUnpassed(daemon.KeepWorkflow(w)), journal.Options{})
 		var f *journal.Fault
 		behind := errors.As(err, &f) && f.Kind == journal.FaultBehind
-		list = append(list, audited{What: daemon.ExportName(w), OK: err == nil || behind, Lines: x.Lines, Why: errText(err)})
+		l.OK, l.Lines, l.Why = err == nil || behind, x.Lines, errText(err)
+		list = append(list, l)
 		bad = bad || err != nil && !behind
 	}
 	return a.printAudit(list, bad || unsigned)
+}
+
+// words say what went on without a pass.
+func (u unpassed) words() string {
+	s := fmt.Sprintf("not passed, and gone on: %s %s: %s after %s", u.Run, round(u.Gate, u.Round), u.Outcome, plural(u.Failures, "failure"))
+	if u.To != "" {
+		s += " → " + u.To
+	}
+	return s + who(u.By)
 }
 
 func errText(err error) string {
@@ -134,6 +195,12 @@ func (a *app) printAudit(list []audited, bad bool) error {
 			a.print("%s", s)
 			if l.Why != "" {
 				a.print("    %s", oneLine(l.Why))
+			}
+			if l.MoreUnpassed > 0 {
+				a.print("    %s that a gate did not pass went on earlier", plural(l.MoreUnpassed, "round"))
+			}
+			for _, u := range l.Unpassed {
+				a.print("    %s", a.paint(yellow, clean(u.words())))
 			}
 		}
 	}

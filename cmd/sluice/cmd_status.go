@@ -299,6 +299,9 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 			}
 		}
 	}
+	for _, u := range r.Unpassed {
+		out = append(out, "  "+a.paint(yellow, "not passed, and gone on: "+clean(unpassedWords(u))))
+	}
 	for _, n := range r.Notes {
 		head := fmt.Sprintf("note %d ", n.N)
 		if n.Step != "" {
@@ -313,6 +316,19 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 		out = append(out, "  "+clean(r.EndWhy))
 	}
 	return out
+}
+
+// unpassedWords says what let work go on that a gate did not pass.
+func unpassedWords(u daemon.LetThrough) string {
+	s := u.Gate + ": " + u.Outcome
+	if u.Outcome == engine.OutcomePass {
+		s = u.Gate + ": on_exhausted"
+	}
+	s += " after " + plural(u.Failures, "failure") + " → " + u.To
+	if u.ByKind == "human" {
+		s += ", by " + byWords(u.ByKind, u.By)
+	}
+	return s
 }
 
 // usageWords says what was used.

@@ -313,7 +313,11 @@ func sayHuman(f engine.Fact) (said, bool) {
 		if outcome == engine.OutcomeFail {
 			outcome = "failed"
 		}
-		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because(outcome+" by "+byWords(f.ByKind, f.By)+" → "+f.To, f.Feedback), style: red, key: true}, true
+		text := outcome + " by " + byWords(f.ByKind, f.By) + " → " + f.To
+		if f.LetThrough > 0 {
+			text += fmt.Sprintf(" (not passed, and goes on after %s)", plural(f.LetThrough, "failure"))
+		}
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because(text, f.Feedback), style: red, key: true}, true
 	case engine.RoundVoided:
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because("void", f.Why), style: yellow, key: true}, true
 	}

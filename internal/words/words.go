@@ -197,6 +197,8 @@ func By(kind string, by *engine.Actor) string {
 		return "its reviewer"
 	case "when":
 		return "its `when`, unjudged"
+	case "exhausted":
+		return "on_exhausted"
 	case "":
 		return "the engine"
 	}
