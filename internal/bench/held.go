@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"sluice/daemon"
 )
 
 // aimHeld is what a sandbox may add to a launch.
@@ -102,6 +104,11 @@ func (s *site) wholeRun(ctx context.Context, workflow string) (time.Duration, er
 	if _, err := s.run(ctx, s.repos[0], s.b.sluice, "start", workflow); err != nil {
 		return 0, err
 	}
+	return s.ended(ctx)
+}
+
+// ended waits for the end of the newest run that is nobody's child, and gives how long that took.
+func (s *site) ended(ctx context.Context) (time.Duration, error) {
 	api, err := s.client(s.repos[0])
 	if err != nil {
 		return 0, err
@@ -110,10 +117,18 @@ func (s *site) wholeRun(ctx context.Context, workflow string) (time.Duration, er
 	var took time.Duration
 	err = within(ctx, 10*waitMost, "the run is over", func() (bool, error) {
 		st, err := api.Status(ctx, "")
-		if err != nil || len(st.Runs) == 0 {
+		if err != nil {
 			return false, err
 		}
-		r := st.Runs[len(st.Runs)-1]
+		var r *daemon.RunStatus
+		for i := range st.Runs {
+			if st.Runs[i].Child == nil {
+				r = &st.Runs[i]
+			}
+		}
+		if r == nil {
+			return false, nil
+		}
 		took = r.Ended.Sub(r.Started)
 		if r.Ended.IsZero() {
 			return false, pause(ctx, 20*pollEvery)

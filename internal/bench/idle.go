@@ -222,9 +222,11 @@ func statusNumber(status, key string) int64 {
 }
 
 // peak is the most memory that the daemon ever had.
-func (s *site) peak() string {
+func (s *site) peak() string { return fmt.Sprintf("%.0f MiB", s.peakMiB()) }
+
+func (s *site) peakMiB() float64 {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
-	return fmt.Sprintf("%d MiB", statusNumber(string(status), "VmHWM")/1024)
+	return float64(statusNumber(string(status), "VmHWM")) / 1024
 }
 
 // childrenOf gives the processes that a process is the parent of.

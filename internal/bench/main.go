@@ -52,6 +52,7 @@ func rows() []row {
 		{11, "what the sandbox adds to a launch", heldLaunches},
 		{12, "an agent's events", streamReader},
 		{13, "many agents streaming", streaming},
+		{14, "a long list", longList},
 	}
 }
 
