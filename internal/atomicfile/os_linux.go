@@ -82,3 +82,15 @@ func wrapFd(fd int, path, name string, err error) (*os.File, error) {
 	}
 	return os.NewFile(uintptr(fd), path), nil
 }
+
+// exchange gives each of two files the other's name, in one step; errors.ErrUnsupported where that is not known.
+func exchange(a, b string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOTSUP):
+		return errors.ErrUnsupported
+	}
+	return &os.LinkError{Op: "exchange", Old: a, New: b, Err: err}
+}

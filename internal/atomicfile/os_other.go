@@ -3,6 +3,7 @@
 package atomicfile
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,3 +28,6 @@ func openBeneath(dir, name string) (*os.File, error) { return os.Open(filepath.J
 
 // MountID is not known here: "".
 func MountID(string) string { return "" }
+
+// exchange is not known here.
+func exchange(string, string) error { return errors.ErrUnsupported }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
+	"time"
 )
 
 // The aims of rows 4 and 5.
@@ -83,4 +84,27 @@ func perSecond(n float64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s + "/s"
+}
+
+// listWork measures one selection out of a long list, and one writing of its file.
+func listWork(ctx context.Context, b *bench) ([]figure, error) {
+	picked, err := b.goBench(ctx, "./engine", "^BenchmarkTenThousandTasks$", "ns/op")
+	if err != nil {
+		return nil, err
+	}
+	took := time.Duration(picked[0].rate)
+	out := []figure{{what: fmt.Sprintf("one selection out of %d tasks", listTasks), got: ms(took), aim: "<= " + ms(aimSelection), met: holds(took <= aimSelection)}}
+	wrote, err := b.goBench(ctx, "./internal/executor", "^BenchmarkTenThousandTasks$", "ns/op")
+	if err != nil {
+		return out, err
+	}
+	by := map[string]time.Duration{}
+	for _, r := range wrote {
+		by[r.name] = time.Duration(r.rate)
+	}
+	if by["write"] == 0 || by["plain"] == 0 {
+		return out, fmt.Errorf("BenchmarkTenThousandTasks has no write and plain: %v", by)
+	}
+	return append(out, figure{what: fmt.Sprintf("the file of %d tasks written", listTasks), got: ms(by["write"]), beside: ms(by["plain"]) + " the same bytes, one sync and rename",
+		ratio: over(by["write"], by["plain"]), aim: "<= " + ms(aimListFile), met: holds(by["write"] <= aimListFile)}), nil
 }

@@ -52,7 +52,8 @@ func rows() []row {
 		{11, "what the sandbox adds to a launch", heldLaunches},
 		{12, "an agent's events", streamReader},
 		{13, "many agents streaming", streaming},
-		{14, "a long list", longList},
+		{14, "a run of a long list", longList},
+		{15, "a selection out of a long list, and its file", listWork},
 	}
 }
 

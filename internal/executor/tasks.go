@@ -30,7 +30,7 @@ type taskFile struct {
 	file    *tasks.File // nil: it is none
 	invalid string
 	seen    []engine.TaskSeen
-	mode    fs.FileMode
+	stat    atomicfile.Stat
 }
 
 // firstOfChild lays out the folder of a child run.
@@ -118,7 +118,7 @@ func (e *Executor) taskFile(rel string) (*taskFile, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &taskFile{stamp: stampMissing}, nil
 	}
-	f := &taskFile{stamp: stampOf(st), mode: st.Mode.Perm()}
+	f := &taskFile{stamp: stampOf(st), stat: st}
 	switch {
 	case errors.Is(err, atomicfile.ErrTooLarge):
 		f.invalid = fmt.Sprintf("%s: the file has more than %d MiB", rel, tasks.MaxBytes>>20)
@@ -188,7 +188,7 @@ func there(ts []tasks.Task, id string) bool {
 
 // stampOf tells a state of a file from every other.
 func stampOf(st atomicfile.Stat) string {
-	return fmt.Sprintf("%d-%d-%d-%d-%d", st.Dev, st.Ino, st.Size, st.ModTime.UnixNano(), st.Changed.UnixNano())
+	return fmt.Sprintf("%d-%d-%d-%d-%d-%o", st.Dev, st.Ino, st.Size, st.ModTime.UnixNano(), st.Changed.UnixNano(), uint32(st.Mode))
 }
 
 // saveTasks writes the statuses into the task file, unless it is not the one that was taken in last: then what it is now
@@ -205,7 +205,9 @@ func (e *Executor) saveTasks(ctx context.Context, job daemon.Job) engine.Event {
 			other = f
 			return nil
 		}
-		ev.Stamp, err = e.rewrite(job, f)
+		if ev.Stamp, err = e.rewrite(job, f); errors.Is(err, atomicfile.ErrChanged) { // somebody was faster
+			other, err = e.taskFile(job.Tasks.Path)
+		}
 		return err
 	})
 	switch {
@@ -220,7 +222,7 @@ func (e *Executor) saveTasks(ctx context.Context, job daemon.Job) engine.Event {
 	return ev
 }
 
-// rewrite puts the changes into the file, by rename.
+// rewrite puts the changes into the file that was read, by rename; atomicfile.ErrChanged where it is another by now.
 func (e *Executor) rewrite(job daemon.Job, f *taskFile) (string, error) {
 	changes := make([]tasks.Change, 0, len(job.Tasks.Changes))
 	for _, c := range job.Tasks.Changes {
@@ -234,7 +236,7 @@ func (e *Executor) rewrite(job daemon.Job, f *taskFile) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := atomicfile.Write(path, data, f.mode); err != nil {
+	if err := atomicfile.Replace(path, data, f.stat.Mode.Perm(), f.stat); err != nil {
 		return "", err
 	}
 	dir, name := filepath.Split(path)

@@ -1,0 +1,83 @@
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ErrChanged is a file that is not the one, or not as it was, that was to be replaced.
+var ErrChanged = errors.New("the file was changed by others")
+
+// Replace is Write for a file that others may change at any time: only the file that was is about is replaced. Where path is
+// another by now, or none, nothing is changed and the error wraps ErrChanged.
+//
+// Where the system can exchange two files in one step (Linux), what it took away is looked at once more, and put back where
+// it is not the file that was: an edit that is renamed into place is not lost, whenever it comes. Two kinds are: where there
+// is no such step, one that comes between the last look and the rename; and everywhere one by a program that has the
+// replaced file open and writes to it later.
+func Replace(path string, data []byte, perm fs.FileMode, was Stat) error {
+	return replace(path, data, perm, was, exchange)
+}
+
+// exchanger is exchange, of a system that has it or not.
+type exchanger func(a, b string) error
+
+func replace(path string, data []byte, perm fs.FileMode, was Stat, exchange exchanger) error {
+	dir, name := filepath.Split(path)
+	tmp, err := writeTmp(filepath.Clean(dir), data, perm)
+	if err != nil {
+		return fmt.Errorf("replace %s: %w", path, err)
+	}
+	st, err := Lstat(dir, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && !st.Same(was):
+		err = ErrChanged
+	case err == nil:
+		err = swapIn(tmp, path, was, exchange)
+	}
+	if err != nil {
+		return fmt.Errorf("replace %s: %w", path, errors.Join(err, gone(os.Remove(tmp))))
+	}
+	if err := SyncDir(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("replace %s: %w", path, err)
+	}
+	return nil
+}
+
+// swapIn puts tmp in the place of path. With ErrChanged it has put back what it found there.
+func swapIn(tmp, path string, was Stat, exchange exchanger) error {
+	dir, name := filepath.Split(tmp)
+	ours, err := Lstat(dir, name)
+	if err != nil {
+		return err
+	}
+	if err := exchange(tmp, path); errors.Is(err, errors.ErrUnsupported) {
+		return os.Rename(tmp, path)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		return ErrChanged
+	} else if err != nil {
+		return err
+	}
+	old, err := Lstat(dir, name)
+	if err == nil && old.Same(was) {
+		return os.Remove(tmp)
+	}
+	if err := exchange(tmp, path); err != nil { // it was removed just now: then what is here was put there before
+		return errors.Join(ErrChanged, os.Rename(tmp, path))
+	}
+	if now, err := Lstat(dir, name); err == nil && !now.Same(ours) { // one that came later still
+		return errors.Join(ErrChanged, os.Rename(tmp, path))
+	}
+	return ErrChanged
+}
+
+// gone passes over a file that is not there.
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
