@@ -70,7 +70,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	fs.SetOutput(errs)
 	list := fs.String("rows", "", "which `rows`, as 1,3 (all)")
 	fs.BoolVar(&o.short, "short", false, "every row once with tiny numbers")
-	fs.StringVar(&o.profile, "profile", "", "put the daemon's CPU and memory profiles in rows 1, 2, 3, 7 and 9 into this `folder`")
+	fs.StringVar(&o.profile, "profile", "", "put the daemon's CPU and memory profiles in rows 1, 2, 3, 7, 9 and 14 into this `folder`")
 	if err := fs.Parse(args); err != nil {
 		return o, err
 	}

@@ -229,7 +229,7 @@ func (b *bench) carry(job daemon.Job) engine.ProcessEnded {
 	if !ok {
 		b.t.Fatalf("%s: no end; health: %v", job.Key, b.e.Health())
 	}
-	if ev.Run != run1 || ev.Key != job.Key {
+	if ev.Run != job.Run || ev.Key != job.Key {
 		b.t.Errorf("it is of %s %s", ev.Run, ev.Key)
 	}
 	return ev

@@ -1,9 +1,11 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -289,6 +291,53 @@ func (e *Executor) retryFiles(job daemon.Job, step string, dir string) []gates.T
 	return out
 }
 
+// maxTriedFiles is how many retry-context files of a task's earlier tries a prompt names.
+const maxTriedFiles = 50
+
+// triedFiles are the retry-context files of the earlier tries at the run's task, oldest first, as seen from the folder: the
+// newest of them where there are many.
+func (e *Executor) triedFiles(job daemon.Job, dir string) []string {
+	c := job.RunInfo.Child
+	if c == nil || c.Task == "" {
+		return nil
+	}
+	dot := strings.LastIndexByte(job.Run, '.')
+	n, err := strconv.Atoi(job.Run[dot+1:])
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for k := n - 1; k > 0 && len(out) < maxTriedFiles; k-- {
+		run := job.Run[:dot+1] + strconv.Itoa(k)
+		var of []string
+		for _, rel := range []string{e.runDir(run) + "/retry-context", engine.InRetryDir(".workflow/retry-context/", run)} { // those of a run that is over are moved
+			of = append(of, e.filesIn(rel, dir)...)
+		}
+		out = append(of, out...)
+	}
+	return out[max(0, len(out)-maxTriedFiles):]
+}
+
+// filesIn lists the files of a folder of the repo, the oldest first, as seen from dir.
+func (e *Executor) filesIn(rel, dir string) (out []string) {
+	path := filepath.Join(e.root, filepath.FromSlash(rel))
+	f, err := atomicfile.OpenDir(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	infos, _ := f.Readdir(maxTriedFiles) // what was read counts
+	slices.SortFunc(infos, func(a, b fs.FileInfo) int {
+		return cmp.Or(a.ModTime().Compare(b.ModTime()), strings.Compare(a.Name(), b.Name()))
+	})
+	for _, info := range infos {
+		if info.Mode().IsRegular() {
+			out = append(out, seenFrom(dir, filepath.Join(path, info.Name())))
+		}
+	}
+	return out
+}
+
 // concerns says that what the gate writes is for the step to read: it judges the step, or may send work there.
 func concerns(g *engine.Gate, step string) bool {
 	if g.Step == step || g.OnFail == step || g.OnExhausted == step {
@@ -392,6 +441,9 @@ func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.St
 	}
 	if len(job.RunInfo.Tried) > 0 {
 		in.Notes = append(in.Notes, gates.Note{From: "How the earlier tries at this task went", Text: strings.Join(job.RunInfo.Tried, "\n\n")})
+	}
+	if files := e.triedFiles(job, b.Dir); len(files) > 0 {
+		in.Notes = append(in.Notes, gates.Note{From: "What was found wrong in the earlier tries, in files, oldest first", Text: strings.Join(files, "\n")})
 	}
 	if len(job.Earlier) > 0 {
 		in.Notes = append(in.Notes, gates.Note{From: "How this step's earlier attempts went", Text: strings.Join(job.Earlier, "\n")})
