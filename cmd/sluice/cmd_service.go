@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/deploy"
+	"sluice/internal/atomicfile"
 	"sluice/internal/unit"
 )
 
@@ -272,6 +274,9 @@ func (a *app) serviceOrder(word string, order func(*unit.Service, context.Contex
 		if err == nil {
 			err = order(s, ctx)
 		}
+		if err == nil && word == "stopped" && !f.system { // after a crash the unit runs nothing at a stop
+			err = a.notePutDown(unit.EndStop)
+		}
 		if err != nil {
 			return err
 		}
@@ -281,11 +286,46 @@ func (a *app) serviceOrder(word string, order func(*unit.Service, context.Contex
 }
 
 func (a *app) serviceEnded(ctx context.Context, f serviceFlags) error {
-	wanted, err := unit.Ended(ctx, f.system)
-	if err == nil && wanted {
+	why, err := unit.Ended(ctx, f.system, a.notePutDown)
+	if err == nil && why == unit.EndStop {
 		a.note("the service was stopped: what its agents were doing is launched again at the next start")
 	}
 	return err
+}
+
+// putDownFile holds, in the state folder, when what ran was last ended on purpose: with the service, or with the machine.
+const putDownFile = "put-down"
+
+// notePutDown keeps when the service was stopped or the machine went down: an agent that ends with them has not failed.
+func (a *app) notePutDown(why unit.End) error {
+	if why == unit.EndCrash {
+		return nil
+	}
+	home, err := a.stateHome()
+	if err == nil {
+		err = atomicfile.Write(filepath.Join(home, putDownFile), []byte(a.now().UTC().Format(time.RFC3339Nano)+"\n"), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("service: that this end was wanted could not be noted: %w: the agents' next launches count as after a crash", err)
+	}
+	return nil
+}
+
+// putDown is when what ran was last ended on purpose; zero: never, or it cannot be read.
+func (a *app) putDown() time.Time {
+	home, err := a.stateHome()
+	if err != nil {
+		return time.Time{}
+	}
+	data, _, err := atomicfile.OpenRegular(home, putDownFile, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(string(data)))
+	if err != nil {
+		return time.Time{}
+	}
+	return at
 }
 
 // serviceEnv is the environment that the service gets: what agents go by, and no secret that was not named.

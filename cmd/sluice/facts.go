@@ -147,7 +147,11 @@ func sayStep(f engine.Fact) (said, bool) {
 		if f.Class == "takeover" {
 			return said{step: f.Step, subject: attempt(f.Step, f.N), text: "its agent has ended; it is launched again when it is handed back", style: dim}, true
 		}
-		return said{step: f.Step, subject: attempt(f.Step, f.N), text: because("to be launched again ("+f.Class+")", f.Why) + notBefore(f.NotBefore), style: yellow, key: true}, true
+		again := "to be launched again"
+		if f.Class == engine.ClassInfrastructure { // which restarts counts
+			again += " (" + f.Class + ")"
+		}
+		return said{step: f.Step, subject: attempt(f.Step, f.N), text: because(again, f.Why) + notBefore(f.NotBefore), style: yellow, key: true}, true
 	case engine.Checked:
 		return sayCheck(f), true
 	case engine.StepPassed:

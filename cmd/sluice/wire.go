@@ -138,7 +138,7 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 		return daemon.RepoOptions{}, nil, err
 	}
 	world, err := executor.New(executor.Options{
-		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots, Spending: w.spent,
+		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots, Spending: w.spent, PutDown: w.a.putDown,
 		Notifier: s.tell, Terminal: s.terminal, Settings: s.now, Self: w.self, Environ: w.a.env, Logf: w.logf(root), Now: w.a.now,
 		Repo: filepath.Base(state), Sandbox: w.box, Hidden: w.hidden(), Unheld: w.unheld,
 	})

@@ -60,13 +60,10 @@ stopped() { ann "$S" service status | grep -q '^stopped'; }
 is stopped stopped
 is service-start ann "$S" service start
 soon launched-again has starts 3
-# The next run is a new one: each launch after a loss waits longer than the one before.
-fresh() { ann "$S" abort last -m enough --yes && ann "$S" start long; }
 is systemctl-stop manager stop sluice
 same nothing-left-either 0 "$(procs "$group")"
 manager start sluice
-is third-run fresh
-soon third-runs has starts 4
+soon launched-a-third-time has starts 4
 
 # A stop that comes between a crash and the next start: systemd runs nothing then, sluice ends what the daemon left.
 kill -9 "$(manager show -P MainPID sluice)"

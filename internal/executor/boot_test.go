@@ -6,8 +6,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -126,5 +128,57 @@ func TestALaunchAfterTheClockWasSetBack(t *testing.T) {
 	job.Attempt.Launched = before
 	if ev, ok := e.Carry(b.ctx(), job, nil).(engine.ProcessEnded); !ok || !ev.Exit.Lost {
 		t.Errorf("a launch of before the machine's start: %+v", ev)
+	}
+}
+
+// TestEndedWithTheService: what was lost when somebody stopped the service, or the machine went down in order, is launched
+// again and counts for nothing; what was lost at another time counts.
+func TestEndedWithTheService(t *testing.T) {
+	b := newBench(t, strings.Replace(runSpec, "%s", `"echo $PPID >host.tmp; mv host.tmp host; exec sleep 1000"`, 1))
+	var put time.Time
+	b.e = b.executor(func(o *Options) { o.PutDown = func() time.Time { return put } })
+	lose := func(n int) engine.Exit {
+		t.Helper()
+		running := background(b.ctx(), b.e, b.stepJob("A", n, 1), nil)
+		eventually(t, "it runs", func() bool { return b.has("host") })
+		pid, err := strconv.Atoi(strings.TrimSpace(b.get("host")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 1 {
+			put = time.Now()
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		ev := (<-running).(engine.ProcessEnded)
+		if err := os.Remove(b.path("host")); err != nil {
+			t.Fatal(err)
+		}
+		return ev.Exit
+	}
+	before := time.Now()
+	if x := lose(1); !x.Lost || x.Class != engine.ClassLimit || x.ResumeAt.Before(before) || x.ResumeAt.After(time.Now()) {
+		t.Errorf("ended with the service: %+v", x)
+	}
+	if x := lose(2); !x.Lost || x.Class != "" {
+		t.Errorf("begun after that: %+v", x)
+	}
+}
+
+// TestCheckLostWithTheMachine: a criterion's command whose end nobody saw is run again; one that ends its own host each
+// time comes to an end.
+func TestCheckLostWithTheMachine(t *testing.T) {
+	b := newBench(t, `
+workflow: {id: w}
+steps:
+  - {id: A, run: "true", success_criterion: "echo x >>once; [ $(wc -l <once) != 1 ] || kill -9 $PPID exits 0", next_step: B}
+  - {id: B, run: "true", success_criterion: "echo x >>always; kill -9 $PPID exits 0", next_step: DONE}
+`)
+	if r := b.carry(b.checkJob("A", 1)).Check; !r.OK || b.get("once") != "x\nx\n" {
+		t.Errorf("lost once: %+v after %q", r, b.get("once"))
+	}
+	if r := b.carry(b.checkJob("B", 1)).Check; r.OK || r.Broken == "" || b.get("always") != "x\nx\nx\n" {
+		t.Errorf("lost each time: %+v after %q", r, b.get("always"))
 	}
 }

@@ -112,19 +112,29 @@ func answerFits(job daemon.Job, st *engine.Step) string {
 	return ""
 }
 
+// launchesOfCheck is how often a command of success_criterion is launched: one that was lost with the machine says nothing
+// of the work, but one that ends its own host each time must come to an end.
+const launchesOfCheck = 3
+
 // criterion carries out one command of success_criterion.
 func (e *Executor) criterion(ctx context.Context, job daemon.Job, st *engine.Step, b begin, i int, c engine.Command) (int, string, error) {
 	rel := fmt.Sprintf("%s/%s/%d", e.launchDir(job.Run, st.ID, job.Attempt.N, 1), lastPart(job.Key), i)
 	key := fmt.Sprintf("%s/%d", job.Key, i)
-	end, err := e.ensure(ctx, launch{key: key, of: job.Key, dir: rel}, func() (process, error) {
-		argv, err := e.command(job, &c, job.Env, rel, stub.Turn{}, nil, b)
-		if err != nil {
-			return process{}, err
-		}
-		w := e.whose(st.Role(), job.Nth)
-		env, err := e.environ(job, w, key, st.Env, stepVars(job, st))
-		return process{cwd: b.Dir, argv: argv, env: env, who: w}, err
-	})
+	once := func(key, rel string) (ended, error) {
+		return e.ensure(ctx, launch{key: key, of: job.Key, dir: rel}, func() (process, error) {
+			argv, err := e.command(job, &c, job.Env, rel, stub.Turn{}, nil, b)
+			if err != nil {
+				return process{}, err
+			}
+			w := e.whose(st.Role(), job.Nth)
+			env, err := e.environ(job, w, key, st.Env, stepVars(job, st))
+			return process{cwd: b.Dir, argv: argv, env: env, who: w}, err
+		})
+	}
+	end, err := once(key, rel)
+	for n := 2; err == nil && end.exit.Lost && n <= launchesOfCheck; n++ {
+		end, err = once(fmt.Sprintf("%s-%d", key, n), fmt.Sprintf("%s-%d", rel, n))
+	}
 	switch {
 	case err != nil:
 		return 0, "", err

@@ -37,6 +37,7 @@ type Options struct {
 	Environ  []string             // the daemon's environment, of which agents get what is allowed
 	Logf     func(string, ...any) // what went wrong but did not stop the work; may be nil
 	Slots    *Slots               // shared by all repos: how many agents may run; nil = no bound
+	PutDown  func() time.Time     // when what ran was last ended with the service, or with the machine, on purpose; nil = never
 	Spending *Spending            // shared by all repos: what they have used of the day; nil = no budget of the day
 	Now      func() time.Time     // nil = time.Now
 	// Sandbox gives what launches are held by, or why there is none; it is asked at each launch. nil: launches are not held.

@@ -240,7 +240,9 @@ func (e *Executor) begin(ctx context.Context, l launch, prepare func() (process,
 		if err := e.endTorn(ctx, l.key); err != nil {
 			return nil, nil, err
 		}
-		return nil, &engine.Exit{Code: -1, Lost: true}, nil
+		x := engine.Exit{Code: -1, Lost: true}
+		e.forgive(&x, l.since, time.Time{})
+		return nil, &x, nil
 	case !absent:
 		return nil, nil, err
 	}
@@ -417,10 +419,23 @@ func (e *Executor) exitOf(x agents.Exit, key string) engine.Exit {
 	if day := dayOfMark(e.pidFile(key)); day != "" && x.Stopped {
 		out = waitsForDay(out, day, "the day's budget is used up")
 	}
+	e.forgive(&out, x.Started, x.Ended)
 	if noCommand(x.NotStarted) {
 		out.Class, out.Why = engine.ClassFatal, x.NotStarted
 	}
 	return out
+}
+
+// forgive lets the end of a launch count for nothing that was lost, or ended by a signal, when the service was stopped or
+// the machine went down, both on purpose.
+func (e *Executor) forgive(x *engine.Exit, began, over time.Time) {
+	if e.opt.PutDown == nil || x.Class != "" {
+		return
+	}
+	at := e.opt.PutDown()
+	if began.Before(at) && (x.Lost || over.After(at) && (x.Signal != "" || x.Stopped)) {
+		x.Class, x.ResumeAt, x.Why = engine.ClassLimit, e.opt.Now(), "it was ended with the service, or with the machine, on purpose"
+	}
 }
 
 // noCommand says that a launch failed for its command, which a person has to install or name better.

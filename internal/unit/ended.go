@@ -26,53 +26,70 @@ const (
 // maxProcs bounds how many processes of a service are looked at in one round.
 const maxProcs = 100_000
 
+// End is why a service's daemon has ended.
+type End string
+
+// Ends. After a crash or before a restart agents go on.
+const (
+	EndCrash End = "crash" // or a restart
+	EndStop  End = "stop"  // somebody wanted the service stopped
+	EndDown  End = "down"  // the machine, or the user's session, goes down
+)
+
 // Ended is what the unit runs when the daemon has ended, for whatever reason. Where somebody wanted the service stopped it
-// ends all that is left in the unit's cgroup, and says so; after a crash, before a restart and when the machine or the
-// user's session goes down it leaves them: the next daemon takes them up, or finds them gone with the machine.
+// ends all that is left in the unit's cgroup; after a crash, before a restart and when the machine or the user's session
+// goes down it leaves them: the next daemon takes them up, or finds them gone with the machine. Before anything is ended
+// note is told why.
 //
 // The hosts of launches (shims) are held before anything else: so no end is recorded that nobody decided on. For the next
 // daemon those launches are lost, as after a reboot, and are launched again on top of their work.
-func Ended(ctx context.Context, system bool) (wanted bool, err error) {
+func Ended(ctx context.Context, system bool, note func(End) error) (End, error) {
 	s := &Service{opt: Options{System: system}}
-	wanted, err = s.wanted(ctx)
-	if err != nil || !wanted {
-		return false, err
+	why, err := s.why(ctx)
+	if err != nil {
+		return why, err
 	}
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
-		return true, err
+		return why, err
 	}
 	group := unitGroup(string(own))
 	if group == "" {
-		return false, errors.New("service: this process is not of the unit " + deploy.Unit + ": only systemd runs this command")
+		return why, errors.New("service: this process is not of the unit " + deploy.Unit + ": only systemd runs this command")
 	}
-	return true, empty(ctx, groupDirs(group), graceMost)
+	noted := note(why)
+	if why != EndStop {
+		return why, noted
+	}
+	return why, errors.Join(noted, empty(ctx, groupDirs(group), graceMost))
 }
 
-// wanted asks systemd why the unit stops: for a stop it has a job "stop", at a restart it is "restart", after a crash there
+// why asks systemd why the unit stops: for a stop it has a job "stop", at a restart it is "restart", after a crash there
 // is none. When everything is stopped, shutdown.target is about to begin.
-func (s *Service) wanted(ctx context.Context) (bool, error) {
+func (s *Service) why(ctx context.Context) (End, error) {
 	out, err := command(ctx, "systemctl", s.scoped([]string{"list-jobs", "--no-legend", "--plain", "--full"})...)
 	if err != nil {
-		return false, fmt.Errorf("service: systemctl list-jobs: %w: %s: whether this stop is wanted is not known, so agents go on", err, out)
+		return EndCrash, fmt.Errorf("service: systemctl list-jobs: %w: %s: whether this stop is wanted is not known, so agents go on", err, out)
 	}
-	return wantedBy(out), nil
+	return whyBy(out), nil
 }
 
-// wantedBy reads systemd's list of jobs.
-func wantedBy(jobs string) bool {
-	stop := false
+// whyBy reads systemd's list of jobs.
+func whyBy(jobs string) End {
+	why := EndCrash
 	for line := range strings.Lines(jobs) {
 		f := strings.Fields(line) // number, unit, type, state
 		if len(f) < 3 {
 			continue
 		}
 		if f[1] == "shutdown.target" && f[2] == "start" {
-			return false
+			return EndDown
 		}
-		stop = stop || f[1] == deploy.Unit && f[2] == "stop"
+		if f[1] == deploy.Unit && f[2] == "stop" {
+			why = EndStop
+		}
 	}
-	return stop
+	return why
 }
 
 // unitGroup finds the unit's cgroup in the lines of /proc/PID/cgroup of a process in it, or in a group below it.

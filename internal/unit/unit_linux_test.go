@@ -62,18 +62,18 @@ func TestReadsOfShow(t *testing.T) {
 }
 
 // Only a stop is a wish to end the agents: not a restart, not a crash, not the end of everything.
-func TestWantedBy(t *testing.T) {
-	for jobs, want := range map[string]bool{
-		"":                                    false,
-		"12 sluice.service stop running\n":    true,
-		"12 sluice.service restart running\n": false,
-		"12 sluice.service start waiting\n":   false,
-		"12 other.service stop running\n":     false,
-		"12 sluice.service stop running\n1 shutdown.target start waiting\n":                            false,
-		"1 shutdown.target start waiting\n2 reboot.target start waiting\n12 sluice.service stop run\n": false,
-		"No jobs running.\n": false,
+func TestWhyBy(t *testing.T) {
+	for jobs, want := range map[string]End{
+		"":                                    EndCrash,
+		"12 sluice.service stop running\n":    EndStop,
+		"12 sluice.service restart running\n": EndCrash,
+		"12 sluice.service start waiting\n":   EndCrash,
+		"12 other.service stop running\n":     EndCrash,
+		"12 sluice.service stop running\n1 shutdown.target start waiting\n":                            EndDown,
+		"1 shutdown.target start waiting\n2 reboot.target start waiting\n12 sluice.service stop run\n": EndDown,
+		"No jobs running.\n": EndCrash,
 	} {
-		if got := wantedBy(jobs); got != want {
+		if got := whyBy(jobs); got != want {
 			t.Errorf("%q: %v, want %v", jobs, got, want)
 		}
 	}
