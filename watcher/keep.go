@@ -89,7 +89,11 @@ func (w *Watcher) reopen() (wait time.Duration) {
 		f.armed, f.armedParent = identity{}, identity{}
 		w.urgent[f] = true
 	}
-	w.fresh <- source // The reader has taken the one before: it is the one who says that it ended.
+	select {
+	case <-w.fresh: // closed above, before the reader had taken it
+	default:
+	}
+	w.fresh <- source // nobody else sends: there is room
 	return idleWait
 }
 

@@ -105,6 +105,35 @@ func TestEventsEnd(t *testing.T) {
 	}
 }
 
+// Events that end before the reader has heard of them are replaced: nobody waits for it with what it needs in hand.
+func TestReopenWaitsForNobody(t *testing.T) {
+	w := New(quiet())
+	if err := w.Close(); err != nil { // so that nothing is taken
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 3 {
+			w.mu.Lock()
+			w.noEvents, w.nextOpen = "the test says so", time.Time{}
+			w.mu.Unlock()
+			w.reopen()
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("it waits for the reader")
+	}
+	if err := w.source.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := len(w.fresh); n != 1 || <-w.fresh != w.source {
+		t.Errorf("%d sources wait, and the last is not the one that is open", n)
+	}
+}
+
 // Folders beyond the bound are polled and say why; when others go, they take their places.
 func TestMoreFoldersThanAreWatched(t *testing.T) {
 	o := quiet()
