@@ -6,7 +6,7 @@ STATICCHECK   = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK   = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4
 VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 PREFIX       ?= $(HOME)/.local
-TEST_TIMEOUT ?= 15m
+TEST_TIMEOUT ?= 30m
 FUZZ_TIME    ?= 60s
 
 export CGO_ENABLED ?= 0
