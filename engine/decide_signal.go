@@ -354,7 +354,7 @@ func (d *decider) commit(ev CommitSeen) {
 // pull: a pull request has the step's branch or commit as its head.
 func (d *decider) pull(ev PullSeen) {
 	if r, a := d.waiting(ev.Run, ev.Step, ev.N, ev.K, SignalPull); a != nil {
-		d.signalled(StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone, Via: ev.Ref + " " + ev.SHA, LingerUntil: d.linger(r, a)})
+		d.signalled(StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone, Via: strings.TrimSpace(ev.Ref + " " + ev.SHA), LingerUntil: d.linger(r, a)})
 	}
 }
 

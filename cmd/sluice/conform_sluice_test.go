@@ -97,6 +97,7 @@ func scriptsHold() map[string][][2]string {
 			{"002 maxReviewIterations", "the plan, and the code"},
 			{"002 autoCommit", "commits of planning and finalize"},
 			{"002 createPR", "the step is skipped"},
+			{"002 createPR.stub", "a repo without a remote: the command is not run, and its good end counts"},
 			{"002 session", "the folders of both plannings"},
 		},
 		"template-goal": {

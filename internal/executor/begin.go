@@ -63,7 +63,7 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 	if b.Top != "" && job.Spec.Checks(st) {
 		b.Dirty = e.dirty(ctx, b)
 	}
-	if err := e.beginRefs(ctx, st, &b); err != nil {
+	if err := e.beginRefs(ctx, job, st, &b); err != nil {
 		return b, err
 	}
 	if ctx.Err() != nil { // what was read may be cut short
@@ -96,7 +96,7 @@ func (e *Executor) dirty(ctx context.Context, b begin) map[string]string {
 }
 
 // beginRefs records what a new commit or pull request is told from.
-func (e *Executor) beginRefs(ctx context.Context, st *engine.Step, b *begin) error {
+func (e *Executor) beginRefs(ctx context.Context, job daemon.Job, st *engine.Step, b *begin) error {
 	if e.opt.Git == nil || !inGit(st) {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (e *Executor) beginRefs(ctx context.Context, st *engine.Step, b *begin) err
 	if b.Refs, err = e.opt.Git.Refs(ctx); err != nil {
 		return err
 	}
-	if st.Signal.Type == engine.SignalPull {
+	if st.Signal.Type == engine.SignalPull && !standsIn(job, st) {
 		pulls, err := e.pulls(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -28,6 +28,21 @@ func script(job daemon.Job) (*stub.Script, error) {
 	return s, nil
 }
 
+// standsIn says that a stand-in carries out the step's attempt, and no agent or command of the spec.
+func standsIn(job daemon.Job, st *engine.Step) bool {
+	s, err := script(job)
+	switch {
+	case s == nil, err != nil, job.Attempt == nil, job.Attempt.Offered:
+		return false
+	case st.Run == nil, !s.Runs():
+		return true
+	}
+	t := turn(job, job.Attempt.N, 0)
+	t.Step = st.ID
+	_, scripted := s.Play(t)
+	return scripted
+}
+
 // turn is whose turn it is in the job's run: in the n-th attempt of a step, or round of a gate.
 func turn(job daemon.Job, n, try int) stub.Turn {
 	nth := job.Nth

@@ -4,12 +4,15 @@ package executor
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"sluice/engine"
 	"sluice/internal/stub"
 )
 
@@ -146,4 +149,40 @@ func TestStandInJudges(t *testing.T) {
 		}
 	}
 	os.Remove(b.path(".workflow/runs/w-1/G.1/" + stub.PartFile))
+}
+
+// TestPullStandIn: the good end of a stand-in counts as its pull request, and no forge is asked; another end does not.
+func TestPullStandIn(t *testing.T) {
+	b := newBench(t, strings.Replace(standInSpec, "git_commit", "pr_creation", 1))
+	b.e = b.executor(func(o *Options) { o.Self = "/sluice" })
+	job := b.watchJob("A", 1)
+	job.RunInfo.Stubs = []byte(`{"commands":"real"}`)
+	b.begin(job)
+	if len(b.e.Health()) > 0 {
+		t.Fatalf("the forge was asked: %v", b.e.Health())
+	}
+	rel := ".workflow/runs/w-1/A."
+	for n, end := range []struct{ part, exit string }{{`{"signal":"done"}`, `{"code":0}`}, {`{"signal":"done"}`, `{"code":3}`}, {`{"signal":"failed"}`, `{"code":0}`}} {
+		job := b.watchJob("A", n+1)
+		job.RunInfo.Stubs = []byte(`{"commands":"real"}`)
+		var s seen
+		ctx, cancel := context.WithCancel(b.ctx())
+		done := background(ctx, b.e, job, s.emit)
+		b.put(fmt.Sprintf("%s%d/%s", rel, n+1, stub.PartFile), end.part)
+		b.put(fmt.Sprintf("%s%d/exit.json", rel, n+1), end.exit)
+		if n == 0 {
+			eventually(t, "it is seen", func() bool { return len(s.all()) > 0 })
+		} else {
+			wait(ctx, 3*beginEvery)
+		}
+		cancel()
+		<-done
+		if seen := s.all(); n == 0 && seen[0].(engine.PullSeen).Ref != "the pull request of a stand-in" || n > 0 && len(seen) > 0 {
+			t.Errorf("%+v: seen %+v", end, seen)
+		}
+	}
+	job.Attempt.Offered = true
+	if standsIn(job, b.spec.Step("A")) {
+		t.Error("a stand-in takes what is offered")
+	}
 }

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/stub"
 	"sluice/signals"
 )
 
@@ -26,11 +28,17 @@ const (
 	maxCommits = 10_000 // looked at in one go
 	maxTwins   = 20_000 // commits from before the attempt that a double may be of
 	maxSubject = 1000
+	maxPart    = 1 << 20 // of what tells of a stand-in
+	exitName   = "exit.json"
 )
 
 // watchFor looks for an attempt's commit or pull request until ctx ends.
 func (e *Executor) watchFor(ctx context.Context, job daemon.Job, emit func(engine.Event)) engine.Event {
 	w := lookout{e: e, job: job, st: job.Spec.Step(job.Step), emit: emit, told: map[string]bool{}}
+	if w.st != nil && w.st.Signal.Type == engine.SignalPull && standsIn(job, w.st) {
+		w.standIn(ctx)
+		return nil
+	}
 	if e.opt.Git == nil || w.st == nil || job.Attempt == nil {
 		e.note(job.Key, "there is no git here to see its signal in")
 		<-ctx.Done()
@@ -221,10 +229,37 @@ func (w *lookout) pulls(ctx context.Context) {
 	}
 }
 
+// standIn counts a stand-in's good end as a pull request: no forge is asked.
+func (w *lookout) standIn(ctx context.Context) {
+	for !w.gone() {
+		if !wait(ctx, beginEvery) {
+			return
+		}
+	}
+	var end struct{ Code int }
+	var part stub.Part
+	dir := filepath.Join(w.e.root, filepath.FromSlash(w.e.launchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)))
+	for name, to := range map[string]any{exitName: &end, stub.PartFile: &part} {
+		data, _, err := atomicfile.OpenRegular(dir, name, maxPart)
+		if err == nil {
+			err = json.Unmarshal(data, to)
+		}
+		if err != nil {
+			w.e.note(w.job.Key, fmt.Sprintf("what its stand-in did: %v", err))
+			end.Code = -1
+		}
+	}
+	if end.Code == 0 && part.Signal == engine.StatusDone {
+		w.emit(engine.PullSeen{Run: w.job.Run, Step: w.st.ID, N: w.job.N, K: w.job.K, Ref: "the pull request of a " + StandIn})
+	}
+	<-ctx.Done()
+	w.e.note(w.job.Key, "")
+}
+
 // gone says that the launch's process has ended.
 func (w *lookout) gone() bool {
 	rel := w.e.launchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)
-	_, err := os.Lstat(filepath.Join(w.e.root, filepath.FromSlash(rel), "exit.json"))
+	_, err := os.Lstat(filepath.Join(w.e.root, filepath.FromSlash(rel), exitName))
 	return err == nil
 }
 
