@@ -29,7 +29,7 @@ func BenchmarkTenThousandTasks(b *testing.B) {
 
 func tenThousandSelected(b *testing.B) {
 	t := &testing.T{}
-	l := &listed{script: &script{world: newWorld(t, flow("x", aList(List{Attempts: 1}), listGate()))}, stamp: 1}
+	l := &listed{script: &script{world: newWorld(t, flow("x", aList(List{Attempts: 1}), listGate()))}, book: book{stamp: 1}}
 	l.specs["d-x"].graph.steps["work"].Child.Outer = l.specs["d-x"]
 	l.plays = func(string, int) string { return "done" }
 	l.new, l.made = func(string, string) string { return "" }, func(string) {}

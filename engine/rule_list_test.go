@@ -17,15 +17,37 @@ import (
 // listed is a list's world: a script with a task file.
 type listed struct {
 	*script
-	file  []TaskSeen
-	gone  bool   // there is no file
-	bad   string // it is none
-	stamp int
+	book
+	books map[string]*book                  // the files of lists within the list's tasks
 	told  int                               // facts that were checked
 	plays func(task string, try int) string // how a task's step comes out: done, failed, blocked
 	new   func(step, task string) string    // the new_tasks of an answer, as JSON
 	made  func(step string)                 // what a step outside the list does
 	order []string                          // the runs of tasks that ended
+}
+
+// book is a task file.
+type book struct {
+	file  []TaskSeen
+	gone  bool   // there is no file
+	bad   string // it is none
+	stamp int
+}
+
+// at gives the file of a run's list: as one new to it has it, two tasks that are to be done.
+func (l *listed) at(r *Run) *book {
+	if r.Child == nil {
+		return &l.book
+	}
+	b := l.books[r.List.Path]
+	if b == nil {
+		b = &book{stamp: 1}
+		for _, id := range []string{"I", "J"} {
+			b.file = append(b.file, TaskSeen{ID: id, Title: "do " + id, Status: TaskTodo, Priority: NoPriority, Body: json.RawMessage(`{"id":"` + id + `"}`)})
+		}
+		set(&l.books, r.List.Path, b)
+	}
+	return b
 }
 
 // aList is a step that an agent does for each task.
@@ -68,7 +90,7 @@ func tasksOf(t *testing.T, rule, sentence string, tasks string, parts ...any) *l
 	if rule != "" {
 		conform.Rule(t, rule, sentence)
 	}
-	l := &listed{script: &script{world: newWorld(t, flow("x", parts...))}, stamp: 1}
+	l := &listed{script: &script{world: newWorld(t, flow("x", parts...))}, book: book{stamp: 1}}
 	l.specs["d-x"].graph.steps["work"].Child.Outer = l.specs["d-x"]
 	l.plays = func(string, int) string { return "done" }
 	l.new = func(string, string) string { return "" }
@@ -105,8 +127,8 @@ func (l *listed) edit(id, status string) {
 	l.stamp++
 }
 
-func (l *listed) status(id string) string {
-	for _, x := range l.file {
+func (b *book) status(id string) string {
+	for _, x := range b.file {
 		if x.ID == id {
 			return x.Status
 		}
@@ -115,7 +137,26 @@ func (l *listed) status(id string) string {
 }
 
 func (l *listed) seen(e Effect) {
-	l.do(TasksSeen{Run: e.Run, Step: e.Step, N: e.N, Key: e.Key, Stamp: fmt.Sprint(l.stamp), Missing: l.gone, Invalid: l.bad, Tasks: slices.Clone(l.file)})
+	b := l.at(l.st.Runs[e.Run])
+	l.do(TasksSeen{Run: e.Run, Step: e.Step, N: e.N, Key: e.Key, Stamp: fmt.Sprint(b.stamp), Missing: b.gone, Invalid: b.bad, Tasks: slices.Clone(b.file)})
+}
+
+// save writes the statuses of a list into its file.
+func (b *book) save(l *TaskList) {
+	for _, t := range l.Tasks {
+		if t.Writing == "" {
+			continue
+		}
+		if b.status(t.ID) == "-" {
+			b.file = append(b.file, TaskSeen{ID: t.ID, Title: t.Title, Priority: t.Priority, DependsOn: t.DependsOn, Body: t.Body, For: t.For})
+		}
+		for i := range b.file {
+			if b.file[i].ID == t.ID {
+				b.file[i].Status = t.Writing
+			}
+		}
+	}
+	b.stamp++
 }
 
 // carry carries one effect out.
@@ -126,25 +167,13 @@ func (l *listed) carry(e Effect) {
 	case DoTasks:
 		l.seen(e)
 	case DoSave:
-		if r.List.Seen != fmt.Sprint(l.stamp) || l.gone || l.bad != "" {
+		b := l.at(r)
+		if r.List.Seen != fmt.Sprint(b.stamp) || b.gone || b.bad != "" {
 			l.seen(e)
 			return
 		}
-		for _, t := range r.List.Tasks {
-			if t.Writing == "" {
-				continue
-			}
-			if l.status(t.ID) == "-" {
-				l.file = append(l.file, TaskSeen{ID: t.ID, Title: t.Title, Priority: t.Priority, DependsOn: t.DependsOn, Body: t.Body, For: t.For})
-			}
-			for i := range l.file {
-				if l.file[i].ID == t.ID {
-					l.file[i].Status = t.Writing
-				}
-			}
-		}
-		l.stamp++
-		l.do(TasksSaved{Run: e.Run, Step: e.Step, N: e.N, Key: e.Key, Stamp: fmt.Sprint(l.stamp)})
+		b.save(r.List)
+		l.do(TasksSaved{Run: e.Run, Step: e.Step, N: e.N, Key: e.Key, Stamp: fmt.Sprint(b.stamp)})
 	case DoNotify:
 		l.do(Noticed{Run: e.Run, ID: e.Key})
 	case DoWrite:

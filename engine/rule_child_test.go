@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"sluice/internal/conform"
+)
+
+// twoStepList is a list whose tasks are each done by a run of a workflow of two steps.
+func twoStepList(t *testing.T, rule, sentence, tasks string, e List, limits Limits, more ...any) *listed {
+	t.Helper()
+	a, ga := ungated("a", to("b"))
+	b, gb := ungated("b", to(EndDone))
+	a.Signal, b.Signal = Signal{Type: SignalExit}, Signal{Type: SignalExit}
+	tree := Text{Source: "w", Eval: func(env *Env) (string, error) { return fmt.Sprint("w-", env.Task["id"]), nil }}
+	a.Agent.Worktree, b.Agent.Worktree = tree, tree
+	list := aList(e, func(st *Step) {
+		st.Child = flow("sub", a, ga, b, gb, func(w *Spec) { w.Limits = limits })
+		st.Child.Link()
+	})
+	return tasksOf(t, rule, sentence, tasks, append([]any{list, listGate(most(1), exhausted(EndFailed))}, more...)...)
+}
+
+func TestRule34Counts(t *testing.T) {
+	l := twoStepList(t, "8-semantics 34", "each try counts one in the parent's max_steps, the list none; what a try's run does counts in its own", "A B", List{Attempts: 2}, Limits{})
+	l.all()
+	if r, k := l.r(), l.st.Runs["x-1.A.1"]; r.Begun != 2 || k.Begun != 2 {
+		t.Errorf("%d of the parent, %d of a child", r.Begun, k.Begun)
+	}
+	l.want(l.r().Phase, RunCompleted)
+
+	l = twoStepList(t, "", "", "A B", List{Attempts: 2}, Limits{MaxSteps: 1})
+	l.all()
+	l.want(l.st.Runs["x-1.A.1"].Phase, RunAborted, l.st.Runs["x-1.A.1"].EndCause, causeLimit, l.r().List.Task("A").State, TaskFailed, l.r().Phase, RunFailed)
+	if n := l.r().Begun; n != 4 {
+		t.Errorf("%d: a try that its own limit has ended is one", n)
+	}
+
+	l = twoStepList(t, "8-semantics 32", "a list's next try is no more than max_steps allows; human: paused, and resumed with the same amount once more", "A B C", List{Attempts: 2}, Limits{},
+		func(w *Spec) { w.Limits = Limits{MaxSteps: 2, OnHit: map[string]string{"max_steps": Human}} })
+	l.drive(5000)
+	l.want(fmt.Sprint(l.r().Paused), "true", l.r().List.Task("C").State, TaskTodo)
+	l.do(ResumeRequested{Run: "x-1", By: Actor{Who: "ann"}})
+	l.all()
+	l.want(l.r().Phase, RunCompleted)
+}
+
+// launches gives the launches owed of a run's children.
+func (l *listed) launches() (out []string) {
+	for _, e := range l.st.Owed(l.spec) {
+		if e.Kind == DoRun && e.Run != "x-1" {
+			out = append(out, e.Key)
+		}
+	}
+	return out
+}
+
+func TestRule29Children(t *testing.T) {
+	l := twoStepList(t, "8-semantics 29", "pause withholds child runs and their launches; what runs goes on and its results are taken in", "A B C", List{Attempts: 2, MaxParallel: 2}, Limits{})
+	for len(l.launches()) < 2 {
+		l.drive(1)
+	}
+	l.want(fmt.Sprint(l.launches()), "[x-1.A.1/a#1.1 x-1.B.1/a#1.1]")
+	l.do(PauseRequested{Run: "x-1", By: Actor{Who: "ann"}})
+	for _, task := range []string{"A", "B"} { // both are at work, and end
+		l.do(ProcessEnded{Run: "x-1." + task + ".1", Key: "x-1." + task + ".1/a#1.1", Answer: json.RawMessage(`{"status":"done"}`)})
+	}
+	l.drive(5000)
+	l.want(fmt.Sprint(l.launches()), "[]", l.st.Runs["x-1.A.1"].Current("a").State, Passed, l.st.Runs["x-1.A.1"].PausedWhy, pausedParent, fmt.Sprint(l.st.Runs["x-1.C.1"] == nil), "true")
+	l.do(ResumeRequested{Run: "x-1", By: Actor{Who: "ann"}})
+	l.all()
+	l.want(l.r().Phase, RunCompleted)
+
+	// One that ends in the pause is taken in; the next is not begun.
+	l = twoStepList(t, "", "", "A B", List{Attempts: 2}, Limits{})
+	for len(l.launches()) == 0 || l.launches()[0] != "x-1.A.1/b#1.1" {
+		l.drive(1)
+	}
+	l.do(PauseRequested{Run: "x-1", By: Actor{Who: "ann"}})
+	l.do(ProcessEnded{Run: "x-1.A.1", Key: "x-1.A.1/b#1.1", Answer: json.RawMessage(`{"status":"done"}`)})
+	l.drive(5000)
+	l.want(l.r().List.Task("A").State, TaskDone, l.status("A"), TaskDone, l.r().List.Task("B").State, TaskTodo, fmt.Sprint(len(l.launches())), "0")
+}
+
+func TestLimitWaitOfATry(t *testing.T) {
+	conform.Rule(t, "8-semantics 19", "a usage limit is waited for within the try, which is not used by it; the tasks beside it go on")
+	l := twoStepList(t, "", "", "A B", List{Attempts: 1, MaxParallel: 2}, Limits{})
+	for len(l.launches()) < 2 {
+		l.drive(1)
+	}
+	reset := l.now.Add(3 * time.Hour)
+	l.do(ProcessEnded{Run: "x-1.A.1", Key: "x-1.A.1/a#1.1", Exit: Exit{Class: ClassLimit, ResumeAt: reset}})
+	l.drive(5000) // up to the next thing that is due within a minute
+	a := l.st.Runs["x-1.A.1"].Current("a")
+	l.want(l.r().List.Task("B").State, TaskDone, l.r().List.Task("A").State, TaskDoing, a.State, Ready, fmt.Sprint(a.LimitWait), "true", fmt.Sprint(a.NotBefore.Equal(reset)), "true")
+	l.now = reset
+	l.do(Ticked{})
+	l.all()
+	l.want(l.r().Phase, RunCompleted, fmt.Sprint(l.r().List.Task("A").Runs), "1")
+}
+
+// TestListInList: a task's run has a list of its own; it is done when that is.
+func TestListInList(t *testing.T) {
+	own := Text{Source: "own", Eval: func(env *Env) (string, error) { return fmt.Sprint("inner-", env.Task["id"], ".json"), nil }}
+	inner := aList(List{Attempts: 2, Tasks: own}, func(st *Step) { st.ID, st.Name, st.Gates = "stories", "stories", []string{"gwork"} })
+	ig := listGate(most(1), exhausted(EndFailed))
+	ig.Step = "stories"
+	outer := aList(List{Attempts: 2}, func(st *Step) {
+		st.Child = flow("epic", inner, ig)
+		inner.Child.Outer = st.Child
+		st.Child.Link()
+	})
+	l := tasksOf(t, "1-language task lists", "the workflow of a task may have a list of its own: it is the child's, with its file; the child is done when it is", "A B", outer, listGate(most(1), exhausted(EndFailed)))
+	l.plays = func(task string, try int) string {
+		if task == "J" && l.st.Runs["x-1.B.1"] != nil && l.st.Runs["x-1.B.2"] == nil { // the whole of the first try at B
+			return "failed"
+		}
+		return "done"
+	}
+	l.all()
+	l.want(l.r().Phase, RunCompleted, fmt.Sprint(l.r().List.Task("B").Tries), "1", l.books["inner-B.json"].status("J"), TaskDone)
+	l.want(l.did(), "I.1 done, J.1 done, I.1 done, J.1 failed, J.2 failed, J.1 done")
+	for _, id := range []string{"x-1.A.1.I.1", "x-1.A.1.J.1", "x-1.B.1.J.2", "x-1.B.2.J.1"} {
+		if l.st.Runs[id] == nil {
+			t.Errorf("no run %s: %v", id, l.st.Order)
+		}
+	}
+	l.want(l.st.Runs["x-1.B.2.J.1"].Folder(), "x-1/work.1/B.2/stories.1/J.1")
+	// A pause of the top, and its end, reach the innermost; so does an abort, in the same event.
+	l = tasksOf(t, "", "", "A", outer, listGate())
+	for l.st.Runs["x-1.A.1.I.1"] == nil {
+		l.drive(1)
+	}
+	l.do(PauseRequested{Run: "x-1", By: Actor{Who: "ann"}})
+	l.want(l.st.Runs["x-1.A.1.I.1"].PausedWhy, pausedParent)
+	l.do(ResumeRequested{Run: "x-1", By: Actor{Who: "ann"}})
+	l.want(fmt.Sprint(l.st.Runs["x-1.A.1.I.1"].Paused), "false")
+	l.do(AbortRequested{Run: "x-1", By: Actor{Who: "ann"}})
+	l.want(l.st.Runs["x-1.A.1.I.1"].Phase, RunAborted, l.st.Runs["x-1.A.1"].Phase, RunAborted)
+}
