@@ -187,6 +187,8 @@ type Offer struct {
 
 	SignalType string `json:"signal_type"`
 	Marker     string `json:"marker,omitempty"` // git_commit: what the message has to have
+
+	Child *engine.ChildOf `json:"child,omitempty"` // of a child run's: of whom, and for which task
 }
 
 // ListStatus tells how a list of tasks stands.

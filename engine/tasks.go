@@ -51,6 +51,19 @@ type ChildOf struct {
 	Turn   int             `json:"turn,omitempty"` // how many runs of the list's tasks there were before: agents of a role take turns by it
 }
 
+// Title says whose child the run is, and for what: "T2 of goal-loop-1, try 2"; "" where it is nobody's.
+func (c *ChildOf) Title() string {
+	switch {
+	case c == nil:
+		return ""
+	case c.Task == "":
+		return c.Step + " of " + c.Parent
+	case c.Try > 1:
+		return fmt.Sprintf("%s of %s, try %d", c.Task, c.Parent, c.Try)
+	}
+	return c.Task + " of " + c.Parent
+}
+
 // TaskList is the tasks of a run's list, and how far it is with them.
 type TaskList struct {
 	Step    string    `json:"step"`

@@ -266,6 +266,9 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 	if r.Name != "" && r.Name != r.Workflow {
 		head += "  " + clean(r.Name)
 	}
+	if r.Child != nil {
+		head += "  " + a.paint(dim, "for "+clean(r.Child.Title()))
+	}
 	out := []string{head, "  " + a.paint(style, state) + a.paint(dim, " · "+progress(r)+" steps · "+a.runTime(r))}
 	if r.Stubbed {
 		out = append(out, "  "+a.paint(yellow, stubWords))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"sluice/daemon"
 	"sluice/engine"
 )
 
@@ -72,12 +73,12 @@ func (sc *screen) send(ctx context.Context) {
 		kind = "window"
 	}
 	sc.typing, sc.words = false, nil
-	g := sc.gate(kind)
-	if g == nil {
+	g, run := sc.gate(kind)
+	if g == nil || run.ID != sc.about.run || g.ID != sc.about.gate || g.Round != sc.about.round {
 		sc.tell("it does not ask any more")
 		return
 	}
-	sc.answer(ctx, *g, verb, text)
+	sc.answer(ctx, run.ID, *g, verb, text)
 }
 
 // scroll moves the page that show filled, or leaves it.
@@ -98,7 +99,7 @@ func (sc *screen) scroll(k []byte) {
 
 // command is a key at the run itself.
 func (sc *screen) command(ctx context.Context, k []byte) error {
-	g := sc.asked()
+	g, run := sc.asked()
 	switch k[0] {
 	case 'q', keyEnd:
 		return errLeft
@@ -109,19 +110,20 @@ func (sc *screen) command(ctx context.Context, k []byte) error {
 			sc.tell("no gate asks you now")
 			return nil
 		}
-		sc.answer(ctx, *g, engine.OutcomePass, "")
+		sc.answer(ctx, run.ID, *g, engine.OutcomePass, "")
 	case 'f':
 		if g == nil {
 			sc.tell("no gate asks you now")
 			return nil
 		}
-		sc.typing, sc.verb = true, engine.OutcomeFail
+		sc.write(engine.OutcomeFail, g, run)
 	case 'v':
-		if sc.gate("window") == nil {
+		g, run := sc.gate("window")
+		if g == nil {
 			sc.tell("no veto window is open; `sluice veto GATE` overrules an earlier pass")
 			return nil
 		}
-		sc.typing, sc.verb = true, engine.OutcomeVeto
+		sc.write(engine.OutcomeVeto, g, run)
 	case 'r':
 		if sc.run.Paused != "" {
 			if _, err := sc.s.Do(ctx, engine.ResumeRequested{Run: sc.id}, "terminal"); err != nil {
@@ -132,12 +134,23 @@ func (sc *screen) command(ctx context.Context, k []byte) error {
 	return nil
 }
 
+// write begins the words of a verb, for the round that asks now.
+func (sc *screen) write(verb string, g *daemon.GateStatus, run *daemon.RunStatus) {
+	sc.typing, sc.verb, sc.about = true, verb, about{run.ID, g.ID, g.Round}
+}
+
+// about is the round that words are typed for: while they are, another one may come to ask.
+type about struct {
+	run, gate string
+	round     int
+}
+
 // show fills the page with what one needs to decide: at the gate that asks, else at what goes on.
 func (sc *screen) show(ctx context.Context) {
-	what := ""
+	what, of := "", sc.run
 	for _, kind := range []string{"human", "window"} {
-		if g := sc.gate(kind); g != nil && what == "" {
-			what = g.ID
+		if g, run := sc.gate(kind); g != nil && what == "" {
+			what, of = g.ID, *run
 		}
 	}
 	for _, w := range sc.run.Waits {
@@ -149,7 +162,7 @@ func (sc *screen) show(ctx context.Context) {
 		sc.tell("nothing is under way")
 		return
 	}
-	_, lines, err := sc.a.showPage(ctx, sc.p, sc.s, sc.run, what)
+	_, lines, err := sc.a.showPage(ctx, sc.p, sc.s, of, what)
 	if err != nil {
 		sc.tell("%s", err)
 		return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -54,9 +55,11 @@ type screen struct {
 	lines []daemon.Line
 
 	run    daemon.RunStatus
+	kids   []daemon.RunStatus // those that are done for it, and for one another: the live ones
 	health string
 	typing bool     // words for a fail or a veto are typed
 	verb   string   // fail or veto
+	about  about    // the round they are for
 	words  []rune   // typed so far
 	page   []string // show's text, nil = the run itself
 	top    int      // first line of the page
@@ -119,6 +122,7 @@ func (sc *screen) loop(ctx context.Context) (daemon.RunStatus, error) {
 		if !live(r) {
 			return r, nil
 		}
+		sc.kids = sc.kidsNow(ctx)
 		sc.paint()
 		select {
 		case <-ctx.Done():
@@ -130,6 +134,26 @@ func (sc *screen) loop(ctx context.Context) (daemon.RunStatus, error) {
 			}
 		}
 	}
+}
+
+// kidsNow finds the live runs below the run; none where no step of it is done by such.
+func (sc *screen) kidsNow(ctx context.Context) []daemon.RunStatus {
+	if !slices.ContainsFunc(sc.run.Waits, func(w daemon.Wait) bool { return w.Kind == "tasks" }) {
+		return nil
+	}
+	st, err := sc.s.Status(ctx, "")
+	if err != nil {
+		return sc.kids // the next look finds out
+	}
+	var out []daemon.RunStatus
+	below := map[string]bool{sc.id: true}
+	for _, r := range st.Runs { // parents come before their children
+		if r.Child != nil && below[r.Child.Parent] && live(r) {
+			below[r.ID] = true
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 func (sc *screen) readKeys(ctx context.Context, r io.Reader) {
@@ -189,8 +213,8 @@ func (sc *screen) paint() {
 		}
 	}
 	b.WriteString(clearBelow)
-	if q := sc.asked(); q != nil {
-		if key := fmt.Sprintf("%s#%d", q.ID, q.Round); !sc.rung[key] {
+	if q, run := sc.asked(); q != nil {
+		if key := fmt.Sprintf("%s/%s#%d", run.ID, q.ID, q.Round); !sc.rung[key] {
 			sc.rung[key] = true
 			b.WriteString(bell)
 		}
@@ -206,7 +230,7 @@ func (sc *screen) frame(width, height int, now time.Time) []string {
 		sc.top = max(min(sc.top, len(sc.page)-room), 0)
 		return append(fill(sc.page[sc.top:], room), foot...)
 	}
-	body := sc.a.runLines(sc.run, now)
+	body := append(sc.a.runLines(sc.run, now), sc.kidLines(now)...)
 	for _, h := range []string{sc.health} {
 		if h != "" {
 			body = append(body, "  "+sc.a.paint(yellow, h))
@@ -234,24 +258,57 @@ func fill(lines []string, rows int) []string {
 	return lines
 }
 
-// asked is the gate that waits for a person longest; nil where none does.
-func (sc *screen) asked() *daemon.GateStatus { return sc.gate("human") }
-
-// gate is the gate of the oldest wait of a kind.
-func (sc *screen) gate(kind string) *daemon.GateStatus {
-	for _, w := range sc.run.Waits {
-		if w.Kind != kind {
-			continue
+// kidLines tell what the runs below wait for: of a person first of all.
+func (sc *screen) kidLines(now time.Time) (out []string) {
+	a := sc.a
+	for _, r := range sc.kids {
+		for _, w := range r.Waits {
+			said := a.paint(dim, clean(r.Child.Title())+" waits ") + waitWords(w, now)
+			if w.Kind == "human" || w.Kind == "window" {
+				out = append(out, "  "+a.paint(yellow, "? ")+said)
+			} else if len(sc.kids) <= kidsShown {
+				out = append(out, "  "+said)
+			}
 		}
-		for _, s := range sc.run.Steps {
-			for i, g := range s.Gates {
-				if g.ID == w.Gate {
-					return &s.Gates[i]
+	}
+	return out
+}
+
+// kidsShown is up to how many runs below are shown that wait for no person.
+const kidsShown = 4
+
+// asked is the gate that waits for a person longest, of the run or else of one below it; nil where none does.
+func (sc *screen) asked() (*daemon.GateStatus, *daemon.RunStatus) { return sc.gate("human") }
+
+// gate is the gate of the oldest wait of a kind, with its run.
+func (sc *screen) gate(kind string) (*daemon.GateStatus, *daemon.RunStatus) {
+	for i := -1; i < len(sc.kids); i++ {
+		r := &sc.run
+		if i >= 0 {
+			r = &sc.kids[i]
+		}
+		for _, w := range r.Waits {
+			if w.Kind != kind {
+				continue
+			}
+			for _, s := range r.Steps {
+				for i, g := range s.Gates {
+					if g.ID == w.Gate {
+						return &s.Gates[i], r
+					}
 				}
 			}
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+// of says whose gate it is, where it is not the run's own.
+func (sc *screen) of(r *daemon.RunStatus) string {
+	if r.ID == sc.id {
+		return ""
+	}
+	return " of " + clean(r.Child.Title())
 }
 
 // foot is what one may type now.
@@ -272,11 +329,11 @@ func (sc *screen) foot(width int, now time.Time) []string {
 	case sc.page != nil:
 		return append(out, a.paint(dim, "↑ ↓ space scroll · s or Esc goes back"))
 	}
-	if g := sc.asked(); g != nil {
-		out = append(out, a.paint(yellow, "? "+title(g.ID, g.Name)+" asks you")+a.paint(dim, ": "+whyWords(g.Why)),
+	if g, run := sc.asked(); g != nil {
+		out = append(out, a.paint(yellow, "? "+title(g.ID, g.Name)+sc.of(run)+" asks you")+a.paint(dim, ": "+whyWords(g.Why)),
 			keysLine(a, "p pass", "f fail with words", "s show", "q leave"))
-	} else if g := sc.gate("window"); g != nil {
-		out = append(out, a.paint(yellow, "‖ "+title(g.ID, g.Name)+" goes on in "+ago(g.Until.Sub(now))), keysLine(a, "v veto with words", "s show", "q leave"))
+	} else if g, run := sc.gate("window"); g != nil {
+		out = append(out, a.paint(yellow, "‖ "+title(g.ID, g.Name)+sc.of(run)+" goes on in "+ago(g.Until.Sub(now))), keysLine(a, "v veto with words", "s show", "q leave"))
 	} else if sc.run.Paused != "" {
 		out = append(out, keysLine(a, "r resume", "q leave"))
 	} else {
@@ -299,8 +356,8 @@ func (sc *screen) tell(format string, args ...any) {
 }
 
 // answer gives a person's word at a gate, for the round that the screen shows.
-func (sc *screen) answer(ctx context.Context, g daemon.GateStatus, outcome, text string) {
-	done, err := sc.s.Do(ctx, engine.Answered{Gate: g.ID, Run: sc.id, Round: g.Round, Outcome: outcome, Text: text}, "terminal")
+func (sc *screen) answer(ctx context.Context, run string, g daemon.GateStatus, outcome, text string) {
+	done, err := sc.s.Do(ctx, engine.Answered{Gate: g.ID, Run: run, Round: g.Round, Outcome: outcome, Text: text}, "terminal")
 	switch {
 	case err != nil:
 		sc.tell("%s", err)

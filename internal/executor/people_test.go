@@ -322,3 +322,18 @@ func TestWebhookSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestNoticesNameTheTask: what a child run asks is told as of its task and its parent, and which run it is stands below.
+func TestNoticesNameTheTask(t *testing.T) {
+	b := newBench(t, gateSpec)
+	job := b.asks(engine.NoticeHuman)
+	job.RunInfo.Child = &engine.ChildOf{Parent: "goal-1", Step: "work", Task: "T2", Try: 1, Body: []byte(`{"id": "T2", "title": "mend the \u001b[31mindex"}`)}
+	n := b.e.words(job)
+	wantText(t, "the notice", n.Title+"\n"+n.Body, "decision on A of T2 of goal-1 is asked for", "It is the run w-1, for the task: mend the index", "--run w-1")
+	job.Notice.Kind, job.Notice.Step, job.Notice.Gate = engine.NoticePaused, "", ""
+	job.RunInfo.Child.Task, job.RunInfo.Child.Step = "", "call"
+	n = b.e.words(job)
+	wantText(t, "the notice", n.Title+"\n"+n.Body, "call of goal-1 is paused", "It is the run w-1.", "sluice resume w-1")
+	job.RunInfo.Child = nil
+	wantText(t, "the notice", b.e.words(job).Title, "w-1 is paused")
+}

@@ -1,7 +1,9 @@
 package executor
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -76,12 +78,20 @@ func (e *Executor) words(job daemon.Job) notify.Notice {
 	n := job.Notice
 	out := notify.Notice{ID: n.ID, Kind: n.Kind, Run: n.Run, Gate: n.Gate, Repo: filepath.Base(e.root), Urgency: notify.UrgencyNormal}
 	what := n.Run
+	of := n.Run
+	if c := job.RunInfo.Child; c != nil {
+		of = c.Title()
+		what = of
+	}
 	if n.Step != "" {
-		what = strings.TrimSpace(n.Step + " of " + n.Run)
+		what = strings.TrimSpace(n.Step + " of " + of)
 	}
 	body := []string{n.Text}
 	if n.Text == whyLevel {
 		body = nil
+	}
+	if c := job.RunInfo.Child; c != nil {
+		body = append(body, childWords(n.Run, c))
 	}
 	var answer []string // by commands: where there are buttons they say it
 	asks := n.Kind == engine.NoticeHuman || n.Kind == engine.NoticeReminder
@@ -135,6 +145,15 @@ func joined(lines []string) string {
 	return strings.TrimSpace(strings.Join(slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return s == "" }), "\n"))
 }
 
+// childWords says which run it is that is done for another, and for which task.
+func childWords(run string, c *engine.ChildOf) string {
+	var task struct{ Title string }
+	if c.Task == "" || json.Unmarshal(c.Body, &task) != nil || task.Title == "" {
+		return "It is the run " + run + "."
+	}
+	return fmt.Sprintf("It is the run %s, for the task: %s", run, notify.Clean(task.Title, summaryMost))
+}
+
 // others gives the words of a notice that asks for nothing.
 func (e *Executor) others(out *notify.Notice, job daemon.Job, what string, body []string) []string {
 	n := job.Notice
@@ -147,7 +166,7 @@ func (e *Executor) others(out *notify.Notice, job daemon.Job, what string, body 
 		body = append(body, "To see it: sluice status "+n.Run)
 	case engine.NoticePaused:
 		out.Urgency = notify.UrgencyCritical
-		out.Title = n.Run + " is paused"
+		out.Title = cmp.Or(job.RunInfo.Child.Title(), n.Run) + " is paused"
 		body = append(body, "To go on when it is mended: sluice resume "+n.Run)
 	default:
 		out.Title = strings.TrimSpace("sluice: " + what)

@@ -17,6 +17,7 @@ import (
 // run is a run as an agent sees it.
 type run struct {
 	Run      string `json:"run"`
+	For      string `json:"child_of,omitempty"` // of a run that is done for another: its task, and that run
 	Workflow string `json:"workflow"`
 	Phase    string `json:"phase"` // pending, running, completed, failed, aborted
 	Why      string `json:"why,omitempty"`
@@ -71,7 +72,7 @@ func holds(r daemon.RunStatus) []hold {
 }
 
 func runOf(r daemon.RunStatus, steps bool) run {
-	out := run{Run: r.ID, Workflow: r.Workflow, Phase: r.Phase, Why: cmp.Or(r.EndWhy, r.Paused), Waits: holds(r)}
+	out := run{Run: r.ID, For: r.Child.Title(), Workflow: r.Workflow, Phase: r.Phase, Why: cmp.Or(r.EndWhy, r.Paused), Waits: holds(r)}
 	if !steps {
 		return out
 	}
@@ -143,6 +144,7 @@ func known(run string) error {
 // offer is a step on offer, with all that is needed to do it.
 type offer struct {
 	Run      string    `json:"run"`
+	For      string    `json:"child_of,omitempty"` // of a run that is done for another: its task, and that run
 	Step     string    `json:"step"`
 	Name     string    `json:"name,omitempty"`
 	Attempt  int       `json:"attempt"`
@@ -159,7 +161,7 @@ type offer struct {
 }
 
 func offerOf(o daemon.Offer) offer {
-	return offer{Run: o.Run, Step: o.Step, Name: o.Name, Attempt: o.Attempt, Role: o.Role, Launch: o.Launch, Since: o.Since,
+	return offer{Run: o.Run, For: o.Child.Title(), Step: o.Step, Name: o.Name, Attempt: o.Attempt, Role: o.Role, Launch: o.Launch, Since: o.Since,
 		Claimed: o.Claimed, Worktree: o.Worktree, File: o.Prompt, Done: doneBy(o)}
 }
 

@@ -257,3 +257,17 @@ func TestJudged(t *testing.T) {
 		}
 	}
 }
+
+// TestChildRunsAreNamed: a run that is done for another says for which, and for which task; so does a step of it on offer.
+func TestChildRunsAreNamed(t *testing.T) {
+	kid := running("goal-1.T2.1", 2)
+	kid.Child = &engine.ChildOf{Parent: "goal-1", Step: "work", Task: "T2", Try: 1}
+	f := &fake{status: daemon.Status{Runs: []daemon.RunStatus{running("goal-1", 1), kid}}, offers: []daemon.Offer{{Run: kid.ID, Step: "code", Child: kid.Child}}}
+	s := f.serves(t, "do it")
+	for _, tool := range []string{"list", "next"} {
+		text, refused := call(t, s, tool, nil)
+		if n := strings.Count(text, `"child_of":"T2 of goal-1"`); refused || n != 1 {
+			t.Errorf("%s tells it %d times: %s", tool, n, text)
+		}
+	}
+}

@@ -167,6 +167,9 @@ func (m *Model) waitLine(r *row) line {
 	if len(m.repos) > 1 {
 		parts = append(parts, words.Clean(r.repo.name))
 	}
+	if c := r.run.Child; c != nil {
+		parts = append(parts, words.Clean(c.Title()))
+	}
 	if r.run.Stubbed {
 		parts = append(parts, "stubbed")
 	}
@@ -221,6 +224,7 @@ func (m *Model) runLine(r *daemon.RunStatus) line {
 	if r.Stubbed {
 		rest = sep("stubbed", rest)
 	}
+	rest = sep(words.Clean(r.Child.Title()), rest)
 	return line{{style, sign + " "}, {words.Bold, pad(clip(words.Clean(r.ID), idMost), idLeast) + " "}, {style, pad(state, stateWide)},
 		{words.Plain, pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {words.Dim, pad(took, 9) + " "}, {words.Plain, spent(r)}, {words.Dim, rest}}
 }

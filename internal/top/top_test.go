@@ -361,3 +361,15 @@ func TestSigned(t *testing.T) {
 	}
 	s.sees("pass of G: taken in")
 }
+
+// TestChildRunsAreNamed: what a task's run waits for, and the run itself, say whose task it is.
+func TestChildRunsAreNamed(t *testing.T) {
+	s := newSit(t, 140, 30)
+	kid := daemon.RunStatus{ID: "goal-1.T2.2", Workflow: "task", Phase: engine.RunRunning, Started: s.at, Child: &engine.ChildOf{Parent: "goal-1", Step: "work", Task: "T2", Try: 2},
+		Steps: []daemon.StepStatus{{ID: "code", State: engine.Gating, Gates: []daemon.GateStatus{{ID: "G", Level: "human", State: engine.OnHuman, Why: "level", Round: 1}}}},
+		Waits: []daemon.Wait{{Kind: "human", Step: "code", Gate: "G", Since: s.at}}}
+	s.tell(reposSeen{roots: []string{"/r"}}, repoSeen{root: "/r", served: true, whole: true, status: daemon.Status{Runs: []daemon.RunStatus{kid}}})
+	if n := strings.Count(s.shows(), "T2 of goal-1, try 2"); n != 2 {
+		t.Errorf("it is named %d times:\n%s", n, s.shows())
+	}
+}
