@@ -1,0 +1,617 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/internal/conform"
+	"sluice/specs"
+)
+
+// goalRun plays document 000's workflow, as it is shipped, through the engine: the answers of its agents are read as the
+// service reads them, and time is the test's. A whole run takes some milliseconds, so that each number can be tried.
+type goalRun struct {
+	t     *testing.T
+	spec  *engine.Spec
+	st    *engine.State
+	now   time.Time
+	file  []engine.TaskSeen
+	stamp int
+	run   string
+	asked map[string]int // how often each part was played
+	log   []string       // what came of each part, in order
+	plays map[string]func(n int) string
+}
+
+// goalSpec loads the template with these values, as `sluice start` does.
+func goalSpec(t *testing.T, vars map[string]string) (*engine.Spec, map[string]any) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), ".workflow")
+	for _, tpl := range specs.Templates() {
+		if tpl.Name == "goal-loop" {
+			if err := os.CopyFS(dir, tpl.Files); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	file := filepath.Join(dir, "specs", "goal-loop.yaml")
+	first, faults := specs.LoadFile(file)
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	if _, ok := vars["goal"]; !ok {
+		vars["goal"] = "dates in the index"
+	}
+	given, errs := specs.Vars(first, vars)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned, faults := specs.Pin(filepath.Dir(dir), file, src, given)
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	spec, faults := specs.LoadFor("", pinned, given)
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	return spec, given
+}
+
+// aGoal starts a run: plays are what the agents say, by part (plan, plan-review, T1/code, T1/test, …, or without the task)
+// and by how often it was asked before. What has no play goes well: a plan of T1, T2 and T3 is approved and carried out.
+func aGoal(t *testing.T, vars map[string]string, plays map[string]func(n int) string) *goalRun {
+	t.Helper()
+	if vars == nil {
+		vars = map[string]string{}
+	}
+	spec, given := goalSpec(t, vars)
+	g := &goalRun{t: t, spec: spec, st: engine.NewState(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), asked: map[string]int{}, plays: plays}
+	g.do(engine.RunRequested{Workflow: spec.ID, Digest: "d", Vars: given, By: engine.Actor{Who: "ann"}})
+	g.run = g.st.Order[0]
+	return g
+}
+
+func (g *goalRun) do(ev engine.Event) {
+	for _, f := range engine.Decide(g.st, func(string) *engine.Spec { return g.spec }, ev, g.now) {
+		switch f := f.(type) {
+		case engine.RoundFailed:
+			g.log = append(g.log, g.part(f.RunID(), f.Gate)+" "+f.Outcome+" "+f.To)
+		case engine.RoundPassed:
+			g.log = append(g.log, g.part(f.RunID(), f.Gate)+" pass")
+		case engine.HumanAsked:
+			g.log = append(g.log, g.part(f.RunID(), f.Gate)+" asks")
+		case engine.ListSent:
+			g.log = append(g.log, "replan "+f.Task)
+		case engine.RunEnded:
+			if f.RunID() == g.run {
+				g.log = append(g.log, f.Phase+" "+f.Why)
+			}
+		}
+	}
+}
+
+// part names a step or a gate with its task.
+func (g *goalRun) part(run, id string) string {
+	if c := g.st.Runs[run].Child; c != nil {
+		return c.Task + "/" + id
+	}
+	return id
+}
+
+func taskJSON(id string, needs ...string) string {
+	b, _ := json.Marshal(append([]string{}, needs...))
+	return fmt.Sprintf(`{"id":%q,"title":"do %s","description":"d","complexity":"simple","depends_on":%s,"verification":["v"]}`, id, id, b)
+}
+
+func planJSON(tasks ...string) string { return `{"tasks":[` + strings.Join(tasks, ",") + `]}` }
+
+func scored(n float64, findings int) string {
+	list := slices.Repeat([]string{`{"message":"it is wrong"}`}, findings)
+	return fmt.Sprintf(`{"score":%g,"feedback":"words","findings":[%s]}`, n, strings.Join(list, ","))
+}
+
+func always(s string) func(int) string { return func(int) string { return s } }
+
+// first gives these answers in order, the last again and again.
+func first(answers ...string) func(int) string {
+	return func(n int) string { return answers[min(n, len(answers)-1)] }
+}
+
+// say is what the part says now.
+func (g *goalRun) say(part string) string {
+	_, bare, ok := strings.Cut(part, "/")
+	if !ok {
+		bare = part
+	}
+	n := g.asked[part]
+	g.asked[part]++
+	for _, name := range []string{part, bare} {
+		if play := g.plays[name]; play != nil {
+			if s := play(n); s != "" {
+				return s
+			}
+		}
+	}
+	list := g.st.Runs[g.run].List
+	switch bare {
+	case "plan":
+		return planJSON(taskJSON("T1"), taskJSON("T2", "T1"), taskJSON("T3"))
+	case "replan":
+		return `{"analysis":"too large","new_tasks":[` + taskJSON(list.For+".1") + "," + taskJSON(list.For+".2", list.For+".1") + `]}`
+	case "code":
+		return `{"status":"done","summary":"it is written"}`
+	case "test":
+		return `{"status":"passed"}`
+	}
+	return scored(90, 0)
+}
+
+// ends ends a process as it is played.
+func (g *goalRun) ends(e engine.Effect) {
+	spec := engine.Specs(func(string) *engine.Spec { return g.spec }).Of(g.st.Runs[e.Run].Digest)
+	ev := engine.ProcessEnded{Run: e.Run, Key: e.Key}
+	g.now = g.now.Add(time.Second)
+	switch e.Proc.Kind {
+	case engine.ProcCheck:
+		ev.Check = &engine.CheckResult{OK: true, Digest: "d"}
+	case engine.ProcStep:
+		answer, err := gates.ReadAnswer([]byte(g.say(g.part(e.Run, e.Step))), spec.Step(e.Step).Answer)
+		if ev.Answer = answer; err != nil {
+			ev.AnswerBad = err.Error()
+		}
+		if e.Step == "plan" && err == nil {
+			g.plan(answer)
+		}
+	case engine.ProcReview:
+		gate := spec.Gate(e.Gate)
+		in := gates.VerdictInput{Structured: []byte(g.say(g.part(e.Run, e.Gate))), Schema: gate.Answer, Computed: true}
+		j, err := gates.ReadVerdict(in)
+		if err != nil {
+			g.t.Fatalf("%s: %v", e.Gate, err)
+		}
+		ev.Verdict = &j
+	}
+	g.do(ev)
+}
+
+// plan is what the step's output puts into the task file.
+func (g *goalRun) plan(answer json.RawMessage) {
+	var p struct {
+		Tasks []struct {
+			ID    string   `json:"id"`
+			Title string   `json:"title"`
+			Needs []string `json:"depends_on"`
+		} `json:"tasks"`
+	}
+	if err := json.Unmarshal(answer, &p); err != nil {
+		g.t.Fatal(err)
+	}
+	g.file = nil
+	for _, x := range p.Tasks {
+		g.file = append(g.file, engine.TaskSeen{ID: x.ID, Title: x.Title, Status: engine.TaskTodo, Priority: engine.NoPriority, DependsOn: x.Needs, Body: json.RawMessage(`{"id":"` + x.ID + `"}`)})
+	}
+	g.stamp++
+}
+
+func (g *goalRun) status(id string) string {
+	for _, x := range g.file {
+		if x.ID == id {
+			return x.Status
+		}
+	}
+	return ""
+}
+
+// save writes the list's statuses into the file.
+func (g *goalRun) save(e engine.Effect) {
+	for _, t := range g.st.Runs[e.Run].List.Tasks {
+		if t.Writing == "" {
+			continue
+		}
+		if g.status(t.ID) == "" {
+			g.file = append(g.file, engine.TaskSeen{ID: t.ID, Title: t.Title, Priority: t.Priority, DependsOn: t.DependsOn, Body: t.Body, For: t.For})
+		}
+		for i := range g.file {
+			if g.file[i].ID == t.ID {
+				g.file[i].Status = t.Writing
+			}
+		}
+	}
+	g.stamp++
+	g.do(engine.TasksSaved{Run: e.Run, Step: e.Step, N: e.N, Key: e.Key, Stamp: fmt.Sprint(g.stamp)})
+}
+
+// carry carries one effect out.
+func (g *goalRun) carry(e engine.Effect) {
+	seen := engine.TasksSeen{Run: e.Run, Step: e.Step, N: e.N, Key: e.Key, Stamp: fmt.Sprint(g.stamp), Tasks: slices.Clone(g.file)}
+	switch e.Kind {
+	case engine.DoTasks:
+		g.do(seen)
+	case engine.DoSave:
+		if g.st.Runs[e.Run].List.Seen != seen.Stamp {
+			g.do(seen)
+			return
+		}
+		g.save(e)
+	case engine.DoNotify:
+		g.do(engine.Noticed{Run: e.Run, ID: e.Key})
+	case engine.DoWrite:
+		g.do(engine.FileWritten{Run: e.Run, ID: e.Key})
+	case engine.DoStop:
+		g.do(engine.ProcessEnded{Run: e.Run, Key: e.Key, Exit: engine.Exit{Stopped: true, Signal: "terminated"}})
+	case engine.DoRun:
+		g.ends(e)
+	}
+}
+
+// until carries out what is owed until the test says so, or nothing is owed within the time.
+func (g *goalRun) until(enough func() bool, within time.Duration) *goalRun {
+	g.t.Helper()
+	specs := func(string) *engine.Spec { return g.spec }
+	for range 5000 {
+		if enough() {
+			return g
+		}
+		if owed := g.st.Owed(specs); len(owed) > 0 {
+			g.carry(owed[0])
+			continue
+		}
+		at := g.st.Wake(g.now)
+		if at.IsZero() || at.After(g.now.Add(within)) {
+			return g
+		}
+		g.now = at
+		g.do(engine.Ticked{})
+	}
+	g.t.Fatalf("it does not come to rest:\n%s", strings.Join(g.log[max(0, len(g.log)-30):], "\n"))
+	return g
+}
+
+// rest plays until nothing is owed.
+func (g *goalRun) rest() *goalRun {
+	g.t.Helper()
+	return g.until(func() bool { return false }, time.Minute)
+}
+
+// wants has the run's state, and what else came of it in this order.
+func (g *goalRun) wants(phase string, said ...string) {
+	g.t.Helper()
+	at := 0
+	for _, want := range said {
+		i := slices.Index(g.log[at:], want)
+		if i < 0 {
+			g.t.Fatalf("%q did not come, or too early:\n%s", want, strings.Join(g.log, "\n"))
+		}
+		at += i + 1
+	}
+	if r := g.st.Runs[g.run]; r.Phase != phase {
+		g.t.Fatalf("the run is %s (%s), want %s:\n%s", r.Phase, r.EndWhy, phase, strings.Join(g.log, "\n"))
+	}
+}
+
+// times is how often this came.
+func (g *goalRun) times(said string) (n int) {
+	for _, l := range g.log {
+		if strings.HasPrefix(l, said) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestGoalGoesWell: without a play, the plan is approved, each task is coded, tested and verified, and the goal is reached.
+func TestGoalGoesWell(t *testing.T) {
+	g := aGoal(t, nil, nil).rest()
+	g.wants(engine.RunCompleted, "plan-review pass", "T1/coded pass", "T1/test pass", "T1/verify pass", "T2/verify pass", "T3/verify pass", "all-done pass", "goal-reached pass")
+}
+
+// TestGoalPlan: what a plan and its tasks have to be.
+func TestGoalPlan(t *testing.T) {
+	conform.Rule(t, "000 plan", "3 and 8 are taken, 2 and 9 are not")
+	conform.Rule(t, "000 plan.task", "without any of them the plan is refused")
+	g := aGoal(t, nil, nil)
+	schema := g.spec.Step("plan").Answer
+	plan := func(n int) string {
+		var tasks []string
+		for i := range n {
+			tasks = append(tasks, taskJSON(fmt.Sprint("T", i+1)))
+		}
+		return planJSON(tasks...)
+	}
+	for n, good := range map[int]bool{0: false, 2: false, 3: true, 8: true, 9: false} {
+		if _, err := gates.ReadAnswer([]byte(plan(n)), schema); (err == nil) != good {
+			t.Errorf("a plan of %d tasks: %v", n, err)
+		}
+	}
+	for _, wrong := range [][2]string{{`"description":"d",`, ""}, {`"complexity":"simple",`, ""}, {`"simple"`, `"huge"`}, {`"depends_on":[],`, ""}, {`,"verification":["v"]`, ""}, {`["v"]`, "[]"}} {
+		bad := strings.Replace(plan(3), wrong[0], wrong[1], 1)
+		if _, err := gates.ReadAnswer([]byte(bad), schema); err == nil {
+			t.Errorf("taken: %s", bad)
+		}
+	}
+	for _, word := range []string{"simple", "medium", "complex"} {
+		if _, err := gates.ReadAnswer([]byte(strings.Replace(plan(3), "simple", word, 1)), schema); err != nil {
+			t.Errorf("complexity %s: %v", word, err)
+		}
+	}
+	g.plays = map[string]func(int) string{"plan": first(plan(2), "")}
+	g.rest().wants(engine.RunCompleted, "plan-review fail plan", "plan-review pass")
+}
+
+// TestGoalPlanReview: the scores of a plan, and what comes when it was revised often enough.
+func TestGoalPlanReview(t *testing.T) {
+	for _, r := range [][2]string{{"approve", "70 is on, 69 is not"}, {"revise", "50 and 69 go back"}, {"reject", "49 and 0 go back, under the name reject"}, {"plan-review.revisions", "3, or as many as were chosen"},
+		{"maxPlanRevisions", "3, and 1"}, {"approval threshold", "70, and 80"}, {"revision threshold", "50, and 60"}, {"skip_and_continue", "the default, at 49 and at 69"}, {"lower_threshold", "50 is enough, 49 is not"}, {"abort.plan", "at 69"}, {"reviews", "left out"}} {
+		conform.Rule(t, "000 "+r[0], r[1])
+	}
+	for _, c := range []struct {
+		vars  map[string]string
+		plan  func(int) string
+		want  string
+		plans int
+		phase string
+	}{
+		{nil, always(scored(100, 0)), "pass", 1, engine.RunCompleted},
+		{nil, always(scored(70, 0)), "pass", 1, engine.RunCompleted},
+		{nil, first(scored(69, 0), ""), "revise plan", 2, engine.RunCompleted},
+		{nil, first(scored(50, 0), ""), "revise plan", 2, engine.RunCompleted},
+		{nil, first(scored(49, 0), ""), "reject plan", 2, engine.RunCompleted},
+		{nil, first(scored(0, 0), ""), "reject plan", 2, engine.RunCompleted},
+		{map[string]string{"approve": "80"}, first(scored(79, 0), scored(80, 0)), "revise plan", 2, engine.RunCompleted},
+		{map[string]string{"revise": "60"}, first(scored(59, 0), ""), "reject plan", 2, engine.RunCompleted},
+		{nil, first(scored(49, 0), scored(69, 0), scored(0, 0), scored(70, 0)), "reject plan", 4, engine.RunCompleted},
+		{nil, always(scored(69, 0)), "skip_and_continue execute", 4, engine.RunCompleted},
+		{nil, always(scored(49, 0)), "skip_and_continue execute", 4, engine.RunCompleted},
+		{map[string]string{"max_plan_revisions": "1"}, always(scored(49, 0)), "skip_and_continue execute", 2, engine.RunCompleted},
+		{map[string]string{"on_plan_rejected": "lower_threshold"}, always(scored(50, 0)), "lower_threshold execute", 4, engine.RunCompleted},
+		{map[string]string{"on_plan_rejected": "lower_threshold"}, always(scored(49, 0)), "abort ABORTED", 4, engine.RunAborted},
+		{map[string]string{"on_plan_rejected": "abort"}, always(scored(69, 0)), "abort ABORTED", 4, engine.RunAborted},
+		{map[string]string{"review_plan": "false"}, always(scored(0, 0)), "pass", 1, engine.RunCompleted},
+	} {
+		g := aGoal(t, c.vars, map[string]func(int) string{"plan-review": c.plan}).rest()
+		g.wants(c.phase, "plan-review "+c.want)
+		if g.asked["plan"] != c.plans {
+			t.Errorf("%v %s: %d plans, want %d", c.vars, c.want, g.asked["plan"], c.plans)
+		}
+	}
+}
+
+// TestGoalFixLoop: what the tester fails is fixed three times; what the coder or the tester cannot do ends the try.
+func TestGoalFixLoop(t *testing.T) {
+	for _, r := range [][2]string{{"fix-loop.max", "three fixes in each of three tries"}, {"maxFixCycles", "3, and 1"}, {"coder.blocked", "the tester is not asked"}, {"coder.needs_clarification", "the tester is not asked"},
+		{"tester", "passed, failed, blocked; nothing else"}, {"replan", "after the third try"}, {"attemptsBeforeReplan", "3, and 2"}} {
+		conform.Rule(t, "000 "+r[0], r[1])
+	}
+	failed, blocked := always(`{"status":"failed","failures":["x"]}`), `{"status":"blocked","summary":"no such library"}`
+	for _, c := range []struct {
+		vars        map[string]string
+		part        string
+		says        func(int) string
+		want        string
+		code, tests int // how often T1 was coded and tested
+	}{
+		{nil, "T1/test", failed, "T1/test failed FAILED", 12, 12},
+		{map[string]string{"max_fix_cycles": "1", "attempts_before_replan": "2"}, "T1/test", failed, "T1/test failed FAILED", 4, 4},
+		{nil, "T1/test", always(blocked), "T1/test blocked FAILED", 3, 3},
+		{nil, "T1/code", always(blocked), "T1/coded blocked FAILED", 3, 0},
+		{nil, "T1/code", always(`{"status":"needs_clarification","summary":"which format?"}`), "T1/coded needs_clarification FAILED", 3, 0},
+	} {
+		g := aGoal(t, c.vars, map[string]func(int) string{c.part: c.says}).rest()
+		g.wants(engine.RunCompleted, c.want, "replan T1", "T1.1/verify pass", "goal-reached pass")
+		if g.asked["T1/code"] != c.code || g.asked["T1/test"] != c.tests {
+			t.Errorf("%v %s: coded %d times, tested %d times", c.vars, c.want, g.asked["T1/code"], g.asked["T1/test"])
+		}
+	}
+	g := aGoal(t, nil, map[string]func(int) string{"T1/code": first(`{"status":"blocked","summary":"no such library"}`, "")}).rest()
+	g.wants(engine.RunCompleted, "T1/coded blocked FAILED", "T1/verify pass")
+	if why := g.st.Runs[g.run+".T1.1"].EndWhy; !strings.Contains(why, "blocked") {
+		t.Errorf("the try ended: %q", why)
+	}
+	child := g.spec.Step("execute").Child
+	for word, good := range map[string]bool{"passed": true, "failed": true, "blocked": true, "well": false} {
+		if _, err := gates.ReadVerdict(gates.VerdictInput{Structured: []byte(`{"status":"` + word + `"}`), Schema: child.Gate("test").Answer, Computed: true}); (err == nil) != good {
+			t.Errorf("the tester says %s: %v", word, err)
+		}
+	}
+}
+
+// TestGoalLevels: the supervisor's levels by score and by the number of issues, at their edges.
+func TestGoalLevels(t *testing.T) {
+	for _, r := range []string{"none", "remind", "correct", "refocus", "critical", "abort"} {
+		conform.Rule(t, "000 level."+r, "at its edges")
+	}
+	conform.Rule(t, "000 verification", "each level but none ends the try")
+	conform.Rule(t, "000 abort", "six issues of a task, six of the goal; five are a person's, or no matter")
+	for _, c := range []struct {
+		score  float64
+		issues int
+		want   string
+		phase  string
+	}{
+		{100, 0, "pass", engine.RunCompleted}, {70, 0, "pass", engine.RunCompleted},
+		{69, 0, "remind FAILED", engine.RunCompleted}, {50, 0, "remind FAILED", engine.RunCompleted},
+		{49, 0, "correct FAILED", engine.RunCompleted}, {30, 0, "correct FAILED", engine.RunCompleted},
+		{29, 0, "refocus FAILED", engine.RunCompleted}, {0, 0, "refocus FAILED", engine.RunCompleted},
+		{90, 4, "pass", engine.RunCompleted}, {69, 4, "remind FAILED", engine.RunCompleted},
+		{90, 5, "asks", engine.RunRunning}, {90, 6, "abort ABORTED", engine.RunAborted}, {10, 6, "abort ABORTED", engine.RunAborted},
+	} {
+		g := aGoal(t, nil, map[string]func(int) string{"T1/verify": first(scored(c.score, c.issues), "")}).rest()
+		g.wants(c.phase, "T1/verify "+c.want)
+		if tries := g.asked["T1/code"]; strings.HasSuffix(c.want, "FAILED") != (tries == 2) {
+			t.Errorf("%s: %d tries", c.want, tries)
+		}
+	}
+	for outcome, want := range map[string]string{engine.OutcomePass: "T1/verify pass", engine.OutcomeFail: "T1/verify fail FAILED", "abort": "T1/verify abort ABORTED"} {
+		g := aGoal(t, nil, map[string]func(int) string{"T1/verify": first(scored(90, 5), "")}).rest()
+		child := g.st.Runs[g.run+".T1.1"]
+		g.now = g.now.Add(time.Second)
+		g.do(engine.Answered{Gate: "verify", Run: child.ID, Outcome: outcome, Text: "looked", Written: g.now, DigestNow: child.CurrentRound("verify").Digest, By: engine.Actor{Who: "ann", Via: "command", Trust: engine.TrustFile}})
+		g.rest().wants(map[bool]string{true: engine.RunAborted, false: engine.RunCompleted}[outcome == "abort"], "T1/verify asks", want)
+	}
+	g := aGoal(t, nil, map[string]func(int) string{"goal-reached": always(scored(90, 5))}).rest()
+	g.wants(engine.RunCompleted, "goal-reached pass")
+	g = aGoal(t, nil, map[string]func(int) string{"goal-reached": always(scored(90, 6))}).rest()
+	g.wants(engine.RunAborted, "goal-reached abort ABORTED")
+}
+
+// TestGoalReached: the final verification.
+func TestGoalReached(t *testing.T) {
+	conform.Rule(t, "000 success", "all tasks done, and the goal verified at 70")
+	conform.Rule(t, "000 not-reached", "at 69")
+	aGoal(t, nil, map[string]func(int) string{"goal-reached": always(scored(70, 0))}).rest().wants(engine.RunCompleted, "T3/verify pass", "all-done pass", "goal-reached pass")
+	aGoal(t, nil, map[string]func(int) string{"goal-reached": always(scored(69, 0))}).rest().wants(engine.RunFailed, "all-done pass", "goal-reached not_reached FAILED")
+}
+
+// never fails what a task's supervisor is asked.
+func never(int) string { return scored(40, 0) }
+
+// TestGoalReplan: a task that keeps failing is cut; the cut tasks stand for it, and are cut again, to a depth.
+func TestGoalReplan(t *testing.T) {
+	for _, r := range [][2]string{{"replan.subtasks", "2 and 3 are taken, 1 and 4 are not; with the analysis"}, {"replan.blocked", "in the file"}, {"replan.pending", "todo, and done before what the task was to come before"},
+		{"verification.replan", "rejected thrice"}, {"depth", "T1.1.1.1 is not cut"}, {"maxReplanDepth", "3, and 1"}} {
+		conform.Rule(t, "000 "+r[0], r[1])
+	}
+	g := aGoal(t, nil, map[string]func(int) string{"T1/verify": never})
+	g.until(func() bool { return g.st.Runs[g.run].List.Task("T1.1") != nil && g.status("T1.1") != "" }, time.Minute)
+	if g.status("T1") != engine.TaskBlocked || g.status("T1.1") != engine.TaskTodo || g.status("T1.2") != engine.TaskTodo {
+		t.Errorf("T1 is %s, T1.1 %s, T1.2 %s", g.status("T1"), g.status("T1.1"), g.status("T1.2"))
+	}
+	g.rest().wants(engine.RunCompleted, "T1/verify correct FAILED", "T1/verify correct FAILED", "T1/verify correct FAILED", "replan T1", "T1.1/verify pass", "T1.2/verify pass", "T2/verify pass", "goal-reached pass")
+	schema := g.spec.Step("replan").Answer
+	for n, good := range map[int]bool{1: false, 2: true, 3: true, 4: false} {
+		cut := slices.Repeat([]string{taskJSON("T1.1")}, n)
+		if _, err := gates.ReadAnswer([]byte(`{"analysis":"a","new_tasks":[`+strings.Join(cut, ",")+`]}`), schema); (err == nil) != good {
+			t.Errorf("%d subtasks: %v", n, err)
+		}
+	}
+	if _, err := gates.ReadAnswer([]byte(`{"new_tasks":[`+taskJSON("T1.1")+","+taskJSON("T1.2")+`]}`), schema); err == nil {
+		t.Error("taken without an analysis")
+	}
+	deep := map[string]func(int) string{"T1/verify": never, "T1.1/verify": never, "T1.1.1/verify": never, "T1.1.1.1/verify": never}
+	for depth, cuts := range map[string]int{"3": 3, "1": 1} {
+		g := aGoal(t, map[string]string{"max_replan_depth": depth, "max_goal_iterations": "0"}, deep).rest()
+		g.wants(engine.RunFailed, "replan T1", "all-done fail FAILED")
+		if n := g.asked["replan"]; n != cuts {
+			t.Errorf("depth %s: cut %d times:\n%s", depth, n, strings.Join(g.log, "\n"))
+		}
+	}
+}
+
+// TestGoalIterations: what failed is tried again, at most five times.
+func TestGoalIterations(t *testing.T) {
+	for _, r := range [][2]string{{"goal-iterations", "tried again, done in the second"}, {"maxGoalIterations", "5, and 2"}, {"max-iterations", "then failed, with what is done kept"}} {
+		conform.Rule(t, "000 "+r[0], r[1])
+	}
+	once := map[string]string{"attempts_before_replan": "1", "max_replan_depth": "0"}
+	with := func(key, value string) map[string]string {
+		out := map[string]string{key: value}
+		for k, v := range once {
+			out[k] = v
+		}
+		return out
+	}
+	g := aGoal(t, with("max_fix_cycles", "3"), map[string]func(int) string{"T2/verify": never}).rest()
+	g.wants(engine.RunFailed, "all-done fail FAILED")
+	if n := g.times("all-done fail execute"); n != 5 || g.asked["T2/code"] != 6 || g.asked["T1/code"] != 1 || g.asked["goal-reached"] != 0 {
+		t.Errorf("%d iterations more; T2 was coded %d times, T1 %d times", n, g.asked["T2/code"], g.asked["T1/code"])
+	}
+	g = aGoal(t, with("max_goal_iterations", "2"), map[string]func(int) string{"T2/verify": never}).rest()
+	if n := g.times("all-done fail execute"); n != 2 {
+		t.Errorf("max_goal_iterations=2: %d iterations more", n)
+	}
+	aGoal(t, with("max_fix_cycles", "3"), map[string]func(int) string{"T2/verify": first(never(0), never(1), "")}).rest().
+		wants(engine.RunCompleted, "all-done fail execute", "all-done fail execute", "T2/verify pass", "all-done pass", "goal-reached pass")
+}
+
+// TestGoalFailedRatio: more than half of the tasks failed ends the run, half does not.
+func TestGoalFailedRatio(t *testing.T) {
+	conform.Rule(t, "000 failed-ratio", "two of three; two of four are not more than half")
+	vars := map[string]string{"attempts_before_replan": "1", "max_replan_depth": "0", "max_goal_iterations": "0"}
+	plays := map[string]func(int) string{"T1/verify": never, "T3/verify": never}
+	g := aGoal(t, vars, plays).rest()
+	g.wants(engine.RunAborted)
+	if why := g.st.Runs[g.run].EndWhy; !strings.Contains(why, "max_failed_ratio") {
+		t.Error(why)
+	}
+	plays["plan"] = always(planJSON(taskJSON("T1"), taskJSON("T2"), taskJSON("T3"), taskJSON("T4")))
+	aGoal(t, vars, plays).rest().wants(engine.RunFailed, "T2/verify pass", "T4/verify pass", "all-done fail FAILED")
+}
+
+// TestGoalTime: two hours of work, or as many as were chosen.
+func TestGoalTime(t *testing.T) {
+	conform.Rule(t, "000 time-limit", "a minute less is enough, a minute more is not")
+	conform.Rule(t, "000 timeLimit", "2h, and 1h")
+	for _, c := range []struct {
+		limit string
+		takes time.Duration
+		phase string
+	}{{"", 119 * time.Minute, engine.RunCompleted}, {"", 121 * time.Minute, engine.RunAborted}, {"1h", 59 * time.Minute, engine.RunCompleted}, {"1h", 61 * time.Minute, engine.RunAborted}} {
+		vars := map[string]string{}
+		if c.limit != "" {
+			vars["time_limit"] = c.limit
+		}
+		g := aGoal(t, vars, nil)
+		g.plays = map[string]func(int) string{"T1/code": func(int) string { g.now = g.now.Add(c.takes); g.do(engine.Ticked{}); return "" }}
+		g.rest().wants(c.phase)
+		if r := g.st.Runs[g.run]; c.phase == engine.RunAborted && !strings.Contains(r.EndWhy, "max_duration") {
+			t.Errorf("%s: %s", c.limit, r.EndWhy)
+		}
+	}
+}
+
+// TestGoalSteered: a person pauses, resumes, aborts, and takes up what has failed.
+func TestGoalSteered(t *testing.T) {
+	for _, r := range [][2]string{{"task.states", "todo, doing, done, failed, blocked"}, {"run.states", "running, paused, completed, failed, aborted"}, {"abort.user", "by a person"},
+		{"resume.paused", "goes on where it was"}, {"resume.failed", "by retry"}, {"resume.where", "what is done is not done again"}, {"resume.reset", "todo again, with new tries"}} {
+		conform.Rule(t, "000 "+r[0], r[1])
+	}
+	ann := engine.Actor{Who: "ann"}
+	g := aGoal(t, map[string]string{"attempts_before_replan": "1", "max_replan_depth": "0", "max_goal_iterations": "0"}, map[string]func(int) string{"T2/verify": first(never(0), "")})
+	inT2 := func() bool { r := g.st.Runs[g.run+".T2.1"]; return r != nil && len(r.Procs) > 0 }
+	g.until(inT2, time.Minute)
+	list := func() *engine.TaskList { return g.st.Runs[g.run].List }
+	if list().Task("T1").State != engine.TaskDone || list().Task("T2").State != engine.TaskDoing || list().Task("T3").State != engine.TaskTodo {
+		t.Errorf("%+v", list().Tasks)
+	}
+	g.do(engine.PauseRequested{Run: g.run, By: ann})
+	g.rest().wants(engine.RunRunning)
+	if !g.st.Runs[g.run].Paused || g.asked["T2/code"] > 1 || g.asked["T3/code"] > 0 {
+		t.Error("a pause that is none")
+	}
+	g.do(engine.ResumeRequested{Run: g.run, By: ann})
+	g.rest().wants(engine.RunFailed, "T1/verify pass", "T2/verify correct FAILED", "all-done fail FAILED")
+	if list().Task("T2").State != engine.TaskFailed || list().Task("T3").State != engine.TaskDone {
+		t.Errorf("%+v", list().Tasks)
+	}
+	g.do(engine.RetryRequested{Run: g.run, By: ann})
+	g.rest().wants(engine.RunCompleted, "failed all-done: fail", "T2/verify pass", "goal-reached pass")
+	if g.asked["T1/code"] != 1 || g.asked["T3/code"] != 1 || g.asked["T2/code"] != 2 || g.asked["plan"] != 1 {
+		t.Errorf("done again: %v", g.asked)
+	}
+	g = aGoal(t, nil, nil)
+	g.until(inT2, time.Minute).do(engine.AbortRequested{Run: g.run, Why: "wrong goal", By: ann})
+	g.rest().wants(engine.RunAborted, "T1/verify pass")
+}
+
+// TestGoalConversations: who goes on in which conversation.
+func TestGoalConversations(t *testing.T) {
+	conform.Rule(t, "000 conversations", "planner, coder and supervisor each keep one")
+	spec, _ := goalSpec(t, map[string]string{})
+	child := spec.Step("execute").Child
+	got := []string{spec.Step("plan").Agent.Session, spec.Step("replan").Agent.Session, child.Step("code").Agent.Session, spec.Gate("plan-review").Reviewer.Session, child.Gate("verify").Reviewer.Session, spec.Gate("goal-reached").Reviewer.Session}
+	if want := []string{"planner", "planner", "coder", "supervisor", "supervisor", "supervisor"}; !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+}
