@@ -397,6 +397,9 @@ func (a *app) gateLine(g daemon.GateStatus, width int) string {
 	if state == "" || state == engine.Undone { // what it judged was undone: it judges the next attempt
 		sign, style, state = "◇", plain, "-"
 	}
+	if g.State == engine.Refused && g.Outcome != "" && g.Outcome != engine.OutcomeFail { // a route's name says more
+		sign, state = "↷", g.Outcome
+	}
 	parts := []string{a.paint(style, pad(state, 10)), g.Level}
 	if g.Forced {
 		parts = append(parts, "forced")

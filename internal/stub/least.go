@@ -2,6 +2,7 @@ package stub
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -11,6 +12,9 @@ import (
 
 // maxLeast bounds how deep Least goes into a schema that refers to itself.
 const maxLeast = 24
+
+// maxLeastText bounds a text that a schema does not bound.
+const maxLeastText = 4096
 
 // maxItems bounds the items of a list that a schema asks for.
 const maxItems = 50
@@ -133,8 +137,8 @@ func (l *least) plain(s map[string]any, depth int) any {
 		return out
 	case "array":
 		out := []any{}
-		for range int(min(number(s, "minItems", 0), maxItems)) {
-			out = append(out, l.of(orTrue(s["items"]), depth+1))
+		for n := range int(min(number(s, "minItems", 0), maxItems)) {
+			out = append(out, nth(l.of(orTrue(s["items"]), depth+1), s, n+1))
 		}
 		return out
 	case "string":
@@ -147,6 +151,47 @@ func (l *least) plain(s map[string]any, depth int) any {
 		return nil
 	}
 	return map[string]any{}
+}
+
+// nth makes the items of a list differ in their ids, or where they must be unique, as far as the schema leaves that open.
+func nth(v any, list map[string]any, n int) any {
+	if n == 1 {
+		return v
+	}
+	items, _ := list["items"].(map[string]any)
+	switch x := v.(type) {
+	case map[string]any:
+		props, _ := items["properties"].(map[string]any)
+		if id, ok := x["id"].(string); ok {
+			x["id"] = numbered(id, props["id"], n)
+		}
+	case string:
+		if list["uniqueItems"] == true {
+			return numbered(x, items, n)
+		}
+	}
+	return v
+}
+
+// numbered is a text with a number behind it, or in the place of its own, where the schema takes that.
+func numbered(text string, schema any, n int) string {
+	s, _ := schema.(map[string]any)
+	for _, bound := range []string{"enum", "const", "format", "$ref", "allOf", "anyOf", "oneOf"} {
+		if _, is := s[bound]; is {
+			return text
+		}
+	}
+	pattern, _ := s["pattern"].(string)
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return text
+	}
+	for _, other := range []string{fmt.Sprintf("%s-%d", text, n), strings.TrimRight(text, "0123456789") + strconv.Itoa(n)} {
+		if other != text && re.MatchString(other) && float64(len(other)) <= number(s, "maxLength", maxLeastText) {
+			return other
+		}
+	}
+	return text
 }
 
 // orTrue is the schema, or the one that takes everything: a text then, which is what most things are.
@@ -206,7 +251,7 @@ func leastText(s map[string]any) string {
 		out = out[:max(int(most), 0)]
 	}
 	if few := number(s, "minLength", 0); float64(len(out)) < few {
-		out = strings.Repeat("stub ", int(min(few, 4096))/5+1)[:int(min(few, 4096))]
+		out = strings.Repeat("stub ", int(min(few, maxLeastText))/5+1)[:int(min(few, maxLeastText))]
 	}
 	return out
 }
