@@ -61,6 +61,11 @@ func draw(spec *engine.Spec, states map[string]string) *picture {
 				add(exit(spec, n), s.ID, edgeNeed, "needs")
 			}
 		}
+		if l := s.ForEach; l != nil {
+			add(s.ID, l.OnMissing, edgeRoute, "missing")
+			add(s.ID, l.OnInvalid, edgeRoute, "invalid")
+			add(s.ID, l.OnExhausted, edgeSpent, fmt.Sprintf("after %d tries", l.Attempts))
+		}
 		from := s.ID
 		for _, id := range s.Gates {
 			g := spec.Gate(id)
@@ -97,7 +102,25 @@ func draw(spec *engine.Spec, states map[string]string) *picture {
 			p.order = append(p.order, end)
 		}
 	}
+	for _, h := range p.hooks() {
+		p.order = append(p.order, h.when)
+	}
 	return p
+}
+
+// hook is a command that is run beside the steps; when can be no step's id.
+type hook struct {
+	when string
+	run  *engine.Command
+}
+
+func (p *picture) hooks() (out []hook) {
+	for _, h := range []hook{{"after each step", p.spec.AfterStep}, {"after the run", p.spec.AfterRun}} {
+		if h.run != nil {
+			out = append(out, h)
+		}
+	}
+	return out
 }
 
 // inOrder gives the steps, upstream first, else as in the file.
@@ -135,6 +158,11 @@ func (p *picture) title(id string) (head, who string) {
 	}
 	if g := p.spec.Gate(id); g != nil {
 		return headOf(g.ID, g.Name), judge(g)
+	}
+	for _, h := range p.hooks() {
+		if h.when == id {
+			return id, "run " + commandLine(h.run)
+		}
 	}
 	return id, ""
 }

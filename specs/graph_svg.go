@@ -125,6 +125,13 @@ func (p *picture) rows(boxes map[string]*box) {
 		}
 		boxes[id].near /= max(n, 1)
 	}
+	last := 0
+	for _, b := range boxes {
+		last = max(last, b.row)
+	}
+	for _, h := range p.hooks() { // nothing leads to them, and they are in nobody's way at the bottom
+		boxes[h.when].row = last + 1
+	}
 }
 
 // place2D gives each box its coordinates, and the size of all.

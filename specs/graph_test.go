@@ -17,7 +17,7 @@ func someStates() map[string]string {
 
 // TestPictures: the pictures of the document's example, and of a spec with every key.
 func TestPictures(t *testing.T) {
-	for _, name := range []string{"phase-4-search-index", "everything"} {
+	for _, name := range []string{"phase-4-search-index", "everything", "list"} {
 		src, err := os.ReadFile("testdata/" + name + ".yaml")
 		if err != nil {
 			t.Fatal(err)

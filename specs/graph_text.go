@@ -29,6 +29,12 @@ func Text(spec *engine.Spec, states map[string]string) string {
 		t.row("", "", "")
 		t.step(s)
 	}
+	if hooks := t.hooks(); len(hooks) > 0 {
+		t.row("", "", "")
+		for _, h := range hooks {
+			t.row(h.when, "run "+commandLine(h.run), "")
+		}
+	}
 	return t.String()
 }
 
@@ -68,9 +74,10 @@ func (t *textPicture) step(s *engine.Step) {
 		}
 	}
 	if len(from) == 0 {
-		t.leave(s.ID, indent)
+		t.leave(s.ID, "", indent)
 		return
 	}
+	t.leave(s.ID, from[0], indent)
 	for _, id := range from {
 		g := t.spec.Gate(id)
 		name := "<" + id + ">"
@@ -83,18 +90,14 @@ func (t *textPicture) step(s *engine.Step) {
 		if g.When.Source != "" {
 			t.row(indent+"│ when "+oneLine(g.When.Source), "", "")
 		}
-		t.leave(id, indent)
+		t.leave(id, g.NextGate, indent)
 	}
 }
 
 // leave draws the lines that leave a node, but the one to the next gate of the row, which is drawn below.
-func (t *textPicture) leave(id, indent string) {
+func (t *textPicture) leave(id, next, indent string) {
 	var out []edge
 	width := 0
-	next := ""
-	if g := t.spec.Gate(id); g != nil {
-		next = g.NextGate
-	}
 	for _, e := range t.edges {
 		if e.from == id && e.to != next && e.kind != edgeNeed {
 			if e.label == "" {
