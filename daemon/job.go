@@ -78,7 +78,7 @@ func (r *Repo) job(e engine.Effect) Job {
 	if e.Gate == "" {
 		j.Notes = notesFor(run, step)
 	}
-	j.Nth = nth(run, j.Spec, e)
+	j.Nth, j.Turn = nth(run, j.Spec, e)
 	return j
 }
 
@@ -165,34 +165,39 @@ func notesFor(run *engine.Run, step string) []engine.Note {
 	return out
 }
 
-// nth counts the launches of the effect's role in the run before this one; a task's run begins where the runs of the
-// list's tasks before it left off.
-func nth(run *engine.Run, spec *engine.Spec, e engine.Effect) int {
+// nth counts the launches of the effect's role in the run before this one, and says whose turn it is: a relaunch is its
+// attempt's own, and a task's run begins where the runs of the list's tasks before it left off.
+func nth(run *engine.Run, spec *engine.Spec, e engine.Effect) (launches, turn int) {
 	role := ""
 	if g := spec.Gate(e.Gate); e.Gate != "" && g != nil {
 		role = g.Reviewer.AgentType
 	} else if st := spec.Step(e.Step); st != nil {
 		role = st.Role()
 	}
-	n, turn := 0, 0
-	if run.Child != nil {
-		turn = run.Child.Turn
+	count := func(k int) {
+		if launches += k; k > 0 {
+			turn++
+		}
 	}
 	for _, st := range spec.Steps {
 		if st.Role() == role {
 			for _, a := range run.Attempts[st.ID] {
-				n += a.K
+				count(a.K)
 			}
 		}
 	}
 	for _, g := range spec.Gates {
 		if g.Reviewer.AgentType == role {
 			for _, q := range run.Rounds[g.ID] {
-				n += q.K
+				count(q.K)
 			}
 		}
 	}
-	return turn + max(n-1, 0)
+	launches, turn = max(launches-1, 0), max(turn-1, 0)
+	if run.Child != nil {
+		turn += run.Child.Turn
+	}
+	return launches, turn
 }
 
 // Take puts an event into the queue and waits until what was decided on it is journaled.

@@ -55,8 +55,12 @@ type Job struct {
 	Live    []string      // of a sweep: the runs whose retry context stays
 	Known   []string      // of a sweep: all runs of the state; what is kept for one that it has forgotten may go
 	Tasks   *TaskFile     // of an effect about a task file
-	Nth     int           // of the role's launches in this run, from 0, and of a task's run the turns before it: agents of a role take turns
+	Nth     int           // which launch of the role in this run, from 0
+	Turn    int           // whose turn it is, from 0: attempts and rounds of the role in this run, and the tasks' runs before a task's. A relaunch has its attempt's
 }
+
+// Offers says that the job's step is on offer: no process of ours carries it out.
+func (j *Job) Offers(st *engine.Step) bool { return st.Offered() && len(j.RunInfo.Stubs) == 0 }
 
 // RunInfo is what a job may want to know of its run.
 type RunInfo struct {

@@ -198,6 +198,7 @@ func (c *ChildOf) began(s *State, run string, at time.Time) {
 	}
 	t.State, t.Child, t.Begun, t.Held, t.Updated = TaskDoing, run, true, false, at
 	t.Runs++
+	l.Turns++
 	r.Begun++
 	l.Dirty, l.Taint = true, true
 	l.Deepest = max(l.Deepest, t.Depth)

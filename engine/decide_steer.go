@@ -75,7 +75,7 @@ func (d *decider) notTaken(r *Run, w *Spec, step string) string {
 		return fmt.Sprintf("run %s has no step %s", r.ID, step)
 	case st.Run != nil:
 		return fmt.Sprintf("step %s is a command: there is no agent to take over from", step)
-	case st.Offered():
+	case r.Offers(st):
 		return fmt.Sprintf("step %s is not launched by sluice, but on offer: sluice next --claim", step)
 	case !a.Live():
 		return fmt.Sprintf("step %s of %s is not at work", step, r.ID)

@@ -20,7 +20,7 @@ func (c candidate) role(w *Spec) string {
 	switch {
 	case c.kind == ProcReview:
 		return w.Gate(c.gate).agentRole()
-	case c.kind == ProcStep && !c.st.Offered():
+	case c.kind == ProcStep && !c.r.Offers(c.st):
 		return c.st.agentRole()
 	}
 	return ""
@@ -51,7 +51,7 @@ func (d *decider) schedule() {
 		if c.r.launchesUp(c.role(d.spec(c.r))) {
 			continue // what is launched before it in this round took the last: the next look at the run hits the limit
 		}
-		slot := c.kind == ProcReview || c.kind == ProcStep && !c.st.Offered()
+		slot := c.kind == ProcReview || c.kind == ProcStep && !c.r.Offers(c.st)
 		if o.holds[tree] || c.kind == ProcStep && o.next[tree] || slot && o.used >= d.s.Config.MaxParallel {
 			if c.kind == ProcStep && !o.holds[tree] {
 				o.next[tree] = true // it waits for a slot: nobody overtakes it in its own worktree
@@ -212,7 +212,7 @@ func (d *decider) collect(r *Run, w *Spec, ready []candidate) []candidate {
 func (d *decider) launchStep(r *Run, st *Step) {
 	a, c := r.Current(st.ID), d.s.Config
 	f := StepLaunched{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K + 1, Key: launchKey(r.ID, st.ID, a.N, a.K+1), Tree: a.Tree,
-		Offered: st.Offered(), SignalType: st.Signal.Type, SignalValue: st.Signal.Value}
+		Offered: r.Offers(st), SignalType: st.Signal.Type, SignalValue: st.Signal.Value}
 	if !f.Offered {
 		f.Role = st.agentRole()
 		f.Deadline = d.at.Add(time.Duration(c.timeout(st.Timeout, st.Role())))

@@ -267,7 +267,8 @@ func (s *Step) Role() string {
 	return s.Agent.Type
 }
 
-// Offered says that the daemon launches nothing: it offers the step and waits for its signal.
+// Offered says that the daemon launches nothing: it offers the step and waits for its signal. In a run that stand-ins play
+// it is launched all the same: see Run.Offers.
 func (s *Step) Offered() bool {
 	return s.Run == nil && s.Agent != nil && s.Agent.Launch != LaunchHeadless
 }

@@ -375,6 +375,10 @@ func (r *Run) Live() bool { return r != nil && (r.Phase == RunRunning || r.Phase
 // Stubbed says that stand-ins play the run's agents: nothing in it was made by a real one.
 func (r *Run) Stubbed() bool { return r != nil && len(r.Stubs) > 0 }
 
+// Offers says that the run offers the step to whoever takes it. Where stand-ins play the agents one of them does: nobody
+// else may be there, and the run would wait for ever.
+func (r *Run) Offers(st *Step) bool { return st.Offered() && !r.Stubbed() }
+
 // Current gives the newest attempt of the step, unless it was superseded; nil where there is none.
 func (r *Run) Current(step string) *Attempt {
 	as := r.Attempts[step]

@@ -89,6 +89,7 @@ type TaskList struct {
 	Backs   int       `json:"backs,omitempty"`
 	Words   string    `json:"words,omitempty"` // its feedback
 	Ratio   float64   `json:"ratio,omitempty"` // of tasks that may fail
+	Turns   int       `json:"turns,omitempty"` // runs that its tasks have had, those that are gone from the file too
 
 	by    map[string]*Task
 	stand map[string][]*Task // those that stand for one
@@ -433,13 +434,4 @@ func (l *TaskList) with(more []Task) []*Task {
 		out = append(out, &more[i])
 	}
 	return out
-}
-
-// turns counts the runs that the list's tasks have had.
-func (l *TaskList) turns() int {
-	n := 0
-	for _, t := range l.Tasks {
-		n += t.Runs
-	}
-	return n
 }

@@ -34,7 +34,7 @@ func (e *Executor) check(ctx context.Context, job daemon.Job) *engine.ProcessEnd
 	} else {
 		r = e.checked(ctx, job, st, b)
 	}
-	if st.Offered() { // no process of ours ended
+	if job.Offers(st) { // no process of ours ended
 		e.salvage(ctx, job, st)
 	}
 	if ctx.Err() != nil {
@@ -106,7 +106,7 @@ func answerFits(job daemon.Job, st *engine.Step) string {
 	if len(job.Attempt.Answer) == 0 {
 		return "the step gave no answer, and its spec wants one: write it to the file that SLUICE_ANSWER names"
 	}
-	if _, err := gates.ReadAnswer(job.Attempt.Answer, st.Answer); err != nil {
+	if _, err := readAnswer(job, st, job.Attempt.Answer); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -126,7 +126,7 @@ func (e *Executor) criterion(ctx context.Context, job daemon.Job, st *engine.Ste
 			if err != nil {
 				return process{}, err
 			}
-			w := e.whose(st.Role(), job.Nth)
+			w := e.whose(st.Role(), job.Turn)
 			env, err := e.environ(job, w, key, st.Env, stepVars(job, st))
 			return process{cwd: b.Dir, argv: argv, env: env, who: w}, err
 		})

@@ -34,7 +34,7 @@ func (e *Executor) hook(ctx context.Context, job daemon.Job) *engine.ProcessEnde
 			if err != nil {
 				return process{}, err
 			}
-			w, vars, p.cwd = e.whose(st.Role(), job.Nth), stepVars(job, st), b.Dir
+			w, vars, p.cwd = e.whose(st.Role(), job.Turn), stepVars(job, st), b.Dir
 			p.who = w
 			vars["SLUICE_STATUS"] = job.Attempt.Status
 		}

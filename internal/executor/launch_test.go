@@ -276,7 +276,7 @@ func TestAgentsTakeTurns(t *testing.T) {
 	b.settings.Roles[AnyRole] = Role{Agent: []string{"one", "two"}}
 	for nth := range 3 {
 		job := b.stepJob("A", nth+1, 1)
-		job.Nth = nth
+		job.Turn = nth
 		b.carry(job)
 	}
 	if got := b.get(".git/who"); got != "one\ntwo\none\n" {

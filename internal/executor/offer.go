@@ -88,7 +88,7 @@ func (e *Executor) layOut(ctx context.Context, job daemon.Job, st *engine.Step) 
 		}}
 		told.Agent = &agent
 	}
-	text, err := e.stepPrompt(ctx, job, &told, b, e.whose(st.Role(), job.Nth), answer)
+	text, err := e.stepPrompt(ctx, job, &told, b, e.whose(st.Role(), job.Turn), answer)
 	if err != nil {
 		return err
 	}

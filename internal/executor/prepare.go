@@ -396,7 +396,7 @@ func (e *Executor) signalFile(job daemon.Job, st *engine.Step) string {
 // path.
 func (e *Executor) signalTold(job daemon.Job, st *engine.Step) string {
 	file := e.signalFile(job, st)
-	if box, _ := e.box(); file != "" && box != nil && !box.Remaps() && !st.Offered() {
+	if box, _ := e.box(); file != "" && box != nil && !box.Remaps() && !job.Offers(st) {
 		return filepath.Join(e.pidFile(job.Key)+inboxMark, job.Run, filepath.Base(file))
 	}
 	return file
@@ -428,7 +428,7 @@ func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.St
 		Role: w.role, Template: template, Workflow: job.RunInfo.Workflow, Description: job.Spec.Description, Run: job.Run,
 		Step: st.ID, Name: st.Name, Attempt: job.Attempt.N, Task: task, Values: values, ContextFiles: e.contextFiles(job.Spec, st, b.Dir),
 		Outputs: made, Criteria: st.Criteria, Retry: e.retryFiles(job, st.ID, b.Dir), Schema: st.Answer, Answer: answer,
-		Signal: gates.SignalInput{Signal: st.Signal, Path: e.signalTold(job, st), Branch: b.Branch, Offered: st.Offered()},
+		Signal: gates.SignalInput{Signal: st.Signal, Path: e.signalTold(job, st), Branch: b.Branch, Offered: job.Offers(st)},
 	}
 	for _, f := range found {
 		in.Inputs = append(in.Inputs, gates.Input{Path: f, There: true})

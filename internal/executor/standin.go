@@ -45,11 +45,7 @@ func standsIn(job daemon.Job, st *engine.Step) bool {
 
 // turn is whose turn it is in the job's run: in the n-th attempt of a step, or round of a gate.
 func turn(job daemon.Job, n, try int) stub.Turn {
-	nth := job.Nth
-	if c := job.RunInfo.Child; c != nil {
-		nth -= c.Turn // a script counts in the run itself
-	}
-	t := stub.Turn{N: n, Nth: nth, Again: launchedBefore(job, try)}
+	t := stub.Turn{N: n, Nth: job.Nth, Again: launchedBefore(job, try)}
 	if c := job.RunInfo.Child; c != nil && c.Task != "" {
 		t.Task, t.N = c.Task, n+max(c.Try, 1)-1
 	}
@@ -67,7 +63,7 @@ func launchedBefore(job daemon.Job, try int) int {
 
 // stepPlayer gives who carries out a step's launch, whose files lie in rel: its agent, or a stand-in with its part.
 func (e *Executor) stepPlayer(job daemon.Job, st *engine.Step, b begin, rel string, try int) (who, error) {
-	w := e.whose(st.Role(), job.Nth)
+	w := e.whose(st.Role(), job.Turn)
 	s, err := script(job)
 	if s == nil || err != nil {
 		return w, err
@@ -87,7 +83,7 @@ func (e *Executor) stepPlayer(job daemon.Job, st *engine.Step, b begin, rel stri
 
 // reviewPlayer gives who carries out a review: the gate's reviewer, or a stand-in with its part.
 func (e *Executor) reviewPlayer(job daemon.Job, g *engine.Gate, rel string, try int) (who, error) {
-	w := e.whose(g.Reviewer.AgentType, job.Nth)
+	w := e.whose(g.Reviewer.AgentType, job.Turn)
 	s, err := script(job)
 	if s == nil || err != nil {
 		return w, err

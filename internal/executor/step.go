@@ -260,7 +260,7 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 	if err := e.makeBelow(rel, 0o700); err != nil {
 		return process{}, err
 	}
-	w := e.whose(st.Role(), job.Nth)
+	w := e.whose(st.Role(), job.Turn)
 	prompt, answer := e.promptOf(rel)
 	vars := stepVars(job, st)
 	vars["SLUICE_ANSWER"] = answer
@@ -411,7 +411,7 @@ func (e *Executor) answer(job daemon.Job, st *engine.Step, rel, key string, end 
 	if err != nil {
 		return nil, err
 	}
-	return gates.ReadAnswer(data, st.Answer)
+	return readAnswer(job, st, data)
 }
 
 // sentinelAnswer is the answer in the attempt's sentinel, if it has one that fits.
@@ -430,7 +430,7 @@ func (e *Executor) sentinelAnswer(job daemon.Job, st *engine.Step) json.RawMessa
 	if s.Answer == nil {
 		return nil
 	}
-	if _, err := gates.ReadAnswer(s.Answer, st.Answer); err != nil {
+	if _, err := readAnswer(job, st, s.Answer); err != nil {
 		return nil
 	}
 	return s.Answer

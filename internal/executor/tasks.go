@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/tasks"
 )
@@ -50,6 +52,28 @@ func (e *Executor) placeChild(run string, c *engine.ChildOf) error {
 	}
 	return keep(file, c.Dir)
 }
+
+// readAnswer holds an answer against the step's schema, and that of a task against the task: a summary that names another
+// one tells of work that was not asked for.
+func readAnswer(job daemon.Job, st *engine.Step, data []byte) (json.RawMessage, error) {
+	out, err := gates.ReadAnswer(data, st.Answer)
+	c := job.RunInfo.Child
+	if err != nil || c == nil || c.Task == "" || !job.Spec.Inline {
+		return out, err
+	}
+	var said struct {
+		Task *string `json:"task_id"`
+	}
+	if json.Unmarshal(out, &said) == nil && said.Task != nil && *said.Task != c.Task {
+		return nil, fmt.Errorf("its task_id is %s, and the task that was given is %s: do that one, and name it", strconv.Quote(clippedID(*said.Task)), c.Task)
+	}
+	return out, nil
+}
+
+// clippedID shortens an id that is none.
+func clippedID(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxShownID)], "") }
+
+const maxShownID = 64
 
 // shownTask is a task as agents see it.
 func shownTask(body json.RawMessage) string {

@@ -1,0 +1,49 @@
+package executor
+
+import (
+	"strings"
+	"testing"
+
+	"sluice/engine"
+	"sluice/internal/conform"
+)
+
+// TestAnswerOfAnotherTask: a summary that names a task other than the one that was given is asked for again, and is none at
+// last; one that names none is the given one's.
+func TestAnswerOfAnotherTask(t *testing.T) {
+	conform.Rule(t, "001 summary.task", "exit code and signal file: asked again with words, then the try has failed")
+	for name, x := range map[string]struct{ signal, said, bad string }{
+		"its own":              {"stdout_exit", `"T1"`, ""},
+		"none":                 {"stdout_exit", `null`, ""},
+		"another":              {"stdout_exit", `"T9"`, `its task_id is "T9", and the task that was given is T1`},
+		"another, in a signal": {"sentinel_file", `"T9"`, `its task_id is "T9", and the task that was given is T1`},
+		"its own, in a signal": {"sentinel_file", `"T1"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, strings.Replace(answerSpec, "%s", x.signal, 1))
+			b.script("one", `echo x >>.git/ran; cat >.git/prompt; printf '{"plan":"p","task_id":`+x.said+`,"token":"%s"}' $SLUICE_TOKEN >"$SLUICE_ANSWER"
+[ -z "$SLUICE_SIGNAL" ] || printf '{"status":"done","answer":{"plan":"p","task_id":`+x.said+`}}' >"$SLUICE_SIGNAL"`)
+			job, spec := b.stepJob("A", 1, 1), *b.spec
+			spec.Inline = true
+			job.Spec, job.RunInfo.Child = &spec, &engine.ChildOf{Parent: "p-1", Task: "T1", Try: 1, Dir: run1, Body: []byte(`{"id":"T1"}`)}
+			ev := b.carry(job)
+			if !strings.Contains(ev.AnswerBad, x.bad) || (x.bad == "") != (ev.AnswerBad == "") {
+				t.Errorf("answer %s bad %q, want %q", ev.Answer, ev.AnswerBad, x.bad)
+			}
+			if asked := strings.Count(b.get(".git/ran"), "x"); x.bad == "" && asked != 1 || x.bad != "" && asked != 1+corrections {
+				t.Errorf("asked %d times", asked)
+			}
+			if x.bad != "" {
+				wantText(t, "the correction", b.get(".git/prompt"), "the task that was given is T1")
+			}
+			job.Attempt.Answer = []byte(`{"plan":"p","task_id":` + x.said + `}`)
+			if why := answerFits(job, job.Spec.Step("A")); !strings.Contains(why, x.bad) || (x.bad == "") != (why == "") {
+				t.Errorf("the check says %q", why)
+			}
+			spec.Inline = false // of a workflow that does the task each step has ids of its own
+			if why := answerFits(job, job.Spec.Step("A")); why != "" {
+				t.Errorf("in a workflow of its own: %q", why)
+			}
+		})
+	}
+}
