@@ -264,11 +264,11 @@ func before(a, b *Task) bool {
 	if !a.Begun && a.Priority != b.Priority {
 		return a.Priority < b.Priority
 	}
-	return lower(a.ID, b.ID) < 0
+	return CompareIDs(a.ID, b.ID) < 0
 }
 
-// lower compares ids: numbers in them count as numbers.
-func lower(a, b string) int {
+// CompareIDs compares the ids of tasks: numbers in them count as numbers.
+func CompareIDs(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
 		if digit(x[0]) && digit(y[0]) {

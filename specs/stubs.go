@@ -51,6 +51,7 @@ type stubReader struct {
 	*reader
 	spec   *engine.Spec
 	script *stub.Script
+	words  []string // that a verdict may be: of the gate that is read; nil = any
 }
 
 func (r *stubReader) all(root *yaml.Node) {
@@ -115,7 +116,31 @@ func (r *stubReader) cast(n *yaml.Node, kind string, known []string) map[string]
 			r.at(kv.key, "%ss: workflow %s has no %s %s for a stand-in%s", kind, r.spec.ID, kind, quote(kv.name), hint)
 			continue
 		}
+		r.words = nil
+		if kind == "gate" {
+			r.words = r.verdicts(id)
+		}
 		out[kv.name] = r.plays(kv.value, kind+" "+kv.name)
+	}
+	return out
+}
+
+// verdicts are the words by which the gate of this name may be judged; nil = any, where one computes its outcome.
+func (r *stubReader) verdicts(id string) (out []string) {
+	for _, w := range r.spec.All() {
+		g := w.Gate(id)
+		if g == nil {
+			continue
+		}
+		if len(g.Verdict.Rules) > 0 || g.Verdict.Name != nil {
+			return nil
+		}
+		out = append(out, engine.OutcomePass, engine.OutcomeFail)
+		for _, route := range g.Routes {
+			if route.Outcome != engine.OutcomeBlocked {
+				out = append(out, route.Outcome)
+			}
+		}
 	}
 	return out
 }
@@ -162,6 +187,9 @@ func (r *stubReader) play(n *yaml.Node, what string) (p stub.Play) {
 		case "verdict", "feedback", "summary", "question":
 			to := map[string]*string{"verdict": &p.Verdict, "feedback": &p.Feedback, "summary": &p.Summary, "question": &p.Question}[kv.name]
 			*to, _ = r.scalar(at, where, "a text")
+			if kv.name == "verdict" && p.Verdict != "" && r.words != nil && !slices.Contains(r.words, p.Verdict) {
+				r.at(at, "%s: %s is no verdict here: it has %s", where, quote(p.Verdict), strings.Join(r.words, ", "))
+			}
 		case "signal":
 			p.Signal = r.word(at, where, engine.StatusDone, engine.StatusFailed, engine.StatusBlocked, stub.NoSignal)
 		case "fail":
@@ -210,6 +238,8 @@ func (r *stubReader) score(n *yaml.Node, what string) *float64 {
 		return nil
 	case c.texpr != "":
 		r.at(n, "%s: expressions have no place here", what)
+	case c.f > 100:
+		r.at(n, "%s: %g is more than 100", what, c.f)
 	}
 	return &c.f
 }

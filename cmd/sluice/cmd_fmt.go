@@ -13,27 +13,38 @@ import (
 func (a *app) fmtCommand() *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
-		Use:   "fmt [SPEC...]",
-		Short: "lay specs out in the canonical way; comments stay",
+		Use:   "fmt [SPEC|TASKS.json...]",
+		Short: "lay specs and task files out in the canonical way; comments stay",
 		Long: `Writes each spec anew in one layout, so that changes read well in a review. Comments, the
 order of keys and the meaning stay as they are. Without a name, all of .workflow/specs/.
+A task file is laid out with a line for each key.
 With --check nothing is written: it names what would change and exits 1 (for CI and hooks).`,
-		Example: "sluice fmt\nsluice fmt --check",
+		Example: "sluice fmt\nsluice fmt --check\nsluice fmt to-do.json",
 		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			files, err := a.specFiles(cmd, args)
+			taskFiles, specs := taskFilesOf(args)
+			files, err := a.specArgs(cmd, specs, taskFiles)
 			if err != nil {
 				return err
 			}
-			return a.format(files, check)
+			return a.format(files, taskFiles, check)
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "only name the files whose layout differs, and exit 1")
 	return cmd
 }
 
-func (a *app) format(files []string, check bool) error {
+func (a *app) format(files, taskFiles []string, check bool) error {
 	differ := 0
+	for _, f := range taskFiles {
+		changed, err := a.formatTasks(f, check)
+		if err != nil {
+			return err
+		}
+		if changed {
+			differ++
+		}
+	}
 	for _, f := range files {
 		info, err := os.Stat(f)
 		if err != nil {

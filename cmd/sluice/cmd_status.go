@@ -17,14 +17,24 @@ import (
 
 func (a *app) lsCommand() *cobra.Command {
 	var all bool
+	var status string
 	cmd := &cobra.Command{
-		Use:   "ls",
-		Short: "list the runs of this repo",
+		Use:   "ls [TASKS.json]",
+		Short: "list the runs of this repo, or the tasks of a task file",
 		Long: `One line a run, the newest last: its state, how far it is, since when, and what a live one
-waits for. Left out unless --all: ended runs beyond the last ten, and ended runs of a task.`,
-		Example: "sluice ls\nsluice ls --json",
-		Args:    between(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+waits for. Left out unless --all: ended runs beyond the last ten, and ended runs of a task.
+With a task file: its tasks by status, in each as they are selected, and what they wait for.`,
+		Example: "sluice ls\nsluice ls --json\nsluice ls to-do.json --status blocked",
+		Args:    between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 1 && isTaskFile(args[0]):
+				return a.listTasks(args[0], status)
+			case len(args) == 1:
+				return misused("a task file ends in .json; `sluice status "+clean(args[0])+"` tells of a run", "%s: no task file", clean(args[0]))
+			case status != "":
+				return misused("as in `sluice ls to-do.json --status todo`", "--status is of tasks: name their file")
+			}
 			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
 				st, err := v.Status(cmd.Context(), "")
 				if err != nil {
@@ -35,6 +45,7 @@ waits for. Left out unless --all: ended runs beyond the last ten, and ended runs
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all runs that are known")
+	cmd.Flags().StringVar(&status, "status", "", "of a task file: only tasks that are `STATUS` (todo, doing, done, blocked)")
 	return a.jsonFlag(cmd)
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,20 +19,23 @@ import (
 
 func (a *app) validateCommand() *cobra.Command {
 	return a.jsonFlag(&cobra.Command{
-		Use:   "validate [SPEC...]",
-		Short: "tell everything that is wrong with the specs",
-		Long: `Reads specs, the settings of their repo and the prompts of their roles, as a run would, and prints
-all faults at once, each as file:line:col: message.
-SPEC is a file or a workflow's id; without any, all of .workflow/specs/ are read.
+		Use:   "validate [SPEC|TASKS.json...]",
+		Short: "tell everything that is wrong with the specs, or with a task file",
+		Long: `Reads specs, the settings of their repo, the prompts of their roles and the scripts of their
+stand-ins, as a run would, and prints all faults at once, each as file:line:col: message.
+SPEC is a file or a workflow's id; without any, all of .workflow/specs/ are read. Of a task file,
+which ends in .json, it tells the first fault: no JSON, a doubled id, a dependency that is not
+there, a cycle.
 Run it after each edit, and in CI: it exits 1 if there is a fault.`,
-		Example: "sluice validate\nsluice validate phase-4-search-index",
+		Example: "sluice validate\nsluice validate phase-4-search-index\nsluice validate to-do.json",
 		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			files, err := a.specFiles(cmd, args)
+			taskFiles, named := taskFilesOf(args)
+			files, err := a.specArgs(cmd, named, taskFiles)
 			if err != nil {
 				return err
 			}
-			return a.validate(files)
+			return a.validate(files, taskFiles, len(args) == 0)
 		},
 	})
 }
@@ -55,17 +59,32 @@ func (f faultLine) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Col, clean(f.Message))
 }
 
-func (a *app) validate(files []string) error {
+// validate tells the faults of specs and task files. every says that the specs are all there are: then what belongs to none
+// is told too.
+func (a *app) validate(files, taskFiles []string, every bool) error {
 	all, said := []faultLine{}, map[specs.Fault]bool{}
-	for _, x := range a.settingsFaultsOf(files) {
-		all = append(all, x)
-		if !a.json {
-			a.print("%s", x)
+	tell := func(more []faultLine) {
+		all = append(all, more...)
+		for _, x := range more {
+			if !a.json {
+				a.print("%s", x)
+			}
 		}
 	}
-	settingsFaults := len(all)
+	bad, err := a.validTasks(taskFiles)
+	if err != nil {
+		return err
+	}
+	tell(bad)
+	before := len(all)
+	tell(a.settingsFaultsOf(files))
+	settingsFaults := len(all) - before
+	if every {
+		tell(strayStubs(files))
+	}
 	for _, f := range files {
 		spec, faults := specs.LoadFile(f)
+		faults = append(faults, stubFaultsOf(f, spec)...)
 		for _, x := range a.promptFaultsOf(f, spec) {
 			if !said[x] { // specs share their roles
 				said[x] = true
@@ -86,11 +105,11 @@ func (a *app) validate(files []string) error {
 		}
 	}
 	if a.json {
-		if err := a.document(map[string]any{"ok": len(all) == 0, "files": len(files), "faults": all}); err != nil {
+		if err := a.document(map[string]any{"ok": len(all) == 0, "files": len(files) + len(taskFiles), "faults": all}); err != nil {
 			return err
 		}
 	} else if len(all) > 0 {
-		where := plural(len(files), "file")
+		where := plural(len(files)+len(taskFiles), "file")
 		if settingsFaults > 0 {
 			where += " and the settings"
 		}
@@ -116,6 +135,46 @@ func (a *app) settingsFaultsOf(files []string) []faultLine {
 			for _, one := range faultsIn(err) {
 				out = append(out, placeOf(one.Error()))
 			}
+		}
+	}
+	return out
+}
+
+// stubFaultsOf are the faults of the script of the workflow's stand-ins, where there is one.
+func stubFaultsOf(file string, spec *engine.Spec) []specs.Fault {
+	script := stubsOf(file)
+	if spec == nil || !isFile(script) {
+		return nil
+	}
+	_, faults := specs.LoadStubs(script, spec)
+	return faults
+}
+
+// stubsOf is where the script of a workflow's stand-ins lies; "" of a spec that lies in no .workflow.
+func stubsOf(file string) string {
+	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	if filepath.Join(root, specsDir) != filepath.Dir(file) {
+		return ""
+	}
+	return filepath.Join(root, filepath.FromSlash(specs.StubsDir), workflowOf(file)+".yaml")
+}
+
+// strayStubs are the scripts of stand-ins that belong to no workflow: a slip of the pen in their names, mostly.
+func strayStubs(files []string) (out []faultLine) {
+	var known, ids []string
+	dir := ""
+	for _, f := range files {
+		if s := stubsOf(f); s != "" {
+			dir, known, ids = filepath.Dir(s), append(known, s), append(ids, workflowOf(f))
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil { // there are none
+		return nil
+	}
+	for _, e := range entries {
+		if s := filepath.Join(dir, e.Name()); e.Type().IsRegular() && !slices.Contains(known, s) {
+			out = append(out, faultLine{shortPath(s), 1, 1, "no workflow has this script of stand-ins: it bears the workflow's id and .yaml" + meant(workflowOf(s), ids)})
 		}
 	}
 	return out

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"sluice/engine"
+	"sluice/internal/conform"
 	"sluice/internal/stub"
 )
 
@@ -184,5 +185,25 @@ func TestPullStandIn(t *testing.T) {
 	job.Attempt.Offered = true
 	if standsIn(job, b.spec.Step("A")) {
 		t.Error("a stand-in takes what is offered")
+	}
+}
+
+// TestStubbedNotices: each notice of a run that stand-ins play says so, in its title and in its words; those of a real run
+// do not.
+func TestStubbedNotices(t *testing.T) {
+	conform.Rule(t, "6-seeds stub.shown", "each kind of notice")
+	b := newBench(t, gateSpec)
+	for _, kind := range []string{engine.NoticeGate, engine.NoticeHuman, engine.NoticeReminder, engine.NoticeRejected, engine.NoticeEnded, engine.NoticePaused, engine.NoticeInfo} {
+		for _, stubs := range []string{"", `{}`} {
+			job := b.reviewJob("G", 1)
+			job.RunInfo.Stubs = []byte(stubs)
+			job.Notice = &engine.Notice{Kind: kind, Run: run1, Step: "A", Gate: "G", Text: "said so"}
+			n := b.e.words(job)
+			for where, text := range map[string]string{"title": n.Title, "body": n.Body, "brief": n.Brief} {
+				if said := strings.Contains(text, "[stub]") || strings.Contains(text, "nothing in it is real work"); said != (stubs != "") {
+					t.Errorf("%s, stubs %q: the %s is %q", kind, stubs, where, text)
+				}
+			}
+		}
 	}
 }

@@ -430,7 +430,7 @@ func (e *Executor) sentinelAnswer(job daemon.Job, st *engine.Step) json.RawMessa
 	if s.Answer == nil {
 		return nil
 	}
-	if _, err := readAnswer(job, st, s.Answer); err != nil {
+	if _, err := gates.ReadAnswer(s.Answer, st.Answer); err != nil {
 		return nil
 	}
 	return s.Answer

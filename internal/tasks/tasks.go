@@ -243,6 +243,16 @@ func (f *File) place(i int, key string) int {
 	return f.places[i].begin
 }
 
+// Format lays a task file out: a line for each key, in the order in which they stand. What is no JSON stays as it is.
+func Format(src []byte) []byte {
+	var b bytes.Buffer
+	if json.Indent(&b, bytes.TrimSpace(src), "", "  ") != nil {
+		return src
+	}
+	b.WriteByte('\n')
+	return b.Bytes()
+}
+
 // Change is what is to be written of a task.
 type Change struct {
 	ID      string

@@ -12,6 +12,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/conform"
 	"sluice/internal/words"
 )
 
@@ -353,4 +354,17 @@ func TestWrappedLinesKeepTheirStyle(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
+}
+
+// TestStubbedIsSaid: a run that stand-ins play is told from a real one wherever it stands: where it waits for a person, in
+// the list, and when it is over.
+func TestStubbedIsSaid(t *testing.T) {
+	conform.Rule(t, "6-seeds stub.shown", "top: in what waits and in the list")
+	s := newSit(t, 100, 30)
+	played, real, over := s.run("w-1", human(1)), s.run("w-2", human(1)), s.run("w-3", daemon.GateStatus{ID: "Z", State: engine.Approved})
+	played.Stubbed, over.Stubbed = true, true
+	over.Phase, over.Ended, over.Steps[0].State = engine.RunCompleted, s.at.Add(-time.Hour), engine.Passed
+	s.repo1(true, over, played, real)
+	s.sees(`\? G review of w-1 asks you · .*stubbed`, `▸ w-1 .*stubbed`, `✓ w-3 .*stubbed`)
+	s.misses(`w-2 .*stubbed`)
 }

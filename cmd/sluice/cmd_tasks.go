@@ -1,0 +1,192 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/internal/tasks"
+)
+
+// Where a command takes specs, or lists runs, it takes a task file too: what ends in .json is one.
+
+// isTaskFile says that the argument names a task file.
+func isTaskFile(arg string) bool { return strings.EqualFold(filepath.Ext(arg), ".json") }
+
+// taskFilesOf parts the task files that are named from the specs.
+func taskFilesOf(args []string) (files, specs []string) {
+	for _, arg := range args {
+		if isTaskFile(arg) {
+			files = append(files, arg)
+		} else {
+			specs = append(specs, arg)
+		}
+	}
+	return files, specs
+}
+
+// taskFileRead reads a task file. fault is what is wrong with it; err that it cannot be read at all.
+func (a *app) taskFileRead(arg string) (src []byte, mode fs.FileMode, file *tasks.File, bad *tasks.Fault, err error) {
+	path := a.below(arg)
+	src, st, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), tasks.MaxBytes)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, 0, nil, nil, failed("its path is as seen from here", "%s: no such file", clean(arg))
+	case errors.Is(err, atomicfile.ErrNotRegular):
+		return nil, 0, nil, nil, failed("a task file is a plain file, and no link", "%s: not a regular file", clean(arg))
+	case errors.Is(err, atomicfile.ErrTooLarge):
+		return nil, 0, nil, nil, failed("split the list", "%s: more than %d MiB", clean(arg), tasks.MaxBytes>>20)
+	case err != nil:
+		return nil, 0, nil, nil, err
+	}
+	file, bad = tasks.Read(src)
+	return src, st.Mode.Perm(), file, bad, nil
+}
+
+// validTasks checks task files for validate: the first fault of each, with its line.
+func (a *app) validTasks(files []string) (out []faultLine, err error) {
+	for _, f := range files {
+		_, _, file, bad, err := a.taskFileRead(f)
+		if err != nil {
+			return nil, err
+		}
+		if bad != nil {
+			out = append(out, faultLine{shortPath(a.below(f)), bad.Line, 1, bad.Why})
+			continue
+		}
+		if !a.json {
+			a.print("%s %s: %s", a.paint(green, "ok"), shortPath(a.below(f)), countsOf(file.Tasks))
+		}
+	}
+	return out, nil
+}
+
+// taskStatuses are the statuses of tasks, in the order in which they are done.
+func taskStatuses() []string {
+	return []string{engine.TaskDoing, engine.TaskTodo, engine.TaskBlocked, engine.TaskDone}
+}
+
+// countsOf says how many tasks there are of each status.
+func countsOf(all []tasks.Task) string {
+	n := map[string]int{}
+	for _, t := range all {
+		n[t.Status]++
+	}
+	s := plural(len(all), "task")
+	for _, status := range taskStatuses() {
+		if n[status] > 0 {
+			s += fmt.Sprintf(", %d %s", n[status], status)
+		}
+	}
+	return s
+}
+
+// listedTask is a task as ls prints it.
+type listedTask struct {
+	ID       string   `json:"id"`
+	Title    string   `json:"title,omitempty"`
+	Status   string   `json:"status"`
+	Priority *int     `json:"priority,omitempty"`
+	Waits    []string `json:"waits_for,omitempty"` // what it depends on and what is not done
+}
+
+// listTasks lists the tasks of a file by status, and in each as they are selected.
+func (a *app) listTasks(arg, status string) error {
+	if status != "" && !slices.Contains(taskStatuses(), status) {
+		return misused("as "+strings.Join(taskStatuses(), ", "), "--status %s: no status of a task", clean(status))
+	}
+	_, _, file, bad, err := a.taskFileRead(arg)
+	if err != nil {
+		return err
+	}
+	if bad != nil {
+		return failed("mend it: `sluice validate "+clean(arg)+"` checks it again", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
+	}
+	list := tasksListed(file.Tasks)
+	if status != "" {
+		list = slices.DeleteFunc(list, func(t listedTask) bool { return t.Status != status })
+	}
+	if a.json {
+		return a.document(map[string]any{"file": arg, "tasks": list})
+	}
+	t := &table{}
+	for _, x := range list {
+		prio, waits := "", ""
+		if x.Priority != nil {
+			prio = fmt.Sprint(*x.Priority)
+		}
+		if len(x.Waits) > 0 && x.Status != engine.TaskDone {
+			waits = "waits for " + strings.Join(x.Waits, ", ")
+		}
+		t.row(cell{x.Status, plain}, cell{x.ID, bold}, cell{prio, dim}, cell{clean(x.Title), plain}, cell{clean(waits), dim})
+	}
+	a.printTable(t)
+	a.print("%s", countsOf(file.Tasks))
+	return nil
+}
+
+// tasksListed sorts tasks by status, and in each in the order of selection; what depends on another comes where it stands.
+func tasksListed(all []tasks.Task) []listedTask {
+	status := map[string]string{}
+	for _, t := range all {
+		status[t.ID] = t.Status
+	}
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(x, y tasks.Task) int {
+		byPriority := 0
+		if x.Status == engine.TaskTodo || x.Status == engine.TaskBlocked {
+			byPriority = cmp.Compare(x.Priority, y.Priority)
+		}
+		return cmp.Or(cmp.Compare(slices.Index(taskStatuses(), x.Status), slices.Index(taskStatuses(), y.Status)), byPriority, engine.CompareIDs(x.ID, y.ID))
+	})
+	out := []listedTask{}
+	for _, t := range sorted {
+		x := listedTask{ID: t.ID, Title: t.Title, Status: t.Status}
+		if t.Priority != tasks.NoPriority {
+			x.Priority = &t.Priority
+		}
+		for _, d := range t.DependsOn {
+			if status[d] != engine.TaskDone {
+				x.Waits = append(x.Waits, d)
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// formatTasks lays a task file out; it gives whether that changed it.
+func (a *app) formatTasks(arg string, check bool) (differs bool, err error) {
+	src, mode, _, bad, err := a.taskFileRead(arg)
+	if err != nil {
+		return false, err
+	}
+	if bad != nil {
+		return false, failed("mend it first", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
+	}
+	out := tasks.Format(src)
+	if string(out) == string(src) {
+		return false, nil
+	}
+	a.print("%s", shortPath(a.below(arg)))
+	if check {
+		return true, nil
+	}
+	return true, atomicfile.Write(a.below(arg), out, mode)
+}
+
+// specArgs are the files that a command about specs is for: none where only task files were named.
+func (a *app) specArgs(cmd *cobra.Command, args, taskFiles []string) ([]string, error) {
+	if len(args) == 0 && len(taskFiles) > 0 {
+		return nil, nil
+	}
+	return a.specFiles(cmd, args)
+}
