@@ -10,9 +10,9 @@ import (
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,11 +24,10 @@ import (
 // forge is a bare repo behind a loopback server that git speaks to by https, and a stub of GitHub's API that the real gh
 // speaks to by a unix socket. A pull request that is made is published as its ref.
 type forge struct {
-	t      *testing.T
-	bare   string
-	url    string
-	ca     string // file of the server's certificate
-	socket string
+	t     *testing.T
+	bare  string
+	url   string
+	shown string // a folder with what gh and git need of it, for a sandbox too
 
 	mu     sync.Mutex
 	denies bool             // every request for the API is answered with 401
@@ -40,7 +39,7 @@ const forgeToken = "the-token"
 func newForge(w *sandbox) *forge {
 	w.t.Helper()
 	needs(w.t, [2]string{"gh", "gh"})
-	f := &forge{t: w.t, bare: filepath.Join(w.work, "forge/me/dates.git"), ca: filepath.Join(w.work, "ca.pem"), socket: filepath.Join(w.work, "api.sock")}
+	f := &forge{t: w.t, bare: filepath.Join(w.work, "forge/me/dates.git"), shown: filepath.Join(w.work, "shown")}
 	w.do("git", "init", "-q", "--bare", "-b", "main", f.bare)
 	w.do("git", "-C", f.bare, "config", "http.receivepack", "true")
 	core := strings.TrimSpace(w.do("git", "--exec-path"))
@@ -60,19 +59,18 @@ func newForge(w *sandbox) *forge {
 	w.t.Cleanup(git.Close)
 	f.url = git.URL + "/me/dates.git"
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: git.Certificate().Raw})
-	if err := os.WriteFile(f.ca, cert, 0o644); err != nil {
-		w.t.Fatal(err)
-	}
-	l, err := net.Listen("unix", f.socket)
+	w.put("shown/ca.pem", string(cert))
+	socket := filepath.Join(f.shown, "api.sock")
+	w.put("shown/config.yml", "http_unix_socket: "+socket+"\n")
+	l, err := net.Listen("unix", socket)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	api := &httptest.Server{Listener: l, Config: &http.Server{Handler: f}}
 	api.Start()
 	w.t.Cleanup(api.Close)
-	w.put("home/.config/gh/config.yml", "http_unix_socket: "+f.socket+"\n")
-	w.put("home/.gitconfig", "[user]\n\tname = A Person\n\temail = person@example.org\n[init]\n\tdefaultBranch = main\n[http]\n\tsslCAInfo = "+f.ca+"\n")
-	w.env = append(w.env, "GH_HOST=127.0.0.1", "GH_ENTERPRISE_TOKEN="+forgeToken, "GH_CONFIG_DIR="+filepath.Join(w.work, "home/.config/gh"), "GIT_TERMINAL_PROMPT=0")
+	w.put("home/.gitconfig", "[user]\n\tname = A Person\n\temail = person@example.org\n[init]\n\tdefaultBranch = main\n[http]\n\tsslCAInfo = "+f.shown+"/ca.pem\n")
+	w.env = append(w.env, "GH_HOST=127.0.0.1", "GH_ENTERPRISE_TOKEN="+forgeToken, "GH_CONFIG_DIR="+f.shown, "GIT_TERMINAL_PROMPT=0")
 	return f
 }
 
@@ -153,10 +151,17 @@ func (f *forge) deny(denies bool) {
 }
 
 // devCycle lays out document 002's workflow in a repo with a forge, and a script of its stand-ins that has commands run.
-func devCycle(t *testing.T) (*sandbox, *forge) {
+func devCycle(t *testing.T, held bool) (*sandbox, *forge) {
 	t.Helper()
-	w := newSandbox(t, "notify: {desktop: false}\nsettle: 200ms\nrescan: 500ms\nkill_after: 2s\npr_poll: 1s\nrestarts: 0\n")
+	const settings = "notify: {desktop: false}\nsettle: 200ms\nrescan: 500ms\nkill_after: 2s\npr_poll: 1s\nrestarts: 0\n"
+	w := newSandbox(t, settings)
 	f := newForge(w)
+	if held {
+		needsCage(t)
+		w.env = slices.DeleteFunc(w.env, func(v string) bool { return strings.HasPrefix(v, "SLUICE_CONFIG_SANDBOX_MODE=") })
+		at := strings.TrimSuffix(strings.TrimPrefix(f.url, "https://"), "/me/dates.git")
+		w.put("config/sluice/config.yaml", settings+fmt.Sprintf("sandbox: {mode: on, read: [%q]}\nroles: {publisher: {network: [%q]}}\n", f.shown, at))
+	}
 	w.do("git", "init", "-q", "-b", "main")
 	w.do(w.bin, "init", "--template", "dev-cycle", "--writer", "claude", "--reviewer", "codex")
 	w.put("repo/.workflow/config.yaml", w.file(".workflow/config.yaml")+"\n")
@@ -204,9 +209,15 @@ func (w *sandbox) over(id string, asked int) (last daemon.RunStatus) {
 // and a person is told why; it is seen by the ref that the forge publishes; and one that is open gets the new commits.
 func TestPullRequest(t *testing.T) {
 	t.Parallel()
+	for name, held := range map[string]bool{"by itself": false, "held": true} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); pullRequest(t, held) })
+	}
+}
+
+func pullRequest(t *testing.T, held bool) {
 	conform.Rule(t, "002 createPR.gh", "the real gh makes it, and the ref of a forge shows it")
 	conform.Rule(t, "002 createPR.fails", "on the main branch, and with a token that is refused, the step is not done and a person is told why")
-	w, f := devCycle(t)
+	w, f := devCycle(t, held)
 	ask := []string{"start", "dev-cycle", "--stub", "--var", "task=dates", "--var", "create_pr=true"}
 	refused := func(n int, why string) {
 		t.Helper()
