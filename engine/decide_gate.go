@@ -214,7 +214,11 @@ func (d *decider) pass(r *Run, g *Gate, q *Round, byKind string, by *Actor, text
 		d.openGate(r, w, st, i+1)
 		return
 	}
-	d.put(StepPassed{of: Of(r.ID), Step: st.ID, N: r.Current(st.ID).N, To: g.OnPass})
+	n := r.Current(st.ID).N
+	d.put(StepPassed{of: Of(r.ID), Step: st.ID, N: n, To: g.OnPass})
+	if w.Notify {
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.passed", r.ID, st.ID, n), Kind: NoticeInfo, Run: r.ID, Step: st.ID, Text: st.Name + " has passed"})
+	}
 	d.ends(r, st.ID, g.OnPass)
 }
 
@@ -263,6 +267,10 @@ func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 		out.LetThrough = failures
 	}
 	d.put(out)
+	if w.Notify {
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.failed", r.ID, g.ID, q.N), Kind: NoticeInfo, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N,
+			Text: clip(fmt.Sprintf("%s: %s → %s. %s", g.Name, f.outcome, f.target, f.feedback), 2000)})
+	}
 	if !IsEnd(f.target) {
 		n := r.Files[g.ID] + 1
 		d.put(RetryContextOwed{of: Of(r.ID), Gate: g.ID, N: q.N, File: n, Path: RetryPath(g.RetryContext, r.RetryDir, n)})

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -347,4 +348,28 @@ func TestRule07RetryContextFirst(t *testing.T) {
 	s.judged("ga", OutcomeFail)
 	s.do(FileWritten{Run: s.run, ID: s.owed(DoWrite)[0].Key, Why: "read-only file system"})
 	s.want(s.step("a"), "3 running", s.owed(DoNotify)[0].Notice.Text, "read-only file system")
+}
+
+// TestHooksNotify: with notify a person is told of what a gate does not pass and of each step that has passed, once; else not.
+func TestHooksNotify(t *testing.T) {
+	told := func(notify bool) (texts []string) {
+		w := one()
+		w.Notify = notify
+		s := begin(t, "1-language hooks", "notify tells of each step that passes and of what a gate does not pass", w)
+		s.done("a")
+		s.judged("ga", OutcomeFail)
+		s.do(FileWritten{Run: s.run, ID: s.owed(DoWrite)[0].Key})
+		s.done("a")
+		s.judged("ga", OutcomePass)
+		for _, e := range s.owed(DoNotify) {
+			texts = append(texts, e.Notice.Kind+" "+e.Notice.Text)
+		}
+		return texts
+	}
+	if got := strings.Join(told(true), "|"); len(told(true)) != 3 || !strings.Contains(got, ": fail → a. fail of ga") || !strings.Contains(got, "info a has passed") {
+		t.Errorf("told: %s", got)
+	}
+	if got := told(false); len(got) != 1 {
+		t.Errorf("told unasked: %q", got)
+	}
 }

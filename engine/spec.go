@@ -64,6 +64,7 @@ type Spec struct {
 	Needs        []Need // the run waits for these before its first step
 	AfterStep    *Command
 	AfterRun     *Command
+	Notify       bool // a person is told of each step that passes, or is sent back
 	Protect      []string
 	Steps        []*Step // in the order of the file
 	Gates        []*Gate // in the order of the file, the implicit ones of gateless steps last

@@ -153,6 +153,7 @@ func (c *compiler) workflow() {
 	if w.Hooks != nil {
 		s.AfterStep = c.command(w.Hooks.AfterStep, inStep, "hooks: after_step")
 		s.AfterRun = c.command(w.Hooks.AfterRun, inStep, "hooks: after_run")
+		s.Notify = c.yes(w.Hooks.Notify, "workflow: hooks: notify")
 	}
 	c.limits(w.Limits)
 }

@@ -67,6 +67,7 @@ type hooksDoc struct {
 	place
 	AfterStep commandDoc `key:"after_step" doc:"After each step attempt: a list of arguments, or a text for sh -c."`
 	AfterRun  commandDoc `key:"after_run" doc:"After the run has ended."`
+	Notify    text       `key:"notify" doc:"true: you are told of each step that passes its gates, and of each that a gate does not pass."`
 }
 
 type stepDoc struct {

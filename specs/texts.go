@@ -173,6 +173,15 @@ func (c *compiler) text(t text, s scope, what string, check func(string) string)
 	return out
 }
 
+// yes reads true or false, fixed when the run starts.
+func (c *compiler) yes(t text, what string) bool {
+	v, ok := c.bound(t, what)
+	if ok && t.set() && v != "true" && v != "false" {
+		c.at(t.node, "%s: want true or false, found %s", what, quote(v))
+	}
+	return v == "true"
+}
+
 // bound gives the value a text has from the run's start on: its expressions read vars only. It is not ok where that cannot
 // be said yet, because a required var has no value.
 func (c *compiler) bound(t text, what string) (string, bool) {
