@@ -146,7 +146,7 @@ func (g *goalRun) say(part string) string {
 	}
 	list := g.st.Runs[g.run].List
 	switch bare {
-	case "plan":
+	case "plan", "mend":
 		return planJSON(taskJSON("T1"), taskJSON("T2", "T1"), taskJSON("T3"))
 	case "replan":
 		return `{"analysis":"too large","new_tasks":[` + taskJSON(list.For+".1") + "," + taskJSON(list.For+".2", list.For+".1") + `]}`
@@ -171,7 +171,7 @@ func (g *goalRun) ends(e engine.Effect) {
 		if ev.Answer = answer; err != nil {
 			ev.AnswerBad = err.Error()
 		}
-		if e.Step == "plan" && err == nil {
+		if (e.Step == "plan" || e.Step == "mend") && err == nil {
 			g.plan(answer)
 		}
 	case engine.ProcReview:
@@ -613,5 +613,80 @@ func TestGoalConversations(t *testing.T) {
 	got := []string{spec.Step("plan").Agent.Session, spec.Step("replan").Agent.Session, child.Step("code").Agent.Session, spec.Gate("plan-review").Reviewer.Session, child.Gate("verify").Reviewer.Session, spec.Gate("goal-reached").Reviewer.Session}
 	if want := []string{"planner", "planner", "coder", "supervisor", "supervisor", "supervisor"}; !slices.Equal(got, want) {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestGoalWrongLists: a plan that cannot be carried out is mended, and a cut that cannot is done again, with what is wrong told.
+func TestGoalWrongLists(t *testing.T) {
+	circle := planJSON(taskJSON("T1", "T2"), taskJSON("T2", "T1"), taskJSON("T3"))
+	cut := func(a, b string) string { return `{"analysis":"a","new_tasks":[` + a + "," + b + `]}` }
+	for name, c := range map[string]struct {
+		plays map[string]func(int) string
+		phase string
+		said  []string
+		asked map[string]int
+	}{
+		"tasks that depend on one another": {map[string]func(int) string{"plan": always(circle)}, engine.RunCompleted, []string{"plan-review pass", "mend pass", "goal-reached pass"}, map[string]int{"mend": 1, "plan": 1}},
+		"a task that is not there":         {map[string]func(int) string{"plan": always(planJSON(taskJSON("T1", "T9"), taskJSON("T2"), taskJSON("T3")))}, engine.RunCompleted, []string{"mend pass", "goal-reached pass"}, map[string]int{"mend": 1}},
+		"never mended":                     {map[string]func(int) string{"plan": always(circle), "mend": always(circle)}, engine.RunFailed, []string{"mend pass", "mend pass", "all-done fail FAILED"}, map[string]int{"mend": 2, "T1/code": 0}},
+		"one subtask": {map[string]func(int) string{"T1/verify": never, "replan": first(`{"analysis":"a","new_tasks":[`+taskJSON("T1.1")+`]}`, "")}, engine.RunCompleted,
+			[]string{"replanned fail replan", "replanned pass", "T1.1/verify pass"}, map[string]int{"replan": 2}},
+		"a subtask that what it stands for waits for": {map[string]func(int) string{"T1/verify": never, "replan": first(cut(taskJSON("T1.1", "T2"), taskJSON("T1.2")), "")}, engine.RunCompleted,
+			[]string{"replanned fail replan", "replanned pass"}, map[string]int{"replan": 2}},
+		"another task's id, again and again": {map[string]func(int) string{"T1/verify": never, "replan": always(cut(taskJSON("T2"), taskJSON("T1.2")))}, engine.RunFailed, []string{"replanned fail FAILED"}, map[string]int{"replan": 3}},
+	} {
+		g := aGoal(t, nil, c.plays).rest()
+		t.Log(name)
+		g.wants(c.phase, c.said...)
+		for part, n := range c.asked {
+			if g.asked[part] != n {
+				t.Errorf("%s: %s was asked %d times, want %d", name, part, g.asked[part], n)
+			}
+		}
+	}
+}
+
+// TestGoalTakenUp: however a run ended, it can be taken up again, and does only what was not done.
+func TestGoalTakenUp(t *testing.T) {
+	conform.Rule(t, "000 resume.failed", "after each of its ends")
+	conform.Rule(t, "000 resume.where", "by how often each task was coded")
+	late := func(g *goalRun) func(int) string {
+		return func(n int) string {
+			if n == 0 {
+				g.now = g.now.Add(3 * time.Hour)
+				g.do(engine.Ticked{})
+			}
+			return ""
+		}
+	}
+	for name, c := range map[string]struct {
+		vars  map[string]string
+		plays func(g *goalRun) map[string]func(int) string
+		ended string
+		code  [3]int // how often T1, T2 and T3 were coded in all
+	}{
+		"half failed": {map[string]string{"attempts_before_replan": "1", "max_replan_depth": "0"},
+			func(*goalRun) map[string]func(int) string {
+				return map[string]func(int) string{"T1/verify": first(never(0), ""), "T3/verify": first(never(0), "")}
+			}, "max_failed_ratio", [3]int{2, 1, 2}},
+		"time up": {nil, func(g *goalRun) map[string]func(int) string { return map[string]func(int) string{"T2/code": late(g)} }, "max_duration", [3]int{1, 2, 1}},
+		"a task aborts": {nil, func(*goalRun) map[string]func(int) string {
+			return map[string]func(int) string{"T1/verify": first(scored(40, 6), "")}
+		}, "abort", [3]int{2, 1, 1}},
+		"not reached": {nil, func(*goalRun) map[string]func(int) string {
+			return map[string]func(int) string{"goal-reached": first(scored(40, 0), "")}
+		}, "not_reached", [3]int{1, 1, 1}},
+	} {
+		g := aGoal(t, c.vars, nil)
+		g.plays = c.plays(g)
+		g.rest()
+		if why := g.st.Runs[g.run].EndWhy; !strings.Contains(why, c.ended) {
+			t.Fatalf("%s: it ended: %s", name, why)
+		}
+		g.do(engine.RetryRequested{Run: g.run, By: engine.Actor{Who: "ann"}})
+		g.rest().wants(engine.RunCompleted, "goal-reached pass")
+		if got := [3]int{g.asked["T1/code"], g.asked["T2/code"], g.asked["T3/code"]}; got != c.code || g.asked["plan"] != 1 {
+			t.Errorf("%s: coded %v times, want %v", name, got, c.code)
+		}
 	}
 }
