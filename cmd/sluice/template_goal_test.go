@@ -203,9 +203,13 @@ func TestGoalReplan(t *testing.T) {
 	if _, err := gates.ReadAnswer([]byte(`{"new_tasks":[`+taskJSON("T1.1")+","+taskJSON("T1.2")+`]}`), schema); err == nil {
 		t.Error("taken without an analysis")
 	}
-	deep := map[string]func(int) string{"T1/verify": never, "T1.1/verify": never, "T1.1.1/verify": never, "T1.1.1.1/verify": never}
-	for depth, cuts := range map[string]int{"3": 3, "1": 1} {
-		g := aGoal(t, map[string]string{"max_replan_depth": depth, "max_goal_iterations": "0"}, deep).rest()
+	deep := map[string]func(int) string{"T1/verify": never, "T1.1/verify": never, "T1.1.1/verify": never, "T1.1.1.1/verify": never, "T1.1.1.1.1/verify": never}
+	for depth, cuts := range map[string]int{"": 3, "1": 1} {
+		vars := map[string]string{"max_goal_iterations": "0"}
+		if depth != "" {
+			vars["max_replan_depth"] = depth
+		}
+		g := aGoal(t, vars, deep).rest()
 		g.wants(engine.RunFailed, "replan T1", "all-done fail FAILED")
 		if n := g.asked["replan"]; n != cuts {
 			t.Errorf("depth %s: cut %d times:\n%s", depth, n, strings.Join(g.log, "\n"))
