@@ -187,6 +187,7 @@ func TestGoalReplan(t *testing.T) {
 		{"verification.replan", "rejected thrice"}, {"depth", "T1.1.1.1 is not cut"}, {"maxReplanDepth", "3, and 1"}} {
 		conform.Rule(t, "000 "+r[0], r[1])
 	}
+	conform.Rule(t, "000 task.states", "blocked, where others stand for it")
 	g := aGoal(t, nil, map[string]func(int) string{"T1/verify": never})
 	g.until(func() bool { return g.st.Runs[g.run].List.Task("T1.1") != nil && g.status("T1.1") != "" }, time.Minute)
 	if g.status("T1") != engine.TaskBlocked || g.status("T1.1") != engine.TaskTodo || g.status("T1.2") != engine.TaskTodo {
@@ -271,7 +272,7 @@ func TestGoalTime(t *testing.T) {
 			vars["time_limit"] = c.limit
 		}
 		g := aGoal(t, vars, nil)
-		g.plays = map[string]func(int) string{"T1/code": func(int) string { g.now = g.now.Add(c.takes); g.do(engine.Ticked{}); return "" }}
+		g.plays = map[string]func(int) string{"code": func(int) string { g.now = g.now.Add(c.takes / 3); g.do(engine.Ticked{}); return "" }} // a third by each task: a step has a time-out too
 		g.rest().wants(c.phase)
 		if r := g.st.Runs[g.run]; c.phase == engine.RunAborted && !strings.Contains(r.EndWhy, "max_duration") {
 			t.Errorf("%s: %s", c.limit, r.EndWhy)
@@ -281,7 +282,7 @@ func TestGoalTime(t *testing.T) {
 
 // TestGoalSteered: a person pauses, resumes, aborts, and takes up what has failed.
 func TestGoalSteered(t *testing.T) {
-	for _, r := range [][2]string{{"task.states", "todo, doing, done, failed, blocked"}, {"run.states", "running, paused, completed, failed, aborted"}, {"abort.user", "by a person"},
+	for _, r := range [][2]string{{"task.states", "todo, doing, done, failed"}, {"run.states", "pending, running, paused, completed, failed, aborted"}, {"abort.user", "by a person"},
 		{"resume.paused", "goes on where it was"}, {"resume.failed", "by retry"}, {"resume.where", "what is done is not done again"}, {"resume.reset", "todo again, with new tries"}} {
 		conform.Rule(t, "000 "+r[0], r[1])
 	}
@@ -309,7 +310,12 @@ func TestGoalSteered(t *testing.T) {
 		t.Errorf("done again: %v", g.asked)
 	}
 	g = aGoal(t, nil, nil)
-	g.until(inT2, time.Minute).do(engine.AbortRequested{Run: g.run, Why: "wrong goal", By: ann})
+	g.until(inT2, time.Minute).do(engine.RunRequested{Workflow: g.spec.ID, Digest: "d", Vars: map[string]any{"goal": "another"}, By: ann})
+	if r := g.st.Runs["goal-loop-2"]; r == nil || r.Phase != engine.RunPending {
+		t.Errorf("beside a live run another is not pending: %+v", r)
+	}
+	g.do(engine.AbortRequested{Run: "goal-loop-2", By: ann})
+	g.do(engine.AbortRequested{Run: g.run, Why: "wrong goal", By: ann})
 	g.rest().wants(engine.RunAborted, "T1/verify pass")
 }
 
