@@ -135,6 +135,7 @@ func scriptsHold() map[string][][2]string {
 			{"000 resume.paused", "the agent ends, the tester is not asked before resume"},
 			{"000 resume.killed", "service, hosts and agents by kill -9, in the middle of T2"},
 			{"000 resume.failed", "by retry, to its end"},
+			{"000 resume.kept", "T1 is done in the file before T2 is"},
 			{"000 resume.where", "by what was launched"},
 			{"000 resume.reset", "T2 after the kill, T3.1 after the failure"},
 			{"000 conversations", "the coder's after the kill, the planner's at the re-plan, the supervisor's at the end"},

@@ -21,6 +21,14 @@ func TestGoalGoesWell(t *testing.T) {
 	g.wants(engine.RunCompleted, "plan-review pass", "T1/coded pass", "T1/test pass", "T1/verify pass", "T2/verify pass", "T3/verify pass", "all-done pass", "goal-reached pass")
 }
 
+// TestGoalOrder: a task comes after those that it depends on, whatever their ids say.
+func TestGoalOrder(t *testing.T) {
+	conform.Rule(t, "000 execution", "T4 and T3 before T1, which waits for them; T5 after T1")
+	plan := planJSON(taskJSON("T1", "T3", "T4"), taskJSON("T2", "T5"), taskJSON("T3", "T4"), taskJSON("T4"), taskJSON("T5", "T1"))
+	g := aGoal(t, nil, map[string]func(int) string{"plan": always(plan)}).rest()
+	g.wants(engine.RunCompleted, "T4/verify pass", "T3/coded pass", "T3/verify pass", "T1/coded pass", "T1/verify pass", "T5/coded pass", "T5/verify pass", "T2/coded pass", "T2/verify pass")
+}
+
 // TestGoalPlan: what a plan and its tasks have to be.
 func TestGoalPlan(t *testing.T) {
 	conform.Rule(t, "000 plan", "3 and 8 are taken, 2 and 9 are not")
