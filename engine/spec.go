@@ -206,7 +206,7 @@ type Agent struct {
 	Branch   Text   // "" = of the folder's name
 	Context  []string
 	Prompt   Text
-	Session  string
+	Session  Text
 }
 
 // Output is a path a step must have produced; Value, where Eval is set, is what the engine writes there.
@@ -281,7 +281,7 @@ type Reviewer struct {
 	Run       *Command // exit 0 = pass
 	FromStep  bool     // the step's own report
 	Prompt    Text
-	Session   string
+	Session   Text
 	Rubric    []string
 	Approvers []string
 	Trust     string // the least level of trust an answer needs; "" = the settings'

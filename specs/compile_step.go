@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"sluice/engine"
 )
@@ -60,7 +61,7 @@ func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
 		Branch:   c.text(a.Branch, inStep, what+": branch", badBranch),
 		Context:  c.fixedPaths(a.Context, what+": context"),
 		Prompt:   c.text(a.Prompt, inStep, what+": prompt", nil),
-		Session:  c.session(a.Session, what+": session"),
+		Session:  c.session(a.Session, inStep, what+": session"),
 	}
 	if a.Branch.set() && !strings.Contains(a.Branch.value, "${{") {
 		if bad := badBranch(a.Branch.value); bad != "" {
@@ -96,19 +97,27 @@ func badBranch(b string) string {
 	return ""
 }
 
-// session is the name of a conversation, fixed when the run starts.
-func (c *compiler) session(t text, what string) string {
-	if !t.set() {
-		return ""
+// session is the name of a conversation, within its run.
+func (c *compiler) session(t text, s scope, what string) engine.Text {
+	if bad := badSession(t.value); t.set() && !strings.Contains(t.value, "${{") && bad != "" {
+		c.at(t.node, "%s: %s %s", what, quote(t.value), bad)
 	}
-	v, ok := c.bound(t, what)
-	if ok && strings.TrimSpace(v) == "" {
-		c.at(t.node, "%s is empty", what)
+	return c.text(t, s, what, badSession)
+}
+
+// maxSession bounds the name of a conversation: a file bears it.
+const maxSession = 120
+
+func badSession(v string) string {
+	switch {
+	case strings.TrimSpace(v) == "":
+		return "is empty"
+	case len(v) > maxSession:
+		return "is longer than 120 bytes"
+	case strings.ContainsFunc(v, unicode.IsControl):
+		return "has a control character"
 	}
-	if !ok {
-		return t.value
-	}
-	return v
+	return ""
 }
 
 func (c *compiler) env(d envDoc, what string) (out []engine.EnvVar) {

@@ -13,12 +13,13 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/conform"
 	"sluice/internal/modelstub"
 )
 
 // cast has a template laid out for the real agents of newAgents, held by the sandbox: each role tells its part of the stub's
-// play by its name.
-func (w *sandbox) cast(stub *modelstub.Stub, template string, roles ...string) {
+// play by its name, and asks for the model that is named ("" = none).
+func (w *sandbox) cast(stub *modelstub.Stub, template string, models map[string]string) {
 	w.t.Helper()
 	w.env = slices.DeleteFunc(w.env, func(v string) bool {
 		return strings.HasPrefix(v, "SLUICE_CONFIG_SANDBOX_MODE=") || strings.HasPrefix(v, "IS_SANDBOX=")
@@ -26,8 +27,8 @@ func (w *sandbox) cast(stub *modelstub.Stub, template string, roles ...string) {
 	w.do("git", "init", "-q")
 	w.do(w.bin, "init", "--template", template, "--writer", "claude", "--reviewer", "codex")
 	settings := "notify: {desktop: false}\nsettle: 200ms\nkill_after: 2s\nsandbox: {mode: on}\nroles:\n"
-	for _, r := range roles {
-		settings += fmt.Sprintf("  %s: {network: [%q]}\n", r, strings.TrimPrefix(stub.URL, "http://"))
+	for r, model := range models {
+		settings += fmt.Sprintf("  %s: {model: %q, network: [%q]}\n", r, model, strings.TrimPrefix(stub.URL, "http://"))
 		w.put("repo/.workflow/prompts/"+r+".md", "STUB:"+r+" You are the "+r+".\n")
 	}
 	w.put("config/sluice/config.yaml", settings)
@@ -91,6 +92,11 @@ func (w *sandbox) file(name string) string {
 func TestRealAgentsDevCycle(t *testing.T) {
 	t.Parallel()
 	needsCage(t)
+	conform.Rule(t, "002 models", "the models of the document, as the programs ask for them")
+	conform.Rule(t, "002 planning.input", "the task stands in the prompt")
+	conform.Rule(t, "002 code-review.input", "the diff and the report, in the prompt")
+	conform.Rule(t, "002 session.id", "in agent.json of each iteration of a phase")
+	conform.Rule(t, "002 session.jsonl", "of each, an event of the program a line")
 	tasks := `{"schema_version": 1, "tasks": [
 	  {"id": "T1", "title": "the parser", "description": "reads a date", "priority": 1, "status": "todo", "acceptance": ["2026-11-20 is read"]},
 	  {"id": "T2", "title": "its errors", "description": "says what is wrong", "priority": 1, "status": "todo", "depends_on": ["T1"], "acceptance": ["ERRORS"]}]}`
@@ -109,7 +115,8 @@ func TestRealAgentsDevCycle(t *testing.T) {
 		"executor": {wrote("parse = 1", "dates.py"), wrote("errors = 1", "dates.py"), wrote("def test_13(): pass", "test_dates.py"), wrote("A parser for dates\\n\\nBuilt and tested.", "summary.md")},
 		"reviewer": {judging("fail", "say how one sees that the errors are right"), judging("pass", "sound"), scored(10, "the 13th month has no test"), scored(80, "good to keep")},
 	})
-	w.cast(stub, "dev-cycle", "planner", "executor", "reviewer")
+	models := map[string]string{"planner": "claude-sonnet-4", "executor": "claude-sonnet-4", "reviewer": "gpt-5.1-codex"}
+	w.cast(stub, "dev-cycle", models)
 	run := w.ran("dev-cycle", "--var", "task=dates in the index", "--var", "auto_commit=true")
 	says(t, w.completed(run), "plan-review #1 failed by its reviewer → planning", "planning.2", "plan-review #2 passed",
 		"T1 is done", "T2 is done", "code-review #1 rejected by its reviewer → execution", "code-review-1 is done", "code-review #2 passed")
@@ -119,12 +126,38 @@ func TestRealAgentsDevCycle(t *testing.T) {
 	if p := wasTold(stub, "planner"); len(p) < 2 || !strings.Contains(p[1], "say how one sees that the errors are right") {
 		t.Errorf("the planner heard %d times: %q", len(p), p)
 	}
+	if r := wasTold(stub, "reviewer"); len(r) != 4 || !strings.Contains(r[2], "+errors = 1") || !strings.Contains(r[2], "execution-report.json") {
+		t.Errorf("the reviewer of the code was not told what was changed: %d %q", len(r), r[min(2, len(r)-1)])
+	}
+	if p := wasTold(stub, "planner"); !strings.Contains(p[0], "dates in the index") {
+		t.Errorf("the planner was not told the task: %q", p[0])
+	}
 	e := strings.Join(wasTold(stub, "executor"), "\n")
 	says(t, e, "reads a date", "2026-11-20 is read", "says what is wrong", "13 is no month", "the 13th month has no test", "Write summary.md")
 	says(t, w.do("git", "log", "--reverse", "--format=%s"), "start", "planning (dev-cycle-1)", "A parser for dates")
 	says(t, w.file("review.json"), "good to keep")
 	says(t, w.file("recommendations.json"), "name the format")
 	says(t, w.file("execution-report.json"), "T2", "code-review-1")
+	// Each iteration of a phase has a session of its own, by the document's id, and its record.
+	for phase, of := range map[string][2]string{"planning.1": {"planning-1", "Planned."}, "planning.2": {"planning-2", "Planned."}, "plan-review.1": {"plan-review-1", "errors are right"},
+		"plan-review.2": {"plan-review-2", "sound"}, "code-review.2": {"code-review-2", "good to keep"}, "finalize.1": {"finalize-1", "Done."}} {
+		dir := ".workflow/runs/dev-cycle-1/" + phase
+		says(t, w.file(dir+"/agent.json"), `"session":"wf-dev-cycle-1-`+of[0]+`"`)
+		says(t, w.file(dir+"/session.jsonl"), of[1])
+		for line := range strings.Lines(w.file(dir + "/session.jsonl")) {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("%s: not JSON: %s", dir, line)
+			}
+		}
+	}
+	for _, r := range stub.Seen() {
+		if want, ok := models[r.Part]; ok && r.Model != want {
+			t.Errorf("the %s asks for the model %s, not for %s", r.Part, r.Model, want)
+		}
+		if n := strings.Count(r.Text, "STUB:"); n > 1 {
+			t.Errorf("a conversation of the %s went on: its name stands in it %d times", r.Part, n)
+		}
+	}
 	if left := w.do("git", "status", "--porcelain", "--", ".", ":!.workflow/audit"); left != "" {
 		t.Errorf("not committed: %s", left)
 	}
@@ -161,7 +194,7 @@ func TestRealAgentsGoalLoop(t *testing.T) {
 		"tester":     {test},
 		"supervisor": {score(60, "say how one sees that it works"), score(90, "sound")},
 	})
-	w.cast(stub, "goal-loop", "planner", "coder", "tester", "supervisor")
+	w.cast(stub, "goal-loop", map[string]string{"planner": "", "coder": "", "tester": "", "supervisor": ""})
 	run := w.ran("goal-loop", "--var", "goal=dates are read")
 	says(t, w.completed(run), "plan-review #1 revise by its reviewer → plan", "plan-review #2 passed",
 		"test #1 failed by its reviewer → code", "test #2 passed", "verify #1 passed", "T1 is done", "T2 is done", "T3 is done", "goal-reached #1 passed")

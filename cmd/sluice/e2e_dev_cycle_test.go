@@ -151,7 +151,8 @@ func TestDevCycleGoesOn(t *testing.T) {
 func TestDevCycleBadTasks(t *testing.T) {
 	t.Parallel()
 	conform.Rule(t, "002 tasks.invalid", "text that is no JSON, and a cycle: planned anew with what is wrong; given up after the second time")
-	const good = `{"schema_version": 1, "tasks": [{"id": "T1", "title": "one", "priority": 1, "status": "todo"}]}`
+	conform.Rule(t, "002 execution.pending", "a task that is done already is left alone")
+	const good = `{"schema_version": 1, "tasks": [{"id": "T0", "title": "done before", "priority": 1, "status": "done"}, {"id": "T1", "title": "one", "priority": 1, "status": "todo"}]}`
 	const cycle = `{"schema_version": 1, "tasks": [{"id": "T1", "title": "a", "status": "todo", "depends_on": ["T2"]}, {"id": "T2", "title": "b", "status": "todo", "depends_on": ["T1"]}]}`
 	w := newDevCycle(t, "", "")
 	started := func(run string, tasks ...string) daemon.RunStatus {
@@ -166,7 +167,11 @@ func TestDevCycleBadTasks(t *testing.T) {
 	}
 	for i, bad := range []struct{ tasks, why string }{{"no tasks at all", "tasks.json:1: not a JSON object"}, {cycle, "the tasks depend on one another: T1 -> T2 -> T1"}} {
 		run := fmt.Sprintf("dev-cycle-%d", i+1)
-		says(t, w.completed(started(run, bad.tasks, good)), bad.why, "planning.2 says done", "T1 is done", "run completed")
+		log := w.completed(started(run, bad.tasks, good))
+		says(t, log, bad.why, "planning.2 says done", "T1 is done", "run completed")
+		if strings.Contains(log, "task T0 of execution") {
+			t.Errorf("a task that was done is done again\n%s", log)
+		}
 		says(t, w.file(".workflow/runs/"+run+"/planning.2/prompt.md"), bad.why)
 	}
 	if r := started("dev-cycle-3", cycle); r.Phase != engine.RunFailed {

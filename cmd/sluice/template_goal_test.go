@@ -332,7 +332,7 @@ func TestGoalConversations(t *testing.T) {
 	conform.Rule(t, "000 conversations", "planner, coder and supervisor each keep one")
 	spec, _ := goalSpec(t, map[string]string{})
 	child := spec.Step("execute").Child
-	got := []string{spec.Step("plan").Agent.Session, spec.Step("replan").Agent.Session, child.Step("code").Agent.Session, spec.Gate("plan-review").Reviewer.Session, child.Gate("verify").Reviewer.Session, spec.Gate("goal-reached").Reviewer.Session}
+	got := []string{spec.Step("plan").Agent.Session.Source, spec.Step("replan").Agent.Session.Source, child.Step("code").Agent.Session.Source, spec.Gate("plan-review").Reviewer.Session.Source, child.Gate("verify").Reviewer.Session.Source, spec.Gate("goal-reached").Reviewer.Session.Source}
 	if want := []string{"planner", "planner", "coder", "supervisor", "supervisor", "supervisor"}; !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}

@@ -54,8 +54,12 @@ func (e *Executor) review(ctx context.Context, job daemon.Job, c *clock) *engine
 		}
 		bad, last := err, end
 		end, a, err = e.again(ctx, launch{of: job.Key, agent: true, idle: l.idle, clock: c}, rel, try+1, func(key, dir string, goOn bool) (process, error) {
+			name, err := conversation(g.Reviewer.Session, job.Env)
+			if err != nil {
+				return process{}, err
+			}
 			return e.prepareReview(ctx, job, g, dir, key, try+1, func(w who, before string) (talk, string) {
-				t := e.goOn(job, g.Reviewer.Session, w, last, goOn)
+				t := e.goOn(job, name, w, last, goOn)
 				text := gates.Correction(bad, try+1)
 				if t.resume == "" {
 					text = again(text, before, last.stdout(maxReplyShown))
@@ -163,7 +167,11 @@ func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.
 	if turn != nil {
 		need.talk, text = turn(w, text)
 	} else {
-		need.talk = e.takeTalk(job.Run, g.Reviewer.Session, key, w)
+		name, err := conversation(g.Reviewer.Session, job.Env)
+		if err != nil {
+			return process{}, err
+		}
+		need.talk = e.takeTalk(job.Run, name, key, w)
 	}
 	return e.agentProcess(job, w, key, rel, b.Dir, text, need, nil, reviewVars(job, g))
 }

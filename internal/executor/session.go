@@ -33,6 +33,15 @@ func (e *Executor) sessionFile(run, name, agent string) string {
 	return filepath.Join(e.opt.State, attemptsDir, plain(run), plain("session "+agent+" "+name)+".json")
 }
 
+// conversation is the name of a launch's conversation; "" = it has none.
+func conversation(name engine.Text, env *engine.Env) (string, error) {
+	v, err := name.String(env)
+	if err != nil {
+		return "", refused("session: %v", err)
+	}
+	return v, nil
+}
+
 // takeTalk gives the conversation in which a launch of the agent works, and holds it for the launch. One that another launch
 // is at work in is not gone on with: two would write into one.
 func (e *Executor) takeTalk(run, name, key string, w who) talk {

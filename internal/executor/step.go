@@ -301,7 +301,11 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 		}
 		vars["SLUICE_PROMPT"] = prompt
 		need := e.needsOf(rel, st.Answer, false, e.mayCost(job, w.role))
-		need.talk = e.takeTalk(job.Run, st.Agent.Session, key, w)
+		name, err := conversation(st.Agent.Session, withAttempt(job, st))
+		if err != nil {
+			return p, err
+		}
+		need.talk = e.takeTalk(job.Run, name, key, w)
 		if p.env, err = e.environ(job, w, key, st.Env, vars); err != nil {
 			return p, err
 		}
@@ -348,7 +352,11 @@ func (e *Executor) askAgain(ctx context.Context, job daemon.Job, st *engine.Step
 			return process{}, err
 		}
 		need, text := e.needsOf(dir, st.Answer, false, e.mayCost(job, w.role)), gates.Correction(bad, try)
-		if need.talk = e.goOn(job, st.Agent.Session, w, last, goOn); need.talk.resume == "" {
+		name, err := conversation(st.Agent.Session, withAttempt(job, st))
+		if err != nil {
+			return process{}, err
+		}
+		if need.talk = e.goOn(job, name, w, last, goOn); need.talk.resume == "" {
 			text = again(text, before, last.stdout(maxReplyShown))
 		}
 		return e.agentProcess(job, w, key, dir, b.Dir, text, need, st.Env, stepVars(job, st))

@@ -49,8 +49,19 @@ func (e *Executor) keepProgram(rel, key string, w who, t talk, env []string) err
 	if err := atomicfile.Write(own, data, 0o600); err != nil {
 		return err
 	}
-	return e.file(rel+"/"+programFile, data)
+	if err := e.file(rel+"/"+programFile, data); err != nil {
+		return err
+	}
+	if program.Known(w.agent.Format) && !w.stub { // its output is the record of the conversation, an event a line
+		if err := os.Symlink("stdout", filepath.Join(e.root, filepath.FromSlash(rel), sessionLink)); err != nil && !errors.Is(err, fs.ErrExist) {
+			e.opt.Logf("%s: %v", key, err) // for people: nothing goes by it
+		}
+	}
+	return nil
 }
+
+// sessionLink leads to a launch's output, where that is JSON lines.
+const sessionLink = "session.jsonl"
 
 // programMark is behind the name of a pid file: our own agent.json.
 const programMark = ".agent"
