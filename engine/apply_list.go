@@ -207,7 +207,7 @@ func (c *ChildOf) began(s *State, run string, at time.Time) {
 
 // parent gives the run whose child it is; nil where it is nobody's.
 func (s *State) parent(r *Run) *Run {
-	if r.Child == nil {
+	if r == nil || r.Child == nil {
 		return nil
 	}
 	return s.Runs[r.Child.Parent]

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -83,8 +84,8 @@ func (d *decider) settledBefore(r *Run, g *Gate, q *Round, a *Attempt) bool {
 
 // ownWord is the step's own report as a verdict.
 func ownWord(a *Attempt) Judgement {
-	if n := typed[Tally](a.Answer); a.List && n.Done < n.Total {
-		return Judgement{Outcome: OutcomeFail, Answer: a.Answer, Feedback: a.Summary}
+	if n := typed[Tally](a.Answer); a.List && (n.Done < n.Total || a.Status == StatusFailed) {
+		return Judgement{Outcome: OutcomeFail, Answer: a.Answer, Feedback: cmp.Or(a.Summary, a.Failure)}
 	}
 	said := answerWord(a.Answer)
 	return Judgement{Outcome: OutcomePass, Answer: a.Answer, Feedback: a.Summary, Score: said.Score, Scores: said.Scores, Findings: said.Findings}

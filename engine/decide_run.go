@@ -141,6 +141,7 @@ func (d *decider) resumeChildren(r *Run) {
 		if k.Live() && k.PausedWhy == pausedParent {
 			d.put(RunResumed{of: Of(k.ID)})
 			d.reopenWindows(k)
+			d.takeUpEnds(k)
 			d.resumeChildren(k)
 		}
 	}
@@ -162,8 +163,8 @@ func (d *decider) resume(ev ResumeRequested) {
 	if why == "" && !r.Paused {
 		why = fmt.Sprintf("run %s is not paused", ev.Run)
 	}
-	if why == "" && r.PausedWhy == pausedParent {
-		why = fmt.Sprintf("run %s is paused as %s is: sluice resume %s", ev.Run, r.Child.Parent, r.Child.Parent)
+	if o := d.s.parent(r); why == "" && o != nil && o.Paused {
+		why = fmt.Sprintf("run %s is not resumed while %s is paused: sluice resume %s", ev.Run, o.ID, o.ID)
 	}
 	if why == "" && d.spec(r) == nil {
 		why = fmt.Sprintf("run %s cannot go on: the spec it was started with cannot be read by this release", ev.Run)
@@ -174,7 +175,17 @@ func (d *decider) resume(ev ResumeRequested) {
 	}
 	d.put(RunResumed{of: Of(r.ID), By: &ev.By, Grant: d.allowance(r, strings.TrimPrefix(r.PausedWhy, "limit:"))})
 	d.reopenWindows(r)
+	d.takeUpEnds(r)
 	d.resumeChildren(r)
+}
+
+// takeUpEnds looks again at the children whose end the run could not take in while its spec could not be read.
+func (d *decider) takeUpEnds(r *Run) {
+	for _, k := range d.s.Children(r.ID) {
+		if !k.Live() && d.settles(k) {
+			d.again.add(k)
+		}
+	}
 }
 
 func (d *decider) reopenWindows(r *Run) {

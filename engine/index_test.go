@@ -146,6 +146,9 @@ func (s *State) wakeByWalk(after time.Time) time.Time {
 		if r.Phase != RunRunning {
 			continue
 		}
+		if l := r.List; l != nil && l.Dirty && l.Writing == 0 && l.File == FileOK {
+			m.see(l.Wrote.Add(time.Duration(WriteEvery)))
+		}
 		for step := range r.Attempts {
 			if a := r.Current(step); a != nil {
 				r.attemptMoments(a, &m)

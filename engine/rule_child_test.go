@@ -141,3 +141,74 @@ func TestListInList(t *testing.T) {
 	l.do(AbortRequested{Run: "x-1", By: Actor{Who: "ann"}})
 	l.want(l.st.Runs["x-1.A.1.I.1"].Phase, RunAborted, l.st.Runs["x-1.A.1"].Phase, RunAborted)
 }
+
+// TestResumeOfAChildAlone: a run whose parent is paused does not go on, whoever paused it first.
+func TestResumeOfAChildAlone(t *testing.T) {
+	conform.Rule(t, "8-semantics 29", "a child that was paused by itself is not resumed while its parent is paused; and stays paused when that goes on")
+	l := twoStepList(t, "", "", "A", List{Attempts: 1}, Limits{})
+	for len(l.launches()) == 0 {
+		l.drive(1)
+	}
+	by := Actor{Who: "ann"}
+	l.do(PauseRequested{Run: "x-1.A.1", By: by})
+	l.do(PauseRequested{Run: "x-1", By: by})
+	l.has(ignored(l.do(ResumeRequested{Run: "x-1.A.1", By: by})), "sluice resume x-1")
+	l.do(ResumeRequested{Run: "x-1", By: by})
+	l.want(l.st.Runs["x-1.A.1"].PausedWhy, "user", fmt.Sprint(l.r().Paused), "false")
+	l.do(ResumeRequested{Run: "x-1.A.1", By: by})
+	l.all()
+	l.want(l.r().Phase, RunCompleted)
+}
+
+// TestHookOfATry: the hook at the end of a task's run is over before the task is, and the next one begins after it.
+func TestHookOfATry(t *testing.T) {
+	conform.Rule(t, "8-semantics 34", "a task's run is over when its processes are gone, its after_run hook among them")
+	l := twoStepList(t, "", "", "A B", List{Attempts: 1}, Limits{})
+	l.specs["d-x"].graph.steps["work"].Child.AfterRun = &Command{Shell: "true"}
+	for l.st.Runs["x-1.A.1"] == nil || l.st.Runs["x-1.A.1"].Live() {
+		l.drive(1)
+	}
+	for range 20 { // all but the hook
+		for _, e := range l.st.Owed(l.spec) {
+			if e.Kind != DoRun || e.Proc.Kind != ProcHook {
+				l.carry(e)
+				break
+			}
+		}
+	}
+	l.want(l.r().List.Task("A").State, TaskDoing, fmt.Sprint(l.st.Runs["x-1.B.1"] == nil), "true", fmt.Sprint(len(l.st.Runs["x-1.A.1"].Procs)), "1")
+	l.all()
+	l.want(l.r().Phase, RunCompleted, fmt.Sprint(l.st.Runs["x-1.B.1"].Hooked), "true")
+}
+
+// TestOwnWordOfAFailedList: a person has let a list pass whose file is missing; its own word is no pass all the same.
+func TestOwnWordOfAFailedList(t *testing.T) {
+	first := listGate(most(1), exhausted(Human), func(g *Gate) { g.NextGate = "own" })
+	own := listGate(most(1), exhausted(EndFailed), func(g *Gate) { g.ID, g.RetryContext = "own", "rc/own-{n}.md" })
+	l := tasksOf(t, "1-language task lists", "from: step passes if all are done: of a list that has failed it does not, whoever passed the gate before it", "A",
+		aList(List{Attempts: 1}, func(st *Step) { st.Gates = []string{"gwork", "own"} }), first, own)
+	l.gone = true
+	l.drive(5000)
+	l.want(l.r().CurrentRound("gwork").State, OnHuman)
+	l.do(Answered{Gate: "gwork", Run: "x-1", Outcome: OutcomePass, Written: l.now, By: Actor{Who: "ann"}})
+	l.all()
+	l.want(l.r().Phase, RunFailed, l.r().EndWhy, "own: fail")
+}
+
+// TestEndWhileUnread: a child run ended while its parent's spec could not be read; the parent takes that in when it goes on.
+func TestEndWhileUnread(t *testing.T) {
+	l := twoStepList(t, "8-semantics 37", "what became of child runs while the spec could not be read is taken in at the resume", "A", List{Attempts: 1}, Limits{})
+	for len(l.launches()) == 0 {
+		l.drive(1)
+	}
+	w := l.specs["d-x"]
+	l.specs["d-x"] = nil
+	l.do(SpecUnread{Run: "x-1", Why: "a newer release"})
+	l.do(AbortRequested{Run: "x-1.A.1", By: Actor{Who: "ann"}})
+	l.do(ProcessEnded{Run: "x-1.A.1", Key: "x-1.A.1/a#1.1", Exit: Exit{Stopped: true}})
+	l.want(l.r().List.Task("A").State, TaskDoing)
+	l.specs["d-x"] = w
+	l.do(ResumeRequested{Run: "x-1", By: Actor{Who: "ann"}})
+	l.want(l.r().List.Task("A").State, TaskBlocked)
+	l.all()
+}

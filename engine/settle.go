@@ -58,6 +58,9 @@ func (d *decider) advanceOne(r *Run) bool {
 	if w == nil {
 		return false
 	}
+	if r.Child != nil && !r.Live() {
+		d.afterRun(r, w) // its parent goes on when that is over too
+	}
 	if r.Child != nil && d.advanceChild(r) {
 		return true
 	}

@@ -51,6 +51,7 @@ func (w *sim) check(t *told, facts []Fact) {
 		w.fail("%s", why)
 	}
 	w.checkProcs(facts)
+	w.checkLists(t, facts)
 	for _, f := range facts {
 		w.clock++
 		w.checkFact(t, f, facts)
@@ -71,7 +72,7 @@ func (w *sim) check(t *told, facts []Fact) {
 func (w *sim) checkSettled() {
 	d := &decider{s: w.st, specs: w.seen, at: w.now}
 	for _, r := range w.st.Runs {
-		if r.Live() {
+		if r.Live() && (r.List == nil || !d.writeDue(r.List)) { // a writing comes by the clock
 			d.again.add(r)
 		}
 	}
@@ -160,7 +161,7 @@ func (w *sim) checkLaunch(f StepLaunched, facts []Fact) {
 		}
 		for step := range o.Attempts {
 			b := o.Current(step)
-			if b == nil || b == a || b.Tree != f.Tree {
+			if b == nil || b == a || b.Tree != f.Tree || b.Children {
 				continue
 			}
 			if b.State == Ready && b.Since < a.Since && !o.Paused && len(o.Writes) == 0 && !b.NotBefore.After(w.now) {
@@ -182,7 +183,7 @@ func (w *sim) checkGap(key, tree string) {
 		r := w.st.Runs[id]
 		for _, st := range w.spec(r.Digest).Steps {
 			a := r.Current(st.ID)
-			if r.Phase != RunRunning || a == nil || a.Tree != tree || strings.HasPrefix(key, fmt.Sprintf("%s/%s#%d.", id, st.ID, a.N)) {
+			if r.Phase != RunRunning || a == nil || a.Children || a.Tree != tree || strings.HasPrefix(key, fmt.Sprintf("%s/%s#%d.", id, st.ID, a.N)) {
 				continue
 			}
 			first := 0
@@ -232,7 +233,7 @@ func (w *sim) checkFact(t *told, f Fact, facts []Fact) {
 	case RoundFailed:
 		r := w.st.Runs[f.Run]
 		g := w.spec(r.Digest).Gate(f.Gate)
-		if f.ByKind != "human" && w.specs[r.Digest].leadsBack(f.To, g.Step) && r.Fails[f.Gate] >= g.MaxRetries {
+		if f.ByKind != "human" && w.spec(r.Digest).leadsBack(f.To, g.Step) && r.Fails[f.Gate] >= g.MaxRetries {
 			w.fail("gate %s sent back by itself at count %d of %d", f.Gate, r.Fails[f.Gate], g.MaxRetries)
 		}
 	case StepSignalled:
@@ -240,7 +241,7 @@ func (w *sim) checkFact(t *told, f Fact, facts []Fact) {
 		if ev, ok := t.ev.(FileSeen); ok && ev.Dir == "" && ev.TokenOf == "" && ev.Sentinel.Attempt == 0 {
 			return // a bare word in the inbox of all runs: the law takes it for the only live attempt of the name
 		}
-		if t.key != "" && f.Via != "exit" && f.Via != "timeout" && f.Via != viaSpec && t.key != a.Key {
+		if t.key != "" && f.Via != "exit" && f.Via != "timeout" && f.Via != viaSpec && f.Via != viaTasks && t.key != a.Key {
 			w.fail("%s done by the word of %s", a.Key, t.key)
 		}
 	case RunEnded:

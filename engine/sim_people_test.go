@@ -124,6 +124,10 @@ func (w *sim) trouble(evs []func()) []func() {
 		if q := r.CurrentRound(g.ID); !w.sh.oracle && q.Open() && q.State == OnHuman && trustRank(q.Trust) > trustRank(TrustFile) {
 			evs = append(evs, func() { w.word(r, g.ID, OutcomePass, q.N, "agent") })
 		}
+	case 19, 20, 21:
+		if r.List != nil {
+			evs = append(evs, func() { w.edit(r) })
+		}
 	case 15, 16, 17, 18:
 		if !w.sh.oracle {
 			evs = append(evs, w.steer(r)...)

@@ -12,6 +12,17 @@ import (
 type shape struct {
 	oracle    bool // only what the model knows, too
 	adversary bool // no person ever acts, no limit ends the run: it has to come to rest by its counters alone
+	lists     int  // how deep runs of tasks, and child runs, may be within one another
+	child     bool // it is the workflow of such
+}
+
+// newShape gives every other history lists and child runs.
+func newShape(seed uint64, oracle bool) shape {
+	sh := shape{oracle: oracle, adversary: seed%3 == 0}
+	if !oracle && seed%2 == 0 {
+		sh.lists = 2
+	}
+	return sh
 }
 
 // drawn is the value of a `when`: by key alone, so that it is the same however often it is asked.
@@ -35,7 +46,10 @@ func genSpec(g *rand.Rand, id string, sh shape) *Spec {
 			genStep(g, w, st, i, sh)
 		}
 		genLimits(g, w, sh)
-		if w.Link() == nil {
+		if sh.lists > 0 {
+			genChildren(g, w, sh)
+		}
+		if w.Link() == nil && sidesLeadBack(w) {
 			return w
 		}
 	}
@@ -80,7 +94,7 @@ func genStep(g *rand.Rand, w *Spec, st *Step, i int, sh shape) {
 	if g.IntN(6) == 0 {
 		st.When = Cond{Source: "drawn", Eval: func(e *Env) (bool, error) { return drawn(e.Run, e.Step, e.Attempt), nil }}
 	}
-	if !sh.adversary && g.IntN(10) == 0 {
+	if !sh.adversary && !sh.child && g.IntN(10) == 0 {
 		st.ExtNeeds = []Need{{Workflow: "x" + strconv.Itoa(g.IntN(2)), Step: "e"}}
 	}
 	if i > 0 && g.IntN(3) == 0 {

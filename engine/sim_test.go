@@ -6,7 +6,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,8 +66,9 @@ type sim struct {
 	keySeen map[string]bool
 
 	events, facts, crashes int
-	knows                  known   // who looks only at those that have changed
-	beside                 *beside // the model, fed the same history; nil = not compared
+	knows                  known            // who looks only at those that have changed
+	beside                 *beside          // the model, fed the same history; nil = not compared
+	books                  map[string]*book // task files, by their paths
 }
 
 const simEpoch = 1_800_000_000
@@ -73,14 +76,16 @@ const simEpoch = 1_800_000_000
 func newSim(seed uint64, sh shape) *sim {
 	g := rand.New(rand.NewPCG(seed, 7))
 	return &sim{g: g, sh: sh, st: NewState(), specs: map[string]*Spec{}, now: time.Unix(simEpoch, 0).UTC(), procs: map[string]*simProc{},
-		pattern: map[string][]string{}, marks: map[string]int{}, keySeen: map[string]bool{}}
+		pattern: map[string][]string{}, marks: map[string]int{}, keySeen: map[string]bool{}, books: map[string]*book{}}
 }
 
-func (w *sim) spec(digest string) *Spec { return w.specs[digest] }
+func (w *sim) spec(digest string) *Spec {
+	return Specs(func(d string) *Spec { return w.specs[d] }).Of(digest)
+}
 
 // seen is the spec as the engine gets it: this release may not be able to read it.
 func (w *sim) seen(digest string) *Spec {
-	if digest == w.unread {
+	if base, _, _ := strings.Cut(digest, "/"); base == w.unread {
 		return nil
 	}
 	return w.specs[digest]
@@ -156,11 +161,11 @@ func (w *sim) crash() {
 	}
 	w.unread = ""
 	if !w.sh.oracle && w.p(0.1) && len(w.st.Order) > 0 {
-		w.unread = w.st.Runs[pick(w.g, w.st.Order...)].Digest
+		w.unread, _, _ = strings.Cut(w.st.Runs[pick(w.g, w.st.Order...)].Digest, "/")
 	}
 	w.woken(from)
 	for _, id := range w.st.Order {
-		if r := w.st.Runs[id]; r.Live() && r.Digest == w.unread {
+		if r := w.st.Runs[id]; r.Live() && r.Digest == w.unread { // and with it what is done for it
 			w.after(&told{ev: SpecUnread{Run: id, Why: "a newer release"}})
 		}
 	}
@@ -192,8 +197,8 @@ func (w *sim) start(spec *Spec, parallel bool) {
 		}
 	}
 	for range 20 {
-		n := len(w.st.Order)
-		if w.handle(&told{ev: ev}); len(w.st.Order) > n {
+		n := w.st.Numbers[spec.ID]
+		if w.handle(&told{ev: ev}); w.st.Numbers[spec.ID] > n {
 			return
 		}
 	}
@@ -215,7 +220,7 @@ func (w *sim) asked(r *Run) bool {
 			return true
 		}
 	}
-	return r.Paused
+	return r.Paused || slices.ContainsFunc(r.kids, w.asked)
 }
 
 const (
@@ -226,7 +231,7 @@ const (
 
 // history plays one seed; "" = all invariants held.
 func history(seed uint64, oracle bool) (bad string, w *sim) {
-	w = newSim(seed, shape{oracle: oracle, adversary: seed%3 == 0})
+	w = newSim(seed, newShape(seed, oracle))
 	defer func() {
 		if r := recover(); r != nil {
 			bad = fmt.Sprint("panic: ", r)
@@ -342,9 +347,13 @@ func play(t *testing.T, n int, oracle bool) {
 		first, last = uint64(v), uint64(v)
 	}
 	events, facts, crashes, bad := 0, 0, 0, 0
+	lists := map[string]int{}
 	for seed := first; seed <= last; seed++ {
 		why, w := history(seed, oracle)
 		events, facts, crashes = events+w.events, facts+w.facts, crashes+w.crashes
+		for kind, n := range w.lists() {
+			lists[kind] += n
+		}
 		if why == "" {
 			continue
 		}
@@ -356,7 +365,12 @@ func play(t *testing.T, n int, oracle bool) {
 			break
 		}
 	}
-	t.Logf("%d histories, %d events, %d facts, %d crashes", last-first+1, events, facts, crashes)
+	t.Logf("%d histories, %d events, %d facts, %d crashes; of lists: %v", last-first+1, events, facts, crashes, lists)
+	for _, kind := range []string{"child runs", "tasks done", "tasks tried again", "children of children", "sent to missing", "sent to invalid", "sent to exhausted", "tasks added"} {
+		if !oracle && last-first > 100 && bad == 0 && lists[kind] == 0 {
+			t.Errorf("lists: %s: no history has that", kind)
+		}
+	}
 }
 
 // print shows the history's journal.

@@ -87,6 +87,8 @@ func (w *sim) owed() (evs []func()) {
 			evs = append(evs, func() { w.handle(&told{ev: Noticed{Run: e.Run, ID: e.Key, Results: []string{"log: shown"}}}) })
 		case DoWrite:
 			evs = append(evs, func() { w.handle(&told{ev: FileWritten{Run: e.Run, ID: e.Key}}) })
+		case DoTasks, DoSave:
+			evs = append(evs, func() { w.taskFile(e) })
 		case DoMove:
 			dull = append(dull, FileMoved{ID: e.Key})
 		case DoLook:
@@ -221,7 +223,7 @@ func (w *sim) planStep(p *simProc, offered bool) {
 
 func (w *sim) planReview(p *simProc) {
 	p.verdict = OutcomePass
-	g := w.specs[w.st.Runs[p.run].Digest].Gate(p.gate)
+	g := w.spec(w.st.Runs[p.run].Digest).Gate(p.gate)
 	_, routed := g.Route("r")
 	if w.sh.adversary {
 		if p.verdict = w.rhythm(p.gate, p.n); p.verdict == "r" && !routed {
@@ -256,6 +258,7 @@ func (w *sim) end(p *simProc) ProcessEnded {
 	ev := ProcessEnded{Run: p.run, Key: p.key, Exit: p.exit}
 	switch p.kind {
 	case ProcStep:
+		w.worked(p, &ev)
 		if a := w.st.Runs[p.run].Attempt(p.step, p.n); a != nil && a.SignalType == SignalExit && p.exit == (Exit{}) && p.status != StatusDone {
 			ev.Exit.Code = 1
 		}
