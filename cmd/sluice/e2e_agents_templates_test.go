@@ -92,6 +92,8 @@ func (w *sandbox) file(name string) string {
 func TestRealAgentsDevCycle(t *testing.T) {
 	t.Parallel()
 	needsCage(t)
+	conform.Rule(t, "002 phases", "by the real claude and codex")
+	conform.Rule(t, "002 engines", "claude plans and executes, codex reviews, each for real")
 	conform.Rule(t, "002 models", "the models of the document, as the programs ask for them")
 	conform.Rule(t, "002 planning.input", "the task stands in the prompt")
 	conform.Rule(t, "002 code-review.input", "the diff and the report, in the prompt")
@@ -169,6 +171,11 @@ func TestRealAgentsDevCycle(t *testing.T) {
 func TestRealAgentsGoalLoop(t *testing.T) {
 	t.Parallel()
 	needsCage(t)
+	conform.Rule(t, "000 phases", "by the real claude and codex")
+	conform.Rule(t, "000 agents", "claude plans and codes, codex tests and supervises, each for real")
+	conform.Rule(t, "000 plan-review", "the planner's second prompt")
+	conform.Rule(t, "000 fix-loop", "what the tester's own command found, in the coder's second prompt")
+	conform.Rule(t, "000 conversations", "the real programs go on in theirs")
 	task := func(id, title, check string, after ...any) map[string]any {
 		return map[string]any{"id": id, "title": title, "description": title, "complexity": "simple", "depends_on": append([]any{}, after...), "verification": []any{check}}
 	}
