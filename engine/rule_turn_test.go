@@ -96,6 +96,72 @@ func TestListTurnsOverACrash(t *testing.T) {
 	}
 }
 
+// TestListStatusFlow: a task goes from todo to doing, and on to done or blocked; what is blocked is tried again by itself,
+// is todo again when the list is sent back, and todo again when a person says so in the file.
+func TestListStatusFlow(t *testing.T) {
+	l := tasksOf(t, "001 status.flow", "todo, doing, blocked, doing, blocked; sent back: todo, doing, done", "A", aList(List{Attempts: 2}), aGate("work", to(EndDone)))
+	rounds := 0
+	l.plays = func(string, int) string { return map[bool]string{true: "blocked", false: "done"}[rounds == 0] }
+	var flow []string
+	follow := func(until func() bool) {
+		for i := 0; !until(); i++ {
+			if i > 2000 {
+				t.Fatalf("it does not come so far: %v", flow)
+			}
+			l.drive(1)
+			if a := l.r().List.Task("A"); a != nil && (len(flow) == 0 || flow[len(flow)-1] != a.State) {
+				flow = append(flow, a.State)
+			}
+		}
+	}
+	follow(func() bool { return l.gate("gwork") == "1 reviewing" })
+	l.want(fmt.Sprint(flow), "[doing blocked doing failed]", l.status("A"), TaskBlocked)
+	rounds++
+	l.do(ProcessEnded{Run: l.run, Key: l.r().CurrentRound("gwork").Key, Verdict: &Judgement{Outcome: OutcomeFail, Feedback: "now it can be done"}})
+	follow(func() bool { return l.gate("gwork") == "2 reviewing" })
+	l.want(fmt.Sprint(flow), "[doing blocked doing failed todo doing done]", l.status("A"), TaskDone)
+
+	l = tasksOf(t, "001 status.flow", "blocked in the file: a person makes it todo", "A B C", aList(List{Attempts: 1}), listGate())
+	l.edit("A", TaskBlocked)
+	for l.st.Runs["x-1.B.1"] == nil {
+		l.drive(1)
+	}
+	l.want(l.r().List.Task("A").State, TaskBlocked)
+	l.do(PauseRequested{Run: "x-1", By: ann})
+	l.drive(500)
+	l.edit("A", TaskTodo)
+	l.do(ResumeRequested{Run: "x-1", By: ann})
+	l.all()
+	l.want(l.did(), "B.1 done, A.1 done, C.1 done", l.r().Phase, RunCompleted)
+}
+
+// TestListAddsWhatIsRight: new tasks are held against the list before any is added; where one is wrong none is, the try has
+// failed, and it is said what is wrong with which.
+func TestListAddsWhatIsRight(t *testing.T) {
+	for answer, why := range map[string]string{
+		`[{"id":"N1","depends_on":["A"]},{"id":"N2","depends_on":["N1"]}]`:  "",
+		`[{"id":"N1","depends_on":["nix"]}]`:                                "N1 depends on nix",
+		`[{"id":"N1"},{"id":"N1"}]`:                                         "N1",
+		`[{"id":"N1","depends_on":["N2"]},{"id":"N2","depends_on":["N1"]}]`: "wait for one another: N1 -> N2 -> N1",
+		`[{"id":"../x"}]`: "id",
+		`[{"id":"N1","priority":null,"title":null,"stands_for":null}]`: "",
+		`[{"id":"N1","title":7}]`:                                      "title: want a text",
+		`[{"id":"N1","stands_for":[]}]`:                                "stands_for: want a text",
+		`[{"id":7}]`:                                                   "id: want a text",
+		`[{"id":"N1","priority":1.5}]`:                                 "priority: want a whole number",
+		`[{"id":"N1","priority":"high"}]`:                              "priority",
+		`"none"`:                                                       "new_tasks",
+	} {
+		l := tasksOf(t, "001 new_tasks.checked", "ids, doubled ids, dependencies, cycles, kinds", "A B", aList(List{Attempts: 1, MaxDepth: 3}), listGate(most(1), exhausted(EndFailed)))
+		l.new = func(step, task string) string { return map[bool]string{true: answer}[task == "A"] }
+		l.all()
+		a, n := l.r().List.Task("A"), len(l.r().List.Tasks)
+		if why == "" && (n < 3 || a.State != TaskDone) || why != "" && (n != 2 || a.State == TaskDone || !strings.Contains(a.Why, why)) {
+			t.Errorf("%s: %d tasks, A is %s: %q; want %q", answer, n, a.State, a.Why, why)
+		}
+	}
+}
+
 // TestStubbedRunOffersNothing: where stand-ins play the agents, one of them takes a step that would be on offer.
 func TestStubbedRunOffersNothing(t *testing.T) {
 	w := flow("x", aStep("a", func(s *Step) { s.Agent.Launch = LaunchInteractive }), aGate("a", to(EndDone)))

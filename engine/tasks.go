@@ -355,6 +355,21 @@ func tasksFault(ts []*Task) string {
 	return ""
 }
 
+// wrongKind says which key of a new task is of another kind than a task file may have: it would make the file none.
+func wrongKind(body map[string]json.RawMessage) string {
+	var text string
+	var whole int
+	for _, key := range []string{"id", "title", "stands_for"} {
+		if raw := body[key]; len(raw) > 0 && json.Unmarshal(raw, &text) != nil {
+			return key + ": want a text"
+		}
+	}
+	if raw := body["priority"]; len(raw) > 0 && json.Unmarshal(raw, &whole) != nil {
+		return "priority: want a whole number"
+	}
+	return ""
+}
+
 // newTasks reads the key `new_tasks` of an answer; stand is the task they are to stand for, "" for none. Those without an
 // id get one.
 func newTasks(l *TaskList, answer json.RawMessage, base string) ([]Task, string) {
@@ -375,6 +390,9 @@ func newTasks(l *TaskList, answer json.RawMessage, base string) ([]Task, string)
 	for i, body := range bodies {
 		if body == nil {
 			return nil, fmt.Sprintf("new_tasks: the task %d of the list is no task", i+1)
+		}
+		if why := wrongKind(body); why != "" {
+			return nil, fmt.Sprintf("new_tasks: task %d of the list: %s", i+1, why)
 		}
 		t := Task{ID: typed[string](body["id"]), Title: clip(typed[string](body["title"]), maxTitle), Priority: NoPriority, State: TaskTodo}
 		if t.ID == "" {
