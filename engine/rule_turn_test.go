@@ -24,7 +24,7 @@ func TestListTurns(t *testing.T) {
 	l.want(l.turnsOf(), "A.1:0 B.1:1 C.1:2 D.1:3")
 
 	// A failed iteration has had its turn.
-	l = tasksOf(t, "001 round-robin", "an iteration that failed has had its turn", "A B C", aList(List{Attempts: 2}), listGate(most(1), exhausted(EndFailed)))
+	l = tasksOf(t, "001 turns", "an iteration that failed has had its turn", "A B C", aList(List{Attempts: 2}), listGate(most(1), exhausted(EndFailed)))
 	l.plays = func(task string, try int) string {
 		return map[bool]string{true: "failed", false: "done"}[task == "A" && try == 1]
 	}
@@ -49,7 +49,7 @@ func TestListTurns(t *testing.T) {
 // TestListTurnsOutliveTheirTasks: what a person takes out of the file has had its turn, and what comes back under the same name
 // is another run in another folder.
 func TestListTurnsOutliveTheirTasks(t *testing.T) {
-	l := tasksOf(t, "001 round-robin", "tasks that are taken out of the file have had their turns", "A B C", aList(List{Attempts: 2}), listGate())
+	l := tasksOf(t, "001 turns", "tasks that are taken out of the file have had their turns", "A B C", aList(List{Attempts: 2}), listGate())
 	rest := func(after, tasks string) { // paused, so that what a person writes is taken
 		for l.st.Runs[after] == nil {
 			l.drive(1)
@@ -77,7 +77,7 @@ func TestListTurnsOutliveTheirTasks(t *testing.T) {
 // TestListTurnsOverACrash: after a crash, and from a snapshot, the iteration that was under way is not counted again and none is
 // passed over; what is launched anew in it is its own.
 func TestListTurnsOverACrash(t *testing.T) {
-	l := tasksOf(t, "001 odd-even", "a crash in the middle of an iteration neither repeats nor loses a turn", "A B C", aList(List{Attempts: 2}, func(s *Step) { once := 1; s.Child.Steps[0].Restarts = &once }), listGate())
+	l := tasksOf(t, "001 turns", "a crash in the middle of an iteration neither repeats nor loses a turn", "A B C", aList(List{Attempts: 2}, func(s *Step) { once := 1; s.Child.Steps[0].Restarts = &once }), listGate())
 	for l.st.Runs["x-1.B.1"] == nil || len(l.st.Runs["x-1.B.1"].Procs) == 0 {
 		l.drive(1)
 	}

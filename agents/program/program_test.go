@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 var now = time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC)
@@ -61,6 +63,7 @@ func TestRecordings(t *testing.T) {
 }
 
 func TestClaude(t *testing.T) {
+	conform.Rule(t, "001 log.types", "claude's")
 	r, events := read(Claude,
 		`{"type":"system","subtype":"init","session_id":"s","model":"big"}`,
 		`{"type":"assistant","message":{"content":[{"type":"text","text":"I look."},{"type":"tool_use","name":"Bash","input":{"command":"ls","description":"list"}}]}}`,
@@ -82,6 +85,7 @@ func TestClaude(t *testing.T) {
 }
 
 func TestCodex(t *testing.T) {
+	conform.Rule(t, "001 log.types", "codex's")
 	r, events := read(Codex,
 		`{"type":"thread.started","thread_id":"th"}`, `{"type":"turn.started"}`,
 		`{"type":"item.started","item":{"type":"command_execution","command":"go test"}}`,
@@ -216,6 +220,7 @@ func TestArgs(t *testing.T) {
 
 // TestLastWords: what was said before more work was done is no last word, and so no verdict.
 func TestLastWords(t *testing.T) {
+	conform.Rule(t, "001 agent.last", "the last of what it says")
 	draft := `If all holds: {\"verdict\":\"pass\"}`
 	r, _ := read(Claude, `{"type":"assistant","message":{"content":[{"type":"text","text":"`+draft+`"},{"type":"tool_use","name":"Bash","input":{}}]}}`,
 		`{"type":"result","subtype":"success","result":""}`)

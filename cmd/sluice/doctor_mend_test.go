@@ -7,10 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sluice/internal/conform"
 )
 
 // TestDoctorMends: what doctor can mend is mended after a yes, and looked at again; without somebody to ask it says how.
 func TestDoctorMends(t *testing.T) {
+	conform.Rule(t, "001 cli.doctor", "what is wrong, with a mend")
 	w := newWorld(t, true)
 	w.agentsOnPath("claude", "codex")
 	home := filepath.Join(filepath.Dir(w.dir), "state", "sluice")

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 // binary runs the real binary: what launches agents launches them through it.
@@ -115,6 +117,7 @@ func TestInboxOverAllRepos(t *testing.T) {
 
 // TestCleanLeavesWhatLives: transcripts of live runs, of young ones and of the newest stay; the journal is never touched.
 func TestCleanLeavesWhatLives(t *testing.T) {
+	conform.Rule(t, "001 cli.clean", "what is over goes, what lives stays")
 	w, binary := gated(t)
 	w.write(".workflow/specs/short.yaml", "workflow: {id: short}\nsteps:\n  - {id: A, run: \"true\", next_step: DONE}\n")
 	for range 2 {

@@ -32,6 +32,7 @@ func (w *world) settings(set ...string) (*settings, error) {
 
 // TestLayersInTheirOrder: each layer over the one before, and each value says where it comes from.
 func TestLayersInTheirOrder(t *testing.T) {
+	conform.Rule(t, "001 layers", "five layers over one another, each value with its place")
 	conform.Rule(t, "7-agents layers", "each layer over the one before, and each value says where it comes from")
 	w := newWorld(t, false)
 	w.own("veto_window: 1s\ngrace: 1s\nlinger: 1s\nsettle: 1s\nroles: {builder: {agent: codex, model: x}}\nnotify: {command: [mail, me]}\n")
@@ -172,6 +173,7 @@ func TestRoleWithoutAgent(t *testing.T) {
 }
 
 func TestConfigShowsOneKey(t *testing.T) {
+	conform.Rule(t, "001 cli.config", "a key, its value and its place")
 	w := newWorld(t, true)
 	w.write(".workflow/config.yaml", "veto_window: 7s\n")
 	if code, out, errs := w.sluice("config", "veto_window"); code != 0 || strings.Join(strings.Fields(out), " ") != "veto_window 7s .workflow/config.yaml:1" && !strings.Contains(out, ".workflow/config.yaml:1") {

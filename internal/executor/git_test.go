@@ -33,6 +33,7 @@ steps:
 `
 
 func TestWorktrees(t *testing.T) {
+	conform.Rule(t, "001 agent.settings", "folder")
 	conform.Rule(t, "1-language worktree", "made of its branch where it is missing, used as it is where it is there")
 	conform.Rule(t, "1-language worktree", "made of its branch; a plain folder used as it is")
 	conform.Rule(t, "004 §3 agent.worktree", "relative to the root")

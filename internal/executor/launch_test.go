@@ -221,6 +221,7 @@ gates:
 `
 
 func TestAnswerIsAskedForAgain(t *testing.T) {
+	conform.Rule(t, "001 summary.schema", "asked twice again, then it is bad")
 	conform.Rule(t, "1-language answer", "asked again twice for an answer that is not to its schema; defaults filled in")
 	conform.Rule(t, "1-language answer", "two corrections, then it is bad")
 	for _, x := range []struct {
@@ -285,6 +286,8 @@ func TestAgentsTakeTurns(t *testing.T) {
 }
 
 func TestAgentCommands(t *testing.T) {
+	conform.Rule(t, "001 agent.settings", "program, arguments, model")
+	conform.Rule(t, "003 model", "in the agent's command")
 	b := newBench(t, agentSpec)
 	b.put("in.txt", "x")
 	b.put(".workflow/prompts/w.md", "You are the writer of the template.")

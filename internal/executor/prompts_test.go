@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice/engine"
+	"sluice/internal/conform"
 )
 
 const promptsSpec = `
@@ -28,6 +29,8 @@ gates:
 // TestProjectPrompts: the project's own prompt of a role holds in place of the built-in one; what the settings name holds
 // before it; a faulty one is for a person to mend, by its place.
 func TestProjectPrompts(t *testing.T) {
+	conform.Rule(t, "001 prompt.own", "prompts/ROLE.md")
+	conform.Rule(t, "003 prompts.own", "prompts/ROLE.md")
 	b := newBench(t, promptsSpec)
 	b.script("one", "true")
 	b.settings.Roles[AnyRole] = Role{Agent: []string{"one"}}

@@ -70,6 +70,7 @@ func TestSettingsCheck(t *testing.T) {
 }
 
 func TestSettingsOfRoles(t *testing.T) {
+	conform.Rule(t, "001 agent.settings", "time-out")
 	s := Default()
 	two := 2
 	s.Roles["x"] = Role{Agent: []string{"codex"}, Timeout: engine.Duration(time.Minute), Restarts: &two}
