@@ -106,14 +106,14 @@ func (c *compiler) session(t text, s scope, what string) engine.Text {
 }
 
 // maxSession bounds the name of a conversation: a file bears it.
-const maxSession = 120
+const maxSession = 160
 
 func badSession(v string) string {
 	switch {
 	case strings.TrimSpace(v) == "":
 		return "is empty"
 	case len(v) > maxSession:
-		return "is longer than 120 bytes"
+		return fmt.Sprintf("is longer than %d bytes", maxSession)
 	case strings.ContainsFunc(v, unicode.IsControl):
 		return "has a control character"
 	}

@@ -80,6 +80,25 @@ func TestSessionGoesOn(t *testing.T) {
 	}
 }
 
+// TestSessionOfAnAttempt: a conversation whose name says of which attempt it is begins with that one, and goes on with a second
+// launch for it; its record has a name of its own.
+func TestSessionOfAnAttempt(t *testing.T) {
+	b := newBench(t, strings.Replace(sessionSpec, "session: main", `session: "wf-${{run}}-${{step}}-${{attempt}}"`, 1))
+	b.claude(talker + "said=done" + talkerEnd)
+	for _, j := range [][2]int{{1, 1}, {1, 2}, {2, 1}} {
+		b.carry(b.stepJob("A", j[0], j[1]))
+	}
+	if got := b.get(".git/asked"); got != "resume:\nresume:talk-0000\nresume:\n" {
+		t.Errorf("asked %q", got)
+	}
+	if p, _ := ReadProgram(b.path(".workflow/runs/w-1/A.2")); p.Session != "wf-w-1-A-2" {
+		t.Errorf("%+v", p)
+	}
+	if got := b.get(".workflow/runs/w-1/A.2/" + sessionLink); got != b.get(".workflow/runs/w-1/A.2/stdout") || !strings.Contains(got, `"session_id":"talk-0001"`) {
+		t.Errorf("the record: %q", got)
+	}
+}
+
 // TestSessionInUse: two launches at a time do not speak in one conversation; and who was never started holds none.
 func TestSessionInUse(t *testing.T) {
 	b := newTalks(t, "said=done; while [ -e .git/hold ]; do sleep 0.05; done")
