@@ -151,6 +151,7 @@ type GateStatus struct {
 // LetThrough is a round whose work went on, or whose branch ended well, though the gate did not pass it: by a route, by
 // on_fail or by on_exhausted.
 type LetThrough struct {
+	Run      string        `json:"run,omitempty"` // the child run that it is of; "" = this one
 	Gate     string        `json:"gate"`
 	Round    int           `json:"round"`
 	Outcome  string        `json:"outcome"`  // the route's name; pass: by on_exhausted

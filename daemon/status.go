@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"sluice/engine"
@@ -34,6 +33,7 @@ func statusOf(c *core, root string, only string, full bool, today func() (string
 			}
 		}
 	}
+	s.unpassed(c)
 	return s, sources
 }
 
@@ -83,31 +83,9 @@ func runStatus(c *core, r *engine.Run, full bool) RunStatus {
 	out.Child, out.Dir = copied(r.Child), r.Folder()
 	for _, st := range spec.Steps {
 		out.Steps = append(out.Steps, stepStatus(c.state, r, spec, st, full))
-		for i := range st.Gates {
-			out.Unpassed = append(out.Unpassed, letThrough(r, spec, st, i)...)
-		}
 	}
-	sort.SliceStable(out.Unpassed, func(i, j int) bool { return out.Unpassed[i].At.Before(out.Unpassed[j].At) })
 	if r.Live() {
 		out.Waits = append(out.Waits, waits(c, r, spec)...)
-	}
-	return out
-}
-
-// letThrough lists the rounds of gate i of the step's row that let the work go on without a pass.
-func letThrough(r *engine.Run, spec *engine.Spec, st *engine.Step, i int) (out []LetThrough) {
-	id := st.Gates[i]
-	for _, q := range r.Rounds[id] {
-		if q.LetThrough == 0 {
-			continue
-		}
-		x := LetThrough{Gate: id, Round: q.N, Outcome: q.Outcome, Failures: q.LetThrough, To: q.To, ByKind: q.ByKind, By: copied(q.By), At: q.Ended}
-		if x.To == "" && i+1 < len(st.Gates) {
-			x.To = st.Gates[i+1]
-		} else if x.To == "" {
-			x.To = strings.Join(spec.Gate(id).OnPass, ", ")
-		}
-		out = append(out, x)
 	}
 	return out
 }

@@ -334,9 +334,14 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 
 // unpassedWords says what let work go on that a gate did not pass.
 func unpassedWords(u daemon.LetThrough) string {
-	s := u.Gate + ": " + u.Outcome
+	s := u.Gate + ": "
+	if u.Run != "" {
+		s = u.Run + " " + s
+	}
 	if u.Outcome == engine.OutcomePass {
-		s = u.Gate + ": on_exhausted"
+		s += "on_exhausted"
+	} else {
+		s += u.Outcome
 	}
 	s += " after " + plural(u.Failures, "failure") + " → " + u.To
 	if u.ByKind == "human" {

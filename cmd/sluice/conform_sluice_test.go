@@ -158,6 +158,7 @@ func scriptsHold() map[string][][2]string {
 			{"000 not-reached", "failed at a score of 40"},
 			{"6-seeds unpassed", "skip_and_continue is told, to the end of the run"},
 		},
+		"let-through": {{"6-seeds unpassed", "by a route, on_fail, on_exhausted, a person's word, and in the run of a task"}},
 		"template-goal-fails": {
 			{"000 lower_threshold", "60 is let through"},
 			{"000 abort.plan", "aborted at the last"},

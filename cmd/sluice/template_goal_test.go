@@ -186,8 +186,8 @@ func TestGoalReached(t *testing.T) {
 	aGoal(t, nil, map[string]func(int) string{"goal-reached": always(scored(69, 0))}).rest().wants(engine.RunFailed, "all-done pass", "goal-reached not_reached FAILED")
 }
 
-// never fails what a task's supervisor is asked.
-func never(int) string { return scored(40, 0) }
+// rejects fails what a task's supervisor is asked.
+func rejects(int) string { return scored(40, 0) }
 
 // TestGoalReplan: a task that keeps failing is cut; the cut tasks stand for it, and are cut again, to a depth.
 func TestGoalReplan(t *testing.T) {
@@ -196,7 +196,7 @@ func TestGoalReplan(t *testing.T) {
 		conform.Rule(t, "000 "+r[0], r[1])
 	}
 	conform.Rule(t, "000 task.states", "blocked, where others stand for it")
-	g := aGoal(t, nil, map[string]func(int) string{"T1/verify": never})
+	g := aGoal(t, nil, map[string]func(int) string{"T1/verify": rejects})
 	g.until(func() bool { return g.st.Runs[g.run].List.Task("T1.1") != nil && g.status("T1.1") != "" }, time.Minute)
 	if g.status("T1") != engine.TaskBlocked || g.status("T1.1") != engine.TaskTodo || g.status("T1.2") != engine.TaskTodo {
 		t.Errorf("T1 is %s, T1.1 %s, T1.2 %s", g.status("T1"), g.status("T1.1"), g.status("T1.2"))
@@ -212,7 +212,7 @@ func TestGoalReplan(t *testing.T) {
 	if _, err := gates.ReadAnswer([]byte(`{"new_tasks":[`+taskJSON("T1.1")+","+taskJSON("T1.2")+`]}`), schema); err == nil {
 		t.Error("taken without an analysis")
 	}
-	deep := map[string]func(int) string{"T1/verify": never, "T1.1/verify": never, "T1.1.1/verify": never, "T1.1.1.1/verify": never, "T1.1.1.1.1/verify": never}
+	deep := map[string]func(int) string{"T1/verify": rejects, "T1.1/verify": rejects, "T1.1.1/verify": rejects, "T1.1.1.1/verify": rejects, "T1.1.1.1.1/verify": rejects}
 	for depth, cuts := range map[string]int{"": 3, "1": 1} {
 		vars := map[string]string{"max_goal_iterations": "0"}
 		if depth != "" {
@@ -239,16 +239,16 @@ func TestGoalIterations(t *testing.T) {
 		}
 		return out
 	}
-	g := aGoal(t, with("max_fix_cycles", "3"), map[string]func(int) string{"T2/verify": never}).rest()
+	g := aGoal(t, with("max_fix_cycles", "3"), map[string]func(int) string{"T2/verify": rejects}).rest()
 	g.wants(engine.RunFailed, "all-done fail FAILED")
 	if n := g.times("all-done fail execute"); n != 5 || g.asked["T2/code"] != 6 || g.asked["T1/code"] != 1 || g.asked["goal-reached"] != 0 {
 		t.Errorf("%d iterations more; T2 was coded %d times, T1 %d times", n, g.asked["T2/code"], g.asked["T1/code"])
 	}
-	g = aGoal(t, with("max_goal_iterations", "2"), map[string]func(int) string{"T2/verify": never}).rest()
+	g = aGoal(t, with("max_goal_iterations", "2"), map[string]func(int) string{"T2/verify": rejects}).rest()
 	if n := g.times("all-done fail execute"); n != 2 {
 		t.Errorf("max_goal_iterations=2: %d iterations more", n)
 	}
-	aGoal(t, with("max_fix_cycles", "3"), map[string]func(int) string{"T2/verify": first(never(0), never(1), "")}).rest().
+	aGoal(t, with("max_fix_cycles", "3"), map[string]func(int) string{"T2/verify": first(rejects(0), rejects(1), "")}).rest().
 		wants(engine.RunCompleted, "all-done fail execute", "all-done fail execute", "T2/verify pass", "all-done pass", "goal-reached pass")
 }
 
@@ -256,7 +256,7 @@ func TestGoalIterations(t *testing.T) {
 func TestGoalFailedRatio(t *testing.T) {
 	conform.Rule(t, "000 failed-ratio", "two of three; two of four are not more than half")
 	vars := map[string]string{"attempts_before_replan": "1", "max_replan_depth": "0", "max_goal_iterations": "0"}
-	plays := map[string]func(int) string{"T1/verify": never, "T3/verify": never}
+	plays := map[string]func(int) string{"T1/verify": rejects, "T3/verify": rejects}
 	g := aGoal(t, vars, plays).rest()
 	g.wants(engine.RunAborted)
 	if why := g.st.Runs[g.run].EndWhy; !strings.Contains(why, "max_failed_ratio") {
@@ -295,7 +295,7 @@ func TestGoalSteered(t *testing.T) {
 		conform.Rule(t, "000 "+r[0], r[1])
 	}
 	ann := engine.Actor{Who: "ann"}
-	g := aGoal(t, map[string]string{"attempts_before_replan": "1", "max_replan_depth": "0", "max_goal_iterations": "0"}, map[string]func(int) string{"T2/verify": first(never(0), "")})
+	g := aGoal(t, map[string]string{"attempts_before_replan": "1", "max_replan_depth": "0", "max_goal_iterations": "0"}, map[string]func(int) string{"T2/verify": first(rejects(0), "")})
 	inT2 := func() bool { r := g.st.Runs[g.run+".T2.1"]; return r != nil && len(r.Procs) > 0 }
 	g.until(inT2, time.Minute)
 	list := func() *engine.TaskList { return g.st.Runs[g.run].List }
@@ -351,11 +351,11 @@ func TestGoalWrongLists(t *testing.T) {
 		"tasks that depend on one another": {map[string]func(int) string{"plan": always(circle)}, engine.RunCompleted, []string{"plan-review pass", "mend pass", "goal-reached pass"}, map[string]int{"mend": 1, "plan": 1}},
 		"a task that is not there":         {map[string]func(int) string{"plan": always(planJSON(taskJSON("T1", "T9"), taskJSON("T2"), taskJSON("T3")))}, engine.RunCompleted, []string{"mend pass", "goal-reached pass"}, map[string]int{"mend": 1}},
 		"never mended":                     {map[string]func(int) string{"plan": always(circle), "mend": always(circle)}, engine.RunFailed, []string{"mend pass", "mend pass", "all-done fail FAILED"}, map[string]int{"mend": 2, "T1/code": 0}},
-		"one subtask": {map[string]func(int) string{"T1/verify": never, "replan": first(`{"analysis":"a","new_tasks":[`+taskJSON("T1.1")+`]}`, "")}, engine.RunCompleted,
+		"one subtask": {map[string]func(int) string{"T1/verify": rejects, "replan": first(`{"analysis":"a","new_tasks":[`+taskJSON("T1.1")+`]}`, "")}, engine.RunCompleted,
 			[]string{"replanned fail replan", "replanned pass", "T1.1/verify pass"}, map[string]int{"replan": 2}},
-		"a subtask that what it stands for waits for": {map[string]func(int) string{"T1/verify": never, "replan": first(cut(taskJSON("T1.1", "T2"), taskJSON("T1.2")), "")}, engine.RunCompleted,
+		"a subtask that waits for what waits for it": {map[string]func(int) string{"T1/verify": rejects, "replan": first(cut(taskJSON("T1.1", "T2"), taskJSON("T1.2")), "")}, engine.RunCompleted,
 			[]string{"replanned fail replan", "replanned pass"}, map[string]int{"replan": 2}},
-		"another task's id, again and again": {map[string]func(int) string{"T1/verify": never, "replan": always(cut(taskJSON("T2"), taskJSON("T1.2")))}, engine.RunFailed, []string{"replanned fail FAILED"}, map[string]int{"replan": 3}},
+		"another task's id, again and again": {map[string]func(int) string{"T1/verify": rejects, "replan": always(cut(taskJSON("T2"), taskJSON("T1.2")))}, engine.RunFailed, []string{"replanned fail FAILED"}, map[string]int{"replan": 3}},
 	} {
 		g := aGoal(t, nil, c.plays).rest()
 		t.Log(name)
@@ -389,7 +389,7 @@ func TestGoalTakenUp(t *testing.T) {
 	}{
 		"half failed": {map[string]string{"attempts_before_replan": "1", "max_replan_depth": "0"},
 			func(*goalRun) map[string]func(int) string {
-				return map[string]func(int) string{"T1/verify": first(never(0), ""), "T3/verify": first(never(0), "")}
+				return map[string]func(int) string{"T1/verify": first(rejects(0), ""), "T3/verify": first(rejects(0), "")}
 			}, "max_failed_ratio", [3]int{2, 1, 2}},
 		"time up": {nil, func(g *goalRun) map[string]func(int) string { return map[string]func(int) string{"T2/code": late(g)} }, "max_duration", [3]int{1, 2, 1}},
 		"a task aborts": {nil, func(*goalRun) map[string]func(int) string {

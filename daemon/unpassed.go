@@ -1,0 +1,62 @@
+package daemon
+
+import (
+	"sort"
+	"strings"
+
+	"sluice/engine"
+)
+
+// unpassed says of each run what went on in it, and in the runs of its tasks, without a pass.
+func (s *Status) unpassed(c *core) {
+	at := make(map[string]int, len(s.Runs))
+	for i := range s.Runs {
+		at[s.Runs[i].ID] = i
+	}
+	for _, id := range c.state.Order {
+		r := c.state.Runs[id]
+		through := letThrough(r, c.spec(r.Digest))
+		if len(through) == 0 {
+			continue
+		}
+		for o := r; o != nil; o = c.state.Runs[o.Child.Parent] {
+			if i, ok := at[o.ID]; ok {
+				s.Runs[i].Unpassed = append(s.Runs[i].Unpassed, through...)
+			}
+			if o.Child == nil {
+				break
+			}
+			for i := range through { // to its parents it is told whose it is
+				through[i].Run = id
+			}
+		}
+	}
+	for i := range s.Runs {
+		u := s.Runs[i].Unpassed
+		sort.SliceStable(u, func(i, j int) bool { return u[i].At.Before(u[j].At) })
+	}
+}
+
+// letThrough lists the rounds of a run that let work go on without a pass.
+func letThrough(r *engine.Run, spec *engine.Spec) (out []LetThrough) {
+	if spec == nil {
+		return nil
+	}
+	for _, st := range spec.Steps {
+		for i, id := range st.Gates {
+			for _, q := range r.Rounds[id] {
+				if q.LetThrough == 0 {
+					continue
+				}
+				x := LetThrough{Gate: id, Round: q.N, Outcome: q.Outcome, Failures: q.LetThrough, To: q.To, ByKind: q.ByKind, By: copied(q.By), At: q.Ended}
+				if x.To == "" && i+1 < len(st.Gates) {
+					x.To = st.Gates[i+1]
+				} else if x.To == "" {
+					x.To = strings.Join(spec.Gate(id).OnPass, ", ")
+				}
+				out = append(out, x)
+			}
+		}
+	}
+	return out
+}
