@@ -119,10 +119,13 @@ func TestAScanKnowsWhatItWasTold(t *testing.T) {
 	b.gate("B")
 	q = b.run().CurrentRound("GB")
 	veto := engine.FileSeen{Name: "GA-veto", ID: "3", Written: b.now, Human: &engine.HumanSay{}}
-	if b.newer(veto, q.Asked.Add(-time.Millisecond)) {
+	if b.newer(veto, q.Asked.Add(-time.Millisecond), b.now) {
 		t.Error("a veto waits for another scan: this one may close its window")
 	}
 	pass := engine.FileSeen{Name: "GB-pass", ID: "2", Written: b.now, Human: &engine.HumanSay{}}
+	if day := 24 * time.Hour; b.newer(pass, q.Asked.Add(-day), q.Asked.Add(-day)) {
+		t.Error("a pass waits until the clock, which was set back, is where it was")
+	}
 	b.batch(item{scan: []engine.Event{pass}, began: q.Asked.Add(-time.Millisecond)})
 	if q := b.run().CurrentRound("GB"); q == nil || q.N != 1 || q.State != engine.OnHuman {
 		t.Fatalf("a pass was void because the scan did not know what to look at: %+v", q)

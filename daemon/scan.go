@@ -70,7 +70,7 @@ func (r *Repo) takeScan(it item, now time.Time) {
 		if file && r.moved[f.ID] {
 			continue
 		}
-		if file && r.newer(f, it.began) {
+		if file && r.newer(f, it.began, now) {
 			r.scanAgain = true
 			continue
 		}
@@ -89,20 +89,22 @@ func (r *Repo) takeScan(it item, now time.Time) {
 }
 
 // newer says that the file may be for a launch, or a round, that the scan did not know: it began before them, and took the
-// token for nobody's or no digest of what is there.
-func (r *Repo) newer(f engine.FileSeen, began time.Time) bool {
+// token for nobody's or no digest of what is there. What is of later than now is of before the clock was set back, and was
+// known.
+func (r *Repo) newer(f engine.FileSeen, began, now time.Time) bool {
+	since := func(t time.Time) bool { return t.After(began) && !t.After(now) }
 	if f.TokenOf != "?" && (f.Human == nil || f.DigestNow != "") {
 		return false
 	}
 	for _, run := range r.core.state.LiveRuns() {
 		for step := range run.Attempts {
-			if a := run.Current(step); f.TokenOf == "?" && a != nil && a.State == engine.Running && a.Launched.After(began) {
+			if a := run.Current(step); f.TokenOf == "?" && a != nil && a.State == engine.Running && since(a.Launched) {
 				return true
 			}
 		}
 		for gate := range run.Rounds {
 			q := run.CurrentRound(gate)
-			if q != nil && q.State == engine.OnHuman && q.Asked.After(began) && strings.HasPrefix(f.Name, gate+"-"+engine.OutcomePass) {
+			if q != nil && q.State == engine.OnHuman && since(q.Asked) && strings.HasPrefix(f.Name, gate+"-"+engine.OutcomePass) {
 				return true
 			}
 		}

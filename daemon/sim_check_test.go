@@ -80,8 +80,17 @@ func (s *sim) take(e entry) {
 func (s *sim) fact(e entry, f engine.Fact) {
 	l := s.led
 	switch f := f.(type) {
+	case engine.RunStarted:
+		s.once("run " + f.Run)
+		if c := f.Child; c != nil {
+			s.counts.children++
+		}
+	case engine.TaskEnded:
+		s.counts.tasks++
 	case engine.RunBegan:
-		l.owes(f.Run, f.Run+"/sweep")
+		if r := s.repo.core.state.Runs[f.Run]; r == nil || r.Child == nil { // its top's was that of its children, too
+			l.owes(f.Run, f.Run+"/sweep")
+		}
 	case engine.RunEnded:
 		delete(l.owed, f.Run)
 	case engine.RetryContextOwed:
@@ -188,6 +197,9 @@ func (s *sim) closed(f engine.RoundPassed, q *engine.Round) {
 
 // signalled holds that a step is done only by the word of its live launch.
 func (s *sim) signalled(e entry, f engine.StepSignalled) {
+	if f.Via == "tasks" { // by what its child runs came to
+		return
+	}
 	key := ""
 	switch ev := e.event.(type) {
 	case engine.FileSeen:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing/synctest"
 	"time"
 
@@ -137,6 +136,8 @@ func (s *sim) calls() (acts []act) {
 			}
 		case engine.DoWatch:
 			s.callWatch(c, add)
+		case engine.DoTasks, engine.DoSave:
+			s.callTasks(c, add)
 		}
 	}
 	return acts
@@ -206,6 +207,10 @@ func (s *sim) ended(p *simProc) engine.ProcessEnded {
 		return ev
 	}
 	switch p.kind {
+	case engine.ProcStep:
+		if s.lists {
+			s.worked(p, &ev)
+		}
 	case engine.ProcCheck:
 		ev.Check = &engine.CheckResult{OK: true, Digest: "tree of " + p.key}
 		if !s.calm && s.g.IntN(8) == 0 {
@@ -320,8 +325,7 @@ func (s *sim) say(p *simProc) {
 	if p.offered { // nobody waits for its end
 		p.alive = false
 	}
-	spec := s.specs[specOf(p.run)]
-	st := spec.Step(p.step)
+	st := p.of
 	switch st.Signal.Type {
 	case engine.SignalExit:
 		if p.status == engine.StatusFailed {
@@ -407,8 +411,17 @@ func (s *sim) ask(ev engine.Event, word *simWord) {
 	synctest.Wait() // of two that ask, the first is the first
 }
 
-// specOf is the source of a run's spec.
-func specOf(run string) string { return "spec of " + run[:strings.LastIndexByte(run, '-')] }
+// specOf is a run's spec.
+func (s *sim) specOf(r *engine.Run) *engine.Spec {
+	return engine.Specs(func(digest string) *engine.Spec {
+		for source, w := range s.specs {
+			if digestOf(source) == digest {
+				return w
+			}
+		}
+		return nil
+	}).Of(r.Digest)
+}
 
 func (s *sim) start(spec *engine.Spec, parallel bool) {
 	source := "spec of " + spec.ID

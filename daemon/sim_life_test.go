@@ -21,6 +21,7 @@ import (
 // sim plays one seed: the real loop, in a world and on a disk that do what the seed says. All that is drawn is drawn by
 // the one goroutine that drives, so that a seed is the same history each time.
 type sim struct {
+	lists bool // its workflows have task lists and child runs
 	g     *rand.Rand
 	disk  *simDisk
 	w     *simWorld
@@ -53,7 +54,7 @@ type sim struct {
 }
 
 // simCounts is what a history came to.
-type simCounts struct{ events, facts, crashes, stalls, syncs, stops, ticks int }
+type simCounts struct{ events, facts, crashes, stalls, syncs, stops, ticks, children, tasks int }
 
 // simAsk is something a person asked through the API.
 type simAsk struct {
@@ -66,7 +67,8 @@ type simAsk struct {
 
 func newSim(seed uint64) *sim {
 	s := &sim{g: rand.New(rand.NewPCG(seed, 1)), disk: newSimDisk(seed), specs: map[string]*engine.Spec{}, led: newLedger(), steadily: map[int64]time.Time{}, conf: engine.DefaultConfig(), trace: func(string, ...any) {}}
-	s.w = &simWorld{disk: s.disk, procs: map[string]*simProc{}, written: map[string]bool{}}
+	s.w = &simWorld{disk: s.disk, procs: map[string]*simProc{}, written: map[string]bool{}, books: map[string]*simBook{}}
+	s.lists = seed%4 == 1 // none of those in seeds.txt
 	s.conf.MaxParallel = 1 + s.g.IntN(3)
 	s.conf.Timeout = engine.Duration(10 * time.Minute)
 	s.conf.Remind = engine.Duration(pick(s.g, 0, 10*time.Minute, time.Hour))

@@ -19,7 +19,7 @@ func (s *sim) people() (acts []act) {
 		if !r.Live() {
 			continue
 		}
-		for _, g := range s.specs[specOf(id)].Gates {
+		for _, g := range s.specOf(r).Gates {
 			q := r.CurrentRound(g.ID)
 			switch {
 			case q == nil || s.answering(id, g.ID, q.N):
@@ -149,7 +149,7 @@ func (s *sim) trouble() (acts []act) {
 			ask("abort "+id, 1, engine.AbortRequested{Run: id, By: by})
 		}
 	case 5:
-		step := pick(s.g, s.specs[specOf(id)].Steps...).ID
+		step := pick(s.g, s.specOf(st.Runs[id]).Steps...).ID
 		ask("retry "+id, 1, engine.RetryRequested{Run: id, Step: pick(s.g, "", step), By: by})
 	case 6:
 		c := s.conf
@@ -157,6 +157,10 @@ func (s *sim) trouble() (acts []act) {
 		ask("settings", 1, engine.Configured{Config: c})
 	case 7:
 		s.runX(&acts)
+	case 8, 9:
+		if l := st.Runs[id].List; s.lists && l != nil {
+			acts = append(acts, act{"somebody edits " + l.Path, 3, s.locked(func() { s.edit(l.Path) })})
+		}
 	}
 	return acts
 }
@@ -193,7 +197,7 @@ func (s *sim) soothe() (acts []act) {
 		if r.Paused {
 			acts = append(acts, act{"resume " + id, 3, func() { s.ask(engine.ResumeRequested{Run: id, By: engine.Actor{Who: "person"}}, nil) }})
 		}
-		for _, x := range s.specs[specOf(id)].Steps {
+		for _, x := range s.specOf(r).Steps {
 			if len(x.ExtNeeds) > 0 && r.Current(x.ID) == nil && s.needsX(st) {
 				s.runX(&acts)
 			}

@@ -47,6 +47,9 @@ func (s *sim) acts() []act {
 func (s *sim) play() string {
 	for i := range 2 {
 		spec := simSpec(s.g, "wf"+strconv.Itoa(i))
+		for s.lists && !simChildren(s.g, spec) {
+			spec = simSpec(s.g, "wf"+strconv.Itoa(i))
+		}
 		s.specs["spec of "+spec.ID] = spec
 	}
 	s.specs["spec of x"] = simExt()
@@ -201,6 +204,8 @@ func (a *total) add(c simCounts) {
 	a.syncs += c.syncs
 	a.stops += c.stops
 	a.ticks += c.ticks
+	a.children += c.children
+	a.tasks += c.tasks
 }
 
 // oldSeeds are the seeds that once failed.
@@ -275,8 +280,8 @@ func TestSimulation(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d seeds, %d crash-restarts, %d clean stops, %d stalls, %d failed syncs, %d things happened, %d records, %d facts, %s",
-		all.seeds, all.crashes, all.stops, all.stalls, all.syncs, all.ticks, all.events, all.facts, time.Since(began).Round(time.Millisecond))
+	t.Logf("%d seeds, %d crash-restarts, %d clean stops, %d stalls, %d failed syncs, %d things happened, %d records, %d facts, %d child runs, %d tries at tasks, %s",
+		all.seeds, all.crashes, all.stops, all.stalls, all.syncs, all.ticks, all.events, all.facts, all.children, all.tasks, time.Since(began).Round(time.Millisecond))
 }
 
 // TestSimulationIsTheSameAgain: a seed replays a failure only if it is one history.

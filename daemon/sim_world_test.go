@@ -18,7 +18,9 @@ type simProc struct {
 	key, kind, run, step, gate string
 	n, k                       int
 	tree                       string
-	offered                    bool // somebody works on an offered step
+	of                         *engine.Step // of a step's
+	task                       string       // of a task's run
+	offered                    bool         // somebody works on an offered step
 	alive, said, hung          bool
 	status                     string // the word it will give, "" = none
 	verdict                    string
@@ -76,8 +78,9 @@ type simWorld struct {
 	letters []*simLetter
 	commits []*simCommit
 	words   []*simWord
-	written map[string]bool // files the daemon owed
-	slept   time.Duration   // by how much the wall clock is ahead of the steady one
+	books   map[string]*simBook // task files, by their paths
+	written map[string]bool     // files the daemon owed
+	slept   time.Duration       // by how much the wall clock is ahead of the steady one
 	ids     int
 	bad     string
 	launch  int // processes started
@@ -166,7 +169,10 @@ func (w *simWorld) letter(id string) *simLetter {
 // start brings a process to life, and sees that it may. Under mu.
 func (w *simWorld) start(g *rand.Rand, c *simCall, calm bool) {
 	e := c.job.Effect
-	p := &simProc{key: e.Key, kind: engine.ProcStep, run: e.Run, step: e.Step, gate: e.Gate, n: e.N, k: e.K, alive: true, offered: e.Proc == nil}
+	p := &simProc{of: c.job.Spec.Step(e.Step), key: e.Key, kind: engine.ProcStep, run: e.Run, step: e.Step, gate: e.Gate, n: e.N, k: e.K, alive: true, offered: e.Proc == nil}
+	if k := c.job.RunInfo.Child; k != nil {
+		p.task = k.Task
+	}
 	if e.Proc != nil {
 		p.kind, p.tree = e.Proc.Kind, e.Proc.Tree
 		w.checkStart(p)
