@@ -34,21 +34,21 @@ func taskFilesOf(args []string) (files, specs []string) {
 }
 
 // taskFileRead reads a task file. fault is what is wrong with it; err that it cannot be read at all.
-func (a *app) taskFileRead(arg string) (src []byte, mode fs.FileMode, file *tasks.File, bad *tasks.Fault, err error) {
+func (a *app) taskFileRead(arg string) (src []byte, st atomicfile.Stat, file *tasks.File, bad *tasks.Fault, err error) {
 	path := a.below(arg)
-	src, st, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), tasks.MaxBytes)
+	src, st, err = atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), tasks.MaxBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, 0, nil, nil, failed("its path is as seen from here", "%s: no such file", clean(arg))
+		return nil, st, nil, nil, failed("its path is as seen from here", "%s: no such file", clean(arg))
 	case errors.Is(err, atomicfile.ErrNotRegular):
-		return nil, 0, nil, nil, failed("a task file is a plain file, and no link", "%s: not a regular file", clean(arg))
+		return nil, st, nil, nil, failed("a task file is a plain file, and no link", "%s: not a regular file", clean(arg))
 	case errors.Is(err, atomicfile.ErrTooLarge):
-		return nil, 0, nil, nil, failed("split the list", "%s: more than %d MiB", clean(arg), tasks.MaxBytes>>20)
+		return nil, st, nil, nil, failed("split the list", "%s: more than %d MiB", clean(arg), tasks.MaxBytes>>20)
 	case err != nil:
-		return nil, 0, nil, nil, err
+		return nil, st, nil, nil, err
 	}
 	file, bad = tasks.Read(src)
-	return src, st.Mode.Perm(), file, bad, nil
+	return src, st, file, bad, nil
 }
 
 // validTasks checks task files for validate: the first fault of each, with its line.
@@ -163,24 +163,35 @@ func tasksListed(all []tasks.Task) []listedTask {
 	return out
 }
 
-// formatTasks lays a task file out; it gives whether that changed it.
+// formatGoes is how often a task file is laid out anew because it was changed meanwhile: a run may be at work on it.
+const formatGoes = 20
+
+// formatTasks lays a task file out; it gives whether that changed it. What a run writes meanwhile is not lost.
 func (a *app) formatTasks(arg string, check bool) (differs bool, err error) {
-	src, mode, _, bad, err := a.taskFileRead(arg)
-	if err != nil {
-		return false, err
-	}
-	if bad != nil {
-		return false, failed("mend it first", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
-	}
-	out := tasks.Format(src)
-	if string(out) == string(src) {
-		return false, nil
-	}
-	a.print("%s", shortPath(a.below(arg)))
-	if check {
+	for range formatGoes {
+		src, st, _, bad, err := a.taskFileRead(arg)
+		if err != nil {
+			return false, err
+		}
+		if bad != nil {
+			return false, failed("mend it first", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
+		}
+		out := tasks.Format(src)
+		if string(out) == string(src) {
+			return false, nil
+		}
+		if !check {
+			if err = atomicfile.Replace(a.below(arg), out, st.Mode.Perm(), st); errors.Is(err, atomicfile.ErrChanged) {
+				continue
+			}
+			if err != nil {
+				return true, err
+			}
+		}
+		a.print("%s", shortPath(a.below(arg)))
 		return true, nil
 	}
-	return true, atomicfile.Write(a.below(arg), out, mode)
+	return true, failed("try again when nobody is at work on it", "%s: it is changed all the time", clean(arg))
 }
 
 // specArgs are the files that a command about specs is for: none where only task files were named.

@@ -62,6 +62,7 @@ func scriptsHold() map[string][][2]string {
 			{"003 state.fields", "the record, prompts, status of a run"},
 			{"003 readonly", "git status and git log after a run"},
 			{"003 corrections.each", "each of the three without JSON; the planner at the third time of asking"},
+			{"003 roles.more", "an auditor between reviewer and controller"},
 			{"003 least", "the planner's prompt"},
 		},
 		"template-backlog": {
@@ -113,6 +114,8 @@ func scriptsHold() map[string][][2]string {
 			{"001 abort", "in mid-iteration"},
 			{"001 turns", "two agents, two kills, a pause"},
 		},
+		"tasks_hand":     {{"001 doing", "as it was left by an abort"}},
+		"tasks_parallel": {{"001 parallel", "two at a time"}},
 		"tasks_cmd": {
 			{"001 validate.names", "a cycle, a dependency that is not there"},
 			{"001 cli.ls", "by status, one status, JSON, from elsewhere"},

@@ -178,8 +178,10 @@ func unheldBeside(t *testing.T, inner, outer *bench, with func(*bench) *Executor
 	}
 }
 
-// TestHeldOutOfAnotherRepo: a repo that is served and lies in the checkout is not the agent's to write.
+// TestHeldOutOfAnotherRepo: a repo that is served and lies in the checkout is not the agent's to write, nor is what lies
+// beside its own.
 func TestHeldOutOfAnotherRepo(t *testing.T) {
+	conform.Rule(t, "001 agent.folder", "its checkout, and neither a file beside it nor another repo within")
 	box := boxed(t)
 	b := newBench(t, heldSpec)
 	b.put("inner/.workflow/signals/.keep", "")
@@ -192,9 +194,9 @@ func TestHeldOutOfAnotherRepo(t *testing.T) {
 			}
 		})
 	}
-	b.script("planter", "echo ok >inner/.workflow/signals/G-pass; echo x >inner/file; echo x >outer\n")
+	b.script("planter", "echo ok >inner/.workflow/signals/G-pass; echo x >inner/file; echo x >../beside; echo x >outer\n")
 	b.carry(b.stepJob("A", 1, 1))
-	if b.has("inner/.workflow/signals/G-pass") || b.has("inner/file") || !b.has("outer") {
+	if b.has("inner/.workflow/signals/G-pass") || b.has("inner/file") || b.has("../beside") || !b.has("outer") {
 		t.Error(b.sh("find inner outer"))
 	}
 }
