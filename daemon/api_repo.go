@@ -83,7 +83,7 @@ func (r *Repo) spec(req *http.Request) (any, error) {
 	id, src := req.URL.Query().Get("run"), ""
 	err := r.Ask(req.Context(), func(c *core) {
 		if run := c.state.Runs[id]; run != nil {
-			src = c.sources[run.Digest]
+			src = c.sourceOf(run)
 		}
 	})
 	if err == nil && src == "" {

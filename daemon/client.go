@@ -122,7 +122,7 @@ func (c *Client) Run(ctx context.Context, run string) (r RunStatus, err error) {
 	return r, c.ask(ctx, "GET", "/v1/run?run="+url.QueryEscape(run), nil, &r)
 }
 
-// Spec gives the source the run was started with.
+// Spec gives the source the run, or the run that it is a child of, was started with.
 func (c *Client) Spec(ctx context.Context, run string) (string, error) {
 	var out struct {
 		Source string `json:"source"`
@@ -232,10 +232,10 @@ func (r *Reader) Facts(run string, from int64, fn func(Line) error) error {
 	})
 }
 
-// Spec gives the source the run was started with, "" where the run is not known.
+// Spec gives the source the run, or the run that it is a child of, was started with; "" where the run is not known.
 func (r *Reader) Spec(run string) string {
 	if x := r.c.state.Runs[run]; x != nil {
-		return r.c.sources[x.Digest]
+		return r.c.sourceOf(x)
 	}
 	return ""
 }

@@ -123,6 +123,12 @@ func (c *core) fold(at time.Time, facts []engine.Fact) {
 	}
 }
 
+// sourceOf is what the run goes by, of a child run with all that its parent goes by; "" where that is not known.
+func (c *core) sourceOf(r *engine.Run) string {
+	digest, _, _ := strings.Cut(r.Digest, "/")
+	return c.sources[digest]
+}
+
 // learn keeps a spec's source and compiles it.
 func (c *core) learn(digest, source string) {
 	if _, ok := c.sources[digest]; ok {

@@ -99,10 +99,6 @@ func (a *app) drawn(cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunS
 	if err != nil {
 		return nil, nil, err
 	}
-	source, err := v.Spec(cmd.Context(), id)
-	if err != nil {
-		return nil, nil, err
-	}
-	spec, err := compileSpec(source)
+	spec, err := goesBy(cmd.Context(), v, run)
 	return spec, &run, err
 }

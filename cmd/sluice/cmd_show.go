@@ -114,11 +114,7 @@ type checkedBy struct {
 
 // gather puts together what there is about a gate or a step.
 func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus, id string) (*shown, error) {
-	source, err := v.Spec(ctx, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	spec, err := compileSpec(source)
+	spec, err := goesBy(ctx, v, r)
 	if err != nil {
 		return nil, err
 	}

@@ -186,6 +186,7 @@ func scriptsHold() map[string][][2]string {
 			{"000 resume.reset", "T2 after the kill, T3.1 after the failure"},
 			{"000 conversations", "the coder's after the kill, the planner's at the re-plan, the supervisor's at the end"},
 			{"000 abort.user", "what runs is ended"},
+			{"000 level.critical", "in the inbox, and on with a person's pass"},
 			{"000 run.states", "running, paused, failed, completed, aborted"},
 		},
 		"stub": {

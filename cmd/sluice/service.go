@@ -127,6 +127,22 @@ func compileSpec(source string) (*engine.Spec, error) {
 	return nil, faults[0]
 }
 
+// goesBy is what a run goes by, of the source that viewers give: of a child run the part that its digest names.
+func goesBy(ctx context.Context, v viewer, r daemon.RunStatus) (*engine.Spec, error) {
+	source, err := v.Spec(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := compileSpec(source)
+	if err != nil {
+		return nil, err
+	}
+	if spec = engine.Specs(func(string) *engine.Spec { return spec }).Of(r.Digest); spec == nil {
+		return nil, fmt.Errorf("%s: what it goes by is not in the spec of its parent", r.ID)
+	}
+	return spec, nil
+}
+
 // unserved is the journal of a repo that nobody serves.
 type unserved struct{ r *daemon.Reader }
 
