@@ -140,6 +140,17 @@ func TestRealAgentsDevCycle(t *testing.T) {
 	says(t, w.file("review.json"), "good to keep")
 	says(t, w.file("recommendations.json"), "name the format")
 	says(t, w.file("execution-report.json"), "T2", "code-review-1")
+	for n, task := range map[int]string{1: "T1", 2: "code-review-1"} {
+		tried, err := filepath.Glob(filepath.Join(w.repo, fmt.Sprintf(".workflow/runs/dev-cycle-1/execution.%d/%s.1/*/agent.json", n, task)))
+		if err != nil || len(tried) != 1 {
+			t.Fatalf("execution.%d: %v %v", n, tried, err)
+		}
+		data, err := os.ReadFile(tried[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		says(t, string(data), fmt.Sprintf(`"session":"wf-dev-cycle-1-execution-%d"`, n))
+	}
 	// Each iteration of a phase has a session of its own, by the document's id, and its record.
 	for phase, of := range map[string][2]string{"planning.1": {"planning-1", "Planned."}, "planning.2": {"planning-2", "Planned."}, "plan-review.1": {"plan-review-1", "errors are right"},
 		"plan-review.2": {"plan-review-2", "sound"}, "code-review.2": {"code-review-2", "good to keep"}, "finalize.1": {"finalize-1", "Done."}} {

@@ -231,7 +231,9 @@ func (e *Executor) reviewPrompt(ctx context.Context, job daemon.Job, g *engine.G
 // withAttempt is the round's environment as the step's own texts see it.
 func withAttempt(job daemon.Job, st *engine.Step) *engine.Env {
 	env := *withAnswer(job)
-	env.Step, env.Attempt = st.ID, job.Attempt.N
+	if env.Step == "" { // else the engine knows better: of a list's task the attempt is the list's
+		env.Step, env.Attempt = st.ID, job.Attempt.N
+	}
 	return &env
 }
 
