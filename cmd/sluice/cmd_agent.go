@@ -97,7 +97,7 @@ func (a *app) notifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "notify TEXT",
 		Short: "send yourself a notice, as a run would",
-		Long:  "Goes by the same settings (notify.desktop, command, webhook) as the notices of runs: for hooks, and\nto try whether notices reach you. Prints what became of it on each channel.",
+		Long:  "Goes by the same settings (notify.desktop, command, webhook) as the notices of runs: to try\nwhether they reach you, and for scripts of your own. Prints what became of it on each channel.\nWithin the sandbox, where hooks and agents run, your settings and your desktop are hidden: to be\ntold of each step write `hooks: {notify: true}` in the spec.",
 		Example: `sluice notify "deployed"
 sluice notify "is this seen?" --body "with more words"`,
 		Args: between(1, 1),
