@@ -87,6 +87,7 @@ type shown struct {
 	Run      string             `json:"run"`
 	Workflow string             `json:"workflow"`
 	Stubbed  bool               `json:"stubbed,omitempty"` // stand-ins play the run's agents
+	For      string             `json:"for,omitempty"`     // of a child run: whose it is, and its task as the file has it
 	Step     string             `json:"step"`
 	StepName string             `json:"step_name,omitempty"`
 	Task     string             `json:"task,omitempty"`
@@ -118,7 +119,7 @@ func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus
 	if err != nil {
 		return nil, err
 	}
-	sh := &shown{Run: r.ID, Workflow: r.Workflow, Stubbed: r.Stubbed, dir: r.Dir}
+	sh := &shown{Run: r.ID, Workflow: r.Workflow, Stubbed: r.Stubbed, For: childTask(r.Child), dir: r.Dir}
 	var st daemon.StepStatus
 	for _, s := range r.Steps {
 		for i, g := range s.Gates {
@@ -185,6 +186,18 @@ func (sh *shown) of(step *engine.Step) {
 	for _, o := range step.Outputs {
 		sh.Outputs = append(sh.Outputs, o.Path.Source)
 	}
+}
+
+// childTask says whose child a run is, with the words of its task; "" of a run that is nobody's.
+func childTask(c *engine.ChildOf) string {
+	var task struct {
+		Title       string `json:"title"`
+		Description string `json:"description"`
+	}
+	if c == nil || json.Unmarshal(c.Body, &task) != nil { // a run without a task has no body
+		return c.Title()
+	}
+	return strings.TrimSpace(c.Title() + "\n" + task.Title + "\n\n" + task.Description)
 }
 
 // checked finds what the commands of the criterion printed, at the newest check of the attempt.
@@ -282,6 +295,9 @@ func (a *app) printShow(sh *shown) {
 	}
 	if sh.Stubbed {
 		a.field("note", a.paint(yellow, stubWords))
+	}
+	if sh.For != "" {
+		a.text("for", sh.For)
 	}
 	a.field("step", title(sh.Step, sh.StepName))
 	a.text("task", sh.Task)
