@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -196,9 +197,10 @@ func (g *goalRun) ends(e engine.Effect) {
 func (g *goalRun) plan(answer json.RawMessage) {
 	var p struct {
 		Tasks []struct {
-			ID    string   `json:"id"`
-			Title string   `json:"title"`
-			Needs []string `json:"depends_on"`
+			ID     string   `json:"id"`
+			Title  string   `json:"title"`
+			Status string   `json:"status"`
+			Needs  []string `json:"depends_on"`
 		} `json:"tasks"`
 	}
 	if err := json.Unmarshal(answer, &p); err != nil {
@@ -206,7 +208,7 @@ func (g *goalRun) plan(answer json.RawMessage) {
 	}
 	g.file = nil
 	for _, x := range p.Tasks {
-		g.file = append(g.file, engine.TaskSeen{ID: x.ID, Title: x.Title, Status: engine.TaskTodo, Priority: engine.NoPriority, DependsOn: x.Needs, Body: json.RawMessage(`{"id":"` + x.ID + `"}`)})
+		g.file = append(g.file, engine.TaskSeen{ID: x.ID, Title: x.Title, Status: cmp.Or(x.Status, engine.TaskTodo), Priority: engine.NoPriority, DependsOn: x.Needs, Body: json.RawMessage(`{"id":"` + x.ID + `"}`)})
 	}
 	g.stamp++
 }

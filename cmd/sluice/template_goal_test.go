@@ -368,6 +368,23 @@ func TestGoalWrongLists(t *testing.T) {
 	}
 }
 
+// TestGoalEditGoneWrong: a person's edit in mid-run that leaves no task file is mended, and what is done stays done.
+func TestGoalEditGoneWrong(t *testing.T) {
+	done := strings.Replace(taskJSON("T1"), `"complexity"`, `"status":"done","complexity"`, 1)
+	g := aGoal(t, nil, map[string]func(int) string{"mend": always(planJSON(done, taskJSON("T2", "T1"), taskJSON("T3")))})
+	g.until(func() bool { return g.status("T1") == engine.TaskDone }, time.Minute)
+	for i := range g.file {
+		if g.file[i].ID == "T3" {
+			g.file[i].DependsOn = []string{"T3"}
+		}
+	}
+	g.stamp++
+	g.rest().wants(engine.RunCompleted, "T1/verify pass", "mend pass", "T3/verify pass", "goal-reached pass")
+	if g.asked["mend"] != 1 || g.asked["T1/code"] != 1 || g.asked["T2/code"] != 1 || g.asked["T3/code"] != 1 {
+		t.Errorf("%v", g.asked)
+	}
+}
+
 // TestGoalTakenUp: however a run ended, it can be taken up again, and does only what was not done.
 func TestGoalTakenUp(t *testing.T) {
 	conform.Rule(t, "000 resume.failed", "after each of its ends")
