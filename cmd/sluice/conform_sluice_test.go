@@ -35,7 +35,7 @@ func scriptsHold() map[string][][2]string {
 			{"003 roles", "four roles in their order, three rounds"},
 			{"003 state", "the prompts of each role"},
 			{"003 iterations", "continue for ever ends after the tenth"},
-			{"003 iterations.set", "max_iter=12"},
+			{"003 iterations.set", "max_iter=2; what bounds it besides goes by it too"},
 			{"003 goal", "no goal, no run"},
 			{"003 log", "events.jsonl"},
 			{"003 persist", "killed and taken up again"},
