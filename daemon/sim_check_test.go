@@ -207,6 +207,9 @@ func (s *sim) signalled(e entry, f engine.StepSignalled) {
 		if x == nil || ev.Sentinel == nil || ev.Dir == "" && ev.TokenOf == "" && ev.Sentinel.Attempt == 0 {
 			return // a bare word in the inbox of all runs: the law takes it for the only live attempt of the name
 		}
+		if s.w.back && ev.TokenOf == "" && ev.Sentinel.Attempt == 0 {
+			return // a bare word counts by when it was written
+		}
 		key = x.key
 	case engine.CommitSeen:
 		for _, c := range s.w.commits {

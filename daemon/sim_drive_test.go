@@ -73,6 +73,7 @@ func (s *sim) nap(d time.Duration) {
 	defer s.turn.Unlock()
 	before := s.wall()
 	s.w.slept += d
+	s.w.naps, s.w.back = s.w.naps+1, s.w.back || d < 0
 	if st := s.state(); st != nil {
 		s.led.passedBetween(st, before, s.wall())
 	}
@@ -193,7 +194,7 @@ func (s *sim) callWatch(c *simCall, add func(*simCall, string, func())) {
 	}
 	e := c.job.Effect
 	if r := s.repo.core.state.Runs[e.Run]; r != nil {
-		if a := r.Current(e.Step); a != nil && !a.GraceUntil.IsZero() { // a look that finds nothing closes the grace
+		if a := r.Current(e.Step); a != nil && !a.GraceUntil.IsZero() && !(s.calm && a.GraceUntil.After(s.wall())) { // a look that finds nothing closes the grace
 			began := s.now()
 			add(c, "refs looked through", func() { c.emit(engine.Polled{Run: e.Run, Step: e.Step, N: e.N, K: e.K, Began: began}) })
 		}

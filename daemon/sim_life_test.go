@@ -40,8 +40,8 @@ type sim struct {
 	late     []*simAsk // answers that are given and not yet sent
 
 	runsAsked, xAsked int
-	woke              time.Duration // how long the machine had slept when the daemon started
-	window            bool          // a window was open when the last life ended
+	woke              int  // how often the machine had slept, or its clock been set, when the daemon started
+	window            bool // a window was open when the last life ended
 
 	led    *ledger
 	alive  time.Time // the mark a daemon leaves of being there
@@ -68,7 +68,7 @@ type simAsk struct {
 func newSim(seed uint64) *sim {
 	s := &sim{g: rand.New(rand.NewPCG(seed, 1)), disk: newSimDisk(seed), specs: map[string]*engine.Spec{}, led: newLedger(), steadily: map[int64]time.Time{}, conf: engine.DefaultConfig(), trace: func(string, ...any) {}}
 	s.w = &simWorld{disk: s.disk, procs: map[string]*simProc{}, written: map[string]bool{}, books: map[string]*simBook{}}
-	s.lists = seed%4 == 1 // none of those in seeds.txt
+	s.lists = seed%4 == 1
 	s.conf.MaxParallel = 1 + s.g.IntN(3)
 	s.conf.Timeout = engine.Duration(10 * time.Minute)
 	s.conf.Remind = engine.Duration(pick(s.g, 0, 10*time.Minute, time.Hour))
@@ -97,7 +97,7 @@ func (s *sim) open() {
 		s.disk.dieAt = s.g.IntN(12)
 	}
 	s.lives++
-	s.woke = s.w.slept
+	s.woke = s.w.naps
 	clear(s.steadily)
 	s.runs = -1
 	s.port = &simPort{w: s.w, hints: make(chan struct{}, 1), last: map[string]time.Time{}, slept: map[string]time.Duration{}}
@@ -270,7 +270,7 @@ func (s *sim) level() {
 	for _, c := range s.port.calls {
 		lanes[lane(c.job.Effect)] = true
 	}
-	if at := st.Wake(s.repo.ticked); !at.IsZero() && s.wall().After(at.Add(time.Second)) && s.w.slept == s.woke {
+	if at := st.Wake(s.repo.ticked); !at.IsZero() && s.wall().After(at.Add(time.Second)) && s.w.naps == s.woke {
 		s.w.fail("the deadline %s passed unseen", at)
 	}
 	for _, e := range st.Owed(s.repo.core.spec) {

@@ -80,6 +80,8 @@ type simWorld struct {
 	words   []*simWord
 	books   map[string]*simBook // task files, by their paths
 	written map[string]bool     // files the daemon owed
+	naps    int                 // how often it slept, or its clock was set
+	back    bool                // its clock was set back: what is newer cannot be told by it
 	slept   time.Duration       // by how much the wall clock is ahead of the steady one
 	ids     int
 	bad     string
@@ -269,7 +271,8 @@ func (p *simPort) enter(c *simCall) bool {
 			p.w.fail("%s is carried out while %s still is", c.job.Name(), o.job.Name())
 		}
 	}
-	if at, ok := p.last[c.job.Name()]; ok && time.Since(at)+p.w.slept-p.slept[c.job.Name()] < simAgain {
+	// Who is set back in time cannot tell how long it has rested.
+	if at, ok := p.last[c.job.Name()]; ok && p.w.slept >= p.slept[c.job.Name()] && time.Since(at)+p.w.slept-p.slept[c.job.Name()] < simAgain {
 		p.w.fail("%s is carried out again after %s: a busy loop", c.job.Name(), time.Since(at))
 	}
 	if c.job.Kind == engine.DoRun && !p.w.disk.holds(`"key":"`+c.job.Key+`"`) {
