@@ -132,12 +132,13 @@ func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus
 		}
 	}
 	sh.Step, sh.StepName = st.ID, st.Name
+	env := knownOf(r, st)
 	if step := spec.Step(st.ID); step != nil {
-		sh.of(step)
+		sh.of(step, env)
 	}
 	if sh.Gate != nil {
 		if g := spec.Gate(sh.Gate.ID); g != nil {
-			sh.LookFor = g.Reviewer.Prompt.Source
+			sh.LookFor = textOf(g.Reviewer.Prompt, env)
 		}
 		for _, q := range sh.Gate.Rounds {
 			if (q.State == engine.Refused || q.State == engine.Superseded && q.Outcome != "") && q.N != sh.Gate.Round {
@@ -173,9 +174,9 @@ func attemptUsage(x engine.Attempt) engine.Usage {
 }
 
 // of takes what the spec says of the step.
-func (sh *shown) of(step *engine.Step) {
+func (sh *shown) of(step *engine.Step, env *engine.Env) {
 	if step.Agent != nil {
-		sh.Task = step.Agent.Prompt.Source
+		sh.Task = textOf(step.Agent.Prompt, env)
 	}
 	if step.Run != nil {
 		sh.Task = "run: " + commandWords(step.Run)
@@ -184,7 +185,7 @@ func (sh *shown) of(step *engine.Step) {
 		sh.Criteria = append(sh.Criteria, gates.CriterionWords(c))
 	}
 	for _, o := range step.Outputs {
-		sh.Outputs = append(sh.Outputs, o.Path.Source)
+		sh.Outputs = append(sh.Outputs, textOf(o.Path, env))
 	}
 }
 

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"encoding/json"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/notify"
+)
+
+// showValue is how much of a value that an agent or a person gave stands in a text that is shown.
+const showValue = 400
+
+// textOf is a text of the spec with the run's values in it, as far as they are known; else as it stands there.
+func textOf(t engine.Text, env *engine.Env) string {
+	s, err := t.String(env)
+	if err != nil {
+		return t.Source
+	}
+	return s
+}
+
+// knownOf gathers what the texts of a step or a gate may speak of.
+func knownOf(r daemon.RunStatus, st daemon.StepStatus) *engine.Env {
+	env := &engine.Env{Run: r.ID, Workflow: r.Workflow, Vars: r.Vars, Step: st.ID, Attempt: st.Attempt, Steps: map[string]engine.StepEnv{}, Gates: map[string]engine.GateEnv{},
+		Foreign: func(_, value string) string { return notify.CleanLines(value, showValue) }}
+	for _, s := range r.Steps {
+		known := engine.StepEnv{Status: s.State, Attempt: s.Attempt}
+		for _, at := range s.Attempts {
+			if v := decoded(at.Answer); v != nil {
+				known.Answer, known.Stdout = v, at.Output
+			}
+		}
+		env.Steps[s.ID] = known
+		for _, g := range s.Gates {
+			env.Gates[g.ID] = engine.GateEnv{Verdict: g.Outcome, Feedback: g.Feedback}
+		}
+	}
+	if c := r.Child; c != nil && c.Task != "" {
+		env.Task, _ = decoded(c.Body).(map[string]any)
+		if env.Task != nil {
+			env.Task["id"], env.Task["attempt"] = c.Task, float64(c.Try)
+		}
+	}
+	return env
+}
+
+// decoded is a value as expressions see it; nil where there is none.
+func decoded(raw json.RawMessage) any {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return nil
+	}
+	return v
+}
