@@ -164,7 +164,7 @@ type LetThrough struct {
 
 // Wait is one thing a run waits for.
 type Wait struct {
-	Kind  string    `json:"kind"` // human, window, review, agent, offer, worktree, slot, backoff, limit, budget, need, grace, held, paused
+	Kind  string    `json:"kind"` // human, window, review, agent, offer, worktree, slot, backoff, limit, budget, need, grace, held, tasks, paused, parent
 	Step  string    `json:"step,omitempty"`
 	Gate  string    `json:"gate,omitempty"`
 	Since time.Time `json:"since,omitzero"`

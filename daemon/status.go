@@ -72,7 +72,11 @@ func runStatus(c *core, r *engine.Run, full bool) RunStatus {
 		Stubbed: r.Stubbed(), By: r.By, Usage: r.Usage, Budget: r.UsageLimit, Roles: maps.Clone(r.Roles), RoleBudgets: maps.Clone(r.RoleLimits), Near: near(r), Notes: slices.Clone(r.Notes), Vars: r.Vars, Digest: r.Digest, file: r.File, Steps: []StepStatus{}}
 	if r.Paused {
 		out.Paused = r.PausedWhy
-		out.Waits = append(out.Waits, Wait{Kind: "paused", Text: "it is paused (" + r.PausedWhy + "): sluice resume " + r.ID})
+		w := Wait{Kind: "paused", Text: "it is paused (" + r.PausedWhy + "): sluice resume " + r.ID}
+		if r.Child != nil && r.PausedWhy == engine.PausedParent { // nobody is to resume it
+			w = Wait{Kind: "parent", Text: "for " + r.Child.Parent + ", which is paused"}
+		}
+		out.Waits = append(out.Waits, w)
 	}
 	spec := c.spec(r.Digest)
 	if spec == nil {

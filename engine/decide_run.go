@@ -122,14 +122,14 @@ func (d *decider) pause(ev PauseRequested) {
 	d.pauseChildren(r)
 }
 
-// pausedParent is the PausedWhy of a run whose parent is paused.
-const pausedParent = "parent"
+// PausedParent is the PausedWhy of a run whose parent is paused.
+const PausedParent = "parent"
 
 // pauseChildren pauses what goes on for a paused run.
 func (d *decider) pauseChildren(r *Run) {
 	for _, k := range slices.Clone(r.kids) {
 		if k.Live() && !k.Paused {
-			d.put(RunPaused{of: Of(k.ID), Why: pausedParent})
+			d.put(RunPaused{of: Of(k.ID), Why: PausedParent})
 			d.pauseChildren(k)
 		}
 	}
@@ -138,7 +138,7 @@ func (d *decider) pauseChildren(r *Run) {
 // resumeChildren lets them go on.
 func (d *decider) resumeChildren(r *Run) {
 	for _, k := range slices.Clone(r.kids) {
-		if k.Live() && k.PausedWhy == pausedParent {
+		if k.Live() && k.PausedWhy == PausedParent {
 			d.put(RunResumed{of: Of(k.ID)})
 			d.reopenWindows(k)
 			d.takeUpEnds(k)

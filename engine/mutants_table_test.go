@@ -57,7 +57,7 @@ func mutantsOfJoins() []mutant {
 		{"children outlive the step that was undone", "decide_list.go", "		if !wanted {\n			d.end2", "		if !wanted && o.Phase != RunRunning {\n			d.end2"},
 		{"a list's own write, cut short, counts as an edit", "decide_tasks.go", "c != t.Base && c != ours && (t.Writing == \"\" || c != fileClass(t.Writing))", "c != t.Base && ours != \"\""},
 		{"a look that nothing was started by is not asked for again", "decide_list.go", "		d.takeFeedback(r, l)\n		return // what was seen serves what follows\n", "		d.takeFeedback(r, l)\n"},
-		{"a child is resumed while its parent is paused", "decide_run.go", "why == \"\" && o != nil && o.Paused {", "why == \"\" && o != nil && r.PausedWhy == pausedParent {"},
+		{"a child is resumed while its parent is paused", "decide_run.go", "why == \"\" && o != nil && o.Paused {", "why == \"\" && o != nil && r.PausedWhy == PausedParent {"},
 		{"a task ends before the hook of its run", "settle.go", "	if r.Child != nil && !r.Live() {\n", "	if false {\n"},
 		{"a list begins a task in its parent's pause", "decide_list.go", "	if r.Paused { // what the file says", "	if false { // what the file says"},
 		{"a pause stops at the first child", "decide_run.go", "			d.pauseChildren(k)\n", ""},

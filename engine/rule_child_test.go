@@ -69,7 +69,7 @@ func TestRule29Children(t *testing.T) {
 		l.do(ProcessEnded{Run: "x-1." + task + ".1", Key: "x-1." + task + ".1/a#1.1", Answer: json.RawMessage(`{"status":"done"}`)})
 	}
 	l.drive(5000)
-	l.want(fmt.Sprint(l.launches()), "[]", l.st.Runs["x-1.A.1"].Current("a").State, Passed, l.st.Runs["x-1.A.1"].PausedWhy, pausedParent, fmt.Sprint(l.st.Runs["x-1.C.1"] == nil), "true")
+	l.want(fmt.Sprint(l.launches()), "[]", l.st.Runs["x-1.A.1"].Current("a").State, Passed, l.st.Runs["x-1.A.1"].PausedWhy, PausedParent, fmt.Sprint(l.st.Runs["x-1.C.1"] == nil), "true")
 	l.do(ResumeRequested{Run: "x-1", By: Actor{Who: "ann"}})
 	l.all()
 	l.want(l.r().Phase, RunCompleted)
@@ -135,7 +135,7 @@ func TestListInList(t *testing.T) {
 		l.drive(1)
 	}
 	l.do(PauseRequested{Run: "x-1", By: Actor{Who: "ann"}})
-	l.want(l.st.Runs["x-1.A.1.I.1"].PausedWhy, pausedParent)
+	l.want(l.st.Runs["x-1.A.1.I.1"].PausedWhy, PausedParent)
 	l.do(ResumeRequested{Run: "x-1", By: Actor{Who: "ann"}})
 	l.want(fmt.Sprint(l.st.Runs["x-1.A.1.I.1"].Paused), "false")
 	l.do(AbortRequested{Run: "x-1", By: Actor{Who: "ann"}})

@@ -535,7 +535,7 @@ func TestChildRun(t *testing.T) {
 	k := s.st.Runs["x-1.call.1"]
 	s.want(fmt.Sprint(k.Vars), "map[v:parent's w:own]", k.Phase, RunRunning, k.RetryDir, k.ID)
 	s.do(PauseRequested{Run: "x-1", By: Actor{Who: "ann"}})
-	s.want(k.PausedWhy, pausedParent)
+	s.want(k.PausedWhy, PausedParent)
 	s.has(ignored(s.do(ResumeRequested{Run: k.ID, By: Actor{Who: "ann"}})), "sluice resume x-1")
 	s.do(ResumeRequested{Run: "x-1", By: Actor{Who: "ann"}})
 	s.want(fmt.Sprint(k.Paused), "false")

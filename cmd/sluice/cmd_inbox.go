@@ -38,7 +38,8 @@ since when, and what to type. Repos that nobody serves now are read from their j
 type waiting struct {
 	Repo   string    `json:"repo"`
 	Run    string    `json:"run"`
-	Kind   string    `json:"kind"` // human, window, offer, paused
+	For    string    `json:"child_of,omitempty"` // of a run that is done for another: its task, and that run
+	Kind   string    `json:"kind"`               // human, window, offer, paused
 	Step   string    `json:"step,omitempty"`
 	Gate   string    `json:"gate,omitempty"`
 	Name   string    `json:"name,omitempty"`
@@ -135,7 +136,7 @@ func waitingIn(st daemon.Status, served bool) []waiting {
 			continue
 		}
 		for _, w := range r.Waits {
-			i := waiting{Repo: st.Root, Run: r.ID, Kind: w.Kind, Step: w.Step, Gate: w.Gate, Since: w.Since, Until: w.Until, Served: served, Stub: r.Stubbed}
+			i := waiting{Repo: st.Root, Run: r.ID, For: r.Child.Title(), Kind: w.Kind, Step: w.Step, Gate: w.Gate, Since: w.Since, Until: w.Until, Served: served, Stub: r.Stubbed}
 			which := ""
 			if runs[w.Gate] > 1 {
 				which = " --run " + r.ID

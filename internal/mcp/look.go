@@ -283,7 +283,7 @@ func moves(out offering) bool {
 			continue
 		}
 		if len(r.Waits) == 0 || slices.ContainsFunc(r.Waits, func(h hold) bool {
-			return h.Kind != "human" && h.Kind != "paused" && h.Kind != "held" && h.Kind != "offer"
+			return h.Kind != "human" && h.Kind != "paused" && h.Kind != "parent" && h.Kind != "held" && h.Kind != "offer"
 		}) {
 			return true
 		}
