@@ -177,6 +177,9 @@ func (a *app) formatTasks(arg string, check bool) (differs bool, err error) {
 			return false, failed("mend it first", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
 		}
 		out := tasks.Format(src)
+		if out == nil {
+			return false, failed("split the list", "%s: laid out it would have more than %d MiB, which no run reads", clean(arg), tasks.MaxBytes>>20)
+		}
 		if string(out) == string(src) {
 			return false, nil
 		}

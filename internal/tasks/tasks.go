@@ -243,14 +243,50 @@ func (f *File) place(i int, key string) int {
 	return f.places[i].begin
 }
 
-// Format lays a task file out: a line for each key, in the order in which they stand. What is no JSON stays as it is.
+// Format lays a task file that was read without a fault out: a line for each key, in the order in which they stand. nil:
+// laid out it would be too large for a task file.
 func Format(src []byte) []byte {
+	if laidOut(src) > MaxBytes {
+		return nil
+	}
 	var b bytes.Buffer
 	if json.Indent(&b, bytes.TrimSpace(src), "", "  ") != nil {
 		return src
 	}
 	b.WriteByte('\n')
 	return b.Bytes()
+}
+
+// laidOut is how many bytes a text that is known to be JSON has when it is laid out. It is asked first: what lies deep takes
+// many times its own size then.
+func laidOut(src []byte) int {
+	n, depth, last := len("\n"), 0, byte(0)
+	line := func() int { return len("\n") + len("  ")*depth }
+	s := scanner{src: src}
+	for s.space(); s.at < len(src); s.space() {
+		c, from := src[s.at], s.at
+		s.at++
+		switch {
+		case c == '"':
+			s.at = from
+			s.text()
+		case c == '{' || c == '[':
+			depth++
+			n += line()
+		case (c == '}' || c == ']') && last+2 == c: // an empty one stays on its line: { and [ come two before } and ]
+			n -= line()
+			depth--
+		case c == '}' || c == ']':
+			depth--
+			n += line()
+		case c == ',':
+			n += line()
+		case c == ':':
+			n++
+		}
+		n, last = n+s.at-from, c
+	}
+	return n
 }
 
 // Change is what is to be written of a task.

@@ -102,6 +102,29 @@ func TestWithOfAnEmptyList(t *testing.T) {
 	}
 }
 
+// TestFormatIsBounded: what fmt makes of a task file is one still, however deep things lie in it.
+func TestFormatIsBounded(t *testing.T) {
+	for _, src := range []string{sample, `{"tasks":[]}`, ` {"tasks" : [ { "id":"a","x":{ },"y":[ ],"z":[[{}],"\"{[,:"] ,"n":-1.5e3,"b":[true,null]} ] } `} {
+		if _, fault := Read([]byte(src)); fault != nil {
+			t.Fatal(fault)
+		}
+		out := Format([]byte(src))
+		if got := laidOut([]byte(src)); got != len(out) {
+			t.Errorf("%s: %d bytes foretold, %d there", out, got, len(out))
+		}
+		if got := laidOut(out); got != len(out) || string(Format(out)) != string(out) {
+			t.Errorf("%s: laid out twice: %d", out, got)
+		}
+	}
+	deep := `{"tasks":[{"id":"a","x":` + strings.Repeat("[", 50) + "1" + strings.Repeat(",1", 200_000) + strings.Repeat("]", 50) + `}]}`
+	if _, fault := Read([]byte(deep)); fault != nil {
+		t.Fatal(fault)
+	}
+	if out := Format([]byte(deep)); out != nil {
+		t.Errorf("%d bytes, of a file that may have %d", len(out), MaxBytes)
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add(sample)
 	f.Add(`{"tasks":[{"id":"a","status":"done","x":"\""},{"id":"b"}]}`)
