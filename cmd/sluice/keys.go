@@ -73,8 +73,8 @@ func (sc *screen) send(ctx context.Context) {
 		kind = "window"
 	}
 	sc.typing, sc.words = false, nil
-	g, run := sc.gate(kind)
-	if g == nil || run.ID != sc.about.run || g.ID != sc.about.gate || g.Round != sc.about.round {
+	g, run := sc.gate(kind, sc.about.is)
+	if g == nil {
 		sc.tell("it does not ask any more")
 		return
 	}
@@ -118,7 +118,7 @@ func (sc *screen) command(ctx context.Context, k []byte) error {
 		}
 		sc.write(engine.OutcomeFail, g, run)
 	case 'v':
-		g, run := sc.gate("window")
+		g, run := sc.gate("window", anyRound)
 		if g == nil {
 			sc.tell("no veto window is open; `sluice veto GATE` overrules an earlier pass")
 			return nil
@@ -145,11 +145,16 @@ type about struct {
 	round     int
 }
 
+// is says that it is the gate's round.
+func (x about) is(run *daemon.RunStatus, g *daemon.GateStatus) bool {
+	return x == about{run.ID, g.ID, g.Round}
+}
+
 // show fills the page with what one needs to decide: at the gate that asks, else at what goes on.
 func (sc *screen) show(ctx context.Context) {
 	what, of := "", sc.run
 	for _, kind := range []string{"human", "window"} {
-		if g, run := sc.gate(kind); g != nil && what == "" {
+		if g, run := sc.gate(kind, anyRound); g != nil && what == "" {
 			what, of = g.ID, *run
 		}
 	}

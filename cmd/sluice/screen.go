@@ -278,10 +278,13 @@ func (sc *screen) kidLines(now time.Time) (out []string) {
 const kidsShown = 4
 
 // asked is the gate that waits for a person longest, of the run or else of one below it; nil where none does.
-func (sc *screen) asked() (*daemon.GateStatus, *daemon.RunStatus) { return sc.gate("human") }
+func (sc *screen) asked() (*daemon.GateStatus, *daemon.RunStatus) { return sc.gate("human", anyRound) }
 
-// gate is the gate of the oldest wait of a kind, with its run.
-func (sc *screen) gate(kind string) (*daemon.GateStatus, *daemon.RunStatus) {
+// anyRound takes whatever gate there is.
+func anyRound(*daemon.RunStatus, *daemon.GateStatus) bool { return true }
+
+// gate is the gate of the oldest wait of a kind, of those that are meant, with its run.
+func (sc *screen) gate(kind string, meant func(*daemon.RunStatus, *daemon.GateStatus) bool) (*daemon.GateStatus, *daemon.RunStatus) {
 	for i := -1; i < len(sc.kids); i++ {
 		r := &sc.run
 		if i >= 0 {
@@ -292,9 +295,9 @@ func (sc *screen) gate(kind string) (*daemon.GateStatus, *daemon.RunStatus) {
 				continue
 			}
 			for _, s := range r.Steps {
-				for i, g := range s.Gates {
-					if g.ID == w.Gate {
-						return &s.Gates[i], r
+				for i := range s.Gates {
+					if g := &s.Gates[i]; g.ID == w.Gate && meant(r, g) {
+						return g, r
 					}
 				}
 			}
@@ -332,7 +335,7 @@ func (sc *screen) foot(width int, now time.Time) []string {
 	if g, run := sc.asked(); g != nil {
 		out = append(out, a.paint(yellow, "? "+title(g.ID, g.Name)+sc.of(run)+" asks you")+a.paint(dim, ": "+whyWords(g.Why)),
 			keysLine(a, "p pass", "f fail with words", "s show", "q leave"))
-	} else if g, run := sc.gate("window"); g != nil {
+	} else if g, run := sc.gate("window", anyRound); g != nil {
 		out = append(out, a.paint(yellow, "‖ "+title(g.ID, g.Name)+sc.of(run)+" goes on in "+ago(g.Until.Sub(now))), keysLine(a, "v veto with words", "s show", "q leave"))
 	} else if sc.run.Paused != "" {
 		out = append(out, keysLine(a, "r resume", "q leave"))

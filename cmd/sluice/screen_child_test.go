@@ -52,6 +52,13 @@ func TestTheScreenHasTheChildrensGates(t *testing.T) {
 	_ = sc.typeKeys(t, "f", "bad")
 	sc.kids = []daemon.RunStatus{kid("goal-1.T2.2", "goal-1", "T2", "human", engine.OnHuman), sc.kids[1]} // it asks before the other
 	_ = sc.typeKeys(t, "\r")
+	if got := answers(s.events); got != "goal-1.T1.2.S3.2 G#3 pass, goal-1.T1.2.S3.2 G#3 fail" {
+		t.Errorf("answered %s", got)
+	}
+	s.events = s.events[:1]
+	_ = sc.typeKeys(t, "f", "bad")
+	sc.kids = sc.kids[1:] // it was answered elsewhere meanwhile
+	_ = sc.typeKeys(t, "\r")
 	if got := answers(s.events); got != "goal-1.T1.2.S3.2 G#3 pass" {
 		t.Errorf("answered %s", got)
 	}
