@@ -159,7 +159,8 @@ func stubsOf(file string) string {
 	return filepath.Join(root, filepath.FromSlash(specs.StubsDir), workflowOf(file)+".yaml")
 }
 
-// strayStubs are the scripts of stand-ins that belong to no workflow: a slip of the pen in their names, mostly.
+// strayStubs are the scripts of stand-ins that belong to no workflow: a slip of the pen in their names, mostly. What ends in
+// neither .yaml nor .yml is none.
 func strayStubs(files []string) (out []faultLine) {
 	var known, ids []string
 	dir := ""
@@ -173,6 +174,9 @@ func strayStubs(files []string) (out []faultLine) {
 		return nil
 	}
 	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); ext != ".yaml" && ext != ".yml" || strings.HasPrefix(e.Name(), ".") {
+			continue // a .gitkeep, a README, what an editor left
+		}
 		if s := filepath.Join(dir, e.Name()); e.Type().IsRegular() && !slices.Contains(known, s) {
 			out = append(out, faultLine{shortPath(s), 1, 1, "no workflow has this script of stand-ins: it bears the workflow's id and .yaml" + meant(workflowOf(s), ids)})
 		}
