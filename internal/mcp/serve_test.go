@@ -220,7 +220,7 @@ func TestStalled(t *testing.T) {
 
 // TestWaitsOnlyForWhatMayCome: a call comes back at once where only a person has something go on.
 func TestWaitsOnlyForWhatMayCome(t *testing.T) {
-	for kind, waits := range map[string]bool{"human": false, "paused": false, "held": false, "offer": false, "agent": true, "window": true, "review": true, "limit": true, "need": true} {
+	for kind, waits := range map[string]bool{"human": false, "paused": false, "parent": false, "held": false, "offer": false, "agent": true, "window": true, "review": true, "limit": true, "need": true} {
 		r := runOf(daemon.RunStatus{ID: "w-1", Phase: engine.RunRunning, Waits: []daemon.Wait{{Kind: kind}}}, false)
 		if got := moves(offering{Runs: []run{r}}); got != waits {
 			t.Errorf("%s: waits %v, want %v", kind, got, waits)
