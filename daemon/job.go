@@ -166,30 +166,37 @@ func notesFor(run *engine.Run, step string) []engine.Note {
 }
 
 // nth counts the launches of the effect's role in the run before this one, and says whose turn it is: a relaunch is its
-// attempt's own, and a task's run begins where the runs of the list's tasks before it left off.
+// attempt's own, whatever was launched beside it, and a task's run begins where the runs of the list's tasks before it left
+// off.
 func nth(run *engine.Run, spec *engine.Spec, e engine.Effect) (launches, turn int) {
-	role := ""
+	role, own := "", 0
 	if g := spec.Gate(e.Gate); e.Gate != "" && g != nil {
 		role = g.Reviewer.AgentType
+		if rounds := run.Rounds[e.Gate]; e.N >= 1 && e.N <= len(rounds) {
+			own = rounds[e.N-1].Turn
+		}
 	} else if st := spec.Step(e.Step); st != nil {
 		role = st.Role()
+		if a := run.Attempt(e.Step, e.N); a != nil {
+			own = a.Turn
+		}
 	}
-	count := func(k int) {
-		if launches += k; k > 0 {
+	count := func(k, at int) {
+		if launches += k; k > 0 && (own == 0 || at <= own) {
 			turn++
 		}
 	}
 	for _, st := range spec.Steps {
 		if st.Role() == role {
 			for _, a := range run.Attempts[st.ID] {
-				count(a.K)
+				count(a.K, a.Turn)
 			}
 		}
 	}
 	for _, g := range spec.Gates {
 		if g.Reviewer.AgentType == role {
 			for _, q := range run.Rounds[g.ID] {
-				count(q.K)
+				count(q.K, q.Turn)
 			}
 		}
 	}

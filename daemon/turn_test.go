@@ -21,6 +21,10 @@ func TestWhoseTurn(t *testing.T) {
 		}
 		return out
 	}
+	at := func(turn int, as []*engine.Attempt) []*engine.Attempt {
+		as[0].Turn = turn
+		return as
+	}
 	for _, c := range []struct {
 		name           string
 		attempts       map[string][]*engine.Attempt
@@ -38,9 +42,13 @@ func TestWhoseTurn(t *testing.T) {
 		{"reviews count", map[string][]*engine.Attempt{"a": launched(1, 1)}, []*engine.Round{{N: 1, K: 2}}, nil, 3, 2},
 		{"a task's run", map[string][]*engine.Attempt{"a": launched(1)}, nil, &engine.ChildOf{Task: "T3", Turn: 2}, 0, 2},
 		{"a task's run, launched anew", map[string][]*engine.Attempt{"a": launched(2)}, nil, &engine.ChildOf{Task: "T3", Turn: 2}, 1, 2},
+		{"beside a later one of another step", map[string][]*engine.Attempt{"a": at(1, launched(1)), "b": at(2, launched(1))}, nil, nil, 1, 0},
+		{"launched anew beside a later one", map[string][]*engine.Attempt{"a": at(1, launched(2)), "b": at(2, launched(1))}, nil, nil, 2, 0},
+		{"after an earlier one beside it", map[string][]*engine.Attempt{"a": at(2, launched(1)), "b": at(1, launched(3))}, nil, nil, 3, 1},
+		{"after some of an older release", map[string][]*engine.Attempt{"a": at(1, launched(1)), "b": launched(1)}, nil, nil, 1, 1},
 	} {
 		run := &engine.Run{Attempts: c.attempts, Rounds: map[string][]*engine.Round{"g": c.rounds}, Child: c.child}
-		if launches, turn := nth(run, spec, engine.Effect{Step: "a"}); launches != c.launches || turn != c.turn {
+		if launches, turn := nth(run, spec, engine.Effect{Step: "a", N: max(len(c.attempts["a"]), 1)}); launches != c.launches || turn != c.turn {
 			t.Errorf("%s: launch %d, turn %d; want %d and %d", c.name, launches, turn, c.launches, c.turn)
 		}
 	}

@@ -150,6 +150,10 @@ func (f StepLaunched) apply(s *State, at time.Time) {
 	if a.State != Ready || f.K != a.K+1 {
 		wrong("%s: launch %d of %s.%d in state %s", f.Run, f.K, f.Step, f.N, a.State)
 	}
+	if f.K == 1 {
+		r.Turns++
+		a.Turn = r.Turns
+	}
 	a.State, a.K, a.Key, a.Offered, a.Tree = Running, f.K, f.Key, f.Offered, f.Tree
 	a.Launched, a.Deadline, a.SignalType, a.SignalValue = at, f.Deadline, f.SignalType, f.SignalValue
 	a.NotBefore, a.LimitWait, a.BudgetWait, a.GraceUntil, a.Reopened, a.Exit = time.Time{}, false, "", time.Time{}, false, nil
@@ -297,6 +301,10 @@ func (f ReviewStarted) apply(s *State, at time.Time) {
 	q := r.round(f.Gate, f.N)
 	if q.State != OnReview || f.K != q.K+1 {
 		wrong("%s: review of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	}
+	if f.K == 1 {
+		r.Turns++
+		q.Turn = r.Turns
 	}
 	q.K, q.Key, q.Deadline, q.NotBefore, q.LimitWait, q.BudgetWait = f.K, f.Key, f.Deadline, time.Time{}, false, ""
 	s.begin(r, &Proc{Key: f.Key, Kind: ProcReview, Step: q.Step, Gate: f.Gate, N: f.N, K: f.K, Tree: f.Tree, Began: at, Role: f.Role})

@@ -174,3 +174,14 @@ func TestStubbedRunOffersNothing(t *testing.T) {
 	s.judged("ga", OutcomePass)
 	s.want(s.r().Phase, RunCompleted)
 }
+
+// TestTurnsOfARun: attempts and reviews are numbered as they are launched, and keep their number when they are launched again.
+func TestTurnsOfARun(t *testing.T) {
+	s := begin(t, "", "", two(nil, nil))
+	s.exit("a", Exit{Code: -1, Lost: true})
+	s.later(backoffFirst)
+	s.want(fmt.Sprint(s.r().Attempts["a"][0].K, s.r().Attempts["a"][0].Turn), "2 1")
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.want(fmt.Sprint(s.r().Rounds["ga"][0].Turn, s.r().Attempts["b"][0].Turn, s.r().Turns), "2 3 3")
+}

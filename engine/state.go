@@ -151,6 +151,7 @@ type Run struct {
 	Writes     []*Write              `json:"writes,omitempty"` // files owed before anything of the run is launched
 	Met        map[string][]string   `json:"met,omitempty"`    // step -> what satisfied its needs of other workflows, until it starts
 	Begun      int                   `json:"begun,omitempty"`  // step attempts started
+	Turns      int                   `json:"turns,omitempty"`  // attempts and reviews launched, each once
 	Allowance  int                   `json:"allowance,omitempty"`
 	Spent      Duration              `json:"spent,omitempty"` // time in which something was under way
 	BusySince  time.Time             `json:"busy_since,omitzero"`
@@ -221,6 +222,7 @@ type Attempt struct {
 	Ended       time.Time       `json:"ended,omitzero"`
 	Children    bool            `json:"children,omitempty"` // its work is that of child runs
 	List        bool            `json:"list,omitempty"`     // they are those of a list
+	Turn        int             `json:"turn,omitempty"`     // which of the run's attempts and reviews was launched with it, from 1; 0 = none yet, or by an older release
 	Child       string          `json:"child,omitempty"`    // the child run of a step that is no list
 
 	step string // the one it is of
@@ -267,6 +269,7 @@ type Round struct {
 	By         *Actor             `json:"by,omitempty"`
 	ByKind     string             `json:"by_kind,omitempty"`     // reviewer, criterion, window, human, exhausted, when, limit
 	File       int                `json:"file,omitempty"`        // the retry-context file it wrote
+	Turn       int                `json:"turn,omitempty"`        // of its review: see Attempt
 	LetThrough int                `json:"let_through,omitempty"` // the work went on though it did not pass: after so many failures
 	To         string             `json:"to,omitempty"`          // where it went then
 	Ended      time.Time          `json:"ended,omitzero"`
