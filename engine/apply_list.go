@@ -53,9 +53,23 @@ func (l *TaskList) again() {
 func (l *TaskList) add(more []Task) {
 	for i := range more {
 		t := more[i]
+		t.Runs = l.Had[t.ID]
 		l.Tasks = append(l.Tasks, &t)
 		l.Dirty, l.by = true, nil
 	}
+}
+
+// gone remembers how many runs a task has had that is no more in the file: the numbers of its runs never return, as the
+// folders of those that were lie there still.
+func (l *TaskList) gone(id string) {
+	t := l.Task(id)
+	if t == nil || t.Runs == 0 {
+		return
+	}
+	if l.Had == nil {
+		l.Had = map[string]int{}
+	}
+	l.Had[id] = t.Runs
 }
 
 // unlook has the file looked at before the next selection.
@@ -84,6 +98,7 @@ func (f TasksRead) apply(s *State, _ time.Time) {
 		if old := l.by[t.ID]; old != nil {
 			*old = t
 		} else {
+			t.Runs = l.Had[t.ID]
 			l.Tasks = append(l.Tasks, &t)
 		}
 	}
@@ -91,6 +106,7 @@ func (f TasksRead) apply(s *State, _ time.Time) {
 		gone := map[string]bool{}
 		for _, id := range f.Gone {
 			gone[id] = true
+			l.gone(id)
 		}
 		l.Tasks = slices.DeleteFunc(l.Tasks, func(t *Task) bool { return gone[t.ID] })
 	}

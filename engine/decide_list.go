@@ -274,16 +274,15 @@ func (d *decider) startChild(r *Run, w *Spec, st *Step, c ChildOf) {
 	if c.Task != "" {
 		name, n = c.Task, r.List.Task(c.Task).Runs+1
 	}
-	own := fmt.Sprintf("%s.%d", name, n)
-	for i := 2; d.s.Runs[r.ID+"."+own] != nil; i++ { // a task can bear a step's name, or that of one that was taken out
-		own = fmt.Sprintf("%s-%d.%d", name, i, n)
+	id := fmt.Sprintf("%s.%s.%d", r.ID, name, n)
+	for i := 2; d.s.Runs[id] != nil; i++ { // a task can bear a step's name
+		id = fmt.Sprintf("%s.%s-%d.%d", r.ID, name, i, n)
 	}
-	id := r.ID + "." + own
 	dir := r.ID
 	if r.Child != nil {
 		dir = r.Child.Dir
 	}
-	c.Parent, c.Step, c.Dir = r.ID, st.ID, fmt.Sprintf("%s/%s.%d/%s", dir, st.ID, c.N, own)
+	c.Parent, c.Step, c.Dir = r.ID, st.ID, fmt.Sprintf("%s/%s.%d/%s.%d", dir, st.ID, c.N, name, n)
 	k := st.Child
 	d.put(RunStarted{of: Of(id), Workflow: k.ID, N: n, Digest: r.Digest + "/" + st.ID, Vars: childVars(k, r.Vars), Trees: r.Trees, Parallel: true,
 		MaxSteps: k.Limits.MaxSteps, TimeLimit: k.Limits.MaxDuration, UsageLimit: Usage{Tokens: k.Limits.MaxTokens, CostUSD: k.Limits.MaxCostUSD},

@@ -63,6 +63,14 @@ func TestListTurnsOutliveTheirTasks(t *testing.T) {
 	rest("x-1.B.1", "A C")
 	l.all()
 	l.want(l.turnsOf(), "A.1:0 B.1:1 A.1:2 C.1:3", l.did(), "A.1 done, B.1 done, A.1 done, C.1 done")
+	if r := l.st.Runs["x-1.A.2"]; r == nil || r.Child.Turn != 2 {
+		t.Errorf("the second run of A is not its second: %+v", l.st.Order)
+	}
+	raw, err := json.Marshal(l.st)
+	back := NewState()
+	if err != nil || json.Unmarshal(raw, back) != nil || back.Runs["x-1"].List.Had["A"] != 1 {
+		t.Errorf("a snapshot forgets the runs of a task that was gone: %v", back.Runs["x-1"].List.Had)
+	}
 	dirs := map[string]bool{}
 	for _, f := range l.log {
 		if r, ok := f.(RunStarted); ok && r.Child != nil {

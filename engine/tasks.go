@@ -66,30 +66,31 @@ func (c *ChildOf) Title() string {
 
 // TaskList is the tasks of a run's list, and how far it is with them.
 type TaskList struct {
-	Step    string    `json:"step"`
-	N       int       `json:"n"` // the attempt that last began
-	Path    string    `json:"path"`
-	Seen    string    `json:"seen,omitempty"` // the stamp of the file as it was taken in last; "" = it is to be read
-	File    string    `json:"file,omitempty"` // ok, missing, invalid
-	Why     string    `json:"why,omitempty"`  // of invalid
-	Tasks   []*Task   `json:"tasks"`
-	Dirty   bool      `json:"dirty,omitempty"`   // the file does not say what is known
-	Looked  bool      `json:"looked,omitempty"`  // the file was looked at since something could be selected
-	Since   int64     `json:"since,omitempty"`   // which look is owed
-	Writing int64     `json:"writing,omitempty"` // which writing is under way; 0 = none
-	Wrote   time.Time `json:"wrote,omitzero"`    // when it was last written
-	Taint   bool      `json:"taint,omitempty"`   // somebody who does a task was alive since the last look
-	Deepest int       `json:"deepest"`           // depth of the deepest of these tasks
-	Made    bool      `json:"made,omitempty"`    // a step that makes the file has passed since, or nobody was at work before
-	Missing int       `json:"missing,omitempty"` // goes to on_missing
-	Invalid int       `json:"invalid,omitempty"`
-	To      string    `json:"to,omitempty"` // the step it went to, until it goes on
-	For     string    `json:"for,omitempty"`
-	Back    string    `json:"back,omitempty"` // the gate that sent it back
-	Backs   int       `json:"backs,omitempty"`
-	Words   string    `json:"words,omitempty"` // its feedback
-	Ratio   float64   `json:"ratio,omitempty"` // of tasks that may fail
-	Turns   int       `json:"turns,omitempty"` // runs that its tasks have had, those that are gone from the file too
+	Step    string         `json:"step"`
+	N       int            `json:"n"` // the attempt that last began
+	Path    string         `json:"path"`
+	Seen    string         `json:"seen,omitempty"` // the stamp of the file as it was taken in last; "" = it is to be read
+	File    string         `json:"file,omitempty"` // ok, missing, invalid
+	Why     string         `json:"why,omitempty"`  // of invalid
+	Tasks   []*Task        `json:"tasks"`
+	Dirty   bool           `json:"dirty,omitempty"`   // the file does not say what is known
+	Looked  bool           `json:"looked,omitempty"`  // the file was looked at since something could be selected
+	Since   int64          `json:"since,omitempty"`   // which look is owed
+	Writing int64          `json:"writing,omitempty"` // which writing is under way; 0 = none
+	Wrote   time.Time      `json:"wrote,omitzero"`    // when it was last written
+	Taint   bool           `json:"taint,omitempty"`   // somebody who does a task was alive since the last look
+	Deepest int            `json:"deepest"`           // depth of the deepest of these tasks
+	Made    bool           `json:"made,omitempty"`    // a step that makes the file has passed since, or nobody was at work before
+	Missing int            `json:"missing,omitempty"` // goes to on_missing
+	Invalid int            `json:"invalid,omitempty"`
+	To      string         `json:"to,omitempty"` // the step it went to, until it goes on
+	For     string         `json:"for,omitempty"`
+	Back    string         `json:"back,omitempty"` // the gate that sent it back
+	Backs   int            `json:"backs,omitempty"`
+	Words   string         `json:"words,omitempty"` // its feedback
+	Ratio   float64        `json:"ratio,omitempty"` // of tasks that may fail
+	Turns   int            `json:"turns,omitempty"` // runs that its tasks have had, those that are gone from the file too
+	Had     map[string]int `json:"had,omitempty"`   // task that is gone from the file -> runs that it has had
 
 	by    map[string]*Task
 	stand map[string][]*Task // those that stand for one
