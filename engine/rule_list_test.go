@@ -254,6 +254,14 @@ func TestListOrder(t *testing.T) {
 	l.edit("C", TaskBlocked)
 	l.all()
 	l.want(l.did(), "B.1 done, A.1 done, C.1 done")
+
+	conform.Rule(t, "001 selection", "two that are doing by id alone; todo and blocked by priority, then id; one without a priority last")
+	l = tasksOf(t, "", "", "A!9 B!1 C D!2 E!2 T10!3 T9!3 G!7 H!1 F!1", aList(List{Attempts: 3}), listGate())
+	for id, status := range map[string]string{"A": TaskDoing, "B": TaskDoing, "F": TaskBlocked, "G": TaskBlocked, "H": TaskBlocked} {
+		l.edit(id, status)
+	}
+	l.all()
+	l.want(l.did(), "A.1 done, B.1 done, D.1 done, E.1 done, T9.1 done, T10.1 done, C.1 done, F.1 done, H.1 done, G.1 done")
 }
 
 func TestRule34Outcomes(t *testing.T) {

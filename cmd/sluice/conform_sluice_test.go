@@ -113,6 +113,7 @@ func scriptsHold() map[string][][2]string {
 			{"001 pause", "paused, killed, taken up again"},
 			{"001 abort", "in mid-iteration"},
 			{"001 turns", "two agents, two kills, a pause"},
+			{"001 bootstrap.empty", "made empty, it is made again"},
 		},
 		"tasks_hand":     {{"001 doing", "as it was left by an abort"}},
 		"tasks_parallel": {{"001 parallel", "two at a time"}},
@@ -133,7 +134,7 @@ func scriptsHold() map[string][][2]string {
 			{"002 engines", "init --writer claude --reviewer codex"},
 			{"002 planning", "the two files, and the tasks that are done"},
 			{"002 plan-review", "sent back once, then passed"},
-			{"002 execution", "T1, then T2"},
+			{"002 execution", "T2 before T1, which waits for it"},
 			{"002 execution.prompt", "what the agent of T2 was told"},
 			{"002 code-review", "the feedback is a task"},
 			{"002 scores", "the rubric in review.json"},
@@ -228,7 +229,7 @@ func holds(t *testing.T) {
 			t.Errorf("what %s holds: %v", name, err)
 		}
 		for _, r := range rules {
-			conform.Rule(t, r[0], name+": "+r[1])
+			conform.Part(t, name, r[0], r[1])
 		}
 	}
 }

@@ -97,6 +97,7 @@ func TestRealAgentsDevCycle(t *testing.T) {
 	conform.Rule(t, "002 models", "the models of the document, as the programs ask for them")
 	conform.Rule(t, "002 planning.input", "the task stands in the prompt")
 	conform.Rule(t, "002 code-review.input", "the diff and the report, in the prompt")
+	conform.Rule(t, "002 finalize.commit", "the commit that bears the summary's first line")
 	conform.Rule(t, "002 session.id", "in agent.json of each iteration of a phase")
 	conform.Rule(t, "002 session.jsonl", "of each, an event of the program a line")
 	tasks := `{"schema_version": 1, "tasks": [

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 
 	"sluice/engine"
 	"sluice/gates"
-	"sluice/specs"
 )
 
 // goalRun plays document 000's workflow, as it is shipped, through the engine: the answers of its agents are read as the
@@ -31,49 +28,13 @@ type goalRun struct {
 	plays map[string]func(n int) string
 }
 
-// goalFiles lays the template out, and gives its .workflow folder.
-func goalFiles(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), ".workflow")
-	for _, tpl := range specs.Templates() {
-		if tpl.Name == "goal-loop" {
-			if err := os.CopyFS(dir, tpl.Files); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	return dir
-}
-
 // goalSpec loads the template with these values, as `sluice start` does.
 func goalSpec(t *testing.T, vars map[string]string) (*engine.Spec, map[string]any) {
 	t.Helper()
-	dir := goalFiles(t)
-	file := filepath.Join(dir, "specs", "goal-loop.yaml")
-	first, faults := specs.LoadFile(file)
-	if len(faults) > 0 {
-		t.Fatal(faults)
-	}
 	if _, ok := vars["goal"]; !ok {
 		vars["goal"] = "dates in the index"
 	}
-	given, errs := specs.Vars(first, vars)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	src, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pinned, faults := specs.Pin(filepath.Dir(dir), file, src, given)
-	if len(faults) > 0 {
-		t.Fatal(faults)
-	}
-	spec, faults := specs.LoadFor("", pinned, given)
-	if len(faults) > 0 {
-		t.Fatal(faults)
-	}
-	return spec, given
+	return templateSpec(t, "goal-loop", vars)
 }
 
 // aGoal starts a run: plays are what the agents say, by part (plan, plan-review, T1/code, T1/test, …, or without the task)

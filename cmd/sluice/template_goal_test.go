@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -103,7 +101,7 @@ func TestGoalPlanReview(t *testing.T) {
 // TestGoalFixLoop: what the tester fails is fixed three times; what the coder or the tester cannot do ends the try.
 func TestGoalFixLoop(t *testing.T) {
 	for _, r := range [][2]string{{"fix-loop.max", "three fixes in each of three tries"}, {"maxFixCycles", "3, and 1"}, {"coder.blocked", "the tester is not asked"}, {"coder.needs_clarification", "the tester is not asked"},
-		{"tester", "passed, failed, blocked; nothing else"}, {"replan", "after the third try"}, {"attemptsBeforeReplan", "3, and 2"}} {
+		{"tester", "passed, failed, blocked; nothing else"}, {"retry", "done in the second try"}, {"replan", "after the third try"}, {"attemptsBeforeReplan", "3, and 2"}} {
 		conform.Rule(t, "000 "+r[0], r[1])
 	}
 	failed, blocked := always(`{"status":"failed","failures":["x"]}`), `{"status":"blocked","summary":"no such library"}`
@@ -145,6 +143,7 @@ func TestGoalLevels(t *testing.T) {
 		conform.Rule(t, "000 level."+r, "at its edges")
 	}
 	conform.Rule(t, "000 verification", "each level but none ends the try")
+	conform.Rule(t, "000 level.told", "the level's name, and what the supervisor said")
 	conform.Rule(t, "000 abort", "six issues of a task, six of the goal; five are a person's, or no matter")
 	for _, c := range []struct {
 		score  float64
@@ -161,6 +160,11 @@ func TestGoalLevels(t *testing.T) {
 	} {
 		g := aGoal(t, nil, map[string]func(int) string{"T1/verify": first(scored(c.score, c.issues), "")}).rest()
 		g.wants(c.phase, "T1/verify "+c.want)
+		if level, _, _ := strings.Cut(c.want, " "); strings.HasSuffix(c.want, "FAILED") {
+			if said := strings.Join(g.st.Runs[g.run].List.Task("T1").Tried, "\n"); !strings.Contains(said, level) || !strings.Contains(said, "words") {
+				t.Errorf("%s: the next try is told %q", c.want, said)
+			}
+		}
 		if tries := g.asked["T1/code"]; strings.HasSuffix(c.want, "FAILED") != (tries == 2) {
 			t.Errorf("%s: %d tries", c.want, tries)
 		}
@@ -430,34 +434,29 @@ func TestGoalTakenUp(t *testing.T) {
 	}
 }
 
-// TestGoalGuide: the guide's picture is the spec's, and its table of settings has each value with its default.
+// TestGoalGuide: the guide tells also what no var says. That its table has each var with its default: see TestGuides.
 func TestGoalGuide(t *testing.T) {
-	conform.Rule(t, "000 defaults", "the spec's, in the guide's table")
-	raw, err := os.ReadFile("../../docs/templates/goal-loop.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	guide, dir := string(raw), goalFiles(t)
-	for _, name := range []string{"goal-loop", "goal-task"} {
-		spec, faults := specs.LoadFile(filepath.Join(dir, "specs", name+".yaml"))
-		if len(faults) > 0 {
-			t.Fatal(faults)
-		}
-		if picture := strings.TrimSpace(specs.Text(spec, nil)); !strings.Contains(guide, picture) {
-			t.Errorf("the guide's picture of %s is another; it is:\n%s", name, picture)
-		}
-		for _, v := range spec.Vars {
-			if name != "goal-loop" || v.Required {
-				continue
-			}
-			if set := fmt.Sprintf("--var %s=%v`", v.Name, v.Default); v.Name != "on_plan_rejected" && !strings.Contains(guide, set) {
-				t.Errorf("the guide's settings have no `%s", set)
-			}
-		}
-	}
-	for _, row := range []string{"| on plan rejection | `--var on_plan_rejected=…` | skip_and_continue;", "| 0.5, then the run is aborted |"} {
-		if !strings.Contains(guide, row) {
+	conform.Rule(t, "000 defaults", "all of the document's, by name; what no var says is in the guide's table")
+	spec, _ := templateSpec(t, "goal-loop", map[string]string{"goal": "g"})
+	varsAre(t, spec, map[string]any{"goal": "", "review_plan": true, "verify_tasks": true, "on_plan_rejected": "skip_and_continue", "approve": 70, "revise": 50, "max_plan_revisions": 3,
+		"max_fix_cycles": 3, "attempts_before_replan": 3, "max_replan_depth": 3, "max_goal_iterations": 5, "time_limit": "2h"})
+	table := section(t, guide(t, "goal-loop"), "Settings")
+	for _, row := range []string{"| 0.5, then the run is aborted |", "| 3-8, 2-3 |", "| 30, more than 4, more than 5 |"} {
+		if !strings.Contains(table, row) {
 			t.Errorf("the guide's settings have no %s", row)
 		}
+	}
+}
+
+// TestGoalIsGiven: without a goal there is no run.
+func TestGoalIsGiven(t *testing.T) {
+	conform.Rule(t, "000 goal", "refused at the start")
+	spec, _ := goalSpec(t, map[string]string{})
+	if _, errs := specs.Vars(spec, map[string]string{"approve": "70"}); len(errs) != 1 || !strings.Contains(errs[0].Error(), "goal") {
+		t.Errorf("without a goal: %v", errs)
+	}
+	for part, prompt := range map[string]string{"planner": spec.Step("plan").Agent.Prompt.Source, "supervisor of the plan": spec.Gate("plan-review").Reviewer.Prompt.Source,
+		"supervisor of the goal": spec.Gate("goal-reached").Reviewer.Prompt.Source, "coder": spec.Step("execute").Child.Step("code").Agent.Prompt.Source} {
+		promptSays(t, part, prompt, "${{vars.goal}}")
 	}
 }

@@ -33,6 +33,18 @@ type Record struct {
 // written when the test has ended. A rule without a number or a sentence without words fails the test.
 func Rule(t testing.TB, rule, sentence string) {
 	t.Helper()
+	record(t, t.Name(), rule, sentence)
+}
+
+// Part is Rule for what a part of the test holds, such as a script that it runs: the table names the part. The test fails
+// where the part does, and then nothing of it counts.
+func Part(t testing.TB, part, rule, sentence string) {
+	t.Helper()
+	record(t, t.Name()+"/"+part, rule, sentence)
+}
+
+func record(t testing.TB, test, rule, sentence string) {
+	t.Helper()
 	doc, number, ok := strings.Cut(rule, " ")
 	if !ok || doc == "" || number == "" || strings.TrimSpace(sentence) == "" {
 		t.Fatalf("conform: rule %q, sentence %q: want \"DOC RULE\" and the sentence", rule, sentence)
@@ -41,7 +53,7 @@ func Rule(t testing.TB, rule, sentence string) {
 	if dir == "" {
 		return
 	}
-	rec := Record{Doc: doc, Rule: number, Sentence: sentence, Package: caller(), Test: t.Name()}
+	rec := Record{Doc: doc, Rule: number, Sentence: sentence, Package: caller(), Test: test}
 	t.Cleanup(func() {
 		switch rec.Result = "passed"; {
 		case t.Failed():
@@ -55,9 +67,9 @@ func Rule(t testing.TB, rule, sentence string) {
 	})
 }
 
-// caller gives the import path of the test that called Rule.
+// caller gives the import path of the test that called Rule or Part.
 func caller() string {
-	pc, _, _, ok := runtime.Caller(2)
+	pc, _, _, ok := runtime.Caller(3)
 	if !ok {
 		return "unknown"
 	}

@@ -71,6 +71,7 @@ func TestSettingsCheck(t *testing.T) {
 
 func TestSettingsOfRoles(t *testing.T) {
 	conform.Rule(t, "001 agent.settings", "time-out")
+	conform.Rule(t, "001 agent.builtin", "codex, and claude, which plays what nobody is named for")
 	s := Default()
 	two := 2
 	s.Roles["x"] = Role{Agent: []string{"codex"}, Timeout: engine.Duration(time.Minute), Restarts: &two}

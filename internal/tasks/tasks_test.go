@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 const sample = `{
@@ -37,7 +39,61 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestTheDocumentsFile: document 001's own example of a task file is read, with the task that it depends on; when its task is
+// done, all else that stands there stays.
+func TestTheDocumentsFile(t *testing.T) {
+	conform.Rule(t, "001 file.example", "the document's, with its T002")
+	conform.Rule(t, "001 file.fields", "each of the document's fifteen")
+	const other = `{"id": "T002", "title": "the other", "priority": 2, "status": "done"}`
+	src := `{
+  "schema_version": 1,
+  "project": {
+    "name": "Project Name",
+    "root": "."
+  },
+  "source_files": ["README.md"],
+  "tasks": [
+    {
+      "id": "T001",
+      "title": "Task title",
+      "description": "Detailed description",
+      "reference": "path/to/relevant/files",
+      "priority": 1,
+      "status": "todo",
+      "details": "Implementation notes",
+      "steps": ["Step 1", "Step 2"],
+      "blockers": ["Blocking issue description"],
+      "tags": ["category", "feature"],
+      "files": ["file1.go", "file2.go"],
+      "depends_on": ["T002"],
+      "created_at": "2024-01-01T00:00:00Z",
+      "updated_at": "2024-01-01T00:00:00Z"
+    },
+    ` + other + `
+  ]
+}
+`
+	f, fault := Read([]byte(src))
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	if x := f.Tasks[0]; x.ID != "T001" || x.Title != "Task title" || x.Priority != 1 || x.Status != "todo" || len(x.DependsOn) != 1 || len(f.Tasks) != 2 {
+		t.Errorf("%+v", f.Tasks)
+	}
+	out, _ := f.With([]Change{{ID: "T001", Status: "done"}}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	want := strings.Replace(src, `"status": "todo"`, `"status": "done"`, 1)
+	want = strings.Replace(want, `"updated_at": "2024-01-01T00:00:00Z"`, `"updated_at": "2026-01-02T03:04:05Z"`, 1)
+	if string(out) != want {
+		t.Errorf("got\n%s\nwant\n%s", out, want)
+	}
+	if _, fault := Read([]byte(strings.Replace(src, ",\n    "+other, "", 1))); fault == nil || !strings.Contains(fault.Why, "T002, which is not there") {
+		t.Errorf("without its T002: %v", fault)
+	}
+}
+
 func TestFaultsNameTheirLine(t *testing.T) {
+	conform.Rule(t, "001 validate.schema", "each kind of fault, with its line")
+	conform.Rule(t, "001 validate", "of three tasks in a circle, of itself, of one that is not there")
 	for name, c := range map[string]struct {
 		src, why string
 		line     int

@@ -4,8 +4,8 @@
 //
 // DIR has the lines that a test run left (see package conform). The register of all sentences is
 // internal/conform/rules/*.txt: a line `RULE | SENTENCE`, with a third column where a later release is to hold it.
-// It runs in the module's root. With --check the table is not written: exit 1 and a line for each rule that no test holds,
-// each test that claims a rule nobody knows, and each difference to the table as it is; the table as it would be is left in .cache/.
+// It runs in the module's root. With --check nothing is written: exit 1 and a line for each rule that no test holds,
+// each test that claims a rule nobody knows, and each difference to the table as it is.
 package main
 
 import (
@@ -13,31 +13,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 )
 
 // Where things lie, below the module's root.
 const (
 	rulesDir = "internal/conform/rules"
 	docFile  = "docs/conformance.md"
-
-	cacheFile = ".cache/conformance.md" // of a check that found a difference
 )
 
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// keep leaves the table as this run makes it, so that no second run is needed for it; it says where.
-func keep(table string) string {
-	err := os.MkdirAll(filepath.Dir(cacheFile), 0o755)
-	if err == nil {
-		err = os.WriteFile(cacheFile, []byte(table), 0o644)
-	}
-	if err != nil {
-		return err.Error() + ": `make conformance` makes the table"
-	}
-	return "the table of this run is " + cacheFile + ": copy it to " + docFile + " if it is as it should be"
 }
 
 func run(args []string, stdout, stderr io.Writer) int {
@@ -65,7 +50,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 			faults = append(faults, err.Error()+": run `make conformance`")
 		} else if string(was) != page(docs, claims) {
 			faults = append(faults, differences(string(was), page(docs, claims))...)
-			faults = append(faults, keep(page(docs, claims)))
 		}
 	} else if err := os.WriteFile(docFile, []byte(page(docs, claims)), 0o644); err != nil {
 		faults = append(faults, err.Error())
