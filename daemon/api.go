@@ -100,10 +100,11 @@ type RunStatus struct {
 	SpecDrift bool            `json:"spec_drift,omitempty"` // the file has changed since the run started
 	file      string          // hex SHA-256 of the spec's file then
 	Steps     []StepStatus    `json:"steps"`
-	Unpassed  []LetThrough    `json:"let_through,omitempty"` // what went on without a pass, oldest first
-	Waits     []Wait          `json:"waits,omitempty"`       // what it waits for, oldest first
-	Child     *engine.ChildOf `json:"child,omitempty"`       // it is a child run: of whom, and for which task
-	Dir       string          `json:"dir,omitempty"`         // its folder, below .workflow/runs/
+	Unpassed  []LetThrough    `json:"let_through,omitempty"`      // what went on without a pass, oldest first: the newest MaxUnpassed
+	More      int             `json:"let_through_more,omitempty"` // older ones
+	Waits     []Wait          `json:"waits,omitempty"`            // what it waits for, oldest first
+	Child     *engine.ChildOf `json:"child,omitempty"`            // it is a child run: of whom, and for which task
+	Dir       string          `json:"dir,omitempty"`              // its folder, below .workflow/runs/
 }
 
 // StepStatus is a step of a run, with the gates that judge it.

@@ -1,11 +1,15 @@
 package daemon
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
 	"sluice/engine"
 )
+
+// MaxUnpassed bounds how much a run's status names of what went on without a pass: each of thousands of tasks may have some.
+const MaxUnpassed = 100
 
 // unpassed says of each run what went on in it, and in the runs of its tasks, without a pass.
 func (s *Status) unpassed(c *core) {
@@ -34,6 +38,9 @@ func (s *Status) unpassed(c *core) {
 	for i := range s.Runs {
 		u := s.Runs[i].Unpassed
 		sort.SliceStable(u, func(i, j int) bool { return u[i].At.Before(u[j].At) })
+		if over := len(u) - MaxUnpassed; over > 0 {
+			s.Runs[i].Unpassed, s.Runs[i].More = slices.Clone(u[over:]), over
+		}
 	}
 }
 

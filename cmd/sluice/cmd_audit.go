@@ -77,7 +77,7 @@ type unpassed struct {
 	By       *engine.Actor `json:"by,omitempty"`
 }
 
-// unpassedShown is how many of a workflow the audit names, the newest.
+// unpassedShown is how many of a workflow the audit names, and of a run its status, the newest.
 const unpassedShown = 20
 
 // seesUnpassed is keep, and it notes what of that which is kept went on without a pass.

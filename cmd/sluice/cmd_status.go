@@ -313,9 +313,7 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 			}
 		}
 	}
-	for _, u := range r.Unpassed {
-		out = append(out, "  "+a.paint(yellow, "not passed, and gone on: "+clean(unpassedWords(u))))
-	}
+	out = append(out, a.unpassedLines(r)...)
 	for _, n := range r.Notes {
 		head := fmt.Sprintf("note %d ", n.N)
 		if n.Step != "" {
@@ -328,6 +326,18 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 	}
 	if r.EndWhy != "" {
 		out = append(out, "  "+clean(r.EndWhy))
+	}
+	return out
+}
+
+// unpassedLines name what went on in a run without a pass: the newest of it.
+func (a *app) unpassedLines(r daemon.RunStatus) (out []string) {
+	shown := r.Unpassed[max(len(r.Unpassed)-unpassedShown, 0):]
+	if more := r.More + len(r.Unpassed) - len(shown); more > 0 {
+		out = append(out, "  "+a.paint(yellow, plural(more, "round")+" that a gate did not pass went on earlier"))
+	}
+	for _, u := range shown {
+		out = append(out, "  "+a.paint(yellow, "not passed, and gone on: "+clean(unpassedWords(u))))
 	}
 	return out
 }

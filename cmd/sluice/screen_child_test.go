@@ -96,3 +96,20 @@ func answers(events []engine.Event) string {
 	}
 	return strings.Join(out, ", ")
 }
+
+// TestUnpassedLinesAreFew: of very much that went on without a pass the newest is named, and how much more there was.
+func TestUnpassedLinesAreFew(t *testing.T) {
+	a := newApp(nil, nil, nil, nil)
+	r := daemon.RunStatus{More: 5}
+	for i := range unpassedShown + 2 {
+		r.Unpassed = append(r.Unpassed, daemon.LetThrough{Gate: fmt.Sprint("G", i), Outcome: "skip", Failures: 1, To: "b"})
+	}
+	got := a.unpassedLines(r)
+	if len(got) != unpassedShown+1 || bare(got[0]) != "  7 rounds that a gate did not pass went on earlier" || !strings.Contains(got[len(got)-1], fmt.Sprint("G", unpassedShown+1)) {
+		t.Errorf("%q", got)
+	}
+	r.More, r.Unpassed = 0, r.Unpassed[:1]
+	if got := a.unpassedLines(r); len(got) != 1 {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,33 @@
+package daemon
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"sluice/engine"
+)
+
+// TestUnpassedIsBounded: what thousands of tasks let through makes no status of thousands of lines; the newest is named.
+func TestUnpassedIsBounded(t *testing.T) {
+	spec := &engine.Spec{ID: "w", Steps: []*engine.Step{{ID: "a", Gates: []string{"g"}}}, Gates: []*engine.Gate{{ID: "g", Step: "a", OnPass: []string{"DONE"}}}}
+	c := &core{state: engine.NewState(), specs: map[string]*engine.Spec{"d": spec}}
+	c.state.Runs["w-1"] = &engine.Run{ID: "w-1", Digest: "d"}
+	c.state.Order = []string{"w-1"}
+	began := time.Now()
+	for i := range MaxUnpassed + 50 {
+		id := fmt.Sprintf("w-1.T%d.1", i)
+		c.state.Order = append(c.state.Order, id)
+		c.state.Runs[id] = &engine.Run{ID: id, Digest: "d", Child: &engine.ChildOf{Parent: "w-1"},
+			Rounds: map[string][]*engine.Round{"g": {{N: 1, LetThrough: 1, Ended: began.Add(time.Duration(i) * time.Second)}}}}
+	}
+	s := Status{Runs: []RunStatus{{ID: "w-1"}, {ID: "w-1.T7.1"}}}
+	s.unpassed(c)
+	u := s.Runs[0].Unpassed
+	if len(u) != MaxUnpassed || s.Runs[0].More != 50 || u[len(u)-1].Run != fmt.Sprintf("w-1.T%d.1", MaxUnpassed+49) {
+		t.Errorf("%d, and %d more", len(u), s.Runs[0].More)
+	}
+	if own := s.Runs[1]; len(own.Unpassed) != 1 || own.More != 0 {
+		t.Errorf("its own: %+v", own)
+	}
+}
