@@ -31,15 +31,19 @@ func replace(path string, data []byte, perm fs.FileMode, was Stat, exchange exch
 	if err != nil {
 		return fmt.Errorf("replace %s: %w", path, err)
 	}
+	ours, err := Lstat(filepath.Split(tmp))
+	if err != nil {
+		return fmt.Errorf("replace %s: %w", path, err)
+	}
 	st, err := Lstat(dir, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && !st.Same(was):
 		err = ErrChanged
 	case err == nil:
-		err = swapIn(tmp, path, was, exchange)
+		err = swapIn(tmp, path, ours, was, exchange)
 	}
 	if err != nil {
-		return fmt.Errorf("replace %s: %w", path, errors.Join(err, gone(os.Remove(tmp))))
+		return fmt.Errorf("replace %s: %w", path, errors.Join(err, removeOurs(tmp, ours)))
 	}
 	if err := SyncDir(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("replace %s: %w", path, err)
@@ -48,12 +52,7 @@ func replace(path string, data []byte, perm fs.FileMode, was Stat, exchange exch
 }
 
 // swapIn puts tmp in the place of path. With ErrChanged it has put back what it found there.
-func swapIn(tmp, path string, was Stat, exchange exchanger) error {
-	dir, name := filepath.Split(tmp)
-	ours, err := Lstat(dir, name)
-	if err != nil {
-		return err
-	}
+func swapIn(tmp, path string, ours, was Stat, exchange exchanger) error {
 	if err := exchange(tmp, path); errors.Is(err, errors.ErrUnsupported) {
 		return os.Rename(tmp, path)
 	} else if errors.Is(err, fs.ErrNotExist) {
@@ -61,6 +60,7 @@ func swapIn(tmp, path string, was Stat, exchange exchanger) error {
 	} else if err != nil {
 		return err
 	}
+	dir, name := filepath.Split(tmp)
 	old, err := Lstat(dir, name)
 	if err == nil && old.Same(was) {
 		return os.Remove(tmp)
@@ -74,10 +74,14 @@ func swapIn(tmp, path string, was Stat, exchange exchanger) error {
 	return ErrChanged
 }
 
-// gone passes over a file that is not there.
-func gone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+// removeOurs removes tmp, unless it holds what others had at the path and what could not be put back: then it says where
+// that is.
+func removeOurs(tmp string, ours Stat) error {
+	switch now, err := Lstat(filepath.Split(tmp)); {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case err == nil && now.Same(ours):
+		return os.Remove(tmp)
 	}
-	return err
+	return fmt.Errorf("what was there is kept as %s", tmp)
 }

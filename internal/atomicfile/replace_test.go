@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -53,15 +54,45 @@ func TestReplacePutsBack(t *testing.T) {
 		must(t, err)
 		must(t, exchange(tmp, path))
 	}
-	if err := swapIn(tmp, path, was, exchange); !errors.Is(err, ErrChanged) {
+	ours, err := Lstat(dir, "tmp")
+	must(t, err)
+	if err := swapIn(tmp, path, ours, was, exchange); !errors.Is(err, ErrChanged) {
 		t.Errorf("%v", err)
 	}
 	holds(t, dir, "x", "a person's")
 	holds(t, dir, "tmp", "ours")
 	must(t, os.Remove(path))
-	if err := swapIn(tmp, path, was, exchange); !errors.Is(err, ErrChanged) {
+	if err := swapIn(tmp, path, ours, was, exchange); !errors.Is(err, ErrChanged) {
 		t.Errorf("of a file that is gone: %v", err)
 	}
+}
+
+// TestReplaceKeepsWhatItCannotPutBack: the file was edited after the last look at it, and its name is taken meanwhile by what
+// it cannot take the place of.
+func TestReplaceKeepsWhatItCannotPutBack(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x")
+	must(t, os.WriteFile(path, []byte("first"), 0o600))
+	was, err := Lstat(dir, "x")
+	must(t, err)
+	swaps := 0
+	err = replace(path, []byte("ours"), 0o600, was, func(a, b string) error {
+		if swaps++; swaps > 1 {
+			must(t, os.Remove(b))
+			must(t, os.MkdirAll(filepath.Join(b, "full"), 0o700))
+			return errors.New("no exchange")
+		}
+		must(t, os.WriteFile(filepath.Join(dir, "edit"), []byte("a person's"), 0o600))
+		must(t, os.Rename(filepath.Join(dir, "edit"), b))
+		must(t, os.Rename(b, filepath.Join(dir, "swap")))
+		must(t, os.Rename(a, b))
+		return os.Rename(filepath.Join(dir, "swap"), a)
+	})
+	names := list(t, dir) // x, and a dotfile
+	if !errors.Is(err, ErrChanged) || len(names) != 2 || !strings.Contains(err.Error(), names[0]) {
+		t.Fatalf("%v; there is %v", err, names)
+	}
+	holds(t, dir, names[0], "a person's")
 }
 
 func holds(t *testing.T, dir, name, want string) {
