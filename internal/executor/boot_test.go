@@ -164,6 +164,10 @@ func TestEndedWithTheService(t *testing.T) {
 	if x := lose(2); !x.Lost || x.Class != "" {
 		t.Errorf("begun after that: %+v", x)
 	}
+	put = time.Now().Add(time.Hour)
+	if x := lose(3); !x.Lost || x.Class != "" {
+		t.Errorf("it was stopped before the clock was set back: %+v", x)
+	}
 }
 
 // TestCheckLostWithTheMachine: a criterion's command whose end nobody saw is run again; one that ends its own host each

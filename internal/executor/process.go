@@ -432,9 +432,12 @@ func (e *Executor) forgive(x *engine.Exit, began, over time.Time) {
 	if e.opt.PutDown == nil || x.Class != "" {
 		return
 	}
-	at := e.opt.PutDown()
+	at, now := e.opt.PutDown(), e.opt.Now()
+	if began.IsZero() || at.After(now) { // of before the clock was set back: each loss until then would count for nothing
+		return
+	}
 	if began.Before(at) && (x.Lost || over.After(at) && (x.Signal != "" || x.Stopped)) {
-		x.Class, x.ResumeAt, x.Why = engine.ClassLimit, e.opt.Now(), "it was ended with the service, or with the machine, on purpose"
+		x.Class, x.ResumeAt, x.Why = engine.ClassLimit, now, "it was ended with the service, or with the machine, on purpose"
 	}
 }
 
