@@ -2,6 +2,8 @@ package executor
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +15,7 @@ import (
 	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 )
 
 // talk is the conversation of a launch.
@@ -29,9 +32,20 @@ type session struct {
 	Held  string        `json:"held,omitempty"` // key of the launch that is at work in it
 }
 
+// sessionFile is where a conversation is kept. A name that no file can bear as it is has a digest behind it: names that
+// differ are conversations that do.
 func (e *Executor) sessionFile(run, name, agent string) string {
-	return filepath.Join(e.opt.State, attemptsDir, plain(run), plain("session "+agent+" "+name)+".json")
+	full, ending := "session "+agent+" "+name, ".json"
+	file := plain(full)
+	if file != full || strings.Contains(agent, " ") || len(file+ending) > maxSessionFile {
+		sum := sha256.Sum256([]byte(agent + "\x00" + name))
+		ending = "." + hex.EncodeToString(sum[:8]) + ending
+	}
+	return filepath.Join(e.opt.State, attemptsDir, plain(run), atomicfile.CutName(file, len(ending))+ending)
 }
+
+// maxSessionFile bounds a file's name in bytes; file systems have no longer ones.
+const maxSessionFile = 255
 
 // conversation is the name of a launch's conversation; "" = it has none.
 func conversation(name engine.Text, env *engine.Env) (string, error) {

@@ -99,6 +99,25 @@ func TestSessionOfAnAttempt(t *testing.T) {
 	}
 }
 
+// TestSessionsOfLikeNames: what cannot stand in a file's name tells conversations apart all the same, and the longest names
+// there are have room in one.
+func TestSessionsOfLikeNames(t *testing.T) {
+	b := newBench(t, sessionSpec)
+	files := map[string]string{}
+	for _, name := range []string{"a/b", "a:b", "a=b", `a\b`, strings.Repeat("é", 79) + "/1", strings.Repeat("é", 79) + "/2"} {
+		for _, agent := range []string{"claude", strings.Repeat("c", 120)} {
+			file := b.e.sessionFile("w-1", name, agent)
+			if other := files[file]; other != "" {
+				t.Errorf("%q of %s and %q are one", name, agent, other)
+			}
+			files[file] = name
+			if err := keep(file, session{}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // TestSessionInUse: two launches at a time do not speak in one conversation; and who was never started holds none.
 func TestSessionInUse(t *testing.T) {
 	b := newTalks(t, "said=done; while [ -e .git/hold ]; do sleep 0.05; done")
