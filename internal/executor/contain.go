@@ -241,7 +241,7 @@ func (e *Executor) holder(key, rest string) string { return holderIn(e.opt.State
 func holderIn(state, key, rest string) string {
 	own := pidFileIn(state, key) + programMark
 	if p, ok := readProgram(filepath.Dir(own), filepath.Base(own)); ok && p.Session != "" {
-		return "session " + p.Agent + " " + p.Session
+		return sessionName(p.Session, p.Agent)
 	}
 	who, _, _ := strings.Cut(rest, "#")
 	return who

@@ -32,20 +32,27 @@ type session struct {
 	Held  string        `json:"held,omitempty"` // key of the launch that is at work in it
 }
 
-// sessionFile is where a conversation is kept. A name that no file can bear as it is has a digest behind it: names that
-// differ are conversations that do.
 func (e *Executor) sessionFile(run, name, agent string) string {
-	full, ending := "session "+agent+" "+name, ".json"
-	file := plain(full)
-	if file != full || strings.Contains(agent, " ") || len(file+ending) > maxSessionFile {
-		sum := sha256.Sum256([]byte(agent + "\x00" + name))
-		ending = "." + hex.EncodeToString(sum[:8]) + ending
-	}
-	return filepath.Join(e.opt.State, attemptsDir, plain(run), atomicfile.CutName(file, len(ending))+ending)
+	return filepath.Join(e.opt.State, attemptsDir, plain(run), sessionName(name, agent)+sessionEnding)
 }
 
-// maxSessionFile bounds a file's name in bytes; file systems have no longer ones.
-const maxSessionFile = 255
+const (
+	sessionEnding  = ".json"
+	maxSessionFile = 255 // bytes of a file's name: file systems have no longer ones
+)
+
+// sessionName is what files and folders of a conversation bear. What cannot stand there as it is has a digest behind it:
+// names that differ are conversations, and private homes, that do.
+func sessionName(name, agent string) string {
+	full := "session " + agent + " " + name
+	file := plain(full)
+	if file == full && !strings.Contains(agent, " ") && len(file+sessionEnding) <= maxSessionFile {
+		return file
+	}
+	sum := sha256.Sum256([]byte(agent + "\x00" + name))
+	mark := "." + hex.EncodeToString(sum[:8])
+	return atomicfile.CutName(file, len(mark+sessionEnding)) + mark
+}
 
 // conversation is the name of a launch's conversation; "" = it has none.
 func conversation(name engine.Text, env *engine.Env) (string, error) {

@@ -5,6 +5,8 @@ package executor
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -103,7 +105,7 @@ func TestSessionOfAnAttempt(t *testing.T) {
 // there are have room in one.
 func TestSessionsOfLikeNames(t *testing.T) {
 	b := newBench(t, sessionSpec)
-	files := map[string]string{}
+	files, homes := map[string]string{}, map[string]string{}
 	for _, name := range []string{"a/b", "a:b", "a=b", `a\b`, strings.Repeat("é", 79) + "/1", strings.Repeat("é", 79) + "/2"} {
 		for _, agent := range []string{"claude", strings.Repeat("c", 120)} {
 			file := b.e.sessionFile("w-1", name, agent)
@@ -114,6 +116,15 @@ func TestSessionsOfLikeNames(t *testing.T) {
 			if err := keep(file, session{}); err != nil {
 				t.Error(err)
 			}
+			key := fmt.Sprintf("w-1/A#%d.1", len(files))
+			if err := keep(pidFileIn(b.state, key)+programMark, Program{Agent: agent, Session: name}); err != nil {
+				t.Error(err)
+			}
+			home := plain(b.e.holder(key, "A#1.1"))
+			if other := homes[home]; other != "" || os.Mkdir(filepath.Join(t.TempDir(), home), 0o700) != nil {
+				t.Errorf("the home of %q of %s is %s, and that of %q", name, agent, home, other)
+			}
+			homes[home] = name
 		}
 	}
 }
