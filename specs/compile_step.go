@@ -97,10 +97,17 @@ func badBranch(b string) string {
 	return ""
 }
 
-// session is the name of a conversation, within its run.
+// session is the name of a conversation, within its run. No agent says it: one that could name its reviewer's would speak in
+// that, and write to the home that goes with it.
 func (c *compiler) session(t text, s scope, what string) engine.Text {
 	if bad := badSession(t.value); t.set() && !strings.Contains(t.value, "${{") && bad != "" {
 		c.at(t.node, "%s: %s %s", what, quote(t.value), bad)
+	}
+	parts, _ := split(t.value)
+	for _, p := range parts {
+		if code, _ := c.world.compile(p.source, s, asText, c.near); p.value && code != nil && code.said() {
+			c.at(t.node, "%s: ${{%s}} reads what an agent says: which conversation it speaks in is not for it to say", what, p.source)
+		}
 	}
 	return c.text(t, s, what, badSession)
 }

@@ -79,6 +79,7 @@ type program struct {
 	mode  mode
 	code  *vm.Program
 	reads []reading
+	facts int // of these, how many read of a step or a task only what the engine says
 }
 
 // reading is one thing of the environment that an expression names: a root and, for steps and gates, whose.
@@ -173,7 +174,7 @@ func (w *world) compile(src string, s scope, m mode, near func(string, []string)
 	if err != nil {
 		return nil, []exprFault{plainError(src, err)}
 	}
-	return &program{world: w, scope: s, mode: m, code: code, reads: c.reads}, nil
+	return &program{world: w, scope: s, mode: m, code: code, reads: c.reads, facts: c.facts}, nil
 }
 
 // plainError puts the library's error in plain words.
@@ -256,6 +257,7 @@ type checker struct {
 	locals map[string]bool
 	faults []exprFault
 	reads  []reading
+	facts  int
 }
 
 // declared collects the names that `let` makes.
@@ -324,6 +326,11 @@ func (c *checker) member(n *ast.MemberNode) {
 			known = c.world.steps
 		case "gates":
 			known = c.world.gates
+		case "task":
+			if slices.Contains([]string{"id", "attempt", "depth"}, property.Value) {
+				c.facts++
+			}
+			return
 		default:
 			return
 		}
@@ -347,6 +354,9 @@ func (c *checker) member(n *ast.MemberNode) {
 		return
 	}
 	known := map[string][]string{"steps": {"answer", "status", "attempt", "stdout"}, "gates": {"answer", "verdict", "score", "feedback"}}[root.Value]
+	if root.Value == "steps" && (property.Value == "attempt" || property.Value == "status") {
+		c.facts++
+	}
 	if known != nil && !slices.Contains(known, property.Value) {
 		hint := c.near(property.Value, known)
 		if hint == "" {

@@ -319,8 +319,23 @@ func (p *program) varsOnly() bool {
 	return !slices.ContainsFunc(p.reads, func(r reading) bool { return r.root != "vars" })
 }
 
+// said says that the program reads what an agent said: more than which attempt or task it is, and how that stands.
+func (p *program) said() bool {
+	n := 0
+	for _, r := range p.reads {
+		if r.id == "" && (reading{root: r.root}).foreign() {
+			n++
+		}
+	}
+	return n > p.facts
+}
+
 // foreign says that the program reads what agents or people said while the run went on.
 func (p *program) foreign() bool {
+	return slices.ContainsFunc(p.reads, reading.foreign)
+}
+
+func (r reading) foreign() bool {
 	own := []string{"vars", "run", "workflow", "step", "attempt", "gate", "failures", "exhausted"}
-	return slices.ContainsFunc(p.reads, func(r reading) bool { return !slices.Contains(own, r.root) })
+	return !slices.Contains(own, r.root)
 }
