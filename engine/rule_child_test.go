@@ -59,6 +59,8 @@ func (l *listed) launches() (out []string) {
 }
 
 func TestRule29Children(t *testing.T) {
+	conform.Rule(t, "001 pause", "the one at work ends, the next is not begun until the run is resumed")
+	conform.Rule(t, "000 resume.paused", "a task's run does not go on by itself either")
 	l := twoStepList(t, "8-semantics 29", "pause withholds child runs and their launches; what runs goes on and its results are taken in", "A B C", List{Attempts: 2, MaxParallel: 2}, Limits{})
 	for len(l.launches()) < 2 {
 		l.drive(1)

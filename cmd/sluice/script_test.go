@@ -254,11 +254,13 @@ func zombie(dir string) bool {
 //	daemon [FLAG…]           starts `sluice daemon` as bg daemon, and waits until it serves
 //	sig SIGNAL NAME          sends a signal to what bg started
 //	ended NAME CODE          waits for its end: a code, or a signal's name
+//	shown TEMPLATE           the run that the template's guide shows is what was just printed
 //	alone                    waits until no process of this script is left but those of bg
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
 		"repo": cmdRepo, "served": cmdServed, "waitfor": cmdWaitFor, "waitfile": cmdWaitFile, "exits": cmdExits,
 		"bg": cmdBackground, "daemon": cmdDaemon, "sig": cmdSignal, "ended": cmdEnded, "alone": cmdAlone,
+		"shown": cmdShown,
 	}
 }
 

@@ -100,7 +100,8 @@ func promptSays(t *testing.T, who, prompt string, wants ...string) {
 func TestSupervisedDocument(t *testing.T) {
 	for _, r := range [][2]string{{"roles", "who plays each step, and what each leads to"}, {"planner", "its four keys"}, {"executor", "its three keys, and a command's"}, {"reviewer", "its three keys"},
 		{"controller", "its three keys, and the four words"}, {"schema", "each key of each role"}, {"safe", "no decision is a pause"}, {"unmarked", "the mark is never filled in"}, {"corrections", "two"},
-		{"prompts", "each role's, as written"}, {"least", "as written"}, {"iterations", "10, and 12"}, {"goal", "required"}, {"suggested", "execute is false"}} {
+		{"prompts", "each role's, as written"}, {"least", "as written"}, {"iterations", "10, and 12"}, {"goal", "required"}, {"suggested", "execute is false"},
+		{"state", "what each prompt has of those before it"}, {"state.fields", "goal, plan, actions, notes and results in the prompts"}} {
 		conform.Rule(t, "003 "+r[0], r[1])
 	}
 	spec, _ := templateSpec(t, "supervised-loop", map[string]string{"goal": "g"})
@@ -130,6 +131,10 @@ func TestSupervisedDocument(t *testing.T) {
 	promptSays(t, "executor", suggest.Agent.Prompt.Source, "You suggest commands, and run none of them", "each with its reason", "`destructive: true` where it deletes", "what you expect of them, and what to do instead where one fails")
 	promptSays(t, "reviewer", review.Agent.Prompt.Source, "You review, and change nothing", "against the plan", "(findings)", "(deltas)", "(suggested_changes)")
 	promptSays(t, "controller", control.Reviewer.Prompt.Source, "`continue`", "`adjust_plan`", "`plan_patch`", "`pause`", "Choose this where you are not sure, or where harm is near", "`stop`")
+	promptSays(t, "planner", plan.Agent.Prompt.Source, "${{vars.goal}}", "${{steps.plan.answer.plan}}", "${{steps.review.answer.findings}}", "${{steps.review.answer.deltas}}", "${{steps.review.answer.suggested_changes}}", "gates.control.answer.plan_patch")
+	promptSays(t, "executor", suggest.Agent.Prompt.Source, "${{vars.goal}}", "${{steps.plan.answer.next_actions}}")
+	promptSays(t, "reviewer", review.Agent.Prompt.Source, "${{vars.goal}}", "${{steps.plan.answer.plan}}", "${{steps.suggest.answer}}", "${{steps.execute.stdout}}")
+	promptSays(t, "controller", control.Reviewer.Prompt.Source, "${{vars.goal}}", "${{steps.plan.answer.plan}}", "${{steps.suggest.answer.commands}}")
 	for given, want := range map[string]int{"": 10, "12": 12} {
 		vars := map[string]string{"goal": "g"}
 		if given != "" {
@@ -303,6 +308,31 @@ func TestBacklogDocument(t *testing.T) {
 		}
 		if spec, _ := templateSpec(t, "backlog", vars); spec.Limits.MaxSteps != want || spec.Limits.OnHit["max_steps"] != engine.EndFailed {
 			t.Errorf("max_iterations=%s: %d, then %s", given, spec.Limits.MaxSteps, spec.Limits.OnHit["max_steps"])
+		}
+	}
+}
+
+// TestGatedDocument: document 004's pipeline with a task of one's own keeps its example's ids, roles, levels and retries.
+func TestGatedDocument(t *testing.T) {
+	conform.Rule(t, "004 §3 example.values", "the template keeps its ids, roles, levels, ways and retries")
+	spec, _ := templateSpec(t, "gated-pipeline", map[string]string{"task": "x"})
+	var got []string
+	for _, s := range spec.Steps {
+		got = append(got, fmt.Sprint(s.ID, " ", s.Name, " ", s.Role(), " ", s.Agent.Launch, " ", s.Gates))
+	}
+	for _, g := range spec.Gates {
+		got = append(got, fmt.Sprint(g.ID, " ", g.Name, " ", g.Reviewer.Level, " ", g.Reviewer.AgentType, " ", g.OnPass, " ", g.OnFail, " ", g.MaxRetries, " ", g.OnExhausted))
+	}
+	want := []string{"X-1 write-tests test-writer headless [XG-1-2]", "X-2 implement implementor headless [XG-2-end]",
+		"XG-1-2 review-tests notify reviewer [X-2] X-1 2 human", "XG-2-end review-implementation human  [DONE] X-2 3 human"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	table := section(t, guide(t, "gated-pipeline"), "Settings")
+	for _, row := range []string{"| `veto_window` | " + time.Duration(engine.DefaultConfig().VetoWindow).String() + " |", "| `max_retries` of XG-1-2 | 2 |", "| `max_retries` of XG-2-end (it is yours anyway) | 3 |",
+		fmt.Sprintf("| `limits: max_steps` | %d, then you are asked |", spec.Limits.MaxSteps)} {
+		if !strings.Contains(table, row) {
+			t.Errorf("the guide's settings have no %s", row)
 		}
 	}
 }
