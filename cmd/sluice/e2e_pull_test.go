@@ -46,12 +46,10 @@ func newForge(w *sandbox) *forge {
 	backend := &cgi.Handler{Path: filepath.Join(core, "git-http-backend"), Dir: w.work,
 		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Join(w.work, "forge"), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "REMOTE_USER=me"}}
 	git := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.URL.String(), "git-receive-pack") {
-			if _, password, _ := r.BasicAuth(); password != forgeToken {
-				rw.Header().Set("WWW-Authenticate", "Basic")
-				rw.WriteHeader(http.StatusUnauthorized)
-				return
-			}
+		if _, password, _ := r.BasicAuth(); password != forgeToken { // a private repo: to be read, too
+			rw.Header().Set("WWW-Authenticate", "Basic")
+			rw.WriteHeader(http.StatusUnauthorized)
+			return
 		}
 		backend.ServeHTTP(rw, r)
 		f.follow()
@@ -69,7 +67,8 @@ func newForge(w *sandbox) *forge {
 	api := &httptest.Server{Listener: l, Config: &http.Server{Handler: f}}
 	api.Start()
 	w.t.Cleanup(api.Close)
-	w.put("home/.gitconfig", "[user]\n\tname = A Person\n\temail = person@example.org\n[init]\n\tdefaultBranch = main\n[http]\n\tsslCAInfo = "+f.shown+"/ca.pem\n")
+	w.put("home/.gitconfig", "[user]\n\tname = A Person\n\temail = person@example.org\n[init]\n\tdefaultBranch = main\n[http]\n\tsslCAInfo = "+f.shown+"/ca.pem\n[credential]\n\thelper = store\n")
+	w.put("home/.git-credentials", strings.Replace(git.URL, "://", "://me:"+forgeToken+"@", 1)+"\n") // no sandbox shows it
 	w.env = append(w.env, "GH_HOST=127.0.0.1", "GH_ENTERPRISE_TOKEN="+forgeToken, "GH_CONFIG_DIR="+f.shown, "GIT_TERMINAL_PROMPT=0")
 	return f
 }
@@ -240,18 +239,25 @@ func pullRequest(t *testing.T, held bool) {
 	}
 	w.do("git", "add", "-A")
 	w.do("git", "commit", "-q", "-m", "by hand")
+	w.do("git", "push", "-q", f.bare, "main:work") // another's, or one that others build from: an agent may have gone there
+	again()
+	refused(3, "origin has a work already, and no pull request of it is open: push it yourself")
+	if heads := w.do("git", "-C", f.bare, "for-each-ref", "--format=%(objectname)"); strings.Count(heads, strings.TrimSpace(w.do("git", "rev-parse", "main"))) != 2 {
+		t.Errorf("pushed: %s", heads)
+	}
+	w.do("git", "push", "-q", f.bare, ":work")
 	f.deny(true)
 	again()
-	refused(3, "gh cannot ask")
-	says(t, w.file(".workflow/runs/dev-cycle-1/pull-request.3/stderr"), "401", "gh cannot ask")
+	refused(4, "gh cannot ask")
+	says(t, w.file(".workflow/runs/dev-cycle-1/pull-request.4/stderr"), "401", "gh cannot ask")
 	f.deny(false)
 	again()
-	says(t, w.completed(w.over("dev-cycle-1", 4)), "pull-request.1 says failed", "pull-request.4 says done (refs/pull/1/head", "run completed")
+	says(t, w.completed(w.over("dev-cycle-1", 5)), "pull-request.1 says failed", "pull-request.5 says done (refs/pull/1/head", "run completed")
 	made := f.pulls()
 	if len(made) != 1 || made[0]["title"] != "Dates are read" || strings.TrimSpace(fmt.Sprint(made[0]["body"])) != "One task, tested." || made[0]["headRefName"] != "work" || made[0]["baseRefName"] != "main" {
 		t.Errorf("made: %v", made)
 	}
-	says(t, w.file(".workflow/runs/dev-cycle-1/pull-request.4/stdout"), f.pull(1))
+	says(t, w.file(".workflow/runs/dev-cycle-1/pull-request.5/stdout"), f.pull(1))
 
 	// A later run on the branch brings its commits to the pull request that is open.
 	w.do(w.bin, append(ask, "--var", "auto_commit=true")...)
