@@ -24,7 +24,7 @@ const (
 	callMost     = 400            // no run has so many calls of a kind in one thread
 	callMisses   = 3              // so many runs in a row without so many calls are the end of them
 	callDeepMost = 8
-	callAnswer   = 5 * time.Second // a daemon that lives answers within
+	callAnswer   = 15 * time.Second // a daemon that lives answers within: it opens a repo that cannot be opened again and again, each time later
 	callRunMost  = 60 * time.Second
 	callDeep     = 3 * time.Second // so long are the calls of all processes in the way
 )

@@ -135,8 +135,8 @@ func TestALaunchAfterTheClockWasSetBack(t *testing.T) {
 // again and counts for nothing; what was lost at another time counts.
 func TestEndedWithTheService(t *testing.T) {
 	b := newBench(t, strings.Replace(runSpec, "%s", `"echo $PPID >host.tmp; mv host.tmp host; exec sleep 1000"`, 1))
-	var put time.Time
-	b.e = b.executor(func(o *Options) { o.PutDown = func() time.Time { return put } })
+	var put atomic.Int64
+	b.e = b.executor(func(o *Options) { o.PutDown = func() time.Time { return time.Unix(0, put.Load()) } })
 	lose := func(n int) engine.Exit {
 		t.Helper()
 		running := background(b.ctx(), b.e, b.stepJob("A", n, 1), nil)
@@ -146,7 +146,7 @@ func TestEndedWithTheService(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n == 1 {
-			put = time.Now()
+			put.Store(time.Now().UnixNano())
 		}
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -164,7 +164,7 @@ func TestEndedWithTheService(t *testing.T) {
 	if x := lose(2); !x.Lost || x.Class != "" {
 		t.Errorf("begun after that: %+v", x)
 	}
-	put = time.Now().Add(time.Hour)
+	put.Store(time.Now().Add(time.Hour).UnixNano())
 	if x := lose(3); !x.Lost || x.Class != "" {
 		t.Errorf("it was stopped before the clock was set back: %+v", x)
 	}
