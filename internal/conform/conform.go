@@ -21,29 +21,30 @@ const Env = "SLUICE_CONFORM"
 
 // Record is one line: the test holds this sentence.
 type Record struct {
-	Doc      string `json:"doc"`      // "8-semantics", "1-language", "field", …
-	Rule     string `json:"rule"`     // "15", "15a", "Rules 3", "asks 4": as the document numbers it
-	Sentence string `json:"sentence"` // what is held, in words
-	Package  string `json:"package"`  // import path of the test
-	Test     string `json:"test"`     // its whole name, with the names of subtests
-	Result   string `json:"result"`   // passed, failed or skipped
+	Doc      string `json:"doc"`            // "8-semantics", "1-language", "field", …
+	Rule     string `json:"rule"`           // "15", "15a", "Rules 3", "asks 4": as the document numbers it
+	Sentence string `json:"sentence"`       // what is held, in words
+	Package  string `json:"package"`        // import path of the test
+	Test     string `json:"test"`           // its whole name, with the names of subtests
+	Part     string `json:"part,omitempty"` // of the test: a script that it runs
+	Result   string `json:"result"`         // passed, failed or skipped
 }
 
 // Rule records that t holds the sentence of the rule. The rule is "DOC RULE", as in "8-semantics 15". The record is
 // written when the test has ended. A rule without a number or a sentence without words fails the test.
 func Rule(t testing.TB, rule, sentence string) {
 	t.Helper()
-	record(t, t.Name(), rule, sentence)
+	record(t, "", rule, sentence)
 }
 
 // Part is Rule for what a part of the test holds, such as a script that it runs: the table names the part. The test fails
 // where the part does, and then nothing of it counts.
 func Part(t testing.TB, part, rule, sentence string) {
 	t.Helper()
-	record(t, t.Name()+"/"+part, rule, sentence)
+	record(t, part, rule, sentence)
 }
 
-func record(t testing.TB, test, rule, sentence string) {
+func record(t testing.TB, part, rule, sentence string) {
 	t.Helper()
 	doc, number, ok := strings.Cut(rule, " ")
 	if !ok || doc == "" || number == "" || strings.TrimSpace(sentence) == "" {
@@ -53,7 +54,7 @@ func record(t testing.TB, test, rule, sentence string) {
 	if dir == "" {
 		return
 	}
-	rec := Record{Doc: doc, Rule: number, Sentence: sentence, Package: caller(), Test: test}
+	rec := Record{Doc: doc, Rule: number, Sentence: sentence, Package: caller(), Test: t.Name(), Part: part}
 	t.Cleanup(func() {
 		switch rec.Result = "passed"; {
 		case t.Failed():

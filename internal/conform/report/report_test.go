@@ -79,6 +79,34 @@ func TestFaultsAreTold(t *testing.T) {
 	}
 }
 
+// TestSkippedAlone: a rule that only skipped tests hold is a fault where the table is made, and told where it is checked.
+func TestSkippedAlone(t *testing.T) {
+	const skipped = "law rule 1: held by skipped tests alone: engine.TestA, engine.TestB"
+	dir := project(t, twoRules, record("1", "TestA/sub", "skipped")+record("1", "TestB", "skipped"))
+	if rc, out := report(dir); rc != 1 || !strings.Contains(out, skipped) {
+		t.Errorf("made: %d %s", rc, out)
+	}
+	if rc, out := report("--check", dir); rc != 0 || !strings.Contains(out, skipped) {
+		t.Errorf("checked: %d %s", rc, out)
+	}
+	if err := os.WriteFile("run/8.jsonl", []byte(record("1", "TestA/more", "passed")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if rc, out := report(dir); rc != 0 || strings.Contains(out, "skipped") {
+		t.Errorf("one that passed beside them: %d %s", rc, out)
+	}
+}
+
+// TestPartIsNamed: the page names the part of a test, such as a script, and no subtests.
+func TestPartIsNamed(t *testing.T) {
+	dir := project(t, twoRules, strings.Replace(record("1", "TestA/sub", "passed"), `"result"`, `"part":"demo","result"`, 1))
+	rc, out := report(dir)
+	page, err := os.ReadFile(docFile)
+	if rc != 0 || err != nil || !strings.Contains(string(page), "| rule 1 | one | `engine.TestA/demo` |") {
+		t.Errorf("%d %s %v\n%s", rc, out, err, page)
+	}
+}
+
 func TestOldPageIsAFault(t *testing.T) {
 	dir := project(t, twoRules, record("1", "TestA", "passed"))
 	if rc, out := report("--check", dir); rc != 1 || !strings.Contains(out, "make conformance") {

@@ -27,7 +27,10 @@ type rule struct {
 // claims are the tests that hold each rule, by "DOC RULE" as key gives it.
 type claims map[string][]claim
 
-type claim struct{ test, rule string }
+type claim struct {
+	test, rule string
+	skipped    bool // where the run was made
+}
 
 // key is a rule's name in every spelling: "8-semantics 15", "1-language rule 7" and "1-language 7", "2-files taking 4".
 func key(doc, id string) string {
@@ -95,7 +98,8 @@ func readRule(line string) (rule, error) {
 	return r, nil
 }
 
-// readRecords reads the lines of a test run. What failed holds nothing; what was skipped holds what it holds elsewhere.
+// readRecords reads the lines of a test run. What failed holds nothing. What was skipped holds what it holds elsewhere: the
+// table is the same on every machine, and skips tells of what nothing held here.
 func readRecords(dir string) (claims, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	if err != nil {
@@ -118,11 +122,15 @@ func readRecords(dir string) (claims, error) {
 				continue
 			}
 			top, _, _ := strings.Cut(rec.Test, "/")
+			if rec.Part != "" {
+				top += "/" + rec.Part
+			}
 			k := key(rec.Doc, rec.Rule)
 			if tests[k] == nil {
 				tests[k] = map[claim]bool{}
 			}
-			tests[k][claim{strings.TrimPrefix(rec.Package, "sluice/") + "." + top, rec.Doc + " " + rec.Rule}] = true
+			c := claim{test: strings.TrimPrefix(rec.Package, "sluice/") + "." + top, rule: rec.Doc + " " + rec.Rule}
+			tests[k][c] = tests[k][c] || rec.Result != "skipped"
 		}
 		err = lines.Err()
 		_ = f.Close()
@@ -132,7 +140,11 @@ func readRecords(dir string) (claims, error) {
 	}
 	out := claims{}
 	for k, set := range tests {
-		out[k] = slices.SortedFunc(maps.Keys(set), func(a, b claim) int { return strings.Compare(a.test+a.rule, b.test+b.rule) })
+		for c, passed := range set {
+			c.skipped = !passed
+			out[k] = append(out[k], c)
+		}
+		slices.SortFunc(out[k], func(a, b claim) int { return strings.Compare(a.test+a.rule, b.test+b.rule) })
 	}
 	return out, nil
 }
@@ -170,6 +182,19 @@ func compare(docs []document, c claims) []string {
 		}
 	}
 	return faults
+}
+
+// skips gives the rules that nothing held where the run was made, as each test of theirs was skipped, a line each.
+func skips(docs []document, c claims) (out []string) {
+	for _, d := range docs {
+		for _, r := range d.rules {
+			here := c[key(d.name, r.id)]
+			if len(here) > 0 && !slices.ContainsFunc(here, func(cl claim) bool { return !cl.skipped }) {
+				out = append(out, fmt.Sprintf("%s %s: held by skipped tests alone: %s", d.name, r.id, strings.Join(c.of(d.name, r), ", ")))
+			}
+		}
+	}
+	return out
 }
 
 func count(docs []document, c claims) (held, all int) {
