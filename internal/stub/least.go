@@ -3,6 +3,7 @@ package stub
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -12,6 +13,13 @@ import (
 
 // maxLeast bounds how deep Least goes into a schema that refers to itself.
 const maxLeast = 24
+
+// maxLeastBytes bounds about how large a value Least makes, and callCost is what each part of it counts for at the least: lists
+// within lists grow with the power of their depth.
+const (
+	maxLeastBytes = 1 << 20
+	callCost      = 16
+)
 
 // maxLeastText bounds a text that a schema does not bound.
 const maxLeastText = 4096
@@ -37,25 +45,36 @@ func Least(schema json.RawMessage) json.RawMessage {
 	if json.Unmarshal(schema, &doc) != nil {
 		return json.RawMessage("{}")
 	}
-	out, err := json.Marshal((&least{doc}).of(doc, 0))
+	out, err := json.Marshal((&least{doc: doc, left: maxLeastBytes}).of(doc, 0))
 	if err != nil {
 		return json.RawMessage("{}")
 	}
 	return out
 }
 
-type least struct{ doc any }
+type least struct {
+	doc  any
+	left int // bytes that the value may still grow by
+}
+
+// given is a value that the schema itself names, with what it counts for. Nothing may be written into it: it is the schema's.
+func (l *least) given(v any) any {
+	if b, err := json.Marshal(v); err == nil {
+		l.left -= len(b)
+	}
+	return v
+}
 
 func (l *least) of(schema any, depth int) any {
 	s, ok := schema.(map[string]any)
-	if !ok || depth > maxLeast {
+	if l.left -= callCost; !ok || depth > maxLeast || l.left < 0 {
 		return map[string]any{} // true: anything fits
 	}
 	if c, ok := s["const"]; ok {
-		return c
+		return l.given(c)
 	}
 	if d, ok := s["default"]; ok {
-		return d
+		return l.given(d)
 	}
 	if all, ok := s["enum"].([]any); ok && len(all) > 0 {
 		for _, word := range agreeing() {
@@ -63,10 +82,10 @@ func (l *least) of(schema any, depth int) any {
 				return word
 			}
 		}
-		return all[0]
+		return l.given(all[0])
 	}
 	if some, ok := s["examples"].([]any); ok && len(some) > 0 {
-		return some[0]
+		return l.given(some[0])
 	}
 	if ref, ok := s["$ref"].(string); ok {
 		return l.of(l.at(ref), depth+1)
@@ -112,10 +131,9 @@ func joined(a, b any) any {
 	y, yok := b.(map[string]any)
 	switch {
 	case xok && yok:
-		for k, v := range y {
-			x[k] = v
-		}
-		return x
+		out := maps.Clone(x)
+		maps.Copy(out, y)
+		return out
 	case yok && len(y) == 0:
 		return a
 	}
@@ -142,7 +160,9 @@ func (l *least) plain(s map[string]any, depth int) any {
 		}
 		return out
 	case "string":
-		return leastText(s)
+		text := leastText(s)
+		l.left -= len(text)
+		return text
 	case "number", "integer":
 		return leastNumber(s, kind == "integer")
 	case "boolean":
@@ -159,11 +179,16 @@ func nth(v any, list map[string]any, n int) any {
 		return v
 	}
 	items, _ := list["items"].(map[string]any)
+	if items["const"] != nil || items["enum"] != nil {
+		return v
+	}
 	switch x := v.(type) {
 	case map[string]any:
 		props, _ := items["properties"].(map[string]any)
 		if id, ok := x["id"].(string); ok {
-			x["id"] = numbered(id, props["id"], n)
+			own := maps.Clone(x)
+			own["id"] = numbered(id, props["id"], n)
+			return own
 		}
 	case string:
 		if list["uniqueItems"] == true {

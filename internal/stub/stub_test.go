@@ -83,3 +83,32 @@ func TestLeast(t *testing.T) {
 		t.Error(string(got))
 	}
 }
+
+// TestLeastIsBounded: a schema in which many lists, or many things that are like the whole, lie in one another makes no answer
+// without end.
+func TestLeastIsBounded(t *testing.T) {
+	lists := `{"type": "string"}`
+	for range 8 {
+		lists = `{"type": "array", "minItems": 50, "items": ` + lists + `}`
+	}
+	like := `{"type": "object", "required": ["a", "b", "c", "d", "e", "f"], "properties": {"a": {"$ref": "#"}, "b": {"$ref": "#"}, "c": {"$ref": "#"}, "d": {"$ref": "#"}, "e": {"$ref": "#"}, "f": {"$ref": "#"}}}`
+	for _, schema := range []string{lists, like} {
+		if got := Least(json.RawMessage(schema)); len(got) > 1<<20 {
+			t.Errorf("%d bytes of %.60s", len(got), schema)
+		}
+	}
+}
+
+// TestLeastOfGivenItems: items that the schema itself gives differ in their ids too, unless it says that they are just so.
+func TestLeastOfGivenItems(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"type": "array", "minItems": 3, "items": {"type": "object", "default": {"id": "T1"}}}`:    `[{"id":"T1"},{"id":"T1-2"},{"id":"T1-3"}]`,
+		`{"type": "array", "minItems": 2, "items": {"type": "object", "examples": [{"id": "T1"}]}}`: `[{"id":"T1"},{"id":"T1-2"}]`,
+		`{"type": "array", "minItems": 2, "items": {"const": {"id": "T1"}}}`:                        `[{"id":"T1"},{"id":"T1"}]`,
+		`{"type": "array", "minItems": 2, "items": {"enum": [{"id": "T1"}]}}`:                       `[{"id":"T1"},{"id":"T1"}]`,
+	} {
+		if got := string(Least(json.RawMessage(schema))); got != want {
+			t.Errorf("%s: %s, want %s", schema, got, want)
+		}
+	}
+}
