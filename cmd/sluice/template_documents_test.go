@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -100,7 +101,7 @@ func promptSays(t *testing.T, who, prompt string, wants ...string) {
 func TestSupervisedDocument(t *testing.T) {
 	for _, r := range [][2]string{{"roles", "who plays each step, and what each leads to"}, {"planner", "its four keys"}, {"executor", "its three keys, and a command's"}, {"reviewer", "its three keys"},
 		{"controller", "its three keys, and the four words"}, {"schema", "each key of each role"}, {"safe", "no decision is a pause"}, {"unmarked", "the mark is never filled in"}, {"corrections", "two"},
-		{"prompts", "each role's, as written"}, {"least", "as written"}, {"iterations", "10, and 12"}, {"goal", "required"}, {"suggested", "execute is false"},
+		{"prompts", "each role's, as written"}, {"least", "as written"}, {"iterations", "10, and 12"}, {"goal", "required"}, {"destructive", "one of two"}, {"suggested", "execute is false"},
 		{"state", "what each prompt has of those before it"}, {"state.fields", "goal, plan, actions, notes and results in the prompts"}} {
 		conform.Rule(t, "003 "+r[0], r[1])
 	}
@@ -122,6 +123,17 @@ func TestSupervisedDocument(t *testing.T) {
 		}
 		if got, _ := control.Route(word); got != to {
 			t.Errorf("%s leads to %q, want %q", word, got, to)
+		}
+	}
+	human := spec.Gate("allow").Verdict.Rules[0]
+	for commands, asks := range map[string]bool{``: false, `{"cmd":"a","destructive":false}`: false, `{"cmd":"a","destructive":true}`: true, `{"cmd":"a"}`: true, `{"cmd":"a","destructive":false},{"cmd":"b","destructive":true}`: true, `{"cmd":"a","destructive":false},{"cmd":"b"}`: true} {
+		taken, err := gates.ReadAnswer([]byte(`{"commands":[`+commands+`]}`), suggest.Answer)
+		var answer any
+		if err := errors.Join(err, json.Unmarshal(taken, &answer)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := human.When.Eval(&engine.Env{Answer: answer}); human.Outcome != engine.LevelHuman || got != asks || err != nil {
+			t.Errorf("a person is asked about %s: %v, %v", taken, got, err)
 		}
 	}
 	if gates.MaxCorrections != 2 {
@@ -203,7 +215,7 @@ func TestDevCycleDocument(t *testing.T) {
 	for _, r := range [][2]string{{"phases", "by the edges of the spec"}, {"engines", "who plays what"}, {"planning", "its two files, looked at; what the tasks have to have"}, {"planning.input", "the prompt"},
 		{"plan-review", "review.json is of its answer; where it leads"}, {"execution", "the report is of the tasks"}, {"code-review", "review.json and recommendations.json; where it leads"}, {"scores", "the five, none else; 0 and 100, not 101"},
 		{"finalize", "summary.md"}, {"maxDuration", "30 minutes, and 1h"}, {"maxReviewIterations", "3, and 5, of both"}, {"autoCommit", "false"}, {"notifyOnPhaseComplete", "false"}, {"createPR", "false"}, {"session.id", "of each phase"},
-		{"plan-review.structure", "the prompt"}} {
+		{"plan-review.structure", "the prompt"}, {"code-review.input", "the prompt"}} {
 		conform.Rule(t, "002 "+r[0], r[1])
 	}
 	spec, _ := templateSpec(t, "dev-cycle", map[string]string{"task": "x"})

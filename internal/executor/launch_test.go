@@ -288,6 +288,7 @@ func TestAgentsTakeTurns(t *testing.T) {
 func TestAgentCommands(t *testing.T) {
 	conform.Rule(t, "001 agent.settings", "program, arguments, model")
 	conform.Rule(t, "003 model", "in the agent's command")
+	conform.Rule(t, "002 models", "a role's model is handed to its program")
 	b := newBench(t, agentSpec)
 	b.put("in.txt", "x")
 	b.put(".workflow/prompts/w.md", "You are the writer of the template.")
