@@ -23,7 +23,7 @@ const (
 	maxRetryAll    = 64 << 10 // of all, the newest first
 	maxRetryFiles  = 50
 	maxNote        = 4 << 10
-	maxNotes       = 4
+	maxNotes       = 5        // there are so many kinds, and the first is the task itself
 	maxWords       = 20       // notes of a person
 	maxWordsAll    = 20 << 10 // bytes of all, the newest first
 	maxSummary     = 4 << 10

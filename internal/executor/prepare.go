@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"sluice/agents"
 	"sluice/agents/program"
@@ -291,8 +292,12 @@ func (e *Executor) retryFiles(job daemon.Job, step string, dir string) []gates.T
 	return out
 }
 
-// maxTriedFiles is how many retry-context files of a task's earlier tries a prompt names.
-const maxTriedFiles = 50
+// maxTriedFiles is how many retry-context files of a task's earlier tries a prompt names, maxTriedSeen among how many of one
+// try the newest are looked for: agents can write there too.
+const (
+	maxTriedFiles = 50
+	maxTriedSeen  = 2000
+)
 
 // triedFiles are the retry-context files of the earlier tries at the run's task, oldest first, as seen from the folder: the
 // newest of them where there are many.
@@ -318,7 +323,8 @@ func (e *Executor) triedFiles(job daemon.Job, dir string) []string {
 	return out[max(0, len(out)-maxTriedFiles):]
 }
 
-// filesIn lists the files of a folder of the repo, the oldest first, as seen from dir.
+// filesIn lists the files of a folder of the repo, the oldest first, as seen from dir: the newest maxTriedFiles, each by a
+// name that is one line.
 func (e *Executor) filesIn(rel, dir string) (out []string) {
 	path := filepath.Join(e.root, filepath.FromSlash(rel))
 	f, err := atomicfile.OpenDir(path)
@@ -326,16 +332,16 @@ func (e *Executor) filesIn(rel, dir string) (out []string) {
 		return nil
 	}
 	defer f.Close()
-	infos, _ := f.Readdir(maxTriedFiles) // what was read counts
+	infos, _ := f.Readdir(maxTriedSeen) // what was read counts
 	slices.SortFunc(infos, func(a, b fs.FileInfo) int {
 		return cmp.Or(a.ModTime().Compare(b.ModTime()), strings.Compare(a.Name(), b.Name()))
 	})
 	for _, info := range infos {
-		if info.Mode().IsRegular() {
+		if info.Mode().IsRegular() && !strings.ContainsFunc(info.Name(), unicode.IsControl) {
 			out = append(out, seenFrom(dir, filepath.Join(path, info.Name())))
 		}
 	}
-	return out
+	return out[max(0, len(out)-maxTriedFiles):]
 }
 
 // concerns says that what the gate writes is for the step to read: it judges the step, or may send work there.

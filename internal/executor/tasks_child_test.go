@@ -3,8 +3,11 @@
 package executor
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,5 +59,30 @@ func TestTriedFiles(t *testing.T) {
 	want := []string{".workflow/runs/w-1.T1.1/retry-context/test-attempt-1.md", ".workflow/retry-context/w-1.T1.2/test-attempt-9.md", ".workflow/retry-context/w-1.T1.2/look-attempt-1.md"}
 	if got := b.e.triedFiles(job, b.root); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
+	}
+	// The newest are named, however many others lie there, and none whose name would be more than a name.
+	old := day.Add(-time.Hour)
+	for i := range 3 * maxTriedFiles {
+		name := fmt.Sprintf(".workflow/retry-context/w-1.T1.2/a-%d.md", i)
+		if b.put(name, "x"); os.Chtimes(b.path(name), old, old) != nil {
+			t.Fatal(name)
+		}
+	}
+	b.put(".workflow/retry-context/w-1.T1.2/a\nb.md", "x")
+	got := b.e.triedFiles(job, b.root)
+	if len(got) != maxTriedFiles || !slices.Equal(got[len(got)-2:], want[1:]) {
+		t.Errorf("of many: %q", got)
+	}
+	// However much there is to be said, the task stays.
+	job.RunInfo.FileWhy, job.RunInfo.Tried, job.Earlier = "a cycle", []string{"no test"}, []string{"it crashed"}
+	job.RunInfo.Child.Body = json.RawMessage(`{"id": "T1", "title": "the title"}`)
+	text, err := b.e.stepPrompt(t.Context(), job, job.Spec.Step("A"), begin{Dir: b.root}, who{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"the title", "a cycle", "no test", "look-attempt-1.md", "it crashed"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the prompt has no %q:\n%s", want, text)
+		}
 	}
 }
