@@ -81,12 +81,28 @@ func TestGuides(t *testing.T) {
 				}
 			}
 			tableNames(t, tpl.Name, flows[tpl.Name], section(t, page, "Settings"))
+			for _, setting := range theDocumentsSettings()[tpl.Name] {
+				if !strings.Contains(section(t, page, "Settings"), "| "+setting+" |") {
+					t.Errorf("the table of settings has no row of the document's %s", setting)
+				}
+			}
 			runIs(t, tpl.Name, flows, section(t, page, "A run"))
 		})
 	}
 	slices.Sort(names)
 	if want := []string{"backlog", "dev-cycle", "gated-pipeline", "goal-loop", "release", "supervised-loop"}; !slices.Equal(names, want) {
 		t.Errorf("the templates are %v", names)
+	}
+}
+
+// theDocumentsSettings are the names that the documents give to what can be set, by the template that each document is.
+func theDocumentsSettings() map[string][]string {
+	return map[string][]string{
+		"goal-loop": {"`maxFixCycles`", "`maxPlanRevisions`", "`attemptsBeforeReplan`", "`maxReplanDepth`", "`maxGoalIterations`", "`timeLimit`", "approval threshold", "revision threshold", "on plan rejection"},
+		"backlog": {"task file", "max iterations", "schedule: single, odd-even, round-robin", "`AgentConfig`: binary, args, model, timeout", "its working directory", "its last message", "custom agents", "`hooks.post_iteration`",
+			"prompts, `--prompt-file`", "`looper-logs/runs/<id>/events.jsonl`, `last`"},
+		"dev-cycle":       {"`maxDurationMs`", "`maxReviewIterations`", "`autoCommit`", "`notifyOnPhaseComplete`", "claude-sonnet-4, gpt-5.1-codex"},
+		"supervised-loop": {"`LOOP_GOAL`", "`MAX_ITER`", "`CLAUDE_MODEL`", "`ANTHROPIC_API_KEY`", "`runs/run-{timestamp}.jsonl`", "2 correction attempts"},
 	}
 }
 
