@@ -184,7 +184,7 @@ func (a *app) formatTasks(arg string, check bool) (differs bool, err error) {
 			return false, nil
 		}
 		if !check {
-			if err = atomicfile.Replace(a.below(arg), out, st.Mode.Perm(), st); errors.Is(err, atomicfile.ErrChanged) {
+			if _, err = atomicfile.Replace(a.below(arg), out, st.Mode.Perm(), st); errors.Is(err, atomicfile.ErrChanged) {
 				continue
 			}
 			if err != nil {

@@ -12,28 +12,29 @@ import (
 var ErrChanged = errors.New("the file was changed by others")
 
 // Replace is Write for a file that others may change at any time: only the file that was is about is replaced. Where path is
-// another by now, or none, nothing is changed and the error wraps ErrChanged.
+// another by now, or none, nothing is changed and the error wraps ErrChanged. It gives the state of what it put there, never
+// that of what others put there since.
 //
 // Where the system can exchange two files in one step (Linux), what it took away is looked at once more, and put back where
 // it is not the file that was: an edit that is renamed into place is not lost, whenever it comes. Two kinds are: where there
 // is no such step, one that comes between the last look and the rename; and everywhere one by a program that has the
 // replaced file open and writes to it later.
-func Replace(path string, data []byte, perm fs.FileMode, was Stat) error {
+func Replace(path string, data []byte, perm fs.FileMode, was Stat) (Stat, error) {
 	return replace(path, data, perm, was, exchange)
 }
 
 // exchanger is exchange, of a system that has it or not.
 type exchanger func(a, b string) error
 
-func replace(path string, data []byte, perm fs.FileMode, was Stat, exchange exchanger) error {
+func replace(path string, data []byte, perm fs.FileMode, was Stat, exchange exchanger) (Stat, error) {
 	dir, name := filepath.Split(path)
 	tmp, err := writeTmp(filepath.Clean(dir), data, perm)
 	if err != nil {
-		return fmt.Errorf("replace %s: %w", path, err)
+		return Stat{}, fmt.Errorf("replace %s: %w", path, err)
 	}
 	ours, err := Lstat(filepath.Split(tmp))
 	if err != nil {
-		return fmt.Errorf("replace %s: %w", path, err)
+		return Stat{}, fmt.Errorf("replace %s: %w", path, err)
 	}
 	st, err := Lstat(dir, name)
 	switch {
@@ -43,12 +44,15 @@ func replace(path string, data []byte, perm fs.FileMode, was Stat, exchange exch
 		err = swapIn(tmp, path, ours, was, exchange)
 	}
 	if err != nil {
-		return fmt.Errorf("replace %s: %w", path, errors.Join(err, removeOurs(tmp, ours)))
+		return Stat{}, fmt.Errorf("replace %s: %w", path, errors.Join(err, removeOurs(tmp, ours)))
 	}
 	if err := SyncDir(filepath.Dir(path)); err != nil {
-		return fmt.Errorf("replace %s: %w", path, err)
+		return Stat{}, fmt.Errorf("replace %s: %w", path, err)
 	}
-	return nil
+	if now, err := Lstat(dir, name); err == nil && now.Same(ours) { // a rename tells in its Changed
+		return now, nil
+	}
+	return ours, nil
 }
 
 // swapIn puts tmp in the place of path. With ErrChanged it has put back what it found there.

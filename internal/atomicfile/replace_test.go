@@ -17,7 +17,8 @@ func replaces(t *testing.T, exchange exchanger) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
 	put := func(path string, data []byte, perm os.FileMode, was Stat) error {
-		return replace(path, data, perm, was, exchange)
+		_, err := replace(path, data, perm, was, exchange)
+		return err
 	}
 	must(t, os.WriteFile(path, []byte("first"), 0o640))
 	was, err := Lstat(dir, "x")
@@ -76,7 +77,7 @@ func TestReplaceKeepsWhatItCannotPutBack(t *testing.T) {
 	was, err := Lstat(dir, "x")
 	must(t, err)
 	swaps := 0
-	err = replace(path, []byte("ours"), 0o600, was, func(a, b string) error {
+	_, err = replace(path, []byte("ours"), 0o600, was, func(a, b string) error {
 		if swaps++; swaps > 1 {
 			must(t, os.Remove(b))
 			must(t, os.MkdirAll(filepath.Join(b, "full"), 0o700))

@@ -260,11 +260,7 @@ func (e *Executor) rewrite(job daemon.Job, f *taskFile) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := atomicfile.Replace(path, data, f.stat.Mode.Perm(), f.stat); err != nil {
-		return "", err
-	}
-	dir, name := filepath.Split(path)
-	st, err := atomicfile.Lstat(dir, name)
+	st, err := atomicfile.Replace(path, data, f.stat.Mode.Perm(), f.stat)
 	if err != nil {
 		return "", err
 	}

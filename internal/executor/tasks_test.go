@@ -59,6 +59,43 @@ func TestTaskFileEditedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestTaskFileEditedJustAfter: what a person writes the moment after our writing is not taken for it: it is still to be read.
+func TestTaskFileEditedJustAfter(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "to-do.json")
+	put := func(name, text string) {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := taskWriter(dir)
+	for n := range 200 {
+		put(path, `{"tasks": [{"id": "A"}]}`)
+		put(path+".new", `{"tasks": [{"id": "A"}, {"id": "B"}]}`)
+		read, err := e.taskFile("to-do.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		job := daemon.Job{Tasks: &daemon.TaskFile{Path: "to-do.json", Seen: read.stamp, Changes: []daemon.TaskChange{{ID: "A", Status: "done"}}}}
+		edited := make(chan error, 1)
+		go func() {
+			for before, _ := os.Lstat(path); ; {
+				if now, err := os.Lstat(path); err != nil || !os.SameFile(before, now) {
+					edited <- errors.Join(err, os.Rename(path+".new", path))
+					return
+				}
+			}
+		}()
+		ev, ok := e.saveTasks(t.Context(), job).(engine.TasksSaved)
+		if err := <-edited; err != nil || !ok || ev.Why != "" {
+			t.Fatalf("round %d: %+v, %v", n, ev, err)
+		}
+		if now, err := e.taskFile("to-do.json"); err != nil || now.stamp == ev.Stamp || len(now.seen) != 2 {
+			t.Fatalf("round %d: the edit is overlooked: %+v, %v", n, now, err)
+		}
+	}
+}
+
 // BenchmarkTenThousandTasks is the writing of a file of 10,000 tasks of which one in ten has changed, read and synced, and
 // beside it the same bytes put there by one write, sync and rename.
 func BenchmarkTenThousandTasks(b *testing.B) {
