@@ -183,6 +183,43 @@ func TestHookOfATry(t *testing.T) {
 	l.want(l.r().Phase, RunCompleted, fmt.Sprint(l.st.Runs["x-1.B.1"].Hooked), "true")
 }
 
+// TestHookBetweenIterations: the hook after an iteration's step has ended before the task is done, and the next one begins after it.
+func TestHookBetweenIterations(t *testing.T) {
+	conform.Rule(t, "001 hooks.between", "the hook of A is at work: B is not begun; each has one")
+	l := tasksOf(t, "", "", "A B", aList(List{Attempts: 1}), listGate())
+	l.specs["d-x"].graph.steps["work"].Child.AfterStep = &Command{Shell: "make check"}
+	hooks := func() (out []string) {
+		for _, e := range l.st.Owed(l.spec) {
+			if e.Kind == DoRun && e.Proc.Kind == ProcHook {
+				out = append(out, e.Run)
+			}
+		}
+		return out
+	}
+	for range 500 {
+		if len(hooks()) > 0 {
+			break
+		}
+		l.drive(1)
+	}
+	for range 50 { // all but the hook
+		for _, e := range l.st.Owed(l.spec) {
+			if e.Kind != DoRun || e.Proc.Kind != ProcHook {
+				l.carry(e)
+				break
+			}
+		}
+	}
+	l.want(fmt.Sprint(hooks()), "[x-1.A.1]", l.r().List.Task("A").State, TaskDoing, l.status("A"), TaskDoing, fmt.Sprint(l.st.Runs["x-1.B.1"] == nil), "true")
+	l.all()
+	l.want(l.r().Phase, RunCompleted, l.did(), "A.1 done, B.1 done")
+	for _, id := range []string{"x-1.A.1", "x-1.B.1"} {
+		if !l.st.Runs[id].Attempts["work"][0].Hooked {
+			t.Errorf("%s had no hook", id)
+		}
+	}
+}
+
 // TestOwnWordOfAFailedList: a person has let a list pass whose file is missing; its own word is no pass all the same.
 func TestOwnWordOfAFailedList(t *testing.T) {
 	first := listGate(most(1), exhausted(Human), func(g *Gate) { g.NextGate = "own" })
