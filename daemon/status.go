@@ -47,14 +47,15 @@ func (s *Status) levels(w World) {
 	}
 }
 
-// drift says of each run whether its workflow's file is not what it goes by.
+// drift says of each run whether its workflow's file is not what it goes by. A child run goes by what its parent goes by,
+// which has no file of its own: its parent tells.
 func (s *Status) drift(sources map[string]string) {
 	type pinned struct{ workflow, digest, file string }
 	changed := map[pinned]bool{}
 	for i := range s.Runs {
 		r := &s.Runs[i]
 		source, live := sources[r.Digest]
-		if !live || !r.Ended.IsZero() {
+		if !live || !r.Ended.IsZero() || r.Child != nil {
 			continue
 		}
 		key := pinned{r.Workflow, r.Digest, r.file}
@@ -128,8 +129,11 @@ func stepStatus(s *engine.State, r *engine.Run, spec *engine.Spec, st *engine.St
 		a := as[len(as)-1]
 		out.State, out.Attempt, out.Worktree, out.Summary, out.Failure = a.State, a.N, a.Worktree, a.Summary, a.Failure
 		out.Since, out.Held = sinceOf(a), copied(a.Held)
-		if a.State == engine.Superseded && r.Live() {
+		switch {
+		case a.State == engine.Superseded && r.Live():
 			out.State = "waiting"
+		case a.State == engine.Superseded && r.Phase == engine.RunFailed && r.EndStep == st.ID:
+			out.State = engine.RunFailed // what ended the run undid it, as every failure does
 		}
 		if full {
 			for _, x := range as {
@@ -150,7 +154,7 @@ func stepStatus(s *engine.State, r *engine.Run, spec *engine.Spec, st *engine.St
 func listStatus(l *engine.TaskList, full bool) *ListStatus {
 	out := &ListStatus{Tally: l.Tally(), File: l.Path, Fault: l.Why}
 	if l.File == engine.FileMissing {
-		out.Fault = "it is missing"
+		out.Fault = l.Path + " is missing"
 	}
 	for _, t := range l.Tasks {
 		if t.Child == "" && !full {
@@ -205,7 +209,7 @@ func gateStatus(s *engine.State, r *engine.Run, g *engine.Gate, full bool) GateS
 func waits(c *core, r *engine.Run, spec *engine.Spec) []Wait {
 	var out []Wait
 	if r.Phase == engine.RunPending {
-		return []Wait{{Kind: "need", Since: r.Requested, Text: "for an earlier run of " + r.Workflow + " to end, or for what the workflow needs"}}
+		return []Wait{{Kind: "need", Since: r.Requested, Text: pendingFor(c.state, r)}}
 	}
 	for _, st := range spec.Steps {
 		a := r.Current(st.ID)
@@ -223,6 +227,19 @@ func waits(c *core, r *engine.Run, spec *engine.Spec) []Wait {
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Since.Before(out[j].Since) })
 	return out
+}
+
+// pendingFor says what a run that has not begun waits for: an earlier run of its workflow, else what the workflow needs of others.
+func pendingFor(s *engine.State, r *engine.Run) string {
+	for _, id := range s.Order {
+		if id == r.ID || r.Parallel {
+			break
+		}
+		if o := s.Runs[id]; o.Workflow == r.Workflow && o.Child == nil && o.Live() {
+			return "for " + o.ID + " to end, an earlier run of " + r.Workflow
+		}
+	}
+	return "for what the workflow needs of others"
 }
 
 func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engine.Attempt) (Wait, bool) {
