@@ -191,7 +191,7 @@ func (a *app) tailCommand() *cobra.Command {
 		Use:   "tail [RUN [STEP]]",
 		Short: "read what an agent says, as it says it",
 		Long: `Prints the end of the newest attempt's output; with -f what comes. Without STEP: the step (or
-the gate's reviewer) that was launched last. Of claude and codex it tells what they say, the tools
+the gate's reviewer) that was launched last, of a task list that of its tasks too. Of claude and codex it tells what they say, the tools
 they use, the files they change and what it cost; --raw prints their events as they come. Control
 characters are taken out.`,
 		Example: "sluice tail -f\nsluice tail phase-4-1 X-2 -n 200",
@@ -205,15 +205,15 @@ characters are taken out.`,
 			if len(args) > 0 {
 				run = args[0]
 			}
-			r, err := a.statusOfRun(cmd.Context(), p, run)
-			if err != nil {
-				return err
-			}
 			step := ""
 			if len(args) == 2 {
 				step = args[1]
 			}
-			dir, err := newestOutput(p, r.ID, step)
+			folders, err := a.foldersOf(cmd.Context(), p, run, step == "")
+			if err != nil {
+				return err
+			}
+			dir, err := newestOutput(p, folders, step)
 			if err != nil {
 				return err
 			}
@@ -235,9 +235,36 @@ characters are taken out.`,
 	return cmd
 }
 
-// newestOutput is the folder of the launch that was written to last: of a step or gate, or of the whole run.
-func newestOutput(p *place, run, id string) (string, error) {
-	root := filepath.Join(p.root, filepath.FromSlash(runsDir), run)
+// foldersOf are the folders of the run that is meant and, where all that it does is meant, of the runs that are its
+// children: the agent at work may be theirs. They lie below .workflow/runs/, the run's own first.
+func (a *app) foldersOf(ctx context.Context, p *place, run string, all bool) ([]string, error) {
+	v, _, err := a.view(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	id, err := runNamed(ctx, v, run)
+	if err != nil {
+		return nil, err
+	}
+	st, err := v.Status(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	of := map[string]bool{id: true}
+	for _, r := range st.Runs { // a child comes after its parent
+		if r.ID == id || all && r.Child != nil && of[r.Child.Parent] {
+			of[r.ID] = true
+			out = append(out, orWord(r.Dir, r.ID))
+		}
+	}
+	return out, nil
+}
+
+// newestOutput is the folder of the launch that was written to last: of a step or gate, or of all that has a folder in runs,
+// which are named below .workflow/runs/.
+func newestOutput(p *place, runs []string, id string) (string, error) {
 	var best string
 	var at time.Time
 	pattern := "*"
@@ -247,22 +274,27 @@ func newestOutput(p *place, run, id string) (string, error) {
 		}
 		pattern = id + ".*"
 	}
-	for _, glob := range []string{pattern, filepath.Join(pattern, "launch-*")} {
-		dirs, err := filepath.Glob(filepath.Join(globEscape(root), glob))
-		if err != nil {
-			return "", err
+	var dirs []string
+	for _, run := range runs {
+		root := globEscape(filepath.Join(p.root, filepath.FromSlash(runsDir), filepath.FromSlash(run)))
+		for _, glob := range []string{pattern, filepath.Join(pattern, "launch-*")} {
+			found, err := filepath.Glob(filepath.Join(root, glob))
+			if err != nil {
+				return "", err
+			}
+			dirs = append(dirs, found...)
 		}
-		for _, d := range dirs {
-			if id == "" && strings.HasPrefix(filepath.Base(d), "after_run.") {
-				continue // the run's hook: nobody's words
-			}
-			if st, err := os.Stat(filepath.Join(d, "stdout")); err == nil && (best == "" || st.ModTime().After(at)) {
-				best, at = d, st.ModTime()
-			}
+	}
+	for _, d := range dirs {
+		if id == "" && strings.HasPrefix(filepath.Base(d), "after_run.") {
+			continue // the run's hook: nobody's words
+		}
+		if st, err := os.Stat(filepath.Join(d, "stdout")); err == nil && (best == "" || st.ModTime().After(at)) {
+			best, at = d, st.ModTime()
 		}
 	}
 	if best == "" {
-		return "", failed("`sluice status` tells what runs", "no output yet of %s %s", run, clean(id))
+		return "", failed("`sluice status` tells what runs", "no output yet of %s", strings.TrimSpace(clean(runs[0]+" "+id)))
 	}
 	return best, nil
 }

@@ -34,7 +34,7 @@ Leaving it stops nothing.`,
 			if !a.interactive() || a.getenv("TERM") == "dumb" {
 				return misused("`sluice status` and `sluice inbox` print the same once", "sluice top needs a terminal that it can draw in")
 			}
-			h := &topHost{a: a, here: here, places: map[string]*place{}, heard: map[string]heard{}}
+			h := &topHost{a: a, here: here, places: map[string]*place{}, folders: map[string]string{}, heard: map[string]heard{}}
 			if err := h.begin(cmd.Context()); err != nil {
 				return err
 			}
@@ -53,7 +53,9 @@ type topHost struct {
 	mu     sync.Mutex // guards what follows
 	own    *place     // the repo we stand in; nil where we stand in none
 	places map[string]*place
-	heard  map[string]heard
+	// folders of child runs, by root and id: those of other runs bear the run's id.
+	folders map[string]string
+	heard   map[string]heard
 }
 
 // heard is what an agent said last, and of which file as it was then.
@@ -230,13 +232,35 @@ func (h *topHost) Show(ctx context.Context, root, run, what string) (page top.Pa
 // lastMost is how much of the end of an agent's output is read for its last words.
 const lastMost = 32 << 10
 
+// newestOutput is the folder of the launch of a run that was written to last.
+func (h *topHost) newestOutput(ctx context.Context, p *place, run, what string) (string, error) {
+	key := p.root + "\x00" + run
+	h.mu.Lock()
+	folder := h.folders[key]
+	h.mu.Unlock()
+	if folder == "" {
+		folder = run
+		if strings.Contains(run, ".") { // a task's: its folder lies in its parent's
+			found, err := h.a.foldersOf(ctx, p, run, false)
+			if err != nil {
+				return "", err
+			}
+			folder = found[0]
+		}
+		h.mu.Lock()
+		h.folders[key] = folder
+		h.mu.Unlock()
+	}
+	return newestOutput(p, []string{folder}, what)
+}
+
 // Words gives the last line of an agent's output, read anew only where the output has grown.
 func (h *topHost) Words(ctx context.Context, root, run, what string) string {
 	p, err := h.at(ctx, root)
 	if err != nil {
 		return ""
 	}
-	dir, err := newestOutput(p, run, what)
+	dir, err := h.newestOutput(ctx, p, run, what)
 	if err != nil {
 		return ""
 	}
@@ -298,7 +322,7 @@ func (h *topHost) Tail(ctx context.Context, root, run, what string, say func(str
 	if err != nil {
 		return err
 	}
-	dir, err := newestOutput(p, run, what)
+	dir, err := h.newestOutput(ctx, p, run, what)
 	if err != nil {
 		return err
 	}
