@@ -22,7 +22,7 @@ func Vars(spec *engine.Spec, given map[string]string) (map[string]any, []error) 
 			if v.Description != "" {
 				about = " (" + v.Description + ")"
 			}
-			faults = append(faults, fmt.Errorf("var %s%s: %s requires it: give it as --var %s=…", v.Name, about, spec.ID, v.Name))
+			faults = append(faults, fmt.Errorf("%s needs the var %s%s: give it as --var %s=…", spec.ID, v.Name, about, v.Name))
 		}
 	}
 	b := &book{}

@@ -142,7 +142,14 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 	}
 	vars, faults := specs.Vars(spec, given)
 	if len(faults) > 0 {
-		return ev, &fault{cause: faults[0].Error() + more(len(faults)-1), mend: "the spec's vars are in " + shortPath(file), code: exitUsage}
+		mend := "the spec's vars are in " + shortPath(file)
+		if len(faults) == 1 {
+			return ev, &fault{cause: faults[0].Error(), mend: mend, code: exitUsage}
+		}
+		for _, err := range faults { // a var that is missing is often one that is misspelt: both are told
+			a.note("%s", oneLine(err.Error()))
+		}
+		return ev, &fault{cause: "--var: " + plural(len(faults), "fault"), mend: mend, code: exitUsage}
 	}
 	src, err := os.ReadFile(file)
 	if err != nil {

@@ -292,6 +292,9 @@ func specOf(p *place, id string) (string, error) {
 	} else if len(known) > 0 {
 		mend = "there are: " + strings.Join(known[:min(len(known), 10)], ", ")
 	}
+	if _, err := templateNamed(id); err == nil {
+		mend = "`sluice init --template " + id + "` lays it out: it is a shipped one"
+	}
 	return "", failed(mend, "no workflow %q in this repo", clean(id))
 }
 

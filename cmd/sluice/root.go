@@ -114,7 +114,7 @@ func between(least, most int) cobra.PositionalArgs {
 		if len(args) < least {
 			what = wanted(cmd, len(args)) + " is missing"
 		}
-		return misused("usage: "+cmd.UseLine(), "%s: %s", cmd.CommandPath(), what)
+		return misused("usage: "+cmd.UseLine(), "%s: %s", strings.TrimPrefix(cmd.CommandPath(), "sluice "), what)
 	}
 }
 
