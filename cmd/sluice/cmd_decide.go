@@ -242,7 +242,7 @@ func (a *app) leave(p *place, d decision) error {
 		return a.document(map[string]string{"file": file})
 	}
 	a.print("written: %s", shortPath(file))
-	a.note("no sluice process serves this repo now: it is taken in once one does, and counts if the gate can take it then (`sluice daemon`, or `sluice run %s`)", orWord(d.run, "RUN"))
+	a.note("no sluice process serves this repo now: it is taken in once one does, and counts if the gate can take it then (`sluice run %s`, or `sluice watch add` and `sluice daemon`)", orWord(d.run, "RUN"))
 	return nil
 }
 

@@ -49,19 +49,27 @@ func (a *app) run(ctx context.Context, p *place, o order) error {
 	if err != nil {
 		return err
 	}
+	return a.inFront(ctx, p, o.set, func(s service) (string, int64, error) { return a.begin(ctx, s, o, start) })
+}
+
+// beginning has a run start or go on. It gives its id and the record from which on it is to be shown, 0 where it was under way before.
+type beginning func(s service) (id string, from int64, err error)
+
+// inFront begins and follows a run to its end, with the process that serves the repo; where there is none, this one does meanwhile.
+func (a *app) inFront(ctx context.Context, p *place, set []string, begin beginning) error {
 	s, err := serving(ctx, p)
 	if err != nil {
 		return err
 	}
 	var h *hosting
 	if s == nil {
-		if h, err = a.host(ctx, p, o.set); err != nil {
+		if h, err = a.host(ctx, p, set); err != nil {
 			return err
 		}
 		s = daemon.NewClient(p.state)
 	}
 	defer s.Close()
-	code := a.followed(ctx, p, s, o, start, h != nil)
+	code := a.followed(ctx, p, s, begin, h != nil)
 	if h != nil {
 		if !errors.Is(code, ended(exitInterrupted)) {
 			h.settle(s)
@@ -73,9 +81,9 @@ func (a *app) run(ctx context.Context, p *place, o order) error {
 	return code
 }
 
-// followed starts the run, or goes on with one, and follows it to its end.
-func (a *app) followed(ctx context.Context, p *place, s service, o order, start *engine.RunRequested, ours bool) error {
-	id, from, err := a.begin(ctx, s, o, start)
+// followed begins and follows the run to its end.
+func (a *app) followed(ctx context.Context, p *place, s service, begin beginning, ours bool) error {
+	id, from, err := begin(s)
 	if err != nil {
 		return err
 	}
@@ -228,11 +236,27 @@ func (a *app) summary(r daemon.RunStatus) error {
 	if !r.Started.IsZero() && !r.Ended.IsZero() {
 		s += " in " + ago(r.Ended.Sub(r.Started))
 	}
-	a.print("%s", a.paint(style, because(s, clean(r.EndWhy))))
+	a.print("%s", a.paint(style, because(s, endWords(r))))
 	if r.Phase != engine.RunCompleted {
 		a.note("  → `sluice status %s` shows where, `sluice explain STEP` why, `sluice retry %s` tries again", r.ID, r.ID)
 	}
 	return a.endOf(r)
+}
+
+// endWords says why a run ended: what is recorded of it and, where that is no more than a gate's "XG-1-2: fail", the words of it.
+func endWords(r daemon.RunStatus) string {
+	why := clean(r.EndWhy)
+	for _, s := range r.Steps {
+		if s.State == engine.RunFailed && s.Failure != "" {
+			return because(why, clean(s.Failure))
+		}
+		for _, g := range s.Gates {
+			if r.Phase == engine.RunFailed && r.EndWhy == g.ID+": "+g.Outcome && g.Feedback != "" {
+				return because(why, clean(g.Feedback))
+			}
+		}
+	}
+	return why
 }
 
 // hosting is this process serving a repo while a run lasts.

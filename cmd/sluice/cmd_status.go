@@ -84,10 +84,34 @@ func (a *app) listRuns(st daemon.Status, served, all bool) error {
 	if len(st.Runs) == 0 {
 		a.print("no run yet: `sluice run WORKFLOW` starts one")
 	} else if len(runs) < len(st.Runs) {
-		a.note("%s more: --all", plural(len(st.Runs)-len(runs), "ended run"))
+		a.note("%s: --all", leftOut(st.Runs, runs))
 	}
 	a.health(st, served)
 	return nil
+}
+
+// leftOut counts the ended runs that are not shown, those that are children of others by themselves.
+func leftOut(all, shown []daemon.RunStatus) string {
+	count := func(runs []daemon.RunStatus) (own, children int) {
+		for _, r := range runs {
+			if r.Child != nil {
+				children++
+			} else {
+				own++
+			}
+		}
+		return own, children
+	}
+	own, children := count(all)
+	shownOwn, shownChildren := count(shown)
+	var parts []string
+	if n := own - shownOwn; n > 0 {
+		parts = append(parts, plural(n, "ended run")+" more")
+	}
+	if n := children - shownChildren; n > 0 {
+		parts = append(parts, plural(n, "ended run")+" of tasks")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // withoutOld leaves out ended runs of tasks, which their lists tell of, and other ended runs beyond the last.
@@ -160,7 +184,7 @@ func (a *app) health(st daemon.Status, served bool) {
 		a.note("%s the journal cannot be written, so nothing is started: %s", a.paintErr(red, "stalled:"), oneLine(st.Stalled))
 	}
 	if !served && slices.ContainsFunc(st.Runs, live) {
-		a.note("%s no sluice process serves this repo: `sluice daemon` or `sluice run RUN` goes on with it", a.paintErr(yellow, "note:"))
+		a.note("%s no sluice process serves this repo: `sluice run RUN` goes on with it here, `sluice watch add` and `sluice daemon` in the background", a.paintErr(yellow, "note:"))
 	}
 }
 
@@ -402,8 +426,12 @@ func (a *app) stepLine(s daemon.StepStatus, width int, now time.Time) string {
 	if s.Attempt > 1 {
 		parts = append(parts, fmt.Sprintf("attempt %d", s.Attempt))
 	}
-	if !s.Since.IsZero() {
-		parts = append(parts, ago(now.Sub(s.Since)))
+	if since := ago(now.Sub(s.Since)); !s.Since.IsZero() {
+		switch s.State { // of what is over, it is no length of time
+		case engine.Passed, engine.Skipped, engine.Routed, engine.Superseded, engine.RunFailed:
+			since += " ago"
+		}
+		parts = append(parts, since)
 	}
 	if s.Role != "" {
 		parts = append(parts, s.Role)

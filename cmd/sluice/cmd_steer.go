@@ -43,15 +43,52 @@ func (a *app) abortCommand() *cobra.Command {
 func (a *app) retryCommand() *cobra.Command {
 	return a.jsonFlag(&cobra.Command{
 		Use: "retry RUN [STEP]", Short: "do a step of a run again, or take an ended run up again",
-		Long:    "Starts a new attempt of STEP, with all that follows it undone. Without STEP: the step at which\nthe run ended or stands. Counts against no gate.",
+		Long: `Starts a new attempt of STEP, with all that follows it undone. Without STEP: the step at which
+the run ended or stands. Counts against no gate. Where no daemon serves the repo, this process
+does until the run has ended, as of ` + "`sluice run`" + `.`,
 		Example: "sluice retry phase-4-1\nsluice retry phase-4-1 X-2", Args: between(1, 2),
-		RunE: a.steer(func(run string, args []string) engine.Event {
-			ev := engine.RetryRequested{Run: run}
-			if len(args) == 2 {
-				ev.Step = args[1]
+		RunE: func(cmd *cobra.Command, args []string) error {
+			event := func(run string, args []string) engine.Event {
+				ev := engine.RetryRequested{Run: run}
+				if len(args) == 2 {
+					ev.Step = args[1]
+				}
+				return ev
 			}
-			return ev
-		}),
+			p, err := a.place(cmd.Context())
+			if err != nil {
+				return err
+			}
+			s, err := serving(cmd.Context(), p)
+			if err != nil {
+				return err
+			}
+			if s == nil && !a.json { // a program wants an answer, not a run to look at
+				return a.retryHere(cmd.Context(), p, args, event)
+			}
+			if s != nil {
+				s.Close()
+			}
+			return a.steer(event)(cmd, args)
+		},
+	})
+}
+
+// retryHere has a run go on by a retry, and follows it from this process.
+func (a *app) retryHere(ctx context.Context, p *place, args []string, event func(run string, args []string) engine.Event) error {
+	r, err := a.statusOfRun(ctx, p, args[0]) // before anything is served: a wrong name is told as any other
+	if err != nil {
+		return err
+	}
+	return a.inFront(ctx, p, nil, func(s service) (string, int64, error) {
+		if err := s.Reload(ctx); err != nil { // what it failed at may be mended in the settings
+			return "", 0, err
+		}
+		done, err := s.Do(ctx, event(r.ID, args), "command")
+		if err == nil && done.Ignored != "" {
+			err = failed("`sluice status "+r.ID+"` tells how it stands", "nothing came of it: %s", done.Ignored)
+		}
+		return r.ID, done.Seq, err
 	})
 }
 

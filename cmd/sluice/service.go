@@ -66,7 +66,7 @@ func holderOf(p *place) string {
 func needed(ctx context.Context, p *place) (service, error) {
 	s, err := serving(ctx, p)
 	if err == nil && s == nil {
-		err = failed("`sluice run RUN` goes on with a run in the foreground, and this command reaches it from another terminal; `sluice watch add && sluice daemon` serves it all the time", "no sluice process serves %s now", p.root)
+		err = failed("`sluice run RUN` goes on with a live run in the foreground, and this command reaches it from another terminal; `sluice watch add` and `sluice daemon` serve it all the time", "no sluice process serves %s now", p.root)
 	}
 	return s, err
 }
