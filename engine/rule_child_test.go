@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -181,6 +182,53 @@ func TestHookOfATry(t *testing.T) {
 	l.want(l.r().List.Task("A").State, TaskDoing, fmt.Sprint(l.st.Runs["x-1.B.1"] == nil), "true", fmt.Sprint(len(l.st.Runs["x-1.A.1"].Procs)), "1")
 	l.all()
 	l.want(l.r().Phase, RunCompleted, fmt.Sprint(l.st.Runs["x-1.B.1"].Hooked), "true")
+}
+
+// TestListIsWritten: the file says what is at work and what is done within a second, is not written more often than that, and
+// has all of it before the list is over.
+func TestListIsWritten(t *testing.T) {
+	conform.Rule(t, "001 written", "doing, then done, while the next is doing; once a second; all of it at the end")
+	l := tasksOf(t, "", "", "A B C", aList(List{Attempts: 1}), listGate())
+	waits := func(run string) { // all is carried out but the run's own work, for a second
+		for range 100 {
+			if owed := slices.DeleteFunc(l.st.Owed(l.spec), func(e Effect) bool { return e.Run == run && e.Kind == DoRun && e.Proc.Kind == ProcStep }); len(owed) > 0 {
+				l.carry(owed[0])
+				continue
+			}
+			if r := l.st.Runs[run]; r != nil && len(r.Procs) > 0 {
+				break
+			}
+			l.drive(1)
+		}
+		l.now = l.now.Add(time.Duration(WriteEvery))
+		l.do(Ticked{})
+		for range 5 {
+			for _, e := range l.owed(DoSave) {
+				l.carry(e)
+			}
+		}
+	}
+	waits("x-1.A.1")
+	l.want(l.status("A"), TaskDoing, l.status("B"), TaskTodo)
+	waits("x-1.B.1")
+	l.want(l.status("A"), TaskDone, l.status("B"), TaskDoing, l.status("C"), TaskTodo)
+	l.all()
+	l.want(l.status("C"), TaskDone, l.r().Phase, RunCompleted)
+
+	l = tasksOf(t, "", "", "A B C", aList(List{Attempts: 1}), listGate())
+	var wrote []time.Time
+	for l.r().CurrentRound("gwork") == nil {
+		l.drive(1)
+		if at := l.r().List.Wrote; !at.IsZero() && (len(wrote) == 0 || !at.Equal(wrote[len(wrote)-1])) {
+			wrote = append(wrote, at)
+		}
+	}
+	for i := 1; i < len(wrote); i++ {
+		if wrote[i].Sub(wrote[i-1]) < time.Duration(WriteEvery) {
+			t.Errorf("written at %v", wrote)
+		}
+	}
+	l.want(l.status("A"), TaskDone, l.status("B"), TaskDone, l.status("C"), TaskDone, fmt.Sprint(len(wrote) > 1), "true")
 }
 
 // TestHookBetweenIterations: the hook after an iteration's step has ended before the task is done, and the next one begins after it.
