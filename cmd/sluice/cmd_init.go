@@ -6,12 +6,14 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/executor"
 	"sluice/specs"
 )
 
@@ -183,6 +185,9 @@ func (a *app) layOut(root string, t specs.Template, c *choice) error {
 	name := t.Name
 	vars := requiredVars(filepath.Join(root, specsDir, name+".yaml"))
 	c.tell(a, name+" --stub"+vars)
+	if slices.Contains(l.kept, workflowDir+"/config.yaml") {
+		a.tellRoles(root, t)
+	}
 	a.print(`
 Next:
   look at %s/%s.yaml and %s/config.yaml (who plays which role)
@@ -190,6 +195,31 @@ Next:
   sluice graph %s
   sluice run %s%s`, specsDir, name, workflowDir, name, name, vars)
 	return nil
+}
+
+// tellRoles names the template's roles of which the settings that were kept say nothing, and who plays them.
+func (a *app) tellRoles(root string, t specs.Template) {
+	cfg, err := a.settingsOf(root, nil)
+	files, gerr := fs.Glob(t.Files, "specs/*.yaml")
+	if err != nil || gerr != nil {
+		return // what is wrong with the settings is told by who needs them
+	}
+	var unsaid []string
+	for _, f := range files {
+		spec, _ := specs.LoadFile(filepath.Join(root, workflowDir, filepath.FromSlash(f)))
+		if spec == nil {
+			continue
+		}
+		for _, role := range rolesOf(spec) {
+			if _, said := cfg.Settings.Roles[role]; !said && !slices.Contains(unsaid, role) {
+				unsaid = append(unsaid, role)
+			}
+		}
+	}
+	if len(unsaid) > 0 {
+		a.print("%s %s/config.yaml was kept and says nothing of %s: %s does their work, until `roles` there says who else",
+			a.paint(yellow, "note:"), workflowDir, strings.Join(unsaid, ", "), strings.Join(cfg.Settings.Roles[executor.AnyRole].Agent, ", "))
+	}
 }
 
 // tellLaid prints what was written; done where there is no more to be said.

@@ -173,7 +173,9 @@ func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) 
 	script := &stub.Script{}
 	switch {
 	case file != theUsual:
-		file = a.below(file)
+		if file = a.below(file); !isFile(file) {
+			return nil, misused("--stub alone takes "+specs.StubsDir+"/"+spec.ID+".yaml, where there is one", "--stub=%s: no such file", clean(shortPath(file)))
+		}
 	default:
 		if _, err := os.Stat(usual); errors.Is(err, fs.ErrNotExist) {
 			usual = ""

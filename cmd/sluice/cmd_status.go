@@ -322,6 +322,9 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 	}
 	width := nameWidth(r)
 	for _, s := range r.Steps {
+		if s.State == "waiting" && !live(r) { // for nothing any more
+			s.State = "not begun"
+		}
 		out = append(out, a.stepLine(s, width, now))
 		if s.Failure != "" && s.State != engine.Passed {
 			out = append(out, "      "+a.paint(red, clean(s.Failure)))

@@ -178,7 +178,7 @@ func strayStubs(files []string) (out []faultLine) {
 			continue // a .gitkeep, a README, what an editor left
 		}
 		if s := filepath.Join(dir, e.Name()); e.Type().IsRegular() && !slices.Contains(known, s) {
-			out = append(out, faultLine{shortPath(s), 1, 1, "no workflow has this script of stand-ins: it bears the workflow's id and .yaml" + meant(workflowOf(s), ids)})
+			out = append(out, faultLine{shortPath(s), 1, 1, "no workflow has this script of stand-ins: it bears the workflow's id and .yaml, or lies elsewhere" + meant(workflowOf(s), ids)})
 		}
 	}
 	return out

@@ -16,6 +16,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/top"
 )
 
 // The live screen is plain text in the terminal's other buffer, painted whole from its upper left corner: so a resize,
@@ -227,8 +228,12 @@ func (sc *screen) frame(width, height int, now time.Time) []string {
 	foot := sc.foot(width, now)
 	room := height - len(foot)
 	if sc.page != nil {
-		sc.top = max(min(sc.top, len(sc.page)-room), 0)
-		return append(fill(sc.page[sc.top:], room), foot...)
+		var page []string // nothing of what one decides by is cut off
+		for _, l := range sc.page {
+			page = append(page, top.Wrap(l, width-1)...)
+		}
+		sc.top = max(min(sc.top, len(page)-room), 0)
+		return append(fill(page[sc.top:], room), foot...)
 	}
 	body := append(sc.a.runLines(sc.run, now), sc.kidLines(now)...)
 	for _, h := range []string{sc.health} {

@@ -83,6 +83,25 @@ func TestTheScreenFits(t *testing.T) {
 	}
 }
 
+// TestNothingShownIsCutOff: a page that show fills has every word of it, in a narrow terminal too, and can be read to its end.
+func TestNothingShownIsCutOff(t *testing.T) {
+	sc, _ := newScreen(at("human", engine.OnHuman))
+	sc.page = []string{"task", strings.Repeat("word ", 60) + "the very last"}
+	seen := ""
+	for range 40 {
+		for _, l := range sc.frame(40, 10, time.Now())[:8] { // what is above the foot
+			if w := runewidth.StringWidth(bare(l)); w > 39 {
+				t.Errorf("a line of %d cells: %q", w, l)
+			}
+			seen += strings.TrimSuffix(strings.TrimSpace(bare(l)), "…")
+		}
+		sc.scroll([]byte("j"))
+	}
+	if !strings.Contains(strings.ReplaceAll(seen, " ", ""), "theverylast") {
+		t.Errorf("the end is not there: %q", seen)
+	}
+}
+
 func TestTheFootSaysWhatOneMayType(t *testing.T) {
 	for _, c := range []struct{ kind, state, want string }{
 		{"human", engine.OnHuman, "p pass · f fail with words · s show · q leave"},

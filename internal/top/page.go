@@ -250,12 +250,12 @@ func (p *pageView) fit(width int) {
 			p.wrapped = append(p.wrapped, strings.Split(ansi.Wrap(p.lines[p.done], max(width, 1), ""), "\n")...)
 			continue
 		}
-		p.wrapped = append(p.wrapped, wrap(p.lines[p.done], width)...)
+		p.wrapped = append(p.wrapped, Wrap(p.lines[p.done], width)...)
 	}
 }
 
-// wrap breaks a line into as many as it needs, each with the style that it is in.
-func wrap(line string, width int) []string {
+// Wrap breaks a line into as many as it needs for a width in cells, each with the style that it is in.
+func Wrap(line string, width int) []string {
 	if width <= 0 || ansi.StringWidth(line) <= width {
 		return []string{line}
 	}

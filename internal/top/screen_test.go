@@ -349,7 +349,7 @@ func TestTheClockHurries(t *testing.T) {
 
 // TestWrappedLinesKeepTheirStyle: each part of a painted line is painted whole, and none runs into what comes after it.
 func TestWrappedLinesKeepTheirStyle(t *testing.T) {
-	got := wrap("\x1b[32m+abcdef\x1b[0m gh", 4)
+	got := Wrap("\x1b[32m+abcdef\x1b[0m gh", 4)
 	want := []string{"\x1b[32m+abc\x1b[0m", "\x1b[32mdef\x1b[0m ", "gh"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)

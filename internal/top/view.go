@@ -199,7 +199,7 @@ func (m *Model) inputLines() []string {
 	var text []string
 	at := 0
 	for _, l := range strings.Split(m.input.shown(), "\n") {
-		for _, s := range wrap(l, max(m.width-2, 1)) {
+		for _, s := range Wrap(l, max(m.width-2, 1)) {
 			if strings.Contains(s, "▏") {
 				at = len(text)
 			}
