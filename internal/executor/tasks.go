@@ -256,6 +256,9 @@ func (e *Executor) rewrite(job daemon.Job, f *taskFile) (string, error) {
 	if !changed {
 		return f.stamp, nil
 	}
+	if len(data) > tasks.MaxBytes { // it could not be read any more
+		return "", fmt.Errorf("with what is to be said of its tasks it would have more than %d MiB: split the list", tasks.MaxBytes>>20)
+	}
 	path, err := e.below(job.Tasks.Path)
 	if err != nil {
 		return "", err

@@ -13,6 +13,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/tasks"
 )
 
 // taskWriter is as much of an Executor as reads and writes task files.
@@ -93,6 +94,28 @@ func TestTaskFileEditedJustAfter(t *testing.T) {
 		if now, err := e.taskFile("to-do.json"); err != nil || now.stamp == ev.Stamp || len(now.seen) != 2 {
 			t.Fatalf("round %d: the edit is overlooked: %+v, %v", n, now, err)
 		}
+	}
+}
+
+// TestTaskFileStaysReadable: what would make the file too large to be read is not written, and it is said why.
+func TestTaskFileStaysReadable(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "to-do.json")
+	full := `{"tasks": [{"id": "A", "status": "todo", "x": "` + strings.Repeat("x", tasks.MaxBytes-60) + `"}]}`
+	if err := os.WriteFile(path, []byte(full), 0o644); err != nil || len(full) > tasks.MaxBytes {
+		t.Fatal(err, len(full))
+	}
+	e := taskWriter(dir)
+	read, err := e.taskFile("to-do.json")
+	if err != nil || read.file == nil {
+		t.Fatal(err, read.invalid)
+	}
+	job := daemon.Job{Tasks: &daemon.TaskFile{Path: "to-do.json", Seen: read.stamp, Changes: []daemon.TaskChange{{ID: "A", Status: "done", Summary: "it is done"}}}}
+	if ev, ok := e.saveTasks(t.Context(), job).(engine.TasksSaved); !ok || !strings.Contains(ev.Why, "more than 16 MiB") {
+		t.Errorf("%+v", ev)
+	}
+	if now, err := e.taskFile("to-do.json"); err != nil || now.file == nil {
+		t.Errorf("it cannot be read: %v %s", err, now.invalid)
 	}
 }
 
