@@ -31,6 +31,7 @@ type ongoing struct {
 	host *host
 	done chan struct{} // closed when it has ended, or its shim has gone
 	exit *Exit         // how, from then on; nil: the record tells
+	told bool          // its shim has said so, and may have another launch at any time; under Runner.mu
 }
 
 // take gives a host without a launch.
@@ -197,6 +198,9 @@ func (r *Runner) follow(h *host, pidFile string) {
 		var exit Exit
 		how, ended := strings.CutPrefix(said, saysEnded+" ")
 		if err == nil && ended && json.Unmarshal([]byte(how), &exit) == nil {
+			r.mu.Lock()
+			l.told = true // before it rests: from then on it is not killed for this launch
+			r.mu.Unlock()
 			l.exit = &exit
 			r.rest(h)
 		} else if errors.Is(err, os.ErrDeadlineExceeded) { // the Runner is closed
@@ -209,6 +213,34 @@ func (r *Runner) follow(h *host, pidFile string) {
 		r.mu.Unlock()
 		close(l.done)
 	})
+}
+
+// unheard sees to a launch that has ended by its record, and of which its shim does not tell: stopped between the two, it
+// would never. The shim is killed, but not once it has told: it may have another launch by then.
+func (r *Runner) unheard(ctx context.Context, id identity) error {
+	l := r.ongoing(id.file)
+	if l == nil || !id.ended() {
+		return nil
+	}
+	limit := time.NewTimer(r.stopMargin)
+	defer limit.Stop()
+	select {
+	case <-l.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-limit.C:
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l.told {
+		return nil
+	}
+	r.logf("agents: stop %.80q: shim %d has ended it and does not say so: killed", id.Key, id.Pid)
+	if err := l.host.process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("agents: stop %.80q: shim %d: %w", id.Key, id.Pid, err)
+	}
+	return nil
 }
 
 // leave lets go of a shim: it ends by itself when it has no launch, and is
@@ -231,9 +263,18 @@ func (r *Runner) rest(h *host) {
 		}
 	}
 	r.mu.Unlock()
-	if !keep {
-		h.leave()
+	if !keep { // nobody waits for it: who waits for its launch would, too
+		r.shims.Go(func() { h.dismiss(r.stopMargin) })
 	}
+}
+
+// dismiss has a shim end that has no launch. It goes by itself, but where it is stopped: then it is killed after a while.
+func (h *host) dismiss(most time.Duration) {
+	h.to.Close()
+	late := time.AfterFunc(most, func() { _ = h.process.Kill() })
+	defer late.Stop()
+	_, _ = h.process.Wait()
+	h.from.Close()
 }
 
 // cool lets go of the shims that have rested long enough.
@@ -251,7 +292,7 @@ func (r *Runner) cool() {
 			return
 		}
 		r.idle = r.idle[1:]
-		r.shims.Go(h.leave)
+		r.shims.Go(func() { h.dismiss(r.stopMargin) })
 	}
 }
 
@@ -276,7 +317,7 @@ func (r *Runner) Close() error {
 	}
 	r.mu.Unlock()
 	for _, h := range idle {
-		h.leave()
+		r.shims.Go(func() { h.dismiss(r.stopMargin) })
 	}
 	r.shims.Wait()
 	return nil

@@ -304,6 +304,9 @@ func (r *Runner) stop(ctx context.Context, id identity, dir string) error {
 			}
 		}
 	}
+	if err := r.unheard(ctx, id); err != nil {
+		return err
+	}
 	// Wait sees to what a shim without a record left.
 	_, err = p.Wait(ctx)
 	return err

@@ -240,6 +240,68 @@ func TestStopOfAStuckShim(t *testing.T) {
 	wait(t, p)
 }
 
+// A shim that is stopped when it has told the end, and before it goes, holds up neither who waits for the launch nor the
+// Runner's end.
+func TestAShimThatDoesNotGo(t *testing.T) {
+	t.Parallel()
+	r := newRunner()
+	r.warm, r.stopMargin = 0, 200*time.Millisecond
+	spec := testSpec(t, `while [ ! -e go ]; do sleep 0.05; done`)
+	p := ensure(t, r, spec)
+	l := r.ongoing(p.id.file)
+	if l == nil {
+		t.Fatal("the launch is not under way")
+	}
+	if err := syscall.Kill(p.Pid(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	rested := make(chan struct{})
+	go func() { r.rest(l.host); close(rested) }() // as when it has told
+	select {
+	case <-rested:
+	case <-time.After(waitFor):
+		t.Error("it waits for the shim")
+	}
+	eventually(t, "it is killed", func() bool { return !runs(p.Pid()) })
+	r.Sweep(spec.Token)
+}
+
+// A shim that is stopped when the end is on record, and before it says so, holds nobody up: what the record tells counts.
+func TestStopOfAShimThatDoesNotTell(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, `echo up > up; while :; do sleep 0.05; done`)
+	spec.KillAfter = 50 * time.Millisecond
+	r := newRunner()
+	r.stopMargin = 200 * time.Millisecond
+	p := ensure(t, r, spec)
+	eventually(t, "it is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
+	if err := syscall.Kill(p.Pid(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(spec.PidFile, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(`{"ended":{"code":7}}` + "\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err = p.Stop(testContext(t))
+	r.Sweep(spec.Token) // the tree, which the shim would have ended before it wrote that
+	if err != nil {
+		syscall.Kill(p.Pid(), syscall.SIGKILL)
+		t.Fatal(err)
+	}
+	if runs(p.Pid()) {
+		t.Error("the shim is left")
+	}
+	if e := wait(t, p); e.Code != 7 || e.Lost {
+		t.Errorf("%+v, want what the record tells", e)
+	}
+}
+
 func TestGrandchildHoldsStdout(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, `setsid sleep 60 & echo done`)

@@ -191,9 +191,9 @@ func (a *app) tailCommand() *cobra.Command {
 		Use:   "tail [RUN [STEP]]",
 		Short: "read what an agent says, as it says it",
 		Long: `Prints the end of the newest attempt's output; with -f what comes. Without STEP: the step (or
-the gate's reviewer) that was launched last, of a task list that of its tasks too. Of claude and codex it tells what they say, the tools
-they use, the files they change and what it cost; --raw prints their events as they come. Control
-characters are taken out.`,
+the gate's reviewer) that was launched last, of a task list that of its tasks too. Of claude and
+codex it tells what they say, the tools they use, the files they change and what it cost; --raw
+prints their events as they come. Control characters are taken out.`,
 		Example: "sluice tail -f\nsluice tail phase-4-1 X-2 -n 200",
 		Args:    between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {

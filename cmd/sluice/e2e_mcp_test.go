@@ -302,7 +302,7 @@ func TestMCPDaemonAway(t *testing.T) {
 	o.do("next", map[string]any{"claim": true, "wait_seconds": 60})
 	w.kill()
 	o.refuses("no sluice process serves", "list", nil)
-	o.refuses("sluice watch add && sluice daemon", "next", map[string]any{"wait_seconds": 600})
+	o.refuses("`sluice watch add` and `sluice daemon` serve it", "next", map[string]any{"wait_seconds": 600})
 	w.boot()
 	w.serves()
 	w.put("repo/a.txt", "good\n")
