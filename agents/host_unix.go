@@ -263,8 +263,8 @@ func (r *Runner) rest(h *host) {
 		}
 	}
 	r.mu.Unlock()
-	if !keep { // nobody waits for it: who waits for its launch would, too
-		r.shims.Go(func() { h.dismiss(r.stopMargin) })
+	if !keep { // it is collected before its launch is said to have ended
+		h.dismiss(r.stopMargin)
 	}
 }
 
