@@ -78,14 +78,19 @@ func TestTaskFileEditedJustAfter(t *testing.T) {
 			t.Fatal(err)
 		}
 		job := daemon.Job{Tasks: &daemon.TaskFile{Path: "to-do.json", Seen: read.stamp, Changes: []daemon.TaskChange{{ID: "A", Status: "done"}}}}
+		before, err := os.Lstat(path) // here: our writing may be over before the other begins
+		if err != nil {
+			t.Fatal(err)
+		}
 		edited := make(chan error, 1)
 		go func() {
-			for before, _ := os.Lstat(path); ; {
+			for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
 				if now, err := os.Lstat(path); err != nil || !os.SameFile(before, now) {
 					edited <- errors.Join(err, os.Rename(path+".new", path))
 					return
 				}
 			}
+			edited <- errors.New("nothing was written")
 		}()
 		ev, ok := e.saveTasks(t.Context(), job).(engine.TasksSaved)
 		if err := <-edited; err != nil || !ok || ev.Why != "" {
