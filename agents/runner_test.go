@@ -255,6 +255,7 @@ func TestTornPidFile(t *testing.T) {
 			t.Errorf("pid file %.10q: no error", text)
 		}
 		left := startOther(t, "env", "SLUICE_TOKEN="+spec.Token, "sleep", "60")
+		eventually(t, "it carries the token", func() bool { return len(withToken(spec.Token)) == 1 })
 		if err := newRunner().Stop(testContext(t), spec); (err == nil) == (len(text) > maxRecordBytes) {
 			t.Errorf("pid file %.10q: stop: %v", text, err)
 		} else if err == nil && runs(left.Process.Pid) {
