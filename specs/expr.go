@@ -79,11 +79,13 @@ type program struct {
 	mode  mode
 	code  *vm.Program
 	reads []reading
-	facts int // of these, how many read of a step or a task only what the engine says
 }
 
 // reading is one thing of the environment that an expression names: a root and, for steps and gates, whose.
-type reading struct{ root, id string }
+type reading struct {
+	root, id string
+	fact     bool // of a step or a task, only what the engine says: its status, which attempt it is
+}
 
 // exprFault is a fault within an expression, at a rune of it.
 type exprFault struct {
@@ -161,8 +163,8 @@ func (w *world) compile(src string, s scope, m mode, near func(string, []string)
 	if err != nil {
 		return nil, []exprFault{plainError(src, err)}
 	}
-	c := &checker{world: w, scope: s, near: near, locals: map[string]bool{}}
-	c.declared(tree.Node)
+	c := &checker{world: w, scope: s, near: near, locals: map[string]bool{}, facts: map[ast.Node]bool{}}
+	c.survey(tree.Node)
 	ast.Walk(&tree.Node, c)
 	if c.faults != nil {
 		return nil, c.faults
@@ -174,7 +176,7 @@ func (w *world) compile(src string, s scope, m mode, near func(string, []string)
 	if err != nil {
 		return nil, []exprFault{plainError(src, err)}
 	}
-	return &program{world: w, scope: s, mode: m, code: code, reads: c.reads, facts: c.facts}, nil
+	return &program{world: w, scope: s, mode: m, code: code, reads: c.reads}, nil
 }
 
 // plainError puts the library's error in plain words.
@@ -257,16 +259,37 @@ type checker struct {
 	locals map[string]bool
 	faults []exprFault
 	reads  []reading
-	facts  int
+	facts  map[ast.Node]bool // the identifiers of which only what the engine says is read
 }
 
-// declared collects the names that `let` makes.
-func (c *checker) declared(n ast.Node) {
+// survey collects what is to be known before the first name is checked: the names that `let` makes, and the facts.
+func (c *checker) survey(n ast.Node) {
 	ast.Walk(&n, visitor(func(n ast.Node) {
-		if d, ok := n.(*ast.VariableDeclaratorNode); ok {
-			c.locals[d.Name] = true
+		switch n := n.(type) {
+		case *ast.VariableDeclaratorNode:
+			c.locals[n.Name] = true
+		case *ast.MemberNode:
+			if root := factOf(n); root != nil {
+				c.facts[root] = true
+			}
 		}
 	}))
+}
+
+// factOf gives the identifier of task.attempt, steps.X.status and the like, where no agent has a say; nil of all else.
+func factOf(n *ast.MemberNode) ast.Node {
+	property, ok := n.Property.(*ast.StringNode)
+	if !ok {
+		return nil
+	}
+	name, facts, of := "task", []string{"id", "attempt", "depth"}, n.Node
+	if inner, ok := of.(*ast.MemberNode); ok {
+		name, facts, of = "steps", []string{"attempt", "status"}, inner.Node
+	}
+	if root, ok := of.(*ast.IdentifierNode); ok && root.Value == name && slices.Contains(facts, property.Value) {
+		return root
+	}
+	return nil
 }
 
 type visitor func(ast.Node)
@@ -292,7 +315,7 @@ func (c *checker) name(n *ast.IdentifierNode) {
 	switch {
 	case c.locals[n.Value] || slices.Contains(guardedNames(), n.Value):
 	case slices.Contains(known, n.Value):
-		c.reads = append(c.reads, reading{root: n.Value})
+		c.reads = append(c.reads, reading{root: n.Value, fact: c.facts[n]})
 		c.world.tasks = c.world.tasks || n.Value == "tasks"
 	case c.scope != inVars && slices.Contains(append(inGate.names(), inDone.names()...), n.Value):
 		c.fault(n, "%s is not known here: here are %s", n.Value, strings.Join(known, ", "))
@@ -326,15 +349,10 @@ func (c *checker) member(n *ast.MemberNode) {
 			known = c.world.steps
 		case "gates":
 			known = c.world.gates
-		case "task":
-			if slices.Contains([]string{"id", "attempt", "depth"}, property.Value) {
-				c.facts++
-			}
-			return
 		default:
 			return
 		}
-		c.reads = append(c.reads, reading{root.Value, property.Value})
+		c.reads = append(c.reads, reading{root: root.Value, id: property.Value})
 		if !slices.Contains(known, property.Value) {
 			noun := strings.TrimSuffix(root.Value, "s")
 			hint := c.near(property.Value, known)
@@ -354,9 +372,6 @@ func (c *checker) member(n *ast.MemberNode) {
 		return
 	}
 	known := map[string][]string{"steps": {"answer", "status", "attempt", "stdout"}, "gates": {"answer", "verdict", "score", "feedback"}}[root.Value]
-	if root.Value == "steps" && (property.Value == "attempt" || property.Value == "status") {
-		c.facts++
-	}
 	if known != nil && !slices.Contains(known, property.Value) {
 		hint := c.near(property.Value, known)
 		if hint == "" {

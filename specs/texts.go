@@ -321,13 +321,7 @@ func (p *program) varsOnly() bool {
 
 // said says that the program reads what an agent said: more than which attempt or task it is, and how that stands.
 func (p *program) said() bool {
-	n := 0
-	for _, r := range p.reads {
-		if r.id == "" && (reading{root: r.root}).foreign() {
-			n++
-		}
-	}
-	return n > p.facts
+	return slices.ContainsFunc(p.reads, func(r reading) bool { return r.id == "" && !r.fact && r.foreign() })
 }
 
 // foreign says that the program reads what agents or people said while the run went on.
