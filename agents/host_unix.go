@@ -270,11 +270,9 @@ func (r *Runner) rest(h *host) {
 
 // dismiss has a shim end that has no launch. It goes by itself, but where it is stopped: then it is killed after a while.
 func (h *host) dismiss(most time.Duration) {
-	h.to.Close()
 	late := time.AfterFunc(most, func() { _ = h.process.Kill() })
 	defer late.Stop()
-	_, _ = h.process.Wait()
-	h.from.Close()
+	h.leave()
 }
 
 // cool lets go of the shims that have rested long enough.

@@ -205,15 +205,22 @@ func TestShimKilledTokenDropped(t *testing.T) {
 	}
 }
 
-// A shim that does not act on TERM is ended itself.
-func TestStopOfAStuckShim(t *testing.T) {
-	t.Parallel()
+// soonStopped is a launch that does not end by itself, of a runner that gives little time to what it stops.
+func soonStopped(t *testing.T) (*Runner, Spec, *Proc) {
+	t.Helper()
 	spec := testSpec(t, `echo up > up; while :; do sleep 0.05; done`)
 	spec.KillAfter = 50 * time.Millisecond
 	r := newRunner()
 	r.stopMargin = 200 * time.Millisecond
 	p := ensure(t, r, spec)
 	eventually(t, "it is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
+	return r, spec, p
+}
+
+// A shim that does not act on TERM is ended itself.
+func TestStopOfAStuckShim(t *testing.T) {
+	t.Parallel()
+	_, spec, p := soonStopped(t)
 	done, stuck := make(chan struct{}), sync.WaitGroup{}
 	stuck.Go(func() {
 		for {
@@ -269,12 +276,7 @@ func TestAShimThatDoesNotGo(t *testing.T) {
 // A shim that is stopped when the end is on record, and before it says so, holds nobody up: what the record tells counts.
 func TestStopOfAShimThatDoesNotTell(t *testing.T) {
 	t.Parallel()
-	spec := testSpec(t, `echo up > up; while :; do sleep 0.05; done`)
-	spec.KillAfter = 50 * time.Millisecond
-	r := newRunner()
-	r.stopMargin = 200 * time.Millisecond
-	p := ensure(t, r, spec)
-	eventually(t, "it is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
+	r, spec, p := soonStopped(t)
 	if err := syscall.Kill(p.Pid(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
