@@ -28,20 +28,16 @@ func (r *Repo) job(e engine.Effect) Job {
 		Usage: run.Usage, Limit: run.UsageLimit}
 	if run.Child != nil {
 		j.RunInfo.Child = copied(run.Child)
-		if o := c.state.Runs[run.Child.Parent]; o != nil {
+		if o := c.state.Parent(run); o != nil {
 			if t := o.List.Task(run.Child.Task); t != nil {
 				j.RunInfo.Tried = slices.Clone(t.Tried)
 			}
 		}
 	}
-	for o := run; o != nil; {
+	for o := run; o != nil; o = c.state.Parent(o) {
 		if o.List != nil {
 			j.RunInfo.Lists = append(j.RunInfo.Lists, o.List.Path)
 		}
-		if o.Child == nil {
-			break
-		}
-		o = c.state.Runs[o.Child.Parent]
 	}
 	if e.Kind == engine.DoTasks || e.Kind == engine.DoSave {
 		j.Tasks = taskFile(run.List, e.Kind == engine.DoSave)

@@ -19,19 +19,21 @@ func (s *Status) unpassed(c *core) {
 	}
 	for _, id := range c.state.Order {
 		r := c.state.Runs[id]
-		through := letThrough(r, c.spec(r.Digest))
-		if len(through) == 0 {
+		var asked []int // of the run and those above it
+		for o := r; o != nil; o = c.state.Parent(o) {
+			if i, ok := at[o.ID]; ok {
+				asked = append(asked, i)
+			}
+		}
+		if asked == nil {
 			continue
 		}
-		for o := r; o != nil; o = c.state.Runs[o.Child.Parent] {
-			if i, ok := at[o.ID]; ok {
-				s.Runs[i].Unpassed = append(s.Runs[i].Unpassed, through...)
-			}
-			if o.Child == nil {
-				break
-			}
-			for i := range through { // to its parents it is told whose it is
-				through[i].Run = id
+		for _, x := range letThrough(r, c.spec(r.Digest)) {
+			for _, i := range asked {
+				if s.Runs[i].ID != id { // to those above it is told whose it is
+					x.Run = id
+				}
+				s.Runs[i].Unpassed = append(s.Runs[i].Unpassed, x)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ func (s *State) apply(at time.Time, f Fact) {
 	s.Clock++
 	id := f.RunID()
 	r := s.find(id)
-	for o := r; o != nil; o = s.parent(o) {
+	for o := r; o != nil; o = s.Parent(o) {
 		o.tick(at)
 	}
 	f.apply(s, at)
@@ -29,7 +29,7 @@ func (s *State) apply(at time.Time, f Fact) {
 		return
 	}
 	r.drawn = r.drawn && !rejoins(f)
-	for o := r; o != nil; o = s.parent(o) { // what a child is at is its parent's too
+	for o := r; o != nil; o = s.Parent(o) { // what a child is at is its parent's too
 		s.reindex(o)
 		o.BusySince = time.Time{}
 		if o.busy() {
@@ -104,7 +104,7 @@ func (f RunStarted) apply(s *State, at time.Time) {
 	s.Runs[f.Run] = r
 	s.enter(r)
 	if f.Child != nil {
-		r.Stubs = s.parent(r).Stubs
+		r.Stubs = s.Parent(r).Stubs
 		f.Child.began(s, f.Run, at)
 	}
 }
@@ -167,7 +167,7 @@ func (s *State) begin(r *Run, p *Proc) {
 		wrong("%s: process %s twice", r.ID, p.Key)
 	}
 	r.Procs = append(r.Procs, p)
-	for o := r; o != nil; o = s.parent(o) {
+	for o := r; o != nil; o = s.Parent(o) {
 		o.spend(p.Role, Spend{Launches: 1})
 	}
 }

@@ -221,8 +221,8 @@ func (c *ChildOf) began(s *State, run string, at time.Time) {
 	l.unlook(s)
 }
 
-// parent gives the run whose child it is; nil where it is nobody's.
-func (s *State) parent(r *Run) *Run {
+// Parent gives the run whose child it is; nil where it is nobody's.
+func (s *State) Parent(r *Run) *Run {
 	if r == nil || r.Child == nil {
 		return nil
 	}

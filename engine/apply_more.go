@@ -12,7 +12,7 @@ func (s *State) count(r *Run, p *Proc, u Usage, day string) {
 		return
 	}
 	p.Usage = p.Usage.Plus(more)
-	for o := r; o != nil; o = s.parent(o) {
+	for o := r; o != nil; o = s.Parent(o) {
 		o.Usage = o.Usage.Plus(more)
 		o.spend(p.Role, Spend{Usage: more})
 	}
@@ -45,11 +45,11 @@ func (s *State) countEnd(r *Run, p *Proc, f ProcessGone, at time.Time) {
 	switch ran := Duration(p.ran(at)); {
 	case p.Role == "":
 	case f.Exit.NotStarted != "" || f.Exit.Refused != "":
-		for o := r; o != nil; o = s.parent(o) {
+		for o := r; o != nil; o = s.Parent(o) {
 			o.spend(p.Role, Spend{Launches: -1})
 		}
 	default:
-		for o := r; o != nil; o = s.parent(o) {
+		for o := r; o != nil; o = s.Parent(o) {
 			o.spend(p.Role, Spend{Time: ran})
 		}
 		if f.Day != "" {

@@ -48,7 +48,7 @@ func (d *decider) put(f Fact) {
 		for _, k := range r.kids { // a child looks whether it is still wanted
 			d.again.add(k)
 		}
-		for ; r != nil; r = d.s.parent(r) {
+		for ; r != nil; r = d.s.Parent(r) {
 			d.again.add(r)
 		}
 	}

@@ -163,7 +163,7 @@ func (d *decider) resume(ev ResumeRequested) {
 	if why == "" && !r.Paused {
 		why = fmt.Sprintf("run %s is not paused", ev.Run)
 	}
-	if o := d.s.parent(r); why == "" && o != nil && o.Paused {
+	if o := d.s.Parent(r); why == "" && o != nil && o.Paused {
 		why = fmt.Sprintf("run %s is not resumed while %s is paused: sluice resume %s", ev.Run, o.ID, o.ID)
 	}
 	if why == "" && d.spec(r) == nil {
@@ -293,10 +293,7 @@ func (d *decider) forgetRun(r *Run) {
 
 // settles says that the child run's end is still to be taken in by its parent.
 func (d *decider) settles(r *Run) bool {
-	if r.Child == nil {
-		return false
-	}
-	o := d.s.Runs[r.Child.Parent]
+	o := d.s.Parent(r)
 	if o == nil {
 		return false
 	}

@@ -188,7 +188,7 @@ func (s *State) reindex(r *Run) {
 	}
 	x.pending.keep(r, &r.in.pending, r.Phase == RunPending)
 	if up := live || len(r.Procs) > 0; up != r.in.afoot {
-		if o := s.parent(r); o != nil {
+		if o := s.Parent(r); o != nil {
 			o.kids.change(r, up)
 		}
 	}
