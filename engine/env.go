@@ -42,6 +42,14 @@ func (t *Task) env(body json.RawMessage, try int) map[string]any {
 	return out
 }
 
+// TaskEnv is the task that the run is at, as expressions see it; nil where it is at none.
+func (c *ChildOf) TaskEnv() map[string]any {
+	if c == nil || c.Task == "" {
+		return nil
+	}
+	return (&Task{ID: c.Task, Depth: c.Depth}).env(c.Body, c.Try)
+}
+
 // tasks are a list's as expressions see them.
 func (l *TaskList) env() []any {
 	out := []any{}
@@ -92,9 +100,7 @@ func (s *State) env(r *Run, w *Spec) *Env {
 			outer := s.env(o, w.Outer)
 			env.Run, env.Workflow, env.Steps, env.Gates, env.Tasks, env.Tally = outer.Run, outer.Workflow, outer.Steps, outer.Gates, outer.Tasks, outer.Tally
 		}
-		if c.Task != "" {
-			env.Task = (&Task{ID: c.Task, Depth: c.Depth}).env(c.Body, c.Try)
-		}
+		env.Task = c.TaskEnv()
 	}
 	for _, st := range w.Steps {
 		if as := r.Attempts[st.ID]; len(as) > 0 {

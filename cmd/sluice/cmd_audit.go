@@ -160,11 +160,7 @@ func (a *app) auditVerify(ctx context.Context, args, against []string, signers s
 
 // words say what went on without a pass.
 func (u unpassed) words() string {
-	s := fmt.Sprintf("not passed, and gone on: %s %s: %s after %s", u.Run, round(u.Gate, u.Round), u.Outcome, plural(u.Failures, "failure"))
-	if u.To != "" {
-		s += " → " + u.To
-	}
-	return s + who(u.By)
+	return goneOnWords(u.Run+" "+round(u.Gate, u.Round), u.Outcome, u.Failures, u.To) + who(u.By)
 }
 
 func errText(err error) string {
@@ -197,7 +193,7 @@ func (a *app) printAudit(list []audited, bad bool) error {
 				a.print("    %s", oneLine(l.Why))
 			}
 			if l.MoreUnpassed > 0 {
-				a.print("    %s that a gate did not pass went on earlier", plural(l.MoreUnpassed, "round"))
+				a.print("    %s", goneOnEarlier(l.MoreUnpassed))
 			}
 			for _, u := range l.Unpassed {
 				a.print("    %s", a.paint(yellow, clean(u.words())))

@@ -243,21 +243,21 @@ func (a *app) foldersOf(ctx context.Context, p *place, run string, all bool) ([]
 		return nil, err
 	}
 	defer v.Close()
-	id, err := runNamed(ctx, v, run)
-	if err != nil {
-		return nil, err
-	}
 	st, err := v.Status(ctx, "")
 	if err != nil {
 		return nil, err
 	}
+	id, err := named(st.Runs, run)
+	if err != nil {
+		return nil, err
+	}
+	runs := slices.DeleteFunc(slices.Clone(st.Runs), func(r daemon.RunStatus) bool { return r.ID != id })
+	if all {
+		runs = append(runs, below(st.Runs, id)...)
+	}
 	var out []string
-	of := map[string]bool{id: true}
-	for _, r := range st.Runs { // a child comes after its parent
-		if r.ID == id || all && r.Child != nil && of[r.Child.Parent] {
-			of[r.ID] = true
-			out = append(out, orWord(r.Dir, r.ID))
-		}
+	for _, r := range runs {
+		out = append(out, orWord(r.Dir, r.ID))
 	}
 	return out, nil
 }

@@ -211,7 +211,7 @@ func (a *app) status(ctx context.Context, v viewer, served bool, args []string) 
 		return err
 	}
 	if len(args) == 1 {
-		id, err := runNamed(ctx, v, args[0])
+		id, err := named(st.Runs, args[0])
 		if err != nil {
 			return err
 		}
@@ -361,28 +361,37 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 func (a *app) unpassedLines(r daemon.RunStatus) (out []string) {
 	shown := r.Unpassed[max(len(r.Unpassed)-unpassedShown, 0):]
 	if more := r.More + len(r.Unpassed) - len(shown); more > 0 {
-		out = append(out, "  "+a.paint(yellow, plural(more, "round")+" that a gate did not pass went on earlier"))
+		out = append(out, "  "+a.paint(yellow, goneOnEarlier(more)))
 	}
 	for _, u := range shown {
-		out = append(out, "  "+a.paint(yellow, "not passed, and gone on: "+clean(unpassedWords(u))))
+		out = append(out, "  "+a.paint(yellow, clean(unpassedWords(u))))
 	}
 	return out
 }
 
 // unpassedWords says what let work go on that a gate did not pass.
 func unpassedWords(u daemon.LetThrough) string {
-	s := u.Gate + ": "
-	if u.Run != "" {
-		s = u.Run + " " + s
+	where, outcome, by := strings.TrimSpace(u.Run+" "+u.Gate), u.Outcome, ""
+	if outcome == engine.OutcomePass {
+		outcome = "on_exhausted"
 	}
-	if u.Outcome == engine.OutcomePass {
-		s += "on_exhausted"
-	} else {
-		s += u.Outcome
-	}
-	s += " after " + plural(u.Failures, "failure") + " → " + u.To
 	if u.ByKind == "human" {
-		s += ", by " + byWords(u.ByKind, u.By)
+		by = ", by " + byWords(u.ByKind, u.By)
+	}
+	return goneOnWords(where, outcome, u.Failures, u.To) + by
+}
+
+// goneOnEarlier counts those that are not named.
+func goneOnEarlier(n int) string {
+	return plural(n, "round") + " that a gate did not pass went on earlier"
+}
+
+// goneOnWords are the sentence by which status and audit alike name what a gate did not pass and yet went on, and whither
+// where that is known.
+func goneOnWords(where, outcome string, failures int, to string) string {
+	s := fmt.Sprintf("not passed, and gone on: %s: %s after %s", where, outcome, plural(failures, "failure"))
+	if to != "" {
+		s += " → " + to
 	}
 	return s
 }

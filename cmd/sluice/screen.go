@@ -146,15 +146,7 @@ func (sc *screen) kidsNow(ctx context.Context) []daemon.RunStatus {
 	if err != nil {
 		return sc.kids // the next look finds out
 	}
-	var out []daemon.RunStatus
-	below := map[string]bool{sc.id: true}
-	for _, r := range st.Runs { // parents come before their children
-		if r.Child != nil && below[r.Child.Parent] && live(r) {
-			below[r.ID] = true
-			out = append(out, r)
-		}
-	}
-	return out
+	return below(slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return !live(r) }), sc.id)
 }
 
 func (sc *screen) readKeys(ctx context.Context, r io.Reader) {

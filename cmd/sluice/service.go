@@ -212,12 +212,17 @@ func runNamed(ctx context.Context, v viewer, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(st.Runs) == 0 {
+	return named(st.Runs, name)
+}
+
+// named is runNamed among runs that are known.
+func named(runs []daemon.RunStatus, name string) (string, error) {
+	if len(runs) == 0 {
 		return "", failed("`sluice run WORKFLOW` starts one", "no run %q: nothing ever ran in this repo", clean(name))
 	}
 	var known []string
 	newest := ""
-	for _, r := range st.Runs {
+	for _, r := range runs {
 		if r.ID == name {
 			return r.ID, nil
 		}
@@ -238,6 +243,18 @@ func runNamed(ctx context.Context, v viewer, name string) (string, error) {
 		mend = "did you mean " + near + "?"
 	}
 	return "", failed(mend, "no run %q in this repo", clean(name))
+}
+
+// below gives, of runs of which each parent comes before its children, those below the run.
+func below(runs []daemon.RunStatus, id string) (out []daemon.RunStatus) {
+	of := map[string]bool{id: true}
+	for _, r := range runs {
+		if r.Child != nil && of[r.Child.Parent] {
+			of[r.ID] = true
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // live says that the run has not come to an end.

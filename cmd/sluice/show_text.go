@@ -22,7 +22,7 @@ func textOf(t engine.Text, env *engine.Env) string {
 
 // knownOf gathers what the texts of a step or a gate may speak of.
 func knownOf(r daemon.RunStatus, st daemon.StepStatus) *engine.Env {
-	env := &engine.Env{Run: r.ID, Workflow: r.Workflow, Vars: r.Vars, Step: st.ID, Attempt: st.Attempt, Steps: map[string]engine.StepEnv{}, Gates: map[string]engine.GateEnv{},
+	env := &engine.Env{Run: r.ID, Workflow: r.Workflow, Vars: r.Vars, Step: st.ID, Attempt: st.Attempt, Task: r.Child.TaskEnv(), Steps: map[string]engine.StepEnv{}, Gates: map[string]engine.GateEnv{},
 		Foreign: func(_, value string) string { return notify.CleanLines(value, showValue) }}
 	for _, s := range r.Steps {
 		known := engine.StepEnv{Status: s.State, Attempt: s.Attempt}
@@ -34,12 +34,6 @@ func knownOf(r daemon.RunStatus, st daemon.StepStatus) *engine.Env {
 		env.Steps[s.ID] = known
 		for _, g := range s.Gates {
 			env.Gates[g.ID] = engine.GateEnv{Verdict: g.Outcome, Feedback: g.Feedback}
-		}
-	}
-	if c := r.Child; c != nil && c.Task != "" {
-		env.Task, _ = decoded(c.Body).(map[string]any)
-		if env.Task != nil {
-			env.Task["id"], env.Task["attempt"] = c.Task, float64(c.Try)
 		}
 	}
 	return env
