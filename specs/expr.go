@@ -282,7 +282,8 @@ func factOf(n *ast.MemberNode) ast.Node {
 	if !ok {
 		return nil
 	}
-	name, facts, of := "task", []string{"id", "attempt", "depth"}, n.Node
+	// a task's id is none: agents add tasks
+	name, facts, of := "task", []string{"attempt", "depth"}, n.Node
 	if inner, ok := of.(*ast.MemberNode); ok {
 		name, facts, of = "steps", []string{"attempt", "status"}, inner.Node
 	}
