@@ -39,6 +39,11 @@ func (r *Repo) job(e engine.Effect) Job {
 			j.RunInfo.Lists = append(j.RunInfo.Lists, o.List.Path)
 		}
 	}
+	if e.Notice != nil && e.Notice.Kind == engine.NoticeEnded {
+		s := Status{Runs: []RunStatus{{ID: run.ID}}}
+		s.unpassed(c)
+		j.RunInfo.Unpassed = len(s.Runs[0].Unpassed) + s.Runs[0].More
+	}
 	if e.Kind == engine.DoTasks || e.Kind == engine.DoSave {
 		j.Tasks = taskFile(run.List, e.Kind == engine.DoSave)
 	}

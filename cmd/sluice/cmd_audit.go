@@ -13,6 +13,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/words"
 	"sluice/journal"
 	"sluice/specs"
 )
@@ -160,7 +161,7 @@ func (a *app) auditVerify(ctx context.Context, args, against []string, signers s
 
 // words say what went on without a pass.
 func (u unpassed) words() string {
-	return goneOnWords(u.Run+" "+round(u.Gate, u.Round), u.Outcome, u.Failures, u.To) + who(u.By)
+	return words.GoneOn(u.Run+" "+round(u.Gate, u.Round), u.Outcome, u.Failures, u.To) + who(u.By)
 }
 
 func errText(err error) string {
@@ -193,7 +194,7 @@ func (a *app) printAudit(list []audited, bad bool) error {
 				a.print("    %s", oneLine(l.Why))
 			}
 			if l.MoreUnpassed > 0 {
-				a.print("    %s", goneOnEarlier(l.MoreUnpassed))
+				a.print("    %s", words.GoneOnCount(l.MoreUnpassed)+" earlier")
 			}
 			for _, u := range l.Unpassed {
 				a.print("    %s", a.paint(yellow, clean(u.words())))

@@ -229,14 +229,14 @@ const pauseIn = 10 * time.Second
 // summary tells how the run ended.
 func (a *app) summary(r daemon.RunStatus) error {
 	_, style := mark(r.Phase)
-	s := fmt.Sprintf("%s %s", r.ID, r.Phase)
-	if r.Stubbed {
-		s += " (stubbed)"
-	}
+	s := fmt.Sprintf("%s %s", r.ID, r.Phase) + stubMark(r.Stubbed)
 	if !r.Started.IsZero() && !r.Ended.IsZero() {
 		s += " in " + ago(r.Ended.Sub(r.Started))
 	}
 	a.print("%s", a.paint(style, because(s, endWords(r))))
+	for _, l := range a.unpassedLines(r) {
+		a.print("%s", l)
+	}
 	if r.Phase != engine.RunCompleted {
 		a.note("  → `sluice status %s` shows where, `sluice explain STEP` why, `sluice retry %s` tries again", r.ID, r.ID)
 	}

@@ -78,7 +78,11 @@ func (a *app) listRuns(st daemon.Status, served, all bool) error {
 	for _, r := range runs {
 		state := runState(r)
 		sign, style := mark(state)
-		t.row(cell{sign + " " + r.ID, style}, cell{state + stubMark(r.Stubbed), style}, cell{progress(r), plain}, cell{a.runTime(r), dim}, cell{firstWait(r, a.now()), plain})
+		look := style
+		if unpassed := words.NotPassed(r.More + len(r.Unpassed)); unpassed != "" {
+			state, look = state+", "+unpassed, yellow
+		}
+		t.row(cell{sign + " " + r.ID, style}, cell{state + stubMark(r.Stubbed), look}, cell{progress(r), plain}, cell{a.runTime(r), dim}, cell{firstWait(r, a.now()), plain})
 	}
 	a.printTable(t)
 	if len(st.Runs) == 0 {
@@ -361,7 +365,7 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 func (a *app) unpassedLines(r daemon.RunStatus) (out []string) {
 	shown := r.Unpassed[max(len(r.Unpassed)-unpassedShown, 0):]
 	if more := r.More + len(r.Unpassed) - len(shown); more > 0 {
-		out = append(out, "  "+a.paint(yellow, goneOnEarlier(more)))
+		out = append(out, "  "+a.paint(yellow, words.GoneOnCount(more)+" earlier"))
 	}
 	for _, u := range shown {
 		out = append(out, "  "+a.paint(yellow, clean(unpassedWords(u))))
@@ -378,22 +382,7 @@ func unpassedWords(u daemon.LetThrough) string {
 	if u.ByKind == "human" {
 		by = ", by " + byWords(u.ByKind, u.By)
 	}
-	return goneOnWords(where, outcome, u.Failures, u.To) + by
-}
-
-// goneOnEarlier counts those that are not named.
-func goneOnEarlier(n int) string {
-	return plural(n, "round") + " that a gate did not pass went on earlier"
-}
-
-// goneOnWords are the sentence by which status and audit alike name what a gate did not pass and yet went on, and whither
-// where that is known.
-func goneOnWords(where, outcome string, failures int, to string) string {
-	s := fmt.Sprintf("not passed, and gone on: %s: %s after %s", where, outcome, plural(failures, "failure"))
-	if to != "" {
-		s += " → " + to
-	}
-	return s
+	return words.GoneOn(where, outcome, u.Failures, u.To) + by
 }
 
 // usageWords says what was used.

@@ -149,7 +149,6 @@ func joinMost(names []string) string {
 	return s
 }
 
-// runState is a run's phase, or that it is paused.
 // stubWords is what is said of a run with --stub wherever its state is shown.
 const stubWords = "stubbed: stand-ins play its agents, nothing in it is real work"
 
@@ -161,6 +160,7 @@ func stubMark(stubbed bool) string {
 	return ""
 }
 
+// runState is a run's phase, or that it is paused.
 func runState(r daemon.RunStatus) string {
 	if r.Paused != "" && live(r) {
 		return "paused"

@@ -12,6 +12,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/words"
 	"sluice/notify"
 )
 
@@ -163,6 +164,9 @@ func (e *Executor) others(out *notify.Notice, job daemon.Job, what string, body 
 		body = append(body, "It lies in .workflow/signals/rejected/, with the reason beside it.")
 	case engine.NoticeEnded:
 		out.Title = strings.TrimSpace(fmt.Sprintf("%s has ended: %s", n.Run, job.RunInfo.Phase))
+		if n := job.RunInfo.Unpassed; n > 0 {
+			body = append(body, words.GoneOnCount(n)+".")
+		}
 		body = append(body, "To see it: sluice status "+n.Run)
 	case engine.NoticePaused:
 		out.Urgency = notify.UrgencyCritical

@@ -50,12 +50,12 @@ var layers = map[string]struct{ own, only []string }{
 	// The bench measures the real binary from outside. Its floors are programs of its own, one of them a plain watcher; it
 	// reads what the daemon tells, and writes journals to start from.
 	"internal/bench": {own: []string{"daemon", "engine", "journal", "specs"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
-	// What people are shown is called the same by the commands and the screen. Foreign text is cleaned as a notice's is.
+	// What people are shown is called the same by the commands, the screen and the notices. Foreign text is cleaned as a notice's is.
 	"internal/words": {own: []string{"engine", "notify"}},
 	// The live screen. Its library belongs to one place.
 	"internal/top": {own: []string{"daemon", "engine", "notify", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/strictjson", "internal/stub", "internal/tasks"},
+	"internal/executor": {own: []string{"engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/strictjson", "internal/stub", "internal/tasks", "internal/words"},
 		only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 }
 

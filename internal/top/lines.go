@@ -225,8 +225,12 @@ func (m *Model) runLine(r *daemon.RunStatus) line {
 		rest = sep("stubbed", rest)
 	}
 	rest = sep(words.Clean(r.Child.Title()), rest)
+	unpassed := words.NotPassed(r.More + len(r.Unpassed))
+	if unpassed != "" && rest != "" {
+		unpassed += " · "
+	}
 	return line{{style, sign + " "}, {words.Bold, pad(clip(words.Clean(r.ID), idMost), idLeast) + " "}, {style, pad(state, stateWide)},
-		{words.Plain, pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {words.Dim, pad(took, 9) + " "}, {words.Plain, spent(r)}, {words.Dim, rest}}
+		{words.Plain, pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {words.Dim, pad(took, 9) + " "}, {words.Plain, spent(r)}, {words.Yellow, unpassed}, {words.Dim, rest}}
 }
 
 // spent is what a run has used, with a gap behind it.

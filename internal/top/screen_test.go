@@ -368,3 +368,14 @@ func TestStubbedIsSaid(t *testing.T) {
 	s.sees(`\? G review of w-1 asks you · .*stubbed`, `▸ w-1 .*stubbed`, `✓ w-3 .*stubbed`)
 	s.misses(`w-2 .*stubbed`)
 }
+
+// TestNotPassedIsSaid: a run in which work went on without a pass is told from one in which every gate passed.
+func TestNotPassedIsSaid(t *testing.T) {
+	s := newSit(t, 100, 30)
+	clear, through := s.run("w-1", human(1)), s.run("w-2", daemon.GateStatus{ID: "Z", State: engine.Approved})
+	through.Phase, through.Ended = engine.RunCompleted, s.at.Add(-time.Hour)
+	through.Unpassed, through.More = []daemon.LetThrough{{Gate: "Z"}}, 2
+	s.repo1(true, through, clear)
+	s.sees(`w-2 +completed.* 3 not passed$`)
+	s.misses(`w-1 .*not passed`)
+}

@@ -1,5 +1,5 @@
 // Package words has the signs and the words for what people are shown: states, spans of time, what was used, who decided.
-// The commands and the live screen share them, so that one thing is called the same everywhere.
+// The commands, the live screen and the notices share them, so that one thing is called the same everywhere.
 package words
 
 import (
@@ -70,6 +70,26 @@ func Plural(n int, one string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// GoneOn is the sentence that names what a gate did not pass and yet went on, and whither where that is known.
+func GoneOn(where, outcome string, failures int, to string) string {
+	s := fmt.Sprintf("not passed, and gone on: %s: %s after %s", where, outcome, Plural(failures, "failure"))
+	if to != "" {
+		s += " → " + to
+	}
+	return s
+}
+
+// GoneOnCount counts what is not named.
+func GoneOnCount(n int) string { return Plural(n, "round") + " that a gate did not pass went on" }
+
+// NotPassed is the mark of a run of which n rounds went on without a pass: "2 not passed"; "" of none.
+func NotPassed(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d not passed", n)
 }
 
 // Spent says what was used, and of what; "" where nothing was and nothing bounds it.
