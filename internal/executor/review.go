@@ -54,11 +54,7 @@ func (e *Executor) review(ctx context.Context, job daemon.Job, c *clock) *engine
 		}
 		bad, last := err, end
 		end, a, err = e.again(ctx, launch{of: job.Key, agent: true, idle: l.idle, clock: c}, rel, try+1, func(key, dir string, goOn bool) (process, error) {
-			name, err := conversation(g.Reviewer.Session, job.Env)
-			if err != nil {
-				return process{}, err
-			}
-			return e.prepareReview(ctx, job, g, dir, key, try+1, func(w who, before string) (talk, string) {
+			return e.prepareReview(ctx, job, g, dir, key, try+1, func(name string, w who, before string) (talk, string) {
 				t := e.goOn(job, name, w, last, goOn)
 				text := gates.Correction(bad, try+1)
 				if t.resume == "" {
@@ -144,8 +140,8 @@ func (e *Executor) verdictInput(g *engine.Gate, key, rel string, end ended) gate
 }
 
 // prepareReview makes all that a reviewer needs, and says what to start. turn, where given, makes another prompt of it, and
-// says in which conversation; try is which correction it asks for, 0 for none.
-func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.Gate, rel, key string, try int, turn func(w who, before string) (talk, string)) (process, error) {
+// says in which conversation, of the name that the gate gives it; try is which correction it asks for, 0 for none.
+func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.Gate, rel, key string, try int, turn func(name string, w who, before string) (talk, string)) (process, error) {
 	st := job.Spec.Step(g.Step)
 	b, err := e.begun(ctx, job, st, job.Attempt.N)
 	if err != nil {
@@ -164,13 +160,13 @@ func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.
 	outcomes, computed := allowed(g)
 	need.schema = gates.VerdictSchema(outcomes, g.Reviewer.Rubric, computed, g.Answer)
 	need.nulls = g.Answer == nil // a verdict that is read by ours alone: null is as if it were not there
+	name, err := conversation(g.Reviewer.Session, job.Env)
+	if err != nil {
+		return process{}, err
+	}
 	if turn != nil {
-		need.talk, text = turn(w, text)
+		need.talk, text = turn(name, w, text)
 	} else {
-		name, err := conversation(g.Reviewer.Session, job.Env)
-		if err != nil {
-			return process{}, err
-		}
 		need.talk = e.takeTalk(job.Run, name, key, w)
 	}
 	return e.agentProcess(job, w, key, rel, b.Dir, text, need, nil, reviewVars(job, g))
