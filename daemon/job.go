@@ -39,7 +39,7 @@ func (r *Repo) job(e engine.Effect) Job {
 			j.RunInfo.Lists = append(j.RunInfo.Lists, o.List.Path)
 		}
 	}
-	if e.Notice != nil && e.Notice.Kind == engine.NoticeEnded {
+	if e.Notice != nil && e.Notice.Kind == engine.NoticeEnded || e.Proc != nil && e.Proc.Kind == engine.ProcHook && e.Proc.Step == "" {
 		s := Status{Runs: []RunStatus{{ID: run.ID}}}
 		s.unpassed(c)
 		j.RunInfo.Unpassed = len(s.Runs[0].Unpassed) + s.Runs[0].More

@@ -76,7 +76,7 @@ type RunInfo struct {
 	Lists               []string        // the task files of its list and of those that it is done for
 	Tried               []string        // of a task's run: how its earlier tries failed
 	FileWhy             string          // of a step that a list went to for its file: what is wrong with that
-	Unpassed            int             // of a notice that it has ended: how many rounds, also of its tasks, went on without a pass
+	Unpassed            int             // told at its end, by the notice and after_run: how many rounds, also of its tasks, went on without a pass
 }
 
 // TaskFile is what an effect about a task file needs.
