@@ -46,7 +46,7 @@ test: ## all tests, with the race detector; installs what they need (asks first,
 
 sim: ## the long simulation: 200,000 crash-restarts, and every mutant
 	SIM_CRASHES=200000 $(GO) test -count=1 -timeout 60m -run 'TestSimulation' -v ./daemon/
-	SEEDS=20000 $(GO) test -count=1 -timeout 60m -run 'TestHistories|TestOracle' -v ./engine/
+	SEEDS=20000 $(GO) test -count=1 -timeout 60m -run 'TestHistories|TestOracle|TestListOracle' -v ./engine/
 	SLUICE_MUTANTS=all $(GO) test -count=1 -timeout 120m -run 'TestMutants' -v ./engine/ ./daemon/
 
 torture: ## 1,000 kills of the real daemon, every system call failing, full disks, 60 power cuts, 1,000 starts at once, 1,000 races of people, 1,000 adoptions

@@ -262,6 +262,13 @@ func TestListOrder(t *testing.T) {
 	}
 	l.all()
 	l.want(l.did(), "A.1 done, B.1 done, D.1 done, E.1 done, T9.1 done, T10.1 done, C.1 done, F.1 done, H.1 done, G.1 done")
+
+	// So are those that were blocked by their agents, beside one that was in the file.
+	l = tasksOf(t, "", "", "A!3 B!1 C!2", aList(List{Attempts: 3}), listGate())
+	l.edit("C", TaskBlocked)
+	l.plays = func(_ string, try int) string { return []string{"done", "blocked", "done"}[min(try, 2)] }
+	l.all()
+	l.want(l.did(), "B.1 blocked, A.1 blocked, B.2 done, C.1 blocked, C.2 done, A.2 done")
 }
 
 func TestRule34Outcomes(t *testing.T) {

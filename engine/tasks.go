@@ -180,7 +180,7 @@ func (l *TaskList) Status(t *Task) string {
 	switch {
 	case l.Done(t):
 		return TaskDone
-	case t.State == TaskDoing, t.State == TaskTodo && t.Begun:
+	case t.doing():
 		return TaskDoing
 	case t.State == TaskTodo:
 		return TaskTodo
@@ -257,16 +257,21 @@ func (l *TaskList) survey(most int) survey {
 	return out
 }
 
-// before is the order of selection among tasks of one state. Those that were begun come first, by their ids alone.
+// before is the order of selection among tasks of one state. Of those to be done, the ones that were begun come first, by
+// their ids alone; one that is blocked is begun no longer.
 func before(a, b *Task) bool {
-	if a.Begun != b.Begun {
-		return a.Begun
+	begun := a.doing()
+	if begun != b.doing() {
+		return begun
 	}
-	if !a.Begun && a.Priority != b.Priority {
+	if !begun && a.Priority != b.Priority {
 		return a.Priority < b.Priority
 	}
 	return CompareIDs(a.ID, b.ID) < 0
 }
+
+// doing says that the task was begun and is to be gone on with.
+func (t *Task) doing() bool { return t.State == TaskDoing || t.State == TaskTodo && t.Begun }
 
 // CompareIDs compares the ids of tasks: numbers in them count as numbers.
 func CompareIDs(a, b string) int {

@@ -1,0 +1,338 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sluice/internal/conform"
+)
+
+// The lists' oracle: docs/tasks.md written once more, one task after the other, without facts, files or time, and with no code
+// of the engine. What a list does, in which order, and what becomes of each task has to be the same.
+
+// oracleTask is a task as the documents have it.
+type oracleTask struct {
+	id       string
+	priority int
+	needs    []string
+	status   string // of the file, or "failed"
+	tries    int
+	runs     int // of which tries may be used anew
+	depth    int
+	standIns []*oracleTask
+}
+
+// listOracle is a list and what its tasks come to.
+type listOracle struct {
+	tasks    []*oracleTask
+	attempts int
+	depth    int
+	replans  bool
+	gate     int                                                 // how often the list's gate may fail
+	plays    func(task string, run int) string                   // how the run-th run of a task comes out
+	adds     func(task string, run int, outcome string) []string // the ids of its new tasks
+	replan   func(task string, run int) []string                 // so of the step that the list goes to
+	order    []string
+}
+
+func (o *listOracle) task(id string) *oracleTask {
+	for _, t := range o.tasks {
+		if t.id == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// isDone: by itself, or by all that stand for it.
+func (o *listOracle) isDone(t *oracleTask) bool {
+	for _, s := range t.standIns {
+		if !o.isDone(s) {
+			return false
+		}
+	}
+	return t.status == TaskDone || len(t.standIns) > 0
+}
+
+// next is the task whose turn it is: what was begun, then what is to do, then what is blocked; nil where nothing can be done.
+func (o *listOracle) next() *oracleTask {
+	for _, status := range []string{TaskDoing, TaskTodo, TaskBlocked} {
+		var can []*oracleTask
+		for _, t := range o.tasks {
+			waits := slices.ContainsFunc(t.needs, func(id string) bool { return !o.isDone(o.task(id)) })
+			if t.status == status && len(t.standIns) == 0 && !waits {
+				can = append(can, t)
+			}
+		}
+		slices.SortFunc(can, func(a, b *oracleTask) int {
+			if status != TaskDoing && a.priority != b.priority {
+				return a.priority - b.priority
+			}
+			return oracleNumber(a.id) - oracleNumber(b.id)
+		})
+		if len(can) > 0 {
+			return can[0]
+		}
+	}
+	return nil
+}
+
+// oracleNumber orders the ids that are drawn here: T2 before T10, and what came of T2 behind it, in its order.
+func oracleNumber(id string) int {
+	n := 0
+	parts := strings.Split(strings.TrimPrefix(id, "T"), "-")
+	for i := range 6 {
+		n *= 1000
+		if i < len(parts) {
+			k, _ := strconv.Atoi(parts[i])
+			n += k + 1
+		}
+	}
+	return n
+}
+
+func (o *listOracle) add(ids []string, depth int, of *oracleTask) {
+	for i, id := range ids {
+		t := &oracleTask{id: id, priority: NoPriority, status: TaskTodo, depth: depth}
+		if i > 0 {
+			t.needs = []string{ids[0]}
+		}
+		if of != nil {
+			of.standIns = append(of.standIns, t)
+		}
+		o.tasks = append(o.tasks, t)
+	}
+}
+
+// round does all that can be done.
+func (o *listOracle) round() {
+	for t := o.next(); t != nil; t = o.next() {
+		t.tries++
+		t.runs++
+		outcome := o.plays(t.id, t.runs)
+		o.order = append(o.order, fmt.Sprintf("%s.%d %s", t.id, t.tries, outcome))
+		if more := o.adds(t.id, t.runs, outcome); t.depth < o.depth && outcome != "failed" {
+			o.add(more, t.depth+1, nil)
+		}
+		switch {
+		case outcome == "done":
+			t.status = TaskDone
+		case t.tries < o.attempts && outcome == "blocked":
+			t.status = TaskBlocked
+		case t.tries < o.attempts:
+			t.status = TaskDoing // it is at it again next
+		default:
+			t.status = "failed"
+			if o.replans && t.depth < o.depth {
+				o.add(o.replan(t.id, t.runs), t.depth+1, t)
+			}
+		}
+	}
+}
+
+// run is the whole: the gate sends the list back until it passes or its failures are used up.
+func (o *listOracle) run() (phase string) {
+	for failures := 0; ; {
+		o.round()
+		left := slices.ContainsFunc(o.tasks, func(t *oracleTask) bool { return !o.isDone(t) })
+		if !left {
+			return RunCompleted
+		}
+		if failures++; failures == o.gate {
+			return RunFailed
+		}
+		for _, t := range o.tasks {
+			if !o.isDone(t) && len(t.standIns) == 0 {
+				t.status, t.tries = TaskTodo, 0
+			}
+		}
+	}
+}
+
+// inFile is the status that the file has in the end.
+func (o *listOracle) inFile(t *oracleTask) string {
+	switch {
+	case o.isDone(t):
+		return TaskDone
+	case t.status == "failed":
+		return TaskBlocked
+	}
+	return t.status
+}
+
+// drawOracle draws a list and all that becomes of it.
+func drawOracle(g *rand.Rand) *listOracle {
+	o := &listOracle{attempts: 1 + g.IntN(3), depth: g.IntN(4), replans: g.IntN(2) == 0, gate: 1 + g.IntN(3)}
+	for i := range 1 + g.IntN(12) {
+		t := &oracleTask{id: fmt.Sprintf("T%d", i+1), priority: NoPriority, status: []string{TaskTodo, TaskTodo, TaskTodo, TaskTodo, TaskDoing, TaskDone, TaskBlocked}[g.IntN(7)]}
+		if g.IntN(2) == 0 {
+			t.priority = g.IntN(3)
+		}
+		for range g.IntN(3) {
+			if i > 0 {
+				t.needs = append(t.needs, o.tasks[g.IntN(i)].id)
+			}
+		}
+		slices.Sort(t.needs)
+		t.needs = slices.Compact(t.needs)
+		o.tasks = append(o.tasks, t)
+	}
+	g.Shuffle(len(o.tasks), func(i, j int) { o.tasks[i], o.tasks[j] = o.tasks[j], o.tasks[i] })
+	// What comes of a run is drawn once for each, whoever asks first.
+	seed, bad := g.Uint64(), 4+g.IntN(4)
+	lot := func(what, task string, run int) *rand.Rand {
+		h := seed
+		for _, c := range what + task + strconv.Itoa(run) {
+			h = h*1099511628211 + uint64(c)
+		}
+		return rand.New(rand.NewPCG(h, h))
+	}
+	o.plays = func(task string, run int) string {
+		switch k := lot("plays", task, run).IntN(10); {
+		case k >= bad+1:
+			return "failed"
+		case k >= bad:
+			return "blocked"
+		}
+		return "done"
+	}
+	some := func(task string, n int, mark string, run int) (ids []string) {
+		for i := range n {
+			ids = append(ids, fmt.Sprintf("%s-%d", task, run*4+i+map[string]int{"adds": 0, "replan": 2}[mark]))
+		}
+		return ids
+	}
+	o.adds = func(task string, run int, _ string) []string {
+		g := lot("adds", task, run)
+		if g.IntN(8) > 0 {
+			return nil
+		}
+		return some(task, 1+g.IntN(2), "adds", run)
+	}
+	o.replan = func(task string, run int) []string {
+		g := lot("replan", task, run)
+		return some(task, g.IntN(3), "replan", run)
+	}
+	return o
+}
+
+// played drives the engine with the same list.
+func (o *listOracle) played(t *testing.T, parallel int) *listed {
+	t.Helper()
+	e := List{Attempts: o.attempts, MaxDepth: o.depth, MaxParallel: parallel}
+	parts := []any{aList(e), listGate(most(o.gate), exhausted(EndFailed))}
+	if o.replans {
+		e.OnExhausted = "replan"
+		st, gt := side("replan")
+		parts = []any{aList(e), listGate(most(o.gate), exhausted(EndFailed)), st, gt}
+	}
+	l := tasksOf(t, "", "", "", parts...)
+	l.specs["d-x"].Limits.MaxSameFailure = 1 << 30
+	l.file = nil
+	for _, x := range o.tasks {
+		l.file = append(l.file, TaskSeen{ID: x.id, Title: "do " + x.id, Status: x.status, Priority: x.priority, DependsOn: x.needs, Body: json.RawMessage(`{"id":"` + x.id + `"}`)})
+	}
+	l.stamp++
+	runs := map[string]int{}
+	l.plays = func(task string, _ int) string {
+		runs[task]++
+		return o.plays(task, runs[task])
+	}
+	l.new = func(step, task string) string {
+		ids := o.adds(task, runs[task], "")
+		if step == "replan" {
+			ids = o.replan(task, runs[task])
+		}
+		var list []map[string]any
+		for i, id := range ids {
+			x := map[string]any{"id": id, "title": "more"}
+			if i > 0 {
+				x["depends_on"] = ids[:1]
+			}
+			list = append(list, x)
+		}
+		if list == nil {
+			return ""
+		}
+		b, _ := json.Marshal(list)
+		return string(b)
+	}
+	if !l.drive(60000) {
+		t.Fatal("it does not come to rest")
+	}
+	l.replayed()
+	return l
+}
+
+// TestListOracle plays drawn lists beside the oracle: one task at a time they go the same way, several at a time they come to
+// the same.
+func TestListOracle(t *testing.T) {
+	conform.Rule(t, "001 selection", "drawn lists go as the oracle's")
+	n := 400
+	if s := os.Getenv("SEEDS"); s != "" {
+		n, _ = strconv.Atoi(s)
+	}
+	seen := map[string]int{}
+	for seed := range n {
+		t.Run(strconv.Itoa(seed), func(t *testing.T) {
+			for _, parallel := range []int{1, 2 + seed%3} {
+				o := drawOracle(rand.New(rand.NewPCG(uint64(seed), 11)))
+				l := o.played(t, parallel)
+				phase := o.run()
+				o.compare(t, l, phase, parallel == 1)
+				seen[phase]++
+				for _, x := range o.tasks {
+					seen["ends as "+o.inFile(x)]++
+					if seen[fmt.Sprintf("depth %d", x.depth)]++; len(x.standIns) > 0 {
+						seen["stood for"]++
+					}
+				}
+			}
+		})
+	}
+	t.Logf("%v", seen)
+	for _, what := range []string{RunCompleted, RunFailed, "ends as done", "ends as blocked", "ends as todo", "stood for", "depth 3"} {
+		if n >= 400 && seen[what] == 0 {
+			t.Errorf("none was drawn: %s", what)
+		}
+	}
+}
+
+// compare holds what the engine made of the list against the oracle.
+func (o *listOracle) compare(t *testing.T, l *listed, phase string, ordered bool) {
+	t.Helper()
+	if got := l.r().Phase; got != phase {
+		t.Errorf("the run is %s, want %s", got, phase)
+	}
+	got, want := slices.Clone(l.order), slices.Clone(o.order)
+	if !ordered {
+		slices.Sort(got)
+		slices.Sort(want)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("it did\n  %s\nwant\n  %s", strings.Join(got, ", "), strings.Join(want, ", "))
+	}
+	if len(l.r().List.Tasks) != len(o.tasks) {
+		t.Errorf("%d tasks, want %d", len(l.r().List.Tasks), len(o.tasks))
+	}
+	for _, x := range o.tasks {
+		if got, want := l.status(x.id), o.inFile(x); got != want {
+			t.Errorf("%s is %s, want %s", x.id, got, want)
+		}
+		if y := l.r().List.Task(x.id); y != nil && y.Depth != x.depth {
+			t.Errorf("%s is %d deep, want %d", x.id, y.Depth, x.depth)
+		}
+	}
+	if t.Failed() {
+		for _, x := range o.tasks {
+			t.Logf("%+v", *x)
+		}
+		t.Logf("attempts %d, depth %d, replans %v, gate %d", o.attempts, o.depth, o.replans, o.gate)
+	}
+}
