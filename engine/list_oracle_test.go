@@ -34,10 +34,12 @@ type listOracle struct {
 	attempts int
 	depth    int
 	replans  bool
-	gate     int                                                 // how often the list's gate may fail
-	plays    func(task string, run int) string                   // how the run-th run of a task comes out
-	adds     func(task string, run int, outcome string) []string // the ids of its new tasks
-	replan   func(task string, run int) []string                 // so of the step that the list goes to
+	gate     int                                 // how often the list's gate may fail
+	ratio    float64                             // max_failed_ratio; 0 = none
+	judges   func(round int) bool                // a reviewer of the list; nil: it passes where all is done
+	plays    func(task string, run int) string   // how the run-th run of a task comes out
+	adds     func(task string, run int) []string // the ids of its new tasks
+	replan   func(task string, run int) []string // so of the step that the list goes to
 	order    []string
 }
 
@@ -85,13 +87,19 @@ func (o *listOracle) next() *oracleTask {
 
 // oracleNumber orders the ids that are drawn here: T2 before T10, and what came of T2 behind it, in its order.
 func oracleNumber(id string) int {
-	n := 0
+	n, first := 0, 0
+	if rest, ok := strings.CutPrefix(id, "gwork-"); ok {
+		id, first = rest, 900
+	}
 	parts := strings.Split(strings.TrimPrefix(id, "T"), "-")
 	for i := range 6 {
 		n *= 1000
 		if i < len(parts) {
 			k, _ := strconv.Atoi(parts[i])
 			n += k + 1
+			if i == 0 {
+				n += first
+			}
 		}
 	}
 	return n
@@ -110,17 +118,33 @@ func (o *listOracle) add(ids []string, depth int, of *oracleTask) {
 	}
 }
 
-// round does all that can be done.
-func (o *listOracle) round() {
+// tooMany says that more of the tasks have failed than may.
+func (o *listOracle) tooMany() bool {
+	failed, all := 0, 0
+	for _, t := range o.tasks {
+		if len(t.standIns) > 0 {
+			continue
+		}
+		if all++; t.status == "failed" {
+			failed++
+		}
+	}
+	return o.ratio > 0 && float64(failed) > o.ratio*float64(all)
+}
+
+// round does all that can be done; false where too many have failed.
+func (o *listOracle) round() bool {
 	for t := o.next(); t != nil; t = o.next() {
 		t.tries++
 		t.runs++
 		outcome := o.plays(t.id, t.runs)
 		o.order = append(o.order, fmt.Sprintf("%s.%d %s", t.id, t.tries, outcome))
-		if more := o.adds(t.id, t.runs, outcome); t.depth < o.depth && outcome != "failed" {
+		if more := o.adds(t.id, t.runs); t.depth < o.depth && (outcome == "done" || outcome == "blocked") {
 			o.add(more, t.depth+1, nil)
 		}
 		switch {
+		case outcome == "aborted": // by a person: that is no try, and it is not tried again by itself
+			t.status, t.tries = "held", t.tries-1
 		case outcome == "done":
 			t.status = TaskDone
 		case t.tries < o.attempts && outcome == "blocked":
@@ -133,19 +157,28 @@ func (o *listOracle) round() {
 				o.add(o.replan(t.id, t.runs), t.depth+1, t)
 			}
 		}
+		if o.tooMany() {
+			return false
+		}
 	}
+	return true
 }
 
 // run is the whole: the gate sends the list back until it passes or its failures are used up.
 func (o *listOracle) run() (phase string) {
 	for failures := 0; ; {
-		o.round()
+		if !o.round() {
+			return RunFailed
+		}
 		left := slices.ContainsFunc(o.tasks, func(t *oracleTask) bool { return !o.isDone(t) })
-		if !left {
+		if passes := !left; o.judges != nil && o.judges(failures+1) || o.judges == nil && passes {
 			return RunCompleted
 		}
 		if failures++; failures == o.gate {
 			return RunFailed
+		}
+		if !left { // what the reviewer found is to be done
+			o.tasks = append(o.tasks, &oracleTask{id: fmt.Sprintf("gwork-%d", failures), priority: NoPriority, status: TaskTodo})
 		}
 		for _, t := range o.tasks {
 			if !o.isDone(t) && len(t.standIns) == 0 {
@@ -160,7 +193,7 @@ func (o *listOracle) inFile(t *oracleTask) string {
 	switch {
 	case o.isDone(t):
 		return TaskDone
-	case t.status == "failed":
+	case t.status == "failed", t.status == "held":
 		return TaskBlocked
 	}
 	return t.status
@@ -194,13 +227,21 @@ func drawOracle(g *rand.Rand) *listOracle {
 		return rand.New(rand.NewPCG(h, h))
 	}
 	o.plays = func(task string, run int) string {
-		switch k := lot("plays", task, run).IntN(10); {
-		case k >= bad+1:
+		switch k := lot("plays", task, run).IntN(40); {
+		case k == 0:
+			return "aborted"
+		case k >= 4*bad+4:
 			return "failed"
-		case k >= bad:
+		case k >= 4*bad:
 			return "blocked"
 		}
 		return "done"
+	}
+	if g.IntN(3) == 0 {
+		o.judges = func(round int) bool { return lot("judges", "", round).IntN(3) == 0 }
+	}
+	if g.IntN(4) == 0 {
+		o.ratio = []float64{0.25, 0.5}[g.IntN(2)]
 	}
 	some := func(task string, n int, mark string, run int) (ids []string) {
 		for i := range n {
@@ -208,7 +249,7 @@ func drawOracle(g *rand.Rand) *listOracle {
 		}
 		return ids
 	}
-	o.adds = func(task string, run int, _ string) []string {
+	o.adds = func(task string, run int) []string {
 		g := lot("adds", task, run)
 		if g.IntN(8) > 0 {
 			return nil
@@ -226,14 +267,23 @@ func drawOracle(g *rand.Rand) *listOracle {
 func (o *listOracle) played(t *testing.T, parallel int) *listed {
 	t.Helper()
 	e := List{Attempts: o.attempts, MaxDepth: o.depth, MaxParallel: parallel}
-	parts := []any{aList(e), listGate(most(o.gate), exhausted(EndFailed))}
+	g := listGate(most(o.gate), exhausted(EndFailed))
+	if o.judges != nil {
+		g.Reviewer = Reviewer{Level: LevelAuto, AgentType: "reviewer"}
+	}
+	parts := []any{g, func(w *Spec) {
+		w.Limits = Limits{MaxSameFailure: 1 << 30, MaxFailedRatio: o.ratio, OnHit: map[string]string{maxFailedRatio: EndFailed}}
+	}}
 	if o.replans {
 		e.OnExhausted = "replan"
 		st, gt := side("replan")
-		parts = []any{aList(e), listGate(most(o.gate), exhausted(EndFailed)), st, gt}
+		parts = append(parts, st, gt)
 	}
-	l := tasksOf(t, "", "", "", parts...)
-	l.specs["d-x"].Limits.MaxSameFailure = 1 << 30
+	l := tasksOf(t, "", "", "", append(parts, aList(e))...)
+	if o.judges != nil {
+		round := 0
+		l.judges = func() bool { round++; return o.judges(round) }
+	}
 	l.file = nil
 	for _, x := range o.tasks {
 		l.file = append(l.file, TaskSeen{ID: x.id, Title: "do " + x.id, Status: x.status, Priority: x.priority, DependsOn: x.needs, Body: json.RawMessage(`{"id":"` + x.id + `"}`)})
@@ -245,7 +295,7 @@ func (o *listOracle) played(t *testing.T, parallel int) *listed {
 		return o.plays(task, runs[task])
 	}
 	l.new = func(step, task string) string {
-		ids := o.adds(task, runs[task], "")
+		ids := o.adds(task, runs[task])
 		if step == "replan" {
 			ids = o.replan(task, runs[task])
 		}
@@ -275,6 +325,9 @@ func (o *listOracle) played(t *testing.T, parallel int) *listed {
 func TestListOracle(t *testing.T) {
 	conform.Rule(t, "001 selection", "drawn lists go as the oracle's")
 	n := 400
+	if raceOn {
+		n = 120
+	}
 	if s := os.Getenv("SEEDS"); s != "" {
 		n, _ = strconv.Atoi(s)
 	}
@@ -283,21 +336,32 @@ func TestListOracle(t *testing.T) {
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
 			for _, parallel := range []int{1, 2 + seed%3} {
 				o := drawOracle(rand.New(rand.NewPCG(uint64(seed), 11)))
+				if parallel > 1 {
+					o.ratio = 0 // what ran when it was hit is chance
+				}
 				l := o.played(t, parallel)
 				phase := o.run()
 				o.compare(t, l, phase, parallel == 1)
-				seen[phase]++
+				if seen[phase]++; o.tooMany() {
+					seen["too many"]++
+				}
 				for _, x := range o.tasks {
 					seen["ends as "+o.inFile(x)]++
 					if seen[fmt.Sprintf("depth %d", x.depth)]++; len(x.standIns) > 0 {
 						seen["stood for"]++
+					}
+					if strings.HasPrefix(x.id, "gwork") {
+						seen["feedback"]++
+					}
+					if x.status == "held" {
+						seen["held"]++
 					}
 				}
 			}
 		})
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{RunCompleted, RunFailed, "ends as done", "ends as blocked", "ends as todo", "stood for", "depth 3"} {
+	for _, what := range []string{RunCompleted, RunFailed, "ends as done", "ends as blocked", "ends as todo", "stood for", "depth 3", "too many", "feedback", "held"} {
 		if n >= 400 && seen[what] == 0 {
 			t.Errorf("none was drawn: %s", what)
 		}

@@ -24,6 +24,8 @@ type listed struct {
 	new   func(step, task string) string    // the new_tasks of an answer, as JSON
 	made  func(step string)                 // what a step outside the list does
 	order []string                          // the runs of tasks that ended
+
+	judges func() bool // the word of the list's reviewer; nil: it passes
 }
 
 // book is a task file.
@@ -193,11 +195,18 @@ func (l *listed) ends(r *Run, e Effect) {
 		ev.Check = &CheckResult{OK: true, Digest: "d"}
 	case ProcReview:
 		ev.Verdict = &Judgement{Outcome: OutcomePass}
+		if l.judges != nil && !l.judges() {
+			ev.Verdict = &Judgement{Outcome: OutcomeFail, Feedback: "it is not whole"}
+		}
 	case ProcStep:
 		task, word := "", "done"
 		if c := r.Child; c != nil {
 			task, word = c.Task, l.plays(c.Task, c.Try)
 			l.order = append(l.order, fmt.Sprintf("%s.%d %s", task, c.Try, word))
+			if word == "aborted" {
+				l.do(AbortRequested{Run: r.ID, By: Actor{Who: "ann"}})
+				return
+			}
 		} else {
 			l.made(e.Step)
 			if r.List != nil {
