@@ -329,18 +329,18 @@ func (r *Repo) signed(ev *engine.Answered, by engine.Actor) {
 	ev.By = by
 }
 
-// answered adds to a person's word that lets work go on the digest of what is there now.
+// answered adds to a person's word the round it is about, and to one that lets work go on the digest of what is there now.
 func (r *Repo) answered(ctx context.Context, ev engine.Answered) (engine.Event, error) {
-	if ev.Outcome == engine.OutcomeFail || ev.Outcome == engine.OutcomeVeto {
-		return ev, nil
-	}
 	var over []Reviewed
 	var only []Place // nil: it may be for any run
 	if ev.Run != "" {
 		only = []Place{{Run: ev.Run}}
 	}
-	if err := r.Ask(ctx, func(*core) { over = r.inboxes(only).Asked }); err != nil {
+	if err := r.Ask(ctx, func(*core) { over, ev.Round = r.inboxes(only).Asked, r.roundOf(ev) }); err != nil {
 		return nil, err
+	}
+	if ev.Outcome == engine.OutcomeFail || ev.Outcome == engine.OutcomeVeto {
+		return ev, nil
 	}
 	for _, q := range over {
 		if q.Gate != ev.Gate || ev.Run != "" && ev.Run != q.Run || q.Digest == "" {
@@ -354,6 +354,25 @@ func (r *Repo) answered(ctx context.Context, ev engine.Answered) (engine.Event, 
 		return ev, nil
 	}
 	return ev, nil
+}
+
+// roundOf is the round that a person's word is about: the newest one now, where it names none and it is clear of which run. It
+// needs no clock, which may have been set back since the round opened.
+func (r *Repo) roundOf(ev engine.Answered) (n int) {
+	if ev.Round != 0 {
+		return ev.Round
+	}
+	for _, run := range r.core.state.LiveRuns() {
+		q := run.CurrentRound(ev.Gate)
+		if q == nil || ev.Run != "" && ev.Run != run.ID {
+			continue
+		}
+		if n != 0 {
+			return 0
+		}
+		n = q.N
+	}
+	return n
 }
 
 // facts streams facts, a JSON line each.

@@ -114,8 +114,7 @@ func (f *flights) settle(who engine.Debtor, from debts, now time.Time) (next tim
 		if d.on[name] != nil {
 			continue
 		}
-		last := d.last[name] // later than now where the clock was set back: it has rested, as far as can be told
-		if at := last.Add(again); !last.IsZero() && !last.After(now) && now.Before(at) {
+		if at := d.last[name].Add(again); !d.last[name].IsZero() && now.Before(at) {
 			if next.IsZero() || at.Before(next) {
 				next = at
 			}

@@ -150,19 +150,6 @@ func TestWhatPassedInASleepIsOpenedFirst(t *testing.T) {
 	}
 }
 
-// TestAClockSetBack: what is due is due also when the clock was an hour ahead before.
-func TestAClockSetBack(t *testing.T) {
-	conform.Rule(t, "8-semantics 36", "a clock set back delays no time-out that is set after it")
-	b := handled(t)
-	b.ticked = b.now.Add(24 * time.Hour)
-	b.turn()
-	b.now = b.run().Current("A").Deadline
-	b.turn()
-	if p := b.run().Procs[0]; p.Stop != "timeout" {
-		t.Errorf("%+v", p)
-	}
-}
-
 // TestTheInboxOfAPlainFolder: a worktree that is a plain folder of the root's checkout has an inbox too.
 func TestTheInboxOfAPlainFolder(t *testing.T) {
 	conform.Rule(t, "1-language rule 3 sentinel_file", "written below a worktree that is a plain folder of the root it counts too")

@@ -71,7 +71,7 @@ type Repo struct {
 	lookAgain bool      // what hints were about is to be read after it
 	since     time.Time // when the first of scans began that did not come to the end
 	scanAfter time.Time // a scan failed: not again before this
-	ticked    time.Time // when Ticked was last decided
+	ticked    time.Time // when Ticked was last decided, by the clock on the wall alone
 	retryAt   time.Time // when effects that failed are to be tried again
 	marked    time.Time // when the mark of being served was left
 	wall      time.Time // of the last turn: a jump against the monotonic clock is a sleep of the machine
@@ -188,14 +188,7 @@ func (r *Repo) Run(ctx context.Context) error {
 // leave the first records of a batch alone and the next start counts from the last.
 func (r *Repo) start() []item {
 	now := r.opt.Now()
-	from := now
-	if at := r.served(); !at.IsZero() {
-		from = at
-	}
-	if r.core.lastAt.After(from) {
-		from = r.core.lastAt
-	}
-	batch := []item{{event: engine.Woken{From: from, To: now}}}
+	batch := []item{{event: engine.Woken{From: r.left(now), To: now}}}
 	if cfg := r.opt.Config(); !sameJSON(cfg, r.core.state.Config) {
 		batch = append(batch, item{event: engine.Configured{Config: cfg}})
 	}
@@ -209,6 +202,20 @@ func (r *Repo) start() []item {
 		r.serve(now)
 		r.scan(r.fl.ctx)
 	}})
+}
+
+// left is since when nobody serves the repo, as far as can be told; now, where nothing tells. The last record was journaled
+// after the mark of being served, but not long: one of much later is of before the clock was set back, and so is a mark that
+// is later than now.
+func (r *Repo) left(now time.Time) time.Time {
+	at, last := r.served(), r.core.lastAt
+	if at.IsZero() || at.After(now) || last.After(at) && last.Sub(at) <= 2*aliveEvery {
+		at = last
+	}
+	if at.IsZero() || at.After(now) {
+		return now
+	}
+	return at
 }
 
 func sameJSON(a, b any) bool {
@@ -227,11 +234,14 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 	}
 	var replies []waiting
 	var asks []func(*core)
+	if now.Round(0).Before(r.wall.Round(0)) {
+		asks = append(asks, r.here) // or the mark is of later than all that comes
+	}
 	if woken, slept := r.slept(now); slept { // before anything that could close what passed meanwhile
 		r.core.take(woken, now)
 	}
-	if now.Before(r.ticked) {
-		r.ticked = now // the clock was set back: what was seen is not what is due from here on
+	if wall := now.Round(0); wall.Before(r.ticked) { // the steady clock, which is in both else, is never set back
+		r.ticked = wall // the clock was set back: what was seen is not what is due from here on
 	}
 	for _, it := range batch {
 		if it.landed != nil {
@@ -264,7 +274,7 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 		}
 	}
 	if wake := r.core.state.Wake(r.ticked); !wake.IsZero() && !wake.After(now) {
-		r.ticked = now
+		r.ticked = now.Round(0)
 		r.core.take(engine.Ticked{}, now)
 	}
 	done, err := r.commit(ctx)

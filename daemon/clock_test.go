@@ -1,0 +1,149 @@
+package daemon
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+
+	"sluice/engine"
+	"sluice/internal/conform"
+)
+
+// twoClocks is a time as time.Now gives it: of the clock on the wall, and of the steady one, which stands still while the
+// machine sleeps and is never set.
+func twoClocks(wall time.Time, steady time.Duration) time.Time {
+	const both = 1 << 63 // in package time: the seconds since 1885 are with the nanoseconds,
+	since := wall.Unix() - time.Date(1885, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	words := (*[2]uint64)(unsafe.Pointer(&wall))
+	words[0] = both | uint64(since)<<30 | uint64(wall.Nanosecond())
+	words[1] = uint64(steady) // and this is the steady clock
+	return wall
+}
+
+// TestTwoClocks: package time still keeps its two clocks so.
+func TestTwoClocks(t *testing.T) {
+	now := time.Now()
+	for _, d := range []time.Duration{time.Minute, -50 * time.Hour} {
+		a, b := twoClocks(now, time.Hour), twoClocks(now.Add(d), time.Hour+time.Second)
+		if wall, steady := b.Round(0).Sub(a.Round(0)), b.Sub(a); wall != d || steady != time.Second || !a.Round(0).Equal(now.Round(0)) {
+			t.Errorf("%s: by the clock on the wall %s, by the steady one %s", d, wall, steady)
+		}
+	}
+}
+
+// TestDeadlinesAreTheWalls: what is due is said by the clock on the wall, as after a start, and not by the one that stands
+// still while the machine sleeps.
+func TestDeadlinesAreTheWalls(t *testing.T) {
+	conform.Rule(t, "8-semantics 36", "a deadline is kept by the clock on the wall while the machine sleeps")
+	for _, long := range []time.Duration{time.Minute, 50 * time.Hour} { // it ends after the sleep; it passed in it
+		b := handled(t)
+		b.now = twoClocks(b.now, 0)
+		b.turn()
+		b.now = twoClocks(b.now.Add(long), 2*time.Second)
+		b.turn()
+		left := b.run().Current("A").Deadline.Sub(b.now)
+		b.now = twoClocks(b.now.Add(left), left)
+		b.turn()
+		if p := b.run().Procs[0]; p.Stop != "timeout" {
+			t.Errorf("a sleep of %s: its time is over, and it goes on: %+v", long, p)
+		}
+	}
+}
+
+// TestAClockSetBack: what comes due after the clock was set back is seen, though the clock has been there before.
+func TestAClockSetBack(t *testing.T) {
+	conform.Rule(t, "8-semantics 36", "a clock set back delays no time-out that is set after it")
+	b := handled(t)
+	wall, steady := b.now, time.Duration(0)
+	until := func(due time.Time) { // all clocks go on
+		steady += due.Sub(wall.Round(0))
+		wall = due
+		b.now = twoClocks(wall, steady)
+		b.turn()
+	}
+	a := b.run().Current("A")
+	until(a.Deadline)
+	if p := b.run().Procs[0]; p.Stop != "timeout" {
+		t.Fatalf("%+v", p)
+	}
+	wall = wall.Add(-24 * time.Hour)
+	b.now = twoClocks(wall, steady)
+	b.turn(engine.ProcessEnded{Run: "two-1", Key: a.Key, Exit: engine.Exit{Stopped: true, Code: -1}})
+	a = b.run().Current("A")
+	if a.State != engine.Ready || !a.NotBefore.After(b.now) {
+		t.Fatalf("it does not rest before it is launched again: %+v", a)
+	}
+	until(a.NotBefore)
+	if a = b.run().Current("A"); a.State != engine.Running {
+		t.Fatalf("it rests until the clock is where it was: %+v", a)
+	}
+	until(a.Deadline)
+	if p := b.run().Proc(a.Key); p.Stop != "timeout" {
+		t.Errorf("its time is over, and it goes on: %+v", p)
+	}
+}
+
+// TestAWordAfterAClockSetBack: a person's word by the socket is about the round that is there, also where that was opened at
+// a time that has yet to come.
+func TestAWordAfterAClockSetBack(t *testing.T) {
+	conform.Rule(t, "8-semantics 22", "a word by a command is about the newest round, whatever the clock was set to since that opened")
+	for _, run := range []string{"", "two-1"} {
+		b := handled(t)
+		b.window()
+		b.now = twoClocks(b.now.Add(-24*time.Hour), time.Hour)
+		asked := make(chan error, 1)
+		var ev engine.Event
+		go func() {
+			var err error
+			ev, err = b.event(t.Context(), Do{Kind: "answered", Event: []byte(`{"gate":"GA","run":"` + run + `","outcome":"veto","text":"no"}`)})
+			asked <- err
+		}()
+		for waiting := true; waiting; {
+			select {
+			case it := <-b.queue:
+				if err := b.Repo.turn(t.Context(), []item{it}); err != nil {
+					t.Fatal(err)
+				}
+			case err := <-asked:
+				if waiting = false; err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		b.turn(ev)
+		if q := b.run().Rounds["GA"][0]; q.Outcome != engine.OutcomeFail {
+			t.Errorf("run %q: the veto does not count: %+v", run, q)
+		}
+	}
+}
+
+// TestSinceWhenNobodyServes: marks and records of before the clock was set back do not hide for how long nobody was there.
+func TestSinceWhenNobodyServes(t *testing.T) {
+	conform.Rule(t, "8-semantics 36", "how long nobody served a repo is told also where the clock was set back before")
+	now := time.Now().Round(0)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	b := handled(t)
+	for name, x := range map[string]struct{ mark, last, want time.Time }{
+		"nothing tells":           {want: now},
+		"the mark":                {mark: ago(time.Hour), last: ago(2 * time.Hour), want: ago(time.Hour)},
+		"a record a little later": {mark: ago(time.Hour), last: ago(time.Hour - aliveEvery), want: ago(time.Hour - aliveEvery)},
+		"no mark":                 {last: ago(time.Hour), want: ago(time.Hour)},
+		"the record is of before it was set back":         {mark: ago(26 * time.Hour), last: ago(2 * time.Hour), want: ago(26 * time.Hour)},
+		"the record is later than now":                    {mark: ago(time.Hour), last: ago(-2 * time.Hour), want: ago(time.Hour)},
+		"the mark is later than now":                      {mark: ago(-2 * time.Hour), last: ago(time.Hour), want: ago(time.Hour)},
+		"both are later than now: it was set back before": {mark: ago(-2 * time.Hour), last: ago(-time.Hour), want: now},
+	} {
+		b.served, b.core.lastAt = func() time.Time { return x.mark }, x.last
+		if got := b.left(now); !got.Equal(x.want) {
+			t.Errorf("%s: %s ago, want %s", name, now.Sub(got), now.Sub(x.want))
+		}
+	}
+	var marks []time.Time
+	b.serve = func(at time.Time) { marks = append(marks, at.Round(0)) }
+	b.now = twoClocks(b.now, 0)
+	b.turn()
+	b.now = twoClocks(b.now.Add(-24*time.Hour), 0)
+	if b.turn(); len(marks) != 1 || !marks[0].Equal(b.now) {
+		t.Errorf("the mark of being there is of before the clock was set back: %s", marks)
+	}
+}
