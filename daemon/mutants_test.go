@@ -48,7 +48,7 @@ func mutants() []mutant {
 		{"a failed sync is tried again", []edit{{repo, "if !errors.Is(err, journal.ErrStalled) {", "if false {"}}},
 		{"what cannot be written is dropped", []edit{{repo, "		r.setStall(err.Error())\n", "		r.core.pending = nil\n		return all, nil\n"}}},
 		{"what was read back is not synced", []edit{{"journal/open.go", "	return l.settle()\n", "	return nil\n"}}},
-		{"the time away is not told", []edit{{repo, "engine.Woken{From: from, To: now}}}\n", "engine.Woken{From: now, To: now}}}\n"}}},
+		{"the time away is not told", []edit{{repo, "engine.Woken{From: r.left(now), To: now}}}\n", "engine.Woken{From: now, To: now}}}\n"}}},
 		{"a sleep of the machine is not told", []edit{{repo, "if woken, slept := r.slept(now); slept {", "if woken, slept := r.slept(now); false && slept {"}}},
 		{"the time away is forgotten before it is journaled", []edit{{repo, "	batch := []item{{event: engine.Woken", "	r.serve(now)\n	batch := []item{{event: engine.Woken"}}},
 		{"what has landed and is still owed is forgotten", []edit{{effects, "		f.late = append(f.late, who)\n	}\n	if l", "	}\n	if l"}}},
@@ -56,6 +56,11 @@ func mutants() []mutant {
 		{"what a run owes is looked at only where something landed", []edit{{effects, "{changed, late}", "{changed[:0], late}"}}},
 		{"an effect that failed is tried again at once", []edit{{effects, "now.Before(at) {", "false {"}}},
 		{"hints are believed: nothing is scanned again", []edit{{end, "	r.beat()\n	r.scan(r.fl.ctx)\n", "	r.beat()\n"}}},
+		// Wrong only where the machine sleeps or its clock is set.
+		{"what was seen before the clock was set back is seen", []edit{{repo, "wall.Before(r.ticked) {", "now.Before(wall) && wall.Before(r.ticked) {"}}},
+		{"an effect rests by the clock on the wall", []edit{{effects, "now.Before(at) {", "now.Round(0).Before(at) {"}}},
+		{"a failed scan rests by the clock on the wall", []edit{{scan, "r.opt.Now().Add(again)", "r.opt.Now().Add(again).Round(0)"}}},
+		{"a start counts from what a clock that was set back has dated", []edit{{repo, " && last.Sub(at) <= 2*aliveEvery", ""}}},
 	}
 }
 

@@ -15,21 +15,11 @@ type ledger struct {
 	owed     map[string]map[string]bool // run -> files it owes
 	forced   map[string]bool            // gates that are human for the rest of the run
 	reopen   map[string]bool            // windows that passed while nobody was there
+	launched map[string]time.Time       // when launches were told, by the steady clock
 }
 
 func newLedger() *ledger {
-	return &ledger{keys: map[string]bool{}, outcomes: map[string]string{}, owed: map[string]map[string]bool{}, forced: map[string]bool{}, reopen: map[string]bool{}}
-}
-
-// away notes the windows that ended while no daemon was there for long: they have to be opened again.
-func (l *ledger) away(c *core, served, now time.Time) {
-	if served.Before(c.lastAt) {
-		served = c.lastAt
-	}
-	if served.IsZero() || now.Sub(served) <= engine.GapAllowed {
-		return
-	}
-	l.passedBetween(c.state, served, now)
+	return &ledger{keys: map[string]bool{}, outcomes: map[string]string{}, owed: map[string]map[string]bool{}, forced: map[string]bool{}, reopen: map[string]bool{}, launched: map[string]time.Time{}}
 }
 
 // passedBetween notes the windows that ended in between.
@@ -97,6 +87,7 @@ func (s *sim) fact(e entry, f engine.Fact) {
 		l.owes(f.Run, fmt.Sprintf("%s/%s.%d", f.Run, f.Gate, f.File))
 	case engine.StepLaunched:
 		s.once(f.Key)
+		l.launched[f.Key] = time.Now()
 		for id := range l.owed[f.Run] {
 			if !s.w.written[id] {
 				s.w.fail("%s is launched before %s is written", f.Key, id)
@@ -207,8 +198,9 @@ func (s *sim) signalled(e entry, f engine.StepSignalled) {
 		if x == nil || ev.Sentinel == nil || ev.Dir == "" && ev.TokenOf == "" && ev.Sentinel.Attempt == 0 {
 			return // a bare word in the inbox of all runs: the law takes it for the only live attempt of the name
 		}
-		if s.w.back && ev.TokenOf == "" && ev.Sentinel.Attempt == 0 {
-			return // a bare word counts by when it was written
+		// A bare word counts by when it was written, which a clock that was set back between it and the launch cannot tell.
+		if live := fmt.Sprintf("%s/%s#%d.%d", f.Run, f.Step, f.N, f.K); ev.TokenOf == "" && ev.Sentinel.Attempt == 0 && s.w.setBack(x.dated, s.led.launched[live]) {
+			return
 		}
 		key = x.key
 	case engine.CommitSeen:

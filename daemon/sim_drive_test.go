@@ -57,13 +57,12 @@ func (s *sim) sleep(d time.Duration) {
 func (s *sim) now() time.Time {
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	at := s.wall()
-	s.steadily[at.UnixNano()] = time.Now()
-	return at
+	return s.wall()
 }
 
-// wall is what a clock on the wall says: it goes on while the machine sleeps, and timers do not.
-func (s *sim) wall() time.Time { return time.Now().Add(s.w.slept) }
+// wall is what the clock on the wall says: it goes on while the machine sleeps, and timers do not. The steady clock's word is
+// in it, as in the time that the product is told.
+func (s *sim) wall() time.Time { return twoClocks(time.Now().Add(s.w.slept), time.Since(s.w.began)) }
 
 // nap lets the machine sleep.
 func (s *sim) nap(d time.Duration) {
@@ -73,7 +72,11 @@ func (s *sim) nap(d time.Duration) {
 	defer s.turn.Unlock()
 	before := s.wall()
 	s.w.slept += d
-	s.w.naps, s.w.back = s.w.naps+1, s.w.back || d < 0
+	s.w.napped = time.Now()
+	if d < 0 {
+		s.w.sets = append(s.w.sets, time.Now())
+		s.set, s.ticked = s.wall().Round(0), s.repo.ticked
+	}
 	if st := s.state(); st != nil {
 		s.led.passedBetween(st, before, s.wall())
 	}
@@ -254,6 +257,7 @@ func (s *sim) scans() (acts []act) {
 		give := func(out scanned) func() {
 			return s.locked(func() {
 				s.port.scans = slices.DeleteFunc(s.port.scans, func(o *simScan) bool { return o == x })
+				s.port.scanned = time.Now()
 				x.back <- out
 			})
 		}
@@ -312,7 +316,8 @@ func (s *sim) exit(p *simProc, how engine.Exit) {
 		if x.key != p.key || !x.whole.IsZero() {
 			continue
 		}
-		x.whole, x.ev.Written = s.wall(), s.wall()
+		x.whole = s.wall()
+		x.date(s.wall())
 		if s.g.IntN(2) == 0 {
 			x.ev.Sentinel, x.ev.SentinelBad = nil, "it is not whole"
 		}
@@ -373,6 +378,7 @@ func (s *sim) sentinel(p *simProc, st *engine.Step) {
 // put lays a file into an inbox, whole or not yet.
 func (s *sim) put(x *simLetter) {
 	s.w.letters = append(s.w.letters, x)
+	x.date(s.wall())
 	if s.calm || s.g.IntN(4) > 0 {
 		x.whole = s.wall()
 	}
@@ -386,7 +392,7 @@ func (s *sim) grow() (acts []act) {
 			acts = append(acts, act{"file " + x.ev.ID + " is whole", 3, s.locked(func() {
 				x.whole = s.wall()
 				if x.ev.Human == nil { // a person's word is of when it was begun
-					x.ev.Written = s.wall()
+					x.date(s.wall())
 				}
 				s.hint()
 			})})

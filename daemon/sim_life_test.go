@@ -30,18 +30,18 @@ type sim struct {
 	scan  time.Duration
 	every int
 
-	turn     sync.Mutex
-	steadily map[int64]time.Time // what the steady clock said when the wall's said this
-	repo     *Repo
-	port     *simPort
-	cancel   context.CancelFunc
-	done     chan error
-	asks     []*simAsk
-	late     []*simAsk // answers that are given and not yet sent
+	turn   sync.Mutex
+	repo   *Repo
+	port   *simPort
+	cancel context.CancelFunc
+	done   chan error
+	asks   []*simAsk
+	late   []*simAsk // answers that are given and not yet sent
 
 	runsAsked, xAsked int
-	woke              int  // how often the machine had slept, or its clock been set, when the daemon started
-	window            bool // a window was open when the last life ended
+	over              time.Time // when the last life ended, by the steady clock
+	window            bool      // a window was open then
+	set, ticked       time.Time // what the clock was set back to in this life, and what was seen to be due before that
 
 	led    *ledger
 	alive  time.Time // the mark a daemon leaves of being there
@@ -66,8 +66,8 @@ type simAsk struct {
 }
 
 func newSim(seed uint64) *sim {
-	s := &sim{g: rand.New(rand.NewPCG(seed, 1)), disk: newSimDisk(seed), specs: map[string]*engine.Spec{}, led: newLedger(), steadily: map[int64]time.Time{}, conf: engine.DefaultConfig(), trace: func(string, ...any) {}}
-	s.w = &simWorld{disk: s.disk, procs: map[string]*simProc{}, written: map[string]bool{}, books: map[string]*simBook{}}
+	s := &sim{g: rand.New(rand.NewPCG(seed, 1)), disk: newSimDisk(seed), specs: map[string]*engine.Spec{}, led: newLedger(), conf: engine.DefaultConfig(), trace: func(string, ...any) {}}
+	s.w = &simWorld{began: time.Now(), disk: s.disk, procs: map[string]*simProc{}, written: map[string]bool{}, books: map[string]*simBook{}}
 	s.lists = seed%4 == 1
 	s.conf.MaxParallel = 1 + s.g.IntN(3)
 	s.conf.Timeout = engine.Duration(10 * time.Minute)
@@ -97,10 +97,9 @@ func (s *sim) open() {
 		s.disk.dieAt = s.g.IntN(12)
 	}
 	s.lives++
-	s.woke = s.w.naps
-	clear(s.steadily)
+	s.w.napped, s.set = time.Time{}, time.Time{}
 	s.runs = -1
-	s.port = &simPort{w: s.w, hints: make(chan struct{}, 1), last: map[string]time.Time{}, slept: map[string]time.Duration{}}
+	s.port = &simPort{w: s.w, scanned: time.Now(), hints: make(chan struct{}, 1), last: map[string]time.Time{}}
 	repo, rec, err := OpenRepo(RepoOptions{State: simDir, World: s.port, Compile: s.compile, Config: func() engine.Config { return s.conf },
 		Now: s.now, Rescan: s.scan, Log: zerolog.Nop(), Journal: journal.Options{FS: s.disk}})
 	s.trace("---- life %d: %+v %v", s.lives, rec, err)
@@ -122,9 +121,6 @@ func (s *sim) open() {
 	}
 	s.repo = repo
 	repo.core.every = s.every
-	repo.steady = func(from, to time.Time) time.Duration {
-		return s.steadily[to.UnixNano()].Sub(s.steadily[from.UnixNano()])
-	}
 	repo.told, repo.served, repo.serve = s.told, func() time.Time { return s.alive }, func(at time.Time) { s.alive = at }
 	s.restored()
 	var ctx context.Context
@@ -165,7 +161,18 @@ func (s *sim) restored() {
 	if err != nil {
 		s.w.fail("the journal cannot be read back: %v", err)
 	}
-	s.led.away(s.repo.core, s.alive, s.wall())
+	if !s.over.IsZero() {
+		s.away()
+	}
+}
+
+// away notes the windows that ended while no daemon was there for long: they have to be opened again. How long it was is said
+// by the steady clock. Only where the clock was set back and the daemon died before it saw that, nothing tells it.
+func (s *sim) away() {
+	long, now := time.Since(s.over), s.wall()
+	if left := now.Add(-long).Round(0); long > engine.GapAllowed && !s.alive.Round(0).After(left) {
+		s.led.passedBetween(s.repo.core.state, left, now)
+	}
 }
 
 // crashed counts a crash and draws what the machine keeps of it.
@@ -199,6 +206,7 @@ func (s *sim) crashed() {
 // end ends the life: the loop has to be gone when it returns.
 func (s *sim) end(how string) {
 	s.trace("end: %s", how)
+	s.over = time.Now()
 	if st := s.state(); st != nil {
 		s.window = openWindow(st)
 	}
@@ -270,14 +278,38 @@ func (s *sim) level() {
 	for _, c := range s.port.calls {
 		lanes[lane(c.job.Effect)] = true
 	}
-	if at := st.Wake(s.repo.ticked); !at.IsZero() && s.wall().After(at.Add(time.Second)) && s.w.naps == s.woke {
+	if at := s.due(st); !at.IsZero() && s.wall().After(at.Add(time.Second)) && time.Since(s.w.napped) > simSight {
 		s.w.fail("the deadline %s passed unseen", at)
+	}
+	if len(s.port.scans) == 0 && time.Since(s.port.scanned) > simSight {
+		s.w.fail("the inboxes were not read for %s", time.Since(s.port.scanned))
 	}
 	for _, e := range st.Owed(s.repo.core.spec) {
 		if at, rests := s.port.last[e.Name()]; !lanes[lane(e)] && (!rests || time.Since(at) > simAgain+simTick) {
 			s.w.fail("%s is owed and not under way", e.Name())
 		}
 	}
+}
+
+// due is the first deadline that the loop has not seen, whatever it takes for seen: what it saw before the clock was set back
+// is not what is due from there on.
+func (s *sim) due(st *engine.State) time.Time {
+	if s.set.IsZero() || s.repo.ticked != s.ticked || !s.set.Before(s.ticked.Round(0)) {
+		return st.Wake(s.repo.ticked)
+	}
+	raw, err := json.Marshal(st) // who asks the loop's own state helps it
+	if err != nil {
+		s.w.fail("the state cannot be written: %v", err)
+	}
+	again := engine.NewState()
+	if err := json.Unmarshal(raw, again); err != nil {
+		s.w.fail("the state cannot be read back: %v", err)
+	}
+	at := again.Wake(s.set)
+	if at.Equal(s.ticked) { // the clock is where it was, and it was seen again, to the same moment
+		at = again.Wake(at)
+	}
+	return at
 }
 
 // answered holds that what a person was told is in the journal. Under mu.

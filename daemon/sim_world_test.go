@@ -33,6 +33,7 @@ type simLetter struct {
 	key   string   // a sentinel: the launch that wrote it
 	word  *simWord // a person's: what was meant
 	token bool
+	dated time.Time // when it was given its time, by the steady clock
 	whole time.Time // since when; zero: not yet
 	gone  bool
 	taken int
@@ -80,8 +81,9 @@ type simWorld struct {
 	words   []*simWord
 	books   map[string]*simBook // task files, by their paths
 	written map[string]bool     // files the daemon owed
-	naps    int                 // how often it slept, or its clock was set
-	back    bool                // its clock was set back: what is newer cannot be told by it
+	napped  time.Time           // when it slept, or its clock was set, in this life, by the steady clock
+	sets    []time.Time         // when its clock was set back, by the steady one
+	began   time.Time           // when the machine was switched on
 	slept   time.Duration       // by how much the wall clock is ahead of the steady one
 	ids     int
 	bad     string
@@ -97,6 +99,11 @@ func (w *simWorld) fail(format string, args ...any) {
 func (w *simWorld) id() string {
 	w.ids++
 	return fmt.Sprint("f", w.ids)
+}
+
+// setBack says that the clock was set back after from and not after to. Under mu.
+func (w *simWorld) setBack(from, to time.Time) bool {
+	return slices.ContainsFunc(w.sets, func(at time.Time) bool { return at.After(from) && !at.After(to) })
 }
 
 // look reads the inboxes as a scan does. Under mu.
@@ -148,6 +155,9 @@ func (w *simWorld) look(in Inboxes) []engine.Event {
 	}
 	return evs
 }
+
+// date gives the file the time of now.
+func (l *simLetter) date(now time.Time) { l.ev.Written, l.dated = now.Round(0), time.Now() }
 
 // place is the folder the letter lies in.
 func (l *simLetter) place() Place {
@@ -236,19 +246,21 @@ func (p *simProc) plan(g *rand.Rand, job Job, calm bool) {
 
 // simPort is the World of one life of the daemon.
 type simPort struct {
-	w      *simWorld
-	hints  chan struct{}
-	calls  []*simCall
-	scans  []*simScan
-	last   map[string]time.Time // when a call was last answered
-	slept  map[string]time.Duration
-	closed bool
-	hinted int
-	runs   int // launches carried out so far
+	w       *simWorld
+	hints   chan struct{}
+	calls   []*simCall
+	scans   []*simScan
+	last    map[string]time.Time // when a call was last answered
+	scanned time.Time            // when a reading of inboxes was last over
+	closed  bool
+	hinted  int
+	runs    int // launches carried out so far
 }
 
-// simAgain is how long an effect that came to nothing rests.
-const simAgain = time.Second
+const (
+	simAgain = time.Second             // how long an effect that came to nothing rests
+	simSight = aliveEvery + 5*simAgain // within what all is looked at again, whatever the clock on the wall is set to
+)
 
 // Carry waits until the driver lets it go: nothing happens by itself.
 func (p *simPort) Carry(ctx context.Context, job Job, emit func(engine.Event)) engine.Event {
@@ -271,8 +283,7 @@ func (p *simPort) enter(c *simCall) bool {
 			p.w.fail("%s is carried out while %s still is", c.job.Name(), o.job.Name())
 		}
 	}
-	// Who is set back in time cannot tell how long it has rested.
-	if at, ok := p.last[c.job.Name()]; ok && p.w.slept >= p.slept[c.job.Name()] && time.Since(at)+p.w.slept-p.slept[c.job.Name()] < simAgain {
+	if at, ok := p.last[c.job.Name()]; ok && time.Since(at) < simAgain {
 		p.w.fail("%s is carried out again after %s: a busy loop", c.job.Name(), time.Since(at))
 	}
 	if c.job.Kind == engine.DoRun && !p.w.disk.holds(`"key":"`+c.job.Key+`"`) {
@@ -290,7 +301,7 @@ func (p *simPort) enter(c *simCall) bool {
 func (p *simPort) answer(c *simCall, ev engine.Event) {
 	p.calls = slices.DeleteFunc(p.calls, func(o *simCall) bool { return o == c })
 	if c.ctx.Err() == nil {
-		p.last[c.job.Name()], p.slept[c.job.Name()] = time.Now(), p.w.slept
+		p.last[c.job.Name()] = time.Now()
 	}
 	c.back <- ev
 }
