@@ -45,7 +45,7 @@ func (r *Repo) job(e engine.Effect) Job {
 		j.RunInfo.Unpassed = len(s.Runs[0].Unpassed) + s.Runs[0].More
 	}
 	if e.Kind == engine.DoTasks || e.Kind == engine.DoSave {
-		j.Tasks = taskFile(run.List, e.Kind == engine.DoSave)
+		j.Tasks = taskFile(run.List, run.Stubbed(), e.Kind == engine.DoSave)
 	}
 	if j.Spec == nil {
 		return j
@@ -84,7 +84,7 @@ func (r *Repo) job(e engine.Effect) Job {
 }
 
 // taskFile gathers what is to be looked for in a list's file, or written into it.
-func taskFile(l *engine.TaskList, save bool) *TaskFile {
+func taskFile(l *engine.TaskList, stubbed, save bool) *TaskFile {
 	out := &TaskFile{Path: l.Path, Seen: l.Seen}
 	if !save {
 		return out
@@ -93,7 +93,7 @@ func taskFile(l *engine.TaskList, save bool) *TaskFile {
 		if t.Writing == "" {
 			continue
 		}
-		c := TaskChange{ID: t.ID, Status: t.Writing, Summary: t.Summary, For: t.For}
+		c := TaskChange{ID: t.ID, Status: t.Writing, Summary: t.Summary, For: t.For, Stubbed: stubbed}
 		if t.Base == "" {
 			c.Body = t.Body
 		}

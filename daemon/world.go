@@ -91,6 +91,7 @@ type TaskChange struct {
 	ID, Status, Summary string
 	Body                json.RawMessage // of one that is not in the file yet
 	For                 string          // the task it stands for
+	Stubbed             bool            // a run of stand-ins says so
 }
 
 // RetryFile is one retry-context file a run has written.

@@ -69,7 +69,7 @@ func (a *app) inFront(ctx context.Context, p *place, set []string, begin beginni
 		s = daemon.NewClient(p.state)
 	}
 	defer s.Close()
-	code := a.followed(ctx, p, s, begin, h != nil)
+	code := a.followed(ctx, p, s, set, begin, h != nil)
 	if h != nil {
 		if !errors.Is(code, ended(exitInterrupted)) {
 			h.settle(s)
@@ -82,7 +82,7 @@ func (a *app) inFront(ctx context.Context, p *place, set []string, begin beginni
 }
 
 // followed begins and follows the run to its end.
-func (a *app) followed(ctx context.Context, p *place, s service, begin beginning, ours bool) error {
+func (a *app) followed(ctx context.Context, p *place, s service, set []string, begin beginning, ours bool) error {
 	id, from, err := begin(s)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (a *app) followed(ctx context.Context, p *place, s service, begin beginning
 		a.print("%s goes on in the background: `sluice status %s`, `sluice run %s`", id, id, id)
 		return nil
 	case errors.Is(err, errLeft), errors.Is(err, errInterrupt), ctx.Err() != nil:
-		return a.pauseAndLeave(s, id, ours)
+		return a.pauseAndLeave(s, id, set, ours)
 	case err != nil:
 		return err
 	}
@@ -111,7 +111,7 @@ func (a *app) runWanted(p *place, o order) (*engine.RunRequested, error) {
 	file, specErr := specOf(p, o.workflow)
 	if specErr != nil {
 		if r, err := a.statusOfRun(context.Background(), p, o.workflow); err == nil && r.ID == o.workflow {
-			return nil, nil
+			return nil, o.ofNewRuns(r.ID)
 		}
 		return nil, specErr
 	}
@@ -206,7 +206,7 @@ func resumed(ctx context.Context, s service, r daemon.RunStatus) error {
 }
 
 // pauseAndLeave is what Ctrl-C does.
-func (a *app) pauseAndLeave(s service, id string, ours bool) error {
+func (a *app) pauseAndLeave(s service, id string, set []string, ours bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), pauseIn)
 	defer cancel()
 	if _, err := s.Do(ctx, engine.PauseRequested{Run: id}, "terminal"); err != nil {
@@ -216,7 +216,11 @@ func (a *app) pauseAndLeave(s service, id string, ours bool) error {
 	switch {
 	case a.throwAway:
 	case ours:
-		a.note("Go on:  sluice run %s", id)
+		line := "Go on:  sluice run " + id
+		for _, kv := range set { // they are this process's, and not the run's
+			line += " --set " + shellWord(kv)
+		}
+		a.note("%s", line)
 	default:
 		a.note("Go on:  sluice resume %s   (or sluice run %s)", id, id)
 	}
@@ -239,6 +243,9 @@ func (a *app) summary(r daemon.RunStatus) error {
 	}
 	if r.Phase != engine.RunCompleted {
 		a.note("  → `sluice status %s` shows where, `sluice explain STEP` why, `sluice retry %s` tries again", r.ID, r.ID)
+	}
+	if r.Stubbed && !a.throwAway {
+		a.note("  what the stand-ins wrote lies where agents would have written it: `git status` tells; a real run begins from what is there")
 	}
 	return a.endOf(r)
 }

@@ -42,6 +42,22 @@ func (o *order) flags(cmd *cobra.Command) {
 	cmd.Flags().Lookup("stub").NoOptDefVal = theUsual
 }
 
+// ofNewRuns refuses what a run has from its start on, where one that is there is to be gone on with.
+func (o *order) ofNewRuns(run string) error {
+	flag := ""
+	switch {
+	case len(o.vars) > 0:
+		flag = "--var"
+	case o.stub != "":
+		flag = "--stub"
+	case o.parallel:
+		flag = "--parallel"
+	default:
+		return nil
+	}
+	return misused("name the workflow to start another run of it", "%s is of a run that starts, and %s has been: it goes on as it was started", flag, run)
+}
+
 func (a *app) startCommand() *cobra.Command {
 	var o order
 	var wait bool

@@ -94,6 +94,7 @@ type listedTask struct {
 	ID       string   `json:"id"`
 	Title    string   `json:"title,omitempty"`
 	Status   string   `json:"status"`
+	Stubbed  bool     `json:"stubbed,omitempty"` // stand-ins have it done
 	Priority *int     `json:"priority,omitempty"`
 	Waits    []string `json:"waits_for,omitempty"` // what it depends on and what is not done
 }
@@ -126,7 +127,7 @@ func (a *app) listTasks(arg, status string) error {
 		if len(x.Waits) > 0 && x.Status != engine.TaskDone {
 			waits = "waits for " + strings.Join(x.Waits, ", ")
 		}
-		t.row(cell{x.Status, plain}, cell{x.ID, bold}, cell{prio, dim}, cell{clean(x.Title), plain}, cell{clean(waits), dim})
+		t.row(cell{x.Status + stubMark(x.Stubbed && x.Status == engine.TaskDone), plain}, cell{x.ID, bold}, cell{prio, dim}, cell{clean(x.Title), plain}, cell{clean(waits), dim})
 	}
 	a.printTable(t)
 	a.print("%s", countsOf(file.Tasks))
@@ -149,7 +150,7 @@ func tasksListed(all []tasks.Task) []listedTask {
 	})
 	out := []listedTask{}
 	for _, t := range sorted {
-		x := listedTask{ID: t.ID, Title: t.Title, Status: t.Status}
+		x := listedTask{ID: t.ID, Title: t.Title, Status: t.Status, Stubbed: t.Stubbed}
 		if t.Priority != tasks.NoPriority {
 			x.Priority = &t.Priority
 		}

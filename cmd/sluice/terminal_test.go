@@ -117,10 +117,10 @@ func TestTheScreenAsks(t *testing.T) {
 // TestCtrlCPauses: the run stays, and the same command goes on with it after a question.
 func TestCtrlCPauses(t *testing.T) {
 	w, sluice := gated(t)
-	win := w.inTerminal(100, 30, sluice+" run w; echo first=$?; "+sluice+" run w")
+	win := w.inTerminal(100, 30, sluice+" run w --set veto_window=9s; echo first=$?; "+sluice+" run w")
 	win.sees(`\? G review asks you`)
 	win.types("C-c")
-	win.sees(`Go on:  sluice run w-1`)
+	win.sees(`Go on:  sluice run w-1 --set veto_window=9s`)
 	win.sees(`first=130`)
 	win.sees(`w-1 is paused\. Go on with it\? \[y/N\]`)
 	win.types("y", "Enter")

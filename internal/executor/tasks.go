@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,7 +32,9 @@ type taskFile struct {
 	stamp   string
 	file    *tasks.File // nil: it is none
 	invalid string
+	bad     []byte // the text of one that is invalid
 	seen    []engine.TaskSeen
+	stubbed []int // which of them are done by stand-ins
 	stat    atomicfile.Stat
 }
 
@@ -111,11 +114,37 @@ func (e *Executor) lookAtTasks(ctx context.Context, job daemon.Job) engine.Event
 	if err != nil {
 		got = &taskFile{stamp: "unread " + err.Error(), invalid: job.Tasks.Path + ": " + bare(err)}
 	}
-	return got.event(job)
+	return e.tasksSeen(job, got)
 }
 
-func (f *taskFile) event(job daemon.Job) engine.Event {
-	return engine.TasksSeen{Run: job.Run, Step: job.Step, N: job.N, Key: job.Key, Stamp: f.stamp, Missing: f.stamp == stampMissing, Invalid: f.invalid, Tasks: f.seen}
+// tasksSeen tells the engine of the file. One that cannot be gone by is kept as it is: who mends it may write it anew, with
+// less in it.
+func (e *Executor) tasksSeen(job daemon.Job, f *taskFile) engine.Event {
+	ev := engine.TasksSeen{Run: job.Run, Step: job.Step, N: job.N, Key: job.Key, Stamp: f.stamp, Missing: f.stamp == stampMissing, Invalid: f.invalid, Tasks: f.seenBy(job)}
+	if f.bad != nil {
+		aside := e.inRun(job) + "/" + filepath.Base(job.Tasks.Path) + invalidEnding
+		if err := e.file(aside, f.bad); err != nil {
+			e.opt.Logf("%s: %s is not kept: %v", job.Key, job.Tasks.Path, err)
+		} else {
+			ev.Invalid += " (as it was: " + aside + ")"
+		}
+	}
+	return ev
+}
+
+// invalidEnding ends the name of a task file that could not be gone by, as it is kept in the folder of the list's attempt.
+const invalidEnding = ".invalid"
+
+// seenBy gives the tasks as the run has to see them: what stand-ins have done is not done for a real one.
+func (f *taskFile) seenBy(job daemon.Job) []engine.TaskSeen {
+	if len(job.RunInfo.Stubs) > 0 || len(f.stubbed) == 0 {
+		return f.seen
+	}
+	seen := slices.Clone(f.seen)
+	for _, i := range f.stubbed {
+		seen[i].Status = engine.TaskTodo
+	}
+	return seen
 }
 
 // taskFile reads the task file where it has changed since it was read last.
@@ -170,7 +199,7 @@ const maxLists = 50 // task files that are remembered
 func (f *taskFile) read(rel string, data []byte) {
 	file, fault := tasks.Read(data)
 	if fault != nil {
-		f.invalid = fmt.Sprintf("%s:%d: %s", rel, fault.Line, fault.Why)
+		f.invalid, f.bad = fmt.Sprintf("%s:%d: %s", rel, fault.Line, fault.Why), data
 		return
 	}
 	size := 0
@@ -187,11 +216,14 @@ func (f *taskFile) read(rel string, data []byte) {
 		for _, d := range t.DependsOn {
 			size += len(d) + 3
 		}
+		if t.Stubbed && t.Status == engine.TaskDone {
+			f.stubbed = append(f.stubbed, len(f.seen))
+		}
 		f.seen = append(f.seen, x)
 	}
 	f.file = file
 	if size > engine.MaxTaskList {
-		f.file, f.seen = nil, nil
+		f.file, f.seen, f.stubbed = nil, nil, nil
 		f.invalid = fmt.Sprintf("%s: what is kept of its tasks takes more than %d MiB: split the list", rel, engine.MaxTaskList>>20)
 	}
 }
@@ -241,7 +273,7 @@ func (e *Executor) saveTasks(ctx context.Context, job daemon.Job) engine.Event {
 		ev.Why = fmt.Sprintf("the task file %s cannot be written: %s", job.Tasks.Path, bare(err))
 		e.opt.Logf("%s: %s", job.Key, ev.Why)
 	case other != nil:
-		return other.event(job)
+		return e.tasksSeen(job, other)
 	}
 	return ev
 }

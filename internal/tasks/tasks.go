@@ -46,6 +46,7 @@ type Task struct {
 	Status    string // todo where it has none
 	DependsOn []string
 	StandsFor string // the task it was cut from
+	Stubbed   bool   // stand-ins have it done: nobody really did
 	Body      json.RawMessage
 }
 
@@ -153,6 +154,9 @@ func (f *File) task(o object) (Task, *Fault) {
 	read("priority", "a whole number", &t.Priority)
 	read("depends_on", "a list of ids", &t.DependsOn)
 	read("stands_for", "an id", &t.StandsFor)
+	if v, ok := o.members["stubbed"]; ok {
+		_ = json.Unmarshal(f.src[v.begin:v.end], &t.Stubbed) // of another kind, it is somebody's own key
+	}
 	if fault != nil {
 		return t, fault
 	}
@@ -296,6 +300,7 @@ type Change struct {
 	Summary string          // "" = left as it is
 	Body    json.RawMessage // of a task that is not in the file: it is added
 	For     string          // of such a one: the task it stands for
+	Stubbed bool            // it is said by a run of stand-ins: what such a run has done is marked, and not what was done before
 }
 
 // With gives the file's text with the changes in it, and whether it is another one. now is the time of what changed.
@@ -328,11 +333,17 @@ func (f *File) With(changes []Change, now time.Time) ([]byte, bool) {
 			}
 		}
 		status, summary := f.Tasks[i].Status != c.Status, c.Summary != "" && f.summary(o) != c.Summary
-		if !status && !summary {
+		really := f.Tasks[i].Stubbed && !c.Stubbed
+		if !status && !summary && !really {
 			continue
 		}
 		if status {
 			put("status", quote(c.Status))
+		}
+		if really {
+			put("stubbed", "false")
+		} else if status && c.Stubbed && c.Status == "done" {
+			put("stubbed", "true")
 		}
 		if summary {
 			put("summary", quote(c.Summary))
@@ -389,6 +400,9 @@ func (f *File) fresh(c Change, stamp string) string {
 		if _, ok := o.members[kv[0]]; !ok && kv[1] != `""` {
 			more += ", " + quote(kv[0]) + ": " + kv[1]
 		}
+	}
+	if _, ok := o.members["stubbed"]; !ok && c.Stubbed {
+		more += `, "stubbed": true`
 	}
 	if len(o.members) == 0 {
 		more = strings.TrimPrefix(more, ", ")

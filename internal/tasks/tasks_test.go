@@ -238,3 +238,42 @@ func BenchmarkTenThousandTasks(b *testing.B) {
 		}
 	})
 }
+
+// What a run of stand-ins has done is marked; what was done before is not, and who does it really takes the mark away.
+func TestStubbed(t *testing.T) {
+	t.Parallel()
+	src := `{"tasks": [{"id": "A"}, {"id": "B", "status": "done"}, {"id": "C", "status": "done", "stubbed": true}, {"id": "D", "stubbed": "mine"}]}`
+	f, fault := Read([]byte(src))
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	for i, want := range []bool{false, false, true, false} {
+		if f.Tasks[i].Stubbed != want {
+			t.Errorf("task %d: %v", i, f.Tasks[i].Stubbed)
+		}
+	}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	all := func(stubbed bool) (out []Change) {
+		for _, id := range []string{"A", "B", "C"} {
+			out = append(out, Change{ID: id, Status: "done", Stubbed: stubbed})
+		}
+		return append(out, Change{ID: "E", Status: "todo", Body: []byte(`{"id": "E"}`), Stubbed: stubbed})
+	}
+	stamp := `"updated_at": "2026-01-02T03:04:05Z"`
+	got, _ := f.With(all(true), now)
+	want := `{"tasks": [{"id": "A", "status": "done", "stubbed": true, ` + stamp + `}, {"id": "B", "status": "done"}, {"id": "C", "status": "done", "stubbed": true}, {"id": "D", "stubbed": "mine"},
+    {"id": "E", "status": "todo", "created_at": "2026-01-02T03:04:05Z", ` + stamp + `, "stubbed": true}
+  ]}`
+	if string(got) != want {
+		t.Errorf("stand-ins:\n%s\nwant\n%s", got, want)
+	}
+	if f, fault = Read(got); fault != nil {
+		t.Fatal(fault)
+	}
+	got, _ = f.With(all(false), now)
+	want = strings.ReplaceAll(want, `"stubbed": true`, `"stubbed": false`)
+	want = strings.Replace(want, `"stubbed": false}, {"id": "D"`, `"stubbed": false, `+stamp+`}, {"id": "D"`, 1)
+	if string(got) != want {
+		t.Errorf("a real run:\n%s\nwant\n%s", got, want)
+	}
+}
