@@ -58,7 +58,7 @@ func mutants() []mutant {
 		{"hints are believed: nothing is scanned again", []edit{{end, "	r.beat()\n	r.scan(r.fl.ctx)\n", "	r.beat()\n"}}},
 		// Wrong only where the machine sleeps or its clock is set.
 		{"what was seen before the clock was set back is seen", []edit{{repo, "wall.Before(r.ticked) {", "now.Before(wall) && wall.Before(r.ticked) {"}}},
-		{"an effect rests by the clock on the wall", []edit{{effects, "now.Before(at) {", "now.Round(0).Before(at) {"}}},
+		{"an effect rests by the clock on the wall", []edit{{effects, "d.last[name].Add(again);", "d.last[name].Add(again).Round(0);"}}},
 		{"a failed scan rests by the clock on the wall", []edit{{scan, "r.opt.Now().Add(again)", "r.opt.Now().Add(again).Round(0)"}}},
 		{"a start counts from what a clock that was set back has dated", []edit{{repo, " && last.Sub(at) <= 2*aliveEvery", ""}}},
 	}
