@@ -19,6 +19,7 @@ type patient struct {
 	started []string
 	stopped []string
 	waiting int
+	joined  int // waits that have begun
 	end     chan struct{}
 }
 
@@ -37,6 +38,7 @@ func (p *patient) Carry(ctx context.Context, job Job, emit func(engine.Event)) e
 		p.started = append(p.started, job.Key)
 	}
 	p.waiting++
+	p.joined++
 	p.mu.Unlock()
 	defer func() {
 		p.mu.Lock()
@@ -64,6 +66,13 @@ func (p *patient) waits(t *testing.T) {
 			t.Fatalf("%d launches are waited for, want 1", n)
 		}
 	}
+}
+
+// joins is how many waits for a launch have begun.
+func (p *patient) joins() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.joined
 }
 
 func (p *patient) list(of *[]string) string {

@@ -66,6 +66,8 @@ func handle(mux *http.ServeMux, pattern string, fn func(*http.Request) (any, err
 			var es errStatus
 			if errors.As(err, &es) {
 				code = es.code
+			} else if errors.Is(err, ErrStopped) {
+				code = http.StatusServiceUnavailable
 			}
 			w.WriteHeader(code)
 			v = map[string]string{"error": err.Error()}

@@ -95,6 +95,9 @@ func refusal(res *http.Response) error {
 	if json.Unmarshal(b, &e) != nil || e.Error == "" {
 		return fmt.Errorf("the service answered %s", res.Status)
 	}
+	if res.StatusCode == http.StatusServiceUnavailable {
+		return ErrStopped
+	}
 	return errors.New(e.Error)
 }
 

@@ -4,13 +4,53 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"sluice/engine"
 )
 
 // owedBy appends what one owes.
 func (r *Repo) owedBy(out []engine.Effect, who engine.Debtor) []engine.Effect {
-	return r.core.state.OwedBy(out, who, r.core.spec)
+	n := len(out)
+	out = r.core.state.OwedBy(out, who, r.core.spec)
+	if !r.opt.Hold {
+		return out
+	}
+	return append(out[:n], slices.DeleteFunc(out[n:], begins)...)
+}
+
+// begins says that the effect starts or goes on with work, where others end it or tell of it.
+func begins(e engine.Effect) bool {
+	switch e.Kind {
+	case engine.DoStop, engine.DoNotify, engine.DoWrite, engine.DoMove, engine.DoSave:
+		return false
+	case engine.DoRun:
+		return e.Proc.Kind != engine.ProcHook || e.Proc.Step != ""
+	}
+	return true
+}
+
+// Quiet says that the run is over and so is all that ran of it, with its child runs: also its after_run.
+func (r *Repo) Quiet(ctx context.Context, run string) (quiet bool, err error) {
+	var mu sync.Mutex // a question that was given up may still be answered
+	err = r.Ask(ctx, func(c *core) {
+		mu.Lock()
+		defer mu.Unlock()
+		quiet = true
+		of := map[string]bool{run: true}
+		for _, id := range c.state.Order { // parents come before their children
+			o := c.state.Runs[id]
+			if o.Child != nil && of[o.Child.Parent] {
+				of[id] = true
+			}
+			if of[id] && (o.Live() || len(c.state.OwedBy(nil, engine.Debtor{ID: id}, c.spec)) > 0) {
+				quiet = false
+			}
+		}
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	return quiet, err
 }
 
 // job gathers what an effect needs, so that its goroutine shares nothing with the state.

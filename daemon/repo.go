@@ -50,6 +50,9 @@ type RepoOptions struct {
 	Today func() (day string, used, most engine.Spend)
 	// Pace is how long a span by Now lasts by the timers of the machine: a soak lets a week pass in an hour. nil = as long.
 	Pace func(time.Duration) time.Duration
+	// Hold is for who takes the repo up only to end a run: nothing is launched and no process is adopted, of no run. What is
+	// to be ended is ended, and an ended run's after_run goes on; all else is left to who serves the repo next.
+	Hold bool
 }
 
 // Repo is one repo's loop: one queue, one goroutine that decides.
@@ -124,6 +127,9 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 	c, rec, err := openCore(opt.State, opt.Journal, opt.Compile)
 	if err != nil {
 		return nil, rec, err
+	}
+	if opt.Hold {
+		c.state.Hold()
 	}
 	r := &Repo{opt: opt, core: c, queue: make(chan item, queueMost), subs: map[chan journal.Record]bool{}, asked: map[string][]askedRound{}, moved: map[string]bool{}, gone: make(chan struct{}), began: opt.Now()}
 	r.seq, _ = c.log.Last()

@@ -31,6 +31,9 @@ const usualCandidates = 4
 
 // schedule launches what is ready, oldest first. Who cannot have its worktree does not hold up others.
 func (d *decider) schedule() {
+	if d.s.hold {
+		return
+	}
 	ready := make([]candidate, 0, usualCandidates)
 	for _, r := range d.s.index.wanting {
 		if w := d.spec(r); w != nil {

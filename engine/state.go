@@ -55,7 +55,12 @@ type State struct {
 	Clock   int64              `json:"clock"`             // counts facts: the order in which things became so
 
 	index index // follows from the above; not part of a snapshot
+	hold  bool  // see Hold
 }
+
+// Hold has no decision on this state launch a step, a review, a check or a step's hook. It is for who takes the repo up only
+// to end a run, and no part of what is recorded: whoever reads the record next launches what is ready.
+func (s *State) Hold() { s.hold = true }
 
 // NewState gives the state of a repo nothing ever happened in.
 func NewState() *State {

@@ -63,7 +63,7 @@ func (a *app) inFront(ctx context.Context, p *place, set []string, begin beginni
 	}
 	var h *hosting
 	if s == nil {
-		if h, err = a.host(ctx, p, set); err != nil {
+		if h, err = a.host(ctx, p, set, false); err != nil {
 			return err
 		}
 		s = daemon.NewClient(p.state)
@@ -268,6 +268,7 @@ func endWords(r daemon.RunStatus) string {
 
 // hosting is this process serving a repo while a run lasts.
 type hosting struct {
+	repo  *daemon.Repo
 	parts *parts
 	log   io.Closer
 	end   context.CancelFunc
@@ -284,8 +285,8 @@ const (
 // logFile is where a process in the foreground logs, in the state folder.
 const logFile = "run.log"
 
-// host serves the repo from this process until stop.
-func (a *app) host(ctx context.Context, p *place, set []string) (*hosting, error) {
+// host serves the repo from this process until stop; with hold it launches nothing meanwhile.
+func (a *app) host(ctx context.Context, p *place, set []string, hold bool) (*hosting, error) {
 	if err := makeState(p.state); err != nil {
 		return nil, err
 	}
@@ -300,12 +301,19 @@ func (a *app) host(ctx context.Context, p *place, set []string) (*hosting, error
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+	open := w.open
+	if hold {
+		open = w.openHeld
+	}
 	for try := 0; ; try++ {
 		inner, end := context.WithCancel(context.WithoutCancel(ctx))
 		h := &hosting{parts: w, log: f, end: end, done: make(chan error, 1)}
 		ready := make(chan struct{})
 		go func() {
-			h.done <- daemon.Serve(inner, p.root, p.state, w.open, func(*daemon.Repo, journal.Recovery) { close(ready) })
+			h.done <- daemon.Serve(inner, p.root, p.state, open, func(repo *daemon.Repo, _ journal.Recovery) {
+				h.repo = repo
+				close(ready)
+			})
 		}()
 		select {
 		case <-ready:

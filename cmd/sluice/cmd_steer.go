@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -26,18 +25,6 @@ func (a *app) resumeCommand() *cobra.Command {
 		Example: "sluice resume\nsluice resume phase-4-1", Args: between(0, 1),
 		RunE: a.steer(func(run string, _ []string) engine.Event { return engine.ResumeRequested{Run: run} }),
 	})
-}
-
-func (a *app) abortCommand() *cobra.Command {
-	var why string
-	cmd := a.jsonFlag(&cobra.Command{
-		Use: "abort [RUN]", Short: "end a run for good, and what runs in it",
-		Long:    "Agents of the run are ended with all they started. Their worktrees stay as they are, with\nwhat they had done in them.",
-		Example: "sluice abort phase-4-1 -m \"wrong plan\"\nsluice abort --yes", Args: between(0, 1),
-		RunE: a.steer(func(run string, _ []string) engine.Event { return engine.AbortRequested{Run: run, Why: why} }),
-	})
-	cmd.Flags().StringVarP(&why, "message", "m", "", "why, in `WORDS`")
-	return cmd
 }
 
 func (a *app) retryCommand() *cobra.Command {
@@ -97,11 +84,6 @@ func (a *app) steer(event func(run string, args []string) engine.Event) func(*co
 	return func(cmd *cobra.Command, args []string) error {
 		return a.onRun(cmd.Context(), args, func(ctx context.Context, _ *place, s service, id string) error {
 			ev := event(id, args)
-			if _, ok := ev.(engine.AbortRequested); ok {
-				if yes, err := a.ask("End " + id + " for good?"); err != nil || !yes {
-					return errors.Join(err, notDone(err))
-				}
-			}
 			if _, ok := ev.(engine.ResumeRequested); ok {
 				if err := s.Reload(ctx); err != nil { // what paused it may be mended in the settings
 					return err
@@ -122,9 +104,12 @@ func (a *app) onRun(ctx context.Context, named []string, do func(ctx context.Con
 	if err != nil {
 		return err
 	}
-	s, err := needed(ctx, p)
+	s, err := serving(ctx, p)
 	if err != nil {
 		return err
+	}
+	if s == nil {
+		return a.unservedRun(ctx, p, named)
 	}
 	defer s.Close()
 	id, err := runMeant(ctx, s, named)
@@ -132,6 +117,17 @@ func (a *app) onRun(ctx context.Context, named []string, do func(ctx context.Con
 		return err
 	}
 	return do(ctx, p, s, id)
+}
+
+// unservedRun says what is wrong where a run is to be steered and nobody serves the repo: its name above all.
+func (a *app) unservedRun(ctx context.Context, p *place, names []string) error {
+	if v, err := readJournal(p); err == nil {
+		defer v.Close()
+		if _, err := runMeant(ctx, v, names); err != nil {
+			return err
+		}
+	}
+	return notServed(p)
 }
 
 // notDone is exit code 1 where the person said no.

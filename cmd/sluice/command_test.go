@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"sluice/daemon"
 )
 
 // world is a place to run commands in.
@@ -273,5 +275,14 @@ func TestExamplesAreRight(t *testing.T) {
 	walk(newApp(nil, nil, nil, nil).rootCommand())
 	if seen < 70 {
 		t.Errorf("%d examples were seen", seen)
+	}
+}
+
+// TestStoppedServiceIsToldWithAMend: what a command says that came just as the service ended.
+func TestStoppedServiceIsToldWithAMend(t *testing.T) {
+	for _, err := range []error{daemon.ErrStopped, fmt.Errorf("%w on /x: refused", daemon.ErrNotServed)} {
+		if f := asFault(err); !strings.Contains(f.mend, "the same command again") {
+			t.Errorf("%v: %q, %q", err, f.cause, f.mend)
+		}
 	}
 }

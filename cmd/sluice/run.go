@@ -120,6 +120,8 @@ func asFault(err error) *fault {
 	switch {
 	case errors.As(err, &held):
 		f.code, f.mend = exitServed, splitMend(&f.cause)
+	case errors.Is(err, daemon.ErrStopped), errors.Is(err, daemon.ErrNotServed):
+		f.mend = "the process that served it has just ended, as `sluice run` does with its run: give the same command again; `sluice status` tells how the runs stand"
 	case errors.Is(err, context.Canceled):
 		f.cause, f.mend, f.code = "interrupted", "", exitInterrupted
 	case errors.As(err, &damage):

@@ -66,9 +66,13 @@ func holderOf(p *place) string {
 func needed(ctx context.Context, p *place) (service, error) {
 	s, err := serving(ctx, p)
 	if err == nil && s == nil {
-		err = failed("`sluice run RUN` goes on with a live run in the foreground, and this command reaches it from another terminal; `sluice watch add` and `sluice daemon` serve it all the time", "no sluice process serves %s now", p.root)
+		err = notServed(p)
 	}
 	return s, err
+}
+
+func notServed(p *place) error {
+	return failed("`sluice run RUN` goes on with a live run in the foreground, and this command reaches it from another terminal, `sluice abort RUN` ends it; `sluice watch add` and `sluice daemon` serve it all the time", "no sluice process serves %s now", p.root)
 }
 
 // view gives whoever serves the repo, or its journal where nobody does.

@@ -166,6 +166,13 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	}, closeAll, nil
 }
 
+// openHeld is open for who only ends a run: nothing is launched.
+func (w *parts) openHeld(ctx context.Context, root, state string) (daemon.RepoOptions, func(), error) {
+	opt, closeAll, err := w.open(ctx, root, state)
+	opt.Hold = true
+	return opt, closeAll, err
+}
+
 // hidden are the folders of sluice's own, over all repos, that no launch sees.
 func (w *parts) hidden() []string {
 	var out []string

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+func (a *app) abortCommand() *cobra.Command {
+	var why string
+	cmd := a.jsonFlag(&cobra.Command{
+		Use: "abort [RUN]", Short: "end a run for good, and what runs in it",
+		Long: `Agents of the run are ended with all they started. Their worktrees stay as they are, with what they had
+done in them. Where no process serves the repo, this one does until all of the run has ended. It
+launches nothing meanwhile, of no run: other runs go on where they are once something serves the
+repo. Only the workflow's after_run, if it has one, follows the end as always.`,
+		Example: "sluice abort phase-4-1 -m \"wrong plan\"\nsluice abort --yes", Args: between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.abort(cmd.Context(), args, why) },
+	})
+	cmd.Flags().StringVarP(&why, "message", "m", "", "why, in `WORDS`")
+	return cmd
+}
+
+// How long what ran of an aborted run may take to end, and how often one looks. It is longer than any kill_after and
+// after_run that make sense.
+const (
+	abortMost = 10 * time.Minute
+	abortPace = 50 * time.Millisecond
+)
+
+// abort ends a run with the process that serves the repo; where there is none, or it goes just then, by this one.
+func (a *app) abort(ctx context.Context, args []string, why string) error {
+	p, err := a.place(ctx)
+	if err != nil {
+		return err
+	}
+	id, err := a.toAbort(ctx, p, args)
+	if err != nil {
+		return err
+	}
+	if yes, err := a.ask("End " + id + " for good?"); err != nil || !yes {
+		return errors.Join(err, notDone(err))
+	}
+	ev := engine.AbortRequested{Run: id, Why: why}
+	s, err := serving(ctx, p)
+	if err != nil {
+		return err
+	}
+	if s != nil {
+		done, err := s.Do(ctx, ev, "command")
+		s.Close()
+		if err == nil {
+			return a.tellSteered(id, done)
+		}
+		if !errors.Is(err, daemon.ErrStopped) && !errors.Is(err, daemon.ErrNotServed) {
+			return err
+		}
+	}
+	return a.abortHere(ctx, p, ev)
+}
+
+// toAbort names the run that is meant, before anything is asked or served.
+func (a *app) toAbort(ctx context.Context, p *place, args []string) (string, error) {
+	v, _, err := a.view(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	defer v.Close()
+	id, err := runMeant(ctx, v, args)
+	if err != nil {
+		return "", err
+	}
+	r, err := v.Run(ctx, id)
+	if err == nil && !live(r) {
+		err = failed("`sluice status "+id+"` tells how it stands", "nothing came of it: run %s is over (%s)", id, r.Phase)
+	}
+	return id, err
+}
+
+// abortHere ends a run from this process, which serves the repo until all of it has ended and launches nothing.
+func (a *app) abortHere(ctx context.Context, p *place, ev engine.AbortRequested) error {
+	h, err := a.host(ctx, p, nil, true)
+	if err != nil {
+		return err
+	}
+	s := daemon.NewClient(p.state)
+	defer s.Close()
+	done, err := s.Do(ctx, ev, "command")
+	if err == nil {
+		err = a.tellSteered(ev.Run, done)
+	}
+	if err == nil {
+		err = h.quiet(ctx, ev.Run)
+	}
+	if err == nil {
+		h.settle(s)
+	}
+	if stopped := h.stop(); err == nil {
+		err = stopped
+	}
+	return err
+}
+
+// quiet waits until nothing of a run that is over runs any more.
+func (h *hosting) quiet(ctx context.Context, run string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, abortMost, fmt.Errorf("not within %s", abortMost))
+	defer cancel()
+	for {
+		quiet, err := h.repo.Quiet(ctx, run)
+		if err == nil && quiet {
+			return nil
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return failed("what serves the repo next (`sluice run`, `sluice daemon`) ends the rest", "%s is aborted, but not all of it has ended: %s", run, context.Cause(ctx))
+		case <-time.After(abortPace):
+		}
+	}
+}
