@@ -142,6 +142,7 @@ type Var struct {
 	Name        string
 	Default     any // nil where Required
 	Required    bool
+	OneOf       []any // the values it may have; nil = any
 	Description string
 }
 

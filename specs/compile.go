@@ -138,7 +138,7 @@ func (c *compiler) workflow() {
 		c.at(w.ID.node, "workflow: id %s: it %s: take another", quote(w.ID.value), why)
 	}
 	for _, v := range w.Vars.items {
-		s.Vars = append(s.Vars, engine.Var{Name: v.name, Default: v.value, Required: v.required, Description: v.description})
+		s.Vars = append(s.Vars, engine.Var{Name: v.name, Default: v.value, Required: v.required, OneOf: v.oneOf, Description: v.description})
 	}
 	s.ContextFiles = c.fixedPaths(w.ContextFiles, "workflow: context_files")
 	s.Protect = c.fixedPaths(w.Protect, "workflow: protect")

@@ -179,7 +179,8 @@ func (*rolesDoc) schema() object {
 
 func (*varsDoc) schema() object {
 	long := object{"type": "object", "additionalProperties": false,
-		"properties": object{"required": object{"type": "boolean"}, "default": textSchema(), "description": textSchema()}}
+		"properties": object{"required": object{"type": "boolean"}, "default": textSchema(), "one_of": object{"type": "array", "items": textSchema(), "minItems": 1},
+			"description": textSchema()}}
 	return object{"type": "object", "additionalProperties": object{"anyOf": []any{textSchema(), long}},
 		"propertyNames": object{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`}}
 }

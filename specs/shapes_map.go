@@ -1,8 +1,10 @@
 package specs
 
 import (
+	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -229,6 +231,7 @@ type varDoc struct {
 	key         *yaml.Node
 	value       any // string, float64 or bool; nil where required
 	required    bool
+	oneOf       []any // as value; nil = any
 	description string
 }
 
@@ -259,10 +262,10 @@ func (d *varsDoc) read(r *reader, n *yaml.Node, what string) {
 	}
 }
 
-// long reads {required: true, description: …} or {default: …, description: …}.
+// long reads {required: true, description: …} or {default: …, one_of: […], description: …}.
 func (v *varDoc) long(r *reader, n *yaml.Node, what string) (ok bool) {
 	ok = true
-	known := []string{"required", "default", "description"}
+	known := []string{"required", "default", "one_of", "description"}
 	keys := keysOf(resolve(n))
 	for _, kv := range r.pairs(resolve(n), what) {
 		good := true
@@ -271,6 +274,8 @@ func (v *varDoc) long(r *reader, n *yaml.Node, what string) (ok bool) {
 			v.required, good = r.boolean(kv.value, what+": required")
 		case "default":
 			v.value, good = r.plain(kv.value, what+": default")
+		case "one_of":
+			v.oneOf, good = r.choices(kv.value, what+": one_of")
 		case "description":
 			var t text
 			t.read(r, kv.value, what+": description")
@@ -285,7 +290,38 @@ func (v *varDoc) long(r *reader, n *yaml.Node, what string) (ok bool) {
 		r.at(n, "%s: exactly one of required: true and default is needed", what)
 		return false
 	}
+	if ok && v.value != nil && v.oneOf != nil && !slices.Contains(v.oneOf, v.value) {
+		r.at(n, "%s: the default is none of one_of: %s", what, choiceWords(v.oneOf))
+		return false
+	}
 	return ok
+}
+
+// choices reads the values that a var may have: all texts, all numbers or the like.
+func (r *reader) choices(n *yaml.Node, what string) (out []any, ok bool) {
+	items, ok := r.items(n, what)
+	if ok && len(items) == 0 {
+		r.at(n, "%s: the list is empty", what)
+		return nil, false
+	}
+	for _, item := range items {
+		v, good := r.plain(item, what)
+		if good && len(out) > 0 && reflect.TypeOf(v) != reflect.TypeOf(out[0]) {
+			r.at(item, "%s: want values of one kind", what)
+			good = false
+		}
+		out, ok = append(out, v), ok && good
+	}
+	return out, ok
+}
+
+// choiceWords names what may be chosen.
+func choiceWords(values []any) string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = fmt.Sprint(v)
+	}
+	return strings.Join(words, ", ")
 }
 
 // plain reads a scalar as the value it is: a text, a number, true or false.

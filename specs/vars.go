@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"sluice/engine"
 )
@@ -36,7 +37,17 @@ func Vars(spec *engine.Spec, given map[string]string) (map[string]any, []error) 
 			faults = append(faults, fmt.Errorf("var %s: %s has none of this name%s", name, spec.ID, hint))
 			continue
 		}
-		value, err := typed(given[name], v.Default)
+		like := v.Default
+		if len(v.OneOf) > 0 {
+			like = v.OneOf[0]
+		}
+		value, err := typed(given[name], like)
+		if len(v.OneOf) > 0 && !slices.Contains(v.OneOf, value) {
+			err = fmt.Errorf("%s is none of %s%s", quote(given[name]), choiceWords(v.OneOf), b.near(given[name], strings.Split(choiceWords(v.OneOf), ", ")))
+		}
+		if err == nil && v.Required && strings.TrimSpace(given[name]) == "" {
+			err = fmt.Errorf("it is empty, and %s needs it", spec.ID)
+		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("var %s: %w", name, err))
 			continue
