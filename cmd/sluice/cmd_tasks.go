@@ -14,6 +14,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/tasks"
+	"sluice/signals"
 )
 
 // Where a command takes specs, or lists runs, it takes a task file too: what ends in .json is one.
@@ -64,10 +65,17 @@ func (a *app) validTasks(files []string) (out []faultLine, err error) {
 		}
 		if !a.json {
 			a.print("%s %s: %s", a.paint(green, "ok"), shortPath(a.below(f)), countsOf(file.Tasks))
+			slips := file.Slips(signals.Nearest)
+			for _, s := range slips[:min(len(slips), slipsShown)] {
+				a.note("%s:%d: %s", shortPath(a.below(f)), s.Line, clean(s.Why))
+			}
 		}
 	}
 	return out, nil
 }
+
+// slipsShown is of how many likely slips of a task file validate tells.
+const slipsShown = 10
 
 // taskStatuses are the statuses of tasks, in the order in which they are done.
 func taskStatuses() []string {

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,6 +172,23 @@ func (f *File) task(o object) (Task, *Fault) {
 		return t, f.fault(v.begin, "task %s: status %s: want todo, doing, done or blocked", t.ID, short([]byte(t.Status)))
 	}
 	return t, nil
+}
+
+// Slips tells of keys that are likely a known one misspelt. They are kept as any other, and nothing is read from them. near
+// gives the known name that is meant, "" where there is none.
+func (f *File) Slips(near func(name string, known []string) string) (out []Fault) {
+	known := []string{"id", "title", "description", "status", "priority", "depends_on", "stands_for", "summary", "stubbed", "created_at", "updated_at"}
+	for i, o := range f.places {
+		for _, key := range slices.Sorted(maps.Keys(o.members)) {
+			if slices.Contains(known, key) {
+				continue
+			}
+			if meant := near(key, known); meant != "" {
+				out = append(out, *f.fault(o.members[key].begin, "task %s: key %s is kept, and not read: did you mean %s?", f.Tasks[i].ID, short([]byte(key)), meant))
+			}
+		}
+	}
+	return out
 }
 
 // badID says what is wrong with an id, which becomes a part of paths.
