@@ -132,6 +132,7 @@ type GateStatus struct {
 	Implicit  bool           `json:"implicit,omitempty"`
 	Forced    bool           `json:"forced,omitempty"`
 	State     string         `json:"state,omitempty"` // of the current round; "" = none
+	Due       bool           `json:"due,omitempty"`   // of state reviewing: no reviewer is at work yet
 	Round     int            `json:"round,omitempty"`
 	Why       string         `json:"why,omitempty"` // a person is asked
 	Outcome   string         `json:"outcome,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"sync"
 	"time"
 
 	"sluice/engine"
@@ -25,9 +26,10 @@ func statusOf(c *core, root string, only string, full bool, today func() (string
 		s.Today.Day, s.Today.All, s.Today.Budget = day, all, budget
 	}
 	sources = map[string]string{}
+	taken := sync.OnceValue(func() engine.Taken { return c.state.Taken(c.spec) }) // the same for all that wait
 	for _, id := range c.state.Order {
 		if r := c.state.Runs[id]; only == "" || only == id {
-			s.Runs = append(s.Runs, runStatus(c, r, full))
+			s.Runs = append(s.Runs, runStatus(c, r, full, taken))
 			if r.Live() && c.spec(r.Digest) != nil {
 				sources[r.Digest] = c.sources[r.Digest]
 			}
@@ -68,7 +70,7 @@ func (s *Status) drift(sources map[string]string) {
 	}
 }
 
-func runStatus(c *core, r *engine.Run, full bool) RunStatus {
+func runStatus(c *core, r *engine.Run, full bool, taken func() engine.Taken) RunStatus {
 	out := RunStatus{ID: r.ID, Workflow: r.Workflow, Name: r.Workflow, Phase: r.Phase, Started: r.Started, Ended: r.Ended, EndWhy: r.EndWhy,
 		Stubbed: r.Stubbed(), By: r.By, Usage: r.Usage, Budget: r.UsageLimit, Roles: maps.Clone(r.Roles), RoleBudgets: maps.Clone(r.RoleLimits), Near: near(r), Notes: slices.Clone(r.Notes), Vars: r.Vars, Digest: r.Digest, file: r.File, Steps: []StepStatus{}}
 	if r.Paused {
@@ -90,7 +92,7 @@ func runStatus(c *core, r *engine.Run, full bool) RunStatus {
 		out.Steps = append(out.Steps, stepStatus(c.state, r, spec, st, full))
 	}
 	if r.Live() {
-		out.Waits = append(out.Waits, waits(c, r, spec)...)
+		out.Waits = append(out.Waits, waits(c, r, spec, taken)...)
 	}
 	return out
 }
@@ -192,6 +194,7 @@ func gateStatus(s *engine.State, r *engine.Run, g *engine.Gate, full bool) GateS
 		if q.State != engine.OnHuman {
 			out.Why = ""
 		}
+		out.Due = q.State == engine.OnReview && r.Proc(q.Key) == nil
 		if q.State == engine.OnHuman {
 			out.Outcomes = g.Outcomes()
 		}
@@ -206,7 +209,7 @@ func gateStatus(s *engine.State, r *engine.Run, g *engine.Gate, full bool) GateS
 }
 
 // waits lists what the run waits for, oldest first.
-func waits(c *core, r *engine.Run, spec *engine.Spec) []Wait {
+func waits(c *core, r *engine.Run, spec *engine.Spec, taken func() engine.Taken) []Wait {
 	var out []Wait
 	if r.Phase == engine.RunPending {
 		return []Wait{{Kind: "need", Since: r.Requested, Text: pendingFor(c.state, r)}}
@@ -221,7 +224,7 @@ func waits(c *core, r *engine.Run, spec *engine.Spec) []Wait {
 			}
 			continue
 		}
-		if w, ok := waitOf(c, r, spec, st, a); ok {
+		if w, ok := waitOf(c, r, spec, st, a, taken); ok {
 			out = append(out, w)
 		}
 	}
@@ -242,13 +245,13 @@ func pendingFor(s *engine.State, r *engine.Run) string {
 	return "for what the workflow needs of others"
 }
 
-func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engine.Attempt) (Wait, bool) {
+func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engine.Attempt, taken func() engine.Taken) (Wait, bool) {
 	w := Wait{Step: st.ID, Since: sinceOf(a)}
 	switch a.State {
 	case engine.Ready:
-		w.Kind, w.Text = "slot", st.ID+" for its worktree or a free slot"
-		if r.Paused {
-			w.Text = st.ID + " for the run to be resumed"
+		w.Kind, w.Text = "slot", st.ID+" for the run to be resumed"
+		if !r.Paused {
+			w.Text = st.ID + launchWait(c, r, st.ID, a.Tree, !r.Offers(st), taken())
 		}
 		if a.LimitWait {
 			w = limitWait(w, st.ID, a.NotBefore, a.BudgetWait)
@@ -283,7 +286,7 @@ func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engin
 	case engine.Signalled:
 		w.Kind, w.Text = "agent", st.ID+" for its process to end and its criterion to be checked"
 	case engine.Gating:
-		return gateWait(r, spec, st, w)
+		return gateWait(c, r, spec, st, w, taken)
 	default:
 		return w, false
 	}
@@ -299,7 +302,30 @@ func limitWait(w Wait, id string, until time.Time, day string) Wait {
 	return w
 }
 
-func gateWait(r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait) (Wait, bool) {
+// launchWait says why what is ready is not launched yet: who has its worktree, or that no slot is free.
+func launchWait(c *core, r *engine.Run, step, tree string, slot bool, taken engine.Taken) string {
+	h, held := taken.Trees[tree]
+	own := h.Run == r.ID && h.Step == step
+	switch most := c.state.Config.MaxParallel; {
+	case held && !own:
+		s := fmt.Sprintf(" for its worktree, which %s/%s has", h.Run, h.Step)
+		if h.Step == "" {
+			s = " for its worktree, in which a hook of " + h.Run + " runs"
+		}
+		if h.Gate != "" {
+			s += " until its gate " + h.Gate + " has decided"
+		}
+		if h.Paused {
+			s += "; " + h.Run + " is paused"
+		}
+		return s
+	case slot && taken.Slots >= most:
+		return fmt.Sprintf(" for a free slot: %d of %d are taken (max_parallel)", taken.Slots, most)
+	}
+	return " to be launched"
+}
+
+func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait, taken func() engine.Taken) (Wait, bool) {
 	for _, id := range st.Gates {
 		q := r.CurrentRound(id)
 		if !q.Open() {
@@ -309,6 +335,13 @@ func gateWait(r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait) (Wait, 
 		switch q.State {
 		case engine.OnReview:
 			w.Kind, w.Text = "review", id+" for its reviewer"
+			switch {
+			case r.Proc(q.Key) != nil:
+			case r.Paused:
+				w.Text = id + " for the run to be resumed: its review is due"
+			default:
+				w.Text = id + launchWait(c, r, q.Step, r.Attempt(q.Step, q.Attempt).Tree, true, taken())
+			}
 			if q.LimitWait && r.Proc(q.Key) == nil {
 				w = limitWait(w, id, q.NotBefore, q.BudgetWait)
 			}

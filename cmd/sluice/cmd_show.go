@@ -287,7 +287,7 @@ const maxRecord = 8 << 20
 
 func (a *app) printShow(sh *shown) {
 	if g := sh.Gate; g != nil {
-		a.title("%s at %s, %s of %s", title(g.ID, g.Name), orWord(g.State, "not open"), round(g.ID, g.Round), sh.Run)
+		a.title("%s at %s, %s of %s", title(g.ID, g.Name), gateState(*g), round(g.ID, g.Round), sh.Run)
 		if g.Why != "" {
 			a.field("why you", whyWords(g.Why))
 		}

@@ -455,6 +455,9 @@ func (a *app) gateLine(g daemon.GateStatus, width int) string {
 	if g.State == engine.Refused && g.Outcome != "" && g.Outcome != engine.OutcomeFail { // a route's name says more
 		sign, state = "↷", g.Outcome
 	}
+	if g.Due {
+		sign, style, state = "·", dim, words.Due
+	}
 	parts := []string{a.paint(style, pad(state, 10)), g.Level}
 	if g.Forced {
 		parts = append(parts, "forced")

@@ -5,6 +5,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/words"
 	"sluice/notify"
 )
 
@@ -46,4 +47,12 @@ func decoded(raw json.RawMessage) any {
 		return nil
 	}
 	return v
+}
+
+// gateState is the word for how a gate stands.
+func gateState(g daemon.GateStatus) string {
+	if g.Due {
+		return words.Due
+	}
+	return orWord(g.State, "not open")
 }

@@ -282,6 +282,9 @@ func (m *Model) gateLine(r *row) line {
 	if state == "" || state == engine.Undone { // what it judged was undone: it judges the next attempt
 		sign, style, state = "◇", words.Plain, "-"
 	}
+	if g.Due {
+		sign, style, state = "·", words.Dim, words.Due
+	}
 	left, by, why := "", "", ""
 	switch g.State {
 	case engine.OnWindow:

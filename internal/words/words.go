@@ -50,6 +50,10 @@ func Mark(state string) (sign, style string) {
 	return "·", Dim
 }
 
+// Due is the state of a gate whose round is open and whose reviewer is not at work yet: the run is paused, or what the
+// review needs is taken.
+const Due = "review due"
+
 // Ago is a span of time as a person says it.
 func Ago(d time.Duration) string {
 	d = max(d, 0)
