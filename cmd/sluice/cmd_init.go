@@ -184,7 +184,11 @@ func (a *app) layOut(root string, t specs.Template, c *choice) error {
 	}
 	name := t.Name
 	vars := requiredVars(filepath.Join(root, specsDir, name+".yaml"))
-	c.tell(a, name+" --stub"+vars)
+	begin := "run " + name
+	if name == releaseFlow {
+		begin = "push"
+	}
+	c.tell(a, begin+" --stub"+vars)
 	if slices.Contains(l.kept, workflowDir+"/config.yaml") {
 		a.tellRoles(root, t)
 	}
@@ -193,7 +197,7 @@ Next:
   look at %s/%s.yaml and %s/config.yaml (who plays which role)
   sluice validate
   sluice graph %s
-  sluice run %s%s`, specsDir, name, workflowDir, name, name, vars)
+  sluice %s%s`, specsDir, name, workflowDir, name, begin, vars)
 	return nil
 }
 

@@ -1,15 +1,29 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/git"
 	"sluice/specs"
 )
 
 // releaseFlow is the workflow of `sluice push`: the shipped one, or the repo's own by that name.
 const releaseFlow = "release"
+
+// What a release may find changed: what it writes itself, and the audit, which grows with every run.
+const (
+	changelogFile = "CHANGELOG.md"
+	auditDir      = workflowDir + "/audit/"
+)
+
+// uncleanNamed is how many changed files the refusal names.
+const uncleanNamed = 10
 
 func (a *app) pushCommand() *cobra.Command {
 	var o order
@@ -19,7 +33,8 @@ func (a *app) pushCommand() *cobra.Command {
 		Short: "make a release: notes, changelog, tag and push, after your yes",
 		Long: `Runs the workflow "release" in the foreground: an agent writes the changelog and the notes, you are
 asked, then it is committed, tagged and pushed. Where the repo has no workflow of that name, the
-shipped one is laid out by ` + "`sluice init --template release`" + `.`,
+shipped one is laid out by ` + "`sluice init --template release`" + `. Commit or stash your changes before:
+a release holds what is committed.`,
 		Example: "sluice push\nsluice push --version v1.4.0 --remote origin\nsluice push --stub",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -33,16 +48,24 @@ shipped one is laid out by ` + "`sluice init --template release`" + `.`,
 				return failed("`sluice init --template release` lays it out; look at it, commit it, then `sluice push`", "this repo has no workflow %q", releaseFlow)
 			}
 			o.workflow = releaseFlow
+			o.before = func(ctx context.Context) error { return a.releasable(ctx, p, o.stub != "") }
 			for _, v := range [][2]string{{"version", version}, {"remote", remote}} {
 				if v[1] != "" {
 					o.vars = append(o.vars, v[0]+"="+v[1])
+				}
+			}
+			for _, v := range o.vars {
+				if wanted, ok := strings.CutPrefix(v, "version="); ok {
+					if err := a.versionFits(p, wanted); err != nil {
+						return err
+					}
 				}
 			}
 			return a.run(cmd.Context(), p, o)
 		},
 	}
 	cmd.Flags().StringVar(&version, "version", "", "the `VERSION` wanted, as v1.2.3; else the agent chooses it by what has changed")
-	cmd.Flags().StringVar(&remote, "remote", "", "the `REMOTE` to push to (origin)")
+	cmd.Flags().StringVar(&remote, "remote", "", "the `REMOTE` to push to; else where git would push the branch")
 	o.flags(cmd)
 	cmd.Flags().StringArrayVar(&o.set, "set", nil, "a setting over all layers: `KEY=VALUE` (where no daemon serves the repo)")
 	return cmd
@@ -56,4 +79,71 @@ func hasFlow(files []string, id string) bool {
 		}
 	}
 	return false
+}
+
+// versionFits holds the version that is wanted against the rule that the workflow has for the agent's, where it has one.
+func (a *app) versionFits(p *place, version string) error {
+	if version == "" {
+		return nil
+	}
+	file, err := specOf(p, releaseFlow)
+	if err != nil {
+		return err
+	}
+	spec, err := a.loaded(file)
+	if err != nil {
+		return err
+	}
+	for _, st := range spec.Steps {
+		if st.Answer == nil {
+			continue
+		}
+		var schema struct {
+			Properties struct {
+				Version struct {
+					Pattern string `json:"pattern"`
+				} `json:"version"`
+			} `json:"properties"`
+		}
+		if json.Unmarshal(st.Answer.Source, &schema) != nil || schema.Properties.Version.Pattern == "" {
+			continue
+		}
+		// What is no expression of Go's is left to the run, which asks the agent for one that fits.
+		if form, err := regexp.Compile(schema.Properties.Version.Pattern); err == nil && !form.MatchString(version) {
+			return misused("as v1.2.3: "+orWord(st.Answer.Path, shortPath(file))+" says so", "--version %s is not of the form %s", clean(version), form)
+		}
+	}
+	return nil
+}
+
+// releasable refuses a release over changes that are not committed: the agent's work could not be told from them.
+// A release of stand-ins is no release.
+func (a *app) releasable(ctx context.Context, p *place, stubbed bool) error {
+	if stubbed {
+		return nil
+	}
+	repo, err := git.Open(ctx, p.root)
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	changes, err := repo.Unclean(ctx, p.root)
+	if err != nil {
+		a.note("whether all is committed could not be told: %s", oneLine(err.Error()))
+		return nil // the workflow looks itself
+	}
+	var named []string
+	for _, f := range changes.Files {
+		if f != changelogFile && !strings.HasPrefix(f, auditDir) {
+			named = append(named, clean(f))
+		}
+	}
+	if len(named) == 0 {
+		return nil
+	}
+	what := strings.Join(named, ", ")
+	if more := len(named) - uncleanNamed; more > 0 {
+		what = fmt.Sprintf("%s and %d more", strings.Join(named[:uncleanNamed], ", "), more)
+	}
+	return failed("commit it, or put it aside: `git stash`; then `sluice push`", "nothing was started: not committed: %s", what)
 }

@@ -155,6 +155,11 @@ func (a *app) begin(ctx context.Context, s service, o order, start *engine.RunRe
 	if start == nil {
 		return "", 0, failed("`sluice ls` names them", "no run %q in this repo", clean(o.workflow))
 	}
+	if o.before != nil {
+		if err := o.before(ctx); err != nil {
+			return "", 0, err
+		}
+	}
 	return a.launch(ctx, s, *start)
 }
 

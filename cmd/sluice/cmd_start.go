@@ -30,6 +30,8 @@ type order struct {
 	parallel bool
 	stub     string // where the run's stand-ins are scripted; theUsual = where the workflow's lie, "" = it is a real run
 	timeout  time.Duration
+
+	before func(context.Context) error // what has to hold for a new run; nil = nothing. A live one goes on without
 }
 
 // theUsual is what --stub without a file means.

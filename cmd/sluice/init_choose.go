@@ -226,7 +226,7 @@ func (c *choice) fit(name string, data []byte) []byte {
 // tell says what was chosen, and what is missing; trial is the run that needs no agent.
 func (c *choice) tell(a *app, trial string) {
 	if len(c.Found) == 0 {
-		a.print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice run %s` tries the workflow with stand-ins",
+		a.print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice %s` tries the workflow with stand-ins",
 			a.paint(yellow, "note:"), strings.Join(knownAgents(), ", "), workflowDir, trial)
 	}
 	if c.Test == "" && !c.moot[2] {

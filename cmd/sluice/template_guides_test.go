@@ -113,7 +113,7 @@ func tableNames(t *testing.T, name string, spec *engine.Spec, table string) {
 		"goal-loop on_plan_rejected": "| `--var on_plan_rejected=…` | skip_and_continue;",
 		"gated-pipeline test":        "| `vars: test` in the spec, filled in by `sluice init` | `true` |",
 		"release version":            "| `--version`, else the agent chooses | chosen |",
-		"release remote":             "| `--remote` | origin |",
+		"release remote":             "| `--remote` | git's own choice: `pushRemote`, the upstream's, else origin |",
 	}
 	for _, v := range spec.Vars {
 		want := fmt.Sprintf("`--var %s=%v` | %v", v.Name, v.Default, v.Default)

@@ -221,6 +221,44 @@ func TestChanged(t *testing.T) {
 	}
 }
 
+// TestUnclean: what is staged or changed is told, whoever touched it; what git does not know, what was only touched, and what
+// a filter made is not.
+func TestUnclean(t *testing.T) {
+	s := newSandbox(t)
+	s.git("config", "filter.big.clean", "sed s/large/small/")
+	s.git("config", "filter.big.smudge", "sed s/small/large/")
+	s.write(".gitattributes", "*.big filter=big\n")
+	for _, name := range []string{"kept.txt", "staged.txt", "changed.txt", "gone.txt", "known.txt"} {
+		s.write(name, "one\n")
+	}
+	s.write("x.big", "large\n")
+	s.commit("base")
+	s.git("update-index", "--refresh")
+	r := s.open()
+	expect := func(what string, want ...string) {
+		t.Helper()
+		got, err := r.Unclean(ctx(t), s.dir)
+		check(t, err)
+		if !slices.Equal(got.Files, want) || got.Cut {
+			t.Errorf("%s: %q, want %q", what, got.Files, want)
+		}
+	}
+	long := time.Now().Add(-time.Hour)
+	check(t, os.Chtimes(filepath.Join(s.dir, "x.big"), long, long))
+	s.git("update-index", "--refresh") // git has looked at it in another second than it was written in
+	expect("nothing")
+	check(t, os.Chtimes(filepath.Join(s.dir, "kept.txt"), long, long))
+	s.write("unknown.txt", "x")
+	expect("touched, and unknown")
+	s.write("staged.txt", "two\n")
+	s.write("added.txt", "x")
+	s.git("add", "staged.txt", "added.txt")
+	s.git("rm", "-q", "--cached", "known.txt")
+	s.write("changed.txt", "two\n")
+	check(t, os.Remove(filepath.Join(s.dir, "gone.txt")))
+	expect("all", "added.txt", "changed.txt", "gone.txt", "known.txt", "staged.txt")
+}
+
 func TestChangedOfLinkedWorktree(t *testing.T) {
 	s := newSandbox(t)
 	r := s.open()

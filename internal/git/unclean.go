@@ -1,0 +1,64 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+)
+
+// Unclean tells which files that git knows differ from the last commit, as `git status` has it: staged, or changed in the
+// worktree. New files count once they are added. No filter is run: a file whose committed form a filter makes (Git LFS)
+// counts as changed only where git's own index has not seen it as it is.
+func (r *Repo) Unclean(ctx context.Context, worktree string) (Changes, error) {
+	c, err := r.unclean(ctx, worktree)
+	if err != nil {
+		return Changes{}, fmt.Errorf("uncommitted files of %s: %w", worktree, err)
+	}
+	return c, nil
+}
+
+func (r *Repo) unclean(ctx context.Context, worktree string) (c Changes, err error) {
+	gitDir, _, err := r.gitDirOf(worktree)
+	if err != nil {
+		return c, err
+	}
+	t, err := r.openTree(ctx, worktree, "")
+	if err != nil {
+		return c, err
+	}
+	defer t.unlock()
+	// The index is the worktree's own, but the configuration is not: none of it names a program.
+	theirs := *t
+	theirs.env = r.inShadowTree(t.top, filepath.Join(gitDir, "index"))
+	against := []string{"diff-index", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"}
+	staged, err := theirs.run(ctx, append(slices.Clone(against), "--cached", t.head)...)
+	if err != nil {
+		return c, err
+	}
+	touched, err := theirs.run(ctx, append(slices.Clone(against), t.head)...)
+	if err != nil {
+		return c, err
+	}
+	// A file that was copied or touched is told as well: it is one of ours where its content differs, too.
+	list, err := t.uncommitted(ctx)
+	if err != nil {
+		return c, err
+	}
+	changed := map[string]bool{}
+	for _, name := range list {
+		changed[name] = true
+	}
+	c.Files = names(staged)
+	for _, name := range names(touched) {
+		if changed[name] {
+			c.Files = append(c.Files, name)
+		}
+	}
+	slices.Sort(c.Files)
+	c.Files = slices.Compact(c.Files)
+	if len(c.Files) > MaxChanged {
+		c.Files, c.Cut = c.Files[:MaxChanged], true
+	}
+	return c, nil
+}
