@@ -249,7 +249,7 @@ func pullRequest(t *testing.T, held bool) {
 	f.deny(true)
 	again()
 	refused(4, "gh cannot ask")
-	says(t, w.file(".workflow/runs/dev-cycle-1/pull-request.4/stderr"), "401", "gh cannot ask")
+	says(t, w.file(".workflow/runs/dev-cycle-1/pull-request.4/stderr"), "no pull request: gh cannot ask", "To try again then: sluice retry", "401")
 	f.deny(false)
 	again()
 	says(t, w.completed(w.over("dev-cycle-1", 5)), "pull-request.1 says failed", "pull-request.5 says done (refs/pull/1/head", "run completed")
