@@ -110,6 +110,12 @@ func (d *decider) judge(r *Run, g *Gate, q *Round, j Judgement, byKind string) {
 	if j.Outcome != outcome {
 		f.Word = j.Outcome
 	}
+	switch {
+	case g.Reviewer.FromStep:
+		f.ByKind = "step"
+	case g.Reviewer.Run != nil:
+		f.ByKind = "command"
+	}
 	d.put(f)
 	if len(g.Outputs) > 0 {
 		d.put(OutputsOwed{of: Of(r.ID), Gate: g.ID, N: q.N})

@@ -287,6 +287,7 @@ type (
 		Feedback string             `json:"feedback,omitempty"`
 		Findings json.RawMessage    `json:"findings,omitempty"`
 		Answer   json.RawMessage    `json:"answer,omitempty"`
+		ByKind   string             `json:"by_kind,omitempty"` // step: its own word; command; "" = a reviewer's agent
 	}
 	// Inconclusive: a review came to nothing; it never passes and never counts.
 	Inconclusive struct {

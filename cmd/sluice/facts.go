@@ -265,7 +265,7 @@ func sayGate(f engine.Fact) (said, bool) {
 	case engine.ReviewStarted:
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "reviewer launched", style: blue, key: true}, true
 	case engine.Judged:
-		s := said{gate: f.Gate, subject: round(f.Gate, f.N), text: "reviewer: " + f.Outcome, key: true, style: green}
+		s := said{gate: f.Gate, subject: round(f.Gate, f.N), text: words.Judge(f.ByKind) + ": " + f.Outcome, key: true, style: green}
 		if f.Word != "" && f.Word != f.Outcome {
 			s.text += " (its word: " + f.Word + ")"
 		}

@@ -50,6 +50,17 @@ func Mark(state string) (sign, style string) {
 	return "·", Dim
 }
 
+// Judge says whose a verdict is: of a gate that goes by what its step said of itself there is no reviewer.
+func Judge(kind string) string {
+	switch kind {
+	case "step":
+		return "the step's own word"
+	case "command":
+		return "its command"
+	}
+	return "reviewer"
+}
+
 // Due is the state of a gate whose round is open and whose reviewer is not at work yet: the run is paused, or what the
 // review needs is taken.
 const Due = "review due"
@@ -219,6 +230,8 @@ func By(kind string, by *engine.Actor) string {
 		return "a person"
 	case "reviewer":
 		return "its reviewer"
+	case "step":
+		return "the step's own word"
 	case "when":
 		return "its `when`, unjudged"
 	case "exhausted":
