@@ -331,15 +331,26 @@ func (sc *screen) foot(width int, now time.Time) []string {
 	}
 	if g, run := sc.asked(); g != nil {
 		out = append(out, a.paint(yellow, "? "+title(g.ID, g.Name)+sc.of(run)+" asks you")+a.paint(dim, ": "+whyWords(g.Why)),
-			keysLine(a, "p pass", "f fail with words", "s show", "q leave"))
+			keysLine(a, "p pass", "f fail with words", "s show", sc.leaves()))
 	} else if g, run := sc.gate("window", anyRound); g != nil {
-		out = append(out, a.paint(yellow, "‖ "+title(g.ID, g.Name)+sc.of(run)+" goes on in "+ago(g.Until.Sub(now))), keysLine(a, "v veto with words", "s show", "q leave"))
+		out = append(out, a.paint(yellow, "‖ "+title(g.ID, g.Name)+sc.of(run)+" goes on in "+ago(g.Until.Sub(now))), keysLine(a, "v veto with words", "s show", sc.leaves()))
 	} else if sc.run.Paused != "" {
-		out = append(out, keysLine(a, "r resume", "q leave"))
+		out = append(out, keysLine(a, "r resume", sc.leaves()))
 	} else {
-		out = append(out, keysLine(a, "s show", "q leave"))
+		out = append(out, keysLine(a, "s show", sc.leaves()))
 	}
 	return out
+}
+
+// leaves is the key that leaves, and what becomes of the run then: it goes on only where another process serves it.
+func (sc *screen) leaves() string {
+	switch {
+	case sc.run.Paused != "":
+		return "q leave"
+	case sc.ours:
+		return "q pause and leave"
+	}
+	return "q leave (it goes on)"
 }
 
 func keysLine(a *app, keys ...string) string {

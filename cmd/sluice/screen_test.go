@@ -103,12 +103,20 @@ func TestNothingShownIsCutOff(t *testing.T) {
 }
 
 func TestTheFootSaysWhatOneMayType(t *testing.T) {
-	for _, c := range []struct{ kind, state, want string }{
-		{"human", engine.OnHuman, "p pass · f fail with words · s show · q leave"},
-		{"window", engine.OnWindow, "v veto with words · s show · q leave"},
-		{"agent", "", "s show · q leave"},
+	for _, c := range []struct {
+		kind, state, want string
+		ours              bool
+		paused            string
+	}{
+		{"human", engine.OnHuman, "p pass · f fail with words · s show · q leave (it goes on)", false, ""},
+		{"human", engine.OnHuman, "p pass · f fail with words · s show · q pause and leave", true, ""},
+		{"human", engine.OnHuman, "p pass · f fail with words · s show · q leave", true, "user"},
+		{"window", engine.OnWindow, "v veto with words · s show · q leave (it goes on)", false, ""},
+		{"agent", "", "s show · q pause and leave", true, ""},
+		{"agent", "", "r resume · q leave", false, "user"},
 	} {
 		sc, _ := newScreen(at(c.kind, c.state))
+		sc.ours, sc.run.Paused = c.ours, c.paused
 		foot := sc.foot(80, time.Now())
 		if got := bare(foot[len(foot)-1]); got != c.want {
 			t.Errorf("%s: %q", c.kind, got)

@@ -91,7 +91,7 @@ func TestTheScreenAsks(t *testing.T) {
 	w, sluice := gated(t)
 	win := w.inTerminal(100, 30, sluice+" run w")
 	win.sees(`\? G review asks you`)
-	win.sees(`^p pass · f fail with words · s show · q leave`)
+	win.sees(`^p pass · f fail with words · s show · q pause and leave`)
 	win.types("s")
 	win.sees(`^  task +run: echo hello`)
 	win.sees(`\+hello`)
