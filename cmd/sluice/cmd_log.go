@@ -71,13 +71,17 @@ func (a *app) logLine(l daemon.Line, withRun, brief bool) error {
 func (a *app) explainCommand() *cobra.Command {
 	var run string
 	cmd := &cobra.Command{
-		Use:   "explain STEP|GATE",
+		Use:   "explain [RUN] STEP|GATE",
 		Short: "say why a step or a gate is where it is, fact by fact",
 		Long: `Every fact of the journal that made it so, in order; what followed from one and the same event
 stands below it with a └. At the end: how it stands and what it waits for.`,
 		Example: "sluice explain X-2\nsluice explain XG-1-2 --run phase-4-1",
-		Args:    between(1, 1),
+		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := ofRun(&run, args)
+			if err != nil {
+				return err
+			}
 			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
 				r, err := runWith(cmd.Context(), v, run, args[0])
 				if err != nil {
@@ -89,6 +93,18 @@ stands below it with a └. At the end: how it stands and what it waits for.`,
 	}
 	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` (the newest that has it)")
 	return a.jsonFlag(cmd)
+}
+
+// ofRun takes the run off where it stands before the step or gate, as of the commands that take it first.
+func ofRun(run *string, args []string) ([]string, error) {
+	if len(args) < 2 {
+		return args, nil
+	}
+	if *run != "" && *run != args[0] {
+		return nil, misused("name the run once", "two runs are named: %s, and %s by --run", clean(args[0]), clean(*run))
+	}
+	*run = args[0]
+	return args[1:], nil
 }
 
 // runWith finds the run that is meant and has the step or gate: the one named, else the newest, a live one first.

@@ -36,18 +36,22 @@ func (a *app) showCommand() *cobra.Command {
 	var run string
 	var diff, since bool
 	cmd := &cobra.Command{
-		Use:   "show GATE|STEP",
+		Use:   "show [RUN] GATE|STEP",
 		Short: "show what one needs to decide: task, criterion, verdict, changes, earlier failures",
 		Long: `Everything about the work that a gate holds, on one page: what was to be done, what the step
 says of itself, what a machine checked, what the reviewer says, which files changed, what it
 cost, and what failed before. --diff prints the changes themselves, --since those since the
 attempt before. In a terminal, one key then decides a gate that waits for you.`,
-		Example: "sluice show XG-2-end\nsluice show X-2 --diff | less -R\nsluice show X-2 --since",
-		Args:    between(1, 1),
+		Example: "sluice show XG-2-end\nsluice show last XG-2-end\nsluice show X-2 --diff | less -R\nsluice show X-2 --since",
+		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := ofRun(&run, args)
+			if err != nil {
+				return err
+			}
 			var sh *shown
 			var at *place
-			err := a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
+			err = a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
 				r, err := runWith(cmd.Context(), v, run, args[0])
 				if err != nil {
 					return err
