@@ -56,6 +56,9 @@ func TestUnitsSayWhatTheyMust(t *testing.T) {
 	if got := line(user, "WantedBy"); !slices.Equal(got, []string{"default.target"}) {
 		t.Errorf("user: WantedBy=%q", got)
 	}
+	if got := line(system, "After"); !slices.Equal(got, []string{"network-online.target dbus.service"}) {
+		t.Errorf("system: After=%q", got)
+	}
 	if got := line(system, "WantedBy"); !slices.Equal(got, []string{"multi-user.target"}) {
 		t.Errorf("system: WantedBy=%q", got)
 	}

@@ -170,6 +170,33 @@ func TestEndedWithTheService(t *testing.T) {
 	}
 }
 
+// TestFailedAsTheMachineWentDown: an agent that is asked to end, as all are then, may give an exit code of its own before its
+// host knows. That is no failure of the work; what was done is, and what fails long after is one too.
+func TestFailedAsTheMachineWentDown(t *testing.T) {
+	b := newBench(t, strings.Replace(runSpec, "%s", `"true"`, 1))
+	at := time.Now().Add(-time.Hour)
+	b.e = b.executor(func(o *Options) { o.PutDown = func() time.Time { return at } })
+	for _, c := range []struct {
+		what        string
+		began, over time.Duration // from then
+		exit        engine.Exit
+		want        string
+	}{
+		{"a code of its own", -time.Hour, time.Second, engine.Exit{Code: 1}, engine.ClassLimit},
+		{"a signal", -time.Hour, 10 * time.Minute, engine.Exit{Code: -1, Signal: "killed"}, engine.ClassLimit},
+		{"it was done", -time.Hour, time.Second, engine.Exit{}, ""},
+		{"long after", -time.Hour, endingMost + time.Second, engine.Exit{Code: 1}, ""},
+		{"before", -time.Hour, -time.Second, engine.Exit{Code: 1}, ""},
+		{"begun after", time.Second, 2 * time.Second, engine.Exit{Code: 1}, ""},
+	} {
+		x := c.exit
+		b.e.forgive(&x, at.Add(c.began), at.Add(c.over))
+		if x.Class != c.want {
+			t.Errorf("%s: %+v", c.what, x)
+		}
+	}
+}
+
 // TestCheckLostWithTheMachine: a criterion's command whose end nobody saw is run again; one that ends its own host each
 // time comes to an end.
 func TestCheckLostWithTheMachine(t *testing.T) {

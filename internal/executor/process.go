@@ -426,8 +426,12 @@ func (e *Executor) exitOf(x agents.Exit, key string) engine.Exit {
 	return out
 }
 
-// forgive lets the end of a launch count for nothing that was lost, or ended by a signal, when the service was stopped or
-// the machine went down, both on purpose.
+// endingMost is how long the machine may take to go down. Each process is asked to end then, in no order: an agent may be
+// gone, with an exit code of its own, before its host knows that it was asked.
+const endingMost = 5 * time.Minute
+
+// forgive lets the end of a launch count for nothing that was lost, ended by a signal, or failed meanwhile, when the service
+// was stopped or the machine went down, both on purpose.
 func (e *Executor) forgive(x *engine.Exit, began, over time.Time) {
 	if e.opt.PutDown == nil || x.Class != "" {
 		return
@@ -436,7 +440,8 @@ func (e *Executor) forgive(x *engine.Exit, began, over time.Time) {
 	if began.IsZero() || at.After(now) { // of before the clock was set back: each loss until then would count for nothing
 		return
 	}
-	if began.Before(at) && (x.Lost || over.After(at) && (x.Signal != "" || x.Stopped)) {
+	meanwhile := x.Code != 0 && over.Before(at.Add(endingMost))
+	if began.Before(at) && (x.Lost || over.After(at) && (x.Signal != "" || x.Stopped || meanwhile)) {
 		x.Class, x.ResumeAt, x.Why = engine.ClassLimit, now, "it was ended with the service, or with the machine, on purpose"
 	}
 }
