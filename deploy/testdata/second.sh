@@ -9,6 +9,7 @@ soon system-autostart systemctl is-active sluice
 soon user-autostart manager is-active sluice
 cd /srv/app
 soon run-goes-on has starts $(($(lines /out/starts.first) + 1))
+box sluice log last | tail -n 15 # what was made of the end with the machine
 soon status-after-boot sluice service status --system
 touch go
 completed() { box sluice status last | grep -q completed; }
