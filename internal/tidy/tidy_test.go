@@ -34,6 +34,8 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/approval":   {own: []string{"internal/atomicfile"}, only: []string{"golang.org/x/crypto/ssh"}},
 	"internal/atomicfile": {only: []string{"golang.org/x/sys", "github.com/google/renameio"}},
 	"internal/git":        {own: []string{"internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
+	// The work of an attempt as a git commit: taken, judged, advanced to the branch, landed.
+	"internal/tree":       {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys", "golang.org/x/text"}},
 	"internal/strictjson": {},
 	"internal/typo":       {},
 	// What stand-ins do in place of agents: the spec's reader makes it of a file, the executor takes parts of it.
@@ -55,7 +57,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The live screen. Its library belongs to one place.
 	"internal/top": {own: []string{"daemon", "engine", "notify", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/strictjson", "internal/stub", "internal/tasks", "internal/words"},
+	"internal/executor": {own: []string{"engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/strictjson", "internal/stub", "internal/tasks", "internal/tree", "internal/words"},
 		only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 }
 
