@@ -1,12 +1,12 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,22 +20,22 @@ import (
 const maxSeedCheap = 1 << 20
 
 // FolderTree writes the files of a worktree as a tree object: those of the commit from ("" = none) as they are now, and
-// new ones that are not ignored. Files for which skip reports true stay as they are in from, or out of the tree.
-// The worktree's own index, the agent's flags in it included, is not believed. No filter is run.
-func (r *Repo) FolderTree(ctx context.Context, worktree, from string, skip func(file string) bool) (tree string, err error) {
-	t, err := r.openFolder(ctx, worktree, from)
+// new ones that are not ignored. What own names (files and folders, slash-separated, from the worktree's top) stays as it
+// is in from, or out of the tree. The worktree's own index, flags in it included, is not believed. No filter is run.
+func (r *Repo) FolderTree(ctx context.Context, worktree, from string, own []string) (tree string, err error) {
+	t, err := r.openFolder(ctx, worktree, from, own)
 	if err != nil {
 		return "", fmt.Errorf("files of %s: %w", worktree, err)
 	}
 	defer t.unlock()
-	if tree, err = t.write(ctx, skip); err != nil {
+	if tree, err = t.write(ctx, own); err != nil {
 		return "", fmt.Errorf("files of %s: %w", worktree, err)
 	}
 	return tree, nil
 }
 
 // openFolder opens our index of a worktree with the entries of the commit from.
-func (r *Repo) openFolder(ctx context.Context, worktree, from string) (*tree, error) {
+func (r *Repo) openFolder(ctx context.Context, worktree, from string, own []string) (*tree, error) {
 	if err := r.keepShadow(ctx); err != nil {
 		return nil, err
 	}
@@ -54,13 +54,47 @@ func (r *Repo) openFolder(ctx context.Context, worktree, from string) (*tree, er
 		return nil, err
 	}
 	index := r.privateIndex(top)
-	t := &tree{r: r, top: top, env: r.inShadowTree(top, index), head: from, base: from, unlock: unlock}
-	if err := t.prepare(ctx, gitDir, index); err != nil {
+	t := &tree{r: r, top: top, head: from, base: from, unlock: unlock}
+	exclude, err := r.excludeFile(index, own)
+	if err == nil {
+		t.env = append(r.inShadowTree(top, index), "GIT_LITERAL_PATHSPECS=0",
+			"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.excludesFile", "GIT_CONFIG_VALUE_0="+exclude)
+		err = t.prepare(ctx, gitDir, index)
+	}
+	if err != nil {
 		unlock()
 		return nil, err
 	}
 	return t, nil
 }
+
+// excludeFile writes what is passed over beside the .gitignore files: what the repo's and the user's own lists name, and
+// what is ours.
+func (r *Repo) excludeFile(index string, own []string) (string, error) {
+	var b bytes.Buffer
+	for _, path := range ignoreFiles(r.common) {
+		data, _, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), maxExclude)
+		if err == nil {
+			b.Write(data)
+			b.WriteByte('\n')
+		}
+	}
+	for _, p := range own {
+		b.WriteByte('/')
+		for _, c := range []byte(p) {
+			if strings.IndexByte("\\*?[]!# ", c) >= 0 {
+				b.WriteByte('\\')
+			}
+			b.WriteByte(c)
+		}
+		b.WriteByte('\n')
+	}
+	file := index + ".exclude"
+	return file, os.WriteFile(file, b.Bytes(), privateOwn)
+}
+
+// maxExclude bounds a list of ignore rules.
+const maxExclude = 1 << 20
 
 // prepare has our index hold the entries of t.head, with what is known of the files that stayed as they were.
 func (t *tree) prepare(ctx context.Context, gitDir, index string) error {
@@ -76,7 +110,10 @@ func (t *tree) prepare(ctx context.Context, gitDir, index string) error {
 		return err
 	}
 	if _, err := os.Lstat(index); err == nil {
-		if _, err = t.run(ctx, "read-tree", "-m", t.head); err == nil {
+		if t.has(ctx, index) {
+			return nil
+		}
+		if _, err = t.run(ctx, "read-tree", "--reset", t.head); err == nil {
 			return nil
 		}
 		// Cut short by a kill, or of another git: it holds nothing that cannot be read again.
@@ -86,6 +123,19 @@ func (t *tree) prepare(ctx context.Context, gitDir, index string) error {
 	}
 	_, err = t.run(ctx, "read-tree", t.head)
 	return err
+}
+
+// holdsName is what follows the name of an index in that of the file that names the tree whose entries it has.
+const holdsName = ".tree"
+
+// has reports whether our index has the entries of t.head already. The note of it is good for one use.
+func (t *tree) has(ctx context.Context, index string) bool {
+	note, err := os.ReadFile(index + holdsName)
+	if err != nil || os.Remove(index+holdsName) != nil {
+		return false
+	}
+	tree, err := t.r.line(ctx, call{args: []string{"rev-parse", "--verify", "--quiet", t.head + "^{tree}"}})
+	return err == nil && tree == string(note)
 }
 
 // seed copies the checkout's own index, which spares reading every file of a large repo. Nothing an agent wrote is
@@ -166,36 +216,56 @@ func afterSecond(ctx context.Context, at time.Time) error {
 }
 
 // write brings the entries up to the files and gives the tree.
-func (t *tree) write(ctx context.Context, skip func(string) bool) (string, error) {
-	changed, err := t.uncommitted(ctx)
-	if err != nil {
-		return "", err
-	}
-	added, err := t.untracked(ctx)
-	if err != nil {
-		return "", err
-	}
-	var files []string
-	for _, n := range append(changed, added...) {
-		if !strings.HasSuffix(n, "/") && (skip == nil || !skip(n)) {
-			files = append(files, n)
-		}
-	}
+func (t *tree) write(ctx context.Context, own []string) (string, error) {
 	began := time.Now()
-	if len(files) > 0 {
-		if _, err := t.feed(ctx, files, "update-index", "-z", "--add", "--remove", "--stdin"); err != nil {
-			return "", err
-		}
+	if _, err := t.run(ctx, "add", "--all", "--", "."); err != nil {
+		return "", err
 	}
+	tree, err := t.writeTree(ctx)
+	if err == nil && len(own) > 0 {
+		tree, err = t.without(ctx, tree, own)
+	}
+	if err != nil {
+		return "", err
+	}
+	index := t.r.privateIndex(t.top)
+	if err := forgetFresh(index, t.r.format, began); err != nil {
+		return "", err
+	}
+	return tree, os.WriteFile(index+holdsName, []byte(tree), privateOwn)
+}
+
+func (t *tree) writeTree(ctx context.Context) (string, error) {
 	out, err := t.run(ctx, "write-tree")
 	if err != nil {
 		return "", err
 	}
 	tree := strings.TrimSpace(string(out))
-	if err := checkSHA(tree); err != nil {
+	return tree, checkSHA(tree)
+}
+
+// without puts what is ours back to how it is in the commit it came from.
+func (t *tree) without(ctx context.Context, tree string, own []string) (string, error) {
+	c := call{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", t.head, tree}, env: t.env, limit: wholeIndex, timeout: treeTime}
+	out, err := t.r.run(ctx, c)
+	if err != nil {
 		return "", err
 	}
-	return tree, t.forgetFresh(ctx, files, began)
+	fields := names(out)
+	var back []string
+	for i := 0; i+1 < len(fields); i += 2 {
+		f, name := strings.Fields(strings.TrimPrefix(fields[i], ":")), fields[i+1]
+		if len(f) > 2 && slices.ContainsFunc(own, func(o string) bool { return name == o || strings.HasPrefix(name, o+"/") }) {
+			back = append(back, f[0]+" "+f[2]+" 0\t"+name)
+		}
+	}
+	if len(back) == 0 {
+		return tree, nil
+	}
+	if _, err := t.feed(ctx, back, "update-index", "-z", "--index-info"); err != nil {
+		return "", err
+	}
+	return t.writeTree(ctx)
 }
 
 // feed gives a call a list of names.
@@ -234,44 +304,5 @@ func (t *tree) unflag(ctx context.Context) error {
 	return nil
 }
 
-const (
-	wholeIndex = 512 << 20 // bytes of a list of all entries
-	fewFiles   = 500       // that fit on a command line
-)
-
-// forgetFresh drops the times of files that changed in the second in which they were read, so that the next taking reads
-// them again: written once more in that second, with the time put back, they would look unchanged.
-func (t *tree) forgetFresh(ctx context.Context, files []string, began time.Time) error {
-	fresh := map[string]bool{}
-	for _, name := range files {
-		info, err := os.Lstat(filepath.Join(t.top, filepath.FromSlash(name)))
-		if err != nil {
-			continue
-		}
-		if at := atomicfile.StatOf(info).Changed; at.IsZero() || !at.Before(began.Truncate(time.Second)) {
-			fresh[name] = true
-		}
-	}
-	if len(fresh) == 0 {
-		return nil
-	}
-	args := []string{"ls-files", "-s", "-z", "--"}
-	if len(fresh) <= fewFiles {
-		args = append(args, slices.Sorted(maps.Keys(fresh))...)
-	}
-	out, err := t.r.run(ctx, call{args: args, env: t.env, dir: t.top, limit: wholeIndex, timeout: treeTime})
-	if err != nil {
-		return err
-	}
-	var entries []string
-	for _, e := range names(out) {
-		if _, name, ok := strings.Cut(e, "\t"); ok && fresh[name] {
-			entries = append(entries, e)
-		}
-	}
-	if len(entries) == 0 {
-		return nil
-	}
-	_, err = t.feed(ctx, entries, "update-index", "-z", "--index-info")
-	return err
-}
+// wholeIndex bounds a list of all entries, in bytes.
+const wholeIndex = 512 << 20

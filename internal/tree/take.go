@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,13 +21,21 @@ func (r *Refused) Error() string { return r.Why }
 // Folder is where an attempt works.
 type Folder struct {
 	Repo *git.Repo
-	Top  string                 // the real path of its checkout's top level
-	Skip func(file string) bool // files of sluice's own: no work
+	Top  string   // the real path of its checkout's top level
+	Own  []string // sluice's own files and folders, from Top: no work
 }
 
 // Find takes a folder as it is before an attempt: the commit of its files, which is base itself where nothing differs.
 func (f Folder) Find(ctx context.Context, o Order) (found string, err error) {
-	files, err := f.Repo.FolderTree(ctx, f.Top, o.Base, f.Skip)
+	odd, _, err := f.Odd(ctx)
+	if err != nil {
+		return "", err
+	}
+	own, err := f.apart(odd)
+	if err != nil {
+		return "", err
+	}
+	files, err := f.Repo.FolderTree(ctx, f.Top, o.Base, own)
 	if err != nil {
 		return "", err
 	}
@@ -44,7 +53,8 @@ func (o Order) name() string { return fmt.Sprintf("%s/%s.%d", o.Run, o.Step, o.N
 // *Refused where the attempt is to blame.
 func (f Folder) Take(ctx context.Context, o Order, tip string, known []Odd) (Taken, error) {
 	t := Taken{Tip: o.Base}
-	if err := f.odd(ctx, known); err != nil {
+	own, err := f.apart(known)
+	if err != nil {
 		return t, err
 	}
 	if tip != "" && o.Base != "" {
@@ -59,7 +69,12 @@ func (f Folder) Take(ctx context.Context, o Order, tip string, known []Odd) (Tak
 	if tip != "" {
 		t.Tip = tip
 	}
-	files, err := f.Repo.FolderTree(ctx, f.Top, t.Tip, f.Skip)
+	looked := make(chan error, 1)
+	go func() { looked <- f.odd(ctx, known) }() // beside git, which reads the same folders
+	files, err := f.Repo.FolderTree(ctx, f.Top, t.Tip, own)
+	if odd := <-looked; odd != nil {
+		return t, odd
+	}
 	if err != nil {
 		return t, refusal(err)
 	}
@@ -122,12 +137,27 @@ func (f Folder) Odd(ctx context.Context) (odd []Odd, more bool, err error) {
 		return nil, false, err
 	}
 	pass := func(dir string) bool { return slices.Contains(linked, filepath.Join(f.Top, dir)) }
-	odd, more, err = Walk(ctx, f.Top, pass)
-	if len(odd) == 0 || err != nil {
-		return odd, more, err
+	return Walk(ctx, f.Top, pass)
+}
+
+// apart are the folders that are no part of the work: sluice's own, worktrees and repositories that lie in the folder.
+func (f Folder) apart(odd []Odd) ([]string, error) {
+	linked, err := f.Repo.Linked()
+	if err != nil {
+		return nil, err
 	}
-	own := func(o Odd) bool { return f.Skip != nil && f.Skip(o.Path) && o.What == oddSpecial }
-	return slices.DeleteFunc(odd, own), more, nil
+	own := slices.Clone(f.Own)
+	for _, dir := range linked {
+		if rel, err := filepath.Rel(f.Top, dir); err == nil && rel != "." && filepath.IsLocal(rel) {
+			own = append(own, filepath.ToSlash(rel))
+		}
+	}
+	for _, o := range odd {
+		if o.What == oddRepo {
+			own = append(own, path.Dir(o.Path))
+		}
+	}
+	return own, nil
 }
 
 // shownOdd is how many odd things a reason names.

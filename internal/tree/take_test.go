@@ -294,11 +294,11 @@ func TestRewriteInTheSameSecond(t *testing.T) {
 	for i := range 20 {
 		put("x" + string(rune('a'+i)) + "\n")
 		o.N = 2 * i
-		first, err := r.take(o, known)
+		first, err := r.folder().Take(context.Background(), o, o.Base, known)
 		r.try(err)
 		put("y" + string(rune('a'+i)) + "\n")
-		o.N++
-		second, err := r.take(o, known)
+		o.N, o.Base = o.N+1, first.Commit
+		second, err := r.folder().Take(context.Background(), o, first.Commit, known)
 		r.try(err)
 		if first.Commit == second.Commit {
 			t.Fatalf("round %d: the rewrite was missed", i)
