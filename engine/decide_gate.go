@@ -315,6 +315,9 @@ func (d *decider) gateFailed(r *Run, g *Gate, q *Round, f failure) GateFailed {
 		return out
 	}
 	out.Digest, out.Failure, out.Same = q.Digest, likeness(f.outcome, f.feedback), 1
+	if a := r.Current(g.Step); a != nil && a.N == q.Attempt && a.Content != "" {
+		out.Digest = a.Content
+	}
 	if s := r.Same[g.ID]; s != nil && s.Digest == out.Digest && s.Failure == out.Failure {
 		out.Same = s.Count + 1
 	}

@@ -195,7 +195,8 @@ func (d *decider) graceOver(r *Run, step string, a *Attempt) {
 func (d *decider) checkEnded(r *Run, p Proc, ev ProcessEnded) {
 	f := Checked{of: Of(r.ID), Step: p.Step, N: p.N}
 	if c := ev.Check; c != nil && p.Stop == "" {
-		f.OK, f.Why, f.Broken, f.Digest, f.Protected, f.ToReview = c.OK, clip(c.Why, MaxFeedback), clip(c.Broken, MaxFeedback), c.Digest, c.Protected, c.ToReview
+		f.OK, f.Why, f.Broken = c.OK, clip(c.Why, MaxFeedback), clip(c.Broken, MaxFeedback)
+		f.Digest, f.Content, f.Protected, f.ToReview = c.Digest, c.Content, c.Protected, c.ToReview
 	} else if p.Stop != "" {
 		f.Why = "the success_criterion did not end in time: " + p.Stop
 	} else {

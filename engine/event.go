@@ -224,7 +224,8 @@ type CheckResult struct {
 	OK        bool     `json:"ok"`
 	Why       string   `json:"why,omitempty"`       // the feedback where not OK
 	Broken    string   `json:"broken,omitempty"`    // why it could not be carried out: infrastructure
-	Digest    string   `json:"digest,omitempty"`    // of the declared outputs and the files changed
+	Digest    string   `json:"digest,omitempty"`    // the taken commit, and behind "+" a digest of what does not ship; without git, of the files
+	Content   string   `json:"content,omitempty"`   // the same without the history: alike where nothing changed
 	Protected []string `json:"protected,omitempty"` // files changed that `protect` names
 	ToReview  []string `json:"to_review,omitempty"` // criteria no machine can check
 }

@@ -240,6 +240,7 @@ type (
 		Why       string   `json:"why,omitempty"`
 		Broken    string   `json:"broken,omitempty"`
 		Digest    string   `json:"digest,omitempty"`
+		Content   string   `json:"content,omitempty"`
 		Protected []string `json:"protected,omitempty"`
 		ToReview  []string `json:"to_review,omitempty"`
 	}

@@ -222,6 +222,7 @@ type Attempt struct {
 	Failure     string          `json:"failure,omitempty"` // why it failed before any review: the feedback
 	Broken      string          `json:"broken,omitempty"`  // why there is no result: infrastructure gave out
 	Digest      string          `json:"digest,omitempty"`
+	Content     string          `json:"content,omitempty"` // see CheckResult
 	Protected   []string        `json:"protected,omitempty"`
 	ToReview    []string        `json:"to_review,omitempty"`
 	Pins        []string        `json:"pins,omitempty"`

@@ -111,7 +111,7 @@ func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool
 		if err := os.RemoveAll(o.dir); err != nil {
 			return err
 		}
-		if err := repo.DropSalvages(ctx, o.Run); err != nil {
+		if err := repo.Drop(ctx, o.Run); err != nil {
 			return err
 		}
 	}

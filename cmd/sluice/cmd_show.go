@@ -19,6 +19,7 @@ import (
 	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/tree"
 	"sluice/notify"
 )
 
@@ -104,7 +105,9 @@ type shown struct {
 	Notes    []engine.Note      `json:"notes,omitempty"` // a person's words for the step
 	Changed  []string           `json:"changed,omitempty"`
 	Cut      bool               `json:"changed_cut,omitempty"`
-	Files    string             `json:"files,omitempty"` // prompt, output and signal of the attempt
+	Taken    string             `json:"taken,omitempty"`  // the commit that the gate judges
+	Beside   []tree.Beside      `json:"beside,omitempty"` // files that are judged with it and do not ship
+	Files    string             `json:"files,omitempty"`  // prompt, output and signal of the attempt
 	Checked  []checkedBy        `json:"checked,omitempty"`
 	Earlier  []engine.Round     `json:"earlier,omitempty"`
 
@@ -241,13 +244,14 @@ func commandWords(c *engine.Command) string {
 	return strings.Join(words, " ")
 }
 
-// changes finds what the attempt changed, by what was recorded when it began and when it was checked. Where that cannot be
-// told, show says less; nothing is decided by it.
+// changes finds what the attempt changed, by what was recorded when it began and when its work was taken. Before that,
+// what differs in its folder now is shown; nothing is decided by it.
 func (sh *shown) changes(ctx context.Context, p *place, run string) {
 	sh.tree = filepath.Join(p.root, sh.Attempt.Worktree)
 	var began struct {
-		Head string `json:"head"`
-		Top  string `json:"top"`
+		Head  string `json:"head"`
+		Top   string `json:"top"`
+		Found string `json:"found"`
 	}
 	record := filepath.Join(p.state, "attempts", run, fmt.Sprintf("%s.%d.", sh.Step, sh.Attempt.N))
 	if recorded(record+"begin", &began) {
@@ -257,10 +261,12 @@ func (sh *shown) changes(ctx context.Context, p *place, run string) {
 		}
 	}
 	var checked struct {
-		Files []string `json:"files"`
+		Files []string   `json:"files"`
+		Found string     `json:"found"`
+		Taken tree.Taken `json:"taken"`
 	}
 	if recorded(record+"files", &checked) {
-		sh.Changed = checked.Files
+		sh.Changed, sh.base, sh.Taken, sh.Beside = checked.Files, checked.Found, checked.Taken.Commit, checked.Taken.Beside
 		return
 	}
 	repo, err := git.Open(ctx, p.root)
@@ -268,16 +274,14 @@ func (sh *shown) changes(ctx context.Context, p *place, run string) {
 		return
 	}
 	defer repo.Close()
+	if sh.base == "" && began.Found == "" {
+		return // it was not begun
+	}
 	ch, err := repo.Changed(ctx, sh.tree, sh.base)
 	if err != nil {
 		return
 	}
-	for _, f := range ch.Files {
-		if !strings.HasPrefix(f, workflowDir+"/") {
-			sh.Changed = append(sh.Changed, f)
-		}
-	}
-	sh.Cut = ch.Cut
+	sh.Changed, sh.Cut = ch.Files, ch.Cut
 }
 
 // recorded reads a file of the state folder, where it is there and whole.
@@ -413,6 +417,12 @@ func (a *app) printChanged(sh *shown) {
 		}
 		a.field(label, clean(f))
 	}
+	if sh.Taken != "" {
+		a.field("commit", sh.Taken)
+	}
+	for _, f := range sh.Beside {
+		a.field("", clean(f.Path)+" is judged too, and does not ship")
+	}
 	if len(sh.Changed) > 0 {
 		more := "sluice show " + sh.Step + " --diff prints the changes"
 		if sh.Attempt != nil && sh.Attempt.N > 1 {
@@ -494,28 +504,27 @@ func (a *app) printDiff(ctx context.Context, p *place, sh *shown) error {
 		return err
 	}
 	defer repo.Close()
-	patch, cut, err := repo.Diff(ctx, sh.tree, sh.base, showDiff)
+	var patch []byte
+	var cut bool
+	if sh.Taken != "" {
+		patch, cut, err = repo.Between(ctx, sh.base, sh.Taken, showDiff)
+	} else {
+		patch, cut, err = repo.Diff(ctx, sh.tree, sh.base, showDiff)
+	}
 	if err != nil {
 		return err
 	}
 	a.print("")
 	a.printPatch(patch)
 	if cut {
-		a.note("there is more: %s", sh.tree)
+		a.note("there is more: sluice attempt diff %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
 	}
 	return nil
 }
 
-// printPatch prints a patch, without what sluice itself writes.
+// printPatch prints a patch.
 func (a *app) printPatch(patch []byte) {
-	ours := false
 	for l := range strings.Lines(string(patch)) {
-		if strings.HasPrefix(l, "diff --git ") {
-			ours = strings.HasPrefix(l, "diff --git a/"+workflowDir+"/")
-		}
-		if ours { // what sluice itself writes
-			continue
-		}
 		style := plain
 		switch {
 		case strings.HasPrefix(l, "+"):

@@ -8,16 +8,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/tree"
 )
-
-// maxDirty is how many files that were changed before an attempt are told apart from those it changes.
-const maxDirty = 2000
 
 // begin is how things were when an attempt began. It is recorded before anything is started.
 type begin struct {
@@ -26,7 +23,7 @@ type begin struct {
 	Own    bool              `json:"own,omitempty"`    // the spec names a worktree or a branch
 	Branch string            `json:"branch,omitempty"` // the one the spec means
 	Head   string            `json:"head,omitempty"`
-	Dirty  map[string]string `json:"dirty,omitempty"` // files that differed from Head -> their digest
+	Found  string            `json:"found,omitempty"` // the commit of the folder's files as they were; Head where nothing differed
 	Refs   map[string]string `json:"refs,omitempty"`  // git_commit, pr_creation
 	Pulls  map[string]string `json:"pulls,omitempty"` // pr_creation
 	Asked  bool              `json:"asked,omitempty"` // the forge told its pull requests
@@ -61,7 +58,9 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 		}
 	}
 	if b.Top != "" && job.Spec.Checks(st) {
-		b.Dirty = e.dirty(ctx, b)
+		if b.Found, err = e.foundTree(ctx, job, b, tree.Order{Run: job.Run, Step: st.ID, N: n, Base: b.Head}); err != nil {
+			return b, err
+		}
 	}
 	if err := e.beginRefs(ctx, job, st, &b); err != nil {
 		return b, err
@@ -75,24 +74,6 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 // inGit says that the step's word is to be found in git.
 func inGit(st *engine.Step) bool {
 	return st.Signal.Type == engine.SignalCommit || st.Signal.Type == engine.SignalPull
-}
-
-// dirty gives the digests of the files that differ from the commit already.
-func (e *Executor) dirty(ctx context.Context, b begin) map[string]string {
-	changes, err := e.opt.Git.Changed(ctx, b.Top, b.Head)
-	if err != nil || len(changes.Files) > maxDirty {
-		return nil
-	}
-	out := map[string]string{}
-	for _, f := range changes.Files {
-		if ownFile(e.root, b.Top, f) || slices.Contains(b.Lists, f) {
-			continue
-		}
-		if d, err := git.Digest(ctx, b.Top, []string{f}); err == nil {
-			out[f] = d
-		}
-	}
-	return out
 }
 
 // beginRefs records what a new commit or pull request is told from.

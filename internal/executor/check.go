@@ -16,6 +16,7 @@ import (
 	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/stub"
+	"sluice/internal/tree"
 )
 
 // check carries out the check of an attempt's outputs and criteria; nil where ctx ended first.
@@ -79,10 +80,25 @@ func (e *Executor) checked(ctx context.Context, job daemon.Job, st *engine.Step,
 	in.Run = func(ctx context.Context, i int, c engine.Command) (int, string, error) {
 		return e.criterion(ctx, job, st, b, i, c)
 	}
-	if len(why) > 0 { // no command is run over what is not there
-		return e.digested(ctx, job, st, b, append(made, written...), engine.CheckResult{Why: strings.Join(why, "\n")})
+	outs := append(made, written...)
+	c, protected, err := e.taken(ctx, job, st, b, outs)
+	if ctx.Err() != nil {
+		return engine.CheckResult{}
 	}
-	return e.digested(ctx, job, st, b, append(made, written...), gates.Check(ctx, in))
+	var no *tree.Refused
+	switch {
+	case errors.As(err, &no):
+		why = append(why, no.Why)
+	case err != nil: // an attempt that breaks git is not one that changed nothing
+		return engine.CheckResult{Why: strings.Join(why, "\n"), Broken: unseen("", err)}
+	}
+	if len(why) > 0 { // no command is run over what is not there
+		r := engine.CheckResult{Why: strings.Join(why, "\n"), Protected: protected}
+		return e.digested(ctx, job, st, c, r)
+	}
+	r := gates.Check(ctx, in)
+	r.Protected = protected
+	return e.digested(ctx, job, st, c, r)
 }
 
 // withAnswer is the job's environment with the attempt's answer in it, as outputs see it.

@@ -182,7 +182,7 @@ func TestDigestSeesNoProgress(t *testing.T) {
 		case 2:
 			b.put("code.txt", "y")
 		}
-		digests = append(digests, b.carry(job).Check.Digest)
+		digests = append(digests, b.carry(job).Check.Content)
 	}
 	if digests[0] == "" || digests[0] != digests[1] || digests[1] == digests[2] {
 		t.Errorf("digests %v: want two alike and another", digests)
@@ -254,7 +254,7 @@ func TestOwnFilesAreNoWork(t *testing.T) {
 	if err := kept(b.e.attemptFile(run1, "A", 1, "files"), &c); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(c.Files, " "); got != ".workflow/backlog/plan.json .workflow/specs/x note.txt out.txt ran.txt" {
+	if got := strings.Join(c.Files, " "); got != ".workflow/backlog/plan.json .workflow/specs/x note.txt out.txt" {
 		t.Errorf("covered %s", got)
 	}
 }

@@ -6,19 +6,17 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/git"
+	"sluice/internal/tree"
 )
 
-const (
-	maxProtected   = 100 // files told of
-	maxCutReported = git.MaxChanged
-)
+// maxProtected is how many protected files a check names.
+const maxProtected = 100
 
 // covered is what an attempt's digest is of.
 type covered struct {
@@ -27,50 +25,47 @@ type covered struct {
 	Made  []string `json:"made,omitempty"` // the other declared outputs, from Dir
 	Top   string   `json:"top,omitempty"`
 	Files []string `json:"files,omitempty"` // changed files, from Top
+
+	Key   string     `json:"key,omitempty"` // of the check that took the work
+	Found string     `json:"found,omitempty"`
+	Taken tree.Taken `json:"taken,omitzero"`
+	Tree  string     `json:"tree,omitempty"` // of the taken commit
+	Was   string     `json:"was,omitempty"`  // digest of the files above as they were in the folder when the check was over
 }
 
-// digested adds to a check what it was over, and which protected files were changed.
-func (e *Executor) digested(ctx context.Context, job daemon.Job, st *engine.Step, b begin, outs []string, r engine.CheckResult) engine.CheckResult {
-	c := covered{Dir: b.Dir, Top: b.Top}
-	for _, p := range outs {
-		p = path.Clean(filepath.ToSlash(p))
-		switch {
-		case !filepath.IsLocal(filepath.FromSlash(p)): // does not hold anyway
-		case isState(p):
-			c.Root = append(c.Root, p)
-		default:
-			c.Made = append(c.Made, p)
-		}
+// ID names what the attempt left: the commit, and behind it the digest of the files that do not ship. "" where nothing
+// was taken: the folder is no git checkout.
+func (c covered) ID() string { return c.with(c.Taken.Commit) }
+
+// with adds to the name of an object the digest of the files that do not ship.
+func (c covered) with(object string) string {
+	if object == "" || len(c.Taken.Beside) == 0 {
+		return object
 	}
-	if b.Top != "" {
-		var since []string
-		err := e.persist(ctx, job.Key, func() (err error) {
-			if since, err = e.changedSince(ctx, b); err != nil || job.Attempt.N == 1 {
-				return err
-			}
-			// The digest is of all the work on the step, so that an attempt that changes nothing is seen to change nothing.
-			var first begin
-			if kept(e.attemptFile(job.Run, st.ID, 1, "begin"), &first) == nil && first.Top == b.Top {
-				c.Files, err = e.changedSince(ctx, first)
-			}
+	var b strings.Builder
+	for _, f := range c.Taken.Beside {
+		fmt.Fprintf(&b, "%s %q\n", f.Digest, f.Path)
+	}
+	return object + "+" + hexSum([]byte(b.String()))[:16]
+}
+
+// digested adds to a check what it was over.
+func (e *Executor) digested(ctx context.Context, job daemon.Job, st *engine.Step, c covered, r engine.CheckResult) engine.CheckResult {
+	err := e.persist(ctx, job.Key, func() (err error) {
+		if c.Was, err = e.digest(ctx, c); err != nil {
 			return err
-		})
-		if ctx.Err() != nil { // what was read may be cut short: nothing is recorded of it
-			return r
 		}
-		if err != nil { // an attempt that breaks git is not one that changed nothing
-			r.Broken = unseen(r.Broken, err)
-			return r
-		}
-		r.Protected = guarded(job.Spec, since, outs, judging{root: e.root, top: b.Top, dir: b.Dir})
-		c.Files = merged(c.Files, since)
-	}
-	err := e.persist(ctx, job.Key, func() error { return keep(e.attemptFile(job.Run, st.ID, job.Attempt.N, "files"), c) })
-	if err == nil {
-		r.Digest, err = e.digest(ctx, c)
+		return keep(e.attemptFile(job.Run, st.ID, job.Attempt.N, "files"), c)
+	})
+	if ctx.Err() != nil { // what was read may be cut short: nothing is recorded of it
+		return r
 	}
 	if err != nil {
 		r.Broken = unseen(r.Broken, err)
+		return r
+	}
+	if r.Digest, r.Content = c.ID(), c.with(c.Tree); r.Digest == "" {
+		r.Digest = c.Was
 	}
 	return r
 }
@@ -87,40 +82,6 @@ func merged(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// changedSince gives the files that differ from how they were when the attempt began.
-func (e *Executor) changedSince(ctx context.Context, b begin) ([]string, error) {
-	changes, err := e.opt.Git.Changed(ctx, b.Top, b.Head)
-	if err != nil {
-		return nil, err
-	}
-	cut := ""
-	if changes.Cut {
-		cut = fmt.Sprintf("more than %d files are changed: the digest covers the first of them; ignore what is made (.gitignore)", maxCutReported)
-	}
-	e.note("git in "+e.shown(b.Top), cut)
-	var out []string
-	seen := map[string]bool{}
-	for _, f := range changes.Files {
-		seen[f] = true
-		if ownFile(e.root, b.Top, f) || slices.Contains(b.Lists, f) {
-			continue
-		}
-		if was, dirty := b.Dirty[f]; dirty {
-			if now, err := git.Digest(ctx, b.Top, []string{f}); err == nil && now == was {
-				continue // so it was before
-			}
-		}
-		out = append(out, f)
-	}
-	for f := range b.Dirty {
-		if !seen[f] {
-			out = append(out, f) // changed back
-		}
-	}
-	slices.Sort(out)
-	return out, nil
 }
 
 // digest is the digest of what is covered, as it is now.
@@ -143,7 +104,8 @@ func (e *Executor) digest(ctx context.Context, c covered) (string, error) {
 	return hexSum([]byte(strings.Join(parts, "\n"))), nil
 }
 
-// DigestNow gives the digest of what a round was opened over, as it is now.
+// DigestNow gives the digest of what a round was opened over, as it is now: another one where the work in the folder has
+// changed since.
 func (e *Executor) DigestNow(ctx context.Context, q daemon.Reviewed) (string, error) {
 	var c covered
 	err := kept(e.attemptFile(q.Run, q.Step, q.Attempt, "files"), &c)
@@ -153,7 +115,14 @@ func (e *Executor) DigestNow(ctx context.Context, q daemon.Reviewed) (string, er
 	if err != nil {
 		return "", fmt.Errorf("what %s.%d of %s changed: %w", q.Step, q.Attempt, q.Run, err)
 	}
-	return e.digest(ctx, c)
+	now, err := e.digest(ctx, c)
+	if err != nil || c.ID() == "" {
+		return now, err
+	}
+	if now != c.Was {
+		return "changed " + now, nil
+	}
+	return c.ID(), nil
 }
 
 // matches says that a path fits a glob: * and ? within a name, ** for any number of folders, also none. A glob that

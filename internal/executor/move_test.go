@@ -4,6 +4,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -119,15 +120,18 @@ func TestDigestOfWhatWasCutShort(t *testing.T) {
 	}
 	b.put("made.txt", "x")
 	cancel()
-	b.e.digested(ctx, job, b.spec.Step("A"), at, nil, engine.CheckResult{})
+	if _, _, err := b.e.taken(ctx, job, b.spec.Step("A"), at, nil); err == nil {
+		t.Error("what was cut short was taken")
+	}
 	file := b.e.attemptFile(run1, "A", 1, "files")
 	if _, err := os.Lstat(file); err == nil {
 		t.Error("what was cut short was recorded")
 	}
-	b.e.digested(b.ctx(), job, b.spec.Step("A"), at, nil, engine.CheckResult{})
-	var c covered
-	if err := kept(file, &c); err != nil || len(c.Files) != 1 {
-		t.Errorf("%+v %v", c, err)
+	c, _, err := b.e.taken(b.ctx(), job, b.spec.Step("A"), at, nil)
+	b.e.digested(b.ctx(), job, b.spec.Step("A"), c, engine.CheckResult{})
+	var was covered
+	if err := errors.Join(err, kept(file, &was)); err != nil || len(was.Files) != 1 || was.Was == "" {
+		t.Errorf("%+v %v", was, err)
 	}
 }
 

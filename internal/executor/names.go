@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -38,19 +36,5 @@ func bare(err error) string {
 	return err.Error()
 }
 
-// ownFile says that the file (below the checkout's top level) is of what sluice itself and the signals leave in
-// .workflow/: it is no work.
-func ownFile(root, top, file string) bool {
-	abs := filepath.Join(top, filepath.FromSlash(file))
-	for _, base := range []string{root, top} {
-		rel, err := filepath.Rel(base, abs)
-		if err != nil {
-			continue
-		}
-		parts := strings.Split(filepath.ToSlash(rel), "/")
-		if len(parts) > 2 && parts[0] == ".workflow" && slices.Contains([]string{"signals", "runs", "retry-context", "audit"}, parts[1]) {
-			return true
-		}
-	}
-	return strings.HasSuffix(file, "/") // a repo of its own: a worktree of another branch
-}
+// ownFolders are those of .workflow/ in which sluice itself and the signals leave their files: they are no work.
+func ownFolders() []string { return []string{"signals", "runs", "retry-context", "audit"} }

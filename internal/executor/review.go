@@ -1,9 +1,10 @@
 package executor
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -220,7 +221,7 @@ func (e *Executor) reviewPrompt(ctx context.Context, job daemon.Job, g *engine.G
 			in.Retry = append(in.Retry, e.textFile(e.root, e.retryPath(job.Run, h.Path), b.Dir))
 		}
 	}
-	in.Diff = e.diff(ctx, b)
+	in.Diff = e.diff(ctx, job, st, b)
 	return gates.ReviewPrompt(in), ctx.Err()
 }
 
@@ -258,38 +259,30 @@ func (e *Executor) task(job daemon.Job, st *engine.Step, values *gates.Values) s
 	return text
 }
 
-// diff is what was changed since the work began.
-func (e *Executor) diff(ctx context.Context, b begin) string {
+// diff is the work that the round is over, as a patch.
+func (e *Executor) diff(ctx context.Context, job daemon.Job, st *engine.Step, b begin) string {
 	if b.Top == "" {
 		return ""
 	}
-	text, cut, err := e.opt.Git.Diff(ctx, b.Top, b.Head, maxDiffRead)
+	var c covered
+	err := kept(e.attemptFile(job.Run, st.ID, job.Attempt.N, "files"), &c)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && c.Taken.Commit == "" {
+		return ""
+	}
+	var text []byte
+	var cut bool
+	if err == nil {
+		text, cut, err = e.opt.Git.Between(ctx, c.Found, c.Taken.Commit, maxDiffRead)
+	}
 	if ctx.Err() != nil {
 		return ""
 	}
 	if err != nil {
 		e.opt.Logf("diff of %s: %v", e.shown(b.Top), err)
-		return fmt.Sprintf("(it could not be made: look at the files in %s)", filepath.Base(b.Dir))
+		return fmt.Sprintf("(the diff could not be made: look at the files in %s)", filepath.Base(b.Dir))
 	}
-	text = e.withoutOwn(b.Top, text)
 	if cut {
 		text = append(text, "\n[there is more of it: look at the files]\n"...)
 	}
 	return string(text)
-}
-
-// withoutOwn is a patch without the files that sluice itself writes: they are no work.
-func (e *Executor) withoutOwn(top string, patch []byte) []byte {
-	var out []byte
-	own := false
-	for l := range bytes.Lines(patch) {
-		if rest, ok := bytes.CutPrefix(l, []byte("diff --git a/")); ok {
-			file, _, _ := strings.Cut(string(rest), " b/")
-			own = ownFile(e.root, top, file)
-		}
-		if !own {
-			out = append(out, l...)
-		}
-	}
-	return out
 }

@@ -39,6 +39,7 @@ func TestReviewByAgent(t *testing.T) {
 	job.Attempt.Summary, job.Attempt.ToReview = "I did it", []string{"it reads well"}
 	b.begin(b.checkJob("A", 1))
 	b.put("out.txt", "the text")
+	b.carry(b.checkJob("A", 1))
 	b.script("one", `cat >.git/prompt.txt; env >.git/env.txt; echo x >>.git/ran.txt
 printf 'Well.\n`+"```json"+`\n{"verdict":"replan","score":40,"feedback":"no"}\n`+"```"+`\n'`)
 	for range 2 {
@@ -141,5 +142,28 @@ func TestCrashedReviewer(t *testing.T) {
 	b.script("one", `echo '{"verdict":"pass"}'; exit 1`)
 	if v := b.carry(b.reviewJob("G", 1)).Verdict; v.Outcome != "" || v.Inconclusive == "" {
 		t.Errorf("verdict %+v", v)
+	}
+}
+
+// TestDiffIsTheStepsWork: the diff at a gate has what the step changed, and neither what a person had changed before nor
+// files of sluice's own that nobody committed.
+func TestDiffIsTheStepsWork(t *testing.T) {
+	b := newBench(t, reviewSpec)
+	b.put(".workflow/schemas/big.json", strings.Repeat("{\"a\": 1}\n", 30_000))
+	b.put("README.md", "hello\nmine\n")
+	b.put("notes.txt", "mine too\n")
+	job := b.reviewJob("G", 1)
+	b.begin(b.checkJob("A", 1))
+	b.put("out.txt", "the text\n")
+	b.carry(b.checkJob("A", 1))
+	b.script("one", `cat >.git/prompt.txt; echo '{"verdict":"pass"}'`)
+	b.carry(job)
+	prompt := b.get(".git/prompt.txt")
+	_, diff, _ := strings.Cut(prompt, "The diff since the work began")
+	wantText(t, "the diff", diff, "+the text")
+	for _, no := range []string{"mine", "schemas"} {
+		if strings.Contains(diff, no) {
+			t.Errorf("the diff has %q, which is not the step's work", no)
+		}
 	}
 }

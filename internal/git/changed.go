@@ -102,11 +102,14 @@ func (r *Repo) openTree(ctx context.Context, worktree, base string) (t *tree, er
 	if err := os.Remove(index + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	if err := os.Remove(index + holdsName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	t = &tree{r: r, top: top, env: r.inShadowTree(top, index), head: head, base: base, unlock: unlock}
 	read := []string{"read-tree", head}
 	if _, err := os.Lstat(index); err == nil {
-		// -m keeps what is known of the files that stayed as they were.
-		read = []string{"read-tree", "-m", head}
+		// --reset keeps what is known of the files that stayed as they were.
+		read = []string{"read-tree", "--reset", head}
 	}
 	if _, err := t.run(ctx, read...); err != nil {
 		// An index cut short by a kill, or of another git: it holds nothing that cannot be had again.

@@ -28,11 +28,11 @@ func (r *Repo) list(ctx context.Context, top string, changes []Change, old bool)
 	l := listed{r: r, top: top, file: filepath.Join(r.scratch, indexName, "list-"+rand.Text())}
 	var in strings.Builder
 	for _, c := range changes {
-		mode, sha := c.NewMode, c.New
+		mode, sha := c.New, c.NewID
 		if old {
-			mode, sha = c.OldMode, c.Old
+			mode, sha = c.Old, c.OldID
 		}
-		if mode != noMode && mode != gitlink {
+		if mode != modeNone && mode != ModeSubmodule {
 			fmt.Fprintf(&in, "%s %s 0\t%s\x00", mode, sha, c.Path)
 		}
 	}
@@ -69,7 +69,7 @@ func (r *Repo) Stand(ctx context.Context, top string, changes []Change) (s Stand
 	}
 	for _, c := range changes {
 		switch {
-		case c.Link(), !notNew[c.Path]:
+		case c.Submodule(), !notNew[c.Path]:
 		case !notOld[c.Path]:
 			s.Old = append(s.Old, c)
 		default:
@@ -180,7 +180,7 @@ func removeFiles(top string, changes []Change) error {
 	}
 	defer root.Close()
 	for _, c := range changes {
-		if !c.Deleted() || c.Link() {
+		if !c.Deleted() || c.Submodule() {
 			continue
 		}
 		if err := root.Remove(filepath.FromSlash(c.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) && !notDir(err) {

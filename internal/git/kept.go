@@ -33,9 +33,29 @@ func (r *Repo) Salvages(ctx context.Context, prefix string) (map[string]string, 
 	return kept, nil
 }
 
-// Kept gives the commit that Salvage keeps under a name, and what the work on it began from: the commit that its message
-// names as "Base: ", else its parent; "" where it has none.
+// Kept gives what an attempt left and what it began with, by its name <run>/<step>.<n>: the commits that were taken of it
+// and found before it; where nothing could be taken, the salvaged files, and the commit that their message names as
+// "Base: ", else their parent, "" where they have none.
 func (r *Repo) Kept(ctx context.Context, name string) (sha, base string, err error) {
+	for ref, commit := range map[string]*string{Own("taken", name): &sha, Own("found", name): &base} {
+		if err := r.checkRef(ctx, ref); err != nil {
+			return "", "", err
+		}
+		c := call{args: []string{"rev-parse", "--verify", "--quiet", ref}, limit: smallOutput, timeout: callTime, codes: []int{1}}
+		out, err := r.inRepo(ctx, r.common, r.top, c)
+		if err != nil {
+			return "", "", err
+		}
+		*commit = strings.TrimSpace(string(out))
+	}
+	if sha != "" {
+		return sha, base, nil
+	}
+	return r.salvaged(ctx, name)
+}
+
+// salvaged is Kept for what Salvage keeps.
+func (r *Repo) salvaged(ctx context.Context, name string) (sha, base string, err error) {
 	kept, err := r.Salvages(ctx, filepath.ToSlash(filepath.Dir(name)))
 	if err != nil {
 		return "", "", err
@@ -71,7 +91,7 @@ func (r *Repo) Between(ctx context.Context, from, to string, maxBytes int64) (te
 	if err := r.keepShadow(ctx); err != nil {
 		return nil, false, fmt.Errorf("diff: %w", err)
 	}
-	c := call{args: []string{"diff-tree", "-p", "-r", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", from, to},
+	c := call{args: []string{"diff-tree", "-p", "-r", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", "--text", "--src-prefix=a/", "--dst-prefix=b/", from, to},
 		env: r.inShadow(), limit: maxBytes + 1, timeout: treeTime}
 	var b bytes.Buffer
 	err = r.stream(ctx, c, func(out io.Reader) error {
@@ -113,20 +133,30 @@ func (r *Repo) CheckoutAt(ctx context.Context, path, sha string) error {
 	return nil
 }
 
-// DropSalvages forgets what is kept under a prefix. git collects what nothing else refers to, in its own time.
-func (r *Repo) DropSalvages(ctx context.Context, prefix string) error {
-	kept, err := r.Salvages(ctx, prefix)
-	if err != nil || len(kept) == 0 {
-		return err
-	}
+// Drop forgets what is kept of the attempts of a run. git collects what nothing else refers to, in its own time.
+func (r *Repo) Drop(ctx context.Context, run string) error {
 	var lines []string
-	for name, sha := range kept {
-		lines = append(lines, fmt.Sprintf("delete %s%s %s\n", salvageRefs, name, sha))
+	for _, kind := range []string{"salvage", "found", "taken"} {
+		ref := Own(kind, run)
+		if err := r.checkRef(ctx, ref); err != nil {
+			return fmt.Errorf("drop what is kept of %s: %w", run, err)
+		}
+		c := call{args: []string{"for-each-ref", "--format=%(objectname) %(refname)", ref + "/"}, limit: listOutput, timeout: callTime}
+		out, err := r.inRepo(ctx, r.common, r.top, c)
+		if err != nil {
+			return fmt.Errorf("drop what is kept of %s: %w", run, err)
+		}
+		for name, sha := range parseRefs(out, " ") {
+			lines = append(lines, fmt.Sprintf("delete %s %s\n", name, sha))
+		}
+	}
+	if len(lines) == 0 {
+		return nil
 	}
 	sort.Strings(lines)
 	c := call{args: []string{"update-ref", "--no-deref", "--stdin"}, stdin: strings.NewReader(strings.Join(lines, "")), env: ourIdentity(), limit: smallOutput, timeout: callTime}
 	if _, err := r.inRepo(ctx, r.common, r.top, c); err != nil {
-		return fmt.Errorf("drop salvages of %s: %w", prefix, err)
+		return fmt.Errorf("drop what is kept of %s: %w", run, err)
 	}
 	return nil
 }

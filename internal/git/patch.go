@@ -145,9 +145,9 @@ func (h *HeldIndex) Patch(ctx context.Context, changes []Change) error {
 	for _, c := range changes {
 		paths[c.Path] = true
 		if c.Deleted() {
-			fmt.Fprintf(&gone, "0 %s\t%s\x00", strings.Repeat("0", len(c.New)), c.Path)
+			fmt.Fprintf(&gone, "0 %s\t%s\x00", strings.Repeat("0", len(c.NewID)), c.Path)
 		} else {
-			fmt.Fprintf(&there, "%s %s 0\t%s\x00", c.NewMode, c.New, c.Path)
+			fmt.Fprintf(&there, "%s %s 0\t%s\x00", c.New, c.NewID, c.Path)
 		}
 	}
 	marks, err := h.flags(ctx, paths)

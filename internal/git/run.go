@@ -75,7 +75,8 @@ func allowed(sub string) bool {
 	case "rev-list", "cat-file", "for-each-ref", "rev-parse", "worktree", "config", "ls-remote",
 		"check-ref-format", "diff-tree", "diff-index", "diff-files", "ls-files", "read-tree",
 		"checkout-index", "update-index", "write-tree", "commit-tree", "update-ref", "version",
-		"hash-object", "mktree", "ls-tree": // the first with --no-filters alone
+		"add",                                              // in the shadow alone, where no filter is defined
+		"hash-object", "mktree", "ls-tree", "check-ignore": // hash-object with --no-filters alone
 		return true
 	}
 	return false

@@ -138,6 +138,7 @@ func (r *Repo) shadowConfig(ctx context.Context) ([]byte, error) {
 			fmt.Fprintf(&b, "\t%s = %s\n", key, v)
 		}
 	}
+	b.WriteString("[index]\n\tversion = 2\n") // forgetFresh reads it
 	if r.format != "sha1" {
 		fmt.Fprintf(&b, "[extensions]\n\tobjectformat = %s\n", r.format)
 	}
@@ -224,7 +225,7 @@ func (r *Repo) Forget() error {
 		stays[filepath.Base(r.privateIndex(top))] = true
 	}
 	for _, e := range entries {
-		if stays[strings.TrimSuffix(e.Name(), ".lock")] {
+		if name, _, _ := strings.Cut(e.Name(), "."); stays[name] {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {

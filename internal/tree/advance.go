@@ -96,7 +96,7 @@ func (a Advance) held(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at 
 	if err != nil || why != "" || done {
 		return done, why, err
 	}
-	changes, err := repo.TreeDiff(ctx, a.From, a.To)
+	changes, err := repo.ChangesBetween(ctx, a.From, a.To)
 	if err != nil {
 		return false, "", err
 	}
@@ -150,7 +150,7 @@ func complete(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at func(str
 	if err != nil || tip.SHA != e.To {
 		return false, err
 	}
-	changes, err := repo.TreeDiff(ctx, e.From, e.To)
+	changes, err := repo.ChangesBetween(ctx, e.From, e.To)
 	if err != nil {
 		return true, err
 	}
@@ -186,16 +186,16 @@ func (a Advance) check(ctx context.Context, repo *git.Repo) (done bool, why stri
 		return false, fmt.Sprintf("branch %s has got a first commit meanwhile: %s: run git merge --allow-unrelated-histories %.12s",
 			name, kept, a.To), nil
 	}
-	forward, err := repo.IsAncestor(ctx, a.From, a.To)
+	forward, err := repo.Descends(ctx, a.To, a.From)
 	if err != nil {
 		return false, "", err
 	}
 	if forward {
-		if has, err := repo.IsAncestor(ctx, a.To, tip.SHA); err != nil || has {
+		if has, err := repo.Descends(ctx, tip.SHA, a.To); err != nil || has {
 			return has, "", err
 		}
 	}
-	stands, err := repo.IsAncestor(ctx, a.From, tip.SHA)
+	stands, err := repo.Descends(ctx, tip.SHA, a.From)
 	if err != nil {
 		return false, "", err
 	}

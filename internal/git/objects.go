@@ -1,0 +1,166 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Change is a path that differs between two commits.
+type Change struct {
+	Path         string // as git has it
+	Old, New     string // modes, such as 100644; "000000" where it is not there
+	OldID, NewID string // object names
+}
+
+// modeNone is the mode of a side that does not have the path.
+const modeNone = "000000"
+
+// Added reports whether only the new side has the path.
+func (c Change) Added() bool { return c.Old == modeNone }
+
+// Deleted reports whether only the old side has the path.
+func (c Change) Deleted() bool { return c.New == modeNone }
+
+// Submodule reports whether the path is one on either side: it has no file of this repo.
+func (c Change) Submodule() bool { return c.Old == ModeSubmodule || c.New == ModeSubmodule }
+
+// Modes of entries that are no files.
+const (
+	ModeLink      = "120000"
+	ModeSubmodule = "160000"
+)
+
+// ChangesBetween lists the paths that differ between two commits or trees, sorted; "" stands for the empty tree.
+func (r *Repo) ChangesBetween(ctx context.Context, from, to string) ([]Change, error) {
+	for _, sha := range []*string{&from, &to} {
+		if *sha == "" {
+			*sha = r.emptyTree()
+		}
+		if err := checkSHA(*sha); err != nil {
+			return nil, fmt.Errorf("changes: %w", err)
+		}
+	}
+	c := call{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv", from, to}, limit: wholeIndex, timeout: treeTime}
+	out, err := r.shadow(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("changes from %.12s to %.12s: %w", from, to, err)
+	}
+	fields := names(out)
+	var list []Change
+	for i := 0; i+1 < len(fields); i += 2 {
+		modes := strings.Fields(strings.TrimPrefix(fields[i], ":"))
+		if len(modes) != 5 {
+			return nil, fmt.Errorf("changes: git printed %.80q", fields[i])
+		}
+		list = append(list, Change{Path: fields[i+1], Old: modes[0], New: modes[1], OldID: modes[2], NewID: modes[3]})
+	}
+	return list, nil
+}
+
+// TreeOf gives the tree of a commit; "" stands for none, and gives the empty tree.
+func (r *Repo) TreeOf(ctx context.Context, commit string) (string, error) {
+	if commit == "" {
+		return r.emptyTree(), nil
+	}
+	if err := checkSHA(commit); err != nil {
+		return "", err
+	}
+	return r.line(ctx, call{args: []string{"rev-parse", "--verify", "--quiet", commit + "^{tree}"}})
+}
+
+// Descends reports whether base is commit itself or one of its ancestors.
+func (r *Repo) Descends(ctx context.Context, commit, base string) (bool, error) {
+	for _, sha := range []string{commit, base} {
+		if err := checkSHA(sha); err != nil {
+			return false, err
+		}
+	}
+	out, err := r.shadow(ctx, call{args: []string{"rev-list", "--max-count=1", base, "^" + commit}, limit: smallOutput, timeout: treeTime})
+	return err == nil && len(out) == 0, err
+}
+
+// CommitTree makes a commit of a tree in our name. Its time is that of its first parent, so that the same work is the
+// same commit whenever it is taken.
+func (r *Repo) CommitTree(ctx context.Context, tree, message string, parents ...string) (string, error) {
+	if err := checkSHA(tree); err != nil {
+		return "", err
+	}
+	args, date := []string{"commit-tree", "--no-gpg-sign", tree}, "@0 +0000"
+	for i, p := range parents {
+		if err := checkSHA(p); err != nil {
+			return "", err
+		}
+		args = append(args, "-p", p)
+		if i == 0 {
+			at, err := r.timeOf(ctx, p)
+			if err != nil {
+				return "", err
+			}
+			date = "@" + strconv.FormatInt(at, 10) + " +0000"
+		}
+	}
+	env := append(ourIdentity(), "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
+	return r.line(ctx, call{args: args, env: env, stdin: strings.NewReader(message)})
+}
+
+// timeOf gives the committer's time of a commit, in seconds since 1970; 0 where it has none that can be read.
+func (r *Repo) timeOf(ctx context.Context, commit string) (int64, error) {
+	commits, err := r.readCommits(ctx, []string{commit})
+	if err != nil || len(commits) == 0 {
+		return 0, err
+	}
+	return max(commits[0].CommitDate.Unix(), 0), nil
+}
+
+// line runs a call in the shadow that prints one object name.
+func (r *Repo) line(ctx context.Context, c call) (string, error) {
+	c.limit, c.timeout = smallOutput, callTime
+	out, err := r.shadow(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	sha := strings.TrimSpace(string(out))
+	return sha, checkSHA(sha)
+}
+
+// Own names a ref of ours: what kind of thing is kept, and under which name.
+func Own(kind, name string) string { return ownRefs + kind + "/" + name }
+
+// Keep has a ref of ours, as Own names it, point to a commit; what it pointed to before is let go.
+func (r *Repo) Keep(ctx context.Context, ref, commit string) error {
+	if !strings.HasPrefix(ref, ownRefs) {
+		return fmt.Errorf("keep %.80q: no ref of sluice's", ref)
+	}
+	if err := r.checkRef(ctx, ref); err != nil {
+		return err
+	}
+	if err := checkSHA(commit); err != nil {
+		return err
+	}
+	c := call{args: []string{"update-ref", "--no-deref", ref, commit}, env: ourIdentity(), limit: smallOutput, timeout: callTime}
+	_, err := r.inRepo(ctx, r.common, r.top, c)
+	return err
+}
+
+// Ignored gives those of the paths that the ignore rules of the worktree pass over.
+func (r *Repo) Ignored(ctx context.Context, worktree string, paths []string) (map[string]bool, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	_, top, err := r.gitDirOf(worktree)
+	if err != nil {
+		return nil, err
+	}
+	in := strings.NewReader(strings.Join(paths, "\x00") + "\x00")
+	env := []string{"GIT_LITERAL_PATHSPECS=0", "GIT_WORK_TREE=" + top, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.excludesFile", "GIT_CONFIG_VALUE_0=" + filepath.Join(r.common, "info", "exclude")}
+	c := call{args: []string{"check-ignore", "-z", "--no-index", "--stdin"}, env: env, dir: top, stdin: in, limit: listOutput, timeout: treeTime, codes: []int{1}}
+	out, err := r.shadow(ctx, c)
+	ignored := map[string]bool{}
+	for _, n := range names(out) {
+		ignored[n] = true
+	}
+	return ignored, err
+}

@@ -1,0 +1,345 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice/internal/git"
+)
+
+// repo is a git repository of a test's own, with a first commit.
+type repo struct {
+	*testing.T
+	dir string
+	git *git.Repo
+}
+
+func newRepo(t *testing.T) *repo {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &repo{T: t, dir: filepath.Join(dir, "repo")}
+	if err := os.Mkdir(r.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.run("init", "-q", "-b", "main")
+	r.write("a.txt", "a\n")
+	r.write("sub/b.txt", "b\n")
+	r.write(".gitignore", "*.log\nbuild/\n")
+	r.run("add", "-A")
+	r.run("commit", "-qm", "first")
+	if r.git, err = git.OpenWith(context.Background(), r.dir, git.Options{Scratch: filepath.Join(dir, "scratch")}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.git.Close() })
+	return r
+}
+
+func (r *repo) run(args ...string) string {
+	r.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b",
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "GIT_ALLOW_PROTOCOL=file")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (r *repo) write(name, text string) {
+	r.Helper()
+	path := filepath.Join(r.dir, filepath.FromSlash(name))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *repo) folder() Folder { return Folder{Repo: r.git, Top: r.dir} }
+
+// begin finds the folder as an attempt would.
+func (r *repo) begin() (Order, []Odd) {
+	r.Helper()
+	o := Order{Run: "w-1", Step: "X-1", N: 1, Base: r.run("rev-parse", "HEAD"), Branch: "refs/heads/main"}
+	var err error
+	if o.Found, err = r.folder().Find(context.Background(), o); err != nil {
+		r.Fatal(err)
+	}
+	odd, _, err := r.folder().Odd(context.Background())
+	if err != nil {
+		r.Fatal(err)
+	}
+	return o, odd
+}
+
+func (r *repo) take(o Order, known []Odd) (Taken, error) {
+	return r.folder().Take(context.Background(), o, r.run("rev-parse", "HEAD"), known)
+}
+
+// listing is what a commit holds: a line a file.
+func (r *repo) listing(commit string) string { return r.run("ls-tree", "-r", commit) }
+
+// byHand is the tree that git add -A and git write-tree make of the folder.
+func (r *repo) byHand() string {
+	r.Helper()
+	index := filepath.Join(r.TempDir(), "index")
+	cmd := func(args ...string) string {
+		c := exec.Command("git", args...)
+		c.Dir, c.Env = r.dir, append(os.Environ(), "GIT_INDEX_FILE="+index)
+		out, err := c.CombinedOutput()
+		if err != nil {
+			r.Fatalf("git %v: %v: %s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	cmd("read-tree", "HEAD")
+	cmd("add", "-A")
+	return cmd("write-tree")
+}
+
+func TestTakeIsTheFolder(t *testing.T) {
+	for name, work := range map[string]func(r *repo){
+		"nothing":         func(*repo) {},
+		"changed":         func(r *repo) { r.write("a.txt", "other\n") },
+		"new and ignored": func(r *repo) { r.write("new.txt", "n"); r.write("x.log", "l"); r.write("build/o", "o") },
+		"deleted":         func(r *repo) { r.try(os.RemoveAll(filepath.Join(r.dir, "sub"))) },
+		"mode":            func(r *repo) { r.try(os.Chmod(filepath.Join(r.dir, "a.txt"), 0o755)) },
+		"link":            func(r *repo) { r.try(os.Symlink("/etc/passwd", filepath.Join(r.dir, "l"))) },
+		"file to folder":  func(r *repo) { r.try(os.Remove(filepath.Join(r.dir, "a.txt"))); r.write("a.txt/in", "x") },
+		"committed":       func(r *repo) { r.write("c.txt", "c"); r.run("add", "-A"); r.run("commit", "-qm", "work") },
+		"committed and more": func(r *repo) {
+			r.write("c.txt", "c")
+			r.run("add", "-A")
+			r.run("commit", "-qm", "w")
+			r.write("d.txt", "d")
+		},
+		"staged only": func(r *repo) {
+			r.write("c.txt", "c")
+			r.run("add", "-A")
+			r.try(os.Remove(filepath.Join(r.dir, "c.txt")))
+		},
+		"hidden by a flag":   func(r *repo) { r.run("update-index", "--assume-unchanged", "a.txt"); r.write("a.txt", "hidden") },
+		"hidden by a sparse": func(r *repo) { r.run("update-index", "--skip-worktree", "a.txt"); r.write("a.txt", "hidden") },
+		"forged index":       func(r *repo) { r.write("a.txt", "forged"); r.write(".git/index", "nonsense") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t)
+			o, known := r.begin()
+			if o.Found != o.Base {
+				t.Fatalf("a clean folder was found as %s, not its base", o.Found)
+			}
+			work(r)
+			got, err := r.take(o, known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "forged index" {
+				r.try(os.Remove(filepath.Join(r.dir, ".git/index")))
+			} else {
+				r.run("update-index", "--no-assume-unchanged", "--no-skip-worktree", ".gitignore")
+			}
+			if tree := r.run("rev-parse", got.Commit+"^{tree}"); tree != r.byHand() {
+				t.Errorf("the tree is not the folder's:\n%s", r.listing(got.Commit))
+			}
+			if kept := r.run("rev-parse", "refs/sluice/taken/w-1/X-1.1"); kept != got.Commit {
+				t.Errorf("kept %s, taken %s", kept, got.Commit)
+			}
+			if again, err := r.take(o, known); err != nil || again.Commit != got.Commit {
+				t.Errorf("taken again it is %s (%v), before %s", again.Commit, err, got.Commit)
+			}
+		})
+	}
+}
+
+func (r *repo) try(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// What a person had changed before is found, and is no work of the step.
+func TestFoundIsNotTheStepsWork(t *testing.T) {
+	r := newRepo(t)
+	r.write("a.txt", "a person's edit\n")
+	r.write("untracked.txt", "a person's file\n")
+	o, known := r.begin()
+	if o.Found == o.Base {
+		t.Fatal("a dirty folder was found as its base")
+	}
+	r.write("sub/b.txt", "the step's\n")
+	got, err := r.take(o, known)
+	r.try(err)
+	changes, err := r.git.ChangesBetween(context.Background(), o.Found, got.Commit)
+	r.try(err)
+	if len(changes) != 1 || changes[0].Path != "sub/b.txt" {
+		t.Errorf("the step's work is %v", changes)
+	}
+	if status := r.run("status", "--porcelain"); !strings.Contains(status, "M a.txt") || !strings.Contains(status, "?? untracked.txt") {
+		t.Errorf("the person's changes are not as they were:\n%s", status)
+	}
+}
+
+func TestWhatCannotBeTaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		work func(r *repo)
+		why  string
+	}{
+		"nested repo":  {func(r *repo) { r.try(os.Mkdir(filepath.Join(r.dir, "n"), 0o755)); r.run("init", "-q", "n") }, "git repository of its own"},
+		"ignored repo": {func(r *repo) { r.run("init", "-q", "build/deep/n") }, "git repository of its own"},
+		"file .git":    {func(r *repo) { r.write("n/.git", "gitdir: /tmp/evil\n") }, "git repository of its own"},
+		"capital .GIT": {func(r *repo) { r.write("n/.GIT/config", "x") }, "git repository of its own"},
+		"bare":         {func(r *repo) { r.write("e/HEAD", "x"); r.write("e/objects/x", ""); r.write("e/refs/x", "") }, "looks like a git folder"},
+		"twins":        {func(r *repo) { r.write("A.TXT", "x") }, "differs only in upper and lower case"},
+		"unicode":      {func(r *repo) { r.write("\u00e9", "x"); r.write("e\u0301", "y") }, "differs only in upper and lower case"},
+		"pipe":         {func(r *repo) { r.try(syscall.Mkfifo(filepath.Join(r.dir, "p"), 0o644)) }, "no regular file"},
+		"socket": {func(r *repo) {
+			l, err := net.Listen("unix", filepath.Join(r.dir, "s"))
+			r.try(err)
+			r.Cleanup(func() { l.Close() })
+		}, "no regular file"},
+		"deep": {deep, "cannot be read"},
+		"submodule": {func(r *repo) {
+			r.run("update-index", "--add", "--cacheinfo", "160000,"+r.run("rev-parse", "HEAD")+",m")
+			r.run("commit", "-qm", "m")
+			r.try(os.Mkdir(filepath.Join(r.dir, "m"), 0o755))
+		}, "submodule"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t)
+			o, known := r.begin()
+			c.work(r)
+			_, err := r.take(o, known)
+			var no *Refused
+			if !errors.As(err, &no) || !strings.Contains(no.Why, c.why) {
+				t.Fatalf("taken with %v; want it refused: %s", err, c.why)
+			}
+			if len(no.Why) > 2000 {
+				t.Errorf("the reason has %d bytes", len(no.Why))
+			}
+			if out, err := exec.Command("git", "-C", r.dir, "rev-parse", "--verify", "-q", "refs/sluice/taken/w-1/X-1.1").Output(); err == nil {
+				t.Errorf("something was kept: %s", out)
+			}
+		})
+	}
+}
+
+// deep makes a path of 8 kB, longer than any system call takes.
+func deep(r *repo) {
+	r.Helper()
+	name := strings.Repeat("d", 200)
+	fd, err := syscall.Open(r.dir, syscall.O_DIRECTORY, 0)
+	r.try(err)
+	for range 41 {
+		r.try(syscall.Mkdirat(fd, name, 0o755))
+		next, err := syscall.Openat(fd, name, syscall.O_DIRECTORY, 0)
+		r.try(err)
+		r.try(syscall.Close(fd))
+		fd = next
+	}
+	r.try(syscall.Close(fd))
+	r.Cleanup(func() { _ = exec.Command("rm", "-rf", filepath.Join(r.dir, name)).Run() })
+}
+
+func TestUnreadableFolder(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root reads every folder: run as another user")
+	}
+	r := newRepo(t)
+	o, known := r.begin()
+	r.write("shut/x", "x")
+	r.try(os.Chmod(filepath.Join(r.dir, "shut"), 0))
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(r.dir, "shut"), 0o755) })
+	var no *Refused
+	if _, err := r.take(o, known); !errors.As(err, &no) {
+		t.Fatalf("taken with %v", err)
+	}
+}
+
+// What was odd before the run is not the step's fault; a socket that is ignored is none either.
+func TestOddBeforeTheRun(t *testing.T) {
+	r := newRepo(t)
+	r.run("init", "-q", "vendored")
+	r.run("-C", "vendored", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x")
+	o, known := r.begin()
+	r.write("a.txt", "work")
+	r.try(syscall.Mkfifo(filepath.Join(r.dir, "x.log"), 0o644))
+	got, err := r.take(o, known)
+	r.try(err)
+	if strings.Contains(r.listing(got.Commit), "vendored") {
+		t.Error("a repository that lay in the folder is in the tree")
+	}
+}
+
+// A file written again in the second in which it was taken, with its time put back, is seen.
+func TestRewriteInTheSameSecond(t *testing.T) {
+	r := newRepo(t)
+	at := time.Now().Add(-time.Hour)
+	put := func(text string) {
+		r.write("a.txt", text)
+		r.try(os.Chtimes(filepath.Join(r.dir, "a.txt"), at, at))
+	}
+	o, known := r.begin()
+	for i := range 20 {
+		put("x" + string(rune('a'+i)) + "\n")
+		o.N = 2 * i
+		first, err := r.folder().Take(context.Background(), o, o.Base, known)
+		r.try(err)
+		put("y" + string(rune('a'+i)) + "\n")
+		o.N, o.Base = o.N+1, first.Commit
+		second, err := r.folder().Take(context.Background(), o, first.Commit, known)
+		r.try(err)
+		if first.Commit == second.Commit {
+			t.Fatalf("round %d: the rewrite was missed", i)
+		}
+	}
+}
+
+// A tip that does not descend from the base does not count: the tree becomes one commit on the base.
+func TestTipThatWasRebasedAway(t *testing.T) {
+	r := newRepo(t)
+	r.write("second.txt", "s")
+	r.run("add", "-A")
+	r.run("commit", "-qm", "second")
+	o, known := r.begin()
+	r.run("reset", "-q", "--hard", "HEAD^")
+	r.write("w.txt", "w")
+	r.run("add", "-A")
+	r.run("commit", "-qm", "elsewhere")
+	got, err := r.take(o, known)
+	r.try(err)
+	if parent := r.run("rev-parse", got.Commit+"^"); parent != o.Base {
+		t.Errorf("the taken commit is on %s, the base is %s", parent, o.Base)
+	}
+	if strings.Contains(r.listing(got.Commit), "second.txt") {
+		t.Error("the tree is not the folder's")
+	}
+}
+
+// A repo without a commit has its files taken all the same.
+func TestTakeBeforeTheFirstCommit(t *testing.T) {
+	r := newRepo(t)
+	r.run("update-ref", "-d", "HEAD")
+	r.run("rm", "-rqf", "--cached", ".")
+	o := Order{Run: "w-1", Step: "X-1", N: 1}
+	var err error
+	o.Found, err = r.folder().Find(context.Background(), o)
+	r.try(err)
+	r.write("n.txt", "n")
+	got, err := r.folder().Take(context.Background(), o, "", nil)
+	r.try(err)
+	if l := r.listing(got.Commit); !strings.Contains(l, "n.txt") || !strings.Contains(l, "a.txt") {
+		t.Errorf("taken:\n%s", l)
+	}
+}

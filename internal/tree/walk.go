@@ -1,0 +1,156 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxOdd is how many odd things of a folder are listed. Where there are more, a person is asked.
+const maxOdd = 1000
+
+// Odd is something in a folder that git skips in silence, or that no commit can hold.
+type Odd struct {
+	Path string `json:"path"`
+	What string `json:"what"`
+}
+
+func (o Odd) String() string { return fmt.Sprintf("%q %s", o.Path, o.What) }
+
+// What is odd.
+const (
+	oddRepo    = "is a git repository of its own"
+	oddBare    = "looks like a git folder"
+	oddFolder  = "is a folder that cannot be read"
+	oddSpecial = "is no regular file (a socket, a pipe or a device)"
+	oddTwin    = "has a twin that differs only in upper and lower case or in Unicode form"
+)
+
+// walk looks through all files of a folder, ignored ones too.
+type walk struct {
+	top  string
+	pass func(dir string) bool // folders that are not looked into: worktrees of ours
+	odd  []Odd
+	more bool
+}
+
+// Walk lists what is odd in the folder top, sorted. pass names folders, relative to top, that are no part of it.
+// more reports that there is more than is listed.
+func Walk(ctx context.Context, top string, pass func(dir string) bool) (odd []Odd, more bool, err error) {
+	w := walk{top: top, pass: pass}
+	err = w.folder(ctx, ".")
+	slices.SortFunc(w.odd, func(a, b Odd) int { return strings.Compare(a.Path+"\x00"+a.What, b.Path+"\x00"+b.What) })
+	return w.odd, w.more, err
+}
+
+func (w *walk) note(path, what string) {
+	if len(w.odd) >= maxOdd {
+		w.more = true
+		return
+	}
+	w.odd = append(w.odd, Odd{Path: filepath.ToSlash(path), What: what})
+}
+
+// folder looks at one folder, and at those in it.
+func (w *walk) folder(ctx context.Context, dir string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f, err := os.Open(filepath.Join(w.top, dir))
+	if err != nil {
+		w.note(dir, oddFolder+": "+cause(err))
+		return nil
+	}
+	entries, err := f.ReadDir(-1)
+	f.Close()
+	if err != nil {
+		w.note(dir, oddFolder+": "+cause(err))
+		return nil
+	}
+	if dir != "." && bare(entries) {
+		w.note(dir, oddBare)
+	}
+	w.twins(dir, entries)
+	for _, e := range entries {
+		if err := w.entry(ctx, filepath.Join(dir, e.Name()), e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walk) entry(ctx context.Context, path string, e fs.DirEntry) error {
+	switch {
+	case strings.EqualFold(e.Name(), ".git"):
+		if path != ".git" {
+			w.note(path, oddRepo)
+		}
+		return nil
+	case e.IsDir():
+		if w.pass != nil && w.pass(path) {
+			return nil
+		}
+		return w.folder(ctx, path)
+	case e.Type()&(fs.ModeSocket|fs.ModeNamedPipe|fs.ModeDevice|fs.ModeCharDevice|fs.ModeIrregular) != 0:
+		w.note(path, oddSpecial)
+	}
+	return nil
+}
+
+// bare reports whether git would take a folder with these entries for a git folder.
+func bare(entries []fs.DirEntry) bool {
+	found := 0
+	for _, e := range entries {
+		switch {
+		case e.Name() == "HEAD", (e.Name() == "objects" || e.Name() == "refs") && e.IsDir():
+			found++
+		}
+	}
+	return found == 3
+}
+
+// twins notes names of one folder that some file systems take for the same.
+func (w *walk) twins(dir string, entries []fs.DirEntry) {
+	fold := cases.Fold()
+	seen := make(map[string]string, len(entries))
+	for _, e := range entries {
+		name := e.Name()
+		key := name
+		if plain, lower := plainName(name); !plain {
+			key = norm.NFC.String(fold.String(norm.NFC.String(name)))
+		} else if !lower {
+			key = strings.ToLower(name)
+		}
+		if twin, ok := seen[key]; ok {
+			w.note(filepath.Join(dir, max(name, twin)), oddTwin)
+		}
+		seen[key] = name
+	}
+}
+
+// plainName reports whether a name is ASCII, and whether it has no capital letter.
+func plainName(name string) (plain, lower bool) {
+	lower = true
+	for i := range len(name) {
+		if name[i] >= 0x80 {
+			return false, false
+		}
+		lower = lower && (name[i] < 'A' || name[i] > 'Z')
+	}
+	return true, lower
+}
+
+// cause is an error without the path, which may be 8 kB long.
+func cause(err error) string {
+	if p, ok := err.(*fs.PathError); ok {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
