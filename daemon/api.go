@@ -105,6 +105,8 @@ type RunStatus struct {
 	Waits     []Wait          `json:"waits,omitempty"`            // what it waits for, oldest first
 	Child     *engine.ChildOf `json:"child,omitempty"`            // it is a child run: of whom, and for which task
 	Dir       string          `json:"dir,omitempty"`              // its folder, below .workflow/runs/
+	Workspace string          `json:"workspace,omitempty"`        // its own worktree, below the root
+	Branch    string          `json:"branch,omitempty"`           // and the branch of that
 }
 
 // StepStatus is a step of a run, with the gates that judge it.

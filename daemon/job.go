@@ -64,7 +64,7 @@ func (r *Repo) job(e engine.Effect) Job {
 	}
 	j.Spec = c.spec(run.Digest)
 	j.Vars = run.Vars
-	j.RunInfo = RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase, Started: run.Started, Ended: run.Ended, EndWhy: run.EndWhy, RetryDir: run.RetryDir, File: run.File, Stubs: run.Stubs,
+	j.RunInfo = RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase, Started: run.Started, Ended: run.Ended, EndWhy: run.EndWhy, RetryDir: run.RetryDir, File: run.File, Stubs: run.Stubs, Workspace: run.Workspace,
 		Usage: run.Usage, Limit: run.UsageLimit}
 	if run.Child != nil {
 		j.RunInfo.Child = copied(run.Child)

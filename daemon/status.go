@@ -88,6 +88,7 @@ func runStatus(c *core, r *engine.Run, full bool, taken func() engine.Taken) Run
 	}
 	out.Name = spec.Name
 	out.Child, out.Dir = copied(r.Child), r.Folder()
+	out.Workspace, out.Branch = r.Workspace, engine.WorkspaceBranch(r.Workspace)
 	for _, st := range spec.Steps {
 		out.Steps = append(out.Steps, stepStatus(c.state, r, spec, st, full))
 	}

@@ -71,6 +71,7 @@ type RunInfo struct {
 	Role, RoleLimit     engine.Usage    // so for the role that works in the job
 	RetryDir            string          // see engine.InRetryDir
 	File                string          // hex SHA-256 of the spec's file as it was read for the run; "" where that is not known
+	Workspace           string          // the run's own worktree, below the root; "" = it has none
 	Stubs               []byte          // what stand-ins do in place of its agents, as JSON; nil: it is a real run
 	Child               *engine.ChildOf // of a child run
 	Lists               []string        // the task files of its list and of those that it is done for

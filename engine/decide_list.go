@@ -113,6 +113,7 @@ func (d *decider) beginList(r *Run, w *Spec, st *Step, a *Attempt) {
 		b := r.Current(o.ID)
 		return b.Done() && r.makes(w, o, f.Path, d.s) && (r.List == nil || b.Since > r.List.Since)
 	})
+	f.Path = r.below(f.Path)
 	if l := r.List; l != nil && l.To != "" {
 		f.Keep = true
 		if by := r.Current(l.To); by.Done() {
@@ -284,7 +285,7 @@ func (d *decider) startChild(r *Run, w *Spec, st *Step, c ChildOf) {
 	}
 	c.Parent, c.Step, c.Dir = r.ID, st.ID, fmt.Sprintf("%s/%s.%d/%s.%d", dir, st.ID, c.N, name, n)
 	k := st.Child
-	d.put(RunStarted{of: Of(id), Workflow: k.ID, N: n, Digest: r.Digest + "/" + st.ID, Vars: childVars(k, r.Vars), Trees: r.Trees, Parallel: true,
+	d.put(RunStarted{of: Of(id), Workflow: k.ID, N: n, Digest: r.Digest + "/" + st.ID, Vars: childVars(k, r.Vars), Trees: r.Trees, Workspace: r.Workspace, Parallel: true,
 		MaxSteps: k.Limits.MaxSteps, TimeLimit: k.Limits.MaxDuration, UsageLimit: Usage{Tokens: k.Limits.MaxTokens, CostUSD: k.Limits.MaxCostUSD},
 		RoleLimits: k.Limits.Roles, By: r.By, Child: &c})
 }

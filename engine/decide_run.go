@@ -34,7 +34,8 @@ func (d *decider) requested(ev RunRequested) {
 		id = fmt.Sprintf("%s-%d", w.ID, n)
 	}
 	d.put(RunStarted{of: Of(id), Workflow: w.ID, N: n, Digest: ev.Digest, File: ev.File, Source: ev.Source, Vars: vars, Trees: ev.Trees, Parallel: ev.Parallel,
-		MaxSteps: w.Limits.MaxSteps, TimeLimit: w.Limits.MaxDuration, UsageLimit: Usage{Tokens: w.Limits.MaxTokens, CostUSD: w.Limits.MaxCostUSD}, RoleLimits: w.Limits.Roles, Stubs: ev.Stubs, Ratio: w.Limits.MaxFailedRatio, By: ev.By})
+		Workspace: workspace(w, id),
+		MaxSteps:  w.Limits.MaxSteps, TimeLimit: w.Limits.MaxDuration, UsageLimit: Usage{Tokens: w.Limits.MaxTokens, CostUSD: w.Limits.MaxCostUSD}, RoleLimits: w.Limits.Roles, Stubs: ev.Stubs, Ratio: w.Limits.MaxFailedRatio, By: ev.By})
 	if ev.Paused {
 		d.put(RunPaused{of: Of(id), Why: "user", By: &ev.By})
 	}

@@ -40,6 +40,7 @@ type (
 		Source     string            `json:"source"`
 		Vars       map[string]any    `json:"vars,omitempty"`
 		Trees      map[string]string `json:"trees,omitempty"`
+		Workspace  string            `json:"workspace,omitempty"` // the run's own worktree, below the root; a child's is its parent's
 		Parallel   bool              `json:"parallel,omitempty"`
 		MaxSteps   int               `json:"max_steps,omitempty"`
 		TimeLimit  Duration          `json:"time_limit,omitempty"`

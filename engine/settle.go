@@ -282,6 +282,9 @@ func (d *decider) startStep(r *Run, w *Spec, st *Step) {
 // tree gives the step's worktree as evaluated and the key of the checkout it lies in.
 func (d *decider) tree(r *Run, st *Step, env func() *Env) (string, string, error) {
 	if st.Agent == nil || st.Agent.Worktree.Source == "" {
+		if r.Workspace != "" {
+			return r.Workspace, r.Workspace, nil
+		}
 		return "", ".", nil
 	}
 	text := st.Agent.Worktree.Source

@@ -66,6 +66,7 @@ type Spec struct {
 	AfterRun     *Command
 	Notify       bool // a person is told of each step that passes, or is sent back
 	Protect      []string
+	Workspace    string  // WorkspaceRun, or "" for the person's checkout
 	Steps        []*Step // in the order of the file
 	Gates        []*Gate // in the order of the file, the implicit ones of gateless steps last
 

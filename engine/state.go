@@ -138,6 +138,7 @@ type Run struct {
 	File       string                `json:"file,omitempty"` // hex SHA-256 of the spec's file, "" of a run that an older release started
 	Vars       map[string]any        `json:"vars,omitempty"`
 	Trees      map[string]string     `json:"trees,omitempty"`
+	Workspace  string                `json:"workspace,omitempty"` // its own worktree, below the root; "" = it works in the checkout
 	RetryDir   string                `json:"retry_dir,omitempty"` // below .workflow/retry-context/: beside another run with the same gates
 	Stubs      json.RawMessage       `json:"stubs,omitempty"`     // stand-ins play its agents, as this says; absent: it is a real run
 	By         Actor                 `json:"by"`

@@ -142,6 +142,9 @@ func (c *compiler) workflow() {
 	}
 	s.ContextFiles = c.fixedPaths(w.ContextFiles, "workflow: context_files")
 	s.Protect = c.fixedPaths(w.Protect, "workflow: protect")
+	if w.Workspace.value == engine.WorkspaceRun {
+		s.Workspace = engine.WorkspaceRun
+	}
 	for _, n := range w.Needs.items {
 		need, ok := c.need(n, "workflow: needs")
 		if ok && need.Workflow == "" {

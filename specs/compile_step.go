@@ -68,6 +68,9 @@ func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
 			c.at(a.Branch.node, "%s: branch %s %s", what, quote(a.Branch.value), bad)
 		}
 	}
+	if w := c.doc.Workflow; w != nil && w.Workspace.value == engine.WorkspaceRun && a.Branch.set() && !a.Worktree.set() {
+		c.at(a.Branch.node, "%s: branch %s: the run's worktree has a branch of its own: remove the branch, or name a worktree for it", what, quote(a.Branch.value))
+	}
 	if a.Launch.value != "" {
 		s.Agent.Launch = a.Launch.value
 	}

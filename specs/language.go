@@ -37,6 +37,7 @@ type workflowDoc struct {
 	Description  text       `key:"description" doc:"What the workflow does, in a sentence or two."`
 	ContextFiles pathList   `key:"context_files" doc:"Files that every agent of this workflow is told to read."`
 	Vars         varsDoc    `key:"vars" doc:"What a run can be given: name: default, or name: {required: true, description: …}. The default gives the type."`
+	Workspace    text       `key:"workspace" enum:"checkout|run" doc:"Where steps without a worktree work. checkout (default): in your checkout. run: in a worktree of the run's own, on the branch sluice/<run>; sluice land takes the work over."`
 	Limits       *limitsDoc `key:"limits" doc:"The run's circuit breakers. Each is N, or {max: N, on_hit: ABORTED | FAILED | human}."`
 	Needs        textList   `key:"needs" doc:"Steps of other workflows (workflow/step) that the run waits for before its first step."`
 	Hooks        *hooksDoc  `key:"hooks" doc:"Commands that get the run's facts in their environment. A failing hook is recorded, not fatal."`

@@ -260,6 +260,12 @@ func (p Plan) Seatbelt(program string, argv []string) []string {
 			rule("deny", "file-read*", dir)
 			rule("deny", "file-write*", dir)
 		}
+		for _, m := range p.Shown {
+			if Inside(dir, m.Path) {
+				rule("allow", "file-read*", m.Path)
+				rule(map[bool]string{true: "allow", false: "deny"}[m.Write], "file-write*", m.Path)
+			}
+		}
 	}
 	for _, dir := range append([]string{p.Inbox, p.Private}, p.Own...) {
 		if dir != "" {

@@ -23,6 +23,7 @@ const defaultTemplate = "gated-pipeline"
 // ignored is what of `.workflow/` is not for committing: what comes and goes while runs go on.
 const ignored = `# What comes and goes while runs go on. Specs, settings, prompts and the audit are for committing.
 /signals/
+/worktrees/
 /runs/
 /retry-context/
 /backlog/

@@ -111,6 +111,12 @@ func (e *Executor) place(ctx context.Context, job daemon.Job, st *engine.Step) (
 		b.Branch = branch
 	}
 	if wt := job.Attempt.Worktree; wt != "" {
+		if wt == job.RunInfo.Workspace {
+			b.Own, b.Branch = true, engine.WorkspaceBranch(wt)
+			if err := e.openWorkspace(ctx, wt); err != nil {
+				return b, err
+			}
+		}
 		if b.Branch == "" {
 			b.Branch = path.Base(wt)
 		}
@@ -121,7 +127,9 @@ func (e *Executor) place(ctx context.Context, job daemon.Job, st *engine.Step) (
 		if err := e.checkout(ctx, dir, b.Branch); err != nil {
 			return b, err
 		}
-		b.Dir = dir
+		if b.Dir = dir; wt == job.RunInfo.Workspace {
+			b.Dir = e.rootIn(dir)
+		}
 	}
 	real, err := filepath.EvalSymlinks(b.Dir)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"sluice/agents/egress"
 	"sluice/agents/program"
 	"sluice/agents/sandbox"
+	"sluice/engine"
 	"sluice/internal/git"
 )
 
@@ -134,7 +135,7 @@ func (e *Executor) plan(l launch, p process, run, rest string, inPlace bool) (pl
 	if err != nil {
 		return plan, unready("folder %s: %v", e.shown(p.cwd), err)
 	}
-	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd, Hide: e.hidden(), Inbox: e.pidFile(l.key) + inboxMark,
+	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd, Hide: append(e.hidden(), filepath.Join(e.root, filepath.FromSlash(engine.WorkspaceDir))), Inbox: e.pidFile(l.key) + inboxMark,
 		Private: filepath.Join(e.opt.State, homesDir, plain(run), plain(e.holder(l.key, rest)))}
 	for _, dir := range []string{filepath.Join(plan.Inbox, run), plan.Private} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -166,7 +167,9 @@ func (e *Executor) plan(l launch, p process, run, rest string, inPlace bool) (pl
 		if err := os.MkdirAll(filepath.Join(at, "signals"), 0o755); err != nil {
 			return plan, err
 		}
-		plan.Shown = append(plan.Shown, sandbox.Mount{Path: at})
+		if top == "" || !sandbox.Inside(at, top) { // else the main checkout is read-only anyway, and this would cover top
+			plan.Shown = append(plan.Shown, sandbox.Mount{Path: at})
+		}
 		plan.Inboxes = append(plan.Inboxes, filepath.Join(at, "signals"))
 	}
 	for _, rel := range []string{l.dir + "/" + ownDir, e.runDir(run) + "/files"} {

@@ -27,7 +27,7 @@ func (e *Executor) hook(ctx context.Context, job daemon.Job) *engine.ProcessEnde
 		if err != nil {
 			return process{}, err
 		}
-		p, vars := process{cwd: e.root, argv: argv}, map[string]string{"SLUICE_STATUS": job.RunInfo.Phase, "SLUICE_UNPASSED": strconv.Itoa(job.RunInfo.Unpassed)}
+		p, vars := process{cwd: e.home(job), argv: argv}, map[string]string{"SLUICE_STATUS": job.RunInfo.Phase, "SLUICE_UNPASSED": strconv.Itoa(job.RunInfo.Unpassed)}
 		var w who
 		if job.Proc.Step != "" {
 			st := job.Spec.Step(job.Proc.Step)

@@ -10,9 +10,22 @@ import (
 
 // Change is a path that differs between two commits.
 type Change struct {
-	Path     string // as git has it
-	Old, New string // modes, such as 100644; "000000" where it is not there
+	Path         string // as git has it
+	Old, New     string // modes, such as 100644; "000000" where it is not there
+	OldID, NewID string // object names
 }
+
+// modeNone is the mode of a side that does not have the path.
+const modeNone = "000000"
+
+// Added reports whether only the new side has the path.
+func (c Change) Added() bool { return c.Old == modeNone }
+
+// Deleted reports whether only the old side has the path.
+func (c Change) Deleted() bool { return c.New == modeNone }
+
+// Submodule reports whether the path is one on either side: it has no file of this repo.
+func (c Change) Submodule() bool { return c.Old == ModeSubmodule || c.New == ModeSubmodule }
 
 // Modes of entries that are no files.
 const (
@@ -30,7 +43,7 @@ func (r *Repo) ChangesBetween(ctx context.Context, from, to string) ([]Change, e
 			return nil, fmt.Errorf("changes: %w", err)
 		}
 	}
-	c := call{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", "--no-textconv", from, to}, limit: wholeIndex, timeout: treeTime}
+	c := call{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv", from, to}, limit: wholeIndex, timeout: treeTime}
 	out, err := r.shadow(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("changes from %.12s to %.12s: %w", from, to, err)
@@ -39,10 +52,10 @@ func (r *Repo) ChangesBetween(ctx context.Context, from, to string) ([]Change, e
 	var list []Change
 	for i := 0; i+1 < len(fields); i += 2 {
 		modes := strings.Fields(strings.TrimPrefix(fields[i], ":"))
-		if len(modes) < 2 {
+		if len(modes) != 5 {
 			return nil, fmt.Errorf("changes: git printed %.80q", fields[i])
 		}
-		list = append(list, Change{Path: fields[i+1], Old: modes[0], New: modes[1]})
+		list = append(list, Change{Path: fields[i+1], Old: modes[0], New: modes[1], OldID: modes[2], NewID: modes[3]})
 	}
 	return list, nil
 }

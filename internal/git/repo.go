@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -234,6 +235,21 @@ func (r *Repo) gitDirOf(path string) (gitDir, top string, err error) {
 // file in the worktree does not count. A commondir file would, for refs, whatever is named: one that leads
 // elsewhere was planted.
 func (r *Repo) inRepo(ctx context.Context, gitDir, top string, c call) ([]byte, error) {
+	if err := r.intoRepo(gitDir, top, &c); err != nil {
+		return nil, err
+	}
+	return r.run(ctx, c)
+}
+
+// streamIn is inRepo for what git prints at length.
+func (r *Repo) streamIn(ctx context.Context, gitDir, top string, c call, read func(io.Reader) error) error {
+	if err := r.intoRepo(gitDir, top, &c); err != nil {
+		return err
+	}
+	return r.stream(ctx, c, read)
+}
+
+func (r *Repo) intoRepo(gitDir, top string, c *call) error {
 	common, err := pointer(gitDir, "commondir", "")
 	if err == nil {
 		common, err = filepath.EvalSymlinks(common)
@@ -241,12 +257,12 @@ func (r *Repo) inRepo(ctx context.Context, gitDir, top string, c call) ([]byte, 
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && gitDir == r.common:
 	case err != nil:
-		return nil, err
+		return err
 	case common != r.common:
-		return nil, fmt.Errorf("%s leads to another repo, %s: remove it", filepath.Join(gitDir, "commondir"), common)
+		return fmt.Errorf("%s leads to another repo, %s: remove it", filepath.Join(gitDir, "commondir"), common)
 	}
 	c.env = append([]string{"GIT_DIR=" + gitDir, "GIT_COMMON_DIR=" + r.common, "GIT_WORK_TREE=" + top}, c.env...)
-	return r.run(ctx, c)
+	return nil
 }
 
 // RepoID names the repo whose common folder is commonDir, for folders of state: the name of the repo's

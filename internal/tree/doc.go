@@ -7,6 +7,9 @@
 // Its tree is the folder as it was after the last process had gone. What git alone would skip or cannot hold makes the
 // taking fail with a reason; nothing is left out in silence. The folder, its index and its branch are not changed.
 //
+// An Advance moves a branch to a taken commit. A person's staged and unstaged changes stay as they are, and a kill at any
+// moment leaves nothing half done that the next call does not complete.
+//
 // # Values
 //
 // An Order is what a launch starts from, a Taken what came of it. Both are plain values: they name commits, and

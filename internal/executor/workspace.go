@@ -1,0 +1,122 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/internal/git"
+)
+
+// baseRefs is where the commits are kept that runs began from.
+const baseRefs = "refs/sluice/base/"
+
+// workspace is the record of a run's own worktree, made before its branch: a branch of that name without it is another's.
+type workspace struct {
+	Base string `json:"base"`
+}
+
+// openWorkspace makes what a run's worktree is made of: the branch, from HEAD of the person's checkout, and the folder
+// around, which git ignores. A worktree that is there is left as it is.
+func (e *Executor) openWorkspace(ctx context.Context, wt string) error {
+	dir, err := e.below(wt)
+	if err != nil {
+		return refused("workspace %s: %v", wt, err)
+	}
+	if info, err := os.Stat(dir); e.opt.Git == nil || err == nil && info.IsDir() {
+		return nil // without git, the worktree cannot be made, and its error says so
+	}
+	if err := e.makeBelow(path.Dir(wt), 0o755); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(filepath.Join(filepath.Dir(dir), ".gitignore"), []byte("*\n"), 0o644); err != nil {
+		return err
+	}
+	run, branch := path.Base(wt), "refs/heads/"+engine.WorkspaceBranch(wt)
+	var w workspace
+	file := filepath.Join(e.opt.State, "workspaces", plain(run))
+	err = kept(file, &w)
+	if errors.Is(err, fs.ErrNotExist) {
+		w, err = e.newWorkspace(ctx, branch)
+		if err == nil {
+			err = keep(file, w)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for _, ref := range []string{baseRefs + run, branch} {
+		if err := makeRef(ctx, e.opt.Git, ref, w.Base); err != nil {
+			if passing(err) {
+				return err
+			}
+			return unready("workspace %s: %v", wt, err)
+		}
+	}
+	return nil
+}
+
+// newWorkspace looks where the branch of a run begins.
+func (e *Executor) newWorkspace(ctx context.Context, branch string) (w workspace, err error) {
+	tip, err := e.opt.Git.TipOf(ctx, branch)
+	if err != nil {
+		return w, err
+	}
+	name := path.Base(branch)
+	if tip.SHA != "" {
+		return w, unready("branch sluice/%s exists and is not this run's: rename it with git branch -m sluice/%s NAME", name, name)
+	}
+	if w.Base, err = e.opt.Git.Head(ctx, e.opt.Git.Top()); err != nil {
+		return w, err
+	}
+	if w.Base == "" {
+		return w, unready("the repo has no commit to make the branch sluice/%s of: make a first one with git commit", name)
+	}
+	return w, nil
+}
+
+// makeRef makes a ref where it is missing.
+func makeRef(ctx context.Context, repo *git.Repo, ref, sha string) error {
+	tip, err := repo.TipOf(ctx, ref)
+	if err != nil || tip.SHA != "" {
+		return err
+	}
+	return repo.MoveRef(ctx, repo.Top(), ref, "", sha, "sluice: a run begins")
+}
+
+// home is the folder that the run works in, if no step says otherwise: its worktree, or the root where there is none (yet).
+func (e *Executor) home(job daemon.Job) string {
+	if job.RunInfo.Workspace == "" {
+		return e.root
+	}
+	dir, err := e.below(job.RunInfo.Workspace)
+	if err != nil {
+		return e.root
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return e.root
+	}
+	return e.rootIn(dir)
+}
+
+// rootIn is the folder of a worktree that the root is of its own checkout.
+func (e *Executor) rootIn(worktree string) string {
+	if e.opt.Git == nil {
+		return worktree
+	}
+	rel, err := filepath.Rel(e.opt.Git.Top(), e.root)
+	if err != nil || !filepath.IsLocal(rel) {
+		return worktree
+	}
+	in := filepath.Join(worktree, rel)
+	if info, err := os.Stat(in); err != nil || !info.IsDir() {
+		return worktree
+	}
+	return in
+}

@@ -1,0 +1,199 @@
+package git
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// listed is an index of ours in the shadow that has a few paths of a checkout and nothing else.
+type listed struct {
+	r    *Repo
+	top  string
+	file string
+}
+
+// list makes an index of the old or the new side of changes, submodules left out.
+func (r *Repo) list(ctx context.Context, top string, changes []Change, old bool) (listed, error) {
+	if err := r.keepShadow(ctx); err != nil {
+		return listed{}, err
+	}
+	l := listed{r: r, top: top, file: filepath.Join(r.scratch, indexName, "list-"+rand.Text())}
+	var in strings.Builder
+	for _, c := range changes {
+		mode, sha := c.New, c.NewID
+		if old {
+			mode, sha = c.Old, c.OldID
+		}
+		if mode != modeNone && mode != ModeSubmodule {
+			fmt.Fprintf(&in, "%s %s 0\t%s\x00", mode, sha, c.Path)
+		}
+	}
+	_, err := l.git(ctx, in.String(), "update-index", "-z", "--index-info")
+	return l, err
+}
+
+func (l listed) git(ctx context.Context, stdin string, args ...string) ([]byte, error) {
+	return l.r.run(ctx, call{args: args, env: l.r.inShadowTree(l.top, l.file), dir: l.top, stdin: strings.NewReader(stdin),
+		limit: listOutput, timeout: treeTime, codes: codesOf(args[0])})
+}
+
+func (l listed) remove() error { return ignoreGone(os.Remove(l.file)) }
+
+// Standing says what the files of a checkout are, of paths that two commits have differently.
+type Standing struct {
+	Old   []Change // as the old side has it
+	Other []string // neither as the old side nor as the new one
+}
+
+// Stand compares the files at top with both sides. Submodules are passed over. No filter is run.
+func (r *Repo) Stand(ctx context.Context, top string, changes []Change) (s Standing, err error) {
+	_, top, err = r.gitDirOf(top)
+	if err != nil {
+		return s, err
+	}
+	notOld, err := r.differ(ctx, top, changes, true)
+	if err != nil {
+		return s, err
+	}
+	notNew, err := r.differ(ctx, top, changes, false)
+	if err != nil {
+		return s, err
+	}
+	for _, c := range changes {
+		switch {
+		case c.Submodule(), !notNew[c.Path]:
+		case !notOld[c.Path]:
+			s.Old = append(s.Old, c)
+		default:
+			s.Other = append(s.Other, c.Path)
+		}
+	}
+	return s, nil
+}
+
+// differ returns the paths whose file is not as one side has it. A path that this side does not have must not be there.
+func (r *Repo) differ(ctx context.Context, top string, changes []Change, old bool) (map[string]bool, error) {
+	l, err := r.list(ctx, top, changes, old)
+	if err != nil {
+		return nil, errors.Join(err, l.remove())
+	}
+	_, err = l.git(ctx, "", "update-index", "-q", "--refresh")
+	var out []byte
+	if err == nil {
+		out, err = l.git(ctx, "", "diff-files", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
+	}
+	if err := errors.Join(err, l.remove()); err != nil {
+		return nil, err
+	}
+	differs := map[string]bool{}
+	for _, p := range names(out) {
+		differs[p] = true
+	}
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	has := map[string]bool{}
+	for _, c := range changes {
+		has[c.Path] = old && !c.Added() || !old && !c.Deleted()
+	}
+	for _, c := range changes {
+		if old && !c.Added() || !old && !c.Deleted() {
+			continue
+		}
+		there, err := occupied(root, c, has)
+		if err != nil {
+			return nil, err
+		}
+		differs[c.Path] = there
+	}
+	return differs, nil
+}
+
+// occupied reports whether there is something in the place of a path that this side does not have: a file, a folder with
+// files, or a file or link in the place of one of its folders. What this side has there does not count.
+func occupied(root *os.Root, c Change, has map[string]bool) (bool, error) {
+	for dir := path.Dir(c.Path); dir != "."; dir = path.Dir(dir) {
+		info, err := root.Lstat(filepath.FromSlash(dir))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return false, nil
+		case err != nil && !notDir(err):
+			return false, err
+		case err == nil && !info.IsDir():
+			return !has[dir], nil
+		}
+	}
+	info, err := root.Lstat(filepath.FromSlash(c.Path))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || notDir(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	case info.IsDir():
+		return foreign(root, c.Path, has)
+	}
+	return true, nil
+}
+
+// foreign reports whether a folder has a file that this side does not have.
+func foreign(root *os.Root, dir string, has map[string]bool) (found bool, err error) {
+	err = fs.WalkDir(root.FS(), dir, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !has[p] {
+			found, err = true, fs.SkipAll
+		}
+		return err
+	})
+	return found, err
+}
+
+// WriteFiles writes the new side of changes into a checkout: first what goes, with folders that are empty then. It writes
+// over what is there: ask Stand before. No filter is run.
+func (r *Repo) WriteFiles(ctx context.Context, top string, changes []Change) error {
+	_, top, err := r.gitDirOf(top)
+	if err != nil {
+		return err
+	}
+	if err := removeFiles(top, changes); err != nil {
+		return err
+	}
+	l, err := r.list(ctx, top, changes, false)
+	if err == nil {
+		_, err = l.git(ctx, "", "checkout-index", "--all", "--force", "--quiet")
+	}
+	return errors.Join(err, l.remove(), settle(top))
+}
+
+func removeFiles(top string, changes []Change) error {
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, c := range changes {
+		if !c.Deleted() || c.Submodule() {
+			continue
+		}
+		if err := root.Remove(filepath.FromSlash(c.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) && !notDir(err) {
+			return err
+		}
+		for dir := path.Dir(c.Path); dir != "."; dir = path.Dir(dir) {
+			if root.Remove(filepath.FromSlash(dir)) != nil {
+				break // it is not empty
+			}
+		}
+	}
+	return nil
+}
+
+// notDir reports whether a folder on the way to a path is a file.
+func notDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }

@@ -1,0 +1,219 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sluice/internal/atomicfile"
+)
+
+const (
+	indexFile = "index"
+	indexLock = "index.lock"
+	// heldRecord says what is being done to an index. index.lock is a second name of it, so that a lock that a killed
+	// process of ours left is told from one of a person's git.
+	heldRecord = "sluice-index.record"
+	// patchedNew and patchedIndex are the copy in the making and the finished one.
+	patchedNew   = "sluice-index.new"
+	patchedIndex = "sluice-index"
+	// heldWords begin every record of ours.
+	heldWords = "sluice: this index is being changed\n"
+	// maxRecordBytes bounds a record.
+	maxRecordBytes = 16 << 10
+	// heldPause is the time between two tries for a lock.
+	heldPause = 20 * time.Millisecond
+)
+
+// ErrIndexHeld says that another git has the index of a checkout.
+var ErrIndexHeld = errors.New("another git is at work in this checkout")
+
+// HeldIndex is the index of a checkout while no other git may write it. Release it.
+type HeldIndex struct {
+	r       *Repo
+	gitDir  string
+	top     string
+	root    *os.Root // of the git folder
+	record  *os.File
+	earlier string
+}
+
+// HoldIndex takes index.lock of the checkout at top, as git does, and waits for it at most as long as given. Only one of
+// our processes has it. What one that was killed had written about its purpose is returned by Earlier, until Begin.
+func (r *Repo) HoldIndex(ctx context.Context, top string, wait time.Duration) (*HeldIndex, error) {
+	gitDir, own, err := r.gitDirOf(top)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(gitDir)
+	if err != nil {
+		return nil, err
+	}
+	h := &HeldIndex{r: r, gitDir: gitDir, top: own, root: root}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if err := h.until(ctx, h.takeRecord); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	if err := h.until(ctx, h.takeLock); err != nil {
+		if h.earlier == "" {
+			err = errors.Join(err, ignoreGone(root.Remove(heldRecord)))
+		}
+		return nil, errors.Join(err, h.record.Close(), root.Close())
+	}
+	return h, nil
+}
+
+// until tries again until it has worked or there is no more time.
+func (h *HeldIndex) until(ctx context.Context, try func() (bool, error)) error {
+	for {
+		ok, err := try()
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return ctx.Err()
+			}
+			return fmt.Errorf("%w: %s exists: wait for that git, or remove the file if none is running", ErrIndexHeld,
+				filepath.Join(h.gitDir, indexLock))
+		case <-time.After(heldPause):
+		}
+	}
+}
+
+// takeRecord opens the record and locks it against our other processes.
+func (h *HeldIndex) takeRecord() (bool, error) {
+	f, err := h.root.OpenFile(heldRecord, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return false, err
+	}
+	ok, err := tryLock(f)
+	if ok {
+		ok = h.same(f, heldRecord) // else it was removed by one who was done
+	}
+	if !ok || err != nil {
+		return false, errors.Join(err, f.Close())
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxRecordBytes))
+	if err != nil {
+		return false, errors.Join(err, f.Close())
+	}
+	h.record = f
+	h.earlier, _ = strings.CutPrefix(string(text), heldWords)
+	if len(text) == 0 {
+		_, err = f.WriteString(heldWords)
+	}
+	return true, err
+}
+
+// same reports whether a name of the git folder is that of the open file.
+func (h *HeldIndex) same(f *os.File, name string) bool {
+	a, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := h.root.Lstat(name)
+	return err == nil && os.SameFile(a, b)
+}
+
+// takeLock makes index.lock, or finds it ours. A file system without links gets a copy of the record.
+func (h *HeldIndex) takeLock() (bool, error) {
+	err := h.root.Link(heldRecord, indexLock)
+	switch {
+	case err == nil, h.ours():
+		return true, nil
+	case errors.Is(err, fs.ErrExist):
+		return false, nil
+	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, fs.ErrPermission):
+		f, err := h.root.OpenFile(indexLock, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		_, err = f.WriteString(heldWords)
+		return true, errors.Join(err, f.Close())
+	}
+	return false, err
+}
+
+// ours reports whether index.lock is one of ours.
+func (h *HeldIndex) ours() bool {
+	if h.same(h.record, indexLock) {
+		return true
+	}
+	data, _, err := atomicfile.OpenRegular(h.gitDir, indexLock, maxRecordBytes)
+	return err == nil && strings.HasPrefix(string(data), heldWords)
+}
+
+// Earlier is the purpose that a killed process had written; "" = none.
+func (h *HeldIndex) Earlier() string { return h.earlier }
+
+// Begin writes down what is going to be done, and forgets what an earlier process had prepared.
+func (h *HeldIndex) Begin(purpose string) error {
+	if err := h.drop(); err != nil {
+		return err
+	}
+	if _, err := h.record.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if err := h.record.Truncate(0); err != nil {
+		return err
+	}
+	if _, err := h.record.WriteString(heldWords + purpose); err != nil {
+		return err
+	}
+	h.earlier = purpose
+	return errors.Join(h.record.Sync(), settle(h.gitDir))
+}
+
+// drop removes copies.
+func (h *HeldIndex) drop() error {
+	var errs error
+	for _, name := range []string{patchedIndex, patchedNew, patchedNew + ".lock"} {
+		errs = errors.Join(errs, ignoreGone(h.root.Remove(name)))
+	}
+	return errs
+}
+
+// Prepared reports whether a finished copy is there that is not in place yet.
+func (h *HeldIndex) Prepared() bool {
+	_, err := h.root.Lstat(patchedIndex)
+	return err == nil
+}
+
+// Swap puts the finished copy in the place of the index.
+func (h *HeldIndex) Swap() error {
+	if err := h.root.Rename(patchedIndex, indexFile); err != nil {
+		return err
+	}
+	return settle(h.gitDir)
+}
+
+// Release lets other gits go on. Copies that are not in place are dropped.
+func (h *HeldIndex) Release() error {
+	err := h.drop()
+	if h.ours() {
+		err = errors.Join(err, ignoreGone(h.root.Remove(indexLock)))
+	}
+	return errors.Join(err, ignoreGone(h.root.Remove(heldRecord)), h.record.Close(), h.root.Close())
+}
+
+// Leave closes what is open and leaves everything as it is, for the next one to complete.
+func (h *HeldIndex) Leave() error { return errors.Join(h.record.Close(), h.root.Close()) }
+
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

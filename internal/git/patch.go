@@ -1,0 +1,201 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// flagOutput bounds the list of an index's entries, which is read as it comes.
+const flagOutput = 1 << 30
+
+// ErrIndex says that git cannot read the index of a checkout.
+var ErrIndex = errors.New("the index cannot be read")
+
+// copyIndex makes the copy that is patched. A checkout without an index has an empty one.
+func (h *HeldIndex) copyIndex() (err error) {
+	if err := h.drop(); err != nil {
+		return err
+	}
+	in, err := h.root.Open(indexFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%w: %s is no ordinary file", ErrIndex, filepath.Join(h.gitDir, indexFile))
+	}
+	out, err := h.root.OpenFile(patchedNew, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// git runs a call on the copy. It runs in the repo, whose settings for the index (sparse, split) count; none of the
+// subcommands reads a file or starts a program.
+func (h *HeldIndex) git(ctx context.Context, stdin string, args ...string) ([]byte, error) {
+	out, err := h.r.inRepo(ctx, h.gitDir, h.top, h.call(stdin, args...))
+	return out, h.indexError(err)
+}
+
+func (h *HeldIndex) call(stdin string, args ...string) call {
+	env := append(ourIdentity(), "GIT_INDEX_FILE="+filepath.Join(h.gitDir, patchedNew))
+	return call{args: args, env: env, stdin: strings.NewReader(stdin), limit: listOutput, timeout: treeTime}
+}
+
+// indexError tells an index that git cannot read from other faults.
+func (h *HeldIndex) indexError(err error) error {
+	var cmd *CommandError
+	if errors.As(err, &cmd) && strings.Contains(cmd.Stderr, "index") {
+		for _, words := range []string{"corrupt", "bad signature", "bad index", "unknown index", "smaller than expected", "cannot fetch"} {
+			if strings.Contains(cmd.Stderr, words) {
+				return fmt.Errorf("%w: %s: %w", ErrIndex, filepath.Join(h.gitDir, indexFile), err)
+			}
+		}
+	}
+	return err
+}
+
+// Staged is what an index has that a commit has not.
+type Staged struct {
+	Paths    []string
+	Unmerged []string // conflicts that nobody has resolved yet
+}
+
+// Staged compares the index with a commit or tree; "" is the empty tree. An intent to add a file is nothing staged.
+func (h *HeldIndex) Staged(ctx context.Context, from string) (s Staged, err error) {
+	if err := h.copyIndex(); err != nil {
+		return s, err
+	}
+	if from == "" {
+		from = h.r.emptyTree()
+	}
+	out, err := h.git(ctx, "", "diff-index", "--cached", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff",
+		"--no-textconv", "--ita-invisible-in-index", "--ignore-submodules=dirty", from)
+	if err != nil {
+		return s, err
+	}
+	fields := names(out)
+	for i := 0; i+1 < len(fields); i += 2 {
+		s.Paths = append(s.Paths, fields[i+1])
+		if strings.HasSuffix(fields[i], " U") {
+			s.Unmerged = append(s.Unmerged, fields[i+1])
+		}
+	}
+	return s, nil
+}
+
+// flags are the marks of an index's entries that a new entry does not have by itself.
+type flags struct {
+	skipped   map[string]bool // skip-worktree
+	unchanged map[string]bool // assume-unchanged
+	sparse    bool            // some entry is skip-worktree
+}
+
+// flags returns the marks of the paths.
+func (h *HeldIndex) flags(ctx context.Context, paths map[string]bool) (flags, error) {
+	f := flags{skipped: map[string]bool{}, unchanged: map[string]bool{}}
+	c := h.call("", "ls-files", "-z", "-v")
+	c.limit = flagOutput
+	err := h.r.streamIn(ctx, h.gitDir, h.top, c, func(in io.Reader) error {
+		r := bufio.NewReader(in)
+		for {
+			entry, err := r.ReadString(0)
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			tag, path, _ := strings.Cut(strings.TrimSuffix(entry, "\x00"), " ")
+			skipped := strings.EqualFold(tag, "S")
+			f.sparse = f.sparse || skipped
+			if paths[path] {
+				f.skipped[path] = skipped
+				f.unchanged[path] = tag != "" && strings.ToLower(tag) == tag
+			}
+		}
+	})
+	return f, h.indexError(err)
+}
+
+// Patch makes the finished copy: the index with the new side of the changes, which must be none that are staged. Marks stay.
+// A new file that is not there is marked as skipped in a sparse checkout, where git shows it as deleted otherwise.
+func (h *HeldIndex) Patch(ctx context.Context, changes []Change) error {
+	if err := h.copyIndex(); err != nil {
+		return err
+	}
+	paths := map[string]bool{}
+	var gone, there strings.Builder
+	for _, c := range changes {
+		paths[c.Path] = true
+		if c.Deleted() {
+			fmt.Fprintf(&gone, "0 %s\t%s\x00", strings.Repeat("0", len(c.NewID)), c.Path)
+		} else {
+			fmt.Fprintf(&there, "%s %s 0\t%s\x00", c.New, c.NewID, c.Path)
+		}
+	}
+	marks, err := h.flags(ctx, paths)
+	if err != nil {
+		return err
+	}
+	// Deletions first: a folder may become a file.
+	if _, err := h.git(ctx, gone.String()+there.String(), "update-index", "-z", "--index-info"); err != nil {
+		return err
+	}
+	var skip, unchanged strings.Builder
+	for _, c := range changes {
+		if c.Deleted() {
+			continue
+		}
+		_, err := os.Lstat(filepath.Join(h.top, filepath.FromSlash(c.Path)))
+		if errors.Is(err, fs.ErrNotExist) && (marks.skipped[c.Path] || marks.sparse && c.Added()) {
+			skip.WriteString(c.Path + "\x00")
+		}
+		if marks.unchanged[c.Path] {
+			unchanged.WriteString(c.Path + "\x00")
+		}
+	}
+	for _, m := range []struct{ mark, paths string }{{"--skip-worktree", skip.String()}, {"--assume-unchanged", unchanged.String()}} {
+		if m.paths == "" {
+			continue
+		}
+		if _, err := h.git(ctx, m.paths, "update-index", m.mark, "-z", "--stdin"); err != nil {
+			return err
+		}
+	}
+	return h.finish()
+}
+
+// finish gives the copy its name once it is on the disk.
+func (h *HeldIndex) finish() error {
+	f, err := h.root.Open(patchedNew)
+	if errors.Is(err, fs.ErrNotExist) { // no index and nothing to put in it
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := h.root.Rename(patchedNew, patchedIndex); err != nil {
+		return err
+	}
+	return settle(h.gitDir)
+}

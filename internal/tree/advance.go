@@ -1,0 +1,307 @@
+package tree
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/internal/git"
+)
+
+// indexWait is how long a person's git may have the index before Advance reports it.
+const indexWait = 10 * time.Second
+
+// headRefs is where branches are.
+const headRefs = "refs/heads/"
+
+// ErrBusy says that a git of somebody else has the index: try again later.
+var ErrBusy = git.ErrIndexHeld
+
+// Advance is a branch's move.
+type Advance struct {
+	Branch string // full name; "" = HEAD was detached, and there is none to move
+	From   string // the commit where it is; "" = it does not exist yet
+	To     string // the commit where it goes
+	Top    string // the checkout in which the work was done
+	// Write has the files written as well, where they are as in From: the work was done in another folder.
+	Write bool
+}
+
+// Do moves the branch, and the index of the checkout at Top if the branch is checked out there: entries that are
+// as in From become as in To. What a person has staged or changed stays. The order is: index.lock, a copy of the
+// index, the files (Write), the ref with its old value, the rename, the lock's end. A call after a kill completes the move
+// or makes it anew; one after the move finds it done.
+//
+// moved is false where a person has to decide: why says what is in the way and what to do, and nothing was changed.
+// An error is of the system or of git: the same call may succeed later.
+func (a Advance) Do(ctx context.Context, repo *git.Repo) (moved bool, why string, err error) {
+	return a.do(ctx, repo, indexWait, func(string) {})
+}
+
+// do is Do with a name for each moment between two steps.
+func (a Advance) do(ctx context.Context, repo *git.Repo, wait time.Duration, at func(step string)) (moved bool, why string, err error) {
+	moved, why, err = a.move(ctx, repo, wait, at)
+	if errors.Is(err, git.ErrIndex) {
+		return false, fmt.Sprintf("%v: remove that file and run git reset in %s: the files stay as they are", err, a.Top), nil
+	}
+	if err != nil {
+		err = fmt.Errorf("move %s to %.12s: %w", short(a.Branch), a.To, err)
+	}
+	return moved, why, err
+}
+
+func (a Advance) move(ctx context.Context, repo *git.Repo, wait time.Duration, at func(string)) (bool, string, error) {
+	if a.Branch == "" {
+		return false, fmt.Sprintf("HEAD of %s is detached: no branch was moved: run git switch -c NAME %.12s to have the work on one",
+			a.Top, a.To), nil
+	}
+	where, why, err := whereIs(ctx, repo, a.Branch, a.Top)
+	if err != nil || why != "" {
+		return false, why, err
+	}
+	at("looked")
+	if where == nowhere {
+		done, why, err := a.check(ctx, repo)
+		if err != nil || why != "" || done {
+			return done, why, err
+		}
+		return a.moveRef(ctx, repo, at)
+	}
+	h, err := repo.HoldIndex(ctx, a.Top, wait)
+	if err != nil {
+		return false, "", err
+	}
+	at("locked")
+	moved, why, err := a.held(ctx, repo, h, at)
+	if err != nil && moved { // the ref has moved and the index has not: the next call completes it
+		return false, "", errors.Join(err, h.Leave())
+	}
+	if err == nil {
+		at("swapped")
+	}
+	return moved, why, errors.Join(err, h.Release())
+}
+
+// held is move while the index is ours. moved with an error says that only the index is left to do.
+func (a Advance) held(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at func(string)) (moved bool, why string, err error) {
+	if moved, err = complete(ctx, repo, h, at); err != nil {
+		return moved, "", err
+	}
+	done, why, err := a.check(ctx, repo)
+	if err != nil || why != "" || done {
+		return done, why, err
+	}
+	changes, err := repo.ChangesBetween(ctx, a.From, a.To)
+	if err != nil {
+		return false, "", err
+	}
+	staged, err := h.Staged(ctx, a.From)
+	if err != nil {
+		return false, "", err
+	}
+	if why := a.inTheWay(changes, staged); why != "" {
+		return false, why, nil
+	}
+	purpose, err := json.Marshal(a)
+	if err != nil {
+		return false, "", err
+	}
+	if err := h.Begin(string(purpose)); err != nil {
+		return false, "", err
+	}
+	at("recorded")
+	if err := h.Patch(ctx, unstaged(changes, staged)); err != nil {
+		return false, "", err
+	}
+	at("patched")
+	if a.Write {
+		if why, err := a.write(ctx, repo, changes); err != nil || why != "" {
+			return false, why, err
+		}
+		at("written")
+	}
+	if moved, why, err = a.moveRef(ctx, repo, at); !moved {
+		return false, why, err
+	}
+	return true, "", swap(h)
+}
+
+// swap puts the copy in place; without changes to an index that does not exist there is none.
+func swap(h *git.HeldIndex) error {
+	if !h.Prepared() {
+		return nil
+	}
+	return h.Swap()
+}
+
+// complete ends a move that a killed process had begun, if its ref has moved. The index may be another one since: where a
+// person removed the lock. So it is patched anew.
+func complete(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at func(string)) (moved bool, err error) {
+	var e Advance
+	if h.Earlier() == "" || json.Unmarshal([]byte(h.Earlier()), &e) != nil || !h.Prepared() {
+		return false, nil
+	}
+	tip, err := repo.TipOf(ctx, e.Branch)
+	if err != nil || tip.SHA != e.To {
+		return false, err
+	}
+	changes, err := repo.ChangesBetween(ctx, e.From, e.To)
+	if err != nil {
+		return true, err
+	}
+	staged, err := h.Staged(ctx, e.From)
+	if err != nil {
+		return true, err
+	}
+	if err := h.Patch(ctx, unstaged(changes, staged)); err != nil {
+		return true, err
+	}
+	at("patched again")
+	return true, swap(h)
+}
+
+// check reports whether the branch has the commit already, and why it cannot get it.
+func (a Advance) check(ctx context.Context, repo *git.Repo) (done bool, why string, err error) {
+	tip, err := repo.TipOf(ctx, a.Branch)
+	if err != nil {
+		return false, "", err
+	}
+	name, kept := short(a.Branch), fmt.Sprintf("the work is kept as commit %.12s", a.To)
+	switch {
+	case tip.Symbolic != "":
+		return false, fmt.Sprintf("branch %s stands for %s: %s: remove the symbolic ref, or run git merge %.12s",
+			name, tip.Symbolic, kept, a.To), nil
+	case tip.SHA == a.To:
+		return true, "", nil
+	case tip.SHA == a.From:
+		return false, "", nil
+	case tip.SHA == "":
+		return false, fmt.Sprintf("branch %s is gone: %s: run git branch %s %.12s", name, kept, name, a.To), nil
+	case a.From == "":
+		return false, fmt.Sprintf("branch %s has got a first commit meanwhile: %s: run git merge --allow-unrelated-histories %.12s",
+			name, kept, a.To), nil
+	}
+	forward, err := repo.Descends(ctx, a.To, a.From)
+	if err != nil {
+		return false, "", err
+	}
+	if forward {
+		if has, err := repo.Descends(ctx, tip.SHA, a.To); err != nil || has {
+			return has, "", err
+		}
+	}
+	stands, err := repo.Descends(ctx, tip.SHA, a.From)
+	if err != nil {
+		return false, "", err
+	}
+	if !stands {
+		return false, fmt.Sprintf("branch %s was rebased or reset: it is at %.12s, which is not built on %.12s: %s: run git rebase --onto %s %.12s %.12s",
+			name, tip.SHA, a.From, kept, name, a.From, a.To), nil
+	}
+	return false, fmt.Sprintf("branch %s has moved from %.12s to %.12s: %s: run git merge %.12s", name, a.From, tip.SHA, kept, a.To), nil
+}
+
+// moveRef moves the ref; what another did in the last moment is for a person.
+func (a Advance) moveRef(ctx context.Context, repo *git.Repo, at func(string)) (bool, string, error) {
+	top := a.Top
+	if _, err := os.Stat(top); err != nil {
+		top = repo.Top() // the folder is gone: the branch is not checked out in it
+	}
+	err := repo.MoveRef(ctx, top, a.Branch, a.From, a.To, "sluice: the gate has passed")
+	if err != nil {
+		if done, why, again := a.check(ctx, repo); again == nil && (done || why != "") {
+			return done, why, nil
+		}
+		return false, "", err
+	}
+	at("moved")
+	return true, "", nil
+}
+
+// inTheWay names what a person has staged that the move would destroy or hide.
+func (a Advance) inTheWay(changes []git.Change, staged git.Staged) string {
+	if len(staged.Unmerged) > 0 {
+		return fmt.Sprintf("%s has conflicts in %s: resolve them and commit, or undo the merge", a.Top, some(staged.Unmerged))
+	}
+	isStaged := map[string]bool{}
+	for _, p := range staged.Paths {
+		isStaged[p] = true
+	}
+	ours := map[string]bool{}
+	var both []string
+	for _, c := range changes {
+		ours[c.Path] = true
+		if isStaged[c.Path] && a.Write || above(c.Path, isStaged) != "" {
+			both = append(both, c.Path)
+		}
+	}
+	for _, p := range staged.Paths {
+		if above(p, ours) != "" {
+			both = append(both, p)
+		}
+	}
+	if len(both) == 0 {
+		return ""
+	}
+	slices.Sort(both)
+	return fmt.Sprintf("%s has staged changes in the way: %s: commit or unstage them (git restore --staged)", a.Top, some(slices.Compact(both)))
+}
+
+// above returns the folder of a path that is itself one of the paths; "" = none is.
+func above(path string, paths map[string]bool) string {
+	for i := len(path) - 1; i > 0; i-- {
+		if path[i] == '/' && paths[path[:i]] {
+			return path[:i]
+		}
+	}
+	return ""
+}
+
+// unstaged leaves out the changes of paths that a person has staged otherwise, or something above or below them.
+func unstaged(changes []git.Change, staged git.Staged) []git.Change {
+	skip := map[string]bool{}
+	for _, p := range staged.Paths {
+		skip[p] = true
+	}
+	under := map[string]bool{}
+	for _, p := range staged.Paths {
+		for i := range len(p) {
+			if p[i] == '/' {
+				under[p[:i]] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(changes), func(c git.Change) bool {
+		return skip[c.Path] || under[c.Path] || above(c.Path, skip) != ""
+	})
+}
+
+// write writes the files that are as in From, and names those that are neither as in From nor as in To.
+func (a Advance) write(ctx context.Context, repo *git.Repo, changes []git.Change) (why string, err error) {
+	s, err := repo.Stand(ctx, a.Top, changes)
+	if err != nil {
+		return "", err
+	}
+	if len(s.Other) > 0 {
+		return fmt.Sprintf("%s has changes of yours in files that would be written: %s: commit or stash them", a.Top, some(s.Other)), nil
+	}
+	return "", repo.WriteFiles(ctx, a.Top, s.Old)
+}
+
+func short(branch string) string { return strings.TrimPrefix(branch, headRefs) }
+
+// someMost is how many files an error names.
+const someMost = 5
+
+// some names the first files of a list.
+func some(files []string) string {
+	if more := len(files) - someMost; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(files[:someMost], ", "), more)
+	}
+	return strings.Join(files, ", ")
+}

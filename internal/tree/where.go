@@ -1,0 +1,110 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sluice/internal/atomicfile"
+	"sluice/internal/git"
+)
+
+// place is where a branch is checked out.
+type place int
+
+const (
+	nowhere place = iota
+	here          // in the checkout that was asked about
+)
+
+// unfinished is a file that git keeps while a person has something to finish, and how to finish it.
+type unfinished struct{ file, what, end string }
+
+// underway are those of a checkout whose HEAD is the branch.
+func underway() []unfinished {
+	return []unfinished{
+		{"MERGE_HEAD", "merge", "git merge --continue or --abort"},
+		{"CHERRY_PICK_HEAD", "cherry-pick", "git cherry-pick --continue or --abort"},
+		{"REVERT_HEAD", "revert", "git revert --continue or --abort"},
+	}
+}
+
+// detours are those in which git keeps the branch that it goes back to, while HEAD is elsewhere.
+func detours() []unfinished {
+	return []unfinished{
+		{"rebase-merge/head-name", "rebased", "git rebase --continue or --abort"},
+		{"rebase-apply/head-name", "rebased", "git rebase --continue or --abort"},
+		{"BISECT_START", "bisected", "git bisect reset"},
+	}
+}
+
+// maxBranchFile bounds a file that holds a branch's name.
+const maxBranchFile = 8 << 10
+
+// whereIs says where a branch is checked out, and why it must not be moved there.
+func whereIs(ctx context.Context, repo *git.Repo, branch, top string) (place, string, error) {
+	trees, err := repo.Worktrees(ctx)
+	if err != nil {
+		return nowhere, "", err
+	}
+	real, err := filepath.EvalSymlinks(top)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nowhere, "", err
+	}
+	at := nowhere
+	for _, t := range trees {
+		if t.Bare || t.Prunable != "" {
+			continue
+		}
+		path, err := filepath.EvalSymlinks(t.Path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nowhere, "", err
+		}
+		why, err := inTheMiddle(repo, path, branch, t.Branch == branch)
+		if err != nil || why != "" {
+			return nowhere, why, err
+		}
+		switch {
+		case t.Branch != branch:
+		case path == real:
+			at = here
+		default:
+			return nowhere, fmt.Sprintf("branch %s is checked out in %s, not in %s: switch that checkout to another branch, or run git merge there",
+				short(branch), path, real), nil
+		}
+	}
+	return at, "", nil
+}
+
+// inTheMiddle names what a person has begun with the branch in a checkout and has not ended.
+func inTheMiddle(repo *git.Repo, top, branch string, out bool) (string, error) {
+	dir, err := repo.GitDir(top)
+	if err != nil {
+		return "", err
+	}
+	if out {
+		for _, u := range underway() {
+			if _, err := os.Lstat(filepath.Join(dir, u.file)); err == nil {
+				return fmt.Sprintf("%s is in the middle of a %s: run %s", top, u.what, u.end), nil
+			}
+		}
+	}
+	for _, d := range detours() {
+		file := filepath.Join(dir, filepath.FromSlash(d.file))
+		data, _, err := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), maxBranchFile)
+		if err != nil {
+			continue // there is none
+		}
+		if name := strings.TrimSpace(string(data)); name == branch || headRefs+name == branch {
+			return fmt.Sprintf("branch %s is being %s in %s: run %s", short(branch), d.what, top, d.end), nil
+		}
+	}
+	return "", nil
+}
