@@ -223,6 +223,9 @@ func (d *decider) pass(r *Run, g *Gate, q *Round, byKind string, by *Actor, text
 	}
 	n := r.Current(st.ID).N
 	d.put(StepPassed{of: Of(r.ID), Step: st.ID, N: n, To: g.OnPass})
+	if r.Current(st.ID).Content != "" { // taken as a commit
+		d.put(AdvanceOwed{of: Of(r.ID), Step: st.ID, N: n})
+	}
 	if w.Notify {
 		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.passed", r.ID, st.ID, n), Kind: NoticeInfo, Run: r.ID, Step: st.ID, Text: st.Name + " has passed"})
 	}

@@ -358,6 +358,12 @@ type (
 		Gate string `json:"gate"`
 		N    int    `json:"n"`
 	}
+	// AdvanceOwed: the branch is to move to what was taken of the attempt before the work goes on.
+	AdvanceOwed struct {
+		of
+		Step string `json:"step"`
+		N    int    `json:"n"`
+	}
 	// WriteDone: a file that was owed lies there (or cannot: Why).
 	WriteDone struct {
 		of

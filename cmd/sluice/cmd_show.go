@@ -417,9 +417,6 @@ func (a *app) printChanged(sh *shown) {
 		}
 		a.field(label, clean(f))
 	}
-	if sh.Taken != "" {
-		a.field("commit", sh.Taken)
-	}
 	for _, f := range sh.Beside {
 		a.field("", clean(f.Path)+" is judged too, and does not ship")
 	}

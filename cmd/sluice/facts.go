@@ -339,6 +339,8 @@ func sayRepo(f engine.Fact) (said, bool) {
 	switch f := f.(type) {
 	case engine.SettingsTaken:
 		return said{text: "settings taken", style: dim}, true
+	case engine.AdvanceOwed:
+		return said{text: fmt.Sprintf("the work of %s is to go onto its branch", attempt(f.Step, f.N)), style: dim}, true
 	case engine.WriteDone:
 		return said{text: because("written: "+f.ID, f.Why), style: dim}, true
 	case engine.DayBudgetNeared:

@@ -16,13 +16,19 @@ import (
 	"sluice/internal/tree"
 )
 
-// firstFile is where it is recorded how a folder was before anything of a run worked in it. A task's run is part of the run it belongs to.
-func (e *Executor) firstFile(job daemon.Job, top string) string {
+// Records of a folder that a run works in.
+const (
+	firstRecord = "first" // how it was before anything of the run worked there
+	openRecord  = "open"  // how it was before the work there that has not passed yet
+)
+
+// folderRecord is the file of such a record. A task's run is part of the run it belongs to.
+func (e *Executor) folderRecord(job daemon.Job, what, top string) string {
 	run := job.Run
 	if c := job.RunInfo.Child; c != nil {
 		run, _, _ = strings.Cut(c.Dir, "/")
 	}
-	return filepath.Join(e.opt.State, attemptsDir, plain(run), "first-"+hexSum([]byte(top))[:16])
+	return filepath.Join(e.opt.State, attemptsDir, plain(run), what+"-"+hexSum([]byte(top))[:16])
 }
 
 // folder is where an attempt works, as package tree takes it.
@@ -61,11 +67,23 @@ func (e *Executor) foundTree(ctx context.Context, job daemon.Job, b begin, o tre
 		}
 		return "", noGit(e.shown(b.Top), err)
 	}
-	file := e.firstFile(job, b.Top)
-	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
-		return was.Found, err
+	if err := keepFirst(e.folderRecord(job, firstRecord, b.Top), was); err != nil {
+		return "", err
 	}
-	return was.Found, keep(file, was)
+	open := e.folderRecord(job, openRecord, b.Top)
+	if err := keepFirst(open, was); err != nil {
+		return "", err
+	}
+	err = kept(open, &was)
+	return was.Found, err // of attempts that failed, the work is shown whole
+}
+
+// keepFirst records a value where there is no record yet.
+func keepFirst(file string, v any) error {
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return keep(file, v)
 }
 
 // taken takes the work of an attempt, once for each check of it, and names what it changed of the law.
@@ -75,7 +93,7 @@ func (e *Executor) taken(ctx context.Context, job daemon.Job, st *engine.Step, b
 		return c, nil, nil
 	}
 	var was tree.Before
-	if err := kept(e.firstFile(job, b.Top), &was); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := kept(e.folderRecord(job, firstRecord, b.Top), &was); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return c, nil, err
 	}
 	file := e.attemptFile(job.Run, st.ID, job.Attempt.N, "files")
