@@ -234,7 +234,7 @@ func (sc *screen) paint() {
 func (sc *screen) frame(width, height int, now time.Time) []string {
 	foot, offer := sc.foot(width, now), sc.offer()
 	if sc.sure != nil && len(foot) > height-1 {
-		foot, offer = append([]string{""}, top.Wrap("this terminal is too small to say what is passed: make it larger", width-1)...), ""
+		foot, offer = append([]string{""}, top.Wrap(press.TooSmall, width-1)...), ""
 	}
 	sc.guard.Draw(offer, now)
 	room := height - len(foot)
