@@ -403,7 +403,8 @@ func (f RoundPassed) apply(s *State, at time.Time) {
 }
 
 func (f RoundFailed) apply(s *State, at time.Time) {
-	q := s.at(f.Run).round(f.Gate, f.N)
+	r := s.at(f.Run)
+	q := r.round(f.Gate, f.N)
 	if !q.Open() && q.State != Approved {
 		wrong("%s: failure of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
 	}
@@ -413,6 +414,9 @@ func (f RoundFailed) apply(s *State, at time.Time) {
 	}
 	if f.LetThrough > 0 {
 		q.LetThrough, q.To = f.LetThrough, f.To
+	}
+	if f.Forced {
+		set(&r.Forced, f.Gate, true)
 	}
 }
 

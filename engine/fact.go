@@ -394,6 +394,7 @@ type (
 		By       *Actor `json:"by,omitempty"`
 		Feedback string `json:"feedback,omitempty"`
 		To       string `json:"to"`
+		Forced   bool   `json:"forced,omitempty"` // by a person, and max_retries is reached: the gate is human for the rest of the run
 
 		LetThrough int `json:"let_through,omitempty"` // the work goes on all the same; it was the gate's failure of this number
 	}

@@ -321,6 +321,9 @@ func sayHuman(f engine.Fact) (said, bool) {
 		if f.LetThrough > 0 {
 			text += fmt.Sprintf(" (not passed, and goes on after %s)", plural(f.LetThrough, "failure"))
 		}
+		if f.Forced {
+			text += " (max_retries is reached: from here on the gate asks you)"
+		}
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because(text, f.Feedback), style: red, key: true}, true
 	case engine.RoundVoided:
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because("void", f.Why), style: yellow, key: true}, true
