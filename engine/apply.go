@@ -400,6 +400,9 @@ func (f RoundPassed) apply(s *State, at time.Time) {
 	}
 	q.State, q.ByKind, q.By, q.Ended = Approved, f.ByKind, f.By, at
 	q.Outcome, q.LetThrough = OutcomePass, f.LetThrough
+	if f.Feedback != "" {
+		q.Feedback = f.Feedback
+	}
 }
 
 func (f RoundFailed) apply(s *State, at time.Time) {
@@ -408,10 +411,10 @@ func (f RoundFailed) apply(s *State, at time.Time) {
 	if !q.Open() && q.State != Approved {
 		wrong("%s: failure of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
 	}
-	q.State, q.Outcome, q.ByKind, q.By, q.Ended = Refused, f.Outcome, f.ByKind, f.By, at
-	if f.Feedback != "" {
+	if f.Feedback != "" || q.State == Approved { // what its pass said is no reason of this
 		q.Feedback = f.Feedback
 	}
+	q.State, q.Outcome, q.ByKind, q.By, q.Ended = Refused, f.Outcome, f.ByKind, f.By, at
 	if f.LetThrough > 0 {
 		q.LetThrough, q.To = f.LetThrough, f.To
 	}

@@ -210,9 +210,14 @@ const byExhausted = "exhausted"
 
 // pass lets the work through the gate: to the next gate of the row, or on.
 func (d *decider) pass(r *Run, g *Gate, q *Round, byKind string, by *Actor, text string) {
-	f := RoundPassed{of: Of(r.ID), Gate: g.ID, N: q.N, ByKind: byKind, By: by, Text: clip(text, MaxFeedback)}
-	if byKind == byExhausted {
+	f := RoundPassed{of: Of(r.ID), Gate: g.ID, N: q.N, ByKind: byKind, By: by}
+	switch text = clip(text, MaxFeedback); byKind {
+	case "human":
+		f.Feedback = text
+	case byExhausted:
 		f.LetThrough = r.Fails[g.ID]
+	default:
+		f.Text = text
 	}
 	d.put(f)
 	w := d.spec(r)

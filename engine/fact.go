@@ -380,9 +380,10 @@ type (
 		N      int    `json:"n"`
 		ByKind string `json:"by_kind"` // reviewer, window, human, exhausted, when
 		By     *Actor `json:"by,omitempty"`
-		Text   string `json:"text,omitempty"`
+		Text   string `json:"text,omitempty"` // why it is not judged
 
-		LetThrough int `json:"let_through,omitempty"` // by on_exhausted: after so many failures
+		Feedback   string `json:"feedback,omitempty"`    // a person's words
+		LetThrough int    `json:"let_through,omitempty"` // by on_exhausted: after so many failures
 	}
 	// RoundFailed: the gate did not.
 	RoundFailed struct {

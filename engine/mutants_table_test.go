@@ -112,6 +112,7 @@ func mutantsOfAnswers() []mutant {
 		{"changed content is not noticed", "decide_human.go", "&& q.Digest != \"\" && ev.DigestNow != q.Digest:", "&& false:"},
 		{"an agent answers for a person", "decide_human.go", "case !trusted(ev.By.Trust, q.Trust) || !trusted(ev.By.Trust, d.s.Config.Trust):", "case false:"},
 		{"a round forgets that trust became stricter", "decide_human.go", " || !trusted(ev.By.Trust, d.s.Config.Trust):", ":"},
+		{"the words of a pass are lost", "decide_gate.go", "		f.Feedback = text\n", ""},
 		{"a signature counts twice", "decide_signed.go", "	case spent:\n", "	case spent && false:\n"},
 		{"a snapshot forgets which signatures were used", "state.go", "`json:\"spent,omitempty\"`   // signed", "`json:\"-\"` // signed"},
 		{"a used signature is forgotten when it has expired", "decide_signed.go", "const spentFor = 30 * 24 * time.Hour", "const spentFor = 0 * time.Hour"},

@@ -221,7 +221,7 @@ func scriptsHold() map[string][][2]string {
 		"signed": {{"4-trust signed", "each way in which it is none, with its reason; by file, by agent, once, also after a restart"}, {"4-trust approvers", "nobody set up: it fails closed"},
 			{"4-trust self-approval", "who claimed, who committed"}},
 		"checkpoint": {{"4-trust checkpoint", "a cut journal and one written anew, by note and by file"}},
-		"values":     {{"1-language values", "vars, env, outputs by expression, when"}, {"1-language hooks", "a failing hook does no harm"}, {"1-language protect", "a person is asked"}},
+		"values":     {{"2-files decision words", "the words of a pass, by a command, a text and a JSON file, reach the next step"}, {"1-language values", "vars, env, outputs by expression, when"}, {"1-language hooks", "a failing hook does no harm"}, {"1-language protect", "a person is asked"}},
 		"branches": {{"field asks waiting", "a human gate holds up only what is downstream"}, {"004 §5 question 4", "a step waits for another workflow's"},
 			{"1-language needs", "in whatever order they are started"}},
 		"rejected": {{"2-files signal 5", "kept with the reason, told; the run goes on"}, {"2-files signal 7", "too large, a link, a pipe"}, {"2-files signal 3", "keys that differ in case, another attempt, another token"}},

@@ -71,7 +71,7 @@ func TestFactsInWords(t *testing.T) {
 		{engine.Judged{Gate: "G", N: 1, Outcome: "fail", ByKind: "command", Feedback: "red"}, "G #1|its command: fail: red"},
 		{engine.RoundPassed{Gate: "G", N: 1, ByKind: "step"}, "G #1|passed by the step's own word"},
 		{engine.WindowOpened{Gate: "G", N: 1, Until: at}, "G #1|goes on unless you veto until 12:00:00: sluice veto G"},
-		{engine.RoundPassed{Gate: "G", N: 1, ByKind: "human", By: &engine.Actor{Who: "ann", Via: "file"}, Text: "good"}, "G #1|passed by ann (file): good"},
+		{engine.RoundPassed{Gate: "G", N: 1, ByKind: "human", By: &engine.Actor{Who: "ann", Via: "file"}, Feedback: "good"}, "G #1|passed by ann (file): good"},
 		{engine.RoundFailed{Gate: "G", N: 1, Outcome: "fail", ByKind: "criterion", To: "X-1", Feedback: "no file"}, "G #1|failed by criterion → X-1: no file"},
 		{engine.RoundFailed{Gate: "G", N: 4, Outcome: "skip", ByKind: "reviewer", To: "X-2", LetThrough: 4, Feedback: "bad"}, "G #4|skip by its reviewer → X-2 (not passed, and goes on after 4 failures): bad"},
 		{engine.RoundFailed{Gate: "G", N: 2, Outcome: "fail", ByKind: "human", By: &engine.Actor{Who: "ann", Via: "file"}, To: "X-1", Forced: true, Feedback: "no"},
