@@ -348,6 +348,7 @@ func (f HumanAsked) apply(s *State, at time.Time) {
 		wrong("%s: a person asked at %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
 	}
 	q.State, q.Level, q.Why, q.Asked, q.Due, q.RemindAt = OnHuman, LevelHuman, f.Why, at, f.Due, f.RemindAt
+	q.WindowEnds, q.Remains = time.Time{}, 0
 	if f.Forced {
 		set(&r.Forced, f.Gate, true)
 	}

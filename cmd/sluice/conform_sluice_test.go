@@ -224,7 +224,7 @@ func scriptsHold() map[string][][2]string {
 		"values":     {{"2-files decision words", "the words of a pass, by a command, a text and a JSON file, reach the next step"}, {"1-language values", "vars, env, outputs by expression, when"}, {"1-language hooks", "a failing hook does no harm"}, {"1-language protect", "a person is asked"}},
 		"branches": {{"field asks waiting", "a human gate holds up only what is downstream"}, {"004 §5 question 4", "a step waits for another workflow's"},
 			{"1-language needs", "in whatever order they are started"}},
-		"rejected": {{"2-files signal 5", "kept with the reason, told; the run goes on"}, {"2-files signal 7", "too large, a link, a pipe"}, {"2-files signal 3", "keys that differ in case, another attempt, another token"}},
+		"rejected": {{"2-files decision content", "a pass file that says fail passes nothing, in JSON, text or one word; an unknown key is refused"}, {"2-files signal 5", "kept with the reason, told; the run goes on"}, {"2-files signal 7", "too large, a link, a pipe"}, {"2-files signal 3", "keys that differ in case, another attempt, another token"}},
 	}
 }
 
