@@ -107,7 +107,7 @@ func TestProxyRules(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if got := r.named(host, port); got != want {
+		if got := named(r.Hosts, host, port); got != want {
 			t.Errorf("%s: %v", at, got)
 		}
 	}
@@ -121,7 +121,7 @@ func TestProxyRules(t *testing.T) {
 	}
 	for ip, want := range map[string]bool{"8.8.8.8": true, "127.0.0.1": false, "10.1.2.3": false, "100.64.1.1": false, "169.254.1.1": false, "::1": false, "fd00::1": false,
 		"fe80::1": false, "::ffff:10.0.0.1": false, "64:ff9b::a00:1": false, "2002:a00:1::": false, "224.0.0.1": false, "0.0.0.0": false, "2606:4700::1111": true} {
-		if got := public(netip.MustParseAddr(ip)); got != want {
+		if got := Public(netip.MustParseAddr(ip)); got != want {
 			t.Errorf("%s: %v", ip, got)
 		}
 	}
@@ -224,6 +224,25 @@ func TestOwnAddress(t *testing.T) {
 			t.Errorf("%s: %v", at, err)
 		} else if err == nil {
 			c.Close()
+		}
+	}
+}
+
+// TestPublicHosts: a host that is allowed where it is public is refused at a private address, and on other ports.
+func TestPublicHosts(t *testing.T) {
+	p := NewProxy(Rules{Public: []string{"localhost", "127.0.0.1", "8.8.8.8", "10.0.0.1:22"}}, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := p.dial(ctx, "tcp", "localhost:80"); !errors.Is(err, errRefused) {
+		t.Errorf("localhost: %v", err)
+	}
+	cancel() // nothing is connected to
+	for at, refused := range map[string]bool{"127.0.0.1:443": true, "8.8.8.8:443": false, "8.8.8.8:22": true, "8.8.4.4:443": true, "10.0.0.1:22": true} {
+		c, err := p.dial(ctx, "tcp", at)
+		if err == nil {
+			c.Close()
+		}
+		if errors.Is(err, errRefused) != refused {
+			t.Errorf("%s: %v", at, err)
 		}
 	}
 }

@@ -40,14 +40,16 @@ type Rules struct {
 	Web bool `json:"web,omitempty"`
 	// Hosts are allowed besides, wherever they are: "name", "name:port", "*.name"; without a port, 80 and 443.
 	Hosts []string `json:"hosts,omitempty"`
+	// Public are allowed as Hosts are, where their address is one that Web allows.
+	Public []string `json:"public,omitempty"`
 }
 
 // Empty says that the rules allow nothing.
-func (r Rules) Empty() bool { return !r.Web && len(r.Hosts) == 0 }
+func (r Rules) Empty() bool { return !r.Web && len(r.Hosts)+len(r.Public) == 0 }
 
-// named says that host and port are in Hosts.
-func (r Rules) named(host, port string) bool {
-	return slices.ContainsFunc(r.Hosts, func(rule string) bool {
+// named says that rules allow host and port.
+func named(rules []string, host, port string) bool {
+	return slices.ContainsFunc(rules, func(rule string) bool {
 		want, only, _ := SplitHost(rule)
 		if only == "" && port != "80" && port != "443" || only != "" && only != port {
 			return false
@@ -233,10 +235,10 @@ func (p *Proxy) dial(ctx context.Context, network, address string) (net.Conn, er
 	if err != nil {
 		return nil, fmt.Errorf("%.300q: %w", address, err)
 	}
-	if p.rules.named(host, port) {
+	if named(p.rules.Hosts, host, port) {
 		return p.dialer.DialContext(ctx, network, address)
 	}
-	if !p.rules.Web || port != "80" && port != "443" {
+	if !named(p.rules.Public, host, port) && (!p.rules.Web || port != "80" && port != "443") {
 		return nil, p.refuse(host, port)
 	}
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
@@ -245,7 +247,7 @@ func (p *Proxy) dial(ctx context.Context, network, address string) (net.Conn, er
 	}
 	last := error(nil)
 	for _, ip := range ips {
-		if !public(ip) || p.own(ip) {
+		if !Public(ip) || p.own(ip) {
 			last = p.refuse(host, port)
 			continue
 		}
@@ -285,8 +287,8 @@ func (p *Proxy) refuse(host, port string) error {
 	return fmt.Errorf("%s: %w", at, errRefused)
 }
 
-// public says that an address is of the internet, as seen from everywhere.
-func public(ip netip.Addr) bool {
+// Public says that an address is of the internet, as seen from everywhere.
+func Public(ip netip.Addr) bool {
 	ip = ip.Unmap()
 	if !ip.IsGlobalUnicast() || ip.IsPrivate() {
 		return false

@@ -57,9 +57,15 @@ func (r Role) network() (kind string, rules egress.Rules) {
 	case slices.Equal(r.Network, []string{NetworkHost}):
 		return sandbox.NetHost, egress.Rules{}
 	}
-	rules.Hosts = slices.Clone(r.Network)
-	if i := slices.Index(rules.Hosts, NetworkWeb); i >= 0 {
-		rules.Web, rules.Hosts = true, slices.Delete(rules.Hosts, i, i+1)
+	for _, h := range r.Network {
+		switch {
+		case h == NetworkWeb:
+			rules.Web = true
+		case slices.Contains(r.public, h):
+			rules.Public = append(rules.Public, h)
+		default:
+			rules.Hosts = append(rules.Hosts, h)
+		}
 	}
 	return sandbox.NetProxy, rules
 }
@@ -103,8 +109,8 @@ func (e *Executor) contain(l launch, p process, spec *agents.Spec) error {
 	plan.Ports = rules.Loopback()
 	switch {
 	case network == sandbox.NetProxy && !box.Remaps():
-		if !rules.Web && len(plan.Ports) < len(rules.Hosts) {
-			return unready("network: %s: single hosts cannot be held to on this system: want web, none, host, or services of this machine", strings.Join(rules.Hosts, ", "))
+		if !rules.Web && len(plan.Ports) < len(rules.Hosts)+len(rules.Public) {
+			return unready("network: %s: single hosts cannot be held to on this system: want web, none, host, or services of this machine", strings.Join(set.Network, ", "))
 		}
 	case network == sandbox.NetProxy:
 		spec.Net = &rules
