@@ -10,6 +10,7 @@ import (
 	"sluice/agents/egress"
 	"sluice/agents/program"
 	"sluice/agents/sandbox"
+	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 )
 
@@ -169,7 +170,7 @@ func (e *Executor) plan(l launch, p process, run, rest string, inPlace bool) (pl
 				return plan, unready("%v", err)
 			}
 		}
-		if err := os.MkdirAll(filepath.Join(at, "signals"), 0o755); err != nil {
+		if err := atomicfile.MkdirBelow(dir, filepath.Join(at, "signals"), 0o755); err != nil {
 			return plan, err
 		}
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: at})
