@@ -286,23 +286,3 @@ func (p *Proxy) refuse(host, port string) error {
 	}
 	return fmt.Errorf("%s: %w", at, errRefused)
 }
-
-// Public says that an address is of the internet, as seen from everywhere.
-func Public(ip netip.Addr) bool {
-	ip = ip.Unmap()
-	if !ip.IsGlobalUnicast() || ip.IsPrivate() {
-		return false
-	}
-	return !slices.ContainsFunc(special(), func(p netip.Prefix) bool { return p.Contains(ip) })
-}
-
-// special are the networks that IANA keeps for other uses than the public internet's (RFC 6890), beyond those that net/netip
-// knows; NAT64 and 6to4 lead to any IPv4 address.
-func special() []netip.Prefix {
-	var out []netip.Prefix
-	for _, s := range []string{"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24",
-		"203.0.113.0/24", "240.0.0.0/4", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16"} {
-		out = append(out, netip.MustParsePrefix(s))
-	}
-	return out
-}
