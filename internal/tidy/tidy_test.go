@@ -19,7 +19,7 @@ import (
 // that is not named here may not exist: where it belongs is decided first.
 var layers = map[string]struct{ own, only []string }{
 	"engine":         {},
-	"journal":        {own: []string{"internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
+	"journal":        {own: []string{"internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/sys"}},
 	"daemon":         {own: []string{"engine", "journal", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 	"watcher":        {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	"signals":        {own: []string{"engine", "internal/strictjson", "internal/typo"}},
