@@ -61,16 +61,3 @@ func TestNoValueInAShellTextAnywhere(t *testing.T) {
 		}
 	}
 }
-
-func FuzzCodeArgs(f *testing.F) {
-	f.Add("env sh -c x")
-	f.Add("perl -e")
-	f.Fuzz(func(t *testing.T, s string) {
-		argv := strings.Split(s, " ")
-		for _, i := range CodeArgs(argv) {
-			if i < 1 || i >= len(argv) {
-				t.Fatalf("%q: %d", argv, i)
-			}
-		}
-	})
-}

@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"sluice/engine"
+	"sluice/internal/shells"
 )
 
 // part is a piece of a text: words as they are, or an expression.
@@ -303,7 +304,7 @@ func (c *compiler) noValueInCode(d commandDoc, what string) {
 	for i, a := range d.argv {
 		argv[i] = a.value
 	}
-	for _, i := range CodeArgs(argv) {
+	for _, i := range shells.CodeArgs(argv) {
 		if strings.Contains(argv[i], "${{") {
 			c.at(d.argv[i].node, "%s: ${{ }} has no place in what a program runs as code (%.20q), where a value could become a command: "+
 				"read it there from the environment, as \"$NAME\" in a shell, with `env: {NAME: \"${{ … }}\"}` at the step or $SLUICE_VAR_…", what, argv[i])

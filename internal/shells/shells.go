@@ -1,4 +1,5 @@
-package specs
+// Package shells knows which arguments of a command a shell, or another interpreter, runs as code. It is pure.
+package shells
 
 import (
 	"path"
