@@ -203,16 +203,21 @@ whether the spec's file has changed since the run started.`,
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
-				return a.status(cmd.Context(), v, served, args)
+				return a.status(cmd.Context(), p, v, served, args)
 			})
 		},
 	})
 }
 
-func (a *app) status(ctx context.Context, v viewer, served bool, args []string) error {
+func (a *app) status(ctx context.Context, p *place, v viewer, served bool, args []string) error {
 	st, err := v.Status(ctx, "")
 	if err != nil {
 		return err
+	}
+	if _, err := a.settingsOf(p.root, nil); err != nil {
+		for _, f := range faultsIn(err) {
+			st.Health = append(st.Health, "the settings are not gone by: "+f.Error())
+		}
 	}
 	if len(args) == 1 {
 		id, err := named(st.Runs, args[0])

@@ -229,7 +229,7 @@ func (e *Executor) put(p, dir string, data []byte) error {
 	if old, _, err := atomicfile.OpenRegular(filepath.Dir(to), filepath.Base(to), int64(len(data))); err == nil && string(old) == string(data) {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := atomicfile.MkdirBelow(base, filepath.Dir(to), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return atomicfile.Write(to, data, 0o644)

@@ -11,6 +11,7 @@ import (
 	"sluice/agents/program"
 	"sluice/agents/sandbox"
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 )
 
@@ -58,9 +59,15 @@ func (r Role) network() (kind string, rules egress.Rules) {
 	case slices.Equal(r.Network, []string{NetworkHost}):
 		return sandbox.NetHost, egress.Rules{}
 	}
-	rules.Hosts = slices.Clone(r.Network)
-	if i := slices.Index(rules.Hosts, NetworkWeb); i >= 0 {
-		rules.Web, rules.Hosts = true, slices.Delete(rules.Hosts, i, i+1)
+	for _, h := range r.Network {
+		switch {
+		case h == NetworkWeb:
+			rules.Web = true
+		case slices.Contains(r.public, h):
+			rules.Public = append(rules.Public, h)
+		default:
+			rules.Hosts = append(rules.Hosts, h)
+		}
 	}
 	return sandbox.NetProxy, rules
 }
@@ -104,8 +111,8 @@ func (e *Executor) contain(l launch, p process, spec *agents.Spec) error {
 	plan.Ports = rules.Loopback()
 	switch {
 	case network == sandbox.NetProxy && !box.Remaps():
-		if !rules.Web && len(plan.Ports) < len(rules.Hosts) {
-			return unready("network: %s: single hosts cannot be held to on this system: want web, none, host, or services of this machine", strings.Join(rules.Hosts, ", "))
+		if !rules.Web && len(plan.Ports) < len(rules.Hosts)+len(rules.Public) {
+			return unready("network: %s: single hosts cannot be held to on this system: want web, none, host, or services of this machine", strings.Join(set.Network, ", "))
 		}
 	case network == sandbox.NetProxy:
 		spec.Net = &rules
@@ -164,7 +171,7 @@ func (e *Executor) plan(l launch, p process, run, rest string, inPlace bool) (pl
 				return plan, unready("%v", err)
 			}
 		}
-		if err := os.MkdirAll(filepath.Join(at, "signals"), 0o755); err != nil {
+		if err := atomicfile.MkdirBelow(dir, filepath.Join(at, "signals"), 0o755); err != nil {
 			return plan, err
 		}
 		if top == "" || !sandbox.Inside(at, top) { // else the main checkout is read-only anyway, and this would cover top

@@ -115,6 +115,9 @@ func New(o Options) (*Executor, error) {
 		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
 		private: map[string]privateBox{}, exposed: map[string]string{}, pins: map[string]string{}, lists: map[string]*taskFile{},
 		asked: map[string]askedAt{}, presses: make(chan notify.Press, pressesMost), recalls: make(chan daemon.Job, recallsMost)}
+	if err := e.there(); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}

@@ -309,7 +309,7 @@ func (e *Executor) start(ctx context.Context, l launch, p process) (*agents.Proc
 		under = e.pidFile(l.of)
 	}
 	spec := agents.Spec{
-		Key: l.key, Dir: filepath.Dir(in), PidFile: e.pidFile(l.key), Under: under, Argv: p.argv, Env: p.env, Cwd: p.cwd, Stdin: p.stdin,
+		Key: l.key, Dir: filepath.Dir(in), Below: filepath.Join(e.root, ".workflow"), PidFile: e.pidFile(l.key), Under: under, Argv: p.argv, Env: p.env, Cwd: p.cwd, Stdin: p.stdin,
 		Token: e.token(l.key), KillAfter: time.Duration(e.opt.Settings().KillAfter),
 	}
 	if err := e.contain(l, p, &spec); err != nil {
