@@ -36,6 +36,7 @@ type Landing struct {
 	Tip      string // its newest commit
 	Onto     string // full name of the branch
 	Top      string // the person's checkout
+	Worktree string // of the run, as a person would name it
 	How      string
 	Message  string   // of the commit that is made; without its trailers
 	Trailers []string // "Sluice-Run: x-1"
@@ -147,8 +148,21 @@ func (l Landing) make(ctx context.Context, repo *git.Repo, onto string, list []g
 	case Rebase:
 		return l.rebase(ctx, repo, onto, list)
 	}
-	tree, files, err := repo.Replay(ctx, l.Base, l.Tip, onto)
+	tree, files, err := l.merged(ctx, repo, onto)
 	return l.commit(ctx, repo, tree, files, err, onto, onto)
+}
+
+// merged returns the tree of both. A branch that was rebased since lacks the run's base: an ordinary merge would bring back
+// what the person has dropped, so only what the run has changed is applied.
+func (l Landing) merged(ctx context.Context, repo *git.Repo, onto string) (tree string, conflicts []string, err error) {
+	stands, err := repo.Descends(ctx, onto, l.Base)
+	if err != nil {
+		return "", nil, err
+	}
+	if stands {
+		return repo.MergeTree(ctx, onto, l.Tip)
+	}
+	return repo.Replay(ctx, l.Base, l.Tip, onto)
 }
 
 func (l Landing) nothing() string {
@@ -230,7 +244,8 @@ func (l Landing) rebase(ctx context.Context, repo *git.Repo, onto string, list [
 
 // conflict names the files that both sides change, and how to go on.
 func (l Landing) conflict(files []string) string {
-	return fmt.Sprintf("%s and %s change the same places in %s: merge %s in the run's worktree, then land it again", l.Run, short(l.Onto), some(files), short(l.Onto))
+	return fmt.Sprintf("%s and %s change the same places in %s: run git -C %s merge %s, resolve them there and commit", l.Run, short(l.Onto),
+		some(files), l.Worktree, short(l.Onto))
 }
 
 // withTrailers ends a message with trailers, in a paragraph of their own.
