@@ -203,13 +203,13 @@ whether the spec's file has changed since the run started.`,
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
-				return a.status(cmd.Context(), v, served, args)
+				return a.status(cmd.Context(), p, v, served, args)
 			})
 		},
 	})
 }
 
-func (a *app) status(ctx context.Context, v viewer, served bool, args []string) error {
+func (a *app) status(ctx context.Context, p *place, v viewer, served bool, args []string) error {
 	st, err := v.Status(ctx, "")
 	if err != nil {
 		return err
@@ -243,6 +243,9 @@ func (a *app) status(ctx context.Context, v viewer, served bool, args []string) 
 		}
 		for _, l := range a.runLines(r, a.now()) {
 			a.print("%s", clipPainted(l, a.width()))
+		}
+		if take := a.toTake(ctx, p.root, r); take != "" {
+			a.print("  %s", clipPainted(take, a.width()-2))
 		}
 	}
 	if len(st.Runs) == 0 {
