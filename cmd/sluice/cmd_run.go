@@ -98,7 +98,7 @@ func (a *app) followed(ctx context.Context, p *place, s service, set []string, b
 	case err != nil:
 		return err
 	}
-	return a.summary(r)
+	return a.summary(ctx, p, r)
 }
 
 // How a person stops following a run.
@@ -237,7 +237,7 @@ func (a *app) pauseAndLeave(s service, id string, set []string, ours bool) error
 const pauseIn = 10 * time.Second
 
 // summary tells how the run ended.
-func (a *app) summary(r daemon.RunStatus) error {
+func (a *app) summary(ctx context.Context, p *place, r daemon.RunStatus) error {
 	_, style := mark(r.Phase)
 	s := fmt.Sprintf("%s %s", r.ID, r.Phase) + stubMark(r.Stubbed)
 	if !r.Started.IsZero() && !r.Ended.IsZero() {
@@ -247,10 +247,17 @@ func (a *app) summary(r daemon.RunStatus) error {
 	for _, l := range a.unpassedLines(r) {
 		a.print("%s", l)
 	}
+	if take := a.toTake(ctx, p.root, r); take != "" {
+		a.print("%s", take)
+	}
 	if r.Phase != engine.RunCompleted {
 		a.note("  → `sluice status %s` shows where, `sluice explain STEP` why, `sluice retry %s` tries again", r.ID, r.ID)
 	}
 	if r.Stubbed && !a.throwAway {
+		if r.Workspace != "" {
+			a.note("  what the stand-ins wrote lies in %s; no other run begins from it", r.Workspace)
+			return a.endOf(r)
+		}
 		a.note("  what the stand-ins wrote lies where agents would have written it: `git status` tells; a real run begins from what is there")
 	}
 	return a.endOf(r)

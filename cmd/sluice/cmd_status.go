@@ -249,6 +249,9 @@ func (a *app) status(ctx context.Context, p *place, v viewer, served bool, args 
 		for _, l := range a.runLines(r, a.now()) {
 			a.print("%s", clipPainted(l, a.width()))
 		}
+		if take := a.toTake(ctx, p.root, r); take != "" {
+			a.print("  %s", clipPainted(take, a.width()-2))
+		}
 	}
 	if len(st.Runs) == 0 {
 		a.print("no run yet: `sluice run WORKFLOW` starts one")

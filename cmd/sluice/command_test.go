@@ -160,7 +160,7 @@ func TestEveryCommandTeaches(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range strings.Fields("init validate fmt graph run start demo daemon watch ls status show inbox pass fail veto decide signal next pause resume abort retry log tail explain audit journal config clean doctor notify completion version note takeover handback") {
+	for _, want := range strings.Fields("init validate fmt graph run start demo daemon watch ls status show inbox pass fail veto decide signal next pause resume abort retry log tail explain audit journal config clean doctor notify completion version note takeover handback land") {
 		if c, _, err := root.Find([]string{want}); err != nil || c.Name() != want {
 			t.Errorf("there is no command %s", want)
 		}

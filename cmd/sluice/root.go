@@ -45,7 +45,7 @@ sluice init && sluice run gated-pipeline`,
 		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
 	}
 	add(root, groupStart, a.demoCommand(), a.initCommand(), a.validateCommand(), a.fmtCommand(), a.graphCommand())
-	add(root, groupRun, a.runCommand(), a.startCommand(), a.pushCommand(), a.pauseCommand(), a.resumeCommand(), a.abortCommand(), a.retryCommand(),
+	add(root, groupRun, a.runCommand(), a.startCommand(), a.pushCommand(), a.pauseCommand(), a.resumeCommand(), a.abortCommand(), a.retryCommand(), a.landCommand(),
 		a.noteCommand(), a.takeoverCommand(), a.handbackCommand())
 	add(root, groupDecide, a.inboxCommand(), a.showCommand(), a.passCommand(), a.failCommand(), a.vetoCommand(), a.decideCommand())
 	add(root, groupLook, a.topCommand(), a.lsCommand(), a.statusCommand(), a.logCommand(), a.tailCommand(), a.attemptCommand(), a.explainCommand(), a.auditCommand())

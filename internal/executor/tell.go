@@ -167,6 +167,9 @@ func (e *Executor) others(out *notify.Notice, job daemon.Job, what string, body 
 		if n := job.RunInfo.Unpassed; n > 0 {
 			body = append(body, words.GoneOnCount(n)+".")
 		}
+		if job.RunInfo.Workspace != "" && job.RunInfo.Child == nil && job.RunInfo.Phase == engine.RunCompleted {
+			body = append(body, "To take its work over: sluice land "+n.Run)
+		}
 		body = append(body, "To see it: sluice status "+n.Run)
 	case engine.NoticePaused:
 		out.Urgency = notify.UrgencyCritical

@@ -70,6 +70,12 @@ func (r *Repo) HoldIndex(ctx context.Context, top string, wait time.Duration) (*
 	return h, nil
 }
 
+// IndexLeft reports whether a process that was killed, or one that is at work, holds the index of a git folder.
+func IndexLeft(gitDir string) bool {
+	_, err := os.Lstat(filepath.Join(gitDir, heldRecord))
+	return err == nil
+}
+
 // until tries again until it has worked or there is no more time.
 func (h *HeldIndex) until(ctx context.Context, try func() (bool, error)) error {
 	for {

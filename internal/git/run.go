@@ -75,7 +75,7 @@ func allowed(sub string) bool {
 	case "rev-list", "cat-file", "for-each-ref", "rev-parse", "worktree", "config", "ls-remote",
 		"check-ref-format", "diff-tree", "diff-index", "diff-files", "ls-files", "read-tree",
 		"checkout-index", "update-index", "write-tree", "commit-tree", "update-ref", "version",
-		"add",                                              // in the shadow alone, where no filter is defined
+		"add", "merge-tree", "push", // in the shadow alone, where no filter, driver, hook or helper of the repo is defined
 		"hash-object", "mktree", "ls-tree", "check-ignore": // hash-object with --no-filters alone
 		return true
 	}

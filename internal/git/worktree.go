@@ -163,3 +163,25 @@ func (r *Repo) checkout(ctx context.Context, path string) error {
 	}
 	return nil
 }
+
+// CloseWorktree removes a linked worktree: its files, whatever they are, and what git has of it. Its branch stays.
+func (r *Repo) CloseWorktree(ctx context.Context, path string) error {
+	fail := func(err error) error { return fmt.Errorf("close worktree %s: %w", path, err) }
+	admin, top, err := r.gitDirOf(path)
+	switch {
+	case err != nil:
+		return fail(err)
+	case admin == r.common:
+		return fail(errors.New("it is the main checkout"))
+	}
+	if _, err := os.Lstat(filepath.Join(admin, "locked")); err == nil {
+		return fail(errors.New("it is locked: run git worktree unlock"))
+	}
+	r.trees.Lock()
+	defer r.trees.Unlock()
+	// The files first: what is left of a kill in between is a worktree that git calls prunable.
+	if err := errors.Join(os.RemoveAll(top), os.RemoveAll(admin)); err != nil {
+		return fail(err)
+	}
+	return ctx.Err()
+}

@@ -30,6 +30,10 @@ func TestMain(m *testing.M) {
 }
 
 func advanceAndDie(at string, f []string) {
+	if step, ok := strings.CutPrefix(at, "land:"); ok {
+		landAndDie(step, f)
+		return
+	}
 	repo, err := git.Open(context.Background(), f[3])
 	if err != nil {
 		panic(err)
@@ -42,6 +46,21 @@ func advanceAndDie(at string, f []string) {
 		}
 	}
 	_, why, err := a.do(context.Background(), repo, time.Minute, func(step string) {
+		if step == at {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+	})
+	fmt.Println("not killed:", why, err)
+}
+
+func landAndDie(at string, f []string) {
+	repo, err := git.Open(context.Background(), f[2])
+	if err != nil {
+		panic(err)
+	}
+	l := Landing{Run: "x-1", Base: f[0], Tip: f[1], Onto: "refs/heads/main", Top: f[2], How: Squash, Message: "the work",
+		By: git.Person{Name: "Ann", Email: "ann@example.org"}}
+	_, why, err := l.do(context.Background(), repo, func(step string) {
 		if step == at {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		}

@@ -1,0 +1,195 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// ErrConflict says that two commits change the same places; the files are named beside it.
+var ErrConflict = errors.New("conflict")
+
+// Replay applies what lies between two commits to another one and returns the tree. It runs in the shadow: no merge driver
+// is defined there, and no checkout is touched. With ErrConflict come the files. base and tip are "" before a first commit.
+func (r *Repo) Replay(ctx context.Context, base, tip, onto string) (tree string, conflicts []string, err error) {
+	ids := [3]string{}
+	for i, commit := range []string{base, onto, tip} {
+		if ids[i], err = r.TreeOf(ctx, commit); err != nil {
+			return "", nil, fmt.Errorf("merge: %w", err)
+		}
+	}
+	// This git takes no merge base by name: two commits on a common parent have one.
+	common, err := r.CommitTree(ctx, ids[0], "base\n")
+	if err != nil {
+		return "", nil, fmt.Errorf("merge: %w", err)
+	}
+	sides := []string{}
+	for _, id := range ids[1:] {
+		side, err := r.CommitTree(ctx, id, "side\n", common)
+		if err != nil {
+			return "", nil, fmt.Errorf("merge: %w", err)
+		}
+		sides = append(sides, side)
+	}
+	return r.MergeTree(ctx, sides[0], sides[1])
+}
+
+// MergeTree merges two commits in the shadow and returns the tree. With ErrConflict come the files.
+func (r *Repo) MergeTree(ctx context.Context, ours, theirs string) (tree string, conflicts []string, err error) {
+	for _, sha := range []string{ours, theirs} {
+		if err := checkSHA(sha); err != nil {
+			return "", nil, fmt.Errorf("merge: %w", err)
+		}
+	}
+	out, err := r.shadow(ctx, call{
+		args:  []string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", "--allow-unrelated-histories", ours, theirs},
+		limit: listOutput, timeout: treeTime, codes: []int{1},
+	})
+	if err != nil {
+		return "", nil, fmt.Errorf("merge: %w", err)
+	}
+	fields := names(out)
+	if len(fields) == 0 || checkSHA(fields[0]) != nil {
+		return "", nil, fmt.Errorf("merge: git printed %.80q", out)
+	}
+	if len(fields) == 1 {
+		return fields[0], nil, nil
+	}
+	conflicts = slices.DeleteFunc(fields[1:], func(f string) bool { return f == "" })
+	slices.Sort(conflicts)
+	return "", slices.Compact(conflicts), ErrConflict
+}
+
+// Range lists the commits that tip has and base has not, oldest first, at most `most`; cut says that there are more.
+func (r *Repo) Range(ctx context.Context, base, tip string, most int) (commits []Commit, cut bool, err error) {
+	not := []string{base}
+	if base == "" {
+		not = nil
+	}
+	return r.NewCommits(ctx, map[string]string{"tip": tip}, not, most)
+}
+
+// Person is who commits, and how.
+type Person struct {
+	Name, Email string
+	sign        []string // settings of the person's own that say how a commit is signed; nil = it is not
+}
+
+// Lander returns the person as git knows them: the name may be one of the repo's settings, how commits are signed is taken
+// from the person's own settings alone, since it names programs.
+func (r *Repo) Lander(ctx context.Context) (p Person, err error) {
+	gitDir, top, err := r.gitDirOf(r.top)
+	if err != nil {
+		return p, err
+	}
+	read := func(args ...string) (map[string]string, error) {
+		c := call{args: append([]string{"config", "--includes", "--null"}, args...), env: remoteEnv(), userConfig: true,
+			limit: smallOutput, timeout: callTime, codes: []int{1}}
+		out, err := r.inRepo(ctx, gitDir, top, c)
+		if err != nil {
+			return nil, fmt.Errorf("who you are: %w", err)
+		}
+		values := map[string]string{}
+		for _, entry := range names(out) {
+			key, value, has := strings.Cut(entry, "\n")
+			if !has {
+				value = "true"
+			}
+			values[key] = value
+		}
+		return values, nil
+	}
+	who, err := read("--get-regexp", `^user\.(name|email)$`)
+	if err != nil {
+		return p, err
+	}
+	p.Name, p.Email = who["user.name"], who["user.email"]
+	if p.Name == "" || p.Email == "" {
+		return p, errors.New("git does not know who you are: git config --global user.name NAME and user.email ADDRESS")
+	}
+	own, err := read("--global", "--get-regexp", `^(commit\.gpgsign|user\.signingkey|gpg\..*)$`)
+	if err != nil && os.Getenv("HOME") != "" {
+		return p, err
+	}
+	switch own["commit.gpgsign"] {
+	case "true", "yes", "on", "1":
+		p.sign = []string{}
+		for key, value := range own {
+			p.sign = append(p.sign, key, value)
+		}
+	}
+	return p, nil
+}
+
+// Author is who a commit is by, where that is not who commits.
+type Author struct{ Name, Email, Date string }
+
+// CommitAs makes a commit of a tree in a person's name, signed as their own settings say. No hook runs.
+func (r *Repo) CommitAs(ctx context.Context, p Person, by *Author, tree, message string, parents ...string) (string, error) {
+	args := []string{"commit-tree", "--no-gpg-sign"}
+	env := append(remoteEnv(), "GIT_COMMITTER_NAME="+p.Name, "GIT_COMMITTER_EMAIL="+p.Email)
+	if by == nil {
+		by = &Author{Name: p.Name, Email: p.Email}
+	}
+	env = append(env, "GIT_AUTHOR_NAME="+by.Name, "GIT_AUTHOR_EMAIL="+by.Email)
+	if by.Date != "" {
+		env = append(env, "GIT_AUTHOR_DATE="+by.Date)
+	}
+	if p.sign != nil {
+		args[1] = "--gpg-sign"
+		env = append(env, signEnv()...)
+		for i := 0; i < len(p.sign); i += 2 {
+			env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i/2, p.sign[i]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i/2, p.sign[i+1]))
+		}
+		env = append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(p.sign)/2))
+	}
+	for _, sha := range append([]string{tree}, parents...) {
+		if err := checkSHA(sha); err != nil {
+			return "", fmt.Errorf("commit: %w", err)
+		}
+	}
+	for _, parent := range parents {
+		args = append(args, "-p", parent)
+	}
+	c := call{args: append(args, tree), env: env, stdin: strings.NewReader(message), limit: smallOutput, timeout: remoteTime}
+	out, err := r.shadow(ctx, c)
+	if err != nil {
+		return "", fmt.Errorf("commit: %w", err)
+	}
+	sha := strings.TrimSpace(string(out))
+	return sha, checkSHA(sha)
+}
+
+// signEnv is what of our own environment a program needs that signs.
+func signEnv() []string {
+	var env []string
+	for _, name := range []string{"GNUPGHOME", "GPG_TTY", "GPG_AGENT_INFO", "DISPLAY", "WAYLAND_DISPLAY", "TERM", "SSH_ASKPASS"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// Push sends a commit to a branch at an address, as LsRemotePulls asks one: outside the repo, without hooks, with the
+// person's own settings. Nothing is forced.
+func (r *Repo) Push(ctx context.Context, address, commit, branch string) error {
+	protocol, err := checkURL(address)
+	if err != nil {
+		return err
+	}
+	ref := "refs/heads/" + branch
+	if err := errors.Join(checkSHA(commit), r.checkRef(ctx, ref)); err != nil {
+		return err
+	}
+	env := append([]string{"GIT_ALLOW_PROTOCOL=" + protocol}, remoteEnv()...)
+	c := call{args: []string{"push", "--quiet", "--no-verify", "--no-recurse-submodules", address, commit + ":" + ref},
+		env: env, limit: smallOutput, timeout: treeTime, userConfig: true}
+	if _, err := r.shadow(ctx, c); err != nil {
+		return fmt.Errorf("push to %s: %w", shownURL(address), err)
+	}
+	return nil
+}

@@ -1,0 +1,294 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sluice/internal/git"
+)
+
+// Ways to land a run's work.
+const (
+	Squash = "squash" // one commit
+	FF     = "ff"     // the branch goes on to the run's commits
+	Merge  = "merge"  // a merge commit
+	Rebase = "rebase" // the run's commits, made anew
+)
+
+const (
+	// trailerPrefix begins the trailers that say who decided. They are sluice's to write.
+	trailerPrefix = "Sluice-"
+	// maxCommits is how many commits one landing may bring.
+	maxCommits = 1000
+	// landedRefs name the commit that a branch got from a run.
+	landedRefs = "landed"
+)
+
+// Landing brings a run's work onto a branch.
+type Landing struct {
+	Run      string
+	Base     string // the commit that the run began from
+	Tip      string // its newest commit
+	Onto     string // full name of the branch
+	Top      string // the person's checkout
+	Worktree string // of the run, as a person would name it
+	How      string
+	Message  string   // of the commit that is made; without its trailers
+	Trailers []string // "Sluice-Run: x-1"
+	By       git.Person
+}
+
+// Landed is what came of a landing.
+type Landed struct {
+	From    string       // where the branch was
+	Commit  string       // where it is
+	Commits []git.Commit // of the run, oldest first
+	Files   int          // that differ on the branch
+	Already bool         // the branch had the work
+}
+
+// Commits lists the commits of a run, oldest first. Those that bear a trailer of sluice's are refused: why names the first.
+func Commits(ctx context.Context, repo *git.Repo, base, tip string) (list []git.Commit, why string, err error) {
+	list, cut, err := repo.Range(ctx, base, tip, maxCommits)
+	if err != nil {
+		return nil, "", err
+	}
+	if cut {
+		return nil, fmt.Sprintf("the branch has more than %d commits: run git merge --squash %.12s yourself", maxCommits, tip), nil
+	}
+	for _, c := range list {
+		for line := range strings.Lines(c.Message) {
+			if len(line) >= len(trailerPrefix) && strings.EqualFold(line[:len(trailerPrefix)], trailerPrefix) {
+				return nil, fmt.Sprintf("commit %.12s says %.80q of itself, which is sluice's to say: reword it (git rebase --interactive %.12s)",
+					c.SHA, strings.TrimSpace(line), base), nil
+			}
+		}
+	}
+	return list, "", nil
+}
+
+// Do brings the work onto the branch, and into the files of the person's checkout where the branch is checked out there.
+// Where why is not empty a person has to do something, and nothing was changed. A call after a kill completes the landing.
+func (l Landing) Do(ctx context.Context, repo *git.Repo) (Landed, string, error) {
+	return l.do(ctx, repo, func(string) {})
+}
+
+func (l Landing) do(ctx context.Context, repo *git.Repo, at func(string)) (out Landed, why string, err error) {
+	if err := settle(ctx, repo, l.Top); err != nil {
+		return out, "", err
+	}
+	tip, err := repo.TipOf(ctx, l.Onto)
+	switch {
+	case err != nil:
+		return out, "", err
+	case tip.SHA == "":
+		return out, fmt.Sprintf("there is no branch %s: run git branch %s, or name another with --onto", short(l.Onto), short(l.Onto)), nil
+	}
+	out.From = tip.SHA
+	if out.Commits, why, err = Commits(ctx, repo, l.Base, l.Tip); err != nil || why != "" {
+		return out, why, err
+	}
+	if out.Commit, why, err = l.make(ctx, repo, tip.SHA, out.Commits); err != nil || why != "" {
+		out.Already = err == nil && out.Commit == out.From
+		return out, why, err
+	}
+	changes, err := repo.ChangesBetween(ctx, out.From, out.Commit)
+	if err != nil {
+		return out, "", err
+	}
+	out.Files = len(changes)
+	at("made")
+	_, why, err = Advance{Branch: l.Onto, From: out.From, To: out.Commit, Top: l.Top, Write: true}.do(ctx, repo, indexWait, at)
+	if err != nil || why != "" {
+		return out, why, err
+	}
+	at("advanced")
+	return out, "", repo.Keep(ctx, git.Own(landedRefs, l.Run), out.Commit)
+}
+
+// settle completes a move of a killed process whose ref has moved and whose index has not.
+func settle(ctx context.Context, repo *git.Repo, top string) error {
+	dir, err := repo.GitDir(top)
+	if err != nil {
+		return err
+	}
+	if !git.IndexLeft(dir) {
+		return nil
+	}
+	h, err := repo.HoldIndex(ctx, top, indexWait)
+	if err != nil {
+		return err
+	}
+	if moved, err := complete(ctx, repo, h, func(string) {}); moved && err != nil {
+		return errors.Join(err, h.Leave())
+	}
+	return h.Release()
+}
+
+// make makes the commit that the branch is to have.
+func (l Landing) make(ctx context.Context, repo *git.Repo, onto string, list []git.Commit) (commit, why string, err error) {
+	if has, err := repo.Descends(ctx, onto, l.Tip); err != nil || has {
+		return onto, l.nothing(), err
+	}
+	switch l.How {
+	case FF:
+		forward, err := repo.Descends(ctx, l.Tip, onto)
+		if err == nil && !forward {
+			why = fmt.Sprintf("%s has commits that %s is not built on: use --squash, --rebase or --merge", short(l.Onto), l.Run)
+		}
+		return l.Tip, why, err
+	case Merge:
+		tree, files, err := repo.MergeTree(ctx, onto, l.Tip)
+		return l.commit(ctx, repo, tree, files, err, onto, onto, l.Tip)
+	case Rebase:
+		return l.rebase(ctx, repo, onto, list)
+	}
+	tree, files, err := l.merged(ctx, repo, onto)
+	return l.commit(ctx, repo, tree, files, err, onto, onto)
+}
+
+// merged returns the tree of both. A branch that was rebased since lacks the run's base: an ordinary merge would bring back
+// what the person has dropped, so only what the run has changed is applied.
+func (l Landing) merged(ctx context.Context, repo *git.Repo, onto string) (tree string, conflicts []string, err error) {
+	stands, err := repo.Descends(ctx, onto, l.Base)
+	if err != nil {
+		return "", nil, err
+	}
+	if stands {
+		return repo.MergeTree(ctx, onto, l.Tip)
+	}
+	return repo.Replay(ctx, l.Base, l.Tip, onto)
+}
+
+func (l Landing) nothing() string {
+	return fmt.Sprintf("%s has the work of %s already: there is nothing to land", short(l.Onto), l.Run)
+}
+
+// commit makes the one commit of a merged tree.
+func (l Landing) commit(ctx context.Context, repo *git.Repo, tree string, files []string, err error, onto string, parents ...string) (string, string, error) {
+	if errors.Is(err, git.ErrConflict) {
+		return "", l.conflict(files), nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	was, err := repo.TreeOf(ctx, onto)
+	if err != nil {
+		return "", "", err
+	}
+	if was == tree && len(parents) == 1 {
+		return onto, l.nothing(), nil
+	}
+	sha, err := repo.CommitAs(ctx, l.By, nil, tree, withTrailers(l.Message, l.Trailers), parents...)
+	return sha, "", err
+}
+
+// rebase makes the run's commits anew on the branch. Those that bring nothing are left out; the last has the trailers.
+func (l Landing) rebase(ctx context.Context, repo *git.Repo, onto string, list []git.Commit) (string, string, error) {
+	type made struct {
+		tree string
+		of   git.Commit
+	}
+	var todo []made
+	at, tree := onto, ""
+	was, err := repo.TreeOf(ctx, onto)
+	if err != nil {
+		return "", "", err
+	}
+	for _, c := range list {
+		if len(c.Parents) > 1 {
+			return "", fmt.Sprintf("commit %.12s is a merge, which cannot be made anew: use --squash or --merge", c.SHA), nil
+		}
+		parent := ""
+		if len(c.Parents) == 1 {
+			parent = c.Parents[0]
+		}
+		var files []string
+		tree, files, err = repo.Replay(ctx, parent, c.SHA, at)
+		if errors.Is(err, git.ErrConflict) {
+			return "", fmt.Sprintf("commit %.12s: %s", c.SHA, l.conflict(files)), nil
+		}
+		if err != nil {
+			return "", "", err
+		}
+		if tree == was {
+			continue
+		}
+		was = tree
+		todo = append(todo, made{tree, c})
+		if at, err = repo.CommitTree(ctx, tree, "step\n", at); err != nil { // what the next one is replayed on
+			return "", "", err
+		}
+	}
+	if len(todo) == 0 {
+		return onto, l.nothing(), nil
+	}
+	at = onto
+	for i, m := range todo {
+		message := m.of.Message
+		if i == len(todo)-1 {
+			message = withTrailers(message, l.Trailers)
+		}
+		by := &git.Author{Name: m.of.AuthorName, Email: m.of.AuthorEmail, Date: "@" + strconv.FormatInt(max(m.of.AuthorDate.Unix(), 0), 10) + " +0000"}
+		if at, err = repo.CommitAs(ctx, l.By, by, m.tree, message, at); err != nil {
+			return "", "", err
+		}
+	}
+	return at, "", nil
+}
+
+// conflict names the files that both sides change, and how to go on.
+func (l Landing) conflict(files []string) string {
+	return fmt.Sprintf("%s and %s change the same places in %s: run git -C %s merge %s, resolve them there and commit", l.Run, short(l.Onto),
+		some(files), l.Worktree, short(l.Onto))
+}
+
+// withTrailers ends a message with trailers, in a paragraph of their own.
+func withTrailers(message string, trailers []string) string {
+	message = strings.TrimSpace(message) + "\n"
+	if len(trailers) == 0 {
+		return message
+	}
+	return message + "\n" + strings.Join(trailers, "\n") + "\n"
+}
+
+// Trailer makes one line of a key and a value; what would begin another one is left out.
+func Trailer(key, value string) string {
+	return trailerPrefix + key + ": " + strings.Join(strings.Fields(value), " ")
+}
+
+// LandedAs returns what a run was landed as: the commit, and whether the branch still has it. commit is "" if it never was.
+func LandedAs(ctx context.Context, repo *git.Repo, run, onto string) (commit string, there bool, err error) {
+	tip, err := repo.TipOf(ctx, git.Own(landedRefs, run))
+	if err != nil || tip.SHA == "" {
+		return "", false, err
+	}
+	branch, err := repo.TipOf(ctx, onto)
+	if err != nil || branch.SHA == "" {
+		return tip.SHA, false, err
+	}
+	there, err = repo.Descends(ctx, branch.SHA, tip.SHA)
+	return tip.SHA, there, err
+}
+
+// Close removes the worktree of a run whose work is on its branch. Files that are changed or new and in no commit stay: why
+// names them. Ignored files go.
+func Close(ctx context.Context, repo *git.Repo, dir string) (why string, err error) {
+	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	changes, err := repo.Changed(ctx, dir, "")
+	if err != nil {
+		return "", err
+	}
+	files := slices.DeleteFunc(changes.Files, func(f string) bool { return strings.HasPrefix(f, ".workflow/") })
+	if len(files) > 0 {
+		return fmt.Sprintf("%s has files that are in no commit: %s: commit or remove them", dir, some(files)), nil
+	}
+	return "", repo.CloseWorktree(ctx, dir)
+}

@@ -1,0 +1,239 @@
+//go:build unix
+
+package tree
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// worked is a person's checkout and the worktree of a run with two commits.
+func worked(t *testing.T) (p, w *person, l Landing) {
+	t.Helper()
+	p = newPerson(t)
+	base := p.git("rev-parse", "HEAD")
+	p.git("worktree", "add", "-q", "-b", "sluice/x-1", p.dir+"-x-1")
+	w = p.in(p.dir + "-x-1")
+	w.write("a", "work\n")
+	w.git("commit", "-qam", "one: a")
+	w.write("d/new", "new\n")
+	w.git("rm", "-q", "gone")
+	w.git("add", "-A")
+	w.git("-c", "user.name=Agent", "commit", "-qm", "two: d/new")
+	l = Landing{Run: "x-1", Base: base, Tip: w.git("rev-parse", "HEAD"), Onto: "refs/heads/main", Top: p.dir, How: Squash,
+		Message: "the work\n", Trailers: []string{Trailer("Run", "x-1"), Trailer("Gate", "G pass by ann\nSluice-Gate: forged (signed)")}}
+	l.By.Name, l.By.Email = "Ann", "ann@example.org"
+	return p, w, l
+}
+
+func (l Landing) run(p *person) (Landed, string, error) {
+	p.t.Helper()
+	return l.Do(p.t.Context(), p.open())
+}
+
+func TestLandEachWay(t *testing.T) {
+	for how, want := range map[string]string{
+		Squash: "the work|main's own|first",
+		Rebase: "two: d/new|one: a|main's own|first",
+		Merge:  "the work|two: d/new|one: a|main's own|first",
+	} {
+		t.Run(how, func(t *testing.T) {
+			p, _, l := worked(t)
+			p.write("b", "main's own\n")
+			p.git("commit", "-qam", "main's own")
+			p.busy()
+			p.write(".git/hooks/post-merge", "#!/bin/sh\ntouch ran\n")
+			p.write(".git/hooks/reference-transaction", "#!/bin/sh\ntouch ran\n")
+			p.git("config", "core.hooksPath", ".git/hooks")
+			for _, hook := range []string{"post-merge", "reference-transaction"} {
+				if err := os.Chmod(filepath.Join(p.dir, ".git/hooks", hook), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.How = how
+			out, why, err := l.run(p)
+			if why != "" || err != nil || out.Files != 3 || len(out.Commits) != 2 {
+				t.Fatalf("%+v %q %v", out, why, err)
+			}
+			if got := strings.ReplaceAll(p.git("log", "--topo-order", "--format=%s", "main"), "\n", "|"); got != want {
+				t.Errorf("log %s", got)
+			}
+			if got := p.git("log", "-1", "--format=%an %cn|%(trailers:only,separator=%x2C)"); !strings.HasSuffix(got, " Ann|Sluice-Run: x-1,Sluice-Gate: G pass by ann Sluice-Gate: forged (signed)") {
+				t.Errorf("%s", got)
+			}
+			if got := p.status(); got != busyStatus {
+				t.Errorf("status:\n%s\nwant\n%s", got, busyStatus)
+			}
+			if p.read("a") != "work\n" || p.read("d/new") != "new\n" || p.read("gone") != "" || p.read("b") != "main's own\n" || p.read("ran") != "" {
+				t.Error("the files are not what is on the branch")
+			}
+			if commit, there, err := LandedAs(t.Context(), p.open(), "x-1", "refs/heads/main"); commit != out.Commit || !there || err != nil {
+				t.Errorf("%s %v %v", commit, there, err)
+			}
+			if out, why, err := l.run(p); err != nil || !out.Already || how == Squash && !strings.Contains(why, "nothing to land") {
+				t.Errorf("again: %+v %q %v", out, why, err)
+			}
+		})
+	}
+}
+
+func TestLandFastForward(t *testing.T) {
+	p, _, l := worked(t)
+	l.How = FF
+	p.busy()
+	out, why, err := l.run(p)
+	if why != "" || err != nil || out.Commit != l.Tip || p.git("rev-parse", "main") != l.Tip || p.status() != busyStatus {
+		t.Fatalf("%+v %q %v %s", out, why, err, p.status())
+	}
+	p, _, l = worked(t)
+	l.How = FF
+	p.git("commit", "-q", "--allow-empty", "-m", "x")
+	if _, why, err := l.run(p); err != nil || !strings.Contains(why, "use --squash, --rebase or --merge") {
+		t.Errorf("%q %v", why, err)
+	}
+}
+
+// A base that the person has rebased away is no reason to bring back what the person has dropped.
+func TestLandOnARebasedBranch(t *testing.T) {
+	p, _, l := worked(t)
+	p.write("c", "reworded\n")
+	p.git("commit", "-q", "-a", "--amend", "-m", "first again")
+	if _, why, err := l.run(p); why != "" || err != nil {
+		t.Fatal(why, err)
+	}
+	if got := p.git("log", "--format=%s"); got != "the work\nfirst again" || p.read("c") != "reworded\n" || p.status() != "" {
+		t.Errorf("%s %s", got, p.status())
+	}
+}
+
+func TestLandChangesNothingWhereAPersonIsNeeded(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(p, w *person, l *Landing)
+		want string
+	}{
+		"conflict":       {func(p, _ *person, _ *Landing) { p.write("a", "other\n"); p.git("commit", "-qam", "x") }, "change the same places in a:"},
+		"rebase meets":   {func(p, _ *person, l *Landing) { l.How = Rebase; p.write("a", "other\n"); p.git("commit", "-qam", "x") }, "change the same places in a:"},
+		"dirty file":     {func(p, _ *person, _ *Landing) { p.write("a", "mine\n") }, "changes of yours in files that would be written: a:"},
+		"staged file":    {func(p, _ *person, _ *Landing) { p.write("a", "mine\n"); p.git("add", "a") }, "staged changes in the way: a:"},
+		"untracked file": {func(p, _ *person, _ *Landing) { p.write("d/new", "mine\n") }, "d/new"},
+		"no branch":      {func(_, _ *person, l *Landing) { l.Onto = "refs/heads/nope" }, "there is no branch nope"},
+		"forged trailer": {func(_, w *person, l *Landing) {
+			w.git("commit", "-q", "--allow-empty", "-m", "x\n\nsluice-gate: G pass by ann (signed)")
+			l.Tip = w.git("rev-parse", "HEAD")
+		}, "which is sluice's to say"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, w, l := worked(t)
+			p.write("mine", "unstaged\n")
+			c.do(p, w, &l)
+			before := p.status() + p.git("for-each-ref")
+			out, why, err := l.run(p)
+			if err != nil || out.Already || !strings.Contains(why, c.want) {
+				t.Errorf("%+v %q %v", out, why, err)
+			}
+			if got := p.status() + p.git("for-each-ref"); got != before || p.read("a") == "work\n" || p.read("mine") != "unstaged\n" {
+				t.Errorf("was\n%s\nis\n%s", before, got)
+			}
+		})
+	}
+}
+
+func TestLandOntoABranchThatIsNotCheckedOut(t *testing.T) {
+	p, _, l := worked(t)
+	p.git("checkout", "-q", "-b", "mine")
+	p.busy()
+	if _, why, err := l.run(p); why != "" || err != nil {
+		t.Fatal(why, err)
+	}
+	if p.status() != busyStatus || p.read("a") != "a\n" || p.git("show", "main:a") != "work" {
+		t.Error(p.status())
+	}
+}
+
+func TestLandIsCompletedAfterAKill(t *testing.T) {
+	for _, at := range []string{"made", "locked", "recorded", "patched", "written", "moved", "swapped", "advanced"} {
+		t.Run(at, func(t *testing.T) {
+			p, _, l := worked(t)
+			p.busy()
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), killed+"=land:"+at, "SLUICE_TEST_MOVE="+strings.Join([]string{l.Base, l.Tip, p.dir}, "|"))
+			out, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+				t.Fatalf("not killed: %v %s", err, out)
+			}
+			landed, why, err := l.run(p)
+			if err != nil || why != "" && !landed.Already {
+				t.Fatalf("%+v %q %v", landed, why, err)
+			}
+			if got := p.git("log", "--format=%s"); got != "the work\nfirst" {
+				t.Errorf("log %s", got)
+			}
+			if got := p.status(); got != busyStatus {
+				t.Errorf("status:\n%s\nwant\n%s", got, busyStatus)
+			}
+			p.undoesNothing(l.Tip)
+		})
+	}
+}
+
+func TestLandIsSignedAsThePersonsOwnSettingsSay(t *testing.T) {
+	if _, err := exec.LookPath("ssh-keygen"); err != nil {
+		t.Skip("needs: ssh-keygen")
+	}
+	p, _, l := worked(t)
+	home := t.TempDir()
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(home, "key")).CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	config := "[user]\n\tname = Ann\n\temail = ann@example.org\n\tsigningkey = " + filepath.Join(home, "key") + "\n[commit]\n\tgpgsign = true\n[gpg]\n\tformat = ssh\n"
+	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The repo's own settings name another program, which must not run.
+	p.git("config", "gpg.ssh.program", filepath.Join(p.dir, "evil"))
+	p.write("evil", "#!/bin/sh\ntouch "+filepath.Join(home, "ran")+"\nexit 1\n")
+	if err := os.Chmod(filepath.Join(p.dir, "evil"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if l.By, err = p.open().Lander(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, why, err := l.run(p); why != "" || err != nil {
+		t.Fatal(why, err)
+	}
+	if got := p.git("cat-file", "commit", "main"); !strings.Contains(got, "gpgsig -----BEGIN SSH SIGNATURE-----") {
+		t.Errorf("not signed:\n%s", got)
+	}
+	if _, err := os.Stat(filepath.Join(home, "ran")); err == nil {
+		t.Error("a program of the repo's settings was run")
+	}
+}
+
+func TestCloseKeepsFilesThatAreInNoCommit(t *testing.T) {
+	p, w, _ := worked(t)
+	w.write("notes", "not committed\n")
+	if why, err := Close(t.Context(), p.open(), w.dir); err != nil || !strings.Contains(why, "in no commit: notes") {
+		t.Fatalf("%q %v", why, err)
+	}
+	if err := os.Remove(filepath.Join(w.dir, "notes")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if why, err := Close(t.Context(), p.open(), w.dir); why != "" || err != nil {
+			t.Fatalf("%q %v", why, err)
+		}
+	}
+	if _, err := os.Stat(w.dir); err == nil || strings.Contains(p.git("worktree", "list"), "x-1") {
+		t.Error("it is there still")
+	}
+	p.git("rev-parse", "sluice/x-1")
+}
