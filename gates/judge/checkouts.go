@@ -27,8 +27,9 @@ type Options struct {
 	Dir   string    // a folder of the caller's for these checkouts alone, in which no launch can write
 	Repo  *git.Repo // where the commits are
 	Start string    // names the start of the machine: what another one left may not be whole
-	// Over says that a user of before this process began is over, so that its checkout is free; nil: each is.
-	Over func(user string) bool
+	// Over says that a user is over, so that its checkout is free; here: it got it from this process. nil: those of
+	// before are.
+	Over func(user string, here bool) bool
 }
 
 // Checkouts keeps checkouts of a repo's commits. It is safe for concurrent use by one process.
@@ -163,7 +164,7 @@ func (c *Checkouts) take(commit, user string) (int, error) {
 		case by == user:
 			c.busy[n] = user
 			return n, nil
-		case by == "", c.busy[n] == "" && (c.opt.Over == nil || c.opt.Over(by)):
+		case by == "" || c.over(by, c.busy[n] != ""):
 			if found == 0 || commitOf(c.dir(n)) == commit && commitOf(c.dir(found)) != commit {
 				found = n
 			}
@@ -181,6 +182,13 @@ func (c *Checkouts) take(commit, user string) (int, error) {
 	}
 	c.busy[found] = user
 	return found, nil
+}
+
+func (c *Checkouts) over(user string, here bool) bool {
+	if c.opt.Over == nil {
+		return !here
+	}
+	return c.opt.Over(user, here)
 }
 
 // list gives the numbers of the checkouts there are, ascending.

@@ -290,7 +290,7 @@ func TestUsers(t *testing.T) {
 		t.Error("a user has two checkouts")
 	}
 	over := map[string]bool{}
-	g.c = New(Options{Dir: g.dir, Repo: g.repo, Start: "one", Over: func(user string) bool { return over[user] }})
+	g.c = New(Options{Dir: g.dir, Repo: g.repo, Start: "one", Over: func(user string, here bool) bool { return !here && over[user] }})
 	if c := g.at(commit, "c"); c.Top == a.Top || c.Top == b.Top {
 		t.Error("after a restart a user got the checkout of another one that is at work")
 	}

@@ -47,6 +47,20 @@ func (r *Repo) Entries(ctx context.Context, commit string) ([]Entry, error) {
 	return list, nil
 }
 
+// HasCommit says that there is a commit of this name.
+func (r *Repo) HasCommit(ctx context.Context, sha string) (bool, error) {
+	if err := checkSHA(sha); err != nil {
+		return false, err
+	}
+	c := call{args: []string{"cat-file", "-e", sha + "^{commit}"}, limit: smallOutput, timeout: callTime}
+	_, err := r.shadow(ctx, c)
+	var cmd *CommandError
+	if errors.As(err, &cmd) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // LayOut writes files of a commit into the folder top, by an index of the caller's, which has the commit's entries
 // afterwards. What is there already is not replaced: the caller has removed it. No filter is run.
 func (r *Repo) LayOut(ctx context.Context, top, index, commit string, paths []string) error {
@@ -100,6 +114,7 @@ func (r *Repo) PlainFolder(ctx context.Context, dir, commit, index string, objec
 	}
 	files := map[string][]byte{
 		"config": config, "packed-refs": packed, "HEAD": []byte(commit + "\n"),
+		"info/attributes":         []byte("* diff\n"), // no attribute of the commit's hides what a file has
 		"objects/info/alternates": []byte(strings.Join(objects, "\n") + "\n"),
 	}
 	shallow, _, err := atomicfile.OpenRegular(r.common, "shallow", listOutput)
