@@ -16,6 +16,7 @@ import (
 	"sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/gates/judge"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/notify"
@@ -82,6 +83,8 @@ type Executor struct {
 	listMu sync.Mutex
 	lists  map[string]*taskFile // task files as read last, by their paths
 
+	judges *judge.Checkouts // nil: there is no git
+
 	talks sync.Mutex // held where a session's file is read and written
 }
 
@@ -127,6 +130,7 @@ func New(o Options) (*Executor, error) {
 	if e.boot, err = bootedIn(o.State, o.Now()); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
+	e.judges = e.newCheckouts()
 	if err := e.recallOpen(); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}

@@ -275,9 +275,12 @@ func (e *Executor) makeDir(dir string, perm fs.FileMode) error {
 func (e *Executor) there() error {
 	look := e.root
 	if e.opt.Git != nil {
-		look = filepath.Join(look, ".git")
+		look = filepath.Join(e.opt.Git.Top(), ".git") // the root may be a folder of the checkout
 	}
 	_, err := os.Lstat(look)
+	if err == nil {
+		_, err = os.Lstat(e.root)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w: move it back, or run `sluice watch rm %[1]s`, and `sluice watch add` where it is now", e.root, atomicfile.ErrGone)
 	}

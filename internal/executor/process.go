@@ -71,6 +71,7 @@ type process struct {
 	stdin string // a file; "" = nothing
 
 	who    who      // whose work it is: its role's network, its agent's login
+	judged judged   // where it judges; its seat is nil where it does not, or in the agent's own folder
 	writes []string // folders below .workflow/, as seen from the root, that are its to write though it is held
 }
 
@@ -199,6 +200,7 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 		switch {
 		case err == nil && end != nil:
 			e.note(l.key, "")
+			e.unbegun(l.key)
 			e.leaveTalk(l.key, nil, program.Usage{}, false)
 			return ended{exit: *end}, nil
 		case err == nil:
@@ -214,10 +216,12 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 			}
 			return end, err
 		case ctx.Err() != nil:
+			e.unbegun(l.key)
 			return ended{}, ctx.Err()
 		}
 		e.note(l.key, err.Error())
 		if !wait(ctx, pause) {
+			e.unbegun(l.key)
 			return ended{}, ctx.Err()
 		}
 	}
@@ -340,6 +344,9 @@ func (e *Executor) await(ctx context.Context, proc *agents.Proc, l launch) (ende
 		switch {
 		case err == nil:
 			e.ends(key)
+			if !l.agent {
+				e.leaveHome(key)
+			}
 			return ended{exit: e.exitOf(exit, key), dir: dir}, nil
 		case ctx.Err() != nil:
 			return ended{}, ctx.Err()

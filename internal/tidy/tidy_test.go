@@ -18,12 +18,14 @@ import (
 // layers says what of this module each package may import, and which of the libraries belong to one place. A package
 // that is not named here may not exist: where it belongs is decided first.
 var layers = map[string]struct{ own, only []string }{
-	"engine":         {},
-	"journal":        {own: []string{"internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/sys"}},
-	"daemon":         {own: []string{"engine", "journal", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
-	"watcher":        {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
-	"signals":        {own: []string{"engine", "internal/strictjson", "internal/typo"}},
-	"gates":          {own: []string{"engine", "internal/strictjson", "internal/typo", "internal/atomicfile"}, only: []string{"github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"}},
+	"engine":  {},
+	"journal": {own: []string{"internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/sys"}},
+	"daemon":  {own: []string{"engine", "journal", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
+	"watcher": {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
+	"signals": {own: []string{"engine", "internal/strictjson", "internal/typo"}},
+	"gates":   {own: []string{"engine", "internal/strictjson", "internal/typo", "internal/atomicfile"}, only: []string{"github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"}},
+	// Where those work who judge: checkouts that sluice keeps.
+	"gates/judge":    {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
 	"agents":         {own: []string{"internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
 	"agents/program": {},
 	"agents/egress":  {},
@@ -60,7 +62,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The live screen. Its library belongs to one place.
 	"internal/top": {own: []string{"daemon", "engine", "notify", "internal/press", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/strictjson", "internal/stub", "internal/tasks", "internal/tree", "internal/words"},
+	"internal/executor": {own: []string{"engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/strictjson", "internal/stub", "internal/tasks", "internal/tree", "internal/words"},
 		only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 }
 
