@@ -142,6 +142,7 @@ func (c *compiler) workflow() {
 	}
 	s.ContextFiles = c.fixedPaths(w.ContextFiles, "workflow: context_files")
 	s.Protect = c.fixedPaths(w.Protect, "workflow: protect")
+	s.Setup = c.setup(w.Setup, "workflow: setup")
 	for _, n := range w.Needs.items {
 		need, ok := c.need(n, "workflow: needs")
 		if ok && need.Workflow == "" {
