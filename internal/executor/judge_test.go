@@ -3,6 +3,7 @@
 package executor
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -329,5 +330,48 @@ func TestSetupFails(t *testing.T) {
 				t.Errorf("left: %v %v", by, b.setups())
 			}
 		})
+	}
+}
+
+// TestJudgeOutlivesUs: a judge that outlives the daemon keeps its checkout until it is over, however it ends.
+func TestJudgeOutlivesUs(t *testing.T) {
+	b, taken := judgeBench(t, false, "pwd >$MARK/here; until [ -e $MARK/go ]; do sleep 0.02; done")
+	for n, end := range []string{"by itself", "ended"} {
+		mark := realPath(t, t.TempDir())
+		b.load(strings.ReplaceAll(strings.ReplaceAll(judgeSpec, "%s", "pwd >$MARK/here; until [ -e $MARK/go ]; do sleep 0.02; done"), "$MARK", mark))
+		job := over(b.reviewJob("G", n+1), taken)
+		ctx, die := context.WithCancel(b.ctx())
+		gone := make(chan struct{})
+		go func() { defer close(gone); b.e.Carry(ctx, job, func(engine.Event) {}) }()
+		here := func() string {
+			data, _ := os.ReadFile(filepath.Join(mark, "here"))
+			return strings.TrimSpace(string(data))
+		}
+		eventually(t, "the judge works", func() bool { return here() != "" })
+		die()
+		<-gone
+		b.e = b.executor()
+		other, err := b.e.judges.At(b.ctx(), taken, "other")
+		if err != nil || other.Top == here() {
+			t.Fatalf("%s: another one got %v %v, in which a judge works", end, other, err)
+		}
+		if end == "ended" {
+			if ev, ok := b.e.Carry(b.ctx(), b.stopJob(job), func(engine.Event) {}).(engine.ProcessEnded); !ok || !ev.Exit.Stopped {
+				t.Fatalf("%+v", ev)
+			}
+		} else {
+			if err := os.WriteFile(filepath.Join(mark, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if v := b.carry(job).Verdict; v.Outcome != engine.OutcomePass {
+				t.Errorf("%+v", v)
+			}
+		}
+		if next, err := b.e.judges.At(b.ctx(), taken, "next"); err != nil || next.Top != here() {
+			t.Errorf("%s: its checkout is not free again: %v %v", end, next, err)
+		}
+		for _, user := range []string{"other", "next"} {
+			b.e.vacate(user)
+		}
 	}
 }
