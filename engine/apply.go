@@ -389,14 +389,6 @@ func (f OutputsOwed) apply(s *State, _ time.Time) {
 	r.Writes = append(r.Writes, &Write{ID: f.Run + "/" + f.Gate + "#" + strconv.Itoa(f.N) + ".outputs", Gate: f.Gate, N: f.N})
 }
 
-func (f AdvanceOwed) apply(s *State, _ time.Time) {
-	r := s.at(f.Run)
-	if a := r.now(f.Step, f.N); a.State != Passed {
-		wrong("%s: advance of %s#%d in state %s", f.Run, f.Step, f.N, a.State)
-	}
-	r.Writes = append(r.Writes, &Write{ID: f.Run + "/" + f.Step + "#" + strconv.Itoa(f.N) + ".advance", Step: f.Step, N: f.N})
-}
-
 func (f WriteDone) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.ID == f.ID })

@@ -67,6 +67,7 @@ type Spec struct {
 	Notify       bool // a person is told of each step that passes, or is sent back
 	Protect      []string
 	Workspace    string  // WorkspaceRun, or "" for the person's checkout
+	Setup        *Setup  // for those who judge; nil = none
 	Steps        []*Step // in the order of the file
 	Gates        []*Gate // in the order of the file, the implicit ones of gateless steps last
 
@@ -217,6 +218,21 @@ type Output struct {
 	Value Value
 }
 
+// Setup makes what a checkout of a commit lacks and its judges need.
+type Setup struct {
+	Run      Command
+	Files    []string // globs: what its result depends on
+	Provides []string // what it makes, from the folder that it runs in
+}
+
+// SetupOf is the setup for those who judge a step; nil = none.
+func (s *Spec) SetupOf(st *Step) *Setup {
+	if st.Setup != nil {
+		return st.Setup
+	}
+	return s.Setup
+}
+
 // Criterion is one condition of success_criterion. Exactly one of Command, File and Text is set.
 type Criterion struct {
 	Command  *Command
@@ -246,6 +262,7 @@ type Step struct {
 	Inputs      []Text
 	Outputs     []Output
 	Criteria    []Criterion
+	Setup       *Setup // nil = the workflow's
 	Answer      *Schema
 	Timeout     Duration // 0 = the role's, else the settings'
 	IdleTimeout Duration

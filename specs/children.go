@@ -62,7 +62,7 @@ func (c *compiler) children(d *stepDoc, s *engine.Step, what string) {
 
 // ownOnly refuses what has no meaning beside workflow: there its steps say it.
 func (c *compiler) ownOnly(d *stepDoc, what string) {
-	for _, key := range []string{"env", "inputs", "success_criterion", "answer", "timeout", "idle_timeout", "restarts", "signal"} {
+	for _, key := range []string{"env", "inputs", "success_criterion", "setup", "answer", "timeout", "idle_timeout", "restarts", "signal"} {
 		if d.has(key) {
 			c.at(d.key(key), "%s: %s has no meaning beside workflow: its steps say it", what, key)
 		}
@@ -118,7 +118,7 @@ func (c *compiler) inline(s *engine.Step) *engine.Spec {
 	one := *s
 	one.ForEach, one.Outputs, one.Gates, one.Needs, one.HasNeeds, one.ExtNeeds, one.When = nil, nil, []string{s.ID}, nil, false, nil, engine.Cond{}
 	return &engine.Spec{ID: c.spec.ID, Name: s.Name, Description: c.spec.Description, Inline: true, Outer: c.spec, Vars: c.spec.Vars,
-		ContextFiles: c.spec.ContextFiles, Protect: c.spec.Protect, AfterStep: c.spec.AfterStep, Limits: engine.Limits{MaxSameFailure: engine.DefaultMaxSameFailure},
+		ContextFiles: c.spec.ContextFiles, Protect: c.spec.Protect, Setup: c.spec.Setup, AfterStep: c.spec.AfterStep, Limits: engine.Limits{MaxSameFailure: engine.DefaultMaxSameFailure},
 		Steps: []*engine.Step{&one},
 		Gates: []*engine.Gate{{ID: s.ID, Name: s.Name, Step: s.ID, Implicit: true, Reviewer: engine.Reviewer{Level: engine.LevelAuto, FromStep: true},
 			OnPass: []string{engine.EndDone}, OnFail: engine.EndFailed, OnExhausted: engine.EndFailed, OnTimeout: "remind", MaxRetries: 1,

@@ -145,6 +145,7 @@ func (c *compiler) workflow() {
 	if w.Workspace.value == engine.WorkspaceRun {
 		s.Workspace = engine.WorkspaceRun
 	}
+	s.Setup = c.setup(w.Setup, "workflow: setup")
 	for _, n := range w.Needs.items {
 		need, ok := c.need(n, "workflow: needs")
 		if ok && need.Workflow == "" {

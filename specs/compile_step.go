@@ -27,6 +27,7 @@ func (c *compiler) step(d *stepDoc) {
 	for _, cr := range d.Criteria.items {
 		s.Criteria = append(s.Criteria, c.criterion(cr, what+": success_criterion"))
 	}
+	s.Setup = c.setup(d.Setup, what+": setup")
 	s.Answer = c.schema(d.Answer, what+": answer")
 	s.Timeout = c.positiveSpan(d.Timeout, what+": timeout")
 	s.IdleTimeout = c.positiveSpan(d.IdleTimeout, what+": idle_timeout")

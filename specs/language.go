@@ -41,6 +41,7 @@ type workflowDoc struct {
 	Limits       *limitsDoc `key:"limits" doc:"The run's circuit breakers. Each is N, or {max: N, on_hit: ABORTED | FAILED | human}."`
 	Needs        textList   `key:"needs" doc:"Steps of other workflows (workflow/step) that the run waits for before its first step."`
 	Hooks        *hooksDoc  `key:"hooks" doc:"Commands that get the run's facts in their environment. A failing hook is recorded, not fatal."`
+	Setup        *setupDoc  `key:"setup" doc:"Makes what tests need and git ignores, such as dependencies, for those who judge."`
 	Protect      pathList   `key:"protect" doc:"Globs: a step that changed one of these files sends its next gate to a human, whatever the gate's level."`
 }
 
@@ -71,6 +72,14 @@ type hooksDoc struct {
 	Notify    text       `key:"notify" doc:"true: you are told of each step that passes its gates, and of each that a gate does not pass."`
 }
 
+// setupDoc makes what a checkout of a commit lacks.
+type setupDoc struct {
+	place
+	Run      commandDoc `key:"run" need:"yes" doc:"The command: a list of arguments, or a text for sh -c. It runs in a checkout of the commit from which the attempt began."`
+	Files    pathList   `key:"files" need:"yes" doc:"Files or globs that its result depends on, such as lock files: it runs again where one of them differs."`
+	Provides pathList   `key:"provides" need:"yes" doc:"The folders and files that it makes. Those who judge see them, read-only."`
+}
+
 type stepDoc struct {
 	place
 	ID          ident       `key:"id" need:"yes" doc:"The step's id. Steps and gates share one name space, in which case is ignored."`
@@ -82,6 +91,7 @@ type stepDoc struct {
 	Env         envDoc      `key:"env" doc:"Environment variables of the step's process. SLUICE_* are the engine's own."`
 	Inputs      pathList    `key:"inputs" doc:"Files or globs the step reads, from its worktree, else from the root. A plain one that is missing fails the attempt before it is launched."`
 	Outputs     outputsDoc  `key:"outputs" doc:"Files the step must have made. path: expression = the engine writes it there."`
+	Setup       *setupDoc   `key:"setup" doc:"In place of the workflow's, for those who judge this step."`
 	Criteria    criteriaDoc `key:"success_criterion" doc:"How to know that the step is done: \"<command> exits 0\", \"file <path> exists[ and is non-empty]\", {run: …}, {file: …, non_empty: true}, or a list of them. Any other text goes to the reviewer."`
 	Answer      answerDoc   `key:"answer" doc:"JSON Schema of the step's final structured answer: a file's path, or the schema itself."`
 	Timeout     spanDoc     `key:"timeout" doc:"How long an attempt may take, as 30m. 2h if absent."`

@@ -16,7 +16,9 @@ func TestJSONIsPlain(t *testing.T) {
 	for name, write := range map[string]func(a *app) error{
 		"a document": func(a *app) error { return a.document(map[string]string{"x": words}) },
 		"a line":     func(a *app) error { return a.jsonLine(map[string]string{"x": words}) },
-		"as it is":   func(a *app) error { return a.jsonLine(map[string]json.RawMessage{"x": json.RawMessage("\"" + words + "\"")}) },
+		"as it is": func(a *app) error {
+			return a.jsonLine(map[string]json.RawMessage{"x": json.RawMessage("\"" + words + "\"")})
+		},
 	} {
 		var out bytes.Buffer
 		if err := write(newApp(nil, nil, &out, nil)); err != nil {

@@ -79,6 +79,22 @@ func (c *Checkouts) Release(user string) error {
 	return remove(gone)
 }
 
+// Of gives the folder of a user's checkout, as it has left it; "" where it has none.
+func (c *Checkouts) Of(user string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list, err := c.list()
+	if err != nil {
+		return ""
+	}
+	for _, n := range list {
+		if c.userOf(n) == user {
+			return seat{dir: c.dir(n)}.top()
+		}
+	}
+	return ""
+}
+
 // leave gives a checkout up; gone is where it is then, if it is not to be kept.
 func (c *Checkouts) leave(user string) (gone string, err error) {
 	c.mu.Lock()

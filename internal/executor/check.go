@@ -106,7 +106,7 @@ func (e *Executor) checked(ctx context.Context, job daemon.Job, st *engine.Step,
 func (e *Executor) checkedAt(ctx context.Context, key string, b begin, commit string, in gates.CheckInput) engine.CheckResult {
 	var j judged
 	err := e.persist(ctx, key, func() (err error) {
-		j, err = e.judgeAt(ctx, b, commit, key)
+		j, err = e.checkoutFor(ctx, b, commit, key)
 		return err
 	})
 	if err != nil {
@@ -156,7 +156,7 @@ func (e *Executor) criterion(ctx context.Context, job daemon.Job, st *engine.Ste
 	key := fmt.Sprintf("%s/%d", job.Key, i)
 	once := func(key, rel string) (ended, error) {
 		return e.ensure(ctx, launch{key: key, of: job.Key, dir: rel}, func() (process, error) {
-			j, err := e.judgeAt(ctx, b, commit, key)
+			j, err := e.judgeAt(ctx, job, b, commit, key)
 			if err != nil {
 				return process{}, err
 			}

@@ -83,7 +83,8 @@ type Executor struct {
 	listMu sync.Mutex
 	lists  map[string]*taskFile // task files as read last, by their paths
 
-	judges *judge.Checkouts // nil: there is no git
+	judges  *judge.Checkouts // nil: there is no git
+	setting chan struct{}    // held by whoever runs a setup
 
 	talks sync.Mutex // held where a session's file is read and written
 }
@@ -117,7 +118,8 @@ func New(o Options) (*Executor, error) {
 	e := &Executor{opt: o, root: root, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
 		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
 		private: map[string]privateBox{}, exposed: map[string]string{}, pins: map[string]string{}, lists: map[string]*taskFile{},
-		asked: map[string]askedAt{}, presses: make(chan notify.Press, pressesMost), recalls: make(chan daemon.Job, recallsMost)}
+		setting: make(chan struct{}, 1),
+		asked:   map[string]askedAt{}, presses: make(chan notify.Press, pressesMost), recalls: make(chan daemon.Job, recallsMost)}
 	if err := e.there(); err != nil {
 		return nil, err
 	}

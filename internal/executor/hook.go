@@ -36,7 +36,7 @@ func (e *Executor) hook(ctx context.Context, job daemon.Job) *engine.ProcessEnde
 				return process{}, err
 			}
 			commit, _ := takenOf(job)
-			if p.judged, err = e.judgeAt(ctx, b, commit, job.Key); err != nil {
+			if p.judged, err = e.judgeAt(ctx, job, b, commit, job.Key); err != nil {
 				return process{}, err
 			}
 			w, vars, p.cwd = e.whose(st.Role(), job.Turn), stepVars(job, st), p.judged.host

@@ -32,6 +32,7 @@ type judged struct {
 	agents begin           // where the agent worked
 	seat   *judge.Checkout // nil: no commit was taken, and it is the agent's own folder
 	covers bool            // the checkout is seen in the place of Top
+	made   []made          // by the setup, and shown in Dir
 }
 
 // takenOf gives the commit that was taken of the job's attempt; ok is false where none was.
@@ -85,11 +86,20 @@ func (e *Executor) unbegun(key string) {
 
 // judgeAt gives the folder in which a launch judges a commit, until the launch is over. "" is none: it judges in the
 // agent's own folder.
-func (e *Executor) judgeAt(ctx context.Context, b begin, commit, key string) (judged, error) {
-	own := judged{begin: b, agents: b, host: b.Dir}
+func (e *Executor) judgeAt(ctx context.Context, job daemon.Job, b begin, commit, key string) (judged, error) {
 	if commit == "" || b.Top == "" || e.judges == nil {
-		return own, nil
+		return judged{begin: b, agents: b, host: b.Dir}, nil
 	}
+	made, err := e.setUp(ctx, job, b)
+	if err != nil {
+		return judged{}, err
+	}
+	return e.seated(ctx, b, commit, key, made)
+}
+
+// seated is judgeAt where what a setup makes is there.
+func (e *Executor) seated(ctx context.Context, b begin, commit, key string, made []made) (judged, error) {
+	own := judged{begin: b, agents: b, host: b.Dir}
 	there, err := e.opt.Git.HasCommit(ctx, commit)
 	if err != nil {
 		return own, err
@@ -109,7 +119,7 @@ func (e *Executor) judgeAt(ctx context.Context, b begin, commit, key string) (ju
 	if err != nil {
 		return own, err
 	}
-	j := judged{begin: b, agents: b, seat: seat, host: filepath.Join(seat.Top, rel), covers: box != nil && box.Remaps()}
+	j := judged{begin: b, agents: b, seat: seat, host: filepath.Join(seat.Top, rel), made: made, covers: box != nil && box.Remaps()}
 	err = e.furnish(ctx, j, rel)
 	if err != nil {
 		e.vacate(e.pidFile(key))
@@ -119,6 +129,14 @@ func (e *Executor) judgeAt(ctx context.Context, b begin, commit, key string) (ju
 		j.Top, j.Dir = seat.Top, j.host
 	}
 	return j, nil
+}
+
+// checkoutFor is a checkout in which nothing is started: files are looked for in it.
+func (e *Executor) checkoutFor(ctx context.Context, b begin, commit, key string) (judged, error) {
+	if commit == "" || b.Top == "" || e.judges == nil {
+		return judged{begin: b, agents: b, host: b.Dir}, nil
+	}
+	return e.seated(ctx, b, commit, key, nil)
 }
 
 // belowTop is the folder of an attempt as seen from the top of its checkout.
@@ -162,6 +180,11 @@ func (e *Executor) furnish(ctx context.Context, j judged, rel string) error {
 	}
 	for _, dir := range []string{".", filepath.ToSlash(rel)} {
 		if err := stateIn(root, dir); err != nil {
+			return err
+		}
+	}
+	if !j.covers {
+		if err := j.link(root, rel); err != nil {
 			return err
 		}
 	}
@@ -235,6 +258,9 @@ func (e *Executor) shownSeat(j judged, plan *sandbox.Plan) error {
 		if _, err := os.Lstat(filepath.Join(dir, "info", "alternates")); err == nil { // all of them are named already
 			plan.Shown = append(plan.Shown, sandbox.Mount{Path: os.DevNull, At: filepath.Join(storeInside(i), "info", "alternates")})
 		}
+	}
+	for _, m := range j.made {
+		plan.Shown = append(plan.Shown, sandbox.Mount{Path: m.at, At: filepath.Join(j.Dir, filepath.FromSlash(m.path))})
 	}
 	for _, dir := range []string{j.Dir, j.Top} {
 		if at := filepath.Join(dir, ".workflow", "signals"); dir != e.root && !slices.Contains(plan.Inboxes, at) {

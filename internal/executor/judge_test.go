@@ -3,6 +3,7 @@
 package executor
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,8 +59,16 @@ func judgeBench(t *testing.T, held bool, command string) (*bench, string) {
 	b.begin(b.checkJob("B", 1))
 	b.sh(planted)
 	t.Cleanup(func() { os.Chmod(b.path("shut"), 0o700) })
-	b.carry(b.checkJob("A", 1))
-	b.carry(b.checkJob("B", 1))
+	for step, outs := range map[string][]string{"A": {"made.txt", "dist/report.txt"}, "B": nil} {
+		job, st := b.checkJob(step, 1), b.spec.Step(step)
+		at, err := b.e.begun(b.ctx(), job, st, 1)
+		if err == nil {
+			_, _, err = b.e.taken(b.ctx(), job, st, at, outs)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	return b, b.sh("git rev-parse refs/sluice/taken/w-1/A.1")
 }
 
@@ -213,4 +222,159 @@ func TestJudgeInAWorktree(t *testing.T) {
 		t.Fatalf("%+v", v)
 	}
 	wantText(t, "what it saw", b.get(".workflow/runs/w-1/G.1/stdout"), b.path("tree")+"\nthe work\n", "README.md", "taken\n")
+}
+
+const setupSpec = `
+workflow:
+  id: w
+  setup: {run: "test ! -e out.txt && mkdir deps && cp lock.txt deps/lib && git log -1 --format=%s >deps/base", files: [lock.*], provides: [deps]}
+steps:
+  - id: A
+    agent: {type: writer}
+    success_criterion:
+      - {run: "cat out.txt deps/lib deps/base"}
+      - {run: "! echo evil >deps/lib"}
+    signal: {type: sentinel_file}
+    gate: G
+gates:
+  - {id: G, reviewer: {level: auto, run: "cat deps/lib deps/base"}, on_pass: {next_step: DONE}}
+`
+
+// setUpBench makes a bench whose agent has planted its own deps/.
+func setUpBench(t *testing.T, held bool, spec string) *bench {
+	b := newBench(t, spec)
+	b.hold(held)
+	b.put(".gitignore", "deps/\n")
+	b.put("lock.txt", "one\n")
+	b.sh("git add -A; git commit -q -m before")
+	b.put("deps/lib", "evil\n")
+	return b
+}
+
+// took begins an attempt, has its agent write a file, and gives the commit that was taken.
+func (b *bench) took(step string, n int) string {
+	b.begin(b.checkJob(step, n))
+	b.put("out.txt", "work\n")
+	b.sh("git add out.txt")
+	return b.sh(`git -c user.name=x -c user.email=x commit-tree -p HEAD -m taken "$(git write-tree)"; git reset -q`)
+}
+
+// setups are how many results of setups are kept.
+func (b *bench) setups() []string {
+	list, _ := filepath.Glob(filepath.Join(b.state, setupDir, "*", "0"))
+	return list
+}
+
+// TestSetup: what tests need and git ignores is made on the base, once for the same files, and nobody who judges can
+// change it.
+func TestSetup(t *testing.T) {
+	conform.Rule(t, "9-one-tree setup", "run by sluice on the base, kept read-only for the same files")
+	b := setUpBench(t, true, setupSpec)
+	taken := b.took("A", 1)
+	if c := b.carry(ofCommit(b.checkJob("A", 1), taken)).Check; !c.OK {
+		t.Fatalf("check %+v", c)
+	}
+	if got := b.get(".workflow/runs/w-1/A.1/check-41/0/stdout"); got != "work\none\nbefore\n" {
+		t.Errorf("the criterion saw %q", got)
+	}
+	before, _ := os.Stat(b.setups()[0])
+	if v := b.carry(ofCommit(b.reviewJob("G", 1), taken)).Verdict; v.Outcome != engine.OutcomePass {
+		t.Errorf("verdict %+v", v)
+	}
+	if got := b.get(".workflow/runs/w-1/G.1/stdout"); got != "one\nbefore\n" {
+		t.Errorf("the gate command saw %q", got)
+	}
+	if after, err := os.Stat(b.setups()[0]); len(b.setups()) != 1 || err != nil || !os.SameFile(before, after) {
+		t.Errorf("it ran again over the same files: %v", b.setups())
+	}
+	b.sh("rm out.txt; echo two >lock.txt; git commit -q -am two")
+	taken = b.took("A", 2)
+	if c := b.carry(ofCommit(b.checkJob("A", 2), taken)).Check; !c.OK {
+		t.Fatalf("check %+v", c)
+	}
+	if got := b.get(".workflow/runs/w-1/A.2/check-42/0/stdout"); got != "work\ntwo\ntwo\n" || len(b.setups()) != 2 {
+		t.Errorf("after its files changed the criterion saw %q, of %v", got, b.setups())
+	}
+	if by, _ := filepath.Glob(filepath.Join(b.state, judgeDir, "*", "user")); len(by) > 0 {
+		t.Errorf("a checkout was kept: %v", by)
+	}
+}
+
+// TestSetupUnheld: where no sandbox holds launches it works as well.
+func TestSetupUnheld(t *testing.T) {
+	b := setUpBench(t, false, strings.Replace(setupSpec, `      - {run: "! echo evil >deps/lib"}`+"\n", "", 1))
+	taken := b.took("A", 1)
+	if c := b.carry(ofCommit(b.checkJob("A", 1), taken)).Check; !c.OK {
+		t.Fatalf("check %+v", c)
+	}
+	if got := b.get(".workflow/runs/w-1/A.1/check-41/0/stdout"); got != "work\none\nbefore\n" {
+		t.Errorf("the criterion saw %q", got)
+	}
+}
+
+// TestSetupFails: a setup that fails, or does not make what it is to, is nobody's failure, and is tried again.
+func TestSetupFails(t *testing.T) {
+	for name, x := range map[string]struct{ run, want string }{
+		"exit code":   {"echo no network; exit 3", "no network"},
+		"nothing":     {"true", "has not made deps"},
+		"a link":      {"mkdir /tmp/x; ln -s /tmp/x deps", "deps is no folder or file"},
+		"no command":  {"no-such-command-here", "127"},
+		"link to one": {"mkdir real; touch real/x; ln -s real deps", "deps is no folder or file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := setupSpec[:strings.Index(setupSpec, "test !")] + x.run + setupSpec[strings.Index(setupSpec, `", files`):]
+			b := setUpBench(t, true, spec)
+			taken := b.took("A", 1)
+			c := b.carry(ofCommit(b.checkJob("A", 1), taken)).Check
+			if c.OK || !strings.Contains(c.Broken, x.want) || c.Why != "" {
+				t.Errorf("check %+v, want it broken with %q", c, x.want)
+			}
+			if by, _ := filepath.Glob(filepath.Join(b.state, judgeDir, "*", "user")); len(by) > 0 || len(b.setups()) > 0 {
+				t.Errorf("left: %v %v", by, b.setups())
+			}
+		})
+	}
+}
+
+// TestJudgeOutlivesUs: a judge that outlives the daemon keeps its checkout until it is over, however it ends.
+func TestJudgeOutlivesUs(t *testing.T) {
+	b, taken := judgeBench(t, false, "pwd >$MARK/here; until [ -e $MARK/go ]; do sleep 0.02; done")
+	for n, end := range []string{"by itself", "ended"} {
+		mark := realPath(t, t.TempDir())
+		b.load(strings.ReplaceAll(strings.ReplaceAll(judgeSpec, "%s", "pwd >$MARK/here; until [ -e $MARK/go ]; do sleep 0.02; done"), "$MARK", mark))
+		job := ofCommit(b.reviewJob("G", n+1), taken)
+		ctx, die := context.WithCancel(b.ctx())
+		gone := make(chan struct{})
+		go func() { defer close(gone); b.e.Carry(ctx, job, func(engine.Event) {}) }()
+		here := func() string {
+			data, _ := os.ReadFile(filepath.Join(mark, "here"))
+			return strings.TrimSpace(string(data))
+		}
+		eventually(t, "the judge works", func() bool { return here() != "" })
+		die()
+		<-gone
+		b.e = b.executor()
+		other, err := b.e.judges.At(b.ctx(), taken, "other")
+		if err != nil || other.Top == here() {
+			t.Fatalf("%s: another one got %v %v, in which a judge works", end, other, err)
+		}
+		if end == "ended" {
+			if ev, ok := b.e.Carry(b.ctx(), b.stopJob(job), func(engine.Event) {}).(engine.ProcessEnded); !ok || !ev.Exit.Stopped {
+				t.Fatalf("%+v", ev)
+			}
+		} else {
+			if err := os.WriteFile(filepath.Join(mark, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if v := b.carry(job).Verdict; v.Outcome != engine.OutcomePass {
+				t.Errorf("%+v", v)
+			}
+		}
+		if next, err := b.e.judges.At(b.ctx(), taken, "next"); err != nil || next.Top != here() {
+			t.Errorf("%s: its checkout is not free again: %v %v", end, next, err)
+		}
+		for _, user := range []string{"other", "next"} {
+			b.e.vacate(user)
+		}
+	}
 }

@@ -106,6 +106,9 @@ func judges(spec *engine.Spec) map[string]bool {
 		for _, c := range st.Criteria {
 			add(c.Command)
 		}
+		if s := spec.SetupOf(st); s != nil {
+			add(&s.Run)
+		}
 	}
 	add(spec.AfterStep)
 	add(spec.AfterRun)

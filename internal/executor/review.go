@@ -89,7 +89,7 @@ func (e *Executor) reviewByCommand(ctx context.Context, job daemon.Job, g *engin
 			return process{}, err
 		}
 		commit, _ := takenOf(job)
-		j, err := e.judgeAt(ctx, b, commit, job.Key)
+		j, err := e.judgeAt(ctx, job, b, commit, job.Key)
 		if err != nil {
 			return process{}, err
 		}
@@ -155,7 +155,7 @@ func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.
 		return process{}, err
 	}
 	commit, _ := takenOf(job)
-	j, err := e.judgeAt(ctx, b, commit, key)
+	j, err := e.judgeAt(ctx, job, b, commit, key)
 	if err != nil {
 		return process{}, err
 	}

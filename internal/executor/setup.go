@@ -1,0 +1,232 @@
+package executor
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/stub"
+)
+
+// A setup makes what tests need and git ignores. It is run in a checkout of the commit from which the attempt began, so
+// that nothing of the attempt is in it, and what it makes is kept for all whose files are the same.
+
+const (
+	setupDir   = "setup"   // holds what setups have made: <digest>/<n>, and the file doneName
+	setupMark  = "/setup-" // in the keys of their launches
+	doneName   = "done"
+	setupsKept = 8              // results that stay, the newest
+	setupStale = 24 * time.Hour // of the others, those that were used meanwhile stay too
+)
+
+// made is a folder or file that a setup has made.
+type made struct {
+	path string // from the folder it ran in
+	at   string // where it is kept
+}
+
+// setUp gives what the setup for the judges of a job's step has made, and runs it where that is not there.
+func (e *Executor) setUp(ctx context.Context, job daemon.Job, b begin) ([]made, error) {
+	if job.Proc == nil || job.Proc.Step == "" || b.Head == "" {
+		return nil, nil
+	}
+	st := job.Spec.Step(job.Proc.Step)
+	s := job.Spec.SetupOf(st)
+	if s == nil || len(job.RunInfo.Stubs) > 0 { // stand-ins have nothing to be tested
+		return nil, nil
+	}
+	argv, err := e.command(job, &s.Run, job.Env, "", stub.Turn{}, nil, b)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := e.setupDigest(ctx, s, b, argv)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case e.setting <- struct{}{}:
+		defer func() { <-e.setting }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	dir := filepath.Join(e.opt.State, setupDir, digest)
+	var out []made
+	for i, p := range s.Provides {
+		out = append(out, made{path: path.Clean(p), at: filepath.Join(dir, strconv.Itoa(i))})
+	}
+	now := e.opt.Now()
+	if os.Chtimes(filepath.Join(dir, doneName), now, now) == nil {
+		return out, nil
+	}
+	if err := e.runSetup(ctx, job, st, b, argv, s, dir); err != nil {
+		return nil, err
+	}
+	return out, e.dropSetups()
+}
+
+// setupDigest names what a setup makes by what it depends on. What another start of the machine left may not be whole.
+func (e *Executor) setupDigest(ctx context.Context, s *engine.Setup, b begin, argv []string) (string, error) {
+	rel, err := belowTop(b)
+	if err != nil {
+		return "", unready("%v", err)
+	}
+	entries, err := e.opt.Git.Entries(ctx, b.Head)
+	if err != nil {
+		return "", err
+	}
+	parts := []string{e.boot.ID, b.Top, rel, fmt.Sprintf("%q %q", argv, s.Provides)}
+	for _, f := range entries {
+		below, err := filepath.Rel(rel, filepath.FromSlash(f.Path))
+		if err != nil || !filepath.IsLocal(below) {
+			continue
+		}
+		if slices.ContainsFunc(s.Files, func(glob string) bool { return matches(glob, filepath.ToSlash(below)) }) {
+			parts = append(parts, f.Mode+" "+f.Object+" "+f.Path)
+		}
+	}
+	return hexSum([]byte(strings.Join(parts, "\x00")))[:32], nil
+}
+
+// runSetup runs the setup, and keeps in dir what it is to provide.
+func (e *Executor) runSetup(ctx context.Context, job daemon.Job, st *engine.Step, b begin, argv []string, s *engine.Setup, dir string) error {
+	key := job.Key + setupMark + filepath.Base(dir)[:8]
+	rel := e.launchDir(job.Run, st.ID, job.Attempt.N, 1) + "/" + plain(strings.TrimPrefix(job.Key, job.Run+"/")) + "-setup"
+	end, err := e.ensure(ctx, launch{key: key, of: job.Key, dir: rel}, func() (process, error) {
+		j, err := e.seated(ctx, b, b.Head, key, nil)
+		if err != nil {
+			return process{}, err
+		}
+		w := e.whose(st.Role(), job.Turn)
+		env, err := e.environ(job, w, key, st.Env, stepVars(job, st))
+		return process{cwd: j.host, argv: argv, env: env, who: w, judged: j}, err
+	})
+	if err != nil {
+		return err
+	}
+	defer e.vacate(e.pidFile(key))
+	words := "setup `" + strings.Join(argv, " ") + "`"
+	if why := end.failure(); why != "" {
+		return unready("%s: %s", words, why)
+	}
+	if !end.clean() || end.exit.Signal != "" {
+		return unready("%s ended with exit code %d: see %s\n%s", words, end.exit.Code, rel, end.output())
+	}
+	top := e.judges.Of(e.pidFile(key))
+	if top == "" {
+		return unready("%s: its checkout is gone: run the check again", words)
+	}
+	if err := keepMade(top, b, s, dir); err != nil {
+		return unready("%s: %v", words, err)
+	}
+	return nil
+}
+
+// keepMade moves what a setup has made out of its checkout.
+func keepMade(top string, b begin, s *engine.Setup, dir string) error {
+	rel, err := belowTop(b)
+	if err != nil {
+		return err
+	}
+	making := filepath.Join(filepath.Dir(dir), "making-"+rand.Text())
+	if err := os.MkdirAll(making, 0o700); err != nil {
+		return err
+	}
+	defer os.RemoveAll(making)
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for i, p := range s.Provides {
+		at := path.Join(filepath.ToSlash(rel), p)
+		if err := plainPath(root, at); err != nil {
+			return err
+		}
+		if err := os.Rename(filepath.Join(top, filepath.FromSlash(at)), filepath.Join(making, strconv.Itoa(i))); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(making, doneName), nil, 0o600); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(dir); err != nil { // without its mark it is of a launch that was killed
+		return err
+	}
+	return os.Rename(making, dir)
+}
+
+// plainPath says why what lies at a path is not to be taken: it is missing, or reached through a link.
+func plainPath(root *os.Root, at string) error {
+	parts := strings.Split(path.Clean(at), "/")
+	for i := range parts {
+		p := path.Join(parts[:i+1]...)
+		info, err := root.Lstat(p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("it has not made %s, which it is to provide", at)
+		case err != nil:
+			return err
+		case !info.IsDir() && (i+1 < len(parts) || !info.Mode().IsRegular()):
+			return fmt.Errorf("%s is no folder or file: it is not provided", p)
+		}
+	}
+	return nil
+}
+
+// dropSetups removes results that nobody has used for long, all but the newest.
+func (e *Executor) dropSetups() error {
+	base := filepath.Join(e.opt.State, setupDir)
+	entries, err := os.ReadDir(base)
+	if err != nil {
+		return err
+	}
+	type result struct {
+		dir  string
+		used time.Time
+	}
+	var all []result
+	for _, x := range entries {
+		r := result{dir: filepath.Join(base, x.Name())}
+		if info, err := os.Lstat(filepath.Join(r.dir, doneName)); err == nil {
+			r.used = info.ModTime()
+		} // else of a launch that was killed: it goes
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b result) int { return b.used.Compare(a.used) })
+	for i, r := range all {
+		if i >= setupsKept && e.opt.Now().Sub(r.used) > setupStale || r.used.IsZero() {
+			if err := os.RemoveAll(r.dir); err != nil {
+				e.opt.Logf("setup: %v", err)
+			}
+		}
+	}
+	return nil
+}
+
+// link shows a judge that is not held what a setup has made.
+func (j judged) link(root *os.Root, rel string) error {
+	for _, m := range j.made {
+		at := path.Join(filepath.ToSlash(rel), m.path)
+		if err := root.MkdirAll(path.Dir(at), 0o755); err != nil {
+			return err
+		}
+		if err := root.RemoveAll(at); err != nil {
+			return err
+		}
+		if err := root.Symlink(m.at, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
