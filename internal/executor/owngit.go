@@ -1,0 +1,284 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sluice/agents/sandbox"
+	"sluice/internal/git"
+	"sluice/internal/tree"
+)
+
+// gitsDir has a folder for each held launch that works in a checkout: its own git folder, and what its mounts need.
+const gitsDir = "gits"
+
+// gitMark is behind the name of a launch's pid file: the file says which git folder is its own.
+const gitMark = ".git"
+
+// What is in a launch's folder below gitsDir.
+const (
+	gitFolder    = "git"
+	asideFolder  = "aside"
+	receivedMark = "received" // its commits were taken: the folder may go
+)
+
+// ownGit makes the git folder of a launch. One that is there already is in use: the launch was started by a daemon that was
+// killed, or is asked once more. work is whose work its commits are; nil = they are thrown away.
+func (e *Executor) ownGit(ctx context.Context, key, top string, work *tree.Order, inPlace bool) (tree.Private, error) {
+	key = launchOf(key)
+	if g, ok := e.ownGitOf(key); ok && g.Top == top && isDir(g.Dir) {
+		return g, nil
+	}
+	now, err := e.opt.Git.NamedBy(ctx, top)
+	if err != nil {
+		return tree.Private{}, err
+	}
+	g := tree.Private{Dir: filepath.Join(e.gitDirOf(key), gitFolder), Top: top, Keeps: work != nil}
+	if work != nil {
+		g.Order = *work
+	}
+	g.Base, g.Branch = now.Head, now.Branch
+	seen := func(i int, store string) string {
+		if inPlace {
+			return store
+		}
+		return sandbox.StoreAt(i)
+	}
+	if g, err = tree.MakePrivate(ctx, e.opt.Git, g, seen); err != nil {
+		return g, err
+	}
+	if g.Keeps {
+		e.forgetGits(key)
+	}
+	if err := e.pinBase(ctx, g); err != nil {
+		return g, err
+	}
+	return g, keepBriefly(e.pidFile(key)+gitMark, g)
+}
+
+// gitDirOf is the folder of a launch below gitsDir.
+func (e *Executor) gitDirOf(key string) string {
+	run, rest, _ := strings.Cut(launchOf(key), "/")
+	return filepath.Join(e.opt.State, gitsDir, plain(run), plain(rest))
+}
+
+// ownGitOf reads which git folder is a launch's own.
+func (e *Executor) ownGitOf(key string) (g tree.Private, ok bool) {
+	err := kept(e.pidFile(launchOf(key))+gitMark, &g)
+	return g, err == nil && g.Dir != ""
+}
+
+// pinBase keeps a base from git's gc. One ref of a run is enough: its work is built on it.
+func (e *Executor) pinBase(ctx context.Context, g tree.Private) error {
+	if !g.Keeps || g.Base == "" {
+		return nil
+	}
+	what := g.Run + " " + g.Base
+	e.mu.Lock()
+	known := e.based[what]
+	e.mu.Unlock()
+	if known {
+		return nil
+	}
+	if err := g.Pin(ctx, e.opt.Git); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	e.based[what] = true
+	e.mu.Unlock()
+	return nil
+}
+
+// checkoutOf is what a launch sees of its checkout.
+func (e *Executor) checkoutOf(g tree.Private, main string, inPlace bool) (c sandbox.Checkout, err error) {
+	c = sandbox.Checkout{Top: g.Top, Common: e.opt.Git.CommonDir(), Main: main, Own: g.Dir, Stores: g.Stores,
+		Aside: filepath.Join(filepath.Dir(g.Dir), asideFolder), InPlace: inPlace}
+	for _, dir := range g.Linked {
+		if !sandbox.Inside(filepath.Join(e.root, ".workflow"), dir) { // in the making, where nobody can write anyway
+			c.Linked = append(c.Linked, dir)
+		}
+	}
+	for _, s := range g.Submodules {
+		c.Submodules = append(c.Submodules, sandbox.Submodule(s))
+	}
+	c.GitDir, err = e.opt.Git.GitDir(g.Top)
+	return c, err
+}
+
+// dropGit removes the git folder of a launch whose commits are nobody's work, or that was never started.
+func (e *Executor) dropGit(key string, started bool) {
+	g, ok := e.ownGitOf(key)
+	if !ok || key != launchOf(key) || started && g.Keeps {
+		return
+	}
+	if err := errors.Join(tree.Remove(e.gitDirOf(key)), os.Remove(e.pidFile(key)+gitMark)); err != nil {
+		e.opt.Logf("%s: its git folder: %v", key, err)
+	}
+}
+
+// receive takes over what a launch that is over has committed. What cannot be taken stays in its folder, and is reported.
+func (e *Executor) receive(ctx context.Context, key string) {
+	g, ok := e.ownGitOf(key)
+	if !ok || !g.Keeps || e.opt.Git == nil {
+		return
+	}
+	var tip, refused string
+	err := e.persist(ctx, key+"/commits", func() (err error) {
+		if tip, refused, err = tree.Receive(ctx, e.opt.Git, g, e.gitInside(g)); err == nil {
+			err = e.advanceNow(ctx, g, tip)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		e.opt.Logf("%s: its commits could not be taken: %v: they are in %s", key, err, g.Dir)
+	case refused != "":
+		e.opt.Logf("%s: its commits are not taken: %s: its files stay as they are, and the commits in %s", key, refused, g.Dir)
+	default:
+		if err := os.WriteFile(filepath.Join(filepath.Dir(g.Dir), receivedMark), nil, 0o600); err != nil {
+			e.opt.Logf("%s: %v", key, err)
+		}
+	}
+}
+
+// busyMost is how long a person's git may have the index.
+const busyMost = 10 * time.Second
+
+// advanceNow moves the branch to what a launch has committed, at once.
+//
+// Stop-gap: the branch is to move when the gate has passed (tree.Advance). Whoever builds that removes this function, its
+// one call, and git.MoveBranch.
+func (e *Executor) advanceNow(ctx context.Context, g tree.Private, tip string) error {
+	if tip == g.Base {
+		return nil
+	}
+	err := e.opt.Git.MoveBranch(ctx, g.Top, g.Branch, g.Base, tip)
+	for until := time.Now().Add(busyMost); errors.Is(err, git.ErrBusy) && time.Now().Before(until) && wait(ctx, againFirst); {
+		err = e.opt.Git.MoveBranch(ctx, g.Top, g.Branch, g.Base, tip)
+	}
+	if errors.Is(err, git.ErrMoved) || errors.Is(err, git.ErrBusy) {
+		e.opt.Logf("%s: %v: the commits are kept as %s: git merge %.12s", g.Step, err, g.Ref(), tip)
+		return nil
+	}
+	return err
+}
+
+// Bounds of a git in a sandbox of its own.
+const (
+	maxComplaint = 4 << 10
+	boxEndWait   = 2 * time.Second
+)
+
+// gitInside runs git over a launch's own git folder, in a sandbox with no network that can write nothing.
+func (e *Executor) gitInside(g tree.Private) tree.Inside {
+	return func(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
+		box, err := e.box()
+		if err == nil && box == nil {
+			err = errors.New("the sandbox that the launch had is not to be had now")
+		}
+		if err != nil {
+			return err
+		}
+		program, err := exec.LookPath("git")
+		if err != nil {
+			return fmt.Errorf("%w: %w", git.ErrNoGit, err)
+		}
+		plan, dir, err := e.readingPlan(g, !box.Remaps())
+		if err != nil {
+			return err
+		}
+		env := []string{"PATH=" + filepath.Dir(program) + ":/usr/bin:/bin", "LC_ALL=C", "HOME=/", "GIT_DIR=" + dir, "GIT_CONFIG_NOSYSTEM=1",
+			"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_OPTIONAL_LOCKS=0"}
+		argv := box.Wrap(plan, append([]string{program}, args...))
+		return runGit(ctx, argv, env, stdin, stdout)
+	}
+}
+
+// readingPlan shows a launch's own git folder and the repo's objects, read-only, and nothing else of the person's.
+func (e *Executor) readingPlan(g tree.Private, inPlace bool) (plan sandbox.Plan, gitDir string, err error) {
+	plan = sandbox.Plan{Hide: e.hidden(), Cwd: "/", Network: sandbox.NetNone, InPlace: inPlace}
+	home := ""
+	if h := e.variable("HOME"); filepath.IsAbs(h) {
+		if real, err := filepath.EvalSymlinks(h); err == nil && real != "/" {
+			home = real
+			plan.Hide = append(plan.Hide, real)
+		}
+	}
+	plan.Shown = e.fromHome(home)
+	if inPlace {
+		plan.Shown = append(plan.Shown, sandbox.Mount{Path: g.Dir})
+		return plan, g.Dir, nil
+	}
+	c, err := e.checkoutOf(g, "", false)
+	if err != nil {
+		return plan, "", err
+	}
+	plan.Shown = append(plan.Shown, sandbox.Mount{Path: g.Dir, At: sandbox.GitAt})
+	plan.Shown = append(plan.Shown, c.Objects()...)
+	return plan, sandbox.GitAt, nil
+}
+
+// runGit starts a wrapped git. A sandbox that did not start is no git's error.
+func runGit(ctx context.Context, argv, env []string, stdin io.Reader, stdout io.Writer) error {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	var bad complaint
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay, cmd.Dir = env, stdin, stdout, &bad, boxEndWait, "/"
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || ctx.Err() != nil {
+		return err
+	}
+	said := strings.TrimSpace(bad.String())
+	if strings.HasPrefix(said, "bwrap:") || strings.HasPrefix(said, "sandbox-exec:") {
+		return fmt.Errorf("a sandbox for git: %s", said)
+	}
+	return &git.CommandError{Command: "in a sandbox", Code: exit.ExitCode(), Stderr: git.OneLine(said)}
+}
+
+// complaint keeps the beginning of what is printed.
+type complaint struct{ bytes.Buffer }
+
+func (c *complaint) Write(p []byte) (int, error) {
+	if room := maxComplaint - c.Len(); room > 0 {
+		c.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+// workedIn says that a held launch works in a checkout.
+func (e *Executor) workedIn(key, top string) {
+	e.mu.Lock()
+	e.held[key] = top
+	e.mu.Unlock()
+}
+
+// forgetGits removes the git folders of the earlier launches of a step: what they have committed was taken.
+func (e *Executor) forgetGits(key string) {
+	dir := e.gitDirOf(key)
+	who, _, _ := strings.Cut(filepath.Base(dir), "#")
+	entries, err := os.ReadDir(filepath.Dir(dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		e.opt.Logf("%s: %v", key, err)
+	}
+	for _, entry := range entries {
+		other := filepath.Join(filepath.Dir(dir), entry.Name())
+		if other == dir || !strings.HasPrefix(entry.Name(), who+"#") {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(other, receivedMark)); err != nil {
+			continue
+		}
+		if err := tree.Remove(other); err != nil {
+			e.opt.Logf("%s: %v", key, err)
+		}
+	}
+}
