@@ -114,9 +114,7 @@ func (e *Executor) contain(ctx context.Context, l launch, p process, spec *agent
 	if spec.Net != nil {
 		spec.Env = append(spec.Env, rules.Vars()...)
 	}
-	if own, ok := e.ownGitOf(l.key); ok && plan.InPlace { // .git cannot be another folder there
-		spec.Env = append(spec.Env, "GIT_DIR="+own.Dir, "GIT_WORK_TREE="+own.Top)
-	}
+	spec.Env = append(spec.Env, e.gitVars(l.key, plan.InPlace)...)
 	argv, err := e.found(spec.Argv, spec.Env, &plan)
 	if err != nil {
 		return err

@@ -77,6 +77,20 @@ func (e *Executor) ownGitOf(key string) (g tree.Private, ok bool) {
 	return g, err == nil && g.Dir != ""
 }
 
+// gitVars are the variables that say where a launch works: its git folder knows no other worktree. In place, .git cannot be
+// another folder.
+func (e *Executor) gitVars(key string, inPlace bool) []string {
+	g, ok := e.ownGitOf(key)
+	if !ok {
+		return nil
+	}
+	vars := []string{"SLUICE_ROOT=" + e.root, "SLUICE_CHECKOUT=" + g.Top}
+	if inPlace {
+		vars = append(vars, "GIT_DIR="+g.Dir, "GIT_WORK_TREE="+g.Top)
+	}
+	return vars
+}
+
 // pinBase keeps a base from git's gc. One ref of a run is enough: its work is built on it.
 func (e *Executor) pinBase(ctx context.Context, g tree.Private) error {
 	if !g.Keeps || g.Base == "" {
