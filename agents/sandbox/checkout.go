@@ -17,7 +17,7 @@ type Checkout struct {
 	Own        string      // the launch's own git folder, which stands for the repo's
 	Stores     []string    // where the repo's objects are, its own first: they are read
 	Submodules []Submodule // of Top, and within each other
-	Aside      string      // a folder, not seen inside, for what the mounts need
+	Aside      string      // a folder, not seen inside, for what the mounts of all launches need
 	InPlace    bool        // nothing can be seen elsewhere than where it is
 }
 
@@ -86,6 +86,9 @@ func (c Checkout) aside() error {
 		}
 	}
 	for name, text := range files {
+		if _, err := os.Lstat(filepath.Join(c.Aside, name)); err == nil {
+			continue
+		}
 		if err := os.WriteFile(filepath.Join(c.Aside, name), []byte(text), 0o644); err != nil {
 			return err
 		}

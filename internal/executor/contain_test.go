@@ -121,7 +121,7 @@ func TestRefusedLaunchLeavesNothing(t *testing.T) {
 	if ev := b.carry(b.stepJob("A", 1, 1)); ev.Exit.Class != engine.ClassFatal {
 		t.Fatalf("%+v", ev.Exit)
 	}
-	if left, _ := filepath.Glob(filepath.Join(b.state, gitsDir, "*", "*")); len(left) > 0 || len(b.e.held) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(b.state, gitsDir, run1, "*")); len(left) > 0 || len(b.e.held) > 0 {
 		t.Errorf("left: %v %v", left, b.e.held)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,18 +17,14 @@ import (
 	"sluice/internal/tree"
 )
 
-// gitsDir has a folder for each held launch that works in a checkout: its own git folder, and what its mounts need.
+// gitsDir has the git folders of held launches that work in a checkout, below a folder for each run.
 const gitsDir = "gits"
 
 // gitMark is behind the name of a launch's pid file: the file says which git folder is its own.
 const gitMark = ".git"
 
-// What is in a launch's folder below gitsDir.
-const (
-	gitFolder    = "git"
-	asideFolder  = "aside"
-	receivedMark = "received" // its commits were taken: the folder may go
-)
+// asideFolder is beside the folders of runs in gitsDir: what mounts need, the same for all launches. No run has its name.
+const asideFolder = ".aside"
 
 // ownGit makes the git folder of a launch. One that is there already is in use: the launch was started by a daemon that was
 // killed, or is asked once more. work is whose work its commits are; nil = they are thrown away.
@@ -42,7 +37,7 @@ func (e *Executor) ownGit(ctx context.Context, key, top string, work *tree.Order
 	if err != nil {
 		return tree.Private{}, err
 	}
-	g := tree.Private{Dir: filepath.Join(e.gitDirOf(key), gitFolder), Top: top, Keeps: work != nil}
+	g := tree.Private{Dir: e.gitDirOf(key), Top: top, Keeps: work != nil}
 	if work != nil {
 		g.Order = *work
 	}
@@ -56,16 +51,13 @@ func (e *Executor) ownGit(ctx context.Context, key, top string, work *tree.Order
 	if g, err = tree.MakePrivate(ctx, e.opt.Git, g, seen); err != nil {
 		return g, err
 	}
-	if g.Keeps {
-		e.forgetGits(key)
-	}
 	if err := e.pinBase(ctx, g); err != nil {
 		return g, err
 	}
 	return g, keepBriefly(e.pidFile(key)+gitMark, g)
 }
 
-// gitDirOf is the folder of a launch below gitsDir.
+// gitDirOf is where a launch's git folder is.
 func (e *Executor) gitDirOf(key string) string {
 	run, rest, _ := strings.Cut(launchOf(key), "/")
 	return filepath.Join(e.opt.State, gitsDir, plain(run), plain(rest))
@@ -115,7 +107,7 @@ func (e *Executor) pinBase(ctx context.Context, g tree.Private) error {
 // checkoutOf is what a launch sees of its checkout.
 func (e *Executor) checkoutOf(g tree.Private, main string, inPlace bool) (c sandbox.Checkout, err error) {
 	c = sandbox.Checkout{Top: g.Top, Common: e.opt.Git.CommonDir(), Main: main, Own: g.Dir, Stores: g.Stores,
-		Aside: filepath.Join(filepath.Dir(g.Dir), asideFolder), InPlace: inPlace}
+		Aside: filepath.Join(e.opt.State, gitsDir, asideFolder), InPlace: inPlace}
 	for _, dir := range g.Linked {
 		if !sandbox.Inside(filepath.Join(e.root, ".workflow"), dir) { // in the making, where nobody can write anyway
 			c.Linked = append(c.Linked, dir)
@@ -131,10 +123,14 @@ func (e *Executor) checkoutOf(g tree.Private, main string, inPlace bool) (c sand
 // dropGit removes the git folder of a launch whose commits are nobody's work, or that was never started.
 func (e *Executor) dropGit(key string, started bool) {
 	g, ok := e.ownGitOf(key)
-	if !ok || key != launchOf(key) || started && g.Keeps {
-		return
+	if ok && key == launchOf(key) && (!started || !g.Keeps) {
+		e.removeGit(key)
 	}
-	if err := errors.Join(tree.Remove(e.gitDirOf(key)), os.Remove(e.pidFile(key)+gitMark)); err != nil {
+}
+
+// removeGit removes the git folder of a launch, and the note of it first: half a folder is nobody's.
+func (e *Executor) removeGit(key string) {
+	if err := errors.Join(os.Remove(e.pidFile(key)+gitMark), tree.Remove(e.gitDirOf(key))); err != nil {
 		e.opt.Logf("%s: its git folder: %v", key, err)
 	}
 }
@@ -146,9 +142,10 @@ func (e *Executor) receive(ctx context.Context, key string) {
 		return
 	}
 	var tip, refused string
+	moved := true
 	err := e.persist(ctx, key+"/commits", func() (err error) {
 		if tip, refused, err = tree.Receive(ctx, e.opt.Git, g, e.gitInside(g)); err == nil {
-			err = e.advanceNow(ctx, g, tip)
+			moved, err = e.advanceNow(ctx, g, tip)
 		}
 		return err
 	})
@@ -157,10 +154,8 @@ func (e *Executor) receive(ctx context.Context, key string) {
 		e.opt.Logf("%s: its commits could not be taken: %v: they are in %s", key, err, g.Dir)
 	case refused != "":
 		e.opt.Logf("%s: its commits are not taken: %s: its files stay as they are, and the commits in %s", key, refused, g.Dir)
-	default:
-		if err := os.WriteFile(filepath.Join(filepath.Dir(g.Dir), receivedMark), nil, 0o600); err != nil {
-			e.opt.Logf("%s: %v", key, err)
-		}
+	case moved:
+		e.removeGit(key)
 	}
 }
 
@@ -171,19 +166,19 @@ const busyMost = 10 * time.Second
 //
 // Stop-gap: the branch is to move when the gate has passed (tree.Advance). Whoever builds that removes this function, its
 // one call, and git.MoveBranch.
-func (e *Executor) advanceNow(ctx context.Context, g tree.Private, tip string) error {
+func (e *Executor) advanceNow(ctx context.Context, g tree.Private, tip string) (moved bool, err error) {
 	if tip == g.Base {
-		return nil
+		return true, nil
 	}
-	err := e.opt.Git.MoveBranch(ctx, g.Top, g.Branch, g.Base, tip)
+	err = e.opt.Git.MoveBranch(ctx, g.Top, g.Branch, g.Base, tip)
 	for until := time.Now().Add(busyMost); errors.Is(err, git.ErrBusy) && time.Now().Before(until) && wait(ctx, againFirst); {
 		err = e.opt.Git.MoveBranch(ctx, g.Top, g.Branch, g.Base, tip)
 	}
 	if errors.Is(err, git.ErrMoved) || errors.Is(err, git.ErrBusy) {
 		e.opt.Logf("%s: %v: the commits are kept as %s: git merge %.12s", g.Step, err, g.Ref(), tip)
-		return nil
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
 
 // Bounds of a git in a sandbox of its own.
@@ -273,26 +268,4 @@ func (e *Executor) workedIn(key, top string) {
 	e.mu.Lock()
 	e.held[key] = top
 	e.mu.Unlock()
-}
-
-// forgetGits removes the git folders of the earlier launches of a step: what they have committed was taken.
-func (e *Executor) forgetGits(key string) {
-	dir := e.gitDirOf(key)
-	who, _, _ := strings.Cut(filepath.Base(dir), "#")
-	entries, err := os.ReadDir(filepath.Dir(dir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		e.opt.Logf("%s: %v", key, err)
-	}
-	for _, entry := range entries {
-		other := filepath.Join(filepath.Dir(dir), entry.Name())
-		if other == dir || !strings.HasPrefix(entry.Name(), who+"#") {
-			continue
-		}
-		if _, err := os.Lstat(filepath.Join(other, receivedMark)); err != nil {
-			continue
-		}
-		if err := tree.Remove(other); err != nil {
-			e.opt.Logf("%s: %v", key, err)
-		}
-	}
 }

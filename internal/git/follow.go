@@ -30,6 +30,9 @@ func (r *Repo) FollowIndex(ctx context.Context, gitDir, index, from, to string) 
 	if from == to {
 		return nil
 	}
+	if err := r.keepShadow(ctx); err != nil {
+		return err
+	}
 	env := []string{"GIT_DIR=" + r.shadowDir(), "GIT_INDEX_FILE=" + index}
 	shared, err := filepath.Glob(filepath.Join(gitDir, "sharedindex.*"))
 	if err != nil {

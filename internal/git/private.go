@@ -48,8 +48,8 @@ func (r *Repo) makeFolder(ctx context.Context, f Folder) error {
 	if err != nil {
 		return err
 	}
-	for _, d := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "logs"} {
-		if err := os.MkdirAll(filepath.Join(f.Dir, filepath.FromSlash(d)), privateDir); err != nil {
+	for _, d := range []string{"objects", "objects/info", "refs", "info"} { // git makes the others when it needs them
+		if err := os.Mkdir(filepath.Join(f.Dir, filepath.FromSlash(d)), privateDir); err != nil {
 			return err
 		}
 	}
