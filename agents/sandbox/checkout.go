@@ -1,206 +1,159 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // Checkout is a git checkout that a launch works in. All paths are real.
 type Checkout struct {
 	Top    string   // its top level
-	GitDir string   // its own git folder
+	GitDir string   // its git folder in the repo
 	Common string   // that of all worktrees; the same for the main one
 	Main   string   // the top level that the workflow's root lies in
-	Others []string // the top levels of the repo's other worktrees
+	Linked []string // the top levels of other worktrees, as far as they lie in Top
+
+	Own        string      // the launch's own git folder, which stands for the repo's
+	Stores     []string    // where the repo's objects are, its own first: they are read
+	Submodules []Submodule // of Top, and within each other
+	Aside      string      // a folder, not seen inside, for what the mounts of all launches need
+	InPlace    bool        // nothing can be seen elsewhere than where it is
 }
 
-// pin is what the file commondir of a main checkout's git folder holds, so that nobody can put another there: git reads
-// its settings from where the file says, and this says "here".
-const pin = ".\n"
-
-// PinFile is the file that Mounts makes in the git folder of a main checkout. It may go when no launch works there.
-func (c Checkout) PinFile() string {
-	if c.GitDir != c.Common {
-		return ""
-	}
-	return filepath.Join(c.Common, "commondir")
+// Submodule is a folder of a checkout with a git folder of its own.
+type Submodule struct {
+	Path   string
+	Filled bool // its .git is there
 }
 
-// Unpin removes the file, if it is as Mounts made it.
-func Unpin(file string) error {
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && string(data) != pin {
-		return nil
+// GitAt is where a launch's own git folder is inside, where it cannot be at .git: that is a file then.
+const GitAt = "/run/sluice/git"
+
+// StoreAt is where the i-th of the repo's object stores is inside. What git LFS keeps beside it is beside it there too.
+func StoreAt(i int) string {
+	if i == 0 {
+		return "/run/sluice/repo/objects"
 	}
-	if err != nil {
-		return err
-	}
-	return os.Remove(file)
+	return fmt.Sprintf("/run/sluice/repo.%d/objects", i)
 }
 
-// Mounts gives what of the checkout is seen, and how. It makes the folders and files that have to be there to be held
-// read-only: what is missing, an agent could make.
+// Names of what lies in Aside.
+const (
+	asideNone   = "none"   // an empty file
+	asideEmpty  = "empty"  // an empty folder
+	asideDot    = "dot"    // what a .git that is a file says
+	asideCommon = "common" // what is seen in the place of the repo's git folder
+)
+
+// Mounts lists what of the checkout is seen, and how. Nothing in the repo's own git folder can be written: the launch's own
+// stands in its place, and the object stores are read.
 func (c Checkout) Mounts() ([]Mount, error) {
-	linked := c.GitDir != c.Common
+	dot := filepath.Join(c.Top, ".git")
+	if err := NoLink(dot); err != nil {
+		return nil, err
+	}
 	var out []Mount
-	ro := func(paths ...string) {
-		for _, p := range paths {
-			out = append(out, Mount{Path: p})
-		}
+	around := c.Main != "" && c.Main != c.Top
+	if around && !Inside(c.Top, c.Main) {
+		out = append(out, Mount{Path: c.Main})
 	}
-	rw := func(paths ...string) {
-		for _, p := range paths {
-			out = append(out, Mount{Path: p, Write: true})
-		}
+	out = append(out, Mount{Path: c.Top, Write: true})
+	for _, dir := range c.Linked {
+		out = append(out, Mount{Path: dir, Try: true}) // it may go meanwhile
 	}
-	g := func(name string) string { return filepath.Join(c.Common, name) }
-	needed := []string{"hooks", "info", "worktrees", "modules", "objects", "refs", "logs", "refs/sluice"}
-	if linked {
-		needed = []string{"objects", "refs", "logs", "refs/sluice"}
+	if around && Inside(c.Top, c.Main) {
+		out = append(out, Mount{Path: c.Main})
 	}
-	for _, name := range needed {
-		if err := c.folder(g(name)); err != nil {
-			return nil, err
-		}
-	}
-	if err := c.exclude(); err != nil {
-		return nil, err
-	}
-	if c.Main != "" && c.Main != c.Top && !Inside(c.Top, c.Main) {
-		ro(c.Main)
-	}
-	rw(c.Top)
-	for _, other := range c.Others {
-		if other != c.Top && Inside(c.Top, other) {
-			out = append(out, Mount{Path: other, Try: true}) // it may go meanwhile
-		}
-	}
-	if c.Main != c.Top && Inside(c.Top, c.Main) {
-		ro(c.Main)
-	}
-	if linked {
-		ro(c.Common)
-		rw(g("objects"), g("refs"), g("logs"), c.GitDir)
-		ro(filepath.Join(c.GitDir, "commondir"), filepath.Join(c.GitDir, "gitdir"), filepath.Join(c.Top, ".git"))
+	if c.InPlace {
+		out = append(out, Mount{Path: c.Common}, Mount{Path: dot}, Mount{Path: c.Own, Write: true})
 	} else {
-		if err := c.file(g("commondir"), pin); err != nil {
+		if err := c.aside(); err != nil {
 			return nil, err
 		}
-		rw(c.Common)
-		rw(g("objects"), g("refs"), g("logs")) // on themselves: what others mount is not to be moved away
-		ro(g("config"), g("hooks"), g("info"), g("commondir"), g("worktrees"), g("modules"))
-		if dot := filepath.Join(c.Top, ".git"); dot != c.Common { // a file that says where the git folder is
-			ro(dot)
+		out = append(append(out, c.own(dot)...), c.Objects()...)
+	}
+	subs, err := c.submodules()
+	return append(out, subs...), err
+}
+
+// aside makes what the mounts need.
+func (c Checkout) aside() error {
+	files := map[string]string{asideNone: "", asideDot: "gitdir: " + GitAt + "\n"}
+	for _, d := range []string{asideEmpty, asideCommon} {
+		if err := os.MkdirAll(filepath.Join(c.Aside, d), 0o755); err != nil {
+			return err
 		}
 	}
-	ro(g("refs/sluice"))
-	own := filepath.Join(c.GitDir, "config.worktree")
-	perWorktree, err := c.perWorktree()
-	if err != nil {
-		return nil, err
-	}
-	if perWorktree {
-		if err := c.file(own, ""); err != nil {
-			return nil, err
+	for name, text := range files {
+		if _, err := os.Lstat(filepath.Join(c.Aside, name)); err == nil {
+			continue
 		}
-		ro(own)
+		if err := os.WriteFile(filepath.Join(c.Aside, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	if rel, err := filepath.Rel(c.Common, c.modules()); err == nil && isDir(c.modules()) {
+		return os.MkdirAll(filepath.Join(c.Aside, asideCommon, rel), 0o755) // to be mounted on
+	}
+	return nil
+}
+
+// modules is where the git folders of the submodules are.
+func (c Checkout) modules() string { return filepath.Join(c.GitDir, "modules") }
+
+// own has the launch's git folder stand for the repo's.
+func (c Checkout) own(dot string) (out []Mount) {
+	modules := dot
+	if dot == c.Common {
+		out = []Mount{{Path: c.Own, At: dot, Write: true}}
 	} else {
-		out = append(out, Mount{Path: own, Try: true})
+		modules = c.GitDir
+		out = []Mount{{Path: filepath.Join(c.Aside, asideCommon), At: c.Common}, {Path: c.Own, At: GitAt, Write: true},
+			{Path: filepath.Join(c.Aside, asideDot), At: dot}}
 	}
-	for _, m := range out {
-		if err := NoLink(m.Path); err != nil {
+	if isDir(c.modules()) {
+		out = append(out, Mount{Path: c.modules(), At: filepath.Join(modules, "modules")})
+	}
+	return out
+}
+
+// Objects has the repo's objects be read. What a store borrows from is one of the list: its own note of that would lead to
+// where nothing is seen.
+func (c Checkout) Objects() (out []Mount) {
+	for i, dir := range c.Stores {
+		at := StoreAt(i)
+		out = append(out, Mount{Path: dir, At: at})
+		if _, err := os.Lstat(filepath.Join(dir, "info", "alternates")); err == nil {
+			out = append(out, Mount{Path: filepath.Join(c.Aside, asideNone), At: filepath.Join(at, "info", "alternates")})
+		}
+		if lfs := filepath.Join(filepath.Dir(dir), "lfs", "objects"); isDir(lfs) {
+			out = append(out, Mount{Path: lfs, At: filepath.Join(filepath.Dir(at), "lfs", "objects")})
+		}
+	}
+	return out
+}
+
+// submodules keeps what says where a submodule's git folder is: a person's git at the top follows it, and reads the
+// settings there. One that is not filled is covered.
+func (c Checkout) submodules() (out []Mount, err error) {
+	for _, s := range c.Submodules {
+		if err := NoLink(s.Path); err != nil {
 			return nil, err
 		}
+		m := Mount{Path: filepath.Join(s.Path, ".git")}
+		if s.Filled {
+			err = NoLink(m.Path)
+		} else {
+			m = Mount{Path: filepath.Join(c.Aside, asideEmpty), At: s.Path}
+			if info, err := os.Lstat(s.Path); c.InPlace || err == nil && !info.IsDir() {
+				m = Mount{Path: s.Path, Try: true}
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
 	}
 	return out, nil
-}
-
-// excluded keeps an inbox out of what `git add -A` takes inside: a worktree may have no .gitignore of ours.
-const excluded = "**/.workflow/signals/"
-
-// exclude adds it to the repo's own list of what is not for git.
-func (c Checkout) exclude() error {
-	info := filepath.Join(c.Common, "info")
-	if err := c.folder(info); err != nil {
-		return err
-	}
-	file := filepath.Join(info, "exclude")
-	if err := NoLink(file); err != nil {
-		return err
-	}
-	data, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for line := range strings.SplitSeq(string(data), "\n") {
-		if line == excluded {
-			return nil
-		}
-	}
-	line := excluded + "\n"
-	if len(data) > 0 && !strings.HasSuffix(string(data), "\n") {
-		line = "\n" + line
-	}
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(line)
-	return errors.Join(err, f.Close())
-}
-
-// maxConfig bounds the repo's settings that are looked through.
-const maxConfig = 1 << 20
-
-// perWorktree says that the repo's settings may turn on settings of a worktree's own. It is read without git, and too
-// often said yes to does no harm: an empty file is pinned.
-func (c Checkout) perWorktree() (bool, error) {
-	file := filepath.Join(c.Common, "config")
-	info, err := os.Lstat(file)
-	if err != nil {
-		return false, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxConfig {
-		return false, fmt.Errorf("%s: not a regular file of at most 1 MiB: mend it", file)
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return false, err
-	}
-	text := strings.ToLower(string(data))
-	return strings.Contains(text, "worktreeconfig") || strings.Contains(text, "include"), nil
-}
-
-func (c Checkout) folder(dir string) error {
-	if err := NoLink(dir); err != nil {
-		return err
-	}
-	return os.MkdirAll(dir, 0o755)
-}
-
-// file makes a file that is missing. It is never there without its text: git takes an empty commondir for a broken repo.
-func (c Checkout) file(name, text string) error {
-	if err := NoLink(name); err != nil {
-		return err
-	}
-	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".sluice-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Link(f.Name(), name); err == nil || errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return os.Rename(f.Name(), name) // a file system without hard links
 }

@@ -68,7 +68,8 @@ func TestNothingIsMovedAway(t *testing.T) {
 	}
 }
 
-// TestGitFileOfTheMainCheckout: where the git folder lies elsewhere, what says so is nobody's to write.
+// TestGitFileOfTheMainCheckout: where the git folder lies elsewhere, nothing of it is seen, and what says where it is is
+// nobody's to write.
 func TestGitFileOfTheMainCheckout(t *testing.T) {
 	top := repo(t)
 	git := filepath.Join(t.TempDir(), "git")
@@ -78,57 +79,15 @@ func TestGitFileOfTheMainCheckout(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(top, ".git"), []byte("gitdir: "+git+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ms, err := Checkout{Top: top, GitDir: git, Common: git, Main: top}.Mounts()
+	own, side := t.TempDir(), t.TempDir()
+	ms, err := Checkout{Top: top, GitDir: git, Common: git, Main: top, Own: own, Aside: side}.Mounts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{filepath.Join(top, ".git"): "ro", filepath.Join(top, "file"): "rw", filepath.Join(git, "config"): "ro", filepath.Join(git, "index"): "rw"} {
-		if got := last(ms, path); got != want {
+	for path, want := range map[string]string{filepath.Join(top, ".git"): "ro " + side + "/dot", filepath.Join(top, "file"): "rw " + filepath.Join(top, "file"),
+		filepath.Join(git, "config"): "ro " + side + "/common/config", GitAt + "/config": "rw " + own + "/config"} {
+		if got := at(ms, path); got != want {
 			t.Errorf("%s is %s, want %s", path, got, want)
 		}
-	}
-}
-
-// TestPinIsWhole: whoever reads commondir while launches come and go finds none, or all of it.
-func TestPinIsWhole(t *testing.T) {
-	top := repo(t)
-	git := filepath.Join(top, ".git")
-	c := Checkout{Top: top, GitDir: git, Common: git, Main: top}
-	stop, done := make(chan struct{}), make(chan string)
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			if data, err := os.ReadFile(c.PinFile()); err == nil && string(data) != pin {
-				done <- string(data)
-				return
-			}
-		}
-	}()
-	for range 2000 {
-		if err := c.file(c.PinFile(), pin); err != nil {
-			t.Fatal(err)
-		}
-		if err := Unpin(c.PinFile()); err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case half, ok := <-done:
-			if ok {
-				t.Fatalf("it was seen as %q", half)
-			}
-		default:
-		}
-	}
-	close(stop)
-	for half := range done {
-		t.Errorf("it was seen as %q", half)
-	}
-	if left, _ := filepath.Glob(filepath.Join(git, ".sluice-*")); len(left) > 0 {
-		t.Errorf("left: %v", left)
 	}
 }

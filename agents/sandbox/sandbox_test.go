@@ -67,92 +67,98 @@ func repo(t *testing.T) string {
 	return top
 }
 
-// last gives how a path is seen in the end.
-func last(ms []Mount, path string) string {
+// at gives what is seen at a path in the end, and how.
+func at(ms []Mount, path string) string {
 	how := "no"
 	for _, m := range ms {
-		if m.Path == path || Inside(m.Path, path) {
-			how = "ro"
-			if m.Write {
-				how = "rw"
-			}
+		to := m.At
+		if to == "" {
+			to = m.Path
 		}
+		rel, err := filepath.Rel(to, path)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		how = "ro "
+		if m.Write {
+			how = "rw "
+		}
+		how += filepath.Join(m.Path, rel)
 	}
 	return how
 }
 
+// TestMounts: nothing of the repo's git folder can be written, in whichever checkout; the launch's own stands for it.
 func TestMounts(t *testing.T) {
 	top := repo(t)
-	git := filepath.Join(top, ".git")
-	main := Checkout{Top: top, GitDir: git, Common: git, Main: top, Others: []string{top, filepath.Join(top, "wt")}}
-	ms, err := main.Mounts()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]string{"src/a.go": "rw", ".git/index": "rw", ".git/objects/ab": "rw", ".git/config": "ro", ".git/hooks/post-commit": "ro", ".git/info/attributes": "ro",
-		".git/commondir": "ro", ".git/worktrees/x": "ro", ".git/modules/x": "ro", ".git/refs/sluice/salvage": "ro", ".git/refs/heads/x": "rw", "wt/file": "ro"} {
-		if got := last(ms, filepath.Join(top, path)); got != want {
-			t.Errorf("main checkout: %s is %s, want %s", path, got, want)
+	git, own, side := filepath.Join(top, ".git"), filepath.Join(t.TempDir(), "own"), filepath.Join(t.TempDir(), "aside")
+	borrowed := t.TempDir()
+	for _, d := range []string{".git/modules/m", ".git/worktrees/wt/modules/m", ".git/lfs/objects", ".git/objects/info", "filled/deep", "empty"} {
+		if err := os.MkdirAll(filepath.Join(top, d), 0o755); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if data, err := os.ReadFile(main.PinFile()); err != nil || string(data) != ".\n" {
-		t.Errorf("pin %q: %v", data, err)
-	}
-	if err := Unpin(main.PinFile()); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(main.PinFile()); err == nil {
-		t.Error("the pin was left")
-	}
-	own := filepath.Join(git, "worktrees", "wt")
-	linked := Checkout{Top: filepath.Join(top, "wt"), GitDir: own, Common: git, Main: top, Others: []string{top, filepath.Join(top, "wt")}}
-	if ms, err = linked.Mounts(); err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]string{"src/a.go": "ro", "wt/a.go": "rw", "wt/.git": "ro", ".git/config": "ro", ".git/HEAD": "ro", ".git/objects/ab": "rw", ".git/refs/heads/x": "rw",
-		".git/refs/sluice/x": "ro", ".git/worktrees/wt/HEAD": "rw", ".git/worktrees/wt/commondir": "ro", ".git/worktrees/wt/gitdir": "ro", ".git/worktrees/other": "ro"} {
-		if got := last(ms, filepath.Join(top, path)); got != want {
-			t.Errorf("linked: %s is %s, want %s", path, got, want)
+	for _, f := range []string{".git/objects/info/alternates", "filled/.git", "file"} {
+		if err := os.WriteFile(filepath.Join(top, f), nil, 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if data, err := os.ReadFile(filepath.Join(git, "info/exclude")); err != nil || string(data) != "**/.workflow/signals/\n" {
-		t.Errorf("what is not for git: %q %v", data, err)
+	in := func(rel string) string { return filepath.Join(top, rel) }
+	c := Checkout{Top: top, GitDir: git, Common: git, Main: top, Linked: []string{in("wt")}, Own: own, Aside: side, Stores: []string{in(".git/objects"), borrowed},
+		Submodules: []Submodule{{in("filled"), true}, {in("empty"), false}, {in("gone"), false}, {in("file"), false}}}
+	want := map[string]string{
+		in("src/a.go"): "rw " + in("src/a.go"), in(".git/index"): "rw " + own + "/index", in(".git/config"): "rw " + own + "/config",
+		in(".git/modules/m"): "ro " + in(".git/modules/m"), in("wt/file"): "ro " + in("wt/file"), in("filled/.git"): "ro " + in("filled/.git"), in("filled/a"): "rw " + in("filled/a"),
+		in("empty/.git"): "ro " + side + "/empty/.git", in("gone/.git"): "ro " + side + "/empty/.git", in("file"): "ro " + in("file"),
+		StoreAt(0) + "/ab": "ro " + in(".git/objects/ab"), StoreAt(1) + "/ab": "ro " + borrowed + "/ab", StoreAt(0) + "/info/alternates": "ro " + side + "/none",
+		"/run/sluice/repo/lfs/objects/ab": "ro " + in(".git/lfs/objects/ab"),
 	}
-	if linked.PinFile() != "" {
-		t.Error("a linked worktree needs no pin")
+	seen := func(what string, c Checkout, want map[string]string) {
+		t.Helper()
+		ms, err := c.Mounts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, how := range want {
+			if got := at(ms, path); got != how {
+				t.Errorf("%s: %s is %s, want %s", what, path, got, how)
+			}
+		}
+		for _, m := range ms {
+			if m.Write && Inside(git, m.Path) {
+				t.Errorf("%s: %s of the repo can be written", what, m.Path)
+			}
+		}
 	}
-}
-
-// TestMountsOfWorktreeSettings: where a worktree may have settings of its own, the file is there and read-only.
-func TestMountsOfWorktreeSettings(t *testing.T) {
-	top := repo(t)
-	git := filepath.Join(top, ".git")
-	if err := os.WriteFile(filepath.Join(git, "config"), []byte("[extensions]\n\tworktreeConfig = true\n"), 0o644); err != nil {
-		t.Fatal(err)
+	seen("main checkout", c, want)
+	linked := Checkout{Top: in("wt"), GitDir: in(".git/worktrees/wt"), Common: git, Main: top, Own: own, Aside: side, Stores: c.Stores}
+	seen("linked", linked, map[string]string{
+		in("src/a.go"): "ro " + in("src/a.go"), in("wt/a.go"): "rw " + in("wt/a.go"), in("wt/.git"): "ro " + side + "/dot", in(".git/config"): "ro " + side + "/common/config",
+		in(".git/worktrees/wt/modules/m"): "ro " + in(".git/worktrees/wt/modules/m"), GitAt + "/index": "rw " + own + "/index",
+	})
+	if data, err := os.ReadFile(filepath.Join(side, "dot")); err != nil || string(data) != "gitdir: "+GitAt+"\n" {
+		t.Errorf("the file .git says %q: %v", data, err)
 	}
-	c := Checkout{Top: top, GitDir: git, Common: git, Main: top}
-	ms, err := c.Mounts()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := last(ms, filepath.Join(git, "config.worktree")); got != "ro" {
-		t.Errorf("it is %s", got)
-	}
-	if _, err := os.Stat(filepath.Join(git, "config.worktree")); err != nil {
-		t.Error("an agent could make it")
-	}
+	around := Checkout{Top: top, GitDir: git, Common: git, Main: in("inner"), Own: own, Aside: side}
+	seen("the root lies within", around, map[string]string{in("inner/a"): "ro " + in("inner/a"), in("a"): "rw " + in("a")})
+	c.InPlace = true
+	seen("in place", c, map[string]string{in(".git/config"): "ro " + in(".git/config"), in("a"): "rw " + in("a"), own + "/config": "rw " + own + "/config", in("empty/.git"): "ro " + in("empty/.git")})
 }
 
 // TestMountsThroughNoLink: what is a link could be anything.
 func TestMountsThroughNoLink(t *testing.T) {
-	for _, name := range []string{"hooks", "info", "config", "commondir", "refs/sluice"} {
+	for _, name := range []string{".git", "sub", "sub/.git"} {
 		top := repo(t)
-		git := filepath.Join(top, ".git")
-		_ = os.RemoveAll(filepath.Join(git, name))
-		if err := os.Symlink(t.TempDir(), filepath.Join(git, name)); err != nil {
+		if err := os.MkdirAll(filepath.Join(top, "sub"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_ = os.RemoveAll(filepath.Join(top, name))
+		if err := os.Symlink(t.TempDir(), filepath.Join(top, name)); err != nil {
 			t.Skip(err)
 		}
-		if _, err := (Checkout{Top: top, GitDir: git, Common: git, Main: top}).Mounts(); err == nil {
+		git := filepath.Join(top, ".git")
+		c := Checkout{Top: top, GitDir: git, Common: git, Main: top, Own: t.TempDir(), Aside: t.TempDir(), Submodules: []Submodule{{filepath.Join(top, "sub"), name == "sub/.git"}}}
+		if _, err := c.Mounts(); err == nil {
 			t.Errorf("%s is a link, and is taken", name)
 		}
 	}

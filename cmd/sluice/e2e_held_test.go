@@ -165,7 +165,6 @@ func TestNoAgentPassesAGate(t *testing.T) {
 	w.put("repo/attack.sh", "")
 	w.commit()
 	w.do("git", "worktree", "add", "-q", "other")
-	w.do("sh", "-c", "echo '**/.workflow/signals/' >>.git/info/exclude") // the first launch would add it
 	w.do(w.bin, "watch", "add", "--yes")
 	w.boot()
 	w.serves()

@@ -65,6 +65,10 @@ func (a *app) bare(ctx context.Context) (*place, error) {
 }
 
 func (a *app) placeOf(ctx context.Context, dir string) (*place, error) {
+	if root := a.heldRoot(dir); root != "" {
+		home, err := a.stateHome()
+		return &place{root: root, id: heldID, state: filepath.Join(home, heldID), home: home}, err
+	}
 	repo, err := git.Open(ctx, dir)
 	if errors.Is(err, git.ErrNoRepo) {
 		return nil, &fault{cause: fmt.Sprintf("%s: no git repository here or above", dir), mend: "go to your repo, or make one here: `git init`", code: exitFailed, err: err}
@@ -86,6 +90,34 @@ func (a *app) placeOf(ctx context.Context, dir string) (*place, error) {
 		return nil, err
 	}
 	return &place{root: root, id: id, state: filepath.Join(home, id), home: home}, nil
+}
+
+// heldID stands for the id of a repo within a sandbox: the state that it names is not seen there.
+const heldID = "held"
+
+// heldRoot is the root of the repo for who stands in the checkout of a launch that is held by a sandbox; "" for everybody
+// else. The git folder there is the launch's own: it knows no other worktree, and its agent may have damaged it.
+func (a *app) heldRoot(dir string) string {
+	root, top := a.getenv("SLUICE_ROOT"), a.getenv("SLUICE_CHECKOUT")
+	if a.getenv("SLUICE_SANDBOX") == "" || !filepath.IsAbs(root) || !filepath.IsAbs(top) {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || dir == root || dir == top {
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+		dir = filepath.Dir(dir)
+	}
+	if dir == root || dir == top {
+		return root
+	}
+	return ""
 }
 
 // mainRoot is where `.workflow/` lies: the repo's main checkout, also for who stands in a linked worktree (an agent there

@@ -25,9 +25,10 @@ gates:
 `
 
 // advancing runs the spec until a person is asked, and gives what the branch has then.
-func advancing(t *testing.T, workspace, verdict, before string) *bench {
+func advancing(t *testing.T, held bool, workspace, verdict, before string) *bench {
 	source := strings.NewReplacer("WORKSPACE", workspace, "VERDICT", verdict).Replace(advanceSpec)
 	b := newBench(t, source)
+	b.hold(held)
 	b.script("one", `git config user.name A; git config user.email a@example.org
 echo "$SLUICE_STEP $SLUICE_ATTEMPT" >>made.txt
 git add -A; git commit -qm "by $SLUICE_STEP"
@@ -60,7 +61,12 @@ echo left >"$SLUICE_STEP.txt"`)
 // of a step that still waits for its gate.
 func TestBranchMovesAtThePass(t *testing.T) {
 	conform.Rule(t, "9-one-tree branch", "the branch moves when the gate has passed")
-	b := advancing(t, "workspace: run", "true", "")
+	for name, held := range map[string]bool{"held": true, "not held": false} {
+		t.Run(name, func(t *testing.T) { branchMoves(t, advancing(t, held, "workspace: run", "true", "")) })
+	}
+}
+
+func branchMoves(t *testing.T, b *bench) {
 	files := b.sh("git ls-tree -r --name-only refs/sluice/taken/w-1/A.1")
 	if !strings.Contains(files, "A.txt") || !strings.Contains(files, "made.txt") {
 		t.Errorf("taken of A:\n%s", files)
@@ -68,6 +74,9 @@ func TestBranchMovesAtThePass(t *testing.T) {
 	if tip, a := b.sh("git log --format=%s sluice/w-1"), b.sh("git rev-parse refs/sluice/taken/w-1/A.1"); !strings.Contains(tip, "did not commit") ||
 		!strings.Contains(b.sh("git rev-list sluice/w-1"), strings.TrimSpace(a)) {
 		t.Errorf("the branch lacks what passed:\n%s", tip)
+	}
+	if b.sh("git rev-list sluice/w-1 | grep -c $(git rev-parse refs/sluice/taken/w-1/B.1) || true") != "0" {
+		t.Error("the branch has what waits for its gate")
 	}
 	if main := b.sh("git log --format=%s main"); strings.Contains(main, "by A") {
 		t.Errorf("the person's branch moved:\n%s", main)
@@ -79,7 +88,13 @@ func TestBranchMovesAtThePass(t *testing.T) {
 
 // TestBranchStaysAtAFailure: what no round passed is on no branch by sluice's hand.
 func TestBranchStaysAtAFailure(t *testing.T) {
-	b := advancing(t, "workspace: run", "false", "")
+	b := advancing(t, true, "workspace: run", "false", "")
+	if tip, main := b.sh("git rev-parse sluice/w-1"), b.sh("git rev-parse main"); tip != main {
+		t.Errorf("the branch has moved to what failed: %s", b.sh("git log --oneline sluice/w-1"))
+	}
+	if log := b.sh("git log --format=%s refs/sluice/taken/w-1/A.2"); strings.Count(log, "by A") != 2 {
+		t.Errorf("the second attempt was not built on the first:\n%s", log)
+	}
 	if log := b.sh("git log --format=%s sluice/w-1"); strings.Contains(log, "did not commit") {
 		t.Errorf("the branch has what failed:\n%s", log)
 	}
@@ -91,7 +106,7 @@ func TestBranchStaysAtAFailure(t *testing.T) {
 
 // TestNoBranchOfADirtyCheckoutMoves: where a person's own changes lie in the folder, they go onto no branch.
 func TestNoBranchOfADirtyCheckoutMoves(t *testing.T) {
-	b := advancing(t, "description: in the checkout", "true", "echo mine >mine.txt; echo mine >>README.md")
+	b := advancing(t, false, "description: in the checkout", "true", "echo mine >mine.txt; echo mine >>README.md")
 	if log := b.sh("git log --format=%s main"); strings.Contains(log, "did not commit") {
 		t.Errorf("the branch moved:\n%s", log)
 	}

@@ -59,6 +59,9 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 		}
 	}
 	if b.Top != "" && job.Checks(st) {
+		if b.Head, err = e.base(job, st, b); err != nil {
+			return b, err
+		}
 		if b.On, err = e.branchOf(ctx, b.Top); err != nil {
 			return b, err
 		}

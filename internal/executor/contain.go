@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/tree"
 )
 
 // Modes of the setting sandbox.mode.
@@ -33,7 +35,6 @@ const (
 const (
 	inboxMark = ".in"   // the folder that is a launch's own inbox
 	openMark  = ".open" // the launch is not held: it could answer a gate
-	pinMark   = ".pin"  // names the file that is pinned while it runs
 )
 
 // ownDir is the folder of a held launch, below that of its files, which it may write to: its answer lies there.
@@ -73,7 +74,7 @@ func (r Role) network() (kind string, rules egress.Rules) {
 }
 
 // contain puts a sandbox around the launch, or notes that none holds it.
-func (e *Executor) contain(l launch, p process, spec *agents.Spec) error {
+func (e *Executor) contain(ctx context.Context, l launch, p process, spec *agents.Spec) error {
 	run, rest, _ := strings.Cut(l.key, "/")
 	box, err := e.box()
 	if err != nil {
@@ -98,7 +99,7 @@ func (e *Executor) contain(l launch, p process, spec *agents.Spec) error {
 			return err
 		}
 	}
-	plan, err := e.plan(l, p, run, rest, !box.Remaps())
+	plan, err := e.plan(ctx, l, p, run, rest, !box.Remaps())
 	if err != nil {
 		return err
 	}
@@ -121,6 +122,7 @@ func (e *Executor) contain(l launch, p process, spec *agents.Spec) error {
 	if spec.Net != nil {
 		spec.Env = append(spec.Env, rules.Vars()...)
 	}
+	spec.Env = append(spec.Env, e.gitVars(l.key, plan.InPlace)...)
 	argv, err := e.found(spec.Argv, spec.Env, p.judged, &plan)
 	if err != nil {
 		return err
@@ -131,7 +133,7 @@ func (e *Executor) contain(l launch, p process, spec *agents.Spec) error {
 }
 
 // plan lays out what the launch may see.
-func (e *Executor) plan(l launch, p process, run, rest string, inPlace bool) (plan sandbox.Plan, err error) {
+func (e *Executor) plan(ctx context.Context, l launch, p process, run, rest string, inPlace bool) (plan sandbox.Plan, err error) {
 	home := ""
 	if h := e.variable("HOME"); filepath.IsAbs(h) {
 		if real, err := filepath.EvalSymlinks(h); err == nil {
@@ -153,7 +155,7 @@ func (e *Executor) plan(l launch, p process, run, rest string, inPlace bool) (pl
 		}
 	}
 	plan.Shown = e.fromHome(home, p.judged.seat == nil)
-	top, err := e.shownTop(l.key, cwd, p, &plan)
+	top, err := e.shownTop(ctx, l.key, cwd, p, &plan)
 	if err != nil {
 		return plan, err
 	}
@@ -203,15 +205,15 @@ func (e *Executor) plan(l launch, p process, run, rest string, inPlace bool) (pl
 }
 
 // shownTop shows the checkout that the launch works in: a judge its own.
-func (e *Executor) shownTop(key, cwd string, p process, plan *sandbox.Plan) (top string, err error) {
+func (e *Executor) shownTop(ctx context.Context, key, cwd string, p process, plan *sandbox.Plan) (top string, err error) {
 	if p.judged.seat != nil {
 		return p.judged.Top, e.shownSeat(p.judged, plan)
 	}
-	return e.shownTree(key, cwd, plan)
+	return e.shownTree(ctx, key, p.work, cwd, plan)
 }
 
-// shownTree shows the checkout that the launch works in, and pins what has to be.
-func (e *Executor) shownTree(key, cwd string, plan *sandbox.Plan) (top string, err error) {
+// shownTree shows the checkout that the launch works in, with a git folder of the launch's own.
+func (e *Executor) shownTree(ctx context.Context, key string, work *tree.Order, cwd string, plan *sandbox.Plan) (top string, err error) {
 	if e.opt.Git == nil {
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: e.root, Write: true})
 		return "", nil
@@ -224,27 +226,20 @@ func (e *Executor) shownTree(key, cwd string, plan *sandbox.Plan) (top string, e
 	if err != nil {
 		return "", noGit(e.shown(e.root), err)
 	}
-	gitDir, err := e.opt.Git.GitDir(top)
+	own, err := e.ownGit(ctx, key, top, work, plan.InPlace)
+	if err != nil {
+		if passing(err) || ctx.Err() != nil {
+			return "", err
+		}
+		return "", noGit(e.shown(top), err)
+	}
+	c, err := e.checkoutOf(own, main, plan.InPlace)
 	if err != nil {
 		return "", noGit(e.shown(top), err)
 	}
-	c := sandbox.Checkout{Top: top, GitDir: gitDir, Common: e.opt.Git.CommonDir(), Main: main}
-	if c.Others, err = e.opt.Git.Linked(); err != nil {
-		return "", noGit(e.shown(top), err)
-	}
-	c.Others = slices.DeleteFunc(c.Others, func(dir string) bool { // in the making, where nobody can write anyway
-		return sandbox.Inside(filepath.Join(e.root, ".workflow"), dir)
-	})
-	e.pinMu.Lock()
-	defer e.pinMu.Unlock()
-	if pin := c.PinFile(); pin != "" {
-		if err := keepBriefly(e.pidFile(key)+pinMark, pin); err != nil {
-			return "", err
-		}
-		e.pinned(key, pin)
-	}
-	if e.reached(c) {
-		same, err := sandbox.Identify(main, top)
+	e.workedIn(key, top)
+	if around := e.reached(c); around != "" {
+		same, err := sandbox.Identify(around, top)
 		if err != nil {
 			return "", unready("worktree %s: %v", e.shown(top), err)
 		}

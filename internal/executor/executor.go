@@ -72,13 +72,12 @@ type Executor struct {
 	private  map[string]privateBox // the inboxes of held launches
 	liveRuns []string              // as of the last whole scan
 	exposed  map[string]string     // runs of which some launch was not -> why
-	pins     map[string]string     // launches -> the file that is pinned for them
+	held     map[string]string     // held launches -> the checkout that they work in
+	based    map[string]bool       // bases of runs that a ref keeps
 
 	asked   map[string]askedAt // rounds at which a person may decide, by slot
 	presses chan notify.Press
 	recalls chan daemon.Job // reminders of rounds that were told of before this process began
-
-	pinMu sync.Mutex // held while a file is pinned or let go
 
 	listMu sync.Mutex
 	lists  map[string]*taskFile // task files as read last, by their paths
@@ -117,7 +116,7 @@ func New(o Options) (*Executor, error) {
 	}
 	e := &Executor{opt: o, root: root, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
 		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
-		private: map[string]privateBox{}, exposed: map[string]string{}, pins: map[string]string{}, lists: map[string]*taskFile{},
+		private: map[string]privateBox{}, exposed: map[string]string{}, held: map[string]string{}, based: map[string]bool{}, lists: map[string]*taskFile{},
 		setting: make(chan struct{}, 1),
 		asked:   map[string]askedAt{}, presses: make(chan notify.Press, pressesMost), recalls: make(chan daemon.Job, recallsMost)}
 	if err := e.there(); err != nil {

@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sluice/agents/sandbox"
@@ -164,7 +163,7 @@ func (e *Executor) furnish(ctx context.Context, j judged, rel string) error {
 	}
 	if j.covers {
 		for i := range stores {
-			stores[i] = storeInside(i)
+			stores[i] = sandbox.StoreAt(i)
 		}
 	}
 	if err := j.seat.Git(ctx, stores); err != nil {
@@ -197,9 +196,6 @@ func (e *Executor) furnish(ctx context.Context, j judged, rel string) error {
 	}
 	return nil
 }
-
-// storeInside is where a held judge finds the i-th store of objects.
-func storeInside(i int) string { return filepath.Join(sandbox.Objects, strconv.Itoa(i)) }
 
 // stateIn makes .workflow/ a folder, so that inboxes can be shown in it. A link there, which somebody committed, could
 // lead them elsewhere.
@@ -254,9 +250,9 @@ func (e *Executor) shownSeat(j judged, plan *sandbox.Plan) error {
 		return nil
 	}
 	for i, dir := range stores {
-		plan.Shown = append(plan.Shown, sandbox.Mount{Path: dir, At: storeInside(i)})
+		plan.Shown = append(plan.Shown, sandbox.Mount{Path: dir, At: sandbox.StoreAt(i)})
 		if _, err := os.Lstat(filepath.Join(dir, "info", "alternates")); err == nil { // all of them are named already
-			plan.Shown = append(plan.Shown, sandbox.Mount{Path: os.DevNull, At: filepath.Join(storeInside(i), "info", "alternates")})
+			plan.Shown = append(plan.Shown, sandbox.Mount{Path: os.DevNull, At: filepath.Join(sandbox.StoreAt(i), "info", "alternates")})
 		}
 	}
 	for _, m := range j.made {

@@ -19,11 +19,12 @@ func (e *Executor) ends(key string) {
 	pid := e.pidFile(key)
 	e.opt.Unheld.end(pid)
 	_ = os.Remove(pid + openMark) // a mark that stays says too much, never too little
-	e.unpin(key)
+	e.dropGit(key, true)
 	if !strings.Contains(key, setupMark) { // what it made is taken out of its checkout first
 		e.vacate(pid)
 	}
 	e.mu.Lock()
+	delete(e.held, key)
 	if b, ok := e.private[pid+inboxMark]; ok {
 		b.over = e.opt.Now()
 		e.private[pid+inboxMark] = b
@@ -40,7 +41,7 @@ type privateBox struct {
 // privateMost is how long an inbox is read after its launch for what cannot be taken in.
 const privateMost = time.Minute
 
-// keepPrivate notes that a launch has an inbox of its own, and pins what its end lets go.
+// keepPrivate notes that a launch has an inbox of its own, and where it works.
 func (e *Executor) keepPrivate(key string) {
 	dir := e.pidFile(key) + inboxMark
 	if !isDir(dir) {
@@ -55,44 +56,22 @@ func (e *Executor) keepPrivate(key string) {
 			e.opt.Logf("%v", err)
 		}
 	}
-	var file string
-	if kept(e.pidFile(key)+pinMark, &file) == nil {
-		e.pinned(key, file)
+	if g, ok := e.ownGitOf(key); ok {
+		e.workedIn(key, g.Top)
 	}
 }
 
-// pinned notes that a launch needs a pinned file.
-func (e *Executor) pinned(key, file string) {
-	e.mu.Lock()
-	e.pins[key] = file
-	e.mu.Unlock()
-}
-
-// reached says that a worktree lies in a checkout in which another launch works: one that began before the worktree was
-// there may write around it.
-func (e *Executor) reached(c sandbox.Checkout) bool {
+// reached gives the checkout of another launch that a worktree lies in: one that began before the worktree was there may
+// write around it. "" = there is none.
+func (e *Executor) reached(c sandbox.Checkout) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.pins) > 0 && c.Top != c.Main && sandbox.Inside(c.Main, c.Top)
-}
-
-// unpin removes the file that a launch needed, where no other does.
-func (e *Executor) unpin(key string) {
-	e.pinMu.Lock()
-	defer e.pinMu.Unlock()
-	e.mu.Lock()
-	file, ok := e.pins[key]
-	delete(e.pins, key)
-	for _, other := range e.pins {
-		ok = ok && other != file
+	for _, top := range e.held {
+		if top != c.Top && sandbox.Inside(top, c.Top) {
+			return top
+		}
 	}
-	e.mu.Unlock()
-	if !ok {
-		return
-	}
-	if err := sandbox.Unpin(file); err != nil {
-		e.opt.Logf("%s: %v", file, err)
-	}
+	return ""
 }
 
 // privateOf gives the folders of a launch's own inbox; none where it has none.

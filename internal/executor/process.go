@@ -13,6 +13,7 @@ import (
 	"sluice/agents"
 	"sluice/agents/program"
 	"sluice/engine"
+	"sluice/internal/tree"
 )
 
 // launch is one process that is to be, once, under its key.
@@ -70,9 +71,10 @@ type process struct {
 	env   []string
 	stdin string // a file; "" = nothing
 
-	who    who      // whose work it is: its role's network, its agent's login
-	judged judged   // where it judges; its seat is nil where it does not, or in the agent's own folder
-	writes []string // folders below .workflow/, as seen from the root, that are its to write though it is held
+	who    who         // whose work it is: its role's network, its agent's login
+	judged judged      // where it judges; its seat is nil where it does not, or in the agent's own folder
+	writes []string    // folders below .workflow/, as seen from the root, that are its to write though it is held
+	work   *tree.Order // whose work its commits are; nil = nobody's: they are thrown away
 }
 
 // native has the agent's own program started and not a launcher that npm has laid before it: what is ended is then what
@@ -316,7 +318,8 @@ func (e *Executor) start(ctx context.Context, l launch, p process) (*agents.Proc
 		Key: l.key, Dir: filepath.Dir(in), Below: filepath.Join(e.root, ".workflow"), PidFile: e.pidFile(l.key), Under: under, Argv: p.argv, Env: p.env, Cwd: p.cwd, Stdin: p.stdin,
 		Token: e.token(l.key), KillAfter: time.Duration(e.opt.Settings().KillAfter),
 	}
-	if err := e.contain(l, p, &spec); err != nil {
+	if err := e.contain(ctx, l, p, &spec); err != nil {
+		e.dropGit(l.key, false)
 		e.ends(l.key) // nothing runs, and nothing else would let go of what was held for it
 		return nil, err
 	}

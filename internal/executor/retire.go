@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/tree"
 	"sluice/signals"
 )
 
@@ -112,6 +113,7 @@ func (e *Executor) prune(live, known []string) error {
 	}{
 		{filepath.Join(e.opt.State, attemptsDir), os.RemoveAll, func(run string) bool { return keep[run] }},
 		{filepath.Join(e.opt.State, launchesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
+		{filepath.Join(e.opt.State, gitsDir), tree.Remove, func(run string) bool { return keep[run] }},
 		{filepath.Join(e.opt.State, homesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
 		// Of a run that was over before a scan met its inbox. One that holds something stays.
 		{e.inbox, removeEmpty, func(run string) bool { return slices.Contains(live, run) || e.watches(filepath.Join(e.inbox, run)) }},

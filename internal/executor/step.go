@@ -17,6 +17,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/tree"
 	"sluice/signals"
 )
 
@@ -61,6 +62,7 @@ func (e *Executor) step(ctx context.Context, job daemon.Job, c *clock) *engine.P
 		ev.AnswerBad = err.Error()
 	}
 	e.keepOutput(ev, job, st, end)
+	e.receive(ctx, job)
 	e.salvage(ctx, job, st)
 	return ev
 }
@@ -267,7 +269,7 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 	if f := e.signalTold(job, st); f != "" {
 		vars["SLUICE_SIGNAL"] = f
 	}
-	p := process{cwd: b.Dir, who: w}
+	p := process{cwd: b.Dir, who: w, work: &tree.Order{Run: job.Run, Step: st.ID, N: job.Attempt.N, Base: b.Head}}
 	if p.writes, err = e.declared(st, job.Env); err != nil {
 		return p, err
 	}

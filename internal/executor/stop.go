@@ -41,6 +41,7 @@ func (e *Executor) stop(ctx context.Context, job daemon.Job) engine.Event {
 		end := e.told(job.Key, ended{exit: ev.Exit, dir: filepath.Join(e.root, filepath.FromSlash(e.inRun(job)))})
 		ev.Exit.Usage = end.exit.Usage
 		defer e.salvage(ctx, job, job.Spec.Step(p.Step))
+		defer e.receive(ctx, job)
 		if answer, err := e.answer(job, job.Spec.Step(p.Step), e.inRun(job), job.Key, end); err == nil {
 			ev.Answer = answer
 		}

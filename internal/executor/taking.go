@@ -20,6 +20,7 @@ import (
 const (
 	firstRecord = "first" // how it was before anything of the run worked there
 	openRecord  = "open"  // how it was before the work there that has not passed yet
+	lastRecord  = "last"  // what was taken there last
 )
 
 // folderRecord is the file of such a record. A task's run is part of the run it belongs to.
@@ -56,6 +57,38 @@ func (e *Executor) law(job daemon.Job, b begin) law {
 		commands = append(commands, a.Command)
 	}
 	return lawOf(job.Spec, commands, judging{root: e.root, top: b.Top, dir: b.Dir})
+}
+
+// last is what was taken of a folder last, and where its branch was then.
+type last struct {
+	At    string `json:"at"`
+	Taken string `json:"taken"`
+}
+
+// base is the commit that an attempt's work is built on. A held launch in a run's own worktree goes on from what was taken
+// there last, although that has not passed and is on no branch; all others from HEAD.
+func (e *Executor) base(job daemon.Job, st *engine.Step, b begin) (string, error) {
+	if box, _ := e.box(); box == nil || job.Offers(st) || job.RunInfo.Workspace == "" {
+		return b.Head, nil
+	}
+	var l last
+	err := kept(e.folderRecord(job, lastRecord, b.Top), &l)
+	if errors.Is(err, fs.ErrNotExist) {
+		return b.Head, nil
+	}
+	if err == nil && l.Taken != "" && (b.Head == l.At || b.Head == l.Taken) {
+		return l.Taken, nil
+	}
+	return b.Head, err
+}
+
+// tip is the last commit of an attempt's agent: what was received of a held launch, else HEAD.
+func (e *Executor) tip(ctx context.Context, o tree.Order, head string) (string, error) {
+	at, err := e.opt.Git.TipOf(ctx, (tree.Private{Order: o}).Ref())
+	if err != nil || at.SHA == "" {
+		return head, err
+	}
+	return at.SHA, nil
 }
 
 // foundTree takes the folder as it is before an attempt.
@@ -114,14 +147,21 @@ func (e *Executor) take(ctx context.Context, job daemon.Job, st *engine.Step, b 
 	c.Key = job.Key
 	o := tree.Order{Run: job.Run, Step: st.ID, N: job.Attempt.N, Base: b.Head, Found: b.Found}
 	return e.persist(ctx, job.Key, func() (err error) {
-		tip, err := e.opt.Git.Head(ctx, b.Top)
+		head, err := e.opt.Git.Head(ctx, b.Top)
+		if err != nil {
+			return err
+		}
+		tip, err := e.tip(ctx, o, head)
 		if err != nil {
 			return err
 		}
 		if c.Taken, err = e.folder(job, b).Take(ctx, o, tip, was); err != nil {
 			return err
 		}
-		return e.changes(ctx, b, c)
+		if err := e.changes(ctx, b, c); err != nil {
+			return err
+		}
+		return keep(e.folderRecord(job, lastRecord, b.Top), last{At: head, Taken: c.Taken.Commit})
 	})
 }
 

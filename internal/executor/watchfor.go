@@ -18,6 +18,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/stub"
+	"sluice/internal/tree"
 	"sluice/signals"
 )
 
@@ -73,7 +74,9 @@ type lookout struct {
 	b    begin
 	emit func(engine.Event)
 	told map[string]bool // commits and pull requests that were told of
-	old  map[string]bool // authors of marked commits from before the attempt; nil = not looked up yet
+
+	print string          // of the launch's own git folder, when it was looked at last
+	old   map[string]bool // authors of marked commits from before the attempt; nil = not looked up yet
 }
 
 // stir gives a channel that is closed when a ref may have changed.
@@ -93,6 +96,9 @@ func (w *lookout) commits(ctx context.Context) {
 		if err == nil && (changed || again) {
 			err = w.look(ctx, now)
 			again = err != nil
+		}
+		if err == nil {
+			err = w.lookInside(ctx)
 		}
 		if ctx.Err() != nil {
 			return
@@ -142,6 +148,42 @@ func (w *lookout) look(ctx context.Context, refs map[string]string) error {
 	if err != nil {
 		return err
 	}
+	return w.tell(ctx, commits, cut)
+}
+
+// lookInside does so in the git folder that the launch has for itself: what it commits is in no other before its end.
+func (w *lookout) lookInside(ctx context.Context) error {
+	g, ok := w.e.ownGitOf(w.job.Attempt.Key)
+	if !ok || !g.Keeps || !isDir(g.Dir) {
+		return nil
+	}
+	now := g.Print()
+	if now == w.print && now != "" {
+		return nil
+	}
+	commits, cut, err := w.fresh(ctx, g)
+	if err == nil {
+		err = w.tell(ctx, commits, cut)
+	}
+	if err == nil {
+		w.print = now
+	}
+	return err
+}
+
+// fresh lists the commits of a launch's own git folder on which its word may be.
+func (w *lookout) fresh(ctx context.Context, g tree.Private) ([]git.Commit, bool, error) {
+	branch := ""
+	if w.b.Branch != "" {
+		branch = "refs/heads/" + w.b.Branch
+	}
+	list, cut, err := g.Commits(ctx, w.e.gitInside(g), branch, !w.b.Own, slices.Collect(maps.Values(w.b.Refs)), maxCommits)
+	slices.Reverse(list)
+	return list, cut, err
+}
+
+// tell reports the marked ones of new commits.
+func (w *lookout) tell(ctx context.Context, commits []git.Commit, cut bool) error {
 	if cut {
 		w.e.opt.Logf("%s: more than %d new commits: only the newest are looked at", w.job.Key, maxCommits)
 	}
@@ -278,6 +320,13 @@ func (w *lookout) ask(ctx context.Context) error {
 	commits, _, err := w.e.opt.Git.NewCommits(ctx, tips, slices.Collect(maps.Values(w.b.Refs)), maxCommits)
 	if err != nil {
 		return err
+	}
+	if g, ok := w.e.ownGitOf(w.job.Attempt.Key); ok && g.Keeps && isDir(g.Dir) { // it may have been pushed from inside
+		own, _, err := w.fresh(ctx, g)
+		if err != nil {
+			return err
+		}
+		commits = append(commits, own...)
 	}
 	for _, c := range commits {
 		heads[c.SHA] = true

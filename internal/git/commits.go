@@ -264,3 +264,19 @@ func parsePerson(s string) (name, email string, at time.Time) {
 	}
 	return name, email, time.Unix(sec, 0).UTC()
 }
+
+// ParseListed reads one commit as `git rev-list --header` prints it: its name, then its object with each line of the message
+// moved in by four blanks.
+func ParseListed(record string) (Commit, bool) {
+	sha, body, ok := strings.Cut(strings.TrimLeft(record, "\n"), "\n")
+	if !ok || checkSHA(sha) != nil {
+		return Commit{}, false
+	}
+	head, message, _ := strings.Cut(body, "\n\n")
+	var b strings.Builder
+	for line := range strings.Lines(message) {
+		b.WriteString(strings.TrimPrefix(line, "    "))
+	}
+	c, err := parseCommit(sha, []byte(head+"\n\n"+b.String()))
+	return c, err == nil
+}

@@ -38,6 +38,10 @@ type Repo struct {
 	mu      sync.Mutex
 	private bool                 // the scratch folder is ours to remove
 	locks   map[string]*treeLock // by worktree: who uses its private index, or waits to
+
+	// What was read last, and of which state of its files.
+	configs map[string]configKept // by git folder
+	links   map[string]linksKept  // by index
 }
 
 // Options are how a repo is opened; the zero value is good.
@@ -80,7 +84,7 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if common, err = filepath.EvalSymlinks(common); err != nil {
 		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
 	}
-	r := &Repo{tool: t, top: top, common: common, format: format, scratch: o.Scratch, staging: o.Staging, locks: map[string]*treeLock{}}
+	r := &Repo{tool: t, top: top, common: common, format: format, scratch: o.Scratch, staging: o.Staging, locks: map[string]*treeLock{}, configs: map[string]configKept{}, links: map[string]linksKept{}}
 	if r.scratch == "" {
 		return r, nil // most who open a repo for a moment never need it
 	}
@@ -318,3 +322,6 @@ func checkSHA(s string) error {
 	}
 	return nil
 }
+
+// IsName reports whether s is the full name of an object.
+func IsName(s string) bool { return checkSHA(s) == nil }

@@ -76,6 +76,7 @@ func allowed(sub string) bool {
 		"check-ref-format", "diff-tree", "diff-index", "diff-files", "ls-files", "read-tree",
 		"checkout-index", "update-index", "write-tree", "commit-tree", "update-ref", "version",
 		"add", "merge-tree", "push", // in the shadow alone, where no filter, driver, hook or helper of the repo is defined
+		"index-pack",                                       // there as well: its checks are not to be softened
 		"hash-object", "mktree", "ls-tree", "check-ignore": // hash-object with --no-filters alone
 		return true
 	}
@@ -255,6 +256,9 @@ func (h *head) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// OneLine makes what another git complained fit for an error.
+func OneLine(s string) string { return oneLine([]byte(s)) }
 
 // oneLine makes what git complained fit for an error: names in it come from the repo.
 func oneLine(b []byte) string {

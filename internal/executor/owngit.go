@@ -1,0 +1,274 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sluice/agents/sandbox"
+	"sluice/daemon"
+	"sluice/internal/git"
+	"sluice/internal/tree"
+)
+
+// gitsDir has the git folders of held launches that work in a checkout, below a folder for each run.
+const gitsDir = "gits"
+
+// gitMark is behind the name of a launch's pid file: the file says which git folder is its own.
+const gitMark = ".git"
+
+// asideFolder is beside the folders of runs in gitsDir: what mounts need, the same for all launches. No run has its name.
+const asideFolder = ".aside"
+
+// ownGit makes the git folder of a launch. One that is there already is in use: the launch was started by a daemon that was
+// killed, or is asked once more. work is whose work its commits are; nil = they are thrown away.
+func (e *Executor) ownGit(ctx context.Context, key, top string, work *tree.Order, inPlace bool) (tree.Private, error) {
+	key = launchOf(key)
+	if g, ok := e.ownGitOf(key); ok && g.Top == top && isDir(g.Dir) {
+		return g, nil
+	}
+	now, err := e.opt.Git.NamedBy(ctx, top)
+	if err != nil {
+		return tree.Private{}, err
+	}
+	g := tree.Private{Dir: e.gitDirOf(key), Top: top, Keeps: work != nil}
+	if work != nil {
+		g.Order = *work
+	}
+	if g.Branch = now.Branch; g.Base == "" {
+		g.Base = now.Head
+	}
+	seen := func(i int, store string) string {
+		if inPlace {
+			return store
+		}
+		return sandbox.StoreAt(i)
+	}
+	if g, err = tree.MakePrivate(ctx, e.opt.Git, g, seen); err != nil {
+		return g, err
+	}
+	if err := e.pinBase(ctx, g); err != nil {
+		return g, err
+	}
+	return g, keepBriefly(e.pidFile(key)+gitMark, g)
+}
+
+// gitDirOf is where a launch's git folder is.
+func (e *Executor) gitDirOf(key string) string {
+	run, rest, _ := strings.Cut(launchOf(key), "/")
+	return filepath.Join(e.opt.State, gitsDir, plain(run), plain(rest))
+}
+
+// ownGitOf reads which git folder is a launch's own.
+func (e *Executor) ownGitOf(key string) (g tree.Private, ok bool) {
+	err := kept(e.pidFile(launchOf(key))+gitMark, &g)
+	return g, err == nil && g.Dir != ""
+}
+
+// gitVars are the variables that say where a launch works: its git folder knows no other worktree. In place, .git cannot be
+// another folder.
+func (e *Executor) gitVars(key string, inPlace bool) []string {
+	g, ok := e.ownGitOf(key)
+	if !ok {
+		return nil
+	}
+	vars := []string{"SLUICE_ROOT=" + e.root, "SLUICE_CHECKOUT=" + g.Top}
+	if inPlace {
+		vars = append(vars, "GIT_DIR="+g.Dir, "GIT_WORK_TREE="+g.Top)
+	}
+	return vars
+}
+
+// pinBase keeps a base from git's gc. One ref of a run is enough: its work is built on it.
+func (e *Executor) pinBase(ctx context.Context, g tree.Private) error {
+	if !g.Keeps || g.Base == "" {
+		return nil
+	}
+	what := g.Run + " " + g.Base
+	e.mu.Lock()
+	known := e.based[what]
+	e.mu.Unlock()
+	if known {
+		return nil
+	}
+	if err := g.Pin(ctx, e.opt.Git); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	e.based[what] = true
+	e.mu.Unlock()
+	return nil
+}
+
+// checkoutOf is what a launch sees of its checkout.
+func (e *Executor) checkoutOf(g tree.Private, main string, inPlace bool) (c sandbox.Checkout, err error) {
+	c = sandbox.Checkout{Top: g.Top, Common: e.opt.Git.CommonDir(), Main: main, Own: g.Dir, Stores: g.Stores,
+		Aside: filepath.Join(e.opt.State, gitsDir, asideFolder), InPlace: inPlace}
+	for _, dir := range g.Linked {
+		if !sandbox.Inside(filepath.Join(e.root, ".workflow"), dir) { // in the making, where nobody can write anyway
+			c.Linked = append(c.Linked, dir)
+		}
+	}
+	for _, s := range g.Submodules {
+		c.Submodules = append(c.Submodules, sandbox.Submodule(s))
+	}
+	c.GitDir, err = e.opt.Git.GitDir(g.Top)
+	return c, err
+}
+
+// dropGit removes the git folder of a launch whose commits are nobody's work, or that was never started.
+func (e *Executor) dropGit(key string, started bool) {
+	g, ok := e.ownGitOf(key)
+	if ok && key == launchOf(key) && (!started || !g.Keeps) {
+		e.removeGit(key)
+	}
+}
+
+// removeGit removes the git folder of a launch, and the note of it first: half a folder is nobody's.
+func (e *Executor) removeGit(key string) {
+	if err := errors.Join(os.Remove(e.pidFile(key)+gitMark), tree.Remove(e.gitDirOf(key))); err != nil {
+		e.opt.Logf("%s: its git folder: %v", key, err)
+	}
+}
+
+// receive takes over what a launch that is over has committed. What cannot be taken stays in its folder, and is reported.
+// In a run's own worktree the branch moves when the gate has passed: see advance.
+func (e *Executor) receive(ctx context.Context, job daemon.Job) {
+	key := job.Key
+	g, ok := e.ownGitOf(key)
+	if !ok || !g.Keeps || e.opt.Git == nil {
+		return
+	}
+	var tip, refused string
+	moved := true
+	err := e.persist(ctx, key+"/commits", func() (err error) {
+		if tip, refused, err = tree.Receive(ctx, e.opt.Git, g, e.gitInside(g)); err == nil && job.RunInfo.Workspace == "" {
+			moved, err = e.advanceNow(ctx, g, tip)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		e.opt.Logf("%s: its commits could not be taken: %v: they are in %s", key, err, g.Dir)
+	case refused != "":
+		e.opt.Logf("%s: its commits are not taken: %s: its files stay as they are, and the commits in %s", key, refused, g.Dir)
+	case moved:
+		e.removeGit(key)
+	}
+}
+
+// busyMost is how long a person's git may have the index.
+const busyMost = 10 * time.Second
+
+// advanceNow moves the branch to what a launch has committed, at once: in a person's checkout, whose steps may commit
+// without a gate.
+func (e *Executor) advanceNow(ctx context.Context, g tree.Private, tip string) (moved bool, err error) {
+	if tip == g.Base {
+		return true, nil
+	}
+	err = e.opt.Git.MoveBranch(ctx, g.Top, g.Branch, g.Base, tip)
+	for until := time.Now().Add(busyMost); errors.Is(err, git.ErrBusy) && time.Now().Before(until) && wait(ctx, againFirst); {
+		err = e.opt.Git.MoveBranch(ctx, g.Top, g.Branch, g.Base, tip)
+	}
+	if errors.Is(err, git.ErrMoved) || errors.Is(err, git.ErrBusy) {
+		e.opt.Logf("%s: %v: the commits are kept as %s: git merge %.12s", g.Step, err, g.Ref(), tip)
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Bounds of a git in a sandbox of its own.
+const (
+	maxComplaint = 4 << 10
+	boxEndWait   = 2 * time.Second
+)
+
+// gitInside runs git over a launch's own git folder, in a sandbox with no network that can write nothing.
+func (e *Executor) gitInside(g tree.Private) tree.Inside {
+	return func(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
+		box, err := e.box()
+		if err == nil && box == nil {
+			err = errors.New("the sandbox that the launch had is not to be had now")
+		}
+		if err != nil {
+			return err
+		}
+		program, err := exec.LookPath("git")
+		if err != nil {
+			return fmt.Errorf("%w: %w", git.ErrNoGit, err)
+		}
+		plan, dir, err := e.readingPlan(g, !box.Remaps())
+		if err != nil {
+			return err
+		}
+		env := []string{"PATH=" + filepath.Dir(program) + ":/usr/bin:/bin", "LC_ALL=C", "HOME=/", "GIT_DIR=" + dir, "GIT_CONFIG_NOSYSTEM=1",
+			"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_OPTIONAL_LOCKS=0"}
+		argv := box.Wrap(plan, append([]string{program}, args...))
+		return runGit(ctx, argv, env, stdin, stdout)
+	}
+}
+
+// readingPlan shows a launch's own git folder and the repo's objects, read-only, and nothing else of the person's.
+func (e *Executor) readingPlan(g tree.Private, inPlace bool) (plan sandbox.Plan, gitDir string, err error) {
+	plan = sandbox.Plan{Hide: e.hidden(), Cwd: "/", Network: sandbox.NetNone, InPlace: inPlace}
+	home := ""
+	if h := e.variable("HOME"); filepath.IsAbs(h) {
+		if real, err := filepath.EvalSymlinks(h); err == nil && real != "/" {
+			home = real
+			plan.Hide = append(plan.Hide, real)
+		}
+	}
+	plan.Shown = e.fromHome(home, false)
+	if inPlace {
+		plan.Shown = append(plan.Shown, sandbox.Mount{Path: g.Dir})
+		return plan, g.Dir, nil
+	}
+	c, err := e.checkoutOf(g, "", false)
+	if err != nil {
+		return plan, "", err
+	}
+	plan.Shown = append(plan.Shown, sandbox.Mount{Path: g.Dir, At: sandbox.GitAt})
+	plan.Shown = append(plan.Shown, c.Objects()...)
+	return plan, sandbox.GitAt, nil
+}
+
+// runGit starts a wrapped git. A sandbox that did not start is no git's error.
+func runGit(ctx context.Context, argv, env []string, stdin io.Reader, stdout io.Writer) error {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	var bad complaint
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay, cmd.Dir = env, stdin, stdout, &bad, boxEndWait, "/"
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || ctx.Err() != nil {
+		return err
+	}
+	said := strings.TrimSpace(bad.String())
+	if strings.HasPrefix(said, "bwrap:") || strings.HasPrefix(said, "sandbox-exec:") {
+		return fmt.Errorf("a sandbox for git: %s", said)
+	}
+	return &git.CommandError{Command: "in a sandbox", Code: exit.ExitCode(), Stderr: git.OneLine(said)}
+}
+
+// complaint keeps the beginning of what is printed.
+type complaint struct{ bytes.Buffer }
+
+func (c *complaint) Write(p []byte) (int, error) {
+	if room := maxComplaint - c.Len(); room > 0 {
+		c.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+// workedIn says that a held launch works in a checkout.
+func (e *Executor) workedIn(key, top string) {
+	e.mu.Lock()
+	e.held[key] = top
+	e.mu.Unlock()
+}

@@ -1,0 +1,168 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sluice/internal/atomicfile"
+)
+
+// maxFollowed bounds the changed paths that an index is patched with, in bytes.
+const maxFollowed = wholeIndex
+
+// FollowIndex has the entries of an index file that are as in the commit from be as in the commit to; the others, what a
+// person has staged or added, stay as they are. gitDir is where a split index has its other part; "" commits are empty.
+func (r *Repo) FollowIndex(ctx context.Context, gitDir, index, from, to string) error {
+	for _, sha := range []*string{&from, &to} {
+		if *sha == "" {
+			*sha = r.emptyTree()
+		}
+		if err := checkSHA(*sha); err != nil {
+			return err
+		}
+	}
+	if from == to {
+		return nil
+	}
+	if err := r.keepShadow(ctx); err != nil {
+		return err
+	}
+	env := []string{"GIT_DIR=" + r.shadowDir(), "GIT_INDEX_FILE=" + index}
+	shared, err := filepath.Glob(filepath.Join(gitDir, "sharedindex.*"))
+	if err != nil {
+		return err
+	}
+	if len(shared) > 0 {
+		env[0] = "GIT_DIR=" + gitDir
+	}
+	in := func(args []string, stdin io.Reader) ([]byte, error) {
+		return r.shadow(ctx, call{args: args, env: env, stdin: stdin, limit: maxFollowed, timeout: treeTime})
+	}
+	raw := []string{"-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none"}
+	changed, err := in(append(append([]string{"diff-tree", "-r"}, raw...), from, to), nil)
+	if err != nil {
+		return err
+	}
+	staged, err := in(append(append([]string{"diff-index", "--cached"}, raw...), from), nil)
+	if err != nil {
+		return err
+	}
+	lines := followed(names(changed), names(staged))
+	if len(lines) == 0 {
+		return nil
+	}
+	_, err = in([]string{"update-index", "-z", "--index-info"}, strings.NewReader(strings.Join(lines, "")))
+	return err
+}
+
+// followed gives the lines for update-index: what changed, without what is staged. What goes comes first: a folder may
+// stand in the place of a file.
+func followed(changed, staged []string) []string {
+	other := map[string]bool{}
+	for i := 0; i+1 < len(staged); i += 2 {
+		other[staged[i+1]] = true
+	}
+	var gone, new []string
+	for i := 0; i+1 < len(changed); i += 2 {
+		f, name := strings.Fields(strings.TrimPrefix(changed[i], ":")), changed[i+1]
+		switch {
+		case len(f) < 4 || other[name]:
+		case f[1] == "000000":
+			gone = append(gone, fmt.Sprintf("0 %s\t%s\x00", f[3], name))
+		default:
+			new = append(new, fmt.Sprintf("%s %s 0\t%s\x00", f[1], f[3], name))
+		}
+	}
+	return append(gone, new...)
+}
+
+// ErrMoved says that a branch is no longer where it was, ErrBusy that another git has the index, or was killed with it.
+var (
+	ErrMoved = errors.New("the branch has moved meanwhile")
+	ErrBusy  = errors.New("another git is at work there, or was killed")
+)
+
+// MoveBranch moves the branch of the checkout at top, or its detached HEAD, from one commit to another, and its index with
+// it. A call after it was killed in the middle completes it.
+func (r *Repo) MoveBranch(ctx context.Context, top, branch, from, to string) error {
+	fail := func(err error) error { return fmt.Errorf("move the branch of %s: %w", top, err) }
+	gitDir, real, err := r.gitDirOf(top)
+	if err != nil {
+		return fail(err)
+	}
+	now, err := r.NamedBy(ctx, real)
+	if err != nil {
+		return fail(err)
+	}
+	if now.Branch != branch || now.Head != from && now.Head != to {
+		return fail(ErrMoved)
+	}
+	index := filepath.Join(gitDir, "index")
+	lock, err := os.OpenFile(index+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		err = fmt.Errorf("%w: %w", ErrBusy, err)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	tmp := index + ".sluice"
+	err = errors.Join(lock.Close(), copyFile(index, tmp))
+	if err == nil {
+		err = r.FollowIndex(ctx, gitDir, tmp, from, to)
+	}
+	if err == nil && now.Head != to {
+		err = r.moveRef(ctx, gitDir, real, branch, from, to)
+	}
+	if err == nil {
+		err = ignoreMissing(os.Rename(tmp, index))
+	}
+	_ = os.Remove(tmp)
+	if err = errors.Join(err, os.Remove(index+".lock")); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+func (r *Repo) moveRef(ctx context.Context, gitDir, top, branch, from, to string) error {
+	if from == "" {
+		from = strings.Repeat("0", len(to))
+	}
+	if branch == "" {
+		branch = "HEAD"
+	}
+	c := call{args: []string{"update-ref", "--no-deref", "-m", "sluice: the step's work", branch, to, from}, env: ourIdentity(), limit: smallOutput, timeout: callTime}
+	_, err := r.inRepo(ctx, gitDir, top, c)
+	return err
+}
+
+// copyFile copies a regular file anew, with its time: git tells by that of an index which entries may be stale. One that
+// is missing is not made.
+func copyFile(from, to string) error {
+	if err := ignoreMissing(os.Remove(to)); err != nil {
+		return err
+	}
+	in, was, err := atomicfile.Open(filepath.Dir(from), filepath.Base(from))
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, privateOwn)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close(), os.Chtimes(to, was.ModTime, was.ModTime))
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,161 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice/internal/atomicfile"
+)
+
+// maxConfigList bounds the settings that a repo may have.
+const maxConfigList = 4 << 20
+
+// plainKeys are the settings that a git folder made by us takes over from the repo: none names a program, a file or
+// another host's secret. A key with a * has a name of the repo's in that place.
+func plainKeys() []string {
+	return []string{
+		"core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode", "core.autocrlf", "core.eol", "core.safecrlf",
+		"core.bigfilethreshold", "core.sparsecheckout", "core.sparsecheckoutcone", "core.quotepath", "core.abbrev", "core.commentchar",
+		"core.whitespace", "core.longpaths", "core.protecthfs", "core.protectntfs",
+		"extensions.objectformat", "extensions.partialclone",
+		"user.name", "user.email", "author.name", "author.email", "committer.name", "committer.email",
+		"remote.*.url", "remote.*.pushurl", "remote.*.fetch", "remote.*.push", "remote.*.promisor", "remote.*.partialclonefilter",
+		"remote.*.tagopt", "remote.*.prune", "remote.pushdefault",
+		"branch.*.remote", "branch.*.pushremote", "branch.*.merge", "branch.*.rebase", "branch.*.description", "branch.autosetuprebase",
+		"push.default", "push.autosetupremote", "push.followtags", "pull.rebase", "pull.ff", "merge.ff", "merge.conflictstyle",
+		"rebase.autosquash", "rebase.autostash", "rebase.updaterefs", "diff.algorithm", "diff.renames", "init.defaultbranch",
+		"commit.cleanup", "index.sparse", "index.version", "submodule.*.url", "submodule.*.active", "submodule.active",
+	}
+}
+
+// setting is one line of a configuration.
+type setting struct{ key, value string }
+
+// configKept are the settings of a repo as they were read, and of which files.
+type configKept struct {
+	of    [2]atomicfile.Stat
+	lines []byte
+}
+
+// PlainConfig gives the text of a configuration for a git folder of ours: what of the repo's settings, and of those of the
+// checkout's own at top, is plain. It has no includes, hooks, filters, drivers or helpers; URLs have no passwords.
+func (r *Repo) PlainConfig(ctx context.Context, top string) ([]byte, error) {
+	gitDir, _, err := r.gitDirOf(top)
+	if err != nil {
+		return nil, err
+	}
+	files := [2]string{filepath.Join(r.common, "config"), filepath.Join(gitDir, "config.worktree")}
+	var now [2]atomicfile.Stat
+	for i, f := range files {
+		if now[i], err = atomicfile.Lstat(filepath.Dir(f), filepath.Base(f)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	r.mu.Lock()
+	kept, ok := r.configs[gitDir]
+	r.mu.Unlock()
+	if ok && kept.of[0].Same(now[0]) && kept.of[1].Same(now[1]) {
+		return kept.lines, nil
+	}
+	all, err := r.settings(ctx, files[0])
+	if err != nil {
+		return nil, fmt.Errorf("settings of the repo: %w", err)
+	}
+	if slices.ContainsFunc(all, func(s setting) bool { return s.key == "extensions.worktreeconfig" && s.value != "false" }) && now[1] != (atomicfile.Stat{}) {
+		own, err := r.settings(ctx, files[1])
+		if err != nil {
+			return nil, fmt.Errorf("settings of the worktree: %w", err)
+		}
+		all = append(all, own...)
+	}
+	lines := plainConfig(all)
+	r.mu.Lock()
+	r.configs[gitDir] = configKept{now, lines}
+	r.mu.Unlock()
+	return lines, nil
+}
+
+// settings lists what one file says; what it includes is left out.
+func (r *Repo) settings(ctx context.Context, file string) ([]setting, error) {
+	out, err := r.run(ctx, call{args: []string{"config", "--file", file, "--no-includes", "--null", "--list"}, limit: maxConfigList, timeout: callTime})
+	if err != nil {
+		return nil, err
+	}
+	var all []setting
+	for _, line := range names(out) {
+		key, value, ok := strings.Cut(line, "\n")
+		if !ok {
+			value = "true"
+		}
+		all = append(all, setting{key, value})
+	}
+	return all, nil
+}
+
+// plainConfig writes the settings that may be taken over, and ours.
+func plainConfig(all []setting) []byte {
+	kept := slices.DeleteFunc(slices.Clone(all), func(s setting) bool { return !isPlain(s) })
+	version := 0
+	if slices.ContainsFunc(kept, func(s setting) bool { return strings.HasPrefix(s.key, "extensions.") }) {
+		version = 1
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "[core]\n\trepositoryformatversion = %d\n\tbare = false\n\tlogallrefupdates = true\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n", version)
+	for _, s := range kept {
+		first, last := strings.IndexByte(s.key, '.'), strings.LastIndexByte(s.key, '.')
+		section := s.key[:first]
+		if first != last {
+			section += " " + inConfig(s.key[first+1:last])
+		}
+		value := s.value
+		if strings.HasSuffix(s.key, "url") {
+			value = withoutPassword(value)
+		}
+		fmt.Fprintf(&b, "[%s]\n\t%s = %s\n", section, s.key[last+1:], inConfig(value))
+	}
+	return b.Bytes()
+}
+
+// inConfig writes a value or a name as git reads it.
+func inConfig(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
+}
+
+// isPlain reports whether a setting is one of plainKeys, and its value one that starts nothing.
+func isPlain(s setting) bool {
+	name := s.key
+	first, last := strings.IndexByte(name, '.'), strings.LastIndexByte(name, '.')
+	if first < 0 {
+		return false
+	}
+	if first != last {
+		if strings.ContainsAny(name, "\n\x00") {
+			return false
+		}
+		name = name[:first] + ".*" + name[last:]
+	}
+	if !slices.Contains(plainKeys(), name) {
+		return false
+	}
+	helper := strings.Contains(s.value, "::") && !strings.Contains(s.value, "://") // ext::COMMAND
+	return !strings.HasSuffix(name, "url") || !helper && !strings.HasPrefix(s.value, "-")
+}
+
+// withoutPassword removes what a URL says of who asks; a user name alone stays, as ssh needs it.
+func withoutPassword(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.User == nil {
+		return s
+	}
+	if u.User = url.User(u.User.Username()); u.Scheme == "http" || u.Scheme == "https" {
+		u.User = nil // a token may stand in the place of the name
+	}
+	return u.String()
+}

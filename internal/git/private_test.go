@@ -1,0 +1,142 @@
+package git
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestNamedBy: what is read from the files is what git itself says.
+func TestNamedBy(t *testing.T) {
+	s := newSandbox(t)
+	s.git("branch", "a/b")
+	s.git("tag", "-a", "-m", "x", "v1")
+	s.git("update-ref", "refs/sluice/salvage/x", "HEAD")
+	s.git("pack-refs", "--all")
+	second := s.commit("second")
+	s.git("symbolic-ref", "refs/remotes/o/HEAD", "refs/heads/a/b")
+	s.git("update-ref", "refs/bisect/bad", "HEAD")
+	s.git("worktree", "add", "-q", "--detach", filepath.Join(filepath.Dir(s.dir), "wt"), "HEAD~1")
+	s.git("branch", "gone")
+	s.git("branch", "-D", "gone")
+	s.write(".git/refs/heads/broken", "not a name\n")
+	r := s.open()
+	for _, top := range []string{s.dir, filepath.Join(filepath.Dir(s.dir), "wt")} {
+		got, err := r.NamedBy(ctx(t), top)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := r.askNamed(ctx(t), top)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !maps.Equal(got.Refs, want.Refs) || got.Branch != want.Branch || got.Head != want.Head {
+			t.Errorf("%s:\n%+v\nand by git\n%+v", top, got, want)
+		}
+		if len(got.Refs) != 4 || got.Refs["refs/heads/main"] != second || got.Refs["refs/remotes/o/HEAD"] != got.Refs["refs/heads/a/b"] {
+			t.Errorf("%+v", got.Refs)
+		}
+	}
+}
+
+// TestPlainConfig: what names a program, a file or a secret is left out; what the repo is stays.
+func TestPlainConfig(t *testing.T) {
+	e := newEvil(t)
+	e.git("config", "remote.origin.url", "https://user:secret@example.org/x.git")
+	e.git("config", "remote.ssh.url", "ssh://git@example.org/x.git")
+	e.git("config", "remote.bad.url", "ext::touch /tmp/x")
+	e.git("config", "branch.a.b.merge", `refs/heads/q"u\o`)
+	e.git("config", "http.extraHeader", "Authorization: secret")
+	e.git("config", "core.autocrlf", "input")
+	e.git("config", "user.name", "Ann")
+	e.arm()
+	r := e.open()
+	for range 2 { // the second time from what is kept
+		text, err := r.PlainConfig(ctx(t), e.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, bad := range []string{e.script, "secret", "ext::", "include", "alias", "hooks", "filter", "gpg"} {
+			if strings.Contains(strings.ToLower(string(text)), strings.ToLower(bad)) {
+				t.Errorf("it has %q:\n%s", bad, text)
+			}
+		}
+		file := filepath.Join(t.TempDir(), "config")
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for key, want := range map[string]string{"remote.origin.url": "https://example.org/x.git", "remote.ssh.url": "ssh://git@example.org/x.git",
+			"branch.a.b.merge": `refs/heads/q"u\o`, "core.autocrlf": "input", "user.name": "Ann", "gc.auto": "0"} {
+			if got := e.git("config", "--file", file, key); got != want {
+				t.Errorf("%s is %q, want %q", key, got, want)
+			}
+		}
+	}
+	e.git("config", "user.name", "Bob")
+	if text, err := r.PlainConfig(ctx(t), e.dir); err != nil || !strings.Contains(string(text), "Bob") {
+		t.Errorf("a change is not seen: %v\n%s", err, text)
+	}
+}
+
+// TestMoveBranch: the index follows where it is as the old commit; what a person has staged, removed or added stays.
+func TestMoveBranch(t *testing.T) {
+	for _, split := range []bool{false, true} {
+		s := newSandbox(t)
+		for _, f := range []string{"changed", "removed", "staged", "folder", "kept"} {
+			s.write(f, "1\n")
+		}
+		from := s.commit("from")
+		s.git("rm", "-q", "removed", "folder")
+		s.write("folder/in", "2\n")
+		s.write("changed", "2\n")
+		s.write("staged", "2\n")
+		s.write("new", "2\n")
+		to := s.commit("to")
+		s.git("reset", "-q", "--hard", from)
+		s.write("staged", "3\n")
+		s.write("own", "3\n")
+		s.git("add", "staged", "own")
+		if split {
+			s.git("update-index", "--split-index")
+		}
+		r := s.open()
+		if err := r.MoveBranch(ctx(t), s.dir, "refs/heads/other", from, to); err == nil {
+			t.Error("another branch was moved")
+		}
+		for range 2 {
+			if err := r.MoveBranch(ctx(t), s.dir, "refs/heads/main", from, to); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.git("diff", "--cached", "--name-status"); got != "A\town\nM\tstaged" || s.git("rev-parse", "main") != to {
+				t.Errorf("split %v: staged is %q", split, got)
+			}
+			// As if a kill had come before the index was in place.
+			if err := os.Remove(filepath.Join(s.dir, ".git/index")); err != nil {
+				t.Fatal(err)
+			}
+			s.git("read-tree", from)
+			s.git("add", "staged", "own")
+		}
+		if err := os.WriteFile(filepath.Join(s.dir, ".git/index.lock"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.MoveBranch(ctx(t), s.dir, "refs/heads/main", from, to); err == nil || !strings.Contains(err.Error(), "another git") {
+			t.Errorf("with the index of another: %v", err)
+		}
+	}
+}
+
+// TestStores: what a store borrows from is found through any number of others.
+func TestStores(t *testing.T) {
+	s := newSandbox(t)
+	dir := filepath.Dir(s.dir)
+	s.git("clone", "-q", "--shared", s.dir, filepath.Join(dir, "second"))
+	s.git("clone", "-q", "--shared", filepath.Join(dir, "second"), filepath.Join(dir, "third"))
+	s.dir = filepath.Join(dir, "third")
+	got, err := s.open().Stores()
+	if err != nil || len(got) != 3 || got[0] != filepath.Join(dir, "third/.git/objects") || got[2] != filepath.Join(dir, "repo/.git/objects") {
+		t.Errorf("%q %v", got, err)
+	}
+}

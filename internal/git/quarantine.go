@@ -1,0 +1,158 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sluice/internal/atomicfile"
+)
+
+// Quarantine holds objects from elsewhere until they are known to be sound. It lies beside the repo's objects, and git
+// finds them through it. Close removes it with what was not kept.
+type Quarantine struct {
+	r   *Repo
+	dir string
+}
+
+// quarantinePrefix is one that `git prune` removes, should we be killed.
+const quarantinePrefix = "tmp_objdir-sluice-"
+
+// Quarantine makes one.
+func (r *Repo) Quarantine(ctx context.Context) (*Quarantine, error) {
+	if err := r.keepShadow(ctx); err != nil {
+		return nil, err
+	}
+	own := filepath.Join(r.common, "objects")
+	dir, err := os.MkdirTemp(own, quarantinePrefix)
+	if err != nil {
+		return nil, fmt.Errorf("quarantine: %w", err)
+	}
+	q := &Quarantine{r: r, dir: dir}
+	for _, d := range []string{"info", "pack"} {
+		err = errors.Join(err, os.Mkdir(filepath.Join(dir, d), privateDir))
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "info", "alternates"), []byte("../\n"), privateOwn) // that of the repo
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("quarantine: %w", err), q.Close())
+	}
+	return q, nil
+}
+
+// Close removes it.
+func (q *Quarantine) Close() error { return os.RemoveAll(q.dir) }
+
+func (q *Quarantine) run(ctx context.Context, c call) ([]byte, error) {
+	c.env = append(q.r.inShadow(), append(c.env, "GIT_OBJECT_DIRECTORY="+q.dir)...)
+	return q.r.run(ctx, c)
+}
+
+// Take reads a pack of at most most bytes. Every object in it is checked as strictly as git can; a pack that does not pass
+// is a CommandError.
+func (q *Quarantine) Take(ctx context.Context, pack io.Reader, most int64) error {
+	strict := "--strict=badFilemode=error,gitmodulesParse=error" // which it would only mention
+	if q.r.promises() != "" {
+		strict = "--fsck-objects" // what the pack leaves out may be nowhere on this machine; Connected looks
+	}
+	c := call{args: []string{"index-pack", "--stdin", "--fix-thin", strict, fmt.Sprintf("--max-input-size=%d", most)},
+		stdin: pack, limit: smallOutput, timeout: treeTime}
+	_, err := q.run(ctx, c)
+	return err
+}
+
+// promises names a remote that has objects which the repo lacks, of a partial clone; "" where it is none.
+func (r *Repo) promises() string {
+	found, err := filepath.Glob(filepath.Join(r.common, "objects", "pack", "*.promisor"))
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return "origin"
+}
+
+// Connected reports whether all that tip leads to and base does not is there; base "" is nothing. What a partial clone may
+// lack counts as there.
+func (q *Quarantine) Connected(ctx context.Context, tip, base string) error {
+	in, err := span(tip, base)
+	if err != nil {
+		return err
+	}
+	c := call{args: []string{"rev-list", "--objects", "--quiet", "--stdin"}, stdin: strings.NewReader(in), limit: smallOutput, timeout: treeTime}
+	if name := q.r.promises(); name != "" {
+		c.args = []string{"rev-list", "--objects", "--quiet", "--missing=allow-promisor", "--stdin"}
+		c.env = []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=remote." + name + ".promisor", "GIT_CONFIG_VALUE_0=true"}
+	}
+	_, err = q.run(ctx, c)
+	return err
+}
+
+// Descends reports whether base is tip or one of its ancestors.
+func (q *Quarantine) Descends(ctx context.Context, tip, base string) (bool, error) {
+	in, err := span(base, tip)
+	if err != nil {
+		return false, err
+	}
+	c := call{args: []string{"rev-list", "--max-count=1", "--stdin"}, stdin: strings.NewReader(in), limit: smallOutput, timeout: treeTime}
+	out, err := q.run(ctx, c)
+	return err == nil && len(out) == 0, err
+}
+
+// span is what rev-list reads: tip and all before it, but not base and what is before that.
+func span(tip, base string) (string, error) {
+	if err := checkSHA(tip); err != nil {
+		return "", err
+	}
+	if base == "" {
+		return tip + "\n", nil
+	}
+	return tip + "\n^" + base + "\n", checkSHA(base)
+}
+
+// Keep moves the packs to the repo's objects and has a ref of ours, as Own names it, point to a commit of theirs.
+func (q *Quarantine) Keep(ctx context.Context, ref, commit string) error {
+	from, to := filepath.Join(q.dir, "pack"), filepath.Join(q.r.common, "objects", "pack")
+	if err := os.Mkdir(to, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, ending := range []string{".pack", ".rev", ".idx"} { // git looks for the last
+		for _, e := range entries {
+			if !strings.HasSuffix(e.Name(), ending) {
+				continue
+			}
+			if err := os.Rename(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	if err := atomicfile.SyncDir(to); err != nil {
+		return err
+	}
+	return q.r.Keep(ctx, ref, commit)
+}
+
+// Submodule names a submodule that is new or at another commit in tip than in base; "" = there is none.
+func (q *Quarantine) Submodule(ctx context.Context, base, tip string) (string, error) {
+	if base == "" {
+		base = q.r.emptyTree()
+	}
+	c := call{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", base, tip},
+		limit: wholeIndex, timeout: treeTime}
+	out, err := q.run(ctx, c)
+	fields := names(out)
+	for i := 0; i+1 < len(fields); i += 2 {
+		if f := strings.Fields(fields[i]); len(f) > 1 && f[1] == ModeSubmodule {
+			return fields[i+1], err
+		}
+	}
+	return "", err
+}

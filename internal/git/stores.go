@@ -1,0 +1,183 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice/internal/atomicfile"
+)
+
+// Bounds of what a repo borrows, and of what lies in it.
+const (
+	maxAlternates    = 64 << 10 // one list of other stores
+	maxStores        = 32
+	maxStoreHops     = 5 // as git has it
+	maxSubmodules    = 1000
+	maxSubmoduleHops = 8
+)
+
+// Stores gives the folders in which the repo's objects lie: its own first, then those that it borrows from, and what those
+// borrow from in turn.
+func (r *Repo) Stores() ([]string, error) {
+	own := filepath.Join(r.common, "objects")
+	out := []string{own}
+	if err := addStores(&out, own, maxStoreHops); err != nil {
+		return nil, fmt.Errorf("object stores: %w", err)
+	}
+	return out, nil
+}
+
+func addStores(out *[]string, store string, hops int) error {
+	data, _, err := atomicfile.OpenRegular(filepath.Join(store, "info"), "alternates", maxAlternates)
+	if errors.Is(err, fs.ErrNotExist) || hops == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(data)) {
+		dir := strings.TrimRight(line, "\r\n")
+		if dir == "" || dir[0] == '#' || dir[0] == '"' {
+			continue // a quoted name has characters that no sandbox's list of folders should have
+		}
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(store, dir)
+		}
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil || !isDir(real) {
+			continue // git passes over it as well
+		}
+		if slices.Contains(*out, real) {
+			continue
+		}
+		if len(*out) == maxStores {
+			return fmt.Errorf("more than %d: run git repack -a -d", maxStores)
+		}
+		*out = append(*out, real)
+		if err := addStores(out, real, hops-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Submodule is one of a checkout, or of another submodule in it.
+type Submodule struct {
+	Path   string // absolute
+	Filled bool   // it has a git folder, or a file that says where that is
+}
+
+// linksKept are the submodules of an index in the state it had.
+type linksKept struct {
+	of   atomicfile.Stat
+	list []string
+}
+
+// Submodules lists those that the index of the checkout at top knows, and those within them.
+func (r *Repo) Submodules(ctx context.Context, top string) ([]Submodule, error) {
+	gitDir, real, err := r.gitDirOf(top)
+	if err != nil {
+		return nil, err
+	}
+	var out []Submodule
+	if err := r.addSubmodules(ctx, &out, gitDir, real, maxSubmoduleHops); err != nil {
+		return nil, fmt.Errorf("submodules of %s: %w", top, err)
+	}
+	return out, nil
+}
+
+func (r *Repo) addSubmodules(ctx context.Context, out *[]Submodule, gitDir, top string, hops int) error {
+	list, err := r.gitlinks(ctx, gitDir, top)
+	if err != nil {
+		return err
+	}
+	if len(list) > 0 && hops == 0 {
+		return fmt.Errorf("more than %d within each other", maxSubmoduleHops)
+	}
+	for _, name := range list {
+		sub := Submodule{Path: filepath.Join(top, filepath.FromSlash(name))}
+		dot := filepath.Join(sub.Path, ".git")
+		info, err := os.Lstat(dot)
+		sub.Filled = err == nil
+		if len(*out) == maxSubmodules {
+			return fmt.Errorf("more than %d", maxSubmodules)
+		}
+		*out = append(*out, sub)
+		if !sub.Filled {
+			continue
+		}
+		within := dot
+		if !info.IsDir() {
+			if within, err = pointer(sub.Path, ".git", "gitdir: "); err != nil {
+				continue // git takes it for none either
+			}
+		}
+		if _, err := os.Lstat(filepath.Join(within, "HEAD")); err != nil {
+			continue
+		}
+		if err := r.addSubmodules(ctx, out, within, sub.Path, hops-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gitlinks lists the paths of the index that are submodules.
+func (r *Repo) gitlinks(ctx context.Context, gitDir, top string) ([]string, error) {
+	now, err := atomicfile.Lstat(gitDir, "index")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	kept, ok := r.links[gitDir]
+	r.mu.Unlock()
+	if ok && kept.of.Same(now) {
+		return kept.list, nil
+	}
+	c := call{args: []string{"ls-files", "--stage", "-z"}, env: []string{"GIT_DIR=" + gitDir, "GIT_WORK_TREE=" + top}, dir: top,
+		safeDir: top, limit: wholeIndex, timeout: treeTime}
+	var list []string
+	err = r.stream(ctx, c, func(in io.Reader) error {
+		lines := bufio.NewScanner(in)
+		lines.Buffer(nil, maxNamePath)
+		lines.Split(splitNUL)
+		for lines.Scan() {
+			if head, name, ok := strings.Cut(lines.Text(), "\t"); ok && strings.HasPrefix(head, ModeSubmodule+" ") {
+				list = append(list, name)
+			}
+		}
+		return lines.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	r.links[gitDir] = linksKept{now, list}
+	r.mu.Unlock()
+	return list, nil
+}
+
+// maxNamePath bounds a line that names one path.
+const maxNamePath = 1 << 20
+
+func splitNUL(data []byte, end bool) (advance int, token []byte, err error) {
+	if i := bytes.IndexByte(data, 0); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if end && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}

@@ -1,0 +1,97 @@
+package tree
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sluice/internal/git"
+)
+
+// Bounds of what is looked at of a folder while its launch runs.
+const (
+	maxPrinted = 20_000   // files of refs
+	maxLog     = 64 << 20 // bytes of commits
+)
+
+// Print changes whenever a ref of the folder does. No ref is read; too many are taken for a change each time.
+func (p Private) Print() string {
+	sum, n := sha256.New(), 0
+	add := func(path string) error {
+		if n++; n > maxPrinted {
+			return fs.SkipAll
+		}
+		if info, err := os.Lstat(path); err == nil {
+			fmt.Fprintf(sum, "%s %d %d %v\n", path, info.Size(), info.ModTime().UnixNano(), info.Mode())
+		}
+		return nil
+	}
+	for _, name := range []string{"HEAD", "packed-refs", filepath.Join("logs", "HEAD")} {
+		_ = add(filepath.Join(p.Dir, name))
+	}
+	_ = filepath.WalkDir(filepath.Join(p.Dir, "refs"), func(path string, _ fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return add(path)
+	})
+	if n > maxPrinted {
+		return ""
+	}
+	return string(sum.Sum(nil))
+}
+
+// Commits lists the commits of a launch that is at work, newest first, that are on HEAD or branch, or, where all is set, on
+// any ref, and that none of before leads to. cut reports that there are more than most.
+func (p Private) Commits(ctx context.Context, inside Inside, branch string, all bool, before []string, most int) (list []git.Commit, cut bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	args := []string{"rev-list", "--header", "--topo-order", "--ignore-missing", "--max-count=" + strconv.Itoa(most+1)}
+	switch {
+	case all:
+		args = append(args, "--all")
+	default:
+		if args = append(args, "HEAD"); branch != "" {
+			args = append(args, "--glob="+oneRef(branch))
+		}
+	}
+	var in strings.Builder
+	for _, sha := range append([]string{p.Base}, before...) {
+		if git.IsName(sha) {
+			in.WriteString("^" + sha + "\n")
+		}
+	}
+	out := &bounded{most: maxLog}
+	err = inside(ctx, append(args, "--stdin"), strings.NewReader(in.String()), out)
+	var cmd *git.CommandError
+	if err = timely(ctx, err); errors.As(err, &cmd) {
+		return nil, false, nil // HEAD is at no commit, or the folder is damaged: what is in it counts when it can be read
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	for record := range bytes.SplitSeq(out.Bytes(), []byte{0}) {
+		c, ok := git.ParseListed(string(record))
+		if !ok {
+			continue
+		}
+		if len(list) == most {
+			return list, true, nil
+		}
+		list = append(list, c)
+	}
+	return list, false, nil
+}
+
+// oneRef is a pattern that one ref alone has: git takes a name without special characters for a folder.
+func oneRef(ref string) string {
+	last := len(ref) - 1
+	return strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`).Replace(ref[:last]) + "[" + ref[last:] + "]"
+}

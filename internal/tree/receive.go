@@ -1,0 +1,163 @@
+package tree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"time"
+
+	"sluice/internal/git"
+)
+
+// MaxPack bounds the pack of one launch's commits, in bytes.
+const MaxPack = 2 << 30
+
+// Bounds of a git that reads a private folder.
+const (
+	askTime  = 30 * time.Second
+	packTime = 10 * time.Minute
+	maxAsk   = 4 << 10
+)
+
+// Inside runs git in a sandbox that has no network and can only read a private folder, which is its GIT_DIR. A git that
+// ends with another code than 0 is a *git.CommandError; every other error is the machine's.
+type Inside func(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error
+
+// Receive brings the commits of a launch that is over into the repo: all that its HEAD has and its base has not. They come
+// as one pack, which is checked as strictly as git can before the repo has any of it, and are kept by p.Ref. tip is the
+// last of them, the base where there is none. refused says why they cannot be taken; then tip is the base and nothing is
+// left behind. An error is the machine's: the same call may succeed later.
+func Receive(ctx context.Context, repo *git.Repo, p Private, inside Inside) (tip, refused string, err error) {
+	return receive(ctx, repo, p, inside, MaxPack)
+}
+
+func receive(ctx context.Context, repo *git.Repo, p Private, inside Inside, most int64) (tip, refused string, err error) {
+	if p.Unmoved() {
+		return p.Base, "", nil
+	}
+	no := func(why string, err error) (string, string, error) {
+		why, err = blame(why, err)
+		return p.Base, why, err
+	}
+	if tip, err = askTip(ctx, inside); err != nil {
+		return no("its HEAD names no commit", err)
+	}
+	if tip == p.Base {
+		return p.Base, "", nil
+	}
+	q, err := repo.Quarantine(ctx)
+	if err != nil {
+		return p.Base, "", err
+	}
+	defer q.Close()
+	if err := fill(ctx, q, p.Base, tip, inside, most); err != nil {
+		return no("git refuses its commits", err)
+	}
+	if p.Base != "" {
+		ok, err := q.Descends(ctx, tip, p.Base)
+		if err != nil {
+			return no("its history cannot be read", err)
+		}
+		if !ok {
+			return no(fmt.Sprintf("its last commit %.12s is not built on %.12s, where it began", tip, p.Base), nil)
+		}
+	}
+	if err := q.Connected(ctx, tip, p.Base); err != nil {
+		return no("objects of its commits are missing", err)
+	}
+	if moved, err := q.Submodule(ctx, p.Base, tip); err != nil || moved != "" {
+		return no(fmt.Sprintf("it added or moved the submodule %q", clip(moved)), err)
+	}
+	if err := q.Keep(ctx, p.Ref(), tip); err != nil {
+		return p.Base, "", err
+	}
+	return tip, "", nil
+}
+
+// askTip asks where HEAD is.
+func askTip(ctx context.Context, inside Inside) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	out := &bounded{most: maxAsk}
+	err := inside(ctx, []string{"rev-parse", "--verify", "--quiet", "--end-of-options", "HEAD^{commit}"}, nil, out)
+	tip := strings.TrimSpace(out.String())
+	if err == nil && !git.IsName(tip) {
+		err = &git.CommandError{Command: "rev-parse", Code: 0, Stderr: "it printed no object name"}
+	}
+	return tip, timely(ctx, err)
+}
+
+// fill has the pack written inside and read into the quarantine.
+func fill(ctx context.Context, q *git.Quarantine, base, tip string, inside Inside, most int64) error {
+	ctx, cancel := context.WithTimeout(ctx, packTime)
+	defer cancel()
+	ask := tip + "\n"
+	if base != "" {
+		ask += "^" + base + "\n"
+	}
+	r, w := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		args := []string{"pack-objects", "--revs", "--stdout", "--thin", "--local", "--delta-base-offset", "--quiet", "--threads=1"}
+		err := inside(ctx, args, strings.NewReader(ask), w)
+		done <- errors.Join(err, w.CloseWithError(io.EOF)) // a pack that was cut short is for index-pack to find
+	}()
+	err := q.Take(ctx, r, most)
+	_ = r.CloseWithError(io.ErrClosedPipe)
+	return timely(ctx, worse(err, <-done))
+}
+
+// worse gives the error that tells more of a pack that was read and of the git that wrote it: the machine's, if one is.
+func worse(read, wrote error) error {
+	var cmd *git.CommandError
+	machine := wrote != nil && !errors.As(wrote, &cmd) && !errors.Is(wrote, io.ErrClosedPipe)
+	if read == nil || machine {
+		return wrote
+	}
+	return read
+}
+
+// timely is the error of a git that was given all the time there is: what it reads is to blame.
+func timely(ctx context.Context, err error) error {
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &git.CommandError{Code: -1, Stderr: "it did not end in time"}
+	}
+	return err
+}
+
+// blame tells what the work is to blame for, as words, from what the machine is, as an error.
+func blame(why string, err error) (string, error) {
+	var cmd *git.CommandError
+	switch {
+	case err == nil:
+		return why, nil
+	case !errors.As(err, &cmd):
+		return "", err
+	}
+	for _, machine := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO} {
+		if errors.Is(err, machine) {
+			return "", err
+		}
+	}
+	if cmd.Stderr != "" {
+		why += ": " + cmd.Stderr
+	}
+	return why, nil
+}
+
+// bounded keeps what is printed, and fails where that is too much.
+type bounded struct {
+	bytes.Buffer
+	most int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > b.most {
+		return 0, git.ErrOutput
+	}
+	return b.Buffer.Write(p)
+}
