@@ -111,6 +111,7 @@ func (s *sim) fact(e entry, f engine.Fact) {
 		s.outcome(round(f.Run, f.Gate, f.N), engine.OutcomePass)
 		s.passed(e, f)
 	case engine.RoundFailed:
+		l.forced[f.Run+"/"+f.Gate] = l.forced[f.Run+"/"+f.Gate] || f.Forced
 		s.outcome(round(f.Run, f.Gate, f.N), engine.OutcomeFail)
 	case engine.StepPassed:
 		s.outcome(round(f.Run, "step "+f.Step, f.N), engine.OutcomePass)

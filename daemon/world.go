@@ -62,6 +62,9 @@ type Job struct {
 // Offers says that the job's step is on offer: no process of ours carries it out.
 func (j *Job) Offers(st *engine.Step) bool { return st.Offered() && len(j.RunInfo.Stubs) == 0 }
 
+// Checks reports whether the step's work is checked, and so taken.
+func (j *Job) Checks(st *engine.Step) bool { return j.Spec.Checks(st, j.RunInfo.Workspace != "") }
+
 // RunInfo is what a job may want to know of its run.
 type RunInfo struct {
 	ID, Workflow, Phase string

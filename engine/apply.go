@@ -348,6 +348,7 @@ func (f HumanAsked) apply(s *State, at time.Time) {
 		wrong("%s: a person asked at %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
 	}
 	q.State, q.Level, q.Why, q.Asked, q.Due, q.RemindAt = OnHuman, LevelHuman, f.Why, at, f.Due, f.RemindAt
+	q.WindowEnds, q.Remains = time.Time{}, 0
 	if f.Forced {
 		set(&r.Forced, f.Gate, true)
 	}
@@ -388,6 +389,14 @@ func (f OutputsOwed) apply(s *State, _ time.Time) {
 	r.Writes = append(r.Writes, &Write{ID: f.Run + "/" + f.Gate + "#" + strconv.Itoa(f.N) + ".outputs", Gate: f.Gate, N: f.N})
 }
 
+func (f AdvanceOwed) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	if a := r.now(f.Step, f.N); a.State != Passed {
+		wrong("%s: advance of %s#%d in state %s", f.Run, f.Step, f.N, a.State)
+	}
+	r.Writes = append(r.Writes, &Write{ID: f.Run + "/" + f.Step + "#" + strconv.Itoa(f.N) + ".advance", Step: f.Step, N: f.N})
+}
+
 func (f WriteDone) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.ID == f.ID })
@@ -400,19 +409,26 @@ func (f RoundPassed) apply(s *State, at time.Time) {
 	}
 	q.State, q.ByKind, q.By, q.Ended = Approved, f.ByKind, f.By, at
 	q.Outcome, q.LetThrough = OutcomePass, f.LetThrough
-}
-
-func (f RoundFailed) apply(s *State, at time.Time) {
-	q := s.at(f.Run).round(f.Gate, f.N)
-	if !q.Open() && q.State != Approved {
-		wrong("%s: failure of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
-	}
-	q.State, q.Outcome, q.ByKind, q.By, q.Ended = Refused, f.Outcome, f.ByKind, f.By, at
 	if f.Feedback != "" {
 		q.Feedback = f.Feedback
 	}
+}
+
+func (f RoundFailed) apply(s *State, at time.Time) {
+	r := s.at(f.Run)
+	q := r.round(f.Gate, f.N)
+	if !q.Open() && q.State != Approved {
+		wrong("%s: failure of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	}
+	if f.Feedback != "" || q.State == Approved { // what its pass said is no reason of this
+		q.Feedback = f.Feedback
+	}
+	q.State, q.Outcome, q.ByKind, q.By, q.Ended = Refused, f.Outcome, f.ByKind, f.By, at
 	if f.LetThrough > 0 {
 		q.LetThrough, q.To = f.LetThrough, f.To
+	}
+	if f.Forced {
+		set(&r.Forced, f.Gate, true)
 	}
 }
 
@@ -468,6 +484,7 @@ func (f StepRouted) apply(s *State, at time.Time) {
 
 func (f StepSuperseded) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
+	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.Step == f.Step })
 	r.now(f.Step, f.N)
 	r.supersede(f.Step, at)
 }

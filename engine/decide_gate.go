@@ -210,9 +210,14 @@ const byExhausted = "exhausted"
 
 // pass lets the work through the gate: to the next gate of the row, or on.
 func (d *decider) pass(r *Run, g *Gate, q *Round, byKind string, by *Actor, text string) {
-	f := RoundPassed{of: Of(r.ID), Gate: g.ID, N: q.N, ByKind: byKind, By: by, Text: clip(text, MaxFeedback)}
-	if byKind == byExhausted {
+	f := RoundPassed{of: Of(r.ID), Gate: g.ID, N: q.N, ByKind: byKind, By: by}
+	switch text = clip(text, MaxFeedback); byKind {
+	case "human":
+		f.Feedback = text
+	case byExhausted:
 		f.LetThrough = r.Fails[g.ID]
+	default:
+		f.Text = text
 	}
 	d.put(f)
 	w := d.spec(r)
@@ -223,6 +228,9 @@ func (d *decider) pass(r *Run, g *Gate, q *Round, byKind string, by *Actor, text
 	}
 	n := r.Current(st.ID).N
 	d.put(StepPassed{of: Of(r.ID), Step: st.ID, N: n, To: g.OnPass})
+	if r.Current(st.ID).Content != "" { // taken as a commit
+		d.put(AdvanceOwed{of: Of(r.ID), Step: st.ID, N: n})
+	}
 	if w.Notify {
 		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.passed", r.ID, st.ID, n), Kind: NoticeInfo, Run: r.ID, Step: st.ID, Text: st.Name + " has passed"})
 	}
@@ -273,6 +281,7 @@ func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 	if w.passLeads(g.Step, f.target) || f.target == EndDone && named != EndDone {
 		out.LetThrough = failures
 	}
+	out.Forced = f.byKind == "human" && d.forces(r, g, f.target)
 	d.put(out)
 	if w.Notify {
 		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.failed", r.ID, g.ID, q.N), Kind: NoticeInfo, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N,
@@ -283,6 +292,13 @@ func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 		d.put(RetryContextOwed{of: Of(r.ID), Gate: g.ID, N: q.N, File: n, Path: RetryPath(g.RetryContext, r.RetryDir, n)})
 	}
 	d.send(r, w, g, f)
+}
+
+// forces says that a person's failure leaves the gate to people: it has failed max_retries times by now. The failure
+// itself is answered, so it goes where it leads; nothing passes the next round but a person. A run that ends by it is
+// taken up by a retry, which begins the count anew.
+func (d *decider) forces(r *Run, g *Gate, target string) bool {
+	return r.Fails[g.ID] >= g.MaxRetries && g.Reviewer.Level != LevelHuman && !r.Forced[g.ID] && target != EndFailed && target != EndAborted
 }
 
 // passLeads says that a pass of the step leads to the target too, at once or later.

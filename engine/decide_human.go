@@ -56,7 +56,7 @@ func (d *decider) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 		d.used(r, g, q, ev)
 		d.pass(r, g, q, "human", &by, ev.Text)
 	case ev.Outcome == OutcomeFail || ev.Outcome == OutcomeVeto:
-		if f.feedback == "" {
+		if f.feedback == "" && q.State != Approved { // a late veto does not repeat the words of the pass
 			f.feedback = q.Feedback
 		}
 		d.used(r, g, q, ev)

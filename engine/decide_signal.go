@@ -280,52 +280,6 @@ func cannotRead(why string) string {
 	return why
 }
 
-// word: a person's file at a gate.
-func (d *decider) word(ev FileSeen, xs []reading) {
-	if ev.Human == nil {
-		d.reject(ev, "", cannotRead(ev.HumanBad))
-		return
-	}
-	if say := ev.Human.Run; say != "" {
-		xs = slices.DeleteFunc(xs, func(x reading) bool { return x.run.ID != say })
-		if len(xs) == 0 {
-			d.reject(ev, "", fmt.Sprintf("it is of run %s, which is over or has no such gate", say))
-			return
-		}
-	}
-	var fit []reading
-	for _, x := range xs {
-		if x.run.CurrentRound(x.gate.ID).takes(x.outcome) {
-			fit = append(fit, x)
-		}
-	}
-	if len(fit) > 1 {
-		d.reject(ev, "", fmt.Sprintf("%d runs wait at this gate: say which: signals/<run>/%s", len(fit), ev.Name))
-		return
-	}
-	x := xs[len(xs)-1]
-	if len(fit) == 1 {
-		x = fit[0]
-	}
-	by := ev.By
-	if ev.Human.By != "" { // a claim: who owns the file is what we know
-		by.Via += ", says it is of " + clip(ev.Human.By, 200)
-	}
-	q := x.run.CurrentRound(x.gate.ID)
-	why := d.answer(Answered{Gate: x.gate.ID, Run: x.run.ID, Round: ev.Human.Round, Outcome: x.outcome, Text: ev.Human.Text,
-		Written: ev.Written, DigestNow: ev.DigestNow, By: by, Proven: ev.Human.Proven})
-	if why != "" {
-		d.reject(ev, x.run.ID, why)
-		return
-	}
-	d.take(ev, x.run.ID, fmt.Sprintf("%s.%d", q.Step, q.Attempt), fmt.Sprintf("%s.%d-%s", x.gate.ID, q.N, ev.Name))
-}
-
-// takes says that a person's word of this outcome can still change something here.
-func (q *Round) takes(outcome string) bool {
-	return q.Open() || q != nil && q.State == Approved && outcome == OutcomeVeto
-}
-
 // commit: a commit bears the marker of a live attempt that waits for it.
 func (d *decider) commit(ev CommitSeen) {
 	r, a := d.waiting(ev.Run, ev.Step, ev.N, ev.K, SignalCommit)

@@ -90,6 +90,9 @@ type HumanSay struct {
 	Run   string `json:"run,omitempty"`
 	By    string `json:"by,omitempty"`
 
+	Gate    string `json:"gate,omitempty"`    // as it says itself: it has to be that of its name
+	Outcome string `json:"outcome,omitempty"` // so too
+
 	Proven
 }
 

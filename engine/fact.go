@@ -358,6 +358,12 @@ type (
 		Gate string `json:"gate"`
 		N    int    `json:"n"`
 	}
+	// AdvanceOwed: the branch is to move to what was taken of the attempt before the work goes on.
+	AdvanceOwed struct {
+		of
+		Step string `json:"step"`
+		N    int    `json:"n"`
+	}
 	// WriteDone: a file that was owed lies there (or cannot: Why).
 	WriteDone struct {
 		of
@@ -382,9 +388,10 @@ type (
 		N      int    `json:"n"`
 		ByKind string `json:"by_kind"` // reviewer, window, human, exhausted, when
 		By     *Actor `json:"by,omitempty"`
-		Text   string `json:"text,omitempty"`
+		Text   string `json:"text,omitempty"` // why it is not judged
 
-		LetThrough int `json:"let_through,omitempty"` // by on_exhausted: after so many failures
+		Feedback   string `json:"feedback,omitempty"`    // a person's words
+		LetThrough int    `json:"let_through,omitempty"` // by on_exhausted: after so many failures
 	}
 	// RoundFailed: the gate did not.
 	RoundFailed struct {
@@ -396,6 +403,7 @@ type (
 		By       *Actor `json:"by,omitempty"`
 		Feedback string `json:"feedback,omitempty"`
 		To       string `json:"to"`
+		Forced   bool   `json:"forced,omitempty"` // by a person, and max_retries is reached: the gate is human for the rest of the run
 
 		LetThrough int `json:"let_through,omitempty"` // the work goes on all the same; it was the gate's failure of this number
 	}

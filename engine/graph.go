@@ -297,6 +297,3 @@ func (s *Spec) Starts() []string {
 	}
 	return out
 }
-
-// Checks says that what an attempt of the step has changed is looked at before its gates.
-func (w *Spec) Checks(st *Step) bool { return needsCheck(w, st) }

@@ -133,7 +133,7 @@ func (s *State) owedByRun(out []Effect, r *Run, specs Specs) []Effect {
 		return out
 	}
 	for _, w := range r.Writes {
-		out = append(out, Effect{Kind: DoWrite, Key: w.ID, Run: r.ID, Gate: w.Gate, N: w.N, Write: w})
+		out = append(out, Effect{Kind: DoWrite, Key: w.ID, Run: r.ID, Step: w.Step, Gate: w.Gate, N: w.N, Write: w})
 	}
 	w := specs.Of(r.Digest)
 	if w == nil {

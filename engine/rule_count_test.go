@@ -209,3 +209,80 @@ func TestRule18LetThrough(t *testing.T) {
 		s.want(c.name+": "+q.To+" "+fmt.Sprint(q.LetThrough), c.name+": "+c.want)
 	}
 }
+
+// TestRule18PersonsFailuresExhaust: a veto is a failure like any other. The one that is the m-th goes back, as every word
+// of a person's does, and from then on nothing but a person passes the gate.
+func TestRule18PersonsFailuresExhaust(t *testing.T) {
+	conform.Rule(t, "004 §2 Retry.escalation veto", `"If a Gate has failed max_retries times, the workflow automatically escalates to level human regardless of the configured level": vetoes among them`)
+	for _, lvl := range []string{LevelAuto, LevelNotify} {
+		for _, word := range []string{OutcomeVeto, OutcomeFail} {
+			for _, exh := range []string{Human, OutcomePass, EndFailed, EndDone, "c"} {
+				w := flow("x", aStep("a"), aGate("a", to("b"), level(lvl), most(2), exhausted(exh)), aStep("b"), aGate("b", to("c")), aStep("c"), aGate("c", to(EndDone)))
+				s := begin(t, "8-semantics 18", "a person's m-th failure goes back at once and asks nobody; the gate is a person's from the next round on, whatever on_exhausted says", w)
+				for n := 1; n <= 2; n++ {
+					s.done("a")
+					s.want(s.gate("ga"), fmt.Sprint(n, " reviewing"))
+					s.want(s.says("ga", word), "", s.step("a"), fmt.Sprint(n+1, " ready"), fmt.Sprint(s.r().Fails["ga"]), fmt.Sprint(n))
+					s.stopped()
+					s.want(fmt.Sprint(s.r().Forced["ga"]), fmt.Sprint(n == 2))
+				}
+				s.done("a")
+				s.want(s.gate("ga"), "3 human", s.r().CurrentRound("ga").Why, "forced", s.step("b"), "-")
+				s.replayed()
+				s.scan()
+				s.want(s.gate("ga"), "3 human")
+				s.want(s.says("ga", OutcomePass), "", s.step("b"), "1 running")
+			}
+		}
+	}
+}
+
+func TestRule18LateVetoesExhaust(t *testing.T) {
+	s := begin(t, "8-semantics 18", "late vetoes count as well: after max_retries of them the gate asks", two(gates(level(LevelNotify), most(2)), nil))
+	for n := 1; n <= 2; n++ {
+		s.done("a")
+		s.judged("ga", OutcomePass)
+		s.tell()
+		s.later(31 * time.Second)
+		s.scan()
+		s.want(s.gate("ga"), fmt.Sprint(n, " passed"), s.step("b"), fmt.Sprint(n, " running"))
+		s.want(s.says("ga", OutcomeVeto), "", s.step("b"), "-")
+		s.stopped()
+	}
+	s.done("a")
+	s.want(s.gate("ga"), "3 human")
+}
+
+func TestRule18VetoOfWhatOnExhaustedPassed(t *testing.T) {
+	s := begin(t, "8-semantics 18", "a late veto of what on_exhausted passed counts no second failure, and the gate is a person's", two(gates(most(1), exhausted(OutcomePass)), nil))
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	s.want(s.gate("ga"), "1 passed", s.step("b"), "1 running")
+	s.want(s.says("ga", OutcomeVeto), "", fmt.Sprint(s.r().Fails["ga"], s.r().Forced["ga"]), "1 true")
+	s.stopped()
+	s.done("a")
+	s.want(s.gate("ga"), "2 human")
+}
+
+func TestRule18MixedFailuresExhaust(t *testing.T) {
+	s := begin(t, "8-semantics 18", "a reviewer's failures and a person's are one count", one(level(LevelNotify), most(3)))
+	s.done("a")
+	s.judged("ga", OutcomeFail)
+	for range 2 {
+		s.done("a")
+		s.says("ga", OutcomeVeto)
+		s.stopped()
+	}
+	s.done("a")
+	s.want(s.gate("ga"), "4 human")
+}
+
+func TestRule18RunEndedByPersonForcesNothing(t *testing.T) {
+	s := begin(t, "8-semantics 31", "a person's failure that ends the run forces nothing: who retries it begins the count anew", one(onFail(EndFailed), most(1)))
+	s.done("a")
+	s.want(s.says("ga", OutcomeFail), "", s.r().Phase, RunFailed)
+	s.stopped()
+	s.do(RetryRequested{Run: s.run, Step: "a", By: Actor{Who: "ann"}})
+	s.done("a")
+	s.want(s.gate("ga"), "2 reviewing")
+}

@@ -271,3 +271,35 @@ func TestRuleReminders(t *testing.T) {
 	s.later(100 * time.Hour)
 	s.want(fmt.Sprint(len(s.owed(DoNotify))), "0")
 }
+
+func TestRule21WordsOfAPass(t *testing.T) {
+	conform.Rule(t, "2-files decision words", "the words of a pass reach what comes next, as gates.G.feedback")
+	heard := func(s *script) string { return s.st.env(s.r(), s.specs["d-x"]).Gates["ga"].Feedback }
+	s := begin(t, "8-semantics 21", "what a person says with a pass is the gate's feedback; a pass without words leaves the reviewer's", two(gates(level(LevelHuman)), nil))
+	s.done("a")
+	s.want(s.says("ga", OutcomePass, func(a *Answered) { a.Text = "mind the log level" }), "")
+	s.done("b")
+	s.want(heard(s), "mind the log level")
+	s.replayed()
+	s.want(heard(s), "mind the log level")
+
+	s = begin(t, "", "", two(gates(level(LevelHuman)), nil)) // whoever vetoes without words does not say again what the pass said
+	s.done("a")
+	s.says("ga", OutcomePass, func(a *Answered) { a.Text = "good" })
+	s.says("ga", OutcomeVeto, func(a *Answered) { a.Text = "" })
+	s.want(s.r().Rounds["ga"][0].Feedback, "")
+
+	w := two(append(gates(), route("unsure", Human)), nil)
+	s = begin(t, "", "", w)
+	s.done("a")
+	s.judged("ga", "unsure")
+	s.want(s.says("ga", OutcomePass, func(a *Answered) { a.Text = "" }), "")
+	s.done("b")
+	s.want(heard(s), "unsure of ga")
+
+	w = two(gates(), nil)
+	w.Gates[0].When = Cond{Source: "false", Eval: func(*Env) (bool, error) { return false, nil }}
+	s = begin(t, "", "", w)
+	s.done("a", "b")
+	s.want(s.r().Rounds["ga"][0].ByKind, "when", heard(s), "")
+}

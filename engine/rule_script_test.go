@@ -92,6 +92,13 @@ func (s *script) exit(step string, e Exit) {
 	s.do(ProcessEnded{Run: s.run, Key: a.Key, Exit: e})
 }
 
+// stopped ends every process that is to be stopped.
+func (s *script) stopped() {
+	for _, e := range s.owed(DoStop) {
+		s.do(ProcessEnded{Run: e.Run, Key: e.Key, Exit: Exit{Stopped: true}})
+	}
+}
+
 // checked ends every check well.
 func (s *script) checked() {
 	for _, e := range s.owed(DoRun) {

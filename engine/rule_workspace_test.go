@@ -22,6 +22,7 @@ func TestWorkspace(t *testing.T) {
 		}
 	}
 	s.do(ProcessEnded{Run: first, Key: first + "/a#1.1"})
+	s.taken(first, "a")
 	if at := s.st.Runs[first].Current("b"); at == nil || at.Worktree != "own" {
 		t.Errorf("b: %+v", at)
 	}
@@ -66,5 +67,42 @@ func TestWorkspaceHoldsTaskFiles(t *testing.T) {
 	}
 	if got := WorkspaceBranch(".workflow/worktrees/x-1"); got != "sluice/x-1" {
 		t.Error(got)
+	}
+}
+
+// taken ends the check of a step's first attempt, in which its work was taken, and carries out what is owed then.
+func (s *script) taken(run, step string) {
+	s.t.Helper()
+	check := s.st.Runs[run].Procs[0]
+	if check.Kind != ProcCheck {
+		s.t.Fatalf("%s is not being checked: %+v", step, check)
+	}
+	s.do(ProcessEnded{Run: run, Key: check.Key, Check: &CheckResult{OK: true, Digest: "c1", Content: "t1"}})
+	if s.st.Runs[run].Current("b") != nil && s.st.Runs[run].Current("b").State != Ready {
+		s.t.Error("the next step was launched before the branch had moved")
+	}
+	s.writes()
+}
+
+// TestAdvanceIsOwed: what has passed is to go onto its branch before anything else of the run is launched, and no more once
+// the step is undone.
+func TestAdvanceIsOwed(t *testing.T) {
+	a, ga := ungated("a", to("b"), tree(""), func(s *Step) { s.Signal = Signal{Type: SignalExit} })
+	b, gb := ungated("b", to(EndDone), tree(""))
+	s := begin(t, "", "", flow("x", a, ga, b, gb, func(w *Spec) { w.Workspace = WorkspaceRun }))
+	s.writes()
+	s.do(ProcessEnded{Run: s.run, Key: s.run + "/a#1.1"})
+	check := s.st.Runs[s.run].Procs[0]
+	s.do(ProcessEnded{Run: s.run, Key: check.Key, Check: &CheckResult{OK: true, Digest: "c1", Content: "t1"}})
+	r := s.st.Runs[s.run]
+	if len(r.Writes) != 1 || r.Writes[0].Step != "a" || r.Writes[0].N != 1 {
+		t.Fatalf("owed: %+v", r.Writes)
+	}
+	if at := r.Current("b"); at == nil || at.State != Ready {
+		t.Errorf("b: %+v", at)
+	}
+	s.do(RetryRequested{Run: s.run, Step: "a", By: Actor{Who: "ann"}})
+	if len(s.st.Runs[s.run].Writes) != 0 {
+		t.Errorf("an undone step still owes its branch: %+v", s.st.Runs[s.run].Writes)
 	}
 }

@@ -199,7 +199,7 @@ func (d *decider) collect(r *Run, w *Spec, ready []candidate) []candidate {
 				continue
 			}
 			st := w.Step(a.step)
-			if kind := afterWord(w, st, a); kind != "" {
+			if kind := afterWord(r, w, st, a); kind != "" {
 				ready = append(ready, candidate{r: r, st: st, a: a, kind: kind})
 			}
 		case Gating:

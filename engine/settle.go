@@ -210,7 +210,7 @@ func (d *decider) toGates(r *Run, w *Spec) bool {
 			continue
 		}
 		st := w.Step(a.step)
-		if afterWord(w, st, a) != "" {
+		if afterWord(r, w, st, a) != "" {
 			continue
 		}
 		d.openGate(r, w, st, 0)
@@ -225,11 +225,11 @@ func (r *Run) atWork(step string) bool {
 }
 
 // afterWord says what is still to run between the step's word and its gate: a check, a hook or nothing.
-func afterWord(w *Spec, st *Step, a *Attempt) string {
+func afterWord(r *Run, w *Spec, st *Step, a *Attempt) string {
 	switch {
 	case !a.Hooked && w.AfterStep != nil && a.Via != viaSpec && !a.Children: // it comes after each child's steps
 		return ProcHook // before the check: what a formatter changes is what is checked, reviewed and bound to an answer
-	case !a.Checked && a.Broken == "" && a.Via != viaSpec && needsCheck(w, st):
+	case !a.Checked && a.Broken == "" && a.Via != viaSpec && w.Checks(st, r.Workspace != ""):
 		return ProcCheck
 	}
 	return ""
@@ -238,8 +238,12 @@ func afterWord(w *Spec, st *Step, a *Attempt) string {
 // viaSpec marks the word of a step that could not even be launched: a `when` or a path of the spec had no value.
 const viaSpec = "spec"
 
-// needsCheck says that there is something to check, or to hold an answer against, between the word and the gate.
-func needsCheck(w *Spec, st *Step) bool {
+// Checks reports whether there is something to check, to take or to hold an answer against, between the word and the gate.
+// workspace says that the run has a worktree of its own: all work there is taken, for its branch.
+func (w *Spec) Checks(st *Step, workspace bool) bool {
+	if workspace && st.ForEach == nil && st.Child == nil {
+		return true
+	}
 	if len(st.Outputs) > 0 || len(st.Criteria) > 0 || len(w.Protect) > 0 || st.Answer != nil {
 		return true
 	}

@@ -267,6 +267,9 @@ func (w *sim) checkPass(t *told, f RoundPassed, facts []Fact) {
 	if (g.Reviewer.Level == LevelHuman || r.Forced[f.Gate]) && f.ByKind != "human" && f.ByKind != "when" {
 		w.fail("human gate %s passed by %s", f.Gate, f.ByKind)
 	}
+	if f.ByKind != "human" && f.ByKind != "when" && (g.OnExhausted == Human || g.OnExhausted == "") && r.Fails[f.Gate] >= g.MaxRetries {
+		w.fail("gate %s passed by %s after %d failures of %d", f.Gate, f.ByKind, r.Fails[f.Gate], g.MaxRetries)
+	}
 	if f.ByKind != "human" {
 		return
 	}

@@ -339,8 +339,9 @@ type Sameness struct {
 type Write struct {
 	ID    string `json:"id"`
 	Gate  string `json:"gate"`
-	N     int    `json:"n"`    // round
-	File  int    `json:"file"` // {n} of the path
+	Step  string `json:"step,omitempty"` // not a file: the branch is to move to what was taken of its attempt N
+	N     int    `json:"n"`              // round
+	File  int    `json:"file"`           // {n} of the path
 	Path  string `json:"path,omitempty"`
 	Sweep bool   `json:"sweep,omitempty"` // not a file: those of ended runs are to leave .workflow/retry-context/ first
 }

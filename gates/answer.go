@@ -32,24 +32,34 @@ var ErrNothing = errors.New("nothing was given")
 // are JSON as a whole. A place that has something and is wrong is an error: a later place does not stand in for it.
 //
 // The answer file's token is in.AnswerToken, or, where that is empty, the file's own key "token", which is taken out.
-// A file with another token counts as not there. Where in.WantToken is empty, the file counts as it is.
+// A file with another token counts as not there. Where in.WantToken is empty, the file counts as it is. Where in.ByReply
+// is set, no file counts.
 func Find(in VerdictInput) ([]byte, error) {
+	found, err := find(in)
+	return found.data, err
+}
+
+// find is Find with the place.
+func find(in VerdictInput) (said, error) {
 	if s := bytes.TrimSpace(in.Structured); len(s) > 0 && string(s) != "null" {
-		return strict("the structured output", s)
+		data, err := strict(inStructured, s)
+		return said{inStructured, data}, err
 	}
 	foreign := ""
-	if s := bytes.TrimSpace(in.AnswerFile); len(s) > 0 {
+	if s := bytes.TrimSpace(in.AnswerFile); len(s) > 0 && in.ByReply {
+		foreign = "the answer file does not count: the verdict is what the last message says; "
+	} else if len(s) > 0 {
 		data, why, err := inFile(s, in)
 		if data != nil || err != nil {
-			return data, err
+			return said{inAnswerFile, data}, err
 		}
 		foreign = "the answer file does not count: " + why + " (write the value of SLUICE_TOKEN as its key \"token\"); "
 	}
-	data, err := inReply(in.Output)
+	found, err := inReply(in.Output)
 	if err != nil && foreign != "" {
-		return nil, fmt.Errorf("%s%w", foreign, err)
+		return said{}, fmt.Errorf("%s%w", foreign, err)
 	}
-	return data, err
+	return found, err
 }
 
 // inFile reads the answer file, or says why it does not count.
@@ -58,7 +68,7 @@ func inFile(file []byte, in VerdictInput) (data []byte, why string, err error) {
 	if in.WantToken != "" && in.AnswerToken != "" && in.AnswerToken != in.WantToken {
 		return nil, another, nil
 	}
-	if data, err = strict("the answer file", file); err != nil {
+	if data, err = strict(inAnswerFile, file); err != nil {
 		return nil, "", err
 	}
 	if in.WantToken == "" {
@@ -75,32 +85,34 @@ func inFile(file []byte, in VerdictInput) (data []byte, why string, err error) {
 }
 
 // inReply finds the answer in an agent's last words.
-func inReply(output []byte) ([]byte, error) {
+func inReply(output []byte) (said, error) {
 	if len(output) > MaxReply {
-		return nil, fmt.Errorf("the reply has more than %d bytes: give a short one that ends with the JSON", MaxReply)
+		return said{}, fmt.Errorf("the reply has more than %d bytes: give a short one that ends with the JSON", MaxReply)
 	}
 	text := strings.TrimSpace(string(output))
 	if text == "" {
-		return nil, ErrNothing
+		return said{}, ErrNothing
 	}
 	all := blocks(text)
 	for i := len(all) - 1; i >= 0; i-- {
 		b := all[i]
 		switch {
 		case !b.closed && isJSON(b.info):
-			return nil, errors.New("the last block fenced as json has no closing fence: give it whole")
+			return said{}, errors.New("the last block fenced as json has no closing fence: give it whole")
 		case !b.closed:
 			// Whether what comes before it is the agent's own word, or quoted in a block whose beginning is cut off, cannot be
 			// told: nothing of it counts.
-			return nil, errors.New("the reply ends in a block that is not closed: close every block, and let the last one be the JSON")
+			return said{}, errors.New("the reply ends in a block that is not closed: close every block, and let the last one be the JSON")
 		case isJSON(b.info):
-			return strict("the last block fenced as json", []byte(strings.TrimSpace(b.text)))
+			data, err := strict("the last block fenced as json", []byte(strings.TrimSpace(b.text)))
+			return said{inBlock, data}, err
 		}
 	}
 	if text[0] == '{' || text[0] == '[' {
-		return strict("the reply", []byte(text))
+		data, err := strict(inWhole, []byte(text))
+		return said{inWhole, data}, err
 	}
-	return nil, errors.New("no JSON in the reply: end it with one block that begins with ```json")
+	return said{}, errors.New("no JSON in the reply: end it with one block that begins with ```json")
 }
 
 // isJSON says that a fence's info is json: exactly, or as the first of several words.
@@ -193,13 +205,18 @@ func AnswerStatus(answer json.RawMessage) engine.Sentinel {
 	return s
 }
 
-// Correction is what an agent is told when its answer could not be read: try is which correction this is, from 1.
-func Correction(err error, try int) string {
+// Correction is what an agent is told when its answer could not be read: try is which correction this is, from 1; byReply
+// says that no file would count.
+func Correction(err error, try int, byReply bool) string {
+	file := "(Or write it to the file that SLUICE_ANSWER names, with its token.) "
+	if byReply {
+		file = ""
+	}
 	left := "This is the last time you are asked."
 	if try < MaxCorrections {
 		left = fmt.Sprintf("You are asked %d times at the most.", MaxCorrections)
 	}
 	return fmt.Sprintf("Your answer could not be read: %s.\n\n"+
-		"Do no other work. Give the whole answer again, mended, as one JSON object in one block that begins with ```json, and nothing after it. "+
-		"(Or write it to the file that SLUICE_ANSWER names, with its token.) %s\n", strings.TrimRight(line(err.Error(), 2*maxInline), ". "), left)
+		"Do no other work. Give the whole answer again, corrected, as one JSON object in one block that begins with ```json, and nothing after it. "+
+		"%s%s\n", strings.TrimRight(line(err.Error(), 2*maxInline), ". "), file, left)
 }

@@ -355,6 +355,10 @@ func schemaBlock(schema *engine.Schema) string {
 	return strings.Replace(Data("The schema", indented(schema.Source), maxSchemaShown), "`data\n", "`json\n", 1)
 }
 
+// lastMessage is whereAnswer of an agent whose program has a final answer of its own.
+const lastMessage = "Your last message gives the verdict: as the structured output that you are asked for, or in one fenced block that begins with ```json. " +
+	"A file does not count. Strict JSON: each key once, no comments.\n"
+
 // whereAnswer says where an answer is written so that it is found and known to be this attempt's.
 func whereAnswer(path, word string) string {
 	at := "the file that the environment variable `SLUICE_ANSWER` names"

@@ -29,6 +29,7 @@ type VerdictInput struct {
 	AnswerFile  []byte // the file SLUICE_ANSWER names
 	AnswerToken string // its token; "" = the key "token" in it
 	WantToken   string // this attempt's; "" = the file counts without one
+	ByReply     bool   // the last message, or the structured field, is the verdict: no file counts
 	Output      []byte // the reviewer's own last words, and nothing it reviewed
 	ExitCode    int
 
@@ -44,17 +45,20 @@ func ReadVerdict(in VerdictInput) (engine.Judgement, error) {
 	if in.ExitCode != 0 {
 		return engine.Judgement{Inconclusive: fmt.Sprintf("the reviewer ended with exit code %d", in.ExitCode)}, nil
 	}
-	data, err := Find(in)
+	found, err := find(in)
 	if errors.Is(err, ErrNothing) {
 		return engine.Judgement{}, fmt.Errorf("no verdict: %w", err)
 	}
 	if err != nil {
 		return engine.Judgement{}, err
 	}
-	if err := strictjson.Object(data, MaxAnswer); err != nil {
+	if err := strictjson.Object(found.data, MaxAnswer); err != nil {
 		return engine.Judgement{}, fmt.Errorf("the verdict: %w", err)
 	}
-	v, err := decode(data)
+	if why := contradiction(in, found); why != "" {
+		return engine.Judgement{Inconclusive: why}, nil
+	}
+	v, err := decode(found.data)
 	if err != nil {
 		return engine.Judgement{}, fmt.Errorf("the verdict: %w", err)
 	}

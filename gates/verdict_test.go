@@ -21,6 +21,7 @@ func schemaOf(s string) *engine.Schema { return &engine.Schema{Source: json.RawM
 // with "!", a part of the error.
 func TestReadVerdict(t *testing.T) {
 	hold.Rule(t, "7-agents read order", "structured, answer file, last block, whole text")
+	hold.Rule(t, "7-agents one verdict", "two verdicts that differ, or a file that contradicts the output: inconclusive")
 	hold.Rule(t, "field ask 6", "what cannot be read as a verdict passes nothing")
 	hold.Rule(t, "1-language rule 6", "no answer and a wrong one are inconclusive")
 	const pass, fail = `{"verdict":"pass"}`, `{"verdict":"fail","feedback":"no"}`
@@ -33,13 +34,35 @@ func TestReadVerdict(t *testing.T) {
 		in   VerdictInput
 		want string
 	}{
-		{"structured first", with(out(block3(pass)), func(in *VerdictInput) { in.Structured = []byte(fail); in.AnswerFile = []byte(pass) }), "fail"},
+		{"structured first", with(out(block3(fail)), func(in *VerdictInput) { in.Structured = []byte(fail) }), "fail"},
+		{"structured, and a word of another kind", with(out("The JSON `"+pass+"` would be wrong."), func(in *VerdictInput) { in.Structured = []byte(fail) }), "fail"},
+		{"structured and reply differ", with(out(block3(pass)), func(in *VerdictInput) { in.Structured = []byte(fail) }), "?the structured output says fail, a block of the reply says pass"},
 		{"structured null is none", with(out(block3(pass)), func(in *VerdictInput) { in.Structured = []byte(" null\n") }), "pass"},
 		{"structured broken stands in the way", with(out(block3(pass)), func(in *VerdictInput) { in.Structured = []byte(`{"verdict":`) }), "!the structured output: not whole"},
-		{"file before reply", with(out(block3(pass)), func(in *VerdictInput) { in.AnswerFile = []byte(fail) }), "fail"},
+		{"file before reply", with(out("See the file."), func(in *VerdictInput) { in.AnswerFile = []byte(fail) }), "fail"},
+		{"file and reply agree", with(out(block3(fail)), func(in *VerdictInput) { in.AnswerFile = []byte(`{"feedback":"other words","verdict":"fail"}`) }), "fail"},
+		{"file and reply differ", with(out(block3(pass)), func(in *VerdictInput) { in.AnswerFile = []byte(fail) }), "?the answer file says fail, a block of the reply says pass"},
+		{"file and a reply of JSON differ", with(out(fail), func(in *VerdictInput) { in.AnswerFile = []byte(pass) }), "?the answer file says pass, the reply says fail"},
+		{"file, and a block of the reply that is broken", with(out(block3(`{"verdict":"fail",}`)), func(in *VerdictInput) { in.AnswerFile = []byte(pass) }), "?a block of the reply cannot be read"},
+		{"file, and a reply that is cut off", with(out("```json\n{\"verdict\": \"fa"), func(in *VerdictInput) { in.AnswerFile = []byte(pass) }), "?a block of the reply cannot be read"},
+		{"file, and a block that is no verdict", with(out(block3(`{"name":"pkg"}`)), func(in *VerdictInput) { in.AnswerFile = []byte(pass) }), "pass"},
+		{"no file counts beside a final answer", with(out(""), func(in *VerdictInput) { in.ByReply = true; in.AnswerFile = []byte(pass) }), "!the answer file does not count: the verdict is what the last message says"},
+		{"a file stands in no final answer's way", with(out(block3(pass)), func(in *VerdictInput) { in.ByReply = true; in.AnswerFile = []byte("{") }), "pass"},
+		{"a file that says the same", with(out(block3(pass)), func(in *VerdictInput) {
+			in.ByReply, in.WantToken = true, "T"
+			in.AnswerFile = []byte(`{"verdict":"pass","token":"T"}`)
+		}), "pass"},
+		{"a file that says another thing", with(out(block3(pass)), func(in *VerdictInput) {
+			in.ByReply, in.WantToken = true, "T"
+			in.AnswerFile = []byte(`{"verdict":"fail","token":"T"}`)
+		}), "?a block of the reply says pass, the answer file says fail"},
+		{"a file of another that says another thing", with(out(block3(pass)), func(in *VerdictInput) {
+			in.ByReply, in.WantToken = true, "T"
+			in.AnswerFile = []byte(`{"verdict":"fail","token":"U"}`)
+		}), "pass"},
 		{"file broken stands in the way", with(out(block3(pass)), func(in *VerdictInput) { in.AnswerFile = []byte("pass") }), "!the answer file"},
-		{"file with our token", with(out(block3(pass)), func(in *VerdictInput) { in.WantToken = "T"; in.AnswerFile = []byte(`{"verdict":"fail","token":"T"}`) }), "fail"},
-		{"file with our token beside it", with(out(block3(pass)), func(in *VerdictInput) { in.WantToken, in.AnswerToken = "T", "T"; in.AnswerFile = []byte(fail) }), "fail"},
+		{"file with our token", with(out(""), func(in *VerdictInput) { in.WantToken = "T"; in.AnswerFile = []byte(`{"verdict":"fail","token":"T"}`) }), "fail"},
+		{"file with our token beside it", with(out("words"), func(in *VerdictInput) { in.WantToken, in.AnswerToken = "T", "T"; in.AnswerFile = []byte(fail) }), "fail"},
 		{"file with both tokens, one wrong", with(out(block3(fail)), func(in *VerdictInput) {
 			in.WantToken, in.AnswerToken = "T", "T"
 			in.AnswerFile = []byte(`{"verdict":"pass","token":"U"}`)
@@ -57,8 +80,18 @@ func TestReadVerdict(t *testing.T) {
 		{"whole reply", out(pass), "pass"},
 		{"whole reply in white space", out("\n\t " + pass + "\r\n "), "pass"},
 		{"a block", out("I looked.\n" + block3(pass) + "Thanks."), "pass"},
-		{"the last of two blocks", out(block3(pass) + "But:\n" + block3(fail)), "fail"},
-		{"the last of two, the other way", out(block3(fail) + "mended:\n" + block3(pass)), "pass"},
+		{"two verdicts that differ", out(block3(pass) + "But:\n" + block3(fail)), "?a block of the reply says fail, another says pass"},
+		{"two, the other way", out(block3(fail) + "mended:\n" + block3(pass)), "?a block of the reply says pass, another says fail"},
+		{"two in different spelling", out(block3(`{"Verdict":"Fail"}`) + block3(pass)), "?says pass, another says Fail"},
+		{"two that agree", out(block3(`{"verdict":"pass","score":90}`) + "Again:\n" + block3(pass)), "pass"},
+		{"two scores that differ where the word decides", out(block3(`{"verdict":"pass","score":90}`) + block3(`{"verdict":"pass","score":10}`)), "pass"},
+		{"two scores that differ where the score decides", with(out(block3(`{"score":90}`)+block3(`{"score":10}`)), func(in *VerdictInput) { in.Computed, in.Allowed = true, nil }), "?differ in score"},
+		{"two that agree where the score decides", with(out(block3(`{"score":90,"feedback":"a"}`)+block3(`{"verdict":"x","score":90,"feedback":"b"}`)), func(in *VerdictInput) { in.Computed, in.Allowed = true, nil }), "x"},
+		{"a word that is gone", with(out(block3(`{"verdict":"x","score":90}`)+block3(`{"score":90}`)), func(in *VerdictInput) { in.Computed, in.Allowed = true, nil }), "?differ in verdict"},
+		{"a word and none where the score decides", with(out(block3(`{"name":"pkg","feedback":"a"}`)+block3(`{"score":90,"feedback":"b"}`)), func(in *VerdictInput) { in.Computed, in.Allowed = true, nil }), ""},
+		{"three, the first differs", out(block3(fail) + block3(pass) + block3(pass)), "?another says fail"},
+		{"another is broken", out(block3(`{"verdict":"fail",}`) + block3(pass)), "?another cannot be read"},
+		{"another block is of something else", out(block3(`{"verdicts":["fail"]}`) + block3(`[1]`) + block3(pass)), "pass"},
 		{"last block broken", out(block3(pass) + block3(`{"verdict":"fail",}`)), "!the last block fenced as json"},
 		{"last block empty", out(block3(pass) + block3("")), "!the last block fenced as json"},
 		{"last block not closed", out(block3(pass) + "```json\n" + fail), "!no closing fence"},
@@ -127,6 +160,12 @@ func TestReadVerdict(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j, err := ReadVerdict(c.in)
+			if part, neither := strings.CutPrefix(c.want, "?"); neither {
+				if err != nil || j.Outcome != "" || j.Score != nil || !strings.Contains(j.Inconclusive, part) {
+					t.Fatalf("got %+v, error %v; want inconclusive with %q", j, err, part)
+				}
+				return
+			}
 			if part, bad := strings.CutPrefix(c.want, "!"); bad {
 				if err == nil || !strings.Contains(err.Error(), part) {
 					t.Fatalf("got %q, error %v; want an error with %q", j.Outcome, err, part)
@@ -206,16 +245,19 @@ func TestReviewerThatFailed(t *testing.T) {
 func TestCorrection(t *testing.T) {
 	hold.Rule(t, "field ask 6", "the error is fed back")
 	_, err := ReadVerdict(VerdictInput{Allowed: []string{"pass", "fail"}, Output: []byte(block3(`{"verdict":"ok"}`))})
-	first, last := Correction(err, 1), Correction(err, MaxCorrections)
+	first, last := Correction(err, 1, false), Correction(err, MaxCorrections, true)
 	for _, s := range []string{first, last} {
 		if !strings.Contains(s, `verdict: want one of pass, fail; found "ok"`) || !strings.Contains(s, "```json") {
 			t.Errorf("correction: %s", s)
 		}
 	}
+	if !strings.Contains(first, "SLUICE_ANSWER") || strings.Contains(last, "SLUICE_ANSWER") {
+		t.Errorf("the file: %s %s", first, last)
+	}
 	if first == last || !strings.Contains(last, "last time") {
 		t.Errorf("the last correction does not say so: %s", last)
 	}
-	if s := Correction(fmt.Errorf("%s", flood(1<<20)), 1); len(s) > 4<<10 {
+	if s := Correction(fmt.Errorf("%s", flood(1<<20)), 1, false); len(s) > 4<<10 {
 		t.Errorf("a correction of %d bytes", len(s))
 	}
 }

@@ -3,6 +3,7 @@ package signals
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,6 +17,9 @@ type Human struct {
 	Round int    // which round is meant, from 1; 0 = not said
 	By    string // who says so of themselves: no proof of anything
 	Run   string
+
+	Gate    string // which gate it says it is for, "" = not said
+	Outcome string // what it says was decided, "" = not said: the name decides, and has to agree
 }
 
 // The endings of a decision's file. A name without one is text too.
@@ -25,10 +29,11 @@ const (
 	endingText     = ".txt"
 )
 
-// ParseHuman reads a decision. A name that ends in .json holds an object with
-// feedback (or message, or text: one of them), round, by and run; everything
-// else is the words themselves, in UTF-8. An empty file is a decision without
-// words. The error says why the state is not Whole.
+// ParseHuman reads a decision. A name that ends in .json, and a text that begins
+// with {, is an object with feedback (or message, or text: one of them), verdict
+// (or outcome, or decision), gate, round, by and run, and nothing else;
+// everything else is the words themselves, in UTF-8. An empty file is a decision
+// without words. The error says why the state is not Whole.
 //
 // Text without a structure is whole at every character: the caller gives a file
 // that may still be growing time to settle.
@@ -40,6 +45,13 @@ func ParseHuman(name string, data []byte) (Human, State, error) {
 		return parseHumanJSON(data)
 	}
 	data = bytes.TrimPrefix(data, []byte("\uFEFF")) // some editors begin UTF-8 with it
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		h, state, err := parseHumanJSON(data)
+		if err != nil {
+			err = fmt.Errorf("%w (a text that begins with { is read as JSON)", err)
+		}
+		return h, state, err
+	}
 	for rest := data; len(rest) > 0; {
 		r, size := utf8.DecodeRune(rest)
 		switch {
@@ -55,6 +67,13 @@ func ParseHuman(name string, data []byte) (Human, State, error) {
 	return Human{Text: words(string(data))}, Whole, nil
 }
 
+// The keys of a decision in JSON. Of each row at most one says something.
+func humanWords() []string    { return []string{"feedback", "message", "text"} }
+func humanOutcomes() []string { return []string{"verdict", "outcome", "decision"} }
+
+// mostUnknown is how many unknown keys an error names.
+const mostUnknown = 5
+
 func parseHumanJSON(data []byte) (Human, State, error) {
 	if blank(data) {
 		return Human{}, Whole, nil
@@ -63,15 +82,17 @@ func parseHumanJSON(data []byte) (Human, State, error) {
 	if err != nil {
 		return Human{}, state, fmt.Errorf("decision: %w", err)
 	}
-	known := []string{"feedback", "message", "text", "round", "by", "run"}
+	known := append(append(humanWords(), humanOutcomes()...), "gate", "round", "run", "by")
 	f.Exactly(known...)
 	h := Human{
-		Round: f.Int("round", 1, maxCounter),
-		By:    words(f.Text("by", maxBy)),
-		Run:   id(f, "run"),
+		Round:   f.Int("round", 1, maxCounter),
+		By:      words(f.Text("by", maxBy)),
+		Run:     id(f, "run"),
+		Gate:    id(f, "gate"),
+		Outcome: saidOutcome(f),
 	}
 	said := ""
-	for _, key := range known[:3] {
+	for _, key := range humanWords() {
 		if !f.Has(key) {
 			continue
 		}
@@ -81,20 +102,55 @@ func parseHumanJSON(data []byte) (Human, State, error) {
 		said = key
 		h.Text = words(f.Text(key, MaxBytes))
 	}
-	if said == "" { // a misspelt key would drop a person's words in silence
-		for _, key := range f.Keys() {
-			if near := Nearest(key, known[:3]); near != "" && strictjson.Fold(key) != near {
-				f.Fault(clip(key), "unknown key: did you mean %s?", near)
-			}
-		}
-	}
+	noOther(f, known)
 	if err := f.Err(); err != nil {
 		return Human{}, Bad, fmt.Errorf("decision: %w", oneLine(err))
 	}
 	return h, Whole, nil
 }
 
-// words is a text without the line ends of another system and the space around.
+// saidOutcome is the outcome that the content names, "" where it names none.
+func saidOutcome(f *strictjson.Fields) string {
+	outcome, said := "", ""
+	for _, key := range humanOutcomes() {
+		if !f.Has(key) {
+			continue
+		}
+		word := words(f.Text(key, maxID))
+		switch {
+		case word == "" && f.Err() == nil:
+			f.Fault(key, "want an outcome, found an empty text")
+		case said != "" && word != outcome:
+			f.Fault(said, "%q and %s %q are two outcomes: say one", outcome, key, word)
+		}
+		outcome, said = word, key
+	}
+	return outcome
+}
+
+// noOther faults the keys that are not known: what nobody reads may say the
+// opposite of what is done.
+func noOther(f *strictjson.Fields, known []string) {
+	var names []string
+	near := ""
+	for _, key := range f.Keys() {
+		if !slices.ContainsFunc(known, func(k string) bool { return strictjson.Fold(k) == strictjson.Fold(key) }) {
+			names, near = append(names, clip(key)), Nearest(key, known)
+		}
+	}
+	all := strings.Join(names[:min(len(names), mostUnknown)], ", ")
+	switch n := len(names) - mostUnknown; {
+	case len(names) == 1 && near != "":
+		f.Fault(all, "unknown key: did you mean %s?", near)
+	case len(names) == 1:
+		f.Fault(all, "unknown key: want feedback, verdict, gate, round, run or by")
+	case n > 0:
+		f.Fault(all, "and %d more: unknown keys: want feedback, verdict, gate, round, run or by", n)
+	case len(names) > 1:
+		f.Fault(all, "unknown keys: want feedback, verdict, gate, round, run or by")
+	}
+}
+
 func words(s string) string {
 	return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n"))
 }

@@ -12,6 +12,7 @@ import (
 
 func TestParseHuman(t *testing.T) {
 	conform.Rule(t, "2-files decision file", "a file written by hand: empty, text or JSON")
+	conform.Rule(t, "2-files decision content", "unknown and doubled keys and two outcomes are refused")
 	conform.Rule(t, "2-files decision words", "the file's text is the feedback")
 	t.Parallel()
 	for _, c := range []struct {
@@ -24,7 +25,10 @@ func TestParseHuman(t *testing.T) {
 		{"XG-1-pass.json", "\n", Human{}, Whole, ""},
 		{"XG-1-fail.md", "\uFEFF# No\r\n\r\nuse the index\r\n", Human{Text: "# No\n\nuse the index"}, Whole, ""},
 		{"XG-1-fail.txt", "nein, bitte höher 🎉", Human{Text: "nein, bitte höher 🎉"}, Whole, ""},
-		{"XG-1-fail", `{"feedback":"as it is"}`, Human{Text: `{"feedback":"as it is"}`}, Whole, ""},
+		{"XG-1-fail", `{"feedback":"no"}`, Human{Text: "no"}, Whole, ""}, // JSON, whatever the ending
+		{"XG-1-pass.md", "\uFEFF \n{\"verdict\":\"fail\"}", Human{Outcome: "fail"}, Whole, ""},
+		{"XG-1-pass.txt", `{"verdict":"fail"`, Human{}, Partial, "not whole"},
+		{"XG-1-fail.txt", `{not JSON}`, Human{}, Bad, "text that begins with { is read as JSON"},
 		{"XG-1-fail.md", "half \xc3", Human{}, Partial, "middle of a character"},
 		{"XG-1-fail.md", "half \xc3(", Human{}, Bad, "byte 5: invalid UTF-8"},
 		{"XG-1-fail.txt", "\xff\xfeN\x00o\x00", Human{}, Bad, "byte 0: invalid UTF-8: save the file as UTF-8"},
@@ -32,13 +36,23 @@ func TestParseHuman(t *testing.T) {
 		{"XG-1-fail.md", strings.Repeat("x", MaxBytes+1), Human{}, Bad, "more than 65536 bytes"},
 		{"XG-1-fail.md", strings.Repeat("x", MaxBytes), Human{Text: strings.Repeat("x", MaxBytes)}, Whole, ""},
 
-		{"XG-1-fail.json", `{"feedback":" no ","round":3,"by":"alice","run":"r-1","more":1}`, Human{"no", 3, "alice", "r-1"}, Whole, ""},
+		{"XG-1-fail.json", `{"feedback":" no ","round":3,"by":"alice","run":"r-1","gate":"XG-1","verdict":"fail"}`, Human{"no", 3, "alice", "r-1", "XG-1", "fail"}, Whole, ""},
+		{"XG-1-fail.json", `{"decision":"fail","outcome":"fail"}`, Human{Outcome: "fail"}, Whole, ""},
+		{"XG-1-fail.json", `{"outcome":"fail","verdict":null}`, Human{Outcome: "fail"}, Whole, ""},
 		{"XG-1-fail.json", `{"message":"no"}`, Human{Text: "no"}, Whole, ""},
 		{"XG-1-fail.json", `{"text":"no","feedback":null}`, Human{Text: "no"}, Whole, ""},
 		{"XG-1-fail.json", `{"text":"no"`, Human{}, Partial, "not whole"},
 		{"XG-1-fail.json", `no`, Human{}, Bad, "want"},
 		{"XG-1-fail.json", `"no"`, Human{}, Bad, "want an object, found a text"},
 		{"XG-1-fail.json", `{"text":"no","message":"yes"}`, Human{}, Bad, "given twice"},
+		{"XG-1-fail.json", `{"decision":"fail","verdict":"pass"}`, Human{}, Bad, `verdict: "pass" and decision "fail" are two outcomes: say one`},
+		{"XG-1-fail.json", `{"verdict":true}`, Human{}, Bad, "verdict: want a text, found true or false"},
+		{"XG-1-fail.json", `{"verdict":""}`, Human{}, Bad, "verdict: want an outcome, found an empty text"},
+		{"XG-1-fail.json", `{"gate":"../x"}`, Human{}, Bad, "gate: want an id"},
+		{"XG-1-fail.json", `{"feedback":"no","more":1}`, Human{}, Bad, `"more": unknown key: want feedback, verdict, gate, round, run or by`},
+		{"XG-1-pass.json", `{"passed":false}`, Human{}, Bad, `"passed": unknown key`},
+		{"XG-1-pass.json", `{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1}`, Human{}, Bad, "and 2 more: unknown keys: want"},
+		{"XG-1-fail.json", `{"verdict":"fail","verdict":"pass"}`, Human{}, Bad, "twice"},
 		{"XG-1-fail.json", `{"feedbck":"no"}`, Human{}, Bad, "unknown key: did you mean feedback?"},
 		{"XG-1-fail.json", `{"Feedback":"no"}`, Human{}, Bad, `write it "feedback"`},
 		{"XG-1-fail.json", `{"feedback":["no"]}`, Human{}, Bad, "feedback: want a text, found a list"},

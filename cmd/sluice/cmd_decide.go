@@ -112,12 +112,27 @@ func (a *app) words(d *decision, given bool) error {
 	if !a.interactive() {
 		return misused("say it with -m: your words are what the next attempt goes by", "%s %s: no reason given", d.outcome, clean(d.gate))
 	}
+	var err error
+	d.text, err = a.why()
+	return err
+}
+
+// why asks for the reason of a fail or a veto.
+func (a *app) why() (string, error) {
 	fmt.Fprint(a.out, "What is wrong? (one line; the next attempt reads it) ")
 	line, err := a.readLine()
-	if d.text = strings.TrimSpace(line); err != nil || d.text == "" {
-		return misused("say why with -m", "nothing was decided: no reason given")
+	if line = strings.TrimSpace(line); err != nil || line == "" {
+		return "", misused("say why with -m", "nothing was decided: no reason given")
 	}
-	return nil
+	return line, nil
+}
+
+// inAttempt is an error in the environment of an attempt: what is decided is a person's.
+func (a *app) inAttempt() error {
+	if a.getenv("SLUICE_TOKEN") == "" {
+		return nil
+	}
+	return errors.New("this is the environment of an attempt: what is decided is a person's, so leave it to one")
 }
 
 // decide has a decision taken in: by the process that serves the repo, else by a file for the one that will.

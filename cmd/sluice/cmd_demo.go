@@ -37,22 +37,25 @@ func (a *app) demoCommand() *cobra.Command {
 		Short: "see a whole run on a throw-away repo: no key, no network, under a minute",
 		Long: `Makes a repo in a temporary folder and runs a two-step workflow on it with built-in agents: tests
 are written, a reviewer fails them, they are written again, the reviewer agrees and you could veto,
-the code is written, and at the last gate you are asked. --yes answers there for you.
+the code is written, and at the last gate you are asked. --yes answers there for you; where there
+is no terminal to ask you on, the demo does, and says so.
 State and settings of the demo lie in the same folder: nothing of yours is touched.`,
 		Example: "sluice demo\nsluice demo --yes --keep /tmp/sluice-demo",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			by := "--yes"
 			if !a.yes && !a.interactive() {
-				return misused("answer it with --yes, or run the demo in a terminal", "the demo asks you at a gate, and there is no terminal to ask on")
+				a.yes, by = true, "the demo"
 			}
-			return a.demo(cmd.Context(), keep)
+			return a.demo(cmd.Context(), keep, by)
 		},
 	}
 	cmd.Flags().StringVar(&keep, "keep", "", "make it in `DIR`, a new folder, and leave it there")
 	return cmd
 }
 
-func (a *app) demo(ctx context.Context, keep string) (err error) {
+// demo plays it; by says who answers for the person, where somebody does.
+func (a *app) demo(ctx context.Context, keep, by string) (err error) {
 	dir := keep
 	if keep != "" {
 		if dir, err = filepath.Abs(keep); err != nil {
@@ -75,12 +78,12 @@ func (a *app) demo(ctx context.Context, keep string) (err error) {
 	if err := d.demoRepo(ctx, dir); err != nil {
 		return err
 	}
-	d.demoWelcome()
+	d.demoWelcome(by)
 	p, err := d.place(ctx)
 	if err != nil {
 		return err
 	}
-	if err := d.demoRun(ctx, p); err != nil {
+	if err := d.demoRun(ctx, p, by); err != nil {
 		return err
 	}
 	return d.demoEnd(ctx, p, dir, keep != "")
@@ -155,27 +158,31 @@ func (a *app) demoRepo(ctx context.Context, dir string) error {
 	return nil
 }
 
-func (a *app) demoWelcome() {
+func (a *app) demoWelcome(by string) {
 	a.print("%s", a.paint(bold, "A repo was made in "+a.dir))
 	a.print("Its workflow, %s/%s.yaml:\n", specsDir, demoFlow)
 	if spec, faults := specs.Load("", demoFile(demoFlow+".yaml")); len(faults) == 0 {
 		a.print("%s", indent(strings.TrimSpace(specs.Text(spec, nil))))
 	}
 	a.print("")
-	if a.yes {
-		a.print("Every role is played by a built-in agent; --yes answers for you at the last gate.\n")
-		return
+	a.print("Every role is played by a built-in agent.")
+	switch {
+	case !a.yes:
+		a.print("At the last gate you are asked: p passes, after Enter; f fails, with your words.\n")
+	case by == "--yes":
+		a.print("--yes answers for you at the last gate.\n")
+	default:
+		a.print("There is no terminal to ask you on, so %s answers for you at the last gate.\n", by)
 	}
-	a.print("Every role is played by a built-in agent; at the last gate you are asked: p passes, f fails.\n")
 }
 
-// demoRun runs the workflow; with --yes somebody answers at the gate, by a file as a person might.
-func (a *app) demoRun(ctx context.Context, p *place) error {
+// demoRun runs the workflow; with --yes, or without a terminal, the gate is answered by a file as a person might.
+func (a *app) demoRun(ctx context.Context, p *place, by string) error {
 	inner, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	if a.yes {
 		wg.Go(func() {
-			if err := a.demoAnswer(inner, p); err != nil && inner.Err() == nil {
+			if err := a.demoAnswer(inner, p, by); err != nil && inner.Err() == nil {
 				a.note("the gate could not be answered: %s", oneLine(err.Error()))
 			}
 		})
@@ -203,7 +210,7 @@ func (a *app) demoPause(ctx context.Context) error {
 const demoReads = 3 * time.Second
 
 // demoAnswer waits for the last gate, shows what one would look at, and passes it.
-func (a *app) demoAnswer(ctx context.Context, p *place) error {
+func (a *app) demoAnswer(ctx context.Context, p *place, by string) error {
 	tick := time.NewTicker(lookPace)
 	defer tick.Stop()
 	for {
@@ -226,7 +233,7 @@ func (a *app) demoAnswer(ctx context.Context, p *place) error {
 		}
 		file, err := putSignal(p, "", demoGate+"-pass.md", []byte("looks good\n"))
 		if err == nil {
-			a.print("\n%s a person would decide now; --yes writes %s\n", a.paint(yellow, "?"), shortPath(file))
+			a.print("\n%s a person would decide now; %s writes %s\n", a.paint(yellow, "?"), by, shortPath(file))
 		}
 		return err
 	}

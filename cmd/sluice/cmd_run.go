@@ -23,7 +23,8 @@ func (a *app) runCommand() *cobra.Command {
 		Use:   "run WORKFLOW|RUN",
 		Short: "run a workflow in the foreground, and be asked at its gates",
 		Long: `Starts a run and shows it live: steps, gates, time, and what it waits for. In a terminal it asks at
-human gates; without one it prints a line for each thing that matters. Given a run's id, it goes on
+human gates: a key counts once the gate has been on the screen for a second, and a pass waits for
+Enter. Without a terminal it prints a line for each thing that matters. Given a run's id, it goes on
 with that run. Where no daemon serves the repo, this process does until the run has ended; other
 terminals can pass, fail and look meanwhile. Ctrl-C pauses the run and says how to go on.
 --yes answers questions of this command, never a gate.`,

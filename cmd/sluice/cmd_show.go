@@ -42,7 +42,8 @@ func (a *app) showCommand() *cobra.Command {
 		Long: `Everything about the work that a gate holds, on one page: what was to be done, what the step
 says of itself, what a machine checked, what the reviewer says, which files changed, what it
 cost, and what failed before. --diff prints the changes themselves, --since those since the
-attempt before. In a terminal, one key then decides a gate that waits for you.`,
+attempt before. In a terminal, a key then decides a gate that waits for you: f and v ask for the
+reason, p asks once more. Keys that were typed before it asks, or pasted, decide nothing.`,
 		Example: "sluice show XG-2-end\nsluice show last XG-2-end\nsluice show X-2 --diff | less -R\nsluice show X-2 --since",
 		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -416,9 +417,6 @@ func (a *app) printChanged(sh *shown) {
 			label = "changed"
 		}
 		a.field(label, clean(f))
-	}
-	if sh.Taken != "" {
-		a.field("commit", sh.Taken)
 	}
 	for _, f := range sh.Beside {
 		a.field("", clean(f.Path)+" is judged too, and does not ship")

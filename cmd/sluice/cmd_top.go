@@ -26,7 +26,8 @@ func (a *app) topCommand() *cobra.Command {
 		Short: "watch all runs live, look at what waits for you, and decide",
 		Long: `A live screen of every repo that the daemon serves, and of the one you stand in: runs, steps,
 gates, what agents say last, what was spent. What waits for you is on top. Keys show what there
-is to decide, pass, fail and veto with words, pause, abort, and follow an agent: ? lists them.
+is to decide, pass, fail and veto with words, pause, abort, and follow an agent: ? lists them. A key
+decides what has been on the screen for a second, and a pass waits for Enter.
 Leaving it stops nothing.`,
 		Example: "sluice top\nsluice top --here",
 		Args:    between(0, 0),
@@ -172,8 +173,8 @@ func (h *topHost) Served(ctx context.Context, root string) bool {
 
 // Do has a person's event taken in, by the path of `sluice pass`.
 func (h *topHost) Do(ctx context.Context, root string, ev engine.Event) (daemon.Done, error) {
-	if h.a.getenv("SLUICE_TOKEN") != "" {
-		return daemon.Done{}, errors.New("this is the environment of an attempt: what is decided is a person's, so leave it to one")
+	if err := h.a.inAttempt(); err != nil {
+		return daemon.Done{}, err
 	}
 	p, err := h.at(ctx, root)
 	if err != nil {
@@ -224,7 +225,7 @@ func (h *topHost) Show(ctx context.Context, root, run, what string) (page top.Pa
 	}
 	page.Lines = lines
 	if sh.Gate != nil {
-		page.Gate, page.Round = sh.Gate.ID, sh.Gate.Round
+		page.Gate, page.Round, page.Content = sh.Gate.ID, sh.Gate.Round, sh.Gate.Reviewed
 	}
 	return page, nil
 }

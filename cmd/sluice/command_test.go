@@ -80,7 +80,6 @@ func TestFaultsOfTheCommandLine(t *testing.T) {
 		{[]string{"completion", "tcsh"}, exitUsage, []string{`no completion for the shell "tcsh"`}},
 		{[]string{"init", "--template", "gated-pipelin"}, exitUsage, []string{"did you mean --template gated-pipeline?"}},
 		{[]string{"help", "valdate"}, exitUsage, []string{"did you mean `sluice help validate`?"}},
-		{[]string{"demo"}, exitUsage, []string{"no terminal to ask on", "--yes"}},
 		{[]string{"clean", "--older", "soon"}, exitUsage, []string{"--older soon: no span of time"}},
 		{[]string{"validate"}, exitFailed, []string{"no .workflow/ here", "`sluice init` lays one out"}},
 		{[]string{"journal", "repair"}, exitUsage, []string{"--to N is missing"}},

@@ -211,7 +211,7 @@ func scriptsHold() map[string][][2]string {
 		"demo":    {{"004 §5 question 5", "the record is readable, explained and verified"}, {"2-files layout", "what lies where after a run"}},
 		"init":    {{"2-files gitignore", "signals/ is ignored by git"}},
 		"signals": {{"004 §2 Signal.sentinel_file", "by file"}, {"004 §2 Signal.git_commit", "by commit"}, {"004 §2 Signal.pr_creation", "by pull request"}, {"004 §2 Signal.stdout_exit", "by exit code"}, {"1-language rule 3 sentinel_file", "the file at its value, below the worktree too"}, {"1-language rule 3 grace", "exit 0 without the signal"}, {"1-language rule 3 linger", "ended with its tree, the signal holds"}},
-		"decide":  {{"1-language rule 5", "a late veto, and a veto within the window"}, {"004 §2 Retry.escalation", "used up: a person is asked"}, {"1-language routes", "routes to a step, an end, a person"}, {"1-language verdict", "conditions over the score decide"}, {"field asks 6", "a mute reviewer passes nothing"}, {"1-language rule 3 status", "blocked shows its question"}},
+		"decide":  {{"1-language rule 5", "a late veto, and a veto within the window"}, {"004 §2 Retry.escalation", "used up: a person is asked"}, {"004 §2 Retry.escalation veto", "vetoed twice of two: a person is asked, though the reviewer passes"}, {"1-language routes", "routes to a step, an end, a person"}, {"1-language verdict", "conditions over the score decide"}, {"field asks 6", "a mute reviewer passes nothing"}, {"1-language rule 3 status", "blocked shows its question"}},
 		"away":    {{"field asks early", "what is written while nobody serves is taken in"}, {"field asks answers", "a file that lay there before the round opened does not count"}, {"2-files decision file", "a pass file and a fail by command while no daemon runs"}},
 		"broken":  {{"1-language faults", "every fault with its place; nothing is started"}},
 		"daemon":  {{"field asks 9", "killed at a waiting gate, it waits there again"}},
@@ -221,10 +221,10 @@ func scriptsHold() map[string][][2]string {
 		"signed": {{"4-trust signed", "each way in which it is none, with its reason; by file, by agent, once, also after a restart"}, {"4-trust approvers", "nobody set up: it fails closed"},
 			{"4-trust self-approval", "who claimed, who committed"}},
 		"checkpoint": {{"4-trust checkpoint", "a cut journal and one written anew, by note and by file"}},
-		"values":     {{"1-language values", "vars, env, outputs by expression, when"}, {"1-language hooks", "a failing hook does no harm"}, {"1-language protect", "a person is asked"}},
+		"values":     {{"2-files decision words", "the words of a pass, by a command, a text and a JSON file, reach the next step"}, {"1-language values", "vars, env, outputs by expression, when"}, {"1-language hooks", "a failing hook does no harm"}, {"1-language protect", "a person is asked"}},
 		"branches": {{"field asks waiting", "a human gate holds up only what is downstream"}, {"004 §5 question 4", "a step waits for another workflow's"},
 			{"1-language needs", "in whatever order they are started"}},
-		"rejected": {{"2-files signal 5", "kept with the reason, told; the run goes on"}, {"2-files signal 7", "too large, a link, a pipe"}, {"2-files signal 3", "keys that differ in case, another attempt, another token"}},
+		"rejected": {{"2-files decision content", "a pass file that says fail passes nothing, in JSON, text or one word; an unknown key is refused"}, {"2-files signal 5", "kept with the reason, told; the run goes on"}, {"2-files signal 7", "too large, a link, a pipe"}, {"2-files signal 3", "keys that differ in case, another attempt, another token"}},
 	}
 }
 

@@ -7,8 +7,10 @@ import (
 
 	"golang.org/x/term"
 
+	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/git"
+	"sluice/internal/press"
 )
 
 // printSince prints what the attempt changed since the end of the one before.
@@ -44,40 +46,39 @@ func (a *app) printSince(ctx context.Context, p *place, sh *shown) error {
 	return nil
 }
 
-// decideHere lets the person at the terminal decide what was shown, by one key. What is decided is the round that was shown.
+// decideHere lets the person at the terminal decide what was shown, by a key. What is decided is the round that was shown.
 func (a *app) decideHere(ctx context.Context, p *place, sh *shown) error {
 	g := sh.Gate
-	if a.getenv("SLUICE_TOKEN") != "" || g == nil || g.State != engine.OnHuman && g.State != engine.OnWindow {
+	if a.inAttempt() != nil || g == nil || g.State != engine.OnHuman && g.State != engine.OnWindow {
 		return nil
 	}
-	human := g.State == engine.OnHuman
+	h := &hand{a: a}
+	several := false // the last keys came at once, and that was said
 	for {
-		keys := "v veto"
-		if human {
-			keys = "p pass  f fail"
+		if !several {
+			fmt.Fprintf(a.out, "\n%s ", a.paint(bold, keysHere(sh)+"  any other key: later"))
 		}
-		keys += "  d changes"
-		if sh.Attempt != nil && sh.Attempt.N > 1 {
-			keys += "  s since the attempt before"
-		}
-		fmt.Fprintf(a.out, "\n%s ", a.paint(bold, keys+"  any other key: later"))
-		k, err := a.key()
-		fmt.Fprintln(a.out)
+		k, err := h.key("keys")
 		if err != nil {
 			return nil //nolint:nilerr // the terminal was closed: nothing was decided
 		}
+		if h.guard.Several() {
+			if !several {
+				fmt.Fprintf(a.out, "\n%s ", a.paint(dim, h.guard.Ends("keys")))
+			}
+			several = true
+			continue
+		}
+		several = false
+		fmt.Fprintln(a.out)
 		d := decision{gate: g.ID, run: sh.Run, round: g.Round}
 		switch {
-		case k == 'd':
+		case k == "d":
 			err = a.printDiff(ctx, p, sh)
-		case k == 's' && sh.Attempt != nil && sh.Attempt.N > 1:
+		case k == "s" && sh.Attempt != nil && sh.Attempt.N > 1:
 			err = a.printSince(ctx, p, sh)
-		case k == 'p' && human:
-			d.outcome = engine.OutcomePass
-		case k == 'f' && human:
-			d.outcome = engine.OutcomeFail
-		case k == 'v' && !human:
-			d.outcome = engine.OutcomeVeto
+		case outcomeHere(g, k) != "":
+			d.outcome, d.text = h.decides(sh, outcomeHere(g, k))
 		default:
 			a.print("%s", a.paint(dim, "nothing was decided"))
 			return nil
@@ -85,36 +86,111 @@ func (a *app) decideHere(ctx context.Context, p *place, sh *shown) error {
 		if err != nil {
 			a.note("%s", oneLine(err.Error()))
 		}
-		if d.outcome == "" {
-			continue
+		if d.outcome != "" {
+			return a.decide(ctx, p, d)
 		}
-		if err := a.words(&d, false); err != nil {
-			return err
-		}
-		return a.decide(ctx, p, d)
 	}
 }
 
-// key reads one key from the terminal; the letter is small. Where keys cannot be read one by one it is the first letter of
-// a line.
-func (a *app) key() (byte, error) {
-	in, _ := terminal(a.in)
+// outcomeHere is what a key says at a gate; "" = nothing.
+func outcomeHere(g *daemon.GateStatus, k string) string {
+	human := g.State == engine.OnHuman
+	switch {
+	case k == "p" && human:
+		return engine.OutcomePass
+	case k == "f" && human:
+		return engine.OutcomeFail
+	case k == "v" && !human:
+		return engine.OutcomeVeto
+	}
+	return ""
+}
+
+// keysHere names the keys that do something.
+func keysHere(sh *shown) string {
+	keys := "v veto"
+	if sh.Gate.State == engine.OnHuman {
+		keys = "p pass  f fail"
+	}
+	keys += "  d changes"
+	if sh.Attempt != nil && sh.Attempt.N > 1 {
+		keys += "  s since the attempt before"
+	}
+	return keys
+}
+
+// hand is a person's keys at the terminal.
+type hand struct {
+	a       *app
+	guard   press.Guard
+	decoder press.Decoder
+}
+
+// key waits for a key, with what it may decide on the screen; the letter is small.
+func (h *hand) key(what string) (k string, err error) {
+	h.guard.Draw(what, h.a.now())
+	in, _ := terminal(h.a.in)
 	before, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
-		line, err := a.readLine()
-		line = strings.ToLower(strings.TrimSpace(line))
-		if err != nil || line == "" {
-			return 0, err
+		return "", err
+	}
+	fmt.Fprint(h.a.out, press.PasteOn)
+	defer func() {
+		fmt.Fprint(h.a.out, press.PasteOff)
+		if rerr := term.Restore(int(in.Fd()), before); err == nil {
+			err = rerr
 		}
-		return line[0], nil
+	}()
+	var b [256]byte
+	for k == "" {
+		n, err := in.Read(b[:])
+		if err != nil {
+			return "", err
+		}
+		keys := h.decoder.Keys(b[:n])
+		for _, key := range keys {
+			k = strings.ToLower(key.Text)
+			h.guard.Read(k, len(keys) == 1 && !key.Pasted, h.a.now())
+		}
 	}
-	var b [16]byte
-	n, err := in.Read(b[:])
-	if rerr := term.Restore(int(in.Fd()), before); err == nil {
-		err = rerr
+	return k, nil
+}
+
+// decides has a decision ended that a key begins: a pass by Enter, the others by words. "" = nothing was decided.
+func (h *hand) decides(sh *shown, outcome string) (decided, text string) {
+	a := h.a
+	why := h.guard.Begin("keys")
+	if why != "" {
+		a.print("%s", a.paint(dim, why))
+		return "", ""
 	}
-	if n != 1 { // an arrow or the like
-		return 0, err
+	if outcome != engine.OutcomePass {
+		began := a.now()
+		text, err := a.why()
+		if err != nil {
+			why = "no reason was given"
+		} else if a.now().Sub(began) < press.Shown {
+			why = "the words came in one go with the key"
+		}
+		if why == "" {
+			return outcome, text
+		}
+	} else if why = h.confirms(sh); why == "" {
+		return outcome, ""
 	}
-	return b[0] | 0x20, err
+	a.print("%s", a.paint(dim, "nothing was decided: "+why))
+	return "", ""
+}
+
+// confirms asks whether a pass is meant, and says why it was not confirmed.
+func (h *hand) confirms(sh *shown) (why string) {
+	a, g := h.a, sh.Gate
+	a.print("%s", a.paint(yellow, press.Pass{Run: sh.Run, Gate: g.ID, GateName: g.Name, Round: g.Round, Step: sh.Step, StepName: sh.StepName, Content: g.Reviewed}.Question()))
+	fmt.Fprintf(a.out, "%s ", a.paint(bold, press.AnswersHere))
+	k, err := h.key("sure")
+	fmt.Fprintln(a.out)
+	if err != nil || k != "\r" && k != "\n" {
+		return "that was not Enter"
+	}
+	return h.guard.Ends("sure")
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/engine"
 	"sluice/internal/atomicfile"
 )
 
@@ -45,10 +46,9 @@ func TestShowDecides(t *testing.T) {
 	win.sees(`(?s)later.*later`)
 	win.types("d")
 	win.sees(`^\+hello`)
-	win.types("f")
-	win.sees(`^What is wrong\?`)
-	win.types("two lines", "Enter")
-	win.sees(`^sent`)
+	win.decides("f", `^What is wrong\?`)
+	win.types("two lines")
+	win.decides("Enter", `^sent`)
 	w.until(`attempt 2(.|\n)*G review +human`, "status")
 	win.types("Enter")
 	win.sees(`^G review at human, G #2 of w-1`)
@@ -56,7 +56,7 @@ func TestShowDecides(t *testing.T) {
 	win.sees(`s since the attempt before`)
 	win.types("s")
 	win.sees(`(?s)^@@ -1 \+1,2 @@.* hello.*\+hello`)
-	win.types("p")
+	win.passes(`^Pass G review, round 2 of w-1: step A, content [0-9a-f]{12}\?`, `^rc=0`)
 	last := win.sees(`^rc=0`)
 	if !strings.Contains(last, "passed by") {
 		t.Errorf("at the end:\n%s", last)
@@ -67,6 +67,35 @@ func TestShowDecides(t *testing.T) {
 	if code, _, errs := w.sluice("show", "G", "--run", "nothing-1"); code == 0 {
 		t.Errorf("of no run: %s", errs)
 	}
+}
+
+// TestShowTakesNoTypeAhead: what is typed before show asks, or pasted, decides nothing; a single key then does.
+func TestShowTakesNoTypeAhead(t *testing.T) {
+	w, sluice := looked(t)
+	defer w.serve(sluice)()
+	w.start(sluice, "w")
+	w.until(`G`, "inbox")
+	win := w.inTerminal(110, 50, "read x; stty -icanon; read -t 1 -n 1 y; stty icanon; "+sluice+" show G")
+	win.types("Enter", "y", "p")
+	win.sees(`look, then press p once`)
+	win.tmux("set-buffer", "p\nf\nno\np\n")
+	win.looks()
+	win.tmux("paste-buffer", "-p")
+	win.sees(`several keys at once decide nothing`)
+	win.looks()
+	win.tmux("paste-buffer")
+	win.looks()
+	win.types("p")
+	win.sees(`^Pass G review, round 1 of w-1`)
+	win.types("Enter")
+	win.sees(`^nothing was decided: (it has only just come|several keys)`)
+	win.decides("f", `^What is wrong`)
+	win.tmux("send-keys", "pasted", "Enter")
+	win.sees(`^nothing was decided: the words came in one go with the key`)
+	if has(w.factsOf(), func(engine.RoundPassed) bool { return true }) || has(w.factsOf(), func(engine.RoundFailed) bool { return true }) {
+		t.Error("it was decided")
+	}
+	win.passes(`^Pass G review, round 1 of w-1`, `^rc=0`)
 }
 
 // TestTailIsHeldUpByNothing: a pipe in the place of what an agent printed holds nobody up who looks at it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -311,7 +312,7 @@ func sayHuman(f engine.Fact) (said, bool) {
 	case engine.SignatureUsed:
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: fmt.Sprintf("%s signed by %s with %s", f.Outcome, f.By.Who, f.By.Key), style: dim}, true
 	case engine.RoundPassed:
-		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because("passed by "+byWords(f.ByKind, f.By), f.Text), style: green, key: true}, true
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because("passed by "+byWords(f.ByKind, f.By), cmp.Or(f.Feedback, f.Text)), style: green, key: true}, true
 	case engine.RoundFailed:
 		outcome := f.Outcome
 		if outcome == engine.OutcomeFail {
@@ -320,6 +321,9 @@ func sayHuman(f engine.Fact) (said, bool) {
 		text := outcome + " by " + byWords(f.ByKind, f.By) + " → " + f.To
 		if f.LetThrough > 0 {
 			text += fmt.Sprintf(" (not passed, and goes on after %s)", plural(f.LetThrough, "failure"))
+		}
+		if f.Forced {
+			text += " (max_retries is reached: from here on the gate asks you)"
 		}
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because(text, f.Feedback), style: red, key: true}, true
 	case engine.RoundVoided:
@@ -339,6 +343,8 @@ func sayRepo(f engine.Fact) (said, bool) {
 	switch f := f.(type) {
 	case engine.SettingsTaken:
 		return said{text: "settings taken", style: dim}, true
+	case engine.AdvanceOwed:
+		return said{text: fmt.Sprintf("the work of %s is to go onto its branch", attempt(f.Step, f.N)), style: dim}, true
 	case engine.WriteDone:
 		return said{text: because("written: "+f.ID, f.Why), style: dim}, true
 	case engine.DayBudgetNeared:

@@ -3,69 +3,99 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/press"
 )
 
 // Keys that are no letters.
 const (
 	keyInterrupt = 0x03
-	keyEnd       = 0x04
+	keyEnd       = "\x04"
 	keyErase     = 0x7f
 	keyBack      = 0x08
 	keyKill      = 0x15
-	keyEscape    = 0x1b
+	keyEscape    = "\x1b"
 	pageRows     = 10
 	maxTyped     = 4000 // characters of words typed at the screen
 )
 
-// press takes what was typed. errLeft: the person leaves; errInterrupt: with Ctrl-C, which in this mode is a key.
-func (sc *screen) press(ctx context.Context, k []byte) error {
-	if bytes.IndexByte(k, keyInterrupt) >= 0 {
+// press takes what was typed, as it was read. errLeft: the person leaves; errInterrupt: with Ctrl-C, which in this mode is
+// a key.
+func (sc *screen) press(ctx context.Context, in typed) error {
+	if bytes.IndexByte(in.bytes, keyInterrupt) >= 0 {
 		return errInterrupt
 	}
-	switch {
-	case sc.typing:
-		sc.typed(ctx, k)
-	case sc.page != nil:
-		sc.scroll(k)
-	default:
-		return sc.command(ctx, k)
+	keys := sc.decoder.Keys(in.bytes)
+	for _, k := range keys {
+		sc.guard.Read(k.Text, len(keys) == 1 && !k.Pasted, in.at)
+		switch {
+		case sc.typing:
+			sc.write(ctx, k)
+		case sc.sure != nil:
+			sc.confirm(ctx, k.Text)
+		case sc.page != nil:
+			if !sc.decides(k.Text) {
+				sc.scroll(k.Text)
+			}
+		case sc.decides(k.Text) || sc.guard.Several(): // what is pasted is no keys
+		default:
+			if err := sc.command(ctx, k.Text); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
-// typed edits the words; Enter sends them.
-func (sc *screen) typed(ctx context.Context, k []byte) {
-	if k[0] == keyEscape {
-		if len(k) == 1 { // longer: an arrow or the like
-			sc.typing, sc.words = false, nil
-		}
+// write edits the words; Enter sends them.
+func (sc *screen) write(ctx context.Context, k press.Key) {
+	if sc.guard.Rushed() {
+		sc.typing, sc.words = false, nil
+		sc.tell("several keys at once decide nothing")
 		return
 	}
-	for len(k) > 0 {
-		r, n := utf8.DecodeRune(k)
-		k = k[n:]
-		switch {
-		case r == '\r' || r == '\n':
-			sc.send(ctx)
-			return
-		case r == keyErase || r == keyBack:
-			sc.words = sc.words[:max(len(sc.words)-1, 0)]
-		case r == keyKill:
-			sc.words = nil
-		case r >= ' ' && r != utf8.RuneError && len(sc.words) < maxTyped:
-			sc.words = append(sc.words, r)
+	switch r, _ := utf8.DecodeRuneInString(k.Text); {
+	case k.Pasted:
+		for _, r := range k.Text {
+			sc.add(r)
 		}
+	case k.Text == keyEscape:
+		sc.typing, sc.words = false, nil
+	case r == '\r' || r == '\n':
+		sc.send(ctx)
+	case r == keyErase || r == keyBack:
+		sc.words = sc.words[:max(len(sc.words)-1, 0)]
+	case r == keyKill:
+		sc.words = nil
+	default: // an arrow or the like begins with a control
+		sc.add(r)
 	}
 }
 
+// add takes a character of the words, which are one line.
+func (sc *screen) add(r rune) {
+	if r == '\r' || r == '\n' || r == '\t' {
+		r = ' '
+	}
+	if r >= ' ' && r != utf8.RuneError && len(sc.words) < maxTyped {
+		sc.words = append(sc.words, r)
+	}
+}
+
+// send sends the words. An Enter that was pasted with them is part of them.
 func (sc *screen) send(ctx context.Context) {
 	text := strings.TrimSpace(string(sc.words))
 	if text == "" {
+		return
+	}
+	if why := sc.guard.Ends(sc.offer()); why != "" {
+		sc.add('\n')
+		sc.tell("%s: press Enter again", why)
 		return
 	}
 	verb, kind := sc.verb, "human"
@@ -73,17 +103,26 @@ func (sc *screen) send(ctx context.Context) {
 		kind = "window"
 	}
 	sc.typing, sc.words = false, nil
-	g, run := sc.gate(kind, sc.about.is)
-	if g == nil {
-		sc.tell("it does not ask any more")
-		return
+	sc.answer(ctx, kind, sc.about, verb, text)
+}
+
+// confirm takes the key at the question whether a pass is meant.
+func (sc *screen) confirm(ctx context.Context, k string) {
+	why, sure := sc.guard.Ends(sc.offer()), sc.sure
+	sc.sure = nil
+	switch {
+	case k != "\r" && k != "\n":
+		sc.tell("nothing was decided")
+	case why != "":
+		sc.tell("nothing was decided: %s", why)
+	default:
+		sc.answer(ctx, "human", sure.about, engine.OutcomePass, "")
 	}
-	sc.answer(ctx, run.ID, *g, verb, text)
 }
 
 // scroll moves the page that show filled, or leaves it.
-func (sc *screen) scroll(k []byte) {
-	switch string(k) {
+func (sc *screen) scroll(k string) {
+	switch k {
 	case "\x1b[A", "\x1bOA", "k":
 		sc.top--
 	case "\x1b[B", "\x1bOB", "j", "\r":
@@ -92,39 +131,21 @@ func (sc *screen) scroll(k []byte) {
 		sc.top += pageRows
 	case "b", "\x1b[5~":
 		sc.top -= pageRows
-	case "s", "q", "\x1b":
-		sc.page, sc.top = nil, 0
+	case "q", keyEscape:
+		if !sc.guard.Several() {
+			sc.page, sc.paged, sc.top = nil, about{}, 0
+		}
 	}
 }
 
-// command is a key at the run itself.
-func (sc *screen) command(ctx context.Context, k []byte) error {
-	g, run := sc.asked()
-	switch k[0] {
-	case 'q', keyEnd:
+// command is a key at the run itself that decides nothing.
+func (sc *screen) command(ctx context.Context, k string) error {
+	switch k {
+	case "q", keyEnd:
 		return errLeft
-	case 's':
+	case "s":
 		sc.show(ctx)
-	case 'p':
-		if g == nil {
-			sc.tell("no gate asks you now")
-			return nil
-		}
-		sc.answer(ctx, run.ID, *g, engine.OutcomePass, "")
-	case 'f':
-		if g == nil {
-			sc.tell("no gate asks you now")
-			return nil
-		}
-		sc.write(engine.OutcomeFail, g, run)
-	case 'v':
-		g, run := sc.gate("window", anyRound)
-		if g == nil {
-			sc.tell("no veto window is open; `sluice veto GATE` overrules an earlier pass")
-			return nil
-		}
-		sc.write(engine.OutcomeVeto, g, run)
-	case 'r':
+	case "r":
 		if sc.run.Paused != "" {
 			if _, err := sc.s.Do(ctx, engine.ResumeRequested{Run: sc.id}, "terminal"); err != nil {
 				sc.tell("%s", err)
@@ -134,20 +155,93 @@ func (sc *screen) command(ctx context.Context, k []byte) error {
 	return nil
 }
 
-// write begins the words of a verb, for the round that asks now.
-func (sc *screen) write(verb string, g *daemon.GateStatus, run *daemon.RunStatus) {
-	sc.typing, sc.verb, sc.about = true, verb, about{run.ID, g.ID, g.Round}
+// decides takes a key that begins a decision, at the run or at a page; false: it is another.
+func (sc *screen) decides(k string) bool {
+	kind, none := "human", "no gate asks you now"
+	switch k {
+	case "p", "f":
+	case "v":
+		kind, none = "window", "no veto window is open; `sluice veto GATE` overrules an earlier pass"
+	default:
+		return false
+	}
+	g, run := sc.gate(kind, sc.meant())
+	if g == nil {
+		sc.tell("%s", none)
+		return true
+	}
+	if why := sc.guard.Begin(sc.offer()); why != "" {
+		sc.tell("%s", why)
+		return true
+	}
+	sc.note = ""
+	switch k {
+	case "p":
+		sc.sure = &sure{aboutOf(run, g), passOf(run, g).Question()}
+	case "f":
+		sc.typing, sc.verb, sc.about = true, engine.OutcomeFail, aboutOf(run, g)
+	case "v":
+		sc.typing, sc.verb, sc.about = true, engine.OutcomeVeto, aboutOf(run, g)
+	}
+	return true
 }
 
-// about is the round that words are typed for: while they are, another one may come to ask.
+// sure is a pass that waits for Enter.
+type sure struct {
+	about    about
+	question string
+}
+
+// passOf is what a pass of a gate is about.
+func passOf(run *daemon.RunStatus, g *daemon.GateStatus) press.Pass {
+	out := press.Pass{Run: run.ID, Gate: g.ID, GateName: g.Name, Round: g.Round, Content: g.Reviewed}
+	for _, s := range run.Steps {
+		for _, x := range s.Gates {
+			if x.ID == g.ID {
+				out.Step, out.StepName = s.ID, s.Name
+			}
+		}
+	}
+	return out
+}
+
+// about is the round that a decision is for: while it is typed, another one may come to ask.
 type about struct {
 	run, gate string
 	round     int
+	content   string
+}
+
+func aboutOf(run *daemon.RunStatus, g *daemon.GateStatus) about {
+	return about{run.ID, g.ID, g.Round, g.Reviewed}
 }
 
 // is says that it is the gate's round.
-func (x about) is(run *daemon.RunStatus, g *daemon.GateStatus) bool {
-	return x == about{run.ID, g.ID, g.Round}
+func (x about) is(run *daemon.RunStatus, g *daemon.GateStatus) bool { return x == aboutOf(run, g) }
+
+// meant says which gates the keys are for: with a page open, the one that it shows.
+func (sc *screen) meant() func(*daemon.RunStatus, *daemon.GateStatus) bool {
+	if sc.page != nil {
+		return sc.paged.is
+	}
+	return anyRound
+}
+
+// offer names all that keys decide on the screen as it is.
+func (sc *screen) offer() string {
+	switch {
+	case sc.typing:
+		return fmt.Sprint(sc.verb, sc.about)
+	case sc.sure != nil:
+		return fmt.Sprint("sure", sc.sure.about)
+	}
+	out := ""
+	for _, kind := range []string{"human", "window"} {
+		if g, run := sc.gate(kind, sc.meant()); g != nil {
+			out += fmt.Sprint(kind, aboutOf(run, g), sc.page != nil)
+		}
+	}
+	return out
 }
 
 // show fills the page with what one needs to decide: at the gate that asks, else at what goes on.
@@ -167,10 +261,18 @@ func (sc *screen) show(ctx context.Context) {
 		sc.tell("nothing is under way")
 		return
 	}
-	_, lines, err := sc.a.showPage(ctx, sc.p, sc.s, of, what)
+	sh, lines, err := sc.a.showPage(ctx, sc.p, sc.s, of, what)
 	if err != nil {
 		sc.tell("%s", err)
 		return
 	}
-	sc.page, sc.top = lines, 0
+	sc.open(sh, lines)
+}
+
+// open shows a page, of a round that keys decide where it waits for a person.
+func (sc *screen) open(sh *shown, lines []string) {
+	sc.page, sc.paged, sc.top = lines, about{}, 0
+	if g := sh.Gate; g != nil && (g.State == engine.OnHuman || g.State == engine.OnWindow) {
+		sc.paged = about{sh.Run, g.ID, g.Round, g.Reviewed}
+	}
 }

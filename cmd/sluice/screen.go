@@ -16,6 +16,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/press"
 	"sluice/internal/top"
 )
 
@@ -33,8 +34,8 @@ const (
 
 // Controls of the terminal.
 const (
-	enterScreen = "\x1b[?1049h\x1b[?25l"
-	leaveScreen = "\x1b[?25h\x1b[?1049l"
+	enterScreen = "\x1b[?1049h\x1b[?25l" + press.PasteOn
+	leaveScreen = press.PasteOff + "\x1b[?25h\x1b[?1049l"
 	homeCursor  = "\x1b[H"
 	clearLine   = "\x1b[K"
 	clearBelow  = "\x1b[J"
@@ -51,9 +52,12 @@ type screen struct {
 	ours  bool  // this process serves the repo
 	in    *os.File
 	out   *os.File
-	keys  chan []byte
+	keys  chan typed
 	mu    sync.Mutex // guards recent
 	lines []daemon.Line
+
+	decoder press.Decoder
+	guard   press.Guard
 
 	run    daemon.RunStatus
 	kids   []daemon.RunStatus // those that are done for it, and for one another: the live ones
@@ -62,18 +66,29 @@ type screen struct {
 	verb   string   // fail or veto
 	about  about    // the round they are for
 	words  []rune   // typed so far
+	sure   *sure    // a pass that waits for Enter
 	page   []string // show's text, nil = the run itself
+	paged  about    // the round that it shows
 	top    int      // first line of the page
 	note   string   // the answer to the last key
 	noted  time.Time
 	rung   map[string]bool // rounds the bell was rung for
 }
 
+// typed is input of the terminal, and when it was read.
+type typed struct {
+	bytes []byte
+	at    time.Time
+}
+
+// typedAhead is how many reads wait while the screen is busy; those beyond wait in the terminal.
+const typedAhead = 64
+
 // watchLive shows the run until it ends or the person leaves.
 func (a *app) watchLive(ctx context.Context, p *place, s service, id string, from int64, ours bool) (daemon.RunStatus, error) {
 	in, _ := terminal(a.in)
 	out, _ := terminal(a.out)
-	sc := &screen{a: a, p: p, s: s, id: id, from: from, ours: ours, in: in, out: out, keys: make(chan []byte), rung: map[string]bool{}}
+	sc := &screen{a: a, p: p, s: s, id: id, from: from, ours: ours, in: in, out: out, keys: make(chan typed, typedAhead), rung: map[string]bool{}}
 	before, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
 		return a.followLines(ctx, s, id, from)
@@ -157,7 +172,7 @@ func (sc *screen) readKeys(ctx context.Context, r io.Reader) {
 			return
 		}
 		select {
-		case sc.keys <- append([]byte(nil), buf[:n]...):
+		case sc.keys <- typed{append([]byte(nil), buf[:n]...), sc.a.now()}:
 		case <-ctx.Done():
 			return
 		}
@@ -206,7 +221,7 @@ func (sc *screen) paint() {
 		}
 	}
 	b.WriteString(clearBelow)
-	if q, run := sc.asked(); q != nil {
+	if q, run := sc.gate("human", anyRound); q != nil {
 		if key := fmt.Sprintf("%s/%s#%d", run.ID, q.ID, q.Round); !sc.rung[key] {
 			sc.rung[key] = true
 			b.WriteString(bell)
@@ -217,7 +232,11 @@ func (sc *screen) paint() {
 
 // frame is the screen as lines: the run, what happened last, and at the bottom what one may type.
 func (sc *screen) frame(width, height int, now time.Time) []string {
-	foot := sc.foot(width, now)
+	foot, offer := sc.foot(width, now), sc.offer()
+	if sc.sure != nil && len(foot) > height-1 {
+		foot, offer = append([]string{""}, top.Wrap(press.TooSmall, width-1)...), ""
+	}
+	sc.guard.Draw(offer, now)
 	room := height - len(foot)
 	if sc.page != nil {
 		var page []string // nothing of what one decides by is cut off
@@ -274,9 +293,6 @@ func (sc *screen) kidLines(now time.Time) (out []string) {
 // kidsShown is up to how many runs below are shown that wait for no person.
 const kidsShown = 4
 
-// asked is the gate that waits for a person longest, of the run or else of one below it; nil where none does.
-func (sc *screen) asked() (*daemon.GateStatus, *daemon.RunStatus) { return sc.gate("human", anyRound) }
-
 // anyRound takes whatever gate there is.
 func anyRound(*daemon.RunStatus, *daemon.GateStatus) bool { return true }
 
@@ -303,78 +319,29 @@ func (sc *screen) gate(kind string, meant func(*daemon.RunStatus, *daemon.GateSt
 	return nil, nil
 }
 
-// of says whose gate it is, where it is not the run's own.
-func (sc *screen) of(r *daemon.RunStatus) string {
-	if r.ID == sc.id {
-		return ""
-	}
-	return " of " + clean(r.Child.Title())
-}
-
-// foot is what one may type now.
-func (sc *screen) foot(width int, now time.Time) []string {
-	a := sc.a
-	out := []string{""}
-	if sc.note != "" && now.Sub(sc.noted) < saidFor {
-		out = append(out, a.paint(bold, sc.note))
-	}
-	switch {
-	case sc.typing:
-		text := string(sc.words)
-		prompt := sc.verb + ": what is wrong? "
-		for len([]rune(text)) > 0 && len(prompt)+len([]rune(text)) > width-3 {
-			text = string([]rune(text)[1:]) // its end is what is typed at
-		}
-		return append(out, a.paint(dim, "Enter sends it, Esc goes back"), a.paint(yellow, prompt)+text+"▏")
-	case sc.page != nil:
-		return append(out, a.paint(dim, "↑ ↓ space scroll · s or Esc goes back"))
-	}
-	if g, run := sc.asked(); g != nil {
-		out = append(out, a.paint(yellow, "? "+title(g.ID, g.Name)+sc.of(run)+" asks you")+a.paint(dim, ": "+whyWords(g.Why)),
-			keysLine(a, "p pass", "f fail with words", "s show", sc.leaves()))
-	} else if g, run := sc.gate("window", anyRound); g != nil {
-		out = append(out, a.paint(yellow, "‖ "+title(g.ID, g.Name)+sc.of(run)+" goes on in "+ago(g.Until.Sub(now))), keysLine(a, "v veto with words", "s show", sc.leaves()))
-	} else if sc.run.Paused != "" {
-		out = append(out, keysLine(a, "r resume", sc.leaves()))
-	} else {
-		out = append(out, keysLine(a, "s show", sc.leaves()))
-	}
-	return out
-}
-
-// leaves is the key that leaves, and what becomes of the run then: it goes on only where another process serves it.
-func (sc *screen) leaves() string {
-	switch {
-	case sc.run.Paused != "":
-		return "q leave"
-	case sc.ours:
-		return "q pause and leave"
-	}
-	return "q leave (it goes on)"
-}
-
-func keysLine(a *app, keys ...string) string {
-	for i, k := range keys {
-		letter, words, _ := strings.Cut(k, " ")
-		keys[i] = a.paint(bold, letter) + " " + a.paint(dim, words)
-	}
-	return strings.Join(keys, a.paint(dim, " · "))
-}
-
 // tell leaves a line at the bottom.
 func (sc *screen) tell(format string, args ...any) {
 	sc.note, sc.noted = oneLine(fmt.Sprintf(format, args...)), sc.a.now()
 }
 
-// answer gives a person's word at a gate, for the round that the screen shows.
-func (sc *screen) answer(ctx context.Context, run string, g daemon.GateStatus, outcome, text string) {
-	done, err := sc.s.Do(ctx, engine.Answered{Gate: g.ID, Run: run, Round: g.Round, Outcome: outcome, Text: text}, "terminal")
+// answer gives a person's word for a round, where that still asks.
+func (sc *screen) answer(ctx context.Context, kind string, at about, outcome, text string) {
+	if g, _ := sc.gate(kind, at.is); g == nil {
+		sc.tell("it does not ask any more: nothing was decided")
+		return
+	}
+	if err := sc.a.inAttempt(); err != nil {
+		sc.tell("%s", err)
+		return
+	}
+	done, err := sc.s.Do(ctx, engine.Answered{Gate: at.gate, Run: at.run, Round: at.round, Outcome: outcome, Text: text}, "terminal")
 	switch {
 	case err != nil:
 		sc.tell("%s", err)
 	case done.Ignored != "":
 		sc.tell("nothing came of it: %s", done.Ignored)
 	default:
-		sc.tell("%s: %s", g.ID, outcome)
+		sc.tell("%s: %s", at.gate, outcome)
+		sc.page, sc.paged, sc.top = nil, about{}, 0
 	}
 }

@@ -48,7 +48,7 @@ func TestTheScreenHasTheChildrensGates(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, all)
 		}
 	}
-	_ = sc.typeKeys(t, "p")
+	_ = sc.typeKeys(t, "p", "\r")
 	_ = sc.typeKeys(t, "f", "bad")
 	sc.kids = []daemon.RunStatus{kid("goal-1.T2.2", "goal-1", "T2", "human", engine.OnHuman), sc.kids[1]} // it asks before the other
 	_ = sc.typeKeys(t, "\r")

@@ -12,6 +12,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/press"
 )
 
 // told is a service that only hears what is asked of it.
@@ -26,6 +27,9 @@ func (s *told) Do(_ context.Context, ev engine.Event, _ string) (daemon.Done, er
 	s.events = append(s.events, ev)
 	return s.answer, s.err
 }
+
+// Spec is of no use here: what needs it says so.
+func (s *told) Spec(context.Context, string) (string, error) { return "", errors.New("no spec") }
 
 // at is a run that waits at gate G, of a kind.
 func at(kind, state string) daemon.RunStatus {
@@ -95,7 +99,7 @@ func TestNothingShownIsCutOff(t *testing.T) {
 			}
 			seen += strings.TrimSuffix(strings.TrimSpace(bare(l)), "…")
 		}
-		sc.scroll([]byte("j"))
+		sc.scroll("j")
 	}
 	if !strings.Contains(strings.ReplaceAll(seen, " ", ""), "theverylast") {
 		t.Errorf("the end is not there: %q", seen)
@@ -124,12 +128,17 @@ func TestTheFootSaysWhatOneMayType(t *testing.T) {
 	}
 }
 
-// typeKeys presses keys, one string at a time.
+// typeKeys presses keys, one string at a time, as somebody who looks at what each does.
 func (sc *screen) typeKeys(t *testing.T, keys ...string) error {
 	t.Helper()
 	var err error
+	now := sc.a.now()
 	for _, k := range keys {
-		err = errors.Join(err, sc.press(t.Context(), []byte(k)))
+		sc.a.now = func() time.Time { return now }
+		sc.frame(100, 30, now)
+		now = now.Add(2 * press.Shown)
+		sc.frame(100, 30, now)
+		err = errors.Join(err, sc.press(t.Context(), typed{[]byte(k), now}))
 	}
 	return err
 }
@@ -141,9 +150,11 @@ func TestKeysDecide(t *testing.T) {
 		keys []string
 		want string
 	}{
-		{"human", []string{"p"}, "pass|"},
+		{"human", []string{"p"}, ""},
+		{"human", []string{"p", "\r"}, "pass|"},
+		{"human", []string{"p", "\x1b", "\r"}, ""},
 		{"human", []string{"f", "n", "o", " ", "é", "x", "\x7f", "\r"}, "fail|no é"},
-		{"human", []string{"f", "wrong", "\x15", "right\r"}, "fail|right"},
+		{"human", []string{"f", "wrong", "\x15", "right", "\r"}, "fail|right"},
 		{"human", []string{"f", "words", "\x1b"}, ""},
 		{"human", []string{"f", "\r"}, ""},
 		{"human", []string{"f", "p", "p", "\x1b[A", "\r"}, "fail|pp"},
@@ -192,12 +203,12 @@ func TestKeysLeave(t *testing.T) {
 func TestAnswersThatDoNotCountAreTold(t *testing.T) {
 	sc, s := newScreen(at("human", engine.OnHuman))
 	s.answer = daemon.Done{Ignored: "it was decided by ann"}
-	_ = sc.typeKeys(t, "p")
+	_ = sc.typeKeys(t, "p", "\r")
 	if !strings.Contains(sc.note, "decided by ann") {
 		t.Errorf("%q", sc.note)
 	}
 	s.answer, s.err = daemon.Done{}, errors.New("gone")
-	_ = sc.typeKeys(t, "p")
+	_ = sc.typeKeys(t, "p", "\r")
 	if !strings.Contains(sc.note, "gone") {
 		t.Errorf("%q", sc.note)
 	}

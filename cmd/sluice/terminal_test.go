@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/press"
 )
 
 // terminalWindow is a real terminal (tmux's) with a command in it.
@@ -65,6 +67,24 @@ func (win *terminalWindow) types(keys ...string) {
 	win.tmux(append([]string{"send-keys"}, keys...)...)
 }
 
+// looks lets a second pass, and a little: so long a person looks at what is on the screen before a key decides it.
+func (win *terminalWindow) looks() { <-time.After(press.Shown + press.Shown/5) }
+
+// decides presses a key at what has been looked at.
+func (win *terminalWindow) decides(key, pattern string) {
+	win.t.Helper()
+	win.looks()
+	win.types(key)
+	win.sees(pattern)
+}
+
+// passes passes what is on the screen.
+func (win *terminalWindow) passes(question, pattern string) {
+	win.t.Helper()
+	win.decides("p", question)
+	win.decides("Enter", pattern)
+}
+
 // gated is a world with a workflow whose gate is a person's.
 func gated(t *testing.T) (w *world, binary string) {
 	t.Helper()
@@ -97,17 +117,16 @@ func TestTheScreenAsks(t *testing.T) {
 	win.sees(`\+hello`)
 	win.types("Escape")
 	win.sees(`^p pass`)
-	win.types("f")
-	win.sees(`fail: what is wrong\? ▏`)
+	win.decides("f", `fail G #1: what is wrong\? ▏`)
+	win.looks()
 	win.types("two lines, please")
 	win.sees(`wrong\? two lines, please▏`)
-	win.types("Enter")
-	win.sees(`G #1 +failed by .*\(terminal\) → A: two lines, please`)
+	win.decides("Enter", `G #1 +failed by .*\(terminal\) → A: two lines, please`)
 	win.sees(`G #2 +asks you`)
 	win.tmux("resize-window", "-x", "40", "-y", "12")
 	win.sees(`^p pass · f fail with words`)
 	win.tmux("resize-window", "-x", "100", "-y", "30")
-	win.types("p")
+	win.passes(`Pass G review, round 2 of w-1: step A, content [0-9a-f]{12}\?`, `^rc=0`)
 	last := win.sees(`^rc=0`)
 	if !strings.Contains(last, "w-1 completed") || strings.Contains(last, "p pass") {
 		t.Errorf("at the end the terminal shows:\n%s", last)
@@ -125,8 +144,7 @@ func TestCtrlCPauses(t *testing.T) {
 	win.sees(`w-1 is paused\. Go on with it\? \[y/N\]`)
 	win.types("y", "Enter")
 	win.sees(`\? G review asks you`)
-	win.types("p")
-	win.sees(`^rc=0`)
+	win.passes(`Pass G`, `^rc=0`)
 }
 
 // TestANoticeReachesItsCommand: notify goes by the person's own settings.

@@ -52,15 +52,14 @@ func TestTopDecides(t *testing.T) {
 	win.sees(`^› \? G review of w-1 asks you`)
 	win.types("Enter")
 	win.sees(`^\+hello`)
-	win.types("f")
-	win.sees(`^fail G #1: what is wrong\?`)
+	win.decides("f", `^fail G #1: what is wrong\?`)
+	win.looks()
 	win.types("two lines,", "M-Enter", "please")
 	win.sees(`^  please▏`)
-	win.types("Enter")
-	win.sees(`G is at round 2 by now`)
+	win.decides("Enter", `G is at round 2 by now`)
 	win.types("Escape")
 	win.sees(`^› \? G review of w-1 asks you .* failed 1/`)
-	win.presses("p", `^. ✓ w-1 +completed`)
+	win.passes(`^Pass G`, `^. ✓ w-1 +completed`)
 	win.types("q")
 	if last := win.sees(`^rc=0`); strings.Contains(last, "q quit") {
 		t.Errorf("at the end the terminal shows:\n%s", last)
@@ -129,16 +128,6 @@ func has[F engine.Fact](facts []engine.Fact, want func(F) bool) bool {
 // andStty has how a terminal was left told below the exit code.
 const andStty = `; echo "rc=$?"; stty -a`
 
-// presses decides with a key: once more, where the row was too new to have been read.
-func (win *terminalWindow) presses(key, pattern string) {
-	win.t.Helper()
-	win.types(key)
-	if strings.Contains(win.sees("has just changed|"+pattern), "has just changed") {
-		win.types(key)
-	}
-	win.sees(pattern)
-}
-
 // left checks that the terminal is as it was before: its own buffer, its cursor, echo and lines.
 func (win *terminalWindow) left() {
 	win.t.Helper()
@@ -186,8 +175,7 @@ func TestTopSteers(t *testing.T) {
 	win.sees(`nothing was done`)
 	win.types("a")
 	win.sees(`^End talk-1 for good\?`)
-	win.types("y")
-	win.sees(`– talk-1 +aborted`)
+	win.decides("y", `– talk-1 +aborted`)
 	win.types("C-c")
 	win.left()
 	facts := w.factsOf()
@@ -204,9 +192,10 @@ func TestTopVetoes(t *testing.T) {
 	win := w.inTerminal(80, 24, sluice+" top"+andStty)
 	win.sees(`^› ‖ VG a look of n-1 goes on in 9m\d\ds unless you veto · score 80`)
 	win.sees(`^v veto`)
-	win.presses("v", `^veto VG #1: what is wrong\?`)
-	win.types("the tests miss it", "Enter")
-	win.sees(`‖ VG a look of n-1 .* failed 1/9`)
+	win.decides("v", `^veto VG #1: what is wrong\?`)
+	win.looks()
+	win.types("the tests miss it")
+	win.decides("Enter", `‖ VG a look of n-1 .* failed 1/9`)
 	if !has(w.factsOf(), func(f engine.RoundFailed) bool {
 		return f.Gate == "VG" && f.N == 1 && f.Feedback == "the tests miss it" && byTerminal(f.By)
 	}) {
@@ -227,8 +216,13 @@ func TestTopTellsTheSecond(t *testing.T) {
 		win.types("Enter")
 		win.sees(`^\+hello`)
 	}
-	one.types("p")
-	two.types("p")
+	one.looks()
+	for _, win := range []*terminalWindow{one, two} {
+		win.types("p")
+		win.sees(`^Enter passes it`)
+	}
+	one.types("Enter")
+	two.types("Enter")
 	one.sees(`^pass of G: taken in|G was decided already|pass of G came to nothing`)
 	two.sees(`^pass of G: taken in|G was decided already|pass of G came to nothing`)
 	passed := 0
@@ -261,7 +255,7 @@ func TestTopOutlivesTheDaemon(t *testing.T) {
 	for win.sees(`^sluice \? 1 for you`); strings.Contains(win.tmux("capture-pane", "-p"), "nothing is heard"); {
 		time.Sleep(pollEvery)
 	}
-	win.presses("p", `^. ✓ w-1 +completed`)
+	win.passes(`^Pass G`, `^. ✓ w-1 +completed`)
 	win.types("q")
 	win.left()
 }
@@ -362,11 +356,11 @@ gates:
 	w.start(sluice, "s")
 	win := w.inTerminal(80, 24, sluice+" top"+andStty)
 	win.sees(`^› \? SG of s-1 asks you`)
-	win.presses("p", `Enter passphrase:\s*$`)
+	win.passes(`^Pass SG`, `Enter passphrase:\s*$`)
 	win.types("wrong", "Enter")
 	win.sees(`pass of SG was not signed`)
 	win.sees(`^› \? SG of s-1 asks you`)
-	win.presses("p", `(?s)Enter passphrase:.*Enter passphrase:\s*$`)
+	win.passes(`^Pass SG`, `(?s)Enter passphrase:.*Enter passphrase:\s*$`)
 	win.types("open sesame", "Enter")
 	win.sees(`^. ✓ s-1 +completed`)
 	win.types("q")
@@ -469,7 +463,7 @@ func TestTopLeavesDecisionsToPeople(t *testing.T) {
 	w.start(sluice, "w")
 	win := w.inTerminal(80, 24, "SLUICE_TOKEN=x "+sluice+" top"+andStty)
 	win.sees(`^› \? G review of w-1 asks you`)
-	win.presses("p", `pass of G was not taken in: this is the environment of an attempt`)
+	win.passes(`^Pass G`, `pass of G was not taken in: this is the environment of an attempt`)
 	win.types("q")
 	win.left()
 	if has(w.factsOf(), func(engine.RoundPassed) bool { return true }) {

@@ -23,6 +23,7 @@ type begin struct {
 	Own    bool              `json:"own,omitempty"`    // the spec names a worktree or a branch
 	Branch string            `json:"branch,omitempty"` // the one the spec means
 	Head   string            `json:"head,omitempty"`
+	On     string            `json:"on,omitempty"`    // the branch that is checked out, by its full name; "" = HEAD is detached
 	Found  string            `json:"found,omitempty"` // the commit of the folder's files as they were; Head where nothing differed
 	Refs   map[string]string `json:"refs,omitempty"`  // git_commit, pr_creation
 	Pulls  map[string]string `json:"pulls,omitempty"` // pr_creation
@@ -33,7 +34,7 @@ type begin struct {
 // begun gives the record of an attempt's beginning, made before anything else if there is none.
 func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n int) (begin, error) {
 	var b begin
-	if st.Run != nil && !job.Spec.Checks(st) && !inGit(st) { // nobody asks what it has changed: the spec says all there is
+	if st.Run != nil && !job.Checks(st) && !inGit(st) { // nobody asks what it has changed: the spec says all there is
 		return e.place(ctx, job, st)
 	}
 	file := e.attemptFile(job.Run, st.ID, n, "begin")
@@ -44,7 +45,7 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 	if b, err = e.place(ctx, job, st); err != nil {
 		return b, err
 	}
-	if b.Top != "" && job.Spec.Checks(st) {
+	if b.Top != "" && job.Checks(st) {
 		if b.Head, err = e.opt.Git.Head(ctx, b.Top); err != nil {
 			if ctx.Err() != nil || passing(err) {
 				return b, err
@@ -57,8 +58,11 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 			b.Lists = append(b.Lists, filepath.ToSlash(rel))
 		}
 	}
-	if b.Top != "" && job.Spec.Checks(st) {
-		if b.Found, err = e.foundTree(ctx, job, b, tree.Order{Run: job.Run, Step: st.ID, N: n, Base: b.Head}); err != nil {
+	if b.Top != "" && job.Checks(st) {
+		if b.On, err = e.branchOf(ctx, b.Top); err != nil {
+			return b, err
+		}
+		if b.Found, err = e.foundTree(ctx, job, b, tree.Order{Run: job.Run, Step: st.ID, N: n, Base: b.Head, Branch: b.On}); err != nil {
 			return b, err
 		}
 	}
@@ -140,7 +144,7 @@ func (e *Executor) place(ctx context.Context, job daemon.Job, st *engine.Step) (
 	}
 	if e.opt.Git != nil {
 		b.Top, err = git.Toplevel(real)
-		if err != nil && job.Spec.Checks(st) {
+		if err != nil && job.Checks(st) {
 			return b, noGit(e.shown(b.Dir), err)
 		}
 	}

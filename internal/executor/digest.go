@@ -39,11 +39,11 @@ func (c covered) ID() string { return c.with(c.Taken.Commit) }
 
 // with adds to the name of an object the digest of the files that do not ship.
 func (c covered) with(object string) string {
-	if object == "" || len(c.Taken.Beside) == 0 {
+	if object == "" || len(c.Taken.Beside)+len(c.Taken.Law) == 0 {
 		return object
 	}
 	var b strings.Builder
-	for _, f := range c.Taken.Beside {
+	for _, f := range slices.Concat(c.Taken.Beside, c.Taken.Law) {
 		fmt.Fprintf(&b, "%s %q\n", f.Digest, f.Path)
 	}
 	return object + "+" + hexSum([]byte(b.String()))[:16]

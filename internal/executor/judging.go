@@ -10,9 +10,14 @@ import (
 )
 
 // lawGlobs are what says how work is done and judged: a step that changed some of it has a person look, whatever `protect`
-// names. Settings are not among it: people change them while agents work, and they take effect at once.
+// names.
 func lawGlobs() []string {
-	return []string{".workflow/specs/**", ".workflow/prompts/**", ".workflow/schemas/**"}
+	return []string{".workflow/specs/**", ".workflow/prompts/**", ".workflow/schemas/**", ".workflow/config.yaml"}
+}
+
+// lawNames are files that say so in whatever folder they are: to git, or to the agents that come after.
+func lawNames() []string {
+	return []string{".gitattributes", ".gitmodules", ".gitignore", "CLAUDE.md", "AGENTS.md"}
 }
 
 // judging is a changed file as it may be named: from its checkout, from the repo's root, from where commands run.
@@ -29,24 +34,51 @@ func (j judging) names(file string) []string {
 	return append(names, filepath.ToSlash(abs))
 }
 
-// guarded are the changed files that decide over work: what `protect` names, what says how it is judged, and programs that
-// gates and criteria start, but those which the step was to write (outs, from where commands run).
-func guarded(spec *engine.Spec, files, outs []string, j judging) []string {
-	globs := append(slices.Clone(spec.Protect), lawGlobs()...)
-	programs := judges(spec)
-	declared := func(names []string) bool {
-		return slices.ContainsFunc(outs, func(o string) bool { return slices.Contains(names, path.Clean(filepath.ToSlash(o))) })
+// law is what decides over the work of a run: what `protect` names, what says how it is judged, and the programs that
+// gates, criteria, hooks and roles start.
+type law struct {
+	judging
+	globs    []string
+	names    []string // base names
+	programs map[string]bool
+}
+
+// lawOf makes the law of a spec. commands are those of the roles' agents.
+func lawOf(spec *engine.Spec, commands [][]string, j judging) law {
+	l := law{judging: j, globs: append(slices.Clone(spec.Protect), lawGlobs()...), names: lawNames(), programs: judges(spec)}
+	for _, c := range commands {
+		if p := programOf(c); p != "" {
+			l.programs[path.Clean(p)] = true
+		}
 	}
+	return l
+}
+
+// has reports whether a file, named from the top of its checkout, is law, and whether only as a program.
+func (l law) has(file string) (is, program bool) {
+	if slices.Contains(l.names, path.Base(file)) {
+		return true, false
+	}
+	names := l.judging.names(file)
+	for _, g := range l.globs {
+		if slices.ContainsFunc(names[:len(names)-1], func(n string) bool { return matches(g, n) }) {
+			return true, false
+		}
+	}
+	program = slices.ContainsFunc(names, func(n string) bool { return l.programs[n] })
+	return program, program
+}
+
+// guarded are the changed files that are law, but programs which the step was to write (outs, from where commands run).
+func (l law) guarded(files, outs []string) []string {
 	var out []string
 	for _, f := range files {
-		names := j.names(f)
-		hit := slices.ContainsFunc(globs, func(g string) bool {
-			return slices.ContainsFunc(names[:len(names)-1], func(n string) bool { return matches(g, n) })
-		})
-		if !hit && slices.ContainsFunc(names, func(n string) bool { return programs[n] }) {
-			hit = !declared(names)
+		is, program := l.has(f)
+		if program {
+			names := l.judging.names(f)
+			is = !slices.ContainsFunc(outs, func(o string) bool { return slices.Contains(names, path.Clean(filepath.ToSlash(o))) })
 		}
-		if hit && len(out) < maxProtected {
+		if is && len(out) < maxProtected {
 			out = append(out, f)
 		}
 	}

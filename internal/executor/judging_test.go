@@ -34,7 +34,8 @@ func TestGuarded(t *testing.T) {
 		{files: "tools/check.py out.txt tests/run tools/slow src/b.go", want: "tools/check.py tests/run tools/slow"},
 		{files: "hooks/after.sh build.sh x/Makefile", want: "hooks/after.sh"}, // what a Makefile starts has to be named in protect
 		{files: ".workflow/specs/w.yaml .workflow/prompts/reviewer.md .workflow/config.yaml .workflow/backlog/x.json .workflow/schemas/a.json",
-			want: ".workflow/specs/w.yaml .workflow/prompts/reviewer.md .workflow/schemas/a.json"},
+			want: ".workflow/specs/w.yaml .workflow/prompts/reviewer.md .workflow/config.yaml .workflow/schemas/a.json"},
+		{files: "sub/CLAUDE.md .gitattributes a/.gitignore .gitmodules AGENTS.md bin/agent bin/other", want: "sub/CLAUDE.md .gitattributes a/.gitignore .gitmodules AGENTS.md bin/agent"},
 		{files: "my.key src/x.key", want: "my.key"},
 		{files: "ci/gate.sh tests/run", outs: "./ci/gate.sh", want: "tests/run"}, // it was to write it
 		// In a worktree whose commands run in a folder of it, and where the root's own is named.
@@ -45,7 +46,7 @@ func TestGuarded(t *testing.T) {
 		if c.at == (judging{}) {
 			c.at = judging{root: "/r", top: "/r", dir: "/r"}
 		}
-		got := guarded(spec, strings.Fields(c.files), strings.Fields(c.outs), c.at)
+		got := lawOf(spec, [][]string{{"./bin/agent"}}, c.at).guarded(strings.Fields(c.files), strings.Fields(c.outs))
 		if !slices.Equal(got, strings.Fields(c.want)) {
 			t.Errorf("of %s: %v, want %s", c.files, got, c.want)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
@@ -57,7 +58,7 @@ func (e *Executor) review(ctx context.Context, job daemon.Job, c *clock) *engine
 		end, a, err = e.again(ctx, launch{of: job.Key, agent: true, idle: l.idle, clock: c}, rel, try+1, func(key, dir string, goOn bool) (process, error) {
 			return e.prepareReview(ctx, job, g, dir, key, try+1, func(name string, w who, before string) (talk, string) {
 				t := e.goOn(job, name, w, last, goOn)
-				text := gates.Correction(bad, try+1)
+				text := gates.Correction(bad, try+1, program.Known(w.agent.Format))
 				if t.resume == "" {
 					text = again(text, before, last.stdout(maxReplyShown))
 				}
@@ -135,7 +136,7 @@ func allowed(g *engine.Gate) (outcomes []string, computed bool) {
 
 func (e *Executor) verdictInput(g *engine.Gate, key, rel string, end ended) gates.VerdictInput {
 	in := gates.VerdictInput{Structured: end.structured(), AnswerFile: e.answerFile(rel), WantToken: e.token(key), Output: []byte(end.stdout(gates.MaxReply)),
-		ExitCode: end.exit.Code, Schema: g.Answer, Rubric: g.Reviewer.Rubric}
+		ByReply: end.said != nil, ExitCode: end.exit.Code, Schema: g.Answer, Rubric: g.Reviewer.Rubric}
 	in.Allowed, in.Computed = allowed(g)
 	return in
 }
@@ -190,6 +191,7 @@ func (e *Executor) reviewPrompt(ctx context.Context, job daemon.Job, g *engine.G
 		ContextFiles: e.contextFiles(job.Spec, st, b.Dir), Criteria: job.Attempt.ToReview, Summary: job.Attempt.Summary,
 		Answer: job.Attempt.Answer, Rubric: g.Reviewer.Rubric, Schema: g.Answer, AnswerPath: answer,
 	}
+	in.ByReply = program.Known(w.agent.Format)
 	in.Allowed, in.Computed = allowed(g)
 	env := withAttempt(job, st)
 	ofStep := job

@@ -167,3 +167,53 @@ func TestDiffIsTheStepsWork(t *testing.T) {
 		}
 	}
 }
+
+// TestVerdictOfAProgram: where an agent's program has a final answer of its own, that is the verdict. What lies in the
+// answer file, which whatever the reviewer runs can write, passes nothing.
+func TestVerdictOfAProgram(t *testing.T) {
+	conform.Rule(t, "7-agents one verdict", "claude's final answer is its verdict: a file passes nothing, and one that contradicts it makes the round inconclusive")
+	file := func(word string) string {
+		return `printf '{"verdict":"` + word + `","token":"%s"}' $SLUICE_TOKEN >"$SLUICE_ANSWER"` + "\n"
+	}
+	ends := func(result, structured string) string {
+		return toldInit + `printf '%s\n' '{"type":"result","subtype":"success","result":"` + result + `"` + structured + `,"usage":{"input_tokens":9}}'` + "\n"
+	}
+	const fail = "```json\\n{\\\"verdict\\\":\\\"fail\\\"}\\n```" // as JSON has it
+	for name, c := range map[string]struct{ script, outcome, why string }{
+		"a file alone":                  {file("pass") + ends("Looks good.", ""), "", "does not count"},
+		"its message":                   {ends(fail, ""), "fail", ""},
+		"its message and a file agree":  {file("fail") + ends(fail, ""), "fail", ""},
+		"its message and a file differ": {file("pass") + ends(fail, ""), "", "its verdicts differ: a block of the reply says fail, the answer file says pass"},
+		"its field and a file differ":   {file("pass") + ends("Done.", `,"structured_output":{"verdict":"fail"}`), "", "the structured output says fail, the answer file says pass"},
+		"its field and its message":     {ends(fail, `,"structured_output":{"verdict":"pass"}`), "", "the structured output says pass, a block of the reply says fail"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, reviewSpec)
+			b.begin(b.checkJob("A", 1))
+			b.claude("cat >.git/prompt.txt\n" + c.script)
+			b.settings.Roles["reviewer"] = Role{Agent: []string{"claude"}}
+			v := b.carry(b.reviewJob("G", 1)).Verdict
+			if v == nil || v.Outcome != c.outcome || !strings.Contains(v.Inconclusive, c.why) {
+				t.Errorf("verdict %+v, want %q, %q", v, c.outcome, c.why)
+			}
+			if got := b.get(".git/prompt.txt"); strings.Contains(got, "Write the verdict to") || !strings.Contains(got, "A file does not count") {
+				t.Errorf("the prompt names the file: %s", got)
+			}
+		})
+	}
+}
+
+// TestVerdictsOfAText: a text agent's file counts, and has to agree with what it printed.
+func TestVerdictsOfAText(t *testing.T) {
+	conform.Rule(t, "7-agents one verdict", "for an agent of format text a file counts, and a printed verdict that differs makes the round inconclusive")
+	for word, want := range map[string]string{"pass": "pass", "fail": ""} {
+		t.Run(word, func(t *testing.T) {
+			b := newBench(t, reviewSpec)
+			b.begin(b.checkJob("A", 1))
+			b.script("one", `printf '{"verdict":"pass","token":"%s"}' $SLUICE_TOKEN >"$SLUICE_ANSWER"; echo '{"verdict":"`+word+`"}'`)
+			if v := b.carry(b.reviewJob("G", 1)).Verdict; v.Outcome != want || (v.Inconclusive == "") != (want != "") {
+				t.Errorf("%s: verdict %+v", word, v)
+			}
+		})
+	}
+}

@@ -351,7 +351,7 @@ func (e *Executor) askAgain(ctx context.Context, job daemon.Job, st *engine.Step
 		if err != nil {
 			return process{}, err
 		}
-		need, text := e.needsOf(dir, st.Answer, false, e.mayCost(job, w.role)), gates.Correction(bad, try)
+		need, text := e.needsOf(dir, st.Answer, false, e.mayCost(job, w.role)), gates.Correction(bad, try, false)
 		name, err := conversation(st.Agent.Session, withAttempt(job, st))
 		if err != nil {
 			return process{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -15,23 +16,23 @@ import (
 	"sluice/internal/tree"
 )
 
-// first is how a folder was before anything of a run worked in it. What decides is compared with it in each attempt.
-type first struct {
-	Found string     `json:"found,omitempty"`
-	Odd   []tree.Odd `json:"odd,omitempty"`
-}
+// Records of a folder that a run works in.
+const (
+	firstRecord = "first" // how it was before anything of the run worked there
+	openRecord  = "open"  // how it was before the work there that has not passed yet
+)
 
-// firstFile is where that is recorded. A task's run is part of the run it belongs to.
-func (e *Executor) firstFile(job daemon.Job, top string) string {
+// folderRecord is the file of such a record. A task's run is part of the run it belongs to.
+func (e *Executor) folderRecord(job daemon.Job, what, top string) string {
 	run := job.Run
 	if c := job.RunInfo.Child; c != nil {
 		run, _, _ = strings.Cut(c.Dir, "/")
 	}
-	return filepath.Join(e.opt.State, attemptsDir, plain(run), "first-"+hexSum([]byte(top))[:16])
+	return filepath.Join(e.opt.State, attemptsDir, plain(run), what+"-"+hexSum([]byte(top))[:16])
 }
 
 // folder is where an attempt works, as package tree takes it.
-func (e *Executor) folder(b begin) tree.Folder {
+func (e *Executor) folder(job daemon.Job, b begin) tree.Folder {
 	own := slices.Clone(b.Lists)
 	for _, base := range []string{e.root, b.Top} {
 		rel, err := filepath.Rel(b.Top, base)
@@ -43,29 +44,46 @@ func (e *Executor) folder(b begin) tree.Folder {
 		}
 	}
 	slices.Sort(own)
-	return tree.Folder{Repo: e.opt.Git, Top: b.Top, Own: slices.Compact(own)}
+	l := e.law(job, b)
+	law := func(file string) bool { is, _ := l.has(file); return is }
+	return tree.Folder{Repo: e.opt.Git, Top: b.Top, Own: slices.Compact(own), Law: law}
+}
+
+// law is what decides over the work in a folder.
+func (e *Executor) law(job daemon.Job, b begin) law {
+	var commands [][]string
+	for _, a := range e.opt.Settings().Agents {
+		commands = append(commands, a.Command)
+	}
+	return lawOf(job.Spec, commands, judging{root: e.root, top: b.Top, dir: b.Dir})
 }
 
 // foundTree takes the folder as it is before an attempt.
 func (e *Executor) foundTree(ctx context.Context, job daemon.Job, b begin, o tree.Order) (string, error) {
-	f := e.folder(b)
-	commit, err := f.Find(ctx, o)
+	was, err := e.folder(job, b).Find(ctx, o)
 	if err != nil {
 		if ctx.Err() != nil || passing(err) {
 			return "", err
 		}
 		return "", noGit(e.shown(b.Top), err)
 	}
-	file := e.firstFile(job, b.Top)
-	var had first
-	if err := kept(file, &had); !errors.Is(err, fs.ErrNotExist) {
-		return commit, err
-	}
-	odd, _, err := f.Odd(ctx)
-	if err != nil {
+	if err := keepFirst(e.folderRecord(job, firstRecord, b.Top), was); err != nil {
 		return "", err
 	}
-	return commit, keep(file, first{Found: commit, Odd: odd})
+	open := e.folderRecord(job, openRecord, b.Top)
+	if err := keepFirst(open, was); err != nil {
+		return "", err
+	}
+	err = kept(open, &was)
+	return was.Found, err // of attempts that failed, the work is shown whole
+}
+
+// keepFirst records a value where there is no record yet.
+func keepFirst(file string, v any) error {
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return keep(file, v)
 }
 
 // taken takes the work of an attempt, once for each check of it, and names what it changed of the law.
@@ -74,35 +92,37 @@ func (e *Executor) taken(ctx context.Context, job daemon.Job, st *engine.Step, b
 	if b.Top == "" {
 		return c, nil, nil
 	}
-	var before first
-	if err := kept(e.firstFile(job, b.Top), &before); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	var was tree.Before
+	if err := kept(e.folderRecord(job, firstRecord, b.Top), &was); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return c, nil, err
 	}
+	file := e.attemptFile(job.Run, st.ID, job.Attempt.N, "files")
 	var had covered
-	if kept(e.attemptFile(job.Run, st.ID, job.Attempt.N, "files"), &had) == nil && had.Key == job.Key && had.Taken.Commit != "" {
-		protected, err := e.law(ctx, job, before, had, outs)
-		return had, protected, err // before a crash: what the check's commands wrote since is no work
+	if kept(file, &had) == nil && had.Key == job.Key && had.Taken.Commit != "" {
+		c = had // of before a crash: what the check's commands wrote since is no work
+	} else if err := e.take(ctx, job, st, b, was, &c); err != nil {
+		return c, nil, err
+	} else if err := keep(file, c); err != nil {
+		return c, nil, err
 	}
+	protected, err := e.changedLaw(ctx, job, b, was, c, outs)
+	return c, protected, err
+}
+
+// take fills in what was taken.
+func (e *Executor) take(ctx context.Context, job daemon.Job, st *engine.Step, b begin, was tree.Before, c *covered) error {
+	c.Key = job.Key
 	o := tree.Order{Run: job.Run, Step: st.ID, N: job.Attempt.N, Base: b.Head, Found: b.Found}
-	err := e.persist(ctx, job.Key, func() (err error) {
+	return e.persist(ctx, job.Key, func() (err error) {
 		tip, err := e.opt.Git.Head(ctx, b.Top)
 		if err != nil {
 			return err
 		}
-		if c.Taken, err = e.folder(b).Take(ctx, o, tip, before.Odd); err != nil {
+		if c.Taken, err = e.folder(job, b).Take(ctx, o, tip, was); err != nil {
 			return err
 		}
-		return e.changes(ctx, job, st, b, &c)
+		return e.changes(ctx, b, c)
 	})
-	if err != nil {
-		return c, nil, err
-	}
-	c.Key = job.Key
-	if err := keep(e.attemptFile(job.Run, st.ID, job.Attempt.N, "files"), c); err != nil {
-		return c, nil, err
-	}
-	protected, err := e.law(ctx, job, before, c, outs)
-	return c, protected, err
 }
 
 // coveredOf sorts what a step declares as its outputs.
@@ -122,7 +142,7 @@ func coveredOf(b begin, outs []string) covered {
 }
 
 // changes fills in which files the work changed, and what does not ship.
-func (e *Executor) changes(ctx context.Context, job daemon.Job, st *engine.Step, b begin, c *covered) error {
+func (e *Executor) changes(ctx context.Context, b begin, c *covered) error {
 	list, err := e.opt.Git.ChangesBetween(ctx, b.Found, c.Taken.Commit)
 	if err != nil {
 		return err
@@ -174,15 +194,18 @@ func (e *Executor) beside(ctx context.Context, b begin, c *covered) ([]tree.Besi
 	return out, nil
 }
 
-// law names what of the law differs from how it was before the run.
-func (e *Executor) law(ctx context.Context, job daemon.Job, before first, c covered, outs []string) ([]string, error) {
-	list, err := e.opt.Git.ChangesBetween(ctx, before.Found, c.Taken.Commit)
+// changedLaw names what of the law differs from how it was before the run.
+func (e *Executor) changedLaw(ctx context.Context, job daemon.Job, b begin, was tree.Before, c covered, outs []string) ([]string, error) {
+	list, err := e.opt.Git.ChangesBetween(ctx, was.Found, c.Taken.Commit)
 	if err != nil {
 		return nil, err
 	}
-	files := make([]string, 0, len(list))
+	var files []string
 	for _, ch := range list {
 		files = append(files, ch.Path)
 	}
-	return guarded(job.Spec, files, outs, judging{root: e.root, top: c.Top, dir: c.Dir}), nil
+	for _, f := range c.Taken.Law {
+		files = append(files, f.Path)
+	}
+	return e.law(job, b).guarded(files, outs), nil
 }

@@ -21,6 +21,12 @@ func (e *Executor) write(ctx context.Context, job daemon.Job) engine.Event {
 		}
 		return ev
 	}
+	if job.Write.Step != "" {
+		if ev.Why = e.advance(ctx, job); ctx.Err() != nil {
+			return nil
+		}
+		return ev
+	}
 	g := job.Spec
 	if g == nil || g.Gate(job.Write.Gate) == nil || job.Round == nil {
 		ev.Why = "its gate or round is not known"

@@ -54,8 +54,10 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/bench": {own: []string{"daemon", "engine", "journal", "specs"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	// What people are shown is called the same by the commands, the screen and the notices. Foreign text is cleaned as a notice's is.
 	"internal/words": {own: []string{"engine", "notify"}},
+	// Which keys decide: the one place of that rule.
+	"internal/press": {own: []string{"notify", "internal/words"}},
 	// The live screen. Its library belongs to one place.
-	"internal/top": {own: []string{"daemon", "engine", "notify", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
+	"internal/top": {own: []string{"daemon", "engine", "notify", "internal/press", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
 	"internal/executor": {own: []string{"engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/strictjson", "internal/stub", "internal/tasks", "internal/tree", "internal/words"},
 		only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},

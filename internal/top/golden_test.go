@@ -49,7 +49,7 @@ func (s *sit) day() {
 		Steps: []daemon.StepStatus{
 			step("plan", "plan", engine.Passed, 1, 33*time.Minute, "", daemon.GateStatus{ID: "plan-ok", Level: "notify", State: engine.Approved, Round: 1, ByKind: "window", Score: new(91.)}),
 			step("build", "build it", engine.Gating, 2, 2*time.Minute, "search() has no duplicates now; 12 tests pass",
-				daemon.GateStatus{ID: "build-ok", Name: "review", Level: "human", State: engine.OnHuman, Why: "level", Round: 2, Count: 1, Max: 3, Score: new(84.), Feedback: "mind the log level"}),
+				daemon.GateStatus{ID: "build-ok", Name: "review", Level: "human", Reviewed: "824b68dd73408a6b", State: engine.OnHuman, Why: "level", Round: 2, Count: 1, Max: 3, Score: new(84.), Feedback: "mind the log level"}),
 			step("docs", "docs", "waiting", 0, 0, ""),
 		},
 		Waits: []daemon.Wait{{Kind: "human", Step: "build", Gate: "build-ok", Since: since(95 * time.Second), Text: "for a person at build-ok"}}}
@@ -66,10 +66,7 @@ func (s *sit) day() {
 	s.tell(reposSeen{roots: []string{"/home/ann/app", "/home/ann/lib"}},
 		repoSeen{root: "/home/ann/app", served: true, whole: true, status: daemon.Status{Trust: "sandbox", Today: today, Runs: []daemon.RunStatus{feature}}},
 		repoSeen{root: "/home/ann/lib", served: true, whole: true, status: daemon.Status{Trust: "sandbox", Today: today, Runs: []daemon.RunStatus{old, fix}}})
-	s.soon()
-	s.at = s.at.Add(-steadyFor)
-	s.slipped = time.Time{}
-	s.desk.page = Page{Gate: "build-ok", Round: 2, Lines: strings.Split(`build-ok review at human, build-ok #2 of feature-7
+	s.desk.page = Page{Gate: "build-ok", Round: 2, Content: "824b68dd73408a6b", Lines: strings.Split(`build-ok review at human, build-ok #2 of feature-7
   step        build it
   task        search() must not return duplicates
   done when   go test ./...
@@ -102,11 +99,17 @@ func TestScreens(t *testing.T) {
 		s.is("list-" + size.name)
 		s.types("<enter>")
 		s.is("page-" + size.name)
-		s.types("fthe log level is wrong<alt+enter>日本語 too")
+		s.decides("f")
+		s.types("the log level is wrong<alt+enter>日本語 too")
 		s.is("words-" + size.name)
 		s.types("<esc><esc>a")
 		s.is("ask-" + size.name)
-		s.types("n?")
+		s.types("n")
+		s.decides("p")
+		s.is("new-pass-" + size.name)
+		s.soon()
+		s.is("pass-" + size.name)
+		s.types("<esc>?")
 		s.is("help-" + size.name)
 		s.types("<esc>")
 		s.tell(repoLost{"/home/ann/app", "the process that served it is gone"}, reposSeen{roots: []string{"/home/ann/app", "/home/ann/lib"}, note: "no daemon answers: `sluice daemon` starts one"})

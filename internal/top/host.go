@@ -40,4 +40,6 @@ type Page struct {
 	Lines []string // cleaned; colours may be in them
 	Gate  string   // "" = none
 	Round int      // of the gate, as the page shows it
+	// Content is the digest of what that round is over.
+	Content string
 }

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"sluice/daemon"
+	"sluice/internal/press"
 )
 
 // mode is what the keys are for now.
@@ -27,9 +28,8 @@ const (
 	tickLive   = time.Second      // how often it is drawn while something runs: spans of time grow
 	tickIdle   = 10 * time.Second // and while nothing does
 	saidFor    = 12 * time.Second // how long an answer to a key stays
-	steadyFor  = 700 * time.Millisecond
-	foldedOver = 8  // with more live runs than these, each is one line until it is unfolded
-	wordsMost  = 20 // agents whose last words are read in one go: those on the screen
+	foldedOver = 8                // with more live runs than these, each is one line until it is unfolded
+	wordsMost  = 20               // agents whose last words are read in one go: those on the screen
 )
 
 // Model is the screen. It is changed by messages only.
@@ -48,13 +48,14 @@ type Model struct {
 	note          string // what of the whole is not as it should be
 	loaded        bool   // something is known
 	rows          []row
-	stale         bool            // the rows are to be laid out anew
-	at            int             // the row under the cursor
-	chosen        bool            // the person has moved it
-	first         int             // the first row on the screen
-	reveal        bool            // a run was unfolded: what it has is to be seen
-	slipped       time.Time       // when another row came under the cursor by itself
-	folds         map[string]bool // run -> unfolded, where the person said so
+	stale         bool                        // the rows are to be laid out anew
+	at            int                         // the row under the cursor
+	chosen        bool                        // the person has moved it
+	first         int                         // the first row on the screen
+	reveal        bool                        // a run was unfolded: what it has is to be seen
+	guard         press.Guard                 // which keys may decide
+	wake          func(time.Duration) tea.Cmd // has the screen drawn after a while
+	folds         map[string]bool             // run -> unfolded, where the person said so
 	filter        string
 	rung          map[sense]bool // rounds that ask, and that the bell was rung for
 	words         wordsSeen
@@ -94,9 +95,14 @@ type decided struct {
 // wordsSeen are agents' last words, by the key of their row.
 type wordsSeen map[rowKey]string
 
+// redraw has the screen drawn again.
+type redraw struct{}
+
 // newModel gives the screen before anything is known.
 func newModel(ctx context.Context, host Host, now func() time.Time, send func(any)) *Model {
-	return &Model{ctx: ctx, host: host, now: now, send: send, width: 80, height: 24, folds: map[string]bool{}, words: wordsSeen{}, stale: true}
+	wake := func(d time.Duration) tea.Cmd { return tea.Tick(d, func(time.Time) tea.Msg { return redraw{} }) }
+	return &Model{ctx: ctx, host: host, now: now, send: send, wake: wake, width: 80, height: 24,
+		folds: map[string]bool{}, words: wordsSeen{}, stale: true}
 }
 
 // Init asks the terminal for its background, and begins to tick.
@@ -140,7 +146,10 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyPressMsg:
 		cmd = m.press(msg)
 	case tea.PasteMsg:
+		m.guard.Read("", false, m.now())
 		m.paste(msg.Content)
+	case tea.ResumeMsg:
+		m.hidden()
 	case tick:
 		if msg.n == m.ticks { // an older one was overtaken
 			cmd = tea.Batch(m.tick(), m.listen())
@@ -167,6 +176,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.seeLine(msg)
 	}
 	m.layOut()
+	m.guard.Draw(m.offer(), m.now())
 	return m, cmd
 }
 

@@ -2,6 +2,7 @@ package top
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -15,20 +16,21 @@ const linesMost = 2000
 
 // pageView is a text that is scrolled in.
 type pageView struct {
-	title  string
-	lines  []string
-	top    int
-	follow bool // the end stays on the screen
-	root   string
-	run    string
-	what   string // the step or gate
-	gate   string
-	round  int
-	tails  bool // it is what an agent says
-	loads  bool
-	n      int // tells one page's answers from another's
-	stop   context.CancelFunc
-	row    row // what it was opened at
+	title   string
+	lines   []string
+	top     int
+	follow  bool // the end stays on the screen
+	root    string
+	run     string
+	what    string // the step or gate
+	gate    string
+	round   int
+	content string // of that round
+	tails   bool   // it is what an agent says
+	loads   bool
+	n       int // tells one page's answers from another's
+	stop    context.CancelFunc
+	row     row // what it was opened at
 
 	wrapped []string // lines as they fit
 	width   int      // for which
@@ -106,7 +108,7 @@ func (m *Model) seePage(msg pageSeen) {
 		return
 	}
 	p.loads, p.lines, p.width = false, msg.page.Lines, 0
-	p.gate, p.round = msg.page.Gate, msg.page.Round
+	p.gate, p.round, p.content = msg.page.Gate, msg.page.Round, msg.page.Content
 	if msg.err != nil {
 		p.lines = strings.Split(msg.err.Error(), "\n")
 	}
@@ -225,11 +227,14 @@ func (m *Model) onPage(k string) tea.Cmd {
 	case g == nil:
 		m.tell(notTaken(k))
 		return nil
-	case !takes(g, k) && g.Round == p.round:
+	case g.Round != p.round:
+		m.tell(fmt.Sprintf("%s is at round %d by now, so nothing was decided: r shows it", p.gate, g.Round))
+		return nil
+	case !takes(g, k):
 		m.tell(standing(g) + ": " + notTaken(k))
 		return nil
 	}
-	return m.decide(k, target{p.root, p.run, p.gate, p.round}, reading) // of another round it comes to nothing, and one is told
+	return m.decide(k, target{p.root, p.run, p.gate, p.round, p.content}, reading)
 }
 
 func (m *Model) close() {
@@ -299,7 +304,7 @@ Look
   Esc  q         back
 
 Decide, at a row or on its page
-  p              pass: the work goes on
+  p              pass: the work goes on; Enter confirms it
   f              fail, with words: the next attempt goes by them
   v              veto, with words: a reviewer's pass does not count,
                  also after its window closed
@@ -307,6 +312,8 @@ Decide, at a row or on its page
   P              pause the run, or resume it
   a              abort the run (asks first)
 
+  A key decides only what has been on the screen for a second. A key
+  held down, and several at once, decide nothing.
   While you type: Enter sends, Alt-Enter or Ctrl-J begins a new line,
   Esc goes back. What you decide counts for the round that you were
   shown; if somebody was faster, you are told.

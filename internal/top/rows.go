@@ -132,9 +132,6 @@ func (m *Model) find(was sense) {
 	}
 	m.at = max(min(m.at, len(m.rows)-1), 0)
 	m.step(0)
-	if r := m.current(); r != nil && r.sense() != was {
-		m.slipped = m.now()
-	}
 }
 
 // step moves the cursor by so many rows that can be chosen; 0 = to the nearest.
@@ -322,9 +319,4 @@ func stateOf(r *daemon.RunStatus) string {
 		return "paused"
 	}
 	return r.Phase
-}
-
-// steady says that the row under the cursor has been there long enough to have been read.
-func (m *Model) steady() bool {
-	return m.now().Sub(m.slipped) >= steadyFor || m.slipped.IsZero()
 }

@@ -119,25 +119,28 @@ func TestWordsAreEdited(t *testing.T) {
 	s := newSit(t, 80, 24)
 	s.repo1(true, s.run("w-1", human(1)))
 	s.soon()
-	s.types("f<enter>")
+	s.decides("f<enter>")
 	s.sees("say what is wrong")
 	s.types("tow<left><backspace><backspace>xo<right><right>!<home>Go <end><ctrl+j>second q ? lien<left><left><delete><right>e<up>^<ctrl+e>")
 	s.types("<down><down>.")
 	s.tell(tea.PasteMsg{Content: "\x1b[31mpasted\r\np q\x07"})
-	s.types("<enter>")
+	s.decides("<enter>")
 	if s.last() != answered("w-1", 1, "fail", "Go xow!^\nsecond q ? line.[31mpasted\np q") {
 		t.Errorf("%+q", s.last())
 	}
-	s.types("f" + "one two  three<ctrl+w><ctrl+w>" + "é日本" + "<enter>")
+	s.decides("f")
+	s.types("one two  three<ctrl+w><ctrl+w>" + "é日本")
+	s.decides("<enter>")
 	if s.last() != answered("w-1", 1, "fail", "one é日本") {
 		t.Errorf("%+q", s.last())
 	}
-	s.types("fgone<ctrl+u>kept<esc>")
+	s.decides("f")
+	s.types("gone<ctrl+u>kept<esc>")
 	s.sees("nothing was decided")
 	n := len(s.desk.asked)
-	s.types("f")
+	s.decides("f")
 	s.tell(tea.PasteMsg{Content: strings.Repeat("x", engine.MaxFeedback+1)}, tea.PasteMsg{Content: "fits"})
-	s.types("<enter>")
+	s.decides("<enter>")
 	if len(s.desk.asked) != n+1 || s.last() != answered("w-1", 1, "fail", "fits") {
 		t.Errorf("%d events; %.40q", len(s.desk.asked)-n, s.last().(engine.Answered).Text)
 	}
@@ -155,9 +158,14 @@ func TestDecideByName(t *testing.T) {
 	s.repo1(true, s.run("w-1", g))
 	s.soon()
 	s.sees(`^p pass · f fail · d decide`)
-	s.types("dreplna why<enter>")
+	s.decides("d")
+	s.types("replna why")
+	s.decides("<enter>")
 	s.sees(`the gate has no outcome replna: it takes pass, fail, veto, replan`)
-	s.types("<esc>dreplan the plan misses it<enter>")
+	s.types("<esc>")
+	s.decides("d")
+	s.types("replan the plan misses it")
+	s.decides("<enter>")
 	if s.last() != answered("w-1", 1, "replan", "the plan misses it") {
 		t.Errorf("%+v", s.last())
 	}
@@ -173,14 +181,18 @@ func TestLateVeto(t *testing.T) {
 	s.sees("there is no pass to veto here")
 	s.types("<down><down>")
 	s.sees(`^›     ✓ G`, `^v veto`)
-	s.types("vlate<enter>")
+	s.decides("v")
+	s.types("late")
+	s.decides("<enter>")
 	if s.last() != answered("w-1", 4, "veto", "late") {
 		t.Errorf("%+v", s.last())
 	}
 	r.Phase = engine.RunCompleted
 	s.repo1(false, r)
 	n := len(s.desk.asked)
-	s.types("vfoo<enter>")
+	s.decides("v")
+	s.types("foo")
+	s.decides("<enter>")
 	if len(s.desk.asked) != n {
 		t.Errorf("of a run that has ended: %+v", s.last())
 	}
@@ -262,7 +274,9 @@ func TestLeaving(t *testing.T) {
 	s := newSit(t, 80, 24)
 	s.repo1(true, s.run("w-1", human(1)))
 	s.soon()
-	_, cmd := s.Update(keyOf("p", "p")) // not carried out yet
+	s.decides("p")
+	s.soon()
+	_, cmd := s.Update(keyOf("enter", "<enter>")) // not carried out yet
 	if _, quit := s.Update(keyOf("q", "q")); quit != nil {
 		t.Error("it left before the decision was taken in")
 	}
@@ -272,8 +286,9 @@ func TestLeaving(t *testing.T) {
 	}
 	s = newSit(t, 80, 24)
 	s.repo1(true, s.run("w-1", human(1)))
+	s.decides("p")
 	s.soon()
-	s.Update(keyOf("p", "p"))
+	s.Update(keyOf("enter", "<enter>"))
 	if _, quit := s.Update(keyOf("ctrl+c", "")); quit == nil {
 		t.Error("Ctrl-C was held up")
 	}

@@ -16,6 +16,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/press"
 )
 
 // desk is a host that the tests lay things on.
@@ -64,12 +65,13 @@ type sit struct {
 	sent []any
 }
 
-// soon lets the time pass in which a row is new.
-func (s *sit) soon() { s.at = s.at.Add(steadyFor) }
+// soon lets the time pass in which something is new on the screen.
+func (s *sit) soon() { s.at = s.at.Add(press.Shown) }
 
 func newSit(t *testing.T, width, height int) *sit {
 	s := &sit{t: t, desk: &desk{words: map[string]string{}}, at: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	s.Model = newModel(t.Context(), s.desk, func() time.Time { return s.at }, func(msg any) { s.sent = append(s.sent, msg) })
+	s.wake = func(time.Duration) tea.Cmd { return nil }
 	s.pace = 1 // nothing hurries it: the clock is the test's
 	s.tell(tea.WindowSizeMsg{Width: width, Height: height})
 	return s
@@ -110,7 +112,17 @@ func (s *sit) carry(cmd tea.Cmd) {
 func (s *sit) types(keys string) {
 	s.t.Helper()
 	for _, k := range regexp.MustCompile(`<[^>]+>|.`).FindAllString(keys, -1) {
+		s.at = s.at.Add(press.Apart)
 		s.tell(keyOf(strings.Trim(k, "<>"), k))
+	}
+}
+
+// decides types keys as somebody does who looks at the screen before each.
+func (s *sit) decides(keys string) {
+	s.t.Helper()
+	for _, k := range regexp.MustCompile(`<[^>]+>|.`).FindAllString(keys, -1) {
+		s.soon()
+		s.types(k)
 	}
 }
 
@@ -190,12 +202,14 @@ func TestDecisions(t *testing.T) {
 	s.repo1(true, s.run("w-1", human(2)))
 	s.at = s.at.Add(time.Second)
 	s.sees(`^› \? G review of w-1 asks you`, `^sluice \? 1 for you · 1 live of 1 run`, `^p pass · f fail`)
-	s.types("p")
+	s.decides("p<enter>")
 	if s.last() != answered("w-1", 2, "pass", "") {
 		t.Errorf("p: %+v", s.last())
 	}
 	s.sees(`^pass of G: taken in`)
-	s.types("fno <alt+enter>way<enter>")
+	s.decides("f")
+	s.types("no <alt+enter>way")
+	s.decides("<enter>")
 	if s.last() != answered("w-1", 2, "fail", "no \nway") {
 		t.Errorf("f: %+v", s.last())
 	}
@@ -206,7 +220,9 @@ func TestDecisions(t *testing.T) {
 	s.repo1(false, s.run("w-1", gate))
 	s.at = s.at.Add(time.Second)
 	s.sees(`‖ G review of w-1 goes on in 41s unless you veto`, `^v veto`)
-	s.types("vbad<enter>")
+	s.decides("v")
+	s.types("bad")
+	s.decides("<enter>")
 	if s.last() != answered("w-1", 3, "veto", "bad") {
 		t.Errorf("v: %+v", s.last())
 	}
@@ -222,7 +238,7 @@ func TestDecisions(t *testing.T) {
 	}
 	s.types("a")
 	s.sees(`^End w-1 for good\? y yes`)
-	s.types("y")
+	s.decides("y")
 	if s.last() != (engine.AbortRequested{Run: "w-1"}) {
 		t.Errorf("a, y: %+v", s.last())
 	}
@@ -241,10 +257,10 @@ func TestWhatCameOfIt(t *testing.T) {
 	s.repo1(true, s.run("w-1", human(1)))
 	s.soon()
 	s.desk.done.Ignored = "round 1 of G was passed by ann (desktop)"
-	s.types("p")
+	s.decides("p<enter>")
 	s.sees(`pass of G came to nothing: round 1 of G was passed by ann`)
 	s.desk.err = errors.New("no sluice process answers")
-	s.types("p")
+	s.decides("p<enter>")
 	s.sees(`pass of G was not taken in: no sluice process answers`)
 	s.tell(repoLost{"/x/app", "the process that served it is gone"})
 	n := len(s.desk.asked)
@@ -263,12 +279,11 @@ func TestARowThatJustChanged(t *testing.T) {
 	s.sees(`^› \? G review of w-2`)
 	s.repo1(false, s.run("w-2", human(2)))
 	s.types("p")
-	s.sees("this row has just changed")
+	s.sees("it has only just come to the screen: look, then press p once")
 	if s.last() != nil {
 		t.Errorf("it was taken: %+v", s.last())
 	}
-	s.at = s.at.Add(time.Second)
-	s.types("p")
+	s.decides("p<enter>")
 	if s.last() != answered("w-2", 2, "pass", "") {
 		t.Errorf("%+v", s.last())
 	}
@@ -277,7 +292,7 @@ func TestARowThatJustChanged(t *testing.T) {
 	s.at = s.at.Add(time.Second)
 	s.repo1(true, s.run("w-0", human(1))) // it is gone: what is there now is another
 	s.types("p")
-	s.sees("this row has just changed", `^› \? G review of w-0`)
+	s.sees("it has only just come to the screen", `^› \? G review of w-0`)
 	working := s.run("w-0", daemon.GateStatus{ID: "G"})
 	s.repo1(true, working)
 	s.sees(`^› ▸ w-0`)
@@ -285,7 +300,7 @@ func TestARowThatJustChanged(t *testing.T) {
 	s.sees(`^› \? G review of w-0`)
 }
 
-// TestThePageBindsTheRound: what is decided on a page is about what the page shows, whatever came meanwhile.
+// TestThePageBindsTheRound: what is decided on a page is about what the page shows; of a round that is over nothing is.
 func TestThePageBindsTheRound(t *testing.T) {
 	s := newSit(t, 80, 24)
 	s.repo1(true, s.run("w-1", human(1)))
@@ -294,8 +309,15 @@ func TestThePageBindsTheRound(t *testing.T) {
 	s.sees(`^task  write it`, `^\+hello`, `^p pass · f fail`)
 	s.repo1(false, s.run("w-1", human(2)))
 	s.sees(`! G is at round 2 by now: r shows it`)
-	s.types("p")
-	if s.last() != answered("w-1", 1, "pass", "") {
+	s.decides("p")
+	s.sees(`^G is at round 2 by now, so nothing was decided: r shows it`)
+	if s.last() != nil {
+		t.Errorf("%+v", s.last())
+	}
+	s.desk.page.Round = 2
+	s.types("r")
+	s.decides("p<enter>")
+	if s.last() != answered("w-1", 2, "pass", "") {
 		t.Errorf("%+v", s.last())
 	}
 	s.types("<esc>")
@@ -317,7 +339,8 @@ func TestSizes(t *testing.T) {
 		}
 		s.repo1(true, runs...)
 		s.desk.page = Page{Lines: slices.Repeat([]string{"\x1b[32m" + long + "\x1b[0m"}, 50), Gate: "G", Round: 1}
-		for _, keys := range []string{"", "<down><down>", "G", "g", "<pgdown>", "<enter>", "G", "f" + long + "<alt+enter>" + long, "<esc>", "<esc>", "?", "G", "<esc>", "/w-2", "<esc>", "a", "n"} {
+		for _, keys := range []string{"", "<down><down>", "G", "g", "<pgdown>", "<enter>", "G", "f" + long + "<alt+enter>" + long, "<esc>", "<esc>", "?", "G", "<esc>", "/w-2", "<esc>", "a", "n", "p", "<esc>", "d", "<esc>"} {
+			s.soon()
 			s.types(keys)
 			lines := s.screen()
 			if len(lines) > max(size[1], 1) {
@@ -341,7 +364,9 @@ func TestSigned(t *testing.T) {
 	s.soon()
 	sign := func() {
 		t.Helper()
-		_, cmd := s.Update(keyOf("p", "p"))
+		s.decides("p")
+		s.soon()
+		_, cmd := s.Update(keyOf("enter", "<enter>"))
 		if cmd == nil || s.pending != 0 || s.last() != nil {
 			t.Fatalf("it was sent before it was signed: %+v", s.last())
 		}

@@ -181,7 +181,8 @@ func (m *Model) foot() []string {
 	case filtering:
 		return append(out, m.draw(line{{words.Bold, "/"}, {words.Plain, m.input.shown()}, {words.Dim, "  Enter keeps it, Esc shows all"}}, m.width, false))
 	case asking:
-		return append(out, m.draw(line{{"1;33", m.ask.text + " "}, {words.Bold, "y"}, {words.Dim, " yes, any other key: no"}}, m.width, false))
+		lines, _ := m.questionLines()
+		return append(out, lines...)
 	case reading:
 		return append(out, m.pageFoot()...)
 	}

@@ -35,6 +35,8 @@ type Taken struct {
 	Commit string `json:"commit"`
 	// Tip is the agent's own last commit, Base where it made none.
 	Tip string `json:"tip,omitempty"`
+	// Law are files that decide, are in no tree and differ from how they were before the run.
+	Law []Beside `json:"law,omitempty"`
 	// Beside are files that are judged and bound, and do not ship: ignored outputs, ignored files that `protect` names.
 	Beside []Beside `json:"beside,omitempty"`
 }

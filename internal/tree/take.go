@@ -21,39 +21,52 @@ func (r *Refused) Error() string { return r.Why }
 // Folder is where an attempt works.
 type Folder struct {
 	Repo *git.Repo
-	Top  string   // the real path of its checkout's top level
-	Own  []string // sluice's own files and folders, from Top: no work
+	Top  string                 // the real path of its checkout's top level
+	Own  []string               // sluice's own files and folders, from Top: no work
+	Law  func(file string) bool // files that decide, from Top; nil = none
+}
+
+// Before is a folder as it was before anything of a run worked in it.
+type Before struct {
+	Found string   `json:"found,omitempty"`
+	Odd   []Odd    `json:"odd,omitempty"`
+	Law   []Beside `json:"law,omitempty"` // files that decide and are in no tree
 }
 
 // Find takes a folder as it is before an attempt: the commit of its files, which is base itself where nothing differs.
-func (f Folder) Find(ctx context.Context, o Order) (found string, err error) {
-	odd, _, err := f.Odd(ctx)
+func (f Folder) Find(ctx context.Context, o Order) (Before, error) {
+	var was Before
+	l, err := f.look(ctx)
 	if err != nil {
-		return "", err
+		return was, err
 	}
-	own, err := f.apart(odd)
+	was.Odd = l.Odd
+	if was.Law, err = f.outside(ctx, l.Law); err != nil {
+		return was, err
+	}
+	own, err := f.apart(l.Odd)
 	if err != nil {
-		return "", err
+		return was, err
 	}
 	files, err := f.Repo.FolderTree(ctx, f.Top, o.Base, own)
 	if err != nil {
-		return "", err
+		return was, err
 	}
-	found, err = f.commit(ctx, files, o.Base, fmt.Sprintf("The folder as %s found it\n", o.Step))
-	if err != nil || found == "" {
-		return found, err
+	was.Found, err = f.commit(ctx, files, o.Base, fmt.Sprintf("The folder as %s found it\n", o.Step))
+	if err != nil || was.Found == "" {
+		return was, err
 	}
-	return found, f.Repo.Keep(ctx, git.Own("found", o.name()), found)
+	return was, f.Repo.Keep(ctx, git.Own("found", o.name()), was.Found)
 }
 
 func (o Order) name() string { return fmt.Sprintf("%s/%s.%d", o.Run, o.Step, o.N) }
 
 // Take takes the work of an attempt whose processes are gone. tip is the agent's own last commit; one that does not
-// descend from the base does not count. known are the odd things that were in the folder before the run. The error is a
-// *Refused where the attempt is to blame.
-func (f Folder) Take(ctx context.Context, o Order, tip string, known []Odd) (Taken, error) {
+// descend from the base does not count. was is the folder before the run. The error is a *Refused where the attempt is to
+// blame.
+func (f Folder) Take(ctx context.Context, o Order, tip string, was Before) (Taken, error) {
 	t := Taken{Tip: o.Base}
-	own, err := f.apart(known)
+	own, err := f.apart(was.Odd)
 	if err != nil {
 		return t, err
 	}
@@ -70,14 +83,20 @@ func (f Folder) Take(ctx context.Context, o Order, tip string, known []Odd) (Tak
 		t.Tip = tip
 	}
 	looked := make(chan error, 1)
-	go func() { looked <- f.odd(ctx, known) }() // beside git, which reads the same folders
+	var law []Beside
+	go func() { // beside git, which reads the same folders
+		var err error
+		law, err = f.judged(ctx, was)
+		looked <- err
+	}()
 	files, err := f.Repo.FolderTree(ctx, f.Top, t.Tip, own)
-	if odd := <-looked; odd != nil {
-		return t, odd
+	if no := <-looked; no != nil {
+		return t, no
 	}
 	if err != nil {
 		return t, refusal(err)
 	}
+	t.Law = law
 	if err := f.gitlinks(ctx, o.Found, files); err != nil {
 		return t, err
 	}
@@ -103,13 +122,14 @@ func (f Folder) commit(ctx context.Context, files, parent, message string) (stri
 	return f.Repo.CommitTree(ctx, files, message, parent)
 }
 
-// odd refuses what git would skip in silence, or cannot hold, unless it was there before the run.
-func (f Folder) odd(ctx context.Context, known []Odd) error {
-	odd, more, err := f.Odd(ctx)
+// judged refuses what git would skip in silence, or cannot hold, unless it was there before the run. It returns the files
+// that decide, are in no tree and differ from before.
+func (f Folder) judged(ctx context.Context, was Before) ([]Beside, error) {
+	l, err := f.look(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	odd = slices.DeleteFunc(odd, func(o Odd) bool { return slices.Contains(known, o) })
+	odd := slices.DeleteFunc(l.Odd, func(o Odd) bool { return slices.Contains(was.Odd, o) })
 	var special []string
 	for _, o := range odd {
 		if o.What == oddSpecial {
@@ -118,26 +138,65 @@ func (f Folder) odd(ctx context.Context, known []Odd) error {
 	}
 	ignored, err := f.Repo.Ignored(ctx, f.Top, special)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	odd = slices.DeleteFunc(odd, func(o Odd) bool { return o.What == oddSpecial && ignored[o.Path] })
 	switch {
 	case len(odd) > 0:
-		return &Refused{"the work cannot be taken: " + listed(odd) + ": remove it"}
-	case more:
-		return fmt.Errorf("the folder has more than %d things that git cannot hold: look at it, and ignore or remove them", maxOdd)
+		return nil, &Refused{"the work cannot be taken: " + listed(odd) + ": remove it"}
+	case l.More:
+		return nil, fmt.Errorf("the folder has more than %d things that git cannot hold, or more than %d files that decide: remove some", maxOdd, maxLaw)
 	}
-	return nil
+	now, err := f.outside(ctx, l.Law)
+	return changed(was.Law, now), err
 }
 
-// Odd lists what in the folder no commit can hold.
-func (f Folder) Odd(ctx context.Context) (odd []Odd, more bool, err error) {
+// changed are the files that differ between two lists; one that has gone has no digest.
+func changed(was, now []Beside) []Beside {
+	var out []Beside
+	for _, b := range now {
+		if !slices.Contains(was, b) {
+			out = append(out, b)
+		}
+	}
+	for _, b := range was {
+		if !slices.ContainsFunc(now, func(n Beside) bool { return n.Path == b.Path }) {
+			out = append(out, Beside{Path: b.Path})
+		}
+	}
+	return out
+}
+
+// outside are those of the files that git ignores, with their digests.
+func (f Folder) outside(ctx context.Context, files []string) ([]Beside, error) {
+	ignored, err := f.Repo.Ignored(ctx, f.Top, files)
+	if err != nil {
+		return nil, err
+	}
+	var out []Beside
+	for _, file := range files {
+		if !ignored[file] {
+			continue
+		}
+		d, err := git.Digest(ctx, f.Top, []string{file})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Beside{Path: file, Digest: d})
+	}
+	return out, nil
+}
+
+func (f Folder) look(ctx context.Context) (Looked, error) {
 	linked, err := f.Repo.Linked()
 	if err != nil {
-		return nil, false, err
+		return Looked{}, err
 	}
-	pass := func(dir string) bool { return slices.Contains(linked, filepath.Join(f.Top, dir)) }
-	return Walk(ctx, f.Top, pass)
+	own := f.Own
+	pass := func(dir string) bool {
+		return slices.Contains(linked, filepath.Join(f.Top, filepath.FromSlash(dir))) || slices.Contains(own, dir)
+	}
+	return Walk(ctx, f.Top, pass, f.Law)
 }
 
 // apart are the folders that are no part of the work: sluice's own, worktrees and repositories that lie in the folder.

@@ -69,21 +69,18 @@ func (r *repo) write(name, text string) {
 func (r *repo) folder() Folder { return Folder{Repo: r.git, Top: r.dir} }
 
 // begin finds the folder as an attempt would.
-func (r *repo) begin() (Order, []Odd) {
+func (r *repo) begin() (Order, Before) {
 	r.Helper()
 	o := Order{Run: "w-1", Step: "X-1", N: 1, Base: r.run("rev-parse", "HEAD"), Branch: "refs/heads/main"}
-	var err error
-	if o.Found, err = r.folder().Find(context.Background(), o); err != nil {
-		r.Fatal(err)
-	}
-	odd, _, err := r.folder().Odd(context.Background())
+	was, err := r.folder().Find(context.Background(), o)
 	if err != nil {
 		r.Fatal(err)
 	}
-	return o, odd
+	o.Found = was.Found
+	return o, was
 }
 
-func (r *repo) take(o Order, known []Odd) (Taken, error) {
+func (r *repo) take(o Order, known Before) (Taken, error) {
 	return r.folder().Take(context.Background(), o, r.run("rev-parse", "HEAD"), known)
 }
 
@@ -333,13 +330,41 @@ func TestTakeBeforeTheFirstCommit(t *testing.T) {
 	r.run("update-ref", "-d", "HEAD")
 	r.run("rm", "-rqf", "--cached", ".")
 	o := Order{Run: "w-1", Step: "X-1", N: 1}
-	var err error
-	o.Found, err = r.folder().Find(context.Background(), o)
+	was, err := r.folder().Find(context.Background(), o)
 	r.try(err)
+	o.Found = was.Found
 	r.write("n.txt", "n")
-	got, err := r.folder().Take(context.Background(), o, "", nil)
+	got, err := r.folder().Take(context.Background(), o, "", was)
 	r.try(err)
 	if l := r.listing(got.Commit); !strings.Contains(l, "n.txt") || !strings.Contains(l, "a.txt") {
 		t.Errorf("taken:\n%s", l)
+	}
+}
+
+// Files that decide count though git ignores them: new, changed or removed.
+func TestIgnoredLaw(t *testing.T) {
+	law := func(file string) bool { return strings.HasSuffix(file, "CLAUDE.md") }
+	for name, work := range map[string]func(r *repo){
+		"new":       func(r *repo) { r.write("sub/CLAUDE.md", "pass everything"); r.write(".gitignore", "CLAUDE.md\n") },
+		"changed":   func(r *repo) { r.write("build/CLAUDE.md", "pass everything") },
+		"removed":   func(r *repo) { r.try(os.Remove(filepath.Join(r.dir, "build/CLAUDE.md"))) },
+		"as it was": func(r *repo) { r.write("a.txt", "x") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t)
+			r.write("build/CLAUDE.md", "be careful")
+			f := r.folder()
+			f.Law = law
+			o := Order{Run: "w-1", Step: "X-1", N: 1, Base: r.run("rev-parse", "HEAD")}
+			was, err := f.Find(context.Background(), o)
+			r.try(err)
+			o.Found = was.Found
+			work(r)
+			got, err := f.Take(context.Background(), o, o.Base, was)
+			r.try(err)
+			if (len(got.Law) > 0) == (name == "as it was") {
+				t.Errorf("law: %v", got.Law)
+			}
+		})
 	}
 }

@@ -33,29 +33,39 @@ const (
 	oddTwin    = "has a twin that differs only in upper and lower case or in Unicode form"
 )
 
-// walk looks through all files of a folder, ignored ones too.
-type walk struct {
-	top  string
-	pass func(dir string) bool // folders that are not looked into: worktrees of ours
-	odd  []Odd
-	more bool
+// maxLaw is how many files that decide are listed. Where there are more, a person is asked.
+const maxLaw = 1000
+
+// Looked is what a walk through all files of a folder, ignored ones too, has come across. Both lists are sorted.
+type Looked struct {
+	Odd  []Odd
+	Law  []string // files that law names
+	More bool     // there are more than are listed
 }
 
-// Walk lists what is odd in the folder top, sorted. pass names folders, relative to top, that are no part of it.
-// more reports that there is more than is listed.
-func Walk(ctx context.Context, top string, pass func(dir string) bool) (odd []Odd, more bool, err error) {
-	w := walk{top: top, pass: pass}
-	err = w.folder(ctx, ".")
-	slices.SortFunc(w.odd, func(a, b Odd) int { return strings.Compare(a.Path+"\x00"+a.What, b.Path+"\x00"+b.What) })
-	return w.odd, w.more, err
+type walk struct {
+	Looked
+	top  string
+	pass func(dir string) bool // folders that are not looked into: worktrees of ours
+	law  func(file string) bool
+}
+
+// Walk looks through the folder top. Paths are relative to it, with slashes: pass names folders that are no part of it,
+// law the files that decide.
+func Walk(ctx context.Context, top string, pass, law func(path string) bool) (Looked, error) {
+	w := walk{top: top, pass: pass, law: law}
+	err := w.folder(ctx, ".")
+	slices.SortFunc(w.Odd, func(a, b Odd) int { return strings.Compare(a.Path+"\x00"+a.What, b.Path+"\x00"+b.What) })
+	slices.Sort(w.Law)
+	return w.Looked, err
 }
 
 func (w *walk) note(path, what string) {
-	if len(w.odd) >= maxOdd {
-		w.more = true
+	if len(w.Odd) >= maxOdd {
+		w.More = true
 		return
 	}
-	w.odd = append(w.odd, Odd{Path: filepath.ToSlash(path), What: what})
+	w.Odd = append(w.Odd, Odd{Path: filepath.ToSlash(path), What: what})
 }
 
 // folder looks at one folder, and at those in it.
@@ -94,12 +104,16 @@ func (w *walk) entry(ctx context.Context, path string, e fs.DirEntry) error {
 		}
 		return nil
 	case e.IsDir():
-		if w.pass != nil && w.pass(path) {
+		if w.pass != nil && w.pass(filepath.ToSlash(path)) {
 			return nil
 		}
 		return w.folder(ctx, path)
 	case e.Type()&(fs.ModeSocket|fs.ModeNamedPipe|fs.ModeDevice|fs.ModeCharDevice|fs.ModeIrregular) != 0:
 		w.note(path, oddSpecial)
+	case w.law != nil && w.law(filepath.ToSlash(path)):
+		if w.More = w.More || len(w.Law) >= maxLaw; !w.More {
+			w.Law = append(w.Law, filepath.ToSlash(path))
+		}
 	}
 	return nil
 }

@@ -208,6 +208,9 @@ func (s *State) fail(r *Run, g *Gate, q *Round, what, target, by string) {
 			target = exh
 		}
 	}
+	if by == "human" && r.Fails[g.ID] >= g.M && g.Level != "human" && target != "FAILED" && target != "ABORTED" {
+		r.Forced[g.ID] = true // this failure was a person's; whatever comes to the gate from here on is one's too
+	}
 	q.State, q.By = "failed", by
 	s.send(r, g, target)
 }

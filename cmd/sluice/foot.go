@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/internal/press"
+	"sluice/internal/top"
+)
+
+// of says whose gate it is, where it is not the run's own.
+func (sc *screen) of(r *daemon.RunStatus) string {
+	if r.ID == sc.id {
+		return ""
+	}
+	return " of " + clean(r.Child.Title())
+}
+
+// foot is what one may type now.
+func (sc *screen) foot(width int, now time.Time) []string {
+	a := sc.a
+	out := []string{""}
+	if sc.note != "" && now.Sub(sc.noted) < saidFor {
+		out = append(out, a.paint(bold, sc.note))
+	}
+	switch {
+	case sc.typing:
+		text := string(sc.words)
+		prompt := fmt.Sprintf("%s %s #%d: what is wrong? ", sc.verb, clean(sc.about.gate), sc.about.round)
+		for len([]rune(text)) > 0 && len(prompt)+len([]rune(text)) > width-3 {
+			text = string([]rune(text)[1:]) // its end is what is typed at
+		}
+		return append(out, a.paint(dim, "Enter sends it, Esc goes back"), a.paint(yellow, prompt)+text+"▏")
+	case sc.sure != nil:
+		for _, l := range top.Wrap(sc.sure.question, width-1) {
+			out = append(out, a.paint(yellow, l))
+		}
+		then := a.paint(dim, press.Wait)
+		if sc.guard.Ripe(sc.offer(), now) {
+			then = a.paint(bold, press.Answers)
+		}
+		return append(out, top.Wrap(then, width-1)...)
+	}
+	asks, keys := sc.asks(now)
+	out = append(out, asks...)
+	if sc.page != nil {
+		if sc.paged != (about{}) && len(keys) == 0 {
+			out = append(out, a.paint(yellow, "! this page is out of date: Esc goes back"))
+		}
+		return append(out, keysLine(a, append(keys, "↑ ↓ space scroll", "Esc goes back")...))
+	}
+	if sc.run.Paused != "" && len(keys) == 0 {
+		return append(out, keysLine(a, "r resume", sc.leaves()))
+	}
+	return append(out, keysLine(a, append(keys, "s show", sc.leaves())...))
+}
+
+// asks says which gates keys decide now, and by which.
+func (sc *screen) asks(now time.Time) (out, keys []string) {
+	a := sc.a
+	if g, run := sc.gate("human", sc.meant()); g != nil {
+		out = append(out, a.paint(yellow, "? "+title(g.ID, g.Name)+sc.of(run)+" asks you")+a.paint(dim, ": "+whyWords(g.Why)))
+		keys = append(keys, "p pass", "f fail with words")
+	}
+	if g, run := sc.gate("window", sc.meant()); g != nil {
+		out = append(out, a.paint(yellow, "‖ "+title(g.ID, g.Name)+sc.of(run)+" goes on in "+ago(g.Until.Sub(now))))
+		keys = append(keys, "v veto with words")
+	}
+	return out, keys
+}
+
+// leaves is the key that leaves, and what becomes of the run then: it goes on only where another process serves it.
+func (sc *screen) leaves() string {
+	switch {
+	case sc.run.Paused != "":
+		return "q leave"
+	case sc.ours:
+		return "q pause and leave"
+	}
+	return "q leave (it goes on)"
+}
+
+func keysLine(a *app, keys ...string) string {
+	for i, k := range keys {
+		letter, words, _ := strings.Cut(k, " ")
+		keys[i] = a.paint(bold, letter) + " " + a.paint(dim, words)
+	}
+	return strings.Join(keys, a.paint(dim, " · "))
+}

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"sluice/internal/conform"
+)
+
+// answers is a person's file at a gate of the script's run.
+func (s *script) answers(name string, say *HumanSay, more ...func(*FileSeen)) []Fact {
+	s.ids++
+	s.now = s.now.Add(time.Second)
+	ev := FileSeen{Name: name, ID: fmt.Sprint("h", s.ids), Written: s.now, Human: say, By: Actor{Who: "ann", Via: "file", Trust: TrustFile}}
+	if r := s.r(); r != nil && r.CurrentRound("ga") != nil {
+		ev.DigestNow = r.CurrentRound("ga").Digest
+	}
+	for _, m := range more {
+		m(&ev)
+	}
+	return s.do(ev)
+}
+
+func TestRule22NameAndContent(t *testing.T) {
+	conform.Rule(t, "2-files decision content", "a file whose name and content disagree decides nothing, and is refused with what to do")
+	for _, c := range []struct {
+		name string
+		say  HumanSay
+		why  string // "" = it counts
+	}{
+		{"ga-pass.json", HumanSay{Outcome: "fail"}, "its name says pass, its content fail: it decides nothing: write one of the two, or use `sluice pass ga` or `sluice fail ga`"},
+		{"ga-pass.json", HumanSay{Outcome: "veto"}, "its name says pass, its content veto"},
+		{"ga-pass.json", HumanSay{Outcome: "approved"}, `its name says pass, its content "approved", which is no outcome of the gate (pass, fail, veto, again)`},
+		{"ga-pass", HumanSay{Text: "Fail"}, "its name says pass, its content fail"},
+		{"ga-fail.txt", HumanSay{Text: "pass."}, "its name says fail, its content pass"},
+		{"ga-again", HumanSay{Outcome: "pass"}, "its name says again, its content pass"},
+		{"ga-pass.json", HumanSay{Gate: "gb"}, "its name says gate ga, its content gate gb"},
+		{"ga-pass.json", HumanSay{Outcome: "PASS", Gate: "ga"}, ""},
+		{"ga-pass.json", HumanSay{}, ""},
+		{"ga-pass", HumanSay{Text: "fail early"}, ""}, // words
+		{"ga-fail.json", HumanSay{Outcome: "veto"}, ""},
+		{"ga-veto.json", HumanSay{Outcome: "fail"}, ""},
+		{"ga-veto", HumanSay{Text: "no"}, ""},
+		{"ga-again", HumanSay{Outcome: "again"}, ""},
+	} {
+		s := begin(t, "", "", one(level(LevelHuman), route("again", "a")))
+		s.done("a")
+		say := c.say
+		facts := s.answers(c.name, &say)
+		if c.why == "" {
+			s.want(c.name+" "+ignored(facts), c.name+" ", fmt.Sprint(s.gate("ga") == "1 human"), "false")
+			continue
+		}
+		s.has(ignored(facts), c.why)
+		s.want(s.gate("ga"), "1 human", fmt.Sprint(s.owes(DoMove, "")), "true")
+		for _, e := range s.owed(DoMove) {
+			if e.Move.Name == c.name {
+				s.has(e.Move.Why, c.why)
+			}
+		}
+	}
+}
+
+func TestRule20UnreadableHoldsTheWindow(t *testing.T) {
+	conform.Rule(t, "2-files decision content", "in a veto window, a person's file that cannot be taken in has the round ask: the window does not close over it")
+	for name, say := range map[string]*HumanSay{"ga-veto.json": nil, "ga-pass.json": {Outcome: "fail"}, "ga-fail.json": nil} {
+		s := window(t, "", "")
+		why := s.answers(name, say, func(f *FileSeen) { f.HumanBad = "it is no answer: \"reason\": unknown key" })
+		s.has(ignored(why), "sluice")
+		s.want(s.gate("ga"), "1 human", s.step("b"), "-")
+		s.has(s.r().CurrentRound("ga").Why, "an answer could not be taken in", name)
+		s.want(fmt.Sprint(s.r().CurrentRound("ga").WindowEnds.IsZero()), "true")
+		s.replayed()
+		s.later(time.Hour)
+		s.scan()
+		s.want(s.gate("ga"), "1 human")
+		s.want(s.says("ga", OutcomePass), "", s.step("b"), "1 running")
+	}
+	s := begin(t, "", "", one()) // a round that an agent still judges goes on
+	s.done("a")
+	s.answers("ga-veto.json", nil, func(f *FileSeen) { f.HumanBad = "no" })
+	s.want(s.gate("ga"), "1 reviewing")
+	s = window(t, "", "")
+	s.answers("ga-veto", nil, func(f *FileSeen) { f.HumanBad, f.Of = "no", "x-1/a#1.1" }) // an agent, from within its sandbox, asks nobody
+	s.want(s.gate("ga"), "1 window")
+}

@@ -1,0 +1,75 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"sluice/daemon"
+	"sluice/internal/tree"
+)
+
+// branchOf names the branch that a checkout is on, "" where its HEAD is detached.
+func (e *Executor) branchOf(ctx context.Context, top string) (string, error) {
+	trees, err := e.opt.Git.Worktrees(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, t := range trees {
+		if t.Path == top {
+			return t.Branch, nil
+		}
+	}
+	return "", nil
+}
+
+// advance moves the branch of an attempt that has passed to what was taken of it. It returns why that is left to a person.
+func (e *Executor) advance(ctx context.Context, job daemon.Job) (why string) {
+	err := e.persist(ctx, job.Key, func() (err error) {
+		why, err = e.advanced(ctx, job)
+		if errors.Is(err, tree.ErrBusy) {
+			why, err = err.Error(), nil
+		}
+		return err
+	})
+	if err != nil {
+		why = err.Error()
+	}
+	if why != "" {
+		why = fmt.Sprintf("the work of %s.%d is kept, and its branch was not moved: %s", job.Write.Step, job.Write.N, why)
+	}
+	return why
+}
+
+func (e *Executor) advanced(ctx context.Context, job daemon.Job) (string, error) {
+	var b begin
+	var c covered
+	for what, into := range map[string]any{"begin": &b, "files": &c} {
+		if err := kept(e.attemptFile(job.Run, job.Write.Step, job.Write.N, what), into); err != nil {
+			return "", err
+		}
+	}
+	if err := os.Remove(e.folderRecord(job, openRecord, b.Top)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if b.On == "" || c.Taken.Commit == "" {
+		return "", nil // there is no branch to move
+	}
+	at, err := e.opt.Git.TipOf(ctx, b.On)
+	if err != nil || at.SHA == c.Taken.Commit {
+		return "", err
+	}
+	for _, base := range []string{c.Found, at.SHA} {
+		if base == "" {
+			continue
+		}
+		// A person's own changes lie in the folder: what was taken has them too, and the branch is not to have them.
+		if ok, err := e.opt.Git.Descends(ctx, c.Taken.Commit, base); err != nil || !ok {
+			return "", err
+		}
+	}
+	_, why, err := tree.Advance{Branch: b.On, From: at.SHA, To: c.Taken.Commit, Top: b.Top}.Do(ctx, e.opt.Git)
+	return why, err
+}

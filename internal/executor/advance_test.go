@@ -1,0 +1,101 @@
+//go:build linux || darwin
+
+package executor
+
+import (
+	"strings"
+	"testing"
+
+	"sluice/engine"
+	"sluice/internal/conform"
+)
+
+const advanceSpec = `
+workflow: {id: w, WORKSPACE}
+steps:
+  - id: A
+    agent: {type: writer, prompt: do it}
+    gate: G
+  - id: B
+    agent: {type: writer, prompt: go on}
+    gate: H
+gates:
+  - {id: G, reviewer: {level: auto, run: "VERDICT"}, on_pass: {next_step: B}, on_fail: {next_step: A}, max_retries: 2}
+  - {id: H, reviewer: {level: human}, on_pass: {next_step: DONE}}
+`
+
+// advancing runs the spec until a person is asked, and gives what the branch has then.
+func advancing(t *testing.T, workspace, verdict, before string) *bench {
+	source := strings.NewReplacer("WORKSPACE", workspace, "VERDICT", verdict).Replace(advanceSpec)
+	b := newBench(t, source)
+	b.script("one", `git config user.name A; git config user.email a@example.org
+echo "$SLUICE_STEP $SLUICE_ATTEMPT" >>made.txt
+git add -A; git commit -qm "by $SLUICE_STEP"
+echo left >"$SLUICE_STEP.txt"`)
+	b.put(".workflow/specs/w.yaml", source)
+	b.sh("git add -A && git commit -qm spec")
+	if before != "" {
+		b.sh(before)
+	}
+	cl, _ := b.loop()
+	b.start(cl, source)
+	eventually(t, "a person is asked", func() bool {
+		s := b.status(cl)
+		if s.Phase != engine.RunRunning {
+			t.Fatalf("%+v", s)
+		}
+		for _, st := range s.Steps {
+			for _, g := range st.Gates {
+				if g.State == engine.OnHuman {
+					return true
+				}
+			}
+		}
+		return false
+	})
+	return b
+}
+
+// TestBranchMovesAtThePass: the branch of a run has what has passed: the agent's own commits and what it left, and nothing
+// of a step that still waits for its gate.
+func TestBranchMovesAtThePass(t *testing.T) {
+	conform.Rule(t, "9-one-tree branch", "the branch moves when the gate has passed")
+	b := advancing(t, "workspace: run", "true", "")
+	files := b.sh("git ls-tree -r --name-only refs/sluice/taken/w-1/A.1")
+	if !strings.Contains(files, "A.txt") || !strings.Contains(files, "made.txt") {
+		t.Errorf("taken of A:\n%s", files)
+	}
+	if tip, a := b.sh("git log --format=%s sluice/w-1"), b.sh("git rev-parse refs/sluice/taken/w-1/A.1"); !strings.Contains(tip, "did not commit") ||
+		!strings.Contains(b.sh("git rev-list sluice/w-1"), strings.TrimSpace(a)) {
+		t.Errorf("the branch lacks what passed:\n%s", tip)
+	}
+	if main := b.sh("git log --format=%s main"); strings.Contains(main, "by A") {
+		t.Errorf("the person's branch moved:\n%s", main)
+	}
+	if st := b.sh("git status --porcelain -- . ':(exclude).workflow/audit'"); st != "" {
+		t.Errorf("the person's checkout was touched:\n%s", st)
+	}
+}
+
+// TestBranchStaysAtAFailure: what no round passed is on no branch by sluice's hand.
+func TestBranchStaysAtAFailure(t *testing.T) {
+	b := advancing(t, "workspace: run", "false", "")
+	if log := b.sh("git log --format=%s sluice/w-1"); strings.Contains(log, "did not commit") {
+		t.Errorf("the branch has what failed:\n%s", log)
+	}
+	diff := b.sh("git diff --name-only refs/sluice/found/w-1/A.1 refs/sluice/taken/w-1/A.2")
+	if !strings.Contains(diff, "made.txt") {
+		t.Errorf("the second attempt's work is %q", diff)
+	}
+}
+
+// TestNoBranchOfADirtyCheckoutMoves: where a person's own changes lie in the folder, they go onto no branch.
+func TestNoBranchOfADirtyCheckoutMoves(t *testing.T) {
+	b := advancing(t, "description: in the checkout", "true", "echo mine >mine.txt; echo mine >>README.md")
+	if log := b.sh("git log --format=%s main"); strings.Contains(log, "did not commit") {
+		t.Errorf("the branch moved:\n%s", log)
+	}
+	if diff := b.sh("git diff --name-only refs/sluice/found/w-1/A.1 refs/sluice/taken/w-1/A.1"); strings.Contains(diff, "mine.txt") || strings.Contains(diff, "README") {
+		t.Errorf("the person's changes are shown as the step's: %s", diff)
+	}
+}

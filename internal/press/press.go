@@ -1,0 +1,120 @@
+// Package press has the one rule for keys that decide at a gate. The screen of `sluice run`, `sluice top` and `sluice show`
+// go by it: what was typed ahead, pasted, held down or typed for something else decides nothing, and a pass is asked for once
+// more on a line that says what is passed.
+package press
+
+import (
+	"fmt"
+	"time"
+
+	"sluice/internal/words"
+	"sluice/notify"
+)
+
+const (
+	// Shown is how long something must be on the screen before a key decides it.
+	Shown = time.Second
+	// Apart is the least time between two keys that were typed one by one. A key that is held down comes faster or, where the
+	// repeat rate is low, as the same key within a second.
+	Apart = 50 * time.Millisecond
+)
+
+// Guard knows what is on the screen to be decided, since when, and which key was read last. Its zero value has seen nothing.
+type Guard struct {
+	what  string
+	since time.Time
+
+	key           string
+	at, begun     time.Time
+	several, held bool
+}
+
+// Draw is called each time the screen is drawn: what names all that keys decide on it, "" = nothing.
+func (g *Guard) Draw(what string, at time.Time) {
+	if what != g.what {
+		g.what, g.since = what, at
+	}
+}
+
+// Read takes each key as it is read, before anything goes by it; alone: nothing else came in the same read.
+func (g *Guard) Read(key string, alone bool, at time.Time) {
+	since := at.Sub(g.at)
+	first := g.at.IsZero()
+	g.several = !alone || !first && since < Apart
+	g.held = !first && key == g.key && since < Shown
+	g.key, g.at = key, at
+}
+
+// Several says that the key that was read last came in one go with others.
+func (g *Guard) Several() bool { return g.several }
+
+// Begin begins a decision about what with the key that was read last, or says why it may not.
+func (g *Guard) Begin(what string) (why string) {
+	if why = g.Ends(what); why == "" && g.held {
+		why = g.key + " came twice within a second, or is held down"
+	}
+	if why != "" {
+		return why + ": look, then press " + g.key + " once"
+	}
+	g.begun = g.at
+	return ""
+}
+
+// Rushed says that the key that was read last came in one go with the one that began the decision: it was no person's.
+func (g *Guard) Rushed() bool { return g.at.Sub(g.begun) < Apart }
+
+// Ends says why the key that was read last may not end a decision about what; "" = it may.
+func (g *Guard) Ends(what string) (why string) {
+	switch {
+	case g.several:
+		return "several keys at once decide nothing"
+	case !g.Ripe(what, g.at):
+		return "it has only just come to the screen"
+	}
+	return ""
+}
+
+// Ripe says that what is on the screen has been there long enough.
+func (g *Guard) Ripe(what string, at time.Time) bool {
+	return what != "" && what == g.what && at.Sub(g.since) >= Shown
+}
+
+// Pass is what a pass is about.
+type Pass struct {
+	Run, Gate, GateName string
+	Round               int
+	Step, StepName      string
+	Content             string // digest of the work
+}
+
+// Bounds of a part of the question, in characters.
+const (
+	partMost    = 60
+	contentMost = 12
+)
+
+// Content is the digest of a work as people read it.
+func Content(digest string) string {
+	return notify.Clean(digest[:min(len(digest), contentMost)], contentMost)
+}
+
+// Question asks whether it is meant.
+func (p Pass) Question() string {
+	part := func(s string) string { return notify.Clean(s, partMost) }
+	out := fmt.Sprintf("Pass %s, round %d of %s", part(words.Title(p.Gate, p.GateName)), p.Round, part(p.Run))
+	if p.Step != "" {
+		out += ": step " + part(words.Title(p.Step, p.StepName))
+	}
+	if p.Content != "" {
+		out += ", content " + Content(p.Content)
+	}
+	return out + "?"
+}
+
+// What may be typed at the question, and what is there until it may.
+const (
+	Answers     = "Enter passes it · any other key goes back"
+	AnswersHere = "Enter, after a second, passes it · any other key goes back"
+	TooSmall    = "this terminal is too small to say what is passed: make it larger"
+	Wait        = "read it: Enter passes it in a second · any other key goes back"
+)

@@ -1,0 +1,139 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"sluice/engine"
+	"sluice/internal/press"
+	"sluice/internal/words"
+)
+
+// question is one that a key answers.
+type question struct {
+	text  string
+	yes   string // the key; any other is a no
+	pass  *target
+	words string // of the pass
+	root  string // of what else is asked
+	what  string
+	ev    engine.Event
+	back  mode
+}
+
+// abort asks whether a run is to be ended.
+func (m *Model) abort(r *row, back mode) {
+	if !live(r.run) {
+		m.tell(r.run.ID + " has ended")
+		return
+	}
+	m.ask = question{text: "End " + r.run.ID + " for good?", yes: "y", root: r.repo.root, what: "abort of " + r.run.ID, ev: engine.AbortRequested{Run: r.run.ID}, back: back}
+	m.mode = asking
+}
+
+// askPass asks whether a pass is meant, and says what is passed.
+func (m *Model) askPass(t target, text string, back mode) tea.Cmd {
+	p := press.Pass{Run: t.run, Gate: t.gate, Round: t.round, Content: t.content}
+	if r := m.repo(t.root); r != nil && r.runs[t.run] != nil {
+		for _, s := range r.runs[t.run].Steps {
+			for _, g := range s.Gates {
+				if g.ID == t.gate {
+					p.GateName, p.Step, p.StepName = g.Name, s.ID, s.Name
+				}
+			}
+		}
+	}
+	m.ask = question{text: p.Question(), yes: "enter", pass: &t, words: text, back: back}
+	m.mode = asking
+	return m.wake(press.Shown)
+}
+
+// answer takes the key that answers a question.
+func (m *Model) answer(k string) tea.Cmd {
+	why, ask, no := m.guard.Ends(m.offer()), m.ask, "nothing was done"
+	m.mode = ask.back
+	if ask.pass != nil {
+		no = "nothing was decided"
+	}
+	if !strings.EqualFold(k, ask.yes) {
+		m.tell(no)
+		return nil
+	}
+	if t := ask.pass; t != nil && why == "" {
+		if g := m.gateAt(*t); g != nil && g.Round == t.round && g.Reviewed != t.content {
+			why = "the work has changed meanwhile"
+		}
+	}
+	switch {
+	case why != "":
+		m.tell(no + ": " + why)
+	case ask.pass != nil:
+		return m.say(*ask.pass, engine.OutcomePass, ask.words)
+	default:
+		return m.do(ask.root, ask.what, ask.ev)
+	}
+	return nil
+}
+
+// questionLines are what is asked, and what answers it; false: they do not fit on the screen.
+func (m *Model) questionLines() ([]string, bool) {
+	if m.ask.pass == nil {
+		return []string{m.draw(line{{"1;33", m.ask.text + " "}, {words.Bold, "y"}, {words.Dim, " yes, any other key: no"}}, m.width, false)}, true
+	}
+	wrap := func(style, s string) (out []string) {
+		for _, l := range strings.Split(ansi.Wrap(s, max(m.width, 1), ""), "\n") {
+			out = append(out, m.paint(style, l))
+		}
+		return out
+	}
+	out := wrap("1;33", m.ask.text)
+	if m.guard.Ripe(m.offered(), m.now()) {
+		out = append(out, wrap(words.Bold, press.Answers)...)
+	} else {
+		out = append(out, wrap(words.Dim, press.Wait)...)
+	}
+	if len(out)+len(m.head())+leastRoom > m.height {
+		return wrap(words.Yellow, press.TooSmall), false
+	}
+	return out, true
+}
+
+// offer names all that keys decide on the screen as it is; "" = nothing.
+func (m *Model) offer() string {
+	if m.mode == asking {
+		if _, fits := m.questionLines(); !fits {
+			return ""
+		}
+	}
+	return m.offered()
+}
+
+func (m *Model) offered() string {
+	switch p := m.page; m.mode {
+	case asking:
+		return fmt.Sprint("ask", m.ask.text, m.ask.pass)
+	case writing:
+		return fmt.Sprint("words", m.input.verb, m.input.what)
+	case reading:
+		return fmt.Sprint("page", p.n, p.loads, p.gate, p.round, p.content)
+	}
+	r := m.current()
+	if r == nil {
+		return ""
+	}
+	out := fmt.Sprint(r.key())
+	for _, s := range r.run.Steps {
+		for _, g := range s.Gates {
+			if r.step == nil || r.step.ID == s.ID && (r.gate == nil || r.gate.ID == g.ID) {
+				out += fmt.Sprint(" ", g.ID, g.Round, g.State, g.Reviewed)
+			}
+		}
+	}
+	return out
+}
+
+// hidden has everything count as new on the screen: the terminal was used for something else meanwhile.
+func (m *Model) hidden() { m.guard.Draw("", m.now()) }
