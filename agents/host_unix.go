@@ -126,10 +126,8 @@ func (r *Runner) launch(ctx context.Context, spec Spec) error {
 	if err != nil {
 		return err
 	}
-	for _, dir := range []string{filepath.Dir(spec.PidFile), spec.Dir} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(spec.PidFile), 0o700), makeDir(spec.Below, spec.Dir)); err != nil {
+		return err
 	}
 	for {
 		h, fresh, err := r.take()

@@ -95,7 +95,7 @@ func TestOutputThatWasTakenAwayComesBack(t *testing.T) {
 func TestOutputWithoutItsFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "attempt")
-	s := newSink(filepath.Join(dir, "stdout"), MinMaxOutput)
+	s := newSink("", filepath.Join(dir, "stdout"), MinMaxOutput)
 	s.Write([]byte("first\n"))
 	if got := content(t, s.path); got != "first\n" {
 		t.Errorf("%q", got)

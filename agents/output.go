@@ -29,6 +29,7 @@ const (
 // Its Write never fails: what cannot be kept is counted, as the command must
 // never be held up.
 type sink struct {
+	below     string // see Spec.Below
 	path      string
 	head      int64 // limit of the first file
 	segment   int64 // limit of each of tail and old
@@ -42,8 +43,8 @@ type sink struct {
 	failure   error // the first reason for that
 }
 
-func newSink(path string, limit int64) *sink {
-	s := &sink{path: path, head: limit / 2, segment: segmentOf(limit)}
+func newSink(below, path string, limit int64) *sink {
+	s := &sink{below: below, path: path, head: limit / 2, segment: segmentOf(limit)}
 	s.room = s.head
 	_ = s.create(path) // what cannot be kept is counted
 	return s
@@ -87,7 +88,7 @@ func (s *sink) there() {
 	}
 	gone := s.file
 	for range thereTries { // it may be at it just now, folder by folder
-		err := os.MkdirAll(filepath.Dir(name), 0o700)
+		err := makeDir(s.below, filepath.Dir(name))
 		if err == nil {
 			err = s.create(name)
 		}

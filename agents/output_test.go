@@ -34,7 +34,7 @@ func TestSinkKeepsHeadAndTail(t *testing.T) {
 			}
 			path := filepath.Join(t.TempDir(), "stdout")
 			all := numbered(size/14 + 1)[:size]
-			s := newSink(path, limit)
+			s := newSink("", path, limit)
 			for rest := all; len(rest) > 0; {
 				part := rest[:min(chunk, len(rest))]
 				if n, err := s.Write(part); n != len(part) || err != nil {
@@ -86,7 +86,7 @@ func TestSinkWithoutDisk(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := newSink(filepath.Join(file, "stdout"), MinMaxOutput)
+	s := newSink("", filepath.Join(file, "stdout"), MinMaxOutput)
 	data := numbered(10_000)
 	if n, err := s.Write(data); n != len(data) || err != nil {
 		t.Errorf("write: %d, %v", n, err)
@@ -113,7 +113,7 @@ func TestSinkFollowsNothing(t *testing.T) {
 	}
 	joinOutput(dir, MinMaxOutput)
 	for _, name := range []string{"stdout", "stderr"} {
-		s := newSink(filepath.Join(dir, name), MinMaxOutput)
+		s := newSink("", filepath.Join(dir, name), MinMaxOutput)
 		s.Write(numbered(10_000))
 		s.close()
 	}

@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"sluice/internal/atomicfile"
 )
 
 const (
@@ -179,6 +181,14 @@ func askStop(pidFile string) error {
 	return f.Close()
 }
 
+// makeDir makes the folder of a launch's files: with below, only where that is still there.
+func makeDir(below, dir string) error {
+	if below == "" {
+		return os.MkdirAll(dir, 0o700)
+	}
+	return atomicfile.MkdirBelow(below, dir, 0o700)
+}
+
 // stopAsked reports whether the launch of a pid file is to end.
 func stopAsked(pidFile string) bool {
 	_, err := os.Lstat(pidFile + stopSuffix)
@@ -188,9 +198,6 @@ func stopAsked(pidFile string) bool {
 // writeFirstExit is writeExit for one that is not alone: the first record of
 // the launch stays, and is returned.
 func writeFirstExit(dir string, id identity, e Exit) (Exit, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return e, err
-	}
 	tmp, err := writeTemp(dir, exitFile, id.record(e))
 	if err != nil {
 		return e, err

@@ -24,6 +24,9 @@ func (r *Runner) Adopt(pidFile, dir string) (*Proc, error) { return nil, ErrUnsu
 // Wait is not supported here: it returns ErrUnsupported.
 func (p *Proc) Wait(context.Context) (Exit, error) { return Exit{}, ErrUnsupported }
 
+// Over is not supported here: it returns false.
+func (p *Proc) Over() bool { return false }
+
 // Stop is not supported here: it returns ErrUnsupported.
 func (r *Runner) Stop(context.Context, Spec) error { return ErrUnsupported }
 

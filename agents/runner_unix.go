@@ -147,6 +147,9 @@ func (id identity) hold() (h handle, ok bool, err error) {
 	return h, live, nil
 }
 
+// Over says that the launch is recorded as ended: nothing of it is left.
+func (p *Proc) Over() bool { return p.id.ended() }
+
 // Wait returns how the launch ended, once its whole tree is gone. The end of
 // ctx ends the waiting, not the process. It may be called any number of
 // times, by several goroutines too.

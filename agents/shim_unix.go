@@ -213,7 +213,7 @@ func (s *shim) serve(bad error) (code int, again bool) {
 // the pid file that counts, so nobody waits for this. The command may have removed the folder (git clean).
 func (s *shim) show(e Exit) {
 	rec := s.id.record(e)
-	if err := writeExit(s.spec.Dir, rec); errors.Is(err, fs.ErrNotExist) && os.MkdirAll(s.spec.Dir, 0o700) == nil {
+	if err := writeExit(s.spec.Dir, rec); errors.Is(err, fs.ErrNotExist) && makeDir(s.spec.Below, s.spec.Dir) == nil {
 		_ = writeExit(s.spec.Dir, rec)
 	}
 }

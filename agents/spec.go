@@ -43,6 +43,9 @@ type Spec struct {
 	// Dir is the folder of the attempt's files: stdout, stderr, exit.json.
 	// It is made (0700) if missing.
 	Dir string
+	// Below is a folder above Dir that is never made: where it has gone, as a repo that was moved, Dir is not made again
+	// either. "" = Dir is always made.
+	Below string
 	// PidFile is the launch's identity. It lies in the daemon's state folder
 	// (made 0700 if missing), outside the repo, and stays after the process
 	// has ended: removing it forgets the launch.

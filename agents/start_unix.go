@@ -47,7 +47,7 @@ func newStreams() (*streams, error) {
 func (st *streams) keep(spec Spec) {
 	for i, name := range []string{stdoutFile, stderrFile} {
 		st.drains.Go(func() {
-			st.sinks[i] = newSink(filepath.Join(spec.Dir, name), spec.MaxOutput)
+			st.sinks[i] = newSink(spec.Below, filepath.Join(spec.Dir, name), spec.MaxOutput)
 			drain(st.sinks[i], st.readers[i])
 		})
 	}

@@ -37,6 +37,7 @@ type exporter struct {
 	flows       map[string]string // run -> workflow
 	open        map[string]*journal.Export
 	order       []string // of open, oldest first
+	base        string   // a folder on the way to all exports that is never made
 	upTo        int64    // all records up to this are in their exports
 	sum         string   // of that record
 	runs        int64    // up to this record nothing is written to runs/ again: it may have been cleaned away
@@ -58,7 +59,11 @@ type exporter struct {
 func ExportName(workflow string) string { return filepath.Join(".workflow", "audit", workflow+".log") }
 
 func newExporter(root, state string, log zerolog.Logger, told func(string)) *exporter {
-	return &exporter{root: root, state: state, log: log, told: told, flows: map[string]string{}, open: map[string]*journal.Export{},
+	base := filepath.Join(root, ".workflow")
+	if _, err := os.Lstat(base); err != nil {
+		base = root
+	}
+	return &exporter{root: root, base: base, state: state, log: log, told: told, flows: map[string]string{}, open: map[string]*journal.Export{},
 		ends: map[string]place{}, lines: map[string][]journal.Line{}, begun: map[string]bool{}, broken: map[string]bool{}, in: make(chan journal.Record, exportQueue),
 		behind: make(chan struct{}, 1), done: make(chan struct{})}
 }
@@ -403,7 +408,7 @@ func (x *exporter) export(name string) (*journal.Export, error) {
 	if filepath.Base(name) == RunEvents {
 		perm = 0o700 // a run's folder; the audit is for committing
 	}
-	if err := os.MkdirAll(filepath.Dir(name), perm); err != nil {
+	if err := atomicfile.MkdirBelow(x.base, filepath.Dir(name), perm); err != nil {
 		return nil, err
 	}
 	e, err := journal.OpenExport(name)

@@ -50,7 +50,7 @@ func (r *Repo) read(ctx context.Context, in Inboxes) {
 	r.spawn(func() {
 		seen, more, err := r.opt.World.Scan(ctx, in)
 		if err != nil { // not a scan: it closes nothing
-			if ctx.Err() == nil {
+			if ctx.Err() == nil && r.unseen.Swap(err.Error()) != err.Error() {
 				r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("the inbox could not be read")
 			}
 			r.post(item{ask: func(*core) {
@@ -59,6 +59,7 @@ func (r *Repo) read(ctx context.Context, in Inboxes) {
 			}})
 			return
 		}
+		r.unseen.Store("")
 		r.post(item{scan: seen, began: began, part: more || in.Only != nil, more: more})
 	})
 }

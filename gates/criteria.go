@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sluice/engine"
@@ -24,6 +25,8 @@ const (
 type CheckInput struct {
 	Root     string // the repo's root
 	Worktree string // the step's: absolute, or below the root; "" = the root
+	Shown    string // what people know the worktree by; "" = itself
+	Beside   string // a folder in which outputs, and criteria that name one, are looked for too; "" = none
 	Outputs  []string
 	Criteria []engine.Criterion
 
@@ -44,6 +47,9 @@ func Check(ctx context.Context, in CheckInput) engine.CheckResult {
 		return engine.CheckResult{Broken: line(err.Error(), maxInline)}
 	}
 	c := check{in: in, g: g}
+	if in.Shown != "" {
+		c.g.shown = in.Shown
+	}
 	for _, out := range in.Outputs {
 		c.file("output", out, false)
 	}
@@ -80,6 +86,12 @@ type check struct {
 func (c *check) file(what, p string, nonEmpty bool) {
 	base := c.g.base(p)
 	info, err := c.g.stat(base, p)
+	if errors.Is(err, fs.ErrNotExist) && c.in.Beside != "" && base == c.g.worktree && slices.Contains(c.in.Outputs, p) {
+		beside := ground{root: c.in.Beside, worktree: c.in.Beside}
+		if info2, err2 := beside.stat(c.in.Beside, p); err2 == nil {
+			base, info, err = c.in.Beside, info2, nil
+		}
+	}
 	where := ""
 	switch {
 	case errors.Is(err, errLeaves):

@@ -23,7 +23,10 @@ const (
 var errLeaves = errors.New("leads out of the repo")
 
 // ground is where paths of the spec are looked up. Both folders are real paths.
-type ground struct{ root, worktree string }
+type ground struct {
+	root, worktree string
+	shown          string // the worktree as people know it; "" = itself
+}
 
 // newGround takes the repo's root and the step's worktree ("" = the root).
 func newGround(root, worktree string) (ground, error) {
@@ -40,7 +43,7 @@ func newGround(root, worktree string) (ground, error) {
 			return ground{}, fmt.Errorf("the worktree: %w", err)
 		}
 	}
-	return ground{r, w}, nil
+	return ground{root: r, worktree: w}, nil
 }
 
 // isState says that a path is in the state folder, which is the root's wherever it is named.
@@ -51,6 +54,9 @@ func isState(p string) bool {
 
 // place tells people where a path was looked for.
 func (g ground) place(base string) string {
+	if g.shown != "" && base == g.worktree {
+		base = g.shown
+	}
 	if base == g.root {
 		return "the root of the repo"
 	}

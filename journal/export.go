@@ -10,10 +10,12 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	"sluice/internal/strictjson"
 )
 
-// maxExportLineBytes: a line of an export holds one fact of a record.
-const maxExportLineBytes = MaxLineBytes + 256
+// maxExportLineBytes: a line of an export holds one fact of a record, in plain JSON.
+const maxExportLineBytes = strictjson.PlainMost*MaxLineBytes + 256
 
 // ErrExportChanged is an export that somebody else wrote to, cut or replaced
 // (a git checkout does) while it was open: open it again and go on from its
@@ -174,13 +176,13 @@ func appendExportLine(buf []byte, l Line) []byte {
 	buf = append(buf, headAt...)
 	buf = l.At.UTC().AppendFormat(buf, atLayout)
 	buf = append(buf, `","fact":`...)
-	buf = append(buf, oneLine(l.Fact)...)
+	buf = append(buf, strictjson.Plain(oneLine(l.Fact))...)
 	buf = append(buf, `,"sum":"`...)
 	buf = append(buf, l.Sum...)
 	return append(buf, tailEnd+"\n"...)
 }
 
-// parseExportLine takes exactly what appendExportLine writes.
+// parseExportLine takes exactly what appendExportLine writes, or wrote before its JSON was plain.
 func parseExportLine(data []byte) (Line, error) {
 	var l Line
 	if err := json.Unmarshal(data, &l); err != nil {
@@ -189,7 +191,7 @@ func parseExportLine(data []byte) (Line, error) {
 	if l.Seq < 1 || l.N < 0 || len(l.Sum) != hexLen || len(l.Fact) == 0 {
 		return l, errors.New("the line is not one of an export")
 	}
-	if again := appendExportLine(nil, l); !bytes.Equal(again[:len(again)-1], data) {
+	if again := appendExportLine(nil, l); !bytes.Equal(again[:len(again)-1], strictjson.Plain(data)) {
 		return l, errors.New("the line is not one of an export")
 	}
 	return l, nil
@@ -326,7 +328,7 @@ func (c *comparison) compare(want Line) error {
 			return err
 		}
 		if !c.ended {
-			if bytes.Equal(got, appendExportLine(nil, want)) {
+			if bytes.Equal(strictjson.Plain(got), appendExportLine(nil, want)) {
 				c.rep.Lines++
 				return nil
 			}

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -249,5 +250,54 @@ func TestExportThatSomebodyElseTouches(t *testing.T) {
 	}
 	if got, _ := os.ReadFile(secret); string(got) != "mine" {
 		t.Fatalf("the link's file was written to: %q", got)
+	}
+}
+
+// TestExportIsPlain: no character that a terminal acts on stands raw in an export, and one that an earlier release wrote raw
+// still agrees with the journal and is gone on with.
+func TestExportIsPlain(t *testing.T) {
+	const words = "\u009b2J\u202egate passed\u007f"
+	fact, err := json.Marshal(map[string]string{"kind": "told", "text": words})
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := Line{Seq: 1, At: time.Unix(1, 0), Fact: fact, Sum: strings.Repeat("a", hexLen)}
+	for _, old := range []bool{false, true} {
+		name := filepath.Join(t.TempDir(), "x.log")
+		if old {
+			raw := `{"seq":1,"n":0,"at":"` + line.At.UTC().Format(atLayout) + `","fact":` + string(fact) + `,"sum":"` + line.Sum + `"}` + "\n"
+			if err := os.WriteFile(name, []byte(raw), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x, err := OpenExport(name)
+		if err != nil {
+			t.Fatalf("old: %v: %v", old, err)
+		}
+		next := line
+		next.Seq = 2
+		if err := x.Append(line, next); err != nil {
+			t.Fatal(err)
+		}
+		x.Close()
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+		if len(lines) != 2 || strings.ContainsAny(lines[1], "\u009b\u202e\u007f") {
+			t.Errorf("old: %v: %q", old, lines)
+		}
+		for _, l := range lines {
+			got, err := parseExportLine([]byte(l))
+			var back struct{ Text string }
+			if err != nil || json.Unmarshal(got.Fact, &back) != nil || back.Text != words {
+				t.Errorf("old: %v: %v %q", old, err, back.Text)
+			}
+		}
+		c := &comparison{rep: &ExportReport{}, name: name, lines: bufio.NewReader(bytes.NewReader(data))}
+		if err := errors.Join(c.compare(line), c.compare(next), c.end()); err != nil || c.rep.Lines != 2 {
+			t.Errorf("old: %v: %v, %d lines agree", old, err, c.rep.Lines)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"sluice/engine"
+	"sluice/internal/shells"
 )
 
 // part is a piece of a text: words as they are, or an expression.
@@ -272,6 +273,7 @@ func (c *compiler) command(d commandDoc, s scope, what string) *engine.Command {
 		return nil
 	}
 	cmd := &engine.Command{Shell: d.shell}
+	c.noValueInCode(d, what)
 	for i, a := range d.argv {
 		var check func(string) string
 		if !strings.HasPrefix(a.value, "-") {
@@ -294,6 +296,20 @@ func (c *compiler) command(d commandDoc, s scope, what string) *engine.Command {
 		cmd.Argv = append(cmd.Argv, c.text(a, s, what, check))
 	}
 	return cmd
+}
+
+// noValueInCode refuses a value within an argument that a shell, or another interpreter, runs as code.
+func (c *compiler) noValueInCode(d commandDoc, what string) {
+	argv := make([]string, len(d.argv))
+	for i, a := range d.argv {
+		argv[i] = a.value
+	}
+	for _, i := range shells.CodeArgs(argv) {
+		if strings.Contains(argv[i], "${{") {
+			c.at(d.argv[i].node, "%s: ${{ }} has no place in what a program runs as code (%.20q), where a value could become a command: "+
+				"read it there from the environment, as \"$NAME\" in a shell, with `env: {NAME: \"${{ … }}\"}` at the step or $SLUICE_VAR_…", what, argv[i])
+		}
+	}
 }
 
 // programName holds that which program runs is said by the spec and the run's vars, never by an agent.

@@ -107,7 +107,7 @@ func TestProxyRules(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if got := r.named(host, port); got != want {
+		if got := named(r.Hosts, host, port); got != want {
 			t.Errorf("%s: %v", at, got)
 		}
 	}
@@ -121,7 +121,7 @@ func TestProxyRules(t *testing.T) {
 	}
 	for ip, want := range map[string]bool{"8.8.8.8": true, "127.0.0.1": false, "10.1.2.3": false, "100.64.1.1": false, "169.254.1.1": false, "::1": false, "fd00::1": false,
 		"fe80::1": false, "::ffff:10.0.0.1": false, "64:ff9b::a00:1": false, "2002:a00:1::": false, "224.0.0.1": false, "0.0.0.0": false, "2606:4700::1111": true} {
-		if got := public(netip.MustParseAddr(ip)); got != want {
+		if got := Public(netip.MustParseAddr(ip)); got != want {
 			t.Errorf("%s: %v", ip, got)
 		}
 	}
@@ -225,5 +225,59 @@ func TestOwnAddress(t *testing.T) {
 		} else if err == nil {
 			c.Close()
 		}
+	}
+}
+
+// TestPublicHosts: a host that is allowed where it is public is refused at a private address, and on other ports.
+func TestPublicHosts(t *testing.T) {
+	p := NewProxy(Rules{Public: []string{"localhost", "127.0.0.1", "8.8.8.8", "10.0.0.1:22"}}, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := p.dial(ctx, "tcp", "localhost:80"); !errors.Is(err, errRefused) {
+		t.Errorf("localhost: %v", err)
+	}
+	cancel() // nothing is connected to
+	for at, refused := range map[string]bool{"127.0.0.1:443": true, "8.8.8.8:443": false, "8.8.8.8:22": true, "8.8.4.4:443": true, "10.0.0.1:22": true} {
+		c, err := p.dial(ctx, "tcp", at)
+		if err == nil {
+			c.Close()
+		}
+		if errors.Is(err, errRefused) != refused {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+}
+
+// TestNoSpecialRange: no address of IANA's special-purpose registries, of a cloud's own services, or of an IPv6 form that
+// leads to one of these, is public. The edges of each range are looked at, and what lies beside.
+func TestNoSpecialRange(t *testing.T) {
+	for _, ip := range []string{
+		// IPv4 registry.
+		"0.0.0.0", "0.255.255.255", "10.0.0.0", "10.255.255.255", "100.64.0.0", "100.127.255.255", "127.0.0.1", "127.255.255.255", "169.254.0.0", "169.254.169.254",
+		"172.16.0.0", "172.31.255.255", "192.0.0.0", "192.0.0.9", "192.0.0.10", "192.0.0.170", "192.0.2.1", "192.31.196.1", "192.52.193.1", "192.88.99.1",
+		"192.168.0.0", "192.168.255.255", "192.175.48.1", "198.18.0.0", "198.19.255.255", "198.51.100.1", "203.0.113.1", "240.0.0.0", "255.255.255.255",
+		"224.0.0.1", "239.255.255.255", "168.63.129.16",
+		// IPv6 registry.
+		"::", "::1", "::ffff:0:0", "64:ff9b::1", "64:ff9b:1::1", "64:ff9b:1:ffff::1", "100::", "100::ffff", "100:0:0:1::1", "2001::1", "2001:1::1", "2001:1::2", "2001:1::3", "2001:2::1", "2001:3::1",
+		"2001:4:112::1", "2001:10::1", "2001:20::1", "2001:30::1", "2001:1ff:ffff::", "2001:db8::1", "2001:db8:ffff::", "2002::1", "2620:4f:8000::1", "3fff::", "3fff:fff:ffff::",
+		"5f00::", "5f00:ffff::1", "fc00::", "fdff::1", "fd00:ec2::254", "fe80::1", "febf::1", "fec0::", "feff:ffff::1", "ff02::1", "ffff::1",
+		// What the registry has not given out yet.
+		"::2", "::7f00:1", "::a9fe:a9fe", "200::1", "400::1", "1000::1", "4000::1", "6000::1", "8000::1", "c000::1", "e000::1", "f000::1", "fe00::1",
+		// IPv4 within IPv6: mapped, translated, 6to4, Teredo (the client's address is inverted), ISATAP.
+		"::ffff:127.0.0.1", "::ffff:168.63.129.16", "::ffff:0:10.0.0.1", "64:ff9b::a9fe:a9fe", "64:ff9b::808:808", "2002:7f00:1::1", "2002:a83f:8110::1", "2002:808:808::1", "2001:0:4136:e378:8000:63bf:5601:5601",
+		"2606:4700::5efe:a00:1", "2606:4700::200:5efe:a83f:8110",
+	} {
+		if a := netip.MustParseAddr(ip); Public(a) {
+			t.Errorf("%s is public", ip)
+		}
+	}
+	for _, ip := range []string{"1.0.0.0", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.0", "169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0",
+		"168.63.129.15", "168.63.129.17", "192.0.1.0", "192.0.3.0", "192.167.255.255", "192.169.0.0", "198.17.255.255", "198.20.0.0", "203.0.114.0", "223.255.255.255",
+		"2001:200::1", "2001:db7::1", "2001:db9::1", "2003::1", "2400::1", "2606:4700::1111", "2620:4f:8001::1", "2a00:1450::1", "3ffe::1", "::ffff:8.8.8.8", "2606:4700::5efe:808:808"} {
+		if a := netip.MustParseAddr(ip); !Public(a) {
+			t.Errorf("%s is not public", ip)
+		}
+	}
+	if Public(netip.Addr{}) || Public(netip.MustParseAddr("2606:4700::1%eth0")) {
+		t.Error("no address, or one with a zone, is public")
 	}
 }

@@ -40,14 +40,16 @@ type Rules struct {
 	Web bool `json:"web,omitempty"`
 	// Hosts are allowed besides, wherever they are: "name", "name:port", "*.name"; without a port, 80 and 443.
 	Hosts []string `json:"hosts,omitempty"`
+	// Public are allowed as Hosts are, where their address is one that Web allows.
+	Public []string `json:"public,omitempty"`
 }
 
 // Empty says that the rules allow nothing.
-func (r Rules) Empty() bool { return !r.Web && len(r.Hosts) == 0 }
+func (r Rules) Empty() bool { return !r.Web && len(r.Hosts)+len(r.Public) == 0 }
 
-// named says that host and port are in Hosts.
-func (r Rules) named(host, port string) bool {
-	return slices.ContainsFunc(r.Hosts, func(rule string) bool {
+// named says that rules allow host and port.
+func named(rules []string, host, port string) bool {
+	return slices.ContainsFunc(rules, func(rule string) bool {
 		want, only, _ := SplitHost(rule)
 		if only == "" && port != "80" && port != "443" || only != "" && only != port {
 			return false
@@ -233,10 +235,10 @@ func (p *Proxy) dial(ctx context.Context, network, address string) (net.Conn, er
 	if err != nil {
 		return nil, fmt.Errorf("%.300q: %w", address, err)
 	}
-	if p.rules.named(host, port) {
+	if named(p.rules.Hosts, host, port) {
 		return p.dialer.DialContext(ctx, network, address)
 	}
-	if !p.rules.Web || port != "80" && port != "443" {
+	if !named(p.rules.Public, host, port) && (!p.rules.Web || port != "80" && port != "443") {
 		return nil, p.refuse(host, port)
 	}
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
@@ -245,7 +247,7 @@ func (p *Proxy) dial(ctx context.Context, network, address string) (net.Conn, er
 	}
 	last := error(nil)
 	for _, ip := range ips {
-		if !public(ip) || p.own(ip) {
+		if !Public(ip) || p.own(ip) {
 			last = p.refuse(host, port)
 			continue
 		}
@@ -283,24 +285,4 @@ func (p *Proxy) refuse(host, port string) error {
 		p.note(at)
 	}
 	return fmt.Errorf("%s: %w", at, errRefused)
-}
-
-// public says that an address is of the internet, as seen from everywhere.
-func public(ip netip.Addr) bool {
-	ip = ip.Unmap()
-	if !ip.IsGlobalUnicast() || ip.IsPrivate() {
-		return false
-	}
-	return !slices.ContainsFunc(special(), func(p netip.Prefix) bool { return p.Contains(ip) })
-}
-
-// special are the networks that IANA keeps for other uses than the public internet's (RFC 6890), beyond those that net/netip
-// knows; NAT64 and 6to4 lead to any IPv4 address.
-func special() []netip.Prefix {
-	var out []netip.Prefix
-	for _, s := range []string{"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24",
-		"203.0.113.0/24", "240.0.0.0/4", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16"} {
-		out = append(out, netip.MustParsePrefix(s))
-	}
-	return out
 }

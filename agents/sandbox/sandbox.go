@@ -29,7 +29,8 @@ import (
 const (
 	// Tool is where the sluice binary is inside.
 	Tool         = "/run/sluice/sluice"
-	fallbackHome = "/run/sluice/home" // where a home is "/" or none
+	Objects      = "/run/sluice/objects" // the repo's, for a git folder that is not the repo's
+	fallbackHome = "/run/sluice/home"    // where a home is "/" or none
 )
 
 // uid is who the processes inside seem to be where they are root outside: some programs refuse to work as root.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/term"
+	"sluice/internal/strictjson"
 )
 
 // app is what every command has: its streams, its environment and the flags that all commands share.
@@ -103,16 +105,20 @@ func (a *app) print(format string, args ...any) { fmt.Fprintf(a.out, format+"\n"
 func (a *app) note(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }
 
 // document writes v as one JSON document.
-func (a *app) document(v any) error {
-	enc := json.NewEncoder(a.out)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
-}
+func (a *app) document(v any) error { return a.encode(v, "  ") }
 
 // jsonLine writes v as JSON on one line, for streams.
-func (a *app) jsonLine(v any) error {
-	enc := json.NewEncoder(a.out)
+func (a *app) jsonLine(v any) error { return a.encode(v, "") }
+
+// encode writes JSON that is safe to look at: what agents wrote is in it.
+func (a *app) encode(v any, indent string) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetIndent("", indent)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.out.Write(strictjson.Plain(b.Bytes()))
+	return err
 }

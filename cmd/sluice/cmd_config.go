@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/executor"
 	"sluice/internal/git"
 )
 
@@ -20,17 +21,19 @@ func (a *app) configCommand() *cobra.Command {
 		Short: "show every setting, and where each comes from",
 		Long: `Settings come in layers, each over the one before: built-in, your own file
 (~/.config/sluice/config.yaml), the project's (.workflow/config.yaml), SLUICE_CONFIG_<KEY>
-in the environment, and --set. This shows what holds now, and which layer says so.
+in the environment, and --set. This shows what holds now, which layer says so, and what the
+project's file may do with the key: others, and agents, write that file.
 
   agents      how to launch one: agents.NAME.command, prompt_via (stdin, arg, file), format, env
   roles       who plays which: roles.NAME.agent (several take turns), model, prompt_file, timeout, ...
               "*" stands for each role not named
   max_parallel max_agents trust veto_window rescan grace linger settle kill_after pr_poll
-  sandbox     mode (auto, on, off), read, write: in your own file only
+  sandbox     mode (auto, on, off), read, write
   timeout idle_timeout restarts
   budget      attempt, day: max_cost_usd, max_tokens; day besides: max_launches, max_duration
-  notify      desktop, remind; command, webhook, terminal and escalate only in your own file, not in
-              the project's: agents can write that one`,
+  notify      desktop, remind, command, webhook, terminal, escalate
+
+What a project's file may do: ` + projectWords(),
 		Example: "sluice config veto_window\nSLUICE_CONFIG_VETO_WINDOW=2m sluice config roles",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -84,7 +87,34 @@ type setting struct {
 	Key   string `json:"key"`
 	Value any    `json:"value"`
 	From  string `json:"from"`
+
+	Project string `json:"project"` // what the project's file may do with it
 }
+
+// projectWords names the keys of each class.
+func projectWords() string {
+	of := map[string][]string{}
+	for _, k := range executor.Keys() {
+		of[k.Class] = append(of[k.Class], k.Name)
+	}
+	var out strings.Builder
+	for _, class := range []string{executor.YoursOnly, executor.MayTighten, executor.Free} {
+		out.WriteString("\n" + class + ":")
+		column := projectColumns
+		for _, name := range of[class] {
+			if column+1+len(name) > projectColumns {
+				out.WriteString("\n ")
+				column = 1
+			}
+			out.WriteString(" " + name)
+			column += 1 + len(name)
+		}
+	}
+	return out.String()
+}
+
+// projectColumns is how wide projectWords are.
+const projectColumns = 90
 
 func (a *app) showSettings(s *settings, args []string) error {
 	values := s.k.All()
@@ -95,7 +125,8 @@ func (a *app) showSettings(s *settings, args []string) error {
 			from = builtInName
 		}
 		if one := dotted(key); len(args) == 0 || one == args[0] || strings.HasPrefix(one, args[0]+".") {
-			list = append(list, setting{one, values[key], from})
+			k, _ := executor.KeyOf(strings.Split(key, sep))
+			list = append(list, setting{one, values[key], from, k.Class})
 		}
 	}
 	if len(list) == 0 {
@@ -109,7 +140,7 @@ func (a *app) showSettings(s *settings, args []string) error {
 	}
 	t := &table{}
 	for _, l := range list {
-		t.row(cell{l.Key, plain}, cell{valueWords(l.Value), bold}, cell{l.From, dim})
+		t.row(cell{l.Key, plain}, cell{valueWords(l.Value), bold}, cell{l.From, dim}, cell{l.Project, dim})
 	}
 	a.printTable(t)
 	for _, w := range s.Warnings() {

@@ -120,6 +120,9 @@ func (s *sharedWriter) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
+// demoOwn are the settings of the demo's person: the built-in veto window is 30s.
+const demoOwn = "veto_window: 4s\nnotify: {desktop: false}\n"
+
 // demoRepo makes the repo.
 func (a *app) demoRepo(ctx context.Context, dir string) error {
 	self, err := os.Executable()
@@ -129,6 +132,7 @@ func (a *app) demoRepo(ctx context.Context, dir string) error {
 	for to, data := range map[string][]byte{
 		"repo/.workflow/specs/" + demoFlow + ".yaml": demoFile(demoFlow + ".yaml"),
 		"repo/.workflow/config.yaml":                 bytes.ReplaceAll(demoFile("config.yaml"), []byte("@SELF@"), []byte(self)),
+		"config/sluice/config.yaml":                  []byte(demoOwn),
 		"repo/.workflow/.gitignore":                  []byte(ignored),
 		"repo/.workflow/" + specs.SchemaFile:         specs.Schema(),
 		"repo/docs/plans/phase-4-plan.md":            demoFile("plan.md"),

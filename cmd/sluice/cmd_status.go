@@ -214,6 +214,11 @@ func (a *app) status(ctx context.Context, p *place, v viewer, served bool, args 
 	if err != nil {
 		return err
 	}
+	if _, err := a.settingsOf(p.root, nil); err != nil {
+		for _, f := range faultsIn(err) {
+			st.Health = append(st.Health, "the settings are not gone by: "+f.Error())
+		}
+	}
 	if len(args) == 1 {
 		id, err := named(st.Runs, args[0])
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -169,7 +170,11 @@ func (a *app) watchList(ctx context.Context) error {
 		if !s.Served {
 			word, style = "not served", yellow
 		}
-		t.row(cell{word, style}, cell{s.Root, plain}, cell{clean(s.Why), dim})
+		why := s.Why
+		if len(s.Health) > 0 {
+			word, style, why = "unwell", yellow, strings.Join(s.Health, "; ")
+		}
+		t.row(cell{word, style}, cell{s.Root, plain}, cell{oneLine(why), dim})
 	}
 	a.printTable(t)
 	if len(states) == 0 {

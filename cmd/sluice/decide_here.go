@@ -46,7 +46,7 @@ func (a *app) printSince(ctx context.Context, p *place, sh *shown) error {
 	return nil
 }
 
-// decideHere lets the person at the terminal decide what was shown, by a key. What is decided is the round that was shown.
+// decideHere lets the person at the terminal decide what was shown, by a key: the round that was shown, and no other.
 func (a *app) decideHere(ctx context.Context, p *place, sh *shown) error {
 	g := sh.Gate
 	if a.inAttempt() != nil || g == nil || g.State != engine.OnHuman && g.State != engine.OnWindow {
@@ -185,7 +185,9 @@ func (h *hand) decides(sh *shown, outcome string) (decided, text string) {
 // confirms asks whether a pass is meant, and says why it was not confirmed.
 func (h *hand) confirms(sh *shown) (why string) {
 	a, g := h.a, sh.Gate
-	a.print("%s", a.paint(yellow, press.Pass{Run: sh.Run, Gate: g.ID, GateName: g.Name, Round: g.Round, Step: sh.Step, StepName: sh.StepName, Content: g.Reviewed}.Question()))
+	pass := press.Pass{Run: sh.Run, Gate: g.ID, GateName: g.Name, Round: g.Round,
+		Step: sh.Step, StepName: sh.StepName, Content: g.Reviewed}
+	a.print("%s", a.paint(yellow, pass.Question()))
 	fmt.Fprintf(a.out, "%s ", a.paint(bold, press.AnswersHere))
 	k, err := h.key("sure")
 	fmt.Fprintln(a.out)

@@ -153,18 +153,18 @@ func (f *forge) deny(denies bool) {
 func devCycle(t *testing.T, held bool) (*sandbox, *forge) {
 	t.Helper()
 	const settings = "notify: {desktop: false}\nsettle: 200ms\nrescan: 500ms\nkill_after: 2s\npr_poll: 1s\nrestarts: 0\n"
-	w := newSandbox(t, settings)
+	const gets = "env: [GH_HOST, GH_ENTERPRISE_TOKEN, GH_CONFIG_DIR]"
+	w := newSandbox(t, settings+"roles: {publisher: {"+gets+"}}\n")
 	f := newForge(w)
 	if held {
 		needsCage(t)
 		w.env = slices.DeleteFunc(w.env, func(v string) bool { return strings.HasPrefix(v, "SLUICE_CONFIG_SANDBOX_MODE=") })
 		at := strings.TrimSuffix(strings.TrimPrefix(f.url, "https://"), "/me/dates.git")
-		w.put("config/sluice/config.yaml", settings+fmt.Sprintf("sandbox: {mode: on, read: [%q]}\nroles: {publisher: {network: [%q]}}\n", f.shown, at))
+		w.put("config/sluice/config.yaml", settings+fmt.Sprintf("sandbox: {mode: on, read: [%q]}\nroles: {publisher: {network: [%q], %s}}\n", f.shown, at, gets))
 	}
 	w.do("git", "init", "-q", "-b", "main")
 	w.do(w.bin, "init", "--template", "dev-cycle", "--writer", "claude", "--reviewer", "codex")
 	w.put("repo/.workflow/config.yaml", w.file(".workflow/config.yaml")+"\n")
-	w.do("sed", "-i", "s/publisher: {agent: claude}/publisher: {agent: claude, env: [GH_HOST, GH_ENTERPRISE_TOKEN, GH_CONFIG_DIR]}/", ".workflow/config.yaml")
 	w.put("repo/.workflow/stubs/dev-cycle.yaml", devCycleReal)
 	w.do("git", "add", "-A")
 	w.do("git", "commit", "-q", "-m", "start")

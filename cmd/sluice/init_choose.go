@@ -55,17 +55,17 @@ func reviews(role string) bool {
 // knownAgents are looked for on PATH: the two that are built in first, then those whose settings docs/agents.md has.
 func knownAgents() []string { return []string{"claude", "codex", "opencode", "qwen", "gemini"} }
 
-// agentSettings are the settings of those that are not built in, as they were tried.
-func agentSettings(name string) string {
+// agentSettings are the settings of those that are not built in, as they were tried, and the variables that they need.
+func agentSettings(name string) (set, env string) {
 	switch name {
 	case "opencode":
-		return `{command: [opencode, run], prompt_via: arg, env: ["OPENCODE_*"]}`
+		return `command: [opencode, run], prompt_via: arg`, `["OPENCODE_*"]`
 	case "qwen":
-		return `{command: [qwen, --auth-type, openai, --yolo], prompt_via: stdin, env: ["OPENAI_*"]}`
+		return `command: [qwen, --auth-type, openai, --yolo], prompt_via: stdin`, `["OPENAI_*"]`
 	case "gemini":
-		return `{command: [gemini, -m, gemini-2.5-flash, --yolo], prompt_via: stdin, env: ["GEMINI_*", "GOOGLE_*"]}`
+		return `command: [gemini, -m, gemini-2.5-flash, --yolo], prompt_via: stdin`, `["GEMINI_*", "GOOGLE_*"]`
 	}
-	return ""
+	return "", ""
 }
 
 // choose fills in what no flag said: by what is found here, and by at most three questions where there is somebody to ask.
@@ -208,8 +208,9 @@ func (c *choice) fit(name string, data []byte) []byte {
 			if reviews(m[2]) {
 				who = c.Reviewer
 			}
-			if s := agentSettings(who); s != "" && !slices.Contains(own, "  "+who+": "+s) {
-				own = append(own, "  "+who+": "+s)
+			set, _ := agentSettings(who)
+			if line := "  " + who + ": {" + set + "}"; set != "" && !slices.Contains(own, line) {
+				own = append(own, line)
 			}
 			return m[1] + m[2] + m[3] + who + m[4]
 		})
@@ -228,6 +229,12 @@ func (c *choice) tell(a *app, trial string) {
 	if len(c.Found) == 0 {
 		a.print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice %s` tries the workflow with stand-ins",
 			a.paint(yellow, "note:"), strings.Join(knownAgents(), ", "), workflowDir, trial)
+	}
+	for _, who := range slices.Compact([]string{c.Writer, c.Reviewer}) {
+		if set, env := agentSettings(who); set != "" {
+			a.print("%s a repo's settings hand no variables of yours to an agent: for its key, have this in your own file (`sluice help config`):\n  agents: {%s: {%s, env: %s}}",
+				a.paint(yellow, "note:"), who, set, env)
+		}
 	}
 	if c.Test == "" && !c.moot[2] {
 		a.print("%s no tests were found here: the work is judged by its reviewer and by you, until the spec's `test` names a command", a.paint(yellow, "note:"))

@@ -24,8 +24,7 @@ const (
 	maxTyped     = 4000 // characters of words typed at the screen
 )
 
-// press takes what was typed, as it was read. errLeft: the person leaves; errInterrupt: with Ctrl-C, which in this mode is
-// a key.
+// press takes what was typed, as it was read. errLeft: the person leaves; errInterrupt: with Ctrl-C, here a key.
 func (sc *screen) press(ctx context.Context, in typed) error {
 	if bytes.IndexByte(in.bytes, keyInterrupt) >= 0 {
 		return errInterrupt

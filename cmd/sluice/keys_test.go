@@ -75,19 +75,37 @@ func TestNoKeyDecidesByAccident(t *testing.T) {
 	before := func(t *testing.T) *seat { return newSeat(t, at("agent", "")) }
 	opens := func(p *seat) { p.sc.run = at("human", engine.OnHuman); p.waits(0) }
 	for name, do := range map[string]func(t *testing.T) *seat{
-		"a rejection typed at the page of s":       func(t *testing.T) *seat { return page(t).types("this is poor, stop\r", typing) },
-		"a rejection typed slowly at the page":     func(t *testing.T) *seat { return page(t).types("this is poor: stop\r", 900*time.Millisecond) },
-		"a rejection typed at the gate, without f": func(t *testing.T) *seat { return open(t).types("please stop\r", typing) },
+		"a rejection typed at the page of s": func(t *testing.T) *seat {
+			return page(t).types("this is poor, stop\r", typing)
+		},
+		"a rejection typed slowly at the page": func(t *testing.T) *seat {
+			return page(t).types("this is poor: stop\r", 900*time.Millisecond)
+		},
+		"a rejection typed at the gate, without f": func(t *testing.T) *seat {
+			return open(t).types("please stop\r", typing)
+		},
 		"p alone":            func(t *testing.T) *seat { return open(t).types("p", 0).waits(time.Hour) },
 		"p held down":        func(t *testing.T) *seat { return open(t).types(strings.Repeat("p", 200), repeat) },
 		"p and Enter in one": func(t *testing.T) *seat { p := open(t); _ = p.chunk("p\r"); return p },
 		"p, then Enter at once": func(t *testing.T) *seat {
 			return open(t).types("p\r", 5*time.Millisecond)
 		},
-		"p and Enter within a second, then Enter": func(t *testing.T) *seat { return open(t).types("p\r\r", 700*time.Millisecond) },
-		"a paste":                   func(t *testing.T) *seat { p := open(t); _ = p.chunk("is good\rp\rp\r"); return p.waits(time.Hour) },
-		"a paste that comes slowly": func(t *testing.T) *seat { return open(t).types("ok\rp\rp\rf no\rp\n", 20*time.Millisecond) },
-		"a bracketed paste":         func(t *testing.T) *seat { p := open(t); _ = p.chunk("\x1b[200~p\n\x1b[201~"); return p },
+		"p and Enter within a second, then Enter": func(t *testing.T) *seat {
+			return open(t).types("p\r\r", 700*time.Millisecond)
+		},
+		"a paste": func(t *testing.T) *seat {
+			p := open(t)
+			_ = p.chunk("is good\rp\rp\r")
+			return p.waits(time.Hour)
+		},
+		"a paste that comes slowly": func(t *testing.T) *seat {
+			return open(t).types("ok\rp\rp\rf no\rp\n", 20*time.Millisecond)
+		},
+		"a bracketed paste": func(t *testing.T) *seat {
+			p := open(t)
+			_ = p.chunk("\x1b[200~p\n\x1b[201~")
+			return p
+		},
 		"a bracketed paste in parts": func(t *testing.T) *seat {
 			p := open(t)
 			for _, part := range []string{"\x1b[20", "0~", "p", "\r", "f", "no", "\r", "\x1b[20", "1~"} {
@@ -160,7 +178,8 @@ func TestAPassIsAskedOnceMore(t *testing.T) {
 			p.waits(2 * time.Second)
 		}
 		p.types("p", 0)
-		if got := p.foot(); !strings.Contains(got, "Pass G review, round 3 of w-1: step X-2 implement, content 0123456789ab?") || strings.Contains(got, press.Answers) {
+		const question = "Pass G review, round 3 of w-1: step X-2 implement, content 0123456789ab?"
+		if got := p.foot(); !strings.Contains(got, question) || strings.Contains(got, press.Answers) {
 			t.Errorf("asked:\n%s", got)
 		}
 		p.waits(time.Second)
@@ -180,14 +199,20 @@ func TestWhyAKeyDidNothing(t *testing.T) {
 		do   func(p *seat)
 		want string
 	}{
-		{"too soon", func(p *seat) { p.types("p", 300*time.Millisecond) }, "it has only just come to the screen: look, then press p"},
+		{"too soon", func(p *seat) {
+			p.types("p", 300*time.Millisecond)
+		}, "it has only just come to the screen: look, then press p"},
 		{"held", func(p *seat) {
 			p.waits(2*time.Second).types("fff", 300*time.Millisecond)
 			_ = p.chunk("\x1b")
 			p.types("f", 100*time.Millisecond)
 		}, ""},
-		{"at once", func(p *seat) { p.waits(2*time.Second).types("jp", 20*time.Millisecond) }, "several keys at once decide nothing"},
-		{"Enter too soon", func(p *seat) { p.waits(2*time.Second).types("p\r", 300*time.Millisecond) }, "it has only just come to the screen"},
+		{"at once", func(p *seat) {
+			p.waits(2*time.Second).types("jp", 20*time.Millisecond)
+		}, "several keys at once decide nothing"},
+		{"Enter too soon", func(p *seat) {
+			p.waits(2*time.Second).types("p\r", 300*time.Millisecond)
+		}, "it has only just come to the screen"},
 		{"another key", func(p *seat) { p.waits(2*time.Second).types("px", 2*time.Second) }, "nothing was decided"},
 	} {
 		p := newSeat(t, at("human", engine.OnHuman))
@@ -209,7 +234,7 @@ func TestATinyTerminalPassesNothing(t *testing.T) {
 	p.types("p", 0)
 	for range 2 {
 		lines := p.sc.frame(20, 6, p.at)
-		if all := bare(strings.Join(lines, "")); len(lines) != 6 || !strings.Contains(strings.ReplaceAll(all, "\n", ""), "too small") {
+		if all := bare(strings.Join(lines, "")); len(lines) != 6 || !strings.Contains(all, "too small") {
 			t.Errorf("%d lines: %q", len(lines), all)
 		}
 		p.at = p.at.Add(2 * time.Second)

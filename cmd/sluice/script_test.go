@@ -30,17 +30,19 @@ const (
 )
 
 // quickSettings make everything that is waited for short, and have testdata/act.sh play every role. A script lays its
-// own over them.
-const quickSettings = `notify: {desktop: false}
+// repo's over them, or with `own FILE` another end.
+const quickSettings = quickTimes + `roles: {"*": {agent: acts}}
+agents: {acts: {command: [sh, "ACTS"], prompt_via: file, env: [E2E_WORK]}}
+`
+
+const quickTimes = `notify: {desktop: false}
 rescan: 300ms
 settle: 150ms
 grace: 300ms
 linger: 500ms
 kill_after: 1s
 pr_poll: 3s
-veto_window: 500ms
-roles: {"*": {agent: acts}}
-agents: {acts: {command: [sh, "ACTS"], prompt_via: file, env: [E2E_WORK]}}
+veto_window: 400ms
 `
 
 // built is the binary that all tests of this package run.
@@ -165,6 +167,11 @@ func abs(path string) string {
 	return a
 }
 
+// cmdOwn has the person's settings end with a file of the script's, in the place of the agents and roles of quickSettings.
+func cmdOwn(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.WriteFile(filepath.Join(ts.Getenv("WORK"), "config/sluice/config.yaml"), []byte(quickTimes+ts.ReadFile(args[0])), 0o644))
+}
+
 // isolated is an environment that shares nothing with the machine's user.
 func isolated(work string) []string {
 	return []string{
@@ -260,7 +267,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
 		"repo": cmdRepo, "served": cmdServed, "waitfor": cmdWaitFor, "waitfile": cmdWaitFile, "exits": cmdExits,
 		"bg": cmdBackground, "daemon": cmdDaemon, "sig": cmdSignal, "ended": cmdEnded, "alone": cmdAlone,
-		"shown": cmdShown,
+		"shown": cmdShown, "own": cmdOwn,
 	}
 }
 

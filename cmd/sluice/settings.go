@@ -20,10 +20,9 @@ import (
 // Settings come in layers, each over the one before: built-in, the person's file, the project's file, SLUICE_CONFIG_<KEY>,
 // --set. A key that no layer may have is an error that names the place and the nearest key.
 //
-// What notices run and where they go is the person's to say alone: notify.command, terminal, webhook and escalate are refused
-// in the project's file. That
-// file lies in the repo, where agents write; whoever starts a run trusts the repo's agents and commands to run in its
-// attempts, bounded and recorded, but not to choose a program that runs beside the daemon at every notice.
+// The project's file lies in the repo, where colleagues and agents write: what it may set is in executor.Keys. Whoever starts
+// a run trusts the repo's agents and commands to run in its attempts, held and recorded. What holds them, what secrets they
+// get, and how a person is told is that person's to say.
 
 // sep stands between the parts of a key inside: the names of roles may have dots in them.
 const sep = "/"
@@ -31,21 +30,13 @@ const sep = "/"
 // envPrefix begins the names of variables that are settings.
 const envPrefix = "SLUICE_CONFIG_"
 
-// personal are the keys that the project's file may not set.
-func personal(key string) bool {
-	for _, own := range []string{"notify" + sep + "command", "notify" + sep + "terminal", "notify" + sep + "webhook", "notify" + sep + "escalate", "sandbox"} {
-		if key == own || strings.HasPrefix(key, own+sep) {
-			return true
-		}
-	}
-	return false
-}
-
 // layer is one source of settings.
 type layer struct {
 	name   string            // built-in, or where it was read: a file, a variable, --set
 	values map[string]any    // nested
 	lines  map[string]string // key -> where exactly it was set
+
+	project bool // it may only tighten what the others say
 }
 
 // settings are the layers laid over one another.
@@ -103,7 +94,30 @@ func more(n int) string {
 
 // merge lays the layers over one another and checks what comes of them.
 func merge(layers []layer, files []string) (*settings, error) {
-	s := &settings{k: koanf.New(sep), from: map[string]string{}, files: files}
+	s, err := overlay(layers)
+	if err != nil {
+		return nil, err
+	}
+	s.files = files
+	faults, err := s.loosened(layers)
+	if err != nil {
+		return nil, err
+	}
+	if len(faults) > 0 {
+		return nil, settingsFault(faults, exitFailed)
+	}
+	if faults := s.Check(); len(faults) > 0 {
+		for i, f := range faults {
+			faults[i] = s.placed(f)
+		}
+		return nil, settingsFault(faults, exitFailed)
+	}
+	return s, nil
+}
+
+// overlay lays layers over one another.
+func overlay(layers []layer) (*settings, error) {
+	s := &settings{k: koanf.New(sep), from: map[string]string{}}
 	for _, l := range layers {
 		if err := s.k.Load(confmap.Provider(l.values, ""), nil); err != nil {
 			return nil, fmt.Errorf("settings: %s: %w", l.name, err)
@@ -119,19 +133,43 @@ func merge(layers []layer, files []string) (*settings, error) {
 	if err := s.k.UnmarshalWithConf("", &s.Settings, conf); err != nil {
 		return nil, fmt.Errorf("settings: %w: `sluice config` shows where each comes from", err)
 	}
-	for name, r := range s.Roles { // one that says other things only is played by who plays those that are not named
-		if !s.k.Exists("roles" + sep + name + sep + "agent") {
-			r.Agent = s.Roles[executor.AnyRole].Agent
-			s.Roles[name] = r
-		}
-	}
-	if faults := s.Check(); len(faults) > 0 {
-		for i, f := range faults {
-			faults[i] = s.placed(f)
-		}
-		return nil, settingsFault(faults, exitFailed)
-	}
+	s.Inherit(func(role, key string) bool { return s.k.Exists("roles" + sep + role + sep + key) })
 	return s, nil
+}
+
+// loosened are the values of the project's file that ask for more, or less, than all other layers together allow.
+func (s *settings) loosened(layers []layer) (faults []error, err error) {
+	i := slices.IndexFunc(layers, func(l layer) bool { return l.project })
+	if i < 0 {
+		return nil, nil
+	}
+	others := slices.Delete(slices.Clone(layers), i, i+1)
+	below, err := overlay(others)
+	if err != nil {
+		return nil, err
+	}
+	s.HoldHosts(below.Settings)
+	for _, key := range slices.Sorted(maps.Keys(layers[i].lines)) {
+		if how := executor.Looser(below.Settings, s.Settings, strings.Split(key, sep)); how != "" {
+			faults = append(faults, fmt.Errorf("%s: %s: %s (%s): a project's file can only tighten: remove it there, or set %[2]s in your own file",
+				layers[i].lines[key], dotted(key), clean(how), below.source(key)))
+		}
+	}
+	return faults, nil
+}
+
+// source is the place that says what holds for a key, for a role also by "*" or by the budget of an attempt.
+func (s *settings) source(key string) string {
+	keys := []string{key}
+	if parts := strings.Split(key, sep); len(parts) == 3 && parts[0] == "roles" {
+		keys = append(keys, "roles"+sep+executor.AnyRole+sep+parts[2], "budget"+sep+"attempt"+sep+parts[2])
+	}
+	for _, k := range keys {
+		if at := s.from[k]; at != "" {
+			return at
+		}
+	}
+	return builtInName
 }
 
 // placed puts the place before a fault that begins with a key.

@@ -41,6 +41,9 @@ func kindOf(key string) (reflect.Type, error) {
 			var next reflect.Type
 			for i := range t.NumField() {
 				name := t.Field(i).Tag.Get("koanf")
+				if !t.Field(i).IsExported() {
+					continue
+				}
 				if known = append(known, done+name); name == part {
 					next = t.Field(i).Type
 				}
@@ -63,6 +66,9 @@ func fixedKeys() map[string]reflect.Type {
 	var walk func(t reflect.Type, prefix string)
 	walk = func(t reflect.Type, prefix string) {
 		for i := range t.NumField() {
+			if !t.Field(i).IsExported() {
+				continue
+			}
 			key, ft := prefix+t.Field(i).Tag.Get("koanf"), t.Field(i).Type
 			switch ft.Kind() {
 			case reflect.Struct:
@@ -79,7 +85,7 @@ func fixedKeys() map[string]reflect.Type {
 
 // fileLayer reads a settings file, all faults at once. A file that is not there is no layer.
 func fileLayer(file string, project bool) (l layer, there bool, faults []error) {
-	l = layer{name: file, values: map[string]any{}, lines: map[string]string{}}
+	l = layer{name: file, values: map[string]any{}, lines: map[string]string{}, project: project}
 	data, _, err := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), maxSettingsBytes)
 	if isMissing(err) {
 		return l, false, nil
@@ -97,7 +103,7 @@ func fileLayer(file string, project bool) (l layer, there bool, faults []error) 
 	if dec.Decode(new(yaml.Node)) != io.EOF {
 		return l, true, []error{fmt.Errorf("%s: more than one document in it: want one", shortPath(file))}
 	}
-	r := &settingsReader{layer: &l, file: shortPath(file), project: project}
+	r := &settingsReader{layer: &l, file: shortPath(file)}
 	r.mapping(doc.Content[0], "", reflect.TypeFor[executor.Settings](), 0)
 	return l, true, r.faults
 }
@@ -105,10 +111,9 @@ func fileLayer(file string, project bool) (l layer, there bool, faults []error) 
 // settingsReader turns nodes into values and keeps every fault.
 type settingsReader struct {
 	*layer
-	file    string
-	project bool
-	nodes   int
-	faults  []error
+	file   string
+	nodes  int
+	faults []error
 }
 
 func (r *settingsReader) at(n *yaml.Node, format string, args ...any) {
@@ -150,12 +155,12 @@ func (r *settingsReader) value(k, v *yaml.Node, key string, t reflect.Type, dept
 		r.at(k, "%s", err)
 		return
 	}
-	if r.project && personal(key) {
-		r.at(k, "%s is yours alone to set, in your own settings file: agents can write this one", dotted(key))
+	if keys := kind.Kind() == reflect.Struct || kind.Kind() == reflect.Map; keys && (v.Kind == yaml.MappingNode || !r.yoursOnly(key)) {
+		r.mapping(v, key+sep, kind, depth+1)
 		return
 	}
-	if kind.Kind() == reflect.Struct || kind.Kind() == reflect.Map {
-		r.mapping(v, key+sep, kind, depth+1)
+	if r.yoursOnly(key) {
+		r.at(k, "%s is yours alone to set, in your own settings file: agents can write this one", dotted(key))
 		return
 	}
 	if v.Kind == yaml.ScalarNode && v.Tag == "!!null" {
@@ -168,6 +173,12 @@ func (r *settingsReader) value(k, v *yaml.Node, key string, t reflect.Type, dept
 	}
 	put(r.values, key, val)
 	r.lines[key] = fmt.Sprintf("%s:%d", r.file, k.Line)
+}
+
+// yoursOnly says that the layer may not set a key, as it is the project's.
+func (r *settingsReader) yoursOnly(key string) bool {
+	k, ok := executor.KeyOf(strings.Split(key, sep))
+	return r.project && ok && k.Class == executor.YoursOnly
 }
 
 // readValue reads a value that came as text: a list is written as YAML has it, or is one word.

@@ -91,7 +91,7 @@ func TestFaultsOfSettings(t *testing.T) {
 		{"a doubled key", "grace: 1s\ngrace: 2s\n", "config.yaml:2:1: grace: the key stands there twice"},
 		{"no time", "grace: 5\n", `grace: "5": want a time such as 30s or 2h`},
 		{"no number", "max_parallel: many\n", `max_parallel: "many": want a whole number`},
-		{"no truth", "notify: {desktop: yes}\n", `notify.desktop: "yes": want true or false`},
+		{"what is the person's and no truth", "notify: {desktop: yes}\n", "notify.desktop is yours alone to set"},
 		{"a command as one text", "agents: {a: {command: ./a.sh x}}\n", "agents.a.command: want a list"},
 		{"a list of lists", "agents: {a: {command: [[x]]}}\n", "want a list of words"},
 		{"a value where keys belong", "roles: claude\n", "roles: want keys and values"},
@@ -102,9 +102,9 @@ func TestFaultsOfSettings(t *testing.T) {
 		{"a number beyond its bounds", "max_parallel: 0\n", "config.yaml:1: max_parallel: 0: want 1 to 1000"},
 		{"the person's own key", "notify: {command: [evil]}\n", "notify.command is yours alone to set"},
 		{"the person's other key", "notify: {webhook: http://x}\n", "notify.webhook is yours alone to set"},
-		{"a key below it", "notify: {webhook: {url: \"https://evil.example\"}}\n", "notify.webhook is yours alone to set"},
+		{"a key below it", "notify: {webhook: {url: \"https://evil.example\"}}\n", "notify.webhook.url is yours alone to set"},
 		{"the person's terminal", "notify: {terminal: [evil]}\n", "notify.terminal is yours alone to set"},
-		{"who is told late", "notify: {escalate: {after: 99, to: [desktop]}}\n", "notify.escalate is yours alone to set"},
+		{"who is told late", "notify: {escalate: {after: 99, to: [desktop]}}\n", "notify.escalate.after is yours alone to set"},
 		{"an anchor", "grace: &a 1s\nlinger: *a\n", "linger: want a time"},
 		{"too large", "# " + strings.Repeat("x", maxSettingsBytes) + "\n", "too large"},
 	} {
@@ -175,13 +175,13 @@ func TestRoleWithoutAgent(t *testing.T) {
 func TestConfigShowsOneKey(t *testing.T) {
 	conform.Rule(t, "001 cli.config", "a key, its value and its place")
 	w := newWorld(t, true)
-	w.write(".workflow/config.yaml", "veto_window: 7s\n")
-	if code, out, errs := w.sluice("config", "veto_window"); code != 0 || strings.Join(strings.Fields(out), " ") != "veto_window 7s .workflow/config.yaml:1" && !strings.Contains(out, ".workflow/config.yaml:1") {
+	w.write(".workflow/config.yaml", "veto_window: 37s\n")
+	if code, out, errs := w.sluice("config", "veto_window"); code != 0 || strings.Join(strings.Fields(out), " ") != "veto_window 37s .workflow/config.yaml:1 may tighten" && !strings.Contains(out, ".workflow/config.yaml:1") {
 		t.Errorf("%d %q %q", code, out, errs)
 	}
 	code, out, _ := w.sluice("config", "notify", "--json")
 	var list []setting
-	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 0 || len(list) < 2 || list[0].From != builtInName {
+	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 0 || len(list) < 2 || list[0].From != builtInName || list[0].Project != executor.YoursOnly {
 		t.Errorf("%d %s: %v", code, out, err)
 	}
 	if code, _, errs := w.sluice("config", "veto_windo"); code != exitUsage || !strings.Contains(errs, "did you mean veto_window?") {

@@ -19,6 +19,7 @@ import (
 	cage "sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 	"sluice/internal/executor"
 	"sluice/internal/git"
 	"sluice/notify"
@@ -89,9 +90,15 @@ func (w *parts) server(home string) *daemon.Server {
 	return daemon.NewServer(daemon.ServerOptions{
 		Home: home, Version: version, Log: w.log, Open: w.open, ReposFile: reposFile(home),
 		StateOf: func(ctx context.Context, root string) (string, error) {
+			if !isDir(root) {
+				return "", fmt.Errorf("repo: %w: move it back, or run `sluice watch rm %s`, and `sluice watch add` where it is now", atomicfile.ErrGone, root)
+			}
 			p, err := w.a.placeOf(ctx, root)
 			if err != nil {
 				return "", err
+			}
+			if p.root != root { // a folder above is a repo
+				return "", failed("put it back, or run `sluice watch rm "+root+"`", "repo: no git repository there, but in %s", p.root)
 			}
 			return p.state, nil
 		},

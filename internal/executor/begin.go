@@ -180,6 +180,9 @@ func (e *Executor) checkout(ctx context.Context, dir, branch string) error {
 	case e.opt.Git == nil:
 		return unready("worktree %s: it is not there, and %s is no git checkout to make it of: make the folder, or run git init", e.shown(dir), e.root)
 	}
+	if err := e.there(); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}

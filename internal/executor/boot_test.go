@@ -203,8 +203,8 @@ func TestCheckLostWithTheMachine(t *testing.T) {
 	b := newBench(t, `
 workflow: {id: w}
 steps:
-  - {id: A, run: "true", success_criterion: "echo x >>once; [ $(wc -l <once) != 1 ] || kill -9 $PPID exits 0", next_step: B}
-  - {id: B, run: "true", success_criterion: "echo x >>always; kill -9 $PPID exits 0", next_step: DONE}
+  - {id: A, run: "true", success_criterion: "echo x >>$HOME/once; [ $(wc -l <$HOME/once) != 1 ] || kill -9 $PPID exits 0", next_step: B}
+  - {id: B, run: "true", success_criterion: "echo x >>$HOME/always; kill -9 $PPID exits 0", next_step: DONE}
 `)
 	if r := b.carry(b.checkJob("A", 1)).Check; !r.OK || b.get("once") != "x\nx\n" {
 		t.Errorf("lost once: %+v after %q", r, b.get("once"))

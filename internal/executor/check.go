@@ -77,9 +77,6 @@ func (e *Executor) checked(ctx context.Context, job daemon.Job, st *engine.Step,
 		}
 		why = append(why, e.writeValues(ctx, job.Key, st.Outputs, env, b.Dir)...)
 	}
-	in.Run = func(ctx context.Context, i int, c engine.Command) (int, string, error) {
-		return e.criterion(ctx, job, st, b, i, c)
-	}
 	outs := append(made, written...)
 	c, protected, err := e.taken(ctx, job, st, b, outs)
 	if ctx.Err() != nil {
@@ -96,9 +93,30 @@ func (e *Executor) checked(ctx context.Context, job daemon.Job, st *engine.Step,
 		r := engine.CheckResult{Why: strings.Join(why, "\n"), Protected: protected}
 		return e.digested(ctx, job, st, c, r)
 	}
-	r := gates.Check(ctx, in)
+	in.Run = func(ctx context.Context, i int, cmd engine.Command) (int, string, error) {
+		return e.criterion(ctx, job, st, b, c.Taken.Commit, i, cmd)
+	}
+	r := e.checkedAt(ctx, job.Key, b, c.Taken.Commit, in)
 	r.Protected = protected
 	return e.digested(ctx, job, st, c, r)
+}
+
+// checkedAt has the criteria checked in the tree of the commit that was taken; "" = in the folder. What is declared and
+// ignored by git is in no tree: it is looked for in the folder then.
+func (e *Executor) checkedAt(ctx context.Context, key string, b begin, commit string, in gates.CheckInput) engine.CheckResult {
+	var j judged
+	err := e.persist(ctx, key, func() (err error) {
+		j, err = e.judgeAt(ctx, b, commit, key)
+		return err
+	})
+	if err != nil {
+		return engine.CheckResult{Broken: unseen("", err)}
+	}
+	if j.seat != nil {
+		defer e.vacate(e.pidFile(key))
+		in.Worktree, in.Shown, in.Beside = j.host, b.Dir, b.Dir
+	}
+	return gates.Check(ctx, in)
 }
 
 // withAnswer is the job's environment with the attempt's answer in it, as outputs see it.
@@ -132,19 +150,23 @@ func answerFits(job daemon.Job, st *engine.Step) string {
 // of the work, but one that ends its own host each time must come to an end.
 const launchesOfCheck = 3
 
-// criterion carries out one command of success_criterion.
-func (e *Executor) criterion(ctx context.Context, job daemon.Job, st *engine.Step, b begin, i int, c engine.Command) (int, string, error) {
+// criterion carries out one command of success_criterion, over the commit that was taken; "" = in the folder.
+func (e *Executor) criterion(ctx context.Context, job daemon.Job, st *engine.Step, b begin, commit string, i int, c engine.Command) (int, string, error) {
 	rel := fmt.Sprintf("%s/%s/%d", e.launchDir(job.Run, st.ID, job.Attempt.N, 1), lastPart(job.Key), i)
 	key := fmt.Sprintf("%s/%d", job.Key, i)
 	once := func(key, rel string) (ended, error) {
 		return e.ensure(ctx, launch{key: key, of: job.Key, dir: rel}, func() (process, error) {
-			argv, err := e.command(job, &c, job.Env, rel, stub.Turn{}, nil, b)
+			j, err := e.judgeAt(ctx, b, commit, key)
+			if err != nil {
+				return process{}, err
+			}
+			argv, err := e.command(job, &c, job.Env, rel, stub.Turn{}, nil, j.begin)
 			if err != nil {
 				return process{}, err
 			}
 			w := e.whose(st.Role(), job.Turn)
 			env, err := e.environ(job, w, key, st.Env, stepVars(job, st))
-			return process{cwd: b.Dir, argv: argv, env: env, who: w}, err
+			return process{cwd: j.host, argv: argv, env: env, who: w, judged: j}, err
 		})
 	}
 	end, err := once(key, rel)
@@ -229,7 +251,7 @@ func (e *Executor) put(p, dir string, data []byte) error {
 	if old, _, err := atomicfile.OpenRegular(filepath.Dir(to), filepath.Base(to), int64(len(data))); err == nil && string(old) == string(data) {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := atomicfile.MkdirBelow(base, filepath.Dir(to), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return atomicfile.Write(to, data, 0o644)

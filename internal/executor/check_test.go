@@ -19,7 +19,7 @@ steps:
     agent: {type: writer}
     outputs: [out.txt, {.workflow/backlog/plan.json: answer.plan}, {note.txt: answer.note}]
     success_criterion:
-      - "echo ran >>ran.txt; test -s out.txt exits 0"
+      - "echo ran >>$HOME/ran.txt; test -s out.txt exits 0"
       - {file: out.txt, non_empty: true}
       - the text reads well
     answer: {type: object, required: [plan], properties: {plan: {type: array}, note: {type: string}}}
@@ -167,7 +167,7 @@ func TestDigestSeesNoProgress(t *testing.T) {
 	conform.Rule(t, "1-language same_failure", "an attempt that changes nothing has the digest of the one before")
 	conform.Rule(t, "1-language same_failure", "an unchanged tree has the same digest")
 	conform.Rule(t, "field ask 14", "an unchanged tree has the same digest")
-	b := newBench(t, strings.Replace(checkSpec, "echo ran >>ran.txt; ", "", 1))
+	b := newBench(t, strings.Replace(checkSpec, "echo ran >>$HOME/ran.txt; ", "", 1))
 	var digests []string
 	for n := range 3 {
 		job := b.checkJob("A", n+1)

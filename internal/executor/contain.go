@@ -11,6 +11,7 @@ import (
 	"sluice/agents/program"
 	"sluice/agents/sandbox"
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 )
 
@@ -58,9 +59,15 @@ func (r Role) network() (kind string, rules egress.Rules) {
 	case slices.Equal(r.Network, []string{NetworkHost}):
 		return sandbox.NetHost, egress.Rules{}
 	}
-	rules.Hosts = slices.Clone(r.Network)
-	if i := slices.Index(rules.Hosts, NetworkWeb); i >= 0 {
-		rules.Web, rules.Hosts = true, slices.Delete(rules.Hosts, i, i+1)
+	for _, h := range r.Network {
+		switch {
+		case h == NetworkWeb:
+			rules.Web = true
+		case slices.Contains(r.public, h):
+			rules.Public = append(rules.Public, h)
+		default:
+			rules.Hosts = append(rules.Hosts, h)
+		}
 	}
 	return sandbox.NetProxy, rules
 }
@@ -104,8 +111,8 @@ func (e *Executor) contain(l launch, p process, spec *agents.Spec) error {
 	plan.Ports = rules.Loopback()
 	switch {
 	case network == sandbox.NetProxy && !box.Remaps():
-		if !rules.Web && len(plan.Ports) < len(rules.Hosts) {
-			return unready("network: %s: single hosts cannot be held to on this system: want web, none, host, or services of this machine", strings.Join(rules.Hosts, ", "))
+		if !rules.Web && len(plan.Ports) < len(rules.Hosts)+len(rules.Public) {
+			return unready("network: %s: single hosts cannot be held to on this system: want web, none, host, or services of this machine", strings.Join(set.Network, ", "))
 		}
 	case network == sandbox.NetProxy:
 		spec.Net = &rules
@@ -114,7 +121,7 @@ func (e *Executor) contain(l launch, p process, spec *agents.Spec) error {
 	if spec.Net != nil {
 		spec.Env = append(spec.Env, rules.Vars()...)
 	}
-	argv, err := e.found(spec.Argv, spec.Env, &plan)
+	argv, err := e.found(spec.Argv, spec.Env, p.judged, &plan)
 	if err != nil {
 		return err
 	}
@@ -132,18 +139,21 @@ func (e *Executor) plan(l launch, p process, run, rest string, inPlace bool) (pl
 		}
 	}
 	cwd, err := filepath.EvalSymlinks(p.cwd)
+	if err == nil && p.judged.covers {
+		cwd = p.judged.Dir
+	}
 	if err != nil {
 		return plan, unready("folder %s: %v", e.shown(p.cwd), err)
 	}
 	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd, Hide: append(e.hidden(), filepath.Join(e.root, filepath.FromSlash(engine.WorkspaceDir))), Inbox: e.pidFile(l.key) + inboxMark,
-		Private: filepath.Join(e.opt.State, homesDir, plain(run), plain(e.holder(l.key, rest)))}
+		Private: filepath.Join(e.opt.State, homesDir, plain(run), plain(e.homeOf(l, p, rest)))}
 	for _, dir := range []string{filepath.Join(plan.Inbox, run), plan.Private} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return plan, err
 		}
 	}
-	plan.Shown = e.fromHome(home)
-	top, err := e.shownTree(l.key, cwd, &plan)
+	plan.Shown = e.fromHome(home, p.judged.seat == nil)
+	top, err := e.shownTop(l.key, cwd, p, &plan)
 	if err != nil {
 		return plan, err
 	}
@@ -151,8 +161,10 @@ func (e *Executor) plan(l launch, p process, run, rest string, inPlace bool) (pl
 	if around == "" {
 		around = e.root
 	}
-	for _, root := range e.opt.Unheld.rootsBelow(around, e) { // the gates of another repo are not this one's to answer
-		plan.Shown = append(plan.Shown, sandbox.Mount{Path: root})
+	if p.judged.seat == nil {
+		for _, root := range e.opt.Unheld.rootsBelow(around, e) { // the gates of another repo are not this one's to answer
+			plan.Shown = append(plan.Shown, sandbox.Mount{Path: root})
+		}
 	}
 	for _, dir := range []string{e.root, cwd, top} {
 		at := filepath.Join(dir, ".workflow")
@@ -164,7 +176,7 @@ func (e *Executor) plan(l launch, p process, run, rest string, inPlace bool) (pl
 				return plan, unready("%v", err)
 			}
 		}
-		if err := os.MkdirAll(filepath.Join(at, "signals"), 0o755); err != nil {
+		if err := atomicfile.MkdirBelow(dir, filepath.Join(at, "signals"), 0o755); err != nil {
 			return plan, err
 		}
 		if top == "" || !sandbox.Inside(at, top) { // else the main checkout is read-only anyway, and this would cover top
@@ -172,7 +184,11 @@ func (e *Executor) plan(l launch, p process, run, rest string, inPlace bool) (pl
 		}
 		plan.Inboxes = append(plan.Inboxes, filepath.Join(at, "signals"))
 	}
-	for _, rel := range []string{l.dir + "/" + ownDir, e.runDir(run) + "/files"} {
+	writable := []string{l.dir + "/" + ownDir, e.runDir(run) + "/files"}
+	if p.judged.seat != nil {
+		writable = writable[:1]
+	}
+	for _, rel := range writable {
 		if err := e.makeBelow(rel, 0o700); err != nil {
 			return plan, unready("%v", err)
 		}
@@ -184,6 +200,14 @@ func (e *Executor) plan(l launch, p process, run, rest string, inPlace bool) (pl
 	}
 	plan.Own = append(plan.Own, own...)
 	return plan, e.seed(plan, p.who.agent.Format)
+}
+
+// shownTop shows the checkout that the launch works in: a judge its own.
+func (e *Executor) shownTop(key, cwd string, p process, plan *sandbox.Plan) (top string, err error) {
+	if p.judged.seat != nil {
+		return p.judged.Top, e.shownSeat(p.judged, plan)
+	}
+	return e.shownTree(key, cwd, plan)
 }
 
 // shownTree shows the checkout that the launch works in, and pins what has to be.
@@ -237,6 +261,15 @@ func (e *Executor) shownTree(key, cwd string, plan *sandbox.Plan) (top string, e
 	return top, nil
 }
 
+// homeOf names the private home of a launch. A judge that speaks in no session has one in which nobody wrote before.
+func (e *Executor) homeOf(l launch, p process, rest string) string {
+	who := e.holder(l.key, rest)
+	if name, _, _ := strings.Cut(rest, "#"); p.judged.seat != nil && who == name {
+		return judgeHome(rest)
+	}
+	return who
+}
+
 // holder is whose private home a launch has: its step's or its gate's, or that of the session it speaks in. Nobody else's
 // launch writes there, so that what one leaves (settings with hooks in them) starts with no other.
 func (e *Executor) holder(key, rest string) string { return holderIn(e.opt.State, key, rest) }
@@ -276,8 +309,9 @@ func homeShown() []string {
 	return []string{".gitconfig", ".config/git", ".local/bin", ".local/share/claude", ".nvm/versions", ".volta", ".asdf", ".rustup", ".cargo/bin", ".pyenv", ".bun/bin", ".deno/bin", "go/bin", "sdk"}
 }
 
-// fromHome shows what of the real home a launch sees: tools, and what the settings name.
-func (e *Executor) fromHome(home string) []sandbox.Mount {
+// fromHome shows what of the real home a launch sees: tools, and what the settings name. A cache that others can write to
+// is not a judge's to write.
+func (e *Executor) fromHome(home string, writes bool) []sandbox.Mount {
 	var out []sandbox.Mount
 	s := e.opt.Settings()
 	show := func(p string, write bool) {
@@ -307,7 +341,7 @@ func (e *Executor) fromHome(home string) []sandbox.Mount {
 		show(p, false)
 	}
 	for _, p := range s.Sandbox.Write {
-		show(p, true)
+		show(p, writes)
 	}
 	return out
 }
@@ -345,10 +379,19 @@ func (e *Executor) insideEnv(env []string, plan sandbox.Plan, format string) []s
 
 // found looks the command up where it will be looked up inside, and shows what it needs that lies in what is hidden. The
 // error is as that of a launch without a sandbox: bwrap's own says nothing to people.
-func (e *Executor) found(argv, env []string, plan *sandbox.Plan) ([]string, error) {
-	name, err := agents.LookUp(argv[0], env, plan.Cwd)
+func (e *Executor) found(argv, env []string, j judged, plan *sandbox.Plan) ([]string, error) {
+	cwd := plan.Cwd
+	if j.covers {
+		cwd = j.host
+	}
+	name, err := agents.LookUp(argv[0], env, cwd)
 	if err != nil {
 		return nil, fatal("%v", err)
+	}
+	if j.covers {
+		if at, err := j.program(name); at != "" || err != nil {
+			return append([]string{at}, argv[1:]...), err
+		}
 	}
 	real, err := filepath.EvalSymlinks(name)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/gates/judge"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/notify"
@@ -82,6 +83,8 @@ type Executor struct {
 	listMu sync.Mutex
 	lists  map[string]*taskFile // task files as read last, by their paths
 
+	judges *judge.Checkouts // nil: there is no git
+
 	talks sync.Mutex // held where a session's file is read and written
 }
 
@@ -115,6 +118,9 @@ func New(o Options) (*Executor, error) {
 		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
 		private: map[string]privateBox{}, exposed: map[string]string{}, pins: map[string]string{}, lists: map[string]*taskFile{},
 		asked: map[string]askedAt{}, presses: make(chan notify.Press, pressesMost), recalls: make(chan daemon.Job, recallsMost)}
+	if err := e.there(); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
@@ -124,6 +130,7 @@ func New(o Options) (*Executor, error) {
 	if e.boot, err = bootedIn(o.State, o.Now()); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
+	e.judges = e.newCheckouts()
 	if err := e.recallOpen(); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}

@@ -35,7 +35,11 @@ func (e *Executor) hook(ctx context.Context, job daemon.Job) *engine.ProcessEnde
 			if err != nil {
 				return process{}, err
 			}
-			w, vars, p.cwd = e.whose(st.Role(), job.Turn), stepVars(job, st), b.Dir
+			commit, _ := takenOf(job)
+			if p.judged, err = e.judgeAt(ctx, b, commit, job.Key); err != nil {
+				return process{}, err
+			}
+			w, vars, p.cwd = e.whose(st.Role(), job.Turn), stepVars(job, st), p.judged.host
 			p.who = w
 			vars["SLUICE_STATUS"] = job.Attempt.Status
 		}

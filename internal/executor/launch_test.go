@@ -137,7 +137,7 @@ func TestStopOfCheck(t *testing.T) {
 	b := newBench(t, `
 workflow: {id: w}
 steps:
-  - {id: A, run: "true", success_criterion: "touch began; sleep 1000 exits 0", next_step: DONE}
+  - {id: A, run: "true", success_criterion: "touch $HOME/began; sleep 1000 exits 0", next_step: DONE}
 `)
 	job := b.checkJob("A", 1)
 	ctx, cancel := context.WithCancel(b.ctx())

@@ -259,7 +259,32 @@ func (e *Executor) makeBelow(rel string, perm fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	return os.MkdirAll(filepath.Dir(path), perm)
+	return e.makeDir(filepath.Dir(path), perm)
+}
+
+// makeDir makes a folder below the root, where that is there.
+func (e *Executor) makeDir(dir string, perm fs.FileMode) error {
+	if err := e.there(); err != nil {
+		return err
+	}
+	return atomicfile.MkdirBelow(e.root, dir, perm)
+}
+
+// there says whether the repo is where it was: one that was moved away, or whose disk is not mounted, is waited for, and
+// nothing is made in its place.
+func (e *Executor) there() error {
+	look := e.root
+	if e.opt.Git != nil {
+		look = filepath.Join(e.opt.Git.Top(), ".git") // the root may be a folder of the checkout
+	}
+	_, err := os.Lstat(look)
+	if err == nil {
+		_, err = os.Lstat(e.root)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w: move it back, or run `sluice watch rm %[1]s`, and `sluice watch add` where it is now", e.root, atomicfile.ErrGone)
+	}
+	return err
 }
 
 // file writes a file of ours below the root (0600, its folder 0700).
@@ -268,7 +293,7 @@ func (e *Executor) file(rel string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := e.makeDir(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
 	return atomicfile.Write(path, data, 0o600)

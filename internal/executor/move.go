@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -107,7 +106,7 @@ func (e *Executor) moved(m *engine.Move) (string, error) {
 		}
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+	if err := e.makeDir(filepath.Dir(to), 0o700); err != nil {
 		return "", err
 	}
 	// Not synced: a file that a power cut puts back is seen again, and is older than whatever waits by then.

@@ -20,6 +20,7 @@ func (e *Executor) ends(key string) {
 	e.opt.Unheld.end(pid)
 	_ = os.Remove(pid + openMark) // a mark that stays says too much, never too little
 	e.unpin(key)
+	e.vacate(pid)
 	e.mu.Lock()
 	if b, ok := e.private[pid+inboxMark]; ok {
 		b.over = e.opt.Now()

@@ -71,6 +71,7 @@ type process struct {
 	stdin string // a file; "" = nothing
 
 	who    who      // whose work it is: its role's network, its agent's login
+	judged judged   // where it judges; its seat is nil where it does not, or in the agent's own folder
 	writes []string // folders below .workflow/, as seen from the root, that are its to write though it is held
 }
 
@@ -199,6 +200,7 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 		switch {
 		case err == nil && end != nil:
 			e.note(l.key, "")
+			e.unbegun(l.key)
 			e.leaveTalk(l.key, nil, program.Usage{}, false)
 			return ended{exit: *end}, nil
 		case err == nil:
@@ -214,10 +216,12 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 			}
 			return end, err
 		case ctx.Err() != nil:
+			e.unbegun(l.key)
 			return ended{}, ctx.Err()
 		}
 		e.note(l.key, err.Error())
 		if !wait(ctx, pause) {
+			e.unbegun(l.key)
 			return ended{}, ctx.Err()
 		}
 	}
@@ -309,7 +313,7 @@ func (e *Executor) start(ctx context.Context, l launch, p process) (*agents.Proc
 		under = e.pidFile(l.of)
 	}
 	spec := agents.Spec{
-		Key: l.key, Dir: filepath.Dir(in), PidFile: e.pidFile(l.key), Under: under, Argv: p.argv, Env: p.env, Cwd: p.cwd, Stdin: p.stdin,
+		Key: l.key, Dir: filepath.Dir(in), Below: filepath.Join(e.root, ".workflow"), PidFile: e.pidFile(l.key), Under: under, Argv: p.argv, Env: p.env, Cwd: p.cwd, Stdin: p.stdin,
 		Token: e.token(l.key), KillAfter: time.Duration(e.opt.Settings().KillAfter),
 	}
 	if err := e.contain(l, p, &spec); err != nil {
@@ -340,6 +344,9 @@ func (e *Executor) await(ctx context.Context, proc *agents.Proc, l launch) (ende
 		switch {
 		case err == nil:
 			e.ends(key)
+			if !l.agent {
+				e.leaveHome(key)
+			}
 			return ended{exit: e.exitOf(exit, key), dir: dir}, nil
 		case ctx.Err() != nil:
 			return ended{}, ctx.Err()

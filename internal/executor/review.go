@@ -88,14 +88,19 @@ func (e *Executor) reviewByCommand(ctx context.Context, job daemon.Job, g *engin
 		if err != nil {
 			return process{}, err
 		}
+		commit, _ := takenOf(job)
+		j, err := e.judgeAt(ctx, b, commit, job.Key)
+		if err != nil {
+			return process{}, err
+		}
 		t := turn(job, job.Round.N, 0)
 		t.Gate = g.ID
-		argv, err := e.command(job, g.Reviewer.Run, job.Env, e.inRun(job), t, nil, b)
+		argv, err := e.command(job, g.Reviewer.Run, job.Env, e.inRun(job), t, nil, j.begin)
 		if err != nil {
 			return process{}, err
 		}
 		env, err := e.environ(job, who{}, job.Key, nil, reviewVars(job, g))
-		return process{cwd: b.Dir, argv: argv, env: env}, err
+		return process{cwd: j.host, argv: argv, env: env, judged: j}, err
 	})
 	if err != nil {
 		return nil
@@ -149,12 +154,17 @@ func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.
 	if err != nil {
 		return process{}, err
 	}
+	commit, _ := takenOf(job)
+	j, err := e.judgeAt(ctx, b, commit, key)
+	if err != nil {
+		return process{}, err
+	}
 	w, err := e.reviewPlayer(job, g, rel, try)
 	if err != nil {
 		return process{}, err
 	}
 	_, answer := e.promptOf(rel)
-	text, err := e.reviewPrompt(ctx, job, g, st, b, w, answer)
+	text, err := e.reviewPrompt(ctx, job, g, st, j, w, answer)
 	if err != nil {
 		return process{}, err
 	}
@@ -171,11 +181,13 @@ func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.
 	} else {
 		need.talk = e.takeTalk(job.Run, name, key, w)
 	}
-	return e.agentProcess(job, w, key, rel, b.Dir, text, need, nil, reviewVars(job, g))
+	p, err := e.agentProcess(job, w, key, rel, j.host, text, need, nil, reviewVars(job, g))
+	p.judged = j
+	return p, err
 }
 
 // reviewPrompt is the prompt of a gate's reviewer.
-func (e *Executor) reviewPrompt(ctx context.Context, job daemon.Job, g *engine.Gate, st *engine.Step, b begin, w who, answer string) (string, error) {
+func (e *Executor) reviewPrompt(ctx context.Context, job daemon.Job, g *engine.Gate, st *engine.Step, b judged, w who, answer string) (string, error) {
 	template, err := e.template(w, true)
 	if err != nil {
 		return "", err
@@ -211,11 +223,11 @@ func (e *Executor) reviewPrompt(ctx context.Context, job daemon.Job, g *engine.G
 	}
 	if made, written, err := outputs(st.Outputs, env); err == nil {
 		for _, p := range append(made, written...) {
-			base := b.Dir
 			if isState(p) {
-				base = e.root
+				in.Outputs = append(in.Outputs, e.textFile(e.root, p, b.Dir))
+			} else {
+				in.Outputs = append(in.Outputs, e.outputOf(b, p))
 			}
-			in.Outputs = append(in.Outputs, e.textFile(base, p, b.Dir))
 		}
 	}
 	for _, h := range job.History {
@@ -223,7 +235,7 @@ func (e *Executor) reviewPrompt(ctx context.Context, job daemon.Job, g *engine.G
 			in.Retry = append(in.Retry, e.textFile(e.root, e.retryPath(job.Run, h.Path), b.Dir))
 		}
 	}
-	in.Diff = e.diff(ctx, job, st, b)
+	in.Diff = e.diff(ctx, job, st, b.agents)
 	return gates.ReviewPrompt(in), ctx.Err()
 }
 

@@ -35,6 +35,11 @@ type box struct {
 func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) (seen []engine.Event, more bool, err error) {
 	e.one.Lock()
 	defer e.one.Unlock()
+	err = e.there()
+	e.note("repo", bareWhy(err))
+	if err != nil {
+		return nil, false, fmt.Errorf("inbox: %w", err)
+	}
 	if !isDir(e.inbox) {
 		if err := e.makeBelow(".workflow/signals", 0o755); err != nil {
 			return nil, false, fmt.Errorf("inbox: %w", err)
@@ -74,6 +79,14 @@ func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) (seen []engine.E
 		out[i] = s.seen[i]
 	}
 	return out, s.more, nil
+}
+
+// bareWhy is an error as Health tells it; "" for none.
+func bareWhy(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // boxes lists the folders to read, and has them watched.

@@ -72,6 +72,8 @@ type Role struct {
 	MaxTokens   int64           `koanf:"max_tokens" json:"max_tokens"`     // so
 	Env         []string        `koanf:"env" json:"env"`
 	Network     []string        `koanf:"network" json:"network"` // web, none, host, or names of hosts; web if absent
+
+	public []string // of Network: what is reached only where its address is public
 }
 
 // Notify says how a person is told.
@@ -180,6 +182,27 @@ func (s Settings) Engine() engine.Config {
 		}
 	}
 	return c
+}
+
+// Inherit gives each role that does not say who plays it, what it reaches or what it may cost what "*" says: to name a role
+// loosens nothing. said tells whether a layer has a key.
+func (s Settings) Inherit(said func(role, key string) bool) {
+	any := s.Roles[AnyRole]
+	for name, r := range s.Roles {
+		if !said(name, "agent") {
+			r.Agent = any.Agent
+		}
+		if !said(name, "network") {
+			r.Network = any.Network
+		}
+		if !said(name, "max_cost_usd") {
+			r.MaxCostUSD = any.MaxCostUSD
+		}
+		if !said(name, "max_tokens") {
+			r.MaxTokens = any.MaxTokens
+		}
+		s.Roles[name] = r
+	}
 }
 
 // role gives the settings of a role: its own, else those of every role not named.

@@ -11,6 +11,7 @@ import (
 	"sluice/agents/egress"
 	"sluice/agents/program"
 	"sluice/engine"
+	"sluice/internal/shells"
 	"sluice/notify"
 	"sluice/signals"
 )
@@ -97,6 +98,11 @@ func (c *checker) agents() {
 		}
 		for i, arg := range a.Command {
 			c.argument(fmt.Sprintf("%s.command[%d]", at, i), i, arg)
+		}
+		for _, i := range shells.CodeArgs(a.Command) {
+			if strings.Contains(a.Command[i], "${{") {
+				c.fault("%s.command[%d]: ${{ }} has no place in what a program runs as code: give it as an argument of its own after the text (\"$1\" in a shell), or read $SLUICE_ROLE or $SLUICE_PROMPT", at, i)
+			}
 		}
 		if vias := []string{ViaStdin, ViaArg, ViaFile}; !slices.Contains(vias, a.PromptVia) {
 			c.fault("%s.prompt_via: %q: want stdin, arg or file%s", at, a.PromptVia, near(a.PromptVia, vias))

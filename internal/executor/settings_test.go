@@ -41,6 +41,7 @@ func TestSettingsCheck(t *testing.T) {
 		"agents.a.prompt_via: \"arg\"":                func(s *Settings) { s.Agents["a"] = Agent{Command: []string{"x"}, Format: "claude", PromptVia: "arg"} },
 		"agents.a.command[1]: ${{rle}}":               func(s *Settings) { s.Agents["a"] = Agent{Command: []string{"x", "${{rle}}"}} },
 		"agents.a.command[0]: ${{role}}: the command": func(s *Settings) { s.Agents["a"] = Agent{Command: []string{"${{role}}"}} },
+		"agents.a.command[2]: ${{ }} has no place":    func(s *Settings) { s.Agents["a"] = Agent{Command: []string{"sh", "-c", "x ${{model}}"}} },
 		"agents.a.env: SLUICE_TOKEN":                  func(s *Settings) { s.Agents["a"] = Agent{Command: []string{"x"}, Env: []string{"SLUICE_TOKEN"}} },
 		"agents.a.env: \"A*B\"":                       func(s *Settings) { s.Agents["a"] = Agent{Command: []string{"x"}, Env: []string{"A*B"}} },
 		"trust: \"sandox\"":                           func(s *Settings) { s.Trust = "sandox" },

@@ -97,6 +97,7 @@ func (e *Executor) stopAll(ctx context.Context, key string) (main *agents.Exit, 
 			faults = append(faults, err)
 			continue
 		}
+		e.vacate(filepath.Join(dir, entry.Name()))
 		if rest == ".pid" {
 			main = &exit
 		}

@@ -1,6 +1,6 @@
-// Package press has the one rule for keys that decide at a gate. The screen of `sluice run`, `sluice top` and `sluice show`
-// go by it: what was typed ahead, pasted, held down or typed for something else decides nothing, and a pass is asked for once
-// more on a line that says what is passed.
+// Package press has the one rule for keys that decide at a gate. The screen of `sluice run`, `sluice top` and `sluice
+// show` go by it: what was typed ahead, pasted, held down or typed for something else decides nothing, and a pass is
+// asked for once more on a line that says what is passed.
 package press
 
 import (
@@ -14,12 +14,12 @@ import (
 const (
 	// Shown is how long something must be on the screen before a key decides it.
 	Shown = time.Second
-	// Apart is the least time between two keys that were typed one by one. A key that is held down comes faster or, where the
-	// repeat rate is low, as the same key within a second.
+	// Apart is the least time between two keys that were typed one by one. A key that is held down comes faster or, where
+	// the repeat rate is low, as the same key within a second.
 	Apart = 50 * time.Millisecond
 )
 
-// Guard knows what is on the screen to be decided, since when, and which key was read last. Its zero value has seen nothing.
+// Guard knows what is on the screen to be decided, since when, and which key was read last.
 type Guard struct {
 	what  string
 	since time.Time

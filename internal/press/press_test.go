@@ -58,7 +58,11 @@ func TestTheRule(t *testing.T) {
 		{"nothing was drawn", func(g *Guard) { g.Read("p", true, at(5000)) }, false, false},
 		{"drawn for a second", func(g *Guard) { g.Draw("w", at(0)); g.Read("p", true, at(1000)) }, true, true},
 		{"drawn for less", func(g *Guard) { g.Draw("w", at(0)); g.Read("p", true, at(999)) }, false, false},
-		{"drawn again does not begin anew", func(g *Guard) { g.Draw("w", at(0)); g.Draw("w", at(900)); g.Read("p", true, at(1000)) }, true, true},
+		{"drawn again does not begin anew", func(g *Guard) {
+			g.Draw("w", at(0))
+			g.Draw("w", at(900))
+			g.Read("p", true, at(1000))
+		}, true, true},
 		{"gone and back begins anew", func(g *Guard) {
 			g.Draw("w", at(0))
 			g.Draw("", at(900))
@@ -66,12 +70,31 @@ func TestTheRule(t *testing.T) {
 			g.Read("p", true, at(1000))
 		}, false, false},
 		{"another thing is drawn", func(g *Guard) { g.Draw("x", at(0)); g.Read("p", true, at(2000)) }, false, false},
-		{"read before it was drawn", func(g *Guard) { g.Draw("w", at(3000)); g.Read("p", true, at(1000)) }, false, false},
+		{"read before it was drawn", func(g *Guard) {
+			g.Draw("w", at(3000))
+			g.Read("p", true, at(1000))
+		}, false, false},
 		{"with others", func(g *Guard) { g.Draw("w", at(0)); g.Read("p", false, at(2000)) }, false, false},
-		{"close to another", func(g *Guard) { g.Draw("w", at(0)); g.Read("j", true, at(2000)); g.Read("p", true, at(2049)) }, false, false},
-		{"after another", func(g *Guard) { g.Draw("w", at(0)); g.Read("j", true, at(2000)); g.Read("p", true, at(2050)) }, true, true},
-		{"the same within a second", func(g *Guard) { g.Draw("w", at(0)); g.Read("p", true, at(2000)); g.Read("p", true, at(2999)) }, false, true},
-		{"the same later", func(g *Guard) { g.Draw("w", at(0)); g.Read("p", true, at(2000)); g.Read("p", true, at(3000)) }, true, true},
+		{"close to another", func(g *Guard) {
+			g.Draw("w", at(0))
+			g.Read("j", true, at(2000))
+			g.Read("p", true, at(2049))
+		}, false, false},
+		{"after another", func(g *Guard) {
+			g.Draw("w", at(0))
+			g.Read("j", true, at(2000))
+			g.Read("p", true, at(2050))
+		}, true, true},
+		{"the same within a second", func(g *Guard) {
+			g.Draw("w", at(0))
+			g.Read("p", true, at(2000))
+			g.Read("p", true, at(2999))
+		}, false, true},
+		{"the same later", func(g *Guard) {
+			g.Draw("w", at(0))
+			g.Read("p", true, at(2000))
+			g.Read("p", true, at(3000))
+		}, true, true},
 	} {
 		var g Guard
 		c.do(&g)
@@ -100,7 +123,8 @@ func TestTheRule(t *testing.T) {
 
 // TestTheQuestion names what is passed, cleaned and short.
 func TestTheQuestion(t *testing.T) {
-	p := Pass{Run: "w-1", Gate: "G", GateName: "re\x1b[2Jview", Round: 3, Step: "A", StepName: "write", Content: "0123456789abcdef"}
+	p := Pass{Run: "w-1", Gate: "G", GateName: "re\x1b[2Jview", Round: 3, Step: "A", StepName: "write"}
+	p.Content = "0123456789abcdef"
 	if got := p.Question(); got != "Pass G review, round 3 of w-1: step A write, content 0123456789ab?" {
 		t.Errorf("%q", got)
 	}

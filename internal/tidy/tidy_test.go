@@ -18,18 +18,20 @@ import (
 // layers says what of this module each package may import, and which of the libraries belong to one place. A package
 // that is not named here may not exist: where it belongs is decided first.
 var layers = map[string]struct{ own, only []string }{
-	"engine":         {},
-	"journal":        {own: []string{"internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
-	"daemon":         {own: []string{"engine", "journal", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
-	"watcher":        {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
-	"signals":        {own: []string{"engine", "internal/strictjson", "internal/typo"}},
-	"gates":          {own: []string{"engine", "internal/strictjson", "internal/typo", "internal/atomicfile"}, only: []string{"github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"}},
+	"engine":  {},
+	"journal": {own: []string{"internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/sys"}},
+	"daemon":  {own: []string{"engine", "journal", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
+	"watcher": {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
+	"signals": {own: []string{"engine", "internal/strictjson", "internal/typo"}},
+	"gates":   {own: []string{"engine", "internal/strictjson", "internal/typo", "internal/atomicfile"}, only: []string{"github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"}},
+	// Where those work who judge: checkouts that sluice keeps.
+	"gates/judge":    {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
 	"agents":         {own: []string{"internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
 	"agents/program": {},
 	"agents/egress":  {},
 	"agents/sandbox": {},
 	"notify":         {only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
-	"specs":          {own: []string{"engine", "internal/strictjson", "internal/stub", "internal/typo", "specs/svg"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text", "github.com/goccy/go-graphviz"}},
+	"specs":          {own: []string{"engine", "internal/shells", "internal/strictjson", "internal/stub", "internal/typo", "specs/svg"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text", "github.com/goccy/go-graphviz"}},
 	// What a person signs, and whether it holds: the one place of signatures.
 	"internal/approval":   {own: []string{"internal/atomicfile"}, only: []string{"golang.org/x/crypto/ssh"}},
 	"internal/atomicfile": {only: []string{"golang.org/x/sys", "github.com/google/renameio"}},
@@ -37,6 +39,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The work of an attempt as a git commit: taken, judged, advanced to the branch, landed.
 	"internal/tree":       {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys", "golang.org/x/text"}},
 	"internal/strictjson": {},
+	"internal/shells":     {},
 	"internal/typo":       {},
 	// What stand-ins do in place of agents: the spec's reader makes it of a file, the executor takes parts of it.
 	"internal/stub":      {own: []string{"engine"}},
@@ -59,7 +62,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The live screen. Its library belongs to one place.
 	"internal/top": {own: []string{"daemon", "engine", "notify", "internal/press", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/strictjson", "internal/stub", "internal/tasks", "internal/tree", "internal/words"},
+	"internal/executor": {own: []string{"engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/strictjson", "internal/stub", "internal/tasks", "internal/tree", "internal/words"},
 		only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 }
 

@@ -46,25 +46,37 @@ func TestNoKeyDecidesByAccident(t *testing.T) {
 	opens := func(s *sit) *sit { s.repo1(false, s.run("w-1", human(1))); return s }
 	next := func(s *sit) *sit { s.repo1(false, s.run("w-1", human(2))); return s }
 	for name, do := range map[string]func(s *sit){
-		"a rejection typed at the page":            func(s *sit) { page(s).apart("this is poor, stop\r", typing) },
-		"a rejection typed at the list":            func(s *sit) { open(s).apart("please stop\r", typing) },
-		"p alone":                                  func(s *sit) { open(s).apart("p", 0).waits(time.Hour) },
-		"p at the page alone":                      func(s *sit) { page(s).apart("p", 0).waits(time.Hour) },
-		"p held down":                              func(s *sit) { open(s).apart(strings.Repeat("p", 200), repeat) },
-		"p and Enter at once":                      func(s *sit) { open(s).apart("p\r", 0) },
-		"p and Enter within a second":              func(s *sit) { open(s).apart("p\r\r", 700*time.Millisecond) },
-		"a paste that the terminal sends as it is": func(s *sit) { open(s).apart("ok\rp\rp\rfno\rp\r", time.Millisecond).waits(time.Hour) },
-		"the same, slowly":                         func(s *sit) { open(s).apart("ok\rp\rp\rfno\rp\r", 20*time.Millisecond).waits(time.Hour) },
-		"a paste that begins with f":               func(s *sit) { open(s).apart("foo bar\r", time.Millisecond).apart("\r", time.Minute) },
-		"a paste into the words, as it is":         func(s *sit) { open(s).apart("f", 0).apart("b", time.Minute).apart("ad\rp\r", time.Millisecond) },
-		"a bracketed paste":                        func(s *sit) { open(s).tell(tea.PasteMsg{Content: "p\n"}) },
-		"a bracketed paste at the question":        func(s *sit) { open(s).apart("p", 0).waits(time.Minute).tell(tea.PasteMsg{Content: "p\n"}) },
+		"a rejection typed at the page": func(s *sit) { page(s).apart("this is poor, stop\r", typing) },
+		"a rejection typed at the list": func(s *sit) { open(s).apart("please stop\r", typing) },
+		"p alone":                       func(s *sit) { open(s).apart("p", 0).waits(time.Hour) },
+		"p at the page alone":           func(s *sit) { page(s).apart("p", 0).waits(time.Hour) },
+		"p held down":                   func(s *sit) { open(s).apart(strings.Repeat("p", 200), repeat) },
+		"p and Enter at once":           func(s *sit) { open(s).apart("p\r", 0) },
+		"p and Enter within a second":   func(s *sit) { open(s).apart("p\r\r", 700*time.Millisecond) },
+		"a paste that the terminal sends as it is": func(s *sit) {
+			open(s).apart("ok\rp\rp\rfno\rp\r", time.Millisecond).waits(time.Hour)
+		},
+		"the same, slowly": func(s *sit) {
+			open(s).apart("ok\rp\rp\rfno\rp\r", 20*time.Millisecond).waits(time.Hour)
+		},
+		"a paste that begins with f": func(s *sit) {
+			open(s).apart("foo bar\r", time.Millisecond).apart("\r", time.Minute)
+		},
+		"a paste into the words, as it is": func(s *sit) {
+			open(s).apart("f", 0).apart("b", time.Minute).apart("ad\rp\r", time.Millisecond)
+		},
+		"a bracketed paste": func(s *sit) { open(s).tell(tea.PasteMsg{Content: "p\n"}) },
+		"a bracketed paste at the question": func(s *sit) {
+			open(s).apart("p", 0).waits(time.Minute).tell(tea.PasteMsg{Content: "p\n"})
+		},
 		"Enter in one go with a paste": func(s *sit) {
 			open(s).apart("f", 0).waits(time.Minute).tell(tea.PasteMsg{Content: "p\n"})
 			s.apart("\r", 0)
 		},
 		"typed before the gate opens": func(s *sit) { opens(before(s).apart("p\rfno\r", typing)).waits(time.Hour) },
-		"typed as the gate opens":     func(s *sit) { opens(before(s)).apart("p", 500*time.Millisecond).apart("\r", 2*time.Second) },
+		"typed as the gate opens": func(s *sit) {
+			opens(before(s)).apart("p", 500*time.Millisecond).apart("\r", 2*time.Second)
+		},
 		"held down from before": func(s *sit) {
 			opens(before(s).apart("ppppppppp", repeat)).apart(strings.Repeat("p", 300), repeat).apart("\r", time.Minute)
 		},
@@ -119,7 +131,8 @@ func TestAPassIsAskedOnceMore(t *testing.T) {
 			}
 			s.apart("p", 2*time.Second)
 			asked := strings.Join(strings.Fields(s.shows()), " ")
-			if want := "Pass G review, round 2 of w-1: step A write it, content 0123456789ab? read it"; !strings.Contains(asked, want) {
+			const want = "Pass G review, round 2 of w-1: step A write it, content 0123456789ab? read it"
+			if !strings.Contains(asked, want) {
 				t.Errorf("%v: %s", size, asked)
 			}
 			s.waits(time.Second).sees(`^Enter passes it · any other key goes`)

@@ -30,7 +30,8 @@ func (m *Model) abort(r *row, back mode) {
 		m.tell(r.run.ID + " has ended")
 		return
 	}
-	m.ask = question{text: "End " + r.run.ID + " for good?", yes: "y", root: r.repo.root, what: "abort of " + r.run.ID, ev: engine.AbortRequested{Run: r.run.ID}, back: back}
+	m.ask = question{text: "End " + r.run.ID + " for good?", yes: "y", back: back, root: r.repo.root,
+		what: "abort of " + r.run.ID, ev: engine.AbortRequested{Run: r.run.ID}}
 	m.mode = asking
 }
 
@@ -81,7 +82,8 @@ func (m *Model) answer(k string) tea.Cmd {
 // questionLines are what is asked, and what answers it; false: they do not fit on the screen.
 func (m *Model) questionLines() ([]string, bool) {
 	if m.ask.pass == nil {
-		return []string{m.draw(line{{"1;33", m.ask.text + " "}, {words.Bold, "y"}, {words.Dim, " yes, any other key: no"}}, m.width, false)}, true
+		l := line{{"1;33", m.ask.text + " "}, {words.Bold, "y"}, {words.Dim, " yes, any other key: no"}}
+		return []string{m.draw(l, m.width, false)}, true
 	}
 	wrap := func(style, s string) (out []string) {
 		for _, l := range strings.Split(ansi.Wrap(s, max(m.width, 1), ""), "\n") {

@@ -1,0 +1,8 @@
+package atomicfile
+
+import (
+	"syscall"
+	"time"
+)
+
+func changed(sys *syscall.Stat_t) time.Time { return time.Unix(sys.Ctimespec.Unix()) }

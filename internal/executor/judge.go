@@ -1,0 +1,283 @@
+package executor
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sluice/agents/sandbox"
+	"sluice/daemon"
+	"sluice/gates"
+	"sluice/gates/judge"
+)
+
+// Those who judge (criteria, gate commands, reviewers, hooks) work in a checkout of the taken commit that sluice keeps.
+// Held, they see it in the place of the checkout that the agent worked in. Unheld, they work where it lies.
+
+// judgeDir holds the kept checkouts.
+const judgeDir = "judge"
+
+// judged is where a judge works.
+type judged struct {
+	begin                  // Dir and Top as the judge sees them
+	host   string          // Dir, as we see it
+	agents begin           // where the agent worked
+	seat   *judge.Checkout // nil: no commit was taken, and it is the agent's own folder
+	covers bool            // the checkout is seen in the place of Top
+}
+
+// takenOf gives the commit that was taken of the job's attempt; ok is false where none was.
+func takenOf(job daemon.Job) (commit string, ok bool) {
+	if job.Attempt == nil {
+		return "", false
+	}
+	commit, _, _ = strings.Cut(job.Attempt.Digest, "+")
+	hex := strings.Trim(commit, "0123456789abcdef") == ""
+	return commit, hex && (len(commit) == 40 || len(commit) == 64)
+}
+
+// newCheckouts makes what keeps the checkouts of a repo; nil where there is no git.
+func (e *Executor) newCheckouts() *judge.Checkouts {
+	if e.opt.Git == nil {
+		return nil
+	}
+	start := e.boot.ID
+	if start == "" { // this system does not tell its starts apart
+		start = rand.Text()
+	}
+	return judge.New(judge.Options{Dir: filepath.Join(e.opt.State, judgeDir), Repo: e.opt.Git, Start: start, Over: e.judgeOver})
+}
+
+// judgeOver says that a checkout's user, which is a launch's pid file, is over. One that has none yet is about to be
+// started, where this process gave it the checkout.
+func (e *Executor) judgeOver(pidFile string, here bool) bool {
+	proc, err := e.opt.Runner.Adopt(pidFile, "")
+	if errors.Is(err, fs.ErrNotExist) {
+		return !here
+	}
+	return err == nil && proc.Over()
+}
+
+// vacate gives up the checkout of a launch that has none left at work in it.
+func (e *Executor) vacate(pidFile string) {
+	if e.judges == nil {
+		return
+	}
+	if err := e.judges.Release(pidFile); err != nil {
+		e.opt.Logf("checkout of %s: %v", filepath.Base(pidFile), err)
+	}
+}
+
+// unbegun gives up the checkout of a launch that was prepared and not started.
+func (e *Executor) unbegun(key string) {
+	if _, err := os.Lstat(e.pidFile(key)); errors.Is(err, fs.ErrNotExist) {
+		e.vacate(e.pidFile(key))
+	}
+}
+
+// judgeAt gives the folder in which a launch judges a commit, until the launch is over. "" is none: it judges in the
+// agent's own folder.
+func (e *Executor) judgeAt(ctx context.Context, b begin, commit, key string) (judged, error) {
+	own := judged{begin: b, agents: b, host: b.Dir}
+	if commit == "" || b.Top == "" || e.judges == nil {
+		return own, nil
+	}
+	there, err := e.opt.Git.HasCommit(ctx, commit)
+	if err != nil {
+		return own, err
+	}
+	if !there && len(commit) == 64 {
+		return own, nil // the digest of files, which an older release bound
+	}
+	rel, err := belowTop(b)
+	if err != nil {
+		return own, unready("%v", err)
+	}
+	box, err := e.box()
+	if err != nil {
+		return own, fatal("%v: the settings want one: see sluice doctor", err)
+	}
+	seat, err := e.judges.At(ctx, commit, e.pidFile(key))
+	if err != nil {
+		return own, err
+	}
+	j := judged{begin: b, agents: b, seat: seat, host: filepath.Join(seat.Top, rel), covers: box != nil && box.Remaps()}
+	err = e.furnish(ctx, j, rel)
+	if err != nil {
+		e.vacate(e.pidFile(key))
+		return own, err
+	}
+	if j.Dir = filepath.Join(b.Top, rel); !j.covers {
+		j.Top, j.Dir = seat.Top, j.host
+	}
+	return j, nil
+}
+
+// belowTop is the folder of an attempt as seen from the top of its checkout.
+func belowTop(b begin) (string, error) {
+	rel, err := filepath.Rel(b.Top, b.Dir)
+	if err == nil && filepath.IsLocal(rel) {
+		return rel, nil
+	}
+	real, err := filepath.EvalSymlinks(b.Dir)
+	if err == nil {
+		rel, err = filepath.Rel(b.Top, real)
+	}
+	if err == nil && !filepath.IsLocal(rel) {
+		err = fmt.Errorf("it lies in another checkout than when the attempt began")
+	}
+	return rel, err
+}
+
+// furnish makes what the checkout has beside the commit: its git folder, the folder that the step works in, and the way
+// to .workflow/.
+func (e *Executor) furnish(ctx context.Context, j judged, rel string) error {
+	stores, err := e.opt.Git.Stores()
+	if err != nil {
+		return unready("%v", err)
+	}
+	if j.covers {
+		for i := range stores {
+			stores[i] = storeInside(i)
+		}
+	}
+	if err := j.seat.Git(ctx, stores); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(j.seat.Top)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(filepath.ToSlash(rel), 0o755); err != nil {
+		return unready("folder %s in the work: %v", rel, err)
+	}
+	for _, dir := range []string{".", filepath.ToSlash(rel)} {
+		if err := stateIn(root, dir); err != nil {
+			return err
+		}
+	}
+	if !j.covers && inside(j.begin.Top, e.root) {
+		below, err := filepath.Rel(j.begin.Top, e.root)
+		if err != nil {
+			return err
+		}
+		return e.linkState(root, filepath.ToSlash(below))
+	}
+	return nil
+}
+
+// storeInside is where a held judge finds the i-th store of objects.
+func storeInside(i int) string { return filepath.Join(sandbox.Objects, strconv.Itoa(i)) }
+
+// stateIn makes .workflow/ a folder, so that inboxes can be shown in it. A link there, which somebody committed, could
+// lead them elsewhere.
+func stateIn(root *os.Root, dir string) error {
+	at := path.Join(dir, ".workflow")
+	for _, p := range []string{at, path.Join(at, "signals")} {
+		if info, err := root.Lstat(p); err == nil && !info.IsDir() {
+			if err := root.Remove(p); err != nil {
+				return err
+			}
+		}
+		if err := root.MkdirAll(p, 0o755); err != nil {
+			return unready("%s in the work: %v", p, err)
+		}
+	}
+	return nil
+}
+
+// linkState has what is in .workflow/ and not of the commit be found from the checkout of a judge that is not held.
+func (e *Executor) linkState(root *os.Root, below string) error {
+	if err := stateIn(root, below); err != nil {
+		return err
+	}
+	at := path.Join(below, ".workflow")
+	if err := root.Remove(path.Join(at, "signals")); err != nil { // empty, or of the commit: then it stays
+		return nil
+	}
+	entries, err := os.ReadDir(filepath.Join(e.root, ".workflow"))
+	if err != nil {
+		return err
+	}
+	for _, x := range entries {
+		err := root.Symlink(filepath.Join(e.root, ".workflow", x.Name()), path.Join(at, x.Name()))
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// shownSeat shows a held judge its checkout in the place of the agent's, and the objects of the repo.
+func (e *Executor) shownSeat(j judged, plan *sandbox.Plan) error {
+	stores, err := e.opt.Git.Stores()
+	if err != nil {
+		return unready("%v", err)
+	}
+	if !inside(j.seat.Top, j.Dir) && !inside(j.Top, e.root) { // what the spec names from the root
+		plan.Shown = append(plan.Shown, sandbox.Mount{Path: e.root})
+	}
+	plan.Shown = append(plan.Shown, sandbox.Mount{Path: j.seat.Top, At: j.Top, Write: true})
+	if !j.covers {
+		return nil
+	}
+	for i, dir := range stores {
+		plan.Shown = append(plan.Shown, sandbox.Mount{Path: dir, At: storeInside(i)})
+		if _, err := os.Lstat(filepath.Join(dir, "info", "alternates")); err == nil { // all of them are named already
+			plan.Shown = append(plan.Shown, sandbox.Mount{Path: os.DevNull, At: filepath.Join(storeInside(i), "info", "alternates")})
+		}
+	}
+	for _, dir := range []string{j.Dir, j.Top} {
+		if at := filepath.Join(dir, ".workflow", "signals"); dir != e.root && !slices.Contains(plan.Inboxes, at) {
+			plan.Inboxes = append(plan.Inboxes, at)
+		}
+	}
+	return nil
+}
+
+// judgeHome names the private home of a judge's launch, its corrections included: nobody has written in it before.
+func judgeHome(rest string) string { return "judge." + plain(launchOf(rest)) }
+
+// program gives the path of a program of the checkout as the judge sees it; "" where it lies elsewhere. One that the agent
+// has in its folder and the commit has not is none.
+func (j judged) program(name string) (string, error) {
+	if rel, err := filepath.Rel(j.seat.Top, name); err == nil && filepath.IsLocal(rel) {
+		return filepath.Join(j.Top, rel), nil
+	}
+	rel, err := filepath.Rel(j.Top, name)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", nil
+	}
+	if _, err := os.Stat(filepath.Join(j.seat.Top, rel)); err != nil {
+		return "", fatal("command %s: it is not in the commit that is judged: commit it, or move it out of the repo", rel)
+	}
+	return name, nil
+}
+
+// leaveHome removes the private home of a judge's launch that is over. What cannot be removed goes with the run's.
+func (e *Executor) leaveHome(key string) {
+	run, rest, _ := strings.Cut(key, "/")
+	home := filepath.Join(e.opt.State, homesDir, plain(run), judgeHome(rest))
+	if isDir(home) {
+		_ = os.RemoveAll(home)
+	}
+}
+
+// outputOf shows an output to a reviewer: as it is in the tree, else, where it is ignored by git, in the folder.
+func (e *Executor) outputOf(j judged, p string) gates.TextFile {
+	f := e.textFile(j.host, p, j.host)
+	if _, err := os.Lstat(filepath.Join(j.host, filepath.FromSlash(p))); j.seat != nil && errors.Is(err, fs.ErrNotExist) {
+		f = e.textFile(j.agents.Dir, p, j.agents.Dir)
+	}
+	f.Path = seenFrom(j.Dir, filepath.Join(j.Dir, filepath.FromSlash(p)))
+	return f
+}

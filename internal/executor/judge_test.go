@@ -1,0 +1,216 @@
+//go:build linux
+
+package executor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sluice/agents/sandbox"
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/conform"
+)
+
+const judgeSpec = `
+workflow: {id: w, hooks: {after_step: "%s"}}
+steps:
+  - id: A
+    agent: {type: writer}
+    outputs: [made.txt, dist/report.txt]
+    success_criterion:
+      - {run: "%s"}
+      - {file: made.txt}
+      - {file: dist/report.txt}
+    signal: {type: sentinel_file}
+    gate: G
+  - {id: B, agent: {type: writer}, signal: {type: sentinel_file}, gate: H}
+gates:
+  - {id: G, reviewer: {level: auto, run: "%s"}, on_pass: {next_step: B}}
+  - {id: H, reviewer: {level: auto, agent_type: reviewer, prompt: look}, on_pass: {next_step: DONE}}
+`
+
+// listed prints what a judge finds: each file with its hash, where it stands in git, and the difference to where the work began.
+const listed = `find . -path ./.git -prune -o -path ./.workflow -prune -o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum; git rev-parse HEAD; git status --porcelain -- . ':!.workflow'; git diff HEAD~1 HEAD | sha256sum`
+
+// planted is what an agent leaves that is in no commit, or hides what is.
+const planted = `mkdir -p src/__pycache__ fake shut dist
+echo evil >src/__pycache__/a.pyc; echo '*' >fake/.gitignore; echo evil >fake/mod.py; echo x >shut/f
+git config diff.evil.command /bin/false; git config diff.evil.textconv /bin/false
+echo '*.py diff=evil' >.git/info/attributes
+echo hidden >dist/report.txt; echo work >src/a.py; echo made >made.txt; echo '*.py -diff' >.gitattributes
+git add src/a.py made.txt .gitattributes; chmod 000 shut`
+
+// judgeBench makes a bench with a commit taken of an agent's work, and what the agent left beside it; the spec's commands are
+// all the same one.
+func judgeBench(t *testing.T, held bool, command string) (*bench, string) {
+	t.Helper()
+	b := newBench(t, strings.ReplaceAll(judgeSpec, "%s", strings.ReplaceAll(strings.ReplaceAll(command, `\`, `\\`), `"`, `\"`)))
+	b.hold(held)
+	b.put("src/a.py", "first\n")
+	b.script("looker", command+"\nprintf '```json\\n{\"verdict\":\"pass\"}\\n```\\n'\n")
+	b.put(".gitignore", "__pycache__/\ndist/\nshut/\n")
+	b.put("home.txt", "")
+	b.sh("git add -A; git commit -q -m before")
+	b.begin(b.checkJob("A", 1))
+	b.begin(b.checkJob("B", 1))
+	b.sh(planted)
+	t.Cleanup(func() { os.Chmod(b.path("shut"), 0o700) })
+	b.carry(b.checkJob("A", 1))
+	b.carry(b.checkJob("B", 1))
+	return b, b.sh("git rev-parse refs/sluice/taken/w-1/A.1")
+}
+
+// hold has the bench's launches held by a sandbox, or not.
+func (b *bench) hold(held bool) {
+	if held {
+		box := boxed(b.t)
+		b.e.Close()
+		b.e = b.executor(func(o *Options) { o.Sandbox = func() (*sandbox.Box, error) { return box, nil } })
+	}
+}
+
+// fresh is what the command prints in a checkout of the commit that git makes.
+func (b *bench) fresh(taken, command string) string {
+	b.t.Helper()
+	dir := filepath.Join(b.t.TempDir(), "fresh")
+	b.sh("git config --unset diff.evil.command; git config --unset diff.evil.textconv; echo '* diff' >.git/info/attributes")
+	b.sh("git worktree add -q --detach " + dir + " " + taken)
+	defer b.sh("git worktree remove --force " + dir)
+	return b.sh("cd " + dir + "; " + command)
+}
+
+// ofCommit is a job over the commit that was taken.
+func ofCommit(job daemon.Job, taken string) daemon.Job {
+	job.Attempt.Digest = taken + "+0123456789abcdef"
+	return job
+}
+
+// TestJudgesSeeTheTree: whatever an agent left in its folder, those who judge find the files of the commit that was taken,
+// and no others; git says the same of it as outside.
+func TestJudgesSeeTheTree(t *testing.T) {
+	conform.Rule(t, "9-one-tree judging", "criteria, gate commands, reviewers and hooks get a checkout of the taken tree")
+	for name, held := range map[string]bool{"held": true, "not held": false} {
+		t.Run(name, func(t *testing.T) {
+			b, taken := judgeBench(t, held, listed)
+			hook := ofCommit(b.stepJob("A", 1, 1), taken)
+			hook.Key, hook.Proc.Kind = "w-1/A#1.hook", engine.ProcHook
+			hook.Proc.Key = hook.Key
+			got := map[string]string{}
+			check := b.carry(ofCommit(b.checkJob("A", 1), taken)).Check
+			if !check.OK {
+				t.Fatalf("check: %+v", check)
+			}
+			got["criterion"] = b.get(".workflow/runs/w-1/A.1/check-41/0/stdout")
+			b.carry(ofCommit(b.reviewJob("G", 1), taken))
+			got["gate command"] = b.get(".workflow/runs/w-1/G.1/stdout")
+			v := b.carry(ofCommit(b.reviewJob("H", 1), taken)).Verdict
+			got["reviewer"], _, _ = strings.Cut(b.get(".workflow/runs/w-1/H.1/stdout"), "```")
+			if v == nil || v.Outcome != engine.OutcomePass {
+				t.Errorf("verdict %+v\n%s\n%s", v, got["reviewer"], b.get(".workflow/runs/w-1/H.1/stderr"))
+			}
+			wantText(t, "the diff that the reviewer is shown", b.get(".workflow/runs/w-1/H.1/prompt.md"), "-first", "+work", "+made")
+			b.carry(hook)
+			got["hook"] = b.get(".workflow/runs/w-1/A.1/hook/stdout")
+			want := b.fresh(taken, listed)
+			for who, is := range got {
+				if strings.TrimSpace(is) != want {
+					t.Errorf("%s finds\n%s\nwant\n%s", who, is, want)
+				}
+			}
+			for _, key := range []string{"G#1.1", "H#1.1", "A#1.hook", "A#1.check-41/0"} {
+				if by, _ := filepath.Glob(filepath.Join(b.state, judgeDir, "*", "user")); len(by) > 0 {
+					t.Fatalf("%s has kept its checkout: %v", key, by)
+				}
+			}
+		})
+	}
+}
+
+// TestJudgesLeaveNothing: what one judge writes, whether of the checkout or in its home, no other one sees, and the
+// judged least of all.
+func TestJudgesLeaveNothing(t *testing.T) {
+	conform.Rule(t, "9-one-tree judging", "what a judge writes is seen by no other")
+	const write = `[ $(cat src/a.py) = work ] || exit 7; [ ! -e evil ] || exit 8; [ ! -e $HOME/evil ] || exit 9; [ -w . ] || exit 10
+echo evil >src/a.py; echo evil >evil; mkdir -p .git/hooks; echo evil >.git/hooks/pre-commit; git add -A; rm home.txt`
+	b, taken := judgeBench(t, true, strings.ReplaceAll(write, "\n", ";")+"; echo evil >$HOME/evil")
+	home := filepath.Join(b.state, homesDir, run1, "A")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, "evil"), nil, 0o600); err != nil { // as the agent left it
+		t.Fatal(err)
+	}
+	for n := range 2 {
+		job := ofCommit(b.checkJob("A", 1), taken)
+		job.Key += string(rune('0' + n))
+		if check := b.carry(job).Check; !check.OK {
+			t.Errorf("check %d: %+v", n, check)
+		}
+		if v := b.carry(ofCommit(b.reviewJob("G", n+1), taken)).Verdict; v.Outcome != engine.OutcomePass {
+			t.Errorf("gate command %d: %+v", n, v)
+		}
+		if v := b.carry(ofCommit(b.reviewJob("H", n+1), taken)).Verdict; v.Outcome != engine.OutcomePass {
+			t.Errorf("reviewer %d: %+v", n, v)
+		}
+	}
+	if b.get("src/a.py") != "work\n" || b.has("evil") || b.has(".git/hooks/pre-commit") || b.sh("git rev-parse refs/sluice/taken/w-1/A.1") != taken {
+		t.Error("a judge has written into the repo")
+	}
+	if homes, _ := filepath.Glob(filepath.Join(b.state, homesDir, run1, "judge.*=*")); len(homes) > 0 {
+		t.Errorf("homes of commands are left: %v", homes)
+	}
+}
+
+// TestJudgedOutputs: what a criterion names is looked for in the tree; a declared output that git ignores, in the folder.
+func TestJudgedOutputs(t *testing.T) {
+	b, taken := judgeBench(t, false, "true")
+	b.sh("rm made.txt; mkdir -p __pycache__; echo more >__pycache__/undeclared.txt")
+	if check := b.carry(ofCommit(b.checkJob("A", 1), taken)).Check; !check.OK {
+		t.Errorf("what is in the tree is not found: %+v", check)
+	}
+	b.sh("mv dist gone")
+	job := ofCommit(b.checkJob("A", 1), taken)
+	job.Key += "0"
+	check := b.carry(job).Check
+	if check.OK || !strings.Contains(check.Why, "dist/report.txt") || strings.Contains(check.Why, b.state) {
+		t.Errorf("%+v", check)
+	}
+	b.sh("mv gone dist; echo made >made.txt")
+	b.load(strings.ReplaceAll(strings.ReplaceAll(judgeSpec, "%s", "true"), "{file: made.txt}", "{file: __pycache__/undeclared.txt}"))
+	job = ofCommit(b.checkJob("A", 1), taken)
+	job.Key += "00"
+	if check := b.carry(job).Check; check.OK || !strings.Contains(check.Why, "undeclared.txt") {
+		t.Errorf("a file that is not in the tree holds: %+v", check)
+	}
+}
+
+// TestJudgeOfNoCommit: a commit that is not there is nobody's failure, and never the agent's folder in its place.
+func TestJudgeOfNoCommit(t *testing.T) {
+	b, _ := judgeBench(t, false, "true")
+	job := ofCommit(b.reviewJob("G", 1), strings.Repeat("0", 40))
+	if v := b.carry(job).Verdict; v.Outcome != "" || v.Inconclusive == "" {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+// TestJudgeInAWorktree: a judge of work in a linked worktree sees the commit in its place, and the root as it is.
+func TestJudgeInAWorktree(t *testing.T) {
+	b := held(t, heldSpec+"")
+	b.load(strings.Replace(heldSpec, "reviewer: {level: human}", `reviewer: {level: auto, run: "pwd; cat x.txt; ls ..; git log -1 --format=%s"}`, 1))
+	job := b.reviewJob("G", 1)
+	job.Attempt.Worktree = "tree"
+	b.begin(job)
+	b.put("tree/x.txt", "the work\n")
+	b.sh("cd tree; git add x.txt")
+	taken := b.sh(`cd tree; git -c user.name=x -c user.email=x commit-tree -p HEAD -m taken "$(git write-tree)"`)
+	b.put("tree/x.txt", "something else\n")
+	b.put("tree/evil", "")
+	v := b.carry(ofCommit(job, taken)).Verdict
+	if v.Outcome != engine.OutcomePass {
+		t.Fatalf("%+v", v)
+	}
+	wantText(t, "what it saw", b.get(".workflow/runs/w-1/G.1/stdout"), b.path("tree")+"\nthe work\n", "README.md", "taken\n")
+}

@@ -1,0 +1,259 @@
+package executor
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"sluice/agents/egress"
+	"sluice/agents/program"
+	"sluice/engine"
+)
+
+// What a project's file may do with a key of the settings. The file lies in the repo: colleagues and agents write it.
+const (
+	YoursOnly  = "yours only"
+	MayTighten = "may tighten"
+	Free       = "free"
+)
+
+// Key is a row of the table of what a project's file may set.
+type Key struct {
+	Name  string // NAME stands for that of any agent or role; a row covers the keys below it
+	Class string // YoursOnly, MayTighten or Free
+	Means string // what tighter is, or why the class
+	// looser says how a value breaks out of the others' bounds; the zero value where it does not. Only of MayTighten.
+	looser func(l layers) excess
+}
+
+// layers are the settings without the project's file and with it, for one agent or role.
+type layers struct {
+	below, with Settings
+	name        string
+}
+
+// excess is a value that asks for more, or less, than it may.
+type excess struct{ value, how, bound string }
+
+func (x excess) String() string { return x.value + " " + x.how + " " + x.bound }
+
+const (
+	asksMore = "asks for more than"
+	asksLess = "asks for less than"
+	isNot    = "is not"
+)
+
+// Keys is the table: every key of the settings has one row.
+func Keys() []Key {
+	return slices.Concat(keysOfAgents(), keysOfRoles(), keysOfAll())
+}
+
+func keysOfAgents() []Key {
+	const own = "for an agent that only the project names: one of yours, or a built-in one, stays as it is"
+	return []Key{
+		{"agents.NAME.command", MayTighten, own, agentChanged(func(a Agent) string { return strings.Join(a.Command, " ") })},
+		{"agents.NAME.prompt_via", MayTighten, own, agentChanged(func(a Agent) string { return a.PromptVia })},
+		{"agents.NAME.format", MayTighten, own, agentChanged(func(a Agent) string { return a.Format })},
+		{"agents.NAME.env", MayTighten, "fewer variables; an agent of the project's with the format claude or codex may have what the built-in one gets", agentEnv},
+	}
+}
+
+func keysOfRoles() []Key {
+	return []Key{
+		{"roles.NAME.env", MayTighten, "fewer variables", func(l layers) excess {
+			return wider(l.with.role(l.name).Env, l.below.role(l.name).Env)
+		}},
+		{"roles.NAME.network", MayTighten, "`none` is tighter than hosts, hosts than `web`, `web` than `host`; a host of the project's that yours does not name " +
+			"is reached on ports 80 and 443, where its address is public", func(l layers) excess {
+			x, _ := reach(l.with.role(l.name).Network, l.below.role(l.name).Network)
+			return x
+		}},
+		{"roles.NAME.max_cost_usd", MayTighten, "less; 0 is that of `budget.attempt`", func(l layers) excess {
+			cost := func(s Settings) float64 { return cmp.Or(s.role(l.name).MaxCostUSD, s.Budget.Attempt.MaxCostUSD) }
+			return overBound(cost(l.with), cost(l.below), l.with.role(l.name).MaxCostUSD)
+		}},
+		{"roles.NAME.max_tokens", MayTighten, "less; 0 is that of `budget.attempt`", func(l layers) excess {
+			tokens := func(s Settings) int64 { return cmp.Or(s.role(l.name).MaxTokens, s.Budget.Attempt.MaxTokens) }
+			return overBound(tokens(l.with), tokens(l.below), l.with.role(l.name).MaxTokens)
+		}},
+		{"roles.NAME", Free, "who does the work of a role, with which model, prompt and times: the repo's own, as its specs are", nil},
+	}
+}
+
+func keysOfAll() []Key {
+	return []Key{
+		{"trust", MayTighten, "`file`, `auto`, `sandbox`, `signed`: each is tighter than the one before", func(l layers) excess {
+			order := []string{engine.TrustFile, "auto", engine.TrustSandbox, engine.TrustSigned}
+			rank := func(s Settings) int { return slices.Index(order, cmp.Or(s.Trust, "auto")) }
+			if with := rank(l.with); with < 0 || with >= rank(l.below) { // what is no level is another fault
+				return excess{}
+			}
+			return excess{l.with.Trust, asksLess, cmp.Or(l.below.Trust, "auto")}
+		}},
+		{"veto_window", MayTighten, "longer", func(l layers) excess {
+			if l.with.VetoWindow >= l.below.VetoWindow {
+				return excess{}
+			}
+			return excess{fmt.Sprint(l.with.VetoWindow), asksLess, fmt.Sprint(l.below.VetoWindow)}
+		}},
+		{"kill_after", MayTighten, "shorter: what is ended is gone sooner", over(func(s Settings) engine.Duration { return s.KillAfter })},
+		{"max_agents", MayTighten, "fewer", over(func(s Settings) int64 { return int64(s.MaxAgents) })},
+		{"budget.attempt.max_cost_usd", MayTighten, "less", over(func(s Settings) float64 { return s.Budget.Attempt.MaxCostUSD })},
+		{"budget.attempt.max_tokens", MayTighten, "less", over(func(s Settings) int64 { return s.Budget.Attempt.MaxTokens })},
+		{"budget.day.max_cost_usd", MayTighten, "less", over(func(s Settings) float64 { return s.Budget.Day.MaxCostUSD })},
+		{"budget.day.max_tokens", MayTighten, "less", over(func(s Settings) int64 { return s.Budget.Day.MaxTokens })},
+		{"budget.day.max_launches", MayTighten, "fewer", over(func(s Settings) int64 { return int64(s.Budget.Day.MaxLaunches) })},
+		{"budget.day.max_duration", MayTighten, "less", over(func(s Settings) engine.Duration { return s.Budget.Day.MaxDuration })},
+		{"sandbox", YoursOnly, "what holds the agents, and what of your files they see", nil},
+		{"notify", YoursOnly, "how you are told: a repo neither silences it nor chooses a program that runs at each notice", nil},
+		{"max_parallel", Free, "`max_agents` bounds all repos", nil},
+		{"rescan", Free, "a whole look at the inbox closes each window", nil},
+		{"grace", Free, "a spec's steps have times of their own", nil},
+		{"linger", Free, "a spec's steps have times of their own", nil},
+		{"settle", Free, "when a file of this repo is whole", nil},
+		{"pr_poll", Free, "how often this repo's forge is asked", nil},
+		{"timeout", Free, "a spec may say its own for each step; `kill_after` and budgets bound it", nil},
+		{"idle_timeout", Free, "a spec may say its own for each step", nil},
+		{"restarts", Free, "budgets bound it", nil},
+	}
+}
+
+// KeyOf gives the row of a key; its parts may hold dots. Not found: there is no such key.
+func KeyOf(parts []string) (Key, bool) {
+	for _, k := range Keys() {
+		want := strings.Split(k.Name, ".")
+		if len(want) > len(parts) {
+			continue
+		}
+		if slices.EqualFunc(want, parts[:len(want)], func(w, p string) bool { return w == p || w == "NAME" }) {
+			return k, true
+		}
+	}
+	return Key{}, false
+}
+
+// Looser says how a value of a project's file loosens what the other layers say: "" where it does not. below are the
+// settings without the project's file, with those with it.
+func Looser(below, with Settings, parts []string) string {
+	k, ok := KeyOf(parts)
+	if !ok || k.looser == nil {
+		return ""
+	}
+	l := layers{below: below, with: with}
+	if len(parts) > 1 {
+		l.name = parts[1]
+	}
+	if x := k.looser(l); x != (excess{}) {
+		return x.String()
+	}
+	return ""
+}
+
+// HoldHosts notes the hosts that only a project's file names for a role: they are reached where their address is public.
+func (s *Settings) HoldHosts(below Settings) {
+	for name, r := range s.Roles {
+		_, r.public = reach(r.Network, below.role(name).Network)
+		s.Roles[name] = r
+	}
+}
+
+// bound is a number of which zero says that there is none.
+type bound interface {
+	~int64 | ~float64
+	comparable
+}
+
+func over[T bound](get func(s Settings) T) func(layers) excess {
+	return func(l layers) excess { return overBound(get(l.with), get(l.below), get(l.with)) }
+}
+
+// overBound compares two bounds; shown is how the first is written in the file.
+func overBound[T bound](with, below, shown T) excess {
+	if below == 0 || with != 0 && with <= below {
+		return excess{}
+	}
+	return excess{fmt.Sprint(shown), asksMore, fmt.Sprint(below)}
+}
+
+// agentChanged refuses another value for an agent that the other layers give a command.
+func agentChanged(get func(a Agent) string) func(layers) excess {
+	return func(l layers) excess {
+		before, known := l.below.agent(l.name)
+		after, _ := l.with.agent(l.name)
+		if !known || len(before.Command) == 0 || get(before) == get(after) {
+			return excess{}
+		}
+		return excess{get(after), isNot, get(before)}
+	}
+}
+
+// agentEnv compares what an agent gets with what it has below, or with the built-in agent of its format.
+func agentEnv(l layers) excess {
+	after, _ := l.with.agent(l.name)
+	before, known := l.below.agent(l.name)
+	if !known {
+		before.Env = program.Passed(after.Format)
+	}
+	return wider(after.Env, before.Env)
+}
+
+// wider finds a variable, or a pattern, that none of those below covers.
+func wider(with, below []string) excess {
+	for _, p := range with {
+		covered := slices.ContainsFunc(below, func(b string) bool {
+			head, any := strings.CutSuffix(b, "*")
+			return p == b || any && strings.HasPrefix(p, head)
+		})
+		if !covered {
+			return excess{p, asksMore, cmp.Or(strings.Join(below, ", "), "no variables")}
+		}
+	}
+	return excess{}
+}
+
+// reach compares two networks. public are the hosts that are within the other one's web alone.
+func reach(with, below []string) (x excess, public []string) {
+	if len(with) == 0 {
+		with = []string{NetworkWeb}
+	}
+	if len(below) == 0 {
+		below = []string{NetworkWeb}
+	}
+	for _, h := range with {
+		switch {
+		case h == NetworkNone || slices.Contains(below, NetworkHost) || slices.Contains(below, h):
+		case h != NetworkWeb && h != NetworkHost && slices.ContainsFunc(below, func(b string) bool { return coversHost(b, h) }):
+		case h != NetworkWeb && h != NetworkHost && slices.Contains(below, NetworkWeb) && ofWeb(h):
+			public = append(public, h)
+		default:
+			return excess{h, asksMore, strings.Join(below, ", ")}, nil
+		}
+	}
+	return excess{}, public
+}
+
+// coversHost says that a rule for hosts allows all that another one does.
+func coversHost(wide, narrow string) bool {
+	if slices.Contains([]string{NetworkWeb, NetworkNone, NetworkHost}, wide) {
+		return false
+	}
+	w, wPort, werr := egress.SplitHost(strings.ToLower(wide))
+	n, nPort, nerr := egress.SplitHost(strings.ToLower(narrow))
+	if werr != nil || nerr != nil || wPort != nPort && (wPort != "" || nPort != "80" && nPort != "443") {
+		return false
+	}
+	tail, any := strings.CutPrefix(w, "*")
+	return w == n || any && strings.HasSuffix(n, tail)
+}
+
+// ofWeb says that a rule is for a host and a port that `web` has, unless its address turns out to be a private one.
+func ofWeb(rule string) bool {
+	host, port, err := egress.SplitHost(rule)
+	if err != nil || port != "" && port != "80" && port != "443" || strings.EqualFold(host, "localhost") {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return err != nil || egress.Public(ip)
+}

@@ -1,0 +1,182 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice/internal/atomicfile"
+)
+
+// treeBytes bounds the list of a tree's files, which is never shortened: more is an error.
+const treeBytes = 512 << 20
+
+// Entry is a file of a tree.
+type Entry struct {
+	Mode   string // 100644, 100755, 120000 (a link), 160000 (a submodule)
+	Object string
+	Path   string // as git has it
+}
+
+// Entries lists the files of a commit in git's order.
+func (r *Repo) Entries(ctx context.Context, commit string) ([]Entry, error) {
+	if err := checkSHA(commit); err != nil {
+		return nil, fmt.Errorf("files of a commit: %w", err)
+	}
+	c := call{args: []string{"ls-tree", "-r", "-z", "--full-tree", commit}, limit: treeBytes, timeout: treeTime}
+	out, err := r.shadow(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("files of %s: %w", commit, err)
+	}
+	var list []Entry
+	for _, line := range names(out) {
+		head, path, ok := strings.Cut(line, "\t")
+		words := strings.Fields(head)
+		if !ok || len(words) != 3 || checkSHA(words[2]) != nil {
+			return nil, fmt.Errorf("files of %s: git printed %.80q", commit, line)
+		}
+		list = append(list, Entry{Mode: words[0], Object: words[2], Path: path})
+	}
+	return list, nil
+}
+
+// HasCommit says that there is a commit of this name.
+func (r *Repo) HasCommit(ctx context.Context, sha string) (bool, error) {
+	if err := checkSHA(sha); err != nil {
+		return false, err
+	}
+	c := call{args: []string{"cat-file", "-e", sha + "^{commit}"}, limit: smallOutput, timeout: callTime}
+	_, err := r.shadow(ctx, c)
+	var cmd *CommandError
+	if errors.As(err, &cmd) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// LayOut writes files of a commit into the folder top, by an index of the caller's, which has the commit's entries
+// afterwards. What is there already is not replaced: the caller has removed it. No filter is run.
+func (r *Repo) LayOut(ctx context.Context, top, index, commit string, paths []string) error {
+	if err := checkSHA(commit); err != nil {
+		return fmt.Errorf("lay out a commit: %w", err)
+	}
+	env := []string{"GIT_WORK_TREE=" + top, "GIT_INDEX_FILE=" + index}
+	run := func(in io.Reader, args ...string) error {
+		_, err := r.shadow(ctx, call{args: args, env: env, dir: top, stdin: in, limit: smallOutput, timeout: treeTime})
+		return err
+	}
+	// A git that was killed leaves its lock. It is nobody's: the index has one user.
+	if err := os.Remove(index + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("lay out %s: %w", commit, err)
+	}
+	err := run(nil, "read-tree", "-m", commit)
+	if err != nil && ctx.Err() == nil { // of a git that was killed, or of another release
+		if err = os.Remove(index); err == nil || errors.Is(err, fs.ErrNotExist) {
+			err = run(nil, "read-tree", commit)
+		}
+	}
+	if err == nil && len(paths) > 0 {
+		err = run(strings.NewReader(strings.Join(paths, "\x00")+"\x00"), "checkout-index", "-u", "-q", "-z", "--stdin")
+	}
+	if err != nil {
+		return fmt.Errorf("lay out %s: %w", commit, err)
+	}
+	return nil
+}
+
+// PlainFolder makes a git folder at dir, which must not be there: HEAD at the commit, the repo's refs, a copy of an index,
+// and none of the repo's settings that could start a program. Objects are read from the folders named, as whoever works
+// there sees them.
+func (r *Repo) PlainFolder(ctx context.Context, dir, commit, index string, objects []string) error {
+	if err := checkSHA(commit); err != nil {
+		return fmt.Errorf("git folder: %w", err)
+	}
+	config, err := r.shadowConfig(ctx)
+	if err != nil {
+		return fmt.Errorf("git folder: %w", err)
+	}
+	refs, err := r.Refs(ctx)
+	if err != nil {
+		return fmt.Errorf("git folder: %w", err)
+	}
+	packed := []byte("# pack-refs with: sorted \n")
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		if strings.HasPrefix(name, "refs/") {
+			packed = fmt.Appendf(packed, "%s %s\n", refs[name], name)
+		}
+	}
+	files := map[string][]byte{
+		"config": config, "packed-refs": packed, "HEAD": []byte(commit + "\n"),
+		"info/attributes":         []byte("* diff\n"), // no attribute of the commit's hides what a file has
+		"objects/info/alternates": []byte(strings.Join(objects, "\n") + "\n"),
+	}
+	shallow, _, err := atomicfile.OpenRegular(r.common, "shallow", listOutput)
+	if err == nil {
+		files["shallow"] = shallow
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("git folder: %w", err)
+	}
+	for _, d := range []string{"refs", "objects/info", "objects/pack", "info"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), privateDir); err != nil {
+			return fmt.Errorf("git folder: %w", err)
+		}
+	}
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), data, privateOwn); err != nil {
+			return fmt.Errorf("git folder: %w", err)
+		}
+	}
+	return copyFile(index, filepath.Join(dir, "index"))
+}
+
+// copyFile copies a file of ours to a place where nothing is.
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, privateOwn)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// Stores gives the folders of the repo's objects: its own, and those that it borrows from, by whatever way.
+func (r *Repo) Stores() ([]string, error) {
+	out := []string{filepath.Join(r.common, "objects")}
+	for i := 0; i < len(out); i++ {
+		data, _, err := atomicfile.OpenRegular(out[i], "info/alternates", maxPointerBytes)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s/info/alternates: %w", out[i], err)
+		}
+		for line := range strings.Lines(string(data)) {
+			dir := strings.TrimRight(line, "\r\n")
+			if dir == "" || dir[0] == '#' {
+				continue
+			}
+			if !filepath.IsAbs(dir) {
+				dir = filepath.Join(out[i], dir)
+			}
+			if dir = filepath.Clean(dir); !slices.Contains(out, dir) {
+				out = append(out, dir)
+			}
+		}
+		if len(out) > maxStores {
+			return nil, fmt.Errorf("%s/info/alternates: the repo borrows from more than %d others: repack it", out[0], maxStores)
+		}
+	}
+	return out, nil
+}
+
+// maxStores bounds how many stores of objects a repo may have: git itself follows five levels.
+const maxStores = 32
