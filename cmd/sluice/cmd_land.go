@@ -173,7 +173,7 @@ func (a *app) workOf(ctx context.Context, p *place, repo *git.Repo, r daemon.Run
 	w.Tip, w.Base = tip.SHA, base.SHA
 	if w.Tip == w.Base {
 		if files := a.uncommitted(ctx, p, repo, r); len(files) > 0 {
-			return w, failed("look at them, then commit them there: git -C "+r.Workspace+" commit", "%s has no commit: its worktree has %s that are in none: %s",
+			return w, failed("look at them, then commit them there: git -C "+r.Workspace+" commit", "%s has committed nothing: its worktree has %s that no commit has: %s",
 				r.ID, plural(len(files), "file"), joinMost(files))
 		}
 		return w, failed("`sluice status "+r.ID+"` shows how it went", "%s has changed nothing", r.ID)
