@@ -265,7 +265,7 @@ func (f CheckStarted) apply(s *State, at time.Time) {
 
 func (f Checked) apply(s *State, _ time.Time) {
 	a := s.at(f.Run).now(f.Step, f.N)
-	a.Checked, a.Digest, a.Protected, a.ToReview = true, f.Digest, f.Protected, f.ToReview
+	a.Checked, a.Digest, a.Protected, a.ToReview, a.Unshipped = true, f.Digest, f.Protected, f.ToReview, f.Unshipped
 	if !f.OK && a.Status == StatusDone {
 		a.Failure = f.Why
 	}

@@ -196,6 +196,7 @@ func (d *decider) checkEnded(r *Run, p Proc, ev ProcessEnded) {
 	f := Checked{of: Of(r.ID), Step: p.Step, N: p.N}
 	if c := ev.Check; c != nil && p.Stop == "" {
 		f.OK, f.Why, f.Broken, f.Digest, f.Protected, f.ToReview = c.OK, clip(c.Why, MaxFeedback), clip(c.Broken, MaxFeedback), c.Digest, c.Protected, c.ToReview
+		f.Unshipped = max(c.Unshipped, 0)
 	} else if p.Stop != "" {
 		f.Why = "the success_criterion did not end in time: " + p.Stop
 	} else {

@@ -227,6 +227,7 @@ type CheckResult struct {
 	Digest    string   `json:"digest,omitempty"`    // of the declared outputs and the files changed
 	Protected []string `json:"protected,omitempty"` // files changed that `protect` names
 	ToReview  []string `json:"to_review,omitempty"` // criteria no machine can check
+	Unshipped int      `json:"unshipped,omitempty"` // files that are in no commit, and with which a criterion was judged
 }
 
 // Answered: a person decides a gate, by command, terminal or button. A file is FileSeen.

@@ -241,6 +241,7 @@ type (
 		Digest    string   `json:"digest,omitempty"`
 		Protected []string `json:"protected,omitempty"`
 		ToReview  []string `json:"to_review,omitempty"`
+		Unshipped int      `json:"unshipped,omitempty"`
 	}
 	// HookStarted: a hook runs under the key. Step is "" for after_run.
 	HookStarted struct {

@@ -223,6 +223,7 @@ type Attempt struct {
 	Digest      string          `json:"digest,omitempty"`
 	Protected   []string        `json:"protected,omitempty"`
 	ToReview    []string        `json:"to_review,omitempty"`
+	Unshipped   int             `json:"unshipped,omitempty"` // files in no commit with which a criterion was judged
 	Pins        []string        `json:"pins,omitempty"`
 	Ended       time.Time       `json:"ended,omitzero"`
 	Children    bool            `json:"children,omitempty"` // its work is that of child runs

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sluice/daemon"
@@ -78,12 +79,20 @@ func (e *Executor) checked(ctx context.Context, job daemon.Job, st *engine.Step,
 		why = append(why, e.writeValues(ctx, job.Key, st.Outputs, env, b.Dir)...)
 	}
 	in.Run = func(ctx context.Context, i int, c engine.Command) (int, string, error) {
-		return e.criterion(ctx, job, st, b, commit, i, c)
+		at := commit
+		if in.Criteria[i].Folder {
+			at = ""
+		}
+		return e.criterion(ctx, job, st, b, at, i, c)
 	}
 	if len(why) > 0 { // no command is run over what is not there
 		return e.digested(ctx, job, st, b, append(made, written...), engine.CheckResult{Why: strings.Join(why, "\n")})
 	}
-	return e.digested(ctx, job, st, b, append(made, written...), e.checkedAt(ctx, job.Key, b, commit, in))
+	r := e.checkedAt(ctx, job.Key, b, commit, in)
+	if commit != "" && slices.ContainsFunc(in.Criteria, func(c engine.Criterion) bool { return c.Folder }) {
+		r = e.withUnshipped(ctx, b, commit, r)
+	}
+	return e.digested(ctx, job, st, b, append(made, written...), r)
 }
 
 // checkedAt has the criteria checked in the tree of the commit that was taken; "" = in the folder. What is declared and
@@ -145,6 +154,8 @@ func (e *Executor) criterion(ctx context.Context, job daemon.Job, st *engine.Ste
 			if err != nil {
 				return process{}, err
 			}
+			_, taken := takenOf(job)
+			j.alone = taken
 			argv, err := e.command(job, &c, job.Env, rel, stub.Turn{}, nil, j.begin)
 			if err != nil {
 				return process{}, err
