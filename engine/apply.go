@@ -265,7 +265,8 @@ func (f CheckStarted) apply(s *State, at time.Time) {
 
 func (f Checked) apply(s *State, _ time.Time) {
 	a := s.at(f.Run).now(f.Step, f.N)
-	a.Checked, a.Digest, a.Content, a.Protected, a.ToReview = true, f.Digest, f.Content, f.Protected, f.ToReview
+	a.Checked, a.Digest, a.Content, a.Protected = true, f.Digest, f.Content, f.Protected
+	a.ToReview, a.Unshipped = f.ToReview, f.Unshipped
 	if !f.OK && a.Status == StatusDone {
 		a.Failure = f.Why
 	}

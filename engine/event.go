@@ -231,6 +231,7 @@ type CheckResult struct {
 	Content   string   `json:"content,omitempty"`   // the same without the history: alike where nothing changed
 	Protected []string `json:"protected,omitempty"` // files changed that `protect` names
 	ToReview  []string `json:"to_review,omitempty"` // criteria no machine can check
+	Unshipped int      `json:"unshipped,omitempty"` // files that are in no commit, and with which a criterion was judged
 }
 
 // Answered: a person decides a gate, by command, terminal or button. A file is FileSeen.

@@ -243,6 +243,7 @@ type (
 		Content   string   `json:"content,omitempty"`
 		Protected []string `json:"protected,omitempty"`
 		ToReview  []string `json:"to_review,omitempty"`
+		Unshipped int      `json:"unshipped,omitempty"`
 	}
 	// HookStarted: a hook runs under the key. Step is "" for after_run.
 	HookStarted struct {

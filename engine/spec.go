@@ -239,6 +239,7 @@ type Criterion struct {
 	File     string
 	NonEmpty bool
 	Text     string // what no machine can check: the reviewer judges it
+	Folder   bool   // it is judged in the step's own folder, with files that do not ship
 }
 
 // Schema is a JSON Schema for an answer; Source is the schema itself.

@@ -225,6 +225,7 @@ type Attempt struct {
 	Content     string          `json:"content,omitempty"` // see CheckResult
 	Protected   []string        `json:"protected,omitempty"`
 	ToReview    []string        `json:"to_review,omitempty"`
+	Unshipped   int             `json:"unshipped,omitempty"` // files in no commit with which a criterion was judged
 	Pins        []string        `json:"pins,omitempty"`
 	Ended       time.Time       `json:"ended,omitzero"`
 	Children    bool            `json:"children,omitempty"` // its work is that of child runs

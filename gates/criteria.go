@@ -51,14 +51,14 @@ func Check(ctx context.Context, in CheckInput) engine.CheckResult {
 		c.g.shown = in.Shown
 	}
 	for _, out := range in.Outputs {
-		c.file("output", out, false)
+		c.file("output", out, false, false)
 	}
 	for i, criterion := range in.Criteria {
 		switch {
 		case criterion.Command != nil:
 			c.command(ctx, i, *criterion.Command)
 		case criterion.File != "":
-			c.file("file", criterion.File, criterion.NonEmpty)
+			c.file("file", criterion.File, criterion.NonEmpty, criterion.Folder)
 		case len(c.review) < maxToReview:
 			c.review = append(c.review, head(criterion.Text, maxCriterion))
 		}
@@ -83,10 +83,10 @@ type check struct {
 	broken  string
 }
 
-func (c *check) file(what, p string, nonEmpty bool) {
+func (c *check) file(what, p string, nonEmpty, inFolder bool) {
 	base := c.g.base(p)
 	info, err := c.g.stat(base, p)
-	if errors.Is(err, fs.ErrNotExist) && c.in.Beside != "" && base == c.g.worktree && slices.Contains(c.in.Outputs, p) {
+	if errors.Is(err, fs.ErrNotExist) && c.in.Beside != "" && base == c.g.worktree && (inFolder || slices.Contains(c.in.Outputs, p)) {
 		beside := ground{root: c.in.Beside, worktree: c.in.Beside}
 		if info2, err2 := beside.stat(c.in.Beside, p); err2 == nil {
 			base, info, err = c.in.Beside, info2, nil

@@ -157,10 +157,10 @@ func (c *compiler) outputs(d outputsDoc, s scope, what string) (out []engine.Out
 // criterion reads the sentences a machine can check; any other text is the reviewer's.
 func (c *compiler) criterion(d criterionDoc, what string) engine.Criterion {
 	if d.command.set() {
-		return engine.Criterion{Command: c.command(d.command, inStep, what)}
+		return engine.Criterion{Command: c.command(d.command, inStep, what), Folder: d.folder}
 	}
 	if d.file.set() {
-		return engine.Criterion{File: c.fixedPath(d.file, what), NonEmpty: d.nonEmpty}
+		return engine.Criterion{File: c.fixedPath(d.file, what), NonEmpty: d.nonEmpty, Folder: d.folder}
 	}
 	sentence := strings.TrimSpace(d.sentence.value)
 	if cmd, ok := strings.CutSuffix(sentence, " exits 0"); ok && strings.TrimSpace(cmd) != "" {

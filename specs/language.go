@@ -92,7 +92,7 @@ type stepDoc struct {
 	Inputs      pathList    `key:"inputs" doc:"Files or globs the step reads, from its worktree, else from the root. A plain one that is missing fails the attempt before it is launched."`
 	Outputs     outputsDoc  `key:"outputs" doc:"Files the step must have made. path: expression = the engine writes it there."`
 	Setup       *setupDoc   `key:"setup" doc:"In place of the workflow's, for those who judge this step."`
-	Criteria    criteriaDoc `key:"success_criterion" doc:"How to know that the step is done: \"<command> exits 0\", \"file <path> exists[ and is non-empty]\", {run: …}, {file: …, non_empty: true}, or a list of them. Any other text goes to the reviewer."`
+	Criteria    criteriaDoc `key:"success_criterion" doc:"How to know that the step is done: \"<command> exits 0\", \"file <path> exists[ and is non-empty]\", {run: …}, {file: …, non_empty: true}, or a list of them; folder: true beside run or file: judged in the step's own folder, with what git ignores. Any other text goes to the reviewer."`
 	Answer      answerDoc   `key:"answer" doc:"JSON Schema of the step's final structured answer: a file's path, or the schema itself."`
 	Timeout     spanDoc     `key:"timeout" doc:"How long an attempt may take, as 30m. 2h if absent."`
 	IdleTimeout spanDoc     `key:"idle_timeout" doc:"How long the agent may say nothing."`

@@ -162,9 +162,9 @@ func (*criteriaDoc) schema() object {
 	one := []any{
 		(&exprDoc{}).schema(),
 		object{"type": "object", "additionalProperties": false, "required": []string{"run"},
-			"properties": object{"run": (&commandDoc{}).schema()}},
+			"properties": object{"run": (&commandDoc{}).schema(), "folder": object{"type": "boolean"}}},
 		object{"type": "object", "additionalProperties": false, "required": []string{"file"},
-			"properties": object{"file": filledSchema(), "non_empty": object{"type": "boolean"}}},
+			"properties": object{"file": filledSchema(), "non_empty": object{"type": "boolean"}, "folder": object{"type": "boolean"}}},
 	}
 	return object{"anyOf": append(one, object{"type": "array", "minItems": 1, "items": object{"anyOf": one}})}
 }

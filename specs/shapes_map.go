@@ -150,6 +150,7 @@ type criterionDoc struct {
 	command  commandDoc
 	file     text
 	nonEmpty bool
+	folder   bool
 }
 
 type criteriaDoc struct{ items []criterionDoc }
@@ -184,7 +185,7 @@ func (d *criteriaDoc) one(r *reader, n *yaml.Node, what string) {
 	}
 	var c criterionDoc
 	var nonEmpty *yaml.Node
-	known := []string{"run", "file", "non_empty"}
+	known := []string{"run", "file", "non_empty", "folder"}
 	for _, kv := range r.pairs(m, what) {
 		switch kv.name {
 		case "run":
@@ -194,6 +195,8 @@ func (d *criteriaDoc) one(r *reader, n *yaml.Node, what string) {
 		case "non_empty":
 			nonEmpty = kv.key
 			c.nonEmpty, _ = r.boolean(kv.value, what+": non_empty")
+		case "folder":
+			c.folder, _ = r.boolean(kv.value, what+": folder")
 		default:
 			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
 		}

@@ -20,6 +20,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/tree"
+	"sluice/internal/words"
 	"sluice/notify"
 )
 
@@ -397,6 +398,9 @@ func (a *app) printAttempt(sh *shown, at *engine.Attempt) {
 			lines = append([]string{fmt.Sprintf("… %d lines before", more)}, lines[more:]...)
 		}
 		a.text("printed", strings.Join(lines, "\n"))
+	}
+	if at.Unshipped > 0 {
+		a.field("judged", words.Unshipped(at.Unshipped))
 	}
 	if len(at.Protected) > 0 {
 		a.field("protected", "changed: "+strings.Join(at.Protected, ", "))

@@ -207,6 +207,8 @@ func sayCheck(f engine.Checked) said {
 		s.text, s.style, s.key = because("does not hold", f.Why), red, true
 	case len(f.Protected) > 0:
 		s.text, s.style, s.key = "hold, but it changed what is protected: "+strings.Join(f.Protected, ", "), yellow, true
+	case f.Unshipped > 0:
+		s.text, s.style = "hold, judged "+words.Unshipped(f.Unshipped), yellow
 	}
 	return s
 }

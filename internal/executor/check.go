@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sluice/daemon"
@@ -94,9 +95,16 @@ func (e *Executor) checked(ctx context.Context, job daemon.Job, st *engine.Step,
 		return e.digested(ctx, job, st, c, r)
 	}
 	in.Run = func(ctx context.Context, i int, cmd engine.Command) (int, string, error) {
-		return e.criterion(ctx, job, st, b, c.Taken.Commit, i, cmd)
+		at := c.Taken.Commit
+		if in.Criteria[i].Folder {
+			at = ""
+		}
+		return e.criterion(ctx, job, st, b, at, i, cmd)
 	}
 	r := e.checkedAt(ctx, job.Key, b, c.Taken.Commit, in)
+	if c.Taken.Commit != "" && slices.ContainsFunc(in.Criteria, func(c engine.Criterion) bool { return c.Folder }) {
+		r = e.withUnshipped(ctx, b, c.Taken.Commit, r)
+	}
 	r.Protected = protected
 	return e.digested(ctx, job, st, c, r)
 }
@@ -160,6 +168,8 @@ func (e *Executor) criterion(ctx context.Context, job daemon.Job, st *engine.Ste
 			if err != nil {
 				return process{}, err
 			}
+			_, taken := takenOf(job)
+			j.alone = taken
 			argv, err := e.command(job, &c, job.Env, rel, stub.Turn{}, nil, j.begin)
 			if err != nil {
 				return process{}, err

@@ -259,7 +259,7 @@ func (e *Executor) shownTree(ctx context.Context, key string, work *tree.Order, 
 // homeOf names the private home of a launch. A judge that speaks in no session has one in which nobody wrote before.
 func (e *Executor) homeOf(l launch, p process, rest string) string {
 	who := e.holder(l.key, rest)
-	if name, _, _ := strings.Cut(rest, "#"); p.judged.seat != nil && who == name {
+	if name, _, _ := strings.Cut(rest, "#"); (p.judged.seat != nil || p.judged.alone) && who == name {
 		return judgeHome(rest)
 	}
 	return who

@@ -14,6 +14,7 @@ import (
 
 	"sluice/agents/sandbox"
 	"sluice/daemon"
+	"sluice/engine"
 	"sluice/gates"
 	"sluice/gates/judge"
 )
@@ -32,6 +33,7 @@ type judged struct {
 	seat   *judge.Checkout // nil: no commit was taken, and it is the agent's own folder
 	covers bool            // the checkout is seen in the place of Top
 	made   []made          // by the setup, and shown in Dir
+	alone  bool            // it has a home of its own, though it works in the agent's folder
 }
 
 // takenOf gives the commit that was taken of the job's attempt; ok is false where none was.
@@ -136,6 +138,18 @@ func (e *Executor) checkoutFor(ctx context.Context, b begin, commit, key string)
 		return judged{begin: b, agents: b, host: b.Dir}, nil
 	}
 	return e.seated(ctx, b, commit, key, nil)
+}
+
+// withUnshipped adds how many files of the folder are in no commit, where a criterion was judged with them.
+func (e *Executor) withUnshipped(ctx context.Context, b begin, commit string, r engine.CheckResult) engine.CheckResult {
+	n, err := e.opt.Git.Beside(ctx, b.Top, commit, func(name string) bool {
+		return slices.ContainsFunc(e.ownPaths(b), func(own string) bool { return name == own || strings.HasPrefix(name, own+"/") })
+	})
+	if err != nil {
+		r.Broken = unseen(r.Broken, err)
+	}
+	r.Unshipped = n
+	return r
 }
 
 // belowTop is the folder of an attempt as seen from the top of its checkout.

@@ -378,3 +378,47 @@ func TestJudgeOutlivesUs(t *testing.T) {
 		}
 	}
 }
+
+// TestJudgedInTheFolder: a criterion that asks for the folder gets it, in a home of its own, and the files that do not ship
+// are counted.
+func TestJudgedInTheFolder(t *testing.T) {
+	conform.Rule(t, "9-one-tree folder", "a criterion may ask for the agent's ignored files; how many they are is told")
+	b, taken := judgeBench(t, true, "true")
+	spec := `
+workflow: {id: w}
+steps:
+  - id: A
+    agent: {type: writer}
+    success_criterion:
+      - {run: "test -e dist/report.txt && test ! -e $HOME/evil", folder: true}
+      - {file: dist/report.txt, folder: true}
+      - {run: "test ! -e dist && test -e made.txt"}
+    signal: {type: sentinel_file}
+    gate: G
+gates:
+  - {id: G, reviewer: {level: human}, on_pass: {next_step: DONE}}
+`
+	b.load(spec)
+	home := filepath.Join(b.state, homesDir, run1, "A")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, "evil"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	job := ofCommit(b.checkJob("A", 1), taken)
+	check := b.carry(job).Check
+	if !check.OK {
+		t.Fatalf("check %+v", check)
+	}
+	// pyc, fake/ with its list, shut/f, dist/report.txt; work with a path that is too long is never taken
+	if check.Unshipped != 5 {
+		t.Errorf("%d files that do not ship, want 5", check.Unshipped)
+	}
+	b.load(strings.ReplaceAll(spec, ", folder: true", ""))
+	job = ofCommit(b.checkJob("A", 1), taken)
+	job.Key += "0"
+	if check := b.carry(job).Check; check.OK || check.Unshipped != 0 {
+		t.Errorf("without folder: %+v", check)
+	}
+}

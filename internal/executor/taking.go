@@ -32,8 +32,8 @@ func (e *Executor) folderRecord(job daemon.Job, what, top string) string {
 	return filepath.Join(e.opt.State, attemptsDir, plain(run), what+"-"+hexSum([]byte(top))[:16])
 }
 
-// folder is where an attempt works, as package tree takes it.
-func (e *Executor) folder(job daemon.Job, b begin) tree.Folder {
+// ownPaths are sluice's own files and folders in a checkout, from its top.
+func (e *Executor) ownPaths(b begin) []string {
 	own := slices.Clone(b.Lists)
 	for _, base := range []string{e.root, b.Top} {
 		rel, err := filepath.Rel(b.Top, base)
@@ -45,9 +45,14 @@ func (e *Executor) folder(job daemon.Job, b begin) tree.Folder {
 		}
 	}
 	slices.Sort(own)
+	return slices.Compact(own)
+}
+
+// folder is where an attempt works, as package tree takes it.
+func (e *Executor) folder(job daemon.Job, b begin) tree.Folder {
 	l := e.law(job, b)
 	law := func(file string) bool { is, _ := l.has(file); return is }
-	return tree.Folder{Repo: e.opt.Git, Top: b.Top, Own: slices.Compact(own), Law: law}
+	return tree.Folder{Repo: e.opt.Git, Top: b.Top, Own: e.ownPaths(b), Law: law}
 }
 
 // law is what decides over the work in a folder.

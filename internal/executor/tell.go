@@ -209,6 +209,9 @@ func (e *Executor) reviewed(job daemon.Job) []string {
 	if job.Round != nil && job.Round.Score != nil {
 		parts = append(parts, fmt.Sprintf("score %g of 100", *job.Round.Score))
 	}
+	if job.Attempt != nil && job.Attempt.Unshipped > 0 {
+		parts = append(parts, "judged "+words.Unshipped(job.Attempt.Unshipped))
+	}
 	if len(parts) > 0 {
 		out = append(out, strings.Join(parts, ", ")+".")
 	}

@@ -135,3 +135,34 @@ func (r *Repo) PlainFolder(ctx context.Context, dir, commit, index string, objec
 	}
 	return copyFile(index, filepath.Join(dir, "index"))
 }
+
+// Beside counts the files of a worktree that a commit has not, those that git ignores included. Files for which own reports
+// true do not count. A repo within counts as one.
+func (r *Repo) Beside(ctx context.Context, worktree, commit string, own func(file string) bool) (int, error) {
+	fail := func(err error) (int, error) { return 0, fmt.Errorf("files beside %.12s: %w", commit, err) }
+	if err := checkSHA(commit); err != nil {
+		return fail(err)
+	}
+	if err := r.keepShadow(ctx); err != nil {
+		return fail(err)
+	}
+	dir, err := os.MkdirTemp(r.scratch, "beside-")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(dir)
+	env := r.inShadowTree(worktree, filepath.Join(dir, indexName))
+	var out []byte
+	for _, args := range [][]string{{"read-tree", commit}, {"ls-files", "-z", "--others"}} {
+		if out, err = r.run(ctx, call{args: args, env: env, dir: worktree, limit: treeBytes, timeout: treeTime}); err != nil {
+			return fail(err)
+		}
+	}
+	n := 0
+	for _, name := range names(out) {
+		if !own(name) {
+			n++
+		}
+	}
+	return n, nil
+}

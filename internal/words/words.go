@@ -99,6 +99,14 @@ func GoneOn(where, outcome string, failures int, to string) string {
 // GoneOnCount counts what is not named.
 func GoneOnCount(n int) string { return Plural(n, "round") + " that a gate did not pass went on" }
 
+// Unshipped says with how many files a criterion was judged that are in no commit.
+func Unshipped(n int) string {
+	if n == 1 {
+		return "with 1 file that does not ship"
+	}
+	return "with " + Plural(n, "file") + " that do not ship"
+}
+
 // NotPassed is the mark of a run of which n rounds went on without a pass: "2 not passed"; "" of none.
 func NotPassed(n int) string {
 	if n == 0 {
