@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -71,15 +70,14 @@ type Repo struct {
 	seq   int64
 
 	scanning  bool
-	scanAgain bool         // all inboxes are to be read after the scan under way
-	lookAgain bool         // what hints were about is to be read after it
-	since     time.Time    // when the first of scans began that did not come to the end
-	scanAfter time.Time    // a scan failed: not again before this
-	unseen    atomic.Value // why the newest scan failed, a string: logged once
-	ticked    time.Time    // when Ticked was last decided, by the clock on the wall alone
-	retryAt   time.Time    // when effects that failed are to be tried again
-	marked    time.Time    // when the mark of being served was left
-	wall      time.Time    // of the last turn: a jump against the monotonic clock is a sleep of the machine
+	scanAgain bool      // all inboxes are to be read after the scan under way
+	lookAgain bool      // what hints were about is to be read after it
+	since     time.Time // when the first of scans began that did not come to the end
+	scanAfter time.Time // a scan failed: not again before this
+	ticked    time.Time // when Ticked was last decided, by the clock on the wall alone
+	retryAt   time.Time // when effects that failed are to be tried again
+	marked    time.Time // when the mark of being served was left
+	wall      time.Time // of the last turn: a jump against the monotonic clock is a sleep of the machine
 	gone      chan struct{}
 	began     time.Time
 	asked     map[string][]askedRound // what Asked was told last

@@ -3,11 +3,13 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 )
 
 // scan reads all inboxes in a goroutine; what it saw comes back through the queue.
@@ -50,7 +52,7 @@ func (r *Repo) read(ctx context.Context, in Inboxes) {
 	r.spawn(func() {
 		seen, more, err := r.opt.World.Scan(ctx, in)
 		if err != nil { // not a scan: it closes nothing
-			if ctx.Err() == nil && r.unseen.Swap(err.Error()) != err.Error() {
+			if ctx.Err() == nil && !errors.Is(err, atomicfile.ErrGone) { // of a root that has gone Health says so, and the log once
 				r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("the inbox could not be read")
 			}
 			r.post(item{ask: func(*core) {
@@ -59,7 +61,6 @@ func (r *Repo) read(ctx context.Context, in Inboxes) {
 			}})
 			return
 		}
-		r.unseen.Store("")
 		r.post(item{scan: seen, began: began, part: more || in.Only != nil, more: more})
 	})
 }

@@ -32,7 +32,7 @@ func isatap(ip netip.Addr) (netip.Addr, bool) {
 // specialRange is a range that is not the public internet's.
 type specialRange struct{ prefix, use string }
 
-// special are the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890; IPv6 as of 2025-10-09), whole, those that
+// special are the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), whole, those that
 // are reachable from everywhere too: none of them is a host of the web. What leads to any IPv4 address (NAT64, 6to4, Teredo)
 // is among them. Behind them stands what other registries keep, and what clouds serve on addresses that look public.
 func special() []specialRange {
