@@ -113,20 +113,33 @@ func (r *Repo) CheckoutAt(ctx context.Context, path, sha string) error {
 	return nil
 }
 
+// runKinds are the kinds of our refs of which a run has a folder.
+func runKinds() []string { return []string{"salvage", "tip", "found", "taken"} }
+
 // DropSalvages forgets what is kept under a prefix. git collects what nothing else refers to, in its own time.
 func (r *Repo) DropSalvages(ctx context.Context, prefix string) error {
-	kept, err := r.Salvages(ctx, prefix)
+	fail := func(err error) error { return fmt.Errorf("drop salvages of %s: %w", prefix, err) }
+	list := []string{"for-each-ref", "--format=%(objectname) %(refname)"}
+	for _, kind := range runKinds() {
+		ref := Own(kind, prefix)
+		if err := r.checkRef(ctx, ref); err != nil {
+			return fail(err)
+		}
+		list = append(list, ref+"/")
+	}
+	out, err := r.inRepo(ctx, r.common, r.top, call{args: list, limit: listOutput, timeout: callTime})
+	kept := parseRefs(out, " ")
 	if err != nil || len(kept) == 0 {
 		return err
 	}
 	var lines []string
-	for name, sha := range kept {
-		lines = append(lines, fmt.Sprintf("delete %s%s %s\n", salvageRefs, name, sha))
+	for ref, sha := range kept {
+		lines = append(lines, fmt.Sprintf("delete %s %s\n", ref, sha))
 	}
 	sort.Strings(lines)
 	c := call{args: []string{"update-ref", "--no-deref", "--stdin"}, stdin: strings.NewReader(strings.Join(lines, "")), env: ourIdentity(), limit: smallOutput, timeout: callTime}
 	if _, err := r.inRepo(ctx, r.common, r.top, c); err != nil {
-		return fmt.Errorf("drop salvages of %s: %w", prefix, err)
+		return fail(err)
 	}
 	return nil
 }
