@@ -4,8 +4,8 @@
 //
 // Inside, the file system is the machine's, read-only, but for
 //
-//   - the checkout, writable, with its git folder; what git runs or reads settings from (config, hooks, other worktrees)
-//     is read-only, so that no git outside runs what an agent wrote;
+//   - the checkout, writable, with a git folder of the launch's own in the place of the repo's, of which nothing but the
+//     objects is seen: no git outside reads what an agent wrote;
 //   - .workflow/, read-only, with the launch's own inbox in the place of .workflow/signals;
 //   - the home, which is a private folder, and what the settings show of the real one;
 //   - /tmp, /var/tmp, /run, /sys, /mnt, /media and the state folder, which are empty.

@@ -23,6 +23,8 @@
 //	launches/<run>/<key>.pid.stop    the launch is to end, or not to start
 //	launches/<run>/<key>.pid.agent   by which program its output was made
 //	launches/<run>/<key>.pid.idle    it was ended because it said nothing for its idle_timeout
+//	launches/<run>/<key>.pid.git     which git folder is a held launch's own, and where its work began
+//	gits/<run>/<key>                 that folder; it goes when its commits were taken
 //	attempts/<run>/<step>.<n>.begin  how the worktree was when the attempt began
 //	attempts/<run>/<step>.<n>.files  what the attempt declared and changed: what a person's pass is bound to
 //	retry/<digest of its path>       which run wrote a retry-context file: those of ended runs are swept away

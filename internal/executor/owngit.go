@@ -86,6 +86,9 @@ func (e *Executor) gitVars(key string, inPlace bool) []string {
 	return vars
 }
 
+// maxBased is how many bases are remembered: pinning one again does no harm.
+const maxBased = 1000
+
 // pinBase keeps a base from git's gc. One ref of a run is enough: its work is built on it.
 func (e *Executor) pinBase(ctx context.Context, g tree.Private) error {
 	if !g.Keeps || g.Base == "" {
@@ -102,6 +105,9 @@ func (e *Executor) pinBase(ctx context.Context, g tree.Private) error {
 		return err
 	}
 	e.mu.Lock()
+	if len(e.based) >= maxBased {
+		clear(e.based)
+	}
 	e.based[what] = true
 	e.mu.Unlock()
 	return nil
@@ -149,6 +155,9 @@ func (e *Executor) receive(ctx context.Context, job daemon.Job) {
 	var tip, refused string
 	moved := true
 	err := e.persist(ctx, key+"/commits", func() (err error) {
+		if err = g.CarryLFS(ctx); err != nil {
+			return err
+		}
 		if tip, refused, err = tree.Receive(ctx, e.opt.Git, g, e.gitInside(g)); err == nil && job.RunInfo.Workspace == "" {
 			moved, err = e.advanceNow(ctx, g, tip)
 		}

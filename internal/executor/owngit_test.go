@@ -14,6 +14,7 @@ import (
 	"sluice/agents/sandbox"
 	"sluice/engine"
 	"sluice/internal/git"
+	"sluice/internal/tree"
 )
 
 // heldIn is a bench whose launches are held, in a repo that a script has changed before.
@@ -294,5 +295,31 @@ git commit -q --allow-empty -m "two of $SLUICE_ATTEMPT"
 	}
 	if left, _ := filepath.Glob(b.path(".git/objects/tmp_*")); len(left) > 0 {
 		t.Errorf("left: %v", left)
+	}
+}
+
+// TestOwnGitIsMadeOnce: a launch that a killed daemon may have started, and one that is asked again, keep their folder.
+func TestOwnGitIsMadeOnce(t *testing.T) {
+	b := heldIn(t, inGitSpec, "true")
+	work := &tree.Order{Run: run1, Step: "A", N: 1}
+	g, err := b.e.ownGit(b.ctx(), run1+"/A#1.1", b.root, work, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	planted := filepath.Join(g.Dir, "planted")
+	if err := os.WriteFile(planted, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{run1 + "/A#1.1", run1 + "/A#1.1+1"} {
+		if again, err := b.e.ownGit(b.ctx(), key, b.root, nil, false); err != nil || again.Dir != g.Dir || !again.Keeps {
+			t.Errorf("%s: %+v %v", key, again, err)
+		}
+	}
+	if _, err := os.Stat(planted); err != nil {
+		t.Errorf("it was made anew: %v", err)
+	}
+	b.e.receive(b.ctx(), b.stepJob("A", 1, 1))
+	if isDir(g.Dir) {
+		t.Error("it is left though nothing is in it")
 	}
 }

@@ -133,30 +133,33 @@ func (r *Repo) CheckoutAt(ctx context.Context, path, sha string) error {
 	return nil
 }
 
+// runKinds are the kinds of our refs of which a run has a folder.
+func runKinds() []string { return []string{"salvage", "tip", "found", "taken"} }
+
 // Drop forgets what is kept of the attempts of a run. git collects what nothing else refers to, in its own time.
 func (r *Repo) Drop(ctx context.Context, run string) error {
-	var lines []string
-	for _, kind := range []string{"salvage", "found", "taken"} {
+	fail := func(err error) error { return fmt.Errorf("drop what is kept of %s: %w", run, err) }
+	list := []string{"for-each-ref", "--format=%(objectname) %(refname)"}
+	for _, kind := range runKinds() {
 		ref := Own(kind, run)
 		if err := r.checkRef(ctx, ref); err != nil {
-			return fmt.Errorf("drop what is kept of %s: %w", run, err)
+			return fail(err)
 		}
-		c := call{args: []string{"for-each-ref", "--format=%(objectname) %(refname)", ref + "/"}, limit: listOutput, timeout: callTime}
-		out, err := r.inRepo(ctx, r.common, r.top, c)
-		if err != nil {
-			return fmt.Errorf("drop what is kept of %s: %w", run, err)
-		}
-		for name, sha := range parseRefs(out, " ") {
-			lines = append(lines, fmt.Sprintf("delete %s %s\n", name, sha))
-		}
+		list = append(list, ref+"/")
 	}
-	if len(lines) == 0 {
-		return nil
+	out, err := r.inRepo(ctx, r.common, r.top, call{args: list, limit: listOutput, timeout: callTime})
+	kept := parseRefs(out, " ")
+	if err != nil || len(kept) == 0 {
+		return err
+	}
+	var lines []string
+	for ref, sha := range kept {
+		lines = append(lines, fmt.Sprintf("delete %s %s\n", ref, sha))
 	}
 	sort.Strings(lines)
 	c := call{args: []string{"update-ref", "--no-deref", "--stdin"}, stdin: strings.NewReader(strings.Join(lines, "")), env: ourIdentity(), limit: smallOutput, timeout: callTime}
 	if _, err := r.inRepo(ctx, r.common, r.top, c); err != nil {
-		return fmt.Errorf("drop what is kept of %s: %w", run, err)
+		return fail(err)
 	}
 	return nil
 }

@@ -140,3 +140,26 @@ func TestStores(t *testing.T) {
 		t.Errorf("%q %v", got, err)
 	}
 }
+
+// TestDrop: of a run that is forgotten no ref of any kind is left, and those of others stay.
+func TestDrop(t *testing.T) {
+	s := newSandbox(t)
+	r := s.open()
+	head := s.git("rev-parse", "HEAD")
+	for _, kind := range append(runKinds(), "other") {
+		for _, run := range []string{"w-1", "w-10"} {
+			if err := r.Keep(ctx(t), Own(kind, run+"/A.1"), head); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range 2 {
+		if err := r.Drop(ctx(t), "w-1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := s.git("for-each-ref", "refs/sluice")
+	if strings.Count(left, "/w-1/") != 1 || !strings.Contains(left, "refs/sluice/other/w-1/A.1") || strings.Count(left, "/w-10/") != len(runKinds())+1 {
+		t.Errorf("left:\n%s", left)
+	}
+}

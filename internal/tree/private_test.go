@@ -332,3 +332,38 @@ func TestReceiveBounds(t *testing.T) {
 		t.Errorf("left:\n%s", got)
 	}
 }
+
+// TestCarryLFS: what git LFS kept is there afterwards, and nothing that has another's name.
+func TestCarryLFS(t *testing.T) {
+	t.Parallel()
+	s := newPlace(t, "sha1")
+	s.make()
+	if err := s.p.CarryLFS(t.Context()); err != nil {
+		t.Errorf("without any: %v", err)
+	}
+	good := "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881" // of x
+	bad := strings.Repeat("ab", 32)
+	link := strings.Repeat("cd", 32)
+	dir := filepath.Join(s.p.Dir, "lfs/objects")
+	for _, name := range []string{good, bad, link} {
+		at := filepath.Join(dir, name[:2], name[2:4])
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		err := os.WriteFile(filepath.Join(at, name), []byte("x"), 0o644)
+		if name == link {
+			err = errors.Join(os.Remove(filepath.Join(at, name)), os.Symlink("/etc/passwd", filepath.Join(at, name)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.p.CarryLFS(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(s.top, ".git/lfs/objects")
+	got, err := filepath.Glob(filepath.Join(to, "*/*/*"))
+	if err != nil || len(got) != 1 || got[0] != filepath.Join(to, good[:2], good[2:4], good) {
+		t.Errorf("carried: %q %v", got, err)
+	}
+}

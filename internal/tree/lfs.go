@@ -1,0 +1,94 @@
+package tree
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sluice/internal/atomicfile"
+)
+
+// Bounds of the files that git LFS kept for one launch.
+const (
+	maxLFSFiles = 10_000
+	maxLFSBytes = 8 << 30
+)
+
+// CarryLFS copies the files that git LFS has kept in the folder to where it keeps the repo's, beside its first object store.
+// A file's name is the digest of its content: one whose content is another is left out. No git is run.
+func (p Private) CarryLFS(ctx context.Context) error {
+	if len(p.Stores) == 0 {
+		return nil
+	}
+	from, to := filepath.Join(p.Dir, "lfs", "objects"), filepath.Join(filepath.Dir(p.Stores[0]), "lfs", "objects")
+	files, left := 0, int64(maxLFSBytes)
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && path == from {
+			return fs.SkipAll
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name := d.Name()
+		rel := filepath.Join(name[:min(2, len(name))], name[min(2, len(name)):min(4, len(name))], name)
+		if sum, err := hex.DecodeString(name); err != nil || len(sum) != sha256.Size || path != filepath.Join(from, rel) {
+			return nil // a file that is not whole yet, or no such file
+		}
+		if files++; files > maxLFSFiles {
+			return fmt.Errorf("more than %d files", maxLFSFiles)
+		}
+		if _, err := os.Lstat(filepath.Join(to, rel)); err == nil {
+			return nil
+		}
+		n, err := carry(from, rel, to, left)
+		left -= n
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("files of git LFS in %s: %w", from, err)
+	}
+	return nil
+}
+
+// carry copies one file of at most most bytes, if its content is what its name says.
+func carry(from, rel, to string, most int64) (n int64, err error) {
+	in, _, err := atomicfile.Open(from, rel)
+	if errors.Is(err, atomicfile.ErrNotRegular) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	dir := filepath.Join(to, filepath.Dir(rel))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return 0, err
+	}
+	tmp, err := os.CreateTemp(dir, ".sluice-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(tmp.Name())
+	sum := sha256.New()
+	n, err = io.Copy(io.MultiWriter(tmp, sum), io.LimitReader(in, most+1))
+	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
+		return n, err
+	}
+	if n > most {
+		return n, fmt.Errorf("more than %d bytes", int64(maxLFSBytes))
+	}
+	if !strings.EqualFold(hex.EncodeToString(sum.Sum(nil)), filepath.Base(rel)) {
+		return n, nil
+	}
+	return n, os.Rename(tmp.Name(), filepath.Join(dir, filepath.Base(rel)))
+}
