@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -131,10 +133,13 @@ func (r *Repo) awaited(ev engine.ProcessEnded) bool {
 // inboxes says where a scan has to look now, and what it has to know of the runs whose files may lie there; only nil is
 // for all.
 func (r *Repo) inboxes(only []Place) Inboxes {
-	in := Inboxes{Only: only, Tokens: map[string]string{}}
+	in := Inboxes{Only: only, Tokens: map[string]string{}, Refused: map[string]int{}, Words: map[string]string{}}
 	trees := map[string]bool{}
 	for _, id := range r.concerned(only) {
 		run := r.core.state.Runs[id]
+		if run != nil {
+			maps.Copy(in.Refused, run.Refused)
+		}
 		if !run.Live() {
 			continue
 		}
@@ -148,6 +153,9 @@ func (r *Repo) inboxes(only []Place) Inboxes {
 				continue
 			}
 			in.Tokens[a.Key] = ""
+			if a.SignalType == engine.SignalFile {
+				in.Words[a.Key] = path.Base(a.SignalValue)
+			}
 			if a.SignalType == engine.SignalFile && (a.Tree != "." || a.Worktree != "") && !trees[a.Tree] { // a plain folder of the root's has an inbox too
 				trees[a.Tree] = true
 				in.Trees = append(in.Trees, a.Tree)

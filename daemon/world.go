@@ -118,6 +118,9 @@ type Inboxes struct {
 	Trees  []string          // worktrees (keys) of live attempts that wait for a sentinel
 	Tokens map[string]string // launch key -> "" for every launch that lives: tokens are matched against these
 	Asked  []Reviewed        // rounds a person may pass now
+
+	Refused map[string]int    // launch key -> files of its own inbox that were refused so far
+	Words   map[string]string // launch key -> the name of the file that is its signal, where it waits for one
 }
 
 // Reviewed names what a round is over.

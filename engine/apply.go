@@ -582,17 +582,6 @@ func (f RunForgotten) apply(s *State, _ time.Time) {
 	s.Order = slices.DeleteFunc(s.Order, func(id string) bool { return id == f.Run })
 }
 
-func (f FileTaken) apply(s *State, _ time.Time) {
-	m := f.Move
-	s.Moves[m.ID] = &m
-	s.index.changeMove(m.ID)
-}
-
-func (f FileGone) apply(s *State, _ time.Time) {
-	delete(s.Moves, f.ID)
-	s.index.changeMove(f.ID)
-}
-
 func (f NoticeOwed) apply(s *State, _ time.Time) {
 	n := f.Notice
 	s.Notices[n.ID] = &n

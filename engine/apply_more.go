@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -221,3 +222,23 @@ func (a *Attempt) did(names ...string) {
 
 // maxDoers bounds the names that are kept of an attempt.
 const maxDoers = 50
+
+// runOf is the run that a launch is of; nil where none of that name is known.
+func (s *State) runOf(launch string) *Run {
+	run, _, _ := strings.Cut(launch, "/")
+	return s.Runs[run]
+}
+
+func (f FileTaken) apply(s *State, _ time.Time) {
+	m := f.Move
+	s.Moves[m.ID] = &m
+	s.index.changeMove(m.ID)
+	if r := s.runOf(m.Of); r != nil && m.Run == "" {
+		set(&r.Refused, m.Of, r.Refused[m.Of]+1)
+	}
+}
+
+func (f FileGone) apply(s *State, _ time.Time) {
+	delete(s.Moves, f.ID)
+	s.index.changeMove(f.ID)
+}

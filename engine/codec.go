@@ -285,6 +285,8 @@ func DecodeEvent(raw []byte) (Event, error) {
 		return decode[SlotAwaited](kind, raw)
 	case "slot_taken":
 		return decode[SlotTaken](kind, raw)
+	case "files_dropped":
+		return decode[FilesDropped](kind, raw)
 	case "file_moved":
 		return decode[FileMoved](kind, raw)
 	case "looked":

@@ -7,6 +7,8 @@ const (
 	MaxOutput   = 8 << 10  // bytes of a process's output in an event
 	MaxAnswer   = 64 << 10 // bytes of a structured answer
 	MaxFeedback = 16 << 10 // bytes of feedback in a fact
+	KeepRefused = 50       // refused files of a launch's own inbox that are kept; more are counted. Its own signal is still read, …
+	MostRefused = 200      // … until so many were refused
 	MaxVars     = 64 << 10 // bytes of a run's vars as JSON
 	MaxStubs    = 64 << 10 // bytes of what a run's stand-ins are to do, as JSON
 	KeepEnded   = 50       // ended runs of one workflow that stay in the state

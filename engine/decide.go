@@ -98,6 +98,8 @@ func (d *decider) react(ev Event) {
 		}
 	case SlotTaken:
 		d.slotTaken(ev)
+	case FilesDropped:
+		d.dropped(ev)
 	case FileMoved:
 		if d.s.Moves[ev.ID] != nil {
 			d.put(FileGone{ID: ev.ID})

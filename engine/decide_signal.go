@@ -147,10 +147,25 @@ func (d *decider) reject(ev FileSeen, run, why string) {
 			owed++
 		}
 	}
+	if r := d.s.runOf(ev.Of); r != nil {
+		owed = max(owed, r.Refused[ev.Of]-1)
+		if r.Refused[ev.Of] == KeepRefused {
+			d.put(Ignored{Run: r.ID, What: "files from within " + ev.Of, Why: fmt.Sprintf("%d of them were refused: more are counted and not kept", KeepRefused)})
+		}
+	}
 	if owed >= tellRejected { // its .why and the log tell of it
 		return
 	}
 	d.notice(Notice{ID: "rejected:" + ev.ID, Kind: NoticeRejected, Text: ev.Name + ": " + why})
+}
+
+// dropped: so many more files of a launch's own inbox were not kept.
+func (d *decider) dropped(ev FilesDropped) {
+	run := ""
+	if r := d.s.runOf(ev.Of); r != nil {
+		run = r.ID
+	}
+	d.put(Ignored{Run: run, What: fmt.Sprintf("%d more files from within %s", ev.N, ev.Of), Why: fmt.Sprintf("%d of its files were refused before: these were counted and not kept", KeepRefused)})
 }
 
 func (d *decider) take(ev FileSeen, run, to, as string) {

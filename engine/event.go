@@ -275,6 +275,12 @@ type (
 	}
 )
 
+// FilesDropped: a launch that is over left more files in its own inbox than are kept. The rest was counted and removed.
+type FilesDropped struct {
+	Of string `json:"of"` // the launch
+	N  int    `json:"n"`
+}
+
 // FileMoved: a file taken in has left the inbox (or is not there any more).
 type FileMoved struct {
 	ID string `json:"id"`
@@ -401,6 +407,7 @@ func (Answered) EventKind() string          { return "answered" }
 func (Noticed) EventKind() string           { return "noticed" }
 func (FileWritten) EventKind() string       { return "file_written" }
 func (FileMoved) EventKind() string         { return "file_moved" }
+func (FilesDropped) EventKind() string      { return "files_dropped" }
 func (SlotAwaited) EventKind() string       { return "slot_awaited" }
 func (SlotTaken) EventKind() string         { return "slot_taken" }
 func (Looked) EventKind() string            { return "looked" }

@@ -81,7 +81,7 @@ func (t *tape) event(st *State, now time.Time) Event {
 	case 26:
 		return HandbackRequested{Run: run, Step: step, Done: t.n(2) == 0, Text: t.of("", "so"), By: by}
 	case 16:
-		return FileMoved{ID: t.key(sortedKeys(st.Moves))}
+		return []Event{FileMoved{ID: t.key(sortedKeys(st.Moves))}, FilesDropped{Of: t.of(run+"/"+step+"#1.1", "", "/"), N: n}}[t.n(2)]
 	case 17:
 		return Looked{Run: run, Step: step, Pins: []string{t.of("x0-1/e#1", "")}}
 	case 18:

@@ -181,7 +181,7 @@ func mutantsOfIndex() []mutant {
 	return []mutant{
 		{"what a fact changed is not told", "index.go", "	x.change(r)\n}\n\n// turn", "}\n\n// turn"},
 		{"who waits for another workflow is not told", "index.go", "		s.waiting(specs, x.change)\n", ""},
-		{"a file that has left its inbox is not told", "apply.go", "	delete(s.Moves, f.ID)\n	s.index.changeMove(f.ID)\n", "	delete(s.Moves, f.ID)\n"},
+		{"a file that has left its inbox is not told", "apply_more.go", "	delete(s.Moves, f.ID)\n	s.index.changeMove(f.ID)\n", "	delete(s.Moves, f.ID)\n"},
 		{"a next moment stays though a fact changed it", "index.go", "	if !r.in.untimed {\n", "	if !r.in.untimed && r.next.IsZero() {\n"},
 		{"a clock set back loses what comes again", "wake.go", "	if after.Before(x.woke) {", "	if false {"},
 		{"a drawn view stays though a step was routed", "index.go", "StepPassed, StepRouted, StepSuperseded, WorkSent", "StepPassed, StepSuperseded, WorkSent"},

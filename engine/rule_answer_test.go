@@ -85,3 +85,28 @@ func TestRule20UnreadableHoldsTheWindow(t *testing.T) {
 	s.answers("ga-veto", nil, func(f *FileSeen) { f.HumanBad, f.Of = "no", "x-1/a#1.1" }) // an agent, from within its sandbox, asks nobody
 	s.want(s.gate("ga"), "1 window")
 }
+
+func TestRule27FloodOfRefusedFiles(t *testing.T) {
+	s := begin(t, "2-files refused", "of a launch's own inbox a few refused files are told, so many are kept, and the rest is one line", one())
+	for i := range 2 * KeepRefused {
+		s.answers(fmt.Sprint("junk-", i), nil, func(f *FileSeen) { f.Of = "x-1/a#1.1" })
+	}
+	s.want(fmt.Sprint(s.r().Refused), fmt.Sprintf("map[x-1/a#1.1:%d]", 2*KeepRefused))
+	notices, told := 0, 0
+	for _, f := range s.log {
+		switch f := f.(type) {
+		case NoticeOwed:
+			notices++
+		case Ignored:
+			if f.What == "files from within x-1/a#1.1" {
+				told++
+			}
+		}
+	}
+	s.want(fmt.Sprint(notices, told), fmt.Sprint(tellRejected, 1))
+	s.has(ignored(s.do(FilesDropped{Of: "x-1/a#1.1", N: 2900})), "50 of its files were refused before: these were counted and not kept")
+	s.do(FilesDropped{Of: "gone-1/a#1.1", N: 1}) // of a run that nobody knows
+	s.sentinel("a", StatusDone, func(f *FileSeen) { f.Of, f.TokenOf = "x-1/a#1.1", "x-1/a#1.1" })
+	s.want(s.step("a"), "1 signalled")
+	s.replayed()
+}

@@ -152,6 +152,7 @@ type Run struct {
 	Files      map[string]int        `json:"files,omitempty"`     // gate -> number of its newest retry-context file
 	Forced     map[string]bool       `json:"forced,omitempty"`    // gates that are human for the rest of the run
 	Exhausted  map[string]bool       `json:"exhausted,omitempty"` // gates whose on_exhausted step was used
+	Refused    map[string]int        `json:"refused,omitempty"`   // launch -> files of its own inbox that were refused and kept
 	Same       map[string]*Sameness  `json:"same,omitempty"`
 	Sent       map[string]string     `json:"sent,omitempty"`   // fixing step -> the step whose gate sent the work there
 	Writes     []*Write              `json:"writes,omitempty"` // files owed before anything of the run is launched

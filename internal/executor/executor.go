@@ -70,6 +70,7 @@ type Executor struct {
 	placed   map[string][]string   // run -> its inboxes among places
 	stirred  chan struct{}         // closed when a ref may have changed, then made anew
 	private  map[string]privateBox // the inboxes of held launches
+	dropped  map[string]int        // launch -> files of its inbox that were counted and not kept
 	liveRuns []string              // as of the last whole scan
 	exposed  map[string]string     // runs of which some launch was not -> why
 	held     map[string]string     // held launches -> the checkout that they work in
@@ -116,7 +117,7 @@ func New(o Options) (*Executor, error) {
 	}
 	e := &Executor{opt: o, root: root, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
 		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
-		private: map[string]privateBox{}, exposed: map[string]string{}, held: map[string]string{}, based: map[string]bool{}, lists: map[string]*taskFile{},
+		private: map[string]privateBox{}, dropped: map[string]int{}, exposed: map[string]string{}, held: map[string]string{}, based: map[string]bool{}, lists: map[string]*taskFile{},
 		setting: make(chan struct{}, 1),
 		asked:   map[string]askedAt{}, presses: make(chan notify.Press, pressesMost), recalls: make(chan daemon.Job, recallsMost)}
 	if err := e.there(); err != nil {

@@ -4,8 +4,10 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -490,5 +492,72 @@ func TestFullDisk(t *testing.T) {
 	cancel()
 	if err := b.e.persist(ctx, "x", func() error { return syscall.ENOSPC }); err != context.Canceled {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestFloodOfAnInbox: of a launch's own inbox so many files are handed on, its own signal always; the rest is removed and
+// counted once, and no link is followed in doing so.
+func TestFloodOfAnInbox(t *testing.T) {
+	conform.Rule(t, "2-files refused", "beyond the limit a file is removed and counted, once the launch is over; no link is followed")
+	b := newBench(t, gateSpec)
+	const key = "w-1/A#1.1"
+	dir := b.e.pidFile(key) + inboxMark
+	if err := os.MkdirAll(filepath.Join(dir, run1), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b.e.keepPrivate(key)
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const flood = 3 * engine.KeepRefused
+	for i := range flood {
+		write(filepath.Join(dir, run1, fmt.Sprintf("junk-%d.json", i)), "{}")
+	}
+	write(filepath.Join(dir, "A-done.json"), `{"status":"done"}`)
+	in := daemon.Inboxes{Runs: []string{run1}, Tokens: map[string]string{key: ""}, Words: map[string]string{key: "A-done.json"}, Refused: map[string]int{key: 10}}
+	seen := b.scanned(in, engine.KeepRefused-10+1)
+	if n := len(seen); n != engine.KeepRefused-10+1 {
+		t.Errorf("%d files were handed on", n)
+	}
+	if !slices.ContainsFunc(seen, func(f engine.FileSeen) bool { return f.Name == "A-done.json" && f.Of == key }) {
+		t.Error("its own signal was not handed on")
+	}
+	left, err := os.ReadDir(filepath.Join(dir, run1))
+	if err != nil || len(left) != engine.KeepRefused-10 {
+		t.Errorf("%d files are left, %v", len(left), err)
+	}
+	in.Refused[key] = engine.MostRefused
+	if _, _, err := b.e.Scan(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	if holdsFile(dir) || holdsFile(filepath.Join(dir, run1)) {
+		t.Error("something is left of who has used up all")
+	}
+	outside := b.path("mine.txt")
+	write(outside, "mine")
+	if err := os.Remove(filepath.Join(dir, run1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(b.root, filepath.Join(dir, run1)); err != nil {
+		t.Fatal(err)
+	}
+	b.e.drop(box{path: filepath.Join(dir, run1), dir: run1, of: key}, "mine.txt")
+	if !b.has("mine.txt") {
+		t.Error("a link was followed out")
+	}
+	b.e.ends(key)
+	var last []engine.Event
+	for range 3 {
+		evs, _, err := b.e.Scan(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = append(last, evs...)
+	}
+	if len(last) != 1 || last[0] != (engine.FilesDropped{Of: key, N: flood + 2}) { // its signal and the link among them
+		t.Errorf("at its end: %+v", last)
 	}
 }

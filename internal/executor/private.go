@@ -4,14 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"sluice/agents/program"
 	"sluice/agents/sandbox"
+	"sluice/engine"
 )
 
 // ends lets go of what held a launch, or of the note that nothing did. The files of its inbox are read once more.
@@ -81,6 +84,55 @@ func (e *Executor) privateOf(key, run string) []string {
 		return nil
 	}
 	return []string{dir, filepath.Join(dir, run)}
+}
+
+// excess says that a file of a launch's own inbox is one too many: it is counted, and not kept. The launch's own signal is
+// read for longer.
+func (s *scan) excess(b box, name string) bool {
+	if b.of == "" {
+		return false
+	}
+	left, known := s.left[b.of]
+	if !known {
+		left = engine.KeepRefused - s.in.Refused[b.of]
+	}
+	if name == s.in.Words[b.of] {
+		return s.in.Refused[b.of] >= engine.MostRefused
+	}
+	s.left[b.of] = left - 1
+	return left <= 0
+}
+
+// drop removes a file of a launch's own inbox. The folders of that are the launch's to change: nothing is followed out.
+func (e *Executor) drop(b box, name string) {
+	root, err := os.OpenRoot(e.pidFile(b.of) + inboxMark)
+	if err != nil {
+		return // it has gone
+	}
+	defer root.Close()
+	if root.Remove(filepath.Join(b.dir, name)) != nil {
+		return // it goes with the inbox
+	}
+	e.mu.Lock()
+	e.dropped[b.of]++
+	e.mu.Unlock()
+}
+
+// counted gives what was dropped of the launches whose inboxes have been read for the last time.
+func (e *Executor) counted() (out []engine.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	open := map[string]bool{}
+	for _, b := range e.private {
+		open[launchOf(b.key)] = true
+	}
+	for _, of := range slices.Sorted(maps.Keys(e.dropped)) {
+		if !open[of] {
+			out = append(out, engine.FilesDropped{Of: of, N: e.dropped[of]})
+			delete(e.dropped, of)
+		}
+	}
+	return out
 }
 
 // seed puts a program's login and settings into a launch's private home, as they are now: a copy, so that nothing that

@@ -54,7 +54,7 @@ func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) (seen []engine.E
 	} else {
 		boxes = e.some(in)
 	}
-	s := scan{e: e, in: in, digests: map[string]string{}, settle: time.Duration(e.opt.Settings().Settle)}
+	s := scan{e: e, in: in, digests: map[string]string{}, left: map[string]int{}, settle: time.Duration(e.opt.Settings().Settle)}
 	before := e.overNow(boxes)
 	for _, b := range boxes {
 		if err := s.box(ctx, b); err != nil {
@@ -77,6 +77,9 @@ func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) (seen []engine.E
 	out := make([]engine.Event, len(s.seen))
 	for i := range s.seen {
 		out[i] = s.seen[i]
+	}
+	if in.Only == nil {
+		out = append(out, e.counted()...)
 	}
 	return out, s.more, nil
 }
@@ -355,6 +358,7 @@ type scan struct {
 	seen    []engine.FileSeen
 	more    bool              // some folder holds more than was read
 	digests map[string]string // by gate's round, of this scan
+	left    map[string]int    // launch -> how many more files of its own inbox are handed on
 	rounds  map[runGate]*daemon.Reviewed
 	levels  map[string]string // by run
 }
@@ -379,6 +383,11 @@ func (s *scan) box(ctx context.Context, b box) error {
 			break
 		}
 		for _, f := range files {
+			if s.excess(b, f.Name) {
+				s.e.drop(b, f.Name)
+				s.e.opt.Watcher.Taken(b.path, f.Name)
+				continue
+			}
 			if ev, ok := s.file(ctx, b, f); ok {
 				s.seen = append(s.seen, ev)
 				s.e.opt.Watcher.Taken(b.path, f.Name)

@@ -6,7 +6,8 @@
 // applied as they are decided, no clock, no files) are its own. Do not make it follow the engine: where the two
 // differ, the law decides which of them is wrong.
 //
-// Differences from the design's model, each because the law says so: a step that starts by `needs: []` is named in
+// Differences from the design's model, each because the law says so: a person's failure that is the m-th leaves the gate to
+// people, as document 004 has it; a step that starts by `needs: []` is named in
 // Spec.Starts; a gate without a person after exhaustion may end the run (implicit gates); a reopened run gets a new
 // allowance only if the limit ended it, forgets which step ended it, and may be one that a limit ended before that step
 // had started; a person's retry also gives the gates below
