@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -241,4 +242,12 @@ func (f FileTaken) apply(s *State, _ time.Time) {
 func (f FileGone) apply(s *State, _ time.Time) {
 	delete(s.Moves, f.ID)
 	s.index.changeMove(f.ID)
+}
+
+func (f AdvanceOwed) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	if a := r.now(f.Step, f.N); a.State != Passed {
+		wrong("%s: advance of %s#%d in state %s", f.Run, f.Step, f.N, a.State)
+	}
+	r.Writes = append(r.Writes, &Write{ID: f.Run + "/" + f.Step + "#" + strconv.Itoa(f.N) + ".advance", Step: f.Step, N: f.N})
 }

@@ -2,9 +2,7 @@ package engine
 
 import (
 	"path"
-	"strconv"
 	"strings"
-	"time"
 )
 
 const (
@@ -41,12 +39,4 @@ func (r *Run) below(file string) string {
 		return file
 	}
 	return path.Join(r.Workspace, file)
-}
-
-func (f AdvanceOwed) apply(s *State, _ time.Time) {
-	r := s.at(f.Run)
-	if a := r.now(f.Step, f.N); a.State != Passed {
-		wrong("%s: advance of %s#%d in state %s", f.Run, f.Step, f.N, a.State)
-	}
-	r.Writes = append(r.Writes, &Write{ID: f.Run + "/" + f.Step + "#" + strconv.Itoa(f.N) + ".advance", Step: f.Step, N: f.N})
 }

@@ -114,3 +114,33 @@ func TestNoBranchOfADirtyCheckoutMoves(t *testing.T) {
 		t.Errorf("the person's changes are shown as the step's: %s", diff)
 	}
 }
+
+// TestRefusedCommitsFailTheAttempt: commits that git refuses are the attempt's failure, with the reason; a history that was
+// rewritten is none, and the files become one commit.
+func TestRefusedCommitsFailTheAttempt(t *testing.T) {
+	for name, c := range map[string]struct {
+		does, why string
+	}{
+		"a tree that git refuses": {`b=$(echo evil | git hash-object -w --stdin); t=$(printf "100644 blob $b\t.git\n" | git mktree --missing); git update-ref HEAD $(git commit-tree -p HEAD -m evil $t)`,
+			"the step's commits cannot be taken"},
+		"a history of its own": {`git checkout -q --orphan x; git commit -qm x`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, strings.Replace(strings.Replace(advanceSpec, "WORKSPACE", "workspace: run", 1), "VERDICT", "true", 1))
+			b.hold(true)
+			b.script("one", "git config user.name A; git config user.email a@example.org; echo made >made.txt; "+c.does)
+			b.sh("git add -A && git commit -qm before")
+			job := inSpace(b.stepJob("A", 1, 1), space1)
+			if ev := b.carry(job); ev.Exit.Code != 0 {
+				t.Fatalf("%+v %s", ev.Exit, b.get(".workflow/runs/w-1/A.1/stderr"))
+			}
+			r := b.carry(inSpace(b.checkJob("A", 1), space1)).Check
+			if c.why != "" && (r.OK || !strings.Contains(r.Why, c.why) || r.Broken != "") {
+				t.Errorf("%+v", r)
+			}
+			if c.why == "" && (!r.OK || !strings.Contains(b.sh("git ls-tree --name-only refs/sluice/taken/w-1/A.1"), "made.txt")) {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}

@@ -152,22 +152,25 @@ func (e *Executor) receive(ctx context.Context, job daemon.Job) {
 	if !ok || !g.Keeps || e.opt.Git == nil {
 		return
 	}
-	var tip, refused string
+	var r tree.Received
 	moved := true
 	err := e.persist(ctx, key+"/commits", func() (err error) {
 		if err = g.CarryLFS(ctx); err != nil {
 			return err
 		}
-		if tip, refused, err = tree.Receive(ctx, e.opt.Git, g, e.gitInside(g)); err == nil && job.RunInfo.Workspace == "" {
-			moved, err = e.advanceNow(ctx, g, tip)
+		if r, err = tree.Receive(ctx, e.opt.Git, g, e.gitInside(g)); err != nil {
+			return err
 		}
-		return err
+		if job.RunInfo.Workspace == "" {
+			moved, err = e.advanceNow(ctx, g, r.Tip)
+		}
+		return errors.Join(err, keep(e.attemptFile(g.Run, g.Step, g.N, receivedFile), r))
 	})
 	switch {
 	case err != nil:
 		e.opt.Logf("%s: its commits could not be taken: %v: they are in %s", key, err, g.Dir)
-	case refused != "":
-		e.opt.Logf("%s: its commits are not taken: %s: its files stay as they are, and the commits in %s", key, refused, g.Dir)
+	case r.Refused != "" || r.Aside != "":
+		e.opt.Logf("%s: its commits are not taken: %s%s: its files stay as they are, and the commits in %s", key, r.Refused, r.Aside, g.Dir)
 	case moved:
 		e.removeGit(key)
 	}
@@ -175,6 +178,9 @@ func (e *Executor) receive(ctx context.Context, job daemon.Job) {
 
 // busyMost is how long a person's git may have the index.
 const busyMost = 10 * time.Second
+
+// receivedFile is what came of the commits of an attempt's launch.
+const receivedFile = "received"
 
 // advanceNow moves the branch to what a launch has committed, at once: in a person's checkout, whose steps may commit
 // without a gate.

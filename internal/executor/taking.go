@@ -88,12 +88,17 @@ func (e *Executor) base(job daemon.Job, st *engine.Step, b begin) (string, error
 }
 
 // tip is the last commit of an attempt's agent: what was received of a held launch, else HEAD.
-func (e *Executor) tip(ctx context.Context, o tree.Order, head string) (string, error) {
-	at, err := e.opt.Git.TipOf(ctx, (tree.Private{Order: o}).Ref())
-	if err != nil || at.SHA == "" {
-		return head, err
+func (e *Executor) tip(o tree.Order, head string) (string, error) {
+	var r tree.Received
+	switch err := kept(e.attemptFile(o.Run, o.Step, o.N, receivedFile), &r); {
+	case errors.Is(err, fs.ErrNotExist):
+		return head, nil
+	case err != nil:
+		return "", err
+	case r.Refused != "":
+		return "", &tree.Refused{Why: "the step's commits cannot be taken: " + r.Refused + ": commit the work anew"}
 	}
-	return at.SHA, nil
+	return r.Tip, nil
 }
 
 // foundTree takes the folder as it is before an attempt.
@@ -156,7 +161,7 @@ func (e *Executor) take(ctx context.Context, job daemon.Job, st *engine.Step, b 
 		if err != nil {
 			return err
 		}
-		tip, err := e.tip(ctx, o, head)
+		tip, err := e.tip(o, head)
 		if err != nil {
 			return err
 		}

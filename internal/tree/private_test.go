@@ -136,11 +136,11 @@ func (s *launched) objects() string {
 
 func (s *launched) receive(most int64) (string, string) {
 	s.t.Helper()
-	tip, refused, err := receive(s.t.Context(), s.repo, s.p, s.inside, most)
+	r, err := receive(s.t.Context(), s.repo, s.p, s.inside, most)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return tip, refused
+	return r.Tip, r.Refused + r.Aside
 }
 
 func TestReceive(t *testing.T) {
@@ -315,8 +315,8 @@ func TestReceiveBounds(t *testing.T) {
 		_, err := stdout.Write(all.Bytes()[:all.Len()/2])
 		return err
 	}
-	if tip, refused, err := Receive(t.Context(), s.repo, s.p, cut); err != nil || tip != s.p.Base || !strings.Contains(refused, "git refuses its commits") {
-		t.Errorf("cut short: %s %q %v", tip, refused, err)
+	if r, err := Receive(t.Context(), s.repo, s.p, cut); err != nil || r.Tip != s.p.Base || !strings.Contains(r.Refused, "git refuses its commits") {
+		t.Errorf("cut short: %+v %v", r, err)
 	}
 	broken := errors.New("no sandbox")
 	none := func(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
@@ -325,8 +325,8 @@ func TestReceiveBounds(t *testing.T) {
 		}
 		return s.inside(ctx, args, stdin, stdout)
 	}
-	if _, refused, err := Receive(t.Context(), s.repo, s.p, none); !errors.Is(err, broken) || refused != "" {
-		t.Errorf("without a sandbox: %q %v", refused, err)
+	if r, err := Receive(t.Context(), s.repo, s.p, none); !errors.Is(err, broken) || r.Refused != "" {
+		t.Errorf("without a sandbox: %+v %v", r, err)
 	}
 	if got := s.objects(); got != before {
 		t.Errorf("left:\n%s", got)

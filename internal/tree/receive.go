@@ -29,29 +29,40 @@ type Inside func(ctx context.Context, args []string, stdin io.Reader, stdout io.
 
 // Receive brings the commits of a launch that is over into the repo: all that its HEAD has and its base has not. They come
 // as one pack, which is checked as strictly as git can before the repo has any of it, and are kept by p.Ref. tip is the
-// last of them, the base where there is none. refused says why they cannot be taken; then tip is the base and nothing is
-// left behind. An error is the machine's: the same call may succeed later.
-func Receive(ctx context.Context, repo *git.Repo, p Private, inside Inside) (tip, refused string, err error) {
+// last of them, the base where there is none. An error is the machine's: the same call may succeed later.
+func Receive(ctx context.Context, repo *git.Repo, p Private, inside Inside) (Received, error) {
 	return receive(ctx, repo, p, inside, MaxPack)
 }
 
-func receive(ctx context.Context, repo *git.Repo, p Private, inside Inside, most int64) (tip, refused string, err error) {
+// Received is what came of a launch's commits. Where they are refused or left aside, Tip is the base, and nothing of them
+// is left behind.
+type Received struct {
+	Tip     string `json:"tip"`
+	Refused string `json:"refused,omitempty"` // why they cannot be taken: the attempt has failed
+	Aside   string `json:"aside,omitempty"`   // why they are no history of the work: its files become one commit
+}
+
+func receive(ctx context.Context, repo *git.Repo, p Private, inside Inside, most int64) (Received, error) {
+	none := Received{Tip: p.Base}
 	if p.Unmoved() {
-		return p.Base, "", nil
+		return none, nil
 	}
-	no := func(why string, err error) (string, string, error) {
+	no := func(why string, err error) (Received, error) {
 		why, err = blame(why, err)
-		return p.Base, why, err
+		return Received{Tip: p.Base, Refused: why}, err
 	}
-	if tip, err = askTip(ctx, inside); err != nil {
-		return no("its HEAD names no commit", err)
+	tip, err := askTip(ctx, inside)
+	if err != nil {
+		r, err := no("its HEAD names no commit", err)
+		r.Refused, r.Aside = "", r.Refused
+		return r, err
 	}
 	if tip == p.Base {
-		return p.Base, "", nil
+		return none, nil
 	}
 	q, err := repo.Quarantine(ctx)
 	if err != nil {
-		return p.Base, "", err
+		return none, err
 	}
 	defer q.Close()
 	if err := fill(ctx, q, p.Base, tip, inside, most); err != nil {
@@ -63,7 +74,7 @@ func receive(ctx context.Context, repo *git.Repo, p Private, inside Inside, most
 			return no("its history cannot be read", err)
 		}
 		if !ok {
-			return no(fmt.Sprintf("its last commit %.12s is not built on %.12s, where it began", tip, p.Base), nil)
+			return Received{Tip: p.Base, Aside: fmt.Sprintf("its last commit %.12s is not built on %.12s, where it began", tip, p.Base)}, nil
 		}
 	}
 	if err := q.Connected(ctx, tip, p.Base); err != nil {
@@ -73,9 +84,9 @@ func receive(ctx context.Context, repo *git.Repo, p Private, inside Inside, most
 		return no(fmt.Sprintf("it added or moved the submodule %q", clip(moved)), err)
 	}
 	if err := q.Keep(ctx, p.Ref(), tip); err != nil {
-		return p.Base, "", err
+		return none, err
 	}
-	return tip, "", nil
+	return Received{Tip: tip}, nil
 }
 
 // askTip asks where HEAD is.
