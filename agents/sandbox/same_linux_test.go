@@ -50,9 +50,8 @@ func TestLinkInPlaceOfAWorktree(t *testing.T) {
 		_ = os.RemoveAll(tree + ".moved")
 		check(t, os.Rename(tree, tree+".moved"))
 		swap()
-		b := Box{program: bwrap, self: self(t)}
-		argv := b.Wrap(p, []string{"/bin/sh", "-c", script})
-		out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+		b := newBox(bwrap, self(t))
+		out, err := ran(t, b, p, script)
 		if err == nil {
 			t.Errorf("%s: it was started: %s", name, out)
 		}

@@ -113,11 +113,14 @@ func (e *Executor) contain(l launch, p process, spec *agents.Spec) error {
 	if spec.Net != nil {
 		spec.Env = append(spec.Env, rules.Vars()...)
 	}
-	argv, err := e.found(spec.Argv, spec.Env, &plan)
+	argv, err := e.found(spec.Argv, spec.Env, &plan, program.Known(p.who.agent.Format))
 	if err != nil {
 		return err
 	}
-	spec.Argv, spec.Wrapper = box.Wrap(plan, argv), box.Program()
+	if spec.Cage, err = box.Wrap(plan, argv, spec.Env); err != nil {
+		return unready("sandbox: %v", err)
+	}
+	spec.Argv, spec.Env = nil, nil
 	e.keepPrivate(l.key)
 	return nil
 }
@@ -141,7 +144,7 @@ func (e *Executor) plan(l launch, p process, run, rest string, inPlace bool) (pl
 			return plan, err
 		}
 	}
-	plan.Shown = e.fromHome(home)
+	plan.Tools = e.tools(plan)
 	top, err := e.shownTree(l.key, cwd, &plan)
 	if err != nil {
 		return plan, err
@@ -268,55 +271,6 @@ func (e *Executor) variable(name string) string {
 	return ""
 }
 
-// homeShown are what most tools below a home need to work and that holds no secret, where it is there.
-func homeShown() []string {
-	return []string{".gitconfig", ".config/git", ".local/bin", ".local/share/claude", ".nvm/versions", ".volta", ".asdf", ".rustup", ".cargo/bin", ".pyenv", ".bun/bin", ".deno/bin", "go/bin", "sdk"}
-}
-
-// fromHome shows what of the real home a launch sees: tools, and what the settings name.
-func (e *Executor) fromHome(home string) []sandbox.Mount {
-	var out []sandbox.Mount
-	s := e.opt.Settings()
-	show := func(p string, write bool) {
-		if rest, ok := strings.CutPrefix(p, "~/"); ok {
-			p = filepath.Join(home, rest)
-		}
-		real, err := filepath.EvalSymlinks(p)
-		if err != nil || !filepath.IsAbs(p) {
-			return // it is not there
-		}
-		if slices.ContainsFunc(out, func(m sandbox.Mount) bool { return m.Shows(real, p, write) }) {
-			return // each mount costs a launch a fifth of a millisecond
-		}
-		out = append(out, sandbox.Mount{Path: real, At: p, Write: write})
-	}
-	if home != "" && home != "/" {
-		for _, name := range homeShown() {
-			show(filepath.Join(home, name), false)
-		}
-	}
-	for _, dir := range filepath.SplitList(e.variable("PATH")) {
-		if filepath.IsAbs(dir) && (sandbox.Plan{Home: home}).Unseen(dir) && !e.holds(dir, home) {
-			show(dir, false)
-		}
-	}
-	for _, p := range s.Sandbox.Read {
-		show(p, false)
-	}
-	for _, p := range s.Sandbox.Write {
-		show(p, true)
-	}
-	return out
-}
-
-// holds says that a folder is one of sluice's own or the home, or holds one of them: it is not shown for the tools in it.
-func (e *Executor) holds(dir, home string) bool {
-	if home != "" && sandbox.Inside(dir, home) {
-		return true
-	}
-	return slices.ContainsFunc(e.hidden(), func(h string) bool { return sandbox.Inside(dir, h) || sandbox.Inside(h, dir) })
-}
-
 // insideEnv is a launch's environment as it has to be inside.
 func (e *Executor) insideEnv(env []string, plan sandbox.Plan, format string) []string {
 	var out []string
@@ -338,29 +292,4 @@ func (e *Executor) insideEnv(env []string, plan sandbox.Plan, format string) []s
 	}
 	slices.Sort(out)
 	return out
-}
-
-// found looks the command up where it will be looked up inside, and shows what it needs that lies in what is hidden. The
-// error is as that of a launch without a sandbox: bwrap's own says nothing to people.
-func (e *Executor) found(argv, env []string, plan *sandbox.Plan) ([]string, error) {
-	name, err := agents.LookUp(argv[0], env, plan.Cwd)
-	if err != nil {
-		return nil, fatal("%v", err)
-	}
-	real, err := filepath.EvalSymlinks(name)
-	if err != nil {
-		return nil, fatal("command %s: %s", name, bare(err))
-	}
-	for _, f := range []string{name, real} {
-		if dir := filepath.Dir(f); plan.Unseen(dir) {
-			if i := strings.LastIndex(f, "/node_modules/"); i >= 0 {
-				dir = f[:i+len("/node_modules")]
-			}
-			if slices.ContainsFunc(plan.Shown, func(m sandbox.Mount) bool { return sandbox.Inside(dir, m.Path) }) {
-				dir = f // what lies beside it, the checkout say, is not to be covered
-			}
-			plan.Shown = append(plan.Shown, sandbox.Mount{Path: dir})
-		}
-	}
-	return append([]string{name}, argv[1:]...), nil
 }
