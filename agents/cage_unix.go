@@ -9,7 +9,7 @@ import (
 )
 
 // apart makes calls one after the other in a thread that does nothing else and lives as long as the process: a sandbox ends
-// with the thread that has started it.
+// with the thread that has started it, and what a thread has joined is inherited by what it starts.
 type apart struct {
 	once  sync.Once
 	calls chan func()

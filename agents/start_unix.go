@@ -151,7 +151,11 @@ func (s *shim) start() (pid int, err error) {
 	if s.spec.Cage == nil {
 		pid, err = s.fork(file, argv, attr)
 	} else {
-		s.apart.call(func() { pid, err = s.fork(file, argv, attr) })
+		s.apart.call(func() {
+			if err = freshKeyring(); err == nil {
+				pid, err = s.fork(file, argv, attr)
+			}
+		})
 	}
 	if err != nil {
 		return 0, fmt.Errorf("command %s: %w: %s", file, err, mend(err))

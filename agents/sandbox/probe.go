@@ -21,11 +21,16 @@ const probeTime = 20 * time.Second
 type Box struct {
 	program string
 	self    string
+	filter  []byte
 	secrets secrets
 }
 
-func newBox(program, self string) *Box {
-	return &Box{program: program, self: self, secrets: secrets{top: settingsDir}}
+func newBox(program, self string) (*Box, error) {
+	calls, err := filter()
+	if err != nil {
+		return nil, err
+	}
+	return &Box{program: program, self: self, filter: calls, secrets: secrets{top: settingsDir}}, nil
 }
 
 // Wrap says how argv is started in the sandbox, with the environment env.
@@ -44,7 +49,7 @@ func (b *Box) Wrap(p Plan, argv, env []string) (*Start, error) {
 		return nil, err
 	}
 	options, layout := p.Bubblewrap(hidden, append([]string{"PWD=" + p.Cwd}, env...))
-	s := &Start{Layout: layout}
+	s := &Start{Filter: b.filter, Layout: layout}
 	if s.Options, err = joined(options); err != nil {
 		return nil, err
 	}
@@ -78,8 +83,11 @@ func Find(ctx context.Context, self, path string) (*Box, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s is not installed: apt-get install bubblewrap, or what your system calls it", ErrUnavailable, name)
 	}
-	b := newBox(program, self)
-	if err := b.probe(ctx); err != nil {
+	b, err := newBox(program, self)
+	if err == nil {
+		err = b.probe(ctx)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return b, nil
@@ -116,6 +124,8 @@ echo x >work/.workflow/signals/x-done.json || echo "its inbox cannot be written"
 if [ "$(uname)" = Linux ]; then
 	[ -e beside/secret ] && echo "folders that are not shown can be read"
 	(head -c 1 /etc/shadow) >/dev/null 2>&1 && echo "/etc/shadow can be read"
+	grep -q "^Seccomp:.2" /proc/self/status || echo "its system calls are not filtered"
+	grep -q "^CapBnd:.*[1-9a-f]" /proc/self/status && echo "it has capabilities"
 	[ -n "$PROBE" ] && echo "the environment outside is seen"
 fi
 echo held

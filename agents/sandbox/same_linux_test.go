@@ -12,6 +12,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == CheckCommand {
 		os.Exit(CheckMain(os.Args[2:]))
 	}
+	if len(os.Args) > 1 && os.Args[1] == callsCommand {
+		os.Exit(callsMain(os.Args[2:]))
+	}
 	os.Exit(m.Run())
 }
 
@@ -50,7 +53,8 @@ func TestLinkInPlaceOfAWorktree(t *testing.T) {
 		_ = os.RemoveAll(tree + ".moved")
 		check(t, os.Rename(tree, tree+".moved"))
 		swap()
-		b := newBox(bwrap, self(t))
+		b, err := newBox(bwrap, self(t))
+		check(t, err)
 		out, err := ran(t, b, p, script)
 		if err == nil {
 			t.Errorf("%s: it was started: %s", name, out)

@@ -10,6 +10,7 @@ import (
 // has the sandbox's network, and starts the command when there is something to read from BlockFd, or nobody to write it.
 const (
 	optionsFd = 3 + iota
+	filterFd
 	layoutFd
 	InfoFd // of a launch with the network NetProxy, as is the next
 	BlockFd
@@ -21,6 +22,7 @@ type Start struct {
 	Argv    []string // the sandbox's program, and the command
 	Env     []string // of that program
 	Options []byte   // of that program, the environment inside among them
+	Filter  []byte   // of system calls
 	Layout  []byte   // what CheckMain reads; nil: it is not started
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Files gives the descriptors from 3 on, up to InfoFd; a nil one is to be closed.
 func (s *Start) Files() (files []*os.File, err error) {
-	for _, data := range [][]byte{s.Options, s.Layout} {
+	for _, data := range [][]byte{s.Options, s.Filter, s.Layout} {
 		var f *os.File
 		if data != nil {
 			if f, err = memory(data); err != nil {

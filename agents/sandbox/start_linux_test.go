@@ -16,7 +16,9 @@ import (
 // box is a sandbox that is not tried out.
 func box(t *testing.T) *Box {
 	t.Helper()
-	return newBox("/usr/bin/bwrap", self(t))
+	b, err := newBox("/usr/bin/bwrap", self(t))
+	check(t, err)
+	return b
 }
 
 // TestEnvironmentIsNoOption: what a variable holds can neither be read by others nor be taken for an option.
