@@ -7,11 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"sluice/agents/egress"
+	"sluice/agents/sandbox"
 	"sluice/internal/conform"
 )
 
@@ -30,9 +33,10 @@ func heldSpec(t *testing.T, command string, rules egress.Rules) Spec {
 	}
 	s := testSpec(t, "unused")
 	s.Net = &rules
-	s.Wrapper = bwrap
-	s.Argv = []string{bwrap, "--unshare-user", "--unshare-pid", "--unshare-net", "--disable-userns", "--info-fd", "3", "--block-fd", "4", "--die-with-parent",
-		"--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "python3", "-c", command}
+	s.Cage = &sandbox.Start{Env: s.Env, Argv: []string{bwrap, "--unshare-user", "--unshare-pid", "--unshare-net", "--disable-userns",
+		"--info-fd", strconv.Itoa(sandbox.InfoFd), "--block-fd", strconv.Itoa(sandbox.BlockFd), "--die-with-parent",
+		"--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "python3", "-c", command}}
+	s.Argv, s.Env = nil, nil
 	return s
 }
 
@@ -97,7 +101,7 @@ func TestServiceInside(t *testing.T) {
 // TestSandboxThatFails: one that cannot be made tells so by its own words, and nothing waits for its network.
 func TestSandboxThatFails(t *testing.T) {
 	s := heldSpec(t, "", egress.Rules{Web: true})
-	s.Argv = append(s.Argv[:1:1], append([]string{"--bind", "/no/such/folder", "/x"}, s.Argv[1:]...)...)
+	s.Cage.Argv = slices.Insert(s.Cage.Argv, 1, "--bind", "/no/such/folder", "/x")
 	exit := wait(t, ensure(t, newRunner(), s))
 	if out := string(Tail(s.Dir, 4000)); exit.Code != 1 || exit.NotStarted != "" || !strings.Contains(out, "/no/such/folder") {
 		t.Errorf("%+v: %s", exit, out)

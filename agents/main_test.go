@@ -34,6 +34,8 @@ func TestMain(m *testing.M) {
 			os.Exit(warmMain(os.Args[2:]))
 		case "sweep":
 			os.Exit(sweepMain())
+		case keyringArg:
+			os.Exit(keyringMain(os.Args[2]))
 		case "starve":
 			os.Exit(starveMain(os.Args[2]))
 		}

@@ -20,6 +20,7 @@ type place struct {
 	groups   string   // the folder its cgroups are made in, "" = none
 	orphans  bool     // of a tree become children of this process
 	launches int      // how many it has made ready
+	apart    apart    // where sandboxes are started
 }
 
 // newPlace makes this process one that launches.

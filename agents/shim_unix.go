@@ -393,7 +393,7 @@ func (s *shim) supervise(ends <-chan end) Exit {
 			return
 		}
 		stopping, e.Stopped = true, !mainGone
-		signalBelow(os.Getpid(), s.spec.Wrapper, syscall.SIGTERM, syscall.SIGCONT)
+		signalBelow(os.Getpid(), s.spec.wrapper(), syscall.SIGTERM, syscall.SIGCONT)
 		killWithin(s.spec.KillAfter)
 	}
 	if s.calledOff() { // before its signal could be heard as this launch's
@@ -417,7 +417,7 @@ func (s *shim) supervise(ends <-chan end) Exit {
 			if end.empty {
 				return e
 			}
-			if s.spec.Wrapper != "" { // what is left in a sandbox goes with it: nothing there can be asked to end any more
+			if s.spec.Cage != nil { // what is left in a sandbox goes with it: nothing there can be asked to end any more
 				killWithin(min(heldGrace, s.spec.KillAfter))
 				continue
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/agents/egress"
+	"sluice/agents/sandbox"
 )
 
 // Limits and defaults of a launch.
@@ -54,8 +55,7 @@ type Spec struct {
 	// once that one is to end, this one ends or does not start.
 	Under string
 	// Argv is the command and its arguments. A name without a slash is looked
-	// up on the PATH in Env, one with a slash is relative to Cwd. A wrapper (a
-	// sandbox) is put before the rest.
+	// up on the PATH in Env, one with a slash is relative to Cwd.
 	Argv []string
 	// Env is the whole environment of the command, "NAME=value". PWD is added
 	// where it is missing. See [Environ].
@@ -71,12 +71,13 @@ type Spec struct {
 	// MaxOutput bounds each of the files stdout and stderr, in bytes. 0 is
 	// DefaultMaxOutput; the least is MinMaxOutput.
 	MaxOutput int64
-	// Wrapper is the program of a sandbox that Argv starts with, or "": its
-	// processes are spared a TERM, which to them is a KILL of all that is
-	// inside; that goes to those inside.
-	Wrapper string
+	// Cage, where it is not nil, is the sandbox with the command in it; Argv
+	// and Env are then its, and here there is none. Its own processes are
+	// spared a TERM, which to them is a KILL of all that is inside; that goes
+	// to those inside.
+	Cage *sandbox.Start
 	// Net, where it is not nil, has the shim serve a proxy that lets through
-	// what it says, on the loopback of the sandbox that Argv makes. Refusals
+	// what it says, on the loopback of the sandbox. Refusals
 	// are noted in the file network.log in Dir.
 	Net *egress.Rules
 	// KillAfter is the time from TERM to KILL. 0 is DefaultKillAfter.
@@ -112,15 +113,22 @@ func (s Spec) checked() (Spec, error) {
 	if s.Key == "" || len(s.Key) > maxKeyBytes {
 		fault("key of %d bytes: must have 1 to %d", len(s.Key), maxKeyBytes)
 	}
-	if len(s.Argv) == 0 || s.Argv[0] == "" {
+	argv := s.Argv
+	if s.Cage != nil {
+		argv = s.Cage.Argv
+	}
+	if len(argv) == 0 || argv[0] == "" {
 		fault("no command: give argv")
+	}
+	if s.Cage != nil && len(s.Argv)+len(s.Env) > 0 {
+		fault("a command beside its sandbox: give it to the sandbox")
 	}
 	for _, p := range []struct{ what, path string }{{"dir", s.Dir}, {"pid file", s.PidFile}, {"cwd", s.Cwd}} {
 		if p.path == "" {
 			fault("no %s: name one", p.what)
 		}
 	}
-	for _, list := range [][]string{s.Argv, s.Env, {s.Key, s.Dir, s.PidFile, s.Under, s.Cwd, s.Stdin, s.Token, s.Wrapper}} {
+	for _, list := range [][]string{argv, s.Env, {s.Key, s.Dir, s.PidFile, s.Under, s.Cwd, s.Stdin, s.Token}} {
 		for _, v := range list {
 			if strings.IndexByte(v, 0) >= 0 {
 				fault("a NUL byte in %.40q: remove it", v)

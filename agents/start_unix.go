@@ -114,8 +114,8 @@ func (st *streams) finish() {
 	st.close()
 }
 
-// start starts the command in a process group of its own and, where there is one,
-// its cgroup. An error says what and what to do.
+// start starts the command, or the sandbox around it. An error says what and
+// what to do.
 func (s *shim) start() (pid int, err error) {
 	defer s.next.out.closeWriters()
 	info, err := os.Stat(s.spec.Cwd)
@@ -132,29 +132,49 @@ func (s *shim) start() (pid int, err error) {
 		}
 		defer unix.Close(stdin)
 	}
-	file, err := LookUp(s.spec.Argv[0], s.spec.Env, s.spec.Cwd)
+	argv, env := s.spec.program()
+	file, err := LookUp(argv[0], env, s.spec.Cwd)
 	if err != nil {
 		return 0, err
 	}
+	more, files, err := s.handed()
+	if err != nil {
+		return 0, err
+	}
+	defer closeAll(files)
 	out := s.next.out.writers
 	attr := &syscall.ProcAttr{
 		Dir:   s.spec.Cwd,
-		Env:   withPwd(s.spec),
-		Files: append([]uintptr{uintptr(stdin), uintptr(out[0]), uintptr(out[1])}, s.way.files()...),
-		Sys:   &syscall.SysProcAttr{Setpgid: true},
+		Env:   env,
+		Files: append([]uintptr{uintptr(stdin), uintptr(out[0]), uintptr(out[1])}, more...),
 	}
-	startIn(attr.Sys, s.next.cgroupFd)
-	pid, err = syscall.ForkExec(file, s.spec.Argv, attr)
-	if err != nil && s.next.cgroupFd >= 0 {
-		// A kernel or a container may let a cgroup be made but nothing be
-		// started in it. That exec itself failed shows again here.
-		attr.Sys = &syscall.SysProcAttr{Setpgid: true}
-		pid, err = syscall.ForkExec(file, s.spec.Argv, attr)
+	if s.spec.Cage == nil {
+		pid, err = s.fork(file, argv, attr)
+	} else {
+		s.apart.call(func() {
+			if err = freshKeyring(); err == nil {
+				pid, err = s.fork(file, argv, attr)
+			}
+		})
 	}
 	if err != nil {
 		return 0, fmt.Errorf("command %s: %w: %s", file, err, mend(err))
 	}
 	return pid, nil
+}
+
+// fork starts it in a process group of its own and, where there is one, its cgroup.
+func (s *shim) fork(file string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
+	attr.Sys = &syscall.SysProcAttr{Setpgid: true}
+	startIn(attr.Sys, s.next.cgroupFd)
+	pid, err = syscall.ForkExec(file, argv, attr)
+	if err != nil && s.next.cgroupFd >= 0 {
+		// A kernel or a container may let a cgroup be made but nothing be
+		// started in it. That exec itself failed shows again here.
+		attr.Sys = &syscall.SysProcAttr{Setpgid: true}
+		pid, err = syscall.ForkExec(file, argv, attr)
+	}
+	return pid, err
 }
 
 func mend(err error) string {

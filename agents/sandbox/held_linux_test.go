@@ -5,10 +5,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // held runs a script in the sandbox and gives what it says.
@@ -25,12 +25,36 @@ func held(t *testing.T, p Plan, script string) string {
 	case err != nil:
 		t.Skipf("kernel: user namespaces: %v", err)
 	}
-	argv := b.Wrap(p, []string{"/bin/sh", "-c", script})
-	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	out, err := ran(t, b, p, script)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return string(out)
+}
+
+// ran starts a script in the sandbox and waits for its end.
+func ran(t *testing.T, b *Box, p Plan, script string) ([]byte, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	start, err := b.Wrap(p, []string{"/bin/sh", "-c", script}, []string{"PATH=" + os.Getenv("PATH")})
+	check(t, err)
+	cmd, err := start.Command(ctx)
+	check(t, err)
+	defer start.Handed(cmd)
+	return cmd.CombinedOutput()
+}
+
+// planOf gives a plan over a folder of its own.
+func planOf(t *testing.T) Plan {
+	t.Helper()
+	work, err := filepath.EvalSymlinks(t.TempDir())
+	check(t, err)
+	for _, d := range []string{"top", "home", "in"} {
+		check(t, os.Mkdir(filepath.Join(work, d), 0o755))
+	}
+	top := filepath.Join(work, "top")
+	return Plan{Home: "/root", Private: filepath.Join(work, "home"), Cwd: top, Network: NetNone, Inbox: filepath.Join(work, "in"), Shown: []Mount{{Path: top, Write: true}}}
 }
 
 // TestNothingIsMovedAway: a folder that what is held lies in can be moved by nobody, and what is hidden stays hidden within

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -20,15 +21,44 @@ const probeTime = 20 * time.Second
 type Box struct {
 	program string
 	self    string
+	filter  []byte
+	secrets secrets
 }
 
-// Wrap gives the arguments that start argv in the sandbox.
-func (b *Box) Wrap(p Plan, argv []string) []string {
-	p.Self, p.Root = b.self, os.Geteuid() == 0
-	if runtime.GOOS == "darwin" {
-		return p.Seatbelt(b.program, argv)
+func newBox(program, self string) (*Box, error) {
+	calls, err := filter()
+	if err != nil {
+		return nil, err
 	}
-	return p.Bubblewrap(b.program, argv)
+	return &Box{program: program, self: self, filter: calls, secrets: secrets{top: settingsDir}}, nil
+}
+
+// Wrap says how argv is started in the sandbox, with the environment env.
+func (b *Box) Wrap(p Plan, argv, env []string) (*Start, error) {
+	p.Self, p.Root = b.self, os.Geteuid() == 0
+	if runtime.GOOS == "darwin" { // which takes what its loader goes by from its own programs itself
+		return &Start{Argv: p.Seatbelt(b.program, argv), Env: env}, nil
+	}
+	for _, kv := range env {
+		if strings.IndexByte(kv, '=') <= 0 || strings.IndexByte(kv, 0) >= 0 {
+			return nil, fmt.Errorf("environment entry without a name, or with a NUL byte (%d bytes): write NAME=value", len(kv))
+		}
+	}
+	hidden, err := b.secrets.now()
+	if err != nil {
+		return nil, err
+	}
+	options, layout := p.Bubblewrap(hidden, append([]string{"PWD=" + p.Cwd}, env...))
+	s := &Start{Filter: b.filter, Layout: layout}
+	if s.Options, err = joined(options); err != nil {
+		return nil, err
+	}
+	s.Argv = []string{b.program, "--args", strconv.Itoa(optionsFd), "--"}
+	if layout != nil {
+		s.Argv = append(s.Argv, Tool, CheckCommand)
+	}
+	s.Argv = append(s.Argv, argv...)
+	return s, nil
 }
 
 // Program is the path of the program that makes the sandbox.
@@ -53,8 +83,11 @@ func Find(ctx context.Context, self, path string) (*Box, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s is not installed: apt-get install bubblewrap, or what your system calls it", ErrUnavailable, name)
 	}
-	b := &Box{program: program, self: self}
-	if err := b.probe(ctx); err != nil {
+	b, err := newBox(program, self)
+	if err == nil {
+		err = b.probe(ctx)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return b, nil
@@ -88,8 +121,35 @@ echo x >work/.workflow/signals/x-done.json || echo "its inbox cannot be written"
 [ -w /proc/sys/kernel/core_pattern ] && echo "/proc/sys can be written"
 [ "$(ls -d /proc/[0-9]* | wc -l)" -gt 8 ] && echo "processes outside can be seen"
 (unshare -Ur true) 2>/dev/null && echo "it can make users of its own"
+if [ "$(uname)" = Linux ]; then
+	[ -e beside/secret ] && echo "folders that are not shown can be read"
+	(head -c 1 /etc/shadow) >/dev/null 2>&1 && echo "/etc/shadow can be read"
+	grep -q "^Seccomp:.2" /proc/self/status || echo "its system calls are not filtered"
+	grep -q "^CapBnd:.*[1-9a-f]" /proc/self/status && echo "it has capabilities"
+	[ -n "$PROBE" ] && echo "the environment outside is seen"
+fi
 echo held
 `
+
+// Command makes ready what is started, for who waits for its end and calls handed then.
+func (s *Start) Command(ctx context.Context) (*exec.Cmd, error) {
+	files, err := s.Files()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, s.Argv[0], s.Argv[1:]...)
+	cmd.Env, cmd.ExtraFiles, cmd.WaitDelay = append([]string{}, s.Env...), files, time.Second
+	return cmd, nil
+}
+
+// Handed closes what the command was given.
+func (s *Start) Handed(cmd *exec.Cmd) {
+	for _, f := range cmd.ExtraFiles {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
 
 // probe starts a whole launch over a folder of its own.
 func (b *Box) probe(ctx context.Context) error {
@@ -103,25 +163,36 @@ func (b *Box) probe(ctx context.Context) error {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return err
 	}
-	work, inbox, home, state := filepath.Join(dir, "work"), filepath.Join(dir, "inbox"), filepath.Join(dir, "home"), filepath.Join(dir, "state")
-	for _, d := range []string{filepath.Join(work, ".workflow", "signals"), filepath.Join(work, ".workflow", "specs"), inbox, home, state} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
+	at := func(name string) string { return filepath.Join(dir, name) }
+	work := at("work")
+	for _, d := range []string{"work/.workflow/signals", "work/.workflow/specs", "inbox", "home", "state", "beside"} {
+		if err := os.MkdirAll(at(d), 0o700); err != nil {
 			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(state, "secret"), []byte("x"), 0o600); err != nil {
-		return err
+	for _, f := range []string{"state/secret", "beside/secret"} {
+		if err := os.WriteFile(at(f), []byte("x"), 0o600); err != nil {
+			return err
+		}
 	}
-	p := Plan{Home: home, Private: home, Hide: []string{state}, Cwd: work, Network: NetNone, Inbox: inbox,
+	p := Plan{Home: at("home"), Private: at("home"), Hide: []string{at("state")}, Cwd: work,
+		Network: NetNone, Inbox: at("inbox"),
 		Shown:   []Mount{{Path: work, Write: true}, {Path: filepath.Join(work, ".workflow")}},
 		Inboxes: []string{filepath.Join(work, ".workflow", "signals")}}
 	if !b.Remaps() {
 		p.Inbox = p.Inboxes[0]
 	}
-	argv := b.Wrap(p, []string{"/bin/sh", "-c", probeScript, "probe", dir})
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
-	cmd.WaitDelay = time.Second
+	start, err := b.Wrap(p, []string{"/bin/sh", "-c", probeScript, "probe", dir},
+		[]string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"})
+	if err != nil {
+		return err
+	}
+	cmd, err := start.Command(ctx)
+	if err != nil {
+		return err
+	}
+	defer start.Handed(cmd)
+	cmd.Env = append(cmd.Env, "PROBE=1")
 	var out, bad bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &bad
 	err = cmd.Run()

@@ -3,6 +3,8 @@ package sandbox
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -10,7 +12,8 @@ import (
 )
 
 // CheckCommand is the hidden command of this binary that runs inside, first, where somebody else could have put a link in
-// the place of what is mounted, between the look at it and the mount: it takes a layout and the command to start.
+// the place of what is mounted, between the look at it and the mount. It reads what was laid out, and the environment of
+// the command, where nobody else can; the command is its arguments.
 const CheckCommand = "__check"
 
 // exitOther is CheckMain's exit code where the sandbox is not what was laid out, as a shell's for what cannot be run.
@@ -27,12 +30,13 @@ type layout struct {
 	Same  []Identity
 	Known []string // where something is mounted on purpose …
 	Write []string // … those of which what is mounted, and what is mounted in it, can be written
-	Empty []string // folders of which nothing is seen
+	Hide  []string // folders of which nothing is seen
+	Env   []string // of the command
 }
 
 // layout gives what is to be found inside, after all has been mounted.
-func (l *laid) layout() string {
-	out := layout{Same: l.plan.Same, Empty: append(Emptied(), l.plan.Hide...)}
+func (l *laid) layout(env []string) []byte {
+	out := layout{Same: l.plan.Same, Hide: l.plan.Hide, Known: slices.Clone(l.bare), Env: env}
 	for _, m := range l.done {
 		out.Known = append(out.Known, m.At)
 		if m.Write {
@@ -41,9 +45,9 @@ func (l *laid) layout() string {
 	}
 	data, err := json.Marshal(out)
 	if err != nil {
-		return "" // which CheckMain refuses
+		return []byte{} // which CheckMain refuses
 	}
-	return string(data)
+	return data
 }
 
 // check says what is not as it was laid out; mounts is what /proc/self/mountinfo says.
@@ -58,10 +62,10 @@ func (l layout) check(mounts string) error {
 			return slices.ContainsFunc(dirs, func(d string) bool { return Inside(d, at) })
 		}
 		switch {
-		case slices.Contains(l.Known, at) || slices.Contains(l.Empty, at):
+		case slices.Contains(l.Known, at):
 		case !slices.Contains(options, "ro") && !in(append([]string{"/dev"}, l.Write...)):
 			return fmt.Errorf("%s can be written", at)
-		case in(l.Empty[min(len(Emptied()), len(l.Empty)):]):
+		case in(l.Hide):
 			return fmt.Errorf("%s is seen", at)
 		}
 	}
@@ -97,10 +101,13 @@ func escape(s string) string {
 	return strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace(s)
 }
 
+// maxLayout bounds what CheckMain reads.
+const maxLayout = 16 << 20
+
 // CheckMain is what runs inside a sandbox, before all else: it starts the command only in what was laid out.
 func CheckMain(args []string) int {
-	var l layout
-	if len(args) < 2 || json.Unmarshal([]byte(args[0]), &l) != nil {
+	l, err := readLayout()
+	if err != nil || len(args) == 0 {
 		fmt.Fprintln(os.Stderr, "sluice: it is started by the daemon, inside a sandbox, not by hand")
 		return exitOther
 	}
@@ -109,8 +116,21 @@ func CheckMain(args []string) int {
 		err = l.check(string(mounts))
 	}
 	if err == nil {
-		err = execute(args[1:])
+		err = execute(args, l.Env)
 	}
 	fmt.Fprintf(os.Stderr, "sluice: the sandbox is not what was laid out: %v: somebody changed the checkout meanwhile\n", err)
 	return exitOther
+}
+
+func readLayout() (l layout, err error) {
+	f := os.NewFile(layoutFd, "layout")
+	if f == nil {
+		return l, fs.ErrNotExist
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxLayout))
+	if err == nil {
+		err = json.Unmarshal(data, &l)
+	}
+	return l, err
 }

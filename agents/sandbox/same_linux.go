@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -38,4 +37,4 @@ func Identify(base, path string) (Identity, error) {
 	return out, nil
 }
 
-func execute(argv []string) error { return syscall.Exec(argv[0], argv, os.Environ()) }
+func execute(argv, env []string) error { return syscall.Exec(argv[0], argv, env) }

@@ -12,6 +12,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == CheckCommand {
 		os.Exit(CheckMain(os.Args[2:]))
 	}
+	if len(os.Args) > 1 && os.Args[1] == callsCommand {
+		os.Exit(callsMain(os.Args[2:]))
+	}
 	os.Exit(m.Run())
 }
 
@@ -50,9 +53,9 @@ func TestLinkInPlaceOfAWorktree(t *testing.T) {
 		_ = os.RemoveAll(tree + ".moved")
 		check(t, os.Rename(tree, tree+".moved"))
 		swap()
-		b := Box{program: bwrap, self: self(t)}
-		argv := b.Wrap(p, []string{"/bin/sh", "-c", script})
-		out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+		b, err := newBox(bwrap, self(t))
+		check(t, err)
+		out, err := ran(t, b, p, script)
 		if err == nil {
 			t.Errorf("%s: it was started: %s", name, out)
 		}

@@ -9,4 +9,4 @@ var errLinuxOnly = errors.New("only Linux mounts anything")
 // Identify tells which folder path is; elsewhere nothing is mounted, and so nobody asks.
 func Identify(_, path string) (Identity, error) { return Identity{Path: path}, nil }
 
-func execute([]string) error { return errLinuxOnly }
+func execute(_, _ []string) error { return errLinuxOnly }

@@ -2,16 +2,18 @@
 // private home. On Linux that is done by bubblewrap (bwrap), on macOS by sandbox-exec. The package makes the arguments
 // and tries them out; it starts no launch itself.
 //
-// Inside, the file system is the machine's, read-only, but for
+// Inside are, and nothing else of the machine:
 //
+//   - the machine's programs, libraries and settings (/usr, /etc, /opt, …), read-only, without what not everybody on the
+//     machine may read of the settings; tools on PATH, and what the person's settings name;
 //   - the checkout, writable, with a git folder of the launch's own in the place of the repo's, of which nothing but the
 //     objects is seen: no git outside reads what an agent wrote;
 //   - .workflow/, read-only, with the launch's own inbox in the place of .workflow/signals;
 //   - the home, which is a private folder, and what the settings show of the real one;
-//   - /tmp, /var/tmp, /run, /sys, /mnt, /media and the state folder, which are empty.
+//   - /tmp and /var/tmp, which are empty.
 //
-// It has processes, a network and users of its own; /proc shows nothing else. What a naive sandbox leaves open, and how
-// each was found, is in docs/trust.md.
+// It has processes, a network and users of its own; /proc shows nothing else. A filter denies the system calls by which
+// more could be had. What a naive sandbox leaves open, and how each was found, is in docs/trust.md.
 package sandbox
 
 import (
@@ -69,7 +71,8 @@ type Plan struct {
 	Home    string   // the real home, which is not seen; "" = there is none
 	Private string   // the folder that stands for it, writable
 	Hide    []string // folders of which nothing is seen: sluice's own state
-	Shown   []Mount  // in this order, each over those before
+	Tools   []Mount  // of the machine: what is on PATH, and what the settings name
+	Shown   []Mount  // after these, in this order, each over those before
 	Inbox   string   // the launch's own folder for signals …
 	Inboxes []string // … and where it is seen: each .workflow/signals
 	Own     []string // folders below .workflow/ that are the launch's to write
@@ -94,22 +97,23 @@ func (p Plan) HomeInside() string {
 	return p.Home
 }
 
+// shown is what is shown beside the system, in its order.
+func (p Plan) shown() []Mount { return slices.Concat(p.Tools, p.Shown) }
+
 // HoldsHome says that the real home can be written: what lies in it runs when its owner next logs in.
 func (p Plan) HoldsHome() bool {
-	return p.Home != "" && slices.ContainsFunc(p.Shown, func(m Mount) bool { return m.Write && Inside(m.Path, p.Home) })
+	return p.Home != "" && slices.ContainsFunc(p.shown(), func(m Mount) bool { return m.Write && Inside(m.Path, p.Home) })
 }
 
-// Emptied are folders of the machine of which nothing is seen.
-func Emptied() []string {
-	return []string{"/tmp", "/var/tmp", "/run", "/sys", "/mnt", "/media"}
-}
-
-// Bubblewrap gives the arguments that start argv in the sandbox; bwrap is the program's path.
-func (p Plan) Bubblewrap(bwrap string, argv []string) []string {
-	a := []string{bwrap, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"}
+// Bubblewrap gives the options of bubblewrap for the plan and the environment inside, and what CheckMain goes by; nil where
+// there is nothing to check.
+func (p Plan) Bubblewrap(secrets []secret, env []string) (options []string, within []byte) {
+	var a []string
 	add := func(args ...string) { a = append(a, args...) }
+	add("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+	add("--cap-drop", "ALL", "--seccomp", strconv.Itoa(filterFd))
 	if p.Root {
-		add("--cap-drop", "ALL", "--uid", uid, "--gid", uid)
+		add("--uid", uid, "--gid", uid)
 	}
 	if p.Network != NetHost {
 		add("--unshare-net")
@@ -117,23 +121,21 @@ func (p Plan) Bubblewrap(bwrap string, argv []string) []string {
 	if p.Network == NetProxy {
 		add("--info-fd", strconv.Itoa(InfoFd), "--block-fd", strconv.Itoa(BlockFd))
 	}
-	add("--die-with-parent", "--new-session", "--disable-userns",
-		"--ro-bind", "/", "/", "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev")
-	for _, dir := range Emptied() {
-		if isDir(dir) {
-			add("--tmpfs", dir)
-		}
-	}
+	add("--die-with-parent", "--new-session", "--disable-userns")
 	l := laid{plan: p, add: add}
+	l.systemMounts()
+	l.mask(secrets)
+	add("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev")
+	for _, dir := range scratch() {
+		l.empty(dir)
+	}
+	for _, dir := range bare() {
+		add("--dir", dir)
+	}
 	if p.Private != "" {
 		l.show(Mount{Path: p.Private, At: p.HomeInside(), Write: true})
 	}
-	for _, dir := range p.Hide {
-		if !p.covered(dir, Emptied()) { // it would be made where it is not seen anyway
-			add("--tmpfs", dir)
-		}
-	}
-	for _, m := range p.Shown {
+	for _, m := range p.shown() {
 		l.show(m)
 	}
 	for _, at := range p.Inboxes {
@@ -143,11 +145,15 @@ func (p Plan) Bubblewrap(bwrap string, argv []string) []string {
 		l.show(Mount{Path: dir, Write: true})
 	}
 	l.show(Mount{Path: p.Self, At: Tool})
-	add("--chdir", p.Cwd, "--")
+	add("--remount-ro", "/", "--chdir", p.Cwd, "--clearenv")
 	if len(p.Same) > 0 {
-		add(Tool, CheckCommand, l.layout())
+		return a, l.layout(env)
 	}
-	return append(a, argv...)
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		add("--setenv", name, value)
+	}
+	return a, nil
 }
 
 // laid is what has been mounted so far.
@@ -155,6 +161,7 @@ type laid struct {
 	plan Plan
 	add  func(args ...string)
 	done []Mount
+	bare []string // folders that are empty, and can be written
 }
 
 // show mounts m over what is there. What is hidden and lies in it is hidden again: a checkout may hold the state folder.
@@ -176,7 +183,7 @@ func (l *laid) show(m Mount) {
 		if rel, err := filepath.Rel(m.Path, dir); err == nil && filepath.IsLocal(rel) && isDir(dir) {
 			at := filepath.Join(m.At, rel)
 			l.stay(at)
-			l.add("--tmpfs", at)
+			l.empty(at)
 		}
 	}
 }
@@ -207,25 +214,6 @@ func (l *laid) stay(path string) {
 	}
 }
 
-// Descriptors that a launch with the network NetProxy is to be given: bwrap writes to the first, as JSON, which process
-// has the sandbox's network, and starts the command when there is something to read from the second, or nobody to write it.
-const (
-	InfoFd  = 3
-	BlockFd = 4
-)
-
-// Unseen says that dir lies where nothing is seen, and that nothing is shown that it lies in.
-func (p Plan) Unseen(dir string) bool { return p.covered(dir, append(Emptied(), p.Hide...)) }
-
-// covered is Unseen, with empty in the place of the folders of which nothing is seen; the home is always one.
-func (p Plan) covered(dir string, empty []string) bool {
-	if p.Home != "" && p.Home != "/" {
-		empty = append(empty, p.Home)
-	}
-	return slices.ContainsFunc(empty, func(e string) bool { return Inside(e, dir) }) &&
-		!slices.ContainsFunc(p.Shown, func(m Mount) bool { return Inside(m.Path, dir) })
-}
-
 // Seatbelt gives the arguments that start argv under macOS's sandbox-exec. There nothing can be mounted elsewhere: the
 // launch is told its inbox by its own path. It was never run: see the README.
 func (p Plan) Seatbelt(program string, argv []string) []string {
@@ -247,7 +235,7 @@ func (p Plan) Seatbelt(program string, argv []string) []string {
 			fmt.Fprintf(&b, "(allow network-outbound (remote tcp %s))\n", strconv.Quote("localhost:"+port))
 		}
 	}
-	for _, m := range p.Shown {
+	for _, m := range p.shown() {
 		rule("allow", "file-read*", m.Path)
 		if m.Write {
 			rule("allow", "file-write*", m.Path)
@@ -256,7 +244,7 @@ func (p Plan) Seatbelt(program string, argv []string) []string {
 		}
 	}
 	for _, dir := range p.Hide {
-		if slices.ContainsFunc(p.Shown, func(m Mount) bool { return Inside(m.Path, dir) }) {
+		if slices.ContainsFunc(p.shown(), func(m Mount) bool { return Inside(m.Path, dir) }) {
 			rule("deny", "file-read*", dir)
 			rule("deny", "file-write*", dir)
 		}

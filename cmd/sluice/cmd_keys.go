@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -370,12 +371,14 @@ func inReach(file string, p *place, c cageState) string {
 			return "the sandbox shows them " + dir
 		}
 	}
-	for _, dir := range append(cage.Emptied(), c.home) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil && dir != "" && within(real, file) {
-			return ""
-		}
+	home := c.home
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real
 	}
-	return "the sandbox hides only the home folder and /tmp"
+	if (cage.Plan{Home: home, InPlace: runtime.GOOS == "darwin"}).Sees(file) {
+		return "the sandbox shows them the folders of the system"
+	}
+	return ""
 }
 
 func within(dir, file string) bool {

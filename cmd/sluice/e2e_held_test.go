@@ -117,6 +117,7 @@ var attacks = []struct{ name, script string }{
 	{"environment", `LD_PRELOAD=/tmp/x.so GIT_DIR="$R/.git" GIT_EXEC_PATH=/tmp SLUICE_RUN=other sluice signal G --status done -C "$R"; SLUICE_STEP=G SLUICE_GATE=G sluice signal G-pass -C "$R"`},
 	{"systemd and D-Bus", `systemd-run --user "$X"; busctl --user call org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager ListUnits; dbus-send --session --dest=org.freedesktop.Notifications /x x.y; at now -f "$X"`},
 	{"keys of others", `cat "$W/home/.ssh/id_test" >key; cat /root/.ssh/id_* >>key`},
+	{"secrets of the machine", `cat /etc/shadow /etc/gshadow /etc/ssh/ssh_host_*_key "$W/home/.config/git/credentials" "$W/beside" >>key`},
 	{"sluice's own binary", `cp "$X" "$W/bin/sluice"; cp "$X" /run/sluice/sluice; cp "$X" "$(readlink -f /proc/1/exe)"`},
 }
 
@@ -153,6 +154,9 @@ func TestNoAgentPassesAGate(t *testing.T) {
 	w.put("repo/idle.sh", "#!/bin/sh\nuntil [ -e .workflow/runs/pipe-1/files/go ]; do sleep 0.05; done\nsluice signal A2\n")
 	w.put("repo/mark.sh", "#!/bin/sh\ntouch "+filepath.Join(w.work, "pwned")+"\n")
 	w.put("home/.ssh/id_test", "a key\n")
+	w.put("home/.config/git/credentials", "a secret\n")
+	w.put("home/.config/git/config", "")
+	w.put("beside", "a secret\n")
 	w.put("bin/sluice", "its name only\n")
 	w.put("repo/.workflow/specs/pipe.yaml", attackedSpec)
 	w.put("repo/.workflow/config.yaml", "max_parallel: 4\n")

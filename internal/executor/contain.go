@@ -123,11 +123,14 @@ func (e *Executor) contain(ctx context.Context, l launch, p process, spec *agent
 		spec.Env = append(spec.Env, rules.Vars()...)
 	}
 	spec.Env = append(spec.Env, e.gitVars(l.key, plan.InPlace)...)
-	argv, err := e.found(spec.Argv, spec.Env, p.judged, &plan)
+	argv, err := e.found(spec.Argv, spec.Env, p.judged, &plan, program.Known(p.who.agent.Format))
 	if err != nil {
 		return err
 	}
-	spec.Argv, spec.Wrapper = box.Wrap(plan, argv), box.Program()
+	if spec.Cage, err = box.Wrap(plan, argv, spec.Env); err != nil {
+		return unready("sandbox: %v", err)
+	}
+	spec.Argv, spec.Env = nil, nil
 	e.keepPrivate(l.key)
 	return nil
 }
@@ -154,7 +157,7 @@ func (e *Executor) plan(ctx context.Context, l launch, p process, run, rest stri
 			return plan, err
 		}
 	}
-	plan.Shown = e.fromHome(home, p.judged.seat == nil)
+	plan.Tools = e.tools(plan, p.judged.seat == nil)
 	top, err := e.shownTop(ctx, l.key, cwd, p, &plan)
 	if err != nil {
 		return plan, err
@@ -299,56 +302,6 @@ func (e *Executor) variable(name string) string {
 	return ""
 }
 
-// homeShown are what most tools below a home need to work and that holds no secret, where it is there.
-func homeShown() []string {
-	return []string{".gitconfig", ".config/git", ".local/bin", ".local/share/claude", ".nvm/versions", ".volta", ".asdf", ".rustup", ".cargo/bin", ".pyenv", ".bun/bin", ".deno/bin", "go/bin", "sdk"}
-}
-
-// fromHome shows what of the real home a launch sees: tools, and what the settings name. A cache that others can write to
-// is not a judge's to write.
-func (e *Executor) fromHome(home string, writes bool) []sandbox.Mount {
-	var out []sandbox.Mount
-	s := e.opt.Settings()
-	show := func(p string, write bool) {
-		if rest, ok := strings.CutPrefix(p, "~/"); ok {
-			p = filepath.Join(home, rest)
-		}
-		real, err := filepath.EvalSymlinks(p)
-		if err != nil || !filepath.IsAbs(p) {
-			return // it is not there
-		}
-		if slices.ContainsFunc(out, func(m sandbox.Mount) bool { return m.Shows(real, p, write) }) {
-			return // each mount costs a launch a fifth of a millisecond
-		}
-		out = append(out, sandbox.Mount{Path: real, At: p, Write: write})
-	}
-	if home != "" && home != "/" {
-		for _, name := range homeShown() {
-			show(filepath.Join(home, name), false)
-		}
-	}
-	for _, dir := range filepath.SplitList(e.variable("PATH")) {
-		if filepath.IsAbs(dir) && (sandbox.Plan{Home: home}).Unseen(dir) && !e.holds(dir, home) {
-			show(dir, false)
-		}
-	}
-	for _, p := range s.Sandbox.Read {
-		show(p, false)
-	}
-	for _, p := range s.Sandbox.Write {
-		show(p, writes)
-	}
-	return out
-}
-
-// holds says that a folder is one of sluice's own or the home, or holds one of them: it is not shown for the tools in it.
-func (e *Executor) holds(dir, home string) bool {
-	if home != "" && sandbox.Inside(dir, home) {
-		return true
-	}
-	return slices.ContainsFunc(e.hidden(), func(h string) bool { return sandbox.Inside(dir, h) || sandbox.Inside(h, dir) })
-}
-
 // insideEnv is a launch's environment as it has to be inside.
 func (e *Executor) insideEnv(env []string, plan sandbox.Plan, format string) []string {
 	var out []string
@@ -370,38 +323,4 @@ func (e *Executor) insideEnv(env []string, plan sandbox.Plan, format string) []s
 	}
 	slices.Sort(out)
 	return out
-}
-
-// found looks the command up where it will be looked up inside, and shows what it needs that lies in what is hidden. The
-// error is as that of a launch without a sandbox: bwrap's own says nothing to people.
-func (e *Executor) found(argv, env []string, j judged, plan *sandbox.Plan) ([]string, error) {
-	cwd := plan.Cwd
-	if j.covers {
-		cwd = j.host
-	}
-	name, err := agents.LookUp(argv[0], env, cwd)
-	if err != nil {
-		return nil, fatal("%v", err)
-	}
-	if j.covers {
-		if at, err := j.program(name); at != "" || err != nil {
-			return append([]string{at}, argv[1:]...), err
-		}
-	}
-	real, err := filepath.EvalSymlinks(name)
-	if err != nil {
-		return nil, fatal("command %s: %s", name, bare(err))
-	}
-	for _, f := range []string{name, real} {
-		if dir := filepath.Dir(f); plan.Unseen(dir) {
-			if i := strings.LastIndex(f, "/node_modules/"); i >= 0 {
-				dir = f[:i+len("/node_modules")]
-			}
-			if slices.ContainsFunc(plan.Shown, func(m sandbox.Mount) bool { return sandbox.Inside(dir, m.Path) }) {
-				dir = f // what lies beside it, the checkout say, is not to be covered
-			}
-			plan.Shown = append(plan.Shown, sandbox.Mount{Path: dir})
-		}
-	}
-	return append([]string{name}, argv[1:]...), nil
 }

@@ -51,6 +51,6 @@
 //
 // # What is not promised
 //
-// There is no sandbox yet: an agent runs with the rights of the daemon. Its place is where a launch is made
-// (process.start), in front of the command.
+// Where there is no sandbox, an agent runs with the rights of the daemon. Whether one holds a launch is decided where it is
+// made (process.start).
 package executor

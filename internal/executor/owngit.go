@@ -225,8 +225,11 @@ func (e *Executor) gitInside(g tree.Private) tree.Inside {
 		}
 		env := []string{"PATH=" + filepath.Dir(program) + ":/usr/bin:/bin", "LC_ALL=C", "HOME=/", "GIT_DIR=" + dir, "GIT_CONFIG_NOSYSTEM=1",
 			"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_OPTIONAL_LOCKS=0"}
-		argv := box.Wrap(plan, append([]string{program}, args...))
-		return runGit(ctx, argv, env, stdin, stdout)
+		start, err := box.Wrap(plan, append([]string{program}, args...), env)
+		if err != nil {
+			return err
+		}
+		return runGit(ctx, start, stdin, stdout)
 	}
 }
 
@@ -240,7 +243,7 @@ func (e *Executor) readingPlan(g tree.Private, inPlace bool) (plan sandbox.Plan,
 			plan.Hide = append(plan.Hide, real)
 		}
 	}
-	plan.Shown = e.fromHome(home, false)
+	plan.Home, plan.Tools = home, e.tools(sandbox.Plan{Home: home, Hide: plan.Hide}, false)
 	if inPlace {
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: g.Dir})
 		return plan, g.Dir, nil
@@ -255,11 +258,15 @@ func (e *Executor) readingPlan(g tree.Private, inPlace bool) (plan sandbox.Plan,
 }
 
 // runGit starts a wrapped git. A sandbox that did not start is no git's error.
-func runGit(ctx context.Context, argv, env []string, stdin io.Reader, stdout io.Writer) error {
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+func runGit(ctx context.Context, start *sandbox.Start, stdin io.Reader, stdout io.Writer) error {
+	cmd, err := start.Command(ctx)
+	if err != nil {
+		return err
+	}
+	defer start.Handed(cmd)
 	var bad complaint
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay, cmd.Dir = env, stdin, stdout, &bad, boxEndWait, "/"
-	err := cmd.Run()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay, cmd.Dir = stdin, stdout, &bad, boxEndWait, "/"
+	err = cmd.Run()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || ctx.Err() != nil {
 		return err

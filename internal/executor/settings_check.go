@@ -10,6 +10,7 @@ import (
 
 	"sluice/agents/egress"
 	"sluice/agents/program"
+	"sluice/agents/sandbox"
 	"sluice/engine"
 	"sluice/internal/shells"
 	"sluice/notify"
@@ -279,6 +280,8 @@ func (c *checker) sandbox() {
 		for _, p := range paths {
 			if !filepath.IsAbs(p) && !strings.HasPrefix(p, "~/") || strings.ContainsRune(p, 0) {
 				c.fault("%s: %q: want a path such as ~/.rustup or /opt/tools", key, p)
+			} else if p = filepath.Clean(p); p == "/" || sandbox.Inside("/proc", p) || sandbox.Inside("/dev", p) {
+				c.fault("%s: %q: a launch has its own: name the folders that it needs", key, p)
 			}
 		}
 	}

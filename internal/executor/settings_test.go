@@ -52,6 +52,10 @@ func TestSettingsCheck(t *testing.T) {
 		"restarts: -1":                                func(s *Settings) { s.Restarts = -1 },
 		"budget.day":                                  func(s *Settings) { s.Budget.Day.MaxTokens = -1 },
 		"notify.command":                              func(s *Settings) { s.Notify.Command = []string{""} },
+		"sandbox.read: \"/\": a launch has its own":   func(s *Settings) { s.Sandbox.Read = []string{"//"} },
+		"sandbox.read: \"/proc/1\": a launch":         func(s *Settings) { s.Sandbox.Read = []string{"/proc/1"} },
+		"sandbox.write: \"/dev\": a launch":           func(s *Settings) { s.Sandbox.Write = []string{"/dev/"} },
+		"sandbox.read: \"tools\": want a path":        func(s *Settings) { s.Sandbox.Read = []string{"tools"} },
 	} {
 		s := Default()
 		change(&s)

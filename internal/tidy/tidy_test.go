@@ -29,7 +29,7 @@ var layers = map[string]struct{ own, only []string }{
 	"agents":         {own: []string{"internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
 	"agents/program": {},
 	"agents/egress":  {},
-	"agents/sandbox": {},
+	"agents/sandbox": {only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},
 	"notify":         {only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
 	"specs":          {own: []string{"engine", "internal/shells", "internal/strictjson", "internal/stub", "internal/typo", "specs/svg"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text", "github.com/goccy/go-graphviz"}},
 	// What a person signs, and whether it holds: the one place of signatures.

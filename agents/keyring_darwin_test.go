@@ -1,0 +1,5 @@
+package agents
+
+const keyringArg = "keyring"
+
+func keyringMain(string) int { return 1 }

@@ -1,0 +1,159 @@
+package executor
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice/agents"
+	"sluice/agents/sandbox"
+)
+
+// homeShown are what most tools below a home need to work and that holds no secret, where it is there.
+func homeShown() []string {
+	return []string{".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes",
+		".local/bin", ".local/share/claude", ".nvm/versions", ".volta", ".asdf", ".rustup", ".cargo/bin", ".pyenv",
+		".bun/bin", ".deno/bin", "go/bin", "sdk"}
+}
+
+// tools shows what a launch sees of the machine beside the system: tools, and what the settings name. A cache that others
+// can write to is not a judge's to write.
+func (e *Executor) tools(base sandbox.Plan, writes bool) []sandbox.Mount {
+	home := base.Home
+	s := e.opt.Settings()
+	show := func(p string, write bool) {
+		if rest, ok := strings.CutPrefix(p, "~/"); ok {
+			p = filepath.Join(home, rest)
+		}
+		real, err := filepath.EvalSymlinks(p)
+		if err != nil || !filepath.IsAbs(p) {
+			return // it is not there
+		}
+		if slices.ContainsFunc(base.Tools, func(m sandbox.Mount) bool { return m.Shows(real, p, write) }) {
+			return // each mount costs a launch a tenth of a millisecond
+		}
+		base.Tools = append(base.Tools, sandbox.Mount{Path: real, At: p, Write: write})
+		if real != p && !base.Sees(real) { // a program may ask where it lies
+			base.Tools = append(base.Tools, sandbox.Mount{Path: real, Write: write})
+		}
+	}
+	if home != "" && home != "/" {
+		for _, name := range homeShown() {
+			if _, err := os.Lstat(filepath.Join(home, name)); err == nil {
+				show(filepath.Join(home, name), false)
+			}
+		}
+	}
+	for _, dir := range filepath.SplitList(e.variable("PATH")) {
+		if !filepath.IsAbs(dir) || base.Sees(dir) {
+			continue
+		}
+		for _, dir := range []string{sandbox.Toolchain(dir, home), dir} {
+			if !e.holds(dir, home) {
+				show(dir, false)
+				break
+			}
+		}
+	}
+	for _, p := range s.Sandbox.Read {
+		show(p, false)
+	}
+	for _, p := range s.Sandbox.Write {
+		show(p, writes)
+	}
+	return base.Tools
+}
+
+// holds says that a folder is one of sluice's own or the home, or holds one of them: it is not shown for the tools in it.
+func (e *Executor) holds(dir, home string) bool {
+	if home != "" && sandbox.Inside(dir, home) {
+		return true
+	}
+	return slices.ContainsFunc(e.hidden(), func(h string) bool { return sandbox.Inside(dir, h) || sandbox.Inside(h, dir) })
+}
+
+// found looks the command up where it will be looked up inside, and shows what it needs. agent says that it is that of a
+// known program, claude say, which may lie anywhere. The error is as that of a launch without a sandbox: bwrap's own says
+// nothing to people.
+func (e *Executor) found(argv, env []string, j judged, plan *sandbox.Plan, agent bool) ([]string, error) {
+	cwd := plan.Cwd
+	if j.covers {
+		cwd = j.host
+	}
+	name, err := agents.LookUp(argv[0], env, cwd)
+	if err != nil {
+		return nil, fatal("%v", err)
+	}
+	if j.covers {
+		if at, err := j.program(name); at != "" || err != nil {
+			return append([]string{at}, argv[1:]...), err
+		}
+	}
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return nil, fatal("command %s: %s", name, bare(err))
+	}
+	// Of a tool of the person's what it leads to is shown, and not of what an agent could have put in its place.
+	tool := *plan
+	tool.Shown = nil
+	tool.Tools = slices.DeleteFunc(slices.Clone(plan.Tools), func(m sandbox.Mount) bool { return m.Write })
+	switch {
+	case plan.Sees(name) && plan.Sees(real):
+	case !plan.Sees(name) && !agent && name != e.opt.Self:
+		return nil, fatal("command %s: the sandbox does not show it: name %s under sandbox.read in your own settings",
+			name, filepath.Dir(name))
+	case !plan.Sees(name):
+		plan.Tools = append(plan.Tools, shownAlone(name), shownAlone(real))
+	case tool.Sees(name) && !e.holds(filepath.Dir(real), plan.Home):
+		plan.Tools = append(plan.Tools, sandbox.Mount{Path: sandbox.Toolchain(filepath.Dir(real), plan.Home)})
+	default:
+		return nil, notShown("command %s: it leads to %s, which the sandbox does not show", name, real)
+	}
+	if by, err := interpreter(real, env, plan.Cwd); err == nil && by != "" && !plan.Sees(by) {
+		return nil, notShown("command %s: its first line wants %s, which the sandbox does not show", name, by)
+	}
+	return append([]string{name}, argv[1:]...), nil
+}
+
+// shownAlone shows a program without what lies beside it, but for the packages that it is one of.
+func shownAlone(file string) sandbox.Mount {
+	if dir := sandbox.Toolchain(filepath.Dir(file), ""); filepath.Base(dir) == "node_modules" {
+		return sandbox.Mount{Path: dir}
+	}
+	return sandbox.Mount{Path: file}
+}
+
+// notShown is the error of a program that a launch would not find.
+func notShown(format, name, file string) error {
+	return fatal(format+": name %s under sandbox.read in your own settings", name, file, filepath.Dir(file))
+}
+
+// maxFirstLine is how much of it the kernel reads.
+const maxFirstLine = 256
+
+// interpreter is the program that a script's first line names, by way of env too; "" where the file is no script.
+func interpreter(file string, env []string, cwd string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	line, err := bufio.NewReader(io.LimitReader(f, maxFirstLine)).ReadString('\n')
+	rest, script := strings.CutPrefix(line, "#!")
+	if words := strings.Fields(rest); script && len(words) > 0 {
+		by := words[0]
+		if filepath.Base(by) == "env" && len(words) == 2 {
+			if by, err = agents.LookUp(words[1], env, cwd); err != nil {
+				return "", err
+			}
+		}
+		return filepath.EvalSymlinks(by)
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return "", err
+}
