@@ -242,7 +242,7 @@ func TestDevCycleDocument(t *testing.T) {
 			t.Errorf("%s writes %v, want %s", name, got, c.want)
 		}
 	}
-	if got := fmt.Sprint(planning.Criteria); got != "[{<nil> plan.md true } {<nil> tasks.json true }]" {
+	if got := fmt.Sprint(planning.Criteria); got != "[{<nil> plan.md true  false} {<nil> tasks.json true  false}]" {
 		t.Errorf("of what was planned is checked: %s", got)
 	}
 	promptSays(t, "planner", planning.Agent.Prompt.Source, "${{vars.task}}", "Look at the code first", "plan.md: the approach", `"depends_on"`, `"acceptance"`)

@@ -175,7 +175,7 @@ func (e *Executor) criterion(ctx context.Context, job daemon.Job, st *engine.Ste
 				return process{}, err
 			}
 			w := e.whose(st.Role(), job.Turn)
-			env, err := e.environ(job, w, key, st.Env, stepVars(job, st))
+			env, err := e.environ(job, w, key, st.Env, withBase(b, stepVars(job, st)))
 			return process{cwd: j.host, argv: argv, env: env, who: w, judged: j}, err
 		})
 	}

@@ -2,11 +2,13 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/stub"
+	"sluice/internal/tree"
 )
 
 // hook carries out a hook: after a step in its worktree, after the run in the root. Its failure is its exit only.
@@ -41,6 +43,9 @@ func (e *Executor) hook(ctx context.Context, job daemon.Job) *engine.ProcessEnde
 			}
 			w, vars, p.cwd = e.whose(st.Role(), job.Turn), stepVars(job, st), p.judged.host
 			p.who = w
+			if p.work, err = e.hookWork(ctx, job, st, p.judged); err != nil {
+				return process{}, err
+			}
 			vars["SLUICE_STATUS"] = job.Attempt.Status
 		}
 		p.env, err = e.environ(job, w, job.Key, nil, vars)
@@ -49,6 +54,9 @@ func (e *Executor) hook(ctx context.Context, job daemon.Job) *engine.ProcessEnde
 	if err != nil {
 		return nil
 	}
+	if job.Proc.Step != "" {
+		e.receive(ctx, job)
+	}
 	ev := &engine.ProcessEnded{Exit: end.exit}
 	// A hook that cannot be started is recorded; it stops nothing.
 	ev.Exit.Class, ev.Exit.Why = "", ""
@@ -56,4 +64,25 @@ func (e *Executor) hook(ctx context.Context, job daemon.Job) *engine.ProcessEnde
 		ev.Output = end.output()
 	}
 	return ev
+}
+
+// hookWork says whose work the commits of an after_step hook are: those of the attempt that it follows, on top of what the
+// agent committed. A hook that judges makes none.
+func (e *Executor) hookWork(ctx context.Context, job daemon.Job, st *engine.Step, j judged) (*tree.Order, error) {
+	if j.seat != nil || j.agents.Top == "" {
+		return nil, nil
+	}
+	o := tree.Order{Run: job.Run, Step: st.ID, N: job.Attempt.N}
+	if job.RunInfo.Workspace == "" {
+		return &o, nil // from HEAD: the branch has what the agent committed
+	}
+	head, err := e.opt.Git.Head(ctx, j.agents.Top)
+	if err != nil {
+		return nil, err
+	}
+	var no *tree.Refused
+	if o.Base, err = e.tip(o, head); errors.As(err, &no) {
+		return nil, nil
+	}
+	return &o, err
 }

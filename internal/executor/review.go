@@ -99,7 +99,7 @@ func (e *Executor) reviewByCommand(ctx context.Context, job daemon.Job, g *engin
 		if err != nil {
 			return process{}, err
 		}
-		env, err := e.environ(job, who{}, job.Key, nil, reviewVars(job, g))
+		env, err := e.environ(job, who{}, job.Key, nil, reviewVars(job, g, j.agents))
 		return process{cwd: j.host, argv: argv, env: env, judged: j}, err
 	})
 	if err != nil {
@@ -121,8 +121,16 @@ func (e *Executor) reviewByCommand(ctx context.Context, job daemon.Job, g *engin
 	return ev
 }
 
-func reviewVars(job daemon.Job, g *engine.Gate) map[string]string {
-	return map[string]string{"SLUICE_GATE": g.ID, "SLUICE_STEP": g.Step, "SLUICE_ATTEMPT": strconv.Itoa(job.Attempt.N), "SLUICE_ROUND": strconv.Itoa(job.Round.N)}
+func reviewVars(job daemon.Job, g *engine.Gate, b begin) map[string]string {
+	return withBase(b, map[string]string{"SLUICE_GATE": g.ID, "SLUICE_STEP": g.Step, "SLUICE_ATTEMPT": strconv.Itoa(job.Attempt.N), "SLUICE_ROUND": strconv.Itoa(job.Round.N)})
+}
+
+// withBase adds the commit that the work is to be compared with: the folder as it was before.
+func withBase(b begin, vars map[string]string) map[string]string {
+	if b.Found != "" {
+		vars["SLUICE_BASE"] = b.Found
+	}
+	return vars
 }
 
 // allowed are the outcomes a reviewer may say; nil = any, where the gate computes its outcome.
@@ -181,7 +189,7 @@ func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.
 	} else {
 		need.talk = e.takeTalk(job.Run, name, key, w)
 	}
-	p, err := e.agentProcess(job, w, key, rel, j.host, text, need, nil, reviewVars(job, g))
+	p, err := e.agentProcess(job, w, key, rel, j.host, text, need, nil, reviewVars(job, g, b))
 	p.judged = j
 	return p, err
 }
