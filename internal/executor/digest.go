@@ -78,12 +78,6 @@ func unseen(before string, err error) string {
 	return "what is to be reviewed could not be read: " + err.Error()
 }
 
-func merged(a, b []string) []string {
-	all := slices.Concat(a, b)
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
 // digest is the digest of what is covered, as it is now.
 func (e *Executor) digest(ctx context.Context, c covered) (string, error) {
 	var parts []string

@@ -203,7 +203,6 @@ func (b *bench) withoutTree(s string) string {
 func TestHeldCommitIsSeen(t *testing.T) {
 	b := heldIn(t, treeSpec, commit+"--date 2020-01-02T03:04:05Z -m 'old [DONE]'")
 	b.script("x", "")
-	job := b.stepJob("C", 1, 1)
 	spec := strings.Replace(treeSpec, `run: "true"`, `run: [sh, ./agents/commits]`, 1)
 	b.load(spec)
 	b.script("commits", `set -e
@@ -216,7 +215,7 @@ until [ -e go1 ]; do sleep 0.02; done
 git commit -q --allow-empty -m mine -m '[DONE]'
 until [ -e go2 ]; do sleep 0.02; done
 `)
-	job = b.stepJob("C", 1, 1)
+	job := b.stepJob("C", 1, 1)
 	s := b.watch("C", 1)
 	ctx, cancel := context.WithCancel(b.ctx())
 	defer cancel()
