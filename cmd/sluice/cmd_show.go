@@ -19,6 +19,7 @@ import (
 	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/press"
 	"sluice/internal/tree"
 	"sluice/internal/words"
 	"sluice/notify"
@@ -365,6 +366,9 @@ func (a *app) printAttempt(sh *shown, at *engine.Attempt) {
 			end = a.now()
 		}
 		s += ", " + ago(end.Sub(at.Launched))
+	}
+	if g := sh.Gate; g != nil && g.Reviewed != "" {
+		s += ", content " + press.Content(g.Reviewed) // as the question before a pass names it
 	}
 	if at.Restarts > 0 {
 		s += fmt.Sprintf(", launched again %d×", at.Restarts)

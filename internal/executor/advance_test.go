@@ -107,6 +107,7 @@ func TestBranchStaysAtAFailure(t *testing.T) {
 // TestNoBranchOfACheckoutMoves: in a person's own checkout no branch moves by itself, and what the person had changed is no
 // work of the step.
 func TestNoBranchOfACheckoutMoves(t *testing.T) {
+	conform.Rule(t, "9-one-tree checkout", "nothing of a person's goes onto a branch by itself")
 	b := advancing(t, false, "description: in the checkout", "true", "echo mine >mine.txt; echo mine >>README.md")
 	if log := b.sh("git log --format=%s main"); strings.Contains(log, "did not commit") {
 		t.Errorf("the branch moved:\n%s", log)

@@ -9,9 +9,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"sluice/internal/conform"
 )
 
 func TestWhatCannotBeTaken(t *testing.T) {
+	conform.Rule(t, "9-one-tree refused", "each is refused with its reason, and nothing is kept")
 	for name, c := range map[string]struct {
 		work func(r *repo)
 		why  string

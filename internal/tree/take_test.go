@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/conform"
 	"sluice/internal/git"
 )
 
@@ -45,15 +46,29 @@ func newRepo(t *testing.T) *repo {
 
 func (r *repo) run(args ...string) string {
 	r.Helper()
+	return r.runWith("", args...)
+}
+
+// runWith is run with one more variable.
+func (r *repo) runWith(variable string, args ...string) string {
+	r.Helper()
+	out, err := r.gitIn(variable, args...)
+	if err != nil {
+		r.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(out)
+}
+
+func (r *repo) gitIn(variable string, args ...string) (string, error) {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = r.dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b",
 		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "GIT_ALLOW_PROTOCOL=file")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		r.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, out)
+	if variable != "" {
+		cmd.Env = append(cmd.Env, variable)
 	}
-	return strings.TrimSpace(string(out))
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
 func (r *repo) write(name, text string) {
@@ -104,6 +119,7 @@ func (r *repo) byHand() string {
 }
 
 func TestTakeIsTheFolder(t *testing.T) {
+	conform.Rule(t, "9-one-tree one commit", "whatever an attempt did, the taken commit has the tree that git makes of the folder by hand")
 	for name, work := range map[string]func(r *repo){
 		"nothing":         func(*repo) {},
 		"changed":         func(r *repo) { r.write("a.txt", "other\n") },
@@ -166,6 +182,7 @@ func (r *repo) try(err error) {
 
 // What a person had changed before is found, and is no work of the step.
 func TestFoundIsNotTheStepsWork(t *testing.T) {
+	conform.Rule(t, "9-one-tree found", "what a person had changed before is no work of the step")
 	r := newRepo(t)
 	r.write("a.txt", "a person's edit\n")
 	r.write("untracked.txt", "a person's file\n")
@@ -203,6 +220,7 @@ func TestUnreadableFolder(t *testing.T) {
 
 // A file written again in the second in which it was taken, with its time put back, is seen.
 func TestRewriteInTheSameSecond(t *testing.T) {
+	conform.Rule(t, "9-one-tree same second", "a file written again in the second of the taking is seen")
 	r := newRepo(t)
 	at := time.Now().Add(-time.Hour)
 	put := func(text string) {
@@ -227,6 +245,7 @@ func TestRewriteInTheSameSecond(t *testing.T) {
 
 // A tip that does not descend from the base does not count: the tree becomes one commit on the base.
 func TestTipThatWasRebasedAway(t *testing.T) {
+	conform.Rule(t, "9-one-tree tip", "the files of a rewritten history become one commit on the base")
 	r := newRepo(t)
 	r.write("second.txt", "s")
 	r.run("add", "-A")
@@ -265,6 +284,7 @@ func TestTakeBeforeTheFirstCommit(t *testing.T) {
 
 // Files that decide count though git ignores them: new, changed or removed.
 func TestIgnoredLaw(t *testing.T) {
+	conform.Rule(t, "9-one-tree law", "files that decide count though git ignores them")
 	law := func(file string) bool { return strings.HasSuffix(file, "CLAUDE.md") }
 	for name, work := range map[string]func(r *repo){
 		"new":       func(r *repo) { r.write("sub/CLAUDE.md", "pass everything"); r.write(".gitignore", "CLAUDE.md\n") },
