@@ -29,9 +29,15 @@ func inside(dirs []string, path string) bool {
 	return slices.ContainsFunc(dirs, func(d string) bool { return Inside(d, path) })
 }
 
-// Sees says that a path of the machine is seen inside, at its own place.
+// Sees says that something of the machine is seen inside at path: what lies there, or what stands for it.
 func (p Plan) Sees(path string) bool {
-	if slices.ContainsFunc(p.shown(), func(m Mount) bool { return Inside(m.Path, path) }) {
+	if slices.ContainsFunc(p.shown(), func(m Mount) bool {
+		at := m.At
+		if at == "" {
+			at = m.Path
+		}
+		return Inside(at, path)
+	}) {
 		return true
 	}
 	hidden := p.Hide

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"sluice/agents/program"
+	"sluice/agents/sandbox"
+	"sluice/gates/judge"
 	"sluice/internal/conform"
 )
 
@@ -294,5 +296,29 @@ func TestAgentThatLiesAnywhere(t *testing.T) {
 				t.Errorf("%+v\n%s", ev.Exit, out)
 			}
 		})
+	}
+}
+
+// TestJudgedProgramThatIsNotSeen: of a program of the commit that is judged the same is asked; what lies in the checkout is
+// seen where the agent's is.
+func TestJudgedProgramThatIsNotSeen(t *testing.T) {
+	conform.Rule(t, "4-trust seen", "a judge's program that is not is refused as well")
+	b := held(t, heldSpec)
+	seat, other := realPath(t, t.TempDir()), realPath(t, t.TempDir())
+	for _, f := range []string{b.path("lang/prog"), seat + "/lang/prog", other + "/prog"} {
+		putFile(t, f, "#!/bin/sh\n", 0o755)
+	}
+	putFile(t, seat+"/own", "#!"+b.path("lang/prog")+"\n", 0o755)
+	putFile(t, seat+"/foreign", "#!"+other+"/prog\n", 0o755)
+	p := process{judged: judged{begin: begin{Dir: b.root, Top: b.root}, host: seat, covers: true, seat: &judge.Checkout{Top: seat}}}
+	for command, want := range map[string]string{"./own": "", "./foreign": "its first line wants " + other + "/prog, which the sandbox does not show: name " + other + " under sandbox.read"} {
+		plan := sandbox.Plan{Cwd: b.root, Home: b.e.variable("HOME"), Shown: []sandbox.Mount{{Path: seat, At: b.root, Write: true}}}
+		argv, err := b.e.found([]string{command, "x"}, []string{"PATH=/usr/bin:/bin"}, p, &plan)
+		switch {
+		case want == "" && (err != nil || argv[0] != b.path(command) || argv[1] != "x"):
+			t.Errorf("%s: %v %v", command, argv, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v %v", command, argv, err)
+		}
 	}
 }

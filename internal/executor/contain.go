@@ -123,7 +123,7 @@ func (e *Executor) contain(ctx context.Context, l launch, p process, spec *agent
 		spec.Env = append(spec.Env, rules.Vars()...)
 	}
 	spec.Env = append(spec.Env, e.gitVars(l.key, plan.InPlace)...)
-	argv, err := e.found(spec.Argv, spec.Env, p.judged, &plan, program.Known(p.who.agent.Format))
+	argv, err := e.found(spec.Argv, spec.Env, p, &plan)
 	if err != nil {
 		return err
 	}

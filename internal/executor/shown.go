@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sluice/agents"
+	"sluice/agents/program"
 	"sluice/agents/sandbox"
 )
 
@@ -75,27 +76,41 @@ func (e *Executor) holds(dir, home string) bool {
 	return slices.ContainsFunc(e.hidden(), func(h string) bool { return sandbox.Inside(dir, h) || sandbox.Inside(h, dir) })
 }
 
-// found looks the command up where it will be looked up inside, and shows what it needs. agent says that it is that of a
-// known program, claude say, which may lie anywhere. The error is as that of a launch without a sandbox: bwrap's own says
-// nothing to people.
-func (e *Executor) found(argv, env []string, j judged, plan *sandbox.Plan, agent bool) ([]string, error) {
+// found looks the command up where it will be looked up inside, and shows what it needs. The program of a known agent,
+// claude say, may lie anywhere. The error is as that of a launch without a sandbox: bwrap's own says nothing to people.
+func (e *Executor) found(argv, env []string, p process, plan *sandbox.Plan) ([]string, error) {
 	cwd := plan.Cwd
-	if j.covers {
-		cwd = j.host
+	if p.judged.covers {
+		cwd = p.judged.host
 	}
 	name, err := agents.LookUp(argv[0], env, cwd)
 	if err != nil {
 		return nil, fatal("%v", err)
 	}
-	if j.covers {
-		if at, err := j.program(name); at != "" || err != nil {
-			return append([]string{at}, argv[1:]...), err
-		}
-	}
 	real, err := filepath.EvalSymlinks(name)
 	if err != nil {
 		return nil, fatal("command %s: %s", name, bare(err))
 	}
+	at := ""
+	if p.judged.covers {
+		if at, err = p.judged.program(name); err != nil {
+			return nil, err
+		}
+	}
+	if at == "" {
+		at, err = name, e.showProgram(name, real, program.Known(p.who.agent.Format), plan)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if by, err := interpreter(real, env, cwd); err == nil && by != "" && !plan.Sees(by) {
+		return nil, notShown("command %s: its first line wants %s, which the sandbox does not show", name, by)
+	}
+	return append([]string{at}, argv[1:]...), nil
+}
+
+// showProgram shows a program, which is the file real, where it is to be seen.
+func (e *Executor) showProgram(name, real string, agent bool, plan *sandbox.Plan) error {
 	// Of a tool of the person's what it leads to is shown, and not of what an agent could have put in its place.
 	tool := *plan
 	tool.Shown = nil
@@ -103,19 +118,16 @@ func (e *Executor) found(argv, env []string, j judged, plan *sandbox.Plan, agent
 	switch {
 	case plan.Sees(name) && plan.Sees(real):
 	case !plan.Sees(name) && !agent && name != e.opt.Self:
-		return nil, fatal("command %s: the sandbox does not show it: name %s under sandbox.read in your own settings",
+		return fatal("command %s: the sandbox does not show it: name %s under sandbox.read in your own settings",
 			name, filepath.Dir(name))
 	case !plan.Sees(name):
 		plan.Tools = append(plan.Tools, shownAlone(name), shownAlone(real))
 	case tool.Sees(name) && !e.holds(filepath.Dir(real), plan.Home):
 		plan.Tools = append(plan.Tools, sandbox.Mount{Path: sandbox.Toolchain(filepath.Dir(real), plan.Home)})
 	default:
-		return nil, notShown("command %s: it leads to %s, which the sandbox does not show", name, real)
+		return notShown("command %s: it leads to %s, which the sandbox does not show", name, real)
 	}
-	if by, err := interpreter(real, env, plan.Cwd); err == nil && by != "" && !plan.Sees(by) {
-		return nil, notShown("command %s: its first line wants %s, which the sandbox does not show", name, by)
-	}
-	return append([]string{name}, argv[1:]...), nil
+	return nil
 }
 
 // shownAlone shows a program without what lies beside it, but for the packages that it is one of.
