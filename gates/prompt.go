@@ -63,6 +63,7 @@ type StepInput struct {
 	Step        string
 	Name        string
 	Attempt     int
+	OwnGit      bool    // its git folder is its own: what is not on its branch goes with it
 	Task        string  // the step's prompt; where Values has a text for a mark in it, the mark stands for that
 	Values      *Values // nil = none
 	Words       []Note  // what a person wrote for this step while the run went on, oldest first
@@ -130,6 +131,10 @@ func StepPrompt(in StepInput) string {
 			}
 			p.section("Where you are")
 			p.text("%s. Your working folder is the one you were started in; paths below are seen from there.", where)
+			if in.OwnGit {
+				p.text("Git works here in a git folder made for this attempt. Commits on the branch you are on are taken over when you have ended; " +
+					"stashes, tags and other branches are not.")
+			}
 			p.whole(in.Description)
 		}),
 		"task": drawn(func(p *page) {

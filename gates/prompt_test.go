@@ -227,3 +227,12 @@ func TestRoleTemplates(t *testing.T) {
 		t.Error("a role's own template does not replace the built-in one")
 	}
 }
+
+// TestPromptOfOwnGit: an agent whose git folder goes with its attempt is told so, and no other.
+func TestPromptOfOwnGit(t *testing.T) {
+	for own, want := range map[bool]bool{true: true, false: false} {
+		if got := strings.Contains(StepPrompt(StepInput{Step: "X-1", Workflow: "w", OwnGit: own}), "stashes, tags and other branches are not"); got != want {
+			t.Errorf("own git %v: told %v", own, got)
+		}
+	}
+}

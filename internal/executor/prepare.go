@@ -430,8 +430,10 @@ func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.St
 	if err != nil {
 		return "", err
 	}
+	box, _ := e.box()
 	in := gates.StepInput{
-		Role: w.role, Template: template, Workflow: job.RunInfo.Workflow, Description: job.Spec.Description, Run: job.Run,
+		OwnGit: box != nil && b.Top != "" && !job.Offers(st),
+		Role:   w.role, Template: template, Workflow: job.RunInfo.Workflow, Description: job.Spec.Description, Run: job.Run,
 		Step: st.ID, Name: st.Name, Attempt: job.Attempt.N, Task: task, Values: values, ContextFiles: e.contextFiles(job.Spec, st, b.Dir),
 		Outputs: made, Criteria: st.Criteria, Retry: e.retryFiles(job, st.ID, b.Dir), Schema: st.Answer, Answer: answer,
 		Signal: gates.SignalInput{Signal: st.Signal, Path: e.signalTold(job, st), Branch: b.Branch, Offered: job.Offers(st)},
