@@ -54,6 +54,7 @@ func rows() []row {
 		{13, "many agents streaming", streaming},
 		{14, "a run of a long list", longList},
 		{15, "a selection out of a long list, and its file", listWork},
+		{16, "taking the work of an attempt", takingWork},
 	}
 }
 

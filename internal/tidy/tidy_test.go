@@ -54,7 +54,7 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/mcp": {own: []string{"daemon", "engine", "gates", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// The bench measures the real binary from outside. Its floors are programs of its own, one of them a plain watcher; it
 	// reads what the daemon tells, and writes journals to start from.
-	"internal/bench": {own: []string{"daemon", "engine", "journal", "specs"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
+	"internal/bench": {own: []string{"daemon", "engine", "journal", "specs", "internal/git", "internal/tree"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	// What people are shown is called the same by the commands, the screen and the notices. Foreign text is cleaned as a notice's is.
 	"internal/words": {own: []string{"engine", "notify"}},
 	// Which keys decide: the one place of that rule.
