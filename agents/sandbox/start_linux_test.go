@@ -136,10 +136,10 @@ func TestSecrets(t *testing.T) {
 // TestToolchain: what is shown for a folder of PATH.
 func TestToolchain(t *testing.T) {
 	home := t.TempDir()
-	for _, d := range []string{"bin", "lib", ".local/bin", ".local/lib", "conda/bin", "conda/lib", "kit/bin", "kit/share", "repo/bin", "repo/lib", "repo/.git", "a/node_modules/.bin", "tool/shims", "tool/own", "tool/lib", "go/bin", "go/pkg"} {
+	for _, d := range []string{"bin", "lib", ".local/bin", ".local/lib", "conda/bin", "conda/lib", "kit/bin", "kit/share", "repo/bin", "repo/lib", "repo/.git", "a/node_modules/.bin", "tool/shims", "tool/own", "tool/lib", "pyenv/shims", "pyenv/libexec", "pyenv/.git", "go/bin", "go/pkg"} {
 		check(t, os.MkdirAll(filepath.Join(home, d), 0o755))
 	}
-	for dir, want := range map[string]string{"bin": "bin", ".local/bin": ".local/bin", "conda/bin": "conda", "kit/bin": "kit/bin", "repo/bin": "repo/bin", "a/node_modules/.bin": "a/node_modules", "tool/shims": "tool", "tool/own": "tool/own", "go/bin": "go/bin"} {
+	for dir, want := range map[string]string{"bin": "bin", ".local/bin": ".local/bin", "conda/bin": "conda", "kit/bin": "kit/bin", "repo/bin": "repo/bin", "a/node_modules/.bin": "a/node_modules", "tool/shims": "tool", "pyenv/shims": "pyenv", "tool/own": "tool/own", "go/bin": "go/bin"} {
 		if got := Toolchain(filepath.Join(home, dir), home); got != filepath.Join(home, want) {
 			t.Errorf("%s: %s", dir, got)
 		}

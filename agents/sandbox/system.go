@@ -62,8 +62,8 @@ func Toolchain(dir, home string) string {
 	if home != "" && (Inside(top, home) || top == filepath.Join(home, ".local")) {
 		return dir
 	}
-	if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
-		return dir
+	if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil && filepath.Base(dir) != "shims" {
+		return dir // shims are a version manager's (pyenv, rbenv), which is installed by git clone
 	}
 	for _, name := range []string{"lib", "lib64", "libexec"} {
 		if isDir(filepath.Join(top, name)) {
