@@ -115,6 +115,13 @@ func TestNoBranchOfACheckoutMoves(t *testing.T) {
 	if diff := b.sh("git diff --name-only refs/sluice/found/w-1/A.1 refs/sluice/taken/w-1/A.1"); strings.Contains(diff, "mine.txt") || strings.Contains(diff, "README") {
 		t.Errorf("the person's changes are shown as the step's: %s", diff)
 	}
+	var c covered
+	if err := kept(b.e.attemptFile(run1, "B", 1, "files"), &c); err != nil {
+		t.Fatal(err)
+	}
+	if diff := b.sh("git diff --name-only " + c.Found + " " + c.Taken.Commit); strings.Contains(diff, "A.txt") || !strings.Contains(diff, "B.txt") {
+		t.Errorf("the work of the second step is %s", diff)
+	}
 }
 
 // TestRefusedCommitsFailTheAttempt: commits that git refuses are the attempt's failure, with the reason; a history that was

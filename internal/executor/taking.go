@@ -113,12 +113,31 @@ func (e *Executor) foundTree(ctx context.Context, job daemon.Job, b begin, o tre
 	if err := keepFirst(e.folderRecord(job, firstRecord, b.Top), was); err != nil {
 		return "", err
 	}
-	open := e.folderRecord(job, openRecord, b.Top)
-	if err := keepFirst(open, was); err != nil {
+	open, err := e.openFile(job, b, o)
+	if err == nil {
+		err = keepFirst(open, was)
+	}
+	if err != nil {
 		return "", err
 	}
 	err = kept(open, &was)
 	return was.Found, err // of attempts that failed, the work is shown whole
+}
+
+// openFile is where it is recorded how a folder was before the work there that has not passed yet. In a run's own worktree
+// the record goes when the branch has the work. Elsewhere it is the step's, from its first attempt on.
+func (e *Executor) openFile(job daemon.Job, b begin, o tree.Order) (string, error) {
+	if job.RunInfo.Workspace != "" {
+		return e.folderRecord(job, openRecord, b.Top), nil
+	}
+	file := e.folderRecord(job, openRecord+"-"+plain(o.Step), b.Top)
+	if o.N > 1 {
+		return file, nil
+	}
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return file, nil
 }
 
 // keepFirst records a value where there is no record yet.
