@@ -41,6 +41,8 @@ type law struct {
 	globs    []string
 	names    []string // base names
 	programs map[string]bool
+	bases    map[string]bool // base names of the programs
+	plain    bool            // `protect` names nothing: the globs are those of .workflow/
 }
 
 // lawOf makes the law of a spec. commands are those of the roles' agents.
@@ -51,13 +53,21 @@ func lawOf(spec *engine.Spec, commands [][]string, j judging) law {
 			l.programs[path.Clean(p)] = true
 		}
 	}
+	l.plain, l.bases = len(spec.Protect) == 0, map[string]bool{}
+	for p := range l.programs {
+		l.bases[path.Base(p)] = true
+	}
 	return l
 }
 
 // has reports whether a file, named from the top of its checkout, is law, and whether only as a program.
 func (l law) has(file string) (is, program bool) {
-	if slices.Contains(l.names, path.Base(file)) {
+	base := path.Base(file)
+	if slices.Contains(l.names, base) {
 		return true, false
+	}
+	if l.plain && !strings.Contains(file, ".workflow/") && !strings.Contains(filepath.ToSlash(l.top), ".workflow") && !l.bases[base] {
+		return false, false // most of 500,000 files
 	}
 	names := l.judging.names(file)
 	for _, g := range l.globs {

@@ -46,9 +46,14 @@ func TestGuarded(t *testing.T) {
 		if c.at == (judging{}) {
 			c.at = judging{root: "/r", top: "/r", dir: "/r"}
 		}
-		got := lawOf(spec, [][]string{{"./bin/agent"}}, c.at).guarded(strings.Fields(c.files), strings.Fields(c.outs))
-		if !slices.Equal(got, strings.Fields(c.want)) {
-			t.Errorf("of %s: %v, want %s", c.files, got, c.want)
+		for _, protect := range [][]string{spec.Protect, nil} { // nothing is protected: most files are passed over at once
+			some := *spec
+			some.Protect = protect
+			got := lawOf(&some, [][]string{{"./bin/agent"}}, c.at).guarded(strings.Fields(c.files), strings.Fields(c.outs))
+			want := slices.DeleteFunc(strings.Fields(c.want), func(f string) bool { return protect == nil && f == "my.key" })
+			if !slices.Equal(got, want) {
+				t.Errorf("of %s: %v, want %s", c.files, got, want)
+			}
 		}
 	}
 }
