@@ -98,6 +98,54 @@ const maxExclude = 1 << 20
 
 // prepare has our index hold the entries of t.head, with what is known of the files that stayed as they were.
 func (t *tree) prepare(ctx context.Context, gitDir, index string) error {
+	if err := t.entries(ctx, gitDir, index); err != nil {
+		return err
+	}
+	info, err := os.Lstat(filepath.Join(gitDir, "info", "sparse-checkout"))
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	return t.sparse(ctx, filepath.Join(gitDir, "index"))
+}
+
+// sparse has our index know which files a sparse checkout leaves out: else they would count as removed. A file that is
+// there is never left out, whatever the checkout's own index says.
+func (t *tree) sparse(ctx context.Context, theirs string) error {
+	if err := t.unflag(ctx); err != nil {
+		return err
+	}
+	env := t.r.inShadowTree(t.top, theirs)
+	list, err := t.r.run(ctx, call{args: []string{"ls-files", "-v", "-z"}, env: env, dir: t.top, limit: wholeIndex, timeout: treeTime})
+	if err != nil {
+		return err
+	}
+	known, err := t.r.run(ctx, call{args: []string{"ls-files", "-z"}, env: t.env, dir: t.top, limit: wholeIndex, timeout: treeTime})
+	if err != nil {
+		return err
+	}
+	ours := map[string]bool{}
+	for _, n := range names(known) {
+		ours[n] = true
+	}
+	var left []string
+	for _, line := range names(list) {
+		tag, name, _ := strings.Cut(line, " ")
+		if !strings.EqualFold(tag, "s") || !ours[name] {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(t.top, filepath.FromSlash(name))); errors.Is(err, fs.ErrNotExist) {
+			left = append(left, name)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	_, err = t.feed(ctx, left, "update-index", "-z", "--skip-worktree", "--stdin")
+	return err
+}
+
+// entries is prepare for the entries alone.
+func (t *tree) entries(ctx context.Context, gitDir, index string) error {
 	// A git that was ended in the middle leaves its lock. It is nobody's: the caller holds ours.
 	if err := os.Remove(index + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

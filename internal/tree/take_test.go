@@ -310,3 +310,55 @@ func TestIgnoredLaw(t *testing.T) {
 		})
 	}
 }
+
+// Repos of other kinds: what is taken of one without a change is its base, and a change is the only one.
+func TestTakeOfOtherRepos(t *testing.T) {
+	for name, make := range map[string]func(r *repo){
+		"sparse":       func(r *repo) { r.run("sparse-checkout", "set", "--no-cone", "/a.txt", "/.gitignore") },
+		"sparse cone":  func(r *repo) { r.run("sparse-checkout", "set", "other") },
+		"sparse index": func(r *repo) { r.run("sparse-checkout", "set", "--sparse-index", "other") },
+		"split index":  func(r *repo) { r.run("update-index", "--split-index") },
+		"detached":     func(r *repo) { r.run("checkout", "-q", "--detach") },
+		"line ends":    func(r *repo) { r.write(".gitattributes", "*.txt text eol=crlf\n"); r.commitAll(); r.checkoutAnew() },
+		"a filter":     func(r *repo) { r.write(".gitattributes", "*.txt filter=none\n"); r.commitAll() },
+		"odd names": func(r *repo) {
+			r.write("we ird\"\n\xff.txt", "x")
+			r.write("-n", "y")
+			r.write(":(top)", "z")
+			r.commitAll()
+		},
+		"ignored tracked": func(r *repo) { r.write("kept.log", "x"); r.run("add", "-f", "kept.log"); r.run("commit", "-qm", "log") },
+		"corrupt index":   func(r *repo) { r.write(".git/index", "nonsense") },
+		"no index":        func(r *repo) { r.try(os.Remove(filepath.Join(r.dir, ".git/index"))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t)
+			make(r)
+			o, was := r.begin()
+			if o.Found != o.Base {
+				t.Fatalf("found without a change: %s", r.run("diff", "--stat", o.Base, o.Found))
+			}
+			r.write("a.txt", "changed\n")
+			got, err := r.folder().Take(context.Background(), o, o.Base, was)
+			r.try(err)
+			changes, err := r.git.ChangesBetween(context.Background(), o.Base, got.Commit)
+			r.try(err)
+			if len(changes) != 1 || changes[0].Path != "a.txt" {
+				t.Errorf("changed: %v", changes)
+			}
+		})
+	}
+}
+
+func (r *repo) commitAll() {
+	r.Helper()
+	r.run("add", "-A")
+	r.run("commit", "-qm", "more")
+}
+
+// checkoutAnew has git write all files again.
+func (r *repo) checkoutAnew() {
+	r.Helper()
+	r.run("rm", "-rqf", "--cached", ".")
+	r.run("reset", "-q", "--hard")
+}
