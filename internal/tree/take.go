@@ -70,7 +70,7 @@ func (f Folder) Take(ctx context.Context, o Order, tip string, was Before) (Take
 	if err != nil {
 		return t, err
 	}
-	if tip != "" && o.Base != "" {
+	if tip != "" && o.Base != "" && tip != o.Base {
 		ok, err := f.Repo.Descends(ctx, tip, o.Base)
 		if err != nil {
 			return t, err
