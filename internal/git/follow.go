@@ -120,7 +120,7 @@ func (r *Repo) MoveBranch(ctx context.Context, top, branch, from, to string) err
 		err = r.moveRef(ctx, gitDir, real, branch, from, to)
 	}
 	if err == nil {
-		err = ignoreMissing(os.Rename(tmp, index))
+		err = ignoreGone(os.Rename(tmp, index))
 	}
 	_ = os.Remove(tmp)
 	if err = errors.Join(err, os.Remove(index+".lock")); err != nil {
@@ -144,12 +144,12 @@ func (r *Repo) moveRef(ctx context.Context, gitDir, top, branch, from, to string
 // copyFile copies a regular file anew, with its time: git tells by that of an index which entries may be stale. One that
 // is missing is not made.
 func copyFile(from, to string) error {
-	if err := ignoreMissing(os.Remove(to)); err != nil {
+	if err := ignoreGone(os.Remove(to)); err != nil {
 		return err
 	}
 	in, was, err := atomicfile.Open(filepath.Dir(from), filepath.Base(from))
 	if err != nil {
-		return ignoreMissing(err)
+		return ignoreGone(err)
 	}
 	defer in.Close()
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, privateOwn)
@@ -158,11 +158,4 @@ func copyFile(from, to string) error {
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close(), os.Chtimes(to, was.ModTime, was.ModTime))
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }

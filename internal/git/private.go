@@ -120,7 +120,7 @@ func (r *Repo) copyIndex(ctx context.Context, gitDir string, f Folder, head stri
 	case f.Base == "":
 		return nil
 	}
-	if err := ignoreMissing(os.Remove(to)); err != nil {
+	if err := ignoreGone(os.Remove(to)); err != nil {
 		return err
 	}
 	_, err = r.shadow(ctx, call{args: []string{"read-tree", f.Base}, env: []string{"GIT_INDEX_FILE=" + to}, limit: smallOutput, timeout: treeTime})
