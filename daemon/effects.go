@@ -144,6 +144,9 @@ func lane(e engine.Effect) string {
 	if e.Kind == engine.DoTasks || e.Kind == engine.DoSave { // one reads what the other has written
 		return "tasks " + e.Run
 	}
+	if e.Write != nil && e.Write.Kind != "" { // each begins where the one before has left the branch
+		return "branch " + e.Run
+	}
 	return e.Name()
 }
 

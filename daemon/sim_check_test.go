@@ -16,10 +16,11 @@ type ledger struct {
 	forced   map[string]bool            // gates that are human for the rest of the run
 	reopen   map[string]bool            // windows that passed while nobody was there
 	launched map[string]time.Time       // when launches were told, by the steady clock
+	fit      map[string]bool            // contents that may be on a branch
 }
 
 func newLedger() *ledger {
-	return &ledger{keys: map[string]bool{}, outcomes: map[string]string{}, owed: map[string]map[string]bool{}, forced: map[string]bool{}, reopen: map[string]bool{}, launched: map[string]time.Time{}}
+	return &ledger{keys: map[string]bool{}, outcomes: map[string]string{}, owed: map[string]map[string]bool{}, forced: map[string]bool{}, reopen: map[string]bool{}, launched: map[string]time.Time{}, fit: map[string]bool{}}
 }
 
 // passedBetween notes the windows that ended in between.
@@ -93,6 +94,12 @@ func (s *sim) fact(e entry, f engine.Fact) {
 				s.w.fail("%s is launched before %s is written", f.Key, id)
 			}
 		}
+		s.clean(f)
+	case engine.AdvanceOwed:
+		l.owes(f.Run, fmt.Sprintf("%s/%s#%d.advance", f.Run, f.Step, f.N))
+	case engine.RewindOwed:
+		l.owes(f.Run, fmt.Sprintf("%s/%s#%d.rewind", f.Run, f.Step, f.N))
+		s.unfit(f)
 	case engine.ReviewStarted:
 		s.once(f.Key)
 	case engine.CheckStarted:
@@ -112,9 +119,11 @@ func (s *sim) fact(e entry, f engine.Fact) {
 		s.passed(e, f)
 	case engine.RoundFailed:
 		l.forced[f.Run+"/"+f.Gate] = l.forced[f.Run+"/"+f.Gate] || f.Forced
+		s.vetoed(f)
 		s.outcome(round(f.Run, f.Gate, f.N), engine.OutcomeFail)
 	case engine.StepPassed:
 		s.outcome(round(f.Run, "step "+f.Step, f.N), engine.OutcomePass)
+		s.stands(f)
 	case engine.StepSignalled:
 		s.signalled(e, f)
 	case engine.FileTaken:

@@ -107,7 +107,12 @@ func (s *sim) calls() (acts []act) {
 	for _, c := range s.port.calls {
 		e := c.job.Effect
 		if c.ctx.Err() != nil {
-			add(c, "let go", func() { s.port.answer(c, nil) })
+			add(c, "let go", func() {
+				if e.Write != nil && e.Write.Kind != "" && !s.calm && s.g.IntN(2) == 0 { // it was too late to give it up
+					s.branch(c.job, true)
+				}
+				s.port.answer(c, nil)
+			})
 			continue
 		}
 		if !s.calm && s.g.IntN(40) == 0 && e.Kind != engine.DoOffer && e.Kind != engine.DoWatch {
@@ -120,14 +125,18 @@ func (s *sim) calls() (acts []act) {
 		case engine.DoNotify:
 			add(c, "told", func() { s.port.answer(c, engine.Noticed{Run: e.Run, ID: e.Key, Results: []string{"log: shown"}}) })
 		case engine.DoWrite:
+			write := func() (why string) {
+				s.w.written[e.Key] = true
+				if e.Write.Kind != "" {
+					why = s.branch(c.job, false)
+				}
+				return why
+			}
 			if !s.w.written[e.Key] && !s.calm && s.g.IntN(2) == 0 {
-				add(c, "written", func() { s.w.written[e.Key] = true })
+				add(c, "written", func() { write() })
 				continue
 			}
-			add(c, "written and told", func() {
-				s.w.written[e.Key] = true
-				s.port.answer(c, engine.FileWritten{Run: e.Run, ID: e.Key})
-			})
+			add(c, "written and told", func() { s.port.answer(c, engine.FileWritten{Run: e.Run, ID: e.Key, Why: write()}) })
 		case engine.DoMove:
 			s.callMove(c, add)
 		case engine.DoLook:
@@ -217,6 +226,9 @@ func (s *sim) ended(p *simProc) engine.ProcessEnded {
 		}
 	case engine.ProcCheck:
 		ev.Check = &engine.CheckResult{OK: true, Digest: "tree of " + p.key}
+		if s.space {
+			ev.Check.Content = ev.Check.Digest
+		}
 		if !s.calm && s.g.IntN(8) == 0 {
 			ev.Check.OK, ev.Check.Why = false, "no output"
 		} else if !s.calm && s.g.IntN(16) == 0 {

@@ -22,6 +22,7 @@ import (
 // the one goroutine that drives, so that a seed is the same history each time.
 type sim struct {
 	lists bool // its workflows have task lists and child runs
+	space bool // its runs have worktrees of their own
 	g     *rand.Rand
 	disk  *simDisk
 	w     *simWorld
@@ -54,7 +55,7 @@ type sim struct {
 }
 
 // simCounts is what a history came to.
-type simCounts struct{ events, facts, crashes, stalls, syncs, stops, ticks, children, tasks int }
+type simCounts struct{ events, facts, crashes, stalls, syncs, stops, ticks, children, tasks, rewinds int }
 
 // simAsk is something a person asked through the API.
 type simAsk struct {
@@ -67,8 +68,8 @@ type simAsk struct {
 
 func newSim(seed uint64) *sim {
 	s := &sim{g: rand.New(rand.NewPCG(seed, 1)), disk: newSimDisk(seed), specs: map[string]*engine.Spec{}, led: newLedger(), conf: engine.DefaultConfig(), trace: func(string, ...any) {}}
-	s.w = &simWorld{began: time.Now(), disk: s.disk, procs: map[string]*simProc{}, written: map[string]bool{}, books: map[string]*simBook{}}
-	s.lists = seed%4 == 1
+	s.w = &simWorld{began: time.Now(), disk: s.disk, procs: map[string]*simProc{}, written: map[string]bool{}, branches: map[string]*simBranch{}, books: map[string]*simBook{}}
+	s.lists, s.space = seed%4 == 1, seed%5 == 2
 	s.conf.MaxParallel = 1 + s.g.IntN(3)
 	s.conf.Timeout = engine.Duration(10 * time.Minute)
 	s.conf.Remind = engine.Duration(pick(s.g, 0, 10*time.Minute, time.Hour))

@@ -50,6 +50,9 @@ func (s *sim) play() string {
 		for s.lists && !simChildren(s.g, spec) {
 			spec = simSpec(s.g, "wf"+strconv.Itoa(i))
 		}
+		if s.space {
+			simSpaces(spec)
+		}
 		s.specs["spec of "+spec.ID] = spec
 	}
 	s.specs["spec of x"] = simExt()
@@ -206,6 +209,7 @@ func (a *total) add(c simCounts) {
 	a.ticks += c.ticks
 	a.children += c.children
 	a.tasks += c.tasks
+	a.rewinds += c.rewinds
 }
 
 // oldSeeds are the seeds that once failed.
@@ -280,8 +284,8 @@ func TestSimulation(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d seeds, %d crash-restarts, %d clean stops, %d stalls, %d failed syncs, %d things happened, %d records, %d facts, %d child runs, %d tries at tasks, %s",
-		all.seeds, all.crashes, all.stops, all.stalls, all.syncs, all.ticks, all.events, all.facts, all.children, all.tasks, time.Since(began).Round(time.Millisecond))
+	t.Logf("%d seeds, %d crash-restarts, %d clean stops, %d stalls, %d failed syncs, %d things happened, %d records, %d facts, %d child runs, %d tries at tasks, %d branches taken back, %s",
+		all.seeds, all.crashes, all.stops, all.stalls, all.syncs, all.ticks, all.events, all.facts, all.children, all.tasks, all.rewinds, time.Since(began).Round(time.Millisecond))
 }
 
 // TestSimulationIsTheSameAgain: a seed replays a failure only if it is one history.

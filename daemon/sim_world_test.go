@@ -73,21 +73,22 @@ type scanned struct {
 
 // simWorld is what is there whatever the daemon does. It outlives the daemon.
 type simWorld struct {
-	mu      sync.Mutex
-	disk    *simDisk
-	procs   map[string]*simProc
-	letters []*simLetter
-	commits []*simCommit
-	words   []*simWord
-	books   map[string]*simBook // task files, by their paths
-	written map[string]bool     // files the daemon owed
-	napped  time.Time           // when it slept, or its clock was set, in this life, by the steady clock
-	sets    []time.Time         // when its clock was set back, by the steady one
-	began   time.Time           // when the machine was switched on
-	slept   time.Duration       // by how much the wall clock is ahead of the steady one
-	ids     int
-	bad     string
-	launch  int // processes started
+	mu       sync.Mutex
+	disk     *simDisk
+	procs    map[string]*simProc
+	letters  []*simLetter
+	commits  []*simCommit
+	words    []*simWord
+	books    map[string]*simBook   // task files, by their paths
+	written  map[string]bool       // files the daemon owed
+	branches map[string]*simBranch // of worktrees
+	napped   time.Time             // when it slept, or its clock was set, in this life, by the steady clock
+	sets     []time.Time           // when its clock was set back, by the steady one
+	began    time.Time             // when the machine was switched on
+	slept    time.Duration         // by how much the wall clock is ahead of the steady one
+	ids      int
+	bad      string
+	launch   int // processes started
 }
 
 func (w *simWorld) fail(format string, args ...any) {

@@ -477,7 +477,7 @@ func (f StepRouted) apply(s *State, at time.Time) {
 
 func (f StepSuperseded) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.Step == f.Step })
+	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.Kind == WriteAdvance && w.Step == f.Step })
 	r.now(f.Step, f.N)
 	r.supersede(f.Step, at)
 }
@@ -552,7 +552,8 @@ func (f RunEnded) apply(s *State, at time.Time) {
 		wrong("%s ended twice", f.Run)
 	}
 	r.Phase, r.EndStep, r.EndWhy, r.Paused, r.PausedWhy, r.PausedAt, r.Ended = f.Phase, f.Step, f.Why, false, "", time.Time{}, at
-	r.Writes, r.EndCause = nil, f.Cause
+	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.Kind != WriteRewind })
+	r.EndCause = f.Cause
 	for step := range r.Attempts { // what was alive stops; a retry finds it due again
 		if r.Current(step).Live() {
 			r.supersede(step, at)

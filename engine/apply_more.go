@@ -249,5 +249,18 @@ func (f AdvanceOwed) apply(s *State, _ time.Time) {
 	if a := r.now(f.Step, f.N); a.State != Passed {
 		wrong("%s: advance of %s#%d in state %s", f.Run, f.Step, f.N, a.State)
 	}
-	r.Writes = append(r.Writes, &Write{ID: f.Run + "/" + f.Step + "#" + strconv.Itoa(f.N) + ".advance", Step: f.Step, N: f.N})
+	r.oweBranch(Write{Kind: WriteAdvance, Step: f.Step, N: f.N})
+}
+
+func (f RewindOwed) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	if a := r.Attempt(f.Step, f.N); a == nil || r.Workspace == "" {
+		wrong("%s: a rewind of %s#%d, which is on no branch", f.Run, f.Step, f.N)
+	}
+	r.oweBranch(Write{Kind: WriteRewind, Step: f.Step, N: f.N, With: f.With, Files: f.Files})
+}
+
+func (r *Run) oweBranch(w Write) {
+	w.ID = r.ID + "/" + w.Step + "#" + strconv.Itoa(w.N) + "." + w.Kind
+	r.Writes = append(r.Writes, &w)
 }

@@ -44,6 +44,7 @@ func (GateFailed) FactKind() string       { return "gate_failed" }
 func (RetryContextOwed) FactKind() string { return "retry_context_owed" }
 func (OutputsOwed) FactKind() string      { return "outputs_owed" }
 func (AdvanceOwed) FactKind() string      { return "advance_owed" }
+func (RewindOwed) FactKind() string       { return "rewind_owed" }
 func (WriteDone) FactKind() string        { return "write_done" }
 func (SignatureUsed) FactKind() string    { return "signature_used" }
 func (RoundPassed) FactKind() string      { return "round_passed" }
@@ -182,6 +183,8 @@ func DecodeFact(raw []byte) (Fact, error) {
 		return decode[OutputsOwed](kind, raw)
 	case "advance_owed":
 		return decode[AdvanceOwed](kind, raw)
+	case "rewind_owed":
+		return decode[RewindOwed](kind, raw)
 	case "write_done":
 		return decode[WriteDone](kind, raw)
 	case "signature_used":

@@ -228,7 +228,7 @@ func (d *decider) pass(r *Run, g *Gate, q *Round, byKind string, by *Actor, text
 	}
 	n := r.Current(st.ID).N
 	d.put(StepPassed{of: Of(r.ID), Step: st.ID, N: n, To: g.OnPass})
-	if r.Workspace != "" && r.Current(st.ID).Content != "" { // taken as a commit, for the run's own branch
+	if r.taken(r.Current(st.ID)) {
 		d.put(AdvanceOwed{of: Of(r.ID), Step: st.ID, N: n})
 	}
 	if w.Notify {

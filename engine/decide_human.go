@@ -56,11 +56,15 @@ func (d *decider) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 		d.used(r, g, q, ev)
 		d.pass(r, g, q, "human", &by, ev.Text)
 	case ev.Outcome == OutcomeFail || ev.Outcome == OutcomeVeto:
-		if f.feedback == "" && q.State != Approved { // a late veto does not repeat the words of the pass
+		var vetoed []*Attempt
+		if q.State == Approved {
+			vetoed = r.onBranch(d.spec(r), g.Step)
+		} else if f.feedback == "" { // a late veto does not repeat the words of the pass
 			f.feedback = q.Feedback
 		}
 		d.used(r, g, q, ev)
 		d.fail(r, g, q, f)
+		d.takeBack(r, vetoed)
 	case !routed || to == Human:
 		return fmt.Sprintf("gate %s has no outcome %q: want %s", g.ID, ev.Outcome, strings.Join(g.Outcomes(), ", "))
 	case q.State != OnHuman:

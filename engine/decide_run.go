@@ -275,7 +275,7 @@ func (d *decider) forget(flow *workflow) {
 		if r.Child != nil {
 			keep = KeepChildren
 		}
-		if len(r.Procs) == 0 && len(r.kids) == 0 && !d.settles(r) {
+		if len(r.Procs) == 0 && len(r.Writes) == 0 && len(r.kids) == 0 && !d.settles(r) {
 			ended = append(ended, r)
 		}
 	}

@@ -365,6 +365,15 @@ type (
 		Step string `json:"step"`
 		N    int    `json:"n"`
 	}
+	// RewindOwed: the branch is to move back to before the attempt, which a person has vetoed after it passed, or which was
+	// built on such work.
+	RewindOwed struct {
+		of
+		Step  string   `json:"step"`
+		N     int      `json:"n"`
+		With  []string `json:"with,omitempty"`  // the attempts that go with it: STEP.N
+		Files bool     `json:"files,omitempty"` // the folder goes back to what was taken of it
+	}
 	// WriteDone: a file that was owed lies there (or cannot: Why).
 	WriteDone struct {
 		of

@@ -133,7 +133,7 @@ func (s *State) runningFault(r *Run, w *Spec) string {
 	return ""
 }
 
-// endedFault: an ended run has nothing live and owes only stops; a completed one has nothing to do and no process (I7).
+// endedFault: an ended run has nothing live and owes only stops and the rewinds of its branch; a completed one has nothing to do and no process (I7).
 func (s *State) endedFault(r *Run, w *Spec) string {
 	for _, st := range w.Steps {
 		if a := r.Current(st.ID); a.Live() {
@@ -148,8 +148,10 @@ func (s *State) endedFault(r *Run, w *Spec) string {
 			return fmt.Sprintf("it is completed, and %s is alive", p.Key)
 		}
 	}
-	if len(r.Writes) > 0 {
-		return fmt.Sprintf("it is %s and still owes %s", r.Phase, r.Writes[0].ID)
+	for _, w := range r.Writes {
+		if w.Kind != WriteRewind || r.Phase == RunCompleted {
+			return fmt.Sprintf("it is %s and still owes %s", r.Phase, w.ID)
+		}
 	}
 	if v := r.look(w); r.Phase == RunCompleted && v.active > 0 {
 		return fmt.Sprintf("it is completed with %v to do", v.steps(w))

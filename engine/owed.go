@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Kinds of effect.
 const (
@@ -129,14 +132,14 @@ func (s *State) owedByRun(out []Effect, r *Run, specs Specs) []Effect {
 	if l := r.List; l != nil && l.Writing > 0 {
 		out = append(out, Effect{Kind: DoSave, Key: writeKey(r.ID, l), Run: r.ID, Step: l.Step, N: l.N})
 	}
-	if r.Phase != RunRunning {
-		return out
-	}
 	for _, w := range r.Writes {
+		if w.Kind == WriteRewind && r.inUse(r.Attempt(w.Step, w.N).Tree) {
+			break // also those that follow: the last is taken back first
+		}
 		out = append(out, Effect{Kind: DoWrite, Key: w.ID, Run: r.ID, Step: w.Step, Gate: w.Gate, N: w.N, Write: w})
 	}
 	w := specs.Of(r.Digest)
-	if w == nil {
+	if r.Phase != RunRunning || w == nil {
 		return out
 	}
 	for _, a := range w.inOrder(r.alive) {
@@ -162,6 +165,11 @@ func (s *State) owedByRun(out []Effect, r *Run, specs Specs) []Effect {
 		}
 	}
 	return out
+}
+
+// inUse says that a process is in the worktree, or has not gone yet.
+func (r *Run) inUse(tree string) bool {
+	return slices.ContainsFunc(r.Procs, func(p *Proc) bool { return p.Tree == tree })
 }
 
 // ofStep counts the live children of an attempt.

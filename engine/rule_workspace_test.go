@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 // TestWorkspace: a run has a worktree of its own, which its steps work in that name none, and no other run waits for.
@@ -105,4 +106,71 @@ func TestAdvanceIsOwed(t *testing.T) {
 	if len(s.st.Runs[s.run].Writes) != 0 {
 		t.Errorf("an undone step still owes its branch: %+v", s.st.Runs[s.run].Writes)
 	}
+}
+
+// vetoable begins a -> b in a worktree of the run's own, takes both through and lets b's gate be decided.
+func vetoable(t *testing.T, sentence string, more ...func(*Gate)) *script {
+	t.Helper()
+	w := flow("x", aStep("a"), aGate("a", to("b"), append(gates(level(LevelNotify)), more...)...), aStep("b"), aGate("b", to("c"), level(LevelNotify)),
+		aStep("c"), aGate("c", to(EndDone)), func(w *Spec) { w.Workspace = WorkspaceRun })
+	for _, st := range w.Steps {
+		st.Agent.Worktree = Text{}
+	}
+	s := begin(t, "9-one-tree veto", sentence, w)
+	for _, step := range []string{"a", "b"} {
+		s.writes()
+		s.sentinel(step, StatusDone)
+		s.exit(step, Exit{})
+		s.do(ProcessEnded{Run: s.run, Key: s.owed(DoRun)[0].Key, Check: &CheckResult{OK: true, Digest: "c-" + step, Content: "t-" + step}})
+		s.judged("g"+step, OutcomePass)
+		s.tell()
+		s.later(31 * time.Second)
+		s.scan()
+		s.writes()
+	}
+	s.want(s.step("c"), "1 running")
+	return s
+}
+
+// branch are the moves of branches that are owed, in their order.
+func (s *script) branch() (out []string) {
+	for _, e := range s.owed(DoWrite) {
+		if e.Write.Kind != "" {
+			out = append(out, e.Key)
+		}
+	}
+	return out
+}
+
+func TestLateVetoTakesTheBranchBack(t *testing.T) {
+	s := vetoable(t, `"A late veto stops what was built on the work, salvages it, and moves the branch back"`)
+	s.want(s.says("ga", OutcomeVeto), "")
+	s.want(s.step("a"), "2 ready", fmt.Sprint(s.owes(DoStop, "x-1/c#1.1")), "true", fmt.Sprint(s.branch()), "[]")
+	s.stopped() // not while a process is at work among the files
+	s.want(fmt.Sprint(s.branch()), "[x-1/a#1.rewind]", s.step("a"), "2 ready")
+	if w := s.r().Writes[len(s.r().Writes)-1]; fmt.Sprint(w.With) != "[b.1]" || !w.Files {
+		t.Errorf("%+v", w)
+	}
+	s.writes()
+	s.want(s.step("a"), "2 running")
+}
+
+func TestLateVetoOfAnEndedRun(t *testing.T) {
+	s := vetoable(t, `"A late veto stops what was built on the work, salvages it, and moves the branch back"`, onFail(EndFailed))
+	s.want(s.says("ga", OutcomeVeto), "")
+	s.want(s.r().Phase, RunFailed)
+	s.stopped()
+	s.want(fmt.Sprint(s.branch()), "[x-1/a#1.rewind]")
+	s.writes()
+	s.want(fmt.Sprint(s.branch()), "[]")
+}
+
+// TestOrdinaryFailureLeavesTheBranch: what was passed stays on the branch when a later gate sends the work back.
+func TestOrdinaryFailureLeavesTheBranch(t *testing.T) {
+	s := vetoable(t, `"A late veto stops what was built on the work, salvages it, and moves the branch back"`)
+	s.sentinel("c", StatusDone)
+	s.exit("c", Exit{})
+	s.do(ProcessEnded{Run: s.run, Key: s.owed(DoRun)[0].Key, Check: &CheckResult{OK: true, Digest: "c-c", Content: "t-c"}})
+	s.judged("gc", OutcomeFail)
+	s.want(fmt.Sprint(s.branch()), "[]")
 }

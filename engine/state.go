@@ -339,13 +339,16 @@ type Sameness struct {
 
 // Write is a file of the engine's own that is owed: a gate's retry context, or its outputs (File = 0).
 type Write struct {
-	ID    string `json:"id"`
-	Gate  string `json:"gate"`
-	Step  string `json:"step,omitempty"` // not a file: the branch is to move to what was taken of its attempt N
-	N     int    `json:"n"`              // round
-	File  int    `json:"file"`           // {n} of the path
-	Path  string `json:"path,omitempty"`
-	Sweep bool   `json:"sweep,omitempty"` // not a file: those of ended runs are to leave .workflow/retry-context/ first
+	ID    string   `json:"id"`
+	Gate  string   `json:"gate"`
+	Kind  string   `json:"kind,omitempty"` // not a file: what the branch is to do (WriteAdvance, ...)
+	Step  string   `json:"step,omitempty"`
+	N     int      `json:"n"`    // round; of a branch: attempt
+	File  int      `json:"file"` // {n} of the path
+	Path  string   `json:"path,omitempty"`
+	With  []string `json:"with,omitempty"` // of WriteRewind, as Files: see RewindOwed
+	Files bool     `json:"files,omitempty"`
+	Sweep bool     `json:"sweep,omitempty"` // not a file: those of ended runs are to leave .workflow/retry-context/ first
 }
 
 // Move is a file taken in that is to leave its inbox.

@@ -58,8 +58,11 @@ func (e *Executor) advanced(ctx context.Context, job daemon.Job) (string, error)
 		return "", nil // there is no branch to move
 	}
 	at, err := e.opt.Git.TipOf(ctx, b.On)
-	if err != nil || at.SHA == c.Taken.Commit {
+	if err != nil {
 		return "", err
+	}
+	if at.SHA == c.Taken.Commit { // an agent that is not held has moved it itself, or this is a call after a kill
+		return "", e.moving(ctx, job, b, at.SHA, at.SHA)
 	}
 	for _, base := range []string{c.Found, at.SHA} {
 		if base == "" {
@@ -69,6 +72,9 @@ func (e *Executor) advanced(ctx context.Context, job daemon.Job) (string, error)
 		if ok, err := e.opt.Git.Descends(ctx, c.Taken.Commit, base); err != nil || !ok {
 			return "", err
 		}
+	}
+	if err := e.moving(ctx, job, b, at.SHA, c.Taken.Commit); err != nil {
+		return "", err
 	}
 	_, why, err := tree.Advance{Branch: b.On, From: at.SHA, To: c.Taken.Commit, Top: b.Top}.Do(ctx, e.opt.Git)
 	return why, err

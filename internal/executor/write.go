@@ -21,8 +21,12 @@ func (e *Executor) write(ctx context.Context, job daemon.Job) engine.Event {
 		}
 		return ev
 	}
-	if job.Write.Step != "" {
-		if ev.Why = e.advance(ctx, job); ctx.Err() != nil {
+	if job.Write.Kind != "" {
+		move := e.advance
+		if job.Write.Kind == engine.WriteRewind {
+			move = e.rewind
+		}
+		if ev.Why = move(ctx, job); ctx.Err() != nil {
 			return nil
 		}
 		return ev

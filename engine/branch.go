@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"slices"
+	"strconv"
+)
+
+// What a Write does that is no file. It is about the branch of a run's own worktree.
+const (
+	WriteAdvance = "advance" // the branch moves to what was taken of attempt N of Step
+	WriteRewind  = "rewind"  // the branch moves back to before attempt N of Step, which a person has vetoed since
+)
+
+// ofBranch says that a write moves a branch.
+func (w *Write) ofBranch() bool { return w.Kind != "" }
+
+// taken says that the work of an attempt was taken as a commit, for the run's own branch.
+func (r *Run) taken(a *Attempt) bool { return r.Workspace != "" && a.Content != "" }
+
+// onBranch are the attempts of the step and of all downstream whose work may stand on the branch, the last first: they have
+// passed, or their child runs may have.
+func (r *Run) onBranch(w *Spec, step string) (out []*Attempt) {
+	for _, st := range slices.Backward(w.graph.topo) {
+		a := r.Current(st.ID)
+		if r.Workspace == "" || a == nil || st.ID != step && !w.graph.down[step][st.ID] {
+			continue
+		}
+		if a.Children || a.State == Passed && r.taken(a) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// takeBack owes the rewinding of branches over attempts that were vetoed late: one move for each worktree, to before the
+// last of its attempts. The files of the run's own worktree go back too, where nobody else is at work among them.
+func (d *decider) takeBack(r *Run, vetoed []*Attempt) {
+	for i, a := range vetoed {
+		in := func(o *Attempt) bool { return o.Tree == a.Tree }
+		if slices.ContainsFunc(vetoed[i+1:], in) {
+			continue
+		}
+		f := RewindOwed{of: Of(r.ID), Step: a.step, N: a.N}
+		for _, o := range vetoed[:i] {
+			if in(o) {
+				f.With = append(f.With, o.step+"."+strconv.Itoa(o.N))
+			}
+		}
+		f.Files = a.Tree == r.Workspace && !slices.ContainsFunc(r.alive, func(o *Attempt) bool { return in(o) && o.Live() && (o.State != Ready || o.Held != nil) })
+		d.put(f)
+	}
+}
