@@ -97,7 +97,10 @@ func (s *sim) fact(e entry, f engine.Fact) {
 		s.clean(f)
 	case engine.AdvanceOwed:
 		l.owes(f.Run, fmt.Sprintf("%s/%s#%d.advance", f.Run, f.Step, f.N))
+	case engine.StepSuperseded:
+		delete(l.owed[f.Run], fmt.Sprintf("%s/%s#%d.advance", f.Run, f.Step, f.N))
 	case engine.RewindOwed:
+		delete(l.owed[f.Run], fmt.Sprintf("%s/%s#%d.advance", f.Run, f.Step, f.N))
 		l.owes(f.Run, fmt.Sprintf("%s/%s#%d.rewind", f.Run, f.Step, f.N))
 		s.unfit(f)
 	case engine.ReviewStarted:
