@@ -91,6 +91,10 @@ func (r *Repo) job(e engine.Effect) Job {
 		return j
 	}
 	j.History = history(run, j.Spec)
+	if e.Write != nil && e.Write.Kind == engine.WriteLand {
+		s := runStatus(c, run, true, func() engine.Taken { return engine.Taken{} })
+		j.Status = &s
+	}
 	if e.Write != nil && e.Write.Sweep {
 		j.Live, j.Known = r.liveRuns(), slices.Clone(c.state.Order)
 	}

@@ -35,6 +35,10 @@ func simSpaces(w *engine.Spec) {
 
 // branch moves a branch as the job says, and gives why it cannot. late: the job was given up meanwhile. Under mu.
 func (s *sim) branch(job Job, late bool) (why string) {
+	if job.Write.Kind == engine.WriteLand {
+		s.land(job)
+		return ""
+	}
 	a := job.Attempt
 	b := s.w.branches[a.Tree]
 	if b == nil {
@@ -146,4 +150,26 @@ func (s *sim) unfit(f engine.RewindOwed) {
 			delete(s.led.fit, a.Content)
 		}
 	}
+}
+
+// land holds that what is landed has passed. Under mu.
+func (s *sim) land(job Job) {
+	s.counts.landings++
+	if b := s.w.branches[job.RunInfo.Workspace]; b != nil && b.tip != "" && !s.led.fit[b.tip] && job.RunInfo.Phase == engine.RunRunning {
+		s.w.fail("%s lands %s, which no round has passed", job.Run, b.tip)
+	}
+}
+
+// completed holds that a run is not over before its work has landed.
+func (s *sim) completed(f engine.RunEnded) {
+	r := s.repo.core.state.Runs[f.Run]
+	if r == nil || f.Phase != engine.RunCompleted || r.Child != nil || s.specOf(r).OnDone == (engine.OnDone{}) {
+		return
+	}
+	for id := range s.w.written {
+		if strings.HasPrefix(id, f.Run+"/land-") {
+			return
+		}
+	}
+	s.w.fail("%s is over, and its work was not landed", f.Run)
 }

@@ -83,6 +83,7 @@ func (s *sim) fact(e entry, f engine.Fact) {
 			l.owes(f.Run, f.Run+"/sweep")
 		}
 	case engine.RunEnded:
+		s.completed(f)
 		delete(l.owed, f.Run)
 	case engine.RetryContextOwed:
 		l.owes(f.Run, fmt.Sprintf("%s/%s.%d", f.Run, f.Gate, f.File))

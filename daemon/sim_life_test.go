@@ -55,7 +55,7 @@ type sim struct {
 }
 
 // simCounts is what a history came to.
-type simCounts struct{ events, facts, crashes, stalls, syncs, stops, ticks, children, tasks, rewinds int }
+type simCounts struct{ events, facts, crashes, stalls, syncs, stops, ticks, children, tasks, rewinds, landings int }
 
 // simAsk is something a person asked through the API.
 type simAsk struct {

@@ -31,7 +31,7 @@ func (s *sim) people() (acts []act) {
 				acts = append(acts, act{"the window of " + round(id, g.ID, q.N) + " passes", 2, func() {
 					s.sleep(min(max(q.WindowEnds.Sub(s.wall()), 0)+time.Duration(s.g.IntN(2000))*time.Millisecond, time.Minute))
 				}})
-			case (q.State == engine.Approved || q.State == engine.OnReview) && s.g.IntN(8) == 0:
+			case (q.State == engine.Approved || q.State == engine.OnReview) && s.g.IntN(s.seldom()) == 0:
 				acts = append(acts, act{"a person vetoes " + round(id, g.ID, q.N), 1, func() { s.say1(id, g, q, engine.OutcomeVeto) }})
 			}
 		}
@@ -43,6 +43,14 @@ func (s *sim) people() (acts []act) {
 		}})
 	}
 	return acts
+}
+
+// seldom is of how many times a late veto comes once.
+func (s *sim) seldom() int {
+	if s.space {
+		return 2
+	}
+	return 8
 }
 
 // answering says that an answer to the round is on its way.

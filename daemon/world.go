@@ -55,6 +55,7 @@ type Job struct {
 	Live    []string      // of a sweep: the runs whose retry context stays
 	Known   []string      // of a sweep: all runs of the state; what is kept for one that it has forgotten may go
 	Tasks   *TaskFile     // of an effect about a task file
+	Status  *RunStatus    // of a landing: the run, with its rounds
 	Nth     int           // which launch of the role in this run, from 0
 	Turn    int           // whose turn it is, from 0: attempts and rounds of the role in this run, and the tasks' runs before a task's. A relaunch has its attempt's
 }

@@ -392,7 +392,12 @@ func (f OutputsOwed) apply(s *State, _ time.Time) {
 
 func (f WriteDone) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
-	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.ID == f.ID })
+	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool {
+		if w.ID == f.ID && w.Kind == WriteLand {
+			r.Unlanded = f.Why
+		}
+		return w.ID == f.ID
+	})
 }
 
 func (f RoundPassed) apply(s *State, at time.Time) {
@@ -477,7 +482,8 @@ func (f StepRouted) apply(s *State, at time.Time) {
 
 func (f StepSuperseded) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.Kind == WriteAdvance && w.Step == f.Step })
+	r.Landing = false // what is to land is another by then
+	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.Kind == WriteAdvance && w.Step == f.Step || w.Kind == WriteLand })
 	r.now(f.Step, f.N)
 	r.supersede(f.Step, at)
 }
@@ -567,6 +573,7 @@ func (f RunReopened) apply(s *State, _ time.Time) {
 		wrong("%s reopened while it lives", f.Run)
 	}
 	r.Phase, r.Ended, r.EndStep, r.EndWhy, r.EndCause, r.Hooked = RunRunning, time.Time{}, "", "", "", false
+	r.Landing, r.Unlanded = false, ""
 	r.grant(f.Grant)
 	if f.RetryDir != "" {
 		r.RetryDir = f.RetryDir

@@ -261,6 +261,12 @@ func (f RewindOwed) apply(s *State, _ time.Time) {
 	r.oweBranch(Write{Kind: WriteRewind, Step: f.Step, N: f.N, With: f.With, Files: f.Files})
 }
 
+func (f LandingOwed) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	r.Landing, r.Unlanded = true, ""
+	r.Writes = append(r.Writes, &Write{ID: f.ID, Kind: WriteLand})
+}
+
 func (r *Run) oweBranch(w Write) {
 	w.ID = r.ID + "/" + w.Step + "#" + strconv.Itoa(w.N) + "." + w.Kind
 	r.Writes = append(r.Writes, &w)

@@ -9,10 +9,8 @@ import (
 const (
 	WriteAdvance = "advance" // the branch moves to what was taken of attempt N of Step
 	WriteRewind  = "rewind"  // the branch moves back to before attempt N of Step, which a person has vetoed since
+	WriteLand    = "land"    // what is on it goes where OnDone says
 )
-
-// ofBranch says that a write moves a branch.
-func (w *Write) ofBranch() bool { return w.Kind != "" }
 
 // taken says that the work of an attempt was taken as a commit, for the run's own branch.
 func (r *Run) taken(a *Attempt) bool { return r.Workspace != "" && a.Content != "" }
@@ -49,4 +47,13 @@ func (d *decider) takeBack(r *Run, vetoed []*Attempt) {
 		f.Files = a.Tree == r.Workspace && !slices.ContainsFunc(r.alive, func(o *Attempt) bool { return in(o) && o.Live() && (o.State != Ready || o.Held != nil) })
 		d.put(f)
 	}
+}
+
+// lands says that the run's end waits for its landing, and owes it.
+func (d *decider) lands(r *Run, w *Spec) bool {
+	if r.Landing || w.OnDone == (OnDone{}) || r.Workspace == "" || r.Child != nil || r.Stubbed() {
+		return false
+	}
+	d.put(LandingOwed{of: Of(r.ID), ID: r.ID + "/land-" + strconv.FormatInt(d.s.Clock, 10)})
+	return true
 }

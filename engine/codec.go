@@ -45,6 +45,7 @@ func (RetryContextOwed) FactKind() string { return "retry_context_owed" }
 func (OutputsOwed) FactKind() string      { return "outputs_owed" }
 func (AdvanceOwed) FactKind() string      { return "advance_owed" }
 func (RewindOwed) FactKind() string       { return "rewind_owed" }
+func (LandingOwed) FactKind() string      { return "landing_owed" }
 func (WriteDone) FactKind() string        { return "write_done" }
 func (SignatureUsed) FactKind() string    { return "signature_used" }
 func (RoundPassed) FactKind() string      { return "round_passed" }
@@ -185,6 +186,8 @@ func DecodeFact(raw []byte) (Fact, error) {
 		return decode[AdvanceOwed](kind, raw)
 	case "rewind_owed":
 		return decode[RewindOwed](kind, raw)
+	case "landing_owed":
+		return decode[LandingOwed](kind, raw)
 	case "write_done":
 		return decode[WriteDone](kind, raw)
 	case "signature_used":

@@ -182,11 +182,16 @@ func (d *decider) configured(ev Configured) {
 
 func (d *decider) written(ev FileWritten) {
 	r := d.s.Runs[ev.Run]
-	if r == nil || !slices.ContainsFunc(r.Writes, func(w *Write) bool { return w.ID == ev.ID }) {
+	if r == nil {
 		return
 	}
+	i := slices.IndexFunc(r.Writes, func(w *Write) bool { return w.ID == ev.ID })
+	if i < 0 {
+		return
+	}
+	land := r.Writes[i].Kind == WriteLand // the notice of the run's end says why not
 	d.put(WriteDone{of: Of(ev.Run), ID: ev.ID, Why: ev.Why})
-	if ev.Why != "" {
+	if ev.Why != "" && !land {
 		d.notice(Notice{ID: ev.ID + ".unwritten", Kind: "info", Run: ev.Run, Text: ev.Why, Once: true})
 	}
 }

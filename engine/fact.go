@@ -374,6 +374,11 @@ type (
 		With  []string `json:"with,omitempty"`  // the attempts that go with it: STEP.N
 		Files bool     `json:"files,omitempty"` // the folder goes back to what was taken of it
 	}
+	// LandingOwed: nothing is left to do, and the work is to go where the spec says before the run ends.
+	LandingOwed struct {
+		of
+		ID string `json:"id"`
+	}
 	// WriteDone: a file that was owed lies there (or cannot: Why).
 	WriteDone struct {
 		of

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"sluice/internal/conform"
 )
 
 // TestWorkspace: a run has a worktree of its own, which its steps work in that name none, and no other run waits for.
@@ -173,4 +175,60 @@ func TestOrdinaryFailureLeavesTheBranch(t *testing.T) {
 	s.do(ProcessEnded{Run: s.run, Key: s.owed(DoRun)[0].Key, Check: &CheckResult{OK: true, Digest: "c-c", Content: "t-c"}})
 	s.judged("gc", OutcomeFail)
 	s.want(fmt.Sprint(s.branch()), "[]")
+}
+
+func TestOnDone(t *testing.T) {
+	conform.Rule(t, "9-one-tree on_done", `"The document's `+"`next_step: DONE # merge PR, close worktree` becomes possible: `on_done: {land: squash | merge | ff | pr | keep, close_worktree: true}`"+`"`)
+	for _, why := range []string{"", "main has moved"} {
+		w := one(level(LevelHuman))
+		w.Workspace, w.OnDone = WorkspaceRun, OnDone{Land: LandSquash}
+		s := begin(t, "", "", w)
+		s.done("a")
+		s.want(s.says("ga", OutcomePass), "")
+		s.want(s.r().Phase, RunRunning)
+		owed := s.owed(DoWrite)
+		if len(owed) != 1 || owed[0].Write.Kind != WriteLand {
+			t.Fatalf("owed: %+v", owed)
+		}
+		s.do(FileWritten{Run: s.run, ID: owed[0].Key, Why: why})
+		want := ""
+		if why != "" {
+			want = "not landed: " + why
+		}
+		s.want(s.r().Phase, RunCompleted, s.r().EndWhy, want, fmt.Sprint(len(s.owed(DoWrite))), "0")
+		s.do(RetryRequested{Run: s.run, Step: "a", By: Actor{Who: "ann"}})
+		s.done("a")
+		s.want(s.says("ga", OutcomePass), "")
+		if owed := s.owed(DoWrite); len(owed) != 1 || owed[0].Write.Kind != WriteLand { // and once more
+			t.Errorf("owed after a retry: %+v", owed)
+		}
+	}
+}
+
+// TestOnDoneAfterALateVeto: what is to be landed is not what a person has just vetoed.
+func TestOnDoneAfterALateVeto(t *testing.T) {
+	w := one(level(LevelNotify))
+	w.Workspace, w.OnDone = WorkspaceRun, OnDone{Land: LandSquash}
+	s := begin(t, "", "", w)
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.tell()
+	s.later(31 * time.Second)
+	s.scan()
+	s.want(fmt.Sprint(s.r().Landing), "true")
+	s.want(s.says("ga", OutcomeVeto), "")
+	s.want(fmt.Sprint(s.r().Landing, len(s.branch())), "false 0")
+	s.done("a")
+	s.want(s.gate("ga"), "2 reviewing")
+}
+
+func TestStandInsLandNothing(t *testing.T) {
+	w := one(level(LevelHuman))
+	w.Workspace, w.OnDone = WorkspaceRun, OnDone{Land: LandSquash}
+	s := &script{world: newWorld(t, w)}
+	s.do(RunRequested{Workflow: "x", Digest: "d-x", Stubs: []byte("{}"), By: Actor{Who: "ann"}})
+	s.run = s.st.Order[0]
+	s.done("a")
+	s.want(s.says("ga", OutcomePass), "")
+	s.want(s.r().Phase, RunCompleted)
 }

@@ -105,7 +105,14 @@ func (d *decider) advanceOne(r *Run) bool {
 		return false
 	}
 	if v.active == 0 && len(r.Procs) == 0 && len(r.Writes) == 0 && len(r.kids) == 0 {
-		d.end(r, RunCompleted, "", "", nil)
+		if d.lands(r, w) {
+			return false
+		}
+		why := ""
+		if r.Unlanded != "" {
+			why = clip("not landed: "+r.Unlanded, MaxFeedback)
+		}
+		d.end(r, RunCompleted, "", why, nil)
 	}
 	return false
 }

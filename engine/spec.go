@@ -66,7 +66,8 @@ type Spec struct {
 	AfterRun     *Command
 	Notify       bool // a person is told of each step that passes, or is sent back
 	Protect      []string
-	Workspace    string  // WorkspaceRun, or "" for the person's checkout
+	Workspace    string // WorkspaceRun, or "" for the person's checkout
+	OnDone       OnDone
 	Setup        *Setup  // for those who judge; nil = none
 	Steps        []*Step // in the order of the file
 	Gates        []*Gate // in the order of the file, the implicit ones of gateless steps last

@@ -154,11 +154,13 @@ type Run struct {
 	Exhausted  map[string]bool       `json:"exhausted,omitempty"` // gates whose on_exhausted step was used
 	Refused    map[string]int        `json:"refused,omitempty"`   // launch -> files of its own inbox that were refused and kept
 	Same       map[string]*Sameness  `json:"same,omitempty"`
-	Sent       map[string]string     `json:"sent,omitempty"`   // fixing step -> the step whose gate sent the work there
-	Writes     []*Write              `json:"writes,omitempty"` // files owed before anything of the run is launched
-	Met        map[string][]string   `json:"met,omitempty"`    // step -> what satisfied its needs of other workflows, until it starts
-	Begun      int                   `json:"begun,omitempty"`  // step attempts started
-	Turns      int                   `json:"turns,omitempty"`  // attempts and reviews launched, each once
+	Sent       map[string]string     `json:"sent,omitempty"`     // fixing step -> the step whose gate sent the work there
+	Landing    bool                  `json:"landing,omitempty"`  // what OnDone says is owed, or was done
+	Unlanded   string                `json:"unlanded,omitempty"` // why it could not be done
+	Writes     []*Write              `json:"writes,omitempty"`   // files owed before anything of the run is launched
+	Met        map[string][]string   `json:"met,omitempty"`      // step -> what satisfied its needs of other workflows, until it starts
+	Begun      int                   `json:"begun,omitempty"`    // step attempts started
+	Turns      int                   `json:"turns,omitempty"`    // attempts and reviews launched, each once
 	Allowance  int                   `json:"allowance,omitempty"`
 	Spent      Duration              `json:"spent,omitempty"` // time in which something was under way
 	BusySince  time.Time             `json:"busy_since,omitzero"`

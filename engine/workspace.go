@@ -16,6 +16,20 @@ const (
 	branchPrefix = "sluice/"
 )
 
+// OnDone is what becomes of the work of a run with a worktree of its own once it has completed.
+type OnDone struct {
+	Land  string // LandSquash, ...; "" = a person lands it
+	Close bool   // the worktree is removed
+}
+
+// Ways to land a run's work by itself.
+const (
+	LandSquash = "squash"
+	LandMerge  = "merge"
+	LandFF     = "ff"
+	LandPR     = "pr"
+)
+
 // workspace returns the worktree of a run of its own, "" where the spec wants none.
 func workspace(w *Spec, run string) string {
 	if w.Workspace != WorkspaceRun {

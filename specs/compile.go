@@ -145,6 +145,7 @@ func (c *compiler) workflow() {
 	if w.Workspace.value == engine.WorkspaceRun {
 		s.Workspace = engine.WorkspaceRun
 	}
+	s.OnDone = c.onDone(w)
 	s.Setup = c.setup(w.Setup, "workflow: setup")
 	for _, n := range w.Needs.items {
 		need, ok := c.need(n, "workflow: needs")

@@ -38,11 +38,19 @@ type workflowDoc struct {
 	ContextFiles pathList   `key:"context_files" doc:"Files that every agent of this workflow is told to read."`
 	Vars         varsDoc    `key:"vars" doc:"What a run can be given: name: default, or name: {required: true, description: …}. The default gives the type."`
 	Workspace    text       `key:"workspace" enum:"checkout|run" doc:"Where steps without a worktree work. checkout (default): in your checkout. run: in a worktree of the run's own, on the branch sluice/<run>; sluice land takes the work over."`
+	OnDone       *onDoneDoc `key:"on_done" doc:"What becomes of the work of a run with a worktree of its own (workspace: run) when the run has completed."`
 	Limits       *limitsDoc `key:"limits" doc:"The run's circuit breakers. Each is N, or {max: N, on_hit: ABORTED | FAILED | human}."`
 	Needs        textList   `key:"needs" doc:"Steps of other workflows (workflow/step) that the run waits for before its first step."`
 	Hooks        *hooksDoc  `key:"hooks" doc:"Commands that get the run's facts in their environment. A failing hook is recorded, not fatal."`
 	Setup        *setupDoc  `key:"setup" doc:"Makes what tests need and git ignores, such as dependencies, for those who judge."`
 	Protect      pathList   `key:"protect" doc:"Globs: a step that changed one of these files sends its next gate to a human, whatever the gate's level."`
+}
+
+// onDoneDoc lands the work.
+type onDoneDoc struct {
+	place
+	Land          text `key:"land" enum:"keep|squash|merge|ff|pr" doc:"keep (default): sluice land takes the work over. squash, merge, ff: it goes onto the branch that was checked out when the run began. pr: it is pushed, and a pull request is opened with gh."`
+	CloseWorktree text `key:"close_worktree" doc:"true: the run's worktree is removed then. Its branch stays."`
 }
 
 type limitsDoc struct {

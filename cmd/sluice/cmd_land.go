@@ -11,6 +11,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/executor"
 	"sluice/internal/git"
 	"sluice/internal/tree"
 )
@@ -111,24 +112,35 @@ func (a *app) land(ctx context.Context, p *place, r daemon.RunStatus, l landing)
 		return err
 	}
 	defer repo.Close()
-	w, err := a.workOf(ctx, p, repo, r, l)
+	w := executor.WorkOf(p.root, r)
+	w.Unjudged = l.unjudged
+	onto, err := branchOnto(ctx, repo, l.onto)
 	if err != nil {
 		return err
 	}
-	out := landed{Run: r.ID, Branch: shortBranch(w.Onto), How: w.How}
+	to, err := w.Landing(ctx, repo, onto, l.how, l.message)
+	if err != nil {
+		return landFault(err)
+	}
+	if files := w.Uncommitted(ctx, repo); len(files) > 0 {
+		a.note("not landed: %s of %s that no commit has: %s", plural(len(files), "file"), r.Workspace, joinMost(files))
+	}
+	out := landed{Run: r.ID, Branch: shortBranch(onto), How: l.how}
 	if l.how != tree.Squash || l.pr {
-		if out.Listed, err = a.listCommits(ctx, repo, w); err != nil {
+		if out.Listed, err = a.listCommits(ctx, repo, to); err != nil {
 			return err
 		}
 	}
 	if l.pr {
 		out.How = "pr"
-		out.URL, err = a.pullRequest(ctx, p, repo, r, w)
+		out.URL, err = w.Request(ctx, repo, to, a.env)
 	} else {
-		err = a.landOn(ctx, repo, w, &out)
+		var got tree.Landed
+		got, err = w.Land(ctx, repo, to)
+		out.Commit, out.Files, out.Before = got.Commit, got.Files, got.Already
 	}
 	if err != nil {
-		return err
+		return landFault(err)
 	}
 	if l.close {
 		if err := a.closeWorktree(ctx, p, repo, r, &out); err != nil {
@@ -153,167 +165,27 @@ func landable(r daemon.RunStatus, l landing) error {
 	return nil
 }
 
-// workOf finds what there is to land, and where.
-func (a *app) workOf(ctx context.Context, p *place, repo *git.Repo, r daemon.RunStatus, l landing) (w tree.Landing, err error) {
-	w = tree.Landing{Run: r.ID, How: l.how, Top: repo.Top(), Worktree: r.Workspace, Message: l.message, Trailers: trailers(r)}
-	if w.Onto, err = branchOnto(ctx, repo, l.onto); err != nil {
-		return w, err
-	}
-	tip, err := repo.TipOf(ctx, "refs/heads/"+r.Branch)
-	if err != nil {
-		return w, err
-	}
-	base, err := repo.TipOf(ctx, git.Own("base", r.ID))
-	if err != nil {
-		return w, err
-	}
-	if tip.SHA == "" || base.SHA == "" {
-		return w, failed("`git branch --list 'sluice/*'` names those that are there", "%s has no branch %s: it never began, or the branch was removed", r.ID, r.Branch)
-	}
-	w.Tip, w.Base = tip.SHA, base.SHA
-	if w.Tip == w.Base {
-		if files := a.uncommitted(ctx, p, repo, r); len(files) > 0 {
-			return w, failed("look at them, then commit them there: git -C "+r.Workspace+" commit", "%s has committed nothing: its worktree has %s that no commit has: %s",
-				r.ID, plural(len(files), "file"), joinMost(files))
-		}
-		return w, failed("`sluice status "+r.ID+"` shows how it went", "%s has changed nothing", r.ID)
-	}
-	if err := judgedTree(ctx, repo, r, w, l); err != nil {
-		return w, err
-	}
-	if w.By, err = repo.Lander(ctx); err != nil {
-		return w, err
-	}
-	if files := a.uncommitted(ctx, p, repo, r); len(files) > 0 {
-		a.note("not landed: %s of %s that no commit has: %s", plural(len(files), "file"), r.Workspace, joinMost(files))
-	}
-	if w.Message == "" {
-		w.Message, err = a.landMessage(ctx, repo, r, w)
-	}
-	return w, err
-}
-
 // branchOnto is the full name of the branch that is named, or checked out.
 func branchOnto(ctx context.Context, repo *git.Repo, name string) (string, error) {
 	if name != "" {
 		return "refs/heads/" + strings.TrimPrefix(name, "refs/heads/"), nil
 	}
-	trees, err := repo.Worktrees(ctx)
-	if err != nil {
-		return "", err
+	branch, err := tree.CheckedOut(ctx, repo, repo.Top())
+	if err == nil && branch == "" {
+		err = failed("name one: --onto BRANCH", "no branch is checked out in %s", repo.Top())
 	}
-	for _, t := range trees {
-		if real, err := filepath.EvalSymlinks(t.Path); err == nil && real == repo.Top() && t.Branch != "" {
-			return t.Branch, nil
-		}
-	}
-	return "", failed("name one: --onto BRANCH", "no branch is checked out in %s", repo.Top())
+	return branch, err
 }
 
 func shortBranch(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }
 
-// uncommitted are the files of the run's worktree that are in no commit.
-func (a *app) uncommitted(ctx context.Context, p *place, repo *git.Repo, r daemon.RunStatus) []string {
-	changes, err := repo.Changed(ctx, filepath.Join(p.root, filepath.FromSlash(r.Workspace)), "")
-	if err != nil {
-		return nil // it is gone: what counts is the branch
-	}
-	var files []string
-	for _, f := range changes.Files {
-		if !strings.HasPrefix(f, workflowDir+"/") {
-			files = append(files, clean(f))
-		}
-	}
-	return files
-}
-
-// judgedTree refuses a tip whose files are not those that a gate has passed.
-func judgedTree(ctx context.Context, repo *git.Repo, r daemon.RunStatus, w tree.Landing, l landing) error {
-	if l.unjudged {
-		return nil
-	}
-	have, err := repo.TreeOf(ctx, w.Tip)
-	if err != nil {
-		return err
-	}
-	newest := ""
-	for _, st := range r.Steps {
-		for _, g := range st.Gates {
-			for _, q := range g.Rounds {
-				commit, _, _ := strings.Cut(q.Digest, "+")
-				if q.State != engine.Approved || len(commit) != len(w.Tip) {
-					continue
-				}
-				if judged, err := repo.TreeOf(ctx, commit); err == nil && judged == have {
-					return nil
-				} else if err == nil {
-					newest = commit
-				}
-			}
-		}
-	}
-	if newest == "" {
-		return nil // nothing says what was judged
-	}
-	return failed(fmt.Sprintf("look: git diff %.12s %.12s; then `sluice land %s --unjudged`", newest, w.Tip, r.ID),
-		"branch %s is not what a gate of %s has passed", r.Branch, r.ID)
-}
-
-// trailers say which run it was and who passed its gates.
-func trailers(r daemon.RunStatus) []string {
-	out := []string{tree.Trailer("Run", r.ID)}
-	for _, st := range r.Steps {
-		for _, g := range st.Gates {
-			if g.Implicit || len(g.Rounds) == 0 {
-				continue
-			}
-			q := g.Rounds[len(g.Rounds)-1]
-			if q.State != engine.Approved {
-				continue
-			}
-			who := q.ByKind
-			if q.By != nil && q.By.Who != "" {
-				who = q.By.Who
-				if q.By.Trust != "" {
-					who += " (" + q.By.Trust + ")"
-				}
-			}
-			out = append(out, tree.Trailer("Gate", clean(fmt.Sprintf("%s %s by %s", g.ID, orWord(q.Outcome, "pass"), who))))
-		}
-	}
-	return out
-}
-
-// landSubjects is how many subjects a message lists.
-const landSubjects = 20
-
-// landMessage names the run, and what its commits say of themselves.
-func (a *app) landMessage(ctx context.Context, repo *git.Repo, r daemon.RunStatus, w tree.Landing) (string, error) {
-	list, why, err := tree.Commits(ctx, repo, w.Base, w.Tip)
-	if err != nil || why != "" {
-		return "", errors.Join(err, landFault(why, r))
-	}
-	lines := []string{fmt.Sprintf("%s (%s)", clean(orWord(r.Name, r.Workflow)), r.ID), ""}
-	for _, c := range list[:min(len(list), landSubjects)] {
-		lines = append(lines, "- "+subject(c))
-	}
-	if more := len(list) - landSubjects; more > 0 {
-		lines = append(lines, fmt.Sprintf("- and %d more", more))
-	}
-	return strings.Join(lines, "\n"), nil
-}
-
-func subject(c git.Commit) string {
-	first, _, _ := strings.Cut(c.Message, "\n")
-	return clean(first)
-}
-
 // landFault makes an error of what a person has to do.
-func landFault(why string, r daemon.RunStatus) error {
-	if why == "" {
-		return nil
+func landFault(err error) error {
+	var s *tree.Stuck
+	if errors.As(err, &s) {
+		return failed(s.Do, "%s", clean(s.Why))
 	}
-	return failed("then `sluice land "+r.ID+"` again", "nothing was changed: %s", why)
+	return err
 }
 
 // listCommits shows the commits that come with the work, and asks.
@@ -323,11 +195,11 @@ func (a *app) listCommits(ctx context.Context, repo *git.Repo, w tree.Landing) (
 		return nil, err
 	}
 	if why != "" {
-		return nil, landFault(why, daemon.RunStatus{ID: w.Run})
+		return nil, failed("then `sluice land "+w.Run+"` again", "nothing was changed: %s", why)
 	}
 	var out []string
 	for _, c := range list {
-		out = append(out, fmt.Sprintf("%.12s %s", c.SHA, subject(c)))
+		out = append(out, fmt.Sprintf("%.12s %s", c.SHA, clean(tree.Subject(c))))
 	}
 	if a.json {
 		return out, nil
@@ -340,24 +212,6 @@ func (a *app) listCommits(ctx context.Context, repo *git.Repo, w tree.Landing) (
 		return nil, errors.Join(err, notDone(err))
 	}
 	return out, nil
-}
-
-func (a *app) landOn(ctx context.Context, repo *git.Repo, w tree.Landing, out *landed) error {
-	got, why, err := w.Do(ctx, repo)
-	switch {
-	case err != nil:
-		return err
-	case got.Already:
-		out.Before = true
-		if out.Commit, _, err = tree.LandedAs(ctx, repo, w.Run, w.Onto); err != nil {
-			return err
-		}
-		return nil
-	case why != "":
-		return landFault(why, daemon.RunStatus{ID: w.Run})
-	}
-	out.Commit, out.Files = got.Commit, got.Files
-	return nil
 }
 
 func (a *app) closeWorktree(ctx context.Context, p *place, repo *git.Repo, r daemon.RunStatus, out *landed) error {

@@ -349,6 +349,8 @@ func sayRepo(f engine.Fact) (said, bool) {
 		return said{text: fmt.Sprintf("the work of %s is to go onto its branch", attempt(f.Step, f.N)), style: dim}, true
 	case engine.RewindOwed:
 		return said{text: fmt.Sprintf("the work of %s is to be taken off its branch", attempt(f.Step, f.N)), style: dim}, true
+	case engine.LandingOwed:
+		return said{text: "its work is to be landed", style: dim}, true
 	case engine.WriteDone:
 		return said{text: because("written: "+f.ID, f.Why), style: dim}, true
 	case engine.DayBudgetNeared:

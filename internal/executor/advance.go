@@ -11,20 +11,6 @@ import (
 	"sluice/internal/tree"
 )
 
-// branchOf names the branch that a checkout is on, "" where its HEAD is detached.
-func (e *Executor) branchOf(ctx context.Context, top string) (string, error) {
-	trees, err := e.opt.Git.Worktrees(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, t := range trees {
-		if t.Path == top {
-			return t.Branch, nil
-		}
-	}
-	return "", nil
-}
-
 // advance moves the branch of an attempt that has passed to what was taken of it. It returns why that is left to a person.
 func (e *Executor) advance(ctx context.Context, job daemon.Job) (why string) {
 	err := e.persist(ctx, job.Key, func() (err error) {

@@ -62,7 +62,7 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 		if b.Head, err = e.base(job, st, b); err != nil {
 			return b, err
 		}
-		if b.On, err = e.branchOf(ctx, b.Top); err != nil {
+		if b.On, err = tree.CheckedOut(ctx, e.opt.Git, b.Top); err != nil {
 			return b, err
 		}
 		if b.Found, err = e.foundTree(ctx, job, b, tree.Order{Run: job.Run, Step: st.ID, N: n, Base: b.Head, Branch: b.On}); err != nil {

@@ -114,7 +114,7 @@ func (e *Executor) rewound(ctx context.Context, job daemon.Job) (string, error) 
 			return "", err
 		}
 		b.Top = dir
-		if b.On, err = e.branchOf(ctx, dir); err != nil {
+		if b.On, err = tree.CheckedOut(ctx, e.opt.Git, dir); err != nil {
 			return "", err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/tree"
 )
 
 // baseRefs is where the commits are kept that runs began from.
@@ -20,6 +21,11 @@ const baseRefs = "refs/sluice/base/"
 // workspace is the record of a run's own worktree, made before its branch: a branch of that name without it is another's.
 type workspace struct {
 	Base string `json:"base"`
+	Onto string `json:"onto,omitempty"` // the branch that the person's checkout was on, by its full name
+}
+
+func (e *Executor) workspaceFile(run string) string {
+	return filepath.Join(e.opt.State, "workspaces", plain(run))
 }
 
 // openWorkspace makes what a run's worktree is made of: the branch, from HEAD of the person's checkout, and the folder
@@ -40,7 +46,7 @@ func (e *Executor) openWorkspace(ctx context.Context, wt string) error {
 	}
 	run, branch := path.Base(wt), "refs/heads/"+engine.WorkspaceBranch(wt)
 	var w workspace
-	file := filepath.Join(e.opt.State, "workspaces", plain(run))
+	file := e.workspaceFile(run)
 	err = kept(file, &w)
 	if errors.Is(err, fs.ErrNotExist) {
 		w, err = e.newWorkspace(ctx, branch)
@@ -78,7 +84,8 @@ func (e *Executor) newWorkspace(ctx context.Context, branch string) (w workspace
 	if w.Base == "" {
 		return w, unready("the repo has no commit to make the branch sluice/%s of: make a first one with git commit", name)
 	}
-	return w, nil
+	w.Onto, err = tree.CheckedOut(ctx, e.opt.Git, e.opt.Git.Top())
+	return w, err
 }
 
 // makeRef makes a ref where it is missing.

@@ -22,11 +22,8 @@ func (e *Executor) write(ctx context.Context, job daemon.Job) engine.Event {
 		return ev
 	}
 	if job.Write.Kind != "" {
-		move := e.advance
-		if job.Write.Kind == engine.WriteRewind {
-			move = e.rewind
-		}
-		if ev.Why = move(ctx, job); ctx.Err() != nil {
+		do := map[string]func(context.Context, daemon.Job) string{engine.WriteAdvance: e.advance, engine.WriteRewind: e.rewind, engine.WriteLand: e.land}[job.Write.Kind]
+		if ev.Why = do(ctx, job); ctx.Err() != nil {
 			return nil
 		}
 		return ev

@@ -1,0 +1,193 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"sluice/internal/git"
+)
+
+// Work is what a run with a worktree of its own has made.
+type Work struct {
+	Run    string
+	Title  string // of its workflow
+	Dir    string // the worktree
+	Shown  string // the same, as a person would name it
+	Branch string // without refs/heads/
+	Passed []Passed
+	// Unjudged takes the branch also where no round has passed its files.
+	Unjudged bool
+}
+
+// Passed is a round that has passed.
+type Passed struct {
+	Gate, Outcome, Who string
+	Content            string // the commit that it was over, if any
+	Said               bool   // the newest round of a gate that the spec names: a trailer names it
+}
+
+// Stuck is why work cannot be landed, and what a person can do.
+type Stuck struct{ Why, Do string }
+
+func (s *Stuck) Error() string { return s.Why + ": " + s.Do }
+
+func stuck(do, format string, args ...any) error {
+	return &Stuck{Why: fmt.Sprintf(format, args...), Do: do}
+}
+
+// Landing finds what there is to land. onto is the full name of a branch; message is of the new commit, "" = made from
+// the commits. Where a person has to do something, the error is a *Stuck.
+func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message string) (Landing, error) {
+	l := Landing{Run: w.Run, How: how, Onto: onto, Top: repo.Top(), Worktree: w.Shown, Message: message, Trailers: w.trailers()}
+	tip, err := repo.TipOf(ctx, headRefs+w.Branch)
+	if err != nil {
+		return l, err
+	}
+	base, err := repo.TipOf(ctx, git.Own("base", w.Run))
+	if err != nil {
+		return l, err
+	}
+	if tip.SHA == "" || base.SHA == "" {
+		return l, stuck("`git branch --list 'sluice/*'` names those that are there", "%s has no branch %s: it never began, or the branch was removed", w.Run, w.Branch)
+	}
+	l.Tip, l.Base = tip.SHA, base.SHA
+	if l.Tip == l.Base {
+		if files := w.Uncommitted(ctx, repo); len(files) > 0 {
+			return l, stuck("look at them, then commit them there: git -C "+w.Shown+" commit", "%s has committed nothing: its worktree has %s that no commit has: %s",
+				w.Run, counted(len(files)), some(files))
+		}
+		return l, stuck("`sluice status "+w.Run+"` shows how it went", "%s has changed nothing", w.Run)
+	}
+	if err := w.judged(ctx, repo, l.Tip); err != nil {
+		return l, err
+	}
+	if l.By, err = repo.Lander(ctx); err != nil {
+		return l, err
+	}
+	if l.Message == "" {
+		l.Message, err = w.message(ctx, repo, l)
+	}
+	return l, err
+}
+
+func counted(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
+}
+
+// Uncommitted are the files of the worktree that are in no commit. It is empty where the worktree has gone.
+func (w Work) Uncommitted(ctx context.Context, repo *git.Repo) (files []string) {
+	changes, err := repo.Changed(ctx, w.Dir, "")
+	if err != nil {
+		return nil
+	}
+	for _, f := range changes.Files {
+		if !strings.HasPrefix(f, ".workflow/") {
+			files = append(files, git.OneLine(f))
+		}
+	}
+	return files
+}
+
+// judged refuses a tip whose files are not those that a round has passed.
+func (w Work) judged(ctx context.Context, repo *git.Repo, tip string) error {
+	if w.Unjudged {
+		return nil
+	}
+	have, err := repo.TreeOf(ctx, tip)
+	if err != nil {
+		return err
+	}
+	newest := ""
+	for _, p := range w.Passed {
+		if len(p.Content) != len(tip) {
+			continue
+		}
+		if tree, err := repo.TreeOf(ctx, p.Content); err == nil && tree == have {
+			return nil
+		} else if err == nil {
+			newest = p.Content
+		}
+	}
+	if newest == "" {
+		return nil // nothing says what was judged
+	}
+	return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `sluice land %s --unjudged`", newest, tip, w.Run),
+		"branch %s is not what a gate of %s has passed", w.Branch, w.Run)
+}
+
+// trailers say which run it was and who passed its gates.
+func (w Work) trailers() []string {
+	out := []string{Trailer("Run", w.Run)}
+	for _, p := range w.Passed {
+		if p.Said {
+			out = append(out, Trailer("Gate", fmt.Sprintf("%s %s by %s", p.Gate, p.Outcome, p.Who)))
+		}
+	}
+	return out
+}
+
+// subjects is how many subjects a message lists.
+const subjects = 20
+
+// message names the run, and what its commits say of themselves.
+func (w Work) message(ctx context.Context, repo *git.Repo, l Landing) (string, error) {
+	list, why, err := Commits(ctx, repo, l.Base, l.Tip)
+	if err != nil || why != "" {
+		return "", errors.Join(err, w.undone(why))
+	}
+	lines := []string{fmt.Sprintf("%s (%s)", w.Title, w.Run), ""}
+	for _, c := range list[:min(len(list), subjects)] {
+		lines = append(lines, "- "+Subject(c))
+	}
+	if more := len(list) - subjects; more > 0 {
+		lines = append(lines, fmt.Sprintf("- and %d more", more))
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// Subject is the first line of a commit's message.
+func Subject(c git.Commit) string {
+	first, _, _ := strings.Cut(c.Message, "\n")
+	return git.OneLine(first)
+}
+
+// undone makes an error of what a person has to do first.
+func (w Work) undone(why string) error {
+	if why == "" {
+		return nil
+	}
+	return stuck("then `sluice land "+w.Run+"` again", "nothing was changed: %s", why)
+}
+
+// Land lands it. An error that is a *Stuck says what a person has to do; nothing was changed then.
+func (w Work) Land(ctx context.Context, repo *git.Repo, l Landing) (Landed, error) {
+	out, why, err := l.Do(ctx, repo)
+	switch {
+	case err != nil:
+		return out, err
+	case out.Already:
+		out.Commit, _, err = LandedAs(ctx, repo, w.Run, l.Onto)
+		return out, err
+	}
+	return out, w.undone(why)
+}
+
+// CheckedOut is the full name of the branch that the checkout at top is on, "" where there is none.
+func CheckedOut(ctx context.Context, repo *git.Repo, top string) (string, error) {
+	trees, err := repo.Worktrees(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, t := range trees {
+		if real, err := filepath.EvalSymlinks(t.Path); err == nil && real == top {
+			return t.Branch, nil
+		}
+	}
+	return "", nil
+}
