@@ -21,6 +21,8 @@ const (
 	firstRecord = "first" // how it was before anything of the run worked there
 	openRecord  = "open"  // how it was before the work there that has not passed yet
 	lastRecord  = "last"  // what was taken there last
+
+	settingsRecord = "settings" // the files that git's settings named when the run began to work there
 )
 
 // folderRecord is the file of such a record. A task's run is part of the run it belongs to.
@@ -49,19 +51,16 @@ func (e *Executor) ownPaths(b begin) []string {
 }
 
 // folder is where an attempt works, as package tree takes it.
-func (e *Executor) folder(job daemon.Job, b begin) tree.Folder {
-	l := e.law(job, b)
+func (e *Executor) folder(ctx context.Context, job daemon.Job, b begin) (tree.Folder, error) {
+	l, err := e.law(ctx, job, b)
 	law := func(file string) bool { is, _ := l.has(file); return is }
-	return tree.Folder{Repo: e.opt.Git, Top: b.Top, Own: e.ownPaths(b), Law: law}
+	return tree.Folder{Repo: e.opt.Git, Top: b.Top, Own: e.ownPaths(b), Law: law}, err
 }
 
 // law is what decides over the work in a folder.
-func (e *Executor) law(job daemon.Job, b begin) law {
-	var commands [][]string
-	for _, a := range e.opt.Settings().Agents {
-		commands = append(commands, a.Command)
-	}
-	return lawOf(job.Spec, commands, judging{root: e.root, top: b.Top, dir: b.Dir})
+func (e *Executor) law(ctx context.Context, job daemon.Job, b begin) (law, error) {
+	named, err := e.gitFiles(ctx, job, b)
+	return lawOf(job.Spec, agentsOf(e.opt.Settings(), job.Spec), named, judging{root: e.root, top: b.Top, dir: b.Dir}), err
 }
 
 // last is what was taken of a folder last, and where its branch was then.
@@ -103,7 +102,11 @@ func (e *Executor) tip(o tree.Order, head string) (string, error) {
 
 // foundTree takes the folder as it is before an attempt.
 func (e *Executor) foundTree(ctx context.Context, job daemon.Job, b begin, o tree.Order) (string, error) {
-	was, err := e.folder(job, b).Find(ctx, o)
+	var was tree.Before
+	f, err := e.folder(ctx, job, b)
+	if err == nil {
+		was, err = f.Find(ctx, o)
+	}
 	if err != nil {
 		if ctx.Err() != nil || passing(err) {
 			return "", err
@@ -184,7 +187,11 @@ func (e *Executor) take(ctx context.Context, job daemon.Job, st *engine.Step, b 
 		if err != nil {
 			return err
 		}
-		if c.Taken, err = e.folder(job, b).Take(ctx, o, tip, was); err != nil {
+		f, err := e.folder(ctx, job, b)
+		if err != nil {
+			return err
+		}
+		if c.Taken, err = f.Take(ctx, o, tip, was); err != nil {
 			return err
 		}
 		if err := e.changes(ctx, b, c); err != nil {
@@ -276,5 +283,6 @@ func (e *Executor) changedLaw(ctx context.Context, job daemon.Job, b begin, was 
 	for _, f := range c.Taken.Law {
 		files = append(files, f.Path)
 	}
-	return e.law(job, b).guarded(files, outs), nil
+	l, err := e.law(ctx, job, b)
+	return l.guarded(files, outs), err
 }
