@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"sluice/daemon"
 	"sluice/internal/conform"
 )
 
@@ -63,5 +65,50 @@ func TestGitSettingsOfAWorktree(t *testing.T) {
 	l := lawOf(b.spec, nil, named, j)
 	if got := l.guarded([]string{"hooks/pre-push", "src/hooks/x", "vi", "null"}, nil); !slices.Equal(got, []string{"hooks/pre-push"}) {
 		t.Errorf("%q of %q", got, named)
+	}
+}
+
+// TestHiddenFilesAreAsked: files that only a step's own ignore rules hide are named in the question and bound; so are
+// ignored files that `protect` names, also where they did not change.
+func TestHiddenFilesAreAsked(t *testing.T) {
+	conform.Rule(t, "9-one-tree ignored", "a person is asked, and the question names the files; they are bound")
+	conform.Rule(t, "9-one-tree beside", "ignored files that protect names are bound beside the tree, and an answer is void where one changes")
+	b := newBench(t, strings.Replace(plainSpec, "{id: w}", `{id: w, protect: [".env"]}`, 1))
+	b.put(".gitignore", ".env\nout/\n")
+	b.put(".env", "KEY=1\n")
+	b.sh("git add -A; git commit -q -m before")
+	job := b.checkJob("A", 1)
+	b.begin(job)
+	b.put("new.txt", "x")
+	was := b.carry(job).Check
+	if len(was.Protected) > 0 || !strings.Contains(was.Digest, "+") {
+		t.Errorf("%+v", was)
+	}
+	if b.digestNow() != was.Digest {
+		t.Error("another digest, though nothing changed")
+	}
+	b.put(".env", "KEY=2\n")
+	if b.digestNow() == was.Digest {
+		t.Error("an ignored file that protect names is not bound")
+	}
+	b.put(".env", "KEY=1\n")
+
+	b.put(".gitignore", ".env\nout/\nfake/\n")
+	for _, f := range []string{"a", "b", "c", "d", "e"} {
+		b.put("fake/"+f+".py", "evil\n")
+	}
+	job = b.checkJob("A", 2)
+	b.begin(job)
+	c := b.carry(job).Check
+	if !slices.Equal(c.Protected, []string{".gitignore", `ignore rules, which hide "fake/a.py", "fake/b.py", "fake/c.py" and 2 more`}) {
+		t.Errorf("%q", c.Protected)
+	}
+	now, err := b.e.DigestNow(b.ctx(), daemon.Reviewed{Run: run1, Step: "A", Attempt: 2, Digest: c.Digest})
+	if err != nil || now != c.Digest {
+		t.Errorf("%s, %v", now, err)
+	}
+	b.put("fake/e.py", "other\n")
+	if now, err := b.e.DigestNow(b.ctx(), daemon.Reviewed{Run: run1, Step: "A", Attempt: 2, Digest: c.Digest}); err != nil || now == c.Digest {
+		t.Errorf("a hidden file is not bound: %s, %v", now, err)
 	}
 }

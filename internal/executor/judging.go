@@ -42,6 +42,7 @@ func (j judging) names(file string) []string {
 type law struct {
 	judging
 	globs    []string
+	protect  int      // how many of the globs are those of `protect`
 	names    []string // base names
 	settings started  // what the person's git settings name
 	programs started
@@ -109,7 +110,7 @@ func (j judging) places(file string) (out []string) {
 
 // lawOf makes the law of a spec. agents are those that the settings know, settings the files that git's settings name.
 func lawOf(spec *engine.Spec, agents []agentOf, settings []string, j judging) law {
-	l := law{judging: j, globs: append(slices.Clone(spec.Protect), lawGlobs()...), names: lawNames(), plain: len(spec.Protect) == 0}
+	l := law{judging: j, globs: append(slices.Clone(spec.Protect), lawGlobs()...), names: lawNames(), protect: len(spec.Protect), plain: len(spec.Protect) == 0}
 	for _, judge := range judges(spec) {
 		l.starts(judge.where, shells.Starts(judge.command.Words()))
 	}
@@ -176,6 +177,14 @@ func (l law) has(file string) (is, program bool) {
 	return program, program
 }
 
+// protects reports whether `protect` names a file.
+func (l law) protects(file string) bool {
+	names := l.judging.names(file)
+	return slices.ContainsFunc(l.globs[:l.protect], func(g string) bool {
+		return slices.ContainsFunc(names[:len(names)-1], func(n string) bool { return matches(g, n) })
+	})
+}
+
 // guarded are the changed files that are law, but programs which the step was to write (outs, from where commands run).
 func (l law) guarded(files, outs []string) []string {
 	var out, others []string
@@ -229,4 +238,3 @@ func judges(spec *engine.Spec) []judgeOf {
 	}
 	return slices.DeleteFunc(out, func(j judgeOf) bool { return j.command == nil })
 }
-

@@ -3,11 +3,13 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sluice/daemon"
@@ -194,7 +196,7 @@ func (e *Executor) take(ctx context.Context, job daemon.Job, st *engine.Step, b 
 		if c.Taken, err = f.Take(ctx, o, tip, was); err != nil {
 			return err
 		}
-		if err := e.changes(ctx, b, c); err != nil {
+		if err := e.changes(ctx, job, b, c); err != nil {
 			return err
 		}
 		return keep(e.folderRecord(job, lastRecord, b.Top), last{At: head, Taken: c.Taken.Commit})
@@ -218,7 +220,7 @@ func coveredOf(b begin, outs []string) covered {
 }
 
 // changes fills in which files the work changed, and what does not ship.
-func (e *Executor) changes(ctx context.Context, b begin, c *covered) error {
+func (e *Executor) changes(ctx context.Context, job daemon.Job, b begin, c *covered) error {
 	list, err := e.opt.Git.ChangesBetween(ctx, b.Found, c.Taken.Commit)
 	if err != nil {
 		return err
@@ -232,7 +234,16 @@ func (e *Executor) changes(ctx context.Context, b begin, c *covered) error {
 	if c.Tree, err = e.opt.Git.TreeOf(ctx, c.Taken.Commit); err != nil {
 		return err
 	}
+	l, err := e.law(ctx, job, b)
+	if err != nil {
+		return err
+	}
 	c.Taken.Beside, err = e.beside(ctx, b, c)
+	for _, f := range c.Taken.Outside {
+		if l.protects(f.Path) && !slices.ContainsFunc(c.Taken.Beside, func(o tree.Beside) bool { return o.Path == f.Path }) {
+			c.Taken.Beside = append(c.Taken.Beside, f)
+		}
+	}
 	return err
 }
 
@@ -270,6 +281,27 @@ func (e *Executor) beside(ctx context.Context, b begin, c *covered) ([]tree.Besi
 	return out, nil
 }
 
+// hides says which files are in no commit because of ignore rules of the run's own.
+func hides(t tree.Taken) []string {
+	var names []string
+	for i, f := range t.Hidden {
+		if names = append(names, strconv.Quote(f.Path)); i == shownHidden-1 {
+			break
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	words := "ignore rules, which hide " + strings.Join(names, ", ")
+	if n := len(t.Hidden) + t.More - len(names); n > 0 {
+		words += fmt.Sprintf(" and %d more", n)
+	}
+	return []string{words}
+}
+
+// shownHidden is how many hidden files the question to a person names.
+const shownHidden = 3
+
 // changedLaw names what of the law differs from how it was before the run.
 func (e *Executor) changedLaw(ctx context.Context, job daemon.Job, b begin, was tree.Before, c covered, outs []string) ([]string, error) {
 	list, err := e.opt.Git.ChangesBetween(ctx, was.Found, c.Taken.Commit)
@@ -284,5 +316,5 @@ func (e *Executor) changedLaw(ctx context.Context, job daemon.Job, b begin, was 
 		files = append(files, f.Path)
 	}
 	l, err := e.law(ctx, job, b)
-	return l.guarded(files, outs), err
+	return append(l.guarded(files, outs), hides(c.Taken)...), err
 }
