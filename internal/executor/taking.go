@@ -24,6 +24,7 @@ const (
 	openRecord  = "open"  // how it was before the work there that has not passed yet
 	lastRecord  = "last"  // what was taken there last
 
+	carriedRecord  = "carried"  // outputs that were carried there
 	settingsRecord = "settings" // the files that git's settings named when the run began to work there
 )
 
