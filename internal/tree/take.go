@@ -169,15 +169,31 @@ func changed(was, now []Beside) []Beside {
 	return out
 }
 
+// gitsOwn reports whether a file says something to git alone. In a folder that is ignored as a whole it says nothing: git
+// does not look into it. Package managers leave such files by the hundred.
+func gitsOwn(file string) bool {
+	return slices.Contains([]string{git.IgnoreName, ".gitattributes"}, path.Base(file))
+}
+
 // outside are those of the files that git ignores, with their digests.
 func (f Folder) outside(ctx context.Context, files []string) ([]Beside, error) {
 	ignored, err := f.Repo.Ignored(ctx, f.Top, files)
 	if err != nil {
 		return nil, err
 	}
+	var folders []string
+	for _, file := range files {
+		if ignored[file] && gitsOwn(file) && path.Dir(file) != "." {
+			folders = append(folders, path.Dir(file))
+		}
+	}
+	inert, err := f.Repo.Ignored(ctx, f.Top, folders)
+	if err != nil {
+		return nil, err
+	}
 	var out []Beside
 	for _, file := range files {
-		if !ignored[file] {
+		if !ignored[file] || gitsOwn(file) && inert[path.Dir(file)] {
 			continue
 		}
 		d, err := git.Digest(ctx, f.Top, []string{file})
