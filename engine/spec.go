@@ -196,6 +196,18 @@ type Command struct {
 	Argv  []Text
 }
 
+// Words is the argument list as the spec has it: that of sh -c for a text.
+func (c *Command) Words() []string {
+	if c.Shell != "" {
+		return []string{"sh", "-c", c.Shell}
+	}
+	words := make([]string, len(c.Argv))
+	for i, t := range c.Argv {
+		words[i] = t.Source
+	}
+	return words
+}
+
 // EnvVar is one entry of `env:`, in the order of the file.
 type EnvVar struct {
 	Name  string

@@ -17,6 +17,7 @@ const (
 	inAnswerFile = "the answer file"
 	inBlock      = "a block of the reply"
 	inWhole      = "the reply"
+	inBareLine   = "a line of the reply"
 	inAnother    = "another"
 )
 
@@ -67,6 +68,11 @@ func elsewhere(in VerdictInput, verdict said) (out []said) {
 			found = append(found, said{inBlock, []byte(strings.TrimSpace(b.text))})
 		}
 	}
+	for _, l := range plainLines(text) { // a quote is in a block, indented, or behind a >
+		if isVerdict([]byte(l)) && l != text {
+			out = append(out, said{inBareLine, []byte(l)})
+		}
+	}
 	switch {
 	case verdict.where == inWhole:
 	case verdict.where == inBlock:
@@ -79,6 +85,15 @@ func elsewhere(in VerdictInput, verdict said) (out []said) {
 		out = append(out, said{inWhole, []byte(text)})
 	}
 	return out
+}
+
+// isVerdict reports whether a text is an object with a verdict, though no fence calls it JSON.
+func isVerdict(data []byte) bool {
+	if !bytes.HasPrefix(data, []byte("{")) || !bytes.Contains(bytes.ToLower(data), []byte(`"verdict"`)) {
+		return false
+	}
+	_, err := strictjson.Check(data, MaxAnswer)
+	return err == nil
 }
 
 // differ says in which member that decides a second answer differs from the first. What it does not name agrees.

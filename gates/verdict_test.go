@@ -22,6 +22,7 @@ func schemaOf(s string) *engine.Schema { return &engine.Schema{Source: json.RawM
 func TestReadVerdict(t *testing.T) {
 	hold.Rule(t, "7-agents read order", "structured, answer file, last block, whole text")
 	hold.Rule(t, "7-agents one verdict", "two verdicts that differ, or a file that contradicts the output: inconclusive")
+	hold.Rule(t, "9-one-tree verdict", "the program's final answer counts, a file of the format text alone; what disagrees is inconclusive")
 	hold.Rule(t, "field ask 6", "what cannot be read as a verdict passes nothing")
 	hold.Rule(t, "1-language rule 6", "no answer and a wrong one are inconclusive")
 	const pass, fail = `{"verdict":"pass"}`, `{"verdict":"fail","feedback":"no"}`
@@ -56,6 +57,11 @@ func TestReadVerdict(t *testing.T) {
 			in.ByReply, in.WantToken = true, "T"
 			in.AnswerFile = []byte(`{"verdict":"fail","token":"T"}`)
 		}), "?a block of the reply says pass, the answer file says fail"},
+		{"a line says another thing", out("First:\n" + fail + "\nThen:\n" + block3(pass)), "?a block of the reply says pass, a line of the reply says fail"},
+		{"a line after it says another thing", out(block3(pass) + "\n" + fail + "\n"), "?a block of the reply says pass, a line of the reply says fail"},
+		{"structured, and a line that says another thing", with(out("So:\n"+pass), func(in *VerdictInput) { in.Structured = []byte(fail) }), "?the structured output says fail, a line of the reply says pass"},
+		{"a line that says the same", out("First:\n" + pass + "\n" + block3(pass)), "pass"},
+		{"a line that is no verdict", out("First:\n{\"name\":\"pkg\"}\n{not JSON}\n" + block3(pass)), "pass"},
 		{"a file of another that says another thing", with(out(block3(pass)), func(in *VerdictInput) {
 			in.ByReply, in.WantToken = true, "T"
 			in.AnswerFile = []byte(`{"verdict":"fail","token":"U"}`)

@@ -34,6 +34,7 @@ type compiler struct {
 	above   []string       // the workflows whose child this one is, itself last
 	list    string         // the step with for_each
 	kids    []pinned       // what child runs go by
+	notes   book           // what is no fault, and worth saying
 
 	fixed  map[*yaml.Node]string // what texts with expressions came to, where that is said when the run starts
 	world  world
@@ -156,8 +157,8 @@ func (c *compiler) workflow() {
 		}
 	}
 	if w.Hooks != nil {
-		s.AfterStep = c.command(w.Hooks.AfterStep, inStep, "hooks: after_step")
-		s.AfterRun = c.command(w.Hooks.AfterRun, inStep, "hooks: after_run")
+		s.AfterStep = c.judge(w.Hooks.AfterStep, inStep, "hooks: after_step")
+		s.AfterRun = c.judge(w.Hooks.AfterRun, inStep, "hooks: after_run")
 		s.Notify = c.yes(w.Hooks.Notify, "workflow: hooks: notify")
 	}
 	c.limits(w.Limits)

@@ -49,7 +49,7 @@ func (c *compiler) reviewer(d *gateDoc, what string) engine.Reviewer {
 	what += ": reviewer"
 	out := engine.Reviewer{
 		Level: r.Level.value, AgentType: r.AgentType.value, FromStep: r.From.value == "step", Trust: r.Trust.value,
-		Run:     c.command(r.Run, inGate, what+": run"),
+		Run:     c.judge(r.Run, inGate, what+": run"),
 		Prompt:  c.text(r.Prompt, inGate, what+": prompt", nil),
 		Session: c.session(r.Session, inGate, what+": session"),
 	}

@@ -157,7 +157,7 @@ func (c *compiler) outputs(d outputsDoc, s scope, what string) (out []engine.Out
 // criterion reads the sentences a machine can check; any other text is the reviewer's.
 func (c *compiler) criterion(d criterionDoc, what string) engine.Criterion {
 	if d.command.set() {
-		return engine.Criterion{Command: c.command(d.command, inStep, what), Folder: d.folder}
+		return engine.Criterion{Command: c.judge(d.command, inStep, what), Folder: d.folder}
 	}
 	if d.file.set() {
 		return engine.Criterion{File: c.fixedPath(d.file, what), NonEmpty: d.nonEmpty, Folder: d.folder}

@@ -60,7 +60,7 @@ func load(file string, src []byte, vars map[string]any, from sources) (*engine.S
 	}
 	var doc specDoc
 	r.object(root, reflect.ValueOf(&doc).Elem(), topName)
-	c := &compiler{reader: r, doc: &doc, given: vars, schemas: from.schemas, flows: from.flows, above: from.above, spec: &engine.Spec{Digest: Digest(src)}}
+	c := &compiler{reader: r, doc: &doc, given: vars, schemas: from.schemas, flows: from.flows, above: from.above, spec: &engine.Spec{Digest: Digest(src)}, notes: book{file: file}}
 	c.compile()
 	if max(len(doc.Steps), len(doc.Gates)) > MaxSteps {
 		r.pos(1, 1, "the workflow has more than %d steps or gates: split it", MaxSteps)
@@ -89,6 +89,19 @@ func LoadFile(path string) (*engine.Spec, []Fault) {
 	}
 	spec, _, faults := load(path, src, nil, below(rootOf(path)))
 	return spec, faults
+}
+
+// Notes tells what is no fault of the spec at path, and worth saying; nothing where it has faults.
+func Notes(path string) []Fault {
+	src, err := readBounded(path, MaxBytes)
+	if err != nil {
+		return nil
+	}
+	_, c, _ := load(path, src, nil, below(rootOf(path)))
+	if c == nil {
+		return nil
+	}
+	return c.notes.sorted()
 }
 
 // rootOf gives the repo's root of a spec in .workflow/specs, else the spec's folder.

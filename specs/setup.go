@@ -16,7 +16,7 @@ func (c *compiler) setup(d *setupDoc, what string) *engine.Setup {
 		return nil
 	}
 	s := &engine.Setup{Files: c.fixedPaths(d.Files, what+": files"), Provides: c.fixedPaths(d.Provides, what+": provides")}
-	if run := c.command(d.Run, inStep, what+": run"); run != nil {
+	if run := c.judge(d.Run, inStep, what+": run"); run != nil {
 		s.Run = *run
 	}
 	for _, list := range []struct {

@@ -298,6 +298,22 @@ func (c *compiler) command(d commandDoc, s scope, what string) *engine.Command {
 	return cmd
 }
 
+// judge compiles a command of those that judge, or prepare what they need, and notes where it cannot be told what it runs.
+func (c *compiler) judge(d commandDoc, s scope, what string) *engine.Command {
+	cmd := c.command(d, s, what)
+	if cmd == nil {
+		return nil
+	}
+	if why := shells.Starts(cmd.Words()).Unknown; why != "" {
+		end := "else a person is asked at each gate of a step that changed files other than its outputs"
+		if len(c.spec.Protect) > 0 {
+			end = "nothing else of what it runs is looked at"
+		}
+		c.notes.at(d.node, "%s: what it runs cannot be told from its text (%s): name that under `protect`, or make it a script of the repo; %s", what, why, end)
+	}
+	return cmd
+}
+
 // noValueInCode refuses a value within an argument that a shell, or another interpreter, runs as code.
 func (c *compiler) noValueInCode(d commandDoc, what string) {
 	argv := make([]string, len(d.argv))

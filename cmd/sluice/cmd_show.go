@@ -110,7 +110,10 @@ type shown struct {
 	Cut      bool               `json:"changed_cut,omitempty"`
 	Taken    string             `json:"taken,omitempty"`  // the commit that the gate judges
 	Beside   []tree.Beside      `json:"beside,omitempty"` // files that are judged with it and do not ship
-	Files    string             `json:"files,omitempty"`  // prompt, output and signal of the attempt
+	Law      []tree.Beside      `json:"law,omitempty"`    // files that decide, are in no commit and changed
+	Hidden   []tree.Beside      `json:"hidden,omitempty"` // files that only ignore rules of the run's own keep out of the commit
+	More     int                `json:"more_hidden,omitempty"`
+	Files    string             `json:"files,omitempty"` // prompt, output and signal of the attempt
 	Checked  []checkedBy        `json:"checked,omitempty"`
 	Earlier  []engine.Round     `json:"earlier,omitempty"`
 
@@ -269,7 +272,8 @@ func (sh *shown) changes(ctx context.Context, p *place, run string) {
 		Taken tree.Taken `json:"taken"`
 	}
 	if recorded(record+"files", &checked) {
-		sh.Changed, sh.base, sh.Taken, sh.Beside = checked.Files, checked.Found, checked.Taken.Commit, checked.Taken.Beside
+		t := checked.Taken
+		sh.Changed, sh.base, sh.Taken, sh.Beside, sh.Law, sh.Hidden, sh.More = checked.Files, checked.Found, t.Commit, t.Beside, t.Law, t.Hidden, t.More
 		return
 	}
 	repo, err := git.Open(ctx, p.root)
@@ -428,6 +432,22 @@ func (a *app) printChanged(sh *shown) {
 	}
 	for _, f := range sh.Beside {
 		a.field("", clean(f.Path)+" is judged too, and does not ship")
+	}
+	for _, f := range sh.Law {
+		a.field("", clean(f.Path)+" decides too, has changed, and does not ship")
+	}
+	for i, f := range sh.Hidden {
+		if i == showFiles {
+			break
+		}
+		label := ""
+		if i == 0 {
+			label = "hidden"
+		}
+		a.field(label, clean(f.Path)+" does not ship: only ignore rules of this run hide it")
+	}
+	if n := len(sh.Hidden) + sh.More - showFiles; n > 0 {
+		a.field("", fmt.Sprintf("… and %d more", n))
 	}
 	if len(sh.Changed) > 0 {
 		more := "sluice show " + sh.Step + " --diff prints the changes"

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/executor"
+	"sluice/internal/shells"
 	"sluice/specs"
 )
 
@@ -26,7 +28,8 @@ stand-ins, as a run would, and prints all faults at once, each as file:line:col:
 SPEC is a file or a workflow's id; without any, all of .workflow/specs/ are read. Of a task file,
 which ends in .json, it tells the first fault: no JSON, a doubled id, a dependency that is not
 there, a cycle.
-Run it after each edit, and in CI: it exits 1 if there is a fault.`,
+Run it after each edit, and in CI: it exits 1 if there is a fault. A note is none: it names a
+command of a gate, criterion, hook or agent of which it cannot be told what of the repo it runs.`,
 		Example: "sluice validate\nsluice validate phase-4-search-index\nsluice validate to-do.json",
 		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -82,8 +85,12 @@ func (a *app) validate(files, taskFiles []string, every bool) error {
 	if every {
 		tell(strayStubs(files))
 	}
+	notes := a.agentNotes(files)
 	for _, f := range files {
 		spec, faults := specs.LoadFile(f)
+		for _, x := range specs.Notes(f) {
+			notes = append(notes, faultLine{shortPath(x.File), x.Line, x.Col, x.Message})
+		}
 		faults = append(faults, stubFaultsOf(f, spec)...)
 		for _, x := range a.promptFaultsOf(f, spec) {
 			if !said[x] { // specs share their roles
@@ -104,8 +111,13 @@ func (a *app) validate(files, taskFiles []string, every bool) error {
 			a.print("%s %s: %s, %s", a.paint(green, "ok"), shortPath(f), plural(len(spec.Steps), "step"), plural(gatesOf(spec), "gate"))
 		}
 	}
+	for _, x := range notes {
+		if !a.json {
+			a.print("%s %s", a.paint(yellow, "note"), x)
+		}
+	}
 	if a.json {
-		if err := a.document(map[string]any{"ok": len(all) == 0, "files": len(files) + len(taskFiles), "faults": all}); err != nil {
+		if err := a.document(map[string]any{"ok": len(all) == 0, "files": len(files) + len(taskFiles), "faults": all, "notes": notes}); err != nil {
 			return err
 		}
 	} else if len(all) > 0 {
@@ -134,6 +146,29 @@ func (a *app) settingsFaultsOf(files []string) []faultLine {
 		if _, err := a.settingsOf(root, nil); err != nil {
 			for _, one := range faultsIn(err) {
 				out = append(out, placeOf(one.Error()))
+			}
+		}
+	}
+	return out
+}
+
+// agentNotes tells of which agents of the settings it cannot be told what their command starts, each repo looked at once.
+func (a *app) agentNotes(files []string) []faultLine {
+	out, looked := []faultLine{}, map[string]bool{}
+	for _, f := range files {
+		root := filepath.Dir(filepath.Dir(filepath.Dir(f)))
+		if filepath.Join(root, specsDir) != filepath.Dir(f) || looked[root] {
+			continue
+		}
+		looked[root] = true
+		s, err := a.settingsOf(root, nil)
+		if err != nil {
+			continue // told as a fault
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Settings.Agents)) {
+			if why := shells.Starts(s.Settings.Agents[name].Command).Unknown; why != "" {
+				out = append(out, faultLine{Message: fmt.Sprintf("agents.%s.command: what it runs cannot be told from its text (%s): name what of the repo it runs under `protect` of the workflows, or make it a script; "+
+					"else a person is asked at each gate of a step that changed files other than its outputs", name, why)})
 			}
 		}
 	}

@@ -157,7 +157,7 @@ func (e *Executor) plan(ctx context.Context, l launch, p process, run, rest stri
 			return plan, err
 		}
 	}
-	plan.Tools = e.tools(plan, p.judged.seat == nil)
+	plan.Tools = e.tools(plan, p.judged.host == "")
 	top, err := e.shownTop(ctx, l.key, cwd, p, &plan)
 	if err != nil {
 		return plan, err

@@ -39,14 +39,25 @@ func (c covered) ID() string { return c.with(c.Taken.Commit) }
 
 // with adds to the name of an object the digest of the files that do not ship.
 func (c covered) with(object string) string {
-	if object == "" || len(c.Taken.Beside)+len(c.Taken.Law) == 0 {
+	t := c.Taken
+	if object == "" || len(t.Beside)+len(t.Law)+len(t.Hidden) == 0 {
 		return object
 	}
 	var b strings.Builder
-	for _, f := range slices.Concat(c.Taken.Beside, c.Taken.Law) {
+	for _, f := range slices.Concat(t.Beside, t.Law, t.Hidden) {
 		fmt.Fprintf(&b, "%s %q\n", f.Digest, f.Path)
 	}
 	return object + "+" + hexSum([]byte(b.String()))[:16]
+}
+
+// outside are the files below Top that are bound and in no tree.
+func (c covered) outside() (files []string) {
+	for _, f := range slices.Concat(c.Taken.Beside, c.Taken.Law, c.Taken.Hidden) {
+		if !slices.Contains(c.Root, f.Path) {
+			files = append(files, f.Path)
+		}
+	}
+	return files
 }
 
 // digested adds to a check what it was over.
@@ -84,7 +95,7 @@ func (e *Executor) digest(ctx context.Context, c covered) (string, error) {
 	for _, part := range []struct {
 		base  string
 		files []string
-	}{{e.root, c.Root}, {c.Dir, c.Made}, {c.Top, c.Files}} {
+	}{{e.root, c.Root}, {c.Dir, c.Made}, {c.Top, append(c.outside(), c.Files...)}} {
 		if part.base == "" || len(part.files) == 0 {
 			parts = append(parts, "")
 			continue

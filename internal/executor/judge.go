@@ -28,7 +28,7 @@ const judgeDir = "judge"
 // judged is where a judge works.
 type judged struct {
 	begin                  // Dir and Top as the judge sees them
-	host   string          // Dir, as we see it
+	host   string          // Dir, as we see it; "" = it does not judge
 	agents begin           // where the agent worked
 	seat   *judge.Checkout // nil: no commit was taken, and it is the agent's own folder
 	covers bool            // the checkout is seen in the place of Top

@@ -4,6 +4,7 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -170,6 +171,38 @@ echo evil >src/a.py; echo evil >evil; mkdir -p .git/hooks; echo evil >.git/hooks
 	}
 	if homes, _ := filepath.Glob(filepath.Join(b.state, homesDir, run1, "judge.*=*")); len(homes) > 0 {
 		t.Errorf("homes of commands are left: %v", homes)
+	}
+}
+
+// TestNoCacheIsShared: what the settings let agents write is an agent's alone. No judge sees it, also not one that judges in
+// the agent's folder; what the settings name to read, it does.
+func TestNoCacheIsShared(t *testing.T) {
+	conform.Rule(t, "9-one-tree cache", "no judge sees what agents can write")
+	cache, both := t.TempDir(), t.TempDir()
+	look := fmt.Sprintf("test ! -e %s && test -d %s && test ! -w %s", cache, both, both)
+	b, taken := judgeBench(t, true, look)
+	b.settings.Sandbox.Write = []string{cache, both}
+	b.settings.Sandbox.Read = []string{both}
+	if check := b.carry(ofCommit(b.checkJob("A", 1), taken)).Check; !check.OK {
+		t.Errorf("criterion: %+v", check)
+	}
+	for _, gate := range []string{"G", "H"} {
+		if v := b.carry(ofCommit(b.reviewJob(gate, 1), taken)).Verdict; v.Outcome != engine.OutcomePass {
+			t.Errorf("%s: %+v", gate, v)
+		}
+	}
+	b.load(strings.ReplaceAll(strings.ReplaceAll(judgeSpec, `{run: "%s"}`, `{run: "`+look+`", folder: true}`), "%s", "true"))
+	job := ofCommit(b.checkJob("A", 1), taken)
+	job.Key += "0"
+	if check := b.carry(job).Check; !check.OK {
+		t.Errorf("in the folder: %+v", check)
+	}
+	b.script("writer", "touch "+cache+"/made\n")
+	if end := b.carry(b.stepJob("B", 1, 1)); end.Exit.Code != 0 {
+		t.Errorf("the agent: %+v", end)
+	}
+	if _, err := os.Stat(filepath.Join(cache, "made")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,12 +1,15 @@
 package executor
 
 import (
+	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/shells"
 )
 
 // lawGlobs are what says how work is done and judged: a step that changed some of it has a person look, whatever `protect`
@@ -39,34 +42,130 @@ func (j judging) names(file string) []string {
 type law struct {
 	judging
 	globs    []string
+	protect  int      // how many of the globs are those of `protect`
 	names    []string // base names
-	programs map[string]bool
-	bases    map[string]bool // base names of the programs
-	plain    bool            // `protect` names nothing: the globs are those of .workflow/
+	settings started  // what the person's git settings name
+	programs started
+	unknown  []string // commands of which it cannot be told what they start
+	plain    bool     // `protect` names nothing: the globs are those of .workflow/
 }
 
-// lawOf makes the law of a spec. commands are those of the roles' agents.
-func lawOf(spec *engine.Spec, commands [][]string, j judging) law {
-	l := law{judging: j, globs: append(slices.Clone(spec.Protect), lawGlobs()...), names: lawNames(), programs: judges(spec)}
-	for _, c := range commands {
-		if p := programOf(c); p != "" {
-			l.programs[path.Clean(p)] = true
+// started are files that a command starts, as named from the top of the checkout.
+type started struct {
+	files   map[string]bool
+	folders []string // with a slash behind: all in them
+	ends    []string // with a slash in front: in whatever folder
+	within  []string // with a slash on both sides: all in such a folder, wherever that is
+}
+
+func (s started) has(file string) bool {
+	return s.files[file] || slices.ContainsFunc(s.folders, func(d string) bool { return strings.HasPrefix(file, d) }) ||
+		slices.ContainsFunc(s.ends, func(end string) bool { return strings.HasSuffix("/"+file, end) }) ||
+		slices.ContainsFunc(s.within, func(d string) bool { return strings.Contains("/"+file, d) })
+}
+
+// add adds files as package shells names them. Those outside of the checkout are left out.
+func (s *started) add(j judging, files []string) {
+	if s.files == nil {
+		s.files = map[string]bool{}
+	}
+	for _, f := range files {
+		if end, anywhere := strings.CutPrefix(f, "**"); anywhere {
+			if dir, all := strings.CutSuffix(end, "/**"); all {
+				s.within = append(s.within, dir+"/")
+			} else {
+				s.ends = append(s.ends, end)
+			}
+			continue
+		}
+		for _, at := range j.places(f) {
+			if dir, all := strings.CutSuffix(at, "/**"); all {
+				s.folders = append(s.folders, dir+"/")
+			} else {
+				s.files[at] = true
+			}
 		}
 	}
-	l.plain, l.bases = len(spec.Protect) == 0, map[string]bool{}
-	for p := range l.programs {
-		l.bases[path.Base(p)] = true
+	slices.Sort(s.folders)
+	s.folders = slices.Compact(s.folders)
+}
+
+// places are where a file that a command names may lie, from the top of the checkout. One that is named in the root is
+// meant in the checkout as well: there the work lies that will be in the root.
+func (j judging) places(file string) (out []string) {
+	at := filepath.FromSlash(file)
+	for _, base := range []string{j.dir, j.root, j.top} {
+		full := at
+		if !filepath.IsAbs(at) {
+			full = filepath.Join(base, at)
+		}
+		for _, top := range []string{j.root, j.top} {
+			if rel, err := filepath.Rel(top, full); err == nil && filepath.IsLocal(rel) && rel != "." {
+				out = append(out, filepath.ToSlash(rel))
+			}
+		}
 	}
+	return out
+}
+
+// lawOf makes the law of a spec. agents are those that the settings know, settings the files that git's settings name.
+func lawOf(spec *engine.Spec, agents []agentOf, settings []string, j judging) law {
+	l := law{judging: j, globs: append(slices.Clone(spec.Protect), lawGlobs()...), names: lawNames(), protect: len(spec.Protect), plain: len(spec.Protect) == 0}
+	for _, judge := range judges(spec) {
+		l.starts(judge.where, shells.Starts(judge.command.Words()))
+	}
+	for _, a := range agents {
+		s := shells.Starts(a.command)
+		if !a.used {
+			s.Unknown = ""
+		}
+		l.starts("agents."+a.name+".command", s)
+	}
+	l.settings.add(j, settings)
 	return l
+}
+
+// agentOf is the command of an agent; used says that a role of the spec has it.
+type agentOf struct {
+	name    string
+	command []string
+	used    bool
+}
+
+// agentsOf are the agents of the settings.
+func agentsOf(s Settings, spec *engine.Spec) (out []agentOf) {
+	used := map[string]bool{}
+	for _, st := range spec.Steps {
+		for _, a := range s.role(st.Role()).Agent {
+			used[a] = true
+		}
+	}
+	for _, g := range spec.Gates {
+		for _, a := range s.role(g.Reviewer.AgentType).Agent {
+			used[a] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
+		out = append(out, agentOf{name, s.Agents[name].Command, used[name]})
+	}
+	return out
+}
+
+// starts adds what a command starts.
+func (l *law) starts(where string, s shells.Started) {
+	if s.Unknown != "" {
+		l.unknown = append(l.unknown, where+": "+s.Unknown)
+	}
+	l.programs.add(l.judging, s.Files)
 }
 
 // has reports whether a file, named from the top of its checkout, is law, and whether only as a program.
 func (l law) has(file string) (is, program bool) {
-	base := path.Base(file)
-	if slices.Contains(l.names, base) {
+	if slices.Contains(l.names, path.Base(file)) || l.settings.has(file) {
 		return true, false
 	}
-	if l.plain && !strings.Contains(file, ".workflow/") && !strings.Contains(filepath.ToSlash(l.top), ".workflow") && !l.bases[base] {
+	program = l.programs.has(file)
+	if !program && l.plain && !strings.Contains(file, ".workflow/") && !strings.Contains(filepath.ToSlash(l.top), ".workflow") {
 		return false, false // most of 500,000 files
 	}
 	names := l.judging.names(file)
@@ -75,120 +174,67 @@ func (l law) has(file string) (is, program bool) {
 			return true, false
 		}
 	}
-	program = slices.ContainsFunc(names, func(n string) bool { return l.programs[n] })
 	return program, program
+}
+
+// protects reports whether `protect` names a file.
+func (l law) protects(file string) bool {
+	names := l.judging.names(file)
+	return slices.ContainsFunc(l.globs[:l.protect], func(g string) bool {
+		return slices.ContainsFunc(names[:len(names)-1], func(n string) bool { return matches(g, n) })
+	})
 }
 
 // guarded are the changed files that are law, but programs which the step was to write (outs, from where commands run).
 func (l law) guarded(files, outs []string) []string {
-	var out []string
+	var out, others []string
 	for _, f := range files {
 		is, program := l.has(f)
-		if program {
+		if program || !is && len(l.unknown) > 0 {
 			names := l.judging.names(f)
-			is = !slices.ContainsFunc(outs, func(o string) bool { return slices.Contains(names, path.Clean(filepath.ToSlash(o))) })
+			if slices.ContainsFunc(outs, func(o string) bool { return slices.Contains(names, path.Clean(filepath.ToSlash(o))) }) {
+				continue
+			}
+			if !program {
+				others = append(others, f)
+			}
 		}
 		if is && len(out) < maxProtected {
 			out = append(out, f)
 		}
 	}
+	if len(others) > 0 && l.plain {
+		out = append(out, others[0]+more(others)+" (what is run cannot be told, "+l.unknown[0]+": name it under protect)")
+	}
 	return out
 }
 
-// judges are the programs that the gates, criteria and hooks of a spec start, as far as their commands name them by a path:
-// the first word of each part, or the script that an interpreter is given.
-func judges(spec *engine.Spec) map[string]bool {
-	out := map[string]bool{}
-	add := func(c *engine.Command) {
-		if c == nil {
-			return
-		}
-		for _, words := range commandsIn(c) {
-			if p := programOf(words); p != "" {
-				out[path.Clean(p)] = true
-			}
-		}
+func more(files []string) string {
+	if len(files) == 1 {
+		return ""
 	}
+	return fmt.Sprintf(" and %d more", len(files)-1)
+}
+
+// judgeOf is a command that judges, and what it is of.
+type judgeOf struct {
+	where   string
+	command *engine.Command
+}
+
+// judges are the commands of gates, criteria, setups and hooks.
+func judges(spec *engine.Spec) []judgeOf {
+	out := []judgeOf{{"hook after_step", spec.AfterStep}, {"hook after_run", spec.AfterRun}}
 	for _, g := range spec.Gates {
-		add(g.Reviewer.Run)
+		out = append(out, judgeOf{"gate " + g.ID, g.Reviewer.Run})
 	}
 	for _, st := range spec.Steps {
-		for _, c := range st.Criteria {
-			add(c.Command)
+		for i, c := range st.Criteria {
+			out = append(out, judgeOf{fmt.Sprintf("criterion %d of %s", i+1, st.ID), c.Command})
 		}
 		if s := spec.SetupOf(st); s != nil {
-			add(&s.Run)
+			out = append(out, judgeOf{"setup of " + st.ID, &s.Run})
 		}
 	}
-	add(spec.AfterStep)
-	add(spec.AfterRun)
-	return out
-}
-
-// commandsIn takes a command apart into the words of those it starts, roughly: quotes are dropped, and what a shell would
-// make of variables and substitutions is not known.
-func commandsIn(c *engine.Command) [][]string {
-	if len(c.Argv) > 0 {
-		var words []string
-		for _, t := range c.Argv {
-			words = append(words, t.Source)
-		}
-		return [][]string{words}
-	}
-	var out [][]string
-	for _, part := range strings.FieldsFunc(c.Shell, func(r rune) bool { return strings.ContainsRune(";&|\n(){}`", r) }) {
-		if words := strings.Fields(strings.NewReplacer(`"`, "", `'`, "").Replace(part)); len(words) > 0 {
-			out = append(out, words)
-		}
-	}
-	return out
-}
-
-// programOf is the file that a command's words start; "" where that is none with a path, nor a script.
-func programOf(words []string) string {
-	for len(words) > 0 && (isAssignment(words[0]) || slices.Contains([]string{"if", "then", "else", "elif", "while", "until", "do", "!", "exec", "time", "env", "command", "nice", "timeout"}, words[0])) {
-		if words[0] == "timeout" && len(words) > 1 {
-			words = words[1:] // its duration
-		}
-		words = words[1:]
-	}
-	if len(words) == 0 {
-		return ""
-	}
-	first := filepath.ToSlash(words[0])
-	base := strings.TrimRight(path.Base(first), "0123456789.")
-	inline, interprets := inlineFlags(base)
-	if !interprets {
-		if strings.Contains(first, "/") {
-			return first
-		}
-		return ""
-	}
-	for _, w := range words[1:] {
-		if !strings.HasPrefix(w, "-") {
-			return filepath.ToSlash(w)
-		}
-		if slices.Contains(inline, w) {
-			return "" // the code itself, or a module's name
-		}
-	}
-	return ""
-}
-
-// inlineFlags are those of an interpreter after which no script follows; not ok for what is none.
-func inlineFlags(program string) (flags []string, ok bool) {
-	switch program {
-	case "sh", "bash", "dash", "zsh":
-		return []string{"-c"}, true
-	case "python":
-		return []string{"-c", "-m"}, true
-	case "node", "bun", "deno", "ruby", "perl", "php":
-		return []string{"-e", "-p", "-r", "--eval"}, true
-	}
-	return nil, false
-}
-
-func isAssignment(word string) bool {
-	name, _, ok := strings.Cut(word, "=")
-	return ok && name != "" && !strings.ContainsAny(name, "/.-")
+	return slices.DeleteFunc(out, func(j judgeOf) bool { return j.command == nil })
 }

@@ -22,6 +22,7 @@ func TestGuarded(t *testing.T) {
 		Gates: []*engine.Gate{{Reviewer: engine.Reviewer{Run: argv("./ci/gate.sh", "src/a.go")}}, {Reviewer: engine.Reviewer{Run: argv("bash", "-e", "ci/second.sh")}}, {}},
 		Steps: []*engine.Step{
 			{Criteria: []engine.Criterion{{Command: &engine.Command{Shell: "CI=1 python3 -u tools/check.py out.txt && \"./tests/run\" -v; test -s out.txt"}}, {File: "out.txt"}}},
+			{Criteria: []engine.Criterion{{Command: &engine.Command{Shell: "../common/x.sh; go run ./tools/gen; \"$D\"/ci/where.sh"}}}},
 			{Criteria: []engine.Criterion{{Command: &engine.Command{Shell: "if timeout 5 tools/slow; then echo src/b.go; fi"}}}, Run: argv("./build.sh")},
 		},
 		AfterStep: &engine.Command{Shell: "sh hooks/after.sh"}, AfterRun: &engine.Command{Shell: "make -C x"},
@@ -32,7 +33,7 @@ func TestGuarded(t *testing.T) {
 	}{
 		{files: "ci/gate.sh src/a.go ci/second.sh", want: "ci/gate.sh ci/second.sh"},
 		{files: "tools/check.py out.txt tests/run tools/slow src/b.go", want: "tools/check.py tests/run tools/slow"},
-		{files: "hooks/after.sh build.sh x/Makefile", want: "hooks/after.sh"}, // what a Makefile starts has to be named in protect
+		{files: "hooks/after.sh build.sh x/Makefile x/lib.mk y/Makefile", want: "hooks/after.sh x/Makefile"}, // what a Makefile starts has to be named in protect
 		{files: ".workflow/specs/w.yaml .workflow/prompts/reviewer.md .workflow/config.yaml .workflow/backlog/x.json .workflow/schemas/a.json",
 			want: ".workflow/specs/w.yaml .workflow/prompts/reviewer.md .workflow/config.yaml .workflow/schemas/a.json"},
 		{files: "sub/CLAUDE.md .gitattributes a/.gitignore .gitmodules AGENTS.md bin/agent bin/other", want: "sub/CLAUDE.md .gitattributes a/.gitignore .gitmodules AGENTS.md bin/agent"},
@@ -41,6 +42,9 @@ func TestGuarded(t *testing.T) {
 		// In a worktree whose commands run in a folder of it, and where the root's own is named.
 		{files: "sub/ci/gate.sh ci/gate.sh", at: judging{root: "/r", top: "/w", dir: "/w/sub"}, want: "sub/ci/gate.sh ci/gate.sh"},
 		{files: "ci/gate.sh", outs: "../ci/gate.sh", at: judging{root: "/r", top: "/w", dir: "/w/sub"}, want: "ci/gate.sh"},
+		{files: "common/x.sh sub/common/x.sh", at: judging{root: "/r", top: "/w", dir: "/w/sub"}, want: "common/x.sh"},
+		{files: "tools/gen/a.go tools/b.go", want: "tools/gen/a.go"},
+		{files: "deep/ci/where.sh deep/where.sh", want: "deep/ci/where.sh"},
 		{files: "sub/.workflow/specs/w.yaml", at: judging{root: "/w/sub", top: "/w", dir: "/w/sub"}, want: "sub/.workflow/specs/w.yaml"},
 	} {
 		if c.at == (judging{}) {
@@ -49,11 +53,38 @@ func TestGuarded(t *testing.T) {
 		for _, protect := range [][]string{spec.Protect, nil} { // nothing is protected: most files are passed over at once
 			some := *spec
 			some.Protect = protect
-			got := lawOf(&some, [][]string{{"./bin/agent"}}, c.at).guarded(strings.Fields(c.files), strings.Fields(c.outs))
+			got := lawOf(&some, []agentOf{{name: "a", command: []string{"./bin/agent"}}, {name: "b", command: []string{"sh", "-c", "$X"}}}, nil, c.at).guarded(strings.Fields(c.files), strings.Fields(c.outs))
 			want := slices.DeleteFunc(strings.Fields(c.want), func(f string) bool { return protect == nil && f == "my.key" })
 			if !slices.Equal(got, want) {
 				t.Errorf("of %s: %v, want %s", c.files, got, want)
 			}
 		}
+	}
+}
+
+// TestGuardedUnknown: where it cannot be told what a command runs, a person is asked about all changes but declared outputs,
+// unless `protect` names something.
+func TestGuardedUnknown(t *testing.T) {
+	conform.Rule(t, "9-one-tree resolving", "every program that a gate, criterion, hook or **role's command** starts from the repo, found by resolving the argument list as the shell would where it is simple; where it is not, `validate` says so and a person is asked")
+	spec := &engine.Spec{Gates: []*engine.Gate{{ID: "G-1", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: `sh "$SCRIPT"`}}}}}
+	at := judging{root: "/r", top: "/r", dir: "/r"}
+	got := strings.Join(lawOf(spec, nil, nil, at).guarded([]string{"out.txt", "src/a.go", "src/b.go"}, []string{"./out.txt"}), "\n")
+	if !strings.HasPrefix(got, "src/a.go and 1 more (") || !strings.Contains(got, "gate G-1: ") {
+		t.Errorf("%q", got)
+	}
+	if got := lawOf(spec, nil, nil, at).guarded([]string{"out.txt"}, []string{"out.txt"}); len(got) > 0 {
+		t.Errorf("declared outputs alone: %q", got)
+	}
+	agent := &engine.Spec{Steps: []*engine.Step{{Agent: &engine.Agent{Type: "writer"}}}}
+	settings := Settings{Agents: map[string]Agent{"a": {Command: []string{"sh", "-c", "$X"}}, "b": {Command: []string{"./b"}}}, Roles: map[string]Role{"writer": {Agent: []string{"a"}}}}
+	for used, want := range map[string]int{"a": 1, "b": 0} {
+		settings.Roles["writer"] = Role{Agent: []string{used}}
+		if got := lawOf(agent, agentsOf(settings, agent), nil, at).guarded([]string{"src/a.go"}, nil); len(got) != want {
+			t.Errorf("with the agent %s: %q", used, got)
+		}
+	}
+	spec.Protect = []string{"ci/**"}
+	if got := lawOf(spec, nil, nil, at).guarded([]string{"src/a.go", "ci/x"}, nil); !slices.Equal(got, []string{"ci/x"}) {
+		t.Errorf("with protect: %q", got)
 	}
 }

@@ -423,10 +423,7 @@ func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.St
 	if err != nil {
 		return "", err
 	}
-	found, missing, err := e.inputs(job, st, b.Dir)
-	if err == nil {
-		err = e.missingInputs(missing, b.Dir)
-	}
+	found, err := e.needed(ctx, job, st, b)
 	if err != nil {
 		return "", err
 	}

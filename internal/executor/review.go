@@ -148,7 +148,7 @@ func allowed(g *engine.Gate) (outcomes []string, computed bool) {
 }
 
 func (e *Executor) verdictInput(g *engine.Gate, key, rel string, end ended) gates.VerdictInput {
-	in := gates.VerdictInput{Structured: end.structured(), AnswerFile: e.answerFile(rel), WantToken: e.token(key), Output: []byte(end.stdout(gates.MaxReply)),
+	in := gates.VerdictInput{Structured: end.structured(), AnswerFile: e.answerFile(rel), WantToken: e.token(key), Output: []byte(end.stdout(gates.MaxReply + 1)),
 		ByReply: end.said != nil, ExitCode: end.exit.Code, Schema: g.Answer, Rubric: g.Reviewer.Rubric}
 	in.Allowed, in.Computed = allowed(g)
 	return in

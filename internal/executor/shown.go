@@ -20,8 +20,8 @@ func homeShown() []string {
 		".bun/bin", ".deno/bin", "go/bin", "sdk"}
 }
 
-// tools shows what a launch sees of the machine beside the system: tools, and what the settings name. A cache that others
-// can write to is not a judge's to write.
+// tools shows what a launch sees of the machine beside the system: tools, and what the settings name. What agents can write
+// to is for them alone: a judge that read it would believe what the judged left there, a test's cached result say.
 func (e *Executor) tools(base sandbox.Plan, writes bool) []sandbox.Mount {
 	home := base.Home
 	s := e.opt.Settings()
@@ -63,7 +63,9 @@ func (e *Executor) tools(base sandbox.Plan, writes bool) []sandbox.Mount {
 		show(p, false)
 	}
 	for _, p := range s.Sandbox.Write {
-		show(p, writes)
+		if writes {
+			show(p, true)
+		}
 	}
 	return base.Tools
 }

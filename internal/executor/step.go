@@ -274,11 +274,7 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 		return p, err
 	}
 	if st.Run != nil {
-		_, missing, err := e.inputs(job, st, b.Dir)
-		if err == nil {
-			err = e.missingInputs(missing, b.Dir)
-		}
-		if err != nil {
+		if _, err := e.needed(ctx, job, st, b); err != nil {
 			return p, err
 		}
 		t := turn(job, job.Attempt.N, 0)

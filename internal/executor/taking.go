@@ -3,11 +3,13 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sluice/daemon"
@@ -21,6 +23,9 @@ const (
 	firstRecord = "first" // how it was before anything of the run worked there
 	openRecord  = "open"  // how it was before the work there that has not passed yet
 	lastRecord  = "last"  // what was taken there last
+
+	carriedRecord  = "carried"  // outputs that were carried there
+	settingsRecord = "settings" // the files that git's settings named when the run began to work there
 )
 
 // folderRecord is the file of such a record. A task's run is part of the run it belongs to.
@@ -49,19 +54,16 @@ func (e *Executor) ownPaths(b begin) []string {
 }
 
 // folder is where an attempt works, as package tree takes it.
-func (e *Executor) folder(job daemon.Job, b begin) tree.Folder {
-	l := e.law(job, b)
+func (e *Executor) folder(ctx context.Context, job daemon.Job, b begin) (tree.Folder, error) {
+	l, err := e.law(ctx, job, b)
 	law := func(file string) bool { is, _ := l.has(file); return is }
-	return tree.Folder{Repo: e.opt.Git, Top: b.Top, Own: e.ownPaths(b), Law: law}
+	return tree.Folder{Repo: e.opt.Git, Top: b.Top, Own: e.ownPaths(b), Law: law}, err
 }
 
 // law is what decides over the work in a folder.
-func (e *Executor) law(job daemon.Job, b begin) law {
-	var commands [][]string
-	for _, a := range e.opt.Settings().Agents {
-		commands = append(commands, a.Command)
-	}
-	return lawOf(job.Spec, commands, judging{root: e.root, top: b.Top, dir: b.Dir})
+func (e *Executor) law(ctx context.Context, job daemon.Job, b begin) (law, error) {
+	named, err := e.gitFiles(ctx, job, b)
+	return lawOf(job.Spec, agentsOf(e.opt.Settings(), job.Spec), named, judging{root: e.root, top: b.Top, dir: b.Dir}), err
 }
 
 // last is what was taken of a folder last, and where its branch was then.
@@ -103,7 +105,11 @@ func (e *Executor) tip(o tree.Order, head string) (string, error) {
 
 // foundTree takes the folder as it is before an attempt.
 func (e *Executor) foundTree(ctx context.Context, job daemon.Job, b begin, o tree.Order) (string, error) {
-	was, err := e.folder(job, b).Find(ctx, o)
+	var was tree.Before
+	f, err := e.folder(ctx, job, b)
+	if err == nil {
+		was, err = f.Find(ctx, o)
+	}
 	if err != nil {
 		if ctx.Err() != nil || passing(err) {
 			return "", err
@@ -184,10 +190,14 @@ func (e *Executor) take(ctx context.Context, job daemon.Job, st *engine.Step, b 
 		if err != nil {
 			return err
 		}
-		if c.Taken, err = e.folder(job, b).Take(ctx, o, tip, was); err != nil {
+		f, err := e.folder(ctx, job, b)
+		if err != nil {
 			return err
 		}
-		if err := e.changes(ctx, b, c); err != nil {
+		if c.Taken, err = f.Take(ctx, o, tip, was); err != nil {
+			return err
+		}
+		if err := e.changes(ctx, job, b, c); err != nil {
 			return err
 		}
 		return keep(e.folderRecord(job, lastRecord, b.Top), last{At: head, Taken: c.Taken.Commit})
@@ -211,7 +221,7 @@ func coveredOf(b begin, outs []string) covered {
 }
 
 // changes fills in which files the work changed, and what does not ship.
-func (e *Executor) changes(ctx context.Context, b begin, c *covered) error {
+func (e *Executor) changes(ctx context.Context, job daemon.Job, b begin, c *covered) error {
 	list, err := e.opt.Git.ChangesBetween(ctx, b.Found, c.Taken.Commit)
 	if err != nil {
 		return err
@@ -225,7 +235,16 @@ func (e *Executor) changes(ctx context.Context, b begin, c *covered) error {
 	if c.Tree, err = e.opt.Git.TreeOf(ctx, c.Taken.Commit); err != nil {
 		return err
 	}
+	l, err := e.law(ctx, job, b)
+	if err != nil {
+		return err
+	}
 	c.Taken.Beside, err = e.beside(ctx, b, c)
+	for _, f := range c.Taken.Outside {
+		if l.protects(f.Path) && !slices.ContainsFunc(c.Taken.Beside, func(o tree.Beside) bool { return o.Path == f.Path }) {
+			c.Taken.Beside = append(c.Taken.Beside, f)
+		}
+	}
 	return err
 }
 
@@ -263,6 +282,27 @@ func (e *Executor) beside(ctx context.Context, b begin, c *covered) ([]tree.Besi
 	return out, nil
 }
 
+// hides says which files are in no commit because of ignore rules of the run's own.
+func hides(t tree.Taken) []string {
+	var names []string
+	for i, f := range t.Hidden {
+		if names = append(names, strconv.Quote(f.Path)); i == shownHidden-1 {
+			break
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	words := "ignore rules, which hide " + strings.Join(names, ", ")
+	if n := len(t.Hidden) + t.More - len(names); n > 0 {
+		words += fmt.Sprintf(" and %d more", n)
+	}
+	return []string{words}
+}
+
+// shownHidden is how many hidden files the question to a person names.
+const shownHidden = 3
+
 // changedLaw names what of the law differs from how it was before the run.
 func (e *Executor) changedLaw(ctx context.Context, job daemon.Job, b begin, was tree.Before, c covered, outs []string) ([]string, error) {
 	list, err := e.opt.Git.ChangesBetween(ctx, was.Found, c.Taken.Commit)
@@ -276,5 +316,6 @@ func (e *Executor) changedLaw(ctx context.Context, job daemon.Job, b begin, was 
 	for _, f := range c.Taken.Law {
 		files = append(files, f.Path)
 	}
-	return e.law(job, b).guarded(files, outs), nil
+	l, err := e.law(ctx, job, b)
+	return append(l.guarded(files, outs), hides(c.Taken)...), err
 }

@@ -18,12 +18,10 @@ import (
 // maxNewFileBytes is how much of a new file a diff shows; a larger one is named only.
 const maxNewFileBytes = 1 << 20
 
-// binaryProbe is how far into a file a NUL makes it binary: git looks as far.
-const binaryProbe = 8000
-
 // Diff gives what differs between the commit base ("" = HEAD) and the files of the worktree, as a patch
 // for people and reviewers to read: what was committed since, what was not, and new files that are not
-// ignored. At most maxBytes of it; cut says that there is more. Neither filters nor diff drivers are run.
+// ignored. At most maxBytes of it; cut says that there is more. Neither filters nor diff drivers are run, and no attribute, nor
+// a NUL, keeps a file's content out of it.
 func (r *Repo) Diff(ctx context.Context, worktree, base string, maxBytes int64) (text []byte, cut bool, err error) {
 	t, err := r.openTree(ctx, worktree, base)
 	if err != nil {
@@ -31,7 +29,7 @@ func (r *Repo) Diff(ctx context.Context, worktree, base string, maxBytes int64) 
 	}
 	defer t.unlock()
 	c := call{
-		args: []string{"diff-index", "-p", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv",
+		args: []string{"diff-index", "-p", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", "--text",
 			"--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/", t.base},
 		env: t.env, dir: t.top, limit: maxBytes + 1, timeout: treeTime,
 	}
@@ -91,10 +89,6 @@ func newFile(b *bytes.Buffer, top, name string) error {
 		mode = "100755"
 	}
 	fmt.Fprintf(b, "new file mode %s\n", mode)
-	if bytes.IndexByte(data[:min(len(data), binaryProbe)], 0) >= 0 {
-		fmt.Fprintf(b, "Binary files /dev/null and %s differ\n", quoted("b/"+name))
-		return nil
-	}
 	if len(data) == 0 {
 		return nil
 	}

@@ -72,13 +72,7 @@ func (r *Repo) openFolder(ctx context.Context, worktree, from string, own []stri
 // what is ours.
 func (r *Repo) excludeFile(index string, own []string) (string, error) {
 	var b bytes.Buffer
-	for _, path := range ignoreFiles(r.common) {
-		data, _, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), maxExclude)
-		if err == nil {
-			b.Write(data)
-			b.WriteByte('\n')
-		}
-	}
+	b.Write(joined(ignoreFiles(r.common)))
 	for _, p := range own {
 		b.WriteByte('/')
 		for _, c := range []byte(p) {
@@ -91,6 +85,18 @@ func (r *Repo) excludeFile(index string, own []string) (string, error) {
 	}
 	file := index + ".exclude"
 	return file, os.WriteFile(file, b.Bytes(), privateOwn)
+}
+
+// joined is what lists of ignore rules say together; one that is not there, or too long, says nothing.
+func joined(files []string) []byte {
+	var b bytes.Buffer
+	for _, file := range files {
+		if data, _, err := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), maxExclude); err == nil {
+			b.Write(data)
+			b.WriteByte('\n')
+		}
+	}
+	return b.Bytes()
 }
 
 // maxExclude bounds a list of ignore rules.

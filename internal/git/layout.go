@@ -139,30 +139,38 @@ func (r *Repo) PlainFolder(ctx context.Context, dir, commit, index string, objec
 // Beside counts the files of a worktree that a commit has not, those that git ignores included. Files for which own reports
 // true do not count. A repo within counts as one.
 func (r *Repo) Beside(ctx context.Context, worktree, commit string, own func(file string) bool) (int, error) {
-	fail := func(err error) (int, error) { return 0, fmt.Errorf("files beside %.12s: %w", commit, err) }
+	list, err := r.besideCommit(ctx, worktree, commit)
+	if err != nil {
+		return 0, fmt.Errorf("files beside %.12s: %w", commit, err)
+	}
+	n := 0
+	for _, name := range list {
+		if !own(name) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// besideCommit lists the files of a worktree that a commit has not.
+func (r *Repo) besideCommit(ctx context.Context, worktree, commit string) ([]string, error) {
 	if err := checkSHA(commit); err != nil {
-		return fail(err)
+		return nil, err
 	}
 	if err := r.keepShadow(ctx); err != nil {
-		return fail(err)
+		return nil, err
 	}
 	dir, err := os.MkdirTemp(r.scratch, "beside-")
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	env := r.inShadowTree(worktree, filepath.Join(dir, indexName))
 	var out []byte
 	for _, args := range [][]string{{"read-tree", commit}, {"ls-files", "-z", "--others"}} {
 		if out, err = r.run(ctx, call{args: args, env: env, dir: worktree, limit: treeBytes, timeout: treeTime}); err != nil {
-			return fail(err)
+			return nil, err
 		}
 	}
-	n := 0
-	for _, name := range names(out) {
-		if !own(name) {
-			n++
-		}
-	}
-	return n, nil
+	return names(out), nil
 }

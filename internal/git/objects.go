@@ -2,8 +2,9 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"path/filepath"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -154,9 +155,26 @@ func (r *Repo) Ignored(ctx context.Context, worktree string, paths []string) (ma
 	if err != nil {
 		return nil, err
 	}
+	return r.ignoredBy(ctx, top, ignoreFiles(r.common), paths)
+}
+
+// ignoredBy is Ignored for the rules in a folder and those of other lists.
+func (r *Repo) ignoredBy(ctx context.Context, top string, others, paths []string) (map[string]bool, error) {
+	if err := r.keepShadow(ctx); err != nil {
+		return nil, err
+	}
+	list, err := os.CreateTemp(r.scratch, "exclude-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(list.Name())
+	_, err = list.Write(joined(others))
+	if err = errors.Join(err, list.Close()); err != nil {
+		return nil, err
+	}
 	in := strings.NewReader(strings.Join(paths, "\x00") + "\x00")
-	env := []string{"GIT_LITERAL_PATHSPECS=0", "GIT_WORK_TREE=" + top, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.excludesFile", "GIT_CONFIG_VALUE_0=" + filepath.Join(r.common, "info", "exclude")}
-	c := call{args: []string{"check-ignore", "-z", "--no-index", "--stdin"}, env: env, dir: top, stdin: in, limit: listOutput, timeout: treeTime, codes: []int{1}}
+	env := []string{"GIT_LITERAL_PATHSPECS=0", "GIT_WORK_TREE=" + top, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.excludesFile", "GIT_CONFIG_VALUE_0=" + list.Name()}
+	c := call{args: []string{"check-ignore", "-z", "--no-index", "--stdin"}, env: env, dir: top, stdin: in, limit: wholeIndex, timeout: treeTime, codes: []int{1}}
 	out, err := r.shadow(ctx, c)
 	ignored := map[string]bool{}
 	for _, n := range names(out) {

@@ -402,7 +402,7 @@ func TestDiff(t *testing.T) {
 	check(t, os.Symlink("a.txt", filepath.Join(s.dir, "link")))
 	text, cut, err := r.Diff(ctx(t), s.dir, base, 1<<20)
 	check(t, err)
-	for _, want := range []string{"-one\n+two\n", "+++ b/b.txt\n@@ -0,0 +1 @@\n+b\n", "Binary files /dev/null and b/bin differ\n", "new file mode 100755", "new file mode 120000", "\n+1\n+2\n\\ No newline"} {
+	for _, want := range []string{"-one\n+two\n", "+++ b/b.txt\n@@ -0,0 +1 @@\n+b\n", "+a\x00b\n", "new file mode 100755", "new file mode 120000", "\n+1\n+2\n\\ No newline"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -410,10 +410,8 @@ func TestDiff(t *testing.T) {
 	// The patch makes the same files: it is one.
 	s.git("worktree", "add", "-q", "--detach", s.beside("wt"), base)
 	patch := s.beside("patch")
-	noBinary := regexp.MustCompile(`(?m)^diff --git a/bin b/bin\n.*\n.*\n`).ReplaceAll(text, nil)
-	check(t, os.WriteFile(patch, noBinary, 0o600))
+	check(t, os.WriteFile(patch, text, 0o600))
 	s.gitIn(s.beside("wt"), "apply", patch)
-	check(t, os.WriteFile(filepath.Join(s.beside("wt"), "bin"), []byte("a\x00b"), 0o600))
 	names := []string{"a.txt", "b.txt", "new \"file\".txt", "bin", "empty", "run.sh", "link"}
 	one, err := Digest(ctx(t), s.dir, names)
 	check(t, err)
@@ -428,6 +426,38 @@ func TestDiff(t *testing.T) {
 	}
 	if part, cut, err := r.Diff(ctx(t), s.dir, base, int64(len(text))); err != nil || cut || len(part) != len(text) {
 		t.Errorf("all: %d bytes, cut %v, %v", len(part), cut, err)
+	}
+}
+
+// TestDiffHidesNothing: no attribute of the work, no driver and no NUL keeps a change out of what people and reviewers are
+// shown.
+func TestDiffHidesNothing(t *testing.T) {
+	conform.Rule(t, "9-one-tree diffs", "attributes, drivers and NULs of the work hide nothing of it")
+	s := newSandbox(t)
+	s.write("nul", "a\x00old\n")
+	s.git("add", "-A")
+	s.git("commit", "-q", "-m", "nul")
+	base := s.git("rev-parse", "HEAD")
+	s.git("config", "diff.evil.command", "true")
+	s.git("config", "diff.evil.textconv", "true")
+	s.git("config", "diff.external", "true")
+	s.write(".git/info/attributes", "*.txt diff=evil\n")
+	s.write(".gitattributes", "* -diff\n*.c binary\nnul diff=evil\n")
+	s.write("a.txt", "hidden\n")
+	s.write("new.c", "hidden as well\n")
+	s.write("nul", "a\x00new\n")
+	r := s.open()
+	now, _, err := r.Diff(ctx(t), s.dir, base, 1<<20)
+	check(t, err)
+	s.commit("all")
+	between, _, err := r.Between(ctx(t), base, s.git("rev-parse", "HEAD"), 1<<20)
+	check(t, err)
+	for name, text := range map[string]string{"in the folder": string(now), "between commits": string(between)} {
+		for _, want := range []string{"+hidden\n", "+hidden as well\n", "-a\x00old\n+a\x00new\n", "+* -diff\n"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", name, want, text)
+			}
+		}
 	}
 }
 

@@ -39,6 +39,12 @@ type Taken struct {
 	Law []Beside `json:"law,omitempty"`
 	// Beside are files that are judged and bound, and do not ship: ignored outputs, ignored files that `protect` names.
 	Beside []Beside `json:"beside,omitempty"`
+	// Hidden are files that are in no tree because of ignore rules that changed since the run began. More counts those
+	// beyond what is listed.
+	Hidden []Beside `json:"hidden,omitempty"`
+	More   int      `json:"more,omitempty"`
+	// Outside are all files that decide and are in no tree, changed or not.
+	Outside []Beside `json:"-"`
 }
 
 // Beside is a file that is no part of the tree.

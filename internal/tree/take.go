@@ -30,7 +30,8 @@ type Folder struct {
 type Before struct {
 	Found string   `json:"found,omitempty"`
 	Odd   []Odd    `json:"odd,omitempty"`
-	Law   []Beside `json:"law,omitempty"` // files that decide and are in no tree
+	Law   []Beside `json:"law,omitempty"`   // files that decide and are in no tree
+	Lists string   `json:"lists,omitempty"` // digest of the ignore rules that are no file of the folder; "" = not known
 }
 
 // Find takes a folder as it is before an attempt: the commit of its files, which is base itself where nothing differs.
@@ -40,7 +41,7 @@ func (f Folder) Find(ctx context.Context, o Order) (Before, error) {
 	if err != nil {
 		return was, err
 	}
-	was.Odd = l.Odd
+	was.Odd, was.Lists = l.Odd, f.Repo.IgnoreLists()
 	if was.Law, err = f.outside(ctx, l.Law); err != nil {
 		return was, err
 	}
@@ -83,10 +84,9 @@ func (f Folder) Take(ctx context.Context, o Order, tip string, was Before) (Take
 		t.Tip = tip
 	}
 	looked := make(chan error, 1)
-	var law []Beside
 	go func() { // beside git, which reads the same folders
 		var err error
-		law, err = f.judged(ctx, was)
+		t.Outside, err = f.judged(ctx, was)
 		looked <- err
 	}()
 	files, err := f.Repo.FolderTree(ctx, f.Top, t.Tip, own)
@@ -96,7 +96,7 @@ func (f Folder) Take(ctx context.Context, o Order, tip string, was Before) (Take
 	if err != nil {
 		return t, refusal(err)
 	}
-	t.Law = law
+	t.Law = changed(was.Law, t.Outside)
 	if err := f.gitlinks(ctx, o.Found, files); err != nil {
 		return t, err
 	}
@@ -106,6 +106,9 @@ func (f Folder) Take(ctx context.Context, o Order, tip string, was Before) (Take
 	}
 	if t.Commit == "" { // no commit yet, and no file
 		return t, nil
+	}
+	if err := f.hidden(ctx, was, &t); err != nil {
+		return t, err
 	}
 	return t, f.Repo.Keep(ctx, git.Own("taken", o.name()), t.Commit)
 }
@@ -123,7 +126,7 @@ func (f Folder) commit(ctx context.Context, files, parent, message string) (stri
 }
 
 // judged refuses what git would skip in silence, or cannot hold, unless it was there before the run. It returns the files
-// that decide, are in no tree and differ from before.
+// that decide and are in no tree.
 func (f Folder) judged(ctx context.Context, was Before) ([]Beside, error) {
 	l, err := f.look(ctx)
 	if err != nil {
@@ -147,8 +150,7 @@ func (f Folder) judged(ctx context.Context, was Before) ([]Beside, error) {
 	case l.More:
 		return nil, fmt.Errorf("the folder has more than %d things that git cannot hold, or more than %d files that decide: remove some", maxOdd, maxLaw)
 	}
-	now, err := f.outside(ctx, l.Law)
-	return changed(was.Law, now), err
+	return f.outside(ctx, l.Law)
 }
 
 // changed are the files that differ between two lists; one that has gone has no digest.
@@ -167,15 +169,31 @@ func changed(was, now []Beside) []Beside {
 	return out
 }
 
+// gitsOwn reports whether a file says something to git alone. In a folder that is ignored as a whole it says nothing: git
+// does not look into it. Package managers leave such files by the hundred.
+func gitsOwn(file string) bool {
+	return slices.Contains([]string{git.IgnoreName, ".gitattributes"}, path.Base(file))
+}
+
 // outside are those of the files that git ignores, with their digests.
 func (f Folder) outside(ctx context.Context, files []string) ([]Beside, error) {
 	ignored, err := f.Repo.Ignored(ctx, f.Top, files)
 	if err != nil {
 		return nil, err
 	}
+	var folders []string
+	for _, file := range files {
+		if ignored[file] && gitsOwn(file) && path.Dir(file) != "." {
+			folders = append(folders, path.Dir(file))
+		}
+	}
+	inert, err := f.Repo.Ignored(ctx, f.Top, folders)
+	if err != nil {
+		return nil, err
+	}
 	var out []Beside
 	for _, file := range files {
-		if !ignored[file] {
+		if !ignored[file] || gitsOwn(file) && inert[path.Dir(file)] {
 			continue
 		}
 		d, err := git.Digest(ctx, f.Top, []string{file})

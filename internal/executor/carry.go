@@ -1,0 +1,147 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/internal/git"
+)
+
+// maxCarried bounds an output that is carried from one checkout to another.
+const maxCarried = 1 << 30
+
+// needed finds a step's input files. An output of an earlier step that is in no commit, since git ignores it, is carried
+// from the checkout that it was made in.
+func (e *Executor) needed(ctx context.Context, job daemon.Job, st *engine.Step, b begin) (found []string, err error) {
+	found, missing, err := e.inputs(job, st, b.Dir)
+	if err != nil {
+		return nil, err
+	}
+	record := e.folderRecord(job, carriedRecord, b.Top)
+	carried := map[string]string{} // path from Top -> digest
+	if err := kept(record, &carried); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if b.Top == "" || e.opt.Git == nil || job.Env == nil || len(missing) == 0 && len(carried) == 0 {
+		return found, e.missingInputs(missing, b.Dir)
+	}
+	before := maps.Clone(carried)
+	names, err := texts(st.Inputs, job.Env, "input")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		at, err := filepath.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(name)))
+		if err != nil || !filepath.IsLocal(at) || isState(name) {
+			continue
+		}
+		at = filepath.ToSlash(at)
+		if carried[at] == "" && !slices.Contains(missing, name) {
+			continue
+		}
+		if err := e.carried(ctx, job, b, at, carried); err != nil {
+			return nil, err
+		}
+	}
+	if !maps.Equal(before, carried) {
+		if err := keep(record, carried); err != nil {
+			return nil, err
+		}
+	}
+	found, missing, err = e.inputs(job, st, b.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return found, e.missingInputs(missing, b.Dir)
+}
+
+// carried brings one output, named from the top of its checkout, into the one of b as it was bound. A file there that it
+// did not bring is left alone.
+func (e *Executor) carried(ctx context.Context, job daemon.Job, b begin, at string, carried map[string]string) error {
+	if carried[at] != "" {
+		now, err := git.Digest(ctx, b.Top, []string{at})
+		if err != nil {
+			return err
+		}
+		if now != carried[at] {
+			delete(carried, at)
+			return nil // somebody else's now
+		}
+	}
+	ignored, err := e.opt.Git.Ignored(ctx, b.Top, []string{at})
+	if err != nil || !ignored[at] { // it would be the step's work
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(job.Env.Steps)) {
+		var c covered
+		if err := kept(e.attemptFile(job.Run, id, job.Env.Steps[id].Attempt, "files"), &c); err != nil || c.Top == "" || c.Top == b.Top {
+			continue
+		}
+		for _, f := range c.Taken.Beside {
+			if f.Path != at || f.Digest == carried[at] {
+				continue
+			}
+			if err := copyBelow(c.Top, b.Top, at); err != nil {
+				return unready("input %s, which %s made in %s: %v", at, id, e.shown(c.Top), err)
+			}
+			now, err := git.Digest(ctx, b.Top, []string{at})
+			if err != nil {
+				return err
+			}
+			if now != f.Digest {
+				return errors.Join(refused("input %s has changed in %s since the work of %s was judged: do that step anew", at, e.shown(c.Top), id),
+					os.Remove(filepath.Join(b.Top, filepath.FromSlash(at))))
+			}
+			carried[at] = now
+			return nil
+		}
+	}
+	return nil
+}
+
+// copyBelow copies a regular file from one folder to the same place of another, through no link that leads out of either.
+func copyBelow(from, to, name string) error {
+	name = filepath.FromSlash(name)
+	in, st, err := atomicfile.Open(from, name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if st.Size > maxCarried {
+		return fmt.Errorf("it has more than %d bytes", maxCarried)
+	}
+	root, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	tmp := filepath.Join(filepath.Dir(name), ".sluice-carried")
+	if err := root.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	out, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, io.LimitReader(in, maxCarried))
+	if err = errors.Join(err, out.Chmod(st.Mode.Perm()), out.Sync(), out.Close()); err == nil {
+		err = root.Rename(tmp, name)
+	}
+	if err != nil {
+		err = errors.Join(err, root.Remove(tmp))
+	}
+	return err
+}

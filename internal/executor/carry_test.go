@@ -1,0 +1,70 @@
+//go:build linux || darwin
+
+package executor
+
+import (
+	"strings"
+	"testing"
+
+	"sluice/engine"
+	"sluice/internal/conform"
+)
+
+const carrySpec = `
+workflow: {id: w}
+steps:
+  - {id: A, agent: {type: writer, worktree: wt-a}, outputs: [dist/report.txt], signal: {type: sentinel_file}, gate: G}
+  - {id: B, agent: {type: writer, worktree: wt-b}, inputs: [dist/report.txt], signal: {type: sentinel_file}, gate: H}
+gates:
+  - {id: G, reviewer: {level: human}, on_pass: {next_step: B}}
+  - {id: H, reviewer: {level: human}, on_pass: {next_step: DONE}}
+`
+
+// TestIgnoredOutputIsCarried: an output that git ignores comes to the step that needs it in another checkout, as it was
+// bound; what somebody else put in its place stays.
+func TestIgnoredOutputIsCarried(t *testing.T) {
+	conform.Rule(t, "9-one-tree beside", "an ignored output is carried to the step that needs it, as it was bound")
+	b := newBench(t, carrySpec)
+	b.put(".gitignore", "dist/\nwt-a/\nwt-b/\n")
+	b.sh("git add -A; git commit -q -m before")
+	made := func(n int, text string) {
+		job := b.checkJob("A", n)
+		b.begin(job)
+		b.put("wt-a/dist/report.txt", text)
+		if c := b.carry(job).Check; !c.OK {
+			t.Fatalf("%+v", c)
+		}
+	}
+	step := b.spec.Step("B")
+	need := func(n, of int) (string, error) {
+		job := b.stepJob("B", n, 1)
+		job.Env.Steps["A"] = engine.StepEnv{Attempt: of}
+		at, err := b.e.begun(b.ctx(), job, step, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := b.e.needed(b.ctx(), job, step, at)
+		return strings.Join(found, " "), err
+	}
+	made(1, "one")
+	if found, err := need(1, 1); err != nil || found != "dist/report.txt" || b.get("wt-b/dist/report.txt") != "one" {
+		t.Fatalf("%q, %v", found, err)
+	}
+	if st := b.sh("git -C wt-b status --porcelain"); st != "" {
+		t.Errorf("it is the step's work: %s", st)
+	}
+	made(2, "two")
+	if _, err := need(2, 2); err != nil || b.get("wt-b/dist/report.txt") != "two" {
+		t.Errorf("what was carried before stays: %q, %v", b.get("wt-b/dist/report.txt"), err)
+	}
+	b.put("wt-b/dist/report.txt", "a person's")
+	made(3, "three")
+	if _, err := need(3, 3); err != nil || b.get("wt-b/dist/report.txt") != "a person's" {
+		t.Errorf("another's file was replaced: %q, %v", b.get("wt-b/dist/report.txt"), err)
+	}
+	b.sh("rm -r wt-b/dist")
+	b.put("wt-a/dist/report.txt", "after the answer")
+	if _, err := need(4, 3); err == nil || !strings.Contains(err.Error(), "has changed in wt-a since the work of A was judged") || b.has("wt-b/dist/report.txt") {
+		t.Errorf("what nobody judged is carried: %v", err)
+	}
+}

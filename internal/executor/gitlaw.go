@@ -1,0 +1,97 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice/daemon"
+	"sluice/internal/git"
+	"sluice/internal/shells"
+)
+
+// settingFile is a setting of git's that names a file or folder, by its key without what stands in quotes.
+type settingFile struct {
+	key    string
+	folder bool
+}
+
+func settingFiles() []settingFile {
+	return []settingFile{{"include.path", false}, {"includeif.path", false}, {"core.hookspath", true}, {"core.attributesfile", false},
+		{"core.excludesfile", false}, {"commit.template", false}, {"init.templatedir", true}, {"mailmap.file", false},
+		{"blame.ignorerevsfile", false}, {"gpg.ssh.allowedsignersfile", false}, {"gpg.ssh.revocationfile", false}}
+}
+
+// settingPrograms are the last parts of settings of git's that name a program.
+func settingPrograms() []string {
+	return []string{"clean", "smudge", "process", "command", "textconv", "external", "driver", "cmd", "path", "program", "helper", "editor",
+		"pager", "fsmonitor", "sshcommand", "askpass", "gitproxy", "difffilter", "defaultkeycommand", "packobjectshook", "receivepack",
+		"uploadpack", "alternaterefscommand"}
+}
+
+// gitFiles are the files that the person's git settings name or start, as they were when the run began to work in the
+// folder: absolute, or from the top. Of those only the ones in the checkout matter.
+func (e *Executor) gitFiles(ctx context.Context, job daemon.Job, b begin) ([]string, error) {
+	record := e.folderRecord(job, settingsRecord, b.Top)
+	var files []string
+	if err := kept(record, &files); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return files, err
+	}
+	all, err := e.opt.Git.Settings(ctx, b.Top)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		files = append(files, namedBy(s, b.Top)...)
+	}
+	j := judging{root: e.root, top: b.Top, dir: b.Dir}
+	files = slices.DeleteFunc(files, func(f string) bool { return len(j.places(f)) == 0 })
+	slices.Sort(files)
+	files = slices.Compact(files)
+	return files, keepFirst(record, files)
+}
+
+// namedBy are the files that one setting names or starts.
+func namedBy(s git.Setting, top string) (out []string) {
+	section, name := s.Key[:strings.IndexByte(s.Key+".", '.')], s.Key[strings.LastIndexByte(s.Key, '.')+1:]
+	for _, f := range settingFiles() {
+		if f.key != s.Key && f.key != section+"."+name {
+			continue
+		}
+		at := s.Value
+		if rest, ok := strings.CutPrefix(at, "~/"); ok {
+			at = filepath.Join(os.Getenv("HOME"), rest)
+		}
+		if base := top; !filepath.IsAbs(at) && at != "" {
+			if name == "path" { // of an include: from the file that says so
+				base = filepath.Dir(s.File)
+			}
+			at = filepath.Join(base, at)
+		}
+		if at == "" {
+			return nil
+		}
+		out = []string{at}
+		if real, err := filepath.EvalSymlinks(at); err == nil && real != at {
+			out = append(out, real)
+		}
+		if f.folder {
+			for _, dir := range slices.Clone(out) {
+				out = append(out, dir+"/**")
+			}
+		}
+		return out
+	}
+	if section == "alias" || section == "pager" || section == "submodule" && name == "update" || section != "submodule" && slices.Contains(settingPrograms(), name) {
+		command := strings.TrimPrefix(s.Value, "!")
+		if section == "alias" && command == s.Value {
+			return nil // a git command
+		}
+		return shells.Starts([]string{"sh", "-c", command}).Files
+	}
+	return nil
+}

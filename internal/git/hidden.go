@@ -1,0 +1,119 @@
+package git
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"sluice/internal/atomicfile"
+)
+
+// IgnoreName is the name of the files that hold ignore rules.
+const IgnoreName = ".gitignore"
+
+// maxRules bounds how many files of ignore rules a commit may have.
+const maxRules = 10_000
+
+// Rules are ignore rules as they were: those of a commit, and of files that are in no commit.
+type Rules struct {
+	Commit string   // "" = none
+	Files  []string // files of rules in the folder that are in no commit and stayed as they were
+	Others bool     // the lists of the repo and of the user stayed as they were
+}
+
+// Hidden lists the files of a worktree that its ignore rules keep out of the commit, and the rules of before would not have.
+// Those for which own reports true are left out.
+func (r *Repo) Hidden(ctx context.Context, worktree, commit string, before Rules, own func(file string) bool) ([]string, error) {
+	fail := func(err error) ([]string, error) { return nil, fmt.Errorf("ignored files: %w", err) }
+	files, err := r.besideCommit(ctx, worktree, commit)
+	if err != nil {
+		return fail(err)
+	}
+	var list []string
+	for _, f := range files {
+		if !own(f) {
+			list = append(list, f)
+		}
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	dir, err := os.MkdirTemp(r.scratch, "rules-")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(dir)
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return fail(err)
+	}
+	if err := r.layRules(ctx, worktree, dir, before); err != nil {
+		return fail(err)
+	}
+	var others []string
+	if before.Others {
+		others = ignoreFiles(r.common)
+	}
+	ignored, err := r.ignoredBy(ctx, dir, others, list)
+	if err != nil {
+		return fail(err)
+	}
+	hidden := list[:0]
+	for _, f := range list {
+		if !ignored[f] {
+			hidden = append(hidden, f)
+		}
+	}
+	return hidden, nil
+}
+
+// layRules writes the rules into an empty folder: git looks for them by the names of paths, which need not be there.
+func (r *Repo) layRules(ctx context.Context, worktree, dir string, before Rules) error {
+	all, err := r.ChangesBetween(ctx, "", before.Commit)
+	if err != nil {
+		return err
+	}
+	var rules []Change
+	for _, c := range all {
+		if path.Base(c.Path) == IgnoreName && strings.HasPrefix(c.New, "100") {
+			rules = append(rules, c)
+		}
+	}
+	if len(rules)+len(before.Files) > maxRules {
+		return fmt.Errorf("more than %d files %s", maxRules, IgnoreName)
+	}
+	l, err := r.list(ctx, dir, rules, false)
+	if err == nil {
+		_, err = l.git(ctx, "", "checkout-index", "--all", "--force", "--quiet")
+	}
+	if rerr := l.remove(); err == nil {
+		err = rerr
+	}
+	if err != nil {
+		return err
+	}
+	for _, f := range before.Files {
+		data, _, err := atomicfile.OpenRegular(worktree, filepath.FromSlash(f), maxExclude)
+		if err != nil {
+			continue // no rules of git's: a link, or too long
+		}
+		at := filepath.Join(dir, filepath.FromSlash(f))
+		if err := os.MkdirAll(filepath.Dir(at), privateDir); err != nil {
+			return err
+		}
+		if err := os.WriteFile(at, data, privateOwn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// IgnoreLists is a digest of the lists of files to pass over that are no file of the worktree: the repo's and the user's.
+func (r *Repo) IgnoreLists() string {
+	sum := sha256.Sum256(joined(ignoreFiles(r.common)))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,45 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Setting is one line of git's settings as they hold in a checkout.
+type Setting struct {
+	Key   string // section and name in lower case
+	Value string
+	File  string // that says so, absolute
+}
+
+// Settings lists what git's files of the system, the person and the repo say in the checkout at top, and what they include.
+// Nothing is started by it. Settings that later ones replace are listed too.
+func (r *Repo) Settings(ctx context.Context, top string) ([]Setting, error) {
+	gitDir, top, err := r.gitDirOf(top)
+	if err != nil {
+		return nil, fmt.Errorf("git's settings: %w", err)
+	}
+	out, err := r.inRepo(ctx, gitDir, top, call{args: []string{"config", "--includes", "--null", "--show-origin", "--list"}, env: remoteEnv(), userConfig: true,
+		dir: top, limit: maxConfigList, timeout: callTime})
+	if err != nil {
+		return nil, fmt.Errorf("git's settings: %w", err)
+	}
+	var all []Setting
+	for fields := names(out); len(fields) > 1; fields = fields[2:] {
+		file, ok := strings.CutPrefix(fields[0], "file:")
+		if !ok {
+			continue // of the command line, which is ours
+		}
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(top, file)
+		}
+		key, value, ok := strings.Cut(fields[1], "\n")
+		if !ok {
+			value = "true"
+		}
+		all = append(all, Setting{Key: key, Value: value, File: file})
+	}
+	return all, nil
+}

@@ -1,0 +1,444 @@
+package shells
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Started is what a command starts, as far as its text says.
+type Started struct {
+	// Files are paths from where the command runs: programs, scripts, and what a well-known tool goes by. One that begins
+	// with **/ lies in a folder that is not known; one that ends with /** is all of a folder. Absolute ones stay so.
+	Files []string
+	// Unknown is the first thing of which it cannot be told what it runs; "" = all can.
+	Unknown string
+}
+
+// Bounds of what is looked at.
+const (
+	maxText   = 64 << 10 // bytes of a command
+	maxFiles  = 500
+	maxDirs   = 8
+	maxNested = 10 // commands that commands start
+)
+
+// Starts tells what an argument list starts. In an argument, ${{ … }} stands for what is not known yet.
+func Starts(argv []string) Started {
+	s := &starts{dirs: []string{"."}}
+	words := make([]string, len(argv))
+	size := 0
+	for i, a := range argv {
+		words[i] = holes(a)
+		size += len(a)
+	}
+	if size > maxText {
+		s.unknown("more than %d bytes", maxText)
+	} else {
+		s.command(line{words: words}, 0)
+	}
+	return s.done()
+}
+
+// holes replaces the expressions of a spec.
+func holes(a string) string {
+	a = strings.ReplaceAll(a, string(hole), "?")
+	for {
+		before, rest, ok := strings.Cut(a, "${{")
+		if !ok {
+			return a
+		}
+		_, after, _ := strings.Cut(rest, "}}")
+		a = before + string(hole) + after
+	}
+}
+
+type starts struct {
+	Started
+	dirs []string // where a command may run: `cd` adds one
+}
+
+func (s *starts) done() Started {
+	slices.Sort(s.Files)
+	s.Files = slices.Compact(s.Files)
+	return s.Started
+}
+
+func (s *starts) unknown(format string, args ...any) {
+	if s.Unknown == "" {
+		s.Unknown = strings.NewReplacer(string(hole), "…", `\x00`, "…").Replace(fmt.Sprintf(format, args...))
+	}
+}
+
+func (s *starts) text(text string, depth int) {
+	if len(text) > maxText {
+		s.unknown("a text of more than %d bytes", maxText)
+		return
+	}
+	lines, ok := lex(text, depth)
+	if !ok || depth > maxNested {
+		s.unknown("commands within commands, more than %d deep", maxNested)
+		return
+	}
+	for _, l := range lines {
+		s.command(l, depth)
+	}
+}
+
+// file adds a file as a command names it.
+func (s *starts) file(name string) {
+	before, rest, open := strings.Cut(name, string(hole))
+	switch {
+	case name == "" || strings.HasPrefix(name, "~"):
+		return // of the person's home
+	case len(s.Files) >= maxFiles:
+		s.unknown("more than %d files", maxFiles)
+		return
+	case open && strings.Contains(before, "/"):
+		name = before[:strings.LastIndexByte(before, '/')+1] + "**"
+	case open:
+		after := rest[strings.LastIndexByte(rest, hole)+1:]
+		if before != "" || !strings.HasPrefix(after, "/") || path.Clean(after) == "/" {
+			s.unknown("what %q stands for", name)
+			return
+		}
+		name = "**" + path.Clean(after)
+	}
+	if path.IsAbs(name) || strings.HasPrefix(name, "**/") {
+		s.Files = append(s.Files, path.Clean(name))
+		return
+	}
+	for _, dir := range s.dirs {
+		s.Files = append(s.Files, path.Join(dir, name))
+	}
+}
+
+// folder adds all files of a folder.
+func (s *starts) folder(name string) {
+	if name = strings.TrimSuffix(path.Clean(name), "/"); name != "." && !strings.HasPrefix(name, "~") {
+		s.file(name + "/**")
+	}
+}
+
+// enter notes that later commands may run in another folder.
+func (s *starts) enter(dir string) {
+	if dir == "" || strings.HasPrefix(dir, "~") {
+		return
+	}
+	if dir == "-" || len(s.dirs) >= maxDirs {
+		dir = string(hole)
+	}
+	for _, at := range slices.Clone(s.dirs) {
+		next := path.Join(at, dir)
+		switch {
+		case strings.ContainsRune(dir, hole):
+			next = "**"
+		case path.IsAbs(dir):
+			next = path.Clean(dir)
+		}
+		if !slices.Contains(s.dirs, next) && len(s.dirs) <= maxDirs {
+			s.dirs = append(s.dirs, next)
+		}
+	}
+}
+
+// command looks at one simple command.
+func (s *starts) command(l line, depth int) {
+	words := s.unwrapped(l.words, depth)
+	if len(words) == 0 {
+		return
+	}
+	if depth > maxNested {
+		s.unknown("commands that start commands, more than %d deep", maxNested)
+		return
+	}
+	name, args := words[0], words[1:]
+	if strings.Contains(name, "/") || strings.ContainsRune(name, hole) {
+		s.file(name)
+	}
+	base := strings.TrimSuffix(path.Base(name), ".exe")
+	plain := strings.TrimRight(base, "0123456789.")
+	switch {
+	case base == "eval":
+		if all := strings.Join(args, " "); strings.ContainsRune(all, hole) {
+			s.unknown("what eval is given: %q", all)
+		} else {
+			s.text(all, depth+1)
+		}
+	case base == "." || base == "source":
+		if len(args) > 0 {
+			s.file(args[0])
+		}
+	case base == "cd" || base == "pushd" || base == "popd":
+		s.enter(append(slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--" || a == "-P" || a == "-L" }), "-")[0])
+	case base == "export" || base == "declare" || base == "local" || base == "readonly" || base == "typeset":
+		for _, a := range args {
+			s.assigned(a)
+		}
+	case base == "find":
+		s.found(args, depth)
+	default:
+		if in, ok := interpreterOf(base, plain); ok {
+			s.interpreted(in, plain, append([]string{name}, args...), l.from, depth)
+		} else if t, ok := toolOf(base); ok {
+			s.tool(t, args, depth)
+		}
+	}
+}
+
+// assigned looks at NAME=VALUE before a command: by some names programs are found, or files that run first.
+func (s *starts) assigned(word string) {
+	name, value, ok := strings.Cut(word, "=")
+	if !ok {
+		return
+	}
+	paths := strings.HasSuffix(name, "PATH") || name == "BASH_ENV" || name == "ENV" || name == "LD_PRELOAD" || strings.HasSuffix(name, "OPTIONS") || strings.HasSuffix(name, "OPT")
+	if !paths {
+		return
+	}
+	for _, p := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(":; =", r) }) {
+		if path.IsAbs(p) || strings.HasPrefix(p, "~") || strings.HasPrefix(p, "-") || p == string(hole) {
+			continue // $PATH and the like: what was there before
+		}
+		if path.Clean(p) == "." {
+			s.unknown("%s has the folder in which commands run", name)
+			continue
+		}
+		s.file(p)
+		s.folder(p)
+	}
+}
+
+// found looks at what find starts.
+func (s *starts) found(args []string, depth int) {
+	for i, a := range args {
+		if !slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, a) {
+			continue
+		}
+		var words []string
+		for _, w := range args[i+1:] {
+			if w == ";" || w == "+" {
+				break
+			}
+			words = append(words, strings.ReplaceAll(w, "{}", string(hole)))
+		}
+		s.command(line{words: words}, depth+1)
+	}
+}
+
+// wrapper is a program that starts the command in its arguments.
+type wrapper struct {
+	names   []string
+	values  string // short options that take the next argument
+	operand int    // arguments before the command
+}
+
+func wrappers() []wrapper {
+	return []wrapper{
+		{names: []string{"if", "then", "else", "elif", "while", "until", "do", "!", "{", "}", "fi", "done", "coproc"}},
+		{names: []string{"exec"}, values: "a"},
+		{names: []string{"env"}, values: "uC"},
+		{names: []string{"nice"}, values: "n"},
+		{names: []string{"time"}, values: "fo"},
+		{names: []string{"timeout"}, values: "ks", operand: 1},
+		{names: []string{"xargs"}, values: "aEIdLnPs"},
+		{names: []string{"ionice"}, values: "cnp"},
+		{names: []string{"stdbuf"}, values: "ioe"},
+		{names: []string{"sudo", "doas"}, values: "ugpChrtU"},
+		{names: []string{"taskset", "chrt", "flock"}, operand: 1},
+		{names: []string{"command", "builtin", "nohup", "setsid", "chronic", "unbuffer", "caffeinate", "busybox"}},
+	}
+}
+
+// unwrapped gives the words of the command itself, without assignments, keywords and programs that only start another one.
+func (s *starts) unwrapped(words []string, depth int) []string {
+	for len(words) > 0 {
+		word := words[0]
+		if isAssignment(word) {
+			s.assigned(word)
+			words = words[1:]
+			continue
+		}
+		name := word
+		if path.IsAbs(word) {
+			name = path.Base(word)
+		}
+		at := slices.IndexFunc(wrappers(), func(w wrapper) bool { return slices.Contains(w.names, name) })
+		if at < 0 {
+			break
+		}
+		w, rest := wrappers()[at], words[1:]
+		if codes := CodeArgs(words); len(codes) > 0 && codes[0] < len(words) && (name == "env" || name == "flock") {
+			if first := firstOperand(words); codes[0] <= first || name == "flock" { // env -S, flock -c
+				s.text(words[codes[0]], depth+1)
+				return nil
+			}
+		}
+		for len(rest) > 0 && strings.HasPrefix(rest[0], "-") && len(rest[0]) > 1 {
+			option := rest[0]
+			rest = rest[1:]
+			if option == "--" {
+				break
+			}
+			if name == "command" && strings.ContainsAny(option, "vV") {
+				return nil
+			}
+			if len(option) == 2 && strings.Contains(w.values, option[1:]) && len(rest) > 0 {
+				if name == "env" && option == "-C" {
+					s.enter(rest[0])
+				}
+				rest = rest[1:]
+			}
+		}
+		words = rest[min(w.operand, len(rest)):]
+	}
+	if len(words) > 0 && slices.Contains([]string{"for", "case", "select", "function", "in", "esac"}, words[0]) {
+		return nil // what follows are words, not commands
+	}
+	return words
+}
+
+// firstOperand is the place of the first argument that is neither option nor assignment.
+func firstOperand(words []string) int {
+	for i, w := range words[1:] {
+		if !strings.HasPrefix(w, "-") && !isAssignment(w) {
+			return i + 1
+		}
+	}
+	return len(words)
+}
+
+func isAssignment(word string) bool {
+	name, _, ok := strings.Cut(word, "=")
+	return ok && name != "" && !strings.ContainsAny(name, "/.-"+string(hole))
+}
+
+func interpreterOf(names ...string) (interpreter, bool) {
+	for _, in := range interpreters() {
+		if slices.ContainsFunc(names, func(n string) bool { return slices.Contains(in.names, n) }) && in.names[0] != "env" {
+			return in, true
+		}
+	}
+	return interpreter{}, false
+}
+
+// interpreted looks at the script, module or code that an interpreter is given.
+func (s *starts) interpreted(in interpreter, name string, words []string, from string, depth int) {
+	shell := in.operand || in.names[0] == "su"
+	if codes := in.code(words, 1); len(codes) > 0 {
+		for _, i := range codes {
+			switch {
+			case shell && strings.ContainsRune(words[i], hole):
+				s.unknown("what %s is given: %q", name, words[i])
+			case shell:
+				s.text(words[i], depth+1)
+			default:
+				s.inline(in, words[i])
+			}
+		}
+		return
+	}
+	for i := 1; i < len(words); i++ {
+		w := words[i]
+		switch {
+		case w == "-" || w == "-s":
+			s.stdin(name, from)
+			return
+		case in.names[0] == "python" && strings.HasPrefix(w, "-m"):
+			if w == "-m" && i+1 < len(words) {
+				i, w = i+1, "-m"+words[i+1]
+			}
+			s.module(strings.TrimPrefix(w, "-m"), words[i+1:], depth)
+			return
+		case strings.HasPrefix(w, "-") || shell && strings.HasPrefix(w, "+"):
+			if _, value, ok := strings.Cut(w, "="); ok && strings.Contains(value, "/") {
+				s.file(value)
+			}
+			if len(w) > 1 && strings.Contains(in.values+"r", w[len(w)-1:]) && !strings.HasPrefix(w, "--") || w == "--require" || w == "--import" || w == "--rcfile" || w == "--init-file" || w == "--loader" {
+				if i++; i < len(words) && strings.Contains(words[i], "/") {
+					s.file(words[i])
+				}
+			}
+		default:
+			if t, ok := toolOf(name); ok { // deno task, bun run
+				s.tool(t, words[i:], depth)
+			} else {
+				s.file(w)
+			}
+			return
+		}
+	}
+	if t, ok := toolOf(name); ok {
+		s.tool(t, nil, depth)
+	} else if !versionOnly(words[1:]) {
+		s.stdin(name, from)
+	}
+}
+
+// versionOnly reports whether options say all: node --test, python --version.
+func versionOnly(options []string) bool {
+	return slices.ContainsFunc(options, func(o string) bool {
+		return o == "--version" || o == "-V" || o == "-v" || o == "--help" || o == "--test"
+	})
+}
+
+// stdin is code that comes on the standard input.
+func (s *starts) stdin(name, from string) {
+	if from == "" || from == string(hole) {
+		s.unknown("what %s reads from its input", name)
+		return
+	}
+	s.file(from)
+}
+
+// module adds the files of a Python module, which may lie in the folder that a command runs in.
+func (s *starts) module(name string, args []string, depth int) {
+	if strings.ContainsRune(name, hole) {
+		s.unknown("which module %q is", name)
+		return
+	}
+	at := strings.ReplaceAll(name, ".", "/")
+	for _, f := range []string{at + ".py", at + "/__init__.py", at + "/__main__.py"} {
+		s.file(f)
+	}
+	if t, ok := toolOf(name); ok {
+		s.tool(t, args, depth)
+	}
+}
+
+// inline adds what code that stands in the command itself takes from the repo: modules of Python, and paths in quotes.
+func (s *starts) inline(in interpreter, code string) {
+	if strings.ContainsRune(code, hole) {
+		s.unknown("what %s is given: %q", in.names[0], code)
+		return
+	}
+	if in.names[0] == "python" {
+		for _, stmt := range strings.FieldsFunc(code, func(r rune) bool { return r == ';' || r == '\n' || r == ':' }) {
+			words := strings.FieldsFunc(stmt, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' })
+			if len(words) > 1 && words[0] == "from" {
+				s.module(words[1], nil, 0)
+			}
+			if len(words) > 1 && words[0] == "import" {
+				for _, w := range words[1:] {
+					if w == "as" {
+						break
+					}
+					s.module(w, nil, 0)
+				}
+			}
+		}
+		return
+	}
+	for _, w := range strings.FieldsFunc(code, func(r rune) bool { return strings.ContainsRune("\"'`()", r) }) {
+		if strings.HasPrefix(w, "./") || strings.HasPrefix(w, "../") {
+			s.file(w)
+			if path.Ext(w) == "" {
+				s.file(w + "/**")
+				for _, ext := range []string{".js", ".cjs", ".json", ".rb", ".pm"} {
+					s.file(w + ext)
+				}
+			}
+		}
+	}
+}

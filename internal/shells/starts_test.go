@@ -1,0 +1,96 @@
+package shells
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestStarts: what a command starts from the repo is found as the shell would find it, or it is said that it cannot be.
+func TestStarts(t *testing.T) {
+	for _, c := range []struct{ text, files, unknown string }{
+		{text: `./ci/gate.sh src/a.go`, files: "ci/gate.sh"},
+		{text: `CI=1 python3 -u tools/check.py out.txt && "./tests/run" -v; test -s out.txt`, files: "tests/run tools/check.py"},
+		{text: `if timeout 5 tools/slow; then echo src/b.go; fi`, files: "tools/slow"},
+		{text: `bash -e 'ci/sec ond.sh'`, files: "ci/sec ond.sh"},
+		{text: "go test ./... # ./not/this\ngo vet ./...", files: ""},
+		{text: `grep -q "$WORD" out.txt || ! [ -e x ]`, files: ""},
+		{text: `sh -c "tools/a; tools/b"`, files: "tools/a tools/b"},
+		{text: `bash -ec 'cd sub && ./run'`, files: "run sub/run"},
+		{text: `test "$(tools/count x)" = 3`, files: "tools/count"},
+		{text: "x=`tools/count 'a b'`", files: "tools/count"},
+		{text: `echo "${X:-$(tools/x)}"`, files: "tools/x"},
+		{text: `. ci/env.sh; source ./b.sh`, files: "b.sh ci/env.sh"},
+		{text: `"$PWD"/ci/a.sh`, files: "ci/a.sh"},
+		{text: `$ROOT/ci/a.sh`, files: "**/ci/a.sh"},
+		{text: `sh tests/*.sh`, files: "tests/**"},
+		{text: `~/bin/check && $HOME/x`, files: ""},
+		{text: `/usr/bin/make -C x check`, files: "/usr/bin/make GNUmakefile Makefile makefile x/GNUmakefile x/Makefile x/makefile"},
+		{text: `npm run test`, files: ".npmrc package.json"},
+		{text: `npx --yes tsx ./tools/x.ts`, files: ".npmrc package.json"},
+		{text: `go run ./tools/check -v`, files: "tools/check tools/check/**"},
+		{text: `uv run python tools/x.py`, files: "pyproject.toml tools/x.py uv.toml"},
+		{text: `python -m tools.check`, files: "tools/check.py tools/check/__init__.py tools/check/__main__.py"},
+		{text: `python3 -c 'import json, tools.x; json.load(open("out.json"))'`, files: "json.py json/__init__.py json/__main__.py tools/x.py tools/x/__init__.py tools/x/__main__.py"},
+		{text: `node -e 'require("./ci/x.js")'`, files: "ci/x.js"},
+		{text: `node --require ./a.js --test`, files: "a.js"},
+		{text: `BASH_ENV=./e.sh bash x.sh`, files: "e.sh e.sh/** x.sh"},
+		{text: `PATH=bin:$PATH check`, files: "bin bin/**"},
+		{text: `find . -name '*.sh' -exec tools/lint {} \;`, files: "tools/lint"},
+		{text: `find . | xargs -n 1 tools/lint`, files: "tools/lint"},
+		{text: `env -i A=b tools/x 2>&1 >/dev/null &>log`, files: "tools/x"},
+		{text: "cat <<'E' > x\n./not $(not/this)\nE\n./then", files: "then"},
+		{text: "cat <<E\n$(./in)\nE", files: "in"},
+		{text: `bash < ci/x.sh`, files: "ci/x.sh"},
+		{text: `diff <(./a) <(./b)`, files: "a b"},
+		{text: `./gradlew test`, files: "build.gradle build.gradle.kts gradle.properties gradle/wrapper/gradle-wrapper.jar gradle/wrapper/gradle-wrapper.properties gradlew settings.gradle settings.gradle.kts"},
+		{text: `for f in a b; do echo "$f"; done`},
+
+		{text: `$TOOL x`, unknown: `"…"`},
+		{text: `sh "$SCRIPT"`, unknown: `"…"`},
+		{text: `eval "$X"`, unknown: "eval"},
+		{text: `eval ./a`, files: "a"},
+		{text: `cat x | sh`, unknown: "what sh reads"},
+		{text: `sh -c "$CMD"`, unknown: "what sh is given"},
+		{text: `find . -name '*.sh' -exec sh {} \;`, unknown: `"…"`},
+		{text: `cd "$D" && make`, files: "**/GNUmakefile **/Makefile **/makefile GNUmakefile Makefile makefile"},
+		{text: strings.Repeat("$(", 50), unknown: "commands within commands"},
+		{text: strings.Repeat("x ", maxText), unknown: "more than"},
+	} {
+		got := Starts([]string{"sh", "-c", c.text})
+		if files := strings.Join(got.Files, " "); files != c.files {
+			t.Errorf("%.60s\nstarts %s\nwant   %s", c.text, files, c.files)
+		}
+		if (got.Unknown == "") != (c.unknown == "") || !strings.Contains(got.Unknown, c.unknown) {
+			t.Errorf("%.60s: unknown %q, want %q", c.text, got.Unknown, c.unknown)
+		}
+	}
+	for _, c := range []struct{ argv, files, unknown string }{
+		{argv: "./ci/gate.sh|$X", files: "ci/gate.sh"},
+		{argv: "make|test", files: "GNUmakefile Makefile makefile"},
+		{argv: "tools/${{vars.t}}.sh", files: "tools/**"},
+		{argv: "${{ vars.t }}", unknown: `"…"`},
+		{argv: "bash|-c|./a \"$1\"|x", files: "a"},
+		{argv: "env|X=1|python3|x.py", files: "x.py"},
+		{argv: "env|-S|./a b", files: "a"},
+		{argv: "sh|$X", files: "$X"}, // no shell has parsed it
+	} {
+		got := Starts(strings.Split(c.argv, "|"))
+		if files := strings.Join(got.Files, " "); files != c.files || (got.Unknown == "") != (c.unknown == "") || !strings.Contains(got.Unknown, c.unknown) {
+			t.Errorf("%s: %s, unknown %q; want %s, %q", c.argv, files, got.Unknown, c.files, c.unknown)
+		}
+	}
+}
+
+func FuzzStarts(f *testing.F) {
+	for _, s := range []string{"a <<E\n$(", "$((1)", "`\\", "a>&", "${", "'", "\"$", "a\\", "<(", "<<-'X'\n"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := Starts([]string{"sh", "-c", text})
+		for _, file := range got.Files {
+			if strings.ContainsRune(file, hole) {
+				t.Fatalf("%q: %q", text, file)
+			}
+		}
+	})
+}

@@ -1,0 +1,60 @@
+package tree
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"sluice/internal/git"
+)
+
+// maxHidden is how many files that new ignore rules hide are listed. The others are counted.
+const maxHidden = 200
+
+// hidden lists what the ignore rules keep out of the tree that those of before the run would not have. Where no rule
+// changed there is nothing to look for.
+func (f Folder) hidden(ctx context.Context, was Before, t *Taken) error {
+	if was.Lists == "" {
+		return nil // the run began with an older release
+	}
+	rules := func(file string) bool { return path.Base(file) == git.IgnoreName }
+	others := was.Lists == f.Repo.IgnoreLists()
+	any := !others || slices.ContainsFunc(t.Law, func(b Beside) bool { return rules(b.Path) })
+	if !any {
+		changes, err := f.Repo.ChangesBetween(ctx, was.Found, t.Commit)
+		if err != nil {
+			return err
+		}
+		any = slices.ContainsFunc(changes, func(c git.Change) bool { return rules(c.Path) })
+	}
+	if !any {
+		return nil
+	}
+	before := git.Rules{Commit: was.Found, Others: others}
+	for _, b := range was.Law {
+		if rules(b.Path) && slices.Contains(t.Outside, b) {
+			before.Files = append(before.Files, b.Path)
+		}
+	}
+	own, err := f.apart(was.Odd)
+	if err != nil {
+		return err
+	}
+	files, err := f.Repo.Hidden(ctx, f.Top, t.Commit, before, func(file string) bool {
+		return slices.ContainsFunc(own, func(o string) bool { return file == o || strings.HasPrefix(file, o+"/") })
+	})
+	if err != nil {
+		return err
+	}
+	slices.Sort(files)
+	t.More = max(0, len(files)-maxHidden)
+	for _, file := range files[:len(files)-t.More] {
+		d, err := git.Digest(ctx, f.Top, []string{file})
+		if err != nil {
+			return err
+		}
+		t.Hidden = append(t.Hidden, Beside{Path: file, Digest: d})
+	}
+	return nil
+}
