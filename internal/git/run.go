@@ -74,7 +74,7 @@ func (e *CommandError) Is(target error) bool {
 func allowed(sub string) bool {
 	switch sub {
 	case "rev-list", "cat-file", "for-each-ref", "rev-parse", "worktree", "config", "ls-remote",
-		"check-ref-format", "diff-tree", "diff-index", "diff-files", "ls-files", "read-tree",
+		"diff-tree", "diff-index", "diff-files", "ls-files", "read-tree",
 		"checkout-index", "update-index", "write-tree", "commit-tree", "update-ref", "version",
 		"add", "merge-tree", "push", // in the shadow alone, where no filter, driver, hook or helper of the repo is defined
 		"index-pack",                                       // there as well: its checks are not to be softened
