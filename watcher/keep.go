@@ -20,6 +20,8 @@ const (
 	// watch is made again.
 	maxCookieFails = 2
 	cookiePerm     = 0o600
+	// cookieRest is how old a new watch is when it is tested.
+	cookieRest = time.Second
 	// lookWait is how long the keeper waits for one folder's file system.
 	lookWait = time.Second
 	// passCost is how long the keeper, or the reader, does without a pass over all folders for each of them.
@@ -337,9 +339,11 @@ func (w *Watcher) keepWatch(f *folder, id identity, now time.Time) {
 	}
 }
 
-// rearm makes the watch of f, which is id, and tests it.
+// rearm makes the watch of f, which is id, and tests it: one that is new a little later, since most folders of a launch are
+// gone by then.
 func (w *Watcher) rearm(f *folder, id identity) {
 	w.endCookie(f)
+	first := !f.known
 	if err := w.source.Remove(f.path); err != nil {
 		_ = err // As in arm.
 	}
@@ -367,6 +371,10 @@ func (w *Watcher) rearm(f *folder, id identity) {
 	}
 	// What came between the making of the folder and that of its watch sent no event.
 	w.hint(f.name)
+	if first {
+		w.set(f, func() { f.known, f.nextCookie = true, w.opt.Now().Add(cookieRest) })
+		return
+	}
 	w.sendCookie(f)
 }
 

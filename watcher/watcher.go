@@ -152,6 +152,7 @@ type folder struct {
 	settleAt   time.Time // zero = none
 	nextCheck  time.Time
 
+	known       bool      // it was watched before
 	cookie      string    // name of the cookie that is out; "" = none
 	cookieSeen  bool      // its event came
 	cookieEnd   time.Time // when it should have come

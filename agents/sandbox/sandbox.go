@@ -57,12 +57,27 @@ type Mount struct {
 
 // Shows says that path is seen at the place at by this mount already, and written to where write says so.
 func (m Mount) Shows(path, at string, write bool) bool {
-	to := m.At
-	if to == "" {
-		to = m.Path
-	}
-	rel, err := filepath.Rel(to, at)
+	rel, err := filepath.Rel(m.at(), at)
 	return err == nil && filepath.IsLocal(rel) && filepath.Join(m.Path, rel) == path && m.Write == write && !m.Try
+}
+
+// Uncovered leaves out what a later one of the mounts is laid over: it is not seen, and each mount costs a launch a fifth of
+// a millisecond.
+func Uncovered(mounts []Mount) (out []Mount) {
+	for i, m := range mounts {
+		if !slices.ContainsFunc(mounts[i+1:], func(n Mount) bool { return !n.Try && Inside(n.at(), m.at()) }) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// at is where it is seen.
+func (m Mount) at() string {
+	if m.At == "" {
+		return m.Path
+	}
+	return m.At
 }
 
 // Plan is what a launch may see and do. All paths are absolute and real.

@@ -184,3 +184,12 @@ func TestSeatbelt(t *testing.T) {
 		at = i
 	}
 }
+
+// TestUncovered: what a later mount is laid over costs no mount, and all else stays in its order.
+func TestUncovered(t *testing.T) {
+	got := Uncovered([]Mount{{Path: "/a/b"}, {Path: "/x", At: "/a/c"}, {Path: "/b"}, {Path: "/a", Try: true}, {Path: "/a/c"}, {Path: "/a/c/d"}, {Path: "/b", Write: true}, {Path: "/bb"}})
+	want := []Mount{{Path: "/a/b"}, {Path: "/a", Try: true}, {Path: "/a/c"}, {Path: "/a/c/d"}, {Path: "/b", Write: true}, {Path: "/bb"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -31,13 +31,7 @@ func inside(dirs []string, path string) bool {
 
 // Sees says that something of the machine is seen inside at path: what lies there, or what stands for it.
 func (p Plan) Sees(path string) bool {
-	if slices.ContainsFunc(p.shown(), func(m Mount) bool {
-		at := m.At
-		if at == "" {
-			at = m.Path
-		}
-		return Inside(at, path)
-	}) {
+	if slices.ContainsFunc(p.shown(), func(m Mount) bool { return Inside(m.at(), path) }) {
 		return true
 	}
 	hidden := p.Hide

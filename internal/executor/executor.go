@@ -75,6 +75,7 @@ type Executor struct {
 	exposed  map[string]string     // runs of which some launch was not -> why
 	held     map[string]string     // held launches -> the checkout that they work in
 	based    map[string]bool       // bases of runs that a ref keeps
+	closed   bool
 
 	asked   map[string]askedAt // rounds at which a person may decide, by slot
 	presses chan notify.Press
@@ -85,6 +86,8 @@ type Executor struct {
 
 	judges  *judge.Checkouts // nil: there is no git
 	setting chan struct{}    // held by whoever runs a setup
+
+	chores sync.WaitGroup // what is done behind what people and steps wait for
 
 	talks sync.Mutex // held where a session's file is read and written
 }
@@ -146,12 +149,14 @@ func New(o Options) (*Executor, error) {
 	return e, nil
 }
 
-// Close ends the watch of the repo's folders.
+// Close ends the watch of the repo's folders, and waits for what is left to be tidied.
 func (e *Executor) Close() error {
+	defer e.chores.Wait()
 	e.opt.Unheld.leave(e)
 	e.mu.Lock()
 	dirs := slices.Sorted(maps.Keys(e.watched))
 	e.watched = map[string]bool{}
+	e.closed = true
 	e.mu.Unlock()
 	for _, dir := range dirs {
 		e.opt.Watcher.Remove(dir)

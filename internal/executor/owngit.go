@@ -3,6 +3,7 @@ package executor
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,12 @@ const gitMark = ".git"
 
 // asideFolder is beside the folders of runs in gitsDir: what mounts need, the same for all launches. No run has its name.
 const asideFolder = ".aside"
+
+// spareFolder is beside it: the git folder of a launch to come. goneMark is behind the name of one that is being removed.
+const (
+	spareFolder = ".spare"
+	goneMark    = ".gone"
+)
 
 // ownGit makes the git folder of a launch. One that is there already is in use: the launch was started by a daemon that was
 // killed, or is asked once more. work is whose work its commits are; nil = they are thrown away.
@@ -51,13 +58,45 @@ func (e *Executor) ownGit(ctx context.Context, key, top string, work *tree.Order
 		}
 		return sandbox.StoreAt(i)
 	}
-	if g, err = tree.MakePrivate(ctx, e.opt.Git, g, seen); err != nil {
+	if g, err = tree.MakePrivate(ctx, e.opt.Git, g, now, e.spareGit(), seen); err != nil {
 		return g, err
 	}
 	if err := e.pinBase(ctx, g); err != nil {
 		return g, err
 	}
 	return g, keepBriefly(e.pidFile(key)+gitMark, g)
+}
+
+func (e *Executor) spareGit() string { return filepath.Join(e.opt.State, gitsDir, spareFolder) }
+
+// makeSpareGit lays the git folder of the next launch out while this one works.
+func (e *Executor) makeSpareGit() {
+	if e.opt.Git == nil {
+		return
+	}
+	e.behind(func() {
+		if err := e.opt.Git.MakeSpare(e.spareGit()); err != nil {
+			e.opt.Logf("a git folder ahead of its launch: %v", err) // it is made when it is needed
+		}
+	})
+}
+
+// behind does what nobody waits for but Close.
+func (e *Executor) behind(do func()) {
+	e.mu.Lock()
+	closed := e.closed
+	if !closed {
+		e.chores.Add(1)
+	}
+	e.mu.Unlock()
+	if closed {
+		do()
+		return
+	}
+	go func() {
+		defer e.chores.Done()
+		do()
+	}()
 }
 
 // gitDirOf is where a launch's git folder is.
@@ -137,11 +176,23 @@ func (e *Executor) dropGit(key string, started bool) {
 	}
 }
 
-// removeGit removes the git folder of a launch, and the note of it first: half a folder is nobody's.
+// removeGit removes the git folder of a launch, and the note of it first: half a folder is nobody's. What a crash leaves of
+// it goes with its run.
 func (e *Executor) removeGit(key string) {
-	if err := errors.Join(os.Remove(e.pidFile(key)+gitMark), tree.Remove(e.gitDirOf(key))); err != nil {
-		e.opt.Logf("%s: its git folder: %v", key, err)
+	dir := e.gitDirOf(key)
+	gone := dir + goneMark
+	err := os.Remove(e.pidFile(key) + gitMark)
+	remove := func() {
+		if err := errors.Join(err, tree.Remove(gone)); err != nil {
+			e.opt.Logf("%s: its git folder: %v", key, err)
+		}
 	}
+	if os.Rename(dir, gone) != nil { // one of before is still there
+		gone = dir
+		remove()
+		return
+	}
+	e.behind(remove)
 }
 
 // receive takes over what a launch that is over has committed. What cannot be taken stays in its folder, and is reported.
@@ -164,7 +215,7 @@ func (e *Executor) receive(ctx context.Context, job daemon.Job) {
 		if job.RunInfo.Workspace == "" {
 			moved, err = e.advanceNow(ctx, g, r.Tip)
 		}
-		return errors.Join(err, keep(e.attemptFile(g.Run, g.Step, g.N, receivedFile), r))
+		return errors.Join(err, e.keepReceived(g, r))
 	})
 	switch {
 	case err != nil:
@@ -181,6 +232,26 @@ const busyMost = 10 * time.Second
 
 // receivedFile is what came of the commits of an attempt's launch.
 const receivedFile = "received"
+
+// keepReceived records what came of a launch's commits. Where there is nothing of them to lose it need not outlive a power
+// cut.
+func (e *Executor) keepReceived(g tree.Private, r tree.Received) error {
+	file := e.attemptFile(g.Run, g.Step, g.N, receivedFile)
+	if r == (tree.Received{Tip: g.Base}) {
+		return keepBriefly(file, r)
+	}
+	return keep(file, r)
+}
+
+// received reads that. Of a record that a power cut left empty, or cut short, nothing was to be kept: the tip is the base.
+func (e *Executor) received(o tree.Order) (tree.Received, error) {
+	r := tree.Received{}
+	err := kept(e.attemptFile(o.Run, o.Step, o.N, receivedFile), &r)
+	if torn := (*json.SyntaxError)(nil); errors.As(err, &torn) {
+		return tree.Received{Tip: o.Base}, nil
+	}
+	return r, err
+}
 
 // advanceNow moves the branch to what a launch has committed, at once: in a person's checkout, whose steps may commit
 // without a gate.

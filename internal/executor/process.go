@@ -323,7 +323,11 @@ func (e *Executor) start(ctx context.Context, l launch, p process) (*agents.Proc
 		e.ends(l.key) // nothing runs, and nothing else would let go of what was held for it
 		return nil, err
 	}
-	return e.opt.Runner.Ensure(context.WithoutCancel(ctx), spec)
+	proc, err := e.opt.Runner.Ensure(context.WithoutCancel(ctx), spec)
+	if err == nil && spec.Cage != nil {
+		e.makeSpareGit()
+	}
+	return proc, err
 }
 
 // idleMark is beside the pid file of a launch that was ended because it said nothing.

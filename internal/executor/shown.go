@@ -23,7 +23,7 @@ func homeShown() []string {
 // tools shows what a launch sees of the machine beside the system: tools, and what the settings name. What agents can write
 // to is for them alone: a judge that read it would believe what the judged left there, a test's cached result say.
 func (e *Executor) tools(base sandbox.Plan, writes bool) []sandbox.Mount {
-	home := base.Home
+	home, hidden := base.Home, e.hidden()
 	s := e.opt.Settings()
 	show := func(p string, write bool) {
 		if rest, ok := strings.CutPrefix(p, "~/"); ok {
@@ -53,7 +53,7 @@ func (e *Executor) tools(base sandbox.Plan, writes bool) []sandbox.Mount {
 			continue
 		}
 		for _, dir := range []string{sandbox.Toolchain(dir, home), dir} {
-			if !e.holds(dir, home) {
+			if !holds(hidden, dir, home) {
 				show(dir, false)
 				break
 			}
@@ -67,15 +67,15 @@ func (e *Executor) tools(base sandbox.Plan, writes bool) []sandbox.Mount {
 			show(p, true)
 		}
 	}
-	return base.Tools
+	return sandbox.Uncovered(base.Tools)
 }
 
-// holds says that a folder is one of sluice's own or the home, or holds one of them: it is not shown for the tools in it.
-func (e *Executor) holds(dir, home string) bool {
+// holds says that a folder is one of those hidden or the home, or holds one of them: it is not shown for the tools in it.
+func holds(hidden []string, dir, home string) bool {
 	if home != "" && sandbox.Inside(dir, home) {
 		return true
 	}
-	return slices.ContainsFunc(e.hidden(), func(h string) bool { return sandbox.Inside(dir, h) || sandbox.Inside(h, dir) })
+	return slices.ContainsFunc(hidden, func(h string) bool { return sandbox.Inside(dir, h) || sandbox.Inside(h, dir) })
 }
 
 // found looks the command up where it will be looked up inside, and shows what it needs. The program of a known agent,
@@ -124,7 +124,7 @@ func (e *Executor) showProgram(name, real string, agent bool, plan *sandbox.Plan
 			name, filepath.Dir(name))
 	case !plan.Sees(name):
 		plan.Tools = append(plan.Tools, shownAlone(name), shownAlone(real))
-	case tool.Sees(name) && !e.holds(filepath.Dir(real), plan.Home):
+	case tool.Sees(name) && !holds(e.hidden(), filepath.Dir(real), plan.Home):
 		plan.Tools = append(plan.Tools, sandbox.Mount{Path: sandbox.Toolchain(filepath.Dir(real), plan.Home)})
 	default:
 		return notShown("command %s: it leads to %s, which the sandbox does not show", name, real)

@@ -91,8 +91,8 @@ func (e *Executor) base(job daemon.Job, st *engine.Step, b begin) (string, error
 
 // tip is the last commit of an attempt's agent: what was received of a held launch, else HEAD.
 func (e *Executor) tip(o tree.Order, head string) (string, error) {
-	var r tree.Received
-	switch err := kept(e.attemptFile(o.Run, o.Step, o.N, receivedFile), &r); {
+	r, err := e.received(o)
+	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return head, nil
 	case err != nil:

@@ -23,15 +23,37 @@ const maxSeedCheap = 1 << 20
 // new ones that are not ignored. What own names (files and folders, slash-separated, from the worktree's top) stays as it
 // is in from, or out of the tree. The worktree's own index, flags in it included, is not believed. No filter is run.
 func (r *Repo) FolderTree(ctx context.Context, worktree, from string, own []string) (tree string, err error) {
+	tree, rest, err := r.FolderTreeAhead(ctx, worktree, from, own)
+	if err == nil {
+		err = rest()
+	}
+	return tree, err
+}
+
+// FolderTreeAhead is FolderTree that gives the tree before all is done. rest waits for what is left, which makes the next
+// call see what changed; it is to be called.
+func (r *Repo) FolderTreeAhead(ctx context.Context, worktree, from string, own []string) (tree string, rest func() error, err error) {
+	fail := func(err error) error { return fmt.Errorf("files of %s: %w", worktree, err) }
 	t, err := r.openFolder(ctx, worktree, from, own)
 	if err != nil {
-		return "", fmt.Errorf("files of %s: %w", worktree, err)
+		return "", nil, fail(err)
 	}
-	defer t.unlock()
+	began := time.Now()
 	if tree, err = t.write(ctx, own); err != nil {
-		return "", fmt.Errorf("files of %s: %w", worktree, err)
+		t.unlock()
+		return "", nil, fail(err)
 	}
-	return tree, nil
+	done := make(chan error, 1)
+	go func() {
+		defer t.unlock()
+		done <- t.settle(tree, began)
+	}()
+	return tree, func() error {
+		if err := <-done; err != nil {
+			return fail(err)
+		}
+		return nil
+	}, nil
 }
 
 // openFolder opens our index of a worktree with the entries of the commit from.
@@ -188,7 +210,7 @@ func (t *tree) has(ctx context.Context, index string) bool {
 	if err != nil || os.Remove(index+holdsName) != nil {
 		return false
 	}
-	tree, err := t.r.line(ctx, call{args: []string{"rev-parse", "--verify", "--quiet", t.head + "^{tree}"}})
+	tree, err := t.r.TreeOf(ctx, t.head)
 	return err == nil && tree == string(note)
 }
 
@@ -271,7 +293,6 @@ func afterSecond(ctx context.Context, at time.Time) error {
 
 // write brings the entries up to the files and gives the tree.
 func (t *tree) write(ctx context.Context, own []string) (string, error) {
-	began := time.Now()
 	if _, err := t.run(ctx, "add", "--all", "--", "."); err != nil {
 		return "", err
 	}
@@ -279,14 +300,16 @@ func (t *tree) write(ctx context.Context, own []string) (string, error) {
 	if err == nil && len(own) > 0 {
 		tree, err = t.without(ctx, tree, own)
 	}
-	if err != nil {
-		return "", err
-	}
+	return tree, err
+}
+
+// settle makes our index, which has the entries of a tree since began, fit for the next taking.
+func (t *tree) settle(tree string, began time.Time) error {
 	index := t.r.privateIndex(t.top)
 	if err := forgetFresh(index, t.r.format, began); err != nil {
-		return "", err
+		return err
 	}
-	return tree, os.WriteFile(index+holdsName, []byte(tree), privateOwn)
+	return os.WriteFile(index+holdsName, []byte(tree), privateOwn)
 }
 
 func (t *tree) writeTree(ctx context.Context) (string, error) {

@@ -16,7 +16,8 @@ import (
 // of its file, ends with the name and is padded with NULs to a multiple of 8 bytes. The file ends with a checksum.
 const (
 	indexHead   = 12
-	entryCTime  = 0  // 4 bytes of seconds, 4 of nanoseconds
+	entryCTime  = 0 // 4 bytes of seconds, 4 of nanoseconds
+	timesSize   = 8
 	entrySHA    = 40 // where the object's name begins
 	extendedBit = 0x4000
 )
@@ -35,35 +36,40 @@ func forgetFresh(index, format string, began time.Time) error {
 	if format == "sha256" {
 		sum = sha256.New()
 	}
-	n, err := dropTimes(data, sum.Size(), uint32(began.Unix()))
+	at, err := dropTimes(data, sum.Size(), uint32(began.Unix()))
+	if err == nil && len(at) > 0 {
+		err = patch(index, data, at, sum)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", index, errors.Join(err, os.Remove(index)))
 	}
-	if n == 0 {
-		return nil
-	}
-	seal(data, sum)
-	tmp := index + ".new"
-	if err := os.WriteFile(tmp, data, privateOwn); err != nil {
+	return nil
+}
+
+// patch writes the times at these places, and the checksum. It changes the file in its place: each entry stands for itself,
+// so that a kill in the middle leaves no wrong one, and git does not look at the checksum when it reads an index.
+func patch(index string, data []byte, at []int, sum hash.Hash) error {
+	f, err := os.OpenFile(index, os.O_WRONLY, 0)
+	if err != nil {
 		return err
 	}
-	return os.Rename(tmp, index)
-}
-
-// seal writes the checksum at the end of an index.
-func seal(data []byte, sum hash.Hash) {
 	end := len(data) - sum.Size()
 	sum.Write(data[:end])
-	copy(data[end:], sum.Sum(nil))
+	_, err = f.WriteAt(sum.Sum(nil), int64(end))
+	for _, i := range at {
+		_, werr := f.WriteAt(data[i:i+timesSize], int64(i))
+		err = errors.Join(err, werr)
+	}
+	return errors.Join(err, f.Close())
 }
 
-// dropTimes sets the times of entries to 0 whose file changed in the second since or later, and says how many.
-func dropTimes(data []byte, hashSize int, since uint32) (dropped int, err error) {
+// dropTimes sets the times of entries to 0 whose file changed in the second since or later, and says where.
+func dropTimes(data []byte, hashSize int, since uint32) (dropped []int, err error) {
 	if len(data) < indexHead+hashSize || !bytes.Equal(data[:4], []byte("DIRC")) {
-		return 0, errIndexForm
+		return nil, errIndexForm
 	}
 	if v := binary.BigEndian.Uint32(data[4:]); v != 2 && v != 3 {
-		return 0, errIndexForm
+		return nil, errIndexForm
 	}
 	at, end := indexHead, len(data)-hashSize
 	for range binary.BigEndian.Uint32(data[8:]) {
@@ -83,8 +89,8 @@ func dropTimes(data []byte, hashSize int, since uint32) (dropped int, err error)
 			return dropped, errIndexForm
 		}
 		if binary.BigEndian.Uint32(data[at+entryCTime:]) >= since {
-			clear(data[at+entryCTime : at+entryCTime+8])
-			dropped++
+			clear(data[at+entryCTime : at+entryCTime+timesSize])
+			dropped = append(dropped, at+entryCTime)
 		}
 		at += (name + length - at + 8) / 8 * 8
 	}

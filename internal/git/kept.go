@@ -19,7 +19,7 @@ var ErrNotKept = errors.New("nothing is kept")
 // Salvages gives what Salvage has kept under the names that begin with prefix and a slash, as name -> commit.
 func (r *Repo) Salvages(ctx context.Context, prefix string) (map[string]string, error) {
 	ref := salvageRefs + prefix
-	if err := r.checkRef(ctx, ref); err != nil {
+	if err := checkRef(ref); err != nil {
 		return nil, fmt.Errorf("salvages: %w", err)
 	}
 	out, err := r.inRepo(ctx, r.common, r.top, call{args: []string{"for-each-ref", "--format=%(objectname) %(refname)", ref + "/"}, limit: listOutput, timeout: callTime})
@@ -38,7 +38,7 @@ func (r *Repo) Salvages(ctx context.Context, prefix string) (map[string]string, 
 // "Base: ", else their parent, "" where they have none.
 func (r *Repo) Kept(ctx context.Context, name string) (sha, base string, err error) {
 	for ref, commit := range map[string]*string{Own("taken", name): &sha, Own("found", name): &base} {
-		if err := r.checkRef(ctx, ref); err != nil {
+		if err := checkRef(ref); err != nil {
 			return "", "", err
 		}
 		c := call{args: []string{"rev-parse", "--verify", "--quiet", ref}, limit: smallOutput, timeout: callTime, codes: []int{1}}
@@ -142,7 +142,7 @@ func (r *Repo) Drop(ctx context.Context, run string) error {
 	list := []string{"for-each-ref", "--format=%(objectname) %(refname)"}
 	for _, kind := range runKinds() {
 		ref := Own(kind, run)
-		if err := r.checkRef(ctx, ref); err != nil {
+		if err := checkRef(ref); err != nil {
 			return fail(err)
 		}
 		list = append(list, ref+"/")

@@ -182,7 +182,7 @@ func (r *Repo) Push(ctx context.Context, address, commit, branch string) error {
 		return err
 	}
 	ref := "refs/heads/" + branch
-	if err := errors.Join(checkSHA(commit), r.checkRef(ctx, ref)); err != nil {
+	if err := errors.Join(checkSHA(commit), checkRef(ref)); err != nil {
 		return err
 	}
 	env := append([]string{"GIT_ALLOW_PROTOCOL=" + protocol}, remoteEnv()...)

@@ -24,7 +24,7 @@ const (
 // moved it meanwhile it is tried again.
 func (r *Repo) AddNote(ctx context.Context, name string, text []byte) (commit string, err error) {
 	ref := notesRefs + name
-	if err := r.checkRef(ctx, ref); err != nil {
+	if err := checkRef(ref); err != nil {
 		return "", fmt.Errorf("note: %w", err)
 	}
 	if commit, err = r.Head(ctx, r.top); err == nil && commit == "" {
@@ -100,7 +100,7 @@ func (r *Repo) addNote(ctx context.Context, ref, commit string, text []byte) err
 // Notes gives the notes under refs/notes/name, by commit.
 func (r *Repo) Notes(ctx context.Context, name string) (map[string][]byte, error) {
 	ref := notesRefs + name
-	if err := r.checkRef(ctx, ref); err != nil {
+	if err := checkRef(ref); err != nil {
 		return nil, fmt.Errorf("notes: %w", err)
 	}
 	head, err := r.notesHead(ctx, ref)

@@ -69,7 +69,43 @@ func (r *Repo) TreeOf(ctx context.Context, commit string) (string, error) {
 	if err := checkSHA(commit); err != nil {
 		return "", err
 	}
-	return r.line(ctx, call{args: []string{"rev-parse", "--verify", "--quiet", commit + "^{tree}"}})
+	if commit == r.emptyTree() {
+		return commit, nil
+	}
+	if c, ok := r.knownCommit(commit); ok {
+		return c.tree, nil
+	}
+	tree, err := r.line(ctx, call{args: []string{"rev-parse", "--verify", "--quiet", commit + "^{tree}"}})
+	if err == nil {
+		r.knowCommit(commit, commitKept{tree: tree})
+	}
+	return tree, err
+}
+
+// commitKept is what is remembered of a commit: its name says that it stays so.
+type commitKept struct {
+	tree string
+	at   int64 // the committer's time, in seconds since 1970
+	when bool  // that is known
+}
+
+// maxCommitsKept is how many commits are remembered.
+const maxCommitsKept = 1000
+
+func (r *Repo) knownCommit(sha string) (commitKept, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, ok := r.commits[sha]
+	return c, ok
+}
+
+func (r *Repo) knowCommit(sha string, c commitKept) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.commits) >= maxCommitsKept {
+		clear(r.commits)
+	}
+	r.commits[sha] = c
 }
 
 // Descends reports whether base is commit itself or one of its ancestors.
@@ -89,7 +125,7 @@ func (r *Repo) CommitTree(ctx context.Context, tree, message string, parents ...
 	if err := checkSHA(tree); err != nil {
 		return "", err
 	}
-	args, date := []string{"commit-tree", "--no-gpg-sign", tree}, "@0 +0000"
+	args, date := []string{"commit-tree", "--no-gpg-sign", tree}, int64(0)
 	for i, p := range parents {
 		if err := checkSHA(p); err != nil {
 			return "", err
@@ -100,20 +136,32 @@ func (r *Repo) CommitTree(ctx context.Context, tree, message string, parents ...
 			if err != nil {
 				return "", err
 			}
-			date = "@" + strconv.FormatInt(at, 10) + " +0000"
+			date = at
 		}
 	}
-	env := append(ourIdentity(), "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
-	return r.line(ctx, call{args: args, env: env, stdin: strings.NewReader(message)})
+	at := "@" + strconv.FormatInt(date, 10) + " +0000"
+	env := append(ourIdentity(), "GIT_AUTHOR_DATE="+at, "GIT_COMMITTER_DATE="+at)
+	commit, err := r.line(ctx, call{args: args, env: env, stdin: strings.NewReader(message)})
+	if err == nil {
+		r.knowCommit(commit, commitKept{tree: tree, at: date, when: true})
+	}
+	return commit, err
 }
 
 // timeOf gives the committer's time of a commit, in seconds since 1970; 0 where it has none that can be read.
 func (r *Repo) timeOf(ctx context.Context, commit string) (int64, error) {
+	if c, ok := r.knownCommit(commit); ok && c.when {
+		return c.at, nil
+	}
 	commits, err := r.readCommits(ctx, []string{commit})
 	if err != nil || len(commits) == 0 {
 		return 0, err
 	}
-	return max(commits[0].CommitDate.Unix(), 0), nil
+	at := max(commits[0].CommitDate.Unix(), 0)
+	if tree := commits[0].Tree; checkSHA(tree) == nil {
+		r.knowCommit(commit, commitKept{tree: tree, at: at, when: true})
+	}
+	return at, nil
 }
 
 // line runs a call in the shadow that prints one object name.
@@ -135,7 +183,7 @@ func (r *Repo) Keep(ctx context.Context, ref, commit string) error {
 	if !strings.HasPrefix(ref, ownRefs) {
 		return fmt.Errorf("keep %.80q: no ref of sluice's", ref)
 	}
-	if err := r.checkRef(ctx, ref); err != nil {
+	if err := checkRef(ref); err != nil {
 		return err
 	}
 	if err := checkSHA(commit); err != nil {

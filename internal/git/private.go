@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,16 +19,18 @@ const maxSideFile = 16 << 20
 
 // Folder is what a git folder of a launch's own is made of.
 type Folder struct {
-	Dir    string   // where it is made; its parent is there
+	Dir    string   // where it is made; it is not there, or empty
 	Top    string   // the checkout that it is for
 	Branch string   // full name of the branch that HEAD is on; "" = detached
 	Base   string   // the commit that HEAD is at; "" = none yet
 	Stores []string // where the object stores of the repo are seen by who uses the folder
 	Ignore []string // lines that are added to info/exclude
+	Now    Named    // the repo's refs, as NamedBy gave them for Top
+	Spare  string   // a folder of MakeSpare's, which becomes this one if it is there; "" = none
 }
 
 // MakeFolder makes a git folder that borrows the repo's objects and has copies of all else: refs, plain settings, ignore
-// rules, the index. What is done in it changes nothing in the repo. A folder that is there must be empty.
+// rules, the index. What is done in it changes nothing in the repo.
 func (r *Repo) MakeFolder(ctx context.Context, f Folder) error {
 	if err := r.makeFolder(ctx, f); err != nil {
 		return fmt.Errorf("git folder for %s: %w", f.Top, err)
@@ -40,40 +43,49 @@ func (r *Repo) makeFolder(ctx context.Context, f Folder) error {
 	if err != nil {
 		return err
 	}
-	now, err := r.NamedBy(ctx, top)
-	if err != nil {
-		return err
-	}
 	config, err := r.PlainConfig(ctx, top)
 	if err != nil {
 		return err
 	}
-	for _, d := range []string{"objects", "objects/info", "refs", "info"} { // git makes the others when it needs them
-		if err := os.Mkdir(filepath.Join(f.Dir, filepath.FromSlash(d)), privateDir); err != nil {
-			return err
-		}
-	}
 	files := map[string][]byte{"config": config, "objects/info/alternates": []byte(strings.Join(f.Stores, "\n") + "\n")}
-	head := f.Base + "\n"
+	head, refs := f.Base+"\n", f.Now.Refs
 	switch {
 	case f.Branch != "":
 		head = "ref: " + f.Branch + "\n"
-		if delete(now.Refs, f.Branch); f.Base != "" {
-			now.Refs[f.Branch] = f.Base
+		refs = maps.Clone(refs)
+		if delete(refs, f.Branch); f.Base != "" {
+			refs[f.Branch] = f.Base
 		}
 	case f.Base == "":
 		return errors.New("HEAD is at no branch and at no commit: run git switch -c NAME")
 	}
-	files["HEAD"], files["packed-refs"] = []byte(head), PackedRefs(now.Refs)
+	files["HEAD"], files["packed-refs"] = []byte(head), PackedRefs(refs)
 	if err := r.sideFiles(files, gitDir, f.Ignore); err != nil {
 		return err
 	}
-	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(f.Dir, filepath.FromSlash(name)), data, privateOwn); err != nil {
+	l := laid{files: files}
+	if l.index, l.of, err = statIndex(gitDir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(f.Dir), privateDir); err != nil {
+		return err
+	}
+	has := r.takeSpare(f.Spare, f.Dir)
+	if has.files == nil {
+		if err := os.Mkdir(f.Dir, privateDir); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-	return r.copyIndex(ctx, gitDir, f, now.Head)
+	if err := layOut(f.Dir, has, files); err != nil {
+		return err
+	}
+	r.likeNext(l)
+	if !has.sameIndex(l) {
+		if err := copyIndex(gitDir, f.Dir); err != nil {
+			return err
+		}
+	}
+	return r.matchIndex(ctx, f)
 }
 
 // sideFiles adds what git reads beside refs and settings, where it is there.
@@ -100,18 +112,20 @@ func (r *Repo) sideFiles(files map[string][]byte, gitDir string, ignore []string
 	return nil
 }
 
-// copyIndex copies the checkout's index, and has it follow from the checkout's HEAD to the base. One that git cannot read,
-// or that is missing, is made of the base.
-func (r *Repo) copyIndex(ctx context.Context, gitDir string, f Folder, head string) error {
-	to := filepath.Join(f.Dir, "index")
+// copyIndex copies a checkout's index, with the other part of a split one.
+func copyIndex(gitDir, dir string) error {
 	shared, err := filepath.Glob(filepath.Join(gitDir, "sharedindex.*"))
-	for _, from := range append(shared, filepath.Join(gitDir, "index")) {
-		err = errors.Join(err, copyFile(from, filepath.Join(f.Dir, filepath.Base(from))))
+	for _, from := range append(shared, filepath.Join(gitDir, indexFile)) {
+		err = errors.Join(err, copyFile(from, filepath.Join(dir, filepath.Base(from))))
 	}
-	if err != nil {
-		return err
-	}
-	_, err = os.Lstat(to)
+	return err
+}
+
+// matchIndex has the copy of the checkout's index follow from the checkout's HEAD to the base. One that git cannot read, or
+// that is missing, is made of the base.
+func (r *Repo) matchIndex(ctx context.Context, f Folder) error {
+	to, head := filepath.Join(f.Dir, indexFile), f.Now.Head
+	_, err := os.Lstat(to)
 	switch {
 	case err == nil && head == f.Base:
 		return nil

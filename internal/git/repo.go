@@ -42,6 +42,10 @@ type Repo struct {
 	// What was read last, and of which state of its files.
 	configs map[string]configKept // by git folder
 	links   map[string]linksKept  // by index
+	commits map[string]commitKept // by name
+
+	lastLaid laid            // what MakeFolder made last, for the next spare; none where one is made of it
+	spares   map[string]laid // by folder
 }
 
 // Options are how a repo is opened; the zero value is good.
@@ -84,7 +88,7 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if common, err = filepath.EvalSymlinks(common); err != nil {
 		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
 	}
-	r := &Repo{tool: t, top: top, common: common, format: format, scratch: o.Scratch, staging: o.Staging, locks: map[string]*treeLock{}, configs: map[string]configKept{}, links: map[string]linksKept{}}
+	r := &Repo{tool: t, top: top, common: common, format: format, scratch: o.Scratch, staging: o.Staging, locks: map[string]*treeLock{}, configs: map[string]configKept{}, links: map[string]linksKept{}, spares: map[string]laid{}, commits: map[string]commitKept{}}
 	if r.scratch == "" {
 		return r, nil // most who open a repo for a moment never need it
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode"
@@ -73,7 +74,7 @@ func (e *CommandError) Is(target error) bool {
 func allowed(sub string) bool {
 	switch sub {
 	case "rev-list", "cat-file", "for-each-ref", "rev-parse", "worktree", "config", "ls-remote",
-		"check-ref-format", "diff-tree", "diff-index", "diff-files", "ls-files", "read-tree",
+		"diff-tree", "diff-index", "diff-files", "ls-files", "read-tree",
 		"checkout-index", "update-index", "write-tree", "commit-tree", "update-ref", "version",
 		"add", "merge-tree", "push", // in the shadow alone, where no filter, driver, hook or helper of the repo is defined
 		"index-pack",                                       // there as well: its checks are not to be softened
@@ -98,7 +99,13 @@ type call struct {
 }
 
 // tool is the git program, found once.
-type tool struct{ path string }
+type tool struct {
+	path    string
+	started *atomic.Int64
+}
+
+// Started is how many git programs were started: each costs a launch or a taking 2 ms.
+func (t tool) Started() int64 { return t.started.Load() }
 
 func findTool() (tool, error) {
 	path, err := exec.LookPath("git")
@@ -109,7 +116,7 @@ func findTool() (tool, error) {
 	if err != nil {
 		return tool{}, fmt.Errorf("%w: %w", ErrNoGit, err)
 	}
-	return tool{path: path}, nil
+	return tool{path: path, started: new(atomic.Int64)}, nil
 }
 
 // switches are given on every command line: it beats every configuration file.
@@ -190,6 +197,7 @@ func (t tool) stream(ctx context.Context, c call, read func(io.Reader) error) er
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("git %s: %w", c.args[0], err)
 	}
+	t.started.Add(1)
 	in := &limited{r: stdout, left: c.limit}
 	readErr := read(in)
 	if readErr == nil {

@@ -17,7 +17,7 @@ const salvageRefs = ownRefs + "salvage/"
 func (r *Repo) Salvage(ctx context.Context, worktree, name, message string) (sha string, err error) {
 	fail := func(err error) (string, error) { return "", fmt.Errorf("salvage %s: %w", worktree, err) }
 	ref := salvageRefs + name
-	if err := r.checkRef(ctx, ref); err != nil {
+	if err := checkRef(ref); err != nil {
 		return fail(err)
 	}
 	t, err := r.openTree(ctx, worktree, "")

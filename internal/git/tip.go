@@ -14,7 +14,7 @@ type Tip struct {
 
 // TipOf returns where a ref is, by its full name.
 func (r *Repo) TipOf(ctx context.Context, ref string) (Tip, error) {
-	if err := r.checkRef(ctx, ref); err != nil {
+	if err := checkRef(ref); err != nil {
 		return Tip{}, err
 	}
 	out, err := r.inRepo(ctx, r.common, r.top, call{
@@ -36,7 +36,7 @@ func (r *Repo) TipOf(ctx context.Context, ref string) (Tip, error) {
 // MoveRef has a ref name the commit to where it names from. "" stands for no ref: from makes it, to removes it. No hook runs. The note is for the
 // reflog, whose entry is made in the checkout at top.
 func (r *Repo) MoveRef(ctx context.Context, top, ref, from, to, note string) error {
-	if err := r.checkRef(ctx, ref); err != nil {
+	if err := checkRef(ref); err != nil {
 		return err
 	}
 	for _, sha := range []string{from, to} {

@@ -39,7 +39,7 @@ func (r *Repo) AddWorktree(ctx context.Context, path, branch string) (made bool,
 	if strings.HasPrefix(branch, "-") {
 		return false, fmt.Errorf("add worktree %s: %.80q is no name for a branch", path, branch)
 	}
-	if err := r.checkRef(ctx, ref); err != nil {
+	if err := checkRef(ref); err != nil {
 		return false, fmt.Errorf("add worktree %s: branch: %w", path, err)
 	}
 	stage, err := r.stage(path)

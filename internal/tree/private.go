@@ -29,8 +29,9 @@ type Private struct {
 // inboxLine keeps the launch's inbox out of its commits: a worktree may have no .gitignore of ours.
 const inboxLine = "**/.workflow/signals/"
 
-// MakePrivate makes the folder for a launch. seen says where the i-th store is inside. What was at dir before goes.
-func MakePrivate(ctx context.Context, repo *git.Repo, p Private, seen func(i int, store string) string) (Private, error) {
+// MakePrivate makes the folder for a launch, of the repo's refs as they are now; a spare one that git.MakeSpare laid out
+// ahead becomes it. seen says where the i-th store is inside. What was at dir before goes.
+func MakePrivate(ctx context.Context, repo *git.Repo, p Private, now git.Named, spare string, seen func(i int, store string) string) (Private, error) {
 	var err error
 	if p.Stores, err = repo.Stores(); err != nil {
 		return p, err
@@ -43,7 +44,7 @@ func MakePrivate(ctx context.Context, repo *git.Repo, p Private, seen func(i int
 		return p, err
 	}
 	p.Linked = nil
-	f := git.Folder{Dir: p.Dir, Top: p.Top, Branch: p.Branch, Base: p.Base, Ignore: []string{inboxLine}}
+	f := git.Folder{Dir: p.Dir, Top: p.Top, Branch: p.Branch, Base: p.Base, Ignore: []string{inboxLine}, Now: now, Spare: spare}
 	for _, dir := range linked {
 		if rel, err := filepath.Rel(p.Top, dir); err == nil && rel != "." && filepath.IsLocal(rel) {
 			p.Linked = append(p.Linked, dir)
@@ -54,9 +55,6 @@ func MakePrivate(ctx context.Context, repo *git.Repo, p Private, seen func(i int
 		f.Stores = append(f.Stores, seen(i, s))
 	}
 	if err := Remove(p.Dir); err != nil {
-		return p, err
-	}
-	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
 		return p, err
 	}
 	return p, repo.MakeFolder(ctx, f)

@@ -59,7 +59,7 @@ func (s *launched) make() {
 		s.t.Fatal(err)
 	}
 	s.p.Base, s.p.Branch = now.Head, now.Branch
-	if s.p, err = MakePrivate(s.t.Context(), s.repo, s.p, func(_ int, store string) string { return store }); err != nil {
+	if s.p, err = MakePrivate(s.t.Context(), s.repo, s.p, now, "", func(_ int, store string) string { return store }); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -65,7 +65,7 @@ func (o Order) name() string { return fmt.Sprintf("%s/%s.%d", o.Run, o.Step, o.N
 // Take takes the work of an attempt whose processes are gone. tip is the agent's own last commit; one that does not
 // descend from the base does not count. was is the folder before the run. The error is a *Refused where the attempt is to
 // blame.
-func (f Folder) Take(ctx context.Context, o Order, tip string, was Before) (Taken, error) {
+func (f Folder) Take(ctx context.Context, o Order, tip string, was Before) (_ Taken, fault error) {
 	t := Taken{Tip: o.Base}
 	own, err := f.apart(was.Odd)
 	if err != nil {
@@ -89,7 +89,10 @@ func (f Folder) Take(ctx context.Context, o Order, tip string, was Before) (Take
 		t.Outside, err = f.judged(ctx, was)
 		looked <- err
 	}()
-	files, err := f.Repo.FolderTree(ctx, f.Top, t.Tip, own)
+	files, rest, err := f.Repo.FolderTreeAhead(ctx, f.Top, t.Tip, own)
+	if err == nil {
+		defer func() { fault = errors.Join(fault, rest()) }()
+	}
 	if no := <-looked; no != nil {
 		return t, no
 	}
@@ -97,15 +100,14 @@ func (f Folder) Take(ctx context.Context, o Order, tip string, was Before) (Take
 		return t, refusal(err)
 	}
 	t.Law = changed(was.Law, t.Outside)
-	if err := f.gitlinks(ctx, o.Found, files); err != nil {
-		return t, err
-	}
+	linked := make(chan error, 1)
+	go func() { linked <- f.gitlinks(ctx, o.Found, files) }()
 	t.Commit, err = f.commit(ctx, files, t.Tip, fmt.Sprintf("The work of %s that it did not commit\n", o.Step))
-	if err != nil {
-		return t, err
+	if no := <-linked; no != nil {
+		return t, no
 	}
-	if t.Commit == "" { // no commit yet, and no file
-		return t, nil
+	if err != nil || t.Commit == "" { // no commit yet, and no file
+		return t, err
 	}
 	if err := f.hidden(ctx, was, &t); err != nil {
 		return t, err

@@ -89,6 +89,9 @@ func (w *walk) folder(ctx context.Context, dir string) error {
 	}
 	w.twins(dir, entries)
 	for _, e := range entries {
+		if w.law == nil && e.Type().IsRegular() && !strings.EqualFold(e.Name(), ".git") {
+			continue // most are; git compares them
+		}
 		if err := w.entry(ctx, filepath.Join(dir, e.Name()), e); err != nil {
 			return err
 		}
@@ -132,6 +135,9 @@ func bare(entries []fs.DirEntry) bool {
 
 // twins notes names of one folder that some file systems take for the same.
 func (w *walk) twins(dir string, entries []fs.DirEntry) {
+	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { plain, lower := plainName(e.Name()); return !plain || !lower }) {
+		return // each name stands for itself
+	}
 	fold := cases.Fold()
 	seen := make(map[string]string, len(entries))
 	for _, e := range entries {

@@ -1,0 +1,132 @@
+package git
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sluice/internal/atomicfile"
+)
+
+// maxSpare bounds what is laid out ahead, and kept in memory to compare it with: the texts of a git folder, and its index.
+const maxSpare = 4 << 20
+
+// laid is what a git folder holds that we made and that nobody else has seen yet.
+type laid struct {
+	files map[string][]byte
+	index string          // what its index is a copy of; "" = it has none
+	of    atomicfile.Stat // of that, before it was copied
+}
+
+// folders are those of every git folder; git makes the others when it needs them.
+func folders() []string { return []string{"objects", "objects/info", "refs", "info"} }
+
+// MakeSpare lays a git folder out at dir ahead of its use: as the one that MakeFolder made last, since the next one will
+// be much like it. MakeFolder takes it by its name in Folder.Spare. It must lie where nobody but us can write.
+func (r *Repo) MakeSpare(dir string) error {
+	r.mu.Lock()
+	like := r.lastLaid
+	_, made := r.spares[dir]
+	if made || like.files == nil {
+		r.mu.Unlock()
+		return nil
+	}
+	r.lastLaid = laid{} // nobody else makes it meanwhile
+	r.mu.Unlock()
+	if err := layAhead(dir, like); err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	r.mu.Lock()
+	r.spares[dir] = like
+	r.mu.Unlock()
+	return nil
+}
+
+func layAhead(dir string, like laid) error {
+	if err := os.RemoveAll(dir); err != nil { // of a process before this one
+		return err
+	}
+	if err := os.MkdirAll(dir, privateDir); err != nil {
+		return err
+	}
+	if err := layOut(dir, laid{}, like.files); err != nil || like.index == "" {
+		return err
+	}
+	return copyFile(like.index, filepath.Join(dir, indexFile))
+}
+
+// takeSpare has the spare folder be the one at dir, and says what it holds; nothing where there is none.
+func (r *Repo) takeSpare(spare, dir string) laid {
+	r.mu.Lock()
+	has, ok := r.spares[spare]
+	delete(r.spares, spare)
+	r.mu.Unlock()
+	if !ok || os.Rename(spare, dir) != nil {
+		return laid{}
+	}
+	return has
+}
+
+// layOut brings a folder that holds what has says to the files given.
+func layOut(dir string, has laid, files map[string][]byte) error {
+	if has.files == nil {
+		for _, d := range folders() {
+			if err := os.Mkdir(filepath.Join(dir, filepath.FromSlash(d)), privateDir); err != nil {
+				return err
+			}
+		}
+	}
+	for name := range has.files {
+		if _, ok := files[name]; !ok {
+			if err := os.Remove(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+				return err
+			}
+		}
+	}
+	for name, data := range files {
+		if was, ok := has.files[name]; ok && bytes.Equal(was, data) {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), data, privateOwn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// likeNext keeps what a folder was made of, for MakeSpare.
+func (r *Repo) likeNext(l laid) {
+	size := int64(0)
+	for name, data := range l.files {
+		size += int64(len(name) + len(data))
+	}
+	if size > maxSpare {
+		return
+	}
+	if l.of.Size > maxSpare {
+		l.index, l.of = "", atomicfile.Stat{}
+	}
+	r.mu.Lock()
+	r.lastLaid = l
+	r.mu.Unlock()
+}
+
+// sameIndex says that the index is a copy of the same one, in the same state.
+func (l laid) sameIndex(now laid) bool {
+	return l.index != "" && l.index == now.index && l.of.Same(now.of) && l.of.Changed.Equal(now.of.Changed)
+}
+
+// statIndex is what of an index is copied whole; "" where it is not, or has another part.
+func statIndex(gitDir string) (index string, now atomicfile.Stat, err error) {
+	shared, err := filepath.Glob(filepath.Join(gitDir, "sharedindex.*"))
+	if err != nil || len(shared) > 0 {
+		return "", now, err
+	}
+	now, err = atomicfile.Lstat(gitDir, indexFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", now, nil
+	}
+	return filepath.Join(gitDir, indexFile), now, err
+}

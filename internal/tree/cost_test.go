@@ -1,0 +1,38 @@
+package tree
+
+import "testing"
+
+// TestProcessesOfATaking: each git process costs 2 ms. By hand it takes two; sluice's own are to compare, to commit and to
+// keep what was taken.
+func TestProcessesOfATaking(t *testing.T) {
+	r := newRepo(t)
+	f := Folder{Repo: r.git, Top: r.dir}
+	o := Order{Run: "w-1", Step: "A", N: 1, Base: r.run("rev-parse", "HEAD")}
+	was, err := f.Find(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Found = was.Found
+	for i, text := range []string{"one\n", "two\n", "two\n"} {
+		r.write("a.txt", text)
+		before := r.git.Started()
+		got, err := f.Take(t.Context(), o, o.Base, was)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := int64(5) // add, write-tree, diff-tree, commit-tree, update-ref
+		switch i {
+		case 0:
+			most += 1 // the base's time is not known yet
+		case 2:
+			most = 4 // nothing has changed: there is no new commit
+		}
+		if n := r.git.Started() - before; n > most {
+			t.Errorf("taking %d: %d git processes, at most %d", i+1, n, most)
+		}
+		if tree := r.run("rev-parse", got.Commit+"^{tree}"); i == 2 != (got.Commit == o.Base) || tree == "" {
+			t.Errorf("taking %d: %+v", i+1, got)
+		}
+		o.Base, o.Found, o.N = got.Commit, got.Commit, o.N+1
+	}
+}
