@@ -88,6 +88,9 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if r.scratch == "" {
 		return r, nil // most who open a repo for a moment never need it
 	}
+	if r.gits, err = lockScratch(ctx, r.scratch); err != nil {
+		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
+	}
 	if err := r.makeShadow(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the repo at %s: %w", top, err), r.Close())
 	}
@@ -98,8 +101,12 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 func (r *Repo) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	var err error
+	if r.gits != nil {
+		err = r.gits.Close()
+	}
 	if !r.private {
-		return nil
+		return err
 	}
 	return os.RemoveAll(r.scratch)
 }

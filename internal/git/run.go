@@ -98,7 +98,10 @@ type call struct {
 }
 
 // tool is the git program, found once.
-type tool struct{ path string }
+type tool struct {
+	path string
+	gits *os.File // the lock that every git holds too; nil = there is none
+}
 
 func findTool() (tool, error) {
 	path, err := exec.LookPath("git")
@@ -181,6 +184,7 @@ func (t tool) stream(ctx context.Context, c call, read func(io.Reader) error) er
 	cmd.Stdin = c.stdin
 	cmd.WaitDelay = killWait
 	ownSession(cmd)
+	t.handDown(ctx, c, cmd)
 	complaint := &head{max: maxErrorBytes}
 	cmd.Stderr = complaint
 	stdout, err := cmd.StdoutPipe()

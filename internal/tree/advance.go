@@ -77,7 +77,7 @@ func (a Advance) move(ctx context.Context, repo *git.Repo, wait time.Duration, a
 		return false, "", err
 	}
 	at("locked")
-	moved, why, err := a.held(ctx, repo, h, at)
+	moved, why, err := a.held(h.Guard(ctx), repo, h, at)
 	if err != nil && moved { // the ref has moved and the index has not: the next call completes it
 		return false, "", errors.Join(err, h.Leave())
 	}

@@ -124,7 +124,7 @@ func settle(ctx context.Context, repo *git.Repo, top string) error {
 	if err != nil {
 		return err
 	}
-	if moved, err := complete(ctx, repo, h, func(string) {}); moved && err != nil {
+	if moved, err := complete(h.Guard(ctx), repo, h, func(string) {}); moved && err != nil {
 		return errors.Join(err, h.Leave())
 	}
 	return h.Release()
