@@ -147,8 +147,11 @@ func complete(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at func(str
 		return false, nil
 	}
 	tip, err := repo.TipOf(ctx, e.Branch)
-	if err != nil || tip.SHA != e.To {
-		return false, err
+	if err != nil {
+		return true, err // for all that is known
+	}
+	if tip.SHA != e.To {
+		return false, nil
 	}
 	changes, err := repo.ChangesBetween(ctx, e.From, e.To)
 	if err != nil {

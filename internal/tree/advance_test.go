@@ -22,8 +22,8 @@ import (
 const killed = "SLUICE_TEST_KILL"
 
 func TestMain(m *testing.M) {
-	if file := os.Getenv("SLUICE_TEST_CHORE"); file != "" {
-		doChore(file)
+	if c := os.Getenv(choreVar); c != "" {
+		doChore(c)
 		os.Exit(0)
 	}
 	if at := os.Getenv(killed); at != "" {

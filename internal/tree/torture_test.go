@@ -33,20 +33,16 @@ type chore struct {
 }
 
 const (
-	choreVar = "SLUICE_TEST_CHORE"
+	choreVar = "SLUICE_TEST_CHORE" // what the test program is to do instead of its tests
 	// choreRefused and choreFailed begin what such a process prints; else it is a commit, or why a person is asked.
 	choreRefused = "refused: "
 	choreFailed  = "failed: "
 )
 
-// doChore does what a file says and prints what came of it.
-func doChore(file string) {
+// doChore does what is asked, in JSON, and prints what came of it.
+func doChore(text string) {
 	var c chore
-	data, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(data, &c)
-	}
-	if err != nil {
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		panic(err)
 	}
 	commit, why, err := c.do(context.Background())
@@ -147,22 +143,23 @@ func (y *trial) start(script string, front ...string) (said string, killed bool)
 	}
 	job, err := json.Marshal(y.c)
 	text := fmt.Sprintf("#!/bin/sh\ngit=%s\n%s\nexec $git \"$@\"\n", real, script)
-	err = errors.Join(err, os.WriteFile(y.file("job"), job, 0o600), os.MkdirAll(y.file("bin"), 0o755), os.WriteFile(y.file("bin/git"), []byte(text), 0o755))
+	err = errors.Join(err, os.MkdirAll(y.file("bin"), 0o755), os.WriteFile(y.file("bin/git"), []byte(text), 0o755))
 	if err != nil {
 		y.Fatal(err)
 	}
 	argv := append(front, os.Args[0])
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), choreVar+"="+y.file("job"), "PATH="+y.file("bin")+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), choreVar+"="+string(job), "PATH="+y.file("bin")+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		killed = exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL || exit.ExitCode() == 128+int(syscall.SIGKILL)
 	}
+	said = strings.TrimSpace(string(out))
 	if err != nil && !killed {
-		y.Fatalf("%s: %v\n%s", y.c.Do, err, out)
+		said = fmt.Sprintf("%s%v: %s", choreFailed, err, said)
 	}
-	return strings.TrimSpace(string(out)), killed
+	return said, killed
 }
 
 // again does the chore in the place as it was, and gives what came of it.
@@ -401,5 +398,29 @@ func (y *trial) moved(p *person, tree string) func(what string) {
 		if n := p.git("rev-list", "--count", "main"); n != "2" {
 			y.Errorf("%s: %s commits", what, n)
 		}
+	}
+}
+
+// TestMovingIsCompletedAfterMore: killed when the branch had moved and the index had not, and then each git fails once that
+// would complete it.
+func TestMovingIsCompletedAfterMore(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	from, to := p.taken()
+	p.busy()
+	c := chore{Do: "advance", Top: p.dir, Scratch: filepath.Join(filepath.Dir(p.dir), "scratch"),
+		Move: Advance{Branch: "refs/heads/main", From: from, To: to, Top: p.dir}}
+	y := newTrial(t, filepath.Dir(p.dir), c)
+	for n := 1; n <= y.gits; n++ {
+		what := fmt.Sprintf("git %d", n)
+		y.restore()
+		if said, killed := y.start(`case "$*" in *update-ref*refs/heads/main*) $git "$@"; kill -9 $PPID; exit;; esac`); !killed {
+			t.Fatal(said)
+		}
+		said, _ := y.start(y.nth(n, `echo "fatal: x: Input/output error" >&2; exit 128`))
+		if strings.HasPrefix(said, choreRefused) {
+			t.Errorf("%s: %s", what, said)
+		}
+		y.complete(what, y.moved(p, p.git("rev-parse", "main^{tree}")))
 	}
 }
