@@ -44,6 +44,9 @@ func (e *Executor) advanced(ctx context.Context, job daemon.Job) (string, error)
 		return "", nil // there is no branch to move
 	}
 	at, err := e.opt.Git.TipOf(ctx, b.On)
+	if err == nil && at.SHA == c.Taken.Commit {
+		err = tree.Settle(ctx, e.opt.Git, b.Top) // of before a kill: the index may be left to do
+	}
 	if err != nil {
 		return "", err
 	}

@@ -3,11 +3,14 @@
 package executor
 
 import (
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/tree"
 )
 
 const advanceSpec = `
@@ -151,5 +154,46 @@ func TestRefusedCommitsFailTheAttempt(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		})
+	}
+}
+
+// TestBranchWasMovedBeforeAKill: the branch of a run had moved and the index of its worktree had not when the daemon was
+// killed. The next one completes that: else the index stays locked, and a commit of all that is changed undoes the work.
+func TestBranchWasMovedBeforeAKill(t *testing.T) {
+	b := newBench(t, strings.NewReplacer("WORKSPACE", "workspace: run", "VERDICT", "true").Replace(advanceSpec))
+	b.hold(true)
+	b.script("one", "echo made >made.txt")
+	b.sh("git add -A && git commit -qm before")
+	job := inSpace(b.stepJob("A", 1, 1), space1)
+	if ev := b.carry(job); ev.Exit.Code != 0 {
+		t.Fatalf("%+v %s", ev.Exit, b.get(".workflow/runs/w-1/A.1/stderr"))
+	}
+	if r := b.carry(inSpace(b.checkJob("A", 1), space1)).Check; !r.OK {
+		t.Fatalf("%+v", r)
+	}
+	taken, base := b.sh("git rev-parse refs/sluice/taken/w-1/A.1"), b.sh("git rev-parse sluice/w-1")
+	purpose, err := json.Marshal(tree.Advance{Branch: "refs/heads/sluice/w-1", From: base, To: taken, Top: b.path(space1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := b.git.HoldIndex(b.ctx(), b.path(space1), waitFor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes, err := b.git.ChangesBetween(b.ctx(), base, taken)
+	err = errors.Join(err, h.Begin(string(purpose)), h.Patch(b.ctx(), changes),
+		b.git.MoveRef(b.ctx(), b.root, "refs/heads/sluice/w-1", base, taken, "x"), h.Leave())
+	if err != nil {
+		t.Fatal(err)
+	}
+	moves := job
+	moves.Effect = engine.Effect{Run: run1, Key: run1 + "/A#1.branch", Write: &engine.Write{Step: "A", N: 1}}
+	for range 2 {
+		if why := b.e.advance(b.ctx(), moves); why != "" {
+			t.Fatal(why)
+		}
+		if got := b.sh("cd " + space1 + " && git status --porcelain && git add -A && git status --porcelain"); got != "" {
+			t.Errorf("status of the worktree:\n%s", got)
+		}
 	}
 }

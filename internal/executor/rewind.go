@@ -158,6 +158,8 @@ func (e *Executor) rewound(ctx context.Context, job daemon.Job) (string, error) 
 		if err != nil || !moved {
 			return why, err
 		}
+	} else if err := tree.Settle(ctx, e.opt.Git, b.Top); err != nil { // of before a kill: the index may be left to do
+		return "", err
 	}
 	if job.Write.Files {
 		if err := e.asTaken(ctx, job, b, c, back); err != nil {

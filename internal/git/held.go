@@ -182,10 +182,15 @@ func (h *HeldIndex) Begin(purpose string) error {
 	return errors.Join(h.record.Sync(), settle(h.gitDir))
 }
 
-// drop removes copies.
+// drop removes copies: the finished one, and those in the making.
 func (h *HeldIndex) drop() error {
+	return errors.Join(ignoreGone(h.root.Remove(patchedIndex)), h.dropNew())
+}
+
+// dropNew removes copies in the making. The finished one says that it has still to be put in place.
+func (h *HeldIndex) dropNew() error {
 	var errs error
-	for _, name := range []string{patchedIndex, patchedNew, patchedNew + ".lock"} {
+	for _, name := range []string{patchedNew, patchedNew + ".lock"} {
 		errs = errors.Join(errs, ignoreGone(h.root.Remove(name)))
 	}
 	return errs

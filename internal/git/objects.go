@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -191,7 +192,18 @@ func (r *Repo) Keep(ctx context.Context, ref, commit string) error {
 	}
 	c := call{args: []string{"update-ref", "--no-deref", ref, commit}, env: ourIdentity(), limit: smallOutput, timeout: callTime}
 	_, err := r.inRepo(ctx, r.common, r.top, c)
+	if err != nil && r.unlockOwn(ref) {
+		_, err = r.inRepo(ctx, r.common, r.top, c)
+	}
 	return err
+}
+
+// unlockOwn removes the lock of a ref of ours that a git left which was killed, or lost its power, and reports whether there
+// was one. It is older than us: whoever else locks refs of ours, to pack them, has them for a moment.
+func (r *Repo) unlockOwn(ref string) bool {
+	lock := filepath.Join(r.common, filepath.FromSlash(ref)+".lock")
+	info, err := os.Lstat(lock)
+	return err == nil && info.Mode().IsRegular() && info.ModTime().Before(r.opened) && os.Remove(lock) == nil
 }
 
 // Ignored gives those of the paths that the ignore rules of the worktree pass over.

@@ -20,7 +20,7 @@ var ErrIndex = errors.New("the index cannot be read")
 
 // copyIndex makes the copy that is patched. A checkout without an index has an empty one.
 func (h *HeldIndex) copyIndex() (err error) {
-	if err := h.drop(); err != nil {
+	if err := h.dropNew(); err != nil {
 		return err
 	}
 	in, err := h.root.Open(indexFile)

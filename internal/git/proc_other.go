@@ -12,6 +12,9 @@ import (
 // ownSession does nothing here: the end of the time limit reaches git itself only.
 func ownSession(*exec.Cmd) {}
 
+// inherit does nothing: files are not locked on these systems.
+func inherit(*exec.Cmd, *os.File) {}
+
 // rootDir is a folder that is in no repo, as far as this system has one that is sure to be there.
 func rootDir() string { return filepath.VolumeName(os.TempDir()) + `\` }
 

@@ -16,6 +16,9 @@ func ownSession(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
+// inherit leaves a file open in a git.
+func inherit(cmd *exec.Cmd, f *os.File) { cmd.ExtraFiles = append(cmd.ExtraFiles, f) }
+
 func rootDir() string { return "/" }
 
 // mine says that a file is this user's.

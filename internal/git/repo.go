@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"sluice/internal/atomicfile"
 )
@@ -32,6 +33,7 @@ type Repo struct {
 	common  string // the folder that all worktrees share
 	format  string // sha1 or sha256
 	staging string // of Options
+	opened  time.Time
 	scratch string // where the shadow is; "" until it is needed first, where it is ours. Read it after keepShadow
 
 	trees   sync.RWMutex // git reads what another git is just writing of a new worktree, and fails
@@ -88,9 +90,12 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if common, err = filepath.EvalSymlinks(common); err != nil {
 		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
 	}
-	r := &Repo{tool: t, top: top, common: common, format: format, scratch: o.Scratch, staging: o.Staging, locks: map[string]*treeLock{}, configs: map[string]configKept{}, links: map[string]linksKept{}, spares: map[string]laid{}, commits: map[string]commitKept{}}
+	r := &Repo{tool: t, top: top, common: common, format: format, opened: time.Now(), scratch: o.Scratch, staging: o.Staging, locks: map[string]*treeLock{}, configs: map[string]configKept{}, links: map[string]linksKept{}, spares: map[string]laid{}, commits: map[string]commitKept{}}
 	if r.scratch == "" {
 		return r, nil // most who open a repo for a moment never need it
+	}
+	if r.gits, err = lockScratch(ctx, r.scratch); err != nil {
+		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
 	}
 	if err := r.makeShadow(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the repo at %s: %w", top, err), r.Close())
@@ -102,8 +107,12 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 func (r *Repo) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	var err error
+	if r.gits != nil {
+		err = r.gits.Close()
+	}
 	if !r.private {
-		return nil
+		return err
 	}
 	return os.RemoveAll(r.scratch)
 }

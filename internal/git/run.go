@@ -102,6 +102,7 @@ type call struct {
 type tool struct {
 	path    string
 	started *atomic.Int64
+	gits    *os.File // the lock that every git holds too; nil = there is none
 }
 
 // Started is how many git programs were started: each costs a launch or a taking 2 ms.
@@ -188,6 +189,7 @@ func (t tool) stream(ctx context.Context, c call, read func(io.Reader) error) er
 	cmd.Stdin = c.stdin
 	cmd.WaitDelay = killWait
 	ownSession(cmd)
+	t.handDown(ctx, c, cmd)
 	complaint := &head{max: maxErrorBytes}
 	cmd.Stderr = complaint
 	stdout, err := cmd.StdoutPipe()

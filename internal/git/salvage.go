@@ -66,10 +66,7 @@ func (r *Repo) Salvage(ctx context.Context, worktree, name, message string) (sha
 	if err := checkSHA(sha); err != nil {
 		return fail(err)
 	}
-	_, err = r.inRepo(ctx, r.common, r.top, call{
-		args: []string{"update-ref", "--no-deref", ref, sha}, env: ourIdentity(), limit: smallOutput, timeout: callTime,
-	})
-	if err != nil {
+	if err := r.Keep(ctx, ref, sha); err != nil {
 		return fail(err)
 	}
 	return sha, nil

@@ -77,7 +77,7 @@ func (a Advance) move(ctx context.Context, repo *git.Repo, wait time.Duration, a
 		return false, "", err
 	}
 	at("locked")
-	moved, why, err := a.held(ctx, repo, h, at)
+	moved, why, err := a.held(h.Guard(ctx), repo, h, at)
 	if err != nil && moved { // the ref has moved and the index has not: the next call completes it
 		return false, "", errors.Join(err, h.Leave())
 	}
@@ -147,8 +147,11 @@ func complete(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at func(str
 		return false, nil
 	}
 	tip, err := repo.TipOf(ctx, e.Branch)
-	if err != nil || tip.SHA != e.To {
-		return false, err
+	if err != nil {
+		return true, err // for all that is known
+	}
+	if tip.SHA != e.To {
+		return false, nil
 	}
 	changes, err := repo.ChangesBetween(ctx, e.From, e.To)
 	if err != nil {

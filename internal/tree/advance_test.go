@@ -22,6 +22,10 @@ import (
 const killed = "SLUICE_TEST_KILL"
 
 func TestMain(m *testing.M) {
+	if c := os.Getenv(choreVar); c != "" {
+		doChore(c)
+		os.Exit(0)
+	}
 	if at := os.Getenv(killed); at != "" {
 		advanceAndDie(at, strings.Split(os.Getenv("SLUICE_TEST_MOVE"), "|"))
 		os.Exit(0)

@@ -79,7 +79,7 @@ func (l Landing) Do(ctx context.Context, repo *git.Repo) (Landed, string, error)
 }
 
 func (l Landing) do(ctx context.Context, repo *git.Repo, at func(string)) (out Landed, why string, err error) {
-	if err := settle(ctx, repo, l.Top); err != nil {
+	if err := Settle(ctx, repo, l.Top); err != nil {
 		return out, "", err
 	}
 	tip, err := repo.TipOf(ctx, l.Onto)
@@ -111,9 +111,12 @@ func (l Landing) do(ctx context.Context, repo *git.Repo, at func(string)) (out L
 	return out, "", repo.Keep(ctx, git.Own(landedRefs, l.Run), out.Commit)
 }
 
-// settle completes a move of a killed process whose ref has moved and whose index has not.
-func settle(ctx context.Context, repo *git.Repo, top string) error {
+// Settle completes a move of a killed process whose ref has moved and whose index has not. A folder that is gone has none.
+func Settle(ctx context.Context, repo *git.Repo, top string) error {
 	dir, err := repo.GitDir(top)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -124,7 +127,7 @@ func settle(ctx context.Context, repo *git.Repo, top string) error {
 	if err != nil {
 		return err
 	}
-	if moved, err := complete(ctx, repo, h, func(string) {}); moved && err != nil {
+	if moved, err := complete(h.Guard(ctx), repo, h, func(string) {}); moved && err != nil {
 		return errors.Join(err, h.Leave())
 	}
 	return h.Release()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"syscall"
 	"time"
 
 	"sluice/internal/git"
@@ -146,13 +145,8 @@ func blame(why string, err error) (string, error) {
 	switch {
 	case err == nil:
 		return why, nil
-	case !errors.As(err, &cmd):
+	case !errors.As(err, &cmd), ofTheMachine(err):
 		return "", err
-	}
-	for _, machine := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO} {
-		if errors.Is(err, machine) {
-			return "", err
-		}
 	}
 	if cmd.Stderr != "" {
 		why += ": " + cmd.Stderr

@@ -281,13 +281,23 @@ func (f Folder) gitlinks(ctx context.Context, found, files string) error {
 // refusal tells what git refuses of the work from what the machine is to blame for.
 func refusal(err error) error {
 	var cmd *git.CommandError
-	if !errors.As(err, &cmd) || cmd.Code < 0 {
+	if !errors.As(err, &cmd) || cmd.Code < 0 || ofTheMachine(err) {
 		return err
 	}
-	for _, machine := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO} {
-		if errors.Is(err, machine) {
+	for _, index := range []string{".lock': File exists", "Unable to write new index file"} { // ours, where no agent writes
+		if strings.Contains(cmd.Stderr, index) {
 			return err
 		}
 	}
 	return &Refused{"the work cannot be taken: git refuses it: " + cmd.Stderr}
+}
+
+// ofTheMachine reports whether an error is the machine's, and not of what it reads.
+func ofTheMachine(err error) bool {
+	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }

@@ -3,9 +3,11 @@ package tree
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -228,12 +230,18 @@ func TestRewriteInTheSameSecond(t *testing.T) {
 		r.try(os.Chtimes(filepath.Join(r.dir, "a.txt"), at, at))
 	}
 	o, known := r.begin()
-	for i := range 20 {
-		put("x" + string(rune('a'+i)) + "\n")
+	times := 20
+	if s := os.Getenv("SLUICE_WRITERS"); s != "" {
+		var err error
+		times, err = strconv.Atoi(s)
+		r.try(err)
+	}
+	for i := range times {
+		put(fmt.Sprintf("x%6d\n", i))
 		o.N = 2 * i
 		first, err := r.folder().Take(context.Background(), o, o.Base, known)
 		r.try(err)
-		put("y" + string(rune('a'+i)) + "\n")
+		put(fmt.Sprintf("y%6d\n", i))
 		o.N, o.Base = o.N+1, first.Commit
 		second, err := r.folder().Take(context.Background(), o, first.Commit, known)
 		r.try(err)

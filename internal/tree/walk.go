@@ -74,12 +74,18 @@ func (w *walk) folder(ctx context.Context, dir string) error {
 		return err
 	}
 	f, err := os.Open(filepath.Join(w.top, dir))
+	if ofTheMachine(err) {
+		return err
+	}
 	if err != nil {
 		w.note(dir, oddFolder+": "+cause(err))
 		return nil
 	}
 	entries, err := f.ReadDir(-1)
 	f.Close()
+	if ofTheMachine(err) {
+		return err
+	}
 	if err != nil {
 		w.note(dir, oddFolder+": "+cause(err))
 		return nil

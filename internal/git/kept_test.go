@@ -1,0 +1,42 @@
+package git
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestKeepPassesADeadLock: a git that lost its power leaves the lock of a ref. One of a ref of ours goes, unless it is newer
+// than we are: then somebody may be at work.
+func TestKeepPassesADeadLock(t *testing.T) {
+	s := newSandbox(t)
+	sha := s.commit("first")
+	lock := filepath.Join(s.dir, ".git/refs/sluice/taken/w-1/A.1.lock")
+	check(t, os.MkdirAll(filepath.Dir(lock), 0o755))
+	for name, c := range map[string]struct {
+		age  time.Duration
+		want string
+	}{"dead": {time.Hour, ""}, "at work": {-time.Hour, "File exists"}} {
+		r, err := Open(ctx(t), s.dir)
+		check(t, err)
+		check(t, os.WriteFile(lock, nil, 0o644))
+		at := time.Now().Add(-c.age)
+		check(t, os.Chtimes(lock, at, at))
+		err = r.Keep(ctx(t), Own("taken", "w-1/A.1"), sha)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		check(t, r.Close())
+	}
+	r, err := Open(ctx(t), s.dir)
+	check(t, err)
+	defer r.Close()
+	branch := filepath.Join(s.dir, ".git/refs/heads/main.lock")
+	check(t, os.WriteFile(branch, nil, 0o644))
+	check(t, os.Chtimes(branch, time.Unix(1, 0), time.Unix(1, 0)))
+	if err := r.MoveRef(ctx(t), s.dir, "refs/heads/main", sha, sha, "x"); err == nil {
+		t.Error("the lock of a branch is a person's")
+	}
+}

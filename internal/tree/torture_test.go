@@ -1,0 +1,426 @@
+//go:build unix
+
+package tree
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sluice/internal/conform"
+	"sluice/internal/git"
+)
+
+// A chore is what a process of its own does to a folder, so that its life, its disk or its gits can be taken away.
+type chore struct {
+	Do      string // find, take, receive, advance or land
+	Top     string
+	Scratch string
+	Order   Order
+	Was     Before
+	Tip     string
+	Own     Private
+	Move    Advance
+	Land    Landing
+}
+
+const (
+	choreVar = "SLUICE_TEST_CHORE" // what the test program is to do instead of its tests
+	// choreRefused and choreFailed begin what such a process prints; else it is a commit, or why a person is asked.
+	choreRefused = "refused: "
+	choreFailed  = "failed: "
+)
+
+// doChore does what is asked, in JSON, and prints what came of it.
+func doChore(text string) {
+	var c chore
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		panic(err)
+	}
+	commit, why, err := c.do(context.Background())
+	var no *Refused
+	switch {
+	case errors.As(err, &no):
+		fmt.Println(choreRefused + no.Why)
+	case err != nil:
+		fmt.Println(choreFailed + err.Error())
+	default:
+		fmt.Println(commit + why)
+	}
+}
+
+func (c chore) do(ctx context.Context) (commit, why string, err error) {
+	repo, err := git.OpenWith(ctx, c.Top, git.Options{Scratch: c.Scratch})
+	if err != nil {
+		return "", "", err
+	}
+	defer repo.Close()
+	f := Folder{Repo: repo, Top: c.Top}
+	switch c.Do {
+	case "find":
+		was, err := f.Find(ctx, c.Order)
+		return was.Found, "", err
+	case "take":
+		t, err := f.Take(ctx, c.Order, c.Tip, c.Was)
+		return t.Commit, "", err
+	case "receive":
+		s := launched{p: c.Own}
+		r, err := Receive(ctx, repo, c.Own, s.inside)
+		if r.Refused+r.Aside != "" {
+			err = errors.Join(err, &Refused{r.Refused + r.Aside})
+		}
+		return r.Tip, "", err
+	case "advance":
+		_, why, err := c.Move.Do(ctx, repo)
+		return "", why, err
+	}
+	out, why, err := c.Land.Do(ctx, repo)
+	if out.Already { // of before it was killed
+		why = ""
+	}
+	return "", why, err // the commit has the time of the landing
+}
+
+// trial is a chore over a place that is made again for each try.
+type trial struct {
+	*testing.T
+	dir  string // all that a chore writes to
+	copy string // how dir was
+	c    chore
+	want string // what comes of it undisturbed
+	gits int    // that it starts
+}
+
+// newTrial keeps how a place is, and does the chore once undisturbed.
+func newTrial(t *testing.T, dir string, c chore) *trial {
+	t.Helper()
+	y := &trial{T: t, dir: dir, copy: filepath.Join(t.TempDir(), "as-it-was"), c: c}
+	y.sh("cp", "-a", dir, y.copy)
+	y.want = y.again("undisturbed")
+	y.again("counting", y.nth(0, "exit 1"))
+	count, err := os.ReadFile(y.file("at"))
+	if y.gits = strings.Count(string(count), "\n"); err != nil || y.gits == 0 {
+		t.Fatalf("it starts no git: %v", err)
+	}
+	return y
+}
+
+// nth is a script that counts the gits and does something in the place of the nth.
+func (y *trial) nth(n int, does string) string {
+	return fmt.Sprintf("exec 8>>%[1]s; flock 8; echo >&8; n=$(wc -l <%[1]s); exec 8>&-\nif [ $n = %[2]d ]; then\n%[3]s\nfi", y.file("at"), n, does)
+}
+
+func (y *trial) file(name string) string { return filepath.Join(filepath.Dir(y.copy), name) }
+
+func (y *trial) sh(args ...string) {
+	y.Helper()
+	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+		y.Fatalf("%q: %v\n%s", args, err, out)
+	}
+}
+
+// restore makes the place as it was.
+func (y *trial) restore() {
+	y.Helper()
+	y.sh("rm", "-rf", y.dir, y.file("at"))
+	y.sh("cp", "-a", y.copy, y.dir)
+}
+
+// start does the chore in a process of its own. Each git of it begins with a shell script, in which git is the real one.
+func (y *trial) start(script string, front ...string) (said string, killed bool) {
+	y.Helper()
+	real, err := exec.LookPath("git")
+	if err != nil {
+		y.Fatal(err)
+	}
+	job, err := json.Marshal(y.c)
+	text := fmt.Sprintf("#!/bin/sh\ngit=%s\n%s\nexec $git \"$@\"\n", real, script)
+	err = errors.Join(err, os.MkdirAll(y.file("bin"), 0o755), os.WriteFile(y.file("bin/git"), []byte(text), 0o755))
+	if err != nil {
+		y.Fatal(err)
+	}
+	argv := append(front, os.Args[0])
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), choreVar+"="+string(job), "PATH="+y.file("bin")+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		killed = exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL || exit.ExitCode() == 128+int(syscall.SIGKILL)
+	}
+	said = strings.TrimSpace(string(out))
+	if err != nil && !killed {
+		said = fmt.Sprintf("%s%v: %s", choreFailed, err, said)
+	}
+	return said, killed
+}
+
+// again does the chore in the place as it was, and gives what came of it.
+func (y *trial) again(what string, script ...string) string {
+	y.Helper()
+	y.restore()
+	said, killed := y.start(strings.Join(script, "\n"))
+	if killed || strings.HasPrefix(said, choreRefused) || strings.HasPrefix(said, choreFailed) {
+		y.Fatalf("%s: %s (killed: %v)", what, said, killed)
+	}
+	return said
+}
+
+// complete does the chore once more, after what came between, and holds the result against the undisturbed one.
+func (y *trial) complete(what string, look func(what string)) {
+	y.Helper()
+	if said, _ := y.start(""); said != y.want {
+		y.Errorf("%s: the next call says %q, undisturbed it is %q", what, said, y.want)
+	}
+	left, err := exec.Command("find", y.dir, "-name", "*.lock", "-o", "-name", "sluice-index*").Output()
+	if err != nil || len(left) > 0 {
+		y.Errorf("%s: left: %s %v", what, left, err)
+	}
+	if out, err := exec.Command("git", "-C", y.c.Top, "fsck", "--strict", "--no-dangling").CombinedOutput(); err != nil {
+		y.Errorf("%s: git fsck: %s", what, out)
+	}
+	look(what)
+}
+
+// killedAtEachGit takes the process's life before and after each git that it starts, and while that git is at work: it goes
+// on when the next call is there already.
+func (y *trial) killedAtEachGit(look func(what string)) {
+	y.Helper()
+	for _, program := range []string{"flock", "strace"} {
+		if _, err := exec.LookPath(program); err != nil {
+			y.Skipf("needs: %s", program)
+		}
+	}
+	for n := 1; n <= y.gits; n++ {
+		ways := []struct{ when, does string }{
+			{"before", "kill -9 $PPID; exit 1"},
+			{"after", `$git "$@"; kill -9 $PPID; exit`},
+			{"beside", `kill -9 $PPID; sleep 0.05; exec $git "$@"`},
+			{"in the middle of", `kill -9 $PPID; exec strace -f -qq -o /dev/null -e trace=rename -e inject=rename:delay_enter=200000 $git "$@"`},
+		}
+		if os.Getenv(callsVar) == "" { // the short form
+			at := rand.IntN(len(ways))
+			ways = ways[at : at+1]
+		}
+		for _, at := range ways {
+			what := fmt.Sprintf("%s killed %s git %d of %d", y.c.Do, at.when, n, y.gits)
+			y.restore()
+			if said, killed := y.start(y.nth(n, at.does)); !killed {
+				y.Errorf("%s: it lived, and says %s", what, said)
+			}
+			y.complete(what, look)
+		}
+	}
+}
+
+// faults are system calls that fail, as strace names them, and what a disk says then.
+type fault struct{ calls, err string }
+
+func faults() []fault {
+	return []fault{{"write,pwrite64", "ENOSPC"}, {"openat,mkdir,mkdirat", "ENOSPC"}, {"write,pwrite64", "EIO"}, {"fsync,fdatasync", "EIO"},
+		{"rename,renameat,renameat2,link,linkat,unlink,unlinkat", "EIO"}, {"ftruncate", "EIO"}}
+}
+
+const (
+	callsVar   = "SLUICE_CALLS" // "all": each call of each git
+	faultsMost = 400            // no process has so many calls of a kind
+	faultsTry  = 12             // of the short form
+)
+
+// eachCallFails has the nth call of a kind fail, once, in one git or in the process itself (git 0).
+func (y *trial) eachCallFails(look func(what string)) {
+	y.Helper()
+	if _, err := exec.LookPath("strace"); err != nil {
+		y.Skip("needs: strace (apt-get install strace)")
+	}
+	if os.Getenv(callsVar) == "" {
+		for range faultsTry {
+			all := faults()
+			y.oneCallFails(rand.IntN(y.gits+1), all[rand.IntN(len(all))], 1+rand.IntN(6), look)
+		}
+		return
+	}
+	tried := 0
+	for of := range y.gits + 1 {
+		for _, f := range faults() {
+			n := 1
+			for n < faultsMost && y.oneCallFails(of, f, n, look) && !y.Failed() {
+				n++
+			}
+			tried += n - 1
+		}
+	}
+	y.Logf("%s: %d calls failed", y.c.Do, tried)
+}
+
+func (y *trial) oneCallFails(of int, f fault, n int, look func(what string)) (hit bool) {
+	y.Helper()
+	trace := y.file("trace")
+	what := fmt.Sprintf("%s, git %d of %d: %s %d: %s", y.c.Do, of, y.gits, f.calls, n, f.err)
+	strace := []string{"strace", "-f", "-qq", "-o", trace, "-e", "trace=" + f.calls, "-e", fmt.Sprintf("inject=%s:error=%s:when=%d", f.calls, f.err, n)}
+	y.restore()
+	_ = os.Remove(trace)
+	var said string
+	if of == 0 {
+		said, _ = y.start("", append([]string{"env", "GOMAXPROCS=1"}, append(strace, "-b", "execve")...)...)
+	} else {
+		said, _ = y.start(y.nth(of, "exec "+strings.Join(strace, " ")+` $git "$@"`))
+	}
+	calls, err := os.ReadFile(trace)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		y.Fatal(err)
+	}
+	if hit = strings.Contains(string(calls), "(INJECTED)"); !hit {
+		return false
+	}
+	if strings.HasPrefix(said, choreRefused) {
+		y.Errorf("%s: the attempt is to blame for the disk: %s", what, said)
+	}
+	y.complete(what, look)
+	return true
+}
+
+// tookPlace is a person's folder in which an agent has worked: staged, committed, ignored, left.
+func tookPlace(t *testing.T) (dir string, c chore) {
+	t.Helper()
+	r := newRepo(t)
+	r.write("a.txt", "a person's own\n")
+	r.run("add", "a.txt")
+	r.write("a.txt", "and once more\n")
+	r.write(".env", "secret")
+	r.write(".git/info/exclude", ".env\n")
+	r.try(r.git.Close())
+	c = chore{Top: r.dir, Scratch: filepath.Join(filepath.Dir(r.dir), "scratch"), Order: Order{Run: "w-1", Step: "X-1", N: 1, Base: r.run("rev-parse", "HEAD")}}
+	return filepath.Dir(r.dir), c
+}
+
+// TestTakingIsCompleted: whatever ends a taking in the middle, the next one gives the same commit, and the folder, its index
+// and its branch are as they were.
+func TestTakingIsCompleted(t *testing.T) {
+	conform.Rule(t, "9-one-tree killed", "a taking that was killed anywhere, or whose disk failed, is made again: the same commit, nothing lost, nothing left")
+	for _, do := range []string{"find", "take"} {
+		t.Run(do, func(t *testing.T) {
+			t.Parallel()
+			dir, c := tookPlace(t)
+			p := &person{t: t, dir: c.Top}
+			c.Do = "find"
+			if do == "take" {
+				found, _, err := c.do(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Do, c.Was, c.Order.Found = do, Before{Found: found}, found
+				p.write("sub/b.txt", "work\n")
+				p.git("commit", "-qm", "work", "sub/b.txt")
+				p.write("left.txt", "left\n")
+				p.write("build/o", "ignored")
+				c.Tip = p.git("rev-parse", "HEAD")
+			}
+			status, refs := p.status(), p.git("rev-parse", "main")
+			y := newTrial(t, dir, c)
+			look := func(what string) {
+				kept := map[string]string{"find": "refs/sluice/found/w-1/X-1.1", "take": "refs/sluice/taken/w-1/X-1.1"}[do]
+				if got := p.git("rev-parse", kept); got != y.want {
+					t.Errorf("%s: kept as %s", what, got)
+				}
+				if got := p.status(); got != status || p.git("rev-parse", "main") != refs || p.read(".env") != "secret" {
+					t.Errorf("%s: the folder was\n%s\nand is\n%s", what, status, got)
+				}
+			}
+			y.killedAtEachGit(look)
+			y.eachCallFails(look)
+		})
+	}
+}
+
+// TestReceivingIsCompleted is the same for the commits of a held launch.
+func TestReceivingIsCompleted(t *testing.T) {
+	t.Parallel()
+	s := newPlace(t, "sha1")
+	s.make()
+	s.put("b/c.txt", "two\n")
+	s.own("add", "-A")
+	s.own("commit", "-q", "-m", "second")
+	s.put("left.txt", "left\n")
+	if err := s.repo.Close(); err != nil {
+		t.Fatal(err)
+	}
+	status := s.git("status", "--porcelain")
+	y := newTrial(t, filepath.Dir(s.top), chore{Do: "receive", Top: s.top, Scratch: filepath.Join(filepath.Dir(s.top), "scratch"), Own: s.p})
+	look := func(what string) {
+		if got := s.git("rev-parse", "refs/sluice/tip/w-1/A.1"); got != y.want || got != s.own("rev-parse", "HEAD") {
+			t.Errorf("%s: kept as %s", what, got)
+		}
+		if got := s.git("status", "--porcelain"); got != status || s.git("rev-parse", "main") != s.p.Base {
+			t.Errorf("%s: the checkout was\n%s\nand is\n%s", what, status, got)
+		}
+	}
+	y.killedAtEachGit(look)
+	y.eachCallFails(look)
+}
+
+// TestMovingIsCompleted is the same for the branch, and for a landing: the branch has the work or has not, the person's
+// changes stay, and a commit of all that is changed undoes nothing.
+func TestMovingIsCompleted(t *testing.T) {
+	for _, do := range []string{"advance", "land"} {
+		t.Run(do, func(t *testing.T) {
+			t.Parallel()
+			p, _, l := worked(t)
+			c := chore{Do: do, Top: p.dir, Scratch: filepath.Join(filepath.Dir(p.dir), "scratch"), Land: l}
+			if do == "advance" {
+				from, to := p.taken()
+				c.Move = Advance{Branch: "refs/heads/main", From: from, To: to, Top: p.dir}
+			}
+			p.busy()
+			y := newTrial(t, filepath.Dir(p.dir), c)
+			tree := p.git("rev-parse", "main^{tree}")
+			y.killedAtEachGit(y.moved(p, tree))
+			y.eachCallFails(y.moved(p, tree))
+		})
+	}
+}
+
+func (y *trial) moved(p *person, tree string) func(what string) {
+	return func(what string) {
+		if got := p.git("rev-parse", "main^{tree}"); got != tree {
+			y.Errorf("%s: the branch has %s", what, p.git("ls-tree", "-r", "main"))
+		}
+		if got := p.status(); got != busyStatus || p.read(".env") != "secret\n" {
+			y.Errorf("%s: status:\n%s\nwant\n%s", what, got, busyStatus)
+		}
+		if n := p.git("rev-list", "--count", "main"); n != "2" {
+			y.Errorf("%s: %s commits", what, n)
+		}
+	}
+}
+
+// TestMovingIsCompletedAfterMore: killed when the branch had moved and the index had not, and then each git fails once that
+// would complete it.
+func TestMovingIsCompletedAfterMore(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	from, to := p.taken()
+	p.busy()
+	c := chore{Do: "advance", Top: p.dir, Scratch: filepath.Join(filepath.Dir(p.dir), "scratch"),
+		Move: Advance{Branch: "refs/heads/main", From: from, To: to, Top: p.dir}}
+	y := newTrial(t, filepath.Dir(p.dir), c)
+	for n := 1; n <= y.gits; n++ {
+		what := fmt.Sprintf("git %d", n)
+		y.restore()
+		if said, killed := y.start(`case "$*" in *update-ref*refs/heads/main*) $git "$@"; kill -9 $PPID; exit;; esac`); !killed {
+			t.Fatal(said)
+		}
+		said, _ := y.start(y.nth(n, `echo "fatal: x: Input/output error" >&2; exit 128`))
+		if strings.HasPrefix(said, choreRefused) {
+			t.Errorf("%s: %s", what, said)
+		}
+		y.complete(what, y.moved(p, p.git("rev-parse", "main^{tree}")))
+	}
+}
