@@ -227,9 +227,6 @@ func (e *Executor) receive(ctx context.Context, job daemon.Job) {
 	}
 }
 
-// busyMost is how long a person's git may have the index.
-const busyMost = 10 * time.Second
-
 // receivedFile is what came of the commits of an attempt's launch.
 const receivedFile = "received"
 
@@ -259,15 +256,18 @@ func (e *Executor) advanceNow(ctx context.Context, g tree.Private, tip string) (
 	if tip == g.Base {
 		return true, nil
 	}
-	err = e.opt.Git.MoveBranch(ctx, g.Top, g.Branch, g.Base, tip)
-	for until := time.Now().Add(busyMost); errors.Is(err, git.ErrBusy) && time.Now().Before(until) && wait(ctx, againFirst); {
-		err = e.opt.Git.MoveBranch(ctx, g.Top, g.Branch, g.Base, tip)
+	branch := g.Branch
+	if branch == "" {
+		branch = git.Detached
 	}
-	if errors.Is(err, git.ErrMoved) || errors.Is(err, git.ErrBusy) {
-		e.opt.Logf("%s: %v: the commits are kept as %s: git merge %.12s", g.Step, err, g.Ref(), tip)
-		return false, nil
+	moved, why, err := tree.Advance{Branch: branch, From: g.Base, To: tip, Top: g.Top}.Do(ctx, e.opt.Git)
+	if errors.Is(err, tree.ErrBusy) {
+		why, err = err.Error(), nil
 	}
-	return err == nil, err
+	if why != "" {
+		e.opt.Logf("%s: %s: the commits are kept as %s", g.Step, why, g.Ref())
+	}
+	return moved, err
 }
 
 // Bounds of a git in a sandbox of its own.

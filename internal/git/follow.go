@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,65 +79,6 @@ func followed(changed, staged []string) []string {
 		}
 	}
 	return append(gone, new...)
-}
-
-// ErrMoved says that a branch is no longer where it was, ErrBusy that another git has the index, or was killed with it.
-var (
-	ErrMoved = errors.New("the branch has moved meanwhile")
-	ErrBusy  = errors.New("another git is at work there, or was killed")
-)
-
-// MoveBranch moves the branch of the checkout at top, or its detached HEAD, from one commit to another, and its index with
-// it. A call after it was killed in the middle completes it.
-func (r *Repo) MoveBranch(ctx context.Context, top, branch, from, to string) error {
-	fail := func(err error) error { return fmt.Errorf("move the branch of %s: %w", top, err) }
-	gitDir, real, err := r.gitDirOf(top)
-	if err != nil {
-		return fail(err)
-	}
-	now, err := r.NamedBy(ctx, real)
-	if err != nil {
-		return fail(err)
-	}
-	if now.Branch != branch || now.Head != from && now.Head != to {
-		return fail(ErrMoved)
-	}
-	index := filepath.Join(gitDir, "index")
-	lock, err := os.OpenFile(index+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		err = fmt.Errorf("%w: %w", ErrBusy, err)
-	}
-	if err != nil {
-		return fail(err)
-	}
-	tmp := index + ".sluice"
-	err = errors.Join(lock.Close(), copyFile(index, tmp))
-	if err == nil {
-		err = r.FollowIndex(ctx, gitDir, tmp, from, to)
-	}
-	if err == nil && now.Head != to {
-		err = r.moveRef(ctx, gitDir, real, branch, from, to)
-	}
-	if err == nil {
-		err = ignoreGone(os.Rename(tmp, index))
-	}
-	_ = os.Remove(tmp)
-	if err = errors.Join(err, os.Remove(index+".lock")); err != nil {
-		return fail(err)
-	}
-	return nil
-}
-
-func (r *Repo) moveRef(ctx context.Context, gitDir, top, branch, from, to string) error {
-	if from == "" {
-		from = strings.Repeat("0", len(to))
-	}
-	if branch == "" {
-		branch = "HEAD"
-	}
-	c := call{args: []string{"update-ref", "--no-deref", "-m", "sluice: the step's work", branch, to, from}, env: ourIdentity(), limit: smallOutput, timeout: callTime}
-	_, err := r.inRepo(ctx, gitDir, top, c)
-	return err
 }
 
 // copyFile copies a regular file anew, with its time: git tells by that of an index which entries may be stale. One that

@@ -80,54 +80,6 @@ func TestPlainConfig(t *testing.T) {
 	}
 }
 
-// TestMoveBranch: the index follows where it is as the old commit; what a person has staged, removed or added stays.
-func TestMoveBranch(t *testing.T) {
-	for _, split := range []bool{false, true} {
-		s := newSandbox(t)
-		for _, f := range []string{"changed", "removed", "staged", "folder", "kept"} {
-			s.write(f, "1\n")
-		}
-		from := s.commit("from")
-		s.git("rm", "-q", "removed", "folder")
-		s.write("folder/in", "2\n")
-		s.write("changed", "2\n")
-		s.write("staged", "2\n")
-		s.write("new", "2\n")
-		to := s.commit("to")
-		s.git("reset", "-q", "--hard", from)
-		s.write("staged", "3\n")
-		s.write("own", "3\n")
-		s.git("add", "staged", "own")
-		if split {
-			s.git("update-index", "--split-index")
-		}
-		r := s.open()
-		if err := r.MoveBranch(ctx(t), s.dir, "refs/heads/other", from, to); err == nil {
-			t.Error("another branch was moved")
-		}
-		for range 2 {
-			if err := r.MoveBranch(ctx(t), s.dir, "refs/heads/main", from, to); err != nil {
-				t.Fatal(err)
-			}
-			if got := s.git("diff", "--cached", "--name-status"); got != "A\town\nM\tstaged" || s.git("rev-parse", "main") != to {
-				t.Errorf("split %v: staged is %q", split, got)
-			}
-			// As if a kill had come before the index was in place.
-			if err := os.Remove(filepath.Join(s.dir, ".git/index")); err != nil {
-				t.Fatal(err)
-			}
-			s.git("read-tree", from)
-			s.git("add", "staged", "own")
-		}
-		if err := os.WriteFile(filepath.Join(s.dir, ".git/index.lock"), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.MoveBranch(ctx(t), s.dir, "refs/heads/main", from, to); err == nil || !strings.Contains(err.Error(), "another git") {
-			t.Errorf("with the index of another: %v", err)
-		}
-	}
-}
-
 // TestStores: what a store borrows from is found through any number of others.
 func TestStores(t *testing.T) {
 	s := newSandbox(t)

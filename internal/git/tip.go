@@ -33,10 +33,22 @@ func (r *Repo) TipOf(ctx context.Context, ref string) (Tip, error) {
 	return Tip{}, nil
 }
 
+// Detached is the ref of a checkout that is on no branch.
+const Detached = "HEAD"
+
+// TipIn is TipOf; of Detached it is that of the checkout at top, which stands for a branch where it is on one.
+func (r *Repo) TipIn(ctx context.Context, top, ref string) (Tip, error) {
+	if ref != Detached {
+		return r.TipOf(ctx, ref)
+	}
+	n, err := r.NamedBy(ctx, top)
+	return Tip{SHA: n.Head, Symbolic: n.Branch}, err
+}
+
 // MoveRef has a ref name the commit to where it names from. "" stands for no ref: from makes it, to removes it. No hook runs. The note is for the
 // reflog, whose entry is made in the checkout at top.
 func (r *Repo) MoveRef(ctx context.Context, top, ref, from, to, note string) error {
-	if err := checkRef(ref); err != nil {
+	if err := checkRef(ref); err != nil && ref != Detached {
 		return err
 	}
 	for _, sha := range []string{from, to} {

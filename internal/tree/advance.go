@@ -24,7 +24,7 @@ var ErrBusy = git.ErrIndexHeld
 
 // Advance is a branch's move.
 type Advance struct {
-	Branch string // full name; "" = HEAD was detached, and there is none to move
+	Branch string // full name; git.Detached = HEAD of the checkout itself; "" = HEAD was detached, and nothing is to move
 	From   string // the commit where it is; "" = it does not exist yet
 	To     string // the commit where it goes
 	Top    string // the checkout in which the work was done
@@ -146,7 +146,7 @@ func complete(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at func(str
 	if h.Earlier() == "" || json.Unmarshal([]byte(h.Earlier()), &e) != nil || !h.Prepared() {
 		return false, nil
 	}
-	tip, err := repo.TipOf(ctx, e.Branch)
+	tip, err := repo.TipIn(ctx, e.Top, e.Branch)
 	if err != nil {
 		return true, err // for all that is known
 	}
@@ -170,12 +170,14 @@ func complete(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at func(str
 
 // check reports whether the branch has the commit already, and why it cannot get it.
 func (a Advance) check(ctx context.Context, repo *git.Repo) (done bool, why string, err error) {
-	tip, err := repo.TipOf(ctx, a.Branch)
+	tip, err := repo.TipIn(ctx, a.Top, a.Branch)
 	if err != nil {
 		return false, "", err
 	}
 	name, kept := short(a.Branch), fmt.Sprintf("the work is kept as commit %.12s", a.To)
 	switch {
+	case tip.Symbolic != "" && a.Branch == git.Detached:
+		return false, fmt.Sprintf("%s is on branch %s by now: %s: run git merge %.12s", a.Top, short(tip.Symbolic), kept, a.To), nil
 	case tip.Symbolic != "":
 		return false, fmt.Sprintf("branch %s stands for %s: %s: remove the symbolic ref, or run git merge %.12s",
 			name, tip.Symbolic, kept, a.To), nil

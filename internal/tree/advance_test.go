@@ -454,6 +454,30 @@ func TestAdvanceReportsWhatAPersonHasToDecide(t *testing.T) {
 	}
 }
 
+// TestAdvanceMovesADetachedHead: a checkout that is on no branch goes on by itself, and no branch with it.
+func TestAdvanceMovesADetachedHead(t *testing.T) {
+	p := newPerson(t)
+	from, to := p.taken()
+	p.git("checkout", "-q", "--detach")
+	head := Advance{Branch: git.Detached, From: from, To: to, Top: p.dir}
+	before := p.git("rev-parse", "main")
+	for range 2 {
+		if moved, why, err := p.advance(head); !moved || why != "" || err != nil {
+			t.Fatalf("%v %q %v", moved, why, err)
+		}
+		if p.git("rev-parse", "HEAD") != to || p.git("rev-parse", "main") != before {
+			t.Errorf("HEAD is at %s, main at %s", p.git("rev-parse", "HEAD"), p.git("rev-parse", "main"))
+		}
+	}
+	p.git("checkout", "-q", "-B", "other", from)
+	if moved, why, err := p.advance(head); moved || err != nil || !strings.Contains(why, "is on branch other by now") {
+		t.Errorf("%v %q %v", moved, why, err)
+	}
+	if p.git("rev-parse", "other") != from {
+		t.Error("the branch has moved")
+	}
+}
+
 func TestAdvanceMovesARefThatIsCheckedOutNowhere(t *testing.T) {
 	p := newPerson(t)
 	from, to := p.taken()

@@ -181,8 +181,8 @@ func TestReceive(t *testing.T) {
 			if again, _ := s.receive(MaxPack); again != want {
 				t.Errorf("a second time: %s", again)
 			}
-			if err := s.repo.MoveBranch(t.Context(), s.top, s.p.Branch, s.p.Base, tip); err != nil {
-				t.Fatal(err)
+			if moved, why, err := (Advance{Branch: s.p.Branch, From: s.p.Base, To: tip, Top: s.top}).Do(t.Context(), s.repo); !moved || err != nil {
+				t.Fatal(why, err)
 			}
 			if got := s.git("status", "--porcelain"); got != "" || s.git("rev-parse", "main") != want {
 				t.Errorf("the branch is at %s, and the checkout %q", s.git("rev-parse", "main"), got)

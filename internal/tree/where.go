@@ -67,12 +67,18 @@ func whereIs(ctx context.Context, repo *git.Repo, branch, top string) (place, st
 		if err != nil {
 			return nowhere, "", err
 		}
-		why, err := inTheMiddle(repo, path, branch, t.Branch == branch)
+		out := t.Branch == branch
+		if branch == git.Detached {
+			if out = path == real; !out {
+				continue
+			}
+		}
+		why, err := inTheMiddle(repo, path, branch, out)
 		if err != nil || why != "" {
 			return nowhere, why, err
 		}
 		switch {
-		case t.Branch != branch:
+		case !out:
 		case path == real:
 			at = here
 		default:
@@ -102,7 +108,7 @@ func inTheMiddle(repo *git.Repo, top, branch string, out bool) (string, error) {
 		if err != nil {
 			continue // there is none
 		}
-		if name := strings.TrimSpace(string(data)); name == branch || headRefs+name == branch {
+		if name := strings.TrimSpace(string(data)); name == branch || headRefs+name == branch || branch == git.Detached {
 			return fmt.Sprintf("branch %s is being %s in %s: run %s", short(branch), d.what, top, d.end), nil
 		}
 	}
