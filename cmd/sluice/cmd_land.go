@@ -155,7 +155,7 @@ func landable(r daemon.RunStatus, l landing) error {
 
 // workOf finds what there is to land, and where.
 func (a *app) workOf(ctx context.Context, p *place, repo *git.Repo, r daemon.RunStatus, l landing) (w tree.Landing, err error) {
-	w = tree.Landing{Run: r.ID, How: l.how, Top: repo.Top(), Worktree: r.Workspace, Message: l.message, Trailers: trailers(r)}
+	w = tree.Landing{Run: r.ID, How: l.how, Top: repo.Top(), Worktree: typedPath(p, r), Message: l.message, Trailers: trailers(r)}
 	if w.Onto, err = branchOnto(ctx, repo, l.onto); err != nil {
 		return w, err
 	}
@@ -173,7 +173,7 @@ func (a *app) workOf(ctx context.Context, p *place, repo *git.Repo, r daemon.Run
 	w.Tip, w.Base = tip.SHA, base.SHA
 	if w.Tip == w.Base {
 		if files := a.uncommitted(ctx, p, repo, r); len(files) > 0 {
-			return w, failed("look at them, then commit them there: git -C "+r.Workspace+" commit", "%s has committed nothing: its worktree has %s that no commit has: %s",
+			return w, failed("look at them, then commit them there: git -C "+typedPath(p, r)+" commit", "%s has committed nothing: its worktree has %s that no commit has: %s",
 				r.ID, plural(len(files), "file"), joinMost(files))
 		}
 		return w, failed("`sluice status "+r.ID+"` shows how it went", "%s has changed nothing", r.ID)
@@ -191,6 +191,18 @@ func (a *app) workOf(ctx context.Context, p *place, repo *git.Repo, r daemon.Run
 		w.Message, err = a.landMessage(ctx, repo, r, w)
 	}
 	return w, err
+}
+
+// typedPath is a run's worktree as a person types it in a shell, from where they are.
+func typedPath(p *place, r daemon.RunStatus) string {
+	path := shortPath(filepath.Join(p.root, filepath.FromSlash(r.Workspace)))
+	plain := func(c rune) bool {
+		return strings.ContainsRune("/.-_", c) || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	}
+	if !strings.ContainsFunc(path, func(c rune) bool { return !plain(c) }) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // branchOnto is the full name of the branch that is named, or checked out.
