@@ -6,7 +6,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"sluice/internal/git"
@@ -151,4 +154,45 @@ func TestLandInOddPlaces(t *testing.T) {
 	if _, why, err := l.run(p); why != "" || err != nil || p.git("show", "main:a") != "work" || p.read("a") != "a\n" || p.status() != "" {
 		t.Errorf("detached: %q %v %s", why, err, p.status())
 	}
+}
+
+// TestTakeALargeFile: a file is read as it is taken, and never kept in memory. SLUICE_LARGE is its size in MiB.
+func TestTakeALargeFile(t *testing.T) {
+	size := 600 // more than what git keeps in memory
+	if s := os.Getenv("SLUICE_LARGE"); s != "" {
+		var err error
+		if size, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := newRepo(t)
+	o, was := r.begin()
+	large := filepath.Join(r.dir, "large")
+	r.write("large", "begins\n")
+	r.try(os.Truncate(large, int64(size)<<20))
+	own, gits := mostMemory(t)
+	got, err := r.take(o, was)
+	r.try(err)
+	if n := r.run("cat-file", "-s", got.Commit+":large"); n != strconv.Itoa(size<<20) {
+		t.Errorf("taken: %s bytes", n)
+	}
+	ownNow, gitsNow := mostMemory(t)
+	t.Logf("%d MiB: we grew by %d KiB, the largest git had %d KiB", size, ownNow-own, gitsNow)
+	if most := int64(size) << 10 / 2; ownNow-own > most || gitsNow > most && gitsNow > gits {
+		t.Errorf("it was kept in memory: we grew by %d KiB, the largest git had %d KiB", ownNow-own, gitsNow)
+	}
+}
+
+// mostMemory is what this process and the largest of its children had, in KiB.
+func mostMemory(t *testing.T) (own, children int64) {
+	t.Helper()
+	var self, kids syscall.Rusage
+	if err := errors.Join(syscall.Getrusage(syscall.RUSAGE_SELF, &self), syscall.Getrusage(syscall.RUSAGE_CHILDREN, &kids)); err != nil {
+		t.Fatal(err)
+	}
+	unit := int64(1)
+	if runtime.GOOS == "darwin" { // which counts bytes
+		unit = 1 << 10
+	}
+	return self.Maxrss / unit, kids.Maxrss / unit
 }
