@@ -113,7 +113,7 @@ func (a *app) land(ctx context.Context, p *place, r daemon.RunStatus, l landing)
 	}
 	defer repo.Close()
 	w := executor.WorkOf(p.root, r)
-	w.Unjudged = l.unjudged
+	w.Unjudged, w.Shown = l.unjudged, typedPath(p, r)
 	onto, err := branchOnto(ctx, repo, l.onto)
 	if err != nil {
 		return err
@@ -163,6 +163,18 @@ func landable(r daemon.RunStatus, l landing) error {
 		return failed("wait for its end, or say it: `sluice land "+r.ID+" --unfinished`", "%s has not completed: it is %s", r.ID, r.Phase)
 	}
 	return nil
+}
+
+// typedPath is a run's worktree as a person types it in a shell, from where they are.
+func typedPath(p *place, r daemon.RunStatus) string {
+	path := shortPath(filepath.Join(p.root, filepath.FromSlash(r.Workspace)))
+	plain := func(c rune) bool {
+		return strings.ContainsRune("/.-_", c) || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	}
+	if !strings.ContainsFunc(path, func(c rune) bool { return !plain(c) }) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // branchOnto is the full name of the branch that is named, or checked out.

@@ -34,15 +34,14 @@ func (r *Repo) Replay(ctx context.Context, base, tip, onto string) (tree string,
 		}
 		sides = append(sides, side)
 	}
-	return r.MergeTree(ctx, sides[0], sides[1])
+	return r.MergeTree(ctx, common, sides[0], sides[1])
 }
 
-// MergeTree merges two commits in the shadow and returns the tree. With ErrConflict come the files.
-func (r *Repo) MergeTree(ctx context.Context, ours, theirs string) (tree string, conflicts []string, err error) {
-	for _, sha := range []string{ours, theirs} {
-		if err := checkSHA(sha); err != nil {
-			return "", nil, fmt.Errorf("merge: %w", err)
-		}
+// MergeTree merges two commits, which have base in common, in the shadow and returns the tree. With ErrConflict come the
+// files.
+func (r *Repo) MergeTree(ctx context.Context, base, ours, theirs string) (tree string, conflicts []string, err error) {
+	if err := r.wholeTrees(ctx, base, ours, theirs); err != nil {
+		return "", nil, fmt.Errorf("merge: %w", err)
 	}
 	out, err := r.shadow(ctx, call{
 		args:  []string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", "--allow-unrelated-histories", ours, theirs},

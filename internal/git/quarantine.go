@@ -80,15 +80,9 @@ func (r *Repo) promises() string {
 // lack counts as there.
 func (q *Quarantine) Connected(ctx context.Context, tip, base string) error {
 	in, err := span(tip, base)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = q.run(ctx, q.r.objectsOf(in))
 	}
-	c := call{args: []string{"rev-list", "--objects", "--quiet", "--stdin"}, stdin: strings.NewReader(in), limit: smallOutput, timeout: treeTime}
-	if name := q.r.promises(); name != "" {
-		c.args = []string{"rev-list", "--objects", "--quiet", "--missing=allow-promisor", "--stdin"}
-		c.env = []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=remote." + name + ".promisor", "GIT_CONFIG_VALUE_0=true"}
-	}
-	_, err = q.run(ctx, c)
 	return err
 }
 

@@ -67,6 +67,9 @@ func (a Advance) move(ctx context.Context, repo *git.Repo, wait time.Duration, a
 	at("looked")
 	if where == nowhere {
 		done, why, err := a.check(ctx, repo)
+		if err == nil && why == "" && !done {
+			why, err = a.whole(ctx, repo)
+		}
 		if err != nil || why != "" || done {
 			return done, why, err
 		}
@@ -93,6 +96,9 @@ func (a Advance) held(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at 
 		return moved, "", err
 	}
 	done, why, err := a.check(ctx, repo)
+	if err == nil && why == "" && !done {
+		why, err = a.whole(ctx, repo)
+	}
 	if err != nil || why != "" || done {
 		return done, why, err
 	}
@@ -209,6 +215,19 @@ func (a Advance) check(ctx context.Context, repo *git.Repo) (done bool, why stri
 			name, tip.SHA, a.From, kept, name, a.From, a.To), nil
 	}
 	return false, fmt.Sprintf("branch %s has moved from %.12s to %.12s: %s: run git merge %.12s", name, a.From, tip.SHA, kept, a.To), nil
+}
+
+// whole says why the branch cannot get a commit that lacks objects: it would be half of the work.
+func (a Advance) whole(ctx context.Context, repo *git.Repo) (why string, err error) {
+	return lacks(repo.Connected(ctx, a.To, a.From))
+}
+
+// lacks makes a reason of an error that says that objects are missing.
+func lacks(err error) (why string, _ error) {
+	if errors.Is(err, git.ErrMissing) {
+		return err.Error(), nil
+	}
+	return "", err
 }
 
 // moveRef moves the ref; what another did in the last moment is for a person.

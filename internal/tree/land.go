@@ -75,7 +75,16 @@ func Commits(ctx context.Context, repo *git.Repo, base, tip string) (list []git.
 // Do brings the work onto the branch, and into the files of the person's checkout where the branch is checked out there.
 // Where why is not empty a person has to do something, and nothing was changed. A call after a kill completes the landing.
 func (l Landing) Do(ctx context.Context, repo *git.Repo) (Landed, string, error) {
-	return l.do(ctx, repo, func(string) {})
+	out, why, err := l.do(ctx, repo, func(string) {})
+	var cmd *git.CommandError
+	if errors.As(err, &cmd) || errors.Is(err, git.ErrMissing) { // is it for want of an object?
+		for _, commit := range []string{l.Base, l.Tip, out.From} {
+			if why, _ := lacks(repo.Whole(ctx, commit)); why != "" {
+				return out, why, nil
+			}
+		}
+	}
+	return out, why, err
 }
 
 func (l Landing) do(ctx context.Context, repo *git.Repo, at func(string)) (out Landed, why string, err error) {
@@ -146,7 +155,7 @@ func (l Landing) make(ctx context.Context, repo *git.Repo, onto string, list []g
 		}
 		return l.Tip, why, err
 	case Merge:
-		tree, files, err := repo.MergeTree(ctx, onto, l.Tip)
+		tree, files, err := repo.MergeTree(ctx, l.Base, onto, l.Tip)
 		return l.commit(ctx, repo, tree, files, err, onto, onto, l.Tip)
 	case Rebase:
 		return l.rebase(ctx, repo, onto, list)
@@ -163,7 +172,7 @@ func (l Landing) merged(ctx context.Context, repo *git.Repo, onto string) (tree 
 		return "", nil, err
 	}
 	if stands {
-		return repo.MergeTree(ctx, onto, l.Tip)
+		return repo.MergeTree(ctx, l.Base, onto, l.Tip)
 	}
 	return repo.Replay(ctx, l.Base, l.Tip, onto)
 }

@@ -48,6 +48,11 @@ func receive(ctx context.Context, repo *git.Repo, p Private, inside Inside, most
 	}
 	no := func(why string, err error) (Received, error) {
 		why, err = blame(why, err)
+		if err == nil && p.Base != "" { // a repo that is damaged is not the work's fault
+			if err = repo.Whole(ctx, p.Base); err != nil {
+				why = ""
+			}
+		}
 		return Received{Tip: p.Base, Refused: why}, err
 	}
 	tip, err := askTip(ctx, inside)

@@ -65,7 +65,12 @@ func (o Order) name() string { return fmt.Sprintf("%s/%s.%d", o.Run, o.Step, o.N
 // Take takes the work of an attempt whose processes are gone. tip is the agent's own last commit; one that does not
 // descend from the base does not count. was is the folder before the run. The error is a *Refused where the attempt is to
 // blame.
-func (f Folder) Take(ctx context.Context, o Order, tip string, was Before) (_ Taken, fault error) {
+func (f Folder) Take(ctx context.Context, o Order, tip string, was Before) (Taken, error) {
+	t, err := f.take(ctx, o, tip, was)
+	return t, damaged(ctx, f.Repo, o.Base, err)
+}
+
+func (f Folder) take(ctx context.Context, o Order, tip string, was Before) (_ Taken, fault error) {
 	t := Taken{Tip: o.Base}
 	own, err := f.apart(was.Odd)
 	if err != nil {
@@ -300,4 +305,17 @@ func ofTheMachine(err error) bool {
 		}
 	}
 	return false
+}
+
+// damaged is the error itself, unless the repo lacks objects of what the work is built on: then that is the error.
+func damaged(ctx context.Context, repo *git.Repo, base string, err error) error {
+	var no *Refused
+	var cmd *git.CommandError
+	if base == "" || !errors.As(err, &no) && !errors.As(err, &cmd) {
+		return err
+	}
+	if lack := repo.Whole(ctx, base); lack != nil {
+		return lack
+	}
+	return err
 }

@@ -369,10 +369,15 @@ func TestReceivingIsCompleted(t *testing.T) {
 // TestMovingIsCompleted is the same for the branch, and for a landing: the branch has the work or has not, the person's
 // changes stay, and a commit of all that is changed undoes nothing.
 func TestMovingIsCompleted(t *testing.T) {
-	for _, do := range []string{"advance", "land"} {
-		t.Run(do, func(t *testing.T) {
+	for _, name := range []string{"advance", "land", "forged"} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, _, l := worked(t)
+			p, w, l := worked(t)
+			do, commits := name, "2"
+			if name == "forged" { // such a landing is refused, whenever it is tried
+				w.git("commit", "-q", "--allow-empty", "-m", "x\n\nSluice-Gate: G pass by ann (signed)")
+				l.Tip, do, commits = w.git("rev-parse", "HEAD"), "land", "1"
+			}
 			c := chore{Do: do, Top: p.dir, Scratch: filepath.Join(filepath.Dir(p.dir), "scratch"), Land: l}
 			if do == "advance" {
 				from, to := p.taken()
@@ -381,21 +386,34 @@ func TestMovingIsCompleted(t *testing.T) {
 			p.busy()
 			y := newTrial(t, filepath.Dir(p.dir), c)
 			tree := p.git("rev-parse", "main^{tree}")
-			y.killedAtEachGit(y.moved(p, tree))
-			y.eachCallFails(y.moved(p, tree))
+			y.killedAtEachGit(y.moved(p, tree, commits))
+			y.eachCallFails(y.moved(p, tree, commits))
+			if forged := strings.Contains(y.want, "which is sluice's to say"); forged != (name == "forged") {
+				t.Errorf("it says %q", y.want)
+			}
 		})
 	}
 }
 
-func (y *trial) moved(p *person, tree string) func(what string) {
+func (y *trial) moved(p *person, tree, commits string) func(what string) {
+	tip := y.c.Land.Tip
+	if y.c.Do == "advance" {
+		tip = y.c.Move.To
+	}
+	judged := p.git("rev-list", "--objects", "--no-object-names", tip)
 	return func(what string) {
+		for _, object := range strings.Fields(p.git("rev-list", "--objects", "--no-object-names", "main")) {
+			if !strings.Contains(judged, object) && p.git("cat-file", "-t", object) == "blob" {
+				y.Errorf("%s: the branch has %s, which nobody has judged", what, object)
+			}
+		}
 		if got := p.git("rev-parse", "main^{tree}"); got != tree {
 			y.Errorf("%s: the branch has %s", what, p.git("ls-tree", "-r", "main"))
 		}
 		if got := p.status(); got != busyStatus || p.read(".env") != "secret\n" {
 			y.Errorf("%s: status:\n%s\nwant\n%s", what, got, busyStatus)
 		}
-		if n := p.git("rev-list", "--count", "main"); n != "2" {
+		if n := p.git("rev-list", "--count", "main"); n != commits {
 			y.Errorf("%s: %s commits", what, n)
 		}
 	}
@@ -421,6 +439,6 @@ func TestMovingIsCompletedAfterMore(t *testing.T) {
 		if strings.HasPrefix(said, choreRefused) {
 			t.Errorf("%s: %s", what, said)
 		}
-		y.complete(what, y.moved(p, p.git("rev-parse", "main^{tree}")))
+		y.complete(what, y.moved(p, p.git("rev-parse", "main^{tree}"), "2"))
 	}
 }

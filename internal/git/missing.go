@@ -1,0 +1,69 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+)
+
+// ErrMissing says that objects of a commit are not in the repo.
+var ErrMissing = errors.New("objects are missing in this repo: git fsck names them, and git fetch brings back what a remote has")
+
+// Whole reports, as ErrMissing, whether the files of a commit lack an object. What a partial clone may lack counts as there.
+func (r *Repo) Whole(ctx context.Context, commit string) error {
+	if err := checkSHA(commit); err != nil {
+		return err
+	}
+	c := r.objectsOf(commit + "\n")
+	c.args = append(c.args, "--no-walk")
+	return r.lacking(ctx, commit, c)
+}
+
+// Connected is Whole for all that tip has and base has not; base "" is nothing.
+func (r *Repo) Connected(ctx context.Context, tip, base string) error {
+	in, err := span(tip, base)
+	if err != nil {
+		return err
+	}
+	return r.lacking(ctx, tip, r.objectsOf(in))
+}
+
+// wholeTrees is Whole for the folders of several commits: git merges a tree that is missing as if it were empty, and says
+// nothing. "" is no commit.
+func (r *Repo) wholeTrees(ctx context.Context, commits ...string) error {
+	for _, commit := range commits {
+		if commit == "" {
+			continue
+		}
+		if err := checkSHA(commit); err != nil {
+			return err
+		}
+		c := r.objectsOf(commit + "\n")
+		c.args = append(c.args, "--no-walk", "--filter=blob:none")
+		if err := r.lacking(ctx, commit, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Repo) lacking(ctx context.Context, commit string, c call) error {
+	_, err := r.shadow(ctx, c)
+	var cmd *CommandError
+	if errors.As(err, &cmd) && cmd.Code >= 0 && !errors.Is(err, syscall.EIO) {
+		return fmt.Errorf("commit %.12s: %w (%w)", commit, ErrMissing, err)
+	}
+	return err
+}
+
+// objectsOf looks for every object of what rev-list is to read.
+func (r *Repo) objectsOf(in string) call {
+	c := call{args: []string{"rev-list", "--objects", "--quiet", "--stdin"}, stdin: strings.NewReader(in), limit: smallOutput, timeout: treeTime}
+	if name := r.promises(); name != "" {
+		c.args = append(c.args, "--missing=allow-promisor")
+		c.env = []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=remote." + name + ".promisor", "GIT_CONFIG_VALUE_0=true"}
+	}
+	return c
+}
