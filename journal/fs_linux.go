@@ -26,3 +26,24 @@ func syncData(f *os.File) error {
 	}
 	return os.NewSyscallError("fdatasync", syncErr)
 }
+
+// Reserve has blocks be kept for the file behind its end (FALLOC_FL_KEEP_SIZE).
+func (f osFile) Reserve(offset, size int64) error {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = c.Control(func(fd uintptr) {
+		const keepSize = 1
+		for {
+			if failed = syscall.Fallocate(int(fd), keepSize, offset, size); failed != syscall.EINTR {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return os.NewSyscallError("fallocate", failed)
+}

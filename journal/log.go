@@ -67,8 +67,9 @@ type Log struct {
 	snapMu sync.Mutex // one snapshot is saved at a time
 
 	// Of the leader alone.
-	buf   []byte
-	uncut bool // a failed write may have left bytes after head
+	buf       []byte
+	uncut     bool  // a failed write may have left bytes after head
+	reserveAt int64 // where the end of the journal has to be for more room to be kept
 }
 
 // request is one Append on its way through the queue.
@@ -278,6 +279,7 @@ func (l *Log) writeLines(group []*request) (head point, marks []point, err error
 	if err := l.file.Sync(); err != nil {
 		return head, nil, l.syncFailed(err)
 	}
+	l.reserve()
 	return head, marks, nil
 }
 
@@ -308,6 +310,7 @@ func (l *Log) ready() error {
 func (l *Log) cut() error {
 	size, err := l.file.Size()
 	if err == nil && size != l.head.end {
+		l.reserveAt = 0 // what was kept goes with it
 		err = l.file.Truncate(l.head.end)
 	}
 	if err != nil {

@@ -63,6 +63,44 @@ func TestRealFullDisk(t *testing.T) {
 	}
 }
 
+// What others fill does not stop the journal: it has room of its own, which shows in nothing that is read of it.
+func TestReserve(t *testing.T) {
+	conform.Rule(t, "9-one-tree disk", "the journal goes on writing on a disk that is full")
+	dir := mount(t, "size=12m")
+	l := mustOpen(t, dir, nil)
+	mustAppend(t, l, entry(0))
+	hog, err := os.Create(filepath.Join(dir, "hog"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hog.Close()
+	for {
+		if _, err := hog.Write(make([]byte, 4<<10)); errors.Is(err, syscall.ENOSPC) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := 1
+	for ; n < 2000; n++ {
+		if _, _, err := l.Append(entry(n)); err != nil {
+			t.Fatalf("record %d on a full disk: %v", n, err)
+		}
+	}
+	info, err := os.Stat(filepath.Join(dir, FileName))
+	if err != nil || info.Size() != l.head.end {
+		t.Errorf("the file has %v, the records %d bytes", info, l.head.end)
+	}
+	l.Close()
+	if rep, err := Verify(dir, Options{}); err != nil || rep.Records != int64(n) || rep.PartialBytes != 0 {
+		t.Error(rep, err)
+	}
+	l = mustOpen(t, dir, nil)
+	if got := numbers(t, l); len(got) != n {
+		t.Errorf("%d records, %d acknowledged", len(got), n)
+	}
+}
+
 // A disk that turns read-only stalls too.
 func TestRealReadOnlyDisk(t *testing.T) {
 	dir := mount(t, "size=128k")

@@ -337,13 +337,13 @@ const idleMark = ".idle"
 func (e *Executor) await(ctx context.Context, proc *agents.Proc, l launch) (ended, error) {
 	key, idle, dir := l.key, l.idle, filepath.Join(e.root, filepath.FromSlash(l.dir))
 	var q quiet
-	m := e.meterOf(l, dir)
+	m, room := e.meterOf(l, dir), e.roomOf(key)
 	for {
 		until, cancel, silent := ctx, context.CancelFunc(func() {}), time.Duration(0)
 		if idle > 0 {
 			silent = q.look(lastWord(proc, dir), e.opt.Now())
 		}
-		if pause := lookAgain(idle, silent, l.agent); pause > 0 {
+		if pause := room.soon(lookAgain(idle, silent, l.agent)); pause > 0 {
 			until, cancel = context.WithTimeout(ctx, pause)
 		}
 		exit, err := proc.Wait(until)
@@ -368,6 +368,11 @@ func (e *Executor) await(ctx context.Context, proc *agents.Proc, l launch) (ende
 			}
 		default:
 			m.look()
+			if why := room.over(); why != "" {
+				if err := e.endFor(ctx, proc, key, roomMark, why); err != nil {
+					return ended{}, err
+				}
+			}
 			if day, why := e.dayUp(); l.agent && why != "" {
 				if err := e.endFor(ctx, proc, key, dayMark, day+"\n"); err != nil {
 					return ended{}, err
@@ -432,6 +437,9 @@ func (e *Executor) exitOf(x agents.Exit, key string) engine.Exit {
 	}
 	if day := dayOfMark(e.pidFile(key)); day != "" && x.Stopped {
 		out = waitsForDay(out, day, "the day's budget is used up")
+	}
+	if why := roomOfMark(e.pidFile(key)); why != "" && x.Stopped {
+		out.Class, out.Why = engine.ClassWork, why
 	}
 	e.forgive(&out, x.Started, x.Ended)
 	if noCommand(x.NotStarted) {

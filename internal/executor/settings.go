@@ -50,6 +50,8 @@ type Sandbox struct {
 	Mode  string   `koanf:"mode" json:"mode"`   // auto, on, off
 	Read  []string `koanf:"read" json:"read"`   // what a launch sees of the home and of other hidden folders: "~/…" or absolute
 	Write []string `koanf:"write" json:"write"` // what it may write to besides
+
+	MaxHomeGB float64 `koanf:"max_home_gb" json:"max_home_gb"` // of the private folders of a run's launches together; 0 = no bound
 }
 
 // Agent says how an agent is launched.
@@ -151,7 +153,7 @@ func Default() Settings {
 		PRPoll:      c.PRPoll,
 		Timeout:     c.Timeout,
 		Restarts:    c.Restarts,
-		Sandbox:     Sandbox{Mode: SandboxAuto},
+		Sandbox:     Sandbox{Mode: SandboxAuto, MaxHomeGB: 10},
 	}
 }
 

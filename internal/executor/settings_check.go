@@ -3,6 +3,7 @@ package executor
 import (
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -275,6 +276,9 @@ func (c *checker) sandbox() {
 	}
 	if s.Mode == SandboxOff && (c.s.Trust == engine.TrustSandbox || c.s.Trust == engine.TrustSigned) {
 		c.fault("trust: %s wants a sandbox, and sandbox.mode is off: turn it on, or have trust: file", c.s.Trust)
+	}
+	if s.MaxHomeGB < 0 || math.IsNaN(s.MaxHomeGB) {
+		c.fault("sandbox.max_home_gb: %v: want a number of gigabytes; 0 is no bound", s.MaxHomeGB)
 	}
 	for key, paths := range map[string][]string{"sandbox.read": s.Read, "sandbox.write": s.Write} {
 		for _, p := range paths {
