@@ -13,22 +13,24 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
-	"sluice/internal/tree"
 )
 
 // begin is how things were when an attempt began. It is recorded before anything is started.
 type begin struct {
-	Dir    string            `json:"dir"`              // where it works, absolute
-	Top    string            `json:"top,omitempty"`    // the top level of its checkout; "" = there is none of this repo
-	Own    bool              `json:"own,omitempty"`    // the spec names a worktree or a branch
-	Branch string            `json:"branch,omitempty"` // the one the spec means
-	Head   string            `json:"head,omitempty"`
-	On     string            `json:"on,omitempty"`    // the branch that is checked out, by its full name; "" = HEAD is detached
-	Found  string            `json:"found,omitempty"` // the commit of the folder's files as they were; Head where nothing differed
-	Refs   map[string]string `json:"refs,omitempty"`  // git_commit, pr_creation
-	Pulls  map[string]string `json:"pulls,omitempty"` // pr_creation
-	Asked  bool              `json:"asked,omitempty"` // the forge told its pull requests
-	Lists  []string          `json:"lists,omitempty"` // task files below Top, which sluice writes: they are no work
+	Dir       string            `json:"dir"`              // where it works, absolute
+	Top       string            `json:"top,omitempty"`    // the top level of its checkout; "" = there is none of this repo
+	Own       bool              `json:"own,omitempty"`    // the spec names a worktree or a branch
+	Branch    string            `json:"branch,omitempty"` // the one the spec means
+	Head      string            `json:"head,omitempty"`
+	On        string            `json:"on,omitempty"`        // the branch that is checked out, by its full name; "" = HEAD is detached
+	Found     string            `json:"found,omitempty"`     // the commit of the folder's files as they were; Head where nothing differed
+	Joined    []string          `json:"joined,omitempty"`    // commits that were merged into the folder before it began
+	Conflicts []string          `json:"conflicts,omitempty"` // files that these left conflict markers in
+	Aside     string            `json:"aside,omitempty"`     // work that did not pass and is not in the folder
+	Refs      map[string]string `json:"refs,omitempty"`      // git_commit, pr_creation
+	Pulls     map[string]string `json:"pulls,omitempty"`     // pr_creation
+	Asked     bool              `json:"asked,omitempty"`     // the forge told its pull requests
+	Lists     []string          `json:"lists,omitempty"`     // task files below Top, which sluice writes: they are no work
 }
 
 // begun gives the record of an attempt's beginning, made before anything else if there is none.
@@ -59,14 +61,14 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 		}
 	}
 	if b.Top != "" && job.Checks(st) {
-		if b.Head, err = e.base(job, st, b); err != nil {
-			return b, err
-		}
 		if b.On, err = e.branchOf(ctx, b.Top); err != nil {
 			return b, err
 		}
-		if b.Found, err = e.foundTree(ctx, job, b, tree.Order{Run: job.Run, Step: st.ID, N: n, Base: b.Head, Branch: b.On}); err != nil {
-			return b, err
+		if err := e.findFolder(ctx, job, st, n, &b); err != nil {
+			if ctx.Err() != nil || passing(err) {
+				return b, err
+			}
+			return b, noGit(e.shown(b.Top), err)
 		}
 	}
 	if err := e.beginRefs(ctx, job, st, &b); err != nil {

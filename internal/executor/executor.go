@@ -86,7 +86,8 @@ type Executor struct {
 	judges  *judge.Checkouts // nil: there is no git
 	setting chan struct{}    // held by whoever runs a setup
 
-	talks sync.Mutex // held where a session's file is read and written
+	folders sync.Mutex // held where the record of a folder is changed
+	talks   sync.Mutex // held where a session's file is read and written
 }
 
 var _ daemon.World = (*Executor)(nil)

@@ -85,6 +85,7 @@ func (e *Executor) environ(job daemon.Job, w who, key string, env []engine.EnvVa
 		}
 	}
 	vars["SLUICE_RUN"], vars["SLUICE_WORKFLOW"] = job.Run, job.RunInfo.Workflow
+	vars["SLUICE_FILES"] = filepath.Join(e.root, filepath.FromSlash(e.runDir(job.Run)), "files")
 	vars[agents.TokenVar] = e.token(key)
 	if w.role != "" {
 		vars["SLUICE_ROLE"] = w.role

@@ -37,7 +37,8 @@ func (r *Repo) Replay(ctx context.Context, base, tip, onto string) (tree string,
 	return r.MergeTree(ctx, sides[0], sides[1])
 }
 
-// MergeTree merges two commits in the shadow and returns the tree. With ErrConflict come the files.
+// MergeTree merges two commits in the shadow and returns the tree. With ErrConflict come the files that have conflict
+// markers in the tree.
 func (r *Repo) MergeTree(ctx context.Context, ours, theirs string) (tree string, conflicts []string, err error) {
 	for _, sha := range []string{ours, theirs} {
 		if err := checkSHA(sha); err != nil {
@@ -60,7 +61,7 @@ func (r *Repo) MergeTree(ctx context.Context, ours, theirs string) (tree string,
 	}
 	conflicts = slices.DeleteFunc(fields[1:], func(f string) bool { return f == "" })
 	slices.Sort(conflicts)
-	return "", slices.Compact(conflicts), ErrConflict
+	return fields[0], slices.Compact(conflicts), ErrConflict
 }
 
 // Range lists the commits that tip has and base has not, oldest first, at most `most`; cut says that there are more.

@@ -100,14 +100,40 @@ func (f Folder) Take(ctx context.Context, o Order, tip string, was Before) (Take
 	if err := f.gitlinks(ctx, o.Found, files); err != nil {
 		return t, err
 	}
-	t.Commit, err = f.commit(ctx, files, t.Tip, fmt.Sprintf("The work of %s that it did not commit\n", o.Step))
-	if err != nil {
+	message := fmt.Sprintf("The work of %s that it did not commit\n", o.Step)
+	if t.Commit, err = f.commit(ctx, files, t.Tip, message); err != nil {
+		return t, err
+	}
+	if t.Commit, err = f.joined(ctx, t.Commit, o.Joined, message); err != nil {
 		return t, err
 	}
 	if t.Commit == "" { // no commit yet, and no file
 		return t, nil
 	}
 	return t, f.Repo.Keep(ctx, git.Own("taken", o.name()), t.Commit)
+}
+
+// joined gives a commit that has what was merged into the folder in its history. Where an agent commits in the repo itself,
+// its commits are built on the branch, which has not.
+func (f Folder) joined(ctx context.Context, commit string, join []string, message string) (string, error) {
+	parents := []string{commit}
+	for _, c := range join {
+		has, err := f.Repo.Descends(ctx, commit, c)
+		if err != nil {
+			return "", err
+		}
+		if !has {
+			parents = append(parents, c)
+		}
+	}
+	if len(parents) == 1 {
+		return commit, nil
+	}
+	files, err := f.Repo.TreeOf(ctx, commit)
+	if err != nil {
+		return "", err
+	}
+	return f.Repo.CommitTree(ctx, files, message, parents...)
 }
 
 // commit gives a commit with a tree: the parent where it has that tree, "" where there is neither.
