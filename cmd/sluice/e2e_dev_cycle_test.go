@@ -113,7 +113,10 @@ func TestDevCycleGoesOn(t *testing.T) {
 	w.do(w.bin, "start", "dev-cycle", "--stub", "--var", "task=x")
 	at("dev-cycle-1")
 	w.do(w.bin, "pause", "dev-cycle-1")
-	eventually(t, "T2 has ended", func() bool { _, err := os.Stat(filepath.Join(w.repo, ".workflow/worktrees/dev-cycle-1/two.txt")); return err == nil })
+	eventually(t, "T2 has ended", func() bool {
+		_, err := os.Stat(filepath.Join(w.repo, ".workflow/worktrees/dev-cycle-1/two.txt"))
+		return err == nil
+	})
 	eventually(t, "it rests", func() bool {
 		r, _ := w.found("dev-cycle-1.T2.1")
 		return r.ID == "" || !live(r)

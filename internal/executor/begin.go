@@ -133,6 +133,9 @@ func (e *Executor) place(ctx context.Context, job daemon.Job, st *engine.Step) (
 		if err != nil {
 			return b, refused("worktree %s: %v", wt, err)
 		}
+		if err := e.branchOff(ctx, job, wt, dir, b.Branch); err != nil {
+			return b, err
+		}
 		if err := e.checkout(ctx, dir, b.Branch); err != nil {
 			return b, err
 		}

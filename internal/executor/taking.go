@@ -1,15 +1,18 @@
 package executor
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/tree"
 )
@@ -103,6 +106,9 @@ func (e *Executor) take(ctx context.Context, job daemon.Job, st *engine.Step, b 
 		if c.Taken, err = e.folder(job, b).Take(ctx, o, tip, was); err != nil {
 			return err
 		}
+		if err := unresolved(b); err != nil {
+			return err
+		}
 		if err := e.changes(ctx, b, c); err != nil {
 			return err
 		}
@@ -113,6 +119,24 @@ func (e *Executor) take(ctx context.Context, job daemon.Job, st *engine.Step, b 
 			}
 		})
 	})
+}
+
+// maxConflict bounds what is read of a file that had conflict markers.
+const maxConflict = 16 << 20
+
+// unresolved refuses work in which conflict markers of the join are left.
+func unresolved(b begin) error {
+	var left []string
+	for _, file := range b.Conflicts {
+		data, _, err := atomicfile.OpenRegular(b.Top, filepath.FromSlash(file), maxConflict)
+		if err == nil && bytes.Contains(append([]byte("\n"), data...), []byte("\n<<<<<<< ")) && bytes.Contains(data, []byte("\n>>>>>>> ")) {
+			left = append(left, file)
+		}
+	}
+	if len(left) > 0 {
+		return &tree.Refused{Why: "conflict markers are left in " + strings.Join(left, ", ") + ": resolve them"}
+	}
+	return nil
 }
 
 // coveredOf sorts what a step declares as its outputs.
