@@ -37,7 +37,11 @@ type begin struct {
 func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n int) (begin, error) {
 	var b begin
 	if st.Run != nil && !job.Checks(st) && !inGit(st) { // nobody asks what it has changed: the spec says all there is
-		return e.place(ctx, job, st)
+		b, err := e.place(ctx, job, st)
+		if err == nil {
+			err = e.noteUnchecked(job, st, b.Top)
+		}
+		return b, err
 	}
 	file := e.attemptFile(job.Run, st.ID, n, "begin")
 	err := kept(file, &b)
@@ -46,6 +50,11 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 	}
 	if b, err = e.place(ctx, job, st); err != nil {
 		return b, err
+	}
+	if !job.Checks(st) {
+		if err := e.noteUnchecked(job, st, b.Top); err != nil {
+			return b, err
+		}
 	}
 	if b.Top != "" && job.Checks(st) {
 		if b.Head, err = e.opt.Git.Head(ctx, b.Top); err != nil {

@@ -147,8 +147,21 @@ func (e *Executor) findOther(ctx context.Context, job daemon.Job, st *engine.Ste
 	return nil
 }
 
+// noteUnchecked notes that a step works in a person's checkout whose work is not taken: what it changes is nobody else's.
+func (e *Executor) noteUnchecked(job daemon.Job, st *engine.Step, top string) error {
+	if top == "" || job.RunInfo.Workspace != "" {
+		return nil
+	}
+	r, err := e.record(job, top)
+	if err != nil || len(r.Found) == 0 || r.Work != (attemptOf{}) {
+		return err
+	}
+	return e.noteFolder(job, top, func(r *folderRecord) { r.Work = ofJob(job, st.ID) })
+}
+
 // leaveOthers has what somebody else changed in a person's checkout since the last taking be found there, so that it is no
-// step's work. Nobody of ours wrote meanwhile, unless an attempt was not taken.
+// step's work. Where a step of ours worked there whose work was not taken, nobody can
+// tell, and all of it counts as the work of steps.
 func (e *Executor) leaveOthers(ctx context.Context, job daemon.Job, b begin, r *folderRecord, now string) error {
 	if job.RunInfo.Workspace != "" || r.Taken == "" || r.Work != (attemptOf{}) {
 		return nil
@@ -187,7 +200,9 @@ func (e *Executor) findOwn(ctx context.Context, job daemon.Job, st *engine.Step,
 	s.Ours = func(file string) bool { return slices.Contains(mine, file) }
 	s.Keep = r.Work.same(ofJob(job, st.ID)) // of an attempt that was not taken
 	lists := *b
-	lists.Lists = nil // what sluice wrote into them is found there
+	if e.heldAt(job, st) {
+		lists.Lists = nil // what sluice wrote into them is part of what the attempt is built on
+	}
 	f := e.folder(job, lists)
 	began, err := f.Begin(ctx, o, s)
 	if err != nil {
@@ -202,7 +217,7 @@ func (e *Executor) findOwn(ctx context.Context, job daemon.Job, st *engine.Step,
 			return err
 		}
 	}
-	if r.Found[""] = b.Found; !goesOn && r.Taken != r.Passed && r.Taken != head {
+	if r.Found[""] = b.Found; !goesOn && r.Taken != r.Passed && r.Taken != head && !slices.Contains(began.Joined, r.Taken) {
 		b.Aside = r.Taken
 	}
 	b.Joined, b.Conflicts = began.Joined, began.Conflicts

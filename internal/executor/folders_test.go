@@ -196,3 +196,35 @@ func TestEditsBetweenAttempts(t *testing.T) {
 		})
 	}
 }
+
+// TestUncheckedBetweenAttempts: what a step changed whose work is not taken is nobody else's: it is shown.
+func TestUncheckedBetweenAttempts(t *testing.T) {
+	b, cl := untilAsked(t, true, `
+workflow: {id: w}
+steps:
+  - {id: A, agent: {type: writer, prompt: do it}, gate: G}
+  - {id: W, run: "true", needs: [], gate: K}
+  - {id: B, run: "echo b >by-b.txt", next_step: DONE}
+gates:
+  - {id: G, reviewer: {level: human}, on_pass: {next_step: DONE}, on_fail: {next_step: A}}
+  - {id: K, reviewer: {level: human}, on_pass: {next_step: B}}
+`, `echo "$SLUICE_ATTEMPT" >>work.txt`)
+	b.asks1(cl, "G")
+	b.asks1(cl, "K")
+	answer := func(gate, outcome string) {
+		t.Helper()
+		if _, err := cl.Do(b.ctx(), engine.Answered{Gate: gate, Run: run1, Outcome: outcome, Text: "said"}, "command"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer("K", engine.OutcomePass)
+	eventually(t, "B has worked", func() bool { return b.has("by-b.txt") })
+	answer("G", engine.OutcomeFail)
+	eventually(t, "A is judged anew", func() bool {
+		var c covered
+		return kept(b.e.attemptFile(run1, "A", 2, "files"), &c) == nil && c.Was != ""
+	})
+	if diff := b.sh("git diff --name-only refs/sluice/found/w-1/A.2 refs/sluice/taken/w-1/A.2"); !strings.Contains(diff, "by-b.txt") {
+		t.Errorf("shown is %s", diff)
+	}
+}

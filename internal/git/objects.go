@@ -99,12 +99,8 @@ func (l listed) tree(ctx context.Context, commit string, changes []Change) (stri
 		return "", err
 	}
 	var in strings.Builder
-	for _, gone := range []bool{true, false} { // first what goes: a file may take the place of a folder
-		for _, c := range changes {
-			if c.Deleted() == gone {
-				fmt.Fprintf(&in, "%s %s 0\t%s\x00", c.New, c.NewID, c.Path)
-			}
-		}
+	for _, c := range changes {
+		fmt.Fprintf(&in, "%s %s 0\t%s\x00", c.New, c.NewID, c.Path)
 	}
 	if _, err := l.git(ctx, in.String(), "update-index", "-z", "--index-info"); err != nil {
 		return "", err
