@@ -1,9 +1,11 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"sluice/engine"
@@ -116,6 +118,9 @@ func (r *Repo) job(e engine.Effect) Job {
 	if j.Env == nil {
 		j.Env = c.state.StepEnv(run, j.Spec, step, n)
 	}
+	if run.Workspace != "" {
+		j.Works = works(c, run, step)
+	}
 	j.Earlier = earlier(run, j.Spec, step, n)
 	if l := run.List; l != nil && l.To == step && l.For == "" && e.Gate == "" {
 		j.RunInfo.FileWhy = l.Why
@@ -125,6 +130,36 @@ func (r *Repo) job(e engine.Effect) Job {
 	}
 	j.Nth, j.Turn = nth(run, j.Spec, e)
 	return j
+}
+
+// works gathers what became of the steps of all runs that share the workspace of a run, one of whose steps asks.
+func works(c *core, run *engine.Run, step string) []Work {
+	before := map[string]func(step string) bool{} // run -> which of its steps come before; those of all their child runs do
+	for r, at := run, step; r != nil; r = c.state.Parent(r) {
+		spec, to := c.spec(r.Digest), at
+		before[r.ID] = func(s string) bool { return spec != nil && spec.LeadsTo(s, to) }
+		if r.Child != nil {
+			at = r.Child.Step
+		}
+	}
+	var out []Work
+	for _, id := range c.state.Order { // parents come before their children
+		r := c.state.Runs[id]
+		if r.Workspace != run.Workspace {
+			continue
+		}
+		if before[id] == nil && r.Child != nil && before[r.Child.Parent] != nil {
+			all := before[r.Child.Parent](r.Child.Step)
+			before[id] = func(string) bool { return all }
+		}
+		for s, as := range r.Attempts {
+			if a := as[len(as)-1]; before[id] != nil {
+				out = append(out, Work{Run: id, Step: s, N: a.N, Tree: a.Tree, Live: a.Live(), Passed: a.State == engine.Passed, To: slices.Clone(a.To), Upstream: before[id](s)})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Work) int { return cmp.Or(strings.Compare(a.Run, b.Run), strings.Compare(a.Step, b.Step)) })
+	return out
 }
 
 // taskFile gathers what is to be looked for in a list's file, or written into it.

@@ -52,6 +52,7 @@ type Job struct {
 	History []RetryFile   // the retry-context files of this run so far, oldest first
 	Notes   []engine.Note // a person's words for the step, oldest first; none for a gate
 	Earlier []string      // summaries of the step's earlier attempts, "attempt 1: failed at XG-1-2"
+	Works   []Work        // in a run with a worktree of its own: the last attempts of all steps of it and of the runs it is made of
 	Live    []string      // of a sweep: the runs whose retry context stays
 	Known   []string      // of a sweep: all runs of the state; what is kept for one that it has forgotten may go
 	Tasks   *TaskFile     // of an effect about a task file
@@ -65,6 +66,16 @@ func (j *Job) Offers(st *engine.Step) bool { return st.Offered() && len(j.RunInf
 
 // Checks reports whether the step's work is checked, and so taken.
 func (j *Job) Checks(st *engine.Step) bool { return j.Spec.Checks(st, j.RunInfo.Workspace != "") }
+
+// Work is what became of a step's last attempt, as far as others go on from what it left.
+type Work struct {
+	Run, Step    string
+	N            int
+	Tree         string   // key of the worktree
+	Live, Passed bool     // neither: it has failed, was sent elsewhere or was undone
+	To           []string // where its outcome led
+	Upstream     bool     // it comes before the job's step
+}
 
 // RunInfo is what a job may want to know of its run.
 type RunInfo struct {

@@ -63,10 +63,11 @@ type StepInput struct {
 	Step        string
 	Name        string
 	Attempt     int
-	OwnGit      bool    // its git folder is its own: what is not on its branch goes with it
-	Task        string  // the step's prompt; where Values has a text for a mark in it, the mark stands for that
-	Values      *Values // nil = none
-	Words       []Note  // what a person wrote for this step while the run went on, oldest first
+	OwnGit      bool     // its git folder is its own: what is not on its branch goes with it
+	Task        string   // the step's prompt; where Values has a text for a mark in it, the mark stands for that
+	Values      *Values  // nil = none
+	Conflicts   []string // files with conflict markers: what the step joins was merged into its folder
+	Words       []Note   // what a person wrote for this step while the run went on, oldest first
 
 	ContextFiles []string // of the workflow and of the step
 	Inputs       []Input
@@ -143,6 +144,7 @@ func StepPrompt(in StepInput) string {
 				p.text("Do what the step's name says (%s), so that its outputs are there and its criterion holds.", code(orElse(in.Name, in.Step)))
 			}
 			p.prose(task, maxTask)
+			p.conflicts(in.Conflicts)
 			p.words(in.Words)
 		}),
 		"rules": drawn(func(p *page) {
@@ -168,6 +170,20 @@ func StepPrompt(in StepInput) string {
 		"name": code(orElse(in.Name, in.Step)), "attempt": strconv.Itoa(max(in.Attempt, 1)),
 	})
 	return p.String()
+}
+
+// conflicts tells which files of a join are left to the step.
+func (p *page) conflicts(files []string) {
+	if len(files) == 0 {
+		return
+	}
+	p.text("\nThe work that this step needs was merged into your folder before you began. These files have conflicts, between lines that begin with " +
+		"`<<<<<<<` and `>>>>>>>`. Resolving them, so that both sides' work is kept, is part of your task:\n")
+	var list []string
+	for _, f := range files {
+		list = append(list, code(f))
+	}
+	p.list(list)
 }
 
 // words shows what a person wrote for the step's agents: it belongs to the task, and is told from data by its mark.

@@ -134,6 +134,7 @@ func scriptsHold() map[string][][2]string {
 		"help": {{"001 cli.run", "without a command"}, {"001 cli.completion", "bash, zsh, fish, powershell"}},
 		"template-dev-cycle": {
 			{"002 phases", "by the log of a run"},
+			{"9-one-tree workspace", "the shipped dev cycle: all that passed is on the run's branch, the checkout is as it was"},
 			{"6-seeds guides", "the run it shows"},
 			{"002 engines", "init --writer claude --reviewer codex"},
 			{"002 planning", "the two files, and the tasks that are done"},

@@ -123,7 +123,7 @@ func TestRealAgentsDevCycle(t *testing.T) {
 	run := w.ran("dev-cycle", "--var", "task=dates in the index", "--var", "auto_commit=true")
 	says(t, w.completed(run), "plan-review #1 failed by its reviewer → planning", "planning.2", "plan-review #2 passed",
 		"T1 is done", "T2 is done", "code-review #1 rejected by its reviewer → execution", "code-review-1 is done", "code-review #2 passed")
-	if got := w.file("dates.py"); got != "parse = 1\nerrors = 1\n" {
+	if got := w.file(".workflow/worktrees/dev-cycle-1/dates.py"); got != "parse = 1\nerrors = 1\n" {
 		t.Errorf("dates.py: %q", got)
 	}
 	if p := wasTold(stub, "planner"); len(p) < 2 || !strings.Contains(p[1], "say how one sees that the errors are right") {
@@ -137,10 +137,10 @@ func TestRealAgentsDevCycle(t *testing.T) {
 	}
 	e := strings.Join(wasTold(stub, "executor"), "\n")
 	says(t, e, "reads a date", "2026-11-20 is read", "says what is wrong", "13 is no month", "the 13th month has no test", "Write summary.md")
-	says(t, w.do("git", "log", "--reverse", "--format=%s"), "start", "planning (dev-cycle-1)", "A parser for dates")
-	says(t, w.file("review.json"), "good to keep")
-	says(t, w.file("recommendations.json"), "name the format")
-	says(t, w.file("execution-report.json"), "T2", "code-review-1")
+	says(t, w.do("git", "log", "--reverse", "--format=%s", "sluice/dev-cycle-1"), "start", "planning (dev-cycle-1)", "A parser for dates")
+	says(t, w.file(".workflow/worktrees/dev-cycle-1/review.json"), "good to keep")
+	says(t, w.file(".workflow/worktrees/dev-cycle-1/recommendations.json"), "name the format")
+	says(t, w.file(".workflow/worktrees/dev-cycle-1/execution-report.json"), "T2", "code-review-1")
 	for n, task := range map[int]string{1: "T1", 2: "code-review-1"} {
 		tried, err := filepath.Glob(filepath.Join(w.repo, fmt.Sprintf(".workflow/runs/dev-cycle-1/execution.%d/%s.1/*/agent.json", n, task)))
 		if err != nil || len(tried) != 1 {
@@ -173,7 +173,7 @@ func TestRealAgentsDevCycle(t *testing.T) {
 		}
 	}
 	if left := w.do("git", "status", "--porcelain", "--", ".", ":!.workflow/audit"); left != "" {
-		t.Errorf("not committed: %s", left)
+		t.Errorf("the checkout was touched: %s", left)
 	}
 }
 
@@ -217,7 +217,7 @@ func TestRealAgentsGoalLoop(t *testing.T) {
 	run := w.ran("goal-loop", "--var", "goal=dates are read")
 	says(t, w.completed(run), "plan-review #1 revise by its reviewer → plan", "plan-review #2 passed",
 		"test #1 failed by its reviewer → code", "test #2 passed", "verify #1 passed", "T1 is done", "T2 is done", "T3 is done", "goal-reached #1 passed")
-	if got := w.file("dates.py") + w.file("guide.md"); got != "good\nerrors\nguide\n" {
+	if got := w.file(".workflow/worktrees/goal-loop-1/dates.py") + w.file(".workflow/worktrees/goal-loop-1/guide.md"); got != "good\nerrors\nguide\n" {
 		t.Errorf("the files hold %q", got)
 	}
 	// Each part's words stand in its first conversation as often as it was asked in it.

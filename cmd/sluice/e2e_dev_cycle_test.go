@@ -113,7 +113,10 @@ func TestDevCycleGoesOn(t *testing.T) {
 	w.do(w.bin, "start", "dev-cycle", "--stub", "--var", "task=x")
 	at("dev-cycle-1")
 	w.do(w.bin, "pause", "dev-cycle-1")
-	eventually(t, "T2 has ended", func() bool { _, err := os.Stat(filepath.Join(w.repo, "two.txt")); return err == nil })
+	eventually(t, "T2 has ended", func() bool {
+		_, err := os.Stat(filepath.Join(w.repo, ".workflow/worktrees/dev-cycle-1/two.txt"))
+		return err == nil
+	})
 	eventually(t, "it rests", func() bool {
 		r, _ := w.found("dev-cycle-1.T2.1")
 		return r.ID == "" || !live(r)
@@ -128,7 +131,6 @@ func TestDevCycleGoesOn(t *testing.T) {
 	log := w.completed(w.finished("dev-cycle-1"))
 	says(t, log, "T2 is done", "T3 is done", "run completed")
 
-	w.do("rm", "two.txt")
 	w.do(w.bin, "start", "dev-cycle", "--stub", "--var", "task=x")
 	at("dev-cycle-2")
 	w.kill()
@@ -141,7 +143,7 @@ func TestDevCycleGoesOn(t *testing.T) {
 			t.Errorf("%s was begun %d times\n%s", task, n, log)
 		}
 	}
-	if strings.Contains(log, "launched again") || w.file("two.txt") != "two\n" {
+	if strings.Contains(log, "launched again") || w.file(".workflow/worktrees/dev-cycle-2/two.txt") != "two\n" {
 		t.Errorf("the work at T2 was lost\n%s", log)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -98,6 +99,9 @@ func (f *forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.Contains(q.Query, "pullRequests("):
 		nodes := []any{}
 		for i, made := range f.made {
+			if head, ok := q.Variables["headBranch"].(string); ok && head != made["headRefName"] {
+				continue
+			}
 			nodes = append(nodes, map[string]any{"number": i + 1, "url": f.pull(i + 1), "headRefName": made["headRefName"], "state": "OPEN"})
 		}
 		data = map[string]any{"repository": map[string]any{"pullRequests": map[string]any{"totalCount": len(nodes), "nodes": nodes}}}
@@ -135,6 +139,12 @@ func (f *forge) follow() {
 	}
 }
 
+// workspace has the dev cycle's runs work there.
+func (w *sandbox) workspace(where string) {
+	const spec = ".workflow/specs/dev-cycle.yaml"
+	w.put("repo/"+spec, regexp.MustCompile(`workspace: \w+`).ReplaceAllString(w.file(spec), "workspace: "+where))
+}
+
 // pulls gives the pull requests that were asked for.
 func (f *forge) pulls() []map[string]any {
 	f.mu.Lock()
@@ -166,6 +176,7 @@ func devCycle(t *testing.T, held bool) (*sandbox, *forge) {
 	w.do(w.bin, "init", "--template", "dev-cycle", "--writer", "claude", "--reviewer", "codex")
 	w.put("repo/.workflow/config.yaml", w.file(".workflow/config.yaml")+"\n")
 	w.put("repo/.workflow/stubs/dev-cycle.yaml", devCycleReal)
+	w.workspace("checkout") // where the branch can be a wrong one
 	w.do("git", "add", "-A")
 	w.do("git", "commit", "-q", "-m", "start")
 	w.do("git", "remote", "add", "origin", f.url)
@@ -264,6 +275,14 @@ func pullRequest(t *testing.T, held bool) {
 	w.completed(w.over("dev-cycle-2", 1))
 	says(t, w.file(".workflow/runs/dev-cycle-2/pull-request.1/stdout"), f.pull(1)+" has the new commits")
 	if made := f.pulls(); len(made) != 1 {
+		t.Errorf("made: %v", made)
+	}
+
+	// As shipped, a run has a branch of its own, whatever is checked out.
+	w.workspace("run")
+	w.do(w.bin, ask...)
+	w.completed(w.over("dev-cycle-3", 1))
+	if made := f.pulls(); len(made) != 2 || made[1]["headRefName"] != "sluice/dev-cycle-3" || made[1]["title"] != "Dates are read" {
 		t.Errorf("made: %v", made)
 	}
 }

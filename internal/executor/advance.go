@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"sluice/daemon"
 	"sluice/internal/tree"
@@ -37,7 +35,11 @@ func (e *Executor) advanced(ctx context.Context, job daemon.Job) (string, error)
 			return "", err
 		}
 	}
-	if err := os.Remove(e.folderRecord(job, openRecord, b.Top)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err := e.noteFolder(job, b.Top, func(r *folderRecord) {
+		r.Passed = c.Taken.Commit
+		delete(r.Found, "")
+	})
+	if err != nil {
 		return "", err
 	}
 	if b.On == "" || c.Taken.Commit == "" {
@@ -53,11 +55,14 @@ func (e *Executor) advanced(ctx context.Context, job daemon.Job) (string, error)
 	if at.SHA == c.Taken.Commit { // an agent that is not held has moved it itself, or this is a call after a kill
 		return "", e.moving(ctx, job, b, at.SHA, at.SHA)
 	}
-	for _, base := range []string{c.Found, at.SHA} {
+	bases := []string{at.SHA}
+	if !inOwn(job) { // a person's own changes may lie in the folder: what was taken has them too, and the branch is not to have them
+		bases = append(bases, c.Found)
+	}
+	for _, base := range bases {
 		if base == "" {
 			continue
 		}
-		// A person's own changes lie in the folder: what was taken has them too, and the branch is not to have them.
 		if ok, err := e.opt.Git.Descends(ctx, c.Taken.Commit, base); err != nil || !ok {
 			return "", err
 		}

@@ -18,24 +18,31 @@ import (
 
 // begin is how things were when an attempt began. It is recorded before anything is started.
 type begin struct {
-	Dir    string            `json:"dir"`              // where it works, absolute
-	Top    string            `json:"top,omitempty"`    // the top level of its checkout; "" = there is none of this repo
-	Own    bool              `json:"own,omitempty"`    // the spec names a worktree or a branch
-	Branch string            `json:"branch,omitempty"` // the one the spec means
-	Head   string            `json:"head,omitempty"`
-	On     string            `json:"on,omitempty"`    // the branch that is checked out, by its full name; "" = HEAD is detached
-	Found  string            `json:"found,omitempty"` // the commit of the folder's files as they were; Head where nothing differed
-	Refs   map[string]string `json:"refs,omitempty"`  // git_commit, pr_creation
-	Pulls  map[string]string `json:"pulls,omitempty"` // pr_creation
-	Asked  bool              `json:"asked,omitempty"` // the forge told its pull requests
-	Lists  []string          `json:"lists,omitempty"` // task files below Top, which sluice writes: they are no work
+	Dir       string            `json:"dir"`              // where it works, absolute
+	Top       string            `json:"top,omitempty"`    // the top level of its checkout; "" = there is none of this repo
+	Own       bool              `json:"own,omitempty"`    // the spec names a worktree or a branch
+	Branch    string            `json:"branch,omitempty"` // the one the spec means
+	Head      string            `json:"head,omitempty"`
+	On        string            `json:"on,omitempty"`        // the branch that is checked out, by its full name; "" = HEAD is detached
+	Found     string            `json:"found,omitempty"`     // the commit of the folder's files as they were; Head where nothing differed
+	Joined    []string          `json:"joined,omitempty"`    // commits that were merged into the folder before it began
+	Conflicts []string          `json:"conflicts,omitempty"` // files that these left conflict markers in
+	Aside     string            `json:"aside,omitempty"`     // work that did not pass and is not in the folder
+	Refs      map[string]string `json:"refs,omitempty"`      // git_commit, pr_creation
+	Pulls     map[string]string `json:"pulls,omitempty"`     // pr_creation
+	Asked     bool              `json:"asked,omitempty"`     // the forge told its pull requests
+	Lists     []string          `json:"lists,omitempty"`     // task files below Top, which sluice writes: they are no work
 }
 
 // begun gives the record of an attempt's beginning, made before anything else if there is none.
 func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n int) (begin, error) {
 	var b begin
 	if st.Run != nil && !job.Checks(st) && !inGit(st) { // nobody asks what it has changed: the spec says all there is
-		return e.place(ctx, job, st)
+		b, err := e.place(ctx, job, st)
+		if err == nil {
+			err = e.noteUnchecked(job, st, b.Top)
+		}
+		return b, err
 	}
 	file := e.attemptFile(job.Run, st.ID, n, "begin")
 	err := kept(file, &b)
@@ -44,6 +51,11 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 	}
 	if b, err = e.place(ctx, job, st); err != nil {
 		return b, err
+	}
+	if !job.Checks(st) {
+		if err := e.noteUnchecked(job, st, b.Top); err != nil {
+			return b, err
+		}
 	}
 	if b.Top != "" && job.Checks(st) {
 		if b.Head, err = e.opt.Git.Head(ctx, b.Top); err != nil {
@@ -59,14 +71,14 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 		}
 	}
 	if b.Top != "" && job.Checks(st) {
-		if b.Head, err = e.base(job, st, b); err != nil {
-			return b, err
-		}
 		if b.On, err = tree.CheckedOut(ctx, e.opt.Git, b.Top); err != nil {
 			return b, err
 		}
-		if b.Found, err = e.foundTree(ctx, job, b, tree.Order{Run: job.Run, Step: st.ID, N: n, Base: b.Head, Branch: b.On}); err != nil {
-			return b, err
+		if err := e.findFolder(ctx, job, st, n, &b); err != nil {
+			if ctx.Err() != nil || passing(err) {
+				return b, err
+			}
+			return b, noGit(e.shown(b.Top), err)
 		}
 	}
 	if err := e.beginRefs(ctx, job, st, &b); err != nil {
@@ -130,6 +142,9 @@ func (e *Executor) place(ctx context.Context, job daemon.Job, st *engine.Step) (
 		dir, err := e.below(wt)
 		if err != nil {
 			return b, refused("worktree %s: %v", wt, err)
+		}
+		if err := e.branchOff(ctx, job, wt, dir, b.Branch); err != nil {
+			return b, err
 		}
 		if err := e.checkout(ctx, dir, b.Branch); err != nil {
 			return b, err

@@ -27,7 +27,7 @@ func (e *Executor) needed(ctx context.Context, job daemon.Job, st *engine.Step, 
 	if err != nil {
 		return nil, err
 	}
-	record := e.folderRecord(job, carriedRecord, b.Top)
+	record := e.recordFile(job, carriedRecord, b.Top)
 	carried := map[string]string{} // path from Top -> digest
 	if err := kept(record, &carried); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -89,7 +89,8 @@ type Executor struct {
 
 	chores sync.WaitGroup // what is done behind what people and steps wait for
 
-	talks sync.Mutex // held where a session's file is read and written
+	folders sync.Mutex // held where the record of a folder is changed
+	talks   sync.Mutex // held where a session's file is read and written
 }
 
 var _ daemon.World = (*Executor)(nil)

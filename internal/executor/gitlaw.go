@@ -36,7 +36,7 @@ func settingPrograms() []string {
 // gitFiles are the files that the person's git settings name or start, as they were when the run began to work in the
 // folder: absolute, or from the top. Of those only the ones in the checkout matter.
 func (e *Executor) gitFiles(ctx context.Context, job daemon.Job, b begin) ([]string, error) {
-	record := e.folderRecord(job, settingsRecord, b.Top)
+	record := e.recordFile(job, settingsRecord, b.Top)
 	var files []string
 	if err := kept(record, &files); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return files, err
@@ -94,4 +94,12 @@ func namedBy(s git.Setting, top string) (out []string) {
 		return shells.Starts([]string{"sh", "-c", command}).Files
 	}
 	return nil
+}
+
+// keepFirst records a value where there is no record yet.
+func keepFirst(file string, v any) error {
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return keep(file, v)
 }

@@ -85,6 +85,7 @@ func (e *Executor) environ(job daemon.Job, w who, key string, env []engine.EnvVa
 		}
 	}
 	vars["SLUICE_RUN"], vars["SLUICE_WORKFLOW"] = job.Run, job.RunInfo.Workflow
+	vars["SLUICE_FILES"] = filepath.Join(e.root, filepath.FromSlash(e.runDir(job.Run)), "files")
 	vars[agents.TokenVar] = e.token(key)
 	if w.role != "" {
 		vars["SLUICE_ROLE"] = w.role
@@ -429,8 +430,9 @@ func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.St
 	}
 	box, _ := e.box()
 	in := gates.StepInput{
-		OwnGit: box != nil && b.Top != "" && !job.Offers(st),
-		Role:   w.role, Template: template, Workflow: job.RunInfo.Workflow, Description: job.Spec.Description, Run: job.Run,
+		OwnGit:    box != nil && b.Top != "" && !job.Offers(st),
+		Conflicts: b.Conflicts,
+		Role:      w.role, Template: template, Workflow: job.RunInfo.Workflow, Description: job.Spec.Description, Run: job.Run,
 		Step: st.ID, Name: st.Name, Attempt: job.Attempt.N, Task: task, Values: values, ContextFiles: e.contextFiles(job.Spec, st, b.Dir),
 		Outputs: made, Criteria: st.Criteria, Retry: e.retryFiles(job, st.ID, b.Dir), Schema: st.Answer, Answer: answer,
 		Signal: gates.SignalInput{Signal: st.Signal, Path: e.signalTold(job, st), Branch: b.Branch, Offered: job.Offers(st)},
@@ -440,6 +442,9 @@ func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.St
 	}
 	if c := job.RunInfo.Child; c != nil && c.Task != "" {
 		in.Notes = append(in.Notes, gates.Note{From: fmt.Sprintf("Your task: %s, as it is in the task file", c.Task), Text: shownTask(c.Body)})
+	}
+	if b.Aside != "" {
+		in.Notes = append(in.Notes, gates.Note{From: "Work that did not pass", Text: fmt.Sprintf("It is not in your folder. `git show --stat %[1]s` and `git diff HEAD %[1]s` show it.", b.Aside)})
 	}
 	if why := job.RunInfo.FileWhy; why != "" {
 		in.Notes = append(in.Notes, gates.Note{From: "What is wrong with the task file", Text: why})

@@ -13,10 +13,7 @@ import (
 	"sluice/internal/tree"
 )
 
-// movesRecord is of a folder: how sluice has moved its branch, the last move at the end.
-const movesRecord = "moves"
-
-// move is one of them.
+// move is how sluice has moved the branch of a folder.
 type move struct {
 	Of   string `json:"of"` // the attempt whose work passed: RUN/STEP.N, a task's behind that of the step it is done for
 	From string `json:"from"`
@@ -43,21 +40,14 @@ func workOf(job daemon.Job) []string {
 	return all
 }
 
-func (e *Executor) moves(job daemon.Job, top string) (list []move, err error) {
-	err = kept(e.folderRecord(job, movesRecord, top), &list)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return list, err
-}
-
 // moving records that a branch is about to move from at, or was moved so by an agent that is not held. What was recorded
 // before and did not happen is forgotten.
 func (e *Executor) moving(ctx context.Context, job daemon.Job, b begin, at, to string) error {
-	list, err := e.moves(job, b.Top)
+	r, err := e.record(job, b.Top)
 	if err != nil {
 		return err
 	}
+	list := r.Moves
 	m := move{Of: workOf(job)[0], From: at, To: to}
 	for n := len(list); ; n-- {
 		before := b.Head
@@ -75,7 +65,7 @@ func (e *Executor) moving(ctx context.Context, job daemon.Job, b begin, at, to s
 			m.From = before
 		}
 		if on || n == 0 {
-			return keep(e.folderRecord(job, movesRecord, b.Top), append(list[:n], m))
+			return e.noteFolder(job, b.Top, func(r *folderRecord) { r.Moves = append(list[:n], m) })
 		}
 	}
 }
@@ -118,10 +108,11 @@ func (e *Executor) rewound(ctx context.Context, job daemon.Job) (string, error) 
 			return "", err
 		}
 	}
-	list, err := e.moves(job, b.Top)
+	r, err := e.record(job, b.Top)
 	if err != nil || b.On == "" {
 		return "", err
 	}
+	list := r.Moves
 	of, n := workOf(job), len(list)
 	for i, m := range list {
 		list[i].Vetoed = m.Vetoed || m.within(of)
@@ -134,7 +125,7 @@ func (e *Executor) rewound(ctx context.Context, job daemon.Job) (string, error) 
 			return "", nil // it never got there
 		}
 		return fmt.Sprintf("%s has passed since and is built on it: undo it with git revert on %s if it is not to stay", list[n-1].Of, short(b.On)),
-			keep(e.folderRecord(job, movesRecord, b.Top), list)
+			e.noteFolder(job, b.Top, func(r *folderRecord) { r.Moves = list })
 	}
 	back := list[n].From
 	tip, err := e.opt.Git.TipOf(ctx, b.On)
@@ -149,9 +140,6 @@ func (e *Executor) rewound(ctx context.Context, job daemon.Job) (string, error) 
 		if !on || !job.Write.Files {
 			return fmt.Sprintf("%s is at %.12s and not at %.12s: move it to %.12s with git reset", short(b.On), tip.SHA, to, back), nil
 		}
-		if err := e.salvaged(ctx, job, b.Top); err != nil { // commits of an agent that is not held
-			return "", err
-		}
 	}
 	if tip.SHA != back {
 		moved, why, err := tree.Advance{Branch: b.On, From: tip.SHA, To: back, Top: b.Top}.Do(ctx, e.opt.Git)
@@ -161,46 +149,14 @@ func (e *Executor) rewound(ctx context.Context, job daemon.Job) (string, error) 
 	} else if err := tree.Settle(ctx, e.opt.Git, b.Top); err != nil { // of before a kill: the index may be left to do
 		return "", err
 	}
-	if job.Write.Files {
-		if err := e.asTaken(ctx, job, b, c, back); err != nil {
-			return "", err
+	return "", e.noteFolder(job, b.Top, func(r *folderRecord) {
+		r.Moves = list[:n]
+		if !job.Write.Files {
+			return
 		}
-	}
-	return "", keep(e.folderRecord(job, movesRecord, b.Top), list[:n])
-}
-
-// maxSalvaged is how many states of a folder are kept of one veto.
-const maxSalvaged = 9
-
-// salvageRefs are where package git keeps what it salvages.
-const salvageRefs = "refs/sluice/salvage/"
-
-// salvaged keeps the files as they are before any goes. What was kept before is not replaced.
-func (e *Executor) salvaged(ctx context.Context, job daemon.Job, top string) error {
-	for n := 1; n <= maxSalvaged; n++ {
-		name := fmt.Sprintf("%s/%s.%d-vetoed.%d", job.Run, job.Write.Step, job.Write.N, n)
-		had, err := e.opt.Git.TipOf(ctx, salvageRefs+name)
-		if err != nil {
-			return err
-		}
-		if had.SHA == "" {
-			_, err = e.opt.Git.Salvage(ctx, top, name, fmt.Sprintf("%s: the files as %s.%d was vetoed\n", job.Run, job.Write.Step, job.Write.N))
-			return err
-		}
-	}
-	return fmt.Errorf("%d states of %s are kept already: git for-each-ref %s%s", maxSalvaged, e.shown(top), salvageRefs, job.Run)
-}
-
-// asTaken makes the folder what it was when the attempt's work was taken: the next attempt goes on from there.
-func (e *Executor) asTaken(ctx context.Context, job daemon.Job, b begin, c covered, back string) error {
-	to := c.Taken.Commit
-	if to == "" {
-		to = back
-	} else if err := errors.Join(keep(e.folderRecord(job, openRecord, b.Top), tree.Before{Found: b.Found}),
-		keep(e.folderRecord(job, lastRecord, b.Top), last{At: back, Taken: to})); err != nil {
-		return err
-	}
-	return tree.Folder{Repo: e.opt.Git, Top: b.Top, Own: e.ownPaths(b)}.Reset(ctx, to, func() error { return e.salvaged(ctx, job, b.Top) })
+		r.Passed, r.Work, r.Found[""] = back, attemptOf{}, b.Found
+		r.Of, r.Taken, r.At = ofJob(job, job.Write.Step), c.Taken.Commit, back // the next attempt goes on with it
+	})
 }
 
 func short(branch string) string { return strings.TrimPrefix(branch, "refs/heads/") }

@@ -72,7 +72,7 @@ echo left >"$SLUICE_STEP.txt"`)
 	if out := b.get(".workflow/runs/w-1/A.2/stdout"); !strings.Contains(out, "A.txt") || strings.Contains(out, "B.txt") || strings.Contains(out, "C.txt") {
 		t.Errorf("the next attempt found %q", out)
 	}
-	if files := b.sh("git ls-tree -r --name-only refs/sluice/salvage/w-1/A.1-vetoed.1"); !strings.Contains(files, "B.txt") || !strings.Contains(files, "C.txt") {
+	if files := b.sh("git ls-tree -r --name-only refs/sluice/salvage/w-1/A.2.before"); !strings.Contains(files, "B.txt") || !strings.Contains(files, "C.txt") {
 		t.Errorf("kept of what was built:\n%s", files)
 	}
 	if diff := b.sh("git diff --name-only refs/sluice/found/w-1/A.1 refs/sluice/taken/w-1/A.2"); strings.TrimSpace(diff) != "A.txt\nmade.txt" {

@@ -1,11 +1,11 @@
 package executor
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -14,28 +14,10 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/tree"
 )
-
-// Records of a folder that a run works in.
-const (
-	firstRecord = "first" // how it was before anything of the run worked there
-	openRecord  = "open"  // how it was before the work there that has not passed yet
-	lastRecord  = "last"  // what was taken there last
-
-	carriedRecord  = "carried"  // outputs that were carried there
-	settingsRecord = "settings" // the files that git's settings named when the run began to work there
-)
-
-// folderRecord is the file of such a record. A task's run is part of the run it belongs to.
-func (e *Executor) folderRecord(job daemon.Job, what, top string) string {
-	run := job.Run
-	if c := job.RunInfo.Child; c != nil {
-		run, _, _ = strings.Cut(c.Dir, "/")
-	}
-	return filepath.Join(e.opt.State, attemptsDir, plain(run), what+"-"+hexSum([]byte(top))[:16])
-}
 
 // ownPaths are sluice's own files and folders in a checkout, from its top.
 func (e *Executor) ownPaths(b begin) []string {
@@ -66,29 +48,6 @@ func (e *Executor) law(ctx context.Context, job daemon.Job, b begin) (law, error
 	return lawOf(job.Spec, agentsOf(e.opt.Settings(), job.Spec), named, judging{root: e.root, top: b.Top, dir: b.Dir}), err
 }
 
-// last is what was taken of a folder last, and where its branch was then.
-type last struct {
-	At    string `json:"at"`
-	Taken string `json:"taken"`
-}
-
-// base is the commit that an attempt's work is built on. A held launch in a run's own worktree goes on from what was taken
-// there last, although that has not passed and is on no branch; all others from HEAD.
-func (e *Executor) base(job daemon.Job, st *engine.Step, b begin) (string, error) {
-	if box, _ := e.box(); box == nil || job.Offers(st) || job.RunInfo.Workspace == "" {
-		return b.Head, nil
-	}
-	var l last
-	err := kept(e.folderRecord(job, lastRecord, b.Top), &l)
-	if errors.Is(err, fs.ErrNotExist) {
-		return b.Head, nil
-	}
-	if err == nil && l.Taken != "" && (b.Head == l.At || b.Head == l.Taken) {
-		return l.Taken, nil
-	}
-	return b.Head, err
-}
-
 // tip is the last commit of an attempt's agent: what was received of a held launch, else HEAD.
 func (e *Executor) tip(o tree.Order, head string) (string, error) {
 	r, err := e.received(o)
@@ -103,66 +62,19 @@ func (e *Executor) tip(o tree.Order, head string) (string, error) {
 	return r.Tip, nil
 }
 
-// foundTree takes the folder as it is before an attempt.
-func (e *Executor) foundTree(ctx context.Context, job daemon.Job, b begin, o tree.Order) (string, error) {
-	var was tree.Before
-	f, err := e.folder(ctx, job, b)
-	if err == nil {
-		was, err = f.Find(ctx, o)
-	}
-	if err != nil {
-		if ctx.Err() != nil || passing(err) {
-			return "", err
-		}
-		return "", noGit(e.shown(b.Top), err)
-	}
-	if err := keepFirst(e.folderRecord(job, firstRecord, b.Top), was); err != nil {
-		return "", err
-	}
-	open, err := e.openFile(job, b, o)
-	if err == nil {
-		err = keepFirst(open, was)
-	}
-	if err != nil {
-		return "", err
-	}
-	err = kept(open, &was)
-	return was.Found, err // of attempts that failed, the work is shown whole
-}
-
-// openFile is where it is recorded how a folder was before the work there that has not passed yet. In a run's own worktree
-// the record goes when the branch has the work. Elsewhere it is the step's, from its first attempt on.
-func (e *Executor) openFile(job daemon.Job, b begin, o tree.Order) (string, error) {
-	if job.RunInfo.Workspace != "" {
-		return e.folderRecord(job, openRecord, b.Top), nil
-	}
-	file := e.folderRecord(job, openRecord+"-"+plain(o.Step), b.Top)
-	if o.N > 1 {
-		return file, nil
-	}
-	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	return file, nil
-}
-
-// keepFirst records a value where there is no record yet.
-func keepFirst(file string, v any) error {
-	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return keep(file, v)
-}
-
 // taken takes the work of an attempt, once for each check of it, and names what it changed of the law.
 func (e *Executor) taken(ctx context.Context, job daemon.Job, st *engine.Step, b begin, outs []string) (covered, []string, error) {
 	c := coveredOf(b, outs)
 	if b.Top == "" {
 		return c, nil, nil
 	}
-	var was tree.Before
-	if err := kept(e.folderRecord(job, firstRecord, b.Top), &was); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	r, err := e.record(job, b.Top)
+	if err != nil {
 		return c, nil, err
+	}
+	var was tree.Before
+	if r.First != nil {
+		was = *r.First
 	}
 	file := e.attemptFile(job.Run, st.ID, job.Attempt.N, "files")
 	var had covered
@@ -180,7 +92,7 @@ func (e *Executor) taken(ctx context.Context, job daemon.Job, st *engine.Step, b
 // take fills in what was taken.
 func (e *Executor) take(ctx context.Context, job daemon.Job, st *engine.Step, b begin, was tree.Before, c *covered) error {
 	c.Key = job.Key
-	o := tree.Order{Run: job.Run, Step: st.ID, N: job.Attempt.N, Base: b.Head, Found: b.Found}
+	o := tree.Order{Run: job.Run, Step: st.ID, N: job.Attempt.N, Base: b.Head, Found: b.Found, Joined: b.Joined}
 	return e.persist(ctx, job.Key, func() (err error) {
 		head, err := e.opt.Git.Head(ctx, b.Top)
 		if err != nil {
@@ -197,11 +109,37 @@ func (e *Executor) take(ctx context.Context, job daemon.Job, st *engine.Step, b 
 		if c.Taken, err = f.Take(ctx, o, tip, was); err != nil {
 			return err
 		}
+		if err := unresolved(b); err != nil {
+			return err
+		}
 		if err := e.changes(ctx, job, b, c); err != nil {
 			return err
 		}
-		return keep(e.folderRecord(job, lastRecord, b.Top), last{At: head, Taken: c.Taken.Commit})
+		return e.noteFolder(job, b.Top, func(r *folderRecord) {
+			r.Of, r.Taken, r.At = ofJob(job, st.ID), c.Taken.Commit, head
+			if r.Work = (attemptOf{}); slices.ContainsFunc(st.Criteria, func(c engine.Criterion) bool { return c.Folder }) {
+				r.Work = r.Of // what these leave in the folder is nobody else's
+			}
+		})
 	})
+}
+
+// maxConflict bounds what is read of a file that had conflict markers.
+const maxConflict = 16 << 20
+
+// unresolved refuses work in which conflict markers of the join are left.
+func unresolved(b begin) error {
+	var left []string
+	for _, file := range b.Conflicts {
+		data, _, err := atomicfile.OpenRegular(b.Top, filepath.FromSlash(file), maxConflict)
+		if err == nil && bytes.Contains(append([]byte("\n"), data...), []byte("\n<<<<<<< ")) && bytes.Contains(data, []byte("\n>>>>>>> ")) {
+			left = append(left, file)
+		}
+	}
+	if len(left) > 0 {
+		return &tree.Refused{Why: "conflict markers are left in " + strings.Join(left, ", ") + ": resolve them"}
+	}
+	return nil
 }
 
 // coveredOf sorts what a step declares as its outputs.

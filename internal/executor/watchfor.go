@@ -335,6 +335,7 @@ func (w *lookout) ask(ctx context.Context) error {
 		for _, sha := range tips {
 			heads[sha] = true
 		}
+		heads[w.b.Head] = true // of a held launch that may be on no branch yet
 	}
 	for _, ref := range slices.Sorted(maps.Keys(pulls)) {
 		sha := pulls[ref]

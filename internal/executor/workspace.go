@@ -68,6 +68,25 @@ func (e *Executor) openWorkspace(ctx context.Context, wt string) error {
 	return nil
 }
 
+// branchOff makes the branch of a step's own worktree, in a run that has one too: it begins with what of the run has passed.
+func (e *Executor) branchOff(ctx context.Context, job daemon.Job, wt, dir, branch string) error {
+	own := job.RunInfo.Workspace
+	if _, err := os.Lstat(dir); own == "" || wt == own || e.opt.Git == nil || err == nil {
+		return nil
+	}
+	if err := e.openWorkspace(ctx, own); err != nil {
+		return err
+	}
+	tip, err := e.opt.Git.TipOf(ctx, "refs/heads/"+engine.WorkspaceBranch(own))
+	if err == nil && tip.SHA != "" {
+		err = makeRef(ctx, e.opt.Git, "refs/heads/"+branch, tip.SHA)
+	}
+	if err != nil && !passing(err) {
+		return unready("worktree %s: %v", wt, err)
+	}
+	return err
+}
+
 // newWorkspace looks where the branch of a run begins.
 func (e *Executor) newWorkspace(ctx context.Context, branch string) (w workspace, err error) {
 	tip, err := e.opt.Git.TipOf(ctx, branch)

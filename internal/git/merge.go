@@ -38,7 +38,8 @@ func (r *Repo) Replay(ctx context.Context, base, tip, onto string) (tree string,
 }
 
 // MergeTree merges two commits, which have base in common, in the shadow and returns the tree. With ErrConflict come the
-// files.
+// files that have conflict
+// markers in the tree.
 func (r *Repo) MergeTree(ctx context.Context, base, ours, theirs string) (tree string, conflicts []string, err error) {
 	if err := r.wholeTrees(ctx, base, ours, theirs); err != nil {
 		return "", nil, fmt.Errorf("merge: %w", err)
@@ -59,7 +60,7 @@ func (r *Repo) MergeTree(ctx context.Context, base, ours, theirs string) (tree s
 	}
 	conflicts = slices.DeleteFunc(fields[1:], func(f string) bool { return f == "" })
 	slices.Sort(conflicts)
-	return "", slices.Compact(conflicts), ErrConflict
+	return fields[0], slices.Compact(conflicts), ErrConflict
 }
 
 // Range lists the commits that tip has and base has not, oldest first, at most `most`; cut says that there are more.

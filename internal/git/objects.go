@@ -109,6 +109,47 @@ func (r *Repo) knowCommit(sha string, c commitKept) {
 	r.commits[sha] = c
 }
 
+// WithChanges gives the tree of a commit or tree in which these paths are as the new side of the changes has them.
+func (r *Repo) WithChanges(ctx context.Context, commit string, changes []Change) (tree string, err error) {
+	if len(changes) == 0 {
+		return r.TreeOf(ctx, commit)
+	}
+	l, err := r.list(ctx, r.top, nil, false)
+	if err == nil {
+		tree, err = l.tree(ctx, commit, changes)
+	}
+	if err = errors.Join(err, l.remove()); err != nil {
+		return "", fmt.Errorf("change %.12s: %w", commit, err)
+	}
+	return tree, nil
+}
+
+// tree writes the tree of a commit with changes.
+func (l listed) tree(ctx context.Context, commit string, changes []Change) (string, error) {
+	if commit == "" {
+		commit = l.r.emptyTree()
+	}
+	if err := checkSHA(commit); err != nil {
+		return "", err
+	}
+	if _, err := l.git(ctx, "", "read-tree", commit); err != nil {
+		return "", err
+	}
+	var in strings.Builder
+	for _, c := range changes {
+		fmt.Fprintf(&in, "%s %s 0\t%s\x00", c.New, c.NewID, c.Path)
+	}
+	if _, err := l.git(ctx, in.String(), "update-index", "-z", "--index-info"); err != nil {
+		return "", err
+	}
+	out, err := l.git(ctx, "", "write-tree")
+	if err != nil {
+		return "", err
+	}
+	tree := strings.TrimSpace(string(out))
+	return tree, checkSHA(tree)
+}
+
 // Descends reports whether base is commit itself or one of its ancestors.
 func (r *Repo) Descends(ctx context.Context, commit, base string) (bool, error) {
 	for _, sha := range []string{commit, base} {

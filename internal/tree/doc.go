@@ -25,6 +25,8 @@ type Order struct {
 	Base string `json:"base,omitempty"`
 	// Found is the commit whose tree is the folder as it was before the attempt: Base itself where nothing differed.
 	Found string `json:"found,omitempty"`
+	// Joined are commits that were merged into the folder before the attempt.
+	Joined []string `json:"joined,omitempty"`
 	// Branch is the full name of the branch of the folder; "" where HEAD is detached.
 	Branch string `json:"branch,omitempty"`
 }

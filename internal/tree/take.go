@@ -107,9 +107,13 @@ func (f Folder) take(ctx context.Context, o Order, tip string, was Before) (_ Ta
 	t.Law = changed(was.Law, t.Outside)
 	linked := make(chan error, 1)
 	go func() { linked <- f.gitlinks(ctx, o.Found, files) }()
-	t.Commit, err = f.commit(ctx, files, t.Tip, fmt.Sprintf("The work of %s that it did not commit\n", o.Step))
+	message := fmt.Sprintf("The work of %s that it did not commit\n", o.Step)
+	t.Commit, err = f.commit(ctx, files, t.Tip, message)
 	if no := <-linked; no != nil {
 		return t, no
+	}
+	if err == nil {
+		t.Commit, err = f.joined(ctx, t.Commit, o.Joined, message)
 	}
 	if err != nil || t.Commit == "" { // no commit yet, and no file
 		return t, err
@@ -118,6 +122,29 @@ func (f Folder) take(ctx context.Context, o Order, tip string, was Before) (_ Ta
 		return t, err
 	}
 	return t, f.Repo.Keep(ctx, git.Own("taken", o.name()), t.Commit)
+}
+
+// joined gives a commit that has what was merged into the folder in its history. Where an agent commits in the repo itself,
+// its commits are built on the branch, which has not.
+func (f Folder) joined(ctx context.Context, commit string, join []string, message string) (string, error) {
+	parents := []string{commit}
+	for _, c := range join {
+		has, err := f.Repo.Descends(ctx, commit, c)
+		if err != nil {
+			return "", err
+		}
+		if !has {
+			parents = append(parents, c)
+		}
+	}
+	if len(parents) == 1 {
+		return commit, nil
+	}
+	files, err := f.Repo.TreeOf(ctx, commit)
+	if err != nil {
+		return "", err
+	}
+	return f.Repo.CommitTree(ctx, files, message, parents...)
 }
 
 // commit gives a commit with a tree: the parent where it has that tree, "" where there is neither.

@@ -1,0 +1,303 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/git"
+	"sluice/internal/tree"
+)
+
+// folderRecord is what is known of a folder that a run works in. A task's run is part of the run it belongs to.
+type folderRecord struct {
+	First *tree.Before `json:"first,omitempty"` // how it was before anything of the run worked there
+	// Found is how it was before work that has not passed yet, by step: the step's, from its first attempt on. Where the
+	// branch moves at a pass, the folder's as a whole is at "".
+	Found map[string]string `json:"found,omitempty"`
+	Work  attemptOf         `json:"work,omitzero"`   // who works there, or did and was not taken
+	Of    attemptOf         `json:"of,omitzero"`     // whose work was taken last
+	Taken string            `json:"taken,omitempty"` // that work
+	At    string            `json:"at,omitempty"`    // HEAD when it was taken
+	// Of a run's own worktree:
+	Passed  string   `json:"passed,omitempty"`  // the commit that passed last, at first the one that the run began from
+	Written []string `json:"written,omitempty"` // files that sluice wrote there from answers, from its top
+	Moves   []move   `json:"moves,omitempty"`   // how sluice has moved its branch, the last move at the end
+}
+
+// attemptOf names a step of a run, and which task that is for.
+type attemptOf struct {
+	Run  string `json:"run"`
+	Step string `json:"step"`
+	Task string `json:"task,omitempty"` // with the run whose list it is of
+}
+
+func ofJob(job daemon.Job, step string) attemptOf {
+	of := attemptOf{Run: job.Run, Step: step}
+	if c := job.RunInfo.Child; c != nil && c.Task != "" {
+		of.Task = c.Parent + "/" + c.Task
+	}
+	return of
+}
+
+// same reports whether the other goes on with the same work: the step's next attempt, or the next try at its task.
+func (a attemptOf) same(o attemptOf) bool {
+	return a.Step == o.Step && (a.Run == o.Run || a.Task != "" && a.Task == o.Task)
+}
+
+// Records of a folder beside its folderRecord.
+const (
+	carriedRecord  = "carried"  // outputs that were carried there
+	settingsRecord = "settings" // the files that git's settings named when the run began to work there
+)
+
+func (e *Executor) recordFile(job daemon.Job, what, top string) string {
+	run := job.Run
+	if c := job.RunInfo.Child; c != nil {
+		run, _, _ = strings.Cut(c.Dir, "/")
+	}
+	return filepath.Join(e.opt.State, attemptsDir, plain(run), what+"-"+hexSum([]byte(top))[:16])
+}
+
+func (e *Executor) record(job daemon.Job, top string) (r folderRecord, err error) {
+	if err = kept(e.recordFile(job, "folder", top), &r); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if r.Found == nil {
+		r.Found = map[string]string{}
+	}
+	return r, err
+}
+
+// noteFolder changes the record of a folder.
+func (e *Executor) noteFolder(job daemon.Job, top string, change func(*folderRecord)) error {
+	e.folders.Lock()
+	defer e.folders.Unlock()
+	r, err := e.record(job, top)
+	if err != nil {
+		return err
+	}
+	change(&r)
+	return keep(e.recordFile(job, "folder", top), r)
+}
+
+// inOwn reports whether the attempt works in the run's own worktree: nobody else does, and sluice may reset it.
+func inOwn(job daemon.Job) bool {
+	return job.RunInfo.Workspace != "" && job.Attempt != nil && job.Attempt.Worktree == job.RunInfo.Workspace
+}
+
+// foundKey is under which name a folder's record has how it was before the step's work.
+func foundKey(job daemon.Job, step string) string {
+	if job.RunInfo.Workspace != "" {
+		return ""
+	}
+	return step
+}
+
+// heldAt says that the attempt is launched in a sandbox, with a git folder of its own, whose HEAD is where we say.
+func (e *Executor) heldAt(job daemon.Job, st *engine.Step) bool {
+	box, _ := e.box()
+	return box != nil && !job.Offers(st)
+}
+
+// findFolder takes the folder as it is before an attempt, and says what the attempt begins from.
+func (e *Executor) findFolder(ctx context.Context, job daemon.Job, st *engine.Step, n int, b *begin) error {
+	r, err := e.record(job, b.Top)
+	if err != nil {
+		return err
+	}
+	o := tree.Order{Run: job.Run, Step: st.ID, N: n, Base: b.Head, Branch: b.On}
+	if inOwn(job) {
+		err = e.findOwn(ctx, job, st, o, &r, b)
+	} else {
+		err = e.findOther(ctx, job, st, o, &r, b)
+	}
+	if err == nil && b.Found != "" {
+		err = e.opt.Git.Keep(ctx, git.Own("found", fmt.Sprintf("%s/%s.%d", o.Run, o.Step, o.N)), b.Found)
+	}
+	if err != nil {
+		return err
+	}
+	r.Work = ofJob(job, st.ID)
+	e.folders.Lock()
+	defer e.folders.Unlock()
+	return keep(e.recordFile(job, "folder", b.Top), r)
+}
+
+// findOther is findFolder in a folder where people work too: nothing in it is changed.
+func (e *Executor) findOther(ctx context.Context, job daemon.Job, st *engine.Step, o tree.Order, r *folderRecord, b *begin) error {
+	if job.RunInfo.Workspace != "" && e.heldAt(job, st) && r.Taken != "" && (b.Head == r.At || b.Head == r.Taken) {
+		b.Head = r.Taken // it has not passed and is on no branch
+	}
+	o.Base = b.Head
+	f, err := e.folder(ctx, job, *b)
+	if err != nil {
+		return err
+	}
+	was, err := f.Find(ctx, o)
+	if err != nil {
+		return err
+	}
+	if r.First == nil {
+		r.First = &was
+	}
+	if err := e.leaveOthers(ctx, job, *b, r, was.Found); err != nil {
+		return err
+	}
+	key := foundKey(job, st.ID)
+	if r.Found[key] == "" || key != "" && o.N == 1 {
+		r.Found[key] = was.Found
+	}
+	b.Found = r.Found[key]
+	return nil
+}
+
+// noteUnchecked notes that a step works in a person's checkout whose work is not taken: what it changes is nobody else's.
+func (e *Executor) noteUnchecked(job daemon.Job, st *engine.Step, top string) error {
+	if top == "" || job.RunInfo.Workspace != "" {
+		return nil
+	}
+	r, err := e.record(job, top)
+	if err != nil || len(r.Found) == 0 || r.Work != (attemptOf{}) {
+		return err
+	}
+	return e.noteFolder(job, top, func(r *folderRecord) { r.Work = ofJob(job, st.ID) })
+}
+
+// leaveOthers has what somebody else changed in a person's checkout since the last taking be found there, so that it is no
+// step's work. Where a step of ours worked there whose work was not taken, nobody can
+// tell, and all of it counts as the work of steps.
+func (e *Executor) leaveOthers(ctx context.Context, job daemon.Job, b begin, r *folderRecord, now string) error {
+	if job.RunInfo.Workspace != "" || r.Taken == "" || r.Work != (attemptOf{}) {
+		return nil
+	}
+	f, err := e.folder(ctx, job, b)
+	if err != nil {
+		return err
+	}
+	for key, found := range r.Found {
+		commit, both, err := f.Others(ctx, found, r.Taken, now)
+		if err != nil {
+			return err
+		}
+		if r.Found[key] = commit; len(both) > 0 {
+			e.opt.Logf("%s: %s: changed by %s and by somebody else, in the same places: all of it counts as the step's", job.Run, strings.Join(both, ", "), key)
+		}
+	}
+	return nil
+}
+
+// findOwn is findFolder in the run's own worktree. An attempt begins from commits that have passed, or goes on with work
+// that was sent to it; what else is there is put aside.
+func (e *Executor) findOwn(ctx context.Context, job daemon.Job, st *engine.Step, o tree.Order, r *folderRecord, b *begin) error {
+	if r.First == nil {
+		f, err := e.folder(ctx, job, *b)
+		if err != nil {
+			return err
+		}
+		was, err := f.Find(ctx, o)
+		if err != nil {
+			return err
+		}
+		r.First, r.Passed = &was, b.Head
+	}
+	head := b.Head
+	from, goesOn, join := startOf(job, st, head, r)
+	for _, w := range job.Works {
+		if w.Passed && w.Upstream && w.Tree != job.Attempt.Tree {
+			join = append(join, e.takenOfWork(w))
+		}
+	}
+	s := tree.Start{From: from, Join: slices.DeleteFunc(join, func(c string) bool { return c == "" })}
+	mine := append(slices.Clone(b.Lists), r.Written...)
+	s.Ours = func(file string) bool { return slices.Contains(mine, file) }
+	s.Keep = r.Work.same(ofJob(job, st.ID)) // of an attempt that was not taken
+	lists := *b
+	if e.heldAt(job, st) {
+		lists.Lists = nil // what sluice wrote into them is part of what the attempt is built on
+	}
+	f, err := e.folder(ctx, job, lists)
+	if err != nil {
+		return err
+	}
+	began, err := f.Begin(ctx, o, s)
+	if err != nil {
+		return err
+	}
+	if began.Aside != "" {
+		e.opt.Logf("%s: what lay in %s and has not passed is kept as %.12s (refs/sluice/salvage/%s/%s.%d.before)", job.Run, e.shown(b.Top), began.Aside, o.Run, o.Step, o.N)
+	}
+	b.Found = began.Base
+	if was := r.Found[""]; goesOn && was != "" {
+		if b.Found, err = f.With(ctx, was, from, began.Base, s.Ours); err != nil {
+			return err
+		}
+	}
+	if r.Found[""] = b.Found; !goesOn && r.Taken != r.Passed && r.Taken != head && !slices.Contains(began.Joined, r.Taken) {
+		b.Aside = r.Taken
+	}
+	b.Joined, b.Conflicts = began.Joined, began.Conflicts
+	if e.heldAt(job, st) {
+		b.Head = began.Base
+		return nil
+	}
+	if goesOn || b.Head == from || b.On == "" || len(began.Joined) > 0 {
+		return nil
+	}
+	// An agent that no sandbox held has committed on the branch what did not pass.
+	if _, why, err := (tree.Advance{Branch: b.On, From: b.Head, To: from, Top: b.Top}).Do(ctx, e.opt.Git); err != nil || why != "" {
+		return errors.Join(err, unreadyIf(why))
+	}
+	b.Head = from
+	return nil
+}
+
+// takenOfWork is the commit that was taken of an attempt; "" where none was.
+func (e *Executor) takenOfWork(w daemon.Work) string {
+	var c covered
+	if kept(e.attemptFile(w.Run, w.Step, w.N, "files"), &c) != nil {
+		return ""
+	}
+	return c.Taken.Commit
+}
+
+func unreadyIf(why string) error {
+	if why == "" {
+		return nil
+	}
+	return unready("%s", why)
+}
+
+// startOf says from which commit an attempt in the run's own worktree begins, whether it goes on with work that has not
+// passed, and what is to be merged into that.
+func startOf(job daemon.Job, st *engine.Step, head string, r *folderRecord) (from string, goesOn bool, join []string) {
+	var w daemon.Work
+	for _, x := range job.Works {
+		if x.Run == r.Of.Run && x.Step == r.Of.Step {
+			w = x
+		}
+	}
+	switch {
+	case r.Taken != "" && head != r.At && head != r.Taken && head != r.Passed: // a person has moved the branch
+		if w.Passed {
+			join = []string{r.Taken}
+		}
+		r.Passed = head
+		return head, false, join
+	case r.Taken == "":
+		return r.Passed, false, nil
+	case w.Passed:
+		r.Passed = r.Taken
+		return r.Taken, false, nil
+	case r.Of.same(ofJob(job, st.ID)), w.Live, w.Run == job.Run && slices.Contains(w.To, st.ID):
+		// Its own work, work that its gate has sent here, or work that waits for its gate beside this.
+		return r.Taken, true, nil
+	}
+	return r.Passed, false, nil
+}
