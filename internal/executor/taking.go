@@ -63,7 +63,7 @@ func (e *Executor) folder(ctx context.Context, job daemon.Job, b begin) (tree.Fo
 // law is what decides over the work in a folder.
 func (e *Executor) law(ctx context.Context, job daemon.Job, b begin) (law, error) {
 	named, err := e.gitFiles(ctx, job, b)
-	return lawOf(job.Spec, agentsOf(e.opt.Settings(), job.Spec), named, judging{root: e.root, top: b.Top, dir: b.Dir}), err
+	return lawOf(job.Spec, agentsOf(e.opt.Settings(), job.Spec), named, varsOf(job), judging{root: e.root, top: b.Top, dir: b.Dir}), err
 }
 
 // last is what was taken of a folder last, and where its branch was then.
