@@ -304,7 +304,7 @@ func (c *compiler) judge(d commandDoc, s scope, what string) *engine.Command {
 	if cmd == nil {
 		return nil
 	}
-	if why := shells.Starts(cmd.Words()).Unknown; why != "" {
+	if why := shells.Starts(cmd.Words(), c.knownVars()).Unknown; why != "" {
 		end := "else a person is asked at each gate of a step that changed files other than its outputs"
 		if len(c.spec.Protect) > 0 {
 			end = "nothing else of what it runs is looked at"
@@ -312,6 +312,21 @@ func (c *compiler) judge(d commandDoc, s scope, what string) *engine.Command {
 		c.notes.at(d.node, "%s: what it runs cannot be told from its text (%s): name that under `protect`, or make it a script of the repo; %s", what, why, end)
 	}
 	return cmd
+}
+
+// knownVars are the vars that are texts, as the run has them: what is given, else the default.
+func (c *compiler) knownVars() shells.Vars {
+	out := shells.Vars{}
+	for _, v := range c.spec.Vars {
+		value := v.Default
+		if given, ok := c.given[v.Name]; ok {
+			value = given
+		}
+		if text, ok := value.(string); ok {
+			out[shells.VarName(v.Name)] = text
+		}
+	}
+	return out
 }
 
 // noValueInCode refuses a value within an argument that a shell, or another interpreter, runs as code.

@@ -22,6 +22,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/executor"
+	"sluice/internal/words"
 	"sluice/journal"
 	"sluice/specs"
 )
@@ -195,7 +196,7 @@ func (a *app) checkSandbox(ctx context.Context) check {
 		mode, want = s.Sandbox.Mode, s.Trust
 	}
 	if mode == executor.SandboxOff {
-		return warned("sandbox", "sandbox.mode: auto in your settings holds them", "off: agents are unprotected: nothing stands between them and a gate")
+		return warned("sandbox", "sandbox.mode: auto in your settings holds them", "off: "+words.Unheld+": nothing stands between them and a gate")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -209,7 +210,7 @@ func (a *app) checkSandbox(ctx context.Context) check {
 	case mode == executor.SandboxOn || want == engine.TrustSandbox || want == engine.TrustSigned:
 		return a.withBubblewrap(broken("sandbox", mend, "%v: the settings want one, so nothing is launched", err))
 	}
-	return a.withBubblewrap(warned("sandbox", mend, "%v: agents are unprotected", err))
+	return a.withBubblewrap(warned("sandbox", mend, "%v: "+words.Unheld, err))
 }
 
 func (a *app) checkClock() check {

@@ -45,6 +45,7 @@ type waiting struct {
 	Name   string    `json:"name,omitempty"`
 	Why    string    `json:"why,omitempty"`
 	Stub   bool      `json:"stubbed,omitempty"` // stand-ins play the run's agents
+	Trust  string    `json:"trust,omitempty"`   // what stands between its agents and its gates
 	Since  time.Time `json:"since,omitzero"`
 	Until  time.Time `json:"until,omitzero"`
 	Served bool      `json:"served"`
@@ -136,7 +137,7 @@ func waitingIn(st daemon.Status, served bool) []waiting {
 			continue
 		}
 		for _, w := range r.Waits {
-			i := waiting{Repo: st.Root, Run: r.ID, For: r.Child.Title(), Kind: w.Kind, Step: w.Step, Gate: w.Gate, Since: w.Since, Until: w.Until, Served: served, Stub: r.Stubbed}
+			i := waiting{Repo: st.Root, Run: r.ID, For: r.Child.Title(), Kind: w.Kind, Step: w.Step, Gate: w.Gate, Since: w.Since, Until: w.Until, Served: served, Stub: r.Stubbed, Trust: r.Trust}
 			which := ""
 			if runs[w.Gate] > 1 {
 				which = " --run " + r.ID
@@ -191,7 +192,7 @@ func (a *app) printInbox(items []waiting) error {
 			state = engine.OnHuman
 		}
 		sign, style := mark(state)
-		t.row(cell{sign + " " + i.Kind, style}, cell{title(what, i.Name), bold}, cell{i.Run + stubMark(i.Stub), plain}, cell{since, dim}, cell{left, yellow}, cell{whyWords(i.Why), plain}, cell{i.Type, dim})
+		t.row(cell{sign + " " + i.Kind, style}, cell{title(what, i.Name), bold}, cell{i.Run + stubMark(i.Stub) + unheldMark(i.Trust), plain}, cell{since, dim}, cell{left, yellow}, cell{whyWords(i.Why), plain}, cell{i.Type, dim})
 	}
 	a.printTable(t)
 	return nil

@@ -95,6 +95,7 @@ type landed struct {
 	Run    string   `json:"run"`
 	Branch string   `json:"branch"`
 	How    string   `json:"how"`
+	Trust  string   `json:"trust,omitempty"` // file: some launch of the run was not held
 	Commit string   `json:"commit,omitempty"`
 	Files  int      `json:"files"`
 	Before bool     `json:"before,omitempty"` // the branch had the work already
@@ -125,7 +126,7 @@ func (a *app) land(ctx context.Context, p *place, r daemon.RunStatus, l landing)
 	if files := w.Uncommitted(ctx, repo); len(files) > 0 {
 		a.note("not landed: %s of %s that no commit has: %s", plural(len(files), "file"), r.Workspace, joinMost(files))
 	}
-	out := landed{Run: r.ID, Branch: shortBranch(onto), How: l.how}
+	out := landed{Run: r.ID, Branch: shortBranch(onto), How: l.how, Trust: r.Trust}
 	if l.how != tree.Squash || l.pr {
 		if out.Listed, err = a.listCommits(ctx, repo, to); err != nil {
 			return err
@@ -254,6 +255,9 @@ func (a *app) tellLanded(r daemon.RunStatus, out landed) error {
 		a.print("%s has the work of %s already", out.Branch, r.ID)
 	default:
 		a.print("%s landed on %s as %.12s: %s", r.ID, out.Branch, out.Commit, plural(out.Files, "file"))
+	}
+	if words := unheld(r); words != "" {
+		a.print("%s", a.paint(yellow, words))
 	}
 	if out.Closed {
 		a.print("removed %s; the branch %s stays", r.Workspace, r.Branch)

@@ -67,7 +67,7 @@ func (a *app) inFront(ctx context.Context, p *place, set []string, begin beginni
 		if h, err = a.host(ctx, p, set, false); err != nil {
 			return err
 		}
-		s = daemon.NewClient(p.state)
+		s = telling{daemon.NewClient(p.state), p.state}
 	}
 	defer s.Close()
 	code := a.followed(ctx, p, s, set, begin, h != nil)
@@ -246,6 +246,9 @@ func (a *app) summary(ctx context.Context, p *place, r daemon.RunStatus) error {
 	a.print("%s", a.paint(style, because(s, endWords(r))))
 	for _, l := range a.unpassedLines(r) {
 		a.print("%s", l)
+	}
+	if words := unheld(r); words != "" {
+		a.print("%s", a.paint(yellow, words))
 	}
 	if take := a.toTake(ctx, p.root, r); take != "" {
 		a.print("%s", take)

@@ -95,6 +95,8 @@ type shown struct {
 	Run      string             `json:"run"`
 	Workflow string             `json:"workflow"`
 	Stubbed  bool               `json:"stubbed,omitempty"` // stand-ins play the run's agents
+	Trust    string             `json:"trust,omitempty"`
+	Exposed  string             `json:"exposed,omitempty"` // of file: why
 	For      string             `json:"for,omitempty"`     // of a child run: whose it is, and its task as the file has it
 	Step     string             `json:"step"`
 	StepName string             `json:"step_name,omitempty"`
@@ -132,7 +134,7 @@ func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus
 	if err != nil {
 		return nil, err
 	}
-	sh := &shown{Run: r.ID, Workflow: r.Workflow, Stubbed: r.Stubbed, For: childTask(r.Child), dir: r.Dir}
+	sh := &shown{Run: r.ID, Workflow: r.Workflow, Stubbed: r.Stubbed, Trust: r.Trust, Exposed: r.Exposed, For: childTask(r.Child), dir: r.Dir}
 	var st daemon.StepStatus
 	for _, s := range r.Steps {
 		for i, g := range s.Gates {
@@ -302,12 +304,12 @@ const maxRecord = 8 << 20
 
 func (a *app) printShow(sh *shown) {
 	if g := sh.Gate; g != nil {
-		a.title("%s at %s, %s of %s", title(g.ID, g.Name), gateState(*g), round(g.ID, g.Round), sh.Run)
+		a.title("%s at %s, %s of %s%s", title(g.ID, g.Name), gateState(*g), round(g.ID, g.Round), sh.Run, unheldMark(sh.Trust))
 		if g.Why != "" {
 			a.field("why you", whyWords(g.Why))
 		}
 	} else {
-		a.title("%s of %s", title(sh.Step, sh.StepName), sh.Run)
+		a.title("%s of %s%s", title(sh.Step, sh.StepName), sh.Run, unheldMark(sh.Trust))
 	}
 	if sh.Stubbed {
 		a.field("note", a.paint(yellow, stubWords))

@@ -82,7 +82,7 @@ func (a *app) listRuns(st daemon.Status, served, all bool) error {
 		if unpassed := words.NotPassed(r.More + len(r.Unpassed)); unpassed != "" {
 			state, look = state+", "+unpassed, yellow
 		}
-		t.row(cell{sign + " " + r.ID, style}, cell{state + stubMark(r.Stubbed), look}, cell{progress(r), plain}, cell{a.runTime(r), dim}, cell{firstWait(r, a.now()), plain})
+		t.row(cell{sign + " " + r.ID, style}, cell{state + stubMark(r.Stubbed) + unheldMark(r.Trust), look}, cell{progress(r), plain}, cell{a.runTime(r), dim}, cell{firstWait(r, a.now()), plain})
 	}
 	a.printTable(t)
 	if len(st.Runs) == 0 {
@@ -264,7 +264,7 @@ func (a *app) status(ctx context.Context, p *place, v viewer, served bool, args 
 	return nil
 }
 
-// levels tells what stands between an agent and a gate: of all that lives, and of each run of which that is less.
+// levels tells what stands between an agent and a gate. Of a run of which that is less, its own lines tell.
 func (a *app) levels(st daemon.Status) {
 	if !slices.ContainsFunc(st.Runs, live) {
 		return
@@ -272,14 +272,8 @@ func (a *app) levels(st daemon.Status) {
 	switch st.Trust {
 	case engine.TrustFile:
 		a.print("%s", a.paint(dim, "trust: file, unprotected: nothing stands between an agent and a gate but its own good will ("+oneLine(st.Exposed)+")"))
-		return
 	case engine.TrustSandbox:
 		a.print("%s", a.paint(dim, "trust: sandbox: an agent cannot answer a gate"))
-	}
-	for _, r := range st.Runs {
-		if live(r) && r.Trust == engine.TrustFile {
-			a.print("%s %s", a.paint(yellow, "trust:"), r.ID+" is unprotected: "+oneLine(r.Exposed))
-		}
 	}
 }
 
@@ -319,6 +313,9 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 	out := []string{head, "  " + a.paint(style, state) + a.paint(dim, " · "+progress(r)+" steps · "+a.runTime(r))}
 	if r.Stubbed {
 		out = append(out, "  "+a.paint(yellow, stubWords))
+	}
+	if words := unheld(r); words != "" {
+		out = append(out, "  "+a.paint(yellow, words))
 	}
 	if r.SpecDrift {
 		out = append(out, "  "+a.paint(yellow, "the spec's file has changed since; this run goes by the old one"))

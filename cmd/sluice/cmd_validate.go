@@ -166,7 +166,7 @@ func (a *app) agentNotes(files []string) []faultLine {
 			continue // told as a fault
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Settings.Agents)) {
-			if why := shells.Starts(s.Settings.Agents[name].Command).Unknown; why != "" {
+			if why := shells.Starts(s.Settings.Agents[name].Command, nil).Unknown; why != "" {
 				out = append(out, faultLine{Message: fmt.Sprintf("agents.%s.command: what it runs cannot be told from its text (%s): name what of the repo it runs under `protect` of the workflows, or make it a script; "+
 					"else a person is asked at each gate of a step that changed files other than its outputs", name, why)})
 			}

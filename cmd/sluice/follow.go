@@ -31,6 +31,9 @@ func (a *app) followLines(ctx context.Context, s service, id string, from int64)
 		return r, err
 	}
 	a.print("%s %s", a.paint(bold, id), a.paint(dim, "(log: sluice log "+id+")"))
+	if words := unheld(r); words != "" && from != 0 {
+		a.print("%s", a.paint(yellow, words))
+	}
 	if from == 0 { // it was under way before: how it stands, then what comes
 		for _, l := range a.runLines(r, a.now())[1:] {
 			a.print("%s", l)

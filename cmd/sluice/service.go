@@ -43,7 +43,7 @@ func serving(ctx context.Context, p *place) (service, error) {
 	defer cancel()
 	_, err := c.Ping(within)
 	if err == nil {
-		return c, nil
+		return telling{c, p.state}, nil
 	}
 	c.Close()
 	if errors.Is(err, daemon.ErrNotServed) || ctx.Err() != nil {
@@ -101,7 +101,7 @@ func readJournal(p *place) (viewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &unserved{r}, nil
+	return reading{&unserved{r}, p.state}, nil
 }
 
 // openReader reads the journal; it waits a little for another reader to be done.

@@ -91,7 +91,7 @@ func namedBy(s git.Setting, top string) (out []string) {
 		if section == "alias" && command == s.Value {
 			return nil // a git command
 		}
-		return shells.Starts([]string{"sh", "-c", command}).Files
+		return shells.Starts([]string{"sh", "-c", command}, nil).Files
 	}
 	return nil
 }

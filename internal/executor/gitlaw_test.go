@@ -62,7 +62,7 @@ func TestGitSettingsOfAWorktree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := lawOf(b.spec, nil, named, j)
+	l := lawOf(b.spec, nil, named, nil, j)
 	if got := l.guarded([]string{"hooks/pre-push", "src/hooks/x", "vi", "null"}, nil); !slices.Equal(got, []string{"hooks/pre-push"}) {
 		t.Errorf("%q of %q", got, named)
 	}

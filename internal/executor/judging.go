@@ -108,14 +108,15 @@ func (j judging) places(file string) (out []string) {
 	return out
 }
 
-// lawOf makes the law of a spec. agents are those that the settings know, settings the files that git's settings name.
-func lawOf(spec *engine.Spec, agents []agentOf, settings []string, j judging) law {
+// lawOf makes the law of a spec. agents are those that the settings know, settings the files that git's settings name,
+// vars those of the run.
+func lawOf(spec *engine.Spec, agents []agentOf, settings []string, vars shells.Vars, j judging) law {
 	l := law{judging: j, globs: append(slices.Clone(spec.Protect), lawGlobs()...), names: lawNames(), protect: len(spec.Protect), plain: len(spec.Protect) == 0}
 	for _, judge := range judges(spec) {
-		l.starts(judge.where, shells.Starts(judge.command.Words()))
+		l.starts(judge.where, shells.Starts(judge.command.Words(), vars))
 	}
 	for _, a := range agents {
-		s := shells.Starts(a.command)
+		s := shells.Starts(a.command, nil)
 		if !a.used {
 			s.Unknown = ""
 		}

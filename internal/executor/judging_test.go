@@ -53,7 +53,7 @@ func TestGuarded(t *testing.T) {
 		for _, protect := range [][]string{spec.Protect, nil} { // nothing is protected: most files are passed over at once
 			some := *spec
 			some.Protect = protect
-			got := lawOf(&some, []agentOf{{name: "a", command: []string{"./bin/agent"}}, {name: "b", command: []string{"sh", "-c", "$X"}}}, nil, c.at).guarded(strings.Fields(c.files), strings.Fields(c.outs))
+			got := lawOf(&some, []agentOf{{name: "a", command: []string{"./bin/agent"}}, {name: "b", command: []string{"sh", "-c", "$X"}}}, nil, nil, c.at).guarded(strings.Fields(c.files), strings.Fields(c.outs))
 			want := slices.DeleteFunc(strings.Fields(c.want), func(f string) bool { return protect == nil && f == "my.key" })
 			if !slices.Equal(got, want) {
 				t.Errorf("of %s: %v, want %s", c.files, got, want)
@@ -68,23 +68,23 @@ func TestGuardedUnknown(t *testing.T) {
 	conform.Rule(t, "9-one-tree resolving", "every program that a gate, criterion, hook or **role's command** starts from the repo, found by resolving the argument list as the shell would where it is simple; where it is not, `validate` says so and a person is asked")
 	spec := &engine.Spec{Gates: []*engine.Gate{{ID: "G-1", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: `sh "$SCRIPT"`}}}}}
 	at := judging{root: "/r", top: "/r", dir: "/r"}
-	got := strings.Join(lawOf(spec, nil, nil, at).guarded([]string{"out.txt", "src/a.go", "src/b.go"}, []string{"./out.txt"}), "\n")
+	got := strings.Join(lawOf(spec, nil, nil, nil, at).guarded([]string{"out.txt", "src/a.go", "src/b.go"}, []string{"./out.txt"}), "\n")
 	if !strings.HasPrefix(got, "src/a.go and 1 more (") || !strings.Contains(got, "gate G-1: ") {
 		t.Errorf("%q", got)
 	}
-	if got := lawOf(spec, nil, nil, at).guarded([]string{"out.txt"}, []string{"out.txt"}); len(got) > 0 {
+	if got := lawOf(spec, nil, nil, nil, at).guarded([]string{"out.txt"}, []string{"out.txt"}); len(got) > 0 {
 		t.Errorf("declared outputs alone: %q", got)
 	}
 	agent := &engine.Spec{Steps: []*engine.Step{{Agent: &engine.Agent{Type: "writer"}}}}
 	settings := Settings{Agents: map[string]Agent{"a": {Command: []string{"sh", "-c", "$X"}}, "b": {Command: []string{"./b"}}}, Roles: map[string]Role{"writer": {Agent: []string{"a"}}}}
 	for used, want := range map[string]int{"a": 1, "b": 0} {
 		settings.Roles["writer"] = Role{Agent: []string{used}}
-		if got := lawOf(agent, agentsOf(settings, agent), nil, at).guarded([]string{"src/a.go"}, nil); len(got) != want {
+		if got := lawOf(agent, agentsOf(settings, agent), nil, nil, at).guarded([]string{"src/a.go"}, nil); len(got) != want {
 			t.Errorf("with the agent %s: %q", used, got)
 		}
 	}
 	spec.Protect = []string{"ci/**"}
-	if got := lawOf(spec, nil, nil, at).guarded([]string{"src/a.go", "ci/x"}, nil); !slices.Equal(got, []string{"ci/x"}) {
+	if got := lawOf(spec, nil, nil, nil, at).guarded([]string{"src/a.go", "ci/x"}, nil); !slices.Equal(got, []string{"ci/x"}) {
 		t.Errorf("with protect: %q", got)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/shells"
 )
 
 // Bounds of what a launch is given.
@@ -71,19 +72,8 @@ func (e *Executor) environ(job daemon.Job, w who, key string, env []engine.EnvVa
 			vars[v.Name] = value
 		}
 	}
-	for name, value := range job.Vars {
-		text, ok := value.(string)
-		if !ok {
-			b, err := json.Marshal(value)
-			if err != nil {
-				continue
-			}
-			text = string(b)
-		}
-		if len(text) <= maxVarValue && !strings.ContainsRune(text, 0) {
-			vars["SLUICE_VAR_"+envName(name)] = text
-		}
-	}
+	maps.Copy(vars, varsOf(job))
+
 	vars["SLUICE_RUN"], vars["SLUICE_WORKFLOW"] = job.Run, job.RunInfo.Workflow
 	vars["SLUICE_FILES"] = filepath.Join(e.root, filepath.FromSlash(e.runDir(job.Run)), "files")
 	vars[agents.TokenVar] = e.token(key)
@@ -99,17 +89,23 @@ func (e *Executor) environ(job daemon.Job, w who, key string, env []engine.EnvVa
 	return agents.Environ(e.opt.Environ, slices.Concat(w.agent.Env, w.set.Env), vars), nil
 }
 
-// envName is a var's name as it stands in the name of a variable.
-func envName(name string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z':
-			return r - 'a' + 'A'
-		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-			return r
+// varsOf are the run's vars as environment variables.
+func varsOf(job daemon.Job) shells.Vars {
+	vars := shells.Vars{}
+	for name, value := range job.Vars {
+		text, ok := value.(string)
+		if !ok {
+			b, err := json.Marshal(value)
+			if err != nil {
+				continue
+			}
+			text = string(b)
 		}
-		return '_'
-	}, name)
+		if len(text) <= maxVarValue && !strings.ContainsRune(text, 0) {
+			vars[shells.VarName(name)] = text
+		}
+	}
+	return vars
 }
 
 // stepVars are the variables of all that is run for an attempt.

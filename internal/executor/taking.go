@@ -45,7 +45,7 @@ func (e *Executor) folder(ctx context.Context, job daemon.Job, b begin) (tree.Fo
 // law is what decides over the work in a folder.
 func (e *Executor) law(ctx context.Context, job daemon.Job, b begin) (law, error) {
 	named, err := e.gitFiles(ctx, job, b)
-	return lawOf(job.Spec, agentsOf(e.opt.Settings(), job.Spec), named, judging{root: e.root, top: b.Top, dir: b.Dir}), err
+	return lawOf(job.Spec, agentsOf(e.opt.Settings(), job.Spec), named, varsOf(job), judging{root: e.root, top: b.Top, dir: b.Dir}), err
 }
 
 // tip is the last commit of an attempt's agent: what was received of a held launch, else HEAD.

@@ -101,6 +101,7 @@ func (e *Executor) words(job daemon.Job) notify.Notice {
 		out.Title = fmt.Sprintf("%s: the review passed %s", n.Gate, what)
 		body = append(append(body, e.reviewed(job)...), window(job)...)
 		answer = []string{"To stop it: " + answerWith("veto", n) + ` -m "why"`}
+		body = append(body, e.unheld(n.Run))
 	case asks:
 		out.Urgency = notify.UrgencyCritical
 		out.Title = fmt.Sprintf("%s: your decision on %s is asked for", n.Gate, what)
@@ -120,7 +121,7 @@ func (e *Executor) words(job daemon.Job) notify.Notice {
 		case wantsSigned(job):
 			body = append(body, "It wants a signed answer: "+answerWith("pass", n))
 		case job.Round != nil && level == engine.TrustFile:
-			body = append(body, "Trust level file, unprotected: an agent with the rights of your user could answer too ("+why+").")
+			body = append(body, words.Unheld+", unprotected: an agent with the rights of your user could answer too ("+why+").")
 		case job.Round != nil:
 			body = append(body, "Trust level "+level+".")
 		}
@@ -170,7 +171,7 @@ func (e *Executor) others(out *notify.Notice, job daemon.Job, what string, body 
 		if job.RunInfo.Workspace != "" && job.RunInfo.Child == nil && job.RunInfo.Phase == engine.RunCompleted {
 			body = append(body, "To take its work over: sluice land "+n.Run)
 		}
-		body = append(body, "To see it: sluice status "+n.Run)
+		body = append(body, e.unheld(n.Run), "To see it: sluice status "+n.Run)
 	case engine.NoticePaused:
 		out.Urgency = notify.UrgencyCritical
 		out.Title = cmp.Or(job.RunInfo.Child.Title(), n.Run) + " is paused"
@@ -179,6 +180,15 @@ func (e *Executor) others(out *notify.Notice, job daemon.Job, what string, body 
 		out.Title = strings.TrimSpace("sluice: " + what)
 	}
 	return body
+}
+
+// unheld are the words for a run that no sandbox holds; "" of one that is held.
+func (e *Executor) unheld(run string) string {
+	level, why := e.Level(run)
+	if level != engine.TrustFile {
+		return ""
+	}
+	return words.Unheld + ": " + why + "."
 }
 
 // summaryMost is how many bytes of a step's summary a notice tells.

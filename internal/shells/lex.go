@@ -22,6 +22,10 @@ type lexer struct {
 	lines []line
 	docs  []document
 	depth int
+	vars  Vars
+
+	parens  int // subshells that are open
+	pattern int // of a case: where the words before its ) begin among the lines; 0 = there is none
 }
 
 // document is a here-document whose text comes after the line.
@@ -34,8 +38,8 @@ type document struct {
 const maxDepth = 20
 
 // lex gives the simple commands of a text, those of its substitutions too. ok is false where they lie too deep.
-func lex(text string, depth int) (lines []line, ok bool) {
-	l := &lexer{text: []rune(strings.ReplaceAll(text, string(hole), "?")), depth: depth}
+func lex(text string, vars Vars, depth int) (lines []line, ok bool) {
+	l := &lexer{text: []rune(strings.ReplaceAll(text, string(hole), "?")), depth: depth, vars: vars}
 	if depth > maxDepth {
 		return nil, false
 	}
@@ -71,6 +75,7 @@ func (l *lexer) step() bool {
 			break // &>file
 		}
 		l.endLine()
+		l.group(r)
 	case '#':
 		if !l.any {
 			for l.at < len(l.text) && l.text[l.at] != '\n' {
@@ -136,8 +141,11 @@ func (l *lexer) quoted(end rune) bool {
 	return ok
 }
 
-// known are variables whose value is where commands run, or outside of the repo.
-func known(name string) (string, bool) {
+// known are variables whose value is given, is where commands run, or outside of the repo.
+func (v Vars) known(name string) (string, bool) {
+	if value, ok := v[name]; ok {
+		return strings.ReplaceAll(value, string(hole), "?"), true
+	}
 	switch name {
 	case "PWD", "SLUICE_ROOT":
 		return ".", true
@@ -167,7 +175,7 @@ func (l *lexer) expansion() bool {
 	case next == '{':
 		l.at++
 		inner := l.balanced('{', '}')
-		if value, ok := known(inner); ok {
+		if value, ok := l.vars.known(inner); ok {
 			l.word.WriteString(value)
 			l.any = true
 			return true
@@ -181,7 +189,7 @@ func (l *lexer) expansion() bool {
 		name += string(r)
 		l.at++
 	}
-	if value, ok := known(name); ok {
+	if value, ok := l.vars.known(name); ok {
 		l.word.WriteString(value)
 		l.any = true
 		return true
@@ -203,7 +211,7 @@ func (l *lexer) nested(inner string) bool {
 	if !strings.ContainsAny(inner, "`$") {
 		return true
 	}
-	in := &lexer{text: []rune(inner), depth: l.depth + 1}
+	in := &lexer{text: []rune(inner), depth: l.depth + 1, vars: l.vars}
 	ok := l.depth < maxDepth && in.quoted(0)
 	l.lines = append(l.lines, in.lines...)
 	return ok
@@ -212,7 +220,7 @@ func (l *lexer) nested(inner string) bool {
 // substitution takes the commands in a $(…) or `…`.
 func (l *lexer) substitution(inner string) bool {
 	l.add(hole)
-	lines, ok := lex(inner, l.depth+1)
+	lines, ok := lex(inner, l.vars, l.depth+1)
 	l.lines = append(l.lines, lines...)
 	return ok
 }
@@ -302,8 +310,28 @@ func (l *lexer) endLine() {
 	l.endWord()
 	if len(l.now.words) > 0 {
 		l.lines = append(l.lines, l.now)
+		switch l.now.words[0] {
+		case "case":
+			l.pattern = len(l.lines)
+		case "esac":
+			l.pattern = 0
+		}
 	}
 	l.now = line{}
+}
+
+// group tells the patterns of a case from commands: what stands before a ) that closes nothing.
+func (l *lexer) group(r rune) {
+	switch {
+	case r == '(':
+		l.parens++
+	case r == ')' && l.parens > 0:
+		l.parens--
+	case r == ')' && l.pattern > 0:
+		l.lines, l.pattern = l.lines[:min(l.pattern, len(l.lines))], 0
+	case r == ';' && (l.peek(1) == ';' || l.peek(1) == '&'):
+		l.pattern = max(1, len(l.lines))
+	}
 }
 
 // skipDocuments passes over the texts of here-documents, but for the commands in them.

@@ -24,13 +24,30 @@ const (
 	maxNested = 10 // commands that commands start
 )
 
-// Starts tells what an argument list starts. In an argument, ${{ … }} stands for what is not known yet.
-func Starts(argv []string) Started {
-	s := &starts{dirs: []string{"."}}
+// Vars are environment variables whose value is known.
+type Vars map[string]string
+
+// VarName is the environment variable that has a run's var.
+func VarName(name string) string {
+	return "SLUICE_VAR_" + strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// Starts tells what an argument list starts. In an argument, ${{ … }} stands for what is not known yet, but a var that
+// vars has.
+func Starts(argv []string, vars Vars) Started {
+	s := &starts{dirs: []string{"."}, vars: vars}
 	words := make([]string, len(argv))
 	size := 0
 	for i, a := range argv {
-		words[i] = holes(a)
+		words[i] = vars.filled(a)
 		size += len(a)
 	}
 	if size > maxText {
@@ -41,21 +58,28 @@ func Starts(argv []string) Started {
 	return s.done()
 }
 
-// holes replaces the expressions of a spec.
-func holes(a string) string {
+// filled replaces the expressions of a spec.
+func (v Vars) filled(a string) string {
 	a = strings.ReplaceAll(a, string(hole), "?")
 	for {
 		before, rest, ok := strings.Cut(a, "${{")
 		if !ok {
 			return a
 		}
-		_, after, _ := strings.Cut(rest, "}}")
-		a = before + string(hole) + after
+		inner, after, _ := strings.Cut(rest, "}}")
+		value := string(hole)
+		if name, ok := strings.CutPrefix(strings.TrimSpace(inner), "vars."); ok && v != nil {
+			if known, ok := v[VarName(name)]; ok {
+				value = strings.NewReplacer(string(hole), "?", "${{", "?").Replace(known)
+			}
+		}
+		a = before + value + after
 	}
 }
 
 type starts struct {
 	Started
+	vars Vars
 	dirs []string // where a command may run: `cd` adds one
 }
 
@@ -76,7 +100,7 @@ func (s *starts) text(text string, depth int) {
 		s.unknown("a text of more than %d bytes", maxText)
 		return
 	}
-	lines, ok := lex(text, depth)
+	lines, ok := lex(text, s.vars, depth)
 	if !ok || depth > maxNested {
 		s.unknown("commands within commands, more than %d deep", maxNested)
 		return

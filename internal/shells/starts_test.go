@@ -7,6 +7,7 @@ import (
 
 // TestStarts: what a command starts from the repo is found as the shell would find it, or it is said that it cannot be.
 func TestStarts(t *testing.T) {
+	vars := Vars{VarName("test"): "./ci/all && make", VarName("tool"): "tools/x"}
 	for _, c := range []struct{ text, files, unknown string }{
 		{text: `./ci/gate.sh src/a.go`, files: "ci/gate.sh"},
 		{text: `CI=1 python3 -u tools/check.py out.txt && "./tests/run" -v; test -s out.txt`, files: "tests/run tools/check.py"},
@@ -43,6 +44,13 @@ func TestStarts(t *testing.T) {
 		{text: `bash < ci/x.sh`, files: "ci/x.sh"},
 		{text: `diff <(./a) <(./b)`, files: "a b"},
 		{text: `./gradlew test`, files: "build.gradle build.gradle.kts gradle.properties gradle/wrapper/gradle-wrapper.jar gradle/wrapper/gradle-wrapper.properties gradlew settings.gradle settings.gradle.kts"},
+		{text: `case "$X" in a|b/c) ./one ;; *|z) false;; "$Y") (./two) ;; esac || ./three`, files: "one three two"},
+		{text: `case $X in
+  *) echo;;
+esac
+(cd a && ./b)`, files: "a/b b"},
+		{text: `sh -c "$SLUICE_VAR_TEST"`, files: "GNUmakefile Makefile ci/all makefile"},
+		{text: `${SLUICE_VAR_TOOL} "$SLUICE_VAR_TEST"`, files: "tools/x"},
 		{text: `for f in a b; do echo "$f"; done`},
 
 		{text: `$TOOL x`, unknown: `"…"`},
@@ -56,7 +64,7 @@ func TestStarts(t *testing.T) {
 		{text: strings.Repeat("$(", 50), unknown: "commands within commands"},
 		{text: strings.Repeat("x ", maxText), unknown: "more than"},
 	} {
-		got := Starts([]string{"sh", "-c", c.text})
+		got := Starts([]string{"sh", "-c", c.text}, vars)
 		if files := strings.Join(got.Files, " "); files != c.files {
 			t.Errorf("%.60s\nstarts %s\nwant   %s", c.text, files, c.files)
 		}
@@ -68,13 +76,14 @@ func TestStarts(t *testing.T) {
 		{argv: "./ci/gate.sh|$X", files: "ci/gate.sh"},
 		{argv: "make|test", files: "GNUmakefile Makefile makefile"},
 		{argv: "tools/${{vars.t}}.sh", files: "tools/**"},
+		{argv: "${{ vars.tool }}", files: "tools/x"},
 		{argv: "${{ vars.t }}", unknown: `"…"`},
 		{argv: "bash|-c|./a \"$1\"|x", files: "a"},
 		{argv: "env|X=1|python3|x.py", files: "x.py"},
 		{argv: "env|-S|./a b", files: "a"},
 		{argv: "sh|$X", files: "$X"}, // no shell has parsed it
 	} {
-		got := Starts(strings.Split(c.argv, "|"))
+		got := Starts(strings.Split(c.argv, "|"), vars)
 		if files := strings.Join(got.Files, " "); files != c.files || (got.Unknown == "") != (c.unknown == "") || !strings.Contains(got.Unknown, c.unknown) {
 			t.Errorf("%s: %s, unknown %q; want %s, %q", c.argv, files, got.Unknown, c.files, c.unknown)
 		}
@@ -86,7 +95,7 @@ func FuzzStarts(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got := Starts([]string{"sh", "-c", text})
+		got := Starts([]string{"sh", "-c", text}, nil)
 		for _, file := range got.Files {
 			if strings.ContainsRune(file, hole) {
 				t.Fatalf("%q: %q", text, file)

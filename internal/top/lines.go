@@ -173,6 +173,9 @@ func (m *Model) waitLine(r *row) line {
 	if r.run.Stubbed {
 		parts = append(parts, "stubbed")
 	}
+	if r.run.Trust == engine.TrustFile {
+		parts = append(parts, words.Unheld)
+	}
 	l := line{{style, sign + " "}}
 	if what != "" {
 		l = append(l, span{words.Bold, clip(what, titleMost)}, span{words.Plain, " of "})
@@ -223,6 +226,9 @@ func (m *Model) runLine(r *daemon.RunStatus) line {
 	}
 	if r.Stubbed {
 		rest = sep("stubbed", rest)
+	}
+	if r.Trust == engine.TrustFile {
+		rest = sep(words.Unheld, rest)
 	}
 	rest = sep(words.Clean(r.Child.Title()), rest)
 	unpassed := words.NotPassed(r.More + len(r.Unpassed))

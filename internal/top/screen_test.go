@@ -384,6 +384,17 @@ func TestStubbedIsSaid(t *testing.T) {
 	s.misses(`w-2 .*stubbed`)
 }
 
+// TestUnheldIsSaid: a run that no sandbox holds is told from one that is held, where it waits and in the list.
+func TestUnheldIsSaid(t *testing.T) {
+	conform.Rule(t, "9-one-tree unheld", "top says it in what waits and in the list, and of a held run nothing")
+	s := newSit(t, 110, 30)
+	open, held := s.run("w-1", human(1)), s.run("w-2", human(1))
+	open.Trust, held.Trust = engine.TrustFile, engine.TrustSandbox
+	s.repo1(true, open, held)
+	s.sees(`\? G review of w-1 asks you · .*trust: file \(not held\)`, `▸ w-1 .*trust: file \(not held\)`)
+	s.misses(`w-2 .*not held`)
+}
+
 // TestNotPassedIsSaid: a run in which work went on without a pass is told from one in which every gate passed.
 func TestNotPassedIsSaid(t *testing.T) {
 	s := newSit(t, 100, 30)

@@ -22,6 +22,9 @@ const (
 	Blue   = "36"
 )
 
+// Unheld is the mark of what no sandbox holds; of what one holds there is none.
+const Unheld = "trust: file (not held)"
+
 // foreignMost is how many characters of foreign text stand in a line.
 const foreignMost = 400
 

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/words"
+)
+
+// telling is a process that serves a repo, and reading its journal, which add to each run that a launch of it was not held:
+// of runs that have ended, and of a repo that nobody serves, the state folder tells.
+type (
+	telling struct {
+		service
+		state string
+	}
+	reading struct {
+		viewer
+		state string
+	}
+)
+
+func (t telling) Status(ctx context.Context, run string) (daemon.Status, error) {
+	st, err := t.service.Status(ctx, run)
+	return exposures(t.state, st), err
+}
+
+func (t telling) Run(ctx context.Context, run string) (daemon.RunStatus, error) {
+	r, err := t.service.Run(ctx, run)
+	exposure(t.state, &r)
+	return r, err
+}
+
+func (r reading) Status(ctx context.Context, run string) (daemon.Status, error) {
+	st, err := r.viewer.Status(ctx, run)
+	return exposures(r.state, st), err
+}
+
+func (r reading) Run(ctx context.Context, run string) (daemon.RunStatus, error) {
+	st, err := r.viewer.Run(ctx, run)
+	exposure(r.state, &st)
+	return st, err
+}
+
+func exposures(state string, st daemon.Status) daemon.Status {
+	for i := range st.Runs {
+		exposure(state, &st.Runs[i])
+	}
+	return st
+}
+
+// exposure fills in the level of a run of which it is not known.
+func exposure(state string, r *daemon.RunStatus) {
+	var why string
+	if r.Trust == "" && r.ID != "" && recorded(filepath.Join(state, "attempts", r.ID, "exposed"), &why) {
+		r.Trust, r.Exposed = engine.TrustFile, why
+	}
+}
+
+// unheld are the words for a run that no sandbox holds, with the reason; "" of one that is held.
+func unheld(r daemon.RunStatus) string {
+	if r.Trust != engine.TrustFile {
+		return ""
+	}
+	return because(words.Unheld, oneLine(r.Exposed))
+}
+
+// unheldMark is the same where there is little room.
+func unheldMark(trust string) string {
+	if trust != engine.TrustFile {
+		return ""
+	}
+	return " · " + words.Unheld
+}
