@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -65,11 +66,26 @@ func (r *Repo) MergeTree(ctx context.Context, base, ours, theirs string) (tree s
 
 // Range lists the commits that tip has and base has not, oldest first, at most `most`; cut says that there are more.
 func (r *Repo) Range(ctx context.Context, base, tip string, most int) (commits []Commit, cut bool, err error) {
-	not := []string{base}
-	if base == "" {
-		not = nil
+	in, err := span(tip, base)
+	if err != nil {
+		return nil, false, err
 	}
-	return r.NewCommits(ctx, map[string]string{"tip": tip}, not, most)
+	// No commit is passed over, as NewCommits does: whoever lists them decides by what they say.
+	c := call{args: []string{"rev-list", "--topo-order", "--max-count=" + strconv.Itoa(most+1), "--stdin"},
+		stdin: strings.NewReader(in), limit: listOutput, timeout: callTime}
+	out, err := r.shadow(ctx, c)
+	if err != nil {
+		return nil, false, fmt.Errorf("commits: %w", err)
+	}
+	list := strings.Fields(string(out))
+	if len(list) > most {
+		list, cut = list[:most], true
+	}
+	slices.Reverse(list)
+	if commits, err = r.readCommits(ctx, list); err != nil {
+		return nil, false, fmt.Errorf("commits: %w", err)
+	}
+	return commits, cut, nil
 }
 
 // Person is who commits, and how.

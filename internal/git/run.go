@@ -61,6 +61,7 @@ func (e *CommandError) Is(target error) bool {
 		"Disk quota exceeded":     syscall.EDQUOT,
 		"Read-only file system":   syscall.EROFS,
 		"Input/output error":      syscall.EIO,
+		"File too large":          syscall.EFBIG,
 	} {
 		if target == errno && strings.Contains(e.Stderr, words) {
 			return true

@@ -326,7 +326,7 @@ func refusal(err error) error {
 
 // ofTheMachine reports whether an error is the machine's, and not of what it reads.
 func ofTheMachine(err error) bool {
-	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
+	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EFBIG, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
 		if errors.Is(err, e) {
 			return true
 		}

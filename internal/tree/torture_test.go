@@ -224,7 +224,7 @@ func (y *trial) killedAtEachGit(look func(what string)) {
 type fault struct{ calls, err string }
 
 func faults() []fault {
-	return []fault{{"write,pwrite64", "ENOSPC"}, {"openat,mkdir,mkdirat", "ENOSPC"}, {"write,pwrite64", "EIO"}, {"fsync,fdatasync", "EIO"},
+	return []fault{{"pwrite64", "ENOSPC"}, {"openat,mkdir,mkdirat", "ENOSPC"}, {"fsync,fdatasync", "EIO"},
 		{"rename,renameat,renameat2,link,linkat,unlink,unlinkat", "EIO"}, {"ftruncate", "EIO"}}
 }
 
@@ -239,6 +239,17 @@ func (y *trial) eachCallFails(look func(what string)) {
 	y.Helper()
 	if _, err := exec.LookPath("strace"); err != nil {
 		y.Skip("needs: strace (apt-get install strace)")
+	}
+	for of := 1; of <= y.gits; of++ { // a write to a pipe never fails so: only files cannot grow
+		what := fmt.Sprintf("%s, git %d of %d can write no file", y.c.Do, of, y.gits)
+		if os.Getenv(callsVar) == "" && rand.IntN(4) > 0 {
+			continue
+		}
+		y.restore()
+		if said, _ := y.start(y.nth(of, "trap '' XFSZ; ulimit -f 0")); strings.HasPrefix(said, choreRefused) {
+			y.Errorf("%s: the attempt is to blame for the disk: %s", what, said)
+		}
+		y.complete(what, look)
 	}
 	if os.Getenv(callsVar) == "" {
 		for range faultsTry {
