@@ -95,6 +95,7 @@ func (e *Executor) behind(do func()) {
 	}
 	go func() {
 		defer e.chores.Done()
+		yieldToAll()
 		do()
 	}()
 }
