@@ -74,10 +74,10 @@ func (c chore) do(ctx context.Context) (commit, why string, err error) {
 	case "receive":
 		s := launched{p: c.Own}
 		r, err := Receive(ctx, repo, c.Own, s.inside)
-		if r.Refused+r.Aside != "" {
-			err = errors.Join(err, &Refused{r.Refused + r.Aside})
+		if r.Refused != "" {
+			err = errors.Join(err, &Refused{r.Refused})
 		}
-		return r.Tip, "", err
+		return r.Tip, r.Aside, err // a folder of the agent's that cannot be read is left aside: its files are taken
 	case "advance":
 		_, why, err := c.Move.Do(ctx, repo)
 		return "", why, err
