@@ -112,6 +112,11 @@ func (j judging) places(file string) (out []string) {
 // vars those of the run.
 func lawOf(spec *engine.Spec, agents []agentOf, settings []string, vars shells.Vars, j judging) law {
 	l := law{judging: j, globs: append(slices.Clone(spec.Protect), lawGlobs()...), names: lawNames(), protect: len(spec.Protect), plain: len(spec.Protect) == 0}
+	for _, st := range spec.Steps { // what those who judge were given was made of them as they were
+		if s := spec.SetupOf(st); s != nil {
+			l.globs, l.plain = append(l.globs, s.Files...), false
+		}
+	}
 	for _, judge := range judges(spec) {
 		l.starts(judge.where, shells.Starts(judge.command.Words(), vars))
 	}

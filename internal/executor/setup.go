@@ -19,8 +19,9 @@ import (
 	"sluice/internal/stub"
 )
 
-// A setup makes what tests need and git ignores. It is run in a checkout of the commit from which the attempt began, so
-// that nothing of the attempt is in it, and what it makes is kept for all whose files are the same.
+// A setup makes what tests need and git ignores. It is run in a checkout of the folder as it was found before the work that
+// has not passed yet, so that nothing of it is in there: a base may be the work of an attempt that failed. What it makes is
+// kept for all whose files are the same.
 
 const (
 	setupDir   = "setup"   // holds what setups have made: <digest>/<n>, and the file doneName
@@ -38,7 +39,7 @@ type made struct {
 
 // setUp gives what the setup for the judges of a job's step has made, and runs it where that is not there.
 func (e *Executor) setUp(ctx context.Context, job daemon.Job, b begin) ([]made, error) {
-	if job.Proc == nil || job.Proc.Step == "" || b.Head == "" {
+	if job.Proc == nil || job.Proc.Step == "" || b.Found == "" {
 		return nil, nil
 	}
 	st := job.Spec.Step(job.Proc.Step)
@@ -81,7 +82,7 @@ func (e *Executor) setupDigest(ctx context.Context, s *engine.Setup, b begin, ar
 	if err != nil {
 		return "", unready("%v", err)
 	}
-	entries, err := e.opt.Git.Entries(ctx, b.Head)
+	entries, err := e.opt.Git.Entries(ctx, b.Found)
 	if err != nil {
 		return "", err
 	}
@@ -103,7 +104,7 @@ func (e *Executor) runSetup(ctx context.Context, job daemon.Job, st *engine.Step
 	key := job.Key + setupMark + filepath.Base(dir)[:8]
 	rel := e.launchDir(job.Run, st.ID, job.Attempt.N, 1) + "/" + plain(strings.TrimPrefix(job.Key, job.Run+"/")) + "-setup"
 	end, err := e.ensure(ctx, launch{key: key, of: job.Key, dir: rel}, func() (process, error) {
-		j, err := e.seated(ctx, b, b.Head, key, nil)
+		j, err := e.seated(ctx, b, b.Found, key, nil)
 		if err != nil {
 			return process{}, err
 		}
