@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"sluice/daemon"
+	"sluice/engine"
 	"sluice/internal/tree"
 )
 
@@ -56,7 +57,7 @@ func (e *Executor) advanced(ctx context.Context, job daemon.Job) (string, error)
 		return "", e.moving(ctx, job, b, at.SHA, at.SHA)
 	}
 	bases := []string{at.SHA}
-	if !inOwn(job) { // a person's own changes may lie in the folder: what was taken has them too, and the branch is not to have them
+	if job.RunInfo.Workspace == "" || b.On != "refs/heads/"+engine.WorkspaceBranch(job.RunInfo.Workspace) { // a person's own changes may lie in the folder: what was taken has them too, and the branch is not to have them
 		bases = append(bases, c.Found)
 	}
 	for _, base := range bases {

@@ -103,7 +103,7 @@ func foundKey(job daemon.Job, step string) string {
 // heldAt says that the attempt is launched in a sandbox, with a git folder of its own, whose HEAD is where we say.
 func (e *Executor) heldAt(job daemon.Job, st *engine.Step) bool {
 	box, _ := e.box()
-	return box != nil && !job.Offers(st)
+	return box != nil && !job.Offers(st) && st.ForEach == nil && st.Child == nil // child runs launch for themselves
 }
 
 // findFolder takes the folder as it is before an attempt, and says what the attempt begins from.

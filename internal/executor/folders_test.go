@@ -151,6 +151,34 @@ echo "$SLUICE_STEP" >"$SLUICE_STEP.txt"
 	}
 }
 
+const outputSpec = `
+workflow: {id: w, workspace: run}
+steps:
+  - {id: A, agent: {type: writer, prompt: do it}, gate: G}
+  - {id: B, agent: {type: writer, prompt: go on}, gate: H}
+  - {id: C, agent: {type: writer, prompt: end it}, gate: I}
+gates:
+  - {id: G, reviewer: {level: auto, from: step}, outputs: [{said.json: '{"by": "G"}'}], on_pass: {next_step: B}}
+  - {id: H, reviewer: {level: auto, run: 'test "$SLUICE_ROUND" = 2'}, outputs: [{round.json: '{"n": 1}'}], on_pass: {next_step: C}}
+  - {id: I, reviewer: {level: human}, on_pass: {next_step: DONE}}
+`
+
+// TestGateOutputsShip: files that gates write into the run's worktree are no work of a step, keep no work off the branch, and
+// are on it with the next step that passes.
+func TestGateOutputsShip(t *testing.T) {
+	for name, held := range map[string]bool{"held": true, "not held": false} {
+		t.Run(name, func(t *testing.T) {
+			b, _ := untilAsked(t, held, outputSpec, `echo "$SLUICE_ATTEMPT" >>"$SLUICE_STEP.txt"`)
+			if got := b.sh("git ls-tree -r --name-only sluice/w-1 -- A.txt B.txt C.txt said.json"); got != "A.txt\nB.txt\nsaid.json" {
+				t.Errorf("the branch has\n%s", got)
+			}
+			if diff := b.sh("git diff --name-only refs/sluice/found/w-1/B.2 refs/sluice/taken/w-1/B.2"); diff != "B.txt" {
+				t.Errorf("the work of B is %s", diff)
+			}
+		})
+	}
+}
+
 const editSpec = `
 workflow: {id: w}
 steps:
