@@ -264,6 +264,8 @@ func (e *Executor) put(p, dir string, data []byte) error {
 	if err := atomicfile.MkdirBelow(base, filepath.Dir(to), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
+	e.writing.Lock()
+	defer e.writing.Unlock()
 	return atomicfile.Write(to, data, 0o644)
 }
 

@@ -113,6 +113,8 @@ func (e *Executor) findFolder(ctx context.Context, job daemon.Job, st *engine.St
 		return err
 	}
 	o := tree.Order{Run: job.Run, Step: st.ID, N: n, Base: b.Head, Branch: b.On}
+	e.writing.RLock()
+	defer e.writing.RUnlock()
 	if inOwn(job) {
 		err = e.findOwn(ctx, job, st, o, &r, b)
 	} else {

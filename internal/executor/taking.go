@@ -106,7 +106,10 @@ func (e *Executor) take(ctx context.Context, job daemon.Job, st *engine.Step, b 
 		if err != nil {
 			return err
 		}
-		if c.Taken, err = f.Take(ctx, o, tip, was); err != nil {
+		e.writing.RLock()
+		c.Taken, err = f.Take(ctx, o, tip, was)
+		e.writing.RUnlock()
+		if err != nil {
 			return err
 		}
 		if err := unresolved(b); err != nil {

@@ -295,6 +295,8 @@ func (e *Executor) rewrite(job daemon.Job, f *taskFile) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	e.writing.Lock()
+	defer e.writing.Unlock()
 	st, err := atomicfile.Replace(path, data, f.stat.Mode.Perm(), f.stat)
 	if err != nil {
 		return "", err
