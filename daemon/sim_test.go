@@ -253,6 +253,7 @@ func runSeed(t *testing.T, seed uint64, all *total) {
 func TestSimulation(t *testing.T) {
 	conform.Rule(t, "3-engine level", "crashes at every operation of disk and effects: no history is stuck")
 	conform.Rule(t, "field asks 9", "crashes between an event and its effects lose nothing")
+	conform.Rule(t, "9-one-tree I14", "branches of runs over crashes, vetoes and landings")
 	conform.Rule(t, "3-engine keys", "an effect begun again after a crash counts once")
 	if seed, err := strconv.ParseUint(os.Getenv("SIM_SEED"), 10, 64); err == nil {
 		bad, hash, c := simHistory(t, seed, func(format string, args ...any) { fmt.Printf(format+"\n", args...) })
