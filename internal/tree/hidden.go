@@ -13,8 +13,8 @@ import (
 const maxHidden = 200
 
 // hidden lists what the ignore rules keep out of the tree that those of before the run would not have. Where no rule
-// changed there is nothing to look for.
-func (f Folder) hidden(ctx context.Context, was Before, t *Taken) error {
+// changed there is nothing to look for. changes are those since before the run; nil = not known.
+func (f Folder) hidden(ctx context.Context, was Before, changes []git.Change, t *Taken) (err error) {
 	if was.Lists == "" {
 		return nil // the run began with an older release
 	}
@@ -22,9 +22,10 @@ func (f Folder) hidden(ctx context.Context, was Before, t *Taken) error {
 	others := was.Lists == f.Repo.IgnoreLists()
 	any := !others || slices.ContainsFunc(t.Law, func(b Beside) bool { return rules(b.Path) })
 	if !any {
-		changes, err := f.Repo.ChangesBetween(ctx, was.Found, t.Commit)
-		if err != nil {
-			return err
+		if changes == nil {
+			if changes, err = f.Repo.ChangesBetween(ctx, was.Found, t.Commit); err != nil {
+				return err
+			}
 		}
 		any = slices.ContainsFunc(changes, func(c git.Change) bool { return rules(c.Path) })
 	}

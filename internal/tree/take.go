@@ -106,7 +106,12 @@ func (f Folder) take(ctx context.Context, o Order, tip string, was Before) (_ Ta
 	}
 	t.Law = changed(was.Law, t.Outside)
 	linked := make(chan error, 1)
-	go func() { linked <- f.gitlinks(ctx, o.Found, files) }()
+	var changes []git.Change
+	go func() {
+		var err error
+		changes, err = f.gitlinks(ctx, o.Found, files)
+		linked <- err
+	}()
 	message := fmt.Sprintf("The work of %s that it did not commit\n", o.Step)
 	t.Commit, err = f.commit(ctx, files, t.Tip, message)
 	if no := <-linked; no != nil {
@@ -118,7 +123,12 @@ func (f Folder) take(ctx context.Context, o Order, tip string, was Before) (_ Ta
 	if err != nil || t.Commit == "" { // no commit yet, and no file
 		return t, err
 	}
-	if err := f.hidden(ctx, was, &t); err != nil {
+	if was.Found != o.Found {
+		changes = nil
+	} else if changes == nil {
+		changes = []git.Change{}
+	}
+	if err := f.hidden(ctx, was, changes, &t); err != nil {
 		return t, err
 	}
 	return t, f.Repo.Keep(ctx, git.Own("taken", o.name()), t.Commit)
@@ -297,17 +307,17 @@ func clip(path string) string {
 }
 
 // gitlinks refuses a submodule that is new, or moved to another commit: what it points to is in no tree.
-func (f Folder) gitlinks(ctx context.Context, found, files string) error {
+func (f Folder) gitlinks(ctx context.Context, found, files string) ([]git.Change, error) {
 	changes, err := f.Repo.ChangesBetween(ctx, found, files)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, c := range changes {
 		if c.New == git.ModeSubmodule {
-			return &Refused{fmt.Sprintf("the work cannot be taken: %q is a submodule that the step added or moved: leave submodules as they are", clip(c.Path))}
+			return nil, &Refused{fmt.Sprintf("the work cannot be taken: %q is a submodule that the step added or moved: leave submodules as they are", clip(c.Path))}
 		}
 	}
-	return nil
+	return changes, nil
 }
 
 // refusal tells what git refuses of the work from what the machine is to blame for.
