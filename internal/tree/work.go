@@ -18,6 +18,8 @@ type Work struct {
 	Shown  string // the same, as a person would name it
 	Branch string // without refs/heads/
 	Passed []Passed
+	// Judged: some round was over a commit, whatever came of it.
+	Judged bool
 	// Unjudged takes the branch also where no round has passed its files.
 	Unjudged bool
 }
@@ -25,7 +27,7 @@ type Work struct {
 // Passed is a round that has passed.
 type Passed struct {
 	Gate, Outcome, Who string
-	Content            string // the commit that it was over, if any
+	Content            string // the commit that it was over, where all gates of the step have passed that; else ""
 	Said               bool   // the newest round of a gate that the spec names: a trailer names it
 }
 
@@ -61,7 +63,7 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 		}
 		return l, stuck("`sluice status "+w.Run+"` shows how it went", "%s has changed nothing", w.Run)
 	}
-	if err := w.judged(ctx, repo, l.Tip); err != nil {
+	if err := w.judged(ctx, repo, l); err != nil {
 		return l, err
 	}
 	if l.By, err = repo.Lander(ctx); err != nil {
@@ -94,18 +96,18 @@ func (w Work) Uncommitted(ctx context.Context, repo *git.Repo) (files []string) 
 	return files
 }
 
-// judged refuses a tip whose files are not those that a round has passed.
-func (w Work) judged(ctx context.Context, repo *git.Repo, tip string) error {
-	if w.Unjudged {
+// judged refuses a tip whose files are not those that a step's gates have passed. What was never judged is not refused.
+func (w Work) judged(ctx context.Context, repo *git.Repo, l Landing) error {
+	if w.Unjudged || !w.Judged {
 		return nil
 	}
-	have, err := repo.TreeOf(ctx, tip)
+	have, err := repo.TreeOf(ctx, l.Tip)
 	if err != nil {
 		return err
 	}
-	newest := ""
+	newest := l.Base
 	for _, p := range w.Passed {
-		if len(p.Content) != len(tip) {
+		if len(p.Content) != len(l.Tip) {
 			continue
 		}
 		if tree, err := repo.TreeOf(ctx, p.Content); err == nil && tree == have {
@@ -114,10 +116,7 @@ func (w Work) judged(ctx context.Context, repo *git.Repo, tip string) error {
 			newest = p.Content
 		}
 	}
-	if newest == "" {
-		return nil // nothing says what was judged
-	}
-	return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `sluice land %s --unjudged`", newest, tip, w.Run),
+	return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `sluice land %s --unjudged`", newest, l.Tip, w.Run),
 		"branch %s is not what a gate of %s has passed", w.Branch, w.Run)
 }
 
