@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -236,7 +237,7 @@ func (e *Executor) findOwn(ctx context.Context, job daemon.Job, st *engine.Step,
 		e.opt.Logf("%s: what lay in %s and has not passed is kept as %.12s (refs/sluice/salvage/%s/%s.%d.before)", job.Run, e.shown(b.Top), began.Aside, o.Run, o.Step, o.N)
 	}
 	b.Found = began.Base
-	if was := r.Found[""]; goesOn && was != "" {
+	if was := cmp.Or(r.Found[""], r.Passed); goesOn && was != "" {
 		if b.Found, err = f.With(ctx, was, from, began.Base, s.Ours); err != nil {
 			return err
 		}
