@@ -38,7 +38,12 @@ func (e *Executor) advanced(ctx context.Context, job daemon.Job) (string, error)
 	}
 	err := e.noteFolder(job, b.Top, func(r *folderRecord) {
 		r.Passed = c.Taken.Commit
-		delete(r.Found, "")
+		switch {
+		case r.Taken == c.Taken.Commit && r.Work == (attemptOf{}):
+			delete(r.Found, "")
+		case r.Found[""] == c.Found: // others have worked on top of it: that has not passed
+			r.Found[""] = c.Taken.Commit
+		}
 	})
 	if err != nil {
 		return "", err

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -210,13 +211,13 @@ func (e *Executor) findOwn(ctx context.Context, job daemon.Job, st *engine.Step,
 		r.First, r.Passed = &was, b.Head
 	}
 	head := b.Head
-	from, goesOn, join := startOf(job, st, head, r)
+	from, goesOn, join := e.startOf(job, st, head, r)
 	for _, w := range job.Works {
 		if w.Passed && w.Upstream && w.Tree != job.Attempt.Tree {
-			join = append(join, e.takenOfWork(w))
+			join = append(join, e.workTaken(w))
 		}
 	}
-	s := tree.Start{From: from, Join: slices.DeleteFunc(join, func(c string) bool { return c == "" })}
+	s := tree.Start{From: from, Join: slices.DeleteFunc(join, func(j tree.Joining) bool { return j.Commit == "" })}
 	mine := append(slices.Clone(b.Lists), r.Written...)
 	s.Ours = func(file string) bool { return slices.Contains(mine, file) }
 	s.Keep = r.Work.same(ofJob(job, st.ID)) // of an attempt that was not taken
@@ -236,7 +237,7 @@ func (e *Executor) findOwn(ctx context.Context, job daemon.Job, st *engine.Step,
 		e.opt.Logf("%s: what lay in %s and has not passed is kept as %.12s (refs/sluice/salvage/%s/%s.%d.before)", job.Run, e.shown(b.Top), began.Aside, o.Run, o.Step, o.N)
 	}
 	b.Found = began.Base
-	if was := r.Found[""]; goesOn && was != "" {
+	if was := cmp.Or(r.Found[""], r.Passed); goesOn && was != "" {
 		if b.Found, err = f.With(ctx, was, from, began.Base, s.Ours); err != nil {
 			return err
 		}
@@ -260,13 +261,13 @@ func (e *Executor) findOwn(ctx context.Context, job daemon.Job, st *engine.Step,
 	return nil
 }
 
-// takenOfWork is the commit that was taken of an attempt; "" where none was.
-func (e *Executor) takenOfWork(w daemon.Work) string {
+// workTaken is what was taken of an attempt; its commit is "" where nothing was.
+func (e *Executor) workTaken(w daemon.Work) tree.Joining {
 	var c covered
 	if kept(e.attemptFile(w.Run, w.Step, w.N, "files"), &c) != nil {
-		return ""
+		return tree.Joining{}
 	}
-	return c.Taken.Commit
+	return tree.Joining{Commit: c.Taken.Commit, Found: c.Found}
 }
 
 func unreadyIf(why string) error {
@@ -278,7 +279,7 @@ func unreadyIf(why string) error {
 
 // startOf says from which commit an attempt in the run's own worktree begins, whether it goes on with work that has not
 // passed, and what is to be merged into that.
-func startOf(job daemon.Job, st *engine.Step, head string, r *folderRecord) (from string, goesOn bool, join []string) {
+func (e *Executor) startOf(job daemon.Job, st *engine.Step, head string, r *folderRecord) (from string, goesOn bool, join []tree.Joining) {
 	var w daemon.Work
 	for _, x := range job.Works {
 		if x.Run == r.Of.Run && x.Step == r.Of.Step {
@@ -288,7 +289,7 @@ func startOf(job daemon.Job, st *engine.Step, head string, r *folderRecord) (fro
 	switch {
 	case r.Taken != "" && head != r.At && head != r.Taken && head != r.Passed: // a person has moved the branch
 		if w.Passed {
-			join = []string{r.Taken}
+			join = []tree.Joining{{Commit: r.Taken, Found: e.workTaken(w).Found}}
 		}
 		r.Passed = head
 		return head, false, join

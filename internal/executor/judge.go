@@ -17,6 +17,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/gates/judge"
+	"sluice/internal/git"
 )
 
 // Those who judge (criteria, gate commands, reviewers, hooks) work in a checkout of the taken commit that sluice keeps.
@@ -41,9 +42,17 @@ func takenOf(job daemon.Job) (commit string, ok bool) {
 	if job.Attempt == nil {
 		return "", false
 	}
-	commit, _, _ = strings.Cut(job.Attempt.Digest, "+")
-	hex := strings.Trim(commit, "0123456789abcdef") == ""
-	return commit, hex && (len(commit) == 40 || len(commit) == 64)
+	commit = commitIn(job.Attempt.Digest)
+	return commit, commit != ""
+}
+
+// commitIn gives the commit that a digest names (covered.ID); "" where it names none.
+func commitIn(digest string) string {
+	commit, _, _ := strings.Cut(digest, "+")
+	if !git.IsName(commit) {
+		return ""
+	}
+	return commit
 }
 
 // newCheckouts makes what keeps the checkouts of a repo; nil where there is no git.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -21,18 +21,33 @@ func WorkOf(root string, r daemon.RunStatus) tree.Work {
 	for _, st := range r.Steps {
 		for _, g := range st.Gates {
 			for i, q := range g.Rounds {
-				if q.State == engine.Approved {
-					w.Passed = append(w.Passed, passedBy(g, q, i == len(g.Rounds)-1))
+				w.Judged = w.Judged || commitIn(q.Digest) != ""
+				if q.State != engine.Approved {
+					continue
 				}
+				p := passedBy(g, q, i == len(g.Rounds)-1)
+				if !passedRow(st, q) {
+					p.Content = ""
+				}
+				w.Passed = append(w.Passed, p)
 			}
 		}
 	}
 	return w
 }
 
+// passedRow says that all gates of a step have passed what a round was over.
+func passedRow(st daemon.StepStatus, q engine.Round) bool {
+	return !slices.ContainsFunc(st.Gates, func(g daemon.GateStatus) bool {
+		return !slices.ContainsFunc(g.Rounds, func(o engine.Round) bool {
+			return o.State == engine.Approved && o.Attempt == q.Attempt && o.Digest == q.Digest
+		})
+	})
+}
+
 func passedBy(g daemon.GateStatus, q engine.Round, newest bool) tree.Passed {
 	p := tree.Passed{Gate: words.Clean(g.ID), Outcome: "pass", Who: words.Clean(q.ByKind), Said: newest && !g.Implicit}
-	p.Content, _, _ = strings.Cut(q.Digest, "+")
+	p.Content = commitIn(q.Digest)
 	if q.Outcome != "" {
 		p.Outcome = words.Clean(q.Outcome)
 	}

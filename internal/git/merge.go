@@ -64,6 +64,15 @@ func (r *Repo) MergeTree(ctx context.Context, base, ours, theirs string) (tree s
 	return fields[0], slices.Compact(conflicts), ErrConflict
 }
 
+// MergeBases are the newest commits that two commits have in common: none, or several where they were merged crosswise.
+func (r *Repo) MergeBases(ctx context.Context, a, b string) ([]string, error) {
+	if err := errors.Join(checkSHA(a), checkSHA(b)); err != nil {
+		return nil, err
+	}
+	out, err := r.shadow(ctx, call{args: []string{"merge-base", "--all", a, b}, limit: listOutput, timeout: treeTime, codes: []int{1}})
+	return strings.Fields(string(out)), err
+}
+
 // Range lists the commits that tip has and base has not, oldest first, at most `most`; cut says that there are more.
 func (r *Repo) Range(ctx context.Context, base, tip string, most int) (commits []Commit, cut bool, err error) {
 	in, err := span(tip, base)

@@ -74,7 +74,7 @@ func (e *CommandError) Is(target error) bool {
 // of status, diff, log, show, add, checkout, commit, fetch and merge is safe.
 func allowed(sub string) bool {
 	switch sub {
-	case "rev-list", "cat-file", "for-each-ref", "rev-parse", "worktree", "config", "ls-remote",
+	case "rev-list", "merge-base", "cat-file", "for-each-ref", "rev-parse", "worktree", "config", "ls-remote",
 		"diff-tree", "diff-index", "diff-files", "ls-files", "read-tree",
 		"checkout-index", "update-index", "write-tree", "commit-tree", "update-ref", "version",
 		"add", "merge-tree", "push", // in the shadow alone, where no filter, driver, hook or helper of the repo is defined

@@ -33,15 +33,18 @@ func (r *Repo) MakeSpare(dir string) error {
 		r.mu.Unlock()
 		return nil
 	}
-	r.lastLaid = laid{} // nobody else makes it meanwhile
+	r.lastLaid, r.spares[dir] = laid{}, laid{} // nobody else makes it, or takes it, meanwhile
 	r.mu.Unlock()
-	if err := layAhead(dir, like); err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
+	err := layAhead(dir, like)
+	if err != nil {
+		err = errors.Join(err, os.RemoveAll(dir))
 	}
 	r.mu.Lock()
-	r.spares[dir] = like
-	r.mu.Unlock()
-	return nil
+	defer r.mu.Unlock()
+	if r.spares[dir] = like; err != nil {
+		delete(r.spares, dir)
+	}
+	return err
 }
 
 func layAhead(dir string, like laid) error {
@@ -60,10 +63,13 @@ func layAhead(dir string, like laid) error {
 // takeSpare has the spare folder be the one at dir, and says what it holds; nothing where there is none.
 func (r *Repo) takeSpare(spare, dir string) laid {
 	r.mu.Lock()
-	has, ok := r.spares[spare]
+	defer r.mu.Unlock()
+	has := r.spares[spare]
+	if has.files == nil { // there is none, or it is in the making
+		return laid{}
+	}
 	delete(r.spares, spare)
-	r.mu.Unlock()
-	if !ok || os.Rename(spare, dir) != nil {
+	if os.Rename(spare, dir) != nil {
 		return laid{}
 	}
 	return has

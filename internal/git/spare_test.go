@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
 )
 
@@ -126,4 +128,41 @@ func texts(t *testing.T, dir string) map[string]string {
 		t.Errorf("no git folder: %q", out)
 	}
 	return out
+}
+
+// TestSpareOfTwoLaunches: launches that begin at the same time lay out one spare folder, and it is whole.
+func TestSpareOfTwoLaunches(t *testing.T) {
+	s := newSandbox(t)
+	r := s.open()
+	dir := t.TempDir()
+	spare := filepath.Join(dir, "spare")
+	now, err := r.NamedBy(ctx(t), s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	folder := func(spare string) string {
+		n++
+		f := Folder{Dir: filepath.Join(dir, "runs", strconv.Itoa(n)), Top: s.dir, Branch: now.Branch, Base: now.Head, Stores: []string{"/store"}, Now: now, Spare: spare}
+		if err := r.MakeFolder(ctx(t), f); err != nil {
+			t.Fatal(err)
+		}
+		return f.Dir
+	}
+	want := slices.Sorted(maps.Keys(texts(t, folder(""))))
+	for range 200 {
+		var both sync.WaitGroup
+		for range 2 {
+			folder("") // there is a model for each of them
+			both.Go(func() {
+				if err := r.MakeSpare(spare); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		if got := slices.Sorted(maps.Keys(texts(t, folder(spare)))); !slices.Equal(got, want) {
+			t.Fatalf("the launch has %q, and not %q", got, want)
+		}
+	}
 }

@@ -12,9 +12,15 @@ import (
 // Start is what an attempt goes on from in a folder that is sluice's own.
 type Start struct {
 	From string            // the commit that it goes on from
-	Join []string          // commits that are merged into it, in this order
+	Join []Joining         // commits that are merged into it, in this order
 	Ours func(string) bool // files that sluice itself wrote into the folder, from its top: they stay as they are
 	Keep bool              // all files stay as they are: an attempt of which nothing could be taken goes on with them
+}
+
+// Joining is work from another folder.
+type Joining struct {
+	Commit string
+	Found  string // what those who judged it saw it beside; "" = its whole history is ours
 }
 
 // Began is what came of it.
@@ -88,15 +94,16 @@ func (f Folder) aside(ctx context.Context, o Order, files, from string) (string,
 }
 
 // join merges commits into the base, and returns the entries of files with conflict markers.
-func (f Folder) join(ctx context.Context, o Order, join []string, b *Began) (marked []git.Change, err error) {
-	for _, c := range join {
+func (f Folder) join(ctx context.Context, o Order, join []Joining, b *Began) (marked []git.Change, err error) {
+	for _, j := range join {
+		c := j.Commit
 		if has, err := f.Repo.Descends(ctx, b.Base, c); err != nil || has {
 			if err != nil {
 				return nil, err
 			}
 			continue
 		}
-		merged, files, err := f.Repo.MergeTree(ctx, b.Base, b.Base, c)
+		merged, files, err := f.merged(ctx, b.Base, j)
 		if err != nil && !errors.Is(err, git.ErrConflict) {
 			return nil, err
 		}
@@ -114,6 +121,27 @@ func (f Folder) join(ctx context.Context, o Order, join []string, b *Began) (mar
 	slices.Sort(b.Conflicts)
 	b.Conflicts = slices.Compact(b.Conflicts)
 	return marked, nil
+}
+
+// merged merges work into a commit. Where the work has named commits of its own choice as merged, what it then leaves out of
+// them would go: no judge has seen that, so it is no merge base, and what was judged is applied alone.
+func (f Folder) merged(ctx context.Context, onto string, j Joining) (tree string, conflicts []string, err error) {
+	var common []string
+	if j.Found != "" {
+		if common, err = f.Repo.MergeBases(ctx, onto, j.Commit); err != nil {
+			return "", nil, err
+		}
+	}
+	for _, m := range common {
+		ours, err := f.Repo.Descends(ctx, j.Found, m)
+		if err != nil {
+			return "", nil, err
+		}
+		if !ours {
+			return f.Repo.Replay(ctx, j.Found, j.Commit, onto)
+		}
+	}
+	return f.Repo.MergeTree(ctx, onto, onto, j.Commit)
 }
 
 // unmarked takes files of a merged tree back to how a commit has them, and returns what they were.

@@ -91,7 +91,7 @@ func TestBeginJoins(t *testing.T) {
 	one, two := side("one", "one\n"), side("two", "two\n")
 	r.run("switch", "-q", "main")
 	o := Order{Run: "w-1", Step: "J", N: 1, Base: passed}
-	b, err := r.folder().Begin(t.Context(), o, Start{From: passed, Join: []string{one, two}})
+	b, err := r.folder().Begin(t.Context(), o, Start{From: passed, Join: []Joining{{Commit: one}, {Commit: two}}})
 	if err != nil || !slices.Equal(b.Conflicts, []string{"a.txt"}) || !slices.Equal(b.Joined, []string{one, two}) {
 		t.Fatalf("%+v %v", b, err)
 	}
@@ -113,7 +113,7 @@ func TestBeginJoins(t *testing.T) {
 	if got := r.run("diff", "--name-only", b.Base, taken.Commit); got != "a.txt" {
 		t.Errorf("its work is %s", got)
 	}
-	if b, err := r.folder().Begin(t.Context(), Order{Run: "w-1", Step: "J", N: 2, Base: taken.Commit}, Start{From: taken.Commit, Join: []string{one, two}}); err != nil || len(b.Joined) > 0 {
+	if b, err := r.folder().Begin(t.Context(), Order{Run: "w-1", Step: "J", N: 2, Base: taken.Commit}, Start{From: taken.Commit, Join: []Joining{{Commit: one}, {Commit: two}}}); err != nil || len(b.Joined) > 0 {
 		t.Errorf("joined again: %+v %v", b, err)
 	}
 }
@@ -160,5 +160,37 @@ func TestWithChanges(t *testing.T) {
 		if got, err := r.git.WithChanges(t.Context(), c[0], changes); err != nil || got != r.run("rev-parse", c[1]+"^{tree}") {
 			t.Errorf("%v: %s %v", c, got, err)
 		}
+	}
+}
+
+// TestJoinUndoesNothing: work from another worktree that names the run's own as a parent, and leaves out what that has, takes
+// nothing off it: whoever judged either of them has not seen that go.
+func TestJoinUndoesNothing(t *testing.T) {
+	p := newPerson(t)
+	found := p.git("rev-parse", "HEAD")
+	p.git("switch", "-q", "-c", "other")
+	p.write("x", "other work\n")
+	p.git("add", "-A")
+	p.git("commit", "-qm", "other")
+	p.git("switch", "-q", "main")
+	p.write("safe", "passed\n")
+	p.git("add", "-A")
+	p.git("commit", "-qm", "passed")
+	passed := p.git("rev-parse", "HEAD")
+	p.git("switch", "-q", "other")
+	p.git("merge", "-q", "-s", "ours", "-m", "up to date", "main")
+	other := p.git("rev-parse", "HEAD")
+	p.git("switch", "-q", "main")
+	repo := p.open()
+	began, err := Folder{Repo: repo, Top: p.dir}.Begin(t.Context(), Order{Run: "x-1", Step: "C", N: 1, Base: passed},
+		Start{From: passed, Join: []Joining{{Commit: other, Found: found}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files := p.git("ls-tree", "--name-only", began.Base); !strings.Contains(files, "safe") || !strings.Contains(files, "x") || len(began.Conflicts) > 0 {
+		t.Errorf("it begins from\n%s\n%v", files, began.Conflicts)
+	}
+	if p.read("safe") != "passed\n" || p.read("x") != "other work\n" {
+		t.Error("the folder is not what it begins from")
 	}
 }

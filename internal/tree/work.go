@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sluice/internal/git"
@@ -18,6 +19,8 @@ type Work struct {
 	Shown  string // the same, as a person would name it
 	Branch string // without refs/heads/
 	Passed []Passed
+	// Judged: some round was over a commit, whatever came of it.
+	Judged bool
 	// Unjudged takes the branch also where no round has passed its files.
 	Unjudged bool
 }
@@ -25,7 +28,7 @@ type Work struct {
 // Passed is a round that has passed.
 type Passed struct {
 	Gate, Outcome, Who string
-	Content            string // the commit that it was over, if any
+	Content            string // the commit that it was over, where all gates of the step have passed that; else ""
 	Said               bool   // the newest round of a gate that the spec names: a trailer names it
 }
 
@@ -61,7 +64,10 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 		}
 		return l, stuck("`sluice status "+w.Run+"` shows how it went", "%s has changed nothing", w.Run)
 	}
-	if err := w.judged(ctx, repo, l.Tip); err != nil {
+	if err := w.judged(ctx, repo, l); err != nil {
+		return l, err
+	}
+	if err := w.keeps(ctx, repo, l); err != nil {
 		return l, err
 	}
 	if l.By, err = repo.Lander(ctx); err != nil {
@@ -94,18 +100,18 @@ func (w Work) Uncommitted(ctx context.Context, repo *git.Repo) (files []string) 
 	return files
 }
 
-// judged refuses a tip whose files are not those that a round has passed.
-func (w Work) judged(ctx context.Context, repo *git.Repo, tip string) error {
-	if w.Unjudged {
+// judged refuses a tip whose files are not those that a step's gates have passed. What was never judged is not refused.
+func (w Work) judged(ctx context.Context, repo *git.Repo, l Landing) error {
+	if w.Unjudged || !w.Judged {
 		return nil
 	}
-	have, err := repo.TreeOf(ctx, tip)
+	have, err := repo.TreeOf(ctx, l.Tip)
 	if err != nil {
 		return err
 	}
-	newest := ""
+	newest := l.Base
 	for _, p := range w.Passed {
-		if len(p.Content) != len(tip) {
+		if len(p.Content) != len(l.Tip) {
 			continue
 		}
 		if tree, err := repo.TreeOf(ctx, p.Content); err == nil && tree == have {
@@ -114,11 +120,53 @@ func (w Work) judged(ctx context.Context, repo *git.Repo, tip string) error {
 			newest = p.Content
 		}
 	}
-	if newest == "" {
-		return nil // nothing says what was judged
-	}
-	return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `sluice land %s --unjudged`", newest, tip, w.Run),
+	return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `sluice land %s --unjudged`", newest, l.Tip, w.Run),
 		"branch %s is not what a gate of %s has passed", w.Branch, w.Run)
+}
+
+// keeps refuses a tip that has commits of the branch in its history and not what they changed: it would go from the branch,
+// and those who judged have not seen that, as the run began without it.
+func (w Work) keeps(ctx context.Context, repo *git.Repo, l Landing) error {
+	onto, err := repo.TipOf(ctx, l.Onto)
+	if err != nil || onto.SHA == "" || w.Unjudged {
+		return err
+	}
+	merged, err := repo.MergeBases(ctx, onto.SHA, l.Tip)
+	if err != nil {
+		return err
+	}
+	for _, m := range merged {
+		files, err := undone(ctx, repo, l.Base, l.Tip, m)
+		if err != nil {
+			return err
+		}
+		if len(files) > 0 {
+			return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `sluice land %s --unjudged`", m, l.Tip, w.Run),
+				"branch %s has merged %.12s of %s, and undoes or changes again what that brought: %s", w.Branch, m, short(l.Onto), some(files))
+		}
+	}
+	return nil
+}
+
+// undone names the files in which tip has not what lies between base and a commit of its history.
+func undone(ctx context.Context, repo *git.Repo, base, tip, merged string) (files []string, err error) {
+	if has, err := repo.Descends(ctx, base, merged); err != nil || has {
+		return nil, err
+	}
+	from, err := repo.MergeBases(ctx, base, merged)
+	if err != nil {
+		return nil, err
+	}
+	tree, files, err := repo.Replay(ctx, strings.Join(from[:min(len(from), 1)], ""), merged, tip)
+	if err != nil && !errors.Is(err, git.ErrConflict) {
+		return nil, err
+	}
+	changes, err := repo.ChangesBetween(ctx, tip, tree)
+	for _, c := range changes {
+		files = append(files, c.Path)
+	}
+	slices.Sort(files)
+	return slices.Compact(files), err
 }
 
 // trailers say which run it was and who passed its gates.
