@@ -2,8 +2,13 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Tip is where a ref is.
@@ -12,17 +17,37 @@ type Tip struct {
 	Symbolic string // the ref that it stands for; "" = it is a ref of its own
 }
 
-// TipOf returns where a ref is, by its full name.
-func (r *Repo) TipOf(ctx context.Context, ref string) (Tip, error) {
+// TipOf returns where a ref is, by its full name. A repo that keeps its refs in files is read without a git program: git passes
+// over a file that it cannot read, or has an old place of the ref for it, and ends as if all were well.
+func (r *Repo) TipOf(ctx context.Context, ref string) (t Tip, err error) {
 	if err := checkRef(ref); err != nil {
 		return Tip{}, err
 	}
+	if r.asksRef(ref) {
+		t, err = r.askTip(ctx, ref)
+	} else {
+		t, err = r.readTip(ref)
+	}
+	if err != nil {
+		return Tip{}, fmt.Errorf("read %s: %w", ref, err)
+	}
+	return t, nil
+}
+
+// asksRef reports whether a ref is in no file that we read: a table, or a link of an old git.
+func (r *Repo) asksRef(ref string) bool {
+	info, err := os.Lstat(filepath.Join(r.common, filepath.FromSlash(ref)))
+	return isDir(filepath.Join(r.common, "reftable")) || err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// askTip is TipOf with the git program.
+func (r *Repo) askTip(ctx context.Context, ref string) (Tip, error) {
 	out, err := r.inRepo(ctx, r.common, r.top, call{
 		args:  []string{"for-each-ref", "--format=%(objectname) %(refname) %(symref)", ref},
 		limit: listOutput, timeout: callTime,
 	})
 	if err != nil {
-		return Tip{}, fmt.Errorf("read %s: %w", ref, err)
+		return Tip{}, err
 	}
 	for line := range strings.Lines(string(out)) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), " ")
@@ -31,6 +56,38 @@ func (r *Repo) TipOf(ctx context.Context, ref string) (Tip, error) {
 		}
 	}
 	return Tip{}, nil
+}
+
+// readTip is TipOf from the files.
+func (r *Repo) readTip(ref string) (t Tip, err error) {
+	for range maxRefHops {
+		sha, to, err := r.refFile(ref)
+		if err != nil || to == "" {
+			if t.SHA = sha; sha == "" { // a symbolic ref to nothing is none
+				t = Tip{}
+			}
+			return t, err
+		}
+		t.Symbolic, ref = to, to
+	}
+	return Tip{}, fmt.Errorf("more than %d symbolic refs: remove one with git symbolic-ref --delete", maxRefHops)
+}
+
+// refFile is what the file of a ref says, else packed-refs: an object name, or the name of another ref.
+func (r *Repo) refFile(ref string) (sha, to string, err error) {
+	file := filepath.Join(r.common, filepath.FromSlash(ref))
+	if !isDir(file) { // it can be left of other refs
+		sha, to, err = readRef(filepath.Dir(file), filepath.Base(file))
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		case err == nil && sha+to == "":
+			return "", "", fmt.Errorf("%s names no commit: restore it from .git/logs, or remove it", file)
+		default:
+			return sha, to, err
+		}
+	}
+	all, err := r.packedRefs()
+	return all[ref], "", err
 }
 
 // Detached is the ref of a checkout that is on no branch.
