@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Tip is where a ref is.
@@ -126,7 +127,42 @@ func (r *Repo) MoveRef(ctx context.Context, top, ref, from, to, note string) err
 	}
 	c := call{args: args, env: ourIdentity(), limit: smallOutput, timeout: callTime}
 	if _, err := r.inRepo(ctx, gitDir, own, c); err != nil {
-		return fmt.Errorf("move %s: %w", ref, err)
+		lock := r.lockOf(gitDir, ref)
+		switch {
+		case lock == "":
+			return fmt.Errorf("move %s: %w", ref, err)
+		case strings.Contains(err.Error(), lock):
+			return heldBy(lock)
+		}
+		return fmt.Errorf("%w (git has failed here: %w)", heldBy(lock), err) // and may have left it
 	}
 	return settle(r.common)
+}
+
+// refWait is how long another git may have a branch; git itself waits for a tenth of it.
+const refWait = time.Second
+
+// AwaitRef waits until no other git is changing a ref, or HEAD of the checkout at top, which moves with its branch.
+func (r *Repo) AwaitRef(ctx context.Context, top, ref string) error {
+	gitDir, _, err := r.gitDirOf(top)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, refWait)
+	defer cancel()
+	lock := ""
+	return until(ctx, &lock, func() (bool, error) {
+		lock = r.lockOf(gitDir, ref)
+		return lock == "", nil
+	})
+}
+
+// lockOf is the lock by which a git holds a ref, or HEAD of a checkout; "" = none.
+func (r *Repo) lockOf(gitDir, ref string) string {
+	for _, file := range []string{filepath.Join(r.common, filepath.FromSlash(ref)), filepath.Join(gitDir, Detached)} {
+		if _, err := os.Lstat(file + ".lock"); err == nil {
+			return file + ".lock"
+		}
+	}
+	return ""
 }

@@ -19,7 +19,7 @@ const indexWait = 10 * time.Second
 // headRefs is where branches are.
 const headRefs = "refs/heads/"
 
-// ErrBusy says that a git of somebody else has the index: try again later.
+// ErrBusy says that a git of somebody else has the index, or the branch: try again later.
 var ErrBusy = git.ErrIndexHeld
 
 // Advance is a branch's move.
@@ -112,6 +112,9 @@ func (a Advance) held(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at 
 	}
 	if why := a.inTheWay(changes, staged); why != "" {
 		return false, why, nil
+	}
+	if err := repo.AwaitRef(ctx, a.Top, a.Branch); err != nil { // before a file is written
+		return false, "", err
 	}
 	purpose, err := json.Marshal(a)
 	if err != nil {
