@@ -503,3 +503,19 @@ func TestMovingIsCompletedAfterMore(t *testing.T) {
 		y.complete(what, y.moved(p, p.git("rev-parse", "main^{tree}"), "2"))
 	}
 }
+
+// TestLandingThatCannotWriteFiles: where the git that writes the files cannot, those that it began are as they were.
+func TestLandingThatCannotWriteFiles(t *testing.T) {
+	t.Parallel()
+	p, _, l := worked(t)
+	p.busy()
+	y := newTrial(t, filepath.Dir(p.dir), chore{Do: "land", Top: p.dir, Scratch: filepath.Join(filepath.Dir(p.dir), "scratch"), Land: l})
+	tree := p.git("rev-parse", "main^{tree}")
+	y.restore()
+	before := y.stands()
+	said, _ := y.start(`case " $* " in *" checkout-index "*) [ -e ` + y.file("at") + ` ] || { : >` + y.file("at") + `; trap '' XFSZ; ulimit -f 0; };; esac`)
+	if got := y.stands(); !strings.HasPrefix(said, choreFailed) || got != before {
+		t.Errorf("it says %q, and after\n%s\nit is\n%s", said, before, got)
+	}
+	y.complete("no file can be written", y.moved(p, tree, "2"))
+}
