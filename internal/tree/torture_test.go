@@ -186,7 +186,11 @@ func (y *trial) complete(what string, look func(what string)) {
 	if said != y.want {
 		y.Errorf("%s: the next call says %q, undisturbed it is %q", what, said, y.want)
 	}
-	left, err := exec.Command("find", y.dir, "-name", "*.lock", "-o", "-name", "sluice-index*").Output()
+	find := []string{y.dir, "-name", "*.lock", "-o", "-name", "sluice-index*"}
+	if strings.Contains(what, "unlink") { // a dead lock of a ref of ours goes when that ref is next written: TestKeepPassesADeadLock
+		find = append([]string{y.dir, "-path", "*/refs/sluice/*", "-prune", "-o", "("}, append(find[1:], ")", "-print")...)
+	}
+	left, err := exec.Command("find", find...).Output()
 	if err != nil || len(left) > 0 {
 		y.Errorf("%s: left: %s %v", what, left, err)
 	}
@@ -213,7 +217,7 @@ func (y *trial) unlocked(what, said string) bool {
 		return false
 	}
 	before := y.stands()
-	if again, _ := y.start(""); again != said || y.stands() != before {
+	if again, _ := y.start(""); !strings.HasSuffix(again, ": "+after) || y.stands() != before {
 		y.Errorf("%s: while there is %s it says %q, and after\n%s\nit is\n%s", what, lock, again, before, y.stands())
 	}
 	if err := os.Remove(lock); err != nil {
