@@ -31,8 +31,13 @@ const (
 	heldPause = 20 * time.Millisecond
 )
 
-// ErrIndexHeld says that another git has the index of a checkout.
+// ErrIndexHeld says that another git has the index of a checkout, or its branch.
 var ErrIndexHeld = errors.New("another git is at work in this checkout")
+
+// heldBy is ErrIndexHeld with the lock that says so. A lock that is not ours is a person's to remove.
+func heldBy(lock string) error {
+	return fmt.Errorf("%w: %s exists: wait for that git, or remove the file if none is running, and try again", ErrIndexHeld, lock)
+}
 
 // HeldIndex is the index of a checkout while no other git may write it. Release it.
 type HeldIndex struct {
@@ -58,10 +63,11 @@ func (r *Repo) HoldIndex(ctx context.Context, top string, wait time.Duration) (*
 	h := &HeldIndex{r: r, gitDir: gitDir, top: own, root: root}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	if err := h.until(ctx, h.takeRecord); err != nil {
+	lock := filepath.Join(gitDir, indexLock)
+	if err := until(ctx, &lock, h.takeRecord); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	if err := h.until(ctx, h.takeLock); err != nil {
+	if err := until(ctx, &lock, h.takeLock); err != nil {
 		if h.earlier == "" {
 			err = errors.Join(err, ignoreGone(root.Remove(heldRecord)))
 		}
@@ -76,8 +82,8 @@ func IndexLeft(gitDir string) bool {
 	return err == nil
 }
 
-// until tries again until it has worked or there is no more time.
-func (h *HeldIndex) until(ctx context.Context, try func() (bool, error)) error {
+// until tries again until it has worked or there is no more time: then another git has the lock.
+func until(ctx context.Context, lock *string, try func() (bool, error)) error {
 	for {
 		ok, err := try()
 		if ok || err != nil {
@@ -88,8 +94,7 @@ func (h *HeldIndex) until(ctx context.Context, try func() (bool, error)) error {
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return ctx.Err()
 			}
-			return fmt.Errorf("%w: %s exists: wait for that git, or remove the file if none is running", ErrIndexHeld,
-				filepath.Join(h.gitDir, indexLock))
+			return heldBy(*lock)
 		case <-time.After(heldPause):
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -156,19 +157,20 @@ func plainRef(name string) bool {
 	return strings.IndexFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }) < 0
 }
 
-// packed reads packed-refs.
+// packed is packedRefs without ours and those of one worktree.
 func (r *Repo) packed() (map[string]string, error) {
-	refs := map[string]string{}
+	refs, err := r.packedRefs()
+	maps.DeleteFunc(refs, func(name, _ string) bool { return notShared(name) || !plainRef(name) })
+	return refs, err
+}
+
+// packedRefs reads packed-refs.
+func (r *Repo) packedRefs() (map[string]string, error) {
 	data, _, err := atomicfile.OpenRegular(r.common, "packed-refs", maxRefPacked)
 	if errors.Is(err, fs.ErrNotExist) {
-		return refs, nil
+		err = nil
 	}
-	for name, sha := range parseRefs(data, " ") {
-		if !notShared(name) && plainRef(name) {
-			refs[name] = sha
-		}
-	}
-	return refs, err
+	return parseRefs(data, " "), err
 }
 
 // PackedRefs writes refs as git keeps them in one file.

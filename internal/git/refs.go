@@ -3,7 +3,10 @@ package git
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -71,10 +74,15 @@ type Worktree struct {
 	Locked   bool
 }
 
-// Worktrees lists the checkouts of the repo, those whose folder is gone included.
+// Worktrees lists the checkouts of the repo, those whose folder is gone included. What git passes over because it cannot read it
+// is read again, or is an error: a branch would count as checked out nowhere.
 func (r *Repo) Worktrees(ctx context.Context) ([]Worktree, error) {
 	r.trees.RLock()
 	defer r.trees.RUnlock()
+	before, err := r.countLinked()
+	if err != nil {
+		return nil, err
+	}
 	out, err := r.inRepo(ctx, r.common, r.top, call{
 		args: []string{"worktree", "list", "--porcelain", "-z"}, limit: listOutput, timeout: callTime,
 	})
@@ -89,7 +97,63 @@ func (r *Repo) Worktrees(ctx context.Context) ([]Worktree, error) {
 			trees[0].Path = r.top
 		}
 	}
+	after, err := r.countLinked()
+	if err != nil {
+		return nil, err
+	}
+	if there := min(before, after); len(trees)-1 < there {
+		return nil, fmt.Errorf("git worktree list names %d of %d linked worktrees: see that all in %s can be read, and try again",
+			max(len(trees)-1, 0), there, filepath.Join(r.common, "worktrees"))
+	}
+	for i := range trees {
+		t := &trees[i]
+		if _, err := os.Lstat(filepath.Join(t.Path, ".git")); err == nil {
+			t.Prunable = ""
+		}
+		if !t.Bare && t.Head == "" && t.Branch == "" {
+			if err := r.readHead(t, i == 0); err != nil {
+				return nil, fmt.Errorf("git cannot read HEAD of %s: %w", t.Path, err)
+			}
+		}
+	}
 	return trees, nil
+}
+
+// countLinked counts the linked worktrees.
+func (r *Repo) countLinked() (n int, err error) {
+	err = r.eachLinked(func(string, string) bool {
+		n++
+		return false
+	})
+	return n, err
+}
+
+// readHead reads the HEAD of a worktree of which git says nothing. One that is broken, or not there, has none.
+func (r *Repo) readHead(t *Worktree, main bool) error {
+	gitDir, err := r.common, error(nil)
+	if !main {
+		gitDir, _, err = r.gitDirOf(t.Path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // its folder is gone
+	}
+	if err == nil && isDir(filepath.Join(r.common, "reftable")) {
+		err = errors.New("try again; if it stays so, run git fsck")
+	}
+	if err != nil {
+		return err
+	}
+	sha, to, err := readRef(gitDir, "HEAD")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && to != "" {
+		var tip Tip
+		tip, err = r.readTip(to)
+		sha = tip.SHA
+	}
+	t.Branch, t.Head = to, sha
+	return err
 }
 
 // parseWorktrees reads git worktree list --porcelain -z: attributes end with NUL, entries with one more.

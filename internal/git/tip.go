@@ -2,8 +2,14 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // Tip is where a ref is.
@@ -12,17 +18,37 @@ type Tip struct {
 	Symbolic string // the ref that it stands for; "" = it is a ref of its own
 }
 
-// TipOf returns where a ref is, by its full name.
-func (r *Repo) TipOf(ctx context.Context, ref string) (Tip, error) {
+// TipOf returns where a ref is, by its full name. A repo that keeps its refs in files is read without a git program: git passes
+// over a file that it cannot read, or has an old place of the ref for it, and ends as if all were well.
+func (r *Repo) TipOf(ctx context.Context, ref string) (t Tip, err error) {
 	if err := checkRef(ref); err != nil {
 		return Tip{}, err
 	}
+	if r.asksRef(ref) {
+		t, err = r.askTip(ctx, ref)
+	} else {
+		t, err = r.readTip(ref)
+	}
+	if err != nil {
+		return Tip{}, fmt.Errorf("read %s: %w", ref, err)
+	}
+	return t, nil
+}
+
+// asksRef reports whether a ref is in no file that we read: a table, or a link of an old git.
+func (r *Repo) asksRef(ref string) bool {
+	info, err := os.Lstat(filepath.Join(r.common, filepath.FromSlash(ref)))
+	return isDir(filepath.Join(r.common, "reftable")) || err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// askTip is TipOf with the git program.
+func (r *Repo) askTip(ctx context.Context, ref string) (Tip, error) {
 	out, err := r.inRepo(ctx, r.common, r.top, call{
 		args:  []string{"for-each-ref", "--format=%(objectname) %(refname) %(symref)", ref},
 		limit: listOutput, timeout: callTime,
 	})
 	if err != nil {
-		return Tip{}, fmt.Errorf("read %s: %w", ref, err)
+		return Tip{}, err
 	}
 	for line := range strings.Lines(string(out)) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), " ")
@@ -31,6 +57,38 @@ func (r *Repo) TipOf(ctx context.Context, ref string) (Tip, error) {
 		}
 	}
 	return Tip{}, nil
+}
+
+// readTip is TipOf from the files.
+func (r *Repo) readTip(ref string) (t Tip, err error) {
+	for range maxRefHops {
+		sha, to, err := r.refFile(ref)
+		if err != nil || to == "" {
+			if t.SHA = sha; sha == "" { // a symbolic ref to nothing is none
+				t = Tip{}
+			}
+			return t, err
+		}
+		t.Symbolic, ref = to, to
+	}
+	return Tip{}, fmt.Errorf("more than %d symbolic refs: remove one with git symbolic-ref --delete", maxRefHops)
+}
+
+// refFile is what the file of a ref says, else packed-refs: an object name, or the name of another ref.
+func (r *Repo) refFile(ref string) (sha, to string, err error) {
+	file := filepath.Join(r.common, filepath.FromSlash(ref))
+	if !isDir(file) { // it can be left of other refs
+		sha, to, err = readRef(filepath.Dir(file), filepath.Base(file))
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		case err == nil && sha+to == "":
+			return "", "", fmt.Errorf("%s names no commit: restore it from .git/logs, or remove it", file)
+		default:
+			return sha, to, err
+		}
+	}
+	all, err := r.packedRefs()
+	return all[ref], "", err
 }
 
 // Detached is the ref of a checkout that is on no branch.
@@ -69,7 +127,42 @@ func (r *Repo) MoveRef(ctx context.Context, top, ref, from, to, note string) err
 	}
 	c := call{args: args, env: ourIdentity(), limit: smallOutput, timeout: callTime}
 	if _, err := r.inRepo(ctx, gitDir, own, c); err != nil {
-		return fmt.Errorf("move %s: %w", ref, err)
+		lock := r.lockOf(gitDir, ref)
+		switch {
+		case lock == "":
+			return fmt.Errorf("move %s: %w", ref, err)
+		case strings.Contains(err.Error(), lock):
+			return heldBy(lock)
+		}
+		return fmt.Errorf("%w (git has failed here: %w)", heldBy(lock), err) // and may have left it
 	}
 	return settle(r.common)
+}
+
+// refWait is how long another git may have a branch; git itself waits for a tenth of it.
+const refWait = time.Second
+
+// AwaitRef waits until no other git is changing a ref, or HEAD of the checkout at top, which moves with its branch.
+func (r *Repo) AwaitRef(ctx context.Context, top, ref string) error {
+	gitDir, _, err := r.gitDirOf(top)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, refWait)
+	defer cancel()
+	lock := ""
+	return until(ctx, &lock, func() (bool, error) {
+		lock = r.lockOf(gitDir, ref)
+		return lock == "", nil
+	})
+}
+
+// lockOf is the lock by which a git holds a ref, or HEAD of a checkout; "" = none.
+func (r *Repo) lockOf(gitDir, ref string) string {
+	for _, file := range []string{filepath.Join(r.common, filepath.FromSlash(ref)), filepath.Join(gitDir, Detached)} {
+		if _, err := os.Lstat(file + ".lock"); err == nil {
+			return file + ".lock"
+		}
+	}
+	return ""
 }

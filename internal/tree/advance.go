@@ -19,7 +19,7 @@ const indexWait = 10 * time.Second
 // headRefs is where branches are.
 const headRefs = "refs/heads/"
 
-// ErrBusy says that a git of somebody else has the index: try again later.
+// ErrBusy says that a git of somebody else has the index, or the branch: try again later.
 var ErrBusy = git.ErrIndexHeld
 
 // Advance is a branch's move.
@@ -112,6 +112,9 @@ func (a Advance) held(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at 
 	}
 	if why := a.inTheWay(changes, staged); why != "" {
 		return false, why, nil
+	}
+	if err := repo.AwaitRef(ctx, a.Top, a.Branch); err != nil { // before a file is written
+		return false, "", err
 	}
 	purpose, err := json.Marshal(a)
 	if err != nil {
@@ -314,7 +317,30 @@ func (a Advance) write(ctx context.Context, repo *git.Repo, changes []git.Change
 	if len(s.Other) > 0 {
 		return fmt.Sprintf("%s has changes of yours in files that would be written: %s: commit or stash them", a.Top, some(s.Other)), nil
 	}
-	return "", repo.WriteFiles(ctx, a.Top, s.Old)
+	if err := repo.WriteFiles(ctx, a.Top, s.Old); err != nil {
+		return "", errors.Join(err, a.putBack(context.WithoutCancel(ctx), repo, s.Old))
+	}
+	return "", nil
+}
+
+// putBack writes the files as in From again, of which some may be half written: the next call would take them for a person's.
+func (a Advance) putBack(ctx context.Context, repo *git.Repo, changes []git.Change) error {
+	s, err := repo.Stand(ctx, a.Top, changes)
+	if err != nil {
+		return err
+	}
+	var back []git.Change
+	for _, c := range changes {
+		if !slices.Contains(s.Old, c) {
+			c.Old, c.New, c.OldID, c.NewID = c.New, c.Old, c.NewID, c.OldID
+			back = append(back, c)
+		}
+	}
+	if err := repo.WriteFiles(ctx, a.Top, back); err != nil {
+		return fmt.Errorf("files in %s are half written: %s: run git restore on those that the branch has, remove the others, and try again: %w",
+			a.Top, some(s.Other), err)
+	}
+	return nil
 }
 
 func short(branch string) string { return strings.TrimPrefix(branch, headRefs) }

@@ -346,6 +346,36 @@ func TestAdvanceIsCompletedWhereThePersonRemovedTheLock(t *testing.T) {
 	}
 }
 
+// The lock of a branch may be another git's: nothing is begun while it is there, not even a file is written.
+func TestAdvanceMeetsTheLockOfABranch(t *testing.T) {
+	for _, name := range []string{"refs/heads/main.lock", "HEAD.lock"} {
+		p := newPerson(t)
+		from, to := p.taken()
+		p.git("checkout", "-q", "-f", "HEAD") // the work was done elsewhere
+		p.git("clean", "-qfd")
+		p.busy()
+		lock := filepath.Join(p.dir, ".git", name)
+		p.write(".git/"+name, "")
+		a := Advance{Branch: "refs/heads/main", From: from, To: to, Top: p.dir, Write: true}
+		moved, why, err := p.advance(a)
+		if moved || why != "" || !errors.Is(err, ErrBusy) || !strings.HasSuffix(err.Error(), lock+" exists: wait for that git, or remove the file if none is running, and try again") {
+			t.Errorf("%v %q %v", moved, why, err)
+		}
+		if got := p.status(); got != busyStatus || p.git("rev-parse", "main") != from {
+			t.Errorf("%s: status:\n%s\nwant\n%s", name, got, busyStatus)
+		}
+		if left, err := filepath.Glob(filepath.Join(p.dir, ".git", "*index?*")); err != nil || len(left) > 0 {
+			t.Errorf("%s: left: %q %v", name, left, err)
+		}
+		if err := os.Remove(lock); err != nil {
+			t.Fatal(err)
+		}
+		if moved, why, err := p.advance(a); !moved || p.git("rev-parse", "main") != to || p.status() != busyStatus {
+			t.Errorf("%s: %v %q %v", name, moved, why, err)
+		}
+	}
+}
+
 func TestAdvanceWaitsForAPersonsGit(t *testing.T) {
 	p := newPerson(t)
 	from, to := p.taken()
