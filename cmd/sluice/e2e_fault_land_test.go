@@ -22,7 +22,7 @@ import (
 // The daemon, or `sluice land`, is killed before, after or beside a git that it starts, while runs with a worktree of their
 // own take the work of held agents, move their branch and are landed. SLUICE_LANDINGS says how often.
 const (
-	landKills = 20
+	landKills = 8
 	landMost  = 90              // so many gits, at most, until a process dies
 	landAlive = 6 * time.Second // one that meets none dies within
 )
