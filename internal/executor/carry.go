@@ -83,6 +83,9 @@ func (e *Executor) carried(ctx context.Context, job daemon.Job, b begin, at stri
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(job.Env.Steps)) {
+		if state := job.Env.Steps[id].Status; state != engine.Passed && state != engine.Routed {
+			continue // no gate has let it through, or sent it on
+		}
 		var c covered
 		if err := kept(e.attemptFile(job.Run, id, job.Env.Steps[id].Attempt, "files"), &c); err != nil || c.Top == "" || c.Top == b.Top {
 			continue

@@ -36,9 +36,10 @@ func TestIgnoredOutputIsCarried(t *testing.T) {
 		}
 	}
 	step := b.spec.Step("B")
+	state := engine.Gating
 	need := func(n, of int) (string, error) {
 		job := b.stepJob("B", n, 1)
-		job.Env.Steps["A"] = engine.StepEnv{Attempt: of}
+		job.Env.Steps["A"] = engine.StepEnv{Attempt: of, Status: state}
 		at, err := b.e.begun(b.ctx(), job, step, n)
 		if err != nil {
 			t.Fatal(err)
@@ -47,6 +48,13 @@ func TestIgnoredOutputIsCarried(t *testing.T) {
 		return strings.Join(found, " "), err
 	}
 	made(1, "one")
+	for i, s := range []string{engine.Gating, engine.Superseded} { // no gate has let it through
+		state = s
+		if found, err := need(10+i, 1); err == nil || b.has("wt-b/dist/report.txt") {
+			t.Errorf("work that is %s is carried: %q", s, found)
+		}
+	}
+	state = engine.Passed
 	if found, err := need(1, 1); err != nil || found != "dist/report.txt" || b.get("wt-b/dist/report.txt") != "one" {
 		t.Fatalf("%q, %v", found, err)
 	}

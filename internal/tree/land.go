@@ -298,9 +298,17 @@ func Close(ctx context.Context, repo *git.Repo, dir string) (why string, err err
 	if err != nil {
 		return "", err
 	}
-	files := slices.DeleteFunc(changes.Files, func(f string) bool { return strings.HasPrefix(f, ".workflow/") })
+	files := slices.DeleteFunc(changes.Files, oursIn)
 	if len(files) > 0 {
 		return fmt.Sprintf("%s has files that are in no commit: %s: commit or remove them", dir, some(files)), nil
 	}
 	return "", repo.CloseWorktree(ctx, dir)
+}
+
+// oursIn says that a file of a run's worktree is one that sluice itself keeps there. The others of .workflow/ are a person's
+// or an agent's.
+func oursIn(file string) bool {
+	below, ok := strings.CutPrefix(file, ".workflow/")
+	name, _, _ := strings.Cut(below, "/")
+	return ok && slices.Contains([]string{"signals", "runs", "retry-context", "audit"}, name)
 }

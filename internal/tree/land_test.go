@@ -220,12 +220,15 @@ func TestLandIsSignedAsThePersonsOwnSettingsSay(t *testing.T) {
 
 func TestCloseKeepsFilesThatAreInNoCommit(t *testing.T) {
 	p, w, _ := worked(t)
-	w.write("notes", "not committed\n")
-	if why, err := Close(t.Context(), p.open(), w.dir); err != nil || !strings.Contains(why, "in no commit: notes") {
-		t.Fatalf("%q %v", why, err)
-	}
-	if err := os.Remove(filepath.Join(w.dir, "notes")); err != nil {
-		t.Fatal(err)
+	w.write(".workflow/signals/x-1/of-sluice.yaml", "no work\n")
+	for _, file := range []string{"notes", ".workflow/specs/new.yaml"} {
+		w.write(file, "not committed\n")
+		if why, err := Close(t.Context(), p.open(), w.dir); err != nil || !strings.Contains(why, "in no commit: "+file+":") {
+			t.Fatalf("%q %v", why, err)
+		}
+		if err := os.Remove(filepath.Join(w.dir, file)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for range 2 {
 		if why, err := Close(t.Context(), p.open(), w.dir); why != "" || err != nil {

@@ -93,7 +93,7 @@ func (w Work) Uncommitted(ctx context.Context, repo *git.Repo) (files []string) 
 		return nil
 	}
 	for _, f := range changes.Files {
-		if !strings.HasPrefix(f, ".workflow/") {
+		if !oursIn(f) {
 			files = append(files, git.OneLine(f))
 		}
 	}
