@@ -31,6 +31,11 @@ func (e *Executor) ownPaths(b begin) []string {
 			own = append(own, path.Join(filepath.ToSlash(rel), ".workflow", name))
 		}
 	}
+	for _, dir := range append([]string{e.opt.State}, e.opt.Hidden...) {
+		if rel, err := filepath.Rel(b.Top, dir); err == nil && rel != "." && filepath.IsLocal(rel) {
+			own = append(own, filepath.ToSlash(rel)) // a home that is the root
+		}
+	}
 	slices.Sort(own)
 	return slices.Compact(own)
 }
