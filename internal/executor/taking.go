@@ -98,6 +98,9 @@ func (e *Executor) taken(ctx context.Context, job daemon.Job, st *engine.Step, b
 func (e *Executor) take(ctx context.Context, job daemon.Job, st *engine.Step, b begin, was tree.Before, c *covered) error {
 	c.Key = job.Key
 	o := tree.Order{Run: job.Run, Step: st.ID, N: job.Attempt.N, Base: b.Head, Found: b.Found, Joined: b.Joined}
+	if b.Head == "" && e.opt.Git.Plain() {
+		o.Base = b.Found // a file that was there stays part of the work, whatever ignore rules say by now
+	}
 	return e.persist(ctx, job.Key, func() (err error) {
 		head, err := e.opt.Git.Head(ctx, b.Top)
 		if err != nil {
