@@ -114,6 +114,9 @@ func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool
 			return err
 		}
 	}
+	if err := repo.Compact(ctx); err != nil {
+		return err
+	}
 	if a.json {
 		return a.document(map[string]any{"removed": true, "runs": old})
 	}

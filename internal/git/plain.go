@@ -67,6 +67,19 @@ func (r *Repo) PassOver(own []string) error {
 	return atomicfile.Write(filepath.Join(r.common, "info", "exclude"), passOver(own), privateOwn)
 }
 
+// storeGrace is how long what nothing refers to stays in a store: a taking may be about to.
+const storeGrace = "1.day.ago"
+
+// Compact packs a store and removes what nothing refers to. Nobody else does: it is no person's repo.
+func (r *Repo) Compact(ctx context.Context) error {
+	if !r.plain {
+		return nil
+	}
+	c := call{args: []string{"gc", "--quiet", "--prune=" + storeGrace}, limit: smallOutput, timeout: treeTime}
+	_, err := r.inRepo(ctx, r.common, r.top, c)
+	return err
+}
+
 // Plain says that the repo is a store of ours, over a folder that is no checkout.
 func (r *Repo) Plain() bool { return r.plain }
 

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // plainFolder is a folder that is no checkout, with its store.
@@ -97,6 +98,62 @@ func TestStore(t *testing.T) {
 	if top, err := r.TopOf(out); err == nil {
 		t.Errorf("a folder elsewhere: %s", top)
 	}
+}
+
+// TestCompactStore: what is not kept any more goes from a store after a day, and what is kept stays.
+func TestCompactStore(t *testing.T) {
+	dir, store := plainFolder(t)
+	r, err := OpenStore(ctx(t), store, dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	keep := func(run, text string) string {
+		t.Helper()
+		putFile(t, filepath.Join(dir, "a.txt"), text)
+		files, err := r.FolderTree(ctx(t), dir, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commit, err := r.CommitTree(ctx(t), files, run+"\n")
+		if err == nil {
+			err = r.Keep(ctx(t), Own("taken", run+"/A.1"), commit)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return commit
+	}
+	has := func(commit string) bool {
+		t.Helper()
+		ok, err := r.HasCommit(ctx(t), commit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	gone, stays := keep("w-1", "one\n"), keep("w-2", "two\n")
+	if err := r.Drop(ctx(t), "w-1"); err != nil {
+		t.Fatal(err)
+	}
+	fresh := keep("w-3", "three\n")
+	if err := r.Drop(ctx(t), "w-3"); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-48 * time.Hour)
+	if err := os.Chtimes(filepath.Join(store, "objects", gone[:2], gone[2:]), old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Compact(ctx(t)); err != nil {
+		t.Fatal(err)
+	}
+	if has(gone) || !has(stays) || !has(fresh) {
+		t.Errorf("dropped: %v, kept: %v, fresh: %v", has(gone), has(stays), has(fresh))
+	}
+	if _, err := os.Lstat(filepath.Join(store, "objects", stays[:2], stays[2:])); err == nil {
+		t.Error("it is not packed")
+	}
+	keep("w-4", "four\n")
 }
 
 // TestPlainTop: a root that is no checkout is found from below, and neither within a checkout nor where it is another user's.
