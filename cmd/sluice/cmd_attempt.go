@@ -102,7 +102,7 @@ func cutLast(s string, sep byte) (before, after string, ok bool) {
 func (a *app) attemptShow(ctx context.Context, p *place, t *attemptShown, _ []string) error {
 	t.Folder = filepath.Join(runsDir, t.Run, fmt.Sprintf("%s.%d", t.Step, t.N))
 	t.Program, _ = executor.ReadProgram(filepath.Join(p.root, filepath.FromSlash(t.Folder)))
-	repo, err := git.Open(ctx, p.root)
+	repo, err := p.repo(ctx)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (a *app) attemptShow(ctx context.Context, p *place, t *attemptShown, _ []st
 }
 
 func (a *app) attemptDiff(ctx context.Context, p *place, t *attemptShown, _ []string) error {
-	repo, err := git.Open(ctx, p.root)
+	repo, err := p.repo(ctx)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (a *app) attemptCheckout(ctx context.Context, p *place, t *attemptShown, ar
 			return err
 		}
 	}
-	repo, err := git.Open(ctx, p.root)
+	repo, err := p.repo(ctx)
 	if err != nil {
 		return err
 	}

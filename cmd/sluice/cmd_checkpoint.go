@@ -80,7 +80,7 @@ func (a *app) checkpoint(ctx context.Context, p *place, keyFile, out string) err
 	if out != "" {
 		return a.writeSigned(out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` holds the journal to it")
 	}
-	repo, err := git.Open(ctx, p.root)
+	repo, err := p.repo(ctx)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func held(p *place, list approval.List, from string, signed []byte) (approval.Ch
 func (a *app) checkpointTexts(ctx context.Context, p *place, from string) ([][]byte, error) {
 	var all [][]byte
 	if from == byNote {
-		repo, err := git.Open(ctx, p.root)
+		repo, err := p.repo(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -19,7 +19,6 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
-	"sluice/internal/git"
 	"sluice/signals"
 )
 
@@ -102,7 +101,7 @@ func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool
 	if yes, err := a.ask(fmt.Sprintf("Remove the transcripts of %s (%s)? The journal stays.", plural(len(old), "run"), size(sum))); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
-	repo, err := git.Open(ctx, p.root)
+	repo, err := p.repo(ctx)
 	if err != nil {
 		return err
 	}
@@ -114,6 +113,9 @@ func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool
 		if err := repo.Drop(ctx, o.Run); err != nil {
 			return err
 		}
+	}
+	if err := repo.Compact(ctx); err != nil {
+		return err
 	}
 	if a.json {
 		return a.document(map[string]any{"removed": true, "runs": old})

@@ -221,8 +221,20 @@ func (a *app) checkClock() check {
 	return fine("clock", "%s", now.Format("2006-01-02 15:04:05 MST"))
 }
 
+// checkPlain tells of a root that is no git checkout, or was none when sluice was first used in it.
+func (p *place) checkPlain() check {
+	if _, err := os.Lstat(filepath.Join(p.root, ".git")); err == nil {
+		return warned("repo", "remove the .git if an agent made it; if you did, end the runs and remove "+filepath.Join(p.state, storeFolder),
+			"%s: there is a .git now, which does not count: sluice keeps trees in a store of its own here", p.root)
+	}
+	return fine("repo", "%s, no git checkout: no branches, worktrees and landing", p.root)
+}
+
 func (a *app) checkRepo(ctx context.Context, p *place) []check {
 	out := []check{fine("repo", "%s", p.root)}
+	if p.plain {
+		out[0] = p.checkPlain()
+	}
 	if !isDir(filepath.Join(p.root, workflowDir)) {
 		lay := broken("workflow", "`sluice init` lays one out", "no %s/ here", workflowDir).by("Lay out a first workflow here (sluice init)?", func(context.Context) error {
 			t, err := templateNamed(defaultTemplate)

@@ -122,6 +122,9 @@ func (a *app) releasable(ctx context.Context, p *place, stubbed bool) error {
 	if stubbed {
 		return nil
 	}
+	if p.plain {
+		return failed("", "%s is no git checkout: there is nothing to push", p.root)
+	}
 	repo, err := git.Open(ctx, p.root)
 	if err != nil {
 		return err

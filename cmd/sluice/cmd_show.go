@@ -18,7 +18,6 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
-	"sluice/internal/git"
 	"sluice/internal/press"
 	"sluice/internal/tree"
 	"sluice/internal/words"
@@ -278,7 +277,7 @@ func (sh *shown) changes(ctx context.Context, p *place, run string) {
 		sh.Changed, sh.base, sh.Taken, sh.Beside, sh.Law, sh.Hidden, sh.More = checked.Files, checked.Found, t.Commit, t.Beside, t.Law, t.Hidden, t.More
 		return
 	}
-	repo, err := git.Open(ctx, p.root)
+	repo, err := p.repo(ctx)
 	if err != nil {
 		return
 	}
@@ -527,7 +526,7 @@ const labelWidth = 10
 
 // printDiff prints the changes of the attempt as a patch.
 func (a *app) printDiff(ctx context.Context, p *place, sh *shown) error {
-	repo, err := git.Open(ctx, p.root)
+	repo, err := p.repo(ctx)
 	if err != nil {
 		return err
 	}

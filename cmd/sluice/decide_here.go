@@ -9,7 +9,6 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/git"
 	"sluice/internal/press"
 )
 
@@ -18,7 +17,7 @@ func (a *app) printSince(ctx context.Context, p *place, sh *shown) error {
 	if sh.Attempt == nil || sh.Attempt.N < 2 {
 		return failed("--diff prints all that it changed", "there is no attempt of %s before this one", sh.Step)
 	}
-	repo, err := git.Open(ctx, p.root)
+	repo, err := p.repo(ctx)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ type place struct {
 	id    string // repo-id
 	state string // its state folder, outside the repo
 	home  string // the folder of all state folders
+	plain bool   // root is no git checkout: its trees are in a store in state
 }
 
 // startDir is the folder the command is about: the current one, or -C's.
@@ -69,6 +70,9 @@ func (a *app) placeOf(ctx context.Context, dir string) (*place, error) {
 		home, err := a.stateHome()
 		return &place{root: root, id: heldID, state: filepath.Join(home, heldID), home: home}, err
 	}
+	if p, err := a.plainPlace(ctx, dir); p != nil || err != nil {
+		return p, err
+	}
 	repo, err := git.Open(ctx, dir)
 	if errors.Is(err, git.ErrNoRepo) {
 		return nil, &fault{cause: fmt.Sprintf("%s: no git repository here or above", dir), mend: "go to your repo, or make one here: `git init`", code: exitFailed, err: err}
@@ -90,6 +94,51 @@ func (a *app) placeOf(ctx context.Context, dir string) (*place, error) {
 		return nil, err
 	}
 	return &place{root: root, id: id, state: filepath.Join(home, id), home: home}, nil
+}
+
+// storeFolder is the store, in the state, of a root that is no git checkout.
+const storeFolder = "store.git"
+
+// plainPlace finds the root at or above a folder that lies in no git checkout; nil where there is none. A root that has a store
+// stays what it is when a .git appears in it, which an agent may have made; one that was a checkout is not taken for none.
+func (a *app) plainPlace(ctx context.Context, dir string) (*place, error) {
+	home, err := a.stateHome()
+	if err != nil {
+		return nil, err
+	}
+	root, err := git.Toplevel(dir)
+	was := err == nil
+	if !was {
+		root = git.PlainTop(dir, workflowDir)
+	}
+	if root == "" {
+		return nil, nil
+	}
+	p := &place{root: root, id: git.PlainID(root), home: home, plain: true}
+	p.state = filepath.Join(home, p.id)
+	switch {
+	case isDir(filepath.Join(p.state, storeFolder)):
+		return p, nil
+	case was:
+		return nil, nil
+	case isDir(p.state):
+		return nil, failed("put its .git back", "%s: no git repository there any more", clean(root))
+	}
+	repo, err := p.repo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p, repo.Close()
+}
+
+// repo opens the git repository of the place, or the store of one without. Close it.
+func (p *place) repo(ctx context.Context) (*git.Repo, error) { return p.repoWith(ctx, git.Options{}) }
+
+func (p *place) repoWith(ctx context.Context, o git.Options) (*git.Repo, error) {
+	if p.plain {
+		return git.OpenStore(ctx, filepath.Join(p.state, storeFolder), p.root, o)
+	}
+	return git.OpenWith(ctx, p.root, o)
 }
 
 // heldID stands for the id of a repo within a sandbox: the state that it names is not seen there.

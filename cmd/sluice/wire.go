@@ -140,7 +140,8 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	if err := leaveRoot(root, state); err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}
-	repo, err := git.OpenWith(ctx, root, git.Options{Scratch: filepath.Join(state, "git"), Staging: filepath.Join(root, runsDir, ".worktrees")})
+	p := &place{root: root, state: state, plain: isDir(filepath.Join(state, storeFolder))}
+	repo, err := p.repoWith(ctx, git.Options{Scratch: filepath.Join(state, "git"), Staging: filepath.Join(root, runsDir, ".worktrees")})
 	if err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}

@@ -34,6 +34,10 @@ type begin struct {
 	Lists     []string          `json:"lists,omitempty"`     // task files below Top, which sluice writes: they are no work
 }
 
+// inCheckout reports whether the root lies in a git checkout. Where it does not, trees are kept in a store of sluice's own (or
+// not at all, where git is not installed): there are no branches, worktrees and git folders for launches.
+func (e *Executor) inCheckout() bool { return e.opt.Git != nil && !e.opt.Git.Plain() }
+
 // begun gives the record of an attempt's beginning, made before anything else if there is none.
 func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n int) (begin, error) {
 	var b begin
@@ -97,7 +101,7 @@ func inGit(st *engine.Step) bool {
 
 // beginRefs records what a new commit or pull request is told from.
 func (e *Executor) beginRefs(ctx context.Context, job daemon.Job, st *engine.Step, b *begin) error {
-	if e.opt.Git == nil || !inGit(st) {
+	if !e.inCheckout() || !inGit(st) {
 		return nil
 	}
 	var err error
@@ -131,6 +135,9 @@ func (e *Executor) place(ctx context.Context, job daemon.Job, st *engine.Step) (
 	}
 	if wt := job.Attempt.Worktree; wt != "" {
 		if wt == job.RunInfo.Workspace {
+			if !e.inCheckout() {
+				return b, unready("workspace: %s is no git checkout to make a worktree of: take `workspace: run` out of the spec", e.root)
+			}
 			b.Own, b.Branch = true, engine.WorkspaceBranch(wt)
 			if err := e.openWorkspace(ctx, wt); err != nil {
 				return b, err
@@ -161,7 +168,7 @@ func (e *Executor) place(ctx context.Context, job daemon.Job, st *engine.Step) (
 		return b, refused("worktree %s: it is a link that leads out of the repo: name the folder itself", e.shown(b.Dir))
 	}
 	if e.opt.Git != nil {
-		b.Top, err = git.Toplevel(real)
+		b.Top, err = e.opt.Git.TopOf(real)
 		if err != nil && job.Checks(st) {
 			return b, noGit(e.shown(b.Dir), err)
 		}
@@ -180,7 +187,7 @@ func (e *Executor) checkout(ctx context.Context, dir, branch string) error {
 	mark := e.makingFile(dir)
 	var half making
 	switch {
-	case err == nil && info.IsDir() && kept(mark, &half) == nil && e.opt.Git != nil:
+	case err == nil && info.IsDir() && kept(mark, &half) == nil && e.inCheckout():
 		// Whoever was making it was killed: nobody has worked in it.
 		if err := e.opt.Git.FillWorktree(context.WithoutCancel(ctx), dir); err != nil {
 			if passing(err) {
@@ -195,7 +202,7 @@ func (e *Executor) checkout(ctx context.Context, dir, branch string) error {
 		return refused("worktree %s: a file has this name: move it away", e.shown(dir))
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
-	case e.opt.Git == nil:
+	case !e.inCheckout():
 		return unready("worktree %s: it is not there, and %s is no git checkout to make it of: make the folder, or run git init", e.shown(dir), e.root)
 	}
 	if err := e.there(); err != nil {
@@ -231,7 +238,7 @@ func (e *Executor) ours(ctx context.Context, real string) bool {
 	if inside(e.root, real) {
 		return true
 	}
-	if e.opt.Git == nil {
+	if !e.inCheckout() {
 		return false
 	}
 	trees, err := e.opt.Git.Worktrees(ctx)

@@ -217,7 +217,7 @@ func (e *Executor) shownTop(ctx context.Context, key, cwd string, p process, pla
 
 // shownTree shows the checkout that the launch works in, with a git folder of the launch's own.
 func (e *Executor) shownTree(ctx context.Context, key string, work *tree.Order, cwd string, plan *sandbox.Plan) (top string, err error) {
-	if e.opt.Git == nil {
+	if !e.inCheckout() {
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: e.root, Write: true})
 		return "", nil
 	}

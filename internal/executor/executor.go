@@ -27,7 +27,7 @@ import (
 type Options struct {
 	Root     string                  // the repo's root: the folder that holds .workflow/
 	State    string                  // this repo's state folder, outside the repo; it is made 0700 if missing
-	Git      *git.Repo               // nil: the root is no git checkout; then nothing of git works
+	Git      *git.Repo               // nil: git is not installed; then nothing of git works. Of a root that is no checkout, a store of ours
 	Runner   *agents.Runner          // starts processes
 	Watcher  *watcher.Watcher        // shared by all repos: see Hint
 	Notifier func() *notify.Notifier // asked for each notice; nil, or giving nil, tells nobody
@@ -139,6 +139,11 @@ func New(o Options) (*Executor, error) {
 	if e.boot, err = bootedIn(o.State, o.Now()); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
+	if e.opt.Git != nil && e.opt.Git.Plain() {
+		if err := e.opt.Git.PassOver(e.ownPaths(begin{Top: root})); err != nil {
+			return nil, fmt.Errorf("state folder: %w", err)
+		}
+	}
 	e.judges = e.newCheckouts()
 	if err := e.recallOpen(); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
@@ -195,7 +200,7 @@ func (e *Executor) unwatch(dir string) {
 func (e *Executor) Hint(name string) {
 	e.mu.Lock()
 	ours := e.watched[name]
-	if e.opt.Git != nil && name == e.opt.Git.CommonDir() {
+	if e.inCheckout() && name == e.opt.Git.CommonDir() {
 		close(e.stirred)
 		e.stirred = make(chan struct{})
 	}

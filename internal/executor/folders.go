@@ -139,6 +139,9 @@ func (e *Executor) findOther(ctx context.Context, job daemon.Job, st *engine.Ste
 		b.Head = r.Taken // it has not passed and is on no branch
 	}
 	o.Base = b.Head
+	if e.opt.Git.Plain() {
+		o.Base = r.Taken
+	}
 	f, err := e.folder(ctx, job, *b)
 	if err != nil {
 		return err

@@ -274,7 +274,7 @@ func (e *Executor) makeDir(dir string, perm fs.FileMode) error {
 // nothing is made in its place.
 func (e *Executor) there() error {
 	look := e.root
-	if e.opt.Git != nil {
+	if e.inCheckout() {
 		look = filepath.Join(e.opt.Git.Top(), ".git") // the root may be a folder of the checkout
 	}
 	_, err := os.Lstat(look)

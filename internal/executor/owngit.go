@@ -71,7 +71,7 @@ func (e *Executor) spareGit() string { return filepath.Join(e.opt.State, gitsDir
 
 // makeSpareGit lays the git folder of the next launch out while this one works.
 func (e *Executor) makeSpareGit() {
-	if e.opt.Git == nil {
+	if !e.inCheckout() {
 		return
 	}
 	e.behind(func() {
@@ -116,6 +116,9 @@ func (e *Executor) ownGitOf(key string) (g tree.Private, ok bool) {
 // another folder.
 func (e *Executor) gitVars(key string, inPlace bool) []string {
 	g, ok := e.ownGitOf(key)
+	if !ok && e.opt.Git != nil && e.opt.Git.Plain() {
+		return []string{"SLUICE_ROOT=" + e.root, "SLUICE_CHECKOUT=" + e.root}
+	}
 	if !ok {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -94,8 +95,8 @@ func (e *Executor) salvage(ctx context.Context, job daemon.Job, st *engine.Step)
 	defer cancel()
 	name := fmt.Sprintf("%s/%s.%d", job.Run, st.ID, job.Attempt.N)
 	message := fmt.Sprintf("%s: what attempt %d of %s left\n", job.Run, job.Attempt.N, st.ID)
-	if b.Head != "" {
-		message += "\nBase: " + b.Head + "\n"
+	if base := cmp.Or(b.Head, b.Found); base != "" {
+		message += "\nBase: " + base + "\n"
 	}
 	if _, err := e.opt.Git.Salvage(ctx, b.Top, name, message); err != nil {
 		e.opt.Logf("%s: %v", name, err)

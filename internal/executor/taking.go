@@ -31,6 +31,11 @@ func (e *Executor) ownPaths(b begin) []string {
 			own = append(own, path.Join(filepath.ToSlash(rel), ".workflow", name))
 		}
 	}
+	for _, dir := range append([]string{e.opt.State}, e.opt.Hidden...) {
+		if rel, err := filepath.Rel(b.Top, dir); err == nil && rel != "." && filepath.IsLocal(rel) {
+			own = append(own, filepath.ToSlash(rel)) // a home that is the root
+		}
+	}
 	slices.Sort(own)
 	return slices.Compact(own)
 }
@@ -93,6 +98,9 @@ func (e *Executor) taken(ctx context.Context, job daemon.Job, st *engine.Step, b
 func (e *Executor) take(ctx context.Context, job daemon.Job, st *engine.Step, b begin, was tree.Before, c *covered) error {
 	c.Key = job.Key
 	o := tree.Order{Run: job.Run, Step: st.ID, N: job.Attempt.N, Base: b.Head, Found: b.Found, Joined: b.Joined}
+	if b.Head == "" && e.opt.Git.Plain() {
+		o.Base = b.Found // a file that was there stays part of the work, whatever ignore rules say by now
+	}
 	return e.persist(ctx, job.Key, func() (err error) {
 		head, err := e.opt.Git.Head(ctx, b.Top)
 		if err != nil {

@@ -159,7 +159,7 @@ func (e *Executor) needsOf(rel string, schema *engine.Schema, judges bool, cost 
 		return n
 	}
 	n.dirs = append(n.dirs, e.inbox)
-	if e.opt.Git != nil {
+	if e.inCheckout() {
 		n.dirs = append(n.dirs, e.opt.Git.CommonDir())
 	}
 	if schema != nil {

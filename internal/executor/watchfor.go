@@ -40,7 +40,7 @@ func (e *Executor) watchFor(ctx context.Context, job daemon.Job, emit func(engin
 		w.standIn(ctx)
 		return nil
 	}
-	if e.opt.Git == nil || w.st == nil || job.Attempt == nil {
+	if !e.inCheckout() || w.st == nil || job.Attempt == nil {
 		e.note(job.Key, "there is no git here to see its signal in")
 		<-ctx.Done()
 		return nil

@@ -35,8 +35,8 @@ func (e *Executor) openWorkspace(ctx context.Context, wt string) error {
 	if err != nil {
 		return refused("workspace %s: %v", wt, err)
 	}
-	if info, err := os.Stat(dir); e.opt.Git == nil || err == nil && info.IsDir() {
-		return nil // without git, the worktree cannot be made, and its error says so
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
 	}
 	if err := e.makeBelow(path.Dir(wt), 0o755); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (e *Executor) openWorkspace(ctx context.Context, wt string) error {
 // branchOff makes the branch of a step's own worktree, in a run that has one too: it begins with what of the run has passed.
 func (e *Executor) branchOff(ctx context.Context, job daemon.Job, wt, dir, branch string) error {
 	own := job.RunInfo.Workspace
-	if _, err := os.Lstat(dir); own == "" || wt == own || e.opt.Git == nil || err == nil {
+	if _, err := os.Lstat(dir); own == "" || wt == own || !e.inCheckout() || err == nil {
 		return nil
 	}
 	if err := e.openWorkspace(ctx, own); err != nil {

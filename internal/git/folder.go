@@ -93,8 +93,13 @@ func (r *Repo) openFolder(ctx context.Context, worktree, from string, own []stri
 // excludeFile writes what is passed over beside the .gitignore files: what the repo's and the user's own lists name, and
 // what is ours.
 func (r *Repo) excludeFile(index string, own []string) (string, error) {
+	file := index + ".exclude"
+	return file, os.WriteFile(file, append(joined(ignoreFiles(r.common)), passOver(own)...), privateOwn)
+}
+
+// passOver are ignore rules for files and folders of a worktree, by their paths from its top.
+func passOver(own []string) []byte {
 	var b bytes.Buffer
-	b.Write(joined(ignoreFiles(r.common)))
 	for _, p := range own {
 		b.WriteByte('/')
 		for _, c := range []byte(p) {
@@ -105,8 +110,7 @@ func (r *Repo) excludeFile(index string, own []string) (string, error) {
 		}
 		b.WriteByte('\n')
 	}
-	file := index + ".exclude"
-	return file, os.WriteFile(file, b.Bytes(), privateOwn)
+	return b.Bytes()
 }
 
 // joined is what lists of ignore rules say together; one that is not there, or too long, says nothing.

@@ -33,6 +33,7 @@ type Repo struct {
 	common  string // the folder that all worktrees share
 	format  string // sha1 or sha256
 	staging string // of Options
+	plain   bool   // top is no checkout, and common a store of ours
 	opened  time.Time
 	scratch string // where the shadow is; "" until it is needed first, where it is ours. Read it after keepShadow
 
@@ -90,15 +91,22 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if common, err = filepath.EvalSymlinks(common); err != nil {
 		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
 	}
-	r := &Repo{tool: t, top: top, common: common, format: format, opened: time.Now(), scratch: o.Scratch, staging: o.Staging, locks: map[string]*treeLock{}, configs: map[string]configKept{}, links: map[string]linksKept{}, spares: map[string]laid{}, commits: map[string]commitKept{}}
+	return (&Repo{tool: t, top: top, common: common, format: format}).open(ctx, o)
+}
+
+// open has a repo ready for its first call.
+func (r *Repo) open(ctx context.Context, o Options) (*Repo, error) {
+	r.opened, r.scratch, r.staging, r.locks = time.Now(), o.Scratch, o.Staging, map[string]*treeLock{}
+	r.configs, r.links, r.spares, r.commits = map[string]configKept{}, map[string]linksKept{}, map[string]laid{}, map[string]commitKept{}
 	if r.scratch == "" {
 		return r, nil // most who open a repo for a moment never need it
 	}
+	var err error
 	if r.gits, err = lockScratch(ctx, r.scratch); err != nil {
-		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
+		return nil, fmt.Errorf("open the repo at %s: %w", r.top, err)
 	}
 	if err := r.makeShadow(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the repo at %s: %w", top, err), r.Close())
+		return nil, errors.Join(fmt.Errorf("open the repo at %s: %w", r.top, err), r.Close())
 	}
 	return r, nil
 }
@@ -293,12 +301,19 @@ func RepoID(commonDir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return idOf(real), nil
+}
+
+// PlainID is RepoID for a folder that is no checkout, whose real path is top: the one that it has when it becomes one.
+func PlainID(top string) string { return idOf(filepath.Join(top, ".git")) }
+
+func idOf(real string) string {
 	name := filepath.Base(real)
 	if name == ".git" {
 		name = filepath.Base(filepath.Dir(real))
 	}
 	sum := sha256.Sum256([]byte(real))
-	return saneName(strings.TrimSuffix(name, ".git")) + "-" + hex.EncodeToString(sum[:6]), nil
+	return saneName(strings.TrimSuffix(name, ".git")) + "-" + hex.EncodeToString(sum[:6])
 }
 
 // maxNameBytes keeps a folder name well below what file systems take.

@@ -78,6 +78,7 @@ func allowed(sub string) bool {
 		"diff-tree", "diff-index", "diff-files", "ls-files", "read-tree",
 		"checkout-index", "update-index", "write-tree", "commit-tree", "update-ref", "version",
 		"add", "merge-tree", "push", // in the shadow alone, where no filter, driver, hook or helper of the repo is defined
+		"init", "gc", // of a store of ours, without a template
 		"index-pack",                                       // there as well: its checks are not to be softened
 		"hash-object", "mktree", "ls-tree", "check-ignore": // hash-object with --no-filters alone
 		return true

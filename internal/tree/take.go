@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -258,7 +259,11 @@ func (f Folder) look(ctx context.Context) (Looked, error) {
 	pass := func(dir string) bool {
 		return slices.Contains(linked, filepath.Join(f.Top, filepath.FromSlash(dir))) || slices.Contains(own, dir)
 	}
-	return Walk(ctx, f.Top, pass, f.Law)
+	l, err := Walk(ctx, f.Top, pass, f.Law)
+	if _, no := os.Lstat(filepath.Join(f.Top, ".git")); no == nil && f.Repo.Plain() {
+		l.Odd = append(l.Odd, Odd{Path: ".git", What: oddRepo}) // no git folder of the checkout's own
+	}
+	return l, err
 }
 
 // apart are the folders that are no part of the work: sluice's own, worktrees and repositories that lie in the folder.
@@ -274,7 +279,7 @@ func (f Folder) apart(odd []Odd) ([]string, error) {
 		}
 	}
 	for _, o := range odd {
-		if o.What == oddRepo {
+		if o.What == oddRepo && path.Dir(o.Path) != "." {
 			own = append(own, path.Dir(o.Path))
 		}
 	}

@@ -228,6 +228,9 @@ func (w Work) Land(ctx context.Context, repo *git.Repo, l Landing) (Landed, erro
 
 // CheckedOut is the full name of the branch that the checkout at top is on, "" where there is none.
 func CheckedOut(ctx context.Context, repo *git.Repo, top string) (string, error) {
+	if repo.Plain() {
+		return "", nil
+	}
 	trees, err := repo.Worktrees(ctx)
 	if err != nil {
 		return "", err

@@ -1,0 +1,120 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sluice/internal/atomicfile"
+)
+
+// OpenStore opens a git folder of ours, which is made where it is not there, as the repo of the folder top, which is no
+// checkout: the trees of its files can be taken, kept and compared. There are no branches and no worktrees for work. Nothing
+// below top is read as a git folder, whatever is put there.
+func OpenStore(ctx context.Context, store, top string, o Options) (*Repo, error) {
+	fail := func(err error) (*Repo, error) { return nil, fmt.Errorf("open the store of %s: %w", top, err) }
+	t, err := findTool()
+	if err != nil {
+		return nil, err
+	}
+	if top, err = filepath.Abs(top); err != nil {
+		return fail(err)
+	}
+	if top, err = filepath.EvalSymlinks(top); err != nil {
+		return fail(err)
+	}
+	if _, err = os.Lstat(filepath.Join(store, "HEAD")); errors.Is(err, fs.ErrNotExist) {
+		err = t.makeStore(ctx, store)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	if store, err = filepath.EvalSymlinks(store); err != nil {
+		return fail(err)
+	}
+	return (&Repo{tool: t, top: top, common: store, format: "sha1", plain: true}).open(ctx, o)
+}
+
+// makeStore makes a store whole or not at all: two processes may be at it.
+func (t tool) makeStore(ctx context.Context, store string) error {
+	if err := os.MkdirAll(filepath.Dir(store), privateDir); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(store), filepath.Base(store)+"-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	c := call{args: []string{"init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=none", dir}, limit: smallOutput, timeout: callTime}
+	if _, err := t.run(ctx, c); err != nil {
+		return err
+	}
+	err = os.Rename(dir, store)
+	if _, there := os.Lstat(filepath.Join(store, "HEAD")); there == nil {
+		return nil
+	}
+	return err
+}
+
+// PassOver has a store ignore files and folders that are no work, by their paths from the top: nobody has a .gitignore there.
+func (r *Repo) PassOver(own []string) error {
+	if err := os.MkdirAll(filepath.Join(r.common, "info"), privateDir); err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(r.common, "info", "exclude"), passOver(own), privateOwn)
+}
+
+// storeGrace is how long what nothing refers to stays in a store: a taking may be about to.
+const storeGrace = "1.day.ago"
+
+// Compact packs a store and removes what nothing refers to. Nobody else does: it is no person's repo.
+func (r *Repo) Compact(ctx context.Context) error {
+	if !r.plain {
+		return nil
+	}
+	c := call{args: []string{"gc", "--quiet", "--prune=" + storeGrace}, limit: smallOutput, timeout: treeTime}
+	_, err := r.inRepo(ctx, r.common, r.top, c)
+	return err
+}
+
+// Plain says that the repo is a store of ours, over a folder that is no checkout.
+func (r *Repo) Plain() bool { return r.plain }
+
+// TopOf gives the real path of the top level that a path lies in: that of its checkout, or the folder that the store is of.
+func (r *Repo) TopOf(path string) (string, error) {
+	if !r.plain {
+		return Toplevel(path)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	if rel, err := filepath.Rel(r.top, real); err != nil || !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("%w: %s lies outside of %s", ErrNotWorktree, path, r.top)
+	}
+	return r.top, nil
+}
+
+// PlainTop gives the real path of the folder at or above dir that has a folder of the name given, where none of them lies in
+// a checkout; "" where there is none. What belongs to another user does not count: whoever can write above, in /tmp say,
+// could have put it there.
+func PlainTop(dir, name string) string {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return ""
+	}
+	if _, err := Toplevel(real); !errors.Is(err, ErrNoRepo) {
+		return ""
+	}
+	for ; ; real = filepath.Dir(real) {
+		if info, err := os.Lstat(filepath.Join(real, name)); err == nil && info.IsDir() && mine(info) {
+			return real
+		}
+		if real == filepath.Dir(real) {
+			return ""
+		}
+	}
+}
