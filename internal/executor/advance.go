@@ -73,6 +73,9 @@ func (e *Executor) advanced(ctx context.Context, job daemon.Job) (string, error)
 			return "", err
 		}
 	}
+	if why, err := e.onVetoed(ctx, job, b, c, at.SHA); err != nil || why != "" {
+		return why, err
+	}
 	if err := e.moving(ctx, job, b, at.SHA, c.Taken.Commit); err != nil {
 		return "", err
 	}

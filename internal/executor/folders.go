@@ -30,6 +30,7 @@ type folderRecord struct {
 	Passed  string   `json:"passed,omitempty"`  // the commit that passed last, at first the one that the run began from
 	Written []string `json:"written,omitempty"` // files that sluice wrote there from answers, from its top
 	Moves   []move   `json:"moves,omitempty"`   // how sluice has moved its branch, the last move at the end
+	Back    []string `json:"back,omitempty"`    // where moves led that a late veto took back
 }
 
 // attemptOf names a step of a run, and which task that is for.

@@ -150,6 +150,9 @@ func (e *Executor) rewound(ctx context.Context, job daemon.Job) (string, error) 
 		return "", err
 	}
 	return "", e.noteFolder(job, b.Top, func(r *folderRecord) {
+		for _, m := range list[n:] {
+			r.Back = append(r.Back, m.To)
+		}
 		r.Moves = list[:n]
 		if !job.Write.Files {
 			return
@@ -157,6 +160,37 @@ func (e *Executor) rewound(ctx context.Context, job daemon.Job) (string, error) 
 		r.Passed, r.Work, r.Found[""] = back, attemptOf{}, b.Found
 		r.Of, r.Taken, r.At = ofJob(job, job.Write.Step), c.Taken.Commit, back // the next attempt goes on with it
 	})
+}
+
+// onVetoed says that work stands on commits that a late veto took off the branch, and took them for given: no judge of it saw
+// them.
+func (e *Executor) onVetoed(ctx context.Context, job daemon.Job, b begin, c covered, at string) (string, error) {
+	r, err := e.record(job, b.Top)
+	if err != nil {
+		return "", err
+	}
+	for _, x := range r.Back {
+		taken, err := e.opt.Git.Descends(ctx, c.Taken.Commit, x)
+		if err != nil || !taken {
+			if err != nil {
+				return "", err
+			}
+			continue
+		}
+		found, err := e.opt.Git.Descends(ctx, c.Found, x)
+		if err != nil {
+			return "", err
+		}
+		on, err := e.opt.Git.Descends(ctx, at, x)
+		if err != nil {
+			return "", err
+		}
+		if found && !on { // a later attempt of the vetoed step has not brought it either
+			return fmt.Sprintf("it is built on %.12s, which was vetoed: look at it with git log %s..%.12s, and run git merge %.12s in %s if it is to stay",
+				x, short(b.On), c.Taken.Commit, c.Taken.Commit, e.shown(b.Top)), nil
+		}
+	}
+	return "", nil
 }
 
 func short(branch string) string { return strings.TrimPrefix(branch, "refs/heads/") }
