@@ -39,7 +39,7 @@ func lifted(t *testing.T, limit, low string) {
 	set(low)
 	o := quiet()
 	o.PollRescan, o.Check, o.Retry = 20*time.Millisecond, 10*time.Millisecond, 30*time.Millisecond
-	w, dir := start(t, o), newDir(t)
+	dir, w := newDir(t), start(t, o)
 	add(t, w, dir)
 	for i := range 3 {
 		poll(t, w, "polling", func() bool {
@@ -193,7 +193,7 @@ func TestFileSystemOfOthers(t *testing.T) {
 	needsFuse(t)
 	o := quiet()
 	o.PollRescan, o.Check = 30*time.Millisecond, 30*time.Millisecond
-	w, dir := start(t, o), newDir(t)
+	dir, w := newDir(t), start(t, o)
 	under := filepath.Join(filepath.Dir(dir), "under")
 	if err := os.Mkdir(under, 0o700); err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestMountedAnew(t *testing.T) {
 	}
 	o := quiet()
 	o.Check, o.Cookie, o.CookieWait = 30*time.Millisecond, 300*time.Millisecond, 100*time.Millisecond
-	w, dir := start(t, o), newDir(t)
+	dir, w := newDir(t), start(t, o)
 	mountAt := func() {
 		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
 			t.Skip("kernel: no mount of a tmpfs to be had: ", err)

@@ -17,7 +17,7 @@ import (
 // A file written byte by byte is given as it is at each moment, and never as unchanged while it grows.
 func TestHalfWrittenFile(t *testing.T) {
 	conform.Rule(t, "2-files signal 2", "a growing file is never given as at rest")
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	add(t, w, dir)
 	const text = `{"step":"X-1"}`
 	path := filepath.Join(dir, "X-1-done.json")
@@ -52,7 +52,7 @@ func TestHalfWrittenFile(t *testing.T) {
 func TestSettleHint(t *testing.T) {
 	o := quiet()
 	o.Settle = 50 * time.Millisecond
-	w, dir := start(t, o), newDir(t)
+	dir, w := newDir(t), start(t, o)
 	add(t, w, dir)
 	write(t, filepath.Join(dir, "x"), "{")
 	until(t, w, "the file settled", func() bool {
@@ -64,7 +64,7 @@ func TestSettleHint(t *testing.T) {
 // All ways to write a file end in the same: its bytes are seen, woken by an event.
 func TestWaysToWrite(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "however a file is written, it is seen")
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	outside := t.TempDir()
 	add(t, w, dir)
 	tested(t, w, dir)
@@ -103,7 +103,7 @@ func TestWriteWithoutEvent(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "a write without an event is found by the look by time")
 	o := quiet()
 	o.Rescan, o.Check = 30*time.Millisecond, 30*time.Millisecond
-	w, dir := start(t, o), newDir(t)
+	dir, w := newDir(t), start(t, o)
 	outside := filepath.Join(t.TempDir(), "x")
 	write(t, outside, "old")
 	if err := os.Link(outside, filepath.Join(dir, "x")); err != nil {
@@ -127,7 +127,7 @@ func TestWriteWithoutEvent(t *testing.T) {
 }
 
 func TestNamesAreRaw(t *testing.T) {
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	add(t, w, dir)
 	tested(t, w, dir)
 	names := []string{"a\nb", "n\xff.json", "x y", "ünï"}
@@ -141,7 +141,7 @@ func TestTooLarge(t *testing.T) {
 	conform.Rule(t, "2-files signal 7", "what is too large is not read")
 	o := quiet()
 	o.MaxBytes = 10
-	w, dir := start(t, o), newDir(t)
+	dir, w := newDir(t), start(t, o)
 	write(t, filepath.Join(dir, "exact"), "1234567890")
 	write(t, filepath.Join(dir, "over"), "12345678901")
 	f, err := os.Create(filepath.Join(dir, "sparse"))
@@ -167,7 +167,7 @@ func TestTooLarge(t *testing.T) {
 // More files than one scan gives come in as many as it takes, by name, each once a pass, and the work of
 // each is bounded.
 func TestManyFiles(t *testing.T) {
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	const files = 2*MaxScanFiles + 7
 	var want []string
 	for i := range files {
@@ -201,7 +201,7 @@ func TestManyFiles(t *testing.T) {
 func TestManyBytes(t *testing.T) {
 	o := quiet()
 	o.MaxBytes = MaxScanBytes
-	w, dir := start(t, o), newDir(t)
+	dir, w := newDir(t), start(t, o)
 	big := string(make([]byte, MaxScanBytes/2+1))
 	for _, n := range []string{"a", "b", "c"} {
 		write(t, filepath.Join(dir, n), big)
@@ -219,7 +219,7 @@ func TestManyBytes(t *testing.T) {
 
 // A file that is touched, or replaced by one with the same text, has changed.
 func TestSameTextIsAChange(t *testing.T) {
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	add(t, w, dir)
 	path := filepath.Join(dir, "x")
 	write(t, path, "1")
@@ -234,7 +234,7 @@ func TestSameTextIsAChange(t *testing.T) {
 
 // A file that was taken away is forgotten: one of its name that comes later is a new one.
 func TestForgets(t *testing.T) {
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	add(t, w, dir)
 	path := filepath.Join(dir, "x")
 	write(t, path, "1")
@@ -252,7 +252,7 @@ func TestForgets(t *testing.T) {
 }
 
 func TestScanOfWhatIsNoFolder(t *testing.T) {
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	file, link, none := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "none")
 	write(t, file, "")
 	if err := os.Symlink(t.TempDir(), link); err != nil {
@@ -274,7 +274,7 @@ func TestScanOfWhatIsNoFolder(t *testing.T) {
 
 // What a killed process left behind is swept; the cookies of others that live are not.
 func TestStaleCookiesAreSwept(t *testing.T) {
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	stale, fresh := filepath.Join(dir, cookiePrefix+"stale"), filepath.Join(dir, cookiePrefix+"fresh")
 	write(t, stale, "")
 	write(t, fresh, "")
@@ -297,7 +297,7 @@ func TestStaleCookiesAreSwept(t *testing.T) {
 // TestAnEmptyFolderAtRestIsNotRead: what tells is its time. Where the file system sends no events it is read all the same,
 // and any other change has it read.
 func TestAnEmptyFolderAtRestIsNotRead(t *testing.T) {
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	add(t, w, dir)
 	old := time.Now().Add(-time.Hour)
 	rest := func() {
@@ -342,7 +342,7 @@ func TestAnEmptyFolderAtRestIsNotRead(t *testing.T) {
 
 // TestAFolderThatJustChangedIsRead: its time cannot tell what comes next from what came.
 func TestAFolderThatJustChangedIsRead(t *testing.T) {
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	add(t, w, dir)
 	now := time.Now()
 	if err := os.Chtimes(dir, now, now); err != nil {
@@ -363,7 +363,7 @@ func TestAFolderThatJustChangedIsRead(t *testing.T) {
 // A file that was handed on may be moved away and another be written under its name before anybody looks again: that one
 // was not begun when the first was. One that grows before it is handed on was.
 func TestAnotherOfTheSameName(t *testing.T) {
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	add(t, w, dir)
 	path := filepath.Join(dir, "x")
 	write(t, path, "{")
@@ -392,7 +392,7 @@ func TestAnotherOfTheSameName(t *testing.T) {
 
 // A folder that is replaced while its names are being given is read anew: nothing of the old one is told of.
 func TestFolderReplacedMidway(t *testing.T) {
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	for i := range MaxScanFiles + 500 {
 		write(t, filepath.Join(dir, fmt.Sprintf("f%05d", i)), "old")
 	}

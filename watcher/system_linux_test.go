@@ -20,7 +20,7 @@ import (
 // Links, pipes and sockets are told of and not read, and hold up nobody.
 func TestSpecialFiles(t *testing.T) {
 	conform.Rule(t, "2-files signal 7", "links, pipes and sockets are told of, not read")
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	secret := filepath.Join(t.TempDir(), "secret")
 	write(t, secret, "secret")
 	add(t, w, dir)
@@ -45,7 +45,7 @@ func TestSpecialFiles(t *testing.T) {
 func TestMemoryMap(t *testing.T) {
 	o := quiet()
 	o.Rescan, o.Check = 30*time.Millisecond, 30*time.Millisecond
-	w, dir := start(t, o), newDir(t)
+	dir, w := newDir(t), start(t, o)
 	path := filepath.Join(dir, "x")
 	write(t, path, "{     ")
 	add(t, w, dir)
@@ -68,7 +68,7 @@ func TestMemoryMap(t *testing.T) {
 
 // Rights that are gone are no empty folder.
 func TestRightsLost(t *testing.T) {
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	// Those above are nobody's business here.
 	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o755)); err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestMountedOver(t *testing.T) {
 	}
 	o := quiet()
 	o.Rescan, o.Check = 50*time.Millisecond, 50*time.Millisecond
-	w, dir := start(t, o), newDir(t)
+	dir, w := newDir(t), start(t, o)
 	add(t, w, dir)
 	for i := range 2 {
 		tested(t, w, dir)
@@ -273,7 +273,7 @@ func TestWatchLimit(t *testing.T) {
 // limited wants polling, the reason, and the files all the same.
 func limited(t *testing.T, reason string) {
 	t.Helper()
-	w, dir := start(t, Options{PollRescan: 20 * time.Millisecond}), newDir(t)
+	dir, w := newDir(t), start(t, Options{PollRescan: 20 * time.Millisecond})
 	add(t, w, dir)
 	if mode, degraded := w.Health(dir); mode != ModePolling || !strings.Contains(degraded, reason) {
 		t.Errorf("health: %s %q", mode, degraded)

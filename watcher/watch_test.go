@@ -32,7 +32,7 @@ func TestFolderComesBack(t *testing.T) {
 	}
 	for name, away := range cases {
 		t.Run(name, func(t *testing.T) {
-			w, dir := start(t, quiet()), newDir(t)
+			dir, w := newDir(t), start(t, quiet())
 			add(t, w, dir)
 			tested(t, w, dir)
 			for i := range 3 {
@@ -117,7 +117,7 @@ func TestCookieFindsLostWatch(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "a lost watch is found and made again")
 	o := quiet()
 	o.CookieWait = 100 * time.Millisecond
-	w, dir := start(t, o), newDir(t)
+	dir, w := newDir(t), start(t, o)
 	add(t, w, dir)
 	tested(t, w, dir)
 	w.arming.Lock()
@@ -140,7 +140,7 @@ func TestCookieFindsLostWatch(t *testing.T) {
 
 // A folder made anew may bear the number of the old one: that it went or came is enough to watch it again.
 func TestNumberOfFolderProvesNothing(t *testing.T) {
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	add(t, w, dir)
 	tested(t, w, dir)
 	for _, ev := range []fsnotify.Event{
@@ -163,7 +163,7 @@ func TestNumberOfFolderProvesNothing(t *testing.T) {
 func TestRemoveTakesItsCookie(t *testing.T) {
 	o := quiet()
 	o.CookieWait, o.Check = time.Hour, 10*time.Millisecond
-	w, dir := start(t, o), newDir(t)
+	dir, w := newDir(t), start(t, o)
 	blind(t, w, dir)
 	add(t, w, dir)
 	if len(cookies(t, dir)) != 0 {
@@ -197,7 +197,7 @@ func blind(t *testing.T, w *Watcher, dir string) (undo func()) {
 // Without events a folder is polled and says so; when they come again, it is watched again.
 func TestNoEventsMeansPolling(t *testing.T) {
 	o := Options{Rescan: 40 * time.Millisecond, PollRescan: 20 * time.Millisecond, Cookie: 100 * time.Millisecond, CookieWait: 30 * time.Millisecond}
-	w, dir := start(t, o), newDir(t)
+	dir, w := newDir(t), start(t, o)
 	undo := blind(t, w, dir)
 	add(t, w, dir)
 	poll(t, w, "polling", func() bool {
@@ -249,7 +249,7 @@ func TestNoInotify(t *testing.T) {
 
 // Hints wait for who takes them, one of a folder, however much happens.
 func TestHintsAreCoalesced(t *testing.T) {
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	add(t, w, dir)
 	tested(t, w, dir)
 	for range 100 {
@@ -272,7 +272,7 @@ func TestHintsAreCoalesced(t *testing.T) {
 }
 
 func TestAddTwiceAndRemove(t *testing.T) {
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	other := filepath.Join(filepath.Dir(dir), "other")
 	if err := os.Mkdir(other, 0o700); err != nil {
 		t.Fatal(err)
@@ -324,7 +324,7 @@ func TestClose(t *testing.T) {
 }
 
 func TestFolderBelowIsAddedItself(t *testing.T) {
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	run := filepath.Join(dir, "run-1")
 	if err := os.Mkdir(run, 0o700); err != nil {
 		t.Fatal(err)

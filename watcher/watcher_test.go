@@ -111,7 +111,7 @@ func has(seen []Seen, name, text string) bool {
 }
 
 func TestEventMakesHint(t *testing.T) {
-	w, dir := start(t, quiet()), newDir(t)
+	dir, w := newDir(t), start(t, quiet())
 	add(t, w, dir)
 	tested(t, w, dir)
 	write(t, filepath.Join(dir, "X-1-done.json"), "{}")
