@@ -11,9 +11,15 @@ import (
 )
 
 // advance moves the branch of an attempt that has passed to what was taken of it. It returns why that is left to a person.
-func (e *Executor) advance(ctx context.Context, job daemon.Job) (why string) {
+func (e *Executor) advance(ctx context.Context, job daemon.Job) string {
+	return e.moveBranch(ctx, job, e.advanced, "the work of %s.%d is kept, and its branch was not moved")
+}
+
+// moveBranch carries out a move of a branch, again and again where the system is to blame. It returns why that is left to a
+// person, after what, a format of the step and the attempt.
+func (e *Executor) moveBranch(ctx context.Context, job daemon.Job, move func(context.Context, daemon.Job) (string, error), what string) (why string) {
 	err := e.persist(ctx, job.Key, func() (err error) {
-		why, err = e.advanced(ctx, job)
+		why, err = move(ctx, job)
 		if errors.Is(err, tree.ErrBusy) {
 			why, err = err.Error(), nil
 		}
@@ -23,7 +29,7 @@ func (e *Executor) advance(ctx context.Context, job daemon.Job) (why string) {
 		why = err.Error()
 	}
 	if why != "" {
-		why = fmt.Sprintf("the work of %s.%d is kept, and its branch was not moved: %s", job.Write.Step, job.Write.N, why)
+		why = fmt.Sprintf(what+": %s", job.Write.Step, job.Write.N, why)
 	}
 	return why
 }

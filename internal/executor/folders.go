@@ -178,8 +178,8 @@ func (e *Executor) noteUnchecked(job daemon.Job, st *engine.Step, top string) er
 }
 
 // leaveOthers has what somebody else changed in a person's checkout since the last taking be found there, so that it is no
-// step's work. Where a step of ours worked there whose work was not taken, nobody can
-// tell, and all of it counts as the work of steps.
+// step's work. Where a step of ours worked there whose work was not taken, nobody can tell, and all of it counts as the work of
+// steps.
 func (e *Executor) leaveOthers(ctx context.Context, job daemon.Job, b begin, r *folderRecord, now string) error {
 	if job.RunInfo.Workspace != "" || r.Taken == "" || r.Work != (attemptOf{}) {
 		return nil

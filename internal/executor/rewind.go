@@ -72,21 +72,8 @@ func (e *Executor) moving(ctx context.Context, job daemon.Job, b begin, at, to s
 
 // rewind takes the work of an attempt that a person has vetoed off its branch, with all that was built on it. It returns why
 // that is left to a person.
-func (e *Executor) rewind(ctx context.Context, job daemon.Job) (why string) {
-	err := e.persist(ctx, job.Key, func() (err error) {
-		why, err = e.rewound(ctx, job)
-		if errors.Is(err, tree.ErrBusy) {
-			why, err = err.Error(), nil
-		}
-		return err
-	})
-	if err != nil {
-		why = err.Error()
-	}
-	if why != "" {
-		why = fmt.Sprintf("%s.%d was vetoed, and its branch was not moved back: %s", job.Write.Step, job.Write.N, why)
-	}
-	return why
+func (e *Executor) rewind(ctx context.Context, job daemon.Job) string {
+	return e.moveBranch(ctx, job, e.rewound, "%s.%d was vetoed, and its branch was not moved back")
 }
 
 func (e *Executor) rewound(ctx context.Context, job daemon.Job) (string, error) {
