@@ -42,16 +42,19 @@ func (e *Executor) advanced(ctx context.Context, job daemon.Job) (string, error)
 			return "", err
 		}
 	}
-	err := e.noteFolder(job, b.Top, func(r *folderRecord) {
-		r.Passed = c.Taken.Commit
-		switch {
-		case r.Taken == c.Taken.Commit && r.Work == (attemptOf{}):
-			delete(r.Found, "")
-		case r.Found[""] == c.Found: // others have worked on top of it: that has not passed
-			r.Found[""] = c.Taken.Commit
-		}
-	})
+	r, err := e.holdFolder(ctx, job, b.Top)
 	if err != nil {
+		return "", err
+	}
+	defer r.unlock()
+	r.Passed = c.Taken.Commit
+	switch {
+	case r.Taken == c.Taken.Commit && r.Work == (attemptOf{}):
+		delete(r.Found, "")
+	case r.Found[""] == c.Found: // others have worked on top of it: that has not passed
+		r.Found[""] = c.Taken.Commit
+	}
+	if err := r.keep(); err != nil {
 		return "", err
 	}
 	if b.On == "" || c.Taken.Commit == "" {
@@ -65,7 +68,7 @@ func (e *Executor) advanced(ctx context.Context, job daemon.Job) (string, error)
 		return "", err
 	}
 	if at.SHA == c.Taken.Commit { // an agent that is not held has moved it itself, or this is a call after a kill
-		return "", e.moving(ctx, job, b, at.SHA, at.SHA)
+		return "", e.moving(ctx, job, r, b, at.SHA, at.SHA)
 	}
 	bases := []string{at.SHA}
 	if job.RunInfo.Workspace == "" || b.On != "refs/heads/"+engine.WorkspaceBranch(job.RunInfo.Workspace) { // a person's own changes may lie in the folder: what was taken has them too, and the branch is not to have them
@@ -79,10 +82,10 @@ func (e *Executor) advanced(ctx context.Context, job daemon.Job) (string, error)
 			return "", err
 		}
 	}
-	if why, err := e.onVetoed(ctx, job, b, c, at.SHA); err != nil || why != "" {
+	if why, err := e.onVetoed(ctx, r.Back, b, c, at.SHA); err != nil || why != "" {
 		return why, err
 	}
-	if err := e.moving(ctx, job, b, at.SHA, c.Taken.Commit); err != nil {
+	if err := e.moving(ctx, job, r, b, at.SHA, c.Taken.Commit); err != nil {
 		return "", err
 	}
 	_, why, err := tree.Advance{Branch: b.On, From: at.SHA, To: c.Taken.Commit, Top: b.Top}.Do(ctx, e.opt.Git)

@@ -44,7 +44,7 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 	if st.Run != nil && !job.Checks(st) && !inGit(st) { // nobody asks what it has changed: the spec says all there is
 		b, err := e.place(ctx, job, st)
 		if err == nil {
-			err = e.noteUnchecked(job, st, b.Top)
+			err = e.noteUnchecked(ctx, job, st, b.Top)
 		}
 		return b, err
 	}
@@ -57,7 +57,7 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 		return b, err
 	}
 	if !job.Checks(st) {
-		if err := e.noteUnchecked(job, st, b.Top); err != nil {
+		if err := e.noteUnchecked(ctx, job, st, b.Top); err != nil {
 			return b, err
 		}
 	}

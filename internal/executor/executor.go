@@ -92,7 +92,7 @@ type Executor struct {
 	// Held for writing where sluice writes a file of its own into a checkout, and for reading where a folder is taken: the
 	// file's first name is no work.
 	writing sync.RWMutex
-	folders sync.Mutex // held where the record of a folder is changed
+	records locks      // held where the record of a folder is changed
 	talks   sync.Mutex // held where a session's file is read and written
 }
 

@@ -77,18 +77,6 @@ func (e *Executor) record(job daemon.Job, top string) (r folderRecord, err error
 	return r, err
 }
 
-// noteFolder changes the record of a folder.
-func (e *Executor) noteFolder(job daemon.Job, top string, change func(*folderRecord)) error {
-	e.folders.Lock()
-	defer e.folders.Unlock()
-	r, err := e.record(job, top)
-	if err != nil {
-		return err
-	}
-	change(&r)
-	return keep(e.recordFile(job, "folder", top), r)
-}
-
 // inOwn reports whether the attempt works in the run's own worktree: nobody else does, and sluice may reset it.
 func inOwn(job daemon.Job) bool {
 	return job.RunInfo.Workspace != "" && job.Attempt != nil && job.Attempt.Worktree == job.RunInfo.Workspace
@@ -110,17 +98,18 @@ func (e *Executor) heldAt(job daemon.Job, st *engine.Step) bool {
 
 // findFolder takes the folder as it is before an attempt, and says what the attempt begins from.
 func (e *Executor) findFolder(ctx context.Context, job daemon.Job, st *engine.Step, n int, b *begin) error {
-	r, err := e.record(job, b.Top)
+	r, err := e.holdFolder(ctx, job, b.Top)
 	if err != nil {
 		return err
 	}
+	defer r.unlock()
 	o := tree.Order{Run: job.Run, Step: st.ID, N: n, Base: b.Head, Branch: b.On}
 	e.writing.RLock()
 	defer e.writing.RUnlock()
 	if inOwn(job) {
-		err = e.findOwn(ctx, job, st, o, &r, b)
+		err = e.findOwn(ctx, job, st, o, &r.folderRecord, b)
 	} else {
-		err = e.findOther(ctx, job, st, o, &r, b)
+		err = e.findOther(ctx, job, st, o, &r.folderRecord, b)
 	}
 	if err == nil && b.Found != "" {
 		err = e.opt.Git.Keep(ctx, git.Own("found", fmt.Sprintf("%s/%s.%d", o.Run, o.Step, o.N)), b.Found)
@@ -129,9 +118,7 @@ func (e *Executor) findFolder(ctx context.Context, job daemon.Job, st *engine.St
 		return err
 	}
 	r.Work = ofJob(job, st.ID)
-	e.folders.Lock()
-	defer e.folders.Unlock()
-	return keep(e.recordFile(job, "folder", b.Top), r)
+	return r.keep()
 }
 
 // findOther is findFolder in a folder where people work too: nothing in it is changed.
@@ -166,15 +153,20 @@ func (e *Executor) findOther(ctx context.Context, job daemon.Job, st *engine.Ste
 }
 
 // noteUnchecked notes that a step works in a person's checkout whose work is not taken: what it changes is nobody else's.
-func (e *Executor) noteUnchecked(job daemon.Job, st *engine.Step, top string) error {
+func (e *Executor) noteUnchecked(ctx context.Context, job daemon.Job, st *engine.Step, top string) error {
 	if top == "" || job.RunInfo.Workspace != "" {
 		return nil
 	}
-	r, err := e.record(job, top)
-	if err != nil || len(r.Found) == 0 || r.Work != (attemptOf{}) {
+	r, err := e.holdFolder(ctx, job, top)
+	if err != nil {
 		return err
 	}
-	return e.noteFolder(job, top, func(r *folderRecord) { r.Work = ofJob(job, st.ID) })
+	defer r.unlock()
+	if len(r.Found) == 0 || r.Work != (attemptOf{}) {
+		return nil
+	}
+	r.Work = ofJob(job, st.ID)
+	return r.keep()
 }
 
 // leaveOthers has what somebody else changed in a person's checkout since the last taking be found there, so that it is no

@@ -42,11 +42,7 @@ func workOf(job daemon.Job) []string {
 
 // moving records that a branch is about to move from at, or was moved so by an agent that is not held. What was recorded
 // before and did not happen is forgotten.
-func (e *Executor) moving(ctx context.Context, job daemon.Job, b begin, at, to string) error {
-	r, err := e.record(job, b.Top)
-	if err != nil {
-		return err
-	}
+func (e *Executor) moving(ctx context.Context, job daemon.Job, r *heldRecord, b begin, at, to string) error {
 	list := r.Moves
 	m := move{Of: workOf(job)[0], From: at, To: to}
 	for n := len(list); ; n-- {
@@ -65,7 +61,8 @@ func (e *Executor) moving(ctx context.Context, job daemon.Job, b begin, at, to s
 			m.From = before
 		}
 		if on || n == 0 {
-			return e.noteFolder(job, b.Top, func(r *folderRecord) { r.Moves = append(list[:n], m) })
+			r.Moves = append(list[:n], m)
+			return r.keep()
 		}
 	}
 }
@@ -95,10 +92,14 @@ func (e *Executor) rewound(ctx context.Context, job daemon.Job) (string, error) 
 			return "", err
 		}
 	}
-	r, err := e.record(job, b.Top)
-	if err != nil || b.On == "" {
+	if b.On == "" {
+		return "", nil
+	}
+	r, err := e.holdFolder(ctx, job, b.Top)
+	if err != nil {
 		return "", err
 	}
+	defer r.unlock()
 	list := r.Moves
 	of, n := workOf(job), len(list)
 	for i, m := range list {
@@ -111,8 +112,7 @@ func (e *Executor) rewound(ctx context.Context, job daemon.Job) (string, error) 
 		if !slices.ContainsFunc(list, func(m move) bool { return m.within(of) }) {
 			return "", nil // it never got there
 		}
-		return fmt.Sprintf("%s has passed since and is built on it: undo it with git revert on %s if it is not to stay", list[n-1].Of, short(b.On)),
-			e.noteFolder(job, b.Top, func(r *folderRecord) { r.Moves = list })
+		return fmt.Sprintf("%s has passed since and is built on it: undo it with git revert on %s if it is not to stay", list[n-1].Of, short(b.On)), r.keep()
 	}
 	back := list[n].From
 	tip, err := e.opt.Git.TipOf(ctx, b.On)
@@ -136,27 +136,20 @@ func (e *Executor) rewound(ctx context.Context, job daemon.Job) (string, error) 
 	} else if err := tree.Settle(ctx, e.opt.Git, b.Top); err != nil { // of before a kill: the index may be left to do
 		return "", err
 	}
-	return "", e.noteFolder(job, b.Top, func(r *folderRecord) {
-		for _, m := range list[n:] {
-			r.Back = append(r.Back, m.To)
-		}
-		r.Moves = list[:n]
-		if !job.Write.Files {
-			return
-		}
+	for _, m := range list[n:] {
+		r.Back = append(r.Back, m.To)
+	}
+	if r.Moves = list[:n]; job.Write.Files {
 		r.Passed, r.Work, r.Found[""] = back, attemptOf{}, b.Found
 		r.Of, r.Taken, r.At = ofJob(job, job.Write.Step), c.Taken.Commit, back // the next attempt goes on with it
-	})
+	}
+	return "", r.keep()
 }
 
 // onVetoed says that work stands on commits that a late veto took off the branch, and took them for given: no judge of it saw
 // them.
-func (e *Executor) onVetoed(ctx context.Context, job daemon.Job, b begin, c covered, at string) (string, error) {
-	r, err := e.record(job, b.Top)
-	if err != nil {
-		return "", err
-	}
-	for _, x := range r.Back {
+func (e *Executor) onVetoed(ctx context.Context, back []string, b begin, c covered, at string) (string, error) {
+	for _, x := range back {
 		taken, err := e.opt.Git.Descends(ctx, c.Taken.Commit, x)
 		if err != nil || !taken {
 			if err != nil {

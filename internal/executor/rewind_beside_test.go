@@ -18,7 +18,7 @@ func TestWorkOnVetoedWorkIsLeftToAPerson(t *testing.T) {
 	base := strings.TrimSpace(b.sh("git rev-parse refs/sluice/base/w-1"))
 	job := inSpace(b.job(engine.Effect{Kind: engine.DoWrite, Key: "w-1/B#1.advance", Run: run1, Step: "B", N: 1,
 		Write: &engine.Write{ID: "w-1/B#1.advance", Kind: engine.WriteAdvance, Step: "B", N: 1}}), space1)
-	if err := b.e.noteFolder(job, top, func(r *folderRecord) { r.Back, r.Moves = []string{vetoed}, nil }); err != nil {
+	if err := b.e.noteFolder(b.ctx(), job, top, func(r *folderRecord) { r.Back, r.Moves = []string{vetoed}, nil }); err != nil {
 		t.Fatal(err)
 	}
 	b.sh("git update-ref refs/heads/sluice/w-1 " + base)

@@ -126,7 +126,7 @@ func (e *Executor) take(ctx context.Context, job daemon.Job, st *engine.Step, b 
 		if err := e.changes(ctx, job, b, c); err != nil {
 			return err
 		}
-		return e.noteFolder(job, b.Top, func(r *folderRecord) {
+		return e.noteFolder(ctx, job, b.Top, func(r *folderRecord) {
 			r.Of, r.Taken, r.At = ofJob(job, st.ID), c.Taken.Commit, head
 			if r.Work = (attemptOf{}); slices.ContainsFunc(st.Criteria, func(c engine.Criterion) bool { return c.Folder }) {
 				r.Work = r.Of // what these leave in the folder is nobody else's

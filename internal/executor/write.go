@@ -76,14 +76,14 @@ func (e *Executor) gateOutputs(ctx context.Context, job daemon.Job, g *engine.Ga
 		}
 	}
 	why := e.writeValues(ctx, job.Key, g.Outputs, &env, b.Dir)
-	if err := e.noteWritten(job, b, g.Outputs, &env); err != nil {
+	if err := e.noteWritten(ctx, job, b, g.Outputs, &env); err != nil {
 		why = append(why, err.Error())
 	}
 	return why
 }
 
 // noteWritten notes files that were written into the run's own worktree after the work there was taken.
-func (e *Executor) noteWritten(job daemon.Job, b begin, outs []engine.Output, env *engine.Env) error {
+func (e *Executor) noteWritten(ctx context.Context, job daemon.Job, b begin, outs []engine.Output, env *engine.Env) error {
 	if !inOwn(job) || b.Top == "" || len(outs) == 0 {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (e *Executor) noteWritten(job daemon.Job, b begin, outs []engine.Output, en
 	if err != nil {
 		return err
 	}
-	return e.noteFolder(job, b.Top, func(r *folderRecord) {
+	return e.noteFolder(ctx, job, b.Top, func(r *folderRecord) {
 		for _, p := range written {
 			rel, err := filepath.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(p)))
 			if rel = filepath.ToSlash(rel); err == nil && !isState(p) && !slices.Contains(r.Written, rel) {

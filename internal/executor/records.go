@@ -1,0 +1,83 @@
+package executor
+
+import (
+	"context"
+	"sync"
+
+	"sluice/daemon"
+)
+
+// locks has one lock for each file, for as long as somebody wants it. Who waits for one can be called off.
+type locks struct {
+	mu sync.Mutex
+	of map[string]*fileLock
+}
+
+type fileLock struct {
+	held   chan struct{}
+	wanted int // by so many, its holder included
+}
+
+// lock waits until nobody else holds the file.
+func (l *locks) lock(ctx context.Context, file string) (unlock func(), err error) {
+	l.mu.Lock()
+	if l.of == nil {
+		l.of = map[string]*fileLock{}
+	}
+	f := l.of[file]
+	if f == nil {
+		f = &fileLock{held: make(chan struct{}, 1)}
+		l.of[file] = f
+	}
+	f.wanted++
+	l.mu.Unlock()
+	leave := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if f.wanted--; f.wanted == 0 {
+			delete(l.of, file)
+		}
+	}
+	select {
+	case f.held <- struct{}{}:
+		return func() { <-f.held; leave() }, nil
+	case <-ctx.Done():
+		leave()
+		return nil, ctx.Err()
+	}
+}
+
+// heldRecord is the record of a folder in the hands of one who changes it. Nobody else does so until it is unlocked, while
+// git runs in between too. The holder must not hold it twice.
+type heldRecord struct {
+	folderRecord
+	file   string
+	unlock func()
+}
+
+func (r *heldRecord) keep() error { return keep(r.file, r.folderRecord) }
+
+func (e *Executor) holdFolder(ctx context.Context, job daemon.Job, top string) (*heldRecord, error) {
+	file := e.recordFile(job, "folder", top)
+	unlock, err := e.records.lock(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	r, err := e.record(job, top)
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	return &heldRecord{folderRecord: r, file: file, unlock: unlock}, nil
+}
+
+// noteFolder changes the record of a folder.
+func (e *Executor) noteFolder(ctx context.Context, job daemon.Job, top string, change func(*folderRecord)) error {
+	r, err := e.holdFolder(ctx, job, top)
+	if err != nil {
+		return err
+	}
+	defer r.unlock()
+	change(&r.folderRecord)
+	return r.keep()
+}
