@@ -144,8 +144,8 @@ func lane(e engine.Effect) string {
 	if e.Kind == engine.DoTasks || e.Kind == engine.DoSave { // one reads what the other has written
 		return "tasks " + e.Run
 	}
-	if e.Write != nil && e.Write.Kind != "" { // each begins where the one before has left the branch
-		return "branch " + e.Run
+	if e.Tree != "" { // each begins where the one before has left the branch, also where child runs share a worktree
+		return "branch " + e.Tree
 	}
 	return e.Name()
 }

@@ -283,6 +283,9 @@ func (p *simPort) enter(c *simCall) bool {
 		if lane(o.job.Effect) == lane(c.job.Effect) {
 			p.w.fail("%s is carried out while %s still is", c.job.Name(), o.job.Name())
 		}
+		if at := moves(o.job); at != "" && at == moves(c.job) { // also of another run
+			p.w.fail("%s moves the branch of %s while %s does", c.job.Name(), at, o.job.Name())
+		}
 	}
 	if at, ok := p.last[c.job.Name()]; ok && time.Since(at) < simAgain {
 		p.w.fail("%s is carried out again after %s: a busy loop", c.job.Name(), time.Since(at))
@@ -296,6 +299,14 @@ func (p *simPort) enter(c *simCall) bool {
 	}
 	slices.SortFunc(p.calls, func(a, b *simCall) int { return strings.Compare(a.job.Name(), b.job.Name()) })
 	return true
+}
+
+// moves gives the worktree whose branch a call moves.
+func moves(job Job) string {
+	if w := job.Write; w == nil || w.Kind != engine.WriteAdvance && w.Kind != engine.WriteRewind {
+		return ""
+	}
+	return job.Attempt.Tree
 }
 
 // answer ends a call. Under mu.

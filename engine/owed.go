@@ -35,6 +35,7 @@ type Effect struct {
 	Move   *Move   // move
 	Pins   []string
 	Why    string // stop
+	Tree   string // write: the worktree whose branch it moves
 }
 
 // Name identifies the effect among all that are owed.
@@ -133,10 +134,17 @@ func (s *State) owedByRun(out []Effect, r *Run, specs Specs) []Effect {
 		out = append(out, Effect{Kind: DoSave, Key: writeKey(r.ID, l), Run: r.ID, Step: l.Step, N: l.N})
 	}
 	for _, w := range r.Writes {
-		if w.Kind == WriteRewind && r.inUse(r.Attempt(w.Step, w.N).Tree) {
+		e := Effect{Kind: DoWrite, Key: w.ID, Run: r.ID, Step: w.Step, Gate: w.Gate, N: w.N, Write: w}
+		switch w.Kind {
+		case WriteAdvance, WriteRewind:
+			e.Tree = r.Attempt(w.Step, w.N).Tree
+		case WriteLand:
+			e.Tree = r.Workspace
+		}
+		if w.Kind == WriteRewind && r.inUse(e.Tree) {
 			break // also those that follow: the last is taken back first
 		}
-		out = append(out, Effect{Kind: DoWrite, Key: w.ID, Run: r.ID, Step: w.Step, Gate: w.Gate, N: w.N, Write: w})
+		out = append(out, e)
 	}
 	w := specs.Of(r.Digest)
 	if r.Phase != RunRunning || w == nil {
