@@ -18,6 +18,9 @@ func (s *State) Fault(specs Specs) string {
 		if why == "" {
 			why = r.roundsFault()
 		}
+		if why == "" {
+			why = r.branchFault()
+		}
 		if w := specs.Of(r.Digest); why == "" && w != nil {
 			switch {
 			case r.Phase == RunRunning:
@@ -99,6 +102,16 @@ func (r *Run) roundsFault() string {
 			if q.State == Approved && q.Level == LevelHuman && q.ByKind != "human" && q.ByKind != "when" {
 				return fmt.Sprintf("round %s#%d was a person's and passed by %s", gate, q.N, q.ByKind)
 			}
+		}
+	}
+	return ""
+}
+
+// branchFault: a branch is to move only to work that stands passed (I14).
+func (r *Run) branchFault() string {
+	for _, w := range r.Writes {
+		if a := r.Current(w.Step); w.Kind == WriteAdvance && (a == nil || a.N != w.N || a.State != Passed) {
+			return fmt.Sprintf("%s is owed, and %s.%d does not stand passed", w.ID, w.Step, w.N)
 		}
 	}
 	return ""

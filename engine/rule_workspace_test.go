@@ -113,8 +113,18 @@ func TestAdvanceIsOwed(t *testing.T) {
 // vetoable begins a -> b in a worktree of the run's own, takes both through and lets b's gate be decided.
 func vetoable(t *testing.T, sentence string, more ...func(*Gate)) *script {
 	t.Helper()
+	s := vetoableTo(t, sentence, "", nil, nil, more...)
+	s.want(s.step("c"), "1 running")
+	return s
+}
+
+// vetoableTo is vetoable with more steps. It ends where the branch is still owed the work of the step named.
+func vetoableTo(t *testing.T, sentence, owed string, steps []*Step, others []*Gate, more ...func(*Gate)) *script {
+	t.Helper()
 	w := flow("x", aStep("a"), aGate("a", to("b"), append(gates(level(LevelNotify)), more...)...), aStep("b"), aGate("b", to("c"), level(LevelNotify)),
-		aStep("c"), aGate("c", to(EndDone)), func(w *Spec) { w.Workspace = WorkspaceRun })
+		aStep("c"), aGate("c", to(EndDone)), func(w *Spec) {
+			w.Workspace, w.Steps, w.Gates = WorkspaceRun, append(w.Steps, steps...), append(w.Gates, others...)
+		})
 	for _, st := range w.Steps {
 		st.Agent.Worktree = Text{}
 	}
@@ -128,9 +138,11 @@ func vetoable(t *testing.T, sentence string, more ...func(*Gate)) *script {
 		s.tell()
 		s.later(31 * time.Second)
 		s.scan()
+		if step == owed {
+			return s
+		}
 		s.writes()
 	}
-	s.want(s.step("c"), "1 running")
 	return s
 }
 
@@ -155,6 +167,29 @@ func TestLateVetoTakesTheBranchBack(t *testing.T) {
 	}
 	s.writes()
 	s.want(s.step("a"), "2 running")
+}
+
+// TestLateVetoBeforeTheBranchMoved: what is owed to the branch goes with the attempts that a veto takes back.
+func TestLateVetoBeforeTheBranchMoved(t *testing.T) {
+	for _, on := range []string{"a", "side", EndDone, EndFailed} {
+		for owed, with := range map[string]string{"a": "[]", "b": "[b.1]"} {
+			var steps []*Step
+			var others []*Gate
+			if on == "side" {
+				steps, others = []*Step{aStep("side")}, []*Gate{aGate("side", to(EndDone))}
+			}
+			s := vetoableTo(t, `"A late veto stops what was built on the work, salvages it, and moves the branch back"`, owed, steps, others, onFail(on))
+			s.want(fmt.Sprint(s.branch()), "[x-1/"+owed+"#1.advance]")
+			s.want(s.says("ga", OutcomeVeto), "")
+			s.want(fmt.Sprint(s.branch()), "[x-1/a#1.rewind]")
+			if w := s.r().Writes[len(s.r().Writes)-1]; fmt.Sprint(w.With) != with {
+				t.Errorf("%s: %+v", on, w)
+			}
+			if why := s.st.Fault(s.spec); why != "" {
+				t.Errorf("%s: %s", on, why)
+			}
+		}
+	}
 }
 
 func TestLateVetoOfAnEndedRun(t *testing.T) {
