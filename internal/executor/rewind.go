@@ -100,41 +100,47 @@ func (e *Executor) rewound(ctx context.Context, job daemon.Job) (string, error) 
 		return "", err
 	}
 	defer r.unlock()
-	list := r.Moves
-	of, n := workOf(job), len(list)
-	for i, m := range list {
-		list[i].Vetoed = m.Vetoed || m.within(of)
-	}
-	for n > 0 && list[n-1].Vetoed {
-		n--
-	}
-	if n == len(list) {
-		if !slices.ContainsFunc(list, func(m move) bool { return m.within(of) }) {
-			return "", nil // it never got there
-		}
-		return fmt.Sprintf("%s has passed since and is built on it: undo it with git revert on %s if it is not to stay", list[n-1].Of, short(b.On)), r.keep()
-	}
-	back := list[n].From
 	tip, err := e.opt.Git.TipOf(ctx, b.On)
 	if err != nil {
 		return "", err
 	}
-	if to := list[len(list)-1].To; tip.SHA != back && tip.SHA != to {
-		on, err := e.opt.Git.Descends(ctx, tip.SHA, to)
-		if err != nil {
-			return "", err
-		}
-		if !on || !job.Write.Files {
-			return fmt.Sprintf("%s is at %.12s and not at %.12s: move it to %.12s with git reset", short(b.On), tip.SHA, to, back), nil
-		}
+	of, list := workOf(job), r.Moves
+	for i, m := range list {
+		list[i].Vetoed = m.Vetoed || m.within(of)
 	}
-	if tip.SHA != back {
-		moved, why, err := tree.Advance{Branch: b.On, From: tip.SHA, To: back, Top: b.Top}.Do(ctx, e.opt.Git)
-		if err != nil || !moved {
+	there := len(list)
+	for there > 0 && list[there-1].From == tip.SHA && list[there-1].To != tip.SHA {
+		there-- // it was given up for the veto, or a person has taken it back
+	}
+	n := there
+	for n > 0 && list[n-1].Vetoed {
+		n--
+	}
+	back := tip.SHA
+	if n < there {
+		back = list[n].From
+		if why, err := e.takenBack(ctx, job, b, tip.SHA, back, list[there-1].To); why != "" || err != nil {
 			return why, err
 		}
-	} else if err := tree.Settle(ctx, e.opt.Git, b.Top); err != nil { // of before a kill: the index may be left to do
-		return "", err
+	} else {
+		if n > 0 {
+			back = list[n-1].To
+		}
+		on := slices.ContainsFunc(list[:n], func(m move) bool { return m.within(of) })
+		if !on && c.Taken.Commit != "" {
+			if on, err = e.opt.Git.Descends(ctx, back, c.Taken.Commit); err != nil {
+				return "", err
+			}
+		}
+		switch {
+		case on && n > 0:
+			return fmt.Sprintf("%s has passed since and is built on it: undo it with git revert on %s if it is not to stay", list[n-1].Of, short(b.On)), r.keep()
+		case on || there == len(list) && c.Taken.Commit == "":
+			return "", nil // it never got there, or was the agent's own doing
+		}
+		if err := tree.Settle(ctx, e.opt.Git, b.Top); err != nil { // of before a kill
+			return "", err
+		}
 	}
 	for _, m := range list[n:] {
 		r.Back = append(r.Back, m.To)
@@ -144,6 +150,24 @@ func (e *Executor) rewound(ctx context.Context, job daemon.Job) (string, error) 
 		r.Of, r.Taken, r.At = ofJob(job, job.Write.Step), c.Taken.Commit, back // the next attempt goes on with it
 	}
 	return "", r.keep()
+}
+
+// takenBack moves the branch from its tip to where it was before moves of which the last led to to.
+func (e *Executor) takenBack(ctx context.Context, job daemon.Job, b begin, tip, back, to string) (string, error) {
+	if tip == back {
+		return "", tree.Settle(ctx, e.opt.Git, b.Top) // of before a kill: the index may be left to do
+	}
+	if tip != to {
+		on, err := e.opt.Git.Descends(ctx, tip, to)
+		if err != nil {
+			return "", err
+		}
+		if !on || !job.Write.Files {
+			return fmt.Sprintf("%s is at %.12s and not at %.12s: move it to %.12s with git reset", short(b.On), tip, to, back), nil
+		}
+	}
+	_, why, err := tree.Advance{Branch: b.On, From: tip, To: back, Top: b.Top}.Do(ctx, e.opt.Git)
+	return why, err
 }
 
 // onVetoed says that work stands on commits that a late veto took off the branch, and took them for given: no judge of it saw

@@ -33,3 +33,40 @@ func TestWorkOnVetoedWorkIsLeftToAPerson(t *testing.T) {
 		t.Errorf("it says %q", why)
 	}
 }
+
+// TestVetoOfAMoveThatDidNotHappen: a move that was recorded, and given up for a veto before the branch moved, does not keep the
+// branch from being taken back.
+func TestVetoOfAMoveThatDidNotHappen(t *testing.T) {
+	b := advancing(t, true, "workspace: run", "true", "")
+	top := filepath.Join(b.root, space1)
+	base, passed, given := b.sh("git rev-parse refs/sluice/base/w-1"), b.sh("git rev-parse sluice/w-1"), b.sh("git rev-parse refs/sluice/taken/w-1/B.1")
+	rewind := func(step string, with ...string) {
+		t.Helper()
+		job := inSpace(b.job(engine.Effect{Kind: engine.DoWrite, Key: "w-1/" + step + "#1.rewind", Run: run1, Step: step, N: 1,
+			Write: &engine.Write{ID: "w-1/" + step + "#1.rewind", Kind: engine.WriteRewind, Step: step, N: 1, With: with, Files: true}}), space1)
+		err := b.e.noteFolder(b.ctx(), job, top, func(r *folderRecord) {
+			r.Passed = given
+			if step == "A" {
+				r.Moves = append(r.Moves, move{Of: "w-1/B.1", From: passed, To: given})
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why := b.e.rewind(b.ctx(), job); why != "" {
+			t.Errorf("%s: it says %q", step, why)
+		}
+		r, err := b.e.record(job, top)
+		if at := b.sh("git rev-parse sluice/w-1"); err != nil || r.Passed != at {
+			t.Errorf("%s: the branch is at %s, and what passed last at %s: %v", step, at, r.Passed, err)
+		}
+	}
+	rewind("B") // of which not even that was recorded
+	if at := b.sh("git rev-parse sluice/w-1"); at != passed {
+		t.Errorf("the branch is at %s, not %s", at, passed)
+	}
+	rewind("A", "B.1")
+	if at := b.sh("git rev-parse sluice/w-1"); at != base {
+		t.Errorf("the branch is at %s, not %s", at, base)
+	}
+}
