@@ -18,6 +18,7 @@ const (
 	FF     = "ff"     // the branch goes on to the run's commits
 	Merge  = "merge"  // a merge commit
 	Rebase = "rebase" // the run's commits, made anew
+	PR     = "pr"     // a pull request of the run's commits
 )
 
 const (
