@@ -174,7 +174,10 @@ func (w Work) Land(ctx context.Context, repo *git.Repo, l Landing) (Landed, erro
 	case err != nil:
 		return out, err
 	case out.Already:
-		out.Commit, _, err = LandedAs(ctx, repo, w.Run, l.Onto)
+		commit, there, err := LandedAs(ctx, repo, w.Run, l.Onto)
+		if out.Commit = commit; !there {
+			out.Commit = ""
+		}
 		return out, err
 	}
 	return out, w.undone(why)
