@@ -18,18 +18,16 @@ const maxRefDirs = 256
 // when Poll asks it; the folders of the git folder are watched only to ask sooner, as far as they can be:
 // packed and other kinds of refs need no code here. One goroutine at a time uses it.
 type RefWatch struct {
-	w     *Watcher
-	repo  *git.Repo
-	key   string
-	globs []string
-	last  map[string]string
-	dirs  map[string]bool
+	w    *Watcher
+	repo *git.Repo
+	key  string
+	last map[string]string
+	dirs map[string]bool
 }
 
-// WatchRefs follows the refs of repo that match globs (none = all). Close it when nothing waits for a
-// commit any more.
-func (w *Watcher) WatchRefs(repo *git.Repo, globs ...string) *RefWatch {
-	r := &RefWatch{w: w, repo: repo, key: repo.CommonDir(), globs: globs, dirs: map[string]bool{}}
+// WatchRefs follows the refs of repo. Close it when nothing waits for a commit any more.
+func (w *Watcher) WatchRefs(repo *git.Repo) *RefWatch {
+	r := &RefWatch{w: w, repo: repo, key: repo.CommonDir(), dirs: map[string]bool{}}
 	r.arm()
 	return r
 }
@@ -43,7 +41,7 @@ func (r *RefWatch) Poll(ctx context.Context) (refs map[string]string, changed bo
 	// First the watch, then the look: folders come and go with branches (a slashed one has its own, which
 	// a pack-refs removes), and what is written between the two must be seen by one of them.
 	r.arm()
-	refs, err = r.repo.Refs(ctx, r.globs...)
+	refs, err = r.repo.Refs(ctx)
 	if err != nil {
 		return nil, false, err
 	}

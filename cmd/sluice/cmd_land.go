@@ -38,7 +38,8 @@ checkout, as one commit; --ff, --merge and --rebase keep the run's commits, and 
 lies between was not judged one by one. --pr pushes the run's branch and opens a pull request instead.
 No hook and no merge driver of the repo runs. Your own changes stay; a file of yours that would be
 written is named, and nothing is changed then. The new commits name the run and who passed its gates,
-and are signed where your own git settings say so.`,
+and are signed where your own git settings say so. A branch that is not what a gate has passed, or that
+has merged commits of others and undoes what they brought, takes --unjudged.`,
 		Example: "sluice land last\nsluice land phase-4-1 --rebase --close\nsluice land phase-4-1 --pr",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,6 +54,9 @@ and are signed where your own git settings say so.`,
 				if ways[i] {
 					l.how = way
 				}
+			}
+			if l.pr {
+				l.how = tree.PR
 			}
 			return a.withView(cmd.Context(), func(p *place, v viewer, _ bool) error {
 				id, err := runNamed(cmd.Context(), v, args[0])
@@ -75,7 +79,7 @@ and are signed where your own git settings say so.`,
 	f.StringVar(&l.onto, "onto", "", "another `BRANCH` than the one that is checked out")
 	f.StringVarP(&l.message, "message", "m", "", "the commit's `TEXT`")
 	f.BoolVar(&l.unfinished, "unfinished", false, "also of a run that has not completed")
-	f.BoolVar(&l.unjudged, "unjudged", false, "also what no gate has passed as it is")
+	f.BoolVar(&l.unjudged, "unjudged", false, "also what no gate has passed as it is, and what undoes commits of others")
 	f.BoolVar(&l.close, "close", false, "remove the run's worktree then")
 	return a.jsonFlag(cmd)
 }
@@ -127,13 +131,12 @@ func (a *app) land(ctx context.Context, p *place, r daemon.RunStatus, l landing)
 		a.note("not landed: %s of %s that no commit has: %s", plural(len(files), "file"), r.Workspace, joinMost(files))
 	}
 	out := landed{Run: r.ID, Branch: shortBranch(onto), How: l.how, Trust: r.Trust}
-	if l.how != tree.Squash || l.pr {
+	if l.how != tree.Squash {
 		if out.Listed, err = a.listCommits(ctx, repo, to); err != nil {
 			return err
 		}
 	}
 	if l.pr {
-		out.How = "pr"
 		out.URL, err = w.Request(ctx, repo, to, a.env)
 	} else {
 		var got tree.Landed

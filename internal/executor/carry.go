@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -33,7 +34,7 @@ func (e *Executor) needed(ctx context.Context, job daemon.Job, st *engine.Step, 
 	if err != nil {
 		return nil, err
 	}
-	carried := map[string]string{} // path from Top -> digest
+	carried := map[string]string{} // path from Top -> digest; where it was about to be replaced, the old one and the new
 	if err := kept(record, &carried); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -41,6 +42,7 @@ func (e *Executor) needed(ctx context.Context, job daemon.Job, st *engine.Step, 
 		return found, e.missingInputs(missing, b.Dir)
 	}
 	before := maps.Clone(carried)
+	note := func() error { return keep(record, carried) }
 	names, err := texts(st.Inputs, job.Env, "input")
 	if err != nil {
 		return nil, err
@@ -51,15 +53,17 @@ func (e *Executor) needed(ctx context.Context, job daemon.Job, st *engine.Step, 
 			continue
 		}
 		at = filepath.ToSlash(at)
-		if carried[at] == "" && !slices.Contains(missing, name) {
+		if slices.Contains(missing, name) {
+			delete(carried, at)
+		} else if carried[at] == "" {
 			continue
 		}
-		if err := e.carried(ctx, job, b, at, carried); err != nil {
+		if err := e.carried(ctx, job, b, at, carried, note); err != nil {
 			return nil, err
 		}
 	}
 	if !maps.Equal(before, carried) {
-		if err := keep(record, carried); err != nil {
+		if err := note(); err != nil {
 			return nil, err
 		}
 	}
@@ -71,17 +75,18 @@ func (e *Executor) needed(ctx context.Context, job daemon.Job, st *engine.Step, 
 }
 
 // carried brings one output, named from the top of its checkout, into the one of b as it was bound. A file there that it
-// did not bring is left alone.
-func (e *Executor) carried(ctx context.Context, job daemon.Job, b begin, at string, carried map[string]string) error {
+// did not bring is left alone. carried is noted before the file is in its place: who is killed then knows it for sluice's.
+func (e *Executor) carried(ctx context.Context, job daemon.Job, b begin, at string, carried map[string]string, note func() error) error {
 	if carried[at] != "" {
 		now, err := git.Digest(ctx, b.Top, []string{at})
 		if err != nil {
 			return err
 		}
-		if now != carried[at] {
+		if !slices.Contains(strings.Fields(carried[at]), now) {
 			delete(carried, at)
 			return nil // somebody else's now
 		}
+		carried[at] = now
 	}
 	ignored, err := e.opt.Git.Ignored(ctx, b.Top, []string{at})
 	if err != nil || !ignored[at] { // it would be the step's work
@@ -99,26 +104,33 @@ func (e *Executor) carried(ctx context.Context, job daemon.Job, b begin, at stri
 			if f.Path != at || f.Digest == carried[at] {
 				continue
 			}
-			if err := copyBelow(c.Top, b.Top, at); err != nil {
+			if err := copyBelow(c.Top, b.Top, at, func(tmp string) error {
+				now, err := git.DigestAs(ctx, b.Top, tmp, at)
+				if err == nil && now != f.Digest {
+					err = refused("input %s has changed in %s since the work of %s was judged: do that step anew", at, e.shown(c.Top), id)
+				}
+				if err != nil {
+					return err
+				}
+				carried[at] = strings.TrimSpace(carried[at] + " " + now)
+				return note()
+			}); err != nil {
+				var no *refusal
+				if errors.As(err, &no) || ctx.Err() != nil {
+					return err
+				}
 				return unready("input %s, which %s made in %s: %v", at, id, e.shown(c.Top), err)
 			}
-			now, err := git.Digest(ctx, b.Top, []string{at})
-			if err != nil {
-				return err
-			}
-			if now != f.Digest {
-				return errors.Join(refused("input %s has changed in %s since the work of %s was judged: do that step anew", at, e.shown(c.Top), id),
-					os.Remove(filepath.Join(b.Top, filepath.FromSlash(at))))
-			}
-			carried[at] = now
+			carried[at] = f.Digest
 			return nil
 		}
 	}
 	return nil
 }
 
-// copyBelow copies a regular file from one folder to the same place of another, through no link that leads out of either.
-func copyBelow(from, to, name string) error {
+// copyBelow copies a regular file from one folder to the same place of another, through no link that leads out of either. The
+// copy gets its name once check has passed it by the one it has till then.
+func copyBelow(from, to, name string, check func(tmp string) error) error {
 	name = filepath.FromSlash(name)
 	in, st, err := atomicfile.Open(from, name)
 	if err != nil {
@@ -146,6 +158,9 @@ func copyBelow(from, to, name string) error {
 	}
 	_, err = io.Copy(out, io.LimitReader(in, maxCarried))
 	if err = errors.Join(err, out.Chmod(st.Mode.Perm()), out.Sync(), out.Close()); err == nil {
+		err = check(filepath.ToSlash(tmp))
+	}
+	if err == nil {
 		err = root.Rename(tmp, name)
 	}
 	if err != nil {

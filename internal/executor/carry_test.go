@@ -3,6 +3,9 @@
 package executor
 
 import (
+	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -75,4 +78,84 @@ func TestIgnoredOutputIsCarried(t *testing.T) {
 	if _, err := need(4, 3); err == nil || !strings.Contains(err.Error(), "has changed in wt-a since the work of A was judged") || b.has("wt-b/dist/report.txt") {
 		t.Errorf("what nobody judged is carried: %v", err)
 	}
+
+	// Ended at the moment when a file is in place: it is the one that was judged.
+	job := b.stepJob("B", 5, 1)
+	job.Env.Steps["A"] = engine.StepEnv{Attempt: 3, Status: state}
+	at, err := b.e.begun(b.ctx(), job, step, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := filepath.Join(b.root, "wt-b/dist/report.txt")
+	if _, err := b.e.needed(untilThere{b.ctx(), there}, job, step, at); err == nil || b.has("wt-b/dist/report.txt") {
+		t.Errorf("killed, and what nobody judged stays: %v", err)
+	}
+	// Or before it is noted whose the file is: what comes later is carried over it still.
+	b.put("wt-a/dist/report.txt", "three")
+	record := b.e.recordFile(job, carriedRecord, at.Top)
+	b.sh("rm -f " + record + "; mkdir " + record + " " + record + "/full")
+	if _, err := b.e.needed(b.ctx(), job, step, at); err == nil {
+		t.Error("the record was written")
+	}
+	b.sh("rm -r " + record)
+	made(4, "four")
+	if _, err := need(6, 4); err != nil || b.get("wt-b/dist/report.txt") != "four" {
+		t.Errorf("%q, %v", b.get("wt-b/dist/report.txt"), err)
+	}
+	b.sh("rm -r wt-b/dist")
+	if _, err := need(7, 4); err != nil || b.get("wt-b/dist/report.txt") != "four" {
+		t.Errorf("what somebody has removed is not carried again: %v", err)
+	}
+}
+
+// TestCarriedIsNotedBefore: killed after the file is in place and before that is noted, the next one knows it for its own.
+func TestCarriedIsNotedBefore(t *testing.T) {
+	b := newBench(t, carrySpec)
+	b.put(".gitignore", "dist/\nwt-a/\nwt-b/\n")
+	b.sh("git add -A; git commit -q -m before")
+	step := b.spec.Step("B")
+	noted := map[string]string{}
+	for n, text := range []string{"one", "two", "three"} {
+		job := b.checkJob("A", n+1)
+		b.begin(job)
+		b.put("wt-a/dist/report.txt", text)
+		if c := b.carry(job).Check; !c.OK {
+			t.Fatalf("%+v", c)
+		}
+		job = b.stepJob("B", n+1, 1)
+		job.Env.Steps["A"] = engine.StepEnv{Attempt: n + 1, Status: engine.Passed}
+		at, err := b.e.begun(b.ctx(), job, step, n+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		record := b.e.recordFile(job, carriedRecord, at.Top)
+		if _, err := b.e.needed(b.ctx(), job, step, at); err != nil || b.get("wt-b/dist/report.txt") != text {
+			t.Fatalf("%q, %v", b.get("wt-b/dist/report.txt"), err)
+		}
+		if n == 1 { // as the kill leaves it
+			var now map[string]string
+			if err := kept(record, &now); err != nil {
+				t.Fatal(err)
+			}
+			noted["dist/report.txt"] += " " + now["dist/report.txt"]
+			if err := keep(record, noted); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := kept(record, &noted); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// untilThere is done once there is a file.
+type untilThere struct {
+	context.Context
+	file string
+}
+
+func (c untilThere) Err() error {
+	if _, err := os.Lstat(c.file); err == nil {
+		return context.Canceled
+	}
+	return c.Context.Err()
 }

@@ -101,11 +101,7 @@ func (e *Executor) landOn(ctx context.Context, w tree.Work, how string) error {
 	if tip.SHA == begun.Base && len(w.Uncommitted(ctx, e.opt.Git)) == 0 {
 		return nil // it has changed nothing
 	}
-	way := how
-	if how == engine.LandPR {
-		way = tree.Squash // of the message alone
-	}
-	l, err := w.Landing(ctx, e.opt.Git, begun.Onto, way, "")
+	l, err := w.Landing(ctx, e.opt.Git, begun.Onto, how, "")
 	if err != nil {
 		return err
 	}

@@ -1,16 +1,19 @@
 package executor
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -135,15 +138,15 @@ func (e *Executor) take(ctx context.Context, job daemon.Job, st *engine.Step, b 
 	})
 }
 
-// maxConflict bounds what is read of a file that had conflict markers.
-const maxConflict = 16 << 20
-
 // unresolved refuses work in which conflict markers of the join are left.
 func unresolved(b begin) error {
 	var left []string
 	for _, file := range b.Conflicts {
-		data, _, err := atomicfile.OpenRegular(b.Top, filepath.FromSlash(file), maxConflict)
-		if err == nil && bytes.Contains(append([]byte("\n"), data...), []byte("\n<<<<<<< ")) && bytes.Contains(data, []byte("\n>>>>>>> ")) {
+		has, err := hasMarkers(b.Top, filepath.FromSlash(file))
+		if err != nil {
+			return err
+		}
+		if has {
 			left = append(left, file)
 		}
 	}
@@ -151,6 +154,32 @@ func unresolved(b begin) error {
 		return &tree.Refused{Why: "conflict markers are left in " + strings.Join(left, ", ") + ": resolve them"}
 	}
 	return nil
+}
+
+// hasMarkers says that a file has the markers of a conflict, each at the head of a line. One that is gone, or a link or a folder
+// by now, has none.
+func hasMarkers(top, file string) (bool, error) {
+	f, _, err := atomicfile.Open(top, file)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, atomicfile.ErrNotRegular) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	in, ours, theirs, head := bufio.NewReader(f), false, false, true
+	for {
+		line, err := in.ReadSlice('\n')
+		ours = ours || head && bytes.HasPrefix(line, []byte("<<<<<<< "))
+		theirs = theirs || head && bytes.HasPrefix(line, []byte(">>>>>>> "))
+		head = !errors.Is(err, bufio.ErrBufferFull)
+		if ours && theirs || errors.Is(err, io.EOF) {
+			return ours && theirs, nil
+		}
+		if err != nil && head {
+			return false, err
+		}
+	}
 }
 
 // coveredOf sorts what a step declares as its outputs.

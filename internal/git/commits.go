@@ -170,7 +170,7 @@ func (r *Repo) readCommits(ctx context.Context, shas []string) ([]Commit, error)
 	err := r.stream(ctx, c, func(out io.Reader) error {
 		br := bufio.NewReaderSize(out, maxHeaderLine)
 		for _, sha := range shas {
-			body, err := readObject(br, sha)
+			body, err := readObject(br, sha, "commit")
 			if err != nil {
 				return err
 			}
@@ -185,27 +185,27 @@ func (r *Repo) readCommits(ctx context.Context, shas []string) ([]Commit, error)
 	return commits, err
 }
 
-// readObject reads the next object of a cat-file --batch answer, which must be the commit sha, up to
+// readObject reads the next object of a cat-file --batch answer, which must be the one of this kind and name, up to
 // maxCommitBytes of it, and passes over the rest of it.
-func readObject(br *bufio.Reader, sha string) ([]byte, error) {
+func readObject(br *bufio.Reader, sha, kind string) ([]byte, error) {
 	line, err := br.ReadSlice('\n')
 	if err != nil {
-		return nil, fmt.Errorf("commit %s: %w", sha, err)
+		return nil, fmt.Errorf("%s %s: %w", kind, sha, err)
 	}
 	f := strings.Fields(string(line))
-	if len(f) != 3 || f[0] != sha || f[1] != "commit" {
-		return nil, fmt.Errorf("commit %s: git answered %.80q", sha, line)
+	if len(f) != 3 || f[0] != sha || f[1] != kind {
+		return nil, fmt.Errorf("%s %s: git answered %.80q", kind, sha, line)
 	}
 	size, err := strconv.ParseInt(f[2], 10, 64)
 	if err != nil || size < 0 {
-		return nil, fmt.Errorf("commit %s: git answered %.80q", sha, line)
+		return nil, fmt.Errorf("%s %s: git answered %.80q", kind, sha, line)
 	}
 	body := make([]byte, min(size, maxCommitBytes))
 	if _, err := io.ReadFull(br, body); err != nil {
-		return nil, fmt.Errorf("commit %s: %w", sha, err)
+		return nil, fmt.Errorf("%s %s: %w", kind, sha, err)
 	}
 	if _, err := io.CopyN(io.Discard, br, size-int64(len(body))+1); err != nil {
-		return nil, fmt.Errorf("commit %s: %w", sha, err)
+		return nil, fmt.Errorf("%s %s: %w", kind, sha, err)
 	}
 	return body, nil
 }

@@ -38,14 +38,28 @@ func Digest(ctx context.Context, worktree string, files []string) (string, error
 	}
 	sum := sha256.New()
 	for _, name := range files {
-		kind, content, err := digestFile(ctx, worktree, name)
-		if err != nil {
-			return "", fmt.Errorf("digest of %s: %q: %w", worktree, name, err)
+		if err := addFile(ctx, sum, worktree, name, name); err != nil {
+			return "", err
 		}
-		// Lengths first, so that no name or content can be read as another entry.
-		fmt.Fprintf(sum, "%d %s %s %s\n", len(name), name, kind, content)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// DigestAs is Digest of one file as if it had another name: one that is not in its place yet.
+func DigestAs(ctx context.Context, worktree, file, as string) (string, error) {
+	sum := sha256.New()
+	err := addFile(ctx, sum, worktree, file, as)
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+func addFile(ctx context.Context, sum hash.Hash, worktree, file, as string) error {
+	kind, content, err := digestFile(ctx, worktree, file)
+	if err != nil {
+		return fmt.Errorf("digest of %s: %q: %w", worktree, file, err)
+	}
+	// Lengths first, so that no name or content can be read as another entry.
+	fmt.Fprintf(sum, "%d %s %s %s\n", len(as), as, kind, content)
+	return nil
 }
 
 // expand sorts the names, drops doubles and puts in what is in folders.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"sort"
@@ -22,12 +23,12 @@ func (r *Repo) Salvages(ctx context.Context, prefix string) (map[string]string, 
 	if err := checkRef(ref); err != nil {
 		return nil, fmt.Errorf("salvages: %w", err)
 	}
-	out, err := r.inRepo(ctx, r.common, r.top, call{args: []string{"for-each-ref", "--format=%(objectname) %(refname)", ref + "/"}, limit: listOutput, timeout: callTime})
+	refs, err := r.refsBelow(ctx, ref+"/")
 	if err != nil {
 		return nil, fmt.Errorf("salvages: %w", err)
 	}
 	kept := map[string]string{}
-	for name, sha := range parseRefs(out, " ") {
+	for name, sha := range refs {
 		kept[strings.TrimPrefix(name, salvageRefs)] = sha
 	}
 	return kept, nil
@@ -139,18 +140,20 @@ func runKinds() []string { return []string{"salvage", "tip", "found", "taken"} }
 // Drop forgets what is kept of the attempts of a run. git collects what nothing else refers to, in its own time.
 func (r *Repo) Drop(ctx context.Context, run string) error {
 	fail := func(err error) error { return fmt.Errorf("drop what is kept of %s: %w", run, err) }
-	list := []string{"for-each-ref", "--format=%(objectname) %(refname)"}
+	kept := map[string]string{}
 	for _, kind := range runKinds() {
 		ref := Own(kind, run)
 		if err := checkRef(ref); err != nil {
 			return fail(err)
 		}
-		list = append(list, ref+"/")
+		refs, err := r.refsBelow(ctx, ref+"/")
+		if err != nil {
+			return fail(err)
+		}
+		maps.Copy(kept, refs)
 	}
-	out, err := r.inRepo(ctx, r.common, r.top, call{args: list, limit: listOutput, timeout: callTime})
-	kept := parseRefs(out, " ")
-	if err != nil || len(kept) == 0 {
-		return err
+	if len(kept) == 0 {
+		return nil
 	}
 	var lines []string
 	for ref, sha := range kept {

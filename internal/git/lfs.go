@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,9 +15,30 @@ import (
 const (
 	// maxPointer is how long a pointer of git LFS is at most (its specification: less than 1,024 bytes).
 	maxPointer = 1024
-	// pointerBegins is how it begins.
-	pointerBegins = "version https://git-lfs.github.com/spec/"
+	// pointerSpec begins the versions of its specification.
+	pointerSpec = "https://git-lfs.github.com/spec/"
 )
+
+// pointerLine are the lines of a pointer after its version, in their order; those of extensions come before.
+func pointerLine() []*regexp.Regexp {
+	return []*regexp.Regexp{regexp.MustCompile(`^oid sha256:[0-9a-fA-F]{64}$`), regexp.MustCompile(`^size [0-9]+$`)}
+}
+
+// isPointer reports whether git-lfs would read a file as a pointer: it takes more than it writes, such as ends of lines of
+// Windows, and older names of the version. Of a version that we do not know, the first line counts alone: a pointer that is
+// missed is a file that is not sent.
+func isPointer(text []byte) bool {
+	lines := slices.DeleteFunc(strings.Split(strings.ReplaceAll(strings.TrimSpace(string(text)), "\r\n", "\n"), "\n"), func(l string) bool { return l == "" })
+	if len(text) >= maxPointer || len(lines) == 0 {
+		return false
+	}
+	version, has := strings.CutPrefix(lines[0], "version ")
+	if known := []string{pointerSpec + "v1", "https://hawser.github.com/spec/v1", "http://git-media.io/v/2"}; !has || !slices.Contains(known, version) {
+		return has && strings.HasPrefix(version, pointerSpec)
+	}
+	lines = slices.DeleteFunc(lines[1:], func(l string) bool { return strings.HasPrefix(l, "ext-") })
+	return slices.EqualFunc(lines, pointerLine(), func(l string, want *regexp.Regexp) bool { return want.MatchString(l) })
+}
 
 // errFound ends a search.
 var errFound = errors.New("found")
@@ -41,7 +64,7 @@ func (r *Repo) NamesLFS(ctx context.Context, base, tip string) (bool, error) {
 		if len(f) != 3 || f[1] != "blob" {
 			continue
 		}
-		if size, err := strconv.Atoi(f[2]); err == nil && size > len(pointerBegins) && size < maxPointer {
+		if size, err := strconv.Atoi(f[2]); err == nil && size < maxPointer {
 			small = append(small, f[0])
 		}
 	}
@@ -50,19 +73,17 @@ func (r *Repo) NamesLFS(ctx context.Context, base, tip string) (bool, error) {
 	}
 	c := call{args: []string{"cat-file", "--batch"}, env: r.inShadow(), stdin: strings.NewReader(strings.Join(small, "\n") + "\n"), limit: wholeIndex, timeout: treeTime}
 	err = r.stream(ctx, c, func(in io.Reader) error {
-		lines := bufio.NewReader(in)
-		for {
-			line, err := lines.ReadString('\n')
-			if strings.HasPrefix(line, pointerBegins) {
-				return errFound
-			}
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
+		br := bufio.NewReaderSize(in, maxHeaderLine)
+		for _, sha := range small {
+			body, err := readObject(br, sha, "blob")
 			if err != nil {
 				return err
 			}
+			if isPointer(body) {
+				return errFound
+			}
 		}
+		return nil
 	})
 	if errors.Is(err, errFound) {
 		return true, nil

@@ -122,11 +122,8 @@ func (r *Repo) Notes(ctx context.Context, name string) (map[string][]byte, error
 
 // notesHead is the commit of a ref of notes; "" where there is none.
 func (r *Repo) notesHead(ctx context.Context, ref string) (string, error) {
-	out, err := r.inRepo(ctx, r.common, r.top, call{args: []string{"for-each-ref", "--format=%(objectname) %(refname)", ref}, limit: smallOutput, timeout: callTime})
-	if err != nil {
-		return "", err
-	}
-	return parseRefs(out, " ")[ref], nil
+	tip, err := r.TipOf(ctx, ref)
+	return tip.SHA, err
 }
 
 // noteEntry is a note: where it is in the tree, spread over folders or not, its path without the slashes is the commit.

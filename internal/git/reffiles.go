@@ -41,7 +41,7 @@ func (r *Repo) NamedBy(ctx context.Context, top string) (Named, error) {
 	if isDir(filepath.Join(r.common, "reftable")) {
 		n, err = r.askNamed(ctx, real)
 	} else {
-		n, err = r.readNamed(gitDir)
+		n, err = r.readNamed(ctx, gitDir)
 	}
 	if err != nil {
 		return n, fmt.Errorf("refs: %w", err)
@@ -51,15 +51,8 @@ func (r *Repo) NamedBy(ctx context.Context, top string) (Named, error) {
 
 // askNamed is NamedBy with the git program.
 func (r *Repo) askNamed(ctx context.Context, top string) (n Named, err error) {
-	all, err := r.Refs(ctx)
-	if err != nil {
+	if n.Refs, err = r.askRefs(ctx, allRefs); err != nil {
 		return n, err
-	}
-	n.Refs = map[string]string{}
-	for name, sha := range all {
-		if !strings.HasPrefix(name, HeadPrefix) && !notShared(name) {
-			n.Refs[name] = sha
-		}
 	}
 	trees, err := r.Worktrees(ctx)
 	for _, t := range trees {
@@ -77,50 +70,10 @@ func notShared(name string) bool {
 	})
 }
 
-// readNamed is NamedBy from the files. Loose refs come first: whoever packs them writes the pack before it removes them.
-func (r *Repo) readNamed(gitDir string) (n Named, err error) {
-	loose, symbolic := map[string]string{}, map[string]string{}
-	err = filepath.WalkDir(filepath.Join(r.common, "refs"), func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) || err == nil && d.IsDir() {
-			return nil // its last ref was deleted meanwhile
-		}
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(r.common, path)
-		if name = filepath.ToSlash(name); err != nil || notShared(name) || strings.HasSuffix(name, ".lock") || !plainRef(name) {
-			return err
-		}
-		sha, to, err := readRef(filepath.Dir(path), filepath.Base(path))
-		switch {
-		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return err
-		case to != "":
-			symbolic[name] = to
-		case sha != "":
-			loose[name] = sha
-		}
-		if len(loose)+len(symbolic) > maxRefs {
-			return fmt.Errorf("more than %d: pack or delete some", maxRefs)
-		}
-		return nil
-	})
-	if err != nil {
+// readNamed is NamedBy from the files.
+func (r *Repo) readNamed(ctx context.Context, gitDir string) (n Named, err error) {
+	if n.Refs, err = r.readRefs(ctx, allRefs); err != nil {
 		return n, err
-	}
-	if n.Refs, err = r.packed(); err != nil {
-		return n, err
-	}
-	for name, sha := range loose {
-		n.Refs[name] = sha
-	}
-	for name, to := range symbolic {
-		for hop := 0; symbolic[to] != "" && hop < maxRefHops; hop++ {
-			to = symbolic[to]
-		}
-		if sha := n.Refs[to]; sha != "" {
-			n.Refs[name] = sha
-		}
 	}
 	sha, to, err := readRef(gitDir, "HEAD")
 	if err != nil {
@@ -130,6 +83,91 @@ func (r *Repo) readNamed(gitDir string) (n Named, err error) {
 		n.Branch, n.Head = to, n.Refs[to]
 	}
 	return n, nil
+}
+
+// allRefs is where all refs are.
+const allRefs = "refs/"
+
+// refsBelow gives the refs whose names begin with a folder of them; of all refs ours and those of one worktree are left out.
+// A repo that keeps its refs in files is read without a git program: git passes over what it cannot read, and ends as if all
+// were well.
+func (r *Repo) refsBelow(ctx context.Context, under string) (map[string]string, error) {
+	if isDir(filepath.Join(r.common, "reftable")) {
+		return r.askRefs(ctx, under)
+	}
+	return r.readRefs(ctx, under)
+}
+
+// askRefs is refsBelow with the git program.
+func (r *Repo) askRefs(ctx context.Context, under string) (map[string]string, error) {
+	c := call{args: []string{"for-each-ref", "--format=%(objectname) %(refname)", under}, limit: listOutput, timeout: callTime}
+	out, err := r.inRepo(ctx, r.common, r.top, c)
+	refs := parseRefs(out, " ")
+	maps.DeleteFunc(refs, func(name, _ string) bool { return otherwise(name, under) })
+	return refs, err
+}
+
+// otherwise reports whether a ref is none of those below a folder.
+func otherwise(name, under string) bool {
+	return !strings.HasPrefix(name, under) || under == allRefs && notShared(name)
+}
+
+// readRefs is refsBelow from the files. Loose refs come first: whoever packs them writes the pack before it removes them.
+func (r *Repo) readRefs(ctx context.Context, under string) (map[string]string, error) {
+	loose, symbolic := map[string]string{}, map[string]string{}
+	top := filepath.Join(r.common, filepath.FromSlash(under)) + string(filepath.Separator) // also where that is a link
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // its last ref was deleted meanwhile
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(r.common, path)
+		if name = filepath.ToSlash(name); err == nil && d.IsDir() && under == allRefs && notShared(name+"/") {
+			return fs.SkipDir
+		}
+		if err != nil || d.IsDir() || otherwise(name, under) || checkRef(name) != nil {
+			return err
+		}
+		if len(loose)+len(symbolic) >= maxRefs {
+			return fmt.Errorf("more than %d: pack or delete some", maxRefs)
+		}
+		if d.Type()&fs.ModeSymlink != 0 { // of an old git
+			linked, err := r.askRefs(ctx, name)
+			maps.Copy(loose, linked)
+			return err
+		}
+		sha, to, err := readRef(filepath.Dir(path), filepath.Base(path))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case to != "":
+			symbolic[name] = to
+		default:
+			loose[name] = sha
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	refs, err := r.packedRefs()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(refs, loose)
+	for name, to := range symbolic {
+		for hop := 0; symbolic[to] != "" && hop < maxRefHops; hop++ {
+			to = symbolic[to]
+		}
+		refs[name] = refs[to]
+	}
+	maps.DeleteFunc(refs, func(name, sha string) bool { return sha == "" || otherwise(name, under) || checkRef(name) != nil })
+	return refs, nil
 }
 
 // readRef reads a loose ref: an object name, or the name of another ref. One that is broken has neither.
@@ -155,13 +193,6 @@ func readRef(dir, name string) (sha, to string, err error) {
 // plainRef reports whether a ref's name can stand in a line of a file.
 func plainRef(name string) bool {
 	return strings.IndexFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }) < 0
-}
-
-// packed is packedRefs without ours and those of one worktree.
-func (r *Repo) packed() (map[string]string, error) {
-	refs, err := r.packedRefs()
-	maps.DeleteFunc(refs, func(name, _ string) bool { return notShared(name) || !plainRef(name) })
-	return refs, err
 }
 
 // packedRefs reads packed-refs.

@@ -18,27 +18,13 @@ const HeadPrefix = "HEAD:"
 // ownRefs are where we keep salvage; no work is done on them.
 const ownRefs = "refs/sluice/"
 
-// Refs gives every ref that matches one of the globs (as git for-each-ref has them, "refs/heads" or
-// "refs/heads/*"; none = every ref), but ours, and the HEAD of every worktree as HeadPrefix + its path:
-// a commit on a detached HEAD is on no ref at all. A ref to a tag has the tag's object name. How the repo
-// keeps its refs (loose, packed, reftable) makes no difference; broken ones are left out.
-func (r *Repo) Refs(ctx context.Context, globs ...string) (map[string]string, error) {
-	args := []string{"for-each-ref", "--format=%(objectname) %(refname)"}
-	for _, g := range globs {
-		if !strings.HasPrefix(g, "refs/") {
-			return nil, fmt.Errorf("refs: %.80q: a pattern begins with refs/", g)
-		}
-		args = append(args, g)
-	}
-	out, err := r.inRepo(ctx, r.common, r.top, call{args: args, limit: listOutput, timeout: callTime})
+// Refs gives every ref but ours and those of one worktree, and the HEAD of every worktree as HeadPrefix + its path: a commit
+// on a detached HEAD is on no ref at all. A ref to a tag has the tag's object name. How the repo keeps its refs (loose, packed,
+// reftable) makes no difference; broken ones are left out.
+func (r *Repo) Refs(ctx context.Context) (map[string]string, error) {
+	refs, err := r.refsBelow(ctx, allRefs)
 	if err != nil {
 		return nil, fmt.Errorf("refs: %w", err)
-	}
-	refs := parseRefs(out, " ")
-	for name := range refs {
-		if strings.HasPrefix(name, ownRefs) {
-			delete(refs, name)
-		}
 	}
 	trees, err := r.Worktrees(ctx)
 	if err != nil {

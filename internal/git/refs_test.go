@@ -61,7 +61,7 @@ func TestRefsSeeEveryCommit(t *testing.T) {
 	}
 }
 
-func TestRefsGlobs(t *testing.T) {
+func TestRefsAreOthers(t *testing.T) {
 	s := newSandbox(t)
 	r := s.open()
 	s.git("branch", "feat/x")
@@ -72,13 +72,21 @@ func TestRefsGlobs(t *testing.T) {
 	if _, ok := all["refs/sluice/salvage/r/s.1"]; ok || all["refs/tags/v1"] == "" || len(all) != 4 {
 		t.Errorf("%v", all)
 	}
-	some, err := r.Refs(ctx(t), "refs/heads/feat/*")
-	check(t, err)
-	if len(some) != 2 || some["refs/heads/feat/x"] == "" || some[HeadPrefix+s.dir] == "" {
-		t.Errorf("%v", some)
-	}
-	if _, err := r.Refs(ctx(t), "--exec=x"); err == nil {
-		t.Error("an option went through")
+}
+
+// Folders of refs that are links (git-new-workdir makes such) are read as git reads them.
+func TestRefsBehindLinks(t *testing.T) {
+	s := newSandbox(t)
+	s.git("branch", "dir/below")
+	for _, name := range []string{"refs/heads/dir", "refs"} {
+		at := filepath.Join(s.dir, ".git", name)
+		moved := s.beside(filepath.Base(name))
+		check(t, os.Rename(at, moved))
+		check(t, os.Symlink(moved, at))
+		refs, err := s.open().Refs(ctx(t))
+		if err != nil || len(refs) != 3 || refs["refs/heads/main"] == "" || refs["refs/heads/dir/below"] == "" {
+			t.Errorf("%s: %v %v", name, refs, err)
+		}
 	}
 }
 
@@ -87,14 +95,26 @@ func TestRefsBroken(t *testing.T) {
 	s := newSandbox(t)
 	r := s.open()
 	s.write(".git/refs/heads/gone", strings.Repeat("ab", 20)+"\n")
-	s.write(".git/refs/heads/torn", "abc")
+	s.git("branch", "torn")
+	s.git("pack-refs", "--all")
+	s.write(".git/refs/heads/torn", "abc") // what is packed is an old place of it
+	s.write(".git/refs/heads/.hidden", s.git("rev-parse", "HEAD"))
+	s.write(".git/refs/heads/other.lock", s.git("rev-parse", "HEAD"))
+	check(t, os.Symlink("main", filepath.Join(s.dir, ".git/refs/heads/linked")))
+	s.commit("loose")
 	refs, err := r.Refs(ctx(t))
 	check(t, err)
+	if asked, err := r.askRefs(ctx(t), allRefs); err != nil || len(asked) != 3 {
+		t.Errorf("%v %v", asked, err)
+	}
+	if len(refs) != 4 || refs["refs/heads/main"] == "" || refs["refs/heads/linked"] == "" || refs["refs/heads/gone"] == "" {
+		t.Errorf("%v", refs)
+	}
 	refs["A"] = strings.Repeat("ab", 20) // gone since Refs
 	commits, _, err := r.NewCommits(ctx(t), refs, []string{strings.Repeat("cd", 20)}, 10)
 	check(t, err)
-	if len(commits) != 1 {
-		t.Errorf("%d commits, want 1: %v", len(commits), refs)
+	if len(commits) != 2 {
+		t.Errorf("%d commits, want 2: %v", len(commits), refs)
 	}
 }
 
@@ -210,7 +230,7 @@ func TestNewCommitsOfTags(t *testing.T) {
 	s := newSandbox(t)
 	r := s.open()
 	s.git("tag", "-a", "-m", "t", "v1")
-	old, err := r.Refs(ctx(t), "refs/tags")
+	old, err := r.Refs(ctx(t))
 	check(t, err)
 	sha := s.commit("x")
 	s.git("tag", "-a", "-m", "t", "v2")

@@ -2,6 +2,7 @@ package git
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,6 +63,41 @@ func TestGitThatCouldNotRead(t *testing.T) {
 		if hits == 0 {
 			t.Errorf("git does not open %s", file)
 		}
+	}
+}
+
+// TestRefsThatCouldNotBeRead is the same for the refs: a commit that is not listed would count as new, or as made by nobody.
+func TestRefsThatCouldNotBeRead(t *testing.T) {
+	s := newSandbox(t)
+	s.git("branch", "packed")
+	s.git("tag", "-a", "-m", "t", "v1")
+	s.git("update-ref", "refs/sluice/salvage/w-1/A.1", "HEAD")
+	s.git("pack-refs", "--all", "--no-prune")
+	s.commit("packed and loose")
+	s.git("branch", "dir/loose")
+	s.git("update-ref", "refs/sluice/salvage/w-1/A.2", "HEAD")
+	r := s.open()
+	refs, err := r.Refs(ctx(t))
+	check(t, err)
+	kept, err := r.Salvages(ctx(t), "w-1")
+	check(t, err)
+	if len(refs) != 5 || len(kept) != 2 {
+		t.Fatalf("%v\n%v", refs, kept)
+	}
+	for _, file := range []string{"packed-refs", "refs", "refs/heads", "refs/heads/main", "refs/heads/dir", "refs/heads/dir/loose",
+		"refs/sluice/salvage/w-1", "refs/sluice/salvage/w-1/A.2"} {
+		t.Run(strings.ReplaceAll(file, "/", "-"), func(t *testing.T) {
+			failsToOpen(t, "for-each-ref", filepath.Join(s.dir, ".git", file), 1)
+			r, err := Open(ctx(t), s.dir)
+			check(t, err)
+			defer r.Close()
+			if got, err := r.Refs(ctx(t)); err == nil && !maps.Equal(got, refs) {
+				t.Errorf("it has\n%v\nand not\n%v", got, refs)
+			}
+			if got, err := r.Salvages(ctx(t), "w-1"); err == nil && !maps.Equal(got, kept) {
+				t.Errorf("it has\n%v\nand not\n%v", got, kept)
+			}
+		})
 	}
 }
 

@@ -106,16 +106,12 @@ func (r *Repo) FillWorktree(ctx context.Context, path string) error {
 // addArgs makes the command line, after a look at what there is to make the worktree of.
 func (r *Repo) addArgs(ctx context.Context, path, branch, ref string) ([]string, error) {
 	args := []string{"worktree", "add", "--quiet", "--no-checkout", "--no-track"}
-	out, err := r.inRepo(ctx, r.common, r.top, call{
-		args: []string{"for-each-ref", "--format=%(refname)", ref}, limit: smallOutput, timeout: callTime,
-	})
+	tip, err := r.TipOf(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	for line := range strings.Lines(string(out)) {
-		if strings.TrimSuffix(line, "\n") == ref {
-			return append(args[:len(args)-1], "--", path, branch), nil
-		}
+	if tip.SHA != "" {
+		return append(args[:len(args)-1], "--", path, branch), nil
 	}
 	head, err := r.Head(ctx, r.top)
 	if err != nil {

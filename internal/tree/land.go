@@ -18,6 +18,7 @@ const (
 	FF     = "ff"     // the branch goes on to the run's commits
 	Merge  = "merge"  // a merge commit
 	Rebase = "rebase" // the run's commits, made anew
+	PR     = "pr"     // a pull request of the run's commits
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 	trailerPrefix = "Sluice-"
 	// maxCommits is how many commits one landing may bring.
 	maxCommits = 1000
-	// landedRefs name the commit that a branch got from a run.
+	// landedRefs name the commit that a branch gets from a run.
 	landedRefs = "landed"
 )
 
@@ -112,12 +113,21 @@ func (l Landing) do(ctx context.Context, repo *git.Repo, at func(string)) (out L
 	}
 	out.Files = len(changes)
 	at("made")
-	_, why, err = Advance{Branch: l.Onto, From: out.From, To: out.Commit, Top: l.Top, Write: true}.do(ctx, repo, indexWait, at)
-	if err != nil || why != "" {
-		return out, why, err
+	ref := git.Own(landedRefs, l.Run)
+	was, err := repo.TipOf(ctx, ref)
+	if err != nil {
+		return out, "", err
 	}
-	at("advanced")
-	return out, "", repo.Keep(ctx, git.Own(landedRefs, l.Run), out.Commit)
+	// Before the branch moves: LandedAs looks whether it has the commit, also after a kill.
+	if err := repo.Keep(ctx, ref, out.Commit); err != nil {
+		return out, "", err
+	}
+	at("kept")
+	_, why, err = Advance{Branch: l.Onto, From: out.From, To: out.Commit, Top: l.Top, Write: true}.do(ctx, repo, indexWait, at)
+	if err == nil && why != "" && was.SHA != out.Commit {
+		err = repo.MoveRef(ctx, repo.Top(), ref, out.Commit, was.SHA, "sluice: not landed")
+	}
+	return out, why, err
 }
 
 // Settle completes a move of a killed process whose ref has moved and whose index has not. A folder that is gone has none.
@@ -274,7 +284,8 @@ func Trailer(key, value string) string {
 	return trailerPrefix + key + ": " + strings.Join(strings.Fields(value), " ")
 }
 
-// LandedAs returns what a run was landed as: the commit, and whether the branch still has it. commit is "" if it never was.
+// LandedAs returns what a run was landed as, and whether the branch has that: a landing may have been killed before it moved
+// the branch, or a person has moved it back. commit is "" if it never was.
 func LandedAs(ctx context.Context, repo *git.Repo, run, onto string) (commit string, there bool, err error) {
 	tip, err := repo.TipOf(ctx, git.Own(landedRefs, run))
 	if err != nil || tip.SHA == "" {

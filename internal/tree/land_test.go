@@ -156,7 +156,7 @@ func TestLandOntoABranchThatIsNotCheckedOut(t *testing.T) {
 }
 
 func TestLandIsCompletedAfterAKill(t *testing.T) {
-	for _, at := range []string{"made", "locked", "recorded", "patched", "written", "moved", "swapped", "advanced"} {
+	for _, at := range []string{"made", "kept", "locked", "recorded", "patched", "written", "moved", "swapped"} {
 		t.Run(at, func(t *testing.T) {
 			p, _, l := worked(t)
 			p.busy()
@@ -166,6 +166,10 @@ func TestLandIsCompletedAfterAKill(t *testing.T) {
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 				t.Fatalf("not killed: %v %s", err, out)
+			}
+			has := p.git("log", "-1", "--format=%s") == "the work"
+			if commit, there, err := LandedAs(t.Context(), p.open(), "x-1", "refs/heads/main"); err != nil || there != has || has && commit != p.git("rev-parse", "main") {
+				t.Errorf("the branch has it: %v, and it is known as landed: %v, as %s, %v", has, there, commit, err)
 			}
 			landed, why, err := l.run(p)
 			if err != nil || why != "" && !landed.Already {
@@ -177,8 +181,43 @@ func TestLandIsCompletedAfterAKill(t *testing.T) {
 			if got := p.status(); got != busyStatus {
 				t.Errorf("status:\n%s\nwant\n%s", got, busyStatus)
 			}
+			if commit, there, err := LandedAs(t.Context(), p.open(), "x-1", "refs/heads/main"); err != nil || !there || commit != p.git("rev-parse", "main") {
+				t.Errorf("landed as %s, there: %v, %v", commit, there, err)
+			}
 			p.undoesNothing(l.Tip)
 		})
+	}
+}
+
+// TestLandKeepsWhatWasLanded: a landing that is refused at the last moment leaves what an earlier one was known as.
+func TestLandKeepsWhatWasLanded(t *testing.T) {
+	p, w, l := worked(t)
+	first, why, err := l.run(p)
+	if why != "" || err != nil {
+		t.Fatal(why, err)
+	}
+	w.write("c", "more\n")
+	w.git("commit", "-qam", "more")
+	l.Tip = w.git("rev-parse", "HEAD")
+	p.write("c", "mine\n")
+	if _, why, err := l.run(p); !strings.Contains(why, "changes of yours") || err != nil {
+		t.Fatal(why, err)
+	}
+	if commit, there, err := LandedAs(t.Context(), p.open(), "x-1", "refs/heads/main"); err != nil || !there || commit != first.Commit {
+		t.Errorf("landed as %s, there: %v, %v", commit, there, err)
+	}
+}
+
+// TestLandedBeforeNamesWhatTheBranchHas: a commit that the branch does not have is not what it has the work as.
+func TestLandedBeforeNamesWhatTheBranchHas(t *testing.T) {
+	p, _, l := worked(t)
+	work := Work{Run: "x-1"}
+	if _, err := work.Land(t.Context(), p.open(), l); err != nil {
+		t.Fatal(err)
+	}
+	p.git("update-ref", "refs/sluice/landed/x-1", p.git("commit-tree", "-m", "never on it", "main^{tree}"))
+	if out, err := work.Land(t.Context(), p.open(), l); err == nil && (!out.Already || out.Commit != "") {
+		t.Errorf("%+v %v", out, err)
 	}
 }
 

@@ -478,6 +478,11 @@ func (y *trial) moved(p *person, tree, commits string) func(what string) {
 		if got := p.status(); got != busyStatus || p.read(".env") != "secret\n" {
 			y.Errorf("%s: status:\n%s\nwant\n%s", what, got, busyStatus)
 		}
+		if y.c.Do == "land" && commits != "1" {
+			if commit, there, err := LandedAs(y.Context(), p.open(), y.c.Land.Run, y.c.Land.Onto); err != nil || !there || commit != p.git("rev-parse", "main") {
+				y.Errorf("%s: landed as %s, there: %v, %v", what, commit, there, err)
+			}
+		}
 		if n := p.git("rev-list", "--count", "main"); n != commits {
 			y.Errorf("%s: %s commits", what, n)
 		}

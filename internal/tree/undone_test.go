@@ -37,3 +37,100 @@ func TestLandingUndoesNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestLandingUndoesNoOtherBranch: commits of a run that have in their history what others made on another branch, and leave
+// out what that brought, would have a later merge of that branch bring nothing: git takes it for merged.
+func TestLandingUndoesNoOtherBranch(t *testing.T) {
+	ours := func(w *person, ref string) { w.git("merge", "-q", "-s", "ours", "-m", "up to date", ref) }
+	for name, c := range map[string]struct {
+		do  func(p, w *person)
+		how string // "" = each way that keeps the run's commits
+		of  string // the branch that is named; "" = it lands
+	}{
+		"a branch":   {func(_, w *person) { ours(w, "other") }, "", "other"},
+		"a remote's": {func(_, w *person) { ours(w, "origin/main") }, "", "origin/main"},
+		"the first parent": {func(_, w *person) {
+			tip := w.git("rev-parse", "HEAD^{tree}")
+			w.git("reset", "-q", "--hard", w.git("commit-tree", "-m", "x", "-p", "other", "-p", "HEAD", tip))
+		}, "", "other"},
+		"with no merge": {func(_, w *person) {
+			tip := w.git("rev-parse", "HEAD^{tree}")
+			w.git("reset", "-q", "--hard", w.git("commit-tree", "-m", "x", "-p", "other", tip))
+		}, "", "other"},
+		"a part of a branch": {func(p, w *person) {
+			ours(w, "other")
+			p.git("checkout", "-q", "other")
+			p.write("c", "more\n")
+			p.git("commit", "-qam", "more")
+			p.git("checkout", "-q", "main")
+		}, "", "another branch"},
+		"of a run that has undone it": {func(p, w *person) {
+			p.git("update-ref", "refs/sluice/base/x-2", "main")
+			p.git("worktree", "add", "-q", "-b", "sluice/x-2", p.dir+"-x-2")
+			ours(p.in(p.dir+"-x-2"), "other")
+			w.git("merge", "-q", "-m", "x-2", "sluice/x-2")
+		}, "", "other"},
+		"a run's": {func(p, w *person) {
+			p.git("update-ref", "refs/sluice/base/x-2", "main")
+			p.git("tag", "-d", "v1")
+			p.git("branch", "-m", "other", "sluice/x-2")
+			ours(w, "sluice/x-2")
+		}, "", "sluice/x-2"},
+		"seen by a person": {func(p, w *person) {
+			ours(w, "other")
+			p.git("branch", "look", "sluice/x-1")
+			p.git("checkout", "-q", "look")
+			p.git("commit", "-q", "--allow-empty", "-m", "on top")
+			p.git("checkout", "-q", "main")
+		}, "", "other"},
+		"as one commit": {func(_, w *person) { ours(w, "other") }, Squash, ""},
+		"merged": {func(_, w *person) {
+			w.git("merge", "-q", "-m", "other", "v1")
+			w.git("merge", "-q", "-m", "other", "other")
+		}, "", ""},
+		"its own": {func(p, w *person) {
+			p.git("update-ref", "refs/remotes/origin/sluice/x-1", "sluice/x-1")
+			w.write("a", "work again\n")
+			w.git("commit", "-qam", "three")
+		}, "", ""},
+	} {
+		for _, how := range []string{FF, Merge, PR, Squash} {
+			if c.how != how && (c.how != "" || how == Squash) {
+				continue
+			}
+			t.Run(name+" "+how, func(t *testing.T) {
+				p, w, l := worked(t)
+				p.git("checkout", "-q", "-b", "other")
+				p.write("b", "a person's\n")
+				p.git("commit", "-qam", "a person's")
+				p.write("b", "a person's own\n") // and the same place again
+				p.git("commit", "-qam", "again")
+				p.git("tag", "-a", "-m", "v1", "v1", "other~")
+				p.git("update-ref", "refs/remotes/origin/main", "other")
+				p.git("checkout", "-q", "main")
+				gone := "refs/remotes/origin/main"
+				if name == "a remote's" {
+					gone = "refs/heads/other"
+				}
+				p.git("update-ref", "-d", gone)
+				c.do(p, w)
+				repo := p.open()
+				if err := repo.Keep(t.Context(), git.Own("base", "x-1"), l.Base); err != nil {
+					t.Fatal(err)
+				}
+				work := Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1"}
+				_, err := work.Landing(t.Context(), repo, "refs/heads/main", how, "")
+				if c.of == "" && err != nil || c.of != "" && (err == nil || !strings.Contains(err.Error(), " of "+c.of+", and undoes or changes again what that brought: b")) {
+					t.Errorf("%v", err)
+				}
+				if c.of != "" && err != nil && !strings.Contains(err.Error(), "or `sluice land x-1` for one commit") {
+					t.Errorf("it says %v", err)
+				}
+				work.Unjudged = true
+				if _, err := work.Landing(t.Context(), repo, "refs/heads/main", how, ""); err != nil {
+					t.Errorf("with --unjudged: %v", err)
+				}
+			})
+		}
+	}
+}

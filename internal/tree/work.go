@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"sluice/internal/git"
@@ -124,51 +123,6 @@ func (w Work) judged(ctx context.Context, repo *git.Repo, l Landing) error {
 		"branch %s is not what a gate of %s has passed", w.Branch, w.Run)
 }
 
-// keeps refuses a tip that has commits of the branch in its history and not what they changed: it would go from the branch,
-// and those who judged have not seen that, as the run began without it.
-func (w Work) keeps(ctx context.Context, repo *git.Repo, l Landing) error {
-	onto, err := repo.TipOf(ctx, l.Onto)
-	if err != nil || onto.SHA == "" || w.Unjudged {
-		return err
-	}
-	merged, err := repo.MergeBases(ctx, onto.SHA, l.Tip)
-	if err != nil {
-		return err
-	}
-	for _, m := range merged {
-		files, err := undone(ctx, repo, l.Base, l.Tip, m)
-		if err != nil {
-			return err
-		}
-		if len(files) > 0 {
-			return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `sluice land %s --unjudged`", m, l.Tip, w.Run),
-				"branch %s has merged %.12s of %s, and undoes or changes again what that brought: %s", w.Branch, m, short(l.Onto), some(files))
-		}
-	}
-	return nil
-}
-
-// undone names the files in which tip has not what lies between base and a commit of its history.
-func undone(ctx context.Context, repo *git.Repo, base, tip, merged string) (files []string, err error) {
-	if has, err := repo.Descends(ctx, base, merged); err != nil || has {
-		return nil, err
-	}
-	from, err := repo.MergeBases(ctx, base, merged)
-	if err != nil {
-		return nil, err
-	}
-	tree, files, err := repo.Replay(ctx, strings.Join(from[:min(len(from), 1)], ""), merged, tip)
-	if err != nil && !errors.Is(err, git.ErrConflict) {
-		return nil, err
-	}
-	changes, err := repo.ChangesBetween(ctx, tip, tree)
-	for _, c := range changes {
-		files = append(files, c.Path)
-	}
-	slices.Sort(files)
-	return slices.Compact(files), err
-}
-
 // trailers say which run it was and who passed its gates.
 func (w Work) trailers() []string {
 	out := []string{Trailer("Run", w.Run)}
@@ -220,7 +174,10 @@ func (w Work) Land(ctx context.Context, repo *git.Repo, l Landing) (Landed, erro
 	case err != nil:
 		return out, err
 	case out.Already:
-		out.Commit, _, err = LandedAs(ctx, repo, w.Run, l.Onto)
+		commit, there, err := LandedAs(ctx, repo, w.Run, l.Onto)
+		if out.Commit = commit; !there {
+			out.Commit = ""
+		}
 		return out, err
 	}
 	return out, w.undone(why)

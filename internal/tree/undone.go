@@ -1,0 +1,186 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sluice/internal/git"
+)
+
+// part is a commit of others that a run has in its history.
+type part struct{ commit, of string }
+
+// keeps refuses a tip that has commits of others in its history and not what they changed. Those of the branch it goes to
+// would go from there; of every other branch a later merge would bring nothing, as git takes it for merged. Those who judged
+// have not seen that, as the run began without them.
+func (w Work) keeps(ctx context.Context, repo *git.Repo, l Landing) error {
+	onto, err := repo.TipOf(ctx, l.Onto)
+	if err != nil || onto.SHA == "" || w.Unjudged {
+		return err
+	}
+	merged, err := repo.MergeBases(ctx, onto.SHA, l.Tip)
+	if err != nil {
+		return err
+	}
+	var parts []part
+	for _, m := range merged {
+		parts = append(parts, part{m, short(l.Onto)})
+	}
+	if l.How != Squash && l.How != Rebase { // these leave the history behind
+		others, err := w.others(ctx, repo, l)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, others...)
+	}
+	for i, m := range parts {
+		files, err := undone(ctx, repo, l.Base, l.Tip, m.commit)
+		if err != nil {
+			return err
+		}
+		if len(files) > 0 {
+			do := fmt.Sprintf("look: git diff %.12s %.12s; then `sluice land %s --unjudged`", m.commit, l.Tip, w.Run)
+			if i >= len(merged) {
+				do += fmt.Sprintf(", or `sluice land %s` for one commit without that history", w.Run)
+			}
+			return stuck(do, "branch %s has merged %.12s of %s, and undoes or changes again what that brought: %s", w.Branch, m.commit, m.of, some(files))
+		}
+	}
+	return nil
+}
+
+// others are the newest commits in the run's history that are on branches and tags of others.
+func (w Work) others(ctx context.Context, repo *git.Repo, l Landing) ([]part, error) {
+	list, why, err := Commits(ctx, repo, l.Base, l.Tip)
+	if err != nil || why != "" {
+		return nil, errors.Join(err, w.undone(why))
+	}
+	refs, err := w.refs(ctx, repo, l.Tip)
+	if err != nil {
+		return nil, err
+	}
+	found, err := newest(ctx, repo, l, list, refs)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	// What a person's branch has of another is as the person wants it. Another run's may have undone it: it stands for itself.
+	var out []part
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		run, err := w.isRun(ctx, repo, name)
+		if err != nil {
+			return nil, err
+		}
+		if !run {
+			continue
+		}
+		found, err := newest(ctx, repo, l, list, map[string]string{name: refs[name]})
+		if err != nil {
+			return nil, err
+		}
+		delete(refs, name)
+		out = append(out, found...)
+	}
+	found, err = newest(ctx, repo, l, list, refs)
+	return append(found, out...), err
+}
+
+// refs are the branches and tags of others, by their full names. One that has the tip is built on the run's work.
+func (w Work) refs(ctx context.Context, repo *git.Repo, tip string) (map[string]string, error) {
+	named, err := repo.NamedBy(ctx, repo.Top())
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(named.Refs, func(name, _ string) bool {
+		return name == headRefs+w.Branch || strings.HasPrefix(name, remoteRefs) && strings.HasSuffix(name, "/"+w.Branch)
+	})
+	has := func(refs map[string]string) (bool, error) {
+		lacking, _, err := repo.NewCommits(ctx, map[string]string{"tip": tip}, slices.Collect(maps.Values(refs)), 1)
+		return len(lacking) == 0, err
+	}
+	if some, err := has(named.Refs); err != nil || !some {
+		return named.Refs, err
+	}
+	for name, sha := range named.Refs {
+		if on, err := has(map[string]string{name: sha}); err != nil {
+			return nil, err
+		} else if on {
+			delete(named.Refs, name)
+		}
+	}
+	return named.Refs, nil
+}
+
+const remoteRefs = "refs/remotes/"
+
+// isRun says that a ref is the branch of a run, here or as a remote has it.
+func (w Work) isRun(ctx context.Context, repo *git.Repo, name string) (bool, error) {
+	prefix := "/" + strings.TrimSuffix(w.Branch, w.Run)
+	_, run, found := strings.Cut(name, prefix)
+	if !found || !strings.HasPrefix(name, headRefs) && !strings.HasPrefix(name, remoteRefs) {
+		return false, nil
+	}
+	base, err := repo.TipOf(ctx, git.Own("base", run))
+	return base.SHA != "", err
+}
+
+// newest are the newest of the run's commits that some of the refs have too.
+func newest(ctx context.Context, repo *git.Repo, l Landing, list []git.Commit, refs map[string]string) ([]part, error) {
+	not := append(slices.Collect(maps.Values(refs)), l.Base)
+	own, _, err := repo.NewCommits(ctx, map[string]string{"tip": l.Tip}, not, len(list))
+	if err != nil {
+		return nil, err
+	}
+	theirs := map[string]bool{}
+	for _, c := range list {
+		theirs[c.SHA] = true
+	}
+	for _, c := range own {
+		delete(theirs, c.SHA)
+	}
+	before := map[string]bool{}
+	for _, c := range list {
+		for _, p := range c.Parents {
+			before[p] = before[p] || theirs[c.SHA]
+		}
+	}
+	var out []part
+	for _, c := range list {
+		if !theirs[c.SHA] || before[c.SHA] {
+			continue
+		}
+		of := "another branch"
+		for _, name := range slices.Sorted(maps.Keys(refs)) {
+			if refs[name] == c.SHA {
+				of = strings.TrimPrefix(short(name), remoteRefs)
+				break
+			}
+		}
+		out = append(out, part{c.SHA, of})
+	}
+	return out, nil
+}
+
+// undone names the files in which tip has not what lies between base and a commit of its history.
+func undone(ctx context.Context, repo *git.Repo, base, tip, merged string) (files []string, err error) {
+	if has, err := repo.Descends(ctx, base, merged); err != nil || has {
+		return nil, err
+	}
+	from, err := repo.MergeBases(ctx, base, merged)
+	if err != nil {
+		return nil, err
+	}
+	tree, files, err := repo.Replay(ctx, strings.Join(from[:min(len(from), 1)], ""), merged, tip)
+	if err != nil && !errors.Is(err, git.ErrConflict) {
+		return nil, err
+	}
+	changes, err := repo.ChangesBetween(ctx, tip, tree)
+	for _, c := range changes {
+		files = append(files, c.Path)
+	}
+	slices.Sort(files)
+	return slices.Compact(files), err
+}
