@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ type graph struct {
 	topo  []*Step                    // steps, upstream first
 	fwd   map[string][]string        // forward edges: on_pass, needs, and what leads elsewhere
 	down  map[string]map[string]bool // strictly downstream
+	pass  map[string][]string        // on_pass and needs alone
 	ext   []*Step                    // steps that need something of other workflows
 	files map[string][]*Step         // by the name of the sentinel they signal with
 	words map[string][]word          // by the name of a person's file, without its ending
@@ -58,6 +60,7 @@ func (s *Spec) Link() []GraphFault {
 	if cycle := g.forward(s, in); cycle != nil {
 		return []GraphFault{cycleFault(cycle)}
 	}
+	g.pass = maps.Clone(g.fwd)
 	if cycle := g.sideways(s, in); cycle != nil {
 		return []GraphFault{cycleFault(cycle)}
 	}
@@ -139,7 +142,7 @@ func (g *graph) sideways(s *Spec, in map[string]int) (cycle []string) {
 					continue
 				}
 				in[t]++
-				g.fwd[st.ID] = append(g.fwd[st.ID], t)
+				g.fwd[st.ID] = append(slices.Clip(g.fwd[st.ID]), t)
 				if c := g.close(); c != nil {
 					return c
 				}
