@@ -422,7 +422,7 @@ func (d *decider) send(r *Run, w *Spec, g *Gate, f failure) {
 	default:
 		d.undo(r, w, g.Step, "", true, why)
 		d.put(StepRouted{of: Of(r.ID), Step: g.Step, N: r.Current(g.Step).N, To: f.target})
-		if r.Current(f.target) != nil { // it was led to before, by another way
+		if !IsEnd(f.target) { // another way may have led there before, or to what follows
 			d.undo(r, w, f.target, "", false, why)
 		}
 	}

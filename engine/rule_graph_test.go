@@ -213,3 +213,20 @@ func TestRule15UndoFollowsWhatWasLaunched(t *testing.T) {
 	s.judged("greview", OutcomeFail)
 	s.want(s.step("fix"), "3 ready", s.step("impl"), "-")
 }
+
+func TestRule15RouteToWhatComesBefore(t *testing.T) {
+	w := flow("x", aStep("build"), aGate("build", to("check")), aStep("check"), aGate("check", to(EndDone), onFail("fix")),
+		aStep("fix"), aGate("fix", to("check"), onFail("prep")), aStep("prep"), aGate("prep", to("build")))
+	s := begin(t, "8-semantics 15", "work sent to a step undoes what its pass leads to", w)
+	s.done("build")
+	s.judged("gbuild", OutcomePass)
+	s.done("check")
+	s.judged("gcheck", OutcomeFail)
+	s.done("fix")
+	s.want(s.step("build"), "1 passed")
+	s.judged("gfix", OutcomeFail)
+	s.want(s.step("prep"), "1 ready", s.step("build"), "-")
+	s.done("prep")
+	s.judged("gprep", OutcomePass)
+	s.want(s.step("build"), "2 running")
+}

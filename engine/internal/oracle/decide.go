@@ -231,7 +231,7 @@ func (s *State) send(r *Run, g *Gate, target string) {
 				q.State = "superseded"
 			}
 		}
-		if !isEnd(target) && r.Cur(target) != nil {
+		if !isEnd(target) {
 			s.undo(r, target, "", false)
 		}
 	default:
