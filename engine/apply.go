@@ -422,9 +422,7 @@ func (f RoundFailed) apply(s *State, at time.Time) {
 		q.Feedback = f.Feedback
 	}
 	q.State, q.Outcome, q.ByKind, q.By, q.Ended = Refused, f.Outcome, f.ByKind, f.By, at
-	if f.LetThrough > 0 {
-		q.LetThrough, q.To = f.LetThrough, f.To
-	}
+	q.LetThrough, q.To = f.LetThrough, f.To
 	if f.Forced {
 		set(&r.Forced, f.Gate, true)
 	}

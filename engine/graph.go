@@ -276,6 +276,12 @@ func (s *Spec) leadsBack(target, step string) bool {
 // LeadsTo says that to is strictly downstream of from.
 func (s *Spec) LeadsTo(from, to string) bool { return s.graph.down[from][to] }
 
+// Concerns reports whether a failure of the work of from, which was sent to another step or back, is for an attempt of step to
+// read: it is one of the two, or on the way from where the work went to where it failed.
+func (s *Spec) Concerns(step, from, to string) bool {
+	return step == from || step == to || s.graph.down[to][step] && s.graph.down[step][from]
+}
+
 // Downstream gives the steps strictly downstream of id, in file order.
 func (s *Spec) Downstream(id string) []string {
 	var out []string
