@@ -207,7 +207,7 @@ func history(run *engine.Run, spec *engine.Spec) []RetryFile {
 	for _, g := range spec.Gates {
 		for _, q := range run.Rounds[g.ID] {
 			if q.File > 0 {
-				out = append(out, RetryFile{Gate: g.ID, N: q.File, Path: engine.RetryPath(g.RetryContext, run.RetryDir, q.File)})
+				out = append(out, RetryFile{Gate: g.ID, N: q.File, Path: engine.RetryPath(g.RetryContext, run.RetryDir, q.File), Step: q.Step, To: q.To})
 			}
 		}
 	}

@@ -115,6 +115,8 @@ type RetryFile struct {
 	Gate string
 	N    int
 	Path string // below the repo's root
+	Step string // whose work was judged
+	To   string // where it was sent
 }
 
 // Place is a folder that may have changed.

@@ -111,6 +111,9 @@ func (f RunStarted) apply(s *State, at time.Time) {
 
 func (f RunBegan) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
+	if r.Phase != RunPending {
+		wrong("%s began as %s", f.Run, r.Phase)
+	}
 	r.Phase, r.Started, r.RetryDir = RunRunning, at, f.RetryDir
 	if r.Child == nil {
 		r.Writes = append(r.Writes, &Write{ID: f.Run + "/sweep", Sweep: true})
@@ -422,9 +425,7 @@ func (f RoundFailed) apply(s *State, at time.Time) {
 		q.Feedback = f.Feedback
 	}
 	q.State, q.Outcome, q.ByKind, q.By, q.Ended = Refused, f.Outcome, f.ByKind, f.By, at
-	if f.LetThrough > 0 {
-		q.LetThrough, q.To = f.LetThrough, f.To
-	}
+	q.LetThrough, q.To = f.LetThrough, f.To
 	if f.Forced {
 		set(&r.Forced, f.Gate, true)
 	}
@@ -466,12 +467,18 @@ func (f CountReset) apply(s *State, _ time.Time) {
 
 func (f StepPassed) apply(s *State, at time.Time) {
 	a := s.at(f.Run).now(f.Step, f.N)
+	if a.State != Gating {
+		wrong("%s: %s.%d passed as %s", f.Run, f.Step, f.N, a.State)
+	}
 	a.State, a.To, a.Ended = Passed, f.To, at
 }
 
 func (f StepRouted) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	a := r.now(f.Step, f.N)
+	if a.State != Gating && a.State != Passed { // a late veto routes what has passed
+		wrong("%s: %s.%d was sent elsewhere as %s", f.Run, f.Step, f.N, a.State)
+	}
 	a.State, a.To, a.Ended = Routed, []string{f.To}, at
 	for _, qs := range r.Rounds {
 		if q := qs[len(qs)-1]; q.Step == f.Step && q.Attempt == f.N && q.Open() {

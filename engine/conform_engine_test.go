@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -92,5 +93,37 @@ func TestStatesAreDocumented(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestApplyRefusesContradictions: Apply panics on a fact that contradicts the state, as DESIGN.md promises.
+func TestApplyRefusesContradictions(t *testing.T) {
+	flowOf := func() *Spec { return flow("x", aStep("a"), aGate("a", to(EndDone), onFail(EndFailed))) }
+	failed := func(s *script) {
+		s.done("a")
+		s.judged("ga", OutcomeFail)
+		s.want(s.r().Phase, RunFailed)
+	}
+	for _, c := range []struct {
+		name   string
+		before func(*script)
+		fact   func(run string) Fact
+		says   string
+	}{
+		{"a pass of what has not been judged", func(*script) {}, func(run string) Fact { return StepPassed{of: Of(run), Step: "a", N: 1} }, "a.1 passed as running"},
+		{"a route of what has not been judged", func(*script) {}, func(run string) Fact { return StepRouted{of: Of(run), Step: "a", N: 1, To: EndDone} }, "sent elsewhere as running"},
+		{"a failed run begins", failed, func(run string) Fact { return RunBegan{of: Of(run)} }, "began as failed"},
+		{"a running run begins", func(*script) {}, func(run string) Fact { return RunBegan{of: Of(run)} }, "began as running"},
+	} {
+		s := begin(t, "13-law contradictions", c.name, flowOf())
+		c.before(s)
+		func() {
+			defer func() {
+				if got := fmt.Sprint(recover()); !strings.Contains(got, "engine: ") || !strings.Contains(got, c.says) {
+					t.Errorf("%s: panicked with %q, want %q", c.name, got, c.says)
+				}
+			}()
+			s.st.Apply(s.now, c.fact(s.run))
+		}()
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -421,34 +422,39 @@ func (d *decider) send(r *Run, w *Spec, g *Gate, f failure) {
 	default:
 		d.undo(r, w, g.Step, "", true, why)
 		d.put(StepRouted{of: Of(r.ID), Step: g.Step, N: r.Current(g.Step).N, To: f.target})
+		if !IsEnd(f.target) { // another way may have led there before, or to what follows
+			d.undo(r, w, f.target, "", false, why)
+		}
 	}
 }
 
 // listBack notes that a gate sends the list's work back.
 func (d *decider) listBack(r *Run, w *Spec, g *Gate, f failure) {
 	st := w.List()
-	if st == nil || r.List == nil || r.List.To != "" || r.Current(st.ID) == nil || f.target != st.ID && !w.graph.down[f.target][st.ID] {
+	if st == nil || r.List == nil || r.List.To != "" || r.Current(st.ID) == nil || f.target != st.ID && !r.follows(w, f.target)[st.ID] {
 		return
 	}
 	d.put(ListSentBack{of: Of(r.ID), Gate: g.ID, Feedback: f.feedback})
 }
 
-// undo un-passes root (unless keep) and all downstream of it, and the fixing steps asked for by what is undone. The
+// undo un-passes root (unless keep) and all that follows from it, the origin of a failure too, and the fixing steps asked for by what is undone. The
 // counts of gates strictly upstream of origin that have to be passed again start at 0 (8-semantics 15, 17).
 func (d *decider) undo(r *Run, w *Spec, root, origin string, keep bool, why string) {
 	in := map[string]bool{root: true}
 	grow := func(id string) {
 		in[id] = true
-		for t := range w.graph.down[id] {
-			in[t] = true
-		}
+		maps.Copy(in, r.follows(w, id))
 	}
+	feeds := func(t string) bool { return t == root || r.follows(w, t)[root] }
 	grow(root)
+	if origin != "" {
+		grow(origin)
+	}
 	for more := true; more; {
 		more = false
 		for _, t := range w.graph.order {
 			from, sent := r.Sent[t]
-			if !sent || t == root || w.graph.down[t][root] { // what feeds root stands
+			if !sent || feeds(t) { // what feeds root stands
 				continue
 			}
 			if in[from] && from != root || in[t] {
@@ -459,7 +465,7 @@ func (d *decider) undo(r *Run, w *Spec, root, origin string, keep bool, why stri
 		}
 	}
 	if st := w.List(); st != nil && r.List != nil && in[st.ID] && !(keep && st.ID == root) {
-		if t := r.List.To; t != "" && root != t && !w.graph.down[t][root] { // what it went there for is undone
+		if t := r.List.To; t != "" && !feeds(t) { // what it went there for is undone
 			d.put(ListUnsent{of: Of(r.ID)})
 		}
 	}

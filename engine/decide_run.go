@@ -382,10 +382,12 @@ func (d *decider) retry(ev RetryRequested) {
 	if step == "" {
 		return
 	}
+	st := w.List()
+	again := st != nil && r.List != nil && (step == st.ID || r.follows(w, step)[st.ID])
 	if r.Current(step) != nil {
 		d.undo(r, w, step, "", false, "retry by "+ev.By.Who)
 	}
-	if st := w.List(); st != nil && r.List != nil && (step == st.ID || w.graph.down[step][st.ID]) {
+	if again {
 		d.put(ListUnsent{of: Of(r.ID), Again: true})
 	}
 	d.reset(r, w.Step(step)) // a person looked at it: the counts from here on start again

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ type graph struct {
 	topo  []*Step                    // steps, upstream first
 	fwd   map[string][]string        // forward edges: on_pass, needs, and what leads elsewhere
 	down  map[string]map[string]bool // strictly downstream
+	pass  map[string][]string        // on_pass and needs alone
 	ext   []*Step                    // steps that need something of other workflows
 	files map[string][]*Step         // by the name of the sentinel they signal with
 	words map[string][]word          // by the name of a person's file, without its ending
@@ -58,6 +60,7 @@ func (s *Spec) Link() []GraphFault {
 	if cycle := g.forward(s, in); cycle != nil {
 		return []GraphFault{cycleFault(cycle)}
 	}
+	g.pass = maps.Clone(g.fwd)
 	if cycle := g.sideways(s, in); cycle != nil {
 		return []GraphFault{cycleFault(cycle)}
 	}
@@ -139,7 +142,7 @@ func (g *graph) sideways(s *Spec, in map[string]int) (cycle []string) {
 					continue
 				}
 				in[t]++
-				g.fwd[st.ID] = append(g.fwd[st.ID], t)
+				g.fwd[st.ID] = append(slices.Clip(g.fwd[st.ID]), t)
 				if c := g.close(); c != nil {
 					return c
 				}
@@ -272,6 +275,12 @@ func (s *Spec) leadsBack(target, step string) bool {
 
 // LeadsTo says that to is strictly downstream of from.
 func (s *Spec) LeadsTo(from, to string) bool { return s.graph.down[from][to] }
+
+// Concerns reports whether a failure of the work of from, which was sent to another step or back, is for an attempt of step to
+// read: it is one of the two, or on the way from where the work went to where it failed.
+func (s *Spec) Concerns(step, from, to string) bool {
+	return step == from || step == to || s.graph.down[to][step] && s.graph.down[step][from]
+}
 
 // Downstream gives the steps strictly downstream of id, in file order.
 func (s *Spec) Downstream(id string) []string {

@@ -117,15 +117,16 @@ func (r *Run) branchFault() string {
 	return ""
 }
 
-// runningFault: no step has a current attempt while anything upstream of it is active, a passed step's needs are passed,
+// runningFault: no step has a current attempt while anything that it follows from is active, a passed step's needs are passed,
 // and who is at its gates has an open round (I2, I6).
 func (s *State) runningFault(r *Run, w *Spec) string {
 	v := r.look(w)
 	for _, st := range w.Steps {
 		if v.of[st.place].active {
+			after := r.follows(w, st.ID)
 			for _, t := range w.graph.order {
-				if b := r.Current(t); w.graph.down[st.ID][t] && b != nil {
-					return fmt.Sprintf("%s is at work or due while %s downstream has attempt %d (%s)", st.ID, t, b.N, b.State)
+				if b := r.Current(t); after[t] && b != nil {
+					return fmt.Sprintf("%s is at work or due while %s, which follows from it, has attempt %d (%s)", st.ID, t, b.N, b.State)
 				}
 			}
 		}

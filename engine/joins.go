@@ -30,6 +30,25 @@ func (r *Run) led(w *Spec, id string) bool {
 	return false
 }
 
+// follows are the steps whose attempts follow from those of the step: where a pass of it leads, where its work was in fact
+// sent elsewhere, and so on from there. Edges that were not taken, but might be, do not count.
+func (r *Run) follows(w *Spec, step string) map[string]bool {
+	in := map[string]bool{}
+	for queue := []string{step}; len(queue) > 0; queue = queue[1:] {
+		next := w.graph.pass[queue[0]]
+		if a := r.Current(queue[0]); a.stands() {
+			next = slices.Concat(next, a.To)
+		}
+		for _, t := range next {
+			if !in[t] && !IsEnd(t) {
+				in[t] = true
+				queue = append(queue, t)
+			}
+		}
+	}
+	return in
+}
+
 // stands says that the attempt is settled and what it leads to counts.
 func (a *Attempt) stands() bool {
 	return a != nil && (a.State == Passed || a.State == Routed || a.State == Skipped)

@@ -45,6 +45,9 @@ func mutantsOfJoins() []mutant {
 	return []mutant{
 		{"a join starts when the first branch arrives", "joins.go", "	case x.below:\n", "	case x.below && !met:\n"},
 		{"going back leaves what is downstream passed", "decide_gate.go", "if a := r.Current(id); a != nil {\n			d.put(StepSuperseded", "if a := r.Current(id); a != nil && (id == root || a.Live()) {\n			d.put(StepSuperseded"},
+		{"undo follows the edges that might be taken", "joins.go", "		next := w.graph.pass[queue[0]]\n", "		next := w.graph.fwd[queue[0]]\n"},
+		{"undo leaves what work was sent to", "joins.go", "			next = slices.Concat(next, a.To)\n", "			_ = a.To\n"},
+		{"work sent elsewhere meets what stands there", "decide_gate.go", "		if !IsEnd(f.target) { // another", "		if false { // another"},
 		{"a list goes to a step while its tasks run", "decide_list.go", "		if s.alive == 0 {\n			d.sendList", "		if true {\n			d.sendList"},
 		{"a step that a list goes to gives new tries", "apply_list.go", "	if !f.Keep {\n		l.again()", "	if true {\n		l.again()"},
 		{"new tasks of a task have depth 0", "decide_list.go", "f.Added, bad = addable(l, answer, t.Depth+1)", "f.Added, bad = addable(l, answer, 0)"},

@@ -179,7 +179,7 @@ func TestRule18LetThrough(t *testing.T) {
 		name  string
 		spec  *Spec
 		words []string // of ga's rounds
-		want  string   // of its last round: where it went unpassed, after how many failures
+		want  string   // of its last round: where it went, and after how many failures it went on unpassed
 	}{
 		{"a route to where a pass leads", fixed(side, route("skip", "b")), []string{OutcomeFail, OutcomeFail, "skip"}, "b 3"},
 		{"a route to what comes after that", fixed(side, route("leap", "c")), []string{"leap"}, "c 1"},
@@ -190,10 +190,10 @@ func TestRule18LetThrough(t *testing.T) {
 		{"on_exhausted to a step that goes on", fixed(side, exhausted("b")), []string{OutcomeFail, OutcomeFail, OutcomeFail}, "b 3"},
 		{"a person's word for such a route", fixed(side, route("skip", "b")), []string{OutcomeFail, OutcomeFail, OutcomeFail}, "b 3"},
 		{"a pass is none", fixed(side), []string{OutcomeFail, OutcomePass}, " 0"},
-		{"nor a way back", fixed(side), []string{OutcomeFail}, " 0"},
-		{"nor a side step", fixed(side), []string{"mend"}, " 0"},
-		{"nor a route that stops", fixed(side, route("stop", EndDone)), []string{"stop"}, " 0"},
-		{"nor an end that fails", fixed(side, exhausted(EndFailed)), []string{OutcomeFail, OutcomeFail, OutcomeFail}, " 0"},
+		{"nor a way back", fixed(side), []string{OutcomeFail}, "a 0"},
+		{"nor a side step", fixed(side), []string{"mend"}, "fix 0"},
+		{"nor a route that stops", fixed(side, route("stop", EndDone)), []string{"stop"}, "DONE 0"},
+		{"nor an end that fails", fixed(side, exhausted(EndFailed)), []string{OutcomeFail, OutcomeFail, OutcomeFail}, "FAILED 0"},
 	} {
 		s := begin(t, "8-semantics 18", "let through: "+c.name, c.spec)
 		for _, word := range c.words {

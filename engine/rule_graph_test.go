@@ -176,3 +176,57 @@ func TestRule11AttemptIdentity(t *testing.T) {
 	s.writes()
 	s.want(s.step("a"), "2 running", s.r().Current("a").Key, "x-1/a#2.1", s.r().Attempts["a"][0].State, Superseded)
 }
+
+// sidestep is plan -> impl -> review; review's failures go to fix, whose pass leads back to review and whose failure to impl.
+func sidestep() *Spec {
+	return flow("x", aStep("plan"), aGate("plan", to("impl")), aStep("impl"), aGate("impl", to("review")),
+		aStep("review"), aGate("review", to(EndDone), onFail("fix"), most(9)), aStep("fix"), aGate("fix", to("review"), onFail("impl")))
+}
+
+func TestRule15UndoFollowsWhatWasLaunched(t *testing.T) {
+	const rule = "Undo follows what was in fact launched because of the step, not the edges that might be taken."
+	s := begin(t, "13-law undo", rule, sidestep())
+	for _, step := range []string{"plan", "impl"} {
+		s.done(step)
+		s.judged("g"+step, OutcomePass)
+	}
+	s.done("review")
+	s.judged("greview", OutcomeFail)
+	s.want(s.step("fix"), "1 ready", s.step("impl"), "1 passed", s.step("review"), "-")
+	s.done("fix")
+	s.judged("gfix", OutcomePass)
+	s.want(s.step("review"), "2 running", s.step("impl"), "1 passed")
+
+	// Where fix fails, the work is in fact sent to impl: then it is undone, with what follows from it.
+	s.done("review")
+	s.judged("greview", OutcomeFail)
+	s.want(s.step("fix"), "2 ready", s.step("impl"), "1 passed")
+	s.done("fix")
+	s.judged("gfix", OutcomeFail)
+	s.want(s.step("fix"), "2 routed", s.step("impl"), "2 ready")
+	s.done("impl")
+	s.judged("gimpl", OutcomePass)
+	s.want(s.step("review"), "3 running")
+
+	// impl.2 was launched because of fix.2.
+	s.done("review")
+	s.judged("greview", OutcomeFail)
+	s.want(s.step("fix"), "3 ready", s.step("impl"), "-")
+}
+
+func TestRule15RouteToWhatComesBefore(t *testing.T) {
+	w := flow("x", aStep("build"), aGate("build", to("check")), aStep("check"), aGate("check", to(EndDone), onFail("fix")),
+		aStep("fix"), aGate("fix", to("check"), onFail("prep")), aStep("prep"), aGate("prep", to("build")))
+	s := begin(t, "8-semantics 15", "work sent to a step undoes what its pass leads to", w)
+	s.done("build")
+	s.judged("gbuild", OutcomePass)
+	s.done("check")
+	s.judged("gcheck", OutcomeFail)
+	s.done("fix")
+	s.want(s.step("build"), "1 passed")
+	s.judged("gfix", OutcomeFail)
+	s.want(s.step("prep"), "1 ready", s.step("build"), "-")
+	s.done("prep")
+	s.judged("gprep", OutcomePass)
+	s.want(s.step("build"), "2 running")
+}

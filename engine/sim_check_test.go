@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -340,9 +341,9 @@ func (w *sim) checkRun(r *Run) {
 		}
 		a := r.Current(id)
 		if v.of[st.place].active {
-			for t := range spec.graph.down[id] {
+			for t := range downstreamByPass(spec, id, map[string]bool{}) {
 				if b := r.Current(t); b != nil {
-					w.fail("frontier: %s is at work or due while %s downstream has attempt %d (%s)", id, t, b.N, b.State)
+					w.fail("frontier: %s is at work or due while %s, where a pass of it leads, has attempt %d (%s)", id, t, b.N, b.State)
 				}
 			}
 		}
@@ -360,6 +361,17 @@ func (w *sim) checkRun(r *Run) {
 		}
 		w.checkSent(r, spec, v, id, a)
 	}
+}
+
+// downstreamByPass adds where passes of the step lead, and who needs it, and so on.
+func downstreamByPass(w *Spec, id string, in map[string]bool) map[string]bool {
+	for _, st := range w.Steps {
+		if !in[st.ID] && (slices.Contains(st.Needs, id) || slices.Contains(w.LastGate(w.Step(id)).OnPass, st.ID)) {
+			in[st.ID] = true
+			downstreamByPass(w, st.ID, in)
+		}
+	}
+	return in
 }
 
 // checkSent is I13: a fixing step stands only while what sent it stands.

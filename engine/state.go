@@ -282,7 +282,7 @@ type Round struct {
 	File       int                `json:"file,omitempty"`        // the retry-context file it wrote
 	Turn       int                `json:"turn,omitempty"`        // of its review: see Attempt
 	LetThrough int                `json:"let_through,omitempty"` // the work went on though it did not pass: after so many failures
-	To         string             `json:"to,omitempty"`          // where it went then
+	To         string             `json:"to,omitempty"`          // where the work went, of a round that failed
 	Ended      time.Time          `json:"ended,omitzero"`
 
 	gate string // the one it is at

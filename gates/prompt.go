@@ -155,7 +155,7 @@ func StepPrompt(in StepInput) string {
 		}),
 		"context":   drawn(func(p *page) { p.context(in.ContextFiles) }),
 		"inputs":    drawn(func(p *page) { p.inputs(in.Inputs) }),
-		"retry":     drawn(func(p *page) { p.retry(in.Retry) }),
+		"retry":     drawn(func(p *page) { p.retry(in.Retry, in.Attempt) }),
 		"notes":     drawn(func(p *page) { p.notes(in.Notes) }),
 		"outputs":   drawn(func(p *page) { p.outputs(in.Outputs) }),
 		"criterion": drawn(func(p *page) { p.criteria(in.Criteria) }),
@@ -246,13 +246,17 @@ func (p *page) inputs(inputs []Input) {
 }
 
 // retry shows the history of failures: every file is named, the newest texts are shown.
-func (p *page) retry(files []TextFile) {
+func (p *page) retry(files []TextFile, attempt int) {
 	if len(files) == 0 {
 		return
 	}
 	p.section("What went wrong before")
-	p.text("This work was done before and sent back. Your earlier work is still in the folder: mend it, do not begin anew. " +
-		"Below is what was found, oldest first: faults of the work, told by those who judged it. Mend every fault that the newest one tells, and keep mended what the older ones tell.\n")
+	if attempt > 1 {
+		p.text("This step was done before. What it made is still there: change it, do not start over.")
+	} else {
+		p.text("The work of another step was judged and did not pass; this step was sent to deal with that.")
+	}
+	p.text("Below is what the judges found, oldest first. Fix every fault that the newest report names, and keep fixed what the older ones name.\n")
 	if len(files) > maxRetryFiles {
 		p.text("(%d older files are left out.)\n", len(files)-maxRetryFiles)
 		files = files[len(files)-maxRetryFiles:]

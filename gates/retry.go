@@ -71,13 +71,13 @@ func RetryContext(in RetryInput) []byte {
 	p.scores(in.Scores)
 
 	p.section("What to do now")
-	p.text("1. Your earlier work is still there. Mend it; do not begin anew.")
-	p.text("2. Mend every point above. Where you think a point is wrong, say so and why, and leave the rest mended.")
+	p.text("1. The work that was judged is still there. Change it; do not start over.")
+	p.text("2. Fix every point above. Where you think a point is wrong, say so and why, and fix the rest.")
 	p.text("3. Change no test, check or criterion only to make it pass.")
 	p.text("4. Check the step's outputs and criterion yourself, then say that you are done, as before.")
 	if len(in.Earlier) > 0 {
 		p.section("Earlier files of this run")
-		p.text("Read them too: what they ask for has to stay mended.\n")
+		p.text("Read them too: what they ask for has to stay fixed.\n")
 		from := max(0, len(in.Earlier)-maxEarlier)
 		if from > 0 {
 			p.text("- … (%d older ones)", from)

@@ -5,6 +5,7 @@ package executor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -405,21 +406,49 @@ func TestNotPreparedTwice(t *testing.T) {
 	}
 }
 
-// TestRetryContextInThePrompt: a step done anew is shown all files of the run; one done for the first time those that
-// send work to it.
+// TestRetryContextInThePrompt: an attempt is shown the failures that concern its step: of its own work, those sent to it, and
+// those whose work it is on the way of. What a branch beside it was told is not for it.
 func TestRetryContextInThePrompt(t *testing.T) {
-	b := newBench(t, reviewSpec)
+	conform.Rule(t, "13-law prompts", "an attempt is shown the failures that concern its step; a first attempt is not told that its work was sent back")
+	b := newBench(t, `
+workflow: {id: w}
+steps:
+  - {id: A, run: "true", next_step: [B, X]}
+  - {id: B, agent: {type: one, prompt: do it}, next_step: C}
+  - {id: C, run: "true", gate: GC}
+  - {id: F, agent: {type: one, prompt: fix it}, next_step: C}
+  - {id: X, agent: {type: one, prompt: aside}, gate: GX}
+gates:
+  - {id: GC, reviewer: {level: human}, on_pass: {next_step: DONE}, on_fail: {next_step: F}}
+  - {id: GX, reviewer: {level: human}, on_pass: {next_step: DONE}}
+`)
 	b.script("one", "true")
-	b.put(".workflow/retry-context/G.md", "words of G")
-	b.put(".workflow/retry-context/H.md", "words of H")
-	for n, want := range map[int]bool{1: false, 2: true} {
-		job := b.stepJob("A", n, 1)
-		job.History = []daemon.RetryFile{{Gate: "G", N: 1, Path: ".workflow/retry-context/G.md"}, {Gate: "H", N: 1, Path: ".workflow/retry-context/H.md"}}
+	sent := func(gate, step, to string) daemon.RetryFile {
+		path := ".workflow/retry-context/" + gate + "-" + to + ".md"
+		b.put(path, "words of "+gate+" for "+to)
+		return daemon.RetryFile{Gate: gate, N: 1, Path: path, Step: step, To: to}
+	}
+	all := []daemon.RetryFile{sent("GC", "C", "B"), sent("GC", "C", "F"), sent("GX", "X", "X")}
+	for _, c := range []struct {
+		step string
+		n    int
+		want []int // of all
+		says string
+	}{
+		{"B", 1, []int{0}, "The work of another step was judged"},
+		{"B", 2, []int{0}, "This step was done before."},
+		{"F", 1, []int{1}, "The work of another step was judged"},
+		{"X", 2, []int{2}, "This step was done before."},
+	} {
+		job := b.stepJob(c.step, c.n, 1)
+		job.History = all
 		b.carry(job)
-		prompt := b.get(fmt.Sprintf(".workflow/runs/w-1/A.%d/prompt.md", n))
-		wantText(t, "the prompt", prompt, "words of G")
-		if strings.Contains(prompt, "words of H") != want {
-			t.Errorf("attempt %d is shown the words of H: %v", n, !want)
+		prompt := b.get(fmt.Sprintf(".workflow/runs/w-1/%s.%d/prompt.md", c.step, c.n))
+		wantText(t, c.step, prompt, c.says)
+		for i, f := range all {
+			if got, want := strings.Contains(prompt, "words of "+f.Gate+" for "+f.To), slices.Contains(c.want, i); got != want {
+				t.Errorf("%s.%d is shown the words of %s for %s: %v", c.step, c.n, f.Gate, f.To, got)
+			}
 		}
 	}
 }

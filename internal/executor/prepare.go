@@ -276,15 +276,13 @@ func (e *Executor) contextFiles(spec *engine.Spec, st *engine.Step, dir string) 
 	return found
 }
 
-// retryFiles are the texts of the run's retry-context files, oldest first: all of them where the step is done anew, else
-// those that say something to it.
+// retryFiles are the texts of the run's retry-context files that concern the step, oldest first.
 func (e *Executor) retryFiles(job daemon.Job, step string, dir string) []gates.TextFile {
 	var out []gates.TextFile
 	for _, h := range job.History {
-		if g := job.Spec.Gate(h.Gate); g == nil || job.Attempt.N == 1 && !concerns(g, step) {
-			continue
+		if job.Spec.Concerns(step, h.Step, h.To) {
+			out = append(out, e.textFile(e.root, e.retryPath(job.Run, h.Path), dir))
 		}
-		out = append(out, e.textFile(e.root, e.retryPath(job.Run, h.Path), dir))
 	}
 	return out
 }
@@ -339,14 +337,6 @@ func (e *Executor) filesIn(rel, dir string) (out []string) {
 		}
 	}
 	return out[max(0, len(out)-maxTriedFiles):]
-}
-
-// concerns says that what the gate writes is for the step to read: it judges the step, or may send work there.
-func concerns(g *engine.Gate, step string) bool {
-	if g.Step == step || g.OnFail == step || g.OnExhausted == step {
-		return true
-	}
-	return slices.ContainsFunc(g.Routes, func(r engine.Route) bool { return r.To == step })
 }
 
 // textFile reads a file of the repo to be shown, with its path as seen from dir.

@@ -105,7 +105,7 @@ func TestRetryPathOfARunTakenUpAgain(t *testing.T) {
 	sweep.Live = []string{"w-2"}
 	b.e.Carry(b.ctx(), sweep, nil)
 	job := b.stepJob("A", 2, 1)
-	job.History = []daemon.RetryFile{{Gate: "G", N: 1, Path: ".workflow/retry-context/w-1/G-attempt-1.md"}}
+	job.History = []daemon.RetryFile{{Gate: "G", N: 1, Path: ".workflow/retry-context/w-1/G-attempt-1.md", Step: "A", To: "A"}}
 	files := b.e.retryFiles(job, "A", b.root)
 	if len(files) != 1 || files[0].Path != ".workflow/runs/w-1/retry-context/G-attempt-1.md" || files[0].Why != "" {
 		t.Errorf("%+v", files)

@@ -231,6 +231,9 @@ func (s *State) send(r *Run, g *Gate, target string) {
 				q.State = "superseded"
 			}
 		}
+		if !isEnd(target) {
+			s.undo(r, target, "", false)
+		}
 	default:
 		s.undo(r, target, g.Step, false)
 		if !s.led(r, target) {
@@ -239,28 +242,48 @@ func (s *State) send(r *Run, g *Gate, target string) {
 	}
 }
 
-// undo un-passes root (unless keep) and all that lies downstream of it, and the fixing steps that were asked for by
-// what is undone.
+// after marks what comes of a step: where its passes lead, who needs it, and where its work was routed.
+func (r *Run) after(step string, in map[string]bool) {
+	next := append([]string{}, r.Spec.sure[step]...)
+	if a := r.Cur(step); a != nil && a.State == "routed" {
+		next = append(next, a.To...)
+	}
+	for _, t := range next {
+		if !isEnd(t) && !in[t] {
+			in[t] = true
+			r.after(t, in)
+		}
+	}
+}
+
+func (r *Run) comesTo(step, root string) bool {
+	in := map[string]bool{}
+	r.after(step, in)
+	return in[root]
+}
+
+// undo un-passes root (unless keep) and all that comes of it, and the fixing steps that were asked for by what is
+// undone.
 func (s *State) undo(r *Run, root, origin string, keep bool) {
 	w := r.Spec
 	in := map[string]bool{root: true}
-	for id := range w.down[root] {
-		in[id] = true
+	r.after(root, in)
+	if origin != "" {
+		in[origin] = true
+		r.after(origin, in)
 	}
 	for more := true; more; {
 		more = false
 		for _, t := range w.Order {
 			o, ok := r.Sent[t]
-			if !ok || t == root || w.down[t][root] { // what feeds root stands
+			if !ok || t == root || r.comesTo(t, root) { // what feeds root stands
 				continue
 			}
 			if in[o] && o != root || in[t] {
 				more = true
 				delete(r.Sent, t)
 				in[t] = true
-				for id := range w.down[t] {
-					in[id] = true
-				}
+				r.after(t, in)
 			}
 		}
 	}

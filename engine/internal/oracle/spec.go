@@ -52,6 +52,7 @@ type Spec struct {
 
 	fwd   map[string][]string        // forward edges
 	down  map[string]map[string]bool // strictly downstream
+	sure  map[string][]string        // forward edges of passes and needs
 	start map[string]bool
 	nonly map[string]bool // led to by its needs alone
 }
@@ -74,6 +75,10 @@ func (w *Spec) Derive() bool {
 				in[t]++
 			}
 		}
+	}
+	w.sure = map[string][]string{}
+	for a, bs := range w.fwd {
+		w.sure[a] = append([]string{}, bs...)
 	}
 	if !w.close() || !w.sideways(in) {
 		return false
