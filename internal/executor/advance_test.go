@@ -135,6 +135,8 @@ func TestRefusedCommitsFailTheAttempt(t *testing.T) {
 	}{
 		"a tree that git refuses": {`b=$(echo evil | git hash-object -w --stdin); t=$(printf "100644 blob $b\t.git\n" | git mktree --missing); git update-ref HEAD $(git commit-tree -p HEAD -m evil $t)`,
 			"the step's commits cannot be taken"},
+		"more files of Git LFS than are carried": {`git commit -q --allow-empty -m x; cd "$(git rev-parse --absolute-git-dir)" && mkdir -p lfs/objects/00/00 && cd lfs/objects/00/00 && seq -f %064.0f 10001 | xargs touch`,
+			"more than 10000 files of Git LFS: leave out of the work what it does not need"},
 		"a history of its own": {`git checkout -q --orphan x; git commit -qm x`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,6 +151,14 @@ func TestRefusedCommitsFailTheAttempt(t *testing.T) {
 			r := b.carry(inSpace(b.checkJob("A", 1), space1)).Check
 			if c.why != "" && (r.OK || !strings.Contains(r.Why, c.why) || r.Broken != "") {
 				t.Errorf("%+v", r)
+			}
+			if c.why != "" && (!strings.Contains(r.Why, "sluice attempt diff w-1 A.1") || b.sh("git show refs/sluice/salvage/w-1/A.1:made.txt") != "made") {
+				t.Errorf("it does not say where the work is: %s", r.Why)
+			}
+			if _, dir, said := strings.Cut(r.Why, "the commits are in "); c.why != "" {
+				if dir, _, _ = strings.Cut(dir, ", "); !said || !isDir(dir) {
+					t.Errorf("the commits are not in %q: %s", dir, r.Why)
+				}
 			}
 			if c.why == "" && (!r.OK || !strings.Contains(b.sh("git ls-tree --name-only refs/sluice/taken/w-1/A.1"), "made.txt")) {
 				t.Errorf("%+v", r)

@@ -210,11 +210,19 @@ func (e *Executor) receive(ctx context.Context, job daemon.Job) {
 	var r tree.Received
 	moved := true
 	err := e.persist(ctx, key+"/commits", func() (err error) {
-		if err = g.CarryLFS(ctx); err != nil {
+		var no *tree.Refused
+		switch err = g.CarryLFS(ctx); {
+		case errors.As(err, &no):
+			r = tree.Received{Tip: g.Base, Refused: no.Why}
+		case err != nil:
 			return err
+		default:
+			if r, err = tree.Receive(ctx, e.opt.Git, g, e.gitInside(g)); err != nil {
+				return err
+			}
 		}
-		if r, err = tree.Receive(ctx, e.opt.Git, g, e.gitInside(g)); err != nil {
-			return err
+		if r.Refused != "" {
+			r.Refused += fmt.Sprintf(" (the commits are in %s, the files are kept: sluice attempt diff %s %s.%d)", g.Dir, g.Run, g.Step, g.N)
 		}
 		if job.RunInfo.Workspace == "" {
 			moved, err = e.advanceNow(ctx, g, r.Tip)
@@ -224,8 +232,10 @@ func (e *Executor) receive(ctx context.Context, job daemon.Job) {
 	switch {
 	case err != nil:
 		e.opt.Logf("%s: its commits could not be taken: %v: they are in %s", key, err, g.Dir)
-	case r.Refused != "" || r.Aside != "":
-		e.opt.Logf("%s: its commits are not taken: %s%s: its files stay as they are, and the commits in %s", key, r.Refused, r.Aside, g.Dir)
+	case r.Refused != "":
+		e.opt.Logf("%s: its commits are not taken: %s", key, r.Refused)
+	case r.Aside != "":
+		e.opt.Logf("%s: its commits are not taken: %s: its files stay as they are, and the commits in %s", key, r.Aside, g.Dir)
 	case moved:
 		e.removeGit(key)
 	}

@@ -22,14 +22,43 @@ const (
 )
 
 // CarryLFS copies the files that git LFS has kept in the folder to where it keeps the repo's, beside its first object store.
-// A file's name is the digest of its content: one whose content is another is left out. No git is run.
+// A file's name is the digest of its content: one whose content is another is left out. No git is run. Where there are too
+// many, none is copied and the error is a *Refused.
 func (p Private) CarryLFS(ctx context.Context) error {
 	if len(p.Stores) == 0 {
 		return nil
 	}
 	from, to := filepath.Join(p.Dir, "lfs", "objects"), filepath.Join(filepath.Dir(p.Stores[0]), "lfs", "objects")
-	files, left := 0, int64(maxLFSBytes)
-	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+	fail := func(err error) error {
+		var no *Refused
+		if err == nil || errors.As(err, &no) {
+			return err
+		}
+		return fmt.Errorf("files of git LFS in %s: %w", from, err)
+	}
+	list, err := toCarry(ctx, from, to)
+	if err != nil {
+		return fail(err)
+	}
+	left := int64(maxLFSBytes)
+	for _, rel := range list {
+		n, err := carry(from, rel, to, left)
+		if err != nil {
+			return fail(err)
+		}
+		left -= n
+	}
+	return nil
+}
+
+// tooMuch is of an attempt that has more files of git LFS than are carried, which are so much.
+func tooMuch(most string) error {
+	return &Refused{"it has more than " + most + " of Git LFS: leave out of the work what it does not need"}
+}
+
+// toCarry names the files that are not there yet.
+func toCarry(ctx context.Context, from, to string) (list []string, err error) {
+	err = filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && path == from {
 			return fs.SkipAll
 		}
@@ -44,20 +73,15 @@ func (p Private) CarryLFS(ctx context.Context) error {
 		if sum, err := hex.DecodeString(name); err != nil || len(sum) != sha256.Size || path != filepath.Join(from, rel) {
 			return nil // a file that is not whole yet, or no such file
 		}
-		if files++; files > maxLFSFiles {
-			return fmt.Errorf("more than %d files", maxLFSFiles)
-		}
 		if _, err := os.Lstat(filepath.Join(to, rel)); err == nil {
 			return nil
 		}
-		n, err := carry(from, rel, to, left)
-		left -= n
-		return err
+		if list = append(list, rel); len(list) > maxLFSFiles {
+			return tooMuch(fmt.Sprintf("%d files", maxLFSFiles))
+		}
+		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("files of git LFS in %s: %w", from, err)
-	}
-	return nil
+	return list, err
 }
 
 // carry copies one file of at most most bytes, if its content is what its name says.
@@ -85,7 +109,7 @@ func carry(from, rel, to string, most int64) (n int64, err error) {
 		return n, err
 	}
 	if n > most {
-		return n, fmt.Errorf("more than %d bytes", int64(maxLFSBytes))
+		return n, tooMuch(sized(maxLFSBytes) + " of files")
 	}
 	if !strings.EqualFold(hex.EncodeToString(sum.Sum(nil)), filepath.Base(rel)) {
 		return n, nil

@@ -303,7 +303,7 @@ func TestReceiveBounds(t *testing.T) {
 	s.own("add", "-A")
 	s.own("commit", "-q", "-m", "big")
 	before := s.objects()
-	if tip, refused := s.receive(1 << 16); tip != s.p.Base || !strings.Contains(refused, "maximum allowed size") {
+	if tip, refused := s.receive(1 << 16); tip != s.p.Base || !strings.Contains(refused, "its commits are more than 64 KiB: leave large files out of them") {
 		t.Errorf("too large: %s %q", tip, refused)
 	}
 	cut := func(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {

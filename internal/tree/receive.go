@@ -70,7 +70,11 @@ func receive(ctx context.Context, repo *git.Repo, p Private, inside Inside, most
 	}
 	defer q.Close()
 	if err := fill(ctx, q, p.Base, tip, inside, most); err != nil {
-		return no("git refuses its commits", err)
+		r, err := no("git refuses its commits", err)
+		if strings.Contains(r.Refused, "exceeds maximum allowed size") {
+			r.Refused = fmt.Sprintf("its commits are more than %s: leave large files out of them, or in Git LFS", sized(most))
+		}
+		return r, err
 	}
 	if p.Base != "" {
 		ok, err := q.Descends(ctx, tip, p.Base)
@@ -91,6 +95,14 @@ func receive(ctx context.Context, repo *git.Repo, p Private, inside Inside, most
 		return none, err
 	}
 	return Received{Tip: tip}, nil
+}
+
+// sized says a number of bytes.
+func sized(n int64) string {
+	if n%(1<<30) == 0 {
+		return fmt.Sprintf("%d GiB", n>>30)
+	}
+	return fmt.Sprintf("%d KiB", n>>10)
 }
 
 // askTip asks where HEAD is.
