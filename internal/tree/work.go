@@ -171,11 +171,23 @@ func undone(ctx context.Context, repo *git.Repo, base, tip, merged string) (file
 
 // trailers say which run it was and who passed its gates.
 func (w Work) trailers() []string {
-	out := []string{Trailer("Run", w.Run)}
+	var said []string
+	times := map[string]int{} // tasks have the same gates
 	for _, p := range w.Passed {
-		if p.Said {
-			out = append(out, Trailer("Gate", fmt.Sprintf("%s %s by %s", p.Gate, p.Outcome, p.Who)))
+		if !p.Said {
+			continue
 		}
+		line := fmt.Sprintf("%s %s by %s", p.Gate, p.Outcome, p.Who)
+		if times[line]++; times[line] == 1 {
+			said = append(said, line)
+		}
+	}
+	out := []string{Trailer("Run", w.Run)}
+	for _, line := range said {
+		if n := times[line]; n > 1 {
+			line += fmt.Sprintf(" (%d times)", n)
+		}
+		out = append(out, Trailer("Gate", line))
 	}
 	return out
 }
