@@ -35,7 +35,7 @@ func childSteps(c *core, r *engine.Run) (out []StepStatus) {
 				x.Gates = append(x.Gates, gate)
 			}
 			if a := k.Current(st.ID); judged && a != nil {
-				x.State, x.Attempt = a.State, a.N
+				x.State, x.Attempt, x.Worktree = a.State, a.N, a.Worktree
 				out = append(out, x)
 			}
 		}

@@ -29,6 +29,7 @@ func WorkOf(root string, r daemon.RunStatus) tree.Work {
 				if !passedRow(st, q) {
 					p.Content = ""
 				}
+				p.Own = st.Worktree == r.Workspace
 				w.Passed = append(w.Passed, p)
 			}
 		}

@@ -29,6 +29,7 @@ type Work struct {
 type Passed struct {
 	Gate, Outcome, Who string
 	Content            string // the commit that it was over, where all gates of the step have passed that; else ""
+	Own                bool   // it is of work in the run's own worktree, whose branch has moved to it
 	Said               bool   // the newest round of a gate that the spec names: a trailer names it
 }
 
@@ -115,13 +116,42 @@ func (w Work) judged(ctx context.Context, repo *git.Repo, l Landing) error {
 			continue
 		}
 		if tree, err := repo.TreeOf(ctx, p.Content); err == nil && tree == have {
-			return nil
+			return w.newest(ctx, repo, l, have)
 		} else if err == nil {
 			newest = p.Content
 		}
 	}
 	return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `sluice land %s --unjudged`", newest, l.Tip, w.Run),
 		"branch %s is not what a gate of %s has passed", w.Branch, w.Run)
+}
+
+// newest refuses a tip that a person has set back to before what has passed since and was not undone: the trailers would name
+// gates whose work is not there.
+func (w Work) newest(ctx context.Context, repo *git.Repo, l Landing, have string) error {
+	var own []string
+	for _, p := range w.Passed {
+		if p.Own && len(p.Content) == len(l.Tip) && p.Content != l.Tip {
+			own = append(own, p.Content)
+		}
+	}
+	if on, err := repo.AnyOn(ctx, l.Tip, own); err != nil || !on {
+		return err
+	}
+	for _, commit := range slices.Backward(own) {
+		tree, err := repo.TreeOf(ctx, commit)
+		if err != nil || tree == have {
+			continue
+		}
+		on, err := repo.AnyOn(ctx, l.Tip, []string{commit})
+		if err != nil {
+			return err
+		}
+		if on {
+			return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `git -C %s merge --ff-only %.12s` to have it back, or `sluice land %s --unjudged` to go without", l.Tip, commit, w.Shown, commit, w.Run),
+				"branch %s was set back to %.12s, before %.12s, which has passed", w.Branch, l.Tip, commit)
+		}
+	}
+	return nil
 }
 
 // keeps refuses a tip that has commits of the branch in its history and not what they changed: it would go from the branch,
