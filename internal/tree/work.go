@@ -273,6 +273,9 @@ func CheckedOut(ctx context.Context, repo *git.Repo, top string) (string, error)
 	if repo.Plain() {
 		return "", nil
 	}
+	if branch, ok := repo.BranchOf(top); ok {
+		return branch, nil
+	}
 	trees, err := repo.Worktrees(ctx)
 	if err != nil {
 		return "", err
