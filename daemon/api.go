@@ -100,6 +100,7 @@ type RunStatus struct {
 	SpecDrift bool            `json:"spec_drift,omitempty"` // the file has changed since the run started
 	file      string          // hex SHA-256 of the spec's file then
 	Steps     []StepStatus    `json:"steps"`
+	Children  []StepStatus    `json:"child_steps,omitempty"`      // with /v1/run: the judged steps of its child runs, the newest MaxChildSteps
 	Unpassed  []LetThrough    `json:"let_through,omitempty"`      // what went on without a pass, oldest first: the newest MaxUnpassed
 	More      int             `json:"let_through_more,omitempty"` // older ones
 	Waits     []Wait          `json:"waits,omitempty"`            // what it waits for, oldest first

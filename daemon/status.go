@@ -92,6 +92,9 @@ func runStatus(c *core, r *engine.Run, full bool, taken func() engine.Taken) Run
 	for _, st := range spec.Steps {
 		out.Steps = append(out.Steps, stepStatus(c.state, r, spec, st, full))
 	}
+	if full {
+		out.Children = childSteps(c, r)
+	}
 	if r.Live() {
 		out.Waits = append(out.Waits, waits(c, r, spec, taken)...)
 	}

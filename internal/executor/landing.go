@@ -18,7 +18,7 @@ func WorkOf(root string, r daemon.RunStatus) tree.Work {
 	if r.Name != "" {
 		w.Title = words.Clean(r.Name)
 	}
-	for _, st := range r.Steps {
+	for _, st := range append(slices.Clone(r.Steps), r.Children...) {
 		for _, g := range st.Gates {
 			for i, q := range g.Rounds {
 				w.Judged = w.Judged || commitIn(q.Digest) != ""
@@ -29,6 +29,7 @@ func WorkOf(root string, r daemon.RunStatus) tree.Work {
 				if !passedRow(st, q) {
 					p.Content = ""
 				}
+				p.Own = st.Worktree == r.Workspace
 				w.Passed = append(w.Passed, p)
 			}
 		}

@@ -161,6 +161,18 @@ func (r *Repo) Descends(ctx context.Context, commit, base string) (bool, error) 
 	return err == nil && len(out) == 0, err
 }
 
+// AnyOn reports whether any of the commits is built on base and is not base itself. Those that are not there are not.
+func (r *Repo) AnyOn(ctx context.Context, base string, commits []string) (bool, error) {
+	for _, sha := range append([]string{base}, commits...) {
+		if err := checkSHA(sha); err != nil {
+			return false, err
+		}
+	}
+	out, err := r.shadow(ctx, call{args: []string{"rev-list", "--max-count=1", "--ancestry-path", "--ignore-missing", "--stdin"},
+		stdin: strings.NewReader("^" + base + "\n" + strings.Join(commits, "\n") + "\n"), limit: smallOutput, timeout: treeTime})
+	return err == nil && len(out) > 0, err
+}
+
 // CommitTree makes a commit of a tree in our name. Its time is that of its first parent, so that the same work is the
 // same commit whenever it is taken.
 func (r *Repo) CommitTree(ctx context.Context, tree, message string, parents ...string) (string, error) {

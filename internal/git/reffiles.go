@@ -49,6 +49,17 @@ func (r *Repo) NamedBy(ctx context.Context, top string) (Named, error) {
 	return n, nil
 }
 
+// BranchOf reads from its file the full name of the branch that HEAD of the checkout at top is on, "" where it is on none.
+// ok is false where only git can tell.
+func (r *Repo) BranchOf(top string) (branch string, ok bool) {
+	gitDir, real, err := r.gitDirOf(top)
+	if err != nil || real != top || isDir(filepath.Join(r.common, "reftable")) {
+		return "", false
+	}
+	sha, branch, err := readRef(gitDir, "HEAD")
+	return branch, err == nil && (sha != "" || branch != "")
+}
+
 // askNamed is NamedBy with the git program.
 func (r *Repo) askNamed(ctx context.Context, top string) (n Named, err error) {
 	if n.Refs, err = r.askRefs(ctx, allRefs); err != nil {

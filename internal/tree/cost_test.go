@@ -1,6 +1,9 @@
 package tree
 
-import "testing"
+import (
+	"path/filepath"
+	"testing"
+)
 
 // TestProcessesOfATaking: each git process costs 2 ms. By hand it takes two; sluice's own are to compare, to commit and to
 // keep what was taken.
@@ -37,5 +40,33 @@ func TestProcessesOfATaking(t *testing.T) {
 			t.Errorf("taking %d: %+v", i+1, got)
 		}
 		o.Base, o.Found, o.N = got.Commit, got.Commit, o.N+1
+	}
+}
+
+// TestCheckedOutIsRead: which branch a checkout is on is read from its file, and is what git says.
+func TestCheckedOutIsRead(t *testing.T) {
+	r := newRepo(t)
+	linked := filepath.Join(filepath.Dir(r.dir), "linked")
+	r.run("worktree", "add", "-q", "-b", "a/b", linked)
+	r.run("pack-refs", "--all")
+	look := func(top, want string) {
+		t.Helper()
+		before := r.git.Started()
+		if got, err := CheckedOut(t.Context(), r.git, top); err != nil || got != want || r.git.Started() != before {
+			t.Errorf("%s: %q %v, want %q; %d git processes", top, got, err, want, r.git.Started()-before)
+		}
+		if now, err := r.git.NamedBy(t.Context(), top); err != nil || now.Branch != want {
+			t.Errorf("%s: by its refs %q %v", top, now.Branch, err)
+		}
+	}
+	branch := r.run("symbolic-ref", "HEAD")
+	look(r.dir, branch)
+	look(linked, "refs/heads/a/b")
+	r.run("checkout", "-q", "--detach")
+	look(r.dir, "")
+	r.run("checkout", "-q", "--orphan", "new")
+	look(r.dir, "refs/heads/new")
+	if got, err := CheckedOut(t.Context(), r.git, filepath.Join(r.dir, "none")); err != nil || got != "" {
+		t.Errorf("no checkout: %q %v", got, err)
 	}
 }

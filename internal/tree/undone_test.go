@@ -134,3 +134,39 @@ func TestLandingUndoesNoOtherBranch(t *testing.T) {
 		}
 	}
 }
+
+// TestLandingAfterAReset: where a person has set the branch back below what has passed and stands, landing asks, and lands
+// neither the one nor the other by itself.
+func TestLandingAfterAReset(t *testing.T) {
+	p, w, l := worked(t)
+	repo := p.open()
+	if err := repo.Keep(t.Context(), git.Own("base", "x-1"), l.Base); err != nil {
+		t.Fatal(err)
+	}
+	one, two := w.git("rev-parse", "HEAD~1"), l.Tip
+	w.git("reset", "-q", "--hard", one)
+	same := w.git("commit-tree", "-p", one, "-m", "the same", one+"^{tree}")
+	gone := strings.Repeat("1", len(one))
+	for _, c := range []struct {
+		name, tip string
+		passed    []Passed
+		asks      bool
+	}{
+		{"set back", one, []Passed{{Content: one, Own: true}, {Content: two, Own: true}}, true},
+		{"above", two, []Passed{{Content: one, Own: true}, {Content: two, Own: true}}, false},
+		{"in a worktree of its own", one, []Passed{{Content: one, Own: true}, {Content: two}}, false},
+		{"the same files", one, []Passed{{Content: one, Own: true}, {Content: same, Own: true}}, false},
+		{"no longer kept", one, []Passed{{Content: one, Own: true}, {Content: gone, Own: true}}, false},
+	} {
+		w.git("reset", "-q", "--hard", c.tip)
+		work := Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1", Passed: c.passed, Judged: true}
+		_, err := work.Landing(t.Context(), repo, "refs/heads/main", Squash, "")
+		if asks := err != nil && strings.Contains(err.Error(), "was set back to "+one[:12]); asks != c.asks || err != nil && !asks {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		work.Unjudged = true
+		if _, err := work.Landing(t.Context(), repo, "refs/heads/main", Squash, ""); err != nil {
+			t.Errorf("%s: --unjudged: %v", c.name, err)
+		}
+	}
+}

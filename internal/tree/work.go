@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sluice/internal/git"
@@ -28,6 +29,7 @@ type Work struct {
 type Passed struct {
 	Gate, Outcome, Who string
 	Content            string // the commit that it was over, where all gates of the step have passed that; else ""
+	Own                bool   // it is of work in the run's own worktree, whose branch has moved to it
 	Said               bool   // the newest round of a gate that the spec names: a trailer names it
 }
 
@@ -114,7 +116,7 @@ func (w Work) judged(ctx context.Context, repo *git.Repo, l Landing) error {
 			continue
 		}
 		if tree, err := repo.TreeOf(ctx, p.Content); err == nil && tree == have {
-			return nil
+			return w.newest(ctx, repo, l, have)
 		} else if err == nil {
 			newest = p.Content
 		}
@@ -123,13 +125,54 @@ func (w Work) judged(ctx context.Context, repo *git.Repo, l Landing) error {
 		"branch %s is not what a gate of %s has passed", w.Branch, w.Run)
 }
 
+// newest refuses a tip that a person has set back to before what has passed since and was not undone: the trailers would name
+// gates whose work is not there.
+func (w Work) newest(ctx context.Context, repo *git.Repo, l Landing, have string) error {
+	var own []string
+	for _, p := range w.Passed {
+		if p.Own && len(p.Content) == len(l.Tip) && p.Content != l.Tip {
+			own = append(own, p.Content)
+		}
+	}
+	if on, err := repo.AnyOn(ctx, l.Tip, own); err != nil || !on {
+		return err
+	}
+	for _, commit := range slices.Backward(own) {
+		tree, err := repo.TreeOf(ctx, commit)
+		if err != nil || tree == have {
+			continue
+		}
+		on, err := repo.AnyOn(ctx, l.Tip, []string{commit})
+		if err != nil {
+			return err
+		}
+		if on {
+			return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `git -C %s merge --ff-only %.12s` to have it back, or `sluice land %s --unjudged` to go without", l.Tip, commit, w.Shown, commit, w.Run),
+				"branch %s was set back to %.12s, before %.12s, which has passed", w.Branch, l.Tip, commit)
+		}
+	}
+	return nil
+}
+
 // trailers say which run it was and who passed its gates.
 func (w Work) trailers() []string {
-	out := []string{Trailer("Run", w.Run)}
+	var said []string
+	times := map[string]int{} // tasks have the same gates
 	for _, p := range w.Passed {
-		if p.Said {
-			out = append(out, Trailer("Gate", fmt.Sprintf("%s %s by %s", p.Gate, p.Outcome, p.Who)))
+		if !p.Said {
+			continue
 		}
+		line := fmt.Sprintf("%s %s by %s", p.Gate, p.Outcome, p.Who)
+		if times[line]++; times[line] == 1 {
+			said = append(said, line)
+		}
+	}
+	out := []string{Trailer("Run", w.Run)}
+	for _, line := range said {
+		if n := times[line]; n > 1 {
+			line += fmt.Sprintf(" (%d times)", n)
+		}
+		out = append(out, Trailer("Gate", line))
 	}
 	return out
 }
@@ -187,6 +230,9 @@ func (w Work) Land(ctx context.Context, repo *git.Repo, l Landing) (Landed, erro
 func CheckedOut(ctx context.Context, repo *git.Repo, top string) (string, error) {
 	if repo.Plain() {
 		return "", nil
+	}
+	if branch, ok := repo.BranchOf(top); ok {
+		return branch, nil
 	}
 	trees, err := repo.Worktrees(ctx)
 	if err != nil {
