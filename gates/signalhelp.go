@@ -29,13 +29,13 @@ func SignalHelp(in SignalInput) string {
 		p.sentinel(in)
 		return p.String()
 	case engine.SignalCommit:
-		p.text("Commit all of your work. The last commit's message must have this marker, on a line of its own or at the end of its subject:\n")
+		p.text("Commit all of your work. The last commit's message must have this marker, on a line of its own:\n")
 		p.text("    %s\n", line(in.Signal.Value, maxInline))
 		p.text("Make that commit only when everything above holds: it says that you are done. Then end.")
 	case engine.SignalPull:
 		branch := "your branch"
-		if in.Branch != "" {
-			branch = "the branch " + code(in.Branch)
+		if name := orElse(in.Signal.Value, in.Branch); name != "" {
+			branch = "the branch " + code(name)
 		}
 		p.text("Commit all of your work, push it on %s, and open a pull request from that branch. Open it only when everything above holds: it says that you are done. Then end.", branch)
 	default:

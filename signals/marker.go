@@ -1,15 +1,18 @@
 package signals
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const (
 	maxMessage = 64 << 10 // bytes of a commit message that are looked at
 	maxMarker  = 256
 )
 
-// Marker tells whether a commit message says value: on a line of its own, or at
-// the end of the subject line (its first line that is not blank) after a space.
-// Letters are compared as they are; space and line ends of other systems after
+// Marker reports whether a commit message says value: at the beginning or the
+// end of the subject (its first line that is not blank), beside a space, on a
+// line of its own, or as a trailer (`Gate: VALUE` in the last paragraph). Letters are compared as they are; space and line ends of other systems after
 // the value do not matter, space before it does: indented lines are quotations
 // (`git merge --squash` and `--log` indent the messages they take over).
 //
@@ -24,20 +27,45 @@ func Marker(message, value string) bool {
 	if len(message) > maxMessage { // a line that is cut does not count
 		message = message[:strings.LastIndexByte(message[:maxMessage], '\n')+1]
 	}
-	subject := true
-	for line := range strings.SplitSeq(message, "\n") {
-		line = strings.TrimRight(line, " \t\r")
-		if line == "" {
-			continue
-		}
-		if !subject || !quotes(line) {
-			if line == value || subject && (strings.HasSuffix(line, " "+value) || strings.HasSuffix(line, "\t"+value)) {
-				return true
-			}
-		}
-		subject = false
+	lines := strings.Split(message, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " \t\r")
 	}
-	return false
+	for len(lines) > 0 && lines[0] == "" {
+		lines = lines[1:]
+	}
+	if len(lines) == 0 {
+		return false
+	}
+	return marked(lines[0], value) || slices.Contains(lines[1:], value) || slices.ContainsFunc(trailers(lines), func(v string) bool { return v == value })
+}
+
+// marked reports whether a subject begins or ends with the value, or is it.
+func marked(subject, value string) bool {
+	if quotes(subject) {
+		return false
+	}
+	before, behind := strings.CutSuffix(subject, value)
+	after, ahead := strings.CutPrefix(subject, value)
+	return behind && (before == "" || strings.HasSuffix(before, " ") || strings.HasSuffix(before, "\t")) ||
+		ahead && (strings.HasPrefix(after, " ") || strings.HasPrefix(after, "\t"))
+}
+
+// trailers are the values of the lines `Key: VALUE` of the last paragraph, where that is not the subject's.
+func trailers(lines []string) (values []string) {
+	end := len(lines)
+	for end > 0 && lines[end-1] == "" {
+		end--
+	}
+	for i := end - 1; i >= 0; i-- {
+		if lines[i] == "" {
+			return values
+		}
+		if key, v, ok := strings.Cut(lines[i], ":"); ok && key != "" && !strings.ContainsAny(key, " \t>*\"") {
+			values = append(values, strings.TrimSpace(v))
+		}
+	}
+	return nil
 }
 
 // quotes tells whether git made a subject, to its very end, out of another

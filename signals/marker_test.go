@@ -9,6 +9,7 @@ import (
 
 func TestMarker(t *testing.T) {
 	conform.Rule(t, "1-language rule 3 git_commit", "a line of its own or the end of the subject; reverts, fixups and quotations fire nothing")
+	conform.Rule(t, "13-law 004 marker", "a marker may begin the subject, stand alone in the body, or be a trailer")
 	conform.Rule(t, "004 §2 Signal.git_commit", "a commit with a structured message")
 	t.Parallel()
 	const value = "[GATE:XG-1-2]"
@@ -18,6 +19,10 @@ func TestMarker(t *testing.T) {
 	}{
 		{"the subject itself", "[GATE:XG-1-2]", true},
 		{"end of the subject", "feat: add the index [GATE:XG-1-2]\n", true},
+		{"start of the subject", "[GATE:XG-1-2] write g2", true},
+		{"start of the subject, with a tab", "[GATE:XG-1-2]\twrite g2\n\nmore", true},
+		{"a trailer", "add\n\nwords\n\nGate: [GATE:XG-1-2]\nSigned-off-by: a <a@example.org>\n", true},
+		{"a trailer of another system", "add\r\n\r\nGate: [GATE:XG-1-2]\r\n", true},
 		{"own line", "add the index\n\nlong words\n\n[GATE:XG-1-2]\n", true},
 		{"own line at once", "add\n[GATE:XG-1-2]", true},
 		{"line ends of another system", "add\r\n\r\n[GATE:XG-1-2]\r\n", true},
@@ -42,7 +47,12 @@ func TestMarker(t *testing.T) {
 		{"squash", "squash! add [GATE:XG-1-2]\n\nmore", false},
 		{"amend", "amend! add [GATE:XG-1-2]", false},
 		{"in the middle of the subject", "add [GATE:XG-1-2] and more", false},
-		{"at the start of the subject", "[GATE:XG-1-2] add", false},
+		{"stuck to the word behind", "[GATE:XG-1-2]add", false},
+		{"a revert that begins with it", "Revert \"[GATE:XG-1-2] add\"", false},
+		{"a trailer's place in the middle", "add\n\nGate: [GATE:XG-1-2]\n\nmore words", false},
+		{"a trailer's form in the subject's paragraph", "add\nGate: [GATE:XG-1-2]", false},
+		{"words that end in it", "add\n\nthe marker: [GATE:XG-1-2]", false},
+		{"a trailer with more", "add\n\nGate: [GATE:XG-1-2] no", false},
 		{"stuck to a word", "add[GATE:XG-1-2]", false},
 		{"end of a line of the body", "add\n\nthe marker is [GATE:XG-1-2]", false},
 		{"quoted", "add\n\n> [GATE:XG-1-2]", false},

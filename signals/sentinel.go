@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"sluice/internal/strictjson"
 )
@@ -34,6 +35,19 @@ const (
 	Failed  = "failed"
 	Blocked = "blocked"
 )
+
+// statusWords are the words of a status, in any case; agents write more than the three. docs/signals.md lists them.
+var statusWords = map[string]string{
+	Done: Done, "complete": Done, "completed": Done, "finished": Done, "success": Done, "successful": Done, "succeeded": Done, "ok": Done,
+	Failed: Failed, "fail": Failed, "failure": Failed, "error": Failed,
+	Blocked: Blocked, "needs_input": Blocked, "waiting": Blocked,
+}
+
+// Status is what a word means as a status; false: it is none.
+func Status(word string) (status string, ok bool) {
+	status, ok = statusWords[strings.ToLower(word)]
+	return status, ok
+}
 
 // Sentinel is what a step says in the file it leaves: that it is done, has
 // failed or is blocked. Fields that were not given are empty; Status never is.
@@ -79,15 +93,15 @@ func ParseSentinel(data []byte) (Sentinel, State, error) {
 		Answer:   f.Raw("answer"),
 		Raw:      bytes.Clone(data),
 	}
-	switch s.Status {
-	case Done, Failed, Blocked:
-	case "":
+	if status, ok := Status(s.Status); ok {
+		s.Status = status
+	} else if s.Status != "" {
+		f.Fault("status", "want done, failed or blocked, found %.40q", s.Status)
+	} else {
 		if f.Has("status") && f.Err() == nil {
 			f.Fault("status", "want done, failed or blocked, found an empty text")
 		}
 		s.Status = Done
-	default:
-		f.Fault("status", "want done, failed or blocked, found %.40q", s.Status)
 	}
 	if err := f.Err(); err != nil {
 		return Sentinel{}, Bad, fmt.Errorf("sentinel: %w", oneLine(err))

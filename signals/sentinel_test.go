@@ -25,6 +25,7 @@ func TestParseSentinel(t *testing.T) {
 }
 
 func TestSentinelStates(t *testing.T) {
+	conform.Rule(t, "13-law 004 status", "the words that agents write for done, failed and blocked are read; a file without a status is a done")
 	conform.Rule(t, "2-files signal 3", "doubled keys, keys that differ in case only and invalid UTF-8 are refused")
 	conform.Rule(t, "2-files signal 7", "at most 64 KiB")
 	conform.Rule(t, "1-language rule 3 status", "done, failed and blocked are the only words")
@@ -40,6 +41,12 @@ func TestSentinelStates(t *testing.T) {
 		{`{}`, Whole, Done, ""},
 		{`{"status":"done"}`, Whole, Done, ""},
 		{`{"status":"failed","summary":"no"}`, Whole, Failed, ""},
+		{`{"status":"complete"}`, Whole, Done, ""},
+		{`{"status":"completed"}`, Whole, Done, ""},
+		{`{"status":"SUCCESS"}`, Whole, Done, ""},
+		{`{"status":"Ok"}`, Whole, Done, ""},
+		{`{"status":"error"}`, Whole, Failed, ""},
+		{`{"status":"needs_input"}`, Whole, Blocked, ""},
 		{`{"status":null,"step":null,"options":null,"attempt":null}`, Whole, Done, ""},
 		{`{"summary":"\u001b[31m \u202e"}`, Whole, Done, ""}, // text is data
 		{`{"attempt":1000000}`, Whole, Done, ""},
@@ -51,7 +58,9 @@ func TestSentinelStates(t *testing.T) {
 		{`true`, Bad, "", "want an object"},
 		{`["done"]`, Bad, "", "want an object, found a list"},
 		{`done`, Bad, "", "want a value"},
-		{`{"status":"Done"}`, Bad, "", `status: want done, failed or blocked, found "Done"`},
+		{`{"status":"partial"}`, Bad, "", `status: want done, failed or blocked, found "partial"`},
+		{`{"status":"not done"}`, Bad, "", "want done, failed or blocked"},
+		{`{"status":"done "}`, Bad, "", "want done, failed or blocked"},
 		{`{"status":""}`, Bad, "", "found an empty text"},
 		{`{"status":5}`, Bad, "", "status: want a text, found a number"},
 		{`{"Status":"failed"}`, Bad, "", `Status: unknown key: write it "status"`},

@@ -315,12 +315,22 @@ func (c *compiler) signal(d *stepDoc, s *engine.Step, what string) engine.Signal
 				c.at(value.node, "%s: value %s is no marker: one line of at most %d bytes, no space around it", what, quote(v), maxMarkerBytes)
 			}
 		}
-	default:
-		if value.set() {
-			c.at(value.node, "%s: value has no meaning with %s", what, sig.Type)
+	case engine.SignalPull:
+		if sig.Value = value.value; value.set() && !isBranch(value.value) {
+			c.at(value.node, "%s: value %s is no name of a branch: say the one that the pull request comes from", what, quote(value.value))
+		}
+	case engine.SignalExit:
+		if value.set() && value.value != "0" && d.Signal.Type.set() {
+			c.at(value.node, "%s: value %s: exit code 0 says done, and every other one failed", what, quote(value.value))
 		}
 	}
 	return sig
+}
+
+// isBranch reports whether git takes the text for a branch's name, but for rare names that only git refuses.
+func isBranch(v string) bool {
+	return v != "" && len(v) <= maxMarkerBytes && v[0] != '-' && !strings.ContainsAny(v, " \\~^:?*[\x7f") && !strings.Contains(v, "..") &&
+		!strings.ContainsFunc(v, func(c rune) bool { return c < ' ' })
 }
 
 // badSentinel says what is wrong with a sentinel's path.

@@ -137,7 +137,7 @@ type forEachDoc struct {
 type signalDoc struct {
 	place
 	Type  text `key:"type" need:"yes" enum:"sentinel_file|git_commit|pr_creation|stdout_exit" doc:"sentinel_file: a JSON file appears. git_commit: a commit bears the marker. pr_creation: a pull request appears. stdout_exit: the process exits 0."`
-	Value text `key:"value" doc:"sentinel_file: the file, .workflow/signals/<step-id>-done.json if absent. git_commit: the marker, [GATE:<gate-id>] if absent."`
+	Value text `key:"value" doc:"sentinel_file: the file, .workflow/signals/<step-id>-done.json if absent. git_commit: the marker, [GATE:<gate-id>] if absent. pr_creation: the branch that the pull request comes from, the step's if absent. stdout_exit: the exit code that says done, which is 0."`
 }
 
 type gateDoc struct {

@@ -56,6 +56,27 @@ func describe(s *engine.Spec) any {
 	return v
 }
 
+// TestSignalValues: each type of signal has a value.
+func TestSignalValues(t *testing.T) {
+	conform.Rule(t, "13-law 004 value", "`signal.value` for all four types")
+	spec, faults := Load("w.yaml", []byte(`
+workflow: {id: w}
+steps:
+  - {id: a, run: x, signal: {type: sentinel_file, value: .workflow/signals/x.json}, next_step: b}
+  - {id: b, run: x, signal: {type: git_commit, value: "[B]"}, next_step: c}
+  - {id: c, run: x, signal: {type: pr_creation, value: feature/c}, next_step: d}
+  - {id: d, run: x, signal: {type: stdout_exit, value: 0}, next_step: DONE}
+`))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	for id, want := range map[string]string{"a": ".workflow/signals/x.json", "b": "[B]", "c": "feature/c", "d": ""} {
+		if got := spec.Step(id).Signal.Value; got != want {
+			t.Errorf("%s: %q, want %q", id, got, want)
+		}
+	}
+}
+
 // TestTheDocumentsValues: each key of document 004's schema is read for what it says, by its annotated example and by a spec
 // that has the keys which that leaves out.
 func TestTheDocumentsValues(t *testing.T) {

@@ -197,6 +197,23 @@ func TestPullSeen(t *testing.T) {
 	}
 }
 
+// TestPullOfABranch: with a value, a pull request from that branch is the signal, and one from the step's own is not.
+func TestPullOfABranch(t *testing.T) {
+	conform.Rule(t, "13-law 004 value", "a pull request from the branch that value names")
+	b := newBench(t, strings.Replace(treeSpec, `{type: git_commit, value: "[A-DONE]"}`, "{type: pr_creation, value: out/a}", 1))
+	forge := realPath(t, t.TempDir()) + "/forge.git"
+	b.sh("git init -q --bare " + forge + " && git remote add origin " + forge + " && git push -q origin main")
+	b.begin(b.stepJob("A", 1, 1))
+	s := b.watch("A", 1)
+	b.carry(b.stepJob("A", 1, 1))
+	b.sh("cd trees/a && " + commit + "-m mine && git push -q " + forge + " work/a:refs/pull/7/head")
+	b.sh("cd trees/a && git switch -qc out/a main && " + commit + "-m out && git switch -q work/a && git push -q " + forge + " out/a:refs/pull/8/head")
+	eventually(t, "a pull request is seen", func() bool { return len(s.all()) > 0 })
+	if ev := s.all()[0].(engine.PullSeen); ev.Ref != "refs/pull/8/head" || len(s.all()) != 1 {
+		t.Errorf("seen %+v", s.all())
+	}
+}
+
 const offerSpec = `
 workflow: {id: w}
 steps:

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -126,13 +127,27 @@ func (w *lookout) looked(began time.Time, err error) {
 	w.emit(engine.Polled{Run: w.job.Run, Step: w.job.Step, N: w.job.N, K: w.job.K, Began: began})
 }
 
+// pullFrom is the branch that the spec wants the pull request from; "" = the step's.
+func (w *lookout) pullFrom() string {
+	if w.st.Signal.Type == engine.SignalPull {
+		return w.st.Signal.Value
+	}
+	return ""
+}
+
 // tips are the refs on which the attempt's commits count: its worktree's HEAD and its branch, or all where it has
 // neither of its own.
 func (w *lookout) tips(refs map[string]string) map[string]string {
+	out := map[string]string{}
+	if from := w.pullFrom(); from != "" {
+		if sha := refs["refs/heads/"+from]; sha != "" {
+			out["refs/heads/"+from] = sha
+		}
+		return out
+	}
 	if !w.b.Own {
 		return refs
 	}
-	out := map[string]string{}
 	for name, sha := range refs {
 		if name == "refs/heads/"+w.b.Branch && w.b.Branch != "" || w.b.Top != "" && name == git.HeadPrefix+w.b.Top {
 			out[name] = sha
@@ -173,11 +188,11 @@ func (w *lookout) lookInside(ctx context.Context) error {
 
 // fresh lists the commits of a launch's own git folder on which its word may be.
 func (w *lookout) fresh(ctx context.Context, g tree.Private) ([]git.Commit, bool, error) {
-	branch := ""
-	if w.b.Branch != "" {
-		branch = "refs/heads/" + w.b.Branch
+	branch, name := "", cmp.Or(w.pullFrom(), w.b.Branch)
+	if name != "" {
+		branch = "refs/heads/" + name
 	}
-	list, cut, err := g.Commits(ctx, w.e.gitInside(g), branch, !w.b.Own, slices.Collect(maps.Values(w.b.Refs)), maxCommits)
+	list, cut, err := g.Commits(ctx, w.e.gitInside(g), branch, !w.b.Own && w.pullFrom() == "", slices.Collect(maps.Values(w.b.Refs)), maxCommits)
 	slices.Reverse(list)
 	return list, cut, err
 }
@@ -335,7 +350,7 @@ func (w *lookout) ask(ctx context.Context) error {
 		for _, sha := range tips {
 			heads[sha] = true
 		}
-		heads[w.b.Head] = true // of a held launch that may be on no branch yet
+		heads[w.b.Head] = w.pullFrom() == "" // of a held launch that may be on no branch yet
 	}
 	for _, ref := range slices.Sorted(maps.Keys(pulls)) {
 		sha := pulls[ref]

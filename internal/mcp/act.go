@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -108,11 +107,14 @@ func (in signalIn) sentinel() (*engine.Sentinel, error) {
 	if err := known(in.Run); err != nil {
 		return nil, err
 	}
+	said := in.Status
+	status, ok := signals.Status(said)
+	in.Status = status
 	switch {
 	case in.Attempt < 1:
 		return nil, fmt.Errorf("attempt %d: say the attempt, as next told it", in.Attempt)
-	case !slices.Contains([]string{signals.Done, signals.Failed, signals.Blocked}, in.Status):
-		return nil, fmt.Errorf("status %.40q: want done, failed or blocked", in.Status)
+	case !ok:
+		return nil, fmt.Errorf("status %.40q: want done, failed or blocked", said)
 	case len(in.Summary) > maxWords || len(in.Question) > maxWords:
 		return nil, fmt.Errorf("a text of more than %d bytes: put the long part into a file of the repo and name it", maxWords)
 	case in.Status == signals.Blocked && in.Question == "":
