@@ -70,6 +70,7 @@ func newExporter(root, state string, log zerolog.Logger, told func(string)) *exp
 
 // mark is what an exporter leaves for the next: how far it came, and where the audit files ended then.
 type mark struct {
+	Form int              `json:"form"` // of the audit files: auditForm
 	Seq  int64            `json:"seq"`
 	Sum  string           `json:"sum"`
 	Ends map[string]place `json:"ends"`
@@ -81,7 +82,10 @@ type place struct {
 	N   int   `json:"n"`
 }
 
-const maxMark = 1 << 20
+const (
+	maxMark   = 1 << 20
+	auditForm = 2 // 1 had every fact in the audit files
+)
 
 // errEnough ends a reading of the journal.
 var errEnough = errors.New("enough was read")
@@ -92,6 +96,11 @@ func (x *exporter) begin(replay func(from int64, fn func(journal.Record) error) 
 	data, _, err := atomicfile.OpenRegular(x.state, markFile, maxMark)
 	var m mark
 	if err != nil || json.Unmarshal(data, &m) != nil || m.Seq < 1 {
+		return
+	}
+	if m.Form != auditForm {
+		x.runs = m.Seq
+		x.putAside(m.Ends)
 		return
 	}
 	same := false
@@ -115,6 +124,19 @@ func (x *exporter) begin(replay func(from int64, fn func(journal.Record) error) 
 	x.upTo, x.sum, x.ends = m.Seq, m.Sum, m.Ends
 	if x.ends == nil {
 		x.ends = map[string]place{}
+	}
+}
+
+// putAside moves away audit files that an older release has written with every fact: they are written anew.
+func (x *exporter) putAside(ends map[string]place) {
+	for name := range ends {
+		name = filepath.Join(x.root, name)
+		aside := strings.TrimSuffix(name, ".log") + ".whole.log"
+		if err := os.Rename(name, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			x.log.Warn().Err(err).Msg("an audit file of an older release could not be put aside: sluice audit verify names it")
+			continue
+		}
+		x.log.Info().Str("file", aside).Msg("an audit file of an older release, with every fact, is kept here; it is written anew with the decisions")
 	}
 }
 
@@ -186,7 +208,7 @@ func (x *exporter) mend(fill func()) {
 
 // leave writes the mark. Where something could not be written the one of before stays, and the next start reads more.
 func (x *exporter) leave() {
-	data, err := json.Marshal(mark{x.upTo, x.sum, x.ends})
+	data, err := json.Marshal(mark{auditForm, x.upTo, x.sum, x.ends})
 	if err != nil || len(x.broken) > 0 || len(data) > maxMark {
 		return
 	}
@@ -280,7 +302,9 @@ func (x *exporter) take(rec journal.Record) {
 			flow = workflowOf(h.Run)
 		}
 		line := journal.Line{Seq: rec.Seq, N: n, At: rec.At, Fact: fact, Sum: rec.Sum}
-		x.add(ExportName(flow), line)
+		if audited[h.Kind] {
+			x.add(ExportName(flow), line)
+		}
 		if rec.Seq > x.runs {
 			name := filepath.Join(".workflow", "runs", h.Run, RunEvents)
 			x.add(name, line)
@@ -423,8 +447,24 @@ func (x *exporter) export(name string) (*journal.Export, error) {
 	return e, nil
 }
 
-// KeepWorkflow chooses the facts that the audit export of a workflow holds, for journal.VerifyExport: the records have
-// to come in order, from the first.
+// audited are the kinds of facts in an audit export: a line for each launch, word, verdict, decision and end.
+var audited = map[string]bool{
+	"run_started": true, "step_launched": true, "review_started": true,
+	"step_signalled": true, "step_skipped": true,
+	"judged": true, "inconclusive": true,
+	"round_passed": true, "round_failed": true, "round_voided": true, "signature_used": true,
+	"step_held": true, "step_handed_back": true, "run_paused": true, "run_resumed": true, "run_reopened": true,
+	"task_ended": true, "run_ended": true,
+}
+
+// KeepAudit chooses the facts that the audit export of a workflow holds, for journal.VerifyExport: the records have to come
+// in order, from the first.
+func KeepAudit(workflow string) journal.Keep {
+	of := KeepWorkflow(workflow)
+	return func(rec journal.Record, n int) bool { return of(rec, n) && audited[headOf(rec.Facts[n]).Kind] }
+}
+
+// KeepWorkflow chooses all facts of a workflow's runs; the records have to come in order, from the first.
 func KeepWorkflow(workflow string) journal.Keep {
 	flows := map[string]string{}
 	return func(rec journal.Record, n int) bool {

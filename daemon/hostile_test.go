@@ -197,7 +197,7 @@ func TestTheExportHoldsNobodyUp(t *testing.T) {
 	<-b.exp.done
 	b.exp = nil
 	last, _ := b.core.log.Last()
-	rep, err := journal.VerifyExport(filepath.Join(root, ExportName("two")), b.opt.State, KeepWorkflow("two"), journal.Options{})
+	rep, err := journal.VerifyExport(filepath.Join(root, ExportName("two")), b.opt.State, KeepAudit("two"), journal.Options{})
 	if err != nil || rep.Behind != 0 {
 		t.Errorf("of %d records: %+v %v", last, rep, err)
 	}
@@ -227,7 +227,7 @@ func TestTheExportIsWholeThoughNothingComesAfter(t *testing.T) {
 	close(burst)
 	last, _ := b.core.log.Last()
 	for until := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		rep, err := journal.VerifyExport(filepath.Join(root, ExportName("two")), b.opt.State, KeepWorkflow("two"), journal.Options{})
+		rep, err := journal.VerifyExport(filepath.Join(root, ExportName("two")), b.opt.State, KeepAudit("two"), journal.Options{})
 		if err == nil && rep.Behind == 0 {
 			break
 		}

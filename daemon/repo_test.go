@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -223,12 +224,44 @@ func TestRunThroughTheSocketAndARestart(t *testing.T) {
 		t.Errorf("a second answer is told: %+v", d)
 	}
 	s.stop()
-	rep, err := journal.VerifyExport(filepath.Join(root, ExportName("two")), s.state, KeepWorkflow("two"), journal.Options{})
+	rep, err := journal.VerifyExport(filepath.Join(root, ExportName("two")), s.state, KeepAudit("two"), journal.Options{})
 	if err != nil || rep.Lines == 0 {
 		t.Errorf("the audit export agrees with the journal: %+v %v", rep, err)
 	}
+	auditOfAnOlderRelease(t, s, root, world, rep.Lines)
 	if _, err := os.Stat(filepath.Join(s.state, SocketName)); err == nil {
 		t.Error("the socket is left behind")
+	}
+}
+
+// auditOfAnOlderRelease: an audit file with every fact is put aside at the start, and written anew with the decisions.
+func auditOfAnOlderRelease(t *testing.T, s *service, root string, world World, lines int64) {
+	conform.Rule(t, "13-law 004 audit", "a line for each launch, word, verdict, decision and end; the whole record can be exported")
+	name, mark := filepath.Join(root, ExportName("two")), filepath.Join(s.state, markFile)
+	var whole bytes.Buffer
+	if err := journal.WriteLines(&whole, s.state, KeepWorkflow("two"), journal.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := int64(bytes.Count(whole.Bytes(), []byte("\n"))); n < 3*lines {
+		t.Errorf("the whole record has %d lines, the audit %d", n, lines)
+	}
+	old, err := os.ReadFile(mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, data := range map[string][]byte{name: whole.Bytes(), mark: bytes.Replace(old, []byte(`"form":2,`), nil, 1)} {
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = serveTest(t, root, world)
+	s.stop()
+	rep, err := journal.VerifyExport(name, s.state, KeepAudit("two"), journal.Options{})
+	if err != nil || rep.Lines != lines {
+		t.Errorf("%+v %v, want %d lines", rep, err, lines)
+	}
+	if data, err := os.ReadFile(strings.TrimSuffix(name, ".log") + ".whole.log"); err != nil || !bytes.Equal(data, whole.Bytes()) {
+		t.Errorf("what the older release wrote: %v", err)
 	}
 }
 

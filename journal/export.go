@@ -197,6 +197,35 @@ func parseExportLine(data []byte) (Line, error) {
 	return l, nil
 }
 
+// WriteLines writes the lines of an export of the journal in dir, those that keep chooses. The error is a *Damage if the
+// journal is damaged: what stands before that is written.
+func WriteLines(to io.Writer, dir string, keep Keep, opt Options) error {
+	f, err := opt.fs().Open(path(dir, FileName))
+	if err != nil {
+		return fmt.Errorf("%s: cannot be read: %w", path(dir, FileName), err)
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return fmt.Errorf("%s: cannot be measured: %w", path(dir, FileName), err)
+	}
+	s := newScanner(f, path(dir, FileName), point{}, size)
+	for {
+		p, err := s.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, line := range Lines(p.record(), keep) {
+			if _, err := to.Write(appendExportLine(nil, line)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
 // FaultKind says how an export departs from the journal.
 type FaultKind string
 

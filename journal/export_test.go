@@ -71,6 +71,19 @@ func TestExportIsWhatTheJournalSays(t *testing.T) {
 	}
 }
 
+// TestWriteLines: what is printed is what an export has.
+func TestWriteLines(t *testing.T) {
+	dir, name := exported(t, 20)
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	if err := WriteLines(&got, dir, evenFacts, Options{}); err != nil || !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("%v: %d bytes, want %d", err, got.Len(), len(want))
+	}
+}
+
 // Cut at any byte, as a crash may, the export goes on where it was and ends
 // byte for byte as it would have.
 func TestExportGoesOnAfterACrash(t *testing.T) {

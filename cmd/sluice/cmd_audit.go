@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -22,8 +23,9 @@ func (a *app) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "check the record of what was decided",
-		Long: `The journal chains each line to the one before it; .workflow/audit/<workflow>.log is a readable
-copy for committing. Verify reads both from the first line to the last.`,
+		Long: `The journal chains each line to the one before it. .workflow/audit/<workflow>.log is a readable
+part of it for committing: a line for each launch, word, verdict, decision and end. Verify reads
+both from the first line to the last.`,
 		Example: "sluice audit verify\nsluice audit verify phase-4-search-index",
 		Args:    cobra.ArbitraryArgs, RunE: group,
 	}
@@ -149,7 +151,7 @@ func (a *app) auditVerify(ctx context.Context, args, against []string, signers s
 			continue
 		}
 		l := audited{What: daemon.ExportName(w)}
-		x, err := journal.VerifyExport(file, p.state, l.seesUnpassed(daemon.KeepWorkflow(w)), journal.Options{})
+		x, err := journal.VerifyExport(file, p.state, l.seesUnpassed(daemon.KeepAudit(w)), journal.Options{})
 		var f *journal.Fault
 		behind := errors.As(err, &f) && f.Kind == journal.FaultBehind
 		l.OK, l.Lines, l.Why = err == nil || behind, x.Lines, errText(err)
@@ -209,9 +211,9 @@ func (a *app) printAudit(list []audited, bad bool) error {
 
 func (a *app) journalCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "journal", Short: "mend a damaged journal",
-		Long:    "A journal whose last line was torn by a crash mends itself. Anything else is left for a person to\nlook at: no process serves the repo until it is repaired.",
-		Example: "sluice audit verify\nsluice journal repair --to 17",
+		Use: "journal", Short: "export the whole record, or repair a damaged one",
+		Long:    "The journal has every fact, the audit files one line for each launch, word, verdict, decision and\nend. A journal whose last line was torn by a crash repairs itself. Anything else is left for a\nperson to look at: no process serves the repo until it is repaired.",
+		Example: "sluice journal export phase-4-search-index\nsluice journal repair --to 17",
 		Args:    cobra.ArbitraryArgs, RunE: group,
 	}
 	var to int64
@@ -230,8 +232,32 @@ those lines the agents are ended and the files put aside: their numbers are give
 		},
 	})
 	repair.Flags().Int64Var(&to, "to", 0, "the last line that stays: `N` (0: none)")
-	cmd.AddCommand(repair)
+	export := &cobra.Command{
+		Use: "export [WORKFLOW]", Short: "print every fact of a workflow's runs, or of all",
+		Long: `One JSON object a line, in the form of the audit files: seq and n (the record in the journal, and
+which of its facts), at, fact, sum (of the record). It may run beside the daemon.`,
+		Example: "sluice journal export > all.jsonl\nsluice journal export phase-4-search-index",
+		Args:    between(0, 1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.exportJournal(cmd.Context(), args) },
+	}
+	cmd.AddCommand(export, repair)
 	return cmd
+}
+
+func (a *app) exportJournal(ctx context.Context, args []string) error {
+	p, err := a.place(ctx)
+	if err != nil {
+		return err
+	}
+	if !isFile(filepath.Join(p.state, journal.FileName)) {
+		return failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to export", p.root)
+	}
+	keep := func(journal.Record, int) bool { return true }
+	if len(args) > 0 {
+		keep = daemon.KeepWorkflow(args[0])
+	}
+	out := bufio.NewWriter(a.out)
+	return errors.Join(journal.WriteLines(out, p.state, keep, journal.Options{}), out.Flush())
 }
 
 func (a *app) repair(ctx context.Context, to int64) (err error) {

@@ -382,7 +382,7 @@ func (x *arena) exported() {
 			}
 		})
 		eventually(x.t, "the export is complete", func() bool {
-			rep, err = journal.VerifyExport(filepath.Join(r.root, daemon.ExportName(r.flow)), r.state(), daemon.KeepWorkflow(r.flow), journal.Options{})
+			rep, err = journal.VerifyExport(filepath.Join(r.root, daemon.ExportName(r.flow)), r.state(), daemon.KeepAudit(r.flow), journal.Options{})
 			return err == nil && rep.Behind == 0
 		})
 	}
