@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/internal/schema"
 	"sluice/internal/strictjson"
 )
 
@@ -30,7 +31,7 @@ type said struct {
 // contradiction says which place says another thing than the verdict that was found, in what decides; "" where none
 // does. What is quoted from the work may stand in a block too: that two differ never passes, and never fails.
 func contradiction(in VerdictInput, verdict said) string {
-	v, err := decode(verdict.data)
+	v, err := schema.Decode(verdict.data)
 	own, ok := v.(map[string]any)
 	if err != nil || !ok {
 		return "" // what it lacks is told by who reads it
@@ -42,7 +43,7 @@ func contradiction(in VerdictInput, verdict said) string {
 			}
 			continue
 		}
-		v, err := decode(other.data)
+		v, err := schema.Decode(other.data)
 		they, ok := v.(map[string]any)
 		if err != nil || !ok {
 			continue

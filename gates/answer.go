@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/schema"
 	"sluice/internal/strictjson"
 )
 
@@ -144,9 +145,9 @@ func takeToken(data []byte) ([]byte, string) {
 }
 
 // ReadAnswer reads a step's structured answer: strict JSON of at most MaxAnswer bytes, what is missing filled in from
-// the schema's defaults, then held against the schema (nil = any JSON). An error says what is wrong in words that can
+// the schema's defaults, then held against the schema (by; nil = any JSON). An error says what is wrong in words that can
 // be fed back (see Correction).
-func ReadAnswer(data []byte, schema *engine.Schema) (json.RawMessage, error) {
+func ReadAnswer(data []byte, by *engine.Schema) (json.RawMessage, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {
 		return nil, fmt.Errorf("the answer: %w", ErrNothing)
@@ -154,16 +155,37 @@ func ReadAnswer(data []byte, schema *engine.Schema) (json.RawMessage, error) {
 	if _, err := strict("the answer", data); err != nil {
 		return nil, err
 	}
-	v, err := decode(data)
+	v, err := schema.Decode(data)
 	if err != nil {
 		return nil, fmt.Errorf("the answer: %w", err)
 	}
-	if schema != nil {
-		if err := conform(schema, v); err != nil {
+	if by != nil {
+		if err := conform(by, v); err != nil {
 			return nil, fmt.Errorf("the answer: %w", err)
 		}
 	}
 	return encode(v)
+}
+
+// conform fills v in from the schema's defaults, but for the top-level keys in never, and holds it against the schema.
+func conform(by *engine.Schema, v any, never ...string) error {
+	s, err := schema.Compile(by.Source)
+	if err != nil {
+		return fmt.Errorf("schema: %s", Clean(err.Error()))
+	}
+	if err := s.Conform(v, never...); err != nil {
+		return errors.New(Clean(err.Error()))
+	}
+	return nil
+}
+
+// indented is JSON for a person's eye; what is no JSON stays as it is.
+func indented(raw json.RawMessage) string {
+	var out bytes.Buffer
+	if json.Indent(&out, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return out.String()
 }
 
 // encode writes JSON with its keys in order and nothing escaped that need not be.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/schema"
 	"sluice/internal/strictjson"
 	"sluice/internal/typo"
 )
@@ -58,7 +59,7 @@ func ReadVerdict(in VerdictInput) (engine.Judgement, error) {
 	if why := contradiction(in, found); why != "" {
 		return engine.Judgement{Inconclusive: why}, nil
 	}
-	v, err := decode(found.data)
+	v, err := schema.Decode(found.data)
 	if err != nil {
 		return engine.Judgement{}, fmt.Errorf("the verdict: %w", err)
 	}

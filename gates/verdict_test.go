@@ -4,13 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"sluice/engine"
 	hold "sluice/internal/conform"
+	jsonschema "sluice/internal/schema"
 )
 
 func block3(s string) string { return "```json\n" + s + "\n```\n" }
@@ -335,47 +334,6 @@ func TestJudgementIsNeverADefault(t *testing.T) {
 	}
 }
 
-func TestCheckSchema(t *testing.T) {
-	deep := `{"$defs":{"a0":{"type":"string"}`
-	for i := range 30 {
-		deep += fmt.Sprintf(`,"a%d":{"allOf":[{"$ref":"#/$defs/a%d"},{"$ref":"#/$defs/a%d"}]}`, i+1, i, i)
-	}
-	deep += `},"$ref":"#/$defs/a30"}`
-	for _, c := range []struct{ schema, want string }{
-		{`{}`, ""}, {`true`, ""}, {planSchema, ""},
-		{`{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"type":"string"}}}`, ""},
-		{`{"properties":{"children":{"items":{"$ref":"#"}},"destructive":{"type":"boolean"}},"required":["destructive"]}`, ""},
-		{`{"type":"strin"}`, "type"}, {`{"type":`, "not whole"}, {`{"a":1,"a":2}`, "twice"}, {`{"x":"` + strings.Repeat("x", MaxSchema) + `"}`, "more than 65536"},
-		{`{"pattern":"("}`, "pattern"}, {`{"$ref":"#/$defs/none"}`, "none"},
-		{`{"$ref":"https://example.org/s.json"}`, "another document"}, {`{"$ref":"other.json"}`, "another document"}, {`{"$ref":"file:///etc/passwd"}`, "another document"},
-		{`{"$id":"https://example.org/a","$ref":"b"}`, "another document"},
-		{`{"properties":{"destructive":{"default":false}}}`, "`destructive` has a default"},
-		{`{"properties":{"Destructive":{"default":false}}}`, "has a default"},
-		{`{"items":{"properties":{"destructive":{"$ref":"#/$defs/no"}}},"$defs":{"no":{"default":false}}}`, "has a default"},
-		{`{"properties":{"destructive":{"allOf":[{"anyOf":[{"default":false}]}]}}}`, "has a default"},
-		{`{"properties":{"commands":{"default":[{"destructive":false}]}}}`, "has a default"},
-		{`{"anyOf":[{"properties":{"x":{"default":{"y":{"DESTRUCTIVE":false}}}}}]}`, "has a default"},
-		{`{"$ref":"#"}`, "schema"}, {deep, "too tangled"},
-		{`{"properties":{"a":{"anyOf":[{"$ref":"#"},{"$ref":"#"},{"$ref":"#"}]}}}`, "too tangled"},
-	} {
-		err := CheckSchema(json.RawMessage(c.schema))
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%.80s: %v; want %q", c.schema, err, c.want)
-		}
-	}
-}
-
-// A file of the machine is no part of a schema, even where it would do as one.
-func TestSchemaReadsNoFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s.json")
-	if err := os.WriteFile(path, []byte(`{"type":"string"}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := CheckSchema(json.RawMessage(`{"$ref":"file://` + filepath.ToSlash(path) + `"}`)); err == nil || !strings.Contains(err.Error(), "another document") {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestAnswerStatus(t *testing.T) {
 	hold.Rule(t, "1-language rule 3 status", "a status of failed or blocked in an answer says what a sentinel's would")
 	s := AnswerStatus(json.RawMessage(`{"status":"blocked","question":"which\u001b[1m?","options":["a","b\nc"],"summary":"s"}`))
@@ -451,7 +409,7 @@ func FuzzReadAnswer(f *testing.F) {
 				t.Fatalf("%s is read again as %s, %v", got, again, err)
 			}
 		}
-		if CheckSchema(schema) != nil && err == nil {
+		if _, bad := jsonschema.Compile(schema); bad != nil && err == nil {
 			t.Fatal("an answer fits a schema that is none")
 		}
 		AnswerStatus(got)

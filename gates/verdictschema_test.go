@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice/engine"
+	"sluice/internal/schema"
 )
 
 // TestVerdictSchema: what a program is told of a verdict is a schema, and a verdict that fits it and names the gate's words is
@@ -27,7 +28,7 @@ func TestVerdictSchema(t *testing.T) {
 		{[]string{"pass", "fail"}, nil, false, closed, nil, []string{"verdict"}},
 	} {
 		raw := VerdictSchema(c.allowed, c.rubric, c.computed, c.own)
-		if err := CheckSchema(raw); err != nil {
+		if _, err := schema.Compile(raw); err != nil {
 			t.Fatalf("%s: %v", raw, err)
 		}
 		var s struct {

@@ -2,16 +2,10 @@ package specs
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 	"gopkg.in/yaml.v3"
+
+	"sluice/internal/schema"
 )
 
 // answerDoc is a schema: its file's path, or the schema itself.
@@ -38,8 +32,8 @@ func (d *answerDoc) read(r *reader, n *yaml.Node, what string) {
 		r.at(n, "%s: cannot be written as JSON: %v", what, err)
 		return
 	}
-	if node, why := checkSchema(b); why != "" {
-		r.at(n, "%s: %s%s", what, why, node)
+	if _, err := schema.Compile(b); err != nil {
+		r.at(n, "%s: %v", what, err)
 		return
 	}
 	d.inline, d.node = b, n
@@ -82,73 +76,15 @@ func (r *reader) json(n *yaml.Node, what string) (any, bool) {
 	return v, ok
 }
 
-// checkSchema says what is wrong with a JSON Schema for an answer, and where in it.
-func checkSchema(b []byte) (where, why string) {
-	var v any
-	if err := json.Unmarshal(b, &v); err != nil {
-		return "", fmt.Sprintf("not JSON: %v", err)
+// schemaText gives the content of a schema's file as a run keeps it, which is what answers are held against.
+func schemaText(b []byte) (json.RawMessage, error) {
+	if _, err := schema.Compile(b); err != nil {
+		return nil, err
 	}
-	if _, ok := v.(map[string]any); !ok {
-		return "", "a schema is an object"
+	text, err := compactJSON(b)
+	if err != nil {
+		return nil, err
 	}
-	if at := defaultsDestructive(v, ""); at != "" {
-		return " (at " + at + ")", "no schema may give `destructive` a default: what is not marked is for a human"
-	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(noLoader{})
-	if err := c.AddResource("schema.json", v); err != nil {
-		return "", "no JSON Schema: " + firstLine(err.Error())
-	}
-	if _, err := c.Compile("schema.json"); err != nil {
-		return "", "no JSON Schema: " + schemaError(err)
-	}
-	return "", ""
-}
-
-// noLoader lets no schema read a file or the network.
-type noLoader struct{}
-
-func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("$ref to %s: a schema names no other files", url)
-}
-
-// schemaError gives the innermost cause, which names the place.
-func schemaError(err error) string {
-	var bad *jsonschema.SchemaValidationError
-	if !errors.As(err, &bad) {
-		return firstLine(err.Error())
-	}
-	var cause *jsonschema.ValidationError
-	if !errors.As(bad.Err, &cause) {
-		return firstLine(bad.Err.Error())
-	}
-	for len(cause.Causes) > 0 {
-		cause = cause.Causes[0]
-	}
-	return "at /" + strings.Join(cause.InstanceLocation, "/") + ": " + cause.ErrorKind.LocalizedString(message.NewPrinter(language.English))
-}
-
-func defaultsDestructive(v any, at string) string {
-	switch v := v.(type) {
-	case map[string]any:
-		if props, ok := v["properties"].(map[string]any); ok {
-			if d, ok := props["destructive"].(map[string]any); ok {
-				if _, ok := d["default"]; ok {
-					return at + "/properties/destructive"
-				}
-			}
-		}
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if found := defaultsDestructive(v[k], at+"/"+k); found != "" {
-				return found
-			}
-		}
-	case []any:
-		for i, x := range v {
-			if found := defaultsDestructive(x, fmt.Sprintf("%s/%d", at, i)); found != "" {
-				return found
-			}
-		}
-	}
-	return ""
+	_, err = schema.Compile(text) // numbers are rounded in it, and some characters are longer
+	return text, err
 }

@@ -199,14 +199,10 @@ func (c *compiler) schema(d answerDoc, what string) *engine.Schema {
 	switch {
 	case err != nil:
 		c.at(d.node, "%s: the schema %s %s", what, quote(file), reason(err))
-	case len(b) > MaxBytes:
-		c.at(d.node, "%s: the schema %s has more than %d bytes", what, quote(file), MaxBytes)
 	default:
-		if at, why := checkSchema(b); why != "" {
-			c.at(d.node, "%s: the schema %s: %s%s", what, quote(file), why, at)
-			return s
+		if s.Source, err = schemaText(b); err != nil {
+			c.at(d.node, "%s: the schema %s: %v", what, quote(file), err)
 		}
-		s.Source, _ = compactJSON(b)
 	}
 	return s
 }

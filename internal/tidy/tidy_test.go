@@ -23,7 +23,7 @@ var layers = map[string]struct{ own, only []string }{
 	"daemon":  {own: []string{"engine", "journal", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 	"watcher": {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	"signals": {own: []string{"engine", "internal/strictjson", "internal/typo"}},
-	"gates":   {own: []string{"engine", "internal/strictjson", "internal/typo", "internal/atomicfile"}, only: []string{"github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"}},
+	"gates":   {own: []string{"engine", "internal/schema", "internal/strictjson", "internal/typo", "internal/atomicfile"}, only: []string{"golang.org/x/text"}},
 	// Where those work who judge: checkouts that sluice keeps.
 	"gates/judge":    {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
 	"agents":         {own: []string{"internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
@@ -31,7 +31,7 @@ var layers = map[string]struct{ own, only []string }{
 	"agents/egress":  {},
 	"agents/sandbox": {only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},
 	"notify":         {only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
-	"specs":          {own: []string{"engine", "internal/shells", "internal/strictjson", "internal/stub", "internal/typo", "specs/svg"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text", "github.com/goccy/go-graphviz"}},
+	"specs":          {own: []string{"engine", "internal/schema", "internal/shells", "internal/strictjson", "internal/stub", "internal/typo", "specs/svg"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr", "github.com/goccy/go-graphviz"}},
 	// What a person signs, and whether it holds: the one place of signatures.
 	"internal/approval":   {own: []string{"internal/atomicfile"}, only: []string{"golang.org/x/crypto/ssh"}},
 	"internal/atomicfile": {only: []string{"golang.org/x/sys", "github.com/google/renameio"}},
@@ -39,8 +39,10 @@ var layers = map[string]struct{ own, only []string }{
 	// The work of an attempt as a git commit: taken, judged, advanced to the branch, landed.
 	"internal/tree":       {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys", "golang.org/x/text"}},
 	"internal/strictjson": {},
-	"internal/shells":     {},
-	"internal/typo":       {},
+	// The one compiler of answers' schemas: what the specs' reader takes, the gates' takes.
+	"internal/schema": {own: []string{"internal/strictjson"}, only: []string{"github.com/santhosh-tekuri/jsonschema"}},
+	"internal/shells": {},
+	"internal/typo":   {},
 	// What stand-ins do in place of agents: the spec's reader makes it of a file, the executor takes parts of it.
 	"internal/stub":      {own: []string{"engine"}},
 	"internal/tasks":     {own: []string{"internal/strictjson"}},

@@ -1,4 +1,4 @@
-package gates
+package schema
 
 import (
 	"bytes"
@@ -17,13 +17,19 @@ import (
 
 // Bounds of a schema and of checking by it.
 const (
-	MaxSchema     = 64 << 10
-	maxSchemaRefs = 10_000  // schemas that may be reached from one, so that a walk through it ends
-	maxFilled     = 10_000  // values filled in from defaults
-	maxSchemaWork = 100_000 // schemas that one value at maxWorkDepth may be held against
-	maxWorkDepth  = 12
-	maxFaults     = 8 // of the faults of one answer, in an error
+	MaxBytes = 64 << 10
+
+	maxRefs      = 10_000  // schemas that may be reached from one, so that a walk through it ends
+	maxFilled    = 10_000  // values filled in from defaults
+	maxWork      = 100_000 // schemas that one value at maxWorkDepth may be held against
+	maxWorkDepth = 12
+	maxFaults    = 8    // of the faults of one answer, in an error
+	maxFault     = 400  // bytes of one of them
+	maxText      = 1024 // bytes of what the library says
 )
+
+// Schema is a JSON Schema that answers can be held against.
+type Schema struct{ of *jsonschema.Schema }
 
 // schemaURL names the schema to the compiler. A relative $ref resolves against it and finds nothing.
 const schemaURL = "schema:///.this"
@@ -35,30 +41,28 @@ type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) { return nil, errRemote }
 
-// CheckSchema says whether source is a JSON Schema that answers can be held against: strict JSON of at most MaxSchema
-// bytes that compiles, refers to no other document, is not so tangled that checking would not end, and gives nothing
-// that is named `destructive` a default: what an agent did not say about harm is not filled in.
-func CheckSchema(source json.RawMessage) error {
-	_, err := compile(source)
-	return err
-}
-
-func compile(source json.RawMessage) (*jsonschema.Schema, error) {
-	if _, err := strictjson.Check(source, MaxSchema); err != nil {
-		return nil, fmt.Errorf("schema: %w: mend the JSON", err)
+// Compile reads a JSON Schema: an object of strict JSON, of at most MaxBytes, that refers to no other document, is not so
+// tangled that checking would not end, and gives nothing that is named `destructive` a default: what an agent did not say about
+// harm is not filled in.
+func Compile(source []byte) (*Schema, error) {
+	if _, err := strictjson.Check(source, MaxBytes); err != nil {
+		return nil, fmt.Errorf("%w: mend the JSON", err)
 	}
-	doc, err := decode(source)
+	doc, err := Decode(source)
 	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+		return nil, err
+	}
+	if _, ok := doc.(map[string]any); !ok {
+		return nil, errors.New("a schema is an object: write {} for one that takes everything")
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
 	if err := c.AddResource(schemaURL, doc); err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+		return nil, err
 	}
 	s, err := c.Compile(schemaURL)
 	if err != nil {
-		return nil, fmt.Errorf("schema: %s: mend the schema", schemaFault(err))
+		return nil, fmt.Errorf("no JSON Schema: %s: mend it", schemaFault(err))
 	}
 	all, err := reach(s)
 	if err != nil {
@@ -67,11 +71,11 @@ func compile(source json.RawMessage) (*jsonschema.Schema, error) {
 	if err := checkDefaults(all); err != nil {
 		return nil, err
 	}
-	if work(s, maxWorkDepth, map[workKey]int{}) > maxSchemaWork {
-		return nil, errors.New("schema: too tangled: it holds one value against more than " +
-			strconv.Itoa(maxSchemaWork) + " schemas: use fewer anyOf, allOf and $ref in one another")
+	if work(s, maxWorkDepth, map[workKey]int{}) > maxWork {
+		return nil, errors.New("too tangled: it holds one value against more than " +
+			strconv.Itoa(maxWork) + " schemas: use fewer anyOf, allOf and $ref in one another")
 	}
-	return s, nil
+	return &Schema{s}, nil
 }
 
 func schemaFault(err error) string {
@@ -80,7 +84,7 @@ func schemaFault(err error) string {
 	}
 	var load *jsonschema.LoadURLError
 	if errors.As(err, &load) {
-		return fmt.Sprintf("%s (%s)", errRemote, line(load.URL, maxLabel))
+		return fmt.Sprintf("%s (%s)", errRemote, line(load.URL, maxFault))
 	}
 	var invalid *jsonschema.SchemaValidationError
 	if errors.As(err, &invalid) {
@@ -89,12 +93,12 @@ func schemaFault(err error) string {
 			return strings.Join(faults(v), "; ")
 		}
 	}
-	return line(strings.ReplaceAll(err.Error(), schemaURL, ""), maxInline)
+	return line(strings.ReplaceAll(err.Error(), schemaURL, ""), maxText)
 }
 
-// decode reads JSON that strictjson has passed. Numbers with many digits or an exponent become what a float64 holds of
+// Decode reads JSON that strictjson has passed. Numbers with many digits or an exponent become what a float64 holds of
 // them: exact arithmetic on 1e-999999999 would take the machine.
-func decode(data []byte) (any, error) {
+func Decode(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	var v any
@@ -171,8 +175,8 @@ func reach(s *jsonschema.Schema) ([]*jsonschema.Schema, error) {
 	seen := map[*jsonschema.Schema]bool{s: true}
 	all := []*jsonschema.Schema{s}
 	for i := 0; i < len(all); i++ {
-		if len(all) > maxSchemaRefs {
-			return nil, fmt.Errorf("schema: more than %d schemas in it: make it smaller", maxSchemaRefs)
+		if len(all) > maxRefs {
+			return nil, fmt.Errorf("more than %d schemas in it: make it smaller", maxRefs)
 		}
 		named, others := below(all[i])
 		for _, next := range slices.Concat(same(all[i]), named, others) {
@@ -197,10 +201,10 @@ func work(s *jsonschema.Schema, depth int, known map[workKey]int) int {
 	if n, ok := known[key]; ok {
 		return n
 	}
-	known[key] = maxSchemaWork + 1 // while it is being asked
+	known[key] = maxWork + 1 // while it is being asked
 	n := 1
 	for _, next := range same(s) {
-		n = min(n+work(next, depth, known), maxSchemaWork+1)
+		n = min(n+work(next, depth, known), maxWork+1)
 	}
 	if depth > 0 {
 		named, all := below(s)
@@ -208,9 +212,9 @@ func work(s *jsonschema.Schema, depth int, known map[workKey]int) int {
 		for _, next := range named {
 			worst = max(worst, work(next, depth-1, known))
 		}
-		n = min(n+worst, maxSchemaWork+1)
+		n = min(n+worst, maxWork+1)
 		for _, next := range all {
-			n = min(n+work(next, depth-1, known), maxSchemaWork+1)
+			n = min(n+work(next, depth-1, known), maxWork+1)
 		}
 	}
 	known[key] = n
@@ -219,27 +223,33 @@ func work(s *jsonschema.Schema, depth int, known map[workKey]int) int {
 
 // checkDefaults refuses every default that would speak about harm.
 func checkDefaults(all []*jsonschema.Schema) error {
-	const what = "schema: %s has a default: what an agent does not say about harm may not be filled in: remove the default"
+	const what = "%s has a default (at %s): what an agent does not say about harm may not be filled in: remove the default"
 	for _, s := range all {
 		if s.Default != nil && speaksOfHarm(*s.Default) {
-			return fmt.Errorf(what, "`destructive` (in the default of what holds it)")
+			return fmt.Errorf(what, "`destructive`, in what holds it,", placeIn(s))
 		}
-		for name, sub := range s.Properties {
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 			if !isHarm(name) {
 				continue
 			}
-			found, err := reach(sub)
+			found, err := reach(s.Properties[name])
 			if err != nil {
 				return err
 			}
 			for _, x := range found {
 				if x.Default != nil {
-					return fmt.Errorf(what, "`"+line(name, maxLabel)+"`")
+					return fmt.Errorf(what, "`"+line(name, maxFault)+"`", placeIn(x))
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// placeIn is where in the document a schema stands.
+func placeIn(s *jsonschema.Schema) string {
+	_, at, _ := strings.Cut(s.Location, "#")
+	return line(orElse(at, "the top"), maxFault)
 }
 
 func isHarm(name string) bool { return strings.EqualFold(name, "destructive") }
@@ -258,11 +268,18 @@ func speaksOfHarm(v any) bool {
 	return false
 }
 
-// indented is JSON for a person's eye; what is no JSON stays as it is.
-func indented(raw json.RawMessage) string {
-	var out bytes.Buffer
-	if json.Indent(&out, raw, "", "  ") != nil {
-		return string(raw)
+// line is a text of the library's, or of who wrote a schema or an answer, on one line of at most max bytes.
+func line(s string, max int) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s[:min(len(s), 4*max)], "")), " ")
+	if len(s) <= max {
+		return s
 	}
-	return out.String()
+	return strings.ToValidUTF8(s[:max-len("…")], "") + "…"
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
 }

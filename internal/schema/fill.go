@@ -1,4 +1,4 @@
-package gates
+package schema
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"sluice/engine"
 	"sluice/internal/strictjson"
 )
 
@@ -135,21 +134,17 @@ func deepCopy(v any) any {
 	return v
 }
 
-// conform fills v in from the schema's defaults and holds it against the schema. Nothing is filled in for the top-level
-// keys in never.
-func conform(schema *engine.Schema, v any, never ...string) error {
-	s, err := compile(schema.Source)
-	if err != nil {
-		return err
-	}
+// Conform fills v, which Decode gave, in from the schema's defaults and holds it against the schema. Nothing is filled in for
+// the top-level keys in never.
+func (s *Schema) Conform(v any, never ...string) error {
 	f := &filler{never: never}
-	if err := f.fill(s, v, 0, true); err != nil {
+	if err := f.fill(s.of, v, 0, true); err != nil {
 		return err
 	}
-	if err := s.Validate(v); err != nil {
+	if err := s.of.Validate(v); err != nil {
 		var invalid *jsonschema.ValidationError
 		if !errors.As(err, &invalid) {
-			return fmt.Errorf("it does not fit the schema: %s", line(err.Error(), maxInline))
+			return fmt.Errorf("it does not fit the schema: %s", line(err.Error(), maxText))
 		}
 		return fmt.Errorf("it does not fit the schema: %s", strings.Join(faults(invalid), "; "))
 	}
@@ -163,7 +158,7 @@ func faults(err *jsonschema.ValidationError) []string {
 	more := 0
 	leaves(err.DetailedOutput(), func(u *jsonschema.OutputUnit) {
 		at := strings.ReplaceAll(strings.TrimPrefix(u.InstanceLocation, "/"), "/", ".")
-		text := line(orElse(at, "(top)")+": "+u.Error.String(), maxLabel*2)
+		text := line(orElse(at, "(top)")+": "+u.Error.String(), maxFault)
 		switch {
 		case seen[text]:
 		case len(out) == maxFaults:
@@ -177,7 +172,7 @@ func faults(err *jsonschema.ValidationError) []string {
 		out = append(out, fmt.Sprintf("and %d more", more))
 	}
 	if len(out) == 0 {
-		out = append(out, line(err.Error(), maxInline))
+		out = append(out, line(err.Error(), maxText))
 	}
 	return out
 }
