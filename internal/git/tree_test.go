@@ -106,6 +106,38 @@ func TestAddWorktree(t *testing.T) {
 	}
 }
 
+// TestWorktreeInside: a worktree in the person's checkout is no part of their `git add -A`, and their own rules stay.
+func TestWorktreeInside(t *testing.T) {
+	conform.Rule(t, "13-law worktrees", "worktrees inside the repo never enter a person's `git add -A`")
+	s := newSandbox(t)
+	s.write(".gitignore", "/ignored/\n")
+	s.write("file.txt", "x\n")
+	s.commit("files")
+	list := filepath.Join(s.dir, ".git", "info", "exclude")
+	check(t, os.MkdirAll(filepath.Dir(list), 0o755))
+	check(t, os.WriteFile(list, []byte("*.mine"), 0o644)) // without an end of line
+	r := s.open()
+	for _, name := range []string{"wt", "deep/w [t]", "ignored/wt"} {
+		_, err := r.AddWorktree(ctx(t), filepath.Join(s.dir, name), "b-"+strings.Map(func(c rune) rune {
+			if c == '/' || c == ' ' || c == '[' || c == ']' {
+				return '-'
+			}
+			return c
+		}, name))
+		check(t, err)
+	}
+	s.write("a.mine", "x\n")
+	s.git("add", "-A")
+	if got := s.git("status", "--porcelain"); got != "" {
+		t.Errorf("git add -A took: %s", got)
+	}
+	data, err := os.ReadFile(list)
+	check(t, err)
+	if want := "*.mine\n/wt/\n/deep/w\\ \\[t\\]/\n"; string(data) != want {
+		t.Errorf("%q, want %q", data, want)
+	}
+}
+
 func TestLinked(t *testing.T) {
 	s := newSandbox(t)
 	r := s.open()

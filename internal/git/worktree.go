@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"sluice/internal/atomicfile"
 )
 
 // ErrNoCommit says that the repo has no commit yet, and so nothing to make a worktree of.
@@ -42,6 +45,9 @@ func (r *Repo) AddWorktree(ctx context.Context, path, branch string) (made bool,
 	if err := checkRef(ref); err != nil {
 		return false, fmt.Errorf("add worktree %s: branch: %w", path, err)
 	}
+	if err := r.keepOut(ctx, path); err != nil {
+		return false, fmt.Errorf("add worktree %s: %w", path, err)
+	}
 	stage, err := r.stage(path)
 	if err != nil {
 		return false, fmt.Errorf("add worktree %s: %w", path, err)
@@ -62,6 +68,35 @@ func (r *Repo) AddWorktree(ctx context.Context, path, branch string) (made bool,
 		return false, fmt.Errorf("add worktree %s: %w", path, err)
 	}
 	return true, nil
+}
+
+// keepOut has the repo's own list of ignored files name a worktree that is to lie in the person's checkout: their
+// `git add -A` would take it for a repository of theirs. A list that is no plain file is left alone.
+func (r *Repo) keepOut(ctx context.Context, path string) error {
+	rel, err := filepath.Rel(r.top, path)
+	if err != nil || rel == "." || !filepath.IsLocal(rel) {
+		return nil
+	}
+	inside := filepath.ToSlash(rel) + "/x"
+	ignored, err := r.Ignored(ctx, r.top, []string{inside})
+	if err != nil || ignored[inside] {
+		return err
+	}
+	r.trees.Lock()
+	defer r.trees.Unlock()
+	dir := filepath.Join(r.common, "info")
+	data, _, err := atomicfile.OpenRegular(dir, "exclude", maxExclude)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		data = append(data, '\n')
+	}
+	data = append(data, bytes.TrimSuffix(passOver([]string{filepath.ToSlash(rel)}), []byte("\n"))...)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(dir, "exclude"), append(data, "/\n"...), 0o644)
 }
 
 // addAt makes the worktree at path, and writes its files.
