@@ -57,6 +57,10 @@ func (d *decider) openGate(r *Run, w *Spec, st *Step, i int) {
 func (d *decider) settledBefore(r *Run, g *Gate, q *Round, a *Attempt) bool {
 	switch {
 	case a.Broken != "":
+		if to, ok := g.Route(OutcomeLost); ok && to != Human {
+			d.fail(r, g, q, failure{outcome: OutcomeLost, target: to, route: true, byKind: "criterion", feedback: "no result: " + a.Broken})
+			break
+		}
 		d.ask(r, g, q, "no result: "+a.Broken, false)
 	case a.Failure != "":
 		d.fail(r, g, q, failure{outcome: OutcomeFail, target: g.OnFail, byKind: "criterion", feedback: a.Failure})

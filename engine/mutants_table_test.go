@@ -46,6 +46,7 @@ func mutantsOfJoins() []mutant {
 		{"a join starts when the first branch arrives", "joins.go", "	case x.below:\n", "	case x.below && !met:\n"},
 		{"going back leaves what is downstream passed", "decide_gate.go", "if a := r.Current(id); a != nil {\n			d.put(StepSuperseded", "if a := r.Current(id); a != nil && (id == root || a.Live()) {\n			d.put(StepSuperseded"},
 		{"undo follows the edges that might be taken", "joins.go", "		next := w.graph.pass[queue[0]]\n", "		next := w.graph.fwd[queue[0]]\n"},
+		{"a lost result asks though it has a route", "decide_gate.go", "if to, ok := g.Route(OutcomeLost); ok && to != Human {", "if to, ok := g.Route(OutcomeLost); false && ok && to != Human {"},
 		{"undo leaves what work was sent to", "joins.go", "			next = slices.Concat(next, a.To)\n", "			_ = a.To\n"},
 		{"work sent elsewhere meets what stands there", "decide_gate.go", "		if !IsEnd(f.target) { // another", "		if false { // another"},
 		{"a list goes to a step while its tasks run", "decide_list.go", "		if s.alive == 0 {\n			d.sendList", "		if true {\n			d.sendList"},

@@ -288,3 +288,31 @@ func TestRetryPath(t *testing.T) {
 		}
 	}
 }
+
+// TestRule13TolerantJoin: a branch that failed, or had no result, leads to the join as its pass would.
+func TestRule13TolerantJoin(t *testing.T) {
+	b, gb := ungated("b", to("d"))
+	gb.OnFail, gb.OnExhausted, gb.MaxRetries = "d", Human, DefaultMaxRetries
+	none := 0
+	w := flow("x", aStep("a"), aGate("a", to("b", "c")), b, gb, aStep("c", func(st *Step) { st.Restarts = &none }), aGate("c", to("d"), route(OutcomeLost, "d")),
+		aStep("d"), aGate("d", to(EndDone)))
+	s := begin(t, "13-law tolerant", "on_fail beside next_step, and routes: {lost: …}", w)
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.sentinel("b", StatusFailed)
+	s.exit("b", Exit{})
+	s.checked()
+	s.want(s.step("b"), "1 routed", s.step("d"), "-")
+	s.exit("c", Exit{Signal: "killed"})
+	s.writes()
+	s.want(s.step("c"), "1 routed", s.step("d"), "1 running", fmt.Sprint(s.r().Fails["gc"]), "0")
+	s.done("d")
+	s.judged("gd", OutcomePass)
+	s.want(s.r().Phase, RunCompleted, fmt.Sprint(s.r().Rounds["b"][0].LetThrough, s.r().Rounds["gc"][0].LetThrough), "1 1")
+
+	// Without the route a person is asked.
+	w = flow("x", aStep("c", func(st *Step) { st.Restarts = &none }), aGate("c", to(EndDone)))
+	s = begin(t, "13-law tolerant", "no result without a route asks a person", w)
+	s.exit("c", Exit{Signal: "killed"})
+	s.want(s.gate("gc"), "1 human")
+}

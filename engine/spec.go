@@ -44,6 +44,7 @@ const (
 	OutcomeFail    = "fail"
 	OutcomeVeto    = "veto"
 	OutcomeBlocked = "blocked"
+	OutcomeLost    = "lost" // no result, after all restarts
 )
 
 // DefaultMaxRetries is max_retries where a gate does not say.

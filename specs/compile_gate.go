@@ -253,7 +253,7 @@ func (c *compiler) routes(d *gateDoc, g *engine.Gate, what string) {
 func (c *compiler) sayable(d *gateDoc, outcome string) bool {
 	names := outcomes(d)
 	free := len(d.Verdict.rules) == 0 || d.Reviewer != nil && d.Reviewer.Level.value == engine.LevelHuman
-	return free || outcome == engine.OutcomeBlocked || slices.Contains(names, outcome) || slices.Contains(names, engine.Human)
+	return free || outcome == engine.OutcomeBlocked || outcome == engine.OutcomeLost || slices.Contains(names, outcome) || slices.Contains(names, engine.Human)
 }
 
 func outcomes(d *gateDoc) (names []string) {
@@ -325,7 +325,7 @@ func (c *compiler) whenOfHuman(t text, what string) {
 	}
 }
 
-// implicit makes the gate of each step that names none: the step's own word, and a failure ends the run.
+// implicit makes the gate of each step that names none: the step's own word; a failure goes to its on_fail, or ends the run.
 func (c *compiler) implicit() {
 	for _, s := range c.spec.Steps {
 		d := c.steps[s.ID]
@@ -336,7 +336,7 @@ func (c *compiler) implicit() {
 		for _, t := range d.NextStep.items {
 			to = append(to, t.value)
 		}
-		c.spec.Gates = append(c.spec.Gates, &engine.Gate{
+		g := &engine.Gate{
 			ID: s.ID, Name: s.Name, Step: s.ID, Implicit: true,
 			Reviewer:     engine.Reviewer{Level: engine.LevelAuto, FromStep: true},
 			OnPass:       to,
@@ -345,7 +345,11 @@ func (c *compiler) implicit() {
 			OnTimeout:    "remind",
 			MaxRetries:   1,
 			RetryContext: fmt.Sprintf("%s/%s-attempt-{n}.md", RetryDir, s.ID),
-		})
+		}
+		if t, ok := c.target(d.OnFail, "step "+s.ID+": on_fail"); ok {
+			g.OnFail, g.OnExhausted, g.MaxRetries = t, engine.Human, engine.DefaultMaxRetries
+		}
+		c.spec.Gates = append(c.spec.Gates, g)
 	}
 }
 

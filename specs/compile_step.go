@@ -238,6 +238,9 @@ func (c *compiler) next(d *stepDoc, s *engine.Step, what string) {
 	if d.has("gate") && d.has("next_step") {
 		c.at(d.key("next_step"), "%s has a gate and a next_step: the gate says what comes next: remove one of them", what)
 	}
+	if d.has("gate") && d.has("on_fail") {
+		c.at(d.key("on_fail"), "%s has a gate and an on_fail: write it under the gate's on_fail", what)
+	}
 	if !d.has("gate") {
 		c.targets(d.NextStep, what+": next_step")
 		s.Gates = []string{s.ID}

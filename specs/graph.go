@@ -73,6 +73,9 @@ func draw(spec *engine.Spec, states map[string]string) *picture {
 				for _, to := range g.OnPass {
 					add(s.ID, to, edgePass, "")
 				}
+				if g.OnFail != engine.EndFailed && !slices.Contains(g.OnPass, g.OnFail) {
+					add(s.ID, g.OnFail, edgeFail, "fail")
+				}
 				continue
 			}
 			p.order = append(p.order, id)

@@ -108,6 +108,7 @@ type stepDoc struct {
 	Signal      *signalDoc  `key:"signal" doc:"How the step says that it is done. Absent: stdout_exit where the daemon launches, else sentinel_file."`
 	Gate        text        `key:"gate" doc:"The gate that judges the step and says what comes next."`
 	NextStep    targetsDoc  `key:"next_step" doc:"Instead of a gate: the next step, a list of steps, or an end (DONE, FAILED, ABORTED)."`
+	OnFail      text        `key:"on_fail" doc:"Beside next_step: where the work goes when the step fails, a step or an end; the next step itself lets the join go on without it. FAILED if absent."`
 	Needs       textList    `key:"needs" doc:"Steps that must have passed; other/Y-2 = in the newest run of the workflow other. [] = starts at once."`
 	When        exprDoc     `key:"when" doc:"A condition, asked each time the work comes. False = the step is skipped: on as after a pass."`
 }

@@ -199,6 +199,7 @@ func (*stepDoc) rules() []any {
 	return []any{
 		object{"anyOf": []any{has("agent"), has("run"), has("workflow")}},
 		object{"not": has("gate", "next_step")},
+		object{"not": has("gate", "on_fail")},
 		object{"if": has("workflow"), "then": without("agent", "run")},
 	}
 }
