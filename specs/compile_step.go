@@ -315,8 +315,8 @@ func (c *compiler) signal(d *stepDoc, s *engine.Step, what string) engine.Signal
 			}
 		}
 	case engine.SignalPull:
-		if sig.Value = value.value; value.set() && !isBranch(value.value) {
-			c.at(value.node, "%s: value %s is no name of a branch: say the one that the pull request comes from", what, quote(value.value))
+		if sig.Value = value.value; value.set() && badBranch(value.value) != "" {
+			c.at(value.node, "%s: value %s %s: say the one that the pull request comes from", what, quote(value.value), badBranch(value.value))
 		}
 	case engine.SignalExit:
 		if value.set() && value.value != "0" && d.Signal.Type.set() {
@@ -324,12 +324,6 @@ func (c *compiler) signal(d *stepDoc, s *engine.Step, what string) engine.Signal
 		}
 	}
 	return sig
-}
-
-// isBranch reports whether git takes the text for a branch's name, but for rare names that only git refuses.
-func isBranch(v string) bool {
-	return v != "" && len(v) <= maxMarkerBytes && v[0] != '-' && !strings.ContainsAny(v, " \\~^:?*[\x7f") && !strings.Contains(v, "..") &&
-		!strings.ContainsFunc(v, func(c rune) bool { return c < ' ' })
 }
 
 // badSentinel says what is wrong with a sentinel's path.
