@@ -46,6 +46,10 @@ func (c *compiler) step(d *stepDoc) {
 func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
 	agent, run, child := d.has("agent"), d.has("run"), d.has("workflow")
 	switch {
+	case !agent && !run && !child && d.isWaypoint():
+		s.Run = &engine.Command{Argv: []engine.Text{{Source: "true"}}}
+		c.notes.at(d.Node, "%s has no work: it only says where the run goes on (give it agent, run or workflow if it is to do something)", what)
+		return
 	case !agent && !run && !child:
 		c.at(d.Node, "%s does nothing: give it one of agent, run, workflow", what)
 	case child && (agent || run):
@@ -88,6 +92,16 @@ func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
 			c.at(t.node, "%s: agent.%s has no meaning beside run: there the agent gives worktree, branch and the role only", what, key)
 		}
 	}
+}
+
+// isWaypoint reports whether the step says nothing but where the run goes on: a fork, a join, or a gate by itself.
+func (d *stepDoc) isWaypoint() bool {
+	for key := range d.Keys {
+		if !slices.Contains([]string{"id", "name", "gate", "next_step", "on_fail", "needs", "when"}, key) {
+			return false
+		}
+	}
+	return d.has("gate") || d.has("next_step") || d.has("needs")
 }
 
 // badBranch says what git would not take, or take for something else.

@@ -171,7 +171,9 @@ func scriptsHold() map[string][][2]string {
 			{"000 not-reached", "failed at a score of 40"},
 			{"6-seeds unpassed", "skip_and_continue is told, to the end of the run"},
 		},
-		"let-through": {{"6-seeds unpassed", "by a route, on_fail, on_exhausted, a person's word, and in the run of a task"}},
+		"let-through":   {{"6-seeds unpassed", "by a route, on_fail, on_exhausted, a person's word, and in the run of a task"}},
+		"tolerant-join": {{"13-law tolerant", "by on_fail beside next_step, by a route for what was lost, with stand-ins too"}},
+		"waypoint":      {{"13-law waypoint", "a fork, a join with a gate"}},
 		"template-goal-fails": {
 			{"000 lower_threshold", "60 is let through"},
 			{"000 abort.plan", "aborted at the last"},
