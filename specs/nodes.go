@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -34,7 +35,7 @@ func (b *book) parse(src []byte) *yaml.Node {
 	b.lines = strings.Split(string(src), "\n")
 	doc, rest, err := decode(src)
 	if err != nil {
-		line, why := yamlError(err)
+		line, why := YAMLFault(src, err)
 		b.pos(line, 1, "not YAML: %s", why)
 		return nil
 	}
@@ -85,15 +86,40 @@ func decode(src []byte) (doc, rest *yaml.Node, err error) {
 	return &first, rest, nil
 }
 
-// yamlError takes the line out of the library's words.
-func yamlError(err error) (line int, why string) {
+// YAMLFault gives the line of what is no YAML, from 1, and the library's words for it. The library names the line before, or the
+// one where the list or mapping begins that is broken further below.
+func YAMLFault(src []byte, err error) (line int, why string) {
+	told, why := yamlWords(err)
+	lines := bytes.SplitAfter(src, []byte("\n"))
+	told = min(told, len(lines))
+	ends := func(n int) bool { // in the same fault, with n lines
+		_, _, err := decode(bytes.Join(lines[:n], nil))
+		if err == nil {
+			return false
+		}
+		_, words := yamlWords(err)
+		return words == why
+	}
+	switch {
+	case !strings.Contains(why, "',' or '"):
+		told += sort.Search(len(lines)-told, func(i int) bool { return ends(told + i) })
+	case ends(told): // of brackets that nothing closes the beginning says most: it is in the first line, of which the library tells nothing
+		told = 1
+	default:
+		told++
+	}
+	return max(min(told, len(lines)), 1), why
+}
+
+// yamlWords takes the line out of the library's words; 0 where there is none.
+func yamlWords(err error) (line int, why string) {
 	why = strings.TrimPrefix(err.Error(), "yaml: ")
 	if m := regexp.MustCompile(`^line (\d+): (?s)(.*)$`).FindStringSubmatch(why); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil {
-			return max(n, 1), m[2]
+			return n, m[2]
 		}
 	}
-	return 1, why
+	return 0, why
 }
 
 func invalidUTF8(src []byte) (line, col int, bad bool) {

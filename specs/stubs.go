@@ -2,6 +2,7 @@ package specs
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"path"
 	"path/filepath"
@@ -71,49 +72,64 @@ func (r *stubReader) all(root *yaml.Node) {
 				}
 			}
 		case "roles":
-			r.script.Roles = r.cast(kv.value, "role", append(agentRoles(r.spec), stub.AnyRole))
+			r.script.Roles = r.cast(kv.value, "role", append(agentRoles(r.spec), stub.AnyRole), nil)
 		case "steps":
-			var ids []string
-			for _, w := range r.spec.All() {
-				for _, st := range w.Steps {
-					ids = append(ids, st.ID)
-				}
-			}
-			r.script.Steps = r.cast(kv.value, "step", ids)
+			r.script.Steps = r.cast(kv.value, "step", r.ids(stepIDs, false), r.ids(stepIDs, true))
 		case "gates":
-			var ids []string
-			for _, w := range r.spec.All() {
-				for _, g := range w.Gates {
-					if g.Reviewer.AgentType != "" || g.Reviewer.Run != nil {
-						ids = append(ids, g.ID)
-					}
-				}
-			}
-			r.script.Gates = r.cast(kv.value, "gate", ids)
+			r.script.Gates = r.cast(kv.value, "gate", r.ids(gateIDs, false), r.ids(gateIDs, true))
 		default:
 			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
 		}
 	}
 }
 
-// cast reads what each of a kind does.
-func (r *stubReader) cast(n *yaml.Node, kind string, known []string) map[string][]stub.Play {
+func stepIDs(w *engine.Spec) (ids []string) {
+	for _, st := range w.Steps {
+		ids = append(ids, st.ID)
+	}
+	return ids
+}
+
+// gateIDs are the gates that somebody judges in whose place a stand-in can be.
+func gateIDs(w *engine.Spec) (ids []string) {
+	for _, g := range w.Gates {
+		if g.Reviewer.AgentType != "" || g.Reviewer.Run != nil {
+			ids = append(ids, g.ID)
+		}
+	}
+	return ids
+}
+
+// ids are those of the workflow and of its child runs, each once, or those of the runs of its tasks alone.
+func (r *stubReader) ids(of func(*engine.Spec) []string, ofTasks bool) (ids []string) {
+	for _, w := range r.spec.All() {
+		if !ofTasks {
+			ids = append(ids, of(w)...)
+			continue
+		}
+		for _, st := range w.Steps {
+			if st.ForEach != nil && st.Child != nil {
+				ids = append(ids, of(st.Child)...)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// hasTasks says that something is done for each task of a list.
+func (r *stubReader) hasTasks() bool { return len(r.ids(stepIDs, true)) > 0 }
+
+// cast reads what each of a kind does. ofTasks are those of the known ones that a key TASK/ID may name.
+func (r *stubReader) cast(n *yaml.Node, kind string, known, ofTasks []string) map[string][]stub.Play {
 	if resolve(n).Kind != yaml.MappingNode {
 		r.at(n, "%ss: expected a mapping (%s: what it does), found %s", kind, kind, kindOf(resolve(n)))
 		return nil
 	}
 	out := map[string][]stub.Play{}
 	for _, kv := range r.pairs(resolve(n), kind+"s") {
-		id := kv.name
-		if task, rest, ok := strings.Cut(id, "/"); ok && kind != "role" && task != "" {
-			id = rest // of one task alone
-		}
-		if !slices.Contains(known, id) {
-			hint := r.near(kv.name, known)
-			if hint == "" && len(known) > 0 {
-				hint = ": it has " + strings.Join(known, ", ")
-			}
-			r.at(kv.key, "%ss: workflow %s has no %s %s for a stand-in%s", kind, r.spec.ID, kind, quote(kv.name), hint)
+		id, ok := r.played(kv, kind, known, ofTasks)
+		if !ok {
 			continue
 		}
 		r.words = nil
@@ -123,6 +139,33 @@ func (r *stubReader) cast(n *yaml.Node, kind string, known []string) map[string]
 		out[kv.name] = r.plays(kv.value, kind+" "+kv.name)
 	}
 	return out
+}
+
+// played gives the step or gate that a key names, if a stand-in can be in its place: TASK/ID is that of one task alone.
+func (r *stubReader) played(kv pair, kind string, known, ofTasks []string) (id string, ok bool) {
+	task, id, ofTask := strings.Cut(kv.name, "/")
+	if !ofTask || kind == "role" || task == "" {
+		task, id, ofTask = "", kv.name, false
+	}
+	switch {
+	case ofTask && r.hasTasks() && validID(task) != "":
+		r.at(kv.key, "%ss: task %s %s", kind, quote(task), validID(task))
+	case ofTask && slices.Contains(ofTasks, id), !ofTask && slices.Contains(known, id):
+		return id, true
+	case ofTask && !r.hasTasks():
+		r.at(kv.key, "%ss: workflow %s has no tasks, so %s is of none%s", kind, r.spec.ID, quote(kv.name), r.near(id, known))
+	case ofTask && slices.Contains(known, id):
+		r.at(kv.key, "%ss: workflow %s does not do %s %s for each task: %s is of none%s", kind, r.spec.ID, kind, quote(id), quote(kv.name), r.near(id, known))
+	default:
+		hint := ""
+		if best := nearest(id, ofTasks); ofTask && best != "" {
+			hint = fmt.Sprintf(": did you mean %q?", task+"/"+best)
+		} else if hint = r.near(kv.name, known); hint == "" && len(known) > 0 {
+			hint = ": it has " + strings.Join(known, ", ")
+		}
+		r.at(kv.key, "%ss: workflow %s has no %s %s for a stand-in%s", kind, r.spec.ID, kind, quote(kv.name), hint)
+	}
+	return "", false
 }
 
 // verdicts are the words by which the gate of this name may be judged; nil = any, where one computes its outcome.

@@ -73,6 +73,9 @@ func TestStubsFaults(t *testing.T) {
 		"roles: {critc: {}}":                   `1:9: roles: workflow w has no role "critc" for a stand-in: did you mean "critic"?`,
 		"steps: {C: {}}":                       `1:9: steps: workflow w has no step "C" for a stand-in: it has A, B`,
 		"gates: {B: {}}":                       `1:9: gates: workflow w has no gate "B" for a stand-in: it has G`,
+		"steps: {nonsense/B: {}}":              `1:9: steps: workflow w has no tasks, so "nonsense/B" is of none: did you mean "B"?`,
+		"steps: {nonsense/b: {}}":              `1:9: steps: workflow w has no tasks, so "nonsense/b" is of none: did you mean "B"?`,
+		"gates: {T1/G: {}}":                    `1:9: gates: workflow w has no tasks, so "T1/G" is of none: did you mean "G"?`,
 		"steps: {A: []}":                       "1:12: step A: the list is empty",
 		"steps: {A: [x]}":                      "1:13: step A: expected a mapping such as {verdict: pass}, found a text",
 		"steps: {A: x}":                        "1:12: step A: expected a list",
@@ -100,6 +103,36 @@ func TestStubsFaults(t *testing.T) {
 	}
 	if _, faults := LoadStubs(filepath.Join(t.TempDir(), "none.yaml"), spec); len(faults) != 1 {
 		t.Error(faults)
+	}
+}
+
+// TestStubsOfTasks: TASK/STEP is a step of a task's run, and no other.
+func TestStubsOfTasks(t *testing.T) {
+	spec := specOf(t, `
+workflow: {id: w}
+steps:
+  - id: plan
+    agent: {type: writer, prompt: x}
+    next_step: work
+  - id: work
+    agent: {type: writer, prompt: x}
+    for_each: {tasks: to-do.json}
+    next_step: DONE
+`)
+	for src, want := range map[string]string{
+		"steps: {T1/work: {}}":          "",
+		"steps: {T1.2/work: {}}":        "",
+		"steps: {T1/plan: {}}":          `1:9: steps: workflow w does not do step "plan" for each task: "T1/plan" is of none: did you mean "plan"?`,
+		"steps: {T1/wrok: {}}":          `1:9: steps: workflow w has no step "T1/wrok" for a stand-in: did you mean "T1/work"?`,
+		"steps: {T1/nothing: {}}":       `1:9: steps: workflow w has no step "T1/nothing" for a stand-in: it has plan, work`,
+		"steps: {\"no task/work\": {}}": `1:9: steps: task "no task" is no id`,
+		"steps: {/work: {}}":            `1:9: steps: workflow w has no step "/work"`,
+		"steps: {a/b/work: {}}":         `1:9: steps: workflow w has no step "a/b/work"`,
+	} {
+		_, faults := ReadStubs("s.yaml", []byte(src), spec)
+		if want == "" && len(faults) != 0 || want != "" && (len(faults) != 1 || !strings.Contains(faults[0].Error(), want)) {
+			t.Errorf("%s: %v, want %s", src, faults, want)
+		}
 	}
 }
 

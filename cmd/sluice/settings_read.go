@@ -18,6 +18,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/executor"
+	"sluice/specs"
 )
 
 // Bounds of a settings file.
@@ -98,7 +99,8 @@ func fileLayer(file string, project bool) (l layer, there bool, faults []error) 
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 		return l, true, nil
 	} else if err != nil {
-		return l, true, []error{fmt.Errorf("%s: %w", shortPath(file), err)}
+		line, why := specs.YAMLFault(data, err)
+		return l, true, []error{fmt.Errorf("%s:%d:1: not YAML: %s", shortPath(file), line, why)}
 	}
 	if dec.Decode(new(yaml.Node)) != io.EOF {
 		return l, true, []error{fmt.Errorf("%s: more than one document in it: want one", shortPath(file))}

@@ -10,6 +10,7 @@ import (
 	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/gates"
 	"sluice/internal/stub"
 )
 
@@ -188,6 +189,7 @@ func (e *Executor) stepPart(job daemon.Job, st *engine.Step, b begin, play stub.
 	}
 	switch {
 	case play.Say != nil && part.Answer == nil: // these are its last words, whatever the spec wants of them
+	case part.Answer == nil && st.Answer != nil && st.Signal.Type == engine.SignalFile && saysNotDone(part): // its file says so, and no answer is asked of it
 	case part.Answer == nil && st.Answer != nil:
 		part.Answer = stub.Least(st.Answer.Source)
 	case st.Answer == nil:
@@ -199,23 +201,49 @@ func (e *Executor) stepPart(job daemon.Job, st *engine.Step, b begin, play stub.
 			part.Commit = label + "\n\n" + st.Signal.Value
 		}
 	case engine.SignalExit:
-		if part.Signal != engine.StatusDone && part.Exit == 0 && part.Answer == nil {
-			part.Answer, part.Keep = wordOf(part), true
+		if saysNotDone(part) && part.Exit == 0 {
+			part = inAnswer(part, st.Answer)
 		}
 	}
 	return part, nil
 }
 
-// wordOf is an answer that says what a sentinel would, where the step has none.
-func wordOf(part stub.Part) json.RawMessage {
-	if part.Signal == stub.NoSignal {
-		return nil
+// saysNotDone says that the part's word is failed or blocked.
+func saysNotDone(part stub.Part) bool {
+	return part.Signal == engine.StatusFailed || part.Signal == engine.StatusBlocked
+}
+
+// inAnswer has the part say in its answer what a sentinel would, where the step has none: with as many words as the schema has
+// room for. Where it has none for the status, the exit code is left, which says failed.
+func inAnswer(part stub.Part, by *engine.Schema) stub.Part {
+	own := part.Answer
+	if own == nil && by != nil {
+		own = stub.Least(by.Source)
 	}
-	raw, err := json.Marshal(map[string]string{"status": part.Signal, "summary": part.Summary, "question": part.Ask})
-	if err != nil {
-		return nil // texts are JSON
+	for _, keys := range [][]string{{"status", "summary", "question"}, {"status", "question"}, {"status"}} {
+		answer := map[string]any{}
+		if own != nil && json.Unmarshal(own, &answer) != nil {
+			break // no object
+		}
+		for _, key := range keys {
+			if text := map[string]string{"status": part.Signal, "summary": part.Summary, "question": part.Ask}[key]; text != "" {
+				answer[key] = text
+			}
+		}
+		raw, err := json.Marshal(answer)
+		if err != nil {
+			break
+		}
+		if _, err = gates.ReadAnswer(raw, by); err == nil {
+			part.Answer, part.Keep = raw, true
+			return part
+		}
 	}
-	return raw
+	part.Exit = 1
+	if part.Say += "\n" + part.Summary; part.Signal == engine.StatusBlocked {
+		part.Say += "\nsignal: blocked: the schema of the step's answer has no room for \"status\": \"blocked\", by which an agent would say it: " + part.Ask
+	}
+	return part
 }
 
 // placeholder is the text of an output that nobody scripted.

@@ -122,6 +122,50 @@ func TestStandInParts(t *testing.T) {
 	}
 }
 
+// TestStandInSaysItIsNotDone: a stand-in whose step has an answer says failed and blocked all the same, in the way in which an
+// agent could.
+func TestStandInSaysItIsNotDone(t *testing.T) {
+	const open, closed = `{type: object, required: [title], properties: {title: {type: string}}}`, `{type: object, additionalProperties: false, properties: {title: {type: string}}}`
+	const room = `{type: object, additionalProperties: false, required: [status], properties: {status: {enum: [done, failed, blocked]}, question: {type: string}}}`
+	for _, c := range []struct{ signal, schema, play, answer, file string }{ // answer "" = none, and its exit code says it
+		{"stdout_exit", open, `{"signal":"failed","summary":"s"}`, `{"status":"failed","summary":"s","title":"stub"}`, ""},
+		{"stdout_exit", open, `{"signal":"blocked","question":"q","summary":"s"}`, `{"question":"q","status":"blocked","summary":"s","title":"stub"}`, ""},
+		{"stdout_exit", open, `{"signal":"blocked","question":"q","summary":"s","answer":{"title":"mine"}}`, `{"question":"q","status":"blocked","summary":"s","title":"mine"}`, ""},
+		{"stdout_exit", open, `{"signal":"failed","summary":"s","say":"no"}`, `{"status":"failed","summary":"s","title":"stub"}`, ""},
+		{"stdout_exit", room, `{"signal":"blocked","question":"q"}`, `{"question":"q","status":"blocked"}`, ""},
+		{"stdout_exit", closed, `{"signal":"failed"}`, "", ""},
+		{"stdout_exit", closed, `{"signal":"blocked","question":"q"}`, "", ""},
+		{"stdout_exit", open, `{"signal":"none"}`, `{"title":"stub"}`, ""},
+		{"stdout_exit", open, `{}`, `{"title":"stub"}`, ""},
+		{"sentinel_file", open, `{"signal":"failed"}`, "-", "failed"},
+		{"sentinel_file", open, `{"signal":"blocked","answer":{"title":"mine"}}`, `{"title":"mine"}`, "blocked"},
+		{"sentinel_file", open, `{}`, `{"title":"stub"}`, "done"},
+	} {
+		t.Run(c.signal+c.play, func(t *testing.T) {
+			b := newBench(t, "workflow: {id: w}\nsteps:\n  - {id: A, agent: {type: writer, prompt: x}, signal: {type: "+c.signal+"}, answer: "+c.schema+", next_step: DONE}\n")
+			b.e = b.executor(func(o *Options) { o.Self = "/sluice" })
+			job := b.stepJob("A", 1, 1)
+			job.RunInfo.Stubs = []byte(`{"steps":{"A":[` + c.play + `]}}`)
+			rel := ".workflow/runs/w-1/A.1"
+			if _, err := b.e.stepPlayer(job, b.spec.Step("A"), begin{Dir: b.root}, rel, 0); err != nil {
+				t.Fatal(err)
+			}
+			p := b.part(rel)
+			switch {
+			case c.answer == "":
+				if p.Exit != 1 || !strings.Contains(p.Say, p.Ask) {
+					t.Errorf("%s %s: nobody hears of it: %+v", c.signal, c.play, p)
+				}
+			case c.answer == "-" && p.Answer != nil, c.answer != "-" && string(p.Answer) != c.answer, p.Exit != 0:
+				t.Errorf("%s %s: answers %s, exit %d; want %s", c.signal, c.play, p.Answer, p.Exit, c.answer)
+			}
+			if c.file != "" && p.Signal != c.file {
+				t.Errorf("%s %s: signals %s", c.signal, c.play, p.Signal)
+			}
+		})
+	}
+}
+
 // TestStandInJudges: what a reviewer's stand-in says is read as any reviewer's word.
 func TestStandInJudges(t *testing.T) {
 	b := newBench(t, standInSpec)
