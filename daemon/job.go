@@ -72,7 +72,7 @@ func (r *Repo) job(e engine.Effect) Job {
 		j.RunInfo.Child = copied(run.Child)
 		if o := c.state.Parent(run); o != nil {
 			if t := o.List.Task(run.Child.Task); t != nil {
-				j.RunInfo.Tried = slices.Clone(t.Tried)
+				j.RunInfo.Tried, j.RunInfo.TaskStatus = slices.Clone(t.Tried), o.List.Status(t)
 			}
 		}
 	}

@@ -91,6 +91,7 @@ type RunInfo struct {
 	Child               *engine.ChildOf // of a child run
 	Lists               []string        // the task files of its list and of those that it is done for
 	Tried               []string        // of a task's run: how its earlier tries failed
+	TaskStatus          string          // of a task's run: what the task file says of the task
 	FileWhy             string          // of a step that a list went to for its file: what is wrong with that
 	Unpassed            int             // told at its end, by the notice and after_run: how many rounds, also of its tasks, went on without a pass
 }

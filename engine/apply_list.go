@@ -30,6 +30,12 @@ func (f ListBegan) apply(s *State, _ time.Time) {
 		}
 		t.Body, l.Dirty = nil, true
 	}
+	for _, t := range l.Tasks { // what is left of an attempt before it
+		if t.Over {
+			t.Child, t.Over = "", false
+		}
+	}
+	l.Result = 0
 	l.add(f.Added)
 	if !f.Keep {
 		l.again()
@@ -90,6 +96,7 @@ func (f TasksRead) apply(s *State, _ time.Time) {
 	l.Seen, l.File, l.Why, l.Looked, l.Made, l.Writing = f.Stamp, f.File, f.Why, true, false, 0
 	l.Taint, l.Deepest = f.Taint, f.Deepest
 	if f.File != FileOK {
+		l.Result = 0 // it can have nothing in it
 		return
 	}
 	l.index()
@@ -116,6 +123,7 @@ func (f TasksRead) apply(s *State, _ time.Time) {
 func (f TasksWriteOwed) apply(s *State, _ time.Time) {
 	l := s.list(f.Run)
 	l.Writing, l.Dirty = s.Clock, false
+	l.unlook(s) // no selection is made while the file is written
 	for _, t := range l.Tasks {
 		t.Writing = l.Status(t)
 	}
@@ -123,9 +131,13 @@ func (f TasksWriteOwed) apply(s *State, _ time.Time) {
 
 func (f TasksWritten) apply(s *State, at time.Time) {
 	l := s.list(f.Run)
+	writing := l.Writing
 	l.Writing, l.Wrote = 0, at
 	if f.Why == "" {
 		l.Seen = f.Stamp
+	}
+	if writing >= l.Result {
+		l.Result = 0
 	}
 	for _, t := range l.Tasks {
 		if t.Writing == "" { // it came after the writing was owed
@@ -143,7 +155,12 @@ func (f TaskEnded) apply(s *State, at time.Time) {
 	if t == nil || t.Child == "" {
 		wrong("%s: the end of task %s, which has no run", f.Run, f.Task)
 	}
-	t.State, t.Child, t.Held, t.Updated = f.State, "", f.Held, at
+	t.State, t.Held, t.Updated = f.State, f.Held, at
+	if t.Over = f.Hook; f.Hook {
+		l.Result = s.Clock
+	} else {
+		t.Child = ""
+	}
 	t.Summary, t.Why = f.Summary, f.Why
 	if f.Tried {
 		t.Tries++
@@ -155,6 +172,16 @@ func (f TaskEnded) apply(s *State, at time.Time) {
 	}
 	l.Dirty = true
 	l.add(f.Added)
+	l.unlook(s)
+}
+
+func (f TaskLeft) apply(s *State, _ time.Time) {
+	l := s.list(f.Run)
+	t := l.Task(f.Task)
+	if t == nil || !t.Over {
+		wrong("%s: the hook of task %s, which has none", f.Run, f.Task)
+	}
+	t.Child, t.Over = "", false
 	l.unlook(s)
 }
 

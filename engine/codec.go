@@ -72,6 +72,7 @@ func (ListBegan) FactKind() string        { return "list_began" }
 func (TasksLooked) FactKind() string      { return "tasks_looked" }
 func (TasksRead) FactKind() string        { return "tasks_read" }
 func (TasksWriteOwed) FactKind() string   { return "tasks_write_owed" }
+func (TaskLeft) FactKind() string         { return "task_left" }
 func (TasksWritten) FactKind() string     { return "tasks_written" }
 func (TaskEnded) FactKind() string        { return "task_ended" }
 func (TasksAdded) FactKind() string       { return "tasks_added" }
@@ -242,6 +243,8 @@ func DecodeFact(raw []byte) (Fact, error) {
 		return decode[TasksWriteOwed](kind, raw)
 	case "tasks_written":
 		return decode[TasksWritten](kind, raw)
+	case "task_left":
+		return decode[TaskLeft](kind, raw)
 	case "task_ended":
 		return decode[TaskEnded](kind, raw)
 	case "tasks_added":

@@ -51,6 +51,13 @@ func (d *decider) list(r *Run, w *Spec, st *Step, a *Attempt) {
 		d.put(TasksWriteOwed{of: Of(r.ID), Step: st.ID})
 		return
 	}
+	if l.Result == 0 {
+		d.letHooks(l)
+	}
+	if l.Result != 0 || l.Writing != 0 {
+		d.look = nil
+		return
+	}
 	if !l.Looked && seen == nil {
 		return
 	}
@@ -85,6 +92,15 @@ func (d *decider) list(r *Run, w *Spec, st *Step, a *Attempt) {
 	}
 }
 
+// letHooks goes on with the runs whose results are in the file: their hooks come now.
+func (d *decider) letHooks(l *TaskList) {
+	for _, t := range l.Tasks {
+		if t.Over {
+			d.again.add(d.s.Runs[t.Child])
+		}
+	}
+}
+
 // startedNow says that this look has led to a start: the next one needs another.
 func (l *TaskList) startedNow(d *decider) bool {
 	d.look = nil
@@ -93,9 +109,10 @@ func (l *TaskList) startedNow(d *decider) bool {
 
 const maxFailedRatio = "max_failed_ratio"
 
-// writeDue says that the file is to be written now: at most once a second, and only while nobody else makes it.
+// writeDue says that the file is to be written now: at most once a second where no hook waits for it, and only while nobody
+// else makes it.
 func (d *decider) writeDue(l *TaskList) bool {
-	return l.Dirty && l.Writing == 0 && l.File == FileOK && l.Seen != "" && !d.at.Before(l.Wrote.Add(time.Duration(WriteEvery)))
+	return l.Dirty && l.Writing == 0 && l.File == FileOK && l.Seen != "" && (l.Result != 0 || !d.at.Before(l.Wrote.Add(time.Duration(WriteEvery))))
 }
 
 // beginList begins, or goes on with, the tasks in a new attempt.
@@ -318,7 +335,7 @@ func (d *decider) advanceChild(r *Run) bool {
 		return false
 	}
 	a := o.Current(c.Step)
-	wanted := o.Phase == RunRunning && a != nil && a.N == c.N && a.State == Running
+	wanted := o.wants(c)
 	if r.Live() {
 		if !wanted {
 			d.end2(r, RunAborted, "", "its parent "+o.ID+" has no use for it any more", nil, causeParent)
@@ -341,12 +358,33 @@ func (d *decider) advanceChild(r *Run) bool {
 	if len(r.Procs) > 0 || len(r.kids) > 0 {
 		return false // its work is not gone yet
 	}
-	if t != nil {
+	switch {
+	case t != nil && t.Over && !r.Hooked:
+		return false // its result is not in the file yet
+	case t != nil && t.Over:
+		d.put(TaskLeft{of: Of(o.ID), Step: c.Step, Task: t.ID})
+	case t != nil:
 		d.taskEnded(o, w.Step(c.Step), r, t)
-	} else {
+	default:
 		d.childEnded(o, w, r, a)
 	}
 	return true
+}
+
+// wants says that the step's attempt that a child run is of goes on.
+func (r *Run) wants(c *ChildOf) bool {
+	a := r.Current(c.Step)
+	return r.Phase == RunRunning && a != nil && a.N == c.N && a.State == Running
+}
+
+// owesResult says that the run is a task's whose result its list's file is still to have.
+func (s *State) owesResult(r *Run) bool {
+	o := s.Parent(r)
+	if o == nil || !o.wants(r.Child) {
+		return false
+	}
+	t := o.List.Task(r.Child.Task)
+	return t != nil && t.Child == r.ID && (!t.Over || o.List.Result != 0)
 }
 
 // childEnded: the run of a step that is a child run is over.
@@ -362,7 +400,7 @@ func (d *decider) childEnded(o *Run, w *Spec, r *Run, a *Attempt) {
 // taskEnded: a task's run is over.
 func (d *decider) taskEnded(o *Run, st *Step, r *Run, t *Task) {
 	e, l := st.ForEach, o.List
-	f := TaskEnded{of: Of(o.ID), Step: st.ID, Task: t.ID, State: TaskDone}
+	f := TaskEnded{of: Of(o.ID), Step: st.ID, Task: t.ID, State: TaskDone, Hook: st.Child.AfterRun != nil && !r.Hooked}
 	var answer json.RawMessage
 	f.Summary, answer = d.lastWord(r)
 	f.Summary = clip(f.Summary, maxTaskWords)

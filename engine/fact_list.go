@@ -58,6 +58,13 @@ type (
 		Why     string `json:"why,omitempty"`
 		Added   []Task `json:"added,omitempty"`
 		Body    []byte `json:"body,omitempty"` // of one that is spent
+		Hook    bool   `json:"hook,omitempty"` // its run has a hook, which runs when the file says all this
+	}
+	// TaskLeft: the hook of the task's run is over too.
+	TaskLeft struct {
+		of
+		Step string `json:"step"`
+		Task string `json:"task"`
 	}
 	// TasksAdded: by the answer of the list's gate.
 	TasksAdded struct {

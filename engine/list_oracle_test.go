@@ -40,6 +40,7 @@ type listOracle struct {
 	plays    func(task string, run int) string   // how the run-th run of a task comes out
 	adds     func(task string, run int) []string // the ids of its new tasks
 	replan   func(task string, run int) []string // so of the step that the list goes to
+	hooks    bool                                // a hook follows each run of a task
 	order    []string
 }
 
@@ -153,9 +154,12 @@ func (o *listOracle) round() bool {
 			t.status = TaskDoing // it is at it again next
 		default:
 			t.status = "failed"
-			if o.replans && t.depth < o.depth {
-				o.add(o.replan(t.id, t.runs), t.depth+1, t)
-			}
+		}
+		if o.hooks { // it sees the file with all that
+			o.order = append(o.order, fmt.Sprintf("%s hook %s", t.id, o.inFile(t)))
+		}
+		if t.status == "failed" && o.replans && t.depth < o.depth {
+			o.add(o.replan(t.id, t.runs), t.depth+1, t)
 		}
 		if o.tooMany() {
 			return false
@@ -240,6 +244,7 @@ func drawOracle(g *rand.Rand) *listOracle {
 	if g.IntN(3) == 0 {
 		o.judges = func(round int) bool { return lot("judges", "", round).IntN(3) == 0 }
 	}
+	o.hooks = g.IntN(2) == 0
 	if g.IntN(4) == 0 {
 		o.ratio = []float64{0.25, 0.5}[g.IntN(2)]
 	}
@@ -279,7 +284,11 @@ func (o *listOracle) played(t *testing.T, parallel int) *listed {
 		st, gt := side("replan")
 		parts = append(parts, st, gt)
 	}
-	l := tasksOf(t, "", "", "", append(parts, aList(e))...)
+	l := tasksOf(t, "", "", "", append(parts, aList(e, func(st *Step) {
+		if o.hooks {
+			st.Child.AfterRun = &Command{Shell: "true"}
+		}
+	}))...)
 	if o.judges != nil {
 		round := 0
 		l.judges = func() bool { round++; return o.judges(round) }

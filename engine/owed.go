@@ -154,7 +154,7 @@ func (s *State) owedByRun(out []Effect, r *Run, specs Specs) []Effect {
 		if a.State != Running {
 			continue
 		}
-		if l := r.List; a.List && l != nil && l.N == a.N && !l.Looked && len(r.Writes) == 0 && r.ofStep(a) < w.Step(a.step).ForEach.MaxParallel {
+		if l := r.List; a.List && l != nil && l.N == a.N && !l.Looked && l.Writing == 0 && len(r.Writes) == 0 && r.ofStep(a) < w.Step(a.step).ForEach.MaxParallel {
 			out = append(out, Effect{Kind: DoTasks, Key: lookKey(r.ID, l), Run: r.ID, Step: a.step, N: a.N})
 		}
 		if a.Offered {

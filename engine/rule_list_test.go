@@ -191,6 +191,10 @@ func (l *listed) carry(e Effect) {
 func (l *listed) ends(r *Run, e Effect) {
 	ev := ProcessEnded{Run: e.Run, Key: e.Key}
 	switch e.Proc.Kind {
+	case ProcHook:
+		if c := r.Child; c != nil && c.Task != "" {
+			l.order = append(l.order, fmt.Sprintf("%s hook %s", c.Task, l.at(l.st.Runs[c.Parent]).status(c.Task)))
+		}
 	case ProcCheck:
 		ev.Check = &CheckResult{OK: true, Digest: "d"}
 	case ProcReview:
@@ -278,6 +282,43 @@ func TestListOrder(t *testing.T) {
 	l.plays = func(_ string, try int) string { return []string{"done", "blocked", "done"}[min(try, 2)] }
 	l.all()
 	l.want(l.did(), "B.1 blocked, A.1 blocked, B.2 done, C.1 blocked, C.2 done, A.2 done")
+}
+
+// TestListHooks: a task's hook sees the file with the task's result in it, and what follows waits for the hook.
+func TestListHooks(t *testing.T) {
+	hooked := func(st *Step) { st.Child.AfterRun = &Command{Shell: "true"} }
+	plays := func(task string, try int) string {
+		return map[string]string{"A1": "done", "B1": "failed", "B2": "failed", "C1": "blocked", "C2": "done", "D1": "aborted"}[fmt.Sprint(task, try)]
+	}
+	l := tasksOf(t, "13-law 001 hooks", "\"Apply results (update status, add new tasks)\", then \"Execute post-iteration hooks\", then the next task is selected",
+		"A B C D", aList(List{Attempts: 2}, hooked), listGate(most(1), exhausted(EndFailed)))
+	l.plays = plays
+	l.all()
+	l.want(l.did(), "A.1 done, A hook done, B.1 failed, B hook doing, B.2 failed, B hook blocked, C.1 blocked, C hook blocked, D.1 aborted, D hook blocked, C.2 done, C hook done", l.r().Phase, RunFailed)
+
+	// A limit that the last result hits ends the run, and the hook has run over the file with it.
+	l = tasksOf(t, "", "", "A B", aList(List{Attempts: 1}, hooked), listGate(), func(w *Spec) {
+		w.Limits = Limits{MaxSameFailure: 9, MaxFailedRatio: 0.4, OnHit: map[string]string{maxFailedRatio: EndFailed}}
+	})
+	l.plays = func(string, int) string { return "failed" }
+	l.all()
+	l.want(l.did(), "A.1 failed, A hook blocked", l.r().Phase, RunFailed)
+
+	// Paused, its hook runs all the same, and nothing else begins; a file that is none by then holds nothing up.
+	l = tasksOf(t, "", "", "A B", aList(List{Attempts: 1}, hooked), listGate())
+	l.plays = func(task string, _ int) string {
+		if task == "A" {
+			l.do(PauseRequested{Run: "x-1", By: Actor{Who: "ann"}})
+			l.bad, l.stamp = "no JSON", l.stamp+1
+		}
+		return "done"
+	}
+	l.drive(5000)
+	l.want(l.did(), "A.1 done, A hook doing", l.r().Phase, RunRunning)
+	l.bad, l.stamp = "", l.stamp+1
+	l.do(ResumeRequested{Run: "x-1", By: Actor{Who: "ann"}})
+	l.all()
+	l.want(l.did(), "A.1 done, A hook doing, B.1 done, B hook done", l.status("A"), TaskDone, l.r().Phase, RunCompleted)
 }
 
 func TestRule34Outcomes(t *testing.T) {
@@ -605,7 +646,11 @@ func listHistory(t *testing.T, seed uint64) string {
 	rp, gp := side("replan")
 	bs, gb := side("make")
 	e := List{Attempts: 1 + g.IntN(3), MaxDepth: g.IntN(3), MaxParallel: 1 + g.IntN(3), OnExhausted: "replan", OnMissing: "make", OnInvalid: "make"}
-	l := tasksOf(t, "", "", tasks, aList(e), listGate(most(1+g.IntN(3)), exhausted(EndFailed)), rp, gp, bs, gb)
+	l := tasksOf(t, "", "", tasks, aList(e, func(st *Step) {
+		if seed%2 == 0 {
+			st.Child.AfterRun = &Command{Shell: "true"}
+		}
+	}), listGate(most(1+g.IntN(3)), exhausted(EndFailed)), rp, gp, bs, gb)
 	fails := g.IntN(3)
 	l.plays = func(string, int) string {
 		switch g.IntN(4 + fails*2) {

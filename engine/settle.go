@@ -369,9 +369,9 @@ func (s *State) newest(workflow string, asker *Run) *Run {
 	return out
 }
 
-// afterRun starts the hook of an ended run when all its processes are gone.
+// afterRun starts the hook of an ended run when all its processes are gone; that of a task's when the file has its result.
 func (d *decider) afterRun(r *Run, w *Spec) {
-	if r.Live() || r.Hooked || w.AfterRun == nil || len(r.Procs) > 0 || len(r.kids) > 0 {
+	if r.Live() || r.Hooked || w.AfterRun == nil || len(r.Procs) > 0 || len(r.kids) > 0 || d.s.owesResult(r) {
 		return
 	}
 	d.put(HookStarted{of: Of(r.ID), N: int(d.s.Clock), Key: hookKey(r.ID, "", int(d.s.Clock)), Deadline: d.at.Add(time.Duration(d.s.Config.Timeout))})

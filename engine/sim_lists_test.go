@@ -40,6 +40,7 @@ func inlined(w *Spec, st *Step) {
 	one.ForEach, one.Outputs, one.Gates, one.Needs, one.HasNeeds, one.ExtNeeds, one.When = nil, nil, []string{st.ID}, nil, false, nil, Cond{}
 	st.Child = &Spec{ID: w.ID, Inline: true, Outer: w, Steps: []*Step{&one}, Limits: Limits{MaxSameFailure: 1 << 30}, Gates: []*Gate{{ID: st.ID, Step: st.ID, Implicit: true,
 		Reviewer: Reviewer{Level: LevelAuto, FromStep: true}, OnPass: []string{EndDone}, OnFail: EndFailed, OnExhausted: EndFailed, MaxRetries: 1, RetryContext: "rc/" + st.ID + "-{n}.md"}}}
+	st.Child.AfterRun = w.AfterRun
 	if f := st.Child.Link(); f != nil {
 		panic(f)
 	}

@@ -65,7 +65,8 @@ type Spec struct {
 	Needs        []Need // the run waits for these before its first step
 	AfterStep    *Command
 	AfterRun     *Command
-	Notify       bool // a person is told of each step that passes, or is sent back
+	AfterTask    *Command // the AfterRun of the runs of its tasks
+	Notify       bool     // a person is told of each step that passes, or is sent back
 	Protect      []string
 	Workspace    string // WorkspaceRun, or "" for the person's checkout
 	OnDone       OnDone

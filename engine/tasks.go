@@ -79,6 +79,7 @@ type TaskList struct {
 	Writing int64          `json:"writing,omitempty"` // which writing is under way; 0 = none
 	Wrote   time.Time      `json:"wrote,omitzero"`    // when it was last written
 	Taint   bool           `json:"taint,omitempty"`   // somebody who does a task was alive since the last look
+	Result  int64          `json:"result,omitempty"`  // since when a hook waits for the file to have the result of its task; 0 = none does
 	Deepest int            `json:"deepest"`           // depth of the deepest of these tasks
 	Made    bool           `json:"made,omitempty"`    // a step that makes the file has passed since, or nobody was at work before
 	Missing int            `json:"missing,omitempty"` // goes to on_missing
@@ -109,6 +110,7 @@ type Task struct {
 	Depth     int             `json:"depth,omitempty"`
 	For       string          `json:"for,omitempty"` // the task it stands for
 	Child     string          `json:"child,omitempty"`
+	Over      bool            `json:"over,omitempty"`    // its run has ended and its result is known: the run's hook is still to end
 	Held      bool            `json:"held,omitempty"`    // its run was aborted by a person: not tried again by itself
 	Base      string          `json:"base,omitempty"`    // its status in the file when last seen or written; "" = never there
 	Writing   string          `json:"writing,omitempty"` // the status that is being written
@@ -236,6 +238,7 @@ func (l *TaskList) survey(most int) survey {
 	for _, t := range l.Tasks {
 		if t.Child != "" {
 			out.alive++
+			continue
 		}
 		if len(l.stand[t.ID]) > 0 {
 			continue

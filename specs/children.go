@@ -118,11 +118,19 @@ func (c *compiler) inline(s *engine.Step) *engine.Spec {
 	one := *s
 	one.ForEach, one.Outputs, one.Gates, one.Needs, one.HasNeeds, one.ExtNeeds, one.When = nil, nil, []string{s.ID}, nil, false, nil, engine.Cond{}
 	return &engine.Spec{ID: c.spec.ID, Name: s.Name, Description: c.spec.Description, Inline: true, Outer: c.spec, Vars: c.spec.Vars,
-		ContextFiles: c.spec.ContextFiles, Protect: c.spec.Protect, Setup: c.spec.Setup, AfterStep: c.spec.AfterStep, Limits: engine.Limits{MaxSameFailure: engine.DefaultMaxSameFailure},
+		ContextFiles: c.spec.ContextFiles, Protect: c.spec.Protect, Setup: c.spec.Setup, AfterStep: c.spec.AfterStep, AfterRun: c.afterTask(s), Limits: engine.Limits{MaxSameFailure: engine.DefaultMaxSameFailure},
 		Steps: []*engine.Step{&one},
 		Gates: []*engine.Gate{{ID: s.ID, Name: s.Name, Step: s.ID, Implicit: true, Reviewer: engine.Reviewer{Level: engine.LevelAuto, FromStep: true},
 			OnPass: []string{engine.EndDone}, OnFail: engine.EndFailed, OnExhausted: engine.EndFailed, OnTimeout: "remind", MaxRetries: 1,
 			RetryContext: fmt.Sprintf("%s/%s-attempt-{n}.md", RetryDir, s.ID)}}}
+}
+
+// afterTask is the hook of the runs of the step's tasks.
+func (c *compiler) afterTask(s *engine.Step) *engine.Command {
+	if s.ForEach == nil {
+		return nil
+	}
+	return c.spec.AfterTask
 }
 
 // flow loads the workflow of a child run.
@@ -167,6 +175,11 @@ func (c *compiler) flow(d *stepDoc, s *engine.Step, what string) *engine.Spec {
 				break
 			}
 		}
+	}
+	if hook := c.afterTask(s); hook != nil && k.AfterRun != nil {
+		c.at(at, "%s: hooks: after_task: workflow %s has a hook for this itself, its after_run: leave one of them out", what, id)
+	} else if hook != nil {
+		k.AfterRun = hook
 	}
 	c.kids = append(c.kids, pinned{step: s.ID, file: file, src: src, vars: vars})
 	return k

@@ -158,6 +158,10 @@ func (c *compiler) workflow() {
 	}
 	if w.Hooks != nil {
 		s.AfterStep = c.judge(w.Hooks.AfterStep, inStep, "hooks: after_step")
+		s.AfterTask = c.judge(w.Hooks.AfterTask, inStep, "hooks: after_task")
+		if s.AfterTask != nil && !slices.ContainsFunc(c.doc.Steps, func(o *stepDoc) bool { return o.ForEach != nil }) {
+			c.at(w.Hooks.AfterTask.node, "workflow: hooks: after_task follows the tasks of a for_each, and no step has one")
+		}
 		s.AfterRun = c.judge(w.Hooks.AfterRun, inStep, "hooks: after_run")
 		s.Notify = c.yes(w.Hooks.Notify, "workflow: hooks: notify")
 	}

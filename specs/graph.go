@@ -118,7 +118,7 @@ type hook struct {
 }
 
 func (p *picture) hooks() (out []hook) {
-	for _, h := range []hook{{"after each step", p.spec.AfterStep}, {"after the run", p.spec.AfterRun}} {
+	for _, h := range []hook{{"after each step", p.spec.AfterStep}, {"after each task", p.spec.AfterTask}, {"after the run", p.spec.AfterRun}} {
 		if h.run != nil {
 			out = append(out, h)
 		}

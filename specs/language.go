@@ -76,6 +76,7 @@ type roleDoc struct {
 type hooksDoc struct {
 	place
 	AfterStep commandDoc `key:"after_step" doc:"After each step attempt: a list of arguments, or a text for sh -c."`
+	AfterTask commandDoc `key:"after_task" doc:"After each try of a task of for_each, when the task file has its result."`
 	AfterRun  commandDoc `key:"after_run" doc:"After the run has ended."`
 	Notify    text       `key:"notify" doc:"true: you are told of each step that passes its gates, and of each that a gate does not pass."`
 }

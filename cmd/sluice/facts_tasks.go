@@ -29,6 +29,8 @@ func sayTasks(f engine.Fact) (said, bool) {
 		return said{step: f.Step, text: because("the task file was written", f.Why), style: dim}, true
 	case engine.TaskEnded:
 		return sayTaskEnded(f), true
+	case engine.TaskLeft:
+		return said{step: f.Step, subject: f.Task, text: "its hook has ended", style: dim}, true
 	case engine.TasksAdded:
 		return said{gate: f.Gate, subject: f.Gate, text: "the gate" + addedWords(f.Added), key: true}, true
 	case engine.ListSent:

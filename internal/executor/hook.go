@@ -30,6 +30,9 @@ func (e *Executor) hook(ctx context.Context, job daemon.Job) *engine.ProcessEnde
 			return process{}, err
 		}
 		p, vars := process{cwd: e.home(job), argv: argv}, map[string]string{"SLUICE_STATUS": job.RunInfo.Phase, "SLUICE_UNPASSED": strconv.Itoa(job.RunInfo.Unpassed)}
+		if job.RunInfo.TaskStatus != "" {
+			vars["SLUICE_TASK_STATUS"] = job.RunInfo.TaskStatus
+		}
 		var w who
 		if job.Proc.Step != "" {
 			st := job.Spec.Step(job.Proc.Step)

@@ -230,7 +230,7 @@ type judgeOf struct {
 
 // judges are the commands of gates, criteria, setups and hooks.
 func judges(spec *engine.Spec) []judgeOf {
-	out := []judgeOf{{"hook after_step", spec.AfterStep}, {"hook after_run", spec.AfterRun}}
+	out := []judgeOf{{"hook after_step", spec.AfterStep}, {"hook after_task", spec.AfterTask}, {"hook after_run", spec.AfterRun}}
 	for _, g := range spec.Gates {
 		out = append(out, judgeOf{"gate " + g.ID, g.Reviewer.Run})
 	}
