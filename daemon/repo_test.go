@@ -255,11 +255,16 @@ func auditOfAnOlderRelease(t *testing.T, s *service, root string, world World, l
 		}
 	}
 	s = serveTest(t, root, world)
-	s.stop()
-	rep, err := journal.VerifyExport(name, s.state, KeepAudit("two"), journal.Options{})
-	if err != nil || rep.Lines != lines {
-		t.Errorf("%+v %v, want %d lines", rep, err, lines)
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		rep, err := journal.VerifyExport(name, s.state, KeepAudit("two"), journal.Options{})
+		if err == nil && rep.Lines == lines {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatalf("the audit is not written anew: %+v %v, want %d lines", rep, err, lines)
+		}
 	}
+	s.stop()
 	if data, err := os.ReadFile(strings.TrimSuffix(name, ".log") + ".whole.log"); err != nil || !bytes.Equal(data, whole.Bytes()) {
 		t.Errorf("what the older release wrote: %v", err)
 	}

