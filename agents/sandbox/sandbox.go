@@ -195,7 +195,10 @@ func (l *laid) show(m Mount) {
 	l.add(how, m.Path, m.At)
 	l.done = append(l.done, m)
 	for _, dir := range l.plan.Hide {
-		if rel, err := filepath.Rel(m.Path, dir); err == nil && filepath.IsLocal(rel) && isDir(dir) {
+		if !Inside(m.Path, dir) || !isDir(dir) {
+			continue
+		}
+		if rel, err := filepath.Rel(m.Path, dir); err == nil {
 			at := filepath.Join(m.At, rel)
 			l.stay(at)
 			l.empty(at)
@@ -280,10 +283,11 @@ func (p Plan) Seatbelt(program string, argv []string) []string {
 	return append([]string{program, "-p", b.String()}, argv...)
 }
 
-// Inside says that path is dir or lies in it.
+// Inside says that path is dir or lies in it; both are absolute. It is asked some hundred times for a launch.
 func Inside(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
+	dir, path = filepath.Clean(dir), filepath.Clean(path)
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && filepath.IsAbs(dir) && (rest == "" || rest[0] == '/' || dir == "/")
 }
 
 func isDir(dir string) bool {
