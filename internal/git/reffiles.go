@@ -81,14 +81,20 @@ func notShared(name string) bool {
 func (r *Repo) readNamed(gitDir string) (n Named, err error) {
 	loose, symbolic := map[string]string{}, map[string]string{}
 	err = filepath.WalkDir(filepath.Join(r.common, "refs"), func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) || err == nil && d.IsDir() {
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil // its last ref was deleted meanwhile
 		}
 		if err != nil {
 			return err
 		}
 		name, err := filepath.Rel(r.common, path)
-		if name = filepath.ToSlash(name); err != nil || notShared(name) || strings.HasSuffix(name, ".lock") || !plainRef(name) {
+		if name = filepath.ToSlash(name); err == nil && d.IsDir() {
+			if notShared(name + "/") { // each attempt leaves some there
+				err = fs.SkipDir
+			}
+			return err
+		}
+		if err != nil || notShared(name) || strings.HasSuffix(name, ".lock") || !plainRef(name) {
 			return err
 		}
 		sha, to, err := readRef(filepath.Dir(path), filepath.Base(path))
