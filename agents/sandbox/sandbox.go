@@ -57,8 +57,11 @@ type Mount struct {
 
 // Shows says that path is seen at the place at by this mount already, and written to where write says so.
 func (m Mount) Shows(path, at string, write bool) bool {
+	if m.Write != write || m.Try || !Inside(m.at(), at) {
+		return false
+	}
 	rel, err := filepath.Rel(m.at(), at)
-	return err == nil && filepath.IsLocal(rel) && filepath.Join(m.Path, rel) == path && m.Write == write && !m.Try
+	return err == nil && filepath.Join(m.Path, rel) == path
 }
 
 // Uncovered leaves out what a later one of the mounts is laid over: it is not seen, and each mount costs a launch a fifth of

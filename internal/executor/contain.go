@@ -137,11 +137,11 @@ func (e *Executor) contain(ctx context.Context, l launch, p process, spec *agent
 func (e *Executor) plan(ctx context.Context, l launch, p process, run, rest string, inPlace bool) (plan sandbox.Plan, err error) {
 	home := ""
 	if h := e.variable("HOME"); filepath.IsAbs(h) {
-		if real, err := filepath.EvalSymlinks(h); err == nil {
+		if real, err := atomicfile.RealPath(h); err == nil {
 			home = real
 		}
 	}
-	cwd, err := filepath.EvalSymlinks(p.cwd)
+	cwd, err := atomicfile.RealPath(p.cwd)
 	if err == nil && p.judged.covers {
 		cwd = p.judged.Dir
 	}
@@ -283,7 +283,7 @@ func holderIn(state, key, rest string) string {
 func (e *Executor) hidden() []string {
 	var out []string
 	for _, dir := range append([]string{e.opt.State}, e.opt.Hidden...) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil && real != "/" {
+		if real, err := atomicfile.RealPath(dir); err == nil && real != "/" {
 			out = append(out, real)
 		}
 	}

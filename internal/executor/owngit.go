@@ -16,6 +16,7 @@ import (
 
 	"sluice/agents/sandbox"
 	"sluice/daemon"
+	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/tree"
 )
@@ -337,7 +338,7 @@ func (e *Executor) readingPlan(g tree.Private, inPlace bool) (plan sandbox.Plan,
 	plan = sandbox.Plan{Hide: e.hidden(), Cwd: "/", Network: sandbox.NetNone, InPlace: inPlace}
 	home := ""
 	if h := e.variable("HOME"); filepath.IsAbs(h) {
-		if real, err := filepath.EvalSymlinks(h); err == nil && real != "/" {
+		if real, err := atomicfile.RealPath(h); err == nil && real != "/" {
 			home = real
 			plan.Hide = append(plan.Hide, real)
 		}
