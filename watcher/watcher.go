@@ -318,7 +318,7 @@ func watchPath(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	parent, err := filepath.EvalSymlinks(filepath.Dir(abs))
+	parent, err := atomicfile.RealPath(filepath.Dir(abs))
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
 		return abs, nil
 	}

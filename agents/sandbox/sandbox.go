@@ -57,8 +57,11 @@ type Mount struct {
 
 // Shows says that path is seen at the place at by this mount already, and written to where write says so.
 func (m Mount) Shows(path, at string, write bool) bool {
+	if m.Write != write || m.Try || !Inside(m.at(), at) {
+		return false
+	}
 	rel, err := filepath.Rel(m.at(), at)
-	return err == nil && filepath.IsLocal(rel) && filepath.Join(m.Path, rel) == path && m.Write == write && !m.Try
+	return err == nil && filepath.Join(m.Path, rel) == path
 }
 
 // Uncovered leaves out what a later one of the mounts is laid over: it is not seen, and each mount costs a launch a fifth of
@@ -195,7 +198,10 @@ func (l *laid) show(m Mount) {
 	l.add(how, m.Path, m.At)
 	l.done = append(l.done, m)
 	for _, dir := range l.plan.Hide {
-		if rel, err := filepath.Rel(m.Path, dir); err == nil && filepath.IsLocal(rel) && isDir(dir) {
+		if !Inside(m.Path, dir) || !isDir(dir) {
+			continue
+		}
+		if rel, err := filepath.Rel(m.Path, dir); err == nil {
 			at := filepath.Join(m.At, rel)
 			l.stay(at)
 			l.empty(at)
@@ -280,10 +286,11 @@ func (p Plan) Seatbelt(program string, argv []string) []string {
 	return append([]string{program, "-p", b.String()}, argv...)
 }
 
-// Inside says that path is dir or lies in it.
+// Inside says that path is dir or lies in it; both are absolute. It is asked some hundred times for a launch.
 func Inside(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
+	dir, path = filepath.Clean(dir), filepath.Clean(path)
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && filepath.IsAbs(dir) && (rest == "" || rest[0] == '/' || dir == "/")
 }
 
 func isDir(dir string) bool {

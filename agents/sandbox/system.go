@@ -10,11 +10,15 @@ import (
 // system are the folders of the machine's own programs and settings. Of the machine a launch sees these, without what not
 // everybody may read of the settings, and what its plan shows besides.
 func system() []string {
-	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", settingsDir, "/opt",
+	return []string{programsDir, "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", settingsDir, "/opt",
 		"/nix/store", "/gnu/store", "/var/lib/ca-certificates"}
 }
 
-const settingsDir = "/etc"
+// These are never empty.
+const (
+	programsDir = "/usr"
+	settingsDir = "/etc"
+)
 
 // scratch are folders that are empty and writable.
 func scratch() []string { return []string{"/tmp", "/var/tmp"} }
@@ -70,13 +74,13 @@ func Toolchain(dir, home string) string {
 // systemMounts shows the machine's folders; one that is a link into another is one inside.
 func (l *laid) systemMounts() {
 	for _, dir := range system() {
-		real, err := filepath.EvalSymlinks(dir)
-		if err != nil {
-			continue // it is not there
+		if to, err := os.Readlink(dir); err == nil {
+			if real, err := filepath.EvalSymlinks(dir); err == nil && InSystem(real) {
+				l.add("--symlink", to, dir)
+				continue
+			}
 		}
-		if to, err := os.Readlink(dir); err == nil && InSystem(real) {
-			l.add("--symlink", to, dir)
-		} else if holdsSome(dir) {
+		if dir == programsDir || dir == settingsDir || holdsSome(dir) {
 			l.show(Mount{Path: dir})
 		}
 	}

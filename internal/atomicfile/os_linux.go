@@ -36,6 +36,18 @@ func MountID(dir string) string {
 	return ""
 }
 
+// RealPath is filepath.EvalSymlinks: two calls, and not one for each part, where no link is on the way.
+func RealPath(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		return filepath.EvalSymlinks(path)
+	}
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		return filepath.EvalSymlinks(path)
+	}
+	return filepath.Clean(path), unix.Close(fd)
+}
+
 // openBeneath opens name below dir; no part of name may be a link, whoever swaps it in and when.
 func openBeneath(dir, name string) (f *os.File, err error) {
 	d, err := OpenDir(dir)

@@ -26,6 +26,9 @@ func renameNew(src, dst string) error { return renameByLink(src, dst) }
 // openBeneath relies on the look before it: a link swapped in after that look is followed here.
 func openBeneath(dir, name string) (*os.File, error) { return os.Open(filepath.Join(dir, name)) }
 
+// RealPath is filepath.EvalSymlinks.
+func RealPath(path string) (string, error) { return filepath.EvalSymlinks(path) }
+
 // MountID is not known here: "".
 func MountID(string) string { return "" }
 

@@ -22,6 +22,9 @@ func openBeneath(dir, name string) (*os.File, error) {
 	return f, err
 }
 
+// RealPath is filepath.EvalSymlinks.
+func RealPath(path string) (string, error) { return filepath.EvalSymlinks(path) }
+
 // MountID is not known here: "".
 func MountID(string) string { return "" }
 

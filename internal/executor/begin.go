@@ -160,7 +160,7 @@ func (e *Executor) place(ctx context.Context, job daemon.Job, st *engine.Step) (
 			b.Dir = e.rootIn(dir)
 		}
 	}
-	real, err := filepath.EvalSymlinks(b.Dir)
+	real, err := atomicfile.RealPath(b.Dir)
 	if err != nil {
 		return b, unready("worktree %s: %v", e.shown(b.Dir), err)
 	}

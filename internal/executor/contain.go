@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -131,7 +130,6 @@ func (e *Executor) contain(ctx context.Context, l launch, p process, spec *agent
 		return unready("sandbox: %v", err)
 	}
 	spec.Argv, spec.Env = nil, nil
-	e.keepPrivate(l.key)
 	return nil
 }
 
@@ -139,11 +137,11 @@ func (e *Executor) contain(ctx context.Context, l launch, p process, spec *agent
 func (e *Executor) plan(ctx context.Context, l launch, p process, run, rest string, inPlace bool) (plan sandbox.Plan, err error) {
 	home := ""
 	if h := e.variable("HOME"); filepath.IsAbs(h) {
-		if real, err := filepath.EvalSymlinks(h); err == nil {
+		if real, err := atomicfile.RealPath(h); err == nil {
 			home = real
 		}
 	}
-	cwd, err := filepath.EvalSymlinks(p.cwd)
+	cwd, err := atomicfile.RealPath(p.cwd)
 	if err == nil && p.judged.covers {
 		cwd = p.judged.Dir
 	}
@@ -152,8 +150,8 @@ func (e *Executor) plan(ctx context.Context, l launch, p process, run, rest stri
 	}
 	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd, Hide: append(e.hidden(), filepath.Join(e.root, filepath.FromSlash(engine.WorkspaceDir))), Inbox: e.pidFile(l.key) + inboxMark,
 		Private: filepath.Join(e.opt.State, homesDir, plain(run), plain(e.homeOf(l, p, rest)))}
-	for _, dir := range []string{filepath.Join(plan.Inbox, run), plan.Private} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+	for _, dir := range []string{plan.Inbox, filepath.Join(plan.Inbox, run), plan.Private} {
+		if err := e.ahead.folder(dir); err != nil {
 			return plan, err
 		}
 	}
@@ -240,7 +238,7 @@ func (e *Executor) shownTree(ctx context.Context, key string, work *tree.Order, 
 	if err != nil {
 		return "", noGit(e.shown(top), err)
 	}
-	e.workedIn(key, top)
+	e.workedIn(key, own)
 	if around := e.reached(c); around != "" {
 		same, err := sandbox.Identify(around, top)
 		if err != nil {
@@ -285,7 +283,7 @@ func holderIn(state, key, rest string) string {
 func (e *Executor) hidden() []string {
 	var out []string
 	for _, dir := range append([]string{e.opt.State}, e.opt.Hidden...) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil && real != "/" {
+		if real, err := atomicfile.RealPath(dir); err == nil && real != "/" {
 			out = append(out, real)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"sluice/gates/judge"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/tree"
 	"sluice/notify"
 	"sluice/watcher"
 )
@@ -63,18 +64,19 @@ type Executor struct {
 	liveThen int
 
 	mu       sync.Mutex
-	trouble  map[string]string     // what is not as it should be, by what it is about
-	watched  map[string]bool       // folders given to the watcher
-	hinted   map[string]bool       // watched folders that may have changed
-	places   map[string]string     // inboxes below worktrees that are plain folders -> the key of their checkout
-	placed   map[string][]string   // run -> its inboxes among places
-	stirred  chan struct{}         // closed when a ref may have changed, then made anew
-	private  map[string]privateBox // the inboxes of held launches
-	dropped  map[string]int        // launch -> files of its inbox that were counted and not kept
-	liveRuns []string              // as of the last whole scan
-	exposed  map[string]string     // runs of which some launch was not -> why
-	held     map[string]string     // held launches -> the checkout that they work in
-	based    map[string]bool       // bases of runs that a ref keeps
+	trouble  map[string]string       // what is not as it should be, by what it is about
+	watched  map[string]bool         // folders given to the watcher
+	hinted   map[string]bool         // watched folders that may have changed
+	places   map[string]string       // inboxes below worktrees that are plain folders -> the key of their checkout
+	placed   map[string][]string     // run -> its inboxes among places
+	stirred  chan struct{}           // closed when a ref may have changed, then made anew
+	private  map[string]privateBox   // the inboxes of held launches
+	dropped  map[string]int          // launch -> files of its inbox that were counted and not kept
+	liveRuns []string                // as of the last whole scan
+	exposed  map[string]string       // runs of which some launch was not -> why
+	ahead    ahead                   // what launches to come need
+	held     map[string]tree.Private // held launches -> the git folder of their own
+	based    map[string]bool         // bases of runs that a ref keeps
 	closed   bool
 
 	asked   map[string]askedAt // rounds at which a person may decide, by slot
@@ -124,9 +126,9 @@ func New(o Options) (*Executor, error) {
 	}
 	e := &Executor{opt: o, root: root, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
 		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
-		private: map[string]privateBox{}, dropped: map[string]int{}, exposed: map[string]string{}, held: map[string]string{}, based: map[string]bool{}, lists: map[string]*taskFile{},
-		setting: make(chan struct{}, 1),
-		asked:   map[string]askedAt{}, presses: make(chan notify.Press, pressesMost), recalls: make(chan daemon.Job, recallsMost)}
+		private: map[string]privateBox{}, dropped: map[string]int{}, exposed: map[string]string{}, held: map[string]tree.Private{}, based: map[string]bool{}, lists: map[string]*taskFile{},
+		setting: make(chan struct{}, 1), ahead: ahead{dir: filepath.Join(o.State, gitsDir, aheadFolder)},
+		asked: map[string]askedAt{}, presses: make(chan notify.Press, pressesMost), recalls: make(chan daemon.Job, recallsMost)}
 	if err := e.there(); err != nil {
 		return nil, err
 	}

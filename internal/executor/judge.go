@@ -17,6 +17,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/gates/judge"
+	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 )
 
@@ -167,7 +168,7 @@ func belowTop(b begin) (string, error) {
 	if err == nil && filepath.IsLocal(rel) {
 		return rel, nil
 	}
-	real, err := filepath.EvalSymlinks(b.Dir)
+	real, err := atomicfile.RealPath(b.Dir)
 	if err == nil {
 		rel, err = filepath.Rel(b.Top, real)
 	}

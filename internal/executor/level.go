@@ -84,7 +84,12 @@ func keepBriefly(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	err = os.WriteFile(path, data, 0o600)
+	return write(path, data)
+}
+
+// write writes a file, and the folder that it lies in where that is missing.
+func write(path string, data []byte) error {
+	err := os.WriteFile(path, data, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
 			err = os.WriteFile(path, data, 0o600)

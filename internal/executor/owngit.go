@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"sluice/agents/sandbox"
 	"sluice/daemon"
+	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/tree"
 )
@@ -64,19 +66,24 @@ func (e *Executor) ownGit(ctx context.Context, key, top string, work *tree.Order
 	if err := e.pinBase(ctx, g); err != nil {
 		return g, err
 	}
-	return g, keepBriefly(e.pidFile(key)+gitMark, g)
+	note, err := json.Marshal(g)
+	if err != nil {
+		return g, err
+	}
+	return g, e.ahead.file(e.pidFile(key)+gitMark, note)
 }
 
 func (e *Executor) spareGit() string { return filepath.Join(e.opt.State, gitsDir, spareFolder) }
 
-// makeSpareGit lays the git folder of the next launch out while this one works.
-func (e *Executor) makeSpareGit() {
-	if !e.inCheckout() {
-		return
-	}
+// makeAhead makes what the next launch needs while this one works.
+func (e *Executor) makeAhead() {
 	e.behind(func() {
-		if err := e.opt.Git.MakeSpare(e.spareGit()); err != nil {
-			e.opt.Logf("a git folder ahead of its launch: %v", err) // it is made when it is needed
+		err := e.ahead.fill()
+		if e.inCheckout() {
+			err = errors.Join(e.opt.Git.MakeSpare(e.spareGit()), err)
+		}
+		if err != nil {
+			e.opt.Logf("what the next launch needs: %v", err) // it is made when it is needed
 		}
 	})
 }
@@ -106,8 +113,14 @@ func (e *Executor) gitDirOf(key string) string {
 	return filepath.Join(e.opt.State, gitsDir, plain(run), plain(rest))
 }
 
-// ownGitOf reads which git folder is a launch's own.
+// ownGitOf says which git folder is a launch's own: as it was made, or as a daemon before this one has noted it.
 func (e *Executor) ownGitOf(key string) (g tree.Private, ok bool) {
+	e.mu.Lock()
+	g, ok = e.held[launchOf(key)]
+	e.mu.Unlock()
+	if ok {
+		return g, true
+	}
 	err := kept(e.pidFile(launchOf(key))+gitMark, &g)
 	return g, err == nil && g.Dir != ""
 }
@@ -186,6 +199,9 @@ func (e *Executor) removeGit(key string) {
 	dir := e.gitDirOf(key)
 	gone := dir + goneMark
 	err := os.Remove(e.pidFile(key) + gitMark)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
 	remove := func() {
 		if err := errors.Join(err, tree.Remove(gone)); err != nil {
 			e.opt.Logf("%s: its git folder: %v", key, err)
@@ -227,7 +243,7 @@ func (e *Executor) receive(ctx context.Context, job daemon.Job) {
 		if job.RunInfo.Workspace == "" {
 			moved, err = e.advanceNow(ctx, g, r.Tip)
 		}
-		return errors.Join(err, e.keepReceived(g, r))
+		return errors.Join(err, e.keepReceived(key, g, r))
 	})
 	switch {
 	case err != nil:
@@ -244,24 +260,33 @@ func (e *Executor) receive(ctx context.Context, job daemon.Job) {
 // receivedFile is what came of the commits of an attempt's launch.
 const receivedFile = "received"
 
-// keepReceived records what came of a launch's commits. Where there is nothing of them to lose it need not outlive a power
-// cut.
-func (e *Executor) keepReceived(g tree.Private, r tree.Received) error {
+// keepReceived records what came of a launch's commits. Where there are none the note of its git folder is the record: it
+// names the base, and need not outlive a power cut.
+func (e *Executor) keepReceived(key string, g tree.Private, r tree.Received) error {
 	file := e.attemptFile(g.Run, g.Step, g.N, receivedFile)
-	if r == (tree.Received{Tip: g.Base}) {
-		return keepBriefly(file, r)
+	if r != (tree.Received{Tip: g.Base}) {
+		return keep(file, r)
 	}
-	return keep(file, r)
+	if os.Rename(e.pidFile(key)+gitMark, file) == nil {
+		return nil
+	}
+	return keepBriefly(file, r)
 }
 
 // received reads that. Of a record that a power cut left empty, or cut short, nothing was to be kept: the tip is the base.
 func (e *Executor) received(o tree.Order) (tree.Received, error) {
-	r := tree.Received{}
+	var r struct {
+		tree.Received
+		Base string `json:"base"` // of the note
+	}
 	err := kept(e.attemptFile(o.Run, o.Step, o.N, receivedFile), &r)
 	if torn := (*json.SyntaxError)(nil); errors.As(err, &torn) {
 		return tree.Received{Tip: o.Base}, nil
 	}
-	return r, err
+	if r.Received == (tree.Received{}) {
+		r.Tip = r.Base
+	}
+	return r.Received, err
 }
 
 // advanceNow moves the branch to what a launch has committed, at once: in a person's checkout, whose steps may commit
@@ -323,7 +348,7 @@ func (e *Executor) readingPlan(g tree.Private, inPlace bool) (plan sandbox.Plan,
 	plan = sandbox.Plan{Hide: e.hidden(), Cwd: "/", Network: sandbox.NetNone, InPlace: inPlace}
 	home := ""
 	if h := e.variable("HOME"); filepath.IsAbs(h) {
-		if real, err := filepath.EvalSymlinks(h); err == nil && real != "/" {
+		if real, err := atomicfile.RealPath(h); err == nil && real != "/" {
 			home = real
 			plan.Hide = append(plan.Hide, real)
 		}
@@ -373,9 +398,9 @@ func (c *complaint) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// workedIn says that a held launch works in a checkout.
-func (e *Executor) workedIn(key, top string) {
+// workedIn says that a held launch works in a checkout, with a git folder of its own.
+func (e *Executor) workedIn(key string, own tree.Private) {
 	e.mu.Lock()
-	e.held[key] = top
+	e.held[key] = own
 	e.mu.Unlock()
 }

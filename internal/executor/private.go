@@ -60,7 +60,7 @@ func (e *Executor) keepPrivate(key string) {
 		}
 	}
 	if g, ok := e.ownGitOf(key); ok {
-		e.workedIn(key, g.Top)
+		e.workedIn(key, g)
 	}
 }
 
@@ -69,9 +69,9 @@ func (e *Executor) keepPrivate(key string) {
 func (e *Executor) reached(c sandbox.Checkout) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, top := range e.held {
-		if top != c.Top && sandbox.Inside(top, c.Top) {
-			return top
+	for _, g := range e.held {
+		if g.Top != c.Top && sandbox.Inside(g.Top, c.Top) {
+			return g.Top
 		}
 	}
 	return ""

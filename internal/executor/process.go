@@ -324,8 +324,11 @@ func (e *Executor) start(ctx context.Context, l launch, p process) (*agents.Proc
 		return nil, err
 	}
 	proc, err := e.opt.Runner.Ensure(context.WithoutCancel(ctx), spec)
-	if err == nil && spec.Cage != nil {
-		e.makeSpareGit()
+	if spec.Cage != nil { // while the sandbox is being made
+		e.keepPrivate(l.key)
+		if err == nil {
+			e.makeAhead()
+		}
 	}
 	return proc, err
 }

@@ -11,6 +11,7 @@ import (
 	"sluice/agents"
 	"sluice/agents/program"
 	"sluice/agents/sandbox"
+	"sluice/internal/atomicfile"
 )
 
 // homeShown are what most tools below a home need to work and that holds no secret, where it is there.
@@ -29,7 +30,7 @@ func (e *Executor) tools(base sandbox.Plan, writes bool) []sandbox.Mount {
 		if rest, ok := strings.CutPrefix(p, "~/"); ok {
 			p = filepath.Join(home, rest)
 		}
-		real, err := filepath.EvalSymlinks(p)
+		real, err := atomicfile.RealPath(p)
 		if err != nil || !filepath.IsAbs(p) {
 			return // it is not there
 		}
@@ -89,7 +90,7 @@ func (e *Executor) found(argv, env []string, p process, plan *sandbox.Plan) ([]s
 	if err != nil {
 		return nil, fatal("%v", err)
 	}
-	real, err := filepath.EvalSymlinks(name)
+	real, err := atomicfile.RealPath(name)
 	if err != nil {
 		return nil, fatal("command %s: %s", name, bare(err))
 	}
@@ -164,7 +165,7 @@ func interpreter(file string, env []string, cwd string) (string, error) {
 				return "", err
 			}
 		}
-		return filepath.EvalSymlinks(by)
+		return atomicfile.RealPath(by)
 	}
 	if err == io.EOF {
 		err = nil

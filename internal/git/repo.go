@@ -177,7 +177,7 @@ func Toplevel(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	real, err := filepath.EvalSymlinks(abs)
+	real, err := atomicfile.RealPath(abs)
 	if err != nil {
 		return "", fmt.Errorf("%w at %s: %w", ErrNoRepo, path, err)
 	}
@@ -229,7 +229,7 @@ func pointer(dir, name, prefix string) (string, error) {
 // gitDirOf finds the git folder of the worktree at path by what the common folder says of it: the .git
 // file in the worktree belongs to whoever works there.
 func (r *Repo) gitDirOf(path string) (gitDir, top string, err error) {
-	if top, err = filepath.EvalSymlinks(path); err != nil {
+	if top, err = atomicfile.RealPath(path); err != nil {
 		return "", "", err
 	}
 	if top, err = filepath.Abs(top); err != nil {

@@ -1,0 +1,110 @@
+package executor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// aheadFolder is beside the folders of runs in gitsDir: what launches to come need. No launch sees it.
+const aheadFolder = ".ahead"
+
+// Numbers of what is kept ahead: two launches may begin at the same time.
+const (
+	aheadFolders = 2 * 3 // an inbox, the run's folder in it, a home
+	aheadFiles   = 2 * 1 // the note of a git folder
+)
+
+// ahead are empty folders and files, made while nobody waits for them. To move one to its place is a tenth of the work of
+// making it there: the file system has to find room for it, past all that was freed a short while ago.
+type ahead struct {
+	dir string
+
+	filling sync.Mutex // guards the two that follow
+	swept   bool       // of what a process before this one left
+	n       int
+
+	mu      sync.Mutex
+	folders []string
+	files   []string
+}
+
+// folder makes a folder where there is none, and those above it that are missing.
+func (a *ahead) folder(path string) error {
+	if isDir(path) {
+		return nil
+	}
+	if spare := a.take(&a.folders); spare != "" {
+		if os.Rename(spare, path) == nil {
+			return nil
+		}
+		a.put(&a.folders, spare)
+	}
+	return os.MkdirAll(path, 0o700)
+}
+
+// file writes a file, and the folder that it lies in where that is missing.
+func (a *ahead) file(path string, data []byte) error {
+	if spare := a.take(&a.files); spare != "" {
+		if os.WriteFile(spare, data, 0o600) == nil && os.Rename(spare, path) == nil {
+			return nil
+		}
+		_ = os.Remove(spare)
+	}
+	return write(path, data)
+}
+
+func (a *ahead) take(list *[]string) (spare string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := len(*list); n > 0 {
+		spare, *list = (*list)[n-1], (*list)[:n-1]
+	}
+	return spare
+}
+
+func (a *ahead) put(list *[]string, spare string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	*list = append(*list, spare)
+}
+
+func (a *ahead) lacks(list *[]string, most int) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(*list) < most
+}
+
+// fill makes what is missing. Nobody who takes something waits for it.
+func (a *ahead) fill() error {
+	a.filling.Lock()
+	defer a.filling.Unlock()
+	if !a.swept {
+		if err := os.RemoveAll(a.dir); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(a.dir, 0o700); err != nil {
+			return err
+		}
+		a.swept = true
+	}
+	for _, kind := range []struct {
+		list *[]string
+		most int
+		make func(path string) error
+	}{
+		{&a.folders, aheadFolders, func(path string) error { return os.Mkdir(path, 0o700) }},
+		{&a.files, aheadFiles, func(path string) error { return os.WriteFile(path, nil, 0o600) }},
+	} {
+		for a.lacks(kind.list, kind.most) {
+			a.n++
+			path := filepath.Join(a.dir, fmt.Sprint(a.n))
+			if err := kind.make(path); err != nil {
+				return err
+			}
+			a.put(kind.list, path)
+		}
+	}
+	return nil
+}
