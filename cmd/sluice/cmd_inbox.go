@@ -45,8 +45,8 @@ type waiting struct {
 	Name   string    `json:"name,omitempty"`
 	Why    string    `json:"why,omitempty"`
 	Look   string    `json:"look_for,omitempty"` // of a gate: its reviewer.prompt
-	Stub   bool      `json:"stubbed,omitempty"` // stand-ins play the run's agents
-	Trust  string    `json:"trust,omitempty"`   // what stands between its agents and its gates
+	Stub   bool      `json:"stubbed,omitempty"`  // stand-ins play the run's agents
+	Trust  string    `json:"trust,omitempty"`    // what stands between its agents and its gates
 	Since  time.Time `json:"since,omitzero"`
 	Until  time.Time `json:"until,omitzero"`
 	Served bool      `json:"served"`
