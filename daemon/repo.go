@@ -31,6 +31,7 @@ type RepoOptions struct {
 	World   World
 	Compile Compile
 	Config  func() engine.Config // read at start and on reload
+	Changed <-chan engine.Config // what it is where that changes by itself; may be nil
 	Rescan  time.Duration        // between scans of the inboxes, whatever the hints say
 	Log     zerolog.Logger
 	Journal journal.Options

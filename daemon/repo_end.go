@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"sluice/engine"
 )
 
 // landMost is how long an ended loop waits for its effects and its scan to let go.
@@ -71,6 +73,8 @@ func (r *Repo) next(ctx context.Context, c *clocks) (batch []item, ended bool) {
 			return r.drain(nil), false
 		case <-r.opt.World.Hints():
 			r.look(r.fl.ctx)
+		case cfg := <-r.opt.Changed:
+			return r.drain([]item{{event: engine.Configured{Config: cfg}}}), false
 		case it := <-r.queue:
 			return r.drain([]item{it}), false
 		}

@@ -47,8 +47,31 @@ type GraphFault struct {
 // Link derives the graph. The spec may be used only where it gives no fault. All names must resolve: checking that is
 // the loader's, before.
 func (s *Spec) Link() []GraphFault {
-	g := &graph{steps: map[string]*Step{}, gates: map[string]*Gate{}, fwd: map[string][]string{}}
+	g := graphOf(s)
 	s.graph = g
+	in := map[string]int{} // forward edges but needs
+	cycles := g.forward(s, in)
+	g.pass = maps.Clone(g.fwd)
+	if cycles == nil {
+		cycles = g.sideways(s, in)
+	}
+	for i, st := range s.Steps {
+		st.joint = joint{place: i, byNeed: i > 0 && in[st.ID] == 0 && len(st.Needs) > 0,
+			starts: i == 0 || in[st.ID] == 0 && st.HasNeeds && len(st.Needs) == 0}
+	}
+	if cycles != nil {
+		return append(cycles, g.unreached(s)...)
+	}
+	g.sort()
+	g.tables(s)
+	return g.unreached(s)
+}
+
+// Cycles gives the cycles of what leads forward, a shortest one of each knot of steps. Names need not resolve.
+func (s *Spec) Cycles() []GraphFault { return graphOf(s).forward(s, map[string]int{}) }
+
+func graphOf(s *Spec) *graph {
+	g := &graph{steps: map[string]*Step{}, gates: map[string]*Gate{}, fwd: map[string][]string{}}
 	for _, st := range s.Steps {
 		g.steps[st.ID] = st
 		g.order = append(g.order, st.ID)
@@ -56,21 +79,7 @@ func (s *Spec) Link() []GraphFault {
 	for _, gt := range s.Gates {
 		g.gates[gt.ID] = gt
 	}
-	in := map[string]int{} // forward edges but needs
-	if cycle := g.forward(s, in); cycle != nil {
-		return []GraphFault{cycleFault(cycle)}
-	}
-	g.pass = maps.Clone(g.fwd)
-	if cycle := g.sideways(s, in); cycle != nil {
-		return []GraphFault{cycleFault(cycle)}
-	}
-	for i, st := range s.Steps {
-		st.joint = joint{place: i, byNeed: i > 0 && in[st.ID] == 0 && len(st.Needs) > 0,
-			starts: i == 0 || in[st.ID] == 0 && st.HasNeeds && len(st.Needs) == 0}
-	}
-	g.sort()
-	g.tables(s)
-	return g.unreached(s)
+	return g
 }
 
 // tables writes down what decisions ask again and again.
@@ -117,13 +126,18 @@ func (s *Spec) inOrder(as []*Attempt) []*Attempt {
 	return out
 }
 
-func (g *graph) forward(s *Spec, in map[string]int) (cycle []string) {
+func (g *graph) forward(s *Spec, in map[string]int) (cycles []GraphFault) {
 	for _, st := range s.Steps {
 		for _, n := range st.Needs {
-			g.fwd[n] = append(g.fwd[n], st.ID)
+			if g.steps[n] != nil {
+				g.fwd[n] = append(g.fwd[n], st.ID)
+			}
 		}
-		for _, t := range s.LastGate(st).OnPass {
-			if !IsEnd(t) {
+		if len(st.Gates) == 0 || g.gates[st.Gates[len(st.Gates)-1]] == nil {
+			continue
+		}
+		for _, t := range g.gates[st.Gates[len(st.Gates)-1]].OnPass {
+			if g.steps[t] != nil {
 				g.fwd[st.ID] = append(g.fwd[st.ID], t)
 				in[t]++
 			}
@@ -134,7 +148,7 @@ func (g *graph) forward(s *Spec, in map[string]int) (cycle []string) {
 
 // sideways reads on_fail, routes and on_exhausted in file order: to the step itself or one upstream they lead back,
 // anything else leads elsewhere and becomes a forward edge. So every loop has a gate that counts it.
-func (g *graph) sideways(s *Spec, in map[string]int) (cycle []string) {
+func (g *graph) sideways(s *Spec, in map[string]int) (cycles []GraphFault) {
 	for _, st := range s.Steps {
 		for _, id := range st.Gates {
 			for _, t := range g.gates[id].sideTargets() {
@@ -161,8 +175,8 @@ func (gt *Gate) sideTargets() []string {
 	return append(out, gt.OnExhausted)
 }
 
-// close computes what is downstream of each step; a cycle is given as the steps on it.
-func (g *graph) close() (cycle []string) {
+// close computes what is downstream of each step, and gives the cycles: one of each knot of steps that lead to one another.
+func (g *graph) close() (cycles []GraphFault) {
 	g.down = map[string]map[string]bool{}
 	for _, id := range g.order {
 		seen := map[string]bool{}
@@ -177,11 +191,14 @@ func (g *graph) close() (cycle []string) {
 		}
 		walk(id)
 		g.down[id] = seen
-		if seen[id] && cycle == nil {
-			cycle = g.findCycle(id)
+	}
+	for i, id := range g.order {
+		told := slices.ContainsFunc(g.order[:i], func(x string) bool { return g.down[x][id] && g.down[id][x] })
+		if g.down[id][id] && !told {
+			cycles = append(cycles, cycleFault(g.findCycle(id)))
 		}
 	}
-	return cycle
+	return cycles
 }
 
 // findCycle gives a shortest way from id back to id.
@@ -255,7 +272,7 @@ func (g *graph) unreached(s *Spec) (faults []GraphFault) {
 		}
 	}
 	for _, id := range g.order {
-		if g.steps[id].starts || g.steps[id].byNeed {
+		if g.steps[id].starts || g.steps[id].byNeed || g.down[id][id] { // where a cycle begins is not known
 			reach(id)
 		}
 	}

@@ -277,7 +277,14 @@ func (c *compiler) targets(d targetsDoc, what string) (out []string) {
 // link derives the graph and places its faults.
 func (c *compiler) link() {
 	defer c.linkChildren()
-	for _, f := range c.spec.Link() {
+	if c.graphFaults(c.spec.Link()); len(c.faults) == 0 {
+		c.beside()
+	}
+}
+
+// graphFaults places faults of the graph.
+func (c *compiler) graphFaults(faults []engine.GraphFault) {
+	for _, f := range faults {
 		d := c.steps[f.Steps[0]]
 		at := d.ID.node
 		if f.Kind == "cycle" {

@@ -193,6 +193,9 @@ func (c *compiler) criterion(d criterionDoc, what string) engine.Criterion {
 	if strings.Contains(sentence, "${{") {
 		c.at(d.sentence.node, "%s: ${{ }} has no place in a sentence for the reviewer", what)
 	}
+	if form := machineForm(sentence); form != "" {
+		c.notes.at(d.sentence.node, "%s: %s is for the reviewer to judge: for a machine to check it write %s", what, quote(sentence), form)
+	}
 	return engine.Criterion{Text: sentence}
 }
 

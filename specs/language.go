@@ -168,7 +168,7 @@ type reviewerDoc struct {
 	AgentType text       `key:"agent_type" doc:"A role: an agent reviews."`
 	Run       commandDoc `key:"run" doc:"A command reviews: exit 0 = pass, else fail, its output the feedback."`
 	From      text       `key:"from" enum:"step" doc:"step: the step's own report and answer decide."`
-	Prompt    text       `key:"prompt" doc:"What to look for."`
+	Prompt    text       `key:"prompt" doc:"What to look for: for the agent of agent_type, or, at level human, for the person who is asked."`
 	Session   text       `key:"session" doc:"Go on in the run's conversation of this name, where the agent can."`
 	Rubric    textList   `key:"rubric" doc:"What is scored, 0 to 100 each in scores; score is their mean."`
 	Approvers textList   `key:"approvers" doc:"Whose signature counts."`

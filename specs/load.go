@@ -67,6 +67,8 @@ func load(file string, src []byte, vars map[string]any, from sources) (*engine.S
 	}
 	if len(r.faults) == 0 {
 		c.link()
+	} else {
+		c.graphFaults(c.spec.Cycles())
 	}
 	if len(r.faults) > 0 {
 		return nil, nil, r.sorted()

@@ -420,7 +420,7 @@ func (w *Watcher) release(path string) {
 		return
 	}
 	w.mu.Lock()
-	needed := w.paths[path] != nil || len(w.refDirs[path]) > 0
+	needed := w.paths[path] != nil || len(w.refDirs[path]) > 0 || w.hasFile(path)
 	for _, f := range w.folders {
 		needed = needed || filepath.Dir(f.path) == path
 	}

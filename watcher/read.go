@@ -156,6 +156,9 @@ func (w *Watcher) doubt() {
 		w.hintLocked(f.name)
 		w.urgent[f], f.nextCookie = true, time.Time{}
 	}
+	for path := range w.files {
+		w.hintLocked(path)
+	}
 	for _, watches := range w.refDirs {
 		for _, r := range watches {
 			w.hintLocked(r.key)
@@ -221,6 +224,9 @@ func (w *Watcher) take(ev fsnotify.Event) {
 		case base == f.cookie:
 			f.cookieSeen, w.urgent[f], kick = true, true, true
 		}
+	}
+	if w.files[ev.Name] > 0 {
+		w.hintLocked(ev.Name)
 	}
 	if !isGitNoise(base) {
 		for _, r := range w.refDirs[dir] {

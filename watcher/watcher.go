@@ -130,6 +130,7 @@ type Watcher struct {
 	nextLook time.Time              // before it the keeper needs to look at no other folder
 	nextHint time.Time              // before it the reader needs to hint at no folder by time
 	refDirs  map[string][]*RefWatch // by watched folder of a git folder
+	files    map[string]int         // how many follow a file, by its path
 	queue    []string               // hints to give, each once
 	queued   map[string]bool
 }
@@ -186,6 +187,7 @@ func newFrom(o Options, open func() (*fsnotify.Watcher, error)) *Watcher {
 		paths:   map[string]*folder{},
 		urgent:  map[*folder]bool{},
 		refDirs: map[string][]*RefWatch{},
+		files:   map[string]int{},
 		queued:  map[string]bool{},
 	}
 	w.noEvents = "not asked for yet"
@@ -222,7 +224,7 @@ func (w *Watcher) Close() error {
 	return w.source.Close()
 }
 
-// Hints gives the names (as given to Add, or a RefWatch's Key) of what may have changed: also when
+// Hints gives the names (as given to Add, or a RefWatch's or FileWatch's Key) of what may have changed: also when
 // nothing did, and also once more after Remove. A name that waits to be taken is not put in twice.
 func (w *Watcher) Hints() <-chan string { return w.hints }
 

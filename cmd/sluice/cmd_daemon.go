@@ -25,7 +25,8 @@ func (a *app) daemonCommand() *cobra.Command {
 		Long: `Runs the pipelines of every repo that was added with sluice watch add, until it is told to
 stop. What systemd or launchd start; in a terminal, Ctrl-C stops it. Agents that run go on
 without it, and the next start goes on where this one stopped: nothing is lost.
-SIGHUP has the list of repos and all settings read again.`,
+Settings that change on the disk are read by themselves; SIGHUP has them, and the list of repos,
+read at once.`,
 		Example: "sluice watch add && sluice daemon\nsluice daemon --set notify.desktop=false",
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -44,8 +44,9 @@ type waiting struct {
 	Gate   string    `json:"gate,omitempty"`
 	Name   string    `json:"name,omitempty"`
 	Why    string    `json:"why,omitempty"`
-	Stub   bool      `json:"stubbed,omitempty"` // stand-ins play the run's agents
-	Trust  string    `json:"trust,omitempty"`   // what stands between its agents and its gates
+	Look   string    `json:"look_for,omitempty"` // of a gate: its reviewer.prompt
+	Stub   bool      `json:"stubbed,omitempty"`  // stand-ins play the run's agents
+	Trust  string    `json:"trust,omitempty"`    // what stands between its agents and its gates
 	Since  time.Time `json:"since,omitzero"`
 	Until  time.Time `json:"until,omitzero"`
 	Served bool      `json:"served"`
@@ -57,7 +58,7 @@ func (a *app) inbox(ctx context.Context, here bool) ([]waiting, error) {
 	if here {
 		err := a.withView(ctx, func(p *place, v viewer, served bool) error {
 			st, err := v.Status(ctx, "")
-			items = append(items, waitingIn(st, served)...)
+			items = append(items, a.waitingIn(ctx, v, st, served)...)
 			return err
 		})
 		return items, err
@@ -73,12 +74,13 @@ func (a *app) inbox(ctx context.Context, here bool) ([]waiting, error) {
 			continue
 		}
 		st, err := v.Status(ctx, "")
+		if err == nil {
+			items = append(items, a.waitingIn(ctx, v, st, served)...)
+		}
 		v.Close()
 		if err != nil {
 			a.note("%s %s: %s", a.paintErr(yellow, "note:"), p.root, oneLine(err.Error()))
-			continue
 		}
-		items = append(items, waitingIn(st, served)...)
 	}
 	slices.SortStableFunc(items, func(x, y waiting) int { return x.Since.Compare(y.Since) })
 	return items, nil
@@ -122,7 +124,37 @@ func (a *app) allPlaces(ctx context.Context) ([]*place, error) {
 	return out, nil
 }
 
-func waitingIn(st daemon.Status, served bool) []waiting {
+// waitingIn is what waits in a repo, with --json each gate with what to look for.
+func (a *app) waitingIn(ctx context.Context, v viewer, st daemon.Status, served bool) []waiting {
+	out := waitsOf(st, served)
+	if !a.json {
+		return out
+	}
+	goBy := map[string]*engine.Spec{}
+	for i, w := range out {
+		at := slices.IndexFunc(st.Runs, func(r daemon.RunStatus) bool { return r.ID == w.Run })
+		if w.Gate == "" || at < 0 {
+			continue
+		}
+		r := st.Runs[at]
+		spec, known := goBy[r.Digest]
+		if !known {
+			spec, _ = goesBy(ctx, v, r) // one that cannot be read is told by show
+			goBy[r.Digest] = spec
+		}
+		if spec == nil || spec.Gate(w.Gate) == nil {
+			continue
+		}
+		for _, s := range r.Steps {
+			if s.ID == w.Step {
+				out[i].Look = textOf(spec.Gate(w.Gate).Reviewer.Prompt, knownOf(r, s))
+			}
+		}
+	}
+	return out
+}
+
+func waitsOf(st daemon.Status, served bool) []waiting {
 	var out []waiting
 	runs := map[string]int{} // of how many live runs a gate waits
 	for _, r := range st.Runs {

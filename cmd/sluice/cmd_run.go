@@ -24,8 +24,8 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "run a workflow in the foreground, and be asked at its gates",
 		Long: `Starts a run and shows it live: steps, gates, time, and what it waits for. In a terminal it asks at
 human gates: a key counts once the gate has been on the screen for a second, and a pass waits for
-Enter. Without a terminal it prints a line for each thing that matters. Given a run's id, it goes on
-with that run. Where no daemon serves the repo, this process does until the run has ended; other
+Enter. Without a terminal it prints a line for each thing that matters. Given a run's id, or "last",
+it goes on with that run. Where no daemon serves the repo, this process does until the run has ended; other
 terminals can pass, fail and look meanwhile. Ctrl-C pauses the run and says how to go on.
 --yes answers questions of this command, never a gate.`,
 		Example: "sluice run gated-pipeline --var task=\"an index\"\nsluice run phase-4 --var goal=\"faster search\" --set veto_window=5s",
@@ -46,10 +46,11 @@ terminals can pass, fail and look meanwhile. Ctrl-C pauses the run and says how 
 
 // run is the whole of a run in the foreground.
 func (a *app) run(ctx context.Context, p *place, o order) error {
-	start, err := a.runWanted(p, o)
+	start, id, err := a.runWanted(p, o)
 	if err != nil {
 		return err
 	}
+	o.workflow = id
 	return a.inFront(ctx, p, o.set, func(s service) (string, int64, error) { return a.begin(ctx, s, o, start) })
 }
 
@@ -107,28 +108,33 @@ var (
 	errInterrupt = errors.New("interrupted") // wants it to stop
 )
 
-// runWanted reads what is to be started before anything is; nil where the argument names a run.
-func (a *app) runWanted(p *place, o order) (*engine.RunRequested, error) {
+// runWanted reads what is to be started before anything is, and gives the id of its workflow; where the argument names a run
+// ("last" is the newest), it gives that one's id and nothing to start.
+func (a *app) runWanted(p *place, o order) (start *engine.RunRequested, id string, err error) {
 	file, specErr := specOf(p, o.workflow)
 	if specErr != nil {
-		if r, err := a.statusOfRun(context.Background(), p, o.workflow); err == nil && r.ID == o.workflow {
-			return nil, o.ofNewRuns(r.ID)
+		r, err := a.statusOfRun(context.Background(), p, o.workflow)
+		if err == nil && (r.ID == o.workflow || o.workflow == lastRun) {
+			return nil, r.ID, o.ofNewRuns(r.ID)
 		}
-		return nil, specErr
+		if err != nil && o.workflow == lastRun {
+			return nil, "", err // a workflow of this name is hardly meant
+		}
+		return nil, "", specErr
 	}
 	spec, err := a.loaded(file)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	cfg, err := a.settingsOf(p.root, o.set)
 	if err != nil {
-		return nil, a.allFaults(err)
+		return nil, "", a.allFaults(err)
 	}
 	if err := a.agentsThere(p, spec, cfg.Settings, o.stub != ""); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	ev, err := a.request(p, o)
-	return &ev, err
+	return &ev, o.workflow, err
 }
 
 // begin starts the run, or goes on with the live one that is meant. from is the record of its start, 0 where it was

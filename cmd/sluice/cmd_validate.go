@@ -29,7 +29,9 @@ SPEC is a file or a workflow's id; without any, all of .workflow/specs/ are read
 which ends in .json, it tells the first fault: no JSON, a doubled id, a dependency that is not
 there, a cycle.
 Run it after each edit, and in CI: it exits 1 if there is a fault. A note is none: it names a
-command of a gate, criterion, hook or agent of which it cannot be told what of the repo it runs.`,
+command of a gate, criterion, hook or agent of which it cannot be told what of the repo it runs, a
+criterion that a machine could check if it were written so, and steps that are ready at once and
+work in one folder.`,
 		Example: "sluice validate\nsluice validate phase-4-search-index\nsluice validate to-do.json",
 		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {

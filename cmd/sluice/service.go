@@ -210,6 +210,9 @@ func (a *app) statusOfRun(ctx context.Context, p *place, run string) (*daemon.Ru
 	return &r, err
 }
 
+// lastRun is the name of the newest run of a repo.
+const lastRun = "last"
+
 // runNamed finds the run that is meant: by its id, by "last", or by the workflow whose newest run it is.
 func runNamed(ctx context.Context, v viewer, name string) (string, error) {
 	st, err := v.Status(ctx, "")
@@ -234,7 +237,7 @@ func named(runs []daemon.RunStatus, name string) (string, error) {
 			known = append(known, r.ID)
 			continue
 		}
-		if r.Workflow == name || name == "last" || name == "" {
+		if r.Workflow == name || name == lastRun || name == "" {
 			newest = r.ID
 		}
 		known = append(known, r.ID)

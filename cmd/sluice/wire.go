@@ -49,8 +49,12 @@ type parts struct {
 
 	mu     sync.Mutex
 	worlds map[*executor.Executor]bool
+	live   map[*liveSettings]bool
+	faults map[*liveSettings]string // of settings that could not be read again
+	poked  chan struct{}            // a file of settings may have changed
+	ctx    context.Context
 	stop   context.CancelFunc
-	done   chan struct{}
+	done   sync.WaitGroup
 }
 
 // warmShims is how many hosts of ended launches wait for the next one.
@@ -70,18 +74,20 @@ func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
 	look.Rescan = cmp.Or(look.Rescan, loopsRescan)
 	ctx, stop := context.WithCancel(context.Background())
 	w := &parts{a: a, set: set, self: self, log: log, slots: &executor.Slots{}, unheld: &executor.Unheld{}, spent: &executor.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
-		watch: watcher.New(look), worlds: map[*executor.Executor]bool{}, stop: stop, done: make(chan struct{})}
+		watch: watcher.New(look), worlds: map[*executor.Executor]bool{}, live: map[*liveSettings]bool{}, faults: map[*liveSettings]string{},
+		poked: make(chan struct{}, 1), ctx: ctx, stop: stop}
 	w.desk = notify.NewDesk([]string{self, notifyCommand}, nil)
 	w.runner = agents.New(agents.Options{Shim: []string{self, shimCommand}, Warm: warmShims, Logf: w.logf("agents")})
 	w.box = sync.OnceValues(func() (*cage.Box, error) { return cage.Find(context.Background(), self, "") })
-	go w.spread(ctx)
+	w.done.Go(func() { w.spread(ctx) })
+	w.done.Go(func() { w.keepSettings(ctx) })
 	return w, nil
 }
 
 // Close ends what the repos shared.
 func (w *parts) Close() error {
 	w.stop()
-	<-w.done
+	w.done.Wait()
 	return errors.Join(w.runner.Close(), w.watch.Close(), w.desk.Close())
 }
 
@@ -107,7 +113,6 @@ func (w *parts) server(home string) *daemon.Server {
 
 // spread hands the watcher's hints to all repos: each knows its own.
 func (w *parts) spread(ctx context.Context) {
-	defer close(w.done)
 	if err := git.SweepScratch("", time.Now()); err != nil {
 		w.log.Warn().Err(err).Msg("what killed processes left in the temporary folder could not be removed")
 	}
@@ -120,6 +125,7 @@ func (w *parts) spread(ctx context.Context) {
 			for x := range w.worlds {
 				x.Hint(name)
 			}
+			w.hintSettings(name)
 			w.mu.Unlock()
 		}
 	}
@@ -133,7 +139,7 @@ func (w *parts) logf(who string) func(string, ...any) {
 
 // open makes what the loop of a repo needs. It is called with the repo's lock held.
 func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOptions, func(), error) {
-	s := &liveSettings{parts: w, root: root}
+	s := &liveSettings{parts: w, root: root, changed: make(chan engine.Config, 1)}
 	if err := s.read(); err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}
@@ -154,20 +160,24 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 		return daemon.RepoOptions{}, nil, errors.Join(err, repo.Close())
 	}
 	s.world.Store(world)
+	s.watchFiles()
 	w.mu.Lock()
-	w.worlds[world] = true
+	w.worlds[world], w.live[s] = true, true
 	w.mu.Unlock()
 	closeAll := func() {
 		w.mu.Lock()
 		delete(w.worlds, world)
+		delete(w.live, s)
+		delete(w.faults, s)
 		w.mu.Unlock()
+		closeWatches(s.watches)
 		w.dog.forget(root)
 		if err := errors.Join(world.Close(), repo.Close(), s.Close()); err != nil {
 			w.log.Warn().Err(err).Str("repo", root).Msg("not all could be closed")
 		}
 	}
 	return daemon.RepoOptions{
-		World: world, Compile: compileSpec, Config: s.engine, Rescan: time.Duration(s.now().Rescan),
+		World: world, Compile: compileSpec, Config: s.engine, Changed: s.changed, Rescan: time.Duration(s.now().Rescan),
 		Log: w.log, Version: version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm,
 		Now: w.a.now, Pace: w.a.timing.pace, Spent: world.Spent, Today: world.Today,
 		Asked: world.Asked, Hear: world.Hear,
@@ -205,16 +215,24 @@ type liveSettings struct {
 	desktop  notify.Channel     // the same for all notifiers, so that what stands on the screen stays there; nil: none
 	retired  []*notify.Notifier // closed to later notices; they have some under way
 	ends     sync.WaitGroup     // of those
+	stamps   stamps             // of the files when they were read last
+	seen     stamps             // as they are since
+	since    time.Time          // when that was seen first
+
+	watches []*watcher.FileWatch
+	changed chan engine.Config // to the loop, when a file has changed
 }
 
 // read reads the settings' layers again. Notices under way go on to their end, and later ones go by the new settings.
 func (s *liveSettings) read() error {
+	is := s.stampsNow() // before: what is written meanwhile is a change
 	next, err := s.parts.a.settingsOf(s.root, s.parts.set)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stamps = is
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	before := s.last.Notify
 	s.last = next.Settings
 	if old := s.notifier; old != nil {
@@ -300,10 +318,8 @@ const (
 
 // engine reads the settings again and gives what the engine goes by. What cannot be read changes nothing.
 func (s *liveSettings) engine() engine.Config {
-	if err := s.read(); err != nil {
-		s.parts.log.Error().Err(err).Str("repo", s.root).Msg("the settings could not be read again: those of before stay")
-	}
-	return s.now().Engine()
+	cfg, _ := s.again() // told
+	return cfg
 }
 
 // Close ends what is told just now.

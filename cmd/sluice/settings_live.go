@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/watcher"
+)
+
+// How settings that change on the disk are read again: by themselves, when a file has stayed as it is for a moment, since an
+// editor writes it bit by bit, and half a file may say less than the whole. The daemon is told by events, and looks anyway.
+const (
+	settingsSettle = time.Second
+	settingsEvery  = 5 * time.Second // at the moments of the repos' own rescans: one waking serves all
+)
+
+// stamps are what a change of the files of settings cannot leave as it is.
+type stamps [2]atomicfile.Stat
+
+// settingsFiles are the person's file and that of the project.
+func (s *liveSettings) settingsFiles() [2]string {
+	own, err := s.parts.a.configFile()
+	if err != nil {
+		own = ""
+	}
+	return [2]string{own, filepath.Join(s.root, workflowDir, "config.yaml")}
+}
+
+func (s *liveSettings) stampsNow() (out stamps) {
+	for i, f := range s.settingsFiles() {
+		if info, err := os.Lstat(f); err == nil {
+			out[i] = atomicfile.StatOf(info)
+		}
+	}
+	return out
+}
+
+// watchFiles has the files followed until Close.
+func (s *liveSettings) watchFiles() {
+	for _, f := range s.settingsFiles() {
+		if f != "" {
+			s.watches = append(s.watches, s.parts.watch.WatchFile(f))
+		}
+	}
+}
+
+// follows says that a hint is of one of the files.
+func (s *liveSettings) follows(name string) bool {
+	for _, f := range s.watches {
+		if f.Key() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// look reads the settings again where a file has changed and is whole by now. It says whether it has to look again soon.
+func (s *liveSettings) look(now time.Time) (soon bool) {
+	for _, f := range s.watches {
+		f.Arm()
+	}
+	is := s.stampsNow()
+	s.mu.Lock()
+	was := s.stamps
+	if is != was && is != s.seen {
+		s.seen, s.since = is, now
+	}
+	since := s.since
+	s.mu.Unlock()
+	switch {
+	case is == was:
+		return false
+	case now.Sub(since) < settingsSettle:
+		return true
+	}
+	before := s.now().Engine()
+	cfg, err := s.again()
+	if s.parts.faulty(s, err) {
+		s.parts.done.Go(func() {
+			s.alarm(s.parts.ctx, "settings that changed are not gone by", filepath.Base(s.root)+": "+strings.TrimSpace(err.Error())+". What held before stays.")
+		})
+	}
+	if err != nil {
+		return false
+	}
+	s.parts.log.Info().Str("repo", s.root).Msg("the settings have changed, and were read again")
+	if reflect.DeepEqual(before, cfg) { // what is launched next asks for the rest
+		return false
+	}
+	select { // what the loop has not taken yet is older
+	case <-s.changed:
+	default:
+	}
+	s.changed <- cfg
+	return false
+}
+
+// again reads the settings and gives what the engine goes by. What cannot be read changes nothing.
+func (s *liveSettings) again() (engine.Config, error) {
+	err := s.read()
+	if err != nil {
+		s.parts.log.Error().Err(err).Str("repo", s.root).Msg("the settings could not be read again: those of before stay")
+	}
+	return s.now().Engine(), err
+}
+
+// faulty notes whether a repo's settings could be read, and says whether a person is to be told: the same fault, of the person's
+// own file above all, is told once for all repos.
+func (w *parts) faulty(s *liveSettings, err error) (tell bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil {
+		delete(w.faults, s)
+		return false
+	}
+	tell = true
+	for _, text := range w.faults {
+		tell = tell && text != err.Error()
+	}
+	w.faults[s] = err.Error()
+	return tell
+}
+
+// keepSettings looks at the settings of all repos until ctx ends.
+func (w *parts) keepSettings(ctx context.Context) {
+	timer := time.NewTimer(settingsEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.poked:
+		case <-timer.C:
+		}
+		w.mu.Lock()
+		all := make([]*liveSettings, 0, len(w.live))
+		for s := range w.live {
+			all = append(all, s)
+		}
+		w.mu.Unlock()
+		now := time.Now()
+		wait := now.Truncate(settingsEvery).Add(settingsEvery).Sub(now)
+		for _, s := range all {
+			if s.look(now) {
+				wait = settingsSettle
+			}
+		}
+		timer.Reset(wait)
+	}
+}
+
+// hintSettings has the settings looked at, where the hint is of a file of theirs.
+func (w *parts) hintSettings(name string) {
+	for s := range w.live { // mu is held
+		if s.follows(name) {
+			select {
+			case w.poked <- struct{}{}:
+			default:
+			}
+			return
+		}
+	}
+}
+
+// closeWatches ends the watch of the files.
+func closeWatches(all []*watcher.FileWatch) {
+	for _, f := range all {
+		f.Close()
+	}
+}

@@ -1,0 +1,106 @@
+package specs
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sluice/engine"
+)
+
+// Notes of what loads, and is likely not meant so.
+
+// machineForm gives the form in which a machine would check a sentence; "" where it is a sentence for a reviewer.
+func machineForm(sentence string) string {
+	const ends = `(?:should |must |will |has to )?(?:exits?|returns?|ends?|finishes) (?:with )?(?:an? )?(?:exit )?(?:code |status )?(?:of )?(?:0|zero)`
+	for _, form := range []struct{ like, want string }{
+		{`(?i)^(?:command |the command |running )?(.+?) ` + ends + `\.?$`, "%s exits 0"},
+		{`^((?:make \S+|go (?:test|vet|build)(?: \S+)*?|(?:npm|yarn|pnpm) (?:test|run \S+)|cargo (?:test|build|clippy)|pytest(?: \S+)*?|\./\S+(?: \S+)*?)) (?:passes|succeeds|is green|runs clean(?:ly)?|works)\.?$`, "%s exits 0"},
+		{`(?i)^(?:the )?(?:file )?(\S*[./]\S*) (?:should |must )?(?:exists?|is (?:there|present))(?: and is (?:not |non-?)empty)?\.?$`, "file %s exists"},
+	} {
+		m := regexp.MustCompile(form.like).FindStringSubmatch(sentence)
+		if m == nil {
+			continue
+		}
+		want := fmt.Sprintf(form.want, strings.Trim(m[1], "`'\""))
+		if strings.Contains(sentence, "empty") && strings.HasPrefix(want, "file ") {
+			want += " and is non-empty"
+		}
+		return quote(want)
+	}
+	return ""
+}
+
+// beside tells of steps that are ready at the same time and work in one folder: one waits for the other, and goes on in what that
+// left.
+func (c *compiler) beside() {
+	type two struct{ a, b string }
+	told := map[two]bool{}
+	for _, fork := range c.forks() {
+		for i, x := range fork {
+			for _, y := range fork[i+1:] {
+				for _, a := range c.reached(x, y) {
+					for _, b := range c.reached(y, x) {
+						if c.spec.LeadsTo(a.ID, b.ID) || c.spec.LeadsTo(b.ID, a.ID) {
+							continue
+						}
+						folder, same := c.folderOf(a), c.folderOf(b)
+						if folder == "" || folder != same || told[two{a.ID, b.ID}] || told[two{b.ID, a.ID}] {
+							continue
+						}
+						told[two{a.ID, b.ID}] = true
+						c.notes.at(c.steps[b.ID].ID.node, "step %s: it can be ready while step %s is, and both work in %s: one waits, and goes on in what the other left: give each an agent.worktree of its own, or let one need the other", b.ID, a.ID, folder)
+					}
+				}
+			}
+		}
+	}
+}
+
+// forks are the steps that begin together: those that start a run, and those that one pass leads to.
+func (c *compiler) forks() [][]string {
+	all := [][]string{c.spec.Starts()}
+	for _, s := range c.spec.Steps {
+		next := slices.DeleteFunc(slices.Clone(c.spec.LastGate(s).OnPass), engine.IsEnd)
+		for _, o := range c.spec.Steps {
+			if slices.Contains(o.Needs, s.ID) && !slices.Contains(next, o.ID) {
+				next = append(next, o.ID)
+			}
+		}
+		all = append(all, next)
+	}
+	return all
+}
+
+// reached are the steps that a way of a fork comes to, and the other way does not. One that has a condition is an alternative
+// rather than a branch.
+func (c *compiler) reached(from, other string) (out []*engine.Step) {
+	if c.steps[from].When.set() || c.steps[other].When.set() {
+		return nil
+	}
+	for _, s := range c.spec.Steps {
+		if (s.ID == from || c.spec.LeadsTo(from, s.ID)) && s.ID != other && !c.spec.LeadsTo(other, s.ID) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// folderOf names the folder that a step works in; "" where it has one of its own, or works in none.
+func (c *compiler) folderOf(s *engine.Step) string {
+	d := c.steps[s.ID]
+	switch {
+	case d.ForEach != nil || d.Workflow.set():
+		return ""
+	case d.Agent != nil && d.Agent.Worktree.set():
+		tree := d.Agent.Worktree.value
+		if regexp.MustCompile(`\$\{\{[^}]*\b(step|attempt)\b`).MatchString(tree) {
+			return ""
+		}
+		return tree
+	case c.spec.Workspace == engine.WorkspaceRun:
+		return "the worktree of the run"
+	}
+	return "your checkout"
+}
