@@ -172,7 +172,10 @@ func taskFile(l *engine.TaskList, stubbed, save bool) *TaskFile {
 		if t.Writing == "" {
 			continue
 		}
-		c := TaskChange{ID: t.ID, Status: t.Writing, Summary: t.Summary, For: t.For, Stubbed: stubbed}
+		c := TaskChange{ID: t.ID, Status: t.Writing, Summary: t.Summary, For: t.For, Stubbed: stubbed, Blockers: t.Blockers}
+		if t.Unblocked {
+			c.Blockers = []string{}
+		}
 		if t.Base == "" {
 			c.Body = t.Body
 		}

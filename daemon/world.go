@@ -109,6 +109,7 @@ type TaskChange struct {
 	Body                json.RawMessage // of one that is not in the file yet
 	For                 string          // the task it stands for
 	Stubbed             bool            // a run of stand-ins says so
+	Blockers            []string        // that an answer named
 }
 
 // RetryFile is one retry-context file a run has written.

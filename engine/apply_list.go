@@ -38,19 +38,24 @@ func (f ListBegan) apply(s *State, _ time.Time) {
 	l.Result = 0
 	l.add(f.Added)
 	if !f.Keep {
-		l.again()
+		l.again(l.Back == "")
 	}
-	l.To, l.For = "", ""
+	l.To, l.For, l.UsedUp = "", "", f.Out && !f.Keep
 	l.unlook(s)
 }
 
-// again makes todo with new tries of what is not done.
-func (l *TaskList) again() {
+// again gives new tries to what is not done. It is todo, but for what was blocked where a gate sends the list back: that
+// stays behind what is todo.
+func (l *TaskList) again(all bool) {
 	for _, t := range l.Tasks {
 		if l.Done(t) || l.StoodFor(t) {
 			continue
 		}
-		t.State, t.Tries, t.Held, t.Child, t.Begun = TaskTodo, 0, false, "", false
+		state := TaskTodo
+		if !all && l.Status(t) == TaskBlocked {
+			state = TaskBlocked
+		}
+		t.State, t.Tries, t.Held, t.Child, t.Begun = state, 0, false, "", false
 		l.Dirty = true
 	}
 }
@@ -162,6 +167,9 @@ func (f TaskEnded) apply(s *State, at time.Time) {
 		t.Child = ""
 	}
 	t.Summary, t.Why = f.Summary, f.Why
+	if f.Unblocked || len(f.Blockers) > 0 {
+		t.Blockers, t.Unblocked = f.Blockers, f.Unblocked
+	}
 	if f.Tried {
 		t.Tries++
 		t.Tried = append(t.Tried, f.Why)
@@ -208,7 +216,7 @@ func (f ListSent) apply(s *State, _ time.Time) {
 func (f ListUnsent) apply(s *State, _ time.Time) {
 	l := s.list(f.Run)
 	if f.Again {
-		l.Missing, l.Invalid = 0, 0
+		l.Missing, l.Invalid, l.Used = 0, 0, 0
 	} else {
 		l.To, l.For = "", ""
 	}
@@ -239,9 +247,11 @@ func (c *ChildOf) began(s *State, run string, at time.Time) {
 	if t == nil || t.Child != "" {
 		wrong("%s: a run of task %s", c.Parent, c.Task)
 	}
+	t.Late = t.State == TaskBlocked
 	t.State, t.Child, t.Begun, t.Held, t.Updated = TaskDoing, run, true, false, at
 	t.Runs++
 	l.Turns++
+	l.Used++
 	r.Begun++
 	l.Dirty, l.Taint = true, true
 	l.Deepest = max(l.Deepest, t.Depth)

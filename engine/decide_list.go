@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -80,6 +81,12 @@ func (d *decider) list(r *Run, w *Spec, st *Step, a *Attempt) {
 	case l.Back != "":
 		d.takeFeedback(r, l)
 		return // what was seen serves what follows
+	case s.next != nil && l.usedUp(st.ForEach) && l.UsedUp: // its gate has been asked over this already
+		d.failList(r, st, a, fmt.Sprintf("max_tries %d is used up, and %s", st.ForEach.MaxTries, l.left()))
+	case s.next != nil && l.usedUp(st.ForEach):
+		if s.alive == 0 && settled {
+			d.endList(r, st, a, s.Tally)
+		}
 	case s.next != nil && s.alive < st.ForEach.MaxParallel:
 		if seen != nil {
 			d.startTask(r, w, st, a, s.next, seen)
@@ -101,6 +108,9 @@ func (d *decider) letHooks(l *TaskList) {
 	}
 }
 
+// usedUp says that no more tries are to be begun.
+func (l *TaskList) usedUp(e *List) bool { return l != nil && e.MaxTries > 0 && l.Used >= e.MaxTries }
+
 // startedNow says that this look has led to a start: the next one needs another.
 func (l *TaskList) startedNow(d *decider) bool {
 	d.look = nil
@@ -117,7 +127,7 @@ func (d *decider) writeDue(l *TaskList) bool {
 
 // beginList begins, or goes on with, the tasks in a new attempt.
 func (d *decider) beginList(r *Run, w *Spec, st *Step, a *Attempt) {
-	f := ListBegan{of: Of(r.ID), Step: st.ID, N: a.N, Ratio: w.Limits.MaxFailedRatio}
+	f := ListBegan{of: Of(r.ID), Step: st.ID, N: a.N, Ratio: w.Limits.MaxFailedRatio, Out: r.List.usedUp(st.ForEach)}
 	var err error
 	if f.Path, err = st.ForEach.Tasks.String(d.s.StepEnv(r, w, st.ID, a.N)); err == nil && f.Path == "" {
 		err = fmt.Errorf("%s is empty", st.ForEach.Tasks.Source)
@@ -264,11 +274,49 @@ func (l *TaskList) words(n Tally) string {
 			out += ": its run was aborted by a person"
 		} else if t.Why != "" {
 			out += ": " + t.Why
-		} else if t.State == TaskTodo {
+		} else if t.State == TaskTodo && !l.free(t) {
 			out += ": what it depends on is not done"
+		} else if t.State == TaskTodo {
+			out += ": max_tries is used up"
 		}
 	}
 	return out
+}
+
+// left says what of the tasks is not done; "" where all are.
+func (l *TaskList) left() string {
+	n := l.Tally()
+	if n.Done == n.Total {
+		return ""
+	}
+	var each []string
+	for _, t := range l.Tasks {
+		switch {
+		case l.Done(t) || l.StoodFor(t):
+		case len(each) == maxLeft:
+			return fmt.Sprintf("%d of %d tasks are not done: %s and %d more", n.Total-n.Done, n.Total, strings.Join(each, ", "), n.Total-n.Done-maxLeft)
+		case t.doing():
+			each = append(each, t.ID+" is begun")
+		case t.State != TaskTodo:
+			each = append(each, t.ID+" is "+l.Status(t))
+		default:
+			each = append(each, t.ID+" was not tried"+l.waitsFor(t))
+		}
+	}
+	return fmt.Sprintf("%d of %d tasks are not done: %s", n.Total-n.Done, n.Total, strings.Join(each, ", "))
+}
+
+// maxLeft is how many tasks the end of a run names.
+const maxLeft = 10
+
+// waitsFor says what a task waits for.
+func (l *TaskList) waitsFor(t *Task) string {
+	for _, id := range t.DependsOn {
+		if x := l.by[id]; x != nil && !l.Done(x) {
+			return " (it waits for " + id + ")"
+		}
+	}
+	return ""
 }
 
 // startTask starts a task's next run.
@@ -403,7 +451,8 @@ func (d *decider) taskEnded(o *Run, st *Step, r *Run, t *Task) {
 	f := TaskEnded{of: Of(o.ID), Step: st.ID, Task: t.ID, State: TaskDone, Hook: st.Child.AfterRun != nil && !r.Hooked}
 	var answer json.RawMessage
 	f.Summary, answer = d.lastWord(r)
-	f.Summary = clip(f.Summary, maxTaskWords)
+	f.Summary, f.Blockers = clip(f.Summary, maxTaskWords), blockers(answer)
+	f.Unblocked = f.Blockers != nil && len(f.Blockers) == 0
 	blocked := r.Phase == RunFailed && r.EndCause == causeBlocked
 	bad := ""
 	if r.Phase == RunCompleted || blocked {
@@ -438,6 +487,22 @@ func (d *decider) taskEnded(o *Run, st *Step, r *Run, t *Task) {
 		f.State = TaskFailed
 	}
 	d.put(f)
+}
+
+// blockers gives what an answer says is in the way; nil where it does not speak of it.
+func blockers(answer json.RawMessage) []string {
+	var keys struct {
+		Blockers json.RawMessage `json:"blockers"`
+	}
+	var out []string
+	if json.Unmarshal(answer, &keys) != nil || json.Unmarshal(keys.Blockers, &out) != nil {
+		return nil // it names none
+	}
+	out = out[:min(len(out), maxBlockers)]
+	for i := range out {
+		out[i] = clip(out[i], maxBlocker)
+	}
+	return out
 }
 
 // lastWord gives the summary and the answer of the step that ended the run.

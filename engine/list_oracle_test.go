@@ -40,9 +40,13 @@ type listOracle struct {
 	plays    func(task string, run int) string   // how the run-th run of a task comes out
 	adds     func(task string, run int) []string // the ids of its new tasks
 	replan   func(task string, run int) []string // so of the step that the list goes to
+	most     int                                 // tries in all; 0: any number
 	hooks    bool                                // a hook follows each run of a task
 	order    []string
+	tries    int
 }
+
+func (o *listOracle) usedUp() bool { return o.most > 0 && o.tries >= o.most }
 
 func (o *listOracle) task(id string) *oracleTask {
 	for _, t := range o.tasks {
@@ -135,7 +139,8 @@ func (o *listOracle) tooMany() bool {
 
 // round does all that can be done; false where too many have failed.
 func (o *listOracle) round() bool {
-	for t := o.next(); t != nil; t = o.next() {
+	for t := o.next(); t != nil && !o.usedUp(); t = o.next() {
+		o.tries++
 		t.tries++
 		t.runs++
 		outcome := o.plays(t.id, t.runs)
@@ -171,11 +176,12 @@ func (o *listOracle) round() bool {
 // run is the whole: the gate sends the list back until it passes or its failures are used up.
 func (o *listOracle) run() (phase string) {
 	for failures := 0; ; {
+		out := o.usedUp() && o.next() != nil // there was something to do from the start, and nothing to do it with
 		if !o.round() {
 			return RunFailed
 		}
 		left := slices.ContainsFunc(o.tasks, func(t *oracleTask) bool { return !o.isDone(t) })
-		if passes := !left; o.judges != nil && o.judges(failures+1) || o.judges == nil && passes {
+		if passes := !left; !out && (o.judges != nil && o.judges(failures+1) || o.judges == nil && passes) {
 			return RunCompleted
 		}
 		if failures++; failures == o.gate {
@@ -186,7 +192,11 @@ func (o *listOracle) run() (phase string) {
 		}
 		for _, t := range o.tasks {
 			if !o.isDone(t) && len(t.standIns) == 0 {
-				t.status, t.tries = TaskTodo, 0
+				if t.tries = 0; o.inFile(t) == TaskBlocked { // a review does not put it before what is todo
+					t.status = TaskBlocked
+				} else {
+					t.status = TaskTodo
+				}
 			}
 		}
 	}
@@ -246,6 +256,9 @@ func drawOracle(g *rand.Rand) *listOracle {
 	}
 	o.hooks = g.IntN(2) == 0
 	if g.IntN(4) == 0 {
+		o.most = 1 + g.IntN(15)
+	}
+	if g.IntN(4) == 0 {
 		o.ratio = []float64{0.25, 0.5}[g.IntN(2)]
 	}
 	some := func(task string, n int, mark string, run int) (ids []string) {
@@ -271,7 +284,7 @@ func drawOracle(g *rand.Rand) *listOracle {
 // played drives the engine with the same list.
 func (o *listOracle) played(t *testing.T, parallel int) *listed {
 	t.Helper()
-	e := List{Attempts: o.attempts, MaxDepth: o.depth, MaxParallel: parallel}
+	e := List{MaxTries: o.most, Attempts: o.attempts, MaxDepth: o.depth, MaxParallel: parallel}
 	g := listGate(most(o.gate), exhausted(EndFailed))
 	if o.judges != nil {
 		g.Reviewer = Reviewer{Level: LevelAuto, AgentType: "reviewer"}
@@ -346,7 +359,7 @@ func TestListOracle(t *testing.T) {
 			for _, parallel := range []int{1, 2 + seed%3} {
 				o := drawOracle(rand.New(rand.NewPCG(uint64(seed), 11)))
 				if parallel > 1 {
-					o.ratio = 0 // what ran when it was hit is chance
+					o.ratio, o.most = 0, 0 // what ran when it was hit is chance
 				}
 				l := o.played(t, parallel)
 				phase := o.run()

@@ -25,6 +25,8 @@ type listed struct {
 	made  func(step string)                 // what a step outside the list does
 	order []string                          // the runs of tasks that ended
 
+	blockers func(task string) []string // of its answer
+
 	judges func() bool // the word of the list's reviewer; nil: it passes
 }
 
@@ -83,6 +85,13 @@ func side(id string) (*Step, *Gate) {
 func listGate(more ...func(*Gate)) *Gate {
 	g := aGate("work", to(EndDone), more...)
 	g.Reviewer = Reviewer{Level: LevelAuto, FromStep: true}
+	return g
+}
+
+// judgedGate has a reviewer look at the list, whatever it came to.
+func judgedGate(more ...func(*Gate)) *Gate {
+	g := listGate(more...)
+	g.Reviewer = Reviewer{Level: LevelAuto, AgentType: "reviewer"}
 	return g
 }
 
@@ -221,6 +230,9 @@ func (l *listed) ends(r *Run, e Effect) {
 		if n := l.new(e.Step, task); n != "" { // of a task, or of the step that the list went to for one
 			answer["new_tasks"] = json.RawMessage(n)
 		}
+		if l.blockers != nil {
+			answer["blockers"] = l.blockers(task)
+		}
 		ev.Answer, _ = json.Marshal(answer)
 	}
 	l.do(ev)
@@ -282,6 +294,115 @@ func TestListOrder(t *testing.T) {
 	l.plays = func(_ string, try int) string { return []string{"done", "blocked", "done"}[min(try, 2)] }
 	l.all()
 	l.want(l.did(), "B.1 blocked, A.1 blocked, B.2 done, C.1 blocked, C.2 done, A.2 done")
+}
+
+// TestListAfterReview: where a gate sends the list back, what was blocked stays behind what is todo.
+func TestListAfterReview(t *testing.T) {
+	l := tasksOf(t, "13-law 001 order", "\"doing → todo → blocked priority\", also after a review pass: new tasks come before what was blocked",
+		"A!1 B!2 C:B", aList(List{Attempts: 1}), judgedGate(most(3), exhausted(EndFailed)))
+	l.plays = func(task string, _ int) string {
+		if len(l.order) < 2 {
+			return map[string]string{"A": "blocked", "B": "failed"}[task]
+		}
+		return "done"
+	}
+	l.judges = func() bool {
+		if len(l.order) > 3 {
+			return true
+		}
+		l.file = append(l.file, TaskSeen{ID: "N", Title: "new", Status: TaskTodo, Priority: NoPriority})
+		l.stamp++
+		return false
+	}
+	l.all()
+	l.want(l.did(), "A.1 blocked, B.1 failed, N.1 done, A.1 done, B.1 done, C.1 done", l.r().Phase, RunCompleted)
+
+	// A person who takes the run up again has all of it to do.
+	l = tasksOf(t, "", "", "A!1 B", aList(List{Attempts: 1}), listGate(most(1), exhausted(EndFailed)))
+	l.plays = func(string, int) string { return []string{"blocked", "done"}[min(len(l.order), 1)] }
+	l.all()
+	l.do(RetryRequested{Run: "x-1", Step: "work", By: Actor{Who: "ann"}})
+	for l.r().List.N < 2 {
+		l.drive(1)
+	}
+	l.want(l.r().List.Task("A").State, TaskTodo)
+
+	// Those that were blocked are done beside one another, and beside nothing else.
+	l = tasksOf(t, "", "", "A B C", aList(List{Attempts: 1, MaxParallel: 2}), listGate())
+	l.edit("A", TaskBlocked)
+	l.edit("B", TaskBlocked)
+	most := 0
+	for l.r().Live() {
+		l.drive(1)
+		a, b, c := l.r().List.Task("A"), l.r().List.Task("B"), l.r().List.Task("C")
+		if a == nil {
+			continue
+		}
+		if c.Child != "" && (a.Child != "" || b.Child != "") {
+			t.Fatal("what was blocked is done beside C")
+		}
+		most = max(most, len(l.r().kids))
+	}
+	if most != 2 {
+		t.Errorf("%d at a time, want 2", most)
+	}
+}
+
+// TestListBlockers: what an answer says is in the way is the task's.
+func TestListBlockers(t *testing.T) {
+	l := tasksOf(t, "13-law 001 blockers", "\"blockers\": [\"Blocking issue description\"]: those that an answer names reach the task's entry in the file", "A B", aList(List{Attempts: 2}), listGate(most(1), exhausted(EndFailed)))
+	l.plays = func(task string, try int) string {
+		return map[string]string{"A1": "blocked", "A2": "blocked", "B1": "done"}[fmt.Sprint(task, try)]
+	}
+	l.blockers = func(task string) []string {
+		if task == "A" && len(l.order) == 1 {
+			return []string{"no key", strings.Repeat("x", 3000)}
+		}
+		return nil
+	}
+	l.all()
+	a := l.r().List.Task("A")
+	l.want(fmt.Sprint(len(a.Blockers)), "2", a.Blockers[0], "no key", l.r().EndWhy, "gwork: fail")
+	if len(a.Blockers[1]) > maxBlocker {
+		t.Errorf("a blocker of %d bytes is kept", len(a.Blockers[1]))
+	}
+}
+
+// TestListLeft: a run can be completed with tasks left; its end says which.
+func TestListLeft(t *testing.T) {
+	l := tasksOf(t, "13-law 001 completed", "\"Running --> Completed: All tasks done\", \"Reviewing --> Completed: Review complete\": a run that a review completes with tasks left says which",
+		"A B:A C D", aList(List{Attempts: 1}), judgedGate())
+	l.plays = func(task string, _ int) string {
+		return map[string]string{"A": "blocked", "C": "done", "D": "failed"}[task]
+	}
+	l.all()
+	l.want(l.r().Phase, RunCompleted, l.r().EndWhy, "3 of 4 tasks are not done: A is blocked, B was not tried (it waits for A), D is blocked")
+
+	l = tasksOf(t, "", "", "A B", aList(List{Attempts: 1}), judgedGate()).all()
+	l.want(l.r().Phase, RunCompleted, l.r().EndWhy, "")
+}
+
+// TestListMaxTries: used up, the list's gate has the word; sent back, there is nothing left to try with.
+func TestListMaxTries(t *testing.T) {
+	l := tasksOf(t, "13-law 001 iterations", "\"More iterations?\", \"No\", \"Run Review Pass\": used up, the list ends and its gate decides",
+		"A B C", aList(List{Attempts: 2, MaxTries: 2}), judgedGate())
+	l.plays = func(_ string, try int) string { return []string{"done", "failed", "done"}[min(len(l.order), 2)] }
+	l.all()
+	l.want(l.did(), "A.1 done, B.1 failed", l.r().Phase, RunCompleted, l.r().EndWhy, "2 of 3 tasks are not done: B is begun, C was not tried")
+
+	l = tasksOf(t, "", "", "A B", aList(List{Attempts: 2, MaxTries: 2}), judgedGate(most(3), exhausted(EndFailed), func(g *Gate) { g.OnFail = "work" }))
+	rounds := 0
+	l.judges = func() bool { rounds++; return false }
+	l.all()
+	l.want(l.did(), "A.1 done, B.1 done", l.r().Phase, RunFailed, fmt.Sprint(rounds), "1")
+	as := l.r().Attempts["work"]
+	l.has(as[len(as)-1].Failure, "max_tries 2 is used up, and 1 of 3 tasks are not done: gwork-1 was not tried")
+
+	// A person's retry grants as many again.
+	l.judges = nil
+	l.do(RetryRequested{Run: "x-1", Step: "work", By: Actor{Who: "ann"}})
+	l.all()
+	l.want(l.r().Phase, RunCompleted)
 }
 
 // TestListHooks: a task's hook sees the file with the task's result in it, and what follows waits for the hook.

@@ -108,9 +108,9 @@ func (d *decider) advanceOne(r *Run) bool {
 		if d.lands(r, w) {
 			return false
 		}
-		why := ""
+		why := r.List.left()
 		if r.Unlanded != "" {
-			why = clip("not landed: "+r.Unlanded, MaxFeedback)
+			why = clip(strings.TrimPrefix(why+"; not landed: "+r.Unlanded, "; "), MaxFeedback)
 		}
 		d.end(r, RunCompleted, "", why, nil)
 	}

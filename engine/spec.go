@@ -86,6 +86,7 @@ type List struct {
 	Tasks       Text
 	MaxParallel int
 	Attempts    int
+	MaxTries    int    // tries of all tasks; 0 = any number
 	OnExhausted string // a step; "" = the task has failed
 	MaxDepth    int
 	OnMissing   string // a step; "" = the list fails

@@ -32,6 +32,8 @@ const (
 	MaxTaskList  = 3 << 20 // bytes of what is kept of a list's tasks: it has to fit into a line of the journal
 	maxTitle     = 200
 	maxTaskWords = 2 << 10 // bytes of a summary, and of why a try failed
+	maxBlockers  = 10      // of a task
+	maxBlocker   = 500     // bytes of one
 	maxTaskTries = 5       // of which it is kept how they went
 	maxFileGoes  = 2       // how often a list goes to on_missing, and to on_invalid
 	WriteEvery   = Duration(time.Second)
@@ -88,10 +90,12 @@ type TaskList struct {
 	For     string         `json:"for,omitempty"`
 	Back    string         `json:"back,omitempty"` // the gate that sent it back
 	Backs   int            `json:"backs,omitempty"`
-	Words   string         `json:"words,omitempty"` // its feedback
-	Ratio   float64        `json:"ratio,omitempty"` // of tasks that may fail
-	Turns   int            `json:"turns,omitempty"` // runs that its tasks have had, those that are gone from the file too
-	Had     map[string]int `json:"had,omitempty"`   // task that is gone from the file -> runs that it has had
+	Words   string         `json:"words,omitempty"`   // its feedback
+	Ratio   float64        `json:"ratio,omitempty"`   // of tasks that may fail
+	Turns   int            `json:"turns,omitempty"`   // runs that its tasks have had, those that are gone from the file too
+	Used    int            `json:"used,omitempty"`    // of max_tries
+	UsedUp  bool           `json:"used_up,omitempty"` // they were, when the attempt began
+	Had     map[string]int `json:"had,omitempty"`     // task that is gone from the file -> runs that it has had
 
 	by    map[string]*Task
 	stand map[string][]*Task // those that stand for one
@@ -111,11 +115,14 @@ type Task struct {
 	For       string          `json:"for,omitempty"` // the task it stands for
 	Child     string          `json:"child,omitempty"`
 	Over      bool            `json:"over,omitempty"`    // its run has ended and its result is known: the run's hook is still to end
+	Late      bool            `json:"late,omitempty"`    // it was blocked when its run began
 	Held      bool            `json:"held,omitempty"`    // its run was aborted by a person: not tried again by itself
 	Base      string          `json:"base,omitempty"`    // its status in the file when last seen or written; "" = never there
 	Writing   string          `json:"writing,omitempty"` // the status that is being written
 	Summary   string          `json:"summary,omitempty"`
-	Why       string          `json:"why,omitempty"` // how its last try failed
+	Blockers  []string        `json:"blockers,omitempty"`  // the last that an answer named
+	Unblocked bool            `json:"unblocked,omitempty"` // the last answer said that there are none
+	Why       string          `json:"why,omitempty"`       // how its last try failed
 	Tried     []string        `json:"tried,omitempty"`
 	Updated   time.Time       `json:"updated,omitzero"`
 	Body      json.RawMessage `json:"body,omitempty"` // until it is in the file, and of one that on_exhausted is for
@@ -226,6 +233,7 @@ func (l *TaskList) Tally() Tally {
 type survey struct {
 	Tally
 	alive int   // tasks with a run
+	late  int   // of these, those that were blocked
 	spent *Task // one that the step of on_exhausted is owed for
 	next  *Task // the one to do
 }
@@ -237,7 +245,9 @@ func (l *TaskList) survey(most int) survey {
 	var open, blocked *Task
 	for _, t := range l.Tasks {
 		if t.Child != "" {
-			out.alive++
+			if out.alive++; t.Late {
+				out.late++
+			}
 			continue
 		}
 		if len(l.stand[t.ID]) > 0 {
@@ -254,7 +264,7 @@ func (l *TaskList) survey(most int) survey {
 			blocked = t
 		}
 	}
-	if out.next = open; open == nil && out.alive == 0 {
+	if out.next = open; open == nil && out.alive == out.late { // beside what is not blocked, none is tried
 		out.next = blocked
 	}
 	return out

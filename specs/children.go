@@ -14,6 +14,7 @@ import (
 const (
 	maxListParallel = 32
 	maxAttempts     = 100
+	maxTries        = 1_000_000
 	maxTaskDepth    = 10
 	maxFlowDepth    = 4 // of workflows whose runs are children of one another's
 
@@ -82,6 +83,9 @@ func (c *compiler) forEach(d *stepDoc, what string) *engine.List {
 	}
 	if n, ok := c.count(e.Attempts, 1, maxAttempts, what+": attempts"); ok {
 		l.Attempts = n
+	}
+	if n, ok := c.count(e.MaxTries, 1, maxTries, what+": max_tries"); ok {
+		l.MaxTries = n
 	}
 	if n, ok := c.count(e.MaxDepth, 0, maxTaskDepth, what+": max_depth"); ok {
 		l.MaxDepth = n

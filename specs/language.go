@@ -130,6 +130,7 @@ type forEachDoc struct {
 	Tasks       text     `key:"tasks" need:"yes" doc:"The task file."`
 	MaxParallel countDoc `key:"max_parallel" doc:"Tasks at a time."`
 	Attempts    countDoc `key:"attempts" doc:"Tries per task."`
+	MaxTries    countDoc `key:"max_tries" doc:"Tries of all tasks together. Used up, the list ends as it stands and its gate decides; sent back then, it fails."`
 	OnExhausted text     `key:"on_exhausted" doc:"A step for a task that has used its tries."`
 	MaxDepth    countDoc `key:"max_depth" doc:"How deep tasks may stand for tasks."`
 	OnMissing   text     `key:"on_missing" doc:"A step for a task file that is missing."`

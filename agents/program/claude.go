@@ -165,7 +165,7 @@ func claudeTool(b claudeBlock) Event {
 	}
 	for _, key := range []string{"command", "file_path", "pattern", "path", "url", "query", "description", "prompt"} {
 		if s := text(key); s != "" {
-			return Event{Kind: Tool, Name: b.Name, Text: s}
+			return Event{Kind: Tool, Name: b.Name, Of: key, Text: s}
 		}
 	}
 	return Event{Kind: Tool, Name: b.Name}

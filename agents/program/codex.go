@@ -88,7 +88,7 @@ func (r *Reader) codexItem(i codexItem, done bool) []Event {
 		r.r.Text = "" // what it said before was no last word
 		switch {
 		case !done:
-			return []Event{{Kind: Tool, Name: "shell", Text: clip(i.Command, maxShown)}}
+			return []Event{{Kind: Tool, Name: "shell", Of: "command", Text: clip(i.Command, maxShown)}}
 		case i.Status == "declined":
 			r.deny("shell")
 			return []Event{{Kind: Denied, Name: "shell", Text: clip(i.Command, maxShown)}}
@@ -105,7 +105,7 @@ func (r *Reader) codexItem(i codexItem, done bool) []Event {
 		}
 	case "web_search":
 		if done {
-			return []Event{{Kind: Tool, Name: "web_search", Text: clip(i.Query, maxShown)}}
+			return []Event{{Kind: Tool, Name: "web_search", Of: "query", Text: clip(i.Query, maxShown)}}
 		}
 	case "error": // a warning: the turn's own end says whether it failed
 		return []Event{{Kind: Failed, Text: clip(i.Message, maxShown)}}

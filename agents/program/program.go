@@ -60,6 +60,7 @@ type Event struct {
 	Kind Kind
 	Name string // of the tool
 	Text string
+	Of   string // what the text of a tool is: command, file_path, query, …; "" is not told
 }
 
 // Class is what kind of failure an end is; the words are those of the engine.

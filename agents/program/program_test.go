@@ -78,7 +78,7 @@ func TestClaude(t *testing.T) {
 	if r.Text != "Done." || string(r.Structured) != `{"verdict":"pass"}` || r.Session != "s" || r.Model != "big" || r.Turns != 3 || r.Usage != (Usage{111, 5, 0.25, 0}) {
 		t.Errorf("%+v", r)
 	}
-	want := []Event{{Began, "", "big"}, {Text, "", "I look."}, {Tool, "Bash", "ls"}, {Failed, "", "no such file"}, {File, "Write", "/x/a.go"}, {Text, "", "a subagent's word"}, {Ended, "", "3 turns, 116 tokens, 0.2500 USD"}}
+	want := []Event{{Began, "", "big", ""}, {Text, "", "I look.", ""}, {Tool, "Bash", "ls", "command"}, {Failed, "", "no such file", ""}, {File, "Write", "/x/a.go", ""}, {Text, "", "a subagent's word", ""}, {Ended, "", "3 turns, 116 tokens, 0.2500 USD", ""}}
 	if !slices.Equal(events, want) {
 		t.Errorf("%+v", events)
 	}
@@ -100,7 +100,7 @@ func TestCodex(t *testing.T) {
 	if r.Text != "Done." || r.Session != "th" || r.Usage != (Usage{10, 5, 0, 0}) {
 		t.Errorf("%+v", r)
 	}
-	want := []Event{{Began, "", ""}, {Tool, "shell", "go test"}, {Failed, "shell", "exit code 1"}, {File, "update", "a.go"}, {Retry, "", "Reconnecting... 1/5 (stream closed)"}, {Text, "", "Done."}, {Ended, "", "15 tokens"}}
+	want := []Event{{Began, "", "", ""}, {Tool, "shell", "go test", "command"}, {Failed, "shell", "exit code 1", ""}, {File, "update", "a.go", ""}, {Retry, "", "Reconnecting... 1/5 (stream closed)", ""}, {Text, "", "Done.", ""}, {Ended, "", "15 tokens", ""}}
 	if !slices.Equal(events, want) {
 		t.Errorf("%+v", events)
 	}

@@ -105,6 +105,7 @@ type listedTask struct {
 	Stubbed  bool     `json:"stubbed,omitempty"` // stand-ins have it done
 	Priority *int     `json:"priority,omitempty"`
 	Waits    []string `json:"waits_for,omitempty"` // what it depends on and what is not done
+	Blockers []string `json:"blockers,omitempty"`  // what is in the way, by its agent's word
 }
 
 // listTasks lists the tasks of a file by status, and in each as they are selected.
@@ -135,6 +136,9 @@ func (a *app) listTasks(arg, status string) error {
 		if len(x.Waits) > 0 && x.Status != engine.TaskDone {
 			waits = "waits for " + strings.Join(x.Waits, ", ")
 		}
+		if len(x.Blockers) > 0 && x.Status == engine.TaskBlocked {
+			waits = strings.TrimPrefix(waits+"; blocked: "+strings.Join(x.Blockers, "; "), "; ")
+		}
 		t.row(cell{x.Status + stubMark(x.Stubbed && x.Status == engine.TaskDone), plain}, cell{x.ID, bold}, cell{prio, dim}, cell{clean(x.Title), plain}, cell{clean(waits), dim})
 	}
 	a.printTable(t)
@@ -158,7 +162,7 @@ func tasksListed(all []tasks.Task) []listedTask {
 	})
 	out := []listedTask{}
 	for _, t := range sorted {
-		x := listedTask{ID: t.ID, Title: t.Title, Status: t.Status, Stubbed: t.Stubbed}
+		x := listedTask{ID: t.ID, Title: t.Title, Status: t.Status, Stubbed: t.Stubbed, Blockers: t.Blockers}
 		if t.Priority != tasks.NoPriority {
 			x.Priority = &t.Priority
 		}

@@ -86,6 +86,8 @@ type Executor struct {
 	listMu sync.Mutex
 	lists  map[string]*taskFile // task files as read last, by their paths
 
+	speech speech
+
 	judges  *judge.Checkouts // nil: there is no git
 	setting chan struct{}    // held by whoever runs a setup
 

@@ -11,3 +11,6 @@ func owner(string) string {
 	}
 	return ""
 }
+
+// noFollow opens no link.
+const noFollow = 0

@@ -25,3 +25,6 @@ func owner(path string) string {
 	}
 	return id
 }
+
+// noFollow opens no link.
+const noFollow = syscall.O_NOFOLLOW

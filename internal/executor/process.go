@@ -354,6 +354,7 @@ func (e *Executor) await(ctx context.Context, proc *agents.Proc, l launch) (ende
 		switch {
 		case err == nil:
 			e.ends(key)
+			m.hear(true)
 			if !l.agent {
 				e.leaveHome(key)
 			}

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"sluice/agents"
 	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/engine"
@@ -278,11 +277,13 @@ type meter struct {
 	read  *stream
 	base  program.Usage // of the conversation before
 	told  engine.Usage
+	key   string // of the launch
+	n     int    // lines that it has said: see hear
 }
 
-// meterOf gives the meter of a launch; nil where its program tells nothing while it works, or nobody listens.
+// meterOf gives the meter of a launch; nil where its program tells nothing while it works.
 func (e *Executor) meterOf(l launch, dir string) *meter {
-	if !l.agent || l.clock == nil || l.clock.emit == nil {
+	if !l.agent {
 		return nil
 	}
 	own := e.pidFile(l.key) + programMark
@@ -290,7 +291,7 @@ func (e *Executor) meterOf(l launch, dir string) *meter {
 	if !ok {
 		return nil
 	}
-	m := &meter{e: e, clock: l.clock, dir: dir, read: streamOf(p.Format, e.opt.Now), base: p.Base}
+	m := &meter{e: e, clock: l.clock, dir: dir, read: streamOf(p.Format, e.opt.Now), base: p.Base, key: l.key}
 	if m.read == nil {
 		return nil
 	}
@@ -302,8 +303,9 @@ func (m *meter) look() {
 	if m == nil {
 		return
 	}
-	for _, name := range []string{"stdout", "stdout" + agents.TailSuffix} {
-		m.read.more(m.dir, name)
+	m.hear(false)
+	if m.clock == nil || m.clock.emit == nil {
+		return
 	}
 	used, _ := m.read.r.Result().Since(m.base)
 	u := usageOf(used)

@@ -63,6 +63,9 @@ func (e *Executor) step(ctx context.Context, job daemon.Job, c *clock) *engine.P
 		ev.AnswerBad = err.Error()
 	}
 	e.keepOutput(ev, job, st, end)
+	if st.Run == nil {
+		e.summed(job.Key, ev)
+	}
 	e.receive(ctx, job)
 	e.salvage(ctx, job, st)
 	return ev

@@ -18,10 +18,11 @@ const (
 
 // stream reads the output of an agent's program as it grows: what is new at each look.
 type stream struct {
-	r    *program.Reader
-	at   map[string]int64 // name of a file -> how far it was read
-	part []byte           // a line whose end has not come
-	skip bool             // the line is cut, or too long to be read: its rest is passed over
+	r     *program.Reader
+	at    map[string]int64      // name of a file -> how far it was read
+	part  []byte                // a line whose end has not come
+	tells func([]program.Event) // given what each line tells; may be nil
+	skip  bool                  // the line is cut, or too long to be read: its rest is passed over
 }
 
 // streamOf gives a stream of the format; nil where there is no reader for it.
@@ -53,6 +54,14 @@ func (s *stream) more(dir, name string) {
 	}
 }
 
+// sum is how much was read of all files.
+func (s *stream) sum() (n int64) {
+	for _, at := range s.at {
+		n += at
+	}
+	return n
+}
+
 // take splits what was read into lines.
 func (s *stream) take(data []byte) {
 	for len(data) > 0 {
@@ -64,7 +73,9 @@ func (s *stream) take(data []byte) {
 			return
 		}
 		if !s.skip {
-			s.r.Line(append(s.part, data[:i]...))
+			if events := s.r.Line(append(s.part, data[:i]...)); s.tells != nil {
+				s.tells(events)
+			}
 		}
 		s.part, s.skip, data = s.part[:0], false, data[i+1:]
 	}

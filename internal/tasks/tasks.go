@@ -48,6 +48,7 @@ type Task struct {
 	DependsOn []string
 	StandsFor string // the task it was cut from
 	Stubbed   bool   // stand-ins have it done: nobody really did
+	Blockers  []string
 	Body      json.RawMessage
 }
 
@@ -165,6 +166,9 @@ func (f *File) task(o object) (Task, *Fault) {
 		_ = json.Unmarshal(f.src[v.begin:v.end], &description) // of whatever kind: it is only shown
 		t.Title, _, _ = strings.Cut(description, "\n")
 	}
+	if v, ok := o.members["blockers"]; ok && json.Unmarshal(f.src[v.begin:v.end], &t.Blockers) != nil {
+		t.Blockers = nil // of another kind, it is somebody's own key
+	}
 	if bad := badID(t.ID); bad != "" {
 		return t, f.fault(o.begin, "task %d of the list: id %s %s", len(f.Tasks)+1, strconv.Quote(t.ID), bad)
 	}
@@ -177,7 +181,7 @@ func (f *File) task(o object) (Task, *Fault) {
 // Slips tells of keys that are likely a known one misspelt. They are kept as any other, and nothing is read from them. near
 // gives the known name that is meant, "" where there is none.
 func (f *File) Slips(near func(name string, known []string) string) (out []Fault) {
-	known := []string{"id", "title", "description", "status", "priority", "depends_on", "stands_for", "summary", "stubbed", "created_at", "updated_at"}
+	known := []string{"id", "title", "description", "status", "priority", "depends_on", "stands_for", "summary", "blockers", "stubbed", "created_at", "updated_at"}
 	for i, o := range f.places {
 		for _, key := range slices.Sorted(maps.Keys(o.members)) {
 			if slices.Contains(known, key) {
@@ -313,12 +317,13 @@ func laidOut(src []byte) int {
 
 // Change is what is to be written of a task.
 type Change struct {
-	ID      string
-	Status  string
-	Summary string          // "" = left as it is
-	Body    json.RawMessage // of a task that is not in the file: it is added
-	For     string          // of such a one: the task it stands for
-	Stubbed bool            // it is said by a run of stand-ins: what such a run has done is marked, and not what was done before
+	ID       string
+	Status   string
+	Summary  string          // "" = left as it is
+	Body     json.RawMessage // of a task that is not in the file: it is added
+	For      string          // of such a one: the task it stands for
+	Stubbed  bool            // it is said by a run of stand-ins: what such a run has done is marked, and not what was done before
+	Blockers []string        // none: left as they are; only what is done by now has none any more
 }
 
 // With gives the file's text with the changes in it, and whether it is another one. now is the time of what changed.
@@ -352,7 +357,8 @@ func (f *File) With(changes []Change, now time.Time) ([]byte, bool) {
 		}
 		status, summary := f.Tasks[i].Status != c.Status, c.Summary != "" && f.summary(o) != c.Summary
 		really := f.Tasks[i].Stubbed && !c.Stubbed
-		if !status && !summary && !really {
+		blocked := c.Blockers != nil && !slices.Equal(f.Tasks[i].Blockers, c.Blockers)
+		if !status && !summary && !really && !blocked {
 			continue
 		}
 		if status {
@@ -365,6 +371,9 @@ func (f *File) With(changes []Change, now time.Time) ([]byte, bool) {
 		}
 		if summary {
 			put("summary", quote(c.Summary))
+		}
+		if blocked {
+			put("blockers", quoteAll(c.Blockers))
 		}
 		put("updated_at", stamp)
 		if more != "" {
@@ -434,6 +443,15 @@ func (f *File) summary(o object) string {
 		_ = json.Unmarshal(f.src[v.begin:v.end], &out) // of another kind: it is replaced
 	}
 	return out
+}
+
+// quoteAll writes texts as a JSON list.
+func quoteAll(texts []string) string {
+	all := make([]string, len(texts))
+	for i, t := range texts {
+		all[i] = quote(t)
+	}
+	return "[" + strings.Join(all, ", ") + "]"
 }
 
 // quote writes a text as JSON, without the escapes that are for web pages.

@@ -3,6 +3,7 @@ package tasks
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -275,5 +276,24 @@ func TestStubbed(t *testing.T) {
 	want = strings.Replace(want, `"stubbed": false}, {"id": "D"`, `"stubbed": false, `+stamp+`}, {"id": "D"`, 1)
 	if string(got) != want {
 		t.Errorf("a real run:\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestBlockers: what an agent says is in the way is the task's, until it is done.
+func TestBlockers(t *testing.T) {
+	conform.Rule(t, "13-law 001 blockers", "in the file: added, changed, and gone where the answer says that there are none")
+	src := `{"tasks": [{"id": "A", "status": "doing"}, {"id": "B", "blockers": ["old"]}, {"id": "C", "blockers": ["mine"]}, {"id": "D", "blockers": ["key"], "status": "blocked"}]}`
+	f, fault := Read([]byte(src))
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	out, _ := f.With([]Change{{ID: "A", Status: "blocked", Blockers: []string{"no \"key\"", "b"}}, {ID: "B", Status: "todo", Blockers: []string{"new"}}, {ID: "C", Status: "todo"}, {ID: "D", Status: "done", Blockers: []string{}}}, time.Unix(0, 0))
+	if f, fault = Read(out); fault != nil {
+		t.Fatal(fault, string(out))
+	}
+	for i, want := range [][]string{{"no \"key\"", "b"}, {"new"}, {"mine"}, {}} {
+		if got := f.Tasks[i].Blockers; !slices.Equal(got, want) {
+			t.Errorf("%s: blockers %q, want %q in %s", f.Tasks[i].ID, got, want, out)
+		}
 	}
 }

@@ -1,0 +1,248 @@
+package executor
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"sluice/agents"
+	"sluice/agents/program"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+)
+
+// AgentsLog is what the agents of a run, and of its child runs, said and did: a line of JSON each, in the run's folder.
+const AgentsLog = "agents.jsonl"
+
+// runsBelow is where the folders of runs are.
+const runsBelow = ".workflow/runs"
+
+// Bounds of it.
+const (
+	speechMost = 64 << 20 // bytes of a file; what comes then is in the output of its launch alone
+	speechRuns = 50       // runs whose files are remembered
+)
+
+// Types of its lines: those of document 001.
+const (
+	saidMessage = "message"
+	saidTool    = "tool_use"
+	saidCommand = "command"
+	saidError   = "error"
+	saidSummary = "summary"
+)
+
+// said is one line.
+type said struct {
+	Type      string            `json:"type"`
+	Timestamp time.Time         `json:"timestamp"` // when it was read
+	Role      string            `json:"role,omitempty"`
+	Content   string            `json:"content,omitempty"`
+	Name      string            `json:"name,omitempty"`
+	Input     map[string]string `json:"input,omitempty"`
+	Command   string            `json:"command,omitempty"`
+	Error     string            `json:"error,omitempty"`
+	Status    string            `json:"status,omitempty"`
+	Summary   string            `json:"summary,omitempty"`
+	NewTasks  json.RawMessage   `json:"new_tasks,omitempty"`
+	Launch    string            `json:"launch"` // whose it is
+	N         int               `json:"n"`      // its place among the lines of the launch
+}
+
+// speech keeps the files. How far each launch was written is read from them: a stream that is read again from its start,
+// after a crash, adds what is missing.
+type speech struct {
+	mu   sync.Mutex
+	runs map[string]*spoken // by the file's path
+}
+
+// spoken is what a file has.
+type spoken struct {
+	size   int64
+	n      map[string]int  // launch -> its last line
+	summed map[string]bool // launches with a summary
+	broken bool            // it could not be written: it is read again first
+}
+
+// linesOf makes lines of an agent's events.
+func linesOf(e program.Event) (said, bool) {
+	s := said{Name: e.Name}
+	switch e.Kind {
+	case program.Text:
+		return said{Type: saidMessage, Role: "assistant", Content: e.Text}, true
+	case program.Tool:
+		if e.Of == "command" {
+			return said{Type: saidCommand, Command: e.Text}, true
+		}
+		if s.Type = saidTool; e.Text != "" {
+			s.Input = map[string]string{cmp.Or(e.Of, "text"): e.Text}
+		}
+		return s, true
+	case program.File:
+		s.Type, s.Input = saidTool, map[string]string{"file_path": e.Text}
+		return s, true
+	case program.Failed, program.Retry, program.Limit:
+		s.Type, s.Error = saidError, cmp.Or(e.Text, string(e.Kind))
+		return s, true
+	case program.Denied:
+		s.Type, s.Error = saidError, "not allowed: "+e.Text
+		return s, true
+	}
+	return s, false // its beginning, and its end: the summary tells
+}
+
+// summed writes the last line of a step's launch: what it gave back.
+func (e *Executor) summed(key string, ev *engine.ProcessEnded) {
+	s := said{Type: saidSummary, Launch: key, Status: engine.StatusDone, Error: ev.AnswerBad}
+	if ev.Exit.Code != 0 || ev.Exit.Class != "" || ev.Exit.Signal != "" {
+		s.Status, s.Error = engine.StatusFailed, cmp.Or(ev.AnswerBad, ev.Exit.Why, ev.Exit.NotStarted, ev.Exit.Refused)
+	}
+	var answer struct {
+		Status   string          `json:"status"`
+		Summary  string          `json:"summary"`
+		NewTasks json.RawMessage `json:"new_tasks"`
+	}
+	if json.Unmarshal(ev.Answer, &answer) == nil {
+		s.Status, s.Summary, s.NewTasks = cmp.Or(answer.Status, s.Status), answer.Summary, answer.NewTasks
+	}
+	e.spoke(key, []said{s})
+}
+
+// spoke appends what a launch said to the file of its run. That it cannot be written holds nothing up.
+func (e *Executor) spoke(key string, lines []said) {
+	if len(lines) == 0 {
+		return
+	}
+	run, _, _ := strings.Cut(key, "/")
+	top, _, _ := strings.Cut(strings.TrimPrefix(e.runDir(run), runsBelow+"/"), "/")
+	path, err := e.below(runsBelow + "/" + top + "/" + AgentsLog)
+	if err != nil {
+		return
+	}
+	e.speech.mu.Lock()
+	defer e.speech.mu.Unlock()
+	f := e.speech.runs[path]
+	if f == nil || f.broken {
+		if f, err = openSpoken(path); err != nil {
+			e.opt.Logf("%s: %v", path, err)
+			return
+		}
+		if e.speech.runs == nil || len(e.speech.runs) >= speechRuns {
+			e.speech.runs = map[string]*spoken{}
+		}
+		e.speech.runs[path] = f
+	}
+	if err := f.add(path, key, lines, e.opt.Now()); err != nil {
+		f.broken = true
+		e.opt.Logf("%s: %v", path, err)
+	}
+}
+
+// openSpoken reads what is there; a line that was torn is cut off.
+func openSpoken(path string) (*spoken, error) {
+	s := &spoken{n: map[string]int{}, summed: map[string]bool{}}
+	dir, name := filepath.Split(path)
+	data, _, err := atomicfile.OpenRegular(dir, name, speechMost+speechMost/4)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	} else if err != nil {
+		return nil, err
+	}
+	whole := data[:bytes.LastIndexByte(data, '\n')+1]
+	if len(whole) < len(data) {
+		f, err := os.OpenFile(path, os.O_WRONLY|noFollow, 0)
+		if err != nil {
+			return nil, err
+		}
+		if err := errors.Join(f.Truncate(int64(len(whole))), f.Close()); err != nil {
+			return nil, err
+		}
+	}
+	s.size = int64(len(whole))
+	for line := range bytes.Lines(whole) {
+		var l said
+		if json.Unmarshal(line, &l) == nil {
+			s.n[l.Launch] = max(s.n[l.Launch], l.N)
+			s.summed[l.Launch] = s.summed[l.Launch] || l.Type == saidSummary
+		}
+	}
+	return s, nil
+}
+
+// add appends those of the lines that are not there.
+func (s *spoken) add(path, key string, lines []said, now time.Time) error {
+	var out []byte
+	for _, l := range lines {
+		if l.Type == saidSummary {
+			if s.summed[key] {
+				continue
+			}
+			l.N = s.n[key] + 1
+		}
+		if l.N <= s.n[key] || s.size > speechMost {
+			continue
+		}
+		if l.Launch, l.Timestamp = key, now.UTC(); s.size+int64(len(out)) > speechMost {
+			l = said{Type: saidError, Error: "this file is full: what comes now is in the launches' own stdout", Launch: key, N: l.N, Timestamp: l.Timestamp}
+		}
+		data, err := json.Marshal(l)
+		if err != nil {
+			return err
+		}
+		out = append(append(out, data...), '\n')
+		s.n[key], s.summed[key] = l.N, s.summed[key] || l.Type == saidSummary
+		if s.size+int64(len(out)) > speechMost && l.Type == saidError {
+			break
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|noFollow, 0o600)
+	if err != nil {
+		return err
+	}
+	n, err := f.Write(out)
+	s.size += int64(n)
+	return errors.Join(err, f.Close())
+}
+
+// hear reads what a launch has said since it was read last; ended, all of it.
+func (m *meter) hear(ended bool) {
+	if m == nil {
+		return
+	}
+	var lines []said
+	m.read.tells = func(events []program.Event) {
+		for _, e := range events {
+			if l, ok := linesOf(e); ok {
+				m.n++
+				l.N = m.n
+				lines = append(lines, l)
+			}
+		}
+	}
+	names := []string{"stdout", "stdout" + agents.TailSuffix}
+	if ended && m.read.at[names[1]] > 0 { // its parts were joined since: what the head has now was read as the tail
+		names = names[1:]
+	}
+	for was := int64(-1); was != m.read.sum(); {
+		was = m.read.sum()
+		for _, name := range names {
+			m.read.more(m.dir, name)
+		}
+		m.e.spoke(m.key, lines)
+		if lines = nil; !ended {
+			return
+		}
+	}
+	m.read.take([]byte("\n")) // the last line may have none
+	m.e.spoke(m.key, lines)
+}
