@@ -107,7 +107,7 @@ func (d *decider) judge(r *Run, g *Gate, q *Round, j Judgement, byKind string) {
 		d.inconclusive(r, g, q, err.Error())
 		return
 	}
-	f := Judged{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: outcome, Score: j.Score, Scores: j.Scores, Feedback: clip(j.Feedback, MaxFeedback), Findings: j.Findings, Answer: j.Answer}
+	f := Judged{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: outcome, Score: j.Score, Scores: j.Scores, Feedback: clip(j.Feedback, MaxFeedback), Findings: j.Findings, Answer: j.Answer, Read: j.Read}
 	if j.Outcome != outcome {
 		f.Word = j.Outcome
 	}

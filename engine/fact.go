@@ -291,6 +291,7 @@ type (
 		Findings json.RawMessage    `json:"findings,omitempty"`
 		Answer   json.RawMessage    `json:"answer,omitempty"`
 		ByKind   string             `json:"by_kind,omitempty"` // step: its own word; command; "" = a reviewer's agent
+		Read     string             `json:"read,omitempty"`    // where its verdict stood, in words
 	}
 	// Inconclusive: a review came to nothing; it never passes and never counts.
 	Inconclusive struct {

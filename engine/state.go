@@ -266,6 +266,7 @@ type Round struct {
 	Feedback   string             `json:"feedback,omitempty"`
 	Findings   json.RawMessage    `json:"findings,omitempty"`
 	Answer     json.RawMessage    `json:"answer,omitempty"`
+	Read       string             `json:"read,omitempty"` // where its reviewer's verdict stood, in words
 	VetoWindow Duration           `json:"veto_window,omitempty"`
 	Trust      string             `json:"trust,omitempty"`
 	Digest     string             `json:"digest,omitempty"`
