@@ -278,6 +278,7 @@ func (f GateFailed) apply(s *State, _ time.Time) {
 	if q.Counted {
 		wrong("%s: failure of %s#%d counted twice", f.Run, f.Gate, f.N)
 	}
+	q.keepSaid(f.ByKind)
 	q.Counted, q.Outcome = true, f.Outcome
 	if f.Feedback != "" {
 		q.Feedback = f.Feedback
@@ -289,12 +290,21 @@ func (f GateFailed) apply(s *State, _ time.Time) {
 	}
 }
 
+// keepSaid keeps what was said of a failure where a person's words take its place. What a pass said is no part of it.
+func (q *Round) keepSaid(byKind string) {
+	if byKind == Human && q.ByKind != Human && q.State != Approved && q.Outcome != OutcomePass {
+		q.Said = q.Feedback
+	}
+	q.ByKind = byKind // of an open round nobody asks
+}
+
 func (f RoundFailed) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	q := r.round(f.Gate, f.N)
 	if !q.Open() && q.State != Approved {
 		wrong("%s: failure of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
 	}
+	q.keepSaid(f.ByKind)
 	if f.Feedback != "" || q.State == Approved { // what its pass said is no reason of this
 		q.Feedback = f.Feedback
 	}

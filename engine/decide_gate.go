@@ -328,7 +328,11 @@ func InRetryDir(path, dir string) string {
 // gateFailed counts a failure, and how often it came alike over an unchanged tree.
 func (d *decider) gateFailed(r *Run, g *Gate, q *Round, f failure) GateFailed {
 	out := GateFailed{of: Of(r.ID), Gate: g.ID, N: q.N, Count: r.Fails[g.ID] + 1, Outcome: f.outcome, Feedback: f.feedback}
-	if q.Digest == "" || f.byKind == "human" {
+	if f.byKind == "human" {
+		out.ByKind = f.byKind
+		return out
+	}
+	if q.Digest == "" {
 		return out
 	}
 	out.Digest, out.Failure, out.Same = q.Digest, likeness(f.outcome, f.feedback), 1

@@ -342,6 +342,7 @@ type (
 		Count    int    `json:"count"`
 		Outcome  string `json:"outcome"`
 		Feedback string `json:"feedback,omitempty"`
+		ByKind   string `json:"by_kind,omitempty"` // human, where a person says so
 		Failure  string `json:"failure,omitempty"` // digest of the normalised feedback, where sameness is watched
 		Same     int    `json:"same,omitempty"`
 		Digest   string `json:"digest,omitempty"`

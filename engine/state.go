@@ -264,6 +264,7 @@ type Round struct {
 	Score      *float64           `json:"score,omitempty"`
 	Scores     map[string]float64 `json:"scores,omitempty"`
 	Feedback   string             `json:"feedback,omitempty"`
+	Said       string             `json:"said,omitempty"` // what was said of a failure before a person's words became the feedback
 	Findings   json.RawMessage    `json:"findings,omitempty"`
 	Answer     json.RawMessage    `json:"answer,omitempty"`
 	Read       string             `json:"read,omitempty"` // where its reviewer's verdict stood, in words

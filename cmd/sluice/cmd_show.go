@@ -339,6 +339,9 @@ func (a *app) printShow(sh *shown) {
 	}
 	for _, q := range sh.Earlier {
 		a.text(fmt.Sprintf("round %d", q.N), fmt.Sprintf("%s by %s: %s", orWord(q.Outcome, "failed"), byWords(q.ByKind, q.By), q.Feedback))
+		if q.Said != q.Feedback {
+			a.text("before", q.Said)
+		}
 		a.printFindings(q)
 	}
 	if sh.Files != "" {
