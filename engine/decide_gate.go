@@ -438,7 +438,11 @@ func (d *decider) listBack(r *Run, w *Spec, g *Gate, f failure) {
 	if st == nil || r.List == nil || r.List.To != "" || r.Current(st.ID) == nil || f.target != st.ID && !r.follows(w, f.target)[st.ID] {
 		return
 	}
-	d.put(ListSentBack{of: Of(r.ID), Gate: g.ID, Feedback: f.feedback})
+	out := ListSentBack{of: Of(r.ID), Gate: g.ID, Feedback: f.feedback}
+	if qs := r.Rounds[g.ID]; len(qs) > 0 {
+		out.Words = reviewWords(g, qs[len(qs)-1], f.feedback)
+	}
+	d.put(out)
 }
 
 // undo un-passes root (unless keep) and all that follows from it, the origin of a failure too, and the fixing steps asked for by what is undone. The
