@@ -316,7 +316,7 @@ func (f ReviewStarted) apply(s *State, at time.Time) {
 
 func (f Judged) apply(s *State, _ time.Time) {
 	q := s.at(f.Run).round(f.Gate, f.N)
-	q.Outcome, q.Score, q.Scores, q.Feedback, q.Findings, q.Answer = f.Outcome, f.Score, f.Scores, f.Feedback, f.Findings, f.Answer
+	q.Outcome, q.Score, q.Scores, q.Feedback, q.Findings, q.Answer, q.Read = f.Outcome, f.Score, f.Scores, f.Feedback, f.Findings, f.Answer, f.Read
 }
 
 func (f Inconclusive) apply(s *State, _ time.Time) {
@@ -364,23 +364,6 @@ func (f Reminded) apply(s *State, _ time.Time) {
 	q.RemindAt, q.Due = f.NextAt, f.Due
 }
 
-func (f GateFailed) apply(s *State, _ time.Time) {
-	r := s.at(f.Run)
-	q := r.round(f.Gate, f.N)
-	if q.Counted {
-		wrong("%s: failure of %s#%d counted twice", f.Run, f.Gate, f.N)
-	}
-	q.Counted, q.Outcome = true, f.Outcome
-	if f.Feedback != "" {
-		q.Feedback = f.Feedback
-	}
-	set(&r.Fails, f.Gate, f.Count)
-	delete(r.Same, f.Gate)
-	if f.Same > 0 {
-		set(&r.Same, f.Gate, &Sameness{Failure: f.Failure, Digest: f.Digest, Count: f.Same})
-	}
-}
-
 func (f RetryContextOwed) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	set(&r.Files, f.Gate, f.File)
@@ -412,22 +395,6 @@ func (f RoundPassed) apply(s *State, at time.Time) {
 	q.Outcome, q.LetThrough = OutcomePass, f.LetThrough
 	if f.Feedback != "" {
 		q.Feedback = f.Feedback
-	}
-}
-
-func (f RoundFailed) apply(s *State, at time.Time) {
-	r := s.at(f.Run)
-	q := r.round(f.Gate, f.N)
-	if !q.Open() && q.State != Approved {
-		wrong("%s: failure of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
-	}
-	if f.Feedback != "" || q.State == Approved { // what its pass said is no reason of this
-		q.Feedback = f.Feedback
-	}
-	q.State, q.Outcome, q.ByKind, q.By, q.Ended = Refused, f.Outcome, f.ByKind, f.By, at
-	q.LetThrough, q.To = f.LetThrough, f.To
-	if f.Forced {
-		set(&r.Forced, f.Gate, true)
 	}
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -224,7 +225,7 @@ func (f ListUnsent) apply(s *State, _ time.Time) {
 
 func (f ListSentBack) apply(s *State, _ time.Time) {
 	l := s.list(f.Run)
-	l.Back, l.Words = f.Gate, f.Feedback
+	l.Back, l.Words = f.Gate, cmp.Or(f.Words, f.Feedback)
 	l.Backs++
 }
 

@@ -271,3 +271,46 @@ func (r *Run) oweBranch(w Write) {
 	w.ID = r.ID + "/" + w.Step + "#" + strconv.Itoa(w.N) + "." + w.Kind
 	r.Writes = append(r.Writes, &w)
 }
+
+func (f GateFailed) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	q := r.round(f.Gate, f.N)
+	if q.Counted {
+		wrong("%s: failure of %s#%d counted twice", f.Run, f.Gate, f.N)
+	}
+	q.keepSaid(f.ByKind)
+	q.Counted, q.Outcome = true, f.Outcome
+	if f.Feedback != "" {
+		q.Feedback = f.Feedback
+	}
+	set(&r.Fails, f.Gate, f.Count)
+	delete(r.Same, f.Gate)
+	if f.Same > 0 {
+		set(&r.Same, f.Gate, &Sameness{Failure: f.Failure, Digest: f.Digest, Count: f.Same})
+	}
+}
+
+// keepSaid keeps what was said of a failure where a person's words take its place. What a pass said is no part of it.
+func (q *Round) keepSaid(byKind string) {
+	if byKind == Human && q.ByKind != Human && q.State != Approved && q.Outcome != OutcomePass {
+		q.Said = q.Feedback
+	}
+	q.ByKind = byKind // of an open round nobody asks
+}
+
+func (f RoundFailed) apply(s *State, at time.Time) {
+	r := s.at(f.Run)
+	q := r.round(f.Gate, f.N)
+	if !q.Open() && q.State != Approved {
+		wrong("%s: failure of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	}
+	q.keepSaid(f.ByKind)
+	if f.Feedback != "" || q.State == Approved { // what its pass said is no reason of this
+		q.Feedback = f.Feedback
+	}
+	q.State, q.Outcome, q.ByKind, q.By, q.Ended = Refused, f.Outcome, f.ByKind, f.By, at
+	q.LetThrough, q.To = f.LetThrough, f.To
+	if f.Forced {
+		set(&r.Forced, f.Gate, true)
+	}
+}

@@ -111,7 +111,7 @@ func (d *decider) judge(r *Run, g *Gate, q *Round, j Judgement, byKind string) {
 		d.inconclusive(r, g, q, err.Error())
 		return
 	}
-	f := Judged{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: outcome, Score: j.Score, Scores: j.Scores, Feedback: clip(j.Feedback, MaxFeedback), Findings: j.Findings, Answer: j.Answer}
+	f := Judged{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: outcome, Score: j.Score, Scores: j.Scores, Feedback: clip(j.Feedback, MaxFeedback), Findings: j.Findings, Answer: j.Answer, Read: j.Read}
 	if j.Outcome != outcome {
 		f.Word = j.Outcome
 	}
@@ -332,7 +332,11 @@ func InRetryDir(path, dir string) string {
 // gateFailed counts a failure, and how often it came alike over an unchanged tree.
 func (d *decider) gateFailed(r *Run, g *Gate, q *Round, f failure) GateFailed {
 	out := GateFailed{of: Of(r.ID), Gate: g.ID, N: q.N, Count: r.Fails[g.ID] + 1, Outcome: f.outcome, Feedback: f.feedback}
-	if q.Digest == "" || f.byKind == "human" {
+	if f.byKind == "human" {
+		out.ByKind = f.byKind
+		return out
+	}
+	if q.Digest == "" {
 		return out
 	}
 	out.Digest, out.Failure, out.Same = q.Digest, likeness(f.outcome, f.feedback), 1
@@ -438,7 +442,11 @@ func (d *decider) listBack(r *Run, w *Spec, g *Gate, f failure) {
 	if st == nil || r.List == nil || r.List.To != "" || r.Current(st.ID) == nil || f.target != st.ID && !r.follows(w, f.target)[st.ID] {
 		return
 	}
-	d.put(ListSentBack{of: Of(r.ID), Gate: g.ID, Feedback: f.feedback})
+	out := ListSentBack{of: Of(r.ID), Gate: g.ID, Feedback: f.feedback}
+	if qs := r.Rounds[g.ID]; len(qs) > 0 {
+		out.Words = reviewWords(g, qs[len(qs)-1], f.feedback)
+	}
+	d.put(out)
 }
 
 // undo un-passes root (unless keep) and all that follows from it, the origin of a failure too, and the fixing steps asked for by what is undone. The

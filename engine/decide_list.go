@@ -207,7 +207,7 @@ func (d *decider) badTasks(r *Run, step string, answer json.RawMessage) string {
 	return why
 }
 
-// takeFeedback: a gate has sent the list back. Where all was done and nothing was added, its feedback is a task.
+// takeFeedback: a gate has sent the list back. Where all was done and nothing was added, what it said is a task.
 func (d *decider) takeFeedback(r *Run, l *TaskList) {
 	f := FeedbackTaken{of: Of(r.ID)}
 	if n := l.Tally(); n.Done == n.Total {

@@ -219,6 +219,7 @@ type Judgement struct {
 	Feedback     string             `json:"feedback,omitempty"`
 	Findings     json.RawMessage    `json:"findings,omitempty"`
 	Answer       json.RawMessage    `json:"answer,omitempty"`
+	Read         string             `json:"read,omitempty"` // where the verdict stood, in words
 	Inconclusive string             `json:"inconclusive,omitempty"`
 }
 

@@ -291,6 +291,7 @@ type (
 		Findings json.RawMessage    `json:"findings,omitempty"`
 		Answer   json.RawMessage    `json:"answer,omitempty"`
 		ByKind   string             `json:"by_kind,omitempty"` // step: its own word; command; "" = a reviewer's agent
+		Read     string             `json:"read,omitempty"`    // where its verdict stood, in words
 	}
 	// Inconclusive: a review came to nothing; it never passes and never counts.
 	Inconclusive struct {
@@ -341,6 +342,7 @@ type (
 		Count    int    `json:"count"`
 		Outcome  string `json:"outcome"`
 		Feedback string `json:"feedback,omitempty"`
+		ByKind   string `json:"by_kind,omitempty"` // human, where a person says so
 		Failure  string `json:"failure,omitempty"` // digest of the normalised feedback, where sameness is watched
 		Same     int    `json:"same,omitempty"`
 		Digest   string `json:"digest,omitempty"`

@@ -95,8 +95,9 @@ type (
 		of
 		Gate     string `json:"gate"`
 		Feedback string `json:"feedback,omitempty"`
+		Words    string `json:"words,omitempty"` // the feedback with all else that the round says, for a task
 	}
-	// FeedbackTaken: what came of that: where all was done and nothing was added, the feedback is a task.
+	// FeedbackTaken: what came of that: where all was done and nothing was added, what the round says is a task.
 	FeedbackTaken struct {
 		of
 		Added []Task `json:"added,omitempty"`

@@ -303,3 +303,34 @@ func TestRule21WordsOfAPass(t *testing.T) {
 	s.done("a", "b")
 	s.want(s.r().Rounds["ga"][0].ByKind, "when", heard(s), "")
 }
+
+// TestWhatWasSaidBefore: a person's words take no earlier ones away: the retry context has both.
+func TestWhatWasSaidBefore(t *testing.T) {
+	conform.Rule(t, "13-law 004 history", `"Multiple retry rounds accumulate context files. The agent sees the full failure history": the round keeps what its reviewer said when a person decides`)
+	say := func(words string) func(*Answered) { return func(a *Answered) { a.Text = words } }
+	type round struct{ said, feedback string }
+	for name, c := range map[string]struct {
+		spec []func(*Gate)
+		do   func(s *script)
+		want round
+	}{
+		"exhausted":        {append(gates(), most(1)), func(s *script) { s.judged("ga", OutcomeFail); s.says("ga", OutcomeFail, say("mine")) }, round{"fail of ga", "mine"}},
+		"without words":    {append(gates(), most(1)), func(s *script) { s.judged("ga", OutcomeFail); s.says("ga", OutcomeFail, say("")) }, round{"fail of ga", "fail of ga"}},
+		"the same words":   {append(gates(), most(1)), func(s *script) { s.judged("ga", OutcomeFail); s.says("ga", OutcomeFail, say("fail of ga")) }, round{"fail of ga", "fail of ga"}},
+		"escalated":        {append(gates(), route("unsure", Human)), func(s *script) { s.judged("ga", "unsure"); s.says("ga", OutcomeFail, say("mine")) }, round{"unsure of ga", "mine"}},
+		"by a route":       {append(gates(), route("unsure", Human), route("again", "a")), func(s *script) { s.judged("ga", "unsure"); s.says("ga", "again", say("mine")) }, round{"unsure of ga", "mine"}},
+		"no reviewer":      {gates(level(LevelHuman)), func(s *script) { s.says("ga", OutcomeFail, say("mine")) }, round{"", "mine"}},
+		"veto of a pass":   {gates(level(LevelNotify)), func(s *script) { s.judged("ga", OutcomePass); s.says("ga", OutcomeVeto, say("mine")) }, round{"", "mine"}},
+		"late veto":        {gates(), func(s *script) { s.judged("ga", OutcomePass); s.says("ga", OutcomeVeto, say("mine")) }, round{"", "mine"}},
+		"reviewer by self": {gates(), func(s *script) { s.judged("ga", OutcomeFail) }, round{"", "fail of ga"}},
+	} {
+		s := begin(t, "", "", two(c.spec, nil))
+		s.done("a")
+		c.do(s)
+		q := s.r().Rounds["ga"][0]
+		if got := (round{q.Said, q.Feedback}); got != c.want {
+			t.Errorf("%s: %+v in state %s, want %+v", name, got, q.State, c.want)
+		}
+		s.replayed()
+	}
+}

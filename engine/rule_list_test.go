@@ -680,6 +680,47 @@ func TestListSentBack(t *testing.T) {
 	l.has(string(l.st.Runs["x-1.gwork-1.1"].Child.Body), "the docs are missing")
 }
 
+// TestTaskOfAReview: the task that a review makes of a list that was all done has all that the review said.
+func TestTaskOfAReview(t *testing.T) {
+	conform.Rule(t, "13-law 002 findings", `"Output: review.json, recommendations.json", and back to execution: the task of it in the list`)
+	score := 40.0
+	for name, c := range map[string]struct {
+		said Judgement
+		want []string
+	}{
+		"all of it": {Judgement{Outcome: OutcomeFail, Feedback: "the docs are missing", Score: &score, Scores: map[string]float64{"security": 40, "architecture": 71.5},
+			Findings: json.RawMessage(`[{"severity":"high","file":"src/a.go","line":12,"message":"never closed"},{"message":"no docs"},"a word"]`),
+			Answer:   json.RawMessage(`{"recommendations":["use a pool",{"file":"b.go","line":3,"message":"split it"},{"title":"rename"}]}`)},
+			[]string{"the docs are missing", "Score: 40", "- architecture: 71.5", "- security: 40", "- [high] src/a.go:12: never closed", "- no docs", "- a word", "- use a pool", "- b.go:3: split it", `- {"title":"rename"}`}},
+		"no words": {Judgement{Outcome: OutcomeFail, Findings: json.RawMessage(`[{"file":"a.go","message":"x"}]`)}, []string{"gave no words", "- a.go: x"}},
+		"nothing":  {Judgement{Outcome: OutcomeFail}, []string{"gwork", "fail", "gave no words"}},
+		"a flood":  {Judgement{Outcome: OutcomeFail, Feedback: "first", Findings: json.RawMessage(`[{"message":"` + strings.Repeat("x", 60<<10) + `"}]`)}, []string{"first", clipMark}},
+	} {
+		l := tasksOf(t, "", "", "A", aList(List{Attempts: 1}), aGate("work", to(EndDone)))
+		for n := 0; len(l.r().List.Tasks) < 2 && n < 2000; n++ {
+			owed := l.st.Owed(l.spec)
+			if len(owed) > 0 && owed[0].Kind == DoRun && owed[0].Proc.Kind == ProcReview {
+				l.do(ProcessEnded{Run: "x-1", Key: owed[0].Key, Verdict: &c.said})
+				continue
+			}
+			l.drive(1)
+		}
+		if len(l.r().List.Tasks) < 2 {
+			t.Fatalf("%s: no task was made", name)
+		}
+		body := l.r().List.Tasks[1].Body
+		words := typed[map[string]string](body)["description"]
+		for _, w := range c.want {
+			if !strings.Contains(words, w) {
+				t.Errorf("%s: the task says %.2000s; want %q in it", name, words, w)
+			}
+		}
+		if len(words) > MaxFeedback {
+			t.Errorf("%s: %d bytes", name, len(words))
+		}
+	}
+}
+
 func TestListAdded(t *testing.T) {
 	l := tasksOf(t, "1-language task lists", "new_tasks in an answer of a task are added, a step deeper each; none deeper than max_depth",
 		"A", aList(List{Attempts: 2, MaxDepth: 1}), listGate())

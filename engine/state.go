@@ -264,8 +264,10 @@ type Round struct {
 	Score      *float64           `json:"score,omitempty"`
 	Scores     map[string]float64 `json:"scores,omitempty"`
 	Feedback   string             `json:"feedback,omitempty"`
+	Said       string             `json:"said,omitempty"` // what was said of a failure before a person's words became the feedback
 	Findings   json.RawMessage    `json:"findings,omitempty"`
 	Answer     json.RawMessage    `json:"answer,omitempty"`
+	Read       string             `json:"read,omitempty"` // where its reviewer's verdict stood, in words
 	VetoWindow Duration           `json:"veto_window,omitempty"`
 	Trust      string             `json:"trust,omitempty"`
 	Digest     string             `json:"digest,omitempty"`

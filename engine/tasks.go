@@ -90,7 +90,7 @@ type TaskList struct {
 	For     string         `json:"for,omitempty"`
 	Back    string         `json:"back,omitempty"` // the gate that sent it back
 	Backs   int            `json:"backs,omitempty"`
-	Words   string         `json:"words,omitempty"`   // its feedback
+	Words   string         `json:"words,omitempty"`   // all that its round says
 	Ratio   float64        `json:"ratio,omitempty"`   // of tasks that may fail
 	Turns   int            `json:"turns,omitempty"`   // runs that its tasks have had, those that are gone from the file too
 	Used    int            `json:"used,omitempty"`    // of max_tries

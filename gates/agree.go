@@ -6,20 +6,17 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
+	"sluice/engine"
 	"sluice/internal/schema"
 	"sluice/internal/strictjson"
 )
 
-// The places that an answer may stand in, as errors name them.
+// The places that an answer may stand in, as errors name them; in a reply of more than the JSON, its line is named.
 const (
 	inStructured = "the structured output"
 	inAnswerFile = "the answer file"
-	inBlock      = "a block of the reply"
 	inWhole      = "the reply"
-	inBareLine   = "a line of the reply"
-	inAnother    = "another"
 )
 
 // said is what stands in one place.
@@ -28,76 +25,97 @@ type said struct {
 	data  []byte
 }
 
-// contradiction says which place says another thing than the verdict that was found, in what decides; "" where none
-// does. What is quoted from the work may stand in a block too: that two differ never passes, and never fails.
-func contradiction(in VerdictInput, verdict said) string {
-	v, err := schema.Decode(verdict.data)
-	own, ok := v.(map[string]any)
-	if err != nil || !ok {
-		return "" // what it lacks is told by who reads it
-	}
-	for _, other := range elsewhere(in, verdict) {
-		if _, err := strictjson.Check(other.data, MaxAnswer); err != nil {
-			if bytes.Contains(bytes.ToLower(other.data), []byte(`"verdict"`)) {
-				return fmt.Sprintf("%s gives a verdict, and %s cannot be read: %v", verdict.where, other.where, err)
+// verdictOf finds the verdict of a reply: the last object that can be read as one and is marked as no quote. An object
+// behind it that was to be a verdict stands in its way.
+func verdictOf(in VerdictInput, r reply, all []piece) (said, engine.Judgement, error) {
+	var last error
+	for i, p := range slices.Backward(all) {
+		err := p.unread()
+		var j engine.Judgement
+		if err == nil && p.quoted {
+			err = errQuoted
+		} else if err == nil {
+			j, err = readWhole(in, r.data(p))
+		}
+		if err != nil {
+			if last == nil {
+				last = fmt.Errorf("%s: %w", r.where(p), err)
 			}
 			continue
 		}
-		v, err := schema.Decode(other.data)
-		they, ok := v.(map[string]any)
-		if err != nil || !ok {
+		own := said{r.where(p), r.data(p)}
+		for _, q := range all[i+1:] { // faulty ones: what was the last word has to be given again, if it is not the same
+			if q.quoted && q.err == nil {
+				continue
+			}
+			if q.err != nil || disagrees(in, own, said{"", r.data(q)}) != "" || verdictless(r.data(q)) {
+				return said{}, engine.Judgement{}, last
+			}
+		}
+		return own, j, nil
+	}
+	return said{}, engine.Judgement{}, last
+}
+
+// verdictless says that an object has no verdict: of what it says otherwise nobody can tell whether it agrees.
+func verdictless(data []byte) bool {
+	f, _, err := strictjson.Read(data, MaxAnswer)
+	return err != nil || !f.Has("verdict")
+}
+
+// contradiction says which place says another thing than the verdict that was found, in what decides; "" where none
+// does. What is quoted from the work may stand in the reply too: that two differ never passes, and never fails.
+func contradiction(in VerdictInput, verdict said, r reply, all []piece) string {
+	if file := bytes.TrimSpace(in.AnswerFile); verdict.where != inAnswerFile && len(file) > 0 {
+		if data, _, err := inFile(file, in); err == nil && data != nil {
+			if why := disagrees(in, verdict, said{inAnswerFile, data}); why != "" {
+				return why
+			}
+		}
+	}
+	for _, p := range all {
+		other := said{data: r.data(p)}
+		if string(other.data) == string(verdict.data) {
 			continue
 		}
-		if why := differ(in, verdict.where, own, other.where, they); why != "" {
+		why := ""
+		if err := p.err; err != nil {
+			why = fmt.Sprintf("%s gives a verdict, and %s cannot be read: %v", verdict.where, r.where(p), err)
+		} else if why = disagrees(in, verdict, other); why != "" {
+			other.where = r.where(p)
+			why = disagrees(in, verdict, other)
+		} else if _, err := readWhole(in, other.data); err != nil && verdictless(other.data) {
+			why = fmt.Sprintf("%s gives a verdict, and %s cannot be read: %v", verdict.where, r.where(p), err)
+		}
+		if why != "" {
 			return why
 		}
 	}
 	return ""
 }
 
-// elsewhere is what stands in the other places, the nearest to the verdict last.
-func elsewhere(in VerdictInput, verdict said) (out []said) {
-	if file := bytes.TrimSpace(in.AnswerFile); verdict.where != inAnswerFile && len(file) > 0 {
-		if data, _, err := inFile(file, in); err == nil && data != nil {
-			out = append(out, said{inAnswerFile, data})
-		}
+// disagrees says in which member that decides a second answer differs from the first.
+func disagrees(in VerdictInput, verdict, other said) string {
+	own, they := object(verdict.data), object(other.data)
+	if own == nil || they == nil {
+		return "" // what it lacks is told by who reads it
 	}
-	text := strings.TrimSpace(string(in.Output))
-	var found []said
-	for _, b := range blocks(text) {
-		if isJSON(b.info) {
-			found = append(found, said{inBlock, []byte(strings.TrimSpace(b.text))})
-		}
-	}
-	for _, l := range plainLines(text) { // a quote is in a block, indented, or behind a >
-		if isVerdict([]byte(l)) && l != text {
-			out = append(out, said{inBareLine, []byte(l)})
-		}
-	}
-	switch {
-	case verdict.where == inWhole:
-	case verdict.where == inBlock:
-		for _, b := range found[:len(found)-1] {
-			out = append(out, said{inAnother, b.data})
-		}
-	case len(found) > 0:
-		out = append(out, found...)
-	case strings.HasPrefix(text, "{"):
-		out = append(out, said{inWhole, []byte(text)})
-	}
-	return out
+	return differ(in, verdict.where, own, other.where, they)
 }
 
-// isVerdict reports whether a text is an object with a verdict, though no fence calls it JSON.
-func isVerdict(data []byte) bool {
-	if !bytes.HasPrefix(data, []byte("{")) || !bytes.Contains(bytes.ToLower(data), []byte(`"verdict"`)) {
-		return false
+func object(data []byte) map[string]any {
+	if _, err := strictjson.Check(data, MaxAnswer); err != nil {
+		return nil
 	}
-	_, err := strictjson.Check(data, MaxAnswer)
-	return err == nil
+	v, err := schema.Decode(data)
+	if err != nil {
+		return nil
+	}
+	o, _ := v.(map[string]any)
+	return o
 }
 
-// differ says in which member that decides a second answer differs from the first. What it does not name agrees.
+// differ is disagrees for objects that were read. What they do not name agrees.
 func differ(in VerdictInput, where string, own map[string]any, otherWhere string, they map[string]any) string {
 	for _, key := range slices.Sorted(maps.Keys(they)) {
 		theirs := they[key]
@@ -108,7 +126,7 @@ func differ(in VerdictInput, where string, own map[string]any, otherWhere string
 				return fmt.Sprintf("its verdicts differ: %s says %s, %s says %s", where, shown(mine), otherWhere, shown(theirs))
 			}
 		case !in.Computed || key == "feedback" || key == "summary" || key == tokenKey:
-		case (word || there) && !reflect.DeepEqual(mine, theirs):
+		case (word || there || key == "score" || key == "scores") && !reflect.DeepEqual(mine, theirs):
 			return fmt.Sprintf("its verdicts differ: %s and %s differ in %s", where, otherWhere, line(key, maxWord))
 		}
 	}

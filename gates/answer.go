@@ -15,7 +15,7 @@ import (
 const (
 	// MaxAnswer is how many bytes a verdict or an answer may have, as it came and when its defaults are filled in.
 	MaxAnswer = engine.MaxAnswer
-	// MaxReply is how many bytes of an agent's last words are looked through for a block.
+	// MaxReply is how many bytes of an agent's last words are looked through for JSON.
 	MaxReply = 1 << 20
 	// MaxCorrections is how often an agent is asked again for an answer that cannot be read.
 	MaxCorrections = 2
@@ -28,39 +28,51 @@ const (
 // ErrNothing says that nothing was given that could be an answer.
 var ErrNothing = errors.New("nothing was given")
 
-// Find gives the JSON an agent answered with, from the first place that has any: the CLI's own structured field; the
-// answer file, if its token is this attempt's; the last block fenced as json in its last words; those words, if they
-// are JSON as a whole. A place that has something and is wrong is an error: a later place does not stand in for it.
+var errLong = fmt.Errorf("the reply has more than %d bytes: give a short one that ends with the JSON", MaxReply)
+
+// Find gives the JSON that an agent answered with, from the first place that has any: the CLI's own structured field; the
+// answer file, if its token is this attempt's; its last words, in which the last whole object or list counts that accept
+// takes, whatever stands around it. Of the first two, one that is there and wrong is an error: what was said elsewhere does
+// not stand in for it.
 //
 // The answer file's token is in.AnswerToken, or, where that is empty, the file's own key "token", which is taken out.
 // A file with another token counts as not there. Where in.WantToken is empty, the file counts as it is. Where in.ByReply
 // is set, no file counts.
-func Find(in VerdictInput) ([]byte, error) {
-	found, err := find(in)
+func Find(in VerdictInput, accept func([]byte) error) ([]byte, error) {
+	found, err := given(in)
+	if err == nil && found.data == nil {
+		found, err = inReply(in.Output, accept)
+		err = beside(in, said{}, err)
+	}
 	return found.data, err
 }
 
-// find is Find with the place.
-func find(in VerdictInput) (said, error) {
+// given is what stands in the structured field, else in the answer file; without data where neither counts.
+func given(in VerdictInput) (said, error) {
 	if s := bytes.TrimSpace(in.Structured); len(s) > 0 && string(s) != "null" {
 		data, err := strict(inStructured, s)
 		return said{inStructured, data}, err
 	}
-	foreign := ""
-	if s := bytes.TrimSpace(in.AnswerFile); len(s) > 0 && in.ByReply {
-		foreign = "the answer file does not count: the verdict is what the last message says; "
-	} else if len(s) > 0 {
-		data, why, err := inFile(s, in)
-		if data != nil || err != nil {
-			return said{inAnswerFile, data}, err
-		}
-		foreign = "the answer file does not count: " + why + " (write the value of SLUICE_TOKEN as its key \"token\"); "
+	if s := bytes.TrimSpace(in.AnswerFile); len(s) > 0 && !in.ByReply {
+		data, _, err := inFile(s, in)
+		return said{inAnswerFile, data}, err
 	}
-	found, err := inReply(in.Output)
-	if err != nil && foreign != "" {
-		return said{}, fmt.Errorf("%s%w", foreign, err)
+	return said{}, nil
+}
+
+// beside adds to the fault of a reply why the answer file that lies beside it does not count.
+func beside(in VerdictInput, found said, err error) error {
+	s := bytes.TrimSpace(in.AnswerFile)
+	if err == nil || len(s) == 0 || found.data != nil || len(bytes.TrimSpace(in.Structured)) > 0 {
+		return err
 	}
-	return found, err
+	if in.ByReply {
+		return fmt.Errorf("the answer file does not count: the verdict is what the last message says; %w", err)
+	}
+	if _, why, broken := inFile(s, in); broken == nil && why != "" {
+		return fmt.Errorf("the answer file does not count: %s (write the value of SLUICE_TOKEN as its key \"token\"); %w", why, err)
+	}
+	return err
 }
 
 // inFile reads the answer file, or says why it does not count.
@@ -86,40 +98,18 @@ func inFile(file []byte, in VerdictInput) (data []byte, why string, err error) {
 }
 
 // inReply finds the answer in an agent's last words.
-func inReply(output []byte) (said, error) {
-	if len(output) > MaxReply {
-		return said{}, fmt.Errorf("the reply has more than %d bytes: give a short one that ends with the JSON", MaxReply)
-	}
-	text := strings.TrimSpace(string(output))
-	if text == "" {
+func inReply(output []byte, accept func([]byte) error) (said, error) {
+	switch {
+	case len(output) > MaxReply:
+		return said{}, errLong
+	case len(bytes.TrimSpace(output)) == 0:
 		return said{}, ErrNothing
 	}
-	all := blocks(text)
-	for i := len(all) - 1; i >= 0; i-- {
-		b := all[i]
-		switch {
-		case !b.closed && isJSON(b.info):
-			return said{}, errors.New("the last block fenced as json has no closing fence: give it whole")
-		case !b.closed:
-			// Whether what comes before it is the agent's own word, or quoted in a block whose beginning is cut off, cannot be
-			// told: nothing of it counts.
-			return said{}, errors.New("the reply ends in a block that is not closed: close every block, and let the last one be the JSON")
-		case isJSON(b.info):
-			data, err := strict("the last block fenced as json", []byte(strings.TrimSpace(b.text)))
-			return said{inBlock, data}, err
-		}
+	r, err := look(output, true)
+	if err != nil {
+		return said{}, err
 	}
-	if text[0] == '{' || text[0] == '[' {
-		data, err := strict(inWhole, []byte(text))
-		return said{inWhole, data}, err
-	}
-	return said{}, errors.New("no JSON in the reply: end it with one block that begins with ```json")
-}
-
-// isJSON says that a fence's info is json: exactly, or as the first of several words.
-func isJSON(info string) bool {
-	word, _, _ := strings.Cut(info, " ")
-	return strings.EqualFold(word, "json")
+	return r.answer(accept)
 }
 
 func strict(where string, data []byte) ([]byte, error) {

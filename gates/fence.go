@@ -39,24 +39,6 @@ func blocks(s string) []block {
 	return found
 }
 
-// plainLines are the lines that are in no block.
-func plainLines(s string) (out []string) {
-	fence := ""
-	for _, l := range strings.Split(s, "\n") {
-		l = strings.TrimSuffix(l, "\r")
-		mark, rest := fenceOf(l)
-		switch {
-		case fence == "" && mark != "" && (mark[0] == '~' || !strings.Contains(rest, "`")):
-			fence = mark
-		case fence == "":
-			out = append(out, l)
-		case mark != "" && mark[0] == fence[0] && len(mark) >= len(fence) && strings.TrimSpace(rest) == "":
-			fence = ""
-		}
-	}
-	return out
-}
-
 // fenceOf is the fence a line begins with, and what follows it; "" where it begins with none.
 func fenceOf(l string) (mark, rest string) {
 	trimmed := strings.TrimLeft(l, " ")

@@ -132,6 +132,10 @@ func retryInput() RetryInput {
 
 func TestRetryContext(t *testing.T) {
 	golden(t, "retry.md", string(RetryContext(retryInput())))
+	person := retryInput()
+	person.Reviewer, person.Feedback, person.Said, person.SaidBy = "ann (a person)", "Close it, and mind the log level.", person.Feedback, "the reviewer (critic)"
+	person.Asked, person.Missed = "exhausted", "no verdict: nothing was given"
+	golden(t, "retry-person.md", string(RetryContext(person)))
 	golden(t, "retry-bare.md", string(RetryContext(RetryInput{Workflow: "w", Run: "w-1", Gate: "G", Step: "S", Attempt: 1, N: 1, Outcome: "fail"})))
 }
 
@@ -179,7 +183,7 @@ func TestPromptsAreBounded(t *testing.T) {
 			t.Errorf("%s prompt does not tell what is left out", name)
 		}
 	}
-	context := RetryContext(RetryInput{Gate: much, GateName: much, Step: much, Outcome: much, Reviewer: much, Feedback: much,
+	context := RetryContext(RetryInput{Gate: much, GateName: much, Step: much, Outcome: much, Reviewer: much, Feedback: much, Said: much, SaidBy: much, Asked: much, Missed: much,
 		Workflow: much, Run: much, Findings: json.RawMessage("[" + strings.Repeat(`{"file":"f","message":"`+strings.Repeat("m", 3000)+`"},`, 150) + `{}]`), Earlier: floods(150)})
 	if len(context) > MaxRetryContext || !strings.Contains(string(context), "more left out") {
 		t.Errorf("retry context: %d bytes", len(context))

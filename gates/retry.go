@@ -13,7 +13,7 @@ import (
 )
 
 // MaxRetryContext is how many bytes a retry-context file has at the most.
-const MaxRetryContext = 64 << 10
+const MaxRetryContext = 80 << 10
 
 const (
 	maxFindingsShown = 24 << 10
@@ -36,6 +36,10 @@ type RetryInput struct {
 	Score    *float64
 	Scores   map[string]float64
 	Feedback string
+	Asked    string // why a person was asked; "" = none was
+	Said     string // what was said of the work before a person decided, by SaidBy
+	SaidBy   string
+	Missed   string // why the review before a person's decision came to nothing
 	Findings json.RawMessage
 	Earlier  []string // earlier files of the run, oldest first
 }
@@ -62,11 +66,15 @@ func RetryContext(in RetryInput) []byte {
 	p.list(about)
 
 	p.section("What is wrong")
-	if strings.TrimSpace(in.Feedback) == "" {
-		p.text("No words were given. See the findings and scores, where there are any; else look at the work again with the criterion in hand.")
-	} else {
+	switch said := strings.TrimSpace(in.Said) != ""; {
+	case strings.TrimSpace(in.Feedback) != "":
 		p.raw(Data("Word for word", in.Feedback, engine.MaxFeedback))
+	case said:
+		p.text("The person who decided gave no words of their own: what was said before is what is wrong.")
+	default:
+		p.text("No words were given. See the findings and scores, where there are any; else look at the work again with the criterion in hand.")
 	}
+	p.before(in)
 	p.findings(ReadFindings(in.Findings))
 	p.scores(in.Scores)
 
@@ -85,6 +93,24 @@ func RetryContext(in RetryInput) []byte {
 		p.list(codes(in.Earlier[from:]))
 	}
 	return []byte(p.String())
+}
+
+// before tells what was said before a person decided.
+func (p *page) before(in RetryInput) {
+	if in.Said+in.Missed+in.Asked == "" {
+		return
+	}
+	p.section("Before the person decided")
+	if in.Asked != "" {
+		p.text("A person was asked because: %s\n", line(in.Asked, maxInline))
+	}
+	if in.Missed != "" {
+		p.text("The review came to nothing: %s\n", line(in.Missed, maxInline))
+	}
+	if in.Said != "" {
+		p.text("Where these words and the person's differ, the person's hold. The findings and scores below, where there are any, belong to these.\n")
+		p.raw(Data("Said by "+orElse(in.SaidBy, "a reviewer")+", word for word", in.Said, engine.MaxFeedback))
+	}
 }
 
 func (p *page) findings(list []Finding) {

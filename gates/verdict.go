@@ -33,6 +33,7 @@ type VerdictInput struct {
 	ByReply     bool   // the last message, or the structured field, is the verdict: no file counts
 	Output      []byte // the reviewer's own last words, and nothing it reviewed
 	ExitCode    int
+	Prompt      []byte // what it was asked, with the work in it
 
 	Schema   *engine.Schema
 	Allowed  []string // the outcomes it may say; nil = any word
@@ -46,20 +47,65 @@ func ReadVerdict(in VerdictInput) (engine.Judgement, error) {
 	if in.ExitCode != 0 {
 		return engine.Judgement{Inconclusive: fmt.Sprintf("the reviewer ended with exit code %d", in.ExitCode)}, nil
 	}
-	found, err := find(in)
-	if errors.Is(err, ErrNothing) {
-		return engine.Judgement{}, fmt.Errorf("no verdict: %w", err)
+	r, seen := reply{}, error(nil)
+	if len(in.Output) > MaxReply {
+		seen = errLong
+	} else {
+		r, seen = look(in.Output, false)
+	}
+	all := r.verdicts(in)
+	found, err := given(in)
+	var j engine.Judgement
+	switch {
+	case err != nil:
+	case found.data != nil:
+		if j, err = readWhole(in, found.data); err == nil && seen != nil {
+			return engine.Judgement{Inconclusive: fmt.Sprintf("%s gives a verdict, and what the reply says cannot be told: %v", found.where, seen)}, nil
+		}
+	case seen != nil:
+		err = seen
+	case len(all) > 0:
+		found, j, err = verdictOf(in, r, all)
+	default:
+		err = nothing(in, r)
 	}
 	if err != nil {
-		return engine.Judgement{}, err
+		return engine.Judgement{}, beside(in, found, err)
 	}
-	if err := strictjson.Object(found.data, MaxAnswer); err != nil {
-		return engine.Judgement{}, fmt.Errorf("the verdict: %w", err)
-	}
-	if why := contradiction(in, found); why != "" {
+	if why := contradiction(in, found, r, all); why != "" {
 		return engine.Judgement{Inconclusive: why}, nil
 	}
-	v, err := schema.Decode(found.data)
+	if other, where := r.inWords(j.Outcome, in.Allowed); other != "" && j.Outcome != "" {
+		return engine.Judgement{}, fmt.Errorf("its verdicts differ: %s says %s in words, and %s says %s: give one", where, other, found.where, j.Outcome)
+	}
+	if r.repeats(found, in.Prompt) {
+		return engine.Judgement{}, fmt.Errorf("%s repeats what you were given to judge, within a sentence: give your own verdict on lines of its own", found.where)
+	}
+	j.Read = found.where
+	return j, nil
+}
+
+// nothing says why a reply has no verdict.
+func nothing(in VerdictInput, r reply) error {
+	if strings.TrimSpace(r.text) == "" {
+		return fmt.Errorf("no verdict: %w", ErrNothing)
+	}
+	_, err := r.answer(func(data []byte) error {
+		_, err := readWhole(in, data)
+		return err
+	})
+	if err == nil { // an object that says nothing of a judgement where the gate computes it of nothing
+		err = errNoJSON
+	}
+	return err
+}
+
+// readWhole reads an object as a verdict.
+func readWhole(in VerdictInput, data []byte) (engine.Judgement, error) {
+	if err := strictjson.Object(data, MaxAnswer); err != nil {
+		return engine.Judgement{}, fmt.Errorf("the verdict: %w", err)
+	}
+	v, err := schema.Decode(data)
 	if err != nil {
 		return engine.Judgement{}, fmt.Errorf("the verdict: %w", err)
 	}

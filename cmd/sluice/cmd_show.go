@@ -116,6 +116,7 @@ type shown struct {
 	More     int                `json:"more_hidden,omitempty"`
 	Files    string             `json:"files,omitempty"` // prompt, output and signal of the attempt
 	Checked  []checkedBy        `json:"checked,omitempty"`
+	Unread   *unread            `json:"unread,omitempty"` // the reply that no answer or verdict could be read from
 	Earlier  []engine.Round     `json:"earlier,omitempty"`
 
 	tree, base string
@@ -176,6 +177,7 @@ func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus
 		}
 		sh.changes(ctx, p, r.ID)
 	}
+	sh.reply(p.root)
 	return sh, nil
 }
 
@@ -331,8 +333,15 @@ func (a *app) printShow(sh *shown) {
 	if g := sh.Gate; g != nil {
 		a.printVerdict(sh, g)
 	}
+	if u := sh.Unread; u != nil {
+		a.text("its reply", orWord(u.End, "(empty)"))
+		a.field("", "the whole reply: "+shortPath(u.File))
+	}
 	for _, q := range sh.Earlier {
 		a.text(fmt.Sprintf("round %d", q.N), fmt.Sprintf("%s by %s: %s", orWord(q.Outcome, "failed"), byWords(q.ByKind, q.By), q.Feedback))
+		if q.Said != q.Feedback {
+			a.text("before", q.Said)
+		}
 		a.printFindings(q)
 	}
 	if sh.Files != "" {
@@ -473,6 +482,9 @@ func (a *app) printVerdict(sh *shown, g *daemon.GateStatus) {
 		a.text("verdict", because(s, q.Feedback))
 	} else {
 		a.text("feedback", q.Feedback)
+	}
+	if q.Read != "" {
+		a.field("read from", q.Read)
 	}
 	a.text("no verdict", q.MissWhy)
 	var said struct {

@@ -32,8 +32,9 @@ func scriptsHold() map[string][][2]string {
 			{"2-files signal 1", "a signal that came while no daemon ran is taken in"},
 			{"4-trust shown", "status shows trust: file"},
 		},
-		"plain": {{"9-one-tree plain", "diffs, a void answer, a second attempt, a checkout of the first; no branch is made and nothing lands"}},
-		"trust": {{"9-one-tree unheld", "each screen says trust: file (not held), and none of a held run"}},
+		"plain":   {{"9-one-tree plain", "diffs, a void answer, a second attempt, a checkout of the first; no branch is made and nothing lands"}},
+		"replies": {{"13-law 003 tolerant", `"JSON parsing with tolerance for extra text/markdown code blocks": show says where a verdict was read, and has the end of a reply that could not be`}, {"13-law 004 history", `"Multiple retry rounds accumulate context files. The agent sees the full failure history": in the file, and in the next prompt`}},
+		"trust":   {{"9-one-tree unheld", "each screen says trust: file (not held), and none of a held run"}},
 		"template-supervised": {
 			{"003 roles", "four roles in their order, three rounds"},
 			{"6-seeds guides", "the run it shows"},

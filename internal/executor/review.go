@@ -47,7 +47,10 @@ func (e *Executor) review(ctx context.Context, job daemon.Job, c *clock) *engine
 			j = engine.Judgement{Inconclusive: "the reviewer gave no verdict: " + orCode(end)}
 			break
 		}
-		if j, err = gates.ReadVerdict(e.verdictInput(g, a.key, a.dir, end)); err == nil {
+		if j, err = gates.ReadVerdict(e.verdictInput(g, a.key, a.dir, end)); err != nil || j.Inconclusive != "" {
+			e.keepReply(a.dir, end)
+		}
+		if err == nil {
 			break
 		}
 		if try == corrections {
@@ -149,7 +152,7 @@ func allowed(g *engine.Gate) (outcomes []string, computed bool) {
 
 func (e *Executor) verdictInput(g *engine.Gate, key, rel string, end ended) gates.VerdictInput {
 	in := gates.VerdictInput{Structured: end.structured(), AnswerFile: e.answerFile(rel), WantToken: e.token(key), Output: []byte(end.stdout(gates.MaxReply + 1)),
-		ByReply: end.said != nil, ExitCode: end.exit.Code, Schema: g.Answer, Rubric: g.Reviewer.Rubric}
+		ByReply: end.said != nil, ExitCode: end.exit.Code, Prompt: e.promptText(rel), Schema: g.Answer, Rubric: g.Reviewer.Rubric}
 	in.Allowed, in.Computed = allowed(g)
 	return in
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
 )
@@ -83,6 +84,9 @@ if [ $n -ge `+x.rightAt+` ]; then printf '{"verdict":"pass","token":"%s"}' $SLUI
 				t.Errorf("tokens %v", tokens)
 			}
 			wantText(t, "the correction", b.get(".git/prompt2"), "could not be read", "perhaps", "look well")
+			if got := b.get(".workflow/runs/w-1/G.1/" + daemon.ReplyFile); got != "perhaps\n" {
+				t.Errorf("the reply that could not be read is kept as %q", got)
+			}
 		})
 	}
 }

@@ -394,8 +394,8 @@ func (e *Executor) answer(job daemon.Job, st *engine.Step, rel, key string, end 
 	}
 	in := gates.VerdictInput{WantToken: e.token(key), AnswerFile: e.answerFile(rel), Structured: end.structured()}
 	if st.Answer == nil {
-		data, err := gates.Find(in)
-		if err != nil {
+		data, err := gates.Find(in, nil)
+		if err != nil || data == nil {
 			return nil, nil
 		}
 		out, err := gates.ReadAnswer(data, nil)
@@ -407,7 +407,10 @@ func (e *Executor) answer(job daemon.Job, st *engine.Step, rel, key string, end 
 	if end.clean() {
 		in.Output = []byte(end.stdout(gates.MaxReply))
 	}
-	data, err := gates.Find(in)
+	data, err := gates.Find(in, func(data []byte) error {
+		_, err := readAnswer(job, st, data)
+		return err
+	})
 	if said := e.sentinelAnswer(job, st); err != nil && said != nil {
 		// Its signal bears the answer: that is read where it is taken in, and held against the schema with the outputs.
 		return nil, nil
@@ -418,10 +421,33 @@ func (e *Executor) answer(job daemon.Job, st *engine.Step, rel, key string, end 
 		}
 		err = fmt.Errorf("no answer: %w", err)
 	}
+	if err == nil {
+		data, err = readAnswer(job, st, data)
+	}
 	if err != nil {
+		e.keepReply(rel, end)
 		return nil, err
 	}
-	return readAnswer(job, st, data)
+	return data, nil
+}
+
+// keepReply keeps the words that no answer, or no verdict, could be read from, for a person to look at.
+func (e *Executor) keepReply(rel string, end ended) {
+	if end.dir == "" {
+		return
+	}
+	if err := e.file(rel+"/"+daemon.ReplyFile, []byte(end.stdout(gates.MaxReply))); err != nil {
+		e.opt.Logf("%s: %v", rel, err)
+	}
+}
+
+// promptText is what a launch was asked.
+func (e *Executor) promptText(rel string) []byte {
+	data, _, err := atomicfile.OpenRegular(e.root, filepath.FromSlash(rel+"/prompt.md"), gates.MaxPrompt)
+	if err != nil {
+		return nil // then no quote of it is known as one
+	}
+	return data
 }
 
 // sentinelAnswer is the answer in the attempt's sentinel, if it has one that fits.

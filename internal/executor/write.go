@@ -109,6 +109,12 @@ func (e *Executor) retryInput(job daemon.Job, g *engine.Gate) gates.RetryInput {
 		N: job.Write.File, Max: g.MaxRetries, Outcome: q.Outcome, Reviewer: judgedBy(g, q), At: q.Ended, Score: q.Score,
 		Scores: q.Scores, Feedback: q.Feedback, Findings: q.Findings,
 	}
+	if q.ByKind == engine.Human {
+		in.Asked, in.Missed, in.Said, in.SaidBy = q.Why, q.MissWhy, q.Said, saidBy(g, job.Attempt)
+		if in.Feedback == in.Said {
+			in.Feedback = "" // a decision without words stands by these
+		}
+	}
 	for _, h := range job.History {
 		if h.Path != job.Write.Path {
 			in.Earlier = append(in.Earlier, e.retryPath(job.Run, h.Path))
@@ -122,18 +128,36 @@ func judgedBy(g *engine.Gate, q *engine.Round) string {
 	switch {
 	case q.By != nil && q.By.Who != "":
 		return q.By.Who + " (a person)"
-	case q.ByKind == "human":
+	case q.ByKind == engine.Human:
 		return "a person"
 	case q.ByKind == "criterion":
-		return "the machine: the signal, the outputs and the criterion, before any review"
+		return byMachine
 	case q.ByKind == "step":
 		return "the step itself"
-	case g.Reviewer.Run != nil:
-		return "the gate's command"
-	case g.Reviewer.AgentType != "":
-		return "the reviewer (" + g.Reviewer.AgentType + ")"
+	case g.Reviewer.Run == nil && g.Reviewer.AgentType == "":
+		return q.ByKind
 	}
-	return q.ByKind
+	return reviewerOf(g)
+}
+
+const byMachine = "the machine: the signal, the outputs and the criterion, before any review"
+
+// saidBy says in words who judged an attempt before a person did.
+func saidBy(g *engine.Gate, a *engine.Attempt) string {
+	switch {
+	case a != nil && a.Failure != "":
+		return byMachine
+	case g.Reviewer.FromStep:
+		return "the step itself"
+	}
+	return reviewerOf(g)
+}
+
+func reviewerOf(g *engine.Gate) string {
+	if g.Reviewer.Run != nil {
+		return "the gate's command"
+	}
+	return "the reviewer (" + g.Reviewer.AgentType + ")"
 }
 
 // errGone says that a file is not where it was, or not what it was.

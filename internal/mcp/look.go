@@ -305,11 +305,12 @@ type failure struct {
 	By       string          `json:"by,omitempty"` // reviewer, criterion, human
 	Outcome  string          `json:"outcome,omitempty"`
 	Feedback string          `json:"feedback,omitempty"`
+	Said     string          `json:"said,omitempty"` // of what a person decided: what was said before, by the reviewer or the machine
 	Findings json.RawMessage `json:"findings,omitempty"`
 }
 
 func failureOf(id string, q engine.Round) failure {
-	f := failure{Gate: id, Round: q.N, Step: q.Step, Attempt: q.Attempt, By: q.ByKind, Outcome: q.Outcome, Feedback: shown(q.Feedback)}
+	f := failure{Gate: id, Round: q.N, Step: q.Step, Attempt: q.Attempt, By: q.ByKind, Outcome: q.Outcome, Feedback: shown(q.Feedback), Said: shown(q.Said)}
 	if len(q.Findings) <= maxShown {
 		f.Findings = q.Findings
 	}

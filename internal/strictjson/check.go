@@ -83,9 +83,10 @@ func kindOf(b byte) string {
 // parser reads one document. Its methods move at past what they read; the error
 // errEnd means that more bytes could make it right.
 type parser struct {
-	data  []byte
-	at    int
-	depth int
+	data   []byte
+	at     int
+	depth  int
+	member bool // a key and its colon were read
 }
 
 func (p *parser) bad(format string, args ...any) error {
@@ -209,6 +210,7 @@ func (p *parser) key(seen map[string]string) error {
 		return p.bad("want a colon after the key %.60q, found %q", key, p.data[p.at])
 	}
 	p.at++
+	p.member = true
 	p.space()
 	return nil
 }

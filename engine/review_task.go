@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// reviewWords is all that a failed round says of the work, as the words of a task that makes it good: the feedback, what
+// was said before a person decided, the score, and each finding and recommendation with its place. It is never empty.
+func reviewWords(g *Gate, q *Round, feedback string) string {
+	var out strings.Builder
+	if feedback = strings.TrimSpace(feedback); feedback == "" {
+		feedback = fmt.Sprintf("%s sent the work back (%s) and gave no words. Hold the work against what was asked of it, find what keeps it from passing, and fix that.", g.ID, q.Outcome)
+	}
+	out.WriteString(feedback)
+	if q.Said != "" && q.Said != feedback {
+		out.WriteString("\n\nSaid before a person decided:\n" + q.Said)
+	}
+	itemList(&out, "Findings", q.Findings)
+	itemList(&out, "Recommendations", typed[map[string]json.RawMessage](q.Answer)["recommendations"])
+	if q.Score != nil {
+		out.WriteString("\n\nScore: " + strconv.FormatFloat(*q.Score, 'f', -1, 64))
+	}
+	if len(q.Scores) > 0 {
+		out.WriteString("\n\nScores:")
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.Scores)) {
+		out.WriteString("\n- " + name + ": " + strconv.FormatFloat(q.Scores[name], 'f', -1, 64))
+	}
+	return clip(out.String(), MaxFeedback)
+}
+
+// itemList writes a list of an answer, an item a line.
+func itemList(out *strings.Builder, title string, raw json.RawMessage) {
+	items := typed[[]json.RawMessage](raw)
+	if len(items) == 0 {
+		return
+	}
+	out.WriteString("\n\n" + title + ":")
+	for _, item := range items {
+		out.WriteString("\n- " + itemWords(item))
+	}
+}
+
+// itemWords is one item: a text, or the place and the message of an object; what has none stands as it is.
+func itemWords(item json.RawMessage) string {
+	keys := typed[map[string]json.RawMessage](item)
+	words := typed[string](item)
+	if message := typed[string](keys["message"]); message != "" {
+		words = message
+		if file := typed[string](keys["file"]); file != "" {
+			if n := typed[int](keys["line"]); n > 0 {
+				file += ":" + strconv.Itoa(n)
+			}
+			words = file + ": " + words
+		}
+		if severity := typed[string](keys["severity"]); severity != "" {
+			words = "[" + severity + "] " + words
+		}
+	}
+	if words == "" {
+		words = string(item)
+	}
+	return strings.Join(strings.Fields(words), " ")
+}
