@@ -302,7 +302,7 @@ func (x *exporter) take(rec journal.Record) {
 			flow = workflowOf(h.Run)
 		}
 		line := journal.Line{Seq: rec.Seq, N: n, At: rec.At, Fact: fact, Sum: rec.Sum}
-		if audited[h.Kind] {
+		if audited(h.Kind) {
 			x.add(ExportName(flow), line)
 		}
 		if rec.Seq > x.runs {
@@ -447,21 +447,25 @@ func (x *exporter) export(name string) (*journal.Export, error) {
 	return e, nil
 }
 
-// audited are the kinds of facts in an audit export: a line for each launch, word, verdict, decision and end.
-var audited = map[string]bool{
-	"run_started": true, "step_launched": true, "review_started": true,
-	"step_signalled": true, "step_skipped": true,
-	"judged": true, "inconclusive": true,
-	"round_passed": true, "round_failed": true, "round_voided": true, "signature_used": true,
-	"step_held": true, "step_handed_back": true, "run_paused": true, "run_resumed": true, "run_reopened": true,
-	"task_ended": true, "run_ended": true,
+// audited reports whether facts of a kind are in an audit export: a line for each launch, word, verdict, decision and end.
+func audited(kind string) bool {
+	switch kind {
+	case "run_started", "step_launched", "review_started",
+		"step_signalled", "step_skipped",
+		"judged", "inconclusive",
+		"round_passed", "round_failed", "round_voided", "signature_used",
+		"step_held", "step_handed_back", "run_paused", "run_resumed", "run_reopened",
+		"task_ended", "run_ended":
+		return true
+	}
+	return false
 }
 
 // KeepAudit chooses the facts that the audit export of a workflow holds, for journal.VerifyExport: the records have to come
 // in order, from the first.
 func KeepAudit(workflow string) journal.Keep {
 	of := KeepWorkflow(workflow)
-	return func(rec journal.Record, n int) bool { return of(rec, n) && audited[headOf(rec.Facts[n]).Kind] }
+	return func(rec journal.Record, n int) bool { return of(rec, n) && audited(headOf(rec.Facts[n]).Kind) }
 }
 
 // KeepWorkflow chooses all facts of a workflow's runs; the records have to come in order, from the first.

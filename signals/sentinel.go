@@ -36,17 +36,18 @@ const (
 	Blocked = "blocked"
 )
 
-// statusWords are the words of a status, in any case; agents write more than the three. docs/signals.md lists them.
-var statusWords = map[string]string{
-	Done: Done, "complete": Done, "completed": Done, "finished": Done, "success": Done, "successful": Done, "succeeded": Done, "ok": Done,
-	Failed: Failed, "fail": Failed, "failure": Failed, "error": Failed,
-	Blocked: Blocked, "needs_input": Blocked, "waiting": Blocked,
-}
-
-// Status is what a word means as a status; false: it is none.
+// Status is what a word means as a status, in any case: agents write more words than the three. false: it is none.
+// docs/signals.md lists them.
 func Status(word string) (status string, ok bool) {
-	status, ok = statusWords[strings.ToLower(word)]
-	return status, ok
+	switch strings.ToLower(word) {
+	case Done, "complete", "completed", "finished", "success", "successful", "succeeded", "ok":
+		return Done, true
+	case Failed, "fail", "failure", "error":
+		return Failed, true
+	case Blocked, "needs_input", "waiting":
+		return Blocked, true
+	}
+	return "", false
 }
 
 // Sentinel is what a step says in the file it leaves: that it is done, has
