@@ -332,10 +332,6 @@ func (f *File) With(changes []Change, now time.Time) ([]byte, bool) {
 	for i, t := range f.Tasks {
 		by[t.ID] = i
 	}
-	type edit struct {
-		at   span
-		text string
-	}
 	var edits []edit
 	var added []string
 	stamp := strconv.Quote(now.UTC().Format(time.RFC3339))
@@ -400,6 +396,17 @@ func (f *File) With(changes []Change, now time.Time) ([]byte, bool) {
 	if len(edits) == 0 {
 		return f.src, false
 	}
+	return f.edited(edits), true
+}
+
+// edit puts a text in the place of another.
+type edit struct {
+	at   span
+	text string
+}
+
+// edited is the file's text with the edits.
+func (f *File) edited(edits []edit) []byte {
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.at.begin - b.at.begin })
 	out := make([]byte, 0, len(f.src)+128*len(edits))
 	from := 0
@@ -407,7 +414,7 @@ func (f *File) With(changes []Change, now time.Time) ([]byte, bool) {
 		out = append(append(out, f.src[from:e.at.begin]...), e.text...)
 		from = e.at.end
 	}
-	return append(out, f.src[from:]...), true
+	return append(out, f.src[from:]...)
 }
 
 // fresh is the text of a task that is added.
