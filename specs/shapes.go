@@ -275,6 +275,9 @@ func parseSpan(v string) (d time.Duration, why string) {
 	d, err := time.ParseDuration(v)
 	switch {
 	case strings.Trim(v, "0123456789.") == "" && v != "":
+		if ms, err := time.ParseDuration(v + "ms"); err == nil && ms >= time.Second { // other programs count in them
+			return 0, fmt.Sprintf("%s has no unit: write %s if it is of milliseconds, else %ss, %sm or %sh", v, ms, v, v, v)
+		}
 		return 0, fmt.Sprintf("%s has no unit: write %ss, %sm or %sh", v, v, v, v)
 	case err != nil:
 		return 0, fmt.Sprintf("%s is no duration: write 30s, 15m, 2h or 1h30m", quote(v))

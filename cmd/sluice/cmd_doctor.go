@@ -99,6 +99,7 @@ func (a *app) checks(ctx context.Context) []check {
 		checks = append(checks, a.checkNotify(ctx, "")...)
 	} else {
 		checks = append(checks, a.checkRepo(ctx, p)...)
+		checks = append(checks, a.checkForeign(p.root)...)
 	}
 	return checks
 }

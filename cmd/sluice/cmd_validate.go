@@ -163,6 +163,7 @@ func (a *app) agentNotes(files []string) []faultLine {
 			continue
 		}
 		looked[root] = true
+		out = append(out, a.foreignNotes(root)...)
 		s, err := a.settingsOf(root, nil)
 		if err != nil {
 			continue // told as a fault

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"sluice/internal/atomicfile"
+)
+
+// What the documents of the templates name as settings (variables, files, keys) and what sluice does not read. Who comes with
+// them is told what takes their place: `validate` notes them and `doctor` warns of them.
+
+// foreignEnv are variables that the documents name.
+func foreignEnv() map[string]string {
+	return map[string]string{
+		"LOOP_GOAL":    "sluice run supervised-loop --var goal=…",
+		"MAX_ITER":     "sluice run supervised-loop --var max_iter=…",
+		"CLAUDE_MODEL": "roles.NAME.model in .workflow/config.yaml",
+	}
+}
+
+// foreignPrefix begins the variables of document 001: the rest of a name is a key of its settings.
+const foreignPrefix = "LOOPER_"
+
+// foreignKeys are keys of the documents' settings, and what they are here. A key of an agent or a role stands below it.
+func foreignKeys() map[string]string {
+	return map[string]string{
+		"max_iterations":         "--var max_iterations=… of the template backlog",
+		"todo":                   "--var tasks=… of the template backlog",
+		"todo_file":              "--var tasks=… of the template backlog",
+		"task_file":              "--var tasks=… of the template backlog",
+		"schedule":               "roles.iter.agent, whose agents take turns",
+		"scheduler":              "roles.iter.agent, whose agents take turns",
+		"binary":                 "agents.NAME.command",
+		"args":                   "agents.NAME.command",
+		"model":                  "roles.NAME.model",
+		"timeout":                "roles.NAME.timeout",
+		"work_dir":               "agent: {worktree: …} in the spec",
+		"last_msg":               "nothing: it is read from the agent's events",
+		"prompt_file":            "roles.NAME.prompt_file",
+		"post_iteration":         "hooks: {after_task: …} in the spec",
+		"auto_commit":            "--var auto_commit=true of the template backlog",
+		"max_fix_cycles":         "--var max_fix_cycles=… of the template goal-loop",
+		"max_plan_revisions":     "--var max_plan_revisions=… of the template goal-loop",
+		"attempts_before_replan": "--var attempts_before_replan=… of the template goal-loop",
+		"max_replan_depth":       "--var max_replan_depth=… of the template goal-loop",
+		"max_goal_iterations":    "--var max_goal_iterations=… of the template goal-loop",
+		"time_limit":             "--var time_limit=2h of the template goal-loop",
+		"approval_threshold":     "--var approve=… of the template goal-loop",
+		"revision_threshold":     "--var revise=… of the template goal-loop",
+		"on_plan_rejected":       "--var on_plan_rejected=… of the template goal-loop",
+		"codex":                  "agents.codex in .workflow/config.yaml",
+		"claude":                 "agents.claude in .workflow/config.yaml",
+		"agents":                 "agents in .workflow/config.yaml",
+		"hooks":                  "hooks: {after_task: …} in the spec",
+	}
+}
+
+// Bounds of what is told.
+const (
+	maxForeign     = 20       // names
+	maxForeignFile = 64 << 10 // bytes of a file
+)
+
+// foreign is a setting that is there and not read.
+type foreign struct{ what, instead string }
+
+func (f foreign) String() string {
+	return fmt.Sprintf("%s is not read; in its place: %s", f.what, f.instead)
+}
+
+// foreigners finds the documents' settings in the environment, the repo and the person's folder.
+func (a *app) foreigners(root string) (out []foreign) {
+	env := map[string]string{}
+	for _, kv := range a.env {
+		if name, value, _ := strings.Cut(kv, "="); value != "" {
+			env[name] = value
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if instead := foreignEnv()[name]; instead != "" {
+			out = append(out, foreign{"$" + name, instead})
+		} else if key, ok := strings.CutPrefix(name, foreignPrefix); ok {
+			out = append(out, foreign{"$" + name, insteadOf(key, env[name])})
+		}
+	}
+	files := [][2]string{{root, ".looper/config.json"}, {root, ".claude-looper/config.json"}}
+	if dir, err := a.xdg("XDG_CONFIG_HOME", ".config"); err == nil {
+		files = append(files, [2]string{filepath.Dir(dir), "looper/config.json"})
+	}
+	for _, f := range files {
+		out = append(out, foreignFile(filepath.Join(f[0], filepath.FromSlash(f[1])))...)
+	}
+	if isFile(filepath.Join(root, ".claude-looper", "state.json")) {
+		out = append(out, foreign{".claude-looper/state.json", "a run's state is in sluice's own folder: `sluice resume`, `sluice retry` go on with one; a run begins anew with `sluice run goal-loop --var goal=…`"})
+	}
+	if n := len(out); n > maxForeign {
+		out = append(out[:maxForeign], foreign{fmt.Sprintf("%d more of their settings", n-maxForeign), "see docs/templates/"})
+	}
+	return out
+}
+
+// foreignFile tells of each key of a file of settings; of the file alone where it has none that can be read.
+func foreignFile(path string) (out []foreign) {
+	data, _, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), maxForeignFile)
+	if err != nil && !isFile(path) {
+		return nil
+	}
+	var keys map[string]any
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber() // as they are written
+	if err != nil || d.Decode(&keys) != nil || len(keys) == 0 {
+		return []foreign{{shortPath(path), "vars and roles: `sluice config` shows what holds, docs/templates/ what is what"}}
+	}
+	var walk func(keys map[string]any, above string)
+	walk = func(keys map[string]any, above string) {
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			below, more := keys[key].(map[string]any)
+			if more && len(out) <= maxForeign {
+				walk(below, above+key+".")
+				continue
+			}
+			out = append(out, foreign{shortPath(path) + ": " + clean(above+key), insteadOf(key, fmt.Sprint(keys[key]))})
+		}
+	}
+	walk(keys, "")
+	return out
+}
+
+// insteadOf says what takes the place of a key: of its name, else of the longest known one that the name ends in.
+func insteadOf(key, value string) string {
+	name, best := snake(key), ""
+	for known := range foreignKeys() {
+		if (name == known || strings.HasSuffix(name, "_"+known)) && len(known) > len(best) {
+			best = known
+		}
+	}
+	if best == "" {
+		return "vars of the workflow (`--var`) and `sluice config`; docs/templates/ has both beside the documents' names"
+	}
+	instead := foreignKeys()[best]
+	if best == "time_limit" {
+		var ms int64
+		if n, err := fmt.Sscan(value, &ms); n == 1 && err == nil && ms > 0 && ms < int64(1000*time.Hour/time.Millisecond) {
+			instead = fmt.Sprintf("--var time_limit=%s of the template goal-loop", time.Duration(ms)*time.Millisecond)
+		}
+	}
+	return instead
+}
+
+// snake writes maxFixCycles and MAX_FIX_CYCLES as max_fix_cycles.
+func snake(key string) string {
+	if strings.ToUpper(key) == key {
+		return strings.ToLower(key)
+	}
+	var b strings.Builder
+	for i, r := range key {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// foreignNotes are what validate says of them.
+func (a *app) foreignNotes(root string) (out []faultLine) {
+	for _, f := range a.foreigners(root) {
+		out = append(out, faultLine{Message: f.String()})
+	}
+	return out
+}
+
+// checkForeign is what doctor says of them.
+func (a *app) checkForeign(root string) (out []check) {
+	for _, f := range a.foreigners(root) {
+		out = append(out, warned("settings", f.instead, "%s is not read", f.what))
+	}
+	return out
+}
