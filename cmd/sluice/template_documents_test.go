@@ -251,6 +251,33 @@ func TestDevCycleDocument(t *testing.T) {
 	if want := []string{"architecture", "code_quality", "test_coverage", "security", "documentation"}; !slices.Equal(codes.Reviewer.Rubric, want) {
 		t.Errorf("the scores are %v", codes.Reviewer.Rubric)
 	}
+	conform.Rule(t, "13-law 002 rejected", `"If rejected, loops back to planning": the words of its reviewer, and what each comes to`)
+	for word, want := range map[string]string{"pass": "pass", "approved": "pass", "fail": "", "rejected": "rejected", "approve": "!", "Approved": "!", "unapproved": "!", "": "!"} {
+		in := gates.VerdictInput{Output: fmt.Appendf(nil, "The plan is {\"verdict\": %q, \"feedback\": \"f\"}.", word), Schema: plans.Answer, Computed: len(plans.Verdict.Rules) > 0}
+		if !in.Computed {
+			in.Allowed = []string{"pass", "fail"}
+		}
+		j, err := gates.ReadVerdict(in)
+		if err != nil || want == "!" {
+			if want != "!" || err == nil {
+				t.Errorf("the plan's reviewer says %q: %+v, %v", word, j, err)
+			}
+			continue
+		}
+		got := ""
+		for _, r := range plans.Verdict.Rules {
+			ok, err := r.When.Eval(&engine.Env{Answer: map[string]any{"verdict": word}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok && got == "" {
+				got = r.Outcome
+			}
+		}
+		if got != want {
+			t.Errorf("the plan's reviewer says %q: it comes to %q, want %q", word, got, want)
+		}
+	}
 	for n, good := range map[int]bool{-1: false, 0: true, 100: true, 101: false} {
 		in := gates.VerdictInput{Rubric: codes.Reviewer.Rubric, Schema: codes.Answer, Computed: true,
 			Structured: fmt.Appendf(nil, `{"scores":{"architecture":80,"code_quality":80,"test_coverage":%d,"security":80,"documentation":80}}`, n)}

@@ -142,7 +142,8 @@ func TestGoalLevels(t *testing.T) {
 	for _, r := range []string{"none", "remind", "correct", "refocus", "critical", "abort"} {
 		conform.Rule(t, "000 level."+r, "at its edges")
 	}
-	conform.Rule(t, "000 verification", "each level but none ends the try")
+	conform.Rule(t, "000 verification", "a level below remind ends the try")
+	conform.Rule(t, "13-law 000 remind", `"50-69 | Minor issue, gentle reminder": the coder is reminded within the try, which does not fail; 70 is "Minimum score to approve"`)
 	conform.Rule(t, "000 level.told", "the level's name, and what the supervisor said")
 	conform.Rule(t, "000 abort", "six issues of a task, six of the goal; five are a person's, or no matter")
 	for _, c := range []struct {
@@ -152,10 +153,10 @@ func TestGoalLevels(t *testing.T) {
 		phase  string
 	}{
 		{100, 0, "pass", engine.RunCompleted}, {70, 0, "pass", engine.RunCompleted},
-		{69, 0, "remind FAILED", engine.RunCompleted}, {50, 0, "remind FAILED", engine.RunCompleted},
+		{69, 0, "remind code", engine.RunCompleted}, {50, 0, "remind code", engine.RunCompleted},
 		{49, 0, "correct FAILED", engine.RunCompleted}, {30, 0, "correct FAILED", engine.RunCompleted},
 		{29, 0, "refocus FAILED", engine.RunCompleted}, {0, 0, "refocus FAILED", engine.RunCompleted},
-		{90, 4, "pass", engine.RunCompleted}, {69, 4, "remind FAILED", engine.RunCompleted},
+		{90, 4, "pass", engine.RunCompleted}, {69, 4, "remind code", engine.RunCompleted},
 		{90, 5, "asks", engine.RunRunning}, {90, 6, "abort ABORTED", engine.RunAborted}, {10, 6, "abort ABORTED", engine.RunAborted},
 	} {
 		g := aGoal(t, nil, map[string]func(int) string{"T1/verify": first(scored(c.score, c.issues), "")}).rest()
@@ -165,18 +166,27 @@ func TestGoalLevels(t *testing.T) {
 				t.Errorf("%s: the next try is told %q", c.want, said)
 			}
 		}
-		if tries := g.asked["T1/code"]; strings.HasSuffix(c.want, "FAILED") != (tries == 2) {
-			t.Errorf("%s: %d tries", c.want, tries)
+		again := strings.HasSuffix(c.want, "FAILED") || strings.HasSuffix(c.want, "code")
+		if coded := g.asked["T1/code"]; again != (coded == 2) {
+			t.Errorf("%s: coded %d times", c.want, coded)
+		}
+		if tries := len(g.st.Runs[g.run].List.Task("T1").Tried); strings.HasSuffix(c.want, "FAILED") != (tries == 1) {
+			t.Errorf("%s: %d tries have failed", c.want, tries)
 		}
 	}
-	for outcome, want := range map[string]string{engine.OutcomePass: "T1/verify pass", engine.OutcomeFail: "T1/verify fail FAILED", "abort": "T1/verify abort ABORTED"} {
+	for outcome, want := range map[string]string{engine.OutcomePass: "T1/verify pass", engine.OutcomeFail: "T1/verify fail code", "abort": "T1/verify abort ABORTED"} {
 		g := aGoal(t, nil, map[string]func(int) string{"T1/verify": first(scored(90, 5), "")}).rest()
 		child := g.st.Runs[g.run+".T1.1"]
 		g.now = g.now.Add(time.Second)
 		g.do(engine.Answered{Gate: "verify", Run: child.ID, Outcome: outcome, Text: "looked", Written: g.now, DigestNow: child.CurrentRound("verify").Digest, By: engine.Actor{Who: "ann", Via: "command", Trust: engine.TrustFile}})
 		g.rest().wants(map[bool]string{true: engine.RunAborted, false: engine.RunCompleted}[outcome == "abort"], "T1/verify asks", want)
 	}
-	g := aGoal(t, nil, map[string]func(int) string{"goal-reached": always(scored(90, 5))}).rest()
+	g := aGoal(t, nil, map[string]func(int) string{"T1/verify": func(n int) string { return map[bool]string{true: scored(60, 0), false: ""}[n < 4] }}).rest()
+	g.wants(engine.RunCompleted, "T1/verify remind code", "T1/verify remind FAILED", "T1/verify pass") // reminded thrice
+	if coded := g.asked["T1/code"]; coded != 5 {
+		t.Errorf("reminded: coded %d times, want 4 and once in the next try", coded)
+	}
+	g = aGoal(t, nil, map[string]func(int) string{"goal-reached": always(scored(90, 5))}).rest()
 	g.wants(engine.RunCompleted, "goal-reached pass")
 	g = aGoal(t, nil, map[string]func(int) string{"goal-reached": always(scored(90, 6))}).rest()
 	g.wants(engine.RunAborted, "goal-reached abort ABORTED")
