@@ -46,7 +46,7 @@ const (
 	OutcomeBlocked = "blocked"
 )
 
-// DefaultMaxRetries is max_retries where a gate does not say.
+// DefaultMaxRetries is max_failures (or max_retries, the same) where a gate does not say.
 const DefaultMaxRetries = 3
 
 // DefaultMaxSameFailure is how often the same failure over an unchanged tree may come before a person is asked.
@@ -351,7 +351,7 @@ type Gate struct {
 	OnFail       string // a step or an end
 	RetryContext string // path with {n}
 	Routes       []Route
-	MaxRetries   int    // at least 1
+	MaxRetries   int    // max_failures, or max_retries: at least 1
 	OnExhausted  string // human, pass, a step or an end
 }
 
