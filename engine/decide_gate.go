@@ -378,7 +378,7 @@ func (d *decider) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool
 	}
 	switch exh {
 	case Human, "":
-		d.ask(r, g, q, fmt.Sprintf("exhausted: it failed %d times: %s", r.Fails[g.ID], f.feedback), true)
+		d.ask(r, g, q, fmt.Sprintf("exhausted: it failed %s: asked after %d: %s", times(r.Fails[g.ID]), g.MaxRetries, f.feedback), true)
 		return true
 	case OutcomePass:
 		d.pass(r, g, q, byExhausted, nil, "")
@@ -502,4 +502,11 @@ func (d *decider) reset(r *Run, st *Step) {
 			d.put(CountReset{of: Of(r.ID), Gate: g})
 		}
 	}
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "1 time"
+	}
+	return fmt.Sprintf("%d times", n)
 }

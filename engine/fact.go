@@ -432,7 +432,7 @@ type (
 		Why  string `json:"why"`
 		By   *Actor `json:"by,omitempty"`
 	}
-	// ExhaustedTo: max_retries is used up and on_exhausted names a step; the count starts again, once.
+	// ExhaustedTo: max_failures is used up and on_exhausted names a step; the count starts again, once.
 	ExhaustedTo struct {
 		of
 		Gate string `json:"gate"`

@@ -36,7 +36,7 @@ func TestRule18Exhausted(t *testing.T) {
 	s.done("a")
 	s.judged("ga", OutcomeFail)
 	s.want(s.gate("ga"), "2 human", s.step("a"), "2 gating")
-	s.has(s.r().CurrentRound("ga").Why, "exhausted")
+	s.has(s.r().CurrentRound("ga").Why, "exhausted: it failed 2 times: asked after 2")
 	s.says("ga", OutcomeFail)
 	s.want(s.step("a"), "3 ready", fmt.Sprint(len(s.owed(DoWrite))), "1")
 	s.done("a")

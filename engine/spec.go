@@ -47,7 +47,7 @@ const (
 	OutcomeLost    = "lost" // no result, after all restarts
 )
 
-// DefaultMaxRetries is max_retries where a gate does not say.
+// DefaultMaxRetries is max_failures (or max_retries, the same) where a gate does not say.
 const DefaultMaxRetries = 3
 
 // DefaultMaxSameFailure is how often the same failure over an unchanged tree may come before a person is asked.
@@ -354,7 +354,7 @@ type Gate struct {
 	OnFail       string // a step or an end
 	RetryContext string // path with {n}
 	Routes       []Route
-	MaxRetries   int    // at least 1
+	MaxRetries   int    // max_failures, or max_retries: at least 1
 	OnExhausted  string // human, pass, a step or an end
 }
 

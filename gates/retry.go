@@ -29,7 +29,7 @@ type RetryInput struct {
 	Step     string
 	Attempt  int
 	N        int // the number of this file, of this gate in this run
-	Max      int // max_retries
+	Max      int // max_failures
 	Outcome  string
 	Reviewer string // who judged, in words
 	At       time.Time
@@ -61,7 +61,7 @@ func RetryContext(in RetryInput) []byte {
 		about = append(about, "Score: "+number(*in.Score)+" of 100")
 	}
 	if in.Max > 0 {
-		about = append(about, fmt.Sprintf("This gate's max_retries: %d", in.Max))
+		about = append(about, fmt.Sprintf("From failure %d on this gate sends nothing back by itself", in.Max))
 	}
 	p.list(about)
 

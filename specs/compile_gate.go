@@ -188,7 +188,14 @@ func (c *compiler) fails(d *gateDoc, g *engine.Gate, what string) {
 	g.OnFail = g.Step
 	g.RetryContext = fmt.Sprintf("%s/%s-attempt-{n}.md", RetryDir, g.ID)
 	g.MaxRetries = engine.DefaultMaxRetries
-	if n, ok := c.count(d.MaxRetries, 0, maxRetries, what+": max_retries"); ok {
+	most, key := d.MaxRetries, "max_retries"
+	if d.has("max_failures") {
+		if d.has("max_retries") {
+			c.at(d.key("max_retries"), "%s: max_retries and max_failures are two names of one count: keep one of them", what)
+		}
+		most, key = d.MaxFailures, "max_failures"
+	}
+	if n, ok := c.count(most, 0, maxRetries, what+": "+key); ok {
 		g.MaxRetries = max(1, n)
 	}
 	f := d.OnFail

@@ -159,8 +159,9 @@ type gateDoc struct {
 	OnPass      *onPassDoc   `key:"on_pass" need:"yes" doc:"Where a pass leads."`
 	OnFail      *onFailDoc   `key:"on_fail" doc:"Where a failure leads. Absent: back to the step judged."`
 	Routes      routesDoc    `key:"routes" doc:"outcome: where to: a step, an end, or human."`
-	MaxRetries  countDoc     `key:"max_retries" doc:"The failure from which none goes back by itself: on_exhausted applies. 3 if absent; 0 reads as 1."`
-	OnExhausted text         `key:"on_exhausted" doc:"After max_retries: human (default), pass, a step or an end."`
+	MaxFailures countDoc     `key:"max_failures" doc:"The failure from which none goes back by itself: on_exhausted applies. 3 if absent; 0 reads as 1."`
+	MaxRetries  countDoc     `key:"max_retries" doc:"The same count by another name: max_retries: 2 asks at the second failure too. A gate has one of the two."`
+	OnExhausted text         `key:"on_exhausted" doc:"After max_failures: human (default), pass, a step or an end."`
 }
 
 type reviewerDoc struct {

@@ -81,6 +81,45 @@ gates:
 }
 
 // TestCriteria: the sentences a machine can check, and those for the reviewer.
+// TestMaxFailures: the count has two names, in the spec, in its schema and in the one layout, which keeps what is written; a gate has
+// one of them.
+func TestMaxFailures(t *testing.T) {
+	conform.Rule(t, "13-law max_failures", "a gate has one of the two, and both ask at the same failure")
+	const src = `workflow: {id: w, vars: {n: {default: 2}}}
+steps: [{id: a, run: x, gate: g}]
+gates: [{id: g, reviewer: {level: auto, from: step}, on_pass: {next_step: DONE}, %s}]
+`
+	for keys, want := range map[string]int{
+		"max_failures: 2": 2, "max_retries: 2": 2, "max_failures: 0": 1, `max_failures: "${{vars.n + 1}}"`: 3, "retry: 1": 0,
+	} {
+		text := fmt.Sprintf(src, keys)
+		s, faults := Load("", []byte(text))
+		if want == 0 {
+			if s != nil {
+				t.Errorf("%s is taken", keys)
+			}
+			continue
+		}
+		if len(faults) > 0 || s.Gate("g").MaxRetries != want {
+			t.Errorf("%s: %v", keys, faults)
+			continue
+		}
+		if out, err := Format([]byte(text)); err != nil || !strings.Contains(string(out), keys) {
+			t.Errorf("%s: laid out as\n%s%v", keys, out, err)
+		}
+		if err := compiledSchema(t).Validate(asJSON(t, []byte(text))); err != nil {
+			t.Errorf("%s: %v", keys, err)
+		}
+	}
+	_, faults := Load("", []byte(fmt.Sprintf(src, "max_failures: 2, max_retries: 2")))
+	if len(faults) != 1 || !strings.Contains(faults[0].Error(), "3:112: gate g: max_retries and max_failures are two names of one count: keep one of them") {
+		t.Errorf("both: %v", faults)
+	}
+	if _, faults = Load("", []byte(fmt.Sprintf(src, "max_failures: -1"))); !strings.Contains(fmt.Sprint(faults), "gate g: max_failures: -1 is less than 0") {
+		t.Errorf("%v", faults)
+	}
+}
+
 func TestCriteria(t *testing.T) {
 	conform.Rule(t, "1-language rule 4", "the sentences a machine can check")
 	conform.Rule(t, "004 §3 criterion.file", "the document's own sentence")

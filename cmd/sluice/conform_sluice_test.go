@@ -18,6 +18,7 @@ import (
 // What the scripts of testdata/script hold, by name. TestScripts says so, and that the scripts are there.
 func scriptsHold() map[string][][2]string {
 	return map[string][][2]string{
+		"settings-live": {{"13-law settings", "what held before stays where they have a fault"}},
 		"example": {
 			{"004 §3 example.runs", "byte for byte, through the daemon, from its first step to DONE"},
 			{"004 §3 workflow", "the workflow's context files stand in the prompts"},

@@ -293,7 +293,7 @@ func sayGate(f engine.Fact) (said, bool) {
 	case engine.OutputsOwed:
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "its outputs are to be written", style: dim}, true
 	case engine.ExhaustedTo:
-		return said{gate: f.Gate, subject: f.Gate, text: "max_retries is used up → " + f.To, style: yellow, key: true}, true
+		return said{gate: f.Gate, subject: f.Gate, text: "it has failed as often as it may → " + f.To, style: yellow, key: true}, true
 	case engine.CountReset:
 		return said{gate: f.Gate, subject: f.Gate, text: "its count of failures begins anew", style: dim}, true
 	}
@@ -325,7 +325,7 @@ func sayHuman(f engine.Fact) (said, bool) {
 			text += fmt.Sprintf(" (not passed, and goes on after %s)", plural(f.LetThrough, "failure"))
 		}
 		if f.Forced {
-			text += " (max_retries is reached: from here on the gate asks you)"
+			text += " (it has failed as often as it may: from here on the gate asks you)"
 		}
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because(text, f.Feedback), style: red, key: true}, true
 	case engine.RoundVoided:

@@ -75,7 +75,7 @@ func TestFactsInWords(t *testing.T) {
 		{engine.RoundFailed{Gate: "G", N: 1, Outcome: "fail", ByKind: "criterion", To: "X-1", Feedback: "no file"}, "G #1|failed by criterion → X-1: no file"},
 		{engine.RoundFailed{Gate: "G", N: 4, Outcome: "skip", ByKind: "reviewer", To: "X-2", LetThrough: 4, Feedback: "bad"}, "G #4|skip by its reviewer → X-2 (not passed, and goes on after 4 failures): bad"},
 		{engine.RoundFailed{Gate: "G", N: 2, Outcome: "fail", ByKind: "human", By: &engine.Actor{Who: "ann", Via: "file"}, To: "X-1", Forced: true, Feedback: "no"},
-			"G #2|failed by ann (file) → X-1 (max_retries is reached: from here on the gate asks you): no"},
+			"G #2|failed by ann (file) → X-1 (it has failed as often as it may: from here on the gate asks you): no"},
 		{engine.RoundPassed{Gate: "G", N: 1, ByKind: "window"}, "G #1|passed by its reviewer, no veto came"},
 		{engine.HumanAsked{Gate: "G", N: 3, Why: "forced", Forced: true}, "G #3|asks you (it failed too often before, so it is yours for the rest of the run): sluice show G; it is yours for the rest of the run"},
 		{engine.ProcessGone{Key: "w-1/X-1#1.1", Exit: engine.Exit{Code: 3}}, "X-1#1.1|process gone: exit code 3"},

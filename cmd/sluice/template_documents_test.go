@@ -368,7 +368,7 @@ func TestGatedDocument(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	table := section(t, guide(t, "gated-pipeline"), "Settings")
-	for _, row := range []string{"| `veto_window` | " + time.Duration(engine.DefaultConfig().VetoWindow).String() + " |", "| `max_retries` of XG-1-2 | 2 |", "| `max_retries` of XG-2-end (it is yours anyway) | 3 |",
+	for _, row := range []string{"| `veto_window` | " + time.Duration(engine.DefaultConfig().VetoWindow).String() + " |", "| `max_failures` of XG-1-2 | 2 |", "| `max_failures` of XG-2-end (it is yours anyway) | 3 |",
 		fmt.Sprintf("| `limits: max_steps` | %d, then you are asked |", spec.Limits.MaxSteps)} {
 		if !strings.Contains(table, row) {
 			t.Errorf("the guide's settings have no %s", row)
