@@ -105,9 +105,9 @@ func TestListTurnsOverACrash(t *testing.T) {
 }
 
 // TestListStatusFlow: a task goes from todo to doing, and on to done or blocked; what is blocked is tried again by itself,
-// is todo again when the list is sent back, and todo again when a person says so in the file.
+// also when the list is sent back, and is todo again when a person says so in the file.
 func TestListStatusFlow(t *testing.T) {
-	l := tasksOf(t, "001 status.flow", "todo, doing, blocked, doing, blocked; sent back: todo, doing, done", "A", aList(List{Attempts: 2}), aGate("work", to(EndDone)))
+	l := tasksOf(t, "001 status.flow", "todo, doing, blocked, doing, blocked; sent back: blocked with new tries, doing, done", "A", aList(List{Attempts: 2}), aGate("work", to(EndDone)))
 	rounds := 0
 	l.plays = func(string, int) string { return map[bool]string{true: "blocked", false: "done"}[rounds == 0] }
 	var flow []string
@@ -127,7 +127,7 @@ func TestListStatusFlow(t *testing.T) {
 	rounds++
 	l.do(ProcessEnded{Run: l.run, Key: l.r().CurrentRound("gwork").Key, Verdict: &Judgement{Outcome: OutcomeFail, Feedback: "now it can be done"}})
 	follow(func() bool { return l.gate("gwork") == "2 reviewing" })
-	l.want(fmt.Sprint(flow), "[doing blocked doing failed todo doing done]", l.status("A"), TaskDone)
+	l.want(fmt.Sprint(flow), "[doing blocked doing failed blocked doing done]", l.status("A"), TaskDone)
 
 	l = tasksOf(t, "001 status.flow", "blocked in the file: a person makes it todo", "A B C", aList(List{Attempts: 1}), listGate())
 	l.edit("A", TaskBlocked)

@@ -381,17 +381,8 @@ func (f *File) With(changes []Change, now time.Time) ([]byte, bool) {
 		}
 	}
 	if len(added) > 0 {
-		at, lead, tail := f.end, "", ""
-		for at > 0 && blank(f.src[at-1]) {
-			at--
-		}
-		if len(f.Tasks) > 0 {
-			lead = ","
-		}
-		if at == f.end {
-			tail = "\n  "
-		}
-		edits = append(edits, edit{span{at, at}, lead + "\n    " + strings.Join(added, ",\n    ") + tail})
+		at, text := f.appended(added)
+		edits = append(edits, edit{span{at, at}, text})
 	}
 	if len(edits) == 0 {
 		return f.src, false
@@ -415,6 +406,21 @@ func (f *File) edited(edits []edit) []byte {
 		from = e.at.end
 	}
 	return append(out, f.src[from:]...)
+}
+
+// appended says where the texts of added tasks go, and with what around them.
+func (f *File) appended(added []string) (at int, text string) {
+	lead, tail := "", ""
+	for at = f.end; at > 0 && blank(f.src[at-1]); {
+		at--
+	}
+	if len(f.Tasks) > 0 {
+		lead = ","
+	}
+	if at == f.end {
+		tail = "\n  "
+	}
+	return at, lead + "\n    " + strings.Join(added, ",\n    ") + tail
 }
 
 // fresh is the text of a task that is added.
