@@ -187,9 +187,9 @@ func TestVerdictOfAProgram(t *testing.T) {
 		"a file alone":                  {file("pass") + ends("Looks good.", ""), "", "does not count"},
 		"its message":                   {ends(fail, ""), "fail", ""},
 		"its message and a file agree":  {file("fail") + ends(fail, ""), "fail", ""},
-		"its message and a file differ": {file("pass") + ends(fail, ""), "", "its verdicts differ: a block of the reply says fail, the answer file says pass"},
+		"its message and a file differ": {file("pass") + ends(fail, ""), "", "its verdicts differ: line 2 of the reply says fail, the answer file says pass"},
 		"its field and a file differ":   {file("pass") + ends("Done.", `,"structured_output":{"verdict":"fail"}`), "", "the structured output says fail, the answer file says pass"},
-		"its field and its message":     {ends(fail, `,"structured_output":{"verdict":"pass"}`), "", "the structured output says pass, a block of the reply says fail"},
+		"its field and its message":     {ends(fail, `,"structured_output":{"verdict":"pass"}`), "", "the structured output says pass, line 2 of the reply says fail"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, reviewSpec)
