@@ -163,7 +163,7 @@ func TestResumeOfAChildAlone(t *testing.T) {
 	l.want(l.r().Phase, RunCompleted)
 }
 
-// TestHookOfATry: the hook at the end of a task's run is over before the task is, and the next one begins after it.
+// TestHookOfATry: the hook at the end of a task's run begins when the task has its result, and the next one begins after it.
 func TestHookOfATry(t *testing.T) {
 	conform.Rule(t, "8-semantics 34", "a task's run is over when its processes are gone, its after_run hook among them")
 	l := twoStepList(t, "", "", "A B", List{Attempts: 1}, Limits{})
@@ -179,7 +179,7 @@ func TestHookOfATry(t *testing.T) {
 			}
 		}
 	}
-	l.want(l.r().List.Task("A").State, TaskDoing, fmt.Sprint(l.st.Runs["x-1.B.1"] == nil), "true", fmt.Sprint(len(l.st.Runs["x-1.A.1"].Procs)), "1")
+	l.want(l.r().List.Task("A").State, TaskDone, fmt.Sprint(l.st.Runs["x-1.B.1"] == nil), "true", fmt.Sprint(len(l.st.Runs["x-1.A.1"].Procs)), "1")
 	l.all()
 	l.want(l.r().Phase, RunCompleted, fmt.Sprint(l.st.Runs["x-1.B.1"].Hooked), "true")
 }
@@ -260,7 +260,7 @@ func TestHookBetweenIterations(t *testing.T) {
 	}
 	l.want(fmt.Sprint(hooks()), "[x-1.A.1]", l.r().List.Task("A").State, TaskDoing, l.status("A"), TaskDoing, fmt.Sprint(l.st.Runs["x-1.B.1"] == nil), "true")
 	l.all()
-	l.want(l.r().Phase, RunCompleted, l.did(), "A.1 done, B.1 done")
+	l.want(l.r().Phase, RunCompleted, l.did(), "A.1 done, A hook doing, B.1 done, B hook todo")
 	for _, id := range []string{"x-1.A.1", "x-1.B.1"} {
 		if !l.st.Runs[id].Attempts["work"][0].Hooked {
 			t.Errorf("%s had no hook", id)

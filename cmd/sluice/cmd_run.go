@@ -25,9 +25,9 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Starts a run and shows it live: steps, gates, time, and what it waits for. In a terminal it asks at
 human gates: a key counts once the gate has been on the screen for a second, and a pass waits for
 Enter. Without a terminal it prints a line for each thing that matters. Given a run's id, or "last",
-it goes on with that run. Where no daemon serves the repo, this process does until the run has ended; other
-terminals can pass, fail and look meanwhile. Ctrl-C pauses the run and says how to go on.
---yes answers questions of this command, never a gate.`,
+it goes on with that run. Where no daemon serves the repo, this process does until the run has
+ended; other terminals can pass, fail and look meanwhile. Ctrl-C pauses the run and says how to go
+on. --yes answers questions of this command, never a gate.`,
 		Example: "sluice run gated-pipeline --var task=\"an index\"\nsluice run phase-4 --var goal=\"faster search\" --set veto_window=5s",
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
