@@ -345,8 +345,9 @@ func TestBacklogDocument(t *testing.T) {
 		if given != "" {
 			vars["max_iterations"] = given
 		}
-		if spec, _ := templateSpec(t, "backlog", vars); spec.Limits.MaxSteps != want || spec.Limits.OnHit["max_steps"] != engine.EndFailed {
-			t.Errorf("max_iterations=%s: %d, then %s", given, spec.Limits.MaxSteps, spec.Limits.OnHit["max_steps"])
+		spec, _ := templateSpec(t, "backlog", vars)
+		if l := spec.List().ForEach; l.MaxTries != want {
+			t.Errorf("max_iterations=%s: %d tries", given, l.MaxTries)
 		}
 	}
 }
