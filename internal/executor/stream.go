@@ -33,7 +33,8 @@ func streamOf(format string, now func() time.Time) *stream {
 	return &stream{r: program.NewReader(format, now), at: map[string]int64{}}
 }
 
-// more reads what a file has grown by. A file that is not there, or cannot be read, has not grown.
+// more reads what a file has grown by, up to maxStream of it: the agent can make the file as long as it likes. A file that
+// is not there, or cannot be read, has not grown.
 func (s *stream) more(dir, name string) {
 	f, st, err := atomicfile.Open(dir, name)
 	if err != nil {
@@ -43,9 +44,9 @@ func (s *stream) more(dir, name string) {
 	if st.Size < s.at[name] { // it was begun anew: what came between is left out
 		s.at[name], s.part, s.skip = 0, nil, true
 	}
-	data := make([]byte, min(st.Size-s.at[name], streamStep))
+	data := make([]byte, streamStep)
 	for range streamMost {
-		n, err := f.ReadAt(data, s.at[name])
+		n, err := f.ReadAt(data[:min(max(min(st.Size, maxStream)-s.at[name], 0), streamStep)], s.at[name])
 		s.at[name] += int64(n)
 		s.take(data[:n])
 		if n == 0 || err != nil && err != io.EOF {

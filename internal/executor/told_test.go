@@ -4,10 +4,12 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/agents/program"
 	"sluice/engine"
@@ -117,13 +119,31 @@ func TestEndStateIsKept(t *testing.T) {
 	}
 }
 
-// TestStreamIsBounded: a file of the agent's making that has no end is not read to it.
+// TestStreamIsBounded: a file of the agent's making that has no end is not read to it, while it runs or after.
 func TestStreamIsBounded(t *testing.T) {
 	b := newBench(t, toldSpec)
 	b.claude(toldInit + toldGood + `truncate -s 1T "$(dirname "$SLUICE_ANSWER")/stdout"` + "\n")
 	ev := b.carry(b.stepJob("A", 1, 1))
 	if ev.Exit.Class != "" || ev.Exit.Usage.Tokens != 100 {
 		t.Errorf("%+v", ev.Exit)
+	}
+	live, dir := streamOf(program.Claude, time.Now), t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "stdout"))
+	if err == nil {
+		err = errors.Join(f.Truncate(1<<40), f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for was := int64(-1); was != live.sum() && was <= maxStream; {
+		was = live.sum()
+		live.more(dir, "stdout")
+	}
+	if got := live.sum(); got != maxStream {
+		t.Errorf("%d bytes of it were read while it ran", got)
+	}
+	if err := os.Truncate(filepath.Join(dir, "stdout"), 0); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.Truncate(filepath.Join(b.root, ".workflow/runs/w-1/A.1/stdout"), 0); err != nil {
 		t.Fatal(err)
