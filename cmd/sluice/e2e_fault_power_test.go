@@ -223,7 +223,7 @@ func TestPowerCut(t *testing.T) {
 		}
 		unix.Sync()
 		cuts := timesOf(t, powerCutsVar, powerCuts) / 2
-		for n := range cuts {
+		for n := 0; n < cuts || x.made == 0 && n < 10*cuts; n++ { // on a slow disk a launch may take longer than a boot lives
 			for _, what := range x.powerCycle(d) {
 				t.Errorf("cut %d: %s", n, what)
 			}
@@ -237,7 +237,7 @@ func TestPowerCut(t *testing.T) {
 			t.Errorf("the daemon ends with %v", err)
 		}
 		x.check()
-		t.Logf("%d cuts, %d launches: nothing is lost", cuts, x.made)
+		t.Logf("at least %d cuts, %d launches: nothing is lost", cuts, x.made)
 	})
 	// The control: the same with syncs that do nothing has to lose, or the test finds nothing.
 	t.Run("without sync", func(t *testing.T) {

@@ -273,8 +273,12 @@ func (s *server) offers(ctx context.Context, repo Repo, only string) (out offeri
 	return out, picked, nil
 }
 
-// moves says that something may come to be on offer by itself.
+// moves says that something may come to be on offer by itself. A step that the runs have on offer, and that is not among the
+// claimed, came on offer after the offers were read.
 func moves(out offering) bool {
+	free := func(run, step string) bool {
+		return !slices.ContainsFunc(out.Taken, func(o offer) bool { return o.Run == run && o.Step == step })
+	}
 	for _, r := range out.Runs {
 		if r.Phase == engine.RunPending {
 			return true
@@ -283,7 +287,10 @@ func moves(out offering) bool {
 			continue
 		}
 		if len(r.Waits) == 0 || slices.ContainsFunc(r.Waits, func(h hold) bool {
-			return h.Kind != "human" && h.Kind != "paused" && h.Kind != "parent" && h.Kind != "held" && h.Kind != "offer"
+			if h.Kind == "offer" {
+				return free(r.Run, h.Step)
+			}
+			return h.Kind != "human" && h.Kind != "paused" && h.Kind != "parent" && h.Kind != "held"
 		}) {
 			return true
 		}

@@ -22,6 +22,7 @@ type fake struct {
 	mu      sync.Mutex
 	status  daemon.Status
 	offers  []daemon.Offer
+	late    bool          // the next look at the offers comes too early for them
 	waiting int           // calls that follow facts
 	stir    chan struct{} // a fact
 	did     []engine.Event
@@ -62,6 +63,10 @@ func (f *fake) Facts(ctx context.Context, _ string, from int64, _ bool, fn func(
 func (f *fake) Offers(context.Context) ([]daemon.Offer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.late {
+		f.late = false
+		return nil, nil
+	}
 	return append([]daemon.Offer{}, f.offers...), nil
 }
 
@@ -220,7 +225,7 @@ func TestStalled(t *testing.T) {
 
 // TestWaitsOnlyForWhatMayCome: a call comes back at once where only a person has something go on.
 func TestWaitsOnlyForWhatMayCome(t *testing.T) {
-	for kind, waits := range map[string]bool{"human": false, "paused": false, "parent": false, "held": false, "offer": false, "agent": true, "window": true, "review": true, "limit": true, "need": true} {
+	for kind, waits := range map[string]bool{"human": false, "paused": false, "parent": false, "held": false, "agent": true, "window": true, "review": true, "limit": true, "need": true} {
 		r := runOf(daemon.RunStatus{ID: "w-1", Phase: engine.RunRunning, Waits: []daemon.Wait{{Kind: kind}}}, false)
 		if got := moves(offering{Runs: []run{r}}); got != waits {
 			t.Errorf("%s: waits %v, want %v", kind, got, waits)
@@ -228,6 +233,22 @@ func TestWaitsOnlyForWhatMayCome(t *testing.T) {
 	}
 	if moves(offering{}) || !moves(offering{Runs: []run{{Phase: engine.RunPending}}}) {
 		t.Error("without a run there is nothing to wait for, and a pending one begins by itself")
+	}
+}
+
+// TestOfferBetweenTheLooks: a step that comes on offer after the offers were read is offered, and a claimed one is not waited for.
+func TestOfferBetweenTheLooks(t *testing.T) {
+	f := &fake{late: true, offers: []daemon.Offer{{Run: "w-1", Step: "A", Attempt: 1}}}
+	f.status.Runs = []daemon.RunStatus{running("w-1", 1)}
+	f.status.Runs[0].Waits = []daemon.Wait{{Kind: "offer", Step: "A"}}
+	s := f.serves(t, "p")
+	close(f.stir)
+	if text, refused := call(t, s, "next", map[string]any{"wait_seconds": 60}); refused || !strings.Contains(text, `"offer":{"run":"w-1"`) {
+		t.Errorf("%v %s", refused, text)
+	}
+	f.offers[0].Claimed = "somebody"
+	if text, refused := call(t, s, "next", map[string]any{"wait_seconds": 600}); refused || !strings.Contains(text, "what was claimed waits") {
+		t.Errorf("%v %s", refused, text)
 	}
 }
 
