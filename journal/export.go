@@ -200,6 +200,14 @@ func parseExportLine(data []byte) (Line, error) {
 // WriteLines writes the lines of an export of the journal in dir, those that keep chooses. The error is a *Damage if the
 // journal is damaged: what stands before that is written.
 func WriteLines(to io.Writer, dir string, keep Keep, opt Options) error {
+	return eachLine(dir, keep, opt, func(line Line) error {
+		_, err := to.Write(appendExportLine(nil, line))
+		return err
+	})
+}
+
+// eachLine reads the lines that keep chooses of the journal in dir, as it is when it is opened.
+func eachLine(dir string, keep Keep, opt Options, each func(Line) error) error {
 	f, err := opt.fs().Open(path(dir, FileName))
 	if err != nil {
 		return fmt.Errorf("%s: cannot be read: %w", path(dir, FileName), err)
@@ -219,7 +227,7 @@ func WriteLines(to io.Writer, dir string, keep Keep, opt Options) error {
 			return err
 		}
 		for _, line := range Lines(p.record(), keep) {
-			if _, err := to.Write(appendExportLine(nil, line)); err != nil {
+			if err := each(line); err != nil {
 				return err
 			}
 		}
@@ -288,32 +296,12 @@ func VerifyExport(name, dir string, keep Keep, opt Options) (ExportReport, error
 		return rep, fmt.Errorf("%s: cannot be measured: %w", name, err)
 	}
 	c := &comparison{rep: &rep, name: name, lines: bufio.NewReaderSize(io.LimitReader(f, st.Size()), readBufferBytes)}
-	journalFile, err := opt.fs().Open(path(dir, FileName))
-	if err != nil {
-		return rep, fmt.Errorf("%s: cannot be read: %w", path(dir, FileName), err)
+	// The journal is measured after the export, so that beside a daemon at work what is read of it has all that is read of
+	// the export.
+	if err := eachLine(dir, keep, opt, c.compare); err != nil {
+		return rep, err
 	}
-	defer journalFile.Close()
-	// Measured after the export, so that beside a daemon at work the journal
-	// read here has all that the export read here has.
-	size, err := journalFile.Size()
-	if err != nil {
-		return rep, fmt.Errorf("%s: cannot be measured: %w", path(dir, FileName), err)
-	}
-	s := newScanner(journalFile, path(dir, FileName), point{}, size)
-	for {
-		p, err := s.next()
-		if errors.Is(err, io.EOF) {
-			return rep, c.end()
-		}
-		if err != nil {
-			return rep, err
-		}
-		for _, line := range Lines(p.record(), keep) {
-			if err := c.compare(line); err != nil {
-				return rep, err
-			}
-		}
-	}
+	return rep, c.end()
 }
 
 // comparison walks through an export beside the journal.
