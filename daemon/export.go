@@ -98,20 +98,22 @@ func (x *exporter) begin(replay func(from int64, fn func(journal.Record) error) 
 	if err != nil || json.Unmarshal(data, &m) != nil || m.Seq < 1 {
 		return
 	}
-	if m.Form != auditForm {
-		x.runs = m.Seq
-		x.putAside(m.Ends)
-		return
-	}
 	same := false
 	err = replay(m.Seq, func(rec journal.Record) error {
 		same = rec.Seq == m.Seq && rec.Sum == m.Sum
 		return errEnough
 	})
-	if !same || err != nil && !errors.Is(err, errEnough) {
+	same = same && (err == nil || errors.Is(err, errEnough))
+	if same {
+		x.runs = m.Seq
+	}
+	if m.Form != auditForm {
+		x.putAside(m.Ends)
+		return
+	}
+	if !same {
 		return // the journal was repaired: what it says now is written, and verify tells what is too much
 	}
-	x.runs = m.Seq
 	for name, end := range m.Ends {
 		e, err := x.export(filepath.Join(x.root, name))
 		if err != nil {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -226,15 +227,7 @@ func TestTheExportIsWholeThoughNothingComesAfter(t *testing.T) {
 	b.turn(engine.PauseRequested{Run: "two-1"})
 	close(burst)
 	last, _ := b.core.log.Last()
-	for until := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		rep, err := journal.VerifyExport(filepath.Join(root, ExportName("two")), b.opt.State, KeepAudit("two"), journal.Options{})
-		if err == nil && rep.Behind == 0 {
-			break
-		}
-		if time.Now().After(until) {
-			t.Fatalf("of %d records: %+v %v", last, rep, err)
-		}
-	}
+	untilAudited(t, root, b.opt.State, fmt.Sprintf("%d records", last), func(rep journal.ExportReport) bool { return rep.Behind == 0 })
 	close(b.exp.in)
 	<-b.exp.done
 	b.exp = nil

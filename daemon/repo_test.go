@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -255,18 +256,24 @@ func auditOfAnOlderRelease(t *testing.T, s *service, root string, world World, l
 		}
 	}
 	s = serveTest(t, root, world)
-	for until := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		rep, err := journal.VerifyExport(name, s.state, KeepAudit("two"), journal.Options{})
-		if err == nil && rep.Lines == lines {
-			break
-		}
-		if time.Now().After(until) {
-			t.Fatalf("the audit is not written anew: %+v %v, want %d lines", rep, err, lines)
-		}
-	}
+	untilAudited(t, root, s.state, fmt.Sprintf("%d lines", lines), func(rep journal.ExportReport) bool { return rep.Lines == lines })
 	s.stop()
 	if data, err := os.ReadFile(strings.TrimSuffix(name, ".log") + ".whole.log"); err != nil || !bytes.Equal(data, whole.Bytes()) {
 		t.Errorf("what the older release wrote: %v", err)
+	}
+}
+
+// untilAudited waits until the audit of the workflow "two" agrees with the journal and is as wanted.
+func untilAudited(t *testing.T, root, state, want string, ok func(journal.ExportReport) bool) {
+	t.Helper()
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		rep, err := journal.VerifyExport(filepath.Join(root, ExportName("two")), state, KeepAudit("two"), journal.Options{})
+		if err == nil && ok(rep) {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("the audit: %+v %v, want %s", rep, err, want)
+		}
 	}
 }
 
