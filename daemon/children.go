@@ -15,8 +15,11 @@ func childSteps(c *core, r *engine.Run) (out []StepStatus) {
 	for _, id := range c.state.Order {
 		k := c.state.Runs[id]
 		part, stands := partOf(c.state, k, r)
+		if !part {
+			continue
+		}
 		spec := c.spec(k.Digest)
-		if !part || spec == nil {
+		if spec == nil {
 			continue
 		}
 		for _, st := range spec.Steps {
