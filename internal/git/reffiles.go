@@ -190,7 +190,7 @@ func readRef(dir, name string) (sha, to string, err error) {
 	text := strings.TrimSpace(string(data))
 	if rest, ok := strings.CutPrefix(text, "ref:"); ok {
 		to = strings.TrimSpace(rest)
-		if !strings.HasPrefix(to, "refs/") || !plainRef(to) {
+		if checkRef(to) != nil {
 			to = ""
 		}
 		return "", to, nil
@@ -199,11 +199,6 @@ func readRef(dir, name string) (sha, to string, err error) {
 		return "", "", nil
 	}
 	return text, "", nil
-}
-
-// plainRef reports whether a ref's name can stand in a line of a file.
-func plainRef(name string) bool {
-	return strings.IndexFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }) < 0
 }
 
 // packedRefs reads packed-refs.
