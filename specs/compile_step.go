@@ -94,10 +94,15 @@ func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
 	}
 }
 
+// waypointKeys are the keys of a step without work.
+func waypointKeys() []string {
+	return []string{"id", "name", "gate", "next_step", "on_fail", "needs", "when"}
+}
+
 // isWaypoint reports whether the step says nothing but where the run goes on: a fork, a join, or a gate by itself.
 func (d *stepDoc) isWaypoint() bool {
 	for key := range d.Keys {
-		if !slices.Contains([]string{"id", "name", "gate", "next_step", "on_fail", "needs", "when"}, key) {
+		if !slices.Contains(waypointKeys(), key) {
 			return false
 		}
 	}

@@ -198,7 +198,7 @@ func without(keys ...string) object {
 func (*stepDoc) rules() []any {
 	return []any{
 		object{"anyOf": []any{has("agent"), has("run"), has("workflow"), // else it only forks, joins or has a gate
-			object{"allOf": []any{without("for_each", "env", "inputs", "outputs", "setup", "success_criterion", "answer", "timeout", "idle_timeout", "restarts", "signal"),
+			object{"allOf": []any{object{"propertyNames": object{"enum": waypointKeys()}},
 				object{"anyOf": []any{has("gate"), has("next_step"), has("needs")}}}}}},
 		object{"not": has("gate", "next_step")},
 		object{"not": has("gate", "on_fail")},
