@@ -15,8 +15,8 @@ const (
 // taken says that the work of an attempt was taken as a commit, for the run's own branch.
 func (r *Run) taken(a *Attempt) bool { return r.Workspace != "" && a.Content != "" }
 
-// onBranch are the attempts of the step and of all that follows from it whose work may stand on the branch, the last first: they have
-// passed, or their child runs may have.
+// onBranch are the attempts of the step, and of all that follows from it, whose work may stand on the branch, the last first:
+// they have passed, or their child runs may have.
 func (r *Run) onBranch(w *Spec, step string) (out []*Attempt) {
 	in := r.follows(w, step)
 	for _, st := range slices.Backward(w.graph.topo) {

@@ -449,8 +449,9 @@ func (d *decider) listBack(r *Run, w *Spec, g *Gate, f failure) {
 	d.put(out)
 }
 
-// undo un-passes root (unless keep) and all that follows from it, the origin of a failure too, and the fixing steps asked for by what is undone. The
-// counts of gates strictly upstream of origin that have to be passed again start at 0 (8-semantics 15, 17).
+// undo un-passes root (unless keep) and all that follows from it, the origin of a failure with what follows from that, and the
+// fixing steps asked for by what is undone. The counts of gates strictly upstream of origin that have to be passed again start
+// at 0 (8-semantics 15, 17).
 func (d *decider) undo(r *Run, w *Spec, root, origin string, keep bool, why string) {
 	in := map[string]bool{root: true}
 	grow := func(id string) {

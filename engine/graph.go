@@ -133,10 +133,14 @@ func (g *graph) forward(s *Spec, in map[string]int) (cycles []GraphFault) {
 				g.fwd[n] = append(g.fwd[n], st.ID)
 			}
 		}
-		if len(st.Gates) == 0 || g.gates[st.Gates[len(st.Gates)-1]] == nil {
+		if len(st.Gates) == 0 {
 			continue
 		}
-		for _, t := range g.gates[st.Gates[len(st.Gates)-1]].OnPass {
+		last := g.gates[st.Gates[len(st.Gates)-1]]
+		if last == nil {
+			continue
+		}
+		for _, t := range last.OnPass {
 			if g.steps[t] != nil {
 				g.fwd[st.ID] = append(g.fwd[st.ID], t)
 				in[t]++

@@ -12,7 +12,8 @@ const (
 
 // Marker reports whether a commit message says value: at the beginning or the
 // end of the subject (its first line that is not blank), beside a space, on a
-// line of its own, or as a trailer (`Gate: VALUE` in the last paragraph). Letters are compared as they are; space and line ends of other systems after
+// line of its own, or as a trailer (`Gate: VALUE` in the last paragraph).
+// Letters are compared as they are; space and line ends of other systems after
 // the value do not matter, space before it does: indented lines are quotations
 // (`git merge --squash` and `--log` indent the messages they take over).
 //
@@ -37,7 +38,7 @@ func Marker(message, value string) bool {
 	if len(lines) == 0 {
 		return false
 	}
-	return marked(lines[0], value) || slices.Contains(lines[1:], value) || slices.ContainsFunc(trailers(lines), func(v string) bool { return v == value })
+	return marked(lines[0], value) || slices.Contains(lines[1:], value) || slices.Contains(trailers(lines), value)
 }
 
 // marked reports whether a subject begins or ends with the value, or is it.

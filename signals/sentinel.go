@@ -94,11 +94,12 @@ func ParseSentinel(data []byte) (Sentinel, State, error) {
 		Answer:   f.Raw("answer"),
 		Raw:      bytes.Clone(data),
 	}
-	if status, ok := Status(s.Status); ok {
+	switch status, ok := Status(s.Status); {
+	case ok:
 		s.Status = status
-	} else if s.Status != "" {
+	case s.Status != "":
 		f.Fault("status", "want done, failed or blocked, found %.40q", s.Status)
-	} else {
+	default:
 		if f.Has("status") && f.Err() == nil {
 			f.Fault("status", "want done, failed or blocked, found an empty text")
 		}

@@ -18,7 +18,7 @@ func WorkOf(root string, r daemon.RunStatus) tree.Work {
 	if r.Name != "" {
 		w.Title = words.Clean(r.Name)
 	}
-	for _, st := range append(slices.Clone(r.Steps), r.Children...) {
+	for _, st := range slices.Concat(r.Steps, r.Children) {
 		for _, g := range st.Gates {
 			for i, q := range g.Rounds {
 				w.Judged = w.Judged || commitIn(q.Digest) != ""

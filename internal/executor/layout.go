@@ -184,6 +184,9 @@ func kept(path string, v any) error {
 	return json.Unmarshal(data, v)
 }
 
+// runsBelow is where the folders of runs are, below the root.
+const runsBelow = ".workflow/runs"
+
 // runDir is the folder of a run, below the root.
 func (e *Executor) runDir(run string) string { return runDirIn(e.opt.State, run) }
 
@@ -191,10 +194,10 @@ func runDirIn(state, run string) string {
 	if childRun(run) {
 		var dir string
 		if err := kept(folderFile(state, run), &dir); err == nil && filepath.IsLocal(filepath.FromSlash(dir)) {
-			return ".workflow/runs/" + dir
+			return runsBelow + "/" + dir
 		}
 	}
-	return ".workflow/runs/" + run
+	return runsBelow + "/" + run
 }
 
 // childRun says that a run's id is that of a child: <run>.<task>.<try>, not <workflow>-<n>.

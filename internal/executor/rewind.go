@@ -175,10 +175,10 @@ func (e *Executor) takenBack(ctx context.Context, job daemon.Job, b begin, tip, 
 func (e *Executor) onVetoed(ctx context.Context, back []string, b begin, c covered, at string) (string, error) {
 	for _, x := range back {
 		taken, err := e.opt.Git.Descends(ctx, c.Taken.Commit, x)
-		if err != nil || !taken {
-			if err != nil {
-				return "", err
-			}
+		if err != nil {
+			return "", err
+		}
+		if !taken {
 			continue
 		}
 		found, err := e.opt.Git.Descends(ctx, c.Found, x)

@@ -21,9 +21,6 @@ import (
 // AgentsLog is what the agents of a run, and of its child runs, said and did: a line of JSON each, in the run's folder.
 const AgentsLog = "agents.jsonl"
 
-// runsBelow is where the folders of runs are.
-const runsBelow = ".workflow/runs"
-
 // Bounds of it.
 const (
 	speechMost = 64 << 20 // bytes of a file; what comes then is in the output of its launch alone

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -158,7 +159,7 @@ func faults(err *jsonschema.ValidationError) []string {
 	more := 0
 	leaves(err.DetailedOutput(), func(u *jsonschema.OutputUnit) {
 		at := strings.ReplaceAll(strings.TrimPrefix(u.InstanceLocation, "/"), "/", ".")
-		text := line(orElse(at, "(top)")+": "+u.Error.String(), maxFault)
+		text := line(cmp.Or(at, "(top)")+": "+u.Error.String(), maxFault)
 		switch {
 		case seen[text]:
 		case len(out) == maxFaults:

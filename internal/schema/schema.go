@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -249,7 +250,7 @@ func checkDefaults(all []*jsonschema.Schema) error {
 // placeIn is where in the document a schema stands.
 func placeIn(s *jsonschema.Schema) string {
 	_, at, _ := strings.Cut(s.Location, "#")
-	return line(orElse(at, "the top"), maxFault)
+	return line(cmp.Or(at, "the top"), maxFault)
 }
 
 func isHarm(name string) bool { return strings.EqualFold(name, "destructive") }
@@ -275,11 +276,4 @@ func line(s string, max int) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:max-len("…")], "") + "…"
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
