@@ -106,7 +106,7 @@ func TestSupervisedDocument(t *testing.T) {
 		conform.Rule(t, "003 "+r[0], r[1])
 	}
 	spec, _ := templateSpec(t, "supervised-loop", map[string]string{"goal": "g"})
-	varsAre(t, spec, map[string]any{"goal": "", "max_iter": 10, "execute": false})
+	varsAre(t, spec, map[string]any{"goal": "", "max_iter": 10, "execute": false, "confirm": "all"})
 	plan, suggest, review, control := spec.Step("plan"), spec.Step("suggest"), spec.Step("review"), spec.Gate("control")
 	if got := []string{plan.Role(), suggest.Role(), review.Role(), control.Reviewer.AgentType}; !slices.Equal(got, []string{"planner", "executor", "reviewer", "controller"}) {
 		t.Errorf("the roles are %v", got)
@@ -117,7 +117,7 @@ func TestSupervisedDocument(t *testing.T) {
 	filled(t, suggest.Answer, `{"commands":[{"cmd":"rm x","why":"w","destructive":true}]}`, `{"commands":[{"cmd":"rm x","destructive":true,"why":"w"}],"expected_outcomes":[],"fallbacks":[]}`)
 	filled(t, review.Answer, `{}`, `{"deltas":[],"findings":[],"suggested_changes":[]}`)
 	filled(t, control.Answer, `{}`, `{"decision":"pause","plan_patch":[],"reason":""}`)
-	for word, to := range map[string]string{"continue": "plan", "adjust_plan": "plan", "pause": engine.LevelHuman, "stop": engine.EndDone, "go_on": ""} {
+	for word, to := range map[string]string{"continue": "plan", "adjust_plan": "plan", "rollback": "restore", "pause": engine.LevelHuman, "stop": engine.EndDone, "go_on": ""} {
 		if _, err := gates.ReadAnswer([]byte(`{"decision":"`+word+`"}`), control.Answer); (err == nil) != (to != "") {
 			t.Errorf("the decision %s: %v", word, err)
 		}
@@ -125,15 +125,18 @@ func TestSupervisedDocument(t *testing.T) {
 			t.Errorf("%s leads to %q, want %q", word, got, to)
 		}
 	}
-	human := spec.Gate("allow").Verdict.Rules[0]
-	for commands, asks := range map[string]bool{``: false, `{"cmd":"a","destructive":false}`: false, `{"cmd":"a","destructive":true}`: true, `{"cmd":"a"}`: true, `{"cmd":"a","destructive":false},{"cmd":"b","destructive":true}`: true, `{"cmd":"a","destructive":false},{"cmd":"b"}`: true} {
+	conform.Rule(t, "13-law 003 confirm", "what each value of confirm asks about; one that is none of them, about all")
+	pass := spec.Gate("allow").Verdict.Rules[0]
+	for commands, harmless := range map[string]bool{``: true, `{"cmd":"a","destructive":false}`: true, `{"cmd":"a","destructive":true}`: false, `{"cmd":"a"}`: false, `{"cmd":"a","destructive":false},{"cmd":"b","destructive":true}`: false, `{"cmd":"a","destructive":false},{"cmd":"b"}`: false} {
 		taken, err := gates.ReadAnswer([]byte(`{"commands":[`+commands+`]}`), suggest.Answer)
 		var answer any
 		if err := errors.Join(err, json.Unmarshal(taken, &answer)); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := human.When.Eval(&engine.Env{Answer: answer}); human.Outcome != engine.LevelHuman || got != asks || err != nil {
-			t.Errorf("a person is asked about %s: %v, %v", taken, got, err)
+		for confirm, want := range map[string]bool{"all": false, "destructive": harmless, "none": true, "non": false} {
+			if got, err := pass.When.Eval(&engine.Env{Answer: answer, Vars: map[string]any{"confirm": confirm}}); pass.Outcome != engine.OutcomePass || got != want || err != nil {
+				t.Errorf("confirm=%s lets %s pass unasked: %v, %v", confirm, taken, got, err)
+			}
 		}
 	}
 	if gates.MaxCorrections != 2 {
