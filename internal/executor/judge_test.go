@@ -301,8 +301,17 @@ func (b *bench) setups() []string {
 // TestSetup: what tests need and git ignores is made on the base, once for the same files, and nobody who judges can
 // change it.
 func TestSetup(t *testing.T) {
-	conform.Rule(t, "9-one-tree setup", "run by sluice on the base, kept read-only for the same files")
-	b := setUpBench(t, true, setupSpec)
+	t.Run("held", func(t *testing.T) {
+		conform.Rule(t, "9-one-tree setup", "run by sluice on the base, kept read-only for the same files")
+		setup(t, setUpBench(t, true, setupSpec))
+	})
+	t.Run("not held", func(t *testing.T) { // where nothing is read-only
+		conform.Rule(t, "9-one-tree setup", "run by sluice on the base, kept for the same files")
+		setup(t, setUpBench(t, false, strings.Replace(setupSpec, `      - {run: "! echo evil >deps/lib"}`+"\n", "", 1)))
+	})
+}
+
+func setup(t *testing.T, b *bench) {
 	taken := b.took("A", 1)
 	if c := b.carry(ofCommit(b.checkJob("A", 1), taken)).Check; !c.OK {
 		t.Fatalf("check %+v", c)
@@ -443,8 +452,16 @@ func TestJudgeOutlivesUs(t *testing.T) {
 // TestJudgedInTheFolder: a criterion that asks for the folder gets it, in a home of its own, and the files that do not ship
 // are counted.
 func TestJudgedInTheFolder(t *testing.T) {
-	conform.Rule(t, "9-one-tree folder", "a criterion may ask for the agent's ignored files; how many they are is told")
-	b, taken := judgeBench(t, true, "true")
+	for name, held := range map[string]bool{"held": true, "not held": false} {
+		t.Run(name, func(t *testing.T) {
+			conform.Rule(t, "9-one-tree folder", "a criterion may ask for the agent's ignored files; how many they are is told")
+			judgedInTheFolder(t, held)
+		})
+	}
+}
+
+func judgedInTheFolder(t *testing.T, held bool) {
+	b, taken := judgeBench(t, held, "true")
 	spec := `
 workflow: {id: w}
 steps:

@@ -13,6 +13,7 @@ import (
 	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/conform"
 )
 
 const sessionSpec = `
@@ -85,6 +86,7 @@ func TestSessionGoesOn(t *testing.T) {
 // TestSessionOfAnAttempt: a conversation whose name says of which attempt it is begins with that one, and goes on with a second
 // launch for it; its record has a name of its own.
 func TestSessionOfAnAttempt(t *testing.T) {
+	conform.Rule(t, "002 session.jsonl", "of a program whose events are read")
 	b := newBench(t, strings.Replace(sessionSpec, "session: main", `session: "wf-${{run}}-${{step}}-${{attempt}}"`, 1))
 	b.claude(talker + "said=done" + talkerEnd)
 	for _, j := range [][2]int{{1, 1}, {1, 2}, {2, 1}} {
