@@ -163,6 +163,10 @@ func scriptsHold() map[string][][2]string {
 			{"002 createPR.stub", "a repo without a remote: the command is not run, and its good end counts"},
 			{"002 session", "the folders of both plannings"},
 		},
+		"template-pull-request": {
+			{"002 createPR.gh", "a stand-in for gh: pushed, made once, seen by the forge's ref"},
+			{"002 createPR.fails", "on main, without a commit, gh that refuses"},
+		},
 		"template-goal": {
 			{"000 phases", "by the log of a run"},
 			{"6-seeds guides", "the run it shows"},
