@@ -359,7 +359,7 @@ type Gate struct {
 
 	// ReadAnswer completes a person's answer from the defaults of Answer and holds it against that; the error says what is
 	// missing or wrong, and how to give it. nil where Answer is.
-	ReadAnswer func(answer json.RawMessage) (json.RawMessage, error)
+	ReadAnswer func(answer json.RawMessage) (json.RawMessage, error) `json:"-"`
 }
 
 // AsksAnswer says that a person's pass has to give an answer.
