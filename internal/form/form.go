@@ -38,7 +38,18 @@ func (f *Form) Question() string {
 	if f.Done() {
 		return ""
 	}
-	p := f.all[f.at]
+	return question(f.all[f.at])
+}
+
+// Questions are all that are asked.
+func (f *Form) Questions() (out []string) {
+	for _, p := range f.all {
+		out = append(out, question(p))
+	}
+	return out
+}
+
+func question(p schema.Property) string {
 	out := clean(p.Name)
 	if p.Title != "" {
 		out += ", " + clean(p.Title)
