@@ -185,7 +185,7 @@ func (e *Executor) pressed(ctx context.Context, p notify.Press, do func(context.
 	}
 	switch {
 	case p.Key == pressApprove && q.asks:
-		words(engine.OutcomePass)
+		e.inTerminal(ctx, q, "Your answer is asked for", engine.OutcomePass, q.gate, "--run", q.run, "--round", strconv.Itoa(q.n))
 	case p.Key == pressApprove:
 		e.answered(ctx, q, engine.OutcomePass, "", do)
 	case p.Key == pressVeto && q.signed:
