@@ -128,7 +128,7 @@ func mutantsOfAnswers() []mutant {
 		{"the words of a pass are lost", "decide_gate.go", "Feedback: clip(ev.Text, MaxFeedback), Answer: answer", "Answer: answer"},
 		{"a pass without the answer that is asked for counts", "decide_human.go", "len(ev.Answer) == 0 && !g.AsksAnswer():", "len(ev.Answer) == 0:"},
 		{"a reviewer's round wants a person's answer", "spec.go", "g.Answer != nil && g.Reviewer.Level == LevelHuman }", "g.Answer != nil }"},
-		{"an answer that is not valid counts", "decide_human.go", "	case why != \"\":\n		return why\n	case (ev.", "	case (ev."},
+		{"an answer that is not valid counts", "decide_human.go", "	case why != \"\":\n		return why\n	case (ev.", "	case why == \"never\":\n		return why\n	case (ev."},
 		{"a person's answer is lost", "apply.go", "		q.Answer, q.Read = f.Answer, \"\"\n", "		q.Read = \"\"\n"},
 		{"an answer beside what was signed counts", "decide_human.go", "		ev.Answer = ev.Signed.Answer\n", "		_ = 0\n"},
 		{"an answer is filled in after it was signed", "decide_human.go", "string(answer) != string(ev.Signed.Answer):", "false:"},
