@@ -129,24 +129,29 @@ type StepStatus struct {
 
 // GateStatus is a gate of a run.
 type GateStatus struct {
-	ID        string         `json:"id"`
-	Name      string         `json:"name,omitempty"`
-	Level     string         `json:"level"`
-	Implicit  bool           `json:"implicit,omitempty"`
-	Forced    bool           `json:"forced,omitempty"`
-	State     string         `json:"state,omitempty"` // of the current round; "" = none
-	Due       bool           `json:"due,omitempty"`   // of state reviewing: no reviewer is at work yet
-	Round     int            `json:"round,omitempty"`
-	Why       string         `json:"why,omitempty"` // a person is asked
-	Outcome   string         `json:"outcome,omitempty"`
-	Score     *float64       `json:"score,omitempty"`
-	Feedback  string         `json:"feedback,omitempty"`
-	Until     time.Time      `json:"until,omitzero"` // the veto window's end
-	By        *engine.Actor  `json:"by,omitempty"`
-	ByKind    string         `json:"by_kind,omitempty"`
-	Count     int            `json:"count"`
-	Max       int            `json:"max"`
-	Outcomes  []string       `json:"outcomes,omitempty"`  // what a person may say
+	ID       string        `json:"id"`
+	Name     string        `json:"name,omitempty"`
+	Level    string        `json:"level"`
+	Implicit bool          `json:"implicit,omitempty"`
+	Forced   bool          `json:"forced,omitempty"`
+	State    string        `json:"state,omitempty"` // of the current round; "" = none
+	Due      bool          `json:"due,omitempty"`   // of state reviewing: no reviewer is at work yet
+	Round    int           `json:"round,omitempty"`
+	Why      string        `json:"why,omitempty"` // a person is asked
+	Outcome  string        `json:"outcome,omitempty"`
+	Score    *float64      `json:"score,omitempty"`
+	Feedback string        `json:"feedback,omitempty"`
+	Until    time.Time     `json:"until,omitzero"` // the veto window's end
+	By       *engine.Actor `json:"by,omitempty"`
+	ByKind   string        `json:"by_kind,omitempty"`
+	Count    int           `json:"count"`
+	Max      int           `json:"max"`
+	Outcomes []string      `json:"outcomes,omitempty"` // what a person may say
+
+	AnswerSchema   json.RawMessage `json:"answer_schema,omitempty"`   // of the answer that a person's pass may give now
+	AnswerRequired bool            `json:"answer_required,omitempty"` // a pass without one does not count
+	Answer         json.RawMessage `json:"answer,omitempty"`          // of a round that a person passed
+
 	Trust     string         `json:"trust,omitempty"`     // the least level of an answer to the current round
 	Approvers []string       `json:"approvers,omitempty"` // whose signature it takes; none = anybody's
 	Reviewed  string         `json:"reviewed,omitempty"`  // digest of what the round is over

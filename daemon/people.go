@@ -14,6 +14,7 @@ type AskedRound struct {
 	N      int
 	State  string // engine.OnNotice, OnWindow or OnHuman
 	Signed bool   // only a signed answer counts
+	Asks   bool   // a pass has to give an answer that is more than a word
 	Owed   bool   // a notice of it is on its way
 	Job    Job    // of a reminder of it, where none is on its way
 }
@@ -36,6 +37,9 @@ func (r *Repo) tellAsked(changed []engine.Debtor) {
 		for i, q := range rounds {
 			out[i] = AskedRound{Gate: q.gate, N: q.n, State: q.state, Owed: r.owesNotice(who.ID, q)}
 			out[i].Signed = r.core.state.WantsTrust(run.CurrentRound(q.gate)) == engine.TrustSigned
+			if w := r.core.spec(run.Digest); w != nil && w.Gate(q.gate) != nil {
+				out[i].Asks = w.Gate(q.gate).AsksAnswer()
+			}
 			if !out[i].Owed {
 				out[i].Job = r.job(q.reminder(run))
 			}

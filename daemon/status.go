@@ -200,7 +200,13 @@ func gateStatus(s *engine.State, r *engine.Run, g *engine.Gate, full bool) GateS
 		}
 		out.Due = q.State == engine.OnReview && r.Proc(q.Key) == nil
 		if q.State == engine.OnHuman {
-			out.Outcomes = g.Outcomes()
+			out.Outcomes, out.AnswerRequired = g.Outcomes(), g.AsksAnswer()
+			if g.Answer != nil {
+				out.AnswerSchema = g.Answer.Source
+			}
+		}
+		if q.State == engine.Approved && q.ByKind == engine.Human {
+			out.Answer = q.Answer
 		}
 		out.Trust, out.Approvers, out.Reviewed = s.WantsTrust(q), g.Reviewer.Approvers, q.Digest
 	}

@@ -373,7 +373,11 @@ func (f RetryContextOwed) apply(s *State, _ time.Time) {
 
 func (f OutputsOwed) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
-	r.Writes = append(r.Writes, &Write{ID: f.Run + "/" + f.Gate + "#" + strconv.Itoa(f.N) + ".outputs", Gate: f.Gate, N: f.N})
+	what := ".outputs"
+	if r.round(f.Gate, f.N).State == OnHuman { // the reviewer's were written before
+		what = ".answer"
+	}
+	r.Writes = append(r.Writes, &Write{ID: f.Run + "/" + f.Gate + "#" + strconv.Itoa(f.N) + what, Gate: f.Gate, N: f.N})
 }
 
 func (f WriteDone) apply(s *State, _ time.Time) {
@@ -393,6 +397,9 @@ func (f RoundPassed) apply(s *State, at time.Time) {
 	}
 	q.State, q.ByKind, q.By, q.Ended = Approved, f.ByKind, f.By, at
 	q.Outcome, q.LetThrough = OutcomePass, f.LetThrough
+	if len(f.Answer) > 0 {
+		q.Answer, q.Read = f.Answer, ""
+	}
 	if f.Feedback != "" {
 		q.Feedback = f.Feedback
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -215,15 +216,27 @@ const byExhausted = "exhausted"
 
 // pass lets the work through the gate: to the next gate of the row, or on.
 func (d *decider) pass(r *Run, g *Gate, q *Round, byKind string, by *Actor, text string) {
-	f := RoundPassed{of: Of(r.ID), Gate: g.ID, N: q.N, ByKind: byKind, By: by}
+	f := RoundPassed{ByKind: byKind, By: by}
 	switch text = clip(text, MaxFeedback); byKind {
-	case "human":
-		f.Feedback = text
 	case byExhausted:
 		f.LetThrough = r.Fails[g.ID]
 	default:
 		f.Text = text
 	}
+	d.letThrough(r, g, q, f)
+}
+
+// passBy is pass by a person, with their words and their answer.
+func (d *decider) passBy(r *Run, g *Gate, q *Round, ev Answered, answer json.RawMessage) {
+	if len(answer) > 0 && len(g.Outputs) > 0 {
+		d.put(OutputsOwed{of: Of(r.ID), Gate: g.ID, N: q.N})
+	}
+	d.letThrough(r, g, q, RoundPassed{ByKind: Human, By: &ev.By, Feedback: clip(ev.Text, MaxFeedback), Answer: answer})
+}
+
+// letThrough records a pass, and lets the work go on.
+func (d *decider) letThrough(r *Run, g *Gate, q *Round, f RoundPassed) {
+	f.of, f.Gate, f.N = Of(r.ID), g.ID, q.N
 	d.put(f)
 	w := d.spec(r)
 	st := w.Step(g.Step)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -43,10 +44,13 @@ func (d *decider) answer(ev Answered) string {
 func (d *decider) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 	by := ev.By
 	to, routed := g.Route(ev.Outcome)
+	answer, why := g.answered(ev)
 	f := failure{outcome: OutcomeFail, target: g.OnFail, byKind: "human", by: &by, feedback: ev.Text}
 	switch {
 	case ev.Outcome == OutcomePass && q.State != OnHuman:
 		return fmt.Sprintf("gate %s does not ask a person: it is %s (a person may veto it)", g.ID, stateWords(q))
+	case why != "":
+		return why
 	case (ev.Outcome == OutcomePass || routed && ev.Signed != nil && q.State == OnHuman) && q.Digest != "" && ev.DigestNow != q.Digest:
 		d.used(r, g, q, ev)
 		d.put(RoundVoided{of: Of(r.ID), Gate: g.ID, N: q.N, Why: "what was reviewed has changed since the gate opened", By: &by})
@@ -54,7 +58,7 @@ func (d *decider) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 			Text: "your " + ev.Outcome + " does not count: what was reviewed has changed since; it is checked and asked anew"})
 	case ev.Outcome == OutcomePass:
 		d.used(r, g, q, ev)
-		d.pass(r, g, q, "human", &by, ev.Text)
+		d.passBy(r, g, q, ev, answer)
 	case ev.Outcome == OutcomeFail || ev.Outcome == OutcomeVeto:
 		var vetoed []*Attempt
 		if q.State == Approved {
@@ -75,6 +79,31 @@ func (d *decider) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 		d.fail(r, g, q, f)
 	}
 	return ""
+}
+
+// answered gives the answer that a person's word has, as it stands for the gate; why it does not count.
+func (g *Gate) answered(ev Answered) (answer json.RawMessage, why string) {
+	if ev.Signed != nil { // nobody else's word beside it
+		ev.Answer = ev.Signed.Answer
+	}
+	switch {
+	case len(ev.Answer) > 0 && ev.Outcome != OutcomePass:
+		return nil, fmt.Sprintf("an answer goes with a pass, and this is %s: leave the answer out, or `%s`", ev.Outcome, Verb(g.ID, OutcomePass))
+	case len(ev.Answer) > 0 && g.ReadAnswer == nil:
+		return nil, fmt.Sprintf("gate %s asks for no answer: `%s` without one", g.ID, Verb(g.ID, OutcomePass))
+	case ev.Outcome != OutcomePass || len(ev.Answer) == 0 && !g.AsksAnswer():
+		return nil, ""
+	case len(ev.Answer) > MaxAnswer:
+		return nil, fmt.Sprintf("the answer has more than %d bytes: give a shorter one", MaxAnswer)
+	}
+	answer, err := g.ReadAnswer(ev.Answer)
+	switch {
+	case err != nil:
+		return nil, err.Error()
+	case ev.Signed != nil && string(answer) != string(ev.Signed.Answer):
+		return nil, fmt.Sprintf("what was signed is not the whole answer, which is %s: sign anew: %s", clip(string(answer), 1000), Verb(g.ID, OutcomePass))
+	}
+	return answer, ""
 }
 
 // Outcomes are what a person may say at the gate.

@@ -30,6 +30,8 @@ type Signed struct {
 	Digest  string    `json:"digest,omitempty"` // of what was reviewed
 	Nonce   string    `json:"nonce"`
 	Expires time.Time `json:"expires"`
+
+	Answer json.RawMessage `json:"answer,omitempty"`
 }
 
 // Configured: the settings the engine goes by were read, at start and on SIGHUP.
@@ -92,6 +94,8 @@ type HumanSay struct {
 
 	Gate    string `json:"gate,omitempty"`    // as it says itself: it has to be that of its name
 	Outcome string `json:"outcome,omitempty"` // so too
+
+	Answer json.RawMessage `json:"answer,omitempty"` // see Answered
 
 	Proven
 }
@@ -245,6 +249,8 @@ type Answered struct {
 	Written   time.Time `json:"written"`
 	DigestNow string    `json:"digest_now,omitempty"` // digest of what was reviewed, taken when the answer came
 	By        Actor     `json:"by"`
+
+	Answer json.RawMessage `json:"answer,omitempty"` // what a pass gives beside its words, as it came
 
 	Proven
 }

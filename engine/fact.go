@@ -409,6 +409,8 @@ type (
 
 		Feedback   string `json:"feedback,omitempty"`    // a person's words
 		LetThrough int    `json:"let_through,omitempty"` // by on_exhausted: after so many failures
+
+		Answer json.RawMessage `json:"answer,omitempty"` // a person's, held against the gate's schema
 	}
 	// RoundFailed: the gate did not.
 	RoundFailed struct {

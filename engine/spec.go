@@ -343,7 +343,7 @@ type Gate struct {
 	When         Cond
 	Reviewer     Reviewer
 	Restarts     *int
-	Answer       *Schema
+	Answer       *Schema // of the reviewer's answer; at level human of the one that a person's pass has to give
 	Outputs      []Output
 	Verdict      Verdict
 	VetoWindow   *Duration
@@ -356,7 +356,14 @@ type Gate struct {
 	Routes       []Route
 	MaxRetries   int    // max_failures, or max_retries: at least 1
 	OnExhausted  string // human, pass, a step or an end
+
+	// ReadAnswer completes a person's answer from the defaults of Answer and holds it against that; the error says what is
+	// missing or wrong, and how to give it. nil where Answer is.
+	ReadAnswer func(answer json.RawMessage) (json.RawMessage, error) `json:"-"`
 }
+
+// AsksAnswer says that a person's pass has to give an answer.
+func (g *Gate) AsksAnswer() bool { return g.Answer != nil && g.Reviewer.Level == LevelHuman }
 
 // Route is one outcome and where it leads: a step, an end or "human".
 type Route struct{ Outcome, To string }

@@ -154,7 +154,7 @@ func ReadAnswer(data []byte, by *engine.Schema) (json.RawMessage, error) {
 			return nil, fmt.Errorf("the answer: %w", err)
 		}
 	}
-	return encode(v)
+	return schema.Encode(v, MaxAnswer)
 }
 
 // conform fills v in from the schema's defaults, but for the top-level keys in never, and holds it against the schema.
@@ -176,20 +176,6 @@ func indented(raw json.RawMessage) string {
 		return string(raw)
 	}
 	return out.String()
-}
-
-// encode writes JSON with its keys in order and nothing escaped that need not be.
-func encode(v any) (json.RawMessage, error) {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, fmt.Errorf("the answer: %w", err)
-	}
-	if out.Len() > MaxAnswer {
-		return nil, fmt.Errorf("the answer: more than %d bytes with its defaults: give a shorter one", MaxAnswer)
-	}
-	return bytes.TrimSpace(out.Bytes()), nil
 }
 
 // AnswerStatus is what a step's answer says of the step itself: a Sentinel with the status failed or blocked and the

@@ -115,7 +115,7 @@ func readWhole(in VerdictInput, data []byte) (engine.Judgement, error) {
 			return engine.Judgement{}, fmt.Errorf("the verdict: %w", err)
 		}
 	}
-	whole, err := encode(v)
+	whole, err := schema.Encode(v, MaxAnswer)
 	if err != nil {
 		return engine.Judgement{}, err
 	}
@@ -264,7 +264,7 @@ func findings(f *strictjson.Fields) json.RawMessage {
 		}
 		out = append(out, one)
 	}
-	clean, err := encode(out)
+	clean, err := schema.Encode(out, MaxAnswer)
 	if err != nil {
 		f.Fault("findings", "%v", err)
 	}

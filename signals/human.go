@@ -2,6 +2,7 @@ package signals
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,8 @@ type Human struct {
 
 	Gate    string // which gate it says it is for, "" = not said
 	Outcome string // what it says was decided, "" = not said: the name decides, and has to agree
+
+	Answer json.RawMessage // an object, nil if none: what the gate asks for
 }
 
 // The endings of a decision's file. A name without one is text too.
@@ -31,7 +34,7 @@ const (
 
 // ParseHuman reads a decision. A name that ends in .json, and a text that begins
 // with {, is an object with feedback (or message, or text: one of them), verdict
-// (or outcome, or decision), gate, round, by and run, and nothing else;
+// (or outcome, or decision), gate, round, by, run and answer, and nothing else;
 // everything else is the words themselves, in UTF-8. An empty file is a decision
 // without words. The error says why the state is not Whole.
 //
@@ -82,7 +85,7 @@ func parseHumanJSON(data []byte) (Human, State, error) {
 	if err != nil {
 		return Human{}, state, fmt.Errorf("decision: %w", err)
 	}
-	known := append(append(humanWords(), humanOutcomes()...), "gate", "round", "run", "by")
+	known := append(append(humanWords(), humanOutcomes()...), "gate", "round", "run", "by", "answer")
 	f.Exactly(known...)
 	h := Human{
 		Round:   f.Int("round", 1, maxCounter),
@@ -90,6 +93,9 @@ func parseHumanJSON(data []byte) (Human, State, error) {
 		Run:     id(f, "run"),
 		Gate:    id(f, "gate"),
 		Outcome: saidOutcome(f),
+	}
+	if h.Answer = f.Raw("answer"); h.Answer != nil && h.Answer[0] != '{' {
+		f.Fault("answer", "want an object of its properties, such as {\"replicas\": 2}")
 	}
 	said := ""
 	for _, key := range humanWords() {
@@ -143,11 +149,11 @@ func noOther(f *strictjson.Fields, known []string) {
 	case len(names) == 1 && near != "":
 		f.Fault(all, "unknown key: did you mean %s?", near)
 	case len(names) == 1:
-		f.Fault(all, "unknown key: want feedback, verdict, gate, round, run or by")
+		f.Fault(all, "unknown key: want feedback, verdict, gate, round, run, by or answer")
 	case n > 0:
-		f.Fault(all, "and %d more: unknown keys: want feedback, verdict, gate, round, run or by", n)
+		f.Fault(all, "and %d more: unknown keys: want feedback, verdict, gate, round, run, by or answer", n)
 	case len(names) > 1:
-		f.Fault(all, "unknown keys: want feedback, verdict, gate, round, run or by")
+		f.Fault(all, "unknown keys: want feedback, verdict, gate, round, run, by or answer")
 	}
 }
 

@@ -1,6 +1,7 @@
 package signals
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -36,7 +37,7 @@ func TestParseHuman(t *testing.T) {
 		{"XG-1-fail.md", strings.Repeat("x", MaxBytes+1), Human{}, Bad, "more than 65536 bytes"},
 		{"XG-1-fail.md", strings.Repeat("x", MaxBytes), Human{Text: strings.Repeat("x", MaxBytes)}, Whole, ""},
 
-		{"XG-1-fail.json", `{"feedback":" no ","round":3,"by":"alice","run":"r-1","gate":"XG-1","verdict":"fail"}`, Human{"no", 3, "alice", "r-1", "XG-1", "fail"}, Whole, ""},
+		{"XG-1-fail.json", `{"feedback":" no ","round":3,"by":"alice","run":"r-1","gate":"XG-1","verdict":"fail"}`, Human{Text: "no", Round: 3, By: "alice", Run: "r-1", Gate: "XG-1", Outcome: "fail"}, Whole, ""},
 		{"XG-1-fail.json", `{"decision":"fail","outcome":"fail"}`, Human{Outcome: "fail"}, Whole, ""},
 		{"XG-1-fail.json", `{"outcome":"fail","verdict":null}`, Human{Outcome: "fail"}, Whole, ""},
 		{"XG-1-fail.json", `{"message":"no"}`, Human{Text: "no"}, Whole, ""},
@@ -49,7 +50,10 @@ func TestParseHuman(t *testing.T) {
 		{"XG-1-fail.json", `{"verdict":true}`, Human{}, Bad, "verdict: want a text, found true or false"},
 		{"XG-1-fail.json", `{"verdict":""}`, Human{}, Bad, "verdict: want an outcome, found an empty text"},
 		{"XG-1-fail.json", `{"gate":"../x"}`, Human{}, Bad, "gate: want an id"},
-		{"XG-1-fail.json", `{"feedback":"no","more":1}`, Human{}, Bad, `"more": unknown key: want feedback, verdict, gate, round, run or by`},
+		{"XG-1-fail.json", `{"feedback":"no","more":1}`, Human{}, Bad, `"more": unknown key: want feedback, verdict, gate, round, run, by or answer`},
+		{"XG-1-pass.json", `{"answer":{"replicas":2}}`, Human{Answer: json.RawMessage(`{"replicas":2}`)}, Whole, ""},
+		{"XG-1-pass.json", `{"answer":"web"}`, Human{}, Bad, "answer: want an object of its properties"},
+		{"XG-1-pass.json", `{"answer":{"n":1,"n":2}}`, Human{}, Bad, "twice"},
 		{"XG-1-pass.json", `{"passed":false}`, Human{}, Bad, `"passed": unknown key`},
 		{"XG-1-pass.json", `{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1}`, Human{}, Bad, "and 2 more: unknown keys: want"},
 		{"XG-1-fail.json", `{"verdict":"fail","verdict":"pass"}`, Human{}, Bad, "twice"},
@@ -63,7 +67,7 @@ func TestParseHuman(t *testing.T) {
 		{"XG-1-fail.json", `{"by":"` + strings.Repeat("b", maxBy+1) + `"}`, Human{}, Bad, "by: more than 256 bytes"},
 	} {
 		h, state, err := ParseHuman(c.name, []byte(c.in))
-		if h != c.want || state != c.state || (err == nil) != (state == Whole) || err != nil && !strings.Contains(err.Error(), c.why) {
+		if !reflect.DeepEqual(h, c.want) || state != c.state || (err == nil) != (state == Whole) || err != nil && !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s %.50q: %.80v %s %v; want %.80v %s %q", c.name, c.in, h, state, err, c.want, c.state, c.why)
 		}
 	}

@@ -2,9 +2,11 @@ package specs
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"gopkg.in/yaml.v3"
 
+	"sluice/engine"
 	"sluice/internal/schema"
 )
 
@@ -74,6 +76,25 @@ func (r *reader) json(n *yaml.Node, what string) (any, bool) {
 	}
 	v, ok := r.plain(n, what)
 	return v, ok
+}
+
+// readAnswer reads a person's answer at the gate by its schema; nil where it has none. What it says of a fault ends with how to
+// give the answer.
+func readAnswer(g *engine.Gate) func(json.RawMessage) (json.RawMessage, error) {
+	if g.Answer == nil {
+		return nil
+	}
+	return func(raw json.RawMessage) (json.RawMessage, error) {
+		s, err := schema.Compile(g.Answer.Source)
+		if err != nil {
+			return nil, fmt.Errorf("the schema of gate %s cannot be read: %w", g.ID, err)
+		}
+		answer, err := s.Person(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%w: `%s %s`", err, engine.Verb(g.ID, engine.OutcomePass), s.Example())
+		}
+		return answer, nil
+	}
 }
 
 // schemaText gives the content of a schema's file as a run keeps it, which is what answers are held against.

@@ -113,6 +113,7 @@ func (c *compiler) names() {
 		if enter(d.ID, "gate") {
 			c.gates[d.ID.value] = d
 			c.world.gates = append(c.world.gates, d.ID.value)
+			c.world.asked(c, d)
 		}
 	}
 	for _, d := range c.doc.Steps { // an implicit gate bears its step's id

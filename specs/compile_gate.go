@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"sluice/engine"
+	"sluice/internal/schema"
 )
 
 // gate compiles one gate.
@@ -27,6 +28,7 @@ func (c *compiler) gate(d *gateDoc) {
 	}
 	g.Restarts = c.restarts(d.Restarts, what+": restarts")
 	g.Answer = c.schema(d.Answer, what+": answer")
+	g.ReadAnswer = readAnswer(g)
 	g.Outputs = c.outputs(d.Outputs, inGate, what+": outputs")
 	g.Verdict = c.verdict(d, what)
 	if d.VetoWindow.set() {
@@ -301,10 +303,16 @@ func (c *compiler) human(d *gateDoc, g *engine.Gate, what string) {
 	if !human {
 		return
 	}
-	for key, n := range map[string]*yaml.Node{"verdict": d.Keys["verdict"], "answer": d.Keys["answer"]} {
-		if n != nil {
-			c.at(n, "%s: %s has no meaning at level human: the human's word decides", what, key)
+	if n := d.Keys["verdict"]; n != nil {
+		c.at(n, "%s: verdict has no meaning at level human: the human's word decides", what)
+	}
+	if g.Answer != nil && len(g.Answer.Source) > 0 {
+		if s, err := schema.Compile(g.Answer.Source); err == nil && len(s.Properties()) == 0 {
+			c.at(d.Answer.node, "%s: answer: at level human a person is asked for its properties, and it has none: give it `properties`", what)
 		}
+	}
+	if n := d.Keys["outputs"]; n != nil && g.Answer == nil && d.Answer.node == nil {
+		c.at(n, "%s: outputs are written from the answer, and at level human nobody gives one here: add `answer`, or remove them", what)
 	}
 	for _, key := range []string{"session", "rubric"} {
 		if d.Reviewer.has(key) {

@@ -14,6 +14,9 @@ import (
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/types"
 	"github.com/expr-lang/expr/vm"
+
+	"sluice/engine"
+	"sluice/internal/schema"
 )
 
 // Limits of one expression.
@@ -62,7 +65,40 @@ type world struct {
 	vars  []varDoc
 	steps []string
 	gates []string
-	tasks bool // some expression reads them
+	tasks bool                // some expression reads them
+	asks  map[string][]string // of a gate at level human whose schema is known: what its answer may have; none: it asks for none
+}
+
+// asked notes what a person's answer at the gate may have.
+func (w *world) asked(c *compiler, d *gateDoc) {
+	if d.Reviewer == nil || d.Reviewer.Level.value != engine.LevelHuman {
+		return
+	}
+	source := []byte(d.Answer.inline)
+	if d.Answer.path.set() {
+		if c.schemas == nil || badPath(d.Answer.path.value) != "" {
+			return
+		}
+		b, err := c.schemas(d.Answer.path.value)
+		if err != nil {
+			return // told where the gate is compiled
+		}
+		source = b
+	}
+	var names []string
+	if d.has("answer") {
+		s, err := schema.Compile(source)
+		if err != nil {
+			return
+		}
+		for _, p := range s.Properties() {
+			names = append(names, p.Name)
+		}
+	}
+	if w.asks == nil {
+		w.asks = map[string][]string{}
+	}
+	w.asks[d.ID.value] = names
 }
 
 func (w *world) varNames() (names []string) {
@@ -308,6 +344,7 @@ func (c *checker) Visit(node *ast.Node) {
 		c.name(n)
 	case *ast.MemberNode:
 		c.member(n)
+		c.answered(n)
 	}
 }
 
@@ -379,5 +416,36 @@ func (c *checker) member(n *ast.MemberNode) {
 			hint = ": it has " + strings.Join(known, ", ")
 		}
 		c.fault(property, "a %s has no %s%s", strings.TrimSuffix(root.Value, "s"), quote(property.Value), hint)
+	}
+	if id, ok := inner.Property.(*ast.StringNode); ok && root.Value == "gates" && property.Value == "answer" {
+		if names, known := c.world.asks[id.Value]; known && len(names) == 0 {
+			c.fault(property, "gate %s asks a person, and for no answer: give it `answer`", id.Value)
+		}
+	}
+}
+
+// answered checks which property is asked of a person's answer.
+func (c *checker) answered(n *ast.MemberNode) {
+	property, ok := n.Property.(*ast.StringNode)
+	answer, ok2 := n.Node.(*ast.MemberNode)
+	if !ok || !ok2 {
+		return
+	}
+	word, ok := answer.Property.(*ast.StringNode)
+	gate, ok2 := answer.Node.(*ast.MemberNode)
+	if !ok || !ok2 || word.Value != "answer" {
+		return
+	}
+	id, ok := gate.Property.(*ast.StringNode)
+	root, ok2 := gate.Node.(*ast.IdentifierNode)
+	if !ok || !ok2 || root.Value != "gates" || c.locals[root.Value] {
+		return
+	}
+	if names := c.world.asks[id.Value]; len(names) > 0 && !slices.Contains(names, property.Value) {
+		hint := c.near(property.Value, names)
+		if hint == "" {
+			hint = ": it has " + strings.Join(names, ", ")
+		}
+		c.fault(property, "the answer that gate %s asks for has no %s%s", id.Value, quote(property.Value), hint)
 	}
 }

@@ -231,6 +231,9 @@ func judge(g *engine.Gate) string {
 	case r.FromStep:
 		return r.Level + ": its step's own word"
 	}
+	if g.AsksAnswer() {
+		return r.Level + ", with an answer"
+	}
 	return r.Level
 }
 

@@ -150,7 +150,7 @@ type gateDoc struct {
 	When        exprDoc      `key:"when" doc:"A condition. False = the gate passes unjudged."`
 	Reviewer    *reviewerDoc `key:"reviewer" need:"yes" doc:"Who evaluates the gate."`
 	Restarts    countDoc     `key:"restarts" doc:"Reviewer launches after an inconclusive one. 1 if absent."`
-	Answer      answerDoc    `key:"answer" doc:"JSON Schema of the reviewer's answer, where it is more than a verdict."`
+	Answer      answerDoc    `key:"answer" doc:"JSON Schema of the reviewer's answer, where it is more than a verdict; at level human of the answer that a person's pass has to give."`
 	Outputs     outputsDoc   `key:"outputs" doc:"Files the engine writes from the review: path: expression."`
 	Verdict     verdictDoc   `key:"verdict" doc:"outcome: condition, the first that holds; or one expression that gives the outcome's name. Absent: the reviewer's own word."`
 	VetoWindow  spanDoc      `key:"veto_window" doc:"How long a notify gate pauses for a veto, as 30s."`

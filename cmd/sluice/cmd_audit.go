@@ -14,6 +14,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/approval"
 	"sluice/internal/words"
 	"sluice/journal"
 	"sluice/specs"
@@ -64,6 +65,8 @@ type audited struct {
 
 	Point  int64  `json:"record,omitempty"` // of a checkpoint
 	Signed string `json:"signed,omitempty"` // by whom, and when
+
+	Answers int `json:"signed_answers,omitempty"` // whose signatures were looked at
 
 	Unpassed     []unpassed `json:"let_through,omitempty"`      // what the record says went on without a pass
 	MoreUnpassed int        `json:"let_through_more,omitempty"` // older ones that are left out
@@ -125,6 +128,10 @@ func (a *app) auditVerify(ctx context.Context, args, against []string, signers s
 	if err != nil {
 		return err
 	}
+	known, err := approval.Store{State: p.state}.Load()
+	if err != nil {
+		return err
+	}
 	unsigned := slices.ContainsFunc(list, func(l audited) bool { return !l.OK })
 	rep, err := journal.Verify(p.state, journal.Options{}, points...)
 	list = append([]audited{{What: "journal", OK: err == nil, Lines: rep.Records, Sum: rep.LastSum, Why: errText(err)}}, list...)
@@ -151,10 +158,14 @@ func (a *app) auditVerify(ctx context.Context, args, against []string, signers s
 			continue
 		}
 		l := audited{What: daemon.ExportName(w)}
-		x, err := journal.VerifyExport(file, p.state, l.seesUnpassed(daemon.KeepAudit(w)), journal.Options{})
+		by := signatures{list: known, answer: map[string]string{}}
+		x, err := journal.VerifyExport(file, p.state, by.sees(l.seesUnpassed(daemon.KeepAudit(w))), journal.Options{})
 		var f *journal.Fault
 		behind := errors.As(err, &f) && f.Kind == journal.FaultBehind
-		l.OK, l.Lines, l.Why = err == nil || behind, x.Lines, errText(err)
+		l.OK, l.Lines, l.Why, l.Answers = err == nil || behind, x.Lines, errText(err), by.n
+		if l.OK && by.why != "" {
+			l.OK, l.Why, unsigned = false, by.why, true
+		}
 		list = append(list, l)
 		bad = bad || err != nil && !behind
 	}

@@ -31,13 +31,17 @@ type decision struct {
 	life             time.Duration // of the signature; 0 = the default
 	at               *daemon.GateStatus
 	proof            string // the signed text
+
+	answers []string        // NAME=VALUE, or the whole answer as JSON
+	answer  json.RawMessage // what is given beside the words
 }
 
 func (a *app) passCommand() *cobra.Command {
 	return a.decisionCommand("pass GATE", engine.OutcomePass, "let the work at a gate through",
 		`Says that the work a gate holds may go on. It counts for what is there now: if the files have
-changed since the gate asked, the work is checked and you are asked anew.`,
-		"sluice pass XG-2-end\nsluice pass XG-2-end -m \"good; mind the log level\"")
+changed since the gate asked, the work is checked and you are asked anew. Where the gate asks for an
+answer, -a gives it; without -a you are asked for one property after the other.`,
+		"sluice pass XG-2-end\nsluice pass XG-2-end -m \"good; mind the log level\"\nsluice pass XG-2-end -a replicas=2 -a name=web")
 }
 
 func (a *app) failCommand() *cobra.Command {
@@ -84,6 +88,9 @@ func (a *app) decisionCommand(use, outcome, short, long, example string) *cobra.
 		},
 	}
 	cmd.Flags().StringVarP(&d.text, "message", "m", "", "the reason, in `WORDS`; - reads standard input")
+	if outcome == engine.OutcomePass || outcome == "" {
+		cmd.Flags().StringArrayVarP(&d.answers, "answer", "a", nil, "the answer that the gate asks for: `NAME=VALUE` of each property, or the whole as JSON")
+	}
 	cmd.Flags().StringVar(&d.run, "run", "", "the `RUN` that is meant, where several wait at one gate")
 	cmd.Flags().IntVar(&d.round, "round", 0, "only if it is the gate's round `N` (as show said)")
 	cmd.Flags().StringVar(&d.key, "key", "", "sign with the key in `FILE`; else one of the approvers' that is at hand")
@@ -152,16 +159,19 @@ func (a *app) decide(ctx context.Context, p *place, d decision) error {
 	s, ok := v.(service)
 	if !served || !ok {
 		v.Close() // the lock goes with it
-		if err := a.proof(ctx, p, &d); err != nil || d.out != "" {
-			return err
-		}
-		return a.leave(p, d)
+	} else {
+		defer s.Close()
 	}
-	defer s.Close()
+	if err := a.answerOf(ctx, &d); err != nil {
+		return err
+	}
 	if err := a.proof(ctx, p, &d); err != nil || d.out != "" {
 		return err
 	}
-	done, err := s.Do(ctx, engine.Answered{Gate: d.gate, Run: d.run, Round: d.round, Outcome: d.outcome, Text: d.text, Proven: engine.Proven{Proof: d.proof}}, "command")
+	if !served || !ok {
+		return a.leave(p, d)
+	}
+	done, err := s.Do(ctx, engine.Answered{Gate: d.gate, Run: d.run, Round: d.round, Outcome: d.outcome, Text: d.text, Answer: d.answer, Proven: engine.Proven{Proof: d.proof}}, "command")
 	if err != nil {
 		return err
 	}
@@ -272,6 +282,9 @@ func (d decision) file() ([]byte, error) {
 	}
 	if d.run != "" {
 		say["run"] = d.run
+	}
+	if len(d.answer) > 0 {
+		say["answer"] = d.answer
 	}
 	return json.Marshal(say)
 }

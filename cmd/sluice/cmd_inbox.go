@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,17 +37,21 @@ since when, and what to type. Repos that nobody serves now are read from their j
 
 // waiting is one thing that waits for a person.
 type waiting struct {
-	Repo   string    `json:"repo"`
-	Run    string    `json:"run"`
-	For    string    `json:"child_of,omitempty"` // of a run that is done for another: its task, and that run
-	Kind   string    `json:"kind"`               // human, window, offer, paused
-	Step   string    `json:"step,omitempty"`
-	Gate   string    `json:"gate,omitempty"`
-	Name   string    `json:"name,omitempty"`
-	Why    string    `json:"why,omitempty"`
-	Look   string    `json:"look_for,omitempty"` // of a gate: its reviewer.prompt
-	Stub   bool      `json:"stubbed,omitempty"`  // stand-ins play the run's agents
-	Trust  string    `json:"trust,omitempty"`    // what stands between its agents and its gates
+	Repo string `json:"repo"`
+	Run  string `json:"run"`
+	For  string `json:"child_of,omitempty"` // of a run that is done for another: its task, and that run
+	Kind string `json:"kind"`               // human, window, offer, paused
+	Step string `json:"step,omitempty"`
+	Gate string `json:"gate,omitempty"`
+	Name string `json:"name,omitempty"`
+	Why  string `json:"why,omitempty"`
+	Look string `json:"look_for,omitempty"` // of a gate: its reviewer.prompt
+
+	AnswerSchema   json.RawMessage `json:"answer_schema,omitempty"`   // of the answer that a pass may give
+	AnswerRequired bool            `json:"answer_required,omitempty"` // a pass without one does not count
+
+	Stub   bool      `json:"stubbed,omitempty"` // stand-ins play the run's agents
+	Trust  string    `json:"trust,omitempty"`   // what stands between its agents and its gates
 	Since  time.Time `json:"since,omitzero"`
 	Until  time.Time `json:"until,omitzero"`
 	Served bool      `json:"served"`
@@ -189,6 +194,7 @@ func waitsOf(st daemon.Status, served bool) []waiting {
 			for _, g := range gatesOfRun(r) {
 				if g.ID == w.Gate {
 					i.Name, i.Why = g.Name, g.Why
+					i.AnswerSchema, i.AnswerRequired = g.AnswerSchema, g.AnswerRequired
 				}
 			}
 			out = append(out, i)

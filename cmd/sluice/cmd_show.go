@@ -18,7 +18,9 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/form"
 	"sluice/internal/press"
+	"sluice/internal/schema"
 	"sluice/internal/tree"
 	"sluice/internal/words"
 	"sluice/notify"
@@ -363,7 +365,11 @@ func (a *app) printShow(sh *shown) {
 
 // decideWords is what a person may type at a gate.
 func decideWords(g daemon.GateStatus) string {
-	out := []string{"sluice pass " + g.ID, "sluice fail " + g.ID + " -m \"…\""}
+	pass := "sluice pass " + g.ID
+	if s, err := schema.Compile(g.AnswerSchema); g.AnswerRequired && err == nil {
+		pass += " " + clean(s.Example())
+	}
+	out := []string{pass, "sluice fail " + g.ID + " -m \"…\""}
 	for _, o := range g.Outcomes {
 		if o != engine.OutcomePass && o != engine.OutcomeFail && o != engine.OutcomeVeto {
 			out = append(out, "sluice decide "+g.ID+" "+o)
@@ -470,6 +476,14 @@ func (a *app) printChanged(sh *shown) {
 
 func (a *app) printVerdict(sh *shown, g *daemon.GateStatus) {
 	a.text("look for", sh.LookFor)
+	if len(g.AnswerSchema) > 0 && g.AnswerRequired {
+		if f, err := form.New(g.AnswerSchema); err == nil {
+			a.text("asks for", strings.Join(f.Questions(), "\n"))
+		}
+	}
+	if len(g.Answer) > 0 {
+		a.text("answer", readable(g.Answer))
+	}
 	if len(g.Rounds) == 0 {
 		return
 	}

@@ -199,7 +199,7 @@ func (h *topHost) Sign(ctx context.Context, root string, g daemon.GateStatus, ev
 	if err != nil {
 		return "", err
 	}
-	d := decision{gate: ev.Gate, run: ev.Run, round: ev.Round, outcome: ev.Outcome, text: ev.Text, at: &g}
+	d := decision{gate: ev.Gate, run: ev.Run, round: ev.Round, outcome: ev.Outcome, text: ev.Text, answer: ev.Answer, at: &g}
 	err = h.a.proof(ctx, p, &d)
 	return d.proof, err
 }

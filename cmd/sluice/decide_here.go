@@ -9,6 +9,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/form"
 	"sluice/internal/press"
 )
 
@@ -77,7 +78,7 @@ func (a *app) decideHere(ctx context.Context, p *place, sh *shown) error {
 		case k == "s" && sh.Attempt != nil && sh.Attempt.N > 1:
 			err = a.printSince(ctx, p, sh)
 		case outcomeHere(g, k) != "":
-			d.outcome, d.text = h.decides(sh, outcomeHere(g, k))
+			d.outcome, d.text, d.answer = h.decides(ctx, sh, outcomeHere(g, k))
 		default:
 			a.print("%s", a.paint(dim, "nothing was decided"))
 			return nil
@@ -156,12 +157,12 @@ func (h *hand) key(what string) (k string, err error) {
 }
 
 // decides has a decision ended that a key begins: a pass by Enter, the others by words. "" = nothing was decided.
-func (h *hand) decides(sh *shown, outcome string) (decided, text string) {
+func (h *hand) decides(ctx context.Context, sh *shown, outcome string) (decided, text string, answer []byte) {
 	a := h.a
 	why := h.guard.Begin("keys")
 	if why != "" {
 		a.print("%s", a.paint(dim, why))
-		return "", ""
+		return "", "", nil
 	}
 	if outcome != engine.OutcomePass {
 		began := a.now()
@@ -172,20 +173,30 @@ func (h *hand) decides(sh *shown, outcome string) (decided, text string) {
 			why = "the words came in one go with the key"
 		}
 		if why == "" {
-			return outcome, text
+			return outcome, text, nil
 		}
-	} else if why = h.confirms(sh); why == "" {
-		return outcome, ""
+		a.print("%s", a.paint(dim, "nothing was decided: "+why))
+		return "", "", nil
 	}
-	a.print("%s", a.paint(dim, "nothing was decided: "+why))
-	return "", ""
+	if g := sh.Gate; g.AnswerRequired {
+		var err error
+		if answer, err = a.fillIn(ctx, g.ID, g.AnswerSchema); err != nil {
+			a.note("%s", oneLine(err.Error()))
+			return "", "", nil
+		}
+	}
+	if why = h.confirms(sh, answer); why != "" {
+		a.print("%s", a.paint(dim, "nothing was decided: "+why))
+		return "", "", nil
+	}
+	return outcome, "", answer
 }
 
 // confirms asks whether a pass is meant, and says why it was not confirmed.
-func (h *hand) confirms(sh *shown) (why string) {
+func (h *hand) confirms(sh *shown, answer []byte) (why string) {
 	a, g := h.a, sh.Gate
 	pass := press.Pass{Run: sh.Run, Gate: g.ID, GateName: g.Name, Round: g.Round,
-		Step: sh.Step, StepName: sh.StepName, Content: g.Reviewed}
+		Step: sh.Step, StepName: sh.StepName, Content: g.Reviewed, Answer: form.Shown(answer)}
 	a.print("%s", a.paint(yellow, pass.Question()))
 	fmt.Fprintf(a.out, "%s ", a.paint(bold, press.AnswersHere))
 	k, err := h.key("sure")

@@ -9,6 +9,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/form"
 	"sluice/internal/words"
 )
 
@@ -314,7 +315,11 @@ func sayHuman(f engine.Fact) (said, bool) {
 	case engine.SignatureUsed:
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: fmt.Sprintf("%s signed by %s with %s", f.Outcome, f.By.Who, f.By.Key), style: dim}, true
 	case engine.RoundPassed:
-		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because("passed by "+byWords(f.ByKind, f.By), cmp.Or(f.Feedback, f.Text)), style: green, key: true}, true
+		by := "passed by " + byWords(f.ByKind, f.By)
+		if gave := form.Shown(f.Answer); gave != "" {
+			by += " with " + gave
+		}
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because(by, cmp.Or(f.Feedback, f.Text)), style: green, key: true}, true
 	case engine.RoundFailed:
 		outcome := f.Outcome
 		if outcome == engine.OutcomeFail {

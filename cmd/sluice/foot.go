@@ -18,6 +18,9 @@ func (sc *screen) of(r *daemon.RunStatus) string {
 	return " of " + clean(r.Child.Title())
 }
 
+// formRows is how many rows a question of a form takes.
+const formRows = 5
+
 // foot is what one may type now.
 func (sc *screen) foot(width int, now time.Time) []string {
 	a := sc.a
@@ -28,11 +31,18 @@ func (sc *screen) foot(width int, now time.Time) []string {
 	switch {
 	case sc.typing:
 		text := string(sc.words)
-		prompt := fmt.Sprintf("%s %s #%d: what is wrong? ", sc.verb, clean(sc.about.gate), sc.about.round)
+		prompt, enter := fmt.Sprintf("%s %s #%d: what is wrong? ", sc.verb, clean(sc.about.gate), sc.about.round), "Enter sends it, Esc goes back"
+		if sc.form != nil {
+			prompt, enter = "▸ ", "Enter takes it, or what stands in brackets; Esc goes back: nothing is decided"
+			asks := top.Wrap(fmt.Sprintf("%s #%d asks: %s", clean(sc.about.gate), sc.about.round, sc.form.Question()), width-1)
+			for _, l := range asks[:min(len(asks), formRows)] {
+				out = append(out, a.paint(yellow, l))
+			}
+		}
 		for len([]rune(text)) > 0 && len(prompt)+len([]rune(text)) > width-3 {
 			text = string([]rune(text)[1:]) // its end is what is typed at
 		}
-		return append(out, a.paint(dim, "Enter sends it, Esc goes back"), a.paint(yellow, prompt)+text+"▏")
+		return append(out, a.paint(dim, enter), a.paint(yellow, prompt)+text+"▏")
 	case sc.sure != nil:
 		for _, l := range top.Wrap(sc.sure.question, width-1) {
 			out = append(out, a.paint(yellow, l))

@@ -9,6 +9,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/form"
 	"sluice/internal/press"
 )
 
@@ -54,7 +55,7 @@ func (sc *screen) press(ctx context.Context, in typed) error {
 // write edits the words; Enter sends them.
 func (sc *screen) write(ctx context.Context, k press.Key) {
 	if sc.guard.Rushed() {
-		sc.typing, sc.words = false, nil
+		sc.typing, sc.words, sc.form = false, nil, nil
 		sc.tell("several keys at once decide nothing")
 		return
 	}
@@ -64,7 +65,7 @@ func (sc *screen) write(ctx context.Context, k press.Key) {
 			sc.add(r)
 		}
 	case k.Text == keyEscape:
-		sc.typing, sc.words = false, nil
+		sc.typing, sc.words, sc.form = false, nil, nil
 	case r == '\r' || r == '\n':
 		sc.send(ctx)
 	case r == keyErase || r == keyBack:
@@ -89,7 +90,7 @@ func (sc *screen) add(r rune) {
 // send sends the words. An Enter that was pasted with them is part of them.
 func (sc *screen) send(ctx context.Context) {
 	text := strings.TrimSpace(string(sc.words))
-	if text == "" {
+	if text == "" && sc.form == nil {
 		return
 	}
 	if why := sc.guard.Ends(sc.offer()); why != "" {
@@ -97,12 +98,40 @@ func (sc *screen) send(ctx context.Context) {
 		sc.tell("%s: press Enter again", why)
 		return
 	}
+	if sc.form != nil {
+		sc.fillIn(text)
+		return
+	}
 	verb, kind := sc.verb, "human"
 	if verb == engine.OutcomeVeto {
 		kind = "window"
 	}
 	sc.typing, sc.words = false, nil
-	sc.answer(ctx, kind, sc.about, verb, text)
+	sc.answer(ctx, kind, sc.about, verb, text, nil)
+}
+
+// fillIn takes a line of the answer; behind the last one it asks whether the pass is meant.
+func (sc *screen) fillIn(line string) {
+	sc.words = nil
+	if why := sc.form.Take(line); why != "" {
+		sc.tell("%s", why)
+		return
+	}
+	sc.note = ""
+	if !sc.form.Done() {
+		return
+	}
+	answer, err := sc.form.Answer()
+	sc.typing, sc.form = false, nil
+	g, run := sc.gate("human", sc.about.is)
+	switch {
+	case err != nil:
+		sc.tell("nothing was decided: %s", err)
+	case g == nil:
+		sc.tell("it does not ask any more: nothing was decided")
+	default:
+		sc.sure = &sure{sc.about, passOf(run, g, answer).Question(), answer}
+	}
 }
 
 // confirm takes the key at the question whether a pass is meant.
@@ -115,7 +144,7 @@ func (sc *screen) confirm(ctx context.Context, k string) {
 	case why != "":
 		sc.tell("nothing was decided: %s", why)
 	default:
-		sc.answer(ctx, "human", sure.about, engine.OutcomePass, "")
+		sc.answer(ctx, "human", sure.about, engine.OutcomePass, "", sure.answer)
 	}
 }
 
@@ -176,7 +205,16 @@ func (sc *screen) decides(k string) bool {
 	sc.note = ""
 	switch k {
 	case "p":
-		sc.sure = &sure{aboutOf(run, g), passOf(run, g).Question()}
+		if g.AnswerRequired {
+			f, err := form.New(g.AnswerSchema)
+			if err != nil {
+				sc.tell("the schema of the answer cannot be read: %s", err)
+				return true
+			}
+			sc.typing, sc.verb, sc.about, sc.form = true, engine.OutcomePass, aboutOf(run, g), f
+			return true
+		}
+		sc.sure = &sure{aboutOf(run, g), passOf(run, g, nil).Question(), nil}
 	case "f":
 		sc.typing, sc.verb, sc.about = true, engine.OutcomeFail, aboutOf(run, g)
 	case "v":
@@ -189,11 +227,12 @@ func (sc *screen) decides(k string) bool {
 type sure struct {
 	about    about
 	question string
+	answer   []byte
 }
 
 // passOf is what a pass of a gate is about.
-func passOf(run *daemon.RunStatus, g *daemon.GateStatus) press.Pass {
-	out := press.Pass{Run: run.ID, Gate: g.ID, GateName: g.Name, Round: g.Round, Content: g.Reviewed}
+func passOf(run *daemon.RunStatus, g *daemon.GateStatus, answer []byte) press.Pass {
+	out := press.Pass{Run: run.ID, Gate: g.ID, GateName: g.Name, Round: g.Round, Content: g.Reviewed, Answer: form.Shown(answer)}
 	for _, s := range run.Steps {
 		for _, x := range s.Gates {
 			if x.ID == g.ID {
@@ -229,6 +268,8 @@ func (sc *screen) meant() func(*daemon.RunStatus, *daemon.GateStatus) bool {
 // offer names all that keys decide on the screen as it is.
 func (sc *screen) offer() string {
 	switch {
+	case sc.form != nil:
+		return fmt.Sprint(sc.form.At(), sc.about)
 	case sc.typing:
 		return fmt.Sprint(sc.verb, sc.about)
 	case sc.sure != nil:

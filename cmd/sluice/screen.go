@@ -16,6 +16,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/form"
 	"sluice/internal/press"
 	"sluice/internal/top"
 )
@@ -62,15 +63,16 @@ type screen struct {
 	run    daemon.RunStatus
 	kids   []daemon.RunStatus // those that are done for it, and for one another: the live ones
 	health string
-	typing bool     // words for a fail or a veto are typed
-	verb   string   // fail or veto
-	about  about    // the round they are for
-	words  []rune   // typed so far
-	sure   *sure    // a pass that waits for Enter
-	page   []string // show's text, nil = the run itself
-	paged  about    // the round that it shows
-	top    int      // first line of the page
-	note   string   // the answer to the last key
+	typing bool       // words for a fail or a veto are typed
+	verb   string     // fail or veto
+	about  about      // the round they are for
+	words  []rune     // typed so far
+	form   *form.Form // of the answer that a pass gives, while it is typed
+	sure   *sure      // a pass that waits for Enter
+	page   []string   // show's text, nil = the run itself
+	paged  about      // the round that it shows
+	top    int        // first line of the page
+	note   string     // the answer to the last key
 	noted  time.Time
 	rung   map[string]bool // rounds the bell was rung for
 }
@@ -325,7 +327,7 @@ func (sc *screen) tell(format string, args ...any) {
 }
 
 // answer gives a person's word for a round, where that still asks.
-func (sc *screen) answer(ctx context.Context, kind string, at about, outcome, text string) {
+func (sc *screen) answer(ctx context.Context, kind string, at about, outcome, text string, answer []byte) {
 	if g, _ := sc.gate(kind, at.is); g == nil {
 		sc.tell("it does not ask any more: nothing was decided")
 		return
@@ -334,7 +336,7 @@ func (sc *screen) answer(ctx context.Context, kind string, at about, outcome, te
 		sc.tell("%s", err)
 		return
 	}
-	done, err := sc.s.Do(ctx, engine.Answered{Gate: at.gate, Run: at.run, Round: at.round, Outcome: outcome, Text: text}, "terminal")
+	done, err := sc.s.Do(ctx, engine.Answered{Gate: at.gate, Run: at.run, Round: at.round, Outcome: outcome, Text: text, Answer: answer}, "terminal")
 	switch {
 	case err != nil:
 		sc.tell("%s", err)

@@ -34,7 +34,7 @@ func knownOf(r daemon.RunStatus, st daemon.StepStatus) *engine.Env {
 		}
 		env.Steps[s.ID] = known
 		for _, g := range s.Gates {
-			env.Gates[g.ID] = engine.GateEnv{Verdict: g.Outcome, Feedback: g.Feedback}
+			env.Gates[g.ID] = engine.GateEnv{Answer: decoded(g.Answer), Verdict: g.Outcome, Feedback: g.Feedback}
 		}
 	}
 	return env

@@ -104,7 +104,7 @@ func (a *app) toSign(p *place, d *decision, g *daemon.GateStatus) (text []byte, 
 	nonce := make([]byte, 16)
 	_, _ = rand.Read(nonce) // it ends the program where it fails
 	text = approval.Approval{Repo: p.id, Run: d.run, Gate: d.gate, Round: g.Round, Decision: d.outcome, Reviewed: g.Reviewed,
-		Nonce: hex.EncodeToString(nonce), Expires: until, Words: d.text}.Text()
+		Nonce: hex.EncodeToString(nonce), Expires: until, Words: d.text, Answer: string(d.answer)}.Text()
 	if _, err := approval.ParseApproval(text); err != nil {
 		return nil, until, failed("write it in plain words", "it cannot be written down to be signed: %v", err)
 	}

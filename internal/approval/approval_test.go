@@ -37,7 +37,12 @@ func TestApprovalText(t *testing.T) {
 	if a.Words = Words(a.Words); err != nil || got != a {
 		t.Errorf("%+v %v, want %+v", got, err, a)
 	}
-	a.Words, a.Reviewed = "", ""
+	a.Answer = `{"name":"a: b","replicas":2,"text":"` + strings.Repeat("x", 2000) + `"}`
+	want = strings.Replace(strings.Replace(want, "approval 1", "approval 2", 1), "00Z\n", "00Z\nanswer: "+a.Answer+"\n", 1)
+	if got, err := ParseApproval(a.Text()); err != nil || got != a || string(a.Text()) != want || !Looks(a.Text()) {
+		t.Errorf("%+v %v, want %+v", got, err, a)
+	}
+	a.Words, a.Reviewed, a.Answer = "", "", ""
 	if got, err := ParseApproval(a.Text()); err != nil || got != a {
 		t.Errorf("%+v %v, want %+v", got, err, a)
 	}
@@ -47,23 +52,28 @@ func TestApprovalText(t *testing.T) {
 func TestApprovalTextOther(t *testing.T) {
 	good := string(anApproval().Text())
 	for name, bad := range map[string]string{
-		"another head":     strings.Replace(good, "approval 1", "approval 2", 1),
-		"a line more":      strings.Replace(good, "gate:", "also: x\ngate:", 1),
-		"a line doubled":   strings.Replace(good, "gate: XG-1-2\n", "gate: XG-1-2\ngate: XG-1-3\n", 1),
-		"a line less":      strings.Replace(good, "gate: XG-1-2\n", "", 1),
-		"round 0":          strings.Replace(good, "round: 3", "round: 0", 1),
-		"round 03":         strings.Replace(good, "round: 3", "round: 03", 1),
-		"round +3":         strings.Replace(good, "round: 3", "round: +3", 1),
-		"a short nonce":    strings.Replace(good, "nonce: 0a", "nonce: ", 1),
-		"an odd nonce":     strings.Replace(good, "nonce: 0a", "nonce: 0A", 1),
-		"a local time":     strings.Replace(good, "00Z", "00+01:00", 1),
-		"fractions":        strings.Replace(good, "00Z", "00.5Z", 1),
-		"space at the end": good + " ",
-		"words run on":     strings.Replace(good, "\n\nwell", "\nwell", 1),
-		"a NUL":            strings.Replace(good, "well", "we\x00ll", 1),
-		"no UTF-8":         strings.Replace(good, "well", "we\xffll", 1),
-		"much":             good + strings.Repeat("x", MaxBytes),
-		"a checkpoint":     string(Checkpoint{Repo: "r", Seq: 1, Sum: "ab", At: time.Now()}.Text()),
+		"another head":        strings.Replace(good, "approval 1", "approval 3", 1),
+		"a line more":         strings.Replace(good, "gate:", "also: x\ngate:", 1),
+		"a line doubled":      strings.Replace(good, "gate: XG-1-2\n", "gate: XG-1-2\ngate: XG-1-3\n", 1),
+		"a line less":         strings.Replace(good, "gate: XG-1-2\n", "", 1),
+		"an answer":           strings.Replace(good, "00Z\n", "00Z\nanswer: {}\n", 1),
+		"no answer":           strings.Replace(good, "approval 1", "approval 2", 1),
+		"answer: a list":      strings.Replace(strings.Replace(good, "approval 1", "approval 2", 1), "00Z\n", "00Z\nanswer: [1]\n", 1),
+		"answer twice":        strings.Replace(strings.Replace(good, "approval 1", "approval 2", 1), "00Z\n", "00Z\nanswer: {}\nanswer: {}\n", 1),
+		"answer: a key twice": strings.Replace(strings.Replace(good, "approval 1", "approval 2", 1), "00Z\n", "00Z\nanswer: {\"a\":1,\"a\":2}\n", 1),
+		"round 0":             strings.Replace(good, "round: 3", "round: 0", 1),
+		"round 03":            strings.Replace(good, "round: 3", "round: 03", 1),
+		"round +3":            strings.Replace(good, "round: 3", "round: +3", 1),
+		"a short nonce":       strings.Replace(good, "nonce: 0a", "nonce: ", 1),
+		"an odd nonce":        strings.Replace(good, "nonce: 0a", "nonce: 0A", 1),
+		"a local time":        strings.Replace(good, "00Z", "00+01:00", 1),
+		"fractions":           strings.Replace(good, "00Z", "00.5Z", 1),
+		"space at the end":    good + " ",
+		"words run on":        strings.Replace(good, "\n\nwell", "\nwell", 1),
+		"a NUL":               strings.Replace(good, "well", "we\x00ll", 1),
+		"no UTF-8":            strings.Replace(good, "well", "we\xffll", 1),
+		"much":                good + strings.Repeat("x", MaxBytes),
+		"a checkpoint":        string(Checkpoint{Repo: "r", Seq: 1, Sum: "ab", At: time.Now()}.Text()),
 	} {
 		if bad == good {
 			t.Fatalf("%s: is the good one", name)

@@ -166,6 +166,27 @@ func (l List) WasRevoked(fingerprint string) (Revoked, bool) {
 	return Revoked{}, false
 }
 
+// Holds checks the signature of a text that counted once: by whose key it is, which may have been revoked since.
+func (l List) Holds(data []byte, namespace string) (text []byte, key string, err error) {
+	text, armored, err := Split(data)
+	if err != nil {
+		return nil, "", err
+	}
+	sig, err := parseSignature(armored)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := sig.check(text, namespace); err != nil {
+		return nil, "", err
+	}
+	key = ssh.FingerprintSHA256(sig.key)
+	_, known := l.Find(key)
+	if _, was := l.WasRevoked(key); !known && !was {
+		return nil, "", fmt.Errorf("key %s is not known, and was not revoked: sluice keys ls lists those that are", key)
+	}
+	return text, key, nil
+}
+
 // Verify checks a signed text: it gives the text and who signed it. The error says why it does not count, and what to do.
 func (l List) Verify(data []byte, namespace string) (text []byte, by Signer, err error) {
 	text, armored, err := Split(data)

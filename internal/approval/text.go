@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"sluice/internal/strictjson"
 )
 
 // Namespaces of the signatures: one made for the one is worth nothing for the other.
@@ -26,8 +28,12 @@ const (
 // The first lines. A later form has another number.
 const (
 	headApproval   = "sluice approval 1"
+	headAnswer     = "sluice approval 2" // with an answer
 	headCheckpoint = "sluice checkpoint 1"
 )
+
+// answerLine is the line that has the answer. It may be as long as the text.
+const answerLine = "answer"
 
 // none stands where a value is empty.
 const none = "-"
@@ -43,13 +49,21 @@ type Approval struct {
 	Nonce    string // random: the approval counts once
 	Expires  time.Time
 	Words    string // the words given with it
+	Answer   string // what a pass gives beside them: JSON on one line; "" = nothing
 }
 
 // Text is what is signed.
 func (a Approval) Text() []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\nrepo: %s\nrun: %s\ngate: %s\nround: %d\ndecision: %s\nreviewed: %s\nnonce: %s\nexpires: %s\n", headApproval,
+	head := headApproval
+	if a.Answer != "" {
+		head = headAnswer
+	}
+	fmt.Fprintf(&b, "%s\nrepo: %s\nrun: %s\ngate: %s\nround: %d\ndecision: %s\nreviewed: %s\nnonce: %s\nexpires: %s\n", head,
 		a.Repo, a.Run, a.Gate, a.Round, a.Decision, orNone(a.Reviewed), a.Nonce, stamp(a.Expires))
+	if a.Answer != "" {
+		b.WriteString(answerLine + ": " + a.Answer + "\n")
+	}
 	if w := Words(a.Words); w != "" {
 		b.WriteString("\n" + w + "\n")
 	}
@@ -63,11 +77,18 @@ func Words(s string) string {
 
 // ParseApproval reads what Text wrote, and nothing else: each text has one reading.
 func ParseApproval(text []byte) (Approval, error) {
-	f, words, err := fields(text, headApproval, "repo", "run", "gate", "round", "decision", "reviewed", "nonce", "expires")
+	head, names := headApproval, []string{"repo", "run", "gate", "round", "decision", "reviewed", "nonce", "expires"}
+	if bytes.HasPrefix(text, []byte(headAnswer+"\n")) {
+		head, names = headAnswer, append(names, answerLine)
+	}
+	f, words, err := fields(text, head, names...)
+	if err == nil && head == headAnswer {
+		err = strictjson.Object([]byte(f[answerLine]), MaxBytes)
+	}
 	if err != nil {
 		return Approval{}, fmt.Errorf("approval: %w", err)
 	}
-	a := Approval{Repo: f["repo"], Run: f["run"], Gate: f["gate"], Decision: f["decision"], Reviewed: f["reviewed"], Nonce: f["nonce"], Words: Words(words)}
+	a := Approval{Repo: f["repo"], Run: f["run"], Gate: f["gate"], Decision: f["decision"], Reviewed: f["reviewed"], Nonce: f["nonce"], Words: Words(words), Answer: f[answerLine]}
 	if a.Reviewed == none {
 		a.Reviewed = ""
 	}
@@ -140,7 +161,7 @@ func fields(text []byte, head string, names ...string) (map[string]string, strin
 		var line string
 		line, rest, _ = strings.Cut(rest, "\n")
 		value, ok := strings.CutPrefix(line, name+": ")
-		if !ok || value == "" || len(value) > maxField {
+		if !ok || value == "" || len(value) > maxField && name != answerLine {
 			return nil, "", fmt.Errorf("%s: its line is missing, empty or too long", name)
 		}
 		out[name] = value

@@ -35,7 +35,7 @@ const (
 type askedAt struct {
 	run, gate, state string
 	n                int
-	signed           bool
+	signed, asks     bool
 }
 
 // slot names the place on the desktop that a round's notices take, one after the other.
@@ -46,7 +46,7 @@ func slot(run, gate string, n int) string { return run + "/" + gate + "#" + strc
 func (e *Executor) Asked(run string, rounds []daemon.AskedRound) {
 	now := map[string]askedAt{}
 	for _, q := range rounds {
-		now[slot(run, q.Gate, q.N)] = askedAt{run: run, gate: q.Gate, state: q.State, n: q.N, signed: q.Signed}
+		now[slot(run, q.Gate, q.N)] = askedAt{run: run, gate: q.Gate, state: q.State, n: q.N, signed: q.Signed, asks: q.Asks}
 	}
 	var over []string
 	e.mu.Lock()
@@ -119,6 +119,8 @@ func (e *Executor) buttons(out *notify.Notice, job daemon.Job) {
 		out.Actions = []notify.Action{{Key: pressVeto, Label: "Veto"}}
 	case q.signed:
 		out.Actions = []notify.Action{{Key: pressReject, Label: "Reject…"}}
+	case q.asks:
+		out.Actions = []notify.Action{{Key: pressApprove, Label: "Approve…"}, {Key: pressReject, Label: "Reject…"}}
 	default:
 		out.Actions = []notify.Action{{Key: pressApprove, Label: "Approve"}, {Key: pressReject, Label: "Reject…"}}
 	}
@@ -182,6 +184,8 @@ func (e *Executor) pressed(ctx context.Context, p notify.Press, do func(context.
 		e.inTerminal(ctx, q, "Your words are asked for", outcome, q.gate, "--run", q.run, "--round", strconv.Itoa(q.n))
 	}
 	switch {
+	case p.Key == pressApprove && q.asks:
+		e.inTerminal(ctx, q, "Your answer is asked for", engine.OutcomePass, q.gate, "--run", q.run, "--round", strconv.Itoa(q.n))
 	case p.Key == pressApprove:
 		e.answered(ctx, q, engine.OutcomePass, "", do)
 	case p.Key == pressVeto && q.signed:

@@ -231,7 +231,10 @@ func TestPressedButtons(t *testing.T) {
 	b.e.Asked(run1, []daemon.AskedRound{{Gate: "G", N: 2, State: engine.OnWindow, Signed: true, Owed: true}})
 	press("w-1/G#2", "veto", 4)
 	told(6, "Your words are asked for", "sluice veto G --run w-1 --round 2")
-	if got := strings.Join(ran, "; "); got != "true [fail G --run w-1 --round 2]; true [show G --run w-1]; true [veto G --run w-1 --round 2]" {
+	b.e.Asked(run1, []daemon.AskedRound{{Gate: "G", N: 2, State: engine.OnHuman, Asks: true, Owed: true}})
+	press("w-1/G#2", "approve", 4)
+	told(7, "Your answer is asked for", "sluice pass G --run w-1 --round 2")
+	if got := strings.Join(ran, "; "); got != "true [fail G --run w-1 --round 2]; true [show G --run w-1]; true [veto G --run w-1 --round 2]; true [pass G --run w-1 --round 2]" {
 		t.Errorf("terminals: %s", got)
 	}
 }

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -25,6 +26,9 @@ func (e *Executor) Proven(proof string) (p engine.Proven, words string) {
 	}
 	p.Signed = &engine.Signed{Names: by.Names, Key: by.Key, Run: a.Run, Gate: a.Gate, Round: a.Round, Outcome: a.Decision,
 		Digest: a.Reviewed, Nonce: a.Nonce, Expires: a.Expires}
+	if a.Answer != "" {
+		p.Signed.Answer = json.RawMessage(a.Answer)
+	}
 	return p, a.Words
 }
 

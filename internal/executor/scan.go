@@ -447,7 +447,7 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	}
 	human, hstate, herr := signals.ParseHuman(f.Name, f.Data)
 	if hstate == signals.Whole {
-		ev.Human = &engine.HumanSay{Text: human.Text, Round: human.Round, Run: human.Run, By: human.By, Gate: human.Gate, Outcome: human.Outcome}
+		ev.Human = &engine.HumanSay{Text: human.Text, Round: human.Round, Run: human.Run, By: human.By, Gate: human.Gate, Outcome: human.Outcome, Answer: human.Answer}
 		if approval.Looks(f.Data) {
 			s.signed(&ev, string(f.Data))
 		}

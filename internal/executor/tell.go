@@ -117,6 +117,9 @@ func (e *Executor) words(job daemon.Job) notify.Notice {
 			body = append(body, left)
 		}
 		answer = []string{"To look: sluice show " + n.Gate, "To answer: " + answerWith("pass", n) + ", or " + answerWith("fail", n) + ` -m "why"`}
+		if job.Spec != nil && job.Spec.Gate(n.Gate) != nil && job.Spec.Gate(n.Gate).AsksAnswer() {
+			body = append(body, "A pass gives an answer, and asks for it: "+answerWith("pass", n))
+		}
 		switch level, why := e.Level(n.Run); {
 		case wantsSigned(job):
 			body = append(body, "It wants a signed answer: "+answerWith("pass", n))

@@ -85,6 +85,7 @@ type Pass struct {
 	Round               int
 	Step, StepName      string
 	Content             string // digest of the work
+	Answer              string // what the pass gives, in words
 }
 
 // Bounds of a part of the question, in characters.
@@ -107,6 +108,9 @@ func (p Pass) Question() string {
 	}
 	if p.Content != "" {
 		out += ", content " + Content(p.Content)
+	}
+	if p.Answer != "" {
+		out += ", with " + p.Answer
 	}
 	return out + "?"
 }

@@ -33,14 +33,14 @@ var layers = map[string]struct{ own, only []string }{
 	"notify":         {only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
 	"specs":          {own: []string{"engine", "internal/schema", "internal/shells", "internal/strictjson", "internal/stub", "internal/typo", "specs/svg"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr", "github.com/goccy/go-graphviz"}},
 	// What a person signs, and whether it holds: the one place of signatures.
-	"internal/approval":   {own: []string{"internal/atomicfile"}, only: []string{"golang.org/x/crypto/ssh"}},
+	"internal/approval":   {own: []string{"internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/crypto/ssh"}},
 	"internal/atomicfile": {only: []string{"golang.org/x/sys", "github.com/google/renameio"}},
 	"internal/git":        {own: []string{"internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
 	// The work of an attempt as a git commit: taken, judged, advanced to the branch, landed.
 	"internal/tree":       {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys", "golang.org/x/text"}},
 	"internal/strictjson": {},
 	// The one compiler of answers' schemas: what the specs' reader takes, the gates' takes.
-	"internal/schema": {own: []string{"internal/strictjson"}, only: []string{"github.com/santhosh-tekuri/jsonschema"}},
+	"internal/schema": {own: []string{"internal/strictjson", "internal/typo"}, only: []string{"github.com/santhosh-tekuri/jsonschema"}},
 	"internal/shells": {},
 	"internal/typo":   {},
 	// What stand-ins do in place of agents: the spec's reader makes it of a file, the executor takes parts of it.
@@ -61,8 +61,10 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/words": {own: []string{"engine", "notify"}},
 	// Which keys decide: the one place of that rule.
 	"internal/press": {own: []string{"notify", "internal/words"}},
+	// How a person is asked for an answer, wherever that is.
+	"internal/form": {own: []string{"notify", "internal/schema"}},
 	// The live screen. Its library belongs to one place.
-	"internal/top": {own: []string{"daemon", "engine", "notify", "internal/press", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
+	"internal/top": {own: []string{"daemon", "engine", "notify", "internal/form", "internal/press", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
 	"internal/executor": {own: []string{"engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/strictjson", "internal/stub", "internal/tasks", "internal/tree", "internal/words"},
 		only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},

@@ -110,7 +110,7 @@ func TestNoKeyDecidesByAccident(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSit(t, 80, 24)
-			if do(s); s.last() != nil {
+			if do(s); !s.did(nil) {
 				t.Errorf("%+v", s.last())
 			}
 		})
@@ -136,7 +136,7 @@ func TestAPassIsAskedOnceMore(t *testing.T) {
 				t.Errorf("%v: %s", size, asked)
 			}
 			s.waits(time.Second).sees(`^Enter passes it · any other key goes`)
-			if s.apart("\r", 0); s.last() != answered("w-1", 2, "pass", "") {
+			if s.apart("\r", 0); !s.did(answered("w-1", 2, "pass", "")) {
 				t.Errorf("%v: %+v", size, s.last())
 			}
 		}
@@ -144,7 +144,7 @@ func TestAPassIsAskedOnceMore(t *testing.T) {
 	s := newSit(t, 80, 24)
 	s.repo1(true, s.run("w-1", human(1)))
 	s.apart("d", 2*time.Second).apart("pass good enough\r\r", 2*time.Second)
-	if s.last() != answered("w-1", 1, "pass", "good enough") {
+	if !s.did(answered("w-1", 1, "pass", "good enough")) {
 		t.Errorf("d: %+v", s.last())
 	}
 }
@@ -154,11 +154,11 @@ func TestATinyTerminalPassesNothing(t *testing.T) {
 	s := newSit(t, 30, 5)
 	s.repo1(true, s.run("w-1", human(1)))
 	s.apart("p", 2*time.Second).sees(`too small to`)
-	if s.apart("\r", 2*time.Second); s.last() != nil {
+	if s.apart("\r", 2*time.Second); !s.did(nil) {
 		t.Errorf("%+v", s.last())
 	}
 	s.tell(tea.WindowSizeMsg{Width: 80, Height: 24})
-	if s.apart("p\r", 2*time.Second); s.last() != (engine.Answered{Gate: "G", Run: "w-1", Round: 1, Outcome: "pass"}) {
+	if s.apart("p\r", 2*time.Second); !s.did((engine.Answered{Gate: "G", Run: "w-1", Round: 1, Outcome: "pass"})) {
 		t.Errorf("%+v", s.last())
 	}
 }

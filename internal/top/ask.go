@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"sluice/engine"
+	"sluice/internal/form"
 	"sluice/internal/press"
 	"sluice/internal/words"
 )
@@ -18,6 +19,7 @@ type question struct {
 	yes   string // the key; any other is a no
 	pass  *target
 	words string // of the pass
+	gives []byte // its answer
 	root  string // of what else is asked
 	what  string
 	ev    engine.Event
@@ -35,9 +37,51 @@ func (m *Model) abort(r *row, back mode) {
 	m.mode = asking
 }
 
-// askPass asks whether a pass is meant, and says what is passed.
+// askPass asks for the answer that a pass has to give, where it has to, and then whether the pass is meant.
 func (m *Model) askPass(t target, text string, back mode) tea.Cmd {
-	p := press.Pass{Run: t.run, Gate: t.gate, Round: t.round, Content: t.content}
+	g := m.gateAt(t)
+	if g == nil || g.Round != t.round || !g.AnswerRequired {
+		return m.confirmPass(t, text, nil, back)
+	}
+	f, err := form.New(g.AnswerSchema)
+	if err != nil {
+		m.tell("the schema of the answer cannot be read: " + err.Error())
+		return nil
+	}
+	m.input = input{verb: engine.OutcomePass, what: t, back: back, form: f, said: text}
+	m.mode = writing
+	return m.wake(press.Shown)
+}
+
+// filledIn takes a line of the answer; behind the last one it asks whether the pass is meant.
+func (m *Model) filledIn() tea.Cmd {
+	in := &m.input
+	if why := m.guard.Ends(m.offer()); why != "" {
+		m.tell(why + ": press Enter again")
+		return nil
+	}
+	why := in.form.Take(string(in.text))
+	in.text, in.at = nil, 0
+	switch {
+	case why != "":
+		m.tell(why)
+		return nil
+	case !in.form.Done():
+		m.said = ""
+		return m.wake(press.Shown)
+	}
+	m.mode = in.back
+	answer, err := in.form.Answer()
+	if err != nil {
+		m.tell("nothing was decided: " + err.Error())
+		return nil
+	}
+	return m.confirmPass(in.what, in.said, answer, in.back)
+}
+
+// confirmPass asks whether a pass is meant, and says what is passed.
+func (m *Model) confirmPass(t target, text string, answer []byte, back mode) tea.Cmd {
+	p := press.Pass{Run: t.run, Gate: t.gate, Round: t.round, Content: t.content, Answer: form.Shown(answer)}
 	if r := m.repo(t.root); r != nil && r.runs[t.run] != nil {
 		for _, s := range r.runs[t.run].Steps {
 			for _, g := range s.Gates {
@@ -47,7 +91,7 @@ func (m *Model) askPass(t target, text string, back mode) tea.Cmd {
 			}
 		}
 	}
-	m.ask = question{text: p.Question(), yes: "enter", pass: &t, words: text, back: back}
+	m.ask = question{text: p.Question(), yes: "enter", pass: &t, words: text, gives: answer, back: back}
 	m.mode = asking
 	return m.wake(press.Shown)
 }
@@ -72,7 +116,7 @@ func (m *Model) answer(k string) tea.Cmd {
 	case why != "":
 		m.tell(no + ": " + why)
 	case ask.pass != nil:
-		return m.say(*ask.pass, engine.OutcomePass, ask.words)
+		return m.say(*ask.pass, engine.OutcomePass, ask.words, ask.gives)
 	default:
 		return m.do(ask.root, ask.what, ask.ev)
 	}
@@ -118,6 +162,9 @@ func (m *Model) offered() string {
 	case asking:
 		return fmt.Sprint("ask", m.ask.text, m.ask.pass)
 	case writing:
+		if m.input.form != nil {
+			return fmt.Sprint(m.input.form.At(), m.input.what)
+		}
 		return fmt.Sprint("words", m.input.verb, m.input.what)
 	case reading:
 		return fmt.Sprint("page", p.n, p.loads, p.gate, p.round, p.content)

@@ -136,6 +136,8 @@ func (m *Model) typed(k tea.KeyPressMsg) tea.Cmd {
 	case left:
 		m.mode = m.input.back
 		m.tell("nothing was decided")
+	case done && m.input.form != nil:
+		return m.filledIn()
 	case done && m.input.words() == "":
 		m.tell("say what is wrong: the next attempt goes by it (Esc goes back)")
 	case done && why != "":
@@ -161,12 +163,12 @@ func (m *Model) decideWith(t target, verb, text string) tea.Cmd {
 	if verb == engine.OutcomePass {
 		return m.askPass(t, strings.TrimSpace(text), m.mode)
 	}
-	return m.say(t, verb, strings.TrimSpace(text))
+	return m.say(t, verb, strings.TrimSpace(text), nil)
 }
 
 // say gives an answer: at a gate that wants it signed, once it is.
-func (m *Model) say(t target, outcome, text string) tea.Cmd {
-	ev := engine.Answered{Gate: t.gate, Run: t.run, Round: t.round, Outcome: outcome, Text: text}
+func (m *Model) say(t target, outcome, text string, answer []byte) tea.Cmd {
+	ev := engine.Answered{Gate: t.gate, Run: t.run, Round: t.round, Outcome: outcome, Text: text, Answer: answer}
 	what := outcome + " of " + t.gate
 	g := m.gateAt(t)
 	if r := m.repo(t.root); r == nil || !r.served || g == nil || g.Trust != engine.TrustSigned || g.Round != t.round {

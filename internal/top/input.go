@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"sluice/engine"
+	"sluice/internal/form"
 	"sluice/notify"
 )
 
@@ -18,6 +19,9 @@ type input struct {
 	text  []rune
 	at    int  // where the next character goes
 	back  mode // where Esc and Enter lead
+
+	form *form.Form // of the answer that a pass gives; nil = words are typed
+	said string     // the words of that pass
 }
 
 // press edits the text. done: Enter; left: Esc.

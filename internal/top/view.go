@@ -192,6 +192,11 @@ func (m *Model) foot() []string {
 // inputLines are the words that are typed, their end at least.
 func (m *Model) inputLines() []string {
 	what := m.input.what
+	if f := m.input.form; f != nil {
+		out := Wrap(m.paint("1;33", fmt.Sprintf("%s #%d asks: %s", what.gate, what.round, f.Question())), max(m.width, 1))
+		return append(out[:min(len(out), max(m.height/3, 1))], m.draw(line{{words.Dim, "Enter takes it, or what stands in brackets · Esc goes back: nothing is decided"}}, m.width, false),
+			m.draw(line{{words.Bold, "▸ "}, {words.Plain, m.input.shown()}}, m.width, false))
+	}
 	prompt := fmt.Sprintf("%s %s #%d: what is wrong? ", m.input.verb, what.gate, what.round)
 	if m.input.verb == "" {
 		prompt = fmt.Sprintf("decide %s #%d: %s, then why? ", what.gate, what.round, m.outcomes(what))

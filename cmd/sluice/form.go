@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"sluice/engine"
+	"sluice/internal/form"
+	"sluice/internal/schema"
+)
+
+// answerOf makes the answer of a decision: of its -a, or asked for in the terminal where the gate wants one. What is not valid
+// is told before anything is signed or decided.
+func (a *app) answerOf(ctx context.Context, d *decision) error {
+	g := d.at
+	switch {
+	case len(d.answer) > 0: // it was asked for already
+		return nil
+	case len(d.answers) > 0 && d.signed != "":
+		return misused("leave -a out", "the answer is in what was signed (%s)", clean(d.signed))
+	case len(d.answers) > 0 && d.outcome != engine.OutcomePass:
+		return misused("leave -a out", "an answer goes with a pass, and this is %s", clean(d.outcome))
+	case d.outcome != engine.OutcomePass, d.signed != "", g == nil:
+		return nil
+	case len(g.AnswerSchema) == 0 && len(d.answers) > 0:
+		return failed("`sluice show "+clean(d.gate)+"` tells how it stands", "gate %s asks for no answer now", clean(d.gate))
+	case !g.AnswerRequired && len(d.answers) == 0:
+		return nil
+	case d.run == "":
+		return misused("say which run: --run RUN (`sluice inbox` names them)", "several runs have the gate %s, and an answer is for one", clean(d.gate))
+	}
+	by, err := schema.Compile(g.AnswerSchema)
+	if err != nil {
+		return failed("`sluice show "+clean(d.gate)+"` tells how it stands", "the schema of gate %s cannot be read: %v", clean(d.gate), err)
+	}
+	if len(d.answers) == 0 && a.interactive() {
+		d.answer, err = a.fillIn(ctx, d.gate, g.AnswerSchema)
+		return err
+	}
+	given, err := by.Given(d.answers)
+	if err == nil {
+		d.answer, err = schema.Encode(given, engine.MaxAnswer)
+	}
+	if err == nil {
+		d.answer, err = by.Person(d.answer)
+	}
+	if err != nil {
+		return failed("give it as in: "+engine.Verb(d.gate, d.outcome)+" "+by.Example(), "nothing was decided: %s", oneLine(err.Error()))
+	}
+	return nil
+}
+
+// fillIn asks for the properties of an answer, a line each.
+func (a *app) fillIn(ctx context.Context, gate string, by []byte) ([]byte, error) {
+	f, err := form.New(by)
+	if err != nil {
+		return nil, err
+	}
+	a.print("%s", a.paint(dim, clean(gate)+" asks for an answer: Enter takes what stands in brackets, Ctrl-C decides nothing."))
+	for !f.Done() {
+		fmt.Fprintf(a.out, "%s ", a.paint(bold, f.Question()+":"))
+		line, err := a.lineOf(ctx)
+		if err != nil {
+			fmt.Fprintln(a.out)
+			return nil, failed("the gate goes on asking", "nothing was decided: the answer was not given")
+		}
+		if why := f.Take(line); why != "" {
+			a.print("%s", a.paint(yellow, why))
+		}
+	}
+	answer, err := f.Answer()
+	if err != nil {
+		return nil, failed("answer again: "+engine.Verb(gate, engine.OutcomePass), "nothing was decided: %s", oneLine(err.Error()))
+	}
+	return answer, nil
+}
+
+// lineOf is readLine until ctx ends: Ctrl-C is no answer.
+func (a *app) lineOf(ctx context.Context) (string, error) {
+	type read struct {
+		line string
+		err  error
+	}
+	got := make(chan read, 1)
+	go func() { // it ends with the next line, or with the process
+		line, err := a.readLine()
+		got <- read{line, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case r := <-got:
+		return strings.TrimRight(r.line, "\r\n"), r.err
+	}
+}

@@ -1,0 +1,131 @@
+// Package form asks a person for the properties of an answer, one after the other, wherever a gate is decided in a terminal.
+package form
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"sluice/internal/schema"
+	"sluice/notify"
+)
+
+// partMost is how much of a text of the schema is shown, in characters.
+const partMost = 200
+
+// Form is an answer that is being given.
+type Form struct {
+	by    *schema.Schema
+	all   []schema.Property
+	at    int
+	given map[string]any
+}
+
+// New begins a form by a schema.
+func New(source json.RawMessage) (*Form, error) {
+	s, err := schema.Compile(source)
+	if err != nil {
+		return nil, err
+	}
+	return &Form{by: s, all: s.Properties(), given: map[string]any{}}, nil
+}
+
+// Done says that all was asked.
+func (f *Form) Done() bool { return f.at == len(f.all) }
+
+// Question asks for the property that is next: what it is, what it may be, and in brackets what Enter takes.
+func (f *Form) Question() string {
+	if f.Done() {
+		return ""
+	}
+	return question(f.all[f.at])
+}
+
+// Questions are all that are asked.
+func (f *Form) Questions() (out []string) {
+	for _, p := range f.all {
+		out = append(out, question(p))
+	}
+	return out
+}
+
+func question(p schema.Property) string {
+	out := clean(p.Name)
+	if p.Title != "" {
+		out += ", " + clean(p.Title)
+	}
+	if p.About != "" {
+		out += ": " + clean(p.About)
+	}
+	out += " (" + clean(p.Want()) + ")"
+	switch {
+	case p.Default != nil:
+		out += " [" + clean(schema.Shown(*p.Default)) + "]"
+	case !p.Required:
+		out += " [left out]"
+	}
+	return out
+}
+
+// Take takes a line as the value of the property that was asked for, an empty one as its default; it says what is wrong with it.
+func (f *Form) Take(line string) (why string) {
+	p := f.all[f.at]
+	line = strings.TrimSpace(line)
+	switch {
+	case line == "" && p.Default == nil && p.Required:
+		return clean(p.Name) + " has to be given: want " + clean(p.Want())
+	case line != "":
+		v, err := p.Read(line)
+		if err != nil {
+			return clean(err.Error())
+		}
+		f.given[p.Name] = v
+	}
+	f.at++
+	return ""
+}
+
+// Answer is what was given, with the defaults of what was not.
+func (f *Form) Answer() (json.RawMessage, error) {
+	raw, err := schema.Encode(f.given, schema.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	return f.by.Person(raw)
+}
+
+// At tells the questions apart.
+func (f *Form) At() string { return fmt.Sprint("property ", f.at) }
+
+func clean(s string) string { return notify.Clean(s, partMost) }
+
+// shownMost is how many properties of an answer are named.
+const shownMost = 12
+
+// Shown is an answer in words: name=web, replicas=3.
+func Shown(answer json.RawMessage) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(answer, &members) != nil || len(members) == 0 {
+		return ""
+	}
+	var out []string
+	d := json.NewDecoder(strings.NewReader(string(answer)))
+	_, _ = d.Token() // its brace: what follows was read above
+	for d.More() {
+		name, err := d.Token()
+		var v json.RawMessage
+		if err != nil || d.Decode(&v) != nil {
+			break
+		}
+		if len(out) == shownMost {
+			out = append(out, fmt.Sprintf("and %d more", len(members)-shownMost))
+			break
+		}
+		var text string
+		if json.Unmarshal(v, &text) != nil || text == "" {
+			text = string(v)
+		}
+		out = append(out, notify.Clean(fmt.Sprint(name), 60)+"="+notify.Clean(text, 60))
+	}
+	return strings.Join(out, ", ")
+}
