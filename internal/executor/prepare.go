@@ -431,7 +431,8 @@ func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.St
 	}
 	box, _ := e.box()
 	in := gates.StepInput{
-		OwnGit:    box != nil && b.Top != "" && e.inCheckout() && !job.Offers(st),
+		OwnGit:    box != nil && b.Top != "" && e.inCheckout() && !job.Offers(st) && b.Look == "",
+		Looks:     b.Look,
 		Conflicts: b.Conflicts,
 		Role:      w.role, Template: template, Workflow: job.RunInfo.Workflow, Description: job.Spec.Description, Run: job.Run,
 		Step: st.ID, Name: st.Name, Attempt: job.Attempt.N, Task: task, Values: values, ContextFiles: e.contextFiles(job.Spec, st, b.Dir),

@@ -161,7 +161,7 @@ func (e *Executor) stepPart(job daemon.Job, st *engine.Step, b begin, play stub.
 		return part, err
 	}
 	for _, c := range st.Criteria {
-		if c.File != "" {
+		if c.File != "" && !st.Reads() {
 			made = append(made, c.File)
 		}
 	}

@@ -76,6 +76,10 @@ func (e *Executor) taken(ctx context.Context, job daemon.Job, st *engine.Step, b
 	if b.Top == "" {
 		return c, nil, nil
 	}
+	if b.Look != "" {
+		c, err := e.lookedAt(ctx, job, st, b, c)
+		return c, nil, err
+	}
 	r, err := e.record(job, b.Top)
 	if err != nil {
 		return c, nil, err
