@@ -18,9 +18,9 @@ func live(r *Run) (n int) {
 	return n
 }
 
-// TestReadersShareAWorktree: any number of steps that only look at a worktree are at work at once, beside the one that works
+// TestRuleReadersShareAWorktree: any number of steps that only look at a worktree are at work at once, beside the one that works
 // there; slots count.
-func TestReadersShareAWorktree(t *testing.T) {
+func TestRuleReadersShareAWorktree(t *testing.T) {
 	conform.Rule(t, "13-law reads", `"looking at one folder in parallel": "steps with `+"`agent: {reads: true}`"+`, see the taken tree read-only and so share it": ten of one folder, and one that works there, are at work at once`)
 	var more []any
 	var to10 []string
@@ -51,9 +51,9 @@ func TestReadersShareAWorktree(t *testing.T) {
 	}
 }
 
-// TestReviewOfWhatWasTaken: a review of what was taken whole begins while another works in the folder that a person had let go
+// TestRuleReviewOfWhatWasTaken: a review of what was taken whole begins while another works in the folder that a person had let go
 // of; and where nobody had, the step keeps its folder to its verdict.
-func TestReviewOfWhatWasTaken(t *testing.T) {
+func TestRuleReviewOfWhatWasTaken(t *testing.T) {
 	conform.Rule(t, "13-law reads review", `"looking at one folder in parallel": "reviewers … see the taken tree read-only and so share it": they wait for nobody in the folder, while their step keeps it to its verdict`)
 	for _, apart := range []bool{true, false} {
 		a, ga := ungated("a", to("b", "c"), tree("v"), func(s *Step) { s.Signal = Signal{Type: SignalExit} })
@@ -79,15 +79,15 @@ func TestReviewOfWhatWasTaken(t *testing.T) {
 	}
 }
 
-// TestReaderIsNotTakenOver: there is no folder in which a person could go on.
-func TestReaderIsNotTakenOver(t *testing.T) {
+// TestRuleReaderIsNotTakenOver: there is no folder in which a person could go on.
+func TestRuleReaderIsNotTakenOver(t *testing.T) {
 	a, ga := ungated("a", to(EndDone), reads)
 	s := begin(t, "", "", flow("x", a, ga))
 	s.has(s.takes("a"), "only looks")
 }
 
-// TestReaderMovesNoBranch: what was looked at is no work.
-func TestReaderMovesNoBranch(t *testing.T) {
+// TestRuleReaderMovesNoBranch: what was looked at is no work.
+func TestRuleReaderMovesNoBranch(t *testing.T) {
 	a, ga := ungated("a", to(EndDone), tree(""), reads)
 	s := begin(t, "", "", flow("x", a, ga, func(w *Spec) { w.Workspace = WorkspaceRun }))
 	s.exit("a", Exit{})
@@ -99,8 +99,8 @@ func TestReaderMovesNoBranch(t *testing.T) {
 	}
 }
 
-// TestReaderWaitsForItsOwnProcess: what is launched anew waits until the step's process before is gone.
-func TestReaderWaitsForItsOwnProcess(t *testing.T) {
+// TestRuleReaderWaitsForItsOwnProcess: what is launched anew waits until the step's process before is gone.
+func TestRuleReaderWaitsForItsOwnProcess(t *testing.T) {
 	a, ga := ungated("a", to(EndDone), reads)
 	s := begin(t, "", "", flow("x", a, ga))
 	s.do(RetryRequested{Run: s.run, Step: "a", By: Actor{Who: "ann"}})
