@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,13 @@ type begin struct {
 	Lists     []string          `json:"lists,omitempty"`     // task files below Top, which sluice writes: they are no work
 	Look      string            `json:"look,omitempty"`      // the commit that a step that only looks sees; "" = it works here
 
+	Before string `json:"before,omitempty"` // of a step that only looks: Look without work that has not passed
+
 	host string // where the checkout of Look lies, as we see it; "" = it is Dir
 }
+
+// base is the folder without work that has not passed yet: what a setup is run over.
+func (b begin) base() string { return cmp.Or(b.Before, b.Found) }
 
 // inCheckout reports whether the root lies in a git checkout. Where it does not, trees are kept in a store of sluice's own (or
 // not at all, where git is not installed): there are no branches, worktrees and git folders for launches.

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -30,7 +31,7 @@ func (e *Executor) looks(ctx context.Context, job daemon.Job, st *engine.Step, n
 		return b, unready("%s: a step that only looks (reads: true) sees what git has of it, and git is not installed, or this is no checkout of its", e.shown(b.Dir))
 	}
 	b.Lists = e.listsBelow(job, b.Top)
-	b.Look, err = e.takenLast(ctx, job, st, b)
+	b.Look, b.Before, err = e.takenLast(ctx, job, st, b)
 	if err == nil {
 		err = e.opt.Git.Keep(ctx, git.Own("found", attemptName(job.Run, st.ID, n)), b.Look)
 	}
@@ -48,43 +49,55 @@ func (e *Executor) looks(ctx context.Context, job daemon.Job, st *engine.Step, n
 }
 
 // takenLast gives the commit that a step looks at: what was taken last of its folder, in the run's own worktree what a step
-// would begin from there. Where the run has not worked in the folder yet, it is the folder as it was before.
-func (e *Executor) takenLast(ctx context.Context, job daemon.Job, st *engine.Step, b begin) (string, error) {
+// would begin from there. Where the run has not worked in the folder yet, it is the folder as it was before. before is the
+// folder without work that has not passed, for a setup of those who judge.
+func (e *Executor) takenLast(ctx context.Context, job daemon.Job, st *engine.Step, b begin) (commit, before string, err error) {
 	r, err := e.holdFolder(ctx, job, b.Top)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer r.unlock()
 	head, err := e.opt.Git.Head(ctx, b.Top)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	switch {
 	case inOwn(job) && r.First == nil:
-		return head, e.hasJoined(ctx, job, head, nil)
+		return head, head, e.hasJoined(ctx, job, head, nil)
 	case inOwn(job):
 		now := r.folderRecord
-		from, _, join := e.startOf(job, st, head, &now)
-		return from, e.hasJoined(ctx, job, from, join)
+		from, unpassed, join := e.startOf(job, st, head, &now)
+		if before = from; unpassed {
+			before = cmp.Or(r.Found[""], r.Passed, r.First.Found)
+		}
+		return from, before, e.hasJoined(ctx, job, from, join)
 	case r.Taken != "":
-		return r.Taken, nil
+		if before = r.Taken; !e.ofPassed(job, r.Of) {
+			before = cmp.Or(r.Found[foundKey(job, r.Of.Step)], r.First.Found)
+		}
+		return r.Taken, before, nil
 	case r.First != nil:
-		return r.First.Found, nil
+		return r.First.Found, r.First.Found, nil
 	case r.Look != "":
-		return r.Look, nil
+		return r.Look, r.Look, nil
 	}
 	f, err := e.folder(ctx, job, b)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	e.writing.RLock()
 	defer e.writing.RUnlock()
 	was, err := f.Find(ctx, tree.Order{Run: job.Run, Step: st.ID, N: job.Attempt.N, Base: head})
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	r.Look = was.Found
-	return r.Look, r.keep()
+	return r.Look, r.Look, r.keep()
+}
+
+// ofPassed says that a step's work, which was taken last, stands passed. Of another run's nobody knows here.
+func (e *Executor) ofPassed(job daemon.Job, of attemptOf) bool {
+	return of.Run == job.Run && job.Env != nil && job.Env.Steps[of.Step].Status == engine.Passed
 }
 
 // hasJoined refuses to look at the run's worktree where steps beside it have passed whose work is not in it yet: a step that
@@ -118,17 +131,26 @@ func (e *Executor) lookFrom(ctx context.Context, b begin, key string) (judged, e
 }
 
 // lookedAt is taken for a step that only looked: what it saw, and beside it what sluice wrote of its answer.
-func (e *Executor) lookedAt(ctx context.Context, job daemon.Job, st *engine.Step, b begin, c covered) (covered, error) {
+// law names what of that is law.
+func (e *Executor) lookedAt(ctx context.Context, job daemon.Job, st *engine.Step, b begin, c covered) (_ covered, law []string, err error) {
 	c.Key = job.Key
 	c.Taken = tree.Taken{Commit: b.Look}
-	var err error
 	if c.Tree, err = e.opt.Git.TreeOf(ctx, b.Look); err != nil {
-		return c, err
+		return c, nil, err
 	}
 	if c.Taken.Beside, err = e.beside(ctx, b, &c); err != nil {
-		return c, err
+		return c, nil, err
 	}
-	return c, keep(e.attemptFile(job.Run, st.ID, job.Attempt.N, "files"), c)
+	l, err := e.law(ctx, job, b)
+	if err != nil {
+		return c, nil, err
+	}
+	for _, f := range c.Root {
+		if at := seenFrom(b.Top, filepath.Join(e.root, filepath.FromSlash(f))); len(l.guarded([]string{at}, nil)) > 0 {
+			law = append(law, f)
+		}
+	}
+	return c, law, keep(e.attemptFile(job.Run, st.ID, job.Attempt.N, "files"), c)
 }
 
 // seenIn has paths that were found in the checkout of a step that only looks be as it sees them.

@@ -215,3 +215,40 @@ func TestReaderInAWorktree(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSetupOfAReader: what its judges need is made of the folder without work that has not passed, though that is what it sees.
+func TestSetupOfAReader(t *testing.T) {
+	b := lookBench(t, true, "cat a.txt\n")
+	before := func(status string) string {
+		job := b.stepJob("S", 1, 1)
+		job.Env.Steps["A"] = engine.StepEnv{Status: status, Attempt: 1}
+		at, err := b.e.begun(b.ctx(), job, b.spec.Step("S"), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.sh("git show " + at.Look + ":a.txt"); got != "work" {
+			t.Errorf("it sees %q", got)
+		}
+		b.sh("rm " + b.e.attemptFile("w-1", "S", 1, "begin"))
+		return b.sh("git show " + at.base() + ":a.txt")
+	}
+	if got := before(engine.Gating); got != "first" {
+		t.Errorf("while A is judged, a setup sees %q", got)
+	}
+	if got := before(engine.Passed); got != "work" {
+		t.Errorf("when A has passed, a setup sees %q", got)
+	}
+}
+
+// TestReaderWritesLaw: what sluice writes of its answer, and is law, has a person look.
+func TestReaderWritesLaw(t *testing.T) {
+	b := lookBench(t, false, "cat a.txt\n")
+	b.load(strings.Replace(lookSpec, ".workflow/runs/${{run}}/files/r.json", ".workflow/${{answer.commit}}/CLAUDE.md", 1))
+	job := b.stepJob("R", 1, 1)
+	b.carry(job)
+	check := b.checkJob("R", 1)
+	check.Attempt.Answer = []byte(`{"commit": "notes"}`)
+	if c := b.carry(check).Check; len(c.Protected) != 1 || c.Protected[0] != ".workflow/notes/CLAUDE.md" {
+		t.Errorf("%+v", c)
+	}
+}

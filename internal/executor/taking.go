@@ -77,8 +77,7 @@ func (e *Executor) taken(ctx context.Context, job daemon.Job, st *engine.Step, b
 		return c, nil, nil
 	}
 	if b.Look != "" {
-		c, err := e.lookedAt(ctx, job, st, b, c)
-		return c, nil, err
+		return e.lookedAt(ctx, job, st, b, c)
 	}
 	r, err := e.record(job, b.Top)
 	if err != nil {
