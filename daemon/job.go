@@ -153,7 +153,7 @@ func works(c *core, run *engine.Run, step string) []Work {
 			before[id] = func(string) bool { return all }
 		}
 		for s, as := range r.Attempts {
-			if a := as[len(as)-1]; before[id] != nil {
+			if a := as[len(as)-1]; before[id] != nil && !a.Reads {
 				out = append(out, Work{Run: id, Step: s, N: a.N, Tree: a.Tree, Live: a.Live(), Passed: a.State == engine.Passed, To: slices.Clone(a.To), Upstream: before[id](s)})
 			}
 		}

@@ -261,7 +261,7 @@ func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engin
 	case engine.Ready:
 		w.Kind, w.Text = "slot", st.ID+" for the run to be resumed"
 		if !r.Paused {
-			w.Text = st.ID + launchWait(c, r, st.ID, a.Tree, !r.Offers(st), taken())
+			w.Text = st.ID + launchWait(c, r, st.ID, a.Holds(), !r.Offers(st), taken())
 		}
 		if a.LimitWait {
 			w = limitWait(w, st.ID, a.NotBefore, a.BudgetWait)
@@ -350,7 +350,7 @@ func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait
 			case r.Paused:
 				w.Text = id + " for the run to be resumed: its review is due"
 			default:
-				w.Text = id + launchWait(c, r, q.Step, r.Attempt(q.Step, q.Attempt).Tree, true, taken())
+				w.Text = id + launchWait(c, r, q.Step, r.Attempt(q.Step, q.Attempt).HeldInReview(), true, taken())
 			}
 			if q.LimitWait && r.Proc(q.Key) == nil {
 				w = limitWait(w, id, q.NotBefore, q.BudgetWait)

@@ -127,7 +127,7 @@ func (f StepStarted) apply(s *State, at time.Time) {
 	if r.Phase != RunRunning || r.Current(f.Step) != nil || f.N != len(r.Attempts[f.Step])+1 {
 		wrong("%s: second current attempt of %s", f.Run, f.Step)
 	}
-	a := &Attempt{N: f.N, State: Ready, Worktree: f.Worktree, Tree: f.Tree, Since: s.Clock, Pins: f.Pins, Started: at, step: f.Step, Children: f.Children, List: f.List}
+	a := &Attempt{N: f.N, State: Ready, Worktree: f.Worktree, Tree: f.Tree, Since: s.Clock, Pins: f.Pins, Started: at, step: f.Step, Children: f.Children, List: f.List, Reads: f.Reads}
 	r.Attempts[f.Step], r.alive = append(r.Attempts[f.Step], a), append(r.alive, a)
 	if f.Children { // its work begins with the first child
 		a.State, a.Launched = Running, at
@@ -161,7 +161,7 @@ func (f StepLaunched) apply(s *State, at time.Time) {
 	a.Launched, a.Deadline, a.SignalType, a.SignalValue = at, f.Deadline, f.SignalType, f.SignalValue
 	a.NotBefore, a.LimitWait, a.BudgetWait, a.GraceUntil, a.Reopened, a.Exit = time.Time{}, false, "", time.Time{}, false, nil
 	if !f.Offered {
-		s.begin(r, &Proc{Key: f.Key, Kind: ProcStep, Step: f.Step, N: f.N, K: f.K, Tree: f.Tree, Began: at, Role: f.Role})
+		s.begin(r, &Proc{Key: f.Key, Kind: ProcStep, Step: f.Step, N: f.N, K: f.K, Tree: a.Holds(), Began: at, Role: f.Role})
 	}
 }
 
@@ -269,7 +269,7 @@ func (f CheckStarted) apply(s *State, at time.Time) {
 func (f Checked) apply(s *State, _ time.Time) {
 	a := s.at(f.Run).now(f.Step, f.N)
 	a.Checked, a.Digest, a.Content, a.Protected = true, f.Digest, f.Content, f.Protected
-	a.ToReview, a.Unshipped = f.ToReview, f.Unshipped
+	a.ToReview, a.Unshipped, a.Apart = f.ToReview, f.Unshipped, f.Apart
 	if !f.OK && a.Status == StatusDone {
 		a.Failure = f.Why
 	}
@@ -450,7 +450,7 @@ func (f StepPassed) apply(s *State, at time.Time) {
 func (f StepRouted) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	a := r.now(f.Step, f.N)
-	if a.State != Gating && a.State != Passed { // a late veto routes what has passed
+	if a.State != Gating && a.State != Passed && a.State != Routed { // a late veto routes what has passed, or was sent elsewhere by a later gate
 		wrong("%s: %s.%d was sent elsewhere as %s", f.Run, f.Step, f.N, a.State)
 	}
 	a.State, a.To, a.Ended = Routed, []string{f.To}, at

@@ -152,7 +152,7 @@ func (r *Run) heldUp(a *Attempt) bool {
 		return false
 	}
 	for _, o := range r.alive {
-		if o.held() && o.Tree == a.Tree {
+		if o.held() && o.Tree == a.Tree && !a.Reads {
 			return true
 		}
 	}

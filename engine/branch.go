@@ -12,8 +12,8 @@ const (
 	WriteLand    = "land"    // what is on it goes where OnDone says
 )
 
-// taken says that the work of an attempt was taken as a commit, for the run's own branch.
-func (r *Run) taken(a *Attempt) bool { return r.Workspace != "" && a.Content != "" }
+// taken says that the work of an attempt was taken as a commit, for the run's own branch. Who only looked has none.
+func (r *Run) taken(a *Attempt) bool { return r.Workspace != "" && a.Content != "" && !a.Reads }
 
 // onBranch are the attempts of the step, and of all that follows from it, whose work may stand on the branch, the last first:
 // they have passed, or their child runs may have.
@@ -45,7 +45,7 @@ func (d *decider) takeBack(r *Run, vetoed []*Attempt) {
 				f.With = append(f.With, o.step+"."+strconv.Itoa(o.N))
 			}
 		}
-		f.Files = a.Tree == r.Workspace && !slices.ContainsFunc(r.alive, func(o *Attempt) bool { return in(o) && o.Live() && (o.State != Ready || o.Held != nil) })
+		f.Files = a.Tree == r.Workspace && !slices.ContainsFunc(r.alive, func(o *Attempt) bool { return in(o) && !o.Reads && o.Live() && (o.State != Ready || o.Held != nil) })
 		d.put(f)
 	}
 }

@@ -79,6 +79,8 @@ func (d *decider) notTaken(r *Run, w *Spec, step string) string {
 		return fmt.Sprintf("step %s is not launched by sluice, but on offer: sluice next --claim", step)
 	case !a.Live():
 		return fmt.Sprintf("step %s of %s is not at work", step, r.ID)
+	case a.Reads:
+		return fmt.Sprintf("step %s only looks (reads: true), at a checkout that is thrown away: there is nothing to take over: sluice note %s %s leaves it words", step, r.ID, step)
 	case a.Held != nil:
 		return fmt.Sprintf("%s.%d of %s is taken over already, by %s", step, a.N, r.ID, a.Held.Who)
 	case a.State != Ready && a.State != Running:

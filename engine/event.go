@@ -237,6 +237,7 @@ type CheckResult struct {
 	Protected []string `json:"protected,omitempty"` // files changed that `protect` names
 	ToReview  []string `json:"to_review,omitempty"` // criteria no machine can check
 	Unshipped int      `json:"unshipped,omitempty"` // files that are in no commit, and with which a criterion was judged
+	Apart     bool     `json:"apart,omitempty"`     // the work was taken whole: who reviews it needs nothing of its folder
 }
 
 // Answered: a person decides a gate, by command, terminal or button. A file is FileSeen.

@@ -72,6 +72,7 @@ type (
 		Pins     []string `json:"pins,omitempty"`
 		Children bool     `json:"children,omitempty"` // nothing is launched: child runs do its work
 		List     bool     `json:"list,omitempty"`     // they are those of a list, which count each in its place
+		Reads    bool     `json:"reads,omitempty"`    // it only looks at the worktree
 	}
 	// StepSkipped: the step's `when` was false.
 	StepSkipped struct {
@@ -81,7 +82,7 @@ type (
 		To   []string `json:"to"`
 		When string   `json:"when"`
 	}
-	// StepLaunched: launch k of attempt n holds its worktree; its process is owed, or the step is offered.
+	// StepLaunched: launch k of attempt n holds its worktree, unless it only looks; its process is owed, or the step is offered.
 	StepLaunched struct {
 		of
 		Step        string    `json:"step"`
@@ -244,6 +245,7 @@ type (
 		Protected []string `json:"protected,omitempty"`
 		ToReview  []string `json:"to_review,omitempty"`
 		Unshipped int      `json:"unshipped,omitempty"`
+		Apart     bool     `json:"apart,omitempty"` // see CheckResult
 	}
 	// HookStarted: a hook runs under the key. Step is "" for after_run.
 	HookStarted struct {
@@ -267,7 +269,7 @@ type (
 		Trust      string   `json:"trust,omitempty"`
 		Digest     string   `json:"digest,omitempty"`
 	}
-	// ReviewStarted: launch k of the round's reviewer holds the worktree.
+	// ReviewStarted: launch k of the round's reviewer holds the worktree; "" = it sees what was taken of it.
 	ReviewStarted struct {
 		of
 		Gate     string    `json:"gate"`

@@ -49,6 +49,7 @@ type GraphFault struct {
 func (s *Spec) Link() []GraphFault {
 	g := graphOf(s)
 	s.graph = g
+	s.look()
 	in := map[string]int{} // forward edges but needs
 	cycles := g.forward(s, in)
 	g.pass = maps.Clone(g.fwd)
@@ -65,6 +66,17 @@ func (s *Spec) Link() []GraphFault {
 	g.sort()
 	g.tables(s)
 	return g.unreached(s)
+}
+
+// look notes in a spec and all that it may start whether some step of these only looks.
+func (s *Spec) look() {
+	all := s.All()
+	if !slices.ContainsFunc(all, func(w *Spec) bool { return w.Looked || slices.ContainsFunc(w.Steps, (*Step).Reads) }) {
+		return
+	}
+	for _, w := range all {
+		w.Looked = true
+	}
 }
 
 // Cycles gives the cycles of what leads forward, a shortest one of each knot of steps. Names need not resolve.

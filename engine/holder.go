@@ -45,7 +45,8 @@ func (s *State) Taken(specs Specs) Taken {
 			} else {
 				r.hold(a, &o)
 			}
-			if !o.holds[a.Tree] && !o.next[a.Tree] {
+			kept := w != nil && a.Holds() != "" && r.keeps(w.Step(a.step), a)
+			if !o.holds[a.Tree] && !o.next[a.Tree] && !kept {
 				continue
 			}
 			h := Holder{Run: r.ID, Step: a.step, Paused: r.Paused}

@@ -171,6 +171,12 @@ func mutantsOfProcesses() []mutant {
 	return []mutant{
 		{"a worktree is free when its attempt is superseded", "schedule.go", "			o.holds[p.Tree] = true\n", "			o.holds[p.Tree] = o.holds[p.Tree] || r.wanted(p)\n"},
 		{"a worktree is free while its reviewer reads", "schedule.go", "launchKey(r.ID, g.ID, q.N, q.K+1), Tree: tree,", "launchKey(r.ID, g.ID, q.N, q.K+1),"},
+		{"who only looks waits for the worktree", "state.go", "	if a.Reads {\n		return \"\"\n", "	if false {\n		return \"\"\n"},
+		{"who reviews what was taken waits for the worktree", "state.go", "	if a.Apart {\n		return \"\"\n", "	if false {\n		return \"\"\n"},
+		{"a step slips in while what was taken is reviewed", "schedule.go", "			if tree := a.Holds(); tree != \"\" && r.keeps(", "			if tree := a.HeldInReview(); tree != \"\" && r.keeps("},
+		{"a step that only looks is launched beside its own last process", "schedule.go", "		if tree == \"\" && c.outlived() {\n", "		if false {\n"},
+		{"the branch moves to what was only looked at", "branch.go", " && !a.Reads }", " }"},
+		{"what nobody checks is not taken for who looks", "settle.go", "(workspace || w.Looked) &&", "workspace &&"},
 		{"a worktree is free while it waits for its review", "schedule.go", "			o.next[a.Tree] = true // the tree waits for its review: no step slips in between\n", ""},
 		{"an older review slips in between a step and its verdict", "schedule.go", "			continue // a later gate's review, which has let go of the tree once, does not slip in either\n", ""},
 		{"who waits for a slot is overtaken in its own worktree", "schedule.go", "				o.next[tree] = true // it waits for a slot: nobody overtakes it in its own worktree\n", ""},

@@ -15,6 +15,22 @@ type candidate struct {
 	kind string // ProcStep, ProcReview, ProcCheck or ProcHook
 }
 
+// tree is the worktree that the launch would hold; "" = none.
+func (c candidate) tree() string {
+	if c.kind == ProcReview {
+		return c.a.HeldInReview()
+	}
+	return c.a.Holds()
+}
+
+// outlived says that a process of an earlier attempt or round is not gone yet. Where there is a worktree, that is what it holds.
+func (c candidate) outlived() bool {
+	if c.kind != ProcReview {
+		return c.r.atWork(c.st.ID)
+	}
+	return slices.ContainsFunc(c.r.Procs, func(p *Proc) bool { return p.Kind == ProcReview && p.Gate == c.gate })
+}
+
 // role is whose agent the launch would be, "" where it is a command or where nobody is launched.
 func (c candidate) role(w *Spec) string {
 	switch {
@@ -47,15 +63,18 @@ func (d *decider) schedule() {
 	o := &d.s.index.trees
 	d.occupy(o)
 	for _, c := range ready {
-		tree := c.a.Tree
-		if k := o.kept[tree]; k != nil && k != c.a {
+		tree := c.tree()
+		if k := o.kept[tree]; tree != "" && k != nil && k != c.a {
 			continue // a later gate's review, which has let go of the tree once, does not slip in either
+		}
+		if tree == "" && c.outlived() {
+			continue
 		}
 		if c.r.launchesUp(c.role(d.spec(c.r))) {
 			continue // what is launched before it in this round took the last: the next look at the run hits the limit
 		}
 		slot := c.kind == ProcReview || c.kind == ProcStep && !c.r.Offers(c.st)
-		if o.holds[tree] || c.kind == ProcStep && o.next[tree] || slot && o.used >= d.s.Config.MaxParallel {
+		if tree != "" && (o.holds[tree] || c.kind == ProcStep && o.next[tree]) || slot && o.used >= d.s.Config.MaxParallel {
 			if c.kind == ProcStep && !o.holds[tree] {
 				o.next[tree] = true // it waits for a slot: nobody overtakes it in its own worktree
 			}
@@ -99,8 +118,8 @@ func (d *decider) occupy(o *occupied) {
 			continue
 		}
 		for _, a := range w.inOrder(r.alive) {
-			if r.keeps(w.Step(a.step), a) {
-				o.kept[a.Tree] = a
+			if tree := a.Holds(); tree != "" && r.keeps(w.Step(a.step), a) {
+				o.kept[tree] = a
 			}
 			r.hold(a, o)
 		}
@@ -109,6 +128,9 @@ func (d *decider) occupy(o *occupied) {
 
 // hold marks the worktree that an attempt holds without a process, or is next in.
 func (r *Run) hold(a *Attempt, o *occupied) {
+	if a.Reads {
+		return
+	}
 	switch a.State {
 	case Ready:
 		if a.Held != nil { // a person works there: nobody is launched in it, the attempt itself neither
@@ -124,7 +146,7 @@ func (r *Run) hold(a *Attempt, o *occupied) {
 	case Signalled: // the tree is kept until its gate
 		o.next[a.Tree] = true
 	case Gating:
-		if q := r.roundOver(a); q != nil && q.State == OnReview && r.Proc(q.Key) == nil {
+		if q := r.roundOver(a); q != nil && q.State == OnReview && !a.Apart && r.Proc(q.Key) == nil {
 			o.next[a.Tree] = true // the tree waits for its review: no step slips in between
 		}
 	}
@@ -144,13 +166,13 @@ func (r *Run) roundOver(a *Attempt) *Round {
 // words on their way to the gate, reviews that wait.
 func (r *Run) holdUnread(holds map[string]bool) {
 	for _, a := range r.alive {
-		if a.State == Running && !a.Children || a.State == Signalled || a.held() {
+		if !a.Reads && (a.State == Running && !a.Children || a.State == Signalled || a.held()) {
 			holds[a.Tree] = true
 		}
 	}
 	for _, q := range r.open {
-		if q.State == OnReview {
-			holds[r.Attempt(q.Step, q.Attempt).Tree] = true
+		if a := r.Attempt(q.Step, q.Attempt); q.State == OnReview && !a.Reads {
+			holds[a.Tree] = true
 		}
 	}
 }
@@ -176,11 +198,11 @@ func (d *decider) launch(c candidate) {
 	until := d.at.Add(time.Duration(d.s.Config.timeout(st.Timeout, st.Role()))) // of a check or hook
 	switch c.kind {
 	case ProcReview:
-		d.launchReview(r, w.Gate(c.gate), a.Tree)
+		d.launchReview(r, w.Gate(c.gate), c.tree())
 	case ProcCheck:
-		d.put(CheckStarted{of: Of(r.ID), Step: st.ID, N: a.N, Key: checkKey(r.ID, st.ID, a.N, d.s.Clock), Tree: a.Tree, Deadline: until})
+		d.put(CheckStarted{of: Of(r.ID), Step: st.ID, N: a.N, Key: checkKey(r.ID, st.ID, a.N, d.s.Clock), Tree: c.tree(), Deadline: until})
 	case ProcHook:
-		d.put(HookStarted{of: Of(r.ID), Step: st.ID, N: a.N, Key: hookKey(r.ID, st.ID, a.N), Tree: a.Tree, Deadline: until})
+		d.put(HookStarted{of: Of(r.ID), Step: st.ID, N: a.N, Key: hookKey(r.ID, st.ID, a.N), Tree: c.tree(), Deadline: until})
 	default:
 		d.launchStep(r, st)
 	}

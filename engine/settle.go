@@ -246,9 +246,10 @@ func afterWord(r *Run, w *Spec, st *Step, a *Attempt) string {
 const viaSpec = "spec"
 
 // Checks reports whether there is something to check, to take or to hold an answer against, between the word and the gate.
-// workspace says that the run has a worktree of its own: all work there is taken, for its branch.
+// workspace says that the run has a worktree of its own: all work there is taken, for its branch; and so it is where steps look
+// at what was taken.
 func (w *Spec) Checks(st *Step, workspace bool) bool {
-	if workspace && st.ForEach == nil && st.Child == nil {
+	if (workspace || w.Looked) && st.ForEach == nil && st.Child == nil {
 		return true
 	}
 	if len(st.Outputs) > 0 || len(st.Criteria) > 0 || len(w.Protect) > 0 || st.Answer != nil {
@@ -276,6 +277,7 @@ func (d *decider) startStep(r *Run, w *Spec, st *Step) {
 		return
 	}
 	f := StepStarted{of: Of(r.ID), Step: st.ID, N: n, Pins: r.Met[st.ID], Children: st.Child != nil && err == nil, List: st.ForEach != nil}
+	f.Reads = st.Reads() && !f.Children
 	if err == nil {
 		f.Worktree, f.Tree, err = d.tree(r, st, env)
 	}

@@ -152,7 +152,7 @@ func (w *sim) checkLaunch(f StepLaunched, facts []Fact) {
 	if r.Phase == RunRunning && len(r.Writes) > 0 {
 		w.fail("%s launched before the retry context was written", f.Key)
 	}
-	if a.State == Superseded {
+	if a.State == Superseded || a.Reads {
 		return
 	}
 	for _, id := range w.st.Order {
@@ -162,7 +162,7 @@ func (w *sim) checkLaunch(f StepLaunched, facts []Fact) {
 		}
 		for step := range o.Attempts {
 			b := o.Current(step)
-			if b == nil || b == a || b.Tree != f.Tree || b.Children {
+			if b == nil || b == a || b.Tree != f.Tree || b.Children || b.Reads {
 				continue
 			}
 			if b.State == Ready && b.Since < a.Since && !o.Paused && len(o.Writes) == 0 && !b.NotBefore.After(w.now) {
@@ -171,11 +171,20 @@ func (w *sim) checkLaunch(f StepLaunched, facts []Fact) {
 			if b.State == Running || b.State == Signalled {
 				w.fail("%s launched in the worktree of %s/%s.%d, which is %s", f.Key, id, step, b.N, b.State)
 			}
-			if g, q := o.openRound(w.spec(o.Digest).Step(step)); b.State == Gating && q != nil && q.State == OnReview {
+			if g, q := o.openRound(w.spec(o.Digest).Step(step)); b.State == Gating && q != nil && q.State == OnReview && !(b.Apart && letGo(o, w.spec(o.Digest).Step(step), b, q)) {
 				w.fail("%s launched in the worktree that gate %s reviews", f.Key, g)
 			}
 		}
 	}
+}
+
+// letGo says that a person or a window came between the attempt and its round.
+func letGo(r *Run, st *Step, a *Attempt, q *Round) bool {
+	return slices.ContainsFunc(st.Gates, func(g string) bool {
+		return slices.ContainsFunc(r.Rounds[g], func(o *Round) bool {
+			return o.Attempt == a.N && o != q && (o.State != Approved || o.Level != LevelAuto && o.ByKind != "when")
+		})
+	})
 }
 
 // checkGap: from the step through its check, hook and first reviewer nobody else works in the worktree.
@@ -184,7 +193,7 @@ func (w *sim) checkGap(key, tree string) {
 		r := w.st.Runs[id]
 		for _, st := range w.spec(r.Digest).Steps {
 			a := r.Current(st.ID)
-			if r.Phase != RunRunning || a == nil || a.Children || a.Tree != tree || strings.HasPrefix(key, fmt.Sprintf("%s/%s#%d.", id, st.ID, a.N)) {
+			if r.Phase != RunRunning || a == nil || a.Children || a.Reads || a.Tree != tree || strings.HasPrefix(key, fmt.Sprintf("%s/%s#%d.", id, st.ID, a.N)) {
 				continue
 			}
 			first := 0

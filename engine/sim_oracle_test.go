@@ -142,6 +142,7 @@ func judged(facts []Fact, run, step string) bool {
 
 // gone: what of the model's processes the engine has nothing left of, in runs that go on or in those that are over.
 func (b *beside) gone(w *sim, facts []Fact, on bool) (evs []oracle.Event) {
+	var undone []oracle.Event // of attempts that the event has undone: what undid them came first
 	for _, id := range w.st.Order {
 		r, run := w.st.Runs[id], b.runs[id]
 		for _, key := range b.m.Order {
@@ -159,12 +160,16 @@ func (b *beside) gone(w *sim, facts []Fact, on bool) (evs []oracle.Event) {
 			a := r.Attempt(p.Step, p.N)
 			grace := a.State == Running && a.K == p.Launch && !a.GraceUntil.IsZero()
 			checked := slices.ContainsFunc(r.Procs, func(x *Proc) bool { return x.Kind == ProcCheck && x.Step == p.Step && x.N == p.N })
-			if r.Proc(ek) == nil && !grace && !checked {
-				evs = append(evs, oracle.Event{K: "gone", Key: key, Status: b.ends[ek]})
+			switch gone := (oracle.Event{K: "gone", Key: key, Status: b.ends[ek]}); {
+			case r.Proc(ek) != nil || grace || checked:
+			case a.State == Superseded && !judged(facts, id, p.Step):
+				undone = append(undone, gone)
+			default:
+				evs = append(evs, gone)
 			}
 		}
 	}
-	return evs
+	return append(evs, undone...)
 }
 
 // needs tells the model which needs of other workflows are met now.
@@ -200,7 +205,7 @@ func (b *beside) spec(w *Spec, run string) *oracle.Spec {
 		LimitHuman: w.Limits.OnHit["max_steps"] == Human, Skip: func(step string, n int) bool { return !drawn(run, step, n) }}
 	for _, st := range w.Steps {
 		out.Order = append(out.Order, st.ID)
-		s := &oracle.Step{ID: st.ID, Gates: st.Gates, Needs: st.Needs, When: st.When.Eval != nil, WT: run + "/" + st.Agent.Worktree.Source, Retries: 1}
+		s := &oracle.Step{ID: st.ID, Gates: st.Gates, Needs: st.Needs, When: st.When.Eval != nil, WT: run + "/" + st.Agent.Worktree.Source, Reads: st.Agent.Reads, Apart: apart(st.ID), Retries: 1}
 		if st.Restarts != nil {
 			s.Retries = *st.Restarts
 		}

@@ -32,6 +32,9 @@ func drawn(run, step string, n int) bool {
 	return h.Sum32()%3 != 0
 }
 
+// apart says of which steps the work is taken whole.
+func apart(step string) bool { return drawn("apart", step, 0) }
+
 func pick[T any](g *rand.Rand, xs ...T) T { return xs[g.IntN(len(xs))] }
 
 // genSpec draws a workflow that loads.
@@ -89,6 +92,7 @@ func genLimits(g *rand.Rand, w *Spec, sh shape) {
 func genStep(g *rand.Rand, w *Spec, st *Step, i int, sh shape) {
 	st.Agent = &Agent{Type: "r", Launch: LaunchHeadless, Worktree: Text{Source: pick(g, "w0", "w0", "w1", "w2")}}
 	st.Signal = Signal{Type: SignalFile, Value: ".workflow/signals/" + st.ID + "-done.json"}
+	st.Agent.Reads = g.IntN(5) == 0
 	restarts := g.IntN(2)
 	st.Restarts = &restarts
 	if g.IntN(6) == 0 {
@@ -134,6 +138,9 @@ func genWays(g *rand.Rand, st *Step) {
 	}
 	if g.IntN(4) == 0 {
 		st.Outputs = []Output{{Path: Text{Source: "out"}}}
+	}
+	if st.Offered() || st.Signal.Type == SignalCommit || st.Signal.Type == SignalPull {
+		st.Agent.Reads = false
 	}
 	if g.IntN(5) == 0 {
 		st.Timeout = Duration(time.Duration(20+g.IntN(200)) * time.Second)

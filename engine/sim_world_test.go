@@ -168,6 +168,9 @@ func (w *sim) launch(e Effect, kind string) {
 	p := &simProc{key: e.Key, kind: kind, run: e.Run, step: e.Step, gate: e.Gate, n: e.N, k: e.K}
 	if a := w.st.Runs[e.Run].Current(e.Step); a != nil && e.Proc != nil {
 		p.tree = a.Tree // whatever the engine says that it holds
+		if spec := w.spec(w.st.Runs[e.Run].Digest); spec.Step(e.Step).Reads() || kind == ProcReview && a.Checked && apart(e.Step) {
+			p.tree = "" // it sees what was taken
+		}
 	}
 	switch kind {
 	case ProcStep:
@@ -263,7 +266,7 @@ func (w *sim) end(p *simProc) ProcessEnded {
 			ev.Exit.Code = 1
 		}
 	case ProcCheck:
-		ev.Check = &CheckResult{OK: true, Digest: "tree"}
+		ev.Check = &CheckResult{OK: true, Digest: "tree", Apart: apart(p.step)}
 		if w.sh.adversary || !w.sh.oracle && w.g.IntN(3) == 0 {
 			w.ids++
 			ev.Check.Digest = "tree" + strconv.Itoa(w.ids)

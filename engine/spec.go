@@ -77,6 +77,7 @@ type Spec struct {
 	Inline     bool  // the one step of a list's task: no file has it
 	Outer      *Spec `json:"-"` // of an inline one: the workflow whose step it is
 	ReadsTasks bool  // some expression reads `tasks`
+	Looked     bool  // a step of it, of what it starts or of what started it only looks: all work is taken, to be seen by that
 
 	graph *graph // set by Link
 }
@@ -226,6 +227,7 @@ type Agent struct {
 	Context  []string
 	Prompt   Text
 	Session  Text
+	Reads    bool // it only looks: at the tree that was taken last in its folder, which it does not hold
 }
 
 // Output is a path a step must have produced; Value, where Eval is set, is what the engine writes there.
@@ -303,6 +305,9 @@ func (s *Step) Role() string {
 	}
 	return s.Agent.Type
 }
+
+// Reads reports whether the step only looks at its folder.
+func (s *Step) Reads() bool { return s.Agent != nil && s.Agent.Reads }
 
 // Offered says that the daemon launches nothing: it offers the step and waits for its signal. In a run that stand-ins play
 // it is launched all the same: see Run.Offers.

@@ -233,10 +233,28 @@ type Attempt struct {
 	Ended       time.Time       `json:"ended,omitzero"`
 	Children    bool            `json:"children,omitempty"` // its work is that of child runs
 	List        bool            `json:"list,omitempty"`     // they are those of a list
+	Reads       bool            `json:"reads,omitempty"`    // it only looks at its worktree: at what was taken there last
+	Apart       bool            `json:"apart,omitempty"`    // its work was taken whole: who reviews it needs nothing of its worktree
 	Turn        int             `json:"turn,omitempty"`     // which of the run's attempts and reviews was launched with it, from 1; 0 = none yet, or by an older release
 	Child       string          `json:"child,omitempty"`    // the child run of a step that is no list
 
 	step string // the one it is of
+}
+
+// Holds gives the worktree that the attempt's process, its check and its hook hold; "" = none, as it only looks.
+func (a *Attempt) Holds() string {
+	if a.Reads {
+		return ""
+	}
+	return a.Tree
+}
+
+// HeldInReview gives the worktree that a review of the attempt holds; "" = none, as it sees what was taken.
+func (a *Attempt) HeldInReview() string {
+	if a.Apart {
+		return ""
+	}
+	return a.Holds()
 }
 
 // Round is one judging of one attempt at a gate: (run, gate, N).

@@ -64,6 +64,7 @@ type StepInput struct {
 	Name        string
 	Attempt     int
 	OwnGit      bool     // its git folder is its own: what is not on its branch goes with it
+	Looks       string   // the commit that a step sees which only looks; "" = it works
 	Task        string   // the step's prompt; where Values has a text for a mark in it, the mark stands for that
 	Values      *Values  // nil = none
 	Conflicts   []string // files with conflict markers: what the step joins was merged into its folder
@@ -135,6 +136,9 @@ func StepPrompt(in StepInput) string {
 			if in.OwnGit {
 				p.text("Git works here in a git folder made for this attempt. Commits on the branch you are on are taken over when you have ended; " +
 					"stashes, tags and other branches are not.")
+			}
+			if in.Looks != "" {
+				p.text("You only look: the folder is a checkout of commit %s, to read. Nothing that is written in it is kept. What you find is your answer.", code(fmt.Sprintf("%.12s", in.Looks)))
 			}
 			p.whole(in.Description)
 		}),

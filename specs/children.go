@@ -111,8 +111,8 @@ func (c *compiler) forEach(d *stepDoc, what string) *engine.List {
 		return id
 	}
 	l.OnExhausted, l.OnMissing, l.OnInvalid = side(e.OnExhausted, "on_exhausted"), side(e.OnMissing, "on_missing"), side(e.OnInvalid, "on_invalid")
-	if l.MaxParallel > 1 && d.Agent != nil && !strings.Contains(d.Agent.Worktree.value, "task.id") {
-		c.at(d.key("for_each"), "%s: max_parallel %d: tasks that are done at a time need worktrees of their own: give the agent a worktree with ${{task.id}} in it", what, l.MaxParallel)
+	if l.MaxParallel > 1 && d.Agent != nil && d.Agent.Reads.value != "true" && !strings.Contains(d.Agent.Worktree.value, "task.id") {
+		c.at(d.key("for_each"), "%s: max_parallel %d: tasks that are done at a time need worktrees of their own: give the agent a worktree with ${{task.id}} in it, or, where it only looks, reads: true", what, l.MaxParallel)
 	}
 	return l
 }
@@ -174,7 +174,7 @@ func (c *compiler) flow(d *stepDoc, s *engine.Step, what string) *engine.Spec {
 	}
 	if l := s.ForEach; l != nil && l.MaxParallel > 1 {
 		for _, st := range k.Steps {
-			if st.Child == nil && (st.Agent == nil || !strings.Contains(st.Agent.Worktree.Source, "task.id")) {
+			if st.Child == nil && !st.Reads() && (st.Agent == nil || !strings.Contains(st.Agent.Worktree.Source, "task.id")) {
 				c.at(at, "%s: for_each: max_parallel %d: tasks that are done at a time need worktrees of their own: give step %s of %s a worktree with ${{task.id}} in it", what, l.MaxParallel, st.ID, id)
 				break
 			}

@@ -84,12 +84,47 @@ func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
 			c.at(a.Type.node, "%s: agent type %s %s", what, quote(a.Type.value), bad)
 		}
 	}
+	if s.Agent.Reads = c.yes(a.Reads, what+": agent: reads"); s.Agent.Reads {
+		c.reads(d, s, what)
+	}
 	if !run {
 		return
 	}
 	for key, t := range map[string]text{"prompt": a.Prompt, "session": a.Session, "launch": a.Launch} {
 		if t.set() && t.value != engine.LaunchHeadless {
 			c.at(t.node, "%s: agent.%s has no meaning beside run: there the agent gives worktree, branch and the role only", what, key)
+		}
+	}
+}
+
+// reads checks a step that only looks: nothing that it leaves in its folder is taken.
+func (c *compiler) reads(d *stepDoc, s *engine.Step, what string) {
+	const why = "it only looks (agent.reads), and nothing that it leaves in its folder is taken"
+	a := d.Agent
+	if s.Agent.Launch != engine.LaunchHeadless {
+		c.at(a.Launch.node, "%s: launch: %s: %s: whoever takes an offered step works in the folder itself: remove launch or reads", what, quote(a.Launch.value), why)
+	}
+	if a.Branch.set() {
+		c.at(a.Branch.node, "%s: branch %s: %s: name the worktree whose work it looks at, without a branch", what, quote(a.Branch.value), why)
+	}
+	if sig := d.Signal; sig != nil && (sig.Type.value == engine.SignalCommit || sig.Type.value == engine.SignalPull) {
+		c.at(sig.Type.node, "%s: signal: %s: %s, so no commit of its own can say that it is done: take stdout_exit or sentinel_file", what, sig.Type.value, why)
+	}
+	for _, o := range d.Outputs.items {
+		if d.ForEach != nil {
+			break // those of the list
+		}
+		switch below, _, _ := strings.Cut(path.Clean(o.path.value), "/"); {
+		case !o.value.set():
+			c.at(o.path.node, "%s: outputs: %s: %s: give it an answer, and have sluice write the file: {.workflow/runs/${{run}}/files/%s: answer}", what, quote(o.path.value), why, path.Base(o.path.value))
+		case below != ".workflow":
+			c.at(o.path.node, "%s: outputs: %s: %s: have sluice write it below .workflow/, as in .workflow/runs/${{run}}/files/%s", what, quote(o.path.value), why, path.Base(o.path.value))
+		}
+	}
+	for _, cr := range d.Criteria.items {
+		if cr.folder {
+			c.at(d.key("success_criterion"), "%s: success_criterion: folder: true: %s: it has no folder of its own: remove folder", what, why)
+			break
 		}
 	}
 }

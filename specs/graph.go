@@ -214,6 +214,9 @@ func doer(s *engine.Step) string {
 	if s.Run == nil && s.Agent != nil && s.Agent.Launch != engine.LaunchHeadless {
 		out += ", " + s.Agent.Launch
 	}
+	if s.Reads() {
+		out += ", only looks"
+	}
 	if s.Agent != nil && s.Agent.Worktree.Source != "" {
 		out += " in " + clean(s.Agent.Worktree.Source)
 	}

@@ -123,6 +123,7 @@ type agentDoc struct {
 	Context  pathList `key:"context" doc:"More files this agent reads."`
 	Prompt   text     `key:"prompt" doc:"What to do."`
 	Session  text     `key:"session" doc:"Go on in the run's conversation of this name, where the agent can."`
+	Reads    text     `key:"reads" doc:"true: the step only looks, at a read-only checkout of what was taken last in its folder. It holds no folder, so any number look at once; its result is its answer, its signal and outputs written below .workflow/ (path: expression)."`
 }
 
 type forEachDoc struct {

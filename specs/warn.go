@@ -50,7 +50,7 @@ func (c *compiler) beside() {
 							continue
 						}
 						told[two{a.ID, b.ID}] = true
-						c.notes.at(c.steps[b.ID].ID.node, "step %s: it can be ready while step %s is, and both work in %s: one waits, and goes on in what the other left: give each an agent.worktree of its own, or let one need the other", b.ID, a.ID, folder)
+						c.notes.at(c.steps[b.ID].ID.node, "step %s: it can be ready while step %s is, and both work in %s: one waits, and goes on in what the other left: give each an agent.worktree of its own, or let one need the other; one that only looks can say so (agent: {reads: true}), and then waits for nobody", b.ID, a.ID, folder)
 					}
 				}
 			}
@@ -91,7 +91,7 @@ func (c *compiler) reached(from, other string) (out []*engine.Step) {
 func (c *compiler) folderOf(s *engine.Step) string {
 	d := c.steps[s.ID]
 	switch {
-	case d.ForEach != nil || d.Workflow.set():
+	case d.ForEach != nil || d.Workflow.set() || s.Reads():
 		return ""
 	case d.Agent != nil && d.Agent.Worktree.set():
 		tree := d.Agent.Worktree.value

@@ -26,6 +26,8 @@ type Launch struct {
 	Resume string
 	// ReadOnly: it judges, and has nothing to write but its answer.
 	ReadOnly bool
+	// Args are arguments of the role's, for the program behind its own command; those that Refused names are not among them.
+	Args []string
 }
 
 // Args are the arguments that have the program of a format work by itself and tell what it does; the prompt comes on its
@@ -38,6 +40,11 @@ func Args(format string, given []string, l Launch) []string {
 	if i := slices.IndexFunc(given, func(arg string) bool { return filepath.Base(arg) == format }); i >= 0 {
 		a.given = given[i+1:]
 	}
+	if format == Codex && !slices.Contains(a.given, "exec") && !slices.Contains(a.given, "e") {
+		a.add("exec")
+	}
+	a.given = slices.Concat(a.given, l.Args)
+	a.add(l.Args...)
 	switch format {
 	case Claude:
 		a.flag("-p", "--print")
@@ -67,9 +74,6 @@ func Args(format string, given []string, l Launch) []string {
 			a.add("--add-dir", dir)
 		}
 	case Codex:
-		if !slices.Contains(a.given, "exec") && !slices.Contains(a.given, "e") {
-			a.add("exec")
-		}
 		a.flag("--json")
 		a.flag("--skip-git-repo-check")
 		if l.Model != "" {
@@ -113,6 +117,41 @@ func CanResume(format string, given []string, id string) bool {
 		return !a.has("--ephemeral", "resume")
 	}
 	return false
+}
+
+// Refused finds the first argument that a role may not add to a program of the format, as sluice says it itself, or reads by
+// it; why says what to do instead. The agent's own command may have it: who writes that sees the whole.
+func Refused(format string, args []string) (arg, why string) {
+	if len(args) > 0 && Known(format) && !strings.HasPrefix(args[0], "-") {
+		return args[0], "the first of the arguments is no option: it would be taken for the prompt, or for a command"
+	}
+	const (
+		stream  = "sluice sets what it prints: with another output nobody could tell what it did"
+		session = "sluice says which conversation it goes on with: give the step a `session`"
+		prompt  = "sluice gives it its prompt, on standard input"
+	)
+	refused := map[string]string{}
+	switch format {
+	case Claude:
+		refused = map[string]string{"-p": prompt, "--print": prompt, "--output-format": stream, "--input-format": prompt, "--verbose": stream,
+			"--json-schema": "sluice gives it the schema of its answer", "--max-budget-usd": "sluice gives it what is left of its budget: set roles.NAME.max_cost_usd",
+			"--model": "its model is set by roles.NAME.model", "--resume": session, "-r": session, "--continue": session, "-c": session,
+			"--session-id": session, "--fork-session": session, "--no-session-persistence": session, "--": prompt}
+	case Codex:
+		refused = map[string]string{"exec": stream, "e": stream, "resume": session, "--last": session, "--ephemeral": session, "--json": stream, "--experimental-json": stream,
+			"--output-schema": "sluice gives it the schema of its answer", "--model": "its model is set by roles.NAME.model", "-m": "its model is set by roles.NAME.model",
+			"-": prompt, "--": prompt}
+	}
+	for _, arg := range args {
+		name, _, _ := strings.Cut(arg, "=")
+		if len(name) > 2 && name[0] == '-' && name[1] != '-' {
+			name = name[:2] // -mNAME
+		}
+		if why := refused[name]; why != "" {
+			return arg, why
+		}
+	}
+	return "", ""
 }
 
 // Vars are the variables that a program needs beside its own: an update in the middle of the night would change the tool.

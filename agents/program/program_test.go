@@ -218,6 +218,45 @@ func TestArgs(t *testing.T) {
 	}
 }
 
+// TestArgsOfARole: they stand where the program takes them, what they say is not said again, and what sluice has to say itself
+// is refused.
+func TestArgsOfARole(t *testing.T) {
+	for _, c := range []struct {
+		format string
+		given  []string
+		args   []string
+		want   string
+	}{
+		{Claude, nil, []string{"--permission-mode", "plan"}, "--permission-mode plan -p --output-format stream-json --verbose --resume talk-0001"},
+		{Codex, nil, []string{"-c", "a=b", "--sandbox", "read-only"}, "exec -c a=b --sandbox read-only --json --skip-git-repo-check resume talk-0001 -"},
+		{Codex, []string{"exec"}, []string{"-c", "a=b"}, "-c a=b --json --skip-git-repo-check --sandbox workspace-write resume talk-0001 -"},
+	} {
+		if got := strings.Join(Args(c.format, c.given, Launch{Args: c.args, Resume: "talk-0001"}), " "); got != c.want {
+			t.Errorf("%s %q %q: %s, want %s", c.format, c.given, c.args, got, c.want)
+		}
+		if arg, why := Refused(c.format, c.args); why != "" {
+			t.Errorf("%q: %s %s", c.args, arg, why)
+		}
+	}
+	refused := map[string][]string{
+		Claude: {"--output-format", "--output-format=json", "--input-format", "--json-schema", "-p", "--print", "--verbose", "--resume", "-r", "-rtalk", "--continue", "-c", "--session-id=x", "--model", "--max-budget-usd", "--"},
+		Codex:  {"--json", "--output-schema=x", "resume", "exec", "-m", "-mbig", "--model=big", "-", "--", "--ephemeral"},
+	}
+	for format, all := range refused {
+		for _, arg := range all {
+			if got, why := Refused(format, []string{"--x", "y", arg}); got != arg || why == "" {
+				t.Errorf("%s %s: %q %q", format, arg, got, why)
+			}
+		}
+		if _, why := Refused(format, []string{"hello"}); why == "" {
+			t.Errorf("%s: a prompt", format)
+		}
+	}
+	if _, why := Refused("text", []string{"run", "--model", "-p"}); why != "" {
+		t.Error(why)
+	}
+}
+
 // TestLastWords: what was said before more work was done is no last word, and so no verdict.
 func TestLastWords(t *testing.T) {
 	conform.Rule(t, "001 agent.last", "the last of what it says")

@@ -25,7 +25,7 @@ in the environment, and --set. This shows what holds now, which layer says so, a
 project's file may do with the key: others, and agents, write that file.
 
   agents      how to launch one: agents.NAME.command, prompt_via (stdin, arg, file), format, env
-  roles       who plays which: roles.NAME.agent (several take turns), model, prompt_file, timeout, ...
+  roles       who plays which: roles.NAME.agent (several take turns), model, args, prompt_file, ...
               "*" stands for each role not named
   max_parallel max_agents trust veto_window rescan grace linger settle kill_after pr_poll
   sandbox     mode (auto, on, off), read, write

@@ -324,6 +324,11 @@ func (a *app) checkAgents(p *place, s *settings) []check {
 		out = append(out, fine("agents", "those of all roles are there"))
 	}
 	out = append(out, a.checkNative(p, s)...)
+	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {
+		if args := s.Roles[name].Args; len(args) > 0 {
+			out = append(out, fine("agents", "role %s: its agents are launched with %s", name, clean(strings.Join(args, " "))))
+		}
+	}
 	return append(out, a.checkLogins(p, s)...)
 }
 

@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/internal/conform"
 	"sluice/internal/executor"
 )
 
 // TestAProjectsFileOnlyTightens: a value of the project's file that asks for less than the person's layers is refused at its
 // place; one that asks for as much or more is taken.
 func TestAProjectsFileOnlyTightens(t *testing.T) {
+	conform.Rule(t, "13-law args trust", "\"`roles.NAME.args`\" say with what bounds an agent works, as its command does: a project's file gives them only to roles that its own agents alone play")
 	for _, c := range []struct{ name, own, project, says string }{
 		{"trust lowered", "trust: sandbox\n", "trust: file\n", "config.yaml:1: trust: file asks for less than sandbox (config.yaml:1): a project's file can only tighten: "},
 		{"trust off", "trust: signed\n", "trust: auto\n", "trust: auto asks for less than signed"},
@@ -34,6 +36,14 @@ func TestAProjectsFileOnlyTightens(t *testing.T) {
 		{"more variables", "roles: {a: {env: [MY_*]}}\n", "roles: {a: {env: [MY_A, YOUR_A]}}\n", "roles.a.env: YOUR_A asks for more than MY_*"},
 		{"a wider pattern", "roles: {a: {env: [MY_*]}}\n", "roles: {a: {env: [M*]}}\n", "roles.a.env: M* asks for more"},
 		{"fewer variables", "roles: {a: {env: [MY_*]}}\n", "roles: {a: {env: [MY_A]}}\n", ""},
+		{"arguments for a built-in agent", "", "roles: {a: {args: [--x]}}\n", "roles.a.args: --x is not none (built-in)"},
+		{"arguments for all", "", "roles: {\"*\": {args: [--x]}}\n", "roles.*.args: --x is not none"},
+		{"no more arguments", "roles: {a: {args: [--permission-mode, plan]}}\n", "roles: {a: {args: []}}\n", "roles.a.args: none is not --permission-mode plan (config.yaml:1)"},
+		{"arguments by a role that only the project names", "roles: {\"*\": {args: [--permission-mode, plan]}}\n", "roles: {a: {args: [--x]}}\n", "roles.a.args: --x is not --permission-mode plan"},
+		{"arguments for the other of two", "", "agents: {m: {command: [./m]}}\nroles: {a: {agent: [m, claude], args: [--x]}}\n", "roles.a.args: --x is not none"},
+		{"arguments by way of all roles", "", "agents: {m: {command: [./m]}}\nroles: {\"*\": {agent: m, args: [--x]}, a: {agent: claude}}\n", "roles.*.args: --x is not none"},
+		{"arguments for the project's agents", "", "agents: {m: {command: [./m]}}\nroles: {a: {agent: m, args: [--x]}}\n", ""},
+		{"another agent with your arguments", "roles: {a: {args: [--x]}}\n", "agents: {m: {command: [./m]}}\nroles: {a: {agent: m, args: []}}\n", ""},
 		{"an agent's variables", "", "agents: {a: {command: [x], env: [GH_TOKEN]}}\n", "agents.a.env: GH_TOKEN asks for more than no variables"},
 		{"a claude of the project's", "", "agents: {a: {command: [claude, --x], format: claude, env: [\"ANTHROPIC_*\"]}}\n", ""},
 		{"a built-in agent's command", "", "agents: {claude: {command: [./mine]}}\n", "agents.claude.command: ./mine is not claude"},

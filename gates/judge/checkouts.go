@@ -100,6 +100,9 @@ func (c *Checkouts) leave(user string) (gone string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	list, err := c.list()
+	if err == nil {
+		err = c.sweep() // before one of ours is among them, which is removed at the same time
+	}
 	if err != nil {
 		return "", err
 	}

@@ -393,3 +393,29 @@ func TestManyFiles(t *testing.T) {
 	}
 	t.Logf("%d files: made in %s, 10 changed %s, none %s, 10 changed %s", files, took[0], took[1], took[2], took[3])
 }
+
+// TestRemovedOnce: after a restart, a checkout that is given up first is not taken for one that a process which was killed left
+// half removed: two would remove it at once, and the next user's checkout failed.
+func TestRemovedOnce(t *testing.T) {
+	g := newGround(t)
+	commit := g.commit(firstFiles)
+	for i := range keep + 1 {
+		g.at(commit, fmt.Sprint("reader-", i))
+	}
+	left := filepath.Join(g.dir, goneMark+"left")
+	if err := os.Mkdir(left, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	g.c = New(Options{Dir: g.dir, Repo: g.repo, Start: "one", Over: func(string, bool) bool { return false }})
+	gone, err := g.c.leave("reader-0")
+	if err != nil || gone == "" {
+		t.Fatal(gone, err)
+	}
+	g.at(commit, "next")
+	if _, err := os.Stat(gone); err != nil {
+		t.Errorf("what is being removed was swept: %v", err)
+	}
+	if _, err := os.Stat(left); err == nil {
+		t.Error("what was left is still there")
+	}
+}

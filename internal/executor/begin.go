@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,15 @@ type begin struct {
 	Pulls     map[string]string `json:"pulls,omitempty"`     // pr_creation
 	Asked     bool              `json:"asked,omitempty"`     // the forge told its pull requests
 	Lists     []string          `json:"lists,omitempty"`     // task files below Top, which sluice writes: they are no work
+	Look      string            `json:"look,omitempty"`      // the commit that a step that only looks sees; "" = it works here
+
+	Before string `json:"before,omitempty"` // of a step that only looks: Look without work that has not passed
+
+	host string // where the checkout of Look lies, as we see it; "" = it is Dir
 }
+
+// base is the folder without work that has not passed yet: what a setup is run over.
+func (b begin) base() string { return cmp.Or(b.Before, b.Found) }
 
 // inCheckout reports whether the root lies in a git checkout. Where it does not, trees are kept in a store of sluice's own (or
 // not at all, where git is not installed): there are no branches, worktrees and git folders for launches.
@@ -41,6 +50,9 @@ func (e *Executor) inCheckout() bool { return e.opt.Git != nil && !e.opt.Git.Pla
 // begun gives the record of an attempt's beginning, made before anything else if there is none.
 func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n int) (begin, error) {
 	var b begin
+	if job.Attempt.Reads {
+		return e.looks(ctx, job, st, n)
+	}
 	if st.Run != nil && !job.Checks(st) && !inGit(st) { // nobody asks what it has changed: the spec says all there is
 		b, err := e.place(ctx, job, st)
 		if err == nil {
@@ -69,11 +81,7 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 			return b, noGit(e.shown(b.Top), err)
 		}
 	}
-	for _, l := range job.RunInfo.Lists {
-		if rel, err := filepath.Rel(b.Top, filepath.Join(e.root, filepath.FromSlash(l))); b.Top != "" && err == nil && filepath.IsLocal(rel) {
-			b.Lists = append(b.Lists, filepath.ToSlash(rel))
-		}
-	}
+	b.Lists = e.listsBelow(job, b.Top)
 	if b.Top != "" && job.Checks(st) {
 		if b.On, err = tree.CheckedOut(ctx, e.opt.Git, b.Top); err != nil {
 			return b, err
@@ -92,6 +100,16 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 		return b, ctx.Err()
 	}
 	return b, keep(file, b)
+}
+
+// listsBelow names the task files of the run that lie in a checkout.
+func (e *Executor) listsBelow(job daemon.Job, top string) (out []string) {
+	for _, l := range job.RunInfo.Lists {
+		if rel, err := filepath.Rel(top, filepath.Join(e.root, filepath.FromSlash(l))); top != "" && err == nil && filepath.IsLocal(rel) {
+			out = append(out, filepath.ToSlash(rel))
+		}
+	}
+	return out
 }
 
 // inGit says that the step's word is to be found in git.
@@ -134,6 +152,8 @@ func (e *Executor) place(ctx context.Context, job daemon.Job, st *engine.Step) (
 		b.Branch = branch
 	}
 	if wt := job.Attempt.Worktree; wt != "" {
+		e.placing.Lock() // steps that only look hold no worktree: many may be the first at once
+		defer e.placing.Unlock()
 		if wt == job.RunInfo.Workspace {
 			if !e.inCheckout() {
 				return b, unready("workspace: %s is no git checkout to make a worktree of: take `workspace: run` out of the spec", e.root)

@@ -24,6 +24,13 @@ const maxCarried = 1 << 30
 // needed finds a step's input files. An output of an earlier step that is in no commit, since git ignores it, is carried
 // from the checkout that it was made in.
 func (e *Executor) needed(ctx context.Context, job daemon.Job, st *engine.Step, b begin) (found []string, err error) {
+	if b.host != "" {
+		found, missing, err := e.inputs(job, st, b.host)
+		if err != nil {
+			return nil, err
+		}
+		return b.seenIn(found), e.missingInputs(missing, b.Dir)
+	}
 	record := e.recordFile(job, carriedRecord, b.Top)
 	unlock, err := e.records.lock(ctx, record) // also while a file is copied: the next one has the same name for a while
 	if err != nil {

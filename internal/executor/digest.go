@@ -75,6 +75,7 @@ func (e *Executor) digested(ctx context.Context, job daemon.Job, st *engine.Step
 		r.Broken = unseen(r.Broken, err)
 		return r
 	}
+	r.Apart = c.Taken.Commit != "" && len(c.outside()) == 0 && !slices.ContainsFunc(st.Criteria, func(c engine.Criterion) bool { return c.Folder })
 	if r.Digest, r.Content = c.ID(), c.with(c.Tree); r.Digest == "" {
 		r.Digest = c.Was
 	}

@@ -96,6 +96,8 @@ type Executor struct {
 	// Held for writing where sluice writes a file of its own into a checkout, and for reading where a folder is taken: the
 	// file's first name is no work.
 	writing sync.RWMutex
+
+	placing sync.Mutex // held while a worktree is looked for, and made where it is not there
 	records locks      // held where the record of a folder is changed
 	talks   sync.Mutex // held where a session's file is read and written
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -26,6 +25,7 @@ type folderRecord struct {
 	Of    attemptOf         `json:"of,omitzero"`     // whose work was taken last
 	Taken string            `json:"taken,omitempty"` // that work
 	At    string            `json:"at,omitempty"`    // HEAD when it was taken
+	Look  string            `json:"look,omitempty"`  // the folder as it was when a step first looked at it, before any of the run worked there
 	// Of a run's own worktree:
 	Passed  string   `json:"passed,omitempty"`  // the commit that passed last, at first the one that the run began from
 	Written []string `json:"written,omitempty"` // files that sluice wrote there from answers, from its top
@@ -112,7 +112,7 @@ func (e *Executor) findFolder(ctx context.Context, job daemon.Job, st *engine.St
 		err = e.findOther(ctx, job, st, o, &r.folderRecord, b)
 	}
 	if err == nil && b.Found != "" {
-		err = e.opt.Git.Keep(ctx, git.Own("found", fmt.Sprintf("%s/%s.%d", o.Run, o.Step, o.N)), b.Found)
+		err = e.opt.Git.Keep(ctx, git.Own("found", attemptName(o.Run, o.Step, o.N)), b.Found)
 	}
 	if err != nil {
 		return err

@@ -41,6 +41,9 @@ func (e *Executor) hook(ctx context.Context, job daemon.Job) *engine.ProcessEnde
 				return process{}, err
 			}
 			commit, _ := takenOf(job)
+			if b.Look != "" {
+				commit = b.Look // nothing else is to be taken
+			}
 			if p.judged, err = e.judgeAt(ctx, job, b, commit, job.Key); err != nil {
 				return process{}, err
 			}

@@ -36,6 +36,7 @@ type judged struct {
 	covers bool            // the checkout is seen in the place of Top
 	made   []made          // by the setup, and shown in Dir
 	alone  bool            // it has a home of its own, though it works in the agent's folder
+	reads  bool            // it is a step that only looks: the checkout is read-only
 }
 
 // takenOf gives the commit that was taken of the job's attempt; ok is false where none was.
@@ -269,7 +270,7 @@ func (e *Executor) shownSeat(j judged, plan *sandbox.Plan) error {
 	if !inside(j.seat.Top, j.Dir) && !inside(j.Top, e.root) { // what the spec names from the root
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: e.root})
 	}
-	plan.Shown = append(plan.Shown, sandbox.Mount{Path: j.seat.Top, At: j.Top, Write: true})
+	plan.Shown = append(plan.Shown, sandbox.Mount{Path: j.seat.Top, At: j.Top, Write: !j.reads})
 	if !j.covers {
 		return nil
 	}

@@ -126,33 +126,50 @@ func lawOf(spec *engine.Spec, agents []agentOf, settings []string, vars shells.V
 			s.Unknown = ""
 		}
 		l.starts("agents."+a.name+".command", s)
+		l.settings.add(j, a.named)
 	}
 	l.settings.add(j, settings)
 	return l
 }
 
-// agentOf is the command of an agent; used says that a role of the spec has it.
+// agentOf is the command of an agent; used says that a role of the spec has it, named what those roles' arguments may name.
 type agentOf struct {
 	name    string
 	command []string
 	used    bool
+	named   []string
 }
 
 // agentsOf are the agents of the settings.
 func agentsOf(s Settings, spec *engine.Spec) (out []agentOf) {
-	used := map[string]bool{}
-	for _, st := range spec.Steps {
-		for _, a := range s.role(st.Role()).Agent {
-			used[a] = true
+	used, named := map[string]bool{}, map[string][]string{}
+	role := func(name string) {
+		r := s.role(name)
+		for _, a := range r.Agent {
+			used[a], named[a] = true, append(named[a], filesNamed(r.Args)...)
 		}
+	}
+	for _, st := range spec.Steps {
+		role(st.Role())
 	}
 	for _, g := range spec.Gates {
-		for _, a := range s.role(g.Reviewer.AgentType).Agent {
-			used[a] = true
-		}
+		role(g.Reviewer.AgentType)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
-		out = append(out, agentOf{name, s.Agents[name].Command, used[name]})
+		out = append(out, agentOf{name, s.Agents[name].Command, used[name], named[name]})
+	}
+	return out
+}
+
+// filesNamed are the files and folders that arguments may name: settings and tools of an agent, which say what it may do.
+func filesNamed(args []string) (out []string) {
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "-") {
+			_, arg, _ = strings.Cut(arg, "=")
+		}
+		if arg = path.Clean(filepath.ToSlash(arg)); arg != "." && !strings.HasPrefix(arg, "**") {
+			out = append(out, arg, arg+"/**")
+		}
 	}
 	return out
 }

@@ -88,3 +88,16 @@ func TestGuardedUnknown(t *testing.T) {
 		t.Errorf("with protect: %q", got)
 	}
 }
+
+// TestFilesOfRoleArgs: what the arguments of a role name in the repo says what its agent may do: it is law.
+func TestFilesOfRoleArgs(t *testing.T) {
+	spec := &engine.Spec{Steps: []*engine.Step{{Agent: &engine.Agent{Type: "writer"}}}}
+	at := judging{root: "/r", top: "/r/wt", dir: "/r/wt"}
+	s := Default()
+	s.Roles["writer"] = Role{Agent: []string{"claude"}, Args: []string{"--mcp-config", "tools/mcp.json", "--settings=./agents/settings.json", "--plugin-dir", "plugins", "--add-dir", "."}}
+	s.Roles["other"] = Role{Agent: []string{"claude"}, Args: []string{"--settings", "other.json"}}
+	got := lawOf(spec, agentsOf(s, spec), nil, nil, at).guarded([]string{"a.go", "tools/mcp.json", "agents/settings.json", "plugins/x/hook.sh", "other.json"}, []string{"tools/mcp.json"})
+	if !slices.Equal(got, []string{"tools/mcp.json", "agents/settings.json", "plugins/x/hook.sh"}) {
+		t.Errorf("%q", got)
+	}
+}

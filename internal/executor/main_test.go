@@ -204,7 +204,7 @@ func (b *bench) job(f engine.Effect) daemon.Job {
 	j := daemon.Job{Effect: f, Spec: b.spec, Config: engine.DefaultConfig(), Vars: map[string]any{"goal": "a'b\n", "n": 3.0},
 		RunInfo: daemon.RunInfo{ID: run1, Workflow: "w", Phase: engine.RunRunning}}
 	if st := b.spec.Step(f.Step); st != nil {
-		j.Attempt = &engine.Attempt{N: f.N, K: f.K, State: engine.Running, Tree: ".", Key: f.Key, SignalType: st.Signal.Type, SignalValue: st.Signal.Value, Status: engine.StatusDone}
+		j.Attempt = &engine.Attempt{N: f.N, K: f.K, State: engine.Running, Tree: ".", Reads: st.Reads(), Key: f.Key, SignalType: st.Signal.Type, SignalValue: st.Signal.Value, Status: engine.StatusDone}
 		if st.Agent != nil {
 			j.Attempt.Worktree = filepath.Clean(st.Agent.Worktree.Source)
 			if j.Attempt.Worktree == "." {

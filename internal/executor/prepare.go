@@ -185,7 +185,7 @@ func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv
 	if err != nil {
 		return nil, "", fatal("%v: the settings want one: see sluice doctor", err)
 	}
-	argv = append(argv, program.Args(w.agent.Format, argv[1:], program.Launch{Model: w.set.Model, Dirs: need.dirs, Schema: need.schema, SchemaFile: schemaFile, ReadOnly: need.judges, Contained: held != nil, MaxCostUSD: need.cost, Resume: need.talk.resume})...)
+	argv = append(argv, program.Args(w.agent.Format, argv[1:], program.Launch{Args: e.roleArgs(w), Model: w.set.Model, Dirs: need.dirs, Schema: need.schema, SchemaFile: schemaFile, ReadOnly: need.judges, Contained: held != nil, MaxCostUSD: need.cost, Resume: need.talk.resume})...)
 	switch w.agent.PromptVia {
 	case ViaArg:
 		if len(prompt) > maxArgPrompt || strings.HasPrefix(prompt, "-") {
@@ -200,6 +200,21 @@ func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv
 		stdin = promptFile
 	}
 	return argv, stdin, nil
+}
+
+// roleArgs are the arguments that the role adds to the command. What they name below .workflow/ is the root's.
+func (e *Executor) roleArgs(w who) (out []string) {
+	for _, arg := range w.set.Args {
+		option, value, with := strings.Cut(arg, "=")
+		switch {
+		case isState(arg) && strings.ContainsRune(arg, '/'):
+			arg = filepath.Join(e.root, filepath.FromSlash(arg))
+		case with && strings.HasPrefix(option, "-") && isState(value) && strings.ContainsRune(value, '/'):
+			arg = option + "=" + filepath.Join(e.root, filepath.FromSlash(value))
+		}
+		out = append(out, arg)
+	}
+	return out
 }
 
 // texts evaluates texts of the spec.
@@ -416,7 +431,8 @@ func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.St
 	}
 	box, _ := e.box()
 	in := gates.StepInput{
-		OwnGit:    box != nil && b.Top != "" && e.inCheckout() && !job.Offers(st),
+		OwnGit:    box != nil && b.Top != "" && e.inCheckout() && !job.Offers(st) && b.Look == "",
+		Looks:     b.Look,
 		Conflicts: b.Conflicts,
 		Role:      w.role, Template: template, Workflow: job.RunInfo.Workflow, Description: job.Spec.Description, Run: job.Run,
 		Step: st.ID, Name: st.Name, Attempt: job.Attempt.N, Task: task, Values: values, ContextFiles: e.contextFiles(job.Spec, st, b.Dir),

@@ -203,3 +203,45 @@ func TestCorrectionGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// TestRoleArgs: what a role adds stands in every launch of its agent: the first, one that goes on in a conversation, a
+// correction, and a reviewer's; what it names below .workflow/ is the root's.
+func TestRoleArgs(t *testing.T) {
+	conform.Rule(t, "13-law args", `"model, tools, MCP, permissions of one step": "`+"`roles.NAME.args: […]`"+`, appended to the agent's command": in each launch, the first, resumed, correcting and reviewing ones`)
+	b := newBench(t, sessionSpec)
+	b.claude(`echo "$*" >>.git/argv` + "\n" + talker + `said='{\"plan\": 7}'; [ -e .git/once ] && said='{\"plan\": [], \"verdict\": \"pass\"}'; touch .git/once` + talkerEnd)
+	b.settings.Roles["writer"] = Role{Agent: []string{"claude"}, Args: []string{"--tools", "Read,Grep", "--mcp-config=.workflow/mcp.json"}}
+	b.settings.Roles["judge"] = Role{Agent: []string{"claude"}, Args: []string{"--settings", ".workflow/judge.json"}}
+	b.carry(b.stepJob("A", 1, 1))
+	b.carry(b.stepJob("B", 1, 1))
+	b.sh("rm .git/once")
+	b.carry(b.stepJob("Q", 1, 1))
+	b.sh("rm .git/once")
+	b.carry(b.reviewJob("G", 1))
+	lines := strings.Split(strings.TrimSpace(b.get(".git/argv")), "\n")
+	if len(lines) != 6 {
+		t.Fatalf("%d launches:\n%s", len(lines), strings.Join(lines, "\n"))
+	}
+	for i, line := range lines {
+		want := "--tools Read,Grep --mcp-config=" + b.path(".workflow/mcp.json") + " -p "
+		if i >= 4 {
+			want = "--settings " + b.path(".workflow/judge.json") + " -p "
+		}
+		if resumed := i == 1 || i == 3 || i == 5; !strings.HasPrefix(line, want) || strings.Contains(line, "--resume talk-") != resumed {
+			t.Errorf("launch %d: %s\nwant %s…, resumed: %v", i+1, line, want, resumed)
+		}
+	}
+	if p, _ := ReadProgram(b.path(".workflow/runs/w-1/A.1")); strings.Join(p.Args, " ") != "--tools Read,Grep --mcp-config=.workflow/mcp.json" {
+		t.Errorf("agent.json: %q", p.Args)
+	}
+}
+
+// TestRoleArgsOfText: they stand before the prompt of an agent of format text.
+func TestRoleArgsOfText(t *testing.T) {
+	b := newBench(t, sessionSpec)
+	w := who{role: "writer", known: true, set: Role{Args: []string{"--model", "small"}}, agent: Agent{Command: []string{"qwen", "run"}, Format: FormatText, PromptVia: ViaArg}}
+	argv, _, err := b.e.agentLine(w, "/p", "do it", needs{})
+	if got := strings.Join(argv, "|"); err != nil || got != "qwen|run|--model|small|do it" {
+		t.Errorf("%s %v", got, err)
+	}
+}

@@ -66,6 +66,7 @@ type Agent struct {
 type Role struct {
 	Agent       []string        `koanf:"agent" json:"agent"` // names under `agents`; several = in turn
 	Model       string          `koanf:"model" json:"model"`
+	Args        []string        `koanf:"args" json:"args"`               // appended to the command of whichever agent plays it
 	PromptFile  string          `koanf:"prompt_file" json:"prompt_file"` // below .workflow/, else below the root
 	Timeout     engine.Duration `koanf:"timeout" json:"timeout"`
 	IdleTimeout engine.Duration `koanf:"idle_timeout" json:"idle_timeout"`
@@ -186,13 +187,16 @@ func (s Settings) Engine() engine.Config {
 	return c
 }
 
-// Inherit gives each role that does not say who plays it, what it reaches or what it may cost what "*" says: to name a role
-// loosens nothing. said tells whether a layer has a key.
+// Inherit gives each role that does not say who plays it, with which arguments, what it reaches or what it may cost what "*"
+// says: to name a role loosens nothing. said tells whether a layer has a key.
 func (s Settings) Inherit(said func(role, key string) bool) {
 	any := s.Roles[AnyRole]
 	for name, r := range s.Roles {
 		if !said(name, "agent") {
 			r.Agent = any.Agent
+		}
+		if !said(name, "args") {
+			r.Args = any.Args
 		}
 		if !said(name, "network") {
 			r.Network = any.Network

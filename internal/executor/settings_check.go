@@ -20,9 +20,12 @@ import (
 
 // Bounds of the settings.
 const (
-	maxNamed   = 200 // agents, and roles
-	maxArgs    = 200 // of a command
-	maxWorkers = 1000
+	maxNamed = 200 // agents, and roles
+	maxArgs  = 200 // of a command
+
+	maxRoleArgs     = 100      // that a role adds to it
+	maxRoleArgBytes = 64 << 10 // of these together
+	maxWorkers      = 1000
 )
 
 // Check gives all that is wrong with the settings, in words that say what to do; none = they can be gone by.
@@ -179,8 +182,36 @@ func (c *checker) roles() {
 		if r.Timeout < 0 || r.IdleTimeout < 0 || r.MaxCostUSD < 0 || r.MaxTokens < 0 || r.Restarts != nil && *r.Restarts < 0 {
 			c.fault("%s: timeout, idle_timeout, restarts, max_cost_usd and max_tokens must not be negative", at)
 		}
+		c.roleArgs(at+".args", r)
 		c.network(at+".network", r.Network)
 		c.patterns(at+".env", r.Env)
+	}
+}
+
+// roleArgs checks what a role adds to the commands of its agents.
+func (c *checker) roleArgs(at string, r Role) {
+	if len(r.Args) > maxRoleArgs {
+		c.fault("%s: more than %d arguments: use a script as the agent's command", at, maxRoleArgs)
+	}
+	if n := len(strings.Join(r.Args, "")); n > maxRoleArgBytes {
+		c.fault("%s: %d bytes: want at most %d: put long texts into a file that the agent reads", at, n, maxRoleArgBytes)
+	}
+	for i, arg := range r.Args {
+		switch {
+		case strings.ContainsRune(arg, 0):
+			c.fault("%s[%d]: a NUL byte: remove it", at, i)
+		case strings.Contains(arg, "${{"):
+			c.fault("%s[%d]: %s: no values stand in it, it is handed on as it is: write it out, or put ${{role}}, ${{model}} or ${{prompt_file}} into the agent's command", at, i, arg)
+		}
+	}
+	for _, name := range r.Agent {
+		a, known := c.s.agent(name)
+		if !known || len(a.Command) == 0 {
+			continue // said already
+		}
+		if arg, why := program.Refused(a.Format, r.Args); why != "" {
+			c.fault("%s: %s: agent %s is of the format %s, and %s", at, arg, name, a.Format, why)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package executor
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -62,6 +63,7 @@ func keysOfAgents() []Key {
 
 func keysOfRoles() []Key {
 	return []Key{
+		{"roles.NAME.args", MayTighten, "for a role that only agents of the project's play: as with their commands, what yours or a built-in one is launched with stays as it is", roleArgs},
 		{"roles.NAME.env", MayTighten, "fewer variables", func(l layers) excess {
 			return wider(l.with.role(l.name).Env, l.below.role(l.name).Env)
 		}},
@@ -188,6 +190,28 @@ func agentChanged(get func(a Agent) string) func(layers) excess {
 		return excess{get(after), isNot, get(before)}
 	}
 }
+
+// roleArgs refuses other arguments for a role that an agent plays which the other layers know. Those of "*" are also those
+// of each role that says none.
+func roleArgs(l layers) excess {
+	known := func(name string) bool {
+		a, ok := l.below.agent(name)
+		return ok && len(a.Command) > 0
+	}
+	names := []string{l.name}
+	if l.name == AnyRole {
+		names = slices.Sorted(maps.Keys(l.with.Roles))
+	}
+	for _, name := range names {
+		role, before := l.with.role(name), l.below.role(name).Args
+		if !slices.Equal(role.Args, before) && (len(role.Agent) == 0 || slices.ContainsFunc(role.Agent, known)) {
+			return excess{argWords(role.Args), isNot, argWords(before)}
+		}
+	}
+	return excess{}
+}
+
+func argWords(args []string) string { return cmp.Or(strings.Join(args, " "), "none") }
 
 // agentEnv compares what an agent gets with what it has below, or with the built-in agent of its format.
 func agentEnv(l layers) excess {

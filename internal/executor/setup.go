@@ -39,7 +39,7 @@ type made struct {
 
 // setUp gives what the setup for the judges of a job's step has made, and runs it where that is not there.
 func (e *Executor) setUp(ctx context.Context, job daemon.Job, b begin) ([]made, error) {
-	if job.Proc == nil || job.Proc.Step == "" || b.Found == "" {
+	if job.Proc == nil || job.Proc.Step == "" || b.base() == "" {
 		return nil, nil
 	}
 	st := job.Spec.Step(job.Proc.Step)
@@ -82,7 +82,7 @@ func (e *Executor) setupDigest(ctx context.Context, s *engine.Setup, b begin, ar
 	if err != nil {
 		return "", unready("%v", err)
 	}
-	entries, err := e.opt.Git.Entries(ctx, b.Found)
+	entries, err := e.opt.Git.Entries(ctx, b.base())
 	if err != nil {
 		return "", err
 	}
@@ -104,7 +104,7 @@ func (e *Executor) runSetup(ctx context.Context, job daemon.Job, st *engine.Step
 	key := job.Key + setupMark + filepath.Base(dir)[:8]
 	rel := e.launchDir(job.Run, st.ID, job.Attempt.N, 1) + "/" + plain(strings.TrimPrefix(job.Key, job.Run+"/")) + "-setup"
 	end, err := e.ensure(ctx, launch{key: key, of: job.Key, dir: rel}, func() (process, error) {
-		j, err := e.seated(ctx, b, b.Found, key, nil)
+		j, err := e.seated(ctx, b, b.base(), key, nil)
 		if err != nil {
 			return process{}, err
 		}

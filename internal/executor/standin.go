@@ -145,6 +145,7 @@ func (e *Executor) standIn(w who, rel string, part stub.Part) (who, error) {
 		format = program.Claude // a limit is told in the fields of an agent that has them
 	}
 	out := who{name: StandIn, role: w.role, set: w.set, known: true, stub: true}
+	out.set.Args = nil
 	out.set.Agent, out.set.Model, out.set.Env, out.set.Network = []string{StandIn}, "", nil, []string{NetworkNone}
 	out.agent = Agent{Command: []string{e.opt.Self, StandIn, filepath.Join(e.root, filepath.FromSlash(rel), stub.PartFile)}, PromptVia: ViaFile, Format: format}
 	return out, nil
@@ -160,7 +161,7 @@ func (e *Executor) stepPart(job daemon.Job, st *engine.Step, b begin, play stub.
 		return part, err
 	}
 	for _, c := range st.Criteria {
-		if c.File != "" {
+		if c.File != "" && !st.Reads() {
 			made = append(made, c.File)
 		}
 	}

@@ -87,7 +87,7 @@ const salvageTime = 2 * time.Minute
 // salvage keeps what an agent's attempt left in its checkout, committed or not, on a ref of ours, so that it can be looked
 // at again whatever comes after it. That it could not be kept holds nothing up.
 func (e *Executor) salvage(ctx context.Context, job daemon.Job, st *engine.Step) {
-	if st.Run != nil || e.opt.Git == nil {
+	if st.Run != nil || e.opt.Git == nil || job.Attempt.Reads {
 		return
 	}
 	var b begin
@@ -96,7 +96,7 @@ func (e *Executor) salvage(ctx context.Context, job daemon.Job, st *engine.Step)
 	}
 	ctx, cancel := context.WithTimeout(ctx, salvageTime)
 	defer cancel()
-	name := fmt.Sprintf("%s/%s.%d", job.Run, st.ID, job.Attempt.N)
+	name := attemptName(job.Run, st.ID, job.Attempt.N)
 	message := fmt.Sprintf("%s: what attempt %d of %s left\n", job.Run, job.Attempt.N, st.ID)
 	if base := cmp.Or(b.Head, b.Found); base != "" {
 		message += "\nBase: " + base + "\n"
@@ -108,6 +108,9 @@ func (e *Executor) salvage(ctx context.Context, job daemon.Job, st *engine.Step)
 
 // wordMost is how long the end of a process waits for its word, beyond the time a file has to settle.
 const wordMost = 3 * time.Second
+
+// attemptName names an attempt in the names of our refs.
+func attemptName(run, step string, n int) string { return fmt.Sprintf("%s/%s.%d", run, step, n) }
 
 // wordFirst waits until a sentinel that lies in an inbox was taken in: what was said before the end counts, however it
 // ended.
@@ -274,6 +277,12 @@ func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step,
 		vars["SLUICE_SIGNAL"] = f
 	}
 	p := process{cwd: b.Dir, who: w, work: &tree.Order{Run: job.Run, Step: st.ID, N: job.Attempt.N, Base: b.Head}}
+	if b.Look != "" {
+		if p.judged, err = e.lookFrom(ctx, b, key); err != nil {
+			return p, err
+		}
+		b, p.cwd, p.work = p.judged.begin, p.judged.host, nil
+	}
 	if p.writes, err = e.declared(st, job.Env); err != nil {
 		return p, err
 	}
@@ -344,6 +353,13 @@ func (e *Executor) askAgain(ctx context.Context, job daemon.Job, st *engine.Step
 		if err != nil {
 			return process{}, err
 		}
+		var j judged
+		if b.Look != "" {
+			if j, err = e.lookFrom(ctx, b, key); err != nil {
+				return process{}, err
+			}
+			b = j.begin
+		}
 		w, err := e.stepPlayer(job, st, b, dir, try)
 		if err != nil {
 			return process{}, err
@@ -361,7 +377,9 @@ func (e *Executor) askAgain(ctx context.Context, job daemon.Job, st *engine.Step
 		if need.talk = e.goOn(job, name, w, last, goOn); need.talk.resume == "" {
 			text = again(text, before, last.stdout(maxReplyShown))
 		}
-		return e.agentProcess(job, w, key, dir, b.Dir, text, need, st.Env, stepVars(job, st))
+		p, err := e.agentProcess(job, w, key, dir, cmp.Or(j.host, b.Dir), text, need, st.Env, stepVars(job, st))
+		p.judged = j
+		return p, err
 	})
 }
 

@@ -76,6 +76,9 @@ func (e *Executor) taken(ctx context.Context, job daemon.Job, st *engine.Step, b
 	if b.Top == "" {
 		return c, nil, nil
 	}
+	if b.Look != "" {
+		return e.lookedAt(ctx, job, st, b, c)
+	}
 	r, err := e.record(job, b.Top)
 	if err != nil {
 		return c, nil, err

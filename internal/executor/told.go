@@ -25,6 +25,8 @@ type Program struct {
 	Role   string `json:"role"`
 	Format string `json:"format"`
 	Model  string `json:"model,omitempty"`
+	// Args are those that the role added to its command.
+	Args []string `json:"args,omitempty"`
 	// The conversation: its name in the spec, the one that is gone on with, and what that had cost before.
 	Session string        `json:"session,omitempty"`
 	Resume  string        `json:"resume,omitempty"`
@@ -36,7 +38,7 @@ type Program struct {
 // keepProgram writes the agent.json of a launch: for people, and, where the agent cannot change by what it is judged, for
 // told.
 func (e *Executor) keepProgram(rel, key string, w who, t talk, env []string) error {
-	data, err := json.Marshal(Program{Agent: w.name, Role: w.role, Format: w.agent.Format, Model: w.set.Model, Session: t.name, Resume: t.resume, Base: t.base,
+	data, err := json.Marshal(Program{Agent: w.name, Role: w.role, Format: w.agent.Format, Model: w.set.Model, Args: w.set.Args, Session: t.name, Resume: t.resume, Base: t.base,
 		Env: homes(w.agent.Format, env)})
 	if err != nil {
 		return err

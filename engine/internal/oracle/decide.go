@@ -121,8 +121,10 @@ func (s *State) gone(ev Event) {
 	}
 	switch {
 	case a.State == "signalled":
+		a.Taken = true
 		s.openGate(r, p.Step, 0)
 	case a.State == "running" && ev.Status == "ok": // no signal: a failure of the work
+		a.Taken = true
 		a.State, a.Status = "signalled", "failed"
 		s.openGate(r, p.Step, 0)
 	case a.State == "running" && a.Launch <= r.Spec.Steps[p.Step].Retries:

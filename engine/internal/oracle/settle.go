@@ -160,6 +160,23 @@ func (r *Run) keeps(st *Step, q *Round) bool {
 	return true
 }
 
+// outlived: a process of the step's, or of the gate's, is not gone yet.
+func (s *State) outlived(c candidate) bool {
+	for _, p := range s.Procs {
+		if p.Run == c.r.ID && p.Step == c.r.Spec.stepOf(c) && p.Gate == c.gate {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *Spec) stepOf(c candidate) string {
+	if c.gate != "" {
+		return w.Gates[c.gate].Step
+	}
+	return c.step
+}
+
 // schedule starts what is ready, oldest first; who cannot have its worktree does not hold up others.
 func (s *State) schedule() {
 	var cs []candidate
@@ -174,26 +191,34 @@ func (s *State) schedule() {
 		for _, id := range r.Spec.Order {
 			st, a := r.Spec.Steps[id], r.Cur(id)
 			if a != nil && a.State == "ready" && !r.Paused && !s.Withheld(r.ID, id, "") {
-				cs = append(cs, candidate{a.due, st.WT, r, id, ""})
+				cs = append(cs, candidate{a.due, st.works(), r, id, ""})
 			}
 			for _, g := range st.Gates {
 				q := r.CurRound(g)
-				if q == nil || q.State != "reviewing" || s.Procs[ReviewKey(r.ID, g, q.N, q.Launch)] != nil {
+				if q == nil || q.State != "reviewing" {
 					continue
 				}
-				if r.keeps(st, q) {
+				if r.keeps(st, q) && st.works() != "" { // also while its reviewers look at what was taken of it
 					kept[st.WT] = g
 				}
-				next[st.WT] = true // the tree waits for its review: no step slips in between
+				if s.Procs[ReviewKey(r.ID, g, q.N, q.Launch)] != nil {
+					continue
+				}
+				if st.reviewed(a) != "" {
+					next[st.WT] = true // the tree waits for its review: no step slips in between
+				}
 				if !r.Paused && !s.Withheld(r.ID, id, g) {
-					cs = append(cs, candidate{a.due, st.WT, r, id, g})
+					cs = append(cs, candidate{a.due, st.reviewed(a), r, id, g})
 				}
 			}
 		}
 	}
 	sort.SliceStable(cs, func(i, j int) bool { return cs[i].seq < cs[j].seq })
 	for _, c := range cs {
-		if holds[c.wt] || kept[c.wt] != "" && kept[c.wt] != c.gate || c.gate == "" && next[c.wt] {
+		if c.wt != "" && (holds[c.wt] || kept[c.wt] != "" && kept[c.wt] != c.gate || c.gate == "" && next[c.wt]) {
+			continue
+		}
+		if c.wt == "" && s.outlived(c) {
 			continue
 		}
 		if holds[c.wt] = true; c.gate != "" {

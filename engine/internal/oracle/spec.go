@@ -12,7 +12,8 @@
 // allowance only if the limit ended it, forgets which step ended it, and may be one that a limit ended before that step
 // had started; a person's retry also gives the gates below
 // their on_exhausted step back; a worktree is kept from the step to its verdict without a gap also against an older
-// review that had let go of it. Withheld names what the engine may not launch yet for reasons the model does not know:
+// review that had let go of it; a step that only looks holds none, and the review of work that was taken whole neither waits for
+// one nor holds it. Withheld names what the engine may not launch yet for reasons the model does not know:
 // a file that is owed first (a run is not completed before it either), a backoff.
 package oracle
 
@@ -26,6 +27,8 @@ type Step struct {
 	Ext     string // a need on another workflow; "" = none
 	When    bool   // has a `when`
 	WT      string
+	Reads   bool // it only looks at WT, at what was taken there last
+	Apart   bool // its work is taken whole: its reviewers look at that
 	Retries int
 }
 

@@ -9,6 +9,7 @@ type Attempt struct {
 	Status    string   // what the signal said: done, failed, blocked
 	due       int      // when it became ready
 	To        []string // where its outcome led
+	Taken     bool     // its work was taken
 	launched  int
 }
 
@@ -121,14 +122,30 @@ func (s *State) launch(r *Run, step string) {
 	s.Seq++
 	a.State, a.launched = "running", s.Seq
 	a.Launch++
-	s.proc(&Proc{Key: StepKey(r.ID, step, a.N, a.Launch), Run: r.ID, Step: step, N: a.N, Launch: a.Launch, WT: r.Spec.Steps[step].WT})
+	s.proc(&Proc{Key: StepKey(r.ID, step, a.N, a.Launch), Run: r.ID, Step: step, N: a.N, Launch: a.Launch, WT: r.Spec.Steps[step].works()})
+}
+
+// works is the worktree that the step's processes are in; "" where it only looks.
+func (st *Step) works() string {
+	if st.Reads {
+		return ""
+	}
+	return st.WT
+}
+
+// reviewed is the worktree that the reviewers of an attempt are in.
+func (st *Step) reviewed(a *Attempt) string {
+	if st.Reads || st.Apart && a.Taken {
+		return ""
+	}
+	return st.WT
 }
 
 func (s *State) review(r *Run, gate string) {
 	q, st := r.CurRound(gate), r.Spec.Gates[gate].Step
 	s.Seq++
 	q.Launch++
-	s.proc(&Proc{Key: ReviewKey(r.ID, gate, q.N, q.Launch), Run: r.ID, Gate: gate, Step: st, N: q.N, Launch: q.Launch, WT: r.Spec.Steps[st].WT})
+	s.proc(&Proc{Key: ReviewKey(r.ID, gate, q.N, q.Launch), Run: r.ID, Gate: gate, Step: st, N: q.N, Launch: q.Launch, WT: r.Spec.Steps[st].reviewed(r.Cur(st))})
 }
 
 func (s *State) proc(p *Proc) {

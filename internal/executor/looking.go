@@ -1,0 +1,164 @@
+package executor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/git"
+	"sluice/internal/tree"
+)
+
+// A step that only looks (agent: {reads: true}) works as those who judge do: in a checkout of a commit that sluice keeps, in
+// the place of the folder that it names. It holds no folder, and nothing that it leaves is taken.
+
+// looks is begun for a step that only looks: which commit it sees is settled once for each attempt.
+func (e *Executor) looks(ctx context.Context, job daemon.Job, st *engine.Step, n int) (b begin, err error) {
+	file := e.attemptFile(job.Run, st.ID, n, "begin")
+	err = kept(file, &b)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return b, err
+	}
+	if b, err = e.place(ctx, job, st); err != nil {
+		return b, err
+	}
+	if b.Top == "" || e.judges == nil {
+		return b, unready("%s: a step that only looks (reads: true) sees what git has of it, and git is not installed, or this is no checkout of its", e.shown(b.Dir))
+	}
+	b.Lists = e.listsBelow(job, b.Top)
+	b.Look, b.Before, err = e.takenLast(ctx, job, st, b)
+	if err == nil {
+		err = e.opt.Git.Keep(ctx, git.Own("found", attemptName(job.Run, st.ID, n)), b.Look)
+	}
+	var no *refusal
+	switch {
+	case ctx.Err() != nil:
+		return b, ctx.Err()
+	case errors.As(err, &no), err != nil && passing(err):
+		return b, err
+	case err != nil:
+		return b, noGit(e.shown(b.Top), err)
+	}
+	b.Head, b.Found = b.Look, b.Look
+	return b, keep(file, b)
+}
+
+// takenLast gives the commit that a step looks at: what was taken last of its folder, in the run's own worktree what a step
+// would begin from there. Where the run has not worked in the folder yet, it is the folder as it was before. before is the
+// folder without work that has not passed, for a setup of those who judge.
+func (e *Executor) takenLast(ctx context.Context, job daemon.Job, st *engine.Step, b begin) (commit, before string, err error) {
+	r, err := e.holdFolder(ctx, job, b.Top)
+	if err != nil {
+		return "", "", err
+	}
+	defer r.unlock()
+	head, err := e.opt.Git.Head(ctx, b.Top)
+	if err != nil {
+		return "", "", err
+	}
+	switch {
+	case inOwn(job) && r.First == nil:
+		return head, head, e.hasJoined(ctx, job, head, nil)
+	case inOwn(job):
+		now := r.folderRecord
+		from, unpassed, join := e.startOf(job, st, head, &now)
+		if before = from; unpassed {
+			before = cmp.Or(r.Found[""], r.Passed, r.First.Found)
+		}
+		return from, before, e.hasJoined(ctx, job, from, join)
+	case r.Taken != "":
+		if before = r.Taken; !e.ofPassed(job, r.Of) {
+			before = cmp.Or(r.Found[foundKey(job, r.Of.Step)], r.First.Found)
+		}
+		return r.Taken, before, nil
+	case r.First != nil:
+		return r.First.Found, r.First.Found, nil
+	case r.Look != "":
+		return r.Look, r.Look, nil
+	}
+	f, err := e.folder(ctx, job, b)
+	if err != nil {
+		return "", "", err
+	}
+	e.writing.RLock()
+	defer e.writing.RUnlock()
+	was, err := f.Find(ctx, tree.Order{Run: job.Run, Step: st.ID, N: job.Attempt.N, Base: head})
+	if err != nil {
+		return "", "", err
+	}
+	r.Look = was.Found
+	return r.Look, r.Look, r.keep()
+}
+
+// ofPassed says that a step's work, which was taken last, stands passed. Of another run's nobody knows here.
+func (e *Executor) ofPassed(job daemon.Job, of attemptOf) bool {
+	return of.Run == job.Run && job.Env != nil && job.Env.Steps[of.Step].Status == engine.Passed
+}
+
+// hasJoined refuses to look at the run's worktree where steps beside it have passed whose work is not in it yet: a step that
+// works there merges it.
+func (e *Executor) hasJoined(ctx context.Context, job daemon.Job, from string, join []tree.Joining) error {
+	for _, w := range job.Works {
+		if w.Passed && w.Upstream && w.Tree != job.Attempt.Tree {
+			join = append(join, e.workTaken(w))
+		}
+	}
+	for _, j := range slices.DeleteFunc(join, func(j tree.Joining) bool { return j.Commit == "" }) {
+		in, err := e.opt.Git.Descends(ctx, from, j.Commit)
+		if err != nil {
+			return err
+		}
+		if !in {
+			return refused("it only looks (reads: true) at the run's worktree, in which %.12s, which has passed in another, is not merged yet: have a step that works there come before it, or name the other worktree", j.Commit)
+		}
+	}
+	return nil
+}
+
+// lookFrom gives the checkout that a launch of a step that only looks works in, until the launch is over.
+func (e *Executor) lookFrom(ctx context.Context, b begin, key string) (judged, error) {
+	j, err := e.seated(ctx, b, b.Look, key, nil)
+	if err == nil && j.seat == nil {
+		err = unready("what it is to look at, commit %.12s, is not in the repo any more: retry the step", b.Look)
+	}
+	j.reads, j.begin.host = true, j.host
+	return j, err
+}
+
+// lookedAt is taken for a step that only looked: what it saw, and beside it what sluice wrote of its answer.
+// law names what of that is law.
+func (e *Executor) lookedAt(ctx context.Context, job daemon.Job, st *engine.Step, b begin, c covered) (_ covered, law []string, err error) {
+	c.Key = job.Key
+	c.Taken = tree.Taken{Commit: b.Look}
+	if c.Tree, err = e.opt.Git.TreeOf(ctx, b.Look); err != nil {
+		return c, nil, err
+	}
+	if c.Taken.Beside, err = e.beside(ctx, b, &c); err != nil {
+		return c, nil, err
+	}
+	l, err := e.law(ctx, job, b)
+	if err != nil {
+		return c, nil, err
+	}
+	for _, f := range c.Root {
+		if at := seenFrom(b.Top, filepath.Join(e.root, filepath.FromSlash(f))); len(l.guarded([]string{at}, nil)) > 0 {
+			law = append(law, f)
+		}
+	}
+	return c, law, keep(e.attemptFile(job.Run, st.ID, job.Attempt.N, "files"), c)
+}
+
+// seenIn has paths that were found in the checkout of a step that only looks be as it sees them.
+func (b begin) seenIn(found []string) []string {
+	for i, f := range found {
+		if !filepath.IsLocal(filepath.FromSlash(f)) {
+			found[i] = seenFrom(b.Dir, filepath.Join(b.host, filepath.FromSlash(f)))
+		}
+	}
+	return found
+}
