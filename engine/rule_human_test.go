@@ -206,7 +206,7 @@ func TestRule21HumanRoute(t *testing.T) {
 	s := begin(t, "1-language 5", "a person says pass, fail or a route's name", w)
 	s.done("a")
 	s.has(s.says("ga", "aprove"), "no outcome", "pass, fail, veto, replan, stop")
-	s.want(s.says("ga", "replan"), "", s.step("a"), "2 ready", fmt.Sprint(s.r().Fails["ga"]), "1")
+	s.want(s.says("ga", "replan"), "", s.step("a"), "2 running", fmt.Sprint(s.r().Fails["ga"], s.r().Routes["ga"]), "0 map[replan:1]")
 	s.done("a")
 	s.want(s.says("ga", "stop"), "", s.r().Phase, RunCompleted)
 }
