@@ -459,7 +459,7 @@ func (f StepPassed) apply(s *State, at time.Time) {
 func (f StepRouted) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	a := r.now(f.Step, f.N)
-	if a.State != Gating && a.State != Passed { // a late veto routes what has passed
+	if a.State != Gating && a.State != Passed && a.State != Routed { // a late veto routes what has passed, or went elsewhere by a later gate of the row
 		wrong("%s: %s.%d was sent elsewhere as %s", f.Run, f.Step, f.N, a.State)
 	}
 	a.State, a.To, a.Ended = Routed, []string{f.To}, at
