@@ -273,14 +273,6 @@ type failure struct {
 	feedback        string
 }
 
-// name is the name of the route, "" of a failure.
-func (f failure) name() string {
-	if f.route {
-		return f.outcome
-	}
-	return ""
-}
-
 // fail sends the work back or elsewhere, counts it where it counts, and asks a person where the counting says so. What has
 // a route by its name is no failure: it has a count of its own.
 func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {

@@ -182,6 +182,16 @@ func TestRuleExhaustedStepRenews(t *testing.T) {
 	s.judged("gb", OutcomeFail)
 	s.want(s.gate("gb"), "3 human")
 
+	s = begin(t, "13-law again", "they begin anew once: later passes of that step begin nothing", looped(exhausted("a")))
+	s.round(OutcomeFail)
+	s.round(OutcomeFail)
+	s.round("again")
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.want(s.step("b"), "4 running", counts(s), "0 map[again:1]")
+	s.round("again")
+	s.want(s.gate("gb"), "4 human")
+
 	s = begin(t, "13-law again", "the step judged passes by this gate alone: it has the full tries at once", flow("x", aStep("a"), aGate("a", to(EndDone), most(2), exhausted("a"))))
 	for n := range 3 {
 		s.done("a")
