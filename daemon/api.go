@@ -144,7 +144,8 @@ type GateStatus struct {
 	Until     time.Time      `json:"until,omitzero"` // the veto window's end
 	By        *engine.Actor  `json:"by,omitempty"`
 	ByKind    string         `json:"by_kind,omitempty"`
-	Count     int            `json:"count"`
+	Count     int            `json:"count"`            // its failures
+	Routes    map[string]int `json:"routes,omitempty"` // how often it took each route back
 	Max       int            `json:"max"`
 	Outcomes  []string       `json:"outcomes,omitempty"`  // what a person may say
 	Trust     string         `json:"trust,omitempty"`     // the least level of an answer to the current round
@@ -159,9 +160,11 @@ type LetThrough struct {
 	Run      string        `json:"run,omitempty"` // the child run that it is of; "" = this one
 	Gate     string        `json:"gate"`
 	Round    int           `json:"round"`
-	Outcome  string        `json:"outcome"`  // the route's name; pass: by on_exhausted
-	Failures int           `json:"failures"` // of the gate by then, this one too
-	To       string        `json:"to"`       // steps, a gate or an end
+	Outcome  string        `json:"outcome"`         // the route's name; pass: by on_exhausted
+	Failures int           `json:"failures"`        // of the gate by then, this one too; a route is none
+	Route    string        `json:"route,omitempty"` // it took, or used up, the route of this name
+	Times    int           `json:"times,omitempty"` // how often by then, of one that leads back
+	To       string        `json:"to"`              // steps, a gate or an end
 	ByKind   string        `json:"by_kind,omitempty"`
 	By       *engine.Actor `json:"by,omitempty"`
 	At       time.Time     `json:"at"`
