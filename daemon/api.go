@@ -129,24 +129,25 @@ type StepStatus struct {
 
 // GateStatus is a gate of a run.
 type GateStatus struct {
-	ID       string        `json:"id"`
-	Name     string        `json:"name,omitempty"`
-	Level    string        `json:"level"`
-	Implicit bool          `json:"implicit,omitempty"`
-	Forced   bool          `json:"forced,omitempty"`
-	State    string        `json:"state,omitempty"` // of the current round; "" = none
-	Due      bool          `json:"due,omitempty"`   // of state reviewing: no reviewer is at work yet
-	Round    int           `json:"round,omitempty"`
-	Why      string        `json:"why,omitempty"` // a person is asked
-	Outcome  string        `json:"outcome,omitempty"`
-	Score    *float64      `json:"score,omitempty"`
-	Feedback string        `json:"feedback,omitempty"`
-	Until    time.Time     `json:"until,omitzero"` // the veto window's end
-	By       *engine.Actor `json:"by,omitempty"`
-	ByKind   string        `json:"by_kind,omitempty"`
-	Count    int           `json:"count"`
-	Max      int           `json:"max"`
-	Outcomes []string      `json:"outcomes,omitempty"` // what a person may say
+	ID       string         `json:"id"`
+	Name     string         `json:"name,omitempty"`
+	Level    string         `json:"level"`
+	Implicit bool           `json:"implicit,omitempty"`
+	Forced   bool           `json:"forced,omitempty"`
+	State    string         `json:"state,omitempty"` // of the current round; "" = none
+	Due      bool           `json:"due,omitempty"`   // of state reviewing: no reviewer is at work yet
+	Round    int            `json:"round,omitempty"`
+	Why      string         `json:"why,omitempty"` // a person is asked
+	Outcome  string         `json:"outcome,omitempty"`
+	Score    *float64       `json:"score,omitempty"`
+	Feedback string         `json:"feedback,omitempty"`
+	Until    time.Time      `json:"until,omitzero"` // the veto window's end
+	By       *engine.Actor  `json:"by,omitempty"`
+	ByKind   string         `json:"by_kind,omitempty"`
+	Count    int            `json:"count"`            // its failures
+	Routes   map[string]int `json:"routes,omitempty"` // how often it took each route back
+	Max      int            `json:"max"`
+	Outcomes []string       `json:"outcomes,omitempty"` // what a person may say
 
 	AnswerSchema   json.RawMessage `json:"answer_schema,omitempty"`   // of the answer that a person's pass may give now
 	AnswerRequired bool            `json:"answer_required,omitempty"` // a pass without one does not count
@@ -164,9 +165,11 @@ type LetThrough struct {
 	Run      string        `json:"run,omitempty"` // the child run that it is of; "" = this one
 	Gate     string        `json:"gate"`
 	Round    int           `json:"round"`
-	Outcome  string        `json:"outcome"`  // the route's name; pass: by on_exhausted
-	Failures int           `json:"failures"` // of the gate by then, this one too
-	To       string        `json:"to"`       // steps, a gate or an end
+	Outcome  string        `json:"outcome"`         // the route's name; pass: by on_exhausted
+	Failures int           `json:"failures"`        // of the gate by then, this one too; a route is none
+	Route    string        `json:"route,omitempty"` // it took, or used up, the route of this name
+	Times    int           `json:"times,omitempty"` // how often by then, of one that leads back
+	To       string        `json:"to"`              // steps, a gate or an end
 	ByKind   string        `json:"by_kind,omitempty"`
 	By       *engine.Actor `json:"by,omitempty"`
 	At       time.Time     `json:"at"`

@@ -455,7 +455,7 @@ func audited(kind string) bool {
 	case "run_started", "step_launched", "review_started",
 		"step_signalled", "step_skipped",
 		"judged", "inconclusive",
-		"round_passed", "round_failed", "round_voided", "signature_used",
+		"round_passed", "round_failed", "round_routed", "round_voided", "signature_used",
 		"step_held", "step_handed_back", "run_paused", "run_resumed", "run_reopened",
 		"task_ended", "run_ended":
 		return true

@@ -92,7 +92,7 @@ func (r *Repo) job(e engine.Effect) Job {
 	if j.Spec == nil {
 		return j
 	}
-	j.History = history(run, j.Spec)
+	j.History, j.Sent = history(run, j.Spec), sent(run, j.Spec)
 	if e.Write != nil && e.Write.Kind == engine.WriteLand {
 		s := runStatus(c, run, true, func() engine.Taken { return engine.Taken{} })
 		j.Status = &s
@@ -214,6 +214,25 @@ func history(run *engine.Run, spec *engine.Spec) []RetryFile {
 			}
 		}
 	}
+	return out
+}
+
+// maxSent is how many rounds that took a route a job has of each gate.
+const maxSent = 20
+
+// sent lists the newest rounds of each gate that took a route to a step, in the order in which they ended.
+func sent(run *engine.Run, spec *engine.Spec) []Sent {
+	var out []Sent
+	for _, g := range spec.Gates {
+		qs, n := run.Rounds[g.ID], 0
+		for i := len(qs) - 1; i >= 0 && n < maxSent; i-- {
+			if q := qs[i]; q.Route != "" && q.To != "" && !engine.IsEnd(q.To) {
+				out = append(out, Sent{g.ID, *q})
+				n++
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Sent) int { return cmp.Or(a.Ended.Compare(b.Ended), cmp.Compare(a.Seq, b.Seq)) })
 	return out
 }
 

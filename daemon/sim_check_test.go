@@ -125,6 +125,9 @@ func (s *sim) fact(e entry, f engine.Fact) {
 		l.forced[f.Run+"/"+f.Gate] = l.forced[f.Run+"/"+f.Gate] || f.Forced
 		s.vetoed(f)
 		s.outcome(round(f.Run, f.Gate, f.N), engine.OutcomeFail)
+	case engine.RoundRouted:
+		l.forced[f.Run+"/"+f.Gate] = l.forced[f.Run+"/"+f.Gate] || f.Forced
+		s.outcome(round(f.Run, f.Gate, f.N), engine.OutcomeFail)
 	case engine.StepPassed:
 		s.outcome(round(f.Run, "step "+f.Step, f.N), engine.OutcomePass)
 		s.stands(f)

@@ -186,7 +186,7 @@ func sinceOf(a *engine.Attempt) time.Time {
 }
 
 func gateStatus(s *engine.State, r *engine.Run, g *engine.Gate, full bool) GateStatus {
-	out := GateStatus{ID: g.ID, Name: g.Name, Level: g.Reviewer.Level, Implicit: g.Implicit, Forced: r.Forced[g.ID], Count: r.Fails[g.ID], Max: g.MaxRetries}
+	out := GateStatus{ID: g.ID, Name: g.Name, Level: g.Reviewer.Level, Implicit: g.Implicit, Forced: r.Forced[g.ID], Count: r.Fails[g.ID], Routes: maps.Clone(r.Routes[g.ID]), Max: g.MaxRetries}
 	if out.Forced {
 		out.Level = engine.LevelHuman
 	}

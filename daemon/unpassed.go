@@ -57,7 +57,12 @@ func letThrough(r *engine.Run, spec *engine.Spec) (out []LetThrough) {
 				if q.LetThrough == 0 {
 					continue
 				}
-				x := LetThrough{Gate: id, Round: q.N, Outcome: q.Outcome, Failures: q.LetThrough, To: q.To, ByKind: q.ByKind, By: copied(q.By), At: q.Ended}
+				x := LetThrough{Gate: id, Round: q.N, Outcome: q.Outcome, Route: q.Route, Times: q.Times, Failures: q.LetThrough, To: q.To, ByKind: q.ByKind, By: copied(q.By), At: q.Ended}
+				if q.Outcome == q.Route {
+					x.Failures-- // a round that takes a route is none
+				} else if q.Route != "" {
+					x.Failures = 0
+				}
 				if x.To == "" && i+1 < len(st.Gates) {
 					x.To = st.Gates[i+1]
 				} else if x.To == "" {

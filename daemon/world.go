@@ -50,6 +50,7 @@ type Job struct {
 	Env     *engine.Env     // what expressions see, nil where no step or gate is concerned
 	RunInfo RunInfo
 	History []RetryFile   // the retry-context files of this run so far, oldest first
+	Sent    []Sent        // rounds of this run that took a route, oldest first: the newest of them
 	Notes   []engine.Note // a person's words for the step, oldest first; none for a gate
 	Earlier []string      // summaries of the step's earlier attempts, "attempt 1: failed at XG-1-2"
 	Works   []Work        // in a run with a worktree of its own: the last attempts of all steps of it and of the runs it is made of
@@ -119,6 +120,12 @@ type RetryFile struct {
 	Path string // below the repo's root
 	Step string // whose work was judged
 	To   string // where it was sent
+}
+
+// Sent is a round that sent the work on by the name of a route, at Gate.
+type Sent struct {
+	Gate string
+	engine.Round
 }
 
 // Place is a folder that may have changed.

@@ -400,6 +400,9 @@ func (f RoundPassed) apply(s *State, at time.Time) {
 	if len(f.Answer) > 0 {
 		q.Answer, q.Read = f.Answer, ""
 	}
+	if f.ByKind != byExhausted {
+		q.Route, q.Times = "", 0
+	}
 	if f.Feedback != "" {
 		q.Feedback = f.Feedback
 	}
@@ -429,14 +432,27 @@ func (f RoundVoided) apply(s *State, at time.Time) {
 func (f ExhaustedTo) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	set(&r.Exhausted, f.Gate, true)
-	delete(r.Fails, f.Gate)
+	if f.Renew {
+		set(&r.Renews, f.Gate, f.To)
+	} else {
+		delete(r.Fails, f.Gate)
+	}
+}
+
+func (f CountRenewed) apply(s *State, _ time.Time) { s.at(f.Run).countAnew(f.Gate) }
+
+// countAnew sets all counts of the gate to 0.
+func (r *Run) countAnew(gate string) {
+	delete(r.Fails, gate)
+	delete(r.Routes, gate)
+	delete(r.Same, gate)
+	delete(r.Renews, gate)
 }
 
 func (f CountReset) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
-	delete(r.Fails, f.Gate)
+	r.countAnew(f.Gate)
 	delete(r.Exhausted, f.Gate)
-	delete(r.Same, f.Gate)
 }
 
 func (f StepPassed) apply(s *State, at time.Time) {

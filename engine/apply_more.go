@@ -290,6 +290,31 @@ func (f GateFailed) apply(s *State, _ time.Time) {
 	}
 }
 
+func (f RouteCounted) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	q := r.round(f.Gate, f.N)
+	if q.Counted {
+		wrong("%s: route of %s#%d counted twice", f.Run, f.Gate, f.N)
+	}
+	q.keepSaid(f.ByKind)
+	q.Counted, q.Outcome, q.Route, q.Times = true, f.Route, f.Route, f.Count
+	if f.Feedback != "" {
+		q.Feedback = f.Feedback
+	}
+	if r.Routes[f.Gate] == nil {
+		set(&r.Routes, f.Gate, map[string]int{})
+	}
+	r.Routes[f.Gate][f.Route] = f.Count
+}
+
+// Count is how often the gate took the route back; "" = how often it failed.
+func (r *Run) Count(gate, route string) int {
+	if route == "" {
+		return r.Fails[gate]
+	}
+	return r.Routes[gate][route]
+}
+
 // keepSaid keeps what was said of a failure where a person's words take its place. What a pass said is no part of it.
 func (q *Round) keepSaid(byKind string) {
 	if byKind == Human && q.ByKind != Human && q.State != Approved && q.Outcome != OutcomePass {
@@ -308,9 +333,15 @@ func (f RoundFailed) apply(s *State, at time.Time) {
 	if f.Feedback != "" || q.State == Approved { // what its pass said is no reason of this
 		q.Feedback = f.Feedback
 	}
-	q.State, q.Outcome, q.ByKind, q.By, q.Ended = Refused, f.Outcome, f.ByKind, f.By, at
+	q.State, q.Outcome, q.Route, q.Times, q.ByKind, q.By, q.Ended = Refused, f.Outcome, "", 0, f.ByKind, f.By, at
 	q.LetThrough, q.To = f.LetThrough, f.To
 	if f.Forced {
 		set(&r.Forced, f.Gate, true)
 	}
+}
+
+func (f RoundRouted) apply(s *State, at time.Time) {
+	RoundFailed(f).apply(s, at)
+	q := s.at(f.Run).round(f.Gate, f.N)
+	q.State, q.Route, q.Times = Routed, f.Outcome, f.Times
 }

@@ -41,6 +41,7 @@ func (WindowOpened) FactKind() string     { return "window_opened" }
 func (HumanAsked) FactKind() string       { return "human_asked" }
 func (Reminded) FactKind() string         { return "reminded" }
 func (GateFailed) FactKind() string       { return "gate_failed" }
+func (RouteCounted) FactKind() string     { return "route_counted" }
 func (RetryContextOwed) FactKind() string { return "retry_context_owed" }
 func (OutputsOwed) FactKind() string      { return "outputs_owed" }
 func (AdvanceOwed) FactKind() string      { return "advance_owed" }
@@ -51,6 +52,8 @@ func (SignatureUsed) FactKind() string    { return "signature_used" }
 func (RoundPassed) FactKind() string      { return "round_passed" }
 func (RoundFailed) FactKind() string      { return "round_failed" }
 func (RoundVoided) FactKind() string      { return "round_voided" }
+func (RoundRouted) FactKind() string      { return "round_routed" }
+func (CountRenewed) FactKind() string     { return "count_renewed" }
 func (ExhaustedTo) FactKind() string      { return "exhausted_to" }
 func (CountReset) FactKind() string       { return "count_reset" }
 func (StepPassed) FactKind() string       { return "step_passed" }
@@ -199,6 +202,12 @@ func DecodeFact(raw []byte) (Fact, error) {
 		return decode[RoundFailed](kind, raw)
 	case "round_voided":
 		return decode[RoundVoided](kind, raw)
+	case "route_counted":
+		return decode[RouteCounted](kind, raw)
+	case "round_routed":
+		return decode[RoundRouted](kind, raw)
+	case "count_renewed":
+		return decode[CountRenewed](kind, raw)
 	case "exhausted_to":
 		return decode[ExhaustedTo](kind, raw)
 	case "count_reset":

@@ -219,7 +219,7 @@ func (d *decider) pass(r *Run, g *Gate, q *Round, byKind string, by *Actor, text
 	f := RoundPassed{ByKind: byKind, By: by}
 	switch text = clip(text, MaxFeedback); byKind {
 	case byExhausted:
-		f.LetThrough = r.Fails[g.ID]
+		f.LetThrough, f.Route = r.Count(g.ID, q.Route), q.Route
 	default:
 		f.Text = text
 	}
@@ -246,6 +246,7 @@ func (d *decider) letThrough(r *Run, g *Gate, q *Round, f RoundPassed) {
 	}
 	n := r.Current(st.ID).N
 	d.put(StepPassed{of: Of(r.ID), Step: st.ID, N: n, To: g.OnPass})
+	d.renew(r, st.ID)
 	if r.taken(r.Current(st.ID)) {
 		d.put(AdvanceOwed{of: Of(r.ID), Step: st.ID, N: n})
 	}
@@ -253,6 +254,15 @@ func (d *decider) letThrough(r *Run, g *Gate, q *Round, f RoundPassed) {
 		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.passed", r.ID, st.ID, n), Kind: NoticeInfo, Run: r.ID, Step: st.ID, Text: st.Name + " has passed"})
 	}
 	d.ends(r, st.ID, g.OnPass)
+}
+
+// renew begins the counts of the gates anew whose on_exhausted sent the work to the step, now that it has passed.
+func (d *decider) renew(r *Run, step string) {
+	for _, gate := range slices.Sorted(maps.Keys(r.Renews)) {
+		if r.Renews[gate] == step {
+			d.put(CountRenewed{of: Of(r.ID), Gate: gate})
+		}
+	}
 }
 
 // ends ends the run where a pass leads to FAILED or ABORTED.
@@ -267,28 +277,32 @@ func (d *decider) ends(r *Run, step string, to []string) {
 	}
 }
 
-// failure is what a round failed with.
+// failure is what a round failed with, or the route that it takes.
 type failure struct {
 	outcome, target string
-	route           bool // by `routes:`, not on_fail
+	route           bool // by `routes:`, not on_fail: it is no failure
 	byKind          string
 	by              *Actor
 	feedback        string
 }
 
-// fail sends the work back or elsewhere, counts it where it counts, and asks a person where the counting says so.
+// fail sends the work back or elsewhere, counts it where it counts, and asks a person where the counting says so. What has
+// a route by its name is no failure: it has a count of its own.
 func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 	w := d.spec(r)
 	f.feedback = clip(f.feedback, MaxFeedback)
 	named, failures := "", r.Fails[g.ID]+1 // exhausted may begin the count anew
 	if f.route {
 		named = f.target
-	}
-	if q.Counted {
+	} else if q.Counted {
 		failures--
 	}
 	if !f.route || w.leadsBack(f.target, g.Step) {
-		if !q.Counted {
+		switch {
+		case q.Counted:
+		case f.route:
+			d.put(routeCounted(r, g, q, f))
+		default:
 			d.put(d.gateFailed(r, g, q, f))
 		}
 		if f.byKind != "human" && d.exhausted(r, w, g, q, &f) {
@@ -299,13 +313,22 @@ func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 	if w.passLeads(g.Step, f.target) || f.target == EndDone && named != EndDone {
 		out.LetThrough = failures
 	}
-	out.Forced = f.byKind == "human" && d.forces(r, g, f.target)
-	d.put(out)
+	out.Forced = f.byKind == "human" && d.forces(r, g, q, f.target)
+	word := "failed"
+	if f.route {
+		word = Routed
+		if q.Route == f.outcome {
+			out.Times = q.Times
+		}
+		d.put(RoundRouted(out))
+	} else {
+		d.put(out)
+	}
 	if w.Notify {
-		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.failed", r.ID, g.ID, q.N), Kind: NoticeInfo, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N,
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.%s", r.ID, g.ID, q.N, word), Kind: NoticeInfo, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N,
 			Text: clip(fmt.Sprintf("%s: %s → %s. %s", g.Name, f.outcome, f.target, f.feedback), 2000)})
 	}
-	if !IsEnd(f.target) {
+	if !IsEnd(f.target) && !f.route {
 		n := r.Files[g.ID] + 1
 		d.put(RetryContextOwed{of: Of(r.ID), Gate: g.ID, N: q.N, File: n, Path: RetryPath(g.RetryContext, r.RetryDir, n)})
 	}
@@ -315,8 +338,8 @@ func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 // forces says that a person's failure leaves the gate to people: it has failed max_retries times by now. The failure
 // itself is answered, so it goes where it leads; nothing passes the next round but a person. A run that ends by it is
 // taken up by a retry, which begins the count anew.
-func (d *decider) forces(r *Run, g *Gate, target string) bool {
-	return r.Fails[g.ID] >= g.MaxRetries && g.Reviewer.Level != LevelHuman && !r.Forced[g.ID] && target != EndFailed && target != EndAborted
+func (d *decider) forces(r *Run, g *Gate, q *Round, target string) bool {
+	return r.Count(g.ID, q.Route) >= g.MaxRetries && g.Reviewer.Level != LevelHuman && !r.Forced[g.ID] && target != EndFailed && target != EndAborted
 }
 
 // passLeads says that a pass of the step leads to the target too, at once or later.
@@ -362,6 +385,15 @@ func (d *decider) gateFailed(r *Run, g *Gate, q *Round, f failure) GateFailed {
 	return out
 }
 
+// routeCounted counts a route back by its name. Sameness is of failures: a route that is taken over an unchanged tree is none.
+func routeCounted(r *Run, g *Gate, q *Round, f failure) RouteCounted {
+	out := RouteCounted{of: Of(r.ID), Gate: g.ID, N: q.N, Route: f.outcome, Count: r.Count(g.ID, f.outcome) + 1, Feedback: f.feedback}
+	if f.byKind == "human" {
+		out.ByKind = f.byKind
+	}
+	return out
+}
+
 // likeness is the digest of a failure without its numbers, case and white space: times, addresses and line counts
 // differ between two runs of the same broken build.
 func likeness(outcome, feedback string) string {
@@ -378,8 +410,9 @@ func likeness(outcome, feedback string) string {
 // exhausted applies on_exhausted and max_same_failure; true where the round is settled by it. It may turn the failure
 // to on_exhausted's step.
 func (d *decider) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool {
-	if r.Fails[g.ID] < g.MaxRetries {
-		return d.noProgress(r, w, g, q)
+	n := r.Count(g.ID, q.Route)
+	if n < g.MaxRetries {
+		return q.Route == "" && d.noProgress(r, w, g, q)
 	}
 	exh := g.OnExhausted
 	personal := g.Reviewer.Level == LevelHuman || r.Forced[g.ID] || q.State == OnHuman
@@ -391,15 +424,22 @@ func (d *decider) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool
 	}
 	switch exh {
 	case Human, "":
-		d.ask(r, g, q, fmt.Sprintf("exhausted: it failed %s: asked after %d: %s", times(r.Fails[g.ID]), g.MaxRetries, f.feedback), true)
+		what := "it failed"
+		if q.Route != "" {
+			what = "it said " + q.Route
+		}
+		d.ask(r, g, q, fmt.Sprintf("exhausted: %s %s: asked after %d: %s", what, times(n), g.MaxRetries, f.feedback), true)
 		return true
 	case OutcomePass:
 		d.pass(r, g, q, byExhausted, nil, "")
 		return true
 	case EndDone, EndFailed, EndAborted:
-		f.target, f.route = exh, true
+		f.target = exh
 	default:
-		d.put(ExhaustedTo{of: Of(r.ID), Gate: g.ID, To: exh})
+		d.put(ExhaustedTo{of: Of(r.ID), Gate: g.ID, To: exh, Renew: true})
+		if exh == g.Step { // it passes by this gate alone
+			d.renew(r, exh)
+		}
 		f.target = exh
 	}
 	return false
@@ -509,10 +549,10 @@ func (d *decider) undo(r *Run, w *Spec, root, origin string, keep bool, why stri
 	}
 }
 
-// reset sets the counts of the step's gates to 0.
+// reset sets the counts of the step's gates to 0, those of their routes too.
 func (d *decider) reset(r *Run, st *Step) {
 	for _, g := range st.Gates {
-		if r.Fails[g] > 0 || r.Exhausted[g] {
+		if r.Fails[g] > 0 || len(r.Routes[g]) > 0 || r.Exhausted[g] {
 			d.put(CountReset{of: Of(r.ID), Gate: g})
 		}
 	}

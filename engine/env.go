@@ -79,6 +79,9 @@ func (s *State) GateEnv(r *Run, w *Spec, gate string, q *Round) *Env {
 	env.Gate, env.Step, env.Attempt = gate, g.Step, q.Attempt
 	env.Failures = r.Fails[gate]
 	env.Exhausted = r.Fails[gate]+1 >= g.MaxRetries
+	for _, n := range r.Routes[gate] {
+		env.Exhausted = env.Exhausted || n+1 >= g.MaxRetries
+	}
 	env.setAnswer(Judgement{Answer: q.Answer, Score: q.Score, Scores: q.Scores, Findings: q.Findings})
 	if len(q.Answer) == 0 && g.Reviewer.FromStep {
 		if a := r.Attempt(g.Step, q.Attempt); a != nil {

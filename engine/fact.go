@@ -349,6 +349,16 @@ type (
 		Same     int    `json:"same,omitempty"`
 		Digest   string `json:"digest,omitempty"`
 	}
+	// RouteCounted: a round goes back by a route's name, which has a count of its own at the gate. It is no failure.
+	RouteCounted struct {
+		of
+		Gate     string `json:"gate"`
+		N        int    `json:"n"`
+		Route    string `json:"route"`
+		Count    int    `json:"count"`
+		Feedback string `json:"feedback,omitempty"`
+		ByKind   string `json:"by_kind,omitempty"` // human, where a person says so
+	}
 	// RetryContextOwed: the feedback is to be written before the work goes on.
 	RetryContextOwed struct {
 		of
@@ -411,6 +421,7 @@ type (
 
 		Feedback   string `json:"feedback,omitempty"`    // a person's words
 		LetThrough int    `json:"let_through,omitempty"` // by on_exhausted: after so many failures
+		Route      string `json:"route,omitempty"`       // or after the route by this name was taken so often
 
 		Answer json.RawMessage `json:"answer,omitempty"` // a person's, held against the gate's schema
 	}
@@ -427,7 +438,11 @@ type (
 		Forced   bool   `json:"forced,omitempty"` // by a person, and max_retries is reached: the gate is human for the rest of the run
 
 		LetThrough int `json:"let_through,omitempty"` // the work goes on all the same; it was the gate's failure of this number
+		Times      int `json:"times,omitempty"`       // of a RoundRouted that leads back: its count
 	}
+	// RoundRouted: the gate sent the work on by the name of one of its routes, which is Outcome. It is no failure: of an older
+	// release it was a RoundFailed. LetThrough is one more than the gate had failures by then.
+	RoundRouted RoundFailed
 	// RoundVoided: what the round was over has changed; the attempt is checked and judged anew.
 	RoundVoided struct {
 		of
@@ -436,13 +451,19 @@ type (
 		Why  string `json:"why"`
 		By   *Actor `json:"by,omitempty"`
 	}
-	// ExhaustedTo: max_failures is used up and on_exhausted names a step; the count starts again, once.
+	// ExhaustedTo: max_failures is used up and on_exhausted names a step, which the work goes to, once.
 	ExhaustedTo struct {
 		of
-		Gate string `json:"gate"`
-		To   string `json:"to"`
+		Gate  string `json:"gate"`
+		To    string `json:"to"`
+		Renew bool   `json:"renew,omitempty"` // the counts begin anew when To has passed; an older release's did at once
 	}
-	// CountReset: the gate's count is 0 again.
+	// CountRenewed: the step of on_exhausted has passed, and the gate's counts begin anew. The step was used all the same.
+	CountRenewed struct {
+		of
+		Gate string `json:"gate"`
+	}
+	// CountReset: the gate's counts are 0 again, and the step of on_exhausted may be used again.
 	CountReset struct {
 		of
 		Gate string `json:"gate"`

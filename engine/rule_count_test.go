@@ -66,16 +66,17 @@ func TestRule18OnExhausted(t *testing.T) {
 		s.want(s.r().Phase, want)
 	}
 	w := flow("x", aStep("a"), aGate("a", to("b")), aStep("b"), aGate("b", to(EndDone), most(2), exhausted("a")))
-	s := begin(t, "8-semantics 18", "on_exhausted to a step: once; the count starts at 0; the next exhaustion asks a person", w)
+	s := begin(t, "8-semantics 18", "on_exhausted to a step: once; when it has passed the counts start at 0; the next exhaustion asks a person", w)
 	s.done("a")
 	s.judged("ga", OutcomePass)
 	s.done("b")
 	s.judged("gb", OutcomeFail)
 	s.done("b")
 	s.judged("gb", OutcomeFail)
-	s.want(s.step("a"), "2 ready", fmt.Sprint(s.r().Fails["gb"]), "0")
+	s.want(s.step("a"), "2 ready", fmt.Sprint(s.r().Fails["gb"]), "2")
 	s.done("a")
 	s.judged("ga", OutcomePass)
+	s.want(s.step("b"), "3 running", fmt.Sprint(s.r().Fails["gb"]), "0")
 	s.done("b")
 	s.judged("gb", OutcomeFail)
 	s.done("b")
@@ -179,7 +180,7 @@ func TestRule18LetThrough(t *testing.T) {
 		name  string
 		spec  *Spec
 		words []string // of ga's rounds
-		want  string   // of its last round: where it went, and after how many failures it went on unpassed
+		want  string   // of its last round: where it went, and its number, or after how many failures it went on unpassed
 	}{
 		{"a route to where a pass leads", fixed(side, route("skip", "b")), []string{OutcomeFail, OutcomeFail, "skip"}, "b 3"},
 		{"a route to what comes after that", fixed(side, route("leap", "c")), []string{"leap"}, "c 1"},
@@ -188,7 +189,7 @@ func TestRule18LetThrough(t *testing.T) {
 		{"on_exhausted: pass", fixed(side, exhausted(OutcomePass)), []string{OutcomeFail, OutcomeFail, OutcomeFail}, " 3"},
 		{"on_exhausted: DONE", fixed(side, exhausted(EndDone)), []string{OutcomeFail, OutcomeFail, OutcomeFail}, "DONE 3"},
 		{"on_exhausted to a step that goes on", fixed(side, exhausted("b")), []string{OutcomeFail, OutcomeFail, OutcomeFail}, "b 3"},
-		{"a person's word for such a route", fixed(side, route("skip", "b")), []string{OutcomeFail, OutcomeFail, OutcomeFail}, "b 3"},
+		{"a person's word for such a route", fixed(side, route("skip", "b")), []string{OutcomeFail, OutcomeFail, OutcomeFail}, "b 4"},
 		{"a pass is none", fixed(side), []string{OutcomeFail, OutcomePass}, " 0"},
 		{"nor a way back", fixed(side), []string{OutcomeFail}, "a 0"},
 		{"nor a side step", fixed(side), []string{"mend"}, "fix 0"},

@@ -206,7 +206,7 @@ func TestRule21HumanRoute(t *testing.T) {
 	s := begin(t, "1-language 5", "a person says pass, fail or a route's name", w)
 	s.done("a")
 	s.has(s.says("ga", "aprove"), "no outcome", "pass, fail, veto, replan, stop")
-	s.want(s.says("ga", "replan"), "", s.step("a"), "2 ready", fmt.Sprint(s.r().Fails["ga"]), "1")
+	s.want(s.says("ga", "replan"), "", s.step("a"), "2 running", fmt.Sprint(s.r().Fails["ga"], s.r().Routes["ga"]), "0 map[replan:1]")
 	s.done("a")
 	s.want(s.says("ga", "stop"), "", s.r().Phase, RunCompleted)
 }
@@ -333,4 +333,23 @@ func TestWhatWasSaidBefore(t *testing.T) {
 		}
 		s.replayed()
 	}
+}
+
+// TestRule21LateVetoOfARoutedStep: the first gate of a row has passed, the second has sent the work elsewhere.
+func TestRule21LateVetoOfARoutedStep(t *testing.T) {
+	second := aGate("a", to("b"), route("away", "c"))
+	second.ID = "ga2"
+	first := aGate("a", nil, onFail("d"))
+	first.NextGate = "ga2"
+	w := flow("x", aStep("a", func(s *Step) { s.Gates = []string{"ga", "ga2"} }), first, second, aStep("b"), aGate("b", to(EndDone)), aStep("c"), aGate("c", to(EndDone)), aStep("d"), aGate("d", to(EndDone)))
+	s := begin(t, "8-semantics 21", "a late veto counts on a passed round of a step that a later gate has sent elsewhere", w)
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	s.judged("ga2", "away")
+	s.want(s.step("a"), "1 routed", s.step("c"), "1 running")
+	s.want(s.says("ga", OutcomeVeto), "", s.step("a"), "1 routed", s.step("c"), "-")
+	s.stopped()
+	s.writes()
+	s.want(s.step("d"), "1 running")
+	s.replayed()
 }

@@ -103,7 +103,7 @@ func TestRuleSignedVoid(t *testing.T) {
 	s.want(s.says("ga", "other", s.signs("ga"), func(a *Answered) { a.DigestNow = "changed" }), "")
 	s.want(s.r().Rounds["ga"][1].State, Undone)
 	s.checked()
-	s.want(s.says("ga", "other", s.signs("ga")), "", s.step("a"), "2 ready")
+	s.want(s.says("ga", "other", s.signs("ga")), "", s.step("a"), "2 running")
 }
 
 func TestRuleSelfApproval(t *testing.T) {

@@ -269,6 +269,7 @@ func (d *decider) startStep(r *Run, w *Spec, st *Step) {
 	if err == nil && !ok {
 		to := w.LastGate(st).OnPass
 		d.put(StepSkipped{of: Of(r.ID), Step: st.ID, N: n, To: to, When: st.When.Source})
+		d.renew(r, st.ID)
 		d.ends(r, st.ID, to)
 		return
 	}

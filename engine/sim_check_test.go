@@ -243,9 +243,25 @@ func (w *sim) checkFact(t *told, f Fact, facts []Fact) {
 	case RoundFailed:
 		r := w.st.Runs[f.Run]
 		g := w.spec(r.Digest).Gate(f.Gate)
-		if f.ByKind != "human" && w.spec(r.Digest).leadsBack(f.To, g.Step) && r.Fails[f.Gate] >= g.MaxRetries {
+		if _, named := g.Route(f.Outcome); named {
+			w.fail("gate %s failed by its route %s", f.Gate, f.Outcome)
+		}
+		if f.ByKind != "human" && w.spec(r.Digest).leadsBack(f.To, g.Step) && r.Fails[f.Gate] >= g.MaxRetries && !exhaustedTo(facts, f.Run, f.Gate, f.To) {
 			w.fail("gate %s sent back by itself at count %d of %d", f.Gate, r.Fails[f.Gate], g.MaxRetries)
 		}
+	case RoundRouted:
+		r := w.st.Runs[f.Run]
+		g := w.spec(r.Digest).Gate(f.Gate)
+		if n := r.Count(f.Gate, f.Outcome); f.ByKind != "human" && w.spec(r.Digest).leadsBack(f.To, g.Step) && n >= g.MaxRetries && !exhaustedTo(facts, f.Run, f.Gate, f.To) {
+			w.fail("gate %s took its route %s back by itself at count %d of %d", f.Gate, f.Outcome, n, g.MaxRetries)
+		}
+	case ExhaustedTo:
+		if w.marks["exhausted "+f.Run+"/"+f.Gate] != 0 {
+			w.fail("gate %s went to %s twice", f.Gate, f.To)
+		}
+		w.marks["exhausted "+f.Run+"/"+f.Gate] = w.clock
+	case CountReset:
+		delete(w.marks, "exhausted "+f.Run+"/"+f.Gate)
 	case StepSignalled:
 		a := w.st.Runs[f.Run].Attempt(f.Step, f.N)
 		if ev, ok := t.ev.(FileSeen); ok && ev.Dir == "" && ev.TokenOf == "" && ev.Sentinel.Attempt == 0 {
@@ -259,6 +275,13 @@ func (w *sim) checkFact(t *told, f Fact, facts []Fact) {
 			w.fail("run failed for %s, to which nothing ever led", f.Step)
 		}
 	}
+}
+
+func exhaustedTo(facts []Fact, run, gate, to string) bool {
+	return slices.ContainsFunc(facts, func(f Fact) bool {
+		x, ok := f.(ExhaustedTo)
+		return ok && x.Run == run && x.Gate == gate && x.To == to
+	})
 }
 
 // checkPass is I4: a gate that is a person's passes only by a person's answer to that very round.

@@ -248,7 +248,10 @@ func (b *beside) compare(w *sim, t *told) {
 		}
 		for _, g := range w.spec(r.Digest).Gates {
 			differ("rounds of "+g.ID, engineRounds(r.Rounds[g.ID]), modelRounds(m.Rounds[g.ID]))
-			differ("counts of "+g.ID, fmt.Sprint(r.Fails[g.ID], r.Forced[g.ID], r.Exhausted[g.ID]), fmt.Sprint(m.Fails[g.ID], m.Forced[g.ID], m.Exh[g.ID]))
+			differ("counts of "+g.ID, fmt.Sprint(r.Fails[g.ID], r.Forced[g.ID], r.Exhausted[g.ID], r.Renews[g.ID]), fmt.Sprint(m.Fails[g.ID], m.Forced[g.ID], m.Exh[g.ID], m.Renews[g.ID]))
+			for _, to := range g.Routes {
+				differ("count of "+g.ID+" "+to.Outcome, r.Count(g.ID, to.Outcome), m.Fails[oracle.Route(g.ID, to.Outcome)])
+			}
 		}
 	}
 }

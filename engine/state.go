@@ -38,7 +38,7 @@ const (
 	OnWindow = "window"     // the veto window is open; left by its end or a veto
 	OnHuman  = "human"      // a person is asked; left by the answer
 	Approved = "passed"     // final, unless vetoed late
-	Refused  = "failed"     // final
+	Refused  = "failed"     // final; of a round that took a route by its name it is Routed
 	Undone   = "superseded" // final: its attempt was undone, or what it was over has changed
 )
 
@@ -126,55 +126,57 @@ func set[V any](m *map[string]V, key string, v V) {
 
 // Run is one run of a workflow.
 type Run struct {
-	ID         string                `json:"id"`
-	Workflow   string                `json:"workflow"`
-	N          int                   `json:"n"`
-	Phase      string                `json:"phase"`
-	Paused     bool                  `json:"paused,omitempty"`
-	PausedWhy  string                `json:"paused_why,omitempty"` // user, limit:<key>, fatal, spec
-	PausedAt   time.Time             `json:"paused_at,omitzero"`
-	Parallel   bool                  `json:"parallel,omitempty"`
-	Digest     string                `json:"digest"`
-	File       string                `json:"file,omitempty"` // hex SHA-256 of the spec's file, "" of a run that an older release started
-	Vars       map[string]any        `json:"vars,omitempty"`
-	Trees      map[string]string     `json:"trees,omitempty"`
-	Workspace  string                `json:"workspace,omitempty"` // its own worktree, below the root; "" = it works in the checkout
-	RetryDir   string                `json:"retry_dir,omitempty"` // below .workflow/retry-context/: beside another run with the same gates
-	Stubs      json.RawMessage       `json:"stubs,omitempty"`     // stand-ins play its agents, as this says; absent: it is a real run
-	By         Actor                 `json:"by"`
-	Requested  time.Time             `json:"requested"`
-	Started    time.Time             `json:"started,omitzero"`
-	Ended      time.Time             `json:"ended,omitzero"`
-	Attempts   map[string][]*Attempt `json:"attempts"`
-	Rounds     map[string][]*Round   `json:"rounds"`
-	Procs      []*Proc               `json:"procs,omitempty"`
-	Fails      map[string]int        `json:"fails,omitempty"`     // gate -> its count (8-semantics 14)
-	Files      map[string]int        `json:"files,omitempty"`     // gate -> number of its newest retry-context file
-	Forced     map[string]bool       `json:"forced,omitempty"`    // gates that are human for the rest of the run
-	Exhausted  map[string]bool       `json:"exhausted,omitempty"` // gates whose on_exhausted step was used
-	Refused    map[string]int        `json:"refused,omitempty"`   // launch -> files of its own inbox that were refused and kept
-	Same       map[string]*Sameness  `json:"same,omitempty"`
-	Sent       map[string]string     `json:"sent,omitempty"`     // fixing step -> the step whose gate sent the work there
-	Landing    bool                  `json:"landing,omitempty"`  // what OnDone says is owed, or was done
-	Unlanded   string                `json:"unlanded,omitempty"` // why it could not be done
-	Writes     []*Write              `json:"writes,omitempty"`   // files owed before anything of the run is launched
-	Met        map[string][]string   `json:"met,omitempty"`      // step -> what satisfied its needs of other workflows, until it starts
-	Begun      int                   `json:"begun,omitempty"`    // step attempts started
-	Turns      int                   `json:"turns,omitempty"`    // attempts and reviews launched, each once
-	Allowance  int                   `json:"allowance,omitempty"`
-	Spent      Duration              `json:"spent,omitempty"` // time in which something was under way
-	BusySince  time.Time             `json:"busy_since,omitzero"`
-	TimeLimit  Duration              `json:"time_limit,omitempty"`
-	Usage      Usage                 `json:"usage,omitzero"`
-	UsageLimit Usage                 `json:"usage_limit,omitzero"`
-	Roles      map[string]Spend      `json:"roles,omitempty"`       // what each role has used; the time of what has ended
-	RoleLimits map[string]Spend      `json:"role_limits,omitempty"` // what it may
-	Notes      []Note                `json:"notes,omitempty"`       // what people had to say while it ran
-	Near       map[string]string     `json:"near,omitempty"`        // budget -> the limit that it was told to have come near
-	EndStep    string                `json:"end_step,omitempty"`
-	EndWhy     string                `json:"end_why,omitempty"`
-	Hooked     bool                  `json:"hooked,omitempty"` // after_run was started
-	Told       map[string]bool       `json:"told,omitempty"`   // notices that are given once
+	ID         string                    `json:"id"`
+	Workflow   string                    `json:"workflow"`
+	N          int                       `json:"n"`
+	Phase      string                    `json:"phase"`
+	Paused     bool                      `json:"paused,omitempty"`
+	PausedWhy  string                    `json:"paused_why,omitempty"` // user, limit:<key>, fatal, spec
+	PausedAt   time.Time                 `json:"paused_at,omitzero"`
+	Parallel   bool                      `json:"parallel,omitempty"`
+	Digest     string                    `json:"digest"`
+	File       string                    `json:"file,omitempty"` // hex SHA-256 of the spec's file, "" of a run that an older release started
+	Vars       map[string]any            `json:"vars,omitempty"`
+	Trees      map[string]string         `json:"trees,omitempty"`
+	Workspace  string                    `json:"workspace,omitempty"` // its own worktree, below the root; "" = it works in the checkout
+	RetryDir   string                    `json:"retry_dir,omitempty"` // below .workflow/retry-context/: beside another run with the same gates
+	Stubs      json.RawMessage           `json:"stubs,omitempty"`     // stand-ins play its agents, as this says; absent: it is a real run
+	By         Actor                     `json:"by"`
+	Requested  time.Time                 `json:"requested"`
+	Started    time.Time                 `json:"started,omitzero"`
+	Ended      time.Time                 `json:"ended,omitzero"`
+	Attempts   map[string][]*Attempt     `json:"attempts"`
+	Rounds     map[string][]*Round       `json:"rounds"`
+	Procs      []*Proc                   `json:"procs,omitempty"`
+	Fails      map[string]int            `json:"fails,omitempty"`     // gate -> its count of failures (8-semantics 14)
+	Routes     map[string]map[string]int `json:"routes,omitempty"`    // gate -> route back -> its count
+	Files      map[string]int            `json:"files,omitempty"`     // gate -> number of its newest retry-context file
+	Forced     map[string]bool           `json:"forced,omitempty"`    // gates that are human for the rest of the run
+	Exhausted  map[string]bool           `json:"exhausted,omitempty"` // gates whose on_exhausted step was used
+	Renews     map[string]string         `json:"renews,omitempty"`    // gate -> that step, until it has passed: then the counts begin anew
+	Refused    map[string]int            `json:"refused,omitempty"`   // launch -> files of its own inbox that were refused and kept
+	Same       map[string]*Sameness      `json:"same,omitempty"`
+	Sent       map[string]string         `json:"sent,omitempty"`     // fixing step -> the step whose gate sent the work there
+	Landing    bool                      `json:"landing,omitempty"`  // what OnDone says is owed, or was done
+	Unlanded   string                    `json:"unlanded,omitempty"` // why it could not be done
+	Writes     []*Write                  `json:"writes,omitempty"`   // files owed before anything of the run is launched
+	Met        map[string][]string       `json:"met,omitempty"`      // step -> what satisfied its needs of other workflows, until it starts
+	Begun      int                       `json:"begun,omitempty"`    // step attempts started
+	Turns      int                       `json:"turns,omitempty"`    // attempts and reviews launched, each once
+	Allowance  int                       `json:"allowance,omitempty"`
+	Spent      Duration                  `json:"spent,omitempty"` // time in which something was under way
+	BusySince  time.Time                 `json:"busy_since,omitzero"`
+	TimeLimit  Duration                  `json:"time_limit,omitempty"`
+	Usage      Usage                     `json:"usage,omitzero"`
+	UsageLimit Usage                     `json:"usage_limit,omitzero"`
+	Roles      map[string]Spend          `json:"roles,omitempty"`       // what each role has used; the time of what has ended
+	RoleLimits map[string]Spend          `json:"role_limits,omitempty"` // what it may
+	Notes      []Note                    `json:"notes,omitempty"`       // what people had to say while it ran
+	Near       map[string]string         `json:"near,omitempty"`        // budget -> the limit that it was told to have come near
+	EndStep    string                    `json:"end_step,omitempty"`
+	EndWhy     string                    `json:"end_why,omitempty"`
+	Hooked     bool                      `json:"hooked,omitempty"` // after_run was started
+	Told       map[string]bool           `json:"told,omitempty"`   // notices that are given once
 
 	Child    *ChildOf  `json:"child,omitempty"` // it is a child run
 	List     *TaskList `json:"list,omitempty"`  // its tasks, where its workflow has a list and that has begun
@@ -274,6 +276,8 @@ type Round struct {
 	Usage      Usage              `json:"usage,omitzero"`        // of all its reviewer's launches
 	Reopened   bool               `json:"reopened,omitempty"`
 	Counted    bool               `json:"counted,omitempty"`
+	Route      string             `json:"route,omitempty"`   // the name of the route that it took, or was counted under: it is no failure
+	Times      int                `json:"times,omitempty"`   // its count by then, of one that leads back
 	Deadline   time.Time          `json:"deadline,omitzero"` // of the review's process
 	Waits      int                `json:"waits,omitempty"`   // usage-limit waits of its reviewer
 	Misses     int                `json:"misses,omitempty"`  // inconclusive reviews

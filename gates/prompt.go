@@ -10,7 +10,7 @@ import (
 
 // Bounds of a prompt. The parts together stay below MaxPrompt; a test holds it.
 const (
-	MaxPrompt      = 256 << 10 // bytes of a prompt
+	MaxPrompt      = 272 << 10 // bytes of a prompt
 	maxTemplate    = 12 << 10
 	maxDescription = 4 << 10
 	maxTask        = 24 << 10
@@ -75,6 +75,7 @@ type StepInput struct {
 	Outputs      []string
 	Criteria     []engine.Criterion
 	Retry        []TextFile // the retry context, oldest first
+	Sent         []Sent     // routes that were taken, oldest first
 	Notes        []Note
 
 	Signal SignalInput
@@ -152,14 +153,17 @@ func StepPrompt(in StepInput) string {
 			p.words(in.Words)
 		}),
 		"rules": drawn(func(p *page) {
-			if len(in.Retry)+len(in.Notes) > 0 || foreign {
+			if len(in.Retry)+len(in.Notes)+len(in.Sent) > 0 || foreign {
 				p.section("Rules about data")
 				p.text(dataRule)
 			}
 		}),
-		"context":   drawn(func(p *page) { p.context(in.ContextFiles) }),
-		"inputs":    drawn(func(p *page) { p.inputs(in.Inputs) }),
-		"retry":     drawn(func(p *page) { p.retry(in.Retry, in.Attempt) }),
+		"context": drawn(func(p *page) { p.context(in.ContextFiles) }),
+		"inputs":  drawn(func(p *page) { p.inputs(in.Inputs) }),
+		"retry": drawn(func(p *page) {
+			p.sentTo(in.Sent, in.Step, in.Attempt)
+			p.retry(in.Retry, in.Attempt)
+		}),
 		"notes":     drawn(func(p *page) { p.notes(in.Notes) }),
 		"outputs":   drawn(func(p *page) { p.outputs(in.Outputs) }),
 		"criterion": drawn(func(p *page) { p.criteria(in.Criteria) }),

@@ -157,7 +157,10 @@ func TestPromptsAreBounded(t *testing.T) {
 	var notes []Note
 	var inputs []Input
 	var criteria []engine.Criterion
+	var sent []Sent
 	for _, s := range floods(150) {
+		sent = append(sent, Sent{Gate: s, Route: s, Times: 9, To: s, Reviewer: s, Feedback: much, Said: "x" + much, SaidBy: s, Scores: map[string]float64{s: 1},
+			Findings: json.RawMessage(`[{"file": "f", "message": "` + strings.Repeat("m", 4000) + `"}]`)})
 		files = append(files, TextFile{Path: s, Text: much})
 		notes = append(notes, Note{s, much})
 		inputs = append(inputs, Input{s, false})
@@ -165,11 +168,11 @@ func TestPromptsAreBounded(t *testing.T) {
 	}
 	schema := &engine.Schema{Source: json.RawMessage(`"` + strings.Repeat("x`", big) + `"`)}
 	step := StepPrompt(StepInput{Role: "x", Template: much, Workflow: much, Description: much, Run: much, Step: much,
-		Name: much, Task: much, ContextFiles: floods(150), Inputs: inputs, Outputs: floods(150), Criteria: criteria, Retry: files,
+		Name: much, Task: much, ContextFiles: floods(150), Inputs: inputs, Outputs: floods(150), Criteria: criteria, Retry: files, Sent: sent,
 		Notes: notes, Signal: SignalInput{Path: much}, Schema: schema, Answer: much})
 	review := ReviewPrompt(ReviewInput{Template: much, Workflow: much, Description: much, Run: much, Gate: much,
 		GateName: much, Step: much, StepName: much, Task: much, Look: much, ContextFiles: floods(150), Inputs: inputs,
-		Held: criteria, Criteria: floods(150), Summary: much, Answer: schema.Source, Outputs: files, Diff: much, Retry: files, Notes: notes,
+		Held: criteria, Criteria: floods(150), Summary: much, Answer: schema.Source, Outputs: files, Diff: much, Retry: files, Sent: sent, Notes: notes,
 		Rubric: floods(150), Allowed: floods(150), Schema: schema, AnswerPath: much})
 	for name, got := range map[string]string{"step": step, "review": review} {
 		if len(got) > MaxPrompt {
@@ -238,5 +241,32 @@ func TestPromptOfOwnGit(t *testing.T) {
 		if got := strings.Contains(StepPrompt(StepInput{Step: "X-1", Workflow: "w", OwnGit: own}), "stashes, tags and other branches are not"); got != want {
 			t.Errorf("own git %v: told %v", own, got)
 		}
+	}
+}
+
+// TestSentIsNoFailure: what sent the work here by a name is told with its words, apart from failures and in other words.
+func TestSentIsNoFailure(t *testing.T) {
+	hold.Rule(t, "13-law routes", "the words of the verdict reach the next attempt, under no failures")
+	score := 40.0
+	in := StepInput{Step: "plan", Workflow: "w", Attempt: 2, Sent: []Sent{
+		{Gate: "review", Route: "replan", To: "plan", Reviewer: "the reviewer (r)", Feedback: "no index", Times: 1},
+		{Gate: "review", Route: "replan", To: "plan", Reviewer: "ann (a person)", Said: "no name", SaidBy: "the reviewer (r)", Times: 2, Score: &score,
+			Scores: map[string]float64{"depth": 30}, Findings: json.RawMessage(`[{"severity": "high", "file": "a.go", "line": 3, "message": "here"}]`)},
+	}}
+	got := StepPrompt(in)
+	for _, want := range []string{"Gate `review` sent the work here by `replan`. Decided by the reviewer (r)", "sent the work here by `replan`, time 2. Decided by ann (a person)",
+		"no index", "Before that, said by the reviewer (r), word for word", "no name", "score 40 of 100", "- depth: 30", "[high] `a.go:3` here"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	for _, no := range []string{"What went wrong", "did not pass", "sent back"} {
+		if strings.Contains(got, no) {
+			t.Errorf("it says %q", no)
+		}
+	}
+	in.Step = "impl"
+	if got := StepPrompt(in); !strings.Contains(got, "sent the work to `plan` by `replan`") {
+		t.Errorf("on the way to the gate: %s", got)
 	}
 }

@@ -118,10 +118,14 @@ func (p *page) findings(list []Finding) {
 		return
 	}
 	p.section("Findings")
+	p.findingLines(list, maxFindingsShown)
+}
+
+func (p *page) findingLines(list []Finding, most int) {
 	used := 0
 	for i, f := range list {
 		item := findingLine(f)
-		if used += len(item); used > maxFindingsShown {
+		if used += len(item); used > most {
 			p.text("- … (%d more left out)", len(list)-i)
 			return
 		}
@@ -150,11 +154,15 @@ func (p *page) scores(scores map[string]float64) {
 		return
 	}
 	p.section("Scores")
+	p.list(scoreLines(scores))
+}
+
+func scoreLines(scores map[string]float64) []string {
 	items := make([]string, 0, len(scores))
 	for _, name := range slices.Sorted(maps.Keys(scores)) {
 		items = append(items, line(name, maxLabel)+": "+number(scores[name]))
 	}
-	p.list(items)
+	return items
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -35,6 +35,7 @@ type ReviewInput struct {
 	Outputs []TextFile
 	Diff    string // since the work began
 	Retry   []TextFile
+	Sent    []Sent // routes that the gate took, oldest first
 	Notes   []Note
 
 	Rubric     []string
@@ -76,9 +77,12 @@ func ReviewPrompt(in ReviewInput) string {
 		"context":   drawn(func(p *page) { p.context(in.ContextFiles) }),
 		"inputs":    drawn(func(p *page) { p.inputs(in.Inputs) }),
 		"work":      drawn(func(p *page) { p.work(in) }),
-		"retry":     drawn(func(p *page) { p.earlier(in.Retry) }),
-		"notes":     drawn(func(p *page) { p.notes(in.Notes) }),
-		"verdict":   drawn(func(p *page) { p.verdict(in) }),
+		"retry": drawn(func(p *page) {
+			p.sentBy(in.Sent)
+			p.earlier(in.Retry)
+		}),
+		"notes":   drawn(func(p *page) { p.notes(in.Notes) }),
+		"verdict": drawn(func(p *page) { p.verdict(in) }),
 	}
 	p.fill(orElse(in.Template, reviewTemplate(in.Role)), reviewSections(), section, map[string]string{
 		"role": code(in.Role), "workflow": code(in.Workflow), "run": code(in.Run), "step": code(in.Step),

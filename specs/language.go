@@ -61,7 +61,7 @@ type limitsDoc struct {
 	MaxCostUSD     *numberLimit `key:"max_cost_usd" doc:"What the agents may cost, in US dollars."`
 	MaxTokens      *numberLimit `key:"max_tokens" doc:"Tokens the agents may use."`
 	Roles          *rolesDoc    `key:"roles" doc:"What the agents of one role may use over the run: ROLE: {max_tokens, max_cost_usd, max_launches, max_duration}."`
-	MaxSameFailure *countLimit  `key:"max_same_failure" doc:"The same failure over an unchanged tree: no progress. 3 if absent, and then a human is asked."`
+	MaxSameFailure *countLimit  `key:"max_same_failure" doc:"The same failure over an unchanged tree: no progress; a name under routes is no failure. 3 if absent, and then a human is asked."`
 }
 
 // roleDoc is what one role may use over a run.
@@ -159,10 +159,10 @@ type gateDoc struct {
 	OnTimeout   text         `key:"on_timeout" doc:"After the time-out: remind (default), fail, or an end. Never pass."`
 	OnPass      *onPassDoc   `key:"on_pass" need:"yes" doc:"Where a pass leads."`
 	OnFail      *onFailDoc   `key:"on_fail" doc:"Where a failure leads. Absent: back to the step judged."`
-	Routes      routesDoc    `key:"routes" doc:"outcome: where to: a step, an end, or human."`
-	MaxFailures countDoc     `key:"max_failures" doc:"The failure from which none goes back by itself: on_exhausted applies. 3 if absent; 0 reads as 1."`
+	Routes      routesDoc    `key:"routes" doc:"outcome: where to: a step, an end, or human. Such a name is no failure: each that leads back has a count of its own."`
+	MaxFailures countDoc     `key:"max_failures" doc:"The failure from which none goes back by itself: on_exhausted applies; so for each name under routes by itself. 3 if absent; 0 reads as 1."`
 	MaxRetries  countDoc     `key:"max_retries" doc:"The same count by another name: max_retries: 2 asks at the second failure too. A gate has one of the two."`
-	OnExhausted text         `key:"on_exhausted" doc:"After max_failures: human (default), pass, a step or an end."`
+	OnExhausted text         `key:"on_exhausted" doc:"After max_failures: human (default), pass, a step (once; when it has passed, the counts begin anew) or an end."`
 }
 
 type reviewerDoc struct {

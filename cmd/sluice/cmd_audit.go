@@ -79,7 +79,9 @@ type unpassed struct {
 	Round    int           `json:"round"`
 	Outcome  string        `json:"outcome"`
 	Failures int           `json:"failures"`
-	To       string        `json:"to,omitempty"` // absent: where a pass leads
+	Route    string        `json:"route,omitempty"` // it took, or used up, the route of this name
+	Times    int           `json:"times,omitempty"` // how often by then, of one that leads back
+	To       string        `json:"to,omitempty"`    // absent: where a pass leads
 	By       *engine.Actor `json:"by,omitempty"`
 }
 
@@ -103,10 +105,15 @@ func (l *audited) seesUnpassed(keep journal.Keep) journal.Keep {
 		switch f := f.(type) {
 		case engine.RoundFailed:
 			u = unpassed{Run: f.RunID(), Gate: f.Gate, Round: f.N, Outcome: f.Outcome, Failures: f.LetThrough, To: f.To, By: f.By}
+		case engine.RoundRouted:
+			u = unpassed{Run: f.RunID(), Gate: f.Gate, Round: f.N, Outcome: f.Outcome, Route: f.Outcome, Times: f.Times, Failures: f.LetThrough - 1, To: f.To, By: f.By}
 		case engine.RoundPassed:
 			u = unpassed{Run: f.RunID(), Gate: f.Gate, Round: f.N, Outcome: "on_exhausted", Failures: f.LetThrough}
+			if f.Route != "" {
+				u.Route, u.Times, u.Failures = f.Route, f.LetThrough, 0
+			}
 		}
-		if u.Failures > 0 {
+		if u.Failures > 0 || u.Route != "" {
 			l.Unpassed = append(l.Unpassed, u)
 		}
 		if over := len(l.Unpassed) - unpassedShown; over > 0 {
@@ -174,7 +181,7 @@ func (a *app) auditVerify(ctx context.Context, args, against []string, signers s
 
 // words say what went on without a pass.
 func (u unpassed) words() string {
-	return words.GoneOn(u.Run+" "+round(u.Gate, u.Round), u.Outcome, u.Failures, u.To) + who(u.By)
+	return words.Unpassed{Where: u.Run + " " + round(u.Gate, u.Round), Outcome: u.Outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + who(u.By)
 }
 
 func errText(err error) string {

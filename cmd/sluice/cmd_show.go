@@ -41,7 +41,7 @@ func (a *app) showCommand() *cobra.Command {
 	var diff, since bool
 	cmd := &cobra.Command{
 		Use:   "show [RUN] GATE|STEP",
-		Short: "show what one needs to decide: task, criterion, verdict, changes, earlier failures",
+		Short: "show what one needs to decide: task, criterion, verdict, changes, earlier rounds",
 		Long: `Everything about the work that a gate holds, on one page: what was to be done, what the step
 says of itself, what a machine checked, what the reviewer says, which files changed, what it
 cost, and what failed before. --diff prints the changes themselves, --since those since the
@@ -158,7 +158,7 @@ func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus
 			sh.LookFor = textOf(g.Reviewer.Prompt, env)
 		}
 		for _, q := range sh.Gate.Rounds {
-			if (q.State == engine.Refused || q.State == engine.Superseded && q.Outcome != "") && q.N != sh.Gate.Round {
+			if (q.State == engine.Refused || q.State == engine.Routed || q.State == engine.Superseded && q.Outcome != "") && q.N != sh.Gate.Round {
 				sh.Earlier = append(sh.Earlier, q)
 			}
 		}
@@ -513,6 +513,9 @@ func (a *app) printVerdict(sh *shown, g *daemon.GateStatus) {
 	a.printFindings(q)
 	if g.Count > 0 {
 		a.field("failures", fmt.Sprintf("%d of %d, then the gate is yours", g.Count, g.Max))
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Routes)) {
+		a.field("route", fmt.Sprintf("%s %d of %d, then the gate is yours", name, g.Routes[name], g.Max))
 	}
 }
 

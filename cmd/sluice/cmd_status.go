@@ -387,7 +387,7 @@ func unpassedWords(u daemon.LetThrough) string {
 	if u.ByKind == "human" {
 		by = ", by " + byWords(u.ByKind, u.By)
 	}
-	return words.GoneOn(where, outcome, u.Failures, u.To) + by
+	return words.Unpassed{Where: where, Outcome: outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + by
 }
 
 // usageWords says what was used.
@@ -457,7 +457,7 @@ func (a *app) gateLine(g daemon.GateStatus, width int) string {
 	if state == "" || state == engine.Undone { // what it judged was undone: it judges the next attempt
 		sign, style, state = "◇", plain, "-"
 	}
-	if g.State == engine.Refused && g.Outcome != "" && g.Outcome != engine.OutcomeFail { // a route's name says more
+	if (g.State == engine.Routed || g.State == engine.Refused) && g.Outcome != "" && g.Outcome != engine.OutcomeFail { // a name says more
 		sign, state = "↷", g.Outcome
 	}
 	if g.Due {
@@ -467,16 +467,14 @@ func (a *app) gateLine(g daemon.GateStatus, width int) string {
 	if g.Forced {
 		parts = append(parts, "forced")
 	}
-	if g.Count > 0 {
-		parts = append(parts, fmt.Sprintf("failed %d/%d", g.Count, g.Max))
-	}
+	parts = append(parts, words.Counts(g.Count, g.Routes, g.Max)...)
 	if g.Score != nil {
 		parts = append(parts, fmt.Sprintf("score %g", *g.Score))
 	}
 	if g.Why != "" {
 		parts = append(parts, whyWords(g.Why))
 	}
-	if g.ByKind != "" && (g.State == engine.Approved || g.State == engine.Refused) {
+	if g.ByKind != "" && (g.State == engine.Approved || g.State == engine.Refused || g.State == engine.Routed) {
 		parts = append(parts, "by "+byWords(g.ByKind, g.By))
 	}
 	return fmt.Sprintf("    %s %s  %s", a.paint(style, sign), pad(clip(title(g.ID, g.Name), width-2), width-2), strings.Join(parts, a.paint(dim, " · ")))

@@ -289,14 +289,18 @@ func sayGate(f engine.Fact) (said, bool) {
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "goes on unless you veto" + until(f.Until) + ": sluice veto " + f.Gate, style: yellow, key: true}, true
 	case engine.GateFailed:
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: fmt.Sprintf("failure %d counted", f.Count), style: dim}, true
+	case engine.RouteCounted:
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: fmt.Sprintf("%s %d counted", f.Route, f.Count), style: dim}, true
 	case engine.RetryContextOwed:
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "why it failed is written to " + f.Path, key: true}, true
 	case engine.OutputsOwed:
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "its outputs are to be written", style: dim}, true
 	case engine.ExhaustedTo:
-		return said{gate: f.Gate, subject: f.Gate, text: "it has failed as often as it may → " + f.To, style: yellow, key: true}, true
+		return said{gate: f.Gate, subject: f.Gate, text: "it went back as often as it may → " + f.To + " (on_exhausted)", style: yellow, key: true}, true
+	case engine.CountRenewed:
+		return said{gate: f.Gate, subject: f.Gate, text: "its counts begin anew: the step of on_exhausted has passed", style: dim}, true
 	case engine.CountReset:
-		return said{gate: f.Gate, subject: f.Gate, text: "its count of failures begins anew", style: dim}, true
+		return said{gate: f.Gate, subject: f.Gate, text: "its counts begin anew", style: dim}, true
 	}
 	return said{}, false
 }
@@ -333,6 +337,18 @@ func sayHuman(f engine.Fact) (said, bool) {
 			text += " (it has failed as often as it may: from here on the gate asks you)"
 		}
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because(text, f.Feedback), style: red, key: true}, true
+	case engine.RoundRouted:
+		text := f.Outcome + " by " + byWords(f.ByKind, f.By) + " → " + f.To
+		if f.Times > 1 {
+			text += fmt.Sprintf(" (time %d)", f.Times)
+		}
+		if f.LetThrough > 0 {
+			text += " (not passed, and goes on)"
+		}
+		if f.Forced {
+			text += " (it said so as often as it may: from here on the gate asks you)"
+		}
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because(text, f.Feedback), style: yellow, key: true}, true
 	case engine.RoundVoided:
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because("void", f.Why), style: yellow, key: true}, true
 	}

@@ -302,6 +302,24 @@ func (e *Executor) retryFiles(job daemon.Job, step string, dir string) []gates.T
 	return out
 }
 
+// sentOf are the rounds that took a route and concern a prompt, oldest first.
+func sentOf(job daemon.Job, concern func(daemon.Sent) bool) []gates.Sent {
+	var out []gates.Sent
+	for _, q := range job.Sent {
+		g := job.Spec.Gate(q.Gate)
+		if g == nil || !concern(q) {
+			continue
+		}
+		x := gates.Sent{Gate: q.Gate, Route: q.Route, Times: q.Times, To: q.To, Reviewer: judgedBy(g, &q.Round), At: q.Ended,
+			Score: q.Score, Scores: q.Scores, Feedback: q.Feedback, Findings: q.Findings}
+		if q.ByKind == engine.Human {
+			x.Said, x.SaidBy = q.Said, saidBy(g, nil)
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
 // maxTriedFiles is how many retry-context files of a task's earlier tries a prompt names, maxTriedSeen among how many of one
 // try the newest are looked for: agents can write there too.
 const (
@@ -436,7 +454,7 @@ func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.St
 		Conflicts: b.Conflicts,
 		Role:      w.role, Template: template, Workflow: job.RunInfo.Workflow, Description: job.Spec.Description, Run: job.Run,
 		Step: st.ID, Name: st.Name, Attempt: job.Attempt.N, Task: task, Values: values, ContextFiles: e.contextFiles(job.Spec, st, b.Dir),
-		Outputs: made, Criteria: st.Criteria, Retry: e.retryFiles(job, st.ID, b.Dir), Schema: st.Answer, Answer: answer,
+		Outputs: made, Criteria: st.Criteria, Retry: e.retryFiles(job, st.ID, b.Dir), Sent: sentOf(job, func(q daemon.Sent) bool { return job.Spec.Concerns(st.ID, q.Step, q.To) }), Schema: st.Answer, Answer: answer,
 		Signal: gates.SignalInput{Signal: st.Signal, Path: e.signalTold(job, st), Branch: b.Branch, Offered: job.Offers(st)},
 	}
 	for _, f := range found {

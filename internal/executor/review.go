@@ -246,6 +246,7 @@ func (e *Executor) reviewPrompt(ctx context.Context, job daemon.Job, g *engine.G
 			in.Retry = append(in.Retry, e.textFile(e.root, e.retryPath(job.Run, h.Path), b.Dir))
 		}
 	}
+	in.Sent = sentOf(job, func(q daemon.Sent) bool { return q.Gate == g.ID })
 	in.Diff = e.diff(ctx, job, st, b.agents)
 	return gates.ReviewPrompt(in), ctx.Err()
 }

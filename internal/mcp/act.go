@@ -154,6 +154,7 @@ type judged struct {
 	To       []string  `json:"to,omitempty"` // where the work goes
 	Score    *float64  `json:"score,omitempty"`
 	Failures []failure `json:"failures,omitempty"`
+	Routes   []failure `json:"routes,omitempty"` // of outcome routed: the round that sent the work on by a name, with its words
 	Say      string    `json:"say"`
 	Phase    string    `json:"phase"` // of the run
 }
@@ -202,7 +203,9 @@ func judgedOf(r daemon.RunStatus, st daemon.StepStatus, n int) judged {
 			if last == nil || q.Seq >= last.Seq {
 				last, out.Gate, out.Score = &q, g.ID, q.Score
 			}
-			if q.State == engine.Refused || q.State == engine.Undone && q.Feedback != "" && q.Outcome != engine.OutcomePass {
+			if q.Route != "" && !q.Open() && q.Outcome == q.Route {
+				out.Routes = append(out.Routes, failureOf(g.ID, q))
+			} else if q.State == engine.Refused || q.State == engine.Undone && q.Feedback != "" && q.Outcome != engine.OutcomePass {
 				out.Failures = append(out.Failures, failureOf(g.ID, q))
 			}
 		}
@@ -214,6 +217,8 @@ func judgedOf(r daemon.RunStatus, st daemon.StepStatus, n int) judged {
 		out.Outcome, out.Say = "routed", "go on with next"
 	case a.State == engine.Superseded && over(r) && len(out.Failures) == 0:
 		out.Outcome, out.Say = "over", "the run is "+r.Phase+" ("+r.EndWhy+")"
+	case a.State == engine.Superseded && last != nil && last.Route != "" && last.To != "":
+		out.Outcome, out.To, out.Say = "routed", []string{last.To}, last.Outcome+" at "+out.Gate+": go on with next, which offers the work again where it leads back"
 	case a.State == engine.Superseded:
 		out.Outcome, out.Say = "failed", "next offers the work again, with what was found, where it goes on"
 	case last != nil && last.State == engine.OnHuman:

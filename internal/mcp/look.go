@@ -39,7 +39,9 @@ type gate struct {
 	Level string `json:"level"` // auto, notify, human
 	State string `json:"state,omitempty"`
 	Fails int    `json:"fails,omitempty"` // that count
-	Most  int    `json:"most"`            // at which a person is asked
+
+	Routes map[string]int `json:"routes,omitempty"` // how often it took each route back
+	Most   int            `json:"most"`             // of each: at which a person is asked
 }
 
 // hold is one thing that a run waits for.
@@ -80,7 +82,7 @@ func runOf(r daemon.RunStatus, steps bool) run {
 		x := step{Step: st.ID, Name: st.Name, State: st.State, Attempt: st.Attempt, Summary: shown(st.Summary)}
 		for _, g := range st.Gates {
 			if !g.Implicit {
-				x.Gates = append(x.Gates, gate{Gate: g.ID, Level: g.Level, State: g.State, Fails: g.Count, Most: g.Max})
+				x.Gates = append(x.Gates, gate{Gate: g.ID, Level: g.Level, State: g.State, Fails: g.Count, Routes: g.Routes, Most: g.Max})
 			}
 		}
 		out.Steps = append(out.Steps, x)
@@ -303,7 +305,7 @@ type contextIn struct {
 	Step string `json:"step,omitempty" jsonschema:"the id of the step; without it the run's spec is told"`
 }
 
-// failure is one that sent work back, or failed a gate.
+// failure is a round that failed, or that took a route.
 type failure struct {
 	Gate     string          `json:"gate"`
 	Round    int             `json:"round"`
@@ -324,8 +326,9 @@ func failureOf(id string, q engine.Round) failure {
 	return f
 }
 
-// failures are the newest of a run, oldest first.
-func failures(r daemon.RunStatus) []failure {
+// failures are the newest of a run, and routes the newest rounds that took a route by its name, which is no failure; both
+// oldest first.
+func failures(r daemon.RunStatus) (failed, routes []failure) {
 	type refusal struct {
 		gate  string
 		round engine.Round
@@ -334,18 +337,21 @@ func failures(r daemon.RunStatus) []failure {
 	for _, x := range r.Steps {
 		for _, g := range x.Gates {
 			for _, q := range g.Rounds {
-				if q.State == engine.Refused || q.State == engine.Undone && q.Outcome != "" && q.Outcome != engine.OutcomePass {
+				if q.State == engine.Refused || q.State == engine.Routed || q.State == engine.Undone && q.Outcome != "" && q.Outcome != engine.OutcomePass {
 					all = append(all, refusal{g.ID, q})
 				}
 			}
 		}
 	}
 	slices.SortFunc(all, func(a, b refusal) int { return cmp.Compare(a.round.Seq, b.round.Seq) })
-	var out []failure
-	for _, x := range all[max(len(all)-maxFailed, 0):] {
-		out = append(out, failureOf(x.gate, x.round))
+	for _, x := range all {
+		if x.round.Route != "" {
+			routes = append(routes, failureOf(x.gate, x.round))
+		} else {
+			failed = append(failed, failureOf(x.gate, x.round))
+		}
 	}
-	return out
+	return failed[max(len(failed)-maxFailed, 0):], routes[max(len(routes)-maxFailed, 0):]
 }
 
 func (s *server) context(ctx context.Context, repo Repo, in contextIn) (any, error) {
@@ -365,6 +371,7 @@ func (s *server) context(ctx context.Context, repo Repo, in contextIn) (any, err
 		Step     step                       `json:"step"`
 		Offer    *offer                     `json:"offer,omitempty"`
 		Failures []failure                  `json:"failures,omitempty"` // of the whole run: the newest, oldest first
+		Routes   []failure                  `json:"routes,omitempty"`   // rounds that sent the work on by a name, which is their outcome: as well
 		Answers  map[string]json.RawMessage `json:"answers,omitempty"`  // by step
 		Vars     map[string]any             `json:"vars,omitempty"`
 	}{Run: r.ID, Vars: r.Vars, Answers: map[string]json.RawMessage{}}
@@ -378,7 +385,7 @@ func (s *server) context(ctx context.Context, repo Repo, in contextIn) (any, err
 			room -= len(x.Attempts[n-1].Answer)
 		}
 	}
-	out.Failures = failures(r)
+	out.Failures, out.Routes = failures(r)
 	o, err := s.offered(ctx, repo, r, st)
 	if err != nil {
 		return out, nil //nolint:nilerr // it is not on offer: what there is to know of it all the same

@@ -138,7 +138,7 @@ func (m *Model) waitLine(r *row) line {
 		if m.width < narrow {
 			what = r.gate.ID
 		}
-		parts = append(parts, score(r.gate), failedTimes(r.gate))
+		parts = append(parts, score(r.gate), counts(r.gate))
 		if r.gate.Why != "level" { // that one is asked at a gate of one's own says the gate
 			why = words.Why(r.gate.Why)
 		}
@@ -190,12 +190,7 @@ func score(g *daemon.GateStatus) string {
 	return fmt.Sprintf("score %g", *g.Score)
 }
 
-func failedTimes(g *daemon.GateStatus) string {
-	if g.Count == 0 {
-		return ""
-	}
-	return fmt.Sprintf("failed %d/%d", g.Count, g.Max)
-}
+func counts(g *daemon.GateStatus) string { return sep(words.Counts(g.Count, g.Routes, g.Max)...) }
 
 func (m *Model) runLine(r *daemon.RunStatus) line {
 	state := stateOf(r)
@@ -300,7 +295,7 @@ func (m *Model) gateLine(r *row) line {
 		if g.Why != "level" {
 			why = words.Why(g.Why)
 		}
-	case engine.Approved, engine.Refused:
+	case engine.Approved, engine.Refused, engine.Routed:
 		if g.ByKind != "" {
 			by = "by " + words.Clean(words.By(g.ByKind, g.By))
 		}
@@ -317,7 +312,7 @@ func (m *Model) gateLine(r *row) line {
 		said = "“" + words.Clean(last) + "”"
 	}
 	return line{{style, sign + " "}, {words.Plain, pad(clip(words.Title(g.ID, g.Name), titleMost), 14) + " "}, {style, pad(state, stateWide)},
-		{words.Dim, sep(g.Level, forced, left, score(g), failedTimes(g), by, why)}, {words.Plain, gap(said)}}
+		{words.Dim, sep(g.Level, forced, left, score(g), counts(g), by, why)}, {words.Plain, gap(said)}}
 }
 
 func gap(s string) string {

@@ -4,6 +4,8 @@ package words
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,13 +92,42 @@ func Plural(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
-// GoneOn is the sentence that names what a gate did not pass and yet went on, and whither where that is known.
-func GoneOn(where, outcome string, failures int, to string) string {
-	s := fmt.Sprintf("not passed, and gone on: %s: %s after %s", where, outcome, Plural(failures, "failure"))
-	if to != "" {
-		s += " → " + to
+// Unpassed is what a gate did not pass and yet went on.
+type Unpassed struct {
+	Where    string
+	Outcome  string // the route's name, or on_exhausted
+	Failures int    // of the gate by then
+	Route    string // the route that was taken, or used up
+	Times    int    // how often by then, of one that leads back
+	To       string // whither, where that is known
+}
+
+// String is the sentence that names it.
+func (u Unpassed) String() string {
+	s := fmt.Sprintf("not passed, and gone on: %s: %s", u.Where, u.Outcome)
+	switch {
+	case u.Times > 0 && u.Outcome == u.Route:
+		s += " " + Plural(u.Times, "time")
+	case u.Times > 0:
+		s += " after " + u.Route + " " + Plural(u.Times, "time")
+	case u.Failures > 0:
+		s += " after " + Plural(u.Failures, "failure")
+	}
+	if u.To != "" {
+		s += " → " + u.To
 	}
 	return s
+}
+
+// Counts say how often a gate failed and took each of its routes back, of how often it may: "failed 1/3", "replan 2/3".
+func Counts(failed int, routes map[string]int, most int) (out []string) {
+	if failed > 0 {
+		out = append(out, fmt.Sprintf("failed %d/%d", failed, most))
+	}
+	for _, name := range slices.Sorted(maps.Keys(routes)) {
+		out = append(out, fmt.Sprintf("%s %d/%d", name, routes[name], most))
+	}
+	return out
 }
 
 // GoneOnCount counts what is not named.
@@ -224,7 +255,7 @@ func Why(why string) string {
 	case "level":
 		return "this gate is a person's"
 	case "forced":
-		return "it failed too often before, so it is yours for the rest of the run"
+		return "it went back too often before, so it is yours for the rest of the run"
 	}
 	return Clean(why)
 }

@@ -179,12 +179,17 @@ func (r *Run) back(g *Gate, target string) bool {
 }
 
 func (s *State) fail(r *Run, g *Gate, q *Round, what, target, by string) {
-	if what == "fail" || r.back(g, target) {
-		if !q.counted {
-			r.Fails[g.ID]++
-			q.counted = true
+	kind := g.ID // failures are one count, each route back by its name is another
+	_, named := g.Routes[what]
+	if named {
+		kind = Route(g.ID, what)
+	}
+	if kind == g.ID || r.back(g, target) {
+		if q.counted == "" {
+			r.Fails[kind]++
+			q.counted = kind
 		}
-		if r.Fails[g.ID] >= g.M && by != "human" {
+		if r.Fails[q.counted] >= g.M && by != "human" {
 			exh := g.OnExh
 			if (g.Level == "human" || r.Forced[g.ID]) && exh != "fail" && exh != "abort" {
 				exh = "human"
@@ -206,14 +211,22 @@ func (s *State) fail(r *Run, g *Gate, q *Round, what, target, by string) {
 				s.end(r, "aborted", g.Step, "exhausted")
 				return
 			}
-			r.Exh[g.ID], r.Fails[g.ID] = true, 0
+			r.Exh[g.ID], r.Renews[g.ID] = true, exh
+			if exh == g.Step {
+				r.renew(exh)
+			}
 			target = exh
 		}
 	}
-	if by == "human" && r.Fails[g.ID] >= g.M && g.Level != "human" && target != "FAILED" && target != "ABORTED" {
+	if q.counted != "" {
+		kind = q.counted
+	}
+	if by == "human" && r.Fails[kind] >= g.M && g.Level != "human" && target != "FAILED" && target != "ABORTED" {
 		r.Forced[g.ID] = true // this failure was a person's; whatever comes to the gate from here on is one's too
 	}
-	q.State, q.By = "failed", by
+	if q.State, q.By = "failed", by; named {
+		q.State = "routed"
+	}
 	s.send(r, g, target)
 }
 
@@ -304,9 +317,31 @@ func (s *State) undo(r *Run, root, origin string, keep bool) {
 
 func (s *State) reset(r *Run, step string) {
 	for _, g := range r.Spec.Steps[step].Gates {
-		r.Fails[g], r.Exh[g] = 0, false
+		r.anew(g)
+		r.Exh[g] = false
 	}
 }
+
+// anew sets all counts of a gate to 0.
+func (r *Run) anew(gate string) {
+	delete(r.Renews, gate)
+	delete(r.Fails, gate)
+	for name := range r.Spec.Gates[gate].Routes {
+		delete(r.Fails, Route(gate, name))
+	}
+}
+
+// renew begins the counts anew of the gates whose on_exhausted led to the step, which has passed.
+func (r *Run) renew(step string) {
+	for gate, to := range r.Renews {
+		if to == step {
+			r.anew(gate)
+		}
+	}
+}
+
+// Route is where the count of a gate's route is.
+func Route(gate, name string) string { return gate + "/" + name }
 
 func (s *State) pass(r *Run, g *Gate, q *Round, by string) {
 	q.State, q.By = "passed", by
@@ -318,6 +353,7 @@ func (s *State) pass(r *Run, g *Gate, q *Round, by string) {
 	}
 	a := r.Cur(g.Step)
 	a.State, a.To = "passed", g.OnPass
+	r.renew(g.Step)
 	s.ends(r, g.Step, g.OnPass)
 }
 

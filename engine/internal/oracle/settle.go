@@ -116,6 +116,7 @@ func (s *State) start(r *Run, id string) {
 	if w.Steps[id].When && w.Skip(id, n) {
 		to := w.Gates[w.Steps[id].Gates[len(w.Steps[id].Gates)-1]].OnPass
 		r.Att[id] = append(r.Att[id], &Attempt{N: n, State: "skipped", To: to})
+		r.renew(id)
 		s.ends(r, id, to)
 		return
 	}

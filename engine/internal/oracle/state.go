@@ -20,7 +20,7 @@ type Round struct {
 	State              string // reviewing, notice, window, human, passed, failed, superseded
 	By                 string
 	opened             int
-	counted            bool
+	counted            string // the count it is in
 }
 
 // Run is a run.
@@ -31,8 +31,9 @@ type Run struct {
 	Paused           bool
 	Att              map[string][]*Attempt
 	Rounds           map[string][]*Round
-	Fails            map[string]int
+	Fails            map[string]int // gate, or gate and route back -> its count
 	Forced, Exh      map[string]bool
+	Renews           map[string]string // gate -> the step of on_exhausted, until it has passed
 	Sent             map[string]string // fixing step -> the step whose gate sent the work there
 	Begun, Allowance int
 	EndStep, Why     string
@@ -106,7 +107,7 @@ func must(ok bool, f string, a ...any) {
 func (s *State) startRun(w *Spec) {
 	s.Seq++
 	s.Runs = append(s.Runs, &Run{ID: len(s.Runs) + 1, Spec: w, Phase: "running", Att: map[string][]*Attempt{}, Rounds: map[string][]*Round{},
-		Fails: map[string]int{}, Forced: map[string]bool{}, Exh: map[string]bool{}, Sent: map[string]string{}, Allowance: w.MaxSteps})
+		Fails: map[string]int{}, Forced: map[string]bool{}, Exh: map[string]bool{}, Renews: map[string]string{}, Sent: map[string]string{}, Allowance: w.MaxSteps})
 }
 
 func (s *State) startStep(r *Run, step string) {

@@ -1,0 +1,104 @@
+package gates
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	maxSent         = 20       // rounds that took a route: as many as a job has of a gate
+	maxSentAll      = 24 << 10 // bytes of all, the newest first
+	maxSentReviewed = 10 << 10 // in a reviewer's prompt
+)
+
+// Sent is a round that sent the work on by the name of a route, which is no failure.
+type Sent struct {
+	Gate     string
+	Route    string
+	Times    int    // how often by then; 0 = it does not lead back
+	To       string // the step it led to
+	Reviewer string // who judged, in words
+	At       time.Time
+	Score    *float64
+	Scores   map[string]float64
+	Feedback string
+	Said     string // what was said of the work before a person decided, by SaidBy
+	SaidBy   string
+	Findings json.RawMessage
+}
+
+// sent tells which gates sent the work here, and with which words, oldest first.
+func (p *page) sent(list []Sent, step, title, intro string, room int) {
+	if len(list) == 0 {
+		return
+	}
+	p.section(title)
+	p.text("%s\n", intro)
+	if more := len(list) - maxSent; more > 0 {
+		p.text("(%d older ones are left out.)\n", more)
+		list = list[more:]
+	}
+	shown, most := make([]string, len(list)), room
+	for i := len(list) - 1; i >= 0; i-- {
+		head, body := list[i].head(step), drawn(func(p *page) { p.spoken(list[i], most) })
+		if len(body) > room {
+			body = "(What it said is left out here: newer words took the room.)\n"
+		}
+		shown[i] = head + "\n" + body
+		room -= len(body)
+	}
+	p.raw(strings.Join(shown, "\n"))
+}
+
+func (s Sent) head(step string) string {
+	where := "to " + code(line(s.To, maxName))
+	if s.To == step {
+		where = "here"
+	}
+	out := fmt.Sprintf("Gate %s sent the work %s by %s", code(line(s.Gate, maxName)), where, code(line(s.Route, maxName)))
+	if s.Times > 1 {
+		out += fmt.Sprintf(", time %d", s.Times)
+	}
+	out += ". Decided by " + orElse(line(s.Reviewer, maxLabel), "the engine") + ", " + s.At.UTC().Format(time.RFC3339)
+	if s.Score != nil {
+		out += ", score " + number(*s.Score) + " of 100"
+	}
+	return out + ".\n"
+}
+
+// spoken has what was said in one round: it fits into most.
+func (p *page) spoken(s Sent, most int) {
+	said := strings.TrimSpace(s.Said) != "" && s.Said != s.Feedback
+	if strings.TrimSpace(s.Feedback) != "" {
+		p.raw(Data("Word for word", s.Feedback, most*3/8))
+	} else if !said {
+		p.text("No words were given.")
+	}
+	if said {
+		p.raw(Data("Before that, said by "+orElse(line(s.SaidBy, maxLabel), "a reviewer")+", word for word", s.Said, most/8))
+	}
+	if list := ReadFindings(s.Findings); len(list) > 0 {
+		p.text("\nFindings:\n")
+		p.findingLines(list, most/4)
+	}
+	if len(s.Scores) > 0 {
+		p.text("\nScores:\n")
+		p.list(scoreLines(s.Scores))
+	}
+}
+
+// sentTo is what a step is told of the routes that led to it, or by it.
+func (p *page) sentTo(list []Sent, step string, attempt int) {
+	intro := "A gate has names for where work goes, beside pass and fail. These were taken, oldest first. Take up what the newest asks for, and keep what the older ones did."
+	if attempt > 1 {
+		intro += " What this step made before is still there: go on from it."
+	}
+	p.sent(list, step, "Where gates sent the work", intro, maxSentAll)
+}
+
+// sentBy is what a gate's reviewer is told of the routes that the gate took.
+func (p *page) sentBy(list []Sent) {
+	p.sent(list, "", "Where this gate sent the work before", "In earlier rounds this gate sent the work on by these names, oldest first.", maxSentReviewed)
+}
