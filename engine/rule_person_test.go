@@ -55,7 +55,7 @@ func TestRulePersonAnswer(t *testing.T) {
 func TestRulePersonAnswerFree(t *testing.T) {
 	s := begin(t, "", "", one(level(LevelHuman), asksFor, route("again", "a")))
 	s.done("a")
-	s.want(s.says("ga", "again"), "", s.step("a"), "2 ready")
+	s.want(s.says("ga", "again"), "", s.step("a"), "2 running")
 	s.done("a")
 	s.want(s.says("ga", OutcomeFail), "", s.step("a"), "3 ready")
 
