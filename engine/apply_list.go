@@ -75,6 +75,7 @@ func (l *TaskList) add(more []Task) {
 // folders of those that were lie there still.
 func (l *TaskList) gone(id string) {
 	t := l.Task(id)
+	delete(l.Answers, id)
 	if t == nil || t.Runs == 0 {
 		return
 	}
@@ -168,6 +169,9 @@ func (f TaskEnded) apply(s *State, at time.Time) {
 		t.Child = ""
 	}
 	t.Summary, t.Why = f.Summary, f.Why
+	if len(f.Answer) > 0 {
+		set(&l.Answers, t.ID, f.Answer)
+	}
 	if f.Unblocked || len(f.Blockers) > 0 {
 		t.Blockers, t.Unblocked = f.Blockers, f.Unblocked
 	}
@@ -251,6 +255,7 @@ func (c *ChildOf) began(s *State, run string, at time.Time) {
 	t.Late = t.State == TaskBlocked
 	t.State, t.Child, t.Begun, t.Held, t.Updated = TaskDoing, run, true, false, at
 	t.Runs++
+	delete(l.Answers, t.ID)
 	l.Turns++
 	l.Used++
 	r.Begun++

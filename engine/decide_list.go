@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -350,21 +351,61 @@ func (d *decider) startChild(r *Run, w *Spec, st *Step, c ChildOf) {
 	}
 	c.Parent, c.Step, c.Dir = r.ID, st.ID, fmt.Sprintf("%s/%s.%d/%s.%d", dir, st.ID, c.N, name, n)
 	k := st.Child
-	d.put(RunStarted{of: Of(id), Workflow: k.ID, N: n, Digest: r.Digest + "/" + st.ID, Vars: childVars(k, r.Vars), Trees: r.Trees, Workspace: r.Workspace, Parallel: true,
+	vars, err := d.childVars(r, w, st, c)
+	d.put(RunStarted{of: Of(id), Workflow: k.ID, N: n, Digest: r.Digest + "/" + st.ID, Vars: vars, Trees: r.Trees, Workspace: r.Workspace, Parallel: true,
 		MaxSteps: k.Limits.MaxSteps, TimeLimit: k.Limits.MaxDuration, UsageLimit: Usage{Tokens: k.Limits.MaxTokens, CostUSD: k.Limits.MaxCostUSD},
 		RoleLimits: k.Limits.Roles, By: r.By, Child: &c})
+	if err != nil { // before anything is launched
+		d.end(d.s.Runs[id], RunFailed, "", clip(err.Error(), MaxFeedback), nil)
+	}
 }
 
-// childVars gives the vars that the child declares: from its parent's of the same name, else its own.
-func childVars(k *Spec, from map[string]any) map[string]any {
+// childVars gives the vars that the child declares: what the step gives it, else its parent's of the same name, else its own.
+// Where what the step gives has no value, that is an error, and the var has the value it has without.
+func (d *decider) childVars(r *Run, w *Spec, st *Step, c ChildOf) (map[string]any, error) {
 	out := map[string]any{}
-	for _, v := range k.Vars {
+	for _, v := range st.Child.Vars {
 		out[v.Name] = v.Default
-		if x, ok := from[v.Name]; ok {
+		if x, ok := r.Vars[v.Name]; ok {
 			out[v.Name] = x
 		}
 	}
-	return out
+	if len(st.ChildVars) == 0 {
+		return out, nil
+	}
+	env := d.s.StepEnv(r, w, st.ID, c.N)
+	if t := c.TaskEnv(); t != nil {
+		env.Task = t
+	}
+	given := maps.Clone(out)
+	for _, v := range st.ChildVars {
+		x, err := v.Value.Eval(env)
+		if err != nil {
+			return out, err
+		}
+		given[v.Name] = x
+	}
+	if b, err := json.Marshal(given); err != nil || len(b) > MaxVars {
+		return out, fmt.Errorf("step %s: vars: they take more than %d KiB", st.ID, MaxVars>>10)
+	}
+	return given, nil
+}
+
+// childAnswer gives the answer of a child run that was completed: what the step computes from it, else that of its last step.
+func (d *decider) childAnswer(st *Step, r *Run, last json.RawMessage) (json.RawMessage, error) {
+	k := d.spec(r)
+	if st.ChildAnswer.Eval == nil || k == nil {
+		return last, nil
+	}
+	v, err := st.ChildAnswer.Eval(d.s.env(r, k))
+	if err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(v)
+	if err == nil && len(b) > MaxAnswer {
+		err = fmt.Errorf("step %s: answer: %s: it has more than %d KiB", st.ID, st.ChildAnswer.Source, MaxAnswer>>10)
+	}
+	return b, err
 }
 
 // Causes of an end that matter to the parent.
@@ -441,6 +482,10 @@ func (d *decider) childEnded(o *Run, w *Spec, r *Run, a *Attempt) {
 	f.Summary, f.Answer = d.lastWord(r)
 	if r.Phase != RunCompleted {
 		f.Status, f.Failure = StatusFailed, clip(d.whyEnded(r), MaxFeedback)
+	} else if answer, err := d.childAnswer(w.Step(r.Child.Step), r, f.Answer); err != nil {
+		f.Status, f.Failure, f.Answer = StatusFailed, clip(err.Error(), MaxFeedback), nil
+	} else {
+		f.Answer = answer
 	}
 	d.signalled(f)
 }
@@ -461,6 +506,12 @@ func (d *decider) taskEnded(o *Run, st *Step, r *Run, t *Task) {
 			f.Added = nil
 			d.notice(Notice{ID: r.ID + ".deep", Kind: NoticeInfo, Run: o.ID, Step: st.ID, Text: fmt.Sprintf("the new tasks of %s were not added: they would be deeper than max_depth %d", t.ID, e.MaxDepth)})
 		}
+	}
+	if r.Phase == RunCompleted && bad == "" {
+		f.Answer, bad = d.taskAnswer(o, st, r, answer)
+	}
+	if bad != "" {
+		f.Added = nil
 	}
 	switch {
 	case r.Phase == RunCompleted && bad == "":
@@ -487,6 +538,21 @@ func (d *decider) taskEnded(o *Run, st *Step, r *Run, t *Task) {
 		f.State = TaskFailed
 	}
 	d.put(f)
+}
+
+// taskAnswer gives the answer of a task's run as it is kept, where the list's workflow reads it, or says why it cannot be.
+func (d *decider) taskAnswer(o *Run, st *Step, r *Run, last json.RawMessage) (json.RawMessage, string) {
+	answer, err := d.childAnswer(st, r, last)
+	if err != nil {
+		return nil, err.Error()
+	}
+	if w := d.spec(o); w == nil || !w.ReadsTasks {
+		return nil, ""
+	}
+	if n := o.List.answered() + len(answer); n > MaxTaskAnswers {
+		return nil, fmt.Sprintf("its answer is not kept: with it those of the list's tasks would take more than %d MiB: answer less", MaxTaskAnswers>>20)
+	}
+	return answer, ""
 }
 
 // blockers gives what an answer says is in the way; nil where it does not speak of it.

@@ -1,5 +1,7 @@
 package engine
 
+import "encoding/json"
+
 // The facts of task lists.
 type (
 	// ListBegan: attempt n of the list goes on from the file (Keep: a step that it went to has passed; the tasks keep their
@@ -50,18 +52,19 @@ type (
 	// TaskEnded: the task's run is over and its processes are gone.
 	TaskEnded struct {
 		of
-		Step      string   `json:"step"`
-		Task      string   `json:"task"`
-		State     string   `json:"state"` // done, todo (another try), blocked, failed, spent
-		Tried     bool     `json:"tried,omitempty"`
-		Held      bool     `json:"held,omitempty"`
-		Summary   string   `json:"summary,omitempty"`
-		Why       string   `json:"why,omitempty"`
-		Added     []Task   `json:"added,omitempty"`
-		Body      []byte   `json:"body,omitempty"`      // of one that is spent
-		Blockers  []string `json:"blockers,omitempty"`  // that its answer names
-		Unblocked bool     `json:"unblocked,omitempty"` // it says that there are none
-		Hook      bool     `json:"hook,omitempty"`      // its run has a hook, which runs when the file says all this
+		Step      string          `json:"step"`
+		Task      string          `json:"task"`
+		State     string          `json:"state"` // done, todo (another try), blocked, failed, spent
+		Tried     bool            `json:"tried,omitempty"`
+		Held      bool            `json:"held,omitempty"`
+		Summary   string          `json:"summary,omitempty"`
+		Why       string          `json:"why,omitempty"`
+		Added     []Task          `json:"added,omitempty"`
+		Body      []byte          `json:"body,omitempty"`      // of one that is spent
+		Blockers  []string        `json:"blockers,omitempty"`  // that its answer names
+		Unblocked bool            `json:"unblocked,omitempty"` // it says that there are none
+		Answer    json.RawMessage `json:"answer,omitempty"`    // of one that is done, where something reads it
+		Hook      bool            `json:"hook,omitempty"`      // its run has a hook, which runs when the file says all this
 	}
 	// TaskLeft: the hook of the task's run is over too.
 	TaskLeft struct {

@@ -81,6 +81,12 @@ type Spec struct {
 	graph *graph // set by Link
 }
 
+// ChildVar is the value of a var that a child run is started with, over its parent's names. The value is of the var's type.
+type ChildVar struct {
+	Name  string
+	Value Value
+}
+
 // List is `for_each`: the step is done once for each task of a file.
 type List struct {
 	Tasks       Text
@@ -292,6 +298,8 @@ type Step struct {
 	When        Cond
 	ForEach     *List // the step is done for each task of a list
 	Child       *Spec // what is run for each task, or for the step; who does the work is said there
+	ChildVars   []ChildVar
+	ChildAnswer Value // over the child's names; without one, the answer of its last step
 
 	joint // set by Link
 }

@@ -51,6 +51,13 @@ func (e *envDoc) read(r *reader, n *yaml.Node, what string) {
 	}
 }
 
+// givenDoc is `vars:` beside `workflow`.
+type givenDoc struct{ items []named }
+
+func (d *givenDoc) read(r *reader, n *yaml.Node, what string) {
+	d.items, _ = r.entries(n, what, "name: value")
+}
+
 // identifier says that a name is one to expressions and to shells.
 func identifier(s string) bool {
 	for i, c := range s {
