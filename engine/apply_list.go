@@ -37,11 +37,33 @@ func (f ListBegan) apply(s *State, _ time.Time) {
 		}
 	}
 	l.Result = 0
+	if l.Source = f.Source; len(f.Make) > 0 { // another list: nothing of the one before is known of it
+		l.renew(s, f.Make)
+	}
 	l.add(f.Added)
 	if !f.Keep {
 		l.again(l.Back == "")
 	}
 	l.To, l.For, l.UsedUp = "", "", f.Out && !f.Keep
+	l.unlook(s)
+}
+
+// renew has the list's file written anew.
+func (l *TaskList) renew(s *State, from json.RawMessage) {
+	for _, t := range l.Tasks {
+		l.gone(t.ID)
+	}
+	l.Tasks, l.Answers, l.by, l.Dirty, l.Made, l.File, l.Why = nil, nil, nil, false, true, "", ""
+	l.Make, l.Writing = from, s.Clock
+}
+
+// made: the file was written, or (why) cannot be.
+func (l *TaskList) made(s *State, why string) {
+	if l.Make, l.Writing = nil, 0; why != "" {
+		l.Source = ""
+	} else {
+		l.Own = l.Path
+	}
 	l.unlook(s)
 }
 
@@ -138,6 +160,10 @@ func (f TasksWriteOwed) apply(s *State, _ time.Time) {
 
 func (f TasksWritten) apply(s *State, at time.Time) {
 	l := s.list(f.Run)
+	if len(l.Make) > 0 {
+		l.made(s, f.Why)
+		return
+	}
 	writing := l.Writing
 	l.Writing, l.Wrote = 0, at
 	if f.Why == "" {

@@ -142,6 +142,10 @@ func (d *decider) beginList(r *Run, w *Spec, st *Step, a *Attempt) {
 		return b.Done() && r.makes(w, o, f.Path, d.s) && (r.List == nil || b.Since > r.List.Since)
 	})
 	f.Path = r.below(f.Path)
+	if f.Make, f.Source, err = d.fromAnswer(r, w, st, a); err != nil {
+		d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusFailed, Via: viaSpec, Failure: clip(err.Error(), MaxFeedback)})
+		return
+	}
 	if l := r.List; l != nil && l.To != "" {
 		f.Keep = true
 		if by := r.Current(l.To); by.Done() {
@@ -152,6 +156,33 @@ func (d *decider) beginList(r *Run, w *Spec, st *Step, a *Attempt) {
 	if f.Why != "" {
 		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.tasks", r.ID, st.ID, a.N), Kind: NoticeInfo, Run: r.ID, Step: st.ID, Text: f.Why})
 	}
+}
+
+// fromAnswer gives what the list is to be written from, if that was not done yet, and from which attempts and rounds it is
+// computed. One that goes on after a step that it went to keeps its file.
+func (d *decider) fromAnswer(r *Run, w *Spec, st *Step, a *Attempt) (json.RawMessage, string, error) {
+	from, source := st.ForEach.From, ""
+	if from.Eval == nil {
+		return nil, "", nil
+	}
+	for _, id := range from.Reads {
+		if id != st.ID { // its own answer is no source of it
+			source += fmt.Sprintf("%s#%d ", id, len(r.Attempts[id])+len(r.Rounds[id]))
+		}
+	}
+	source = "from " + strings.TrimSpace(source)
+	if l := r.List; l != nil && (l.To != "" || l.Source == source) {
+		return nil, source, nil
+	}
+	v, err := from.Eval(d.s.StepEnv(r, w, st.ID, a.N))
+	if err != nil {
+		return nil, "", err
+	}
+	b, err := json.Marshal(v)
+	if err == nil && len(b) > MaxTaskList {
+		err = fmt.Errorf("step %s: for_each: tasks: %s: it has more than %d MiB: split the list", st.ID, from.Source, MaxTaskList>>20)
+	}
+	return b, source, err
 }
 
 // makes says that the step has the file as an output.
@@ -630,7 +661,14 @@ func (d *decider) tasksSaved(ev TasksSaved) {
 	if r == nil || r.List == nil || ev.Key != writeKey(r.ID, r.List) {
 		return
 	}
+	making := len(r.List.Make) > 0
 	d.put(TasksWritten{of: Of(r.ID), Step: ev.Step, Stamp: ev.Stamp, Why: clip(ev.Why, maxTaskWords)})
+	if making {
+		if a := r.Current(ev.Step); ev.Why != "" && r.Phase == RunRunning && a != nil && a.N == r.List.N && a.State == Running {
+			d.failList(r, d.spec(r).Step(ev.Step), a, ev.Why)
+		}
+		return
+	}
 	if ev.Why != "" {
 		d.notice(Notice{ID: r.ID + ".tasks-unwritten", Kind: NoticeInfo, Run: r.ID, Step: ev.Step, Text: clip(ev.Why, 2000), Once: true})
 	}

@@ -8,15 +8,17 @@ type (
 	// states, tries and depth), or begins: what is not done is todo again, with new tries.
 	ListBegan struct {
 		of
-		Step  string  `json:"step"`
-		N     int     `json:"n"`
-		Path  string  `json:"path"`
-		Ratio float64 `json:"ratio,omitempty"` // of the first attempt: how many tasks may fail
-		Keep  bool    `json:"keep,omitempty"`
-		Out   bool    `json:"out,omitempty"`  // max_tries is used up
-		Made  bool    `json:"made,omitempty"` // by a step that makes the file: its statuses are taken
-		Added []Task  `json:"added,omitempty"`
-		Why   string  `json:"why,omitempty"` // new_tasks that were not added
+		Step   string          `json:"step"`
+		N      int             `json:"n"`
+		Path   string          `json:"path"`
+		Ratio  float64         `json:"ratio,omitempty"` // of the first attempt: how many tasks may fail
+		Keep   bool            `json:"keep,omitempty"`
+		Out    bool            `json:"out,omitempty"`  // max_tries is used up
+		Made   bool            `json:"made,omitempty"` // by a step that makes the file: its statuses are taken
+		Added  []Task          `json:"added,omitempty"`
+		Why    string          `json:"why,omitempty"`    // new_tasks that were not added
+		Make   json.RawMessage `json:"make,omitempty"`   // its file is to be written from this, anew
+		Source string          `json:"source,omitempty"` // what that was computed from: see TaskList
 	}
 	// TasksLooked: the file is as it was taken in last.
 	TasksLooked struct {

@@ -90,6 +90,7 @@ type ChildVar struct {
 // List is `for_each`: the step is done once for each task of a file.
 type List struct {
 	Tasks       Text
+	From        Value // what is written there as a task file when the list begins; none: the file is somebody's
 	MaxParallel int
 	Attempts    int
 	MaxTries    int    // tries of all tasks; 0 = any number
@@ -196,6 +197,7 @@ type Cond struct {
 // Value is an expression that gives any value, as in outputs.
 type Value struct {
 	Source string
+	Reads  []string                // the steps and gates that it names, in order
 	Eval   func(*Env) (any, error) `json:"-"`
 }
 

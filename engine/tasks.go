@@ -97,6 +97,9 @@ type TaskList struct {
 	Used    int                        `json:"used,omitempty"`    // of max_tries
 	UsedUp  bool                       `json:"used_up,omitempty"` // they were, when the attempt began
 	Had     map[string]int             `json:"had,omitempty"`     // task that is gone from the file -> runs that it has had
+	Make    json.RawMessage            `json:"make,omitempty"`    // what the file is to be written from, until it is
+	Source  string                     `json:"source,omitempty"`  // from which attempts and rounds that was computed, or what is in the file: "plan#2"
+	Own     string                     `json:"own,omitempty"`     // the file that this run has written so
 	Answers map[string]json.RawMessage `json:"answers,omitempty"` // task -> the answer of its last run that was completed, where something reads it
 
 	by    map[string]*Task

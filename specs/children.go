@@ -77,7 +77,8 @@ func (c *compiler) forEach(d *stepDoc, what string) *engine.List {
 	}
 	c.list = d.ID.value
 	what += ": for_each"
-	l.Tasks = c.path(e.Tasks, inStep, what+": tasks", badOutput)
+	l.Tasks = c.path(e.Tasks.path, inStep, what+": tasks", badOutput)
+	l.From = c.from(e.Tasks, what+": tasks")
 	if n, ok := c.count(e.MaxParallel, 1, maxListParallel, what+": max_parallel"); ok {
 		l.MaxParallel = n
 	}
@@ -115,6 +116,34 @@ func (c *compiler) forEach(d *stepDoc, what string) *engine.List {
 		c.at(d.key("for_each"), "%s: max_parallel %d: tasks that are done at a time need worktrees of their own: give the agent a worktree with ${{task.id}} in it", what, l.MaxParallel)
 	}
 	return l
+}
+
+// from compiles what a list is written from. Two runs never meet in its file.
+func (c *compiler) from(d tasksDoc, what string) engine.Value {
+	if !d.value.set() {
+		return engine.Value{}
+	}
+	if parts, _ := split(d.path.value); !slices.ContainsFunc(parts, func(p part) bool {
+		code, _ := c.world.compile(p.source, inStep, asText, c.near)
+		return p.value && code != nil && slices.ContainsFunc(code.reads, func(r reading) bool { return r.root == "run" })
+	}) {
+		c.at(d.path.node, "%s: %s: the list is written there for each run: name the run in the path, as .workflow/backlog/${{run}}.json", what, quote(d.path.value))
+	}
+	if strings.TrimSpace(d.value.value) == "" {
+		c.at(d.value.node, "%s: %s: the expression is empty", what, quote(d.path.value))
+		return engine.Value{}
+	}
+	v := c.value(d.value, inStep, what)
+	if eval := v.Eval; eval != nil {
+		v.Eval = func(env *engine.Env) (any, error) {
+			x, err := eval(env)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.place(d.value.node), err)
+			}
+			return x, nil
+		}
+	}
+	return v
 }
 
 // inline is the workflow of a task that an agent or a command does: one step, whose failure is the run's.

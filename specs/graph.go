@@ -196,6 +196,9 @@ func doer(s *engine.Step) string {
 	switch {
 	case s.ForEach != nil:
 		out = "each task of " + clean(s.ForEach.Tasks.Source)
+		if from := s.ForEach.From.Source; from != "" {
+			out += " from " + oneLine(from)
+		}
 		if k := s.Child; k != nil && k.Inline && len(k.Steps) == 1 {
 			return out + ": " + doer(k.Steps[0])
 		} else if k != nil {

@@ -128,7 +128,7 @@ type agentDoc struct {
 
 type forEachDoc struct {
 	place
-	Tasks       text     `key:"tasks" need:"yes" doc:"The task file."`
+	Tasks       tasksDoc `key:"tasks" need:"yes" doc:"The task file; or path: expression = the list is written there from the value when it begins. The path names the run, with ${{run}}."`
 	MaxParallel countDoc `key:"max_parallel" doc:"Tasks at a time."`
 	Attempts    countDoc `key:"attempts" doc:"Tries per task."`
 	MaxTries    countDoc `key:"max_tries" doc:"Tries of all tasks together. Used up, the list ends as it stands and its gate decides; sent back then, it fails."`

@@ -139,6 +139,13 @@ func (*envDoc) schema() object {
 		"propertyNames": object{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`, "not": object{"type": "string", "pattern": `^[Ss][Ll][Uu][Ii][Cc][Ee]_`}}}
 }
 
+func (*tasksDoc) schema() object {
+	return object{"anyOf": []any{
+		filledSchema(),
+		object{"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": (&exprDoc{}).schema(), "propertyNames": object{"pattern": `\$\{\{`}},
+	}}
+}
+
 func (*givenDoc) schema() object {
 	return object{"type": "object", "additionalProperties": textSchema(), "propertyNames": object{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`}}
 }

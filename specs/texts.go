@@ -262,13 +262,27 @@ func (c *compiler) value(t text, s scope, what string) engine.Value {
 	if code == nil {
 		return engine.Value{Source: t.value}
 	}
-	return engine.Value{Source: t.value, Eval: func(env *engine.Env) (any, error) {
+	return engine.Value{Source: t.value, Reads: c.world.readsOf(code), Eval: func(env *engine.Env) (any, error) {
 		v, err := code.value(env)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", what, t.value, err)
 		}
 		return v, nil
 	}}
+}
+
+// readsOf gives the steps and gates that the program names: all of them where it takes one that it does not name.
+func (w *world) readsOf(p *program) (out []string) {
+	for _, r := range p.reads {
+		switch all := map[string][]string{"steps": w.steps, "gates": w.gates}[r.root]; {
+		case r.whole:
+			out = append(out, all...)
+		case all != nil && r.id != "":
+			out = append(out, r.id)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // command compiles a command. No value of an argument may become an option, nor one that comes from agents the program.
