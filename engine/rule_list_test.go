@@ -207,16 +207,19 @@ func (l *listed) carry(e Effect) {
 func (l *listed) make(e Effect, b *book, of *TaskList) {
 	l.t.Helper()
 	ev := TasksSaved{Run: e.Run, Step: e.Step, N: e.N, Key: e.Key, Why: l.unwritable}
-	var ids string
-	if err := json.Unmarshal(of.Make, &ids); err != nil {
+	var list []TaskSeen
+	if of.Make[0] == '"' {
+		for _, id := range strings.Fields(strings.Trim(string(of.Make), `"`)) {
+			list = append(list, TaskSeen{ID: id, Title: "do " + id, Status: TaskTodo, Priority: NoPriority, Body: json.RawMessage(`{"id":"` + id + `"}`)})
+		}
+	} else if err := json.Unmarshal(of.Make, &list); err != nil {
 		l.t.Fatal(err)
 	}
 	if l.unwritable == "" {
-		l.makes = append(l.makes, strings.Fields(ids)...)
-		b.file, b.gone = nil, false
-		for _, id := range strings.Fields(ids) {
-			b.file = append(b.file, TaskSeen{ID: id, Title: "do " + id, Status: TaskTodo, Priority: NoPriority, Body: json.RawMessage(`{"id":"` + id + `"}`)})
+		for _, x := range list {
+			l.makes = append(l.makes, x.ID)
 		}
+		b.file, b.gone = list, false
 		b.stamp++
 		ev.Stamp = fmt.Sprint(b.stamp)
 	}
