@@ -73,7 +73,10 @@ func TestListMadeFails(t *testing.T) {
 	// One that cannot be written fails the step; it is written in the next attempt.
 	l = madeList(t, List{Attempts: 1}, listGate(most(2), exhausted(EndFailed)), "A")
 	l.unwritable = "it is there already"
-	for l.r().Current("work") == nil || l.r().Current("work").N < 2 {
+	for range 500 {
+		if a := l.r().Current("work"); a != nil && a.N == 2 {
+			break
+		}
 		l.drive(1)
 	}
 	l.want(l.r().Attempts["work"][0].Failure, "it is there already", l.r().List.Source, "")
