@@ -189,10 +189,12 @@ func (f TaskEnded) apply(s *State, at time.Time) {
 		wrong("%s: the end of task %s, which has no run", f.Run, f.Task)
 	}
 	t.State, t.Held, t.Updated = f.State, f.Held, at
-	if t.Over = f.Hook; f.Hook {
-		l.Result = s.Clock
-	} else {
+	t.Over = f.Hook
+	switch {
+	case !f.Hook:
 		t.Child = ""
+	case l.File == FileOK: // else it can have nothing in it
+		l.Result = s.Clock
 	}
 	t.Summary, t.Why = f.Summary, f.Why
 	if len(f.Answer) > 0 {

@@ -343,5 +343,5 @@ func (f RoundFailed) apply(s *State, at time.Time) {
 func (f RoundRouted) apply(s *State, at time.Time) {
 	RoundFailed(f).apply(s, at)
 	q := s.at(f.Run).round(f.Gate, f.N)
-	q.State, q.Route, q.Times = Routed, f.Outcome, f.Times
+	q.State, q.Route, q.Times = ByRoute, f.Outcome, f.Times
 }

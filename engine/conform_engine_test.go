@@ -69,7 +69,7 @@ func TestStatesAreDocumented(t *testing.T) {
 			}
 		}
 	}
-	if len(known["run"]) != 5 || len(known["attempt"]) != 8 || len(known["round"]) != 7 {
+	if len(known["run"]) != 5 || len(known["attempt"]) != 8 || len(known["round"]) != 8 {
 		t.Fatalf("states %v", known)
 	}
 	for seed := uint64(1); seed <= 20; seed++ {

@@ -316,7 +316,7 @@ func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 	out.Forced = f.byKind == "human" && d.forces(r, g, q, f.target)
 	word := "failed"
 	if f.route {
-		word = Routed
+		word = ByRoute
 		if q.Route == f.outcome {
 			out.Times = q.Times
 		}

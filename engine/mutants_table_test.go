@@ -105,7 +105,7 @@ func mutantsOfCounts() []mutant {
 		{"a named route back counts as a failure", "decide_gate.go", "			d.put(routeCounted(r, g, q, f))\n", "			d.put(d.gateFailed(r, g, q, f))\n"},
 		{"failures and routes are one count", "apply_more.go", "	return r.Routes[gate][route]\n", "	return r.Routes[gate][route] + r.Fails[gate]\n"},
 		{"a named route writes why it failed", "decide_gate.go", "	if !IsEnd(f.target) && !f.route {\n", "	if !IsEnd(f.target) {\n"},
-		{"a round that took a route has failed", "apply_more.go", "	q.State, q.Route, q.Times = Routed,", "	q.State, q.Route, q.Times = Refused,"},
+		{"a round that took a route has failed", "apply_more.go", "	q.State, q.Route, q.Times = ByRoute,", "	q.State, q.Route, q.Times = Refused,"},
 		{"a verdict sees only failures used up", "env.go", "		env.Exhausted = env.Exhausted || n+1 >= g.MaxRetries\n", "		_ = n\n"},
 		{"going back leaves the counts of routes", "decide_gate.go", "if r.Fails[g] > 0 || len(r.Routes[g]) > 0 || r.Exhausted[g] {", "if r.Fails[g] > 0 || r.Exhausted[g] {"},
 		{"the counts begin anew when the work goes to the step of on_exhausted", "apply.go", "	if f.Renew {\n", "	if f.Renew && s == nil {\n"},

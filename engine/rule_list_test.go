@@ -470,6 +470,17 @@ func TestListHooks(t *testing.T) {
 	l.do(ResumeRequested{Run: "x-1", By: Actor{Who: "ann"}})
 	l.all()
 	l.want(l.did(), "A.1 done, A hook doing, B.1 done, B hook done", l.status("A"), TaskDone, l.r().Phase, RunCompleted)
+
+	// Nor does one that was seen to be none before the result came.
+	l = tasksOf(t, "", "", "A B", aList(List{Attempts: 1, MaxParallel: 2}, hooked), listGate())
+	l.plays = func(task string, _ int) string {
+		if task == "A" {
+			l.bad, l.stamp = "no JSON", l.stamp+1
+		}
+		return "done"
+	}
+	l.drive(5000)
+	l.want(l.did(), "A.1 done, A hook doing, B.1 done, B hook todo", l.r().List.File, FileInvalid)
 }
 
 func TestRule34Outcomes(t *testing.T) {

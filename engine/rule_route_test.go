@@ -88,7 +88,7 @@ func TestRuleRouteExhausted(t *testing.T) {
 		case OutcomePass:
 			s.want(s.gate("gb"), "2 passed", s.step("c"), "1 running", fmt.Sprint(q.LetThrough, q.Route), "2again")
 		case EndDone:
-			s.want(q.State, Routed, fmt.Sprint(q.Times, q.LetThrough > 0), "2 true", q.Route, "again")
+			s.want(q.State, ByRoute, fmt.Sprint(q.Times, q.LetThrough > 0), "2 true", q.Route, "again")
 		case Human:
 			s.want(s.gate("gb"), "2 human")
 		}

@@ -324,7 +324,8 @@ func (w *sim) checkTaskEnded(f TaskEnded) {
 			last = k
 		}
 	}
-	if last == nil || last.Live() || len(last.Procs) > 0 {
+	busy := func(p *Proc) bool { return !f.Hook || p.Kind != ProcHook } // its hook follows, at once where the file is none
+	if last == nil || last.Live() || slices.ContainsFunc(last.Procs, busy) {
 		w.fail("%s: the end of task %s, whose run is not over", f.Run, f.Task)
 	} else if (f.State == TaskDone) != (last.Phase == RunCompleted) && !(last.Phase == RunCompleted && f.Tried) {
 		w.fail("%s: task %s is %s, its run is %s", f.Run, f.Task, f.State, last.Phase)

@@ -38,7 +38,8 @@ const (
 	OnWindow = "window"     // the veto window is open; left by its end or a veto
 	OnHuman  = "human"      // a person is asked; left by the answer
 	Approved = "passed"     // final, unless vetoed late
-	Refused  = "failed"     // final; of a round that took a route by its name it is Routed
+	Refused  = "failed"     // final
+	ByRoute  = "routed"     // final: the work went by a route's name, which is no failure
 	Undone   = "superseded" // final: its attempt was undone, or what it was over has changed
 )
 

@@ -158,7 +158,7 @@ func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus
 			sh.LookFor = textOf(g.Reviewer.Prompt, env)
 		}
 		for _, q := range sh.Gate.Rounds {
-			if (q.State == engine.Refused || q.State == engine.Routed || q.State == engine.Superseded && q.Outcome != "") && q.N != sh.Gate.Round {
+			if (q.State == engine.Refused || q.State == engine.ByRoute || q.State == engine.Superseded && q.Outcome != "") && q.N != sh.Gate.Round {
 				sh.Earlier = append(sh.Earlier, q)
 			}
 		}

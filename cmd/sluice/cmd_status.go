@@ -457,7 +457,7 @@ func (a *app) gateLine(g daemon.GateStatus, width int) string {
 	if state == "" || state == engine.Undone { // what it judged was undone: it judges the next attempt
 		sign, style, state = "◇", plain, "-"
 	}
-	if (g.State == engine.Routed || g.State == engine.Refused) && g.Outcome != "" && g.Outcome != engine.OutcomeFail { // a name says more
+	if (g.State == engine.ByRoute || g.State == engine.Refused) && g.Outcome != "" && g.Outcome != engine.OutcomeFail { // a name says more
 		sign, state = "↷", g.Outcome
 	}
 	if g.Due {
@@ -474,7 +474,7 @@ func (a *app) gateLine(g daemon.GateStatus, width int) string {
 	if g.Why != "" {
 		parts = append(parts, whyWords(g.Why))
 	}
-	if g.ByKind != "" && (g.State == engine.Approved || g.State == engine.Refused || g.State == engine.Routed) {
+	if g.ByKind != "" && (g.State == engine.Approved || g.State == engine.Refused || g.State == engine.ByRoute) {
 		parts = append(parts, "by "+byWords(g.ByKind, g.By))
 	}
 	return fmt.Sprintf("    %s %s  %s", a.paint(style, sign), pad(clip(title(g.ID, g.Name), width-2), width-2), strings.Join(parts, a.paint(dim, " · ")))

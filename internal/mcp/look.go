@@ -337,7 +337,7 @@ func failures(r daemon.RunStatus) (failed, routes []failure) {
 	for _, x := range r.Steps {
 		for _, g := range x.Gates {
 			for _, q := range g.Rounds {
-				if q.State == engine.Refused || q.State == engine.Routed || q.State == engine.Undone && q.Outcome != "" && q.Outcome != engine.OutcomePass {
+				if q.State == engine.Refused || q.State == engine.ByRoute || q.State == engine.Undone && q.Outcome != "" && q.Outcome != engine.OutcomePass {
 					all = append(all, refusal{g.ID, q})
 				}
 			}

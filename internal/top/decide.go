@@ -83,7 +83,7 @@ func standing(g *daemon.GateStatus) string {
 		return g.ID + " is not open"
 	case g.State == engine.OnHuman:
 		return g.ID + " asks a person"
-	case (g.State == engine.Approved || g.State == engine.Refused || g.State == engine.Routed) && g.ByKind != "":
+	case (g.State == engine.Approved || g.State == engine.Refused || g.State == engine.ByRoute) && g.ByKind != "":
 		return fmt.Sprintf("%s was decided already: %s by %s", g.ID, g.State, words.By(g.ByKind, g.By))
 	}
 	return g.ID + " is at " + g.State

@@ -295,7 +295,7 @@ func (m *Model) gateLine(r *row) line {
 		if g.Why != "level" {
 			why = words.Why(g.Why)
 		}
-	case engine.Approved, engine.Refused, engine.Routed:
+	case engine.Approved, engine.Refused, engine.ByRoute:
 		if g.ByKind != "" {
 			by = "by " + words.Clean(words.By(g.ByKind, g.By))
 		}
