@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -132,7 +133,7 @@ func (d *Desk) Close() error {
 		select {
 		case <-h.gone:
 		case <-time.After(deskEnd):
-			h.kill()
+			h.kill(nil)
 		}
 	}
 	d.work.Wait()
@@ -150,10 +151,20 @@ type helperProc struct {
 	waits map[int64]chan report // guarded by the desk's mu
 	said  *tail                 // of its standard error; to be read when it has gone
 	why   error                 // how it ended; so
+	mute  atomic.Pointer[error] // why it was killed for its silence
 }
 
-func (h *helperProc) end()  { h.onceE.Do(func() { close(h.over) }) }
-func (h *helperProc) kill() { h.onceK.Do(func() { close(h.stop) }) }
+func (h *helperProc) end() { h.onceE.Do(func() { close(h.over) }) }
+
+// kill ends the helper; mute is nil where it has done nothing wrong.
+func (h *helperProc) kill(mute error) {
+	h.onceK.Do(func() {
+		if mute != nil {
+			h.mute.Store(&mute)
+		}
+		close(h.stop)
+	})
+}
 
 // up gives the helper that runs; it starts one where none does. Call it with mu held.
 func (d *Desk) up() (*helperProc, error) {
@@ -204,7 +215,7 @@ func (h *helperProc) write(in io.WriteCloser) {
 		select {
 		case r := <-h.out:
 			if enc.Encode(r) != nil {
-				h.kill()
+				h.kill(nil)
 				<-h.gone
 				return
 			}
@@ -233,7 +244,7 @@ func (d *Desk) read(h *helperProc, from *io.PipeReader) {
 		d.take(h, r)
 	}
 	_ = from.CloseWithError(errors.New("no line of the helper's"))
-	h.kill()
+	h.kill(nil)
 	<-h.gone
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -389,18 +400,22 @@ func (d *Desk) ask(ctx context.Context, r request) (report, error) {
 	case <-ctx.Done():
 		return report{}, fmt.Errorf("the desktop did not answer: cancelled: %w", ctx.Err())
 	case <-limit.C:
-		h.kill()
+		mute := fmt.Errorf("the desktop did not answer: %s had said nothing for %s: it was killed%w", d.helper[0], d.limit, errHung)
+		h.kill(mute)
 		d.mu.Lock()
 		if d.proc == h {
 			d.proc = nil
 		}
 		d.mu.Unlock()
-		return report{}, fmt.Errorf("the desktop did not answer: %s had said nothing for %s: it was killed%w", d.helper[0], d.limit, errHung)
+		return report{}, mute
 	}
 }
 
 // ended says why a helper that has gone ended.
 func (h *helperProc) ended() error {
+	if mute := h.mute.Load(); mute != nil {
+		return *mute
+	}
 	if said := Clean(string(h.said.kept), maxWhy); said != "" {
 		return errors.New(said)
 	}

@@ -268,7 +268,7 @@ func TestHelperThatDies(t *testing.T) {
 	d.mu.Lock()
 	first := d.proc
 	d.mu.Unlock()
-	first.kill()
+	first.kill(nil)
 	long(t, "it is shown again", func() bool { return len(s.all()) == 2 }) // the first cannot be replaced: nobody knows its number
 	number := func() uint32 { s.mu.Lock(); defer s.mu.Unlock(); return s.last }
 	emit(t, s.conn, "ActionInvoked", number(), "reject")
@@ -315,6 +315,21 @@ func TestHelperThatIsDeaf(t *testing.T) {
 		err := c.Send(context.Background(), Notice{Title: "x"})
 		if err == nil || !strings.Contains(err.Error(), "it was killed") {
 			t.Errorf("%v", err)
+		}
+	}
+	// Who asked it later than the one for whom it is killed is told the same.
+	d.limit = 2 * time.Second
+	said := make(chan error)
+	for wait := range 2 {
+		go func() {
+			time.Sleep(time.Duration(wait) * 500 * time.Millisecond)
+			_, err := d.ask(context.Background(), request{})
+			said <- err
+		}()
+	}
+	for range 2 {
+		if err := <-said; err == nil || !strings.Contains(err.Error(), "did not answer") {
+			t.Errorf("told: %v", err)
 		}
 	}
 	if err := d.Close(); err != nil {
