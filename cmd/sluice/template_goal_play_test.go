@@ -56,6 +56,8 @@ func (g *goalRun) do(ev engine.Event) {
 		switch f := f.(type) {
 		case engine.RoundFailed:
 			g.log = append(g.log, g.part(f.RunID(), f.Gate)+" "+f.Outcome+" "+f.To)
+		case engine.RoundRouted:
+			g.log = append(g.log, g.part(f.RunID(), f.Gate)+" "+f.Outcome+" "+f.To)
 		case engine.RoundPassed:
 			g.log = append(g.log, g.part(f.RunID(), f.Gate)+" pass")
 		case engine.HumanAsked:
