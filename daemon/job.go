@@ -92,6 +92,9 @@ func (r *Repo) job(e engine.Effect) Job {
 	if j.Spec == nil {
 		return j
 	}
+	if st := j.Spec.List(); e.Kind == engine.DoSave && st != nil && len(run.List.Make) > 0 {
+		j.Tasks.Make, j.Tasks.From, j.Tasks.Own = run.List.Make, st.ForEach.From.Source, run.List.Own == run.List.Path
+	}
 	j.History, j.Sent = history(run, j.Spec), sent(run, j.Spec)
 	if e.Write != nil && e.Write.Kind == engine.WriteLand {
 		s := runStatus(c, run, true, func() engine.Taken { return engine.Taken{} })

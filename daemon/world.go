@@ -99,8 +99,11 @@ type RunInfo struct {
 
 // TaskFile is what an effect about a task file needs.
 type TaskFile struct {
-	Path    string // below the root
-	Seen    string // the stamp of the file as it was taken in last
+	Path    string          // below the root
+	Seen    string          // the stamp of the file as it was taken in last
+	Make    json.RawMessage // what the file is to be written from, anew
+	From    string          // the expression that gave it
+	Own     bool            // the run has written the file that may be there
 	Changes []TaskChange
 }
 

@@ -37,11 +37,33 @@ func (f ListBegan) apply(s *State, _ time.Time) {
 		}
 	}
 	l.Result = 0
+	if l.Source = f.Source; len(f.Make) > 0 { // another list: nothing of the one before is known of it
+		l.renew(s, f.Make)
+	}
 	l.add(f.Added)
 	if !f.Keep {
 		l.again(l.Back == "")
 	}
 	l.To, l.For, l.UsedUp = "", "", f.Out && !f.Keep
+	l.unlook(s)
+}
+
+// renew has the list's file written anew.
+func (l *TaskList) renew(s *State, from json.RawMessage) {
+	for _, t := range l.Tasks {
+		l.gone(t.ID)
+	}
+	l.Tasks, l.Answers, l.by, l.Dirty, l.Made, l.File, l.Why = nil, nil, nil, false, true, "", ""
+	l.Make, l.Writing = from, s.Clock
+}
+
+// made: the file was written, or (why) cannot be.
+func (l *TaskList) made(s *State, why string) {
+	if l.Make, l.Writing = nil, 0; why != "" {
+		l.Source = ""
+	} else {
+		l.Own = l.Path
+	}
 	l.unlook(s)
 }
 
@@ -75,6 +97,7 @@ func (l *TaskList) add(more []Task) {
 // folders of those that were lie there still.
 func (l *TaskList) gone(id string) {
 	t := l.Task(id)
+	delete(l.Answers, id)
 	if t == nil || t.Runs == 0 {
 		return
 	}
@@ -137,6 +160,10 @@ func (f TasksWriteOwed) apply(s *State, _ time.Time) {
 
 func (f TasksWritten) apply(s *State, at time.Time) {
 	l := s.list(f.Run)
+	if len(l.Make) > 0 {
+		l.made(s, f.Why)
+		return
+	}
 	writing := l.Writing
 	l.Writing, l.Wrote = 0, at
 	if f.Why == "" {
@@ -168,6 +195,9 @@ func (f TaskEnded) apply(s *State, at time.Time) {
 		t.Child = ""
 	}
 	t.Summary, t.Why = f.Summary, f.Why
+	if len(f.Answer) > 0 {
+		set(&l.Answers, t.ID, f.Answer)
+	}
 	if f.Unblocked || len(f.Blockers) > 0 {
 		t.Blockers, t.Unblocked = f.Blockers, f.Unblocked
 	}
@@ -251,6 +281,7 @@ func (c *ChildOf) began(s *State, run string, at time.Time) {
 	t.Late = t.State == TaskBlocked
 	t.State, t.Child, t.Begun, t.Held, t.Updated = TaskDoing, run, true, false, at
 	t.Runs++
+	delete(l.Answers, t.ID)
 	l.Turns++
 	l.Used++
 	r.Begun++

@@ -141,6 +141,10 @@ func (d *decider) beginList(r *Run, w *Spec, st *Step, a *Attempt) {
 		return b.Done() && r.makes(w, o, f.Path, d.s) && (r.List == nil || b.Since > r.List.Since)
 	})
 	f.Path = r.below(f.Path)
+	if f.Make, f.Source, err = d.fromAnswer(r, w, st, a); err != nil {
+		d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusFailed, Via: viaSpec, Failure: clip(err.Error(), MaxFeedback)})
+		return
+	}
 	if l := r.List; l != nil && l.To != "" {
 		f.Keep = true
 		if by := r.Current(l.To); by.Done() {
@@ -350,21 +354,13 @@ func (d *decider) startChild(r *Run, w *Spec, st *Step, c ChildOf) {
 	}
 	c.Parent, c.Step, c.Dir = r.ID, st.ID, fmt.Sprintf("%s/%s.%d/%s.%d", dir, st.ID, c.N, name, n)
 	k := st.Child
-	d.put(RunStarted{of: Of(id), Workflow: k.ID, N: n, Digest: r.Digest + "/" + st.ID, Vars: childVars(k, r.Vars), Trees: r.Trees, Workspace: r.Workspace, Parallel: true,
+	vars, err := d.childVars(r, w, st, c)
+	d.put(RunStarted{of: Of(id), Workflow: k.ID, N: n, Digest: r.Digest + "/" + st.ID, Vars: vars, Trees: r.Trees, Workspace: r.Workspace, Parallel: true,
 		MaxSteps: k.Limits.MaxSteps, TimeLimit: k.Limits.MaxDuration, UsageLimit: Usage{Tokens: k.Limits.MaxTokens, CostUSD: k.Limits.MaxCostUSD},
 		RoleLimits: k.Limits.Roles, By: r.By, Child: &c})
-}
-
-// childVars gives the vars that the child declares: from its parent's of the same name, else its own.
-func childVars(k *Spec, from map[string]any) map[string]any {
-	out := map[string]any{}
-	for _, v := range k.Vars {
-		out[v.Name] = v.Default
-		if x, ok := from[v.Name]; ok {
-			out[v.Name] = x
-		}
+	if err != nil { // before anything is launched
+		d.end(d.s.Runs[id], RunFailed, "", clip(err.Error(), MaxFeedback), nil)
 	}
-	return out
 }
 
 // Causes of an end that matter to the parent.
@@ -441,6 +437,10 @@ func (d *decider) childEnded(o *Run, w *Spec, r *Run, a *Attempt) {
 	f.Summary, f.Answer = d.lastWord(r)
 	if r.Phase != RunCompleted {
 		f.Status, f.Failure = StatusFailed, clip(d.whyEnded(r), MaxFeedback)
+	} else if answer, err := d.childAnswer(w.Step(r.Child.Step), r, f.Answer); err != nil {
+		f.Status, f.Failure, f.Answer = StatusFailed, clip(err.Error(), MaxFeedback), nil
+	} else {
+		f.Answer = answer
 	}
 	d.signalled(f)
 }
@@ -461,6 +461,12 @@ func (d *decider) taskEnded(o *Run, st *Step, r *Run, t *Task) {
 			f.Added = nil
 			d.notice(Notice{ID: r.ID + ".deep", Kind: NoticeInfo, Run: o.ID, Step: st.ID, Text: fmt.Sprintf("the new tasks of %s were not added: they would be deeper than max_depth %d", t.ID, e.MaxDepth)})
 		}
+	}
+	if r.Phase == RunCompleted && bad == "" {
+		f.Answer, bad = d.taskAnswer(o, st, r, answer)
+	}
+	if bad != "" {
+		f.Added = nil
 	}
 	switch {
 	case r.Phase == RunCompleted && bad == "":
@@ -564,7 +570,14 @@ func (d *decider) tasksSaved(ev TasksSaved) {
 	if r == nil || r.List == nil || ev.Key != writeKey(r.ID, r.List) {
 		return
 	}
+	making := len(r.List.Make) > 0
 	d.put(TasksWritten{of: Of(r.ID), Step: ev.Step, Stamp: ev.Stamp, Why: clip(ev.Why, maxTaskWords)})
+	if making {
+		if a := r.Current(ev.Step); ev.Why != "" && r.Phase == RunRunning && a != nil && a.N == r.List.N && a.State == Running {
+			d.failList(r, d.spec(r).Step(ev.Step), a, ev.Why)
+		}
+		return
+	}
 	if ev.Why != "" {
 		d.notice(Notice{ID: r.ID + ".tasks-unwritten", Kind: NoticeInfo, Run: r.ID, Step: ev.Step, Text: clip(ev.Why, 2000), Once: true})
 	}

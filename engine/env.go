@@ -57,7 +57,10 @@ func (l *TaskList) env() []any {
 		return out
 	}
 	for _, t := range l.Tasks {
-		x := map[string]any{"id": t.ID, "title": t.Title, "status": l.Status(t), "attempts": float64(t.Tries), "depth": float64(t.Depth), "summary": t.Summary}
+		x := map[string]any{"id": t.ID, "title": t.Title, "status": l.Status(t), "attempts": float64(t.Tries), "depth": float64(t.Depth), "summary": t.Summary, "answer": nil}
+		if t.State == TaskDone {
+			x["answer"] = value(l.Answers[t.ID])
+		}
 		if t.Runs > 0 && t.State == TaskDone {
 			x["attempts"] = float64(t.Tries + 1)
 		}

@@ -1,20 +1,24 @@
 package engine
 
+import "encoding/json"
+
 // The facts of task lists.
 type (
 	// ListBegan: attempt n of the list goes on from the file (Keep: a step that it went to has passed; the tasks keep their
 	// states, tries and depth), or begins: what is not done is todo again, with new tries.
 	ListBegan struct {
 		of
-		Step  string  `json:"step"`
-		N     int     `json:"n"`
-		Path  string  `json:"path"`
-		Ratio float64 `json:"ratio,omitempty"` // of the first attempt: how many tasks may fail
-		Keep  bool    `json:"keep,omitempty"`
-		Out   bool    `json:"out,omitempty"`  // max_tries is used up
-		Made  bool    `json:"made,omitempty"` // by a step that makes the file: its statuses are taken
-		Added []Task  `json:"added,omitempty"`
-		Why   string  `json:"why,omitempty"` // new_tasks that were not added
+		Step   string          `json:"step"`
+		N      int             `json:"n"`
+		Path   string          `json:"path"`
+		Ratio  float64         `json:"ratio,omitempty"` // of the first attempt: how many tasks may fail
+		Keep   bool            `json:"keep,omitempty"`
+		Out    bool            `json:"out,omitempty"`  // max_tries is used up
+		Made   bool            `json:"made,omitempty"` // by a step that makes the file: its statuses are taken
+		Added  []Task          `json:"added,omitempty"`
+		Why    string          `json:"why,omitempty"`    // new_tasks that were not added
+		Make   json.RawMessage `json:"make,omitempty"`   // its file is to be written from this, anew
+		Source string          `json:"source,omitempty"` // what that was computed from: see TaskList
 	}
 	// TasksLooked: the file is as it was taken in last.
 	TasksLooked struct {
@@ -50,18 +54,19 @@ type (
 	// TaskEnded: the task's run is over and its processes are gone.
 	TaskEnded struct {
 		of
-		Step      string   `json:"step"`
-		Task      string   `json:"task"`
-		State     string   `json:"state"` // done, todo (another try), blocked, failed, spent
-		Tried     bool     `json:"tried,omitempty"`
-		Held      bool     `json:"held,omitempty"`
-		Summary   string   `json:"summary,omitempty"`
-		Why       string   `json:"why,omitempty"`
-		Added     []Task   `json:"added,omitempty"`
-		Body      []byte   `json:"body,omitempty"`      // of one that is spent
-		Blockers  []string `json:"blockers,omitempty"`  // that its answer names
-		Unblocked bool     `json:"unblocked,omitempty"` // it says that there are none
-		Hook      bool     `json:"hook,omitempty"`      // its run has a hook, which runs when the file says all this
+		Step      string          `json:"step"`
+		Task      string          `json:"task"`
+		State     string          `json:"state"` // done, todo (another try), blocked, failed, spent
+		Tried     bool            `json:"tried,omitempty"`
+		Held      bool            `json:"held,omitempty"`
+		Summary   string          `json:"summary,omitempty"`
+		Why       string          `json:"why,omitempty"`
+		Added     []Task          `json:"added,omitempty"`
+		Body      []byte          `json:"body,omitempty"`      // of one that is spent
+		Blockers  []string        `json:"blockers,omitempty"`  // that its answer names
+		Unblocked bool            `json:"unblocked,omitempty"` // it says that there are none
+		Answer    json.RawMessage `json:"answer,omitempty"`    // of one that is done, where something reads it
+		Hook      bool            `json:"hook,omitempty"`      // its run has a hook, which runs when the file says all this
 	}
 	// TaskLeft: the hook of the task's run is over too.
 	TaskLeft struct {

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -41,6 +43,10 @@ type listOracle struct {
 	adds     func(task string, run int) []string // the ids of its new tasks
 	replan   func(task string, run int) []string // so of the step that the list goes to
 	most     int                                 // tries in all; 0: any number
+	plans    func(n int) []*oracleTask           // what the n-th answer of a planner gives: the list is written from it; nil: it is a person's
+	answers  func(task string, run int) string   // of a run of a task: what it gives its parent, or why it cannot be had
+	said     map[string]string                   // what the tasks have answered
+	had      map[string]int                      // runs of tasks of lists before
 	hooks    bool                                // a hook follows each run of a task
 	order    []string
 	tries    int
@@ -144,7 +150,18 @@ func (o *listOracle) round() bool {
 		t.tries++
 		t.runs++
 		outcome := o.plays(t.id, t.runs)
-		o.order = append(o.order, fmt.Sprintf("%s.%d %s", t.id, t.tries, outcome))
+		delete(o.said, t.id)
+		answer := o.answers(t.id, t.runs)
+		if answer == noVars { // it fails before it has begun
+			outcome = "failed"
+		} else {
+			o.order = append(o.order, fmt.Sprintf("%s.%d %s", t.id, t.tries, outcome))
+		}
+		if outcome == "done" && answer == noAnswer {
+			outcome = "failed"
+		} else if outcome == "done" {
+			o.said[t.id] = answer
+		}
 		if more := o.adds(t.id, t.runs); t.depth < o.depth && (outcome == "done" || outcome == "blocked") {
 			o.add(more, t.depth+1, nil)
 		}
@@ -187,11 +204,21 @@ func (o *listOracle) run() (phase string) {
 		if failures++; failures == o.gate {
 			return RunFailed
 		}
+		if o.plans != nil { // another list; nothing of this one is known of it
+			for _, t := range o.tasks {
+				o.had[t.id] = t.runs
+			}
+			o.tasks, o.said = o.plans(failures+1), map[string]string{}
+			for _, t := range o.tasks {
+				t.runs = o.had[t.id]
+			}
+			left = slices.ContainsFunc(o.tasks, func(t *oracleTask) bool { return !o.isDone(t) })
+		}
 		if !left { // what the reviewer found is to be done
 			o.tasks = append(o.tasks, &oracleTask{id: fmt.Sprintf("gwork-%d", failures), priority: NoPriority, status: TaskTodo})
 		}
 		for _, t := range o.tasks {
-			if !o.isDone(t) && len(t.standIns) == 0 {
+			if o.plans == nil && !o.isDone(t) && len(t.standIns) == 0 {
 				if t.tries = 0; o.inFile(t) == TaskBlocked { // a review does not put it before what is todo
 					t.status = TaskBlocked
 				} else {
@@ -213,9 +240,14 @@ func (o *listOracle) inFile(t *oracleTask) string {
 	return t.status
 }
 
-// drawOracle draws a list and all that becomes of it.
-func drawOracle(g *rand.Rand) *listOracle {
-	o := &listOracle{attempts: 1 + g.IntN(3), depth: g.IntN(4), replans: g.IntN(2) == 0, gate: 1 + g.IntN(3)}
+// What a run of a task may come to besides.
+const (
+	noVars   = "no vars"
+	noAnswer = "no answer"
+)
+
+// drawTasks draws the tasks of a list.
+func drawTasks(g *rand.Rand) (out []*oracleTask) {
 	for i := range 1 + g.IntN(12) {
 		t := &oracleTask{id: fmt.Sprintf("T%d", i+1), priority: NoPriority, status: []string{TaskTodo, TaskTodo, TaskTodo, TaskTodo, TaskDoing, TaskDone, TaskBlocked}[g.IntN(7)]}
 		if g.IntN(2) == 0 {
@@ -223,14 +255,22 @@ func drawOracle(g *rand.Rand) *listOracle {
 		}
 		for range g.IntN(3) {
 			if i > 0 {
-				t.needs = append(t.needs, o.tasks[g.IntN(i)].id)
+				t.needs = append(t.needs, out[g.IntN(i)].id)
 			}
 		}
 		slices.Sort(t.needs)
 		t.needs = slices.Compact(t.needs)
-		o.tasks = append(o.tasks, t)
+		out = append(out, t)
 	}
-	g.Shuffle(len(o.tasks), func(i, j int) { o.tasks[i], o.tasks[j] = o.tasks[j], o.tasks[i] })
+	g.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
+
+// drawOracle draws a list and all that becomes of it.
+func drawOracle(g *rand.Rand) *listOracle {
+	o := &listOracle{attempts: 1 + g.IntN(3), depth: g.IntN(4), replans: g.IntN(2) == 0, gate: 1 + g.IntN(3)}
+	o.tasks = drawTasks(g)
+	o.said, o.had = map[string]string{}, map[string]int{}
 	// What comes of a run is drawn once for each, whoever asks first.
 	seed, bad := g.Uint64(), 4+g.IntN(4)
 	lot := func(what, task string, run int) *rand.Rand {
@@ -261,6 +301,20 @@ func drawOracle(g *rand.Rand) *listOracle {
 	if g.IntN(4) == 0 {
 		o.ratio = []float64{0.25, 0.5}[g.IntN(2)]
 	}
+	answered := g.IntN(2) == 0
+	o.answers = func(task string, run int) string {
+		switch k := lot("answers", task, run).IntN(12); {
+		case answered && k == 0:
+			return noVars
+		case answered && k == 1:
+			return noAnswer
+		}
+		return fmt.Sprint(task, " ", run)
+	}
+	if g.IntN(3) == 0 {
+		o.plans = func(n int) []*oracleTask { return drawTasks(lot("plans", "", n)) }
+		o.tasks = o.plans(1)
+	}
 	some := func(task string, n int, mark string, run int) (ids []string) {
 		for i := range n {
 			ids = append(ids, fmt.Sprintf("%s-%d", task, run*4+i+map[string]int{"adds": 0, "replan": 2}[mark]))
@@ -286,10 +340,15 @@ func (o *listOracle) played(t *testing.T, parallel int) *listed {
 	t.Helper()
 	e := List{MaxTries: o.most, Attempts: o.attempts, MaxDepth: o.depth, MaxParallel: parallel}
 	g := listGate(most(o.gate), exhausted(EndFailed))
+	if o.plans != nil {
+		g.OnFail = "plan"
+		e.From = Value{Source: "the plan", Reads: []string{"plan", "work"}, Eval: func(env *Env) (any, error) { return seenOf(o.plans(env.Steps["plan"].Attempt)), nil }}
+	}
 	if o.judges != nil {
 		g.Reviewer = Reviewer{Level: LevelAuto, AgentType: "reviewer"}
 	}
 	parts := []any{g, func(w *Spec) {
+		w.ReadsTasks = true
 		w.Limits = Limits{MaxSameFailure: 1 << 30, MaxFailedRatio: o.ratio, OnHit: map[string]string{maxFailedRatio: EndFailed}}
 	}}
 	if o.replans {
@@ -297,7 +356,27 @@ func (o *listOracle) played(t *testing.T, parallel int) *listed {
 		st, gt := side("replan")
 		parts = append(parts, st, gt)
 	}
+	if o.plans != nil {
+		st, gt := side("plan")
+		parts = append([]any{st, gt}, parts...)
+	}
+	runs := map[string]int{}
 	l := tasksOf(t, "", "", "", append(parts, aList(e, func(st *Step) {
+		st.Child.Vars = []Var{{Name: "v", Default: ""}}
+		st.ChildVars = []ChildVar{{Name: "v", Value: lets(func(env *Env) (any, error) {
+			id := env.Task["id"].(string)
+			if runs[id]++; o.answers(id, runs[id]) == noVars {
+				return nil, errors.New(noVars)
+			}
+			return strconv.Itoa(runs[id]), nil
+		})}}
+		st.ChildAnswer = lets(func(env *Env) (any, error) {
+			run, _ := strconv.Atoi(env.Vars["v"].(string))
+			if s := o.answers(env.Task["id"].(string), run); s != noAnswer {
+				return s, nil
+			}
+			return nil, errors.New(noAnswer)
+		})
 		if o.hooks {
 			st.Child.AfterRun = &Command{Shell: "true"}
 		}
@@ -306,14 +385,11 @@ func (o *listOracle) played(t *testing.T, parallel int) *listed {
 		round := 0
 		l.judges = func() bool { round++; return o.judges(round) }
 	}
-	l.file = nil
-	for _, x := range o.tasks {
-		l.file = append(l.file, TaskSeen{ID: x.id, Title: "do " + x.id, Status: x.status, Priority: x.priority, DependsOn: x.needs, Body: json.RawMessage(`{"id":"` + x.id + `"}`)})
+	if l.file = nil; o.plans == nil {
+		l.file = seenOf(o.tasks)
 	}
 	l.stamp++
-	runs := map[string]int{}
 	l.plays = func(task string, _ int) string {
-		runs[task]++
 		return o.plays(task, runs[task])
 	}
 	l.new = func(step, task string) string {
@@ -342,6 +418,14 @@ func (o *listOracle) played(t *testing.T, parallel int) *listed {
 	return l
 }
 
+// seenOf are the tasks as a file has them.
+func seenOf(ts []*oracleTask) (out []TaskSeen) {
+	for _, x := range ts {
+		out = append(out, TaskSeen{ID: x.id, Title: "do " + x.id, Status: x.status, Priority: x.priority, DependsOn: x.needs, Body: json.RawMessage(`{"id":"` + x.id + `"}`)})
+	}
+	return out
+}
+
 // TestListOracle plays drawn lists beside the oracle: one task at a time they go the same way, several at a time they come to
 // the same.
 func TestListOracle(t *testing.T) {
@@ -364,6 +448,10 @@ func TestListOracle(t *testing.T) {
 				l := o.played(t, parallel)
 				phase := o.run()
 				o.compare(t, l, phase, parallel == 1)
+				if o.plans != nil && len(o.had) > 0 {
+					seen["made anew"]++
+				}
+				seen["answers"] += len(o.said)
 				if seen[phase]++; o.tooMany() {
 					seen["too many"]++
 				}
@@ -383,7 +471,7 @@ func TestListOracle(t *testing.T) {
 		})
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{RunCompleted, RunFailed, "ends as done", "ends as blocked", "ends as todo", "stood for", "depth 3", "too many", "feedback", "held"} {
+	for _, what := range []string{RunCompleted, RunFailed, "ends as done", "ends as blocked", "ends as todo", "stood for", "depth 3", "too many", "feedback", "held", "made anew", "answers"} {
 		if n >= 400 && seen[what] == 0 {
 			t.Errorf("none was drawn: %s", what)
 		}
@@ -406,6 +494,13 @@ func (o *listOracle) compare(t *testing.T, l *listed, phase string, ordered bool
 	}
 	if len(l.r().List.Tasks) != len(o.tasks) {
 		t.Errorf("%d tasks, want %d", len(l.r().List.Tasks), len(o.tasks))
+	}
+	said := map[string]string{}
+	for id, answer := range o.said {
+		said[id] = strconv.Quote(answer)
+	}
+	if got := l.answers(); !maps.Equal(got, said) {
+		t.Errorf("the tasks have answered %v, want %v", got, said)
 	}
 	for _, x := range o.tasks {
 		if got, want := l.status(x.id), o.inFile(x); got != want {

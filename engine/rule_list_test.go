@@ -27,6 +27,9 @@ type listed struct {
 
 	blockers func(task string) []string // of its answer
 
+	makes      []string // the lists that were written from an answer, task by task
+	unwritable string   // why such a one cannot be written
+
 	judges func() bool // the word of the list's reviewer; nil: it passes
 }
 
@@ -179,6 +182,10 @@ func (l *listed) carry(e Effect) {
 		l.seen(e)
 	case DoSave:
 		b := l.at(r)
+		if len(r.List.Make) > 0 {
+			l.make(e, b, r.List)
+			return
+		}
 		if r.List.Seen != fmt.Sprint(b.stamp) || b.gone || b.bad != "" {
 			l.seen(e)
 			return
@@ -194,6 +201,29 @@ func (l *listed) carry(e Effect) {
 	case DoRun:
 		l.ends(r, e)
 	}
+}
+
+// make writes a list's file from a value.
+func (l *listed) make(e Effect, b *book, of *TaskList) {
+	l.t.Helper()
+	ev := TasksSaved{Run: e.Run, Step: e.Step, N: e.N, Key: e.Key, Why: l.unwritable}
+	var list []TaskSeen
+	if of.Make[0] == '"' {
+		for _, id := range strings.Fields(strings.Trim(string(of.Make), `"`)) {
+			list = append(list, TaskSeen{ID: id, Title: "do " + id, Status: TaskTodo, Priority: NoPriority, Body: json.RawMessage(`{"id":"` + id + `"}`)})
+		}
+	} else if err := json.Unmarshal(of.Make, &list); err != nil {
+		l.t.Fatal(err)
+	}
+	if l.unwritable == "" {
+		for _, x := range list {
+			l.makes = append(l.makes, x.ID)
+		}
+		b.file, b.gone = list, false
+		b.stamp++
+		ev.Stamp = fmt.Sprint(b.stamp)
+	}
+	l.do(ev)
 }
 
 // ends ends a process as it is played.

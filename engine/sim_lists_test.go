@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -63,6 +64,21 @@ func genList(g *rand.Rand, w *Spec, st *Step) {
 			OnFail: EndFailed, OnExhausted: EndFailed, MaxRetries: 1, RetryContext: "rc/" + id + "-{n}.md"})
 		*to = id
 	}
+	if g.IntN(4) == 0 { // written from what the steps before it gave
+		for _, o := range w.Steps {
+			l.From.Reads = append(l.From.Reads, o.ID)
+		}
+		l.From.Eval = func(e *Env) (any, error) {
+			if e.Attempt%5 == 4 {
+				return nil, errors.New("not there yet")
+			}
+			var b book
+			for i := range e.Attempt % 4 {
+				b.file = append(b.file, TaskSeen{ID: "T" + strconv.Itoa(i), Status: TaskTodo, Priority: i, Body: json.RawMessage(`{}`)})
+			}
+			return b.file, nil
+		}
+	}
 	st.ForEach = l
 }
 
@@ -116,6 +132,10 @@ func (w *sim) taskFile(e Effect) {
 		b.gone, b.bad = false, ""
 		b.stamp++
 	}
+	if e.Kind == DoSave && len(r.List.Make) > 0 {
+		w.makeFile(e, b, r.List.Make)
+		return
+	}
 	if e.Kind == DoTasks || r.List.Seen != strconv.Itoa(b.stamp) || b.gone || b.bad != "" {
 		w.handle(&told{ev: TasksSeen{Run: e.Run, Step: e.Step, N: e.N, Key: e.Key, Stamp: strconv.Itoa(b.stamp), Missing: b.gone, Invalid: b.bad, Tasks: slices.Clone(b.file)}})
 		return
@@ -128,6 +148,25 @@ func (w *sim) taskFile(e Effect) {
 	if w.p(0.03) {
 		b.stamp--
 		ev.Stamp, ev.Why = "", "the disk is full"
+	}
+	w.handle(&told{ev: ev})
+}
+
+// makeFile writes a task file from a value.
+func (w *sim) makeFile(e Effect, b *book, from json.RawMessage) {
+	ev := TasksSaved{Run: e.Run, Step: e.Step, N: e.N, Key: e.Key}
+	if w.p(0.05) {
+		ev.Why = "it is there already"
+		w.handle(&told{ev: ev})
+		return
+	}
+	b.gone, b.bad, b.file = false, "", nil
+	if err := json.Unmarshal(from, &b.file); err != nil {
+		w.fail("%s: a list is made of %s", e.Run, from)
+	}
+	b.stamp++
+	if w.p(0.05) { // cut short: it is there, and nobody knows
+		return
 	}
 	w.handle(&told{ev: ev})
 }
@@ -310,6 +349,10 @@ func (w *sim) lists() map[string]int {
 					n["tasks done"]++
 				} else if f.State == TaskTodo {
 					n["tasks tried again"]++
+				}
+			case ListBegan:
+				if len(f.Make) > 0 {
+					n["lists made"]++
 				}
 			case ListSent:
 				n["sent to "+f.Why]++

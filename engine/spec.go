@@ -82,9 +82,16 @@ type Spec struct {
 	graph *graph // set by Link
 }
 
+// ChildVar is the value of a var that a child run is started with, over its parent's names. The value is of the var's type.
+type ChildVar struct {
+	Name  string
+	Value Value
+}
+
 // List is `for_each`: the step is done once for each task of a file.
 type List struct {
 	Tasks       Text
+	From        Value // what is written there as a task file when the list begins; none: the file is somebody's
 	MaxParallel int
 	Attempts    int
 	MaxTries    int    // tries of all tasks; 0 = any number
@@ -191,6 +198,7 @@ type Cond struct {
 // Value is an expression that gives any value, as in outputs.
 type Value struct {
 	Source string
+	Reads  []string                // the steps and gates that it names, in order
 	Eval   func(*Env) (any, error) `json:"-"`
 }
 
@@ -294,6 +302,8 @@ type Step struct {
 	When        Cond
 	ForEach     *List // the step is done for each task of a list
 	Child       *Spec // what is run for each task, or for the step; who does the work is said there
+	ChildVars   []ChildVar
+	ChildAnswer Value // over the child's names; without one, the answer of its last step
 
 	joint // set by Link
 }

@@ -28,16 +28,17 @@ const (
 
 // Limits of task lists.
 const (
-	MaxTasks     = 20_000  // of a list
-	MaxTaskList  = 3 << 20 // bytes of what is kept of a list's tasks: it has to fit into a line of the journal
-	maxTitle     = 200
-	maxTaskWords = 2 << 10 // bytes of a summary, and of why a try failed
-	maxBlockers  = 10      // of a task
-	maxBlocker   = 500     // bytes of one
-	maxTaskTries = 5       // of which it is kept how they went
-	maxFileGoes  = 2       // how often a list goes to on_missing, and to on_invalid
-	WriteEvery   = Duration(time.Second)
-	KeepChildren = 20 // ended child runs of a run that stay in the state
+	MaxTasks       = 20_000  // of a list
+	MaxTaskList    = 3 << 20 // bytes of what is kept of a list's tasks: it has to fit into a line of the journal
+	MaxTaskAnswers = 4 << 20 // bytes of the answers that are kept of a list's tasks
+	maxTitle       = 200
+	maxTaskWords   = 2 << 10 // bytes of a summary, and of why a try failed
+	maxBlockers    = 10      // of a task
+	maxBlocker     = 500     // bytes of one
+	maxTaskTries   = 5       // of which it is kept how they went
+	maxFileGoes    = 2       // how often a list goes to on_missing, and to on_invalid
+	WriteEvery     = Duration(time.Second)
+	KeepChildren   = 20 // ended child runs of a run that stay in the state
 )
 
 // ChildOf says whose child a run is, and for what.
@@ -68,34 +69,38 @@ func (c *ChildOf) Title() string {
 
 // TaskList is the tasks of a run's list, and how far it is with them.
 type TaskList struct {
-	Step    string         `json:"step"`
-	N       int            `json:"n"` // the attempt that last began
-	Path    string         `json:"path"`
-	Seen    string         `json:"seen,omitempty"` // the stamp of the file as it was taken in last; "" = it is to be read
-	File    string         `json:"file,omitempty"` // ok, missing, invalid
-	Why     string         `json:"why,omitempty"`  // of invalid
-	Tasks   []*Task        `json:"tasks"`
-	Dirty   bool           `json:"dirty,omitempty"`   // the file does not say what is known
-	Looked  bool           `json:"looked,omitempty"`  // the file was looked at since something could be selected
-	Since   int64          `json:"since,omitempty"`   // which look is owed
-	Writing int64          `json:"writing,omitempty"` // which writing is under way; 0 = none
-	Wrote   time.Time      `json:"wrote,omitzero"`    // when it was last written
-	Taint   bool           `json:"taint,omitempty"`   // somebody who does a task was alive since the last look
-	Result  int64          `json:"result,omitempty"`  // since when a hook waits for the file to have the result of its task; 0 = none does
-	Deepest int            `json:"deepest"`           // depth of the deepest of these tasks
-	Made    bool           `json:"made,omitempty"`    // a step that makes the file has passed since, or nobody was at work before
-	Missing int            `json:"missing,omitempty"` // goes to on_missing
-	Invalid int            `json:"invalid,omitempty"`
-	To      string         `json:"to,omitempty"` // the step it went to, until it goes on
-	For     string         `json:"for,omitempty"`
-	Back    string         `json:"back,omitempty"` // the gate that sent it back
-	Backs   int            `json:"backs,omitempty"`
-	Words   string         `json:"words,omitempty"`   // all that its round says
-	Ratio   float64        `json:"ratio,omitempty"`   // of tasks that may fail
-	Turns   int            `json:"turns,omitempty"`   // runs that its tasks have had, those that are gone from the file too
-	Used    int            `json:"used,omitempty"`    // of max_tries
-	UsedUp  bool           `json:"used_up,omitempty"` // they were, when the attempt began
-	Had     map[string]int `json:"had,omitempty"`     // task that is gone from the file -> runs that it has had
+	Step    string                     `json:"step"`
+	N       int                        `json:"n"` // the attempt that last began
+	Path    string                     `json:"path"`
+	Seen    string                     `json:"seen,omitempty"` // the stamp of the file as it was taken in last; "" = it is to be read
+	File    string                     `json:"file,omitempty"` // ok, missing, invalid
+	Why     string                     `json:"why,omitempty"`  // of invalid
+	Tasks   []*Task                    `json:"tasks"`
+	Dirty   bool                       `json:"dirty,omitempty"`   // the file does not say what is known
+	Looked  bool                       `json:"looked,omitempty"`  // the file was looked at since something could be selected
+	Since   int64                      `json:"since,omitempty"`   // which look is owed
+	Writing int64                      `json:"writing,omitempty"` // which writing is under way; 0 = none
+	Wrote   time.Time                  `json:"wrote,omitzero"`    // when it was last written
+	Taint   bool                       `json:"taint,omitempty"`   // somebody who does a task was alive since the last look
+	Result  int64                      `json:"result,omitempty"`  // since when a hook waits for the file to have the result of its task; 0 = none does
+	Deepest int                        `json:"deepest"`           // depth of the deepest of these tasks
+	Made    bool                       `json:"made,omitempty"`    // a step that makes the file has passed since, or nobody was at work before
+	Missing int                        `json:"missing,omitempty"` // goes to on_missing
+	Invalid int                        `json:"invalid,omitempty"`
+	To      string                     `json:"to,omitempty"` // the step it went to, until it goes on
+	For     string                     `json:"for,omitempty"`
+	Back    string                     `json:"back,omitempty"` // the gate that sent it back
+	Backs   int                        `json:"backs,omitempty"`
+	Words   string                     `json:"words,omitempty"`   // all that its round says
+	Ratio   float64                    `json:"ratio,omitempty"`   // of tasks that may fail
+	Turns   int                        `json:"turns,omitempty"`   // runs that its tasks have had, those that are gone from the file too
+	Used    int                        `json:"used,omitempty"`    // of max_tries
+	UsedUp  bool                       `json:"used_up,omitempty"` // they were, when the attempt began
+	Had     map[string]int             `json:"had,omitempty"`     // task that is gone from the file -> runs that it has had
+	Make    json.RawMessage            `json:"make,omitempty"`    // what the file is to be written from, until it is
+	Source  string                     `json:"source,omitempty"`  // from which attempts and rounds that was computed, or what is in the file: "plan#2"
+	Own     string                     `json:"own,omitempty"`     // the file that this run has written so
+	Answers map[string]json.RawMessage `json:"answers,omitempty"` // task -> the answer of its last run that was completed, where something reads it
 
 	by    map[string]*Task
 	stand map[string][]*Task // those that stand for one
@@ -140,6 +145,14 @@ func (l *TaskList) index() {
 			l.stand[t.For] = append(l.stand[t.For], t)
 		}
 	}
+}
+
+// answered is how many bytes the answers of the tasks have.
+func (l *TaskList) answered() (n int) {
+	for _, a := range l.Answers {
+		n += len(a)
+	}
+	return n
 }
 
 // Task finds a task by its id; nil where there is none.

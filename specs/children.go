@@ -39,7 +39,7 @@ type pinned struct {
 	step string
 	file string
 	src  []byte
-	vars map[string]any
+	handed
 }
 
 // children compiles for_each and workflow: what is done for each task, or by a child run.
@@ -63,7 +63,7 @@ func (c *compiler) children(d *stepDoc, s *engine.Step, what string) {
 
 // ownOnly refuses what has no meaning beside workflow: there its steps say it.
 func (c *compiler) ownOnly(d *stepDoc, what string) {
-	for _, key := range []string{"env", "inputs", "success_criterion", "setup", "answer", "timeout", "idle_timeout", "restarts", "signal"} {
+	for _, key := range []string{"env", "inputs", "success_criterion", "setup", "timeout", "idle_timeout", "restarts", "signal"} {
 		if d.has(key) {
 			c.at(d.key(key), "%s: %s has no meaning beside workflow: its steps say it", what, key)
 		}
@@ -77,7 +77,8 @@ func (c *compiler) forEach(d *stepDoc, what string) *engine.List {
 	}
 	c.list = d.ID.value
 	what += ": for_each"
-	l.Tasks = c.path(e.Tasks, inStep, what+": tasks", badOutput)
+	l.Tasks = c.path(e.Tasks.path, inStep, what+": tasks", badOutput)
+	l.From = c.from(e.Tasks, what+": tasks")
 	if n, ok := c.count(e.MaxParallel, 1, maxListParallel, what+": max_parallel"); ok {
 		l.MaxParallel = n
 	}
@@ -115,6 +116,34 @@ func (c *compiler) forEach(d *stepDoc, what string) *engine.List {
 		c.at(d.key("for_each"), "%s: max_parallel %d: tasks that are done at a time need worktrees of their own: give the agent a worktree with ${{task.id}} in it, or, where it only looks, reads: true", what, l.MaxParallel)
 	}
 	return l
+}
+
+// from compiles what a list is written from. Two runs never meet in its file.
+func (c *compiler) from(d tasksDoc, what string) engine.Value {
+	if !d.value.set() {
+		return engine.Value{}
+	}
+	if parts, _ := split(d.path.value); !slices.ContainsFunc(parts, func(p part) bool {
+		code, _ := c.world.compile(p.source, inStep, asText, c.near)
+		return p.value && code != nil && slices.ContainsFunc(code.reads, func(r reading) bool { return r.root == "run" })
+	}) {
+		c.at(d.path.node, "%s: %s: the list is written there for each run: name the run in the path, as .workflow/backlog/${{run}}.json", what, quote(d.path.value))
+	}
+	if strings.TrimSpace(d.value.value) == "" {
+		c.at(d.value.node, "%s: %s: the expression is empty", what, quote(d.path.value))
+		return engine.Value{}
+	}
+	v := c.value(d.value, inStep, what)
+	if eval := v.Eval; eval != nil {
+		v.Eval = func(env *engine.Env) (any, error) {
+			x, err := eval(env)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.place(d.value.node), err)
+			}
+			return x, nil
+		}
+	}
+	return v
 }
 
 // inline is the workflow of a task that an agent or a command does: one step, whose failure is the run's.
@@ -161,17 +190,20 @@ func (c *compiler) flow(d *stepDoc, s *engine.Step, what string) *engine.Spec {
 		c.at(at, "%s: workflow %s %s", what, quote(id), reason(err))
 		return none
 	}
-	vars := c.varsOf()
-	k, _, faults := load(file, src, vars, sources{schemas: c.schemas, flows: under(c.flows, s.ID), above: above})
+	h := c.hand(d, s, declaredVars(file, src), what)
+	k, kc, faults := load(file, src, h.vars, sources{schemas: c.schemas, flows: under(c.flows, s.ID), above: above, late: h.late, said: h.said})
 	if len(faults) > 0 {
 		c.at(at, "%s: workflow %s does not load: %s%s", what, id, faults[0].Error(), andMore(len(faults)-1))
 		return none
 	}
 	for _, v := range k.Vars {
-		if _, ok := vars[v.Name]; v.Required && !ok && c.variable(v.Name) == nil {
-			c.at(at, "%s: workflow %s requires the var %s: declare it under workflow.vars here", what, id, v.Name)
+		given := slices.ContainsFunc(d.Vars.items, func(it named) bool { return it.name == v.Name })
+		if v.Required && !given && c.variable(v.Name) == nil {
+			c.at(at, "%s: workflow %s requires the var %s: give it under vars beside workflow, or declare it under workflow.vars here", what, id, v.Name)
 		}
 	}
+	s.ChildAnswer = c.childAnswer(d, kc, what+": answer")
+	k.ReadsTasks = kc.world.tasks
 	if l := s.ForEach; l != nil && l.MaxParallel > 1 {
 		for _, st := range k.Steps {
 			if st.Child == nil && !st.Reads() && (st.Agent == nil || !strings.Contains(st.Agent.Worktree.Source, "task.id")) {
@@ -185,7 +217,7 @@ func (c *compiler) flow(d *stepDoc, s *engine.Step, what string) *engine.Spec {
 	} else if hook != nil {
 		k.AfterRun = hook
 	}
-	c.kids = append(c.kids, pinned{step: s.ID, file: file, src: src, vars: vars})
+	c.kids = append(c.kids, pinned{step: s.ID, file: file, src: src, handed: h})
 	return k
 }
 
@@ -200,6 +232,9 @@ func andMore(n int) string {
 func (c *compiler) varsOf() map[string]any {
 	out := map[string]any{}
 	for _, v := range c.world.vars {
+		if c.late[v.name] {
+			continue
+		}
 		if x, ok := c.given[v.name]; ok {
 			out[v.name] = x
 		} else if !v.required {
@@ -232,7 +267,7 @@ const childMark = "--- # child: "
 // pinChildren adds the workflows of child runs to a pinned text.
 func (c *compiler) pinChildren(out []byte, vars map[string]any, from sources) ([]byte, []Fault) {
 	for _, k := range c.kids {
-		text, faults := pin(k.file, k.src, k.vars, sources{schemas: from.schemas, flows: from.flows, above: append(slices.Clone(from.above), c.spec.ID)})
+		text, faults := pin(k.file, k.src, k.vars, sources{schemas: from.schemas, flows: from.flows, above: append(slices.Clone(from.above), c.spec.ID), late: k.late, said: k.said})
 		if faults != nil {
 			return nil, faults
 		}

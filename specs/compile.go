@@ -28,13 +28,14 @@ type compiler struct {
 	*reader
 	doc     *specDoc
 	spec    *engine.Spec
-	given   map[string]any // the run's vars, over the defaults
-	schemas schemaReader   // nil = schemas that are files stay unread
-	flows   flowReader     // nil = workflows of child runs stay unread
-	above   []string       // the workflows whose child this one is, itself last
-	list    string         // the step with for_each
-	kids    []pinned       // what child runs go by
-	notes   book           // what is no fault, and worth saying
+	given   map[string]any  // the run's vars, over the defaults
+	schemas schemaReader    // nil = schemas that are files stay unread
+	flows   flowReader      // nil = workflows of child runs stay unread
+	above   []string        // the workflows whose child this one is, itself last
+	late    map[string]bool // vars that are known only when the run, a child's, starts
+	list    string          // the step with for_each
+	kids    []pinned        // what child runs go by
+	notes   book            // what is no fault, and worth saying
 
 	fixed  map[*yaml.Node]string // what texts with expressions came to, where that is said when the run starts
 	world  world

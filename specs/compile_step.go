@@ -28,7 +28,9 @@ func (c *compiler) step(d *stepDoc) {
 		s.Criteria = append(s.Criteria, c.criterion(cr, what+": success_criterion"))
 	}
 	s.Setup = c.setup(d.Setup, what+": setup")
-	s.Answer = c.schema(d.Answer, what+": answer")
+	if !d.Workflow.set() { // beside it, it is no schema
+		s.Answer = c.schema(d.Answer, what+": answer")
+	}
 	s.Timeout = c.positiveSpan(d.Timeout, what+": timeout")
 	s.IdleTimeout = c.positiveSpan(d.IdleTimeout, what+": idle_timeout")
 	s.Restarts = c.restarts(d.Restarts, what+": restarts")
@@ -52,6 +54,8 @@ func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
 		return
 	case !agent && !run && !child:
 		c.at(d.Node, "%s does nothing: give it one of agent, run, workflow", what)
+	case d.has("vars") && !child:
+		c.at(d.key("vars"), "%s: vars are what a child run is given: they go with workflow", what)
 	case child && (agent || run):
 		c.at(d.key("workflow"), "%s: workflow stands alone: remove agent and run, or workflow", what)
 	}

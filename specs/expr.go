@@ -33,6 +33,7 @@ const (
 	inStep              // before the step runs
 	inDone              // a step's outputs: its answer is there
 	inGate
+	inChild // what a child run gives its parent
 )
 
 // names gives what an expression of the scope may name.
@@ -43,6 +44,8 @@ func (s scope) names() []string {
 	}
 	out = append(out, "run", "workflow", "steps", "gates", "task", "tasks")
 	switch s {
+	case inChild:
+		return out
 	case inDone:
 		return append(out, "step", "attempt", "answer")
 	case inGate:
@@ -66,6 +69,7 @@ type world struct {
 	steps []string
 	gates []string
 	tasks bool                // some expression reads them
+	said  map[string]bool     // vars whose values agents have a say in
 	asks  map[string][]string // of a gate at level human whose schema is known: what its answer may have; none: it asks for none
 }
 
@@ -121,6 +125,7 @@ type program struct {
 type reading struct {
 	root, id string
 	fact     bool // of a step or a task, only what the engine says: its status, which attempt it is
+	whole    bool // of vars, steps and gates: all of them, or one that is not named
 }
 
 // exprFault is a fault within an expression, at a rune of it.
@@ -199,7 +204,7 @@ func (w *world) compile(src string, s scope, m mode, near func(string, []string)
 	if err != nil {
 		return nil, []exprFault{plainError(src, err)}
 	}
-	c := &checker{world: w, scope: s, near: near, locals: map[string]bool{}, facts: map[ast.Node]bool{}}
+	c := &checker{world: w, scope: s, near: near, locals: map[string]bool{}, facts: map[ast.Node]bool{}, named: map[ast.Node]bool{}}
 	c.survey(tree.Node)
 	ast.Walk(&tree.Node, c)
 	if c.faults != nil {
@@ -296,6 +301,7 @@ type checker struct {
 	faults []exprFault
 	reads  []reading
 	facts  map[ast.Node]bool // the identifiers of which only what the engine says is read
+	named  map[ast.Node]bool // those of which one member is read, by its name
 }
 
 // survey collects what is to be known before the first name is checked: the names that `let` makes, and the facts.
@@ -307,6 +313,9 @@ func (c *checker) survey(n ast.Node) {
 		case *ast.MemberNode:
 			if root := factOf(n); root != nil {
 				c.facts[root] = true
+			}
+			if _, ok := n.Property.(*ast.StringNode); ok {
+				c.named[n.Node] = true
 			}
 		}
 	}))
@@ -353,7 +362,7 @@ func (c *checker) name(n *ast.IdentifierNode) {
 	switch {
 	case c.locals[n.Value] || slices.Contains(guardedNames(), n.Value):
 	case slices.Contains(known, n.Value):
-		c.reads = append(c.reads, reading{root: n.Value, fact: c.facts[n]})
+		c.reads = append(c.reads, reading{root: n.Value, fact: c.facts[n], whole: !c.named[n]})
 		c.world.tasks = c.world.tasks || n.Value == "tasks"
 	case c.scope != inVars && slices.Contains(append(inGate.names(), inDone.names()...), n.Value):
 		c.fault(n, "%s is not known here: here are %s", n.Value, strings.Join(known, ", "))

@@ -196,14 +196,17 @@ func doer(s *engine.Step) string {
 	switch {
 	case s.ForEach != nil:
 		out = "each task of " + clean(s.ForEach.Tasks.Source)
+		if from := s.ForEach.From.Source; from != "" {
+			out += " from " + oneLine(from)
+		}
 		if k := s.Child; k != nil && k.Inline && len(k.Steps) == 1 {
 			return out + ": " + doer(k.Steps[0])
 		} else if k != nil {
-			return out + ": workflow " + k.ID
+			return out + ": " + childOf(s)
 		}
 		return out
 	case s.Agent == nil && s.Run == nil && s.Child != nil:
-		return "workflow " + s.Child.ID
+		return childOf(s)
 	case s.Run != nil:
 		out = "run " + commandLine(s.Run)
 	case s.Agent != nil && s.Agent.Type != "":
@@ -219,6 +222,18 @@ func doer(s *engine.Step) string {
 	}
 	if s.Agent != nil && s.Agent.Worktree.Source != "" {
 		out += " in " + clean(s.Agent.Worktree.Source)
+	}
+	return out
+}
+
+// childOf says which workflow a step runs, what it gives it, and what it takes from it.
+func childOf(s *engine.Step) string {
+	out := "workflow " + s.Child.ID
+	for i, v := range s.ChildVars {
+		out += []string{" with ", ", "}[min(i, 1)] + v.Name
+	}
+	if s.ChildAnswer.Source != "" {
+		out += ", answer " + oneLine(s.ChildAnswer.Source)
 	}
 	return out
 }

@@ -96,13 +96,14 @@ type stepDoc struct {
 	Agent       *agentDoc   `key:"agent" doc:"Who does the step."`
 	Run         commandDoc  `key:"run" doc:"A command instead of an agent: a list of arguments, or a text for sh -c. An agent beside it gives worktree, branch and the role whose environment it gets."`
 	Workflow    text        `key:"workflow" doc:"A child run of this workflow."`
+	Vars        givenDoc    `key:"vars" doc:"Beside workflow: values of the vars that it declares, texts with ${{ }} over the names of this workflow. A var without one has the value of the var of the same name here."`
 	ForEach     *forEachDoc `key:"for_each" doc:"This step for each task of a list."`
 	Env         envDoc      `key:"env" doc:"Environment variables of the step's process. SLUICE_* are the engine's own."`
 	Inputs      pathList    `key:"inputs" doc:"Files or globs the step reads, from its worktree, else from the root. A plain one that is missing fails the attempt before it is launched."`
 	Outputs     outputsDoc  `key:"outputs" doc:"Files the step must have made. path: expression = the engine writes it there."`
 	Setup       *setupDoc   `key:"setup" doc:"In place of the workflow's, for those who judge this step."`
 	Criteria    criteriaDoc `key:"success_criterion" doc:"How to know that the step is done: \"<command> exits 0\", \"file <path> exists[ and is non-empty]\", {run: …}, {file: …, non_empty: true}, or a list of them; folder: true beside run or file: judged in the step's own folder, with what git ignores. Any other text goes to the reviewer."`
-	Answer      answerDoc   `key:"answer" doc:"JSON Schema of the step's final structured answer: a file's path, or the schema itself."`
+	Answer      answerDoc   `key:"answer" doc:"JSON Schema of the step's final structured answer: a file's path, or the schema itself. Beside workflow: an expression over the names of the child run, which gives the step's answer."`
 	Timeout     spanDoc     `key:"timeout" doc:"How long an attempt may take, as 30m. 2h if absent."`
 	IdleTimeout spanDoc     `key:"idle_timeout" doc:"How long the agent may say nothing."`
 	Restarts    countDoc    `key:"restarts" doc:"Launches after an infrastructure failure. 1 if absent."`
@@ -128,7 +129,7 @@ type agentDoc struct {
 
 type forEachDoc struct {
 	place
-	Tasks       text     `key:"tasks" need:"yes" doc:"The task file."`
+	Tasks       tasksDoc `key:"tasks" need:"yes" doc:"The task file; or path: expression = the list is written there from the value when it begins. The path names the run, with ${{run}}."`
 	MaxParallel countDoc `key:"max_parallel" doc:"Tasks at a time."`
 	Attempts    countDoc `key:"attempts" doc:"Tries per task."`
 	MaxTries    countDoc `key:"max_tries" doc:"Tries of all tasks together. Used up, the list ends as it stands and its gate decides; sent back then, it fails."`

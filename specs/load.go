@@ -47,6 +47,8 @@ type sources struct {
 	schemas schemaReader
 	flows   flowReader
 	above   []string
+	late    map[string]bool // see handed
+	said    map[string]bool
 }
 
 // schemaReader gives the content of a schema's file.
@@ -60,7 +62,7 @@ func load(file string, src []byte, vars map[string]any, from sources) (*engine.S
 	}
 	var doc specDoc
 	r.object(root, reflect.ValueOf(&doc).Elem(), topName)
-	c := &compiler{reader: r, doc: &doc, given: vars, schemas: from.schemas, flows: from.flows, above: from.above, spec: &engine.Spec{Digest: Digest(src)}, notes: book{file: file}}
+	c := &compiler{reader: r, doc: &doc, given: vars, schemas: from.schemas, flows: from.flows, above: from.above, late: from.late, world: world{said: from.said}, spec: &engine.Spec{Digest: Digest(src)}, notes: book{file: file}}
 	c.compile()
 	if max(len(doc.Steps), len(doc.Gates)) > MaxSteps {
 		r.pos(1, 1, "the workflow has more than %d steps or gates: split it", MaxSteps)

@@ -139,6 +139,17 @@ func (*envDoc) schema() object {
 		"propertyNames": object{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`, "not": object{"type": "string", "pattern": `^[Ss][Ll][Uu][Ii][Cc][Ee]_`}}}
 }
 
+func (*tasksDoc) schema() object {
+	return object{"anyOf": []any{
+		filledSchema(),
+		object{"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": (&exprDoc{}).schema(), "propertyNames": object{"pattern": `\$\{\{`}},
+	}}
+}
+
+func (*givenDoc) schema() object {
+	return object{"type": "object", "additionalProperties": textSchema(), "propertyNames": object{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`}}
+}
+
 func (*routesDoc) schema() object {
 	return object{"type": "object", "additionalProperties": textSchema(),
 		"propertyNames": object{"pattern": idPattern, "not": object{"enum": []string{"pass", "fail", "veto", "done", "human"}}}}
@@ -202,7 +213,8 @@ func (*stepDoc) rules() []any {
 				object{"anyOf": []any{has("gate"), has("next_step"), has("needs")}}}}}},
 		object{"not": has("gate", "next_step")},
 		object{"not": has("gate", "on_fail")},
-		object{"if": has("workflow"), "then": without("agent", "run")},
+		object{"if": has("workflow"), "then": object{"allOf": []any{without("agent", "run"), object{"properties": object{"answer": (&exprDoc{}).schema()}}}},
+			"else": without("vars")},
 	}
 }
 

@@ -51,6 +51,31 @@ func (e *envDoc) read(r *reader, n *yaml.Node, what string) {
 	}
 }
 
+// tasksDoc is `for_each: tasks`: a path, or one entry path: expression.
+type tasksDoc struct{ outputDoc }
+
+func (d *tasksDoc) read(r *reader, n *yaml.Node, what string) {
+	m := resolve(n)
+	if m.Kind != yaml.MappingNode {
+		if v, ok := r.scalar(n, what, "a path, or {path: expression}"); ok {
+			d.path = text{v, n}
+		}
+		return
+	}
+	if entries, _ := r.entries(n, what, "path: expression"); len(m.Content) != 2 {
+		r.at(n, "%s: want one entry, {path: expression}: a step has one list", what)
+	} else if len(entries) == 1 {
+		d.path, d.value = text{entries[0].name, entries[0].key}, entries[0].text
+	}
+}
+
+// givenDoc is `vars:` beside `workflow`.
+type givenDoc struct{ items []named }
+
+func (d *givenDoc) read(r *reader, n *yaml.Node, what string) {
+	d.items, _ = r.entries(n, what, "name: value")
+}
+
 // identifier says that a name is one to expressions and to shells.
 func identifier(s string) bool {
 	for i, c := range s {

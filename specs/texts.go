@@ -198,6 +198,10 @@ func (c *compiler) bound(t text, what string) (string, bool) {
 			continue
 		}
 		for _, r := range p.code.reads {
+			if r.root == "vars" && (c.late[r.id] || r.whole && len(c.late) > 0) {
+				c.at(t.node, "%s: it is fixed when the whole run starts, and a var that it reads has its value only when this child run does (vars beside workflow)", what)
+				return "", false
+			}
 			v := c.variable(r.id)
 			if _, given := c.given[r.id]; !given && v != nil && v.required {
 				return "", false
@@ -258,13 +262,27 @@ func (c *compiler) value(t text, s scope, what string) engine.Value {
 	if code == nil {
 		return engine.Value{Source: t.value}
 	}
-	return engine.Value{Source: t.value, Eval: func(env *engine.Env) (any, error) {
+	return engine.Value{Source: t.value, Reads: c.world.readsOf(code), Eval: func(env *engine.Env) (any, error) {
 		v, err := code.value(env)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", what, t.value, err)
 		}
 		return v, nil
 	}}
+}
+
+// readsOf gives the steps and gates that the program names: all of them where it takes one that it does not name.
+func (w *world) readsOf(p *program) (out []string) {
+	for _, r := range p.reads {
+		switch all := map[string][]string{"steps": w.steps, "gates": w.gates}[r.root]; {
+		case r.whole:
+			out = append(out, all...)
+		case all != nil && r.id != "":
+			out = append(out, r.id)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // command compiles a command. No value of an argument may become an option, nor one that comes from agents the program.
@@ -318,6 +336,9 @@ func (c *compiler) judge(d commandDoc, s scope, what string) *engine.Command {
 func (c *compiler) knownVars() shells.Vars {
 	out := shells.Vars{}
 	for _, v := range c.spec.Vars {
+		if c.late[v.Name] {
+			continue
+		}
 		value := v.Default
 		if given, ok := c.given[v.Name]; ok {
 			value = given
@@ -363,20 +384,24 @@ func (c *compiler) programName(t text, s scope, what string) {
 
 // varsOnly says that the program reads nothing but vars.
 func (p *program) varsOnly() bool {
-	return !slices.ContainsFunc(p.reads, func(r reading) bool { return r.root != "vars" })
+	return !slices.ContainsFunc(p.reads, func(r reading) bool { return r.root != "vars" }) && !p.foreign()
 }
 
 // said says that the program reads what an agent said: more than which attempt or task it is, and how that stands.
 func (p *program) said() bool {
-	return slices.ContainsFunc(p.reads, func(r reading) bool { return r.id == "" && !r.fact && r.foreign() })
+	return slices.ContainsFunc(p.reads, func(r reading) bool { return r.root == "vars" && p.theirs(r) || r.id == "" && !r.fact && p.theirs(r) })
 }
 
 // foreign says that the program reads what agents or people said while the run went on.
 func (p *program) foreign() bool {
-	return slices.ContainsFunc(p.reads, reading.foreign)
+	return slices.ContainsFunc(p.reads, p.theirs)
 }
 
-func (r reading) foreign() bool {
-	own := []string{"vars", "run", "workflow", "step", "attempt", "gate", "failures", "exhausted"}
+// theirs says that agents or people have a say in what is read.
+func (p *program) theirs(r reading) bool {
+	if r.root == "vars" {
+		return p.world.said[r.id] || r.whole && len(p.world.said) > 0
+	}
+	own := []string{"run", "workflow", "step", "attempt", "gate", "failures", "exhausted"}
 	return !slices.Contains(own, r.root)
 }

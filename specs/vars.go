@@ -37,17 +37,7 @@ func Vars(spec *engine.Spec, given map[string]string) (map[string]any, []error) 
 			faults = append(faults, fmt.Errorf("var %s: %s has none of this name%s", name, spec.ID, hint))
 			continue
 		}
-		like := v.Default
-		if len(v.OneOf) > 0 {
-			like = v.OneOf[0]
-		}
-		value, err := typed(given[name], like)
-		if len(v.OneOf) > 0 && !slices.Contains(v.OneOf, value) {
-			err = fmt.Errorf("%s is none of %s%s", quote(given[name]), choiceWords(v.OneOf), b.near(given[name], strings.Split(choiceWords(v.OneOf), ", ")))
-		}
-		if err == nil && v.Required && strings.TrimSpace(given[name]) == "" {
-			err = fmt.Errorf("it is empty, and %s needs it", spec.ID)
-		}
+		value, err := b.varOf(v, given[name], spec.ID)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("var %s: %w", name, err))
 			continue
@@ -55,6 +45,22 @@ func Vars(spec *engine.Spec, given map[string]string) (map[string]any, []error) 
 		out[name] = value
 	}
 	return out, faults
+}
+
+// varOf gives the value of a var of a workflow from its text.
+func (b *book) varOf(v engine.Var, text, workflow string) (any, error) {
+	like := v.Default
+	if len(v.OneOf) > 0 {
+		like = v.OneOf[0]
+	}
+	value, err := typed(text, like)
+	if len(v.OneOf) > 0 && !slices.Contains(v.OneOf, value) {
+		err = fmt.Errorf("%s is none of %s%s", quote(text), choiceWords(v.OneOf), b.near(text, strings.Split(choiceWords(v.OneOf), ", ")))
+	}
+	if err == nil && v.Required && strings.TrimSpace(text) == "" {
+		err = fmt.Errorf("it is empty, and %s needs it", workflow)
+	}
+	return value, err
 }
 
 // typed reads a text as a value of the default's type.

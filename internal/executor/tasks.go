@@ -251,6 +251,12 @@ func stampOf(st atomicfile.Stat) string {
 // comes first.
 func (e *Executor) saveTasks(ctx context.Context, job daemon.Job) engine.Event {
 	ev := engine.TasksSaved{Run: job.Run, Step: job.Step, N: job.N, Key: job.Key}
+	if len(job.Tasks.Make) > 0 {
+		if ev.Why = e.makeTasks(ctx, job); ctx.Err() != nil {
+			return nil
+		}
+		return ev
+	}
 	var other *taskFile
 	err := e.persist(ctx, job.Key, func() error {
 		f, err := e.taskFile(job.Tasks.Path)

@@ -1,5 +1,6 @@
 // Package tasks reads and writes task files: JSON with a list of tasks, each with an id, a priority, a status and what it
-// depends on. It is pure: it has texts in and texts out.
+// depends on; or that list alone, in which ids may be left out and a text is a task's title. It is pure: it has texts in and
+// texts out.
 //
 // Everything that it does not know is kept as it stands: a change is made in the text itself, so that a file that was laid
 // out by hand keeps its layout, its keys and their order.
@@ -7,6 +8,7 @@ package tasks
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -35,7 +37,8 @@ type File struct {
 	Tasks []Task
 
 	src    []byte
-	places []object // of the tasks
+	places []object // of the tasks; of one that is a text, where that stands
+	bare   bool     // the file is the list alone
 	end    int      // where the list's closing bracket stands
 }
 
@@ -50,6 +53,8 @@ type Task struct {
 	Stubbed   bool   // stand-ins have it done: nobody really did
 	Blockers  []string
 	Body      json.RawMessage
+
+	unnamed bool // its id is not in the file: it is by its place
 }
 
 // Fault is what is wrong with a task file, and where.
@@ -73,22 +78,24 @@ func Read(src []byte) (*File, *Fault) {
 	if len(src) > MaxBytes {
 		return nil, &Fault{1, fmt.Sprintf("the file has more than %d MiB", MaxBytes>>20)}
 	}
-	if err := strictjson.Object(src, MaxBytes); err != nil {
-		return nil, &Fault{lineOfError(src), "not a JSON object: " + err.Error()}
-	}
 	f := &File{src: src}
 	s := scanner{src: src}
 	s.space()
-	top := s.object()
-	if v, ok := top.members["schema_version"]; ok && string(src[v.begin:v.end]) != strconv.Itoa(Version) {
-		return nil, f.fault(v.begin, "schema_version %s is not known here: it is %d", short(src[v.begin:v.end]), Version)
-	}
-	list, ok := top.members["tasks"]
-	if !ok {
-		return nil, f.fault(top.begin, `"tasks" is missing: it is the list of tasks`)
-	}
-	if src[list.begin] != '[' {
-		return nil, f.fault(list.begin, `"tasks": want a list`)
+	list := span{begin: s.at}
+	if f.bare = s.at < len(src) && src[s.at] == '['; f.bare {
+		if _, err := strictjson.Check(src, MaxBytes); err != nil {
+			return nil, &Fault{lineOfError(src), "not a JSON list: " + err.Error()}
+		}
+		s.value()
+		list.end = s.at
+	} else {
+		if err := strictjson.Object(src, MaxBytes); err != nil {
+			return nil, &Fault{lineOfError(src), "not a JSON object: " + err.Error()}
+		}
+		var fault *Fault
+		if list, fault = f.listOf(s.object()); fault != nil {
+			return nil, fault
+		}
 	}
 	s.at, f.end = list.begin+1, list.end-1
 	for s.space(); s.src[s.at] != ']'; s.space() {
@@ -97,10 +104,10 @@ func Read(src []byte) (*File, *Fault) {
 			continue
 		}
 		begin := s.at
-		if s.src[begin] != '{' {
-			return nil, f.fault(begin, "task %d of the list is no object", len(f.Tasks)+1)
+		o, fault := f.entry(&s)
+		if fault != nil {
+			return nil, fault
 		}
-		o := s.object()
 		t, fault := f.task(o)
 		if fault != nil {
 			return nil, fault
@@ -109,7 +116,23 @@ func Read(src []byte) (*File, *Fault) {
 			return nil, f.fault(begin, "there are more than %d tasks", MaxTasks)
 		}
 	}
+	f.name()
 	return f, f.whole()
+}
+
+// listOf finds the list of tasks in the file's object.
+func (f *File) listOf(top object) (span, *Fault) {
+	if v, ok := top.members["schema_version"]; ok && string(f.src[v.begin:v.end]) != strconv.Itoa(Version) {
+		return span{}, f.fault(v.begin, "schema_version %s is not known here: it is %d", short(f.src[v.begin:v.end]), Version)
+	}
+	list, ok := top.members["tasks"]
+	if !ok {
+		return span{}, f.fault(top.begin, `"tasks" is missing: it is the list of tasks`)
+	}
+	if f.src[list.begin] != '[' {
+		return span{}, f.fault(list.begin, `"tasks": want a list`)
+	}
+	return list, nil
 }
 
 // lineOfError finds the line where the text stops being JSON.
@@ -134,6 +157,13 @@ func (f *File) fault(at int, format string, args ...any) *Fault {
 // task reads one task.
 func (f *File) task(o object) (Task, *Fault) {
 	t := Task{Priority: NoPriority, Status: "todo", Body: f.src[o.begin : o.end+1]}
+	if f.isText(o) {
+		if t.Title, _ = plainText(t.Body); strings.TrimSpace(t.Title) == "" {
+			return t, f.fault(o.begin, "task %d of the list is an empty text", len(f.Tasks)+1)
+		}
+		t.unnamed = true
+		return t, nil
+	}
 	var fault *Fault
 	read := func(key, want string, into any) {
 		v, ok := o.members[key]
@@ -146,7 +176,8 @@ func (f *File) task(o object) (Task, *Fault) {
 			}
 		}
 		if err := json.Unmarshal(f.src[v.begin:v.end], into); err != nil {
-			fault = f.fault(v.begin, "task %s: %s: want %s, found %s", t.ID, key, want, short(f.src[v.begin:v.end]))
+			name := cmp.Or(t.ID, fmt.Sprintf("%d of the list", len(f.Tasks)+1))
+			fault = f.fault(v.begin, "task %s: %s: want %s, found %s", name, key, want, short(f.src[v.begin:v.end]))
 		}
 	}
 	var description string
@@ -169,7 +200,8 @@ func (f *File) task(o object) (Task, *Fault) {
 	if v, ok := o.members["blockers"]; ok && json.Unmarshal(f.src[v.begin:v.end], &t.Blockers) != nil {
 		t.Blockers = nil // of another kind, it is somebody's own key
 	}
-	if bad := badID(t.ID); bad != "" {
+	if t.unnamed = f.bare && t.ID == ""; t.unnamed {
+	} else if bad := badID(t.ID); bad != "" {
 		return t, f.fault(o.begin, "task %d of the list: id %s %s", len(f.Tasks)+1, strconv.Quote(t.ID), bad)
 	}
 	if v := o.members["status"]; !slices.Contains([]string{"todo", "doing", "done", "blocked"}, t.Status) {
@@ -354,8 +386,17 @@ func (f *File) With(changes []Change, now time.Time) ([]byte, bool) {
 		status, summary := f.Tasks[i].Status != c.Status, c.Summary != "" && f.summary(o) != c.Summary
 		really := f.Tasks[i].Stubbed && !c.Stubbed
 		blocked := c.Blockers != nil && !slices.Equal(f.Tasks[i].Blockers, c.Blockers)
-		if !status && !summary && !really && !blocked {
+		if !status && !summary && !really && !blocked && !f.Tasks[i].unnamed {
 			continue
+		}
+		if f.isText(o) {
+			c.Body, c.Status = f.Tasks[i].Body, cmp.Or(c.Status, "todo")
+			c.Stubbed = c.Stubbed && c.Status == "done"
+			edits = append(edits, edit{span{o.begin, o.end + 1}, f.fresh(c, stamp)})
+			continue
+		}
+		if f.Tasks[i].unnamed {
+			put("id", quote(c.ID))
 		}
 		if status {
 			put("status", quote(c.Status))
@@ -376,6 +417,9 @@ func (f *File) With(changes []Change, now time.Time) ([]byte, bool) {
 			at := o.end
 			for at > o.begin+1 && blank(f.src[at-1]) {
 				at--
+			}
+			if len(o.members) == 0 {
+				more = strings.TrimPrefix(more, ", ")
 			}
 			edits = append(edits, edit{span{at, at}, more})
 		}
@@ -410,7 +454,10 @@ func (f *File) edited(edits []edit) []byte {
 
 // appended says where the texts of added tasks go, and with what around them.
 func (f *File) appended(added []string) (at int, text string) {
-	lead, tail := "", ""
+	lead, tail, indent := "", "", "    "
+	if f.bare {
+		indent = "  "
+	}
 	for at = f.end; at > 0 && blank(f.src[at-1]); {
 		at--
 	}
@@ -418,9 +465,9 @@ func (f *File) appended(added []string) (at int, text string) {
 		lead = ","
 	}
 	if at == f.end {
-		tail = "\n  "
+		tail = "\n" + indent[2:]
 	}
-	return at, lead + "\n    " + strings.Join(added, ",\n    ") + tail
+	return at, lead + "\n" + indent + strings.Join(added, ",\n"+indent) + tail
 }
 
 // fresh is the text of a task that is added.
@@ -440,6 +487,9 @@ func (f *File) fresh(c Change, stamp string) string {
 		if _, ok := o.members[kv[0]]; !ok && kv[1] != `""` {
 			more += ", " + quote(kv[0]) + ": " + kv[1]
 		}
+	}
+	if _, ok := o.members["blockers"]; !ok && len(c.Blockers) > 0 {
+		more += `, "blockers": ` + quoteAll(c.Blockers)
 	}
 	if _, ok := o.members["stubbed"]; !ok && c.Stubbed {
 		more += `, "stubbed": true`
