@@ -25,7 +25,7 @@ func TestShapes(t *testing.T) {
 		"questionnaire":         {"13-law shape questionnaire", "a form's answers reach conditions and prompts; a wrong one decides nothing"},
 		"fan-out":               {"13-law shape fan-out", "three at a time, tried twice, the answers collected; more than half failed end the run"},
 		"nested":                {"13-law shape nested", "vars go down two levels, results come up; a part that fails has the list written anew"},
-		"improve":               {"13-law shape improver", "it stops when nothing is left, after its rounds and by a file; what does not hold is dropped"},
+		"improve":               {"13-law shape improver", "it stops when nothing is left, after its rounds and by a file; a round that fails ends nothing"},
 	} {
 		conform.Part(t, name, rule[0], rule[1])
 	}
