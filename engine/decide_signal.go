@@ -302,6 +302,9 @@ func (d *decider) commit(ev CommitSeen) {
 		return
 	}
 	for _, id := range d.s.Order { // a cherry-picked double and an amended twin bear their original's author and date
+		if d.s.besides(r, d.s.Runs[id]) {
+			continue // theirs may be of the same second
+		}
 		for _, old := range d.s.Runs[id].Attempts[ev.Step] {
 			if old.Author != "" && old.Author == ev.Author {
 				if !r.Told["twin:"+ev.SHA] {
@@ -318,6 +321,18 @@ func (d *decider) commit(ev CommitSeen) {
 		f.Makers = ev.Makers
 	}
 	d.signalled(f)
+}
+
+// besides says that two runs are done for different tasks of one list.
+func (s *State) besides(a, b *Run) bool {
+	for x := a; x != nil && x.Child != nil; x = s.Runs[x.Child.Parent] {
+		for y := b; y != nil && y.Child != nil; y = s.Runs[y.Child.Parent] {
+			if x.Child.Parent == y.Child.Parent && x.Child.Task != y.Child.Task {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // pull: a pull request has the step's branch or commit as its head.

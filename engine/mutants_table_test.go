@@ -55,6 +55,8 @@ func mutantsOfJoins() []mutant {
 		{"used up, the gate is asked again and again", "apply_list.go", "f.Out && !f.Keep", "false"},
 		{"a task's hook runs before its result is in the file", "settle.go", " || d.s.owesResult(r) {", " {"},
 		{"the next task begins beside a task's hook", "apply_list.go", "	t.Over = f.Hook\n	switch {\n	case !f.Hook:\n", "	t.Over = false\n	switch {\n	case true:\n"},
+		{"a commit of another task is a double", "decide_signal.go", "x.Child.Task != y.Child.Task", "false"},
+		{"a commit of another try of a task is no double", "decide_signal.go", "x.Child.Parent == y.Child.Parent && x.Child.Task != y.Child.Task", "x.Child.Parent == y.Child.Parent"},
 		{"a task's hook waits for a file that was none", "apply_list.go", "	case l.File == FileOK: // else it can have", "	default: // else it can have"},
 		{"a task's hook waits for a file that is none", "apply_list.go", "		l.Result = 0 // it can have", "		_ = 0 // it can have"},
 		{"a list goes to a step while its tasks run", "decide_list.go", "		if s.alive == 0 {\n			d.sendList", "		if true {\n			d.sendList"},

@@ -483,6 +483,23 @@ func TestListHooks(t *testing.T) {
 	l.want(l.did(), "A.1 done, A hook doing, B.1 done, B hook todo", l.r().List.File, FileInvalid)
 }
 
+// TestListCommits: tasks beside one another may commit in the same second, by the same author.
+func TestListCommits(t *testing.T) {
+	l := tasksOf(t, "", "", "A B", aList(List{Attempts: 2, MaxParallel: 2}, func(st *Step) {
+		st.Child.Steps[0].Signal = Signal{Type: SignalCommit, Value: "[GATE:w]"}
+	}), listGate())
+	at := func(run string) *Attempt { return l.st.Runs[run].Current("work") }
+	for l.st.Runs["x-1.B.1"] == nil || at("x-1.A.1").State != Running || at("x-1.B.1").State != Running {
+		l.drive(1)
+	}
+	for _, run := range []string{"x-1.A.1", "x-1.B.1"} {
+		l.do(CommitSeen{Run: run, Step: "work", N: 1, K: 1, SHA: run + "-sha-of-it", Author: "ann 1"})
+		l.want(at(run).State, Signalled)
+	}
+	r := l.st.Runs["x-1.A.1"]
+	l.want(fmt.Sprint(l.st.besides(r, r), l.st.besides(r, l.st.Runs["x-1"]), l.st.besides(r, l.st.Runs["x-1.B.1"])), "false false true")
+}
+
 func TestRule34Outcomes(t *testing.T) {
 	l := tasksOf(t, "8-semantics 34", "completed = done; failed = one try, and after the last the task has failed; settled tasks end the step done, and from: step passes only if all are done",
 		"A B", aList(List{Attempts: 2}), listGate(most(1), exhausted(EndFailed)))

@@ -367,6 +367,8 @@ func (e *Executor) pointLast(run string) error {
 	if err != nil {
 		return err
 	}
+	e.pointing.Lock()
+	defer e.pointing.Unlock()
 	to, err := os.Readlink(last)
 	if err == nil && (to == run || newer(to, run)) {
 		return nil

@@ -100,6 +100,8 @@ type Executor struct {
 	placing sync.Mutex // held while a worktree is looked for, and made where it is not there
 	records locks      // held where the record of a folder is changed
 	talks   sync.Mutex // held where a session's file is read and written
+
+	pointing sync.Mutex // held while runs/last is made to lead elsewhere
 }
 
 var _ daemon.World = (*Executor)(nil)

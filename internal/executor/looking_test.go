@@ -206,7 +206,9 @@ func TestReaderInAWorktree(t *testing.T) {
 		ended = append(ended, background(b.ctx(), b.e, b.stepJob("S", n+1, 1), nil))
 	}
 	for n := range ended {
-		<-ended[n]
+		if ev := (<-ended[n]).(engine.ProcessEnded); ev.Exit.Code != 0 || ev.Exit.Class != "" {
+			t.Fatalf("%d: %+v", n, ev)
+		}
 		if got := b.get(b.e.inRun(b.stepJob("S", n+1, 1)) + "/stdout"); !strings.HasPrefix(got, "committed\n") || strings.Contains(got, filepath.Join(b.root, "wt")) {
 			t.Errorf("%d: %s", n, got)
 		}
