@@ -1,6 +1,7 @@
 package specs
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -50,7 +51,7 @@ func (c *compiler) hand(d *stepDoc, s *engine.Step, declared []varDoc, what stri
 			}
 			hint := c.near(it.name, names)
 			if hint == "" {
-				hint = ": it declares " + orNone(strings.Join(names, ", "))
+				hint = ": it declares " + cmp.Or(strings.Join(names, ", "), "none")
 			}
 			c.at(it.key, "%s: workflow %s has no var of this name%s", what, workflow, hint)
 			continue
@@ -87,13 +88,6 @@ func (c *compiler) hand(d *stepDoc, s *engine.Step, declared []varDoc, what stri
 		maps.DeleteFunc(set, func(_ string, in bool) bool { return !in })
 	}
 	return h
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
 }
 
 // knownNow says of a text whether its value is known from the whole run's start on, or only later, and whether agents have a

@@ -17,14 +17,14 @@ type signatures struct {
 	why    string // of the first that does not hold
 }
 
-// sees is keep, and it looks at each signed answer of what is kept.
+// sees wraps keep and checks each signed answer among the facts that it keeps.
 func (s *signatures) sees(keep journal.Keep) journal.Keep {
 	return func(rec journal.Record, n int) bool {
 		if !keep(rec, n) {
 			return false
 		}
 		if raw := rec.Facts[n]; s.why == "" && (bytes.Contains(raw, []byte(`"signature_used"`)) || bytes.Contains(raw, []byte(`"round_passed"`))) {
-			if f, err := engine.DecodeFact(raw); err == nil { // what cannot be read is told with the export
+			if f, err := engine.DecodeFact(raw); err == nil { // the export reports what cannot be read
 				s.why = s.look(f)
 			}
 		}

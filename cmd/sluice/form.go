@@ -10,8 +10,8 @@ import (
 	"sluice/internal/schema"
 )
 
-// answerOf makes the answer of a decision: of its -a, or asked for in the terminal where the gate wants one. What is not valid
-// is told before anything is signed or decided.
+// answerOf makes the answer of a decision: of its -a, or asked for in the terminal where the gate wants one. An answer
+// that is not valid is refused before anything is signed or decided.
 func (a *app) answerOf(ctx context.Context, d *decision) error {
 	g := d.at
 	switch {

@@ -250,8 +250,8 @@ func (s *Schema) faultsOf(given map[string]any, err error) error {
 			wrong = append(wrong, fmt.Sprintf("%s: want %s, found %s", p.Name, p.Want(), line(Shown(v), maxFault)))
 		}
 	}
+	closed := slices.ContainsFunc(chain(s.of, 0), func(x *jsonschema.Schema) bool { return x.AdditionalProperties == false })
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		closed := slices.ContainsFunc(chain(s.of, 0), func(x *jsonschema.Schema) bool { return x.AdditionalProperties == false })
 		if closed && !slices.ContainsFunc(all, func(p Property) bool { return p.Name == name }) {
 			wrong = append(wrong, unknown(name, all))
 		}
