@@ -29,6 +29,13 @@ func (s *State) apply(at time.Time, f Fact) {
 		return
 	}
 	r.drawn = r.drawn && !rejoins(f)
+	if _, gone := f.(ProcessGone); gone && s.index.watched {
+		for _, k := range s.family(r) { // a rewind waits for the processes in its worktree
+			if len(k.rewinds()) > 0 {
+				s.index.change(k)
+			}
+		}
+	}
 	for o := r; o != nil; o = s.Parent(o) { // what a child is at is its parent's too
 		s.reindex(o)
 		o.BusySince = time.Time{}

@@ -45,7 +45,11 @@ func (d *decider) takeBack(r *Run, vetoed []*Attempt) {
 				f.With = append(f.With, o.step+"."+strconv.Itoa(o.N))
 			}
 		}
-		f.Files = a.Tree == r.Workspace && !slices.ContainsFunc(r.alive, func(o *Attempt) bool { return in(o) && !o.Reads && o.Live() && (o.State != Ready || o.Held != nil) })
+		f.Files = a.Tree == r.Workspace && !slices.ContainsFunc(d.s.family(r), func(k *Run) bool {
+			return d.s.needed(k) && slices.ContainsFunc(k.alive, func(o *Attempt) bool {
+				return in(o) && !o.Reads && !o.Children && o.Live() && (o.State != Ready || o.Held != nil)
+			})
+		})
 		d.put(f)
 	}
 }

@@ -23,6 +23,8 @@ func (d *decider) answer(ev Answered) string {
 		return fmt.Sprintf("it was given to round %d of %s; now it is round %d: look again (sluice show %s)", ev.Round, g.ID, q.N, g.ID)
 	case ev.Round == 0 && ev.Written.Add(mtimeSlack).Before(q.Opened) && q.Opened.After(d.at):
 		return fmt.Sprintf("the clock was set back since round %d of %s opened, so nothing tells whether it was written before: it has to name the round", q.N, g.ID)
+	case ev.Round == 0 && ev.Written.After(d.at.Add(mtimeSlack)):
+		return fmt.Sprintf("its time is later than now, so nothing tells whether it was written before round %d of %s opened: it has to name the round", q.N, g.ID)
 	case ev.Round == 0 && ev.Written.Add(mtimeSlack).Before(q.Opened):
 		return fmt.Sprintf("it was written before round %d of %s opened: an old answer does not count for a new attempt", q.N, g.ID)
 	case !q.takes(ev.Outcome):

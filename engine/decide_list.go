@@ -421,6 +421,16 @@ func (r *Run) wants(c *ChildOf) bool {
 	return r.Phase == RunRunning && a != nil && a.N == c.N && a.State == Running
 }
 
+// needed reports whether the run, if it is a child, and each run above it are still wanted.
+func (s *State) needed(r *Run) bool {
+	for o := s.Parent(r); o != nil; r, o = o, s.Parent(o) {
+		if !o.wants(r.Child) {
+			return false
+		}
+	}
+	return true
+}
+
 // owesResult says that the run is a task's whose result its list's file is still to have.
 func (s *State) owesResult(r *Run) bool {
 	o := s.Parent(r)

@@ -181,7 +181,7 @@ func (s *State) reindex(r *Run) {
 	if live != r.in.live {
 		s.turn(r, live)
 	}
-	holding, wanting, closing := len(r.Procs) > 0, false, false
+	holding, wanting, closing := len(r.Procs) > 0 || len(r.rewinds()) > 0, false, false
 	if r.Phase == RunRunning {
 		holds, wants, closes := r.needs()
 		holding, wanting, closing = holding || holds, wants, closes

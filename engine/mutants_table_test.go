@@ -175,6 +175,10 @@ func mutantsOfAnswers() []mutant {
 		{"a veto window runs out in a pause", "decide_process.go", "q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {", "q.State == OnWindow && passed(q.WindowEnds, ev.Began) {"},
 		{"a window closes at a scan begun before its end", "decide_process.go", "q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {", "q.State == OnWindow && !r.Paused && passed(q.WindowEnds, d.at) {"},
 		{"notify passes without a window", "decide_gate.go", "case outcome == OutcomePass && q.Level == LevelNotify:", "case false:"},
+		{"files go back beside another task's process", "owed.go", "(all || k == r) &&", "k == r &&"},
+		{"files go back over another task's work", "branch.go", "!slices.ContainsFunc(d.s.family(r), func", "!slices.ContainsFunc([]*Run{r}, func"},
+		{"another task begins while files go back", "schedule.go", "range r.rewinds() {", "range []string{} {"},
+		{"an answer of before the clock was set back counts", "decide_human.go", "ev.Written.After(d.at.Add(mtimeSlack))", "false"},
 		{"a late veto is ignored", "decide_human.go", "case !q.takes(ev.Outcome):", "case !q.Open():"},
 		{"a cherry-picked double counts", "decide_signal.go", "if old.Author != \"\" && old.Author == ev.Author {", "if false && old.Author == ev.Author {"},
 	}

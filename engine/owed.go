@@ -141,7 +141,7 @@ func (s *State) owedByRun(out []Effect, r *Run, specs Specs) []Effect {
 		case WriteLand:
 			e.Tree = r.Workspace
 		}
-		if w.Kind == WriteRewind && r.inUse(e.Tree) {
+		if w.Kind == WriteRewind && s.inUse(r, e.Tree, w.Files) {
 			break // also those that follow: the last is taken back first
 		}
 		out = append(out, e)
@@ -175,9 +175,34 @@ func (s *State) owedByRun(out []Effect, r *Run, specs Specs) []Effect {
 	return out
 }
 
-// inUse says that a process is in the worktree, or has not gone yet.
-func (r *Run) inUse(tree string) bool {
-	return slices.ContainsFunc(r.Procs, func(p *Proc) bool { return p.Tree == tree })
+// inUse reports whether a process of the run is in the tree or has not gone yet; with all, one of any run that may share it.
+func (s *State) inUse(r *Run, tree string, all bool) bool {
+	return slices.ContainsFunc(s.family(r), func(k *Run) bool {
+		return (all || k == r) && slices.ContainsFunc(k.Procs, func(p *Proc) bool { return p.Tree == tree })
+	})
+}
+
+// family returns the runs that may share a worktree with the run: the one nobody started as a child, and its children that
+// live or have a process.
+func (s *State) family(r *Run) []*Run {
+	for o := s.Parent(r); o != nil; o = s.Parent(r) {
+		r = o
+	}
+	all := []*Run{r}
+	for i := 0; i < len(all); i++ {
+		all = append(all, all[i].kids...)
+	}
+	return all
+}
+
+// rewinds returns the worktrees whose branch is still to go back: nobody is launched there before that.
+func (r *Run) rewinds() (trees []string) {
+	for _, w := range r.Writes {
+		if w.Kind == WriteRewind {
+			trees = append(trees, r.Attempt(w.Step, w.N).Tree)
+		}
+	}
+	return trees
 }
 
 // ofStep counts the live children of an attempt.

@@ -118,6 +118,8 @@ func TestRule22WhichRound(t *testing.T) {
 	s.now = s.now.Add(-time.Hour)
 	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.Written = s.now }), "clock was set back since round 1 of ga opened", "name the round")
 	s.now = s.now.Add(time.Hour)
+	ahead := s.now.Add(time.Minute) // written before the clock was set back
+	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.Written = ahead }), "later than now", "name the round")
 	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.Round = 2 }), "round 2", "now it is round 1")
 	s.says("ga", OutcomeFail)
 	s.done("a")

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -190,6 +191,150 @@ func TestLateVetoBeforeTheBranchMoved(t *testing.T) {
 			}
 		}
 	}
+}
+
+// sharing begins p -> a list whose tasks work in the run's own worktree, and takes p through its window.
+func sharing(t *testing.T, tasks string, list List) *listed {
+	t.Helper()
+	p, gp := aStep("p"), aGate("p", to("work"), level(LevelNotify))
+	a, ga := aStep("a"), aGate("a", to("b"), level(LevelNotify))
+	b, gb := ungated("b", to(EndDone))
+	work := aList(list, func(st *Step) { st.Child = flow("sub", a, ga, b, gb) })
+	for _, st := range []*Step{p, a, b} {
+		st.Agent.Worktree, st.Signal = Text{}, Signal{Type: SignalExit}
+	}
+	work.Child.Workspace = WorkspaceRun
+	work.Child.Link()
+	l := tasksOf(t, "9-one-tree veto", `"A late veto stops what was built on the work, salvages it, and moves the branch back"`, tasks, p, gp, work, listGate(),
+		func(w *Spec) { w.Workspace = WorkspaceRun })
+	l.passes("x-1", "p")
+	return l
+}
+
+// passes takes a step of a run through its gate's window.
+func (l *listed) passes(run, step string) {
+	l.t.Helper()
+	at := func(state string) bool {
+		r := l.st.Runs[run]
+		return r != nil && r.Current(step) != nil && r.Current(step).State == state
+	}
+	for !at(Running) {
+		l.drive(1)
+	}
+	for n := 0; !at(Passed); n++ {
+		if n > 100 {
+			l.t.Fatalf("%s/%s does not pass: %+v", run, step, l.st.Runs[run].Current(step))
+		}
+		for _, e := range l.st.Owed(l.spec) {
+			switch {
+			case e.Kind == DoRun && e.Run == run && e.Proc.Kind == ProcCheck:
+				l.do(ProcessEnded{Run: run, Key: e.Key, Check: &CheckResult{OK: true, Digest: "d-" + run, Content: "t-" + run}})
+			case e.Run == run && e.Kind != DoWatch:
+				l.carry(e)
+			}
+		}
+		l.later(31 * time.Second)
+		l.scan()
+	}
+}
+
+// begins has the list start a task's run, while no process ends.
+func (l *listed) begins(run string) {
+	l.t.Helper()
+	for n := 0; l.st.Runs[run] == nil; n++ {
+		if n > 100 {
+			l.t.Fatalf("%s does not begin", run)
+		}
+		l.others()
+		l.later(time.Second)
+		l.do(Ticked{})
+	}
+}
+
+// others carries out once what is owed, but for processes.
+func (l *listed) others() {
+	l.t.Helper()
+	for _, e := range l.st.Owed(l.spec) {
+		if e.Kind != DoRun {
+			l.carry(e)
+		}
+	}
+}
+
+// rewind returns the rewind that a run owes.
+func (l *listed) rewind(run string) *Write {
+	l.t.Helper()
+	for _, w := range l.st.Runs[run].Writes {
+		if w.Kind == WriteRewind {
+			return w
+		}
+	}
+	l.t.Fatalf("%s owes no rewind: %+v", run, l.st.Runs[run].Writes)
+	return nil
+}
+
+// rewound reports whether a rewind can be carried out now.
+func (l *listed) rewound() bool {
+	return slices.ContainsFunc(l.st.Owed(l.spec), func(e Effect) bool { return e.Kind == DoWrite && e.Write.Kind == WriteRewind })
+}
+
+// TestLateVetoWaitsForChildren: a process of a child run works in its parent's worktree.
+func TestLateVetoWaitsForChildren(t *testing.T) {
+	l := sharing(t, "A", List{})
+	for len(l.launches()) == 0 {
+		l.drive(1)
+	}
+	l.want(l.says("gp", OutcomeVeto), "")
+	l.want(fmt.Sprint(l.rewind("x-1").Files, l.rewound(), l.owes(DoStop, "x-1.A.1/a#1.1")), "true false true")
+	l.st.Changed(l.spec)
+	l.stopped()
+	l.want(fmt.Sprint(l.rewound(), slices.Contains(l.st.Changed(l.spec), Debtor{ID: "x-1"})), "true true")
+}
+
+// TestLateVetoAfterAnotherTaskWasAborted: its process has not gone yet when the files are to go back.
+func TestLateVetoAfterAnotherTaskWasAborted(t *testing.T) {
+	l := sharing(t, "A B", List{MaxParallel: 2})
+	l.begins("x-1.B.1")
+	l.passes("x-1.A.1", "a")
+	for l.st.Runs["x-1.B.1"].Current("a").State != Running {
+		l.drive(1)
+	}
+	l.do(AbortRequested{Run: "x-1.B.1", By: Actor{Who: "ann"}})
+	l.want(l.says("ga", OutcomeVeto, func(a *Answered) { a.Run = "x-1.A.1" }), "")
+	l.want(fmt.Sprint(l.rewind("x-1.A.1").Files, l.rewound(), l.owes(DoStop, "x-1.B.1/a#1.1")), "true false true")
+	l.st.Changed(l.spec)
+	l.stopped()
+	l.want(fmt.Sprint(l.rewound(), slices.Contains(l.st.Changed(l.spec), Debtor{ID: "x-1.A.1"})), "true true")
+}
+
+// TestLateVetoBesideAnotherTask: the files stay as they are where another task's run is at work among them.
+func TestLateVetoBesideAnotherTask(t *testing.T) {
+	l := sharing(t, "A B", List{MaxParallel: 2})
+	l.begins("x-1.B.1")
+	l.passes("x-1.A.1", "a")
+	for l.st.Runs["x-1.B.1"].Current("a").State != Running {
+		l.drive(1)
+	}
+	l.want(l.says("ga", OutcomeVeto, func(a *Answered) { a.Run = "x-1.A.1" }), "")
+	l.want(fmt.Sprint(l.rewind("x-1.A.1").Files, l.rewound()), "false true") // the branch does not wait for the other's work
+}
+
+// TestNobodyIsLaunchedBesideARewind: neither in another task's run of the same worktree.
+func TestNobodyIsLaunchedBesideARewind(t *testing.T) {
+	l := sharing(t, "A B", List{MaxParallel: 2})
+	l.begins("x-1.B.1")
+	l.passes("x-1.A.1", "a")
+	l.passes("x-1.B.1", "a")
+	l.others()
+	l.want(l.st.Runs["x-1.A.1"].Current("b").State, Running, l.st.Runs["x-1.B.1"].Current("b").State, Ready)
+	l.want(l.says("ga", OutcomeVeto, func(a *Answered) { a.Run = "x-1.A.1" }), "")
+	l.stopped()
+	owed := func(kind string) []Effect {
+		return slices.DeleteFunc(l.st.Owed(l.spec), func(e Effect) bool { return e.Kind != kind })
+	}
+	l.want(fmt.Sprint(l.rewind("x-1.A.1").Files, len(owed(DoRun))), "true 0")
+	l.others()
+	l.want(fmt.Sprint(len(owed(DoRun))), "1")
 }
 
 func TestLateVetoOfAnEndedRun(t *testing.T) {

@@ -109,6 +109,9 @@ func (d *decider) occupy(o *occupied) {
 				o.used++
 			}
 		}
+		for _, tree := range r.rewinds() {
+			o.holds[tree] = true
+		}
 		if r.Phase != RunRunning {
 			continue
 		}
