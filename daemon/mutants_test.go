@@ -57,7 +57,7 @@ func mutants() []mutant {
 		{"an effect that failed is tried again at once", []edit{{effects, "now.Before(at) {", "false {"}}},
 		{"hints are believed: nothing is scanned again", []edit{{end, "	r.beat()\n	r.scan(r.fl.ctx)\n", "	r.beat()\n"}}},
 		{"a late veto leaves the branch as it is", []edit{{"engine/decide_human.go", "		d.takeBack(r, vetoed)\n", "		_ = vetoed\n"}}},
-		{"files go back while a process is at work there", []edit{{"engine/owed.go", "w.Kind == WriteRewind && r.inUse(", "false && r.inUse("}}},
+		{"files go back while a process is at work there", []edit{{"engine/owed.go", "w.Kind == WriteRewind && s.inUse(", "false && s.inUse("}}},
 		{"a move of a branch that was given up goes on beside the next", []edit{{effects, "return \"branch \" + e.Tree", "return e.Name()"}}},
 		// Wrong only where the machine sleeps or its clock is set.
 		{"what was seen before the clock was set back is seen", []edit{{repo, "wall.Before(r.ticked) {", "now.Before(wall) && wall.Before(r.ticked) {"}}},
