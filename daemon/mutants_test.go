@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,11 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sluice/tools/anchor"
 )
 
-// edit is a piece of a file's text and what stands there instead. Old has to occur exactly once, so that the table
-// cannot rot.
-type edit struct{ file, old, new string }
+// edit is a piece of the text of a declaration of package dir, and what stands there instead. Old has to occur exactly once
+// in it, so that the table cannot rot.
+type edit struct{ dir, decl, old, new string }
 
 // mutant is one way to get the loop wrong.
 type mutant struct {
@@ -28,42 +29,41 @@ const (
 
 // mutants are the wrong loops that the simulation has to find.
 func mutants() []mutant {
-	repo, scan, end, effects, core := "daemon/repo.go", "daemon/scan.go", "daemon/repo_end.go", "daemon/effects.go", "daemon/core.go"
 	commit := "	done, err := r.commit(ctx)\n	if err != nil {\n		return err\n	}\n"
 	return []mutant{
-		{"no sync", []edit{{"journal/log.go", "	if err := l.file.Sync(); err != nil {\n		return head, nil, l.syncFailed(err)\n	}\n	l.reserve()\n	return head, marks, nil", "	return head, marks, nil"}}},
-		{"effects are started before the commit", []edit{{repo, commit, "	r.act(now)\n" + commit}}},
-		{"the reply comes before the commit", []edit{{repo, commit, "	for _, w := range replies {\n		w.reply <- doneReply{facts: w.facts}\n	}\n	replies = nil\n" + commit}}},
-		{"effects are started only at the moment of the facts", []edit{{repo, "	r.act(now)\n	return nil\n", "	if len(done) > 0 {\n		r.act(now)\n	}\n	return nil\n"}}},
-		{"an effect has no key", []edit{{effects, "if d.on[name] != nil {", "if false {"}, {effects, "		if before != nil {\n			<-before.done\n		}\n", "		_ = before\n"}}},
-		{"run and stop of one process overlap", []edit{{effects, "		if before != nil {\n			<-before.done\n		}\n", "		_ = before\n"}}},
-		{"the watch for a commit waits for the process", []edit{{effects, "if e.Kind == engine.DoRun || e.Kind == engine.DoStop {", "if true {"}}},
-		{"a scan began at its end", []edit{{scan, "r.post(item{scan: seen, began: began,", "r.post(item{scan: seen, began: r.opt.Now().Add(0 * r.opt.Now().Sub(began)),"}}},
-		{"a failed scan closes windows", []edit{{scan, "		if err != nil { // not a scan: it closes nothing\n", "		if false {\n"}}},
-		{"what was moved away during a scan is seen again", []edit{{scan, "file && r.moved[f.ID]", "file && false && r.moved[f.ID]"}}},
-		{"a file of the inbox is taken in twice", []edit{{"engine/decide_signal.go", "if ev.ID != \"\" && d.s.Moves[ev.ID] != nil {", "if false {"}}},
-		{"a snapshot holds what is not journaled", []edit{{repo, commit, "	if r.core.snapshotDue() {\n		r.snapshot()\n	}\n" + commit}, {core, "if len(c.pending) > 0 || c.since == 0 {", "if c.since == 0 {"}}},
-		{"a snapshot without sources", []edit{{core, "Sources: c.sources}", "Sources: nil}"}}},
-		{"a commit's error is swallowed", []edit{{repo, commit, "	done, err := r.commit(ctx)\n	_ = err\n"}}},
-		{"a failed sync is tried again", []edit{{repo, "if !errors.Is(err, journal.ErrStalled) {", "if false {"}}},
-		{"what cannot be written is dropped", []edit{{repo, "		r.setStall(err.Error())\n", "		r.core.pending = nil\n		return all, nil\n"}}},
-		{"what was read back is not synced", []edit{{"journal/open.go", "	return l.settle()\n", "	return nil\n"}}},
-		{"the time away is not told", []edit{{repo, "engine.Woken{From: r.left(now), To: now}}}\n", "engine.Woken{From: now, To: now}}}\n"}}},
-		{"a sleep of the machine is not told", []edit{{repo, "if woken, slept := r.slept(now); slept {", "if woken, slept := r.slept(now); false && slept {"}}},
-		{"the time away is forgotten before it is journaled", []edit{{repo, "	batch := []item{{event: engine.Woken", "	r.serve(now)\n	batch := []item{{event: engine.Woken"}}},
-		{"what has landed and is still owed is forgotten", []edit{{effects, "		f.late = append(f.late, who)\n	}\n	if l", "	}\n	if l"}}},
-		{"what waits to be tried again is forgotten", []edit{{effects, "			f.late = append(f.late, who)\n			if next.IsZero() || at.Before(next) {\n				next", "			if next.IsZero() || at.Before(next) {\n				next"}}},
-		{"what a run owes is looked at only where something landed", []edit{{effects, "{changed, late}", "{changed[:0], late}"}}},
-		{"an effect that failed is tried again at once", []edit{{effects, "now.Before(at) {", "false {"}}},
-		{"hints are believed: nothing is scanned again", []edit{{end, "	r.beat()\n	r.scan(r.fl.ctx)\n", "	r.beat()\n"}}},
-		{"a late veto leaves the branch as it is", []edit{{"engine/decide_human.go", "		d.takeBack(r, vetoed)\n", "		_ = vetoed\n"}}},
-		{"files go back while a process is at work there", []edit{{"engine/owed.go", "w.Kind == WriteRewind && s.inUse(", "false && s.inUse("}}},
-		{"a move of a branch that was given up goes on beside the next", []edit{{effects, "return \"branch \" + e.Tree", "return e.Name()"}}},
+		{"no sync", []edit{{"journal", "Log.writeLines", "	if err := l.file.Sync(); err != nil {\n		return head, nil, l.syncFailed(err)\n	}\n	l.reserve()\n	return head, marks, nil", "	return head, marks, nil"}}},
+		{"effects are started before the commit", []edit{{"daemon", "Repo.turn", commit, "	r.act(now)\n" + commit}}},
+		{"the reply comes before the commit", []edit{{"daemon", "Repo.turn", commit, "	for _, w := range replies {\n		w.reply <- doneReply{facts: w.facts}\n	}\n	replies = nil\n" + commit}}},
+		{"effects are started only at the moment of the facts", []edit{{"daemon", "Repo.turn", "	r.act(now)\n	return nil\n", "	if len(done) > 0 {\n		r.act(now)\n	}\n	return nil\n"}}},
+		{"an effect has no key", []edit{{"daemon", "flights.settle", "if d.on[name] != nil {", "if false {"}, {"daemon", "flights.start", "		if before != nil {\n			<-before.done\n		}\n", "		_ = before\n"}}},
+		{"run and stop of one process overlap", []edit{{"daemon", "flights.start", "		if before != nil {\n			<-before.done\n		}\n", "		_ = before\n"}}},
+		{"the watch for a commit waits for the process", []edit{{"daemon", "lane", "if e.Kind == engine.DoRun || e.Kind == engine.DoStop {", "if true {"}}},
+		{"a scan began at its end", []edit{{"daemon", "Repo.read", "r.post(item{scan: seen, began: began,", "r.post(item{scan: seen, began: r.opt.Now().Add(0 * r.opt.Now().Sub(began)),"}}},
+		{"a failed scan closes windows", []edit{{"daemon", "Repo.read", "		if err != nil { // not a scan: it closes nothing\n", "		if false {\n"}}},
+		{"what was moved away during a scan is seen again", []edit{{"daemon", "Repo.takeScan", "file && r.moved[f.ID]", "file && false && r.moved[f.ID]"}}},
+		{"a file of the inbox is taken in twice", []edit{{"engine", "decider.fileSeen", "if ev.ID != \"\" && d.s.Moves[ev.ID] != nil {", "if false {"}}},
+		{"a snapshot holds what is not journaled", []edit{{"daemon", "Repo.turn", commit, "	if r.core.snapshotDue() {\n		r.snapshot()\n	}\n" + commit}, {"daemon", "core.save", "if len(c.pending) > 0 || c.since == 0 {", "if c.since == 0 {"}}},
+		{"a snapshot without sources", []edit{{"daemon", "core.save", "Sources: c.sources}", "Sources: nil}"}}},
+		{"a commit's error is swallowed", []edit{{"daemon", "Repo.turn", commit, "	done, err := r.commit(ctx)\n	_ = err\n"}}},
+		{"a failed sync is tried again", []edit{{"daemon", "Repo.commit", "if !errors.Is(err, journal.ErrStalled) {", "if false {"}}},
+		{"what cannot be written is dropped", []edit{{"daemon", "Repo.commit", "		r.setStall(err.Error())\n", "		r.core.pending = nil\n		return all, nil\n"}}},
+		{"what was read back is not synced", []edit{{"journal", "Log.open", "	return l.settle()\n", "	return nil\n"}}},
+		{"the time away is not told", []edit{{"daemon", "Repo.start", "engine.Woken{From: r.left(now), To: now}}}\n", "engine.Woken{From: now, To: now}}}\n"}}},
+		{"a sleep of the machine is not told", []edit{{"daemon", "Repo.turn", "if woken, slept := r.slept(now); slept {", "if woken, slept := r.slept(now); false && slept {"}}},
+		{"the time away is forgotten before it is journaled", []edit{{"daemon", "Repo.start", "	batch := []item{{event: engine.Woken", "	r.serve(now)\n	batch := []item{{event: engine.Woken"}}},
+		{"what has landed and is still owed is forgotten", []edit{{"daemon", "flights.land", "		f.late = append(f.late, who)\n	}\n	if l", "	}\n	if l"}}},
+		{"what waits to be tried again is forgotten", []edit{{"daemon", "flights.reconcile", "			f.late = append(f.late, who)\n			if next.IsZero() || at.Before(next) {\n				next", "			if next.IsZero() || at.Before(next) {\n				next"}}},
+		{"what a run owes is looked at only where something landed", []edit{{"daemon", "flights.reconcile", "{changed, late}", "{changed[:0], late}"}}},
+		{"an effect that failed is tried again at once", []edit{{"daemon", "flights.settle", "now.Before(at) {", "false {"}}},
+		{"hints are believed: nothing is scanned again", []edit{{"daemon", "Repo.rescan", "	r.beat()\n	r.scan(r.fl.ctx)\n", "	r.beat()\n"}}},
+		{"a late veto leaves the branch as it is", []edit{{"engine", "decider.decide", "		d.takeBack(r, vetoed)\n", "		_ = vetoed\n"}}},
+		{"files go back while a process is at work there", []edit{{"engine", "State.owedByRun", "w.Kind == WriteRewind && s.inUse(", "false && s.inUse("}}},
+		{"a move of a branch that was given up goes on beside the next", []edit{{"daemon", "lane", "return \"branch \" + e.Tree", "return e.Name()"}}},
 		// Wrong only where the machine sleeps or its clock is set.
-		{"what was seen before the clock was set back is seen", []edit{{repo, "wall.Before(r.ticked) {", "now.Before(wall) && wall.Before(r.ticked) {"}}},
-		{"an effect rests by the clock on the wall", []edit{{effects, "d.last[name].Add(again);", "d.last[name].Add(again).Round(0);"}}},
-		{"a failed scan rests by the clock on the wall", []edit{{scan, "r.opt.Now().Add(again)", "r.opt.Now().Add(again).Round(0)"}}},
-		{"a start counts from what a clock that was set back has dated", []edit{{repo, " && last.Sub(at) <= 2*aliveEvery", ""}}},
+		{"what was seen before the clock was set back is seen", []edit{{"daemon", "Repo.turn", "wall.Before(r.ticked) {", "now.Before(wall) && wall.Before(r.ticked) {"}}},
+		{"an effect rests by the clock on the wall", []edit{{"daemon", "flights.settle", "d.last[name].Add(again);", "d.last[name].Add(again).Round(0);"}}},
+		{"a failed scan rests by the clock on the wall", []edit{{"daemon", "Repo.read", "r.opt.Now().Add(again)", "r.opt.Now().Add(again).Round(0)"}}},
+		{"a start counts from what a clock that was set back has dated", []edit{{"daemon", "Repo.left", " && last.Sub(at) <= 2*aliveEvery", ""}}},
 	}
 }
 
@@ -75,20 +75,16 @@ func TestMutants(t *testing.T) {
 	}
 	all := mutants()
 	for i, m := range all {
-		for _, e := range m.edits {
-			src, err := os.ReadFile(filepath.Join("..", e.file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := bytes.Count(src, []byte(e.old)); n != 1 {
-				t.Errorf("mutant %q: its text occurs %d times in %s, want once: mend the table", m.name, n, e.file)
-			}
+		changed, err := m.changed()
+		if err != nil {
+			t.Errorf("mutant %q: %v", m.name, err)
+			continue
 		}
 		if which == "" && i%(len(all)/mutantsShort+1) != 1 || which != "" && which != "all" && which != m.name {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
-			out, err := m.try(t)
+			out, err := try(t, changed)
 			switch {
 			case err == nil:
 				t.Errorf("not found in %s seeds", mutantSeeds)
@@ -101,18 +97,37 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// try runs the simulation in a copy of the loop and what it is made of.
-func (m mutant) try(t *testing.T) (string, error) {
+// changed returns the files that the mutant's edits change, by path.
+func (m mutant) changed() (map[string][]byte, error) {
+	by := map[string][]anchor.Edit{}
+	for _, e := range m.edits {
+		by[e.dir] = append(by[e.dir], anchor.Edit{Decl: e.decl, Old: e.old, New: e.new})
+	}
+	out := map[string][]byte{}
+	for dir, edits := range by {
+		files, err := anchor.Apply(filepath.Join("..", dir), edits)
+		if err != nil {
+			return nil, err
+		}
+		for base, src := range files {
+			out[dir+"/"+base] = src
+		}
+	}
+	return out, nil
+}
+
+// try runs the simulation in a copy of the loop and what it is made of, with the changed files.
+func try(t *testing.T, changed map[string][]byte) (string, error) {
 	dir := t.TempDir()
 	parts := []string{"go.mod", "go.sum", "daemon/*.go", "daemon/testdata/*", "engine/*.go", "journal/*.go", "internal/atomicfile/*.go",
-		"internal/strictjson/*.go", "internal/conform/*.go"}
+		"internal/strictjson/*.go", "internal/conform/*.go", "tools/anchor/*.go"}
 	for _, part := range parts {
 		files, err := filepath.Glob(filepath.Join("..", part))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files %s: %v", part, err)
 		}
 		for _, f := range files {
-			if err := m.copy(f, dir); err != nil {
+			if err := copyTo(f, dir, changed); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -124,7 +139,7 @@ func (m mutant) try(t *testing.T) (string, error) {
 	return string(out), err
 }
 
-func (m mutant) copy(file, dir string) error {
+func copyTo(file, dir string, changed map[string][]byte) error {
 	name := filepath.ToSlash(strings.TrimPrefix(file, ".."+string(filepath.Separator)))
 	if strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "daemon/") {
 		return nil
@@ -133,10 +148,8 @@ func (m mutant) copy(file, dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range m.edits {
-		if e.file == name {
-			src = bytes.Replace(src, []byte(e.old), []byte(e.new), 1)
-		}
+	if with, ok := changed[name]; ok {
+		src = with
 	}
 	to := filepath.Join(dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,11 +9,12 @@ import (
 	"testing"
 
 	"sluice/internal/conform"
+	"sluice/tools/anchor"
 )
 
-// mutant is one wrong reading of the law: a piece of the engine's text and what stands there instead. Old has to occur
-// exactly once in the file, so that the table cannot rot.
-type mutant struct{ name, file, old, new string }
+// mutant is one wrong reading of the law: a piece of a declaration's text and what stands there instead. Old has to occur
+// exactly once in the declaration, so that the table cannot rot.
+type mutant struct{ name, decl, old, new string }
 
 // The tests a mutant has to fail: the directed ones and the random histories.
 const mutantTests = "TestList[A-Z]|TestChild|TestRule|TestRole|TestDay|TestBudget|TestSteer|TestAnyEvents|TestHistories|TestOracle"
@@ -31,12 +31,9 @@ func TestMutants(t *testing.T) {
 		t.Skip("mutants take a few seconds each")
 	}
 	for i, m := range mutants() {
-		src, err := os.ReadFile(m.file)
+		changed, err := anchor.Apply(".", []anchor.Edit{{Decl: m.decl, Old: m.old, New: m.new}})
 		if err != nil {
-			t.Fatal(err)
-		}
-		if n := bytes.Count(src, []byte(m.old)); n != 1 {
-			t.Errorf("mutant %q: its text occurs %d times in %s, want once: mend the table", m.name, n, m.file)
+			t.Errorf("mutant %q: %v", m.name, err)
 			continue
 		}
 		// A plain run tries a few, spread over the table.
@@ -46,7 +43,7 @@ func TestMutants(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			conform.Rule(t, "8-semantics readings", "found by the tests: "+m.name)
-			dir := mutate(t, m)
+			dir := mutate(t, changed)
 			out, err := runMutant(dir)
 			switch {
 			case err == nil:
@@ -60,12 +57,12 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// mutate copies the package and what its tests need to a module of its own, with the mutant in it.
-func mutate(t *testing.T, m mutant) string {
+// mutate copies the package and what its tests need to a module of its own, with the changed files.
+func mutate(t *testing.T, changed map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), []byte("module sluice\n\ngo 1.26.0\n"))
-	for from, to := range map[string]string{".": "engine", "internal/oracle": "engine/internal/oracle", "../internal/conform": "internal/conform"} {
+	for from, to := range map[string]string{".": "engine", "internal/oracle": "engine/internal/oracle", "../internal/conform": "internal/conform", "../tools/anchor": "tools/anchor"} {
 		files, err := filepath.Glob(filepath.Join(from, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files in %s: %v", from, err)
@@ -75,8 +72,8 @@ func mutate(t *testing.T, m mutant) string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if from == "." && filepath.Base(f) == m.file {
-				src = bytes.Replace(src, []byte(m.old), []byte(m.new), 1)
+			if with, ok := changed[filepath.Base(f)]; ok && from == "." {
+				src = with
 			}
 			write(t, filepath.Join(dir, to, filepath.Base(f)), src)
 		}
