@@ -580,11 +580,14 @@ func (d *decider) tasksSaved(ev TasksSaved) {
 	if r == nil || r.List == nil || ev.Key != writeKey(r.ID, r.List) {
 		return
 	}
-	making := len(r.List.Make) > 0
+	making, w := len(r.List.Make) > 0, d.spec(r)
+	if making && ev.Why != "" && w == nil && r.Live() {
+		return // it fails the list, by the spec: what is owed stays owed until that can be read
+	}
 	d.put(TasksWritten{of: Of(r.ID), Step: ev.Step, Stamp: ev.Stamp, Why: clip(ev.Why, maxTaskWords)})
 	if making {
 		if a := r.Current(ev.Step); ev.Why != "" && r.Phase == RunRunning && a != nil && a.N == r.List.N && a.State == Running {
-			d.failList(r, d.spec(r).Step(ev.Step), a, ev.Why)
+			d.failList(r, w.Step(ev.Step), a, ev.Why)
 		}
 		return
 	}

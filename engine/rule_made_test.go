@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,4 +107,24 @@ func TestListMadeOnce(t *testing.T) {
 	l.do(TasksSaved{Run: e.Run, Step: e.Step, N: e.N, Key: e.Key, Why: "twice"}) // of the process that was killed: nothing waits for it
 	l.all()
 	l.want(l.r().Phase, RunCompleted, l.did(), "A.1 done, B.1 done")
+}
+
+// TestListMadeWithoutItsSpec: a list that cannot be written fails as soon as the run's spec can be read again.
+func TestListMadeWithoutItsSpec(t *testing.T) {
+	l := madeList(t, List{Attempts: 1}, listGate(most(1), exhausted(EndFailed)), "A B")
+	save := func() []Effect {
+		return slices.DeleteFunc(l.st.Owed(l.spec), func(e Effect) bool { return e.Kind != DoSave })
+	}
+	for len(save()) == 0 {
+		l.drive(1)
+	}
+	w := l.specs["d-x"]
+	delete(l.specs, "d-x")
+	fail := func() { e := save()[0]; l.do(TasksSaved{Run: e.Run, Step: e.Step, N: e.N, Key: e.Key, Why: "no room"}) }
+	fail()
+	l.want(fmt.Sprint(len(save())), "1", l.r().Phase, RunRunning)
+	l.specs["d-x"] = w
+	fail()
+	l.all()
+	l.want(l.r().Phase, RunFailed, l.r().Attempts["work"][0].Failure, "no room")
 }

@@ -149,7 +149,13 @@ func (w *sim) checkLaunch(f StepLaunched, facts []Fact) {
 		return
 	}
 	w.checkUnpaused(f.Run, f.FactKind(), facts)
-	if r.Phase == RunRunning && len(r.Writes) > 0 {
+	after := 0 // owed since, by another step
+	for _, o := range facts[slices.Index(facts, Fact(f)):] {
+		if _, ok := o.(RetryContextOwed); ok && o.RunID() == f.Run {
+			after++
+		}
+	}
+	if r.Phase == RunRunning && len(r.Writes) > after {
 		w.fail("%s launched before the retry context was written", f.Key)
 	}
 	if a.State == Superseded || a.Reads {
