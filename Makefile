@@ -70,7 +70,7 @@ fuzz: ## every fuzz target for $(FUZZ_TIME) each
 	@.ci/fuzz $(FUZZ_TIME)
 
 bench: ## how fast it is, each figure beside its floor in the same run; BENCH="-rows 1,3 -profile DIR" says which
-	@$(GO) run ./internal/bench $(BENCH)
+	@$(GO) run ./tools/bench $(BENCH)
 
 compare: ## the same workflow driven by sluice and by an orchestrating agent (the table of docs/orchestrator.md)
 	@.ci/needs

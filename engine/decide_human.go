@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"sluice/internal/text"
 )
 
 // answer takes a person's word at a gate; it gives why it does not count, "" where it does (8-semantics 21-23).
@@ -169,7 +171,7 @@ func (d *decider) meant(ev Answered) (*Run, *Gate, string) {
 		return nil, nil, fmt.Sprintf("run %s is over (%s): sluice retry %s STEP takes it up again", over, d.s.Runs[over].Phase, over)
 	}
 	why := fmt.Sprintf("no live run has a gate %s", ev.Gate)
-	if near := nearest(ev.Gate, known); near != "" {
+	if near := text.Nearest(ev.Gate, known); near != "" {
 		why += fmt.Sprintf(": did you mean %s?", near)
 	}
 	return nil, nil, why

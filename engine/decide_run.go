@@ -7,6 +7,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"sluice/internal/text"
 )
 
 // requested starts a run.
@@ -68,7 +70,7 @@ func startVars(w *Spec, given map[string]any) (map[string]any, string) {
 			continue
 		}
 		why := fmt.Sprintf("workflow %s has no var %s", w.ID, name)
-		if near := nearest(name, known); near != "" {
+		if near := text.Nearest(name, known); near != "" {
 			why += fmt.Sprintf(": did you mean %s?", near)
 		} else if len(known) > 0 {
 			why += ": it has " + strings.Join(known, ", ")

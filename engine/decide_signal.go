@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sluice/internal/text"
 )
 
 // mtimeSlack is by how much a file may seem older than it is: file systems stamp with the kernel's coarse clock.
@@ -129,7 +131,7 @@ func (d *decider) unknown(ev FileSeen) string {
 		}
 	}
 	why := "nothing waits for a file of this name"
-	if near := nearest(ev.Name, known); near != "" {
+	if near := text.Nearest(ev.Name, known); near != "" {
 		why += fmt.Sprintf(": did you mean %s?", near)
 	}
 	return why
@@ -373,16 +375,5 @@ func (d *decider) claim(ev Claimed) {
 
 func short(sha string) string { return sha[:min(len(sha), 10)] }
 
-// clip cuts a text to at most n bytes, on a rune, and says so.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	cut := n - len(clipMark)
-	for cut > 0 && s[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return s[:max(cut, 0)] + clipMark
-}
-
-const clipMark = "\n[cut]"
+// clip cuts a text to at most n bytes, and says so.
+func clip(s string, n int) string { return text.Cut(s, n, "\n[cut]") }

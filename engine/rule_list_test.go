@@ -752,7 +752,7 @@ func TestTaskOfAReview(t *testing.T) {
 			[]string{"the docs are missing", "Score: 40", "- architecture: 71.5", "- security: 40", "- [high] src/a.go:12: never closed", "- no docs", "- a word", "- use a pool", "- b.go:3: split it", `- {"title":"rename"}`}},
 		"no words": {Judgement{Outcome: OutcomeFail, Findings: json.RawMessage(`[{"file":"a.go","message":"x"}]`)}, []string{"gave no words", "- a.go: x"}},
 		"nothing":  {Judgement{Outcome: OutcomeFail}, []string{"gwork", "fail", "gave no words"}},
-		"a flood":  {Judgement{Outcome: OutcomeFail, Feedback: "first", Findings: json.RawMessage(`[{"message":"` + strings.Repeat("x", 60<<10) + `"}]`)}, []string{"first", clipMark}},
+		"a flood":  {Judgement{Outcome: OutcomeFail, Feedback: "first", Findings: json.RawMessage(`[{"message":"` + strings.Repeat("x", 60<<10) + `"}]`)}, []string{"first", "\n[cut]"}},
 	} {
 		l := tasksOf(t, "", "", "A", aList(List{Attempts: 1}), aGate("work", to(EndDone)))
 		for n := 0; len(l.r().List.Tasks) < 2 && n < 2000; n++ {

@@ -10,6 +10,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/schema"
 	"sluice/internal/strictjson"
+	"sluice/internal/text"
 )
 
 const (
@@ -161,10 +162,10 @@ func ReadAnswer(data []byte, by *engine.Schema) (json.RawMessage, error) {
 func conform(by *engine.Schema, v any, never ...string) error {
 	s, err := schema.Compile(by.Source)
 	if err != nil {
-		return fmt.Errorf("schema: %s", Clean(err.Error()))
+		return fmt.Errorf("schema: %s", text.Reveal(err.Error()))
 	}
 	if err := s.Conform(v, never...); err != nil {
-		return errors.New(Clean(err.Error()))
+		return errors.New(text.Reveal(err.Error()))
 	}
 	return nil
 }

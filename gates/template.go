@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"sluice/internal/text"
 )
 
 // The built-in prompts of roles, in the form in which a project may write its own.
@@ -91,17 +93,17 @@ type TemplateFault struct {
 func placeholder() *regexp.Regexp { return regexp.MustCompile(`\$?\$\{\{([^}\n]*)(\}\})?`) }
 
 // CheckTemplate gives all that is wrong with the text of a role's prompt file; none = it can be gone by.
-func CheckTemplate(text string) []TemplateFault {
-	if len(text) > MaxTemplate {
+func CheckTemplate(body string) []TemplateFault {
+	if len(body) > MaxTemplate {
 		return []TemplateFault{{1, 1, fmt.Sprintf("more than %d bytes: keep what every task of the role needs, and let a context file say the rest", MaxTemplate)}}
 	}
-	if strings.TrimSpace(text) == "" {
+	if strings.TrimSpace(body) == "" {
 		return []TemplateFault{{1, 1, "empty: write what the role is to do, or remove the file"}}
 	}
 	var faults []TemplateFault
 	placed, fence := map[string]bool{}, ""
 	sections := slices.Concat(stepSections(), reviewSections())
-	for n, l := range strings.Split(text, "\n") {
+	for n, l := range strings.Split(body, "\n") {
 		l = strings.TrimRight(l, "\r")
 		inFence := fence != ""
 		if fence = fenceAfter(fence, l); fence != "" {
@@ -121,7 +123,7 @@ func CheckTemplate(text string) []TemplateFault {
 				continue
 			case !slices.Contains(sections, name):
 				at.Message = fmt.Sprintf("${{%s}}: no such placeholder", l[m[2]:m[3]])
-				if near := nearest(name, slices.Concat(sections, words())); near != "" {
+				if near := text.Nearest(name, slices.Concat(sections, words())); near != "" {
 					at.Message += fmt.Sprintf(" (did you mean ${{ %s }}?)", near)
 				}
 				at.Message += ": write $${{ where the text itself is meant"

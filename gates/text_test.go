@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	hold "sluice/internal/conform"
+	"sluice/internal/text"
 )
 
 func TestClean(t *testing.T) {
@@ -29,8 +30,8 @@ func TestClean(t *testing.T) {
 		{"no\u00a0break", "no break"},
 		{"bad \xff\xfe utf", "bad \ufffd\ufffd utf"},
 	} {
-		if got := Clean(c[0]); got != c[1] {
-			t.Errorf("Clean(%q) = %q, want %q", c[0], got, c[1])
+		if got := text.Reveal(c[0]); got != c[1] {
+			t.Errorf("text.Reveal(%q) = %q, want %q", c[0], got, c[1])
 		}
 	}
 }
@@ -75,15 +76,15 @@ func TestDataHoldsWhatItIsGiven(t *testing.T) {
 	}
 	for _, payload := range list {
 		got := Data("Label", payload, 8<<10)
-		if strings.TrimSpace(Clean(payload)) == "" {
+		if strings.TrimSpace(text.Reveal(payload)) == "" {
 			if got != "Label: (empty)\n" {
 				t.Errorf("Data of nothing = %q", got)
 			}
 			continue
 		}
-		text := blockOf(t, got)
-		if want := shortenTicks(strings.Trim(Clean(payload), "\n"), maxTickRun); text != want {
-			t.Errorf("Data(%q) holds %q", payload, text)
+		held := blockOf(t, got)
+		if want := shortenTicks(strings.Trim(text.Reveal(payload), "\n"), maxTickRun); held != want {
+			t.Errorf("Data(%q) holds %q", payload, held)
 		}
 		// In a prompt nothing of it stands outside its block: what follows is as it would be without it.
 		after := ReviewPrompt(ReviewInput{Gate: "G", Step: "S", Workflow: "w", Summary: payload, Diff: payload,
@@ -160,12 +161,12 @@ func FuzzData(f *testing.F) {
 		f.Add(s, 300)
 	}
 	f.Fuzz(func(t *testing.T, s string, limit int) {
-		clean := Clean(s)
-		if again := Clean(clean); again != clean {
-			t.Errorf("Clean(Clean(%q)) = %q, not %q", s, again, clean)
+		clean := text.Reveal(s)
+		if again := text.Reveal(clean); again != clean {
+			t.Errorf("text.Reveal(text.Reveal(%q)) = %q, not %q", s, again, clean)
 		}
 		if strings.ContainsAny(clean, "\x1b\x00\r\u202e\u2066\u009b") || !utf8.ValidString(clean) {
-			t.Errorf("Clean(%q) = %q", s, clean)
+			t.Errorf("text.Reveal(%q) = %q", s, clean)
 		}
 		got := Data(s, s, limit&0xffff)
 		if strings.HasSuffix(got, ": (empty)\n") {

@@ -11,7 +11,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/schema"
 	"sluice/internal/strictjson"
-	"sluice/internal/typo"
+	"sluice/internal/text"
 )
 
 // Bounds of a verdict.
@@ -161,7 +161,7 @@ func outcome(f *strictjson.Fields, in VerdictInput) string {
 		f.Fault("verdict", "%s", wanted(in.Allowed))
 	case in.Allowed != nil && !slices.Contains(in.Allowed, word):
 		near := ""
-		if n := nearest(word, in.Allowed); n != "" {
+		if n := text.Nearest(word, in.Allowed); n != "" {
 			near = fmt.Sprintf(" (did you mean %q?)", n)
 		}
 		f.Fault("verdict", "%s; found %q%s", wanted(in.Allowed), word, near)
@@ -346,23 +346,6 @@ func CommandVerdict(exit int, output string) engine.Judgement {
 
 // lastLine is the last line of an output that says anything.
 func lastLine(output string) string {
-	lines := strings.Split(strings.TrimSpace(Clean(output)), "\n")
+	lines := strings.Split(strings.TrimSpace(text.Reveal(output)), "\n")
 	return orElse(line(lines[len(lines)-1], maxLabel*2), "no output")
-}
-
-// nearest is the name most like word, or "" where none is like it.
-func nearest(word string, names []string) string {
-	best, found := max(2, len(word)/2), ""
-	for _, n := range names {
-		if strings.EqualFold(n, word) {
-			return n
-		}
-		if len(n) > maxWord || len(word) > maxWord {
-			continue
-		}
-		if d := typo.Distance(strings.ToLower(word), strings.ToLower(n), maxWord); d < best || d == best && found == "" {
-			best, found = d, n
-		}
-	}
-	return found
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"sluice/internal/text"
+
 	"github.com/godbus/dbus/v5"
 )
 
@@ -75,7 +77,7 @@ func (s *busScreen) ready(ctx context.Context) error {
 	s.caps = caps
 	var name, vendor, version, spec string
 	if err := s.service().CallWithContext(ctx, busName+".GetServerInformation", 0).Store(&name, &vendor, &version, &spec); err == nil {
-		s.name = strings.TrimSpace(Clean(name, maxField) + " " + Clean(version, maxField))
+		s.name = strings.TrimSpace(text.Clean(name, maxField) + " " + text.Clean(version, maxField))
 	} else if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	"sluice/internal/text"
 )
 
 const (
@@ -74,7 +76,7 @@ func runWithNotice(ctx context.Context, limit time.Duration, argv, env []string,
 	cmd.WaitDelay = pipeGrace
 	err = runGroup(cmd, ctx.Done())
 
-	said = Clean(string(out.kept), maxWhy)
+	said = text.Clean(string(out.kept), maxWhy)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return said, fmt.Errorf("%s had not ended after %s: it was killed%w", argv[0], limit, errHung)

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sluice/internal/text"
 )
 
 // Limits of keeping the helper.
@@ -416,7 +418,7 @@ func (h *helperProc) ended() error {
 	if mute := h.mute.Load(); mute != nil {
 		return *mute
 	}
-	if said := Clean(string(h.said.kept), maxWhy); said != "" {
+	if said := text.Clean(string(h.said.kept), maxWhy); said != "" {
 		return errors.New(said)
 	}
 	if h.why != nil {

@@ -6,6 +6,8 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+
+	"sluice/internal/text"
 )
 
 const (
@@ -42,7 +44,7 @@ func sessionBus(address, runDir string) (string, error) {
 			switch transport {
 			case "unix", "tcp", "nonce-tcp":
 			default:
-				return "", fmt.Errorf("%w: %s names no running bus (%q): set it to the session's own, or use notify.command", errNoDesktop, busVariable, Clean(part, maxField))
+				return "", fmt.Errorf("%w: %s names no running bus (%q): set it to the session's own, or use notify.command", errNoDesktop, busVariable, text.Clean(part, maxField))
 			}
 		}
 		return address, nil

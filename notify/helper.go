@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"sluice/internal/text"
+
 	"github.com/gen2brain/beeep"
 )
 
@@ -212,7 +214,7 @@ func start(argv []string, dir string) error {
 	select {
 	case err := <-ended:
 		if err != nil {
-			return fmt.Errorf("%s: %w: %s", argv[0], err, Clean(string(errs.kept), maxWhy))
+			return fmt.Errorf("%s: %w: %s", argv[0], err, text.Clean(string(errs.kept), maxWhy))
 		}
 	case <-watch.C:
 	}

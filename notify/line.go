@@ -3,6 +3,8 @@ package notify
 import (
 	"errors"
 	"fmt"
+
+	"sluice/internal/text"
 )
 
 // The desk and its helper speak in lines of JSON: requests go to the helper's
@@ -65,7 +67,7 @@ func (r report) failure() error {
 
 // failed is the report of a request that could not be done.
 func failed(r request, err error) report {
-	return report{Event: eventFailed, Seq: r.Seq, ID: r.ID, Why: Clean(err.Error(), maxWhy), Hung: errors.Is(err, errHung)}
+	return report{Event: eventFailed, Seq: r.Seq, ID: r.ID, Why: text.Clean(err.Error(), maxWhy), Hung: errors.Is(err, errHung)}
 }
 
 // showing is the request that shows a clean notice.

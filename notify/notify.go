@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"sluice/internal/text"
 )
 
 // Limits of sending. Send itself ends after sendLimit; a channel that is still
@@ -282,7 +284,7 @@ func (n *Notifier) sendOn(ctx context.Context, i int, l lane, notice Notice, cam
 	err := n.guarded(ctx, l, notice)
 	r := Result{Channel: l.channel.Name(), OK: err == nil, Took: time.Since(began), Hung: errors.Is(err, errHung), Missing: errors.Is(err, errNoDesktop) || errors.Is(err, errMoot)}
 	if err != nil {
-		r.Why = Clean(err.Error(), maxWhy)
+		r.Why = text.Clean(err.Error(), maxWhy)
 		if r.Why == "" {
 			r.Why = "failed without a word"
 		}
@@ -410,14 +412,14 @@ func (n *Notifier) Close() error {
 // cleaned is the notice with nothing left in it that a terminal, a desktop or
 // an environment would take for more than text.
 func cleaned(n Notice) Notice {
-	n.ID = Clean(n.ID, maxField)
-	n.Kind = Clean(n.Kind, maxField)
-	n.Title = Clean(n.Title, maxTitle)
-	n.Body = CleanLines(n.Body, maxBody)
-	n.Run = Clean(n.Run, maxField)
-	n.Gate = Clean(n.Gate, maxField)
-	n.Repo = Clean(n.Repo, maxField)
-	n.Brief = CleanLines(n.Brief, maxBody)
+	n.ID = text.Clean(n.ID, maxField)
+	n.Kind = text.Clean(n.Kind, maxField)
+	n.Title = text.Clean(n.Title, maxTitle)
+	n.Body = text.CleanLines(n.Body, maxBody)
+	n.Run = text.Clean(n.Run, maxField)
+	n.Gate = text.Clean(n.Gate, maxField)
+	n.Repo = text.Clean(n.Repo, maxField)
+	n.Brief = text.CleanLines(n.Brief, maxBody)
 	if n.Urgency != UrgencyCritical {
 		n.Urgency = UrgencyNormal
 	}

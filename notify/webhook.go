@@ -22,6 +22,8 @@ import (
 	"sync"
 	"text/template"
 	"time"
+
+	"sluice/internal/text"
 )
 
 // Limits of a webhook.
@@ -159,9 +161,9 @@ func address(s string) (*url.URL, error) {
 	switch {
 	case u.Scheme == "https":
 	case u.Scheme != "http":
-		return nil, fmt.Errorf("%s: want https", Clean(u.Scheme, maxField))
+		return nil, fmt.Errorf("%s: want https", text.Clean(u.Scheme, maxField))
 	case !loopback(u.Hostname()):
-		return nil, fmt.Errorf("http to %s: want https: only this machine may be called without", Clean(u.Hostname(), maxField))
+		return nil, fmt.Errorf("http to %s: want https: only this machine may be called without", text.Clean(u.Hostname(), maxField))
 	}
 	return u, nil
 }
@@ -173,15 +175,15 @@ func loopback(host string) bool {
 
 // template reads the body's template.
 func (h Hook) template() (*template.Template, error) {
-	text := h.Body
-	if text == "" {
-		text = `{{json .}}`
+	body := h.Body
+	if body == "" {
+		body = `{{json .}}`
 	}
 	return template.New("body").Option("missingkey=error").Funcs(template.FuncMap{
 		"json":  asJSON,
 		"slack": strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace,
-		"cut":   func(most int, s string) string { return Clean(s, most) },
-	}).Parse(text)
+		"cut":   func(most int, s string) string { return text.Clean(s, most) },
+	}).Parse(body)
 }
 
 // asJSON is a value as JSON, a text with its quotes.
@@ -286,7 +288,7 @@ func (w *webhook) Send(ctx context.Context, n Notice) error {
 		err := c.persist(again)
 		r := Result{Channel: WebhookChannel, OK: err == nil, Took: time.Since(began)}
 		if err != nil {
-			r.Why = Clean(err.Error(), maxWhy)
+			r.Why = text.Clean(err.Error(), maxWhy)
 		}
 		w.late(n, r)
 	})
@@ -425,7 +427,7 @@ func (c *call) answered(res *http.Response, said string) error {
 		return nil
 	}
 	err := fmt.Errorf("%s answered %d", c.url.Hostname(), code)
-	if text := Clean(c.hide.Replace(said), replyShown); text != "" {
+	if text := text.Clean(c.hide.Replace(said), replyShown); text != "" {
 		err = fmt.Errorf("%w: %s", err, text)
 	}
 	switch {

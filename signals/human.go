@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"sluice/internal/strictjson"
+	"sluice/internal/text"
 )
 
 // Human is a person's decision as its file says it. What was decided is in the
@@ -141,7 +142,7 @@ func noOther(f *strictjson.Fields, known []string) {
 	near := ""
 	for _, key := range f.Keys() {
 		if !slices.ContainsFunc(known, func(k string) bool { return strictjson.Fold(k) == strictjson.Fold(key) }) {
-			names, near = append(names, clip(key)), Nearest(key, known)
+			names, near = append(names, clip(key)), text.Nearest(key, known)
 		}
 	}
 	all := strings.Join(names[:min(len(names), mostUnknown)], ", ")

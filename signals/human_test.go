@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"sluice/internal/conform"
+	"sluice/internal/text"
 )
 
 func TestParseHuman(t *testing.T) {
@@ -134,6 +135,6 @@ func FuzzHuman(f *testing.F) {
 				t.Fatalf("%q read as %+v, and %q left over", name, d, rest)
 			}
 		}
-		_ = fmt.Sprint(Nearest(name, []string{"feedback", name}))
+		_ = fmt.Sprint(text.Nearest(name, []string{"feedback", name}))
 	})
 }

@@ -3,10 +3,6 @@ package signals
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
-
-	"sluice/internal/strictjson"
-	"sluice/internal/typo"
 )
 
 const (
@@ -61,28 +57,6 @@ func StepOf(name string) (string, bool) {
 		return "", false
 	}
 	return step, true
-}
-
-// Nearest is the known name that name was likely meant to be: the one with the
-// fewest letters wrong, missing, too many or swapped, at most one for each
-// three characters and three in all; "" if none is so near. A name that differs
-// in case only is nearest of all. Of several the first counts.
-func Nearest(name string, known []string) string {
-	if name == "" || len(name) > maxNearName || !utf8.ValidString(name) {
-		return ""
-	}
-	best, nearest := min(utf8.RuneCountInString(name)/nearPerRunes, mostNear)+1, ""
-	folded := strictjson.Fold(name)
-	for _, k := range known[:min(len(known), maxNearKnown)] {
-		if len(k) > maxNearName || k == "" {
-			continue
-		}
-		d := typo.Distance(folded, strictjson.Fold(k), best)
-		if d < best {
-			best, nearest = d, k
-		}
-	}
-	return nearest
 }
 
 // clip shows a foreign name in a message.

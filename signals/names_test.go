@@ -37,37 +37,3 @@ func TestStepOf(t *testing.T) {
 		}
 	}
 }
-
-func TestNearest(t *testing.T) {
-	conform.Rule(t, "1-language faults", "the nearest known name")
-	t.Parallel()
-	known := []string{"X-1", "X-2", "review-tests", "review-code", "Build"}
-	for name, want := range map[string]string{
-		"x-1":              "X-1", // but for case: nearest, never equal
-		"X-11":             "X-1",
-		"reveiw-tests":     "review-tests", // swapped
-		"review-test":      "review-tests",
-		"review_cod":       "review-code",
-		"biuld":            "Build",
-		"X":                "",
-		"Bxyld":            "", // two letters wrong of five
-		"unrelated":        "",
-		"":                 "",
-		"review":           "",
-		"rvw-tsts-of-mine": "",
-		"\xff-1":           "",
-	} {
-		if got := Nearest(name, known); got != want {
-			t.Errorf("%q: %q, want %q", name, got, want)
-		}
-	}
-	if got := Nearest("ab", []string{"ac", "AB"}); got != "AB" {
-		t.Errorf("short names: %q", got)
-	}
-	if got := Nearest(strings.Repeat("x", 65), []string{strings.Repeat("x", 65)}); got != "" {
-		t.Errorf("a long name was compared: %q", got)
-	}
-	if got := Nearest("name", nil); got != "" {
-		t.Errorf("nothing known: %q", got)
-	}
-}

@@ -12,7 +12,7 @@ import (
 
 // answerDoc is a schema: its file's path, or the schema itself.
 type answerDoc struct {
-	path   text
+	path   scalar
 	inline json.RawMessage
 	node   *yaml.Node
 }
@@ -21,7 +21,7 @@ func (d *answerDoc) read(r *reader, n *yaml.Node, what string) {
 	if resolve(n).Kind != yaml.MappingNode {
 		v, ok := r.scalar(n, what, "a schema or the path of its file")
 		if ok {
-			d.path, d.node = text{v, n}, n
+			d.path, d.node = scalar{v, n}, n
 		}
 		return
 	}

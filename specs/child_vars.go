@@ -93,7 +93,7 @@ func (c *compiler) hand(d *stepDoc, s *engine.Step, declared []varDoc, what stri
 // knownNow says of a text whether its value is known from the whole run's start on, or only later, and whether agents have a
 // say in it. It is neither known nor late where it reads a var that has to be given and was not, as when a spec is only
 // looked at.
-func (c *compiler) knownNow(t text) (known, late, said bool) {
+func (c *compiler) knownNow(t scalar) (known, late, said bool) {
 	parts, _ := split(t.value)
 	known = true
 	for _, p := range parts {

@@ -91,7 +91,7 @@ func (c *compiler) forEach(d *stepDoc, what string) *engine.List {
 	if n, ok := c.count(e.MaxDepth, 0, maxTaskDepth, what+": max_depth"); ok {
 		l.MaxDepth = n
 	}
-	side := func(t text, key string) string {
+	side := func(t scalar, key string) string {
 		if !t.set() {
 			return ""
 		}
@@ -252,7 +252,7 @@ func (c *compiler) linkChildren() {
 		}
 		if l := s.ForEach; l != nil && len(c.faults) == 0 {
 			e := c.steps[s.ID].ForEach
-			for key, t := range map[string]text{"on_missing": e.OnMissing, "on_invalid": e.OnInvalid, "on_exhausted": e.OnExhausted} {
+			for key, t := range map[string]scalar{"on_missing": e.OnMissing, "on_invalid": e.OnInvalid, "on_exhausted": e.OnExhausted} {
 				if t.set() && !c.spec.LeadsTo(t.value, s.ID) {
 					c.at(t.node, "step %s: for_each: %s: step %s does not lead back to the list: give it next_step: %s", s.ID, key, t.value, s.ID)
 				}

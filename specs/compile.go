@@ -170,7 +170,7 @@ func (c *compiler) workflow() {
 	c.limits(w.Limits)
 }
 
-func orID(name text, id ident) string {
+func orID(name scalar, id ident) string {
 	if name.value != "" {
 		return name.value
 	}
@@ -178,7 +178,7 @@ func orID(name text, id ident) string {
 }
 
 // need reads X-0 or other/Y-2.
-func (c *compiler) need(t text, what string) (engine.Need, bool) {
+func (c *compiler) need(t scalar, what string) (engine.Need, bool) {
 	wf, step, other := strings.Cut(t.value, "/")
 	if !other {
 		return engine.Need{Step: t.value}, true
@@ -246,7 +246,7 @@ func (c *compiler) unknown(n *yaml.Node, what, id, noun string, known []string) 
 }
 
 // target checks a name of a step or an end; what else is allowed is in more.
-func (c *compiler) target(t text, what string, more ...string) (string, bool) {
+func (c *compiler) target(t scalar, what string, more ...string) (string, bool) {
 	switch {
 	case !t.set():
 		return "", false

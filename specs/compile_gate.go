@@ -22,7 +22,7 @@ func (c *compiler) gate(d *gateDoc) {
 	if d.ID.set() && c.gates[d.ID.value] == d && g.Step == "" && !c.lost {
 		c.at(d.ID.node, "%s judges no step: name it under a step's gate or a gate's next_gate, or remove it", what)
 	}
-	g.When = c.condition(d.When.text, inGate, what+": when")
+	g.When = c.condition(d.When.scalar, inGate, what+": when")
 	if d.Reviewer != nil {
 		g.Reviewer = c.reviewer(d, what)
 	}
@@ -130,7 +130,7 @@ func orTwice(bad string) string {
 func (c *compiler) verdict(d *gateDoc, what string) (v engine.Verdict) {
 	what += ": verdict"
 	if d.Verdict.name.set() {
-		t := d.Verdict.name.text
+		t := d.Verdict.name.scalar
 		code := c.expression(t, inGate, asValue, what)
 		v.Name = &engine.Text{Source: t.value, Eval: func(env *engine.Env) (string, error) {
 			x, err := code.value(env)
@@ -215,7 +215,7 @@ func (c *compiler) fails(d *gateDoc, g *engine.Gate, what string) {
 }
 
 // retryPath holds that {n} tells the failures apart and that the file lies where steps look for it.
-func (c *compiler) retryPath(t text, what string) string {
+func (c *compiler) retryPath(t scalar, what string) string {
 	v, ok := c.bound(t, what)
 	if !ok {
 		return t.value
@@ -319,14 +319,14 @@ func (c *compiler) human(d *gateDoc, g *engine.Gate, what string) {
 			c.at(d.Reviewer.key(key), "%s: reviewer: %s has no meaning at level human: no agent reviews", what, key)
 		}
 	}
-	c.whenOfHuman(d.When.text, what+": when")
+	c.whenOfHuman(d.When.scalar, what+": when")
 	if s := c.steps[g.Step]; s != nil {
-		c.whenOfHuman(s.When.text, "step "+g.Step+": when (its gate "+g.ID+" is human)")
+		c.whenOfHuman(s.When.scalar, "step "+g.Step+": when (its gate "+g.ID+" is human)")
 	}
 }
 
 // whenOfHuman holds that no agent's word makes a human gate be passed over.
-func (c *compiler) whenOfHuman(t text, what string) {
+func (c *compiler) whenOfHuman(t scalar, what string) {
 	if !t.set() {
 		return
 	}

@@ -76,7 +76,7 @@ type limiter struct {
 func (l limiter) what(key string) string { return "workflow: limits: " + l.at + key }
 
 // hit notes what comes when the limit is hit.
-func (l limiter) hit(key string, t text) {
+func (l limiter) hit(key string, t scalar) {
 	to := &l.c.spec.Limits
 	if !t.set() {
 		return

@@ -7,7 +7,7 @@ func (c *compiler) span(d spanDoc, what string) engine.Duration {
 	if d.texpr == "" {
 		return engine.Duration(d.d)
 	}
-	s, ok := c.bound(text{d.texpr, d.node}, what)
+	s, ok := c.bound(scalar{d.texpr, d.node}, what)
 	if !ok {
 		return 0
 	}
@@ -31,7 +31,7 @@ func (c *compiler) positiveSpan(d spanDoc, what string) engine.Duration {
 func (c *compiler) count(d countDoc, least, most int, what string) (int, bool) {
 	n := d.n
 	if d.texpr != "" {
-		s, ok := c.bound(text{d.texpr, d.node}, what)
+		s, ok := c.bound(scalar{d.texpr, d.node}, what)
 		if !ok {
 			return 0, false
 		}
@@ -53,7 +53,7 @@ func (c *compiler) number(d number, what string) (float64, bool) {
 	if d.texpr == "" {
 		return d.f, true
 	}
-	s, ok := c.bound(text{d.texpr, d.node}, what)
+	s, ok := c.bound(scalar{d.texpr, d.node}, what)
 	if !ok {
 		return 0, false
 	}

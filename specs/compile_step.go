@@ -34,7 +34,7 @@ func (c *compiler) step(d *stepDoc) {
 	s.Timeout = c.positiveSpan(d.Timeout, what+": timeout")
 	s.IdleTimeout = c.positiveSpan(d.IdleTimeout, what+": idle_timeout")
 	s.Restarts = c.restarts(d.Restarts, what+": restarts")
-	s.When = c.condition(d.When.text, inStep, what+": when")
+	s.When = c.condition(d.When.scalar, inStep, what+": when")
 	c.needs(d, s, what)
 	c.next(d, s, what)
 	s.Signal = c.signal(d, s, what)
@@ -94,7 +94,7 @@ func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
 	if !run {
 		return
 	}
-	for key, t := range map[string]text{"prompt": a.Prompt, "session": a.Session, "launch": a.Launch} {
+	for key, t := range map[string]scalar{"prompt": a.Prompt, "session": a.Session, "launch": a.Launch} {
 		if t.set() && t.value != engine.LaunchHeadless {
 			c.at(t.node, "%s: agent.%s has no meaning beside run: there the agent gives worktree, branch and the role only", what, key)
 		}
@@ -161,7 +161,7 @@ func badBranch(b string) string {
 
 // session is the name of a conversation, within its run. No agent says it: one that could name its reviewer's would speak in
 // that, and write to the home that goes with it.
-func (c *compiler) session(t text, s scope, what string) engine.Text {
+func (c *compiler) session(t scalar, s scope, what string) engine.Text {
 	if bad := badSession(t.value); t.set() && !strings.Contains(t.value, "${{") && bad != "" {
 		c.at(t.node, "%s: %s %s", what, quote(t.value), bad)
 	}
@@ -228,7 +228,7 @@ func (c *compiler) criterion(d criterionDoc, what string) engine.Criterion {
 		return engine.Criterion{Command: &engine.Command{Shell: strings.TrimSpace(cmd)}}
 	}
 	if m := regexp.MustCompile(`^file (\S.*?) exists( and is non-empty)?$`).FindStringSubmatch(sentence); m != nil {
-		file := c.fixedPath(text{m[1], d.sentence.node}, what)
+		file := c.fixedPath(scalar{m[1], d.sentence.node}, what)
 		if _, ok := c.fixed[d.sentence.node]; ok {
 			c.fixed[d.sentence.node] = "file " + file + " exists" + m[2]
 		}
@@ -340,7 +340,7 @@ func (c *compiler) signal(d *stepDoc, s *engine.Step, what string) engine.Signal
 		sig.Type = engine.SignalExit
 	}
 	what += ": signal"
-	var value text
+	var value scalar
 	if d.Signal != nil {
 		if d.Signal.Type.set() {
 			sig.Type = d.Signal.Type.value

@@ -8,6 +8,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/text"
 )
 
 // someEnv is what a gate's expressions see in these tests.
@@ -200,7 +201,7 @@ func FuzzExpressions(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src string) {
 		for _, m := range []mode{asCond, asText, asValue} {
 			began := time.Now()
-			p, faults := someWorld().compile(src, inGate, m, nearest)
+			p, faults := someWorld().compile(src, inGate, m, text.Nearest)
 			if (p == nil) == (len(faults) == 0) {
 				t.Fatal("neither compiled nor told why")
 			}
@@ -214,17 +215,6 @@ func FuzzExpressions(f *testing.F) {
 			}
 		}
 	})
-}
-
-// TestNearest: typing errors have a nearest name; what is another word has none.
-func TestNearest(t *testing.T) {
-	known := []string{"id", "gate", "next_step", "success_criterion", "X-1"}
-	for name, want := range map[string]string{"Id": "id", "gaet": "gate", "nextstep": "next_step", "succes_criterium": "success_criterion",
-		"x-1": "X-1", "x": "", "frobnicate": "", strings.Repeat("gate", 100): ""} {
-		if got := nearest(name, known); got != want {
-			t.Errorf("nearest to %s is %q, not %q", name, got, want)
-		}
-	}
 }
 
 // TestBudget: steps are counted, and time is looked at.

@@ -8,7 +8,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"sluice/internal/typo"
+	"sluice/internal/text"
 )
 
 // Fault is one thing wrong with a spec. Line and Col count from 1.
@@ -73,7 +73,7 @@ func (b *book) near(name string, known []string) string {
 	if b.searches++; b.searches > maxNearest {
 		return ""
 	}
-	if best := nearest(name, known); best != "" {
+	if best := text.Nearest(name, known); best != "" {
 		return fmt.Sprintf(": did you mean %q?", best)
 	}
 	return ""
@@ -85,26 +85,6 @@ func (b *book) oneOf(name string, known []string) string {
 		return s
 	}
 	return ": it is one of " + strings.Join(known, ", ")
-}
-
-// nearest gives the known name within a third of its length in typing errors, "" where there is none.
-func nearest(name string, known []string) string {
-	if len(name) > maxIDBytes {
-		return ""
-	}
-	best, least := "", 1<<30
-	for _, k := range known {
-		if strings.EqualFold(k, name) {
-			return k
-		}
-		if d := typo.Distance(strings.ToLower(name), strings.ToLower(k), least); d < least {
-			best, least = k, d
-		}
-	}
-	if max(len(name), len(best)) < 3 || least > max(1, min(len(name), len(best))/3) {
-		return ""
-	}
-	return best
 }
 
 // quote gives a value as it may stand in a message.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"sluice/engine"
+	"sluice/internal/text"
 )
 
 // edgeKind is what a line in a picture means.
@@ -177,18 +177,10 @@ func headOf(id, name string) string {
 	return id + " " + clean(name)
 }
 
-// clean takes out what a terminal or a viewer would act on: control characters, and marks that turn the direction of text.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return ' '
-		}
-		if unicode.In(r, unicode.Cc, unicode.Cf) {
-			return -1
-		}
-		return r
-	}, s)
-}
+// clean makes a name or a command of a spec one line that is safe to show.
+func clean(s string) string { return text.Clean(s, maxShown) }
+
+const maxShown = 1000 // characters of a name or a command in a picture
 
 // doer says who does a step.
 func doer(s *engine.Step) string {
@@ -197,7 +189,7 @@ func doer(s *engine.Step) string {
 	case s.ForEach != nil:
 		out = "each task of " + clean(s.ForEach.Tasks.Source)
 		if from := s.ForEach.From.Source; from != "" {
-			out += " from " + oneLine(from)
+			out += " from " + clean(from)
 		}
 		if k := s.Child; k != nil && k.Inline && len(k.Steps) == 1 {
 			return out + ": " + doer(k.Steps[0])
@@ -233,7 +225,7 @@ func childOf(s *engine.Step) string {
 		out += []string{" with ", ", "}[min(i, 1)] + v.Name
 	}
 	if s.ChildAnswer.Source != "" {
-		out += ", answer " + oneLine(s.ChildAnswer.Source)
+		out += ", answer " + clean(s.ChildAnswer.Source)
 	}
 	return out
 }
@@ -267,7 +259,7 @@ func commandLine(c *engine.Command) string {
 		}
 		line = strings.Join(words, " ")
 	}
-	line = oneLine(line)
+	line = clean(line)
 	if r := []rune(line); len(r) > maxCommandRunes {
 		return string(r[:maxCommandRunes-1]) + "…"
 	}

@@ -64,7 +64,7 @@ func (t *textPicture) step(s *engine.Step) {
 		}
 	}
 	if s.When.Source != "" {
-		t.row(" │ when "+oneLine(s.When.Source), "", "")
+		t.row(" │ when "+clean(s.When.Source), "", "")
 	}
 	indent := " "
 	var from []string
@@ -88,7 +88,7 @@ func (t *textPicture) step(s *engine.Step) {
 		t.row(indent+"└─ "+name, who, t.states[id])
 		indent += "    "
 		if g.When.Source != "" {
-			t.row(indent+"│ when "+oneLine(g.When.Source), "", "")
+			t.row(indent+"│ when "+clean(g.When.Source), "", "")
 		}
 		t.leave(id, g.NextGate, indent)
 	}
@@ -116,8 +116,6 @@ func (t *textPicture) leave(id, next, indent string) {
 		t.row(fmt.Sprintf("%s%s %s %s─> %s", indent, corner, e.label, line, e.to), "", "")
 	}
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
 
 // String puts the columns under one another.
 func (t *textPicture) String() string {

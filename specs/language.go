@@ -33,11 +33,11 @@ type specDoc struct {
 type workflowDoc struct {
 	place
 	ID           ident      `key:"id" need:"yes" doc:"The workflow's id. The file bears it: .workflow/specs/<id>.yaml."`
-	Name         text       `key:"name" doc:"A name for people. The id, if absent."`
-	Description  text       `key:"description" doc:"What the workflow does, in a sentence or two."`
+	Name         scalar     `key:"name" doc:"A name for people. The id, if absent."`
+	Description  scalar     `key:"description" doc:"What the workflow does, in a sentence or two."`
 	ContextFiles pathList   `key:"context_files" doc:"Files that every agent of this workflow is told to read."`
 	Vars         varsDoc    `key:"vars" doc:"What a run can be given: name: default, or name: {required: true, description: …}. The default gives the type."`
-	Workspace    text       `key:"workspace" enum:"checkout|run" doc:"Where steps without a worktree work. checkout (default): in your checkout. run: in a worktree of the run's own, on the branch sluice/<run>; sluice land takes the work over."`
+	Workspace    scalar     `key:"workspace" enum:"checkout|run" doc:"Where steps without a worktree work. checkout (default): in your checkout. run: in a worktree of the run's own, on the branch sluice/<run>; sluice land takes the work over."`
 	OnDone       *onDoneDoc `key:"on_done" doc:"What becomes of the work of a run with a worktree of its own (workspace: run) when the run has completed."`
 	Limits       *limitsDoc `key:"limits" doc:"The run's circuit breakers. Each is N, or {max: N, on_hit: ABORTED | FAILED | human}."`
 	Needs        textList   `key:"needs" doc:"Steps of other workflows (workflow/step) that the run waits for before its first step."`
@@ -49,8 +49,8 @@ type workflowDoc struct {
 // onDoneDoc lands the work.
 type onDoneDoc struct {
 	place
-	Land          text `key:"land" enum:"keep|squash|merge|ff|pr" doc:"keep (default): sluice land takes the work over. squash, merge, ff: it goes onto the branch that was checked out when the run began. pr: it is pushed, and a pull request is opened with gh."`
-	CloseWorktree text `key:"close_worktree" doc:"true: the run's worktree is removed then. Its branch stays."`
+	Land          scalar `key:"land" enum:"keep|squash|merge|ff|pr" doc:"keep (default): sluice land takes the work over. squash, merge, ff: it goes onto the branch that was checked out when the run began. pr: it is pushed, and a pull request is opened with gh."`
+	CloseWorktree scalar `key:"close_worktree" doc:"true: the run's worktree is removed then. Its branch stays."`
 }
 
 type limitsDoc struct {
@@ -78,7 +78,7 @@ type hooksDoc struct {
 	AfterStep commandDoc `key:"after_step" doc:"After each step attempt: a list of arguments, or a text for sh -c."`
 	AfterTask commandDoc `key:"after_task" doc:"After each try of a task of for_each, when the task file has its result."`
 	AfterRun  commandDoc `key:"after_run" doc:"After the run has ended."`
-	Notify    text       `key:"notify" doc:"true: you are told of each step that passes its gates, and of each that a gate does not pass."`
+	Notify    scalar     `key:"notify" doc:"true: you are told of each step that passes its gates, and of each that a gate does not pass."`
 }
 
 // setupDoc makes what a checkout of a commit lacks.
@@ -92,10 +92,10 @@ type setupDoc struct {
 type stepDoc struct {
 	place
 	ID          ident       `key:"id" need:"yes" doc:"The step's id. Steps and gates share one name space, in which case is ignored."`
-	Name        text        `key:"name" doc:"A label for people. The id, if absent."`
+	Name        scalar      `key:"name" doc:"A label for people. The id, if absent."`
 	Agent       *agentDoc   `key:"agent" doc:"Who does the step."`
 	Run         commandDoc  `key:"run" doc:"A command instead of an agent: a list of arguments, or a text for sh -c. An agent beside it gives worktree, branch and the role whose environment it gets."`
-	Workflow    text        `key:"workflow" doc:"A child run of this workflow."`
+	Workflow    scalar      `key:"workflow" doc:"A child run of this workflow."`
 	Vars        givenDoc    `key:"vars" doc:"Beside workflow: values of the vars that it declares, texts with ${{ }} over the names of this workflow. A var without one has the value of the var of the same name here."`
 	ForEach     *forEachDoc `key:"for_each" doc:"This step for each task of a list."`
 	Env         envDoc      `key:"env" doc:"Environment variables of the step's process. SLUICE_* are the engine's own."`
@@ -108,23 +108,23 @@ type stepDoc struct {
 	IdleTimeout spanDoc     `key:"idle_timeout" doc:"How long the agent may say nothing."`
 	Restarts    countDoc    `key:"restarts" doc:"Launches after an infrastructure failure. 1 if absent."`
 	Signal      *signalDoc  `key:"signal" doc:"How the step says that it is done. Absent: stdout_exit where the daemon launches, else sentinel_file."`
-	Gate        text        `key:"gate" doc:"The gate that judges the step and says what comes next."`
+	Gate        scalar      `key:"gate" doc:"The gate that judges the step and says what comes next."`
 	NextStep    targetsDoc  `key:"next_step" doc:"Instead of a gate: the next step, a list of steps, or an end (DONE, FAILED, ABORTED)."`
-	OnFail      text        `key:"on_fail" doc:"Beside next_step: where the work goes when the step fails, a step or an end; the next step itself lets the join go on without it. FAILED if absent."`
+	OnFail      scalar      `key:"on_fail" doc:"Beside next_step: where the work goes when the step fails, a step or an end; the next step itself lets the join go on without it. FAILED if absent."`
 	Needs       textList    `key:"needs" doc:"Steps that must have passed; other/Y-2 = in the newest run of the workflow other. [] = starts at once."`
 	When        exprDoc     `key:"when" doc:"A condition, asked each time the work comes. False = the step is skipped: on as after a pass."`
 }
 
 type agentDoc struct {
 	place
-	Type     text     `key:"type" doc:"The role. The settings map roles to agents, models and prompt templates."`
-	Launch   text     `key:"launch" enum:"headless|interactive|subagent" doc:"headless (default): the daemon starts it. interactive, subagent: the step is offered and waits for its signal."`
-	Worktree text     `key:"worktree" doc:"The folder the step works in, relative to the repo's root. Absent = the root."`
-	Branch   text     `key:"branch" doc:"The branch a worktree that is not there is made of. Absent = of a branch with the folder's name."`
+	Type     scalar   `key:"type" doc:"The role. The settings map roles to agents, models and prompt templates."`
+	Launch   scalar   `key:"launch" enum:"headless|interactive|subagent" doc:"headless (default): the daemon starts it. interactive, subagent: the step is offered and waits for its signal."`
+	Worktree scalar   `key:"worktree" doc:"The folder the step works in, relative to the repo's root. Absent = the root."`
+	Branch   scalar   `key:"branch" doc:"The branch a worktree that is not there is made of. Absent = of a branch with the folder's name."`
 	Context  pathList `key:"context" doc:"More files this agent reads."`
-	Prompt   text     `key:"prompt" doc:"What to do."`
-	Session  text     `key:"session" doc:"Go on in the run's conversation of this name, where the agent can."`
-	Reads    text     `key:"reads" doc:"true: the step only looks, at a read-only checkout of what was taken last in its folder. It holds no folder, so any number look at once; its result is its answer, its signal and outputs written below .workflow/ (path: expression)."`
+	Prompt   scalar   `key:"prompt" doc:"What to do."`
+	Session  scalar   `key:"session" doc:"Go on in the run's conversation of this name, where the agent can."`
+	Reads    scalar   `key:"reads" doc:"true: the step only looks, at a read-only checkout of what was taken last in its folder. It holds no folder, so any number look at once; its result is its answer, its signal and outputs written below .workflow/ (path: expression)."`
 }
 
 type forEachDoc struct {
@@ -133,22 +133,22 @@ type forEachDoc struct {
 	MaxParallel countDoc `key:"max_parallel" doc:"Tasks at a time."`
 	Attempts    countDoc `key:"attempts" doc:"Tries per task."`
 	MaxTries    countDoc `key:"max_tries" doc:"Tries of all tasks together. Used up, the list ends as it stands and its gate decides; sent back then, it fails."`
-	OnExhausted text     `key:"on_exhausted" doc:"A step for a task that has used its tries."`
+	OnExhausted scalar   `key:"on_exhausted" doc:"A step for a task that has used its tries."`
 	MaxDepth    countDoc `key:"max_depth" doc:"How deep tasks may stand for tasks."`
-	OnMissing   text     `key:"on_missing" doc:"A step for a task file that is missing."`
-	OnInvalid   text     `key:"on_invalid" doc:"A step for a task file that is not valid."`
+	OnMissing   scalar   `key:"on_missing" doc:"A step for a task file that is missing."`
+	OnInvalid   scalar   `key:"on_invalid" doc:"A step for a task file that is not valid."`
 }
 
 type signalDoc struct {
 	place
-	Type  text `key:"type" need:"yes" enum:"sentinel_file|git_commit|pr_creation|stdout_exit" doc:"sentinel_file: a JSON file appears. git_commit: a commit bears the marker. pr_creation: a pull request appears. stdout_exit: the process exits 0."`
-	Value text `key:"value" doc:"sentinel_file: the file, .workflow/signals/<step-id>-done.json if absent. git_commit: the marker, [GATE:<gate-id>] if absent. pr_creation: the branch that the pull request comes from, the step's if absent. stdout_exit: the exit code that says done, which is 0."`
+	Type  scalar `key:"type" need:"yes" enum:"sentinel_file|git_commit|pr_creation|stdout_exit" doc:"sentinel_file: a JSON file appears. git_commit: a commit bears the marker. pr_creation: a pull request appears. stdout_exit: the process exits 0."`
+	Value scalar `key:"value" doc:"sentinel_file: the file, .workflow/signals/<step-id>-done.json if absent. git_commit: the marker, [GATE:<gate-id>] if absent. pr_creation: the branch that the pull request comes from, the step's if absent. stdout_exit: the exit code that says done, which is 0."`
 }
 
 type gateDoc struct {
 	place
 	ID          ident        `key:"id" need:"yes" doc:"The gate's id. Steps and gates share one name space, in which case is ignored."`
-	Name        text         `key:"name" doc:"A label for people. The id, if absent."`
+	Name        scalar       `key:"name" doc:"A label for people. The id, if absent."`
 	When        exprDoc      `key:"when" doc:"A condition. False = the gate passes unjudged."`
 	Reviewer    *reviewerDoc `key:"reviewer" need:"yes" doc:"Who evaluates the gate."`
 	Restarts    countDoc     `key:"restarts" doc:"Reviewer launches after an inconclusive one. 1 if absent."`
@@ -157,36 +157,36 @@ type gateDoc struct {
 	Verdict     verdictDoc   `key:"verdict" doc:"outcome: condition, the first that holds; or one expression that gives the outcome's name. Absent: the reviewer's own word."`
 	VetoWindow  spanDoc      `key:"veto_window" doc:"How long a notify gate pauses for a veto, as 30s."`
 	Timeout     spanDoc      `key:"timeout" doc:"How long a human may take."`
-	OnTimeout   text         `key:"on_timeout" doc:"After the time-out: remind (default), fail, or an end. Never pass."`
+	OnTimeout   scalar       `key:"on_timeout" doc:"After the time-out: remind (default), fail, or an end. Never pass."`
 	OnPass      *onPassDoc   `key:"on_pass" need:"yes" doc:"Where a pass leads."`
 	OnFail      *onFailDoc   `key:"on_fail" doc:"Where a failure leads. Absent: back to the step judged."`
 	Routes      routesDoc    `key:"routes" doc:"outcome: where to: a step, an end, or human. Such a name is no failure: each that leads back has a count of its own."`
 	MaxFailures countDoc     `key:"max_failures" doc:"The failure from which none goes back by itself: on_exhausted applies; so for each name under routes by itself. 3 if absent; 0 reads as 1."`
 	MaxRetries  countDoc     `key:"max_retries" doc:"The same count by another name: max_retries: 2 asks at the second failure too. A gate has one of the two."`
-	OnExhausted text         `key:"on_exhausted" doc:"After max_failures: human (default), pass, a step (once; when it has passed, the counts begin anew) or an end."`
+	OnExhausted scalar       `key:"on_exhausted" doc:"After max_failures: human (default), pass, a step (once; when it has passed, the counts begin anew) or an end."`
 }
 
 type reviewerDoc struct {
 	place
-	Level     text       `key:"level" need:"yes" enum:"auto|notify|human" doc:"auto: the verdict decides. notify: so, and a human is told and may veto. human: a human decides."`
-	AgentType text       `key:"agent_type" doc:"A role: an agent reviews."`
+	Level     scalar     `key:"level" need:"yes" enum:"auto|notify|human" doc:"auto: the verdict decides. notify: so, and a human is told and may veto. human: a human decides."`
+	AgentType scalar     `key:"agent_type" doc:"A role: an agent reviews."`
 	Run       commandDoc `key:"run" doc:"A command reviews: exit 0 = pass, else fail, its output the feedback."`
-	From      text       `key:"from" enum:"step" doc:"step: the step's own report and answer decide."`
-	Prompt    text       `key:"prompt" doc:"What to look for: for the agent of agent_type, or, at level human, for the person who is asked."`
-	Session   text       `key:"session" doc:"Go on in the run's conversation of this name, where the agent can."`
+	From      scalar     `key:"from" enum:"step" doc:"step: the step's own report and answer decide."`
+	Prompt    scalar     `key:"prompt" doc:"What to look for: for the agent of agent_type, or, at level human, for the person who is asked."`
+	Session   scalar     `key:"session" doc:"Go on in the run's conversation of this name, where the agent can."`
 	Rubric    textList   `key:"rubric" doc:"What is scored, 0 to 100 each in scores; score is their mean."`
 	Approvers textList   `key:"approvers" doc:"Whose signature counts."`
-	Trust     text       `key:"trust" enum:"auto|file|sandbox|signed" doc:"The least level of trust an answer needs."`
+	Trust     scalar     `key:"trust" enum:"auto|file|sandbox|signed" doc:"The least level of trust an answer needs."`
 }
 
 type onPassDoc struct {
 	place
 	NextStep targetsDoc `key:"next_step" doc:"A step, a list of steps (fan out), or an end: DONE, FAILED, ABORTED."`
-	NextGate text       `key:"next_gate" doc:"Another gate that judges the same step."`
+	NextGate scalar     `key:"next_gate" doc:"Another gate that judges the same step."`
 }
 
 type onFailDoc struct {
 	place
-	NextStep     text `key:"next_step" doc:"A step or an end. Absent: back to the step judged."`
-	RetryContext text `key:"retry_context_path" doc:"Where the feedback is written; {n} is which failure. .workflow/retry-context/<gate-id>-attempt-{n}.md if absent."`
+	NextStep     scalar `key:"next_step" doc:"A step or an end. Absent: back to the step judged."`
+	RetryContext scalar `key:"retry_context_path" doc:"Where the feedback is written; {n} is which failure. .workflow/retry-context/<gate-id>-attempt-{n}.md if absent."`
 }

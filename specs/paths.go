@@ -39,7 +39,7 @@ func badPath(p string) string {
 }
 
 // path compiles a path that may hold values.
-func (c *compiler) path(t text, s scope, what string, check func(string) string) engine.Text {
+func (c *compiler) path(t scalar, s scope, what string, check func(string) string) engine.Text {
 	if !t.set() {
 		return engine.Text{}
 	}
@@ -67,7 +67,7 @@ func (c *compiler) paths(l pathList, s scope, what string) (out []engine.Text) {
 }
 
 // fixedPath is a path that is fixed when the run starts.
-func (c *compiler) fixedPath(t text, what string) string {
+func (c *compiler) fixedPath(t scalar, what string) string {
 	v, ok := c.bound(t, what)
 	if !ok {
 		return t.value

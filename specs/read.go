@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/internal/text"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -62,7 +64,7 @@ func (r *reader) object(n *yaml.Node, v reflect.Value, what string) {
 		i := slices.Index(known, kv.name)
 		if i < 0 {
 			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
-			meant[nearest(kv.name, known)] = true
+			meant[text.Nearest(kv.name, known)] = true
 			continue
 		}
 		p.Keys[kv.name] = kv.value
@@ -88,7 +90,7 @@ func (r *reader) value(n *yaml.Node, v reflect.Value, f field, what string) {
 	}
 	if s, ok := v.Addr().Interface().(shape); ok {
 		s.read(r, n, where)
-		if t, ok := s.(*text); ok && f.enum != nil && t.node != nil && !slices.Contains(f.enum, t.value) {
+		if t, ok := s.(*scalar); ok && f.enum != nil && t.node != nil && !slices.Contains(f.enum, t.value) {
 			r.at(n, "%s: unknown %s %s%s", what, lastWord(f.key), quote(t.value), r.oneOf(t.value, f.enum))
 		}
 		return

@@ -83,7 +83,7 @@ func filledSchema() object { return object{"type": scalarTypes(), "minLength": 1
 
 func listOf(items object) object { return object{"type": "array", "items": items} }
 
-func (*text) schema() object { return textSchema() }
+func (*scalar) schema() object { return textSchema() }
 
 func (*ident) schema() object {
 	return object{"type": scalarTypes(), "pattern": idPattern, "not": object{"type": "string", "pattern": `\.\.`}}

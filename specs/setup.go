@@ -21,7 +21,7 @@ func (c *compiler) setup(d *setupDoc, what string) *engine.Setup {
 	}
 	for _, list := range []struct {
 		key   string
-		items []text
+		items []scalar
 	}{{"files", d.Files.items}, {"provides", d.Provides.items}} {
 		if d.has(list.key) && len(list.items) == 0 {
 			c.at(d.key(list.key), "%s: %s is empty: name what it needs and what it makes", what, list.key)

@@ -47,25 +47,25 @@ func idLetters(s string) bool {
 	return true
 }
 
-// text is any scalar, as it is written.
-type text struct {
+// scalar is any scalar, as it is written.
+type scalar struct {
 	value string
 	node  *yaml.Node
 }
 
-func (t *text) read(r *reader, n *yaml.Node, what string) {
+func (t *scalar) read(r *reader, n *yaml.Node, what string) {
 	if v, ok := r.scalar(n, what, "a text"); ok {
 		t.value, t.node = v, n
 	}
 }
 
-func (t text) set() bool { return t.node != nil }
+func (t scalar) set() bool { return t.node != nil }
 
 // ident is an id.
-type ident struct{ text }
+type ident struct{ scalar }
 
 func (t *ident) read(r *reader, n *yaml.Node, what string) {
-	t.text.read(r, n, what)
+	t.scalar.read(r, n, what)
 	if t.node == nil {
 		return
 	}
@@ -77,7 +77,7 @@ func (t *ident) read(r *reader, n *yaml.Node, what string) {
 
 // textList is a list of texts. Its node is set where the key is there and is a list, be it empty.
 type textList struct {
-	items []text
+	items []scalar
 	node  *yaml.Node
 }
 
@@ -88,7 +88,7 @@ func (l *textList) read(r *reader, n *yaml.Node, what string) {
 	}
 	l.node = n
 	for _, item := range items {
-		var t text
+		var t scalar
 		if t.read(r, item, what); t.set() {
 			if t.value == "" {
 				r.at(item, "%s: an entry is empty", what)
@@ -103,7 +103,7 @@ func (l *textList) read(r *reader, n *yaml.Node, what string) {
 type pathList struct{ textList }
 
 // exprDoc is a bare expression.
-type exprDoc struct{ text }
+type exprDoc struct{ scalar }
 
 func (e *exprDoc) read(r *reader, n *yaml.Node, what string) {
 	v, ok := r.scalar(n, what, "an expression")
@@ -120,7 +120,7 @@ func (e *exprDoc) read(r *reader, n *yaml.Node, what string) {
 // commandDoc is a text for sh -c, or a list of arguments.
 type commandDoc struct {
 	shell string
-	argv  []text
+	argv  []scalar
 	node  *yaml.Node
 }
 
@@ -130,7 +130,7 @@ func (c *commandDoc) read(r *reader, n *yaml.Node, what string) {
 	if resolve(n).Kind == yaml.SequenceNode {
 		var l textList
 		for _, item := range resolve(n).Content {
-			var t text
+			var t scalar
 			if t.read(r, item, what); t.set() {
 				l.items = append(l.items, t)
 			}
@@ -162,7 +162,7 @@ func (c *commandDoc) read(r *reader, n *yaml.Node, what string) {
 
 // targetsDoc is a step, an end, or a list of steps.
 type targetsDoc struct {
-	items []text
+	items []scalar
 	list  bool
 	node  *yaml.Node
 }
@@ -177,10 +177,10 @@ func (t *targetsDoc) read(r *reader, n *yaml.Node, what string) {
 		t.items, t.list, t.node = l.items, true, n
 		return
 	}
-	var one text
+	var one scalar
 	if v, ok := r.scalar(n, what, "a step, a list of steps, or an end"); ok {
-		one = text{v, n}
-		t.items, t.node = []text{one}, n
+		one = scalar{v, n}
+		t.items, t.node = []scalar{one}, n
 	}
 }
 
@@ -343,15 +343,15 @@ func kindAndValue(n *yaml.Node) string {
 type (
 	spanLimit struct {
 		max   spanDoc
-		onHit text
+		onHit scalar
 	}
 	countLimit struct {
 		max   countDoc
-		onHit text
+		onHit scalar
 	}
 	numberLimit struct {
 		max   number
-		onHit text
+		onHit scalar
 	}
 )
 
@@ -359,11 +359,11 @@ func (l *spanLimit) read(r *reader, n *yaml.Node, what string)   { l.onHit = r.l
 func (l *countLimit) read(r *reader, n *yaml.Node, what string)  { l.onHit = r.limit(&l.max, n, what) }
 func (l *numberLimit) read(r *reader, n *yaml.Node, what string) { l.onHit = r.limit(&l.max, n, what) }
 
-func (r *reader) limit(bound shape, n *yaml.Node, what string) (onHit text) {
+func (r *reader) limit(bound shape, n *yaml.Node, what string) (onHit scalar) {
 	m := resolve(n)
 	if m.Kind != yaml.MappingNode {
 		bound.read(r, n, what)
-		return text{}
+		return scalar{}
 	}
 	known, found := []string{"max", "on_hit"}, false
 	for _, kv := range r.pairs(m, what) {

@@ -15,7 +15,7 @@ import (
 type named struct {
 	name string
 	key  *yaml.Node
-	text text
+	text scalar
 }
 
 // entries reads a mapping of texts.
@@ -26,7 +26,7 @@ func (r *reader) entries(n *yaml.Node, what, of string) (out []named, ok bool) {
 		return nil, false
 	}
 	for _, kv := range r.pairs(m, what) {
-		var t text
+		var t scalar
 		if t.read(r, kv.value, what+": "+quote(kv.name)); t.set() {
 			out = append(out, named{kv.name, kv.key, t})
 		}
@@ -58,14 +58,14 @@ func (d *tasksDoc) read(r *reader, n *yaml.Node, what string) {
 	m := resolve(n)
 	if m.Kind != yaml.MappingNode {
 		if v, ok := r.scalar(n, what, "a path, or {path: expression}"); ok {
-			d.path = text{v, n}
+			d.path = scalar{v, n}
 		}
 		return
 	}
 	if entries, _ := r.entries(n, what, "path: expression"); len(m.Content) != 2 {
 		r.at(n, "%s: want one entry, {path: expression}: a step has one list", what)
 	} else if len(entries) == 1 {
-		d.path, d.value = text{entries[0].name, entries[0].key}, entries[0].text
+		d.path, d.value = scalar{entries[0].name, entries[0].key}, entries[0].text
 	}
 }
 
@@ -143,8 +143,8 @@ func (d *verdictDoc) read(r *reader, n *yaml.Node, what string) {
 
 // outputDoc is one of `outputs:`.
 type outputDoc struct {
-	path  text
-	value text // what is written there, as an expression; unset = the step makes it
+	path  scalar
+	value scalar // what is written there, as an expression; unset = the step makes it
 }
 
 type outputsDoc struct{ items []outputDoc }
@@ -153,7 +153,7 @@ func (d *outputsDoc) read(r *reader, n *yaml.Node, what string) {
 	items, _ := r.items(n, what)
 	for _, item := range items {
 		if resolve(item).Kind != yaml.MappingNode {
-			var t text
+			var t scalar
 			if t.read(r, item, what); t.set() {
 				d.items = append(d.items, outputDoc{path: t})
 			}
@@ -164,16 +164,16 @@ func (d *outputsDoc) read(r *reader, n *yaml.Node, what string) {
 			r.at(item, "%s: an entry is empty", what)
 		}
 		for _, e := range entries {
-			d.items = append(d.items, outputDoc{text{e.name, e.key}, e.text})
+			d.items = append(d.items, outputDoc{scalar{e.name, e.key}, e.text})
 		}
 	}
 }
 
 // criterionDoc is one of `success_criterion:`.
 type criterionDoc struct {
-	sentence text
+	sentence scalar
 	command  commandDoc
-	file     text
+	file     scalar
 	nonEmpty bool
 	folder   bool
 }
@@ -203,7 +203,7 @@ func (d *criteriaDoc) one(r *reader, n *yaml.Node, what string) {
 				r.at(n, "%s is empty", what)
 				return
 			}
-			c.sentence = text{v, n}
+			c.sentence = scalar{v, n}
 			d.items = append(d.items, c)
 		}
 		return
@@ -305,7 +305,7 @@ func (v *varDoc) long(r *reader, n *yaml.Node, what string) (ok bool) {
 		case "one_of":
 			v.oneOf, good = r.choices(kv.value, what+": one_of")
 		case "description":
-			var t text
+			var t scalar
 			t.read(r, kv.value, what+": description")
 			v.description = t.value
 		default:

@@ -13,6 +13,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/stub"
+	"sluice/internal/text"
 )
 
 // StubsDir is where the scripts of stand-ins lie that go with a repo's workflows, `<workflow-id>.yaml` each, below its root.
@@ -158,7 +159,7 @@ func (r *stubReader) played(kv pair, kind string, known, ofTasks []string) (id s
 		r.at(kv.key, "%ss: workflow %s does not do %s %s for each task: %s is of none%s", kind, r.spec.ID, kind, quote(id), quote(kv.name), r.near(id, known))
 	default:
 		hint := ""
-		if best := nearest(id, ofTasks); ofTask && best != "" {
+		if best := text.Nearest(id, ofTasks); ofTask && best != "" {
 			hint = fmt.Sprintf(": did you mean %q?", task+"/"+best)
 		} else if hint = r.near(kv.name, known); hint == "" && len(known) > 0 {
 			hint = ": it has " + strings.Join(known, ", ")

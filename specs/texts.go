@@ -64,7 +64,7 @@ func closing(s string) int {
 }
 
 // parts compiles a text's expressions.
-func (c *compiler) parts(t text, s scope, what string) ([]part, bool) {
+func (c *compiler) parts(t scalar, s scope, what string) ([]part, bool) {
 	parts, why := split(t.value)
 	if why != "" {
 		c.at(t.node, "%s: %s", what, why)
@@ -147,7 +147,7 @@ func render(parts []part, env *engine.Env) (string, error) {
 }
 
 // text compiles a text; check, where it is not nil, says what is wrong with a value it gave.
-func (c *compiler) text(t text, s scope, what string, check func(string) string) engine.Text {
+func (c *compiler) text(t scalar, s scope, what string, check func(string) string) engine.Text {
 	out := engine.Text{Source: t.value}
 	if !t.set() || !strings.Contains(t.value, "${{") {
 		return out
@@ -175,7 +175,7 @@ func (c *compiler) text(t text, s scope, what string, check func(string) string)
 }
 
 // yes reads true or false, fixed when the run starts.
-func (c *compiler) yes(t text, what string) bool {
+func (c *compiler) yes(t scalar, what string) bool {
 	v, ok := c.bound(t, what)
 	if ok && t.set() && v != "true" && v != "false" {
 		c.at(t.node, "%s: want true or false, found %s", what, quote(v))
@@ -185,7 +185,7 @@ func (c *compiler) yes(t text, what string) bool {
 
 // bound gives the value a text has from the run's start on: its expressions read vars only. It is not ok where that cannot
 // be said yet, because a required var has no value.
-func (c *compiler) bound(t text, what string) (string, bool) {
+func (c *compiler) bound(t scalar, what string) (string, bool) {
 	if !strings.Contains(t.value, "${{") {
 		return t.value, true
 	}
@@ -227,7 +227,7 @@ func (c *compiler) variable(name string) *varDoc {
 }
 
 // condition compiles a bare expression that gives true or false. The zero Cond is what is not there.
-func (c *compiler) condition(t text, s scope, what string) engine.Cond {
+func (c *compiler) condition(t scalar, s scope, what string) engine.Cond {
 	if !t.set() {
 		return engine.Cond{}
 	}
@@ -245,7 +245,7 @@ func (c *compiler) condition(t text, s scope, what string) engine.Cond {
 }
 
 // expression compiles a bare expression; nil where it does not compile.
-func (c *compiler) expression(t text, s scope, m mode, what string) *program {
+func (c *compiler) expression(t scalar, s scope, m mode, what string) *program {
 	code, faults := c.world.compile(t.value, s, m, c.near)
 	for _, f := range faults {
 		c.within(t.node, t.value, byteOffset(t.value, f.offset), "%s: %s", what, f.message)
@@ -254,7 +254,7 @@ func (c *compiler) expression(t text, s scope, m mode, what string) *program {
 }
 
 // value compiles a bare expression that gives any value.
-func (c *compiler) value(t text, s scope, what string) engine.Value {
+func (c *compiler) value(t scalar, s scope, what string) engine.Value {
 	if !t.set() {
 		return engine.Value{}
 	}
@@ -365,7 +365,7 @@ func (c *compiler) noValueInCode(d commandDoc, what string) {
 }
 
 // programName holds that which program runs is said by the spec and the run's vars, never by an agent.
-func (c *compiler) programName(t text, s scope, what string) {
+func (c *compiler) programName(t scalar, s scope, what string) {
 	parts, why := split(t.value)
 	if why != "" {
 		return

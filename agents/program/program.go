@@ -16,6 +16,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"sluice/internal/text"
 )
 
 // Formats of a stream.
@@ -305,12 +307,7 @@ func or(s, other string) string {
 }
 
 // clip keeps the beginning of a text.
-func clip(s string, most int) string {
-	if len(s) > most {
-		s = s[:most] + "…"
-	}
-	return strings.TrimSpace(strings.ToValidUTF8(s, "\uFFFD"))
-}
+func clip(s string, most int) string { return strings.TrimSpace(text.Clip(s, most)) }
 
 // end keeps the end of a text.
 func end(s string, most int) string {

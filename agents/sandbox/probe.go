@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sluice/internal/text"
 )
 
 // probeTime bounds a probe; one takes some 20 ms.
@@ -202,16 +204,9 @@ func (b *Box) probe(ctx context.Context) error {
 		return errors.New("its trial did not end")
 	case err != nil || len(said) == 0:
 		return fmt.Errorf("%s does not work here: %s: user namespaces may be off for this user (sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)",
-			b.program, cut(strings.TrimSpace(bad.String()+" "+fmt.Sprint(err)), 300))
+			b.program, text.Clean(strings.TrimSpace(bad.String()+" "+fmt.Sprint(err)), 300))
 	case strings.TrimSpace(out.String()) != "held":
-		return fmt.Errorf("%s does not hold here: %s", b.program, cut(strings.ReplaceAll(strings.TrimSuffix(strings.TrimSpace(out.String()), "held"), "\n", "; "), 300))
+		return fmt.Errorf("%s does not hold here: %s", b.program, text.Clean(strings.ReplaceAll(strings.TrimSuffix(strings.TrimSpace(out.String()), "held"), "\n", "; "), 300))
 	}
 	return nil
-}
-
-func cut(s string, most int) string {
-	if len(s) > most {
-		s = s[:most]
-	}
-	return strings.ToValidUTF8(strings.ReplaceAll(s, "\n", " "), "")
 }

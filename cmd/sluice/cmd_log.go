@@ -17,7 +17,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
-	"sluice/notify"
+	"sluice/internal/text"
 	"sluice/signals"
 )
 
@@ -327,7 +327,7 @@ const (
 )
 
 // plainLine is a line for a person.
-func (a *app) plainLine(line string) []string { return []string{notify.Clean(line, engine.MaxOutput)} }
+func (a *app) plainLine(line string) []string { return []string{text.Clean(line, engine.MaxOutput)} }
 
 // eventsOf gives what turns a line of a program's stream into lines for a person.
 func (a *app) eventsOf(format string) func(string) []string {
@@ -363,7 +363,7 @@ func (a *app) eventLines(e program.Event) (out []string) {
 	}
 	first := a.paint(style, strings.TrimSpace(sign+" "+clean(e.Name)))
 	for i, line := range strings.Split(strings.TrimSpace(e.Text), "\n") {
-		line = notify.Clean(line, engine.MaxOutput)
+		line = text.Clean(line, engine.MaxOutput)
 		switch {
 		case i == 0:
 			line = strings.TrimSpace(first + " " + line)

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
-	"sluice/gates"
 	"sluice/internal/mcp"
+	"sluice/internal/text"
 )
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -59,7 +59,7 @@ func (a *app) mcp(ctx context.Context) error {
 		},
 		Work: func(ctx context.Context, o daemon.Offer) (mcp.Work, error) {
 			work, err := workOf(ctx, p, o)
-			work.Prompt = gates.Clean(work.Prompt)
+			work.Prompt = text.Reveal(work.Prompt)
 			return work, err
 		},
 	})

@@ -17,6 +17,7 @@ import (
 	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/mcp"
+	"sluice/internal/text"
 )
 
 func (a *app) nextCommand() *cobra.Command {
@@ -90,7 +91,7 @@ func (a *app) next(ctx context.Context, p *place, v viewer, offers []daemon.Offe
 func list(names []string) []string { return append([]string{}, names...) }
 
 func (a *app) printOffer(o daemon.Offer, work mcp.Work, claimed bool) {
-	a.print("%s", strings.TrimRight(gates.Clean(work.Prompt), "\n"))
+	a.print("%s", strings.TrimRight(text.Reveal(work.Prompt), "\n"))
 	a.title("\n%s of %s, attempt %d", title(o.Step, o.Name), o.Run, o.Attempt)
 	a.field("work in", o.Worktree)
 	a.field("prompt", o.Prompt)

@@ -21,9 +21,9 @@ import (
 	"sluice/internal/form"
 	"sluice/internal/press"
 	"sluice/internal/schema"
+	"sluice/internal/text"
 	"sluice/internal/tree"
 	"sluice/internal/words"
-	"sluice/notify"
 )
 
 // Bounds of what show prints.
@@ -417,7 +417,7 @@ func (a *app) printAttempt(sh *shown, at *engine.Attempt) {
 		a.field("criterion", held)
 	}
 	for _, c := range sh.Checked {
-		lines := strings.Split(strings.TrimSpace(notify.CleanLines(c.Output, showOutput)), "\n")
+		lines := strings.Split(strings.TrimSpace(text.CleanLines(c.Output, showOutput)), "\n")
 		if more := len(lines) - showLines; more > 0 {
 			lines = append([]string{fmt.Sprintf("… %d lines before", more)}, lines[more:]...)
 		}
@@ -539,7 +539,7 @@ func (a *app) field(label, s string) {
 
 // text prints a label and a text of several lines, cleaned.
 func (a *app) text(label, s string) {
-	s = strings.TrimSpace(notify.CleanLines(s, showText))
+	s = strings.TrimSpace(text.CleanLines(s, showText))
 	if s == "" {
 		return
 	}
@@ -590,7 +590,7 @@ func (a *app) printPatch(patch []byte) {
 		case strings.HasPrefix(l, "@@"), strings.HasPrefix(l, "diff "):
 			style = bold
 		}
-		a.print("%s", a.paint(style, gates.Clean(strings.TrimRight(l, "\n"))))
+		a.print("%s", a.paint(style, text.Reveal(strings.TrimRight(l, "\n"))))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/tasks"
-	"sluice/signals"
+	"sluice/internal/text"
 )
 
 // Where a command takes specs, or lists runs, it takes a task file too: what ends in .json is one.
@@ -65,7 +65,7 @@ func (a *app) validTasks(files []string) (out []faultLine, err error) {
 		}
 		if !a.json {
 			a.print("%s %s: %s", a.paint(green, "ok"), shortPath(a.below(f)), countsOf(file.Tasks))
-			slips := file.Slips(signals.Nearest)
+			slips := file.Slips(text.Nearest)
 			for _, s := range slips[:min(len(slips), slipsShown)] {
 				a.note("%s:%d: %s", shortPath(a.below(f)), s.Line, clean(s.Why))
 			}

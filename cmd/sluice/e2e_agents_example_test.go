@@ -12,7 +12,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/modelstub"
+	"sluice/tools/modelstub"
 )
 
 // TestRealAgentsExample has the real claude and codex go through the annotated example of document 004, unchanged, each in

@@ -14,7 +14,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/conform"
-	"sluice/internal/modelstub"
+	"sluice/tools/modelstub"
 )
 
 // TestRealAgentTakenOver: a real agent is taken over in the middle of a tool it runs; the command that is printed opens its own

@@ -14,7 +14,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
-	"sluice/internal/modelstub"
+	"sluice/tools/modelstub"
 )
 
 // cast has a template laid out for the real agents of newAgents, held by the sandbox: each role tells its part of the stub's

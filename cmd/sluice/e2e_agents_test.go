@@ -13,7 +13,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/modelstub"
+	"sluice/tools/modelstub"
 )
 
 // agentsBin is the folder of the real claude and codex, which .ci/needs installs from npm in their pinned releases.

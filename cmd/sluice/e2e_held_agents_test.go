@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/modelstub"
+	"sluice/tools/modelstub"
 )
 
 // TestRealAgentsHeld has the real claude and codex work within the sandbox, each in either part: they write, commit, review,

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"sluice/engine"
-	"sluice/internal/modelstub"
+	"sluice/tools/modelstub"
 )
 
 // TestRealLimit: a usage limit holds the attempt up and counts as nothing: until the time that it names, or for a while

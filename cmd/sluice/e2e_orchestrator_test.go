@@ -17,7 +17,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/conform"
-	"sluice/internal/modelstub"
+	"sluice/tools/modelstub"
 )
 
 // conductor is what the stub's model does with examples/exp-7-orchestrator/orchestrate.md: it does what that says, by what

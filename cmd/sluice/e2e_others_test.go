@@ -12,7 +12,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/modelstub"
+	"sluice/tools/modelstub"
 )
 
 // othersSettings are those of docs/agents.md for programs whose streams are not read.

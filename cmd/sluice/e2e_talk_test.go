@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/modelstub"
+	"sluice/tools/modelstub"
 )
 
 const talkSpec = `

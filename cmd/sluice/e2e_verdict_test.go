@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sluice/engine"
-	"sluice/internal/modelstub"
+	"sluice/tools/modelstub"
 )
 
 const verdictSpec = `

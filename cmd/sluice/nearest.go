@@ -3,13 +3,13 @@ package main
 import (
 	"strings"
 
-	"sluice/signals"
+	"sluice/internal/text"
 )
 
 // nearest is the known name that was likely meant: the one with few letters wrong, else the only one of which one
 // is the beginning of the other.
 func nearest(name string, known []string) string {
-	if near := signals.Nearest(name, known); near != "" || name == "" {
+	if near := text.Nearest(name, known); near != "" || name == "" {
 		return near
 	}
 	found := ""

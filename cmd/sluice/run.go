@@ -13,6 +13,7 @@ import (
 	cage "sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/internal/git"
+	"sluice/internal/text"
 	"sluice/journal"
 	"sluice/notify"
 )
@@ -103,7 +104,7 @@ func (a *app) report(err error) int {
 	return f.code
 }
 
-func oneLine(s string) string { return notify.Clean(s, maxMessage) }
+func oneLine(s string) string { return text.Clean(s, maxMessage) }
 
 // maxMessage is how many characters of a message are shown.
 const maxMessage = 1000

@@ -8,7 +8,7 @@ import (
 	"sluice/daemon"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
-	"sluice/notify"
+	"sluice/internal/text"
 )
 
 // unread is a reply that could not be read.
@@ -36,11 +36,11 @@ func lastReply(dir string) *unread {
 		if try > 0 {
 			at = filepath.Join(dir, fmt.Sprintf("again-%d", try))
 		}
-		text, _, err := atomicfile.OpenRegular(at, daemon.ReplyFile, gates.MaxReply)
+		reply, _, err := atomicfile.OpenRegular(at, daemon.ReplyFile, gates.MaxReply)
 		if err != nil {
 			continue
 		}
-		s := strings.TrimSpace(notify.CleanLines(string(text[max(0, len(text)-showOutput):]), showOutput))
+		s := strings.TrimSpace(text.CleanLines(string(reply[max(0, len(reply)-showOutput):]), showOutput))
 		lines := strings.Split(s, "\n")
 		return &unread{End: strings.Join(lines[max(0, len(lines)-showLines):], "\n"), File: filepath.Join(at, daemon.ReplyFile)}
 	}

@@ -5,8 +5,8 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/text"
 	"sluice/internal/words"
-	"sluice/notify"
 )
 
 // showValue is how much of a value that an agent or a person gave stands in a text that is shown.
@@ -24,7 +24,7 @@ func textOf(t engine.Text, env *engine.Env) string {
 // knownOf gathers what the texts of a step or a gate may speak of.
 func knownOf(r daemon.RunStatus, st daemon.StepStatus) *engine.Env {
 	env := &engine.Env{Run: r.ID, Workflow: r.Workflow, Vars: r.Vars, Step: st.ID, Attempt: st.Attempt, Task: r.Child.TaskEnv(), Steps: map[string]engine.StepEnv{}, Gates: map[string]engine.GateEnv{},
-		Foreign: func(_, value string) string { return notify.CleanLines(value, showValue) }}
+		Foreign: func(_, value string) string { return text.CleanLines(value, showValue) }}
 	for _, s := range r.Steps {
 		known := engine.StepEnv{Status: s.State, Attempt: s.Attempt}
 		for _, at := range s.Attempts {

@@ -22,6 +22,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/executor"
 	"sluice/internal/git"
+	"sluice/internal/text"
 	"sluice/notify"
 	"sluice/watcher"
 )
@@ -133,7 +134,7 @@ func (w *parts) spread(ctx context.Context) {
 
 func (w *parts) logf(who string) func(string, ...any) {
 	return func(format string, args ...any) {
-		w.log.Warn().Str("from", who).Msg(notify.Clean(fmt.Sprintf(format, args...), maxMessage))
+		w.log.Warn().Str("from", who).Msg(text.Clean(fmt.Sprintf(format, args...), maxMessage))
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"sluice/internal/text"
+
 	"golang.org/x/crypto/ssh"
 )
 
@@ -109,7 +111,7 @@ func parseSigner(line string) (Signer, error) {
 	for _, o := range options {
 		value, ok := strings.CutPrefix(o, "namespaces=")
 		if !ok {
-			return Signer{}, fmt.Errorf("option %q is not known here: only namespaces is", clip(o))
+			return Signer{}, fmt.Errorf("option %q is not known here: only namespaces is", text.Clip(o, 60))
 		}
 		s.spaces = strings.Split(strings.Trim(value, `"`), ",")
 	}
@@ -119,7 +121,7 @@ func parseSigner(line string) (Signer, error) {
 // CheckName says what is wrong with a principal.
 func CheckName(name string) error {
 	if name == "" || len(name) > 200 || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune(`*?!,"'\#`, c) }) {
-		return fmt.Errorf("%q is no name for an approver: want one such as ann@example.org, without spaces and patterns", clip(name))
+		return fmt.Errorf("%q is no name for an approver: want one such as ann@example.org, without spaces and patterns", text.Clip(name, 60))
 	}
 	return nil
 }

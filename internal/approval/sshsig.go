@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/internal/text"
+
 	"golang.org/x/crypto/ssh"
 )
 
@@ -100,16 +102,16 @@ func parseSignature(armored []byte) (*signature, error) {
 	return &s, nil
 }
 
-// check says whether the signature is one over text in the namespace, by a key of a kind that counts.
-func (s *signature) check(text []byte, namespace string) error {
+// check says whether the signature is one over what was signed in the namespace, by a key of a kind that counts.
+func (s *signature) check(signed []byte, namespace string) error {
 	if s.blob.Namespace != namespace {
-		return fmt.Errorf("it was signed for %q, and %s is wanted: sign it with -n %s", clip(s.blob.Namespace), namespace, namespace)
+		return fmt.Errorf("it was signed for %q, and %s is wanted: sign it with -n %s", text.Clip(s.blob.Namespace, 60), namespace, namespace)
 	}
 	if err := kindOf(s.key); err != nil {
 		return err
 	}
 	if s.key.Type() == ssh.KeyAlgoRSA && s.sig.Format != ssh.KeyAlgoRSASHA512 && s.sig.Format != ssh.KeyAlgoRSASHA256 {
-		return fmt.Errorf("an RSA signature of kind %q is too weak: use a newer ssh-keygen, or an ed25519 key", clip(s.sig.Format))
+		return fmt.Errorf("an RSA signature of kind %q is too weak: use a newer ssh-keygen, or an ed25519 key", text.Clip(s.sig.Format, 60))
 	}
 	if strings.HasPrefix(s.key.Type(), "sk-") && (len(s.sig.Rest) == 0 || s.sig.Rest[0]&touched == 0) { // the flags are signed too
 		return errors.New("the key was not touched when it signed: a key made with no-touch-required does not count")
@@ -117,16 +119,16 @@ func (s *signature) check(text []byte, namespace string) error {
 	var sum []byte
 	switch s.blob.Hash {
 	case "sha512":
-		h := sha512.Sum512(text)
+		h := sha512.Sum512(signed)
 		sum = h[:]
 	case "sha256":
-		h := sha256.Sum256(text)
+		h := sha256.Sum256(signed)
 		sum = h[:]
 	default:
-		return fmt.Errorf("its hash %q is not known: use sha512", clip(s.blob.Hash))
+		return fmt.Errorf("its hash %q is not known: use sha512", text.Clip(s.blob.Hash, 60))
 	}
-	signed := append([]byte(sigMagic), ssh.Marshal(struct{ Namespace, Reserved, Hash, Sum string }{s.blob.Namespace, s.blob.Reserved, s.blob.Hash, string(sum)})...)
-	if err := s.key.Verify(signed, &s.sig); err != nil {
+	message := append([]byte(sigMagic), ssh.Marshal(struct{ Namespace, Reserved, Hash, Sum string }{s.blob.Namespace, s.blob.Reserved, s.blob.Hash, string(sum)})...)
+	if err := s.key.Verify(message, &s.sig); err != nil {
 		return errors.New("the signature does not fit the text: it was changed after it was signed: sign it anew")
 	}
 	return nil
@@ -138,5 +140,5 @@ func kindOf(key ssh.PublicKey) error {
 	case ssh.KeyAlgoED25519, ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSA:
 		return nil
 	}
-	return fmt.Errorf("a key of kind %s does not count: use ed25519, ed25519-sk, ecdsa or rsa", clip(key.Type()))
+	return fmt.Errorf("a key of kind %s does not count: use ed25519, ed25519-sk, ecdsa or rsa", text.Clip(key.Type(), 60))
 }

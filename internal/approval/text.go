@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"sluice/internal/strictjson"
+	"sluice/internal/text"
 )
 
 // Namespaces of the signatures: one made for the one is worth nothing for the other.
@@ -145,16 +146,16 @@ func ParseCheckpoint(text []byte) (Checkpoint, error) {
 }
 
 // fields reads the head, the named lines in their order, and the words after an empty line.
-func fields(text []byte, head string, names ...string) (map[string]string, string, error) {
-	if len(text) > MaxBytes {
+func fields(raw []byte, head string, names ...string) (map[string]string, string, error) {
+	if len(raw) > MaxBytes {
 		return nil, "", fmt.Errorf("more than %d bytes", MaxBytes)
 	}
-	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
+	if !utf8.Valid(raw) || bytes.IndexByte(raw, 0) >= 0 {
 		return nil, "", fmt.Errorf("it is no text in UTF-8")
 	}
-	first, rest, _ := strings.Cut(string(text), "\n")
+	first, rest, _ := strings.Cut(string(raw), "\n")
 	if first != head {
-		return nil, "", fmt.Errorf("it begins with %q: want %q", clip(first), head)
+		return nil, "", fmt.Errorf("it begins with %q: want %q", text.Clip(first, 60), head)
 	}
 	out := map[string]string{}
 	for _, name := range names {
@@ -169,13 +170,6 @@ func fields(text []byte, head string, names ...string) (map[string]string, strin
 	return out, rest, nil
 }
 
-func clip(s string) string {
-	if len(s) > 60 {
-		s = strings.ToValidUTF8(s[:60], "")
-	}
-	return s
-}
-
 func orNone(s string) string {
 	if s == "" {
 		return none
@@ -188,7 +182,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func parseStamp(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil || !strings.HasSuffix(s, "Z") {
-		return time.Time{}, fmt.Errorf("%q is no time such as 2026-11-21T17:30:00Z", clip(s))
+		return time.Time{}, fmt.Errorf("%q is no time such as 2026-11-21T17:30:00Z", text.Clip(s, 60))
 	}
 	return t.UTC(), nil
 }

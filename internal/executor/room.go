@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/text"
 )
 
 // roomMark is behind the pid file of a launch that was ended as the private folders of its run had grown too large: it says
@@ -74,7 +75,7 @@ func (r *room) over() string {
 	has, err := usedIn(r.dirs)
 	r.free, r.next = free, time.Now().Add(max(roomWalk, roomShare*time.Since(began)))
 	if err != nil {
-		return fmt.Sprintf("it was ended: what the private homes and git folders of its run have on the disk cannot be counted: %s", cutTo(err.Error(), maxRoomMark/2))
+		return fmt.Sprintf("it was ended: what the private homes and git folders of its run have on the disk cannot be counted: %s", text.Clip(err.Error(), maxRoomMark/2))
 	}
 	if has <= r.bound {
 		return ""
@@ -114,14 +115,6 @@ func usedIn(dirs []string) (bytes int64, err error) {
 		}
 	}
 	return bytes, nil
-}
-
-// cutTo shortens what an agent may have named.
-func cutTo(s string, most int) string {
-	if len(s) > most {
-		s = s[:most] + "…"
-	}
-	return strings.ToValidUTF8(s, "")
 }
 
 // roomOfMark is what the mark of a launch says; "" where there is none.

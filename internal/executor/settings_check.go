@@ -14,6 +14,7 @@ import (
 	"sluice/agents/sandbox"
 	"sluice/engine"
 	"sluice/internal/shells"
+	"sluice/internal/text"
 	"sluice/notify"
 	"sluice/signals"
 )
@@ -78,7 +79,7 @@ func (c *checker) fault(format string, args ...any) {
 
 // near is the end of a message that names what was likely meant.
 func near(name string, known []string) string {
-	if n := signals.Nearest(name, known); n != "" {
+	if n := text.Nearest(name, known); n != "" {
 		return fmt.Sprintf(" (did you mean %s?)", n)
 	}
 	return ""

@@ -16,6 +16,7 @@ import (
 	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/tasks"
+	"sluice/internal/text"
 )
 
 // taskName is the file of a child run's folder that holds its task.
@@ -68,13 +69,10 @@ func readAnswer(job daemon.Job, st *engine.Step, data []byte) (json.RawMessage, 
 		Task *string `json:"task_id"`
 	}
 	if json.Unmarshal(out, &said) == nil && said.Task != nil && *said.Task != c.Task {
-		return nil, fmt.Errorf("its task_id is %s, and the task that was given is %s: do that one, and name it", strconv.Quote(clippedID(*said.Task)), c.Task)
+		return nil, fmt.Errorf("its task_id is %s, and the task that was given is %s: do that one, and name it", strconv.Quote(text.Clip(*said.Task, maxShownID)), c.Task)
 	}
 	return out, nil
 }
-
-// clippedID shortens an id that is none.
-func clippedID(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxShownID)], "") }
 
 const maxShownID = 64
 

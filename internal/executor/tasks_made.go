@@ -11,6 +11,7 @@ import (
 	"sluice/daemon"
 	"sluice/internal/atomicfile"
 	"sluice/internal/tasks"
+	"sluice/internal/text"
 )
 
 // beforeEnding ends the name of a list's file that was written anew, as it was, in the folder of the list's attempt.
@@ -68,7 +69,7 @@ func (e *Executor) makeTasks(ctx context.Context, job daemon.Job) (why string) {
 func taskText(job daemon.Job) (data []byte, why string) {
 	from := fmt.Sprintf("step %s: for_each: tasks: %s", job.Step, job.Tasks.From)
 	if first := job.Tasks.Make[0]; first != '[' && first != '{' {
-		return nil, fmt.Sprintf("%s: want a list of tasks or a task file, found %s", from, cutTo(string(job.Tasks.Make), maxShownValue))
+		return nil, fmt.Sprintf("%s: want a list of tasks or a task file, found %s", from, text.Clip(string(job.Tasks.Make), maxShownValue))
 	}
 	if data = tasks.Format(job.Tasks.Make); data == nil {
 		return nil, fmt.Sprintf("%s: it would have more than %d MiB: split the list", from, tasks.MaxBytes>>20)
@@ -78,9 +79,9 @@ func taskText(job daemon.Job) (data []byte, why string) {
 		return data, ""
 	}
 	why = fmt.Sprintf("%s: it is no list of tasks and no task file: %s", from, fault.Why)
-	there := cutTo(string(job.Tasks.Make), maxShownValue)
+	there := text.Clip(string(job.Tasks.Make), maxShownValue)
 	if lines := strings.Split(string(data), "\n"); fault.Line > 1 && fault.Line <= len(lines) {
-		there = cutTo(strings.TrimSpace(lines[fault.Line-1]), maxShownValue)
+		there = text.Clip(strings.TrimSpace(lines[fault.Line-1]), maxShownValue)
 	}
 	if !strings.HasSuffix(why, there) {
 		why += ": there is " + there

@@ -12,6 +12,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/text"
 	"sluice/internal/words"
 	"sluice/notify"
 )
@@ -156,7 +157,7 @@ func childWords(run string, c *engine.ChildOf) string {
 	if c.Task == "" || json.Unmarshal(c.Body, &task) != nil || task.Title == "" {
 		return "It is the run " + run + "."
 	}
-	return fmt.Sprintf("It is the run %s, for the task: %s", run, notify.Clean(task.Title, summaryMost))
+	return fmt.Sprintf("It is the run %s, for the task: %s", run, text.Clean(task.Title, summaryMost))
 }
 
 // others gives the words of a notice that asks for nothing.
@@ -229,7 +230,7 @@ func (e *Executor) reviewed(job daemon.Job) []string {
 		out = append(out, strings.Join(parts, ", ")+".")
 	}
 	if job.Attempt != nil && job.Attempt.Summary != "" {
-		out = append(out, "It says: "+notify.Clean(job.Attempt.Summary, summaryMost))
+		out = append(out, "It says: "+text.Clean(job.Attempt.Summary, summaryMost))
 	}
 	return out
 }

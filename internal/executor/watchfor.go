@@ -19,6 +19,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/stub"
+	"sluice/internal/text"
 	"sluice/internal/tree"
 	"sluice/signals"
 )
@@ -216,7 +217,7 @@ func (w *lookout) tell(ctx context.Context, commits []git.Commit, cut bool) erro
 			continue
 		}
 		subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
-		w.emit(engine.CommitSeen{Run: w.job.Run, Step: w.st.ID, N: w.job.N, K: w.job.K, SHA: c.SHA, Author: author(c), Subject: cutText(subject, maxSubject),
+		w.emit(engine.CommitSeen{Run: w.job.Run, Step: w.st.ID, N: w.job.N, K: w.job.K, SHA: c.SHA, Author: author(c), Subject: text.Cut(subject, maxSubject, ""),
 			Makers: makers(c)})
 	}
 	return nil
@@ -224,26 +225,18 @@ func (w *lookout) tell(ctx context.Context, commits []git.Commit, cut bool) erro
 
 // author is what a cherry-picked double and an amended twin have in common with their original.
 func author(c git.Commit) string {
-	return fmt.Sprintf("%s|%s|%d", cutText(c.AuthorName, 200), cutText(c.AuthorEmail, 200), c.AuthorDate.Unix())
+	return fmt.Sprintf("%s|%s|%d", text.Cut(c.AuthorName, 200, ""), text.Cut(c.AuthorEmail, 200, ""), c.AuthorDate.Unix())
 }
 
 // makers are the names of who made a commit, as it says itself.
 func makers(c git.Commit) []string {
 	var out []string
 	for _, n := range []string{c.AuthorName, c.AuthorEmail, c.CommitterName, c.CommitterEmail} {
-		if n = cutText(n, 200); n != "" && !slices.Contains(out, n) {
+		if n = text.Cut(n, 200, ""); n != "" && !slices.Contains(out, n) {
 			out = append(out, n)
 		}
 	}
 	return out
-}
-
-// cutText is at most n bytes of a text, whole characters.
-func cutText(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "")
 }
 
 // double says that the commit is a copy of a marked one from before the attempt.

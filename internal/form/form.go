@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"sluice/internal/schema"
-	"sluice/notify"
+	"sluice/internal/text"
 )
 
 // partMost is how much of a text of the schema is shown, in characters.
@@ -97,7 +97,7 @@ func (f *Form) Answer() (json.RawMessage, error) {
 // At tells the questions apart.
 func (f *Form) At() string { return fmt.Sprint("property ", f.at) }
 
-func clean(s string) string { return notify.Clean(s, partMost) }
+func clean(s string) string { return text.Clean(s, partMost) }
 
 // shownMost is how many properties of an answer are named.
 const shownMost = 12
@@ -121,11 +121,11 @@ func Shown(answer json.RawMessage) string {
 			out = append(out, fmt.Sprintf("and %d more", len(members)-shownMost))
 			break
 		}
-		var text string
-		if json.Unmarshal(v, &text) != nil || text == "" {
-			text = string(v)
+		var value string
+		if json.Unmarshal(v, &value) != nil || value == "" {
+			value = string(v)
 		}
-		out = append(out, notify.Clean(fmt.Sprint(name), 60)+"="+notify.Clean(text, 60))
+		out = append(out, text.Clean(fmt.Sprint(name), 60)+"="+text.Clean(value, 60))
 	}
 	return strings.Join(out, ", ")
 }

@@ -13,7 +13,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unicode"
+
+	"sluice/internal/text"
 )
 
 const (
@@ -274,14 +275,8 @@ func OneLine(s string) string { return oneLine([]byte(s)) }
 
 // oneLine makes what git complained fit for an error: names in it come from the repo.
 func oneLine(b []byte) string {
-	s := strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == unicode.ReplacementChar:
-			return -1
-		}
-		return r
-	}, string(b))
-	return strings.TrimPrefix(strings.Join(strings.Fields(s), " "), "fatal: ")
+	return strings.TrimPrefix(text.Clean(string(b), maxComplaint), "fatal: ")
 }
+
+// maxComplaint is how many characters of a complaint of git's an error has.
+const maxComplaint = 2000

@@ -11,6 +11,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/text"
 	"sluice/signals"
 )
 
@@ -428,7 +429,7 @@ func (s *server) find(ctx context.Context, repo Repo, id, name string) (daemon.R
 		return r, daemon.StepStatus{}, fmt.Errorf("step %.80q is not an id: list names the steps", name)
 	}
 	mend := "its steps are " + strings.Join(names[:min(len(names), 20)], ", ")
-	if near := signals.Nearest(name, names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		mend = "did you mean " + near + "?"
 	}
 	return r, daemon.StepStatus{}, fmt.Errorf("run %s has no step %.80q: %s", r.ID, name, mend)

@@ -12,7 +12,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/gates"
+	"sluice/internal/text"
 )
 
 // Bounds of what an agent may ask.
@@ -171,10 +171,10 @@ func (s *server) until(ctx context.Context, repo Repo, run string, within time.D
 }
 
 // shown makes a text of others safe and short to read.
-func shown(text string) string {
-	text = gates.Clean(text)
-	if len(text) <= maxShown {
-		return text
+func shown(s string) string {
+	s = text.Reveal(s)
+	if len(s) <= maxShown {
+		return s
 	}
-	return gates.Clean(text[:maxShown]) + "\n[cut]"
+	return text.Reveal(s[:maxShown]) + "\n[cut]"
 }

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"sluice/internal/text"
 	"sluice/internal/words"
-	"sluice/notify"
 )
 
 const (
@@ -96,12 +96,12 @@ const (
 
 // Content is the digest of a work as people read it.
 func Content(digest string) string {
-	return notify.Clean(digest[:min(len(digest), contentMost)], contentMost)
+	return text.Clean(digest[:min(len(digest), contentMost)], contentMost)
 }
 
 // Question asks whether it is meant.
 func (p Pass) Question() string {
-	part := func(s string) string { return notify.Clean(s, partMost) }
+	part := func(s string) string { return text.Clean(s, partMost) }
 	out := fmt.Sprintf("Pass %s, round %d of %s", part(words.Title(p.Gate, p.GateName)), p.Round, part(p.Run))
 	if p.Step != "" {
 		out += ": step " + part(words.Title(p.Step, p.StepName))

@@ -14,7 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"sluice/internal/strictjson"
-	"sluice/internal/typo"
+	"sluice/internal/text"
 )
 
 // Property is one of the properties of an answer, as a person is asked for it.
@@ -202,18 +202,13 @@ func (s *Schema) Given(args []string) (map[string]any, error) {
 
 // unknown says that no property has the name, and which was likely meant.
 func unknown(name string, all []Property) string {
-	const near = 3
-	best, found := near, ""
 	var names []string
 	for _, p := range all {
 		names = append(names, p.Name)
-		if d := typo.Distance(strings.ToLower(name[:min(len(name), maxFault)]), strings.ToLower(p.Name), best); d < best {
-			best, found = d, p.Name
-		}
 	}
 	says := "it asks for " + strings.Join(names, ", ")
-	if found != "" {
-		says = "did you mean " + found + "?"
+	if near := text.Nearest(name, names); near != "" {
+		says = "did you mean " + near + "?"
 	}
 	return line(fmt.Sprintf("the answer has no %s: %s", line(strconv.Quote(name), maxFault), says), maxText)
 }

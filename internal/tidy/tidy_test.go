@@ -18,55 +18,56 @@ import (
 // layers says what of this module each package may import, and which of the libraries belong to one place. A package
 // that is not named here may not exist: where it belongs is decided first.
 var layers = map[string]struct{ own, only []string }{
-	"engine":  {},
+	"engine":  {own: []string{"internal/text"}},
 	"journal": {own: []string{"internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/sys"}},
 	"daemon":  {own: []string{"engine", "journal", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 	"watcher": {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
-	"signals": {own: []string{"engine", "internal/strictjson", "internal/typo"}},
-	"gates":   {own: []string{"engine", "internal/schema", "internal/strictjson", "internal/typo", "internal/atomicfile"}, only: []string{"golang.org/x/text"}},
+	"signals": {own: []string{"engine", "internal/strictjson", "internal/text"}},
+	"gates":   {own: []string{"engine", "internal/schema", "internal/strictjson", "internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/text"}},
 	// Where those work who judge: checkouts that sluice keeps.
 	"gates/judge":    {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
-	"agents":         {own: []string{"internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
-	"agents/program": {},
+	"agents":         {own: []string{"internal/text", "internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
+	"agents/program": {own: []string{"internal/text"}},
 	"agents/egress":  {},
-	"agents/sandbox": {only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},
-	"notify":         {only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
-	"specs":          {own: []string{"engine", "internal/schema", "internal/shells", "internal/strictjson", "internal/stub", "internal/typo", "specs/svg"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr", "github.com/goccy/go-graphviz"}},
+	"agents/sandbox": {own: []string{"internal/text"}, only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},
+	"notify":         {own: []string{"internal/text"}, only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
+	"specs":          {own: []string{"engine", "internal/schema", "internal/shells", "internal/strictjson", "internal/stub", "internal/text", "specs/svg"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr", "github.com/goccy/go-graphviz"}},
 	// What a person signs, and whether it holds: the one place of signatures.
-	"internal/approval":   {own: []string{"internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/crypto/ssh"}},
+	"internal/approval":   {own: []string{"internal/text", "internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/crypto/ssh"}},
 	"internal/atomicfile": {only: []string{"golang.org/x/sys", "github.com/google/renameio"}},
-	"internal/git":        {own: []string{"internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
+	"internal/git":        {own: []string{"internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
 	// The work of an attempt as a git commit: taken, judged, advanced to the branch, landed.
-	"internal/tree":       {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys", "golang.org/x/text"}},
+	"internal/tree":       {own: []string{"internal/text", "internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys", "golang.org/x/text"}},
 	"internal/strictjson": {},
 	// The one compiler of answers' schemas: what the specs' reader takes, the gates' takes.
-	"internal/schema": {own: []string{"internal/strictjson", "internal/typo"}, only: []string{"github.com/santhosh-tekuri/jsonschema"}},
+	"internal/schema": {own: []string{"internal/strictjson", "internal/text"}, only: []string{"github.com/santhosh-tekuri/jsonschema"}},
 	"internal/shells": {},
-	"internal/typo":   {},
+	// Text of others, made fit to be shown.
+	"internal/text": {},
 	// What stand-ins do in place of agents: the spec's reader makes it of a file, the executor takes parts of it.
-	"internal/stub":      {own: []string{"engine"}},
-	"internal/tasks":     {own: []string{"internal/strictjson"}},
-	"internal/conform":   {},
-	"internal/tidy":      {},
-	"internal/modelstub": {},
-	"deploy":             {},
+	"internal/stub":    {own: []string{"engine"}},
+	"internal/tasks":   {own: []string{"internal/strictjson"}},
+	"internal/conform": {},
+	"internal/tidy":    {},
+	"tools/modelstub":  {},
+	"deploy":           {},
 	// The service manager, and the library that knows which one there is, belong to one place.
 	"internal/unit": {own: []string{"deploy", "internal/atomicfile"}, only: []string{"github.com/kardianos/service"}},
 	// The protocol of an orchestrating agent belongs to one place.
-	"internal/mcp": {own: []string{"daemon", "engine", "gates", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
+	"internal/mcp": {own: []string{"internal/text", "daemon", "engine", "gates", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// The bench measures the real binary from outside. Its floors are programs of its own, one of them a plain watcher; it
 	// reads what the daemon tells, and writes journals to start from.
-	"internal/bench": {own: []string{"daemon", "engine", "journal", "specs", "internal/git", "internal/tree"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
+	"tools/bench": {own: []string{"daemon", "engine", "journal", "specs", "internal/git", "internal/tree"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	// What people are shown is called the same by the commands, the screen and the notices. Foreign text is cleaned as a notice's is.
-	"internal/words": {own: []string{"engine", "notify"}},
+	"internal/words": {own: []string{"internal/text", "engine", "notify"}},
 	// Which keys decide: the one place of that rule.
-	"internal/press": {own: []string{"notify", "internal/words"}},
+	"internal/press": {own: []string{"internal/text", "notify", "internal/words"}},
 	// How a person is asked for an answer, wherever that is.
-	"internal/form": {own: []string{"notify", "internal/schema"}},
+	"internal/form": {own: []string{"internal/text", "notify", "internal/schema"}},
 	// The live screen. Its library belongs to one place.
-	"internal/top": {own: []string{"daemon", "engine", "notify", "internal/form", "internal/press", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
+	"internal/top": {own: []string{"internal/text", "daemon", "engine", "notify", "internal/form", "internal/press", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/strictjson", "internal/stub", "internal/tasks", "internal/tree", "internal/words"},
+	"internal/executor": {own: []string{"internal/text", "engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/strictjson", "internal/stub", "internal/tasks", "internal/tree", "internal/words"},
 		only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/form"
-	"sluice/notify"
+	"sluice/internal/text"
 )
 
 // input is a text that is being typed, of one line or several.
@@ -81,7 +81,7 @@ func (in *input) insert(s string) {
 				add = append(add, r)
 			case r == '\n' || r == '\t':
 				add = append(add, ' ')
-			case r == ' ' || notify.Clean(string(r), 1) != "":
+			case r == ' ' || text.Clean(string(r), 1) != "":
 				add = append(add, r)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/git"
+	"sluice/internal/text"
 )
 
 // MaxPack bounds the pack of one launch's commits, in bytes.
@@ -89,7 +90,7 @@ func receive(ctx context.Context, repo *git.Repo, p Private, inside Inside, most
 		return no("objects of its commits are missing", err)
 	}
 	if moved, err := q.Submodule(ctx, p.Base, tip); err != nil || moved != "" {
-		return no(fmt.Sprintf("it added or moved the submodule %q", clip(moved)), err)
+		return no(fmt.Sprintf("it added or moved the submodule %q", text.Clip(moved, shownPath)), err)
 	}
 	if err := q.Keep(ctx, p.Ref(), tip); err != nil {
 		return none, err

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"sluice/internal/git"
+	"sluice/internal/text"
 )
 
 // Refused is why the work of an attempt cannot be taken: it is the attempt's failure.
@@ -292,7 +293,7 @@ const shownOdd = 5
 func listed(odd []Odd) string {
 	var words []string
 	for _, o := range odd[:min(len(odd), shownOdd)] {
-		o.Path = clip(o.Path)
+		o.Path = text.Clip(o.Path, shownPath)
 		words = append(words, o.String())
 	}
 	if n := len(odd) - len(words); n > 0 {
@@ -301,15 +302,8 @@ func listed(odd []Odd) string {
 	return strings.Join(words, "; ")
 }
 
-// shownPath is how much of a path a reason shows: one may be 8 kB long.
+// shownPath is how many bytes of a path a reason shows: one may be 8 kB long.
 const shownPath = 200
-
-func clip(path string) string {
-	if len(path) > shownPath {
-		return strings.ToValidUTF8(path[:shownPath], "") + "…"
-	}
-	return path
-}
 
 // gitlinks refuses a submodule that is new, or moved to another commit: what it points to is in no tree.
 func (f Folder) gitlinks(ctx context.Context, found, files string) ([]git.Change, error) {
@@ -319,7 +313,7 @@ func (f Folder) gitlinks(ctx context.Context, found, files string) ([]git.Change
 	}
 	for _, c := range changes {
 		if c.New == git.ModeSubmodule {
-			return nil, &Refused{fmt.Sprintf("the work cannot be taken: %q is a submodule that the step added or moved: leave submodules as they are", clip(c.Path))}
+			return nil, &Refused{fmt.Sprintf("the work cannot be taken: %q is a submodule that the step added or moved: leave submodules as they are", text.Clip(c.Path, shownPath))}
 		}
 	}
 	return changes, nil

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sluice/engine"
-	"sluice/notify"
+	"sluice/internal/text"
 )
 
 // Styles are the terminal's own sixteen colours, as parameters of the escape sequence that sets them: so they fit its theme.
@@ -31,7 +31,7 @@ const Unheld = "trust: file (not held)"
 const foreignMost = 400
 
 // Clean is foreign text on one line.
-func Clean(s string) string { return notify.Clean(s, foreignMost) }
+func Clean(s string) string { return text.Clean(s, foreignMost) }
 
 // Mark is the sign and the style of a state of a run, a step or a gate. The sign alone tells the state: a colour may be
 // missing.

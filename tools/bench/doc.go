@@ -3,8 +3,8 @@
 // both: quote the ratio, not the number.
 //
 //	make bench                                  every row
-//	go run ./internal/bench -rows 1,3           some of them
-//	go run ./internal/bench -short              every row once with tiny numbers: shows that it works, says nothing of speed
+//	go run ./tools/bench -rows 1,3           some of them
+//	go run ./tools/bench -short              every row once with tiny numbers: shows that it works, says nothing of speed
 //
 // A floor is the least that anybody could write for the same job; those that are programs of ours are in this package.
 // docs/bench.md tells what each row measures.

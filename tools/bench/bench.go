@@ -66,12 +66,12 @@ func (b *bench) build(ctx context.Context) error {
 		return err
 	}
 	b.stamp = filepath.Join(b.work, "bin", "stamp")
-	if _, err := command(ctx, b.root, "gcc", "-O2", "-static", "-o", b.stamp, "internal/bench/testdata/stamp.c"); err == nil {
+	if _, err := command(ctx, b.root, "gcc", "-O2", "-static", "-o", b.stamp, "tools/bench/testdata/stamp.c"); err == nil {
 		b.machine.stamp = "static C"
 		return nil
 	}
 	b.machine.stamp = "Go (no static C here: its runtime's start is in every latency, figure and floor)"
-	_, err := command(ctx, b.root, "go", "build", "-ldflags", "-s -w", "-o", b.stamp, "./internal/bench/testdata/stamp")
+	_, err := command(ctx, b.root, "go", "build", "-ldflags", "-s -w", "-o", b.stamp, "./tools/bench/testdata/stamp")
 	return err
 }
 

@@ -1,0 +1,75 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Reveal makes foreign text safe to read as a block: terminal escape sequences and control characters go, line ends become "\n",
+// bytes that are no UTF-8 become U+FFFD. Characters that hide or turn text (direction marks, zero-width ones, tags) are
+// shown as <U+202E> instead: a reviewer has to see that they were there. Tabs and line breaks stay. Revealing it
+// again changes nothing.
+func Reveal(s string) string {
+	var out strings.Builder
+	out.Grow(len(s))
+	for i := 0; i < len(s); {
+		if n := escapeLen(s[i:]); n > 0 {
+			i += n
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if hidden(r) {
+			i += showHidden(&out, s[i:])
+			continue
+		}
+		i += size
+		switch {
+		case r == '\r':
+			if i >= len(s) || s[i] != '\n' {
+				out.WriteByte('\n')
+			}
+		case r == '\u0085' || r == '\u2028' || r == '\u2029':
+			out.WriteByte('\n')
+		case r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d' || unicode.IsPrint(r):
+			out.WriteRune(r)
+		case unicode.IsSpace(r):
+			out.WriteByte(' ')
+		}
+	}
+	return out.String()
+}
+
+// hidden tells the characters that a reader does not see though a program, or a model, reads them. The two joiners
+// stay: scripts need them, and so do emoji.
+func hidden(r rune) bool {
+	switch {
+	case r == '\u200c' || r == '\u200d' || r == '\u00ad' || r == '\ufeff':
+		return false
+	case r >= 0xe0100 && r <= 0xe01ef: // variation selectors, in which whole texts have been smuggled
+		return true
+	}
+	return unicode.Is(unicode.Cf, r)
+}
+
+// showHidden writes what stands for the run of hidden characters that s begins with, and gives its length.
+func showHidden(out *strings.Builder, s string) int {
+	first, n, end := rune(0), 0, len(s)
+	for i, r := range s {
+		if !hidden(r) {
+			end = i
+			break
+		}
+		if n == 0 {
+			first = r
+		}
+		n++
+	}
+	if n == 1 {
+		fmt.Fprintf(out, "<U+%04X>", first)
+	} else {
+		fmt.Fprintf(out, "<U+%04X and %d more hidden characters>", first, n-1)
+	}
+	return end
+}
