@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"sluice/internal/ids"
 	"sluice/internal/strictjson"
 	"sluice/internal/text"
 )
@@ -91,8 +92,8 @@ func parseHumanJSON(data []byte) (Human, State, error) {
 	h := Human{
 		Round:   f.Int("round", 1, maxCounter),
 		By:      words(f.Text("by", maxBy)),
-		Run:     id(f, "run"),
-		Gate:    id(f, "gate"),
+		Run:     id(f, "run", ids.ValidRun, ids.MaxRun),
+		Gate:    id(f, "gate", ids.Valid, ids.Max),
 		Outcome: saidOutcome(f),
 	}
 	if h.Answer = f.Raw("answer"); h.Answer != nil && h.Answer[0] != '{' {
@@ -123,7 +124,7 @@ func saidOutcome(f *strictjson.Fields) string {
 		if !f.Has(key) {
 			continue
 		}
-		word := words(f.Text(key, maxID))
+		word := words(f.Text(key, ids.Max))
 		switch {
 		case word == "" && f.Err() == nil:
 			f.Fault(key, "want an outcome, found an empty text")
@@ -174,7 +175,7 @@ type Decision struct {
 // with the longest gate come first; those that take the ending for a part of
 // the outcome come last. None for a name that is no decision's.
 func SplitHuman(name string) []Decision {
-	if len(name) > 2*maxID+1+len(endingJSON) {
+	if len(name) > 2*ids.Max+1+len(endingJSON) {
 		return nil
 	}
 	var found []Decision
@@ -192,7 +193,7 @@ func split(stem string) []Decision {
 		if stem[i] != '-' {
 			continue
 		}
-		if d := (Decision{Gate: stem[:i], Outcome: stem[i+1:]}); ValidID(d.Gate) && ValidID(d.Outcome) {
+		if d := (Decision{Gate: stem[:i], Outcome: stem[i+1:]}); ids.Valid(d.Gate) && ids.Valid(d.Outcome) {
 			found = append(found, d)
 		}
 	}

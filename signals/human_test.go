@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"sluice/internal/conform"
+	"sluice/internal/ids"
 	"sluice/internal/text"
 )
 
@@ -126,7 +127,7 @@ func FuzzHuman(f *testing.F) {
 		}
 		for _, d := range SplitHuman(name) {
 			joined := d.Gate + "-" + d.Outcome
-			if !ValidID(d.Gate) || !ValidID(d.Outcome) || !strings.HasPrefix(name, joined) {
+			if !ids.Valid(d.Gate) || !ids.Valid(d.Outcome) || !strings.HasPrefix(name, joined) {
 				t.Fatalf("%q read as %+v", name, d)
 			}
 			switch rest := name[len(joined):]; rest {

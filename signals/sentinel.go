@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sluice/internal/ids"
 	"sluice/internal/strictjson"
 )
 
@@ -82,12 +83,12 @@ func ParseSentinel(data []byte) (Sentinel, State, error) {
 	}
 	f.Exactly("step", "status", "summary", "question", "options", "run", "attempt", "launch", "token", "answer")
 	s := Sentinel{
-		Step:     id(f, "step"),
+		Step:     id(f, "step", ids.Valid, ids.Max),
 		Status:   f.Text("status", MaxBytes),
 		Summary:  f.Text("summary", MaxBytes),
 		Question: f.Text("question", MaxBytes),
 		Options:  f.Texts("options", maxOptions),
-		Run:      id(f, "run"),
+		Run:      id(f, "run", ids.ValidRun, ids.MaxRun),
 		Attempt:  f.Int("attempt", 1, maxCounter),
 		Launch:   f.Int("launch", 1, maxCounter),
 		Token:    f.Text("token", maxToken),
@@ -115,11 +116,11 @@ func ParseSentinel(data []byte) (Sentinel, State, error) {
 // could be the beginning of something that is bad.
 func blank(data []byte) bool { return len(bytes.Trim(data, " \t\r\n")) == 0 }
 
-// id is a member that is an id.
-func id(f *strictjson.Fields, key string) string {
+// id is a member that is an id, of at most so many bytes: a child run's is longer.
+func id(f *strictjson.Fields, key string, valid func(string) bool, most int) string {
 	s := f.Text(key, MaxBytes)
-	if s != "" && !ValidID(s) {
-		f.Fault(key, "want an id (letters, digits, '.', '_', '-'; at most %d), found %.80q", maxID, s)
+	if s != "" && !valid(s) {
+		f.Fault(key, "want an id (letters, digits, '.', '_', '-'; at most %d), found %.80q", most, s)
 		return ""
 	}
 	return s

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice/internal/conform"
+	"sluice/internal/ids"
 )
 
 func TestParseSentinel(t *testing.T) {
@@ -74,6 +75,8 @@ func TestSentinelStates(t *testing.T) {
 		{`{"launch":1000001}`, Bad, "", "launch: want a number from 1"},
 		{`{"step":"../X-1"}`, Bad, "", `step: want an id`},
 		{`{"run":"a/b"}`, Bad, "", `run: want an id`},
+		{`{"run":"` + strings.Repeat("x", 241) + `"}`, Bad, "", `at most 240`},
+		{`{"run":"` + strings.Repeat("x", 100) + `"}`, Whole, Done, ""}, // a child run's
 		{`{"summary":{"a":1},"options":"x","token":[]}`, Bad, "", "summary: want a text, found an object; options: want a list, found a text; token: want a text, found a list"},
 		{`{"options":["a",1]}`, Bad, "", "options[1]: want a text, found a number"},
 		{`{"options":[` + strings.Repeat(`"a",`, maxOptions) + `"a"]}`, Bad, "", "options: more than 64"},
@@ -148,7 +151,7 @@ func FuzzSentinel(f *testing.F) {
 			if s.Status != Done && s.Status != Failed && s.Status != Blocked {
 				t.Fatalf("%q: status %q", data, s.Status)
 			}
-			if s.Step != "" && !ValidID(s.Step) || s.Run != "" && !ValidID(s.Run) || s.Attempt < 0 || s.Launch < 0 {
+			if s.Step != "" && !ids.Valid(s.Step) || s.Run != "" && !ids.ValidRun(s.Run) || s.Attempt < 0 || s.Launch < 0 {
 				t.Fatalf("%q: %+v", data, s)
 			}
 			for _, doubled := range []string{`{"status":"done",`, `{"STATUS":"done",`} { // a second status is never taken

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/ids"
 )
 
 // Bounds of task lists and child runs.
@@ -170,7 +171,7 @@ func (c *compiler) afterTask(s *engine.Step) *engine.Command {
 func (c *compiler) flow(d *stepDoc, s *engine.Step, what string) *engine.Spec {
 	id, at := d.Workflow.value, d.Workflow.node
 	none := &engine.Spec{ID: id, Name: id}
-	if bad := validID(id); bad != "" {
+	if bad := ids.Fault(id); bad != "" {
 		c.at(at, "%s: workflow %s %s", what, quote(id), bad)
 		return none
 	}

@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"sluice/engine"
+	"sluice/internal/ids"
 )
 
 // SignalsDir is where signals lie, and sentinels must.
@@ -184,7 +185,7 @@ func (c *compiler) need(t scalar, what string) (engine.Need, bool) {
 		return engine.Need{Step: t.value}, true
 	}
 	for _, id := range []string{wf, step} {
-		if bad := validID(id); bad != "" {
+		if bad := ids.Fault(id); bad != "" {
 			c.at(t.node, "%s %s: %s %s: write workflow/step", what, quote(t.value), quote(id), bad)
 			return engine.Need{}, false
 		}

@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"sluice/engine"
+	"sluice/internal/ids"
 	"sluice/internal/schema"
 )
 
@@ -59,12 +60,12 @@ func (c *compiler) reviewer(d *gateDoc, what string) engine.Reviewer {
 		out.Trust = ""
 	}
 	if r.AgentType.set() {
-		if bad := validID(r.AgentType.value); bad != "" {
+		if bad := ids.Fault(r.AgentType.value); bad != "" {
 			c.at(r.AgentType.node, "%s: agent_type %s %s", what, quote(r.AgentType.value), bad)
 		}
 	}
 	for _, t := range r.Rubric.items {
-		if bad := validID(t.value); bad != "" || slices.Contains(out.Rubric, t.value) {
+		if bad := ids.Fault(t.value); bad != "" || slices.Contains(out.Rubric, t.value) {
 			c.at(t.node, "%s: rubric: %s %s", what, quote(t.value), orTwice(bad))
 			continue
 		}
@@ -138,14 +139,14 @@ func (c *compiler) verdict(d *gateDoc, what string) (v engine.Verdict) {
 				return "", fmt.Errorf("%s: %s: %w", what, t.value, err)
 			}
 			name, ok := x.(string)
-			if !ok || validID(name) != "" {
+			if !ok || ids.Fault(name) != "" {
 				return "", fmt.Errorf("%s: %s: it gives the outcome's name, this gave %s", what, t.value, valueKind(x))
 			}
 			return name, nil
 		}}
 	}
 	for _, rule := range d.Verdict.rules {
-		if bad := validID(rule.name); bad != "" {
+		if bad := ids.Fault(rule.name); bad != "" {
 			c.at(rule.key, "%s: outcome %s %s", what, quote(rule.name), bad)
 		}
 		if why := reservedOutcome(rule.name); why != "" && rule.name != engine.OutcomePass && rule.name != engine.OutcomeFail && rule.name != engine.Human {
@@ -244,7 +245,7 @@ func (c *compiler) routes(d *gateDoc, g *engine.Gate, what string) {
 			c.at(r.key, "%s: %s %s", what, quote(r.name), why)
 			continue
 		}
-		if bad := validID(r.name); bad != "" {
+		if bad := ids.Fault(r.name); bad != "" {
 			c.at(r.key, "%s: %s %s", what, quote(r.name), bad)
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"sluice/engine"
+	"sluice/internal/ids"
 )
 
 const maxMarkerBytes = 200
@@ -84,7 +85,7 @@ func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
 		s.Agent.Launch = a.Launch.value
 	}
 	if a.Type.set() {
-		if bad := validID(a.Type.value); bad != "" {
+		if bad := ids.Fault(a.Type.value); bad != "" {
 			c.at(a.Type.node, "%s: agent type %s %s", what, quote(a.Type.value), bad)
 		}
 	}

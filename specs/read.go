@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/internal/ids"
 	"sluice/internal/text"
 
 	"gopkg.in/yaml.v3"
@@ -135,7 +136,7 @@ func nameOf(n *yaml.Node, noun string, i int) string {
 	if n = resolve(n); n.Kind == yaml.MappingNode {
 		for k := 0; k+1 < len(n.Content); k += 2 {
 			id := resolve(n.Content[k+1])
-			if n.Content[k].Value == "id" && id.Kind == yaml.ScalarNode && validID(id.Value) == "" {
+			if n.Content[k].Value == "id" && id.Kind == yaml.ScalarNode && ids.Fault(id.Value) == "" {
 				return noun + " " + id.Value
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+
+	"sluice/internal/ids"
 )
 
 // SchemaFile is the JSON Schema's name where it is shipped: beside the package, and in `.workflow/` for the header line
@@ -86,7 +88,7 @@ func listOf(items object) object { return object{"type": "array", "items": items
 func (*scalar) schema() object { return textSchema() }
 
 func (*ident) schema() object {
-	return object{"type": scalarTypes(), "pattern": idPattern, "not": object{"type": "string", "pattern": `\.\.`}}
+	return object{"type": scalarTypes(), "pattern": ids.Pattern, "not": object{"type": "string", "pattern": `\.\.`}}
 }
 
 func (*textList) schema() object { return listOf(filledSchema()) }
@@ -152,13 +154,13 @@ func (*givenDoc) schema() object {
 
 func (*routesDoc) schema() object {
 	return object{"type": "object", "additionalProperties": textSchema(),
-		"propertyNames": object{"pattern": idPattern, "not": object{"enum": []string{"pass", "fail", "veto", "done", "human"}}}}
+		"propertyNames": object{"pattern": ids.Pattern, "not": object{"enum": []string{"pass", "fail", "veto", "done", "human"}}}}
 }
 
 func (*verdictDoc) schema() object {
 	return object{"anyOf": []any{
 		(&exprDoc{}).schema(),
-		object{"type": "object", "minProperties": 1, "additionalProperties": (&exprDoc{}).schema(), "propertyNames": object{"pattern": idPattern}},
+		object{"type": "object", "minProperties": 1, "additionalProperties": (&exprDoc{}).schema(), "propertyNames": object{"pattern": ids.Pattern}},
 	}}
 }
 
@@ -185,7 +187,7 @@ func (*answerDoc) schema() object {
 }
 
 func (*rolesDoc) schema() object {
-	return object{"type": "object", "additionalProperties": objectSchema(reflect.TypeFor[roleDoc]()), "propertyNames": object{"pattern": idPattern}}
+	return object{"type": "object", "additionalProperties": objectSchema(reflect.TypeFor[roleDoc]()), "propertyNames": object{"pattern": ids.Pattern}}
 }
 
 func (*varsDoc) schema() object {

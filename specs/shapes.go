@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"sluice/internal/ids"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -14,38 +16,9 @@ const topName = "the spec"
 
 // Bounds of single values.
 const (
-	maxIDBytes  = 64
 	maxDuration = 365 * 24 * time.Hour
 	maxCount    = 1_000_000
 )
-
-const idPattern = `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`
-
-// validID says what is wrong with an id, "" where nothing is. The rule keeps ids out of mischief as parts of paths.
-func validID(s string) string {
-	switch {
-	case s == "":
-		return "is empty"
-	case len(s) > maxIDBytes:
-		return fmt.Sprintf("is longer than %d characters", maxIDBytes)
-	case !idLetters(s):
-		return "is no id: letters, digits and . _ - only, a letter or digit first"
-	case strings.Contains(s, ".."):
-		return `is no id: it holds ".."`
-	}
-	return ""
-}
-
-// idLetters is idPattern without its length.
-func idLetters(s string) bool {
-	for i, c := range s {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && (i == 0 || !strings.ContainsRune("._-", c)) {
-			return false
-		}
-	}
-	return true
-}
 
 // scalar is any scalar, as it is written.
 type scalar struct {
@@ -69,7 +42,7 @@ func (t *ident) read(r *reader, n *yaml.Node, what string) {
 	if t.node == nil {
 		return
 	}
-	if bad := validID(t.value); bad != "" {
+	if bad := ids.Fault(t.value); bad != "" {
 		r.at(n, "%s %s %s", what, quote(t.value), bad)
 		t.node = nil
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"sluice/internal/ids"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -84,7 +86,7 @@ func identifier(s string) bool {
 			return false
 		}
 	}
-	return s != "" && len(s) <= maxIDBytes
+	return s != "" && len(s) <= ids.Max
 }
 
 // routesDoc is `routes:`.
@@ -111,7 +113,7 @@ func (d *rolesDoc) read(r *reader, n *yaml.Node, what string) {
 	}
 	for _, kv := range r.pairs(m, what) {
 		it := roleLimits{name: kv.name, key: kv.key}
-		if bad := validID(kv.name); bad != "" {
+		if bad := ids.Fault(kv.name); bad != "" {
 			r.at(kv.key, "%s: %s %s", what, quote(kv.name), bad)
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"sluice/engine"
+	"sluice/internal/ids"
 	"sluice/internal/stub"
 	"sluice/internal/text"
 )
@@ -149,8 +150,8 @@ func (r *stubReader) played(kv pair, kind string, known, ofTasks []string) (id s
 		task, id, ofTask = "", kv.name, false
 	}
 	switch {
-	case ofTask && r.hasTasks() && validID(task) != "":
-		r.at(kv.key, "%ss: task %s %s", kind, quote(task), validID(task))
+	case ofTask && r.hasTasks() && ids.Fault(task) != "":
+		r.at(kv.key, "%ss: task %s %s", kind, quote(task), ids.Fault(task))
 	case ofTask && slices.Contains(ofTasks, id), !ofTask && slices.Contains(known, id):
 		return id, true
 	case ofTask && !r.hasTasks():

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/ids"
 	"sluice/notify"
 	"sluice/signals"
 )
@@ -47,7 +48,7 @@ func (a *app) signal(p *place, step, status, text, run, answer string) error {
 		}
 		return misused(mend, "no status %q", clean(status))
 	}
-	if !signals.ValidID(step) {
+	if !ids.Valid(step) {
 		return misused("`sluice status` names the steps", "%q is no id of a step", clean(step))
 	}
 	say := map[string]any{"step": step, "status": status, "summary": text}

@@ -14,7 +14,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/executor"
 	"sluice/internal/git"
-	"sluice/signals"
+	"sluice/internal/ids"
 )
 
 func (a *app) attemptCommand() *cobra.Command {
@@ -66,7 +66,7 @@ type attemptShown struct {
 func findAttempt(ctx context.Context, v viewer, run, name string) (*attemptShown, error) {
 	step, number, ok := cutLast(name, '.')
 	n, err := strconv.Atoi(number)
-	if !ok || err != nil || n < 1 || !signals.ValidID(step) {
+	if !ok || err != nil || n < 1 || !ids.Valid(step) {
 		return nil, misused("as X-1.2: the second attempt of X-1", "%q names no attempt", clean(name))
 	}
 	id, err := runNamed(ctx, v, run)

@@ -19,7 +19,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
-	"sluice/signals"
+	"sluice/internal/ids"
 )
 
 func (a *app) cleanCommand() *cobra.Command {
@@ -177,7 +177,7 @@ func forgottenRuns(p *place, st daemon.Status) ([]oldRun, error) {
 	}
 	var out []oldRun
 	for _, e := range entries {
-		if !e.IsDir() || known[e.Name()] || !signals.ValidID(e.Name()) {
+		if !e.IsDir() || known[e.Name()] || !ids.Valid(e.Name()) {
 			continue
 		}
 		if at, ok := forgottenAt(filepath.Join(dir, e.Name()), e.Name()); ok {

@@ -18,6 +18,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/ids"
 	"sluice/signals"
 )
 
@@ -245,7 +246,7 @@ func gatesOfRun(r daemon.RunStatus) []daemon.GateStatus {
 
 // leave writes the decision as a file: whoever serves the repo next takes it in.
 func (a *app) leave(p *place, d decision) error {
-	if !signals.ValidID(d.outcome) || !signals.ValidID(d.gate) {
+	if !ids.Valid(d.outcome) || !ids.Valid(d.gate) {
 		return misused("ids are letters, digits, '.', '_' and '-'", "%q at %q is no outcome of a gate", clean(d.outcome), clean(d.gate))
 	}
 	name := d.gate + "-" + d.outcome + ".json"
@@ -299,7 +300,7 @@ func orWord(s, other string) string {
 // putSignal writes a file into the inbox whole, and never over one that waits there.
 func putSignal(p *place, run, name string, data []byte) (string, error) {
 	dir := filepath.Join(p.root, filepath.FromSlash(signalsDir))
-	if run != "" && signals.ValidRun(run) {
+	if run != "" && ids.ValidRun(run) {
 		dir = filepath.Join(dir, run)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -17,8 +17,8 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/ids"
 	"sluice/internal/text"
-	"sluice/signals"
 )
 
 func (a *app) logCommand() *cobra.Command {
@@ -285,7 +285,7 @@ func newestOutput(p *place, runs []string, id string) (string, error) {
 	var at time.Time
 	pattern := "*"
 	if id != "" {
-		if !signals.ValidID(id) {
+		if !ids.Valid(id) {
 			return "", misused("`sluice status` names the steps", "%q is no id of a step or gate", clean(id))
 		}
 		pattern = id + ".*"

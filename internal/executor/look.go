@@ -13,7 +13,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/signals"
+	"sluice/internal/ids"
 )
 
 const lookEvery = time.Second
@@ -43,7 +43,7 @@ func (e *Executor) unmet(pin string) string {
 	run, rest, ok := strings.Cut(pin, "/")
 	step, number, also := strings.Cut(rest, "#")
 	n, err := strconv.Atoi(number)
-	if !ok || !also || err != nil || !signals.ValidRun(run) || !signals.ValidID(step) {
+	if !ok || !also || err != nil || !ids.ValidRun(run) || !ids.Valid(step) {
 		return fmt.Sprintf("%.80q names no attempt", pin)
 	}
 	var c covered

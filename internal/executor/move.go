@@ -11,6 +11,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/ids"
 	"sluice/signals"
 )
 
@@ -67,7 +68,7 @@ func (e *Executor) move(ctx context.Context, job daemon.Job) engine.Event {
 
 // moved moves the file, if it is still the one that was taken in.
 func (e *Executor) moved(m *engine.Move) (string, error) {
-	if !plainName(m.Name) || m.Dir != "" && !signals.ValidRun(m.Dir) {
+	if !plainName(m.Name) || m.Dir != "" && !ids.ValidRun(m.Dir) {
 		return "", errGone
 	}
 	dir, to := e.inbox, filepath.Join(e.inbox, rejected, m.Name)
@@ -83,7 +84,7 @@ func (e *Executor) moved(m *engine.Move) (string, error) {
 		if !plainName(as) {
 			as = "signal.json"
 		}
-		if !signals.ValidRun(m.Run) || !plainName(m.To) {
+		if !ids.ValidRun(m.Run) || !plainName(m.To) {
 			return "", errGone
 		}
 		to = filepath.Join(e.root, filepath.FromSlash(e.runDir(m.Run)), m.To, as)

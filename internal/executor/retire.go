@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/ids"
 	"sluice/internal/tree"
-	"sluice/signals"
 )
 
 // owned says which run wrote a retry-context file.
@@ -44,7 +44,7 @@ func (e *Executor) sweep(live []string) error {
 			e.opt.Logf("retry context: %v", err)
 			continue
 		}
-		if slices.Contains(live, o.Run) || !signals.ValidRun(o.Run) {
+		if slices.Contains(live, o.Run) || !ids.ValidRun(o.Run) {
 			continue
 		}
 		if err := e.sweepOne(o); err != nil && passing(err) {

@@ -16,6 +16,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/approval"
 	"sluice/internal/atomicfile"
+	"sluice/internal/ids"
 	"sluice/signals"
 	"sluice/watcher"
 )
@@ -120,7 +121,7 @@ func (e *Executor) boxes(in daemon.Inboxes) []box {
 
 // runBox adds the inbox of a run, which it makes.
 func (e *Executor) runBox(out []box, run string) []box {
-	if !signals.ValidRun(run) {
+	if !ids.ValidRun(run) {
 		return out
 	}
 	path := filepath.Join(e.inbox, run)
@@ -255,7 +256,7 @@ func (e *Executor) strays(live []string) []string {
 	others := false
 	for _, entry := range entries {
 		name := entry.Name()
-		if !entry.IsDir() || name == rejected || !signals.ValidRun(name) || lives[name] || len(out) == maxStrays {
+		if !entry.IsDir() || name == rejected || !ids.ValidRun(name) || lives[name] || len(out) == maxStrays {
 			continue
 		}
 		others = true

@@ -13,10 +13,10 @@ import (
 	"sluice/agents/program"
 	"sluice/agents/sandbox"
 	"sluice/engine"
+	"sluice/internal/ids"
 	"sluice/internal/shells"
 	"sluice/internal/text"
 	"sluice/notify"
-	"sluice/signals"
 )
 
 // Bounds of the settings.
@@ -93,7 +93,7 @@ func (c *checker) agents() {
 	for _, name := range slices.Sorted(maps.Keys(c.s.Agents)) {
 		a, _ := c.s.agent(name)
 		at := "agents." + name
-		if !signals.ValidID(name) {
+		if !ids.Valid(name) {
 			c.fault("%s: no name for an agent: want letters, digits, '.', '_' and '-', at most 64", at)
 		}
 		if len(a.Command) == 0 || a.Command[0] == "" {
@@ -163,7 +163,7 @@ func (c *checker) roles() {
 	for _, name := range slices.Sorted(maps.Keys(c.s.Roles)) {
 		r := c.s.Roles[name]
 		at := "roles." + name
-		if name != AnyRole && !signals.ValidID(name) {
+		if name != AnyRole && !ids.Valid(name) {
 			c.fault("%s: no name for a role: want letters, digits, '.', '_' and '-', at most 64, or \"*\"", at)
 		}
 		if len(r.Agent) == 0 {

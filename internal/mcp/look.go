@@ -11,8 +11,8 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/ids"
 	"sluice/internal/text"
-	"sluice/signals"
 )
 
 // run is a run as an agent sees it.
@@ -138,7 +138,7 @@ func rank(r daemon.RunStatus) int {
 
 // known refuses what can be no run's id.
 func known(run string) error {
-	if run != "" && !signals.ValidRun(run) {
+	if run != "" && !ids.ValidRun(run) {
 		return fmt.Errorf("run %.80q: no run has such an id: list names them", run)
 	}
 	return nil
@@ -425,7 +425,7 @@ func (s *server) find(ctx context.Context, repo Repo, id, name string) (daemon.R
 			}
 		}
 	}
-	if !signals.ValidID(name) {
+	if !ids.Valid(name) {
 		return r, daemon.StepStatus{}, fmt.Errorf("step %.80q is not an id: list names the steps", name)
 	}
 	mend := "its steps are " + strings.Join(names[:min(len(names), 20)], ", ")

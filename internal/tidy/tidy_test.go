@@ -22,7 +22,7 @@ var layers = map[string]struct{ own, only []string }{
 	"journal": {own: []string{"internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/sys"}},
 	"daemon":  {own: []string{"engine", "journal", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 	"watcher": {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
-	"signals": {own: []string{"engine", "internal/strictjson", "internal/text"}},
+	"signals": {own: []string{"internal/ids", "engine", "internal/strictjson", "internal/text"}},
 	"gates":   {own: []string{"engine", "internal/schema", "internal/strictjson", "internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/text"}},
 	// Where those work who judge: checkouts that sluice keeps.
 	"gates/judge":    {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
@@ -31,7 +31,7 @@ var layers = map[string]struct{ own, only []string }{
 	"agents/egress":  {},
 	"agents/sandbox": {own: []string{"internal/text"}, only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},
 	"notify":         {own: []string{"internal/text"}, only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
-	"specs":          {own: []string{"engine", "internal/schema", "internal/shells", "internal/strictjson", "internal/stub", "internal/text", "specs/svg"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr", "github.com/goccy/go-graphviz"}},
+	"specs":          {own: []string{"internal/ids", "engine", "internal/schema", "internal/shells", "internal/strictjson", "internal/stub", "internal/text", "specs/svg"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr", "github.com/goccy/go-graphviz"}},
 	// What a person signs, and whether it holds: the one place of signatures.
 	"internal/approval":   {own: []string{"internal/text", "internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/crypto/ssh"}},
 	"internal/atomicfile": {only: []string{"golang.org/x/sys", "github.com/google/renameio"}},
@@ -44,6 +44,7 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/shells": {},
 	// Text of others, made fit to be shown.
 	"internal/text": {},
+	"internal/ids":  {},
 	// What stand-ins do in place of agents: the spec's reader makes it of a file, the executor takes parts of it.
 	"internal/stub":    {own: []string{"engine"}},
 	"internal/tasks":   {own: []string{"internal/strictjson"}},
@@ -54,7 +55,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The service manager, and the library that knows which one there is, belong to one place.
 	"internal/unit": {own: []string{"deploy", "internal/atomicfile"}, only: []string{"github.com/kardianos/service"}},
 	// The protocol of an orchestrating agent belongs to one place.
-	"internal/mcp": {own: []string{"internal/text", "daemon", "engine", "gates", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
+	"internal/mcp": {own: []string{"internal/ids", "internal/text", "daemon", "engine", "gates", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// The bench measures the real binary from outside. Its floors are programs of its own, one of them a plain watcher; it
 	// reads what the daemon tells, and writes journals to start from.
 	"tools/bench": {own: []string{"daemon", "engine", "journal", "specs", "internal/git", "internal/tree"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
@@ -67,7 +68,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The live screen. Its library belongs to one place.
 	"internal/top": {own: []string{"internal/text", "daemon", "engine", "notify", "internal/form", "internal/press", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"internal/text", "engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/strictjson", "internal/stub", "internal/tasks", "internal/tree", "internal/words"},
+	"internal/executor": {own: []string{"internal/ids", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/strictjson", "internal/stub", "internal/tasks", "internal/tree", "internal/words"},
 		only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 }
 
