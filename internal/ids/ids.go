@@ -30,8 +30,6 @@ func fault(s string, most int) string {
 		return "is empty"
 	case len(s) > most:
 		return fmt.Sprintf("is longer than %d characters", most)
-	case strings.Contains(s, ".."):
-		return `is no id: it has ".."`
 	}
 	for i := range len(s) {
 		b := s[i]
@@ -39,6 +37,9 @@ func fault(s string, most int) string {
 		if !letter && (i == 0 || b != '.' && b != '_' && b != '-') {
 			return "is no id: letters, digits and . _ - only, a letter or digit first"
 		}
+	}
+	if strings.Contains(s, "..") {
+		return `is no id: it has ".."`
 	}
 	return ""
 }
