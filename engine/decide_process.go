@@ -197,6 +197,7 @@ func (d *decider) checkEnded(r *Run, p Proc, ev ProcessEnded) {
 	if c := ev.Check; c != nil && p.Stop == "" {
 		f.OK, f.Why, f.Broken = c.OK, clip(c.Why, MaxFeedback), clip(c.Broken, MaxFeedback)
 		f.Digest, f.Content, f.Protected, f.ToReview = c.Digest, c.Content, c.Protected, c.ToReview
+		f.ProtectedAs = c.ProtectedAs
 		f.Unshipped, f.Apart = max(c.Unshipped, 0), c.Apart
 	} else if p.Stop != "" {
 		f.Why = "the success_criterion did not end in time: " + p.Stop

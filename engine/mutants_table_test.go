@@ -130,6 +130,8 @@ func mutantsOfCounts() []mutant {
 
 func mutantsOfAnswers() []mutant {
 	return []mutant{
+		{"a protected file that a person passed asks again", "decide_gate.go", "as == \"\" || !was[file{name, as}]", "as == as || !was[file{name, as}]"},
+		{"a pass of a protected file counts for what a later check found", "decide_gate.go", " || of.Digest != q.Digest {", " {"},
 		{"a bare signal finishes whatever runs now", "decide_signal.go", "if ev.Written.Add(mtimeSlack).Before(a.Launched) {", "if false && ev.Written.Add(mtimeSlack).Before(a.Launched) {"},
 		{"the word of an earlier launch counts", "decide_signal.go", "case s.Launch != 0 && s.Launch != a.K:", "case false:"},
 		{"the word of an earlier attempt counts", "decide_signal.go", "case s.Attempt != 0 && s.Attempt != a.N:", "case false:"},
