@@ -197,9 +197,13 @@ func (e *Executor) stepPart(job daemon.Job, st *engine.Step, b begin, play stub.
 		part.Keep = part.Answer != nil
 	}
 	switch st.Signal.Type {
-	case engine.SignalCommit:
-		if part.Signal == engine.StatusDone {
+	case engine.SignalCommit, engine.SignalPull:
+		if part.Signal == engine.StatusDone && st.Signal.Type == engine.SignalCommit {
 			part.Commit = label + "\n\n" + st.Signal.Value
+		}
+		if saysNotDone(part) && part.Exit == 0 {
+			part = inAnswer(part, st.Answer)
+			part.Exit = 0 // another code would be a crash; without its commit it has failed
 		}
 	case engine.SignalExit:
 		if saysNotDone(part) && part.Exit == 0 {
