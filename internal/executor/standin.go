@@ -47,8 +47,12 @@ func standsIn(job daemon.Job, st *engine.Step) bool {
 // turn is whose turn it is in the job's run: in the n-th attempt of a step, or round of a gate.
 func turn(job daemon.Job, n, try int) stub.Turn {
 	t := stub.Turn{N: n, Nth: job.Nth, Again: launchedBefore(job, try)}
-	if c := job.RunInfo.Child; c != nil && c.Task != "" {
-		t.Task, t.N = c.Task, n+max(c.Try, 1)-1
+	for _, c := range job.RunInfo.Tasks {
+		task := stub.Task{ID: c.ID, Tries: max(c.Try, 1) - 1}
+		if c.Own {
+			t.N, task.Tries = n+task.Tries, 0
+		}
+		t.Tasks = append(t.Tasks, task)
 	}
 	return t
 }
