@@ -135,7 +135,7 @@ func ownWord(a *Attempt) Judgement {
 		return Judgement{Outcome: OutcomeFail, Answer: a.Answer, Feedback: cmp.Or(a.Summary, a.Failure)}
 	}
 	said := answerWord(a.Answer)
-	return Judgement{Outcome: OutcomePass, Answer: a.Answer, Feedback: a.Summary, Score: said.Score, Scores: said.Scores, Findings: said.Findings}
+	return Judgement{Outcome: OutcomePass, Answer: a.Answer, Feedback: cmp.Or(said.Feedback, said.Summary, a.Summary), Score: said.Score, Scores: said.Scores, Findings: said.Findings}
 }
 
 // judge takes a verdict in and goes where it leads.
