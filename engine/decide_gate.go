@@ -469,7 +469,7 @@ func (d *decider) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool
 		if q.Route != "" {
 			what = "it said " + q.Route
 		}
-		d.ask(r, g, q, fmt.Sprintf("exhausted: %s %s: asked after %d: %s", what, times(n), g.MaxRetries, f.feedback), true)
+		d.ask(r, g, q, withWords(fmt.Sprintf("exhausted: %s %s: asked after %d", what, times(n), g.MaxRetries), f.feedback), true)
 		return true
 	case OutcomePass:
 		d.pass(r, g, q, byExhausted, nil, "")
@@ -495,7 +495,7 @@ func (d *decider) noProgress(r *Run, w *Spec, g *Gate, q *Round) bool {
 	if s := r.Same[g.ID]; s == nil || s.Count < most {
 		return false
 	}
-	why := fmt.Sprintf("no progress: the same failure came %d times over an unchanged tree: %s", most, q.Feedback)
+	why := withWords(fmt.Sprintf("no progress: the same failure came %d times over an unchanged tree", most), q.Feedback)
 	switch w.Limits.OnHit["max_same_failure"] {
 	case EndFailed:
 		d.end(r, RunFailed, g.Step, why, nil)
@@ -597,6 +597,14 @@ func (d *decider) reset(r *Run, st *Step) {
 			d.put(CountReset{of: Of(r.ID), Gate: g})
 		}
 	}
+}
+
+// withWords puts words behind a text, where there are any.
+func withWords(text, words string) string {
+	if words == "" {
+		return text
+	}
+	return text + ": " + words
 }
 
 func times(n int) string {

@@ -196,7 +196,7 @@ func (sh *shown) of(step *engine.Step, env *engine.Env) {
 	if step.Agent != nil {
 		sh.Task = textOf(step.Agent.Prompt, env)
 	}
-	if step.Run != nil {
+	if step.Run != nil && !step.Run.Nothing() {
 		sh.Task = "run: " + commandWords(step.Run)
 	}
 	for _, c := range step.Criteria {
