@@ -39,3 +39,16 @@ func TestTaskNames(t *testing.T) {
 		}
 	}
 }
+
+// TestTaskAnswersAreTold: the whole status of a list has the answers of tasks that are done, the short one none.
+func TestTaskAnswersAreTold(t *testing.T) {
+	l := &engine.TaskList{Tasks: []*engine.Task{{ID: "T1", State: engine.TaskDone, Child: "w-1.T1.1"}, {ID: "T2", State: engine.TaskFailed}},
+		Answers: map[string]json.RawMessage{"T1": json.RawMessage(`{"n":1}`), "T2": json.RawMessage(`{"n":2}`)}}
+	full := listStatus(l, true)
+	if string(full.Tasks[0].Answer) != `{"n":1}` || full.Tasks[1].Answer != nil {
+		t.Errorf("%+v", full.Tasks)
+	}
+	if short := listStatus(l, false); len(short.Tasks) != 1 || short.Tasks[0].Answer != nil {
+		t.Errorf("%+v", short.Tasks)
+	}
+}
