@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -371,21 +370,6 @@ func (a *app) printShow(sh *shown) {
 	} else if g != nil && g.State == engine.OnWindow {
 		a.print("\nIt goes on by itself in %s: sluice veto %s -m \"…\" stops it", ago(g.Until.Sub(a.now())), g.ID)
 	}
-}
-
-// taskLines are the tasks of a list, each with its status and its answer, else what else is known of its end, in one line.
-func taskLines(tasks []daemon.TaskStatus) (lines []string) {
-	for i, t := range tasks {
-		if i == showTasks {
-			return append(lines, fmt.Sprintf("… and %d more: --json has all", len(tasks)-showTasks))
-		}
-		line := "task " + clean(t.ID) + " " + t.State
-		if words := oneLine(cmp.Or(string(t.Answer), t.Why, t.Summary)); words != "" {
-			line += ": " + words
-		}
-		lines = append(lines, clip(line, showAnswer))
-	}
-	return lines
 }
 
 // decideWords is what a person may type at a gate.
