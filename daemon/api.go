@@ -225,4 +225,6 @@ type TaskStatus struct {
 	Summary   string `json:"summary,omitempty"`
 	Why       string `json:"why,omitempty"`  // how its last try failed
 	Held      bool   `json:"held,omitempty"` // a person aborted its run
+
+	Answer json.RawMessage `json:"answer,omitempty"` // of its last run that was completed, where an expression of the spec reads those; with full
 }

@@ -76,6 +76,7 @@ func (r *Repo) job(e engine.Effect) Job {
 			}
 		}
 	}
+	j.RunInfo.Tasks = taskNames(c.state, run)
 	for o := run; o != nil; o = c.state.Parent(o) {
 		if o.List != nil {
 			j.RunInfo.Lists = append(j.RunInfo.Lists, o.List.Path)
@@ -133,6 +134,25 @@ func (r *Repo) job(e engine.Effect) Job {
 	}
 	j.Nth, j.Turn = nth(run, j.Spec, e)
 	return j
+}
+
+// taskNames are the tasks that a run is done for, innermost first. A name means the task of the innermost list that has one so
+// called: one further out that is called the same is left out.
+func taskNames(s *engine.State, run *engine.Run) (out []TaskName) {
+	var inner []*engine.TaskList
+	for o := run; o != nil && o.Child != nil; o = s.Parent(o) {
+		id := o.Child.Task
+		if id == "" {
+			continue
+		}
+		if !slices.ContainsFunc(inner, func(l *engine.TaskList) bool { return l.Task(id) != nil }) {
+			out = append(out, TaskName{ID: id, Try: o.Child.Try, Own: o == run})
+		}
+		if p := s.Parent(o); p != nil && p.List != nil {
+			inner = append(inner, p.List)
+		}
+	}
+	return out
 }
 
 // works gathers what became of the steps of all runs that share the workspace of a run, one of whose steps asks.

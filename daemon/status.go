@@ -170,6 +170,9 @@ func listStatus(l *engine.TaskList, full bool) *ListStatus {
 		if l.StoodFor(t) && l.Done(t) {
 			x.State = engine.TaskDone
 		}
+		if full && t.State == engine.TaskDone { // as expressions have it
+			x.Answer = l.Answers[t.ID]
+		}
 		out.Tasks = append(out.Tasks, x)
 	}
 	return out

@@ -90,11 +90,19 @@ type RunInfo struct {
 	Workspace           string          // the run's own worktree, below the root; "" = it has none
 	Stubs               []byte          // what stand-ins do in place of its agents, as JSON; nil: it is a real run
 	Child               *engine.ChildOf // of a child run
+	Tasks               []TaskName      // those that it is done for, innermost first
 	Lists               []string        // the task files of its list and of those that it is done for
 	Tried               []string        // of a task's run: how its earlier tries failed
 	TaskStatus          string          // of a task's run: what the task file says of the task
 	FileWhy             string          // of a step that a list went to for its file: what is wrong with that
 	Unpassed            int             // told at its end, by the notice and after_run: how many rounds, also of its tasks, went on without a pass
+}
+
+// TaskName is a task that a run is done for, by the name under which the run and its child runs know it.
+type TaskName struct {
+	ID  string
+	Try int
+	Own bool // the run itself is the task's
 }
 
 // TaskFile is what an effect about a task file needs.

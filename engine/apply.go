@@ -276,7 +276,7 @@ func (f CheckStarted) apply(s *State, at time.Time) {
 func (f Checked) apply(s *State, _ time.Time) {
 	a := s.at(f.Run).now(f.Step, f.N)
 	a.Checked, a.Digest, a.Content, a.Protected = true, f.Digest, f.Content, f.Protected
-	a.ToReview, a.Unshipped, a.Apart = f.ToReview, f.Unshipped, f.Apart
+	a.ProtectedAs, a.ToReview, a.Unshipped, a.Apart = f.ProtectedAs, f.ToReview, f.Unshipped, f.Apart
 	if !f.OK && a.Status == StatusDone {
 		a.Failure = f.Why
 	}

@@ -80,12 +80,53 @@ func (d *decider) settledBefore(r *Run, g *Gate, q *Round, a *Attempt) bool {
 			break
 		}
 		d.fail(r, g, q, failure{outcome: OutcomeBlocked, target: to, route: true, byKind: "step", feedback: text})
-	case len(a.Protected) > 0:
-		d.ask(r, g, q, "protect: the step changed "+strings.Join(a.Protected[:min(len(a.Protected), 10)], ", "), false)
 	default:
-		return false
+		files := r.unpassed(a)
+		if len(files) == 0 {
+			return false
+		}
+		d.ask(r, g, q, whyProtect+strings.Join(files[:min(len(files), 10)], ", "), false)
 	}
 	return true
+}
+
+// whyProtect begins the reason of a round that asks because of protected files.
+const whyProtect = "protect: the step changed "
+
+// unpassed are the protected files that the attempt changed, but those that a person has passed as they are, in a round
+// that asked because of them.
+func (r *Run) unpassed(a *Attempt) (files []string) {
+	if len(a.Protected) == 0 {
+		return nil
+	}
+	type file struct{ name, as string }
+	was := map[file]bool{}
+	for _, qs := range r.Rounds {
+		for _, q := range qs {
+			of := r.Attempt(q.Step, q.Attempt)
+			passed := q.Outcome == OutcomePass && q.ByKind == Human && strings.HasPrefix(q.Why, whyProtect)
+			if !passed || of == nil || of.Digest != q.Digest { // it was checked once more, and has become another
+				continue
+			}
+			for i, name := range of.Protected {
+				was[file{name, of.protectedAs(i)}] = true
+			}
+		}
+	}
+	for i, name := range a.Protected {
+		if as := a.protectedAs(i); as == "" || !was[file{name, as}] {
+			files = append(files, name)
+		}
+	}
+	return files
+}
+
+// protectedAs is what the i-th protected file became; "" where nobody can tell.
+func (a *Attempt) protectedAs(i int) string {
+	if len(a.ProtectedAs) != len(a.Protected) { // a fact of an older release has none
+		return ""
+	}
+	return a.ProtectedAs[i]
 }
 
 // ownWord is the step's own report as a verdict.
@@ -94,7 +135,7 @@ func ownWord(a *Attempt) Judgement {
 		return Judgement{Outcome: OutcomeFail, Answer: a.Answer, Feedback: cmp.Or(a.Summary, a.Failure)}
 	}
 	said := answerWord(a.Answer)
-	return Judgement{Outcome: OutcomePass, Answer: a.Answer, Feedback: a.Summary, Score: said.Score, Scores: said.Scores, Findings: said.Findings}
+	return Judgement{Outcome: OutcomePass, Answer: a.Answer, Feedback: cmp.Or(said.Feedback, said.Summary, a.Summary), Score: said.Score, Scores: said.Scores, Findings: said.Findings}
 }
 
 // judge takes a verdict in and goes where it leads.
@@ -428,7 +469,7 @@ func (d *decider) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool
 		if q.Route != "" {
 			what = "it said " + q.Route
 		}
-		d.ask(r, g, q, fmt.Sprintf("exhausted: %s %s: asked after %d: %s", what, times(n), g.MaxRetries, f.feedback), true)
+		d.ask(r, g, q, withWords(fmt.Sprintf("exhausted: %s %s: asked after %d", what, times(n), g.MaxRetries), f.feedback), true)
 		return true
 	case OutcomePass:
 		d.pass(r, g, q, byExhausted, nil, "")
@@ -454,7 +495,7 @@ func (d *decider) noProgress(r *Run, w *Spec, g *Gate, q *Round) bool {
 	if s := r.Same[g.ID]; s == nil || s.Count < most {
 		return false
 	}
-	why := fmt.Sprintf("no progress: the same failure came %d times over an unchanged tree: %s", most, q.Feedback)
+	why := withWords(fmt.Sprintf("no progress: the same failure came %d times over an unchanged tree", most), q.Feedback)
 	switch w.Limits.OnHit["max_same_failure"] {
 	case EndFailed:
 		d.end(r, RunFailed, g.Step, why, nil)
@@ -556,6 +597,14 @@ func (d *decider) reset(r *Run, st *Step) {
 			d.put(CountReset{of: Of(r.ID), Gate: g})
 		}
 	}
+}
+
+// withWords puts words behind a text, where there are any.
+func withWords(text, words string) string {
+	if words == "" {
+		return text
+	}
+	return text + ": " + words
 }
 
 func times(n int) string {

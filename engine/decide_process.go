@@ -184,6 +184,11 @@ func feedback(why string, ev ProcessEnded) string {
 
 // graceOver: the process ended with 0 and its signal has not come in time.
 func (d *decider) graceOver(r *Run, step string, a *Attempt) {
+	if said := answerWord(a.Answer); a.inGit() && (said.Status == StatusFailed || said.Status == StatusBlocked) { // no file can say so
+		d.signalled(StepSignalled{of: Of(r.ID), Step: step, N: a.N, K: a.K, Status: said.Status, Via: "exit", Summary: clip(said.Summary, MaxFeedback),
+			Question: clip(said.Question, MaxFeedback), Options: said.Options})
+		return
+	}
 	why := "it ended with exit code 0 and without its signal (" + a.SignalType
 	if a.SignalValue != "" {
 		why += " " + a.SignalValue
@@ -197,6 +202,7 @@ func (d *decider) checkEnded(r *Run, p Proc, ev ProcessEnded) {
 	if c := ev.Check; c != nil && p.Stop == "" {
 		f.OK, f.Why, f.Broken = c.OK, clip(c.Why, MaxFeedback), clip(c.Broken, MaxFeedback)
 		f.Digest, f.Content, f.Protected, f.ToReview = c.Digest, c.Content, c.Protected, c.ToReview
+		f.ProtectedAs = c.ProtectedAs
 		f.Unshipped, f.Apart = max(c.Unshipped, 0), c.Apart
 	} else if p.Stop != "" {
 		f.Why = "the success_criterion did not end in time: " + p.Stop

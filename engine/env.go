@@ -155,6 +155,7 @@ func number(f *float64) any {
 type said struct {
 	Status   string             `json:"status"`
 	Summary  string             `json:"summary"`
+	Feedback string             `json:"feedback"`
 	Question string             `json:"question"`
 	Options  []string           `json:"options"`
 	Score    *float64           `json:"score"`
@@ -170,6 +171,7 @@ func answerWord(raw json.RawMessage) said {
 		return out
 	}
 	out.Status, out.Summary, out.Question = typed[string](keys["status"]), typed[string](keys["summary"]), typed[string](keys["question"])
+	out.Feedback = typed[string](keys["feedback"])
 	out.Options, out.Score, out.Scores = typed[[]string](keys["options"]), typed[*float64](keys["score"]), typed[map[string]float64](keys["scores"])
 	if f, ok := keys["findings"]; ok {
 		out.Findings = f

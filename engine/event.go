@@ -235,6 +235,9 @@ type CheckResult struct {
 	Digest    string   `json:"digest,omitempty"`    // the taken commit, and behind "+" a digest of what does not ship; without git, of the files
 	Content   string   `json:"content,omitempty"`   // the same without the history: alike where nothing changed
 	Protected []string `json:"protected,omitempty"` // files changed that `protect` names
+	// ProtectedAs is what each of Protected has become: one that a person has passed so is not asked about again. "" always is.
+	ProtectedAs []string `json:"protected_as,omitempty"`
+
 	ToReview  []string `json:"to_review,omitempty"` // criteria no machine can check
 	Unshipped int      `json:"unshipped,omitempty"` // files that are in no commit, and with which a criterion was judged
 	Apart     bool     `json:"apart,omitempty"`     // the work was taken whole: who reviews it needs nothing of its folder

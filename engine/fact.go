@@ -235,17 +235,18 @@ type (
 	// Checked: what the check came to.
 	Checked struct {
 		of
-		Step      string   `json:"step"`
-		N         int      `json:"n"`
-		OK        bool     `json:"ok"`
-		Why       string   `json:"why,omitempty"`
-		Broken    string   `json:"broken,omitempty"`
-		Digest    string   `json:"digest,omitempty"`
-		Content   string   `json:"content,omitempty"`
-		Protected []string `json:"protected,omitempty"`
-		ToReview  []string `json:"to_review,omitempty"`
-		Unshipped int      `json:"unshipped,omitempty"`
-		Apart     bool     `json:"apart,omitempty"` // see CheckResult
+		Step        string   `json:"step"`
+		N           int      `json:"n"`
+		OK          bool     `json:"ok"`
+		Why         string   `json:"why,omitempty"`
+		Broken      string   `json:"broken,omitempty"`
+		Digest      string   `json:"digest,omitempty"`
+		Content     string   `json:"content,omitempty"`
+		Protected   []string `json:"protected,omitempty"`
+		ProtectedAs []string `json:"protected_as,omitempty"` // see CheckResult
+		ToReview    []string `json:"to_review,omitempty"`
+		Unshipped   int      `json:"unshipped,omitempty"`
+		Apart       bool     `json:"apart,omitempty"` // see CheckResult
 	}
 	// HookStarted: a hook runs under the key. Step is "" for after_run.
 	HookStarted struct {

@@ -181,6 +181,8 @@ func mutantsOfAnswers() []mutant {
 		{"an answer of before the clock was set back counts", "decider.answer", "ev.Written.After(d.at.Add(mtimeSlack))", "false"},
 		{"a late veto is ignored", "decider.answer", "case !q.takes(ev.Outcome):", "case !q.Open():"},
 		{"a cherry-picked double counts", "decider.commit", "if old.Author != \"\" && old.Author == ev.Author {", "if false && old.Author == ev.Author {"},
+		{"a protected file that a person passed asks again", "Run.unpassed", "as == \"\" || !was[file{name, as}]", "as == as || !was[file{name, as}]"},
+		{"a pass of a protected file counts for what a later check found", "Run.unpassed", " || of.Digest != q.Digest {", " {"},
 	}
 }
 

@@ -287,3 +287,11 @@ func TestRule18RunEndedByPersonForcesNothing(t *testing.T) {
 	s.done("a")
 	s.want(s.gate("ga"), "2 reviewing")
 }
+
+// TestRuleAskedWithoutWords: where nothing was said of a failure, nothing stands behind how often it failed.
+func TestRuleAskedWithoutWords(t *testing.T) {
+	s := begin(t, "8-semantics 16", "used up without words", one(most(1)))
+	s.done("a")
+	s.do(ProcessEnded{Run: s.run, Key: s.r().CurrentRound("ga").Key, Verdict: &Judgement{Outcome: OutcomeFail}})
+	s.want(s.r().CurrentRound("ga").Why, "exhausted: it failed 1 time: asked after 1")
+}

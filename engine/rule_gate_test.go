@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +95,86 @@ func TestRule13Protect(t *testing.T) {
 	s.do(ProcessEnded{Run: s.run, Key: s.owed(DoRun)[0].Key, Check: &CheckResult{OK: true, Digest: "t", Protected: []string{"test/a_test.go"}}})
 	s.want(s.gate("ga"), "1 human")
 	s.has(s.r().CurrentRound("ga").Why, "protect", "test/a_test.go")
+}
+
+// changed takes step a to its gate with protected files that it changed, as file=content.
+func (s *script) changed(digest string, files ...string) {
+	s.t.Helper()
+	c := &CheckResult{OK: true, Digest: digest}
+	for _, f := range files {
+		file, as, _ := strings.Cut(f, "=")
+		c.Protected, c.ProtectedAs = append(c.Protected, file), append(c.ProtectedAs, as)
+	}
+	s.do(ProcessEnded{Run: s.run, Key: s.owed(DoRun)[0].Key, Check: c})
+}
+
+// TestRule13ProtectOfAnotherCheck: what a person passed is what was checked then, not what the attempt became by a later check.
+func TestRule13ProtectOfAnotherCheck(t *testing.T) {
+	conform.Rule(t, "1-language protect passed", "content that came after the pass is asked about")
+	w := one()
+	second := aGate("a", to(EndDone), level(LevelHuman))
+	second.ID, w.Gates[0].OnPass = "ga2", nil
+	w.Gates, w.Steps[0].Gates = append(w.Gates, second), []string{"ga", "ga2"}
+	s := begin(t, "8-semantics 13", "a protected file that a person has passed asks again only when it has changed once more", w)
+	s.sentinel("a", StatusDone)
+	s.exit("a", Exit{})
+	s.changed("t1", "test/x=1")
+	s.says("ga", OutcomePass)
+	s.want(s.gate("ga2"), "1 human")
+	s.says("ga2", OutcomePass, func(a *Answered) { a.DigestNow = "t2" })
+	s.changed("t2", "test/x=2")
+	s.want(s.gate("ga"), "2 human")
+}
+
+// TestRule13ProtectIsPassedOnce: what a person has passed is not asked about again, as long as it stays as it was.
+func TestRule13ProtectIsPassedOnce(t *testing.T) {
+	conform.Rule(t, "1-language protect passed", "a protected file that a person has passed asks again only when it has changed once more")
+	const x1, x2, y, unknown = "test/x=1", "test/x=2", "test/y=1", "test/x="
+	for name, c := range map[string]struct {
+		first []string // what the attempt changed that a person passes
+		how   func(s *script)
+		then  []string // what a later one has changed
+		asks  string   // the files it asks about
+	}{
+		"as it was":                   {[]string{x1}, nil, []string{x1}, ""},
+		"one of two is left":          {[]string{x1, y}, nil, []string{y}, ""},
+		"changed once more":           {[]string{x1}, nil, []string{x2}, "test/x"},
+		"another beside it":           {[]string{x1}, nil, []string{x1, y}, "test/y"},
+		"another of the same content": {[]string{x1}, nil, []string{y}, "test/y"},
+		"nobody knows of then":        {[]string{unknown}, nil, []string{x1}, "test/x"},
+		"nobody knows of now":         {[]string{x1}, nil, []string{unknown}, "test/x"},
+		"nobody knows of both":        {[]string{unknown}, nil, []string{unknown}, "test/x"},
+		"it was failed":               {[]string{x1}, func(s *script) { s.says("ga", OutcomeFail) }, []string{x1}, "test/x"},
+		"its pass was vetoed":         {[]string{x1}, func(s *script) { s.says("ga", OutcomePass); s.says("ga", OutcomeVeto) }, []string{x1}, "test/x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := flow("x", aStep("a"), aGate("a", to("b")), aStep("b"), aGate("b", to(EndDone), onFail("a")))
+			s := begin(t, "8-semantics 13", "a protected file that a person has passed asks again only when it has changed once more", w)
+			changed := func(files []string) {
+				t.Helper()
+				s.writes()
+				s.sentinel("a", StatusDone)
+				s.exit("a", Exit{})
+				s.changed("t", files...)
+			}
+			changed(c.first)
+			s.want(s.gate("ga"), "1 human")
+			if c.how == nil {
+				s.says("ga", OutcomePass)
+				s.done("b")
+				s.judged("gb", OutcomeFail)
+			} else {
+				c.how(s)
+				s.stopped()
+			}
+			changed(c.then)
+			if c.asks == "" {
+				s.want(s.gate("ga"), "2 reviewing")
+				return
+			}
+			s.want(s.gate("ga"), "2 human", s.r().CurrentRound("ga").Why, whyProtect+c.asks)
+		})
+	}
 }
 
 func TestRule13VerdictHuman(t *testing.T) {

@@ -52,6 +52,30 @@ func TestRuleRouteIsNoFailure(t *testing.T) {
 	s.replayed()
 }
 
+// TestRuleRouteHasTheStepsWords: where the step's own answer names the route, its words go along, as a reviewer's do.
+func TestRuleRouteHasTheStepsWords(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{"next":"again","feedback":"cut it smaller"}`:                        "cut it smaller",
+		`{"next":"again","summary":"too large"}`:                              "too large",
+		`{"next":"again","feedback":"cut it smaller","summary":"too large"}`:  "cut it smaller",
+		`{"next":"again","feedback":{"a":1},"summary":["x"]}`:                 "said beside it",
+		`{"next":"fail","feedback":"it does not build","summary":"no words"}`: "it does not build",
+	} {
+		w := one(route("again", "a"), func(g *Gate) {
+			g.Reviewer.AgentType, g.Reviewer.FromStep = "", true
+			g.Verdict = Verdict{Name: &Text{Source: "next", Eval: func(e *Env) (string, error) { return e.Answer.(map[string]any)["next"].(string), nil }}}
+		})
+		s := begin(t, "13-law routes", "the words of a step whose own answer takes the route", w)
+		s.sentinel("a", StatusDone, func(ev *FileSeen) {
+			ev.Sentinel.Answer, ev.Sentinel.Summary = []byte(answer), "said beside it"
+		})
+		s.exit("a", Exit{})
+		s.checked()
+		q := s.r().Rounds["ga"][0]
+		s.want(q.To, "a", q.Feedback, want)
+	}
+}
+
 // TestRuleRouteBlockedAndLost: what a step says of itself, and what infrastructure took, have routes of the same kind.
 func TestRuleRouteBlockedAndLost(t *testing.T) {
 	s := begin(t, "13-law routes", "blocked and lost are named routes too", one(route(OutcomeBlocked, "a"), route(OutcomeLost, "a"), most(2)))

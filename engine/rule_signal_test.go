@@ -174,6 +174,34 @@ func TestRule03GraceOfACommit(t *testing.T) {
 	s.want(s.r().Attempt("a", 1).Status, StatusFailed)
 }
 
+// TestRule03NoCommitAndWhy: who makes no commit can say why in the answer; a commit that comes in time stands.
+func TestRule03NoCommitAndWhy(t *testing.T) {
+	for _, c := range []struct{ signal, answer, status, gate, words string }{
+		{SignalCommit, `{"status":"blocked","question":"which?","options":["a","b"]}`, StatusBlocked, "1 human", "which?"},
+		{SignalPull, `{"status":"blocked","summary":"no remote"}`, StatusBlocked, "1 human", "no remote"},
+		{SignalCommit, `{"status":"failed","summary":"no compiler"}`, StatusFailed, "-", "no compiler"},
+		{SignalCommit, `{"status":"done"}`, StatusFailed, "-", "without its signal"},
+	} {
+		w := one()
+		w.Steps[0].Signal = Signal{Type: c.signal, Value: "[GATE:ga]"}
+		s := begin(t, "1-language 3", "an answer with status failed or blocked says so where no commit comes", w)
+		s.do(ProcessEnded{Run: s.run, Key: s.r().Current("a").Key, Answer: []byte(c.answer)})
+		until := s.r().Current("a").GraceUntil
+		s.now = until
+		s.do(Polled{Run: s.run, Step: "a", N: 1, K: 1, Began: until})
+		s.checked()
+		q := s.r().Rounds["ga"][0]
+		s.want(s.r().Attempt("a", 1).Status, c.status, s.gate("ga"), c.gate)
+		s.has(q.Why+q.Feedback, c.words)
+		s = begin(t, "", "", w)
+		s.do(ProcessEnded{Run: s.run, Key: s.r().Current("a").Key, Answer: []byte(c.answer)})
+		if c.signal == SignalCommit {
+			s.do(CommitSeen{Run: s.run, Step: "a", N: 1, K: 1, SHA: "abc", Author: "x"})
+			s.want(s.r().Attempt("a", 1).Status, StatusDone)
+		}
+	}
+}
+
 func TestRule03ExitCodes(t *testing.T) {
 	conform.Rule(t, "1-language rule 3 stdout_exit", "0 is done, another code failed, the end of the output the feedback")
 	conform.Rule(t, "004 §2 Signal.stdout_exit", "exit 0 or another code")

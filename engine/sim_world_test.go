@@ -278,7 +278,7 @@ func (w *sim) end(p *simProc) ProcessEnded {
 		case w.g.IntN(20) == 0:
 			ev.Check.Broken = "cannot be run"
 		case w.g.IntN(20) == 0:
-			ev.Check.Protected = []string{"test/a"}
+			ev.Check.Protected, ev.Check.ProtectedAs = []string{"test/a"}, []string{"as it was"}
 		case w.g.IntN(20) == 0:
 			ev.Check, ev.Exit = nil, Exit{Lost: true}
 		}

@@ -208,6 +208,11 @@ type Command struct {
 	Argv  []Text
 }
 
+// Nothing says that the command only succeeds: what a step without work has.
+func (c *Command) Nothing() bool {
+	return c.Shell == "" && len(c.Argv) == 1 && c.Argv[0].Source == "true"
+}
+
 // Words is the argument list as the spec has it: that of sh -c for a text.
 func (c *Command) Words() []string {
 	if c.Shell != "" {

@@ -230,6 +230,7 @@ type Attempt struct {
 	Digest      string          `json:"digest,omitempty"`
 	Content     string          `json:"content,omitempty"` // see CheckResult
 	Protected   []string        `json:"protected,omitempty"`
+	ProtectedAs []string        `json:"protected_as,omitempty"` // see CheckResult
 	ToReview    []string        `json:"to_review,omitempty"`
 	Unshipped   int             `json:"unshipped,omitempty"` // files in no commit with which a criterion was judged
 	Pins        []string        `json:"pins,omitempty"`

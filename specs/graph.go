@@ -199,6 +199,8 @@ func doer(s *engine.Step) string {
 		return out
 	case s.Agent == nil && s.Run == nil && s.Child != nil:
 		return childOf(s)
+	case s.Run != nil && s.Run.Nothing():
+		out = "no work"
 	case s.Run != nil:
 		out = "run " + commandLine(s.Run)
 	case s.Agent != nil && s.Agent.Type != "":

@@ -111,7 +111,9 @@ func (r *stubReader) ids(of func(*engine.Spec) []string, ofTasks bool) (ids []st
 		}
 		for _, st := range w.Steps {
 			if st.ForEach != nil && st.Child != nil {
-				ids = append(ids, of(st.Child)...)
+				for _, child := range st.Child.All() {
+					ids = append(ids, of(child)...)
+				}
 			}
 		}
 	}

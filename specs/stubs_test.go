@@ -136,6 +136,30 @@ steps:
 	}
 }
 
+// TestStubsOfTasksBelow: TASK/STEP may name a step of a run further below the task.
+func TestStubsOfTasksBelow(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), Dir)
+	for name, text := range map[string]string{
+		"top":   "workflow: {id: top}\nsteps:\n  - {id: parts, workflow: part, for_each: {tasks: to-do.json}, next_step: DONE}\n",
+		"part":  "workflow: {id: part}\nsteps:\n  - {id: code, agent: {type: w, prompt: x}, next_step: check}\n  - {id: check, workflow: check, next_step: DONE}\n",
+		"check": "workflow: {id: check}\nsteps:\n  - {id: look, agent: {type: w, prompt: x}, next_step: DONE}\n",
+	} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec, faults := LoadFile(filepath.Join(dir, "top.yaml"))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	if _, faults := ReadStubs("s.yaml", []byte("steps: {T1/code: {}, T1/look: {}}"), spec); len(faults) > 0 {
+		t.Error(faults)
+	}
+}
+
 // TestStubsOfTemplates: the script that is shipped with a template fits it.
 func TestStubsOfTemplates(t *testing.T) {
 	for _, tpl := range Templates() {

@@ -28,10 +28,12 @@ import (
 
 // Bounds of what show prints.
 const (
-	showDiff  = 64 << 10 // bytes of the patch with --diff
-	showFiles = 20       // files listed
-	showText  = 4000     // characters of a text of several lines
-	showLines = 12       // lines of what a criterion's command printed
+	showDiff   = 64 << 10 // bytes of the patch with --diff
+	showFiles  = 20       // files listed
+	showTasks  = 50       // tasks of a list
+	showAnswer = 160      // characters of a task's line
+	showText   = 4000     // characters of a text of several lines
+	showLines  = 12       // lines of what a criterion's command printed
 	// showOutput is how much of it is read.
 	showOutput = 8 << 10
 )
@@ -93,33 +95,34 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 type shown struct {
 	dir string // the run's folder
 
-	Run      string             `json:"run"`
-	Workflow string             `json:"workflow"`
-	Stubbed  bool               `json:"stubbed,omitempty"` // stand-ins play the run's agents
-	Trust    string             `json:"trust,omitempty"`
-	Exposed  string             `json:"exposed,omitempty"` // of file: why
-	For      string             `json:"for,omitempty"`     // of a child run: whose it is, and its task as the file has it
-	Step     string             `json:"step"`
-	StepName string             `json:"step_name,omitempty"`
-	Task     string             `json:"task,omitempty"`
-	Criteria []string           `json:"criteria,omitempty"`
-	Outputs  []string           `json:"outputs,omitempty"`
-	Gate     *daemon.GateStatus `json:"gate,omitempty"`
-	LookFor  string             `json:"look_for,omitempty"`
-	Attempt  *engine.Attempt    `json:"attempt,omitempty"`
-	Usage    engine.Usage       `json:"usage,omitzero"`
-	Notes    []engine.Note      `json:"notes,omitempty"` // a person's words for the step
-	Changed  []string           `json:"changed,omitempty"`
-	Cut      bool               `json:"changed_cut,omitempty"`
-	Taken    string             `json:"taken,omitempty"`  // the commit that the gate judges
-	Beside   []tree.Beside      `json:"beside,omitempty"` // files that are judged with it and do not ship
-	Law      []tree.Beside      `json:"law,omitempty"`    // files that decide, are in no commit and changed
-	Hidden   []tree.Beside      `json:"hidden,omitempty"` // files that only ignore rules of the run's own keep out of the commit
-	More     int                `json:"more_hidden,omitempty"`
-	Files    string             `json:"files,omitempty"` // prompt, output and signal of the attempt
-	Checked  []checkedBy        `json:"checked,omitempty"`
-	Unread   *unread            `json:"unread,omitempty"` // the reply that no answer or verdict could be read from
-	Earlier  []engine.Round     `json:"earlier,omitempty"`
+	Run      string              `json:"run"`
+	Workflow string              `json:"workflow"`
+	Stubbed  bool                `json:"stubbed,omitempty"` // stand-ins play the run's agents
+	Trust    string              `json:"trust,omitempty"`
+	Exposed  string              `json:"exposed,omitempty"` // of file: why
+	For      string              `json:"for,omitempty"`     // of a child run: whose it is, and its task as the file has it
+	Step     string              `json:"step"`
+	StepName string              `json:"step_name,omitempty"`
+	Task     string              `json:"task,omitempty"`
+	Criteria []string            `json:"criteria,omitempty"`
+	Outputs  []string            `json:"outputs,omitempty"`
+	Gate     *daemon.GateStatus  `json:"gate,omitempty"`
+	LookFor  string              `json:"look_for,omitempty"`
+	Attempt  *engine.Attempt     `json:"attempt,omitempty"`
+	Usage    engine.Usage        `json:"usage,omitzero"`
+	Notes    []engine.Note       `json:"notes,omitempty"` // a person's words for the step
+	Changed  []string            `json:"changed,omitempty"`
+	Cut      bool                `json:"changed_cut,omitempty"`
+	Taken    string              `json:"taken,omitempty"`  // the commit that the gate judges
+	Beside   []tree.Beside       `json:"beside,omitempty"` // files that are judged with it and do not ship
+	Law      []tree.Beside       `json:"law,omitempty"`    // files that decide, are in no commit and changed
+	Hidden   []tree.Beside       `json:"hidden,omitempty"` // files that only ignore rules of the run's own keep out of the commit
+	More     int                 `json:"more_hidden,omitempty"`
+	Files    string              `json:"files,omitempty"` // prompt, output and signal of the attempt
+	Checked  []checkedBy         `json:"checked,omitempty"`
+	Unread   *unread             `json:"unread,omitempty"` // the reply that no answer or verdict could be read from
+	Earlier  []engine.Round      `json:"earlier,omitempty"`
+	Tasks    []daemon.TaskStatus `json:"tasks,omitempty"` // of a list, with their answers
 
 	tree, base string
 }
@@ -149,6 +152,9 @@ func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus
 		}
 	}
 	sh.Step, sh.StepName = st.ID, st.Name
+	if st.List != nil {
+		sh.Tasks = st.List.Tasks
+	}
 	env := knownOf(r, st)
 	if step := spec.Step(st.ID); step != nil {
 		sh.of(step, env)
@@ -196,7 +202,7 @@ func (sh *shown) of(step *engine.Step, env *engine.Env) {
 	if step.Agent != nil {
 		sh.Task = textOf(step.Agent.Prompt, env)
 	}
-	if step.Run != nil {
+	if step.Run != nil && !step.Run.Nothing() {
 		sh.Task = "run: " + commandWords(step.Run)
 	}
 	for _, c := range step.Criteria {
@@ -330,6 +336,9 @@ func (a *app) printShow(sh *shown) {
 	}
 	if at := sh.Attempt; at != nil {
 		a.printAttempt(sh, at)
+	}
+	for _, line := range taskLines(sh.Tasks) {
+		a.field("", line)
 	}
 	a.printChanged(sh)
 	if g := sh.Gate; g != nil {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -55,4 +57,19 @@ func gateState(g daemon.GateStatus) string {
 		return words.Due
 	}
 	return orWord(g.State, "not open")
+}
+
+// taskLines are the tasks of a list, each with its status and its answer, else what else is known of its end, in one line.
+func taskLines(tasks []daemon.TaskStatus) (lines []string) {
+	for i, t := range tasks {
+		if i == showTasks {
+			return append(lines, fmt.Sprintf("… and %d more: --json has all", len(tasks)-showTasks))
+		}
+		line := "task " + clean(t.ID) + " " + t.State
+		if words := oneLine(cmp.Or(string(t.Answer), t.Why, t.Summary)); words != "" {
+			line += ": " + words
+		}
+		lines = append(lines, clip(line, showAnswer))
+	}
+	return lines
 }

@@ -79,7 +79,7 @@ func (e *Executor) checked(ctx context.Context, job daemon.Job, st *engine.Step,
 		why = append(why, e.writeValues(ctx, job.Key, st.Outputs, env, b.Dir)...)
 	}
 	outs := append(made, written...)
-	c, protected, err := e.taken(ctx, job, st, b, outs)
+	c, law, err := e.taken(ctx, job, st, b, outs)
 	if ctx.Err() != nil {
 		return engine.CheckResult{}
 	}
@@ -91,7 +91,8 @@ func (e *Executor) checked(ctx context.Context, job daemon.Job, st *engine.Step,
 		return engine.CheckResult{Why: strings.Join(why, "\n"), Broken: unseen("", err)}
 	}
 	if len(why) > 0 { // no command is run over what is not there
-		r := engine.CheckResult{Why: strings.Join(why, "\n"), Protected: protected}
+		r := engine.CheckResult{Why: strings.Join(why, "\n")}
+		law.put(&r)
 		return e.digested(ctx, job, st, c, r)
 	}
 	in.Run = func(ctx context.Context, i int, cmd engine.Command) (int, string, error) {
@@ -105,7 +106,7 @@ func (e *Executor) checked(ctx context.Context, job daemon.Job, st *engine.Step,
 	if c.Taken.Commit != "" && slices.ContainsFunc(in.Criteria, func(c engine.Criterion) bool { return c.Folder }) {
 		r = e.withUnshipped(ctx, b, c.Taken.Commit, r)
 	}
-	r.Protected = protected
+	law.put(&r)
 	return e.digested(ctx, job, st, c, r)
 }
 

@@ -4,6 +4,7 @@ package executor
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,6 +131,9 @@ func TestDigestIsOfOutputsAndChangedFiles(t *testing.T) {
 	c := b.carry(job).Check
 	if len(c.Protected) != 1 || c.Protected[0] != "test/new.txt" {
 		t.Errorf("protected %v", c.Protected)
+	}
+	if want := []string{"100644 " + strings.TrimSpace(b.sh("git hash-object test/new.txt"))}; !slices.Equal(c.ProtectedAs, want) {
+		t.Errorf("protected as %q, want %q", c.ProtectedAs, want)
 	}
 	was := b.digestNow()
 	if was != c.Digest {

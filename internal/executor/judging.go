@@ -208,12 +208,18 @@ func (l law) protects(file string) bool {
 	})
 }
 
-// guarded are the changed files that are law, but programs which the step was to write (outs, from where commands run).
+// guarded names the changed files that are law, but programs which the step was to write (outs, from where commands run).
 func (l law) guarded(files, outs []string) []string {
-	var out, others []string
+	names, _ := l.guardedAs(files, outs, nil)
+	return names
+}
+
+// guardedAs is guarded with what each file became, as has it; "" where that is not of one file alone.
+func (l law) guardedAs(files, outs []string, as map[string]string) (names, became []string) {
+	var is, others []string
 	for _, f := range files {
-		is, program := l.has(f)
-		if program || !is && len(l.unknown) > 0 {
+		law, program := l.has(f)
+		if program || !law && len(l.unknown) > 0 {
 			names := l.judging.names(f)
 			if slices.ContainsFunc(outs, func(o string) bool { return slices.Contains(names, path.Clean(filepath.ToSlash(o))) }) {
 				continue
@@ -222,14 +228,33 @@ func (l law) guarded(files, outs []string) []string {
 				others = append(others, f)
 			}
 		}
-		if is && len(out) < maxProtected {
-			out = append(out, f)
+		if law {
+			is = append(is, f)
 		}
 	}
-	if len(others) > 0 && l.plain {
-		out = append(out, others[0]+more(others)+" (what is run cannot be told, "+l.unknown[0]+": name it under protect)")
+	for _, f := range is[:min(len(is), maxProtected)] {
+		names, became = append(names, f), append(became, as[f])
 	}
-	return out
+	if n := len(is) - len(names); n > 0 { // whatever is among them is asked about
+		names, became = append(names, fmt.Sprintf("%d more", n)), append(became, "")
+	}
+	if len(others) > 0 && l.plain {
+		names = append(names, others[0]+more(others)+" (what is run cannot be told, "+l.unknown[0]+": name it under protect)")
+		became = append(became, ofAll(others, as))
+	}
+	return names, became
+}
+
+// ofAll is what the files became, as one; "" where that is not known of each.
+func ofAll(files []string, as map[string]string) string {
+	var b strings.Builder
+	for _, f := range files {
+		if as[f] == "" {
+			return ""
+		}
+		fmt.Fprintf(&b, "%s %q\n", as[f], f)
+	}
+	return hexSum([]byte(b.String()))
 }
 
 func more(files []string) string {

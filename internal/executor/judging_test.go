@@ -1,12 +1,15 @@
 package executor
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/git"
 )
 
 func TestGuarded(t *testing.T) {
@@ -86,6 +89,44 @@ func TestGuardedUnknown(t *testing.T) {
 	spec.Protect = []string{"ci/**"}
 	if got := lawOf(spec, nil, nil, nil, at).guarded([]string{"src/a.go", "ci/x"}, nil); !slices.Equal(got, []string{"ci/x"}) {
 		t.Errorf("with protect: %q", got)
+	}
+}
+
+// TestGuardedAs: what a file became is told where its content alone says it. Where it leads elsewhere, or is not named, a
+// person is asked each time.
+func TestGuardedAs(t *testing.T) {
+	conform.Rule(t, "1-language protect passed", "links, and what is not named, are asked about each time")
+	const file, link, gone = "100644", git.ModeLink, "000000"
+	as := contents([]git.Change{
+		{Path: "test/a", Old: file, New: file, NewID: "1"}, {Path: "test/run", Old: file, New: "100755", NewID: "1"}, {Path: "test/gone", Old: file, New: gone, NewID: "0"},
+		{Path: "test/link", Old: gone, New: link, NewID: "2"}, {Path: "test/dir", Old: gone, New: link, NewID: "3"}, {Path: "test/dir/x", Old: file, New: gone, NewID: "0"},
+		{Path: "test/sub", Old: gone, New: git.ModeSubmodule, NewID: "4"},
+	})
+	if want := map[string]string{"test/a": "100644 1", "test/run": "100755 1", "test/gone": "000000 0"}; !maps.Equal(as, want) {
+		t.Errorf("%q", as)
+	}
+	at := judging{root: "/r", top: "/r", dir: "/r"}
+	many := []string{}
+	ids := map[string]string{}
+	for i := range maxProtected + 2 {
+		many = append(many, fmt.Sprintf("test/%03d", i))
+		ids[many[i]] = "1"
+	}
+	names, became := lawOf(&engine.Spec{Protect: []string{"test/**"}}, nil, nil, nil, at).guardedAs(many, nil, ids)
+	if len(names) != maxProtected+1 || len(became) != len(names) || names[maxProtected] != "2 more" || became[maxProtected] != "" || became[0] != "1" {
+		t.Errorf("%q as %q", names, became)
+	}
+	unknown := lawOf(&engine.Spec{Gates: []*engine.Gate{{ID: "G-1", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: `sh "$SCRIPT"`}}}}}, nil, nil, nil, at)
+	of := func(ids map[string]string) string {
+		names, became := unknown.guardedAs([]string{"a", "b"}, nil, ids)
+		if len(names) != 1 || len(became) != 1 {
+			t.Fatalf("%q as %q", names, became)
+		}
+		return became[0]
+	}
+	was := of(map[string]string{"a": "1", "b": "1"})
+	if was == "" || was != of(map[string]string{"a": "1", "b": "1"}) || was == of(map[string]string{"a": "1", "b": "2"}) || of(map[string]string{"a": "1"}) != "" {
+		t.Errorf("others as %q", was)
 	}
 }
 

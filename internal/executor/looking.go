@@ -132,25 +132,33 @@ func (e *Executor) lookFrom(ctx context.Context, b begin, key string) (judged, e
 
 // lookedAt is taken for a step that only looked: what it saw, and beside it what sluice wrote of its answer.
 // law names what of that is law.
-func (e *Executor) lookedAt(ctx context.Context, job daemon.Job, st *engine.Step, b begin, c covered) (_ covered, law []string, err error) {
+func (e *Executor) lookedAt(ctx context.Context, job daemon.Job, st *engine.Step, b begin, c covered) (_ covered, law changed, err error) {
 	c.Key = job.Key
 	c.Taken = tree.Taken{Commit: b.Look}
 	if c.Tree, err = e.opt.Git.TreeOf(ctx, b.Look); err != nil {
-		return c, nil, err
+		return c, law, err
 	}
 	if c.Taken.Beside, err = e.beside(ctx, b, &c); err != nil {
-		return c, nil, err
+		return c, law, err
 	}
 	l, err := e.law(ctx, job, b)
 	if err != nil {
-		return c, nil, err
+		return c, law, err
 	}
 	for _, f := range c.Root {
 		if at := seenFrom(b.Top, filepath.Join(e.root, filepath.FromSlash(f))); len(l.guarded([]string{at}, nil)) > 0 {
-			law = append(law, f)
+			law.names, law.as = append(law.names, f), append(law.as, digestIn(c.Taken.Beside, f))
 		}
 	}
 	return c, law, keep(e.attemptFile(job.Run, st.ID, job.Attempt.N, "files"), c)
+}
+
+// digestIn is the digest of one of the files; "" where it is not among them.
+func digestIn(files []tree.Beside, name string) string {
+	if i := slices.IndexFunc(files, func(f tree.Beside) bool { return f.Path == name }); i >= 0 {
+		return files[i].Digest
+	}
+	return ""
 }
 
 // seenIn has paths that were found in the checkout of a step that only looks be as it sees them.

@@ -47,8 +47,12 @@ func standsIn(job daemon.Job, st *engine.Step) bool {
 // turn is whose turn it is in the job's run: in the n-th attempt of a step, or round of a gate.
 func turn(job daemon.Job, n, try int) stub.Turn {
 	t := stub.Turn{N: n, Nth: job.Nth, Again: launchedBefore(job, try)}
-	if c := job.RunInfo.Child; c != nil && c.Task != "" {
-		t.Task, t.N = c.Task, n+max(c.Try, 1)-1
+	for _, c := range job.RunInfo.Tasks {
+		task := stub.Task{ID: c.ID, Tries: max(c.Try, 1) - 1}
+		if c.Own {
+			t.N, task.Tries = n+task.Tries, 0
+		}
+		t.Tasks = append(t.Tasks, task)
 	}
 	return t
 }
@@ -197,9 +201,13 @@ func (e *Executor) stepPart(job daemon.Job, st *engine.Step, b begin, play stub.
 		part.Keep = part.Answer != nil
 	}
 	switch st.Signal.Type {
-	case engine.SignalCommit:
-		if part.Signal == engine.StatusDone {
+	case engine.SignalCommit, engine.SignalPull:
+		if part.Signal == engine.StatusDone && st.Signal.Type == engine.SignalCommit {
 			part.Commit = label + "\n\n" + st.Signal.Value
+		}
+		if saysNotDone(part) && part.Exit == 0 {
+			part = inAnswer(part, st.Answer)
+			part.Exit = 0 // another code would be a crash; without its commit it has failed
 		}
 	case engine.SignalExit:
 		if saysNotDone(part) && part.Exit == 0 {

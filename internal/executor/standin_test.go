@@ -133,6 +133,11 @@ func TestStandInSaysItIsNotDone(t *testing.T) {
 		{"stdout_exit", open, `{"signal":"blocked","question":"q","summary":"s","answer":{"title":"mine"}}`, `{"question":"q","status":"blocked","summary":"s","title":"mine"}`, ""},
 		{"stdout_exit", open, `{"signal":"failed","summary":"s","say":"no"}`, `{"status":"failed","summary":"s","title":"stub"}`, ""},
 		{"stdout_exit", room, `{"signal":"blocked","question":"q"}`, `{"question":"q","status":"blocked"}`, ""},
+		{"git_commit", "", `{"signal":"failed","summary":"s"}`, `{"status":"failed","summary":"s"}`, ""},
+		{"git_commit", "", `{"signal":"blocked","question":"q","summary":"s"}`, `{"question":"q","status":"blocked","summary":"s"}`, ""},
+		{"pr_creation", "", `{"signal":"blocked","question":"q","summary":"s"}`, `{"question":"q","status":"blocked","summary":"s"}`, ""},
+		{"git_commit", open, `{"signal":"blocked","question":"q","summary":"s"}`, `{"question":"q","status":"blocked","summary":"s","title":"stub"}`, ""},
+		{"git_commit", open, `{}`, `{"title":"stub"}`, ""},
 		{"stdout_exit", closed, `{"signal":"failed"}`, "", ""},
 		{"stdout_exit", closed, `{"signal":"blocked","question":"q"}`, "", ""},
 		{"stdout_exit", open, `{"signal":"none"}`, `{"title":"stub"}`, ""},
@@ -142,7 +147,11 @@ func TestStandInSaysItIsNotDone(t *testing.T) {
 		{"sentinel_file", open, `{}`, `{"title":"stub"}`, "done"},
 	} {
 		t.Run(c.signal+c.play, func(t *testing.T) {
-			b := newBench(t, "workflow: {id: w}\nsteps:\n  - {id: A, agent: {type: writer, prompt: x}, signal: {type: "+c.signal+"}, answer: "+c.schema+", next_step: DONE}\n")
+			answer := ""
+			if c.schema != "" {
+				answer = ", answer: " + c.schema
+			}
+			b := newBench(t, "workflow: {id: w}\nsteps:\n  - {id: A, agent: {type: writer, prompt: x}, signal: {type: "+c.signal+"}"+answer+", next_step: DONE}\n")
 			b.e = b.executor(func(o *Options) { o.Self = "/sluice" })
 			job := b.stepJob("A", 1, 1)
 			job.RunInfo.Stubs = []byte(`{"steps":{"A":[` + c.play + `]}}`)
@@ -158,6 +167,9 @@ func TestStandInSaysItIsNotDone(t *testing.T) {
 				}
 			case c.answer == "-" && p.Answer != nil, c.answer != "-" && string(p.Answer) != c.answer, p.Exit != 0:
 				t.Errorf("%s %s: answers %s, exit %d; want %s", c.signal, c.play, p.Answer, p.Exit, c.answer)
+			}
+			if (p.Commit != "") != (c.signal == "git_commit" && c.play == "{}") {
+				t.Errorf("%s %s: commits %q", c.signal, c.play, p.Commit)
 			}
 			if c.file != "" && p.Signal != c.file {
 				t.Errorf("%s %s: signals %s", c.signal, c.play, p.Signal)

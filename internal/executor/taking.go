@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -71,17 +72,17 @@ func (e *Executor) tip(o tree.Order, head string) (string, error) {
 }
 
 // taken takes the work of an attempt, once for each check of it, and names what it changed of the law.
-func (e *Executor) taken(ctx context.Context, job daemon.Job, st *engine.Step, b begin, outs []string) (covered, []string, error) {
+func (e *Executor) taken(ctx context.Context, job daemon.Job, st *engine.Step, b begin, outs []string) (covered, changed, error) {
 	c := coveredOf(b, outs)
 	if b.Top == "" {
-		return c, nil, nil
+		return c, changed{}, nil
 	}
 	if b.Look != "" {
 		return e.lookedAt(ctx, job, st, b, c)
 	}
 	r, err := e.record(job, b.Top)
 	if err != nil {
-		return c, nil, err
+		return c, changed{}, err
 	}
 	var was tree.Before
 	if r.First != nil {
@@ -92,12 +93,12 @@ func (e *Executor) taken(ctx context.Context, job daemon.Job, st *engine.Step, b
 	if kept(file, &had) == nil && had.Key == job.Key && had.Taken.Commit != "" {
 		c = had // of before a crash: what the check's commands wrote since is no work
 	} else if err := e.take(ctx, job, st, b, was, &c); err != nil {
-		return c, nil, err
+		return c, changed{}, err
 	} else if err := keep(file, c); err != nil {
-		return c, nil, err
+		return c, changed{}, err
 	}
-	protected, err := e.changedLaw(ctx, job, b, was, c, outs)
-	return c, protected, err
+	law, err := e.changedLaw(ctx, job, b, was, c, outs)
+	return c, law, err
 }
 
 // take fills in what was taken.
@@ -284,19 +285,54 @@ func hides(t tree.Taken) []string {
 // shownHidden is how many hidden files the question to a person names.
 const shownHidden = 3
 
-// changedLaw names what of the law differs from how it was before the run.
-func (e *Executor) changedLaw(ctx context.Context, job daemon.Job, b begin, was tree.Before, c covered, outs []string) ([]string, error) {
+// changedLaw names what of the law differs from how it was before the run, and what it became.
+func (e *Executor) changedLaw(ctx context.Context, job daemon.Job, b begin, was tree.Before, c covered, outs []string) (changed, error) {
 	list, err := e.opt.Git.ChangesBetween(ctx, was.Found, c.Taken.Commit)
 	if err != nil {
-		return nil, err
+		return changed{}, err
 	}
 	var files []string
+	as := contents(list)
 	for _, ch := range list {
 		files = append(files, ch.Path)
 	}
 	for _, f := range c.Taken.Law {
 		files = append(files, f.Path)
+		if info, err := os.Lstat(filepath.Join(b.Top, filepath.FromSlash(f.Path))); err == nil && info.Mode().IsRegular() {
+			as[f.Path] = f.Digest
+		}
 	}
 	l, err := e.law(ctx, job, b)
-	return append(l.guarded(files, outs), hides(c.Taken)...), err
+	var law changed
+	law.names, law.as = l.guardedAs(files, outs, as)
+	for _, words := range hides(c.Taken) { // what else they hide nobody has seen
+		law.names, law.as = append(law.names, words), append(law.as, "")
+	}
+	return law, err
+}
+
+// changed is what a step changed of the law, and what each of it became: "" where that cannot be told by one file's content.
+type changed struct{ names, as []string }
+
+// put has a check tell it.
+func (l changed) put(r *engine.CheckResult) { r.Protected, r.ProtectedAs = l.names, l.as }
+
+// contents are what changed files became. A link has none, for what it leads to can change without it, and neither has a
+// file that is gone behind one.
+func contents(list []git.Change) map[string]string {
+	as, links := map[string]string{}, map[string]bool{}
+	plain := func(mode string) bool { return strings.HasPrefix(mode, "100") }
+	for _, ch := range list {
+		links[ch.Path] = !plain(ch.New) && !ch.Deleted()
+	}
+	for _, ch := range list {
+		behind := false
+		for dir := path.Dir(ch.Path); dir != "." && !behind; dir = path.Dir(dir) {
+			behind = links[dir]
+		}
+		if plain(ch.New) || ch.Deleted() && !behind {
+			as[ch.Path] = ch.New + " " + ch.NewID
+		}
+	}
+	return as
 }

@@ -292,3 +292,23 @@ func TestChildRunsAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// TestRoutesAreNoFailures: rounds that took a route stand under routes with their words, and not under failures; so they do in
+// what is said of an attempt.
+func TestRoutesAreNoFailures(t *testing.T) {
+	r := running("w-1", 1)
+	rounds := []engine.Round{
+		{N: 1, Step: "X", Attempt: 1, Seq: 1, State: engine.Undone, Outcome: "fail", Feedback: "red"},
+		{N: 2, Step: "X", Attempt: 2, Seq: 2, State: engine.ByRoute, Outcome: "replan", Route: "replan", To: "plan", Feedback: "too large", Findings: []byte(`[{"file":"a.go"}]`)},
+	}
+	r.Steps = []daemon.StepStatus{{ID: "X", Attempts: []engine.Attempt{{N: 1, State: engine.Superseded}, {N: 2, State: engine.Superseded}},
+		Gates: []daemon.GateStatus{{ID: "G", Rounds: rounds}}}}
+	failed, routes := failures(r)
+	if len(failed) != 1 || failed[0].Feedback != "red" || len(routes) != 1 || routes[0].Outcome != "replan" || routes[0].Feedback != "too large" || string(routes[0].Findings) != `[{"file":"a.go"}]` {
+		t.Errorf("failures %+v, routes %+v", failed, routes)
+	}
+	got := judgedOf(r, r.Steps[0], 2)
+	if got.Outcome != "routed" || len(got.Routes) != 1 || got.Routes[0].Feedback != "too large" || len(got.To) != 1 || got.To[0] != "plan" {
+		t.Errorf("%+v", got)
+	}
+}

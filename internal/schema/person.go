@@ -109,8 +109,12 @@ func (p Property) Want() string {
 		case high != nil:
 			out += ", at most " + high.RatString()
 		}
-		if x.MinLength != nil && *x.MinLength > 0 {
+		switch {
+		case x.MinLength == nil || *x.MinLength <= 0:
+		case *x.MinLength == 1:
 			out += ", not empty"
+		default:
+			out += fmt.Sprintf(", at least %d characters", *x.MinLength)
 		}
 		if x.Pattern != nil {
 			out += ", matching " + x.Pattern.String()

@@ -33,6 +33,18 @@ func TestProperties(t *testing.T) {
 	}
 }
 
+// What a text must have of characters is told as it is.
+func TestWantedCharacters(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"minLength":1}`: "text, not empty", `{"minLength":3}`: "text, at least 3 characters", `{"minLength":0}`: "text",
+	} {
+		props := compiled(t, `{"type":"object","properties":{"a":`+strings.Replace(schema, "{", `{"type":"string",`, 1)+`}}`).Properties()
+		if got := props[0].Want(); got != want {
+			t.Errorf("%s: %s, want %s", schema, got, want)
+		}
+	}
+}
+
 // Each value is read by the type of its property, and what does not fit is told with what is wanted.
 func TestGiven(t *testing.T) {
 	s := compiled(t, asked)

@@ -34,7 +34,7 @@ type Script struct {
 	From     string            `json:"from,omitempty"`     // the file it was read from; "" = there was none
 	Commands string            `json:"commands,omitempty"` // Pass ("" too) or Real
 	Roles    map[string][]Play `json:"roles,omitempty"`    // by the role's launches in the run
-	Steps    map[string][]Play `json:"steps,omitempty"`    // by the step's attempts; TASK/STEP is the step of that task alone
+	Steps    map[string][]Play `json:"steps,omitempty"`    // by the step's attempts; TASK/STEP is the step of that task alone, in the runs of its child runs too
 	Gates    map[string][]Play `json:"gates,omitempty"`    // by the gate's rounds
 }
 
@@ -71,11 +71,17 @@ func (s *Script) Runs() bool { return s.Commands == Real }
 
 // Turn is whose turn it is.
 type Turn struct {
-	Task             string // of a task's run
+	Tasks            []Task // that it is done for, innermost first; those of which an inner list has one of the same name are left out
 	Role, Step, Gate string // the role of a bare command is ""; Gate is that of a reviewer, and its step does not count
 	N                int    // which attempt of the step, or round of the gate, from 1; earlier tries at the task count too
 	Nth              int    // which launch of the role in the run, from 0
 	Again            int    // how often it was launched for the same before
+}
+
+// Task is one that a turn is done for.
+type Task struct {
+	ID    string
+	Tries int // earlier ones that Turn.N does not count
 }
 
 // Play gives what is scripted for the turn; false where nothing is.
@@ -84,9 +90,12 @@ func (s *Script) Play(t Turn) (Play, bool) {
 	if t.Gate != "" {
 		all, id = s.Gates, t.Gate
 	}
-	plays := all[t.Task+"/"+id]
-	if t.Task == "" || len(plays) == 0 {
-		plays = all[id]
+	plays := all[id]
+	for _, task := range t.Tasks {
+		if own := all[task.ID+"/"+id]; len(own) > 0 {
+			plays, at = own, at+task.Tries
+			break
+		}
 	}
 	if len(plays) == 0 && t.Role != "" {
 		if plays, at = s.Roles[t.Role], t.Nth; len(plays) == 0 {

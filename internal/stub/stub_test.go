@@ -39,6 +39,27 @@ func TestPlay(t *testing.T) {
 			t.Errorf("%+v: %q %v, want %q", x.turn, got, ok, x.want)
 		}
 	}
+	s, err = Read([]byte(`{"steps": {"A": [{"say":"a1"}], "T1/A": [{"say":"t1"},{"say":"t1 again"}], "T2/A": [{"say":"t2"}], "T1/B": [{"say":"b"}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t1, t2 := Task{ID: "T1"}, Task{ID: "T2"}
+	for _, x := range []struct {
+		turn Turn
+		want string
+	}{
+		{Turn{Step: "A", N: 1}, "a1"},
+		{Turn{Step: "A", N: 2, Tasks: []Task{t1}}, "t1 again"},
+		{Turn{Step: "A", N: 1, Tasks: []Task{{"T1", 1}}}, "t1 again"}, // of an outer task that is tried again
+		{Turn{Step: "A", N: 1, Tasks: []Task{t2, t1}}, "t2"},
+		{Turn{Step: "A", N: 1, Tasks: []Task{{ID: "T3"}, t1}}, "t1"},
+		{Turn{Step: "B", N: 1, Tasks: []Task{t2, t1}}, "b"},
+		{Turn{Step: "A", N: 1, Tasks: []Task{{ID: "T3"}}}, "a1"},
+	} {
+		if p, ok := s.Play(x.turn); !ok || *p.Say != x.want {
+			t.Errorf("%+v: %+v, want %s", x.turn, p, x.want)
+		}
+	}
 	if _, err := Read([]byte(`{`)); err == nil {
 		t.Error("half a script was read")
 	}
