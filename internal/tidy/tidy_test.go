@@ -71,7 +71,7 @@ var layers = map[string]struct{ own, only []string }{
 }
 
 // toolFolders hold what is run while developing and is not part of the product.
-var toolFolders = []string{"internal/oracle", "internal/conform/report", "engine/internal/", "specs/internal/", "examples/", "internal/ci", "deploy/dist"}
+var toolFolders = []string{"internal/oracle", "internal/conform/report", "engine/internal/", "specs/internal/", "examples/", "internal/ci", "deploy/dist", "tools/"}
 
 type file struct {
 	path, pkg string
