@@ -7,8 +7,8 @@
 // one after another, those that few tests evaluate first, until the test fails. A test that no flip fails is listed with
 // the rows of docs/conformance.md that it holds. Conditions that every test evaluates before it begins are left out.
 //
-// A mutant may remove any file and kill any process. So all of them run in bubblewrap: the machine's files read-only, a
-// /tmp, processes and a network of their own.
+// A mutant may remove any file and kill any process. So each runs behind mounts and in a process space of its own: the
+// machine's files are read-only, /tmp is its own.
 package main
 
 import (
@@ -70,8 +70,8 @@ func main() {
 }
 
 func mutate(o options, patterns []string) error {
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		return errors.New("bubblewrap (bwrap) is not there: a mutant may remove files, so none runs without it: install it")
+	if out, err := exec.Command("unshare", append(apart(), "mount", "-o", "remount,ro,bind", "/")...).CombinedOutput(); err != nil {
+		return fmt.Errorf("unshare: %w: %s: a mutant may remove files, so none runs outside a mount space of its own: Linux, and user namespaces or root, are needed", err, out)
 	}
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}

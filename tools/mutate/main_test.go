@@ -56,8 +56,8 @@ func f(n int) bool {
 }
 
 func TestFindsWhatCannotFail(t *testing.T) {
-	if exec.Command("bwrap", "--ro-bind", "/", "/", "--unshare-pid", "--unshare-net", "true").Run() != nil {
-		t.Skip("bubblewrap does not run here")
+	if exec.Command("unshare", append(apart(), "mount", "-o", "remount,ro,bind", "/")...).Run() != nil {
+		t.Skip("no mount space can be made here")
 	}
 	out, err := exec.Command("go", "run", ".", "-v", "-survivors", "./testdata/sample").CombinedOutput()
 	if err != nil {

@@ -81,8 +81,33 @@ func (s *suite) build(overlay string) error {
 	return nil
 }
 
+// walls is what a mutant runs behind: all but its /tmp, its own folder and Go's cache is read-only. It is not bubblewrap,
+// whose /proc lets no sandbox of the product's be made inside.
+const walls = `set -e
+tmp=$1 bin=$2 cache=$3 dir=$4; shift 4
+places=$(awk '$2 !~ "^/(dev|proc|sys)(/|$)" { print $2 }' /proc/self/mounts)
+mount --bind "$cache" "$cache"
+mount --bind "$bin" "$bin"
+mount --bind "$tmp" "$tmp"
+mkdir -p "$tmp/${bin#/tmp}"
+mount --bind "$bin" "$tmp/${bin#/tmp}"
+for place in $places; do mount -o remount,ro,bind "$place" || [ "$place" != / ]; done
+mount --rbind "$tmp" /tmp
+ulimit -v 16000000; ulimit -c 0
+cd "$dir"
+"$@"; exit $?`
+
+// apart are the arguments of unshare(1): files and processes of its own, and for who is not root a user.
+func apart() []string {
+	args := []string{"--mount", "--pid", "--fork", "--kill-child", "--mount-proc"}
+	if os.Getuid() != 0 {
+		args = append(args, "--map-root-user")
+	}
+	return args
+}
+
 // exec runs the binary at place w, with condition n flipped (-1: none) and a note of what is evaluated where wanted.
-func (s *suite) exec(w, n int, note bool, args ...string) (out []byte, seen []int, err error) {
+func (s *suite) exec(w, n int, limit time.Duration, note bool, args ...string) (out []byte, seen []int, err error) {
 	place := filepath.Join(s.dir, fmt.Sprint(w))
 	bin, tmp, marks := filepath.Join(place, "bin"), filepath.Join(place, "tmp"), filepath.Join(place, "bin", "SEEN")
 	err = errors.Join(os.WriteFile(filepath.Join(bin, "MUTANT"), fmt.Append(nil, n), 0o644), os.RemoveAll(marks), os.RemoveAll(tmp), os.MkdirAll(tmp, 0o777))
@@ -96,11 +121,10 @@ func (s *suite) exec(w, n int, note bool, args ...string) (out []byte, seen []in
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.limit)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "bwrap", append([]string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", cache, cache,
-		"--bind", tmp, "/tmp", "--bind", bin, bin, "--unshare-pid", "--unshare-net", "--die-with-parent", "--chdir", s.Dir,
-		"sh", "-c", `ulimit -v 16000000; ulimit -c 0; exec "$@"`, "sh", filepath.Join(bin, "tests"), "-test.count=1", "-test.failfast"}, args...)...)
+	cmd := exec.CommandContext(ctx, "unshare", append(append(apart(), "sh", "-c", walls, "sh", tmp, bin, cache, s.Dir,
+		filepath.Join(bin, "tests"), "-test.count=1", "-test.failfast"), args...)...)
 	cmd.Env = append(os.Environ(), "TMPDIR=/tmp", "SLUICE_TEST_BIN="+bin, "SLUICE_CONFORM=/tmp/conform")
 	var buf bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &buf, &buf, time.Second
@@ -153,12 +177,12 @@ func each[T any](s *suite, items []T, f func(w int, item T)) {
 func (s *suite) judge() error {
 	began := time.Now()
 	names := s.names
-	_, before, err := s.exec(0, -1, true, "-test.run", "^$") // what TestMain and variables evaluate
+	_, before, err := s.exec(0, -1, s.limit, true, "-test.run", "^$") // what TestMain and variables evaluate
 	if err != nil {
 		return fmt.Errorf("it does not run: %w", err)
 	}
 	if names == nil {
-		out, _, err := s.exec(0, -1, false, "-test.list", "^(Test|Fuzz|Example)")
+		out, _, err := s.exec(0, -1, s.limit, false, "-test.list", "^(Test|Fuzz|Example)")
 		if err != nil {
 			return fmt.Errorf("its tests cannot be listed: %w: %s", err, out)
 		}
@@ -196,7 +220,7 @@ func (s *suite) judge() error {
 // first runs the test as it is; it gives the subtests that hold rows.
 func (s *suite) first(w int, u *unit, before []int) (subtests []*unit) {
 	began := time.Now()
-	out, seen, err := s.exec(w, -1, true, append(only(u.name), "-test.v")...)
+	out, seen, err := s.exec(w, -1, s.limit, true, append(only(u.name), "-test.v")...)
 	u.took, u.seen = time.Since(began), slices.DeleteFunc(seen, func(n int) bool { _, ok := slices.BinarySearch(before, n); return ok })
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -246,7 +270,7 @@ func (s *suite) flip(w int, u *unit) {
 	u.end = cannotFail
 	for _, n := range order[:min(len(order), s.tries)] {
 		u.tries++
-		if _, _, err := s.exec(w, n, false, only(u.name)...); err != nil {
+		if _, _, err := s.exec(w, n, max(s.limit, 3*u.took), false, only(u.name)...); err != nil {
 			u.end, u.by = found, n
 			break
 		}
@@ -294,14 +318,15 @@ func (s *suite) survive() {
 	kept := make([]string, len(s.conds))
 	each(s, mine, func(w, n int) {
 		var tests []string
+		took := time.Duration(0)
 		for _, u := range s.units {
 			if _, ok := slices.BinarySearch(u.seen, n); ok && (u.end == found || u.end == cannotFail) && !strings.Contains(u.name, "/") {
-				tests = append(tests, regexp.QuoteMeta(u.name))
+				tests, took = append(tests, regexp.QuoteMeta(u.name)), took+u.took
 			}
 		}
 		if len(tests) == 0 {
 			kept[n] = "evaluated by no test"
-		} else if _, _, err := s.exec(w, n, false, "-test.run", "^("+strings.Join(tests, "|")+")$"); err == nil {
+		} else if _, _, err := s.exec(w, n, max(s.limit, 3*took), false, "-test.run", "^("+strings.Join(tests, "|")+")$"); err == nil {
 			kept[n] = fmt.Sprintf("evaluated by %d tests, held by none", len(tests))
 		}
 	})
