@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -266,7 +267,10 @@ func (s *suite) flip(w int, u *unit) {
 		return
 	}
 	order := slices.Clone(u.seen)
-	slices.SortStableFunc(order, func(a, b int) int { return s.count[a] - s.count[b] })
+	other := map[bool]int{true: 1} // the package's own come first
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(s.count[a]-s.count[b], other[s.conds[a].pkg != s.ImportPath]-other[s.conds[b].pkg != s.ImportPath])
+	})
 	u.end = cannotFail
 	for _, n := range order[:min(len(order), s.tries)] {
 		u.tries++
