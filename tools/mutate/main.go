@@ -54,7 +54,7 @@ func main() {
 	var o options
 	run := flag.String("run", "", "only tests that match")
 	skip := flag.String("skip", tooLong, "no tests that match")
-	names := flag.String("names", "", "these tests, with a comma between, in place of those that the package lists; TestScripts/basic is one")
+	names := flag.String("names", "", "these tests, with a space between, in place of those that the package lists; TestScripts/basic is one")
 	flag.IntVar(&o.tries, "tries", 25, "flips of one test, at most")
 	flag.IntVar(&o.width, "j", 2, "tests at once")
 	flag.DurationVar(&o.limit, "limit", 20*time.Second, "a test that is slower is not tried, a flip that is slower is found")
@@ -62,7 +62,7 @@ func main() {
 	flag.BoolVar(&o.vv, "v", false, "say what made each test fail, and after how many flips")
 	flag.Parse()
 	if o.run, o.skip = regexp.MustCompile(*run), regexp.MustCompile(*skip); *names != "" {
-		o.names = strings.Split(*names, ",")
+		o.names = strings.Fields(*names)
 	}
 	if err := mutate(o, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
