@@ -12,7 +12,7 @@ FUZZ_TIME    ?= 60s
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test needs sim torture soak others fuzz bench compare demo build install generate conformance dist
+.PHONY: help fmt lint test needs sim torture soak others fuzz bench compare demo build install generate conformance mutate dist
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ bench: ## how fast it is, each figure beside its floor in the same run; BENCH="-
 compare: ## the same workflow driven by sluice and by an orchestrating agent (the table of docs/orchestrator.md)
 	@.ci/needs
 	SLUICE_COMPARE=1 $(GO) test -count=1 -timeout 20m -run 'TestDrivenBothWays' -v ./cmd/sluice/
+
+mutate: ## tests that cannot fail, and the rows they hold; MUTATE="-v ./specs" says which
+	@$(GO) run ./tools/mutate $(MUTATE)
 
 generate: ## what is made from the code: the language's schema
 	$(GO) generate ./...

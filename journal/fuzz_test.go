@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+
+	"sluice/internal/strictjson"
 )
 
 // FuzzJournalBytes opens a journal of any bytes. Nothing panics, what is
@@ -111,15 +113,32 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// FuzzExportLine reads any bytes as a line of an export.
+// FuzzExportLine reads any bytes as a line of an export: what is accepted is exactly what would be written for it, but
+// for JSON that was written before it was plain.
 func FuzzExportLine(f *testing.F) {
-	f.Add([]byte(`{"seq":1,"n":0,"at":"2026-05-01T12:00:00.000000000Z","fact":{},"sum":"0000000000000000000000000000000000000000000000000000000000000000"}`))
+	const zeros = "0000000000000000000000000000000000000000000000000000000000000000"
+	line := func(head, fact, sum string) []byte {
+		return []byte(head + `"at":"2026-05-01T12:00:00.000000000Z","fact":` + fact + `,"sum":"` + sum + `"}`)
+	}
+	for _, good := range [][]byte{line(`{"seq":1,"n":0,`, `{}`, zeros), line(`{"seq":1,"n":0,`, "\"a\u2028b\"", zeros)} {
+		if _, err := parseExportLine(good); err != nil {
+			f.Fatalf("%s: %v", good, err)
+		}
+		f.Add(good)
+	}
+	for _, bad := range [][]byte{line(`{"seq":0,"n":0,`, `{}`, zeros), line(`{"seq":1,"n":-1,`, `{}`, zeros), line(`{"seq":1,"n":0,`, `{}`, zeros[1:]),
+		line(`{"seq": 1,"n":0,`, `{}`, zeros), line(`{"seq":1,"n":0,"x":1,`, `{}`, zeros), line(`{"seq":1,"n":0,`, `{`, zeros)} {
+		f.Add(bad)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l, err := parseExportLine(data)
 		if err != nil {
 			return
 		}
-		if again := appendExportLine(nil, l); !bytes.Equal(again[:len(again)-1], data) {
+		if l.Seq < 1 || l.N < 0 || len(l.Sum) != hexLen {
+			t.Fatalf("accepted %q", data)
+		}
+		if again := appendExportLine(nil, l); !bytes.Equal(again[:len(again)-1], strictjson.Plain(data)) {
 			t.Fatalf("read  %q\nwrote %q", data, again)
 		}
 	})

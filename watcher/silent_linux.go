@@ -14,9 +14,12 @@ func silent(path string) string {
 	if err := unix.Statfs(path, &st); err != nil {
 		return ""
 	}
+	return silentType(uint32(st.Type)) // the width of Type differs between architectures; the numbers have 32 bits
+}
+
+func silentType(number uint32) string {
 	name := ""
-	// The width of Type differs between architectures; the numbers have 32 bits.
-	switch uint32(st.Type) {
+	switch number {
 	case unix.NFS_SUPER_MAGIC:
 		name = "nfs"
 	case unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC:

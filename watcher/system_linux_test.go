@@ -289,4 +289,15 @@ func TestSilentFileSystems(t *testing.T) {
 	if why := silent("/nonexistent"); why != "" {
 		t.Errorf("nothing: %q", why)
 	}
+	for number, name := range map[uint32]string{0x6969: "nfs", 0x517b: "cifs", 0xff534d42: "cifs", 0xfe534d42: "cifs", 0x65735546: "fuse",
+		0x01021997: "9p", 0x00c36400: "ceph", 0x5346414f: "afs", 0x6b414653: "afs"} {
+		if why := silentType(number); !strings.Contains(why, " type "+name+" ") {
+			t.Errorf("%s, %#x: %q", name, number, why)
+		}
+	}
+	for _, number := range []uint32{0xef53, 0x9123683e, 0x01021994} { // ext4, btrfs, tmpfs
+		if why := silentType(number); why != "" {
+			t.Errorf("%#x: %q", number, why)
+		}
+	}
 }
