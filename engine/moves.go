@@ -120,7 +120,7 @@ func taskMove(i int) move {
 		{"tasks_read", absent, TaskBlocked},
 		{"tasks_read", settled, TaskTodo}, // a person's edit; or nobody stands for it any more
 		{"tasks_read", TaskTodo + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent, TaskDone},
-		{"tasks_read", TaskTodo + " " + TaskDone + " " + TaskFailed + " " + TaskSpent, TaskBlocked},
+		{"tasks_read", TaskTodo + " " + TaskDone, TaskBlocked}, // in the file, who has failed is blocked already
 		{"tasks_read", settled + " " + TaskTodo, absent},
 		{"list_began", absent, TaskTodo},
 		{"list_began", TaskSpent, TaskFailed},
