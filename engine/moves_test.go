@@ -434,26 +434,53 @@ func makes(object, fact, from, target string) (said string) {
 	switch object {
 	case "run":
 		r := &Run{ID: "x-1", Phase: from}
-		if r.to(fact, target); r.Phase != target {
+		if target == stays || target == absent {
+			r.may(fact, target)
+		} else if r.to(fact, target); r.Phase != target {
 			return "it is " + r.Phase
 		}
 	case "attempt":
 		a := &Attempt{N: 1, State: from, step: "a"}
-		if a.to("x-1", fact, target); a.State != target {
+		if target == stays {
+			a.may("x-1", fact)
+		} else if a.to("x-1", fact, target); a.State != target {
 			return "it is " + a.State
 		}
 	case "round":
 		q := &Round{N: 1, State: from, gate: "g"}
-		if q.to("x-1", fact, target); q.State != target {
+		if target == stays {
+			q.may("x-1", fact)
+		} else if q.to("x-1", fact, target); q.State != target {
 			return "it is " + q.State
 		}
 	case "task":
 		x := &Task{ID: "T", State: from}
-		if x.to("x-1", fact, target); x.State != target {
+		if target == stays || target == absent {
+			x.may("x-1", fact, target)
+		} else if x.to("x-1", fact, target); x.State != target {
 			return "it is " + x.State
 		}
 	}
 	return ""
+}
+
+// TestUnlistedTasks: a fact that brings tasks in another state than a new one may have ends the program.
+func TestUnlistedTasks(t *testing.T) {
+	l := tasksOf(t, "", "", "A", aList(List{Attempts: 1}), listGate()).all()
+	for _, f := range []Fact{
+		TasksAdded{of: Of("x-1"), Added: []Task{{ID: "B", State: TaskDone}}},
+		TasksRead{of: Of("x-1"), File: FileOK, Set: []Task{{ID: "B", State: TaskDoing}}},
+		TasksRead{of: Of("x-1"), File: FileOK, Set: []Task{{ID: "A", State: TaskFailed}}},
+	} {
+		func() {
+			defer func() {
+				if said, _ := recover().(string); !strings.Contains(said, "engine: x-1: "+f.FactKind()+": task ") {
+					t.Errorf("%+v: panicked with %q", f, said)
+				}
+			}()
+			l.st.Apply(l.now, f)
+		}()
+	}
 }
 
 // TestMovesAreOfFacts: every row names a kind of fact that there is, and states that are documented.

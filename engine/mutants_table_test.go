@@ -2,7 +2,7 @@ package engine
 
 // mutants are wrong readings of 8-semantics: those its last table names, and more.
 func mutants() []mutant {
-	return append(append(mutantsOfJoins(), mutantsOfCounts()...), append(mutantsOfAnswers(), append(mutantsOfProcesses(), append(mutantsOfSpending(), mutantsOfIndex()...)...)...)...)
+	return append(append(append(mutantsOfMoves(), mutantsOfJoins()...), mutantsOfCounts()...), append(mutantsOfAnswers(), append(mutantsOfProcesses(), append(mutantsOfSpending(), mutantsOfIndex()...)...)...)...)
 }
 
 func mutantsOfSpending() []mutant {
@@ -38,6 +38,15 @@ func mutantsOfSpending() []mutant {
 		{"what is handed back as done passes unchecked", "decider.handback", "Via: viaHandback + ev.By.Who", "Via: viaSpec"},
 		{"what is handed back loses the words", "decider.handback", "			d.keepNote(r, ev.Step, ev.Text, ev.By)\n", ""},
 		{"a step is taken over in another's worktree", "decider.notTaken", "o.holds[a.Tree] {", "false {"},
+	}
+}
+
+func mutantsOfMoves() []mutant {
+	return []mutant{
+		{"a move that is not in the table is made", "allowed", "			return false\n", "			return true\n"},
+		{"the table has a move that nothing makes", "attemptMove", "{\"step_launched\", Ready, Running}", "{\"step_launched\", Ready + \" \" + Passed, Running}"},
+		{"a fact that leaves a round's state alone comes in any", "Round.may", "	if !allowed(roundMove, fact, q.State, stays) {\n", "	if false {\n"},
+		{"a task is there in any state that a fact says", "Task.made", "	if !allowed(taskMove, fact, absent, t.State) {\n", "	if false {\n"},
 	}
 }
 
