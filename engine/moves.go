@@ -31,118 +31,141 @@ const (
 	settled = TaskDone + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent
 )
 
-// runMove gives row i of a run's moves; after the last, one without a fact. (An array that is only read costs nothing.)
-func runMove(i int) move {
-	return [...]move{
-		{"step_started", RunRunning, stays},
-		{"step_skipped", RunRunning, stays},
-		{"run_started", absent, RunPending},
-		{"run_began", RunPending, RunRunning},
-		{"run_paused", RunPending + " " + RunRunning, stays},
-		{"run_resumed", RunPending + " " + RunRunning, stays},
-		{"run_ended", RunRunning, RunCompleted},
-		{"run_ended", RunPending + " " + RunRunning, RunFailed}, // pending: of a child, one of whose vars has no value
-		{"run_ended", RunPending + " " + RunRunning, RunAborted},
-		{"run_reopened", ended, RunRunning},
-		{"run_forgotten", ended, absent},
-		{},
-	}[i]
+// runMove gives the next row of a run's moves from the i-th on that is of the fact ("" = any), and which it is; after the
+// last, one without a fact. An array that is only read costs nothing. Those moves that most runs make come first: each fact
+// looks for its row.
+func runMove(i int, fact string) (int, move) {
+	for ; ; i++ {
+		m := [...]move{
+			{"step_started", RunRunning, stays},
+			{"step_skipped", RunRunning, stays},
+			{"run_started", absent, RunPending},
+			{"run_began", RunPending, RunRunning},
+			{"run_paused", RunPending + " " + RunRunning, stays},
+			{"run_resumed", RunPending + " " + RunRunning, stays},
+			{"run_ended", RunRunning, RunCompleted},
+			{"run_ended", RunPending + " " + RunRunning, RunFailed}, // pending: of a child, one of whose vars has no value
+			{"run_ended", RunPending + " " + RunRunning, RunAborted},
+			{"run_reopened", ended, RunRunning},
+			{"run_forgotten", ended, absent},
+			{},
+		}[i]
+		if m.Fact == fact || m.Fact == "" || fact == "" {
+			return i, m
+		}
+	}
 }
 
-// attemptMove gives row i of an attempt's moves.
-func attemptMove(i int) move {
-	return [...]move{
-		{"step_started", absent, Ready},
-		{"step_started", absent, Running}, // its work is that of child runs: nothing is launched
-		{"step_skipped", absent, Skipped},
-		{"step_launched", Ready, Running},
-		{"step_claimed", Running, stays},
-		{"grace_began", Running, stays},
-		{"deadline_moved", Running, stays},
-		{"step_relaunched", Running, Ready},
-		{"step_held", Ready + " " + Running, stays},
-		{"step_handed_back", Ready, stays},
-		{"step_signalled", Running, Signalled},
-		{"hook_started", Signalled, stays},
-		{"check_started", Signalled, stays},
-		{"checked", Signalled, stays},
-		{"round_opened", Signalled + " " + Gating, Gating},
-		{"round_voided", Gating, Signalled}, // what was judged has changed: it is checked anew
-		{"step_passed", Gating, Passed},
-		{"advance_owed", Passed, stays},
-		{"step_routed", Gating + " " + Passed + " " + Routed, Routed}, // a late veto routes what has passed, or was routed by a later gate
-		{"step_superseded", atWork + " " + Passed + " " + Routed + " " + Skipped, Superseded},
-		{"run_ended", atWork, Superseded},
-		{},
-	}[i]
+// attemptMove is runMove for attempts.
+func attemptMove(i int, fact string) (int, move) {
+	for ; ; i++ {
+		m := [...]move{
+			{"step_started", absent, Ready},
+			{"step_started", absent, Running}, // its work is that of child runs: nothing is launched
+			{"step_launched", Ready, Running},
+			{"step_signalled", Running, Signalled},
+			{"check_started", Signalled, stays},
+			{"checked", Signalled, stays},
+			{"round_opened", Signalled + " " + Gating, Gating},
+			{"step_passed", Gating, Passed},
+			{"step_superseded", atWork + " " + Passed + " " + Routed + " " + Skipped, Superseded},
+			{"step_skipped", absent, Skipped},
+			{"step_claimed", Running, stays},
+			{"grace_began", Running, stays},
+			{"deadline_moved", Running, stays},
+			{"step_relaunched", Running, Ready},
+			{"step_held", Ready + " " + Running, stays},
+			{"step_handed_back", Ready, stays},
+			{"hook_started", Signalled, stays},
+			{"round_voided", Gating, Signalled}, // what was judged has changed: it is checked anew
+			{"advance_owed", Passed, stays},
+			{"step_routed", Gating + " " + Passed + " " + Routed, Routed}, // a late veto routes what has passed, or was routed by a later gate
+			{"run_ended", atWork, Superseded},
+			{},
+		}[i]
+		if m.Fact == fact || m.Fact == "" || fact == "" {
+			return i, m
+		}
+	}
 }
 
-// roundMove gives row i of a round's moves.
-func roundMove(i int) move {
-	return [...]move{
-		{"round_opened", absent, OnReview},
-		{"review_started", OnReview, stays},
-		{"judged", OnReview, stays},
-		{"inconclusive", OnReview, stays},
-		{"agreed", OnReview, OnNotice},
-		{"window_opened", OnNotice, OnWindow},
-		{"human_asked", open, OnHuman},
-		{"deadline_moved", OnReview + " " + OnWindow + " " + OnHuman, stays},
-		{"reminded", OnHuman, stays},
-		{"gate_failed", open + " " + Approved, stays},
-		{"route_counted", OnReview + " " + OnHuman, stays},
-		{"outputs_owed", OnReview + " " + OnHuman, stays},
-		{"round_passed", OnReview + " " + OnWindow + " " + OnHuman, Approved},
-		{"round_failed", open + " " + Approved, Refused}, // passed: a late veto
-		{"round_routed", OnReview + " " + OnHuman, ByRoute},
-		{"retry_context_owed", Refused, stays},
-		{"round_voided", OnHuman + " " + Approved, Undone}, // passed: at an earlier gate, over the same content
-		{"step_routed", open, Undone},                      // a later gate's round, after a late veto
-		{"step_superseded", open + " " + Approved + " " + Refused + " " + ByRoute, Undone},
-		{"run_ended", open + " " + Approved + " " + Refused + " " + ByRoute, Undone},
-		{},
-	}[i]
+// roundMove is runMove for rounds.
+func roundMove(i int, fact string) (int, move) {
+	for ; ; i++ {
+		m := [...]move{
+			{"round_opened", absent, OnReview},
+			{"review_started", OnReview, stays},
+			{"judged", OnReview, stays},
+			{"round_passed", OnReview + " " + OnWindow + " " + OnHuman, Approved},
+			{"gate_failed", open + " " + Approved, stays},
+			{"round_failed", open + " " + Approved, Refused}, // passed: a late veto
+			{"retry_context_owed", Refused, stays},
+			{"step_superseded", open + " " + Approved + " " + Refused + " " + ByRoute, Undone},
+			{"inconclusive", OnReview, stays},
+			{"agreed", OnReview, OnNotice},
+			{"window_opened", OnNotice, OnWindow},
+			{"human_asked", open, OnHuman},
+			{"deadline_moved", OnReview + " " + OnWindow + " " + OnHuman, stays},
+			{"reminded", OnHuman, stays},
+			{"route_counted", OnReview + " " + OnHuman, stays},
+			{"outputs_owed", OnReview + " " + OnHuman, stays},
+			{"round_routed", OnReview + " " + OnHuman, ByRoute},
+			{"round_voided", OnHuman + " " + Approved, Undone}, // passed: at an earlier gate, over the same content
+			{"step_routed", open, Undone},                      // a later gate's round, after a late veto
+			{"run_ended", open + " " + Approved + " " + Refused + " " + ByRoute, Undone},
+			{},
+		}[i]
+		if m.Fact == fact || m.Fact == "" || fact == "" {
+			return i, m
+		}
+	}
 }
 
-// taskMove gives row i of the moves of a list's task.
-func taskMove(i int) move {
-	return [...]move{
-		{"run_started", TaskTodo + " " + TaskBlocked, TaskDoing},
-		{"task_ended", TaskDoing, TaskDone},
-		{"task_ended", TaskDoing, TaskTodo}, // a try has failed
-		{"task_ended", TaskDoing, TaskBlocked},
-		{"task_ended", TaskDoing, TaskFailed},
-		{"task_ended", TaskDoing, TaskSpent},
-		{"task_ended", absent, TaskTodo}, // it was added by the answer, as below
-		{"task_left", settled + " " + TaskTodo, stays},
-		{"tasks_read", absent, TaskTodo},
-		{"tasks_read", absent, TaskDone},
-		{"tasks_read", absent, TaskBlocked},
-		{"tasks_read", settled, TaskTodo}, // a person's edit; or nobody stands for it any more
-		{"tasks_read", TaskTodo + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent, TaskDone},
-		{"tasks_read", TaskTodo + " " + TaskDone, TaskBlocked}, // in the file, who has failed is blocked already
-		{"tasks_read", settled + " " + TaskTodo, absent},
-		{"list_began", absent, TaskTodo},
-		{"list_began", TaskSpent, TaskFailed},
-		{"list_began", TaskSpent + " " + TaskFailed, TaskBlocked},
-		{"list_began", TaskDoing + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent, TaskTodo},
-		{"list_began", settled + " " + TaskTodo + " " + TaskDoing, absent}, // another list takes the place of this
-		{"tasks_added", absent, TaskTodo},
-		{"feedback_taken", absent, TaskTodo},
-		{},
-	}[i]
+// taskMove is runMove for the tasks of lists.
+func taskMove(i int, fact string) (int, move) {
+	for ; ; i++ {
+		m := [...]move{
+			{"run_started", TaskTodo + " " + TaskBlocked, TaskDoing},
+			{"task_ended", TaskDoing, TaskDone},
+			{"task_ended", TaskDoing, TaskTodo}, // a try has failed
+			{"task_ended", TaskDoing, TaskBlocked},
+			{"task_ended", TaskDoing, TaskFailed},
+			{"task_ended", TaskDoing, TaskSpent},
+			{"task_ended", absent, TaskTodo}, // it was added by the answer, as below
+			{"task_left", settled + " " + TaskTodo, stays},
+			{"tasks_read", absent, TaskTodo},
+			{"tasks_read", absent, TaskDone},
+			{"tasks_read", absent, TaskBlocked},
+			{"tasks_read", settled, TaskTodo}, // a person's edit; or nobody stands for it any more
+			{"tasks_read", TaskTodo + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent, TaskDone},
+			{"tasks_read", TaskTodo + " " + TaskDone, TaskBlocked}, // in the file, who has failed is blocked already
+			{"tasks_read", settled + " " + TaskTodo, absent},
+			{"list_began", absent, TaskTodo},
+			{"list_began", TaskSpent, TaskFailed},
+			{"list_began", TaskSpent + " " + TaskFailed, TaskBlocked},
+			{"list_began", TaskDoing + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent, TaskTodo},
+			{"list_began", settled + " " + TaskTodo + " " + TaskDoing, absent}, // another list takes the place of this
+			{"tasks_added", absent, TaskTodo},
+			{"feedback_taken", absent, TaskTodo},
+			{},
+		}[i]
+		if m.Fact == fact || m.Fact == "" || fact == "" {
+			return i, m
+		}
+	}
 }
 
 // allowed says whether a table has the move.
-func allowed(row func(int) move, fact, from, to string) bool {
+func allowed(row func(int, string) (int, move), fact, from, to string) bool {
 	if from == "" {
 		from = absent
 	}
 	for i := 0; ; i++ {
-		switch m := row(i); {
+		var m move
+		switch i, m = row(i, fact); {
 		case m.Fact == "":
 			return false
-		case m.Fact == fact && m.To == to && m.has(from):
+		case m.To == to && m.has(from):
 			return true
 		}
 	}
@@ -150,12 +173,8 @@ func allowed(row func(int) move, fact, from, to string) bool {
 
 // has says whether a state is among those that the row starts from.
 func (m move) has(state string) bool {
-	for from := range strings.SplitSeq(m.From, " ") {
-		if from == state {
-			return true
-		}
-	}
-	return false
+	i := strings.Index(m.From, state) // none is a part of another's name
+	return i >= 0 && (i == 0 || m.From[i-1] == ' ') && (i+len(state) == len(m.From) || m.From[i+len(state)] == ' ')
 }
 
 // unlisted ends the program: a fact would make a move that is not in the table.

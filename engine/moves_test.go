@@ -27,7 +27,15 @@ func tables() []struct {
 	return []struct {
 		object string
 		row    func(int) move
-	}{{"run", runMove}, {"attempt", attemptMove}, {"round", roundMove}, {"task", taskMove}}
+	}{{"run", rowOf(runMove)}, {"attempt", rowOf(attemptMove)}, {"round", rowOf(roundMove)}, {"task", rowOf(taskMove)}}
+}
+
+// rowOf gives the rows of a table one by one.
+func rowOf(next func(int, string) (int, move)) func(int) move {
+	return func(i int) move {
+		_, m := next(i, "")
+		return m
+	}
 }
 
 // moveRow is one move: a row of the table, with one of its From.
