@@ -105,9 +105,10 @@ func (f RunStarted) apply(s *State, at time.Time) {
 		s.Numbers[f.Workflow] = f.N
 	}
 	s.Order = append(s.Order, f.Run)
-	r := &Run{ID: f.Run, Workflow: f.Workflow, N: f.N, Phase: RunPending, Parallel: f.Parallel, Digest: f.Digest, File: f.File,
+	r := &Run{ID: f.Run, Workflow: f.Workflow, N: f.N, Parallel: f.Parallel, Digest: f.Digest, File: f.File,
 		Vars: f.Vars, Trees: f.Trees, Workspace: f.Workspace, Stubs: f.Stubs, By: f.By, Requested: at, Attempts: map[string][]*Attempt{}, Rounds: map[string][]*Round{},
 		Allowance: f.MaxSteps, TimeLimit: f.TimeLimit, UsageLimit: f.UsageLimit, RoleLimits: maps.Clone(f.RoleLimits), Child: f.Child}
+	r.to(f.FactKind(), RunPending)
 	s.Runs[f.Run] = r
 	s.enter(r)
 	if f.Child != nil {
@@ -118,10 +119,8 @@ func (f RunStarted) apply(s *State, at time.Time) {
 
 func (f RunBegan) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	if r.Phase != RunPending {
-		wrong("%s began as %s", f.Run, r.Phase)
-	}
-	r.Phase, r.Started, r.RetryDir = RunRunning, at, f.RetryDir
+	r.to(f.FactKind(), RunRunning)
+	r.Started, r.RetryDir = at, f.RetryDir
 	if r.Child == nil {
 		r.Writes = append(r.Writes, &Write{ID: f.Run + "/sweep", Sweep: true})
 	}
@@ -131,13 +130,17 @@ func (f NeedsMet) apply(s *State, _ time.Time) { set(&s.at(f.Run).Met, f.Step, f
 
 func (f StepStarted) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	if r.Phase != RunRunning || r.Current(f.Step) != nil || f.N != len(r.Attempts[f.Step])+1 {
+	r.may(f.FactKind(), stays)
+	if r.Current(f.Step) != nil || f.N != len(r.Attempts[f.Step])+1 {
 		wrong("%s: second current attempt of %s", f.Run, f.Step)
 	}
-	a := &Attempt{N: f.N, State: Ready, Worktree: f.Worktree, Tree: f.Tree, Since: s.Clock, Pins: f.Pins, Started: at, step: f.Step, Children: f.Children, List: f.List, Reads: f.Reads}
+	a := &Attempt{N: f.N, Worktree: f.Worktree, Tree: f.Tree, Since: s.Clock, Pins: f.Pins, Started: at, step: f.Step, Children: f.Children, List: f.List, Reads: f.Reads}
 	r.Attempts[f.Step], r.alive = append(r.Attempts[f.Step], a), append(r.alive, a)
 	if f.Children { // its work begins with the first child
-		a.State, a.Launched = Running, at
+		a.to(f.Run, f.FactKind(), Running)
+		a.Launched = at
+	} else {
+		a.to(f.Run, f.FactKind(), Ready)
 	}
 	if !f.List {
 		r.Begun++
@@ -147,24 +150,28 @@ func (f StepStarted) apply(s *State, at time.Time) {
 
 func (f StepSkipped) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
+	r.may(f.FactKind(), stays)
 	if r.Current(f.Step) != nil || f.N != len(r.Attempts[f.Step])+1 {
 		wrong("%s: skip of %s", f.Run, f.Step)
 	}
-	r.Attempts[f.Step] = append(r.Attempts[f.Step], &Attempt{N: f.N, State: Skipped, To: f.To, Since: s.Clock, Started: at, Ended: at, step: f.Step})
+	a := &Attempt{N: f.N, To: f.To, Since: s.Clock, Started: at, Ended: at, step: f.Step}
+	a.to(f.Run, f.FactKind(), Skipped)
+	r.Attempts[f.Step] = append(r.Attempts[f.Step], a)
 	delete(r.Met, f.Step)
 }
 
 func (f StepLaunched) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	a := r.now(f.Step, f.N)
-	if a.State != Ready || f.K != a.K+1 {
+	a.to(f.Run, f.FactKind(), Running)
+	if f.K != a.K+1 {
 		wrong("%s: launch %d of %s.%d in state %s", f.Run, f.K, f.Step, f.N, a.State)
 	}
 	if f.K == 1 {
 		r.Turns++
 		a.Turn = r.Turns
 	}
-	a.State, a.K, a.Key, a.Offered, a.Tree = Running, f.K, f.Key, f.Offered, f.Tree
+	a.K, a.Key, a.Offered, a.Tree = f.K, f.Key, f.Offered, f.Tree
 	a.Launched, a.Deadline, a.SignalType, a.SignalValue = at, f.Deadline, f.SignalType, f.SignalValue
 	a.NotBefore, a.LimitWait, a.BudgetWait, a.GraceUntil, a.Reopened, a.Exit = time.Time{}, false, "", time.Time{}, false, nil
 	if !f.Offered {
@@ -183,15 +190,16 @@ func (s *State) begin(r *Run, p *Proc) {
 }
 
 func (f GraceBegan) apply(s *State, _ time.Time) {
-	s.at(f.Run).now(f.Step, f.N).GraceUntil = f.Until
+	s.at(f.Run).now(f.Step, f.N).may(f.Run, f.FactKind()).GraceUntil = f.Until
 }
 
 func (f StepSignalled) apply(s *State, _ time.Time) {
 	a := s.at(f.Run).now(f.Step, f.N)
-	if a.State != Running || a.K != f.K {
-		wrong("%s: signal of %s.%d in state %s", f.Run, f.Step, f.N, a.State)
+	a.to(f.Run, f.FactKind(), Signalled)
+	if a.K != f.K {
+		wrong("%s: a signal of launch %d of %s.%d, which is at launch %d", f.Run, f.K, f.Step, f.N, a.K)
 	}
-	a.State, a.Status, a.Via, a.Author, a.Summary, a.Question, a.Options = Signalled, f.Status, f.Via, f.Author, f.Summary, f.Question, f.Options
+	a.Status, a.Via, a.Author, a.Summary, a.Question, a.Options = f.Status, f.Via, f.Author, f.Summary, f.Question, f.Options
 	a.LingerUntil, a.GraceUntil, a.Failure, a.Broken, a.Held = f.LingerUntil, time.Time{}, f.Failure, f.Broken, nil
 	a.did(f.Makers...)
 	if len(f.Answer) > 0 {
@@ -219,11 +227,11 @@ func (f DeadlineMoved) apply(s *State, _ time.Time) {
 		return
 	}
 	if f.Step != "" {
-		a := r.now(f.Step, f.N)
+		a := r.now(f.Step, f.N).may(f.Run, f.FactKind())
 		a.Deadline, a.Reopened = f.To, true
 		return
 	}
-	q := r.round(f.Gate, f.N)
+	q := r.round(f.Gate, f.N).may(f.Run, f.FactKind())
 	q.Reopened = true
 	switch q.State {
 	case OnWindow:
@@ -255,10 +263,8 @@ func (f ProcessGone) apply(s *State, at time.Time) {
 
 func (f StepRelaunched) apply(s *State, _ time.Time) {
 	a := s.at(f.Run).now(f.Step, f.N)
-	if a.State != Running {
-		wrong("%s: relaunch of %s.%d in state %s", f.Run, f.Step, f.N, a.State)
-	}
-	a.State, a.NotBefore, a.LimitWait, a.BudgetWait = Ready, f.NotBefore, f.Limit, f.Budget
+	a.to(f.Run, f.FactKind(), Ready)
+	a.NotBefore, a.LimitWait, a.BudgetWait = f.NotBefore, f.Limit, f.Budget
 	switch f.Class {
 	case ClassInfrastructure:
 		a.Restarts++
@@ -269,12 +275,12 @@ func (f StepRelaunched) apply(s *State, _ time.Time) {
 
 func (f CheckStarted) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	r.now(f.Step, f.N)
+	r.now(f.Step, f.N).may(f.Run, f.FactKind())
 	s.begin(r, &Proc{Key: f.Key, Kind: ProcCheck, Step: f.Step, N: f.N, Tree: f.Tree, Began: at, Deadline: f.Deadline})
 }
 
 func (f Checked) apply(s *State, _ time.Time) {
-	a := s.at(f.Run).now(f.Step, f.N)
+	a := s.at(f.Run).now(f.Step, f.N).may(f.Run, f.FactKind())
 	a.Checked, a.Digest, a.Content, a.Protected = true, f.Digest, f.Content, f.Protected
 	a.ProtectedAs, a.ToReview, a.Unshipped, a.Apart = f.ProtectedAs, f.ToReview, f.Unshipped, f.Apart
 	if !f.OK && a.Status == StatusDone {
@@ -292,26 +298,27 @@ func (f HookStarted) apply(s *State, at time.Time) {
 		r.Hooked = true
 		return
 	}
-	r.now(f.Step, f.N).Hooked = true
+	r.now(f.Step, f.N).may(f.Run, f.FactKind()).Hooked = true
 }
 
 func (f RoundOpened) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	a := r.now(f.Step, f.Attempt)
-	if a.State != Signalled && a.State != Gating || f.N != len(r.Rounds[f.Gate])+1 {
-		wrong("%s: round %s#%d over %s in state %s", f.Run, f.Gate, f.N, f.Step, a.State)
+	a.to(f.Run, f.FactKind(), Gating)
+	if f.N != len(r.Rounds[f.Gate])+1 {
+		wrong("%s: round %s#%d after %d", f.Run, f.Gate, f.N, len(r.Rounds[f.Gate]))
 	}
-	a.State = Gating
-	q := &Round{N: f.N, Step: f.Step, Attempt: f.Attempt, Level: f.Level, State: OnReview,
+	q := &Round{N: f.N, Step: f.Step, Attempt: f.Attempt, Level: f.Level,
 		Opened: at, Seq: s.Clock, VetoWindow: f.VetoWindow, Trust: f.Trust, Digest: f.Digest, gate: f.Gate}
+	q.to(f.Run, f.FactKind(), OnReview)
 	r.Rounds[f.Gate], r.open = append(r.Rounds[f.Gate], q), append(r.open, q)
 }
 
 func (f ReviewStarted) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	q := r.round(f.Gate, f.N)
-	if q.State != OnReview || f.K != q.K+1 {
-		wrong("%s: review of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
+	q := r.round(f.Gate, f.N).may(f.Run, f.FactKind())
+	if f.K != q.K+1 {
+		wrong("%s: review %d of %s#%d after %d", f.Run, f.K, f.Gate, f.N, q.K)
 	}
 	if f.K == 1 {
 		r.Turns++
@@ -322,12 +329,12 @@ func (f ReviewStarted) apply(s *State, at time.Time) {
 }
 
 func (f Judged) apply(s *State, _ time.Time) {
-	q := s.at(f.Run).round(f.Gate, f.N)
+	q := s.at(f.Run).round(f.Gate, f.N).may(f.Run, f.FactKind())
 	q.Outcome, q.Score, q.Scores, q.Feedback, q.Findings, q.Answer, q.Read = f.Outcome, f.Score, f.Scores, f.Feedback, f.Findings, f.Answer, f.Read
 }
 
 func (f Inconclusive) apply(s *State, _ time.Time) {
-	q := s.at(f.Run).round(f.Gate, f.N)
+	q := s.at(f.Run).round(f.Gate, f.N).may(f.Run, f.FactKind())
 	q.MissWhy, q.NotBefore, q.LimitWait, q.BudgetWait = f.Why, f.NotBefore, f.Limit, f.Budget
 	if f.Limit {
 		q.Waits++
@@ -337,28 +344,20 @@ func (f Inconclusive) apply(s *State, _ time.Time) {
 }
 
 func (f Agreed) apply(s *State, _ time.Time) {
-	q := s.at(f.Run).round(f.Gate, f.N)
-	if q.State != OnReview {
-		wrong("%s: agreement at %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
-	}
-	q.State = OnNotice
+	s.at(f.Run).round(f.Gate, f.N).to(f.Run, f.FactKind(), OnNotice)
 }
 
 func (f WindowOpened) apply(s *State, _ time.Time) {
 	q := s.at(f.Run).round(f.Gate, f.N)
-	if q.State != OnNotice {
-		wrong("%s: window of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
-	}
-	q.State, q.WindowEnds = OnWindow, f.Until
+	q.to(f.Run, f.FactKind(), OnWindow)
+	q.WindowEnds = f.Until
 }
 
 func (f HumanAsked) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	q := r.round(f.Gate, f.N)
-	if !q.Open() {
-		wrong("%s: a person asked at %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
-	}
-	q.State, q.Level, q.Why, q.Asked, q.Due, q.RemindAt = OnHuman, LevelHuman, f.Why, at, f.Due, f.RemindAt
+	q.to(f.Run, f.FactKind(), OnHuman)
+	q.Level, q.Why, q.Asked, q.Due, q.RemindAt = LevelHuman, f.Why, at, f.Due, f.RemindAt
 	q.WindowEnds, q.Remains = time.Time{}, 0
 	if f.Forced {
 		set(&r.Forced, f.Gate, true)
@@ -366,7 +365,7 @@ func (f HumanAsked) apply(s *State, at time.Time) {
 }
 
 func (f Reminded) apply(s *State, _ time.Time) {
-	q := s.at(f.Run).round(f.Gate, f.N)
+	q := s.at(f.Run).round(f.Gate, f.N).may(f.Run, f.FactKind())
 	q.Reminders++
 	q.RemindAt, q.Due = f.NextAt, f.Due
 }
@@ -374,14 +373,14 @@ func (f Reminded) apply(s *State, _ time.Time) {
 func (f RetryContextOwed) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	set(&r.Files, f.Gate, f.File)
-	r.round(f.Gate, f.N).File = f.File
+	r.round(f.Gate, f.N).may(f.Run, f.FactKind()).File = f.File
 	r.Writes = append(r.Writes, &Write{ID: f.Run + "/" + f.Gate + "." + strconv.Itoa(f.File), Gate: f.Gate, N: f.N, File: f.File, Path: f.Path})
 }
 
 func (f OutputsOwed) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	what := ".outputs"
-	if r.round(f.Gate, f.N).State == OnHuman { // the reviewer's were written before
+	if r.round(f.Gate, f.N).may(f.Run, f.FactKind()).State == OnHuman { // the reviewer's were written before
 		what = ".answer"
 	}
 	r.Writes = append(r.Writes, &Write{ID: f.Run + "/" + f.Gate + "#" + strconv.Itoa(f.N) + what, Gate: f.Gate, N: f.N})
@@ -399,10 +398,8 @@ func (f WriteDone) apply(s *State, _ time.Time) {
 
 func (f RoundPassed) apply(s *State, at time.Time) {
 	q := s.at(f.Run).round(f.Gate, f.N)
-	if !q.Open() {
-		wrong("%s: pass of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
-	}
-	q.State, q.ByKind, q.By, q.Ended = Approved, f.ByKind, f.By, at
+	q.to(f.Run, f.FactKind(), Approved)
+	q.ByKind, q.By, q.Ended = f.ByKind, f.By, at
 	q.Outcome, q.LetThrough = OutcomePass, f.LetThrough
 	if len(f.Answer) > 0 {
 		q.Answer, q.Read = f.Answer, ""
@@ -418,9 +415,11 @@ func (f RoundPassed) apply(s *State, at time.Time) {
 func (f RoundVoided) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	q := r.round(f.Gate, f.N)
-	q.State, q.Ended = Undone, at
+	q.to(f.Run, f.FactKind(), Undone)
+	q.Ended = at
 	a := r.now(q.Step, q.Attempt)
-	a.State, a.Checked, a.Hooked = Signalled, false, true // the hook ran once for this attempt
+	a.to(f.Run, f.FactKind(), Signalled)
+	a.Checked, a.Hooked = false, true // the hook ran once for this attempt
 	if !slices.Contains(r.alive, a) {
 		r.alive = append(r.alive, a)
 	}
@@ -430,7 +429,7 @@ func (f RoundVoided) apply(s *State, at time.Time) {
 	for _, qs := range r.Rounds { // what passed earlier in the row was over the old content too
 		for _, o := range qs {
 			if o.Step == q.Step && o.Attempt == q.Attempt && o.State == Approved {
-				o.State = Undone
+				o.to(f.Run, f.FactKind(), Undone)
 			}
 		}
 	}
@@ -464,22 +463,19 @@ func (f CountReset) apply(s *State, _ time.Time) {
 
 func (f StepPassed) apply(s *State, at time.Time) {
 	a := s.at(f.Run).now(f.Step, f.N)
-	if a.State != Gating {
-		wrong("%s: %s.%d passed as %s", f.Run, f.Step, f.N, a.State)
-	}
-	a.State, a.To, a.Ended = Passed, f.To, at
+	a.to(f.Run, f.FactKind(), Passed)
+	a.To, a.Ended = f.To, at
 }
 
 func (f StepRouted) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	a := r.now(f.Step, f.N)
-	if a.State != Gating && a.State != Passed && a.State != Routed { // a late veto routes what has passed, or was sent elsewhere by a later gate
-		wrong("%s: %s.%d was sent elsewhere as %s", f.Run, f.Step, f.N, a.State)
-	}
-	a.State, a.To, a.Ended = Routed, []string{f.To}, at
+	a.to(f.Run, f.FactKind(), Routed)
+	a.To, a.Ended = []string{f.To}, at
 	for _, qs := range r.Rounds {
 		if q := qs[len(qs)-1]; q.Step == f.Step && q.Attempt == f.N && q.Open() {
-			q.State, q.Ended = Undone, at
+			q.to(f.Run, f.FactKind(), Undone)
+			q.Ended = at
 		}
 	}
 }
@@ -489,20 +485,20 @@ func (f StepSuperseded) apply(s *State, at time.Time) {
 	r.Landing = false // what is to land is another by then
 	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.Kind == WriteAdvance && w.Step == f.Step || w.Kind == WriteLand })
 	r.now(f.Step, f.N)
-	r.supersede(f.Step, at)
+	r.supersede(f.Step, f.FactKind(), at)
 }
 
 // supersede undoes the step's current attempt and the rounds over it.
-func (r *Run) supersede(step string, at time.Time) {
+func (r *Run) supersede(step, fact string, at time.Time) {
 	a := r.Current(step)
-	a.State = Superseded
+	a.to(r.ID, fact, Superseded)
 	if a.Ended.IsZero() {
 		a.Ended = at
 	}
 	for _, qs := range r.Rounds {
 		for _, q := range qs {
 			if q.Step == step && q.Attempt == a.N && q.State != Undone {
-				q.State = Undone
+				q.to(r.ID, fact, Undone)
 			}
 		}
 	}
@@ -513,6 +509,7 @@ func (f WorkUnsent) apply(s *State, _ time.Time) { delete(s.at(f.Run).Sent, f.St
 
 func (f RunPaused) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
+	r.may(f.FactKind(), stays)
 	r.Paused, r.PausedWhy, r.PausedAt = true, f.Why, at
 	for _, qs := range r.Rounds { // a window does not run in a pause: what is left of it is kept
 		if q := qs[len(qs)-1]; q.State == OnWindow {
@@ -523,6 +520,7 @@ func (f RunPaused) apply(s *State, at time.Time) {
 
 func (f RunResumed) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
+	r.may(f.FactKind(), stays)
 	paused := r.PausedAt
 	r.Paused, r.PausedWhy, r.PausedAt = false, "", time.Time{}
 	if r.List != nil { // the file may have been edited meanwhile
@@ -558,25 +556,21 @@ func (r *Run) grant(g Grant) {
 
 func (f RunEnded) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	if !r.Live() {
-		wrong("%s ended twice", f.Run)
-	}
-	r.Phase, r.EndStep, r.EndWhy, r.Paused, r.PausedWhy, r.PausedAt, r.Ended = f.Phase, f.Step, f.Why, false, "", time.Time{}, at
+	r.to(f.FactKind(), f.Phase)
+	r.EndStep, r.EndWhy, r.Paused, r.PausedWhy, r.PausedAt, r.Ended = f.Step, f.Why, false, "", time.Time{}, at
 	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.Kind != WriteRewind })
 	r.EndCause = f.Cause
 	for step := range r.Attempts { // what was alive stops; a retry finds it due again
 		if r.Current(step).Live() {
-			r.supersede(step, at)
+			r.supersede(step, f.FactKind(), at)
 		}
 	}
 }
 
 func (f RunReopened) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
-	if r.Live() {
-		wrong("%s reopened while it lives", f.Run)
-	}
-	r.Phase, r.Ended, r.EndStep, r.EndWhy, r.EndCause, r.Hooked = RunRunning, time.Time{}, "", "", "", false
+	r.to(f.FactKind(), RunRunning)
+	r.Ended, r.EndStep, r.EndWhy, r.EndCause, r.Hooked = time.Time{}, "", "", "", false
 	r.Landing, r.Unlanded = false, ""
 	r.grant(f.Grant)
 	if f.RetryDir != "" {
@@ -586,9 +580,7 @@ func (f RunReopened) apply(s *State, _ time.Time) {
 
 func (f RunForgotten) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
-	if r.Live() {
-		wrong("%s forgotten while it lives", f.Run)
-	}
+	r.may(f.FactKind(), absent)
 	delete(s.Runs, f.Run)
 	s.leave(r)
 	s.Order = slices.DeleteFunc(s.Order, func(id string) bool { return id == f.Run })

@@ -26,9 +26,11 @@ func (f ListBegan) apply(s *State, _ time.Time) {
 	l.Step, l.N, l.Path, l.Seen = f.Step, f.N, f.Path, "" // read anew, whatever its stamp
 	l.Made = l.Made || f.Made
 	if t := l.Task(l.For); t != nil { // others stand for it, or it has failed
-		if t.State = TaskFailed; len(f.Added) > 0 {
-			t.State = TaskBlocked
+		state := TaskFailed
+		if len(f.Added) > 0 {
+			state = TaskBlocked
 		}
+		t.to(f.Run, f.FactKind(), state)
 		t.Body, l.Dirty = nil, true
 	}
 	for _, t := range l.Tasks { // what is left of an attempt before it
@@ -38,19 +40,20 @@ func (f ListBegan) apply(s *State, _ time.Time) {
 	}
 	l.Result = 0
 	if l.Source = f.Source; len(f.Make) > 0 { // another list: nothing of the one before is known of it
-		l.renew(s, f.Make)
+		l.renew(s, f.Run, f.Make)
 	}
-	l.add(f.Added)
+	l.add(f.Run, f.FactKind(), f.Added)
 	if !f.Keep {
-		l.again(l.Back == "")
+		l.again(f.Run, l.Back == "")
 	}
 	l.To, l.For, l.UsedUp = "", "", f.Out && !f.Keep
 	l.unlook(s)
 }
 
 // renew has the list's file written anew.
-func (l *TaskList) renew(s *State, from json.RawMessage) {
+func (l *TaskList) renew(s *State, run string, from json.RawMessage) {
 	for _, t := range l.Tasks {
+		t.may(run, ListBegan{}.FactKind(), absent)
 		l.gone(t.ID)
 	}
 	l.Tasks, l.Answers, l.by, l.Dirty, l.Made, l.File, l.Why = nil, nil, nil, false, true, "", ""
@@ -69,7 +72,7 @@ func (l *TaskList) made(s *State, why string) {
 
 // again gives new tries to what is not done. It is todo, but for what was blocked where a gate sends the list back: that
 // stays behind what is todo.
-func (l *TaskList) again(all bool) {
+func (l *TaskList) again(run string, all bool) {
 	for _, t := range l.Tasks {
 		if l.Done(t) || l.StoodFor(t) {
 			continue
@@ -78,15 +81,19 @@ func (l *TaskList) again(all bool) {
 		if !all && l.Status(t) == TaskBlocked {
 			state = TaskBlocked
 		}
-		t.State, t.Tries, t.Held, t.Child, t.Begun = state, 0, false, "", false
+		if t.State != state {
+			t.to(run, ListBegan{}.FactKind(), state)
+		}
+		t.Tries, t.Held, t.Child, t.Begun = 0, false, "", false
 		l.Dirty = true
 	}
 }
 
 // add takes in tasks.
-func (l *TaskList) add(more []Task) {
+func (l *TaskList) add(run, fact string, more []Task) {
 	for i := range more {
 		t := more[i]
+		t.made(run, fact)
 		t.Runs = l.Had[t.ID]
 		l.Tasks = append(l.Tasks, &t)
 		l.Dirty, l.by = true, nil
@@ -132,8 +139,12 @@ func (f TasksRead) apply(s *State, _ time.Time) {
 	for i := range f.Set {
 		t := f.Set[i]
 		if old := l.by[t.ID]; old != nil {
+			if old.State != t.State {
+				old.to(f.Run, f.FactKind(), t.State)
+			}
 			*old = t
 		} else {
+			t.made(f.Run, f.FactKind())
 			t.Runs = l.Had[t.ID]
 			l.Tasks = append(l.Tasks, &t)
 		}
@@ -142,6 +153,9 @@ func (f TasksRead) apply(s *State, _ time.Time) {
 		gone := map[string]bool{}
 		for _, id := range f.Gone {
 			gone[id] = true
+			if t := l.by[id]; t != nil {
+				t.may(f.Run, f.FactKind(), absent)
+			}
 			l.gone(id)
 		}
 		l.Tasks = slices.DeleteFunc(l.Tasks, func(t *Task) bool { return gone[t.ID] })
@@ -188,7 +202,8 @@ func (f TaskEnded) apply(s *State, at time.Time) {
 	if t == nil || t.Child == "" {
 		wrong("%s: the end of task %s, which has no run", f.Run, f.Task)
 	}
-	t.State, t.Held, t.Updated = f.State, f.Held, at
+	t.to(f.Run, f.FactKind(), f.State)
+	t.Held, t.Updated = f.Held, at
 	t.Over = f.Hook
 	switch {
 	case !f.Hook:
@@ -212,7 +227,7 @@ func (f TaskEnded) apply(s *State, at time.Time) {
 		t.Body = json.RawMessage(f.Body)
 	}
 	l.Dirty = true
-	l.add(f.Added)
+	l.add(f.Run, f.FactKind(), f.Added)
 	l.unlook(s)
 }
 
@@ -222,13 +237,14 @@ func (f TaskLeft) apply(s *State, _ time.Time) {
 	if t == nil || !t.Over {
 		wrong("%s: the hook of task %s, which has none", f.Run, f.Task)
 	}
+	t.may(f.Run, f.FactKind(), stays)
 	t.Child, t.Over = "", false
 	l.unlook(s)
 }
 
 func (f TasksAdded) apply(s *State, _ time.Time) {
 	l := s.list(f.Run)
-	l.add(f.Added)
+	l.add(f.Run, f.FactKind(), f.Added)
 	l.unlook(s)
 }
 
@@ -263,7 +279,7 @@ func (f ListSentBack) apply(s *State, _ time.Time) {
 
 func (f FeedbackTaken) apply(s *State, _ time.Time) {
 	l := s.list(f.Run)
-	l.add(f.Added)
+	l.add(f.Run, f.FactKind(), f.Added)
 	l.Back, l.Words = "", ""
 	l.unlook(s)
 }
@@ -281,7 +297,8 @@ func (c *ChildOf) began(s *State, run string, at time.Time) {
 		wrong("%s: a run of task %s", c.Parent, c.Task)
 	}
 	t.Late = t.State == TaskBlocked
-	t.State, t.Child, t.Begun, t.Held, t.Updated = TaskDoing, run, true, false, at
+	t.to(c.Parent, RunStarted{}.FactKind(), TaskDoing)
+	t.Child, t.Begun, t.Held, t.Updated = run, true, false, at
 	t.Runs++
 	delete(l.Answers, t.ID)
 	l.Turns++

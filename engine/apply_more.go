@@ -120,7 +120,7 @@ func (f NoteTaken) apply(s *State, at time.Time) {
 }
 
 func (f StepClaimed) apply(s *State, _ time.Time) {
-	a := s.at(f.Run).now(f.Step, f.N)
+	a := s.at(f.Run).now(f.Step, f.N).may(f.Run, f.FactKind())
 	a.ClaimedBy = f.By.Who
 	if f.By.Via != ViaMCP { // else an orchestrating agent took it
 		a.did(f.By.Who)
@@ -128,19 +128,16 @@ func (f StepClaimed) apply(s *State, _ time.Time) {
 }
 
 func (f StepHeld) apply(s *State, _ time.Time) {
-	a := s.at(f.Run).now(f.Step, f.N)
-	if a.State != Ready && a.State != Running {
-		wrong("%s: takeover of %s.%d in state %s", f.Run, f.Step, f.N, a.State)
-	}
+	a := s.at(f.Run).now(f.Step, f.N).may(f.Run, f.FactKind())
 	by := f.By
 	a.Held = &by
 	a.did(by.Who)
 }
 
 func (f StepHandedBack) apply(s *State, _ time.Time) {
-	a := s.at(f.Run).now(f.Step, f.N)
-	if a.Held == nil || a.State != Ready {
-		wrong("%s: %s.%d is handed back in state %s", f.Run, f.Step, f.N, a.State)
+	a := s.at(f.Run).now(f.Step, f.N).may(f.Run, f.FactKind())
+	if a.Held == nil {
+		wrong("%s: %s.%d is handed back, and nobody has it", f.Run, f.Step, f.N)
 	}
 	a.Held = nil
 	a.did(f.By.Who)
@@ -246,9 +243,7 @@ func (f FileGone) apply(s *State, _ time.Time) {
 
 func (f AdvanceOwed) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
-	if a := r.now(f.Step, f.N); a.State != Passed {
-		wrong("%s: advance of %s#%d in state %s", f.Run, f.Step, f.N, a.State)
-	}
+	r.now(f.Step, f.N).may(f.Run, f.FactKind())
 	r.oweBranch(Write{Kind: WriteAdvance, Step: f.Step, N: f.N})
 }
 
@@ -274,7 +269,7 @@ func (r *Run) oweBranch(w Write) {
 
 func (f GateFailed) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
-	q := r.round(f.Gate, f.N)
+	q := r.round(f.Gate, f.N).may(f.Run, f.FactKind())
 	if q.Counted {
 		wrong("%s: failure of %s#%d counted twice", f.Run, f.Gate, f.N)
 	}
@@ -292,7 +287,7 @@ func (f GateFailed) apply(s *State, _ time.Time) {
 
 func (f RouteCounted) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
-	q := r.round(f.Gate, f.N)
+	q := r.round(f.Gate, f.N).may(f.Run, f.FactKind())
 	if q.Counted {
 		wrong("%s: route of %s#%d counted twice", f.Run, f.Gate, f.N)
 	}
@@ -323,25 +318,26 @@ func (q *Round) keepSaid(byKind string) {
 	q.ByKind = byKind // of an open round nobody asks
 }
 
-func (f RoundFailed) apply(s *State, at time.Time) {
+func (f RoundFailed) apply(s *State, at time.Time) { f.close(s, at, f.FactKind(), Refused) }
+
+// close ends the round that did not pass.
+func (f RoundFailed) close(s *State, at time.Time, fact, as string) *Round {
 	r := s.at(f.Run)
 	q := r.round(f.Gate, f.N)
-	if !q.Open() && q.State != Approved {
-		wrong("%s: failure of %s#%d in state %s", f.Run, f.Gate, f.N, q.State)
-	}
 	q.keepSaid(f.ByKind)
 	if f.Feedback != "" || q.State == Approved { // what its pass said is no reason of this
 		q.Feedback = f.Feedback
 	}
-	q.State, q.Outcome, q.Route, q.Times, q.ByKind, q.By, q.Ended = Refused, f.Outcome, "", 0, f.ByKind, f.By, at
+	q.to(f.Run, fact, as)
+	q.Outcome, q.Route, q.Times, q.ByKind, q.By, q.Ended = f.Outcome, "", 0, f.ByKind, f.By, at
 	q.LetThrough, q.To = f.LetThrough, f.To
 	if f.Forced {
 		set(&r.Forced, f.Gate, true)
 	}
+	return q
 }
 
 func (f RoundRouted) apply(s *State, at time.Time) {
-	RoundFailed(f).apply(s, at)
-	q := s.at(f.Run).round(f.Gate, f.N)
-	q.State, q.Route, q.Times = ByRoute, f.Outcome, f.Times
+	q := RoundFailed(f).close(s, at, f.FactKind(), ByRoute)
+	q.Route, q.Times = f.Outcome, f.Times
 }

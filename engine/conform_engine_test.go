@@ -110,10 +110,10 @@ func TestApplyRefusesContradictions(t *testing.T) {
 		fact   func(run string) Fact
 		says   string
 	}{
-		{"a pass of what has not been judged", func(*script) {}, func(run string) Fact { return StepPassed{of: Of(run), Step: "a", N: 1} }, "a.1 passed as running"},
-		{"a route of what has not been judged", func(*script) {}, func(run string) Fact { return StepRouted{of: Of(run), Step: "a", N: 1, To: EndDone} }, "sent elsewhere as running"},
-		{"a failed run begins", failed, func(run string) Fact { return RunBegan{of: Of(run)} }, "began as failed"},
-		{"a running run begins", func(*script) {}, func(run string) Fact { return RunBegan{of: Of(run)} }, "began as running"},
+		{"a pass of what has not been judged", func(*script) {}, func(run string) Fact { return StepPassed{of: Of(run), Step: "a", N: 1} }, "step_passed: attempt a.1 is running"},
+		{"a route of what has not been judged", func(*script) {}, func(run string) Fact { return StepRouted{of: Of(run), Step: "a", N: 1, To: EndDone} }, "step_routed: attempt a.1 is running"},
+		{"a failed run begins", failed, func(run string) Fact { return RunBegan{of: Of(run)} }, "run_began: the run is failed"},
+		{"a running run begins", func(*script) {}, func(run string) Fact { return RunBegan{of: Of(run)} }, "run_began: the run is running"},
 	} {
 		s := begin(t, "13-law contradictions", c.name, flowOf())
 		c.before(s)

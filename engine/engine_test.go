@@ -21,6 +21,9 @@ type world struct {
 
 func newWorld(t *testing.T, specs ...*Spec) *world {
 	w := &world{t: t, st: NewState(), specs: map[string]*Spec{}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	if watchMoves != nil {
+		t.Cleanup(func() { watchMoves.replay(w) })
+	}
 	for _, s := range specs {
 		if f := s.Link(); f != nil {
 			t.Fatalf("spec %s: %v", s.ID, f)

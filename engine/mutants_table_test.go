@@ -2,7 +2,7 @@ package engine
 
 // mutants are wrong readings of 8-semantics: those its last table names, and more.
 func mutants() []mutant {
-	return append(append(mutantsOfJoins(), mutantsOfCounts()...), append(mutantsOfAnswers(), append(mutantsOfProcesses(), append(mutantsOfSpending(), mutantsOfIndex()...)...)...)...)
+	return append(append(append(mutantsOfMoves(), mutantsOfJoins()...), mutantsOfCounts()...), append(mutantsOfAnswers(), append(mutantsOfProcesses(), append(mutantsOfSpending(), mutantsOfIndex()...)...)...)...)
 }
 
 func mutantsOfSpending() []mutant {
@@ -38,6 +38,15 @@ func mutantsOfSpending() []mutant {
 		{"what is handed back as done passes unchecked", "decider.handback", "Via: viaHandback + ev.By.Who", "Via: viaSpec"},
 		{"what is handed back loses the words", "decider.handback", "			d.keepNote(r, ev.Step, ev.Text, ev.By)\n", ""},
 		{"a step is taken over in another's worktree", "decider.notTaken", "o.holds[a.Tree] {", "false {"},
+	}
+}
+
+func mutantsOfMoves() []mutant {
+	return []mutant{
+		{"a move that is not in the table is made", "allowed", "			return false\n", "			return true\n"},
+		{"the table has a move that nothing makes", "attemptMove", "{\"step_launched\", Ready, Running}", "{\"step_launched\", Ready + \" \" + Passed, Running}"},
+		{"a fact that leaves a round's state alone comes in any", "Round.may", "	if !allowed(roundMove, fact, q.State, stays) {\n", "	if false {\n"},
+		{"a task is there in any state that a fact says", "Task.made", "	if !allowed(taskMove, fact, absent, t.State) {\n", "	if false {\n"},
 	}
 }
 
@@ -100,15 +109,15 @@ func mutantsOfCounts() []mutant {
 		{"a person's last failure is asked again", "decider.fail", "if f.byKind != \"human\" && d.exhausted(", "if d.exhausted("},
 		{"a person's failure forces the gate before max_retries", "decider.forces", "	return r.Count(g.ID, q.Route) >= g.MaxRetries && g.Reviewer", "	return g.Reviewer"},
 		{"a person's failure that ends the run forces the gate", "decider.forces", " && target != EndFailed && target != EndAborted\n", "\n"},
-		{"that a person's failure forced the gate is not kept", "RoundFailed.apply", "	if f.Forced {\n		set(&r.Forced, f.Gate, true)\n	}\n", ""},
+		{"that a person's failure forced the gate is not kept", "RoundFailed.close", "	if f.Forced {\n		set(&r.Forced, f.Gate, true)\n	}\n", ""},
 		{"a person's words take the reviewer's place", "Round.keepSaid", "		q.Said = q.Feedback\n", ""},
 		{"what a pass said is told as a failure's reason", "Round.keepSaid", " && q.State != Approved && q.Outcome != OutcomePass {", " {"},
 		{"a route back is not counted", "decider.fail", "if !f.route || w.leadsBack(f.target, g.Step) {", "if !f.route {"},
-		{"a pass resets the count", "RoundPassed.apply", "	q.State, q.ByKind, q.By, q.Ended = Approved, f.ByKind, f.By, at\n", "	q.State, q.ByKind, q.By, q.Ended = Approved, f.ByKind, f.By, at\n	delete(s.at(f.Run).Fails, f.Gate)\n"},
+		{"a pass resets the count", "RoundPassed.apply", "	q.ByKind, q.By, q.Ended = f.ByKind, f.By, at\n", "	q.ByKind, q.By, q.Ended = f.ByKind, f.By, at\n	delete(s.at(f.Run).Fails, f.Gate)\n"},
 		{"a named route back counts as a failure", "decider.fail", "			d.put(routeCounted(r, g, q, f))\n", "			d.put(d.gateFailed(r, g, q, f))\n"},
 		{"failures and routes are one count", "Run.Count", "	return r.Routes[gate][route]\n", "	return r.Routes[gate][route] + r.Fails[gate]\n"},
 		{"a named route writes why it failed", "decider.fail", "	if !IsEnd(f.target) && !f.route {\n", "	if !IsEnd(f.target) {\n"},
-		{"a round that took a route has failed", "RoundRouted.apply", "	q.State, q.Route, q.Times = ByRoute,", "	q.State, q.Route, q.Times = Refused,"},
+		{"a round that took a route has failed", "RoundRouted.apply", "f.FactKind(), ByRoute)", "f.FactKind(), Refused)"},
 		{"a verdict sees only failures used up", "State.GateEnv", "		env.Exhausted = env.Exhausted || n+1 >= g.MaxRetries\n", "		_ = n\n"},
 		{"going back leaves the counts of routes", "decider.reset", "if r.Fails[g] > 0 || len(r.Routes[g]) > 0 || r.Exhausted[g] {", "if r.Fails[g] > 0 || r.Exhausted[g] {"},
 		{"the counts begin anew when the work goes to the step of on_exhausted", "ExhaustedTo.apply", "	if f.Renew {\n", "	if f.Renew && s == nil {\n"},
@@ -205,7 +214,7 @@ func mutantsOfProcesses() []mutant {
 		{"a time-out changes the state by the way", "decider.tickHuman", "		switch g.OnTimeout {\n", "		q.Why = \"timeout\"\n		switch g.OnTimeout {\n"},
 		{"an empty answer takes an earlier one's place", "ProcessGone.apply", "		if len(f.Answer) > 0 {\n			a.Answer", "		if f.Answer != nil {\n			a.Answer"},
 		{"a blocked task that has had a try is before one of better priority", "before", "	begun := a.doing()\n	if begun != b.doing() {", "	begun := a.Begun\n	if begun != b.Begun {"},
-		{"a try that failed leaves the task for later", "TaskEnded.apply", "	t.State, t.Held, t.Updated = f.State, f.Held, at\n", "	t.State, t.Held, t.Updated, t.Begun = f.State, f.Held, at, false\n"},
+		{"a try that failed leaves the task for later", "TaskEnded.apply", "	t.Held, t.Updated = f.Held, at\n", "	t.Held, t.Updated, t.Begun = f.Held, at, false\n"},
 		{"tasks stand for tasks one deeper than they may", "decider.taskEnded", "case e.OnExhausted != \"\" && t.Depth < e.MaxDepth:", "case e.OnExhausted != \"\" && t.Depth <= e.MaxDepth:"},
 		{"an iteration is no turn", "ChildOf.began", "	l.Turns++\n", ""},
 		{"an iteration that failed has had no turn", "ChildOf.began", "	l.Turns++\n", "	if t.Runs == 1 {\n		l.Turns++\n	}\n"},

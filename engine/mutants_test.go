@@ -17,7 +17,7 @@ import (
 type mutant struct{ name, decl, old, new string }
 
 // The tests a mutant has to fail: the directed ones and the random histories.
-const mutantTests = "TestList[A-Z]|TestChild|TestRule|TestRole|TestDay|TestBudget|TestSteer|TestAnyEvents|TestHistories|TestOracle"
+const mutantTests = "TestList[A-Z]|TestChild|TestMovesAreAllMade|TestUnlisted|TestRule|TestRole|TestDay|TestBudget|TestSteer|TestAnyEvents|TestHistories|TestOracle"
 
 const (
 	mutantSeeds  = "2000" // histories each, at most

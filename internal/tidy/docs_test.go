@@ -214,6 +214,51 @@ func word(page, name string) bool {
 	return slices.ContainsFunc(append(inline, block...), is.MatchString)
 }
 
+// TestSemanticsAreCited: each rule that a comment or a test cites as "8-semantics 21" is in docs/semantics.md, and so is each
+// row of the conformance's list; every number of the page is in that list, in order.
+func TestSemanticsAreCited(t *testing.T) {
+	page, err := os.ReadFile("../../docs/semantics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^(?:\*\*(\d+a?)\.\*\* |\| (I\d+) \| )\S`).FindAllStringSubmatch(string(page), -1) {
+		if known[m[1]+m[2]] {
+			t.Errorf("docs/semantics.md has rule %s twice", m[1]+m[2])
+		}
+		known[m[1]+m[2]] = true
+	}
+	if len(known) != 38+13 {
+		t.Errorf("docs/semantics.md has %d rules and invariants, want 38 and 13", len(known))
+	}
+	cite := regexp.MustCompile(`8-semantics ((?:(?:, | and |-)?(?:I?\d+a?))+)`)
+	single := regexp.MustCompile(`I?\d+a?`)
+	_, all := files(t)
+	cited := 0
+	for _, f := range all {
+		for _, m := range cite.FindAllStringSubmatch(string(f.src), -1) {
+			for _, rule := range single.FindAllString(m[1], -1) {
+				cited++
+				if !known[rule] {
+					t.Errorf("%s cites rule %s, which docs/semantics.md does not have", f.path, rule)
+				}
+			}
+		}
+	}
+	if cited < 100 {
+		t.Errorf("only %d citations were found", cited)
+	}
+	list, err := os.ReadFile("../conform/rules/3_8-semantics.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^(I?\d+a?) \| `).FindAllStringSubmatch(string(list), -1) {
+		if !known[m[1]] {
+			t.Errorf("conformance lists rule %s, which docs/semantics.md does not have", m[1])
+		}
+	}
+}
+
 // TestDocsNameEveryKey: every key of the settings and of the language is in the document that is about them.
 func TestDocsNameEveryKey(t *testing.T) {
 	all := pages(t)

@@ -1,0 +1,255 @@
+package engine
+
+import (
+	"strconv"
+	"strings"
+)
+
+// The table of transitions: how runs, attempts, rounds and tasks come from state to state. Nothing but the methods `to`
+// below writes a state, and they make no move that is not in the table: a fact that meets its object in another state than
+// the table names contradicts what was decided before, so `to` panics. DESIGN.md and docs/semantics.md are printed from
+// it (moves_test.go), and every row is made by a test.
+
+// move is a row of the table: the fact takes the object from any of the states in From to To.
+type move struct {
+	Fact string // its kind
+	From string // one or more states, apart by a space
+	To   string
+}
+
+// What stands in the table beside states.
+const (
+	absent = "absent" // From: the fact makes the object. To: it takes it out of the state
+	stays  = "stays"  // To: the fact leaves the object's state alone, but only these states know it
+)
+
+// Groups of states.
+const (
+	ended   = RunCompleted + " " + RunFailed + " " + RunAborted
+	atWork  = Ready + " " + Running + " " + Signalled + " " + Gating
+	open    = OnReview + " " + OnNotice + " " + OnWindow + " " + OnHuman
+	settled = TaskDone + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent
+)
+
+// runMove gives the next row of a run's moves from the i-th on that is of the fact ("" = any), and which it is; after the
+// last, one without a fact. An array that is only read costs nothing. Those moves that most runs make come first: each fact
+// looks for its row.
+func runMove(i int, fact string) (int, move) {
+	for ; ; i++ {
+		m := [...]move{
+			{"step_started", RunRunning, stays},
+			{"step_skipped", RunRunning, stays},
+			{"run_started", absent, RunPending},
+			{"run_began", RunPending, RunRunning},
+			{"run_paused", RunPending + " " + RunRunning, stays},
+			{"run_resumed", RunPending + " " + RunRunning, stays},
+			{"run_ended", RunRunning, RunCompleted},
+			{"run_ended", RunPending + " " + RunRunning, RunFailed}, // pending: of a child, one of whose vars has no value
+			{"run_ended", RunPending + " " + RunRunning, RunAborted},
+			{"run_reopened", ended, RunRunning},
+			{"run_forgotten", ended, absent},
+			{},
+		}[i]
+		if m.Fact == fact || m.Fact == "" || fact == "" {
+			return i, m
+		}
+	}
+}
+
+// attemptMove is runMove for attempts.
+func attemptMove(i int, fact string) (int, move) {
+	for ; ; i++ {
+		m := [...]move{
+			{"step_started", absent, Ready},
+			{"step_started", absent, Running}, // its work is that of child runs: nothing is launched
+			{"step_launched", Ready, Running},
+			{"step_signalled", Running, Signalled},
+			{"check_started", Signalled, stays},
+			{"checked", Signalled, stays},
+			{"round_opened", Signalled + " " + Gating, Gating},
+			{"step_passed", Gating, Passed},
+			{"step_superseded", atWork + " " + Passed + " " + Routed + " " + Skipped, Superseded},
+			{"step_skipped", absent, Skipped},
+			{"step_claimed", Running, stays},
+			{"grace_began", Running, stays},
+			{"deadline_moved", Running, stays},
+			{"step_relaunched", Running, Ready},
+			{"step_held", Ready + " " + Running, stays},
+			{"step_handed_back", Ready, stays},
+			{"hook_started", Signalled, stays},
+			{"round_voided", Gating, Signalled}, // what was judged has changed: it is checked anew
+			{"advance_owed", Passed, stays},
+			{"step_routed", Gating + " " + Passed + " " + Routed, Routed}, // a late veto routes what has passed, or was routed by a later gate
+			{"run_ended", atWork, Superseded},
+			{},
+		}[i]
+		if m.Fact == fact || m.Fact == "" || fact == "" {
+			return i, m
+		}
+	}
+}
+
+// roundMove is runMove for rounds.
+func roundMove(i int, fact string) (int, move) {
+	for ; ; i++ {
+		m := [...]move{
+			{"round_opened", absent, OnReview},
+			{"review_started", OnReview, stays},
+			{"judged", OnReview, stays},
+			{"round_passed", OnReview + " " + OnWindow + " " + OnHuman, Approved},
+			{"gate_failed", open + " " + Approved, stays},
+			{"round_failed", open + " " + Approved, Refused}, // passed: a late veto
+			{"retry_context_owed", Refused, stays},
+			{"step_superseded", open + " " + Approved + " " + Refused + " " + ByRoute, Undone},
+			{"inconclusive", OnReview, stays},
+			{"agreed", OnReview, OnNotice},
+			{"window_opened", OnNotice, OnWindow},
+			{"human_asked", open, OnHuman},
+			{"deadline_moved", OnReview + " " + OnWindow + " " + OnHuman, stays},
+			{"reminded", OnHuman, stays},
+			{"route_counted", OnReview + " " + OnHuman, stays},
+			{"outputs_owed", OnReview + " " + OnHuman, stays},
+			{"round_routed", OnReview + " " + OnHuman, ByRoute},
+			{"round_voided", OnHuman + " " + Approved, Undone}, // passed: at an earlier gate, over the same content
+			{"step_routed", open, Undone},                      // a later gate's round, after a late veto
+			{"run_ended", open + " " + Approved + " " + Refused + " " + ByRoute, Undone},
+			{},
+		}[i]
+		if m.Fact == fact || m.Fact == "" || fact == "" {
+			return i, m
+		}
+	}
+}
+
+// taskMove is runMove for the tasks of lists.
+func taskMove(i int, fact string) (int, move) {
+	for ; ; i++ {
+		m := [...]move{
+			{"run_started", TaskTodo + " " + TaskBlocked, TaskDoing},
+			{"task_ended", TaskDoing, TaskDone},
+			{"task_ended", TaskDoing, TaskTodo}, // a try has failed
+			{"task_ended", TaskDoing, TaskBlocked},
+			{"task_ended", TaskDoing, TaskFailed},
+			{"task_ended", TaskDoing, TaskSpent},
+			{"task_ended", absent, TaskTodo}, // it was added by the answer, as below
+			{"task_left", settled + " " + TaskTodo, stays},
+			{"tasks_read", absent, TaskTodo},
+			{"tasks_read", absent, TaskDone},
+			{"tasks_read", absent, TaskBlocked},
+			{"tasks_read", settled, TaskTodo}, // a person's edit; or nobody stands for it any more
+			{"tasks_read", TaskTodo + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent, TaskDone},
+			{"tasks_read", TaskTodo + " " + TaskDone, TaskBlocked}, // in the file, who has failed is blocked already
+			{"tasks_read", settled + " " + TaskTodo, absent},
+			{"list_began", absent, TaskTodo},
+			{"list_began", TaskSpent, TaskFailed},
+			{"list_began", TaskSpent + " " + TaskFailed, TaskBlocked},
+			{"list_began", TaskDoing + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent, TaskTodo},
+			{"list_began", settled + " " + TaskTodo + " " + TaskDoing, absent}, // another list takes the place of this
+			{"tasks_added", absent, TaskTodo},
+			{"feedback_taken", absent, TaskTodo},
+			{},
+		}[i]
+		if m.Fact == fact || m.Fact == "" || fact == "" {
+			return i, m
+		}
+	}
+}
+
+// allowed says whether a table has the move.
+func allowed(row func(int, string) (int, move), fact, from, to string) bool {
+	if from == "" {
+		from = absent
+	}
+	for i := 0; ; i++ {
+		var m move
+		switch i, m = row(i, fact); {
+		case m.Fact == "":
+			return false
+		case m.To == to && m.has(from):
+			return true
+		}
+	}
+}
+
+// has says whether a state is among those that the row starts from.
+func (m move) has(state string) bool {
+	i := strings.Index(m.From, state) // none is a part of another's name
+	return i >= 0 && (i == 0 || m.From[i-1] == ' ') && (i+len(state) == len(m.From) || m.From[i+len(state)] == ' ')
+}
+
+// unlisted ends the program: a fact would make a move that is not in the table.
+func unlisted(run, what, id, fact, from, to string) {
+	if from == "" {
+		from = absent
+	}
+	wrong("%s: %s: %s%s is %s, and the table of moves has no way from there to %s", run, fact, what, id, from, to)
+}
+
+// to moves the run on.
+func (r *Run) to(fact, phase string) {
+	if !allowed(runMove, fact, r.Phase, phase) {
+		unlisted(r.ID, "the run", "", fact, r.Phase, phase)
+	}
+	r.Phase = phase
+}
+
+// to moves the attempt on.
+func (a *Attempt) to(run, fact, state string) {
+	if !allowed(attemptMove, fact, a.State, state) {
+		unlisted(run, "attempt ", a.step+"."+strconv.Itoa(a.N), fact, a.State, state)
+	}
+	a.State = state
+}
+
+// to moves the round on.
+func (q *Round) to(run, fact, state string) {
+	if !allowed(roundMove, fact, q.State, state) {
+		unlisted(run, "round ", q.gate+"#"+strconv.Itoa(q.N), fact, q.State, state)
+	}
+	q.State = state
+}
+
+// to moves the task on.
+func (t *Task) to(run, fact, state string) {
+	if !allowed(taskMove, fact, t.State, state) {
+		unlisted(run, "task ", t.ID, fact, t.State, state)
+	}
+	t.State = state
+}
+
+// may checks a fact that leaves the run's phase alone, or takes the run away.
+func (r *Run) may(fact, to string) {
+	if !allowed(runMove, fact, r.Phase, to) {
+		unlisted(r.ID, "the run", "", fact, r.Phase, to)
+	}
+}
+
+// may checks a fact that leaves the attempt's state alone.
+func (a *Attempt) may(run, fact string) *Attempt {
+	if !allowed(attemptMove, fact, a.State, stays) {
+		unlisted(run, "attempt ", a.step+"."+strconv.Itoa(a.N), fact, a.State, stays)
+	}
+	return a
+}
+
+// may checks a fact that leaves the round's state alone.
+func (q *Round) may(run, fact string) *Round {
+	if !allowed(roundMove, fact, q.State, stays) {
+		unlisted(run, "round ", q.gate+"#"+strconv.Itoa(q.N), fact, q.State, stays)
+	}
+	return q
+}
+
+// made checks the state that a fact gives a new task.
+func (t *Task) made(run, fact string) {
+	if !allowed(taskMove, fact, absent, t.State) {
+		unlisted(run, "task ", t.ID, fact, absent, t.State)
+	}
+}
+
+// may checks a fact that leaves the task's state alone, or takes the task away.
+func (t *Task) may(run, fact, to string) {
+	if !allowed(taskMove, fact, t.State, to) {
+		unlisted(run, "task ", t.ID, fact, t.State, to)
+	}
+}
