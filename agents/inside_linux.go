@@ -8,7 +8,9 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,10 +21,7 @@ import (
 // and is gone. That needs no rights but to have made the user namespace that
 // the network belongs to, or to be root.
 func listenInside(pid int, addresses []string) (all []net.Listener, err error) {
-	network, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-		return nil, errGone
-	}
+	network, err := networkOf(pid)
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +42,26 @@ func listenInside(pid int, addresses []string) (all []net.Listener, err error) {
 		all = append(all, l)
 	}
 	return all, nil
+}
+
+// networkOf opens the network of a process. The kernel refuses that of one that is just ending: it is asked again until that
+// one is gone, for a second.
+func networkOf(pid int) (*os.File, error) {
+	for again := 0; ; again++ {
+		network, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
+		if err == nil {
+			return network, nil
+		}
+		state, gone := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		_, after, _ := strings.Cut(string(state), ") ")
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH), errors.Is(gone, fs.ErrNotExist), strings.HasPrefix(after, "Z"):
+			return nil, errGone
+		case !errors.Is(err, fs.ErrPermission) || again == 100:
+			return nil, err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // listenAt listens at one address of the network.
