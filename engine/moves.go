@@ -187,69 +187,69 @@ func unlisted(run, what, id, fact, from, to string) {
 
 // to moves the run on.
 func (r *Run) to(fact, phase string) {
-	if !allowed(runMove, fact, r.Phase, phase) {
-		unlisted(r.ID, "the run", "", fact, r.Phase, phase)
-	}
+	r.may(fact, phase)
 	r.Phase = phase
 }
 
-// to moves the attempt on.
-func (a *Attempt) to(run, fact, state string) {
-	if !allowed(attemptMove, fact, a.State, state) {
-		unlisted(run, "attempt ", a.step+"."+strconv.Itoa(a.N), fact, a.State, state)
-	}
-	a.State = state
-}
-
-// to moves the round on.
-func (q *Round) to(run, fact, state string) {
-	if !allowed(roundMove, fact, q.State, state) {
-		unlisted(run, "round ", q.gate+"#"+strconv.Itoa(q.N), fact, q.State, state)
-	}
-	q.State = state
-}
-
-// to moves the task on.
-func (t *Task) to(run, fact, state string) {
-	if !allowed(taskMove, fact, t.State, state) {
-		unlisted(run, "task ", t.ID, fact, t.State, state)
-	}
-	t.State = state
-}
-
-// may checks a fact that leaves the run's phase alone, or takes the run away.
+// may checks a fact that moves the run on, leaves its phase alone (stays), or takes it away (absent).
 func (r *Run) may(fact, to string) {
 	if !allowed(runMove, fact, r.Phase, to) {
 		unlisted(r.ID, "the run", "", fact, r.Phase, to)
 	}
 }
 
+// to moves the attempt on.
+func (a *Attempt) to(run, fact, state string) {
+	a.check(run, fact, state)
+	a.State = state
+}
+
 // may checks a fact that leaves the attempt's state alone.
 func (a *Attempt) may(run, fact string) *Attempt {
-	if !allowed(attemptMove, fact, a.State, stays) {
-		unlisted(run, "attempt ", a.step+"."+strconv.Itoa(a.N), fact, a.State, stays)
-	}
+	a.check(run, fact, stays)
 	return a
+}
+
+func (a *Attempt) check(run, fact, to string) {
+	if !allowed(attemptMove, fact, a.State, to) {
+		unlisted(run, "attempt ", a.step+"."+strconv.Itoa(a.N), fact, a.State, to)
+	}
+}
+
+// to moves the round on.
+func (q *Round) to(run, fact, state string) {
+	q.check(run, fact, state)
+	q.State = state
 }
 
 // may checks a fact that leaves the round's state alone.
 func (q *Round) may(run, fact string) *Round {
-	if !allowed(roundMove, fact, q.State, stays) {
-		unlisted(run, "round ", q.gate+"#"+strconv.Itoa(q.N), fact, q.State, stays)
-	}
+	q.check(run, fact, stays)
 	return q
+}
+
+func (q *Round) check(run, fact, to string) {
+	if !allowed(roundMove, fact, q.State, to) {
+		unlisted(run, "round ", q.gate+"#"+strconv.Itoa(q.N), fact, q.State, to)
+	}
+}
+
+// to moves the task on.
+func (t *Task) to(run, fact, state string) {
+	t.may(run, fact, state)
+	t.State = state
+}
+
+// may checks a fact that moves the task on, leaves its state alone (stays), or takes it away (absent).
+func (t *Task) may(run, fact, to string) {
+	if !allowed(taskMove, fact, t.State, to) {
+		unlisted(run, "task ", t.ID, fact, t.State, to)
+	}
 }
 
 // made checks the state that a fact gives a new task.
 func (t *Task) made(run, fact string) {
 	if !allowed(taskMove, fact, absent, t.State) {
 		unlisted(run, "task ", t.ID, fact, absent, t.State)
-	}
-}
-
-// may checks a fact that leaves the task's state alone, or takes the task away.
-func (t *Task) may(run, fact, to string) {
-	if !allowed(taskMove, fact, t.State, to) {
-		unlisted(run, "task ", t.ID, fact, t.State, to)
 	}
 }

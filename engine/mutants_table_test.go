@@ -45,7 +45,7 @@ func mutantsOfMoves() []mutant {
 	return []mutant{
 		{"a move that is not in the table is made", "allowed", "			return false\n", "			return true\n"},
 		{"the table has a move that nothing makes", "attemptMove", "{\"step_launched\", Ready, Running}", "{\"step_launched\", Ready + \" \" + Passed, Running}"},
-		{"a fact that leaves a round's state alone comes in any", "Round.may", "	if !allowed(roundMove, fact, q.State, stays) {\n", "	if false {\n"},
+		{"a fact that leaves a round's state alone comes in any", "Round.may", "	q.check(run, fact, stays)\n", ""},
 		{"a task is there in any state that a fact says", "Task.made", "	if !allowed(taskMove, fact, absent, t.State) {\n", "	if false {\n"},
 	}
 }
@@ -184,7 +184,7 @@ func mutantsOfAnswers() []mutant {
 		{"a veto window runs out in a pause", "decider.scanned", "q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {", "q.State == OnWindow && passed(q.WindowEnds, ev.Began) {"},
 		{"a window closes at a scan begun before its end", "decider.scanned", "q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {", "q.State == OnWindow && !r.Paused && passed(q.WindowEnds, d.at) {"},
 		{"notify passes without a window", "decider.judge", "case outcome == OutcomePass && q.Level == LevelNotify:", "case false:"},
-		{"files go back beside another task's process", "State.inUse", "(all || k == r) &&", "k == r &&"},
+		{"files go back beside another task's process", "State.inUse", "	if all {\n", "	if false {\n"},
 		{"files go back over another task's work", "decider.takeBack", "!slices.ContainsFunc(d.s.family(r), func", "!slices.ContainsFunc([]*Run{r}, func"},
 		{"another task begins while files go back", "decider.occupy", "range r.rewinds() {", "range []string{} {"},
 		{"an answer of before the clock was set back counts", "decider.answer", "ev.Written.After(d.at.Add(mtimeSlack))", "false"},

@@ -177,8 +177,12 @@ func (s *State) owedByRun(out []Effect, r *Run, specs Specs) []Effect {
 
 // inUse reports whether a process of the run is in the tree or has not gone yet; with all, one of any run that may share it.
 func (s *State) inUse(r *Run, tree string, all bool) bool {
-	return slices.ContainsFunc(s.family(r), func(k *Run) bool {
-		return (all || k == r) && slices.ContainsFunc(k.Procs, func(p *Proc) bool { return p.Tree == tree })
+	runs := []*Run{r}
+	if all {
+		runs = s.family(r)
+	}
+	return slices.ContainsFunc(runs, func(k *Run) bool {
+		return slices.ContainsFunc(k.Procs, func(p *Proc) bool { return p.Tree == tree })
 	})
 }
 

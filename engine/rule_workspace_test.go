@@ -291,14 +291,21 @@ func TestLateVetoWaitsForChildren(t *testing.T) {
 	l.want(fmt.Sprint(l.rewound(), slices.Contains(l.st.Changed(l.spec), Debtor{ID: "x-1"})), "true true")
 }
 
-// TestLateVetoAfterAnotherTaskWasAborted: its process has not gone yet when the files are to go back.
-func TestLateVetoAfterAnotherTaskWasAborted(t *testing.T) {
+// besideB has step a of task A passed, and task B at work in the same worktree.
+func besideB(t *testing.T) *listed {
+	t.Helper()
 	l := sharing(t, "A B", List{MaxParallel: 2})
 	l.begins("x-1.B.1")
 	l.passes("x-1.A.1", "a")
 	for l.st.Runs["x-1.B.1"].Current("a").State != Running {
 		l.drive(1)
 	}
+	return l
+}
+
+// TestLateVetoAfterAnotherTaskWasAborted: its process has not gone yet when the files are to go back.
+func TestLateVetoAfterAnotherTaskWasAborted(t *testing.T) {
+	l := besideB(t)
 	l.do(AbortRequested{Run: "x-1.B.1", By: Actor{Who: "ann"}})
 	l.want(l.says("ga", OutcomeVeto, func(a *Answered) { a.Run = "x-1.A.1" }), "")
 	l.want(fmt.Sprint(l.rewind("x-1.A.1").Files, l.rewound(), l.owes(DoStop, "x-1.B.1/a#1.1")), "true false true")
@@ -309,12 +316,7 @@ func TestLateVetoAfterAnotherTaskWasAborted(t *testing.T) {
 
 // TestLateVetoBesideAnotherTask: the files stay as they are where another task's run is at work among them.
 func TestLateVetoBesideAnotherTask(t *testing.T) {
-	l := sharing(t, "A B", List{MaxParallel: 2})
-	l.begins("x-1.B.1")
-	l.passes("x-1.A.1", "a")
-	for l.st.Runs["x-1.B.1"].Current("a").State != Running {
-		l.drive(1)
-	}
+	l := besideB(t)
 	l.want(l.says("ga", OutcomeVeto, func(a *Answered) { a.Run = "x-1.A.1" }), "")
 	l.want(fmt.Sprint(l.rewind("x-1.A.1").Files, l.rewound()), "false true") // the branch does not wait for the other's work
 }
