@@ -104,6 +104,11 @@ func nameOf(d *ast.FuncDecl) string {
 	if d.Recv == nil {
 		return d.Name.Name
 	}
+	return Receiver(d) + "." + d.Name.Name
+}
+
+// Receiver returns the name of the type that a method is of.
+func Receiver(d *ast.FuncDecl) string {
 	t := d.Recv.List[0].Type
 	if p, ok := t.(*ast.StarExpr); ok {
 		t = p.X
@@ -111,5 +116,5 @@ func nameOf(d *ast.FuncDecl) string {
 	if x, ok := t.(*ast.IndexExpr); ok {
 		t = x.X
 	}
-	return t.(*ast.Ident).Name + "." + d.Name.Name
+	return t.(*ast.Ident).Name
 }

@@ -15,6 +15,9 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
+
+	"sluice/tools/anchor"
 )
 
 // room is what is measured of a package.
@@ -24,12 +27,12 @@ type room struct {
 	files    int
 	file     most
 	function most
-	kind     most           // the type with the most methods
-	wide     most           // the longest line
-	against  int            // calls among files against their order
-	methods  map[string]int // by type
-	owner    map[string]string
-	calls    map[[2]string]int
+	kind     most              // the type with the most methods
+	wide     int               // the longest line
+	against  int               // calls among files against their order
+	methods  map[string]int    // by type
+	owner    map[string]string // the file of each function, and of each method as ".name"; "" = several have one
+	calls    map[[2]string]int // from a file to a file
 }
 
 // most is the largest of its kind.
@@ -55,7 +58,7 @@ func main() {
 	sum, against := 0, 0
 	for _, r := range rooms {
 		sum, against = sum+r.lines, against+r.against
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%d\t%d\n", r.dir, r.lines, r.files, r.file, r.function, r.kind, r.wide.n, r.against)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%d\t%d\n", r.dir, r.lines, r.files, r.file, r.function, r.kind, r.wide, r.against)
 	}
 	fmt.Fprintf(w, "together\t%d\t\t\t\t\t\t%d\n", sum, against)
 	w.Flush()
@@ -120,42 +123,25 @@ func (r *room) look(fset *token.FileSet, f *ast.File, name, src string) {
 	r.lines += lines
 	r.file.see(lines, base)
 	for l := range strings.Lines(src) {
-		r.wide.see(len([]rune(strings.TrimSuffix(l, "\n"))), base)
+		r.wide = max(r.wide, utf8.RuneCountInString(strings.TrimSuffix(l, "\n")))
 	}
-	own := func(what string) {
+	for _, d := range f.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		r.function.see(fset.Position(fn.End()).Line-fset.Position(fn.Pos()).Line+1, fn.Name.Name)
+		what := fn.Name.Name
+		if fn.Recv != nil {
+			r.methods[anchor.Receiver(fn)]++
+			what = "." + what
+		}
 		if other, ok := r.owner[what]; ok && other != base {
-			what, base := what, "" // of several types: whose is meant is not known
-			r.owner[what] = base
-			return
+			r.owner[what] = "" // of several types: whose is called is not known
+			continue
 		}
 		r.owner[what] = base
 	}
-	for _, d := range f.Decls {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			r.function.see(fset.Position(d.End()).Line-fset.Position(d.Pos()).Line+1, d.Name.Name)
-			if d.Recv != nil {
-				r.methods[receiver(d)]++
-				own("." + d.Name.Name)
-				continue
-			}
-			own(d.Name.Name)
-		}
-	}
-}
-
-func receiver(d *ast.FuncDecl) string {
-	t := d.Recv.List[0].Type
-	if p, ok := t.(*ast.StarExpr); ok {
-		t = p.X
-	}
-	if x, ok := t.(*ast.IndexExpr); ok {
-		t = x.X
-	}
-	if id, ok := t.(*ast.Ident); ok {
-		return id.Name
-	}
-	return "?"
 }
 
 // callsOf counts the calls of a file to functions and methods of other files of its package, by name.
