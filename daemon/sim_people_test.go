@@ -21,6 +21,12 @@ func (s *sim) people() (acts []act) {
 		}
 		for _, g := range s.specOf(r).Gates {
 			q := r.CurrentRound(g.ID)
+			if q.Open() && q.State == engine.OnWindow && !s.calm && !g.Implicit { // over a veto that is on its way, too
+				acts = append(acts, act{"the window of " + round(id, g.ID, q.N) + " passes, or almost", 3, func() {
+					// Almost: a scan begins, and there is time for a veto that it does not see.
+					s.sleep(min(max(q.WindowEnds.Sub(s.wall())+time.Duration(s.g.IntN(4000)-2000)*time.Millisecond, 0), time.Minute))
+				}})
+			}
 			switch {
 			case q == nil || s.answering(id, g.ID, q.N):
 			case q.Open() && q.State == engine.OnHuman:
@@ -28,9 +34,6 @@ func (s *sim) people() (acts []act) {
 			case s.calm || g.Implicit:
 			case q.State == engine.OnWindow:
 				acts = append(acts, act{"a person vetoes " + round(id, g.ID, q.N), 2, func() { s.say1(id, g, q, engine.OutcomeVeto) }})
-				acts = append(acts, act{"the window of " + round(id, g.ID, q.N) + " passes", 2, func() {
-					s.sleep(min(max(q.WindowEnds.Sub(s.wall()), 0)+time.Duration(s.g.IntN(2000))*time.Millisecond, time.Minute))
-				}})
 			case (q.State == engine.Approved || q.State == engine.OnReview) && s.g.IntN(s.seldom()) == 0:
 				acts = append(acts, act{"a person vetoes " + round(id, g.ID, q.N), 1, func() { s.say1(id, g, q, engine.OutcomeVeto) }})
 			}
