@@ -122,7 +122,7 @@ func (s *sim) open() {
 	}
 	s.repo = repo
 	repo.core.every = s.every
-	repo.told, repo.served, repo.serve = s.told, func() time.Time { return s.alive }, func(at time.Time) { s.alive = at }
+	repo.told, repo.served, repo.serve = s.told, func() time.Time { return s.alive }, func(at time.Time) { s.alive = at.Round(0) } // as a file keeps it
 	s.restored()
 	var ctx context.Context
 	ctx, s.cancel = context.WithCancel(context.Background())
