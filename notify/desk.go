@@ -147,7 +147,7 @@ type helperProc struct {
 	out   chan request
 	over  chan struct{} // closed: its standard input is to be closed
 	stop  chan struct{} // closed: it is to be killed
-	gone  chan struct{} // closed when it has ended
+	gone  chan struct{} // closed when it has ended and all it said was taken in
 	onceE sync.Once
 	onceK sync.Once
 	waits map[int64]chan report // guarded by the desk's mu
@@ -199,11 +199,13 @@ func (d *Desk) up() (*helperProc, error) {
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = to, h.said, pipeGrace
 	d.proc = h
 	d.work.Go(func() { h.write(in) })
-	d.work.Go(func() { d.read(h, from) })
+	heard := make(chan struct{})
+	d.work.Go(func() { d.read(h, from, heard) })
 	d.work.Go(func() {
 		h.why = runGroup(cmd, h.stop)
 		_ = to.Close()
 		_ = in.Close() // where it was never started nobody else does
+		<-heard
 		close(h.gone)
 	})
 	return h, nil
@@ -234,8 +236,8 @@ func (h *helperProc) write(in io.WriteCloser) {
 	}
 }
 
-// read takes what the helper reports until it has ended, and sees to what is lost with it.
-func (d *Desk) read(h *helperProc, from *io.PipeReader) {
+// read takes what the helper reports, closes heard after the last of it, and sees to what is lost when the helper has ended.
+func (d *Desk) read(h *helperProc, from *io.PipeReader, heard chan<- struct{}) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxHelperIn)
 	for lines.Scan() {
@@ -246,6 +248,7 @@ func (d *Desk) read(h *helperProc, from *io.PipeReader) {
 		d.take(h, r)
 	}
 	_ = from.CloseWithError(errors.New("no line of the helper's"))
+	close(heard)
 	h.kill(nil)
 	<-h.gone
 	d.mu.Lock()

@@ -354,6 +354,30 @@ func TestHelperThatTalksNonsense(t *testing.T) {
 	}
 }
 
+// TestLastWordOfAHelper: what it said counts, however soon it ended after it.
+func TestLastWordOfAHelper(t *testing.T) {
+	t.Parallel()
+	says := `read -r _; sleep 0.2; echo '{"event":"failed","seq":1,"why":"its last word"}'; exit 1`
+	d := NewDesk([]string{"sh", "-c", says}, []string{"PATH=" + os.Getenv("PATH"), mark(t), busVariable + "=unix:path=/none"})
+	sent := make(chan error, 1)
+	go func() { sent <- d.Channel(nil).Send(context.Background(), Notice{Title: "x"}) }()
+	for asked := false; !asked; time.Sleep(time.Millisecond) {
+		d.mu.Lock()
+		if asked = d.proc != nil && len(d.proc.waits) > 0; !asked {
+			d.mu.Unlock()
+		}
+	}
+	select { // its word cannot be taken in while mu is held
+	case <-d.proc.gone:
+	case <-time.After(time.Second):
+	}
+	d.mu.Unlock()
+	if err := <-sent; err == nil || !strings.Contains(err.Error(), "its last word") {
+		t.Error(err)
+	}
+	_ = d.Close()
+}
+
 // TestStaleNotice: what was decided before its turn came is not shown.
 func TestStaleNotice(t *testing.T) {
 	t.Parallel()
