@@ -177,7 +177,7 @@ func forgottenRuns(p *place, st daemon.Status) ([]oldRun, error) {
 	}
 	var out []oldRun
 	for _, e := range entries {
-		if !e.IsDir() || known[e.Name()] || !ids.Valid(e.Name()) {
+		if !e.IsDir() || known[e.Name()] || !ids.ValidRun(e.Name()) {
 			continue
 		}
 		if at, ok := forgottenAt(filepath.Join(dir, e.Name()), e.Name()); ok {
