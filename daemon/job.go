@@ -99,7 +99,8 @@ func (r *Repo) job(e engine.Effect) Job {
 	j.History, j.Sent = history(run, j.Spec), sent(run, j.Spec)
 	if e.Write != nil && e.Write.Kind == engine.WriteLand {
 		s := runStatus(c, run, true, func() engine.Taken { return engine.Taken{} })
-		j.Status = &s
+		made := s.Made()
+		j.Made = &made
 	}
 	if e.Write != nil && e.Write.Sweep {
 		j.Live, j.Known = r.liveRuns(), slices.Clone(c.state.Order)

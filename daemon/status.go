@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -99,6 +100,28 @@ func runStatus(c *core, r *engine.Run, full bool, taken func() engine.Taken) Run
 		out.Waits = append(out.Waits, waits(c, r, spec, taken)...)
 	}
 	return out
+}
+
+// Made returns what the run has made in its own worktree. Its status has to have the rounds.
+func (s *RunStatus) Made() Made {
+	m := Made{Run: s.ID, Title: cmp.Or(s.Name, s.Workflow), Workspace: s.Workspace, Branch: s.Branch}
+	for _, st := range slices.Concat(s.Steps, s.Children) {
+		for _, g := range st.Gates {
+			for i, q := range g.Rounds {
+				m.Rounds = append(m.Rounds, MadeRound{Round: q, Gate: g.ID, Worktree: st.Worktree, All: passedAll(st, q), Said: i == len(g.Rounds)-1 && !g.Implicit})
+			}
+		}
+	}
+	return m
+}
+
+// passedAll reports whether all gates of a step have passed what a round was over.
+func passedAll(st StepStatus, q engine.Round) bool {
+	return !slices.ContainsFunc(st.Gates, func(g GateStatus) bool {
+		return !slices.ContainsFunc(g.Rounds, func(o engine.Round) bool {
+			return o.State == engine.Approved && o.Attempt == q.Attempt && o.Digest == q.Digest
+		})
+	})
 }
 
 // near names what of the run was told to come to its end.

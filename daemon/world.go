@@ -57,7 +57,7 @@ type Job struct {
 	Live    []string      // of a sweep: the runs whose retry context stays
 	Known   []string      // of a sweep: all runs of the state; what is kept for one that it has forgotten may go
 	Tasks   *TaskFile     // of an effect about a task file
-	Status  *RunStatus    // of a landing: the run, with its rounds
+	Made    *Made         // of a landing
 	Nth     int           // which launch of the role in this run, from 0
 	Turn    int           // whose turn it is, from 0: attempts and rounds of the role in this run, and the tasks' runs before a task's. A relaunch has its attempt's
 }
@@ -76,6 +76,21 @@ type Work struct {
 	Live, Passed bool     // neither: it has failed, was sent elsewhere or was undone
 	To           []string // where its outcome led
 	Upstream     bool     // it comes before the job's step
+}
+
+// Made is what a run with a worktree of its own has made, for those who land it.
+type Made struct {
+	Run, Title, Workspace, Branch string
+	Rounds                        []MadeRound // by step and gate, also those of child runs
+}
+
+// MadeRound is a round over the work of a step.
+type MadeRound struct {
+	engine.Round
+	Gate     string
+	Worktree string // of the step
+	All      bool   // all gates of the step have passed what it was over
+	Said     bool   // it is the newest of a gate that the spec names
 }
 
 // RunInfo is what a job may want to know of its run.

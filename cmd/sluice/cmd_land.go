@@ -117,7 +117,7 @@ func (a *app) land(ctx context.Context, p *place, r daemon.RunStatus, l landing)
 		return err
 	}
 	defer repo.Close()
-	w := executor.WorkOf(p.root, r)
+	w := executor.WorkOf(p.root, r.Made())
 	w.Unjudged, w.Shown = l.unjudged, typedPath(p, r)
 	onto, err := branchOnto(ctx, repo, l.onto)
 	if err != nil {

@@ -1,10 +1,10 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
-	"slices"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -13,52 +13,32 @@ import (
 )
 
 // WorkOf is what a run of the repo at root has made, for those who land it.
-func WorkOf(root string, r daemon.RunStatus) tree.Work {
-	w := tree.Work{Run: r.ID, Title: words.Clean(r.Workflow), Dir: filepath.Join(root, filepath.FromSlash(r.Workspace)), Shown: r.Workspace, Branch: r.Branch}
-	if r.Name != "" {
-		w.Title = words.Clean(r.Name)
-	}
-	for _, st := range slices.Concat(r.Steps, r.Children) {
-		for _, g := range st.Gates {
-			for i, q := range g.Rounds {
-				w.Judged = w.Judged || commitIn(q.Digest) != ""
-				if q.State != engine.Approved {
-					continue
-				}
-				p := passedBy(g, q, i == len(g.Rounds)-1)
-				if !passedRow(st, q) {
-					p.Content = ""
-				}
-				p.Own = st.Worktree == r.Workspace
-				w.Passed = append(w.Passed, p)
-			}
+func WorkOf(root string, m daemon.Made) tree.Work {
+	w := tree.Work{Run: m.Run, Title: words.Clean(m.Title), Dir: filepath.Join(root, filepath.FromSlash(m.Workspace)), Shown: m.Workspace, Branch: m.Branch}
+	for _, q := range m.Rounds {
+		content := commitIn(q.Digest)
+		w.Judged = w.Judged || content != ""
+		if q.State != engine.Approved {
+			continue
 		}
+		if !q.All {
+			content = ""
+		}
+		w.Passed = append(w.Passed, tree.Passed{Gate: words.Clean(q.Gate), Outcome: words.Clean(cmp.Or(q.Outcome, engine.OutcomePass)), Who: passedBy(q.Round),
+			Content: content, Own: q.Worktree == m.Workspace, Said: q.Said})
 	}
 	return w
 }
 
-// passedRow says that all gates of a step have passed what a round was over.
-func passedRow(st daemon.StepStatus, q engine.Round) bool {
-	return !slices.ContainsFunc(st.Gates, func(g daemon.GateStatus) bool {
-		return !slices.ContainsFunc(g.Rounds, func(o engine.Round) bool {
-			return o.State == engine.Approved && o.Attempt == q.Attempt && o.Digest == q.Digest
-		})
-	})
-}
-
-func passedBy(g daemon.GateStatus, q engine.Round, newest bool) tree.Passed {
-	p := tree.Passed{Gate: words.Clean(g.ID), Outcome: "pass", Who: words.Clean(q.ByKind), Said: newest && !g.Implicit}
-	p.Content = commitIn(q.Digest)
-	if q.Outcome != "" {
-		p.Outcome = words.Clean(q.Outcome)
+// passedBy names who passed a round.
+func passedBy(q engine.Round) string {
+	if q.By == nil || q.By.Who == "" {
+		return words.Clean(q.ByKind)
 	}
-	if q.By != nil && q.By.Who != "" {
-		p.Who = words.Clean(q.By.Who)
-		if q.By.Trust != "" {
-			p.Who += " (" + words.Clean(q.By.Trust) + ")"
-		}
+	if q.By.Trust == "" {
+		return words.Clean(q.By.Who)
 	}
-	return p
+	return words.Clean(q.By.Who) + " (" + words.Clean(q.By.Trust) + ")"
 }
 
 // land does with a run's work what its spec says, and returns why it could not.
@@ -71,7 +51,7 @@ func (e *Executor) land(ctx context.Context, job daemon.Job) (why string) {
 }
 
 func (e *Executor) landed(ctx context.Context, job daemon.Job) error {
-	w := WorkOf(e.root, *job.Status)
+	w := WorkOf(e.root, *job.Made)
 	if how := job.Spec.OnDone.Land; how != "" {
 		if err := e.landOn(ctx, w, how); err != nil {
 			return err
