@@ -281,7 +281,7 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 		}
 	}
 	if wake := r.core.state.Wake(r.ticked); !wake.IsZero() && !wake.After(now) {
-		r.ticked = now.Round(0)
+		r.ticked = now
 		r.core.take(engine.Ticked{}, now)
 	}
 	done, err := r.commit(ctx)

@@ -36,7 +36,7 @@ func simSpaces(w *engine.Spec) {
 // branch moves a branch as the job says, and gives why it cannot. late: the job was given up meanwhile. Under mu.
 func (s *sim) branch(job Job, late bool) (why string) {
 	if job.Write.Kind == engine.WriteLand {
-		s.land(job)
+		s.land(job, late)
 		return ""
 	}
 	a := job.Attempt
@@ -152,10 +152,10 @@ func (s *sim) unfit(f engine.RewindOwed) {
 	}
 }
 
-// land holds that what is landed has passed. Under mu.
-func (s *sim) land(job Job) {
+// land holds that what is landed has passed, if nobody has vetoed it while it was under way. Under mu.
+func (s *sim) land(job Job, late bool) {
 	s.counts.landings++
-	if b := s.w.branches[job.RunInfo.Workspace]; b != nil && b.tip != "" && !s.led.fit[b.tip] && job.RunInfo.Phase == engine.RunRunning {
+	if b := s.w.branches[job.RunInfo.Workspace]; b != nil && b.tip != "" && !s.led.fit[b.tip] && !late && job.RunInfo.Phase == engine.RunRunning {
 		s.w.fail("%s lands %s, which no round has passed", job.Run, b.tip)
 	}
 }

@@ -16,11 +16,12 @@ type ledger struct {
 	forced   map[string]bool            // gates that are human for the rest of the run
 	reopen   map[string]bool            // windows that passed while nobody was there
 	launched map[string]time.Time       // when launches were told, by the steady clock
+	opened   map[string]time.Time       // when windows were opened, by the steady clock
 	fit      map[string]bool            // contents that may be on a branch
 }
 
 func newLedger() *ledger {
-	return &ledger{keys: map[string]bool{}, outcomes: map[string]string{}, owed: map[string]map[string]bool{}, forced: map[string]bool{}, reopen: map[string]bool{}, launched: map[string]time.Time{}, fit: map[string]bool{}}
+	return &ledger{keys: map[string]bool{}, outcomes: map[string]string{}, owed: map[string]map[string]bool{}, forced: map[string]bool{}, reopen: map[string]bool{}, launched: map[string]time.Time{}, opened: map[string]time.Time{}, fit: map[string]bool{}}
 }
 
 // passedBetween notes the windows that ended in between.
@@ -112,6 +113,8 @@ func (s *sim) fact(e entry, f engine.Fact) {
 		s.once(f.Key)
 	case engine.HumanAsked:
 		l.forced[f.Run+"/"+f.Gate] = l.forced[f.Run+"/"+f.Gate] || f.Forced
+	case engine.WindowOpened:
+		l.opened[round(f.Run, f.Gate, f.N)] = time.Now()
 	case engine.DeadlineMoved:
 		delete(l.reopen, round(f.Run, f.Gate, f.N))
 	case engine.RunPaused: // the rest of a window is kept from here on
@@ -195,6 +198,9 @@ func (s *sim) closed(f engine.RoundPassed, q *engine.Round) {
 	}
 	for _, x := range s.w.letters {
 		if x.word == nil || x.gone || x.taken > 0 || x.whole.IsZero() || !x.whole.Before(q.WindowEnds) {
+			continue
+		}
+		if s.w.setBack(s.led.opened[id], x.done) { // it may be of after the end, dated before it
 			continue
 		}
 		if x.word.run == f.Run && x.word.gate == f.Gate && x.word.round == f.N && x.word.outcome == engine.OutcomeVeto {

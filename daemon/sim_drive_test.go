@@ -57,6 +57,14 @@ func (s *sim) sleep(d time.Duration) {
 func (s *sim) now() time.Time {
 	s.turn.Lock()
 	defer s.turn.Unlock()
+	if at := time.Now(); at.Equal(s.asked) {
+		s.askedHere++
+	} else {
+		s.asked, s.askedHere = at, 0
+	}
+	if s.askedHere > simTurns { // no clock would ever end it
+		panic(fmt.Sprintf("the loop turns without end at %s", s.wall()))
+	}
 	return s.wall()
 }
 
@@ -328,7 +336,7 @@ func (s *sim) exit(p *simProc, how engine.Exit) {
 		if x.key != p.key || !x.whole.IsZero() {
 			continue
 		}
-		x.whole = s.wall()
+		x.finish(s.wall())
 		x.date(s.wall())
 		if s.g.IntN(2) == 0 {
 			x.ev.Sentinel, x.ev.SentinelBad = nil, "it is not whole"
@@ -392,7 +400,7 @@ func (s *sim) put(x *simLetter) {
 	s.w.letters = append(s.w.letters, x)
 	x.date(s.wall())
 	if s.calm || s.g.IntN(4) > 0 {
-		x.whole = s.wall()
+		x.finish(s.wall())
 	}
 	s.hint()
 }
@@ -402,7 +410,7 @@ func (s *sim) grow() (acts []act) {
 	for _, x := range s.w.letters {
 		if x.whole.IsZero() && !x.gone {
 			acts = append(acts, act{"file " + x.ev.ID + " is whole", 3, s.locked(func() {
-				x.whole = s.wall()
+				x.finish(s.wall())
 				if x.ev.Human == nil { // a person's word is of when it was begun
 					x.date(s.wall())
 				}

@@ -44,14 +44,16 @@ type sim struct {
 	window            bool      // a window was open then
 	set, ticked       time.Time // what the clock was set back to in this life, and what was seen to be due before that
 
-	led    *ledger
-	alive  time.Time // the mark a daemon leaves of being there
-	calm   bool
-	trace  func(format string, args ...any)
-	lives  int
-	counts simCounts
-	full   time.Time // since when the disk is full
-	runs   int       // launches carried out when it stalled; below 0: it is not
+	led       *ledger
+	asked     time.Time // when the clock was read last, and how often since it stands there
+	askedHere int
+	alive     time.Time // the mark a daemon leaves of being there
+	calm      bool
+	trace     func(format string, args ...any)
+	lives     int
+	counts    simCounts
+	full      time.Time // since when the disk is full
+	runs      int       // launches carried out when it stalled; below 0: it is not
 }
 
 // simCounts is what a history came to.

@@ -242,10 +242,18 @@ func (s *sim) time() (acts []act) {
 	if !s.calm && s.g.IntN(40) == 0 {
 		acts = append(acts, act{"the machine sleeps", 4, func() { s.nap(pick(s.g, 40*time.Second, 40*time.Second, 10*time.Minute, 50*time.Hour)) }})
 	}
-	if !s.calm && s.g.IntN(60) == 0 {
+	if !s.calm && s.g.IntN(s.unset()) == 0 {
 		acts = append(acts, act{"the clock is set", 4, func() { s.nap(pick(s.g, 24*time.Hour, -24*time.Hour, -time.Minute, time.Minute)) }})
 	}
 	return acts
+}
+
+// unset is of how many times the clock is set once.
+func (s *sim) unset() int {
+	if st := s.state(); st != nil && openWindow(st) {
+		return 15
+	}
+	return 60
 }
 
 // faults are what a disk does.

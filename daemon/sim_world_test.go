@@ -35,6 +35,7 @@ type simLetter struct {
 	token bool
 	dated time.Time // when it was given its time, by the steady clock
 	whole time.Time // since when; zero: not yet
+	done  time.Time // the same, by the steady clock
 	gone  bool
 	taken int
 }
@@ -160,6 +161,9 @@ func (w *simWorld) look(in Inboxes) []engine.Event {
 // date gives the file the time of now.
 func (l *simLetter) date(now time.Time) { l.ev.Written, l.dated = now.Round(0), time.Now() }
 
+// finish makes the file whole.
+func (l *simLetter) finish(now time.Time) { l.whole, l.done = now, time.Now() }
+
 // place is the folder the letter lies in.
 func (l *simLetter) place() Place {
 	p := Place{Dir: l.ev.Place + "/" + l.ev.Dir}
@@ -260,6 +264,7 @@ type simPort struct {
 
 const (
 	simAgain = time.Second             // how long an effect that came to nothing rests
+	simTurns = 20_000                  // more readings of the clock than a loop needs in one moment
 	simSight = aliveEvery + 5*simAgain // within what all is looked at again, whatever the clock on the wall is set to
 )
 
