@@ -9,6 +9,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/job"
 )
 
 // patient is a world whose steps work until they are told to end, whoever waits for them.
@@ -23,7 +24,7 @@ type patient struct {
 	end     chan struct{}
 }
 
-func (p *patient) Carry(ctx context.Context, job Job, emit func(engine.Event)) engine.Event {
+func (p *patient) Carry(ctx context.Context, job job.Job, emit func(engine.Event)) engine.Event {
 	if job.Kind == engine.DoStop {
 		p.mu.Lock()
 		p.stopped = append(p.stopped, job.Key)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/job"
 	"sluice/journal"
 )
 
@@ -333,10 +334,10 @@ func (r *Repo) signed(ev *engine.Answered, by engine.Actor) {
 
 // answered adds to a person's word the round it is about, and to one that lets work go on the digest of what is there now.
 func (r *Repo) answered(ctx context.Context, ev engine.Answered) (engine.Event, error) {
-	var over []Reviewed
-	var only []Place // nil: it may be for any run
+	var over []job.Reviewed
+	var only []job.Place // nil: it may be for any run
 	if ev.Run != "" {
-		only = []Place{{Run: ev.Run}}
+		only = []job.Place{{Run: ev.Run}}
 	}
 	if err := r.Ask(ctx, func(*core) { over, ev.Round = r.inboxes(only).Asked, r.roundOf(ev) }); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/job"
 )
 
 // again is how long an effect that is still owed after its result was taken in waits before it is carried out again.
@@ -51,7 +52,7 @@ func newFlights(ctx context.Context, world World, spawn func(func()), post func(
 // debts is what reconcile asks the engine and the loop.
 type debts interface {
 	owedBy(out []engine.Effect, who engine.Debtor) []engine.Effect
-	job(engine.Effect) Job // for what starts
+	job(engine.Effect) job.Job // for what starts
 }
 
 // reconcile starts what is owed and not under way, and lets go of what is under way and not owed any more. It looks at
@@ -151,7 +152,7 @@ func lane(e engine.Effect) string {
 }
 
 // start carries an effect out in a goroutine of its own, after the one before it in its lane is gone.
-func (f *flights) start(job Job) *flight {
+func (f *flights) start(job job.Job) *flight {
 	lane := lane(job.Effect)
 	ctx, cancel := context.WithCancel(f.ctx)
 	fl := &flight{effect: job.Effect, cancel: cancel, done: make(chan struct{})}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/job"
 )
 
 // yard is a World in which effects wait to be let go.
@@ -19,7 +20,7 @@ type yard struct {
 	let       chan struct{}
 }
 
-func (y *yard) Carry(ctx context.Context, job Job, _ func(engine.Event)) engine.Event {
+func (y *yard) Carry(ctx context.Context, job job.Job, _ func(engine.Event)) engine.Event {
 	y.mu.Lock()
 	if job.Kind == engine.DoMove {
 		y.now++
@@ -56,7 +57,7 @@ func (l dues) owedBy(out []engine.Effect, who engine.Debtor) []engine.Effect {
 	return out
 }
 
-func (l dues) job(e engine.Effect) Job { return Job{Effect: e} }
+func (l dues) job(e engine.Effect) job.Job { return job.Job{Effect: e} }
 
 // TestMovesAreBounded: of a burst of files not all are moved at once, and all are; notices wait for nothing.
 func TestMovesAreBounded(t *testing.T) {

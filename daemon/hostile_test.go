@@ -13,13 +13,14 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/job"
 	"sluice/journal"
 )
 
 // still is a World in which nothing comes to an end.
 type still struct{ stage }
 
-func (*still) Carry(ctx context.Context, _ Job, _ func(engine.Event)) engine.Event {
+func (*still) Carry(ctx context.Context, _ job.Job, _ func(engine.Event)) engine.Event {
 	<-ctx.Done()
 	return nil
 }
@@ -254,9 +255,9 @@ func TestALookKnowsTheRunsConcerned(t *testing.T) {
 	b := handled(t)
 	b.turn(engine.RunRequested{Workflow: "two", Source: "two", Digest: digestOf("two"), Parallel: true})
 	for _, c := range []struct {
-		only []Place
+		only []job.Place
 		want int
-	}{{nil, 2}, {[]Place{{Dir: "x", Run: "two-1"}}, 1}, {[]Place{{Run: "two-1"}, {Run: "two-2"}}, 2}, {[]Place{{Run: "two-1"}, {Dir: "root"}}, 2}} {
+	}{{nil, 2}, {[]job.Place{{Dir: "x", Run: "two-1"}}, 1}, {[]job.Place{{Run: "two-1"}, {Run: "two-2"}}, 2}, {[]job.Place{{Run: "two-1"}, {Dir: "root"}}, 2}} {
 		if in := b.inboxes(c.only); len(in.Runs) != c.want || len(in.Only) != len(c.only) {
 			t.Errorf("%v: %+v", c.only, in)
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"sluice/engine"
+	"sluice/internal/job"
 )
 
 // owedBy appends what one owes.
@@ -56,9 +57,9 @@ func (r *Repo) Quiet(ctx context.Context, run string) (quiet bool, err error) {
 }
 
 // job gathers what an effect needs, so that its goroutine shares nothing with the state.
-func (r *Repo) job(e engine.Effect) Job {
+func (r *Repo) job(e engine.Effect) job.Job {
 	c := r.core
-	j := Job{Effect: e, Config: c.state.Config}
+	j := job.Job{Effect: e, Config: c.state.Config}
 	j.Effect.Proc, j.Effect.Notice, j.Effect.Write, j.Effect.Move = copied(e.Proc), copied(e.Notice), copied(e.Write), copied(e.Move)
 	run := c.state.Runs[e.Run]
 	if run == nil {
@@ -66,7 +67,7 @@ func (r *Repo) job(e engine.Effect) Job {
 	}
 	j.Spec = c.spec(run.Digest)
 	j.Vars = run.Vars
-	j.RunInfo = RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase, Started: run.Started, Ended: run.Ended, EndWhy: run.EndWhy, RetryDir: run.RetryDir, File: run.File, Stubs: run.Stubs, Workspace: run.Workspace,
+	j.RunInfo = job.RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase, Started: run.Started, Ended: run.Ended, EndWhy: run.EndWhy, RetryDir: run.RetryDir, File: run.File, Stubs: run.Stubs, Workspace: run.Workspace,
 		Usage: run.Usage, Limit: run.UsageLimit}
 	if run.Child != nil {
 		j.RunInfo.Child = copied(run.Child)
@@ -139,7 +140,7 @@ func (r *Repo) job(e engine.Effect) Job {
 
 // taskNames are the tasks that a run is done for, innermost first. A name means the task of the innermost list that has one so
 // called: one further out that is called the same is left out.
-func taskNames(s *engine.State, run *engine.Run) (out []TaskName) {
+func taskNames(s *engine.State, run *engine.Run) (out []job.TaskName) {
 	var inner []*engine.TaskList
 	for o := run; o != nil && o.Child != nil; o = s.Parent(o) {
 		id := o.Child.Task
@@ -147,7 +148,7 @@ func taskNames(s *engine.State, run *engine.Run) (out []TaskName) {
 			continue
 		}
 		if !slices.ContainsFunc(inner, func(l *engine.TaskList) bool { return l.Task(id) != nil }) {
-			out = append(out, TaskName{ID: id, Try: o.Child.Try, Own: o == run})
+			out = append(out, job.TaskName{ID: id, Try: o.Child.Try, Own: o == run})
 		}
 		if p := s.Parent(o); p != nil && p.List != nil {
 			inner = append(inner, p.List)
@@ -157,7 +158,7 @@ func taskNames(s *engine.State, run *engine.Run) (out []TaskName) {
 }
 
 // works gathers what became of the steps of all runs that share the workspace of a run, one of whose steps asks.
-func works(c *core, run *engine.Run, step string) []Work {
+func works(c *core, run *engine.Run, step string) []job.Work {
 	before := map[string]func(step string) bool{} // run -> which of its steps come before; those of all their child runs do
 	for r, at := run, step; r != nil; r = c.state.Parent(r) {
 		spec, to := c.spec(r.Digest), at
@@ -166,7 +167,7 @@ func works(c *core, run *engine.Run, step string) []Work {
 			at = r.Child.Step
 		}
 	}
-	var out []Work
+	var out []job.Work
 	for _, id := range c.state.Order { // parents come before their children
 		r := c.state.Runs[id]
 		if r.Workspace != run.Workspace {
@@ -178,17 +179,17 @@ func works(c *core, run *engine.Run, step string) []Work {
 		}
 		for s, as := range r.Attempts {
 			if a := as[len(as)-1]; before[id] != nil && !a.Reads {
-				out = append(out, Work{Run: id, Step: s, N: a.N, Tree: a.Tree, Live: a.Live(), Passed: a.State == engine.Passed, To: slices.Clone(a.To), Upstream: before[id](s)})
+				out = append(out, job.Work{Run: id, Step: s, N: a.N, Tree: a.Tree, Live: a.Live(), Passed: a.State == engine.Passed, To: slices.Clone(a.To), Upstream: before[id](s)})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Work) int { return cmp.Or(strings.Compare(a.Run, b.Run), strings.Compare(a.Step, b.Step)) })
+	slices.SortFunc(out, func(a, b job.Work) int { return cmp.Or(strings.Compare(a.Run, b.Run), strings.Compare(a.Step, b.Step)) })
 	return out
 }
 
 // taskFile gathers what is to be looked for in a list's file, or written into it.
-func taskFile(l *engine.TaskList, stubbed, save bool) *TaskFile {
-	out := &TaskFile{Path: l.Path, Seen: l.Seen}
+func taskFile(l *engine.TaskList, stubbed, save bool) *job.TaskFile {
+	out := &job.TaskFile{Path: l.Path, Seen: l.Seen}
 	if !save {
 		return out
 	}
@@ -196,7 +197,7 @@ func taskFile(l *engine.TaskList, stubbed, save bool) *TaskFile {
 		if t.Writing == "" {
 			continue
 		}
-		c := TaskChange{ID: t.ID, Status: t.Writing, Summary: t.Summary, For: t.For, Stubbed: stubbed, Blockers: t.Blockers}
+		c := job.TaskChange{ID: t.ID, Status: t.Writing, Summary: t.Summary, For: t.For, Stubbed: stubbed, Blockers: t.Blockers}
 		if t.Unblocked {
 			c.Blockers = []string{}
 		}
@@ -229,12 +230,12 @@ func copied[T any](p *T) *T {
 }
 
 // history lists the run's retry-context files in the order they were written.
-func history(run *engine.Run, spec *engine.Spec) []RetryFile {
-	var out []RetryFile
+func history(run *engine.Run, spec *engine.Spec) []job.RetryFile {
+	var out []job.RetryFile
 	for _, g := range spec.Gates {
 		for _, q := range run.Rounds[g.ID] {
 			if q.File > 0 {
-				out = append(out, RetryFile{Gate: g.ID, N: q.File, Path: engine.RetryPath(g.RetryContext, run.RetryDir, q.File), Step: q.Step, To: q.To})
+				out = append(out, job.RetryFile{Gate: g.ID, N: q.File, Path: engine.RetryPath(g.RetryContext, run.RetryDir, q.File), Step: q.Step, To: q.To})
 			}
 		}
 	}
@@ -245,18 +246,18 @@ func history(run *engine.Run, spec *engine.Spec) []RetryFile {
 const maxSent = 20
 
 // sent lists the newest rounds of each gate that took a route to a step, in the order in which they ended.
-func sent(run *engine.Run, spec *engine.Spec) []Sent {
-	var out []Sent
+func sent(run *engine.Run, spec *engine.Spec) []job.Sent {
+	var out []job.Sent
 	for _, g := range spec.Gates {
 		qs, n := run.Rounds[g.ID], 0
 		for i := len(qs) - 1; i >= 0 && n < maxSent; i-- {
 			if q := qs[i]; q.Route != "" && q.To != "" && !engine.IsEnd(q.To) {
-				out = append(out, Sent{g.ID, *q})
+				out = append(out, job.Sent{Gate: g.ID, Round: *q})
 				n++
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Sent) int { return cmp.Or(a.Ended.Compare(b.Ended), cmp.Compare(a.Seq, b.Seq)) })
+	slices.SortFunc(out, func(a, b job.Sent) int { return cmp.Or(a.Ended.Compare(b.Ended), cmp.Compare(a.Seq, b.Seq)) })
 	return out
 }
 

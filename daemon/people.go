@@ -5,19 +5,8 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/job"
 )
-
-// AskedRound is a round at which a person may say something that decides: one that asks a person, or whose veto window is
-// open or about to open.
-type AskedRound struct {
-	Gate   string
-	N      int
-	State  string // engine.OnNotice, OnWindow or OnHuman
-	Signed bool   // only a signed answer counts
-	Asks   bool   // a pass has to give an answer that is more than a word
-	Owed   bool   // a notice of it is on its way
-	Job    Job    // of a reminder of it, where none is on its way
-}
 
 // tellAsked tells of the runs whose rounds that ask a person may have changed.
 func (r *Repo) tellAsked(changed []engine.Debtor) {
@@ -33,9 +22,9 @@ func (r *Repo) tellAsked(changed []engine.Debtor) {
 		if slices.Equal(rounds, r.asked[who.ID]) {
 			continue
 		}
-		out := make([]AskedRound, len(rounds))
+		out := make([]job.AskedRound, len(rounds))
 		for i, q := range rounds {
-			out[i] = AskedRound{Gate: q.gate, N: q.n, State: q.state, Owed: r.owesNotice(who.ID, q)}
+			out[i] = job.AskedRound{Gate: q.gate, N: q.n, State: q.state, Owed: r.owesNotice(who.ID, q)}
 			out[i].Signed = r.core.state.WantsTrust(run.CurrentRound(q.gate)) == engine.TrustSigned
 			if w := r.core.spec(run.Digest); w != nil && w.Gate(q.gate) != nil {
 				out[i].Asks = w.Gate(q.gate).AsksAnswer()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/job"
 )
 
 // crowd is told of rounds that ask, and says what a person says.
@@ -21,7 +22,7 @@ type crowd struct {
 	heard chan Done
 }
 
-func (c *crowd) asked(run string, rounds []AskedRound) {
+func (c *crowd) asked(run string, rounds []job.AskedRound) {
 	line := run + ":"
 	for _, q := range rounds {
 		line += fmt.Sprintf(" %s#%d %s", q.Gate, q.N, q.State)

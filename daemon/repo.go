@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/engine"
+	"sluice/internal/job"
 	"sluice/journal"
 )
 
@@ -43,7 +44,7 @@ type RepoOptions struct {
 	Spent func(engine.Day) []engine.Event
 	// Asked is told of a run's rounds at which a person may say something that decides, by gate, whenever they have changed.
 	// The loop waits for it: it must not block. It may be nil.
-	Asked func(run string, rounds []AskedRound)
+	Asked func(run string, rounds []job.AskedRound)
 	// Hear runs beside the loop until ctx ends, and hands over by do what people say by other ways than the socket. It may
 	// be nil.
 	Hear func(ctx context.Context, do func(context.Context, Do) (Done, error))

@@ -16,6 +16,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/job"
 	"sluice/journal"
 )
 
@@ -50,7 +51,7 @@ func (s *stage) count() int {
 	return len(s.carried)
 }
 
-func (s *stage) Carry(ctx context.Context, job Job, emit func(engine.Event)) engine.Event {
+func (s *stage) Carry(ctx context.Context, job job.Job, emit func(engine.Event)) engine.Event {
 	s.mu.Lock()
 	s.carried = append(s.carried, job.Name())
 	s.mu.Unlock()
@@ -88,18 +89,18 @@ func (s *stage) Carry(ctx context.Context, job Job, emit func(engine.Event)) eng
 	return nil
 }
 
-func (s *stage) Scan(context.Context, Inboxes) ([]engine.Event, bool, error) {
+func (s *stage) Scan(context.Context, job.Inboxes) ([]engine.Event, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]engine.Event{}, s.files...), false, nil
 }
-func (s *stage) Proven(string) (p engine.Proven, words string)         { return p, "" }
-func (s *stage) DigestNow(context.Context, Reviewed) (string, error)   { return s.digest, nil }
-func (s *stage) Trees(context.Context, *engine.Spec) map[string]string { return nil }
-func (s *stage) Hints() <-chan struct{}                                { return s.hints }
-func (s *stage) Hinted() []Place                                       { return []Place{{}} }
-func (s *stage) Health() []string                                      { return nil }
-func (s *stage) Level(string) (string, string)                         { return engine.TrustFile, "nothing holds it" }
+func (s *stage) Proven(string) (p engine.Proven, words string)           { return p, "" }
+func (s *stage) DigestNow(context.Context, job.Reviewed) (string, error) { return s.digest, nil }
+func (s *stage) Trees(context.Context, *engine.Spec) map[string]string   { return nil }
+func (s *stage) Hints() <-chan struct{}                                  { return s.hints }
+func (s *stage) Hinted() []job.Place                                     { return []job.Place{{}} }
+func (s *stage) Health() []string                                        { return nil }
+func (s *stage) Level(string) (string, string)                           { return engine.TrustFile, "nothing holds it" }
 
 // twoGates is a workflow of two steps, a notify gate and a human one.
 func twoGates(source string) (*engine.Spec, error) {

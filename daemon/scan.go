@@ -12,6 +12,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/job"
 )
 
 // scan reads all inboxes in a goroutine; what it saw comes back through the queue.
@@ -39,7 +40,7 @@ func (r *Repo) look(ctx context.Context) {
 	}
 	r.lookAgain = false
 	places := r.opt.World.Hinted()
-	places = slices.DeleteFunc(places, func(p Place) bool { // nothing waits there any more
+	places = slices.DeleteFunc(places, func(p job.Place) bool { // nothing waits there any more
 		return p.Run != "" && !r.core.state.Runs[p.Run].Live()
 	})
 	if len(places) > 0 {
@@ -48,7 +49,7 @@ func (r *Repo) look(ctx context.Context) {
 }
 
 // read has the World read inboxes: one reading at a time.
-func (r *Repo) read(ctx context.Context, in Inboxes) {
+func (r *Repo) read(ctx context.Context, in job.Inboxes) {
 	r.scanning = true
 	began := r.opt.Now()
 	r.spawn(func() {
@@ -132,8 +133,8 @@ func (r *Repo) awaited(ev engine.ProcessEnded) bool {
 
 // inboxes says where a scan has to look now, and what it has to know of the runs whose files may lie there; only nil is
 // for all.
-func (r *Repo) inboxes(only []Place) Inboxes {
-	in := Inboxes{Only: only, Tokens: map[string]string{}, Refused: map[string]int{}, Words: map[string]string{}}
+func (r *Repo) inboxes(only []job.Place) job.Inboxes {
+	in := job.Inboxes{Only: only, Tokens: map[string]string{}, Refused: map[string]int{}, Words: map[string]string{}}
 	trees := map[string]bool{}
 	for _, id := range r.concerned(only) {
 		run := r.core.state.Runs[id]
@@ -171,7 +172,7 @@ func (r *Repo) inboxes(only []Place) Inboxes {
 }
 
 // concerned names the runs whose files may lie in the places.
-func (r *Repo) concerned(only []Place) []string {
+func (r *Repo) concerned(only []job.Place) []string {
 	if only == nil {
 		return r.core.state.Order
 	}
@@ -187,8 +188,8 @@ func (r *Repo) concerned(only []Place) []string {
 	return runs
 }
 
-func reviewed(run *engine.Run, gate string, q *engine.Round) Reviewed {
-	out := Reviewed{Run: run.ID, Gate: gate, Step: q.Step, Attempt: q.Attempt, Digest: q.Digest}
+func reviewed(run *engine.Run, gate string, q *engine.Round) job.Reviewed {
+	out := job.Reviewed{Run: run.ID, Gate: gate, Step: q.Step, Attempt: q.Attempt, Digest: q.Digest}
 	if a := run.Attempt(q.Step, q.Attempt); a != nil {
 		out.Tree, out.Worktree = a.Tree, a.Worktree
 	}

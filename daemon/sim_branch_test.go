@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/job"
 )
 
 // simBranch is the branch of a worktree: where it is, and how it got there.
@@ -34,7 +35,7 @@ func simSpaces(w *engine.Spec) {
 }
 
 // branch moves a branch as the job says, and gives why it cannot. late: the job was given up meanwhile. Under mu.
-func (s *sim) branch(job Job, late bool) (why string) {
+func (s *sim) branch(job job.Job, late bool) (why string) {
 	if job.Write.Kind == engine.WriteLand {
 		s.land(job, late)
 		return ""
@@ -67,7 +68,7 @@ func (s *sim) branch(job Job, late bool) (why string) {
 	return ""
 }
 
-func (s *sim) rewind(job Job, b *simBranch, names []string) string {
+func (s *sim) rewind(job job.Job, b *simBranch, names []string) string {
 	n := len(b.moves)
 	for i, m := range b.moves {
 		in := func(of string) bool { return m.of == of || strings.HasPrefix(m.of, of+"/") }
@@ -153,7 +154,7 @@ func (s *sim) unfit(f engine.RewindOwed) {
 }
 
 // land holds that what is landed has passed, if nobody has vetoed it while it was under way. Under mu.
-func (s *sim) land(job Job, late bool) {
+func (s *sim) land(job job.Job, late bool) {
 	s.counts.landings++
 	if b := s.w.branches[job.RunInfo.Workspace]; b != nil && b.tip != "" && !s.led.fit[b.tip] && !late && job.RunInfo.Phase == engine.RunRunning {
 		s.w.fail("%s lands %s, which no round has passed", job.Run, b.tip)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"sluice/engine"
+	"sluice/internal/job"
 )
 
 // simBook is a task file of the world.
@@ -154,7 +155,7 @@ func (s *sim) callTasks(c *simCall, add func(*simCall, string, func())) {
 }
 
 // write puts the changes into the file.
-func (b *simBook) write(changes []TaskChange) {
+func (b *simBook) write(changes []job.TaskChange) {
 	b.stamp++
 	b.tasks = slices.Clone(b.tasks)
 	for _, c := range changes {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/job"
 )
 
 // simProc is a process of the world; it does not know whether a daemon lives.
@@ -54,7 +55,7 @@ type simCommit struct {
 
 // simCall is a Carry under way.
 type simCall struct {
-	job  Job
+	job  job.Job
 	ctx  context.Context
 	emit func(engine.Event)
 	back chan engine.Event
@@ -62,7 +63,7 @@ type simCall struct {
 
 // simScan is a Scan under way.
 type simScan struct {
-	in   Inboxes
+	in   job.Inboxes
 	seen []engine.Event // as it was when the scan began
 	back chan scanned
 }
@@ -109,7 +110,7 @@ func (w *simWorld) setBack(from, to time.Time) bool {
 }
 
 // look reads the inboxes as a scan does. Under mu.
-func (w *simWorld) look(in Inboxes) []engine.Event {
+func (w *simWorld) look(in job.Inboxes) []engine.Event {
 	var out []engine.FileSeen
 	for _, l := range w.letters {
 		ev := l.ev
@@ -165,8 +166,8 @@ func (l *simLetter) date(now time.Time) { l.ev.Written, l.dated = now.Round(0), 
 func (l *simLetter) finish(now time.Time) { l.whole, l.done = now, time.Now() }
 
 // place is the folder the letter lies in.
-func (l *simLetter) place() Place {
-	p := Place{Dir: l.ev.Place + "/" + l.ev.Dir}
+func (l *simLetter) place() job.Place {
+	p := job.Place{Dir: l.ev.Place + "/" + l.ev.Dir}
 	if l.ev.Place == "" {
 		p.Run = l.ev.Dir
 	}
@@ -218,7 +219,7 @@ func (w *simWorld) checkStart(p *simProc) {
 }
 
 // plan draws what the process will do.
-func (p *simProc) plan(g *rand.Rand, job Job, calm bool) {
+func (p *simProc) plan(g *rand.Rand, job job.Job, calm bool) {
 	p.status, p.verdict = engine.StatusDone, engine.OutcomePass
 	if calm {
 		return
@@ -269,7 +270,7 @@ const (
 )
 
 // Carry waits until the driver lets it go: nothing happens by itself.
-func (p *simPort) Carry(ctx context.Context, job Job, emit func(engine.Event)) engine.Event {
+func (p *simPort) Carry(ctx context.Context, job job.Job, emit func(engine.Event)) engine.Event {
 	c := &simCall{job: job, ctx: ctx, emit: emit, back: make(chan engine.Event, 1)}
 	if !p.enter(c) {
 		return nil
@@ -307,7 +308,7 @@ func (p *simPort) enter(c *simCall) bool {
 }
 
 // moves gives the worktree whose branch a call moves.
-func moves(job Job) string {
+func moves(job job.Job) string {
 	if w := job.Write; w == nil || w.Kind != engine.WriteAdvance && w.Kind != engine.WriteRewind {
 		return ""
 	}
@@ -326,7 +327,7 @@ func (p *simPort) answer(c *simCall, ev engine.Event) {
 var errInbox = errors.New("the inbox cannot be read")
 
 // Scan waits until the driver lets it go; what it sees is of the moment it began.
-func (p *simPort) Scan(_ context.Context, in Inboxes) ([]engine.Event, bool, error) {
+func (p *simPort) Scan(_ context.Context, in job.Inboxes) ([]engine.Event, bool, error) {
 	p.w.mu.Lock()
 	if p.closed || p.w.disk.isDead() {
 		p.w.mu.Unlock()
@@ -356,18 +357,18 @@ func (p *simPort) close() {
 	p.scans = nil
 }
 
-func (p *simPort) Proven(string) (engine.Proven, string)                 { return engine.Proven{}, "" }
-func (p *simPort) DigestNow(context.Context, Reviewed) (string, error)   { return "", nil }
-func (p *simPort) Trees(context.Context, *engine.Spec) map[string]string { return nil }
-func (p *simPort) Hints() <-chan struct{}                                { return p.hints }
+func (p *simPort) Proven(string) (engine.Proven, string)                   { return engine.Proven{}, "" }
+func (p *simPort) DigestNow(context.Context, job.Reviewed) (string, error) { return "", nil }
+func (p *simPort) Trees(context.Context, *engine.Spec) map[string]string   { return nil }
+func (p *simPort) Hints() <-chan struct{}                                  { return p.hints }
 
 // Hinted tells of the folders in which letters lie; now and then of the newest letter's alone, as if the hints of the
 // others were lost.
-func (p *simPort) Hinted() []Place {
+func (p *simPort) Hinted() []job.Place {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
 	p.hinted++
-	var out []Place
+	var out []job.Place
 	for i, l := range p.w.letters {
 		if at := l.place(); !l.gone && !slices.Contains(out, at) && (p.hinted%3 > 0 || i == len(p.w.letters)-1) {
 			out = append(out, at)

@@ -12,6 +12,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/job"
 )
 
 // statusOf tells how a repo stands. With full, attempts and rounds come whole. It opens no file, as the loop waits for it:
@@ -103,12 +104,12 @@ func runStatus(c *core, r *engine.Run, full bool, taken func() engine.Taken) Run
 }
 
 // Made returns what the run has made in its own worktree. Its status has to have the rounds.
-func (s *RunStatus) Made() Made {
-	m := Made{Run: s.ID, Title: cmp.Or(s.Name, s.Workflow), Workspace: s.Workspace, Branch: s.Branch}
+func (s *RunStatus) Made() job.Made {
+	m := job.Made{Run: s.ID, Title: cmp.Or(s.Name, s.Workflow), Workspace: s.Workspace, Branch: s.Branch}
 	for _, st := range slices.Concat(s.Steps, s.Children) {
 		for _, g := range st.Gates {
 			for i, q := range g.Rounds {
-				m.Rounds = append(m.Rounds, MadeRound{Round: q, Gate: g.ID, Worktree: st.Worktree, All: passedAll(st, q), Said: i == len(g.Rounds)-1 && !g.Implicit})
+				m.Rounds = append(m.Rounds, job.MadeRound{Round: q, Gate: g.ID, Worktree: st.Worktree, All: passedAll(st, q), Said: i == len(g.Rounds)-1 && !g.Implicit})
 			}
 		}
 	}

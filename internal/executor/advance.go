@@ -5,19 +5,19 @@ import (
 	"errors"
 	"fmt"
 
-	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/job"
 	"sluice/internal/tree"
 )
 
 // advance moves the branch of an attempt that has passed to what was taken of it. It returns why that is left to a person.
-func (e *Executor) advance(ctx context.Context, job daemon.Job) string {
+func (e *Executor) advance(ctx context.Context, job job.Job) string {
 	return e.moveBranch(ctx, job, e.advanced, "the work of %s.%d is kept, and its branch was not moved")
 }
 
 // moveBranch carries out a move of a branch, again and again where the system is to blame. It returns why that is left to a
 // person, after what, a format of the step and the attempt.
-func (e *Executor) moveBranch(ctx context.Context, job daemon.Job, move func(context.Context, daemon.Job) (string, error), what string) (why string) {
+func (e *Executor) moveBranch(ctx context.Context, job job.Job, move func(context.Context, job.Job) (string, error), what string) (why string) {
 	err := e.persist(ctx, job.Key, func() (err error) {
 		why, err = move(ctx, job)
 		if errors.Is(err, tree.ErrBusy) {
@@ -34,7 +34,7 @@ func (e *Executor) moveBranch(ctx context.Context, job daemon.Job, move func(con
 	return why
 }
 
-func (e *Executor) advanced(ctx context.Context, job daemon.Job) (string, error) {
+func (e *Executor) advanced(ctx context.Context, job job.Job) (string, error) {
 	var b begin
 	var c covered
 	for what, into := range map[string]any{"begin": &b, "files": &c} {

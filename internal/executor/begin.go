@@ -10,10 +10,10 @@ import (
 	"path"
 	"path/filepath"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/job"
 	"sluice/internal/tree"
 )
 
@@ -48,7 +48,7 @@ func (b begin) base() string { return cmp.Or(b.Before, b.Found) }
 func (e *Executor) inCheckout() bool { return e.opt.Git != nil && !e.opt.Git.Plain() }
 
 // begun gives the record of an attempt's beginning, made before anything else if there is none.
-func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n int) (begin, error) {
+func (e *Executor) begun(ctx context.Context, job job.Job, st *engine.Step, n int) (begin, error) {
 	var b begin
 	if job.Attempt.Reads {
 		return e.looks(ctx, job, st, n)
@@ -103,7 +103,7 @@ func (e *Executor) begun(ctx context.Context, job daemon.Job, st *engine.Step, n
 }
 
 // listsBelow names the task files of the run that lie in a checkout.
-func (e *Executor) listsBelow(job daemon.Job, top string) (out []string) {
+func (e *Executor) listsBelow(job job.Job, top string) (out []string) {
 	for _, l := range job.RunInfo.Lists {
 		if rel, err := filepath.Rel(top, filepath.Join(e.root, filepath.FromSlash(l))); top != "" && err == nil && filepath.IsLocal(rel) {
 			out = append(out, filepath.ToSlash(rel))
@@ -118,7 +118,7 @@ func inGit(st *engine.Step) bool {
 }
 
 // beginRefs records what a new commit or pull request is told from.
-func (e *Executor) beginRefs(ctx context.Context, job daemon.Job, st *engine.Step, b *begin) error {
+func (e *Executor) beginRefs(ctx context.Context, job job.Job, st *engine.Step, b *begin) error {
 	if !e.inCheckout() || !inGit(st) {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (e *Executor) beginRefs(ctx context.Context, job daemon.Job, st *engine.Ste
 }
 
 // place finds the folder an attempt works in, and makes it where it is not there.
-func (e *Executor) place(ctx context.Context, job daemon.Job, st *engine.Step) (begin, error) {
+func (e *Executor) place(ctx context.Context, job job.Job, st *engine.Step) (begin, error) {
 	b := begin{Dir: e.root}
 	if st.Agent != nil {
 		b.Own = job.Attempt.Worktree != "" || st.Agent.Branch.Source != ""
@@ -321,7 +321,7 @@ func (e *Executor) treeDir(key string) string {
 }
 
 // firstLaunch lays out the folder of a run: its spec as it was, and runs/last.
-func (e *Executor) firstLaunch(job daemon.Job) error {
+func (e *Executor) firstLaunch(job job.Job) error {
 	if c := job.RunInfo.Child; c != nil {
 		if err := e.firstOfChild(job, c); err != nil {
 			return err
@@ -341,7 +341,7 @@ func (e *Executor) firstLaunch(job daemon.Job) error {
 }
 
 // keepSpec copies the spec, as long as its file is the one the run goes by.
-func (e *Executor) keepSpec(job daemon.Job) {
+func (e *Executor) keepSpec(job job.Job) {
 	to, err := e.below(e.runDir(job.Run) + "/spec.yaml")
 	if err != nil {
 		return

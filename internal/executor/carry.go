@@ -12,10 +12,10 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/job"
 )
 
 // maxCarried bounds an output that is carried from one checkout to another.
@@ -23,7 +23,7 @@ const maxCarried = 1 << 30
 
 // needed finds a step's input files. An output of an earlier step that is in no commit, since git ignores it, is carried
 // from the checkout that it was made in.
-func (e *Executor) needed(ctx context.Context, job daemon.Job, st *engine.Step, b begin) (found []string, err error) {
+func (e *Executor) needed(ctx context.Context, job job.Job, st *engine.Step, b begin) (found []string, err error) {
 	if b.host != "" {
 		found, missing, err := e.inputs(job, st, b.host)
 		if err != nil {
@@ -83,7 +83,7 @@ func (e *Executor) needed(ctx context.Context, job daemon.Job, st *engine.Step, 
 
 // carried brings one output, named from the top of its checkout, into the one of b as it was bound. A file there that it
 // did not bring is left alone. carried is noted before the file is in its place: who is killed then knows it for sluice's.
-func (e *Executor) carried(ctx context.Context, job daemon.Job, b begin, at string, carried map[string]string, note func() error) error {
+func (e *Executor) carried(ctx context.Context, job job.Job, b begin, at string, carried map[string]string, note func() error) error {
 	if carried[at] != "" {
 		now, err := git.Digest(ctx, b.Top, []string{at})
 		if err != nil {

@@ -12,16 +12,16 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/job"
 	"sluice/internal/stub"
 	"sluice/internal/tree"
 )
 
 // check carries out the check of an attempt's outputs and criteria; nil where ctx ended first.
-func (e *Executor) check(ctx context.Context, job daemon.Job) *engine.ProcessEnded {
+func (e *Executor) check(ctx context.Context, job job.Job) *engine.ProcessEnded {
 	st := job.Spec.Step(job.Proc.Step)
 	if e.persist(ctx, job.Key, func() error { return e.firstLaunch(job) }) != nil && ctx.Err() != nil {
 		return nil
@@ -46,7 +46,7 @@ func (e *Executor) check(ctx context.Context, job daemon.Job) *engine.ProcessEnd
 }
 
 // begunAgain is begun for what comes after the work: a refusal is an error as any other.
-func (e *Executor) begunAgain(ctx context.Context, job daemon.Job, st *engine.Step) (b begin, err error) {
+func (e *Executor) begunAgain(ctx context.Context, job job.Job, st *engine.Step) (b begin, err error) {
 	err = e.persist(ctx, job.Key, func() (err error) {
 		b, err = e.begun(ctx, job, st, job.Attempt.N)
 		return err
@@ -55,7 +55,7 @@ func (e *Executor) begunAgain(ctx context.Context, job daemon.Job, st *engine.St
 }
 
 // checked looks at everything and gathers what there is to be reviewed.
-func (e *Executor) checked(ctx context.Context, job daemon.Job, st *engine.Step, b begin) engine.CheckResult {
+func (e *Executor) checked(ctx context.Context, job job.Job, st *engine.Step, b begin) engine.CheckResult {
 	env := withAnswer(job)
 	done := job.Attempt.Status == "" || job.Attempt.Status == engine.StatusDone
 	in := gates.CheckInput{Root: e.root, Worktree: b.Dir}
@@ -129,7 +129,7 @@ func (e *Executor) checkedAt(ctx context.Context, key string, b begin, commit st
 }
 
 // withAnswer is the job's environment with the attempt's answer in it, as outputs see it.
-func withAnswer(job daemon.Job) *engine.Env {
+func withAnswer(job job.Job) *engine.Env {
 	env := engine.Env{}
 	if job.Env != nil {
 		env = *job.Env
@@ -142,7 +142,7 @@ func withAnswer(job daemon.Job) *engine.Env {
 
 // answerFits says why the attempt's answer is not what the spec wants: one that came with a sentinel was not held
 // against the schema before.
-func answerFits(job daemon.Job, st *engine.Step) string {
+func answerFits(job job.Job, st *engine.Step) string {
 	if st.Answer == nil {
 		return ""
 	}
@@ -160,7 +160,7 @@ func answerFits(job daemon.Job, st *engine.Step) string {
 const launchesOfCheck = 3
 
 // criterion carries out one command of success_criterion, over the commit that was taken; "" = in the folder.
-func (e *Executor) criterion(ctx context.Context, job daemon.Job, st *engine.Step, b begin, commit string, i int, c engine.Command) (int, string, error) {
+func (e *Executor) criterion(ctx context.Context, job job.Job, st *engine.Step, b begin, commit string, i int, c engine.Command) (int, string, error) {
 	rel := fmt.Sprintf("%s/%s/%d", e.launchDir(job.Run, st.ID, job.Attempt.N, 1), lastPart(job.Key), i)
 	key := fmt.Sprintf("%s/%d", job.Key, i)
 	once := func(key, rel string) (ended, error) {

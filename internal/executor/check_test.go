@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/job"
 )
 
 const checkSpec = `
@@ -33,7 +33,7 @@ gates:
 `
 
 // begin records how things are, as the step's launch does.
-func (b *bench) begin(job daemon.Job) {
+func (b *bench) begin(job job.Job) {
 	b.t.Helper()
 	if _, err := b.e.begun(b.ctx(), job, b.spec.Step(job.Step), job.N); err != nil {
 		b.t.Fatal(err)
@@ -106,7 +106,7 @@ func TestCheckHoldsTheAnswerAgainstItsSchema(t *testing.T) {
 // digestNow is what a person's pass would be held against.
 func (b *bench) digestNow() string {
 	b.t.Helper()
-	d, err := b.e.DigestNow(b.ctx(), daemon.Reviewed{Run: run1, Gate: "G", Step: "A", Attempt: 1, Digest: "x"})
+	d, err := b.e.DigestNow(b.ctx(), job.Reviewed{Run: run1, Gate: "G", Step: "A", Attempt: 1, Digest: "x"})
 	if err != nil {
 		b.t.Fatal(err)
 	}

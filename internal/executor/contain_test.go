@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"sluice/agents/sandbox"
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/job"
 )
 
 // boxed gives the sandbox of this machine, or skips the test.
@@ -69,13 +69,13 @@ mv "$SLUICE_SIGNAL.tmp" "$SLUICE_SIGNAL"
 echo "home $HOME uid $(id -u) secret ${SECRET-none}"
 `)
 	for _, step := range []string{"A", "B"} {
-		job := b.stepJob(step, 1, 1)
-		ev := b.carry(job)
+		j := b.stepJob(step, 1, 1)
+		ev := b.carry(j)
 		if ev.Exit.Code != 0 || ev.Exit.Why != "" || step == "A" && !strings.Contains(string(ev.Answer), `"a"`) {
 			t.Errorf("%s: %+v %s\n%s%s", step, ev.Exit, ev.Answer, b.get(".workflow/runs/w-1/"+step+".1/stderr"), ev.AnswerBad)
 		}
-		seen := b.scanned(daemon.Inboxes{Runs: []string{run1}, Tokens: map[string]string{job.Key: ""}, Trees: []string{"."}}, 1)
-		if seen[0].Of != job.Key || seen[0].TokenOf != job.Key || seen[0].Sentinel == nil || seen[0].Name != step+"-done.json" || seen[0].Dir != run1 {
+		seen := b.scanned(job.Inboxes{Runs: []string{run1}, Tokens: map[string]string{j.Key: ""}, Trees: []string{"."}}, 1)
+		if seen[0].Of != j.Key || seen[0].TokenOf != j.Key || seen[0].Sentinel == nil || seen[0].Name != step+"-done.json" || seen[0].Dir != run1 {
 			t.Errorf("%+v", seen[0])
 		}
 		b.move(&engine.Move{ID: seen[0].ID, Name: seen[0].Name, Dir: seen[0].Dir, Of: seen[0].Of, Run: run1, To: step + ".1", As: "signal.json"})
@@ -144,7 +144,7 @@ func unheldBeside(t *testing.T, inner, outer *bench, with func(*bench) *Executor
 	e := with(inner)
 	outer.settings.Sandbox.Mode = SandboxOff
 	outer.e = with(outer)
-	if _, _, err := e.Scan(inner.ctx(), daemon.Inboxes{Runs: []string{run1}}); err != nil {
+	if _, _, err := e.Scan(inner.ctx(), job.Inboxes{Runs: []string{run1}}); err != nil {
 		t.Fatal(err)
 	}
 	level := func(run string) string { l, _ := e.Level(run); return l }

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/git"
+	"sluice/internal/job"
 	"sluice/internal/tree"
 )
 
@@ -61,7 +61,7 @@ func (c covered) outside() (files []string) {
 }
 
 // digested adds to a check what it was over.
-func (e *Executor) digested(ctx context.Context, job daemon.Job, st *engine.Step, c covered, r engine.CheckResult) engine.CheckResult {
+func (e *Executor) digested(ctx context.Context, job job.Job, st *engine.Step, c covered, r engine.CheckResult) engine.CheckResult {
 	err := e.persist(ctx, job.Key, func() (err error) {
 		if c.Was, err = e.digest(ctx, c); err != nil {
 			return err
@@ -112,7 +112,7 @@ func (e *Executor) digest(ctx context.Context, c covered) (string, error) {
 
 // DigestNow gives the digest of what a round was opened over, as it is now: another one where the work in the folder has
 // changed since.
-func (e *Executor) DigestNow(ctx context.Context, q daemon.Reviewed) (string, error) {
+func (e *Executor) DigestNow(ctx context.Context, q job.Reviewed) (string, error) {
 	var c covered
 	err := kept(e.attemptFile(q.Run, q.Step, q.Attempt, "files"), &c)
 	if errors.Is(err, fs.ErrNotExist) && q.Digest == "" {

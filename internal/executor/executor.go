@@ -19,6 +19,7 @@ import (
 	"sluice/gates/judge"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/job"
 	"sluice/internal/tree"
 	"sluice/notify"
 	"sluice/watcher"
@@ -81,7 +82,7 @@ type Executor struct {
 
 	asked   map[string]askedAt // rounds at which a person may decide, by slot
 	presses chan notify.Press
-	recalls chan daemon.Job // reminders of rounds that were told of before this process began
+	recalls chan job.Job // reminders of rounds that were told of before this process began
 
 	listMu sync.Mutex
 	lists  map[string]*taskFile // task files as read last, by their paths
@@ -134,7 +135,7 @@ func New(o Options) (*Executor, error) {
 		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
 		private: map[string]privateBox{}, dropped: map[string]int{}, exposed: map[string]string{}, held: map[string]tree.Private{}, based: map[string]bool{}, lists: map[string]*taskFile{},
 		setting: make(chan struct{}, 1), ahead: ahead{dir: filepath.Join(o.State, gitsDir, aheadFolder)},
-		asked: map[string]askedAt{}, presses: make(chan notify.Press, pressesMost), recalls: make(chan daemon.Job, recallsMost)}
+		asked: map[string]askedAt{}, presses: make(chan notify.Press, pressesMost), recalls: make(chan job.Job, recallsMost)}
 	if err := e.there(); err != nil {
 		return nil, err
 	}
@@ -237,12 +238,12 @@ func (e *Executor) nudge() {
 }
 
 // Hinted gives the folders that may have changed: see daemon.World.
-func (e *Executor) Hinted() []daemon.Place {
+func (e *Executor) Hinted() []job.Place {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	out := make([]daemon.Place, 0, len(e.hinted))
+	out := make([]job.Place, 0, len(e.hinted))
 	for dir := range e.hinted {
-		p := daemon.Place{Dir: dir}
+		p := job.Place{Dir: dir}
 		if filepath.Dir(dir) == e.inbox {
 			p.Run = filepath.Base(dir)
 		} else if b, ok := e.private[dir]; ok {
@@ -313,7 +314,7 @@ func (e *Executor) shown(path string) string {
 }
 
 // Carry carries an effect out: see daemon.World.
-func (e *Executor) Carry(ctx context.Context, job daemon.Job, emit func(engine.Event)) engine.Event {
+func (e *Executor) Carry(ctx context.Context, job job.Job, emit func(engine.Event)) engine.Event {
 	defer e.forget(job.Key)
 	if c := job.RunInfo.Child; c != nil {
 		if e.persist(ctx, job.Key, func() error { return e.placeChild(job.Run, c) }) != nil && ctx.Err() != nil {
@@ -348,7 +349,7 @@ func (e *Executor) Carry(ctx context.Context, job daemon.Job, emit func(engine.E
 }
 
 // carryRun carries out a process of its kind.
-func (e *Executor) carryRun(ctx context.Context, job daemon.Job, emit func(engine.Event)) engine.Event {
+func (e *Executor) carryRun(ctx context.Context, job job.Job, emit func(engine.Event)) engine.Event {
 	if job.Proc == nil || job.Spec == nil || job.Proc.Step != "" && (job.Attempt == nil || job.Spec.Step(job.Proc.Step) == nil) {
 		e.note(job.Key, "its run's spec or attempt is not known: nothing can be started")
 		<-ctx.Done()

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/conform"
+	"sluice/internal/job"
 	"sluice/notify"
 )
 
@@ -32,7 +32,7 @@ gates:
     max_retries: 5
 `
 
-func (b *bench) writeJob(file int) daemon.Job {
+func (b *bench) writeJob(file int) job.Job {
 	score := 40.0
 	job := b.reviewJob("G", 2)
 	job.Kind, job.Key, job.Proc = engine.DoWrite, "w-1/G.1", nil
@@ -138,7 +138,7 @@ func (b *bench) taken(rel string) *engine.Move {
 
 func (b *bench) move(m *engine.Move) engine.FileMoved {
 	b.t.Helper()
-	ev, ok := b.e.Carry(b.ctx(), daemon.Job{Effect: engine.Effect{Kind: engine.DoMove, Key: m.ID, Move: m}}, nil).(engine.FileMoved)
+	ev, ok := b.e.Carry(b.ctx(), job.Job{Effect: engine.Effect{Kind: engine.DoMove, Key: m.ID, Move: m}}, nil).(engine.FileMoved)
 	if !ok || ev.ID != m.ID {
 		b.t.Fatalf("%+v", ev)
 	}
@@ -258,7 +258,7 @@ func TestWordsOfEachNotice(t *testing.T) {
 }
 
 // scanned gives what lies in the inboxes, when there is as much as wanted.
-func (b *bench) scanned(in daemon.Inboxes, want int) []engine.FileSeen {
+func (b *bench) scanned(in job.Inboxes, want int) []engine.FileSeen {
 	b.t.Helper()
 	var out []engine.FileSeen
 	eventually(b.t, "as many files are seen", func() bool {
@@ -286,7 +286,7 @@ func TestScanOrder(t *testing.T) {
 	b.put(".workflow/signals/w-1/0-pass", "words")
 	b.put(".workflow/signals/.hidden", "{}")
 	b.put(".workflow/signals/rejected/old", "{}")
-	in := daemon.Inboxes{Runs: []string{run1}, Asked: []daemon.Reviewed{{Run: run1, Gate: "G", Step: "A", Attempt: 1}}}
+	in := job.Inboxes{Runs: []string{run1}, Asked: []job.Reviewed{{Run: run1, Gate: "G", Step: "A", Attempt: 1}}}
 	var got []string
 	for _, ev := range b.scanned(in, 8) {
 		got = append(got, ev.Name)
@@ -324,7 +324,7 @@ func TestScanReads(t *testing.T) {
 	}
 	b.sh("mkfifo .workflow/signals/fifo && ln -s ../../README.md .workflow/signals/link")
 	got := map[string]engine.FileSeen{}
-	for _, ev := range b.scanned(daemon.Inboxes{Tokens: map[string]string{"w-1/A#1.1": ""}}, len(files)+2) {
+	for _, ev := range b.scanned(job.Inboxes{Tokens: map[string]string{"w-1/A#1.1": ""}}, len(files)+2) {
 		got[ev.Name] = ev
 	}
 	a := got["A-done.json"]
@@ -360,7 +360,7 @@ func TestScanWaitsForTheWhole(t *testing.T) {
 	b := newBench(t, gateSpec)
 	b.settings.Settle = engine.Duration(time.Hour)
 	see := func() int {
-		evs, _, err := b.e.Scan(b.ctx(), daemon.Inboxes{})
+		evs, _, err := b.e.Scan(b.ctx(), job.Inboxes{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -392,7 +392,7 @@ func TestScanOfWorktrees(t *testing.T) {
 	b := newBench(t, treeSpec)
 	b.put("sub/.workflow/signals/B-done.json", "{}")
 	b.put("tree/.workflow/signals/w-1/A-done.json", "{}")
-	in := daemon.Inboxes{Runs: []string{run1}, Trees: []string{b.path("tree"), "never-made", "."}}
+	in := job.Inboxes{Runs: []string{run1}, Trees: []string{b.path("tree"), "never-made", "."}}
 	b.e.notePlace(b.stepJob("B", 1, 1))
 	got := map[string]engine.FileSeen{}
 	for _, ev := range b.scanned(in, 2) {
@@ -415,26 +415,26 @@ func TestScanFailsClosed(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "an inbox that cannot be read is not an empty one")
 	b := newBench(t, gateSpec)
 	b.sh("rm -r .workflow/signals")
-	if _, _, err := b.e.Scan(b.ctx(), daemon.Inboxes{Runs: []string{run1}}); err != nil || !b.has(".workflow/signals/w-1") {
+	if _, _, err := b.e.Scan(b.ctx(), job.Inboxes{Runs: []string{run1}}); err != nil || !b.has(".workflow/signals/w-1") {
 		t.Errorf("after it was removed: %v", err)
 	}
 	b.sh("rm -r .workflow/signals/w-1 && ln -s /tmp .workflow/signals/w-1")
 	b.put(".workflow/signals/A-done.json", "{}")
-	evs, _, err := b.e.Scan(b.ctx(), daemon.Inboxes{Runs: []string{run1}})
+	evs, _, err := b.e.Scan(b.ctx(), job.Inboxes{Runs: []string{run1}})
 	eventually(t, "the link is told of", func() bool { // and read as nothing; all others are read
-		evs, _, err = b.e.Scan(b.ctx(), daemon.Inboxes{Runs: []string{run1}})
+		evs, _, err = b.e.Scan(b.ctx(), job.Inboxes{Runs: []string{run1}})
 		return err != nil || len(evs) == 2
 	})
 	if f, ok := evs[len(evs)-1].(engine.FileSeen); err != nil || !ok || f.Name != run1 || f.Sentinel != nil || f.SentinelBad == "" {
 		t.Errorf("a link in the place of a run's inbox: %+v %v", evs, err)
 	}
 	b.sh("rm .workflow/signals/w-1")
-	if _, _, err := b.e.Scan(b.ctx(), daemon.Inboxes{}); err != nil {
+	if _, _, err := b.e.Scan(b.ctx(), job.Inboxes{}); err != nil {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(b.ctx())
 	cancel()
-	if _, _, err := b.e.Scan(ctx, daemon.Inboxes{}); err == nil {
+	if _, _, err := b.e.Scan(ctx, job.Inboxes{}); err == nil {
 		t.Error("a scan that was broken off counts as one")
 	}
 }
@@ -442,12 +442,12 @@ func TestScanFailsClosed(t *testing.T) {
 // TestScanOfRunsThatAreOver: what is written for a run that does not live is seen, so that it can be refused.
 func TestScanOfRunsThatAreOver(t *testing.T) {
 	b := newBench(t, gateSpec)
-	b.scanned(daemon.Inboxes{Runs: []string{run1}}, 0)
+	b.scanned(job.Inboxes{Runs: []string{run1}}, 0)
 	b.put(".workflow/signals/w-1/A-done.json", "{}")
 	b.put(".workflow/signals/w-7/A-done.json", "{}")
 	b.put(".workflow/signals/rejected/old.json", "{}")
 	b.put(".workflow/signals/-odd/x.json", "{}")
-	evs := b.scanned(daemon.Inboxes{}, 2)
+	evs := b.scanned(job.Inboxes{}, 2)
 	if len(evs) != 2 || evs[0].Dir != run1 || evs[1].Dir != "w-7" {
 		t.Fatalf("%+v", evs)
 	}
@@ -455,7 +455,7 @@ func TestScanOfRunsThatAreOver(t *testing.T) {
 		b.move(&engine.Move{ID: ev.ID, Name: ev.Name, Dir: ev.Dir, Why: "it is over"})
 	}
 	for until := time.Now().Add(waitFor); b.has(".workflow/signals/w-1") || b.has(".workflow/signals/w-7"); time.Sleep(10 * time.Millisecond) {
-		b.scanned(daemon.Inboxes{}, 0)
+		b.scanned(job.Inboxes{}, 0)
 		if time.Now().After(until) { // a test of the watch may lie in the folder for a moment
 			t.Fatal("an empty folder of a run that is over stayed")
 		}
@@ -517,7 +517,7 @@ func TestFloodOfAnInbox(t *testing.T) {
 		write(filepath.Join(dir, run1, fmt.Sprintf("junk-%d.json", i)), "{}")
 	}
 	write(filepath.Join(dir, "A-done.json"), `{"status":"done"}`)
-	in := daemon.Inboxes{Runs: []string{run1}, Tokens: map[string]string{key: ""}, Words: map[string]string{key: "A-done.json"}, Refused: map[string]int{key: 10}}
+	in := job.Inboxes{Runs: []string{run1}, Tokens: map[string]string{key: ""}, Words: map[string]string{key: "A-done.json"}, Refused: map[string]int{key: 10}}
 	seen := b.scanned(in, engine.KeepRefused-10+1)
 	if n := len(seen); n != engine.KeepRefused-10+1 {
 		t.Errorf("%d files were handed on", n)

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/git"
+	"sluice/internal/job"
 	"sluice/internal/tree"
 )
 
@@ -40,7 +40,7 @@ type attemptOf struct {
 	Task string `json:"task,omitempty"` // with the run whose list it is of
 }
 
-func ofJob(job daemon.Job, step string) attemptOf {
+func ofJob(job job.Job, step string) attemptOf {
 	of := attemptOf{Run: job.Run, Step: step}
 	if c := job.RunInfo.Child; c != nil && c.Task != "" {
 		of.Task = c.Parent + "/" + c.Task
@@ -59,7 +59,7 @@ const (
 	settingsRecord = "settings" // the files that git's settings named when the run began to work there
 )
 
-func (e *Executor) recordFile(job daemon.Job, what, top string) string {
+func (e *Executor) recordFile(job job.Job, what, top string) string {
 	run := job.Run
 	if c := job.RunInfo.Child; c != nil {
 		run, _, _ = strings.Cut(c.Dir, "/")
@@ -67,7 +67,7 @@ func (e *Executor) recordFile(job daemon.Job, what, top string) string {
 	return filepath.Join(e.opt.State, attemptsDir, plain(run), what+"-"+hexSum([]byte(top))[:16])
 }
 
-func (e *Executor) record(job daemon.Job, top string) (r folderRecord, err error) {
+func (e *Executor) record(job job.Job, top string) (r folderRecord, err error) {
 	if err = kept(e.recordFile(job, "folder", top), &r); errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -78,12 +78,12 @@ func (e *Executor) record(job daemon.Job, top string) (r folderRecord, err error
 }
 
 // inOwn reports whether the attempt works in the run's own worktree: nobody else does, and sluice may reset it.
-func inOwn(job daemon.Job) bool {
+func inOwn(job job.Job) bool {
 	return job.RunInfo.Workspace != "" && job.Attempt != nil && job.Attempt.Worktree == job.RunInfo.Workspace
 }
 
 // foundKey is under which name a folder's record has how it was before the step's work.
-func foundKey(job daemon.Job, step string) string {
+func foundKey(job job.Job, step string) string {
 	if job.RunInfo.Workspace != "" {
 		return ""
 	}
@@ -91,13 +91,13 @@ func foundKey(job daemon.Job, step string) string {
 }
 
 // heldAt says that the attempt is launched in a sandbox, with a git folder of its own, whose HEAD is where we say.
-func (e *Executor) heldAt(job daemon.Job, st *engine.Step) bool {
+func (e *Executor) heldAt(job job.Job, st *engine.Step) bool {
 	box, _ := e.box()
 	return box != nil && !job.Offers(st) && st.ForEach == nil && st.Child == nil // child runs launch for themselves
 }
 
 // findFolder takes the folder as it is before an attempt, and says what the attempt begins from.
-func (e *Executor) findFolder(ctx context.Context, job daemon.Job, st *engine.Step, n int, b *begin) error {
+func (e *Executor) findFolder(ctx context.Context, job job.Job, st *engine.Step, n int, b *begin) error {
 	r, err := e.holdFolder(ctx, job, b.Top)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (e *Executor) findFolder(ctx context.Context, job daemon.Job, st *engine.St
 }
 
 // findOther is findFolder in a folder where people work too: nothing in it is changed.
-func (e *Executor) findOther(ctx context.Context, job daemon.Job, st *engine.Step, o tree.Order, r *folderRecord, b *begin) error {
+func (e *Executor) findOther(ctx context.Context, job job.Job, st *engine.Step, o tree.Order, r *folderRecord, b *begin) error {
 	if job.RunInfo.Workspace != "" && e.heldAt(job, st) && r.Taken != "" && (b.Head == r.At || b.Head == r.Taken) {
 		b.Head = r.Taken // it has not passed and is on no branch
 	}
@@ -153,7 +153,7 @@ func (e *Executor) findOther(ctx context.Context, job daemon.Job, st *engine.Ste
 }
 
 // noteUnchecked notes that a step works in a person's checkout whose work is not taken: what it changes is nobody else's.
-func (e *Executor) noteUnchecked(ctx context.Context, job daemon.Job, st *engine.Step, top string) error {
+func (e *Executor) noteUnchecked(ctx context.Context, job job.Job, st *engine.Step, top string) error {
 	if top == "" || job.RunInfo.Workspace != "" {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (e *Executor) noteUnchecked(ctx context.Context, job daemon.Job, st *engine
 // leaveOthers has what somebody else changed in a person's checkout since the last taking be found there, so that it is no
 // step's work. Where a step of ours worked there whose work was not taken, nobody can tell, and all of it counts as the work of
 // steps.
-func (e *Executor) leaveOthers(ctx context.Context, job daemon.Job, b begin, r *folderRecord, now string) error {
+func (e *Executor) leaveOthers(ctx context.Context, job job.Job, b begin, r *folderRecord, now string) error {
 	if job.RunInfo.Workspace != "" || r.Taken == "" || r.Work != (attemptOf{}) {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (e *Executor) leaveOthers(ctx context.Context, job daemon.Job, b begin, r *
 
 // findOwn is findFolder in the run's own worktree. An attempt begins from commits that have passed, or goes on with work
 // that was sent to it; what else is there is put aside.
-func (e *Executor) findOwn(ctx context.Context, job daemon.Job, st *engine.Step, o tree.Order, r *folderRecord, b *begin) error {
+func (e *Executor) findOwn(ctx context.Context, job job.Job, st *engine.Step, o tree.Order, r *folderRecord, b *begin) error {
 	if r.First == nil {
 		f, err := e.folder(ctx, job, *b)
 		if err != nil {
@@ -258,7 +258,7 @@ func (e *Executor) findOwn(ctx context.Context, job daemon.Job, st *engine.Step,
 }
 
 // workTaken is what was taken of an attempt; its commit is "" where nothing was.
-func (e *Executor) workTaken(w daemon.Work) tree.Joining {
+func (e *Executor) workTaken(w job.Work) tree.Joining {
 	var c covered
 	if kept(e.attemptFile(w.Run, w.Step, w.N, "files"), &c) != nil {
 		return tree.Joining{}
@@ -275,9 +275,9 @@ func unreadyIf(why string) error {
 
 // startOf says from which commit an attempt in the run's own worktree begins, whether it goes on with work that has not
 // passed, and what is to be merged into that.
-func (e *Executor) startOf(job daemon.Job, st *engine.Step, head string, r *folderRecord) (from string, goesOn bool, join []tree.Joining) {
-	var w daemon.Work
-	for _, x := range job.Works {
+func (e *Executor) startOf(j job.Job, st *engine.Step, head string, r *folderRecord) (from string, goesOn bool, join []tree.Joining) {
+	var w job.Work
+	for _, x := range j.Works {
 		if x.Run == r.Of.Run && x.Step == r.Of.Step {
 			w = x
 		}
@@ -294,7 +294,7 @@ func (e *Executor) startOf(job daemon.Job, st *engine.Step, head string, r *fold
 	case w.Passed:
 		r.Passed = r.Taken
 		return r.Taken, false, nil
-	case r.Of.same(ofJob(job, st.ID)), w.Live, w.Run == job.Run && slices.Contains(w.To, st.ID):
+	case r.Of.same(ofJob(j, st.ID)), w.Live, w.Run == j.Run && slices.Contains(w.To, st.ID):
 		// Its own work, work that its gate has sent here, or work that waits for its gate beside this.
 		return r.Taken, true, nil
 	}

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/job"
 )
 
 const treeSpec = `
@@ -105,7 +105,7 @@ func (s *seen) all() []engine.Event {
 	return append([]engine.Event{}, s.is...)
 }
 
-func (b *bench) watchJob(step string, n int) daemon.Job {
+func (b *bench) watchJob(step string, n int) job.Job {
 	job := b.stepJob(step, n, 1)
 	job.Kind, job.Proc = engine.DoWatch, nil
 	return job

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/daemon"
 	"sluice/internal/git"
+	"sluice/internal/job"
 	"sluice/internal/shells"
 )
 
@@ -35,7 +35,7 @@ func settingPrograms() []string {
 
 // gitFiles are the files that the person's git settings name or start, as they were when the run began to work in the
 // folder: absolute, or from the top. Of those only the ones in the checkout matter.
-func (e *Executor) gitFiles(ctx context.Context, job daemon.Job, b begin) ([]string, error) {
+func (e *Executor) gitFiles(ctx context.Context, job job.Job, b begin) ([]string, error) {
 	record := e.recordFile(job, settingsRecord, b.Top)
 	var files []string
 	if err := kept(record, &files); err == nil || !errors.Is(err, fs.ErrNotExist) {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/daemon"
 	"sluice/internal/conform"
+	"sluice/internal/job"
 )
 
 const plainSpec = `
@@ -77,10 +77,10 @@ func TestHiddenFilesAreAsked(t *testing.T) {
 	b.put(".gitignore", ".env\nout/\n")
 	b.put(".env", "KEY=1\n")
 	b.sh("git add -A; git commit -q -m before")
-	job := b.checkJob("A", 1)
-	b.begin(job)
+	j := b.checkJob("A", 1)
+	b.begin(j)
 	b.put("new.txt", "x")
-	was := b.carry(job).Check
+	was := b.carry(j).Check
 	if len(was.Protected) > 0 || !strings.Contains(was.Digest, "+") {
 		t.Errorf("%+v", was)
 	}
@@ -97,18 +97,18 @@ func TestHiddenFilesAreAsked(t *testing.T) {
 	for _, f := range []string{"a", "b", "c", "d", "e"} {
 		b.put("fake/"+f+".py", "evil\n")
 	}
-	job = b.checkJob("A", 2)
-	b.begin(job)
-	c := b.carry(job).Check
+	j = b.checkJob("A", 2)
+	b.begin(j)
+	c := b.carry(j).Check
 	if !slices.Equal(c.Protected, []string{".gitignore", `ignore rules, which hide "fake/a.py", "fake/b.py", "fake/c.py" and 2 more`}) {
 		t.Errorf("%q", c.Protected)
 	}
-	now, err := b.e.DigestNow(b.ctx(), daemon.Reviewed{Run: run1, Step: "A", Attempt: 2, Digest: c.Digest})
+	now, err := b.e.DigestNow(b.ctx(), job.Reviewed{Run: run1, Step: "A", Attempt: 2, Digest: c.Digest})
 	if err != nil || now != c.Digest {
 		t.Errorf("%s, %v", now, err)
 	}
 	b.put("fake/e.py", "other\n")
-	if now, err := b.e.DigestNow(b.ctx(), daemon.Reviewed{Run: run1, Step: "A", Attempt: 2, Digest: c.Digest}); err != nil || now == c.Digest {
+	if now, err := b.e.DigestNow(b.ctx(), job.Reviewed{Run: run1, Step: "A", Attempt: 2, Digest: c.Digest}); err != nil || now == c.Digest {
 		t.Errorf("a hidden file is not bound: %s, %v", now, err)
 	}
 }

@@ -5,14 +5,14 @@ import (
 	"errors"
 	"strconv"
 
-	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/job"
 	"sluice/internal/stub"
 	"sluice/internal/tree"
 )
 
 // hook carries out a hook: after a step in its worktree, after the run in the root. Its failure is its exit only.
-func (e *Executor) hook(ctx context.Context, job daemon.Job) *engine.ProcessEnded {
+func (e *Executor) hook(ctx context.Context, job job.Job) *engine.ProcessEnded {
 	command, rel := job.Spec.AfterRun, e.inRun(job)
 	if job.Proc.Step != "" {
 		command, rel = job.Spec.AfterStep, e.launchDir(job.Run, job.Proc.Step, job.Attempt.N, 1)+"/hook"
@@ -74,7 +74,7 @@ func (e *Executor) hook(ctx context.Context, job daemon.Job) *engine.ProcessEnde
 
 // hookWork says whose work the commits of an after_step hook are: those of the attempt that it follows, on top of what the
 // agent committed. A hook that judges makes none.
-func (e *Executor) hookWork(ctx context.Context, job daemon.Job, st *engine.Step, j judged) (*tree.Order, error) {
+func (e *Executor) hookWork(ctx context.Context, job job.Job, st *engine.Step, j judged) (*tree.Order, error) {
 	if j.seat != nil || j.agents.Top == "" {
 		return nil, nil
 	}

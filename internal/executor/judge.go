@@ -13,12 +13,12 @@ import (
 	"strings"
 
 	"sluice/agents/sandbox"
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/gates/judge"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/job"
 )
 
 // Those who judge (criteria, gate commands, reviewers, hooks) work in a checkout of the taken commit that sluice keeps.
@@ -40,7 +40,7 @@ type judged struct {
 }
 
 // takenOf gives the commit that was taken of the job's attempt; ok is false where none was.
-func takenOf(job daemon.Job) (commit string, ok bool) {
+func takenOf(job job.Job) (commit string, ok bool) {
 	if job.Attempt == nil {
 		return "", false
 	}
@@ -98,7 +98,7 @@ func (e *Executor) unbegun(key string) {
 
 // judgeAt gives the folder in which a launch judges a commit, until the launch is over. "" is none: it judges in the
 // agent's own folder.
-func (e *Executor) judgeAt(ctx context.Context, job daemon.Job, b begin, commit, key string) (judged, error) {
+func (e *Executor) judgeAt(ctx context.Context, job job.Job, b begin, commit, key string) (judged, error) {
 	if commit == "" || b.Top == "" || e.judges == nil {
 		return judged{begin: b, agents: b, host: b.Dir}, nil
 	}

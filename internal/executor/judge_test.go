@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"sluice/agents/sandbox"
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/job"
 )
 
 const judgeSpec = `
@@ -93,7 +93,7 @@ func (b *bench) fresh(taken, command string) string {
 }
 
 // ofCommit is a job over the commit that was taken.
-func ofCommit(job daemon.Job, taken string) daemon.Job {
+func ofCommit(job job.Job, taken string) job.Job {
 	job.Attempt.Digest = taken + "+0123456789abcdef"
 	return job
 }

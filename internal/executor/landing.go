@@ -6,14 +6,14 @@ import (
 	"errors"
 	"path/filepath"
 
-	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/job"
 	"sluice/internal/tree"
 	"sluice/internal/words"
 )
 
 // WorkOf is what a run of the repo at root has made, for those who land it.
-func WorkOf(root string, m daemon.Made) tree.Work {
+func WorkOf(root string, m job.Made) tree.Work {
 	w := tree.Work{Run: m.Run, Title: words.Clean(m.Title), Dir: filepath.Join(root, filepath.FromSlash(m.Workspace)), Shown: m.Workspace, Branch: m.Branch}
 	for _, q := range m.Rounds {
 		content := commitIn(q.Digest)
@@ -42,7 +42,7 @@ func passedBy(q engine.Round) string {
 }
 
 // land does with a run's work what its spec says, and returns why it could not.
-func (e *Executor) land(ctx context.Context, job daemon.Job) (why string) {
+func (e *Executor) land(ctx context.Context, job job.Job) (why string) {
 	err := e.persist(ctx, job.Key, func() error { return e.landed(ctx, job) })
 	if err == nil {
 		return ""
@@ -50,7 +50,7 @@ func (e *Executor) land(ctx context.Context, job daemon.Job) (why string) {
 	return err.Error()
 }
 
-func (e *Executor) landed(ctx context.Context, job daemon.Job) error {
+func (e *Executor) landed(ctx context.Context, job job.Job) error {
 	w := WorkOf(e.root, *job.Made)
 	if how := job.Spec.OnDone.Land; how != "" {
 		if err := e.landOn(ctx, w, how); err != nil {

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/job"
 )
 
 // background carries a job out in the background until the context ends.
-func background(ctx context.Context, e *Executor, job daemon.Job, emit func(engine.Event)) <-chan engine.Event {
+func background(ctx context.Context, e *Executor, job job.Job, emit func(engine.Event)) <-chan engine.Event {
 	out := make(chan engine.Event, 1)
 	go func() { out <- e.Carry(ctx, job, emit) }()
 	return out
@@ -48,7 +48,7 @@ func TestAdopted(t *testing.T) {
 	}
 }
 
-func (b *bench) stopJob(job daemon.Job) daemon.Job {
+func (b *bench) stopJob(job job.Job) job.Job {
 	job.Kind, job.Why = engine.DoStop, "superseded"
 	return job
 }
@@ -423,12 +423,12 @@ gates:
   - {id: GX, reviewer: {level: human}, on_pass: {next_step: DONE}}
 `)
 	b.script("one", "true")
-	sent := func(gate, step, to string) daemon.RetryFile {
+	sent := func(gate, step, to string) job.RetryFile {
 		path := ".workflow/retry-context/" + gate + "-" + to + ".md"
 		b.put(path, "words of "+gate+" for "+to)
-		return daemon.RetryFile{Gate: gate, N: 1, Path: path, Step: step, To: to}
+		return job.RetryFile{Gate: gate, N: 1, Path: path, Step: step, To: to}
 	}
-	all := []daemon.RetryFile{sent("GC", "C", "B"), sent("GC", "C", "F"), sent("GX", "X", "X")}
+	all := []job.RetryFile{sent("GC", "C", "B"), sent("GC", "C", "F"), sent("GX", "X", "X")}
 	for _, c := range []struct {
 		step string
 		n    int
@@ -487,7 +487,7 @@ func TestSlots(t *testing.T) {
 	b.settings.MaxAgents = 1
 	b.e = b.executor(func(o *Options) { o.Slots = &Slots{} })
 	said := make(chan engine.Event, 10)
-	job := func(n int) daemon.Job {
+	job := func(n int) job.Job {
 		j := b.stepJob("A", n, 1)
 		j.Attempt.Deadline = time.Now().Add(time.Hour)
 		return j

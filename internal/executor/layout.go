@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"sluice/agents"
-	"sluice/daemon"
 	"sluice/internal/atomicfile"
+	"sluice/internal/job"
 )
 
 const (
@@ -303,7 +303,7 @@ func (e *Executor) file(rel string, data []byte) error {
 }
 
 // inRun says in which folder a job's launches have their files, below the root.
-func (e *Executor) inRun(job daemon.Job) string {
+func (e *Executor) inRun(job job.Job) string {
 	p := job.Proc
 	switch {
 	case p == nil:

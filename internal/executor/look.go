@@ -11,15 +11,15 @@ import (
 	"strings"
 	"time"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/ids"
+	"sluice/internal/job"
 )
 
 const lookEvery = time.Second
 
 // look waits until what a step needs of other workflows is there.
-func (e *Executor) look(ctx context.Context, job daemon.Job) engine.Event {
+func (e *Executor) look(ctx context.Context, job job.Job) engine.Event {
 	for {
 		missing := ""
 		for _, pin := range job.Pins {

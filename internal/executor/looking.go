@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/git"
+	"sluice/internal/job"
 	"sluice/internal/tree"
 )
 
@@ -18,7 +18,7 @@ import (
 // the place of the folder that it names. It holds no folder, and nothing that it leaves is taken.
 
 // looks is begun for a step that only looks: which commit it sees is settled once for each attempt.
-func (e *Executor) looks(ctx context.Context, job daemon.Job, st *engine.Step, n int) (b begin, err error) {
+func (e *Executor) looks(ctx context.Context, job job.Job, st *engine.Step, n int) (b begin, err error) {
 	file := e.attemptFile(job.Run, st.ID, n, "begin")
 	err = kept(file, &b)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +51,7 @@ func (e *Executor) looks(ctx context.Context, job daemon.Job, st *engine.Step, n
 // takenLast gives the commit that a step looks at: what was taken last of its folder, in the run's own worktree what a step
 // would begin from there. Where the run has not worked in the folder yet, it is the folder as it was before. before is the
 // folder without work that has not passed, for a setup of those who judge.
-func (e *Executor) takenLast(ctx context.Context, job daemon.Job, st *engine.Step, b begin) (commit, before string, err error) {
+func (e *Executor) takenLast(ctx context.Context, job job.Job, st *engine.Step, b begin) (commit, before string, err error) {
 	r, err := e.holdFolder(ctx, job, b.Top)
 	if err != nil {
 		return "", "", err
@@ -96,13 +96,13 @@ func (e *Executor) takenLast(ctx context.Context, job daemon.Job, st *engine.Ste
 }
 
 // ofPassed says that a step's work, which was taken last, stands passed. Of another run's nobody knows here.
-func (e *Executor) ofPassed(job daemon.Job, of attemptOf) bool {
+func (e *Executor) ofPassed(job job.Job, of attemptOf) bool {
 	return of.Run == job.Run && job.Env != nil && job.Env.Steps[of.Step].Status == engine.Passed
 }
 
 // hasJoined refuses to look at the run's worktree where steps beside it have passed whose work is not in it yet: a step that
 // works there merges it.
-func (e *Executor) hasJoined(ctx context.Context, job daemon.Job, from string, join []tree.Joining) error {
+func (e *Executor) hasJoined(ctx context.Context, job job.Job, from string, join []tree.Joining) error {
 	for _, w := range job.Works {
 		if w.Passed && w.Upstream && w.Tree != job.Attempt.Tree {
 			join = append(join, e.workTaken(w))
@@ -132,7 +132,7 @@ func (e *Executor) lookFrom(ctx context.Context, b begin, key string) (judged, e
 
 // lookedAt is taken for a step that only looked: what it saw, and beside it what sluice wrote of its answer.
 // law names what of that is law.
-func (e *Executor) lookedAt(ctx context.Context, job daemon.Job, st *engine.Step, b begin, c covered) (_ covered, law changed, err error) {
+func (e *Executor) lookedAt(ctx context.Context, job job.Job, st *engine.Step, b begin, c covered) (_ covered, law changed, err error) {
 	c.Key = job.Key
 	c.Taken = tree.Taken{Commit: b.Look}
 	if c.Tree, err = e.opt.Git.TreeOf(ctx, b.Look); err != nil {

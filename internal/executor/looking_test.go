@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/job"
 )
 
 const lookSpec = `
@@ -132,7 +132,7 @@ func TestTenReadersAtOnce(t *testing.T) {
 	ctx, die := context.WithCancel(b.ctx())
 	defer die()
 	var ended []<-chan engine.Event
-	var jobs []daemon.Job
+	var jobs []job.Job
 	for n := range 10 {
 		jobs = append(jobs, b.stepJob("S", n+1, 1))
 		ended = append(ended, background(ctx, b.e, jobs[n], nil))

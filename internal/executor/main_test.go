@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"sluice/agents"
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/git"
+	"sluice/internal/job"
 	"sluice/specs"
 	"sluice/watcher"
 )
@@ -177,19 +177,19 @@ func (b *bench) script(name, text string) {
 const run1 = "w-1"
 
 // stepJob is the effect of launch k of attempt n of a step.
-func (b *bench) stepJob(step string, n, k int) daemon.Job {
+func (b *bench) stepJob(step string, n, k int) job.Job {
 	key := fmt.Sprintf("%s/%s#%d.%d", run1, step, n, k)
 	return b.job(engine.Effect{Kind: engine.DoRun, Key: key, Step: step, N: n, K: k,
 		Proc: &engine.Proc{Key: key, Kind: engine.ProcStep, Step: step, N: n, K: k, Tree: "."}})
 }
 
-func (b *bench) checkJob(step string, n int) daemon.Job {
+func (b *bench) checkJob(step string, n int) job.Job {
 	key := fmt.Sprintf("%s/%s#%d.check-%d", run1, step, n, 40+n)
 	return b.job(engine.Effect{Kind: engine.DoRun, Key: key, Step: step, N: n,
 		Proc: &engine.Proc{Key: key, Kind: engine.ProcCheck, Step: step, N: n, Tree: "."}})
 }
 
-func (b *bench) reviewJob(gate string, n int) daemon.Job {
+func (b *bench) reviewJob(gate string, n int) job.Job {
 	key := fmt.Sprintf("%s/%s#%d.1", run1, gate, n)
 	g := b.spec.Gate(gate)
 	j := b.job(engine.Effect{Kind: engine.DoRun, Key: key, Step: g.Step, Gate: gate, N: n, K: 1,
@@ -199,10 +199,10 @@ func (b *bench) reviewJob(gate string, n int) daemon.Job {
 	return j
 }
 
-func (b *bench) job(f engine.Effect) daemon.Job {
+func (b *bench) job(f engine.Effect) job.Job {
 	f.Run = run1
-	j := daemon.Job{Effect: f, Spec: b.spec, Config: engine.DefaultConfig(), Vars: map[string]any{"goal": "a'b\n", "n": 3.0},
-		RunInfo: daemon.RunInfo{ID: run1, Workflow: "w", Phase: engine.RunRunning}}
+	j := job.Job{Effect: f, Spec: b.spec, Config: engine.DefaultConfig(), Vars: map[string]any{"goal": "a'b\n", "n": 3.0},
+		RunInfo: job.RunInfo{ID: run1, Workflow: "w", Phase: engine.RunRunning}}
 	if st := b.spec.Step(f.Step); st != nil {
 		j.Attempt = &engine.Attempt{N: f.N, K: f.K, State: engine.Running, Tree: ".", Reads: st.Reads(), Key: f.Key, SignalType: st.Signal.Type, SignalValue: st.Signal.Value, Status: engine.StatusDone}
 		if st.Agent != nil {
@@ -223,7 +223,7 @@ func (b *bench) ctx() context.Context {
 }
 
 // carry carries out a process to its end.
-func (b *bench) carry(job daemon.Job) engine.ProcessEnded {
+func (b *bench) carry(job job.Job) engine.ProcessEnded {
 	b.t.Helper()
 	ev, ok := b.e.Carry(b.ctx(), job, func(engine.Event) {}).(engine.ProcessEnded)
 	if !ok {

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/ids"
+	"sluice/internal/job"
 	"sluice/signals"
 )
 
@@ -47,7 +47,7 @@ func isFile(dir, name, id string) (bool, error) {
 }
 
 // move takes a file that was taken in out of its inbox.
-func (e *Executor) move(ctx context.Context, job daemon.Job) engine.Event {
+func (e *Executor) move(ctx context.Context, job job.Job) engine.Event {
 	m := job.Move
 	ev := engine.FileMoved{ID: m.ID}
 	for pause := againFirst; ; pause = min(2*pause, againMost) {

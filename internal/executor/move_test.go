@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/job"
 )
 
 // TestMoveTouched: times, rights and links of a file are no part of what it is.
@@ -31,7 +31,7 @@ func TestMoveTouched(t *testing.T) {
 			t.Errorf("%s: it stayed: %+v", change, ev)
 		}
 	}
-	in := daemon.Inboxes{Runs: []string{run1}}
+	in := job.Inboxes{Runs: []string{run1}}
 	b.put(".workflow/signals/A-done.json", "{}")
 	before := b.scanned(in, 1)[0]
 	b.sh("touch -d 2001-01-01 .workflow/signals/A-done.json")
@@ -48,7 +48,7 @@ func TestMoveTouched(t *testing.T) {
 func TestMoveWhatCannotBeRead(t *testing.T) {
 	b := newBench(t, gateSpec)
 	b.sh("cd .workflow/signals && mkfifo fifo && ln -s nowhere link && head -c 70000 /dev/zero > large")
-	for _, ev := range b.scanned(daemon.Inboxes{}, 3) {
+	for _, ev := range b.scanned(job.Inboxes{}, 3) {
 		b.sh("cd .workflow/signals && touch -h " + ev.Name + " && { [ " + ev.Name + " != large ] || echo more >> large; }")
 		m := &engine.Move{ID: ev.ID, Name: ev.Name, Why: ev.SentinelBad}
 		if got := b.move(m); got.To == "" || b.has(".workflow/signals/"+ev.Name) {
@@ -92,7 +92,7 @@ steps:
 	case <-time.After(100 * time.Millisecond):
 	}
 	b.sh("rm .workflow/signals && mv .workflow/away .workflow/signals")
-	if ev := b.scanned(daemon.Inboxes{Runs: []string{run1}}, 1)[0]; ev.Name != "A-done.json" {
+	if ev := b.scanned(job.Inboxes{Runs: []string{run1}}, 1)[0]; ev.Name != "A-done.json" {
 		t.Errorf("%+v", ev)
 	}
 	b.sh("rm .workflow/signals/A-done.json") // as if taken in
@@ -151,7 +151,7 @@ func TestStoppedIsNoTrouble(t *testing.T) {
 	cancel()
 	offer, check, review := b.stepJob("A", 1, 1), b.checkJob("A", 1), b.reviewJob("G", 1)
 	offer.Kind = engine.DoOffer
-	for _, job := range []daemon.Job{offer, check, review, b.stepJob("A", 1, 1)} {
+	for _, job := range []job.Job{offer, check, review, b.stepJob("A", 1, 1)} {
 		if ev := x.Carry(ctx, job, func(engine.Event) {}); ev != nil {
 			t.Errorf("%s: %+v", job.Kind, ev)
 		}

@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/job"
 )
 
 // offered is what an offer's file says to whoever takes the step.
@@ -28,7 +28,7 @@ type offered struct {
 
 // offer lays out what an offered step needs, and waits until it is owed no more. Where it cannot be done it says so in
 // the step's name.
-func (e *Executor) offer(ctx context.Context, job daemon.Job, emit func(engine.Event)) engine.Event {
+func (e *Executor) offer(ctx context.Context, job job.Job, emit func(engine.Event)) engine.Event {
 	st := job.Spec.Step(job.Step)
 	if st == nil || st.Agent == nil || job.Attempt == nil {
 		e.note(job.Key, "its step or attempt is not known: it cannot be offered")
@@ -61,7 +61,7 @@ func (e *Executor) offer(ctx context.Context, job daemon.Job, emit func(engine.E
 }
 
 // layOut makes the worktree, the prompt and the offer's file.
-func (e *Executor) layOut(ctx context.Context, job daemon.Job, st *engine.Step) error {
+func (e *Executor) layOut(ctx context.Context, job job.Job, st *engine.Step) error {
 	rel := e.launchDir(job.Run, st.ID, job.Attempt.N, job.K)
 	if err := e.expose(job.Run, "", fmt.Sprintf("step %s is on offer, and whoever takes it is held by no sandbox", st.ID)); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (e *Executor) layOut(ctx context.Context, job daemon.Job, st *engine.Step) 
 }
 
 // failedOffer is the word of a step that cannot be offered: no process ends that could say it.
-func (e *Executor) failedOffer(job daemon.Job, st *engine.Step, no *refusal) engine.Event {
+func (e *Executor) failedOffer(job job.Job, st *engine.Step, no *refusal) engine.Event {
 	name := st.ID + "-done.json" // also where its signal is a commit: it is no file
 	if f := e.signalFile(job, st); f != "" {
 		name = filepath.Base(f)

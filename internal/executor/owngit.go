@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"sluice/agents/sandbox"
-	"sluice/daemon"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/job"
 	"sluice/internal/tree"
 )
 
@@ -217,7 +217,7 @@ func (e *Executor) removeGit(key string) {
 
 // receive takes over what a launch that is over has committed. What cannot be taken stays in its folder, and is reported.
 // In a run's own worktree the branch moves when the gate has passed: see advance.
-func (e *Executor) receive(ctx context.Context, job daemon.Job) {
+func (e *Executor) receive(ctx context.Context, job job.Job) {
 	key := job.Key
 	g, ok := e.ownGitOf(key)
 	if !ok || !g.Keeps || e.opt.Git == nil {

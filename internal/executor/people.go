@@ -11,6 +11,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/job"
 	"sluice/notify"
 )
 
@@ -43,7 +44,7 @@ func slot(run, gate string, n int) string { return run + "/" + gate + "#" + strc
 
 // Asked takes the rounds of a run at which a person may decide now. The notices of those that are decided go off the
 // screen; those that a process before this one had told of are put back on it. It does not block.
-func (e *Executor) Asked(run string, rounds []daemon.AskedRound) {
+func (e *Executor) Asked(run string, rounds []job.AskedRound) {
 	now := map[string]askedAt{}
 	for _, q := range rounds {
 		now[slot(run, q.Gate, q.N)] = askedAt{run: run, gate: q.Gate, state: q.State, n: q.N, signed: q.Signed, asks: q.Asks}
@@ -56,7 +57,7 @@ func (e *Executor) Asked(run string, rounds []daemon.AskedRound) {
 			over = append(over, name)
 		}
 	}
-	var again []daemon.Job
+	var again []job.Job
 	for _, q := range rounds {
 		name := slot(run, q.Gate, q.N)
 		if _, known := e.asked[name]; !known && !q.Owed { // told before this process began
@@ -79,7 +80,7 @@ func (e *Executor) Asked(run string, rounds []daemon.AskedRound) {
 }
 
 // wantsSigned says that a button cannot answer at the gate: it signs nothing. What signs is a command in a terminal.
-func wantsSigned(job daemon.Job) bool {
+func wantsSigned(job job.Job) bool {
 	return job.Config.Trust == engine.TrustSigned || job.Round != nil && job.Round.Trust == engine.TrustSigned
 }
 
@@ -99,7 +100,7 @@ func (e *Executor) notifier() *notify.Notifier {
 }
 
 // buttons gives the notice of an open round its slot and its buttons.
-func (e *Executor) buttons(out *notify.Notice, job daemon.Job) {
+func (e *Executor) buttons(out *notify.Notice, job job.Job) {
 	n := job.Notice
 	if n.Kind != engine.NoticeGate && n.Kind != engine.NoticeHuman && n.Kind != engine.NoticeReminder || n.Gate == "" {
 		return

@@ -15,6 +15,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/job"
 	"sluice/notify"
 )
 
@@ -66,7 +67,7 @@ func onBoard(b *bench) *board {
 }
 
 // asks is a notice that is owed, of gate G's round.
-func (b *bench) asks(kind string) daemon.Job {
+func (b *bench) asks(kind string) job.Job {
 	job := b.reviewJob("G", 1)
 	job.Kind, job.Key = engine.DoNotify, "w-1/G#1.x"
 	job.Notice = &engine.Notice{ID: job.Key, Kind: kind, Run: run1, Step: "A", Gate: "G", N: 1}
@@ -97,9 +98,9 @@ func TestButtonsOfEachRound(t *testing.T) {
 		{engine.NoticeInfo, engine.OnHuman, false, ""},
 		{engine.NoticeHuman, "", false, ""}, // decided meanwhile
 	} {
-		var rounds []daemon.AskedRound
+		var rounds []job.AskedRound
 		if c.state != "" {
-			rounds = []daemon.AskedRound{{Gate: "G", N: 1, State: c.state, Signed: c.signed, Owed: true}}
+			rounds = []job.AskedRound{{Gate: "G", N: 1, State: c.state, Signed: c.signed, Owed: true}}
 		}
 		b.e.Asked(run1, rounds)
 		job := b.asks(c.kind)
@@ -122,13 +123,13 @@ func TestNoticeGoesWithItsRound(t *testing.T) {
 	b := newBench(t, gateSpec)
 	d := onBoard(b)
 	open := func(gates ...string) {
-		var rounds []daemon.AskedRound
+		var rounds []job.AskedRound
 		for _, g := range gates {
-			rounds = append(rounds, daemon.AskedRound{Gate: g, N: 1, State: engine.OnHuman, Owed: true})
+			rounds = append(rounds, job.AskedRound{Gate: g, N: 1, State: engine.OnHuman, Owed: true})
 		}
 		b.e.Asked(run1, rounds)
 	}
-	b.e.Asked("other-1", []daemon.AskedRound{{Gate: "G", N: 1, State: engine.OnHuman, Owed: true}})
+	b.e.Asked("other-1", []job.AskedRound{{Gate: "G", N: 1, State: engine.OnHuman, Owed: true}})
 	open("G", "H")
 	open("H")
 	open("H")
@@ -177,9 +178,9 @@ func TestPressedButtons(t *testing.T) {
 		}
 		return daemon.Done{Seq: 7}, nil
 	})
-	var rounds []daemon.AskedRound
+	var rounds []job.AskedRound
 	for _, g := range []string{"G", "LATE", "LOST"} {
-		rounds = append(rounds, daemon.AskedRound{Gate: g, N: 2, State: engine.OnHuman, Owed: true})
+		rounds = append(rounds, job.AskedRound{Gate: g, N: 2, State: engine.OnHuman, Owed: true})
 	}
 	b.e.Asked(run1, rounds)
 	press := func(slot, key string, want int) []daemon.Do {
@@ -228,10 +229,10 @@ func TestPressedButtons(t *testing.T) {
 	press("w-1/G#2", "reject", 4)
 	press("w-1/G#2", "show", 4)
 	told(5, "To look", "sluice show G --run w-1")
-	b.e.Asked(run1, []daemon.AskedRound{{Gate: "G", N: 2, State: engine.OnWindow, Signed: true, Owed: true}})
+	b.e.Asked(run1, []job.AskedRound{{Gate: "G", N: 2, State: engine.OnWindow, Signed: true, Owed: true}})
 	press("w-1/G#2", "veto", 4)
 	told(6, "Your words are asked for", "sluice veto G --run w-1 --round 2")
-	b.e.Asked(run1, []daemon.AskedRound{{Gate: "G", N: 2, State: engine.OnHuman, Asks: true, Owed: true}})
+	b.e.Asked(run1, []job.AskedRound{{Gate: "G", N: 2, State: engine.OnHuman, Asks: true, Owed: true}})
 	press("w-1/G#2", "approve", 4)
 	told(7, "Your answer is asked for", "sluice pass G --run w-1 --round 2")
 	if got := strings.Join(ran, "; "); got != "true [fail G --run w-1 --round 2]; true [show G --run w-1]; true [veto G --run w-1 --round 2]; true [pass G --run w-1 --round 2]" {
@@ -254,9 +255,9 @@ func TestPressesAreBounded(t *testing.T) {
 func TestNoticesOfBefore(t *testing.T) {
 	b := newBench(t, gateSpec)
 	d := onBoard(b)
-	job := b.asks(engine.NoticeReminder)
-	b.e.Asked(run1, []daemon.AskedRound{{Gate: "G", N: 1, State: engine.OnHuman, Job: job}, {Gate: "H", N: 1, State: engine.OnHuman, Owed: true}})
-	b.e.Asked(run1, []daemon.AskedRound{{Gate: "G", N: 1, State: engine.OnHuman, Job: job}}) // known now
+	j := b.asks(engine.NoticeReminder)
+	b.e.Asked(run1, []job.AskedRound{{Gate: "G", N: 1, State: engine.OnHuman, Job: j}, {Gate: "H", N: 1, State: engine.OnHuman, Owed: true}})
+	b.e.Asked(run1, []job.AskedRound{{Gate: "G", N: 1, State: engine.OnHuman, Job: j}}) // known now
 	b.hears(nil)
 	eventually(t, "it stands there again", func() bool { return len(d.all()) > 0 })
 	if n := d.all(); len(n) != 1 || n[0].Slot != "w-1/G#1" || keysOf(n[0]) != "approve reject show" || !n[0].Again {

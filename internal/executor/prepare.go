@@ -17,10 +17,10 @@ import (
 
 	"sluice/agents"
 	"sluice/agents/program"
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/job"
 	"sluice/internal/shells"
 )
 
@@ -58,7 +58,7 @@ func (e *Executor) whose(role string, nth int) who {
 }
 
 // environ is the environment of a job's processes: what is allowed of the daemon's, then extra, SLUICE_* last.
-func (e *Executor) environ(job daemon.Job, w who, key string, env []engine.EnvVar, extra map[string]string) ([]string, error) {
+func (e *Executor) environ(job job.Job, w who, key string, env []engine.EnvVar, extra map[string]string) ([]string, error) {
 	vars := map[string]string{}
 	for _, v := range env {
 		value, err := v.Value.String(job.Env)
@@ -90,7 +90,7 @@ func (e *Executor) environ(job daemon.Job, w who, key string, env []engine.EnvVa
 }
 
 // varsOf are the run's vars as environment variables.
-func varsOf(job daemon.Job) shells.Vars {
+func varsOf(job job.Job) shells.Vars {
 	vars := shells.Vars{}
 	for name, value := range job.Vars {
 		text, ok := value.(string)
@@ -109,7 +109,7 @@ func varsOf(job daemon.Job) shells.Vars {
 }
 
 // stepVars are the variables of all that is run for an attempt.
-func stepVars(job daemon.Job, st *engine.Step) map[string]string {
+func stepVars(job job.Job, st *engine.Step) map[string]string {
 	return map[string]string{"SLUICE_STEP": st.ID, "SLUICE_ATTEMPT": strconv.Itoa(job.Attempt.N)}
 }
 
@@ -247,7 +247,7 @@ func outputs(in []engine.Output, env *engine.Env) (made, written []string, err e
 }
 
 // inputs finds a step's input files, as seen from the folder it works in.
-func (e *Executor) inputs(job daemon.Job, st *engine.Step, dir string) (found, missing []string, err error) {
+func (e *Executor) inputs(job job.Job, st *engine.Step, dir string) (found, missing []string, err error) {
 	patterns, err := texts(st.Inputs, job.Env, "input")
 	if err != nil {
 		return nil, nil, err
@@ -292,7 +292,7 @@ func (e *Executor) contextFiles(spec *engine.Spec, st *engine.Step, dir string) 
 }
 
 // retryFiles are the texts of the run's retry-context files that concern the step, oldest first.
-func (e *Executor) retryFiles(job daemon.Job, step string, dir string) []gates.TextFile {
+func (e *Executor) retryFiles(job job.Job, step string, dir string) []gates.TextFile {
 	var out []gates.TextFile
 	for _, h := range job.History {
 		if job.Spec.Concerns(step, h.Step, h.To) {
@@ -303,7 +303,7 @@ func (e *Executor) retryFiles(job daemon.Job, step string, dir string) []gates.T
 }
 
 // sentOf are the rounds that took a route and concern a prompt, oldest first.
-func sentOf(job daemon.Job, concern func(daemon.Sent) bool) []gates.Sent {
+func sentOf(job job.Job, concern func(job.Sent) bool) []gates.Sent {
 	var out []gates.Sent
 	for _, q := range job.Sent {
 		g := job.Spec.Gate(q.Gate)
@@ -329,7 +329,7 @@ const (
 
 // triedFiles are the retry-context files of the earlier tries at the run's task, oldest first, as seen from the folder: the
 // newest of them where there are many.
-func (e *Executor) triedFiles(job daemon.Job, dir string) []string {
+func (e *Executor) triedFiles(job job.Job, dir string) []string {
 	c := job.RunInfo.Child
 	if c == nil || c.Task == "" {
 		return nil
@@ -407,7 +407,7 @@ func seenFrom(dir, p string) string {
 }
 
 // signalFile is the file that says an attempt is done; "" where no file does.
-func (e *Executor) signalFile(job daemon.Job, st *engine.Step) string {
+func (e *Executor) signalFile(job job.Job, st *engine.Step) string {
 	if st.Signal.Type != engine.SignalFile {
 		return ""
 	}
@@ -420,7 +420,7 @@ func (e *Executor) signalFile(job daemon.Job, st *engine.Step) string {
 
 // signalTold is the same as its launch has to write it: where an inbox cannot be seen in the place of another, by its own
 // path.
-func (e *Executor) signalTold(job daemon.Job, st *engine.Step) string {
+func (e *Executor) signalTold(job job.Job, st *engine.Step) string {
 	file := e.signalFile(job, st)
 	if box, _ := e.box(); file != "" && box != nil && !box.Remaps() && !job.Offers(st) {
 		return filepath.Join(e.pidFile(job.Key)+inboxMark, job.Run, filepath.Base(file))
@@ -429,56 +429,56 @@ func (e *Executor) signalTold(job daemon.Job, st *engine.Step) string {
 }
 
 // stepPrompt is the prompt of a step's agent.
-func (e *Executor) stepPrompt(ctx context.Context, job daemon.Job, st *engine.Step, b begin, w who, answer string) (string, error) {
+func (e *Executor) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b begin, w who, answer string) (string, error) {
 	template, err := e.template(w, false)
 	if err != nil {
 		return "", err
 	}
 	values := gates.NewValues()
-	task, err := marked(st.Agent.Prompt, job.Env, values)
+	task, err := marked(st.Agent.Prompt, j.Env, values)
 	if err != nil {
 		return "", refused("prompt: %v", err)
 	}
-	made, _, err := outputs(st.Outputs, job.Env)
+	made, _, err := outputs(st.Outputs, j.Env)
 	if err != nil {
 		return "", err
 	}
-	found, err := e.needed(ctx, job, st, b)
+	found, err := e.needed(ctx, j, st, b)
 	if err != nil {
 		return "", err
 	}
 	box, _ := e.box()
 	in := gates.StepInput{
-		OwnGit:    box != nil && b.Top != "" && e.inCheckout() && !job.Offers(st) && b.Look == "",
+		OwnGit:    box != nil && b.Top != "" && e.inCheckout() && !j.Offers(st) && b.Look == "",
 		Looks:     b.Look,
 		Conflicts: b.Conflicts,
-		Role:      w.role, Template: template, Workflow: job.RunInfo.Workflow, Description: job.Spec.Description, Run: job.Run,
-		Step: st.ID, Name: st.Name, Attempt: job.Attempt.N, Task: task, Values: values, ContextFiles: e.contextFiles(job.Spec, st, b.Dir),
-		Outputs: made, Criteria: st.Criteria, Retry: e.retryFiles(job, st.ID, b.Dir), Sent: sentOf(job, func(q daemon.Sent) bool { return job.Spec.Concerns(st.ID, q.Step, q.To) }), Schema: st.Answer, Answer: answer,
-		Signal: gates.SignalInput{Signal: st.Signal, Path: e.signalTold(job, st), Branch: b.Branch, Offered: job.Offers(st)},
+		Role:      w.role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,
+		Step: st.ID, Name: st.Name, Attempt: j.Attempt.N, Task: task, Values: values, ContextFiles: e.contextFiles(j.Spec, st, b.Dir),
+		Outputs: made, Criteria: st.Criteria, Retry: e.retryFiles(j, st.ID, b.Dir), Sent: sentOf(j, func(q job.Sent) bool { return j.Spec.Concerns(st.ID, q.Step, q.To) }), Schema: st.Answer, Answer: answer,
+		Signal: gates.SignalInput{Signal: st.Signal, Path: e.signalTold(j, st), Branch: b.Branch, Offered: j.Offers(st)},
 	}
 	for _, f := range found {
 		in.Inputs = append(in.Inputs, gates.Input{Path: f, There: true})
 	}
-	if c := job.RunInfo.Child; c != nil && c.Task != "" {
+	if c := j.RunInfo.Child; c != nil && c.Task != "" {
 		in.Notes = append(in.Notes, gates.Note{From: fmt.Sprintf("Your task: %s, as it is in the task file", c.Task), Text: shownTask(c.Body)})
 	}
 	if b.Aside != "" {
 		in.Notes = append(in.Notes, gates.Note{From: "Work that did not pass", Text: fmt.Sprintf("It is not in your folder. `git show --stat %[1]s` and `git diff HEAD %[1]s` show it.", b.Aside)})
 	}
-	if why := job.RunInfo.FileWhy; why != "" {
+	if why := j.RunInfo.FileWhy; why != "" {
 		in.Notes = append(in.Notes, gates.Note{From: "What is wrong with the task file", Text: why})
 	}
-	if len(job.RunInfo.Tried) > 0 {
-		in.Notes = append(in.Notes, gates.Note{From: "How the earlier tries at this task went", Text: strings.Join(job.RunInfo.Tried, "\n\n")})
+	if len(j.RunInfo.Tried) > 0 {
+		in.Notes = append(in.Notes, gates.Note{From: "How the earlier tries at this task went", Text: strings.Join(j.RunInfo.Tried, "\n\n")})
 	}
-	if files := e.triedFiles(job, b.Dir); len(files) > 0 {
+	if files := e.triedFiles(j, b.Dir); len(files) > 0 {
 		in.Notes = append(in.Notes, gates.Note{From: "What was found wrong in the earlier tries, in files, oldest first", Text: strings.Join(files, "\n")})
 	}
-	if len(job.Earlier) > 0 {
-		in.Notes = append(in.Notes, gates.Note{From: "How this step's earlier attempts went", Text: strings.Join(job.Earlier, "\n")})
+	if len(j.Earlier) > 0 {
+		in.Notes = append(in.Notes, gates.Note{From: "How this step's earlier attempts went", Text: strings.Join(j.Earlier, "\n")})
 	}
-	for _, n := range job.Notes {
+	for _, n := range j.Notes {
 		in.Words = append(in.Words, gates.Note{From: fmt.Sprintf("%s, %s", n.By.Who, n.At.Local().Format(time.DateTime)), Text: n.Text})
 	}
 	if err := ctx.Err(); err != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"sluice/daemon"
+	"sluice/internal/job"
 )
 
 // locks has one lock for each file, for as long as somebody wants it. Who waits for one can be called off.
@@ -57,7 +57,7 @@ type heldRecord struct {
 
 func (r *heldRecord) keep() error { return keep(r.file, r.folderRecord) }
 
-func (e *Executor) holdFolder(ctx context.Context, job daemon.Job, top string) (*heldRecord, error) {
+func (e *Executor) holdFolder(ctx context.Context, job job.Job, top string) (*heldRecord, error) {
 	file := e.recordFile(job, "folder", top)
 	unlock, err := e.records.lock(ctx, file)
 	if err != nil {
@@ -72,7 +72,7 @@ func (e *Executor) holdFolder(ctx context.Context, job daemon.Job, top string) (
 }
 
 // noteFolder changes the record of a folder.
-func (e *Executor) noteFolder(ctx context.Context, job daemon.Job, top string, change func(*folderRecord)) error {
+func (e *Executor) noteFolder(ctx context.Context, job job.Job, top string, change func(*folderRecord)) error {
 	r, err := e.holdFolder(ctx, job, top)
 	if err != nil {
 		return err

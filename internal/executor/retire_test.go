@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/job"
 )
 
 // TestSweepForgets: what is kept for runs that the state has forgotten goes with the next run's beginning; of those that
@@ -31,11 +31,11 @@ func TestSweepForgets(t *testing.T) {
 		}
 		folder := "box-" + run
 		b.put(folder+"/.keep", "")
-		b.e.notePlace(daemon.Job{Effect: engine.Effect{Run: run}, Attempt: &engine.Attempt{Worktree: folder, Tree: "."}})
-		b.e.notePlace(daemon.Job{Effect: engine.Effect{Run: run}, Attempt: &engine.Attempt{Worktree: "shared", Tree: "."}})
+		b.e.notePlace(job.Job{Effect: engine.Effect{Run: run}, Attempt: &engine.Attempt{Worktree: folder, Tree: "."}})
+		b.e.notePlace(job.Job{Effect: engine.Effect{Run: run}, Attempt: &engine.Attempt{Worktree: "shared", Tree: "."}})
 	}
 	b.put(".workflow/signals/w-2/B-done.json", "{}") // nobody's, and not ours to remove
-	job := daemon.Job{Effect: engine.Effect{Kind: engine.DoWrite, Key: "w-4/sweep", Run: "w-4", Write: &engine.Write{ID: "w-4/sweep", Sweep: true}},
+	job := job.Job{Effect: engine.Effect{Kind: engine.DoWrite, Key: "w-4/sweep", Run: "w-4", Write: &engine.Write{ID: "w-4/sweep", Sweep: true}},
 		Live: []string{"w-4"}, Known: []string{"w-3", "w-4"}} // w-5 began since
 	if ev, ok := b.e.Carry(t.Context(), job, nil).(engine.FileWritten); !ok || ev.Why != "" {
 		t.Fatalf("%+v", ev)
@@ -75,14 +75,14 @@ func TestTroubleEndsWithItsRun(t *testing.T) {
 	for _, what := range []string{"inbox .workflow/signals/w-1", "inbox .workflow/signals/w-1/G-pass", "inbox of w-1", "inbox .workflow/signals/w-2", "git in ."} {
 		b.e.note(what, "it cannot be read")
 	}
-	if _, _, err := b.e.Scan(t.Context(), daemon.Inboxes{Runs: []string{"w-1"}}); err != nil {
+	if _, _, err := b.e.Scan(t.Context(), job.Inboxes{Runs: []string{"w-1"}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(b.e.trouble); got != 1 { // the folder of w-1 is there and was read, and its file is not there
 		t.Errorf("%q", b.e.trouble)
 	}
 	for until := time.Now().Add(waitFor); len(b.e.trouble) > 1; time.Sleep(10 * time.Millisecond) {
-		if _, _, err := b.e.Scan(t.Context(), daemon.Inboxes{}); err != nil {
+		if _, _, err := b.e.Scan(t.Context(), job.Inboxes{}); err != nil {
 			t.Fatal(err)
 		}
 		if time.Now().After(until) { // a test of the watch may lie in the folder for a moment
@@ -104,9 +104,9 @@ func TestRetryPathOfARunTakenUpAgain(t *testing.T) {
 	sweep := b.job(engine.Effect{Kind: engine.DoWrite, Key: "w-2/sweep", Write: &engine.Write{ID: "w-2/sweep", Sweep: true}})
 	sweep.Live = []string{"w-2"}
 	b.e.Carry(b.ctx(), sweep, nil)
-	job := b.stepJob("A", 2, 1)
-	job.History = []daemon.RetryFile{{Gate: "G", N: 1, Path: ".workflow/retry-context/w-1/G-attempt-1.md", Step: "A", To: "A"}}
-	files := b.e.retryFiles(job, "A", b.root)
+	j := b.stepJob("A", 2, 1)
+	j.History = []job.RetryFile{{Gate: "G", N: 1, Path: ".workflow/retry-context/w-1/G-attempt-1.md", Step: "A", To: "A"}}
+	files := b.e.retryFiles(j, "A", b.root)
 	if len(files) != 1 || files[0].Path != ".workflow/runs/w-1/retry-context/G-attempt-1.md" || files[0].Why != "" {
 		t.Errorf("%+v", files)
 	}

@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"sluice/agents/program"
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
+	"sluice/internal/job"
 )
 
 const maxDiffRead = 128 << 10 // bytes of a diff; the prompt bounds it further
 
 // review carries out a round's review; nil where ctx ended first.
-func (e *Executor) review(ctx context.Context, job daemon.Job, c *clock) *engine.ProcessEnded {
+func (e *Executor) review(ctx context.Context, job job.Job, c *clock) *engine.ProcessEnded {
 	g := job.Spec.Gate(job.Proc.Gate)
 	if g == nil || job.Round == nil {
 		e.note(job.Key, "its gate or round is not known: nothing can be judged")
@@ -85,7 +85,7 @@ func (e *Executor) idleOf(role string) time.Duration {
 }
 
 // reviewByCommand lets a command judge.
-func (e *Executor) reviewByCommand(ctx context.Context, job daemon.Job, g *engine.Gate) *engine.ProcessEnded {
+func (e *Executor) reviewByCommand(ctx context.Context, job job.Job, g *engine.Gate) *engine.ProcessEnded {
 	end, err := e.ensure(ctx, launch{key: job.Key, dir: e.inRun(job), since: job.Proc.Began}, func() (process, error) {
 		b, err := e.begun(ctx, job, job.Spec.Step(g.Step), job.Attempt.N)
 		if err != nil {
@@ -124,7 +124,7 @@ func (e *Executor) reviewByCommand(ctx context.Context, job daemon.Job, g *engin
 	return ev
 }
 
-func reviewVars(job daemon.Job, g *engine.Gate, b begin) map[string]string {
+func reviewVars(job job.Job, g *engine.Gate, b begin) map[string]string {
 	return withBase(b, map[string]string{"SLUICE_GATE": g.ID, "SLUICE_STEP": g.Step, "SLUICE_ATTEMPT": strconv.Itoa(job.Attempt.N), "SLUICE_ROUND": strconv.Itoa(job.Round.N)})
 }
 
@@ -159,7 +159,7 @@ func (e *Executor) verdictInput(g *engine.Gate, key, rel string, end ended) gate
 
 // prepareReview makes all that a reviewer needs, and says what to start. turn, where given, makes another prompt of it, and
 // says in which conversation, of the name that the gate gives it; try is which correction it asks for, 0 for none.
-func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.Gate, rel, key string, try int, turn func(name string, w who, before string) (talk, string)) (process, error) {
+func (e *Executor) prepareReview(ctx context.Context, job job.Job, g *engine.Gate, rel, key string, try int, turn func(name string, w who, before string) (talk, string)) (process, error) {
 	st := job.Spec.Step(g.Step)
 	b, err := e.begun(ctx, job, st, job.Attempt.N)
 	if err != nil {
@@ -198,26 +198,26 @@ func (e *Executor) prepareReview(ctx context.Context, job daemon.Job, g *engine.
 }
 
 // reviewPrompt is the prompt of a gate's reviewer.
-func (e *Executor) reviewPrompt(ctx context.Context, job daemon.Job, g *engine.Gate, st *engine.Step, b judged, w who, answer string) (string, error) {
+func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, st *engine.Step, b judged, w who, answer string) (string, error) {
 	template, err := e.template(w, true)
 	if err != nil {
 		return "", err
 	}
 	values := gates.NewValues()
-	look, err := marked(g.Reviewer.Prompt, job.Env, values)
+	look, err := marked(g.Reviewer.Prompt, j.Env, values)
 	if err != nil {
 		return "", refused("prompt of %s: %v", g.ID, err)
 	}
 	in := gates.ReviewInput{
-		Role: w.role, Template: template, Workflow: job.RunInfo.Workflow, Description: job.Spec.Description, Run: job.Run,
-		Gate: g.ID, GateName: g.Name, Round: job.Round.N, Step: st.ID, StepName: st.Name, Look: look, Task: e.task(job, st, values), Values: values,
-		ContextFiles: e.contextFiles(job.Spec, st, b.Dir), Criteria: job.Attempt.ToReview, Summary: job.Attempt.Summary,
-		Answer: job.Attempt.Answer, Rubric: g.Reviewer.Rubric, Schema: g.Answer, AnswerPath: answer,
+		Role: w.role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,
+		Gate: g.ID, GateName: g.Name, Round: j.Round.N, Step: st.ID, StepName: st.Name, Look: look, Task: e.task(j, st, values), Values: values,
+		ContextFiles: e.contextFiles(j.Spec, st, b.Dir), Criteria: j.Attempt.ToReview, Summary: j.Attempt.Summary,
+		Answer: j.Attempt.Answer, Rubric: g.Reviewer.Rubric, Schema: g.Answer, AnswerPath: answer,
 	}
 	in.ByReply = program.Known(w.agent.Format)
 	in.Allowed, in.Computed = allowed(g)
-	env := withAttempt(job, st)
-	ofStep := job
+	env := withAttempt(j, st)
+	ofStep := j
 	ofStep.Env = env
 	if found, missing, err := e.inputs(ofStep, st, b.Dir); err == nil {
 		for _, f := range found {
@@ -241,18 +241,18 @@ func (e *Executor) reviewPrompt(ctx context.Context, job daemon.Job, g *engine.G
 			}
 		}
 	}
-	for _, h := range job.History {
+	for _, h := range j.History {
 		if h.Gate == g.ID {
-			in.Retry = append(in.Retry, e.textFile(e.root, e.retryPath(job.Run, h.Path), b.Dir))
+			in.Retry = append(in.Retry, e.textFile(e.root, e.retryPath(j.Run, h.Path), b.Dir))
 		}
 	}
-	in.Sent = sentOf(job, func(q daemon.Sent) bool { return q.Gate == g.ID })
-	in.Diff = e.diff(ctx, job, st, b.agents)
+	in.Sent = sentOf(j, func(q job.Sent) bool { return q.Gate == g.ID })
+	in.Diff = e.diff(ctx, j, st, b.agents)
 	return gates.ReviewPrompt(in), ctx.Err()
 }
 
 // withAttempt is the round's environment as the step's own texts see it.
-func withAttempt(job daemon.Job, st *engine.Step) *engine.Env {
+func withAttempt(job job.Job, st *engine.Step) *engine.Env {
 	env := *withAnswer(job)
 	if env.Step == "" { // else the engine knows better: of a list's task the attempt is the list's
 		env.Step, env.Attempt = st.ID, job.Attempt.N
@@ -261,7 +261,7 @@ func withAttempt(job daemon.Job, st *engine.Step) *engine.Env {
 }
 
 // task is what the step was to do, in words.
-func (e *Executor) task(job daemon.Job, st *engine.Step, values *gates.Values) string {
+func (e *Executor) task(job job.Job, st *engine.Step, values *gates.Values) string {
 	if st.Run != nil {
 		if st.Run.Shell != "" {
 			return "Run this command: " + st.Run.Shell
@@ -286,7 +286,7 @@ func (e *Executor) task(job daemon.Job, st *engine.Step, values *gates.Values) s
 }
 
 // diff is the work that the round is over, as a patch.
-func (e *Executor) diff(ctx context.Context, job daemon.Job, st *engine.Step, b begin) string {
+func (e *Executor) diff(ctx context.Context, job job.Job, st *engine.Step, b begin) string {
 	if b.Top == "" {
 		return ""
 	}

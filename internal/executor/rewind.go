@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/daemon"
+	"sluice/internal/job"
 	"sluice/internal/tree"
 )
 
@@ -28,7 +28,7 @@ func (m move) within(all []string) bool {
 }
 
 // workOf names the attempts that a write is about; its own is the first.
-func workOf(job daemon.Job) []string {
+func workOf(job job.Job) []string {
 	run := job.Run
 	if c := job.RunInfo.Child; c != nil {
 		run = c.Dir
@@ -42,7 +42,7 @@ func workOf(job daemon.Job) []string {
 
 // moving records that a branch is about to move from at, or was moved so by an agent that is not held. What was recorded
 // before and did not happen is forgotten.
-func (e *Executor) moving(ctx context.Context, job daemon.Job, r *heldRecord, b begin, at, to string) error {
+func (e *Executor) moving(ctx context.Context, job job.Job, r *heldRecord, b begin, at, to string) error {
 	list := r.Moves
 	m := move{Of: workOf(job)[0], From: at, To: to}
 	for n := len(list); ; n-- {
@@ -69,11 +69,11 @@ func (e *Executor) moving(ctx context.Context, job daemon.Job, r *heldRecord, b 
 
 // rewind takes the work of an attempt that a person has vetoed off its branch, with all that was built on it. It returns why
 // that is left to a person.
-func (e *Executor) rewind(ctx context.Context, job daemon.Job) string {
+func (e *Executor) rewind(ctx context.Context, job job.Job) string {
 	return e.moveBranch(ctx, job, e.rewound, "%s.%d was vetoed, and its branch was not moved back")
 }
 
-func (e *Executor) rewound(ctx context.Context, job daemon.Job) (string, error) {
+func (e *Executor) rewound(ctx context.Context, job job.Job) (string, error) {
 	var b begin
 	var c covered
 	for what, into := range map[string]any{"begin": &b, "files": &c} {
@@ -153,7 +153,7 @@ func (e *Executor) rewound(ctx context.Context, job daemon.Job) (string, error) 
 }
 
 // takenBack moves the branch from its tip to where it was before moves of which the last led to to.
-func (e *Executor) takenBack(ctx context.Context, job daemon.Job, b begin, tip, back, to string) (string, error) {
+func (e *Executor) takenBack(ctx context.Context, job job.Job, b begin, tip, back, to string) (string, error) {
 	if tip == back {
 		return "", tree.Settle(ctx, e.opt.Git, b.Top) // of before a kill: the index may be left to do
 	}

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/approval"
 	"sluice/internal/atomicfile"
 	"sluice/internal/ids"
+	"sluice/internal/job"
 	"sluice/signals"
 	"sluice/watcher"
 )
@@ -33,7 +33,7 @@ type box struct {
 }
 
 // Scan reads the inboxes once: see daemon.World.
-func (e *Executor) Scan(ctx context.Context, in daemon.Inboxes) (seen []engine.Event, more bool, err error) {
+func (e *Executor) Scan(ctx context.Context, in job.Inboxes) (seen []engine.Event, more bool, err error) {
 	e.one.Lock()
 	defer e.one.Unlock()
 	err = e.there()
@@ -94,7 +94,7 @@ func bareWhy(err error) string {
 }
 
 // boxes lists the folders to read, and has them watched.
-func (e *Executor) boxes(in daemon.Inboxes) []box {
+func (e *Executor) boxes(in job.Inboxes) []box {
 	out := []box{{path: e.inbox, must: true}}
 	for _, run := range in.Runs {
 		out = e.runBox(out, run)
@@ -137,7 +137,7 @@ func (e *Executor) runBox(out []box, run string) []box {
 
 // some lists the folders of a look. What hints at the inbox itself may be the folder of a new run, whose own hints come
 // only once it is watched.
-func (e *Executor) some(in daemon.Inboxes) []box {
+func (e *Executor) some(in job.Inboxes) []box {
 	var out []box
 	for _, p := range in.Only {
 		switch {
@@ -160,7 +160,7 @@ func (e *Executor) some(in daemon.Inboxes) []box {
 }
 
 // treeBox adds a folder that is the inbox of a worktree, or a run's below it.
-func (e *Executor) treeBox(out []box, in daemon.Inboxes, path string) []box {
+func (e *Executor) treeBox(out []box, in job.Inboxes, path string) []box {
 	for _, key := range in.Trees {
 		for _, dir := range e.treeInboxes(key) {
 			switch run := filepath.Base(path); {
@@ -309,7 +309,7 @@ func (e *Executor) treeInboxes(key string) []string {
 }
 
 // notePlace remembers the folder an attempt works in, where that is not the top level of its checkout.
-func (e *Executor) notePlace(job daemon.Job) {
+func (e *Executor) notePlace(job job.Job) {
 	if job.Attempt == nil || job.Attempt.Worktree == "" {
 		return
 	}
@@ -354,13 +354,13 @@ func (e *Executor) release(boxes []box) {
 // scan is one reading of the inboxes.
 type scan struct {
 	e       *Executor
-	in      daemon.Inboxes
+	in      job.Inboxes
 	settle  time.Duration
 	seen    []engine.FileSeen
 	more    bool              // some folder holds more than was read
 	digests map[string]string // by gate's round, of this scan
 	left    map[string]int    // launch -> how many more files of its own inbox are handed on
-	rounds  map[runGate]*daemon.Reviewed
+	rounds  map[runGate]*job.Reviewed
 	levels  map[string]string // by run
 }
 
@@ -520,7 +520,7 @@ func (s *scan) settled(f watcher.Seen) bool {
 }
 
 // asked gives the round that the file's name may answer: of two gates the one with the longer name.
-func (s *scan) asked(ev engine.FileSeen) *daemon.Reviewed {
+func (s *scan) asked(ev engine.FileSeen) *job.Reviewed {
 	run := ev.Dir
 	if ev.Human != nil && ev.Human.Run != "" {
 		if run != "" && run != ev.Human.Run {
@@ -550,8 +550,8 @@ func (s *scan) asked(ev engine.FileSeen) *daemon.Reviewed {
 type runGate struct{ run, gate string }
 
 // roundsByGate finds the rounds by run and gate, and by the gate alone, where the first counts.
-func roundsByGate(asked []daemon.Reviewed) map[runGate]*daemon.Reviewed {
-	out := make(map[runGate]*daemon.Reviewed, 2*len(asked))
+func roundsByGate(asked []job.Reviewed) map[runGate]*job.Reviewed {
+	out := make(map[runGate]*job.Reviewed, 2*len(asked))
 	for i := range asked {
 		q := &asked[i]
 		for _, key := range []runGate{{q.Run, q.Gate}, {"", q.Gate}} {

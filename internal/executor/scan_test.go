@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/job"
 	"sluice/watcher"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestALookReadsWhatTheHintsAreAbout(t *testing.T) {
 	b := newBench(t, treeSpec)
 	root := filepath.Join(b.e.root, ".workflow", "signals")
-	in := daemon.Inboxes{Runs: []string{run1}, Trees: []string{b.path("tree")}}
+	in := job.Inboxes{Runs: []string{run1}, Trees: []string{b.path("tree")}}
 	b.put("tree/.workflow/signals/w-1/T-done.json", "{}")
 	b.put(".workflow/signals/A-done.json", "{}")
 	b.put(".workflow/signals/w-1/B-done.json", "{}")
@@ -26,7 +26,7 @@ func TestALookReadsWhatTheHintsAreAbout(t *testing.T) {
 		{root, "A-done.json"}, {filepath.Join(root, run1), "B-done.json"}, {b.path("tree/.workflow/signals/w-1"), "T-done.json"},
 		{b.path("tree/.workflow/signals"), ""}, {b.path("nowhere"), ""},
 	} {
-		in.Only = []daemon.Place{{Dir: c.dir}}
+		in.Only = []job.Place{{Dir: c.dir}}
 		if c.dir == root { // the run's inbox is read the first time only, as it was not watched yet
 			if evs, _, err := b.e.Scan(b.ctx(), in); err != nil || len(evs) != 2 || !b.e.watches(filepath.Join(root, run1)) {
 				t.Errorf("at first: %+v %v", evs, err)
@@ -45,7 +45,7 @@ func TestALookReadsWhatTheHintsAreAbout(t *testing.T) {
 // TestHintsNameTheFolder: what a hint was about is given once, with the run whose inbox it is.
 func TestHintsNameTheFolder(t *testing.T) {
 	b := newBench(t, gateSpec)
-	if _, _, err := b.e.Scan(b.ctx(), daemon.Inboxes{Runs: []string{run1}}); err != nil {
+	if _, _, err := b.e.Scan(b.ctx(), job.Inboxes{Runs: []string{run1}}); err != nil {
 		t.Fatal(err)
 	}
 	own := filepath.Join(b.e.root, ".workflow", "signals", run1)
@@ -84,7 +84,7 @@ func TestMoreThanAScanReads(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for scan := range 2 {
-		evs, more, err := b.e.Scan(b.ctx(), daemon.Inboxes{})
+		evs, more, err := b.e.Scan(b.ctx(), job.Inboxes{})
 		if err != nil || more != (scan == 0) {
 			t.Fatalf("scan %d: %d files, more: %v, %v", scan, len(evs), more, err)
 		}
@@ -109,7 +109,7 @@ func TestAPassWaitsForWhatItAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	in := daemon.Inboxes{Runs: []string{run1}, Asked: []daemon.Reviewed{{Run: run1, Gate: "G", Step: "A", Attempt: 1, Digest: "x"}}}
+	in := job.Inboxes{Runs: []string{run1}, Asked: []job.Reviewed{{Run: run1, Gate: "G", Step: "A", Attempt: 1, Digest: "x"}}}
 	evs, _, err := b.e.Scan(b.ctx(), in)
 	if err != nil || len(evs) != 1 || evs[0].(engine.FileSeen).Name != "G-veto" {
 		t.Errorf("%+v %v", evs, err)
@@ -133,7 +133,7 @@ func TestStraysAreLookedForWhereSomethingChanged(t *testing.T) {
 	old := time.Now().Add(-time.Hour)
 	see := func(live ...string) int {
 		t.Helper()
-		evs, _, err := b.e.Scan(b.ctx(), daemon.Inboxes{Runs: live})
+		evs, _, err := b.e.Scan(b.ctx(), job.Inboxes{Runs: live})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"sluice/agents/program"
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/job"
 )
 
 // talk is the conversation of a launch.
@@ -126,7 +126,7 @@ func (e *Executor) leaveTalk(key string, said *program.Result, total program.Usa
 }
 
 // goOn gives the conversation in which an agent is asked again: the one it spoke in last, if it can be gone on with.
-func (e *Executor) goOn(job daemon.Job, name string, w who, last ended, can bool) talk {
+func (e *Executor) goOn(job job.Job, name string, w who, last ended, can bool) talk {
 	if !can {
 		return talk{}
 	}

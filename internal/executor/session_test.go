@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"sluice/agents/program"
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/job"
 )
 
 const sessionSpec = `
@@ -166,11 +166,11 @@ func TestCorrectionGoesOn(t *testing.T) {
 	good, bad := `{\"plan\": []}`, `{\"plan\": 7}`
 	pass := `{\"verdict\": \"pass\"}`
 	for name, c := range map[string]struct {
-		job  func(b *bench) daemon.Job
+		job  func(b *bench) job.Job
 		good string
 	}{
-		"a step":   {func(b *bench) daemon.Job { return b.stepJob("Q", 1, 1) }, good},
-		"a review": {func(b *bench) daemon.Job { return b.reviewJob("G", 1) }, pass},
+		"a step":   {func(b *bench) job.Job { return b.stepJob("Q", 1, 1) }, good},
+		"a review": {func(b *bench) job.Job { return b.reviewJob("G", 1) }, pass},
 	} {
 		for _, gone := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", gone: ", gone), func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/job"
 	"sluice/internal/stub"
 )
 
@@ -38,7 +38,7 @@ type made struct {
 }
 
 // setUp gives what the setup for the judges of a job's step has made, and runs it where that is not there.
-func (e *Executor) setUp(ctx context.Context, job daemon.Job, b begin) ([]made, error) {
+func (e *Executor) setUp(ctx context.Context, job job.Job, b begin) ([]made, error) {
 	if job.Proc == nil || job.Proc.Step == "" || b.base() == "" {
 		return nil, nil
 	}
@@ -100,7 +100,7 @@ func (e *Executor) setupDigest(ctx context.Context, s *engine.Setup, b begin, ar
 }
 
 // runSetup runs the setup, and keeps in dir what it is to provide.
-func (e *Executor) runSetup(ctx context.Context, job daemon.Job, st *engine.Step, b begin, argv []string, s *engine.Setup, dir string) error {
+func (e *Executor) runSetup(ctx context.Context, job job.Job, st *engine.Step, b begin, argv []string, s *engine.Setup, dir string) error {
 	key := job.Key + setupMark + filepath.Base(dir)[:8]
 	rel := e.launchDir(job.Run, st.ID, job.Attempt.N, 1) + "/" + plain(strings.TrimPrefix(job.Key, job.Run+"/")) + "-setup"
 	end, err := e.ensure(ctx, launch{key: key, of: job.Key, dir: rel}, func() (process, error) {

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"sluice/agents/program"
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/job"
 )
 
 // Spending is what all repos of a daemon have used of the newest day: what their engines have counted, so it survives
@@ -332,7 +332,7 @@ func lookAgain(idle, silent time.Duration, agent bool) time.Duration {
 const costLeast = 0.0001
 
 // mayCost is what a launch may cost in USD by the budgets of its attempt or round, its run and the day; 0 = no bound.
-func (e *Executor) mayCost(job daemon.Job, role string) float64 {
+func (e *Executor) mayCost(job job.Job, role string) float64 {
 	before := engine.Usage{}
 	if job.Proc != nil && job.Proc.Kind == engine.ProcReview && job.Round != nil {
 		before = job.Round.Usage

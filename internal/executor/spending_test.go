@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"sluice/agents/program"
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/job"
 )
 
 // spender is a claude that tells a number of tokens, waits until there is a file `go`, and ends well.
@@ -88,9 +88,9 @@ func TestSpentWhileItWorks(t *testing.T) {
 // waits for the next day; so does what is launched then, and nothing of it is begun.
 func TestDayEndsWhatRuns(t *testing.T) {
 	conform.Rule(t, "7-agents day", "what runs is ended when all repos together have used up the day's budget")
-	for name, job := range map[string]func(b *bench) daemon.Job{
-		"step":   func(b *bench) daemon.Job { return b.stepJob("A", 1, 1) },
-		"review": func(b *bench) daemon.Job { return b.reviewJob("G", 1) },
+	for name, job := range map[string]func(b *bench) job.Job{
+		"step":   func(b *bench) job.Job { return b.stepJob("A", 1, 1) },
+		"review": func(b *bench) job.Job { return b.reviewJob("G", 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, l := paid(t, 1000, 300)

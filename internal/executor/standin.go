@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"sluice/agents/program"
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
+	"sluice/internal/job"
 	"sluice/internal/stub"
 )
 
@@ -18,7 +18,7 @@ import (
 const StandIn = "stand-in"
 
 // script gives what stands in for the agents of the job's run; nil in a real run.
-func script(job daemon.Job) (*stub.Script, error) {
+func script(job job.Job) (*stub.Script, error) {
 	if len(job.RunInfo.Stubs) == 0 {
 		return nil, nil
 	}
@@ -30,7 +30,7 @@ func script(job daemon.Job) (*stub.Script, error) {
 }
 
 // standsIn says that a stand-in carries out the step's attempt, and no agent or command of the spec.
-func standsIn(job daemon.Job, st *engine.Step) bool {
+func standsIn(job job.Job, st *engine.Step) bool {
 	s, err := script(job)
 	switch {
 	case s == nil, err != nil, job.Attempt == nil, job.Attempt.Offered:
@@ -45,7 +45,7 @@ func standsIn(job daemon.Job, st *engine.Step) bool {
 }
 
 // turn is whose turn it is in the job's run: in the n-th attempt of a step, or round of a gate.
-func turn(job daemon.Job, n, try int) stub.Turn {
+func turn(job job.Job, n, try int) stub.Turn {
 	t := stub.Turn{N: n, Nth: job.Nth, Again: launchedBefore(job, try)}
 	for _, c := range job.RunInfo.Tasks {
 		task := stub.Task{ID: c.ID, Tries: max(c.Try, 1) - 1}
@@ -58,7 +58,7 @@ func turn(job daemon.Job, n, try int) stub.Turn {
 }
 
 // launchedBefore counts how often the job's process was launched for the same before; try is which correction of its answer.
-func launchedBefore(job daemon.Job, try int) int {
+func launchedBefore(job job.Job, try int) int {
 	k := job.K
 	if job.Proc != nil {
 		k = job.Proc.K
@@ -67,7 +67,7 @@ func launchedBefore(job daemon.Job, try int) int {
 }
 
 // stepPlayer gives who carries out a step's launch, whose files lie in rel: its agent, or a stand-in with its part.
-func (e *Executor) stepPlayer(job daemon.Job, st *engine.Step, b begin, rel string, try int) (who, error) {
+func (e *Executor) stepPlayer(job job.Job, st *engine.Step, b begin, rel string, try int) (who, error) {
 	w := e.whose(st.Role(), job.Turn)
 	s, err := script(job)
 	if s == nil || err != nil {
@@ -87,7 +87,7 @@ func (e *Executor) stepPlayer(job daemon.Job, st *engine.Step, b begin, rel stri
 }
 
 // reviewPlayer gives who carries out a review: the gate's reviewer, or a stand-in with its part.
-func (e *Executor) reviewPlayer(job daemon.Job, g *engine.Gate, rel string, try int) (who, error) {
+func (e *Executor) reviewPlayer(job job.Job, g *engine.Gate, rel string, try int) (who, error) {
 	w := e.whose(g.Reviewer.AgentType, job.Turn)
 	s, err := script(job)
 	if s == nil || err != nil {
@@ -101,7 +101,7 @@ func (e *Executor) reviewPlayer(job daemon.Job, g *engine.Gate, rel string, try 
 
 // command gives the arguments of a command of the spec, or, where stand-ins play the run, of one that plays it: rel is the
 // folder of its files, t whose turn it is.
-func (e *Executor) command(job daemon.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn, st *engine.Step, b begin) ([]string, error) {
+func (e *Executor) command(job job.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn, st *engine.Step, b begin) ([]string, error) {
 	argv, err := commandLine(c, env)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (e *Executor) standIn(w who, rel string, part stub.Part) (who, error) {
 }
 
 // stepPart is what a stand-in does for a step: what the play says, and besides it what the spec wants of any agent.
-func (e *Executor) stepPart(job daemon.Job, st *engine.Step, b begin, play stub.Play, label string) (stub.Part, error) {
+func (e *Executor) stepPart(job job.Job, st *engine.Step, b begin, play stub.Play, label string) (stub.Part, error) {
 	part := stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Say: label, Answer: play.Answer, Exit: play.Exit,
 		Signal: orText(play.Signal, engine.StatusDone), Summary: orText(play.Summary, label), Ask: play.Question}
 	env := withAttempt(job, st)

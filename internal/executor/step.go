@@ -18,6 +18,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/job"
 	"sluice/internal/tree"
 	"sluice/signals"
 )
@@ -26,7 +27,7 @@ import (
 const corrections = gates.MaxCorrections
 
 // step carries out a step's process; nil where ctx ended first.
-func (e *Executor) step(ctx context.Context, job daemon.Job, c *clock) *engine.ProcessEnded {
+func (e *Executor) step(ctx context.Context, job job.Job, c *clock) *engine.ProcessEnded {
 	st := job.Spec.Step(job.Proc.Step)
 	rel := e.inRun(job)
 	e.notePlace(job)
@@ -86,7 +87,7 @@ const salvageTime = 2 * time.Minute
 
 // salvage keeps what an agent's attempt left in its checkout, committed or not, on a ref of ours, so that it can be looked
 // at again whatever comes after it. That it could not be kept holds nothing up.
-func (e *Executor) salvage(ctx context.Context, job daemon.Job, st *engine.Step) {
+func (e *Executor) salvage(ctx context.Context, job job.Job, st *engine.Step) {
 	if st.Run != nil || e.opt.Git == nil || job.Attempt.Reads {
 		return
 	}
@@ -114,7 +115,7 @@ func attemptName(run, step string, n int) string { return fmt.Sprintf("%s/%s.%d"
 
 // wordFirst waits until a sentinel that lies in an inbox was taken in: what was said before the end counts, however it
 // ended.
-func (e *Executor) wordFirst(ctx context.Context, job daemon.Job, st *engine.Step, end ended) {
+func (e *Executor) wordFirst(ctx context.Context, job job.Job, st *engine.Step, end ended) {
 	until := e.opt.Now().Add(time.Duration(e.opt.Settings().Settle) + wordMost)
 	for end.dir != "" && e.opt.Now().Before(until) {
 		dir := e.lies(job, st)
@@ -133,7 +134,7 @@ const unreadMost = 10 * time.Minute
 
 // readable waits until all inboxes can be read in which the attempt's sentinel may lie: what nobody can look for is not
 // missing.
-func (e *Executor) readable(ctx context.Context, job daemon.Job, st *engine.Step, end ended) {
+func (e *Executor) readable(ctx context.Context, job job.Job, st *engine.Step, end ended) {
 	own := e.signalFile(job, st)
 	if own == "" || end.dir == "" {
 		return
@@ -153,7 +154,7 @@ func (e *Executor) readable(ctx context.Context, job daemon.Job, st *engine.Step
 }
 
 // unread says why an inbox of the attempt cannot be read. One that is not there holds nothing.
-func (e *Executor) unread(job daemon.Job) error {
+func (e *Executor) unread(job job.Job) error {
 	for _, in := range e.attemptInboxes(job) {
 		info, err := os.Lstat(in)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() && in != e.inbox {
@@ -172,7 +173,7 @@ func (e *Executor) unread(job daemon.Job) error {
 }
 
 // attemptInboxes are the folders in which a sentinel of the attempt may lie.
-func (e *Executor) attemptInboxes(job daemon.Job) []string {
+func (e *Executor) attemptInboxes(job job.Job) []string {
 	var dirs []string
 	for _, dir := range append(e.treeInboxes(job.Attempt.Tree), e.inbox) {
 		dirs = append(dirs, dir, filepath.Join(dir, job.Run))
@@ -184,7 +185,7 @@ func (e *Executor) attemptInboxes(job daemon.Job) []string {
 }
 
 // lies gives the inbox in which a sentinel of the attempt's name is; "" where there is none.
-func (e *Executor) lies(job daemon.Job, st *engine.Step) string {
+func (e *Executor) lies(job job.Job, st *engine.Step) string {
 	own := e.signalFile(job, st)
 	if own == "" {
 		return ""
@@ -198,7 +199,7 @@ func (e *Executor) lies(job daemon.Job, st *engine.Step) string {
 }
 
 // keepOutput adds the end of the output, where it matters: it failed, its signal is missing, or the spec reads it.
-func (e *Executor) keepOutput(ev *engine.ProcessEnded, job daemon.Job, st *engine.Step, end ended) {
+func (e *Executor) keepOutput(ev *engine.ProcessEnded, job job.Job, st *engine.Step, end ended) {
 	switch {
 	case !end.clean() || ev.AnswerBad != "":
 		ev.Output = end.output()
@@ -210,12 +211,12 @@ func (e *Executor) keepOutput(ev *engine.ProcessEnded, job daemon.Job, st *engin
 }
 
 // said says that the attempt's sentinel lies in its inbox, or was taken in.
-func (e *Executor) said(job daemon.Job, st *engine.Step) bool {
+func (e *Executor) said(job job.Job, st *engine.Step) bool {
 	return e.sentinel(job, st) != nil
 }
 
 // sentinel is the file by which the attempt said that it is done; nil where there is none.
-func (e *Executor) sentinel(job daemon.Job, st *engine.Step) []byte {
+func (e *Executor) sentinel(job job.Job, st *engine.Step) []byte {
 	path := e.signalFile(job, st)
 	if path == "" {
 		return nil
@@ -258,7 +259,7 @@ func (e *Executor) idle(st *engine.Step) time.Duration {
 }
 
 // prepare makes all that a step's launch needs, and says what to start.
-func (e *Executor) prepare(ctx context.Context, job daemon.Job, st *engine.Step, rel, key string) (process, error) {
+func (e *Executor) prepare(ctx context.Context, job job.Job, st *engine.Step, rel, key string) (process, error) {
 	if err := e.firstLaunch(job); err != nil {
 		return process{}, err
 	}
@@ -346,7 +347,7 @@ func (e *Executor) declared(st *engine.Step, env *engine.Env) ([]string, error) 
 func againDir(rel string, try int) string { return fmt.Sprintf("%s/again-%d", rel, try) }
 
 // askAgain has the step's agent give its answer again. The error is ctx's.
-func (e *Executor) askAgain(ctx context.Context, job daemon.Job, st *engine.Step, c *clock, try int, bad error, last ended) (ended, asked, error) {
+func (e *Executor) askAgain(ctx context.Context, job job.Job, st *engine.Step, c *clock, try int, bad error, last ended) (ended, asked, error) {
 	l := launch{of: job.Key, agent: true, idle: e.idle(st), clock: c}
 	return e.again(ctx, l, e.inRun(job), try, func(key, dir string, goOn bool) (process, error) {
 		b, err := e.begun(ctx, job, st, job.Attempt.N)
@@ -384,7 +385,7 @@ func (e *Executor) askAgain(ctx context.Context, job daemon.Job, st *engine.Step
 }
 
 // agentProcess says what to start to have an agent answer the text.
-func (e *Executor) agentProcess(job daemon.Job, w who, key, dir, cwd, text string, need needs, env []engine.EnvVar, vars map[string]string) (process, error) {
+func (e *Executor) agentProcess(job job.Job, w who, key, dir, cwd, text string, need needs, env []engine.EnvVar, vars map[string]string) (process, error) {
 	prompt, answer := e.promptOf(dir)
 	if err := e.file(dir+"/prompt.md", []byte(text)); err != nil {
 		return process{}, err
@@ -406,7 +407,7 @@ func (e *Executor) agentProcess(job daemon.Job, w who, key, dir, cwd, text strin
 }
 
 // answer reads a step's structured answer. Where the spec wants none, one that is there and can be read is taken.
-func (e *Executor) answer(job daemon.Job, st *engine.Step, rel, key string, end ended) (json.RawMessage, error) {
+func (e *Executor) answer(job job.Job, st *engine.Step, rel, key string, end ended) (json.RawMessage, error) {
 	if end.dir == "" {
 		return nil, nil
 	}
@@ -469,7 +470,7 @@ func (e *Executor) promptText(rel string) []byte {
 }
 
 // sentinelAnswer is the answer in the attempt's sentinel, if it has one that fits.
-func (e *Executor) sentinelAnswer(job daemon.Job, st *engine.Step) json.RawMessage {
+func (e *Executor) sentinelAnswer(job job.Job, st *engine.Step) json.RawMessage {
 	data := e.sentinel(job, st)
 	if data == nil {
 		return nil

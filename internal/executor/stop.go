@@ -10,12 +10,12 @@ import (
 
 	"sluice/agents"
 	"sluice/agents/program"
-	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/job"
 )
 
 // stop ends all that was started under the job's key. What had ended by itself keeps its end.
-func (e *Executor) stop(ctx context.Context, job daemon.Job) engine.Event {
+func (e *Executor) stop(ctx context.Context, job job.Job) engine.Event {
 	ev := engine.ProcessEnded{Run: job.Run, Key: job.Key, Day: dayOf(e.opt.Now()), Exit: engine.Exit{Code: -1, Lost: true}}
 	for pause := againFirst; ; pause = min(2*pause, againMost) {
 		main, some, err := e.stopAll(ctx, job.Key)

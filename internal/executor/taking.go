@@ -16,10 +16,10 @@ import (
 	"strings"
 	"syscall"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/job"
 	"sluice/internal/tree"
 )
 
@@ -45,14 +45,14 @@ func (e *Executor) ownPaths(b begin) []string {
 }
 
 // folder is where an attempt works, as package tree takes it.
-func (e *Executor) folder(ctx context.Context, job daemon.Job, b begin) (tree.Folder, error) {
+func (e *Executor) folder(ctx context.Context, job job.Job, b begin) (tree.Folder, error) {
 	l, err := e.law(ctx, job, b)
 	law := func(file string) bool { is, _ := l.has(file); return is }
 	return tree.Folder{Repo: e.opt.Git, Top: b.Top, Own: e.ownPaths(b), Law: law}, err
 }
 
 // law is what decides over the work in a folder.
-func (e *Executor) law(ctx context.Context, job daemon.Job, b begin) (law, error) {
+func (e *Executor) law(ctx context.Context, job job.Job, b begin) (law, error) {
 	named, err := e.gitFiles(ctx, job, b)
 	return lawOf(job.Spec, agentsOf(e.opt.Settings(), job.Spec), named, varsOf(job), judging{root: e.root, top: b.Top, dir: b.Dir}), err
 }
@@ -72,7 +72,7 @@ func (e *Executor) tip(o tree.Order, head string) (string, error) {
 }
 
 // taken takes the work of an attempt, once for each check of it, and names what it changed of the law.
-func (e *Executor) taken(ctx context.Context, job daemon.Job, st *engine.Step, b begin, outs []string) (covered, changed, error) {
+func (e *Executor) taken(ctx context.Context, job job.Job, st *engine.Step, b begin, outs []string) (covered, changed, error) {
 	c := coveredOf(b, outs)
 	if b.Top == "" {
 		return c, changed{}, nil
@@ -102,7 +102,7 @@ func (e *Executor) taken(ctx context.Context, job daemon.Job, st *engine.Step, b
 }
 
 // take fills in what was taken.
-func (e *Executor) take(ctx context.Context, job daemon.Job, st *engine.Step, b begin, was tree.Before, c *covered) error {
+func (e *Executor) take(ctx context.Context, job job.Job, st *engine.Step, b begin, was tree.Before, c *covered) error {
 	c.Key = job.Key
 	o := tree.Order{Run: job.Run, Step: st.ID, N: job.Attempt.N, Base: b.Head, Found: b.Found, Joined: b.Joined}
 	if b.Head == "" && e.opt.Git.Plain() {
@@ -203,7 +203,7 @@ func coveredOf(b begin, outs []string) covered {
 }
 
 // changes fills in which files the work changed, and what does not ship.
-func (e *Executor) changes(ctx context.Context, job daemon.Job, b begin, c *covered) error {
+func (e *Executor) changes(ctx context.Context, job job.Job, b begin, c *covered) error {
 	list, err := e.opt.Git.ChangesBetween(ctx, b.Found, c.Taken.Commit)
 	if err != nil {
 		return err
@@ -286,7 +286,7 @@ func hides(t tree.Taken) []string {
 const shownHidden = 3
 
 // changedLaw names what of the law differs from how it was before the run, and what it became.
-func (e *Executor) changedLaw(ctx context.Context, job daemon.Job, b begin, was tree.Before, c covered, outs []string) (changed, error) {
+func (e *Executor) changedLaw(ctx context.Context, job job.Job, b begin, was tree.Before, c covered, outs []string) (changed, error) {
 	list, err := e.opt.Git.ChangesBetween(ctx, was.Found, c.Taken.Commit)
 	if err != nil {
 		return changed{}, err

@@ -11,10 +11,10 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/job"
 	"sluice/internal/tasks"
 	"sluice/internal/text"
 )
@@ -40,7 +40,7 @@ type taskFile struct {
 }
 
 // firstOfChild lays out the folder of a child run.
-func (e *Executor) firstOfChild(job daemon.Job, c *engine.ChildOf) error {
+func (e *Executor) firstOfChild(job job.Job, c *engine.ChildOf) error {
 	if c.Task == "" {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (e *Executor) placeChild(run string, c *engine.ChildOf) error {
 
 // readAnswer holds an answer against the step's schema, and that of a task against the task: a summary that names another
 // one tells of work that was not asked for.
-func readAnswer(job daemon.Job, st *engine.Step, data []byte) (json.RawMessage, error) {
+func readAnswer(job job.Job, st *engine.Step, data []byte) (json.RawMessage, error) {
 	out, err := gates.ReadAnswer(data, st.Answer)
 	c := job.RunInfo.Child
 	if err != nil || c == nil || c.Task == "" || !job.Spec.Inline {
@@ -93,7 +93,7 @@ func shownTask(body json.RawMessage) string {
 }
 
 // lookAtTasks looks at a list's task file.
-func (e *Executor) lookAtTasks(ctx context.Context, job daemon.Job) engine.Event {
+func (e *Executor) lookAtTasks(ctx context.Context, job job.Job) engine.Event {
 	if st := job.Spec.Step(job.Step); st != nil && job.Attempt != nil { // what the list changes is told from what was there
 		if _, err := e.begunAgain(ctx, job, st); ctx.Err() != nil {
 			return nil
@@ -117,7 +117,7 @@ func (e *Executor) lookAtTasks(ctx context.Context, job daemon.Job) engine.Event
 
 // tasksSeen tells the engine of the file. One that cannot be gone by is kept as it is: who mends it may write it anew, with
 // less in it.
-func (e *Executor) tasksSeen(job daemon.Job, f *taskFile) engine.Event {
+func (e *Executor) tasksSeen(job job.Job, f *taskFile) engine.Event {
 	ev := engine.TasksSeen{Run: job.Run, Step: job.Step, N: job.N, Key: job.Key, Stamp: f.stamp, Missing: f.stamp == stampMissing, Invalid: f.invalid, Tasks: f.seenBy(job)}
 	if f.bad != nil {
 		aside := e.inRun(job) + "/" + filepath.Base(job.Tasks.Path) + invalidEnding
@@ -134,7 +134,7 @@ func (e *Executor) tasksSeen(job daemon.Job, f *taskFile) engine.Event {
 const invalidEnding = ".invalid"
 
 // seenBy gives the tasks as the run has to see them: what stand-ins have done is not done for a real one.
-func (f *taskFile) seenBy(job daemon.Job) []engine.TaskSeen {
+func (f *taskFile) seenBy(job job.Job) []engine.TaskSeen {
 	if len(job.RunInfo.Stubs) > 0 || len(f.stubbed) == 0 {
 		return f.seen
 	}
@@ -247,7 +247,7 @@ func stampOf(st atomicfile.Stat) string {
 
 // saveTasks writes the statuses into the task file, unless it is not the one that was taken in last: then what it is now
 // comes first.
-func (e *Executor) saveTasks(ctx context.Context, job daemon.Job) engine.Event {
+func (e *Executor) saveTasks(ctx context.Context, job job.Job) engine.Event {
 	ev := engine.TasksSaved{Run: job.Run, Step: job.Step, N: job.N, Key: job.Key}
 	if len(job.Tasks.Make) > 0 {
 		if ev.Why = e.makeTasks(ctx, job); ctx.Err() != nil {
@@ -283,7 +283,7 @@ func (e *Executor) saveTasks(ctx context.Context, job daemon.Job) engine.Event {
 }
 
 // rewrite puts the changes into the file that was read, by rename; atomicfile.ErrChanged where it is another by now.
-func (e *Executor) rewrite(job daemon.Job, f *taskFile) (string, error) {
+func (e *Executor) rewrite(job job.Job, f *taskFile) (string, error) {
 	changes := make([]tasks.Change, 0, len(job.Tasks.Changes))
 	for _, c := range job.Tasks.Changes {
 		changes = append(changes, tasks.Change(c))

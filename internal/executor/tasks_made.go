@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sluice/daemon"
 	"sluice/internal/atomicfile"
+	"sluice/internal/job"
 	"sluice/internal/tasks"
 	"sluice/internal/text"
 )
@@ -20,7 +20,7 @@ const beforeEnding = ".before"
 // makeTasks writes a list's file from the value of its expression, and says why it cannot be. What lies there already is
 // left as it is where it says the same (the writing was cut short by a crash), replaced where this run has written it, and
 // never written over where it is somebody else's.
-func (e *Executor) makeTasks(ctx context.Context, job daemon.Job) (why string) {
+func (e *Executor) makeTasks(ctx context.Context, job job.Job) (why string) {
 	rel := job.Tasks.Path
 	data, why := taskText(job)
 	if why != "" {
@@ -66,7 +66,7 @@ func (e *Executor) makeTasks(ctx context.Context, job daemon.Job) (why string) {
 }
 
 // taskText is the value as a task file, or why it is none.
-func taskText(job daemon.Job) (data []byte, why string) {
+func taskText(job job.Job) (data []byte, why string) {
 	from := fmt.Sprintf("step %s: for_each: tasks: %s", job.Step, job.Tasks.From)
 	if first := job.Tasks.Make[0]; first != '[' && first != '{' {
 		return nil, fmt.Sprintf("%s: want a list of tasks or a task file, found %s", from, text.Clip(string(job.Tasks.Make), maxShownValue))

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/job"
 )
 
 // TestTasksMade: a list is written from a value as it is; twice is as once, one of others is never written over, and the
@@ -19,9 +19,9 @@ func TestTasksMade(t *testing.T) {
 	dir := t.TempDir()
 	e := taskWriter(dir)
 	path := filepath.Join(dir, "lists", "w-1.json")
-	job := func(value string, own bool) daemon.Job {
-		return daemon.Job{Effect: engine.Effect{Run: "w-1", Step: "work", N: 2, Key: "k"},
-			Tasks: &daemon.TaskFile{Path: "lists/w-1.json", Make: json.RawMessage(value), From: "steps.plan.answer", Own: own}}
+	job := func(value string, own bool) job.Job {
+		return job.Job{Effect: engine.Effect{Run: "w-1", Step: "work", N: 2, Key: "k"},
+			Tasks: &job.TaskFile{Path: "lists/w-1.json", Make: json.RawMessage(value), From: "steps.plan.answer", Own: own}}
 	}
 	read := func() string {
 		b, _ := os.ReadFile(path)

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/job"
 	"sluice/internal/tasks"
 )
 
@@ -39,7 +39,7 @@ func TestTaskFileEditedMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := daemon.Job{Tasks: &daemon.TaskFile{Path: "to-do.json", Seen: read.stamp, Changes: []daemon.TaskChange{{ID: "A", Status: "done"}}}}
+	job := job.Job{Tasks: &job.TaskFile{Path: "to-do.json", Seen: read.stamp, Changes: []job.TaskChange{{ID: "A", Status: "done"}}}}
 	const edit = `{"tasks": [{"id": "A"}, {"id": "B"}]}`
 	put(edit)
 	if _, err := e.rewrite(job, read); !errors.Is(err, atomicfile.ErrChanged) {
@@ -77,7 +77,7 @@ func TestTaskFileEditedJustAfter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job := daemon.Job{Tasks: &daemon.TaskFile{Path: "to-do.json", Seen: read.stamp, Changes: []daemon.TaskChange{{ID: "A", Status: "done"}}}}
+		job := job.Job{Tasks: &job.TaskFile{Path: "to-do.json", Seen: read.stamp, Changes: []job.TaskChange{{ID: "A", Status: "done"}}}}
 		before, err := os.Lstat(path) // here: our writing may be over before the other begins
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func TestTaskFileStaysReadable(t *testing.T) {
 	if err != nil || read.file == nil {
 		t.Fatal(err, read.invalid)
 	}
-	job := daemon.Job{Tasks: &daemon.TaskFile{Path: "to-do.json", Seen: read.stamp, Changes: []daemon.TaskChange{{ID: "A", Status: "done", Summary: "it is done"}}}}
+	job := job.Job{Tasks: &job.TaskFile{Path: "to-do.json", Seen: read.stamp, Changes: []job.TaskChange{{ID: "A", Status: "done", Summary: "it is done"}}}}
 	if ev, ok := e.saveTasks(t.Context(), job).(engine.TasksSaved); !ok || !strings.Contains(ev.Why, "more than 16 MiB") {
 		t.Errorf("%+v", ev)
 	}
@@ -153,16 +153,16 @@ func BenchmarkTenThousandTasks(b *testing.B) {
 			if err != nil || f.file == nil {
 				b.Fatal(err, f.invalid)
 			}
-			job := daemon.Job{Tasks: &daemon.TaskFile{Path: "to-do.json", Seen: f.stamp}}
+			j := job.Job{Tasks: &job.TaskFile{Path: "to-do.json", Seen: f.stamp}}
 			for k, t := range f.seen {
-				c := daemon.TaskChange{ID: t.ID, Status: t.Status}
+				c := job.TaskChange{ID: t.ID, Status: t.Status}
 				if k%10 == i%10 {
 					c.Status, c.Summary = map[string]string{"todo": "done", "done": "todo"}[t.Status], fmt.Sprintf("it was done in round %d", i)
 				}
-				job.Tasks.Changes = append(job.Tasks.Changes, c)
+				j.Tasks.Changes = append(j.Tasks.Changes, c)
 			}
 			b.StartTimer()
-			if ev, ok := e.saveTasks(b.Context(), job).(engine.TasksSaved); !ok || ev.Why != "" || ev.Stamp == f.stamp {
+			if ev, ok := e.saveTasks(b.Context(), j).(engine.TasksSaved); !ok || ev.Why != "" || ev.Stamp == f.stamp {
 				b.Fatalf("%+v", ev)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/job"
 	"sluice/internal/text"
 	"sluice/internal/words"
 	"sluice/notify"
@@ -22,7 +22,7 @@ const tellMost = 6 * time.Second
 
 // tell tells a person. A channel that hangs or fails is told in status too: who relies on being told has to know. That there
 // is no desktop at all is no fault: `sluice doctor` tells that.
-func (e *Executor) tell(ctx context.Context, job daemon.Job) engine.Event {
+func (e *Executor) tell(ctx context.Context, job job.Job) engine.Event {
 	ev := engine.Noticed{Run: job.Notice.Run, ID: job.Notice.ID}
 	results, some := e.send(ctx, e.words(job))
 	if !some {
@@ -76,7 +76,7 @@ func (e *Executor) send(ctx context.Context, notice notify.Notice) (results []no
 const whyLevel = "level"
 
 // words is what a person is told, and which command answers it.
-func (e *Executor) words(job daemon.Job) notify.Notice {
+func (e *Executor) words(job job.Job) notify.Notice {
 	n := job.Notice
 	out := notify.Notice{ID: n.ID, Kind: n.Kind, Run: n.Run, Gate: n.Gate, Repo: filepath.Base(e.root), Urgency: notify.UrgencyNormal}
 	what := n.Run
@@ -161,7 +161,7 @@ func childWords(run string, c *engine.ChildOf) string {
 }
 
 // others gives the words of a notice that asks for nothing.
-func (e *Executor) others(out *notify.Notice, job daemon.Job, what string, body []string) []string {
+func (e *Executor) others(out *notify.Notice, job job.Job, what string, body []string) []string {
 	n := job.Notice
 	switch n.Kind {
 	case engine.NoticeRejected:
@@ -199,7 +199,7 @@ func (e *Executor) unheld(run string) string {
 const summaryMost = 300
 
 // reviewed says what a round is over: the step's name, the files that were changed, what the agent said of it, the score.
-func (e *Executor) reviewed(job daemon.Job) []string {
+func (e *Executor) reviewed(job job.Job) []string {
 	var parts, out []string
 	n := job.Notice
 	if job.Spec != nil {
@@ -236,7 +236,7 @@ func (e *Executor) reviewed(job daemon.Job) []string {
 }
 
 // window says when the work goes on by itself.
-func window(job daemon.Job) []string {
+func window(job job.Job) []string {
 	switch {
 	case job.Round != nil && job.Round.State == engine.OnWindow && !job.Round.WindowEnds.IsZero():
 		return []string{"It goes on by itself at " + job.Round.WindowEnds.Local().Format("15:04:05") + "."}
@@ -247,7 +247,7 @@ func window(job daemon.Job) []string {
 }
 
 // left says how long an answer is waited for, where that has an end.
-func (e *Executor) left(job daemon.Job) string {
+func (e *Executor) left(job job.Job) string {
 	until := job.Notice.Until
 	if until.IsZero() && job.Round != nil {
 		until = job.Round.Due

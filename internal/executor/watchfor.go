@@ -14,10 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/job"
 	"sluice/internal/stub"
 	"sluice/internal/text"
 	"sluice/internal/tree"
@@ -36,7 +36,7 @@ const (
 )
 
 // watchFor looks for an attempt's commit or pull request until ctx ends.
-func (e *Executor) watchFor(ctx context.Context, job daemon.Job, emit func(engine.Event)) engine.Event {
+func (e *Executor) watchFor(ctx context.Context, job job.Job, emit func(engine.Event)) engine.Event {
 	w := lookout{e: e, job: job, st: job.Spec.Step(job.Step), emit: emit, told: map[string]bool{}}
 	if w.st != nil && w.st.Signal.Type == engine.SignalPull && standsIn(job, w.st) {
 		w.standIn(ctx)
@@ -71,7 +71,7 @@ func (e *Executor) watchFor(ctx context.Context, job daemon.Job, emit func(engin
 // lookout looks for one attempt's signal in git.
 type lookout struct {
 	e    *Executor
-	job  daemon.Job
+	job  job.Job
 	st   *engine.Step
 	b    begin
 	emit func(engine.Event)

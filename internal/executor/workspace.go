@@ -8,10 +8,10 @@ import (
 	"path"
 	"path/filepath"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/job"
 	"sluice/internal/tree"
 )
 
@@ -69,7 +69,7 @@ func (e *Executor) openWorkspace(ctx context.Context, wt string) error {
 }
 
 // branchOff makes the branch of a step's own worktree, in a run that has one too: it begins with what of the run has passed.
-func (e *Executor) branchOff(ctx context.Context, job daemon.Job, wt, dir, branch string) error {
+func (e *Executor) branchOff(ctx context.Context, job job.Job, wt, dir, branch string) error {
 	own := job.RunInfo.Workspace
 	if _, err := os.Lstat(dir); own == "" || wt == own || !e.inCheckout() || err == nil {
 		return nil
@@ -117,7 +117,7 @@ func makeRef(ctx context.Context, repo *git.Repo, ref, sha string) error {
 }
 
 // home is the folder that the run works in, if no step says otherwise: its worktree, or the root where there is none (yet).
-func (e *Executor) home(job daemon.Job) string {
+func (e *Executor) home(job job.Job) string {
 	if job.RunInfo.Workspace == "" {
 		return e.root
 	}

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sluice/daemon"
+	"sluice/internal/job"
 )
 
 // What one run's launch sees of the others' worktrees, and of the person's checkout, is nothing it could write.
@@ -29,7 +29,7 @@ echo '{"status": "done"}' >"$SLUICE_SIGNAL"
 	if got := b.get(space1 + "/seen.txt"); got != "w-1\nrefused\nrefused\n" {
 		t.Errorf("seen: %q", got)
 	}
-	seen := b.scanned(daemon.Inboxes{Runs: []string{run1}, Trees: []string{space1}}, 1)
+	seen := b.scanned(job.Inboxes{Runs: []string{run1}, Trees: []string{space1}}, 1)
 	if seen[0].Sentinel == nil {
 		t.Errorf("%+v", seen[0])
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/daemon"
+	"sluice/internal/job"
 )
 
 const workspaceSpec = `
@@ -25,7 +25,7 @@ gates:
 const space1 = ".workflow/worktrees/w-1"
 
 // inSpace has a job be of a run with a worktree of its own.
-func inSpace(job daemon.Job, space string) daemon.Job {
+func inSpace(job job.Job, space string) job.Job {
 	job.RunInfo.Workspace = space
 	if job.Attempt != nil {
 		job.Attempt.Worktree, job.Attempt.Tree = space, space

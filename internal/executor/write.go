@@ -9,58 +9,58 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
+	"sluice/internal/job"
 )
 
 // write writes a retry-context file, or a gate's outputs.
-func (e *Executor) write(ctx context.Context, job daemon.Job) engine.Event {
-	ev := engine.FileWritten{Run: job.Run, ID: job.Write.ID}
-	if job.Write.Sweep {
-		if e.persist(ctx, job.Key, func() error { return errors.Join(e.sweep(job.Live), e.prune(job.Live, job.Known)) }) != nil && ctx.Err() != nil {
+func (e *Executor) write(ctx context.Context, j job.Job) engine.Event {
+	ev := engine.FileWritten{Run: j.Run, ID: j.Write.ID}
+	if j.Write.Sweep {
+		if e.persist(ctx, j.Key, func() error { return errors.Join(e.sweep(j.Live), e.prune(j.Live, j.Known)) }) != nil && ctx.Err() != nil {
 			return nil
 		}
 		return ev
 	}
-	if job.Write.Kind != "" {
-		do := map[string]func(context.Context, daemon.Job) string{engine.WriteAdvance: e.advance, engine.WriteRewind: e.rewind, engine.WriteLand: e.land}[job.Write.Kind]
-		if ev.Why = do(ctx, job); ctx.Err() != nil {
+	if j.Write.Kind != "" {
+		do := map[string]func(context.Context, job.Job) string{engine.WriteAdvance: e.advance, engine.WriteRewind: e.rewind, engine.WriteLand: e.land}[j.Write.Kind]
+		if ev.Why = do(ctx, j); ctx.Err() != nil {
 			return nil
 		}
 		return ev
 	}
-	g := job.Spec
-	if g == nil || g.Gate(job.Write.Gate) == nil || job.Round == nil {
+	g := j.Spec
+	if g == nil || g.Gate(j.Write.Gate) == nil || j.Round == nil {
 		ev.Why = "its gate or round is not known"
 		return ev
 	}
-	gate := g.Gate(job.Write.Gate)
-	if job.Write.File == 0 {
-		ev.Why = strings.Join(e.gateOutputs(ctx, job, gate), "; ")
+	gate := g.Gate(j.Write.Gate)
+	if j.Write.File == 0 {
+		ev.Why = strings.Join(e.gateOutputs(ctx, j, gate), "; ")
 	} else {
-		data := gates.RetryContext(e.retryInput(job, gate))
-		err := e.persist(ctx, job.Key, func() error {
-			if err := e.own(job.Write.Path, job.Run); err != nil {
+		data := gates.RetryContext(e.retryInput(j, gate))
+		err := e.persist(ctx, j.Key, func() error {
+			if err := e.own(j.Write.Path, j.Run); err != nil {
 				return err
 			}
-			return e.put(job.Write.Path, e.root, data)
+			return e.put(j.Write.Path, e.root, data)
 		})
 		if err != nil {
-			ev.Why = fmt.Sprintf("%s: %v", job.Write.Path, err)
+			ev.Why = fmt.Sprintf("%s: %v", j.Write.Path, err)
 		}
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
 	if ev.Why != "" {
-		e.opt.Logf("%s: %s", job.Key, ev.Why)
+		e.opt.Logf("%s: %s", j.Key, ev.Why)
 	}
 	return ev
 }
 
 // gateOutputs writes the outputs of a gate from its reviewer's answer.
-func (e *Executor) gateOutputs(ctx context.Context, job daemon.Job, g *engine.Gate) []string {
+func (e *Executor) gateOutputs(ctx context.Context, job job.Job, g *engine.Gate) []string {
 	st := job.Spec.Step(g.Step)
 	if st == nil || job.Attempt == nil {
 		return []string{"its step is not known"}
@@ -83,7 +83,7 @@ func (e *Executor) gateOutputs(ctx context.Context, job daemon.Job, g *engine.Ga
 }
 
 // noteWritten notes files that were written into the run's own worktree after the work there was taken.
-func (e *Executor) noteWritten(ctx context.Context, job daemon.Job, b begin, outs []engine.Output, env *engine.Env) error {
+func (e *Executor) noteWritten(ctx context.Context, job job.Job, b begin, outs []engine.Output, env *engine.Env) error {
 	if !inOwn(job) || b.Top == "" || len(outs) == 0 {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (e *Executor) noteWritten(ctx context.Context, job daemon.Job, b begin, out
 }
 
 // retryInput is what the file of a failure is made of.
-func (e *Executor) retryInput(job daemon.Job, g *engine.Gate) gates.RetryInput {
+func (e *Executor) retryInput(job job.Job, g *engine.Gate) gates.RetryInput {
 	q := job.Round
 	in := gates.RetryInput{
 		Workflow: job.RunInfo.Workflow, Run: job.Run, Gate: g.ID, GateName: g.Name, Step: q.Step, Attempt: q.Attempt,

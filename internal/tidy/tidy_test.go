@@ -20,7 +20,7 @@ import (
 var layers = map[string]struct{ own, only []string }{
 	"engine":  {own: []string{"internal/text"}},
 	"journal": {own: []string{"internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/sys"}},
-	"daemon":  {own: []string{"engine", "journal", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
+	"daemon":  {own: []string{"engine", "journal", "internal/job", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 	"watcher": {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	"signals": {own: []string{"internal/ids", "engine", "internal/strictjson", "internal/text"}},
 	"gates":   {own: []string{"engine", "internal/schema", "internal/strictjson", "internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/text"}},
@@ -47,6 +47,7 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/ids":  {},
 	// What stand-ins do in place of agents: the spec's reader makes it of a file, the executor takes parts of it.
 	"internal/stub":    {own: []string{"engine"}},
+	"internal/job":     {own: []string{"engine"}},
 	"internal/tasks":   {own: []string{"internal/strictjson"}},
 	"internal/conform": {},
 	"internal/tidy":    {},
@@ -68,7 +69,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The live screen. Its library belongs to one place.
 	"internal/top": {own: []string{"internal/text", "daemon", "engine", "notify", "internal/form", "internal/press", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"internal/ids", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/strictjson", "internal/stub", "internal/tasks", "internal/tree", "internal/words"},
+	"internal/executor": {own: []string{"internal/ids", "internal/job", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/strictjson", "internal/stub", "internal/tasks", "internal/tree", "internal/words"},
 		only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 }
 
