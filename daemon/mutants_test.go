@@ -59,12 +59,11 @@ func mutants() []mutant {
 		{"a late veto leaves the branch as it is", []edit{{"engine", "decider.decide", "		d.takeBack(r, vetoed)\n", "		_ = vetoed\n"}}},
 		{"files go back while a process is at work there", []edit{{"engine", "State.owedByRun", "w.Kind == WriteRewind && s.inUse(", "false && s.inUse("}}},
 		{"a move of a branch that was given up goes on beside the next", []edit{{"daemon", "lane", "return \"branch \" + e.Tree", "return e.Name()"}}},
-		// Wrong only where the machine sleeps or its clock is set.
+		// Wrong only where the machine sleeps or its clock is set. Since when nobody serves: TestSinceWhenNobodyServes.
 		{"what was seen before the clock was set back is seen", []edit{{"daemon", "Repo.turn", "wall.Before(r.ticked) {", "now.Before(wall) && wall.Before(r.ticked) {"}}},
 		{"a window's end that waits for a scan is due without end", []edit{{"daemon", "Repo.turn", "r.ticked = now\n", "r.ticked = now.Round(0)\n"}}},
 		{"an effect rests by the clock on the wall", []edit{{"daemon", "flights.settle", "d.last[name].Add(again);", "d.last[name].Add(again).Round(0);"}}},
 		{"a failed scan rests by the clock on the wall", []edit{{"daemon", "Repo.read", "r.opt.Now().Add(again)", "r.opt.Now().Add(again).Round(0)"}}},
-		{"a start counts from what a clock that was set back has dated", []edit{{"daemon", "Repo.left", " && last.Sub(at) <= 2*aliveEvery", ""}}},
 	}
 }
 
