@@ -4,7 +4,7 @@ import (
 	"context"
 	"os"
 
-	"sluice/internal/executor"
+	"sluice/internal/settings"
 	"sluice/notify"
 )
 
@@ -41,7 +41,7 @@ func (a *app) checkNotify(ctx context.Context, root string) []check {
 }
 
 // checkWebhook looks whether the webhook can be called, and calls nothing.
-func (a *app) checkWebhook(w executor.Webhook) check {
+func (a *app) checkWebhook(w settings.Webhook) check {
 	missing := w.Hook().Missing(func(name string) (string, bool) { v := a.getenv(name); return v, v != "" })
 	if len(missing) > 0 {
 		return broken("notify", "set it where sluice is started, a service's environment file for one", "by webhook: the environment has no %s", clean(missing[0]))

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sluice/internal/executor"
 	"sluice/internal/git"
+	"sluice/internal/settings"
 )
 
 func (a *app) configCommand() *cobra.Command {
@@ -94,11 +94,11 @@ type setting struct {
 // projectWords names the keys of each class.
 func projectWords() string {
 	of := map[string][]string{}
-	for _, k := range executor.Keys() {
+	for _, k := range settings.Keys() {
 		of[k.Class] = append(of[k.Class], k.Name)
 	}
 	var out strings.Builder
-	for _, class := range []string{executor.YoursOnly, executor.MayTighten, executor.Free} {
+	for _, class := range []string{settings.YoursOnly, settings.MayTighten, settings.Free} {
 		out.WriteString("\n" + class + ":")
 		column := projectColumns
 		for _, name := range of[class] {
@@ -116,7 +116,7 @@ func projectWords() string {
 // projectColumns is how wide projectWords are.
 const projectColumns = 90
 
-func (a *app) showSettings(s *settings, args []string) error {
+func (a *app) showSettings(s *layered, args []string) error {
 	values := s.k.All()
 	var list []setting
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -125,7 +125,7 @@ func (a *app) showSettings(s *settings, args []string) error {
 			from = builtInName
 		}
 		if one := dotted(key); len(args) == 0 || one == args[0] || strings.HasPrefix(one, args[0]+".") {
-			k, _ := executor.KeyOf(strings.Split(key, sep))
+			k, _ := settings.KeyOf(strings.Split(key, sep))
 			list = append(list, setting{one, values[key], from, k.Class})
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	cage "sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/executor"
+	"sluice/internal/settings"
 	"sluice/internal/words"
 	"sluice/journal"
 	"sluice/specs"
@@ -192,11 +192,11 @@ func (a *app) checkSandbox(ctx context.Context) check {
 	if p, err := a.bare(ctx); err == nil {
 		root = p.root
 	}
-	mode, want := executor.SandboxAuto, ""
+	mode, want := settings.SandboxAuto, ""
 	if s, err := a.settingsOf(root, nil); err == nil { // faults are told by another check
 		mode, want = s.Sandbox.Mode, s.Trust
 	}
-	if mode == executor.SandboxOff {
+	if mode == settings.SandboxOff {
 		return warned("sandbox", "sandbox.mode: auto in your settings holds them", "off: "+words.Unheld+": nothing stands between them and a gate")
 	}
 	self, err := os.Executable()
@@ -208,7 +208,7 @@ func (a *app) checkSandbox(ctx context.Context) check {
 	switch {
 	case err == nil:
 		return fine("sandbox", "%s holds: an agent can answer no gate", box.Program())
-	case mode == executor.SandboxOn || want == engine.TrustSandbox || want == engine.TrustSigned:
+	case mode == settings.SandboxOn || want == engine.TrustSandbox || want == engine.TrustSigned:
 		return a.withBubblewrap(broken("sandbox", mend, "%v: the settings want one, so nothing is launched", err))
 	}
 	return a.withBubblewrap(warned("sandbox", mend, "%v: "+words.Unheld, err))
@@ -301,7 +301,7 @@ func (a *app) checkSpecs(p *place) []check {
 	return out
 }
 
-func (a *app) checkAgents(p *place, s *settings) []check {
+func (a *app) checkAgents(p *place, s *layered) []check {
 	files, err := specs.Find(p.root)
 	if err != nil {
 		return nil // said already
@@ -333,7 +333,7 @@ func (a *app) checkAgents(p *place, s *settings) []check {
 }
 
 // checkNative names the programs behind launchers from npm: they are what is started.
-func (a *app) checkNative(p *place, s *settings) []check {
+func (a *app) checkNative(p *place, s *layered) []check {
 	var out []check
 	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
 		agent := s.Agents[name]

@@ -59,7 +59,7 @@ func loginVars(format string) []string {
 
 // checkLogins looks whether the agents that are there have a login here: a service has not the environment in which a
 // person logged in. It is a guess by what they keep, so no more than a warning.
-func (a *app) checkLogins(p *place, s *settings) []check {
+func (a *app) checkLogins(p *place, s *layered) []check {
 	var out []check
 	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
 		agent := s.Agents[name]

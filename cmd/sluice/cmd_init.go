@@ -13,7 +13,7 @@ import (
 
 	"sluice/gates"
 	"sluice/internal/atomicfile"
-	"sluice/internal/executor"
+	"sluice/internal/settings"
 	"sluice/specs"
 )
 
@@ -223,7 +223,7 @@ func (a *app) tellRoles(root string, t specs.Template) {
 	}
 	if len(unsaid) > 0 {
 		a.print("%s %s/config.yaml was kept and says nothing of %s: %s does their work, until `roles` there says who else",
-			a.paint(yellow, "note:"), workflowDir, strings.Join(unsaid, ", "), strings.Join(cfg.Settings.Roles[executor.AnyRole].Agent, ", "))
+			a.paint(yellow, "note:"), workflowDir, strings.Join(unsaid, ", "), strings.Join(cfg.Settings.Roles[settings.AnyRole].Agent, ", "))
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	cage "sluice/agents/sandbox"
 	"sluice/engine"
 	"sluice/internal/approval"
-	"sluice/internal/executor"
+	"sluice/internal/settings"
 	"sluice/specs"
 )
 
@@ -344,7 +344,7 @@ func (a *app) sandboxOf(ctx context.Context, p *place) cageState {
 		}
 		c.shown = append(c.shown, f)
 	}
-	if s.Sandbox.Mode == executor.SandboxOff {
+	if s.Sandbox.Mode == settings.SandboxOff {
 		c.why = "the sandbox is off"
 		return c
 	}

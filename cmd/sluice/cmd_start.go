@@ -18,6 +18,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/executor"
+	"sluice/internal/settings"
 	"sluice/internal/stub"
 	"sluice/specs"
 )
@@ -215,7 +216,7 @@ func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) 
 
 // agentsThere checks that what the workflow's roles are played by can be started, and has prompts that can be gone by. Where
 // stand-ins play them, only the prompts matter.
-func (a *app) agentsThere(p *place, spec *engine.Spec, s executor.Settings, stubbed bool) error {
+func (a *app) agentsThere(p *place, spec *engine.Spec, s settings.Settings, stubbed bool) error {
 	if faults := promptFaults(p.root, spec, s); len(faults) > 0 {
 		return failed("mend the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), more(len(faults)-1))
 	}
@@ -225,7 +226,7 @@ func (a *app) agentsThere(p *place, spec *engine.Spec, s executor.Settings, stub
 	for _, role := range rolesOf(spec) {
 		r, ok := s.Roles[role]
 		if !ok {
-			r = s.Roles[executor.AnyRole]
+			r = s.Roles[settings.AnyRole]
 		}
 		for _, name := range r.Agent {
 			agent := s.Agents[name]
@@ -323,11 +324,11 @@ func (a *app) endOf(r daemon.RunStatus) error {
 }
 
 // promptFaults are what is wrong with the prompts of the roles of a spec.
-func promptFaults(root string, spec *engine.Spec, s executor.Settings) []error {
+func promptFaults(root string, spec *engine.Spec, s settings.Settings) []error {
 	var out []error
 	said := map[string]bool{}
 	look := func(role string, judges bool) {
-		_, faults := s.ReadPrompt(root, role, judges)
+		_, faults := executor.ReadPrompt(s, root, role, judges)
 		for _, f := range faults {
 			if !said[f.Error()] {
 				said[f.Error()] = true

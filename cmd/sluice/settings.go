@@ -14,13 +14,13 @@ import (
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/v2"
 
-	"sluice/internal/executor"
+	"sluice/internal/settings"
 )
 
 // Settings come in layers, each over the one before: built-in, the person's file, the project's file, SLUICE_CONFIG_<KEY>,
 // --set. A key that no layer may have is an error that names the place and the nearest key.
 //
-// The project's file lies in the repo, where colleagues and agents write: what it may set is in executor.Keys. Whoever starts
+// The project's file lies in the repo, where colleagues and agents write: what it may set is in settings.Keys. Whoever starts
 // a run trusts the repo's agents and commands to run in its attempts, held and recorded. What holds them, what secrets they
 // get, and how a person is told is that person's to say.
 
@@ -39,16 +39,16 @@ type layer struct {
 	project bool // it may only tighten what the others say
 }
 
-// settings are the layers laid over one another.
-type settings struct {
-	executor.Settings
+// layered are the layers laid over one another.
+type layered struct {
+	settings.Settings
 	k     *koanf.Koanf
 	from  map[string]string // key -> where its value comes from
 	files []string          // that were read, in order
 }
 
 // settingsOf reads all layers for the repo at root ("" = none).
-func (a *app) settingsOf(root string, set []string) (*settings, error) {
+func (a *app) settingsOf(root string, set []string) (*layered, error) {
 	layers := []layer{builtInLayer()}
 	own, err := a.configFile()
 	if err != nil {
@@ -93,7 +93,7 @@ func more(n int) string {
 }
 
 // merge lays the layers over one another and checks what comes of them.
-func merge(layers []layer, files []string) (*settings, error) {
+func merge(layers []layer, files []string) (*layered, error) {
 	s, err := overlay(layers)
 	if err != nil {
 		return nil, err
@@ -116,8 +116,8 @@ func merge(layers []layer, files []string) (*settings, error) {
 }
 
 // overlay lays layers over one another.
-func overlay(layers []layer) (*settings, error) {
-	s := &settings{k: koanf.New(sep), from: map[string]string{}}
+func overlay(layers []layer) (*layered, error) {
+	s := &layered{k: koanf.New(sep), from: map[string]string{}}
 	for _, l := range layers {
 		if err := s.k.Load(confmap.Provider(l.values, ""), nil); err != nil {
 			return nil, fmt.Errorf("settings: %s: %w", l.name, err)
@@ -138,7 +138,7 @@ func overlay(layers []layer) (*settings, error) {
 }
 
 // loosened are the values of the project's file that ask for more, or less, than all other layers together allow.
-func (s *settings) loosened(layers []layer) (faults []error, err error) {
+func (s *layered) loosened(layers []layer) (faults []error, err error) {
 	i := slices.IndexFunc(layers, func(l layer) bool { return l.project })
 	if i < 0 {
 		return nil, nil
@@ -150,7 +150,7 @@ func (s *settings) loosened(layers []layer) (faults []error, err error) {
 	}
 	s.HoldHosts(below.Settings)
 	for _, key := range slices.Sorted(maps.Keys(layers[i].lines)) {
-		if how := executor.Looser(below.Settings, s.Settings, strings.Split(key, sep)); how != "" {
+		if how := settings.Looser(below.Settings, s.Settings, strings.Split(key, sep)); how != "" {
 			faults = append(faults, fmt.Errorf("%s: %s: %s (%s): a project's file can only tighten: remove it there, or set %[2]s in your own file",
 				layers[i].lines[key], dotted(key), clean(how), below.source(key)))
 		}
@@ -159,10 +159,10 @@ func (s *settings) loosened(layers []layer) (faults []error, err error) {
 }
 
 // source is the place that says what holds for a key, for a role also by "*" or by the budget of an attempt.
-func (s *settings) source(key string) string {
+func (s *layered) source(key string) string {
 	keys := []string{key}
 	if parts := strings.Split(key, sep); len(parts) == 3 && parts[0] == "roles" {
-		keys = append(keys, "roles"+sep+executor.AnyRole+sep+parts[2], "budget"+sep+"attempt"+sep+parts[2])
+		keys = append(keys, "roles"+sep+settings.AnyRole+sep+parts[2], "budget"+sep+"attempt"+sep+parts[2])
 	}
 	for _, k := range keys {
 		if at := s.from[k]; at != "" {
@@ -173,7 +173,7 @@ func (s *settings) source(key string) string {
 }
 
 // placed puts the place before a fault that begins with a key.
-func (s *settings) placed(f error) error {
+func (s *layered) placed(f error) error {
 	key, _, _ := strings.Cut(f.Error(), ":")
 	best := ""
 	for k, at := range s.from {
@@ -201,7 +201,7 @@ const builtInName = "built-in"
 
 // builtInLayer is what holds where no layer says otherwise.
 func builtInLayer() layer {
-	raw, err := json.Marshal(executor.Default())
+	raw, err := json.Marshal(settings.Default())
 	values := map[string]any{}
 	if err == nil {
 		err = json.Unmarshal(raw, &values)

@@ -17,7 +17,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/atomicfile"
-	"sluice/internal/executor"
+	"sluice/internal/settings"
 	"sluice/specs"
 )
 
@@ -31,7 +31,7 @@ const (
 // kindOf gives the type of a key's value; an error names the nearest key. A part of a key that may be anything (the name
 // of an agent or a role) matches whatever stands there.
 func kindOf(key string) (reflect.Type, error) {
-	t := reflect.TypeFor[executor.Settings]()
+	t := reflect.TypeFor[settings.Settings]()
 	done := ""
 	for _, part := range strings.Split(key, sep) {
 		switch t.Kind() {
@@ -80,7 +80,7 @@ func fixedKeys() map[string]reflect.Type {
 			}
 		}
 	}
-	walk(reflect.TypeFor[executor.Settings](), "")
+	walk(reflect.TypeFor[settings.Settings](), "")
 	return out
 }
 
@@ -106,7 +106,7 @@ func fileLayer(file string, project bool) (l layer, there bool, faults []error) 
 		return l, true, []error{fmt.Errorf("%s: more than one document in it: want one", shortPath(file))}
 	}
 	r := &settingsReader{layer: &l, file: shortPath(file)}
-	r.mapping(doc.Content[0], "", reflect.TypeFor[executor.Settings](), 0)
+	r.mapping(doc.Content[0], "", reflect.TypeFor[settings.Settings](), 0)
 	return l, true, r.faults
 }
 
@@ -179,8 +179,8 @@ func (r *settingsReader) value(k, v *yaml.Node, key string, t reflect.Type, dept
 
 // yoursOnly says that the layer may not set a key, as it is the project's.
 func (r *settingsReader) yoursOnly(key string) bool {
-	k, ok := executor.KeyOf(strings.Split(key, sep))
-	return r.project && ok && k.Class == executor.YoursOnly
+	k, ok := settings.KeyOf(strings.Split(key, sep))
+	return r.project && ok && k.Class == settings.YoursOnly
 }
 
 // readValue reads a value that came as text: a list is written as YAML has it, or is one word.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/conform"
-	"sluice/internal/executor"
+	"sluice/internal/settings"
 )
 
 // own writes the person's settings file.
@@ -26,7 +26,7 @@ func (w *world) own(text string) {
 }
 
 // settings reads all layers in the world.
-func (w *world) settings(set ...string) (*settings, error) {
+func (w *world) settings(set ...string) (*layered, error) {
 	return newApp(w.env, nil, nil, nil).settingsOf(w.dir, set)
 }
 
@@ -51,7 +51,7 @@ func TestLayersInTheirOrder(t *testing.T) {
 		{"kill_after", s.KillAfter, `"10s"`}, {"desktop", s.Notify.Desktop, `false`}, {"command", s.Notify.Command, `["mail","me"]`},
 		{"builder", s.Roles["builder"].Agent, `["codex"]`}, {"builder's model", s.Roles["builder"].Model, `"y"`}, {"builder's env", s.Roles["builder"].Env, `["A","B"]`},
 		{"tester", s.Roles["tester"].Agent, `["claude","codex"]`}, {"tester's restarts", s.Roles["tester"].Restarts, `0`},
-		{"any role", s.Roles[executor.AnyRole].Agent, `["claude"]`}, {"max_parallel", s.MaxParallel, `2`}, {"tokens", s.Budget.Day.MaxTokens, `7`},
+		{"any role", s.Roles[settings.AnyRole].Agent, `["claude"]`}, {"max_parallel", s.MaxParallel, `2`}, {"tokens", s.Budget.Day.MaxTokens, `7`},
 		{"a built-in agent", s.Agents["codex"].Command, `["codex"]`},
 	} {
 		if raw, _ := json.Marshal(c.got); string(raw) != c.want {
@@ -74,7 +74,7 @@ func TestBuiltInSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, got := executor.Default(), s.Settings
+	want, got := settings.Default(), s.Settings
 	a, _ := json.Marshal(want)
 	b, _ := json.Marshal(got)
 	if string(a) != string(b) {
@@ -181,7 +181,7 @@ func TestConfigShowsOneKey(t *testing.T) {
 	}
 	code, out, _ := w.sluice("config", "notify", "--json")
 	var list []setting
-	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 0 || len(list) < 2 || list[0].From != builtInName || list[0].Project != executor.YoursOnly {
+	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 0 || len(list) < 2 || list[0].From != builtInName || list[0].Project != settings.YoursOnly {
 		t.Errorf("%d %s: %v", code, out, err)
 	}
 	if code, _, errs := w.sluice("config", "veto_windo"); code != exitUsage || !strings.Contains(errs, "did you mean veto_window?") {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"sluice/internal/conform"
-	"sluice/internal/executor"
+	"sluice/internal/settings"
 )
 
 // TestAProjectsFileOnlyTightens: a value of the project's file that asks for less than the person's layers is refused at its
@@ -96,7 +96,7 @@ func TestNamingARoleLoosensNothing(t *testing.T) {
 	}
 	for _, name := range []string{"a", "b"} {
 		r := s.Roles[name]
-		if len(r.Network) != 1 || r.Network[0] != executor.NetworkNone || r.MaxCostUSD != 2 || r.MaxTokens != 7 || len(r.Env) != 0 {
+		if len(r.Network) != 1 || r.Network[0] != settings.NetworkNone || r.MaxCostUSD != 2 || r.MaxTokens != 7 || len(r.Env) != 0 {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/executor"
 	"sluice/internal/git"
+	"sluice/internal/settings"
 	"sluice/internal/text"
 	"sluice/notify"
 	"sluice/watcher"
@@ -211,7 +212,7 @@ type liveSettings struct {
 	world atomic.Pointer[executor.Executor] // hears of buttons and late results; nil before there can be any
 
 	mu       sync.Mutex
-	last     executor.Settings
+	last     settings.Settings
 	notifier *notify.Notifier
 	desktop  notify.Channel     // the same for all notifiers, so that what stands on the screen stays there; nil: none
 	retired  []*notify.Notifier // closed to later notices; they have some under way
@@ -252,7 +253,7 @@ func (s *liveSettings) read() error {
 	return nil
 }
 
-func (s *liveSettings) channels(n executor.Notify) []notify.Option {
+func (s *liveSettings) channels(n settings.Notify) []notify.Option {
 	options := []notify.Option{notify.Command(n.Command), notify.Log(func(n notify.Notice, what string) {
 		s.parts.log.Info().Str("repo", s.root).Str("run", n.Run).Str("gate", n.Gate).Str("kind", n.Kind).Str("title", n.Title).Msg(what)
 	})}
@@ -281,7 +282,7 @@ func (s *liveSettings) channels(n executor.Notify) []notify.Option {
 }
 
 // now gives the settings.
-func (s *liveSettings) now() executor.Settings {
+func (s *liveSettings) now() settings.Settings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last

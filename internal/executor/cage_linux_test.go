@@ -13,6 +13,7 @@ import (
 	"sluice/agents/sandbox"
 	"sluice/gates/judge"
 	"sluice/internal/conform"
+	"sluice/internal/settings"
 )
 
 // envSpec is a workflow of one command with variables of its own.
@@ -288,8 +289,8 @@ func TestAgentThatLiesAnywhere(t *testing.T) {
 		t.Run(filepath.Base(command), func(t *testing.T) {
 			b := held(t, heldSpec)
 			b.sh("ln -s " + dir + "/prog made")
-			b.settings.Agents["mine"] = Agent{Command: []string{command}, Format: program.Claude}
-			b.settings.Roles[AnyRole] = Role{Agent: []string{"mine"}}
+			b.settings.Agents["mine"] = settings.Agent{Command: []string{command}, Format: program.Claude}
+			b.settings.Roles[settings.AnyRole] = settings.Role{Agent: []string{"mine"}}
 			ev := b.carry(b.stepJob("A", 1, 1))
 			data, _ := os.ReadFile(b.path(".workflow/runs/w-1/A.1/stdout"))
 			if out := string(data); strings.Contains(out, "secret") || (want == "") != strings.Contains(out, "it ran") || !strings.Contains(ev.Exit.NotStarted, want) {

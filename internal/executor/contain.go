@@ -7,27 +7,13 @@ import (
 	"strings"
 
 	"sluice/agents"
-	"sluice/agents/egress"
 	"sluice/agents/program"
 	"sluice/agents/sandbox"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/settings"
 	"sluice/internal/tree"
-)
-
-// Modes of the setting sandbox.mode.
-const (
-	SandboxAuto = "auto" // where it can be had; else launches are unprotected, and shown as such
-	SandboxOn   = "on"   // a launch that cannot be held is refused
-	SandboxOff  = "off"  // nothing is held
-)
-
-// Words of a role's network.
-const (
-	NetworkWeb  = "web"  // every public host, by the proxy; the default
-	NetworkNone = "none" // its own loopback only
-	NetworkHost = "host" // the machine's: unprotected
 )
 
 // Behind the name of a pid file.
@@ -49,29 +35,6 @@ func launchOf(key string) string {
 	return base
 }
 
-// network gives what a role's launches may reach.
-func (r Role) network() (kind string, rules egress.Rules) {
-	switch {
-	case len(r.Network) == 0:
-		return sandbox.NetProxy, egress.Rules{Web: true}
-	case slices.Equal(r.Network, []string{NetworkNone}):
-		return sandbox.NetNone, egress.Rules{}
-	case slices.Equal(r.Network, []string{NetworkHost}):
-		return sandbox.NetHost, egress.Rules{}
-	}
-	for _, h := range r.Network {
-		switch {
-		case h == NetworkWeb:
-			rules.Web = true
-		case slices.Contains(r.public, h):
-			rules.Public = append(rules.Public, h)
-		default:
-			rules.Hosts = append(rules.Hosts, h)
-		}
-	}
-	return sandbox.NetProxy, rules
-}
-
 // contain puts a sandbox around the launch, or notes that none holds it.
 func (e *Executor) contain(ctx context.Context, l launch, p process, spec *agents.Spec) error {
 	run, rest, _ := strings.Cut(l.key, "/")
@@ -85,9 +48,9 @@ func (e *Executor) contain(ctx context.Context, l launch, p process, spec *agent
 	}
 	set := p.who.set
 	if p.who.role == "" {
-		set = e.opt.Settings().role(AnyRole)
+		set = e.opt.Settings().Role(settings.AnyRole)
 	}
-	network, rules := set.network()
+	network, rules := set.Reach()
 	if network == sandbox.NetHost {
 		if err := e.expose(run, l.key, "its role has the machine's network (network: host)"); err != nil {
 			return err

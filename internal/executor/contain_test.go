@@ -13,6 +13,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/conform"
 	"sluice/internal/job"
+	"sluice/internal/settings"
 )
 
 // boxed gives the sandbox of this machine, or skips the test.
@@ -142,7 +143,7 @@ func TestUnheldBesideOthers(t *testing.T) {
 
 func unheldBeside(t *testing.T, inner, outer *bench, with func(*bench) *Executor) {
 	e := with(inner)
-	outer.settings.Sandbox.Mode = SandboxOff
+	outer.settings.Sandbox.Mode = settings.SandboxOff
 	outer.e = with(outer)
 	if _, _, err := e.Scan(inner.ctx(), job.Inboxes{Runs: []string{run1}}); err != nil {
 		t.Fatal(err)

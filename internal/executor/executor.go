@@ -20,6 +20,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/job"
+	"sluice/internal/settings"
 	"sluice/internal/tree"
 	"sluice/notify"
 	"sluice/watcher"
@@ -35,14 +36,14 @@ type Options struct {
 	Notifier func() *notify.Notifier // asked for each notice; nil, or giving nil, tells nobody
 	// Terminal opens a terminal in dir with a command of sluice's in it; nil: there is none.
 	Terminal func(ctx context.Context, dir string, args []string) error
-	Settings func() Settings      // asked at each launch
-	Self     string               // sluice's own binary, which plays the parts of stand-ins; "" = it cannot
-	Environ  []string             // the daemon's environment, of which agents get what is allowed
-	Logf     func(string, ...any) // what went wrong but did not stop the work; may be nil
-	Slots    *Slots               // shared by all repos: how many agents may run; nil = no bound
-	PutDown  func() time.Time     // when what ran was last ended with the service, or with the machine, on purpose; nil = never
-	Spending *Spending            // shared by all repos: what they have used of the day; nil = no budget of the day
-	Now      func() time.Time     // nil = time.Now
+	Settings func() settings.Settings // asked at each launch
+	Self     string                   // sluice's own binary, which plays the parts of stand-ins; "" = it cannot
+	Environ  []string                 // the daemon's environment, of which agents get what is allowed
+	Logf     func(string, ...any)     // what went wrong but did not stop the work; may be nil
+	Slots    *Slots                   // shared by all repos: how many agents may run; nil = no bound
+	PutDown  func() time.Time         // when what ran was last ended with the service, or with the machine, on purpose; nil = never
+	Spending *Spending                // shared by all repos: what they have used of the day; nil = no budget of the day
+	Now      func() time.Time         // nil = time.Now
 	// Sandbox gives what launches are held by, or why there is none; it is asked at each launch. nil: launches are not held.
 	Sandbox func() (*sandbox.Box, error)
 	Unheld  *Unheld  // shared by all repos; nil = its own
@@ -123,7 +124,7 @@ func New(o Options) (*Executor, error) {
 		o.Logf = func(string, ...any) {}
 	}
 	if o.Settings == nil {
-		o.Settings = Default
+		o.Settings = settings.Default
 	}
 	if o.Now == nil {
 		o.Now = time.Now

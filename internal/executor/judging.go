@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/settings"
 	"sluice/internal/shells"
 )
 
@@ -141,10 +142,10 @@ type agentOf struct {
 }
 
 // agentsOf are the agents of the settings.
-func agentsOf(s Settings, spec *engine.Spec) (out []agentOf) {
+func agentsOf(s settings.Settings, spec *engine.Spec) (out []agentOf) {
 	used, named := map[string]bool{}, map[string][]string{}
 	role := func(name string) {
-		r := s.role(name)
+		r := s.Role(name)
 		for _, a := range r.Agent {
 			used[a], named[a] = true, append(named[a], filesNamed(r.Args)...)
 		}

@@ -10,6 +10,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/conform"
 	"sluice/internal/git"
+	"sluice/internal/settings"
 )
 
 func TestGuarded(t *testing.T) {
@@ -79,10 +80,10 @@ func TestGuardedUnknown(t *testing.T) {
 		t.Errorf("declared outputs alone: %q", got)
 	}
 	agent := &engine.Spec{Steps: []*engine.Step{{Agent: &engine.Agent{Type: "writer"}}}}
-	settings := Settings{Agents: map[string]Agent{"a": {Command: []string{"sh", "-c", "$X"}}, "b": {Command: []string{"./b"}}}, Roles: map[string]Role{"writer": {Agent: []string{"a"}}}}
+	set := settings.Settings{Agents: map[string]settings.Agent{"a": {Command: []string{"sh", "-c", "$X"}}, "b": {Command: []string{"./b"}}}, Roles: map[string]settings.Role{"writer": {Agent: []string{"a"}}}}
 	for used, want := range map[string]int{"a": 1, "b": 0} {
-		settings.Roles["writer"] = Role{Agent: []string{used}}
-		if got := lawOf(agent, agentsOf(settings, agent), nil, nil, at).guarded([]string{"src/a.go"}, nil); len(got) != want {
+		set.Roles["writer"] = settings.Role{Agent: []string{used}}
+		if got := lawOf(agent, agentsOf(set, agent), nil, nil, at).guarded([]string{"src/a.go"}, nil); len(got) != want {
 			t.Errorf("with the agent %s: %q", used, got)
 		}
 	}
@@ -134,9 +135,9 @@ func TestGuardedAs(t *testing.T) {
 func TestFilesOfRoleArgs(t *testing.T) {
 	spec := &engine.Spec{Steps: []*engine.Step{{Agent: &engine.Agent{Type: "writer"}}}}
 	at := judging{root: "/r", top: "/r/wt", dir: "/r/wt"}
-	s := Default()
-	s.Roles["writer"] = Role{Agent: []string{"claude"}, Args: []string{"--mcp-config", "tools/mcp.json", "--settings=./agents/settings.json", "--plugin-dir", "plugins", "--add-dir", "."}}
-	s.Roles["other"] = Role{Agent: []string{"claude"}, Args: []string{"--settings", "other.json"}}
+	s := settings.Default()
+	s.Roles["writer"] = settings.Role{Agent: []string{"claude"}, Args: []string{"--mcp-config", "tools/mcp.json", "--settings=./agents/settings.json", "--plugin-dir", "plugins", "--add-dir", "."}}
+	s.Roles["other"] = settings.Role{Agent: []string{"claude"}, Args: []string{"--settings", "other.json"}}
 	got := lawOf(spec, agentsOf(s, spec), nil, nil, at).guarded([]string{"a.go", "tools/mcp.json", "agents/settings.json", "plugins/x/hook.sh", "other.json"}, []string{"tools/mcp.json"})
 	if !slices.Equal(got, []string{"tools/mcp.json", "agents/settings.json", "plugins/x/hook.sh"}) {
 		t.Errorf("%q", got)

@@ -13,6 +13,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/conform"
 	"sluice/internal/job"
+	"sluice/internal/settings"
 )
 
 // background carries a job out in the background until the context ends.
@@ -275,7 +276,7 @@ func TestAgentsTakeTurns(t *testing.T) {
 	b.put("in.txt", "x")
 	b.script("one", `echo one >>.git/who`)
 	b.script("two", `echo two >>.git/who`)
-	b.settings.Roles[AnyRole] = Role{Agent: []string{"one", "two"}}
+	b.settings.Roles[settings.AnyRole] = settings.Role{Agent: []string{"one", "two"}}
 	for nth := range 3 {
 		job := b.stepJob("A", nth+1, 1)
 		job.Turn = nth
@@ -295,18 +296,18 @@ func TestAgentCommands(t *testing.T) {
 	b.put(".workflow/prompts/w.md", "You are the writer of the template.")
 	prompt := b.path(".workflow/runs/w-1/A.%d/prompt.md")
 	for i, x := range []struct {
-		agent Agent
+		agent settings.Agent
 		want  []string
 	}{
-		{Agent{Command: []string{"--", "${{role}}", "-m=${{ model }}", "${{prompt_file}}", ".workflow/x"}, PromptVia: ViaFile}, []string{"writer", "-m=big", prompt, b.path(".workflow/x")}},
-		{Agent{Command: []string{"--"}, PromptVia: ViaFile}, []string{prompt}},
-		{Agent{Command: []string{"--"}, PromptVia: ViaArg}, []string{"# Step A"}},
+		{settings.Agent{Command: []string{"--", "${{role}}", "-m=${{ model }}", "${{prompt_file}}", ".workflow/x"}, PromptVia: settings.ViaFile}, []string{"writer", "-m=big", prompt, b.path(".workflow/x")}},
+		{settings.Agent{Command: []string{"--"}, PromptVia: settings.ViaFile}, []string{prompt}},
+		{settings.Agent{Command: []string{"--"}, PromptVia: settings.ViaArg}, []string{"# Step A"}},
 	} {
 		b.put("agents/args", "#!/bin/sh\nshift; cat >.git/stdin; for a; do printf '%s\\n' \"$a\"; done >.git/args")
 		b.sh("chmod +x agents/args")
 		x.agent.Command = append([]string{"./agents/args"}, x.agent.Command...)
 		b.settings.Agents["args"] = x.agent
-		b.settings.Roles["writer"] = Role{Agent: []string{"args"}, Model: "big", PromptFile: "prompts/w.md"}
+		b.settings.Roles["writer"] = settings.Role{Agent: []string{"args"}, Model: "big", PromptFile: "prompts/w.md"}
 		if ev := b.carry(b.stepJob("A", i+1, 1)); ev.Exit.Code != 0 || ev.Exit.NotStarted != "" {
 			t.Fatalf("%d: %+v %s", i, ev.Exit, ev.Output)
 		}
@@ -329,7 +330,7 @@ func TestMissingTemplateIsFatal(t *testing.T) {
 	b := newBench(t, agentSpec)
 	b.put("in.txt", "x")
 	b.script("one", "true")
-	b.settings.Roles["writer"] = Role{Agent: []string{"one"}, PromptFile: "prompts/none.md"}
+	b.settings.Roles["writer"] = settings.Role{Agent: []string{"one"}, PromptFile: "prompts/none.md"}
 	if ev := b.carry(b.stepJob("A", 1, 1)); ev.Exit.Class != engine.ClassFatal || !strings.Contains(ev.Exit.Why, "prompts/none.md") {
 		t.Errorf("%+v", ev.Exit)
 	}
@@ -387,7 +388,7 @@ steps:
 // TestBareCommandHasNoRole: what is set for roles is not a bare command's.
 func TestBareCommandHasNoRole(t *testing.T) {
 	b := newBench(t, strings.Replace(runSpec, "%s", `"env >env.txt"`, 1))
-	b.settings.Roles[AnyRole] = Role{Agent: []string{"claude"}, Env: []string{"SECRET"}}
+	b.settings.Roles[settings.AnyRole] = settings.Role{Agent: []string{"claude"}, Env: []string{"SECRET"}}
 	b.carry(b.stepJob("A", 1, 1))
 	if got := b.get("env.txt"); strings.Contains(got, "s3cret") || strings.Contains(got, "SLUICE_ROLE") {
 		t.Errorf("its environment:\n%s", got)

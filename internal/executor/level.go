@@ -10,17 +10,18 @@ import (
 
 	"sluice/agents/sandbox"
 	"sluice/engine"
+	"sluice/internal/settings"
 )
 
 // box gives the sandbox that launches are held by; nil where they are not. The error says why there is none though the
 // settings want one.
 func (e *Executor) box() (*sandbox.Box, error) {
 	s := e.opt.Settings()
-	if s.Sandbox.Mode == SandboxOff || e.opt.Sandbox == nil {
+	if s.Sandbox.Mode == settings.SandboxOff || e.opt.Sandbox == nil {
 		return nil, nil
 	}
 	b, err := e.opt.Sandbox()
-	if err != nil && s.Sandbox.Mode != SandboxOn && s.Trust != engine.TrustSandbox && s.Trust != engine.TrustSigned {
+	if err != nil && s.Sandbox.Mode != settings.SandboxOn && s.Trust != engine.TrustSandbox && s.Trust != engine.TrustSigned {
 		return nil, nil
 	}
 	return b, err
@@ -30,7 +31,7 @@ func (e *Executor) box() (*sandbox.Box, error) {
 // what is to come.
 func (e *Executor) Level(run string) (level, why string) {
 	s := e.opt.Settings()
-	if s.Sandbox.Mode == SandboxOff || e.opt.Sandbox == nil {
+	if s.Sandbox.Mode == settings.SandboxOff || e.opt.Sandbox == nil {
 		return engine.TrustFile, "the sandbox is off"
 	}
 	if _, err := e.opt.Sandbox(); err != nil {

@@ -14,6 +14,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/conform"
 	"sluice/internal/job"
+	"sluice/internal/settings"
 )
 
 const lookSpec = `
@@ -57,7 +58,7 @@ func lookBench(t *testing.T, held bool, script string) *bench {
 	b.script("reviewer", "printf '```json\\n{\"verdict\":\"pass\"}\\n```\\n'\n")
 	b.script("writer", "echo work >a.txt\n")
 	for _, role := range []string{"looker", "reviewer", "writer"} {
-		b.settings.Roles[role] = Role{Agent: []string{role}}
+		b.settings.Roles[role] = settings.Role{Agent: []string{role}}
 	}
 	b.sh("git add -A; git commit -q -m before")
 	b.carry(b.stepJob("A", 1, 1))

@@ -16,6 +16,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/git"
 	"sluice/internal/job"
+	"sluice/internal/settings"
 	"sluice/specs"
 	"sluice/watcher"
 )
@@ -39,7 +40,7 @@ type bench struct {
 	root     string
 	state    string
 	git      *git.Repo
-	settings Settings
+	settings settings.Settings
 	spec     *engine.Spec
 	e        *Executor
 }
@@ -59,7 +60,7 @@ func newBench(t *testing.T, spec string) *bench {
 	}
 	t.Cleanup(func() { repo.Close() })
 	b.git = repo
-	b.settings = Default()
+	b.settings = settings.Default()
 	b.settings.Settle = engine.Duration(50 * time.Millisecond)
 	b.settings.KillAfter = engine.Duration(time.Second)
 	b.settings.PRPoll = engine.Duration(100 * time.Millisecond)
@@ -88,7 +89,7 @@ func (b *bench) executor(change ...func(*Options)) *Executor {
 	o := Options{
 		Root: b.root, State: b.state, Git: b.git, Watcher: w,
 		Runner:   agents.New(agents.Options{Shim: []string{"/usr/bin/env", "GORACE=atexit_sleep_ms=0", self, shimArg}, Logf: b.t.Logf}),
-		Settings: func() Settings { return b.settings },
+		Settings: func() settings.Settings { return b.settings },
 		Environ:  []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.root, "SECRET=s3cret", "MY_KEY=k"},
 		Logf:     func(f string, a ...any) { b.t.Logf("log: "+f, a...) },
 	}
@@ -170,8 +171,8 @@ func (b *bench) script(name, text string) {
 	if err := os.Chmod(b.path("agents/"+name), 0o755); err != nil {
 		b.t.Fatal(err)
 	}
-	b.settings.Agents[name] = Agent{Command: []string{"./agents/" + name}, Env: []string{"MY_*"}}
-	b.settings.Roles[AnyRole] = Role{Agent: []string{name}}
+	b.settings.Agents[name] = settings.Agent{Command: []string{"./agents/" + name}, Env: []string{"MY_*"}}
+	b.settings.Roles[settings.AnyRole] = settings.Role{Agent: []string{name}}
 }
 
 const run1 = "w-1"

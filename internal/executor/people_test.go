@@ -16,6 +16,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/job"
+	"sluice/internal/settings"
 	"sluice/notify"
 )
 
@@ -267,7 +268,7 @@ func TestNoticesOfBefore(t *testing.T) {
 
 func TestEscalation(t *testing.T) {
 	b := newBench(t, gateSpec)
-	b.settings.Notify.Escalate = Escalate{After: 2, To: []string{"command"}}
+	b.settings.Notify.Escalate = settings.Escalate{After: 2, To: []string{"command"}}
 	for reminders, want := range map[int]bool{0: false, 1: false, 2: true, 5: true} {
 		job := b.asks(engine.NoticeReminder)
 		job.Round.Reminders = reminders
@@ -307,19 +308,19 @@ func TestWhatWasReviewedIsTold(t *testing.T) {
 }
 
 func TestWebhookSettings(t *testing.T) {
-	for want, change := range map[string]func(*Notify){
-		"notify.webhook.url: http to":                     func(n *Notify) { n.Webhook.URL = "http://example.org" },
-		"notify.webhook.body: ":                           func(n *Notify) { n.Webhook = Webhook{URL: "https://x", Body: "{{"} },
-		"notify.webhook.url: empty":                       func(n *Notify) { n.Webhook.SecretEnv = "X" },
-		"notify.terminal: the name":                       func(n *Notify) { n.Terminal = []string{""} },
-		"notify.escalate.after: -1":                       func(n *Notify) { n.Escalate.After = -1 },
-		"notify.escalate.to: empty":                       func(n *Notify) { n.Escalate.After = 3 },
-		"did you mean webhook?":                           func(n *Notify) { n.Escalate = Escalate{3, []string{"webhok"}} },
-		"notify.escalate.after: missing":                  func(n *Notify) { n.Escalate.To = []string{"desktop"} },
-		"notify.escalate.to: webhook: it is not set up":   func(n *Notify) { n.Escalate = Escalate{3, []string{"webhook"}} },
-		"notify.webhook.method: \"GET\": want POST, PUT ": func(n *Notify) { n.Webhook = Webhook{URL: "https://x", Method: "GET"} },
+	for want, change := range map[string]func(*settings.Notify){
+		"notify.webhook.url: http to":                     func(n *settings.Notify) { n.Webhook.URL = "http://example.org" },
+		"notify.webhook.body: ":                           func(n *settings.Notify) { n.Webhook = settings.Webhook{URL: "https://x", Body: "{{"} },
+		"notify.webhook.url: empty":                       func(n *settings.Notify) { n.Webhook.SecretEnv = "X" },
+		"notify.terminal: the name":                       func(n *settings.Notify) { n.Terminal = []string{""} },
+		"notify.escalate.after: -1":                       func(n *settings.Notify) { n.Escalate.After = -1 },
+		"notify.escalate.to: empty":                       func(n *settings.Notify) { n.Escalate.After = 3 },
+		"did you mean webhook?":                           func(n *settings.Notify) { n.Escalate = settings.Escalate{After: 3, To: []string{"webhok"}} },
+		"notify.escalate.after: missing":                  func(n *settings.Notify) { n.Escalate.To = []string{"desktop"} },
+		"notify.escalate.to: webhook: it is not set up":   func(n *settings.Notify) { n.Escalate = settings.Escalate{After: 3, To: []string{"webhook"}} },
+		"notify.webhook.method: \"GET\": want POST, PUT ": func(n *settings.Notify) { n.Webhook = settings.Webhook{URL: "https://x", Method: "GET"} },
 	} {
-		s := Default()
+		s := settings.Default()
 		change(&s.Notify)
 		if err := errors.Join(s.Check()...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)

@@ -21,6 +21,7 @@ import (
 	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/job"
+	"sluice/internal/settings"
 	"sluice/internal/shells"
 )
 
@@ -36,8 +37,8 @@ const (
 type who struct {
 	name  string
 	role  string
-	set   Role
-	agent Agent
+	set   settings.Role
+	agent settings.Agent
 	known bool
 	stub  bool // a stand-in plays it
 }
@@ -48,12 +49,12 @@ func (e *Executor) whose(role string, nth int) who {
 		return who{} // a bare command
 	}
 	s := e.opt.Settings()
-	w := who{role: role, set: s.role(role)}
+	w := who{role: role, set: s.Role(role)}
 	if len(w.set.Agent) == 0 {
 		return w
 	}
 	w.name = w.set.Agent[max(nth, 0)%len(w.set.Agent)]
-	w.agent, w.known = s.agent(w.name)
+	w.agent, w.known = s.Agent(w.name)
 	return w
 }
 
@@ -147,7 +148,7 @@ func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv
 	if !w.known {
 		return nil, "", fatal("role %s: no agent: name one under roles.%s.agent in the settings", w.role, w.role)
 	}
-	if w.agent.Format != FormatText && !program.Known(w.agent.Format) || len(w.agent.Command) == 0 {
+	if w.agent.Format != settings.FormatText && !program.Known(w.agent.Format) || len(w.agent.Command) == 0 {
 		return nil, "", fatal("agent %s: its settings cannot be gone by: sluice doctor says why", w.name)
 	}
 	if w.stub {
@@ -187,12 +188,12 @@ func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv
 	}
 	argv = append(argv, program.Args(w.agent.Format, argv[1:], program.Launch{Args: e.roleArgs(w), Model: w.set.Model, Dirs: need.dirs, Schema: need.schema, SchemaFile: schemaFile, ReadOnly: need.judges, Contained: held != nil, MaxCostUSD: need.cost, Resume: need.talk.resume})...)
 	switch w.agent.PromptVia {
-	case ViaArg:
+	case settings.ViaArg:
 		if len(prompt) > maxArgPrompt || strings.HasPrefix(prompt, "-") {
 			prompt = "Read the file " + promptFile + " and do what it says. It is your whole task."
 		}
 		argv = append(argv, prompt)
-	case ViaFile:
+	case settings.ViaFile:
 		if !placed {
 			argv = append(argv, promptFile)
 		}

@@ -9,6 +9,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/settings"
 )
 
 // PromptsDir holds the project's own prompts of roles, one a file: `<role>.md`.
@@ -33,8 +34,8 @@ func (f PromptFault) Error() string {
 // ReadPrompt reads the prompt of a role in the repo at root: the file that its settings name, else the project's own below
 // PromptsDir, else the built-in one. judges says that the role judges work. The errors are PromptFaults, or say what cannot
 // be read.
-func (s Settings) ReadPrompt(root, role string, judges bool) (Prompt, []error) {
-	named := s.role(role).PromptFile
+func ReadPrompt(s settings.Settings, root, role string, judges bool) (Prompt, []error) {
+	named := s.Role(role).PromptFile
 	own := gates.TemplateName(role, judges)
 	names, bases := []string{own + ".md"}, []string{filepath.Join(root, filepath.FromSlash(PromptsDir))}
 	if judges && own != role && gates.Judges(role) {
@@ -79,7 +80,7 @@ func faultsOf(p Prompt) []error {
 // template gives the text of the role's prompt; "" where it is the built-in one.
 func (e *Executor) template(w who, judges bool) (string, error) {
 	s := e.opt.Settings()
-	p, faults := s.ReadPrompt(e.root, w.role, judges)
+	p, faults := ReadPrompt(s, e.root, w.role, judges)
 	if len(faults) == 0 {
 		return p.Text, nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/settings"
 )
 
 const promptsSpec = `
@@ -33,7 +34,7 @@ func TestProjectPrompts(t *testing.T) {
 	conform.Rule(t, "003 prompts.own", "prompts/ROLE.md")
 	b := newBench(t, promptsSpec)
 	b.script("one", "true")
-	b.settings.Roles[AnyRole] = Role{Agent: []string{"one"}}
+	b.settings.Roles[settings.AnyRole] = settings.Role{Agent: []string{"one"}}
 	prompt := func(n int) string {
 		t.Helper()
 		if ev := b.carry(b.stepJob("A", n, 1)); ev.Exit.Code != 0 || ev.Exit.NotStarted != "" {
@@ -45,7 +46,7 @@ func TestProjectPrompts(t *testing.T) {
 	b.put(".workflow/prompts/writer.md", "You are ours.")
 	wantText(t, "the project's", prompt(2), "You are ours.", "Do a'b")
 	b.put(".workflow/other.md", "You are another's, ${{ attempt }}.")
-	b.settings.Roles["writer"] = Role{Agent: []string{"one"}, PromptFile: "other.md"}
+	b.settings.Roles["writer"] = settings.Role{Agent: []string{"one"}, PromptFile: "other.md"}
 	wantText(t, "the settings'", prompt(3), "You are another's, 3.")
 	b.put(".workflow/other.md", "You are\n${{ tsak }}")
 	if ev := b.carry(b.stepJob("A", 4, 1)); ev.Exit.Class != engine.ClassFatal || !strings.Contains(ev.Exit.Why, ".workflow/other.md:2:1: ${{ tsak }}: no such placeholder (did you mean ${{ task }}?)") {
@@ -57,7 +58,7 @@ func TestProjectPrompts(t *testing.T) {
 func TestForeignTask(t *testing.T) {
 	b := newBench(t, promptsSpec)
 	b.script("one", `echo '{"verdict": "pass"}'`)
-	b.settings.Roles[AnyRole] = Role{Agent: []string{"one"}}
+	b.settings.Roles[settings.AnyRole] = settings.Role{Agent: []string{"one"}}
 	what := map[string]any{"what": "it\n\n## Your verdict\n\nSay pass."}
 	job := b.stepJob("A", 1, 1)
 	job.Env.Steps = map[string]engine.StepEnv{"P": {Answer: what}}

@@ -78,7 +78,7 @@ func (e *Executor) review(ctx context.Context, job job.Job, c *clock) *engine.Pr
 // idleOf is the idle_timeout of a role.
 func (e *Executor) idleOf(role string) time.Duration {
 	s := e.opt.Settings()
-	if t := s.role(role).IdleTimeout; t > 0 {
+	if t := s.Role(role).IdleTimeout; t > 0 {
 		return time.Duration(t)
 	}
 	return time.Duration(s.IdleTimeout)

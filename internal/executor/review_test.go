@@ -10,6 +10,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/settings"
 )
 
 const reviewSpec = `
@@ -121,7 +122,7 @@ func TestStoppedReviewer(t *testing.T) {
 	b := newBench(t, reviewSpec)
 	b.begin(b.checkJob("A", 1))
 	b.script("one", `trap 'echo "{\"verdict\":\"pass\"}"; exit 0' TERM; while :; do sleep 0.01; done`)
-	b.settings.Roles["reviewer"] = Role{Agent: []string{"one"}, IdleTimeout: engine.Duration(200 * time.Millisecond)}
+	b.settings.Roles["reviewer"] = settings.Role{Agent: []string{"one"}, IdleTimeout: engine.Duration(200 * time.Millisecond)}
 	ev := b.carry(b.reviewJob("G", 1))
 	if v := ev.Verdict; v.Outcome != "" || v.Inconclusive == "" || !ev.Exit.Idle {
 		t.Errorf("verdict %+v exit %+v", v, ev.Exit)
@@ -195,7 +196,7 @@ func TestVerdictOfAProgram(t *testing.T) {
 			b := newBench(t, reviewSpec)
 			b.begin(b.checkJob("A", 1))
 			b.claude("cat >.git/prompt.txt\n" + c.script)
-			b.settings.Roles["reviewer"] = Role{Agent: []string{"claude"}}
+			b.settings.Roles["reviewer"] = settings.Role{Agent: []string{"claude"}}
 			v := b.carry(b.reviewJob("G", 1)).Verdict
 			if v == nil || v.Outcome != c.outcome || !strings.Contains(v.Inconclusive, c.why) {
 				t.Errorf("verdict %+v, want %q, %q", v, c.outcome, c.why)

@@ -14,6 +14,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/conform"
 	"sluice/internal/job"
+	"sluice/internal/settings"
 )
 
 const sessionSpec = `
@@ -146,14 +147,14 @@ func TestSessionInUse(t *testing.T) {
 	<-running
 	<-other
 	good := b.settings.Agents["claude"]
-	b.settings.Agents["claude"] = Agent{Command: []string{"./agents/none"}, Format: program.Claude}
+	b.settings.Agents["claude"] = settings.Agent{Command: []string{"./agents/none"}, Format: program.Claude}
 	b.carry(b.stepJob("B", 2, 1))
-	b.settings.Agents["claude"] = Agent{Command: []string{"./agents/claude", "${{model}}"}, Format: program.Claude}
-	b.settings.Roles[AnyRole] = Role{Agent: []string{"claude"}, Model: "--refused"}
+	b.settings.Agents["claude"] = settings.Agent{Command: []string{"./agents/claude", "${{model}}"}, Format: program.Claude}
+	b.settings.Roles[settings.AnyRole] = settings.Role{Agent: []string{"claude"}, Model: "--refused"}
 	if ev := b.carry(b.stepJob("B", 2, 2)); ev.Exit.NotStarted == "" {
 		t.Errorf("%+v", ev.Exit)
 	}
-	b.settings.Agents["claude"], b.settings.Roles[AnyRole] = good, Role{Agent: []string{"claude"}}
+	b.settings.Agents["claude"], b.settings.Roles[settings.AnyRole] = good, settings.Role{Agent: []string{"claude"}}
 	b.carry(b.stepJob("B", 3, 1))
 	if got := b.get(".git/asked"); got != "resume:\nresume:talk-0000\nresume:\nresume:talk-0000\n" {
 		t.Errorf("asked %q", got)
@@ -210,8 +211,8 @@ func TestRoleArgs(t *testing.T) {
 	conform.Rule(t, "13-law args", `"model, tools, MCP, permissions of one step": "`+"`roles.NAME.args: […]`"+`, appended to the agent's command": in each launch, the first, resumed, correcting and reviewing ones`)
 	b := newBench(t, sessionSpec)
 	b.claude(`echo "$*" >>.git/argv` + "\n" + talker + `said='{\"plan\": 7}'; [ -e .git/once ] && said='{\"plan\": [], \"verdict\": \"pass\"}'; touch .git/once` + talkerEnd)
-	b.settings.Roles["writer"] = Role{Agent: []string{"claude"}, Args: []string{"--tools", "Read,Grep", "--mcp-config=.workflow/mcp.json"}}
-	b.settings.Roles["judge"] = Role{Agent: []string{"claude"}, Args: []string{"--settings", ".workflow/judge.json"}}
+	b.settings.Roles["writer"] = settings.Role{Agent: []string{"claude"}, Args: []string{"--tools", "Read,Grep", "--mcp-config=.workflow/mcp.json"}}
+	b.settings.Roles["judge"] = settings.Role{Agent: []string{"claude"}, Args: []string{"--settings", ".workflow/judge.json"}}
 	b.carry(b.stepJob("A", 1, 1))
 	b.carry(b.stepJob("B", 1, 1))
 	b.sh("rm .git/once")
@@ -239,7 +240,7 @@ func TestRoleArgs(t *testing.T) {
 // TestRoleArgsOfText: they stand before the prompt of an agent of format text.
 func TestRoleArgsOfText(t *testing.T) {
 	b := newBench(t, sessionSpec)
-	w := who{role: "writer", known: true, set: Role{Args: []string{"--model", "small"}}, agent: Agent{Command: []string{"qwen", "run"}, Format: FormatText, PromptVia: ViaArg}}
+	w := who{role: "writer", known: true, set: settings.Role{Args: []string{"--model", "small"}}, agent: settings.Agent{Command: []string{"qwen", "run"}, Format: settings.FormatText, PromptVia: settings.ViaArg}}
 	argv, _, err := b.e.agentLine(w, "/p", "do it", needs{})
 	if got := strings.Join(argv, "|"); err != nil || got != "qwen|run|--model|small|do it" {
 		t.Errorf("%s %v", got, err)

@@ -171,7 +171,7 @@ func (e *Executor) Today() (day string, used, most engine.Spend) {
 	now := e.opt.Now()
 	day = dayOf(now)
 	used, _ = e.opt.Spending.on(day, now)
-	return day, used, e.opt.Settings().Budget.Day.spend()
+	return day, used, e.opt.Settings().Budget.Day.Spend()
 }
 
 // Spent takes what this repo has used of a day, and gives what a person is to be told of the day's budget.
@@ -180,7 +180,7 @@ func (e *Executor) Spent(d engine.Day) []engine.Event {
 	now := e.opt.Now()
 	day := dayOf(now)
 	used, told := e.opt.Spending.on(day, now)
-	most := e.opt.Settings().Budget.Day.spend()
+	most := e.opt.Settings().Budget.Day.Spend()
 	var out []engine.Event
 	for _, x := range dayBudgets(used, most) {
 		ev := engine.DayNeared{Day: day, Budget: x.name, Used: x.used >= x.most}

@@ -11,6 +11,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/job"
+	"sluice/internal/settings"
 	"sluice/internal/stub"
 )
 
@@ -144,14 +145,14 @@ func (e *Executor) standIn(w who, rel string, part stub.Part) (who, error) {
 	if err := e.file(rel+"/"+stub.PartFile, append(data, '\n')); err != nil {
 		return w, err
 	}
-	format := FormatText
+	format := settings.FormatText
 	if part.Fail == stub.Limit {
 		format = program.Claude // a limit is told in the fields of an agent that has them
 	}
 	out := who{name: StandIn, role: w.role, set: w.set, known: true, stub: true}
 	out.set.Args = nil
-	out.set.Agent, out.set.Model, out.set.Env, out.set.Network = []string{StandIn}, "", nil, []string{NetworkNone}
-	out.agent = Agent{Command: []string{e.opt.Self, StandIn, filepath.Join(e.root, filepath.FromSlash(rel), stub.PartFile)}, PromptVia: ViaFile, Format: format}
+	out.set.Agent, out.set.Model, out.set.Env, out.set.Network = []string{StandIn}, "", nil, []string{settings.NetworkNone}
+	out.agent = settings.Agent{Command: []string{e.opt.Self, StandIn, filepath.Join(e.root, filepath.FromSlash(rel), stub.PartFile)}, PromptVia: settings.ViaFile, Format: format}
 	return out, nil
 }
 

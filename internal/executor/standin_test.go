@@ -14,6 +14,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/settings"
 	"sluice/internal/stub"
 )
 
@@ -54,13 +55,13 @@ func (b *bench) part(rel string) stub.Part {
 // TestStandInGetsNoKeys: a stand-in has nothing of what the role's agents get of models, keys and network.
 func TestStandInGetsNoKeys(t *testing.T) {
 	b := newBench(t, standInSpec)
-	b.settings.Roles["writer"] = Role{Agent: []string{"claude"}, Model: "dear", Env: []string{"SECRET", "MY_*"}, Network: []string{NetworkHost}}
+	b.settings.Roles["writer"] = settings.Role{Agent: []string{"claude"}, Model: "dear", Env: []string{"SECRET", "MY_*"}, Network: []string{settings.NetworkHost}}
 	b.e = b.executor(func(o *Options) { o.Self = "/sluice" })
 	job := b.stepJob("A", 1, 1)
 	job.RunInfo.Stubs = []byte(`{}`)
 	st := b.spec.Step("A")
 	w, err := b.e.stepPlayer(job, st, begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0)
-	if err != nil || !w.stub || w.set.Model != "" || !slices.Equal(w.set.Network, []string{NetworkNone}) {
+	if err != nil || !w.stub || w.set.Model != "" || !slices.Equal(w.set.Network, []string{settings.NetworkNone}) {
 		t.Fatalf("%+v %v", w, err)
 	}
 	env, err := b.e.environ(job, w, job.Key, nil, nil)

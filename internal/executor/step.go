@@ -252,8 +252,8 @@ func (e *Executor) idle(st *engine.Step) time.Duration {
 		return time.Duration(st.IdleTimeout)
 	}
 	s := e.opt.Settings()
-	if role := st.Role(); role != "" && s.role(role).IdleTimeout > 0 {
-		return time.Duration(s.role(role).IdleTimeout)
+	if role := st.Role(); role != "" && s.Role(role).IdleTimeout > 0 {
+		return time.Duration(s.Role(role).IdleTimeout)
 	}
 	return time.Duration(s.IdleTimeout)
 }

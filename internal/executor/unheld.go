@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"sluice/agents/sandbox"
+	"sluice/internal/settings"
 )
 
 // Unheld are the launches of all repos of a daemon that no sandbox holds: each of them could answer the gates of any. The
@@ -93,7 +94,7 @@ func (u *Unheld) any() (why string, ok bool) {
 
 // exposeLive exposes all runs that live.
 func (e *Executor) exposeLive(why string) {
-	if e.opt.Sandbox == nil || e.opt.Settings().Sandbox.Mode == SandboxOff {
+	if e.opt.Sandbox == nil || e.opt.Settings().Sandbox.Mode == settings.SandboxOff {
 		return // all of its own are exposed
 	}
 	e.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/executor"
+	"sluice/internal/settings"
 	"sluice/specs"
 )
 
@@ -262,7 +262,7 @@ func TestSemanticsAreCited(t *testing.T) {
 // TestDocsNameEveryKey: every key of the settings and of the language is in the document that is about them.
 func TestDocsNameEveryKey(t *testing.T) {
 	all := pages(t)
-	raw, err := json.Marshal(executor.Default())
+	raw, err := json.Marshal(settings.Default())
 	if err != nil {
 		t.Fatal(err)
 	}

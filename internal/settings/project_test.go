@@ -1,4 +1,4 @@
-package executor
+package settings
 
 import (
 	"fmt"
@@ -77,7 +77,7 @@ func TestHostsOfTheProject(t *testing.T) {
 		"yours": {Hosts: []string{"db.example"}, Public: []string{"x.example"}},
 		"new":   {Public: []string{"x.example:443"}},
 	} {
-		if _, got := s.role(role).network(); !reflect.DeepEqual(got, want) {
+		if _, got := s.Role(role).Reach(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", role, got, want)
 		}
 	}

@@ -1,4 +1,5 @@
-package executor
+// Package settings has the keys of config.yaml: what they mean, whether they are right, and which of them a project may set.
+package settings
 
 import (
 	"maps"
@@ -129,7 +130,7 @@ type Day struct {
 	MaxDuration engine.Duration `koanf:"max_duration" json:"max_duration"` // that agents run, one beside another counted each
 }
 
-func (d Day) spend() engine.Spend {
+func (d Day) Spend() engine.Spend {
 	return engine.Spend{Usage: engine.Usage{Tokens: d.MaxTokens, CostUSD: d.MaxCostUSD}, Launches: d.MaxLaunches, Time: d.MaxDuration}
 }
 
@@ -172,7 +173,7 @@ func (s Settings) Engine() engine.Config {
 	c := engine.Config{
 		MaxParallel: s.MaxParallel, Grace: s.Grace, Linger: s.Linger, PRPoll: s.PRPoll, VetoWindow: s.VetoWindow,
 		Timeout: s.Timeout, Remind: s.Notify.Remind, Restarts: s.Restarts, Trust: s.Trust, Roles: map[string]engine.RoleLimits{},
-		Attempt: s.Budget.Attempt.usage(), Day: s.Budget.Day.spend(),
+		Attempt: s.Budget.Attempt.usage(), Day: s.Budget.Day.Spend(),
 	}
 	if c.Trust == "auto" || c.Trust == "" {
 		c.Trust = engine.TrustFile
@@ -211,16 +212,16 @@ func (s Settings) Inherit(said func(role, key string) bool) {
 	}
 }
 
-// role gives the settings of a role: its own, else those of every role not named.
-func (s Settings) role(name string) Role {
+// Role returns the settings of a role: its own, else those of every role not named.
+func (s Settings) Role(name string) Role {
 	if r, ok := s.Roles[name]; ok {
 		return r
 	}
 	return s.Roles[AnyRole]
 }
 
-// agent gives the agent by its name, with what it leaves out.
-func (s Settings) agent(name string) (Agent, bool) {
+// Agent returns the agent by its name, with what it leaves out.
+func (s Settings) Agent(name string) (Agent, bool) {
 	a, ok := s.Agents[name]
 	if !ok {
 		a, ok = builtin()[name]

@@ -1,4 +1,4 @@
-package executor
+package settings
 
 import (
 	"fmt"
@@ -57,7 +57,7 @@ func (s Settings) untold() []string {
 		cost := r.MaxCostUSD > 0 || b.Attempt.MaxCostUSD > 0 || b.Day.MaxCostUSD > 0
 		tokens := r.MaxTokens > 0 || b.Attempt.MaxTokens > 0 || b.Day.MaxTokens > 0
 		for _, agent := range r.Agent {
-			switch a, _ := s.agent(agent); {
+			switch a, _ := s.Agent(agent); {
 			case a.Format == program.Codex && cost && !tokens:
 				out = append(out, fmt.Sprintf("roles.%s: agent %s tells tokens, but no cost: max_cost_usd does not bound it: give max_tokens", name, agent))
 			case !program.Known(a.Format) && (cost || tokens):
@@ -91,7 +91,7 @@ func (c *checker) agents() {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.s.Agents)) {
-		a, _ := c.s.agent(name)
+		a, _ := c.s.Agent(name)
 		at := "agents." + name
 		if !ids.Valid(name) {
 			c.fault("%s: no name for an agent: want letters, digits, '.', '_' and '-', at most 64", at)
@@ -170,7 +170,7 @@ func (c *checker) roles() {
 			c.fault("%s.agent: empty: name an agent (%s)", at, strings.Join(known, ", "))
 		}
 		for _, a := range r.Agent {
-			if _, ok := c.s.agent(a); !ok {
+			if _, ok := c.s.Agent(a); !ok {
 				c.fault("%s.agent: %q is no agent: want one of %s%s", at, a, strings.Join(known, ", "), near(a, known))
 			}
 		}
@@ -206,7 +206,7 @@ func (c *checker) roleArgs(at string, r Role) {
 		}
 	}
 	for _, name := range r.Agent {
-		a, known := c.s.agent(name)
+		a, known := c.s.Agent(name)
 		if !known || len(a.Command) == 0 {
 			continue // said already
 		}

@@ -1,4 +1,4 @@
-package executor
+package settings
 
 import (
 	"strings"
@@ -97,14 +97,14 @@ func TestSettingsOfRoles(t *testing.T) {
 	if c.Roles["x"].Timeout != engine.Duration(time.Minute) || *c.Roles["x"].Restarts != 2 || c.Trust != engine.TrustSigned {
 		t.Errorf("%+v", c)
 	}
-	if got := s.role("unnamed").Agent[0]; got != "claude" {
+	if got := s.Role("unnamed").Agent[0]; got != "claude" {
 		t.Errorf("a role not named has %s", got)
 	}
-	a, ok := Settings{Agents: map[string]Agent{"m": {Command: []string{"x"}}}}.agent("m")
+	a, ok := Settings{Agents: map[string]Agent{"m": {Command: []string{"x"}}}}.Agent("m")
 	if !ok || a.PromptVia != ViaStdin || a.Format != FormatText {
 		t.Errorf("%+v", a)
 	}
-	if a, ok := (Settings{}).agent("codex"); !ok || strings.Join(a.Command, " ") != "codex" || a.Format != program.Codex {
+	if a, ok := (Settings{}).Agent("codex"); !ok || strings.Join(a.Command, " ") != "codex" || a.Format != program.Codex {
 		t.Errorf("%+v", a)
 	}
 	if w := s.Warnings(); len(w) != 0 {

@@ -1,4 +1,4 @@
-package executor
+package settings
 
 import (
 	"cmp"
@@ -65,20 +65,20 @@ func keysOfRoles() []Key {
 	return []Key{
 		{"roles.NAME.args", MayTighten, "for a role that only agents of the project's play: as with their commands, what yours or a built-in one is launched with stays as it is", roleArgs},
 		{"roles.NAME.env", MayTighten, "fewer variables", func(l layers) excess {
-			return wider(l.with.role(l.name).Env, l.below.role(l.name).Env)
+			return wider(l.with.Role(l.name).Env, l.below.Role(l.name).Env)
 		}},
 		{"roles.NAME.network", MayTighten, "`none` is tighter than hosts, hosts than `web`, `web` than `host`; a host of the project's that yours does not name " +
 			"is reached on ports 80 and 443, where its address is public", func(l layers) excess {
-			x, _ := reach(l.with.role(l.name).Network, l.below.role(l.name).Network)
+			x, _ := reach(l.with.Role(l.name).Network, l.below.Role(l.name).Network)
 			return x
 		}},
 		{"roles.NAME.max_cost_usd", MayTighten, "less; 0 is that of `budget.attempt`", func(l layers) excess {
-			cost := func(s Settings) float64 { return cmp.Or(s.role(l.name).MaxCostUSD, s.Budget.Attempt.MaxCostUSD) }
-			return overBound(cost(l.with), cost(l.below), l.with.role(l.name).MaxCostUSD)
+			cost := func(s Settings) float64 { return cmp.Or(s.Role(l.name).MaxCostUSD, s.Budget.Attempt.MaxCostUSD) }
+			return overBound(cost(l.with), cost(l.below), l.with.Role(l.name).MaxCostUSD)
 		}},
 		{"roles.NAME.max_tokens", MayTighten, "less; 0 is that of `budget.attempt`", func(l layers) excess {
-			tokens := func(s Settings) int64 { return cmp.Or(s.role(l.name).MaxTokens, s.Budget.Attempt.MaxTokens) }
-			return overBound(tokens(l.with), tokens(l.below), l.with.role(l.name).MaxTokens)
+			tokens := func(s Settings) int64 { return cmp.Or(s.Role(l.name).MaxTokens, s.Budget.Attempt.MaxTokens) }
+			return overBound(tokens(l.with), tokens(l.below), l.with.Role(l.name).MaxTokens)
 		}},
 		{"roles.NAME", Free, "who does the work of a role, with which model, prompt and times: the repo's own, as its specs are", nil},
 	}
@@ -156,7 +156,7 @@ func Looser(below, with Settings, parts []string) string {
 // HoldHosts notes the hosts that only a project's file names for a role: they are reached where their address is public.
 func (s *Settings) HoldHosts(below Settings) {
 	for name, r := range s.Roles {
-		_, r.public = reach(r.Network, below.role(name).Network)
+		_, r.public = reach(r.Network, below.Role(name).Network)
 		s.Roles[name] = r
 	}
 }
@@ -182,8 +182,8 @@ func overBound[T bound](with, below, shown T) excess {
 // agentChanged refuses another value for an agent that the other layers give a command.
 func agentChanged(get func(a Agent) string) func(layers) excess {
 	return func(l layers) excess {
-		before, known := l.below.agent(l.name)
-		after, _ := l.with.agent(l.name)
+		before, known := l.below.Agent(l.name)
+		after, _ := l.with.Agent(l.name)
 		if !known || len(before.Command) == 0 || get(before) == get(after) {
 			return excess{}
 		}
@@ -195,7 +195,7 @@ func agentChanged(get func(a Agent) string) func(layers) excess {
 // of each role that says none.
 func roleArgs(l layers) excess {
 	known := func(name string) bool {
-		a, ok := l.below.agent(name)
+		a, ok := l.below.Agent(name)
 		return ok && len(a.Command) > 0
 	}
 	names := []string{l.name}
@@ -203,7 +203,7 @@ func roleArgs(l layers) excess {
 		names = slices.Sorted(maps.Keys(l.with.Roles))
 	}
 	for _, name := range names {
-		role, before := l.with.role(name), l.below.role(name).Args
+		role, before := l.with.Role(name), l.below.Role(name).Args
 		if !slices.Equal(role.Args, before) && (len(role.Agent) == 0 || slices.ContainsFunc(role.Agent, known)) {
 			return excess{argWords(role.Args), isNot, argWords(before)}
 		}
@@ -215,8 +215,8 @@ func argWords(args []string) string { return cmp.Or(strings.Join(args, " "), "no
 
 // agentEnv compares what an agent gets with what it has below, or with the built-in agent of its format.
 func agentEnv(l layers) excess {
-	after, _ := l.with.agent(l.name)
-	before, known := l.below.agent(l.name)
+	after, _ := l.with.Agent(l.name)
+	before, known := l.below.Agent(l.name)
 	if !known {
 		before.Env = program.Passed(after.Format)
 	}

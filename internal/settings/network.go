@@ -1,0 +1,45 @@
+package settings
+
+import (
+	"slices"
+
+	"sluice/agents/egress"
+	"sluice/agents/sandbox"
+)
+
+// Modes of the setting sandbox.mode.
+const (
+	SandboxAuto = "auto" // where it can be had; else launches are unprotected, and shown as such
+	SandboxOn   = "on"   // a launch that cannot be held is refused
+	SandboxOff  = "off"  // nothing is held
+)
+
+// Words of a role's network.
+const (
+	NetworkWeb  = "web"  // every public host, by the proxy; the default
+	NetworkNone = "none" // its own loopback only
+	NetworkHost = "host" // the machine's: unprotected
+)
+
+// Reach returns what a role's launches may reach.
+func (r Role) Reach() (kind string, rules egress.Rules) {
+	switch {
+	case len(r.Network) == 0:
+		return sandbox.NetProxy, egress.Rules{Web: true}
+	case slices.Equal(r.Network, []string{NetworkNone}):
+		return sandbox.NetNone, egress.Rules{}
+	case slices.Equal(r.Network, []string{NetworkHost}):
+		return sandbox.NetHost, egress.Rules{}
+	}
+	for _, h := range r.Network {
+		switch {
+		case h == NetworkWeb:
+			rules.Web = true
+		case slices.Contains(r.public, h):
+			rules.Public = append(rules.Public, h)
+		default:
+			rules.Hosts = append(rules.Hosts, h)
+		}
+	}
+	return sandbox.NetProxy, rules
+}
