@@ -7,6 +7,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
@@ -38,7 +39,7 @@ func (e *Executor) advanced(ctx context.Context, job job.Job) (string, error) {
 	var b begin
 	var c covered
 	for what, into := range map[string]any{"begin": &b, "files": &c} {
-		if err := kept(e.attemptFile(job.Run, job.Write.Step, job.Write.N, what), into); err != nil {
+		if err := layout.Load(e.AttemptFile(job.Run, job.Write.Step, job.Write.N, what), into); err != nil {
 			return "", err
 		}
 	}

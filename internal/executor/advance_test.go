@@ -10,6 +10,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
@@ -119,7 +120,7 @@ func TestNoBranchOfACheckoutMoves(t *testing.T) {
 		t.Errorf("the person's changes are shown as the step's: %s", diff)
 	}
 	var c covered
-	if err := kept(b.e.attemptFile(run1, "B", 1, "files"), &c); err != nil {
+	if err := layout.Load(b.e.AttemptFile(run1, "B", 1, "files"), &c); err != nil {
 		t.Fatal(err)
 	}
 	if diff := b.sh("git diff --name-only " + c.Found + " " + c.Taken.Commit); strings.Contains(diff, "A.txt") || !strings.Contains(diff, "B.txt") {

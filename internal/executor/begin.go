@@ -14,6 +14,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
@@ -60,8 +61,8 @@ func (e *Executor) begun(ctx context.Context, job job.Job, st *engine.Step, n in
 		}
 		return b, err
 	}
-	file := e.attemptFile(job.Run, st.ID, n, "begin")
-	err := kept(file, &b)
+	file := e.AttemptFile(job.Run, st.ID, n, "begin")
+	err := layout.Load(file, &b)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return b, err
 	}
@@ -99,13 +100,13 @@ func (e *Executor) begun(ctx context.Context, job job.Job, st *engine.Step, n in
 	if ctx.Err() != nil { // what was read may be cut short
 		return b, ctx.Err()
 	}
-	return b, keep(file, b)
+	return b, layout.Save(file, b)
 }
 
 // listsBelow names the task files of the run that lie in a checkout.
 func (e *Executor) listsBelow(job job.Job, top string) (out []string) {
 	for _, l := range job.RunInfo.Lists {
-		if rel, err := filepath.Rel(top, filepath.Join(e.root, filepath.FromSlash(l))); top != "" && err == nil && filepath.IsLocal(rel) {
+		if rel, err := filepath.Rel(top, filepath.Join(e.Root, filepath.FromSlash(l))); top != "" && err == nil && filepath.IsLocal(rel) {
 			out = append(out, filepath.ToSlash(rel))
 		}
 	}
@@ -142,7 +143,7 @@ func (e *Executor) beginRefs(ctx context.Context, job job.Job, st *engine.Step, 
 
 // place finds the folder an attempt works in, and makes it where it is not there.
 func (e *Executor) place(ctx context.Context, job job.Job, st *engine.Step) (begin, error) {
-	b := begin{Dir: e.root}
+	b := begin{Dir: e.Root}
 	if st.Agent != nil {
 		b.Own = job.Attempt.Worktree != "" || st.Agent.Branch.Source != ""
 		branch, err := st.Agent.Branch.String(job.Env)
@@ -156,7 +157,7 @@ func (e *Executor) place(ctx context.Context, job job.Job, st *engine.Step) (beg
 		defer e.placing.Unlock()
 		if wt == job.RunInfo.Workspace {
 			if !e.inCheckout() {
-				return b, unready("workspace: %s is no git checkout to make a worktree of: take `workspace: run` out of the spec", e.root)
+				return b, unready("workspace: %s is no git checkout to make a worktree of: take `workspace: run` out of the spec", e.Root)
 			}
 			b.Own, b.Branch = true, engine.WorkspaceBranch(wt)
 			if err := e.openWorkspace(ctx, wt); err != nil {
@@ -166,7 +167,7 @@ func (e *Executor) place(ctx context.Context, job job.Job, st *engine.Step) (beg
 		if b.Branch == "" {
 			b.Branch = path.Base(wt)
 		}
-		dir, err := e.below(wt)
+		dir, err := e.Below(wt)
 		if err != nil {
 			return b, refused("worktree %s: %v", wt, err)
 		}
@@ -207,7 +208,7 @@ func (e *Executor) checkout(ctx context.Context, dir, branch string) error {
 	mark := e.makingFile(dir)
 	var half making
 	switch {
-	case err == nil && info.IsDir() && kept(mark, &half) == nil && e.inCheckout():
+	case err == nil && info.IsDir() && layout.Load(mark, &half) == nil && e.inCheckout():
 		// Whoever was making it was killed: nobody has worked in it.
 		if err := e.opt.Git.FillWorktree(context.WithoutCancel(ctx), dir); err != nil {
 			if passing(err) {
@@ -223,16 +224,16 @@ func (e *Executor) checkout(ctx context.Context, dir, branch string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	case !e.inCheckout():
-		return unready("worktree %s: it is not there, and %s is no git checkout to make it of: make the folder, or run git init", e.shown(dir), e.root)
+		return unready("worktree %s: it is not there, and %s is no git checkout to make it of: make the folder, or run git init", e.shown(dir), e.Root)
 	}
-	if err := e.there(); err != nil {
+	if err := e.There(); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}
 	// Not broken off in the middle: half a checkout would be taken for a whole one. The mark is for a kill.
-	if err := keep(mark, making{Dir: dir}); err != nil {
+	if err := layout.Save(mark, making{Dir: dir}); err != nil {
 		return err
 	}
 	if _, err := e.opt.Git.AddWorktree(context.WithoutCancel(ctx), dir, branch); err != nil {
@@ -250,12 +251,12 @@ type making struct {
 }
 
 func (e *Executor) makingFile(dir string) string {
-	return filepath.Join(e.opt.State, "making", hexSum([]byte(dir))[:32])
+	return filepath.Join(e.State, "making", layout.HexSum([]byte(dir))[:32])
 }
 
 // ours says that a real path lies in the root or in one of the repo's worktrees.
 func (e *Executor) ours(ctx context.Context, real string) bool {
-	if inside(e.root, real) {
+	if inside(e.Root, real) {
 		return true
 	}
 	if !e.inCheckout() {
@@ -282,9 +283,9 @@ func inside(dir, p string) bool {
 // root as seen from there, as a worktree that is yet to be made has its path as its key.
 func (e *Executor) Trees(ctx context.Context, spec *engine.Spec) map[string]string {
 	out := map[string]string{}
-	root, err := git.Toplevel(e.root)
+	root, err := git.Toplevel(e.Root)
 	if err != nil {
-		root = e.root
+		root = e.Root
 	}
 	var steps []*engine.Step
 	for _, w := range spec.All() {
@@ -298,13 +299,13 @@ func (e *Executor) Trees(ctx context.Context, spec *engine.Spec) map[string]stri
 		if wt == "." || !filepath.IsLocal(filepath.FromSlash(wt)) {
 			continue
 		}
-		key, err := git.Toplevel(filepath.Join(e.root, filepath.FromSlash(wt)))
+		key, err := git.Toplevel(filepath.Join(e.Root, filepath.FromSlash(wt)))
 		switch {
 		case err == nil && key == root:
 			out[wt] = "."
 		case err == nil:
 			out[wt] = key
-			if rel, err := filepath.Rel(e.root, key); err == nil && filepath.IsLocal(rel) {
+			if rel, err := filepath.Rel(e.Root, key); err == nil && filepath.IsLocal(rel) {
 				out[wt] = filepath.ToSlash(rel)
 			}
 		}
@@ -317,7 +318,7 @@ func (e *Executor) treeDir(key string) string {
 	if filepath.IsAbs(key) {
 		return key
 	}
-	return filepath.Join(e.root, filepath.FromSlash(key))
+	return filepath.Join(e.Root, filepath.FromSlash(key))
 }
 
 // firstLaunch lays out the folder of a run: its spec as it was, and runs/last.
@@ -327,10 +328,10 @@ func (e *Executor) firstLaunch(job job.Job) error {
 			return err
 		}
 	}
-	if err := e.makeBelow(e.runDir(job.Run)+"/files", 0o700); err != nil {
+	if err := e.MakeBelow(e.RunDir(job.Run)+"/files", 0o700); err != nil {
 		return err
 	}
-	if err := e.makeBelow(".workflow/signals/"+job.Run, 0o755); err != nil {
+	if err := e.MakeBelow(".workflow/signals/"+job.Run, 0o755); err != nil {
 		return err
 	}
 	if job.RunInfo.Child != nil {
@@ -342,15 +343,15 @@ func (e *Executor) firstLaunch(job job.Job) error {
 
 // keepSpec copies the spec, as long as its file is the one the run goes by.
 func (e *Executor) keepSpec(job job.Job) {
-	to, err := e.below(e.runDir(job.Run) + "/spec.yaml")
+	to, err := e.Below(e.RunDir(job.Run) + "/spec.yaml")
 	if err != nil {
 		return
 	}
 	if _, err := os.Lstat(to); err == nil {
 		return
 	}
-	data, _, err := atomicfile.OpenRegular(filepath.Join(e.root, ".workflow", "specs"), job.RunInfo.Workflow+".yaml", maxSpecFile)
-	sum := hexSum(data)
+	data, _, err := atomicfile.OpenRegular(filepath.Join(e.Root, ".workflow", "specs"), job.RunInfo.Workflow+".yaml", maxSpecFile)
+	sum := layout.HexSum(data)
 	if err != nil || sum != job.Spec.Digest && sum != job.RunInfo.File {
 		return // it was changed since: the journal has the one the run goes by
 	}
@@ -363,7 +364,7 @@ const maxSpecFile = 128 << 10
 
 // pointLast has runs/last point to the newest run.
 func (e *Executor) pointLast(run string) error {
-	last, err := e.below(".workflow/runs/last")
+	last, err := e.Below(".workflow/runs/last")
 	if err != nil {
 		return err
 	}
@@ -387,7 +388,7 @@ func (e *Executor) pointLast(run string) error {
 
 // newer says that run a of a workflow was started after run b of the same one.
 func newer(a, b string) bool {
-	wa, na := numberOf(a)
-	wb, nb := numberOf(b)
+	wa, na := layout.NumberOf(a)
+	wb, nb := layout.NumberOf(b)
 	return wa == wb && na > nb
 }

@@ -16,6 +16,7 @@ import (
 	"sluice/agents"
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/layout"
 )
 
 // TestALaunchOfBeforeTheMachinesStartIsLost: a power cut may have taken its record, so that it looks as if it had never been.
@@ -47,7 +48,7 @@ func TestTheMachinesStartIsKnownAgain(t *testing.T) {
 			t.Errorf("start %d: %v %v", i, got, err)
 		}
 	}
-	if err := keep(state+"/"+bootFile, boot{ID: "another", Since: first}); err != nil {
+	if err := layout.Save(state+"/"+bootFile, boot{ID: "another", Since: first}); err != nil {
 		t.Fatal(err)
 	}
 	later := first.Add(time.Hour)
@@ -60,7 +61,7 @@ func TestTheMachinesStartIsKnownAgain(t *testing.T) {
 // not touched.
 func TestWhatAPowerCutLeavesOfARecord(t *testing.T) {
 	b := newBench(t, strings.Replace(runSpec, "%s", `"exit 0"`, 1))
-	file := b.e.pidFile("w-1/A#1.1")
+	file := b.e.PIDFile("w-1/A#1.1")
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}

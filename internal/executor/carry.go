@@ -16,6 +16,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 )
 
 // maxCarried bounds an output that is carried from one checkout to another.
@@ -42,14 +43,14 @@ func (e *Executor) needed(ctx context.Context, job job.Job, st *engine.Step, b b
 		return nil, err
 	}
 	carried := map[string]string{} // path from Top -> digest; where it was about to be replaced, the old one and the new
-	if err := kept(record, &carried); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := layout.Load(record, &carried); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	if b.Top == "" || e.opt.Git == nil || job.Env == nil || len(missing) == 0 && len(carried) == 0 {
 		return found, e.missingInputs(missing, b.Dir)
 	}
 	before := maps.Clone(carried)
-	note := func() error { return keep(record, carried) }
+	note := func() error { return layout.Save(record, carried) }
 	names, err := texts(st.Inputs, job.Env, "input")
 	if err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func (e *Executor) carried(ctx context.Context, job job.Job, b begin, at string,
 			continue // no gate has let it through, or sent it on
 		}
 		var c covered
-		if err := kept(e.attemptFile(job.Run, id, job.Env.Steps[id].Attempt, "files"), &c); err != nil || c.Top == "" || c.Top == b.Top {
+		if err := layout.Load(e.AttemptFile(job.Run, id, job.Env.Steps[id].Attempt, "files"), &c); err != nil || c.Top == "" || c.Top == b.Top {
 			continue
 		}
 		for _, f := range c.Taken.Beside {

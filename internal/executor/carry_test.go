@@ -11,6 +11,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/layout"
 )
 
 const carrySpec = `
@@ -134,14 +135,14 @@ func TestCarriedIsNotedBefore(t *testing.T) {
 		}
 		if n == 1 { // as the kill leaves it
 			var now map[string]string
-			if err := kept(record, &now); err != nil {
+			if err := layout.Load(record, &now); err != nil {
 				t.Fatal(err)
 			}
 			noted["dist/report.txt"] += " " + now["dist/report.txt"]
-			if err := keep(record, noted); err != nil {
+			if err := layout.Save(record, noted); err != nil {
 				t.Fatal(err)
 			}
-		} else if err := kept(record, &noted); err != nil {
+		} else if err := layout.Load(record, &noted); err != nil {
 			t.Fatal(err)
 		}
 	}

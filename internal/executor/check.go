@@ -16,6 +16,7 @@ import (
 	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/stub"
 	"sluice/internal/tree"
 )
@@ -58,7 +59,7 @@ func (e *Executor) begunAgain(ctx context.Context, job job.Job, st *engine.Step)
 func (e *Executor) checked(ctx context.Context, job job.Job, st *engine.Step, b begin) engine.CheckResult {
 	env := withAnswer(job)
 	done := job.Attempt.Status == "" || job.Attempt.Status == engine.StatusDone
-	in := gates.CheckInput{Root: e.root, Worktree: b.Dir}
+	in := gates.CheckInput{Root: e.Root, Worktree: b.Dir}
 	var why []string
 	made, written, err := outputs(st.Outputs, env)
 	if err != nil {
@@ -122,7 +123,7 @@ func (e *Executor) checkedAt(ctx context.Context, key string, b begin, commit st
 		return engine.CheckResult{Broken: unseen("", err)}
 	}
 	if j.seat != nil {
-		defer e.vacate(e.pidFile(key))
+		defer e.vacate(e.PIDFile(key))
 		in.Worktree, in.Shown, in.Beside = j.host, b.Dir, b.Dir
 	}
 	return gates.Check(ctx, in)
@@ -161,7 +162,7 @@ const launchesOfCheck = 3
 
 // criterion carries out one command of success_criterion, over the commit that was taken; "" = in the folder.
 func (e *Executor) criterion(ctx context.Context, job job.Job, st *engine.Step, b begin, commit string, i int, c engine.Command) (int, string, error) {
-	rel := fmt.Sprintf("%s/%s/%d", e.launchDir(job.Run, st.ID, job.Attempt.N, 1), lastPart(job.Key), i)
+	rel := fmt.Sprintf("%s/%s/%d", e.LaunchDir(job.Run, st.ID, job.Attempt.N, 1), lastPart(job.Key), i)
 	key := fmt.Sprintf("%s/%d", job.Key, i)
 	once := func(key, rel string) (ended, error) {
 		return e.ensure(ctx, launch{key: key, of: job.Key, dir: rel}, func() (process, error) {
@@ -200,7 +201,7 @@ func (e *Executor) criterion(ctx context.Context, job job.Job, st *engine.Step, 
 }
 
 // lastPart is what stands behind the step in a key: "check-17".
-func lastPart(key string) string { return plain(key[strings.LastIndexByte(key, '.')+1:]) }
+func lastPart(key string) string { return layout.PathElement(key[strings.LastIndexByte(key, '.')+1:]) }
 
 // writeValues writes the outputs that are given by expressions, and says what could not be.
 func (e *Executor) writeValues(ctx context.Context, what string, outs []engine.Output, env *engine.Env, dir string) []string {
@@ -250,9 +251,9 @@ func asFile(v any) ([]byte, error) {
 func (e *Executor) put(p, dir string, data []byte) error {
 	base := dir
 	if isState(p) {
-		base = e.root
+		base = e.Root
 	}
-	to, err := under(base, path.Clean(filepath.ToSlash(p)))
+	to, err := layout.Under(base, path.Clean(filepath.ToSlash(p)))
 	if err != nil {
 		return err
 	}

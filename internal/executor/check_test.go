@@ -11,6 +11,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/conform"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 )
 
 const checkSpec = `
@@ -255,7 +256,7 @@ func TestOwnFilesAreNoWork(t *testing.T) {
 	b.put("out.txt", "good")
 	b.carry(job)
 	var c covered
-	if err := kept(b.e.attemptFile(run1, "A", 1, "files"), &c); err != nil {
+	if err := layout.Load(b.e.AttemptFile(run1, "A", 1, "files"), &c); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(c.Files, " "); got != ".workflow/backlog/plan.json .workflow/specs/x note.txt out.txt" {

@@ -12,6 +12,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/internal/tree"
 )
@@ -111,8 +112,8 @@ func (e *Executor) plan(ctx context.Context, l launch, p process, run, rest stri
 	if err != nil {
 		return plan, unready("folder %s: %v", e.shown(p.cwd), err)
 	}
-	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd, Hide: append(e.hidden(), filepath.Join(e.root, filepath.FromSlash(engine.WorkspaceDir))), Inbox: e.pidFile(l.key) + inboxMark,
-		Private: filepath.Join(e.opt.State, homesDir, plain(run), plain(e.homeOf(l, p, rest)))}
+	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd, Hide: append(e.hidden(), filepath.Join(e.Root, filepath.FromSlash(engine.WorkspaceDir))), Inbox: e.PIDFile(l.key) + inboxMark,
+		Private: filepath.Join(e.State, homesDir, layout.PathElement(run), layout.PathElement(e.homeOf(l, p, rest)))}
 	for _, dir := range []string{plan.Inbox, filepath.Join(plan.Inbox, run), plan.Private} {
 		if err := e.ahead.folder(dir); err != nil {
 			return plan, err
@@ -125,14 +126,14 @@ func (e *Executor) plan(ctx context.Context, l launch, p process, run, rest stri
 	}
 	around := top
 	if around == "" {
-		around = e.root
+		around = e.Root
 	}
 	if p.judged.seat == nil {
 		for _, root := range e.opt.Unheld.rootsBelow(around, e) { // the gates of another repo are not this one's to answer
 			plan.Shown = append(plan.Shown, sandbox.Mount{Path: root})
 		}
 	}
-	for _, dir := range []string{e.root, cwd, top} {
+	for _, dir := range []string{e.Root, cwd, top} {
 		at := filepath.Join(dir, ".workflow")
 		if dir == "" || slices.Contains(plan.Inboxes, filepath.Join(at, "signals")) {
 			continue
@@ -150,15 +151,15 @@ func (e *Executor) plan(ctx context.Context, l launch, p process, run, rest stri
 		}
 		plan.Inboxes = append(plan.Inboxes, filepath.Join(at, "signals"))
 	}
-	writable := []string{l.dir + "/" + ownDir, e.runDir(run) + "/files"}
+	writable := []string{l.dir + "/" + ownDir, e.RunDir(run) + "/files"}
 	if p.judged.seat != nil {
 		writable = writable[:1]
 	}
 	for _, rel := range writable {
-		if err := e.makeBelow(rel, 0o700); err != nil {
+		if err := e.MakeBelow(rel, 0o700); err != nil {
 			return plan, unready("%v", err)
 		}
-		plan.Own = append(plan.Own, filepath.Join(e.root, filepath.FromSlash(rel)))
+		plan.Own = append(plan.Own, filepath.Join(e.Root, filepath.FromSlash(rel)))
 	}
 	own, err := e.makeOwn(p.writes)
 	if err != nil {
@@ -179,16 +180,16 @@ func (e *Executor) shownTop(ctx context.Context, key, cwd string, p process, pla
 // shownTree shows the checkout that the launch works in, with a git folder of the launch's own.
 func (e *Executor) shownTree(ctx context.Context, key string, work *tree.Order, cwd string, plan *sandbox.Plan) (top string, err error) {
 	if !e.inCheckout() {
-		plan.Shown = append(plan.Shown, sandbox.Mount{Path: e.root, Write: true})
+		plan.Shown = append(plan.Shown, sandbox.Mount{Path: e.Root, Write: true})
 		return "", nil
 	}
 	top, err = git.Toplevel(cwd)
 	if err != nil {
 		return "", noGit(e.shown(cwd), err)
 	}
-	main, err := git.Toplevel(e.root)
+	main, err := git.Toplevel(e.Root)
 	if err != nil {
-		return "", noGit(e.shown(e.root), err)
+		return "", noGit(e.shown(e.Root), err)
 	}
 	own, err := e.ownGit(ctx, key, top, work, plan.InPlace)
 	if err != nil {
@@ -222,7 +223,7 @@ func (e *Executor) shownTree(ctx context.Context, key string, work *tree.Order, 
 
 // homeOf names the private home of a launch. A judge that speaks in no session has one in which nobody wrote before.
 func (e *Executor) homeOf(l launch, p process, rest string) string {
-	who := e.holder(l.key, rest)
+	who := holder(e.Layout, l.key, rest)
 	if name, _, _ := strings.Cut(rest, "#"); (p.judged.seat != nil || p.judged.alone) && who == name {
 		return judgeHome(rest)
 	}
@@ -231,10 +232,8 @@ func (e *Executor) homeOf(l launch, p process, rest string) string {
 
 // holder is whose private home a launch has: its step's or its gate's, or that of the session it speaks in. Nobody else's
 // launch writes there, so that what one leaves (settings with hooks in them) starts with no other.
-func (e *Executor) holder(key, rest string) string { return holderIn(e.opt.State, key, rest) }
-
-func holderIn(state, key, rest string) string {
-	own := pidFileIn(state, key) + programMark
+func holder(l layout.Layout, key, rest string) string {
+	own := l.PIDFile(key) + programMark
 	if p, ok := readProgram(filepath.Dir(own), filepath.Base(own)); ok && p.Session != "" {
 		return sessionName(p.Session, p.Agent)
 	}
@@ -245,7 +244,7 @@ func holderIn(state, key, rest string) string {
 // hidden are the folders of sluice's own of which a launch sees nothing.
 func (e *Executor) hidden() []string {
 	var out []string
-	for _, dir := range append([]string{e.opt.State}, e.opt.Hidden...) {
+	for _, dir := range append([]string{e.State}, e.opt.Hidden...) {
 		if real, err := atomicfile.RealPath(dir); err == nil && real != "/" {
 			out = append(out, real)
 		}

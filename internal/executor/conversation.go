@@ -13,6 +13,7 @@ import (
 	"sluice/agents"
 	"sluice/agents/program"
 	"sluice/internal/atomicfile"
+	"sluice/internal/layout"
 )
 
 // Conversation is what an agent's attempt said to its model, as its own program keeps it: a person can go on with it.
@@ -31,8 +32,9 @@ type Conversation struct {
 // where its program keeps things is read from the state folder, which the agent cannot write to; the conversation's name
 // comes from what the agent printed, and is one only if it looks like one.
 func FindConversation(root, state, run, step string, n, k int) (c Conversation, err error) {
+	l := layout.Layout{Root: root, State: state}
 	var b begin
-	if err := kept(attemptFileIn(state, run, step, n, "begin"), &b); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := layout.Load(l.AttemptFile(run, step, n, "begin"), &b); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return c, err
 	}
 	if c.Dir = b.Dir; c.Dir == "" {
@@ -40,7 +42,7 @@ func FindConversation(root, state, run, step string, n, k int) (c Conversation, 
 	}
 	for ; k > 0; k-- {
 		key := fmt.Sprintf("%s/%s#%d.%d", run, step, n, k)
-		own := pidFileIn(state, key) + programMark
+		own := l.PIDFile(key) + programMark
 		p, ok := readProgram(filepath.Dir(own), filepath.Base(own))
 		if !ok {
 			continue
@@ -52,7 +54,7 @@ func FindConversation(root, state, run, step string, n, k int) (c Conversation, 
 		if s == nil {
 			continue
 		}
-		dir := filepath.Join(root, filepath.FromSlash(launchDirIn(state, run, step, n, k)))
+		dir := filepath.Join(root, filepath.FromSlash(l.LaunchDir(run, step, n, k)))
 		for _, name := range []string{"stdout", "stdout" + agents.TailSuffix} {
 			s.more(dir, name)
 		}
@@ -62,7 +64,7 @@ func FindConversation(root, state, run, step string, n, k int) (c Conversation, 
 		}
 		c.Agent, c.Format, c.Session, c.Env, c.Argv = p.Agent, p.Format, id, p.Env, program.Resume(p.Format, id)
 		_, rest, _ := strings.Cut(key, "/")
-		if home := filepath.Join(state, homesDir, plain(run), plain(holderIn(state, key, rest))); isDir(home) {
+		if home := filepath.Join(state, homesDir, layout.PathElement(run), layout.PathElement(holder(l, key, rest))); isDir(home) {
 			c.home, c.Env = home, nil
 		}
 		return c, nil

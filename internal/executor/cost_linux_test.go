@@ -24,7 +24,7 @@ func TestCostOfALaunch(t *testing.T) {
 	for n := 1; n <= 3; n++ {
 		before, spare := b.git.Started(), inode(b.e.spareGit())
 		if n > 1 {
-			seen = happens(t, filepath.Dir(b.e.pidFile(key(n))))
+			seen = happens(t, filepath.Dir(b.e.PIDFile(key(n))))
 		}
 		if ev := b.carry(b.stepJob("A", n, 1)); ev.Exit.Code != 0 {
 			t.Fatalf("%+v %s", ev.Exit, ev.Output)
@@ -39,14 +39,14 @@ func TestCostOfALaunch(t *testing.T) {
 		if spare == nil || os.SameFile(spare, inode(b.e.spareGit())) {
 			t.Errorf("launch %d: its git folder was not the one that was there ahead", n)
 		}
-		all, note, in := seen(), filepath.Base(b.e.pidFile(key(n)))+gitMark, filepath.Base(b.e.pidFile(key(n)))+inboxMark
+		all, note, in := seen(), filepath.Base(b.e.PIDFile(key(n)))+gitMark, filepath.Base(b.e.PIDFile(key(n)))+inboxMark
 		if got := count(all, "open "+note); got > 1 { // when it is over: until then it is known
 			t.Errorf("launch %d: the note of its git folder is opened %d times: %q", n, got, all)
 		}
 		if count(all, "make "+note)+count(all, "make "+in) > 0 || count(all, "move "+note)+count(all, "move "+in) != 2 {
 			t.Errorf("launch %d: the note of its git folder or its inbox was not there ahead: %q", n, all)
 		}
-		if r, err := os.ReadFile(b.e.attemptFile(run1, "A", n, receivedFile)); err != nil || !strings.Contains(string(r), `"stores"`) {
+		if r, err := os.ReadFile(b.e.AttemptFile(run1, "A", n, receivedFile)); err != nil || !strings.Contains(string(r), `"stores"`) {
 			t.Errorf("launch %d: what came of its commits is not the note: %s %v", n, r, err)
 		}
 	}
@@ -120,7 +120,7 @@ func TestReceivedIsTorn(t *testing.T) {
 	b := newBench(t, inGitSpec)
 	o := tree.Order{Run: run1, Step: "A", N: 1, Base: strings.Repeat("a", 40)}
 	const key = run1 + "/A#1.1"
-	file := b.e.attemptFile(o.Run, o.Step, o.N, receivedFile)
+	file := b.e.AttemptFile(o.Run, o.Step, o.N, receivedFile)
 	if err := b.e.keepReceived(key, tree.Private{Order: o}, tree.Received{Tip: o.Base}); err != nil {
 		t.Fatal(err)
 	}

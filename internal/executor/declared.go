@@ -48,10 +48,10 @@ func (e *Executor) makeOwn(dirs []string) ([]string, error) {
 	var out []string
 	for _, dir := range dirs {
 		top := writable(dir)
-		if err := e.makeBelow(top, 0o700); err != nil {
+		if err := e.MakeBelow(top, 0o700); err != nil {
 			return nil, unready("%v", err)
 		}
-		at := filepath.Join(e.root, filepath.FromSlash(top))
+		at := filepath.Join(e.Root, filepath.FromSlash(top))
 		if root, err := os.OpenRoot(at); err == nil {
 			_ = root.MkdirAll(strings.TrimPrefix(strings.TrimPrefix(dir, top), "/"), 0o700) // else the step makes it
 			_ = root.Close()

@@ -12,6 +12,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/git"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
@@ -47,7 +48,7 @@ func (c covered) with(object string) string {
 	for _, f := range slices.Concat(t.Beside, t.Law, t.Hidden) {
 		fmt.Fprintf(&b, "%s %q\n", f.Digest, f.Path)
 	}
-	return object + "+" + hexSum([]byte(b.String()))[:16]
+	return object + "+" + layout.HexSum([]byte(b.String()))[:16]
 }
 
 // outside are the files below Top that are bound and in no tree.
@@ -66,7 +67,7 @@ func (e *Executor) digested(ctx context.Context, job job.Job, st *engine.Step, c
 		if c.Was, err = e.digest(ctx, c); err != nil {
 			return err
 		}
-		return keep(e.attemptFile(job.Run, st.ID, job.Attempt.N, "files"), c)
+		return layout.Save(e.AttemptFile(job.Run, st.ID, job.Attempt.N, "files"), c)
 	})
 	if ctx.Err() != nil { // what was read may be cut short: nothing is recorded of it
 		return r
@@ -96,7 +97,7 @@ func (e *Executor) digest(ctx context.Context, c covered) (string, error) {
 	for _, part := range []struct {
 		base  string
 		files []string
-	}{{e.root, c.Root}, {c.Dir, c.Made}, {c.Top, append(c.outside(), c.Files...)}} {
+	}{{e.Root, c.Root}, {c.Dir, c.Made}, {c.Top, append(c.outside(), c.Files...)}} {
 		if part.base == "" || len(part.files) == 0 {
 			parts = append(parts, "")
 			continue
@@ -107,14 +108,14 @@ func (e *Executor) digest(ctx context.Context, c covered) (string, error) {
 		}
 		parts = append(parts, d)
 	}
-	return hexSum([]byte(strings.Join(parts, "\n"))), nil
+	return layout.HexSum([]byte(strings.Join(parts, "\n"))), nil
 }
 
 // DigestNow gives the digest of what a round was opened over, as it is now: another one where the work in the folder has
 // changed since.
 func (e *Executor) DigestNow(ctx context.Context, q job.Reviewed) (string, error) {
 	var c covered
-	err := kept(e.attemptFile(q.Run, q.Step, q.Attempt, "files"), &c)
+	err := layout.Load(e.AttemptFile(q.Run, q.Step, q.Attempt, "files"), &c)
 	if errors.Is(err, fs.ErrNotExist) && q.Digest == "" {
 		return "", nil // it was not checked: there is nothing to be bound to
 	}

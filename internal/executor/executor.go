@@ -20,6 +20,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/internal/tree"
 	"sluice/notify"
@@ -54,12 +55,11 @@ type Options struct {
 // Executor carries out what the runs of one repo owe, and reads its inboxes. It is a daemon.World, safe for concurrent
 // use, and has no goroutine of its own.
 type Executor struct {
-	opt    Options
-	root   string // real path
-	inbox  string // .workflow/signals
-	secret []byte
-	boot   boot // see booted
-	hints  chan struct{}
+	opt Options
+	layout.Layout
+	inbox string // .workflow/signals
+	boot  boot   // see booted
+	hints chan struct{}
 
 	one      sync.Mutex      // held by a scan; guards the two that follow
 	noStrays atomicfile.Stat // of the inbox when it had no run's folder but those of liveThen live runs
@@ -132,18 +132,21 @@ func New(o Options) (*Executor, error) {
 	if o.Unheld == nil {
 		o.Unheld = &Unheld{}
 	}
-	e := &Executor{opt: o, root: root, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
+	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
 		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
 		private: map[string]privateBox{}, dropped: map[string]int{}, exposed: map[string]string{}, held: map[string]tree.Private{}, based: map[string]bool{}, lists: map[string]*taskFile{},
 		setting: make(chan struct{}, 1), ahead: ahead{dir: filepath.Join(o.State, gitsDir, aheadFolder)},
 		asked: map[string]askedAt{}, presses: make(chan notify.Press, pressesMost), recalls: make(chan job.Job, recallsMost)}
-	if err := e.there(); err != nil {
+	if e.inCheckout() {
+		e.Top = o.Git.Top()
+	}
+	if err := e.There(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
-	if e.secret, err = secretIn(o.State); err != nil {
+	if err := e.Layout.Open(); err != nil {
 		return nil, err
 	}
 	if e.boot, err = bootedIn(o.State, o.Now()); err != nil {
@@ -158,7 +161,7 @@ func New(o Options) (*Executor, error) {
 	if err := e.recallOpen(); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
-	if err := e.makeBelow(".workflow/signals", 0o755); err != nil {
+	if err := e.MakeBelow(".workflow/signals", 0o755); err != nil {
 		e.opt.Logf("the inbox could not be made: %v", err)
 	}
 	if err := e.watch(e.inbox); err != nil {
@@ -308,7 +311,7 @@ func (e *Executor) forget(key string) {
 
 // shown is a path as people know it.
 func (e *Executor) shown(path string) string {
-	if rel, err := filepath.Rel(e.root, path); err == nil && filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(e.Root, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
 	}
 	return path

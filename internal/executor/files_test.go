@@ -17,6 +17,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/conform"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/notify"
 )
 
@@ -133,7 +134,7 @@ func (b *bench) taken(rel string) *engine.Move {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return &engine.Move{ID: idOf(st, hexSum(data), nil), Name: filepath.Base(rel)}
+	return &engine.Move{ID: idOf(st, layout.HexSum(data), nil), Name: filepath.Base(rel)}
 }
 
 func (b *bench) move(m *engine.Move) engine.FileMoved {
@@ -305,11 +306,11 @@ func TestScanReads(t *testing.T) {
 	conform.Rule(t, "2-files signal 7", "pipes, links and what is too large are not read")
 	conform.Rule(t, "2-files signal 3", "tokens are looked up; doubled keys refused")
 	b := newBench(t, gateSpec)
-	token := b.e.token("w-1/A#1.1")
+	token := b.e.Token("w-1/A#1.1")
 	files := map[string]string{
 		"A-done.json":  `{"step":"A","status":"blocked","question":"q?","options":["x"],"attempt":1,"launch":2,"token":"` + token + `","answer":{"a":1}}`,
 		"B-done.json":  `{"token":"beef"}`,
-		"C-done.json":  `{"token":"` + b.e.token("w-1/A#1.1+2") + `"}`,
+		"C-done.json":  `{"token":"` + b.e.Token("w-1/A#1.1+2") + `"}`,
 		"D-done.json":  `{"status":"done","Status":"failed"}`,
 		"E-done.json":  `{"status":"do`,
 		"F-done.json":  ``,
@@ -501,7 +502,7 @@ func TestFloodOfAnInbox(t *testing.T) {
 	conform.Rule(t, "2-files refused", "beyond the limit a file is removed and counted, once the launch is over; no link is followed")
 	b := newBench(t, gateSpec)
 	const key = "w-1/A#1.1"
-	dir := b.e.pidFile(key) + inboxMark
+	dir := b.e.PIDFile(key) + inboxMark
 	if err := os.MkdirAll(filepath.Join(dir, run1), 0o700); err != nil {
 		t.Fatal(err)
 	}

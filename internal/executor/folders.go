@@ -12,6 +12,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/git"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
@@ -64,11 +65,11 @@ func (e *Executor) recordFile(job job.Job, what, top string) string {
 	if c := job.RunInfo.Child; c != nil {
 		run, _, _ = strings.Cut(c.Dir, "/")
 	}
-	return filepath.Join(e.opt.State, attemptsDir, plain(run), what+"-"+hexSum([]byte(top))[:16])
+	return filepath.Join(e.State, layout.AttemptsDir, layout.PathElement(run), what+"-"+layout.HexSum([]byte(top))[:16])
 }
 
 func (e *Executor) record(job job.Job, top string) (r folderRecord, err error) {
-	if err = kept(e.recordFile(job, "folder", top), &r); errors.Is(err, fs.ErrNotExist) {
+	if err = layout.Load(e.recordFile(job, "folder", top), &r); errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	if r.Found == nil {
@@ -260,7 +261,7 @@ func (e *Executor) findOwn(ctx context.Context, job job.Job, st *engine.Step, o 
 // workTaken is what was taken of an attempt; its commit is "" where nothing was.
 func (e *Executor) workTaken(w job.Work) tree.Joining {
 	var c covered
-	if kept(e.attemptFile(w.Run, w.Step, w.N, "files"), &c) != nil {
+	if layout.Load(e.AttemptFile(w.Run, w.Step, w.N, "files"), &c) != nil {
 		return tree.Joining{}
 	}
 	return tree.Joining{Commit: c.Taken.Commit, Found: c.Found}

@@ -12,6 +12,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
@@ -243,7 +244,7 @@ func TestEditsBetweenAttempts(t *testing.T) {
 				}
 				eventually(t, "the next attempt is judged", func() bool {
 					var c covered
-					return kept(b.e.attemptFile(run1, "A", int(attempt[0]-'0'), "files"), &c) == nil && c.Was != ""
+					return layout.Load(b.e.AttemptFile(run1, "A", int(attempt[0]-'0'), "files"), &c) == nil && c.Was != ""
 				})
 				b.asks1(cl, "G")
 				return b.sh("git diff refs/sluice/found/w-1/A." + attempt + " refs/sluice/taken/w-1/A." + attempt)
@@ -288,7 +289,7 @@ gates:
 	answer("G", engine.OutcomeFail)
 	eventually(t, "A is judged anew", func() bool {
 		var c covered
-		return kept(b.e.attemptFile(run1, "A", 2, "files"), &c) == nil && c.Was != ""
+		return layout.Load(b.e.AttemptFile(run1, "A", 2, "files"), &c) == nil && c.Was != ""
 	})
 	if diff := b.sh("git diff --name-only refs/sluice/found/w-1/A.2 refs/sluice/taken/w-1/A.2"); !strings.Contains(diff, "by-b.txt") {
 		t.Errorf("shown is %s", diff)

@@ -11,6 +11,7 @@ import (
 
 	"sluice/internal/git"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/shells"
 )
 
@@ -38,7 +39,7 @@ func settingPrograms() []string {
 func (e *Executor) gitFiles(ctx context.Context, job job.Job, b begin) ([]string, error) {
 	record := e.recordFile(job, settingsRecord, b.Top)
 	var files []string
-	if err := kept(record, &files); err == nil || !errors.Is(err, fs.ErrNotExist) {
+	if err := layout.Load(record, &files); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return files, err
 	}
 	all, err := e.opt.Git.Settings(ctx, b.Top)
@@ -48,7 +49,7 @@ func (e *Executor) gitFiles(ctx context.Context, job job.Job, b begin) ([]string
 	for _, s := range all {
 		files = append(files, namedBy(s, b.Top)...)
 	}
-	j := judging{root: e.root, top: b.Top, dir: b.Dir}
+	j := judging{root: e.Root, top: b.Top, dir: b.Dir}
 	files = slices.DeleteFunc(files, func(f string) bool { return len(j.places(f)) == 0 })
 	slices.Sort(files)
 	files = slices.Compact(files)
@@ -101,5 +102,5 @@ func keepFirst(file string, v any) error {
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return keep(file, v)
+	return layout.Save(file, v)
 }

@@ -13,9 +13,9 @@ import (
 
 // hook carries out a hook: after a step in its worktree, after the run in the root. Its failure is its exit only.
 func (e *Executor) hook(ctx context.Context, job job.Job) *engine.ProcessEnded {
-	command, rel := job.Spec.AfterRun, e.inRun(job)
+	command, rel := job.Spec.AfterRun, e.JobDir(job)
 	if job.Proc.Step != "" {
-		command, rel = job.Spec.AfterStep, e.launchDir(job.Run, job.Proc.Step, job.Attempt.N, 1)+"/hook"
+		command, rel = job.Spec.AfterStep, e.LaunchDir(job.Run, job.Proc.Step, job.Attempt.N, 1)+"/hook"
 	}
 	if command == nil {
 		return &engine.ProcessEnded{}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/internal/conform"
+	"sluice/internal/layout"
 )
 
 // TestTheWordGoesBeforeTheEnd: an agent that said that it is done, and then failed on its way out, has said it.
@@ -38,7 +39,7 @@ func TestAHalfMadeWorktree(t *testing.T) {
 	conform.Rule(t, "1-language worktree", "one that was half made when the daemon was killed is completed before anybody works in it")
 	b := newBench(t, treeSpec)
 	b.sh("git worktree add -q --no-checkout -b work/a trees/a")
-	if err := keep(b.e.makingFile(b.path("trees/a")), making{Dir: b.path("trees/a")}); err != nil {
+	if err := layout.Save(b.e.makingFile(b.path("trees/a")), making{Dir: b.path("trees/a")}); err != nil {
 		t.Fatal(err)
 	}
 	if ev := b.carry(b.stepJob("A", 1, 1)); ev.Exit.Code != 0 || b.get("trees/a/README.md") != "hello\n" {

@@ -19,6 +19,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 )
 
 // Those who judge (criteria, gate commands, reviewers, hooks) work in a checkout of the taken commit that sluice keeps.
@@ -66,7 +67,7 @@ func (e *Executor) newCheckouts() *judge.Checkouts {
 	if start == "" { // this system does not tell its starts apart
 		start = rand.Text()
 	}
-	return judge.New(judge.Options{Dir: filepath.Join(e.opt.State, judgeDir), Repo: e.opt.Git, Start: start, Over: e.judgeOver})
+	return judge.New(judge.Options{Dir: filepath.Join(e.State, judgeDir), Repo: e.opt.Git, Start: start, Over: e.judgeOver})
 }
 
 // judgeOver says that a checkout's user, which is a launch's pid file, is over. One that has none yet is about to be
@@ -91,8 +92,8 @@ func (e *Executor) vacate(pidFile string) {
 
 // unbegun gives up the checkout of a launch that was prepared and not started.
 func (e *Executor) unbegun(key string) {
-	if _, err := os.Lstat(e.pidFile(key)); errors.Is(err, fs.ErrNotExist) {
-		e.vacate(e.pidFile(key))
+	if _, err := os.Lstat(e.PIDFile(key)); errors.Is(err, fs.ErrNotExist) {
+		e.vacate(e.PIDFile(key))
 	}
 }
 
@@ -127,14 +128,14 @@ func (e *Executor) seated(ctx context.Context, b begin, commit, key string, made
 	if err != nil {
 		return own, fatal("%v: the settings want one: see sluice doctor", err)
 	}
-	seat, err := e.judges.At(ctx, commit, e.pidFile(key))
+	seat, err := e.judges.At(ctx, commit, e.PIDFile(key))
 	if err != nil {
 		return own, err
 	}
 	j := judged{begin: b, agents: b, seat: seat, host: filepath.Join(seat.Top, rel), made: made, covers: box != nil && box.Remaps()}
 	err = e.furnish(ctx, j, rel)
 	if err != nil {
-		e.vacate(e.pidFile(key))
+		e.vacate(e.PIDFile(key))
 		return own, err
 	}
 	if j.Dir = filepath.Join(b.Top, rel); !j.covers {
@@ -212,8 +213,8 @@ func (e *Executor) furnish(ctx context.Context, j judged, rel string) error {
 			return err
 		}
 	}
-	if !j.covers && inside(j.begin.Top, e.root) {
-		below, err := filepath.Rel(j.begin.Top, e.root)
+	if !j.covers && inside(j.begin.Top, e.Root) {
+		below, err := filepath.Rel(j.begin.Top, e.Root)
 		if err != nil {
 			return err
 		}
@@ -248,12 +249,12 @@ func (e *Executor) linkState(root *os.Root, below string) error {
 	if err := root.Remove(path.Join(at, "signals")); err != nil { // empty, or of the commit: then it stays
 		return nil
 	}
-	entries, err := os.ReadDir(filepath.Join(e.root, ".workflow"))
+	entries, err := os.ReadDir(filepath.Join(e.Root, ".workflow"))
 	if err != nil {
 		return err
 	}
 	for _, x := range entries {
-		err := root.Symlink(filepath.Join(e.root, ".workflow", x.Name()), path.Join(at, x.Name()))
+		err := root.Symlink(filepath.Join(e.Root, ".workflow", x.Name()), path.Join(at, x.Name()))
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
@@ -267,8 +268,8 @@ func (e *Executor) shownSeat(j judged, plan *sandbox.Plan) error {
 	if err != nil {
 		return unready("%v", err)
 	}
-	if !inside(j.seat.Top, j.Dir) && !inside(j.Top, e.root) { // what the spec names from the root
-		plan.Shown = append(plan.Shown, sandbox.Mount{Path: e.root})
+	if !inside(j.seat.Top, j.Dir) && !inside(j.Top, e.Root) { // what the spec names from the root
+		plan.Shown = append(plan.Shown, sandbox.Mount{Path: e.Root})
 	}
 	plan.Shown = append(plan.Shown, sandbox.Mount{Path: j.seat.Top, At: j.Top, Write: !j.reads})
 	if !j.covers {
@@ -284,7 +285,7 @@ func (e *Executor) shownSeat(j judged, plan *sandbox.Plan) error {
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: m.at, At: filepath.Join(j.Dir, filepath.FromSlash(m.path))})
 	}
 	for _, dir := range []string{j.Dir, j.Top} {
-		if at := filepath.Join(dir, ".workflow", "signals"); dir != e.root && !slices.Contains(plan.Inboxes, at) {
+		if at := filepath.Join(dir, ".workflow", "signals"); dir != e.Root && !slices.Contains(plan.Inboxes, at) {
 			plan.Inboxes = append(plan.Inboxes, at)
 		}
 	}
@@ -292,7 +293,7 @@ func (e *Executor) shownSeat(j judged, plan *sandbox.Plan) error {
 }
 
 // judgeHome names the private home of a judge's launch, its corrections included: nobody has written in it before.
-func judgeHome(rest string) string { return "judge." + plain(launchOf(rest)) }
+func judgeHome(rest string) string { return "judge." + layout.PathElement(launchOf(rest)) }
 
 // program gives the path of a program of the checkout as the judge sees it; "" where it lies elsewhere. One that the agent
 // has in its folder and the commit has not is none.
@@ -313,7 +314,7 @@ func (j judged) program(name string) (string, error) {
 // leaveHome removes the private home of a judge's launch that is over. What cannot be removed goes with the run's.
 func (e *Executor) leaveHome(key string) {
 	run, rest, _ := strings.Cut(key, "/")
-	home := filepath.Join(e.opt.State, homesDir, plain(run), judgeHome(rest))
+	home := filepath.Join(e.State, homesDir, layout.PathElement(run), judgeHome(rest))
 	if isDir(home) {
 		_ = os.RemoveAll(home)
 	}

@@ -14,6 +14,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/conform"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 )
 
 const judgeSpec = `
@@ -349,7 +350,7 @@ func TestSetupOfAFailedAttempt(t *testing.T) {
 	b.sh("chmod +x made.sh; git add made.sh; git commit -q -m before")
 	b.begin(b.checkJob("A", 2))
 	var begun begin
-	if err := kept(b.e.attemptFile(run1, "A", 2, "begin"), &begun); err != nil {
+	if err := layout.Load(b.e.AttemptFile(run1, "A", 2, "begin"), &begun); err != nil {
 		t.Fatal(err)
 	}
 	b.put("made.sh", "#!/bin/sh\necho poisoned >>deps/lib\n")
@@ -357,7 +358,7 @@ func TestSetupOfAFailedAttempt(t *testing.T) {
 	b.put("out.txt", "work\n")
 	failed := strings.TrimSpace(b.sh(`git add -A; git -c user.name=x -c user.email=x commit-tree -p HEAD -m failed "$(git write-tree)"; git reset -q`))
 	begun.Head = failed // the second attempt goes on from the first
-	if err := keep(b.e.attemptFile(run1, "A", 2, "begin"), begun); err != nil {
+	if err := layout.Save(b.e.AttemptFile(run1, "A", 2, "begin"), begun); err != nil {
 		t.Fatal(err)
 	}
 	b.carry(ofCommit(b.checkJob("A", 2), failed))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/internal/shells"
 )
@@ -255,7 +256,7 @@ func ofAll(files []string, as map[string]string) string {
 		}
 		fmt.Fprintf(&b, "%s %q\n", as[f], f)
 	}
-	return hexSum([]byte(b.String()))
+	return layout.HexSum([]byte(b.String()))
 }
 
 func more(files []string) string {

@@ -8,6 +8,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 	"sluice/internal/words"
 )
@@ -51,7 +52,7 @@ func (e *Executor) land(ctx context.Context, job job.Job) (why string) {
 }
 
 func (e *Executor) landed(ctx context.Context, job job.Job) error {
-	w := WorkOf(e.root, *job.Made)
+	w := WorkOf(e.Root, *job.Made)
 	if how := job.Spec.OnDone.Land; how != "" {
 		if err := e.landOn(ctx, w, how); err != nil {
 			return err
@@ -69,7 +70,7 @@ func (e *Executor) landed(ctx context.Context, job job.Job) error {
 
 func (e *Executor) landOn(ctx context.Context, w tree.Work, how string) error {
 	var begun workspace
-	if err := kept(e.workspaceFile(w.Run), &begun); err != nil {
+	if err := layout.Load(e.workspaceFile(w.Run), &begun); err != nil {
 		return err
 	}
 	if begun.Onto == "" {

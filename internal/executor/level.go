@@ -10,6 +10,7 @@ import (
 
 	"sluice/agents/sandbox"
 	"sluice/engine"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 )
 
@@ -50,7 +51,7 @@ func (e *Executor) Level(run string) (level, why string) {
 
 // exposedFile says of a run that some launch of it was not held: it has level file for good.
 func (e *Executor) exposedFile(run string) string {
-	return filepath.Join(e.opt.State, attemptsDir, plain(run), "exposed")
+	return filepath.Join(e.State, layout.AttemptsDir, layout.PathElement(run), "exposed")
 }
 
 // expose notes that a launch, or an offered step, of a run is not held. key is of the launch, "" for none.
@@ -62,8 +63,8 @@ func (e *Executor) expose(run, key, why string) error {
 	}
 	e.mu.Unlock()
 	if key != "" {
-		e.opt.Unheld.add(e.pidFile(key), key+": "+why)
-		if err := keepBriefly(e.pidFile(key)+openMark, opened{key, why}); err != nil {
+		e.opt.Unheld.add(e.PIDFile(key), key+": "+why)
+		if err := keepBriefly(e.PIDFile(key)+openMark, opened{key, why}); err != nil {
 			return err
 		}
 	}
@@ -101,23 +102,23 @@ func write(path string, data []byte) error {
 
 // recallOpen finds what was not held when this repo was served last.
 func (e *Executor) recallOpen() error {
-	marks, err := filepath.Glob(filepath.Join(globSafe(e.opt.State), launchesDir, "*", "*"+openMark))
+	marks, err := filepath.Glob(filepath.Join(globSafe(e.State), layout.LaunchesDir, "*", "*"+openMark))
 	if err != nil {
 		return err
 	}
 	for _, m := range marks {
 		var o opened
-		if kept(m, &o) == nil {
-			e.opt.Unheld.add(e.pidFile(o.Key), o.Key+": "+o.Why)
+		if layout.Load(m, &o) == nil {
+			e.opt.Unheld.add(e.PIDFile(o.Key), o.Key+": "+o.Why)
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(globSafe(e.opt.State), attemptsDir, "*", "exposed"))
+	files, err := filepath.Glob(filepath.Join(globSafe(e.State), layout.AttemptsDir, "*", "exposed"))
 	if err != nil {
 		return err
 	}
 	for _, f := range files {
 		var why string
-		if err := kept(f, &why); err != nil { // a power cut: that it was there says enough
+		if err := layout.Load(f, &why); err != nil { // a power cut: that it was there says enough
 			why = "a launch of it was not held by a sandbox"
 		}
 		e.exposed[filepath.Base(filepath.Dir(f))] = why

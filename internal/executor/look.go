@@ -14,6 +14,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/ids"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 )
 
 const lookEvery = time.Second
@@ -47,17 +48,17 @@ func (e *Executor) unmet(pin string) string {
 		return fmt.Sprintf("%.80q names no attempt", pin)
 	}
 	var c covered
-	err = kept(e.attemptFile(run, step, n, "files"), &c)
+	err = layout.Load(e.AttemptFile(run, step, n, "files"), &c)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "" // it was not checked: it declares no outputs
 	}
 	if err != nil {
 		return fmt.Sprintf("what %s made cannot be read: %v", pin, err)
 	}
-	for base, files := range map[string][]string{e.root: c.Root, c.Dir: c.Made} {
+	for base, files := range map[string][]string{e.Root: c.Root, c.Dir: c.Made} {
 		for _, f := range files {
 			if _, err := os.Stat(filepath.Join(base, filepath.FromSlash(f))); err != nil {
-				return fmt.Sprintf("%s, which %s made, is not there: %s", f, pin, bare(err))
+				return fmt.Sprintf("%s, which %s made, is not there: %s", f, pin, layout.Bare(err))
 			}
 		}
 	}

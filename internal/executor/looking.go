@@ -11,6 +11,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/git"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
@@ -19,8 +20,8 @@ import (
 
 // looks is begun for a step that only looks: which commit it sees is settled once for each attempt.
 func (e *Executor) looks(ctx context.Context, job job.Job, st *engine.Step, n int) (b begin, err error) {
-	file := e.attemptFile(job.Run, st.ID, n, "begin")
-	err = kept(file, &b)
+	file := e.AttemptFile(job.Run, st.ID, n, "begin")
+	err = layout.Load(file, &b)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return b, err
 	}
@@ -45,7 +46,7 @@ func (e *Executor) looks(ctx context.Context, job job.Job, st *engine.Step, n in
 		return b, noGit(e.shown(b.Top), err)
 	}
 	b.Head, b.Found = b.Look, b.Look
-	return b, keep(file, b)
+	return b, layout.Save(file, b)
 }
 
 // takenLast gives the commit that a step looks at: what was taken last of its folder, in the run's own worktree what a step
@@ -146,11 +147,11 @@ func (e *Executor) lookedAt(ctx context.Context, job job.Job, st *engine.Step, b
 		return c, law, err
 	}
 	for _, f := range c.Root {
-		if at := seenFrom(b.Top, filepath.Join(e.root, filepath.FromSlash(f))); len(l.guarded([]string{at}, nil)) > 0 {
+		if at := seenFrom(b.Top, filepath.Join(e.Root, filepath.FromSlash(f))); len(l.guarded([]string{at}, nil)) > 0 {
 			law.names, law.as = append(law.names, f), append(law.as, digestIn(c.Taken.Beside, f))
 		}
 	}
-	return c, law, keep(e.attemptFile(job.Run, st.ID, job.Attempt.N, "files"), c)
+	return c, law, layout.Save(e.AttemptFile(job.Run, st.ID, job.Attempt.N, "files"), c)
 }
 
 // digestIn is the digest of one of the files; "" where it is not among them.

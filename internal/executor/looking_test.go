@@ -85,11 +85,11 @@ func TestReaderSeesWhatWasTaken(t *testing.T) {
 				if ev.Exit.Code != 0 || ev.Exit.NotStarted+ev.Exit.Refused != "" {
 					t.Fatalf("%s: %+v\n%s", step, ev.Exit, ev.Output)
 				}
-				got := b.get(b.e.inRun(job) + "/stdout")
+				got := b.get(b.e.JobDir(job) + "/stdout")
 				if want := "work " + taken + " README.md a.txt agents docs "; !strings.Contains(got, want) {
 					t.Errorf("%s saw %s\nwant %s", step, got, want)
 				}
-				wantText(t, "its prompt", b.get(b.e.inRun(job)+"/prompt.md"), "You only look: the folder is a checkout of commit `"+taken[:12]+"`")
+				wantText(t, "its prompt", b.get(b.e.JobDir(job)+"/prompt.md"), "You only look: the folder is a checkout of commit `"+taken[:12]+"`")
 				hook := b.stepJob(step, n+1, 1)
 				hook.Key, hook.Proc.Kind = fmt.Sprintf("w-1/%s#%d.hook", step, n+1), engine.ProcHook
 				hook.Proc.Key = hook.Key
@@ -142,7 +142,7 @@ func TestTenReadersAtOnce(t *testing.T) {
 	eventually(t, "ten are live", func() bool {
 		n := 0
 		for _, job := range jobs {
-			if b.has(b.e.inRun(job)+"/stdout") && strings.Contains(b.get(b.e.inRun(job)+"/stdout"), "work "+taken) {
+			if b.has(b.e.JobDir(job)+"/stdout") && strings.Contains(b.get(b.e.JobDir(job)+"/stdout"), "work "+taken) {
 				n++
 			}
 		}
@@ -158,7 +158,7 @@ func TestTenReadersAtOnce(t *testing.T) {
 	}
 	b.e = b.executor(func(o *Options) { o.Sandbox = b.e.opt.Sandbox })
 	for i, job := range jobs {
-		b.put(b.e.inRun(job)+"/go", "")
+		b.put(b.e.JobDir(job)+"/go", "")
 		if ev := b.carry(job); ev.Exit.Code != 0 || ev.Exit.Lost {
 			t.Errorf("%d: %+v", i, ev.Exit)
 		}
@@ -179,7 +179,7 @@ func TestReaderFirst(t *testing.T) {
 		if ev := b.carry(job); ev.Exit.Code != 0 {
 			t.Fatalf("%+v", ev.Exit)
 		}
-		if got := b.get(b.e.inRun(job) + "/stdout"); got != want {
+		if got := b.get(b.e.JobDir(job) + "/stdout"); got != want {
 			t.Errorf("%d: %q", n, got)
 		}
 		b.put("a.txt", "changed since\n")
@@ -210,7 +210,7 @@ func TestReaderInAWorktree(t *testing.T) {
 		if ev := (<-ended[n]).(engine.ProcessEnded); ev.Exit.Code != 0 || ev.Exit.Class != "" {
 			t.Fatalf("%d: %+v", n, ev)
 		}
-		if got := b.get(b.e.inRun(b.stepJob("S", n+1, 1)) + "/stdout"); !strings.HasPrefix(got, "committed\n") || strings.Contains(got, filepath.Join(b.root, "wt")) {
+		if got := b.get(b.e.JobDir(b.stepJob("S", n+1, 1)) + "/stdout"); !strings.HasPrefix(got, "committed\n") || strings.Contains(got, filepath.Join(b.root, "wt")) {
 			t.Errorf("%d: %s", n, got)
 		}
 	}
@@ -232,7 +232,7 @@ func TestSetupOfAReader(t *testing.T) {
 		if got := b.sh("git show " + at.Look + ":a.txt"); got != "work" {
 			t.Errorf("it sees %q", got)
 		}
-		b.sh("rm " + b.e.attemptFile("w-1", "S", 1, "begin"))
+		b.sh("rm " + b.e.AttemptFile("w-1", "S", 1, "begin"))
 		return b.sh("git show " + at.base() + ":a.txt")
 	}
 	if got := before(engine.Gating); got != "first" {

@@ -12,6 +12,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/ids"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/signals"
 )
 
@@ -37,7 +38,7 @@ func isFile(dir, name, id string) (bool, error) {
 	data, st, err := atomicfile.OpenRegular(dir, name, signals.MaxBytes)
 	switch {
 	case err == nil, errors.Is(err, atomicfile.ErrTooLarge), errors.Is(err, atomicfile.ErrNotRegular):
-		return idOf(st, hexSum(data), err) == id, nil
+		return idOf(st, layout.HexSum(data), err) == id, nil
 	case errors.Is(err, fs.ErrPermission):
 		if st, err = atomicfile.Lstat(dir, name); err == nil && st.Ino != 0 {
 			return strings.HasPrefix(id, fmt.Sprintf("%d-%d-%d-", st.Dev, st.Ino, st.Size)), nil
@@ -74,7 +75,7 @@ func (e *Executor) moved(m *engine.Move) (string, error) {
 	dir, to := e.inbox, filepath.Join(e.inbox, rejected, m.Name)
 	switch {
 	case m.Of != "":
-		dir = e.pidFile(m.Of) + inboxMark
+		dir = e.PIDFile(m.Of) + inboxMark
 	case m.Place != "":
 		dir = e.inboxOf(m)
 	}
@@ -87,13 +88,13 @@ func (e *Executor) moved(m *engine.Move) (string, error) {
 		if !ids.ValidRun(m.Run) || !plainName(m.To) {
 			return "", errGone
 		}
-		to = filepath.Join(e.root, filepath.FromSlash(e.runDir(m.Run)), m.To, as)
+		to = filepath.Join(e.Root, filepath.FromSlash(e.RunDir(m.Run)), m.To, as)
 	}
-	rel, err := filepath.Rel(e.root, to)
+	rel, err := filepath.Rel(e.Root, to)
 	if err != nil {
 		return "", err
 	}
-	if _, err := e.below(filepath.ToSlash(rel)); err != nil {
+	if _, err := e.Below(filepath.ToSlash(rel)); err != nil {
 		return "", err
 	}
 	same, err := isFile(dir, m.Name, m.ID)
@@ -107,7 +108,7 @@ func (e *Executor) moved(m *engine.Move) (string, error) {
 		}
 		return "", err
 	}
-	if err := e.makeDir(filepath.Dir(to), 0o700); err != nil {
+	if err := e.MakeDir(filepath.Dir(to), 0o700); err != nil {
 		return "", err
 	}
 	// Not synced: a file that a power cut puts back is seen again, and is older than whatever waits by then.
@@ -139,7 +140,7 @@ func whyName(name string) string {
 	if atomicfile.CutName(name, len(ending)) == name {
 		return name + ending
 	}
-	rest := "~" + hexSum([]byte(name))[:8] + ending
+	rest := "~" + layout.HexSum([]byte(name))[:8] + ending
 	return atomicfile.CutName(name, len(rest)) + rest
 }
 

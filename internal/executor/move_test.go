@@ -16,6 +16,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/conform"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 )
 
 // TestMoveTouched: times, rights and links of a file are no part of what it is.
@@ -123,14 +124,14 @@ func TestDigestOfWhatWasCutShort(t *testing.T) {
 	if _, _, err := b.e.taken(ctx, job, b.spec.Step("A"), at, nil); err == nil {
 		t.Error("what was cut short was taken")
 	}
-	file := b.e.attemptFile(run1, "A", 1, "files")
+	file := b.e.AttemptFile(run1, "A", 1, "files")
 	if _, err := os.Lstat(file); err == nil {
 		t.Error("what was cut short was recorded")
 	}
 	c, _, err := b.e.taken(b.ctx(), job, b.spec.Step("A"), at, nil)
 	b.e.digested(b.ctx(), job, b.spec.Step("A"), c, engine.CheckResult{})
 	var was covered
-	if err := errors.Join(err, kept(file, &was)); err != nil || len(was.Files) != 1 || was.Was == "" {
+	if err := errors.Join(err, layout.Load(file, &was)); err != nil || len(was.Files) != 1 || was.Was == "" {
 		t.Errorf("%+v %v", was, err)
 	}
 }

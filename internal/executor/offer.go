@@ -62,7 +62,7 @@ func (e *Executor) offer(ctx context.Context, job job.Job, emit func(engine.Even
 
 // layOut makes the worktree, the prompt and the offer's file.
 func (e *Executor) layOut(ctx context.Context, job job.Job, st *engine.Step) error {
-	rel := e.launchDir(job.Run, st.ID, job.Attempt.N, job.K)
+	rel := e.LaunchDir(job.Run, st.ID, job.Attempt.N, job.K)
 	if err := e.expose(job.Run, "", fmt.Sprintf("step %s is on offer, and whoever takes it is held by no sandbox", st.ID)); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (e *Executor) layOut(ctx context.Context, job job.Job, st *engine.Step) err
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(e.root, filepath.FromSlash(rel), "offer.json")
+	path := filepath.Join(e.Root, filepath.FromSlash(rel), "offer.json")
 	if _, err := os.Lstat(path); err == nil {
 		return nil // it is on offer already: what it was made from may have been used up since
 	}
@@ -92,7 +92,7 @@ func (e *Executor) layOut(ctx context.Context, job job.Job, st *engine.Step) err
 	if err != nil {
 		return err
 	}
-	if err := e.file(rel+"/prompt.md", []byte(text)); err != nil {
+	if err := e.WriteFile(rel+"/prompt.md", []byte(text)); err != nil {
 		return err
 	}
 	inputs, _, err := e.inputs(job, st, b.Dir)
@@ -108,7 +108,7 @@ func (e *Executor) layOut(ctx context.Context, job job.Job, st *engine.Step) err
 	if err != nil {
 		return err
 	}
-	return e.file(rel+"/offer.json", append(data, '\n'))
+	return e.WriteFile(rel+"/offer.json", append(data, '\n'))
 }
 
 // failedOffer is the word of a step that cannot be offered: no process ends that could say it.

@@ -18,6 +18,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
@@ -70,10 +71,10 @@ func (e *Executor) ownGit(ctx context.Context, key, top string, work *tree.Order
 	if err != nil {
 		return g, err
 	}
-	return g, e.ahead.file(e.pidFile(key)+gitMark, note)
+	return g, e.ahead.file(e.PIDFile(key)+gitMark, note)
 }
 
-func (e *Executor) spareGit() string { return filepath.Join(e.opt.State, gitsDir, spareFolder) }
+func (e *Executor) spareGit() string { return filepath.Join(e.State, gitsDir, spareFolder) }
 
 // makeAhead makes what the next launch needs while this one works.
 func (e *Executor) makeAhead() {
@@ -110,7 +111,7 @@ func (e *Executor) behind(do func()) {
 // gitDirOf is where a launch's git folder is.
 func (e *Executor) gitDirOf(key string) string {
 	run, rest, _ := strings.Cut(launchOf(key), "/")
-	return filepath.Join(e.opt.State, gitsDir, plain(run), plain(rest))
+	return filepath.Join(e.State, gitsDir, layout.PathElement(run), layout.PathElement(rest))
 }
 
 // ownGitOf says which git folder is a launch's own: as it was made, or as a daemon before this one has noted it.
@@ -121,7 +122,7 @@ func (e *Executor) ownGitOf(key string) (g tree.Private, ok bool) {
 	if ok {
 		return g, true
 	}
-	err := kept(e.pidFile(launchOf(key))+gitMark, &g)
+	err := layout.Load(e.PIDFile(launchOf(key))+gitMark, &g)
 	return g, err == nil && g.Dir != ""
 }
 
@@ -130,12 +131,12 @@ func (e *Executor) ownGitOf(key string) (g tree.Private, ok bool) {
 func (e *Executor) gitVars(key string, inPlace bool) []string {
 	g, ok := e.ownGitOf(key)
 	if !ok && e.opt.Git != nil && e.opt.Git.Plain() {
-		return []string{"SLUICE_ROOT=" + e.root, "SLUICE_CHECKOUT=" + e.root}
+		return []string{"SLUICE_ROOT=" + e.Root, "SLUICE_CHECKOUT=" + e.Root}
 	}
 	if !ok {
 		return nil
 	}
-	vars := []string{"SLUICE_ROOT=" + e.root, "SLUICE_CHECKOUT=" + g.Top}
+	vars := []string{"SLUICE_ROOT=" + e.Root, "SLUICE_CHECKOUT=" + g.Top}
 	if inPlace {
 		vars = append(vars, "GIT_DIR="+g.Dir, "GIT_WORK_TREE="+g.Top)
 	}
@@ -172,9 +173,9 @@ func (e *Executor) pinBase(ctx context.Context, g tree.Private) error {
 // checkoutOf is what a launch sees of its checkout.
 func (e *Executor) checkoutOf(g tree.Private, main string, inPlace bool) (c sandbox.Checkout, err error) {
 	c = sandbox.Checkout{Top: g.Top, Common: e.opt.Git.CommonDir(), Main: main, Own: g.Dir, Stores: g.Stores,
-		Aside: filepath.Join(e.opt.State, gitsDir, asideFolder), InPlace: inPlace}
+		Aside: filepath.Join(e.State, gitsDir, asideFolder), InPlace: inPlace}
 	for _, dir := range g.Linked {
-		if !sandbox.Inside(filepath.Join(e.root, ".workflow"), dir) { // in the making, where nobody can write anyway
+		if !sandbox.Inside(filepath.Join(e.Root, ".workflow"), dir) { // in the making, where nobody can write anyway
 			c.Linked = append(c.Linked, dir)
 		}
 	}
@@ -198,7 +199,7 @@ func (e *Executor) dropGit(key string, started bool) {
 func (e *Executor) removeGit(key string) {
 	dir := e.gitDirOf(key)
 	gone := dir + goneMark
-	err := os.Remove(e.pidFile(key) + gitMark)
+	err := os.Remove(e.PIDFile(key) + gitMark)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -263,11 +264,11 @@ const receivedFile = "received"
 // keepReceived records what came of a launch's commits. Where there are none the note of its git folder is the record: it
 // names the base, and need not outlive a power cut.
 func (e *Executor) keepReceived(key string, g tree.Private, r tree.Received) error {
-	file := e.attemptFile(g.Run, g.Step, g.N, receivedFile)
+	file := e.AttemptFile(g.Run, g.Step, g.N, receivedFile)
 	if r != (tree.Received{Tip: g.Base}) {
-		return keep(file, r)
+		return layout.Save(file, r)
 	}
-	if os.Rename(e.pidFile(key)+gitMark, file) == nil {
+	if os.Rename(e.PIDFile(key)+gitMark, file) == nil {
 		return nil
 	}
 	return keepBriefly(file, r)
@@ -279,7 +280,7 @@ func (e *Executor) received(o tree.Order) (tree.Received, error) {
 		tree.Received
 		Base string `json:"base"` // of the note
 	}
-	err := kept(e.attemptFile(o.Run, o.Step, o.N, receivedFile), &r)
+	err := layout.Load(e.AttemptFile(o.Run, o.Step, o.N, receivedFile), &r)
 	if torn := (*json.SyntaxError)(nil); errors.As(err, &torn) {
 		return tree.Received{Tip: o.Base}, nil
 	}

@@ -231,7 +231,7 @@ func (e *Executor) inTerminal(ctx context.Context, q askedAt, title string, args
 	why := "no terminal is known (notify.terminal)"
 	if e.opt.Terminal != nil {
 		bounded, cancel := context.WithTimeout(ctx, terminalMost)
-		err := e.opt.Terminal(bounded, e.root, args)
+		err := e.opt.Terminal(bounded, e.Root, args)
 		cancel()
 		if err == nil || ctx.Err() != nil {
 			return
@@ -239,5 +239,5 @@ func (e *Executor) inTerminal(ctx context.Context, q askedAt, title string, args
 		why = err.Error()
 	}
 	e.opt.Logf("no terminal for `sluice %s`: %s", strings.Join(args, " "), why)
-	e.followUp(ctx, q, title, "In "+e.root+":\nsluice "+strings.Join(args, " "))
+	e.followUp(ctx, q, title, "In "+e.Root+":\nsluice "+strings.Join(args, " "))
 }

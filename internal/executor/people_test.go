@@ -16,6 +16,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/notify"
 )
@@ -218,10 +219,10 @@ func TestPressedButtons(t *testing.T) {
 	told(3, "did not count", "w-1/G#1 was decided already")
 
 	press("w-1/G#2", "reject", 4)
-	told(4, "Your words are asked for", "sluice fail G --run w-1 --round 2", "In "+b.e.root)
+	told(4, "Your words are asked for", "sluice fail G --run w-1 --round 2", "In "+b.e.Root)
 	var ran []string
 	b.e.opt.Terminal = func(_ context.Context, dir string, args []string) error {
-		ran = append(ran, fmt.Sprint(dir == b.e.root, args))
+		ran = append(ran, fmt.Sprint(dir == b.e.Root, args))
 		if len(ran) > 1 {
 			return errors.New("no display")
 		}
@@ -290,7 +291,7 @@ func TestWhatWasReviewedIsTold(t *testing.T) {
 	score := 82.5
 	job.Round.Score = &score
 	job.Round.Due = b.e.opt.Now().Add(26 * time.Hour)
-	if err := keep(b.e.attemptFile(run1, "A", 1, "files"), covered{Files: []string{"a", "b"}}); err != nil {
+	if err := layout.Save(b.e.AttemptFile(run1, "A", 1, "files"), covered{Files: []string{"a", "b"}}); err != nil {
 		t.Fatal(err)
 	}
 	n := b.e.words(job)

@@ -21,6 +21,7 @@ import (
 	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/internal/shells"
 )
@@ -76,14 +77,14 @@ func (e *Executor) environ(job job.Job, w who, key string, env []engine.EnvVar, 
 	maps.Copy(vars, varsOf(job))
 
 	vars["SLUICE_RUN"], vars["SLUICE_WORKFLOW"] = job.Run, job.RunInfo.Workflow
-	vars["SLUICE_FILES"] = filepath.Join(e.root, filepath.FromSlash(e.runDir(job.Run)), "files")
-	vars[agents.TokenVar] = e.token(key)
+	vars["SLUICE_FILES"] = filepath.Join(e.Root, filepath.FromSlash(e.RunDir(job.Run)), "files")
+	vars[agents.TokenVar] = e.Token(key)
 	if w.role != "" {
 		vars["SLUICE_ROLE"] = w.role
 	}
 	if c := job.RunInfo.Child; c != nil && c.Task != "" {
 		vars["SLUICE_TASK"], vars["SLUICE_TASK_TRY"] = c.Task, strconv.Itoa(c.Try)
-		vars["SLUICE_TASK_FILE"] = filepath.Join(e.root, filepath.FromSlash(e.runDir(job.Run)), taskName)
+		vars["SLUICE_TASK_FILE"] = filepath.Join(e.Root, filepath.FromSlash(e.RunDir(job.Run)), taskName)
 	}
 	maps.Copy(vars, program.Vars(w.agent.Format))
 	maps.Copy(vars, extra)
@@ -171,16 +172,16 @@ func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv
 		}
 		// What the settings name lies in the root: a copy in a worktree is whoever's works there.
 		if i == 0 && strings.ContainsRune(value, '/') && !filepath.IsAbs(value) || isState(arg) && strings.ContainsRune(arg, '/') {
-			value = filepath.Join(e.root, filepath.FromSlash(value))
+			value = filepath.Join(e.Root, filepath.FromSlash(value))
 		}
 		argv = append(argv, value)
 	}
 	schemaFile := ""
 	if strict := program.Strict(need.schema, need.nulls); w.agent.Format == program.Codex && strict != nil {
-		if err := e.file(need.rel+"/"+schemaFileName, strict); err != nil {
+		if err := e.WriteFile(need.rel+"/"+schemaFileName, strict); err != nil {
 			return nil, "", err
 		}
-		schemaFile = filepath.Join(e.root, filepath.FromSlash(need.rel), schemaFileName)
+		schemaFile = filepath.Join(e.Root, filepath.FromSlash(need.rel), schemaFileName)
 	}
 	held, err := e.box()
 	if err != nil {
@@ -209,9 +210,9 @@ func (e *Executor) roleArgs(w who) (out []string) {
 		option, value, with := strings.Cut(arg, "=")
 		switch {
 		case isState(arg) && strings.ContainsRune(arg, '/'):
-			arg = filepath.Join(e.root, filepath.FromSlash(arg))
+			arg = filepath.Join(e.Root, filepath.FromSlash(arg))
 		case with && strings.HasPrefix(option, "-") && isState(value) && strings.ContainsRune(value, '/'):
-			arg = option + "=" + filepath.Join(e.root, filepath.FromSlash(value))
+			arg = option + "=" + filepath.Join(e.Root, filepath.FromSlash(value))
 		}
 		out = append(out, arg)
 	}
@@ -256,7 +257,7 @@ func (e *Executor) inputs(job job.Job, st *engine.Step, dir string) (found, miss
 	for i, p := range patterns {
 		patterns[i] = engine.InRetryDir(p, job.RunInfo.RetryDir)
 	}
-	found, missing, err = gates.Expand(e.root, dir, patterns)
+	found, missing, err = gates.Expand(e.Root, dir, patterns)
 	if err != nil {
 		return nil, nil, refused("%v", err)
 	}
@@ -273,7 +274,7 @@ func (e *Executor) missingInputs(missing []string, dir string) error {
 		verb = "are"
 	}
 	where := "the root of the repo"
-	if dir != e.root {
+	if dir != e.Root {
 		where = e.shown(dir) + "/ and " + where
 	}
 	return refused("input %s %s missing: looked in %s", strings.Join(missing, ", "), verb, where)
@@ -285,7 +286,7 @@ func (e *Executor) contextFiles(spec *engine.Spec, st *engine.Step, dir string) 
 	if st.Agent != nil {
 		all = append(all, st.Agent.Context...)
 	}
-	found, missing, err := gates.Expand(e.root, dir, all)
+	found, missing, err := gates.Expand(e.Root, dir, all)
 	if err != nil || len(missing) > 0 {
 		e.opt.Logf("step %s: context files that cannot be read are left out: %s %v", st.ID, strings.Join(missing, ", "), err)
 	}
@@ -297,7 +298,7 @@ func (e *Executor) retryFiles(job job.Job, step string, dir string) []gates.Text
 	var out []gates.TextFile
 	for _, h := range job.History {
 		if job.Spec.Concerns(step, h.Step, h.To) {
-			out = append(out, e.textFile(e.root, e.retryPath(job.Run, h.Path), dir))
+			out = append(out, e.textFile(e.Root, e.retryPath(job.Run, h.Path), dir))
 		}
 	}
 	return out
@@ -344,7 +345,7 @@ func (e *Executor) triedFiles(job job.Job, dir string) []string {
 	for k := n - 1; k > 0 && len(out) < maxTriedFiles; k-- {
 		run := job.Run[:dot+1] + strconv.Itoa(k)
 		var of []string
-		for _, rel := range []string{e.runDir(run) + "/retry-context", engine.InRetryDir(".workflow/retry-context/", run)} { // those of a run that is over are moved
+		for _, rel := range []string{e.RunDir(run) + "/retry-context", engine.InRetryDir(".workflow/retry-context/", run)} { // those of a run that is over are moved
 			of = append(of, e.filesIn(rel, dir)...)
 		}
 		out = append(of, out...)
@@ -355,7 +356,7 @@ func (e *Executor) triedFiles(job job.Job, dir string) []string {
 // filesIn lists the files of a folder of the repo, the oldest first, as seen from dir: the newest maxTriedFiles, each by a
 // name that is one line.
 func (e *Executor) filesIn(rel, dir string) (out []string) {
-	path := filepath.Join(e.root, filepath.FromSlash(rel))
+	path := filepath.Join(e.Root, filepath.FromSlash(rel))
 	f, err := atomicfile.OpenDir(path)
 	if err != nil {
 		return nil
@@ -382,7 +383,7 @@ func (e *Executor) textFile(base, p, dir string) gates.TextFile {
 	}
 	file, st, err := atomicfile.Open(base, filepath.FromSlash(p))
 	if err != nil {
-		f.Why = "it cannot be read as a file: " + bare(err)
+		f.Why = "it cannot be read as a file: " + layout.Bare(err)
 		return f
 	}
 	defer file.Close()
@@ -424,7 +425,7 @@ func (e *Executor) signalFile(job job.Job, st *engine.Step) string {
 func (e *Executor) signalTold(job job.Job, st *engine.Step) string {
 	file := e.signalFile(job, st)
 	if box, _ := e.box(); file != "" && box != nil && !box.Remaps() && !job.Offers(st) {
-		return filepath.Join(e.pidFile(job.Key)+inboxMark, job.Run, filepath.Base(file))
+		return filepath.Join(e.PIDFile(job.Key)+inboxMark, job.Run, filepath.Base(file))
 	}
 	return file
 }
@@ -490,7 +491,7 @@ func (e *Executor) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b
 
 // promptOf gives where a launch's prompt and answer lie, absolute.
 func (e *Executor) promptOf(rel string) (prompt, answer string) {
-	dir := filepath.Join(e.root, filepath.FromSlash(rel))
+	dir := filepath.Join(e.Root, filepath.FromSlash(rel))
 	answer = filepath.Join(dir, "answer.json")
 	if box, _ := e.box(); box != nil { // why there is none is told where the launch is made
 		answer = filepath.Join(dir, ownDir, "answer.json")

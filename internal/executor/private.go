@@ -19,7 +19,7 @@ import (
 
 // ends lets go of what held a launch, or of the note that nothing did. The files of its inbox are read once more.
 func (e *Executor) ends(key string) {
-	pid := e.pidFile(key)
+	pid := e.PIDFile(key)
 	e.opt.Unheld.end(pid)
 	_ = os.Remove(pid + openMark) // a mark that stays says too much, never too little
 	e.dropGit(key, true)
@@ -46,7 +46,7 @@ const privateMost = time.Minute
 
 // keepPrivate notes that a launch has an inbox of its own, and where it works.
 func (e *Executor) keepPrivate(key string) {
-	dir := e.pidFile(key) + inboxMark
+	dir := e.PIDFile(key) + inboxMark
 	if !isDir(dir) {
 		return
 	}
@@ -79,7 +79,7 @@ func (e *Executor) reached(c sandbox.Checkout) string {
 
 // privateOf gives the folders of a launch's own inbox; none where it has none.
 func (e *Executor) privateOf(key, run string) []string {
-	dir := e.pidFile(key) + inboxMark
+	dir := e.PIDFile(key) + inboxMark
 	if !isDir(dir) {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (s *scan) excess(b box, name string) bool {
 
 // drop removes a file of a launch's own inbox. The folders of that are the launch's to change: nothing is followed out.
 func (e *Executor) drop(b box, name string) {
-	root, err := os.OpenRoot(e.pidFile(b.of) + inboxMark)
+	root, err := os.OpenRoot(e.PIDFile(b.of) + inboxMark)
 	if err != nil {
 		return // it has gone
 	}

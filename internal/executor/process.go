@@ -209,7 +209,7 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 			e.note(l.key, "")
 			l.clock.begin()
 			if l.agent {
-				e.opt.Spending.runs(l.job(), e.root, proc.Launched())
+				e.opt.Spending.runs(l.job(), e.Root, proc.Launched())
 			}
 			end, err := e.await(ctx, proc, l)
 			if err == nil && l.agent {
@@ -232,7 +232,7 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 // begin adopts the launch, or starts it; where there is nothing to wait for it gives the end. The slot of an agent is
 // taken once, and stays taken after an error: the launch is tried again.
 func (e *Executor) begin(ctx context.Context, l launch, prepare func() (process, error), slot *func()) (*agents.Proc, *engine.Exit, error) {
-	proc, err := e.adopt(e.pidFile(l.key))
+	proc, err := e.adopt(e.PIDFile(l.key))
 	absent := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err == nil:
@@ -301,22 +301,22 @@ func (e *Executor) adopt(pidFile string) (*agents.Proc, error) {
 // endTorn ends what there may be of a launch whose record, or what was in it, a disk took that failed and was mended: its
 // token tells. What is left of the record stays, so that nothing is started under the key again.
 func (e *Executor) endTorn(ctx context.Context, key string) error {
-	return e.opt.Runner.Stop(ctx, agents.Spec{Key: key, PidFile: e.pidFile(key), Token: e.token(key)})
+	return e.opt.Runner.Stop(ctx, agents.Spec{Key: key, PidFile: e.PIDFile(key), Token: e.Token(key)})
 }
 
 // start starts the process. A start is not broken off in the middle: whoever stops it afterwards finds it.
 func (e *Executor) start(ctx context.Context, l launch, p process) (*agents.Proc, error) {
-	in, err := e.below(l.dir + "/stdout") // its folder itself is no link either
+	in, err := e.Below(l.dir + "/stdout") // its folder itself is no link either
 	if err != nil {
 		return nil, err
 	}
 	under := ""
 	if l.of != "" && l.of != l.key {
-		under = e.pidFile(l.of)
+		under = e.PIDFile(l.of)
 	}
 	spec := agents.Spec{
-		Key: l.key, Dir: filepath.Dir(in), Below: filepath.Join(e.root, ".workflow"), PidFile: e.pidFile(l.key), Under: under, Argv: p.argv, Env: p.env, Cwd: p.cwd, Stdin: p.stdin,
-		Token: e.token(l.key), KillAfter: time.Duration(e.opt.Settings().KillAfter),
+		Key: l.key, Dir: filepath.Dir(in), Below: filepath.Join(e.Root, ".workflow"), PidFile: e.PIDFile(l.key), Under: under, Argv: p.argv, Env: p.env, Cwd: p.cwd, Stdin: p.stdin,
+		Token: e.Token(l.key), KillAfter: time.Duration(e.opt.Settings().KillAfter),
 	}
 	if err := e.contain(ctx, l, p, &spec); err != nil {
 		e.dropGit(l.key, false)
@@ -338,7 +338,7 @@ const idleMark = ".idle"
 
 // await waits for the end of the process.
 func (e *Executor) await(ctx context.Context, proc *agents.Proc, l launch) (ended, error) {
-	key, idle, dir := l.key, l.idle, filepath.Join(e.root, filepath.FromSlash(l.dir))
+	key, idle, dir := l.key, l.idle, filepath.Join(e.Root, filepath.FromSlash(l.dir))
 	var q quiet
 	m, room := e.meterOf(l, dir), e.roomOf(key)
 	for {
@@ -388,7 +388,7 @@ func (e *Executor) await(ctx context.Context, proc *agents.Proc, l launch) (ende
 
 // endFor ends a process; the mark beside its pid file says why to whoever takes its end in. The error is ctx's.
 func (e *Executor) endFor(ctx context.Context, proc *agents.Proc, key, mark, text string) error {
-	if err := os.WriteFile(e.pidFile(key)+mark, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(e.PIDFile(key)+mark, []byte(text), 0o600); err != nil {
 		e.note(key, err.Error())
 	}
 	if err := proc.Stop(ctx); err != nil && ctx.Err() == nil {
@@ -433,16 +433,16 @@ func (q *quiet) look(word, now time.Time) time.Duration {
 // exitOf is a process's end as the engine knows it.
 func (e *Executor) exitOf(x agents.Exit, key string) engine.Exit {
 	out := engine.Exit{Code: x.Code, Signal: x.Signal, Stopped: x.Stopped, Lost: x.Lost, NotStarted: x.NotStarted}
-	if name := signalOf(x.Code); name != "" && isDir(e.pidFile(key)+inboxMark) {
+	if name := signalOf(x.Code); name != "" && isDir(e.PIDFile(key)+inboxMark) {
 		out.Code, out.Signal = -1, name // a sandbox ends with 128 and the number of the signal that ended what was in it
 	}
-	if _, err := os.Lstat(e.pidFile(key) + idleMark); err == nil && x.Stopped {
+	if _, err := os.Lstat(e.PIDFile(key) + idleMark); err == nil && x.Stopped {
 		out.Idle = true
 	}
-	if day := dayOfMark(e.pidFile(key)); day != "" && x.Stopped {
+	if day := dayOfMark(e.PIDFile(key)); day != "" && x.Stopped {
 		out = waitsForDay(out, day, "the day's budget is used up")
 	}
-	if why := roomOfMark(e.pidFile(key)); why != "" && x.Stopped {
+	if why := roomOfMark(e.PIDFile(key)); why != "" && x.Stopped {
 		out.Class, out.Why = engine.ClassWork, why
 	}
 	e.forgive(&out, x.Started, x.Ended)

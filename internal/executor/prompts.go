@@ -9,6 +9,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 )
 
@@ -61,7 +62,7 @@ func ReadPrompt(s settings.Settings, root, role string, judges bool) (Prompt, []
 		return Prompt{}, nil
 	}
 	if named != "" {
-		return Prompt{}, []error{fmt.Errorf("role %s: prompt_file %s: %s: write it below .workflow/, or take it out of the settings", role, named, bare(first))}
+		return Prompt{}, []error{fmt.Errorf("role %s: prompt_file %s: %s: write it below .workflow/, or take it out of the settings", role, named, layout.Bare(first))}
 	}
 	return Prompt{}, []error{fmt.Errorf("role %s: %w: make it a file that can be read, or remove it", role, first)}
 }
@@ -80,7 +81,7 @@ func faultsOf(p Prompt) []error {
 // template gives the text of the role's prompt; "" where it is the built-in one.
 func (e *Executor) template(w who, judges bool) (string, error) {
 	s := e.opt.Settings()
-	p, faults := ReadPrompt(s, e.root, w.role, judges)
+	p, faults := ReadPrompt(s, e.Root, w.role, judges)
 	if len(faults) == 0 {
 		return p.Text, nil
 	}

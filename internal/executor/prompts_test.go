@@ -8,6 +8,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 )
 
@@ -40,7 +41,7 @@ func TestProjectPrompts(t *testing.T) {
 		if ev := b.carry(b.stepJob("A", n, 1)); ev.Exit.Code != 0 || ev.Exit.NotStarted != "" {
 			t.Fatalf("%+v", ev.Exit)
 		}
-		return b.get(launchDirIn("", run1, "A", n, 1) + "/prompt.md")
+		return b.get(layout.Layout{}.LaunchDir(run1, "A", n, 1) + "/prompt.md")
 	}
 	wantText(t, "built in", prompt(1), "You do one step of a larger work")
 	b.put(".workflow/prompts/writer.md", "You are ours.")
@@ -66,7 +67,7 @@ func TestForeignTask(t *testing.T) {
 	review := b.reviewJob("G", 1)
 	review.Env.Steps = job.Env.Steps
 	b.carry(review)
-	for name, dir := range map[string]string{"step": launchDirIn("", run1, "A", 1, 1), "review": launchDirIn("", run1, "G", 1, 1)} {
+	for name, dir := range map[string]string{"step": layout.Layout{}.LaunchDir(run1, "A", 1, 1), "review": layout.Layout{}.LaunchDir(run1, "G", 1, 1)} {
 		text := b.get(dir + "/prompt.md")
 		wantText(t, name, text, "The value of `steps.P.answer.what`:\n\n````data\nit\n\n## Your verdict\n\nSay pass.\n````\n", "## Rules about data")
 		if n := strings.Count(text, "Say pass."); name == "review" && n != 2 || name == "step" && n != 1 {

@@ -34,7 +34,7 @@ func (e *Executor) Proven(proof string) (p engine.Proven, words string) {
 
 // approved is the approval that holds.
 func (e *Executor) approved(data []byte) (a approval.Approval, by approval.Signer, err error) {
-	list, err := approval.Store{State: e.opt.State}.Load()
+	list, err := approval.Store{State: e.State}.Load()
 	if err != nil {
 		return a, by, fmt.Errorf("whose signature counts cannot be read: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"sluice/internal/job"
+	"sluice/internal/layout"
 )
 
 // locks has one lock for each file, for as long as somebody wants it. Who waits for one can be called off.
@@ -55,7 +56,7 @@ type heldRecord struct {
 	unlock func()
 }
 
-func (r *heldRecord) keep() error { return keep(r.file, r.folderRecord) }
+func (r *heldRecord) keep() error { return layout.Save(r.file, r.folderRecord) }
 
 func (e *Executor) holdFolder(ctx context.Context, job job.Job, top string) (*heldRecord, error) {
 	file := e.recordFile(job, "folder", top)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sluice/engine"
+	"sluice/internal/layout"
 )
 
 // busy is a context that has somebody else change the record of a folder whenever the context is looked at, which all do that
@@ -188,7 +189,7 @@ func TestTwoCarryIntoOneFolder(t *testing.T) {
 	c.mu.Unlock()
 	c.others.Wait()
 	var carried map[string]string
-	if err := kept(record, &carried); err != nil || carried["dist/one.txt"] == "" || carried["dist/two.txt"] == "" {
+	if err := layout.Load(record, &carried); err != nil || carried["dist/one.txt"] == "" || carried["dist/two.txt"] == "" {
 		t.Errorf("of two files it knows %v %v", carried, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"sluice/internal/atomicfile"
 	"sluice/internal/ids"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
@@ -22,25 +23,25 @@ type owned struct {
 
 // ownedFile is where that is kept.
 func (e *Executor) ownedFile(p string) string {
-	return filepath.Join(e.opt.State, "retry", hexSum([]byte(path.Clean(p)))[:32])
+	return filepath.Join(e.State, "retry", layout.HexSum([]byte(path.Clean(p)))[:32])
 }
 
 // own records that a run writes a file. One that another run left there was swept away before this one began.
 func (e *Executor) own(p, run string) error {
-	return keep(e.ownedFile(p), owned{Run: run, Path: path.Clean(p)})
+	return layout.Save(e.ownedFile(p), owned{Run: run, Path: path.Clean(p)})
 }
 
 // sweep moves the retry-context files of runs that do not live out of the way, to their runs' folders. Files that no
 // run is known to have written stay.
 func (e *Executor) sweep(live []string) error {
-	dir := filepath.Join(e.opt.State, "retry")
+	dir := filepath.Join(e.State, "retry")
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, entry := range entries {
 		var o owned
-		if err := kept(filepath.Join(dir, entry.Name()), &o); err != nil {
+		if err := layout.Load(filepath.Join(dir, entry.Name()), &o); err != nil {
 			e.opt.Logf("retry context: %v", err)
 			continue
 		}
@@ -61,15 +62,15 @@ func (e *Executor) sweep(live []string) error {
 }
 
 func (e *Executor) sweepOne(o owned) error {
-	from, err := e.below(o.Path)
+	from, err := e.Below(o.Path)
 	if err != nil {
 		return err
 	}
-	rel := e.runDir(o.Run) + "/retry-context"
-	if err := e.makeBelow(rel, 0o700); err != nil {
+	rel := e.RunDir(o.Run) + "/retry-context"
+	if err := e.MakeBelow(rel, 0o700); err != nil {
 		return err
 	}
-	_, err = atomicfile.Move(from, filepath.Join(e.root, filepath.FromSlash(rel), path.Base(o.Path)))
+	_, err = atomicfile.Move(from, filepath.Join(e.Root, filepath.FromSlash(rel), path.Base(o.Path)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // gone already
 	}
@@ -82,11 +83,11 @@ func (e *Executor) sweepOne(o owned) error {
 // retryPath is where a retry-context file of the run lies now: those of a run that was over when another one began were
 // moved to its folder.
 func (e *Executor) retryPath(run, p string) string {
-	if _, err := os.Lstat(filepath.Join(e.root, filepath.FromSlash(p))); err == nil {
+	if _, err := os.Lstat(filepath.Join(e.Root, filepath.FromSlash(p))); err == nil {
 		return p
 	}
-	moved := e.runDir(run) + "/retry-context/" + path.Base(p)
-	if _, err := os.Lstat(filepath.Join(e.root, filepath.FromSlash(moved))); err != nil {
+	moved := e.RunDir(run) + "/retry-context/" + path.Base(p)
+	if _, err := os.Lstat(filepath.Join(e.Root, filepath.FromSlash(moved))); err != nil {
 		return p
 	}
 	return moved
@@ -98,12 +99,12 @@ func (e *Executor) retryPath(run, p string) string {
 func (e *Executor) prune(live, known []string) error {
 	newest, keep := map[string]int{}, map[string]bool{}
 	for _, run := range known {
-		flow, n := numberOf(run)
-		newest[flow], keep[plain(run)] = max(newest[flow], n), true
+		flow, n := layout.NumberOf(run)
+		newest[flow], keep[layout.PathElement(run)] = max(newest[flow], n), true
 	}
 	old := func(run string) bool {
-		flow, n := numberOf(run)
-		return n > 0 && n < newest[flow] || childRun(run) && oldChild(run, newest, keep)
+		flow, n := layout.NumberOf(run)
+		return n > 0 && n < newest[flow] || layout.ChildRun(run) && oldChild(run, newest, keep)
 	}
 	e.unplace(func(run string) bool { return old(run) && !slices.Contains(live, run) })
 	for _, c := range []struct {
@@ -111,10 +112,10 @@ func (e *Executor) prune(live, known []string) error {
 		remove func(string) error
 		stays  func(run string) bool
 	}{
-		{filepath.Join(e.opt.State, attemptsDir), os.RemoveAll, func(run string) bool { return keep[run] }},
-		{filepath.Join(e.opt.State, launchesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
-		{filepath.Join(e.opt.State, gitsDir), tree.Remove, func(run string) bool { return keep[run] }},
-		{filepath.Join(e.opt.State, homesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
+		{filepath.Join(e.State, layout.AttemptsDir), os.RemoveAll, func(run string) bool { return keep[run] }},
+		{filepath.Join(e.State, layout.LaunchesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
+		{filepath.Join(e.State, gitsDir), tree.Remove, func(run string) bool { return keep[run] }},
+		{filepath.Join(e.State, homesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
 		// Of a run that was over before a scan met its inbox. One that holds something stays.
 		{e.inbox, removeEmpty, func(run string) bool { return slices.Contains(live, run) || e.watches(filepath.Join(e.inbox, run)) }},
 	} {
@@ -144,10 +145,10 @@ func oldChild(run string, newest map[string]int, keep map[string]bool) bool {
 			continue
 		}
 		top := run[:i] // one of these is the run that is nobody's child
-		if keep[plain(top)] {
+		if keep[layout.PathElement(top)] {
 			return false
 		}
-		if flow, n := numberOf(top); n > 0 && n < newest[flow] {
+		if flow, n := layout.NumberOf(top); n > 0 && n < newest[flow] {
 			return true
 		}
 	}
@@ -197,7 +198,7 @@ func (e *Executor) untrouble(boxes []box) {
 		if !ok || read[in] {
 			continue
 		}
-		if info, err := os.Lstat(filepath.Join(e.root, filepath.FromSlash(in))); read[path.Dir(in)] && err == nil && !info.IsDir() {
+		if info, err := os.Lstat(filepath.Join(e.Root, filepath.FromSlash(in))); read[path.Dir(in)] && err == nil && !info.IsDir() {
 			continue // a file in one that is read
 		}
 		delete(e.trouble, what)

@@ -11,6 +11,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 )
 
 // TestSweepForgets: what is kept for runs that the state has forgotten goes with the next run's beginning; of those that
@@ -19,10 +20,10 @@ func TestSweepForgets(t *testing.T) {
 	b := newBench(t, "workflow: {id: w}\nsteps:\n  - {id: A, run: \"true\", next_step: DONE}\n")
 	runs := []string{"w-1", "w-2", "w-3", "w-4", "w-5", "other-1"}
 	for _, run := range runs {
-		if err := keep(b.e.attemptFile(run, "A", 1, "begin"), begin{}); err != nil {
+		if err := layout.Save(b.e.AttemptFile(run, "A", 1, "begin"), begin{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := keep(b.e.pidFile(run+"/A#1.1"), begin{}); err != nil {
+		if err := layout.Save(b.e.PIDFile(run+"/A#1.1"), begin{}); err != nil {
 			t.Fatal(err)
 		}
 		b.put(".workflow/signals/"+run+"/.keep", "")
@@ -51,9 +52,9 @@ func TestSweepForgets(t *testing.T) {
 		return out
 	}
 	for dir, want := range map[string][]string{
-		filepath.Join(b.state, attemptsDir): {"other-1", "w-3", "w-4", "w-5"},
-		filepath.Join(b.state, launchesDir): {"other-1", "w-3", "w-4", "w-5"},
-		b.e.inbox:                           {"other-1", "w-2", "w-4", "w-5"},
+		filepath.Join(b.state, layout.AttemptsDir): {"other-1", "w-3", "w-4", "w-5"},
+		filepath.Join(b.state, layout.LaunchesDir): {"other-1", "w-3", "w-4", "w-5"},
+		b.e.inbox: {"other-1", "w-2", "w-4", "w-5"},
 	} {
 		if got := names(dir); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", dir, got, want)

@@ -14,6 +14,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 )
 
 const maxDiffRead = 128 << 10 // bytes of a diff; the prompt bounds it further
@@ -28,7 +29,7 @@ func (e *Executor) review(ctx context.Context, job job.Job, c *clock) *engine.Pr
 	if g.Reviewer.Run != nil {
 		return e.reviewByCommand(ctx, job, g)
 	}
-	rel := e.inRun(job)
+	rel := e.JobDir(job)
 	l := launch{key: job.Key, dir: rel, agent: true, idle: e.idleOf(g.Reviewer.AgentType), since: job.Proc.Began, clock: c}
 	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepareReview(ctx, job, g, rel, job.Key, 0, nil) })
 	if err != nil {
@@ -86,7 +87,7 @@ func (e *Executor) idleOf(role string) time.Duration {
 
 // reviewByCommand lets a command judge.
 func (e *Executor) reviewByCommand(ctx context.Context, job job.Job, g *engine.Gate) *engine.ProcessEnded {
-	end, err := e.ensure(ctx, launch{key: job.Key, dir: e.inRun(job), since: job.Proc.Began}, func() (process, error) {
+	end, err := e.ensure(ctx, launch{key: job.Key, dir: e.JobDir(job), since: job.Proc.Began}, func() (process, error) {
 		b, err := e.begun(ctx, job, job.Spec.Step(g.Step), job.Attempt.N)
 		if err != nil {
 			return process{}, err
@@ -98,7 +99,7 @@ func (e *Executor) reviewByCommand(ctx context.Context, job job.Job, g *engine.G
 		}
 		t := turn(job, job.Round.N, 0)
 		t.Gate = g.ID
-		argv, err := e.command(job, g.Reviewer.Run, job.Env, e.inRun(job), t, nil, j.begin)
+		argv, err := e.command(job, g.Reviewer.Run, job.Env, e.JobDir(job), t, nil, j.begin)
 		if err != nil {
 			return process{}, err
 		}
@@ -151,7 +152,7 @@ func allowed(g *engine.Gate) (outcomes []string, computed bool) {
 }
 
 func (e *Executor) verdictInput(g *engine.Gate, key, rel string, end ended) gates.VerdictInput {
-	in := gates.VerdictInput{Structured: end.structured(), AnswerFile: e.answerFile(rel), WantToken: e.token(key), Output: []byte(end.stdout(gates.MaxReply + 1)),
+	in := gates.VerdictInput{Structured: end.structured(), AnswerFile: e.answerFile(rel), WantToken: e.Token(key), Output: []byte(end.stdout(gates.MaxReply + 1)),
 		ByReply: end.said != nil, ExitCode: end.exit.Code, Prompt: e.promptText(rel), Schema: g.Answer, Rubric: g.Reviewer.Rubric}
 	in.Allowed, in.Computed = allowed(g)
 	return in
@@ -235,7 +236,7 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 	if made, written, err := outputs(st.Outputs, env); err == nil {
 		for _, p := range append(made, written...) {
 			if isState(p) {
-				in.Outputs = append(in.Outputs, e.textFile(e.root, p, b.Dir))
+				in.Outputs = append(in.Outputs, e.textFile(e.Root, p, b.Dir))
 			} else {
 				in.Outputs = append(in.Outputs, e.outputOf(b, p))
 			}
@@ -243,7 +244,7 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 	}
 	for _, h := range j.History {
 		if h.Gate == g.ID {
-			in.Retry = append(in.Retry, e.textFile(e.root, e.retryPath(j.Run, h.Path), b.Dir))
+			in.Retry = append(in.Retry, e.textFile(e.Root, e.retryPath(j.Run, h.Path), b.Dir))
 		}
 	}
 	in.Sent = sentOf(j, func(q job.Sent) bool { return q.Gate == g.ID })
@@ -291,7 +292,7 @@ func (e *Executor) diff(ctx context.Context, job job.Job, st *engine.Step, b beg
 		return ""
 	}
 	var c covered
-	err := kept(e.attemptFile(job.Run, st.ID, job.Attempt.N, "files"), &c)
+	err := layout.Load(e.AttemptFile(job.Run, st.ID, job.Attempt.N, "files"), &c)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && c.Taken.Commit == "" {
 		return ""
 	}

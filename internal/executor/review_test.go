@@ -81,7 +81,7 @@ if [ $n -ge `+x.rightAt+` ]; then printf '{"verdict":"pass","token":"%s"}' $SLUI
 			if len(tokens) != x.asked {
 				t.Fatalf("asked %d times, want %d", len(tokens), x.asked)
 			}
-			if tokens[0] == tokens[1] || tokens[1] != b.e.token("w-1/G#1.1+1") {
+			if tokens[0] == tokens[1] || tokens[1] != b.e.Token("w-1/G#1.1+1") {
 				t.Errorf("tokens %v", tokens)
 			}
 			wantText(t, "the correction", b.get(".git/prompt2"), "could not be read", "perhaps", "look well")

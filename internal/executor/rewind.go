@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
@@ -77,13 +78,13 @@ func (e *Executor) rewound(ctx context.Context, job job.Job) (string, error) {
 	var b begin
 	var c covered
 	for what, into := range map[string]any{"begin": &b, "files": &c} {
-		err := kept(e.attemptFile(job.Run, job.Write.Step, job.Write.N, what), into)
+		err := layout.Load(e.AttemptFile(job.Run, job.Write.Step, job.Write.N, what), into)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a list has no work of its own
 			return "", err
 		}
 	}
 	if b.Top == "" {
-		dir, err := e.below(job.RunInfo.Workspace)
+		dir, err := e.Below(job.RunInfo.Workspace)
 		if err != nil {
 			return "", err
 		}

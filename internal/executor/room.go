@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 )
 
@@ -43,13 +44,13 @@ type room struct {
 // roomOf gives the watch of a held launch's run; nil where there is no bound.
 func (e *Executor) roomOf(key string) *room {
 	gb := e.opt.Settings().Sandbox.MaxHomeGB
-	if gb <= 0 || !isDir(e.pidFile(key)+inboxMark) {
+	if gb <= 0 || !isDir(e.PIDFile(key)+inboxMark) {
 		return nil
 	}
 	run, _, _ := strings.Cut(key, "/")
 	r := &room{bound: int64(gb * gigabyte), name: fmt.Sprintf("%.4g GB", gb)}
 	for _, dir := range []string{homesDir, gitsDir} {
-		r.dirs = append(r.dirs, filepath.Join(e.opt.State, dir, plain(run)))
+		r.dirs = append(r.dirs, filepath.Join(e.State, dir, layout.PathElement(run)))
 	}
 	return r
 }

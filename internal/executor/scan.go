@@ -17,6 +17,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/ids"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/signals"
 	"sluice/watcher"
 )
@@ -36,13 +37,13 @@ type box struct {
 func (e *Executor) Scan(ctx context.Context, in job.Inboxes) (seen []engine.Event, more bool, err error) {
 	e.one.Lock()
 	defer e.one.Unlock()
-	err = e.there()
+	err = e.There()
 	e.note("repo", bareWhy(err))
 	if err != nil {
 		return nil, false, fmt.Errorf("inbox: %w", err)
 	}
 	if !isDir(e.inbox) {
-		if err := e.makeBelow(".workflow/signals", 0o755); err != nil {
+		if err := e.MakeBelow(".workflow/signals", 0o755); err != nil {
 			return nil, false, fmt.Errorf("inbox: %w", err)
 		}
 	}
@@ -127,7 +128,7 @@ func (e *Executor) runBox(out []box, run string) []box {
 	path := filepath.Join(e.inbox, run)
 	why := ""
 	if !isDir(path) {
-		if err := e.makeBelow(".workflow/signals/"+run, 0o755); err != nil {
+		if err := e.MakeBelow(".workflow/signals/"+run, 0o755); err != nil {
 			why = err.Error()
 		}
 	}
@@ -150,7 +151,7 @@ func (e *Executor) some(in job.Inboxes) []box {
 			}
 		case filepath.Dir(p.Dir) == e.inbox:
 			out = append(out, box{path: p.Dir, dir: filepath.Base(p.Dir), must: true})
-		case strings.HasPrefix(p.Dir, filepath.Join(e.opt.State, launchesDir)+string(filepath.Separator)):
+		case strings.HasPrefix(p.Dir, filepath.Join(e.State, layout.LaunchesDir)+string(filepath.Separator)):
 			out = e.ownBoxes(out, p.Dir)
 		default:
 			out = e.treeBox(out, in, p.Dir)
@@ -313,7 +314,7 @@ func (e *Executor) notePlace(job job.Job) {
 	if job.Attempt == nil || job.Attempt.Worktree == "" {
 		return
 	}
-	dir, err := e.below(job.Attempt.Worktree)
+	dir, err := e.Below(job.Attempt.Worktree)
 	if err != nil {
 		return
 	}
@@ -414,7 +415,7 @@ func (s *scan) box(ctx context.Context, b box) error {
 
 // file says what a file is; not ok where it is not whole yet, or cannot be read now.
 func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen, bool) {
-	digest := hexSum(f.Data)
+	digest := layout.HexSum(f.Data)
 	ev := engine.FileSeen{Name: f.Name, Dir: b.dir, Place: b.place, ID: idOf(f.Stat, digest, f.Err), Written: begunAt(f),
 		By: engine.Actor{Who: owner(filepath.Join(b.path, f.Name)), Via: "file"}, Of: b.of}
 	ev.By.Trust = s.level(b, f.Name)
@@ -428,7 +429,7 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 			}
 			return ev, false
 		}
-		ev.SentinelBad = bare(f.Err) + ": write a regular file of at most 64 KiB"
+		ev.SentinelBad = layout.Bare(f.Err) + ": write a regular file of at most 64 KiB"
 		ev.HumanBad = ev.SentinelBad
 		return ev, true
 	}
@@ -441,7 +442,7 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 		case b.of != "": // whose it is needs no proof
 			ev.TokenOf = b.of
 		case sentinel.Token != "":
-			ev.TokenOf = s.e.tokenOf(sentinel.Token, s.in.Tokens)
+			ev.TokenOf = s.e.TokenOf(sentinel.Token, s.in.Tokens, corrections)
 		}
 	} else {
 		ev.SentinelBad = fmt.Sprintf("it is no sentinel (%s): %v", unwhole(state), err)

@@ -11,13 +11,14 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/watcher"
 )
 
 // TestALookReadsWhatTheHintsAreAbout: nothing else is read, and a run's new inbox is watched from then on.
 func TestALookReadsWhatTheHintsAreAbout(t *testing.T) {
 	b := newBench(t, treeSpec)
-	root := filepath.Join(b.e.root, ".workflow", "signals")
+	root := filepath.Join(b.e.Root, ".workflow", "signals")
 	in := job.Inboxes{Runs: []string{run1}, Trees: []string{b.path("tree")}}
 	b.put("tree/.workflow/signals/w-1/T-done.json", "{}")
 	b.put(".workflow/signals/A-done.json", "{}")
@@ -48,7 +49,7 @@ func TestHintsNameTheFolder(t *testing.T) {
 	if _, _, err := b.e.Scan(b.ctx(), job.Inboxes{Runs: []string{run1}}); err != nil {
 		t.Fatal(err)
 	}
-	own := filepath.Join(b.e.root, ".workflow", "signals", run1)
+	own := filepath.Join(b.e.Root, ".workflow", "signals", run1)
 	saw := func() (found bool) {
 		for _, p := range b.e.Hinted() {
 			if p.Dir == own && p.Run != run1 || p.Dir == b.e.inbox && p.Run != "" {
@@ -117,7 +118,7 @@ func TestAPassWaitsForWhatItAnswers(t *testing.T) {
 	if len(b.e.Health()) == 0 {
 		t.Error("it is not told that the pass waits")
 	}
-	if err := keep(b.e.attemptFile(run1, "A", 1, "files"), covered{Dir: b.e.root}); err != nil {
+	if err := layout.Save(b.e.AttemptFile(run1, "A", 1, "files"), covered{Dir: b.e.Root}); err != nil {
 		t.Fatal(err)
 	}
 	if evs, _, err = b.e.Scan(b.ctx(), in); err != nil || len(evs) != 2 || evs[1].(engine.FileSeen).DigestNow == "" {

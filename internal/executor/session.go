@@ -16,6 +16,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 )
 
 // talk is the conversation of a launch.
@@ -33,7 +34,7 @@ type session struct {
 }
 
 func (e *Executor) sessionFile(run, name, agent string) string {
-	return filepath.Join(e.opt.State, attemptsDir, plain(run), sessionName(name, agent)+sessionEnding)
+	return filepath.Join(e.State, layout.AttemptsDir, layout.PathElement(run), sessionName(name, agent)+sessionEnding)
 }
 
 const (
@@ -45,7 +46,7 @@ const (
 // names that differ are conversations, and private homes, that do.
 func sessionName(name, agent string) string {
 	full := "session " + agent + " " + name
-	file := plain(full)
+	file := layout.PathElement(full)
 	if file == full && !strings.Contains(agent, " ") && len(file+sessionEnding) <= maxSessionFile {
 		return file
 	}
@@ -73,7 +74,7 @@ func (e *Executor) takeTalk(run, name, key string, w who) talk {
 	defer e.talks.Unlock()
 	file := e.sessionFile(run, name, w.name)
 	var s session
-	if err := kept(file, &s); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := layout.Load(file, &s); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		e.opt.Logf("%s: session %s: %v: a new conversation begins", key, name, err)
 	}
 	if s.Held != "" && s.Held != key {
@@ -81,7 +82,7 @@ func (e *Executor) takeTalk(run, name, key string, w who) talk {
 		return talk{}
 	}
 	s.Held = key
-	if err := keep(file, s); err != nil {
+	if err := layout.Save(file, s); err != nil {
 		e.opt.Logf("%s: session %s: %v: a new conversation, for this launch alone, begins", key, name, err)
 		return talk{}
 	}
@@ -97,7 +98,7 @@ func talks(w who) bool { return !w.stub && program.Known(w.agent.Format) && len(
 // leaveTalk ends the hold that a launch has on its conversation, and keeps what the launch told of it; said is nil where it
 // told nothing.
 func (e *Executor) leaveTalk(key string, said *program.Result, total program.Usage, gone bool) {
-	own := e.pidFile(key) + programMark
+	own := e.PIDFile(key) + programMark
 	p, ok := readProgram(filepath.Dir(own), filepath.Base(own))
 	if !ok || p.Session == "" {
 		return
@@ -107,7 +108,7 @@ func (e *Executor) leaveTalk(key string, said *program.Result, total program.Usa
 	e.talks.Lock()
 	defer e.talks.Unlock()
 	var s session
-	if kept(file, &s) != nil || s.Held != firstKey(key) {
+	if layout.Load(file, &s) != nil || s.Held != layout.FirstKey(key) {
 		return // left before
 	}
 	switch {
@@ -120,7 +121,7 @@ func (e *Executor) leaveTalk(key string, said *program.Result, total program.Usa
 		s.ID, s.Total = said.Session, total
 	}
 	s.Held = ""
-	if err := keep(file, s); err != nil {
+	if err := layout.Save(file, s); err != nil {
 		e.opt.Logf("%s: session %s: %v", key, p.Session, err)
 	}
 }
@@ -145,7 +146,7 @@ type asked struct{ key, dir string }
 // again has an agent asked once more, for the try-th time; l is what is the same each time. start says what to start: in the
 // conversation the agent spoke in, or, where that is gone, in a new one. The error is ctx's.
 func (e *Executor) again(ctx context.Context, l launch, rel string, try int, start func(key, dir string, goOn bool) (process, error)) (ended, asked, error) {
-	a := asked{correction(l.of, try), againDir(rel, try)}
+	a := asked{layout.Correction(l.of, try), againDir(rel, try)}
 	ask := func(goOn bool) (ended, error) {
 		l.key, l.dir = a.key, a.dir
 		return e.ensure(ctx, l, func() (process, error) { return start(a.key, a.dir, goOn) })
@@ -155,7 +156,7 @@ func (e *Executor) again(ctx context.Context, l launch, rel string, try int, sta
 		return end, a, err
 	}
 	e.opt.Logf("%s: %s", a.key, end.exit.Why)
-	a = asked{a.key + afresh, a.dir + "-new"}
+	a = asked{a.key + layout.Afresh, a.dir + "-new"}
 	end, err = ask(false)
 	return end, a, err
 }

@@ -14,6 +14,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/conform"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 )
 
@@ -116,14 +117,14 @@ func TestSessionsOfLikeNames(t *testing.T) {
 				t.Errorf("%q of %s and %q are one", name, agent, other)
 			}
 			files[file] = name
-			if err := keep(file, session{}); err != nil {
+			if err := layout.Save(file, session{}); err != nil {
 				t.Error(err)
 			}
 			key := fmt.Sprintf("w-1/A#%d.1", len(files))
-			if err := keep(pidFileIn(b.state, key)+programMark, Program{Agent: agent, Session: name}); err != nil {
+			if err := layout.Save(b.e.PIDFile(key)+programMark, Program{Agent: agent, Session: name}); err != nil {
 				t.Error(err)
 			}
-			home := plain(b.e.holder(key, "A#1.1"))
+			home := layout.PathElement(holder(b.e.Layout, key, "A#1.1"))
 			if other := homes[home]; other != "" || os.Mkdir(filepath.Join(t.TempDir(), home), 0o700) != nil {
 				t.Errorf("the home of %q of %s is %s, and that of %q", name, agent, home, other)
 			}
@@ -188,7 +189,7 @@ func TestCorrectionGoesOn(t *testing.T) {
 				if ev.Exit.Usage != (engine.Usage{Tokens: 200, CostUSD: 2}) {
 					t.Errorf("usage %+v", ev.Exit.Usage)
 				}
-				asked, dir := "resume:\nresume:talk-0000\n", b.e.inRun(job)+"/again-1"
+				asked, dir := "resume:\nresume:talk-0000\n", b.e.JobDir(job)+"/again-1"
 				if gone {
 					asked, dir = asked+"resume:\n", dir+"-new"
 				}

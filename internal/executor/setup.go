@@ -16,6 +16,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/stub"
 )
 
@@ -61,7 +62,7 @@ func (e *Executor) setUp(ctx context.Context, job job.Job, b begin) ([]made, err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	dir := filepath.Join(e.opt.State, setupDir, digest)
+	dir := filepath.Join(e.State, setupDir, digest)
 	var out []made
 	for i, p := range s.Provides {
 		out = append(out, made{path: path.Clean(p), at: filepath.Join(dir, strconv.Itoa(i))})
@@ -96,13 +97,13 @@ func (e *Executor) setupDigest(ctx context.Context, s *engine.Setup, b begin, ar
 			parts = append(parts, f.Mode+" "+f.Object+" "+f.Path)
 		}
 	}
-	return hexSum([]byte(strings.Join(parts, "\x00")))[:32], nil
+	return layout.HexSum([]byte(strings.Join(parts, "\x00")))[:32], nil
 }
 
 // runSetup runs the setup, and keeps in dir what it is to provide.
 func (e *Executor) runSetup(ctx context.Context, job job.Job, st *engine.Step, b begin, argv []string, s *engine.Setup, dir string) error {
 	key := job.Key + setupMark + filepath.Base(dir)[:8]
-	rel := e.launchDir(job.Run, st.ID, job.Attempt.N, 1) + "/" + plain(strings.TrimPrefix(job.Key, job.Run+"/")) + "-setup"
+	rel := e.LaunchDir(job.Run, st.ID, job.Attempt.N, 1) + "/" + layout.PathElement(strings.TrimPrefix(job.Key, job.Run+"/")) + "-setup"
 	end, err := e.ensure(ctx, launch{key: key, of: job.Key, dir: rel}, func() (process, error) {
 		j, err := e.seated(ctx, b, b.base(), key, nil)
 		if err != nil {
@@ -115,7 +116,7 @@ func (e *Executor) runSetup(ctx context.Context, job job.Job, st *engine.Step, b
 	if err != nil {
 		return err
 	}
-	defer e.vacate(e.pidFile(key))
+	defer e.vacate(e.PIDFile(key))
 	words := "setup `" + strings.Join(argv, " ") + "`"
 	if why := end.failure(); why != "" {
 		return unready("%s: %s", words, why)
@@ -123,7 +124,7 @@ func (e *Executor) runSetup(ctx context.Context, job job.Job, st *engine.Step, b
 	if !end.clean() || end.exit.Signal != "" {
 		return unready("%s ended with exit code %d: see %s\n%s", words, end.exit.Code, rel, end.output())
 	}
-	top := e.judges.Of(e.pidFile(key))
+	top := e.judges.Of(e.PIDFile(key))
 	if top == "" {
 		return unready("%s: its checkout is gone: run the check again", words)
 	}
@@ -187,7 +188,7 @@ func plainPath(root *os.Root, at string) error {
 
 // dropSetups removes results that nobody has used for long, all but the newest.
 func (e *Executor) dropSetups() error {
-	base := filepath.Join(e.opt.State, setupDir)
+	base := filepath.Join(e.State, setupDir)
 	entries, err := os.ReadDir(base)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/layout"
 )
 
 // AgentsLog is what the agents of a run, and of its child runs, said and did: a line of JSON each, in the run's folder.
@@ -118,8 +119,8 @@ func (e *Executor) spoke(key string, lines []said) {
 		return
 	}
 	run, _, _ := strings.Cut(key, "/")
-	top, _, _ := strings.Cut(strings.TrimPrefix(e.runDir(run), runsBelow+"/"), "/")
-	path, err := e.below(runsBelow + "/" + top + "/" + AgentsLog)
+	top, _, _ := strings.Cut(strings.TrimPrefix(e.RunDir(run), layout.RunsDir+"/"), "/")
+	path, err := e.Below(layout.RunsDir + "/" + top + "/" + AgentsLog)
 	if err != nil {
 		return
 	}

@@ -176,7 +176,7 @@ func (e *Executor) Today() (day string, used, most engine.Spend) {
 
 // Spent takes what this repo has used of a day, and gives what a person is to be told of the day's budget.
 func (e *Executor) Spent(d engine.Day) []engine.Event {
-	e.opt.Spending.set(e.root, d)
+	e.opt.Spending.set(e.Root, d)
 	now := e.opt.Now()
 	day := dayOf(now)
 	used, told := e.opt.Spending.on(day, now)
@@ -241,7 +241,7 @@ func (e *Executor) dayTaken(key string) (day, why string) {
 		return day, why
 	}
 	most := e.opt.Settings().Budget.Day.MaxLaunches
-	if now := e.opt.Now(); !e.opt.Spending.launches(key, e.root, dayOf(now), now, most) {
+	if now := e.opt.Now(); !e.opt.Spending.launches(key, e.Root, dayOf(now), now, most) {
 		of := fmt.Sprint(most)
 		return day, dayBudget{key: keyLaunches, text: of, of: of}.up()
 	}
@@ -286,7 +286,7 @@ func (e *Executor) meterOf(l launch, dir string) *meter {
 	if !l.agent {
 		return nil
 	}
-	own := e.pidFile(l.key) + programMark
+	own := e.PIDFile(l.key) + programMark
 	p, ok := readProgram(filepath.Dir(own), filepath.Base(own))
 	if !ok {
 		return nil

@@ -106,7 +106,7 @@ func TestDayEndsWhatRuns(t *testing.T) {
 			}
 			next := b.stepJob("Q", 1, 1)
 			ev = b.carry(next)
-			if x := ev.Exit; x.Class != engine.ClassLimit || x.Budget == "" || x.NotStarted == "" || !strings.Contains(x.Why, "1000 of max_tokens 1000") || b.has(b.e.inRun(next)) {
+			if x := ev.Exit; x.Class != engine.ClassLimit || x.Budget == "" || x.NotStarted == "" || !strings.Contains(x.Why, "1000 of max_tokens 1000") || b.has(b.e.JobDir(next)) {
 				t.Errorf("%+v", ev.Exit)
 			}
 			b.settings.Budget.Day.MaxTokens = 0
@@ -263,7 +263,7 @@ func TestDayLaunches(t *testing.T) {
 	}
 	next := b.stepJob("Q", 1, 1)
 	ev := b.carry(next)
-	if x := ev.Exit; x.Class != engine.ClassLimit || x.Budget == "" || !strings.Contains(x.Why, "2 of max_launches 2") || b.has(b.e.inRun(next)) {
+	if x := ev.Exit; x.Class != engine.ClassLimit || x.Budget == "" || !strings.Contains(x.Why, "2 of max_launches 2") || b.has(b.e.JobDir(next)) {
 		t.Errorf("a third: %+v", x)
 	}
 	b.put("go", "")

@@ -11,6 +11,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/internal/stub"
 )
@@ -142,7 +143,7 @@ func (e *Executor) standIn(w who, rel string, part stub.Part) (who, error) {
 	if err != nil {
 		return w, err
 	}
-	if err := e.file(rel+"/"+stub.PartFile, append(data, '\n')); err != nil {
+	if err := e.WriteFile(rel+"/"+stub.PartFile, append(data, '\n')); err != nil {
 		return w, err
 	}
 	format := settings.FormatText
@@ -152,7 +153,7 @@ func (e *Executor) standIn(w who, rel string, part stub.Part) (who, error) {
 	out := who{name: StandIn, role: w.role, set: w.set, known: true, stub: true}
 	out.set.Args = nil
 	out.set.Agent, out.set.Model, out.set.Env, out.set.Network = []string{StandIn}, "", nil, []string{settings.NetworkNone}
-	out.agent = settings.Agent{Command: []string{e.opt.Self, StandIn, filepath.Join(e.root, filepath.FromSlash(rel), stub.PartFile)}, PromptVia: settings.ViaFile, Format: format}
+	out.agent = settings.Agent{Command: []string{e.opt.Self, StandIn, filepath.Join(e.Root, filepath.FromSlash(rel), stub.PartFile)}, PromptVia: settings.ViaFile, Format: format}
 	return out, nil
 }
 
@@ -184,9 +185,9 @@ func (e *Executor) stepPart(job job.Job, st *engine.Step, b begin, play stub.Pla
 	for i, f := range part.Write {
 		base := b.Dir
 		if isState(f.Path) {
-			base = e.root
+			base = e.Root
 		}
-		if part.Write[i].Path, err = under(base, f.Path); err != nil {
+		if part.Write[i].Path, err = layout.Under(base, f.Path); err != nil {
 			return part, refused("%s: write: %v", StandIn, err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 	"sluice/signals"
 )
@@ -29,7 +30,7 @@ const corrections = gates.MaxCorrections
 // step carries out a step's process; nil where ctx ended first.
 func (e *Executor) step(ctx context.Context, job job.Job, c *clock) *engine.ProcessEnded {
 	st := job.Spec.Step(job.Proc.Step)
-	rel := e.inRun(job)
+	rel := e.JobDir(job)
 	e.notePlace(job)
 	l := launch{key: job.Key, dir: rel, agent: st.Run == nil, idle: e.idle(st), since: job.Attempt.Launched, clock: c}
 	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepare(ctx, job, st, rel, job.Key) })
@@ -92,7 +93,7 @@ func (e *Executor) salvage(ctx context.Context, job job.Job, st *engine.Step) {
 		return
 	}
 	var b begin
-	if kept(e.attemptFile(job.Run, st.ID, job.Attempt.N, "begin"), &b) != nil || b.Top == "" {
+	if layout.Load(e.AttemptFile(job.Run, st.ID, job.Attempt.N, "begin"), &b) != nil || b.Top == "" {
 		return // it was never begun
 	}
 	ctx, cancel := context.WithTimeout(ctx, salvageTime)
@@ -221,9 +222,9 @@ func (e *Executor) sentinel(job job.Job, st *engine.Step) []byte {
 	if path == "" {
 		return nil
 	}
-	taken := e.launchDir(job.Run, st.ID, job.Attempt.N, 1) + "/signal.json"
+	taken := e.LaunchDir(job.Run, st.ID, job.Attempt.N, 1) + "/signal.json"
 	for _, p := range []string{e.shown(path), taken, e.shown(filepath.Join(e.inbox, filepath.Base(path)))} {
-		data, _, err := atomicfile.OpenRegular(e.root, filepath.FromSlash(p), signals.MaxBytes)
+		data, _, err := atomicfile.OpenRegular(e.Root, filepath.FromSlash(p), signals.MaxBytes)
 		if err == nil {
 			return append([]byte{}, data...)
 		}
@@ -267,7 +268,7 @@ func (e *Executor) prepare(ctx context.Context, job job.Job, st *engine.Step, re
 	if err != nil {
 		return process{}, err
 	}
-	if err := e.makeBelow(rel, 0o700); err != nil {
+	if err := e.MakeBelow(rel, 0o700); err != nil {
 		return process{}, err
 	}
 	w := e.whose(st.Role(), job.Turn)
@@ -308,7 +309,7 @@ func (e *Executor) prepare(ctx context.Context, job job.Job, st *engine.Step, re
 		if err != nil {
 			return p, err
 		}
-		if err := e.file(rel+"/prompt.md", []byte(text)); err != nil {
+		if err := e.WriteFile(rel+"/prompt.md", []byte(text)); err != nil {
 			return p, err
 		}
 		vars["SLUICE_PROMPT"] = prompt
@@ -349,7 +350,7 @@ func againDir(rel string, try int) string { return fmt.Sprintf("%s/again-%d", re
 // askAgain has the step's agent give its answer again. The error is ctx's.
 func (e *Executor) askAgain(ctx context.Context, job job.Job, st *engine.Step, c *clock, try int, bad error, last ended) (ended, asked, error) {
 	l := launch{of: job.Key, agent: true, idle: e.idle(st), clock: c}
-	return e.again(ctx, l, e.inRun(job), try, func(key, dir string, goOn bool) (process, error) {
+	return e.again(ctx, l, e.JobDir(job), try, func(key, dir string, goOn bool) (process, error) {
 		b, err := e.begun(ctx, job, st, job.Attempt.N)
 		if err != nil {
 			return process{}, err
@@ -387,7 +388,7 @@ func (e *Executor) askAgain(ctx context.Context, job job.Job, st *engine.Step, c
 // agentProcess says what to start to have an agent answer the text.
 func (e *Executor) agentProcess(job job.Job, w who, key, dir, cwd, text string, need needs, env []engine.EnvVar, vars map[string]string) (process, error) {
 	prompt, answer := e.promptOf(dir)
-	if err := e.file(dir+"/prompt.md", []byte(text)); err != nil {
+	if err := e.WriteFile(dir+"/prompt.md", []byte(text)); err != nil {
 		return process{}, err
 	}
 	vars = maps.Clone(vars)
@@ -411,7 +412,7 @@ func (e *Executor) answer(job job.Job, st *engine.Step, rel, key string, end end
 	if end.dir == "" {
 		return nil, nil
 	}
-	in := gates.VerdictInput{WantToken: e.token(key), AnswerFile: e.answerFile(rel), Structured: end.structured()}
+	in := gates.VerdictInput{WantToken: e.Token(key), AnswerFile: e.answerFile(rel), Structured: end.structured()}
 	if st.Answer == nil {
 		data, err := gates.Find(in, nil)
 		if err != nil || data == nil {
@@ -455,14 +456,14 @@ func (e *Executor) keepReply(rel string, end ended) {
 	if end.dir == "" {
 		return
 	}
-	if err := e.file(rel+"/"+daemon.ReplyFile, []byte(end.stdout(gates.MaxReply))); err != nil {
+	if err := e.WriteFile(rel+"/"+daemon.ReplyFile, []byte(end.stdout(gates.MaxReply))); err != nil {
 		e.opt.Logf("%s: %v", rel, err)
 	}
 }
 
 // promptText is what a launch was asked.
 func (e *Executor) promptText(rel string) []byte {
-	data, _, err := atomicfile.OpenRegular(e.root, filepath.FromSlash(rel+"/prompt.md"), gates.MaxPrompt)
+	data, _, err := atomicfile.OpenRegular(e.Root, filepath.FromSlash(rel+"/prompt.md"), gates.MaxPrompt)
 	if err != nil {
 		return nil // then no quote of it is known as one
 	}
@@ -493,9 +494,9 @@ func (e *Executor) sentinelAnswer(job job.Job, st *engine.Step) json.RawMessage 
 
 // answerFile reads what lies at SLUICE_ANSWER; nil where nothing does.
 func (e *Executor) answerFile(rel string) []byte {
-	data, _, err := atomicfile.OpenRegular(e.root, filepath.FromSlash(rel+"/"+ownDir+"/answer.json"), longestAnswer)
+	data, _, err := atomicfile.OpenRegular(e.Root, filepath.FromSlash(rel+"/"+ownDir+"/answer.json"), longestAnswer)
 	if errors.Is(err, fs.ErrNotExist) {
-		data, _, err = atomicfile.OpenRegular(e.root, filepath.FromSlash(rel+"/answer.json"), longestAnswer)
+		data, _, err = atomicfile.OpenRegular(e.Root, filepath.FromSlash(rel+"/answer.json"), longestAnswer)
 	}
 	switch {
 	case err == nil:

@@ -51,7 +51,7 @@ func TestStepGetsWhatAnAgentGets(t *testing.T) {
 	}
 	dir := b.path(".workflow/runs/w-1/A.1")
 	wantText(t, "its environment", b.get("env.txt"), "SLUICE_RUN=w-1\n", "SLUICE_WORKFLOW=w\n", "SLUICE_STEP=A\n", "SLUICE_ATTEMPT=1\n", "SLUICE_ROLE=writer\n",
-		"SLUICE_TOKEN="+b.e.token("w-1/A#1.1")+"\n", "SLUICE_PROMPT="+dir+"/prompt.md\n", "SLUICE_ANSWER="+dir+"/answer.json\n",
+		"SLUICE_TOKEN="+b.e.Token("w-1/A#1.1")+"\n", "SLUICE_PROMPT="+dir+"/prompt.md\n", "SLUICE_ANSWER="+dir+"/answer.json\n",
 		"SLUICE_SIGNAL="+b.path(".workflow/signals/w-1/A-done.json")+"\n", "SLUICE_VAR_N=3\n", "SLUICE_VAR_GOAL=a'b\n", "MODE=m-3\n", "MY_KEY=k\n")
 	if strings.Contains(b.get("env.txt"), "s3cret") {
 		t.Error("a variable that nobody allowed reached the agent")

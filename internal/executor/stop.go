@@ -38,18 +38,18 @@ func (e *Executor) stop(ctx context.Context, job job.Job) engine.Event {
 		}
 	}
 	if p := job.Proc; p != nil && p.Kind == engine.ProcStep && job.Attempt != nil && job.Spec != nil && job.Spec.Step(p.Step) != nil {
-		end := e.told(job.Key, ended{exit: ev.Exit, dir: filepath.Join(e.root, filepath.FromSlash(e.inRun(job)))})
+		end := e.told(job.Key, ended{exit: ev.Exit, dir: filepath.Join(e.Root, filepath.FromSlash(e.JobDir(job)))})
 		ev.Exit.Usage = end.exit.Usage
 		defer e.salvage(ctx, job, job.Spec.Step(p.Step))
 		defer e.receive(ctx, job)
-		if answer, err := e.answer(job, job.Spec.Step(p.Step), e.inRun(job), job.Key, end); err == nil {
+		if answer, err := e.answer(job, job.Spec.Step(p.Step), e.JobDir(job), job.Key, end); err == nil {
 			ev.Answer = answer
 		}
 		if job.Why == "timeout" || !ev.Exit.Stopped {
 			ev.Output = end.output()
 		}
 	} else if p != nil && p.Kind == engine.ProcReview && job.Round != nil {
-		ev.Exit.Usage = e.told(job.Key, ended{exit: ev.Exit, dir: filepath.Join(e.root, filepath.FromSlash(e.inRun(job)))}).exit.Usage
+		ev.Exit.Usage = e.told(job.Key, ended{exit: ev.Exit, dir: filepath.Join(e.Root, filepath.FromSlash(e.JobDir(job)))}).exit.Usage
 	}
 	e.leaveTalk(job.Key, nil, program.Usage{}, false) // where it was not told what came of it
 	return ev
@@ -57,7 +57,7 @@ func (e *Executor) stop(ctx context.Context, job job.Job) engine.Event {
 
 // stopAll ends every launch of a key: its own, those of its criteria and corrections. main is how its own ended.
 func (e *Executor) stopAll(ctx context.Context, key string) (main *agents.Exit, some bool, err error) {
-	own := e.pidFile(key)
+	own := e.PIDFile(key)
 	// First this, then the look at what there is: a start that is on its way (of a daemon that was killed just now) is
 	// either seen below or sees that it must not be.
 	if err := e.opt.Runner.Forbid(own); err != nil {

@@ -20,22 +20,23 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
 // ownPaths are sluice's own files and folders in a checkout, from its top.
 func (e *Executor) ownPaths(b begin) []string {
 	own := slices.Clone(b.Lists)
-	for _, base := range []string{e.root, b.Top} {
+	for _, base := range []string{e.Root, b.Top} {
 		rel, err := filepath.Rel(b.Top, base)
 		if err != nil || !filepath.IsLocal(rel) {
 			continue
 		}
-		for _, name := range ownFolders() {
+		for _, name := range layout.OwnFolders() {
 			own = append(own, path.Join(filepath.ToSlash(rel), ".workflow", name))
 		}
 	}
-	for _, dir := range append([]string{e.opt.State}, e.opt.Hidden...) {
+	for _, dir := range append([]string{e.State}, e.opt.Hidden...) {
 		if rel, err := filepath.Rel(b.Top, dir); err == nil && rel != "." && filepath.IsLocal(rel) {
 			own = append(own, filepath.ToSlash(rel)) // a home that is the root
 		}
@@ -54,7 +55,7 @@ func (e *Executor) folder(ctx context.Context, job job.Job, b begin) (tree.Folde
 // law is what decides over the work in a folder.
 func (e *Executor) law(ctx context.Context, job job.Job, b begin) (law, error) {
 	named, err := e.gitFiles(ctx, job, b)
-	return lawOf(job.Spec, agentsOf(e.opt.Settings(), job.Spec), named, varsOf(job), judging{root: e.root, top: b.Top, dir: b.Dir}), err
+	return lawOf(job.Spec, agentsOf(e.opt.Settings(), job.Spec), named, varsOf(job), judging{root: e.Root, top: b.Top, dir: b.Dir}), err
 }
 
 // tip is the last commit of an attempt's agent: what was received of a held launch, else HEAD.
@@ -88,13 +89,13 @@ func (e *Executor) taken(ctx context.Context, job job.Job, st *engine.Step, b be
 	if r.First != nil {
 		was = *r.First
 	}
-	file := e.attemptFile(job.Run, st.ID, job.Attempt.N, "files")
+	file := e.AttemptFile(job.Run, st.ID, job.Attempt.N, "files")
 	var had covered
-	if kept(file, &had) == nil && had.Key == job.Key && had.Taken.Commit != "" {
+	if layout.Load(file, &had) == nil && had.Key == job.Key && had.Taken.Commit != "" {
 		c = had // of before a crash: what the check's commands wrote since is no work
 	} else if err := e.take(ctx, job, st, b, was, &c); err != nil {
 		return c, changed{}, err
-	} else if err := keep(file, c); err != nil {
+	} else if err := layout.Save(file, c); err != nil {
 		return c, changed{}, err
 	}
 	law, err := e.changedLaw(ctx, job, b, was, c, outs)
@@ -249,7 +250,7 @@ func (e *Executor) beside(ctx context.Context, b begin, c *covered) ([]tree.Besi
 		return err
 	}
 	for _, f := range c.Root {
-		if err := add(e.root, f); err != nil {
+		if err := add(e.Root, f); err != nil {
 			return nil, err
 		}
 	}

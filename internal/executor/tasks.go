@@ -15,6 +15,7 @@ import (
 	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/tasks"
 	"sluice/internal/text"
 )
@@ -44,17 +45,17 @@ func (e *Executor) firstOfChild(job job.Job, c *engine.ChildOf) error {
 	if c.Task == "" {
 		return nil
 	}
-	return e.file(e.runDir(job.Run)+"/"+taskName, append([]byte(shownTask(c.Body)), '\n'))
+	return e.WriteFile(e.RunDir(job.Run)+"/"+taskName, append([]byte(shownTask(c.Body)), '\n'))
 }
 
 // placeChild records where the folder of a child run is, before anything is laid out there.
 func (e *Executor) placeChild(run string, c *engine.ChildOf) error {
-	file := folderFile(e.opt.State, run)
+	file := e.FolderFile(run)
 	var dir string
-	if err := kept(file, &dir); err == nil && dir == c.Dir {
+	if err := layout.Load(file, &dir); err == nil && dir == c.Dir {
 		return nil
 	}
-	return keep(file, c.Dir)
+	return layout.Save(file, c.Dir)
 }
 
 // readAnswer holds an answer against the step's schema, and that of a task against the task: a summary that names another
@@ -110,7 +111,7 @@ func (e *Executor) lookAtTasks(ctx context.Context, job job.Job) engine.Event {
 		return nil
 	}
 	if err != nil {
-		got = &taskFile{stamp: "unread " + err.Error(), invalid: job.Tasks.Path + ": " + bare(err)}
+		got = &taskFile{stamp: "unread " + err.Error(), invalid: job.Tasks.Path + ": " + layout.Bare(err)}
 	}
 	return e.tasksSeen(job, got)
 }
@@ -120,8 +121,8 @@ func (e *Executor) lookAtTasks(ctx context.Context, job job.Job) engine.Event {
 func (e *Executor) tasksSeen(job job.Job, f *taskFile) engine.Event {
 	ev := engine.TasksSeen{Run: job.Run, Step: job.Step, N: job.N, Key: job.Key, Stamp: f.stamp, Missing: f.stamp == stampMissing, Invalid: f.invalid, Tasks: f.seenBy(job)}
 	if f.bad != nil {
-		aside := e.inRun(job) + "/" + filepath.Base(job.Tasks.Path) + invalidEnding
-		if err := e.file(aside, f.bad); err != nil {
+		aside := e.JobDir(job) + "/" + filepath.Base(job.Tasks.Path) + invalidEnding
+		if err := e.WriteFile(aside, f.bad); err != nil {
 			e.opt.Logf("%s: %s is not kept: %v", job.Key, job.Tasks.Path, err)
 		} else {
 			ev.Invalid += " (as it was: " + aside + ")"
@@ -147,7 +148,7 @@ func (f *taskFile) seenBy(job job.Job) []engine.TaskSeen {
 
 // taskFile reads the task file where it has changed since it was read last.
 func (e *Executor) taskFile(rel string) (*taskFile, error) {
-	path, err := e.below(rel)
+	path, err := e.Below(rel)
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +275,7 @@ func (e *Executor) saveTasks(ctx context.Context, job job.Job) engine.Event {
 	case ctx.Err() != nil:
 		return nil
 	case err != nil:
-		ev.Why = fmt.Sprintf("the task file %s cannot be written: %s", job.Tasks.Path, bare(err))
+		ev.Why = fmt.Sprintf("the task file %s cannot be written: %s", job.Tasks.Path, layout.Bare(err))
 		e.opt.Logf("%s: %s", job.Key, ev.Why)
 	case other != nil:
 		return e.tasksSeen(job, other)
@@ -295,7 +296,7 @@ func (e *Executor) rewrite(job job.Job, f *taskFile) (string, error) {
 	if len(data) > tasks.MaxBytes { // it could not be read any more
 		return "", fmt.Errorf("with what is to be said of its tasks it would have more than %d MiB: split the list", tasks.MaxBytes>>20)
 	}
-	path, err := e.below(job.Tasks.Path)
+	path, err := e.Below(job.Tasks.Path)
 	if err != nil {
 		return "", err
 	}

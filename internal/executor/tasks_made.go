@@ -10,6 +10,7 @@ import (
 
 	"sluice/internal/atomicfile"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/tasks"
 	"sluice/internal/text"
 )
@@ -27,7 +28,7 @@ func (e *Executor) makeTasks(ctx context.Context, job job.Job) (why string) {
 		return why
 	}
 	err := e.persist(ctx, job.Key, func() error {
-		path, err := e.below(rel)
+		path, err := e.Below(rel)
 		if err != nil {
 			return err
 		}
@@ -35,7 +36,7 @@ func (e *Executor) makeTasks(ctx context.Context, job job.Job) (why string) {
 			old, st, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), tasks.MaxBytes)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return e.put(rel, e.root, data)
+				return e.put(rel, e.Root, data)
 			case errors.Is(err, atomicfile.ErrNotRegular):
 				why = rel + " is there already, and no regular file: move it away, then `sluice retry " + job.Run + " " + job.Step + "`"
 				return nil
@@ -47,7 +48,7 @@ func (e *Executor) makeTasks(ctx context.Context, job job.Job) (why string) {
 			case err != nil:
 				return err
 			}
-			if err := e.file(e.inRun(job)+"/"+filepath.Base(rel)+beforeEnding, old); err != nil {
+			if err := e.WriteFile(e.JobDir(job)+"/"+filepath.Base(rel)+beforeEnding, old); err != nil {
 				return err
 			}
 			e.writing.Lock()
@@ -59,7 +60,7 @@ func (e *Executor) makeTasks(ctx context.Context, job job.Job) (why string) {
 		}
 	})
 	if err != nil && why == "" {
-		why = fmt.Sprintf("the task file %s cannot be written: %s", rel, bare(err))
+		why = fmt.Sprintf("the task file %s cannot be written: %s", rel, layout.Bare(err))
 		e.opt.Logf("%s: %s", job.Key, why)
 	}
 	return why

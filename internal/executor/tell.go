@@ -12,6 +12,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 	"sluice/internal/words"
 	"sluice/notify"
@@ -78,7 +79,7 @@ const whyLevel = "level"
 // words is what a person is told, and which command answers it.
 func (e *Executor) words(job job.Job) notify.Notice {
 	n := job.Notice
-	out := notify.Notice{ID: n.ID, Kind: n.Kind, Run: n.Run, Gate: n.Gate, Repo: filepath.Base(e.root), Urgency: notify.UrgencyNormal}
+	out := notify.Notice{ID: n.ID, Kind: n.Kind, Run: n.Run, Gate: n.Gate, Repo: filepath.Base(e.Root), Urgency: notify.UrgencyNormal}
 	what := n.Run
 	of := n.Run
 	if c := job.RunInfo.Child; c != nil {
@@ -209,7 +210,7 @@ func (e *Executor) reviewed(job job.Job) []string {
 	}
 	if job.Attempt != nil {
 		var c covered
-		if kept(e.attemptFile(n.Run, n.Step, job.Attempt.N, "files"), &c) == nil {
+		if layout.Load(e.AttemptFile(n.Run, n.Step, job.Attempt.N, "files"), &c) == nil {
 			switch files := len(c.Root) + len(c.Made) + len(c.Files); {
 			case len(c.Files) == 1:
 				parts = append(parts, "1 file changed")

@@ -44,18 +44,18 @@ func (e *Executor) keepProgram(rel, key string, w who, t talk, env []string) err
 		return err
 	}
 	data = append(data, '\n')
-	own := e.pidFile(key) + programMark
+	own := e.PIDFile(key) + programMark
 	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
 		return err
 	}
 	if err := atomicfile.Write(own, data, 0o600); err != nil {
 		return err
 	}
-	if err := e.file(rel+"/"+programFile, data); err != nil {
+	if err := e.WriteFile(rel+"/"+programFile, data); err != nil {
 		return err
 	}
 	if program.Known(w.agent.Format) && !w.stub { // its output is the record of the conversation, an event a line
-		if err := os.Symlink("stdout", filepath.Join(e.root, filepath.FromSlash(rel), sessionLink)); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Symlink("stdout", filepath.Join(e.Root, filepath.FromSlash(rel), sessionLink)); err != nil && !errors.Is(err, fs.ErrExist) {
 			e.opt.Logf("%s: %v", key, err) // for people: nothing goes by it
 		}
 	}
@@ -83,7 +83,7 @@ func (e *Executor) told(key string, end ended) ended {
 	if end.dir == "" {
 		return end
 	}
-	own := e.pidFile(key) + programMark
+	own := e.PIDFile(key) + programMark
 	p, ok := readProgram(filepath.Dir(own), filepath.Base(own))
 	if !ok || !program.Known(p.Format) {
 		return end
@@ -156,7 +156,7 @@ type needs struct {
 // needsOf are the needs of a launch whose files lie in rel: it writes its answer there; who does the work also its signal
 // into the inbox, and what it commits into the repo's git folder, which is not below a worktree.
 func (e *Executor) needsOf(rel string, schema *engine.Schema, judges bool, cost float64) needs {
-	n := needs{rel: rel, dirs: []string{filepath.Join(e.root, filepath.FromSlash(rel))}, judges: judges, cost: cost}
+	n := needs{rel: rel, dirs: []string{filepath.Join(e.Root, filepath.FromSlash(rel))}, judges: judges, cost: cost}
 	if judges {
 		return n
 	}

@@ -74,8 +74,8 @@ func (u *Unheld) rootsBelow(dir string, e *Executor) []string {
 	defer u.mu.Unlock()
 	var out []string
 	for other := range u.repos {
-		if other.root != e.root && other.root != dir && sandbox.Inside(dir, other.root) {
-			out = append(out, other.root)
+		if other.Root != e.Root && other.Root != dir && sandbox.Inside(dir, other.Root) {
+			out = append(out, other.Root)
 		}
 	}
 	slices.Sort(out)

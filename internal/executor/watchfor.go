@@ -18,6 +18,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/stub"
 	"sluice/internal/text"
 	"sluice/internal/tree"
@@ -48,7 +49,7 @@ func (e *Executor) watchFor(ctx context.Context, job job.Job, emit func(engine.E
 		return nil
 	}
 	for { // it is recorded before anything is launched or offered
-		err := kept(e.attemptFile(job.Run, w.st.ID, job.Attempt.N, "begin"), &w.b)
+		err := layout.Load(e.AttemptFile(job.Run, w.st.ID, job.Attempt.N, "begin"), &w.b)
 		if err == nil {
 			break
 		}
@@ -288,7 +289,7 @@ func (w *lookout) standIn(ctx context.Context) {
 	}
 	var end struct{ Code int }
 	var part stub.Part
-	dir := filepath.Join(w.e.root, filepath.FromSlash(w.e.launchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)))
+	dir := filepath.Join(w.e.Root, filepath.FromSlash(w.e.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)))
 	for name, to := range map[string]any{exitName: &end, stub.PartFile: &part} {
 		data, _, err := atomicfile.OpenRegular(dir, name, maxPart)
 		if err == nil {
@@ -308,8 +309,8 @@ func (w *lookout) standIn(ctx context.Context) {
 
 // gone says that the launch's process has ended.
 func (w *lookout) gone() bool {
-	rel := w.e.launchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)
-	_, err := os.Lstat(filepath.Join(w.e.root, filepath.FromSlash(rel), exitName))
+	rel := w.e.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)
+	_, err := os.Lstat(filepath.Join(w.e.Root, filepath.FromSlash(rel), exitName))
 	return err == nil
 }
 
@@ -366,7 +367,7 @@ const (
 // the repo's configuration later changes nothing here.
 func (e *Executor) pulls(ctx context.Context) (map[string]string, error) {
 	url := ""
-	data, _, err := atomicfile.OpenRegular(e.opt.State, remoteFile, maxRemote)
+	data, _, err := atomicfile.OpenRegular(e.State, remoteFile, maxRemote)
 	switch {
 	case err == nil:
 		url = string(data)
@@ -379,7 +380,7 @@ func (e *Executor) pulls(ctx context.Context) (map[string]string, error) {
 		if url == "" {
 			return nil, fmt.Errorf("the repo has no remote %s to ask for pull requests: git remote add %s URL", remoteNamed, remoteNamed)
 		}
-		if err := atomicfile.WriteNew(filepath.Join(e.opt.State, remoteFile), []byte(url), 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := atomicfile.WriteNew(filepath.Join(e.State, remoteFile), []byte(url), 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
 	}

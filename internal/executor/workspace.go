@@ -12,6 +12,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
@@ -25,20 +26,20 @@ type workspace struct {
 }
 
 func (e *Executor) workspaceFile(run string) string {
-	return filepath.Join(e.opt.State, "workspaces", plain(run))
+	return filepath.Join(e.State, "workspaces", layout.PathElement(run))
 }
 
 // openWorkspace makes what a run's worktree is made of: the branch, from HEAD of the person's checkout, and the folder
 // around, which git ignores. A worktree that is there is left as it is.
 func (e *Executor) openWorkspace(ctx context.Context, wt string) error {
-	dir, err := e.below(wt)
+	dir, err := e.Below(wt)
 	if err != nil {
 		return refused("workspace %s: %v", wt, err)
 	}
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
 	}
-	if err := e.makeBelow(path.Dir(wt), 0o755); err != nil {
+	if err := e.MakeBelow(path.Dir(wt), 0o755); err != nil {
 		return err
 	}
 	if err := atomicfile.Write(filepath.Join(filepath.Dir(dir), ".gitignore"), []byte("*\n"), 0o644); err != nil {
@@ -47,11 +48,11 @@ func (e *Executor) openWorkspace(ctx context.Context, wt string) error {
 	run, branch := path.Base(wt), "refs/heads/"+engine.WorkspaceBranch(wt)
 	var w workspace
 	file := e.workspaceFile(run)
-	err = kept(file, &w)
+	err = layout.Load(file, &w)
 	if errors.Is(err, fs.ErrNotExist) {
 		w, err = e.newWorkspace(ctx, branch)
 		if err == nil {
-			err = keep(file, w)
+			err = layout.Save(file, w)
 		}
 	}
 	if err != nil {
@@ -119,14 +120,14 @@ func makeRef(ctx context.Context, repo *git.Repo, ref, sha string) error {
 // home is the folder that the run works in, if no step says otherwise: its worktree, or the root where there is none (yet).
 func (e *Executor) home(job job.Job) string {
 	if job.RunInfo.Workspace == "" {
-		return e.root
+		return e.Root
 	}
-	dir, err := e.below(job.RunInfo.Workspace)
+	dir, err := e.Below(job.RunInfo.Workspace)
 	if err != nil {
-		return e.root
+		return e.Root
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return e.root
+		return e.Root
 	}
 	return e.rootIn(dir)
 }
@@ -136,7 +137,7 @@ func (e *Executor) rootIn(worktree string) string {
 	if e.opt.Git == nil {
 		return worktree
 	}
-	rel, err := filepath.Rel(e.opt.Git.Top(), e.root)
+	rel, err := filepath.Rel(e.opt.Git.Top(), e.Root)
 	if err != nil || !filepath.IsLocal(rel) {
 		return worktree
 	}

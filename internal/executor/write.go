@@ -44,7 +44,7 @@ func (e *Executor) write(ctx context.Context, j job.Job) engine.Event {
 			if err := e.own(j.Write.Path, j.Run); err != nil {
 				return err
 			}
-			return e.put(j.Write.Path, e.root, data)
+			return e.put(j.Write.Path, e.Root, data)
 		})
 		if err != nil {
 			ev.Why = fmt.Sprintf("%s: %v", j.Write.Path, err)

@@ -1,0 +1,298 @@
+// Package layout says where the files of a repo are, by which names, and keeps the secret that makes the launches' tokens.
+// The names are promises: a daemon of this release goes on with what one of the release before has written.
+//
+// # Where things are
+//
+// What others may read, and agents may write, lies in .workflow/: runs/<run>/<step>.<n>/ has the prompt, the output and
+// the end of each launch (from the second one on in launch-<k>/), <gate>.<round>/ those of reviews. What a decision
+// hangs on lies in the state folder, out of an agent's reach:
+//
+//	secret                           makes the launches' tokens: HMAC-SHA256 of a launch's key, so that they outlive
+//	                                 a restart and are written down nowhere
+//	boot                             the start of the machine and the mount of this folder in which the repo was first
+//	                                 served, when that was by the clock, and how long the machine was up
+//	launches/<run>/<key>.pid         who is (or was) the process of a launch, and how it ended (see package agents)
+//	launches/<run>/<key>.pid.stop    the launch is to end, or not to start
+//	launches/<run>/<key>.pid.agent   by which program its output was made
+//	launches/<run>/<key>.pid.idle    it was ended because it said nothing for its idle_timeout
+//	launches/<run>/<key>.pid.git     which git folder is a held launch's own, and where its work began
+//	gits/<run>/<key>                 that folder; it goes when its commits were taken
+//	attempts/<run>/<step>.<n>.begin  how the worktree was when the attempt began
+//	attempts/<run>/<step>.<n>.files  what the attempt declared and changed: what a person's pass is bound to
+//	retry/<digest of its path>       which run wrote a retry-context file: those of ended runs are swept away
+//	judge/<k>/                       a checkout of a taken commit for those who judge (see package gates/judge)
+//	setup/<digest>/<i>               what a setup has made for those who judge, in the order of its `provides`
+//	making/<digest of its path>      a worktree is being made: one that a kill left half made is completed
+//	remote                           the address that is asked for pull requests, as it was when it was first needed
+//
+// A launch's <key> is what follows the run in its engine key, with "=" for "/" and ":": write#2.1 (step, attempt, launch),
+// check#1.1 (gate, round, launch), write#1.hook, write#1.check-7=0 (the first command of a check), after_run-12; "+1" and
+// "+2" behind it are the corrections, where an agent is asked again for an answer that could not be read. What ends a key
+// ends these too.
+package layout
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sluice/internal/atomicfile"
+	"sluice/internal/job"
+)
+
+const (
+	secretFile  = "secret"
+	secretBytes = 32
+	tokenBytes  = 16 // 32 hex digits
+
+	AttemptsDir = "attempts" // a folder for each run
+	LaunchesDir = "launches"
+
+	maxStateFile = 64 << 20 // of a file in the state folder
+)
+
+// Layout says where the files of a repo are: below its root what others may read, and in its state folder what a decision
+// depends on.
+type Layout struct {
+	Root   string // real path
+	State  string // outside the repo
+	Top    string // of the checkout, of which the root may be a folder; "" = it is in none
+	secret []byte
+}
+
+// Open makes the state folder's secret at first use.
+func (l *Layout) Open() (err error) {
+	l.secret, err = secretIn(l.State)
+	return err
+}
+
+// secretIn gives the secret of a state folder, made at first use.
+func secretIn(state string) ([]byte, error) {
+	fresh := make([]byte, secretBytes)
+	if _, err := rand.Read(fresh); err != nil {
+		return nil, fmt.Errorf("secret: %w", err)
+	}
+	if err := atomicfile.WriteNew(filepath.Join(state, secretFile), fresh, 0o600); err == nil {
+		return fresh, nil
+	} else if !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("secret: %w", err)
+	}
+	data, _, err := atomicfile.OpenRegular(state, secretFile, secretBytes)
+	if err == nil && len(data) != secretBytes {
+		err = fmt.Errorf("it has %d bytes, not %d", len(data), secretBytes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("secret in %s: %w: remove it when no agent runs", state, err)
+	}
+	return data, nil
+}
+
+// Token is what proves that a word is the launch's own.
+func (l Layout) Token(key string) string {
+	m := hmac.New(sha256.New, l.secret)
+	m.Write([]byte(key))
+	return hex.EncodeToString(m.Sum(nil)[:tokenBytes])
+}
+
+// TokenOf finds the launch of a token among the keys, those of its corrections included; "?" = none.
+func (l Layout) TokenOf(token string, keys map[string]string, corrections int) string {
+	for key := range keys {
+		for try := range corrections + 1 {
+			own := Correction(key, try)
+			if hmac.Equal([]byte(token), []byte(l.Token(own))) || hmac.Equal([]byte(token), []byte(l.Token(own+Afresh))) {
+				return key
+			}
+		}
+	}
+	return "?"
+}
+
+// Correction is the key under which an agent is asked again for the try-th time.
+func Correction(key string, try int) string {
+	if try == 0 {
+		return key
+	}
+	return fmt.Sprintf("%s+%d", key, try)
+}
+
+// Afresh is behind the key of a correction that is asked for in a new conversation, as the one it was to go on with is gone.
+const Afresh = "f"
+
+// FirstKey is the key whose correction, if it is one, this key is of.
+func FirstKey(key string) string {
+	if i := strings.LastIndexByte(key, '+'); i >= 0 {
+		return key[:i]
+	}
+	return key
+}
+
+// PIDFile is where the launch with the key is known by. All of a key's launches begin with the same name.
+func (l Layout) PIDFile(key string) string {
+	run, rest, _ := strings.Cut(key, "/")
+	return filepath.Join(l.State, LaunchesDir, PathElement(run), PathElement(rest)+".pid")
+}
+
+// PathElement makes one path element of a key's part.
+func PathElement(s string) string {
+	return strings.NewReplacer("/", "=", "\\", "=", ":", "=").Replace(s)
+}
+
+// AttemptFile is a file of the state folder about an attempt.
+func (l Layout) AttemptFile(run, step string, n int, what string) string {
+	return filepath.Join(l.State, AttemptsDir, PathElement(run), fmt.Sprintf("%s.%d.%s", PathElement(step), n, what))
+}
+
+// Save writes a value into the state folder.
+func Save(path string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, data, 0o600)
+}
+
+// Load reads a value from the state folder; fs.ErrNotExist where there is none.
+func Load(path string, v any) error {
+	data, _, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), maxStateFile)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}
+
+// RunsDir is where the folders of runs are, below the root.
+const RunsDir = ".workflow/runs"
+
+// RunDir is the folder of a run, below the root.
+func (l Layout) RunDir(run string) string {
+	if ChildRun(run) {
+		var dir string
+		if err := Load(l.FolderFile(run), &dir); err == nil && filepath.IsLocal(filepath.FromSlash(dir)) {
+			return RunsDir + "/" + dir
+		}
+	}
+	return RunsDir + "/" + run
+}
+
+// ChildRun says that a run's id is that of a child: <run>.<task>.<try>, not <workflow>-<n>.
+func ChildRun(run string) bool {
+	i := strings.LastIndexAny(run, ".-")
+	return i >= 0 && run[i] == '.'
+}
+
+// FolderFile says where the folder of a child run is, below .workflow/runs/.
+func (l Layout) FolderFile(run string) string {
+	return filepath.Join(l.State, AttemptsDir, PathElement(run), "folder")
+}
+
+// LaunchDir is the folder of a launch, below the root: k > 1 has one of its own.
+func (l Layout) LaunchDir(run, what string, n, k int) string {
+	dir := fmt.Sprintf("%s/%s.%d", l.RunDir(run), what, n)
+	if k > 1 {
+		dir += fmt.Sprintf("/launch-%d", k)
+	}
+	return dir
+}
+
+// ErrLink says that a link lies where a folder of ours should be.
+var errLink = errors.New("a link lies in the way: remove it")
+
+// Below gives the path of rel below the root, after a look that no link lies on the way to its last element.
+func (l Layout) Below(rel string) (string, error) { return Under(l.Root, rel) }
+
+func Under(base, rel string) (string, error) {
+	rel = filepath.FromSlash(rel)
+	if !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("%q leads out of the repo", rel)
+	}
+	path := base
+	parts := strings.Split(rel, string(filepath.Separator))
+	for _, part := range parts[:len(parts)-1] {
+		path = filepath.Join(path, part)
+		info, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return "", err
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			return "", fmt.Errorf("%s: %w", path, errLink)
+		}
+		if !info.IsDir() {
+			return "", fmt.Errorf("%s: not a folder: move it away", path)
+		}
+	}
+	return filepath.Join(base, rel), nil
+}
+
+// MakeBelow makes the folder rel below the root, through no link.
+func (l Layout) MakeBelow(rel string, perm fs.FileMode) error {
+	path, err := l.Below(rel + "/x")
+	if err != nil {
+		return err
+	}
+	return l.MakeDir(filepath.Dir(path), perm)
+}
+
+// MakeDir makes a folder below the root, where that is there.
+func (l Layout) MakeDir(dir string, perm fs.FileMode) error {
+	if err := l.There(); err != nil {
+		return err
+	}
+	return atomicfile.MkdirBelow(l.Root, dir, perm)
+}
+
+// There says whether the repo is where it was: one that was moved away, or whose disk is not mounted, is waited for, and
+// nothing is made in its place.
+func (l Layout) There() error {
+	look := l.Root
+	if l.Top != "" {
+		look = filepath.Join(l.Top, ".git")
+	}
+	_, err := os.Lstat(look)
+	if err == nil {
+		_, err = os.Lstat(l.Root)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w: move it back, or run `sluice watch rm %[1]s`, and `sluice watch add` where it is now", l.Root, atomicfile.ErrGone)
+	}
+	return err
+}
+
+// WriteFile writes a file of ours below the root (0600, its folder 0700).
+func (l Layout) WriteFile(rel string, data []byte) error {
+	path, err := l.Below(rel)
+	if err != nil {
+		return err
+	}
+	if err := l.MakeDir(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, data, 0o600)
+}
+
+// JobDir says in which folder a job's launches have their files, below the root.
+func (l Layout) JobDir(job job.Job) string {
+	p := job.Proc
+	switch {
+	case p == nil:
+		return l.LaunchDir(job.Run, job.Step, job.N, job.K)
+	case p.Gate != "":
+		return l.LaunchDir(job.Run, p.Gate, p.N, p.K)
+	case p.Step == "":
+		return fmt.Sprintf("%s/after_run.%d", l.RunDir(job.Run), p.N)
+	}
+	return l.LaunchDir(job.Run, p.Step, p.N, p.K)
+}

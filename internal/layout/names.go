@@ -1,0 +1,40 @@
+package layout
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"strconv"
+	"strings"
+)
+
+func HexSum(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// NumberOf takes a run's id apart: <workflow>-<n>.
+func NumberOf(run string) (workflow string, n int) {
+	i := strings.LastIndexByte(run, '-')
+	if i < 0 {
+		return run, 0
+	}
+	n, err := strconv.Atoi(run[i+1:])
+	if err != nil {
+		return run, 0
+	}
+	return run[:i], n
+}
+
+// Bare is an error's cause without the path, which the message names itself.
+func Bare(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+// OwnFolders are those of .workflow/ in which sluice itself and the signals leave their files: they are no work.
+func OwnFolders() []string { return []string{"signals", "runs", "retry-context", "audit"} }
