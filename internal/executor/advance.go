@@ -19,7 +19,7 @@ func (e *Executor) advance(ctx context.Context, job job.Job) string {
 // moveBranch carries out a move of a branch, again and again where the system is to blame. It returns why that is left to a
 // person, after what, a format of the step and the attempt.
 func (e *Executor) moveBranch(ctx context.Context, job job.Job, move func(context.Context, job.Job) (string, error), what string) (why string) {
-	err := e.persist(ctx, job.Key, func() (err error) {
+	err := e.Persist(ctx, job.Key, func() (err error) {
 		why, err = move(ctx, job)
 		if errors.Is(err, tree.ErrBusy) {
 			why, err = err.Error(), nil

@@ -13,6 +13,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
@@ -76,7 +77,7 @@ func (e *Executor) begun(ctx context.Context, job job.Job, st *engine.Step, n in
 	}
 	if b.Top != "" && job.Checks(st) {
 		if b.Head, err = e.opt.Git.Head(ctx, b.Top); err != nil {
-			if ctx.Err() != nil || passing(err) {
+			if ctx.Err() != nil || health.Passing(err) {
 				return b, err
 			}
 			return b, noGit(e.shown(b.Top), err)
@@ -88,7 +89,7 @@ func (e *Executor) begun(ctx context.Context, job job.Job, st *engine.Step, n in
 			return b, err
 		}
 		if err := e.findFolder(ctx, job, st, n, &b); err != nil {
-			if ctx.Err() != nil || passing(err) {
+			if ctx.Err() != nil || health.Passing(err) {
 				return b, err
 			}
 			return b, noGit(e.shown(b.Top), err)
@@ -133,7 +134,7 @@ func (e *Executor) beginRefs(ctx context.Context, job job.Job, st *engine.Step, 
 			return ctx.Err()
 		}
 		if err != nil {
-			e.note("pull requests", err.Error())
+			e.Note("pull requests", err.Error())
 			return nil
 		}
 		b.Pulls, b.Asked = pulls, true
@@ -211,7 +212,7 @@ func (e *Executor) checkout(ctx context.Context, dir, branch string) error {
 	case err == nil && info.IsDir() && layout.Load(mark, &half) == nil && e.inCheckout():
 		// Whoever was making it was killed: nobody has worked in it.
 		if err := e.opt.Git.FillWorktree(context.WithoutCancel(ctx), dir); err != nil {
-			if passing(err) {
+			if health.Passing(err) {
 				return err
 			}
 			return unready("worktree %s: sluice was killed while it made it, and it cannot be completed: %v: remove the folder and run git worktree prune", e.shown(dir), err)
@@ -237,7 +238,7 @@ func (e *Executor) checkout(ctx context.Context, dir, branch string) error {
 		return err
 	}
 	if _, err := e.opt.Git.AddWorktree(context.WithoutCancel(ctx), dir, branch); err != nil {
-		if passing(err) {
+		if health.Passing(err) {
 			return err
 		}
 		return unready("%v", err)

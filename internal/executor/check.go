@@ -24,7 +24,7 @@ import (
 // check carries out the check of an attempt's outputs and criteria; nil where ctx ended first.
 func (e *Executor) check(ctx context.Context, job job.Job) *engine.ProcessEnded {
 	st := job.Spec.Step(job.Proc.Step)
-	if e.persist(ctx, job.Key, func() error { return e.firstLaunch(job) }) != nil && ctx.Err() != nil {
+	if e.Persist(ctx, job.Key, func() error { return e.firstLaunch(job) }) != nil && ctx.Err() != nil {
 		return nil
 	}
 	b, err := e.begunAgain(ctx, job, st)
@@ -48,7 +48,7 @@ func (e *Executor) check(ctx context.Context, job job.Job) *engine.ProcessEnded 
 
 // begunAgain is begun for what comes after the work: a refusal is an error as any other.
 func (e *Executor) begunAgain(ctx context.Context, job job.Job, st *engine.Step) (b begin, err error) {
-	err = e.persist(ctx, job.Key, func() (err error) {
+	err = e.Persist(ctx, job.Key, func() (err error) {
 		b, err = e.begun(ctx, job, st, job.Attempt.N)
 		return err
 	})
@@ -115,7 +115,7 @@ func (e *Executor) checked(ctx context.Context, job job.Job, st *engine.Step, b 
 // ignored by git is in no tree: it is looked for in the folder then.
 func (e *Executor) checkedAt(ctx context.Context, key string, b begin, commit string, in gates.CheckInput) engine.CheckResult {
 	var j judged
-	err := e.persist(ctx, key, func() (err error) {
+	err := e.Persist(ctx, key, func() (err error) {
 		j, err = e.checkoutFor(ctx, b, commit, key)
 		return err
 	})
@@ -225,7 +225,7 @@ func (e *Executor) writeValues(ctx context.Context, what string, outs []engine.O
 		}
 		data, err := asFile(value)
 		if err == nil {
-			err = e.persist(ctx, what, func() error { return e.put(p, dir, data) })
+			err = e.Persist(ctx, what, func() error { return e.put(p, dir, data) })
 		}
 		if err != nil {
 			why = append(why, fmt.Sprintf("output %s: %v", p, err))

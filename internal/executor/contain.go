@@ -12,6 +12,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/health"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/internal/tree"
@@ -193,7 +194,7 @@ func (e *Executor) shownTree(ctx context.Context, key string, work *tree.Order, 
 	}
 	own, err := e.ownGit(ctx, key, top, work, plan.InPlace)
 	if err != nil {
-		if passing(err) || ctx.Err() != nil {
+		if health.Passing(err) || ctx.Err() != nil {
 			return "", err
 		}
 		return "", noGit(e.shown(top), err)
@@ -212,7 +213,7 @@ func (e *Executor) shownTree(ctx context.Context, key string, work *tree.Order, 
 	}
 	mounts, err := c.Mounts()
 	if err != nil {
-		if passing(err) {
+		if health.Passing(err) {
 			return "", err
 		}
 		return "", unready("sandbox: %v", err)

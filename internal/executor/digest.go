@@ -63,7 +63,7 @@ func (c covered) outside() (files []string) {
 
 // digested adds to a check what it was over.
 func (e *Executor) digested(ctx context.Context, job job.Job, st *engine.Step, c covered, r engine.CheckResult) engine.CheckResult {
-	err := e.persist(ctx, job.Key, func() (err error) {
+	err := e.Persist(ctx, job.Key, func() (err error) {
 		if c.Was, err = e.digest(ctx, c); err != nil {
 			return err
 		}

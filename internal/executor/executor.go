@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"sluice/gates/judge"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
@@ -57,6 +57,7 @@ type Options struct {
 type Executor struct {
 	opt Options
 	layout.Layout
+	health.Notes
 	inbox string // .workflow/signals
 	boot  boot   // see booted
 	hints chan struct{}
@@ -66,7 +67,6 @@ type Executor struct {
 	liveThen int
 
 	mu       sync.Mutex
-	trouble  map[string]string       // what is not as it should be, by what it is about
 	watched  map[string]bool         // folders given to the watcher
 	hinted   map[string]bool         // watched folders that may have changed
 	places   map[string]string       // inboxes below worktrees that are plain folders -> the key of their checkout
@@ -132,8 +132,8 @@ func New(o Options) (*Executor, error) {
 	if o.Unheld == nil {
 		o.Unheld = &Unheld{}
 	}
-	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
-		trouble: map[string]string{}, watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
+	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
+		watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
 		private: map[string]privateBox{}, dropped: map[string]int{}, exposed: map[string]string{}, held: map[string]tree.Private{}, based: map[string]bool{}, lists: map[string]*taskFile{},
 		setting: make(chan struct{}, 1), ahead: ahead{dir: filepath.Join(o.State, gitsDir, aheadFolder)},
 		asked: map[string]askedAt{}, presses: make(chan notify.Press, pressesMost), recalls: make(chan job.Job, recallsMost)}
@@ -266,12 +266,9 @@ func (e *Executor) Hints() <-chan struct{} { return e.hints }
 
 // Health says what is not as it should be; empty = all well.
 func (e *Executor) Health() []string {
-	var out []string
+	out := e.Notes.All()
 	e.mu.Lock()
 	dirs := slices.Sorted(maps.Keys(e.watched))
-	for _, what := range slices.Sorted(maps.Keys(e.trouble)) {
-		out = append(out, what+": "+e.trouble[what])
-	}
 	e.mu.Unlock()
 	for _, dir := range dirs {
 		if mode, degraded := e.opt.Watcher.Health(dir); degraded != "" {
@@ -279,34 +276,6 @@ func (e *Executor) Health() []string {
 		}
 	}
 	return append(out, e.opt.Settings().Warnings()...)
-}
-
-// note records what is wrong with something; "" that it is well again.
-func (e *Executor) note(what, why string) {
-	e.mu.Lock()
-	before := e.trouble[what]
-	if why == "" {
-		delete(e.trouble, what)
-	} else if len(e.trouble) < maxTroubles || before != "" {
-		e.trouble[what] = why
-	}
-	e.mu.Unlock()
-	if why != "" && why != before {
-		e.opt.Logf("%s: %s", what, why)
-	}
-}
-
-const maxTroubles = 100 // that Health tells
-
-// forget ends the notes on an effect that is under way no more.
-func (e *Executor) forget(key string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for what := range e.trouble {
-		if rest, ok := strings.CutPrefix(what, key); ok && (rest == "" || rest[0] == '+' || rest[0] == '/') {
-			delete(e.trouble, what)
-		}
-	}
 }
 
 // shown is a path as people know it.
@@ -319,9 +288,9 @@ func (e *Executor) shown(path string) string {
 
 // Carry carries an effect out: see daemon.World.
 func (e *Executor) Carry(ctx context.Context, job job.Job, emit func(engine.Event)) engine.Event {
-	defer e.forget(job.Key)
+	defer e.Forget(job.Key)
 	if c := job.RunInfo.Child; c != nil {
-		if e.persist(ctx, job.Key, func() error { return e.placeChild(job.Run, c) }) != nil && ctx.Err() != nil {
+		if e.Persist(ctx, job.Key, func() error { return e.placeChild(job.Run, c) }) != nil && ctx.Err() != nil {
 			return nil
 		}
 	}
@@ -347,7 +316,7 @@ func (e *Executor) Carry(ctx context.Context, job job.Job, emit func(engine.Even
 	case engine.DoSave:
 		return e.saveTasks(ctx, job)
 	}
-	e.note("effect "+job.Kind, "this release does not know it")
+	e.Note("effect "+job.Kind, "this release does not know it")
 	<-ctx.Done()
 	return nil
 }
@@ -355,7 +324,7 @@ func (e *Executor) Carry(ctx context.Context, job job.Job, emit func(engine.Even
 // carryRun carries out a process of its kind.
 func (e *Executor) carryRun(ctx context.Context, job job.Job, emit func(engine.Event)) engine.Event {
 	if job.Proc == nil || job.Spec == nil || job.Proc.Step != "" && (job.Attempt == nil || job.Spec.Step(job.Proc.Step) == nil) {
-		e.note(job.Key, "its run's spec or attempt is not known: nothing can be started")
+		e.Note(job.Key, "its run's spec or attempt is not known: nothing can be started")
 		<-ctx.Done()
 		return nil
 	}
@@ -376,40 +345,4 @@ func (e *Executor) carryRun(ctx context.Context, job job.Job, emit func(engine.E
 	}
 	ev.Run, ev.Key, ev.Day = job.Run, job.Key, dayOf(e.opt.Now())
 	return *ev
-}
-
-// wait waits; false where ctx ended first.
-func wait(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
-}
-
-// Pace of trying again.
-const (
-	againFirst = 100 * time.Millisecond
-	againMost  = 2 * time.Second
-)
-
-// persist tries until it works, an error says that it never will, or ctx ends: then the error is ctx's.
-func (e *Executor) persist(ctx context.Context, what string, try func() error) error {
-	for pause := againFirst; ; pause = min(2*pause, againMost) {
-		err := try()
-		if err == nil || !passing(err) {
-			e.note(what, "")
-			return err
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		e.note(what, err.Error())
-		if !wait(ctx, pause) {
-			return ctx.Err()
-		}
-	}
 }

@@ -477,7 +477,7 @@ func TestHintsOfAFile(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	b := newBench(t, gateSpec)
 	tries := 0
-	err := b.e.persist(b.ctx(), "x", func() error {
+	err := b.e.Persist(b.ctx(), "x", func() error {
 		if tries++; tries < 3 {
 			return &os.PathError{Op: "write", Path: "f", Err: syscall.ENOSPC}
 		}
@@ -491,7 +491,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(b.ctx())
 	cancel()
-	if err := b.e.persist(ctx, "x", func() error { return syscall.ENOSPC }); err != context.Canceled {
+	if err := b.e.Persist(ctx, "x", func() error { return syscall.ENOSPC }); err != context.Canceled {
 		t.Errorf("%v", err)
 	}
 }

@@ -44,7 +44,7 @@ func passedBy(q engine.Round) string {
 
 // land does with a run's work what its spec says, and returns why it could not.
 func (e *Executor) land(ctx context.Context, job job.Job) (why string) {
-	err := e.persist(ctx, job.Key, func() error { return e.landed(ctx, job) })
+	err := e.Persist(ctx, job.Key, func() error { return e.landed(ctx, job) })
 	if err == nil {
 		return ""
 	}

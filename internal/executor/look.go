@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/health"
 	"sluice/internal/ids"
 	"sluice/internal/job"
 	"sluice/internal/layout"
@@ -28,12 +29,12 @@ func (e *Executor) look(ctx context.Context, job job.Job) engine.Event {
 				break
 			}
 		}
-		e.note(job.Key, missing)
+		e.Note(job.Key, missing)
 		if missing == "" {
 			return engine.Looked{Run: job.Run, Step: job.Step, Pins: job.Pins}
 		}
-		if !wait(ctx, lookEvery) {
-			e.note(job.Key, "")
+		if !health.Wait(ctx, lookEvery) {
+			e.Note(job.Key, "")
 			return nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/git"
+	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
@@ -40,7 +41,7 @@ func (e *Executor) looks(ctx context.Context, job job.Job, st *engine.Step, n in
 	switch {
 	case ctx.Err() != nil:
 		return b, ctx.Err()
-	case errors.As(err, &no), err != nil && passing(err):
+	case errors.As(err, &no), err != nil && health.Passing(err):
 		return b, err
 	case err != nil:
 		return b, noGit(e.shown(b.Top), err)

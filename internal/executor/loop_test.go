@@ -15,6 +15,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/health"
 	"sluice/journal"
 	"sluice/specs"
 )
@@ -39,7 +40,7 @@ func (b *bench) loop() (c *daemon.Client, stop func()) {
 		for {
 			err := daemon.Serve(ctx, b.root, b.state, open, func(*daemon.Repo, journal.Recovery) { close(ready) })
 			var held *daemon.Held
-			if !errors.As(err, &held) || !wait(ctx, 10*time.Millisecond) {
+			if !errors.As(err, &held) || !health.Wait(ctx, 10*time.Millisecond) {
 				ended <- err
 				return
 			}

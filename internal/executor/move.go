@@ -10,6 +10,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/health"
 	"sluice/internal/ids"
 	"sluice/internal/job"
 	"sluice/internal/layout"
@@ -51,17 +52,17 @@ func isFile(dir, name, id string) (bool, error) {
 func (e *Executor) move(ctx context.Context, job job.Job) engine.Event {
 	m := job.Move
 	ev := engine.FileMoved{ID: m.ID}
-	for pause := againFirst; ; pause = min(2*pause, againMost) {
+	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
 		to, err := e.moved(m)
 		if err == nil || errors.Is(err, errGone) {
-			e.note(job.Key, "")
+			e.Note(job.Key, "")
 			if to != "" {
 				ev.To = e.shown(to)
 			}
 			return ev
 		}
-		e.note(job.Key, err.Error())
-		if !wait(ctx, pause) {
+		e.Note(job.Key, err.Error())
+		if !health.Wait(ctx, pause) {
 			return nil
 		}
 	}
@@ -127,7 +128,7 @@ func (e *Executor) sayWhy(m *engine.Move, at string) error {
 		return nil
 	}
 	err := atomicfile.WriteNew(filepath.Join(filepath.Dir(at), whyName(filepath.Base(at))), []byte(m.Why+"\n"), 0o600)
-	if err != nil && !errors.Is(err, fs.ErrExist) && passing(err) {
+	if err != nil && !errors.Is(err, fs.ErrExist) && health.Passing(err) {
 		return err
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"sluice/engine"
+	"sluice/internal/health"
 	"sluice/internal/job"
 )
 
@@ -31,28 +32,28 @@ type offered struct {
 func (e *Executor) offer(ctx context.Context, job job.Job, emit func(engine.Event)) engine.Event {
 	st := job.Spec.Step(job.Step)
 	if st == nil || st.Agent == nil || job.Attempt == nil {
-		e.note(job.Key, "its step or attempt is not known: it cannot be offered")
+		e.Note(job.Key, "its step or attempt is not known: it cannot be offered")
 		<-ctx.Done()
 		return nil
 	}
 	e.notePlace(job)
-	for pause := againFirst; ; pause = min(2*pause, againMost) {
+	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
 		err := e.layOut(ctx, job, st)
 		var no *refusal
 		if errors.As(err, &no) {
-			e.note(job.Key, "")
+			e.Note(job.Key, "")
 			emit(e.failedOffer(job, st, no))
 			break
 		}
 		if err == nil {
-			e.note(job.Key, "")
+			e.Note(job.Key, "")
 			break
 		}
 		if ctx.Err() != nil { // it is over: what was broken off went wrong in nothing
 			return nil
 		}
-		e.note(job.Key, err.Error())
-		if !wait(ctx, pause) {
+		e.Note(job.Key, err.Error())
+		if !health.Wait(ctx, pause) {
 			return nil
 		}
 	}

@@ -226,7 +226,7 @@ func (e *Executor) receive(ctx context.Context, job job.Job) {
 	}
 	var r tree.Received
 	moved := true
-	err := e.persist(ctx, key+"/commits", func() (err error) {
+	err := e.Persist(ctx, key+"/commits", func() (err error) {
 		var no *tree.Refused
 		switch err = g.CarryLFS(ctx); {
 		case errors.As(err, &no):

@@ -13,6 +13,7 @@ import (
 	"sluice/agents"
 	"sluice/agents/program"
 	"sluice/engine"
+	"sluice/internal/health"
 	"sluice/internal/tree"
 )
 
@@ -197,16 +198,16 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 			e.opt.Spending.over(l.job(), end.exit.NotStarted == "" && end.exit.Refused == "")
 		}
 	}()
-	for pause := againFirst; ; pause = min(2*pause, againMost) {
+	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
 		proc, end, err := e.begin(ctx, l, prepare, &slot)
 		switch {
 		case err == nil && end != nil:
-			e.note(l.key, "")
+			e.Note(l.key, "")
 			e.unbegun(l.key)
 			e.leaveTalk(l.key, nil, program.Usage{}, false)
 			return ended{exit: *end}, nil
 		case err == nil:
-			e.note(l.key, "")
+			e.Note(l.key, "")
 			l.clock.begin()
 			if l.agent {
 				e.opt.Spending.runs(l.job(), e.Root, proc.Launched())
@@ -221,8 +222,8 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 			e.unbegun(l.key)
 			return ended{}, ctx.Err()
 		}
-		e.note(l.key, err.Error())
-		if !wait(ctx, pause) {
+		e.Note(l.key, err.Error())
+		if !health.Wait(ctx, pause) {
 			e.unbegun(l.key)
 			return ended{}, ctx.Err()
 		}
@@ -264,7 +265,7 @@ func (e *Executor) begin(ctx context.Context, l launch, prepare func() (process,
 		return nil, &no.exit, nil
 	}
 	if err != nil {
-		if passing(err) || ctx.Err() != nil {
+		if health.Passing(err) || ctx.Err() != nil {
 			return nil, nil, err
 		}
 		return nil, &engine.Exit{Code: -1, NotStarted: err.Error()}, nil
@@ -362,8 +363,8 @@ func (e *Executor) await(ctx context.Context, proc *agents.Proc, l launch) (ende
 		case ctx.Err() != nil:
 			return ended{}, ctx.Err()
 		case until.Err() == nil: // the system did not let us wait
-			e.note(key, err.Error())
-			if !wait(ctx, time.Second) {
+			e.Note(key, err.Error())
+			if !health.Wait(ctx, time.Second) {
 				return ended{}, ctx.Err()
 			}
 		case idle > 0 && q.look(lastWord(proc, dir), e.opt.Now()) >= idle:
@@ -389,11 +390,11 @@ func (e *Executor) await(ctx context.Context, proc *agents.Proc, l launch) (ende
 // endFor ends a process; the mark beside its pid file says why to whoever takes its end in. The error is ctx's.
 func (e *Executor) endFor(ctx context.Context, proc *agents.Proc, key, mark, text string) error {
 	if err := os.WriteFile(e.PIDFile(key)+mark, []byte(text), 0o600); err != nil {
-		e.note(key, err.Error())
+		e.Note(key, err.Error())
 	}
 	if err := proc.Stop(ctx); err != nil && ctx.Err() == nil {
-		e.note(key, err.Error())
-		wait(ctx, time.Second)
+		e.Note(key, err.Error())
+		health.Wait(ctx, time.Second)
 	}
 	return ctx.Err()
 }

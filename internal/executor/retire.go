@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/health"
 	"sluice/internal/ids"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
@@ -48,7 +49,7 @@ func (e *Executor) sweep(live []string) error {
 		if slices.Contains(live, o.Run) || !ids.ValidRun(o.Run) {
 			continue
 		}
-		if err := e.sweepOne(o); err != nil && passing(err) {
+		if err := e.sweepOne(o); err != nil && health.Passing(err) {
 			return err
 		} else if err != nil {
 			e.opt.Logf("retry context: %s: %v", o.Path, err)
@@ -157,7 +158,7 @@ func oldChild(run string, newest map[string]int, keep map[string]bool) bool {
 
 // removeEmpty removes a folder that nothing lies in.
 func removeEmpty(dir string) error {
-	if err := os.Remove(dir); err != nil && passing(err) {
+	if err := os.Remove(dir); err != nil && health.Passing(err) {
 		return err
 	}
 	return nil
@@ -191,16 +192,12 @@ func (e *Executor) untrouble(boxes []box) {
 		read[e.shown(b.path)] = true
 		read["of "+b.dir] = true
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for what := range e.trouble {
+	e.Notes.Drop(func(what string) bool {
 		in, ok := strings.CutPrefix(what, "inbox ")
 		if !ok || read[in] {
-			continue
+			return false
 		}
-		if info, err := os.Lstat(filepath.Join(e.Root, filepath.FromSlash(in))); read[path.Dir(in)] && err == nil && !info.IsDir() {
-			continue // a file in one that is read
-		}
-		delete(e.trouble, what)
-	}
+		info, err := os.Lstat(filepath.Join(e.Root, filepath.FromSlash(in)))
+		return !read[path.Dir(in)] || err != nil || info.IsDir() // else it is a file in one that is read
+	})
 }

@@ -74,24 +74,24 @@ func TestSweepForgets(t *testing.T) {
 func TestTroubleEndsWithItsRun(t *testing.T) {
 	b := newBench(t, "workflow: {id: w}\nsteps:\n  - {id: A, run: \"true\", next_step: DONE}\n")
 	for _, what := range []string{"inbox .workflow/signals/w-1", "inbox .workflow/signals/w-1/G-pass", "inbox of w-1", "inbox .workflow/signals/w-2", "git in ."} {
-		b.e.note(what, "it cannot be read")
+		b.e.Note(what, "it cannot be read")
 	}
 	if _, _, err := b.e.Scan(t.Context(), job.Inboxes{Runs: []string{"w-1"}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := len(b.e.trouble); got != 1 { // the folder of w-1 is there and was read, and its file is not there
-		t.Errorf("%q", b.e.trouble)
+	if got := len(b.e.Notes.All()); got != 1 { // the folder of w-1 is there and was read, and its file is not there
+		t.Errorf("%q", b.e.Notes.All())
 	}
-	for until := time.Now().Add(waitFor); len(b.e.trouble) > 1; time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(waitFor); len(b.e.Notes.All()) > 1; time.Sleep(10 * time.Millisecond) {
 		if _, _, err := b.e.Scan(t.Context(), job.Inboxes{}); err != nil {
 			t.Fatal(err)
 		}
 		if time.Now().After(until) { // a test of the watch may lie in the folder for a moment
-			t.Fatalf("%q", b.e.trouble)
+			t.Fatalf("%q", b.e.Notes.All())
 		}
 	}
-	if _, ok := b.e.trouble["git in ."]; !ok {
-		t.Errorf("%q", b.e.trouble)
+	if !slices.Contains(b.e.Notes.All(), "git in .: it cannot be read") {
+		t.Errorf("%q", b.e.Notes.All())
 	}
 }
 

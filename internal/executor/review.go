@@ -23,7 +23,7 @@ const maxDiffRead = 128 << 10 // bytes of a diff; the prompt bounds it further
 func (e *Executor) review(ctx context.Context, job job.Job, c *clock) *engine.ProcessEnded {
 	g := job.Spec.Gate(job.Proc.Gate)
 	if g == nil || job.Round == nil {
-		e.note(job.Key, "its gate or round is not known: nothing can be judged")
+		e.Note(job.Key, "its gate or round is not known: nothing can be judged")
 		return nil
 	}
 	if g.Reviewer.Run != nil {

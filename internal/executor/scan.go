@@ -38,7 +38,7 @@ func (e *Executor) Scan(ctx context.Context, in job.Inboxes) (seen []engine.Even
 	e.one.Lock()
 	defer e.one.Unlock()
 	err = e.There()
-	e.note("repo", bareWhy(err))
+	e.Note("repo", bareWhy(err))
 	if err != nil {
 		return nil, false, fmt.Errorf("inbox: %w", err)
 	}
@@ -132,7 +132,7 @@ func (e *Executor) runBox(out []box, run string) []box {
 			why = err.Error()
 		}
 	}
-	e.note("inbox of "+run, why)
+	e.Note("inbox of "+run, why)
 	return append(out, box{path: path, dir: run, must: true})
 }
 
@@ -401,10 +401,10 @@ func (s *scan) box(ctx context.Context, b box) error {
 		s.more = s.more || pass == maxPasses-1
 	}
 	if err == nil {
-		s.e.note("inbox "+s.e.shown(b.path), "")
+		s.e.Note("inbox "+s.e.shown(b.path), "")
 		return nil
 	}
-	s.e.note("inbox "+s.e.shown(b.path), err.Error())
+	s.e.Note("inbox "+s.e.shown(b.path), err.Error())
 	// What has the name of a run's folder and is none holds nothing, and lies in the inbox itself: it is refused there and
 	// moved away. It does not close all others.
 	if b.must && (b.dir == "" || !errors.Is(err, watcher.ErrNotFolder)) {
@@ -465,11 +465,11 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	what := "inbox " + s.e.shown(filepath.Join(b.path, f.Name))
 	if ev.DigestNow, err = s.digestNow(ctx, ev); err != nil && s.rank(ev) > rankFail {
 		if ctx.Err() == nil {
-			s.e.note(what, err.Error())
+			s.e.Note(what, err.Error())
 		}
 		return ev, false // a pass waits until what it answers can be read
 	}
-	s.e.note(what, "")
+	s.e.Note(what, "")
 	return ev, true
 }
 

@@ -114,7 +114,7 @@ func (e *Executor) leaveTalk(key string, said *program.Result, total program.Usa
 	switch {
 	case gone:
 		if err := os.Remove(file); err != nil {
-			e.note(key, err.Error())
+			e.Note(key, err.Error())
 		}
 		return
 	case said != nil && said.Session != "":

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"sluice/internal/health"
 	"sync"
 	"time"
 )
@@ -31,7 +32,7 @@ func (s *Slots) take(ctx context.Context, most int, waits func()) (func(), error
 		if first {
 			waits()
 		}
-		if !wait(ctx, slotPace) {
+		if !health.Wait(ctx, slotPace) {
 			return nil, ctx.Err()
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/health"
 	"sluice/internal/settings"
 	"sluice/internal/stub"
 )
@@ -231,7 +232,7 @@ func TestPullStandIn(t *testing.T) {
 		if n == 0 {
 			eventually(t, "it is seen", func() bool { return len(s.all()) > 0 })
 		} else {
-			wait(ctx, 3*beginEvery)
+			health.Wait(ctx, 3*beginEvery)
 		}
 		cancel()
 		<-done

@@ -18,6 +18,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
@@ -124,7 +125,7 @@ func (e *Executor) wordFirst(ctx context.Context, job job.Job, st *engine.Step, 
 			return
 		}
 		e.lookAt(dir)
-		if !wait(ctx, againFirst) {
+		if !health.Wait(ctx, health.AgainFirst) {
 			return
 		}
 	}
@@ -141,14 +142,14 @@ func (e *Executor) readable(ctx context.Context, job job.Job, st *engine.Step, e
 		return
 	}
 	until := e.opt.Now().Add(unreadMost)
-	for pause := againFirst; ; pause = min(2*pause, againMost) {
+	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
 		err := e.unread(job)
 		if err == nil || !e.opt.Now().Before(until) {
-			e.note(job.Key, "")
+			e.Note(job.Key, "")
 			return
 		}
-		e.note(job.Key, fmt.Sprintf("the step has ended, and its inbox cannot be read (%v): mend it; after %s the step counts as one that said nothing", err, unreadMost))
-		if !wait(ctx, pause) {
+		e.Note(job.Key, fmt.Sprintf("the step has ended, and its inbox cannot be read (%v): mend it; after %s the step counts as one that said nothing", err, unreadMost))
+		if !health.Wait(ctx, pause) {
 			return
 		}
 	}

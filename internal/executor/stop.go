@@ -11,16 +11,17 @@ import (
 	"sluice/agents"
 	"sluice/agents/program"
 	"sluice/engine"
+	"sluice/internal/health"
 	"sluice/internal/job"
 )
 
 // stop ends all that was started under the job's key. What had ended by itself keeps its end.
 func (e *Executor) stop(ctx context.Context, job job.Job) engine.Event {
 	ev := engine.ProcessEnded{Run: job.Run, Key: job.Key, Day: dayOf(e.opt.Now()), Exit: engine.Exit{Code: -1, Lost: true}}
-	for pause := againFirst; ; pause = min(2*pause, againMost) {
+	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
 		main, some, err := e.stopAll(ctx, job.Key)
 		if err == nil {
-			e.note(job.Key, "")
+			e.Note(job.Key, "")
 			switch {
 			case main != nil:
 				ev.Exit = e.exitOf(*main, job.Key)
@@ -32,8 +33,8 @@ func (e *Executor) stop(ctx context.Context, job job.Job) engine.Event {
 		if ctx.Err() != nil {
 			return nil
 		}
-		e.note(job.Key, err.Error())
-		if !wait(ctx, pause) {
+		e.Note(job.Key, err.Error())
+		if !health.Wait(ctx, pause) {
 			return nil
 		}
 	}

@@ -109,7 +109,7 @@ func (e *Executor) take(ctx context.Context, job job.Job, st *engine.Step, b beg
 	if b.Head == "" && e.opt.Git.Plain() {
 		o.Base = b.Found // a file that was there stays part of the work, whatever ignore rules say by now
 	}
-	return e.persist(ctx, job.Key, func() (err error) {
+	return e.Persist(ctx, job.Key, func() (err error) {
 		head, err := e.opt.Git.Head(ctx, b.Top)
 		if err != nil {
 			return err

@@ -103,7 +103,7 @@ func (e *Executor) lookAtTasks(ctx context.Context, job job.Job) engine.Event {
 		}
 	}
 	var got *taskFile
-	err := e.persist(ctx, job.Key, func() (err error) {
+	err := e.Persist(ctx, job.Key, func() (err error) {
 		got, err = e.taskFile(job.Tasks.Path)
 		return err
 	})
@@ -257,7 +257,7 @@ func (e *Executor) saveTasks(ctx context.Context, job job.Job) engine.Event {
 		return ev
 	}
 	var other *taskFile
-	err := e.persist(ctx, job.Key, func() error {
+	err := e.Persist(ctx, job.Key, func() error {
 		f, err := e.taskFile(job.Tasks.Path)
 		if err != nil {
 			return err

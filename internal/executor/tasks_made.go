@@ -27,7 +27,7 @@ func (e *Executor) makeTasks(ctx context.Context, job job.Job) (why string) {
 	if why != "" {
 		return why
 	}
-	err := e.persist(ctx, job.Key, func() error {
+	err := e.Persist(ctx, job.Key, func() error {
 		path, err := e.Below(rel)
 		if err != nil {
 			return err

@@ -19,7 +19,7 @@ import (
 
 // taskWriter is as much of an Executor as reads and writes task files.
 func taskWriter(dir string) *Executor {
-	return &Executor{Layout: layout.Layout{Root: dir}, opt: Options{Now: time.Now, Logf: func(string, ...any) {}}, lists: map[string]*taskFile{}, trouble: map[string]string{}}
+	return &Executor{Layout: layout.Layout{Root: dir}, opt: Options{Now: time.Now, Logf: func(string, ...any) {}}, lists: map[string]*taskFile{}}
 }
 
 // TestTaskFileEditedMeanwhile: what a person wrote after the file was read is neither lost nor overlooked.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/text"
@@ -50,7 +51,7 @@ func (e *Executor) Reached(r notify.Result) {
 	if r.OK || r.Missing {
 		why = ""
 	}
-	e.note("notices by "+r.Channel, why)
+	e.Note("notices by "+r.Channel, why)
 }
 
 // send sends a notice through the notifier of now. One that was closed meanwhile, as the settings were read again, has
@@ -67,7 +68,7 @@ func (e *Executor) send(ctx context.Context, notice notify.Notice) (results []no
 		if notice.Over != nil && notice.Over() { // it was decided while the notice was on its way
 			n.Dismiss(notice.Slot)
 		}
-		if results != nil || !wait(ctx, againFirst) {
+		if results != nil || !health.Wait(ctx, health.AgainFirst) {
 			return results, true
 		}
 	}

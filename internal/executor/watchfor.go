@@ -17,6 +17,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/stub"
@@ -44,7 +45,7 @@ func (e *Executor) watchFor(ctx context.Context, job job.Job, emit func(engine.E
 		return nil
 	}
 	if !e.inCheckout() || w.st == nil || job.Attempt == nil {
-		e.note(job.Key, "there is no git here to see its signal in")
+		e.Note(job.Key, "there is no git here to see its signal in")
 		<-ctx.Done()
 		return nil
 	}
@@ -54,9 +55,9 @@ func (e *Executor) watchFor(ctx context.Context, job job.Job, emit func(engine.E
 			break
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			e.note(job.Key, err.Error())
+			e.Note(job.Key, err.Error())
 		}
-		if !wait(ctx, beginEvery) {
+		if !health.Wait(ctx, beginEvery) {
 			return nil
 		}
 	}
@@ -65,7 +66,7 @@ func (e *Executor) watchFor(ctx context.Context, job job.Job, emit func(engine.E
 	} else {
 		w.commits(ctx)
 	}
-	e.note(job.Key, "")
+	e.Note(job.Key, "")
 	return nil
 }
 
@@ -122,10 +123,10 @@ func (w *lookout) commits(ctx context.Context) {
 // looked says that a look is over, or what was wrong with it.
 func (w *lookout) looked(began time.Time, err error) {
 	if err != nil {
-		w.e.note(w.job.Key, err.Error())
+		w.e.Note(w.job.Key, err.Error())
 		return
 	}
-	w.e.note(w.job.Key, "")
+	w.e.Note(w.job.Key, "")
 	w.emit(engine.Polled{Run: w.job.Run, Step: w.job.Step, N: w.job.N, K: w.job.K, Began: began})
 }
 
@@ -269,7 +270,7 @@ func (w *lookout) pulls(ctx context.Context) {
 		w.looked(began, err)
 		next := w.e.opt.Now().Add(time.Duration(w.e.opt.Settings().PRPoll))
 		for w.e.opt.Now().Before(next) {
-			if !wait(ctx, min(time.Second, max(time.Until(next), time.Millisecond))) {
+			if !health.Wait(ctx, min(time.Second, max(time.Until(next), time.Millisecond))) {
 				return
 			}
 			if !exited && w.gone() {
@@ -283,7 +284,7 @@ func (w *lookout) pulls(ctx context.Context) {
 // standIn counts a stand-in's good end as a pull request: no forge is asked.
 func (w *lookout) standIn(ctx context.Context) {
 	for !w.gone() {
-		if !wait(ctx, beginEvery) {
+		if !health.Wait(ctx, beginEvery) {
 			return
 		}
 	}
@@ -296,7 +297,7 @@ func (w *lookout) standIn(ctx context.Context) {
 			err = json.Unmarshal(data, to)
 		}
 		if err != nil {
-			w.e.note(w.job.Key, fmt.Sprintf("what its stand-in did: %v", err))
+			w.e.Note(w.job.Key, fmt.Sprintf("what its stand-in did: %v", err))
 			end.Code = -1
 		}
 	}
@@ -304,7 +305,7 @@ func (w *lookout) standIn(ctx context.Context) {
 		w.emit(engine.PullSeen{Run: w.job.Run, Step: w.st.ID, N: w.job.N, K: w.job.K, Ref: "the pull request of a " + StandIn})
 	}
 	<-ctx.Done()
-	w.e.note(w.job.Key, "")
+	w.e.Note(w.job.Key, "")
 }
 
 // gone says that the launch's process has ended.

@@ -11,6 +11,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
@@ -60,7 +61,7 @@ func (e *Executor) openWorkspace(ctx context.Context, wt string) error {
 	}
 	for _, ref := range []string{baseRefs + run, branch} {
 		if err := makeRef(ctx, e.opt.Git, ref, w.Base); err != nil {
-			if passing(err) {
+			if health.Passing(err) {
 				return err
 			}
 			return unready("workspace %s: %v", wt, err)
@@ -82,7 +83,7 @@ func (e *Executor) branchOff(ctx context.Context, job job.Job, wt, dir, branch s
 	if err == nil && tip.SHA != "" {
 		err = makeRef(ctx, e.opt.Git, "refs/heads/"+branch, tip.SHA)
 	}
-	if err != nil && !passing(err) {
+	if err != nil && !health.Passing(err) {
 		return unready("worktree %s: %v", wt, err)
 	}
 	return err

@@ -18,7 +18,7 @@ import (
 func (e *Executor) write(ctx context.Context, j job.Job) engine.Event {
 	ev := engine.FileWritten{Run: j.Run, ID: j.Write.ID}
 	if j.Write.Sweep {
-		if e.persist(ctx, j.Key, func() error { return errors.Join(e.sweep(j.Live), e.prune(j.Live, j.Known)) }) != nil && ctx.Err() != nil {
+		if e.Persist(ctx, j.Key, func() error { return errors.Join(e.sweep(j.Live), e.prune(j.Live, j.Known)) }) != nil && ctx.Err() != nil {
 			return nil
 		}
 		return ev
@@ -40,7 +40,7 @@ func (e *Executor) write(ctx context.Context, j job.Job) engine.Event {
 		ev.Why = strings.Join(e.gateOutputs(ctx, j, gate), "; ")
 	} else {
 		data := gates.RetryContext(e.retryInput(j, gate))
-		err := e.persist(ctx, j.Key, func() error {
+		err := e.Persist(ctx, j.Key, func() error {
 			if err := e.own(j.Write.Path, j.Run); err != nil {
 				return err
 			}

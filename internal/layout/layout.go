@@ -205,7 +205,7 @@ func (l Layout) LaunchDir(run, what string, n, k int) string {
 	return dir
 }
 
-// ErrLink says that a link lies where a folder of ours should be.
+// errLink says that a link is where a folder of ours should be.
 var errLink = errors.New("a link lies in the way: remove it")
 
 // Below gives the path of rel below the root, after a look that no link lies on the way to its last element.

@@ -49,6 +49,8 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/stub": {own: []string{"engine"}},
 	// The keys of config.yaml: what they mean, whether they are right, and which of them a project may set.
 	"internal/settings": {own: []string{"agents/egress", "agents/program", "agents/sandbox", "engine", "internal/ids", "internal/shells", "internal/text", "notify"}},
+	// What is not as it should be, and trying again.
+	"internal/health": {},
 	// Where the files of a repo are, and by which names.
 	"internal/layout":  {own: []string{"internal/atomicfile", "internal/job"}},
 	"internal/job":     {own: []string{"engine"}},
@@ -73,7 +75,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The live screen. Its library belongs to one place.
 	"internal/top": {own: []string{"internal/text", "daemon", "engine", "notify", "internal/form", "internal/press", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"internal/ids", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/strictjson", "internal/stub", "internal/tasks", "internal/tree", "internal/words"},
+	"internal/executor": {own: []string{"internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/strictjson", "internal/stub", "internal/tasks", "internal/tree", "internal/words"},
 		only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 }
 
