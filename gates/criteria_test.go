@@ -289,10 +289,6 @@ func TestExpandIsBounded(t *testing.T) {
 	if _, _, err := Expand(root, "", []string{"f*"}); err == nil || !strings.Contains(err.Error(), "more than 1000 files") {
 		t.Errorf("error %v", err)
 	}
-	deep := strings.Repeat("a/", 100) + "a"
-	if matchParts(strings.Split(strings.Repeat("**/*/", 20)+"b", "/"), strings.Split(deep, "/")) {
-		t.Error("matched")
-	}
 }
 
 func FuzzExpand(f *testing.F) {

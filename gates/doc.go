@@ -10,5 +10,7 @@
 // anything decides, and what it says is strict or it is an error that is fed back ([Correction]). Nothing is guessed
 // and nothing falls through to a kinder reading: a verdict that cannot be read never passes.
 //
+// What of the files judges the work ([Law]): a step that changed some of it has a person look.
+//
 // Everything is bounded; the limits are constants. No function starts a process or writes a file.
 package gates

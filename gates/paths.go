@@ -253,7 +253,7 @@ func (g ground) glob(base, pattern string) ([]string, error) {
 		if d.IsDir() && len(names) >= len(parts[fixed:]) && !slices.Contains(parts[fixed:], "**") {
 			return fs.SkipDir // a folder as deep as the pattern: nothing in it can match
 		}
-		if !matchParts(parts[fixed:], names) {
+		if !matched(parts[fixed:], names)[len(names)] {
 			return nil
 		}
 		full := path.Join(start, filepath.ToSlash(rel))
@@ -270,25 +270,4 @@ func (g ground) glob(base, pattern string) ([]string, error) {
 		return nil
 	})
 	return found, err
-}
-
-// matchParts matches a path's parts; ** stands for any number of them. It looks at each pair of a pattern's and a
-// path's part once, however many ** there are.
-func matchParts(pattern, names []string) bool {
-	fits := make([]bool, len(names)+1) // fits[i]: what of the pattern was looked at matches names[:i]
-	fits[0] = true
-	for _, part := range pattern {
-		next := make([]bool, len(names)+1)
-		for i := range fits {
-			switch {
-			case part == "**":
-				next[i] = fits[i] || i > 0 && next[i-1]
-			case i > 0 && fits[i-1]:
-				ok, err := path.Match(part, names[i-1])
-				next[i] = ok && err == nil
-			}
-		}
-		fits = next
-	}
-	return fits[len(names)]
 }

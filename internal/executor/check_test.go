@@ -217,30 +217,6 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-func TestMatches(t *testing.T) {
-	for _, x := range []struct {
-		glob, name string
-		want       bool
-	}{
-		{"test/**", "test/a", true}, {"test/**", "test/a/b", true}, {"test/**", "test", false}, {"test/**", "tests/a", false},
-		{".github/**", ".github/workflows/x.yml", true}, {"**/*.lock", "a/b/c.lock", true}, {"**/*.lock", "c.lock", true},
-		{"*.md", "a.md", true}, {"*.md", "d/a.md", false}, {"test", "test/a/b", true}, {"a/**/z", "a/z", true}, {"a/**/z", "a/b/c/z", true},
-		{"a/**/z", "a/b/c", false}, {"**", "a", true}, {"**/z/**", "z", false}, {"**/z/**", "a/z/b", true}, {"a/**", "a/b", true}, {"*/b", "a/b/c", true}, {"**/**/**/x", "a/x", true}, {"[", "[", false},
-	} {
-		if got := matches(x.glob, x.name); got != x.want {
-			t.Errorf("matches(%q, %q) = %v", x.glob, x.name, got)
-		}
-	}
-}
-
-// TestManyStarsAreQuick: a glob of many ** takes no longer than another.
-func TestManyStarsAreQuick(t *testing.T) {
-	glob, name := strings.Repeat("**/a/", 100)+"z", strings.TrimSuffix(strings.Repeat("a/", 200), "/")
-	if matches(glob, name) {
-		t.Error("it matches")
-	}
-}
-
 // TestOwnFilesAreNoWork: what sluice and the signals leave in .workflow/ is covered by no digest, ignored or not; nor are
 // the worktrees of other branches.
 func TestOwnFilesAreNoWork(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -15,9 +14,6 @@ import (
 	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
-
-// maxProtected is how many protected files a check names.
-const maxProtected = 100
 
 // covered is what an attempt's digest is of.
 type covered struct {
@@ -130,38 +126,4 @@ func (e *Executor) DigestNow(ctx context.Context, q job.Reviewed) (string, error
 		return "changed " + now, nil
 	}
 	return c.ID(), nil
-}
-
-// matches says that a path fits a glob: * and ? within a name, ** for any number of folders, also none. A glob that
-// names a folder means all that is in it.
-func matches(glob, name string) bool {
-	return matchParts(strings.Split(path.Clean(glob), "/"), strings.Split(name, "/"))
-}
-
-// matchParts goes through the glob once, with all lengths of the path's beginning that it may have matched so far: no
-// number of ** makes it slow.
-func matchParts(glob, names []string) bool {
-	rest := false // the glob ends in **: something has to be in the folder
-	for len(glob) > 0 && glob[len(glob)-1] == "**" {
-		glob, rest = glob[:len(glob)-1], true
-	}
-	at := make([]bool, len(names)+1)
-	at[0] = true
-	for _, part := range glob {
-		next := make([]bool, len(names)+1)
-		for i := range at {
-			switch {
-			case part == "**":
-				next[i] = at[i] || i > 0 && next[i-1]
-			case at[i] && i < len(names):
-				ok, err := path.Match(part, names[i])
-				next[i+1] = err == nil && ok
-			}
-		}
-		at = next
-	}
-	if rest {
-		at = at[:len(names)]
-	}
-	return slices.Contains(at, true)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/gates"
 	"sluice/internal/git"
 	"sluice/internal/job"
 	"sluice/internal/layout"
@@ -49,8 +50,8 @@ func (e *Executor) gitFiles(ctx context.Context, job job.Job, b begin) ([]string
 	for _, s := range all {
 		files = append(files, namedBy(s, b.Top)...)
 	}
-	j := judging{root: e.Root, top: b.Top, dir: b.Dir}
-	files = slices.DeleteFunc(files, func(f string) bool { return len(j.places(f)) == 0 })
+	j := gates.Bases{Root: e.Root, Top: b.Top, Dir: b.Dir}
+	files = slices.DeleteFunc(files, func(f string) bool { return len(j.Places(f)) == 0 })
 	slices.Sort(files)
 	files = slices.Compact(files)
 	return files, keepFirst(record, files)

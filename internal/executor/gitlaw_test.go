@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/gates"
 	"sluice/internal/conform"
 	"sluice/internal/job"
 )
@@ -55,15 +56,15 @@ git config core.attributesFile lists/attr; git config commit.template msg.txt; g
 func TestGitSettingsOfAWorktree(t *testing.T) {
 	b := newBench(t, plainSpec)
 	top := filepath.Join(b.root, "wt")
-	j := judging{root: b.root, top: top, dir: top}
+	j := gates.Bases{Root: b.root, Top: top, Dir: top}
 	b.sh("git worktree add -q wt; git config core.hooksPath '" + b.root + "/hooks'; git config commit.template " + os.DevNull + "; git config core.editor vi")
 	job := b.checkJob("A", 1)
 	named, err := b.e.gitFiles(b.ctx(), job, begin{Top: top, Dir: top})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := lawOf(b.spec, nil, named, nil, j)
-	if got := l.guarded([]string{"hooks/pre-push", "src/hooks/x", "vi", "null"}, nil); !slices.Equal(got, []string{"hooks/pre-push"}) {
+	l := gates.LawOf(b.spec, nil, named, nil, j)
+	if got := l.Guarded([]string{"hooks/pre-push", "src/hooks/x", "vi", "null"}, nil); !slices.Equal(got, []string{"hooks/pre-push"}) {
 		t.Errorf("%q of %q", got, named)
 	}
 }

@@ -148,7 +148,7 @@ func (e *Executor) lookedAt(ctx context.Context, job job.Job, st *engine.Step, b
 		return c, law, err
 	}
 	for _, f := range c.Root {
-		if at := seenFrom(b.Top, filepath.Join(e.Root, filepath.FromSlash(f))); len(l.guarded([]string{at}, nil)) > 0 {
+		if at := seenFrom(b.Top, filepath.Join(e.Root, filepath.FromSlash(f))); len(l.Guarded([]string{at}, nil)) > 0 {
 			law.names, law.as = append(law.names, f), append(law.as, digestIn(c.Taken.Beside, f))
 		}
 	}

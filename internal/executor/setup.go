@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/gates"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/stub"
@@ -93,7 +94,7 @@ func (e *Executor) setupDigest(ctx context.Context, s *engine.Setup, b begin, ar
 		if err != nil || !filepath.IsLocal(below) {
 			continue
 		}
-		if slices.ContainsFunc(s.Files, func(glob string) bool { return matches(glob, filepath.ToSlash(below)) }) {
+		if slices.ContainsFunc(s.Files, func(glob string) bool { return gates.Matches(glob, filepath.ToSlash(below)) }) {
 			parts = append(parts, f.Mode+" "+f.Object+" "+f.Path)
 		}
 	}

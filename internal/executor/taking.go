@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"sluice/engine"
+	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/job"
@@ -48,14 +49,14 @@ func (e *Executor) ownPaths(b begin) []string {
 // folder is where an attempt works, as package tree takes it.
 func (e *Executor) folder(ctx context.Context, job job.Job, b begin) (tree.Folder, error) {
 	l, err := e.law(ctx, job, b)
-	law := func(file string) bool { is, _ := l.has(file); return is }
+	law := func(file string) bool { is, _ := l.Has(file); return is }
 	return tree.Folder{Repo: e.opt.Git, Top: b.Top, Own: e.ownPaths(b), Law: law}, err
 }
 
 // law is what decides over the work in a folder.
-func (e *Executor) law(ctx context.Context, job job.Job, b begin) (law, error) {
+func (e *Executor) law(ctx context.Context, job job.Job, b begin) (gates.Law, error) {
 	named, err := e.gitFiles(ctx, job, b)
-	return lawOf(job.Spec, agentsOf(e.opt.Settings(), job.Spec), named, varsOf(job), judging{root: e.Root, top: b.Top, dir: b.Dir}), err
+	return gates.LawOf(job.Spec, agentsOf(e.opt.Settings(), job.Spec), named, varsOf(job), gates.Bases{Root: e.Root, Top: b.Top, Dir: b.Dir}), err
 }
 
 // tip is the last commit of an attempt's agent: what was received of a held launch, else HEAD.
@@ -224,7 +225,7 @@ func (e *Executor) changes(ctx context.Context, job job.Job, b begin, c *covered
 	}
 	c.Taken.Beside, err = e.beside(ctx, b, c)
 	for _, f := range c.Taken.Outside {
-		if l.protects(f.Path) && !slices.ContainsFunc(c.Taken.Beside, func(o tree.Beside) bool { return o.Path == f.Path }) {
+		if l.Protects(f.Path) && !slices.ContainsFunc(c.Taken.Beside, func(o tree.Beside) bool { return o.Path == f.Path }) {
 			c.Taken.Beside = append(c.Taken.Beside, f)
 		}
 	}
@@ -305,7 +306,7 @@ func (e *Executor) changedLaw(ctx context.Context, job job.Job, b begin, was tre
 	}
 	l, err := e.law(ctx, job, b)
 	var law changed
-	law.names, law.as = l.guardedAs(files, outs, as)
+	law.names, law.as = l.GuardedAs(files, outs, as)
 	for _, words := range hides(c.Taken) { // what else they hide nobody has seen
 		law.names, law.as = append(law.names, words), append(law.as, "")
 	}

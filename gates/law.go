@@ -1,8 +1,7 @@
-package executor
+package gates
 
 import (
 	"fmt"
-	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/layout"
-	"sluice/internal/settings"
 	"sluice/internal/shells"
 )
 
@@ -25,13 +23,20 @@ func lawNames() []string {
 	return []string{".gitattributes", ".gitmodules", ".gitignore", "CLAUDE.md", "AGENTS.md"}
 }
 
-// judging is a changed file as it may be named: from its checkout, from the repo's root, from where commands run.
-type judging struct{ root, top, dir string }
+// maxProtected is how many protected files a check names.
+const maxProtected = 100
 
-func (j judging) names(file string) []string {
+// Bases are the folders from which a changed file may be named.
+type Bases struct {
+	Root string // of the repo
+	Top  string // of the checkout
+	Dir  string // where commands run
+}
+
+func (j Bases) names(file string) []string {
 	names := []string{file}
-	abs := filepath.Join(j.top, filepath.FromSlash(file))
-	for _, base := range []string{j.root, j.dir} {
+	abs := filepath.Join(j.Top, filepath.FromSlash(file))
+	for _, base := range []string{j.Root, j.Dir} {
 		if rel, err := filepath.Rel(base, abs); base != "" && err == nil && filepath.IsLocal(rel) {
 			names = append(names, filepath.ToSlash(rel))
 		}
@@ -39,10 +44,10 @@ func (j judging) names(file string) []string {
 	return append(names, filepath.ToSlash(abs))
 }
 
-// law is what decides over the work of a run: what `protect` names, what says how it is judged, and the programs that
+// Law is what decides over the work of a run: what `protect` names, what says how it is judged, and the programs that
 // gates, criteria, hooks and roles start.
-type law struct {
-	judging
+type Law struct {
+	at       Bases
 	globs    []string
 	protect  int      // how many of the globs are those of `protect`
 	names    []string // base names
@@ -67,7 +72,7 @@ func (s started) has(file string) bool {
 }
 
 // add adds files as package shells names them. Those outside of the checkout are left out.
-func (s *started) add(j judging, files []string) {
+func (s *started) add(j Bases, files []string) {
 	if s.files == nil {
 		s.files = map[string]bool{}
 	}
@@ -80,7 +85,7 @@ func (s *started) add(j judging, files []string) {
 			}
 			continue
 		}
-		for _, at := range j.places(f) {
+		for _, at := range j.Places(f) {
 			if dir, all := strings.CutSuffix(at, "/**"); all {
 				s.folders = append(s.folders, dir+"/")
 			} else {
@@ -92,16 +97,16 @@ func (s *started) add(j judging, files []string) {
 	s.folders = slices.Compact(s.folders)
 }
 
-// places are where a file that a command names may lie, from the top of the checkout. One that is named in the root is
+// Places are where a file that a command names may lie, from the top of the checkout. One that is named in the root is
 // meant in the checkout as well: there the work lies that will be in the root.
-func (j judging) places(file string) (out []string) {
+func (j Bases) Places(file string) (out []string) {
 	at := filepath.FromSlash(file)
-	for _, base := range []string{j.dir, j.root, j.top} {
+	for _, base := range []string{j.Dir, j.Root, j.Top} {
 		full := at
 		if !filepath.IsAbs(at) {
 			full = filepath.Join(base, at)
 		}
-		for _, top := range []string{j.root, j.top} {
+		for _, top := range []string{j.Root, j.Top} {
 			if rel, err := filepath.Rel(top, full); err == nil && filepath.IsLocal(rel) && rel != "." {
 				out = append(out, filepath.ToSlash(rel))
 			}
@@ -110,10 +115,10 @@ func (j judging) places(file string) (out []string) {
 	return out
 }
 
-// lawOf makes the law of a spec. agents are those that the settings know, settings the files that git's settings name,
+// LawOf makes the law of a spec. agents are those that the settings know, settings the files that git's settings name,
 // vars those of the run.
-func lawOf(spec *engine.Spec, agents []agentOf, settings []string, vars shells.Vars, j judging) law {
-	l := law{judging: j, globs: append(slices.Clone(spec.Protect), lawGlobs()...), names: lawNames(), protect: len(spec.Protect), plain: len(spec.Protect) == 0}
+func LawOf(spec *engine.Spec, agents []Agent, settings []string, vars shells.Vars, j Bases) Law {
+	l := Law{at: j, globs: append(slices.Clone(spec.Protect), lawGlobs()...), names: lawNames(), protect: len(spec.Protect), plain: len(spec.Protect) == 0}
 	for _, st := range spec.Steps { // what those who judge were given was made of them as they were
 		if s := spec.SetupOf(st); s != nil {
 			l.globs, l.plain = append(l.globs, s.Files...), false
@@ -123,106 +128,72 @@ func lawOf(spec *engine.Spec, agents []agentOf, settings []string, vars shells.V
 		l.starts(judge.where, shells.Starts(judge.command.Words(), vars))
 	}
 	for _, a := range agents {
-		s := shells.Starts(a.command, nil)
-		if !a.used {
+		s := shells.Starts(a.Command, nil)
+		if !a.Used {
 			s.Unknown = ""
 		}
-		l.starts("agents."+a.name+".command", s)
-		l.settings.add(j, a.named)
+		l.starts("agents."+a.Name+".command", s)
+		l.settings.add(j, a.Named)
 	}
 	l.settings.add(j, settings)
 	return l
 }
 
-// agentOf is the command of an agent; used says that a role of the spec has it, named what those roles' arguments may name.
-type agentOf struct {
-	name    string
-	command []string
-	used    bool
-	named   []string
-}
-
-// agentsOf are the agents of the settings.
-func agentsOf(s settings.Settings, spec *engine.Spec) (out []agentOf) {
-	used, named := map[string]bool{}, map[string][]string{}
-	role := func(name string) {
-		r := s.Role(name)
-		for _, a := range r.Agent {
-			used[a], named[a] = true, append(named[a], filesNamed(r.Args)...)
-		}
-	}
-	for _, st := range spec.Steps {
-		role(st.Role())
-	}
-	for _, g := range spec.Gates {
-		role(g.Reviewer.AgentType)
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
-		out = append(out, agentOf{name, s.Agents[name].Command, used[name], named[name]})
-	}
-	return out
-}
-
-// filesNamed are the files and folders that arguments may name: settings and tools of an agent, which say what it may do.
-func filesNamed(args []string) (out []string) {
-	for _, arg := range args {
-		if strings.HasPrefix(arg, "-") {
-			_, arg, _ = strings.Cut(arg, "=")
-		}
-		if arg = path.Clean(filepath.ToSlash(arg)); arg != "." && !strings.HasPrefix(arg, "**") {
-			out = append(out, arg, arg+"/**")
-		}
-	}
-	return out
+// Agent is an agent that the settings name.
+type Agent struct {
+	Name    string
+	Command []string
+	Used    bool     // a role of the spec has it
+	Named   []string // what the arguments of those roles may name
 }
 
 // starts adds what a command starts.
-func (l *law) starts(where string, s shells.Started) {
+func (l *Law) starts(where string, s shells.Started) {
 	if s.Unknown != "" {
 		l.unknown = append(l.unknown, where+": "+s.Unknown)
 	}
-	l.programs.add(l.judging, s.Files)
+	l.programs.add(l.at, s.Files)
 }
 
 // has reports whether a file, named from the top of its checkout, is law, and whether only as a program.
-func (l law) has(file string) (is, program bool) {
+func (l Law) Has(file string) (is, program bool) {
 	if slices.Contains(l.names, path.Base(file)) || l.settings.has(file) {
 		return true, false
 	}
 	program = l.programs.has(file)
-	if !program && l.plain && !strings.Contains(file, ".workflow/") && !strings.Contains(filepath.ToSlash(l.top), ".workflow") {
+	if !program && l.plain && !strings.Contains(file, ".workflow/") && !strings.Contains(filepath.ToSlash(l.at.Top), ".workflow") {
 		return false, false // most of 500,000 files
 	}
-	names := l.judging.names(file)
+	names := l.at.names(file)
 	for _, g := range l.globs {
-		if slices.ContainsFunc(names[:len(names)-1], func(n string) bool { return matches(g, n) }) {
+		if slices.ContainsFunc(names[:len(names)-1], func(n string) bool { return Matches(g, n) }) {
 			return true, false
 		}
 	}
 	return program, program
 }
 
-// protects reports whether `protect` names a file.
-func (l law) protects(file string) bool {
-	names := l.judging.names(file)
+// Protects reports whether `protect` names a file.
+func (l Law) Protects(file string) bool {
+	names := l.at.names(file)
 	return slices.ContainsFunc(l.globs[:l.protect], func(g string) bool {
-		return slices.ContainsFunc(names[:len(names)-1], func(n string) bool { return matches(g, n) })
+		return slices.ContainsFunc(names[:len(names)-1], func(n string) bool { return Matches(g, n) })
 	})
 }
 
-// guarded names the changed files that are law, but programs which the step was to write (outs, from where commands run).
-func (l law) guarded(files, outs []string) []string {
-	names, _ := l.guardedAs(files, outs, nil)
+// Guarded names the changed files that are law, but programs which the step was to write (outs, from where commands run).
+func (l Law) Guarded(files, outs []string) []string {
+	names, _ := l.GuardedAs(files, outs, nil)
 	return names
 }
 
-// guardedAs is guarded with what each file became, as has it; "" where that is not of one file alone.
-func (l law) guardedAs(files, outs []string, as map[string]string) (names, became []string) {
+// GuardedAs is guarded with what each file became, as has it; "" where that is not of one file alone.
+func (l Law) GuardedAs(files, outs []string, as map[string]string) (names, became []string) {
 	var is, others []string
 	for _, f := range files {
-		law, program := l.has(f)
+		law, program := l.Has(f)
 		if program || !law && len(l.unknown) > 0 {
-			names := l.judging.names(f)
+			names := l.at.names(f)
 			if slices.ContainsFunc(outs, func(o string) bool { return slices.Contains(names, path.Clean(filepath.ToSlash(o))) }) {
 				continue
 			}

@@ -1,0 +1,116 @@
+package gates
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"sluice/engine"
+	hold "sluice/internal/conform"
+)
+
+func TestGuarded(t *testing.T) {
+	hold.Rule(t, "1-language protect", "what judges the work is protected without being named")
+	argv := func(words ...string) *engine.Command {
+		c := &engine.Command{}
+		for _, w := range words {
+			c.Argv = append(c.Argv, engine.Text{Source: w})
+		}
+		return c
+	}
+	spec := &engine.Spec{Protect: []string{"*.key"},
+		Gates: []*engine.Gate{{Reviewer: engine.Reviewer{Run: argv("./ci/gate.sh", "src/a.go")}}, {Reviewer: engine.Reviewer{Run: argv("bash", "-e", "ci/second.sh")}}, {}},
+		Steps: []*engine.Step{
+			{Criteria: []engine.Criterion{{Command: &engine.Command{Shell: "CI=1 python3 -u tools/check.py out.txt && \"./tests/run\" -v; test -s out.txt"}}, {File: "out.txt"}}},
+			{Criteria: []engine.Criterion{{Command: &engine.Command{Shell: "../common/x.sh; go run ./tools/gen; \"$D\"/ci/where.sh"}}}},
+			{Criteria: []engine.Criterion{{Command: &engine.Command{Shell: "if timeout 5 tools/slow; then echo src/b.go; fi"}}}, Run: argv("./build.sh")},
+		},
+		AfterStep: &engine.Command{Shell: "sh hooks/after.sh"}, AfterRun: &engine.Command{Shell: "make -C x"},
+	}
+	for _, c := range []struct {
+		files, outs, want string
+		at                Bases
+	}{
+		{files: "ci/gate.sh src/a.go ci/second.sh", want: "ci/gate.sh ci/second.sh"},
+		{files: "tools/check.py out.txt tests/run tools/slow src/b.go", want: "tools/check.py tests/run tools/slow"},
+		{files: "hooks/after.sh build.sh x/Makefile x/lib.mk y/Makefile", want: "hooks/after.sh x/Makefile"}, // what a Makefile starts has to be named in protect
+		{files: ".workflow/specs/w.yaml .workflow/prompts/reviewer.md .workflow/config.yaml .workflow/backlog/x.json .workflow/schemas/a.json",
+			want: ".workflow/specs/w.yaml .workflow/prompts/reviewer.md .workflow/config.yaml .workflow/schemas/a.json"},
+		{files: "sub/CLAUDE.md .gitattributes a/.gitignore .gitmodules AGENTS.md bin/agent bin/other", want: "sub/CLAUDE.md .gitattributes a/.gitignore .gitmodules AGENTS.md bin/agent"},
+		{files: "my.key src/x.key", want: "my.key"},
+		{files: "ci/gate.sh tests/run", outs: "./ci/gate.sh", want: "tests/run"}, // it was to write it
+		// In a worktree whose commands run in a folder of it, and where the root's own is named.
+		{files: "sub/ci/gate.sh ci/gate.sh", at: Bases{Root: "/r", Top: "/w", Dir: "/w/sub"}, want: "sub/ci/gate.sh ci/gate.sh"},
+		{files: "ci/gate.sh", outs: "../ci/gate.sh", at: Bases{Root: "/r", Top: "/w", Dir: "/w/sub"}, want: "ci/gate.sh"},
+		{files: "common/x.sh sub/common/x.sh", at: Bases{Root: "/r", Top: "/w", Dir: "/w/sub"}, want: "common/x.sh"},
+		{files: "tools/gen/a.go tools/b.go", want: "tools/gen/a.go"},
+		{files: "deep/ci/where.sh deep/where.sh", want: "deep/ci/where.sh"},
+		{files: "sub/.workflow/specs/w.yaml", at: Bases{Root: "/w/sub", Top: "/w", Dir: "/w/sub"}, want: "sub/.workflow/specs/w.yaml"},
+	} {
+		if c.at == (Bases{}) {
+			c.at = Bases{Root: "/r", Top: "/r", Dir: "/r"}
+		}
+		for _, protect := range [][]string{spec.Protect, nil} { // nothing is protected: most files are passed over at once
+			some := *spec
+			some.Protect = protect
+			got := LawOf(&some, []Agent{{Name: "a", Command: []string{"./bin/agent"}}, {Name: "b", Command: []string{"sh", "-c", "$X"}}}, nil, nil, c.at).Guarded(strings.Fields(c.files), strings.Fields(c.outs))
+			want := slices.DeleteFunc(strings.Fields(c.want), func(f string) bool { return protect == nil && f == "my.key" })
+			if !slices.Equal(got, want) {
+				t.Errorf("of %s: %v, want %s", c.files, got, want)
+			}
+		}
+	}
+}
+
+// TestGuardedAs: what is not named is asked about each time.
+func TestGuardedAs(t *testing.T) {
+	hold.Rule(t, "1-language protect passed", "links, and what is not named, are asked about each time")
+	at := Bases{Root: "/r", Top: "/r", Dir: "/r"}
+	many := []string{}
+	ids := map[string]string{}
+	for i := range maxProtected + 2 {
+		many = append(many, fmt.Sprintf("test/%03d", i))
+		ids[many[i]] = "1"
+	}
+	names, became := LawOf(&engine.Spec{Protect: []string{"test/**"}}, nil, nil, nil, at).GuardedAs(many, nil, ids)
+	if len(names) != maxProtected+1 || len(became) != len(names) || names[maxProtected] != "2 more" || became[maxProtected] != "" || became[0] != "1" {
+		t.Errorf("%q as %q", names, became)
+	}
+	unknown := LawOf(&engine.Spec{Gates: []*engine.Gate{{ID: "G-1", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: `sh "$SCRIPT"`}}}}}, nil, nil, nil, at)
+	of := func(ids map[string]string) string {
+		names, became := unknown.GuardedAs([]string{"a", "b"}, nil, ids)
+		if len(names) != 1 || len(became) != 1 {
+			t.Fatalf("%q as %q", names, became)
+		}
+		return became[0]
+	}
+	was := of(map[string]string{"a": "1", "b": "1"})
+	if was == "" || was != of(map[string]string{"a": "1", "b": "1"}) || was == of(map[string]string{"a": "1", "b": "2"}) || of(map[string]string{"a": "1"}) != "" {
+		t.Errorf("others as %q", was)
+	}
+}
+
+func TestMatches(t *testing.T) {
+	for _, x := range []struct {
+		glob, name string
+		want       bool
+	}{
+		{"test/**", "test/a", true}, {"test/**", "test/a/b", true}, {"test/**", "test", false}, {"test/**", "tests/a", false},
+		{".github/**", ".github/workflows/x.yml", true}, {"**/*.lock", "a/b/c.lock", true}, {"**/*.lock", "c.lock", true},
+		{"*.md", "a.md", true}, {"*.md", "d/a.md", false}, {"test", "test/a/b", true}, {"a/**/z", "a/z", true}, {"a/**/z", "a/b/c/z", true},
+		{"a/**/z", "a/b/c", false}, {"**", "a", true}, {"**/z/**", "z", false}, {"**/z/**", "a/z/b", true}, {"a/**", "a/b", true}, {"*/b", "a/b/c", true}, {"**/**/**/x", "a/x", true}, {"[", "[", false},
+	} {
+		if got := Matches(x.glob, x.name); got != x.want {
+			t.Errorf("matches(%q, %q) = %v", x.glob, x.name, got)
+		}
+	}
+}
+
+// TestManyStarsAreQuick: a glob of many ** takes no longer than another.
+func TestManyStarsAreQuick(t *testing.T) {
+	glob, name := strings.Repeat("**/a/", 100)+"z", strings.TrimSuffix(strings.Repeat("a/", 200), "/")
+	if Matches(glob, name) {
+		t.Error("it matches")
+	}
+}

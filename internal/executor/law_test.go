@@ -1,0 +1,68 @@
+package executor
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/internal/conform"
+	"sluice/internal/git"
+	"sluice/internal/settings"
+)
+
+// TestGuardedUnknown: where it cannot be told what a command runs, a person is asked about all changes but declared outputs,
+// unless `protect` names something.
+func TestGuardedUnknown(t *testing.T) {
+	conform.Rule(t, "9-one-tree resolving", "every program that a gate, criterion, hook or **role's command** starts from the repo, found by resolving the argument list as the shell would where it is simple; where it is not, `validate` says so and a person is asked")
+	spec := &engine.Spec{Gates: []*engine.Gate{{ID: "G-1", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: `sh "$SCRIPT"`}}}}}
+	at := gates.Bases{Root: "/r", Top: "/r", Dir: "/r"}
+	got := strings.Join(gates.LawOf(spec, nil, nil, nil, at).Guarded([]string{"out.txt", "src/a.go", "src/b.go"}, []string{"./out.txt"}), "\n")
+	if !strings.HasPrefix(got, "src/a.go and 1 more (") || !strings.Contains(got, "gate G-1: ") {
+		t.Errorf("%q", got)
+	}
+	if got := gates.LawOf(spec, nil, nil, nil, at).Guarded([]string{"out.txt"}, []string{"out.txt"}); len(got) > 0 {
+		t.Errorf("declared outputs alone: %q", got)
+	}
+	agent := &engine.Spec{Steps: []*engine.Step{{Agent: &engine.Agent{Type: "writer"}}}}
+	set := settings.Settings{Agents: map[string]settings.Agent{"a": {Command: []string{"sh", "-c", "$X"}}, "b": {Command: []string{"./b"}}}, Roles: map[string]settings.Role{"writer": {Agent: []string{"a"}}}}
+	for used, want := range map[string]int{"a": 1, "b": 0} {
+		set.Roles["writer"] = settings.Role{Agent: []string{used}}
+		if got := gates.LawOf(agent, agentsOf(set, agent), nil, nil, at).Guarded([]string{"src/a.go"}, nil); len(got) != want {
+			t.Errorf("with the agent %s: %q", used, got)
+		}
+	}
+	spec.Protect = []string{"ci/**"}
+	if got := gates.LawOf(spec, nil, nil, nil, at).Guarded([]string{"src/a.go", "ci/x"}, nil); !slices.Equal(got, []string{"ci/x"}) {
+		t.Errorf("with protect: %q", got)
+	}
+}
+
+// TestContents: what a file became is told where its content alone says it, and not where it leads elsewhere.
+func TestContents(t *testing.T) {
+	conform.Rule(t, "1-language protect passed", "links, and what is not named, are asked about each time")
+	const file, link, gone = "100644", git.ModeLink, "000000"
+	as := contents([]git.Change{
+		{Path: "test/a", Old: file, New: file, NewID: "1"}, {Path: "test/run", Old: file, New: "100755", NewID: "1"}, {Path: "test/gone", Old: file, New: gone, NewID: "0"},
+		{Path: "test/link", Old: gone, New: link, NewID: "2"}, {Path: "test/dir", Old: gone, New: link, NewID: "3"}, {Path: "test/dir/x", Old: file, New: gone, NewID: "0"},
+		{Path: "test/sub", Old: gone, New: git.ModeSubmodule, NewID: "4"},
+	})
+	if want := map[string]string{"test/a": "100644 1", "test/run": "100755 1", "test/gone": "000000 0"}; !maps.Equal(as, want) {
+		t.Errorf("%q", as)
+	}
+}
+
+// TestFilesOfRoleArgs: what the arguments of a role name in the repo says what its agent may do: it is law.
+func TestFilesOfRoleArgs(t *testing.T) {
+	spec := &engine.Spec{Steps: []*engine.Step{{Agent: &engine.Agent{Type: "writer"}}}}
+	at := gates.Bases{Root: "/r", Top: "/r/wt", Dir: "/r/wt"}
+	s := settings.Default()
+	s.Roles["writer"] = settings.Role{Agent: []string{"claude"}, Args: []string{"--mcp-config", "tools/mcp.json", "--settings=./agents/settings.json", "--plugin-dir", "plugins", "--add-dir", "."}}
+	s.Roles["other"] = settings.Role{Agent: []string{"claude"}, Args: []string{"--settings", "other.json"}}
+	got := gates.LawOf(spec, agentsOf(s, spec), nil, nil, at).Guarded([]string{"a.go", "tools/mcp.json", "agents/settings.json", "plugins/x/hook.sh", "other.json"}, []string{"tools/mcp.json"})
+	if !slices.Equal(got, []string{"tools/mcp.json", "agents/settings.json", "plugins/x/hook.sh"}) {
+		t.Errorf("%q", got)
+	}
+}
