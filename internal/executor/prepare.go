@@ -84,7 +84,6 @@ func (e *Executor) environ(job daemon.Job, w who, key string, env []engine.EnvVa
 		vars["SLUICE_TASK"], vars["SLUICE_TASK_TRY"] = c.Task, strconv.Itoa(c.Try)
 		vars["SLUICE_TASK_FILE"] = filepath.Join(e.root, filepath.FromSlash(e.runDir(job.Run)), taskName)
 	}
-	maps.Copy(vars, program.Vars(w.agent.Format))
 	maps.Copy(vars, extra)
 	return agents.Environ(e.opt.Environ, slices.Concat(w.agent.Env, w.set.Env), vars), nil
 }
@@ -175,8 +174,8 @@ func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv
 		argv = append(argv, value)
 	}
 	schemaFile := ""
-	if strict := program.Strict(need.schema, need.nulls); w.agent.Format == program.Codex && strict != nil {
-		if err := e.file(need.rel+"/"+schemaFileName, strict); err != nil {
+	if schema := program.SchemaFile(w.agent.Format, need.schema, need.nulls); schema != nil {
+		if err := e.file(need.rel+"/"+schemaFileName, schema); err != nil {
 			return nil, "", err
 		}
 		schemaFile = filepath.Join(e.root, filepath.FromSlash(need.rel), schemaFileName)

@@ -175,6 +175,43 @@ func TestEngineIsPure(t *testing.T) {
 	}
 }
 
+// TestProgramsAnswerForThemselves: which of the agents' programs one is, only package program asks.
+func TestProgramsAnswerForThemselves(t *testing.T) {
+	fset, all := files(t)
+	names := map[string]bool{}
+	for _, f := range all {
+		if f.path == "agents/program/profile.go" {
+			for _, d := range f.ast.Decls {
+				if d, ok := d.(*ast.GenDecl); ok && d.Tok == token.CONST {
+					for _, s := range d.Specs {
+						if vs := s.(*ast.ValueSpec); len(vs.Values) == 1 {
+							if _, literal := vs.Values[0].(*ast.BasicLit); literal {
+								names[vs.Names[0].Name] = true
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	if len(names) < 2 {
+		t.Fatalf("the names of the programs are not where they were: %v", names)
+	}
+	for _, f := range all {
+		if f.test || f.pkg == "agents/program" {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if n, ok := n.(*ast.SelectorExpr); ok && names[n.Sel.Name] {
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "program" {
+					t.Errorf("%s: program.%s: let the program's profile answer (agents/program/profile.go)", fset.Position(n.Pos()), n.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
 func TestPackagesAreDocumented(t *testing.T) {
 	conform.Rule(t, "style 2", "every package")
 	_, all := files(t)
