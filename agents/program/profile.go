@@ -8,8 +8,9 @@ import (
 
 // Formats of a stream, each the name of its program.
 const (
-	Claude = "claude"
-	Codex  = "codex"
+	Claude   = "claude"
+	Codex    = "codex"
+	Opencode = "opencode"
 )
 
 // StandIns is the format in which a stand-in tells of a usage limit.
@@ -17,7 +18,7 @@ const StandIns = Claude
 
 // profiles are the programs, each by its name and what makes its profile.
 func profiles() []named {
-	return []named{{Claude, claude}, {Codex, codex}}
+	return []named{{Claude, claude}, {Codex, codex}, {Opencode, opencode}}
 }
 
 type named struct {

@@ -2,7 +2,7 @@
 // about their work (claude's stream-json, codex's JSON events). It turns each line into an Event for people, and the whole
 // into a Result: how it ended, the last words, the structured answer, the conversation, what it cost.
 //
-// Each program has a file of its own, claude.go and codex.go, whose profile answers all that is asked of it; no other code
+// Each program has a file of its own, claude.go, codex.go and opencode.go, whose profile answers all that is asked of it; no other code
 // asks which program it is. Read profile.go first.
 //
 // An exit code of 0 is not success: claude ends with 0 where a tool was denied or it was interrupted, codex where its

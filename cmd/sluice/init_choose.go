@@ -54,13 +54,11 @@ func reviews(role string) bool {
 }
 
 // knownAgents are looked for on PATH: those that are built in first, then those whose settings docs/agents.md has.
-func knownAgents() []string { return append(program.Names(), "opencode", "qwen", "gemini") }
+func knownAgents() []string { return append(program.Names(), "qwen", "gemini") }
 
 // agentSettings are the settings of those that are not built in, as they were tried, and the variables that they need.
 func agentSettings(name string) (set, env string) {
 	switch name {
-	case "opencode":
-		return `command: [opencode, run], prompt_via: arg`, `["OPENCODE_*"]`
 	case "qwen":
 		return `command: [qwen, --auth-type, openai, --yolo], prompt_via: stdin`, `["OPENAI_*"]`
 	case "gemini":
