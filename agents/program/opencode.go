@@ -18,6 +18,7 @@ func opencode() profile {
 		refused: map[string]string{"run": stream, "--format": stream, "--interactive": stream, "-i": stream, "--mini": stream,
 			"--attach": "it has to work here", "--dir": "sluice says where it works", "--command": prompt, "--": prompt,
 			"--session": session, "-s": session, "--continue": session, "-c": session, "--fork": session, "--model": model, "-m": model},
+		former: []string{"opencode", "run"},
 		passed: []string{"OPENCODE_*"},
 		vars:   opencodeVars,
 		read:   opencodeRead,

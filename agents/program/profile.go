@@ -34,7 +34,8 @@ type profile struct {
 	refused map[string]string   // arguments that a role may not add, and why
 	passed  []string            // the daemon's variables that it gets beside proxies: names and patterns
 	vars    func(variable func(string) string, dirs []string) map[string]string
-	strict  bool // the schema of its answer comes in a file, in the form of Strict
+	former  []string // the command by which it was an agent of text before it was built in; its prompt was an argument
+	strict  bool     // the schema of its answer comes in a file, in the form of Strict
 
 	// What it prints.
 	read   func(r *Reader, line []byte) (out []Event, whole bool) // whole: the line is an event
@@ -91,6 +92,10 @@ func Vars(format string, variable func(string) string, dirs []string) map[string
 	}
 	return nil
 }
+
+// Former is the command by which a program was an agent of text, with its prompt as an argument, before it was built in; nil
+// where it always was.
+func Former(name string) []string { return profileOf(name).former }
 
 // SchemaFile is the content of the file by which a program takes the schema of its answer; nil where it takes none, or not
 // this one. mayNull is Strict's.
