@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"sluice/agents/program"
-	"sluice/internal/unit"
+	"sluice/deploy"
 )
 
 // doctorInService has the service's binary make the checks inside the installed unit: with its PATH, its user and its
@@ -25,7 +25,7 @@ func (a *app) doctorInService(ctx context.Context, system bool) error {
 		return err
 	}
 	said, complaints, err := s.Within(ctx, "doctor", "--json", "-C", dir)
-	if errors.Is(err, unit.ErrNoManager) {
+	if errors.Is(err, deploy.ErrNoManager) {
 		return failed("look into the service's log, and run `sluice doctor` here", "%s", oneLine(err.Error()))
 	}
 	if err != nil {

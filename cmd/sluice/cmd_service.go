@@ -16,7 +16,6 @@ import (
 	"sluice/daemon"
 	"sluice/deploy"
 	"sluice/internal/atomicfile"
-	"sluice/internal/unit"
 )
 
 // serviceFlags are what the commands of the service share.
@@ -57,12 +56,12 @@ leaves what you added. Asks whether it is to run while you are logged out.`,
 	sub("uninstall", "take the service away again",
 		"Stops it with all that runs in it and removes what install made.\nJournals, runs and settings stay.", "sluice service uninstall\nsudo sluice service uninstall --system", a.serviceUninstall)
 	sub("start", "start the service", "Comes back when the daemon serves. Runs go on where they were.", "sluice service start\nsudo sluice service start --system",
-		a.serviceOrder("started", (*unit.Service).Start))
+		a.serviceOrder("started", (*deploy.Service).Start))
 	sub("stop", "stop the service and the agents in it",
 		"Agents are told to end, and after ten seconds are ended. The next start launches them again,\non top of their work.", "sluice service stop\nsudo sluice service stop --system",
-		a.serviceOrder("stopped", (*unit.Service).Stop))
+		a.serviceOrder("stopped", (*deploy.Service).Stop))
 	sub("restart", "start the daemon anew; agents go on", "For another binary or another environment. Agents that run go on meanwhile.", "sluice service restart\nsudo sluice service restart --system",
-		a.serviceOrder("restarted", (*unit.Service).Restart))
+		a.serviceOrder("restarted", (*deploy.Service).Restart))
 	a.jsonFlag(sub("status", "tell how the service stands",
 		`running, degraded (it runs, but a repo is unwell), crash-looping, starting, stopping, stopped, failed or
 not installed; whether it begins with the login or with the machine. Exit 0 only if it is running.`,
@@ -73,7 +72,7 @@ not installed; whether it begins with the login or with the machine. Exit 0 only
 }
 
 // openService finds the service manager.
-func (a *app) openService(f serviceFlags, change, lingered bool) (*unit.Service, error) {
+func (a *app) openService(f serviceFlags, change, lingered bool) (*deploy.Service, error) {
 	if runtime.GOOS == "windows" {
 		return nil, failed("run it in WSL 2 with systemd", "no service on Windows: launching agents is not supported there")
 	}
@@ -84,7 +83,7 @@ func (a *app) openService(f serviceFlags, change, lingered bool) (*unit.Service,
 	if err != nil {
 		return nil, err
 	}
-	opt := unit.Options{System: f.system, Program: program, Linger: lingered}
+	opt := deploy.Options{System: f.system, Program: program, Linger: lingered}
 	if !f.system {
 		config, err := a.configFile()
 		if err != nil {
@@ -92,8 +91,8 @@ func (a *app) openService(f serviceFlags, change, lingered bool) (*unit.Service,
 		}
 		opt.Home, opt.ConfigDir = a.getenv("HOME"), filepath.Dir(config)
 	}
-	s, err := unit.Open(opt)
-	if errors.Is(err, unit.ErrNoManager) || errors.Is(err, unit.ErrNoUserManager) {
+	s, err := deploy.Open(opt)
+	if errors.Is(err, deploy.ErrNoManager) || errors.Is(err, deploy.ErrNoUserManager) {
 		x := &fault{cause: err.Error(), code: exitFailed, err: err}
 		x.mend = splitMend(&x.cause)
 		return nil, x
@@ -122,7 +121,7 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	if err := a.checkProgram(f.system); err != nil {
 		return err
 	}
-	if _, err := a.openService(f, true, false); errors.Is(err, unit.ErrNoManager) { // before anything is asked
+	if _, err := a.openService(f, true, false); errors.Is(err, deploy.ErrNoManager) { // before anything is asked
 		return err
 	}
 	env, err := a.serviceEnv(f)
@@ -134,7 +133,7 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 		return err
 	}
 	s, err := a.openService(f, true, lingered)
-	for tries := 0; lingered && errors.Is(err, unit.ErrNoUserManager) && tries < servedTries; tries++ { // it is just starting
+	for tries := 0; lingered && errors.Is(err, deploy.ErrNoUserManager) && tries < servedTries; tries++ { // it is just starting
 		time.Sleep(lockPause)
 		s, err = a.openService(f, true, lingered)
 	}
@@ -163,7 +162,7 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 }
 
 // beginService starts the service, or has it go by what was installed just now.
-func (a *app) beginService(ctx context.Context, s *unit.Service, f serviceFlags, done unit.Installed) error {
+func (a *app) beginService(ctx context.Context, s *deploy.Service, f serviceFlags, done deploy.Installed) error {
 	order := s.Start
 	if !done.Fresh {
 		order = s.Restart // the binary and the environment may be others too; agents go on
@@ -183,7 +182,7 @@ func (a *app) beginService(ctx context.Context, s *unit.Service, f serviceFlags,
 }
 
 // noOther says that a daemon runs already which is not the service's: the service's would end at once, again and again.
-func (a *app) noOther(ctx context.Context, s *unit.Service, system bool) error {
+func (a *app) noOther(ctx context.Context, s *deploy.Service, system bool) error {
 	home, err := a.serviceHome(system)
 	if err != nil {
 		return err
@@ -209,7 +208,7 @@ func (a *app) settleLinger(ctx context.Context, f serviceFlags) (lingered bool, 
 	switch {
 	case want != "" && want != "yes" && want != "no":
 		return false, misused("--linger yes, or --linger no", "--linger %s", clean(want))
-	case f.system || runtime.GOOS != "linux" || unit.Lingers():
+	case f.system || runtime.GOOS != "linux" || deploy.Lingers():
 		return false, nil
 	case want == "":
 		yes, err := a.ask("Run it while you are logged out too (loginctl enable-linger)? `--linger yes|no` answers this")
@@ -221,7 +220,7 @@ func (a *app) settleLinger(ctx context.Context, f serviceFlags) (lingered bool, 
 	if want == "no" {
 		return false, nil
 	}
-	if err := unit.Linger(ctx, true); err != nil {
+	if err := deploy.Linger(ctx, true); err != nil {
 		return false, failed("ask root for it, or leave it: --linger no", "%s", oneLine(err.Error()))
 	}
 	return true, nil
@@ -255,7 +254,7 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 }
 
 // serviceOrder gives an order to an installed service.
-func (a *app) serviceOrder(word string, order func(*unit.Service, context.Context) error) func(context.Context, serviceFlags) error {
+func (a *app) serviceOrder(word string, order func(*deploy.Service, context.Context) error) func(context.Context, serviceFlags) error {
 	return func(ctx context.Context, f serviceFlags) error {
 		s, err := a.openService(f, true, false)
 		if err != nil {
@@ -265,7 +264,7 @@ func (a *app) serviceOrder(word string, order func(*unit.Service, context.Contex
 		if err != nil {
 			return err
 		}
-		if st.State == unit.StateAbsent {
+		if st.State == deploy.StateAbsent {
 			return failed("`sluice service install` does it", "no service is installed")
 		}
 		if word == "started" {
@@ -275,7 +274,7 @@ func (a *app) serviceOrder(word string, order func(*unit.Service, context.Contex
 			err = order(s, ctx)
 		}
 		if err == nil && word == "stopped" && !f.system { // after a crash the unit runs nothing at a stop
-			err = a.notePutDown(unit.EndStop)
+			err = a.notePutDown(deploy.EndStop)
 		}
 		if err != nil {
 			return err
@@ -286,8 +285,8 @@ func (a *app) serviceOrder(word string, order func(*unit.Service, context.Contex
 }
 
 func (a *app) serviceEnded(ctx context.Context, f serviceFlags) error {
-	why, err := unit.Ended(ctx, f.system, a.notePutDown)
-	if err == nil && why == unit.EndStop {
+	why, err := deploy.Ended(ctx, f.system, a.notePutDown)
+	if err == nil && why == deploy.EndStop {
 		a.note("the service was stopped: what its agents were doing is launched again at the next start")
 	}
 	return err
@@ -297,8 +296,8 @@ func (a *app) serviceEnded(ctx context.Context, f serviceFlags) error {
 const putDownFile = "put-down"
 
 // notePutDown keeps when the service was stopped or the machine went down: an agent that ends with them has not failed.
-func (a *app) notePutDown(why unit.End) error {
-	if why == unit.EndCrash {
+func (a *app) notePutDown(why deploy.End) error {
+	if why == deploy.EndCrash {
 		return nil
 	}
 	home, err := a.stateHome()

@@ -51,9 +51,8 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/conform": {},
 	"internal/tidy":    {},
 	"tools/modelstub":  {},
-	"deploy":           {},
+	"deploy":           {own: []string{"internal/atomicfile"}, only: []string{"github.com/kardianos/service"}},
 	// The service manager, and the library that knows which one there is, belong to one place.
-	"internal/unit": {own: []string{"deploy", "internal/atomicfile"}, only: []string{"github.com/kardianos/service"}},
 	// The protocol of an orchestrating agent belongs to one place.
 	"internal/mcp": {own: []string{"internal/ids", "internal/text", "daemon", "engine", "gates", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// The bench measures the real binary from outside. Its floors are programs of its own, one of them a plain watcher; it

@@ -1,6 +1,6 @@
 //go:build !windows
 
-package unit
+package deploy
 
 import "syscall"
 
