@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/deploy"
-	"sluice/internal/atomicfile"
 )
 
 // serviceFlags are what the commands of the service share.
@@ -292,22 +291,13 @@ func (a *app) serviceEnded(ctx context.Context, f serviceFlags) error {
 	return err
 }
 
-// putDownFile holds, in the state folder, when what ran was last ended on purpose: with the service, or with the machine.
-const putDownFile = "put-down"
-
 // notePutDown keeps when the service was stopped or the machine went down: an agent that ends with them has not failed.
 func (a *app) notePutDown(why deploy.End) error {
-	if why == deploy.EndCrash {
-		return nil
-	}
 	home, err := a.stateHome()
 	if err == nil {
-		err = atomicfile.Write(filepath.Join(home, putDownFile), []byte(a.now().UTC().Format(time.RFC3339Nano)+"\n"), 0o600)
+		err = deploy.NotePutDown(home, why, a.now())
 	}
-	if err != nil {
-		return fmt.Errorf("service: that this end was wanted could not be noted: %w: the agents' next launches count as after a crash", err)
-	}
-	return nil
+	return err
 }
 
 // putDown is when what ran was last ended on purpose; zero: never, or it cannot be read.
@@ -316,43 +306,15 @@ func (a *app) putDown() time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	data, _, err := atomicfile.OpenRegular(home, putDownFile, 64)
-	if err != nil {
-		return time.Time{}
-	}
-	at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(string(data)))
-	if err != nil {
-		return time.Time{}
-	}
-	return at
+	return deploy.PutDown(home)
 }
 
 // serviceEnv is the environment that the service gets: what agents go by, and no secret that was not named.
 func (a *app) serviceEnv(f serviceFlags) (map[string]string, error) {
 	if f.system { // root's own is not the service's
-		env := map[string]string{"PATH": deploy.SystemPath, "SHELL": "/bin/sh"}
-		return a.namedEnv(env, f.keep)
+		return a.namedEnv(deploy.SystemVars(), f.keep)
 	}
-	env := map[string]string{}
-	for _, name := range []string{"HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME",
-		"XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
-		if v := a.getenv(name); v != "" {
-			env[name] = v
-		}
-	}
-	for _, kv := range a.env {
-		if name, v, _ := strings.Cut(kv, "="); strings.HasPrefix(name, envPrefix) {
-			env[name] = v
-		}
-	}
-	var path []string
-	for _, dir := range filepath.SplitList(a.getenv("PATH")) {
-		if filepath.IsAbs(dir) { // another would mean something else in each folder
-			path = append(path, dir)
-		}
-	}
-	env["PATH"] = strings.Join(path, string(filepath.ListSeparator))
-	return a.namedEnv(env, f.keep)
+	return a.namedEnv(deploy.Vars(a.env, append(program.HomeVars(), envPrefix+"*")), f.keep)
 }
 
 func (a *app) namedEnv(env map[string]string, names []string) (map[string]string, error) {
