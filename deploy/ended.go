@@ -143,7 +143,7 @@ func empty(ctx context.Context, dirs []string, grace time.Duration) error {
 			met[pid] = true
 			switch is {
 			case aHost:
-				signal(pid, holdSignal)
+				signal(pid, syscall.SIGSTOP)
 			case anAgent:
 				signal(pid, syscall.SIGTERM)
 			}

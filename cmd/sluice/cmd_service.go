@@ -72,9 +72,6 @@ not installed; whether it begins with the login or with the machine. Exit 0 only
 
 // openService finds the service manager.
 func (a *app) openService(f serviceFlags, change, lingered bool) (*deploy.Service, error) {
-	if runtime.GOOS == "windows" {
-		return nil, failed("run it in WSL 2 with systemd", "no service on Windows: launching agents is not supported there")
-	}
 	if f.system && change && os.Geteuid() != 0 {
 		return nil, failed("sudo "+strings.Join(os.Args, " "), "the machine's service is root's to change")
 	}
