@@ -267,15 +267,6 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-func TestSeen(t *testing.T) {
-	root, worktree, _ := repo(t)
-	for _, c := range [][3]string{{worktree, "test/a.py", "test/a.py"}, {worktree, ".workflow/runs/x", "../.workflow/runs/x"}, {"", ".workflow/x", ".workflow/x"}, {worktree, "../x", "../x"}, {"gone", ".workflow/x", ".workflow/x"}} {
-		if got := Seen(root, c[0], c[1]); got != c[2] {
-			t.Errorf("Seen(%q, %q) = %q, want %q", c[0], c[1], got, c[2])
-		}
-	}
-}
-
 func TestExpandIsBounded(t *testing.T) {
 	root := t.TempDir()
 	for i := range MaxFound + 1 {
