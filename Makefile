@@ -3,6 +3,7 @@
 GO           ?= go
 GOTESTSUM     = $(GO) run gotest.tools/gotestsum@v1.13.0
 STATICCHECK   = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+DEADCODE      = $(GO) run golang.org/x/tools/cmd/deadcode@v0.52.0
 GOVULNCHECK   = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4
 VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 PREFIX       ?= $(HOME)/.local
@@ -32,12 +33,12 @@ demo: build ## the main job, from spec to DONE, on a throw-away repo: no key, no
 fmt: ## format the code
 	gofmt -w $$(git ls-files '*.go')
 
-lint: ## gofmt, vet (Linux, macOS, Windows), staticcheck, govulncheck where it can reach its data
+lint: ## gofmt, vet (Linux, macOS), staticcheck, deadcode, govulncheck where it can reach its data
 	@test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)" || { echo "not formatted: make fmt"; exit 1; }
 	$(GO) vet ./...
 	GOOS=darwin $(GO) vet ./...
-	GOOS=windows $(GO) vet ./...
 	$(STATICCHECK) ./...
+	@.ci/deadcode "$(DEADCODE)"
 	@.ci/vulns "$(GOVULNCHECK)"
 
 test: ## all tests, with the race detector; installs what they need (asks first, unless CI=true)

@@ -59,7 +59,7 @@
 // its environment, and whose parents are gone, is not found. A process that
 // the kernel cannot kill (uninterruptible sleep) is waited for. On macOS
 // there is neither cgroup nor subreaper: what daemonises is found by the token
-// only. On Windows launching is not supported yet.
+// only.
 //
 // Reading order: spec.go and record.go (what goes in, what is written down),
 // runner.go and host_unix.go (the daemon's side), shim_unix.go, place_unix.go,

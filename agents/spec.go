@@ -33,9 +33,6 @@ const (
 	markVar = "SLUICE_SHIM"
 )
 
-// ErrUnsupported is returned where processes cannot be launched yet.
-var ErrUnsupported = errors.New("agents: launching is not supported on this system yet: run the daemon on Linux or macOS (on Windows: in WSL)")
-
 // Spec says what to start.
 type Spec struct {
 	// Key is unique for ever, e.g. "phase-4-1/X-1#2.1" (run, step, attempt,

@@ -1,7 +1,14 @@
-// Package deploy has what puts the daemon into the care of a machine's service manager: units for systemd, a property list
-// for launchd, the file of the environment that both start it with, and what the Debian package is made of.
+// Package deploy puts the daemon into the care of the machine's service manager and reports how it stands there: systemd on
+// Linux, launchd on macOS. Elsewhere it refuses: no init script is ever written. It also has what the Debian package is made of.
 //
-// The files are templates of our own: a word in @CAPITALS@ stands for a value, which goes in with the escapes of its place.
+// The units, the property list and the file of the environment are templates of our own: a word in @CAPITALS@ stands for a
+// value, which goes in with the escapes of its place. kardianos/service finds out which manager there is and gives it its
+// orders; a service's state is ours to read, as its own would call a crash loop running.
+//
+// Ended is the other half of a unit with KillMode=process: agents outlive the daemon at a crash and at a restart, and end
+// with it when somebody wants the service stopped.
+//
+// Reading order: deploy.go (the files), service.go (install, start, stop), status.go, ended.go.
 package deploy
 
 import (

@@ -21,9 +21,7 @@ const (
 	// MaxCorrections is how often an agent is asked again for an answer that cannot be read.
 	MaxCorrections = 2
 
-	maxStatusText    = 4 << 10
-	maxStatusOptions = 20
-	tokenKey         = "token"
+	tokenKey = "token"
 )
 
 // ErrNothing says that nothing was given that could be an answer.
@@ -177,31 +175,6 @@ func indented(raw json.RawMessage) string {
 		return string(raw)
 	}
 	return out.String()
-}
-
-// AnswerStatus is what a step's answer says of the step itself: a Sentinel with the status failed or blocked and the
-// words beside it, or the zero Sentinel where it says neither.
-func AnswerStatus(answer json.RawMessage) engine.Sentinel {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(answer, &members) != nil {
-		return engine.Sentinel{}
-	}
-	text := func(key string) string {
-		var s string
-		_ = json.Unmarshal(members[key], &s) // what is no text says nothing
-		return head(s, maxStatusText)
-	}
-	s := engine.Sentinel{Status: text("status")}
-	if s.Status != engine.StatusFailed && s.Status != engine.StatusBlocked {
-		return engine.Sentinel{}
-	}
-	s.Summary, s.Question = text("summary"), text("question")
-	var options []string
-	_ = json.Unmarshal(members["options"], &options)
-	for _, o := range options[:min(len(options), maxStatusOptions)] {
-		s.Options = append(s.Options, line(o, maxLabel))
-	}
-	return s
 }
 
 // Correction is what an agent is told when its answer could not be read: try is which correction this is, from 1; byReply

@@ -195,16 +195,6 @@ func (g ground) expand(pattern string) (names []string, plain bool, err error) {
 	return nil, false, nil
 }
 
-// Seen is a path of the spec as the step's agent sees it from its worktree ("" = the root): what begins with .workflow/
-// is the root's, everything else the worktree's own. Where the folders cannot be looked at, it is the path as written.
-func Seen(root, worktree, p string) string {
-	g, err := newGround(root, worktree)
-	if err != nil || checkPath(p) != nil {
-		return p
-	}
-	return g.fromWorktree(g.base(p), p)
-}
-
 func (g ground) fromWorktree(base, p string) string {
 	rel, err := filepath.Rel(g.worktree, filepath.Join(base, filepath.FromSlash(p)))
 	if err != nil {

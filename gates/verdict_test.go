@@ -334,22 +334,6 @@ func TestJudgementIsNeverADefault(t *testing.T) {
 	}
 }
 
-func TestAnswerStatus(t *testing.T) {
-	hold.Rule(t, "1-language rule 3 status", "a status of failed or blocked in an answer says what a sentinel's would")
-	s := AnswerStatus(json.RawMessage(`{"status":"blocked","question":"which\u001b[1m?","options":["a","b\nc"],"summary":"s"}`))
-	if s.Status != "blocked" || s.Question != "which?" || len(s.Options) != 2 || s.Options[1] != "b c" || s.Summary != "s" {
-		t.Errorf("%+v", s)
-	}
-	if s := AnswerStatus(json.RawMessage(`{"status":"failed","question":7,"options":"x"}`)); s.Status != "failed" || s.Question != "" {
-		t.Errorf("%+v", s)
-	}
-	for _, a := range []string{`{"status":"done"}`, `{"status":"FAILED"}`, `{"x":{"status":"failed"}}`, `["failed"]`, `"failed"`, ``, `{"status":1}`} {
-		if s := AnswerStatus(json.RawMessage(a)); s.Status != "" {
-			t.Errorf("%s: %+v", a, s)
-		}
-	}
-}
-
 // FuzzReadVerdict: whatever comes, it never panics, a pass is only what stands as the word of a key "verdict" in the
 // input, and a score lies in its range.
 func FuzzReadVerdict(f *testing.F) {
@@ -412,6 +396,5 @@ func FuzzReadAnswer(f *testing.F) {
 		if _, bad := jsonschema.Compile(schema); bad != nil && err == nil {
 			t.Fatal("an answer fits a schema that is none")
 		}
-		AnswerStatus(got)
 	})
 }

@@ -28,11 +28,7 @@ func lookup(env []string, name string) string {
 }
 
 func usesDBus(goos string) bool {
-	switch goos {
-	case "darwin", "ios", "windows", "js", "wasip1", "plan9", "android":
-		return false
-	}
-	return true
+	return goos != "darwin"
 }
 
 // sessionBus is the address of the user's session bus, of which only unix
@@ -63,13 +59,7 @@ func sessionBus(address, runDir string) (string, error) {
 // dress makes the title and body of a clean notice safe for what interprets text
 // on each system.
 func dress(goos, title, body string) (string, string) {
-	switch {
-	case goos == "windows":
-		// The library pastes both into XML and that, as its last resort, into a
-		// PowerShell string which expands $(…).
-		r := strings.NewReplacer("<", "‹", ">", "›", "$", "＄", "`", "'", `"`, "”", "\n", " ")
-		title, body = r.Replace(title), r.Replace(body)
-	case usesDBus(goos):
+	if usesDBus(goos) {
 		// By the notification specification a body is markup and a summary is
 		// not; some servers read both, so the summary goes without brackets.
 		title = strings.NewReplacer("<", "‹", ">", "›").Replace(title)

@@ -14,7 +14,7 @@ import (
 )
 
 // Human is a person's decision as its file says it. What was decided is in the
-// file's name: see SplitHuman.
+// file's name, which only who knows the gates and their routes can read.
 type Human struct {
 	Text  string // the words: the feedback, where it is a fail or a veto
 	Round int    // which round is meant, from 1; 0 = not said
@@ -161,41 +161,4 @@ func noOther(f *strictjson.Fields, known []string) {
 
 func words(s string) string {
 	return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n"))
-}
-
-// Decision is one reading of the name of a decision's file.
-type Decision struct {
-	Gate    string
-	Outcome string // pass, fail, veto or a route's name
-}
-
-// SplitHuman gives all readings of a file name "<gate-id>-<outcome>", with or
-// without .json, .md or .txt: ids and outcomes may themselves have '-' and '.'
-// in them, so only who knows the gates and their routes can choose. Readings
-// with the longest gate come first; those that take the ending for a part of
-// the outcome come last. None for a name that is no decision's.
-func SplitHuman(name string) []Decision {
-	if len(name) > 2*ids.Max+1+len(endingJSON) {
-		return nil
-	}
-	var found []Decision
-	for _, ending := range []string{endingJSON, endingMarkdown, endingText} {
-		if stem, ok := strings.CutSuffix(name, ending); ok {
-			found = split(stem)
-		}
-	}
-	return append(found, split(name)...)
-}
-
-func split(stem string) []Decision {
-	var found []Decision
-	for i := len(stem) - 1; i > 0; i-- {
-		if stem[i] != '-' {
-			continue
-		}
-		if d := (Decision{Gate: stem[:i], Outcome: stem[i+1:]}); ids.Valid(d.Gate) && ids.Valid(d.Outcome) {
-			found = append(found, d)
-		}
-	}
-	return found
 }

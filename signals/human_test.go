@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"sluice/internal/conform"
-	"sluice/internal/ids"
 	"sluice/internal/text"
 )
 
@@ -75,41 +74,6 @@ func TestParseHuman(t *testing.T) {
 	}
 }
 
-func TestSplitHuman(t *testing.T) {
-	conform.Rule(t, "2-files signal 6", "every reading of a human file's name")
-	t.Parallel()
-	for _, c := range []struct{ name, want string }{
-		{"XG-1-pass", "XG-1 pass, XG 1-pass"},
-		{"XG-1-2-pass.md", "XG-1-2 pass, XG-1 2-pass, XG 1-2-pass, XG-1-2 pass.md, XG-1 2-pass.md, XG 1-2-pass.md"},
-		{"G-veto.json", "G veto, G veto.json"},
-		{"G-veto.txt", "G veto, G veto.txt"},
-		{"v1.2-b-pass", "v1.2-b pass, v1.2 b-pass"},
-		{"G-pass.yaml", "G pass.yaml"},
-		{"G-pass.json.md", "G pass.json, G pass.json.md"},
-		{"G--pass", "G- pass"},
-		{"pass", ""},
-		{"-pass", ""},
-		{"G-", ""},
-		{".G-pass", ""},
-		{"G-pass~", ""},
-		{"../G-pass", ""},
-		{"a..b-pass", ""},
-		{"n\nl-\xff.json", ""},
-		{"G-pass ", ""},
-		{strings.Repeat("g", 64) + "-pass.json", strings.Repeat("g", 64) + " pass, " + strings.Repeat("g", 64) + " pass.json"},
-		{strings.Repeat("g", 65) + "-pass", ""},
-		{strings.Repeat("-", 5000), ""},
-	} {
-		var got []string
-		for _, d := range SplitHuman(c.name) {
-			got = append(got, d.Gate+" "+d.Outcome)
-		}
-		if strings.Join(got, ", ") != c.want {
-			t.Errorf("%.40q: %q, want %q", c.name, got, c.want)
-		}
-	}
-}
-
 func FuzzHuman(f *testing.F) {
 	f.Add("XG-1-pass.md", []byte("words"))
 	f.Add("XG-1-fail.json", []byte(`{"feedback":"no","round":2}`))
@@ -124,17 +88,6 @@ func FuzzHuman(f *testing.F) {
 		}
 		if state != Whole && !reflect.DeepEqual(h, Human{}) {
 			t.Fatalf("%q is %s, yet says %+v", data, state, h)
-		}
-		for _, d := range SplitHuman(name) {
-			joined := d.Gate + "-" + d.Outcome
-			if !ids.Valid(d.Gate) || !ids.Valid(d.Outcome) || !strings.HasPrefix(name, joined) {
-				t.Fatalf("%q read as %+v", name, d)
-			}
-			switch rest := name[len(joined):]; rest {
-			case "", ".json", ".md", ".txt":
-			default:
-				t.Fatalf("%q read as %+v, and %q left over", name, d, rest)
-			}
 		}
 		_ = fmt.Sprint(text.Nearest(name, []string{"feedback", name}))
 	})

@@ -3,9 +3,92 @@ package program
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
+
+// claude: claude -p --output-format stream-json --verbose.
+func claude() profile {
+	const home = "CLAUDE_CONFIG_DIR"
+	return profile{
+		args: claudeArgs,
+		refused: map[string]string{"-p": prompt, "--print": prompt, "--output-format": stream, "--input-format": prompt, "--verbose": stream,
+			"--json-schema": answer, "--max-budget-usd": "sluice gives it what is left of its budget: set roles.NAME.max_cost_usd",
+			"--model": model, "--resume": session, "-r": session, "--continue": session, "-c": session,
+			"--session-id": session, "--fork-session": session, "--no-session-persistence": session, "--": prompt},
+		passed: []string{"ANTHROPIC_*", "CLAUDE_CODE_*", home, "IS_SANDBOX", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "API_TIMEOUT_MS"},
+		// An update in the middle of the night would change the tool.
+		vars: func(func(string) string, []string) map[string]string {
+			return map[string]string{"DISABLE_AUTOUPDATER": "1"}
+		},
+		read:   claudeRead,
+		within: `{"type":"rate_limit_event"`, // seen
+		since:  claudeSince,
+		alone:  []string{"--no-session-persistence", "--resume", "-r", "--continue", "-c", "--session-id"},
+		resume: []string{"claude", "--resume"},
+		kept:   func(session string) string { return filepath.Join("projects", "*", session+".jsonl") },
+		homes:  map[string]string{home: ".claude"},
+		seeds: func(variable func(string) string, person string) []Seed {
+			dir := folder(variable(home), person, ".claude")
+			out := seeds(dir, ".claude", ".credentials.json", "settings.json", "CLAUDE.md")
+			if variable(home) == "" {
+				dir = person // without the variable it lies beside the folder
+			}
+			return append(out, seeds(dir, ".claude", ".claude.json")...)
+		},
+		login: [2]string{home, ".credentials.json"},
+		keys:  []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"},
+		npm:   "@anthropic-ai/claude-code",
+		native: func(pkg, machine string) []string {
+			return []string{filepath.Join(pkg+"-"+machine, "claude"), filepath.Join(pkg+"-"+machine+"-musl", "claude")}
+		},
+	}
+}
+
+// claudeArgs: without a permission mode of its command claude may change files below its folders and run what its settings
+// allow.
+func claudeArgs(a *args, l Launch) {
+	a.flag("-p", "--print")
+	a.option("--output-format", "stream-json")
+	a.flag("--verbose")
+	if l.Model != "" {
+		a.option("--model", l.Model)
+	}
+	if !a.has("--dangerously-skip-permissions", "--permission-mode", "--allow-dangerously-skip-permissions") {
+		if l.Contained {
+			a.add("--dangerously-skip-permissions")
+		} else {
+			a.add("--permission-mode", "acceptEdits")
+		}
+	}
+	if schema := plainSchema(l.Schema); schema != "" {
+		a.option("--json-schema", schema)
+	}
+	if l.MaxCostUSD > 0 {
+		// Upwards, so that a budget is used up when it says so.
+		a.option("--max-budget-usd", strconv.FormatFloat(math.Ceil(l.MaxCostUSD*1e4)/1e4, 'f', 4, 64))
+	}
+	if CanResume(Claude, a.given, l.Resume) {
+		a.add("--resume", l.Resume)
+	}
+	for _, dir := range l.Dirs {
+		a.add("--add-dir", dir)
+	}
+}
+
+// claudeSince: claude counts the tokens of the launch, and the cost of the launch (2.1.197) or of the whole conversation
+// (2.1.329): the tokens that the cost is of tell which.
+func claudeSince(u, base Usage) (launch, total Usage) {
+	launch, total = u, base.plus(u)
+	if base.Billed > 0 && u.Billed >= base.Billed+u.Input+u.Output && u.CostUSD >= base.CostUSD {
+		launch.CostUSD, total.CostUSD = u.CostUSD-base.CostUSD, u.CostUSD
+		launch.Billed, total.Billed = u.Billed-base.Billed, u.Billed
+	}
+	return launch, total
+}
 
 // claudeLine is what is read of a line that claude prints.
 type claudeLine struct {
@@ -73,8 +156,8 @@ type claudeBlock struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// claude takes a line that claude printed; not whole where it is no JSON.
-func (r *Reader) claude(line []byte) (out []Event, whole bool) {
+// claudeRead takes a line that claude printed.
+func claudeRead(r *Reader, line []byte) (out []Event, whole bool) {
 	var l claudeLine
 	if !readable(json.Unmarshal(line, &l)) {
 		return nil, false
@@ -150,25 +233,14 @@ func (r *Reader) claudeSaid(l claudeLine) []Event {
 	return out
 }
 
-// claudeTool says what a tool is used for, by the member that tells most.
+// claudeTool says what a tool is used for.
 func claudeTool(b claudeBlock) Event {
-	var in map[string]json.RawMessage
-	_ = json.Unmarshal(b.Input, &in) // a tool without such members is named alone
-	text := func(key string) string {
-		var s string
-		_ = json.Unmarshal(in[key], &s)
-		return clip(s, maxShown)
-	}
+	in := members(b.Input)
 	switch b.Name {
 	case "Write", "Edit", "MultiEdit", "NotebookEdit":
-		return Event{Kind: File, Name: b.Name, Text: or(text("file_path"), text("notebook_path"))}
+		return Event{Kind: File, Name: b.Name, Text: or(in.text("file_path"), in.text("notebook_path"))}
 	}
-	for _, key := range []string{"command", "file_path", "pattern", "path", "url", "query", "description", "prompt"} {
-		if s := text(key); s != "" {
-			return Event{Kind: Tool, Name: b.Name, Of: key, Text: s}
-		}
-	}
-	return Event{Kind: Tool, Name: b.Name}
+	return in.use(b.Name, "command", "file_path", "pattern", "path", "url", "query", "description", "prompt")
 }
 
 func claudeResults(l claudeLine) []Event {

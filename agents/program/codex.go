@@ -3,8 +3,98 @@ package program
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 )
+
+// codex: codex exec --json.
+func codex() profile {
+	const home = "CODEX_HOME"
+	return profile{
+		command: []string{"exec", "e"},
+		args:    codexArgs,
+		refused: map[string]string{"exec": stream, "e": stream, "resume": session, "--last": session, "--ephemeral": session, "--json": stream,
+			"--experimental-json": stream, "--output-schema": answer, "--model": model, "-m": model, "-": prompt, "--": prompt},
+		passed: []string{"OPENAI_*", "CODEX_*"},
+		strict: true,
+		read:   codexRead,
+		since:  codexSince,
+		noCost: true,
+		alone:  []string{"--ephemeral", "resume"},
+		resume: []string{"codex", "resume"},
+		kept: func(session string) string {
+			return filepath.Join("sessions", "*", "*", "*", "rollout-*-"+session+".jsonl")
+		},
+		gone:  []string{"no rollout found", "thread/resume failed"},
+		homes: map[string]string{home: ".codex"},
+		seeds: func(variable func(string) string, person string) []Seed {
+			return seeds(folder(variable(home), person, ".codex"), ".codex", "auth.json", "config.toml", "AGENTS.md")
+		},
+		login:  [2]string{home, "auth.json"},
+		keys:   []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
+		npm:    "@openai/codex",
+		native: codexNative,
+	}
+}
+
+// codexArgs: codex has its own sandbox, in which it may write its folders and reach no network. Inside ours that would fail
+// every command in silence.
+func codexArgs(a *args, l Launch) {
+	a.flag("--json")
+	a.flag("--skip-git-repo-check")
+	if l.Model != "" {
+		a.option("--model", l.Model, "-m")
+	}
+	if !a.sandboxed() {
+		mode := "workspace-write"
+		switch {
+		case l.Contained:
+			mode = "danger-full-access"
+		case l.ReadOnly:
+			mode = "read-only"
+		}
+		a.add("--sandbox", mode)
+	}
+	for _, dir := range l.Dirs {
+		a.add("--add-dir", dir)
+	}
+	if l.SchemaFile != "" {
+		a.option("--output-schema", l.SchemaFile)
+	}
+	if CanResume(Codex, a.given, l.Resume) { // its options stand before: resume itself takes no sandbox and no folders
+		a.add("resume", l.Resume)
+	}
+	a.flag("-")
+}
+
+// sandboxed says that codex's command names a sandbox, or a profile that may.
+func (a *args) sandboxed() bool {
+	return a.has("--sandbox", "-s", "--profile", "-p", "--dangerously-bypass-approvals-and-sandbox") || slices.ContainsFunc(a.given, func(arg string) bool {
+		return strings.HasPrefix(arg, "sandbox_mode") || strings.HasPrefix(arg, "-csandbox_mode") || strings.HasPrefix(arg, "-s") && !strings.HasPrefix(arg, "--")
+	})
+}
+
+// codexSince: codex counts the tokens of the whole conversation.
+func codexSince(u, base Usage) (launch, total Usage) {
+	if u.Input < base.Input || u.Output < base.Output {
+		return u, base.plus(u)
+	}
+	launch = u
+	launch.Input, launch.Output = u.Input-base.Input, u.Output-base.Output
+	return launch, u
+}
+
+func codexNative(pkg, machine string) (out []string) {
+	triple := map[string]string{
+		"linux-x64": "x86_64-unknown-linux-musl", "linux-arm64": "aarch64-unknown-linux-musl",
+		"darwin-x64": "x86_64-apple-darwin", "darwin-arm64": "aarch64-apple-darwin",
+	}[machine]
+	for _, base := range []string{pkg + "-" + machine, pkg} {
+		out = append(out, filepath.Join(base, "vendor", triple, "bin", "codex"), filepath.Join(base, "vendor", triple, "codex", "codex"))
+	}
+	return out
+}
 
 // codexLine is what is read of a line that codex prints.
 type codexLine struct {
@@ -34,8 +124,8 @@ type codexItem struct {
 	Changes json.RawMessage `json:"changes"`
 }
 
-// codex takes a line that codex printed; not whole where it is no JSON.
-func (r *Reader) codex(line []byte) (out []Event, whole bool) {
+// codexRead takes a line that codex printed.
+func codexRead(r *Reader, line []byte) (out []Event, whole bool) {
 	var l codexLine
 	if !readable(json.Unmarshal(line, &l)) {
 		return nil, false

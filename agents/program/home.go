@@ -1,6 +1,10 @@
 package program
 
-import "path/filepath"
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+)
 
 // Seed is a file that a program reads at its start and that a private home needs a copy of: its login, its settings.
 type Seed struct {
@@ -9,51 +13,43 @@ type Seed struct {
 }
 
 // HomeVars are the variables that say where the programs keep their own files: in a private home they say otherwise.
-func HomeVars() []string { return []string{"CLAUDE_CONFIG_DIR", "CODEX_HOME"} }
-
-// Homes gives the variable of a program's own folder, and where below a private home that is.
-func Homes(format string) map[string]string {
-	switch format {
-	case Claude:
-		return map[string]string{"CLAUDE_CONFIG_DIR": ".claude"}
-	case Codex:
-		return map[string]string{"CODEX_HOME": ".codex"}
+func HomeVars() (out []string) {
+	for _, p := range profiles() {
+		out = slices.AppendSeq(out, maps.Keys(p.make().homes))
 	}
-	return nil
+	return out
 }
+
+// Homes gives the variables of a program's own folders, and where below a private home those are.
+func Homes(format string) map[string]string { return profileOf(format).homes }
 
 // Seeds gives the files of a program that a private home is to have, those that may be missing too. variable gives those of
 // the daemon's environment; home is the real one, "" for none. Hooks and servers that the person's settings name run inside
 // like all else that the program starts.
 func Seeds(format string, variable func(string) string, home string) []Seed {
-	at := func(name, below string) string {
-		if dir := variable(name); filepath.IsAbs(dir) {
-			return dir
-		}
-		if home == "" {
-			return ""
-		}
-		return filepath.Join(home, below)
+	if p := profileOf(format); p.seeds != nil {
+		return p.seeds(variable, home)
 	}
-	var out []Seed
-	add := func(dir, to string, names ...string) {
-		for _, name := range names {
-			if dir != "" {
-				out = append(out, Seed{From: filepath.Join(dir, name), To: to + "/" + name})
-			}
-		}
+	return nil
+}
+
+// folder is where a program keeps its own: what its variable says, else a folder below the person's home; "" without one.
+func folder(said, home, below string) string {
+	switch {
+	case filepath.IsAbs(said):
+		return said
+	case home == "":
+		return ""
 	}
-	switch format {
-	case Claude:
-		dir := at("CLAUDE_CONFIG_DIR", ".claude")
-		add(dir, ".claude", ".credentials.json", "settings.json", "CLAUDE.md")
-		if variable("CLAUDE_CONFIG_DIR") == "" {
-			add(home, ".claude", ".claude.json") // without the variable it lies beside the folder
-		} else {
-			add(dir, ".claude", ".claude.json")
+	return filepath.Join(home, below)
+}
+
+// seeds are files of a folder; none without one.
+func seeds(dir, to string, names ...string) (out []Seed) {
+	for _, name := range names {
+		if dir != "" {
+			out = append(out, Seed{From: filepath.Join(dir, name), To: to + "/" + name})
 		}
-	case Codex:
-		add(at("CODEX_HOME", ".codex"), ".codex", "auth.json", "config.toml", "AGENTS.md")
 	}
 	return out
 }

@@ -107,7 +107,7 @@ func ofText(text string, other Class) (Class, string) {
 		class Class
 		words string
 	}{
-		{Fatal, `(?i)not logged in|please run /login|invalid api key|missing environment variable|quota exceeded|insufficient_quota|credit balance is too low|check your plan and billing|unauthorized|authentication[ _](?:failed|error|required)|model .{0,80}(?:not found|does not exist|not supported)|no such file or directory.*(?:claude|codex)|unknown (?:option|argument)|unexpected argument`},
+		{Fatal, `(?i)not logged in|please run /login|invalid api key|missing environment variable|quota exceeded|insufficient_quota|credit balance is too low|check your plan and billing|unauthorized|authentication[ _](?:failed|error|required)|model .{0,80}(?:not found|does not exist|not supported)|no such file or directory.*(?:` + strings.Join(Names(), "|") + `)|unknown (?:option|argument)|unexpected argument`},
 		{UsageLimit, `(?i)usage limit|usage_limit|rate.?limit|too many requests|\b429\b|hit your limit`},
 		{Work, `(?i)prompt is too long|context (?:window|length)|maximum context|input is too long`},
 	} {

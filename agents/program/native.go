@@ -9,22 +9,23 @@ import (
 	"strings"
 )
 
-// Native gives the program that a file of a format starts: from npm, codex comes as a launcher that has the real program
-// work in a process beside its own, and so does claude where npm ran no scripts. To kill such a launcher leaves the program
-// at work. file is absolute; it is given back where it is the program itself, or where no other is found.
+// Native gives the program that a file of a format starts: from npm some come as a launcher that has the real program work
+// in a process beside its own. To kill such a launcher leaves the program at work. file is absolute; it is given back where it is the program itself, or where no other is found.
 func Native(format, file string) string {
 	real, err := filepath.EvalSymlinks(file)
-	if err != nil || !Known(format) || binary(real) {
+	p := profileOf(format)
+	if err != nil || p.native == nil || binary(real) {
 		return file
 	}
-	name := map[string]string{Claude: "@anthropic-ai/claude-code", Codex: "@openai/codex"}[format]
+	name := p.npm
 	parts := strings.Split(filepath.ToSlash(real), "/"+name+"/")
 	if len(parts) < 2 {
 		return file // a script of somebody's own
 	}
+	machine := runtime.GOOS + "-" + map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
 	root := filepath.FromSlash(strings.Join(parts[:len(parts)-1], "/"+name+"/") + "/" + name)
 	for _, pkg := range []string{filepath.Join(root, "node_modules", name), root, realRoot(root)} {
-		for _, at := range nativeAt(format, pkg) {
+		for _, at := range p.native(pkg, machine) {
 			if binary(at) {
 				return at
 			}
@@ -39,23 +40,6 @@ func realRoot(root string) string {
 		return real
 	}
 	return root
-}
-
-// nativeAt are the places where the package pkg, or the one for this machine beside it, has the program.
-func nativeAt(format, pkg string) []string {
-	machine := runtime.GOOS + "-" + map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
-	if format == Claude {
-		return []string{filepath.Join(pkg+"-"+machine, "claude"), filepath.Join(pkg+"-"+machine+"-musl", "claude")}
-	}
-	triple := map[string]string{
-		"linux-x64": "x86_64-unknown-linux-musl", "linux-arm64": "aarch64-unknown-linux-musl",
-		"darwin-x64": "x86_64-apple-darwin", "darwin-arm64": "aarch64-apple-darwin",
-	}[machine]
-	var out []string
-	for _, base := range []string{pkg + "-" + machine, pkg} {
-		out = append(out, filepath.Join(base, "vendor", triple, "bin", "codex"), filepath.Join(base, "vendor", triple, "codex", "codex"))
-	}
-	return out
 }
 
 // binary says that a file is a program of the machine's own, by its first bytes.

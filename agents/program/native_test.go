@@ -5,6 +5,7 @@ package program
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
 
@@ -35,6 +36,8 @@ func TestNative(t *testing.T) {
 		return file
 	}
 	const elf, script = "\x7fELF program", "#!/usr/bin/env node\n"
+	machine := runtime.GOOS + "-" + map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	nativeAt := func(format, pkg string) []string { return profileOf(format).native(pkg, machine) }
 	codexAt := nativeAt(Codex, "lib/node_modules/@openai/codex")[0]
 	claudeAt := nativeAt(Claude, "lib/node_modules/@anthropic-ai/claude-code")[0]
 	put("lib/node_modules/@openai/codex/bin/codex.js", script)

@@ -1,6 +1,9 @@
-// Package program knows the agents' own programs, claude and codex: the arguments that have them work without a person, and
-// what they print about their work (claude's stream-json, codex's JSON events). It turns each line into an Event for people, and the whole into a Result: how it ended, the last words, the
-// structured answer, the conversation, what it cost.
+// Package program knows the agents' own programs: the arguments that have them work without a person, and what they print
+// about their work (claude's stream-json, codex's JSON events). It turns each line into an Event for people, and the whole
+// into a Result: how it ended, the last words, the structured answer, the conversation, what it cost.
+//
+// Each program has a file of its own, claude.go, codex.go and opencode.go, whose profile answers all that is asked of it; no other code
+// asks which program it is. Read profile.go first.
 //
 // An exit code of 0 is not success: claude ends with 0 where a tool was denied or it was interrupted, codex where its
 // sandbox refused a write. So a Result is good only where the program itself said that it came to its end, without an
@@ -14,20 +17,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"sluice/internal/text"
 )
-
-// Formats of a stream.
-const (
-	Claude = "claude" // claude -p --output-format stream-json --verbose
-	Codex  = "codex"  // codex exec --json
-)
-
-// Known says that there is a reader for the format.
-func Known(format string) bool { return format == Claude || format == Codex }
 
 // Bounds of what is read of a stream.
 const (
@@ -139,13 +134,16 @@ func (f failure) read() failure {
 // Reader takes a stream line by line.
 type Reader struct {
 	format string
+	p      profile
 	now    func() time.Time
 	r      Result
 }
 
 // NewReader reads a stream of the format, one of those that are Known. now is the clock by which "try again in 3 hours"
 // counts.
-func NewReader(format string, now func() time.Time) *Reader { return &Reader{format: format, now: now} }
+func NewReader(format string, now func() time.Time) *Reader {
+	return &Reader{format: format, p: profileOf(format), now: now}
+}
 
 // Line takes one line, and gives what it says to people.
 func (r *Reader) Line(line []byte) []Event {
@@ -156,20 +154,16 @@ func (r *Reader) Line(line []byte) []Event {
 	var out []Event
 	whole := false
 	if line[0] == '{' {
-		switch r.format {
-		case Claude:
-			out, whole = r.claude(line)
-		case Codex:
-			out, whole = r.codex(line)
-		}
+		out, whole = r.p.read(r, line)
 	}
 	if whole {
 		r.r.events++
 		return out
 	}
-	// Seen: an event of its own that claude prints in the middle of another's line.
-	if i := bytes.LastIndex(line, []byte(`{"type":"rate_limit_event"`)); r.format == Claude && i > 0 {
-		return r.Line(line[i:])
+	if r.p.within != "" {
+		if i := bytes.LastIndex(line, []byte(r.p.within)); i > 0 {
+			return r.Line(line[i:])
+		}
 	}
 	return nil
 }
@@ -217,28 +211,17 @@ func (u Usage) plus(of Usage) Usage {
 }
 
 // Since gives what the launch used, and what its conversation has used with it; base is what that had before, zero for a new
-// one. codex counts the tokens of the whole conversation. claude counts the tokens of the launch, and the cost of the launch
-// (2.1.197) or of the whole conversation (2.1.329): the tokens that the cost is of tell which.
+// one. A program counts the launch alone, unless its profile says otherwise.
 func (r Result) Since(base Usage) (launch, total Usage) {
-	u := r.Usage
-	launch, total = u, base.plus(u)
-	switch r.format {
-	case Codex:
-		if u.Input >= base.Input && u.Output >= base.Output {
-			launch.Input, launch.Output, total = u.Input-base.Input, u.Output-base.Output, u
-		}
-	case Claude:
-		if base.Billed > 0 && u.Billed >= base.Billed+u.Input+u.Output && u.CostUSD >= base.CostUSD {
-			launch.CostUSD, total.CostUSD = u.CostUSD-base.CostUSD, u.CostUSD
-			launch.Billed, total.Billed = u.Billed-base.Billed, u.Billed
-		}
+	if since := profileOf(r.format).since; since != nil {
+		return since(r.Usage, base)
 	}
-	return launch, total
+	return r.Usage, base.plus(r.Usage)
 }
 
 // Gone says that the launch did nothing, as the conversation that it was to go on with is not there.
 func (r Result) Gone(stderr string) bool {
-	return r.gone || r.format == Codex && r.events == 0 && (strings.Contains(stderr, "no rollout found") || strings.Contains(stderr, "thread/resume failed"))
+	return r.gone || r.events == 0 && slices.ContainsFunc(profileOf(r.format).gone, func(words string) bool { return strings.Contains(stderr, words) })
 }
 
 // OnlyDenied says that nothing is wrong with the launch but that it was not allowed to use a tool: where its word is another
@@ -268,6 +251,30 @@ func (r Result) Class(code int, stderr string) (class Class, why string, reset t
 		return Infrastructure, or(clip(stderr, maxWhy), "it said that it was done, and its exit code says that it was not"), time.Time{}
 	}
 	return Good, "", time.Time{}
+}
+
+// input is what a tool is given.
+type input map[string]json.RawMessage
+
+func members(of json.RawMessage) (in input) {
+	_ = json.Unmarshal(of, &in) // a tool without such members is named alone
+	return in
+}
+
+func (in input) text(key string) string {
+	var s string
+	_ = json.Unmarshal(in[key], &s)
+	return clip(s, maxShown)
+}
+
+// use says what a tool is used for, by the first of the members that it has.
+func (in input) use(tool string, keys ...string) Event {
+	for _, key := range keys {
+		if s := in.text(key); s != "" {
+			return Event{Kind: Tool, Name: tool, Of: key, Text: s}
+		}
+	}
+	return Event{Kind: Tool, Name: tool}
 }
 
 // readable says that a line was read, at least what of it has the type it should have.

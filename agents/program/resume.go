@@ -4,11 +4,8 @@ import "path/filepath"
 
 // Resume is the command that opens a conversation for a person in a terminal; nil where the format has none.
 func Resume(format, session string) []string {
-	switch format {
-	case Claude:
-		return []string{"claude", "--resume", session}
-	case Codex:
-		return []string{"codex", "resume", session}
+	if open := profileOf(format).resume; open != nil {
+		return append(open, session)
 	}
 	return nil
 }
@@ -16,16 +13,11 @@ func Resume(format, session string) []string {
 // Transcript is the file, below the program's own folder, in which it keeps the conversation; "" where there is none, or no
 // telling which. session is a plain name.
 func Transcript(format, home, session string) string {
-	pattern := ""
-	switch format {
-	case Claude:
-		pattern = filepath.Join("projects", "*", session+".jsonl")
-	case Codex:
-		pattern = filepath.Join("sessions", "*", "*", "*", "rollout-*-"+session+".jsonl")
-	default:
+	kept := profileOf(format).kept
+	if kept == nil {
 		return ""
 	}
-	found, err := filepath.Glob(filepath.Join(globSafe(home), pattern))
+	found, err := filepath.Glob(filepath.Join(globSafe(home), kept(session)))
 	if err != nil || len(found) != 1 {
 		return ""
 	}

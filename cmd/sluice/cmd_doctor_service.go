@@ -6,12 +6,11 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 
 	"sluice/agents/program"
-	"sluice/internal/unit"
+	"sluice/deploy"
 )
 
 // doctorInService has the service's binary make the checks inside the installed unit: with its PATH, its user and its
@@ -26,7 +25,7 @@ func (a *app) doctorInService(ctx context.Context, system bool) error {
 		return err
 	}
 	said, complaints, err := s.Within(ctx, "doctor", "--json", "-C", dir)
-	if errors.Is(err, unit.ErrNoManager) {
+	if errors.Is(err, deploy.ErrNoManager) {
 		return failed("look into the service's log, and run `sluice doctor` here", "%s", oneLine(err.Error()))
 	}
 	if err != nil {
@@ -49,14 +48,6 @@ func (a *app) doctorInService(ctx context.Context, system bool) error {
 	return a.printChecks(append(first, report.Checks...))
 }
 
-// loginVars are the variables that stand for a login of an agent's program, beside the file it keeps.
-func loginVars(format string) []string {
-	if format == program.Claude {
-		return []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"}
-	}
-	return []string{"OPENAI_API_KEY", "CODEX_API_KEY"}
-}
-
 // checkLogins looks whether the agents that are there have a login here: a service has not the environment in which a
 // person logged in. It is a guess by what they keep, so no more than a warning.
 func (a *app) checkLogins(p *place, s *layered) []check {
@@ -69,20 +60,12 @@ func (a *app) checkLogins(p *place, s *layered) []check {
 		if _, err := a.lookFor(p.root, agent.Command[0]); err != nil {
 			continue // nobody's role, or said already
 		}
-		vars := loginVars(agent.Format)
-		dir, file := a.getenv("CLAUDE_CONFIG_DIR"), ".credentials.json"
-		home := ".claude"
-		if agent.Format != program.Claude {
-			dir, file, home = a.getenv("CODEX_HOME"), "auth.json", ".codex"
-		}
-		if dir == "" {
-			dir = filepath.Join(a.getenv("HOME"), home)
-		}
-		if isFile(filepath.Join(dir, file)) || slices.ContainsFunc(vars, func(v string) bool { return a.getenv(v) != "" }) {
+		file, vars := program.Login(agent.Format, a.getenv, a.getenv("HOME"))
+		if file == "" || isFile(file) || slices.ContainsFunc(vars, func(v string) bool { return a.getenv(v) != "" }) {
 			continue
 		}
 		out = append(out, warned("login", "log in with it as this user, or have "+vars[0]+" in the environment (of a service: `sluice service install --env "+vars[0]+"`)",
-			"%s: no login found: neither %s nor a key in the environment", name, filepath.Join(dir, file)))
+			"%s: no login found: neither %s nor a key in the environment", name, file))
 	}
 	return out
 }

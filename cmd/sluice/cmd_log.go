@@ -207,8 +207,8 @@ func (a *app) tailCommand() *cobra.Command {
 		Use:   "tail [RUN [STEP]]",
 		Short: "read what an agent says, as it says it",
 		Long: `Prints the end of the newest attempt's output; with -f what comes. Without STEP: the step (or
-the gate's reviewer) that was launched last, of a task list that of its tasks too. Of claude and
-codex it tells what they say, the tools they use, the files they change and what it cost; --raw
+the gate's reviewer) that was launched last, of a task list that of its tasks too. Of built-in
+agents it tells what they say, the tools they use, the files they change and what it cost; --raw
 prints their events as they come. Control characters are taken out.`,
 		Example: "sluice tail -f\nsluice tail phase-4-1 X-2 -n 200",
 		Args:    between(0, 2),
@@ -246,7 +246,7 @@ prints their events as they come. Control characters are taken out.`,
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
 	cmd.Flags().BoolVar(&errs, "stderr", false, "its standard error instead")
-	cmd.Flags().BoolVar(&raw, "raw", false, "the lines of claude and codex as they are")
+	cmd.Flags().BoolVar(&raw, "raw", false, "the lines of built-in agents as they are")
 	cmd.Flags().IntVarP(&lines, "lines", "n", 40, "how many lines of the end, at most 10000")
 	return cmd
 }

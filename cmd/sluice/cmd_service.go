@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,10 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/deploy"
-	"sluice/internal/atomicfile"
-	"sluice/internal/unit"
 )
 
 // serviceFlags are what the commands of the service share.
@@ -57,12 +55,12 @@ leaves what you added. Asks whether it is to run while you are logged out.`,
 	sub("uninstall", "take the service away again",
 		"Stops it with all that runs in it and removes what install made.\nJournals, runs and settings stay.", "sluice service uninstall\nsudo sluice service uninstall --system", a.serviceUninstall)
 	sub("start", "start the service", "Comes back when the daemon serves. Runs go on where they were.", "sluice service start\nsudo sluice service start --system",
-		a.serviceOrder("started", (*unit.Service).Start))
+		a.serviceOrder("started", (*deploy.Service).Start))
 	sub("stop", "stop the service and the agents in it",
 		"Agents are told to end, and after ten seconds are ended. The next start launches them again,\non top of their work.", "sluice service stop\nsudo sluice service stop --system",
-		a.serviceOrder("stopped", (*unit.Service).Stop))
+		a.serviceOrder("stopped", (*deploy.Service).Stop))
 	sub("restart", "start the daemon anew; agents go on", "For another binary or another environment. Agents that run go on meanwhile.", "sluice service restart\nsudo sluice service restart --system",
-		a.serviceOrder("restarted", (*unit.Service).Restart))
+		a.serviceOrder("restarted", (*deploy.Service).Restart))
 	a.jsonFlag(sub("status", "tell how the service stands",
 		`running, degraded (it runs, but a repo is unwell), crash-looping, starting, stopping, stopped, failed or
 not installed; whether it begins with the login or with the machine. Exit 0 only if it is running.`,
@@ -73,10 +71,7 @@ not installed; whether it begins with the login or with the machine. Exit 0 only
 }
 
 // openService finds the service manager.
-func (a *app) openService(f serviceFlags, change, lingered bool) (*unit.Service, error) {
-	if runtime.GOOS == "windows" {
-		return nil, failed("run it in WSL 2 with systemd", "no service on Windows: launching agents is not supported there")
-	}
+func (a *app) openService(f serviceFlags, change, lingered bool) (*deploy.Service, error) {
 	if f.system && change && os.Geteuid() != 0 {
 		return nil, failed("sudo "+strings.Join(os.Args, " "), "the machine's service is root's to change")
 	}
@@ -84,7 +79,7 @@ func (a *app) openService(f serviceFlags, change, lingered bool) (*unit.Service,
 	if err != nil {
 		return nil, err
 	}
-	opt := unit.Options{System: f.system, Program: program, Linger: lingered}
+	opt := deploy.Options{System: f.system, Program: program, Linger: lingered}
 	if !f.system {
 		config, err := a.configFile()
 		if err != nil {
@@ -92,8 +87,8 @@ func (a *app) openService(f serviceFlags, change, lingered bool) (*unit.Service,
 		}
 		opt.Home, opt.ConfigDir = a.getenv("HOME"), filepath.Dir(config)
 	}
-	s, err := unit.Open(opt)
-	if errors.Is(err, unit.ErrNoManager) || errors.Is(err, unit.ErrNoUserManager) {
+	s, err := deploy.Open(opt)
+	if errors.Is(err, deploy.ErrNoManager) || errors.Is(err, deploy.ErrNoUserManager) {
 		x := &fault{cause: err.Error(), code: exitFailed, err: err}
 		x.mend = splitMend(&x.cause)
 		return nil, x
@@ -122,7 +117,7 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	if err := a.checkProgram(f.system); err != nil {
 		return err
 	}
-	if _, err := a.openService(f, true, false); errors.Is(err, unit.ErrNoManager) { // before anything is asked
+	if _, err := a.openService(f, true, false); errors.Is(err, deploy.ErrNoManager) { // before anything is asked
 		return err
 	}
 	env, err := a.serviceEnv(f)
@@ -134,7 +129,7 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 		return err
 	}
 	s, err := a.openService(f, true, lingered)
-	for tries := 0; lingered && errors.Is(err, unit.ErrNoUserManager) && tries < servedTries; tries++ { // it is just starting
+	for tries := 0; lingered && errors.Is(err, deploy.ErrNoUserManager) && tries < servedTries; tries++ { // it is just starting
 		time.Sleep(lockPause)
 		s, err = a.openService(f, true, lingered)
 	}
@@ -163,7 +158,7 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 }
 
 // beginService starts the service, or has it go by what was installed just now.
-func (a *app) beginService(ctx context.Context, s *unit.Service, f serviceFlags, done unit.Installed) error {
+func (a *app) beginService(ctx context.Context, s *deploy.Service, f serviceFlags, done deploy.Installed) error {
 	order := s.Start
 	if !done.Fresh {
 		order = s.Restart // the binary and the environment may be others too; agents go on
@@ -183,7 +178,7 @@ func (a *app) beginService(ctx context.Context, s *unit.Service, f serviceFlags,
 }
 
 // noOther says that a daemon runs already which is not the service's: the service's would end at once, again and again.
-func (a *app) noOther(ctx context.Context, s *unit.Service, system bool) error {
+func (a *app) noOther(ctx context.Context, s *deploy.Service, system bool) error {
 	home, err := a.serviceHome(system)
 	if err != nil {
 		return err
@@ -209,7 +204,7 @@ func (a *app) settleLinger(ctx context.Context, f serviceFlags) (lingered bool, 
 	switch {
 	case want != "" && want != "yes" && want != "no":
 		return false, misused("--linger yes, or --linger no", "--linger %s", clean(want))
-	case f.system || runtime.GOOS != "linux" || unit.Lingers():
+	case f.system || runtime.GOOS != "linux" || deploy.Lingers():
 		return false, nil
 	case want == "":
 		yes, err := a.ask("Run it while you are logged out too (loginctl enable-linger)? `--linger yes|no` answers this")
@@ -221,7 +216,7 @@ func (a *app) settleLinger(ctx context.Context, f serviceFlags) (lingered bool, 
 	if want == "no" {
 		return false, nil
 	}
-	if err := unit.Linger(ctx, true); err != nil {
+	if err := deploy.Linger(ctx, true); err != nil {
 		return false, failed("ask root for it, or leave it: --linger no", "%s", oneLine(err.Error()))
 	}
 	return true, nil
@@ -255,7 +250,7 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 }
 
 // serviceOrder gives an order to an installed service.
-func (a *app) serviceOrder(word string, order func(*unit.Service, context.Context) error) func(context.Context, serviceFlags) error {
+func (a *app) serviceOrder(word string, order func(*deploy.Service, context.Context) error) func(context.Context, serviceFlags) error {
 	return func(ctx context.Context, f serviceFlags) error {
 		s, err := a.openService(f, true, false)
 		if err != nil {
@@ -265,7 +260,7 @@ func (a *app) serviceOrder(word string, order func(*unit.Service, context.Contex
 		if err != nil {
 			return err
 		}
-		if st.State == unit.StateAbsent {
+		if st.State == deploy.StateAbsent {
 			return failed("`sluice service install` does it", "no service is installed")
 		}
 		if word == "started" {
@@ -275,7 +270,7 @@ func (a *app) serviceOrder(word string, order func(*unit.Service, context.Contex
 			err = order(s, ctx)
 		}
 		if err == nil && word == "stopped" && !f.system { // after a crash the unit runs nothing at a stop
-			err = a.notePutDown(unit.EndStop)
+			err = a.notePutDown(deploy.EndStop)
 		}
 		if err != nil {
 			return err
@@ -286,29 +281,20 @@ func (a *app) serviceOrder(word string, order func(*unit.Service, context.Contex
 }
 
 func (a *app) serviceEnded(ctx context.Context, f serviceFlags) error {
-	why, err := unit.Ended(ctx, f.system, a.notePutDown)
-	if err == nil && why == unit.EndStop {
+	why, err := deploy.Ended(ctx, f.system, a.notePutDown)
+	if err == nil && why == deploy.EndStop {
 		a.note("the service was stopped: what its agents were doing is launched again at the next start")
 	}
 	return err
 }
 
-// putDownFile holds, in the state folder, when what ran was last ended on purpose: with the service, or with the machine.
-const putDownFile = "put-down"
-
 // notePutDown keeps when the service was stopped or the machine went down: an agent that ends with them has not failed.
-func (a *app) notePutDown(why unit.End) error {
-	if why == unit.EndCrash {
-		return nil
-	}
+func (a *app) notePutDown(why deploy.End) error {
 	home, err := a.stateHome()
 	if err == nil {
-		err = atomicfile.Write(filepath.Join(home, putDownFile), []byte(a.now().UTC().Format(time.RFC3339Nano)+"\n"), 0o600)
+		err = deploy.NotePutDown(home, why, a.now())
 	}
-	if err != nil {
-		return fmt.Errorf("service: that this end was wanted could not be noted: %w: the agents' next launches count as after a crash", err)
-	}
-	return nil
+	return err
 }
 
 // putDown is when what ran was last ended on purpose; zero: never, or it cannot be read.
@@ -317,43 +303,15 @@ func (a *app) putDown() time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	data, _, err := atomicfile.OpenRegular(home, putDownFile, 64)
-	if err != nil {
-		return time.Time{}
-	}
-	at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(string(data)))
-	if err != nil {
-		return time.Time{}
-	}
-	return at
+	return deploy.PutDown(home)
 }
 
 // serviceEnv is the environment that the service gets: what agents go by, and no secret that was not named.
 func (a *app) serviceEnv(f serviceFlags) (map[string]string, error) {
 	if f.system { // root's own is not the service's
-		env := map[string]string{"PATH": deploy.SystemPath, "SHELL": "/bin/sh"}
-		return a.namedEnv(env, f.keep)
+		return a.namedEnv(deploy.SystemVars(), f.keep)
 	}
-	env := map[string]string{}
-	for _, name := range []string{"HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME",
-		"XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
-		if v := a.getenv(name); v != "" {
-			env[name] = v
-		}
-	}
-	for _, kv := range a.env {
-		if name, v, _ := strings.Cut(kv, "="); strings.HasPrefix(name, envPrefix) {
-			env[name] = v
-		}
-	}
-	var path []string
-	for _, dir := range filepath.SplitList(a.getenv("PATH")) {
-		if filepath.IsAbs(dir) { // another would mean something else in each folder
-			path = append(path, dir)
-		}
-	}
-	env["PATH"] = strings.Join(path, string(filepath.ListSeparator))
-	return a.namedEnv(env, f.keep)
+	return a.namedEnv(deploy.Vars(a.env, append(program.HomeVars(), envPrefix+"*")), f.keep)
 }
 
 func (a *app) namedEnv(env map[string]string, names []string) (map[string]string, error) {

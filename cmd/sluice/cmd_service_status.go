@@ -10,12 +10,11 @@ import (
 
 	"sluice/daemon"
 	"sluice/deploy"
-	"sluice/internal/unit"
 )
 
 // serviceState is how the service stands: what its manager says, and what the daemon in it does.
 type serviceState struct {
-	unit.Status
+	deploy.Status
 	Version string             `json:"version,omitempty"` // of the daemon that answers
 	Repos   []daemon.RepoState `json:"repos"`
 }
@@ -29,7 +28,7 @@ func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
 	if st.Status, err = s.Status(ctx); err != nil {
 		return err
 	}
-	if st.State == unit.StateRunning {
+	if st.State == deploy.StateRunning {
 		a.lookInside(ctx, &st)
 	}
 	if a.json {
@@ -37,7 +36,7 @@ func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
 	} else {
 		a.printService(st)
 	}
-	if err == nil && st.State != unit.StateRunning {
+	if err == nil && st.State != deploy.StateRunning {
 		err = ended(exitFailed)
 	}
 	return err
@@ -68,16 +67,16 @@ func (a *app) lookInside(ctx context.Context, st *serviceState) {
 		st.Why = "how its repos are is told to root alone"
 		return
 	case err != nil:
-		st.State, st.Why = unit.StateDegraded, "the daemon does not answer: "+err.Error()
+		st.State, st.Why = deploy.StateDegraded, "the daemon does not answer: "+err.Error()
 		return
 	case ping.PID != st.PID:
-		st.State, st.Why = unit.StateDegraded, "another daemon than the service's answers: end it (pid "+strconv.Itoa(ping.PID)+")"
+		st.State, st.Why = deploy.StateDegraded, "another daemon than the service's answers: end it (pid "+strconv.Itoa(ping.PID)+")"
 		return
 	}
 	st.Version = ping.Version
 	repos, err := c.Repos(within)
 	if err != nil {
-		st.State, st.Why = unit.StateDegraded, "the daemon does not tell of its repos: "+err.Error()
+		st.State, st.Why = deploy.StateDegraded, "the daemon does not tell of its repos: "+err.Error()
 		return
 	}
 	st.Repos = append(st.Repos, repos...)
@@ -88,17 +87,17 @@ func (a *app) lookInside(ctx context.Context, st *serviceState) {
 		}
 	}
 	if unwell > 0 {
-		st.State, st.Why = unit.StateDegraded, plural(unwell, "repo")+" of "+strconv.Itoa(len(repos))+" not well"
+		st.State, st.Why = deploy.StateDegraded, plural(unwell, "repo")+" of "+strconv.Itoa(len(repos))+" not well"
 	}
 }
 
 func (a *app) printService(st serviceState) {
-	style := map[string]string{unit.StateRunning: green, unit.StateStopped: dim, unit.StateAbsent: dim, unit.StateFailed: red, unit.StateLooping: red}[st.State]
+	style := map[string]string{deploy.StateRunning: green, deploy.StateStopped: dim, deploy.StateAbsent: dim, deploy.StateFailed: red, deploy.StateLooping: red}[st.State]
 	if style == "" {
 		style = yellow
 	}
 	head := a.paint(style, st.State)
-	if !st.Since.IsZero() && st.State != unit.StateAbsent {
+	if !st.Since.IsZero() && st.State != deploy.StateAbsent {
 		head += " for " + ago(a.now().Sub(st.Since).Round(time.Second))
 	}
 	if st.PID > 0 {
@@ -130,7 +129,7 @@ func (a *app) printUnit(st serviceState) {
 	if st.System {
 		flag = " --system"
 	}
-	if st.State == unit.StateAbsent {
+	if st.State == deploy.StateAbsent {
 		a.note("`sluice service install%s` installs it", flag)
 		return
 	}
@@ -144,7 +143,7 @@ func (a *app) printUnit(st serviceState) {
 	if st.Version != "" && st.Version != version {
 		a.note("the daemon is sluice %s and this is %s: `sluice service restart%s`; agents go on", clean(st.Version), version, flag)
 	}
-	if st.State != unit.StateRunning && st.Manager == "systemd" {
+	if st.State != deploy.StateRunning && st.Manager == "systemd" {
 		log := "journalctl --user -u sluice"
 		if st.System {
 			log = "journalctl -u sluice"

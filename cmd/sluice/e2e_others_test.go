@@ -22,29 +22,27 @@ kill_after: 2s
 idle_timeout: 20s
 restarts: 0
 agents:
-  opencode: {command: [opencode, run, --format, json], prompt_via: arg, env: ["OPENCODE_*"]}
   qwen: {command: [qwen, --auth-type, openai, --yolo], prompt_via: stdin, env: ["OPENAI_*"]}
   gemini: {command: [gemini, -m, gemini-2.5-flash, --yolo], prompt_via: stdin, env: ["GEMINI_*", "GOOGLE_*"]}
 roles: {"*": {agent: %s}}
 `
 
-// TestOthers tries opencode, qwen and gemini: SLUICE_OTHERS names a node_modules/.bin in which they are. It is no part of
+// TestOthers tries qwen and gemini: SLUICE_OTHERS names a node_modules/.bin in which they are. It is no part of
 // make test, as they take a minute.
 func TestOthers(t *testing.T) {
 	bin := os.Getenv("SLUICE_OTHERS")
 	if bin == "" {
 		return
 	}
-	for _, agent := range []string{"opencode", "qwen", "gemini"} {
+	for _, agent := range []string{"qwen", "gemini"} {
 		for what, act := range map[string]modelstub.Act{"done": {Bash: "echo made > out.txt"}, "401": {Error: 401}, "429": {Error: 429}, "500": {Error: 500}} {
 			t.Run(agent+" "+what, func(t *testing.T) {
 				stub := modelstub.New(map[string]modelstub.Part{"solo": {{act, {Text: "That is all."}}}})
 				t.Cleanup(stub.Close)
 				w := newSandbox(t, fmt.Sprintf(othersSettings, agent))
-				w.put("opencode.json", fmt.Sprintf(`{"model": "stub/stub", "permission": {"bash": "allow", "edit": "allow"}, "provider": {"stub": {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": %q, "apiKey": "key"}, "models": {"stub": {}}}}}`, stub.URL+"/v1"))
 				w.put("home/.gemini/settings.json", `{"security": {"auth": {"selectedType": "gemini-api-key"}}}`)
 				w.env = append(w.env, "PATH="+filepath.Dir(w.bin)+":"+bin+":"+os.Getenv("PATH"), "HOME="+filepath.Join(w.work, "home"),
-					"OPENCODE_CONFIG="+filepath.Join(w.work, "opencode.json"), "OPENAI_API_KEY=key", "OPENAI_BASE_URL="+stub.URL+"/v1", "OPENAI_MODEL=stub",
+					"OPENAI_API_KEY=key", "OPENAI_BASE_URL="+stub.URL+"/v1", "OPENAI_MODEL=stub",
 					"GEMINI_API_KEY=key", "GOOGLE_GEMINI_BASE_URL="+stub.URL, "GEMINI_CLI_TRUST_WORKSPACE=true")
 				w.put("repo/.workflow/specs/solo.yaml", strings.Replace(soloSpec, "    signal:", "    outputs: [out.txt]\n    signal:", 1))
 				began := time.Now()

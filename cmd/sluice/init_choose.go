@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"sluice/agents"
+	"sluice/agents/program"
 	"sluice/internal/atomicfile"
 )
 
@@ -52,14 +53,12 @@ func reviews(role string) bool {
 	return role == "reviewer" || role == "review" || role == "controller" || role == "supervisor" || role == "tester"
 }
 
-// knownAgents are looked for on PATH: the two that are built in first, then those whose settings docs/agents.md has.
-func knownAgents() []string { return []string{"claude", "codex", "opencode", "qwen", "gemini"} }
+// knownAgents are looked for on PATH: those that are built in first, then those whose settings docs/agents.md has.
+func knownAgents() []string { return append(program.Names(), "qwen", "gemini") }
 
 // agentSettings are the settings of those that are not built in, as they were tried, and the variables that they need.
 func agentSettings(name string) (set, env string) {
 	switch name {
-	case "opencode":
-		return `command: [opencode, run], prompt_via: arg`, `["OPENCODE_*"]`
 	case "qwen":
 		return `command: [qwen, --auth-type, openai, --yolo], prompt_via: stdin`, `["OPENAI_*"]`
 	case "gemini":

@@ -15,6 +15,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/settings"
@@ -107,7 +108,26 @@ func fileLayer(file string, project bool) (l layer, there bool, faults []error) 
 	}
 	r := &settingsReader{layer: &l, file: shortPath(file)}
 	r.mapping(doc.Content[0], "", reflect.TypeFor[settings.Settings](), 0)
+	l.former()
 	return l, true, r.faults
+}
+
+// former reads what was written for an agent before it was built in, with its prompt as an argument: what `init` wrote stands
+// for the built-in one, and another command stays an agent of text.
+func (l *layer) former() {
+	agents, _ := l.values["agents"].(map[string]any)
+	for name, v := range agents {
+		a, _ := v.(map[string]any)
+		was := program.Former(name)
+		switch {
+		case was == nil || a["format"] != nil || a["command"] == nil || a["prompt_via"] == nil || a["prompt_via"] == settings.ViaStdin:
+		case fmt.Sprint(a["command"]) == fmt.Sprint(was) && a["prompt_via"] == settings.ViaArg:
+			delete(a, "command")
+			delete(a, "prompt_via")
+		default:
+			a["format"] = settings.FormatText
+		}
+	}
 }
 
 // settingsReader turns nodes into values and keeps every fault.

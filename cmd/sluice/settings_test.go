@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -235,4 +236,26 @@ func FuzzSettings(f *testing.F) {
 			t.Fatalf("the project's file set what is the person's: %q", data)
 		}
 	})
+}
+
+// TestSettingsOfAFormerAgent: what was written for opencode before it was built in still loads, in a project's file too.
+func TestSettingsOfAFormerAgent(t *testing.T) {
+	for _, c := range []struct{ own, project, want string }{
+		{"", "agents:\n  opencode: {command: [opencode, run], prompt_via: arg}\n", "[opencode] stdin opencode"},
+		{"agents: {opencode: {command: [opencode, run], prompt_via: arg, env: [OPENCODE_X]}}\n", "", "[opencode] stdin opencode"},
+		{"agents: {opencode: {command: [opencode, run, --agent, x], prompt_via: arg}}\n", "", "[opencode run --agent x] arg text"},
+		{"agents: {opencode: {command: [opencode, --variant, high]}}\n", "", "[opencode --variant high] stdin opencode"},
+	} {
+		w := newWorld(t, false)
+		w.own(c.own)
+		w.write(".workflow/config.yaml", c.project)
+		s, err := w.settings()
+		if err != nil {
+			t.Errorf("%+v: %v", c, err)
+			continue
+		}
+		if a := s.Settings.Agents["opencode"]; fmt.Sprintf("%v %s %s", a.Command, a.PromptVia, a.Format) != c.want {
+			t.Errorf("%+v: %+v", c, a)
+		}
+	}
 }

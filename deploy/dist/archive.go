@@ -2,14 +2,11 @@ package main
 
 import (
 	"archive/tar"
-	"archive/zip"
 	"compress/gzip"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -23,9 +20,6 @@ func pack(file, dir, top string, at time.Time) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if strings.HasSuffix(file, ".zip") {
-		return packZip(f, dir, top, at)
-	}
 	z := gzip.NewWriter(f)
 	t := tar.NewWriter(z)
 	err = walk(dir, top, func(name string, mode fs.FileMode, data []byte) error {
@@ -36,20 +30,6 @@ func pack(file, dir, top string, at time.Time) (err error) {
 		return err
 	})
 	return errors.Join(err, t.Close(), z.Close())
-}
-
-func packZip(w io.Writer, dir, top string, at time.Time) error {
-	z := zip.NewWriter(w)
-	err := walk(dir, top, func(name string, mode fs.FileMode, data []byte) error {
-		h := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: at}
-		h.SetMode(mode)
-		w, err := z.CreateHeader(h)
-		if err == nil {
-			_, err = w.Write(data)
-		}
-		return err
-	})
-	return errors.Join(err, z.Close())
 }
 
 // walk visits the files by name.
@@ -67,7 +47,7 @@ func walk(dir, top string, add adder) error {
 			return err
 		}
 		mode := fs.FileMode(0o644)
-		if base := filepath.Base(path); base == "sluice" || base == "sluice.exe" {
+		if filepath.Base(path) == "sluice" {
 			mode = 0o755
 		}
 		return add(top+"/"+filepath.ToSlash(rel), mode, data)

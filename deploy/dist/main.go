@@ -57,7 +57,7 @@ func (r *release) make(only string) (err error) {
 	if err := errors.Join(os.RemoveAll(r.out), os.MkdirAll(r.out, 0o755), r.texts()); err != nil {
 		return err
 	}
-	for _, target := range []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"} {
+	for _, target := range []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"} {
 		if only != "" && only != target {
 			continue
 		}
@@ -130,23 +130,16 @@ func (r *release) system(goos, arch string) error {
 	if err := os.CopyFS(tree, os.DirFS(filepath.Join(r.work, "texts"))); err != nil {
 		return err
 	}
-	bin, ending := "sluice", ".tar.gz"
-	if goos == "windows" {
-		bin, ending = "sluice.exe", ".zip"
-		if err := os.RemoveAll(filepath.Join(tree, "man")); err != nil {
-			return err
-		}
-	}
 	var err error
 	if goos == runtime.GOOS && arch == runtime.GOARCH {
-		err = os.Link(filepath.Join(r.work, "self"), filepath.Join(tree, bin))
+		err = os.Link(filepath.Join(r.work, "self"), filepath.Join(tree, "sluice"))
 	} else {
-		err = r.build(filepath.Join(tree, bin), goos, arch)
+		err = r.build(filepath.Join(tree, "sluice"), goos, arch)
 	}
 	if err != nil {
 		return err
 	}
-	if err := pack(filepath.Join(r.out, name+ending), tree, name, r.at); err != nil {
+	if err := pack(filepath.Join(r.out, name+".tar.gz"), tree, name, r.at); err != nil {
 		return err
 	}
 	if goos != "linux" {

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -70,7 +69,7 @@ func (s Store) read(name string) ([]byte, error) {
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case runtime.GOOS != "windows" && st.Mode.Perm()&othersWrite != 0:
+	case st.Mode.Perm()&othersWrite != 0:
 		return nil, fmt.Errorf("others may write it (%s), so nothing in it counts: chmod 600", st.Mode.Perm())
 	}
 	return data, nil

@@ -24,7 +24,7 @@ var ErrTooLarge = errors.New("file is too large")
 // the file between them, but for a write within the clock tick of the first or through a memory map,
 // which may leave no trace here: who must know compares the content.
 type Stat struct {
-	Dev, Ino uint64 // 0 where the system has no such numbers (Windows)
+	Dev, Ino uint64 //
 	Size     int64  // in bytes
 	ModTime  time.Time
 	Mode     fs.FileMode

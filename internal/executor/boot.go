@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"errors"
 	"path/filepath"
 	"time"
 
@@ -21,13 +20,9 @@ type boot struct {
 
 const bootFile = "boot"
 
-// bootedIn tells when the repo was first served since the machine's start. The zero value is for a system that does not
-// tell its starts apart.
+// bootedIn tells when the repo was first served since the machine's start.
 func bootedIn(state string, now time.Time) (boot, error) {
 	id, err := agents.BootID()
-	if errors.Is(err, agents.ErrUnsupported) {
-		return boot{}, nil
-	}
 	if err != nil {
 		return boot{}, err
 	}

@@ -86,7 +86,6 @@ func (e *Executor) environ(job job.Job, w who, key string, env []engine.EnvVar, 
 		vars["SLUICE_TASK"], vars["SLUICE_TASK_TRY"] = c.Task, strconv.Itoa(c.Try)
 		vars["SLUICE_TASK_FILE"] = filepath.Join(e.Root, filepath.FromSlash(e.RunDir(job.Run)), taskName)
 	}
-	maps.Copy(vars, program.Vars(w.agent.Format))
 	maps.Copy(vars, extra)
 	return agents.Environ(e.opt.Environ, slices.Concat(w.agent.Env, w.set.Env), vars), nil
 }
@@ -177,8 +176,8 @@ func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv
 		argv = append(argv, value)
 	}
 	schemaFile := ""
-	if strict := program.Strict(need.schema, need.nulls); w.agent.Format == program.Codex && strict != nil {
-		if err := e.WriteFile(need.rel+"/"+schemaFileName, strict); err != nil {
+	if schema := program.SchemaFile(w.agent.Format, need.schema, need.nulls); schema != nil {
+		if err := e.WriteFile(need.rel+"/"+schemaFileName, schema); err != nil {
 			return nil, "", err
 		}
 		schemaFile = filepath.Join(e.Root, filepath.FromSlash(need.rel), schemaFileName)

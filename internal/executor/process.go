@@ -277,8 +277,6 @@ func (e *Executor) begin(ctx context.Context, l launch, prepare func() (process,
 	}
 	if proc, err = e.start(ctx, l, p); errors.As(err, &no) {
 		return nil, &no.exit, nil
-	} else if errors.Is(err, agents.ErrUnsupported) {
-		return nil, &engine.Exit{Code: -1, NotStarted: err.Error(), Class: engine.ClassFatal, Why: err.Error()}, nil
 	}
 	return proc, nil, err
 }

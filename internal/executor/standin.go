@@ -148,7 +148,7 @@ func (e *Executor) standIn(w who, rel string, part stub.Part) (who, error) {
 	}
 	format := settings.FormatText
 	if part.Fail == stub.Limit {
-		format = program.Claude // a limit is told in the fields of an agent that has them
+		format = program.StandIns
 	}
 	out := who{name: StandIn, role: w.role, set: w.set, known: true, stub: true}
 	out.set.Args = nil

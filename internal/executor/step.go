@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
@@ -320,6 +321,7 @@ func (e *Executor) prepare(ctx context.Context, job job.Job, st *engine.Step, re
 			return p, err
 		}
 		need.talk = e.takeTalk(job.Run, name, key, w)
+		maps.Copy(vars, program.Vars(w.agent.Format, e.variable, need.dirs))
 		if p.env, err = e.environ(job, w, key, st.Env, vars); err != nil {
 			return p, err
 		}
@@ -394,6 +396,7 @@ func (e *Executor) agentProcess(job job.Job, w who, key, dir, cwd, text string, 
 	}
 	vars = maps.Clone(vars)
 	vars["SLUICE_ANSWER"], vars["SLUICE_PROMPT"] = answer, prompt
+	maps.Copy(vars, program.Vars(w.agent.Format, e.variable, need.dirs))
 	p := process{cwd: cwd, who: w}
 	var err error
 	if p.env, err = e.environ(job, w, key, env, vars); err != nil {

@@ -58,7 +58,7 @@ func (s Settings) untold() []string {
 		tokens := r.MaxTokens > 0 || b.Attempt.MaxTokens > 0 || b.Day.MaxTokens > 0
 		for _, agent := range r.Agent {
 			switch a, _ := s.Agent(agent); {
-			case a.Format == program.Codex && cost && !tokens:
+			case program.Known(a.Format) && !program.TellsCost(a.Format) && cost && !tokens:
 				out = append(out, fmt.Sprintf("roles.%s: agent %s tells tokens, but no cost: max_cost_usd does not bound it: give max_tokens", name, agent))
 			case !program.Known(a.Format) && (cost || tokens):
 				out = append(out, fmt.Sprintf("roles.%s: agent %s is of the format %s, which tells no cost: no budget bounds it but its time-outs and max_steps", name, agent, a.Format))
@@ -113,8 +113,9 @@ func (c *checker) agents() {
 		if vias := []string{ViaStdin, ViaArg, ViaFile}; !slices.Contains(vias, a.PromptVia) {
 			c.fault("%s.prompt_via: %q: want stdin, arg or file%s", at, a.PromptVia, near(a.PromptVia, vias))
 		}
-		if formats := []string{FormatText, program.Claude, program.Codex}; !slices.Contains(formats, a.Format) {
-			c.fault("%s.format: %q: want text, claude or codex%s", at, a.Format, near(a.Format, formats))
+		if formats := append([]string{FormatText}, program.Names()...); !slices.Contains(formats, a.Format) {
+			last := len(formats) - 1
+			c.fault("%s.format: %q: want %s or %s%s", at, a.Format, strings.Join(formats[:last], ", "), formats[last], near(a.Format, formats))
 		}
 		if program.Known(a.Format) && a.PromptVia != ViaStdin {
 			c.fault("%s.prompt_via: %q: an agent of the format %s reads its prompt on its standard input: want stdin", at, a.PromptVia, a.Format)

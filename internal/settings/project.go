@@ -57,7 +57,7 @@ func keysOfAgents() []Key {
 		{"agents.NAME.command", MayTighten, own, agentChanged(func(a Agent) string { return strings.Join(a.Command, " ") })},
 		{"agents.NAME.prompt_via", MayTighten, own, agentChanged(func(a Agent) string { return a.PromptVia })},
 		{"agents.NAME.format", MayTighten, own, agentChanged(func(a Agent) string { return a.Format })},
-		{"agents.NAME.env", MayTighten, "fewer variables; an agent of the project's with the format claude or codex may have what the built-in one gets", agentEnv},
+		{"agents.NAME.env", MayTighten, "fewer variables; an agent of the project's with the format of a built-in one may have what that one gets", agentEnv},
 	}
 }
 

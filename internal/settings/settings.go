@@ -161,10 +161,11 @@ func Default() Settings {
 
 // builtin are the agents that no settings need to name.
 func builtin() map[string]Agent {
-	return map[string]Agent{
-		"claude": {Command: []string{"claude"}, PromptVia: ViaStdin, Format: program.Claude, Env: program.Passed(program.Claude)},
-		"codex":  {Command: []string{"codex"}, PromptVia: ViaStdin, Format: program.Codex, Env: program.Passed(program.Codex)},
+	out := map[string]Agent{}
+	for _, name := range program.Names() {
+		out[name] = Agent{Command: []string{name}, PromptVia: ViaStdin, Format: name, Env: program.Passed(name)}
 	}
+	return out
 }
 
 // Engine gives what the engine goes by. `trust: auto` asks for nothing: what stood between an agent and an answer is told of

@@ -110,43 +110,6 @@ func (f *Fields) Texts(key string, max int) []string {
 	return out
 }
 
-// Object is a member that is an object, an empty one if it is absent.
-func (f *Fields) Object(key string) *Fields {
-	raw := f.Raw(key)
-	if raw != nil && raw[0] != '{' {
-		f.Fault(key, "want an object, found %s", kindOf(raw[0]))
-		raw = nil
-	}
-	return f.inner(key, raw)
-}
-
-// Objects is a member that is a list of at most max objects.
-func (f *Fields) Objects(key string, max int) []*Fields {
-	var out []*Fields
-	for i, raw := range f.list(key, max) {
-		place := fmt.Sprintf("%s[%d]", key, i)
-		if raw[0] != '{' {
-			f.Fault(place, "want an object, found %s", kindOf(raw[0]))
-			continue
-		}
-		out = append(out, f.inner(place, raw))
-	}
-	return out
-}
-
-func (f *Fields) inner(place string, raw json.RawMessage) *Fields {
-	path := f.path + place + "."
-	if raw == nil {
-		return &Fields{path: path, faults: f.faults}
-	}
-	in, err := fields(raw, path, f.faults)
-	if err != nil {
-		f.Fault(place, "%v", err)
-		return &Fields{path: path, faults: f.faults}
-	}
-	return in
-}
-
 // list is a member that is a list of at most max values.
 func (f *Fields) list(key string, max int) []json.RawMessage {
 	var list []json.RawMessage
@@ -156,13 +119,6 @@ func (f *Fields) list(key string, max int) []json.RawMessage {
 		return nil
 	}
 	return list
-}
-
-// Bool is a member that is true or false, false if it is absent.
-func (f *Fields) Bool(key string) bool {
-	var b bool
-	f.into(key, 't', "true or false", &b)
-	return b
 }
 
 // Int is a member that is a whole number from low to high, 0 if it is absent.

@@ -161,36 +161,6 @@ func TestFields(t *testing.T) {
 	}
 }
 
-func TestFieldsInside(t *testing.T) {
-	t.Parallel()
-	in := `{"o":{"n":"x","in":{"b":true,"c":1}},"l":[{"line":1},7,{"line":"2"},null],"s":"x"}`
-	f, _, err := Read([]byte(in), testMax)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := f.Object("o")
-	if !o.Object("in").Bool("b") || o.Object("none").Has("x") || f.Err() != nil {
-		t.Errorf("read wrong, or faults: %v", f.Err())
-	}
-	o.Object("in").Bool("c")
-	for _, l := range f.Objects("l", 4) {
-		l.Int("line", 1, 9)
-	}
-	f.Object("s").Text("x", 1)
-	f.Objects("l", 3)
-	want := []string{
-		"o.in.c: want true or false, found a number",
-		"l[1]: want an object, found a number",
-		"l[3]: want an object, found null",
-		"l[2].line: want a number, found a text",
-		"s: want an object, found a text",
-		"l: more than 3 of them",
-	}
-	if got := f.Err().Error(); got != strings.Join(want, "\n") {
-		t.Errorf("faults:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
-	}
-}
-
 // strictByTokens finds doubled and case-variant keys by another road than the
 // parser's: the standard library's tokens.
 func strictByTokens(data []byte) bool {

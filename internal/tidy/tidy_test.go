@@ -19,25 +19,25 @@ import (
 // that is not named here may not exist: where it belongs is decided first.
 var layers = map[string]struct{ own, only []string }{
 	"engine":  {own: []string{"internal/text"}},
-	"journal": {own: []string{"internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/sys"}},
+	"journal": {own: []string{"internal/strictjson"}},
 	"daemon":  {own: []string{"engine", "journal", "internal/job", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 	"watcher": {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
-	"signals": {own: []string{"internal/ids", "engine", "internal/strictjson", "internal/text"}},
-	"gates":   {own: []string{"engine", "internal/layout", "internal/schema", "internal/shells", "internal/strictjson", "internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/text"}},
+	"signals": {own: []string{"internal/ids", "internal/strictjson", "internal/text"}},
+	"gates":   {own: []string{"engine", "internal/layout", "internal/schema", "internal/shells", "internal/strictjson", "internal/text"}},
 	// Where those work who judge: checkouts that sluice keeps.
 	"gates/judge":    {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
-	"agents":         {own: []string{"internal/text", "internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
+	"agents":         {own: []string{"internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
 	"agents/program": {own: []string{"internal/text"}},
 	"agents/egress":  {},
 	"agents/sandbox": {own: []string{"internal/text"}, only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},
 	"notify":         {own: []string{"internal/text"}, only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
-	"specs":          {own: []string{"internal/ids", "engine", "internal/schema", "internal/shells", "internal/strictjson", "internal/stub", "internal/text", "specs/svg"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr", "github.com/goccy/go-graphviz"}},
+	"specs":          {own: []string{"internal/ids", "engine", "internal/schema", "internal/shells", "internal/stub", "internal/text"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr"}},
 	// What a person signs, and whether it holds: the one place of signatures.
 	"internal/approval":   {own: []string{"internal/text", "internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/crypto/ssh"}},
-	"internal/atomicfile": {only: []string{"golang.org/x/sys", "github.com/google/renameio"}},
+	"internal/atomicfile": {only: []string{"golang.org/x/sys"}},
 	"internal/git":        {own: []string{"internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
 	// The work of an attempt as a git commit: taken, judged, advanced to the branch, landed.
-	"internal/tree":       {own: []string{"internal/text", "internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys", "golang.org/x/text"}},
+	"internal/tree":       {own: []string{"internal/text", "internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/text"}},
 	"internal/strictjson": {},
 	// The one compiler of answers' schemas: what the specs' reader takes, the gates' takes.
 	"internal/schema": {own: []string{"internal/strictjson", "internal/text"}, only: []string{"github.com/santhosh-tekuri/jsonschema"}},
@@ -57,30 +57,24 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/tasks":   {own: []string{"internal/strictjson"}},
 	"internal/conform": {},
 	"internal/tidy":    {},
-	"tools/modelstub":  {},
-	"deploy":           {},
 	// The service manager, and the library that knows which one there is, belong to one place.
-	"internal/unit": {own: []string{"deploy", "internal/atomicfile"}, only: []string{"github.com/kardianos/service"}},
+	"deploy": {own: []string{"internal/atomicfile"}, only: []string{"github.com/kardianos/service"}},
 	// The protocol of an orchestrating agent belongs to one place.
-	"internal/mcp": {own: []string{"internal/ids", "internal/text", "daemon", "engine", "gates", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
-	// The bench measures the real binary from outside. Its floors are programs of its own, one of them a plain watcher; it
-	// reads what the daemon tells, and writes journals to start from.
-	"tools/bench": {own: []string{"daemon", "engine", "journal", "specs", "internal/git", "internal/tree"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
+	"internal/mcp": {own: []string{"internal/ids", "internal/text", "daemon", "engine", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// What people are shown is called the same by the commands, the screen and the notices. Foreign text is cleaned as a notice's is.
-	"internal/words": {own: []string{"internal/text", "engine", "notify"}},
+	"internal/words": {own: []string{"internal/text", "engine"}},
 	// Which keys decide: the one place of that rule.
-	"internal/press": {own: []string{"internal/text", "notify", "internal/words"}},
+	"internal/press": {own: []string{"internal/text", "internal/words"}},
 	// How a person is asked for an answer, wherever that is.
-	"internal/form": {own: []string{"internal/text", "notify", "internal/schema"}},
+	"internal/form": {own: []string{"internal/text", "internal/schema"}},
 	// The live screen. Its library belongs to one place.
-	"internal/top": {own: []string{"internal/text", "daemon", "engine", "notify", "internal/form", "internal/press", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
+	"internal/top": {own: []string{"internal/text", "daemon", "engine", "internal/form", "internal/press", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/strictjson", "internal/stub", "internal/tasks", "internal/tree", "internal/words"},
-		only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
+	"internal/executor": {own: []string{"internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/stub", "internal/tasks", "internal/tree", "internal/words"}},
 }
 
 // toolFolders hold what is run while developing and is not part of the product.
-var toolFolders = []string{"tools/", "internal/oracle", "internal/conform/report", "engine/internal/", "specs/internal/", "examples/", "internal/ci", "deploy/dist"}
+var toolFolders = []string{"tools/", "internal/conform/report", "engine/internal/", "deploy/dist"}
 
 type file struct {
 	path, pkg string
@@ -129,7 +123,13 @@ func tool(pkg string) bool {
 func TestLayers(t *testing.T) {
 	conform.Rule(t, "3-engine layers", "what each package may import")
 	_, all := files(t)
+	used := map[string]bool{}
 	for _, f := range all {
+		for _, folder := range toolFolders {
+			if strings.HasPrefix(f.pkg+"/", folder) || strings.HasPrefix(f.pkg, folder) {
+				used[folder] = true
+			}
+		}
 		if f.test || tool(f.pkg) || strings.HasPrefix(f.pkg, "cmd/") {
 			continue
 		}
@@ -144,11 +144,32 @@ func TestLayers(t *testing.T) {
 				if !slices.Contains(rule.own, own) {
 					t.Errorf("%s imports %s: the layers do not allow it", f.path, path)
 				}
+				used[f.pkg+" "+own] = true
 				continue
 			}
-			if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") && !slices.ContainsFunc(rule.only, func(p string) bool { return strings.HasPrefix(path, p) }) {
+			at := slices.IndexFunc(rule.only, func(p string) bool { return strings.HasPrefix(path, p) })
+			if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") && at < 0 {
 				t.Errorf("%s imports %s: that library belongs elsewhere", f.path, path)
+			} else if at >= 0 {
+				used[f.pkg+" "+rule.only[at]] = true
 			}
+		}
+		used[f.pkg] = true
+	}
+	for pkg, rule := range layers {
+		if !used[pkg] {
+			t.Errorf("layers: there is no package %s, or it is a tool: remove its row", pkg)
+			continue
+		}
+		for _, may := range slices.Concat(rule.own, rule.only) {
+			if !used[pkg+" "+may] {
+				t.Errorf("layers: %s does not import %s: remove it from its row", pkg, may)
+			}
+		}
+	}
+	for _, folder := range toolFolders {
+		if !used[folder] {
+			t.Errorf("toolFolders: nothing lies in %s: remove it", folder)
 		}
 	}
 }
@@ -175,6 +196,43 @@ func TestEngineIsPure(t *testing.T) {
 			case *ast.SelectorExpr:
 				if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "NewTimer", "Tick"}, n.Sel.Name) {
 					t.Errorf("%s: time.%s in the engine: time comes in as `at`", fset.Position(n.Pos()), n.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// TestProgramsAnswerForThemselves: which of the agents' programs one is, only package program asks.
+func TestProgramsAnswerForThemselves(t *testing.T) {
+	fset, all := files(t)
+	names := map[string]bool{}
+	for _, f := range all {
+		if f.path == "agents/program/profile.go" {
+			for _, d := range f.ast.Decls {
+				if d, ok := d.(*ast.GenDecl); ok && d.Tok == token.CONST {
+					for _, s := range d.Specs {
+						if vs := s.(*ast.ValueSpec); len(vs.Values) == 1 {
+							if _, literal := vs.Values[0].(*ast.BasicLit); literal {
+								names[vs.Names[0].Name] = true
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	if len(names) < 2 {
+		t.Fatalf("the names of the programs are not where they were: %v", names)
+	}
+	for _, f := range all {
+		if f.test || f.pkg == "agents/program" {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if n, ok := n.(*ast.SelectorExpr); ok && names[n.Sel.Name] {
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "program" {
+					t.Errorf("%s: program.%s: let the program's profile answer (agents/program/profile.go)", fset.Position(n.Pos()), n.Sel.Name)
 				}
 			}
 			return true
@@ -210,6 +268,7 @@ var tables = map[string]bool{"DecodeFact": true}
 func TestLengths(t *testing.T) {
 	conform.Rule(t, "style 7", "functions and files")
 	fset, all := files(t)
+	needed := map[string]bool{}
 	for _, f := range all {
 		if f.test {
 			continue
@@ -222,9 +281,18 @@ func TestLengths(t *testing.T) {
 			if !ok {
 				continue
 			}
-			if n := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1; n > functionLines && !tables[fn.Name.Name] {
+			n := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1
+			switch {
+			case n > functionLines && tables[fn.Name.Name]:
+				needed[fn.Name.Name] = true
+			case n > functionLines:
 				t.Errorf("%s: %s has %d lines, more than %d", fset.Position(fn.Pos()), fn.Name.Name, n, functionLines)
 			}
+		}
+	}
+	for name := range tables {
+		if !needed[name] {
+			t.Errorf("tables: %s has no more than %d lines: remove it", name, functionLines)
 		}
 	}
 }

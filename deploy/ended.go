@@ -1,4 +1,4 @@
-package unit
+package deploy
 
 import (
 	"context"
@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"sluice/deploy"
 )
 
 // How an emptied service goes: its agents have graceMost to end by themselves once they were told. Both are well within the
@@ -55,7 +53,7 @@ func Ended(ctx context.Context, system bool, note func(End) error) (End, error) 
 	}
 	group := unitGroup(string(own))
 	if group == "" {
-		return why, errors.New("service: this process is not of the unit " + deploy.Unit + ": only systemd runs this command")
+		return why, errors.New("service: this process is not of the unit " + Unit + ": only systemd runs this command")
 	}
 	noted := note(why)
 	if why != EndStop {
@@ -85,7 +83,7 @@ func whyBy(jobs string) End {
 		if f[1] == "shutdown.target" && f[2] == "start" {
 			return EndDown
 		}
-		if f[1] == deploy.Unit && f[2] == "stop" {
+		if f[1] == Unit && f[2] == "stop" {
 			why = EndStop
 		}
 	}
@@ -100,8 +98,8 @@ func unitGroup(lines string) string {
 		if kind != "" && kind != "name=systemd" {
 			continue
 		}
-		if before, _, ok := strings.Cut(group+"/", "/"+deploy.Unit+"/"); ok {
-			return before + "/" + deploy.Unit
+		if before, _, ok := strings.Cut(group+"/", "/"+Unit+"/"); ok {
+			return before + "/" + Unit
 		}
 	}
 	return ""
@@ -145,7 +143,7 @@ func empty(ctx context.Context, dirs []string, grace time.Duration) error {
 			met[pid] = true
 			switch is {
 			case aHost:
-				signal(pid, holdSignal)
+				signal(pid, syscall.SIGSTOP)
 			case anAgent:
 				signal(pid, syscall.SIGTERM)
 			}

@@ -1,4 +1,4 @@
-package unit
+package deploy
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/kardianos/service"
 
-	"sluice/deploy"
 	"sluice/internal/atomicfile"
 )
 
@@ -71,7 +70,7 @@ func Open(opt Options) (*Service, error) {
 			return nil, err
 		}
 	}
-	order, err := service.New(program{}, &service.Config{Name: deploy.Name, Option: service.KeyValue{"UserService": !opt.System}})
+	order, err := service.New(program{}, &service.Config{Name: Name, Option: service.KeyValue{"UserService": !opt.System}})
 	if err != nil {
 		return nil, fmt.Errorf("service: %w", err)
 	}
@@ -95,11 +94,11 @@ func reachUserManager() error {
 func (s *Service) File() string {
 	switch {
 	case s.launchd:
-		return filepath.Join(s.opt.Home, "Library", "LaunchAgents", deploy.Name+".plist")
+		return filepath.Join(s.opt.Home, "Library", "LaunchAgents", Name+".plist")
 	case s.opt.System:
-		return filepath.Join("/etc/systemd/system", deploy.Unit)
+		return filepath.Join("/etc/systemd/system", Unit)
 	}
-	return filepath.Join(s.opt.Home, ".config", "systemd", "user", deploy.Unit)
+	return filepath.Join(s.opt.Home, ".config", "systemd", "user", Unit)
 }
 
 // packaged gives the unit of the Debian package, "" where there is none.
@@ -108,7 +107,7 @@ func (s *Service) packaged() string {
 		return ""
 	}
 	for _, dir := range []string{"/usr/lib/systemd/system", "/lib/systemd/system"} {
-		file := filepath.Join(dir, deploy.Unit)
+		file := filepath.Join(dir, Unit)
 		if _, err := os.Stat(file); err == nil {
 			return file
 		}
@@ -125,7 +124,7 @@ func (s *Service) EnvFile() string {
 	case s.launchd:
 		return ""
 	case s.opt.System:
-		return deploy.SystemEnv
+		return SystemEnv
 	}
 	return filepath.Join(s.opt.ConfigDir, "service.env")
 }
@@ -144,7 +143,7 @@ func (s *Service) Install(ctx context.Context, env map[string]string) (Installed
 	done := Installed{File: s.File(), EnvFile: s.EnvFile()}
 	if file := s.packaged(); file != "" {
 		done.File = file
-		return done, s.systemctl(ctx, "enable", deploy.Unit)
+		return done, s.systemctl(ctx, "enable", Unit)
 	}
 	if s.opt.System {
 		fresh, err := s.makeUser(ctx)
@@ -174,7 +173,7 @@ func (s *Service) Install(ctx context.Context, env map[string]string) (Installed
 	if s.launchd {
 		return done, nil // it is loaded by Start; RunAtLoad has it begin with the login
 	}
-	err = errors.Join(s.systemctl(ctx, "daemon-reload"), s.systemctl(ctx, "enable", deploy.Unit))
+	err = errors.Join(s.systemctl(ctx, "daemon-reload"), s.systemctl(ctx, "enable", Unit))
 	if err != nil {
 		err = errors.Join(err, s.takeBack(ctx, done, before))
 	}
@@ -185,7 +184,7 @@ func (s *Service) Install(ctx context.Context, env map[string]string) (Installed
 func (s *Service) takeBack(ctx context.Context, done Installed, before []byte) error {
 	var err error
 	if done.Fresh {
-		err = errors.Join(s.systemctl(ctx, "disable", deploy.Unit), os.Remove(done.File))
+		err = errors.Join(s.systemctl(ctx, "disable", Unit), os.Remove(done.File))
 	} else {
 		err = put(done.File, string(before), s.mode())
 	}
@@ -202,21 +201,21 @@ func (s *Service) mode() fs.FileMode {
 
 // render fills the template. made: what the install before brought about is still ours to take back.
 func (s *Service) render(env map[string]string, made bool) (string, error) {
-	v := deploy.Values{Program: s.opt.Program, EnvFile: s.EnvFile(), Home: s.opt.Home, Made: made || s.opt.Linger}
+	v := Values{Program: s.opt.Program, EnvFile: s.EnvFile(), Home: s.opt.Home, Made: made || s.opt.Linger}
 	switch {
 	case s.launchd:
 		for key, value := range env {
 			v.Env = append(v.Env, key+"="+value)
 		}
-		v.Logs = filepath.Join(s.opt.Home, "Library", "Logs", deploy.Name)
+		v.Logs = filepath.Join(s.opt.Home, "Library", "Logs", Name)
 		if err := os.MkdirAll(v.Logs, 0o700); err != nil {
 			return "", err
 		}
-		return deploy.Plist(v)
+		return Plist(v)
 	case s.opt.System:
-		return deploy.SystemUnit(v)
+		return SystemUnit(v)
 	}
-	return deploy.UserUnit(v)
+	return UserUnit(v)
 }
 
 func (s *Service) writeEnv(env map[string]string) error {
@@ -228,7 +227,7 @@ func (s *Service) writeEnv(env map[string]string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("service: its environment: %w: see that the file can be read", err)
 	}
-	if text := deploy.EnvFile(string(before), env); text != string(before) {
+	if text := EnvFile(string(before), env); text != string(before) {
 		return put(file, text, 0o600)
 	}
 	return nil
@@ -246,12 +245,12 @@ func put(file, text string, perm fs.FileMode) error {
 
 // makeUser makes the machine's user where it is not there.
 func (s *Service) makeUser(ctx context.Context) (made bool, err error) {
-	if _, err := user.Lookup(deploy.Name); err == nil {
+	if _, err := user.Lookup(Name); err == nil {
 		return false, nil
 	}
-	out, err := command(ctx, "useradd", "--system", "--user-group", "--home-dir", deploy.SystemHome, "--create-home", "--shell", "/usr/sbin/nologin", deploy.Name)
+	out, err := command(ctx, "useradd", "--system", "--user-group", "--home-dir", SystemHome, "--create-home", "--shell", "/usr/sbin/nologin", Name)
 	if err != nil {
-		return false, fmt.Errorf("service: the user %s: %w: %s", deploy.Name, err, out)
+		return false, fmt.Errorf("service: the user %s: %w: %s", Name, err, out)
 	}
 	return true, nil
 }
@@ -260,7 +259,7 @@ func (s *Service) makeUser(ctx context.Context) (made bool, err error) {
 // package brought stays, and is not begun any more.
 func (s *Service) Uninstall(ctx context.Context) (removed []string, err error) {
 	if file := s.packaged(); file != "" {
-		return nil, s.systemctl(ctx, "disable", "--now", deploy.Unit)
+		return nil, s.systemctl(ctx, "disable", "--now", Unit)
 	}
 	file := s.File()
 	text, err := os.ReadFile(file)
@@ -276,7 +275,7 @@ func (s *Service) Uninstall(ctx context.Context) (removed []string, err error) {
 	if err := s.order.Uninstall(); err != nil { // disables, removes and has the manager read again
 		return nil, fmt.Errorf("service: %w", err)
 	}
-	_, _ = command(ctx, "systemctl", s.scoped([]string{"reset-failed", deploy.Unit})...) // a failure of before is not remembered of what is gone
+	_, _ = command(ctx, "systemctl", s.scoped([]string{"reset-failed", Unit})...) // a failure of before is not remembered of what is gone
 	removed = append(removed, file)
 	if env := s.EnvFile(); env != "" && os.Remove(env) == nil {
 		removed = append(removed, env)
@@ -325,9 +324,9 @@ func (s *Service) told(ctx context.Context, what string, err error) error {
 	if s.launchd {
 		return fmt.Errorf("service: %s: %w: `sluice service status` tells more", what, err)
 	}
-	scope := []string{"--unit", deploy.Name}
+	scope := []string{"--unit", Name}
 	if !s.opt.System {
-		scope = []string{"--user-unit", deploy.Name}
+		scope = []string{"--user-unit", Name}
 	}
 	said, jerr := command(ctx, "journalctl", append(scope, "--quiet", "--no-pager", "--output=cat", "--priority=warning", "--lines=1")...)
 	if jerr != nil || said == "" {

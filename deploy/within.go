@@ -1,4 +1,4 @@
-package unit
+package deploy
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sluice/deploy"
 	"sluice/internal/atomicfile"
 )
 
@@ -31,7 +30,7 @@ func (s *Service) Within(ctx context.Context, args ...string) (said, complaints 
 		return nil, nil, fmt.Errorf("service: not installed: `sluice service install%s` does it", s.flag())
 	}
 	// Not CombinedOutput: what systemctl complains of is no part of the unit.
-	text, err := exec.CommandContext(ctx, "systemctl", s.scoped([]string{"cat", deploy.Unit})...).Output()
+	text, err := exec.CommandContext(ctx, "systemctl", s.scoped([]string{"cat", Unit})...).Output()
 	if err != nil {
 		return nil, nil, fmt.Errorf("service: systemctl cat: %w", err)
 	}
@@ -40,9 +39,9 @@ func (s *Service) Within(ctx context.Context, args ...string) (said, complaints 
 		run = os.Getenv("XDG_RUNTIME_DIR") // Open saw to it
 		units = filepath.Join(run, "systemd", "user")
 	}
-	name := fmt.Sprintf("%s-once-%d.service", deploy.Name, os.Getpid())
+	name := fmt.Sprintf("%s-once-%d.service", Name, os.Getpid())
 	out := filepath.Join(run, strings.TrimSuffix(name, ".service")+".out")
-	text2, err := deploy.Once(string(text), append([]string{st.Program}, args...), out)
+	text2, err := Once(string(text), append([]string{st.Program}, args...), out)
 	if err != nil {
 		return nil, nil, fmt.Errorf("service: %w", err)
 	}

@@ -1,4 +1,4 @@
-package unit
+package deploy
 
 import (
 	"bufio"
@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/kardianos/service"
-
-	"sluice/deploy"
 )
 
 // How a service stands. StateDegraded is for who asks the daemon: the manager does not know.
@@ -58,13 +56,13 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 	}
 	p := s.show(ctx)
 	if len(p) == 0 {
-		return Status{}, fmt.Errorf("service: systemctl tells nothing: see what `systemctl %s` says", strings.Join(s.scoped([]string{"status", deploy.Unit}), " "))
+		return Status{}, fmt.Errorf("service: systemctl tells nothing: see what `systemctl %s` says", strings.Join(s.scoped([]string{"status", Unit}), " "))
 	}
 	return s.read(p, time.Now()), nil
 }
 
 // show gives what systemd knows of the unit.
-func (s *Service) show(ctx context.Context) map[string]string { return s.showUnit(ctx, deploy.Unit) }
+func (s *Service) show(ctx context.Context) map[string]string { return s.showUnit(ctx, Unit) }
 
 func (s *Service) showUnit(ctx context.Context, name string) map[string]string {
 	out, err := command(ctx, "systemctl", s.scoped([]string{"show", name, "--property=" + strings.Join([]string{

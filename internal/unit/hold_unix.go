@@ -1,8 +1,0 @@
-//go:build !windows
-
-package unit
-
-import "syscall"
-
-// holdSignal stops a process where it is.
-const holdSignal = syscall.SIGSTOP

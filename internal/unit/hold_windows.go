@@ -1,6 +1,0 @@
-package unit
-
-import "syscall"
-
-// holdSignal: Windows has no such signal, and no service of ours.
-const holdSignal = syscall.SIGTERM
