@@ -15,6 +15,15 @@ import (
 	"sluice/internal/tree"
 )
 
+// filesOf returns how many files an attempt changed, and how many there are with those it declared.
+func (e *Executor) filesOf(run, step string, n int) (changed, declared int) {
+	var c covered
+	if layout.Load(e.AttemptFile(run, step, n, "files"), &c) != nil {
+		return 0, 0
+	}
+	return len(c.Files), len(c.Root) + len(c.Made) + len(c.Files)
+}
+
 // covered is what an attempt's digest is of.
 type covered struct {
 	Root  []string `json:"root,omitempty"` // declared outputs in .workflow/, from the root

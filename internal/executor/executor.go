@@ -24,6 +24,7 @@ import (
 	"sluice/internal/settings"
 	"sluice/internal/tree"
 	"sluice/notify"
+	"sluice/notify/people"
 	"sluice/watcher"
 )
 
@@ -58,6 +59,7 @@ type Executor struct {
 	opt Options
 	layout.Layout
 	health.Notes
+	*people.People
 	inbox string // .workflow/signals
 	boot  boot   // see booted
 	hints chan struct{}
@@ -80,10 +82,6 @@ type Executor struct {
 	held     map[string]tree.Private // held launches -> the git folder of their own
 	based    map[string]bool         // bases of runs that a ref keeps
 	closed   bool
-
-	asked   map[string]askedAt // rounds at which a person may decide, by slot
-	presses chan notify.Press
-	recalls chan job.Job // reminders of rounds that were told of before this process began
 
 	listMu sync.Mutex
 	lists  map[string]*taskFile // task files as read last, by their paths
@@ -135,8 +133,9 @@ func New(o Options) (*Executor, error) {
 	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
 		watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
 		private: map[string]privateBox{}, dropped: map[string]int{}, exposed: map[string]string{}, held: map[string]tree.Private{}, based: map[string]bool{}, lists: map[string]*taskFile{},
-		setting: make(chan struct{}, 1), ahead: ahead{dir: filepath.Join(o.State, gitsDir, aheadFolder)},
-		asked: map[string]askedAt{}, presses: make(chan notify.Press, pressesMost), recalls: make(chan job.Job, recallsMost)}
+		setting: make(chan struct{}, 1), ahead: ahead{dir: filepath.Join(o.State, gitsDir, aheadFolder)}}
+	e.People = people.New(people.Options{Root: root, Notifier: e.notifier, Terminal: e.terminal, EscalateAfter: func() int { return e.opt.Settings().Notify.Escalate.After },
+		Level: e.Level, Files: e.filesOf, Note: e.Note, Logf: o.Logf, Now: o.Now})
 	if e.inCheckout() {
 		e.Top = o.Git.Top()
 	}
@@ -169,6 +168,20 @@ func New(o Options) (*Executor, error) {
 	}
 	o.Unheld.join(e)
 	return e, nil
+}
+
+func (e *Executor) notifier() *notify.Notifier {
+	if e.opt.Notifier == nil {
+		return nil
+	}
+	return e.opt.Notifier()
+}
+
+func (e *Executor) terminal(ctx context.Context, args []string) error {
+	if e.opt.Terminal == nil {
+		return errors.New("no terminal is known (notify.terminal)")
+	}
+	return e.opt.Terminal(ctx, e.Root, args)
 }
 
 // Close ends the watch of the repo's folders, and waits for what is left to be tidied.
@@ -304,7 +317,7 @@ func (e *Executor) Carry(ctx context.Context, job job.Job, emit func(engine.Even
 	case engine.DoOffer:
 		return e.offer(ctx, job, emit)
 	case engine.DoNotify:
-		return e.tell(ctx, job)
+		return e.Tell(ctx, job)
 	case engine.DoWrite:
 		return e.write(ctx, job)
 	case engine.DoMove:

@@ -244,14 +244,14 @@ func TestWordsOfEachNotice(t *testing.T) {
 	} {
 		job := b.reviewJob("G", 1)
 		job.Notice = &engine.Notice{Kind: kind, Run: run1, Step: "A", Gate: "G", Text: "said so"}
-		n := b.e.words(job)
+		n := b.e.Notice(job)
 		wantText(t, kind, n.Title+"\n"+n.Body, want, "said so")
 		if strings.Contains(n.Body, "did not pass") {
 			t.Errorf("%s: %s", kind, n.Body)
 		}
 		job.Round = nil // of a round long gone
 		job.RunInfo.Unpassed = 3
-		n = b.e.words(job)
+		n = b.e.Notice(job)
 		if told := strings.Contains(n.Body, "3 rounds that a gate did not pass went on."); told != (kind == engine.NoticeEnded) {
 			t.Errorf("%s: %s", kind, n.Body)
 		}

@@ -242,17 +242,6 @@ func TestPressedButtons(t *testing.T) {
 	}
 }
 
-// TestPressesAreBounded: who presses much holds up nothing.
-func TestPressesAreBounded(t *testing.T) {
-	b := newBench(t, gateSpec)
-	for range 3 * pressesMost {
-		b.e.Pressed(notify.Press{Slot: "x", Key: "approve"})
-	}
-	if len(b.e.presses) != pressesMost {
-		t.Errorf("%d wait", len(b.e.presses))
-	}
-}
-
 // TestNoticesOfBefore: what an earlier process had told of is put back on the screen, and nobody else is told again.
 func TestNoticesOfBefore(t *testing.T) {
 	b := newBench(t, gateSpec)
@@ -273,13 +262,13 @@ func TestEscalation(t *testing.T) {
 	for reminders, want := range map[int]bool{0: false, 1: false, 2: true, 5: true} {
 		job := b.asks(engine.NoticeReminder)
 		job.Round.Reminders = reminders
-		if n := b.e.words(job); n.Escalated != want || strings.HasPrefix(n.Title, "Unanswered: ") != want || n.Urgency != notify.UrgencyCritical {
+		if n := b.e.Notice(job); n.Escalated != want || strings.HasPrefix(n.Title, "Unanswered: ") != want || n.Urgency != notify.UrgencyCritical {
 			t.Errorf("%d reminders: %+v", reminders, n)
 		}
 	}
 	job := b.asks(engine.NoticeHuman)
 	job.Round.Reminders = 5
-	if b.e.words(job).Escalated {
+	if b.e.Notice(job).Escalated {
 		t.Error("a first question has escalated")
 	}
 }
@@ -294,17 +283,17 @@ func TestWhatWasReviewedIsTold(t *testing.T) {
 	if err := layout.Save(b.e.AttemptFile(run1, "A", 1, "files"), covered{Files: []string{"a", "b"}}); err != nil {
 		t.Fatal(err)
 	}
-	n := b.e.words(job)
+	n := b.e.Notice(job)
 	wantText(t, "the notice", n.Title+"\n"+n.Body, "2 files changed, score 82.5 of 100.", "It says: wrote the index", "Until ", "(26h left)")
 	if len(n.Body) > 1000 {
 		t.Errorf("%d bytes", len(n.Body))
 	}
 	job = b.asks(engine.NoticeGate)
 	job.Round.VetoWindow = engine.Duration(20 * time.Minute)
-	wantText(t, "the veto's", b.e.words(job).Body, "It goes on by itself in 20m.")
+	wantText(t, "the veto's", b.e.Notice(job).Body, "It goes on by itself in 20m.")
 	job = b.asks(engine.NoticeReminder) // a window that is open again
 	job.Round.State, job.Round.WindowEnds = engine.OnWindow, time.Now().Add(time.Minute)
-	n = b.e.words(job)
+	n = b.e.Notice(job)
 	wantText(t, "the window's", n.Title+n.Body, "the review passed", "goes on by itself at", "sluice veto G")
 }
 
@@ -334,12 +323,12 @@ func TestNoticesNameTheTask(t *testing.T) {
 	b := newBench(t, gateSpec)
 	job := b.asks(engine.NoticeHuman)
 	job.RunInfo.Child = &engine.ChildOf{Parent: "goal-1", Step: "work", Task: "T2", Try: 1, Body: []byte(`{"id": "T2", "title": "mend the \u001b[31mindex"}`)}
-	n := b.e.words(job)
+	n := b.e.Notice(job)
 	wantText(t, "the notice", n.Title+"\n"+n.Body, "decision on A of T2 of goal-1 is asked for", "It is the run w-1, for the task: mend the index", "--run w-1")
 	job.Notice.Kind, job.Notice.Step, job.Notice.Gate = engine.NoticePaused, "", ""
 	job.RunInfo.Child.Task, job.RunInfo.Child.Step = "", "call"
-	n = b.e.words(job)
+	n = b.e.Notice(job)
 	wantText(t, "the notice", n.Title+"\n"+n.Body, "call of goal-1 is paused", "It is the run w-1.", "sluice resume w-1")
 	job.RunInfo.Child = nil
-	wantText(t, "the notice", b.e.words(job).Title, "w-1 is paused")
+	wantText(t, "the notice", b.e.Notice(job).Title, "w-1 is paused")
 }

@@ -256,7 +256,7 @@ func TestStubbedNotices(t *testing.T) {
 			job := b.reviewJob("G", 1)
 			job.RunInfo.Stubs = []byte(stubs)
 			job.Notice = &engine.Notice{Kind: kind, Run: run1, Step: "A", Gate: "G", Text: "said so"}
-			n := b.e.words(job)
+			n := b.e.Notice(job)
 			for where, text := range map[string]string{"title": n.Title, "body": n.Body, "brief": n.Brief} {
 				if said := strings.Contains(text, "[stub]") || strings.Contains(text, "nothing in it is real work"); said != (stubs != "") {
 					t.Errorf("%s, stubs %q: the %s is %q", kind, stubs, where, text)

@@ -61,6 +61,8 @@ var layers = map[string]struct{ own, only []string }{
 	"deploy": {own: []string{"internal/atomicfile"}, only: []string{"github.com/kardianos/service"}},
 	// The protocol of an orchestrating agent belongs to one place.
 	"internal/mcp": {own: []string{"internal/ids", "internal/text", "daemon", "engine", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
+	// Who is told, reminded and answered.
+	"notify/people": {own: []string{"daemon", "engine", "internal/health", "internal/job", "internal/text", "internal/words", "notify"}},
 	// What people are shown is called the same by the commands, the screen and the notices. Foreign text is cleaned as a notice's is.
 	"internal/words": {own: []string{"internal/text", "engine"}},
 	// Which keys decide: the one place of that rule.
@@ -70,7 +72,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The live screen. Its library belongs to one place.
 	"internal/top": {own: []string{"internal/text", "daemon", "engine", "internal/form", "internal/press", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/stub", "internal/tasks", "internal/tree", "internal/words"}},
+	"internal/executor": {own: []string{"notify/people", "internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/stub", "internal/tasks", "internal/tree", "internal/words"}},
 }
 
 // toolFolders hold what is run while developing and is not part of the product.

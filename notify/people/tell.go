@@ -1,4 +1,4 @@
-package executor
+package people
 
 import (
 	"cmp"
@@ -13,7 +13,6 @@ import (
 	"sluice/engine"
 	"sluice/internal/health"
 	"sluice/internal/job"
-	"sluice/internal/layout"
 	"sluice/internal/text"
 	"sluice/internal/words"
 	"sluice/notify"
@@ -22,11 +21,11 @@ import (
 // tellMost is how long a notice may take; the notifier itself ends a little sooner.
 const tellMost = 6 * time.Second
 
-// tell tells a person. A channel that hangs or fails is told in status too: who relies on being told has to know. That there
+// Tell tells a person. A channel that hangs or fails is told in status too: who relies on being told has to know. That there
 // is no desktop at all is no fault: `sluice doctor` tells that.
-func (e *Executor) tell(ctx context.Context, job job.Job) engine.Event {
+func (p *People) Tell(ctx context.Context, job job.Job) engine.Event {
 	ev := engine.Noticed{Run: job.Notice.Run, ID: job.Notice.ID}
-	results, some := e.send(ctx, e.words(job))
+	results, some := p.send(ctx, p.Notice(job))
 	if !some {
 		ev.Results = []string{"nobody was told: no way to tell is set up"}
 		return ev
@@ -39,26 +38,26 @@ func (e *Executor) tell(ctx context.Context, job job.Job) engine.Event {
 		if !r.OK {
 			line = r.Channel + ": " + r.Why
 		}
-		e.Reached(r)
+		p.Reached(r)
 		ev.Results = append(ev.Results, line)
 	}
 	return ev
 }
 
 // Reached takes what came of a notice on a channel.
-func (e *Executor) Reached(r notify.Result) {
+func (p *People) Reached(r notify.Result) {
 	why := r.Why
 	if r.OK || r.Missing {
 		why = ""
 	}
-	e.Note("notices by "+r.Channel, why)
+	p.opt.Note("notices by "+r.Channel, why)
 }
 
 // send sends a notice through the notifier of now. One that was closed meanwhile, as the settings were read again, has
 // attempted nothing: its successor does. some says that there is a notifier at all.
-func (e *Executor) send(ctx context.Context, notice notify.Notice) (results []notify.Result, some bool) {
+func (p *People) send(ctx context.Context, notice notify.Notice) (results []notify.Result, some bool) {
 	for {
-		n := e.notifier()
+		n := p.opt.Notifier()
 		if n == nil {
 			return nil, false
 		}
@@ -77,10 +76,10 @@ func (e *Executor) send(ctx context.Context, notice notify.Notice) (results []no
 // whyLevel is the engine's word for a gate that asks a person because its spec says so: nothing to tell of.
 const whyLevel = "level"
 
-// words is what a person is told, and which command answers it.
-func (e *Executor) words(job job.Job) notify.Notice {
+// Notice returns what a person is told, and which command answers it.
+func (p *People) Notice(job job.Job) notify.Notice {
 	n := job.Notice
-	out := notify.Notice{ID: n.ID, Kind: n.Kind, Run: n.Run, Gate: n.Gate, Repo: filepath.Base(e.Root), Urgency: notify.UrgencyNormal}
+	out := notify.Notice{ID: n.ID, Kind: n.Kind, Run: n.Run, Gate: n.Gate, Repo: filepath.Base(p.opt.Root), Urgency: notify.UrgencyNormal}
 	what := n.Run
 	of := n.Run
 	if c := job.RunInfo.Child; c != nil {
@@ -102,9 +101,9 @@ func (e *Executor) words(job job.Job) notify.Notice {
 	switch {
 	case n.Gate != "" && (n.Kind == engine.NoticeGate || asks && job.Round != nil && job.Round.State == engine.OnWindow):
 		out.Title = fmt.Sprintf("%s: the review passed %s", n.Gate, what)
-		body = append(append(body, e.reviewed(job)...), window(job)...)
+		body = append(append(body, p.reviewed(job)...), window(job)...)
 		answer = []string{"To stop it: " + answerWith("veto", n) + ` -m "why"`}
-		body = append(body, e.unheld(n.Run))
+		body = append(body, p.unheld(n.Run))
 	case asks:
 		out.Urgency = notify.UrgencyCritical
 		out.Title = fmt.Sprintf("%s: your decision on %s is asked for", n.Gate, what)
@@ -115,15 +114,15 @@ func (e *Executor) words(job job.Job) notify.Notice {
 			out.Title = what + " waits"
 			break
 		}
-		body = append(body, e.reviewed(job)...)
-		if left := e.left(job); left != "" {
+		body = append(body, p.reviewed(job)...)
+		if left := p.left(job); left != "" {
 			body = append(body, left)
 		}
 		answer = []string{"To look: sluice show " + n.Gate, "To answer: " + answerWith("pass", n) + ", or " + answerWith("fail", n) + ` -m "why"`}
 		if job.Spec != nil && job.Spec.Gate(n.Gate) != nil && job.Spec.Gate(n.Gate).AsksAnswer() {
 			body = append(body, "A pass gives an answer, and asks for it: "+answerWith("pass", n))
 		}
-		switch level, why := e.Level(n.Run); {
+		switch level, why := p.opt.Level(n.Run); {
 		case wantsSigned(job):
 			body = append(body, "It wants a signed answer: "+answerWith("pass", n))
 		case job.Round != nil && level == engine.TrustFile:
@@ -132,9 +131,9 @@ func (e *Executor) words(job job.Job) notify.Notice {
 			body = append(body, "Trust level "+level+".")
 		}
 	default:
-		body = e.others(&out, job, what, body)
+		body = p.others(&out, job, what, body)
 	}
-	if after := e.opt.Settings().Notify.Escalate.After; after > 0 && n.Kind == engine.NoticeReminder && job.Round != nil && job.Round.Reminders >= after {
+	if after := p.opt.EscalateAfter(); after > 0 && n.Kind == engine.NoticeReminder && job.Round != nil && job.Round.Reminders >= after {
 		out.Escalated = true
 		out.Title = "Unanswered: " + out.Title
 		body = append(body, fmt.Sprintf("You were reminded %d times; it waits since %s.", job.Round.Reminders, job.Round.Asked.Local().Format("Mon 2 Jan 15:04")))
@@ -145,7 +144,7 @@ func (e *Executor) words(job job.Job) notify.Notice {
 	}
 	out.Brief = joined(body)
 	out.Body = joined(append(body, answer...))
-	e.buttons(&out, job)
+	p.buttons(&out, job)
 	return out
 }
 
@@ -163,7 +162,7 @@ func childWords(run string, c *engine.ChildOf) string {
 }
 
 // others gives the words of a notice that asks for nothing.
-func (e *Executor) others(out *notify.Notice, job job.Job, what string, body []string) []string {
+func (p *People) others(out *notify.Notice, job job.Job, what string, body []string) []string {
 	n := job.Notice
 	switch n.Kind {
 	case engine.NoticeRejected:
@@ -177,7 +176,7 @@ func (e *Executor) others(out *notify.Notice, job job.Job, what string, body []s
 		if job.RunInfo.Workspace != "" && job.RunInfo.Child == nil && job.RunInfo.Phase == engine.RunCompleted {
 			body = append(body, "To take its work over: sluice land "+n.Run)
 		}
-		body = append(body, e.unheld(n.Run), "To see it: sluice status "+n.Run)
+		body = append(body, p.unheld(n.Run), "To see it: sluice status "+n.Run)
 	case engine.NoticePaused:
 		out.Urgency = notify.UrgencyCritical
 		out.Title = cmp.Or(job.RunInfo.Child.Title(), n.Run) + " is paused"
@@ -189,8 +188,8 @@ func (e *Executor) others(out *notify.Notice, job job.Job, what string, body []s
 }
 
 // unheld are the words for a run that no sandbox holds; "" of one that is held.
-func (e *Executor) unheld(run string) string {
-	level, why := e.Level(run)
+func (p *People) unheld(run string) string {
+	level, why := p.opt.Level(run)
 	if level != engine.TrustFile {
 		return ""
 	}
@@ -201,7 +200,7 @@ func (e *Executor) unheld(run string) string {
 const summaryMost = 300
 
 // reviewed says what a round is over: the step's name, the files that were changed, what the agent said of it, the score.
-func (e *Executor) reviewed(job job.Job) []string {
+func (p *People) reviewed(job job.Job) []string {
 	var parts, out []string
 	n := job.Notice
 	if job.Spec != nil {
@@ -210,16 +209,13 @@ func (e *Executor) reviewed(job job.Job) []string {
 		}
 	}
 	if job.Attempt != nil {
-		var c covered
-		if layout.Load(e.AttemptFile(n.Run, n.Step, job.Attempt.N, "files"), &c) == nil {
-			switch files := len(c.Root) + len(c.Made) + len(c.Files); {
-			case len(c.Files) == 1:
-				parts = append(parts, "1 file changed")
-			case len(c.Files) > 1:
-				parts = append(parts, fmt.Sprintf("%d files changed", len(c.Files)))
-			case files > 0:
-				parts = append(parts, fmt.Sprintf("%d declared outputs, no other file changed", files))
-			}
+		switch changed, declared := p.opt.Files(n.Run, n.Step, job.Attempt.N); {
+		case changed == 1:
+			parts = append(parts, "1 file changed")
+		case changed > 1:
+			parts = append(parts, fmt.Sprintf("%d files changed", changed))
+		case declared > 0:
+			parts = append(parts, fmt.Sprintf("%d declared outputs, no other file changed", declared))
 		}
 	}
 	if job.Round != nil && job.Round.Score != nil {
@@ -249,7 +245,7 @@ func window(job job.Job) []string {
 }
 
 // left says how long an answer is waited for, where that has an end.
-func (e *Executor) left(job job.Job) string {
+func (p *People) left(job job.Job) string {
 	until := job.Notice.Until
 	if until.IsZero() && job.Round != nil {
 		until = job.Round.Due
@@ -257,7 +253,7 @@ func (e *Executor) left(job job.Job) string {
 	if until.IsZero() {
 		return ""
 	}
-	rest, clock := until.Sub(e.opt.Now()).Round(time.Minute), "15:04:05"
+	rest, clock := until.Sub(p.opt.Now()).Round(time.Minute), "15:04:05"
 	if rest > halfDay {
 		clock = "Mon 2 Jan 15:04"
 	}
