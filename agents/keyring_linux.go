@@ -2,7 +2,7 @@ package agents
 
 import (
 	"errors"
-	"fmt"
+	"sluice/internal/fault"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,5 +14,5 @@ func freshKeyring() error {
 	if errno == 0 || errors.Is(errno, unix.ENOSYS) || errors.Is(errno, unix.EPERM) || errors.Is(errno, unix.EACCES) {
 		return nil
 	}
-	return fmt.Errorf("session keyring: %w: see kernel.keys.maxkeys and the keys of this user in /proc/key-users", errno)
+	return fault.New("see kernel.keys.maxkeys and the keys of this user in /proc/key-users", "session keyring: %w", errno)
 }

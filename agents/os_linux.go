@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sluice/internal/fault"
 	"strconv"
 	"strings"
 	"syscall"
@@ -38,7 +39,7 @@ type proc struct {
 func bootID() (string, error) {
 	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return "", fmt.Errorf("boot id: %w: mount /proc", err)
+		return "", fault.New("mount /proc", "boot id: %w", err)
 	}
 	return string(bytes.TrimSpace(data)), nil
 }

@@ -7,7 +7,8 @@ import (
 	"sluice/engine"
 )
 
-// The API is HTTP on a unix socket, JSON both ways. Paths begin with /v1. An error is {"error": "what: why: what to do"}
+// The API is HTTP on a unix socket, JSON both ways. Paths begin with /v1. An error is {"error": "what: why: what to do",
+// "advice": "what to do"}
 // with a status of 4xx (the asker's) or 5xx (ours).
 //
 //	GET  /v1/ping            -> Ping

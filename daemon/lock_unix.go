@@ -5,6 +5,7 @@ package daemon
 import (
 	"errors"
 	"os"
+	"sluice/internal/fault"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,7 +35,7 @@ func lockDir(dir string) (*os.File, error) {
 	want, err2 := os.Stat(dir)
 	if err1 != nil || err2 != nil || !os.SameFile(have, want) {
 		f.Close()
-		return nil, errors.New("the folder was replaced while it was being locked: try again")
+		return nil, fault.New("try again", "the folder was replaced while it was being locked")
 	}
 	return f, nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sluice/internal/fault"
 	"syscall"
 	"time"
 )
@@ -30,7 +31,7 @@ func listen(path string) (net.Listener, error) {
 		}
 		c.Close()
 		if try == answerTries {
-			return nil, fmt.Errorf("socket %s: somebody answers on it: end that process first", path)
+			return nil, fault.New("end that process first", "socket %s: somebody answers on it", path)
 		}
 		time.Sleep(answerPause)
 	}

@@ -7,10 +7,10 @@ package deploy
 import (
 	_ "embed"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"sluice/internal/fault"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -95,7 +95,7 @@ func made(yes bool) string {
 }
 
 // ErrPath is wrapped by what is said of a path that cannot stand in a unit.
-var ErrPath = errors.New("it cannot stand in a service's file: rename the folder, or install from another")
+var ErrPath = fault.New("rename the folder, or install from another", "it cannot stand in a service's file")
 
 func (v Values) check() error {
 	for _, p := range []string{v.Program, v.EnvFile, v.Home, v.Logs} {

@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sluice/internal/fault"
 	"strconv"
 	"strings"
 )
@@ -308,7 +309,7 @@ func NoLink(path string) error {
 		return err
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
-		return fmt.Errorf("%s is a link, which could lead the sandbox anywhere: replace it by what it leads to", path)
+		return fault.New("replace it by what it leads to", "%s is a link, which could lead the sandbox anywhere", path)
 	}
 	return nil
 }

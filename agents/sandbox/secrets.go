@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sluice/internal/fault"
 	"sync"
 	"syscall"
 	"time"
@@ -94,7 +95,7 @@ func (s *secrets) walk(dir string, groups []int, left *int) error {
 		return err
 	}
 	if *left -= len(entries); *left < 0 {
-		return fmt.Errorf("more than %d files: move some elsewhere", maxSettings)
+		return fault.New("move some elsewhere", "more than %d files", maxSettings)
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())

@@ -10,6 +10,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/fault"
 )
 
 func (a *app) abortCommand() *cobra.Command {
@@ -78,7 +79,7 @@ func (a *app) toAbort(ctx context.Context, p *place, args []string) (string, err
 	}
 	r, err := v.Run(ctx, id)
 	if err == nil && !live(r) {
-		err = failed("`sluice status "+id+"` tells how it stands", "nothing came of it: run %s is over (%s)", id, r.Phase)
+		err = fault.Failed("`sluice status "+id+"` tells how it stands", "nothing came of it: run %s is over (%s)", id, r.Phase)
 	}
 	return id, err
 }
@@ -121,7 +122,7 @@ func (h *hosting) quiet(ctx context.Context, run string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return failed("what serves the repo next (`sluice run`, `sluice daemon`) ends the rest", "%s is aborted, but not all of it has ended: %s", run, context.Cause(ctx))
+			return fault.Failed("what serves the repo next (`sluice run`, `sluice daemon`) ends the rest", "%s is aborted, but not all of it has ended: %s", run, context.Cause(ctx))
 		case <-time.After(abortPace):
 		}
 	}

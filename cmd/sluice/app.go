@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/term"
+	"sluice/internal/fault"
 	"sluice/internal/strictjson"
+
+	"golang.org/x/term"
 )
 
 // app is what every command has: its streams, its environment and the flags that all commands share.
@@ -80,7 +82,7 @@ func (a *app) ask(question string) (bool, error) {
 		return true, nil
 	}
 	if !a.interactive() {
-		return false, misused("answer it with --yes, or run the command in a terminal", "a question without a terminal to ask it: %s", question)
+		return false, fault.Misused("answer it with --yes, or run the command in a terminal", "a question without a terminal to ask it: %s", question)
 	}
 	fmt.Fprintf(a.out, "%s [y/N] ", question)
 	line, err := a.readLine()

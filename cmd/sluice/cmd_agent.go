@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/fault"
 	"sluice/internal/ids"
 	"sluice/notify"
 	"sluice/signals"
@@ -46,10 +47,10 @@ func (a *app) signal(p *place, step, status, text, run, answer string) error {
 		if near := nearest(status, known); near != "" {
 			mend = "did you mean --status " + near + "?"
 		}
-		return misused(mend, "no status %q", clean(status))
+		return fault.Misused(mend, "no status %q", clean(status))
 	}
 	if !ids.Valid(step) {
-		return misused("`sluice status` names the steps", "%q is no id of a step", clean(step))
+		return fault.Misused("`sluice status` names the steps", "%q is no id of a step", clean(step))
 	}
 	say := map[string]any{"step": step, "status": status, "summary": text}
 	if status == signals.Blocked {
@@ -70,7 +71,7 @@ func (a *app) signal(p *place, step, status, text, run, answer string) error {
 			return err
 		}
 		if !json.Valid(raw) {
-			return failed("write one JSON value into it", "%s: not JSON", clean(answer))
+			return fault.Failed("write one JSON value into it", "%s: not JSON", clean(answer))
 		}
 		say["answer"] = json.RawMessage(raw)
 	}
@@ -79,7 +80,7 @@ func (a *app) signal(p *place, step, status, text, run, answer string) error {
 		return err
 	}
 	if len(raw) > signals.MaxBytes {
-		return failed("put the long part into a file of the repo and name it", "the signal has more than %d bytes", signals.MaxBytes)
+		return fault.Failed("put the long part into a file of the repo and name it", "the signal has more than %d bytes", signals.MaxBytes)
 	}
 	name := step + "-done.json"
 	if own := a.getenv("SLUICE_SIGNAL"); own != "" && a.getenv("SLUICE_STEP") == step {
@@ -148,7 +149,7 @@ func (a *app) tryNotice(ctx context.Context, n notify.Notice) (err error) {
 		a.print("%s  %s", pad(r.Channel, labelWidth), a.paint(style, word))
 	}
 	if !reached {
-		return failed("set notify.command in your own settings, or see `sluice doctor`", "the notice reached nobody")
+		return fault.Failed("set notify.command in your own settings, or see `sluice doctor`", "the notice reached nobody")
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/ids"
 )
@@ -67,7 +68,7 @@ func findAttempt(ctx context.Context, v viewer, run, name string) (*attemptShown
 	step, number, ok := cutLast(name, '.')
 	n, err := strconv.Atoi(number)
 	if !ok || err != nil || n < 1 || !ids.Valid(step) {
-		return nil, misused("as X-1.2: the second attempt of X-1", "%q names no attempt", clean(name))
+		return nil, fault.Misused("as X-1.2: the second attempt of X-1", "%q names no attempt", clean(name))
 	}
 	id, err := runNamed(ctx, v, run)
 	if err != nil {
@@ -86,9 +87,9 @@ func findAttempt(ctx context.Context, v viewer, run, name string) (*attemptShown
 				return &attemptShown{Run: r.ID, Step: step, Attempt: &st.Attempts[i], name: fmt.Sprintf("%s/%s.%d", r.ID, step, n)}, nil
 			}
 		}
-		return nil, failed("`sluice status "+r.ID+"` tells how many there were", "%s has no attempt %d of %s", r.ID, n, step)
+		return nil, fault.Failed("`sluice status "+r.ID+"` tells how many there were", "%s has no attempt %d of %s", r.ID, n, step)
 	}
-	return nil, failed("`sluice status "+r.ID+"` names them", "%s has no step %s", r.ID, clean(step))
+	return nil, fault.Failed("`sluice status "+r.ID+"` names them", "%s has no step %s", r.ID, clean(step))
 }
 
 func cutLast(s string, sep byte) (before, after string, ok bool) {
@@ -193,7 +194,7 @@ func (a *app) attemptCheckout(ctx context.Context, p *place, t *attemptShown, ar
 // notKept tells why there is nothing of an attempt to look at.
 func notKept(t *attemptShown, err error) error {
 	if errors.Is(err, git.ErrNotKept) {
-		return failed("only what an agent left in a git checkout is kept, from its end until sluice clean", "nothing is kept of %s", t.name)
+		return fault.Failed("only what an agent left in a git checkout is kept, from its end until sluice clean", "nothing is kept of %s", t.name)
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/approval"
+	"sluice/internal/fault"
 	"sluice/internal/words"
 	"sluice/journal"
 	"sluice/specs"
@@ -129,7 +130,7 @@ func (a *app) auditVerify(ctx context.Context, args, against []string, signers s
 		return err
 	}
 	if !isFile(filepath.Join(p.state, journal.FileName)) {
-		return failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to verify", p.root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to verify", p.root)
 	}
 	points, list, err := a.checkpoints(ctx, p, against, signers)
 	if err != nil {
@@ -160,7 +161,7 @@ func (a *app) auditVerify(ctx context.Context, args, against []string, signers s
 		file := filepath.Join(p.root, filepath.FromSlash(daemon.ExportName(w)))
 		if !isFile(file) {
 			if len(args) > 0 {
-				return failed("it is written when a run of it starts", "%s: no audit of this workflow", daemon.ExportName(clean(w)))
+				return fault.Failed("it is written when a run of it starts", "%s: no audit of this workflow", daemon.ExportName(clean(w)))
 			}
 			continue
 		}
@@ -222,7 +223,7 @@ func (a *app) printAudit(list []audited, bad bool) error {
 		}
 	}
 	if bad {
-		return ended(exitFailed)
+		return fault.Exit(fault.ExitFailed)
 	}
 	return nil
 }
@@ -244,7 +245,7 @@ those lines the agents are ended and the files put aside: their numbers are give
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("to") {
-				return misused("`sluice audit verify` names the last good line", "sluice journal repair: --to N is missing")
+				return fault.Misused("`sluice audit verify` names the last good line", "sluice journal repair: --to N is missing")
 			}
 			return a.repair(cmd.Context(), to)
 		},
@@ -268,7 +269,7 @@ func (a *app) exportJournal(ctx context.Context, args []string) error {
 		return err
 	}
 	if !isFile(filepath.Join(p.state, journal.FileName)) {
-		return failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to export", p.root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to export", p.root)
 	}
 	keep := func(journal.Record, int) bool { return true }
 	if len(args) > 0 {
@@ -284,12 +285,12 @@ func (a *app) repair(ctx context.Context, to int64) (err error) {
 		return err
 	}
 	if !isFile(filepath.Join(p.state, journal.FileName)) {
-		return failed("`sluice ls` lists the runs", "%s: there is no journal", p.root)
+		return fault.Failed("`sluice ls` lists the runs", "%s: there is no journal", p.root)
 	}
 	lock, err := daemon.TakeLock(p.state)
 	var held *daemon.Held
 	if errors.As(err, &held) {
-		return &fault{cause: err.Error(), mend: "stop the process that serves the repo first", code: exitServed, err: err}
+		return &fault.Error{Cause: err.Error(), Advice: "stop the process that serves the repo first", Code: fault.ExitServed, Err: err}
 	}
 	if err != nil {
 		return err
@@ -309,7 +310,7 @@ func (a *app) repair(ctx context.Context, to int64) (err error) {
 	}
 	gone, err := a.forget(ctx, p)
 	if err != nil {
-		return fmt.Errorf("the journal ends at line %d now; what was left of runs that it does not know any more could not be put aside: %w: repair again", done.Last, err)
+		return fault.New("repair again", "the journal ends at line %d now; what was left of runs that it does not know any more could not be put aside: %w", done.Last, err)
 	}
 	if a.json {
 		return a.document(map[string]any{"last": done.Last, "cut_bytes": done.CutBytes, "kept_in": done.CutFile, "snapshots": orEmpty(done.Snapshots), "forgotten": orEmpty(gone)})

@@ -13,6 +13,7 @@ import (
 
 	"sluice/internal/approval"
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/journal"
 )
@@ -52,14 +53,14 @@ that is cut or written anew later does not hold it: sluice audit verify --checkp
 
 func (a *app) checkpoint(ctx context.Context, p *place, keyFile, out string) error {
 	if !isFile(filepath.Join(p.state, journal.FileName)) {
-		return failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to sign", p.root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to sign", p.root)
 	}
 	rep, err := journal.Verify(p.state, journal.Options{})
 	if err != nil {
 		return err // nobody signs what is broken
 	}
 	if rep.Records == 0 {
-		return failed("`sluice run WORKFLOW` starts a first run", "%s: the journal is empty, so there is nothing to sign", p.root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: the journal is empty, so there is nothing to sign", p.root)
 	}
 	key, err := a.keyFor(ctx, p, keyFile, nil)
 	if err != nil {
@@ -87,7 +88,7 @@ func (a *app) checkpoint(ctx context.Context, p *place, keyFile, out string) err
 	defer repo.Close()
 	commit, err := repo.AddNote(ctx, notesName, whole)
 	if errors.Is(err, git.ErrNoCommit) {
-		return failed("make a first commit, or write it to a file: --out FILE", "there is no commit to put the note on")
+		return fault.Failed("make a first commit, or write it to a file: --out FILE", "there is no commit to put the note on")
 	}
 	if err != nil {
 		return err
@@ -115,7 +116,7 @@ func (a *app) checkpoints(ctx context.Context, p *place, against []string, signe
 		}
 	}
 	if err != nil {
-		return nil, nil, failed("name a file in the form of OpenSSH's allowed_signers: --approvers FILE", "whose signature counts cannot be read: %v", err)
+		return nil, nil, fault.Failed("name a file in the form of OpenSSH's allowed_signers: --approvers FILE", "whose signature counts cannot be read: %v", err)
 	}
 	sums := map[int64]string{}
 	for _, from := range against {
@@ -176,7 +177,7 @@ func (a *app) checkpointTexts(ctx context.Context, p *place, from string) ([][]b
 		all = approval.SplitAll(data)
 	}
 	if len(all) == 0 { // a lost checkpoint must not look like a good one
-		return nil, failed("`sluice audit checkpoint` makes one; fetch those of elsewhere: git fetch origin refs/notes/sluice:refs/notes/sluice", "no checkpoint in %s", clean(from))
+		return nil, fault.Failed("`sluice audit checkpoint` makes one; fetch those of elsewhere: git fetch origin refs/notes/sluice:refs/notes/sluice", "no checkpoint in %s", clean(from))
 	}
 	return all, nil
 }

@@ -19,6 +19,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 	"sluice/internal/ids"
 )
 
@@ -59,7 +60,7 @@ func days(s string) (time.Duration, error) {
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return d, nil
 	}
-	return 0, misused("as 12h, 7d or 2w", "--older %s: no span of time", clean(s))
+	return 0, fault.Misused("as 12h, 7d or 2w", "--older %s: no span of time", clean(s))
 }
 
 // oldRun is a folder of transcripts that may go.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 	"sluice/internal/git"
 )
 
@@ -58,24 +60,24 @@ What a project's file may do: ` + projectWords(),
 
 // allFaults prints every fault of the settings, one a line, before the error itself.
 func (a *app) allFaults(err error) error {
-	var f *fault
-	if !errors.As(err, &f) || f.err == nil {
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Err == nil {
 		return err
 	}
 	if many := faultsIn(err); len(many) > 1 {
 		for _, e := range many {
 			a.note("%s", oneLine(e.Error()))
 		}
-		return &fault{cause: "settings: " + plural(len(many), "fault"), mend: "`sluice config --help` names the keys", code: f.code}
+		return &fault.Error{Cause: "settings: " + plural(len(many), "fault"), Advice: "`sluice config --help` names the keys", Code: f.Code}
 	}
 	return err
 }
 
 // faultsIn are the faults that an error of the settings was made of; it alone where it is no such.
 func faultsIn(err error) []error {
-	var f *fault
-	if errors.As(err, &f) && f.err != nil {
-		if many, ok := f.err.(interface{ Unwrap() []error }); ok {
+	var f *fault.Error
+	if errors.As(err, &f) && f.Err != nil {
+		if many, ok := f.Err.(interface{ Unwrap() []error }); ok {
 			return many.Unwrap()
 		}
 	}
@@ -120,10 +122,7 @@ func (a *app) showSettings(s *settings, args []string) error {
 	values := s.k.All()
 	var list []setting
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		from := s.from[key]
-		if from == "" {
-			from = builtInName
-		}
+		from := cmp.Or(s.from[key].String(), builtInName)
 		if one := dotted(key); len(args) == 0 || one == args[0] || strings.HasPrefix(one, args[0]+".") {
 			k, _ := executor.KeyOf(strings.Split(key, sep))
 			list = append(list, setting{one, values[key], from, k.Class})
@@ -131,7 +130,7 @@ func (a *app) showSettings(s *settings, args []string) error {
 	}
 	if len(list) == 0 {
 		if _, err := kindOf(strings.ReplaceAll(args[0], ".", sep)); err != nil {
-			return misused("`sluice config` lists them all", "%s", err)
+			return fault.Misused("`sluice config` lists them all", "%s", err)
 		}
 		list = []setting{}
 	}

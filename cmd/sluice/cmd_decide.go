@@ -18,6 +18,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 	"sluice/internal/ids"
 	"sluice/signals"
 )
@@ -72,7 +73,7 @@ func (a *app) decisionCommand(use, outcome, short, long, example string) *cobra.
 		Use: use, Short: short, Long: long, Example: example, Args: between(n, n),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if at := a.getenv("SLUICE_TOKEN"); at != "" {
-				return failed("end the step with `sluice signal`, and leave the gate to a person", "a gate is decided by a person, and this is the environment of an attempt (%s)", clean(a.getenv("SLUICE_RUN")))
+				return fault.Failed("end the step with `sluice signal`, and leave the gate to a person", "a gate is decided by a person, and this is the environment of an attempt (%s)", clean(a.getenv("SLUICE_RUN")))
 			}
 			d.gate, d.outcome = args[0], outcome
 			if outcome == "" {
@@ -112,13 +113,13 @@ func (a *app) words(d *decision, given bool) error {
 		d.text = string(b)
 	}
 	if len(d.text) > engine.MaxFeedback {
-		return misused("put it into a file of the repo and name that", "the message has more than %d bytes", engine.MaxFeedback)
+		return fault.Misused("put it into a file of the repo and name that", "the message has more than %d bytes", engine.MaxFeedback)
 	}
 	if given || d.outcome != engine.OutcomeFail && d.outcome != engine.OutcomeVeto {
 		return nil
 	}
 	if !a.interactive() {
-		return misused("say it with -m: your words are what the next attempt goes by", "%s %s: no reason given", d.outcome, clean(d.gate))
+		return fault.Misused("say it with -m: your words are what the next attempt goes by", "%s %s: no reason given", d.outcome, clean(d.gate))
 	}
 	var err error
 	d.text, err = a.why()
@@ -130,7 +131,7 @@ func (a *app) why() (string, error) {
 	fmt.Fprint(a.out, "What is wrong? (one line; the next attempt reads it) ")
 	line, err := a.readLine()
 	if line = strings.TrimSpace(line); err != nil || line == "" {
-		return "", misused("say why with -m", "nothing was decided: no reason given")
+		return "", fault.Misused("say why with -m", "nothing was decided: no reason given")
 	}
 	return line, nil
 }
@@ -185,7 +186,7 @@ func (a *app) tellDone(done daemon.Done, d decision) error {
 		if d.run == "" {
 			mend = "`sluice inbox --here` names the runs in which a gate waits"
 		}
-		return failed(mend, "nothing came of it: %s", done.Ignored)
+		return fault.Failed(mend, "nothing came of it: %s", done.Ignored)
 	}
 	if a.json {
 		return a.document(done)
@@ -210,7 +211,7 @@ func knownGate(st daemon.Status, d *decision) error {
 			if g.ID == d.gate {
 				at, d.at = append(at, r.ID), &g
 				if !okOutcome(g, d.outcome) {
-					return failed("it takes: "+strings.Join(g.Outcomes, ", "), "gate %s has no outcome %q", d.gate, clean(d.outcome))
+					return fault.Failed("it takes: "+strings.Join(g.Outcomes, ", "), "gate %s has no outcome %q", d.gate, clean(d.outcome))
 				}
 			}
 		}
@@ -226,9 +227,9 @@ func knownGate(st daemon.Status, d *decision) error {
 		mend = "did you mean " + near + "?"
 	}
 	if d.run != "" {
-		return failed(mend, "no gate %q in a live run %q", clean(d.gate), clean(d.run))
+		return fault.Failed(mend, "no gate %q in a live run %q", clean(d.gate), clean(d.run))
 	}
-	return failed(mend, "no gate %q in a live run", clean(d.gate))
+	return fault.Failed(mend, "no gate %q in a live run", clean(d.gate))
 }
 
 // okOutcome checks an outcome where the gate says which it takes.
@@ -247,7 +248,7 @@ func gatesOfRun(r daemon.RunStatus) []daemon.GateStatus {
 // leave writes the decision as a file: whoever serves the repo next takes it in.
 func (a *app) leave(p *place, d decision) error {
 	if !ids.Valid(d.outcome) || !ids.Valid(d.gate) {
-		return misused("ids are letters, digits, '.', '_' and '-'", "%q at %q is no outcome of a gate", clean(d.outcome), clean(d.gate))
+		return fault.Misused("ids are letters, digits, '.', '_' and '-'", "%q at %q is no outcome of a gate", clean(d.outcome), clean(d.gate))
 	}
 	name := d.gate + "-" + d.outcome + ".json"
 	raw, err := d.file()
@@ -258,7 +259,7 @@ func (a *app) leave(p *place, d decision) error {
 		name, raw = d.gate+"-"+d.outcome, []byte(d.proof)
 	}
 	if _, state, err := signals.ParseHuman(name, raw); err != nil || state != signals.Whole {
-		return misused("write it in plain words", "the message cannot be written down: %v", err)
+		return fault.Misused("write it in plain words", "the message cannot be written down: %v", err)
 	}
 	file, err := putSignal(p, d.run, name, raw)
 	if err != nil {
@@ -309,7 +310,7 @@ func putSignal(p *place, run, name string, data []byte) (string, error) {
 	file := filepath.Join(dir, name)
 	err := atomicfile.WriteNew(file, data, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return "", failed("it has not been taken in yet; remove it if you have changed your mind", "%s is there already", shortPath(file))
+		return "", fault.Failed("it has not been taken in yet; remove it if you have changed your mind", "%s is there already", shortPath(file))
 	}
 	return file, err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/engine"
+	"sluice/internal/fault"
 	"sluice/specs"
 )
 
@@ -156,7 +157,7 @@ func (a *app) demoRepo(ctx context.Context, dir string) error {
 		cmd.Dir = filepath.Join(dir, "repo")
 		cmd.Env = append(slices.Clone(a.env), "GIT_CONFIG_NOSYSTEM=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return failed("`sluice doctor` looks at git", "git %s: %s %s", args[len(args)-1], err, clean(string(out)))
+			return fault.Failed("`sluice doctor` looks at git", "git %s: %s %s", args[len(args)-1], err, clean(string(out)))
 		}
 	}
 	return nil

@@ -22,6 +22,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 	"sluice/internal/words"
 	"sluice/journal"
 	"sluice/specs"
@@ -41,7 +42,7 @@ installed service: its PATH and its logins are not your shell's.`,
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if system && !service {
-				return misused("sluice doctor --as-service --system", "--system is about the service")
+				return fault.Misused("sluice doctor --as-service --system", "--system is about the service")
 			}
 			if service {
 				return a.doctorInService(cmd.Context(), system)
@@ -94,8 +95,8 @@ func (a *app) checks(ctx context.Context) []check {
 	checks = append(checks, a.checkSandbox(ctx))
 	p, err := a.bare(ctx)
 	if err != nil {
-		f := asFault(err)
-		checks = append(checks, broken("repo", f.mend, "%s", f.cause))
+		f := explain(err)
+		checks = append(checks, broken("repo", f.Advice, "%s", f.Cause))
 		checks = append(checks, a.checkNotify(ctx, "")...)
 	} else {
 		checks = append(checks, a.checkRepo(ctx, p)...)
@@ -125,7 +126,7 @@ func (a *app) printChecks(checks []check) error {
 		}
 	}
 	if failures > 0 {
-		return ended(exitFailed)
+		return fault.Exit(fault.ExitFailed)
 	}
 	return nil
 }
@@ -155,8 +156,8 @@ func (a *app) checkGit(ctx context.Context) check {
 func (a *app) checkState() check {
 	home, err := a.stateHome()
 	if err != nil {
-		f := asFault(err)
-		return broken("state", f.mend, "%s", f.cause)
+		f := explain(err)
+		return broken("state", f.Advice, "%s", f.Cause)
 	}
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return broken("state", "make it writable, or set XDG_STATE_HOME", "%s", err)
@@ -314,9 +315,9 @@ func (a *app) checkAgents(p *place, s *settings) []check {
 			continue
 		}
 		if err := a.agentsThere(p, spec, s.Settings, false); err != nil {
-			if x := asFault(err); !said[x.cause] {
-				said[x.cause] = true
-				out = append(out, broken("agents", x.mend, "%s", x.cause))
+			if x := explain(err); !said[x.Cause] {
+				said[x.Cause] = true
+				out = append(out, broken("agents", x.Advice, "%s", x.Cause))
 			}
 		}
 	}
@@ -371,8 +372,8 @@ func (a *app) checkJournal(p *place) check {
 func (a *app) checkServed(ctx context.Context, p *place) check {
 	s, err := serving(ctx, p)
 	if err != nil {
-		f := asFault(err)
-		return broken("served", f.mend, "%s", f.cause)
+		f := explain(err)
+		return broken("served", f.Advice, "%s", f.Cause)
 	}
 	if s == nil && !isDir(p.state) {
 		return warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`", "nobody serves this repo now")

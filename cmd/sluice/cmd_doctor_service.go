@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"sluice/agents/program"
+	"sluice/internal/fault"
 	"sluice/internal/unit"
 )
 
@@ -27,7 +28,7 @@ func (a *app) doctorInService(ctx context.Context, system bool) error {
 	}
 	said, complaints, err := s.Within(ctx, "doctor", "--json", "-C", dir)
 	if errors.Is(err, unit.ErrNoManager) {
-		return failed("look into the service's log, and run `sluice doctor` here", "%s", oneLine(err.Error()))
+		return fault.Failed("look into the service's log, and run `sluice doctor` here", "%s", oneLine(err.Error()))
 	}
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func (a *app) doctorInService(ctx context.Context, system bool) error {
 		Checks []check `json:"checks"`
 	}
 	if err := json.Unmarshal(said, &report); err != nil {
-		return failed("`sluice service install` again, if the service has an older binary", "the service's binary gives no report: %s", oneLine(string(complaints)+string(said)))
+		return fault.Failed("`sluice service install` again, if the service has an older binary", "the service's binary gives no report: %s", oneLine(string(complaints)+string(said)))
 	}
 	st, err := s.Status(ctx)
 	if err != nil {

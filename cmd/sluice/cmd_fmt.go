@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 	"sluice/specs"
 )
 
@@ -55,11 +56,11 @@ func (a *app) format(files, taskFiles []string, check bool) error {
 			return err
 		}
 		if len(src) > specs.MaxBytes {
-			return failed("cut it into several workflows", "%s: more than %d bytes", shortPath(f), specs.MaxBytes)
+			return fault.Failed("cut it into several workflows", "%s: more than %d bytes", shortPath(f), specs.MaxBytes)
 		}
 		out, err := specs.Format(src)
 		if err != nil {
-			return failed("mend it first: `sluice validate` tells more", "%s: %s", shortPath(f), err)
+			return fault.Failed("mend it first: `sluice validate` tells more", "%s: %s", shortPath(f), err)
 		}
 		if bytes.Equal(src, out) {
 			continue
@@ -75,7 +76,7 @@ func (a *app) format(files, taskFiles []string, check bool) error {
 	}
 	if check && differ > 0 {
 		a.note("%s to lay out: `sluice fmt` does it", plural(differ, "file"))
-		return ended(exitFailed)
+		return fault.Exit(fault.ExitFailed)
 	}
 	return nil
 }

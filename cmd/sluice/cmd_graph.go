@@ -7,6 +7,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/fault"
 	"sluice/specs"
 )
 
@@ -48,7 +49,7 @@ func (a *app) draw(spec *engine.Spec, states map[string]string, format string) e
 		if near := nearest(format, known); near != "" {
 			mend = "did you mean --format " + near + "?"
 		}
-		return misused(mend, "no format %q", clean(format))
+		return fault.Misused(mend, "no format %q", clean(format))
 	}
 	a.print("%s", strings.TrimRight(picture, "\n"))
 	return nil

@@ -14,6 +14,7 @@ import (
 	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 	"sluice/specs"
 )
 
@@ -112,7 +113,7 @@ func templateNamed(name string) (specs.Template, error) {
 	if near := nearest(name, names); near != "" {
 		mend = "did you mean --template " + near + "?"
 	}
-	return specs.Template{}, misused(mend, "no shipped workflow %q", clean(name))
+	return specs.Template{}, fault.Misused(mend, "no shipped workflow %q", clean(name))
 }
 
 // laid is what was written below .workflow/, and what was there before.

@@ -17,6 +17,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/approval"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 	"sluice/specs"
 )
 
@@ -37,7 +38,7 @@ that wants a touch (ssh-keygen -t ed25519-sk); else one with a passphrase.`,
 // keysPlace finds the repo for who may change or use the list: no agent.
 func (a *app) keysPlace(ctx context.Context) (*place, error) {
 	if a.getenv("SLUICE_TOKEN") != "" {
-		return nil, failed("leave the keys to a person", "keys are a person's, and this is the environment of an attempt (%s)", clean(a.getenv("SLUICE_RUN")))
+		return nil, fault.Failed("leave the keys to a person", "keys are a person's, and this is the environment of an attempt (%s)", clean(a.getenv("SLUICE_RUN")))
 	}
 	return a.place(ctx)
 }
@@ -54,10 +55,10 @@ e-mail address), by which sluice knows who worked on a step: nobody approves the
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == agent {
-				return misused("usage: "+cmd.UseLine(), "want the file of a public key, or --agent")
+				return fault.Misused("usage: "+cmd.UseLine(), "want the file of a public key, or --agent")
 			}
 			if len(names) == 0 {
-				return misused("give --name, such as --name ann@example.org: specs name it in approvers", "sluice keys add: whose key it is was not said")
+				return fault.Misused("give --name, such as --name ann@example.org: specs name it in approvers", "sluice keys add: whose key it is was not said")
 			}
 			p, err := a.keysPlace(cmd.Context())
 			if err != nil {
@@ -114,9 +115,9 @@ func (a *app) keyGiven(ctx context.Context, args []string) (key approval.Signer,
 		held := a.agentKeys(ctx)
 		switch {
 		case len(held) == 0:
-			return key, "", failed("ssh-add FILE gives it one; see `ssh-add -L`", "ssh-agent has no key, or does not answer (SSH_AUTH_SOCK)")
+			return key, "", fault.Failed("ssh-add FILE gives it one; see `ssh-add -L`", "ssh-agent has no key, or does not answer (SSH_AUTH_SOCK)")
 		case len(held) > 1:
-			return key, "", failed("`ssh-add -L` lists them: put one into a file and add that", "ssh-agent has %d keys", len(held))
+			return key, "", fault.Failed("`ssh-add -L` lists them: put one into a file and add that", "ssh-agent has %d keys", len(held))
 		}
 		return held[0], "", nil
 	}
@@ -128,7 +129,7 @@ func (a *app) keyGiven(ctx context.Context, args []string) (key approval.Signer,
 		return key, "", err
 	}
 	if key, err = approval.ParseKey(data); err != nil {
-		return key, "", failed("name the .pub file", "%s: %v", clean(args[0]), err)
+		return key, "", fault.Failed("name the .pub file", "%s: %v", clean(args[0]), err)
 	}
 	return key, file, nil
 }
@@ -142,7 +143,7 @@ func readKey(file string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxKeyFile {
-		return nil, failed("name the file of a key", "%s: it is no regular file of at most %d KiB", clean(file), maxKeyFile>>10)
+		return nil, fault.Failed("name the file of a key", "%s: it is no regular file of at most %d KiB", clean(file), maxKeyFile>>10)
 	}
 	return os.ReadFile(file)
 }
@@ -243,7 +244,7 @@ func (a *app) keysRemove(p *place, what, why string) error {
 		}
 	}
 	if len(found) == 0 {
-		return failed("`sluice keys ls` lists them", "no key %s", clean(what))
+		return fault.Failed("`sluice keys ls` lists them", "no key %s", clean(what))
 	}
 	for _, s := range found {
 		if yes, err := a.ask(fmt.Sprintf("Revoke %s of %s? What it signs counts no more.", s.Key, s.Names[0])); err != nil || !yes {
@@ -437,10 +438,10 @@ Without sluice: ssh-keygen -Y sign -n sluice-gate -f KEY FILE, then cat FILE FIL
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.getenv("SLUICE_TOKEN") != "" {
-				return failed("leave the keys to a person", "keys are a person's, and this is the environment of an attempt")
+				return fault.Failed("leave the keys to a person", "keys are a person's, and this is the environment of an attempt")
 			}
 			if key == "" {
-				return misused("name the file of your key: --key ~/.ssh/id_ed25519_sk", "sluice keys sign: --key is missing")
+				return fault.Misused("name the file of your key: --key ~/.ssh/id_ed25519_sk", "sluice keys sign: --key is missing")
 			}
 			if out == "" {
 				out = args[0] + ".signed"
@@ -459,7 +460,7 @@ func (a *app) keysSign(ctx context.Context, file, keyFile, out string) error {
 		return err
 	}
 	if _, err := approval.ParseApproval(text); err != nil {
-		return failed("have it written anew: sluice pass GATE --unsigned -o FILE", "%s: %v", clean(file), err)
+		return fault.Failed("have it written anew: sluice pass GATE --unsigned -o FILE", "%s: %v", clean(file), err)
 	}
 	for line := range strings.Lines(string(text)) {
 		a.note("  %s", oneLine(line))

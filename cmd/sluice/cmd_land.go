@@ -12,6 +12,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/tree"
 )
@@ -44,11 +45,11 @@ has merged commits of others and undoes what they brought, takes --unjudged.`,
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.getenv("SLUICE_TOKEN") != "" {
-				return failed("leave the landing to a person", "work is landed by a person, and this is the environment of an attempt (%s)", clean(a.getenv("SLUICE_RUN")))
+				return fault.Failed("leave the landing to a person", "work is landed by a person, and this is the environment of an attempt (%s)", clean(a.getenv("SLUICE_RUN")))
 			}
 			l.how = tree.Squash
 			if count(append(ways[:], l.pr)) > 1 {
-				return misused("name one of --ff, --merge, --rebase, --pr, or none for one commit", "work is landed in one way")
+				return fault.Misused("name one of --ff, --merge, --rebase, --pr, or none for one commit", "work is landed in one way")
 			}
 			for i, way := range []string{tree.FF, tree.Merge, tree.Rebase} {
 				if ways[i] {
@@ -158,13 +159,13 @@ func (a *app) land(ctx context.Context, p *place, r daemon.RunStatus, l landing)
 func landable(r daemon.RunStatus, l landing) error {
 	switch {
 	case r.Child != nil:
-		return failed("land that run", "%s is a part of %s", r.ID, r.Child.Parent)
+		return fault.Failed("land that run", "%s is a part of %s", r.ID, r.Child.Parent)
 	case r.Workspace == "":
-		return failed("its work is there; `workspace: run` in the workflow gives runs a worktree of their own", "%s worked in your checkout: there is nothing to land", r.ID)
+		return fault.Failed("its work is there; `workspace: run` in the workflow gives runs a worktree of their own", "%s worked in your checkout: there is nothing to land", r.ID)
 	case r.Stubbed:
-		return failed("run the workflow for real", "%s is a run of stand-ins: nothing in it is real work", r.ID)
+		return fault.Failed("run the workflow for real", "%s is a run of stand-ins: nothing in it is real work", r.ID)
 	case r.Phase != engine.RunCompleted && !l.unfinished:
-		return failed("wait for its end, or say it: `sluice land "+r.ID+" --unfinished`", "%s has not completed: it is %s", r.ID, r.Phase)
+		return fault.Failed("wait for its end, or say it: `sluice land "+r.ID+" --unfinished`", "%s has not completed: it is %s", r.ID, r.Phase)
 	}
 	return nil
 }
@@ -188,7 +189,7 @@ func branchOnto(ctx context.Context, repo *git.Repo, name string) (string, error
 	}
 	branch, err := tree.CheckedOut(ctx, repo, repo.Top())
 	if err == nil && branch == "" {
-		err = failed("name one: --onto BRANCH", "no branch is checked out in %s", repo.Top())
+		err = fault.Failed("name one: --onto BRANCH", "no branch is checked out in %s", repo.Top())
 	}
 	return branch, err
 }
@@ -199,7 +200,7 @@ func shortBranch(ref string) string { return strings.TrimPrefix(ref, "refs/heads
 func landFault(err error) error {
 	var s *tree.Stuck
 	if errors.As(err, &s) {
-		return failed(s.Do, "%s", clean(s.Why))
+		return fault.Failed(s.Do, "%s", clean(s.Why))
 	}
 	return err
 }
@@ -211,7 +212,7 @@ func (a *app) listCommits(ctx context.Context, repo *git.Repo, w tree.Landing) (
 		return nil, err
 	}
 	if why != "" {
-		return nil, failed("then `sluice land "+w.Run+"` again", "nothing was changed: %s", why)
+		return nil, fault.Failed("then `sluice land "+w.Run+"` again", "nothing was changed: %s", why)
 	}
 	var out []string
 	for _, c := range list {
@@ -232,14 +233,14 @@ func (a *app) listCommits(ctx context.Context, repo *git.Repo, w tree.Landing) (
 
 func (a *app) closeWorktree(ctx context.Context, p *place, repo *git.Repo, r daemon.RunStatus, out *landed) error {
 	if live(r) {
-		return failed("end it first: sluice abort "+r.ID, "the worktree stays: %s is at work", r.ID)
+		return fault.Failed("end it first: sluice abort "+r.ID, "the worktree stays: %s is at work", r.ID)
 	}
 	why, err := tree.Close(ctx, repo, filepath.Join(p.root, filepath.FromSlash(r.Workspace)))
 	if err != nil {
 		return err
 	}
 	if why != "" {
-		return failed("then `sluice land "+r.ID+" --close` again", "landed, but the worktree stays: %s", why)
+		return fault.Failed("then `sluice land "+r.ID+" --close` again", "landed, but the worktree stays: %s", why)
 	}
 	out.Closed = true
 	return nil

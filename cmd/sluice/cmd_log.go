@@ -17,6 +17,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 	"sluice/internal/ids"
 	"sluice/internal/text"
 )
@@ -101,7 +102,7 @@ func ofRun(run *string, args []string) ([]string, error) {
 		return args, nil
 	}
 	if *run != "" && *run != args[0] {
-		return nil, misused("name the run once", "two runs are named: %s, and %s by --run", clean(args[0]), clean(*run))
+		return nil, fault.Misused("name the run once", "two runs are named: %s, and %s by --run", clean(args[0]), clean(*run))
 	}
 	*run = args[0]
 	return args[1:], nil
@@ -137,7 +138,7 @@ func runWith(ctx context.Context, v viewer, name, what string) (daemon.RunStatus
 	if near := nearest(what, known); near != "" {
 		mend = "did you mean " + near + "?"
 	}
-	return daemon.RunStatus{}, failed(mend, "no step or gate %q in a run of this repo", clean(what))
+	return daemon.RunStatus{}, fault.Failed(mend, "no step or gate %q in a run of this repo", clean(what))
 }
 
 func idsOf(r daemon.RunStatus) []string {
@@ -286,7 +287,7 @@ func newestOutput(p *place, runs []string, id string) (string, error) {
 	pattern := "*"
 	if id != "" {
 		if !ids.Valid(id) {
-			return "", misused("`sluice status` names the steps", "%q is no id of a step or gate", clean(id))
+			return "", fault.Misused("`sluice status` names the steps", "%q is no id of a step or gate", clean(id))
 		}
 		pattern = id + ".*"
 	}
@@ -310,7 +311,7 @@ func newestOutput(p *place, runs []string, id string) (string, error) {
 		}
 	}
 	if best == "" {
-		return "", failed("`sluice status` tells what runs", "no output yet of %s", strings.TrimSpace(clean(runs[0]+" "+id)))
+		return "", fault.Failed("`sluice status` tells what runs", "no output yet of %s", strings.TrimSpace(clean(runs[0]+" "+id)))
 	}
 	return best, nil
 }

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
+	"sluice/internal/fault"
 	"sluice/internal/mcp"
 	"sluice/internal/text"
 )
@@ -42,7 +42,7 @@ codex, in its config.toml:
 
 func (a *app) mcp(ctx context.Context) error {
 	if a.interactive() {
-		return misused("`sluice help mcp` says how an agent is told of it", "sluice mcp is for agents: it speaks a protocol, not with people")
+		return fault.Misused("`sluice help mcp` says how an agent is told of it", "sluice mcp is for agents: it speaks a protocol, not with people")
 	}
 	p, err := a.place(ctx)
 	if err != nil {
@@ -71,9 +71,9 @@ func (a *app) mcp(ctx context.Context) error {
 
 // withMend is an error with its mend in its words, for who sees only these.
 func withMend(err error) error {
-	f := asFault(err)
-	if f.mend == "" {
+	f := explain(err)
+	if f.Advice == "" {
 		return err
 	}
-	return fmt.Errorf("%s: %s", f.cause, f.mend)
+	return f
 }

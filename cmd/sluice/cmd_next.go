@@ -16,6 +16,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 	"sluice/internal/mcp"
 	"sluice/internal/text"
 )
@@ -73,7 +74,7 @@ func (a *app) next(ctx context.Context, p *place, v viewer, offers []daemon.Offe
 			return err
 		}
 		if done.Ignored != "" {
-			return failed("`sluice next --claim` again takes the next one", "not taken: %s", done.Ignored)
+			return fault.Failed("`sluice next --claim` again takes the next one", "not taken: %s", done.Ignored)
 		}
 	}
 	work, err := workOf(ctx, p, o)
@@ -145,14 +146,14 @@ func workOf(ctx context.Context, p *place, o daemon.Offer) (mcp.Work, error) {
 		err = json.Unmarshal(raw, &work)
 	}
 	if err != nil {
-		return work, fmt.Errorf("%s of %s: what there is to do cannot be read: %w: see `sluice status %s`", o.Step, o.Run, err, o.Run)
+		return work, fault.New(fmt.Sprintf("see `sluice status %s`", o.Run), "%s of %s: what there is to do cannot be read: %w", o.Step, o.Run, err)
 	}
 	raw, _, err = atomicfile.OpenRegular(p.root, filepath.Join(rel, "prompt.md"), gates.MaxPrompt)
 	if errors.Is(err, atomicfile.ErrTooLarge) {
 		err = fmt.Errorf("somebody has changed it: a prompt has at most %d bytes", gates.MaxPrompt)
 	}
 	if err != nil {
-		return work, fmt.Errorf("%s of %s: its prompt cannot be read: %w: see `sluice status %s`", o.Step, o.Run, err, o.Run)
+		return work, fault.New(fmt.Sprintf("see `sluice status %s`", o.Run), "%s of %s: its prompt cannot be read: %w", o.Step, o.Run, err)
 	}
 	work.Prompt = string(raw)
 	return work, nil

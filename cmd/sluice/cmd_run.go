@@ -14,6 +14,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/fault"
 	"sluice/journal"
 )
 
@@ -73,7 +74,7 @@ func (a *app) inFront(ctx context.Context, p *place, set []string, begin beginni
 	defer s.Close()
 	code := a.followed(ctx, p, s, set, begin, h != nil)
 	if h != nil {
-		if !errors.Is(code, ended(exitInterrupted)) {
+		if !errors.Is(code, fault.Exit(fault.ExitInterrupted)) {
 			h.settle(s)
 		}
 		if err := h.stop(); err != nil && code == nil {
@@ -160,7 +161,7 @@ func (a *app) begin(ctx context.Context, s service, o order, start *engine.RunRe
 		return r.ID, 0, resumed(ctx, s, r)
 	}
 	if start == nil {
-		return "", 0, failed("`sluice ls` names them", "no run %q in this repo", clean(o.workflow))
+		return "", 0, fault.Failed("`sluice ls` names them", "no run %q in this repo", clean(o.workflow))
 	}
 	if o.before != nil {
 		if err := o.before(ctx); err != nil {
@@ -180,7 +181,7 @@ func sameKind(r daemon.RunStatus, start *engine.RunRequested) error {
 	if r.Stubbed {
 		is, wanted = "played by stand-ins (--stub)", "a real run"
 	}
-	return failed(fmt.Sprintf("`sluice abort %s` ends it, --parallel starts one beside it, `sluice run %s` goes on with it", r.ID, r.ID), "%s of this workflow is alive and is %s; you asked for %s", r.ID, is, wanted)
+	return fault.Failed(fmt.Sprintf("`sluice abort %s` ends it, --parallel starts one beside it, `sluice run %s` goes on with it", r.ID, r.ID), "%s of this workflow is alive and is %s; you asked for %s", r.ID, is, wanted)
 }
 
 // goOnWith asks whether the live run of the workflow is meant.
@@ -193,13 +194,13 @@ func (a *app) goOnWith(r daemon.RunStatus) error {
 			return err
 		}
 	}
-	return failed(fmt.Sprintf("`sluice run %s` goes on with it, `sluice abort %s` ends it, --parallel starts one beside it", r.ID, r.ID), "%s of this workflow is %s", r.ID, runState(r))
+	return fault.Failed(fmt.Sprintf("`sluice run %s` goes on with it, `sluice abort %s` ends it, --parallel starts one beside it", r.ID, r.ID), "%s of this workflow is %s", r.ID, runState(r))
 }
 
 // resumed sees to it that a run goes on.
 func resumed(ctx context.Context, s service, r daemon.RunStatus) error {
 	if !live(r) {
-		return failed("`sluice retry "+r.ID+"` takes it up again", "%s is over: %s", r.ID, r.Phase)
+		return fault.Failed("`sluice retry "+r.ID+"` takes it up again", "%s is over: %s", r.ID, r.Phase)
 	}
 	if r.Paused == "" {
 		return nil
@@ -212,7 +213,7 @@ func resumed(ctx context.Context, s service, r daemon.RunStatus) error {
 		if now, err := s.Run(ctx, r.ID); err == nil && !live(now) {
 			return nil // an answer that lay in the inbox has ended it meanwhile
 		}
-		err = failed("`sluice status "+r.ID+"` tells how it stands", "%s cannot be resumed: %s", r.ID, done.Ignored)
+		err = fault.Failed("`sluice status "+r.ID+"` tells how it stands", "%s cannot be resumed: %s", r.ID, done.Ignored)
 	}
 	return err
 }
@@ -236,7 +237,7 @@ func (a *app) pauseAndLeave(s service, id string, set []string, ours bool) error
 	default:
 		a.note("Go on:  sluice resume %s   (or sluice run %s)", id, id)
 	}
-	return ended(exitInterrupted)
+	return fault.Exit(fault.ExitInterrupted)
 }
 
 // pauseIn is how long pausing may take when the person wants to leave.
@@ -349,7 +350,7 @@ func (a *app) host(ctx context.Context, p *place, set []string, hold bool) (*hos
 		}
 		if try == hostTries || ctx.Err() != nil {
 			_ = errors.Join(w.Close(), f.Close()) // the other process is what matters
-			return nil, &fault{cause: held.Error(), mend: "look what it is: `sluice doctor`; end it, then try again", code: exitServed, err: err}
+			return nil, &fault.Error{Cause: held.Error(), Advice: "look what it is: `sluice doctor`; end it, then try again", Code: fault.ExitServed, Err: err}
 		}
 		time.Sleep(hostPause)
 	}

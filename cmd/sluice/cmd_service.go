@@ -16,6 +16,7 @@ import (
 	"sluice/daemon"
 	"sluice/deploy"
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 	"sluice/internal/unit"
 )
 
@@ -75,10 +76,10 @@ not installed; whether it begins with the login or with the machine. Exit 0 only
 // openService finds the service manager.
 func (a *app) openService(f serviceFlags, change, lingered bool) (*unit.Service, error) {
 	if runtime.GOOS == "windows" {
-		return nil, failed("run it in WSL 2 with systemd", "no service on Windows: launching agents is not supported there")
+		return nil, fault.Failed("run it in WSL 2 with systemd", "no service on Windows: launching agents is not supported there")
 	}
 	if f.system && change && os.Geteuid() != 0 {
-		return nil, failed("sudo "+strings.Join(os.Args, " "), "the machine's service is root's to change")
+		return nil, fault.Failed("sudo "+strings.Join(os.Args, " "), "the machine's service is root's to change")
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -94,9 +95,8 @@ func (a *app) openService(f serviceFlags, change, lingered bool) (*unit.Service,
 	}
 	s, err := unit.Open(opt)
 	if errors.Is(err, unit.ErrNoManager) || errors.Is(err, unit.ErrNoUserManager) {
-		x := &fault{cause: err.Error(), code: exitFailed, err: err}
-		x.mend = splitMend(&x.cause)
-		return nil, x
+		what, advice := fault.Split(err)
+		return nil, &fault.Error{Cause: what, Advice: advice, Code: fault.ExitFailed, Err: err}
 	}
 	return s, err
 }
@@ -108,11 +108,11 @@ func (a *app) checkProgram(system bool) error {
 		return err
 	}
 	if strings.Contains(program, "/go-build") {
-		return failed("`make install`, then that one's `service install`", "%s is a binary of `go run`, which goes away", program)
+		return fault.Failed("`make install`, then that one's `service install`", "%s is a binary of `go run`, which goes away", program)
 	}
 	for _, dir := range []string{"/home/", "/root/", "/run/user/"} {
 		if system && strings.HasPrefix(program, dir) {
-			return failed("`sudo make install PREFIX=/usr/local`, then that one's `service install --system`", "%s lies in a home folder, which the machine's service does not see", program)
+			return fault.Failed("`sudo make install PREFIX=/usr/local`, then that one's `service install --system`", "%s lies in a home folder, which the machine's service does not see", program)
 		}
 	}
 	return nil
@@ -199,7 +199,7 @@ func (a *app) noOther(ctx context.Context, s *unit.Service, system bool) error {
 	if st, err := s.Status(ctx); err != nil || st.PID == ping.PID {
 		return err
 	}
-	return failed("end that one (Ctrl-C, or `kill "+strconv.Itoa(ping.PID)+"`: agents go on), then `sluice service start`", "a daemon runs already, pid %d, and it is not the service's", ping.PID)
+	return fault.Failed("end that one (Ctrl-C, or `kill "+strconv.Itoa(ping.PID)+"`: agents go on), then `sluice service start`", "a daemon runs already, pid %d, and it is not the service's", ping.PID)
 }
 
 // settleLinger asks whether the service is to run while nobody is logged in, and sees to it. lingered: it does so now, and
@@ -208,7 +208,7 @@ func (a *app) settleLinger(ctx context.Context, f serviceFlags) (lingered bool, 
 	want := f.linger
 	switch {
 	case want != "" && want != "yes" && want != "no":
-		return false, misused("--linger yes, or --linger no", "--linger %s", clean(want))
+		return false, fault.Misused("--linger yes, or --linger no", "--linger %s", clean(want))
 	case f.system || runtime.GOOS != "linux" || unit.Lingers():
 		return false, nil
 	case want == "":
@@ -222,7 +222,7 @@ func (a *app) settleLinger(ctx context.Context, f serviceFlags) (lingered bool, 
 		return false, nil
 	}
 	if err := unit.Linger(ctx, true); err != nil {
-		return false, failed("ask root for it, or leave it: --linger no", "%s", oneLine(err.Error()))
+		return false, fault.Failed("ask root for it, or leave it: --linger no", "%s", oneLine(err.Error()))
 	}
 	return true, nil
 }
@@ -266,7 +266,7 @@ func (a *app) serviceOrder(word string, order func(*unit.Service, context.Contex
 			return err
 		}
 		if st.State == unit.StateAbsent {
-			return failed("`sluice service install` does it", "no service is installed")
+			return fault.Failed("`sluice service install` does it", "no service is installed")
 		}
 		if word == "started" {
 			err = a.noOther(ctx, s, f.system)
@@ -360,7 +360,7 @@ func (a *app) namedEnv(env map[string]string, names []string) (map[string]string
 	for _, name := range names {
 		v := a.getenv(name)
 		if v == "" {
-			return nil, misused("set it, or leave --env "+clean(name)+" out", "%s is not set here", clean(name))
+			return nil, fault.Misused("set it, or leave --env "+clean(name)+" out", "%s is not set here", clean(name))
 		}
 		env[name] = v
 	}

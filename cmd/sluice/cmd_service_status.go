@@ -10,6 +10,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/deploy"
+	"sluice/internal/fault"
 	"sluice/internal/unit"
 )
 
@@ -38,7 +39,7 @@ func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
 		a.printService(st)
 	}
 	if err == nil && st.State != unit.StateRunning {
-		err = ended(exitFailed)
+		err = fault.Exit(fault.ExitFailed)
 	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 	"sluice/internal/stub"
 	"sluice/specs"
 )
@@ -57,7 +58,7 @@ func (o *order) ofNewRuns(run string) error {
 	default:
 		return nil
 	}
-	return misused("name the workflow to start another run of it", "%s is of a run that starts, and %s has been: it goes on as it was started", flag, run)
+	return fault.Misused("name the workflow to start another run of it", "%s is of a run that starts, and %s has been: it goes on as it was started", flag, run)
 }
 
 func (a *app) startCommand() *cobra.Command {
@@ -95,7 +96,7 @@ func (a *app) start(ctx context.Context, o order, wait bool) error {
 		return err
 	}
 	if s == nil {
-		return failed("`sluice run "+o.workflow+"` runs it in the foreground; `sluice watch add` and `sluice daemon` serve it in the background", "no daemon serves %s now", p.root)
+		return fault.Failed("`sluice run "+o.workflow+"` runs it in the foreground; `sluice watch add` and `sluice daemon` serve it in the background", "no daemon serves %s now", p.root)
 	}
 	defer s.Close()
 	done, _, err := a.launch(ctx, s, ev)
@@ -117,7 +118,7 @@ func (a *app) start(ctx context.Context, o order, wait bool) error {
 	}
 	r, err := awaitEnd(ctx, s, done)
 	if errors.Is(context.Cause(ctx), errTimeout) {
-		return &fault{cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout, firstWait(r, a.now())), mend: "`sluice status " + done + "` tells how it stands", code: exitWaiting}
+		return &fault.Error{Cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout, firstWait(r, a.now())), Advice: "`sluice status " + done + "` tells how it stands", Code: fault.ExitWaiting}
 	}
 	if err != nil {
 		return err
@@ -134,7 +135,7 @@ func (a *app) launch(ctx context.Context, s service, ev engine.RunRequested) (id
 		return "", 0, err
 	}
 	if done.Ignored != "" || done.Run == "" {
-		return "", 0, failed("`sluice ls` lists the runs", "no run was started: %s", orWord(done.Ignored, "the service did not say why"))
+		return "", 0, fault.Failed("`sluice ls` lists the runs", "no run was started: %s", orWord(done.Ignored, "the service did not say why"))
 	}
 	return done.Run, done.Seq, nil
 }
@@ -154,7 +155,7 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 	for _, v := range o.vars {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok {
-			return ev, misused("as --var goal=\"faster search\"", "--var %s: want NAME=VALUE", clean(v))
+			return ev, fault.Misused("as --var goal=\"faster search\"", "--var %s: want NAME=VALUE", clean(v))
 		}
 		given[name] = value
 	}
@@ -162,12 +163,12 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 	if len(faults) > 0 {
 		mend := "the spec's vars are in " + shortPath(file)
 		if len(faults) == 1 {
-			return ev, &fault{cause: faults[0].Error(), mend: mend, code: exitUsage}
+			return ev, &fault.Error{Cause: faults[0].Error(), Advice: mend, Code: fault.ExitUsage}
 		}
 		for _, err := range faults { // a var that is missing is often one that is misspelt: both are told
 			a.note("%s", oneLine(err.Error()))
 		}
-		return ev, &fault{cause: "--var: " + plural(len(faults), "fault"), mend: mend, code: exitUsage}
+		return ev, &fault.Error{Cause: "--var: " + plural(len(faults), "fault"), Advice: mend, Code: fault.ExitUsage}
 	}
 	src, err := os.ReadFile(file)
 	if err != nil {
@@ -175,7 +176,7 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 	}
 	pinned, bad := specs.Pin(p.root, file, src, vars)
 	if len(bad) > 0 {
-		return ev, failed("mend the spec; `sluice validate` checks it again", "%s%s", bad[0], more(len(bad)-1))
+		return ev, fault.Failed("mend the spec; `sluice validate` checks it again", "%s%s", bad[0], more(len(bad)-1))
 	}
 	ev = engine.RunRequested{Workflow: spec.ID, Source: string(pinned), File: specs.Digest(src), Vars: vars, Parallel: o.parallel}
 	if o.stub != "" {
@@ -192,7 +193,7 @@ func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) 
 	switch {
 	case file != theUsual:
 		if file = a.below(file); !isFile(file) {
-			return nil, misused("--stub alone takes "+specs.StubsDir+"/"+spec.ID+".yaml, where there is one", "--stub=%s: no such file", clean(shortPath(file)))
+			return nil, fault.Misused("--stub alone takes "+specs.StubsDir+"/"+spec.ID+".yaml, where there is one", "--stub=%s: no such file", clean(shortPath(file)))
 		}
 	default:
 		if _, err := os.Stat(usual); errors.Is(err, fs.ErrNotExist) {
@@ -206,7 +207,7 @@ func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) 
 			for _, f := range faults {
 				fmt.Fprintf(a.err, "%s:%d:%d: %s\n", shortPath(f.File), f.Line, f.Col, clean(f.Message))
 			}
-			return nil, failed("mend the script of the stand-ins: docs/stubs.md says what may stand there", "%s: %s", shortPath(file), plural(len(faults), "fault"))
+			return nil, fault.Failed("mend the script of the stand-ins: docs/stubs.md says what may stand there", "%s: %s", shortPath(file), plural(len(faults), "fault"))
 		}
 		script.From = shortPath(file)
 	}
@@ -217,7 +218,7 @@ func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) 
 // stand-ins play them, only the prompts matter.
 func (a *app) agentsThere(p *place, spec *engine.Spec, s executor.Settings, stubbed bool) error {
 	if faults := promptFaults(p.root, spec, s); len(faults) > 0 {
-		return failed("mend the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), more(len(faults)-1))
+		return fault.Failed("mend the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), more(len(faults)-1))
 	}
 	if stubbed {
 		return nil
@@ -233,7 +234,7 @@ func (a *app) agentsThere(p *place, spec *engine.Spec, s executor.Settings, stub
 				continue
 			}
 			if err := a.lookUp(p.root, agent.Command[0]); err != nil {
-				return failed(fmt.Sprintf("install it, or say in %s/config.yaml who plays %s: roles, agents (`sluice help config`)", workflowDir, role),
+				return fault.Failed(fmt.Sprintf("install it, or say in %s/config.yaml who plays %s: roles, agents (`sluice help config`)", workflowDir, role),
 					"role %s: agent %s: %s: not found", role, name, clean(agent.Command[0]))
 			}
 		}
@@ -315,9 +316,9 @@ const lookPace = 250 * time.Millisecond
 func (a *app) endOf(r daemon.RunStatus) error {
 	switch r.Phase {
 	case engine.RunFailed:
-		return ended(exitFailed)
+		return fault.Exit(fault.ExitFailed)
 	case engine.RunAborted:
-		return ended(exitAborted)
+		return fault.Exit(fault.ExitAborted)
 	}
 	return nil
 }

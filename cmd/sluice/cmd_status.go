@@ -12,6 +12,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/fault"
 	"sluice/internal/words"
 )
 
@@ -31,9 +32,9 @@ With a task file: its tasks by status, in each as they are selected, and what th
 			case len(args) == 1 && isTaskFile(args[0]):
 				return a.listTasks(args[0], status)
 			case len(args) == 1:
-				return misused("a task file ends in .json; `sluice status "+clean(args[0])+"` tells of a run", "%s: no task file", clean(args[0]))
+				return fault.Misused("a task file ends in .json; `sluice status "+clean(args[0])+"` tells of a run", "%s: no task file", clean(args[0]))
 			case status != "":
-				return misused("as in `sluice ls to-do.json --status todo`", "--status is of tasks: name their file")
+				return fault.Misused("as in `sluice ls to-do.json --status todo`", "--status is of tasks: name their file")
 			}
 			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
 				st, err := v.Status(cmd.Context(), "")

@@ -7,6 +7,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/fault"
 )
 
 func (a *app) pauseCommand() *cobra.Command {
@@ -73,7 +74,7 @@ func (a *app) retryHere(ctx context.Context, p *place, args []string, event func
 		}
 		done, err := s.Do(ctx, event(r.ID, args), "command")
 		if err == nil && done.Ignored != "" {
-			err = failed("`sluice status "+r.ID+"` tells how it stands", "nothing came of it: %s", done.Ignored)
+			err = fault.Failed("`sluice status "+r.ID+"` tells how it stands", "nothing came of it: %s", done.Ignored)
 		}
 		return r.ID, done.Seq, err
 	})
@@ -135,12 +136,12 @@ func notDone(err error) error {
 	if err != nil {
 		return nil
 	}
-	return ended(exitFailed)
+	return fault.Exit(fault.ExitFailed)
 }
 
 func (a *app) tellSteered(run string, done daemon.Done) error {
 	if done.Ignored != "" {
-		return failed("`sluice status "+run+"` tells how it stands", "nothing came of it: %s", done.Ignored)
+		return fault.Failed("`sluice status "+run+"` tells how it stands", "nothing came of it: %s", done.Ignored)
 	}
 	if a.json {
 		return a.document(done)
@@ -170,9 +171,9 @@ func runMeant(ctx context.Context, v viewer, args []string) (string, error) {
 	}
 	switch len(alive) {
 	case 0:
-		return "", failed("`sluice ls` lists the runs", "no run is live in this repo")
+		return "", fault.Failed("`sluice ls` lists the runs", "no run is live in this repo")
 	case 1:
 		return alive[0], nil
 	}
-	return "", misused("say which: "+joinMost(alive), "%s are live in this repo", plural(len(alive), "run"))
+	return "", fault.Misused("say which: "+joinMost(alive), "%s are live in this repo", plural(len(alive), "run"))
 }

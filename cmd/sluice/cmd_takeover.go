@@ -12,6 +12,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 )
 
 func (a *app) noteCommand() *cobra.Command {
@@ -49,7 +50,7 @@ step is launched, and its time is not the run's, until ` + "`sluice handback STE
 				return err
 			}
 			if done.Ignored != "" {
-				return failed("`sluice status "+run+"` tells how it stands", "nothing came of it: %s", done.Ignored)
+				return fault.Failed("`sluice status "+run+"` tells how it stands", "nothing came of it: %s", done.Ignored)
 			}
 			return a.tellTakeover(ctx, p, s, run, step)
 		}),
@@ -160,16 +161,16 @@ func heldAttempt(ctx context.Context, v viewer, run, step string) (*engine.Attem
 		}
 		i := slices.IndexFunc(r.Steps, func(s daemon.StepStatus) bool { return s.ID == step })
 		if i < 0 || len(r.Steps[i].Attempts) == 0 {
-			return nil, failed("`sluice status "+run+"` tells how it stands", "step %s of %s is not at work any more", step, run)
+			return nil, fault.Failed("`sluice status "+run+"` tells how it stands", "step %s of %s is not at work any more", step, run)
 		}
 		at := r.Steps[i].Attempts[len(r.Steps[i].Attempts)-1]
 		switch {
 		case at.Held == nil:
-			return nil, failed("`sluice status "+run+"` tells how it stands", "%s of %s had said its word before it could be ended (%s)", attempt(step, at.N), run, at.State)
+			return nil, fault.Failed("`sluice status "+run+"` tells how it stands", "%s of %s had said its word before it could be ended (%s)", attempt(step, at.N), run, at.State)
 		case at.State == engine.Ready:
 			return &at, nil
 		case time.Now().After(until):
-			return nil, failed("`sluice status "+run+"` tells how it stands; the step stays taken over", "the agent of %s has not ended within %s", attempt(step, at.N), takeoverMost)
+			return nil, fault.Failed("`sluice status "+run+"` tells how it stands; the step stays taken over", "the agent of %s has not ended within %s", attempt(step, at.N), takeoverMost)
 		}
 		select {
 		case <-ctx.Done():

@@ -13,6 +13,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 	"sluice/internal/tasks"
 	"sluice/internal/text"
 )
@@ -40,11 +41,11 @@ func (a *app) taskFileRead(arg string) (src []byte, st atomicfile.Stat, file *ta
 	src, st, err = atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), tasks.MaxBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, st, nil, nil, failed("its path is as seen from here", "%s: no such file", clean(arg))
+		return nil, st, nil, nil, fault.Failed("its path is as seen from here", "%s: no such file", clean(arg))
 	case errors.Is(err, atomicfile.ErrNotRegular):
-		return nil, st, nil, nil, failed("a task file is a plain file, and no link", "%s: not a regular file", clean(arg))
+		return nil, st, nil, nil, fault.Failed("a task file is a plain file, and no link", "%s: not a regular file", clean(arg))
 	case errors.Is(err, atomicfile.ErrTooLarge):
-		return nil, st, nil, nil, failed("split the list", "%s: more than %d MiB", clean(arg), tasks.MaxBytes>>20)
+		return nil, st, nil, nil, fault.Failed("split the list", "%s: more than %d MiB", clean(arg), tasks.MaxBytes>>20)
 	case err != nil:
 		return nil, st, nil, nil, err
 	}
@@ -111,14 +112,14 @@ type listedTask struct {
 // listTasks lists the tasks of a file by status, and in each as they are selected.
 func (a *app) listTasks(arg, status string) error {
 	if status != "" && !slices.Contains(taskStatuses(), status) {
-		return misused("as "+strings.Join(taskStatuses(), ", "), "--status %s: no status of a task", clean(status))
+		return fault.Misused("as "+strings.Join(taskStatuses(), ", "), "--status %s: no status of a task", clean(status))
 	}
 	_, _, file, bad, err := a.taskFileRead(arg)
 	if err != nil {
 		return err
 	}
 	if bad != nil {
-		return failed("mend it: `sluice validate "+clean(arg)+"` checks it again", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
+		return fault.Failed("mend it: `sluice validate "+clean(arg)+"` checks it again", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
 	}
 	list := tasksListed(file.Tasks)
 	if status != "" {
@@ -187,11 +188,11 @@ func (a *app) formatTasks(arg string, check bool) (differs bool, err error) {
 			return false, err
 		}
 		if bad != nil {
-			return false, failed("mend it first", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
+			return false, fault.Failed("mend it first", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
 		}
 		out := tasks.Format(src)
 		if out == nil {
-			return false, failed("split the list", "%s: laid out it would have more than %d MiB, which no run reads", clean(arg), tasks.MaxBytes>>20)
+			return false, fault.Failed("split the list", "%s: laid out it would have more than %d MiB, which no run reads", clean(arg), tasks.MaxBytes>>20)
 		}
 		if string(out) == string(src) {
 			return false, nil
@@ -207,7 +208,7 @@ func (a *app) formatTasks(arg string, check bool) (differs bool, err error) {
 		a.print("%s", shortPath(a.below(arg)))
 		return true, nil
 	}
-	return true, failed("try again when nobody is at work on it", "%s: it is changed all the time", clean(arg))
+	return true, fault.Failed("try again when nobody is at work on it", "%s: it is changed all the time", clean(arg))
 }
 
 // specArgs are the files that a command about specs is for: none where only task files were named.

@@ -16,6 +16,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 	"sluice/internal/top"
 )
 
@@ -33,7 +34,7 @@ Leaving it stops nothing.`,
 		Args:    between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !a.interactive() || a.getenv("TERM") == "dumb" {
-				return misused("`sluice status` and `sluice inbox` print the same once", "sluice top needs a terminal that it can draw in")
+				return fault.Misused("`sluice status` and `sluice inbox` print the same once", "sluice top needs a terminal that it can draw in")
 			}
 			h := &topHost{a: a, here: here, places: map[string]*place{}, folders: map[string]string{}, heard: map[string]heard{}}
 			if err := h.begin(cmd.Context()); err != nil {
@@ -85,9 +86,9 @@ func (h *topHost) begin(ctx context.Context) error {
 	if _, derr := c.Repos(ctx); derr == nil {
 		return nil
 	}
-	var f *fault
-	if errors.As(err, &f) {
-		return failed("`sluice daemon` serves the repos that you have added with `sluice watch add`; or go to a repo", "no daemon runs now, and %s", f.cause)
+	var f *fault.Error
+	if errors.As(err, &f) && f.Code != 0 {
+		return fault.Failed("`sluice daemon` serves the repos that you have added with `sluice watch add`; or go to a repo", "no daemon runs now, and %s", f.Cause)
 	}
 	return err
 }

@@ -6,15 +6,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sluice/engine"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 	"sluice/internal/shells"
 	"sluice/specs"
 )
@@ -130,7 +129,7 @@ func (a *app) validate(files, taskFiles []string, every bool) error {
 		a.note("%s in %s", plural(len(all), "fault"), where)
 	}
 	if len(all) > 0 {
-		return ended(exitFailed)
+		return fault.Exit(fault.ExitFailed)
 	}
 	return nil
 }
@@ -147,7 +146,7 @@ func (a *app) settingsFaultsOf(files []string) []faultLine {
 		looked[root] = true
 		if _, err := a.settingsOf(root, nil); err != nil {
 			for _, one := range faultsIn(err) {
-				out = append(out, placeOf(one.Error()))
+				out = append(out, lineOf(one))
 			}
 		}
 	}
@@ -222,15 +221,14 @@ func strayStubs(files []string) (out []faultLine) {
 	return out
 }
 
-// placeOf takes the place off a fault that begins with one: file:line: or file:line:col:.
-func placeOf(text string) faultLine {
-	m := regexp.MustCompile(`^([^\n]+?):(\d+):(?:(\d+):)? `).FindStringSubmatch(text)
-	if m == nil {
-		return faultLine{Message: text}
+// lineOf is an error as validate prints it, with its place where it has one.
+func lineOf(err error) faultLine {
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Line == 0 {
+		return faultLine{Message: err.Error()}
 	}
-	line, _ := strconv.Atoi(m[2]) // no number = 0: not known
-	col, _ := strconv.Atoi(m[3])
-	return faultLine{m[1], line, col, text[len(m[0]):]}
+	bare := &fault.Error{Cause: f.Cause, Advice: f.Advice}
+	return faultLine{f.File, f.Line, f.Col, bare.Error()}
 }
 
 // promptFaultsOf are the faults of the prompts of a spec's roles, by the settings of its repo.
@@ -273,7 +271,7 @@ func (a *app) specFiles(cmd *cobra.Command, args []string) ([]string, error) {
 		if strings.ContainsAny(arg, "/\\") || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
 			file := a.below(arg)
 			if !isFile(file) {
-				return nil, failed("`sluice validate` without a name reads all of "+specsDir+"/", "%s: no such file", clean(arg))
+				return nil, fault.Failed("`sluice validate` without a name reads all of "+specsDir+"/", "%s: no such file", clean(arg))
 			}
 			files = append(files, file)
 			continue
@@ -297,7 +295,7 @@ func (a *app) specFiles(cmd *cobra.Command, args []string) ([]string, error) {
 	}
 	files, err = specs.Find(p.root)
 	if err == nil && len(files) == 0 {
-		err = failed("`sluice init` makes a first one", "%s: no spec in it", filepath.Join(p.root, specsDir))
+		err = fault.Failed("`sluice init` makes a first one", "%s: no spec in it", filepath.Join(p.root, specsDir))
 	}
 	return files, err
 }
@@ -333,7 +331,7 @@ func specOf(p *place, id string) (string, error) {
 	if _, err := templateNamed(id); err == nil {
 		mend = "`sluice init --template " + id + "` lays it out: it is a shipped one"
 	}
-	return "", failed(mend, "no workflow %q in this repo", clean(id))
+	return "", fault.Failed(mend, "no workflow %q in this repo", clean(id))
 }
 
 func workflowOf(file string) string {
@@ -350,7 +348,7 @@ func (a *app) loaded(file string) (*engine.Spec, error) {
 	for _, x := range faults {
 		fmt.Fprintf(a.err, "%s:%d:%d: %s\n", shortPath(x.File), x.Line, x.Col, clean(x.Message))
 	}
-	return nil, failed("mend the spec; `sluice validate` checks it again", "%s: %s", shortPath(file), plural(len(faults), "fault"))
+	return nil, fault.Failed("mend the spec; `sluice validate` checks it again", "%s: %s", shortPath(file), plural(len(faults), "fault"))
 }
 
 // shortPath shows a path as seen from here, where that is shorter.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"sluice/internal/fault"
 
 	"github.com/spf13/cobra"
 )
@@ -74,7 +75,7 @@ func (a *app) completionCommand() *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(a.out)
 			}
-			return misused("one of: bash, zsh, fish, powershell", "no completion for the shell %q", clean(args[0]))
+			return fault.Misused("one of: bash, zsh, fish, powershell", "no completion for the shell %q", clean(args[0]))
 		},
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 )
 
 func (a *app) watchCommand() *cobra.Command {
@@ -108,7 +109,7 @@ func (a *app) watchRemove(ctx context.Context, dir string) error {
 	}
 	i := slices.Index(roots, root)
 	if i < 0 {
-		return failed("`sluice watch ls` lists those that are", "%s is not watched", clean(root))
+		return fault.Failed("`sluice watch ls` lists those that are", "%s is not watched", clean(root))
 	}
 	if err := saveRepos(home, slices.Delete(roots, i, i+1)); err != nil {
 		return err

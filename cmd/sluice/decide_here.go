@@ -9,6 +9,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/fault"
 	"sluice/internal/form"
 	"sluice/internal/press"
 )
@@ -16,7 +17,7 @@ import (
 // printSince prints what the attempt changed since the end of the one before.
 func (a *app) printSince(ctx context.Context, p *place, sh *shown) error {
 	if sh.Attempt == nil || sh.Attempt.N < 2 {
-		return failed("--diff prints all that it changed", "there is no attempt of %s before this one", sh.Step)
+		return fault.Failed("--diff prints all that it changed", "there is no attempt of %s before this one", sh.Step)
 	}
 	repo, err := p.repo(ctx)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 	"sluice/signals"
 )
 
@@ -36,7 +37,7 @@ func (a *app) demoAgentCommand() *cobra.Command {
 			case "implementor":
 				return a.demoBuild()
 			}
-			return misused("one of: test-writer, reviewer, implementor", "the demo has no role %q", clean(args[0]))
+			return fault.Misused("one of: test-writer, reviewer, implementor", "the demo has no role %q", clean(args[0]))
 		},
 	}
 }
@@ -109,7 +110,7 @@ func demoWrite(name string, data []byte) error {
 func (a *app) demoSay(summary string) error {
 	file := a.getenv("SLUICE_SIGNAL")
 	if file == "" {
-		return failed("it is started by `sluice demo`", "demo-agent: SLUICE_SIGNAL is not set")
+		return fault.Failed("it is started by `sluice demo`", "demo-agent: SLUICE_SIGNAL is not set")
 	}
 	raw, err := json.Marshal(map[string]any{"step": a.getenv("SLUICE_STEP"), "status": signals.Done, "summary": summary,
 		"run": a.getenv("SLUICE_RUN"), "token": a.getenv("SLUICE_TOKEN")})

@@ -6,6 +6,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/fault"
 )
 
 // errEnded ends the reading of facts: the run is over.
@@ -66,9 +67,9 @@ func (a *app) gone(ctx context.Context, s service, id string, err error) (daemon
 	case rerr == nil && !live(r):
 		return r, nil
 	case rerr == nil:
-		return r, failed("`sluice audit verify` checks the journal; `sluice run "+id+"` follows the run again", "%s goes on, but what happens in it cannot be read from the journal", id)
+		return r, fault.Failed("`sluice audit verify` checks the journal; `sluice run "+id+"` follows the run again", "%s goes on, but what happens in it cannot be read from the journal", id)
 	}
-	return r, &fault{cause: "the process that served " + id + " has gone: " + rerr.Error(), mend: "nothing is lost: `sluice run " + id + "` goes on", code: exitFailed, err: errors.Join(rerr, err)}
+	return r, &fault.Error{Cause: "the process that served " + id + " has gone: " + rerr.Error(), Advice: "nothing is lost: `sluice run " + id + "` goes on", Code: fault.ExitFailed, Err: errors.Join(rerr, err)}
 }
 
 // isEnd says that the line tells the run's end, and not that of a child of it.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/fault"
 	"sluice/internal/form"
 	"sluice/internal/schema"
 )
@@ -18,21 +19,21 @@ func (a *app) answerOf(ctx context.Context, d *decision) error {
 	case len(d.answer) > 0: // it was asked for already
 		return nil
 	case len(d.answers) > 0 && d.signed != "":
-		return misused("leave -a out", "the answer is in what was signed (%s)", clean(d.signed))
+		return fault.Misused("leave -a out", "the answer is in what was signed (%s)", clean(d.signed))
 	case len(d.answers) > 0 && d.outcome != engine.OutcomePass:
-		return misused("leave -a out", "an answer goes with a pass, and this is %s", clean(d.outcome))
+		return fault.Misused("leave -a out", "an answer goes with a pass, and this is %s", clean(d.outcome))
 	case d.outcome != engine.OutcomePass, d.signed != "", g == nil:
 		return nil
 	case len(g.AnswerSchema) == 0 && len(d.answers) > 0:
-		return failed("`sluice show "+clean(d.gate)+"` tells how it stands", "gate %s asks for no answer now", clean(d.gate))
+		return fault.Failed("`sluice show "+clean(d.gate)+"` tells how it stands", "gate %s asks for no answer now", clean(d.gate))
 	case !g.AnswerRequired && len(d.answers) == 0:
 		return nil
 	case d.run == "":
-		return misused("say which run: --run RUN (`sluice inbox` names them)", "several runs have the gate %s, and an answer is for one", clean(d.gate))
+		return fault.Misused("say which run: --run RUN (`sluice inbox` names them)", "several runs have the gate %s, and an answer is for one", clean(d.gate))
 	}
 	by, err := schema.Compile(g.AnswerSchema)
 	if err != nil {
-		return failed("`sluice show "+clean(d.gate)+"` tells how it stands", "the schema of gate %s cannot be read: %v", clean(d.gate), err)
+		return fault.Failed("`sluice show "+clean(d.gate)+"` tells how it stands", "the schema of gate %s cannot be read: %v", clean(d.gate), err)
 	}
 	if len(d.answers) == 0 && a.interactive() {
 		d.answer, err = a.fillIn(ctx, d.gate, g.AnswerSchema)
@@ -46,7 +47,7 @@ func (a *app) answerOf(ctx context.Context, d *decision) error {
 		d.answer, err = by.Person(d.answer)
 	}
 	if err != nil {
-		return failed("give it as in: "+engine.Verb(d.gate, d.outcome)+" "+by.Example(), "nothing was decided: %s", oneLine(err.Error()))
+		return fault.Failed("give it as in: "+engine.Verb(d.gate, d.outcome)+" "+by.Example(), "nothing was decided: %s", oneLine(err.Error()))
 	}
 	return nil
 }
@@ -63,7 +64,7 @@ func (a *app) fillIn(ctx context.Context, gate string, by []byte) ([]byte, error
 		line, err := a.lineOf(ctx)
 		if err != nil {
 			fmt.Fprintln(a.out)
-			return nil, failed("the gate goes on asking", "nothing was decided: the answer was not given")
+			return nil, fault.Failed("the gate goes on asking", "nothing was decided: the answer was not given")
 		}
 		if why := f.Take(line); why != "" {
 			a.print("%s", a.paint(yellow, why))
@@ -71,7 +72,7 @@ func (a *app) fillIn(ctx context.Context, gate string, by []byte) ([]byte, error
 	}
 	answer, err := f.Answer()
 	if err != nil {
-		return nil, failed("answer again: "+engine.Verb(gate, engine.OutcomePass), "nothing was decided: %s", oneLine(err.Error()))
+		return nil, fault.Failed("answer again: "+engine.Verb(gate, engine.OutcomePass), "nothing was decided: %s", oneLine(err.Error()))
 	}
 	return answer, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"sluice/internal/fault"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -22,7 +23,7 @@ func (a *app) helpFor(cmd *cobra.Command, args []string) error {
 		if near := nearest(args[0], names); near != "" {
 			mend = "did you mean `sluice help " + near + "`?"
 		}
-		return misused(mend, "no command %q", clean(strings.Join(args, " ")))
+		return fault.Misused(mend, "no command %q", clean(strings.Join(args, " ")))
 	}
 	a.help(found, nil)
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"sluice/agents"
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 )
 
 // choice is what a first workflow goes by: who works, who reviews, and what tests the work.
@@ -82,7 +83,7 @@ func (a *app) choose(root string, c *choice) error {
 			if near := nearest(name, knownAgents()); near != "" {
 				mend = "did you mean " + near + "?"
 			}
-			return misused(mend, "no settings are known for an agent %q", clean(name))
+			return fault.Misused(mend, "no settings are known for an agent %q", clean(name))
 		}
 	}
 	ask := a.interactive() && !a.yes && !a.json
@@ -144,7 +145,7 @@ func (a *app) fill(question, usual string) (string, error) {
 	fmt.Fprintf(a.out, "%s ", question)
 	line, err := a.readLine()
 	if err != nil {
-		return "", failed("give the answers as --writer, --reviewer and --test", "nothing was made: the question was not answered")
+		return "", fault.Failed("give the answers as --writer, --reviewer and --test", "nothing was made: the question was not answered")
 	}
 	if line = strings.TrimSpace(line); line == "" {
 		return usual, nil

@@ -2,11 +2,11 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
+	"sluice/internal/fault"
 )
 
 // profileFolder is the variable that names a folder for the daemon's profiles. It is for whoever measures the daemon.
@@ -24,7 +24,7 @@ func (a *app) profile() (end func() error, err error) {
 		err = pprof.StartCPUProfile(f)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: name a folder that is there", profileFolder, err)
+		return nil, fault.New("name a folder that is there", "%s: %w", profileFolder, err)
 	}
 	return func() error {
 		pprof.StopCPUProfile()

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"sluice/internal/fault"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,14 +84,16 @@ func group(cmd *cobra.Command, args []string) error {
 	if near := nearest(args[0], names); near != "" {
 		mend = "did you mean `" + cmd.CommandPath() + " " + near + "`?"
 	}
-	return misused(mend, "no command %q", clean(cmd.CommandPath()+" "+args[0]))
+	return fault.Misused(mend, "no command %q", clean(cmd.CommandPath()+" "+args[0]))
 }
 
 // flagFault tells a wrong flag and the nearest that there is.
 func flagFault(cmd *cobra.Command, err error) error {
 	text := err.Error()
 	mend := "`" + cmd.CommandPath() + " --help` lists its flags"
-	if name, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		name := unknown.GetSpecifiedName()
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
@@ -98,7 +102,7 @@ func flagFault(cmd *cobra.Command, err error) error {
 		}
 		text = "unknown flag --" + name
 	}
-	return misused(mend, "%s: %s", cmd.CommandPath(), text)
+	return fault.Misused(mend, "%s: %s", cmd.CommandPath(), text)
 }
 
 // between is how many arguments a command takes, told as its usage line says it. most < 0: any number.
@@ -114,7 +118,7 @@ func between(least, most int) cobra.PositionalArgs {
 		if len(args) < least {
 			what = wanted(cmd, len(args)) + " is missing"
 		}
-		return misused("usage: "+cmd.UseLine(), "%s: %s", strings.TrimPrefix(cmd.CommandPath(), "sluice "), what)
+		return fault.Misused("usage: "+cmd.UseLine(), "%s: %s", strings.TrimPrefix(cmd.CommandPath(), "sluice "), what)
 	}
 }
 

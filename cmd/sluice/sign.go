@@ -20,6 +20,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/approval"
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 )
 
 // How long a signed answer is good for: one that is handed in at once, and one that is carried.
@@ -46,15 +47,15 @@ func (a *app) proof(ctx context.Context, p *place, d *decision) error {
 		return nil // the gate wants none
 	}
 	if d.unsigned && d.out == "" {
-		return misused("name a file: -o FILE", "--unsigned writes what is to be signed")
+		return fault.Misused("name a file: -o FILE", "--unsigned writes what is to be signed")
 	}
 	switch {
 	case g == nil || d.run == "":
-		return misused("say which run: --run RUN (`sluice inbox` names them)", "several runs have the gate %s, and a signature is for one", clean(d.gate))
+		return fault.Misused("say which run: --run RUN (`sluice inbox` names them)", "several runs have the gate %s, and a signature is for one", clean(d.gate))
 	case g.Round == 0:
-		return failed("`sluice show "+clean(d.gate)+"` tells how it stands", "gate %s asks nothing now", clean(d.gate))
+		return fault.Failed("`sluice show "+clean(d.gate)+"` tells how it stands", "gate %s asks nothing now", clean(d.gate))
 	case d.round != 0 && d.round != g.Round:
-		return failed("look again: `sluice show "+clean(d.gate)+"`", "gate %s is at round %d, and not at %d", clean(d.gate), g.Round, d.round)
+		return fault.Failed("look again: `sluice show "+clean(d.gate)+"`", "gate %s is at round %d, and not at %d", clean(d.gate), g.Round, d.round)
 	}
 	text, until, err := a.toSign(p, d, g)
 	if err != nil {
@@ -98,7 +99,7 @@ func (a *app) toSign(p *place, d *decision, g *daemon.GateStatus) (text []byte, 
 		}
 	}
 	if life < time.Second || life > engine.MaxSigned {
-		return nil, until, misused("give one such as 30m or 48h", "--expires %s: want at most %s", life, engine.MaxSigned)
+		return nil, until, fault.Misused("give one such as 30m or 48h", "--expires %s: want at most %s", life, engine.MaxSigned)
 	}
 	until = a.now().Add(life).Truncate(time.Second)
 	nonce := make([]byte, 16)
@@ -106,7 +107,7 @@ func (a *app) toSign(p *place, d *decision, g *daemon.GateStatus) (text []byte, 
 	text = approval.Approval{Repo: p.id, Run: d.run, Gate: d.gate, Round: g.Round, Decision: d.outcome, Reviewed: g.Reviewed,
 		Nonce: hex.EncodeToString(nonce), Expires: until, Words: d.text, Answer: string(d.answer)}.Text()
 	if _, err := approval.ParseApproval(text); err != nil {
-		return nil, until, failed("write it in plain words", "it cannot be written down to be signed: %v", err)
+		return nil, until, fault.Failed("write it in plain words", "it cannot be written down to be signed: %v", err)
 	}
 	return text, until, nil
 }
@@ -118,7 +119,7 @@ func readSigned(file string) ([]byte, error) {
 	}
 	data, _, err := atomicfile.OpenRegular(filepath.Dir(abs), filepath.Base(abs), approval.MaxBytes)
 	if err == nil && !approval.Looks(data) {
-		return nil, failed("`sluice pass GATE -o FILE` writes one", "%s: it is nothing that sluice wrote to be signed", clean(file))
+		return nil, fault.Failed("`sluice pass GATE -o FILE` writes one", "%s: it is nothing that sluice wrote to be signed", clean(file))
 	}
 	return data, err
 }
@@ -131,7 +132,7 @@ func (a *app) writeSigned(file string, data []byte, says string) error {
 	}
 	err := atomicfile.WriteNew(file, data, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return failed("remove it, or name another", "%s is there already", clean(file))
+		return fault.Failed("remove it, or name another", "%s is there already", clean(file))
 	}
 	if err == nil {
 		a.note("written: %s", clean(file))
@@ -151,7 +152,7 @@ type signingKey struct {
 func (a *app) keyFor(ctx context.Context, p *place, file string, approvers []string) (signingKey, error) {
 	if file != "" {
 		if !isFile(file) {
-			return signingKey{}, misused("name the file of the private key, or of the public one where ssh-agent has the private one", "--key %s: no such file", clean(file))
+			return signingKey{}, fault.Misused("name the file of the private key, or of the public one where ssh-agent has the private one", "--key %s: no such file", clean(file))
 		}
 		return signingKey{file: file, says: clean(file)}, nil
 	}
@@ -161,7 +162,7 @@ func (a *app) keyFor(ctx context.Context, p *place, file string, approvers []str
 		return signingKey{}, err
 	}
 	if len(list.Signers) == 0 {
-		return signingKey{}, failed("`sluice keys add FILE.pub --name NAME` says whose signature counts here", "the answer has to be signed, and no approver is set up in this repo")
+		return signingKey{}, fault.Failed("`sluice keys add FILE.pub --name NAME` says whose signature counts here", "the answer has to be signed, and no approver is set up in this repo")
 	}
 	held := a.heldByAgent(ctx)
 	var found []signingKey
@@ -187,7 +188,7 @@ func (a *app) keyFor(ctx context.Context, p *place, file string, approvers []str
 		if len(approvers) > 0 {
 			who = strings.Join(approvers, " or ")
 		}
-		return signingKey{}, failed("--key FILE names it; or write what is to be signed with --unsigned -o FILE and sign it where the key is", "no key of %s is at hand, neither in ~/.ssh nor in ssh-agent", clean(who))
+		return signingKey{}, fault.Failed("--key FILE names it; or write what is to be signed with --unsigned -o FILE and sign it where the key is", "no key of %s is at hand, neither in ~/.ssh nor in ssh-agent", clean(who))
 	}
 	return found[0], nil
 }
@@ -285,9 +286,9 @@ func (a *app) sign(ctx context.Context, key signingKey, text []byte, namespace s
 	}
 	if err := cmd.Run(); err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
-			return nil, failed("install OpenSSH's client (apt-get install openssh-client)", "ssh-keygen is not there to sign with")
+			return nil, fault.Failed("install OpenSSH's client (apt-get install openssh-client)", "ssh-keygen is not there to sign with")
 		}
-		return nil, failed("try it by hand: ssh-keygen -Y sign -n "+namespace+" -f "+clean(cmp.Or(key.file, "KEY")), "ssh-keygen did not sign: %v: %s", err, oneLine(said.String()))
+		return nil, fault.Failed("try it by hand: ssh-keygen -Y sign -n "+namespace+" -f "+clean(cmp.Or(key.file, "KEY")), "ssh-keygen did not sign: %v: %s", err, oneLine(said.String()))
 	}
 	return approval.Join(text, out.Bytes()), nil
 }

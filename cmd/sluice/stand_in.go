@@ -14,6 +14,7 @@ import (
 
 	"sluice/internal/atomicfile"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 	"sluice/internal/stub"
 )
 
@@ -28,11 +29,11 @@ func (a *app) standInCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, _, err := atomicfile.OpenRegular(filepath.Dir(args[0]), filepath.Base(args[0]), maxPart)
 			if err != nil {
-				return failed("it is started by a run with --stub", "%s: %s", executor.StandIn, oneLine(err.Error()))
+				return fault.Failed("it is started by a run with --stub", "%s: %s", executor.StandIn, oneLine(err.Error()))
 			}
 			var p stub.Part
 			if err := json.Unmarshal(data, &p); err != nil {
-				return failed("it is started by a run with --stub", "%s: %s", executor.StandIn, oneLine(err.Error()))
+				return fault.Failed("it is started by a run with --stub", "%s: %s", executor.StandIn, oneLine(err.Error()))
 			}
 			return a.playPart(cmd.Context(), p)
 		},
@@ -55,7 +56,7 @@ func (a *app) playPart(ctx context.Context, p stub.Part) error {
 	}
 	for _, f := range p.Write {
 		if err := writePart(f); err != nil {
-			return failed("mend what the stubs have it write", "%s", oneLine(err.Error()))
+			return fault.Failed("mend what the stubs have it write", "%s", oneLine(err.Error()))
 		}
 	}
 	if p.Fail == stub.Crash {
@@ -74,7 +75,7 @@ func (a *app) playPart(ctx context.Context, p stub.Part) error {
 		return err
 	}
 	if p.Exit != 0 {
-		return ended(p.Exit)
+		return fault.Exit(p.Exit)
 	}
 	return nil
 }
@@ -134,7 +135,7 @@ func (a *app) playCommit(ctx context.Context, message string) error {
 	cmd := exec.CommandContext(ctx, "git", "-c", "user.name="+executor.StandIn, "-c", "user.email=stub@example.org", "-c", "commit.gpgsign=false",
 		"commit", "--quiet", "--allow-empty", "--no-verify", "-m", message)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return failed("`sluice doctor` looks at git", "git commit: %s %s", err, clean(string(out)))
+		return fault.Failed("`sluice doctor` looks at git", "git commit: %s %s", err, clean(string(out)))
 	}
 	return nil
 }
@@ -155,7 +156,7 @@ func (a *app) playLimit(in time.Duration) error {
 		}
 		a.print("%s", raw)
 	}
-	return ended(1)
+	return fault.Exit(1)
 }
 
 // crash has the system kill this process.

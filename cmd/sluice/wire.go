@@ -21,6 +21,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/text"
 	"sluice/notify"
@@ -98,14 +99,14 @@ func (w *parts) server(home string) *daemon.Server {
 		Home: home, Version: version, Log: w.log, Open: w.open, ReposFile: reposFile(home),
 		StateOf: func(ctx context.Context, root string) (string, error) {
 			if !isDir(root) {
-				return "", fmt.Errorf("repo: %w: move it back, or run `sluice watch rm %s`, and `sluice watch add` where it is now", atomicfile.ErrGone, root)
+				return "", fault.New(fmt.Sprintf("move it back, or run `sluice watch rm %s`, and `sluice watch add` where it is now", root), "repo: %w", atomicfile.ErrGone)
 			}
 			p, err := w.a.placeOf(ctx, root)
 			if err != nil {
 				return "", err
 			}
 			if p.root != root { // a folder above is a repo
-				return "", failed("put it back, or run `sluice watch rm "+root+"`", "repo: no git repository there, but in %s", p.root)
+				return "", fault.Failed("put it back, or run `sluice watch rm "+root+"`", "repo: no git repository there, but in %s", p.root)
 			}
 			return p.state, nil
 		},

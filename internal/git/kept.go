@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"sluice/internal/fault"
 	"sort"
 	"strings"
 )
@@ -113,7 +114,7 @@ func (r *Repo) CheckoutAt(ctx context.Context, path, sha string) error {
 		return fail(errors.New("not an absolute path"))
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return fail(fmt.Errorf("%w: name a folder that is not there yet", fs.ErrExist))
+		return fail(fault.New("name a folder that is not there yet", "%w", fs.ErrExist))
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fail(err)
 	}

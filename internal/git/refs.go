@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sluice/internal/fault"
 	"strings"
 )
 
@@ -88,8 +89,7 @@ func (r *Repo) Worktrees(ctx context.Context) ([]Worktree, error) {
 		return nil, err
 	}
 	if there := min(before, after); len(trees)-1 < there {
-		return nil, fmt.Errorf("git worktree list names %d of %d linked worktrees: see that all in %s can be read, and try again",
-			max(len(trees)-1, 0), there, filepath.Join(r.common, "worktrees"))
+		return nil, fault.New(fmt.Sprintf("see that all in %s can be read, and try again", filepath.Join(r.common, "worktrees")), "git worktree list names %d of %d linked worktrees", max(len(trees)-1, 0), there)
 	}
 	for i := range trees {
 		t := &trees[i]

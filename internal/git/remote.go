@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sluice/internal/fault"
 	"strings"
 	"unicode"
 )
@@ -89,7 +90,7 @@ func isPull(ref string) bool {
 // the protocol.
 func checkURL(address string) (protocol string, err error) {
 	bad := func(why string) (string, error) {
-		return "", fmt.Errorf("%w: %s: %s: use https, ssh, file or an absolute path", ErrURL, shownURL(address), why)
+		return "", fault.New("use https, ssh, file or an absolute path", "%w: %s: %s", ErrURL, shownURL(address), why)
 	}
 	switch {
 	case address == "" || len(address) > maxURLBytes:

@@ -19,23 +19,23 @@ import (
 // that is not named here may not exist: where it belongs is decided first.
 var layers = map[string]struct{ own, only []string }{
 	"engine":  {own: []string{"internal/text"}},
-	"journal": {own: []string{"internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/sys"}},
-	"daemon":  {own: []string{"engine", "journal", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
-	"watcher": {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
+	"journal": {own: []string{"internal/fault", "internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/sys"}},
+	"daemon":  {own: []string{"internal/fault", "engine", "journal", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
+	"watcher": {own: []string{"internal/fault", "internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	"signals": {own: []string{"internal/ids", "engine", "internal/strictjson", "internal/text"}},
 	"gates":   {own: []string{"engine", "internal/schema", "internal/strictjson", "internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/text"}},
 	// Where those work who judge: checkouts that sluice keeps.
 	"gates/judge":    {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
-	"agents":         {own: []string{"internal/text", "internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
+	"agents":         {own: []string{"internal/fault", "internal/text", "internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
 	"agents/program": {own: []string{"internal/text"}},
 	"agents/egress":  {},
-	"agents/sandbox": {own: []string{"internal/text"}, only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},
-	"notify":         {own: []string{"internal/text"}, only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
-	"specs":          {own: []string{"internal/ids", "engine", "internal/schema", "internal/shells", "internal/strictjson", "internal/stub", "internal/text", "specs/svg"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr", "github.com/goccy/go-graphviz"}},
+	"agents/sandbox": {own: []string{"internal/fault", "internal/text"}, only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},
+	"notify":         {own: []string{"internal/fault", "internal/text"}, only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
+	"specs":          {own: []string{"internal/fault", "internal/ids", "engine", "internal/schema", "internal/shells", "internal/strictjson", "internal/stub", "internal/text", "specs/svg"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr", "github.com/goccy/go-graphviz"}},
 	// What a person signs, and whether it holds: the one place of signatures.
-	"internal/approval":   {own: []string{"internal/text", "internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/crypto/ssh"}},
+	"internal/approval":   {own: []string{"internal/fault", "internal/text", "internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/crypto/ssh"}},
 	"internal/atomicfile": {only: []string{"golang.org/x/sys", "github.com/google/renameio"}},
-	"internal/git":        {own: []string{"internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
+	"internal/git":        {own: []string{"internal/fault", "internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
 	// The work of an attempt as a git commit: taken, judged, advanced to the branch, landed.
 	"internal/tree":       {own: []string{"internal/text", "internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys", "golang.org/x/text"}},
 	"internal/strictjson": {},
@@ -45,15 +45,17 @@ var layers = map[string]struct{ own, only []string }{
 	// Text of others, made fit to be shown.
 	"internal/text": {},
 	"internal/ids":  {},
+	// The error for people; a package below may make one, so it imports nothing.
+	"internal/fault": {},
 	// What stand-ins do in place of agents: the spec's reader makes it of a file, the executor takes parts of it.
 	"internal/stub":    {own: []string{"engine"}},
 	"internal/tasks":   {own: []string{"internal/strictjson"}},
 	"internal/conform": {},
 	"internal/tidy":    {},
 	"tools/modelstub":  {},
-	"deploy":           {},
+	"deploy":           {own: []string{"internal/fault"}},
 	// The service manager, and the library that knows which one there is, belong to one place.
-	"internal/unit": {own: []string{"deploy", "internal/atomicfile"}, only: []string{"github.com/kardianos/service"}},
+	"internal/unit": {own: []string{"internal/fault", "deploy", "internal/atomicfile"}, only: []string{"github.com/kardianos/service"}},
 	// The protocol of an orchestrating agent belongs to one place.
 	"internal/mcp": {own: []string{"internal/ids", "internal/text", "daemon", "engine", "gates", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// The bench measures the real binary from outside. Its floors are programs of its own, one of them a plain watcher; it
