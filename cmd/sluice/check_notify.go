@@ -42,7 +42,7 @@ func (a *app) checkNotify(ctx context.Context, root string) []check {
 
 // checkWebhook looks whether the webhook can be called, and calls nothing.
 func (a *app) checkWebhook(w executor.Webhook) check {
-	missing := w.Hook().Missing(func(name string) (string, bool) { v := a.getenv(name); return v, v != "" })
+	missing := w.Hook().Missing(func(name string) (string, bool) { v := a.Getenv(name); return v, v != "" })
 	if len(missing) > 0 {
 		return broken("notify", "set it where sluice is started, a service's environment file for one", "by webhook: the environment has no %s", clean(missing[0]))
 	}
@@ -55,7 +55,7 @@ func (a *app) checkDesktop(ctx context.Context) check {
 	if err != nil {
 		return warned("notify", "", "not known: %s", err)
 	}
-	desk := notify.NewDesk([]string{self, notifyCommand}, a.env)
+	desk := notify.NewDesk([]string{self, notifyCommand}, a.Env)
 	name, buttons, err := desk.Server(ctx)
 	_ = desk.Close() // it gives none
 	switch {

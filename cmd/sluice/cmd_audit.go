@@ -15,6 +15,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/approval"
+	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/words"
 	"sluice/journal"
@@ -29,7 +30,7 @@ func (a *app) auditCommand() *cobra.Command {
 part of it for committing: a line for each launch, word, verdict, decision and end. Verify reads
 both from the first line to the last.`,
 		Example: "sluice audit verify\nsluice audit verify phase-4-search-index",
-		Args:    cobra.ArbitraryArgs, RunE: group,
+		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
 	cmd.AddCommand(a.verifyCommand(), a.checkpointCommand())
 	return cmd
@@ -38,7 +39,7 @@ both from the first line to the last.`,
 func (a *app) verifyCommand() *cobra.Command {
 	var against []string
 	var list string
-	cmd := a.jsonFlag(&cobra.Command{
+	cmd := a.JSONFlag(&cobra.Command{
 		Use:   "verify [WORKFLOW]",
 		Short: "check the chain, the exports against it, and checkpoints",
 		Long: `Exit 1 and the line that breaks it, if anything was changed, lost, doubled or put in. It may run
@@ -46,7 +47,7 @@ beside the daemon. A lost end, or a journal written anew, can only be found agai
 checkpoint: --checkpoint note takes those of the git notes (refs/notes/sluice), or name a file.
 Names too what went on though a gate had not passed it: by a route, on_fail or on_exhausted.`,
 		Example: "sluice audit verify\nsluice audit verify --checkpoint note\nsluice audit verify --checkpoint /mnt/safe/app.checkpoint --approvers /mnt/safe/allowed_signers",
-		Args:    between(0, 1),
+		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.auditVerify(cmd.Context(), args, against, list)
 		},
@@ -193,32 +194,32 @@ func errText(err error) string {
 }
 
 func (a *app) printAudit(list []audited, bad bool) error {
-	if a.json {
-		if err := a.document(map[string]any{"ok": !bad, "checked": list}); err != nil {
+	if a.JSON {
+		if err := a.Document(map[string]any{"ok": !bad, "checked": list}); err != nil {
 			return err
 		}
 	} else {
 		for _, l := range list {
-			word, style := "ok", green
+			word, style := "ok", console.Green
 			if !l.OK {
-				word, style = "BROKEN", red
+				word, style = "BROKEN", console.Red
 			}
-			s := fmt.Sprintf("%s  %s: %s", a.paint(style, word), l.What, plural(int(l.Lines), "line"))
+			s := fmt.Sprintf("%s  %s: %s", a.Paint(style, word), l.What, plural(int(l.Lines), "line"))
 			if l.Signed != "" || l.Point > 0 {
-				s = fmt.Sprintf("%s  %s: record %d, %s", a.paint(style, word), clean(l.What), l.Point, l.Signed)
+				s = fmt.Sprintf("%s  %s: record %d, %s", a.Paint(style, word), clean(l.What), l.Point, l.Signed)
 			}
 			if l.Sum != "" {
 				s += ", last sum " + l.Sum
 			}
-			a.print("%s", s)
+			a.Print("%s", s)
 			if l.Why != "" {
-				a.print("    %s", oneLine(l.Why))
+				a.Print("    %s", oneLine(l.Why))
 			}
 			if l.MoreUnpassed > 0 {
-				a.print("    %s", words.GoneOnCount(l.MoreUnpassed)+" earlier")
+				a.Print("    %s", words.GoneOnCount(l.MoreUnpassed)+" earlier")
 			}
 			for _, u := range l.Unpassed {
-				a.print("    %s", a.paint(yellow, clean(u.words())))
+				a.Print("    %s", a.Paint(console.Yellow, clean(u.words())))
 			}
 		}
 	}
@@ -233,16 +234,16 @@ func (a *app) journalCommand() *cobra.Command {
 		Use: "journal", Short: "export the whole record, or repair a damaged one",
 		Long:    "The journal has every fact, the audit files one line for each launch, word, verdict, decision and\nend. A journal whose last line was torn by a crash repairs itself. Anything else is left for a\nperson to look at: no process serves the repo until it is repaired.",
 		Example: "sluice journal export phase-4-search-index\nsluice journal repair --to 17",
-		Args:    cobra.ArbitraryArgs, RunE: group,
+		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
 	var to int64
-	repair := a.jsonFlag(&cobra.Command{
+	repair := a.JSONFlag(&cobra.Command{
 		Use: "repair --to N", Short: "cut the journal back to its line N",
 		Long: `Takes off everything after line N and keeps it aside, beside the journal. What was decided in
 those lines is forgotten: look at them first. Asks before it does it. Of runs that began in
 those lines the agents are ended and the files put aside: their numbers are given again.`,
 		Example: "sluice journal repair --to 17\nsluice journal repair --to 17 --yes",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("to") {
 				return fault.Misused("`sluice audit verify` names the last good line", "sluice journal repair: --to N is missing")
@@ -256,7 +257,7 @@ those lines the agents are ended and the files put aside: their numbers are give
 		Long: `One JSON object a line, in the form of the audit files: seq and n (the record in the journal, and
 which of its facts), at, fact, sum (of the record). It may run beside the daemon.`,
 		Example: "sluice journal export > all.jsonl\nsluice journal export phase-4-search-index",
-		Args:    between(0, 1),
+		Args:    console.Between(0, 1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.exportJournal(cmd.Context(), args) },
 	}
 	cmd.AddCommand(export, repair)
@@ -275,7 +276,7 @@ func (a *app) exportJournal(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		keep = daemon.KeepWorkflow(args[0])
 	}
-	out := bufio.NewWriter(a.out)
+	out := bufio.NewWriter(a.Out)
 	return errors.Join(journal.WriteLines(out, p.state, keep, journal.Options{}), out.Flush())
 }
 
@@ -297,11 +298,11 @@ func (a *app) repair(ctx context.Context, to int64) (err error) {
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
 	rep, verr := journal.Verify(p.state, journal.Options{})
-	a.note("the journal has %s that are good", plural(int(rep.Records), "line"))
+	a.Note("the journal has %s that are good", plural(int(rep.Records), "line"))
 	if verr != nil {
-		a.note("%s", oneLine(verr.Error()))
+		a.Note("%s", oneLine(verr.Error()))
 	}
-	if yes, err := a.ask(fmt.Sprintf("Cut the journal of %s back to line %d?", p.root, to)); err != nil || !yes {
+	if yes, err := a.Ask(fmt.Sprintf("Cut the journal of %s back to line %d?", p.root, to)); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
 	done, err := journal.Repair(p.state, to, journal.Options{})
@@ -312,15 +313,15 @@ func (a *app) repair(ctx context.Context, to int64) (err error) {
 	if err != nil {
 		return fault.New("repair again", "the journal ends at line %d now; what was left of runs that it does not know any more could not be put aside: %w", done.Last, err)
 	}
-	if a.json {
-		return a.document(map[string]any{"last": done.Last, "cut_bytes": done.CutBytes, "kept_in": done.CutFile, "snapshots": orEmpty(done.Snapshots), "forgotten": orEmpty(gone)})
+	if a.JSON {
+		return a.Document(map[string]any{"last": done.Last, "cut_bytes": done.CutBytes, "kept_in": done.CutFile, "snapshots": orEmpty(done.Snapshots), "forgotten": orEmpty(gone)})
 	}
-	a.print("the journal ends at line %d now; %d bytes were cut", done.Last, done.CutBytes)
+	a.Print("the journal ends at line %d now; %d bytes were cut", done.Last, done.CutBytes)
 	if done.CutFile != "" {
-		a.print("kept in %s", done.CutFile)
+		a.Print("kept in %s", done.CutFile)
 	}
 	if len(gone) > 0 {
-		a.print("it does not know %s any more: their agents were ended, their files are in %s* beside the journal and in %s", strings.Join(gone, ", "), cutPrefix, runsDir)
+		a.Print("it does not know %s any more: their agents were ended, their files are in %s* beside the journal and in %s", strings.Join(gone, ", "), cutPrefix, runsDir)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"sluice/internal/approval"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/journal"
@@ -29,7 +30,7 @@ const maxCheckpoints = 1 << 20
 
 func (a *app) checkpointCommand() *cobra.Command {
 	var key, out string
-	cmd := a.jsonFlag(&cobra.Command{
+	cmd := a.JSONFlag(&cobra.Command{
 		Use:   "checkpoint",
 		Short: "sign how far the journal has come, and keep that elsewhere",
 		Long: `Signs the number, sum and time of the journal's last record with your key, and puts it into a git
@@ -37,7 +38,7 @@ note on the newest commit (refs/notes/sluice), or with --out into a file. Keep i
 writes: push the notes (git push origin refs/notes/sluice), or name a file on another disk. A journal
 that is cut or written anew later does not hold it: sluice audit verify --checkpoint.`,
 		Example: "sluice audit checkpoint && git push origin refs/notes/sluice\nsluice audit checkpoint --out /mnt/safe/app.checkpoint",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := a.keysPlace(cmd.Context())
 			if err != nil {
@@ -66,17 +67,17 @@ func (a *app) checkpoint(ctx context.Context, p *place, keyFile, out string) err
 	if err != nil {
 		return err
 	}
-	text := approval.Checkpoint{Repo: p.id, Seq: rep.Records, Sum: rep.LastSum, At: a.now()}.Text()
-	a.note("signing with %s: record %d of the journal", key.says, rep.Records)
+	text := approval.Checkpoint{Repo: p.id, Seq: rep.Records, Sum: rep.LastSum, At: a.Now()}.Text()
+	a.Note("signing with %s: record %d of the journal", key.says, rep.Records)
 	whole, err := a.sign(ctx, key, text, approval.AuditNamespace)
 	if err != nil {
 		return err
 	}
-	if out != "" && a.json {
+	if out != "" && a.JSON {
 		if err := a.writeSigned(out, whole, "keep it where no agent writes"); err != nil || out == "-" {
 			return err
 		}
-		return a.document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "file": out})
+		return a.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "file": out})
 	}
 	if out != "" {
 		return a.writeSigned(out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` holds the journal to it")
@@ -93,11 +94,11 @@ func (a *app) checkpoint(ctx context.Context, p *place, keyFile, out string) err
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "commit": commit, "ref": "refs/notes/" + notesName})
+	if a.JSON {
+		return a.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "commit": commit, "ref": "refs/notes/" + notesName})
 	}
-	a.print("record %d is signed, in a note on %.10s", rep.Records, commit)
-	a.note("an agent in this repo can take the note away, though not forge one: git push origin refs/notes/%s", notesName)
+	a.Print("record %d is signed, in a note on %.10s", rep.Records, commit)
+	a.Note("an agent in this repo can take the note away, though not forge one: git push origin refs/notes/%s", notesName)
 	return nil
 }
 

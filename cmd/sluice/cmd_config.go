@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/console"
 	"sluice/internal/executor"
 	"sluice/internal/fault"
 	"sluice/internal/git"
@@ -37,7 +38,7 @@ project's file may do with the key: others, and agents, write that file.
 
 What a project's file may do: ` + projectWords(),
 		Example: "sluice config veto_window\nSLUICE_CONFIG_VETO_WINDOW=2m sluice config roles",
-		Args:    between(0, 1),
+		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := ""
 			p, err := a.bare(cmd.Context())
@@ -55,7 +56,7 @@ What a project's file may do: ` + projectWords(),
 		},
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "over all layers: `KEY=VALUE`, as veto_window=5s")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 // allFaults prints every fault of the settings, one a line, before the error itself.
@@ -66,7 +67,7 @@ func (a *app) allFaults(err error) error {
 	}
 	if many := faultsIn(err); len(many) > 1 {
 		for _, e := range many {
-			a.note("%s", oneLine(e.Error()))
+			a.Note("%s", oneLine(e.Error()))
 		}
 		return &fault.Error{Cause: "settings: " + plural(len(many), "fault"), Advice: "`sluice config --help` names the keys", Code: f.Code}
 	}
@@ -134,16 +135,16 @@ func (a *app) showSettings(s *settings, args []string) error {
 		}
 		list = []setting{}
 	}
-	if a.json {
-		return a.document(list)
+	if a.JSON {
+		return a.Document(list)
 	}
-	t := &table{}
+	t := &console.Table{}
 	for _, l := range list {
-		t.row(cell{l.Key, plain}, cell{valueWords(l.Value), bold}, cell{l.From, dim}, cell{l.Project, dim})
+		t.Row(console.Styled(l.Key, console.Plain), console.Styled(valueWords(l.Value), console.Bold), console.Styled(l.From, console.Dim), console.Styled(l.Project, console.Dim))
 	}
-	a.printTable(t)
+	a.PrintTable(t)
 	for _, w := range s.Warnings() {
-		a.note("%s %s", a.paintErr(yellow, "warning:"), oneLine(w))
+		a.Note("%s %s", a.PaintErr(console.Yellow, "warning:"), oneLine(w))
 	}
 	return nil
 }

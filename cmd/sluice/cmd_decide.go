@@ -18,8 +18,10 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/ids"
+	"sluice/internal/text"
 	"sluice/signals"
 )
 
@@ -70,10 +72,10 @@ func (a *app) decisionCommand(use, outcome, short, long, example string) *cobra.
 	var d decision
 	n := len(strings.Fields(use)) - 1
 	cmd := &cobra.Command{
-		Use: use, Short: short, Long: long, Example: example, Args: between(n, n),
+		Use: use, Short: short, Long: long, Example: example, Args: console.Between(n, n),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if at := a.getenv("SLUICE_TOKEN"); at != "" {
-				return fault.Failed("end the step with `sluice signal`, and leave the gate to a person", "a gate is decided by a person, and this is the environment of an attempt (%s)", clean(a.getenv("SLUICE_RUN")))
+			if at := a.Getenv("SLUICE_TOKEN"); at != "" {
+				return fault.Failed("end the step with `sluice signal`, and leave the gate to a person", "a gate is decided by a person, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
 			}
 			d.gate, d.outcome = args[0], outcome
 			if outcome == "" {
@@ -100,13 +102,13 @@ func (a *app) decisionCommand(use, outcome, short, long, example string) *cobra.
 	cmd.Flags().BoolVar(&d.unsigned, "unsigned", false, "with -o: write what is to be signed, to be signed elsewhere")
 	cmd.Flags().StringVar(&d.signed, "signed", "", "hand in `FILE`, which was signed before")
 	cmd.Flags().DurationVar(&d.life, "expires", 0, "how long the signature is good for (10m; 24h with -o)")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 // words sees to it that a fail or a veto says why.
 func (a *app) words(d *decision, given bool) error {
 	if d.text == "-" {
-		b, err := io.ReadAll(io.LimitReader(a.in, engine.MaxFeedback+1))
+		b, err := io.ReadAll(io.LimitReader(a.In, engine.MaxFeedback+1))
 		if err != nil {
 			return err
 		}
@@ -118,7 +120,7 @@ func (a *app) words(d *decision, given bool) error {
 	if given || d.outcome != engine.OutcomeFail && d.outcome != engine.OutcomeVeto {
 		return nil
 	}
-	if !a.interactive() {
+	if !a.Interactive() {
 		return fault.Misused("say it with -m: your words are what the next attempt goes by", "%s %s: no reason given", d.outcome, clean(d.gate))
 	}
 	var err error
@@ -128,8 +130,8 @@ func (a *app) words(d *decision, given bool) error {
 
 // why asks for the reason of a fail or a veto.
 func (a *app) why() (string, error) {
-	fmt.Fprint(a.out, "What is wrong? (one line; the next attempt reads it) ")
-	line, err := a.readLine()
+	fmt.Fprint(a.Out, "What is wrong? (one line; the next attempt reads it) ")
+	line, err := a.ReadLine()
 	if line = strings.TrimSpace(line); err != nil || line == "" {
 		return "", fault.Misused("say why with -m", "nothing was decided: no reason given")
 	}
@@ -138,7 +140,7 @@ func (a *app) why() (string, error) {
 
 // inAttempt is an error in the environment of an attempt: what is decided is a person's.
 func (a *app) inAttempt() error {
-	if a.getenv("SLUICE_TOKEN") == "" {
+	if a.Getenv("SLUICE_TOKEN") == "" {
 		return nil
 	}
 	return errors.New("this is the environment of an attempt: what is decided is a person's, so leave it to one")
@@ -188,12 +190,12 @@ func (a *app) tellDone(done daemon.Done, d decision) error {
 		}
 		return fault.Failed(mend, "nothing came of it: %s", done.Ignored)
 	}
-	if a.json {
-		return a.document(done)
+	if a.JSON {
+		return a.Document(done)
 	}
 	for _, raw := range done.Facts {
 		if s := say(raw); s.key {
-			a.print("%s  %s", a.paint(dim, pad(s.subject, subjectWidth)), a.paint(s.style, s.text))
+			a.Print("%s  %s", a.Paint(console.Dim, console.Pad(s.subject, subjectWidth)), a.Paint(s.style, s.text))
 		}
 	}
 	return nil
@@ -223,7 +225,7 @@ func knownGate(st daemon.Status, d *decision) error {
 		return nil
 	}
 	mend := "`sluice inbox` lists what waits for you"
-	if near := nearest(d.gate, known); near != "" {
+	if near := text.Meant(d.gate, known); near != "" {
 		mend = "did you mean " + near + "?"
 	}
 	if d.run != "" {
@@ -265,11 +267,11 @@ func (a *app) leave(p *place, d decision) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.document(map[string]string{"file": file})
+	if a.JSON {
+		return a.Document(map[string]string{"file": file})
 	}
-	a.print("written: %s", shortPath(file))
-	a.note("no sluice process serves this repo now: it is taken in once one does, and counts if the gate can take it then (`sluice run %s`, or `sluice watch add` and `sluice daemon`)", orWord(d.run, "RUN"))
+	a.Print("written: %s", shortPath(file))
+	a.Note("no sluice process serves this repo now: it is taken in once one does, and counts if the gate can take it then (`sluice run %s`, or `sluice watch add` and `sluice daemon`)", orWord(d.run, "RUN"))
 	return nil
 }
 

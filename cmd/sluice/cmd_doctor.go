@@ -21,6 +21,7 @@ import (
 	cage "sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/executor"
 	"sluice/internal/fault"
 	"sluice/internal/words"
@@ -39,7 +40,7 @@ fails; a warning is something that works, but less well than it could. What it c
 it asks about, each by itself; --yes says yes to all. --as-service makes the checks inside the
 installed service: its PATH and its logins are not your shell's.`,
 		Example: "sluice doctor\nsluice doctor --yes\nsluice doctor --as-service\nsluice doctor --json",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if system && !service {
 				return fault.Misused("sluice doctor --as-service --system", "--system is about the service")
@@ -52,7 +53,7 @@ installed service: its PATH and its logins are not your shell's.`,
 	}
 	cmd.Flags().BoolVar(&service, "as-service", false, "make the checks inside the installed service")
 	cmd.Flags().BoolVar(&system, "system", false, "with --as-service: the machine's (as root)")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 // check is what doctor says of one thing.
@@ -78,13 +79,13 @@ func broken(what, mend, format string, args ...any) check {
 func (a *app) doctor(ctx context.Context) error {
 	checks := a.checks(ctx)
 	err := a.printChecks(checks)
-	if a.json {
+	if a.JSON {
 		return err
 	}
 	if done, merr := a.mends(ctx, checks); merr != nil || !done {
 		return cmp.Or(merr, err)
 	}
-	a.print("")
+	a.Print("")
 	return a.printChecks(a.checks(ctx))
 }
 
@@ -112,16 +113,16 @@ func (a *app) printChecks(checks []check) error {
 			failures++
 		}
 	}
-	if a.json {
-		if err := a.document(map[string]any{"ok": failures == 0, "checks": checks}); err != nil {
+	if a.JSON {
+		if err := a.Document(map[string]any{"ok": failures == 0, "checks": checks}); err != nil {
 			return err
 		}
 	} else {
 		for _, c := range checks {
-			style := map[string]string{"ok": green, "warn": yellow, "fail": red}[c.State]
-			a.print("%s  %s  %s", a.paint(style, pad(c.State, 4)), pad(c.What, 10), oneLine(c.Says))
+			style := map[string]string{"ok": console.Green, "warn": console.Yellow, "fail": console.Red}[c.State]
+			a.Print("%s  %s  %s", a.Paint(style, console.Pad(c.State, 4)), console.Pad(c.What, 10), oneLine(c.Says))
 			if c.Mend != "" {
-				a.print("%s %s", strings.Repeat(" ", 17), a.paint(dim, "→ "+oneLine(c.Mend)))
+				a.Print("%s %s", strings.Repeat(" ", 17), a.Paint(console.Dim, "→ "+oneLine(c.Mend)))
 			}
 		}
 	}
@@ -216,7 +217,7 @@ func (a *app) checkSandbox(ctx context.Context) check {
 }
 
 func (a *app) checkClock() check {
-	now := a.now()
+	now := a.Now()
 	if now.Year() < clockFloor {
 		return broken("clock", "set it: veto windows and deadlines go by it", "it says %s", now.Format(time.DateTime))
 	}

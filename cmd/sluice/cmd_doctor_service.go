@@ -71,15 +71,15 @@ func (a *app) checkLogins(p *place, s *settings) []check {
 			continue // nobody's role, or said already
 		}
 		vars := loginVars(agent.Format)
-		dir, file := a.getenv("CLAUDE_CONFIG_DIR"), ".credentials.json"
+		dir, file := a.Getenv("CLAUDE_CONFIG_DIR"), ".credentials.json"
 		home := ".claude"
 		if agent.Format != program.Claude {
-			dir, file, home = a.getenv("CODEX_HOME"), "auth.json", ".codex"
+			dir, file, home = a.Getenv("CODEX_HOME"), "auth.json", ".codex"
 		}
 		if dir == "" {
-			dir = filepath.Join(a.getenv("HOME"), home)
+			dir = filepath.Join(a.Getenv("HOME"), home)
 		}
-		if isFile(filepath.Join(dir, file)) || slices.ContainsFunc(vars, func(v string) bool { return a.getenv(v) != "" }) {
+		if isFile(filepath.Join(dir, file)) || slices.ContainsFunc(vars, func(v string) bool { return a.Getenv(v) != "" }) {
 			continue
 		}
 		out = append(out, warned("login", "log in with it as this user, or have "+vars[0]+" in the environment (of a service: `sluice service install --env "+vars[0]+"`)",

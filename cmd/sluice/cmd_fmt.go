@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/specs"
 )
@@ -21,7 +22,7 @@ order of keys and the meaning stay as they are. Without a name, all of .workflow
 A task file is laid out with a line for each key.
 With --check nothing is written: it names what would change and exits 1 (for CI and hooks).`,
 		Example: "sluice fmt\nsluice fmt --check\nsluice fmt to-do.json",
-		Args:    between(0, -1),
+		Args:    console.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			taskFiles, specs := taskFilesOf(args)
 			files, err := a.specArgs(cmd, specs, taskFiles)
@@ -66,7 +67,7 @@ func (a *app) format(files, taskFiles []string, check bool) error {
 			continue
 		}
 		differ++
-		a.print("%s", shortPath(f))
+		a.Print("%s", shortPath(f))
 		if check {
 			continue
 		}
@@ -75,7 +76,7 @@ func (a *app) format(files, taskFiles []string, check bool) error {
 		}
 	}
 	if check && differ > 0 {
-		a.note("%s to lay out: `sluice fmt` does it", plural(differ, "file"))
+		a.Note("%s to lay out: `sluice fmt` does it", plural(differ, "file"))
 		return fault.Exit(fault.ExitFailed)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 )
 
 func (a *app) inboxCommand() *cobra.Command {
@@ -22,7 +23,7 @@ func (a *app) inboxCommand() *cobra.Command {
 		Long: `Each gate that asks a person, each veto window that is open and each step on offer: where it is,
 since when, and what to type. Repos that nobody serves now are read from their journals.`,
 		Example: "sluice inbox\nsluice inbox --here --json",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			items, err := a.inbox(cmd.Context(), here)
 			if err != nil {
@@ -32,7 +33,7 @@ since when, and what to type. Repos that nobody serves now are read from their j
 		},
 	}
 	cmd.Flags().BoolVar(&here, "here", false, "only of this repo")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 // waiting is one thing that waits for a person.
@@ -75,7 +76,7 @@ func (a *app) inbox(ctx context.Context, here bool) ([]waiting, error) {
 	for _, p := range places {
 		v, served, err := a.view(ctx, p)
 		if err != nil {
-			a.note("%s %s: %s", a.paintErr(yellow, "note:"), p.root, oneLine(err.Error()))
+			a.Note("%s %s: %s", a.PaintErr(console.Yellow, "note:"), p.root, oneLine(err.Error()))
 			continue
 		}
 		st, err := v.Status(ctx, "")
@@ -84,7 +85,7 @@ func (a *app) inbox(ctx context.Context, here bool) ([]waiting, error) {
 		}
 		v.Close()
 		if err != nil {
-			a.note("%s %s: %s", a.paintErr(yellow, "note:"), p.root, oneLine(err.Error()))
+			a.Note("%s %s: %s", a.PaintErr(console.Yellow, "note:"), p.root, oneLine(err.Error()))
 		}
 	}
 	slices.SortStableFunc(items, func(x, y waiting) int { return x.Since.Compare(y.Since) })
@@ -132,7 +133,7 @@ func (a *app) allPlaces(ctx context.Context) ([]*place, error) {
 // waitingIn is what waits in a repo, with --json each gate with what to look for.
 func (a *app) waitingIn(ctx context.Context, v viewer, st daemon.Status, served bool) []waiting {
 	out := waitsOf(st, served)
-	if !a.json {
+	if !a.JSON {
 		return out
 	}
 	goBy := map[string]*engine.Spec{}
@@ -204,14 +205,14 @@ func waitsOf(st daemon.Status, served bool) []waiting {
 }
 
 func (a *app) printInbox(items []waiting) error {
-	if a.json {
-		return a.document(items)
+	if a.JSON {
+		return a.Document(items)
 	}
 	if len(items) == 0 {
-		a.print("Nothing waits for you.")
+		a.Print("Nothing waits for you.")
 		return nil
 	}
-	t := &table{}
+	t := &console.Table{}
 	for _, i := range items {
 		what := i.Gate
 		if what == "" {
@@ -219,20 +220,20 @@ func (a *app) printInbox(items []waiting) error {
 		}
 		left := ""
 		if !i.Until.IsZero() {
-			left = ago(i.Until.Sub(a.now())) + " left"
+			left = ago(i.Until.Sub(a.Now())) + " left"
 		}
 		since := ""
 		if !i.Since.IsZero() {
-			since = ago(a.now().Sub(i.Since))
+			since = ago(a.Now().Sub(i.Since))
 		}
 		state := i.Kind
 		if state == "human" {
 			state = engine.OnHuman
 		}
 		sign, style := mark(state)
-		t.row(cell{sign + " " + i.Kind, style}, cell{title(what, i.Name), bold}, cell{i.Run + stubMark(i.Stub) + unheldMark(i.Trust), plain}, cell{since, dim}, cell{left, yellow}, cell{whyWords(i.Why), plain}, cell{i.Type, dim})
+		t.Row(console.Styled(sign+" "+i.Kind, style), console.Styled(title(what, i.Name), console.Bold), console.Styled(i.Run+stubMark(i.Stub)+unheldMark(i.Trust), console.Plain), console.Styled(since, console.Dim), console.Styled(left, console.Yellow), console.Styled(whyWords(i.Why), console.Plain), console.Styled(i.Type, console.Dim))
 	}
-	a.printTable(t)
+	a.PrintTable(t)
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	cage "sluice/agents/sandbox"
 	"sluice/engine"
 	"sluice/internal/approval"
+	"sluice/internal/console"
 	"sluice/internal/executor"
 	"sluice/internal/fault"
 	"sluice/specs"
@@ -29,7 +30,7 @@ func (a *app) keysCommand() *cobra.Command {
 lies in the state folder, out of the reach of agents that a sandbox holds. Best is a key in a token
 that wants a touch (ssh-keygen -t ed25519-sk); else one with a passphrase.`,
 		Example: "sluice keys add ~/.ssh/id_ed25519_sk.pub --name ann@example.org\nsluice keys ls\nsluice keys rm ann@example.org --why \"token lost\"",
-		Args:    cobra.ArbitraryArgs, RunE: group,
+		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
 	cmd.AddCommand(a.keysAddCommand(), a.keysListCommand(), a.keysRemoveCommand(), a.keysCheckCommand(), a.keysSignCommand())
 	return cmd
@@ -37,8 +38,8 @@ that wants a touch (ssh-keygen -t ed25519-sk); else one with a passphrase.`,
 
 // keysPlace finds the repo for who may change or use the list: no agent.
 func (a *app) keysPlace(ctx context.Context) (*place, error) {
-	if a.getenv("SLUICE_TOKEN") != "" {
-		return nil, fault.Failed("leave the keys to a person", "keys are a person's, and this is the environment of an attempt (%s)", clean(a.getenv("SLUICE_RUN")))
+	if a.Getenv("SLUICE_TOKEN") != "" {
+		return nil, fault.Failed("leave the keys to a person", "keys are a person's, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
 	}
 	return a.place(ctx)
 }
@@ -52,7 +53,7 @@ func (a *app) keysAddCommand() *cobra.Command {
 --name is what specs say in approvers; more of them are other names of the same person (account,
 e-mail address), by which sluice knows who worked on a step: nobody approves their own work.`,
 		Example: "sluice keys add ~/.ssh/id_ed25519_sk.pub --name ann@example.org --name ann\nsluice keys add --agent --name ann@example.org",
-		Args:    between(0, 1),
+		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == agent {
 				return fault.Misused("usage: "+cmd.UseLine(), "want the file of a public key, or --agent")
@@ -99,11 +100,11 @@ func (a *app) keysAdd(ctx context.Context, p *place, args, names []string) error
 			return err
 		}
 	}
-	a.print("%s counts now as %s (%s)", key.Key, strings.Join(key.Names, ", "), kindWord(key))
+	a.Print("%s counts now as %s (%s)", key.Key, strings.Join(key.Names, ", "), kindWord(key))
 	for _, c := range a.checkKey(ctx, p, key, store.Places(), a.sandboxOf(ctx, p)) {
 		if c.State != "ok" {
-			a.note("%s %s", a.paintErr(yellow, "mind:"), oneLine(c.Says))
-			a.note("  → %s", oneLine(c.Mend))
+			a.Note("%s %s", a.PaintErr(console.Yellow, "mind:"), oneLine(c.Says))
+			a.Note("  → %s", oneLine(c.Mend))
 		}
 	}
 	return nil
@@ -157,11 +158,11 @@ func kindWord(s approval.Signer) string {
 }
 
 func (a *app) keysListCommand() *cobra.Command {
-	return a.jsonFlag(&cobra.Command{
+	return a.JSONFlag(&cobra.Command{
 		Use: "ls", Short: "list the keys that count, and those that were revoked",
 		Long:    "The list itself is in the form of OpenSSH's allowed_signers; its last line says where it lies.",
 		Example: "sluice keys ls\nsluice keys ls --json",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := a.place(cmd.Context())
 			if err != nil {
@@ -172,20 +173,20 @@ func (a *app) keysListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
+			if a.JSON {
 				return a.keysDocument(store, l)
 			}
 			for _, s := range l.Signers {
-				a.print("%s  %s  %s", pad(s.Names[0], 28), s.Key, a.paint(dim, kindWord(s)+also(s.Names)))
+				a.Print("%s  %s  %s", console.Pad(s.Names[0], 28), s.Key, a.Paint(console.Dim, kindWord(s)+also(s.Names)))
 			}
 			for _, r := range l.Revoked {
-				a.print("%s  %s  %s", pad(r.Names[0], 28), r.Key, a.paint(dim, strings.TrimSpace("revoked "+r.At.UTC().Format("2006-01-02 15:04Z")+" "+clean(r.Why))))
+				a.Print("%s  %s  %s", console.Pad(r.Names[0], 28), r.Key, a.Paint(console.Dim, strings.TrimSpace("revoked "+r.At.UTC().Format("2006-01-02 15:04Z")+" "+clean(r.Why))))
 			}
 			if len(l.Signers) == 0 {
-				a.note("no key counts here: `sluice keys add FILE.pub --name NAME`")
+				a.Note("no key counts here: `sluice keys add FILE.pub --name NAME`")
 				return nil
 			}
-			a.note("%s", store.ListFile())
+			a.Note("%s", store.ListFile())
 			return nil
 		},
 	})
@@ -209,7 +210,7 @@ func (a *app) keysDocument(store approval.Store, l approval.List) error {
 	for _, s := range l.Signers {
 		keys = append(keys, key{s.Names, s.Key, s.Kind, s.Hardware()})
 	}
-	return a.document(map[string]any{"file": store.ListFile(), "keys": keys, "revoked": append([]approval.Revoked{}, l.Revoked...)})
+	return a.Document(map[string]any{"file": store.ListFile(), "keys": keys, "revoked": append([]approval.Revoked{}, l.Revoked...)})
 }
 
 func (a *app) keysRemoveCommand() *cobra.Command {
@@ -218,7 +219,7 @@ func (a *app) keysRemoveCommand() *cobra.Command {
 		Use: "rm KEY|NAME", Short: "revoke a key: what it signs counts no more",
 		Long:    "From this moment, also for what was signed before and has not been handed in. What it decided stays\ndecided. The key cannot be added again.",
 		Example: "sluice keys rm ann@example.org --why \"token lost\"\nsluice keys rm SHA256:eUbM…",
-		Args:    between(1, 1),
+		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.keysPlace(cmd.Context())
 			if err != nil {
@@ -247,27 +248,27 @@ func (a *app) keysRemove(p *place, what, why string) error {
 		return fault.Failed("`sluice keys ls` lists them", "no key %s", clean(what))
 	}
 	for _, s := range found {
-		if yes, err := a.ask(fmt.Sprintf("Revoke %s of %s? What it signs counts no more.", s.Key, s.Names[0])); err != nil || !yes {
+		if yes, err := a.Ask(fmt.Sprintf("Revoke %s of %s? What it signs counts no more.", s.Key, s.Names[0])); err != nil || !yes {
 			return errors.Join(err, notDone(err))
 		}
 		by := ""
 		if u, err := user.Current(); err == nil {
 			by = u.Username
 		}
-		if err := store.Revoke(approval.Revoked{Key: s.Key, At: a.now().UTC(), Why: oneLine(why), By: by}); err != nil {
+		if err := store.Revoke(approval.Revoked{Key: s.Key, At: a.Now().UTC(), Why: oneLine(why), By: by}); err != nil {
 			return err
 		}
-		a.print("%s of %s is revoked", s.Key, s.Names[0])
+		a.Print("%s of %s is revoked", s.Key, s.Names[0])
 	}
 	return nil
 }
 
 func (a *app) keysCheckCommand() *cobra.Command {
-	return a.jsonFlag(&cobra.Command{
+	return a.JSONFlag(&cobra.Command{
 		Use: "check", Short: "check that agents cannot use the keys",
 		Long:    "Looks for the private halves on this machine: in ~/.ssh, in ssh-agent, and where they were when they\nwere added. `sluice doctor` does the same.",
 		Example: "sluice keys check\nsluice keys check --json",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := a.place(cmd.Context())
 			if err != nil {
@@ -333,7 +334,7 @@ type cageState struct {
 }
 
 func (a *app) sandboxOf(ctx context.Context, p *place) cageState {
-	c := cageState{home: a.getenv("HOME")}
+	c := cageState{home: a.Getenv("HOME")}
 	s, err := a.settingsOf(p.root, nil)
 	if err != nil {
 		c.why = "the settings cannot be read"
@@ -435,9 +436,9 @@ func (a *app) keysSignCommand() *cobra.Command {
 		Long: `FILE is what "sluice pass GATE --unsigned -o FILE" wrote. It is shown, and signed after a yes.
 Without sluice: ssh-keygen -Y sign -n sluice-gate -f KEY FILE, then cat FILE FILE.sig > FILE.signed`,
 		Example: "sluice keys sign pass.txt --key ~/.ssh/id_ed25519_sk\nsluice keys sign pass.txt --key ~/.ssh/id_ed25519_sk -o pass.signed",
-		Args:    between(1, 1),
+		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if a.getenv("SLUICE_TOKEN") != "" {
+			if a.Getenv("SLUICE_TOKEN") != "" {
 				return fault.Failed("leave the keys to a person", "keys are a person's, and this is the environment of an attempt")
 			}
 			if key == "" {
@@ -463,9 +464,9 @@ func (a *app) keysSign(ctx context.Context, file, keyFile, out string) error {
 		return fault.Failed("have it written anew: sluice pass GATE --unsigned -o FILE", "%s: %v", clean(file), err)
 	}
 	for line := range strings.Lines(string(text)) {
-		a.note("  %s", oneLine(line))
+		a.Note("  %s", oneLine(line))
 	}
-	if yes, err := a.ask("Sign this?"); err != nil || !yes {
+	if yes, err := a.Ask("Sign this?"); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
 	key, err := a.keyFor(ctx, nil, keyFile, nil)

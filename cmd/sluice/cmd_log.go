@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/ids"
 	"sluice/internal/text"
@@ -30,7 +32,7 @@ func (a *app) logCommand() *cobra.Command {
 		Long: `The journal is the one truth of a repo: a line for each thing that was decided, in order.
 With -f it goes on with what comes. --json prints the facts as they are kept.`,
 		Example: "sluice log last\nsluice log -f",
-		Args:    between(0, 1),
+		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
 				run := ""
@@ -42,7 +44,7 @@ With -f it goes on with what comes. --json prints the facts as they are kept.`,
 					run = id
 				}
 				if follow && !served {
-					a.note("no sluice process serves this repo now: nothing more will come")
+					a.Note("no sluice process serves this repo now: nothing more will come")
 				}
 				err := v.Facts(cmd.Context(), run, 0, follow, func(l daemon.Line) error { return a.logLine(l, run == "", brief) })
 				if follow && errors.Is(err, context.Canceled) {
@@ -54,18 +56,18 @@ With -f it goes on with what comes. --json prints the facts as they are kept.`,
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
 	cmd.Flags().BoolVar(&brief, "brief", false, "only what matters to a person")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 func (a *app) logLine(l daemon.Line, withRun, brief bool) error {
-	if a.json {
-		return a.jsonLine(l)
+	if a.JSON {
+		return a.JSONLine(l)
 	}
 	s := say(l.Fact)
 	if brief && !s.key {
 		return nil
 	}
-	a.print("%s", a.line(l, s, withRun))
+	a.Print("%s", a.line(l, s, withRun))
 	return nil
 }
 
@@ -77,7 +79,7 @@ func (a *app) explainCommand() *cobra.Command {
 		Long: `Every fact of the journal that made it so, in order; what followed from one and the same event
 stands below it with a └. At the end: how it stands and what it waits for.`,
 		Example: "sluice explain X-2\nsluice explain XG-1-2 --run phase-4-1",
-		Args:    between(1, 2),
+		Args:    console.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := ofRun(&run, args)
 			if err != nil {
@@ -93,7 +95,7 @@ stands below it with a └. At the end: how it stands and what it waits for.`,
 		},
 	}
 	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` (the newest that has it)")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 // ofRun takes the run off where it stands before the step or gate, as of the commands that take it first.
@@ -135,7 +137,7 @@ func runWith(ctx context.Context, v viewer, name, what string) (daemon.RunStatus
 		return v.Run(ctx, found.ID)
 	}
 	mend := "`sluice status` names the steps and gates"
-	if near := nearest(what, known); near != "" {
+	if near := text.Meant(what, known); near != "" {
 		mend = "did you mean " + near + "?"
 	}
 	return daemon.RunStatus{}, fault.Failed(mend, "no step or gate %q in a run of this repo", clean(what))
@@ -160,8 +162,8 @@ func (a *app) explain(ctx context.Context, v viewer, r daemon.RunStatus, what st
 		if s.step != what && s.gate != what && !strings.HasPrefix(s.subject, what+"#") && !strings.HasPrefix(s.subject, what+".") {
 			return nil
 		}
-		if a.json {
-			return a.jsonLine(l)
+		if a.JSON {
+			return a.JSONLine(l)
 		}
 		lead := "  "
 		if l.Seq == last {
@@ -169,26 +171,26 @@ func (a *app) explain(ctx context.Context, v viewer, r daemon.RunStatus, what st
 		}
 		last = l.Seq
 		s.text = lead + s.text
-		a.print("%s", a.line(l, s, false))
+		a.Print("%s", a.line(l, s, false))
 		return nil
 	})
-	if err != nil || a.json {
+	if err != nil || a.JSON {
 		return err
 	}
 	a.title("Now")
 	for _, s := range r.Steps {
 		if s.ID == what {
-			a.print("%s", a.stepLine(s, nameWidth(r), a.now()))
+			a.Print("%s", a.stepLine(s, nameWidth(r), a.Now()))
 		}
 		for _, g := range s.Gates {
 			if g.ID == what {
-				a.print("%s", a.gateLine(g, nameWidth(r)))
+				a.Print("%s", a.gateLine(g, nameWidth(r)))
 			}
 		}
 	}
 	for _, w := range r.Waits {
 		if w.Step == what || w.Gate == what || w.Step == "" {
-			a.print("  waits %s", waitWords(w, a.now()))
+			a.Print("  waits %s", waitWords(w, a.Now()))
 		}
 	}
 	return nil
@@ -196,8 +198,8 @@ func (a *app) explain(ctx context.Context, v viewer, r daemon.RunStatus, what st
 
 // title is a heading of what a person reads.
 func (a *app) title(format string, args ...any) {
-	if !a.json {
-		a.print("%s", a.paint(bold, sprintf(format, args...)))
+	if !a.JSON {
+		a.Print("%s", a.Paint(console.Bold, fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -212,7 +214,7 @@ the gate's reviewer) that was launched last, of a task list that of its tasks to
 codex it tells what they say, the tools they use, the files they change and what it cost; --raw
 prints their events as they come. Control characters are taken out.`,
 		Example: "sluice tail -f\nsluice tail phase-4-1 X-2 -n 200",
-		Args:    between(0, 2),
+		Args:    console.Between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.place(cmd.Context())
 			if err != nil {
@@ -343,33 +345,33 @@ func (a *app) eventsOf(format string) func(string) []string {
 
 // eventLines tells an event in lines. Its texts are an agent's.
 func (a *app) eventLines(e program.Event) (out []string) {
-	sign, style := "", plain
+	sign, style := "", console.Plain
 	switch e.Kind {
 	case program.Began:
-		sign, style = "— begins", dim
+		sign, style = "— begins", console.Dim
 	case program.Tool:
-		sign, style = "▸", blue
+		sign, style = "▸", console.Blue
 	case program.File:
-		sign, style = "✎", green
+		sign, style = "✎", console.Green
 	case program.Failed:
-		sign, style = "✗", red
+		sign, style = "✗", console.Red
 	case program.Denied:
-		sign, style = "⊘ not allowed:", yellow
+		sign, style = "⊘ not allowed:", console.Yellow
 	case program.Retry:
-		sign, style = "↻", dim
+		sign, style = "↻", console.Dim
 	case program.Limit:
-		sign, style = "⏳ usage limit:", yellow
+		sign, style = "⏳ usage limit:", console.Yellow
 	case program.Ended:
-		sign, style = "— ended:", dim
+		sign, style = "— ended:", console.Dim
 	}
-	first := a.paint(style, strings.TrimSpace(sign+" "+clean(e.Name)))
+	first := a.Paint(style, strings.TrimSpace(sign+" "+clean(e.Name)))
 	for i, line := range strings.Split(strings.TrimSpace(e.Text), "\n") {
 		line = text.Clean(line, engine.MaxOutput)
 		switch {
 		case i == 0:
 			line = strings.TrimSpace(first + " " + line)
 		case sign != "" && i == eventLinesMost:
-			return append(out, a.paint(dim, "  …"))
+			return append(out, a.Paint(console.Dim, "  …"))
 		case sign != "":
 			line = "  " + line
 		}
@@ -440,7 +442,7 @@ func (a *app) tail(ctx context.Context, file string, lines int, follow bool, say
 		all = append(all, say(l)...)
 	}
 	for _, l := range all[max(len(all)-max(min(lines, tailLines), 0), 0):] {
-		a.print("%s", l)
+		a.Print("%s", l)
 	}
 	tick := time.NewTicker(tailPace)
 	defer tick.Stop()
@@ -471,7 +473,7 @@ func (a *app) tail(ctx context.Context, file string, lines int, follow bool, say
 		}
 		for _, l := range parts[:len(parts)-1] {
 			for _, l := range say(l) {
-				a.print("%s", l)
+				a.Print("%s", l)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
+	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/mcp"
 	"sluice/internal/text"
@@ -35,13 +36,13 @@ codex, in its config.toml:
   env_vars = ["XDG_STATE_HOME", "XDG_CONFIG_HOME"]
   tool_timeout_sec = 660`,
 		Example: "claude mcp add sluice -- sluice -C \"$PWD\" mcp\nsluice -C /path/to/repo mcp",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context()) },
 	}
 }
 
 func (a *app) mcp(ctx context.Context) error {
-	if a.interactive() {
+	if a.Interactive() {
 		return fault.Misused("`sluice help mcp` says how an agent is told of it", "sluice mcp is for agents: it speaks a protocol, not with people")
 	}
 	p, err := a.place(ctx)
@@ -49,7 +50,7 @@ func (a *app) mcp(ctx context.Context) error {
 		return err
 	}
 	err = mcp.Serve(ctx, mcp.Options{
-		Root: p.root, Version: version, In: a.in, Out: a.out,
+		Root: p.root, Version: version, In: a.In, Out: a.Out,
 		Open: func(ctx context.Context) (mcp.Repo, func(), error) {
 			s, err := needed(ctx, p)
 			if err != nil {

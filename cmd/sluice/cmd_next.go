@@ -16,6 +16,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/mcp"
 	"sluice/internal/text"
@@ -31,7 +32,7 @@ func (a *app) nextCommand() *cobra.Command {
 oldest that nobody has taken: its prompt, where to work, what to read and to make, and how to
 say that it is done. --claim takes it.`,
 		Example: "sluice next --claim\nsluice next --json",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
 				offers, err := v.Offers(cmd.Context())
@@ -44,16 +45,16 @@ say that it is done. --claim takes it.`,
 	}
 	cmd.Flags().BoolVar(&claim, "claim", false, "take it, so that nobody else does")
 	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` only")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 func (a *app) next(ctx context.Context, p *place, v viewer, offers []daemon.Offer, run string, claim bool) error {
 	offers = slices.DeleteFunc(offers, func(o daemon.Offer) bool { return run != "" && o.Run != run || claim && o.Claimed != "" })
 	if len(offers) == 0 {
-		if a.json {
-			return a.document(map[string]any{"offer": nil})
+		if a.JSON {
+			return a.Document(map[string]any{"offer": nil})
 		}
-		a.print("Nothing is on offer.")
+		a.Print("Nothing is on offer.")
 		return nil
 	}
 	slices.SortStableFunc(offers, func(x, y daemon.Offer) int {
@@ -81,8 +82,8 @@ func (a *app) next(ctx context.Context, p *place, v viewer, offers []daemon.Offe
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.document(map[string]any{"offer": o, "prompt": work.Prompt, "inputs": list(work.Inputs), "outputs": list(work.Outputs), "waiting": len(offers) - 1})
+	if a.JSON {
+		return a.Document(map[string]any{"offer": o, "prompt": work.Prompt, "inputs": list(work.Inputs), "outputs": list(work.Outputs), "waiting": len(offers) - 1})
 	}
 	a.printOffer(o, work, claim)
 	return nil
@@ -92,7 +93,7 @@ func (a *app) next(ctx context.Context, p *place, v viewer, offers []daemon.Offe
 func list(names []string) []string { return append([]string{}, names...) }
 
 func (a *app) printOffer(o daemon.Offer, work mcp.Work, claimed bool) {
-	a.print("%s", strings.TrimRight(text.Reveal(work.Prompt), "\n"))
+	a.Print("%s", strings.TrimRight(text.Reveal(work.Prompt), "\n"))
 	a.title("\n%s of %s, attempt %d", title(o.Step, o.Name), o.Run, o.Attempt)
 	a.field("work in", o.Worktree)
 	a.field("prompt", o.Prompt)
@@ -112,7 +113,7 @@ func (a *app) printOffer(o daemon.Offer, work mcp.Work, claimed bool) {
 		a.field("or write", o.Signal)
 	}
 	if !claimed && o.Claimed == "" {
-		a.field("", a.paint(dim, "sluice next --claim takes it"))
+		a.field("", a.Paint(console.Dim, "sluice next --claim takes it"))
 	}
 }
 

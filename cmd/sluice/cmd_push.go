@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/specs"
@@ -37,7 +38,7 @@ asked, then it is committed, tagged and pushed. Where the repo has no workflow o
 shipped one is laid out by ` + "`sluice init --template release`" + `. Commit or stash your changes before:
 a release holds what is committed.`,
 		Example: "sluice push\nsluice push --version v1.4.0 --remote origin\nsluice push --stub",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := a.place(cmd.Context())
 			if err != nil {
@@ -133,7 +134,7 @@ func (a *app) releasable(ctx context.Context, p *place, stubbed bool) error {
 	defer repo.Close()
 	changes, err := repo.Unclean(ctx, p.root)
 	if err != nil {
-		a.note("whether all is committed could not be told: %s", oneLine(err.Error()))
+		a.Note("whether all is committed could not be told: %s", oneLine(err.Error()))
 		return nil // the workflow looks itself
 	}
 	var named []string

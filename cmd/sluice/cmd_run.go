@@ -14,6 +14,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/journal"
 )
@@ -30,7 +31,7 @@ it goes on with that run. Where no daemon serves the repo, this process does unt
 ended; other terminals can pass, fail and look meanwhile. Ctrl-C pauses the run and says how to go
 on. --yes answers questions of this command, never a gate.`,
 		Example: "sluice run gated-pipeline --var task=\"an index\"\nsluice run phase-4 --var goal=\"faster search\" --set veto_window=5s",
-		Args:    between(1, 1),
+		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.workflow = args[0]
 			p, err := a.place(cmd.Context())
@@ -93,7 +94,7 @@ func (a *app) followed(ctx context.Context, p *place, s service, set []string, b
 	r, err := a.follow(ctx, p, s, id, from, ours)
 	switch {
 	case errors.Is(err, errLeft) && !ours:
-		a.print("%s goes on in the background: `sluice status %s`, `sluice run %s`", id, id, id)
+		a.Print("%s goes on in the background: `sluice status %s`, `sluice run %s`", id, id, id)
 		return nil
 	case errors.Is(err, errLeft), errors.Is(err, errInterrupt), ctx.Err() != nil:
 		return a.pauseAndLeave(s, id, set, ours)
@@ -186,11 +187,11 @@ func sameKind(r daemon.RunStatus, start *engine.RunRequested) error {
 
 // goOnWith asks whether the live run of the workflow is meant.
 func (a *app) goOnWith(r daemon.RunStatus) error {
-	if a.yes {
+	if a.Yes {
 		return nil
 	}
-	if a.interactive() {
-		if yes, err := a.ask(fmt.Sprintf("%s is %s. Go on with it?", r.ID, runState(r))); err != nil || yes {
+	if a.Interactive() {
+		if yes, err := a.Ask(fmt.Sprintf("%s is %s. Go on with it?", r.ID, runState(r))); err != nil || yes {
 			return err
 		}
 	}
@@ -225,7 +226,7 @@ func (a *app) pauseAndLeave(s service, id string, set []string, ours bool) error
 	if _, err := s.Do(ctx, engine.PauseRequested{Run: id}, "terminal"); err != nil {
 		return err
 	}
-	a.note("%s is paused. Agents that run go on to their end; nothing new is started.", id)
+	a.Note("%s is paused. Agents that run go on to their end; nothing new is started.", id)
 	switch {
 	case a.throwAway:
 	case ours:
@@ -233,9 +234,9 @@ func (a *app) pauseAndLeave(s service, id string, set []string, ours bool) error
 		for _, kv := range set { // they are this process's, and not the run's
 			line += " --set " + shellWord(kv)
 		}
-		a.note("%s", line)
+		a.Note("%s", line)
 	default:
-		a.note("Go on:  sluice resume %s   (or sluice run %s)", id, id)
+		a.Note("Go on:  sluice resume %s   (or sluice run %s)", id, id)
 	}
 	return fault.Exit(fault.ExitInterrupted)
 }
@@ -250,25 +251,25 @@ func (a *app) summary(ctx context.Context, p *place, r daemon.RunStatus) error {
 	if !r.Started.IsZero() && !r.Ended.IsZero() {
 		s += " in " + ago(r.Ended.Sub(r.Started))
 	}
-	a.print("%s", a.paint(style, because(s, endWords(r))))
+	a.Print("%s", a.Paint(style, because(s, endWords(r))))
 	for _, l := range a.unpassedLines(r) {
-		a.print("%s", l)
+		a.Print("%s", l)
 	}
 	if words := unheld(r); words != "" {
-		a.print("%s", a.paint(yellow, words))
+		a.Print("%s", a.Paint(console.Yellow, words))
 	}
 	if take := a.toTake(ctx, p.root, r); take != "" {
-		a.print("%s", take)
+		a.Print("%s", take)
 	}
 	if r.Phase != engine.RunCompleted {
-		a.note("  → `sluice status %s` shows where, `sluice explain STEP` why, `sluice retry %s` tries again", r.ID, r.ID)
+		a.Note("  → `sluice status %s` shows where, `sluice explain STEP` why, `sluice retry %s` tries again", r.ID, r.ID)
 	}
 	if r.Stubbed && !a.throwAway {
 		if r.Workspace != "" {
-			a.note("  what the stand-ins wrote lies in %s; no other run begins from it", r.Workspace)
+			a.Note("  what the stand-ins wrote lies in %s; no other run begins from it", r.Workspace)
 			return a.endOf(r)
 		}
-		a.note("  what the stand-ins wrote lies where agents would have written it: `git status` tells; a real run begins from what is there")
+		a.Note("  what the stand-ins wrote lies where agents would have written it: `git status` tells; a real run begins from what is there")
 	}
 	return a.endOf(r)
 }

@@ -16,6 +16,7 @@ import (
 	"sluice/daemon"
 	"sluice/deploy"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/unit"
 )
@@ -38,10 +39,10 @@ func (a *app) serviceCommand() *cobra.Command {
 and is back within seconds after a crash. Agents outlive the daemon: they go on through a crash, a
 restart and an upgrade, and end when the service is stopped.`,
 		Example: "sluice service install\nsluice service status",
-		Args:    cobra.ArbitraryArgs, RunE: group,
+		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
 	sub := func(use, short, long, example string, do func(ctx context.Context, f serviceFlags) error) *cobra.Command {
-		c := &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: between(0, 0),
+		c := &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: console.Between(0, 0),
 			RunE: func(cmd *cobra.Command, _ []string) error { return do(cmd.Context(), f) }}
 		c.Flags().BoolVar(&f.system, "system", false, "the machine's service, with a user of its own (as root)")
 		cmd.AddCommand(c)
@@ -64,7 +65,7 @@ leaves what you added. Asks whether it is to run while you are logged out.`,
 		a.serviceOrder("stopped", (*unit.Service).Stop))
 	sub("restart", "start the daemon anew; agents go on", "For another binary or another environment. Agents that run go on meanwhile.", "sluice service restart\nsudo sluice service restart --system",
 		a.serviceOrder("restarted", (*unit.Service).Restart))
-	a.jsonFlag(sub("status", "tell how the service stands",
+	a.JSONFlag(sub("status", "tell how the service stands",
 		`running, degraded (it runs, but a repo is unwell), crash-looping, starting, stopping, stopped, failed or
 not installed; whether it begins with the login or with the machine. Exit 0 only if it is running.`,
 		"sluice service status\nsluice service status --json", a.serviceStatus))
@@ -91,7 +92,7 @@ func (a *app) openService(f serviceFlags, change, lingered bool) (*unit.Service,
 		if err != nil {
 			return nil, err
 		}
-		opt.Home, opt.ConfigDir = a.getenv("HOME"), filepath.Dir(config)
+		opt.Home, opt.ConfigDir = a.Getenv("HOME"), filepath.Dir(config)
 	}
 	s, err := unit.Open(opt)
 	if errors.Is(err, unit.ErrNoManager) || errors.Is(err, unit.ErrNoUserManager) {
@@ -152,9 +153,9 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	case done.Changed:
 		word = "was changed"
 	}
-	a.print("%s %s", done.File, word)
+	a.Print("%s %s", done.File, word)
 	if done.EnvFile != "" {
-		a.print("%s has its environment: add what your agents need, a line each", done.EnvFile)
+		a.Print("%s has its environment: add what your agents need, a line each", done.EnvFile)
 	}
 	if f.idle {
 		return nil
@@ -178,7 +179,7 @@ func (a *app) beginService(ctx context.Context, s *unit.Service, f serviceFlags,
 	if f.system {
 		flag = " --system"
 	}
-	a.print("it runs; `sluice service status%s` tells how it stands, `sluice doctor --as-service%s` checks what it finds there", flag, flag)
+	a.Print("it runs; `sluice service status%s` tells how it stands, `sluice doctor --as-service%s` checks what it finds there", flag, flag)
 	return nil
 }
 
@@ -212,7 +213,7 @@ func (a *app) settleLinger(ctx context.Context, f serviceFlags) (lingered bool, 
 	case f.system || runtime.GOOS != "linux" || unit.Lingers():
 		return false, nil
 	case want == "":
-		yes, err := a.ask("Run it while you are logged out too (loginctl enable-linger)? `--linger yes|no` answers this")
+		yes, err := a.Ask("Run it while you are logged out too (loginctl enable-linger)? `--linger yes|no` answers this")
 		if err != nil {
 			return false, err
 		}
@@ -235,21 +236,21 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 	removed, err := s.Uninstall(ctx)
 	for _, what := range removed {
 		if what == "linger" {
-			a.print("your services end with your login again, as before")
+			a.Print("your services end with your login again, as before")
 			continue
 		}
-		a.print("%s is removed", what)
+		a.Print("%s is removed", what)
 	}
 	if err != nil {
 		return err
 	}
 	switch {
 	case len(removed) == 0 && f.system && s.Packaged():
-		a.print("the package's service is stopped and does not begin any more; `apt-get remove sluice` removes it")
+		a.Print("the package's service is stopped and does not begin any more; `apt-get remove sluice` removes it")
 	case len(removed) == 0:
-		a.print("no service was installed")
+		a.Print("no service was installed")
 	case f.system:
-		a.print("the user %s and %s with its journals stay; `userdel -r %s` removes both", deploy.Name, deploy.SystemHome, deploy.Name)
+		a.Print("the user %s and %s with its journals stay; `userdel -r %s` removes both", deploy.Name, deploy.SystemHome, deploy.Name)
 	}
 	return nil
 }
@@ -280,7 +281,7 @@ func (a *app) serviceOrder(word string, order func(*unit.Service, context.Contex
 		if err != nil {
 			return err
 		}
-		a.print("%s", word)
+		a.Print("%s", word)
 		return nil
 	}
 }
@@ -288,7 +289,7 @@ func (a *app) serviceOrder(word string, order func(*unit.Service, context.Contex
 func (a *app) serviceEnded(ctx context.Context, f serviceFlags) error {
 	why, err := unit.Ended(ctx, f.system, a.notePutDown)
 	if err == nil && why == unit.EndStop {
-		a.note("the service was stopped: what its agents were doing is launched again at the next start")
+		a.Note("the service was stopped: what its agents were doing is launched again at the next start")
 	}
 	return err
 }
@@ -303,7 +304,7 @@ func (a *app) notePutDown(why unit.End) error {
 	}
 	home, err := a.stateHome()
 	if err == nil {
-		err = atomicfile.Write(filepath.Join(home, putDownFile), []byte(a.now().UTC().Format(time.RFC3339Nano)+"\n"), 0o600)
+		err = atomicfile.Write(filepath.Join(home, putDownFile), []byte(a.Now().UTC().Format(time.RFC3339Nano)+"\n"), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("service: that this end was wanted could not be noted: %w: the agents' next launches count as after a crash", err)
@@ -337,17 +338,17 @@ func (a *app) serviceEnv(f serviceFlags) (map[string]string, error) {
 	env := map[string]string{}
 	for _, name := range []string{"HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME",
 		"XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
-		if v := a.getenv(name); v != "" {
+		if v := a.Getenv(name); v != "" {
 			env[name] = v
 		}
 	}
-	for _, kv := range a.env {
+	for _, kv := range a.Env {
 		if name, v, _ := strings.Cut(kv, "="); strings.HasPrefix(name, envPrefix) {
 			env[name] = v
 		}
 	}
 	var path []string
-	for _, dir := range filepath.SplitList(a.getenv("PATH")) {
+	for _, dir := range filepath.SplitList(a.Getenv("PATH")) {
 		if filepath.IsAbs(dir) { // another would mean something else in each folder
 			path = append(path, dir)
 		}
@@ -358,7 +359,7 @@ func (a *app) serviceEnv(f serviceFlags) (map[string]string, error) {
 
 func (a *app) namedEnv(env map[string]string, names []string) (map[string]string, error) {
 	for _, name := range names {
-		v := a.getenv(name)
+		v := a.Getenv(name)
 		if v == "" {
 			return nil, fault.Misused("set it, or leave --env "+clean(name)+" out", "%s is not set here", clean(name))
 		}

@@ -18,6 +18,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
 	"sluice/internal/form"
 	"sluice/internal/press"
 	"sluice/internal/schema"
@@ -50,7 +51,7 @@ cost, and what failed before. --diff prints the changes themselves, --since thos
 attempt before. In a terminal, a key then decides a gate that waits for you: f and v ask for the
 reason, p asks once more. Keys that were typed before it asks, or pasted, decide nothing.`,
 		Example: "sluice show XG-2-end\nsluice show last XG-2-end\nsluice show X-2 --diff | less -R\nsluice show X-2 --since",
-		Args:    between(1, 2),
+		Args:    console.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := ofRun(&run, args)
 			if err != nil {
@@ -67,8 +68,8 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 					return err
 				}
 				at = p
-				if a.json {
-					return a.document(sh)
+				if a.JSON {
+					return a.Document(sh)
 				}
 				a.printShow(sh)
 				switch {
@@ -79,7 +80,7 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 				}
 				return nil
 			})
-			if err != nil || a.json || !a.interactive() {
+			if err != nil || a.JSON || !a.Interactive() {
 				return err
 			}
 			return a.decideHere(cmd.Context(), at, sh)
@@ -88,7 +89,7 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` (the newest that has it)")
 	cmd.Flags().BoolVar(&diff, "diff", false, "print the changes too")
 	cmd.Flags().BoolVar(&since, "since", false, "print the changes since the attempt before")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 // shown is all about a step and the gate that holds it.
@@ -321,7 +322,7 @@ func (a *app) printShow(sh *shown) {
 		a.title("%s of %s%s", title(sh.Step, sh.StepName), sh.Run, unheldMark(sh.Trust))
 	}
 	if sh.Stubbed {
-		a.field("note", a.paint(yellow, stubWords))
+		a.field("note", a.Paint(console.Yellow, stubWords))
 	}
 	if sh.For != "" {
 		a.text("for", sh.For)
@@ -366,9 +367,9 @@ func (a *app) printShow(sh *shown) {
 		a.field("signed by", clean(who)+"; sluice pass, fail and veto sign")
 	}
 	if g := sh.Gate; g != nil && g.State == engine.OnHuman {
-		a.print("\nDecide: %s", decideWords(*g))
+		a.Print("\nDecide: %s", decideWords(*g))
 	} else if g != nil && g.State == engine.OnWindow {
-		a.print("\nIt goes on by itself in %s: sluice veto %s -m \"…\" stops it", ago(g.Until.Sub(a.now())), g.ID)
+		a.Print("\nIt goes on by itself in %s: sluice veto %s -m \"…\" stops it", ago(g.Until.Sub(a.Now())), g.ID)
 	}
 }
 
@@ -392,7 +393,7 @@ func (a *app) printAttempt(sh *shown, at *engine.Attempt) {
 	if !at.Launched.IsZero() {
 		end := at.Ended
 		if end.IsZero() {
-			end = a.now()
+			end = a.Now()
 		}
 		s += ", " + ago(end.Sub(at.Launched))
 	}
@@ -479,7 +480,7 @@ func (a *app) printChanged(sh *shown) {
 		if sh.Attempt != nil && sh.Attempt.N > 1 {
 			more += ", --since those since the attempt before"
 		}
-		a.field("", a.paint(dim, more))
+		a.field("", a.Paint(console.Dim, more))
 	}
 }
 
@@ -542,7 +543,7 @@ func (a *app) printFindings(q engine.Round) {
 // field prints a label and a line of foreign text.
 func (a *app) field(label, s string) {
 	if s != "" {
-		a.print("  %s  %s", a.paint(dim, pad(label, labelWidth)), s)
+		a.Print("  %s  %s", a.Paint(console.Dim, console.Pad(label, labelWidth)), s)
 	}
 }
 
@@ -556,7 +557,7 @@ func (a *app) text(label, s string) {
 		if i > 0 {
 			label = ""
 		}
-		a.print("  %s  %s", a.paint(dim, pad(label, labelWidth)), l)
+		a.Print("  %s  %s", a.Paint(console.Dim, console.Pad(label, labelWidth)), l)
 	}
 }
 
@@ -579,10 +580,10 @@ func (a *app) printDiff(ctx context.Context, p *place, sh *shown) error {
 	if err != nil {
 		return err
 	}
-	a.print("")
+	a.Print("")
 	a.printPatch(patch)
 	if cut {
-		a.note("there is more: sluice attempt diff %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
+		a.Note("there is more: sluice attempt diff %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
 	}
 	return nil
 }
@@ -590,16 +591,16 @@ func (a *app) printDiff(ctx context.Context, p *place, sh *shown) error {
 // printPatch prints a patch.
 func (a *app) printPatch(patch []byte) {
 	for l := range strings.Lines(string(patch)) {
-		style := plain
+		style := console.Plain
 		switch {
 		case strings.HasPrefix(l, "+"):
-			style = green
+			style = console.Green
 		case strings.HasPrefix(l, "-"):
-			style = red
+			style = console.Red
 		case strings.HasPrefix(l, "@@"), strings.HasPrefix(l, "diff "):
-			style = bold
+			style = console.Bold
 		}
-		a.print("%s", a.paint(style, text.Reveal(strings.TrimRight(l, "\n"))))
+		a.Print("%s", a.Paint(style, text.Reveal(strings.TrimRight(l, "\n"))))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/executor"
 	"sluice/internal/fault"
 	"sluice/internal/stub"
@@ -70,7 +71,7 @@ func (a *app) startCommand() *cobra.Command {
 		Long: `The run goes on in the background. With --wait the command comes back when it has ended, with
 run's exit codes; --timeout bounds the waiting, and exit code 4 says that it ran out.`,
 		Example: "sluice start gated-pipeline --var task=\"an index\"\nsluice start phase-4 --var goal=\"faster search\" --wait --timeout 2h",
-		Args:    between(1, 1),
+		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.workflow = args[0]
 			return a.start(cmd.Context(), o, wait || o.timeout > 0)
@@ -79,7 +80,7 @@ run's exit codes; --timeout bounds the waiting, and exit code 4 says that it ran
 	o.flags(cmd)
 	cmd.Flags().BoolVar(&wait, "wait", false, "come back when the run has ended")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with --wait: at the latest after this `TIME`, as 30m")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 func (a *app) start(ctx context.Context, o order, wait bool) error {
@@ -103,10 +104,10 @@ func (a *app) start(ctx context.Context, o order, wait bool) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		err = a.document(map[string]string{"run": done})
+	if a.JSON {
+		err = a.Document(map[string]string{"run": done})
 	} else {
-		a.print("%s", done)
+		a.Print("%s", done)
 	}
 	if err != nil || !wait {
 		return err
@@ -118,7 +119,7 @@ func (a *app) start(ctx context.Context, o order, wait bool) error {
 	}
 	r, err := awaitEnd(ctx, s, done)
 	if errors.Is(context.Cause(ctx), errTimeout) {
-		return &fault.Error{Cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout, firstWait(r, a.now())), Advice: "`sluice status " + done + "` tells how it stands", Code: fault.ExitWaiting}
+		return &fault.Error{Cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout, firstWait(r, a.Now())), Advice: "`sluice status " + done + "` tells how it stands", Code: fault.ExitWaiting}
 	}
 	if err != nil {
 		return err
@@ -166,7 +167,7 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 			return ev, &fault.Error{Cause: faults[0].Error(), Advice: mend, Code: fault.ExitUsage}
 		}
 		for _, err := range faults { // a var that is missing is often one that is misspelt: both are told
-			a.note("%s", oneLine(err.Error()))
+			a.Note("%s", oneLine(err.Error()))
 		}
 		return ev, &fault.Error{Cause: "--var: " + plural(len(faults), "fault"), Advice: mend, Code: fault.ExitUsage}
 	}
@@ -205,7 +206,7 @@ func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) 
 		var faults []specs.Fault
 		if script, faults = specs.LoadStubs(file, spec); len(faults) > 0 {
 			for _, f := range faults {
-				fmt.Fprintf(a.err, "%s:%d:%d: %s\n", shortPath(f.File), f.Line, f.Col, clean(f.Message))
+				fmt.Fprintf(a.Err, "%s:%d:%d: %s\n", shortPath(f.File), f.Line, f.Col, clean(f.Message))
 			}
 			return nil, fault.Failed("mend the script of the stand-ins: docs/stubs.md says what may stand there", "%s: %s", shortPath(file), plural(len(faults), "fault"))
 		}
@@ -256,7 +257,7 @@ func (a *app) lookFor(root, name string) (string, error) {
 		}
 		return exec.LookPath(name)
 	}
-	for _, dir := range filepath.SplitList(a.getenv("PATH")) {
+	for _, dir := range filepath.SplitList(a.Getenv("PATH")) {
 		if file, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(dir) {
 			return file, nil
 		}

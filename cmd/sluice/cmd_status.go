@@ -12,6 +12,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/words"
 )
@@ -26,7 +27,7 @@ func (a *app) lsCommand() *cobra.Command {
 waits for. Left out unless --all: ended runs beyond the last ten, and ended runs of a task.
 With a task file: its tasks by status, in each as they are selected, and what they wait for.`,
 		Example: "sluice ls\nsluice ls --json\nsluice ls to-do.json --status blocked",
-		Args:    between(0, 1),
+		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 1 && isTaskFile(args[0]):
@@ -47,7 +48,7 @@ With a task file: its tasks by status, in each as they are selected, and what th
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all runs that are known")
 	cmd.Flags().StringVar(&status, "status", "", "of a task file: only tasks that are `STATUS` (todo, doing, done, blocked)")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 // withView finds the repo and whoever can tell about it.
@@ -68,28 +69,28 @@ func (a *app) withView(ctx context.Context, do func(p *place, v viewer, served b
 const endedShown = 10
 
 func (a *app) listRuns(st daemon.Status, served, all bool) error {
-	if a.json {
-		return a.document(map[string]any{"served": served, "status": st})
+	if a.JSON {
+		return a.Document(map[string]any{"served": served, "status": st})
 	}
 	runs := st.Runs
 	if !all {
 		runs = withoutOld(runs)
 	}
-	t := &table{}
+	t := &console.Table{}
 	for _, r := range runs {
 		state := runState(r)
 		sign, style := mark(state)
 		look := style
 		if unpassed := words.NotPassed(r.More + len(r.Unpassed)); unpassed != "" {
-			state, look = state+", "+unpassed, yellow
+			state, look = state+", "+unpassed, console.Yellow
 		}
-		t.row(cell{sign + " " + r.ID, style}, cell{state + stubMark(r.Stubbed) + unheldMark(r.Trust), look}, cell{progress(r), plain}, cell{a.runTime(r), dim}, cell{firstWait(r, a.now()), plain})
+		t.Row(console.Styled(sign+" "+r.ID, style), console.Styled(state+stubMark(r.Stubbed)+unheldMark(r.Trust), look), console.Styled(progress(r), console.Plain), console.Styled(a.runTime(r), console.Dim), console.Styled(firstWait(r, a.Now()), console.Plain))
 	}
-	a.printTable(t)
+	a.PrintTable(t)
 	if len(st.Runs) == 0 {
-		a.print("no run yet: `sluice run WORKFLOW` starts one")
+		a.Print("no run yet: `sluice run WORKFLOW` starts one")
 	} else if len(runs) < len(st.Runs) {
-		a.note("%s: --all", leftOut(st.Runs, runs))
+		a.Note("%s: --all", leftOut(st.Runs, runs))
 	}
 	a.health(st, served)
 	return nil
@@ -148,9 +149,9 @@ func (a *app) runTime(r daemon.RunStatus) string {
 	case r.Started.IsZero():
 		return "not begun"
 	case r.Ended.IsZero():
-		return "for " + ago(a.now().Sub(r.Started))
+		return "for " + ago(a.Now().Sub(r.Started))
 	}
-	return fmt.Sprintf("took %s, %s ago", ago(r.Ended.Sub(r.Started)), ago(a.now().Sub(r.Ended)))
+	return fmt.Sprintf("took %s, %s ago", ago(r.Ended.Sub(r.Started)), ago(a.Now().Sub(r.Ended)))
 }
 
 // firstWait is what a run waits for, the oldest wait first; of an ended one why it ended.
@@ -183,25 +184,25 @@ func waitWords(w daemon.Wait, now time.Time) string {
 // health tells what is wrong with the repo as a whole.
 func (a *app) health(st daemon.Status, served bool) {
 	for _, h := range st.Health {
-		a.note("%s %s", a.paintErr(yellow, "note:"), oneLine(h))
+		a.Note("%s %s", a.PaintErr(console.Yellow, "note:"), oneLine(h))
 	}
 	if st.Stalled != "" {
-		a.note("%s the journal cannot be written, so nothing is started: %s", a.paintErr(red, "stalled:"), oneLine(st.Stalled))
+		a.Note("%s the journal cannot be written, so nothing is started: %s", a.PaintErr(console.Red, "stalled:"), oneLine(st.Stalled))
 	}
 	if !served && slices.ContainsFunc(st.Runs, live) {
-		a.note("%s no sluice process serves this repo: `sluice run RUN` goes on with it here, `sluice watch add` and `sluice daemon` in the background", a.paintErr(yellow, "note:"))
+		a.Note("%s no sluice process serves this repo: `sluice run RUN` goes on with it here, `sluice watch add` and `sluice daemon` in the background", a.PaintErr(console.Yellow, "note:"))
 	}
 }
 
 func (a *app) statusCommand() *cobra.Command {
-	return a.jsonFlag(&cobra.Command{
+	return a.JSONFlag(&cobra.Command{
 		Use:   "status [RUN]",
 		Short: "show a run step by step, and what it waits for since when",
 		Long: `RUN is a run's id (phase-4-1), a workflow (its newest run) or "last". Without one: every live
 run, or the last that ended. Shows too what stands between an agent and a gate (trust), and
 whether the spec's file has changed since the run started.`,
 		Example: "sluice status\nsluice status last --json",
-		Args:    between(0, 1),
+		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
 				return a.status(cmd.Context(), p, v, served, args)
@@ -240,25 +241,25 @@ func (a *app) status(ctx context.Context, p *place, v viewer, served bool, args 
 			return err
 		}
 	}
-	if a.json {
-		return a.document(map[string]any{"served": served, "status": st})
+	if a.JSON {
+		return a.Document(map[string]any{"served": served, "status": st})
 	}
 	for i, r := range st.Runs {
 		if i > 0 {
-			a.print("")
+			a.Print("")
 		}
-		for _, l := range a.runLines(r, a.now()) {
-			a.print("%s", clipPainted(l, a.width()))
+		for _, l := range a.runLines(r, a.Now()) {
+			a.Print("%s", console.ClipPainted(l, a.Width()))
 		}
 		if take := a.toTake(ctx, p.root, r); take != "" {
-			a.print("  %s", clipPainted(take, a.width()-2))
+			a.Print("  %s", console.ClipPainted(take, a.Width()-2))
 		}
 	}
 	if len(st.Runs) == 0 {
-		a.print("no run yet: `sluice run WORKFLOW` starts one")
+		a.Print("no run yet: `sluice run WORKFLOW` starts one")
 	}
 	if words := todayWords(st.Today); words != "" {
-		a.print("%s", a.paint(dim, words))
+		a.Print("%s", a.Paint(console.Dim, words))
 	}
 	a.levels(st)
 	a.health(st, served)
@@ -272,9 +273,9 @@ func (a *app) levels(st daemon.Status) {
 	}
 	switch st.Trust {
 	case engine.TrustFile:
-		a.print("%s", a.paint(dim, "trust: file, unprotected: nothing stands between an agent and a gate but its own good will ("+oneLine(st.Exposed)+")"))
+		a.Print("%s", a.Paint(console.Dim, "trust: file, unprotected: nothing stands between an agent and a gate but its own good will ("+oneLine(st.Exposed)+")"))
 	case engine.TrustSandbox:
-		a.print("%s", a.paint(dim, "trust: sandbox: an agent cannot answer a gate"))
+		a.Print("%s", a.Paint(console.Dim, "trust: sandbox: an agent cannot answer a gate"))
 	}
 }
 
@@ -304,31 +305,31 @@ func tellPause(ctx context.Context, v viewer, r *daemon.RunStatus) error {
 func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 	state := runState(r)
 	sign, style := mark(state)
-	head := fmt.Sprintf("%s %s", a.paint(style, sign), a.paint(bold, r.ID))
+	head := fmt.Sprintf("%s %s", a.Paint(style, sign), a.Paint(console.Bold, r.ID))
 	if r.Name != "" && r.Name != r.Workflow {
 		head += "  " + clean(r.Name)
 	}
 	if r.Child != nil {
-		head += "  " + a.paint(dim, "for "+clean(r.Child.Title()))
+		head += "  " + a.Paint(console.Dim, "for "+clean(r.Child.Title()))
 	}
-	out := []string{head, "  " + a.paint(style, state) + a.paint(dim, " · "+progress(r)+" steps · "+a.runTime(r))}
+	out := []string{head, "  " + a.Paint(style, state) + a.Paint(console.Dim, " · "+progress(r)+" steps · "+a.runTime(r))}
 	if r.Stubbed {
-		out = append(out, "  "+a.paint(yellow, stubWords))
+		out = append(out, "  "+a.Paint(console.Yellow, stubWords))
 	}
 	if words := unheld(r); words != "" {
-		out = append(out, "  "+a.paint(yellow, words))
+		out = append(out, "  "+a.Paint(console.Yellow, words))
 	}
 	if r.SpecDrift {
-		out = append(out, "  "+a.paint(yellow, "the spec's file has changed since; this run goes by the old one"))
+		out = append(out, "  "+a.Paint(console.Yellow, "the spec's file has changed since; this run goes by the old one"))
 	}
 	if words := spentWords(r.Usage, r.Budget); words != "" {
-		out = append(out, "  "+a.paint(dim, "used "+words))
+		out = append(out, "  "+a.Paint(console.Dim, "used "+words))
 	}
 	for _, role := range slices.Sorted(maps.Keys(r.RoleBudgets)) {
-		out = append(out, "  "+a.paint(dim, "role "+clean(role)+" used "+words.SpentInAll(r.Roles[role], r.RoleBudgets[role])))
+		out = append(out, "  "+a.Paint(console.Dim, "role "+clean(role)+" used "+words.SpentInAll(r.Roles[role], r.RoleBudgets[role])))
 	}
 	for _, n := range r.Near {
-		out = append(out, "  "+a.paint(yellow, "comes near its budget: "+clean(n)))
+		out = append(out, "  "+a.Paint(console.Yellow, "comes near its budget: "+clean(n)))
 	}
 	width := nameWidth(r)
 	for _, s := range r.Steps {
@@ -337,7 +338,7 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 		}
 		out = append(out, a.stepLine(s, width, now))
 		if s.Failure != "" && s.State != engine.Passed {
-			out = append(out, "      "+a.paint(red, clean(s.Failure)))
+			out = append(out, "      "+a.Paint(console.Red, clean(s.Failure)))
 		}
 		out = append(out, a.listLines(s.List)...)
 		for _, g := range s.Gates {
@@ -346,7 +347,7 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 			}
 			out = append(out, a.gateLine(g, width))
 			if g.Feedback != "" && g.State != engine.Approved {
-				out = append(out, "        "+a.paint(yellow, "“"+clean(g.Feedback)+"”"))
+				out = append(out, "        "+a.Paint(console.Yellow, "“"+clean(g.Feedback)+"”"))
 			}
 		}
 	}
@@ -356,10 +357,10 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 		if n.Step != "" {
 			head = fmt.Sprintf("note %d for %s ", n.N, n.Step)
 		}
-		out = append(out, "  "+a.paint(dim, head)+"“"+clean(n.Text)+"”")
+		out = append(out, "  "+a.Paint(console.Dim, head)+"“"+clean(n.Text)+"”")
 	}
 	for _, w := range r.Waits {
-		out = append(out, "  "+a.paint(dim, "waits ")+waitWords(w, now))
+		out = append(out, "  "+a.Paint(console.Dim, "waits ")+waitWords(w, now))
 	}
 	if r.EndWhy != "" {
 		out = append(out, "  "+clean(r.EndWhy))
@@ -371,10 +372,10 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 func (a *app) unpassedLines(r daemon.RunStatus) (out []string) {
 	shown := r.Unpassed[max(len(r.Unpassed)-unpassedShown, 0):]
 	if more := r.More + len(r.Unpassed) - len(shown); more > 0 {
-		out = append(out, "  "+a.paint(yellow, words.GoneOnCount(more)+" earlier"))
+		out = append(out, "  "+a.Paint(console.Yellow, words.GoneOnCount(more)+" earlier"))
 	}
 	for _, u := range shown {
-		out = append(out, "  "+a.paint(yellow, clean(unpassedWords(u))))
+		out = append(out, "  "+a.Paint(console.Yellow, clean(unpassedWords(u))))
 	}
 	return out
 }
@@ -429,7 +430,7 @@ func title(id, name string) string { return words.Title(id, name) }
 
 func (a *app) stepLine(s daemon.StepStatus, width int, now time.Time) string {
 	sign, style := mark(s.State)
-	parts := []string{a.paint(style, pad(s.State, 10))}
+	parts := []string{a.Paint(style, console.Pad(s.State, 10))}
 	if s.Attempt > 1 {
 		parts = append(parts, fmt.Sprintf("attempt %d", s.Attempt))
 	}
@@ -449,22 +450,22 @@ func (a *app) stepLine(s daemon.StepStatus, width int, now time.Time) string {
 	if s.Summary != "" {
 		parts = append(parts, clean(s.Summary))
 	}
-	return fmt.Sprintf("  %s %s  %s", a.paint(style, sign), pad(clip(title(s.ID, s.Name), width), width), strings.Join(parts, a.paint(dim, " · ")))
+	return fmt.Sprintf("  %s %s  %s", a.Paint(style, sign), console.Pad(console.Clip(title(s.ID, s.Name), width), width), strings.Join(parts, a.Paint(console.Dim, " · ")))
 }
 
 func (a *app) gateLine(g daemon.GateStatus, width int) string {
 	sign, style := mark(g.State)
 	state := g.State
 	if state == "" || state == engine.Undone { // what it judged was undone: it judges the next attempt
-		sign, style, state = "◇", plain, "-"
+		sign, style, state = "◇", console.Plain, "-"
 	}
 	if (g.State == engine.ByRoute || g.State == engine.Refused) && g.Outcome != "" && g.Outcome != engine.OutcomeFail { // a name says more
 		sign, state = "↷", g.Outcome
 	}
 	if g.Due {
-		sign, style, state = "·", dim, words.Due
+		sign, style, state = "·", console.Dim, words.Due
 	}
-	parts := []string{a.paint(style, pad(state, 10)), g.Level}
+	parts := []string{a.Paint(style, console.Pad(state, 10)), g.Level}
 	if g.Forced {
 		parts = append(parts, "forced")
 	}
@@ -478,5 +479,5 @@ func (a *app) gateLine(g daemon.GateStatus, width int) string {
 	if g.ByKind != "" && (g.State == engine.Approved || g.State == engine.Refused || g.State == engine.ByRoute) {
 		parts = append(parts, "by "+byWords(g.ByKind, g.By))
 	}
-	return fmt.Sprintf("    %s %s  %s", a.paint(style, sign), pad(clip(title(g.ID, g.Name), width-2), width-2), strings.Join(parts, a.paint(dim, " · ")))
+	return fmt.Sprintf("    %s %s  %s", a.Paint(style, sign), console.Pad(console.Clip(title(g.ID, g.Name), width-2), width-2), strings.Join(parts, a.Paint(console.Dim, " · ")))
 }

@@ -7,34 +7,36 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/text"
 )
 
 func (a *app) pauseCommand() *cobra.Command {
-	return a.jsonFlag(&cobra.Command{
+	return a.JSONFlag(&cobra.Command{
 		Use: "pause [RUN]", Short: "start nothing more in a run until it is resumed",
 		Long:    "Agents that run go on to their end and their signals are taken in; nothing new is started, and\nveto windows stand still. Without RUN: the only live run.",
-		Example: "sluice pause\nsluice pause phase-4-1", Args: between(0, 1),
+		Example: "sluice pause\nsluice pause phase-4-1", Args: console.Between(0, 1),
 		RunE: a.steer(func(run string, _ []string) engine.Event { return engine.PauseRequested{Run: run} }),
 	})
 }
 
 func (a *app) resumeCommand() *cobra.Command {
-	return a.jsonFlag(&cobra.Command{
+	return a.JSONFlag(&cobra.Command{
 		Use: "resume [RUN]", Short: "go on with a paused run",
 		Long:    "Where a limit had paused it, the same amount is granted once more. Needs a process that serves\nthe repo: without a daemon, `sluice run RUN` goes on with a run in the foreground.",
-		Example: "sluice resume\nsluice resume phase-4-1", Args: between(0, 1),
+		Example: "sluice resume\nsluice resume phase-4-1", Args: console.Between(0, 1),
 		RunE: a.steer(func(run string, _ []string) engine.Event { return engine.ResumeRequested{Run: run} }),
 	})
 }
 
 func (a *app) retryCommand() *cobra.Command {
-	return a.jsonFlag(&cobra.Command{
+	return a.JSONFlag(&cobra.Command{
 		Use: "retry RUN [STEP]", Short: "do a step of a run again, or take an ended run up again",
 		Long: `Starts a new attempt of STEP, with all that follows it undone. Without STEP: the step at which
 the run ended or stands. Counts against no gate. Where no daemon serves the repo, this process
 does until the run has ended, as of ` + "`sluice run`" + `.`,
-		Example: "sluice retry phase-4-1\nsluice retry phase-4-1 X-2", Args: between(1, 2),
+		Example: "sluice retry phase-4-1\nsluice retry phase-4-1 X-2", Args: console.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			event := func(run string, args []string) engine.Event {
 				ev := engine.RetryRequested{Run: run}
@@ -51,7 +53,7 @@ does until the run has ended, as of ` + "`sluice run`" + `.`,
 			if err != nil {
 				return err
 			}
-			if s == nil && !a.json { // a program wants an answer, not a run to look at
+			if s == nil && !a.JSON { // a program wants an answer, not a run to look at
 				return a.retryHere(cmd.Context(), p, args, event)
 			}
 			if s != nil {
@@ -143,12 +145,12 @@ func (a *app) tellSteered(run string, done daemon.Done) error {
 	if done.Ignored != "" {
 		return fault.Failed("`sluice status "+run+"` tells how it stands", "nothing came of it: %s", done.Ignored)
 	}
-	if a.json {
-		return a.document(done)
+	if a.JSON {
+		return a.Document(done)
 	}
 	for _, raw := range done.Facts {
 		if f := say(raw); f.key {
-			a.print("%s  %s", a.paint(dim, pad(orWord(f.subject, run), subjectWidth)), a.paint(f.style, f.text))
+			a.Print("%s  %s", a.Paint(console.Dim, console.Pad(orWord(f.subject, run), subjectWidth)), a.Paint(f.style, f.text))
 		}
 	}
 	return nil
@@ -175,5 +177,5 @@ func runMeant(ctx context.Context, v viewer, args []string) (string, error) {
 	case 1:
 		return alive[0], nil
 	}
-	return "", fault.Misused("say which: "+joinMost(alive), "%s are live in this repo", plural(len(alive), "run"))
+	return "", fault.Misused("say which: "+text.JoinMost(alive), "%s are live in this repo", plural(len(alive), "run"))
 }

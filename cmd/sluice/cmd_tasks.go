@@ -13,6 +13,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/tasks"
 	"sluice/internal/text"
@@ -64,11 +65,11 @@ func (a *app) validTasks(files []string) (out []faultLine, err error) {
 			out = append(out, faultLine{shortPath(a.below(f)), bad.Line, 1, bad.Why})
 			continue
 		}
-		if !a.json {
-			a.print("%s %s: %s", a.paint(green, "ok"), shortPath(a.below(f)), countsOf(file.Tasks))
+		if !a.JSON {
+			a.Print("%s %s: %s", a.Paint(console.Green, "ok"), shortPath(a.below(f)), countsOf(file.Tasks))
 			slips := file.Slips(text.Nearest)
 			for _, s := range slips[:min(len(slips), slipsShown)] {
-				a.note("%s:%d: %s", shortPath(a.below(f)), s.Line, clean(s.Why))
+				a.Note("%s:%d: %s", shortPath(a.below(f)), s.Line, clean(s.Why))
 			}
 		}
 	}
@@ -125,10 +126,10 @@ func (a *app) listTasks(arg, status string) error {
 	if status != "" {
 		list = slices.DeleteFunc(list, func(t listedTask) bool { return t.Status != status })
 	}
-	if a.json {
-		return a.document(map[string]any{"file": arg, "tasks": list})
+	if a.JSON {
+		return a.Document(map[string]any{"file": arg, "tasks": list})
 	}
-	t := &table{}
+	t := &console.Table{}
 	for _, x := range list {
 		prio, waits := "", ""
 		if x.Priority != nil {
@@ -140,10 +141,10 @@ func (a *app) listTasks(arg, status string) error {
 		if len(x.Blockers) > 0 && x.Status == engine.TaskBlocked {
 			waits = strings.TrimPrefix(waits+"; blocked: "+strings.Join(x.Blockers, "; "), "; ")
 		}
-		t.row(cell{x.Status + stubMark(x.Stubbed && x.Status == engine.TaskDone), plain}, cell{x.ID, bold}, cell{prio, dim}, cell{clean(x.Title), plain}, cell{clean(waits), dim})
+		t.Row(console.Styled(x.Status+stubMark(x.Stubbed && x.Status == engine.TaskDone), console.Plain), console.Styled(x.ID, console.Bold), console.Styled(prio, console.Dim), console.Styled(clean(x.Title), console.Plain), console.Styled(clean(waits), console.Dim))
 	}
-	a.printTable(t)
-	a.print("%s", countsOf(file.Tasks))
+	a.PrintTable(t)
+	a.Print("%s", countsOf(file.Tasks))
 	return nil
 }
 
@@ -205,7 +206,7 @@ func (a *app) formatTasks(arg string, check bool) (differs bool, err error) {
 				return true, err
 			}
 		}
-		a.print("%s", shortPath(a.below(arg)))
+		a.Print("%s", shortPath(a.below(arg)))
 		return true, nil
 	}
 	return true, fault.Failed("try again when nobody is at work on it", "%s: it is changed all the time", clean(arg))

@@ -192,16 +192,6 @@ func TestFaultsOfThePackagesBelow(t *testing.T) {
 	}
 }
 
-// TestMessagesAreOneCleanLine: what foreign text puts into an error does not reach the terminal as control characters.
-func TestMessagesAreOneCleanLine(t *testing.T) {
-	var errs bytes.Buffer
-	a := newApp(nil, nil, &bytes.Buffer{}, &errs)
-	a.report(fault.Failed("mend\x1b[31m it", "bad \x1b]0;owned\x07name\nwith a second line"))
-	if got := errs.String(); strings.ContainsAny(got, "\x1b\x07") || strings.Count(got, "\n") != 2 {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestDemoSpecIsTheDocuments(t *testing.T) {
 	want, err := os.ReadFile("../../specs/testdata/phase-4-search-index.yaml")
 	if err != nil {

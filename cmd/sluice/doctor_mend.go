@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"sluice/internal/console"
 )
 
 // repair is what doctor can do about a fault, once somebody has said yes.
@@ -28,13 +30,13 @@ func (a *app) mends(ctx context.Context, checks []check) (done bool, err error) 
 	if len(can) == 0 {
 		return false, nil
 	}
-	if !a.yes && !a.interactive() {
-		a.note("%s can be mended here: `sluice doctor --yes`, or run it in a terminal to be asked", plural(len(can), "fault"))
+	if !a.Yes && !a.Interactive() {
+		a.Note("%s can be mended here: `sluice doctor --yes`, or run it in a terminal to be asked", plural(len(can), "fault"))
 		return false, nil
 	}
-	a.print("")
+	a.Print("")
 	for _, c := range can {
-		yes, err := a.ask(c.repair.question)
+		yes, err := a.Ask(c.repair.question)
 		if err != nil {
 			return done, err
 		}
@@ -42,11 +44,11 @@ func (a *app) mends(ctx context.Context, checks []check) (done bool, err error) 
 			continue
 		}
 		if err := c.repair.do(ctx); err != nil {
-			a.print("%s  %s", a.paint(red, "not mended"), oneLine(err.Error()))
+			a.Print("%s  %s", a.Paint(console.Red, "not mended"), oneLine(err.Error()))
 			continue
 		}
 		done = true
-		a.print("%s  %s", a.paint(green, "mended"), c.What)
+		a.Print("%s  %s", a.Paint(console.Green, "mended"), c.What)
 	}
 	return done, nil
 }
@@ -80,7 +82,7 @@ func (a *app) withBubblewrap(c check) check {
 	c.Mend = line
 	return c.by("Install bubblewrap, which holds agents ("+line+")?", func(ctx context.Context) error {
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-		if _, ok := terminal(a.in); ok {
+		if _, ok := console.Terminal(a.In); ok {
 			cmd.Stdin = os.Stdin // sudo asks for a password
 		}
 		out, err := cmd.CombinedOutput()

@@ -9,6 +9,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/form"
 	"sluice/internal/words"
 )
@@ -27,7 +28,7 @@ type said struct {
 func say(raw json.RawMessage) said {
 	f, err := engine.DecodeFact(raw)
 	if err != nil {
-		return said{text: clean(string(raw)), style: dim}
+		return said{text: clean(string(raw)), style: console.Dim}
 	}
 	for _, words := range []func(engine.Fact) (said, bool){sayRun, sayStep, sayProcess, sayGate, sayHuman, sayRepo, sayTasks} {
 		if s, ok := words(f); ok {
@@ -38,7 +39,7 @@ func say(raw json.RawMessage) said {
 			return s
 		}
 	}
-	return said{text: f.FactKind(), style: dim}
+	return said{text: f.FactKind(), style: console.Dim}
 }
 
 func attempt(step string, n int) string { return fmt.Sprintf("%s.%d", step, n) }
@@ -78,19 +79,19 @@ func sayRun(f engine.Fact) (said, bool) {
 			if c.Task != "" {
 				text = fmt.Sprintf("task %s of %s, try %d", clean(c.Task), c.Step, c.Try)
 			}
-			return said{text: text, style: bold, key: true}, true
+			return said{text: text, style: console.Bold, key: true}, true
 		}
 		text := fmt.Sprintf("run of %s asked for%s", f.Workflow, who(&f.By))
 		if len(f.Stubs) > 0 {
 			text += "; " + stubWords
 		}
-		return said{text: text, style: bold, key: true}, true
+		return said{text: text, style: console.Bold, key: true}, true
 	case engine.RunBegan:
-		return said{text: "run began", style: dim}, true
+		return said{text: "run began", style: console.Dim}, true
 	case engine.RunPaused:
-		return said{text: because("paused ("+f.Why+")"+who(f.By), f.Text), style: yellow, key: true}, true
+		return said{text: because("paused ("+f.Why+")"+who(f.By), f.Text), style: console.Yellow, key: true}, true
 	case engine.RunResumed:
-		return said{text: "resumed" + who(f.By), style: bold, key: true}, true
+		return said{text: "resumed" + who(f.By), style: console.Bold, key: true}, true
 	case engine.RunEnded:
 		_, style := mark(f.Phase)
 		text := "run " + f.Phase
@@ -99,15 +100,15 @@ func sayRun(f engine.Fact) (said, bool) {
 		}
 		return said{text: because(text, f.Why), style: style, key: true}, true
 	case engine.RunReopened:
-		return said{text: "taken up again" + who(f.By), style: bold, key: true}, true
+		return said{text: "taken up again" + who(f.By), style: console.Bold, key: true}, true
 	case engine.NoteTaken:
-		return said{step: f.Step, text: fmt.Sprintf("note %d%s: %s", f.N, who(&f.By), f.Text), style: bold, key: true}, true
+		return said{step: f.Step, text: fmt.Sprintf("note %d%s: %s", f.N, who(&f.By), f.Text), style: console.Bold, key: true}, true
 	case engine.BudgetNeared:
-		return said{text: because("a budget comes to its end", f.Text), style: yellow, key: true}, true
+		return said{text: because("a budget comes to its end", f.Text), style: console.Yellow, key: true}, true
 	case engine.BudgetLifted:
-		return said{text: "the day's budget was changed: what waits for it goes on", style: dim}, true
+		return said{text: "the day's budget was changed: what waits for it goes on", style: console.Dim}, true
 	case engine.RunForgotten:
-		return said{text: "left the list of runs; the journal keeps it", style: dim}, true
+		return said{text: "left the list of runs; the journal keeps it", style: console.Dim}, true
 	}
 	return said{}, false
 }
@@ -118,13 +119,13 @@ func sayStep(f engine.Fact) (said, bool) {
 	case engine.NeedsMet:
 		return said{step: f.Step, text: "what it needs is there: " + strings.Join(f.Pins, ", ")}, true
 	case engine.StepStarted:
-		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "is due" + inTree(f.Worktree), style: dim}, true
+		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "is due" + inTree(f.Worktree), style: console.Dim}, true
 	case engine.StepSkipped:
 		return said{step: f.Step, text: "skipped: `when` is false: " + f.When, key: true}, true
 	case engine.StepLaunched:
-		s := said{step: f.Step, subject: attempt(f.Step, f.N), text: "launched, until " + clock(f.Deadline) + " at the latest", style: blue, key: true}
+		s := said{step: f.Step, subject: attempt(f.Step, f.N), text: "launched, until " + clock(f.Deadline) + " at the latest", style: console.Blue, key: true}
 		if f.Person {
-			s.text, s.style, s.key = fmt.Sprintf("launch %d is the person's own", f.K), dim, false
+			s.text, s.style, s.key = fmt.Sprintf("launch %d is the person's own", f.K), console.Dim, false
 		} else if f.Offered {
 			s.text = "on offer: `sluice next` shows it"
 		} else if f.K > 1 {
@@ -134,38 +135,38 @@ func sayStep(f engine.Fact) (said, bool) {
 	case engine.StepClaimed:
 		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "taken" + who(&f.By), key: true}, true
 	case engine.GraceBegan:
-		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "ended without its signal; it may still come" + until(f.Until), style: yellow}, true
+		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "ended without its signal; it may still come" + until(f.Until), style: console.Yellow}, true
 	case engine.StepSignalled:
 		return saySignal(f), true
 	case engine.StepHeld:
-		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "taken over" + who(&f.By), style: yellow, key: true}, true
+		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "taken over" + who(&f.By), style: console.Yellow, key: true}, true
 	case engine.StepHandedBack:
-		s := said{step: f.Step, subject: attempt(f.Step, f.N), text: "handed back" + who(&f.By), style: bold, key: true}
+		s := said{step: f.Step, subject: attempt(f.Step, f.N), text: "handed back" + who(&f.By), style: console.Bold, key: true}
 		if f.Done {
 			s.text = "handed back as done" + who(&f.By)
 		}
 		return s, true
 	case engine.StepRelaunched:
 		if f.Class == "takeover" {
-			return said{step: f.Step, subject: attempt(f.Step, f.N), text: "its agent has ended; it is launched again when it is handed back", style: dim}, true
+			return said{step: f.Step, subject: attempt(f.Step, f.N), text: "its agent has ended; it is launched again when it is handed back", style: console.Dim}, true
 		}
 		again := "to be launched again"
 		if f.Class == engine.ClassInfrastructure { // which restarts counts
 			again += " (" + f.Class + ")"
 		}
-		return said{step: f.Step, subject: attempt(f.Step, f.N), text: because(again, f.Why) + notBefore(f.NotBefore), style: yellow, key: true}, true
+		return said{step: f.Step, subject: attempt(f.Step, f.N), text: because(again, f.Why) + notBefore(f.NotBefore), style: console.Yellow, key: true}, true
 	case engine.Checked:
 		return sayCheck(f), true
 	case engine.StepPassed:
-		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "passed → " + strings.Join(f.To, ", "), style: green, key: true}, true
+		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "passed → " + strings.Join(f.To, ", "), style: console.Green, key: true}, true
 	case engine.StepRouted:
 		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "sent on → " + f.To, key: true}, true
 	case engine.StepSuperseded:
-		return said{step: f.Step, subject: attempt(f.Step, f.N), text: because("undone", f.Why), style: dim}, true
+		return said{step: f.Step, subject: attempt(f.Step, f.N), text: because("undone", f.Why), style: console.Dim}, true
 	case engine.WorkSent:
 		return said{step: f.Step, text: "the work was sent here from " + f.From, key: true}, true
 	case engine.WorkUnsent:
-		return said{step: f.Step, text: "what sent the work here was undone", style: dim}, true
+		return said{step: f.Step, text: "what sent the work here was undone", style: console.Dim}, true
 	}
 	return said{}, false
 }
@@ -194,22 +195,22 @@ func saySignal(f engine.StepSignalled) said {
 		s.text = because(s.text, why)
 	}
 	if f.Status != engine.StatusDone {
-		s.style = yellow
+		s.style = console.Yellow
 	}
 	return s
 }
 
 func sayCheck(f engine.Checked) said {
-	s := said{step: f.Step, subject: attempt(f.Step, f.N), text: "outputs and criterion hold", style: green}
+	s := said{step: f.Step, subject: attempt(f.Step, f.N), text: "outputs and criterion hold", style: console.Green}
 	switch {
 	case f.Broken != "":
-		s.text, s.style, s.key = "could not be checked: "+f.Broken, yellow, true
+		s.text, s.style, s.key = "could not be checked: "+f.Broken, console.Yellow, true
 	case !f.OK:
-		s.text, s.style, s.key = because("does not hold", f.Why), red, true
+		s.text, s.style, s.key = because("does not hold", f.Why), console.Red, true
 	case len(f.Protected) > 0:
-		s.text, s.style, s.key = "hold, but it changed what is protected: "+strings.Join(f.Protected, ", "), yellow, true
+		s.text, s.style, s.key = "hold, but it changed what is protected: "+strings.Join(f.Protected, ", "), console.Yellow, true
 	case f.Unshipped > 0:
-		s.text, s.style = "hold, judged "+words.Unshipped(f.Unshipped), yellow
+		s.text, s.style = "hold, judged "+words.Unshipped(f.Unshipped), console.Yellow
 	}
 	return s
 }
@@ -218,21 +219,21 @@ func sayCheck(f engine.Checked) said {
 func sayProcess(f engine.Fact) (said, bool) {
 	switch f := f.(type) {
 	case engine.StopOrdered:
-		return said{subject: shortKey(f.Key), text: because("is being ended", f.Why), style: yellow, key: true}, true
+		return said{subject: shortKey(f.Key), text: because("is being ended", f.Why), style: console.Yellow, key: true}, true
 	case engine.ProcessGone:
-		return said{subject: shortKey(f.Key), text: "process gone: " + exitWords(f.Exit), style: dim}, true
+		return said{subject: shortKey(f.Key), text: "process gone: " + exitWords(f.Exit), style: console.Dim}, true
 	case engine.UsageCounted:
-		return said{subject: shortKey(f.Key), text: "has used " + usageWords(f.Usage) + " so far", style: dim}, true
+		return said{subject: shortKey(f.Key), text: "has used " + usageWords(f.Usage) + " so far", style: console.Dim}, true
 	case engine.CheckStarted:
-		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "outputs and criterion are being checked", style: dim}, true
+		return said{step: f.Step, subject: attempt(f.Step, f.N), text: "outputs and criterion are being checked", style: console.Dim}, true
 	case engine.HookStarted:
-		return said{step: f.Step, text: "hook runs", style: dim}, true
+		return said{step: f.Step, text: "hook runs", style: console.Dim}, true
 	case engine.ClockHeld:
-		return said{subject: shortKey(f.Key), text: "waits until another agent has ended (max_agents); its time-out has not begun", style: yellow, key: true}, true
+		return said{subject: shortKey(f.Key), text: "waits until another agent has ended (max_agents); its time-out has not begun", style: console.Yellow, key: true}, true
 	case engine.ClockBegun:
-		return said{subject: shortKey(f.Key), text: "its turn has come; time-out at " + clock(f.Deadline), style: dim}, true
+		return said{subject: shortKey(f.Key), text: "its turn has come; time-out at " + clock(f.Deadline), style: console.Dim}, true
 	case engine.DeadlineMoved:
-		return said{step: f.Step, gate: f.Gate, subject: f.Step + f.Gate, text: because("deadline moved to "+clock(f.To), f.Why), style: yellow}, true
+		return said{step: f.Step, gate: f.Gate, subject: f.Step + f.Gate, text: because("deadline moved to "+clock(f.To), f.Why), style: console.Yellow}, true
 	}
 	return said{}, false
 }
@@ -265,11 +266,11 @@ func exitWords(e engine.Exit) string {
 func sayGate(f engine.Fact) (said, bool) {
 	switch f := f.(type) {
 	case engine.RoundOpened:
-		return said{gate: f.Gate, step: f.Step, subject: round(f.Gate, f.N), text: fmt.Sprintf("opened over %s (%s)", attempt(f.Step, f.Attempt), f.Level), style: dim}, true
+		return said{gate: f.Gate, step: f.Step, subject: round(f.Gate, f.N), text: fmt.Sprintf("opened over %s (%s)", attempt(f.Step, f.Attempt), f.Level), style: console.Dim}, true
 	case engine.ReviewStarted:
-		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "reviewer launched", style: blue, key: true}, true
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "reviewer launched", style: console.Blue, key: true}, true
 	case engine.Judged:
-		s := said{gate: f.Gate, subject: round(f.Gate, f.N), text: words.Judge(f.ByKind) + ": " + f.Outcome, key: true, style: green}
+		s := said{gate: f.Gate, subject: round(f.Gate, f.N), text: words.Judge(f.ByKind) + ": " + f.Outcome, key: true, style: console.Green}
 		if f.Word != "" && f.Word != f.Outcome {
 			s.text += " (its word: " + f.Word + ")"
 		}
@@ -277,30 +278,30 @@ func sayGate(f engine.Fact) (said, bool) {
 			s.text += fmt.Sprintf(", score %g", *f.Score)
 		}
 		if f.Outcome != engine.OutcomePass {
-			s.style = yellow
+			s.style = console.Yellow
 		}
 		s.text = because(s.text, f.Feedback)
 		return s, true
 	case engine.Inconclusive:
-		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because("review came to nothing", f.Why) + notBefore(f.NotBefore), style: yellow, key: true}, true
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because("review came to nothing", f.Why) + notBefore(f.NotBefore), style: console.Yellow, key: true}, true
 	case engine.Agreed:
-		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "reviewer agrees; a person is told", style: dim}, true
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "reviewer agrees; a person is told", style: console.Dim}, true
 	case engine.WindowOpened:
-		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "goes on unless you veto" + until(f.Until) + ": sluice veto " + f.Gate, style: yellow, key: true}, true
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "goes on unless you veto" + until(f.Until) + ": sluice veto " + f.Gate, style: console.Yellow, key: true}, true
 	case engine.GateFailed:
-		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: fmt.Sprintf("failure %d counted", f.Count), style: dim}, true
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: fmt.Sprintf("failure %d counted", f.Count), style: console.Dim}, true
 	case engine.RouteCounted:
-		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: fmt.Sprintf("%s %d counted", f.Route, f.Count), style: dim}, true
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: fmt.Sprintf("%s %d counted", f.Route, f.Count), style: console.Dim}, true
 	case engine.RetryContextOwed:
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "why it failed is written to " + f.Path, key: true}, true
 	case engine.OutputsOwed:
-		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "its outputs are to be written", style: dim}, true
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "its outputs are to be written", style: console.Dim}, true
 	case engine.ExhaustedTo:
-		return said{gate: f.Gate, subject: f.Gate, text: "it went back as often as it may → " + f.To + " (on_exhausted)", style: yellow, key: true}, true
+		return said{gate: f.Gate, subject: f.Gate, text: "it went back as often as it may → " + f.To + " (on_exhausted)", style: console.Yellow, key: true}, true
 	case engine.CountRenewed:
-		return said{gate: f.Gate, subject: f.Gate, text: "its counts begin anew: the step of on_exhausted has passed", style: dim}, true
+		return said{gate: f.Gate, subject: f.Gate, text: "its counts begin anew: the step of on_exhausted has passed", style: console.Dim}, true
 	case engine.CountReset:
-		return said{gate: f.Gate, subject: f.Gate, text: "its counts begin anew", style: dim}, true
+		return said{gate: f.Gate, subject: f.Gate, text: "its counts begin anew", style: console.Dim}, true
 	}
 	return said{}, false
 }
@@ -309,21 +310,21 @@ func sayGate(f engine.Fact) (said, bool) {
 func sayHuman(f engine.Fact) (said, bool) {
 	switch f := f.(type) {
 	case engine.HumanAsked:
-		s := said{gate: f.Gate, subject: round(f.Gate, f.N), text: "asks you (" + whyWords(f.Why) + "): sluice show " + f.Gate, style: yellow, key: true}
+		s := said{gate: f.Gate, subject: round(f.Gate, f.N), text: "asks you (" + whyWords(f.Why) + "): sluice show " + f.Gate, style: console.Yellow, key: true}
 		if f.Forced {
 			s.text += "; it is yours for the rest of the run"
 		}
 		return s, true
 	case engine.Reminded:
-		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "still asks you: sluice show " + f.Gate, style: yellow, key: true}, true
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "still asks you: sluice show " + f.Gate, style: console.Yellow, key: true}, true
 	case engine.SignatureUsed:
-		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: fmt.Sprintf("%s signed by %s with %s", f.Outcome, f.By.Who, f.By.Key), style: dim}, true
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: fmt.Sprintf("%s signed by %s with %s", f.Outcome, f.By.Who, f.By.Key), style: console.Dim}, true
 	case engine.RoundPassed:
 		by := "passed by " + byWords(f.ByKind, f.By)
 		if gave := form.Shown(f.Answer); gave != "" {
 			by += " with " + gave
 		}
-		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because(by, cmp.Or(f.Feedback, f.Text)), style: green, key: true}, true
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because(by, cmp.Or(f.Feedback, f.Text)), style: console.Green, key: true}, true
 	case engine.RoundFailed:
 		outcome := f.Outcome
 		if outcome == engine.OutcomeFail {
@@ -336,7 +337,7 @@ func sayHuman(f engine.Fact) (said, bool) {
 		if f.Forced {
 			text += " (it has failed as often as it may: from here on the gate asks you)"
 		}
-		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because(text, f.Feedback), style: red, key: true}, true
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because(text, f.Feedback), style: console.Red, key: true}, true
 	case engine.RoundRouted:
 		text := f.Outcome + " by " + byWords(f.ByKind, f.By) + " → " + f.To
 		if f.Times > 1 {
@@ -348,9 +349,9 @@ func sayHuman(f engine.Fact) (said, bool) {
 		if f.Forced {
 			text += " (it said so as often as it may: from here on the gate asks you)"
 		}
-		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because(text, f.Feedback), style: yellow, key: true}, true
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because(text, f.Feedback), style: console.Yellow, key: true}, true
 	case engine.RoundVoided:
-		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because("void", f.Why), style: yellow, key: true}, true
+		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: because("void", f.Why), style: console.Yellow, key: true}, true
 	}
 	return said{}, false
 }
@@ -365,30 +366,30 @@ func byWords(kind string, by *engine.Actor) string { return words.By(kind, by) }
 func sayRepo(f engine.Fact) (said, bool) {
 	switch f := f.(type) {
 	case engine.SettingsTaken:
-		return said{text: "settings taken", style: dim}, true
+		return said{text: "settings taken", style: console.Dim}, true
 	case engine.AdvanceOwed:
-		return said{text: fmt.Sprintf("the work of %s is to go onto its branch", attempt(f.Step, f.N)), style: dim}, true
+		return said{text: fmt.Sprintf("the work of %s is to go onto its branch", attempt(f.Step, f.N)), style: console.Dim}, true
 	case engine.RewindOwed:
-		return said{text: fmt.Sprintf("the work of %s is to be taken off its branch", attempt(f.Step, f.N)), style: dim}, true
+		return said{text: fmt.Sprintf("the work of %s is to be taken off its branch", attempt(f.Step, f.N)), style: console.Dim}, true
 	case engine.LandingOwed:
-		return said{text: "its work is to be landed", style: dim}, true
+		return said{text: "its work is to be landed", style: console.Dim}, true
 	case engine.WriteDone:
-		return said{text: because("written: "+f.ID, f.Why), style: dim}, true
+		return said{text: because("written: "+f.ID, f.Why), style: console.Dim}, true
 	case engine.DayBudgetNeared:
-		return said{text: because("the day's budget comes to its end", f.Text), style: yellow, key: true}, true
+		return said{text: because("the day's budget comes to its end", f.Text), style: console.Yellow, key: true}, true
 	case engine.FileTaken:
 		if f.Move.Why != "" {
-			return said{text: "file " + f.Move.Name + " rejected: " + f.Move.Why, style: yellow, key: true}, true
+			return said{text: "file " + f.Move.Name + " rejected: " + f.Move.Why, style: console.Yellow, key: true}, true
 		}
-		return said{text: "file " + f.Move.Name + " taken in", style: dim}, true
+		return said{text: "file " + f.Move.Name + " taken in", style: console.Dim}, true
 	case engine.FileGone:
-		return said{text: "file moved out of the inbox", style: dim}, true
+		return said{text: "file moved out of the inbox", style: console.Dim}, true
 	case engine.NoticeOwed:
-		return said{gate: f.Notice.Gate, subject: f.Notice.Gate, text: because("you are to be told ("+f.Notice.Kind+")", f.Notice.Text), style: dim}, true
+		return said{gate: f.Notice.Gate, subject: f.Notice.Gate, text: because("you are to be told ("+f.Notice.Kind+")", f.Notice.Text), style: console.Dim}, true
 	case engine.NoticeTried:
-		return said{gate: f.Gate, subject: f.Gate, text: because("you were told", strings.Join(f.Results, ", ")), style: dim}, true
+		return said{gate: f.Gate, subject: f.Gate, text: because("you were told", strings.Join(f.Results, ", ")), style: console.Dim}, true
 	case engine.Ignored:
-		return said{text: because("nothing came of "+f.What+who(f.Who), f.Why), style: yellow, key: true}, true
+		return said{text: because("nothing came of "+f.What+who(f.Who), f.Why), style: console.Yellow, key: true}, true
 	}
 	return said{}, false
 }
@@ -411,13 +412,13 @@ func (a *app) line(l daemon.Line, s said, withRun bool) string {
 		s.subject = strings.TrimSpace(c + " " + s.subject)
 	}
 	if withRun {
-		run = pad(clean(factRun(l)), 1) + "  "
+		run = console.Pad(clean(factRun(l)), 1) + "  "
 	}
-	text := fmt.Sprintf("%s  %s%s  ", clock(l.At), run, pad(clean(s.subject), subjectWidth))
-	if w := a.width(); w > 0 {
-		s.text = clip(s.text, max(w-len(clock(l.At))-subjectWidth-4-len(run), 20))
+	text := fmt.Sprintf("%s  %s%s  ", clock(l.At), run, console.Pad(clean(s.subject), subjectWidth))
+	if w := a.Width(); w > 0 {
+		s.text = console.Clip(s.text, max(w-len(clock(l.At))-subjectWidth-4-len(run), 20))
 	}
-	return a.paint(dim, text) + a.paint(s.style, s.text)
+	return a.Paint(console.Dim, text) + a.Paint(s.style, s.text)
 }
 
 // subjectWidth is the column of steps and gates in a log.

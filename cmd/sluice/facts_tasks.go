@@ -7,6 +7,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 )
 
 // sayTasks is of what happens to a list's tasks.
@@ -20,31 +21,31 @@ func sayTasks(f engine.Fact) (said, bool) {
 		s.text = because(s.text+addedWords(f.Added), f.Why)
 		return s, true
 	case engine.TasksLooked:
-		return said{step: f.Step, text: "the task file is as it was", style: dim}, true
+		return said{step: f.Step, text: "the task file is as it was", style: console.Dim}, true
 	case engine.TasksRead:
 		return sayRead(f), true
 	case engine.TasksWriteOwed:
-		return said{step: f.Step, text: "the task file is to be written", style: dim}, true
+		return said{step: f.Step, text: "the task file is to be written", style: console.Dim}, true
 	case engine.TasksWritten:
-		return said{step: f.Step, text: because("the task file was written", f.Why), style: dim}, true
+		return said{step: f.Step, text: because("the task file was written", f.Why), style: console.Dim}, true
 	case engine.TaskEnded:
 		return sayTaskEnded(f), true
 	case engine.TaskLeft:
-		return said{step: f.Step, subject: f.Task, text: "its hook has ended", style: dim}, true
+		return said{step: f.Step, subject: f.Task, text: "its hook has ended", style: console.Dim}, true
 	case engine.TasksAdded:
 		return said{gate: f.Gate, subject: f.Gate, text: "the gate" + addedWords(f.Added), key: true}, true
 	case engine.ListSent:
-		s := said{step: f.Step, subject: attempt(f.Step, f.N), style: yellow, key: true, text: because("the list goes to "+f.To, f.Text)}
+		s := said{step: f.Step, subject: attempt(f.Step, f.N), style: console.Yellow, key: true, text: because("the list goes to "+f.To, f.Text)}
 		if f.Task != "" {
 			s.text = because("the list goes to "+f.To+", as "+f.Task+" has used its tries", f.Text)
 		}
 		return s, true
 	case engine.ListUnsent:
-		return said{text: "where the list went is undone", style: dim}, true
+		return said{text: "where the list went is undone", style: console.Dim}, true
 	case engine.ListSentBack:
-		return said{gate: f.Gate, subject: f.Gate, text: because("the list is sent back", f.Feedback), style: dim}, true
+		return said{gate: f.Gate, subject: f.Gate, text: because("the list is sent back", f.Feedback), style: console.Dim}, true
 	case engine.FeedbackTaken:
-		return said{text: "the list takes up what was found" + addedWords(f.Added), style: dim}, true
+		return said{text: "the list takes up what was found" + addedWords(f.Added), style: console.Dim}, true
 	}
 	return said{}, false
 }
@@ -79,29 +80,29 @@ func sayRead(f engine.TasksRead) said {
 	}
 	switch {
 	case f.File == engine.FileMissing:
-		s.text, s.style, s.key = "the task file is missing", yellow, true
+		s.text, s.style, s.key = "the task file is missing", console.Yellow, true
 	case f.File == engine.FileInvalid:
-		s.text, s.style, s.key = because("the task file cannot be gone by", f.Why), yellow, true
+		s.text, s.style, s.key = because("the task file cannot be gone by", f.Why), console.Yellow, true
 	case len(f.Refused) > 0:
 		var ids []string
 		for _, r := range f.Refused {
 			ids = append(ids, r.Task+" ("+r.Status+")")
 		}
-		s.text, s.style, s.key = s.text+"; not taken, as somebody was at work: "+strings.Join(ids, ", "), yellow, true
+		s.text, s.style, s.key = s.text+"; not taken, as somebody was at work: "+strings.Join(ids, ", "), console.Yellow, true
 	}
 	return s
 }
 
 func sayTaskEnded(f engine.TaskEnded) said {
-	s := said{step: f.Step, subject: f.Task, key: true, text: "is " + f.State, style: green}
+	s := said{step: f.Step, subject: f.Task, key: true, text: "is " + f.State, style: console.Green}
 	switch f.State {
 	case engine.TaskDone:
 	case engine.TaskTodo:
-		s.text, s.style = because("is to be tried again", f.Why), yellow
+		s.text, s.style = because("is to be tried again", f.Why), console.Yellow
 	case engine.TaskSpent:
-		s.text, s.style = because("has used its tries", f.Why), yellow
+		s.text, s.style = because("has used its tries", f.Why), console.Yellow
 	default:
-		s.text, s.style = because(s.text, f.Why), red
+		s.text, s.style = because(s.text, f.Why), console.Red
 	}
 	s.text += addedWords(f.Added)
 	return s
@@ -119,9 +120,9 @@ func (a *app) listLines(l *daemon.ListStatus) []string {
 	if l.Blocked > 0 {
 		head += fmt.Sprintf(", %d blocked", l.Blocked)
 	}
-	out := []string{"      " + a.paint(dim, clean(l.File)+": ") + head}
+	out := []string{"      " + a.Paint(console.Dim, clean(l.File)+": ") + head}
 	if l.Fault != "" {
-		out = append(out, "      "+a.paint(red, clean(l.Fault)))
+		out = append(out, "      "+a.Paint(console.Red, clean(l.Fault)))
 	}
 	left := 0
 	for _, t := range l.Tasks {

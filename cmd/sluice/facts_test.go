@@ -51,7 +51,7 @@ func TestForeignTextInFacts(t *testing.T) {
 		raw, _ := json.Marshal(m)
 		var out strings.Builder
 		a := newApp(nil, nil, &out, nil)
-		a.print("%s", a.line(daemon.Line{Fact: raw}, say(raw), true))
+		a.Print("%s", a.line(daemon.Line{Fact: raw}, say(raw), true))
 		if strings.ContainsAny(out.String(), "\x1b\x07\u202e") || strings.Count(out.String(), "\n") != 1 {
 			t.Errorf("%s: %q", kind, out.String())
 		}

@@ -6,6 +6,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/fault"
 )
 
@@ -15,7 +16,7 @@ var errEnded = errors.New("ended")
 // follow shows a run until it ends, and gives how it stands then. errLeft: the person left before.
 // from is the journal's record from which on it is followed: that of its start, 0 where that is not known.
 func (a *app) follow(ctx context.Context, p *place, s service, id string, from int64, ours bool) (daemon.RunStatus, error) {
-	if a.interactive() && !a.plain && a.getenv("TERM") != "dumb" {
+	if a.Interactive() && !a.Plain && a.Getenv("TERM") != "dumb" {
 		return a.watchLive(ctx, p, s, id, from, ours)
 	}
 	return a.followLines(ctx, s, id, from)
@@ -31,20 +32,20 @@ func (a *app) followLines(ctx context.Context, s service, id string, from int64)
 	if err != nil || !live(r) {
 		return r, err
 	}
-	a.print("%s %s", a.paint(bold, id), a.paint(dim, "(log: sluice log "+id+")"))
+	a.Print("%s %s", a.Paint(console.Bold, id), a.Paint(console.Dim, "(log: sluice log "+id+")"))
 	if words := unheld(r); words != "" && from != 0 {
-		a.print("%s", a.paint(yellow, words))
+		a.Print("%s", a.Paint(console.Yellow, words))
 	}
 	if from == 0 { // it was under way before: how it stands, then what comes
-		for _, l := range a.runLines(r, a.now())[1:] {
-			a.print("%s", l)
+		for _, l := range a.runLines(r, a.Now())[1:] {
+			a.Print("%s", l)
 		}
 		from = st.Seq + 1
 	}
 	err = s.Facts(ctx, id, from, true, func(l daemon.Line) error {
 		f := say(l.Fact)
 		if f.key {
-			a.print("%s", a.line(l, f, factRun(l) != id))
+			a.Print("%s", a.line(l, f, factRun(l) != id))
 		}
 		if isEnd(l, id) {
 			return errEnded

@@ -79,7 +79,7 @@ func (f foreign) String() string {
 // foreigners finds the documents' settings in the environment, the repo and the person's folder.
 func (a *app) foreigners(root string) (out []foreign) {
 	env := map[string]string{}
-	for _, kv := range a.env {
+	for _, kv := range a.Env {
 		if name, value, _ := strings.Cut(kv, "="); value != "" {
 			env[name] = value
 		}

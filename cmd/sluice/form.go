@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/form"
 	"sluice/internal/schema"
@@ -35,7 +36,7 @@ func (a *app) answerOf(ctx context.Context, d *decision) error {
 	if err != nil {
 		return fault.Failed("`sluice show "+clean(d.gate)+"` tells how it stands", "the schema of gate %s cannot be read: %v", clean(d.gate), err)
 	}
-	if len(d.answers) == 0 && a.interactive() {
+	if len(d.answers) == 0 && a.Interactive() {
 		d.answer, err = a.fillIn(ctx, d.gate, g.AnswerSchema)
 		return err
 	}
@@ -58,16 +59,16 @@ func (a *app) fillIn(ctx context.Context, gate string, by []byte) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	a.print("%s", a.paint(dim, clean(gate)+" asks for an answer: Enter takes what stands in brackets, Ctrl-C decides nothing."))
+	a.Print("%s", a.Paint(console.Dim, clean(gate)+" asks for an answer: Enter takes what stands in brackets, Ctrl-C decides nothing."))
 	for !f.Done() {
-		fmt.Fprintf(a.out, "%s ", a.paint(bold, f.Question()+":"))
+		fmt.Fprintf(a.Out, "%s ", a.Paint(console.Bold, f.Question()+":"))
 		line, err := a.lineOf(ctx)
 		if err != nil {
-			fmt.Fprintln(a.out)
+			fmt.Fprintln(a.Out)
 			return nil, fault.Failed("the gate goes on asking", "nothing was decided: the answer was not given")
 		}
 		if why := f.Take(line); why != "" {
-			a.print("%s", a.paint(yellow, why))
+			a.Print("%s", a.Paint(console.Yellow, why))
 		}
 	}
 	answer, err := f.Answer()
@@ -85,7 +86,7 @@ func (a *app) lineOf(ctx context.Context) (string, error) {
 	}
 	got := make(chan read, 1)
 	go func() { // it ends with the next line, or with the process
-		line, err := a.readLine()
+		line, err := a.ReadLine()
 		got <- read{line, err}
 	}()
 	select {

@@ -54,7 +54,7 @@ func raiseLimit(name string, to int) error {
 
 // desktop says whether there is a session bus that notices can be shown through.
 func (a *app) desktop() bool {
-	if a.getenv("DBUS_SESSION_BUS_ADDRESS") != "" {
+	if a.Getenv("DBUS_SESSION_BUS_ADDRESS") != "" {
 		return true
 	}
 	_, err := os.Stat("/run/user/" + strconv.Itoa(os.Getuid()) + "/bus")

@@ -148,8 +148,8 @@ const heldID = "held"
 // heldRoot is the root of the repo for who stands in the checkout of a launch that is held by a sandbox; "" for everybody
 // else. The git folder there is the launch's own: it knows no other worktree, and its agent may have damaged it.
 func (a *app) heldRoot(dir string) string {
-	root, top := a.getenv("SLUICE_ROOT"), a.getenv("SLUICE_CHECKOUT")
-	if a.getenv("SLUICE_SANDBOX") == "" || !filepath.IsAbs(root) || !filepath.IsAbs(top) {
+	root, top := a.Getenv("SLUICE_ROOT"), a.Getenv("SLUICE_CHECKOUT")
+	if a.Getenv("SLUICE_SANDBOX") == "" || !filepath.IsAbs(root) || !filepath.IsAbs(top) {
 		return ""
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -202,12 +202,12 @@ func (a *app) configFile() (string, error) {
 }
 
 func (a *app) xdg(name, fallback string) (string, error) {
-	if dir := a.getenv(name); filepath.IsAbs(dir) {
+	if dir := a.Getenv(name); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "sluice"), nil
 	}
-	home := a.getenv("HOME")
+	home := a.Getenv("HOME")
 	if home == "" {
-		home = a.getenv("USERPROFILE")
+		home = a.Getenv("USERPROFILE")
 	}
 	if home == "" {
 		return "", fault.Failed("set HOME, or "+name+" to an absolute path", "no home folder: neither HOME nor %s is set", name)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
+
 	"sluice/internal/fault"
 )
 
@@ -15,7 +16,7 @@ const profileFolder = "SLUICE_PROFILE"
 // profile records what the daemon spends its time on, where that is asked for: cpu.pprof and, of all memory that was ever
 // allocated, allocs.pprof. The function that it gives writes them.
 func (a *app) profile() (end func() error, err error) {
-	dir := a.getenv(profileFolder)
+	dir := a.Getenv(profileFolder)
 	if dir == "" {
 		return func() error { return nil }, nil
 	}

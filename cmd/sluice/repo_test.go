@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -208,7 +209,7 @@ func TestDamageIsTold(t *testing.T) {
 	}
 }
 
-func itoa(n int) string { return sprintf("%d", n) }
+func itoa(n int) string { return strconv.Itoa(n) }
 
 // TestARunThatCannotBeKeptIsNotStarted: where .workflow/runs is not ours to write to, nothing begins.
 func TestARunThatCannotBeKeptIsNotStarted(t *testing.T) {

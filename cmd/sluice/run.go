@@ -59,17 +59,11 @@ func (a *app) report(err error) int {
 		return int(end)
 	}
 	f := explain(err)
-	fmt.Fprintf(a.err, "%s %s\n", a.paintErr(red, "sluice:"), oneLine(f.What()))
-	if f.Advice != "" {
-		fmt.Fprintf(a.err, "  %s %s\n", a.paintErr(dim, "→"), oneLine(f.Advice))
-	}
+	a.Report(f)
 	return f.Code
 }
 
-func oneLine(s string) string { return text.Clean(s, maxMessage) }
-
-// maxMessage is how many characters of a message are shown.
-const maxMessage = 1000
+func oneLine(s string) string { return text.Message(s) }
 
 // explain returns what to tell a person of an error: one of a command as it is, and of one of the packages below its
 // advice, its exit code and what is known here of its kind.

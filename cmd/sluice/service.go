@@ -12,6 +12,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/fault"
+	"sluice/internal/text"
 	"sluice/journal"
 	"sluice/specs"
 )
@@ -247,7 +248,7 @@ func named(runs []daemon.RunStatus, name string) (string, error) {
 		return newest, nil
 	}
 	mend := "`sluice ls` names them"
-	if near := nearest(name, known); near != "" {
+	if near := text.Meant(name, known); near != "" {
 		mend = "did you mean " + near + "?"
 	}
 	return "", fault.Failed(mend, "no run %q in this repo", clean(name))

@@ -16,6 +16,7 @@ import (
 
 	"sluice/internal/executor"
 	"sluice/internal/fault"
+	"sluice/internal/text"
 )
 
 // Settings come in layers, each over the one before: built-in, the person's file, the project's file, SLUICE_CONFIG_<KEY>,
@@ -283,7 +284,7 @@ func (a *app) envLayer() (layer, []error) {
 		known[envPrefix+strings.ToUpper(strings.ReplaceAll(key, sep, "_"))] = key
 	}
 	var faults []error
-	for _, e := range a.env {
+	for _, e := range a.Env {
 		name, text, _ := strings.Cut(e, "=")
 		if !strings.HasPrefix(name, envPrefix) {
 			continue
@@ -336,7 +337,7 @@ func (l *layer) take(key, text, at string) []error {
 func dotted(key string) string { return strings.ReplaceAll(key, sep, ".") }
 
 func meant(name string, known []string) string {
-	if near := nearest(name, known); near != "" {
+	if near := text.Meant(name, known); near != "" {
 		return ": did you mean " + near + "?"
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/text"
 	"sluice/internal/words"
 )
@@ -69,7 +70,7 @@ func taskLines(tasks []daemon.TaskStatus) (lines []string) {
 		if words := oneLine(cmp.Or(string(t.Answer), t.Why, t.Summary)); words != "" {
 			line += ": " + words
 		}
-		lines = append(lines, clip(line, showAnswer))
+		lines = append(lines, console.Clip(line, showAnswer))
 	}
 	return lines
 }

@@ -20,6 +20,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/approval"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
 	"sluice/internal/fault"
 )
 
@@ -68,7 +69,7 @@ func (a *app) proof(ctx context.Context, p *place, d *decision) error {
 	if err != nil {
 		return err
 	}
-	a.note("signing with %s: %s of %s, round %d of %s, good until %s", key.says, d.outcome, d.gate, g.Round, d.run, clock(until))
+	a.Note("signing with %s: %s of %s, round %d of %s, good until %s", key.says, d.outcome, d.gate, g.Round, d.run, clock(until))
 	whole, err := a.sign(ctx, key, text, approval.GateNamespace)
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func (a *app) toSign(p *place, d *decision, g *daemon.GateStatus) (text []byte, 
 	if life < time.Second || life > engine.MaxSigned {
 		return nil, until, fault.Misused("give one such as 30m or 48h", "--expires %s: want at most %s", life, engine.MaxSigned)
 	}
-	until = a.now().Add(life).Truncate(time.Second)
+	until = a.Now().Add(life).Truncate(time.Second)
 	nonce := make([]byte, 16)
 	_, _ = rand.Read(nonce) // it ends the program where it fails
 	text = approval.Approval{Repo: p.id, Run: d.run, Gate: d.gate, Round: g.Round, Decision: d.outcome, Reviewed: g.Reviewed,
@@ -127,7 +128,7 @@ func readSigned(file string) ([]byte, error) {
 // writeSigned writes a file that a person carries, never over another.
 func (a *app) writeSigned(file string, data []byte, says string) error {
 	if file == "-" {
-		_, err := a.out.Write(data)
+		_, err := a.Out.Write(data)
 		return err
 	}
 	err := atomicfile.WriteNew(file, data, 0o600)
@@ -135,8 +136,8 @@ func (a *app) writeSigned(file string, data []byte, says string) error {
 		return fault.Failed("remove it, or name another", "%s is there already", clean(file))
 	}
 	if err == nil {
-		a.note("written: %s", clean(file))
-		a.note("%s", says)
+		a.Note("written: %s", clean(file))
+		a.Note("%s", says)
 	}
 	return err
 }
@@ -219,13 +220,13 @@ func (a *app) heldByAgent(ctx context.Context) []string {
 
 // agentKeys are the keys that ssh-agent has; none where there is no agent.
 func (a *app) agentKeys(ctx context.Context) []approval.Signer {
-	if a.getenv("SSH_AUTH_SOCK") == "" {
+	if a.Getenv("SSH_AUTH_SOCK") == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askAgentIn)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "ssh-add", "-L")
-	cmd.Env = a.env
+	cmd.Env = a.Env
 	out, err := cmd.Output()
 	if err != nil {
 		return nil // it has none, or is not there
@@ -245,7 +246,7 @@ func (a *app) privateOf(s approval.Signer, places map[string]string) string {
 	if f := places[s.Key]; f != "" {
 		files = append(files, f+".pub")
 	}
-	if home := a.getenv("HOME"); home != "" {
+	if home := a.Getenv("HOME"); home != "" {
 		more, _ := filepath.Glob(filepath.Join(home, ".ssh", "*.pub")) // the pattern is well formed
 		files = append(files, more...)
 	}
@@ -278,10 +279,10 @@ func (a *app) sign(ctx context.Context, key signingKey, text []byte, namespace s
 		}
 	}
 	cmd := exec.CommandContext(ctx, "ssh-keygen", "-q", "-Y", "sign", "-n", namespace, "-f", file)
-	cmd.Env, cmd.Stdin = a.env, bytes.NewReader(text)
+	cmd.Env, cmd.Stdin = a.Env, bytes.NewReader(text)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	if f, ok := terminal(a.err); ok {
+	if f, ok := console.Terminal(a.Err); ok {
 		cmd.Stderr = f // what it asks of the person
 	}
 	if err := cmd.Run(); err != nil {

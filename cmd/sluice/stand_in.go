@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
 	"sluice/internal/executor"
 	"sluice/internal/fault"
 	"sluice/internal/stub"
@@ -25,7 +26,7 @@ const maxPart = 1 << 20
 // launch's output. It is a process as any agent is: it can be ended, found again and judged by how it ends.
 func (a *app) standInCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: executor.StandIn + " PART", Short: "play the part of an agent in a run with --stub", Hidden: true, Args: between(1, 1),
+		Use: executor.StandIn + " PART", Short: "play the part of an agent in a run with --stub", Hidden: true, Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, _, err := atomicfile.OpenRegular(filepath.Dir(args[0]), filepath.Base(args[0]), maxPart)
 			if err != nil {
@@ -60,7 +61,7 @@ func (a *app) playPart(ctx context.Context, p stub.Part) error {
 		}
 	}
 	if p.Fail == stub.Crash {
-		a.print("%s", p.Say)
+		a.Print("%s", p.Say)
 		return crash()
 	}
 	if p.Commit != "" {
@@ -93,19 +94,19 @@ func writePart(f stub.File) error {
 
 // playAnswer says the stand-in's last words, the answer as a block of JSON behind them.
 func (a *app) playAnswer(p stub.Part) error {
-	a.print("%s", p.Say)
+	a.Print("%s", p.Say)
 	if p.Answer == nil {
 		return nil
 	}
 	if !p.Keep {
-		a.print("\n```json\n%s\n```", p.Answer)
+		a.Print("\n```json\n%s\n```", p.Answer)
 		return nil
 	}
-	file, m := a.getenv("SLUICE_ANSWER"), map[string]any{}
+	file, m := a.Getenv("SLUICE_ANSWER"), map[string]any{}
 	if file == "" || json.Unmarshal(p.Answer, &m) != nil {
 		return nil
 	}
-	m["token"] = a.getenv("SLUICE_TOKEN")
+	m["token"] = a.Getenv("SLUICE_TOKEN")
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -115,11 +116,11 @@ func (a *app) playAnswer(p stub.Part) error {
 
 // playSignal writes the sentinel, where the step has one.
 func (a *app) playSignal(p stub.Part) error {
-	file := a.getenv("SLUICE_SIGNAL")
+	file := a.Getenv("SLUICE_SIGNAL")
 	if file == "" || p.Signal == stub.NoSignal || p.Signal == "" {
 		return nil
 	}
-	m := map[string]any{"step": a.getenv("SLUICE_STEP"), "status": p.Signal, "summary": p.Summary, "run": a.getenv("SLUICE_RUN"), "token": a.getenv("SLUICE_TOKEN")}
+	m := map[string]any{"step": a.Getenv("SLUICE_STEP"), "status": p.Signal, "summary": p.Summary, "run": a.Getenv("SLUICE_RUN"), "token": a.Getenv("SLUICE_TOKEN")}
 	if p.Ask != "" {
 		m["question"] = p.Ask
 	}
@@ -154,7 +155,7 @@ func (a *app) playLimit(in time.Duration) error {
 		if err != nil {
 			return err
 		}
-		a.print("%s", raw)
+		a.Print("%s", raw)
 	}
 	return fault.Exit(1)
 }

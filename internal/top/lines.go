@@ -8,6 +8,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/words"
 )
 
@@ -66,11 +67,11 @@ func more(l line) bool {
 
 // paint sets a style. On a light background yellow and cyan can hardly be read.
 func (m *Model) paint(style, s string) string {
-	if s == "" || style == words.Plain {
+	if s == "" || style == console.Plain {
 		return s
 	}
 	if m.light {
-		style = strings.NewReplacer(words.Yellow, "35", words.Blue, "34").Replace(style)
+		style = strings.NewReplacer(console.Yellow, "35", console.Blue, "34").Replace(style)
 	}
 	return "\x1b[" + style + "m" + s + "\x1b[0m"
 }
@@ -83,23 +84,23 @@ func clip(s string, width int) string { return ansi.Truncate(s, width, "…") }
 
 // rowLine is a row in words.
 func (m *Model) rowLine(r *row, at bool) line {
-	cursor := span{words.Plain, "  "}
+	cursor := span{console.Plain, "  "}
 	if at {
 		cursor.text = "› "
 	}
 	switch r.kind {
 	case headRow:
-		return line{{words.Bold, r.text}, {words.Dim, m.repoWords(r.repo)}}
+		return line{{console.Bold, r.text}, {console.Dim, m.repoWords(r.repo)}}
 	case emptyRow:
-		return line{{words.Dim, "  " + r.text}}
+		return line{{console.Dim, "  " + r.text}}
 	case waitRow:
 		return append(line{cursor}, m.waitLine(r)...)
 	case runRow:
 		return append(line{cursor}, m.runLine(r.run)...)
 	case stepRow:
-		return append(line{cursor, {words.Plain, "  "}}, m.stepLine(r)...)
+		return append(line{cursor, {console.Plain, "  "}}, m.stepLine(r)...)
 	}
-	return append(line{cursor, {words.Plain, "    "}}, m.gateLine(r)...)
+	return append(line{cursor, {console.Plain, "    "}}, m.gateLine(r)...)
 }
 
 // repoWords is what a repo's heading has beside its name.
@@ -153,7 +154,7 @@ func (m *Model) waitLine(r *row) line {
 	case "window":
 		says = "goes on in " + words.Ago(r.wait.Until.Sub(m.now())) + " unless you veto"
 	case "offer":
-		sign, style, says = "?", words.Yellow, "is on offer: `sluice next`"
+		sign, style, says = "?", console.Yellow, "is on offer: `sluice next`"
 	case "paused":
 		what, says, why = "", "is paused", words.Clean(r.run.Paused)
 	}
@@ -178,9 +179,9 @@ func (m *Model) waitLine(r *row) line {
 	}
 	l := line{{style, sign + " "}}
 	if what != "" {
-		l = append(l, span{words.Bold, clip(what, titleMost)}, span{words.Plain, " of "})
+		l = append(l, span{console.Bold, clip(what, titleMost)}, span{console.Plain, " of "})
 	}
-	return append(l, span{words.Plain, clip(words.Clean(r.run.ID), idMost) + " "}, span{style, says}, span{words.Dim, gap(sep(append([]string{since}, append(parts, why)...)...))})
+	return append(l, span{console.Plain, clip(words.Clean(r.run.ID), idMost) + " "}, span{style, says}, span{console.Dim, gap(sep(append([]string{since}, append(parts, why)...)...))})
 }
 
 func score(g *daemon.GateStatus) string {
@@ -230,8 +231,8 @@ func (m *Model) runLine(r *daemon.RunStatus) line {
 	if unpassed != "" && rest != "" {
 		unpassed += " · "
 	}
-	return line{{style, sign + " "}, {words.Bold, pad(clip(words.Clean(r.ID), idMost), idLeast) + " "}, {style, pad(state, stateWide)},
-		{words.Plain, pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {words.Dim, pad(took, 9) + " "}, {words.Plain, spent(r)}, {words.Yellow, unpassed}, {words.Dim, rest}}
+	return line{{style, sign + " "}, {console.Bold, pad(clip(words.Clean(r.ID), idMost), idLeast) + " "}, {style, pad(state, stateWide)},
+		{console.Plain, pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {console.Dim, pad(took, 9) + " "}, {console.Plain, spent(r)}, {console.Yellow, unpassed}, {console.Dim, rest}}
 }
 
 // spent is what a run has used, with a gap behind it.
@@ -256,20 +257,20 @@ func (m *Model) stepLine(r *row) line {
 	if s.Held != nil {
 		held = "taken over" + words.Who(s.Held)
 	}
-	l := line{{style, sign + " "}, {words.Plain, pad(clip(words.Title(s.ID, s.Name), titleMost), 16) + " "}, {style, pad(s.State, stateWide)},
-		{words.Dim, sep(attempt, since, held)}}
-	said, tone := words.Clean(s.Summary), words.Plain
+	l := line{{style, sign + " "}, {console.Plain, pad(clip(words.Title(s.ID, s.Name), titleMost), 16) + " "}, {style, pad(s.State, stateWide)},
+		{console.Dim, sep(attempt, since, held)}}
+	said, tone := words.Clean(s.Summary), console.Plain
 	if last := m.words[r.key()]; last != "" && r.talks() != "" {
 		said = "“" + words.Clean(last) + "”"
 	} else if s.Failure != "" && s.State != engine.Passed {
-		said, tone = words.Clean(s.Failure), words.Red
+		said, tone = words.Clean(s.Failure), console.Red
 	}
-	for _, part := range []span{{tone, said}, {words.Dim, words.Clean(s.Role)}} {
+	for _, part := range []span{{tone, said}, {console.Dim, words.Clean(s.Role)}} {
 		switch {
 		case part.text == "":
 			continue
 		case attempt+since+held != "" || len(l) > 4:
-			l = append(l, span{words.Dim, " · "})
+			l = append(l, span{console.Dim, " · "})
 		}
 		l = append(l, part)
 	}
@@ -281,10 +282,10 @@ func (m *Model) gateLine(r *row) line {
 	sign, style := words.Mark(g.State)
 	state := g.State
 	if state == "" || state == engine.Undone { // what it judged was undone: it judges the next attempt
-		sign, style, state = "◇", words.Plain, "-"
+		sign, style, state = "◇", console.Plain, "-"
 	}
 	if g.Due {
-		sign, style, state = "·", words.Dim, words.Due
+		sign, style, state = "·", console.Dim, words.Due
 	}
 	left, by, why := "", "", ""
 	switch g.State {
@@ -311,8 +312,8 @@ func (m *Model) gateLine(r *row) line {
 	if last := m.words[r.key()]; last != "" && r.talks() != "" {
 		said = "“" + words.Clean(last) + "”"
 	}
-	return line{{style, sign + " "}, {words.Plain, pad(clip(words.Title(g.ID, g.Name), titleMost), 14) + " "}, {style, pad(state, stateWide)},
-		{words.Dim, sep(g.Level, forced, left, score(g), counts(g), by, why)}, {words.Plain, gap(said)}}
+	return line{{style, sign + " "}, {console.Plain, pad(clip(words.Title(g.ID, g.Name), titleMost), 14) + " "}, {style, pad(state, stateWide)},
+		{console.Dim, sep(g.Level, forced, left, score(g), counts(g), by, why)}, {console.Plain, gap(said)}}
 }
 
 func gap(s string) string {
