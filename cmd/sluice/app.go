@@ -8,9 +8,9 @@ import (
 
 // app is what every command has beside its console: where it works, and how what serves repos is timed.
 type app struct {
-	console.Console // a copy of the app may write elsewhere
-	timing timing // of what serves repos
-	dir    string
+	console.Console        // a copy of the app may write elsewhere
+	timing          timing // of what serves repos
+	dir             string
 
 	throwAway bool // the repo is removed when the command ends
 }

@@ -17,7 +17,8 @@ import (
 	"sluice/internal/approval"
 	"sluice/internal/console"
 	"sluice/internal/fault"
-	"sluice/internal/words"
+	"sluice/internal/render"
+	"sluice/internal/text"
 	"sluice/journal"
 	"sluice/specs"
 )
@@ -183,7 +184,7 @@ func (a *app) auditVerify(ctx context.Context, args, against []string, signers s
 
 // words say what went on without a pass.
 func (u unpassed) words() string {
-	return words.Unpassed{Where: u.Run + " " + round(u.Gate, u.Round), Outcome: u.Outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + who(u.By)
+	return render.Unpassed{Where: u.Run + " " + round(u.Gate, u.Round), Outcome: u.Outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + who(u.By)
 }
 
 func errText(err error) string {
@@ -216,7 +217,7 @@ func (a *app) printAudit(list []audited, bad bool) error {
 				a.Print("    %s", oneLine(l.Why))
 			}
 			if l.MoreUnpassed > 0 {
-				a.Print("    %s", words.GoneOnCount(l.MoreUnpassed)+" earlier")
+				a.Print("    %s", text.GoneOnCount(l.MoreUnpassed)+" earlier")
 			}
 			for _, u := range l.Unpassed {
 				a.Print("    %s", a.Paint(console.Yellow, clean(u.words())))

@@ -24,7 +24,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/executor"
 	"sluice/internal/fault"
-	"sluice/internal/words"
+	"sluice/internal/text"
 	"sluice/journal"
 	"sluice/specs"
 )
@@ -199,7 +199,7 @@ func (a *app) checkSandbox(ctx context.Context) check {
 		mode, want = s.Sandbox.Mode, s.Trust
 	}
 	if mode == executor.SandboxOff {
-		return warned("sandbox", "sandbox.mode: auto in your settings holds them", "off: "+words.Unheld+": nothing stands between them and a gate")
+		return warned("sandbox", "sandbox.mode: auto in your settings holds them", "off: "+text.Unheld+": nothing stands between them and a gate")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -213,7 +213,7 @@ func (a *app) checkSandbox(ctx context.Context) check {
 	case mode == executor.SandboxOn || want == engine.TrustSandbox || want == engine.TrustSigned:
 		return a.withBubblewrap(broken("sandbox", mend, "%v: the settings want one, so nothing is launched", err))
 	}
-	return a.withBubblewrap(warned("sandbox", mend, "%v: "+words.Unheld, err))
+	return a.withBubblewrap(warned("sandbox", mend, "%v: "+text.Unheld, err))
 }
 
 func (a *app) checkClock() check {

@@ -24,7 +24,6 @@ import (
 	"sluice/internal/schema"
 	"sluice/internal/text"
 	"sluice/internal/tree"
-	"sluice/internal/words"
 )
 
 // Bounds of what show prints.
@@ -434,7 +433,7 @@ func (a *app) printAttempt(sh *shown, at *engine.Attempt) {
 		a.text("printed", strings.Join(lines, "\n"))
 	}
 	if at.Unshipped > 0 {
-		a.field("judged", words.Unshipped(at.Unshipped))
+		a.field("judged", text.Unshipped(at.Unshipped))
 	}
 	if len(at.Protected) > 0 {
 		a.field("protected", "changed: "+strings.Join(at.Protected, ", "))

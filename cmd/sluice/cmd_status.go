@@ -14,7 +14,8 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
-	"sluice/internal/words"
+	"sluice/internal/render"
+	"sluice/internal/text"
 )
 
 func (a *app) lsCommand() *cobra.Command {
@@ -81,7 +82,7 @@ func (a *app) listRuns(st daemon.Status, served, all bool) error {
 		state := runState(r)
 		sign, style := mark(state)
 		look := style
-		if unpassed := words.NotPassed(r.More + len(r.Unpassed)); unpassed != "" {
+		if unpassed := render.NotPassed(r.More + len(r.Unpassed)); unpassed != "" {
 			state, look = state+", "+unpassed, console.Yellow
 		}
 		t.Row(console.Styled(sign+" "+r.ID, style), console.Styled(state+stubMark(r.Stubbed)+unheldMark(r.Trust), look), console.Styled(progress(r), console.Plain), console.Styled(a.runTime(r), console.Dim), console.Styled(firstWait(r, a.Now()), console.Plain))
@@ -326,7 +327,7 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 		out = append(out, "  "+a.Paint(console.Dim, "used "+words))
 	}
 	for _, role := range slices.Sorted(maps.Keys(r.RoleBudgets)) {
-		out = append(out, "  "+a.Paint(console.Dim, "role "+clean(role)+" used "+words.SpentInAll(r.Roles[role], r.RoleBudgets[role])))
+		out = append(out, "  "+a.Paint(console.Dim, "role "+clean(role)+" used "+render.SpentInAll(r.Roles[role], r.RoleBudgets[role])))
 	}
 	for _, n := range r.Near {
 		out = append(out, "  "+a.Paint(console.Yellow, "comes near its budget: "+clean(n)))
@@ -372,7 +373,7 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 func (a *app) unpassedLines(r daemon.RunStatus) (out []string) {
 	shown := r.Unpassed[max(len(r.Unpassed)-unpassedShown, 0):]
 	if more := r.More + len(r.Unpassed) - len(shown); more > 0 {
-		out = append(out, "  "+a.Paint(console.Yellow, words.GoneOnCount(more)+" earlier"))
+		out = append(out, "  "+a.Paint(console.Yellow, text.GoneOnCount(more)+" earlier"))
 	}
 	for _, u := range shown {
 		out = append(out, "  "+a.Paint(console.Yellow, clean(unpassedWords(u))))
@@ -389,18 +390,18 @@ func unpassedWords(u daemon.LetThrough) string {
 	if u.ByKind == "human" {
 		by = ", by " + byWords(u.ByKind, u.By)
 	}
-	return words.Unpassed{Where: where, Outcome: outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + by
+	return render.Unpassed{Where: where, Outcome: outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + by
 }
 
 // usageWords says what was used.
 func usageWords(u engine.Usage) string { return spentWords(u, engine.Usage{}) }
 
 // spentWords says what was used, and of what; "" where nothing was and nothing bounds it.
-func spentWords(u, most engine.Usage) string { return words.Spent(u, most) }
+func spentWords(u, most engine.Usage) string { return render.Spent(u, most) }
 
 // todayWords says what was used of the day, "" where nothing was and nothing bounds it.
 func todayWords(t daemon.Today) string {
-	said := words.SpentInAll(t.All, t.Budget)
+	said := render.SpentInAll(t.All, t.Budget)
 	if said == "" {
 		return ""
 	}
@@ -426,7 +427,7 @@ func nameWidth(r daemon.RunStatus) int {
 // maxName is how wide the column of names may be.
 const maxName = 44
 
-func title(id, name string) string { return words.Title(id, name) }
+func title(id, name string) string { return text.Title(id, name) }
 
 func (a *app) stepLine(s daemon.StepStatus, width int, now time.Time) string {
 	sign, style := mark(s.State)
@@ -463,13 +464,13 @@ func (a *app) gateLine(g daemon.GateStatus, width int) string {
 		sign, state = "↷", g.Outcome
 	}
 	if g.Due {
-		sign, style, state = "·", console.Dim, words.Due
+		sign, style, state = "·", console.Dim, render.Due
 	}
 	parts := []string{a.Paint(style, console.Pad(state, 10)), g.Level}
 	if g.Forced {
 		parts = append(parts, "forced")
 	}
-	parts = append(parts, words.Counts(g.Count, g.Routes, g.Max)...)
+	parts = append(parts, render.Counts(g.Count, g.Routes, g.Max)...)
 	if g.Score != nil {
 		parts = append(parts, fmt.Sprintf("score %g", *g.Score))
 	}

@@ -11,7 +11,8 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/form"
-	"sluice/internal/words"
+	"sluice/internal/render"
+	"sluice/internal/text"
 )
 
 // said is a fact in words.
@@ -54,7 +55,7 @@ func because(s, why string) string {
 }
 
 // who names an actor.
-func who(by *engine.Actor) string { return words.Who(by) }
+func who(by *engine.Actor) string { return render.Who(by) }
 
 func clock(t time.Time) string {
 	if t.IsZero() {
@@ -210,7 +211,7 @@ func sayCheck(f engine.Checked) said {
 	case len(f.Protected) > 0:
 		s.text, s.style, s.key = "hold, but it changed what is protected: "+strings.Join(f.Protected, ", "), console.Yellow, true
 	case f.Unshipped > 0:
-		s.text, s.style = "hold, judged "+words.Unshipped(f.Unshipped), console.Yellow
+		s.text, s.style = "hold, judged "+text.Unshipped(f.Unshipped), console.Yellow
 	}
 	return s
 }
@@ -270,7 +271,7 @@ func sayGate(f engine.Fact) (said, bool) {
 	case engine.ReviewStarted:
 		return said{gate: f.Gate, subject: round(f.Gate, f.N), text: "reviewer launched", style: console.Blue, key: true}, true
 	case engine.Judged:
-		s := said{gate: f.Gate, subject: round(f.Gate, f.N), text: words.Judge(f.ByKind) + ": " + f.Outcome, key: true, style: console.Green}
+		s := said{gate: f.Gate, subject: round(f.Gate, f.N), text: render.Judge(f.ByKind) + ": " + f.Outcome, key: true, style: console.Green}
 		if f.Word != "" && f.Word != f.Outcome {
 			s.text += " (its word: " + f.Word + ")"
 		}
@@ -357,10 +358,10 @@ func sayHuman(f engine.Fact) (said, bool) {
 }
 
 // whyWords says why a person is asked.
-func whyWords(why string) string { return words.Why(why) }
+func whyWords(why string) string { return render.Why(why) }
 
 // byWords says who decided a round.
-func byWords(kind string, by *engine.Actor) string { return words.By(kind, by) }
+func byWords(kind string, by *engine.Actor) string { return render.By(kind, by) }
 
 // sayRepo is of what concerns no step and no gate.
 func sayRepo(f engine.Fact) (said, bool) {

@@ -8,8 +8,8 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
+	"sluice/internal/render"
 	"sluice/internal/text"
-	"sluice/internal/words"
 )
 
 // showValue is how much of a value that an agent or a person gave stands in a text that is shown.
@@ -55,7 +55,7 @@ func decoded(raw json.RawMessage) any {
 // gateState is the word for how a gate stands.
 func gateState(g daemon.GateStatus) string {
 	if g.Due {
-		return words.Due
+		return render.Due
 	}
 	return orWord(g.State, "not open")
 }

@@ -6,7 +6,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/words"
+	"sluice/internal/text"
 )
 
 // telling is a process that serves a repo, and reading its journal, which add to each run that a launch of it was not held:
@@ -64,7 +64,7 @@ func unheld(r daemon.RunStatus) string {
 	if r.Trust != engine.TrustFile {
 		return ""
 	}
-	return because(words.Unheld, oneLine(r.Exposed))
+	return because(text.Unheld, oneLine(r.Exposed))
 }
 
 // unheldMark is the same where there is little room.
@@ -72,5 +72,5 @@ func unheldMark(trust string) string {
 	if trust != engine.TrustFile {
 		return ""
 	}
-	return " · " + words.Unheld
+	return " · " + text.Unheld
 }

@@ -34,3 +34,25 @@ func JoinMost(names []string) string {
 	}
 	return s
 }
+
+// Unheld is the mark of what no sandbox holds; of what one holds there is none.
+const Unheld = "trust: file (not held)"
+
+// GoneOnCount counts what is not named.
+func GoneOnCount(n int) string { return Plural(n, "round") + " that a gate did not pass went on" }
+
+// Unshipped says with how many files a criterion was judged that are in no commit.
+func Unshipped(n int) string {
+	if n == 1 {
+		return "with 1 file that does not ship"
+	}
+	return "with " + Plural(n, "file") + " that do not ship"
+}
+
+// Title is an id with its name, where it has one of its own.
+func Title(id, name string) string {
+	if name == "" || name == id {
+		return id
+	}
+	return id + " " + Line(name)
+}

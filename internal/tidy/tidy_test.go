@@ -62,15 +62,16 @@ var layers = map[string]struct{ own, only []string }{
 	// reads what the daemon tells, and writes journals to start from.
 	"tools/bench": {own: []string{"daemon", "engine", "journal", "specs", "internal/git", "internal/tree"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	// What people are shown is called the same by the commands, the screen and the notices. Foreign text is cleaned as a notice's is.
-	"internal/words": {own: []string{"internal/text", "internal/console", "engine"}},
+	"internal/render": {own: []string{"internal/text", "internal/console", "engine"}},
+	"internal/words":  {own: []string{"internal/text"}},
 	// What a command talks through. It knows nothing of workflows.
 	"internal/console": {own: []string{"internal/fault", "internal/strictjson", "internal/text"}, only: []string{"github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"}},
 	// Which keys decide: the one place of that rule.
-	"internal/press": {own: []string{"internal/text", "notify", "internal/words"}},
+	"internal/press": {own: []string{"internal/text", "notify"}},
 	// How a person is asked for an answer, wherever that is.
 	"internal/form": {own: []string{"internal/text", "notify", "internal/schema"}},
 	// The live screen. Its library belongs to one place.
-	"internal/top": {own: []string{"internal/text", "internal/console", "daemon", "engine", "notify", "internal/form", "internal/press", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
+	"internal/top": {own: []string{"internal/text", "internal/console", "daemon", "engine", "notify", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
 	"internal/executor": {own: []string{"internal/ids", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/egress", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/strictjson", "internal/stub", "internal/tasks", "internal/tree", "internal/words"},
 		only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},

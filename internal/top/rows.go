@@ -7,7 +7,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/words"
+	"sluice/internal/text"
 )
 
 // kind is what a row of the list is about.
@@ -268,7 +268,7 @@ func (m *Model) runsOf(r *repo, unfolded bool) []row {
 			*rows = append(*rows, stepsOf(r, run)...)
 		}
 	}
-	head := row{kind: headRow, repo: r, text: fmt.Sprintf("%s · %d live, %d ended", words.Clean(r.name), lives, ended)}
+	head := row{kind: headRow, repo: r, text: fmt.Sprintf("%s · %d live, %d ended", text.Line(r.name), lives, ended)}
 	switch {
 	case len(alive)+len(dead) > 0:
 		return slices.Concat([]row{head}, alive, dead)

@@ -10,8 +10,8 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
+	"sluice/internal/render"
 	"sluice/internal/text"
-	"sluice/internal/words"
 )
 
 // Bounds of the screen's parts, in lines.
@@ -100,16 +100,16 @@ func (m *Model) head() []string {
 	if len(m.repos) != 1 {
 		l = append(l, span{console.Dim, " · " + text.Plural(len(m.repos), "repo")})
 	}
-	if s := words.SpentInAllShort(today.All, today.Budget); s != "" {
+	if s := render.SpentInAllShort(today.All, today.Budget); s != "" {
 		l = append(l, span{console.Dim, " · today " + s})
 	}
 	if m.filter != "" {
-		l = append(l, span{console.Bold, " · /" + words.Clean(m.filter)})
+		l = append(l, span{console.Bold, " · /" + text.Line(m.filter)})
 	}
 	out := []string{m.draw(l, m.width, false)}
 	for _, s := range m.troubles() {
 		if len(out) <= max(m.height/6, 1) {
-			out = append(out, m.draw(line{{console.Yellow, "! " + words.Clean(s)}}, m.width, false))
+			out = append(out, m.draw(line{{console.Yellow, "! " + text.Line(s)}}, m.width, false))
 		}
 	}
 	return out
@@ -129,7 +129,7 @@ func (m *Model) troubles() []string {
 	for _, r := range m.repos {
 		switch {
 		case r.lost != "" && r.known:
-			out = append(out, fmt.Sprintf("%s: nothing is heard of it for %s, trying again: %s", r.name, words.Ago(m.now().Sub(r.lostAt)), r.lost))
+			out = append(out, fmt.Sprintf("%s: nothing is heard of it for %s, trying again: %s", r.name, render.Ago(m.now().Sub(r.lostAt)), r.lost))
 		case r.lost != "":
 			out = append(out, r.name+": "+r.lost)
 		case r.known && !r.served:
@@ -172,7 +172,7 @@ func (m *Model) pageLines(room int) []string {
 func (m *Model) foot() []string {
 	var out []string
 	if m.said != "" && m.now().Sub(m.saidAt) < saidFor {
-		text := strings.Split(ansi.Wrap(words.Clean(m.said), max(m.width, 1), ""), "\n")
+		text := strings.Split(ansi.Wrap(text.Line(m.said), max(m.width, 1), ""), "\n")
 		for _, s := range text[:min(len(text), max(m.height/5, 1))] {
 			out = append(out, m.paint(console.Bold, s))
 		}
@@ -309,7 +309,7 @@ func (m *Model) pageFoot() []string {
 	if n := len(p.wrapped); n > m.height {
 		title += fmt.Sprintf(" · line %d of %d", p.top+1, n)
 	}
-	return append(out, m.draw(line{{console.Bold, "── " + words.Clean(title) + " "}}, m.width, false), m.keysLine(keys...))
+	return append(out, m.draw(line{{console.Bold, "── " + text.Line(title) + " "}}, m.width, false), m.keysLine(keys...))
 }
 
 func gateOf(r *daemon.RunStatus, id string) *daemon.GateStatus {
