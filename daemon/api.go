@@ -111,6 +111,11 @@ type RunStatus struct {
 	Branch    string          `json:"branch,omitempty"`           // and the branch of that
 }
 
+// Live reports whether the run has not ended.
+func (r RunStatus) Live() bool {
+	return r.Phase == engine.RunRunning || r.Phase == engine.RunPending
+}
+
 // StepStatus is a step of a run, with the gates that judge it.
 type StepStatus struct {
 	ID       string           `json:"id"`

@@ -79,7 +79,7 @@ func (a *app) toAbort(ctx context.Context, p *place, args []string) (string, err
 		return "", err
 	}
 	r, err := v.Run(ctx, id)
-	if err == nil && !live(r) {
+	if err == nil && !r.Live() {
 		err = fault.Failed("`sluice status "+id+"` tells how it stands", "nothing came of it: run %s is over (%s)", id, r.Phase)
 	}
 	return id, err

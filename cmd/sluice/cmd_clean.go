@@ -143,7 +143,7 @@ func (a *app) oldRuns(ctx context.Context, p *place, keep int, older time.Durati
 		return nil, err
 	}
 	for _, r := range st.Runs {
-		if !live(r) {
+		if !r.Live() {
 			over = append(over, oldRun{Run: r.ID, Ended: r.Ended})
 		}
 	}

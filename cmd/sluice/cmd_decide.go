@@ -205,7 +205,7 @@ func (a *app) tellDone(done daemon.Done, d decision) error {
 func knownGate(st daemon.Status, d *decision) error {
 	var known, at []string
 	for _, r := range st.Runs {
-		if !live(r) || d.run != "" && r.ID != d.run {
+		if !r.Live() || d.run != "" && r.ID != d.run {
 			continue
 		}
 		for _, g := range gatesOfRun(r) {

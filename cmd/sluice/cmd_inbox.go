@@ -165,13 +165,13 @@ func waitsOf(st daemon.Status, served bool) []waiting {
 	runs := map[string]int{} // of how many live runs a gate waits
 	for _, r := range st.Runs {
 		for _, w := range r.Waits {
-			if live(r) && w.Gate != "" {
+			if r.Live() && w.Gate != "" {
 				runs[w.Gate]++
 			}
 		}
 	}
 	for _, r := range st.Runs {
-		if !live(r) {
+		if !r.Live() {
 			continue
 		}
 		for _, w := range r.Waits {

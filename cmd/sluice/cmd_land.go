@@ -234,7 +234,7 @@ func (a *app) listCommits(ctx context.Context, repo *git.Repo, w tree.Landing) (
 }
 
 func (a *app) closeWorktree(ctx context.Context, p *place, repo *git.Repo, r daemon.RunStatus, out *landed) error {
-	if live(r) {
+	if r.Live() {
 		return fault.Failed("end it first: sluice abort "+r.ID, "the worktree stays: %s is at work", r.ID)
 	}
 	why, err := tree.Close(ctx, repo, filepath.Join(p.root, filepath.FromSlash(r.Workspace)))

@@ -129,7 +129,7 @@ func runWith(ctx context.Context, v viewer, name, what string) (daemon.RunStatus
 		}
 		ids := idsOf(r)
 		known = append(known, ids...)
-		if slices.Contains(ids, what) && (found == nil || live(r) || !live(*found)) {
+		if slices.Contains(ids, what) && (found == nil || r.Live() || !found.Live()) {
 			found = &st.Runs[i]
 		}
 	}

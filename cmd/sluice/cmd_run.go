@@ -148,7 +148,7 @@ func (a *app) begin(ctx context.Context, s service, o order, start *engine.RunRe
 	}
 	for _, r := range st.Runs {
 		named := r.ID == o.workflow
-		if start == nil && !named || start != nil && (r.Workflow != start.Workflow || !live(r) || start.Parallel) {
+		if start == nil && !named || start != nil && (r.Workflow != start.Workflow || !r.Live() || start.Parallel) {
 			continue
 		}
 		if start != nil {
@@ -200,7 +200,7 @@ func (a *app) goOnWith(r daemon.RunStatus) error {
 
 // resumed sees to it that a run goes on.
 func resumed(ctx context.Context, s service, r daemon.RunStatus) error {
-	if !live(r) {
+	if !r.Live() {
 		return fault.Failed("`sluice retry "+r.ID+"` takes it up again", "%s is over: %s", r.ID, r.Phase)
 	}
 	if r.Paused == "" {
@@ -211,7 +211,7 @@ func resumed(ctx context.Context, s service, r daemon.RunStatus) error {
 	}
 	done, err := s.Do(ctx, engine.ResumeRequested{Run: r.ID}, "command")
 	if err == nil && done.Ignored != "" {
-		if now, err := s.Run(ctx, r.ID); err == nil && !live(now) {
+		if now, err := s.Run(ctx, r.ID); err == nil && !now.Live() {
 			return nil // an answer that lay in the inbox has ended it meanwhile
 		}
 		err = fault.Failed("`sluice status "+r.ID+"` tells how it stands", "%s cannot be resumed: %s", r.ID, done.Ignored)

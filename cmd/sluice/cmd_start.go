@@ -299,7 +299,7 @@ func awaitEnd(ctx context.Context, s service, run string) (daemon.RunStatus, err
 		if err != nil {
 			return r, err
 		}
-		if r = now; !live(r) {
+		if r = now; !r.Live() {
 			return r, nil
 		}
 		select {

@@ -123,10 +123,10 @@ func leftOut(all, shown []daemon.RunStatus) string {
 
 // withoutOld leaves out ended runs of tasks, which their lists tell of, and other ended runs beyond the last.
 func withoutOld(all []daemon.RunStatus) []daemon.RunStatus {
-	runs := slices.DeleteFunc(slices.Clone(all), func(r daemon.RunStatus) bool { return r.Child != nil && !live(r) })
+	runs := slices.DeleteFunc(slices.Clone(all), func(r daemon.RunStatus) bool { return r.Child != nil && !r.Live() })
 	over := len(runs) - endedShown
 	return slices.DeleteFunc(runs, func(r daemon.RunStatus) bool {
-		if over > 0 && !live(r) {
+		if over > 0 && !r.Live() {
 			over--
 			return true
 		}
@@ -157,7 +157,7 @@ func (a *app) runTime(r daemon.RunStatus) string {
 
 // firstWait is what a run waits for, the oldest wait first; of an ended one why it ended.
 func firstWait(r daemon.RunStatus, now time.Time) string {
-	if !live(r) {
+	if !r.Live() {
 		return clean(r.EndWhy)
 	}
 	if len(r.Waits) == 0 {
@@ -190,7 +190,7 @@ func (a *app) health(st daemon.Status, served bool) {
 	if st.Stalled != "" {
 		a.Note("%s the journal cannot be written, so nothing is started: %s", a.PaintErr(console.Red, "stalled:"), oneLine(st.Stalled))
 	}
-	if !served && slices.ContainsFunc(st.Runs, live) {
+	if !served && slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
 		a.Note("%s no sluice process serves this repo: `sluice run RUN` goes on with it here, `sluice watch add` and `sluice daemon` in the background", a.PaintErr(console.Yellow, "note:"))
 	}
 }
@@ -228,8 +228,8 @@ func (a *app) status(ctx context.Context, p *place, v viewer, served bool, args 
 			return err
 		}
 		st.Runs = slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return r.ID != id })
-	} else if slices.ContainsFunc(st.Runs, live) {
-		st.Runs = slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return !live(r) })
+	} else if slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
+		st.Runs = slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return !r.Live() })
 	} else if n := len(st.Runs); n > 1 {
 		own := slices.DeleteFunc(slices.Clone(st.Runs), func(r daemon.RunStatus) bool { return r.Child != nil })
 		if len(own) > 0 { // a task's run outlives its parent's where that is forgotten
@@ -269,7 +269,7 @@ func (a *app) status(ctx context.Context, p *place, v viewer, served bool, args 
 
 // levels tells what stands between an agent and a gate. Of a run of which that is less, its own lines tell.
 func (a *app) levels(st daemon.Status) {
-	if !slices.ContainsFunc(st.Runs, live) {
+	if !slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
 		return
 	}
 	switch st.Trust {
@@ -282,7 +282,7 @@ func (a *app) levels(st daemon.Status) {
 
 // tellPause adds to a run that something other than a person paused what its journal says of why.
 func tellPause(ctx context.Context, v viewer, r *daemon.RunStatus) error {
-	if r.Paused == "" || r.Paused == "user" || !live(*r) {
+	if r.Paused == "" || r.Paused == "user" || !r.Live() {
 		return nil
 	}
 	why := ""
@@ -334,7 +334,7 @@ func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
 	}
 	width := nameWidth(r)
 	for _, s := range r.Steps {
-		if s.State == "waiting" && !live(r) { // for nothing any more
+		if s.State == "waiting" && !r.Live() { // for nothing any more
 			s.State = "not begun"
 		}
 		out = append(out, a.stepLine(s, width, now))

@@ -167,7 +167,7 @@ func runMeant(ctx context.Context, v viewer, args []string) (string, error) {
 	}
 	var alive []string
 	for _, r := range st.Runs {
-		if live(r) {
+		if r.Live() {
 			alive = append(alive, r.ID)
 		}
 	}

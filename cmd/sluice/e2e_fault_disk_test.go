@@ -363,7 +363,7 @@ func (x *arena) abort() {
 		st, _ := x.status(r)
 		c := r.client()
 		for _, run := range st.Runs {
-			if live(run) {
+			if run.Live() {
 				x.do(r, c, engine.AbortRequested{Run: run.ID, Why: "enough"})
 			}
 		}

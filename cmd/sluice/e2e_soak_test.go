@@ -427,7 +427,7 @@ func (d *desk) waits(ctx context.Context) string {
 	st, err := d.client.Status(ctx, "")
 	out := fmt.Sprintf("%v %v", err, st.Health)
 	for _, r := range st.Runs {
-		if live(r) {
+		if r.Live() {
 			out += fmt.Sprintf("\n%s %s: %+v", r.ID, r.Phase, r.Waits)
 		}
 	}

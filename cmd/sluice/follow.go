@@ -29,7 +29,7 @@ func (a *app) followLines(ctx context.Context, s service, id string, from int64)
 		return daemon.RunStatus{}, err
 	}
 	r, err := s.Run(ctx, id)
-	if err != nil || !live(r) {
+	if err != nil || !r.Live() {
 		return r, err
 	}
 	a.Print("%s %s", a.Paint(console.Bold, id), a.Paint(console.Dim, "(log: sluice log "+id+")"))
@@ -65,7 +65,7 @@ func (a *app) followLines(ctx context.Context, s service, id string, from int64)
 func (a *app) gone(ctx context.Context, s service, id string, err error) (daemon.RunStatus, error) {
 	r, rerr := s.Run(ctx, id)
 	switch {
-	case rerr == nil && !live(r):
+	case rerr == nil && !r.Live():
 		return r, nil
 	case rerr == nil:
 		return r, fault.Failed("`sluice audit verify` checks the journal; `sluice run "+id+"` follows the run again", "%s goes on, but what happens in it cannot be read from the journal", id)

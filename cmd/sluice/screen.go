@@ -138,7 +138,7 @@ func (sc *screen) loop(ctx context.Context) (daemon.RunStatus, error) {
 			return sc.a.gone(ctx, sc.s, sc.id, err)
 		}
 		sc.run = r
-		if !live(r) {
+		if !r.Live() {
 			return r, nil
 		}
 		sc.kids = sc.kidsNow(ctx)
@@ -164,7 +164,7 @@ func (sc *screen) kidsNow(ctx context.Context) []daemon.RunStatus {
 	if err != nil {
 		return sc.kids // the next look finds out
 	}
-	return below(slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return !live(r) }), sc.id)
+	return below(slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return !r.Live() }), sc.id)
 }
 
 func (sc *screen) readKeys(ctx context.Context, r io.Reader) {

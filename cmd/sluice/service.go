@@ -265,8 +265,3 @@ func below(runs []daemon.RunStatus, id string) (out []daemon.RunStatus) {
 	}
 	return out
 }
-
-// live says that the run has not come to an end.
-func live(r daemon.RunStatus) bool {
-	return r.Phase == engine.RunRunning || r.Phase == engine.RunPending
-}

@@ -33,7 +33,7 @@ func stubMark(stubbed bool) string {
 
 // runState is a run's phase, or that it is paused.
 func runState(r daemon.RunStatus) string {
-	if r.Paused != "" && live(r) {
+	if r.Paused != "" && r.Live() {
 		return "paused"
 	}
 	return r.Phase

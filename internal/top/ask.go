@@ -28,7 +28,7 @@ type question struct {
 
 // abort asks whether a run is to be ended.
 func (m *Model) abort(r *row, back mode) {
-	if !live(r.run) {
+	if !r.run.Live() {
 		m.tell(r.run.ID + " has ended")
 		return
 	}

@@ -24,7 +24,7 @@ type target struct {
 
 // gateFor is the gate that a decision at a row is about; nil, and a word why, where there is none that can take it.
 func (m *Model) gateFor(r *row, k string) *daemon.GateStatus {
-	ok := func(g *daemon.GateStatus) bool { return takes(g, k) && live(r.run) }
+	ok := func(g *daemon.GateStatus) bool { return takes(g, k) && r.run.Live() }
 	if r.gate != nil {
 		if ok(r.gate) {
 			return r.gate

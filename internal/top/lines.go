@@ -212,7 +212,7 @@ func (m *Model) runLine(r *daemon.RunStatus) line {
 		took = render.Ago(m.now().Sub(r.Ended)) + " ago"
 	}
 	rest := text.Line(r.EndWhy)
-	if live(r) {
+	if r.Live() {
 		rest = ""
 		if len(r.Near) > 0 {
 			rest = "near its budget: " + text.Line(strings.Join(r.Near, ", "))

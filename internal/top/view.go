@@ -80,7 +80,7 @@ func (m *Model) head() []string {
 		for _, id := range r.order {
 			run := r.runs[id]
 			runs++
-			if !live(run) {
+			if !run.Live() {
 				continue
 			}
 			lives++
@@ -249,11 +249,11 @@ func decideKeys(g *daemon.GateStatus) []string {
 func (m *Model) keysFor(r *row) []string {
 	var keys []string
 	if r != nil {
-		if r.gate != nil && live(r.run) {
+		if r.gate != nil && r.run.Live() {
 			keys = decideKeys(r.gate)
 		}
 		keys = append(keys, "⏎ show", "t tail")
-		if live(r.run) {
+		if r.run.Live() {
 			if r.run.Paused != "" {
 				keys = append(keys, "P resume")
 			} else {
@@ -292,7 +292,7 @@ func (m *Model) pageFoot() []string {
 		if g := gateOf(repo.runs[p.run], p.gate); g != nil {
 			if g.Round != p.round {
 				out = append(out, m.draw(line{{console.Yellow, fmt.Sprintf("! %s is at round %d by now: r shows it", p.gate, g.Round)}}, m.width, false))
-			} else if live(repo.runs[p.run]) {
+			} else if repo.runs[p.run].Live() {
 				keys = append(keys, decideKeys(g)...)
 			}
 		}
