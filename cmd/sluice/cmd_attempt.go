@@ -17,6 +17,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/ids"
+	"sluice/internal/render"
 )
 
 func (a *app) attemptCommand() *cobra.Command {
@@ -133,7 +134,7 @@ func (a *app) attemptShow(ctx context.Context, p *place, t *attemptShown, _ []st
 	if t.K > 1 {
 		line("launches", strconv.Itoa(t.K))
 	}
-	line("cost", usageWords(attemptUsage(*t.Attempt)))
+	line("cost", render.UsageWords(attemptUsage(*t.Attempt)))
 	line("said", t.Summary)
 	line("failure", t.Failure)
 	line("no result", t.Broken)

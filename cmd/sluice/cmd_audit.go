@@ -88,9 +88,6 @@ type unpassed struct {
 	By       *engine.Actor `json:"by,omitempty"`
 }
 
-// unpassedShown is how many of a workflow the audit names, and of a run its status, the newest.
-const unpassedShown = 20
-
 // seesUnpassed is keep, and it notes what of that which is kept went on without a pass.
 func (l *audited) seesUnpassed(keep journal.Keep) journal.Keep {
 	return func(rec journal.Record, n int) bool {
@@ -119,7 +116,7 @@ func (l *audited) seesUnpassed(keep journal.Keep) journal.Keep {
 		if u.Failures > 0 || u.Route != "" {
 			l.Unpassed = append(l.Unpassed, u)
 		}
-		if over := len(l.Unpassed) - unpassedShown; over > 0 {
+		if over := len(l.Unpassed) - render.UnpassedShown; over > 0 {
 			l.Unpassed, l.MoreUnpassed = l.Unpassed[over:], l.MoreUnpassed+over
 		}
 		return true
@@ -184,7 +181,7 @@ func (a *app) auditVerify(ctx context.Context, args, against []string, signers s
 
 // words say what went on without a pass.
 func (u unpassed) words() string {
-	return render.Unpassed{Where: u.Run + " " + round(u.Gate, u.Round), Outcome: u.Outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + who(u.By)
+	return render.Unpassed{Where: u.Run + " " + render.Round(u.Gate, u.Round), Outcome: u.Outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + render.Who(u.By)
 }
 
 func errText(err error) string {

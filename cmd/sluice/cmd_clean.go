@@ -22,6 +22,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/ids"
+	"sluice/internal/render"
 )
 
 func (a *app) cleanCommand() *cobra.Command {
@@ -88,7 +89,7 @@ func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool
 	for _, o := range old {
 		sum += o.Bytes
 		if !a.JSON {
-			a.Print("%s  %s  %s", console.Pad(o.Run, 30), console.Pad(size(o.Bytes), 8), a.Paint(console.Dim, "ended "+ago(a.Now().Sub(o.Ended))+" ago"))
+			a.Print("%s  %s  %s", console.Pad(o.Run, 30), console.Pad(size(o.Bytes), 8), a.Paint(console.Dim, "ended "+render.Ago(a.Now().Sub(o.Ended))+" ago"))
 		}
 	}
 	if len(old) == 0 && !a.JSON {

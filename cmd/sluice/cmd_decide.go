@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/ids"
+	"sluice/internal/render"
 	"sluice/internal/text"
 	"sluice/signals"
 )
@@ -194,8 +196,8 @@ func (a *app) tellDone(done daemon.Done, d decision) error {
 		return a.Document(done)
 	}
 	for _, raw := range done.Facts {
-		if s := say(raw); s.key {
-			a.Print("%s  %s", a.Paint(console.Dim, console.Pad(s.subject, subjectWidth)), a.Paint(s.style, s.text))
+		if s := render.Fact(raw); s.Key {
+			a.Print("%s  %s", a.Paint(console.Dim, console.Pad(s.Subject, render.SubjectWidth)), a.Paint(s.Style, s.Text))
 		}
 	}
 	return nil
@@ -271,7 +273,7 @@ func (a *app) leave(p *place, d decision) error {
 		return a.Document(map[string]string{"file": file})
 	}
 	a.Print("written: %s", shortPath(file))
-	a.Note("no sluice process serves this repo now: it is taken in once one does, and counts if the gate can take it then (`sluice run %s`, or `sluice watch add` and `sluice daemon`)", orWord(d.run, "RUN"))
+	a.Note("no sluice process serves this repo now: it is taken in once one does, and counts if the gate can take it then (`sluice run %s`, or `sluice watch add` and `sluice daemon`)", cmp.Or(d.run, "RUN"))
 	return nil
 }
 
@@ -291,13 +293,6 @@ func (d decision) file() ([]byte, error) {
 		say["answer"] = d.answer
 	}
 	return json.Marshal(say)
-}
-
-func orWord(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // putSignal writes a file into the inbox whole, and never over one that waits there.

@@ -24,6 +24,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/executor"
 	"sluice/internal/fault"
+	"sluice/internal/render"
 	"sluice/internal/text"
 	"sluice/journal"
 	"sluice/specs"
@@ -402,5 +403,5 @@ func (a *app) checkServed(ctx context.Context, p *place) check {
 	if err == nil && len(st.Health) > 0 {
 		return warned("served", "", "by pid %d: %s", ping.PID, strings.Join(st.Health, "; "))
 	}
-	return fine("served", "by pid %d since %s", ping.PID, clock(ping.Started))
+	return fine("served", "by pid %d since %s", ping.PID, render.Clock(ping.Started))
 }

@@ -13,6 +13,8 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
+	"sluice/internal/render"
+	"sluice/internal/text"
 )
 
 func (a *app) inboxCommand() *cobra.Command {
@@ -153,7 +155,7 @@ func (a *app) waitingIn(ctx context.Context, v viewer, st daemon.Status, served 
 		}
 		for _, s := range r.Steps {
 			if s.ID == w.Step {
-				out[i].Look = textOf(spec.Gate(w.Gate).Reviewer.Prompt, knownOf(r, s))
+				out[i].Look = render.TextOf(spec.Gate(w.Gate).Reviewer.Prompt, render.KnownOf(r, s))
 			}
 		}
 	}
@@ -220,18 +222,18 @@ func (a *app) printInbox(items []waiting) error {
 		}
 		left := ""
 		if !i.Until.IsZero() {
-			left = ago(i.Until.Sub(a.Now())) + " left"
+			left = render.Ago(i.Until.Sub(a.Now())) + " left"
 		}
 		since := ""
 		if !i.Since.IsZero() {
-			since = ago(a.Now().Sub(i.Since))
+			since = render.Ago(a.Now().Sub(i.Since))
 		}
 		state := i.Kind
 		if state == "human" {
 			state = engine.OnHuman
 		}
-		sign, style := mark(state)
-		t.Row(console.Styled(sign+" "+i.Kind, style), console.Styled(title(what, i.Name), console.Bold), console.Styled(i.Run+stubMark(i.Stub)+unheldMark(i.Trust), console.Plain), console.Styled(since, console.Dim), console.Styled(left, console.Yellow), console.Styled(whyWords(i.Why), console.Plain), console.Styled(i.Type, console.Dim))
+		sign, style := render.Mark(state)
+		t.Row(console.Styled(sign+" "+i.Kind, style), console.Styled(text.Title(what, i.Name), console.Bold), console.Styled(i.Run+render.StubMark(i.Stub)+render.UnheldMark(i.Trust), console.Plain), console.Styled(since, console.Dim), console.Styled(left, console.Yellow), console.Styled(render.Why(i.Why), console.Plain), console.Styled(i.Type, console.Dim))
 	}
 	a.PrintTable(t)
 	return nil

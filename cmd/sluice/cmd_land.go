@@ -15,6 +15,7 @@ import (
 	"sluice/internal/executor"
 	"sluice/internal/fault"
 	"sluice/internal/git"
+	"sluice/internal/render"
 	"sluice/internal/text"
 	"sluice/internal/tree"
 )
@@ -262,7 +263,7 @@ func (a *app) tellLanded(r daemon.RunStatus, out landed) error {
 	default:
 		a.Print("%s landed on %s as %.12s: %s", r.ID, out.Branch, out.Commit, plural(out.Files, "file"))
 	}
-	if words := unheld(r); words != "" {
+	if words := render.Unheld(r); words != "" {
 		a.Print("%s", a.Paint(console.Yellow, words))
 	}
 	if out.Closed {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/ids"
+	"sluice/internal/render"
 	"sluice/internal/text"
 )
 
@@ -63,11 +65,11 @@ func (a *app) logLine(l daemon.Line, withRun, brief bool) error {
 	if a.JSON {
 		return a.JSONLine(l)
 	}
-	s := say(l.Fact)
-	if brief && !s.key {
+	s := render.Fact(l.Fact)
+	if brief && !s.Key {
 		return nil
 	}
-	a.Print("%s", a.line(l, s, withRun))
+	a.Print("%s", render.Line(&a.Console, l, s, withRun))
 	return nil
 }
 
@@ -158,8 +160,8 @@ func (a *app) explain(ctx context.Context, v viewer, r daemon.RunStatus, what st
 	a.title("%s of %s", what, r.ID)
 	last := int64(0)
 	err := v.Facts(ctx, r.ID, 0, false, func(l daemon.Line) error {
-		s := say(l.Fact)
-		if s.step != what && s.gate != what && !strings.HasPrefix(s.subject, what+"#") && !strings.HasPrefix(s.subject, what+".") {
+		s := render.Fact(l.Fact)
+		if s.Step != what && s.Gate != what && !strings.HasPrefix(s.Subject, what+"#") && !strings.HasPrefix(s.Subject, what+".") {
 			return nil
 		}
 		if a.JSON {
@@ -170,8 +172,8 @@ func (a *app) explain(ctx context.Context, v viewer, r daemon.RunStatus, what st
 			lead = "└ "
 		}
 		last = l.Seq
-		s.text = lead + s.text
-		a.Print("%s", a.line(l, s, false))
+		s.Text = lead + s.Text
+		a.Print("%s", render.Line(&a.Console, l, s, false))
 		return nil
 	})
 	if err != nil || a.JSON {
@@ -180,17 +182,17 @@ func (a *app) explain(ctx context.Context, v viewer, r daemon.RunStatus, what st
 	a.title("Now")
 	for _, s := range r.Steps {
 		if s.ID == what {
-			a.Print("%s", a.stepLine(s, nameWidth(r), a.Now()))
+			a.Print("%s", render.StepLine(&a.Console, s, render.NameWidth(r), a.Now()))
 		}
 		for _, g := range s.Gates {
 			if g.ID == what {
-				a.Print("%s", a.gateLine(g, nameWidth(r)))
+				a.Print("%s", render.GateLine(&a.Console, g, render.NameWidth(r)))
 			}
 		}
 	}
 	for _, w := range r.Waits {
 		if w.Step == what || w.Gate == what || w.Step == "" {
-			a.Print("  waits %s", waitWords(w, a.Now()))
+			a.Print("  waits %s", render.WaitWords(w, a.Now()))
 		}
 	}
 	return nil
@@ -276,7 +278,7 @@ func (a *app) foldersOf(ctx context.Context, p *place, run string, all bool) ([]
 	}
 	var out []string
 	for _, r := range runs {
-		out = append(out, orWord(r.Dir, r.ID))
+		out = append(out, cmp.Or(r.Dir, r.ID))
 	}
 	return out, nil
 }

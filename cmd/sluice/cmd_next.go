@@ -94,7 +94,7 @@ func list(names []string) []string { return append([]string{}, names...) }
 
 func (a *app) printOffer(o daemon.Offer, work mcp.Work, claimed bool) {
 	a.Print("%s", strings.TrimRight(text.Reveal(work.Prompt), "\n"))
-	a.title("\n%s of %s, attempt %d", title(o.Step, o.Name), o.Run, o.Attempt)
+	a.title("\n%s of %s, attempt %d", text.Title(o.Step, o.Name), o.Run, o.Attempt)
 	a.field("work in", o.Worktree)
 	a.field("prompt", o.Prompt)
 	if len(work.Inputs) > 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -112,7 +113,7 @@ func (a *app) versionFits(p *place, version string) error {
 		}
 		// What is no expression of Go's is left to the run, which asks the agent for one that fits.
 		if form, err := regexp.Compile(schema.Properties.Version.Pattern); err == nil && !form.MatchString(version) {
-			return fault.Misused("as v1.2.3: "+orWord(st.Answer.Path, shortPath(file))+" says so", "--version %s is not of the form %s", clean(version), form)
+			return fault.Misused("as v1.2.3: "+cmp.Or(st.Answer.Path, shortPath(file))+" says so", "--version %s is not of the form %s", clean(version), form)
 		}
 	}
 	return nil

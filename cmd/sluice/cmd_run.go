@@ -16,6 +16,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/render"
 	"sluice/journal"
 )
 
@@ -191,11 +192,11 @@ func (a *app) goOnWith(r daemon.RunStatus) error {
 		return nil
 	}
 	if a.Interactive() {
-		if yes, err := a.Ask(fmt.Sprintf("%s is %s. Go on with it?", r.ID, runState(r))); err != nil || yes {
+		if yes, err := a.Ask(fmt.Sprintf("%s is %s. Go on with it?", r.ID, render.RunState(r))); err != nil || yes {
 			return err
 		}
 	}
-	return fault.Failed(fmt.Sprintf("`sluice run %s` goes on with it, `sluice abort %s` ends it, --parallel starts one beside it", r.ID, r.ID), "%s of this workflow is %s", r.ID, runState(r))
+	return fault.Failed(fmt.Sprintf("`sluice run %s` goes on with it, `sluice abort %s` ends it, --parallel starts one beside it", r.ID, r.ID), "%s of this workflow is %s", r.ID, render.RunState(r))
 }
 
 // resumed sees to it that a run goes on.
@@ -246,16 +247,16 @@ const pauseIn = 10 * time.Second
 
 // summary tells how the run ended.
 func (a *app) summary(ctx context.Context, p *place, r daemon.RunStatus) error {
-	_, style := mark(r.Phase)
-	s := fmt.Sprintf("%s %s", r.ID, r.Phase) + stubMark(r.Stubbed)
+	_, style := render.Mark(r.Phase)
+	s := fmt.Sprintf("%s %s", r.ID, r.Phase) + render.StubMark(r.Stubbed)
 	if !r.Started.IsZero() && !r.Ended.IsZero() {
-		s += " in " + ago(r.Ended.Sub(r.Started))
+		s += " in " + render.Ago(r.Ended.Sub(r.Started))
 	}
-	a.Print("%s", a.Paint(style, because(s, endWords(r))))
-	for _, l := range a.unpassedLines(r) {
+	a.Print("%s", a.Paint(style, render.Because(s, endWords(r))))
+	for _, l := range render.UnpassedLines(&a.Console, r) {
 		a.Print("%s", l)
 	}
-	if words := unheld(r); words != "" {
+	if words := render.Unheld(r); words != "" {
 		a.Print("%s", a.Paint(console.Yellow, words))
 	}
 	if take := a.toTake(ctx, p.root, r); take != "" {
@@ -279,11 +280,11 @@ func endWords(r daemon.RunStatus) string {
 	why := clean(r.EndWhy)
 	for _, s := range r.Steps {
 		if s.State == engine.RunFailed && s.Failure != "" {
-			return because(why, clean(s.Failure))
+			return render.Because(why, clean(s.Failure))
 		}
 		for _, g := range s.Gates {
 			if r.Phase == engine.RunFailed && r.EndWhy == g.ID+": "+g.Outcome && g.Feedback != "" {
-				return because(why, clean(g.Feedback))
+				return render.Because(why, clean(g.Feedback))
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"sluice/deploy"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/render"
 	"sluice/internal/unit"
 )
 
@@ -101,7 +102,7 @@ func (a *app) printService(st serviceState) {
 	}
 	head := a.Paint(style, st.State)
 	if !st.Since.IsZero() && st.State != unit.StateAbsent {
-		head += " for " + ago(a.Now().Sub(st.Since).Round(time.Second))
+		head += " for " + render.Ago(a.Now().Sub(st.Since).Round(time.Second))
 	}
 	if st.PID > 0 {
 		head += ", pid " + strconv.Itoa(st.PID)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/form"
 	"sluice/internal/press"
+	"sluice/internal/render"
 	"sluice/internal/schema"
 	"sluice/internal/text"
 	"sluice/internal/tree"
@@ -28,12 +30,10 @@ import (
 
 // Bounds of what show prints.
 const (
-	showDiff   = 64 << 10 // bytes of the patch with --diff
-	showFiles  = 20       // files listed
-	showTasks  = 50       // tasks of a list
-	showAnswer = 160      // characters of a task's line
-	showText   = 4000     // characters of a text of several lines
-	showLines  = 12       // lines of what a criterion's command printed
+	showDiff  = 64 << 10 // bytes of the patch with --diff
+	showFiles = 20       // files listed
+	showText  = 4000     // characters of a text of several lines
+	showLines = 12       // lines of what a criterion's command printed
 	// showOutput is how much of it is read.
 	showOutput = 8 << 10
 )
@@ -155,13 +155,13 @@ func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus
 	if st.List != nil {
 		sh.Tasks = st.List.Tasks
 	}
-	env := knownOf(r, st)
+	env := render.KnownOf(r, st)
 	if step := spec.Step(st.ID); step != nil {
 		sh.of(step, env)
 	}
 	if sh.Gate != nil {
 		if g := spec.Gate(sh.Gate.ID); g != nil {
-			sh.LookFor = textOf(g.Reviewer.Prompt, env)
+			sh.LookFor = render.TextOf(g.Reviewer.Prompt, env)
 		}
 		for _, q := range sh.Gate.Rounds {
 			if (q.State == engine.Refused || q.State == engine.ByRoute || q.State == engine.Superseded && q.Outcome != "") && q.N != sh.Gate.Round {
@@ -200,7 +200,7 @@ func attemptUsage(x engine.Attempt) engine.Usage {
 // of takes what the spec says of the step.
 func (sh *shown) of(step *engine.Step, env *engine.Env) {
 	if step.Agent != nil {
-		sh.Task = textOf(step.Agent.Prompt, env)
+		sh.Task = render.TextOf(step.Agent.Prompt, env)
 	}
 	if step.Run != nil && !step.Run.Nothing() {
 		sh.Task = "run: " + commandWords(step.Run)
@@ -209,7 +209,7 @@ func (sh *shown) of(step *engine.Step, env *engine.Env) {
 		sh.Criteria = append(sh.Criteria, gates.CriterionWords(c))
 	}
 	for _, o := range step.Outputs {
-		sh.Outputs = append(sh.Outputs, textOf(o.Path, env))
+		sh.Outputs = append(sh.Outputs, render.TextOf(o.Path, env))
 	}
 }
 
@@ -313,20 +313,20 @@ const maxRecord = 8 << 20
 
 func (a *app) printShow(sh *shown) {
 	if g := sh.Gate; g != nil {
-		a.title("%s at %s, %s of %s%s", title(g.ID, g.Name), gateState(*g), round(g.ID, g.Round), sh.Run, unheldMark(sh.Trust))
+		a.title("%s at %s, %s of %s%s", text.Title(g.ID, g.Name), render.GateState(*g), render.Round(g.ID, g.Round), sh.Run, render.UnheldMark(sh.Trust))
 		if g.Why != "" {
-			a.field("why you", whyWords(g.Why))
+			a.field("why you", render.Why(g.Why))
 		}
 	} else {
-		a.title("%s of %s%s", title(sh.Step, sh.StepName), sh.Run, unheldMark(sh.Trust))
+		a.title("%s of %s%s", text.Title(sh.Step, sh.StepName), sh.Run, render.UnheldMark(sh.Trust))
 	}
 	if sh.Stubbed {
-		a.field("note", a.Paint(console.Yellow, stubWords))
+		a.field("note", a.Paint(console.Yellow, render.StubWords))
 	}
 	if sh.For != "" {
 		a.text("for", sh.For)
 	}
-	a.field("step", title(sh.Step, sh.StepName))
+	a.field("step", text.Title(sh.Step, sh.StepName))
 	a.text("task", sh.Task)
 	for _, c := range sh.Criteria {
 		a.field("done when", c)
@@ -337,7 +337,7 @@ func (a *app) printShow(sh *shown) {
 	if at := sh.Attempt; at != nil {
 		a.printAttempt(sh, at)
 	}
-	for _, line := range taskLines(sh.Tasks) {
+	for _, line := range render.TaskLines(sh.Tasks) {
 		a.field("", line)
 	}
 	a.printChanged(sh)
@@ -345,11 +345,11 @@ func (a *app) printShow(sh *shown) {
 		a.printVerdict(sh, g)
 	}
 	if u := sh.Unread; u != nil {
-		a.text("its reply", orWord(u.End, "(empty)"))
+		a.text("its reply", cmp.Or(u.End, "(empty)"))
 		a.field("", "the whole reply: "+shortPath(u.File))
 	}
 	for _, q := range sh.Earlier {
-		a.text(fmt.Sprintf("round %d", q.N), fmt.Sprintf("%s by %s: %s", orWord(q.Outcome, "failed"), byWords(q.ByKind, q.By), q.Feedback))
+		a.text(fmt.Sprintf("round %d", q.N), fmt.Sprintf("%s by %s: %s", cmp.Or(q.Outcome, "failed"), render.By(q.ByKind, q.By), q.Feedback))
 		if q.Said != q.Feedback {
 			a.text("before", q.Said)
 		}
@@ -368,7 +368,7 @@ func (a *app) printShow(sh *shown) {
 	if g := sh.Gate; g != nil && g.State == engine.OnHuman {
 		a.Print("\nDecide: %s", decideWords(*g))
 	} else if g != nil && g.State == engine.OnWindow {
-		a.Print("\nIt goes on by itself in %s: sluice veto %s -m \"…\" stops it", ago(g.Until.Sub(a.Now())), g.ID)
+		a.Print("\nIt goes on by itself in %s: sluice veto %s -m \"…\" stops it", render.Ago(g.Until.Sub(a.Now())), g.ID)
 	}
 }
 
@@ -394,7 +394,7 @@ func (a *app) printAttempt(sh *shown, at *engine.Attempt) {
 		if end.IsZero() {
 			end = a.Now()
 		}
-		s += ", " + ago(end.Sub(at.Launched))
+		s += ", " + render.Ago(end.Sub(at.Launched))
 	}
 	if g := sh.Gate; g != nil && g.Reviewed != "" {
 		s += ", content " + press.Content(g.Reviewed) // as the question before a pass names it
@@ -404,12 +404,12 @@ func (a *app) printAttempt(sh *shown, at *engine.Attempt) {
 	}
 	a.field("attempt", s)
 	if at.Held != nil {
-		a.field("held", "taken over"+who(at.Held)+": sluice handback "+sh.Step)
+		a.field("held", "taken over"+render.Who(at.Held)+": sluice handback "+sh.Step)
 	}
 	if at.Status != "" {
-		a.text("it says", because(at.Status, at.Summary))
+		a.text("it says", render.Because(at.Status, at.Summary))
 	}
-	a.text("it asks", because(at.Question, strings.Join(at.Options, " | ")))
+	a.text("it asks", render.Because(at.Question, strings.Join(at.Options, " | ")))
 	if len(at.Answer) > 0 {
 		a.text("answer", readable(at.Answer))
 	}
@@ -502,7 +502,7 @@ func (a *app) printVerdict(sh *shown, g *daemon.GateStatus) {
 		if q.Score != nil {
 			s += fmt.Sprintf(", score %g", *q.Score)
 		}
-		a.text("verdict", because(s, q.Feedback))
+		a.text("verdict", render.Because(s, q.Feedback))
 	} else {
 		a.text("feedback", q.Feedback)
 	}

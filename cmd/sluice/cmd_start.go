@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/executor"
 	"sluice/internal/fault"
+	"sluice/internal/render"
 	"sluice/internal/stub"
 	"sluice/specs"
 )
@@ -119,7 +121,7 @@ func (a *app) start(ctx context.Context, o order, wait bool) error {
 	}
 	r, err := awaitEnd(ctx, s, done)
 	if errors.Is(context.Cause(ctx), errTimeout) {
-		return &fault.Error{Cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout, firstWait(r, a.Now())), Advice: "`sluice status " + done + "` tells how it stands", Code: fault.ExitWaiting}
+		return &fault.Error{Cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout, render.FirstWait(r, a.Now())), Advice: "`sluice status " + done + "` tells how it stands", Code: fault.ExitWaiting}
 	}
 	if err != nil {
 		return err
@@ -136,7 +138,7 @@ func (a *app) launch(ctx context.Context, s service, ev engine.RunRequested) (id
 		return "", 0, err
 	}
 	if done.Ignored != "" || done.Run == "" {
-		return "", 0, fault.Failed("`sluice ls` lists the runs", "no run was started: %s", orWord(done.Ignored, "the service did not say why"))
+		return "", 0, fault.Failed("`sluice ls` lists the runs", "no run was started: %s", cmp.Or(done.Ignored, "the service did not say why"))
 	}
 	return done.Run, done.Seq, nil
 }

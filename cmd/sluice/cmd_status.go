@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +12,6 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/render"
-	"sluice/internal/text"
 )
 
 func (a *app) lsCommand() *cobra.Command {
@@ -79,13 +75,13 @@ func (a *app) listRuns(st daemon.Status, served, all bool) error {
 	}
 	t := &console.Table{}
 	for _, r := range runs {
-		state := runState(r)
-		sign, style := mark(state)
+		state := render.RunState(r)
+		sign, style := render.Mark(state)
 		look := style
 		if unpassed := render.NotPassed(r.More + len(r.Unpassed)); unpassed != "" {
 			state, look = state+", "+unpassed, console.Yellow
 		}
-		t.Row(console.Styled(sign+" "+r.ID, style), console.Styled(state+stubMark(r.Stubbed)+unheldMark(r.Trust), look), console.Styled(progress(r), console.Plain), console.Styled(a.runTime(r), console.Dim), console.Styled(firstWait(r, a.Now()), console.Plain))
+		t.Row(console.Styled(sign+" "+r.ID, style), console.Styled(state+render.StubMark(r.Stubbed)+render.UnheldMark(r.Trust), look), console.Styled(render.Progress(r), console.Plain), console.Styled(render.RunTime(&a.Console, r), console.Dim), console.Styled(render.FirstWait(r, a.Now()), console.Plain))
 	}
 	a.PrintTable(t)
 	if len(st.Runs) == 0 {
@@ -132,54 +128,6 @@ func withoutOld(all []daemon.RunStatus) []daemon.RunStatus {
 		}
 		return false
 	})
-}
-
-// progress is how many steps are behind a run.
-func progress(r daemon.RunStatus) string {
-	done := 0
-	for _, s := range r.Steps {
-		if s.State == engine.Passed || s.State == engine.Skipped || s.State == engine.Routed {
-			done++
-		}
-	}
-	return fmt.Sprintf("%d/%d", done, len(r.Steps))
-}
-
-func (a *app) runTime(r daemon.RunStatus) string {
-	switch {
-	case r.Started.IsZero():
-		return "not begun"
-	case r.Ended.IsZero():
-		return "for " + ago(a.Now().Sub(r.Started))
-	}
-	return fmt.Sprintf("took %s, %s ago", ago(r.Ended.Sub(r.Started)), ago(a.Now().Sub(r.Ended)))
-}
-
-// firstWait is what a run waits for, the oldest wait first; of an ended one why it ended.
-func firstWait(r daemon.RunStatus, now time.Time) string {
-	if !r.Live() {
-		return clean(r.EndWhy)
-	}
-	if len(r.Waits) == 0 {
-		return ""
-	}
-	s := waitWords(r.Waits[0], now)
-	if n := len(r.Waits) - 1; n > 0 {
-		s += fmt.Sprintf(" (and %d more)", n)
-	}
-	return s
-}
-
-// waitWords says what a run waits for and since when.
-func waitWords(w daemon.Wait, now time.Time) string {
-	s := clean(w.Text)
-	if !w.Since.IsZero() {
-		s = "since " + ago(now.Sub(w.Since)) + " " + s
-	}
-	if !w.Until.IsZero() {
-		s += " (" + ago(w.Until.Sub(now)) + " left)"
-	}
-	return s
 }
 
 // health tells what is wrong with the repo as a whole.
@@ -249,7 +197,7 @@ func (a *app) status(ctx context.Context, p *place, v viewer, served bool, args 
 		if i > 0 {
 			a.Print("")
 		}
-		for _, l := range a.runLines(r, a.Now()) {
+		for _, l := range render.RunLines(&a.Console, r, a.Now()) {
 			a.Print("%s", console.ClipPainted(l, a.Width()))
 		}
 		if take := a.toTake(ctx, p.root, r); take != "" {
@@ -259,7 +207,7 @@ func (a *app) status(ctx context.Context, p *place, v viewer, served bool, args 
 	if len(st.Runs) == 0 {
 		a.Print("no run yet: `sluice run WORKFLOW` starts one")
 	}
-	if words := todayWords(st.Today); words != "" {
+	if words := render.TodayWords(st.Today); words != "" {
 		a.Print("%s", a.Paint(console.Dim, words))
 	}
 	a.levels(st)
@@ -300,185 +248,4 @@ func tellPause(ctx context.Context, v viewer, r *daemon.RunStatus) error {
 		}
 	}
 	return err
-}
-
-// runLines draws a run: its head, each step with its gates, and what it waits for.
-func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
-	state := runState(r)
-	sign, style := mark(state)
-	head := fmt.Sprintf("%s %s", a.Paint(style, sign), a.Paint(console.Bold, r.ID))
-	if r.Name != "" && r.Name != r.Workflow {
-		head += "  " + clean(r.Name)
-	}
-	if r.Child != nil {
-		head += "  " + a.Paint(console.Dim, "for "+clean(r.Child.Title()))
-	}
-	out := []string{head, "  " + a.Paint(style, state) + a.Paint(console.Dim, " · "+progress(r)+" steps · "+a.runTime(r))}
-	if r.Stubbed {
-		out = append(out, "  "+a.Paint(console.Yellow, stubWords))
-	}
-	if words := unheld(r); words != "" {
-		out = append(out, "  "+a.Paint(console.Yellow, words))
-	}
-	if r.SpecDrift {
-		out = append(out, "  "+a.Paint(console.Yellow, "the spec's file has changed since; this run goes by the old one"))
-	}
-	if words := spentWords(r.Usage, r.Budget); words != "" {
-		out = append(out, "  "+a.Paint(console.Dim, "used "+words))
-	}
-	for _, role := range slices.Sorted(maps.Keys(r.RoleBudgets)) {
-		out = append(out, "  "+a.Paint(console.Dim, "role "+clean(role)+" used "+render.SpentInAll(r.Roles[role], r.RoleBudgets[role])))
-	}
-	for _, n := range r.Near {
-		out = append(out, "  "+a.Paint(console.Yellow, "comes near its budget: "+clean(n)))
-	}
-	width := nameWidth(r)
-	for _, s := range r.Steps {
-		if s.State == "waiting" && !r.Live() { // for nothing any more
-			s.State = "not begun"
-		}
-		out = append(out, a.stepLine(s, width, now))
-		if s.Failure != "" && s.State != engine.Passed {
-			out = append(out, "      "+a.Paint(console.Red, clean(s.Failure)))
-		}
-		out = append(out, a.listLines(s.List)...)
-		for _, g := range s.Gates {
-			if g.Implicit && g.State != engine.OnHuman {
-				continue
-			}
-			out = append(out, a.gateLine(g, width))
-			if g.Feedback != "" && g.State != engine.Approved {
-				out = append(out, "        "+a.Paint(console.Yellow, "“"+clean(g.Feedback)+"”"))
-			}
-		}
-	}
-	out = append(out, a.unpassedLines(r)...)
-	for _, n := range r.Notes {
-		head := fmt.Sprintf("note %d ", n.N)
-		if n.Step != "" {
-			head = fmt.Sprintf("note %d for %s ", n.N, n.Step)
-		}
-		out = append(out, "  "+a.Paint(console.Dim, head)+"“"+clean(n.Text)+"”")
-	}
-	for _, w := range r.Waits {
-		out = append(out, "  "+a.Paint(console.Dim, "waits ")+waitWords(w, now))
-	}
-	if r.EndWhy != "" {
-		out = append(out, "  "+clean(r.EndWhy))
-	}
-	return out
-}
-
-// unpassedLines name what went on in a run without a pass: the newest of it.
-func (a *app) unpassedLines(r daemon.RunStatus) (out []string) {
-	shown := r.Unpassed[max(len(r.Unpassed)-unpassedShown, 0):]
-	if more := r.More + len(r.Unpassed) - len(shown); more > 0 {
-		out = append(out, "  "+a.Paint(console.Yellow, text.GoneOnCount(more)+" earlier"))
-	}
-	for _, u := range shown {
-		out = append(out, "  "+a.Paint(console.Yellow, clean(unpassedWords(u))))
-	}
-	return out
-}
-
-// unpassedWords says what let work go on that a gate did not pass.
-func unpassedWords(u daemon.LetThrough) string {
-	where, outcome, by := strings.TrimSpace(u.Run+" "+u.Gate), u.Outcome, ""
-	if outcome == engine.OutcomePass {
-		outcome = "on_exhausted"
-	}
-	if u.ByKind == "human" {
-		by = ", by " + byWords(u.ByKind, u.By)
-	}
-	return render.Unpassed{Where: where, Outcome: outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + by
-}
-
-// usageWords says what was used.
-func usageWords(u engine.Usage) string { return spentWords(u, engine.Usage{}) }
-
-// spentWords says what was used, and of what; "" where nothing was and nothing bounds it.
-func spentWords(u, most engine.Usage) string { return render.Spent(u, most) }
-
-// todayWords says what was used of the day, "" where nothing was and nothing bounds it.
-func todayWords(t daemon.Today) string {
-	said := render.SpentInAll(t.All, t.Budget)
-	if said == "" {
-		return ""
-	}
-	said = "today, all repos: " + said
-	if here := usageWords(t.Here.Usage); here != "" && t.Here.Usage != t.All.Usage {
-		said += " (this repo: " + here + ")"
-	}
-	return said
-}
-
-// nameWidth is the column of ids and names.
-func nameWidth(r daemon.RunStatus) int {
-	w := 0
-	for _, s := range r.Steps {
-		w = max(w, len(title(s.ID, s.Name)))
-		for _, g := range s.Gates {
-			w = max(w, len(title(g.ID, g.Name))+2)
-		}
-	}
-	return min(w, maxName)
-}
-
-// maxName is how wide the column of names may be.
-const maxName = 44
-
-func title(id, name string) string { return text.Title(id, name) }
-
-func (a *app) stepLine(s daemon.StepStatus, width int, now time.Time) string {
-	sign, style := mark(s.State)
-	parts := []string{a.Paint(style, console.Pad(s.State, 10))}
-	if s.Attempt > 1 {
-		parts = append(parts, fmt.Sprintf("attempt %d", s.Attempt))
-	}
-	if since := ago(now.Sub(s.Since)); !s.Since.IsZero() {
-		switch s.State { // of what is over, it is no length of time
-		case engine.Passed, engine.Skipped, engine.Routed, engine.Superseded, engine.RunFailed:
-			since += " ago"
-		}
-		parts = append(parts, since)
-	}
-	if s.Role != "" {
-		parts = append(parts, s.Role)
-	}
-	if s.Held != nil {
-		parts = append(parts, "taken over"+who(s.Held))
-	}
-	if s.Summary != "" {
-		parts = append(parts, clean(s.Summary))
-	}
-	return fmt.Sprintf("  %s %s  %s", a.Paint(style, sign), console.Pad(console.Clip(title(s.ID, s.Name), width), width), strings.Join(parts, a.Paint(console.Dim, " · ")))
-}
-
-func (a *app) gateLine(g daemon.GateStatus, width int) string {
-	sign, style := mark(g.State)
-	state := g.State
-	if state == "" || state == engine.Undone { // what it judged was undone: it judges the next attempt
-		sign, style, state = "◇", console.Plain, "-"
-	}
-	if (g.State == engine.ByRoute || g.State == engine.Refused) && g.Outcome != "" && g.Outcome != engine.OutcomeFail { // a name says more
-		sign, state = "↷", g.Outcome
-	}
-	if g.Due {
-		sign, style, state = "·", console.Dim, render.Due
-	}
-	parts := []string{a.Paint(style, console.Pad(state, 10)), g.Level}
-	if g.Forced {
-		parts = append(parts, "forced")
-	}
-	parts = append(parts, render.Counts(g.Count, g.Routes, g.Max)...)
-	if g.Score != nil {
-		parts = append(parts, fmt.Sprintf("score %g", *g.Score))
-	}
-	if g.Why != "" {
-		parts = append(parts, whyWords(g.Why))
-	}
-	if g.ByKind != "" && (g.State == engine.Approved || g.State == engine.Refused || g.State == engine.ByRoute) {
-		parts = append(parts, "by "+byWords(g.ByKind, g.By))
-	}
-	return fmt.Sprintf("    %s %s  %s", a.Paint(style, sign), console.Pad(console.Clip(title(g.ID, g.Name), width-2), width-2), strings.Join(parts, a.Paint(console.Dim, " · ")))
 }

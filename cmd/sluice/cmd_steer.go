@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -9,6 +10,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/render"
 	"sluice/internal/text"
 )
 
@@ -149,8 +151,8 @@ func (a *app) tellSteered(run string, done daemon.Done) error {
 		return a.Document(done)
 	}
 	for _, raw := range done.Facts {
-		if f := say(raw); f.key {
-			a.Print("%s  %s", a.Paint(console.Dim, console.Pad(orWord(f.subject, run), subjectWidth)), a.Paint(f.style, f.text))
+		if f := render.Fact(raw); f.Key {
+			a.Print("%s  %s", a.Paint(console.Dim, console.Pad(cmp.Or(f.Subject, run), render.SubjectWidth)), a.Paint(f.Style, f.Text))
 		}
 	}
 	return nil

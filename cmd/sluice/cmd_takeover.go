@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/executor"
 	"sluice/internal/fault"
+	"sluice/internal/render"
 )
 
 func (a *app) noteCommand() *cobra.Command {
@@ -139,13 +141,13 @@ func (a *app) tellTakeover(ctx context.Context, p *place, v viewer, run, step st
 	if a.JSON {
 		return a.Document(out)
 	}
-	a.Print("%s is yours: its agent has ended, and nothing of it is launched until you hand it back", attempt(step, at.N))
+	a.Print("%s is yours: its agent has ended, and nothing of it is launched until you hand it back", render.Attempt(step, at.N))
 	a.Print("")
 	if out.Command != "" {
 		a.Print("  %s", clean(out.Command))
 	} else {
 		a.Print("  cd %s", clean(shellWord(out.Dir)))
-		a.Note("its agent (%s) has no conversation that could be opened: go on in its folder", orWord(clean(out.Agent), "?"))
+		a.Note("its agent (%s) has no conversation that could be opened: go on in its folder", cmp.Or(clean(out.Agent), "?"))
 	}
 	a.Print("")
 	a.Print("sluice handback %s --run %s -m \"…\"   an agent goes on, with your words", step, run)
@@ -167,11 +169,11 @@ func heldAttempt(ctx context.Context, v viewer, run, step string) (*engine.Attem
 		at := r.Steps[i].Attempts[len(r.Steps[i].Attempts)-1]
 		switch {
 		case at.Held == nil:
-			return nil, fault.Failed("`sluice status "+run+"` tells how it stands", "%s of %s had said its word before it could be ended (%s)", attempt(step, at.N), run, at.State)
+			return nil, fault.Failed("`sluice status "+run+"` tells how it stands", "%s of %s had said its word before it could be ended (%s)", render.Attempt(step, at.N), run, at.State)
 		case at.State == engine.Ready:
 			return &at, nil
 		case time.Now().After(until):
-			return nil, fault.Failed("`sluice status "+run+"` tells how it stands; the step stays taken over", "the agent of %s has not ended within %s", attempt(step, at.N), takeoverMost)
+			return nil, fault.Failed("`sluice status "+run+"` tells how it stands; the step stays taken over", "the agent of %s has not ended within %s", render.Attempt(step, at.N), takeoverMost)
 		}
 		select {
 		case <-ctx.Done():

@@ -15,6 +15,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/render"
 	"sluice/internal/tasks"
 	"sluice/internal/text"
 )
@@ -141,7 +142,7 @@ func (a *app) listTasks(arg, status string) error {
 		if len(x.Blockers) > 0 && x.Status == engine.TaskBlocked {
 			waits = strings.TrimPrefix(waits+"; blocked: "+strings.Join(x.Blockers, "; "), "; ")
 		}
-		t.Row(console.Styled(x.Status+stubMark(x.Stubbed && x.Status == engine.TaskDone), console.Plain), console.Styled(x.ID, console.Bold), console.Styled(prio, console.Dim), console.Styled(clean(x.Title), console.Plain), console.Styled(clean(waits), console.Dim))
+		t.Row(console.Styled(x.Status+render.StubMark(x.Stubbed && x.Status == engine.TaskDone), console.Plain), console.Styled(x.ID, console.Bold), console.Styled(prio, console.Dim), console.Styled(clean(x.Title), console.Plain), console.Styled(clean(waits), console.Dim))
 	}
 	a.PrintTable(t)
 	a.Print("%s", countsOf(file.Tasks))

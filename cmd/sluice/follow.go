@@ -8,6 +8,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/render"
 )
 
 // errEnded ends the reading of facts: the run is over.
@@ -33,19 +34,19 @@ func (a *app) followLines(ctx context.Context, s service, id string, from int64)
 		return r, err
 	}
 	a.Print("%s %s", a.Paint(console.Bold, id), a.Paint(console.Dim, "(log: sluice log "+id+")"))
-	if words := unheld(r); words != "" && from != 0 {
+	if words := render.Unheld(r); words != "" && from != 0 {
 		a.Print("%s", a.Paint(console.Yellow, words))
 	}
 	if from == 0 { // it was under way before: how it stands, then what comes
-		for _, l := range a.runLines(r, a.Now())[1:] {
+		for _, l := range render.RunLines(&a.Console, r, a.Now())[1:] {
 			a.Print("%s", l)
 		}
 		from = st.Seq + 1
 	}
 	err = s.Facts(ctx, id, from, true, func(l daemon.Line) error {
-		f := say(l.Fact)
-		if f.key {
-			a.Print("%s", a.line(l, f, factRun(l) != id))
+		f := render.Fact(l.Fact)
+		if f.Key {
+			a.Print("%s", render.Line(&a.Console, l, f, render.FactRun(l) != id))
 		}
 		if isEnd(l, id) {
 			return errEnded

@@ -8,6 +8,8 @@ import (
 	"sluice/daemon"
 	"sluice/internal/console"
 	"sluice/internal/press"
+	"sluice/internal/render"
+	"sluice/internal/text"
 	"sluice/internal/top"
 )
 
@@ -72,11 +74,11 @@ func (sc *screen) foot(width int, now time.Time) []string {
 func (sc *screen) asks(now time.Time) (out, keys []string) {
 	a := sc.a
 	if g, run := sc.gate("human", sc.meant()); g != nil {
-		out = append(out, a.Paint(console.Yellow, "? "+title(g.ID, g.Name)+sc.of(run)+" asks you")+a.Paint(console.Dim, ": "+whyWords(g.Why)))
+		out = append(out, a.Paint(console.Yellow, "? "+text.Title(g.ID, g.Name)+sc.of(run)+" asks you")+a.Paint(console.Dim, ": "+render.Why(g.Why)))
 		keys = append(keys, "p pass", "f fail with words")
 	}
 	if g, run := sc.gate("window", sc.meant()); g != nil {
-		out = append(out, a.Paint(console.Yellow, "‖ "+title(g.ID, g.Name)+sc.of(run)+" goes on in "+ago(g.Until.Sub(now))))
+		out = append(out, a.Paint(console.Yellow, "‖ "+text.Title(g.ID, g.Name)+sc.of(run)+" goes on in "+render.Ago(g.Until.Sub(now))))
 		keys = append(keys, "v veto with words")
 	}
 	return out, keys

@@ -63,7 +63,11 @@ func (a *app) report(err error) int {
 	return f.Code
 }
 
-func oneLine(s string) string { return text.Message(s) }
+// The short names of what almost every line calls.
+
+func oneLine(s string) string         { return text.Message(s) }
+func clean(s string) string           { return text.Line(s) }
+func plural(n int, one string) string { return text.Plural(n, one) }
 
 // explain returns what to tell a person of an error: one of a command as it is, and of one of the packages below its
 // advice, its exit code and what is known here of its kind.

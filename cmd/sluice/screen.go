@@ -19,6 +19,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/form"
 	"sluice/internal/press"
+	"sluice/internal/render"
 	"sluice/internal/top"
 )
 
@@ -103,7 +104,7 @@ func (a *app) watchLive(ctx context.Context, p *place, s service, id string, fro
 		err = rerr
 	}
 	if err == nil || errors.Is(err, errLeft) || errors.Is(err, errInterrupt) || ctx.Err() != nil {
-		for _, l := range a.runLines(r, a.Now()) {
+		for _, l := range render.RunLines(&a.Console, r, a.Now()) {
 			a.Print("%s", console.ClipPainted(l, a.Width()))
 		}
 	}
@@ -185,7 +186,7 @@ func (sc *screen) readKeys(ctx context.Context, r io.Reader) {
 // readFacts keeps the newest facts that matter. When they stop coming, the loop finds out by itself.
 func (sc *screen) readFacts(ctx context.Context) {
 	_ = sc.s.Facts(ctx, sc.id, sc.from, true, func(l daemon.Line) error {
-		if !say(l.Fact).key {
+		if !render.Fact(l.Fact).Key {
 			return nil
 		}
 		sc.mu.Lock()
@@ -249,7 +250,7 @@ func (sc *screen) frame(width, height int, now time.Time) []string {
 		sc.top = max(min(sc.top, len(page)-room), 0)
 		return append(fill(page[sc.top:], room), foot...)
 	}
-	body := append(sc.a.runLines(sc.run, now), sc.kidLines(now)...)
+	body := append(render.RunLines(&sc.a.Console, sc.run, now), sc.kidLines(now)...)
 	for _, h := range []string{sc.health} {
 		if h != "" {
 			body = append(body, "  "+sc.a.Paint(console.Yellow, h))
@@ -259,7 +260,7 @@ func (sc *screen) frame(width, height int, now time.Time) []string {
 	if left := room - len(body) - 2; left > 0 && len(recent) > 0 {
 		body = append(body, "", sc.a.Paint(console.Dim, strings.Repeat("─", max(min(width-1, 60), 1))))
 		for _, l := range recent[max(len(recent)-left+1, 0):] {
-			body = append(body, sc.a.line(l, say(l.Fact), factRun(l) != sc.id))
+			body = append(body, render.Line(&sc.a.Console, l, render.Fact(l.Fact), render.FactRun(l) != sc.id))
 		}
 	}
 	return append(fill(body, room), foot...)
@@ -282,7 +283,7 @@ func (sc *screen) kidLines(now time.Time) (out []string) {
 	a := sc.a
 	for _, r := range sc.kids {
 		for _, w := range r.Waits {
-			said := a.Paint(console.Dim, clean(r.Child.Title())+" waits ") + waitWords(w, now)
+			said := a.Paint(console.Dim, clean(r.Child.Title())+" waits ") + render.WaitWords(w, now)
 			if w.Kind == "human" || w.Kind == "window" {
 				out = append(out, "  "+a.Paint(console.Yellow, "? ")+said)
 			} else if len(sc.kids) <= kidsShown {

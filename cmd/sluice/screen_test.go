@@ -14,6 +14,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/press"
+	"sluice/internal/render"
 )
 
 // told is a service that only hears what is asked of it.
@@ -217,7 +218,7 @@ func TestAnswersThatDoNotCountAreTold(t *testing.T) {
 
 func TestTimesAsPeopleSayThem(t *testing.T) {
 	for d, want := range map[time.Duration]string{-time.Second: "0s", 9 * time.Second: "9s", 61 * time.Second: "1m01s", 3*time.Hour + 5*time.Minute: "3h05m", 72 * time.Hour: "3d"} {
-		if got := ago(d); got != want {
+		if got := render.Ago(d); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}
 	}

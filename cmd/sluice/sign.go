@@ -22,6 +22,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/render"
 )
 
 // How long a signed answer is good for: one that is handed in at once, and one that is carried.
@@ -69,14 +70,14 @@ func (a *app) proof(ctx context.Context, p *place, d *decision) error {
 	if err != nil {
 		return err
 	}
-	a.Note("signing with %s: %s of %s, round %d of %s, good until %s", key.says, d.outcome, d.gate, g.Round, d.run, clock(until))
+	a.Note("signing with %s: %s of %s, round %d of %s, good until %s", key.says, d.outcome, d.gate, g.Round, d.run, render.Clock(until))
 	whole, err := a.sign(ctx, key, text, approval.GateNamespace)
 	if err != nil {
 		return err
 	}
 	if d.out != "" {
 		d.proof = ""
-		return a.writeSigned(d.out, whole, fmt.Sprintf("it counts until %s: `sluice %s %s --signed %s` hands it in, or put it into %s as %s-%s", clock(until), d.verb(), d.gate, clean(d.out), signalsDir, d.gate, d.outcome))
+		return a.writeSigned(d.out, whole, fmt.Sprintf("it counts until %s: `sluice %s %s --signed %s` hands it in, or put it into %s as %s-%s", render.Clock(until), d.verb(), d.gate, clean(d.out), signalsDir, d.gate, d.outcome))
 	}
 	d.proof = string(whole)
 	return nil

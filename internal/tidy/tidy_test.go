@@ -62,7 +62,7 @@ var layers = map[string]struct{ own, only []string }{
 	// reads what the daemon tells, and writes journals to start from.
 	"tools/bench": {own: []string{"daemon", "engine", "journal", "specs", "internal/git", "internal/tree"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	// What people are shown is called the same by the commands, the screen and the notices. Foreign text is cleaned as a notice's is.
-	"internal/render": {own: []string{"internal/text", "internal/console", "engine"}},
+	"internal/render": {own: []string{"daemon", "engine", "internal/console", "internal/form", "internal/text"}},
 	"internal/words":  {own: []string{"internal/text"}},
 	// What a command talks through. It knows nothing of workflows.
 	"internal/console": {own: []string{"internal/fault", "internal/strictjson", "internal/text"}, only: []string{"github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"}},
