@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"sluice/agents/program"
+	"sluice/internal/doctor"
 	"sluice/internal/fault"
 	"sluice/internal/unit"
 )
@@ -34,7 +35,7 @@ func (a *app) doctorInService(ctx context.Context, system bool) error {
 		return err
 	}
 	var report struct {
-		Checks []check `json:"checks"`
+		Checks []doctor.Check `json:"checks"`
 	}
 	if err := json.Unmarshal(said, &report); err != nil {
 		return fault.Failed("`sluice service install` again, if the service has an older binary", "the service's binary gives no report: %s", oneLine(string(complaints)+string(said)))
@@ -43,11 +44,11 @@ func (a *app) doctorInService(ctx context.Context, system bool) error {
 	if err != nil {
 		return err
 	}
-	first := []check{fine("service", "what follows was found inside of %s", st.File)}
+	first := []doctor.Check{doctor.Fine("service", "what follows was found inside of %s", st.File)}
 	if self, err := os.Executable(); err == nil && self != st.Program {
-		first[0] = warned("service", "`sluice service install` with the one that is meant", "its binary is %s, and this one is %s", clean(st.Program), self)
+		first[0] = doctor.Warned("service", "`sluice service install` with the one that is meant", "its binary is %s, and this one is %s", clean(st.Program), self)
 	}
-	return a.printChecks(append(first, report.Checks...))
+	return doctor.Print(&a.Console, append(first, report.Checks...))
 }
 
 // loginVars are the variables that stand for a login of an agent's program, beside the file it keeps.
@@ -60,8 +61,8 @@ func loginVars(format string) []string {
 
 // checkLogins looks whether the agents that are there have a login here: a service has not the environment in which a
 // person logged in. It is a guess by what they keep, so no more than a warning.
-func (a *app) checkLogins(p *place, s *settings) []check {
-	var out []check
+func (a *app) checkLogins(p *place, s *settings) []doctor.Check {
+	var out []doctor.Check
 	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
 		agent := s.Agents[name]
 		if len(agent.Command) == 0 || !program.Known(agent.Format) || runtime.GOOS != "linux" { // elsewhere a keychain has it
@@ -82,7 +83,7 @@ func (a *app) checkLogins(p *place, s *settings) []check {
 		if isFile(filepath.Join(dir, file)) || slices.ContainsFunc(vars, func(v string) bool { return a.Getenv(v) != "" }) {
 			continue
 		}
-		out = append(out, warned("login", "log in with it as this user, or have "+vars[0]+" in the environment (of a service: `sluice service install --env "+vars[0]+"`)",
+		out = append(out, doctor.Warned("login", "log in with it as this user, or have "+vars[0]+" in the environment (of a service: `sluice service install --env "+vars[0]+"`)",
 			"%s: no login found: neither %s nor a key in the environment", name, filepath.Join(dir, file)))
 	}
 	return out

@@ -17,6 +17,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/approval"
 	"sluice/internal/console"
+	"sluice/internal/doctor"
 	"sluice/internal/executor"
 	"sluice/internal/fault"
 	"sluice/specs"
@@ -104,7 +105,7 @@ func (a *app) keysAdd(ctx context.Context, p *place, args, names []string) error
 	for _, c := range a.checkKey(ctx, p, key, store.Places(), a.sandboxOf(ctx, p)) {
 		if c.State != "ok" {
 			a.Note("%s %s", a.PaintErr(console.Yellow, "mind:"), oneLine(c.Says))
-			a.Note("  → %s", oneLine(c.Mend))
+			a.Note("  → %s", oneLine(c.Advice))
 		}
 	}
 	return nil
@@ -274,17 +275,17 @@ func (a *app) keysCheckCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printChecks(a.checkKeys(cmd.Context(), p))
+			return doctor.Print(&a.Console, a.checkKeys(cmd.Context(), p))
 		},
 	})
 }
 
 // checkKeys says of each key that counts whether an agent could use it, and of each gate whether anybody can pass it.
-func (a *app) checkKeys(ctx context.Context, p *place) []check {
+func (a *app) checkKeys(ctx context.Context, p *place) []doctor.Check {
 	store := approval.Store{State: p.state}
 	l, err := store.Load()
 	if err != nil {
-		return []check{broken("keys", "", "%v", err)}
+		return []doctor.Check{doctor.Broken("keys", "", "%v", err)}
 	}
 	out := a.checkApprovers(p, l)
 	if len(l.Signers) == 0 {
@@ -298,32 +299,32 @@ func (a *app) checkKeys(ctx context.Context, p *place) []check {
 }
 
 // checkKey says what is to be minded of one key.
-func (a *app) checkKey(ctx context.Context, p *place, s approval.Signer, places map[string]string, held cageState) []check {
+func (a *app) checkKey(ctx context.Context, p *place, s approval.Signer, places map[string]string, held cageState) []doctor.Check {
 	const better = "make one that wants a touch (ssh-keygen -t ed25519-sk), or give this one a passphrase: ssh-keygen -p -f FILE"
 	who := s.Names[0]
 	if s.Hardware() {
-		return []check{fine("keys", "%s: in a token that wants a touch", who)}
+		return []doctor.Check{doctor.Fine("keys", "%s: in a token that wants a touch", who)}
 	}
 	if file := a.privateOf(s, places); file != "" {
 		data, err := readKey(file)
 		if err != nil {
-			return []check{fine("keys", "%s: its private half cannot be read from here", who)}
+			return []doctor.Check{doctor.Fine("keys", "%s: its private half cannot be read from here", who)}
 		}
 		plain, err := approval.Plain(data)
 		seen := inReach(file, p, held)
 		switch {
 		case err != nil:
-			return []check{warned("keys", better, "%s: %s cannot be read as a key: whether it has a passphrase is not known", who, file)}
+			return []doctor.Check{doctor.Warned("keys", better, "%s: %s cannot be read as a key: whether it has a passphrase is not known", who, file)}
 		case plain && seen != "":
-			return []check{warned("keys", better, "%s: the private key %s has no passphrase and is in the reach of agents (%s): one could sign with it", who, file, seen)}
+			return []doctor.Check{doctor.Warned("keys", better, "%s: the private key %s has no passphrase and is in the reach of agents (%s): one could sign with it", who, file, seen)}
 		case plain:
-			return []check{fine("keys", "%s: %s has no passphrase; agents do not see it, as a sandbox holds them", who, file)}
+			return []doctor.Check{doctor.Fine("keys", "%s: %s has no passphrase; agents do not see it, as a sandbox holds them", who, file)}
 		}
 	}
 	if held.why != "" && slices.Contains(a.heldByAgent(ctx), s.Key) {
-		return []check{warned("keys", "have it ask each time (ssh-add -c FILE), or turn the sandbox on", "%s: ssh-agent has the key and agents can reach it (%s): one could have it sign", who, held.why)}
+		return []doctor.Check{doctor.Warned("keys", "have it ask each time (ssh-add -c FILE), or turn the sandbox on", "%s: ssh-agent has the key and agents can reach it (%s): one could have it sign", who, held.why)}
 	}
-	return []check{fine("keys", "%s: %s", who, kindWord(s))}
+	return []doctor.Check{doctor.Fine("keys", "%s: %s", who, kindWord(s))}
 }
 
 // cageState is what holds the agents of a repo: why not, where nothing does, and what they see besides.
@@ -404,8 +405,8 @@ func specsOf(p *place) []*engine.Spec {
 }
 
 // checkApprovers warns of gates that nobody can pass.
-func (a *app) checkApprovers(p *place, l approval.List) []check {
-	var out []check
+func (a *app) checkApprovers(p *place, l approval.List) []doctor.Check {
+	var out []doctor.Check
 	for _, spec := range specsOf(p) {
 		for _, g := range spec.Gates {
 			want := g.Reviewer.Approvers
@@ -422,7 +423,7 @@ func (a *app) checkApprovers(p *place, l approval.List) []check {
 				if who == "" {
 					who = "anybody"
 				}
-				out = append(out, warned("keys", "`sluice keys add FILE.pub --name NAME`", "gate %s of %s wants the signature of %s, and no key of theirs counts here: nobody can pass it", g.ID, spec.ID, who))
+				out = append(out, doctor.Warned("keys", "`sluice keys add FILE.pub --name NAME`", "gate %s of %s wants the signature of %s, and no key of theirs counts here: nobody can pass it", g.ID, spec.ID, who))
 			}
 		}
 	}

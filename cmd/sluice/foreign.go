@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/doctor"
 )
 
 // What the documents of the templates name as settings (variables, files, keys) and what sluice does not read. Who comes with
@@ -179,9 +180,9 @@ func (a *app) foreignNotes(root string) (out []faultLine) {
 }
 
 // checkForeign is what doctor says of them.
-func (a *app) checkForeign(root string) (out []check) {
+func (a *app) checkForeign(root string) (out []doctor.Check) {
 	for _, f := range a.foreigners(root) {
-		out = append(out, warned("settings", f.instead, "%s is not read", f.what))
+		out = append(out, doctor.Warned("settings", f.instead, "%s is not read", f.what))
 	}
 	return out
 }

@@ -66,6 +66,8 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/words":  {own: []string{"internal/text"}},
 	// What a command talks through. It knows nothing of workflows.
 	"internal/console": {own: []string{"internal/fault", "internal/strictjson", "internal/text"}, only: []string{"github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"}},
+	// What sluice needs of a machine. The checks of a repo are made by the command, which knows its settings.
+	"internal/doctor": {own: []string{"internal/console", "internal/fault", "internal/text"}},
 	// Which keys decide: the one place of that rule.
 	"internal/press": {own: []string{"internal/text", "notify"}},
 	// How a person is asked for an answer, wherever that is.
