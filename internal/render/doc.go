@@ -4,6 +4,6 @@
 //
 // Whatever an agent or another person wrote is cleaned here: a line that render returns is safe to print.
 //
-// Reading order: words.go (states, spans, actors), facts.go and tasks.go (a fact in words), run.go and step.go (a run, line
-// by line), text.go (texts of the spec with a run's values).
+// Reading order: words.go (states, spans, actors), facts.go, facts_gate.go and tasks.go (a fact in words), run.go and step.go
+// (a run, line by line), text.go (texts of the spec with a run's values).
 package render

@@ -94,6 +94,26 @@ func RunLines(c *console.Console, r daemon.RunStatus, now time.Time) []string {
 	for _, n := range r.Near {
 		out = append(out, "  "+c.Paint(console.Yellow, "comes near its budget: "+text.Line(n)))
 	}
+	out = append(out, stepLines(c, r, now)...)
+	out = append(out, UnpassedLines(c, r)...)
+	for _, n := range r.Notes {
+		head := fmt.Sprintf("note %d ", n.N)
+		if n.Step != "" {
+			head = fmt.Sprintf("note %d for %s ", n.N, n.Step)
+		}
+		out = append(out, "  "+c.Paint(console.Dim, head)+"“"+text.Line(n.Text)+"”")
+	}
+	for _, w := range r.Waits {
+		out = append(out, "  "+c.Paint(console.Dim, "waits ")+WaitWords(w, now))
+	}
+	if r.EndWhy != "" {
+		out = append(out, "  "+text.Line(r.EndWhy))
+	}
+	return out
+}
+
+// stepLines draws each step of a run with its tasks and gates.
+func stepLines(c *console.Console, r daemon.RunStatus, now time.Time) (out []string) {
 	width := NameWidth(r)
 	for _, s := range r.Steps {
 		if s.State == "waiting" && !r.Live() { // for nothing any more
@@ -113,20 +133,6 @@ func RunLines(c *console.Console, r daemon.RunStatus, now time.Time) []string {
 				out = append(out, "        "+c.Paint(console.Yellow, "“"+text.Line(g.Feedback)+"”"))
 			}
 		}
-	}
-	out = append(out, UnpassedLines(c, r)...)
-	for _, n := range r.Notes {
-		head := fmt.Sprintf("note %d ", n.N)
-		if n.Step != "" {
-			head = fmt.Sprintf("note %d for %s ", n.N, n.Step)
-		}
-		out = append(out, "  "+c.Paint(console.Dim, head)+"“"+text.Line(n.Text)+"”")
-	}
-	for _, w := range r.Waits {
-		out = append(out, "  "+c.Paint(console.Dim, "waits ")+WaitWords(w, now))
-	}
-	if r.EndWhy != "" {
-		out = append(out, "  "+text.Line(r.EndWhy))
 	}
 	return out
 }
