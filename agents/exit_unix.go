@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sluice/agents/egress"
+	"sluice/internal/fault"
 )
 
 const (
@@ -60,7 +61,7 @@ func openExit(s Spec) (x *exit, err error) {
 	}
 	if err != nil {
 		x.close()
-		return nil, fmt.Errorf("proxy: %w: raise the limit of open files", err)
+		return nil, fault.New("raise the limit of open files", "proxy: %w", err)
 	}
 	return x, nil
 }

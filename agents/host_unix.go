@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"sluice/internal/fault"
 )
 
 // host is a shim that this Runner started: it has one launch, or waits for one.
@@ -52,7 +54,7 @@ func (r *Runner) take() (h *host, fresh bool, err error) {
 // specs and one to hear from it as its only descriptors.
 func (r *Runner) startHost() (*host, error) {
 	if len(r.shim) == 0 {
-		return nil, errors.New("no shim command: set Options.Shim")
+		return nil, fault.New("set Options.Shim", "no shim command")
 	}
 	specR, specW, err := os.Pipe()
 	if err != nil {
@@ -73,7 +75,7 @@ func (r *Runner) startHost() (*host, error) {
 	if err != nil {
 		specW.Close()
 		answerR.Close()
-		return nil, fmt.Errorf("shim: %w: set Options.Shim to an absolute path that can be run", err)
+		return nil, fault.New("set Options.Shim to an absolute path that can be run", "shim: %w", err)
 	}
 	return &host{process: p, to: specW, from: answerR, lines: bufio.NewReaderSize(answerR, maxRecordBytes)}, nil
 }
@@ -114,7 +116,7 @@ func framed(spec Spec) ([]byte, error) {
 		return nil, err
 	}
 	if len(data) > maxSpecBytes {
-		return nil, fmt.Errorf("spec of %d bytes: the limit is %d: pass large texts in files", len(data), maxSpecBytes)
+		return nil, fault.New("pass large texts in files", "spec of %d bytes: the limit is %d", len(data), maxSpecBytes)
 	}
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...), nil
 }
@@ -159,7 +161,7 @@ func (r *Runner) launch(ctx context.Context, spec Spec) error {
 			}
 			continue
 		}
-		return fmt.Errorf("shim %q: no answer: %s: see that it can be run", r.shim[0], firstOf(said, err))
+		return fault.New("see that it can be run", "shim %q: no answer: %s", r.shim[0], firstOf(said, err))
 	}
 }
 

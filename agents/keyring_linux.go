@@ -2,9 +2,10 @@ package agents
 
 import (
 	"errors"
-	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"sluice/internal/fault"
 )
 
 // freshKeyring gives this thread, and what it starts, a session keyring with nothing in it. A kernel without keys, and a
@@ -14,5 +15,5 @@ func freshKeyring() error {
 	if errno == 0 || errors.Is(errno, unix.ENOSYS) || errors.Is(errno, unix.EPERM) || errors.Is(errno, unix.EACCES) {
 		return nil
 	}
-	return fmt.Errorf("session keyring: %w: see kernel.keys.maxkeys and the keys of this user in /proc/key-users", errno)
+	return fault.New("see kernel.keys.maxkeys and the keys of this user in /proc/key-users", "session keyring: %w", errno)
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"sluice/internal/fault"
 )
 
 const defaultPath = "/usr/local/bin:/usr/bin:/bin" // where there is no PATH
@@ -45,19 +47,19 @@ func LookUp(name string, env []string, cwd string) (string, error) {
 	if near != nil {
 		return "", near
 	}
-	return "", fmt.Errorf("command %q: not found in PATH=%s: install it, or give its full path", name, search)
+	return "", fault.New("install it, or give its full path", "command %q: not found in PATH=%s", name, search)
 }
 
 func runnable(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
-		return fmt.Errorf("%w: install it or mend the path", bare(err))
+		return fault.New("install it or mend the path", "%w", bare(err))
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("not a file: give the path of a program")
+		return fault.New("give the path of a program", "not a file")
 	}
 	if !executable(file, info) {
-		return errors.New("not executable: chmod +x it")
+		return fault.New("chmod +x it", "not executable")
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sluice/internal/fault"
 )
 
 const (
@@ -38,7 +40,7 @@ type proc struct {
 func bootID() (string, error) {
 	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return "", fmt.Errorf("boot id: %w: mount /proc", err)
+		return "", fault.New("mount /proc", "boot id: %w", err)
 	}
 	return string(bytes.TrimSpace(data)), nil
 }

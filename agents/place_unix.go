@@ -12,6 +12,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"sluice/internal/fault"
 )
 
 // place is what all launches of a shim have in common.
@@ -31,7 +33,7 @@ func newPlace(mark string, noCgroup bool) (*place, error) {
 	}
 	self, err := lookProc(os.Getpid())
 	if err != nil {
-		return nil, fmt.Errorf("own process: %w: mount /proc", err)
+		return nil, fault.New("mount /proc", "own process: %w", err)
 	}
 	p := &place{self: identity{Version: recordVersion, Pid: self.pid, Start: self.start, Boot: boot, Mark: mark}}
 	p.orphans = becomeSubreaper()
@@ -87,7 +89,7 @@ func claim(pidFile string, id identity) (*claimed, error) {
 	tmp := fmt.Sprintf("%s.%s.%d.%d", dir, base, id.Pid, id.Launched.UnixNano())
 	fd, err := unix.Open(tmp, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("pid file %s: %s: see that the state folder can be written", pidFile, err)
+		return nil, fault.New("see that the state folder can be written", "pid file %s: %s", pidFile, err)
 	}
 	file := &claimed{fd}
 	if err = file.line(data); err == nil {
@@ -101,7 +103,7 @@ func claim(pidFile string, id identity) (*claimed, error) {
 	if errors.Is(err, fs.ErrExist) {
 		return nil, fs.ErrExist
 	}
-	return nil, fmt.Errorf("pid file %s: %w: see that the state folder can be written and knows hard links", pidFile, err)
+	return nil, fault.New("see that the state folder can be written and knows hard links", "pid file %s: %w", pidFile, err)
 }
 
 // line adds a line to it.

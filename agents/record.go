@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 )
 
 // ErrTorn is a pid file that is none: a power cut leaves such ones. Nothing is known of its launch.
-var ErrTorn = errors.New("it is no record: see that nothing of this launch runs, then remove the file")
+var ErrTorn = fault.New("see that nothing of this launch runs, then remove the file", "it is no record")
 
 // errMalformed: what was read is no record, and reading it again will not
 // make it one.

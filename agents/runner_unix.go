@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"syscall"
 	"time"
+
+	"sluice/internal/fault"
 )
 
 // BootID names the time since the machine's start: no process is older.
@@ -45,8 +47,7 @@ func (r *Runner) Ensure(ctx context.Context, spec Spec) (*Proc, error) {
 		return nil, err
 	}
 	if p.id.Key != spec.Key || p.id.Token != tokenDigest(spec.Token) {
-		return nil, fmt.Errorf("agents: launch %.80q: pid file %s is of launch %.80q or another token: give each launch a pid file and a token of its own",
-			spec.Key, spec.PidFile, p.id.Key)
+		return nil, fault.New("give each launch a pid file and a token of its own", "agents: launch %.80q: pid file %s is of launch %.80q or another token", spec.Key, spec.PidFile, p.id.Key)
 	}
 	return p, nil
 }
@@ -246,7 +247,7 @@ func (p *Proc) lost(ctx context.Context) (Exit, error) {
 // file is there when this returns may run: stop it.
 func (r *Runner) Forbid(pidFile string) error {
 	if err := askStop(pidFile); err != nil {
-		return fmt.Errorf("agents: forbid %s: %w: see that the state folder can be written", pidFile, err)
+		return fault.New("see that the state folder can be written", "agents: forbid %s: %w", pidFile, err)
 	}
 	return nil
 }

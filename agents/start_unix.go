@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sluice/internal/fault"
 )
 
 const (
@@ -36,7 +38,7 @@ func newStreams() (*streams, error) {
 		r, w, err := pipe()
 		if err != nil {
 			st.close()
-			return nil, fmt.Errorf("pipe: %w: raise the limit of open files", err)
+			return nil, fault.New("raise the limit of open files", "pipe: %w", err)
 		}
 		st.readers, st.writers = append(st.readers, r), append(st.writers, w)
 	}
@@ -70,11 +72,11 @@ func openStdin(name string) (int, error) {
 	// Non-blocking only to open: a pipe without a writer must not hold us.
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return -1, fmt.Errorf("standard input %s: %w: name a file that can be read", name, err)
+		return -1, fault.New("name a file that can be read", "standard input %s: %w", name, err)
 	}
 	var st unix.Stat_t
 	if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
-		err = errors.New("not a file: name a regular file")
+		err = fault.New("name a regular file", "not a file")
 	}
 	if err != nil {
 		unix.Close(fd)
@@ -120,10 +122,10 @@ func (s *shim) start() (pid int, err error) {
 	defer s.next.out.closeWriters()
 	info, err := os.Stat(s.spec.Cwd)
 	if err != nil {
-		return 0, fmt.Errorf("folder %s: %w: make it or name another", s.spec.Cwd, bare(err))
+		return 0, fault.New("make it or name another", "folder %s: %w", s.spec.Cwd, bare(err))
 	}
 	if !info.IsDir() {
-		return 0, fmt.Errorf("folder %s: not a folder: name one", s.spec.Cwd)
+		return 0, fault.New("name one", "folder %s: not a folder", s.spec.Cwd)
 	}
 	stdin := 0 // /dev/null
 	if s.spec.Stdin != "" {

@@ -7,7 +7,8 @@ import (
 	"sluice/engine"
 )
 
-// The API is HTTP on a unix socket, JSON both ways. Paths begin with /v1. An error is {"error": "what: why: what to do"}
+// The API is HTTP on a unix socket, JSON both ways. Paths begin with /v1. An error is {"error": "what: why: what to do",
+// "advice": "what to do"}
 // with a status of 4xx (the asker's) or 5xx (ours).
 //
 //	GET  /v1/ping            -> Ping
@@ -108,6 +109,11 @@ type RunStatus struct {
 	Dir       string          `json:"dir,omitempty"`              // its folder, below .workflow/runs/
 	Workspace string          `json:"workspace,omitempty"`        // its own worktree, below the root
 	Branch    string          `json:"branch,omitempty"`           // and the branch of that
+}
+
+// Live reports whether the run has not ended.
+func (r RunStatus) Live() bool {
+	return r.Phase == engine.RunRunning || r.Phase == engine.RunPending
 }
 
 // StepStatus is a step of a run, with the gates that judge it.

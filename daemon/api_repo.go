@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/fault"
 	"sluice/internal/job"
 	"sluice/journal"
 )
@@ -32,8 +33,16 @@ type errStatus struct {
 	error
 }
 
+func (e errStatus) Unwrap() error { return e.error }
+
 func asked(format string, args ...any) error {
 	return errStatus{http.StatusBadRequest, fmt.Errorf(format, args...)}
+}
+
+// refused is an error as the API tells it.
+type refused struct {
+	Error  string `json:"error"`            // what: why: what to do
+	Advice string `json:"advice,omitempty"` // what to do, where the error ends in it
 }
 
 // handler is the API of one repo.
@@ -71,7 +80,8 @@ func handle(mux *http.ServeMux, pattern string, fn func(*http.Request) (any, err
 				code = http.StatusServiceUnavailable
 			}
 			w.WriteHeader(code)
-			v = map[string]string{"error": err.Error()}
+			_, advice := fault.Split(err)
+			v = refused{err.Error(), advice}
 		}
 		_ = json.NewEncoder(w).Encode(v) // the asker has gone: nobody to tell
 	})
@@ -90,7 +100,7 @@ func (r *Repo) spec(req *http.Request) (any, error) {
 		}
 	})
 	if err == nil && src == "" {
-		err = errStatus{http.StatusNotFound, fmt.Errorf("no run %s is known here: sluice ls names them", id)}
+		err = errStatus{http.StatusNotFound, fault.New("sluice ls names them", "no run %s is known here", id)}
 	}
 	return map[string]string{"source": src}, err
 }
@@ -164,7 +174,7 @@ func (r *Repo) status(req *http.Request, full bool) (any, error) {
 		return s, err
 	}
 	if run != "" && len(s.Runs) == 0 {
-		return nil, errStatus{http.StatusNotFound, fmt.Errorf("no run %s is known here: sluice ls names them", run)}
+		return nil, errStatus{http.StatusNotFound, fault.New("sluice ls names them", "no run %s is known here", run)}
 	}
 	if full {
 		return s.Runs[0], nil

@@ -13,8 +13,10 @@ import (
 	"net/url"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"sluice/engine"
+	"sluice/internal/fault"
 	"sluice/journal"
 )
 
@@ -88,9 +90,7 @@ func (c *Client) plain(err error) error {
 }
 
 func refusal(res *http.Response) error {
-	var e struct {
-		Error string `json:"error"`
-	}
+	var e refused
 	b, _ := io.ReadAll(io.LimitReader(res.Body, requestMost)) // what there is of it is shown
 	if json.Unmarshal(b, &e) != nil || e.Error == "" {
 		return fmt.Errorf("the service answered %s", res.Status)
@@ -98,7 +98,11 @@ func refusal(res *http.Response) error {
 	if res.StatusCode == http.StatusServiceUnavailable {
 		return ErrStopped
 	}
-	return errors.New(e.Error)
+	what := e.Error
+	if e.Advice != "" {
+		what = strings.TrimSuffix(what, ": "+e.Advice)
+	}
+	return &fault.Error{Cause: what, Advice: e.Advice}
 }
 
 // Ping asks who serves.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"sluice/engine"
+	"sluice/internal/fault"
 	"sluice/internal/job"
 )
 
@@ -364,7 +365,7 @@ func (r *Repo) late(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stall != "" {
-		return fmt.Errorf("stalled: %s: free some space; it goes on by itself", r.stall)
+		return fault.New("free some space; it goes on by itself", "stalled: %s", r.stall)
 	}
 	return ctx.Err()
 }

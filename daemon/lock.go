@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"sluice/internal/fault"
 )
 
 // Held is the error of a repo that another process serves.
@@ -16,15 +18,19 @@ type Held struct {
 	Repo bool // Dir is the repo's own folder: who serves it keeps its state elsewhere
 }
 
-func (h *Held) Error() string {
+func (h *Held) Error() string { return h.Unwrap().Error() }
+
+// Unwrap returns the sentence for a person, with its advice.
+func (h *Held) Unwrap() error {
+	const advice = "use that one, or end it"
 	if h.Repo {
-		return fmt.Sprintf("%s is served by another process, which keeps its state elsewhere (another user, or another XDG_STATE_HOME): only one process serves a repo: use that one, or end it", h.Dir)
+		return fault.New(advice, "%s is served by another process, which keeps its state elsewhere (another user, or another XDG_STATE_HOME): only one process serves a repo", h.Dir)
 	}
 	who := "another process"
 	if h.PID > 0 {
 		who = fmt.Sprintf("pid %d", h.PID)
 	}
-	return fmt.Sprintf("the state %s is held by %s: only one process serves a repo: use that one, or end it", h.Dir, who)
+	return fault.New(advice, "the state %s is held by %s: only one process serves a repo", h.Dir, who)
 }
 
 // errBusy is what the system's lock says when somebody else has it.
@@ -37,7 +43,7 @@ type Lock struct{ f *os.File }
 // lock file could be deleted, and a second process would lock a new one.
 func TakeLock(state string) (*Lock, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
-		return nil, fmt.Errorf("state folder: %w: sluice keeps the journal there, outside the repo: make it writable or set XDG_STATE_HOME", err)
+		return nil, fault.New("make it writable or set XDG_STATE_HOME", "state folder: %w: sluice keeps the journal there, outside the repo", err)
 	}
 	f, err := lockDir(state)
 	if errors.Is(err, errBusy) {

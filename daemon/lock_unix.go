@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"sluice/internal/fault"
 )
 
 // lockFolder locks a folder that is nobody's in particular.
@@ -34,7 +36,7 @@ func lockDir(dir string) (*os.File, error) {
 	want, err2 := os.Stat(dir)
 	if err1 != nil || err2 != nil || !os.SameFile(have, want) {
 		f.Close()
-		return nil, errors.New("the folder was replaced while it was being locked: try again")
+		return nil, fault.New("try again", "the folder was replaced while it was being locked")
 	}
 	return f, nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/internal/fault"
 	"sluice/journal"
 )
 
@@ -384,7 +384,7 @@ func LoadRepos(file string) ([]string, error) {
 		err = json.Unmarshal(b, &roots)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list of repos: %s: %w: mend or remove it, then `sluice watch add` each repo again", file, err)
+		return nil, fault.New("mend or remove it, then `sluice watch add` each repo again", "list of repos: %s: %w", file, err)
 	}
 	return roots, nil
 }

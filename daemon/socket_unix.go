@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"sluice/internal/fault"
 )
 
 // sunPathMost is the longest path a unix socket takes everywhere.
@@ -30,7 +32,7 @@ func listen(path string) (net.Listener, error) {
 		}
 		c.Close()
 		if try == answerTries {
-			return nil, fmt.Errorf("socket %s: somebody answers on it: end that process first", path)
+			return nil, fault.New("end that process first", "socket %s: somebody answers on it", path)
 		}
 		time.Sleep(answerPause)
 	}

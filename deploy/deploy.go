@@ -14,13 +14,14 @@ package deploy
 import (
 	_ "embed"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"sluice/internal/fault"
 )
 
 // Names and places of the service.
@@ -102,7 +103,7 @@ func made(yes bool) string {
 }
 
 // ErrPath is wrapped by what is said of a path that cannot stand in a unit.
-var ErrPath = errors.New("it cannot stand in a service's file: rename the folder, or install from another")
+var ErrPath = fault.New("rename the folder, or install from another", "it cannot stand in a service's file")
 
 func (v Values) check() error {
 	for _, p := range []string{v.Program, v.EnvFile, v.Home, v.Logs} {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"sluice/internal/fault"
 )
 
 // How an emptied service goes: its agents have graceMost to end by themselves once they were told. Both are well within the
@@ -129,7 +131,7 @@ func empty(ctx context.Context, dirs []string, grace time.Duration) error {
 		}
 		over := time.Since(began)
 		if over > grace+killMost {
-			return fmt.Errorf("service: %d processes cannot be ended, the first is %d: see what it waits for", len(left), left[0])
+			return fault.New("see what it waits for", "service: %d processes cannot be ended, the first is %d", len(left), left[0])
 		}
 		agents := 0
 		for _, pid := range left {

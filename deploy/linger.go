@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+
+	"sluice/internal/fault"
 )
 
 // lingerDir has a file for each user whose services run while nobody is logged in.
@@ -33,7 +35,7 @@ func Linger(ctx context.Context, on bool) error {
 	}
 	// By name: without one it is about the owner of the session, who need not be who runs this (su).
 	if out, err := command(ctx, "loginctl", verb, u.Username); err != nil {
-		return fmt.Errorf("service: loginctl %s %s: %w: %s: root may do it", verb, u.Username, err, out)
+		return fault.New("root may do it", "service: loginctl %s %s: %w: %s", verb, u.Username, err, out)
 	}
 	return nil
 }

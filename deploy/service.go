@@ -16,6 +16,7 @@ import (
 	"github.com/kardianos/service"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 )
 
 // ErrNoManager is wrapped where the machine has no service manager that is known here.
@@ -55,15 +56,15 @@ func Open(opt Options) (*Service, error) {
 	switch platform := service.Platform(); platform {
 	case "linux-systemd":
 		if _, err := os.Stat("/run/systemd/system"); err != nil {
-			return nil, fmt.Errorf("systemd is not what started this machine: %w: run `sluice daemon` below whatever keeps your services running", ErrNoManager)
+			return nil, fault.New("run `sluice daemon` below whatever keeps your services running", "systemd is not what started this machine: %w", ErrNoManager)
 		}
 	case "darwin-launchd":
 		s.launchd = true
 		if opt.System {
-			return nil, fmt.Errorf("a service for the whole machine on macOS: %w: leave --system out", ErrNoManager)
+			return nil, fault.New("leave --system out", "a service for the whole machine on macOS: %w", ErrNoManager)
 		}
 	default:
-		return nil, fmt.Errorf("this machine has %s: %w: run `sluice daemon` below whatever keeps your services running", platform, ErrNoManager)
+		return nil, fault.New("run `sluice daemon` below whatever keeps your services running", "this machine has %s: %w", platform, ErrNoManager)
 	}
 	if !opt.System && !s.launchd {
 		if err := reachUserManager(); err != nil {
@@ -154,7 +155,7 @@ func (s *Service) Install(ctx context.Context, env map[string]string) (Installed
 	}
 	before, err := os.ReadFile(done.File)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return done, fmt.Errorf("service: %w: see that the file can be read", err)
+		return done, fault.New("see that the file can be read", "service: %w", err)
 	}
 	done.Fresh = err != nil
 	text, err := s.render(env, strings.Contains(string(before), "=made\n"))
@@ -225,7 +226,7 @@ func (s *Service) writeEnv(env map[string]string) error {
 	}
 	before, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("service: its environment: %w: see that the file can be read", err)
+		return fault.New("see that the file can be read", "service: its environment: %w", err)
 	}
 	if text := EnvFile(string(before), env); text != string(before) {
 		return put(file, text, 0o600)
@@ -235,10 +236,10 @@ func (s *Service) writeEnv(env map[string]string) error {
 
 func put(file, text string, perm fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fmt.Errorf("service: %w: see that the folder can be made", err)
+		return fault.New("see that the folder can be made", "service: %w", err)
 	}
 	if err := atomicfile.Write(file, []byte(text), perm); err != nil {
-		return fmt.Errorf("service: %w: see that the folder can be written, as root for --system", err)
+		return fault.New("see that the folder can be written, as root for --system", "service: %w", err)
 	}
 	return nil
 }
@@ -322,7 +323,7 @@ func (s *Service) told(ctx context.Context, what string, err error) error {
 		return nil
 	}
 	if s.launchd {
-		return fmt.Errorf("service: %s: %w: `sluice service status` tells more", what, err)
+		return fault.New("`sluice service status` tells more", "service: %s: %w", what, err)
 	}
 	scope := []string{"--unit", Name}
 	if !s.opt.System {
@@ -332,7 +333,7 @@ func (s *Service) told(ctx context.Context, what string, err error) error {
 	if jerr != nil || said == "" {
 		said = err.Error()
 	}
-	return fmt.Errorf("service: it did not %s: %s: `sluice service status%s` tells how it stands", what, said, s.flag())
+	return fault.New(fmt.Sprintf("`sluice service status%s` tells how it stands", s.flag()), "service: it did not %s: %s", what, said)
 }
 
 func (s *Service) flag() string {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/kardianos/service"
+
+	"sluice/internal/fault"
 )
 
 // How a service stands. StateDegraded is for who asks the daemon: the manager does not know.
@@ -56,7 +58,7 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 	}
 	p := s.show(ctx)
 	if len(p) == 0 {
-		return Status{}, fmt.Errorf("service: systemctl tells nothing: see what `systemctl %s` says", strings.Join(s.scoped([]string{"status", Unit}), " "))
+		return Status{}, fault.New(fmt.Sprintf("see what `systemctl %s` says", strings.Join(s.scoped([]string{"status", Unit}), " ")), "service: systemctl tells nothing")
 	}
 	return s.read(p, time.Now()), nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 )
 
 // maxWithin bounds what a command within the service may say.
@@ -27,7 +28,7 @@ func (s *Service) Within(ctx context.Context, args ...string) (said, complaints 
 		return nil, nil, err
 	}
 	if st.State == StateAbsent || st.Program == "" {
-		return nil, nil, fmt.Errorf("service: not installed: `sluice service install%s` does it", s.flag())
+		return nil, nil, fault.New(fmt.Sprintf("`sluice service install%s` does it", s.flag()), "service: not installed")
 	}
 	// Not CombinedOutput: what systemctl complains of is no part of the unit.
 	text, err := exec.CommandContext(ctx, "systemctl", s.scoped([]string{"cat", Unit})...).Output()

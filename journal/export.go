@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"sluice/internal/fault"
 	"sluice/internal/strictjson"
 )
 
@@ -160,7 +161,7 @@ func (x *Export) unchanged() error {
 	}
 	named, err := os.Lstat(x.name)
 	if err != nil || !os.SameFile(mine, named) || mine.Size() != x.size {
-		return fmt.Errorf("%s: %w: open it again", x.name, ErrExportChanged)
+		return fault.New("open it again", "%s: %w", x.name, ErrExportChanged)
 	}
 	return nil
 }
@@ -390,7 +391,7 @@ func (c *comparison) end() error {
 func regular(f *os.File) (*os.File, error) {
 	st, err := f.Stat()
 	if err == nil && !st.Mode().IsRegular() {
-		err = errors.New("it is not a regular file: remove it")
+		err = fault.New("remove it", "it is not a regular file")
 	}
 	if err != nil {
 		f.Close()

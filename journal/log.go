@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+
+	"sluice/internal/fault"
 )
 
 // FileName is the journal's name in its folder.
@@ -194,7 +196,7 @@ func (r *request) encode(entries []Entry) error {
 		}
 		r.ends = append(r.ends, len(r.bodies))
 		if n := r.size(); n > MaxBatchBytes {
-			return fmt.Errorf("append: %w: a batch of %d bytes is over the limit of %d: append fewer at a time", ErrRefused, n, MaxBatchBytes)
+			return fault.New("append fewer at a time", "append: %w: a batch of %d bytes is over the limit of %d", ErrRefused, n, MaxBatchBytes)
 		}
 	}
 	return nil
@@ -209,7 +211,7 @@ func (l *Log) refusal() error {
 		return l.failed
 	}
 	if l.closed {
-		return fmt.Errorf("%s: %w: open it again", l.name, ErrClosed)
+		return fault.New("open it again", "%s: %w", l.name, ErrClosed)
 	}
 	return nil
 }
@@ -299,7 +301,7 @@ func (l *Log) ready() error {
 		return l.stalled("cannot be measured", err)
 	}
 	if size != l.head.end {
-		return fmt.Errorf("%s: %w: it has %d bytes where %d were written: end the other writer, then start again", l.name, ErrForeign, size, l.head.end)
+		return fault.New("end the other writer, then start again", "%s: %w: it has %d bytes where %d were written", l.name, ErrForeign, size, l.head.end)
 	}
 	return nil
 }
@@ -325,11 +327,11 @@ func (l *Log) cut() error {
 }
 
 func (l *Log) stalled(what string, cause error) error {
-	return fmt.Errorf("%s: %s: %w: %w: nothing was recorded: make room or make the disk writable; it may then be tried again", l.name, what, ErrStalled, cause)
+	return fault.New("make room or make the disk writable; it may then be tried again", "%s: %s: %w: %w: nothing was recorded", l.name, what, ErrStalled, cause)
 }
 
 func (l *Log) syncFailed(cause error) error {
-	return fmt.Errorf("%s: %w: %w: what was written last may be lost: see to the disk, then start again", l.name, ErrSyncFailed, cause)
+	return fault.New("see to the disk, then start again", "%s: %w: %w: what was written last may be lost", l.name, ErrSyncFailed, cause)
 }
 
 // Last is the last synced record's seq and sum; 0 and "" before the first.

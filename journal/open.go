@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"sluice/internal/fault"
 )
 
 // Options of Open, Verify and Repair. The zero value is right outside tests.
@@ -105,7 +107,7 @@ func (l *Log) look(rec *Recovery) (contents, error) {
 	var c contents
 	names, err := l.fs.ReadDir(l.dir)
 	if err != nil {
-		return c, fmt.Errorf("%s: cannot be read: %w: it must exist and be yours", l.dir, err)
+		return c, fault.New("it must exist and be yours", "%s: cannot be read: %w", l.dir, err)
 	}
 	c.names = names
 	c.journal = slices.Contains(names, FileName)
@@ -156,7 +158,7 @@ func (l *Log) openError(err error) error {
 			return l.stalled("cannot be opened to write", err)
 		}
 	}
-	return fmt.Errorf("%s: cannot be opened to write: %w: it must be yours", l.name, err)
+	return fault.New("it must be yours", "%s: cannot be opened to write: %w", l.name, err)
 }
 
 func (l *Log) open(c contents, rec *Recovery) error {

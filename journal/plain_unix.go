@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"syscall"
+
+	"sluice/internal/fault"
 )
 
 const exportPerm = 0o644
@@ -15,7 +17,7 @@ const exportPerm = 0o644
 func openPlain(name string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(name, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, exportPerm)
 	if errors.Is(err, syscall.ELOOP) {
-		return nil, errors.New("it is a link: remove it")
+		return nil, fault.New("remove it", "it is a link")
 	}
 	if err != nil {
 		return nil, err

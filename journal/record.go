@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"sluice/internal/fault"
 )
 
 // Limits. All of them hold for what is written and for what is read.
@@ -82,7 +84,7 @@ func appendBody(buf []byte, e Entry) ([]byte, error) {
 	start := len(buf)
 	at := e.At.UTC()
 	if y := at.Year(); y < 0 || y > 9999 {
-		return buf, fmt.Errorf("append: %w: the year %d has not four digits: give a real time", ErrRefused, y)
+		return buf, fault.New("give a real time", "append: %w: the year %d has not four digits", ErrRefused, y)
 	}
 	buf = append(buf, headAt...)
 	buf = at.AppendFormat(buf, atLayout)
@@ -101,7 +103,7 @@ func appendBody(buf []byte, e Entry) ([]byte, error) {
 		}
 	}
 	if n := lineRest + len(buf) - start; n > MaxLineBytes {
-		return buf, fmt.Errorf("append: %w: a line of %d bytes is over the limit of %d: name long texts by path and digest", ErrRefused, n, MaxLineBytes)
+		return buf, fault.New("name long texts by path and digest", "append: %w: a line of %d bytes is over the limit of %d", ErrRefused, n, MaxLineBytes)
 	}
 	return buf, nil
 }
@@ -110,11 +112,11 @@ func appendBody(buf []byte, e Entry) ([]byte, error) {
 func appendJSON(buf []byte, raw json.RawMessage) ([]byte, error) {
 	switch {
 	case len(raw) > MaxLineBytes:
-		return buf, fmt.Errorf("has %d bytes, and a line has at most %d: name long texts by path and digest", len(raw), MaxLineBytes)
+		return buf, fault.New("name long texts by path and digest", "has %d bytes, and a line has at most %d", len(raw), MaxLineBytes)
 	case !utf8.Valid(raw):
-		return buf, errors.New("is not UTF-8: encode it as JSON text")
+		return buf, fault.New("encode it as JSON text", "is not UTF-8")
 	case !json.Valid(raw):
-		return buf, errors.New("is not JSON: encode it first")
+		return buf, fault.New("encode it first", "is not JSON")
 	}
 	return append(buf, oneLine(raw)...), nil
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+
+	"sluice/internal/fault"
 )
 
 // Repaired tells what Repair did.
@@ -69,7 +71,7 @@ func Repair(dir string, to int64, opt Options) (Repaired, error) {
 		err = fsys.SyncDir(dir)
 	}
 	if err != nil {
-		return rep, fmt.Errorf("%s: cannot be cut: %w: see to the disk, then repair again", name, err)
+		return rep, fault.New("see to the disk, then repair again", "%s: cannot be cut: %w", name, err)
 	}
 	return rep, nil
 }
@@ -101,7 +103,7 @@ func lookUp(fsys FS, dir string, f File, name string, names []string, to int64) 
 		}
 	}
 	if to < 0 {
-		return at, nil, 0, fmt.Errorf("%s: record %d: %w: give 0 or a seq", name, to, ErrNoRecord)
+		return at, nil, 0, fault.New("give 0 or a seq", "%s: record %d: %w", name, to, ErrNoRecord)
 	}
 	for _, seq := range seqs {
 		if seq > to {

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"sluice/internal/fault"
 )
 
 const readBufferBytes = 256 << 10
@@ -118,7 +120,7 @@ func (s *scanner) readLine() (line []byte, whole bool, err error) {
 		case errors.Is(err, io.EOF):
 			return nil, false, nil
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, false, fmt.Errorf("%s: cannot be read: %w: see to the disk", s.name, err)
+			return nil, false, fault.New("see to the disk", "%s: cannot be read: %w", s.name, err)
 		}
 		if s.long = append(s.long, part...); len(s.long) > MaxLineBytes {
 			return s.long, false, nil
@@ -173,7 +175,7 @@ func (s *scanner) readTail() ([]byte, error) {
 			return data, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: cannot be read: %w: see to the disk", s.name, err)
+			return nil, fault.New("see to the disk", "%s: cannot be read: %w", s.name, err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sluice/internal/fault"
 	"sluice/internal/text"
 )
 
@@ -40,7 +41,7 @@ func sessionBus(address, runDir string) (string, error) {
 			switch transport {
 			case "unix", "tcp", "nonce-tcp":
 			default:
-				return "", fmt.Errorf("%w: %s names no running bus (%q): set it to the session's own, or use notify.command", errNoDesktop, busVariable, text.Clean(part, maxField))
+				return "", fault.New("set it to the session's own, or use notify.command", "%w: %s names no running bus (%q)", errNoDesktop, busVariable, text.Clean(part, maxField))
 			}
 		}
 		return address, nil
@@ -51,7 +52,7 @@ func sessionBus(address, runDir string) (string, error) {
 	}
 	socket := filepath.Join(runDir, u.Uid, "bus")
 	if _, err := os.Stat(socket); err != nil {
-		return "", fmt.Errorf("%w: %s is unset and there is no %s: log in to a desktop, or use notify.command", errNoDesktop, busVariable, socket)
+		return "", fault.New("log in to a desktop, or use notify.command", "%w: %s is unset and there is no %s", errNoDesktop, busVariable, socket)
 	}
 	return "unix:path=" + socket, nil
 }

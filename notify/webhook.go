@@ -23,6 +23,7 @@ import (
 	"text/template"
 	"time"
 
+	"sluice/internal/fault"
 	"sluice/internal/text"
 )
 
@@ -329,7 +330,7 @@ type call struct {
 // call makes what is sent. What the environment lacks is told.
 func (w *webhook) call(n Notice) (*call, error) {
 	if missing := w.hook.Missing(w.getenv); len(missing) > 0 {
-		return nil, fmt.Errorf("the environment of sluice has no %s: set it where sluice is started", strings.Join(missing, ", "))
+		return nil, fault.New("set it where sluice is started", "the environment of sluice has no %s", strings.Join(missing, ", "))
 	}
 	var secrets []string
 	lookup := func(name string) (string, bool) {
@@ -432,7 +433,7 @@ func (c *call) answered(res *http.Response, said string) error {
 	}
 	switch {
 	case code >= 300 && code < 400:
-		return fmt.Errorf("%w: redirects are not followed: set the url it leads to", err)
+		return fault.New("set the url it leads to", "%w: redirects are not followed", err)
 	case code == http.StatusTooManyRequests || code >= 500:
 		seconds, _ := strconv.Atoi(res.Header.Get("Retry-After")) // a date reads as nothing
 		return passing{error: err, after: time.Duration(min(max(seconds, 0), int(hookPauseMax/time.Second))) * time.Second}

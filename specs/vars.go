@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/fault"
 )
 
 // Vars gives the values a run is started with, from texts as a command line has them: each var declared, its type that of
@@ -23,7 +24,7 @@ func Vars(spec *engine.Spec, given map[string]string) (map[string]any, []error) 
 			if v.Description != "" {
 				about = " (" + v.Description + ")"
 			}
-			faults = append(faults, fmt.Errorf("%s needs the var %s%s: give it as --var %s=…", spec.ID, v.Name, about, v.Name))
+			faults = append(faults, fault.New(fmt.Sprintf("give it as --var %s=…", v.Name), "%s needs the var %s%s", spec.ID, v.Name, about))
 		}
 	}
 	b := &book{}

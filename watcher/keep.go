@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 )
 
 const (
@@ -257,7 +258,7 @@ func folderAt(path string) (atomicfile.Stat, error) {
 	case err != nil:
 		return atomicfile.Stat{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return atomicfile.Stat{}, fmt.Errorf("%w: %s is a link: put a folder there", ErrNotFolder, path)
+		return atomicfile.Stat{}, fault.New("put a folder there", "%w: %s is a link", ErrNotFolder, path)
 	case !info.IsDir():
 		return atomicfile.Stat{}, fmt.Errorf("%w: %s", ErrNotFolder, path)
 	}

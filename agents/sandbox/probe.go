@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/internal/fault"
 	"sluice/internal/text"
 )
 
@@ -43,7 +44,7 @@ func (b *Box) Wrap(p Plan, argv, env []string) (*Start, error) {
 	}
 	for _, kv := range env {
 		if strings.IndexByte(kv, '=') <= 0 || strings.IndexByte(kv, 0) >= 0 {
-			return nil, fmt.Errorf("environment entry without a name, or with a NUL byte (%d bytes): write NAME=value", len(kv))
+			return nil, fault.New("write NAME=value", "environment entry without a name, or with a NUL byte (%d bytes)", len(kv))
 		}
 	}
 	hidden, err := b.secrets.now()
@@ -83,7 +84,7 @@ func Find(ctx context.Context, self, path string) (*Box, error) {
 	}
 	program, err := look(name, path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s is not installed: apt-get install bubblewrap, or what your system calls it", ErrUnavailable, name)
+		return nil, fault.New("apt-get install bubblewrap, or what your system calls it", "%w: %s is not installed", ErrUnavailable, name)
 	}
 	b, err := newBox(program, self)
 	if err == nil {

@@ -25,6 +25,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sluice/internal/fault"
 )
 
 // Paths inside.
@@ -308,7 +310,7 @@ func NoLink(path string) error {
 		return err
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
-		return fmt.Errorf("%s is a link, which could lead the sandbox anywhere: replace it by what it leads to", path)
+		return fault.New("replace it by what it leads to", "%s is a link, which could lead the sandbox anywhere", path)
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"sluice/internal/fault"
 )
 
 // secret is what a launch would see of the machine's settings, and not everybody on the machine may.
@@ -94,7 +96,7 @@ func (s *secrets) walk(dir string, groups []int, left *int) error {
 		return err
 	}
 	if *left -= len(entries); *left < 0 {
-		return fmt.Errorf("more than %d files: move some elsewhere", maxSettings)
+		return fault.New("move some elsewhere", "more than %d files", maxSettings)
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())

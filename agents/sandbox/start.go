@@ -1,9 +1,9 @@
 package sandbox
 
 import (
-	"errors"
-	"fmt"
 	"strings"
+
+	"sluice/internal/fault"
 )
 
 // Descriptors that a launch is given beside the three that each command has. bwrap writes to InfoFd, as JSON, which process
@@ -32,12 +32,12 @@ const maxOptions = 9000
 // joined puts options as bwrap reads them: a NUL ends each, so none may hold one.
 func joined(options []string) ([]byte, error) {
 	if len(options) > maxOptions-100 {
-		return nil, fmt.Errorf("%d options of the sandbox: at most %d: give the launch fewer variables", len(options), maxOptions-100)
+		return nil, fault.New("give the launch fewer variables", "%d options of the sandbox: at most %d", len(options), maxOptions-100)
 	}
 	var out []byte
 	for _, o := range options {
 		if strings.IndexByte(o, 0) >= 0 {
-			return nil, errors.New("a variable or a path has a NUL byte: remove it")
+			return nil, fault.New("remove it", "a variable or a path has a NUL byte")
 		}
 		out = append(append(out, o...), 0)
 	}

@@ -10,17 +10,19 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/fault"
 )
 
 func (a *app) abortCommand() *cobra.Command {
 	var why string
-	cmd := a.jsonFlag(&cobra.Command{
+	cmd := a.JSONFlag(&cobra.Command{
 		Use: "abort [RUN]", Short: "end a run for good, and what runs in it",
 		Long: `Agents of the run are ended with all they started. Their worktrees stay as they are, with what they had
 done in them. Where no process serves the repo, this one does until all of the run has ended. It
 launches nothing meanwhile, of no run: other runs go on where they are once something serves the
 repo. Only the workflow's after_run, if it has one, follows the end as always.`,
-		Example: "sluice abort phase-4-1 -m \"wrong plan\"\nsluice abort --yes", Args: between(0, 1),
+		Example: "sluice abort phase-4-1 -m \"wrong plan\"\nsluice abort --yes", Args: console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.abort(cmd.Context(), args, why) },
 	})
 	cmd.Flags().StringVarP(&why, "message", "m", "", "why, in `WORDS`")
@@ -44,7 +46,7 @@ func (a *app) abort(ctx context.Context, args []string, why string) error {
 	if err != nil {
 		return err
 	}
-	if yes, err := a.ask("End " + id + " for good?"); err != nil || !yes {
+	if yes, err := a.Ask("End " + id + " for good?"); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
 	ev := engine.AbortRequested{Run: id, Why: why}
@@ -77,8 +79,8 @@ func (a *app) toAbort(ctx context.Context, p *place, args []string) (string, err
 		return "", err
 	}
 	r, err := v.Run(ctx, id)
-	if err == nil && !live(r) {
-		err = failed("`sluice status "+id+"` tells how it stands", "nothing came of it: run %s is over (%s)", id, r.Phase)
+	if err == nil && !r.Live() {
+		err = fault.Failed("`sluice status "+id+"` tells how it stands", "nothing came of it: run %s is over (%s)", id, r.Phase)
 	}
 	return id, err
 }
@@ -121,7 +123,7 @@ func (h *hosting) quiet(ctx context.Context, run string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return failed("what serves the repo next (`sluice run`, `sluice daemon`) ends the rest", "%s is aborted, but not all of it has ended: %s", run, context.Cause(ctx))
+			return fault.Failed("what serves the repo next (`sluice run`, `sluice daemon`) ends the rest", "%s is aborted, but not all of it has ended: %s", run, context.Cause(ctx))
 		case <-time.After(abortPace):
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/approval"
+	"sluice/internal/render"
 	"sluice/journal"
 )
 
@@ -37,7 +38,7 @@ func (s *signatures) look(f engine.Fact) string {
 	switch f := f.(type) {
 	case engine.SignatureUsed:
 		s.n++
-		at := f.RunID() + " " + round(f.Gate, f.N)
+		at := f.RunID() + " " + render.Round(f.Gate, f.N)
 		text, key, err := s.list.Holds([]byte(f.Proof), approval.GateNamespace)
 		if err != nil {
 			return fmt.Sprintf("%s: the signature of %s: %v", at, f.By.Who, err)
@@ -51,7 +52,7 @@ func (s *signatures) look(f engine.Fact) string {
 		}
 		s.answer[at] = a.Answer
 	case engine.RoundPassed:
-		at := f.RunID() + " " + round(f.Gate, f.N)
+		at := f.RunID() + " " + render.Round(f.Gate, f.N)
 		signed, ok := s.answer[at]
 		switch {
 		case f.By == nil || f.By.Trust != engine.TrustSigned:

@@ -10,7 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/console"
+	"sluice/internal/fault"
 	"sluice/internal/ids"
+	"sluice/internal/text"
 	"sluice/notify"
 	"sluice/signals"
 )
@@ -23,7 +26,7 @@ func (a *app) signalCommand() *cobra.Command {
 		Long: `Writes the step's sentinel file properly: whole, by rename, into the right folder. An agent that
 sluice launched needs no flags: its environment says which run and attempt it is.`,
 		Example: "sluice signal X-1 -m \"wrote 14 tests\"\nsluice signal X-1 --status blocked -m \"which database?\"",
-		Args:    between(1, 1),
+		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.place(cmd.Context())
 			if err != nil {
@@ -39,25 +42,25 @@ sluice launched needs no flags: its environment says which run and attempt it is
 	return cmd
 }
 
-func (a *app) signal(p *place, step, status, text, run, answer string) error {
+func (a *app) signal(p *place, step, status, words, run, answer string) error {
 	known := []string{signals.Done, signals.Failed, signals.Blocked}
 	if !slices.Contains(known, status) {
 		mend := "one of: done, failed, blocked"
-		if near := nearest(status, known); near != "" {
+		if near := text.Meant(status, known); near != "" {
 			mend = "did you mean --status " + near + "?"
 		}
-		return misused(mend, "no status %q", clean(status))
+		return fault.Misused(mend, "no status %q", clean(status))
 	}
 	if !ids.Valid(step) {
-		return misused("`sluice status` names the steps", "%q is no id of a step", clean(step))
+		return fault.Misused("`sluice status` names the steps", "%q is no id of a step", clean(step))
 	}
-	say := map[string]any{"step": step, "status": status, "summary": text}
+	say := map[string]any{"step": step, "status": status, "summary": words}
 	if status == signals.Blocked {
-		say["question"] = text
+		say["question"] = words
 	}
-	if a.getenv("SLUICE_STEP") == step && (run == "" || run == a.getenv("SLUICE_RUN")) {
-		run = a.getenv("SLUICE_RUN")
-		if token := a.getenv("SLUICE_TOKEN"); token != "" {
+	if a.Getenv("SLUICE_STEP") == step && (run == "" || run == a.Getenv("SLUICE_RUN")) {
+		run = a.Getenv("SLUICE_RUN")
+		if token := a.Getenv("SLUICE_TOKEN"); token != "" {
 			say["token"] = token
 		}
 	}
@@ -70,7 +73,7 @@ func (a *app) signal(p *place, step, status, text, run, answer string) error {
 			return err
 		}
 		if !json.Valid(raw) {
-			return failed("write one JSON value into it", "%s: not JSON", clean(answer))
+			return fault.Failed("write one JSON value into it", "%s: not JSON", clean(answer))
 		}
 		say["answer"] = json.RawMessage(raw)
 	}
@@ -79,17 +82,17 @@ func (a *app) signal(p *place, step, status, text, run, answer string) error {
 		return err
 	}
 	if len(raw) > signals.MaxBytes {
-		return failed("put the long part into a file of the repo and name it", "the signal has more than %d bytes", signals.MaxBytes)
+		return fault.Failed("put the long part into a file of the repo and name it", "the signal has more than %d bytes", signals.MaxBytes)
 	}
 	name := step + "-done.json"
-	if own := a.getenv("SLUICE_SIGNAL"); own != "" && a.getenv("SLUICE_STEP") == step {
+	if own := a.Getenv("SLUICE_SIGNAL"); own != "" && a.Getenv("SLUICE_STEP") == step {
 		name = filepath.Base(own) // the spec may have given it another name
 	}
 	file, err := putSignal(p, run, name, raw)
 	if err != nil {
 		return err
 	}
-	a.print("written: %s", shortPath(file))
+	a.Print("written: %s", shortPath(file))
 	return nil
 }
 
@@ -101,14 +104,14 @@ func (a *app) notifyCommand() *cobra.Command {
 		Long:  "Goes by the same settings (notify.desktop, command, webhook) as the notices of runs: to try\nwhether they reach you, and for scripts of your own. Prints what became of it on each channel.\nWithin the sandbox, where hooks and agents run, your settings and your desktop are hidden: to be\ntold of each step write `hooks: {notify: true}` in the spec.",
 		Example: `sluice notify "deployed"
 sluice notify "is this seen?" --body "with more words"`,
-		Args: between(1, 1),
+		Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.tryNotice(cmd.Context(), notify.Notice{Kind: kind, Title: args[0], Body: body})
 		},
 	}
 	cmd.Flags().StringVar(&body, "body", "", "more `WORDS`")
 	cmd.Flags().StringVar(&kind, "kind", notify.KindInfo, "the notice's `KIND`, as commands see it")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 func (a *app) tryNotice(ctx context.Context, n notify.Notice) (err error) {
@@ -137,18 +140,18 @@ func (a *app) tryNotice(ctx context.Context, n notify.Notice) (err error) {
 	for _, r := range results {
 		reached = reached || r.OK
 	}
-	if a.json {
-		return a.document(results)
+	if a.JSON {
+		return a.Document(results)
 	}
 	for _, r := range results {
-		word, style := "sent", green
+		word, style := "sent", console.Green
 		if !r.OK {
-			word, style = "not sent: "+r.Why, yellow
+			word, style = "not sent: "+r.Why, console.Yellow
 		}
-		a.print("%s  %s", pad(r.Channel, labelWidth), a.paint(style, word))
+		a.Print("%s  %s", console.Pad(r.Channel, labelWidth), a.Paint(style, word))
 	}
 	if !reached {
-		return failed("set notify.command in your own settings, or see `sluice doctor`", "the notice reached nobody")
+		return fault.Failed("set notify.command in your own settings, or see `sluice doctor`", "the notice reached nobody")
 	}
 	return nil
 }

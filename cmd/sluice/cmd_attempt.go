@@ -12,9 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/ids"
+	"sluice/internal/render"
 )
 
 func (a *app) attemptCommand() *cobra.Command {
@@ -24,10 +27,10 @@ func (a *app) attemptCommand() *cobra.Command {
 		Long: `What an agent's attempt leaves in its checkout, committed or not, is kept on a ref of sluice's own
 (refs/sluice/salvage/RUN/STEP.N), whatever comes after it; sluice clean lets go of it.`,
 		Example: "sluice attempt show last X-1.2\nsluice attempt diff last X-1.2",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 	}
 	sub := func(use, short, long, example string, run func(context.Context, *place, *attemptShown, []string) error, most int) *cobra.Command {
-		return &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: between(2, most), RunE: func(cmd *cobra.Command, args []string) error {
+		return &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: console.Between(2, most), RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withView(cmd.Context(), func(p *place, v viewer, _ bool) error {
 				t, err := findAttempt(cmd.Context(), v, args[0], args[1])
 				if err != nil {
@@ -38,7 +41,7 @@ func (a *app) attemptCommand() *cobra.Command {
 		}}
 	}
 	cmd.AddCommand(
-		a.jsonFlag(sub("show RUN STEP.N", "how it went, what it cost, where its files lie",
+		a.JSONFlag(sub("show RUN STEP.N", "how it went, what it cost, where its files lie",
 			"One attempt: how and when it ended, its words, what it cost, the conversation of its agent, the folder\nof its output and the commit of what it left.",
 			"sluice attempt show last X-1.2\nsluice attempt show phase-4-1 X-1.1 --json", a.attemptShow, 2)),
 		sub("diff RUN STEP.N", "what it changed",
@@ -67,7 +70,7 @@ func findAttempt(ctx context.Context, v viewer, run, name string) (*attemptShown
 	step, number, ok := cutLast(name, '.')
 	n, err := strconv.Atoi(number)
 	if !ok || err != nil || n < 1 || !ids.Valid(step) {
-		return nil, misused("as X-1.2: the second attempt of X-1", "%q names no attempt", clean(name))
+		return nil, fault.Misused("as X-1.2: the second attempt of X-1", "%q names no attempt", clean(name))
 	}
 	id, err := runNamed(ctx, v, run)
 	if err != nil {
@@ -86,9 +89,9 @@ func findAttempt(ctx context.Context, v viewer, run, name string) (*attemptShown
 				return &attemptShown{Run: r.ID, Step: step, Attempt: &st.Attempts[i], name: fmt.Sprintf("%s/%s.%d", r.ID, step, n)}, nil
 			}
 		}
-		return nil, failed("`sluice status "+r.ID+"` tells how many there were", "%s has no attempt %d of %s", r.ID, n, step)
+		return nil, fault.Failed("`sluice status "+r.ID+"` tells how many there were", "%s has no attempt %d of %s", r.ID, n, step)
 	}
-	return nil, failed("`sluice status "+r.ID+"` names them", "%s has no step %s", r.ID, clean(step))
+	return nil, fault.Failed("`sluice status "+r.ID+"` names them", "%s has no step %s", r.ID, clean(step))
 }
 
 func cutLast(s string, sep byte) (before, after string, ok bool) {
@@ -111,13 +114,13 @@ func (a *app) attemptShow(ctx context.Context, p *place, t *attemptShown, _ []st
 	if err != nil && !errors.Is(err, git.ErrNotKept) {
 		return err
 	}
-	if a.json {
-		return a.document(t)
+	if a.JSON {
+		return a.Document(t)
 	}
 	a.title("%s", t.name)
 	line := func(what, text string) {
 		if text != "" {
-			a.print("  %s %s", pad(what, 10), clean(text))
+			a.Print("  %s %s", console.Pad(what, 10), clean(text))
 		}
 	}
 	line("state", t.State)
@@ -131,7 +134,7 @@ func (a *app) attemptShow(ctx context.Context, p *place, t *attemptShown, _ []st
 	if t.K > 1 {
 		line("launches", strconv.Itoa(t.K))
 	}
-	line("cost", usageWords(attemptUsage(*t.Attempt)))
+	line("cost", render.UsageWords(attemptUsage(*t.Attempt)))
 	line("said", t.Summary)
 	line("failure", t.Failure)
 	line("no result", t.Broken)
@@ -158,7 +161,7 @@ func (a *app) attemptDiff(ctx context.Context, p *place, t *attemptShown, _ []st
 	}
 	a.printPatch(patch)
 	if cut {
-		a.note("there is more: sluice attempt checkout %s %s.%d", t.Run, t.Step, t.N)
+		a.Note("there is more: sluice attempt checkout %s %s.%d", t.Run, t.Step, t.N)
 	}
 	return nil
 }
@@ -186,14 +189,14 @@ func (a *app) attemptCheckout(ctx context.Context, p *place, t *attemptShown, ar
 	if err := repo.CheckoutAt(ctx, dir, sha); err != nil {
 		return err
 	}
-	a.print("%s", dir)
+	a.Print("%s", dir)
 	return nil
 }
 
 // notKept tells why there is nothing of an attempt to look at.
 func notKept(t *attemptShown, err error) error {
 	if errors.Is(err, git.ErrNotKept) {
-		return failed("only what an agent left in a git checkout is kept, from its end until sluice clean", "nothing is kept of %s", t.name)
+		return fault.Failed("only what an agent left in a git checkout is kept, from its end until sluice clean", "nothing is kept of %s", t.name)
 	}
 	return err
 }

@@ -15,7 +15,10 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/approval"
-	"sluice/internal/words"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/render"
+	"sluice/internal/text"
 	"sluice/journal"
 	"sluice/specs"
 )
@@ -28,7 +31,7 @@ func (a *app) auditCommand() *cobra.Command {
 part of it for committing: a line for each launch, word, verdict, decision and end. Verify reads
 both from the first line to the last.`,
 		Example: "sluice audit verify\nsluice audit verify phase-4-search-index",
-		Args:    cobra.ArbitraryArgs, RunE: group,
+		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
 	cmd.AddCommand(a.verifyCommand(), a.checkpointCommand())
 	return cmd
@@ -37,7 +40,7 @@ both from the first line to the last.`,
 func (a *app) verifyCommand() *cobra.Command {
 	var against []string
 	var list string
-	cmd := a.jsonFlag(&cobra.Command{
+	cmd := a.JSONFlag(&cobra.Command{
 		Use:   "verify [WORKFLOW]",
 		Short: "check the chain, the exports against it, and checkpoints",
 		Long: `Exit 1 and the line that breaks it, if anything was changed, lost, doubled or put in. It may run
@@ -45,7 +48,7 @@ beside the daemon. A lost end, or a journal written anew, can only be found agai
 checkpoint: --checkpoint note takes those of the git notes (refs/notes/sluice), or name a file.
 Names too what went on though a gate had not passed it: by a route, on_fail or on_exhausted.`,
 		Example: "sluice audit verify\nsluice audit verify --checkpoint note\nsluice audit verify --checkpoint /mnt/safe/app.checkpoint --approvers /mnt/safe/allowed_signers",
-		Args:    between(0, 1),
+		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.auditVerify(cmd.Context(), args, against, list)
 		},
@@ -85,9 +88,6 @@ type unpassed struct {
 	By       *engine.Actor `json:"by,omitempty"`
 }
 
-// unpassedShown is how many of a workflow the audit names, and of a run its status, the newest.
-const unpassedShown = 20
-
 // seesUnpassed is keep, and it notes what of that which is kept went on without a pass.
 func (l *audited) seesUnpassed(keep journal.Keep) journal.Keep {
 	return func(rec journal.Record, n int) bool {
@@ -116,7 +116,7 @@ func (l *audited) seesUnpassed(keep journal.Keep) journal.Keep {
 		if u.Failures > 0 || u.Route != "" {
 			l.Unpassed = append(l.Unpassed, u)
 		}
-		if over := len(l.Unpassed) - unpassedShown; over > 0 {
+		if over := len(l.Unpassed) - render.UnpassedShown; over > 0 {
 			l.Unpassed, l.MoreUnpassed = l.Unpassed[over:], l.MoreUnpassed+over
 		}
 		return true
@@ -129,7 +129,7 @@ func (a *app) auditVerify(ctx context.Context, args, against []string, signers s
 		return err
 	}
 	if !isFile(filepath.Join(p.state, journal.FileName)) {
-		return failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to verify", p.root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to verify", p.root)
 	}
 	points, list, err := a.checkpoints(ctx, p, against, signers)
 	if err != nil {
@@ -160,7 +160,7 @@ func (a *app) auditVerify(ctx context.Context, args, against []string, signers s
 		file := filepath.Join(p.root, filepath.FromSlash(daemon.ExportName(w)))
 		if !isFile(file) {
 			if len(args) > 0 {
-				return failed("it is written when a run of it starts", "%s: no audit of this workflow", daemon.ExportName(clean(w)))
+				return fault.Failed("it is written when a run of it starts", "%s: no audit of this workflow", daemon.ExportName(clean(w)))
 			}
 			continue
 		}
@@ -181,7 +181,7 @@ func (a *app) auditVerify(ctx context.Context, args, against []string, signers s
 
 // words say what went on without a pass.
 func (u unpassed) words() string {
-	return words.Unpassed{Where: u.Run + " " + round(u.Gate, u.Round), Outcome: u.Outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + who(u.By)
+	return render.Unpassed{Where: u.Run + " " + render.Round(u.Gate, u.Round), Outcome: u.Outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + render.Who(u.By)
 }
 
 func errText(err error) string {
@@ -192,37 +192,37 @@ func errText(err error) string {
 }
 
 func (a *app) printAudit(list []audited, bad bool) error {
-	if a.json {
-		if err := a.document(map[string]any{"ok": !bad, "checked": list}); err != nil {
+	if a.JSON {
+		if err := a.Document(map[string]any{"ok": !bad, "checked": list}); err != nil {
 			return err
 		}
 	} else {
 		for _, l := range list {
-			word, style := "ok", green
+			word, style := "ok", console.Green
 			if !l.OK {
-				word, style = "BROKEN", red
+				word, style = "BROKEN", console.Red
 			}
-			s := fmt.Sprintf("%s  %s: %s", a.paint(style, word), l.What, plural(int(l.Lines), "line"))
+			s := fmt.Sprintf("%s  %s: %s", a.Paint(style, word), l.What, plural(int(l.Lines), "line"))
 			if l.Signed != "" || l.Point > 0 {
-				s = fmt.Sprintf("%s  %s: record %d, %s", a.paint(style, word), clean(l.What), l.Point, l.Signed)
+				s = fmt.Sprintf("%s  %s: record %d, %s", a.Paint(style, word), clean(l.What), l.Point, l.Signed)
 			}
 			if l.Sum != "" {
 				s += ", last sum " + l.Sum
 			}
-			a.print("%s", s)
+			a.Print("%s", s)
 			if l.Why != "" {
-				a.print("    %s", oneLine(l.Why))
+				a.Print("    %s", oneLine(l.Why))
 			}
 			if l.MoreUnpassed > 0 {
-				a.print("    %s", words.GoneOnCount(l.MoreUnpassed)+" earlier")
+				a.Print("    %s", text.GoneOnCount(l.MoreUnpassed)+" earlier")
 			}
 			for _, u := range l.Unpassed {
-				a.print("    %s", a.paint(yellow, clean(u.words())))
+				a.Print("    %s", a.Paint(console.Yellow, clean(u.words())))
 			}
 		}
 	}
 	if bad {
-		return ended(exitFailed)
+		return fault.Exit(fault.ExitFailed)
 	}
 	return nil
 }
@@ -232,19 +232,19 @@ func (a *app) journalCommand() *cobra.Command {
 		Use: "journal", Short: "export the whole record, or repair a damaged one",
 		Long:    "The journal has every fact, the audit files one line for each launch, word, verdict, decision and\nend. A journal whose last line was torn by a crash repairs itself. Anything else is left for a\nperson to look at: no process serves the repo until it is repaired.",
 		Example: "sluice journal export phase-4-search-index\nsluice journal repair --to 17",
-		Args:    cobra.ArbitraryArgs, RunE: group,
+		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
 	var to int64
-	repair := a.jsonFlag(&cobra.Command{
+	repair := a.JSONFlag(&cobra.Command{
 		Use: "repair --to N", Short: "cut the journal back to its line N",
 		Long: `Takes off everything after line N and keeps it aside, beside the journal. What was decided in
 those lines is forgotten: look at them first. Asks before it does it. Of runs that began in
 those lines the agents are ended and the files put aside: their numbers are given again.`,
 		Example: "sluice journal repair --to 17\nsluice journal repair --to 17 --yes",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("to") {
-				return misused("`sluice audit verify` names the last good line", "sluice journal repair: --to N is missing")
+				return fault.Misused("`sluice audit verify` names the last good line", "sluice journal repair: --to N is missing")
 			}
 			return a.repair(cmd.Context(), to)
 		},
@@ -255,7 +255,7 @@ those lines the agents are ended and the files put aside: their numbers are give
 		Long: `One JSON object a line, in the form of the audit files: seq and n (the record in the journal, and
 which of its facts), at, fact, sum (of the record). It may run beside the daemon.`,
 		Example: "sluice journal export > all.jsonl\nsluice journal export phase-4-search-index",
-		Args:    between(0, 1),
+		Args:    console.Between(0, 1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.exportJournal(cmd.Context(), args) },
 	}
 	cmd.AddCommand(export, repair)
@@ -268,13 +268,13 @@ func (a *app) exportJournal(ctx context.Context, args []string) error {
 		return err
 	}
 	if !isFile(filepath.Join(p.state, journal.FileName)) {
-		return failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to export", p.root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to export", p.root)
 	}
 	keep := func(journal.Record, int) bool { return true }
 	if len(args) > 0 {
 		keep = daemon.KeepWorkflow(args[0])
 	}
-	out := bufio.NewWriter(a.out)
+	out := bufio.NewWriter(a.Out)
 	return errors.Join(journal.WriteLines(out, p.state, keep, journal.Options{}), out.Flush())
 }
 
@@ -284,23 +284,23 @@ func (a *app) repair(ctx context.Context, to int64) (err error) {
 		return err
 	}
 	if !isFile(filepath.Join(p.state, journal.FileName)) {
-		return failed("`sluice ls` lists the runs", "%s: there is no journal", p.root)
+		return fault.Failed("`sluice ls` lists the runs", "%s: there is no journal", p.root)
 	}
 	lock, err := daemon.TakeLock(p.state)
 	var held *daemon.Held
 	if errors.As(err, &held) {
-		return &fault{cause: err.Error(), mend: "stop the process that serves the repo first", code: exitServed, err: err}
+		return &fault.Error{Cause: err.Error(), Advice: "stop the process that serves the repo first", Code: fault.ExitServed, Err: err}
 	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
 	rep, verr := journal.Verify(p.state, journal.Options{})
-	a.note("the journal has %s that are good", plural(int(rep.Records), "line"))
+	a.Note("the journal has %s that are good", plural(int(rep.Records), "line"))
 	if verr != nil {
-		a.note("%s", oneLine(verr.Error()))
+		a.Note("%s", oneLine(verr.Error()))
 	}
-	if yes, err := a.ask(fmt.Sprintf("Cut the journal of %s back to line %d?", p.root, to)); err != nil || !yes {
+	if yes, err := a.Ask(fmt.Sprintf("Cut the journal of %s back to line %d?", p.root, to)); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
 	done, err := journal.Repair(p.state, to, journal.Options{})
@@ -309,17 +309,17 @@ func (a *app) repair(ctx context.Context, to int64) (err error) {
 	}
 	gone, err := a.forget(ctx, p)
 	if err != nil {
-		return fmt.Errorf("the journal ends at line %d now; what was left of runs that it does not know any more could not be put aside: %w: repair again", done.Last, err)
+		return fault.New("repair again", "the journal ends at line %d now; what was left of runs that it does not know any more could not be put aside: %w", done.Last, err)
 	}
-	if a.json {
-		return a.document(map[string]any{"last": done.Last, "cut_bytes": done.CutBytes, "kept_in": done.CutFile, "snapshots": orEmpty(done.Snapshots), "forgotten": orEmpty(gone)})
+	if a.JSON {
+		return a.Document(map[string]any{"last": done.Last, "cut_bytes": done.CutBytes, "kept_in": done.CutFile, "snapshots": orEmpty(done.Snapshots), "forgotten": orEmpty(gone)})
 	}
-	a.print("the journal ends at line %d now; %d bytes were cut", done.Last, done.CutBytes)
+	a.Print("the journal ends at line %d now; %d bytes were cut", done.Last, done.CutBytes)
 	if done.CutFile != "" {
-		a.print("kept in %s", done.CutFile)
+		a.Print("kept in %s", done.CutFile)
 	}
 	if len(gone) > 0 {
-		a.print("it does not know %s any more: their agents were ended, their files are in %s* beside the journal and in %s", strings.Join(gone, ", "), cutPrefix, runsDir)
+		a.Print("it does not know %s any more: their agents were ended, their files are in %s* beside the journal and in %s", strings.Join(gone, ", "), cutPrefix, runsDir)
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 
 	"sluice/internal/approval"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
+	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/journal"
 )
@@ -28,7 +30,7 @@ const maxCheckpoints = 1 << 20
 
 func (a *app) checkpointCommand() *cobra.Command {
 	var key, out string
-	cmd := a.jsonFlag(&cobra.Command{
+	cmd := a.JSONFlag(&cobra.Command{
 		Use:   "checkpoint",
 		Short: "sign how far the journal has come, and keep that elsewhere",
 		Long: `Signs the number, sum and time of the journal's last record with your key, and puts it into a git
@@ -36,7 +38,7 @@ note on the newest commit (refs/notes/sluice), or with --out into a file. Keep i
 writes: push the notes (git push origin refs/notes/sluice), or name a file on another disk. A journal
 that is cut or written anew later does not hold it: sluice audit verify --checkpoint.`,
 		Example: "sluice audit checkpoint && git push origin refs/notes/sluice\nsluice audit checkpoint --out /mnt/safe/app.checkpoint",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := a.keysPlace(cmd.Context())
 			if err != nil {
@@ -52,30 +54,30 @@ that is cut or written anew later does not hold it: sluice audit verify --checkp
 
 func (a *app) checkpoint(ctx context.Context, p *place, keyFile, out string) error {
 	if !isFile(filepath.Join(p.state, journal.FileName)) {
-		return failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to sign", p.root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to sign", p.root)
 	}
 	rep, err := journal.Verify(p.state, journal.Options{})
 	if err != nil {
 		return err // nobody signs what is broken
 	}
 	if rep.Records == 0 {
-		return failed("`sluice run WORKFLOW` starts a first run", "%s: the journal is empty, so there is nothing to sign", p.root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: the journal is empty, so there is nothing to sign", p.root)
 	}
 	key, err := a.keyFor(ctx, p, keyFile, nil)
 	if err != nil {
 		return err
 	}
-	text := approval.Checkpoint{Repo: p.id, Seq: rep.Records, Sum: rep.LastSum, At: a.now()}.Text()
-	a.note("signing with %s: record %d of the journal", key.says, rep.Records)
+	text := approval.Checkpoint{Repo: p.id, Seq: rep.Records, Sum: rep.LastSum, At: a.Now()}.Text()
+	a.Note("signing with %s: record %d of the journal", key.says, rep.Records)
 	whole, err := a.sign(ctx, key, text, approval.AuditNamespace)
 	if err != nil {
 		return err
 	}
-	if out != "" && a.json {
+	if out != "" && a.JSON {
 		if err := a.writeSigned(out, whole, "keep it where no agent writes"); err != nil || out == "-" {
 			return err
 		}
-		return a.document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "file": out})
+		return a.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "file": out})
 	}
 	if out != "" {
 		return a.writeSigned(out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` holds the journal to it")
@@ -87,16 +89,16 @@ func (a *app) checkpoint(ctx context.Context, p *place, keyFile, out string) err
 	defer repo.Close()
 	commit, err := repo.AddNote(ctx, notesName, whole)
 	if errors.Is(err, git.ErrNoCommit) {
-		return failed("make a first commit, or write it to a file: --out FILE", "there is no commit to put the note on")
+		return fault.Failed("make a first commit, or write it to a file: --out FILE", "there is no commit to put the note on")
 	}
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "commit": commit, "ref": "refs/notes/" + notesName})
+	if a.JSON {
+		return a.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "commit": commit, "ref": "refs/notes/" + notesName})
 	}
-	a.print("record %d is signed, in a note on %.10s", rep.Records, commit)
-	a.note("an agent in this repo can take the note away, though not forge one: git push origin refs/notes/%s", notesName)
+	a.Print("record %d is signed, in a note on %.10s", rep.Records, commit)
+	a.Note("an agent in this repo can take the note away, though not forge one: git push origin refs/notes/%s", notesName)
 	return nil
 }
 
@@ -115,7 +117,7 @@ func (a *app) checkpoints(ctx context.Context, p *place, against []string, signe
 		}
 	}
 	if err != nil {
-		return nil, nil, failed("name a file in the form of OpenSSH's allowed_signers: --approvers FILE", "whose signature counts cannot be read: %v", err)
+		return nil, nil, fault.Failed("name a file in the form of OpenSSH's allowed_signers: --approvers FILE", "whose signature counts cannot be read: %v", err)
 	}
 	sums := map[int64]string{}
 	for _, from := range against {
@@ -176,7 +178,7 @@ func (a *app) checkpointTexts(ctx context.Context, p *place, from string) ([][]b
 		all = approval.SplitAll(data)
 	}
 	if len(all) == 0 { // a lost checkpoint must not look like a good one
-		return nil, failed("`sluice audit checkpoint` makes one; fetch those of elsewhere: git fetch origin refs/notes/sluice:refs/notes/sluice", "no checkpoint in %s", clean(from))
+		return nil, fault.Failed("`sluice audit checkpoint` makes one; fetch those of elsewhere: git fetch origin refs/notes/sluice:refs/notes/sluice", "no checkpoint in %s", clean(from))
 	}
 	return all, nil
 }

@@ -19,7 +19,10 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
+	"sluice/internal/fault"
 	"sluice/internal/ids"
+	"sluice/internal/render"
 )
 
 func (a *app) cleanCommand() *cobra.Command {
@@ -32,7 +35,7 @@ func (a *app) cleanCommand() *cobra.Command {
 		Long: `Removes .workflow/runs/<run>/ of runs that have ended: prompts, outputs, answers. What was
 decided stays in the journal and the audit. Asks first.`,
 		Example: "sluice clean --keep 5 --older 30d\nsluice clean --older 2w --dry-run",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			span, err := days(older)
 			if err != nil {
@@ -44,7 +47,7 @@ decided stays in the journal and the audit. Asks first.`,
 	cmd.Flags().IntVar(&keep, "keep", 10, "leave the newest `N` ended runs")
 	cmd.Flags().StringVar(&older, "older", "7d", "only those that ended longer than this `TIME` ago: 12h, 7d, 2w")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would be removed")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 // days reads a span of time that may be in days or weeks.
@@ -59,7 +62,7 @@ func days(s string) (time.Duration, error) {
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return d, nil
 	}
-	return 0, misused("as 12h, 7d or 2w", "--older %s: no span of time", clean(s))
+	return 0, fault.Misused("as 12h, 7d or 2w", "--older %s: no span of time", clean(s))
 }
 
 // oldRun is a folder of transcripts that may go.
@@ -79,26 +82,26 @@ func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool
 	if err != nil {
 		return err
 	}
-	if a.json && dry {
-		return a.document(map[string]any{"removed": false, "runs": old})
+	if a.JSON && dry {
+		return a.Document(map[string]any{"removed": false, "runs": old})
 	}
 	var sum int64
 	for _, o := range old {
 		sum += o.Bytes
-		if !a.json {
-			a.print("%s  %s  %s", pad(o.Run, 30), pad(size(o.Bytes), 8), a.paint(dim, "ended "+ago(a.now().Sub(o.Ended))+" ago"))
+		if !a.JSON {
+			a.Print("%s  %s  %s", console.Pad(o.Run, 30), console.Pad(size(o.Bytes), 8), a.Paint(console.Dim, "ended "+render.Ago(a.Now().Sub(o.Ended))+" ago"))
 		}
 	}
-	if len(old) == 0 && !a.json {
-		a.print("Nothing to remove.")
+	if len(old) == 0 && !a.JSON {
+		a.Print("Nothing to remove.")
 	}
 	if len(old) == 0 || dry {
-		if a.json {
-			return a.document(map[string]any{"removed": true, "runs": []oldRun{}})
+		if a.JSON {
+			return a.Document(map[string]any{"removed": true, "runs": []oldRun{}})
 		}
 		return nil
 	}
-	if yes, err := a.ask(fmt.Sprintf("Remove the transcripts of %s (%s)? The journal stays.", plural(len(old), "run"), size(sum))); err != nil || !yes {
+	if yes, err := a.Ask(fmt.Sprintf("Remove the transcripts of %s (%s)? The journal stays.", plural(len(old), "run"), size(sum))); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
 	repo, err := p.repo(ctx)
@@ -117,10 +120,10 @@ func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool
 	if err := repo.Compact(ctx); err != nil {
 		return err
 	}
-	if a.json {
-		return a.document(map[string]any{"removed": true, "runs": old})
+	if a.JSON {
+		return a.Document(map[string]any{"removed": true, "runs": old})
 	}
-	a.print("removed")
+	a.Print("removed")
 	return nil
 }
 
@@ -141,14 +144,14 @@ func (a *app) oldRuns(ctx context.Context, p *place, keep int, older time.Durati
 		return nil, err
 	}
 	for _, r := range st.Runs {
-		if !live(r) {
+		if !r.Live() {
 			over = append(over, oldRun{Run: r.ID, Ended: r.Ended})
 		}
 	}
 	out := []oldRun{}
 	for i := len(over) - 1; i >= 0; i-- {
 		o := over[i]
-		if keep--; keep >= 0 || a.now().Sub(o.Ended) < older {
+		if keep--; keep >= 0 || a.Now().Sub(o.Ended) < older {
 			continue
 		}
 		o.dir = filepath.Join(p.root, filepath.FromSlash(runsDir), o.Run)

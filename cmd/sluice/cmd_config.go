@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/console"
+	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/settings"
 )
@@ -35,7 +38,7 @@ project's file may do with the key: others, and agents, write that file.
 
 What a project's file may do: ` + projectWords(),
 		Example: "sluice config veto_window\nSLUICE_CONFIG_VETO_WINDOW=2m sluice config roles",
-		Args:    between(0, 1),
+		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := ""
 			p, err := a.bare(cmd.Context())
@@ -53,29 +56,29 @@ What a project's file may do: ` + projectWords(),
 		},
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "over all layers: `KEY=VALUE`, as veto_window=5s")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 // allFaults prints every fault of the settings, one a line, before the error itself.
 func (a *app) allFaults(err error) error {
-	var f *fault
-	if !errors.As(err, &f) || f.err == nil {
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Err == nil {
 		return err
 	}
 	if many := faultsIn(err); len(many) > 1 {
 		for _, e := range many {
-			a.note("%s", oneLine(e.Error()))
+			a.Note("%s", oneLine(e.Error()))
 		}
-		return &fault{cause: "settings: " + plural(len(many), "fault"), mend: "`sluice config --help` names the keys", code: f.code}
+		return &fault.Error{Cause: "settings: " + plural(len(many), "fault"), Advice: "`sluice config --help` names the keys", Code: f.Code}
 	}
 	return err
 }
 
 // faultsIn are the faults that an error of the settings was made of; it alone where it is no such.
 func faultsIn(err error) []error {
-	var f *fault
-	if errors.As(err, &f) && f.err != nil {
-		if many, ok := f.err.(interface{ Unwrap() []error }); ok {
+	var f *fault.Error
+	if errors.As(err, &f) && f.Err != nil {
+		if many, ok := f.Err.(interface{ Unwrap() []error }); ok {
 			return many.Unwrap()
 		}
 	}
@@ -120,10 +123,7 @@ func (a *app) showSettings(s *layered, args []string) error {
 	values := s.k.All()
 	var list []setting
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		from := s.from[key]
-		if from == "" {
-			from = builtInName
-		}
+		from := cmp.Or(s.from[key].String(), builtInName)
 		if one := dotted(key); len(args) == 0 || one == args[0] || strings.HasPrefix(one, args[0]+".") {
 			k, _ := settings.KeyOf(strings.Split(key, sep))
 			list = append(list, setting{one, values[key], from, k.Class})
@@ -131,20 +131,20 @@ func (a *app) showSettings(s *layered, args []string) error {
 	}
 	if len(list) == 0 {
 		if _, err := kindOf(strings.ReplaceAll(args[0], ".", sep)); err != nil {
-			return misused("`sluice config` lists them all", "%s", err)
+			return fault.Misused("`sluice config` lists them all", "%s", err)
 		}
 		list = []setting{}
 	}
-	if a.json {
-		return a.document(list)
+	if a.JSON {
+		return a.Document(list)
 	}
-	t := &table{}
+	t := &console.Table{}
 	for _, l := range list {
-		t.row(cell{l.Key, plain}, cell{valueWords(l.Value), bold}, cell{l.From, dim}, cell{l.Project, dim})
+		t.Row(console.Styled(l.Key, console.Plain), console.Styled(valueWords(l.Value), console.Bold), console.Styled(l.From, console.Dim), console.Styled(l.Project, console.Dim))
 	}
-	a.printTable(t)
+	a.PrintTable(t)
 	for _, w := range s.Warnings() {
-		a.note("%s %s", a.paintErr(yellow, "warning:"), oneLine(w))
+		a.Note("%s %s", a.PaintErr(console.Yellow, "warning:"), oneLine(w))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
+	"sluice/internal/console"
 )
 
 func (a *app) daemonCommand() *cobra.Command {
@@ -28,7 +29,7 @@ without it, and the next start goes on where this one stopped: nothing is lost.
 Settings that change on the disk are read by themselves; SIGHUP has them, and the list of repos,
 read at once.`,
 		Example: "sluice watch add && sluice daemon\nsluice daemon --set notify.desktop=false",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.serveAll(cmd.Context(), set)
 		},
@@ -39,9 +40,9 @@ read at once.`,
 
 // logger writes the daemon's log: lines for people on a terminal, else JSON, with its priority where journald takes it.
 func (a *app) logger(w io.Writer) zerolog.Logger {
-	if _, ok := terminal(w); ok {
-		w = zerolog.ConsoleWriter{Out: w, NoColor: !a.colourOn(w), TimeFormat: time.TimeOnly}
-	} else if f, ok := w.(*os.File); ok && toJournal(f, a.getenv("JOURNAL_STREAM")) {
+	if _, ok := console.Terminal(w); ok {
+		w = zerolog.ConsoleWriter{Out: w, NoColor: !a.ColourOn(w), TimeFormat: time.TimeOnly}
+	} else if f, ok := w.(*os.File); ok && toJournal(f, a.Getenv("JOURNAL_STREAM")) {
 		w = leveled{w}
 	}
 	return zerolog.New(w).With().Timestamp().Logger()
@@ -58,7 +59,7 @@ func (a *app) serveAll(ctx context.Context, set []string) error {
 	if err := makeState(home); err != nil {
 		return err
 	}
-	log := a.logger(a.err)
+	log := a.logger(a.Err)
 	profiled, err := a.profile()
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,7 +19,11 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
+	"sluice/internal/fault"
 	"sluice/internal/ids"
+	"sluice/internal/render"
+	"sluice/internal/text"
 	"sluice/signals"
 )
 
@@ -69,10 +74,10 @@ func (a *app) decisionCommand(use, outcome, short, long, example string) *cobra.
 	var d decision
 	n := len(strings.Fields(use)) - 1
 	cmd := &cobra.Command{
-		Use: use, Short: short, Long: long, Example: example, Args: between(n, n),
+		Use: use, Short: short, Long: long, Example: example, Args: console.Between(n, n),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if at := a.getenv("SLUICE_TOKEN"); at != "" {
-				return failed("end the step with `sluice signal`, and leave the gate to a person", "a gate is decided by a person, and this is the environment of an attempt (%s)", clean(a.getenv("SLUICE_RUN")))
+			if at := a.Getenv("SLUICE_TOKEN"); at != "" {
+				return fault.Failed("end the step with `sluice signal`, and leave the gate to a person", "a gate is decided by a person, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
 			}
 			d.gate, d.outcome = args[0], outcome
 			if outcome == "" {
@@ -99,26 +104,26 @@ func (a *app) decisionCommand(use, outcome, short, long, example string) *cobra.
 	cmd.Flags().BoolVar(&d.unsigned, "unsigned", false, "with -o: write what is to be signed, to be signed elsewhere")
 	cmd.Flags().StringVar(&d.signed, "signed", "", "hand in `FILE`, which was signed before")
 	cmd.Flags().DurationVar(&d.life, "expires", 0, "how long the signature is good for (10m; 24h with -o)")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 // words sees to it that a fail or a veto says why.
 func (a *app) words(d *decision, given bool) error {
 	if d.text == "-" {
-		b, err := io.ReadAll(io.LimitReader(a.in, engine.MaxFeedback+1))
+		b, err := io.ReadAll(io.LimitReader(a.In, engine.MaxFeedback+1))
 		if err != nil {
 			return err
 		}
 		d.text = string(b)
 	}
 	if len(d.text) > engine.MaxFeedback {
-		return misused("put it into a file of the repo and name that", "the message has more than %d bytes", engine.MaxFeedback)
+		return fault.Misused("put it into a file of the repo and name that", "the message has more than %d bytes", engine.MaxFeedback)
 	}
 	if given || d.outcome != engine.OutcomeFail && d.outcome != engine.OutcomeVeto {
 		return nil
 	}
-	if !a.interactive() {
-		return misused("say it with -m: your words are what the next attempt goes by", "%s %s: no reason given", d.outcome, clean(d.gate))
+	if !a.Interactive() {
+		return fault.Misused("say it with -m: your words are what the next attempt goes by", "%s %s: no reason given", d.outcome, clean(d.gate))
 	}
 	var err error
 	d.text, err = a.why()
@@ -127,17 +132,17 @@ func (a *app) words(d *decision, given bool) error {
 
 // why asks for the reason of a fail or a veto.
 func (a *app) why() (string, error) {
-	fmt.Fprint(a.out, "What is wrong? (one line; the next attempt reads it) ")
-	line, err := a.readLine()
+	fmt.Fprint(a.Out, "What is wrong? (one line; the next attempt reads it) ")
+	line, err := a.ReadLine()
 	if line = strings.TrimSpace(line); err != nil || line == "" {
-		return "", misused("say why with -m", "nothing was decided: no reason given")
+		return "", fault.Misused("say why with -m", "nothing was decided: no reason given")
 	}
 	return line, nil
 }
 
 // inAttempt is an error in the environment of an attempt: what is decided is a person's.
 func (a *app) inAttempt() error {
-	if a.getenv("SLUICE_TOKEN") == "" {
+	if a.Getenv("SLUICE_TOKEN") == "" {
 		return nil
 	}
 	return errors.New("this is the environment of an attempt: what is decided is a person's, so leave it to one")
@@ -185,14 +190,14 @@ func (a *app) tellDone(done daemon.Done, d decision) error {
 		if d.run == "" {
 			mend = "`sluice inbox --here` names the runs in which a gate waits"
 		}
-		return failed(mend, "nothing came of it: %s", done.Ignored)
+		return fault.Failed(mend, "nothing came of it: %s", done.Ignored)
 	}
-	if a.json {
-		return a.document(done)
+	if a.JSON {
+		return a.Document(done)
 	}
 	for _, raw := range done.Facts {
-		if s := say(raw); s.key {
-			a.print("%s  %s", a.paint(dim, pad(s.subject, subjectWidth)), a.paint(s.style, s.text))
+		if s := render.Fact(raw); s.Key {
+			a.Print("%s  %s", a.Paint(console.Dim, console.Pad(s.Subject, render.SubjectWidth)), a.Paint(s.Style, s.Text))
 		}
 	}
 	return nil
@@ -202,7 +207,7 @@ func (a *app) tellDone(done daemon.Done, d decision) error {
 func knownGate(st daemon.Status, d *decision) error {
 	var known, at []string
 	for _, r := range st.Runs {
-		if !live(r) || d.run != "" && r.ID != d.run {
+		if !r.Live() || d.run != "" && r.ID != d.run {
 			continue
 		}
 		for _, g := range gatesOfRun(r) {
@@ -210,7 +215,7 @@ func knownGate(st daemon.Status, d *decision) error {
 			if g.ID == d.gate {
 				at, d.at = append(at, r.ID), &g
 				if !okOutcome(g, d.outcome) {
-					return failed("it takes: "+strings.Join(g.Outcomes, ", "), "gate %s has no outcome %q", d.gate, clean(d.outcome))
+					return fault.Failed("it takes: "+strings.Join(g.Outcomes, ", "), "gate %s has no outcome %q", d.gate, clean(d.outcome))
 				}
 			}
 		}
@@ -222,13 +227,13 @@ func knownGate(st daemon.Status, d *decision) error {
 		return nil
 	}
 	mend := "`sluice inbox` lists what waits for you"
-	if near := nearest(d.gate, known); near != "" {
+	if near := text.Meant(d.gate, known); near != "" {
 		mend = "did you mean " + near + "?"
 	}
 	if d.run != "" {
-		return failed(mend, "no gate %q in a live run %q", clean(d.gate), clean(d.run))
+		return fault.Failed(mend, "no gate %q in a live run %q", clean(d.gate), clean(d.run))
 	}
-	return failed(mend, "no gate %q in a live run", clean(d.gate))
+	return fault.Failed(mend, "no gate %q in a live run", clean(d.gate))
 }
 
 // okOutcome checks an outcome where the gate says which it takes.
@@ -247,7 +252,7 @@ func gatesOfRun(r daemon.RunStatus) []daemon.GateStatus {
 // leave writes the decision as a file: whoever serves the repo next takes it in.
 func (a *app) leave(p *place, d decision) error {
 	if !ids.Valid(d.outcome) || !ids.Valid(d.gate) {
-		return misused("ids are letters, digits, '.', '_' and '-'", "%q at %q is no outcome of a gate", clean(d.outcome), clean(d.gate))
+		return fault.Misused("ids are letters, digits, '.', '_' and '-'", "%q at %q is no outcome of a gate", clean(d.outcome), clean(d.gate))
 	}
 	name := d.gate + "-" + d.outcome + ".json"
 	raw, err := d.file()
@@ -258,17 +263,17 @@ func (a *app) leave(p *place, d decision) error {
 		name, raw = d.gate+"-"+d.outcome, []byte(d.proof)
 	}
 	if _, state, err := signals.ParseHuman(name, raw); err != nil || state != signals.Whole {
-		return misused("write it in plain words", "the message cannot be written down: %v", err)
+		return fault.Misused("write it in plain words", "the message cannot be written down: %v", err)
 	}
 	file, err := putSignal(p, d.run, name, raw)
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.document(map[string]string{"file": file})
+	if a.JSON {
+		return a.Document(map[string]string{"file": file})
 	}
-	a.print("written: %s", shortPath(file))
-	a.note("no sluice process serves this repo now: it is taken in once one does, and counts if the gate can take it then (`sluice run %s`, or `sluice watch add` and `sluice daemon`)", orWord(d.run, "RUN"))
+	a.Print("written: %s", shortPath(file))
+	a.Note("no sluice process serves this repo now: it is taken in once one does, and counts if the gate can take it then (`sluice run %s`, or `sluice watch add` and `sluice daemon`)", cmp.Or(d.run, "RUN"))
 	return nil
 }
 
@@ -290,13 +295,6 @@ func (d decision) file() ([]byte, error) {
 	return json.Marshal(say)
 }
 
-func orWord(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
-
 // putSignal writes a file into the inbox whole, and never over one that waits there.
 func putSignal(p *place, run, name string, data []byte) (string, error) {
 	dir := filepath.Join(p.root, filepath.FromSlash(signalsDir))
@@ -309,7 +307,7 @@ func putSignal(p *place, run, name string, data []byte) (string, error) {
 	file := filepath.Join(dir, name)
 	err := atomicfile.WriteNew(file, data, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return "", failed("it has not been taken in yet; remove it if you have changed your mind", "%s is there already", shortPath(file))
+		return "", fault.Failed("it has not been taken in yet; remove it if you have changed your mind", "%s is there already", shortPath(file))
 	}
 	return file, err
 }

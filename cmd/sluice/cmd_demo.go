@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/fault"
 	"sluice/specs"
 )
 
@@ -41,11 +43,11 @@ the code is written, and at the last gate you are asked. --yes answers there for
 is no terminal to ask you on, the demo does, and says so.
 State and settings of the demo lie in the same folder: nothing of yours is touched.`,
 		Example: "sluice demo\nsluice demo --yes --keep /tmp/sluice-demo",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			by := "--yes"
-			if !a.yes && !a.interactive() {
-				a.yes, by = true, "the demo"
+			if !a.Yes && !a.Interactive() {
+				a.Yes, by = true, "the demo"
 			}
 			return a.demo(cmd.Context(), keep, by)
 		},
@@ -70,7 +72,7 @@ func (a *app) demo(ctx context.Context, keep, by string) (err error) {
 		}
 		defer func() {
 			if rerr := os.RemoveAll(dir); rerr != nil {
-				a.note("%s could not be removed whole: %s", dir, oneLine(rerr.Error()))
+				a.Note("%s could not be removed whole: %s", dir, oneLine(rerr.Error()))
 			}
 		}()
 	}
@@ -93,18 +95,18 @@ func (a *app) demo(ctx context.Context, keep, by string) (err error) {
 func (a *app) demoApp(dir string, kept bool) *app {
 	d := *a
 	d.dir = filepath.Join(dir, "repo")
-	d.out = &sharedWriter{w: a.out}
-	if !a.yes {
-		d.out = a.out // the screen paints it
+	d.Out = &sharedWriter{w: a.Out}
+	if !a.Yes {
+		d.Out = a.Out // the screen paints it
 	}
-	d.plain, d.throwAway = a.yes, !kept
+	d.Plain, d.throwAway = a.Yes, !kept
 	own := []string{"HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "PATH"}
-	d.env = slices.DeleteFunc(slices.Clone(a.env), func(e string) bool {
+	d.Env = slices.DeleteFunc(slices.Clone(a.Env), func(e string) bool {
 		name, _, _ := strings.Cut(e, "=")
 		return slices.Contains(own, name) || strings.HasPrefix(name, "SLUICE_")
 	})
-	d.env = append(d.env, "HOME="+filepath.Join(dir, "home"), "XDG_STATE_HOME="+filepath.Join(dir, "state"),
-		"XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "PATH="+filepath.Join(dir, "bin")+string(os.PathListSeparator)+a.getenv("PATH"))
+	d.Env = append(d.Env, "HOME="+filepath.Join(dir, "home"), "XDG_STATE_HOME="+filepath.Join(dir, "state"),
+		"XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "PATH="+filepath.Join(dir, "bin")+string(os.PathListSeparator)+a.Getenv("PATH"))
 	return &d
 }
 
@@ -154,29 +156,29 @@ func (a *app) demoRepo(ctx context.Context, dir string) error {
 		{"-c", "user.name=demo", "-c", "user.email=demo@example.org", "-c", "commit.gpgsign=false", "commit", "-q", "-m", "a plan"}} {
 		cmd := exec.CommandContext(ctx, "git", args...)
 		cmd.Dir = filepath.Join(dir, "repo")
-		cmd.Env = append(slices.Clone(a.env), "GIT_CONFIG_NOSYSTEM=1")
+		cmd.Env = append(slices.Clone(a.Env), "GIT_CONFIG_NOSYSTEM=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return failed("`sluice doctor` looks at git", "git %s: %s %s", args[len(args)-1], err, clean(string(out)))
+			return fault.Failed("`sluice doctor` looks at git", "git %s: %s %s", args[len(args)-1], err, clean(string(out)))
 		}
 	}
 	return nil
 }
 
 func (a *app) demoWelcome(by string) {
-	a.print("%s", a.paint(bold, "A repo was made in "+a.dir))
-	a.print("Its workflow, %s/%s.yaml:\n", specsDir, demoFlow)
+	a.Print("%s", a.Paint(console.Bold, "A repo was made in "+a.dir))
+	a.Print("Its workflow, %s/%s.yaml:\n", specsDir, demoFlow)
 	if spec, faults := specs.Load("", demoFile(demoFlow+".yaml")); len(faults) == 0 {
-		a.print("%s", indent(strings.TrimSpace(specs.Text(spec, nil))))
+		a.Print("%s", indent(strings.TrimSpace(specs.Text(spec, nil))))
 	}
-	a.print("")
-	a.print("Every role is played by a built-in agent.")
+	a.Print("")
+	a.Print("Every role is played by a built-in agent.")
 	switch {
-	case !a.yes:
-		a.print("At the last gate you are asked: p passes, after Enter; f fails, with your words.\n")
+	case !a.Yes:
+		a.Print("At the last gate you are asked: p passes, after Enter; f fails, with your words.\n")
 	case by == "--yes":
-		a.print("--yes answers for you at the last gate.\n")
+		a.Print("--yes answers for you at the last gate.\n")
 	default:
-		a.print("There is no terminal to ask you on, so %s answers for you at the last gate.\n", by)
+		a.Print("There is no terminal to ask you on, so %s answers for you at the last gate.\n", by)
 	}
 }
 
@@ -184,10 +186,10 @@ func (a *app) demoWelcome(by string) {
 func (a *app) demoRun(ctx context.Context, p *place, by string) error {
 	inner, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	if a.yes {
+	if a.Yes {
 		wg.Go(func() {
 			if err := a.demoAnswer(inner, p, by); err != nil && inner.Err() == nil {
-				a.note("the gate could not be answered: %s", oneLine(err.Error()))
+				a.Note("the gate could not be answered: %s", oneLine(err.Error()))
 			}
 		})
 	} else if err := a.demoPause(ctx); err != nil {
@@ -202,7 +204,7 @@ func (a *app) demoRun(ctx context.Context, p *place, by string) error {
 
 // demoPause leaves time to read what the terminal shows before the screen takes it.
 func (a *app) demoPause(ctx context.Context) error {
-	a.print("%s", a.paint(dim, "Starts in a moment…"))
+	a.Print("%s", a.Paint(console.Dim, "Starts in a moment…"))
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -237,7 +239,7 @@ func (a *app) demoAnswer(ctx context.Context, p *place, by string) error {
 		}
 		file, err := putSignal(p, "", demoGate+"-pass.md", []byte("looks good\n"))
 		if err == nil {
-			a.print("\n%s a person would decide now; %s writes %s\n", a.paint(yellow, "?"), by, shortPath(file))
+			a.Print("\n%s a person would decide now; %s writes %s\n", a.Paint(console.Yellow, "?"), by, shortPath(file))
 		}
 		return err
 	}
@@ -262,7 +264,7 @@ func (a *app) demoShow(ctx context.Context, p *place, s service) (bool, error) {
 			if err != nil {
 				return false, err
 			}
-			a.print("")
+			a.Print("")
 			a.printShow(sh)
 			return true, nil
 		}
@@ -282,14 +284,14 @@ func (a *app) demoEnd(ctx context.Context, p *place, dir string, kept bool) erro
 	}
 	a.title("\nGo on")
 	if kept {
-		a.print(`  cd %s
+		a.Print(`  cd %s
   export XDG_STATE_HOME=%s XDG_CONFIG_HOME=%s PATH=%s:$PATH
   sluice log last            # every fact
   sluice explain XG-1-2      # why the gate failed, then passed
   sluice graph last          # the picture, with states
 `, a.dir, filepath.Join(dir, "state"), filepath.Join(dir, "config"), filepath.Join(dir, "bin"))
 	}
-	a.print(`  sluice init                # in a repo of yours: the same pipeline, with real agents
+	a.Print(`  sluice init                # in a repo of yours: the same pipeline, with real agents
   sluice doctor              # is all there that it needs?
   sluice help                # all commands`)
 	return nil
@@ -326,7 +328,7 @@ func (a *app) printTree(root string) error {
 		case d.IsDir():
 			name += "/"
 		}
-		a.print("  %s%s", strings.Repeat("  ", depth), clean(name))
+		a.Print("  %s%s", strings.Repeat("  ", depth), clean(name))
 		if deep {
 			return filepath.SkipDir
 		}

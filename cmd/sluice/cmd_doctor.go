@@ -7,13 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,8 +17,12 @@ import (
 	cage "sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/doctor"
+	"sluice/internal/fault"
+	"sluice/internal/render"
 	"sluice/internal/settings"
-	"sluice/internal/words"
+	"sluice/internal/text"
 	"sluice/journal"
 	"sluice/specs"
 )
@@ -38,10 +38,10 @@ fails; a warning is something that works, but less well than it could. What it c
 it asks about, each by itself; --yes says yes to all. --as-service makes the checks inside the
 installed service: its PATH and its logins are not your shell's.`,
 		Example: "sluice doctor\nsluice doctor --yes\nsluice doctor --as-service\nsluice doctor --json",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if system && !service {
-				return misused("sluice doctor --as-service --system", "--system is about the service")
+				return fault.Misused("sluice doctor --as-service --system", "--system is about the service")
 			}
 			if service {
 				return a.doctorInService(cmd.Context(), system)
@@ -51,51 +51,31 @@ installed service: its PATH and its logins are not your shell's.`,
 	}
 	cmd.Flags().BoolVar(&service, "as-service", false, "make the checks inside the installed service")
 	cmd.Flags().BoolVar(&system, "system", false, "with --as-service: the machine's (as root)")
-	return a.jsonFlag(cmd)
-}
-
-// check is what doctor says of one thing.
-type check struct {
-	What  string `json:"what"`
-	State string `json:"state"` // ok, warn, fail
-	Says  string `json:"says"`
-	Mend  string `json:"mend,omitempty"`
-
-	repair *repair // what can be done about it here
-}
-
-func fine(what, format string, args ...any) check {
-	return check{What: what, State: "ok", Says: fmt.Sprintf(format, args...)}
-}
-func warned(what, mend, format string, args ...any) check {
-	return check{What: what, State: "warn", Says: fmt.Sprintf(format, args...), Mend: mend}
-}
-func broken(what, mend, format string, args ...any) check {
-	return check{What: what, State: "fail", Says: fmt.Sprintf(format, args...), Mend: mend}
+	return a.JSONFlag(cmd)
 }
 
 func (a *app) doctor(ctx context.Context) error {
 	checks := a.checks(ctx)
-	err := a.printChecks(checks)
-	if a.json {
+	err := doctor.Print(&a.Console, checks)
+	if a.JSON {
 		return err
 	}
-	if done, merr := a.mends(ctx, checks); merr != nil || !done {
+	if done, merr := doctor.Fix(ctx, &a.Console, checks); merr != nil || !done {
 		return cmp.Or(merr, err)
 	}
-	a.print("")
-	return a.printChecks(a.checks(ctx))
+	a.Print("")
+	return doctor.Print(&a.Console, a.checks(ctx))
 }
 
 // checks looks at everything.
-func (a *app) checks(ctx context.Context) []check {
-	checks := []check{a.checkGit(ctx), a.checkState(), a.checkClock()}
-	checks = append(checks, watchLimits()...)
+func (a *app) checks(ctx context.Context) []doctor.Check {
+	checks := []doctor.Check{doctor.Git(ctx), a.checkState(), doctor.Clock(a.Now())}
+	checks = append(checks, doctor.Watching()...)
 	checks = append(checks, a.checkSandbox(ctx))
 	p, err := a.bare(ctx)
 	if err != nil {
-		f := asFault(err)
-		checks = append(checks, broken("repo", f.mend, "%s", f.cause))
+		f := explain(err)
+		checks = append(checks, doctor.Broken("repo", f.Advice, "%s", f.Cause))
 		checks = append(checks, a.checkNotify(ctx, "")...)
 	} else {
 		checks = append(checks, a.checkRepo(ctx, p)...)
@@ -104,90 +84,17 @@ func (a *app) checks(ctx context.Context) []check {
 	return checks
 }
 
-func (a *app) printChecks(checks []check) error {
-	failures := 0
-	for _, c := range checks {
-		if c.State == "fail" {
-			failures++
-		}
-	}
-	if a.json {
-		if err := a.document(map[string]any{"ok": failures == 0, "checks": checks}); err != nil {
-			return err
-		}
-	} else {
-		for _, c := range checks {
-			style := map[string]string{"ok": green, "warn": yellow, "fail": red}[c.State]
-			a.print("%s  %s  %s", a.paint(style, pad(c.State, 4)), pad(c.What, 10), oneLine(c.Says))
-			if c.Mend != "" {
-				a.print("%s %s", strings.Repeat(" ", 17), a.paint(dim, "→ "+oneLine(c.Mend)))
-			}
-		}
-	}
-	if failures > 0 {
-		return ended(exitFailed)
-	}
-	return nil
-}
-
-// gitMinor: the oldest git that has all that is asked of it is 2.36.
-const gitMinor = 36
-
-func (a *app) checkGit(ctx context.Context) check {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, "git", "version").Output()
-	if err != nil {
-		return broken("git", "install git (2.36 or newer) and see that it is on PATH", "%s", err)
-	}
-	m := regexp.MustCompile(`(\d+)\.(\d+)`).FindStringSubmatch(string(out))
-	if m == nil {
-		return warned("git", "", "its version cannot be read: %s", clean(string(out)))
-	}
-	major, _ := strconv.Atoi(m[1]) // digits
-	minor, _ := strconv.Atoi(m[2])
-	if major < 2 || major == 2 && minor < gitMinor {
-		return broken("git", "upgrade it to 2.36 or newer", "%s is too old", m[0])
-	}
-	return fine("git", "%s", clean(string(out)))
-}
-
-func (a *app) checkState() check {
+func (a *app) checkState() doctor.Check {
 	home, err := a.stateHome()
 	if err != nil {
-		f := asFault(err)
-		return broken("state", f.mend, "%s", f.cause)
+		f := explain(err)
+		return doctor.Broken("state", f.Advice, "%s", f.Cause)
 	}
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		return broken("state", "make it writable, or set XDG_STATE_HOME", "%s", err)
-	}
-	info, err := os.Stat(home)
-	if err != nil {
-		return broken("state", "make it readable, or set XDG_STATE_HOME", "%s", err)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return warned("state", "chmod 700 "+home, "%s may be read by others (%s): journals and tokens lie there", home, info.Mode().Perm()).
-			by("Let nobody else read "+home+"?", func(context.Context) error { return os.Chmod(home, 0o700) })
-	}
-	f, err := os.CreateTemp(home, ".doctor-*")
-	if err != nil {
-		return broken("state", "make room, or make it writable", "%s", err)
-	}
-	defer os.Remove(f.Name())
-	if _, err = f.Write(make([]byte, 4096)); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return broken("state", "make room on that disk: without it nothing is started", "%s", err)
-	}
-	return fine("state", "%s", home)
+	return doctor.StateFolder(home)
 }
 
-// clockFloor is before any release: a clock that is earlier was never set.
-const clockFloor = 2025
-
 // checkSandbox tries the sandbox out as the daemon does.
-func (a *app) checkSandbox(ctx context.Context) check {
+func (a *app) checkSandbox(ctx context.Context) doctor.Check {
 	root := ""
 	if p, err := a.bare(ctx); err == nil {
 		root = p.root
@@ -197,47 +104,39 @@ func (a *app) checkSandbox(ctx context.Context) check {
 		mode, want = s.Sandbox.Mode, s.Trust
 	}
 	if mode == settings.SandboxOff {
-		return warned("sandbox", "sandbox.mode: auto in your settings holds them", "off: "+words.Unheld+": nothing stands between them and a gate")
+		return doctor.Warned("sandbox", "sandbox.mode: auto in your settings holds them", "off: "+text.Unheld+": nothing stands between them and a gate")
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return broken("sandbox", "", "%v", err)
+		return doctor.Broken("sandbox", "", "%v", err)
 	}
 	box, err := cage.Find(ctx, self, "")
 	const mend = "docs/trust.md says what it takes"
 	switch {
 	case err == nil:
-		return fine("sandbox", "%s holds: an agent can answer no gate", box.Program())
+		return doctor.Fine("sandbox", "%s holds: an agent can answer no gate", box.Program())
 	case mode == settings.SandboxOn || want == engine.TrustSandbox || want == engine.TrustSigned:
-		return a.withBubblewrap(broken("sandbox", mend, "%v: the settings want one, so nothing is launched", err))
+		return doctor.WithBubblewrap(&a.Console, doctor.Broken("sandbox", mend, "%v: the settings want one, so nothing is launched", err))
 	}
-	return a.withBubblewrap(warned("sandbox", mend, "%v: "+words.Unheld, err))
-}
-
-func (a *app) checkClock() check {
-	now := a.now()
-	if now.Year() < clockFloor {
-		return broken("clock", "set it: veto windows and deadlines go by it", "it says %s", now.Format(time.DateTime))
-	}
-	return fine("clock", "%s", now.Format("2006-01-02 15:04:05 MST"))
+	return doctor.WithBubblewrap(&a.Console, doctor.Warned("sandbox", mend, "%v: "+text.Unheld, err))
 }
 
 // checkPlain tells of a root that is no git checkout, or was none when sluice was first used in it.
-func (p *place) checkPlain() check {
+func (p *place) checkPlain() doctor.Check {
 	if _, err := os.Lstat(filepath.Join(p.root, ".git")); err == nil {
-		return warned("repo", "remove the .git if an agent made it; if you did, end the runs and remove "+filepath.Join(p.state, storeFolder),
+		return doctor.Warned("repo", "remove the .git if an agent made it; if you did, end the runs and remove "+filepath.Join(p.state, storeFolder),
 			"%s: there is a .git now, which does not count: sluice keeps trees in a store of its own here", p.root)
 	}
-	return fine("repo", "%s, no git checkout: no branches, worktrees and landing", p.root)
+	return doctor.Fine("repo", "%s, no git checkout: no branches, worktrees and landing", p.root)
 }
 
-func (a *app) checkRepo(ctx context.Context, p *place) []check {
-	out := []check{fine("repo", "%s", p.root)}
+func (a *app) checkRepo(ctx context.Context, p *place) []doctor.Check {
+	out := []doctor.Check{doctor.Fine("repo", "%s", p.root)}
 	if p.plain {
 		out[0] = p.checkPlain()
 	}
 	if !isDir(filepath.Join(p.root, workflowDir)) {
-		lay := broken("workflow", "`sluice init` lays one out", "no %s/ here", workflowDir).by("Lay out a first workflow here (sluice init)?", func(context.Context) error {
+		lay := doctor.Broken("workflow", "`sluice init` lays one out", "no %s/ here", workflowDir).WithFix("Lay out a first workflow here (sluice init)?", func(context.Context) error {
 			t, err := templateNamed(defaultTemplate)
 			var c choice
 			if err == nil {
@@ -259,9 +158,9 @@ func (a *app) checkRepo(ctx context.Context, p *place) []check {
 		if len(s.files) > 0 {
 			says = strings.Join(s.files, ", ")
 		}
-		out = append(out, fine("settings", "%s", says))
+		out = append(out, doctor.Fine("settings", "%s", says))
 		for _, w := range s.Warnings() {
-			out = append(out, warned("settings", "", "%s", w))
+			out = append(out, doctor.Warned("settings", "", "%s", w))
 		}
 		out = append(out, a.checkAgents(p, s)...)
 	}
@@ -270,43 +169,43 @@ func (a *app) checkRepo(ctx context.Context, p *place) []check {
 	return append(out, a.checkJournal(p), a.checkServed(ctx, p))
 }
 
-func settingsChecks(err error) []check {
-	var out []check
+func settingsChecks(err error) []doctor.Check {
+	var out []doctor.Check
 	for _, e := range faultsIn(err) {
-		out = append(out, broken("settings", "`sluice help config` names the keys", "%s", e))
+		out = append(out, doctor.Broken("settings", "`sluice help config` names the keys", "%s", e))
 	}
 	return out
 }
 
-func (a *app) checkSpecs(p *place) []check {
+func (a *app) checkSpecs(p *place) []doctor.Check {
 	files, err := specs.Find(p.root)
 	if err != nil {
-		return []check{broken("specs", "make the folder readable", "%s", err)}
+		return []doctor.Check{doctor.Broken("specs", "make the folder readable", "%s", err)}
 	}
 	if len(files) == 0 {
-		return []check{broken("specs", "`sluice init` makes a first one", "none in %s/", specsDir)}
+		return []doctor.Check{doctor.Broken("specs", "`sluice init` makes a first one", "none in %s/", specsDir)}
 	}
-	var out []check
+	var out []doctor.Check
 	good := 0
 	for _, f := range files {
 		if _, faults := specs.LoadFile(f); len(faults) > 0 {
-			out = append(out, broken("specs", "`sluice validate` tells all", "%s%s", faults[0], more(len(faults)-1)))
+			out = append(out, doctor.Broken("specs", "`sluice validate` tells all", "%s%s", faults[0], more(len(faults)-1)))
 			continue
 		}
 		good++
 	}
 	if good > 0 {
-		out = append(out, fine("specs", "%s valid", plural(good, "spec")))
+		out = append(out, doctor.Fine("specs", "%s valid", plural(good, "spec")))
 	}
 	return out
 }
 
-func (a *app) checkAgents(p *place, s *layered) []check {
+func (a *app) checkAgents(p *place, s *layered) []doctor.Check {
 	files, err := specs.Find(p.root)
 	if err != nil {
 		return nil // said already
 	}
-	var out []check
+	var out []doctor.Check
 	said := map[string]bool{}
 	for _, f := range files {
 		spec, faults := specs.LoadFile(f)
@@ -314,27 +213,27 @@ func (a *app) checkAgents(p *place, s *layered) []check {
 			continue
 		}
 		if err := a.agentsThere(p, spec, s.Settings, false); err != nil {
-			if x := asFault(err); !said[x.cause] {
-				said[x.cause] = true
-				out = append(out, broken("agents", x.mend, "%s", x.cause))
+			if x := explain(err); !said[x.Cause] {
+				said[x.Cause] = true
+				out = append(out, doctor.Broken("agents", x.Advice, "%s", x.Cause))
 			}
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, fine("agents", "those of all roles are there"))
+		out = append(out, doctor.Fine("agents", "those of all roles are there"))
 	}
 	out = append(out, a.checkNative(p, s)...)
 	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {
 		if args := s.Roles[name].Args; len(args) > 0 {
-			out = append(out, fine("agents", "role %s: its agents are launched with %s", name, clean(strings.Join(args, " "))))
+			out = append(out, doctor.Fine("agents", "role %s: its agents are launched with %s", name, clean(strings.Join(args, " "))))
 		}
 	}
 	return append(out, a.checkLogins(p, s)...)
 }
 
 // checkNative names the programs behind launchers from npm: they are what is started.
-func (a *app) checkNative(p *place, s *layered) []check {
-	var out []check
+func (a *app) checkNative(p *place, s *layered) []doctor.Check {
+	var out []doctor.Check
 	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
 		agent := s.Agents[name]
 		if len(agent.Command) == 0 || !program.Known(agent.Format) {
@@ -345,60 +244,60 @@ func (a *app) checkNative(p *place, s *layered) []check {
 			continue // nobody's role, or said already
 		}
 		if native := program.Native(agent.Format, file); native != file {
-			out = append(out, fine("agents", "%s starts %s, the program behind %s", name, clean(native), clean(file)))
+			out = append(out, doctor.Fine("agents", "%s starts %s, the program behind %s", name, clean(native), clean(file)))
 		} else {
-			out = append(out, fine("agents", "%s starts %s", name, clean(file)))
+			out = append(out, doctor.Fine("agents", "%s starts %s", name, clean(file)))
 		}
 	}
 	return out
 }
 
-func (a *app) checkJournal(p *place) check {
+func (a *app) checkJournal(p *place) doctor.Check {
 	if !isFile(filepath.Join(p.state, journal.FileName)) {
-		return fine("journal", "none yet: nothing ever ran here")
+		return doctor.Fine("journal", "none yet: nothing ever ran here")
 	}
 	rep, err := journal.Verify(p.state, journal.Options{})
 	var damage *journal.Damage
 	if errors.As(err, &damage) {
-		return broken("journal", fmt.Sprintf("look at it, then `sluice journal repair --to %d`", damage.Good), "%s", err)
+		return doctor.Broken("journal", fmt.Sprintf("look at it, then `sluice journal repair --to %d`", damage.Good), "%s", err)
 	}
 	if err != nil {
-		return broken("journal", "make it readable", "%s", err)
+		return doctor.Broken("journal", "make it readable", "%s", err)
 	}
-	return fine("journal", "%s, %s, whole", plural(int(rep.Records), "line"), size(rep.Bytes))
+	return doctor.Fine("journal", "%s, %s, whole", plural(int(rep.Records), "line"), size(rep.Bytes))
 }
 
-func (a *app) checkServed(ctx context.Context, p *place) check {
+func (a *app) checkServed(ctx context.Context, p *place) doctor.Check {
 	s, err := serving(ctx, p)
 	if err != nil {
-		f := asFault(err)
-		return broken("served", f.mend, "%s", f.cause)
+		f := explain(err)
+		return doctor.Broken("served", f.Advice, "%s", f.Cause)
 	}
 	if s == nil && !isDir(p.state) {
-		return warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`", "nobody serves this repo now")
+		return doctor.Warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`", "nobody serves this repo now")
 	}
 	if s == nil {
 		lock, err := daemon.TakeLock(p.state)
 		if err != nil {
-			return broken("served", "end that process, or let it come to its end", "%s", err)
+			return doctor.Broken("served", "end that process, or let it come to its end", "%s", err)
 		}
 		_ = lock.Release() // it was only tried
-		return warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`", "nobody serves this repo now")
+		return doctor.Warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`", "nobody serves this repo now")
 	}
 	defer s.Close()
 	ping, err := s.Ping(ctx)
 	if err != nil {
-		return broken("served", "see what that process does", "%s", err)
+		return doctor.Broken("served", "see what that process does", "%s", err)
 	}
 	if ping.Version != version {
-		return warned("served", "start it anew", "by pid %d, which is sluice %s and not %s", ping.PID, clean(ping.Version), version)
+		return doctor.Warned("served", "start it anew", "by pid %d, which is sluice %s and not %s", ping.PID, clean(ping.Version), version)
 	}
 	st, err := s.Status(ctx, "")
 	if err == nil && st.Stalled != "" {
-		return broken("served", "make room on the disk of the state folder", "by pid %d, but its journal cannot be written: %s", ping.PID, st.Stalled)
+		return doctor.Broken("served", "make room on the disk of the state folder", "by pid %d, but its journal cannot be written: %s", ping.PID, st.Stalled)
 	}
 	if err == nil && len(st.Health) > 0 {
-		return warned("served", "", "by pid %d: %s", ping.PID, strings.Join(st.Health, "; "))
+		return doctor.Warned("served", "", "by pid %d: %s", ping.PID, strings.Join(st.Health, "; "))
 	}
-	return fine("served", "by pid %d since %s", ping.PID, clock(ping.Started))
+	return doctor.Fine("served", "by pid %d since %s", ping.PID, render.Clock(ping.Started))
 }

@@ -11,6 +11,8 @@ import (
 
 	"sluice/agents/program"
 	"sluice/deploy"
+	"sluice/internal/doctor"
+	"sluice/internal/fault"
 )
 
 // doctorInService has the service's binary make the checks inside the installed unit: with its PATH, its user and its
@@ -26,32 +28,32 @@ func (a *app) doctorInService(ctx context.Context, system bool) error {
 	}
 	said, complaints, err := s.Within(ctx, "doctor", "--json", "-C", dir)
 	if errors.Is(err, deploy.ErrNoManager) {
-		return failed("look into the service's log, and run `sluice doctor` here", "%s", oneLine(err.Error()))
+		return fault.Failed("look into the service's log, and run `sluice doctor` here", "%s", oneLine(err.Error()))
 	}
 	if err != nil {
 		return err
 	}
 	var report struct {
-		Checks []check `json:"checks"`
+		Checks []doctor.Check `json:"checks"`
 	}
 	if err := json.Unmarshal(said, &report); err != nil {
-		return failed("`sluice service install` again, if the service has an older binary", "the service's binary gives no report: %s", oneLine(string(complaints)+string(said)))
+		return fault.Failed("`sluice service install` again, if the service has an older binary", "the service's binary gives no report: %s", oneLine(string(complaints)+string(said)))
 	}
 	st, err := s.Status(ctx)
 	if err != nil {
 		return err
 	}
-	first := []check{fine("service", "what follows was found inside of %s", st.File)}
+	first := []doctor.Check{doctor.Fine("service", "what follows was found inside of %s", st.File)}
 	if self, err := os.Executable(); err == nil && self != st.Program {
-		first[0] = warned("service", "`sluice service install` with the one that is meant", "its binary is %s, and this one is %s", clean(st.Program), self)
+		first[0] = doctor.Warned("service", "`sluice service install` with the one that is meant", "its binary is %s, and this one is %s", clean(st.Program), self)
 	}
-	return a.printChecks(append(first, report.Checks...))
+	return doctor.Print(&a.Console, append(first, report.Checks...))
 }
 
 // checkLogins looks whether the agents that are there have a login here: a service has not the environment in which a
 // person logged in. It is a guess by what they keep, so no more than a warning.
-func (a *app) checkLogins(p *place, s *layered) []check {
-	var out []check
+func (a *app) checkLogins(p *place, s *layered) []doctor.Check {
+	var out []doctor.Check
 	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
 		agent := s.Agents[name]
 		if len(agent.Command) == 0 || !program.Known(agent.Format) || runtime.GOOS != "linux" { // elsewhere a keychain has it
@@ -60,11 +62,11 @@ func (a *app) checkLogins(p *place, s *layered) []check {
 		if _, err := a.lookFor(p.root, agent.Command[0]); err != nil {
 			continue // nobody's role, or said already
 		}
-		file, vars := program.Login(agent.Format, a.getenv, a.getenv("HOME"))
-		if file == "" || isFile(file) || slices.ContainsFunc(vars, func(v string) bool { return a.getenv(v) != "" }) {
+		file, vars := program.Login(agent.Format, a.Getenv, a.Getenv("HOME"))
+		if file == "" || isFile(file) || slices.ContainsFunc(vars, func(v string) bool { return a.Getenv(v) != "" }) {
 			continue
 		}
-		out = append(out, warned("login", "log in with it as this user, or have "+vars[0]+" in the environment (of a service: `sluice service install --env "+vars[0]+"`)",
+		out = append(out, doctor.Warned("login", "log in with it as this user, or have "+vars[0]+" in the environment (of a service: `sluice service install --env "+vars[0]+"`)",
 			"%s: no login found: neither %s nor a key in the environment", name, file))
 	}
 	return out

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
+	"sluice/internal/fault"
 	"sluice/specs"
 )
 
@@ -20,7 +22,7 @@ order of keys and the meaning stay as they are. Without a name, all of .workflow
 A task file is laid out with a line for each key.
 With --check nothing is written: it names what would change and exits 1 (for CI and hooks).`,
 		Example: "sluice fmt\nsluice fmt --check\nsluice fmt to-do.json",
-		Args:    between(0, -1),
+		Args:    console.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			taskFiles, specs := taskFilesOf(args)
 			files, err := a.specArgs(cmd, specs, taskFiles)
@@ -55,17 +57,17 @@ func (a *app) format(files, taskFiles []string, check bool) error {
 			return err
 		}
 		if len(src) > specs.MaxBytes {
-			return failed("cut it into several workflows", "%s: more than %d bytes", shortPath(f), specs.MaxBytes)
+			return fault.Failed("cut it into several workflows", "%s: more than %d bytes", shortPath(f), specs.MaxBytes)
 		}
 		out, err := specs.Format(src)
 		if err != nil {
-			return failed("mend it first: `sluice validate` tells more", "%s: %s", shortPath(f), err)
+			return fault.Failed("mend it first: `sluice validate` tells more", "%s: %s", shortPath(f), err)
 		}
 		if bytes.Equal(src, out) {
 			continue
 		}
 		differ++
-		a.print("%s", shortPath(f))
+		a.Print("%s", shortPath(f))
 		if check {
 			continue
 		}
@@ -74,8 +76,8 @@ func (a *app) format(files, taskFiles []string, check bool) error {
 		}
 	}
 	if check && differ > 0 {
-		a.note("%s to lay out: `sluice fmt` does it", plural(differ, "file"))
-		return ended(exitFailed)
+		a.Note("%s to lay out: `sluice fmt` does it", plural(differ, "file"))
+		return fault.Exit(fault.ExitFailed)
 	}
 	return nil
 }

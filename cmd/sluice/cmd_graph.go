@@ -7,6 +7,9 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/text"
 	"sluice/specs"
 )
 
@@ -18,7 +21,7 @@ func (a *app) graphCommand() *cobra.Command {
 		Long: `Draws the steps, the gates and where each outcome leads: as text for the terminal, Mermaid
 for Markdown, DOT or SVG. Of a run (as phase-4-1), each step and gate has its state.`,
 		Example: "sluice graph gated-pipeline\nsluice graph gated-pipeline-1 --format svg > run.svg",
-		Args:    between(1, 1),
+		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			spec, run, err := a.drawn(cmd, args[0])
 			if err != nil {
@@ -45,12 +48,12 @@ func (a *app) draw(spec *engine.Spec, states map[string]string, format string) e
 	default:
 		known := []string{"text", "mermaid", "dot", "svg"}
 		mend := "one of: text, mermaid, dot, svg"
-		if near := nearest(format, known); near != "" {
+		if near := text.Meant(format, known); near != "" {
 			mend = "did you mean --format " + near + "?"
 		}
-		return misused(mend, "no format %q", clean(format))
+		return fault.Misused(mend, "no format %q", clean(format))
 	}
-	a.print("%s", strings.TrimRight(picture, "\n"))
+	a.Print("%s", strings.TrimRight(picture, "\n"))
 	return nil
 }
 

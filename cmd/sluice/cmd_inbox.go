@@ -12,6 +12,9 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/render"
+	"sluice/internal/text"
 )
 
 func (a *app) inboxCommand() *cobra.Command {
@@ -22,7 +25,7 @@ func (a *app) inboxCommand() *cobra.Command {
 		Long: `Each gate that asks a person, each veto window that is open and each step on offer: where it is,
 since when, and what to type. Repos that nobody serves now are read from their journals.`,
 		Example: "sluice inbox\nsluice inbox --here --json",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			items, err := a.inbox(cmd.Context(), here)
 			if err != nil {
@@ -32,7 +35,7 @@ since when, and what to type. Repos that nobody serves now are read from their j
 		},
 	}
 	cmd.Flags().BoolVar(&here, "here", false, "only of this repo")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 // waiting is one thing that waits for a person.
@@ -75,7 +78,7 @@ func (a *app) inbox(ctx context.Context, here bool) ([]waiting, error) {
 	for _, p := range places {
 		v, served, err := a.view(ctx, p)
 		if err != nil {
-			a.note("%s %s: %s", a.paintErr(yellow, "note:"), p.root, oneLine(err.Error()))
+			a.Note("%s %s: %s", a.PaintErr(console.Yellow, "note:"), p.root, oneLine(err.Error()))
 			continue
 		}
 		st, err := v.Status(ctx, "")
@@ -84,7 +87,7 @@ func (a *app) inbox(ctx context.Context, here bool) ([]waiting, error) {
 		}
 		v.Close()
 		if err != nil {
-			a.note("%s %s: %s", a.paintErr(yellow, "note:"), p.root, oneLine(err.Error()))
+			a.Note("%s %s: %s", a.PaintErr(console.Yellow, "note:"), p.root, oneLine(err.Error()))
 		}
 	}
 	slices.SortStableFunc(items, func(x, y waiting) int { return x.Since.Compare(y.Since) })
@@ -132,7 +135,7 @@ func (a *app) allPlaces(ctx context.Context) ([]*place, error) {
 // waitingIn is what waits in a repo, with --json each gate with what to look for.
 func (a *app) waitingIn(ctx context.Context, v viewer, st daemon.Status, served bool) []waiting {
 	out := waitsOf(st, served)
-	if !a.json {
+	if !a.JSON {
 		return out
 	}
 	goBy := map[string]*engine.Spec{}
@@ -152,7 +155,7 @@ func (a *app) waitingIn(ctx context.Context, v viewer, st daemon.Status, served 
 		}
 		for _, s := range r.Steps {
 			if s.ID == w.Step {
-				out[i].Look = textOf(spec.Gate(w.Gate).Reviewer.Prompt, knownOf(r, s))
+				out[i].Look = render.TextOf(spec.Gate(w.Gate).Reviewer.Prompt, render.KnownOf(r, s))
 			}
 		}
 	}
@@ -164,13 +167,13 @@ func waitsOf(st daemon.Status, served bool) []waiting {
 	runs := map[string]int{} // of how many live runs a gate waits
 	for _, r := range st.Runs {
 		for _, w := range r.Waits {
-			if live(r) && w.Gate != "" {
+			if r.Live() && w.Gate != "" {
 				runs[w.Gate]++
 			}
 		}
 	}
 	for _, r := range st.Runs {
-		if !live(r) {
+		if !r.Live() {
 			continue
 		}
 		for _, w := range r.Waits {
@@ -204,14 +207,14 @@ func waitsOf(st daemon.Status, served bool) []waiting {
 }
 
 func (a *app) printInbox(items []waiting) error {
-	if a.json {
-		return a.document(items)
+	if a.JSON {
+		return a.Document(items)
 	}
 	if len(items) == 0 {
-		a.print("Nothing waits for you.")
+		a.Print("Nothing waits for you.")
 		return nil
 	}
-	t := &table{}
+	t := &console.Table{}
 	for _, i := range items {
 		what := i.Gate
 		if what == "" {
@@ -219,20 +222,20 @@ func (a *app) printInbox(items []waiting) error {
 		}
 		left := ""
 		if !i.Until.IsZero() {
-			left = ago(i.Until.Sub(a.now())) + " left"
+			left = render.Ago(i.Until.Sub(a.Now())) + " left"
 		}
 		since := ""
 		if !i.Since.IsZero() {
-			since = ago(a.now().Sub(i.Since))
+			since = render.Ago(a.Now().Sub(i.Since))
 		}
 		state := i.Kind
 		if state == "human" {
 			state = engine.OnHuman
 		}
-		sign, style := mark(state)
-		t.row(cell{sign + " " + i.Kind, style}, cell{title(what, i.Name), bold}, cell{i.Run + stubMark(i.Stub) + unheldMark(i.Trust), plain}, cell{since, dim}, cell{left, yellow}, cell{whyWords(i.Why), plain}, cell{i.Type, dim})
+		sign, style := render.Mark(state)
+		t.Row(console.Styled(sign+" "+i.Kind, style), console.Styled(text.Title(what, i.Name), console.Bold), console.Styled(i.Run+render.StubMark(i.Stub)+render.UnheldMark(i.Trust), console.Plain), console.Styled(since, console.Dim), console.Styled(left, console.Yellow), console.Styled(render.Why(i.Why), console.Plain), console.Styled(i.Type, console.Dim))
 	}
-	a.printTable(t)
+	a.PrintTable(t)
 	return nil
 }
 

@@ -13,7 +13,10 @@ import (
 
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
+	"sluice/internal/fault"
 	"sluice/internal/settings"
+	"sluice/internal/text"
 	"sluice/specs"
 )
 
@@ -43,7 +46,7 @@ reviews it, what tests it. --yes takes what it found. --prompts writes the built
 roles to .workflow/prompts/ instead: what lies there holds in place of the built-in ones.
 It never writes over a file that is there, so it can be run again.`,
 		Example: "sluice init\nsluice init --template gated-pipeline\nsluice init --prompts",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if list {
 				return a.listTemplates()
@@ -79,7 +82,7 @@ It never writes over a file that is there, so it can be run again.`,
 	cmd.Flags().BoolVar(&prompts, "prompts", false, "write the built-in prompts of the roles, to be changed")
 	cmd.MarkFlagsMutuallyExclusive("prompts", "template")
 	cmd.MarkFlagsMutuallyExclusive("prompts", "list")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 func (a *app) listTemplates() error {
@@ -88,15 +91,15 @@ func (a *app) listTemplates() error {
 		Line string `json:"line"`
 	}
 	var lines []line
-	t := &table{}
+	t := &console.Table{}
 	for _, s := range specs.Templates() {
 		lines = append(lines, line{s.Name, s.Line})
-		t.row(cell{s.Name, bold}, cell{s.Line, plain})
+		t.Row(console.Styled(s.Name, console.Bold), console.Styled(s.Line, console.Plain))
 	}
-	if a.json {
-		return a.document(lines)
+	if a.JSON {
+		return a.Document(lines)
 	}
-	a.printTable(t)
+	a.PrintTable(t)
 	return nil
 }
 
@@ -109,10 +112,10 @@ func templateNamed(name string) (specs.Template, error) {
 		names = append(names, t.Name)
 	}
 	mend := "`sluice init --list` names them"
-	if near := nearest(name, names); near != "" {
+	if near := text.Meant(name, names); near != "" {
 		mend = "did you mean --template " + near + "?"
 	}
-	return specs.Template{}, misused(mend, "no shipped workflow %q", clean(name))
+	return specs.Template{}, fault.Misused(mend, "no shipped workflow %q", clean(name))
 }
 
 // laid is what was written below .workflow/, and what was there before.
@@ -149,7 +152,7 @@ func (a *app) layPrompts(root string) error {
 	if done, err := a.tellLaid(l); done || err != nil {
 		return err
 	}
-	a.print("\nNext:\n  change what your roles shall be told; `sluice validate` checks it")
+	a.Print("\nNext:\n  change what your roles shall be told; `sluice validate` checks it")
 	return nil
 }
 
@@ -193,7 +196,7 @@ func (a *app) layOut(root string, t specs.Template, c *choice) error {
 	if slices.Contains(l.kept, workflowDir+"/config.yaml") {
 		a.tellRoles(root, t)
 	}
-	a.print(`
+	a.Print(`
 Next:
   look at %s/%s.yaml and %s/config.yaml (who plays which role)
   sluice validate
@@ -222,24 +225,24 @@ func (a *app) tellRoles(root string, t specs.Template) {
 		}
 	}
 	if len(unsaid) > 0 {
-		a.print("%s %s/config.yaml was kept and says nothing of %s: %s does their work, until `roles` there says who else",
-			a.paint(yellow, "note:"), workflowDir, strings.Join(unsaid, ", "), strings.Join(cfg.Settings.Roles[settings.AnyRole].Agent, ", "))
+		a.Print("%s %s/config.yaml was kept and says nothing of %s: %s does their work, until `roles` there says who else",
+			a.Paint(console.Yellow, "note:"), workflowDir, strings.Join(unsaid, ", "), strings.Join(cfg.Settings.Roles[settings.AnyRole].Agent, ", "))
 	}
 }
 
 // tellLaid prints what was written; done where there is no more to be said.
 func (a *app) tellLaid(l *laid) (done bool, err error) {
-	if a.json {
-		return true, a.document(map[string]any{"root": l.root, "made": orEmpty(l.made), "kept": orEmpty(l.kept)})
+	if a.JSON {
+		return true, a.Document(map[string]any{"root": l.root, "made": orEmpty(l.made), "kept": orEmpty(l.kept)})
 	}
 	for _, f := range l.made {
-		a.print("%s %s", a.paint(green, "made"), f)
+		a.Print("%s %s", a.Paint(console.Green, "made"), f)
 	}
 	for _, f := range l.kept {
-		a.print("%s %s", a.paint(dim, "kept"), f)
+		a.Print("%s %s", a.Paint(console.Dim, "kept"), f)
 	}
 	if len(l.made) == 0 {
-		a.print("\nEverything was there already: nothing was changed.")
+		a.Print("\nEverything was there already: nothing was changed.")
 	}
 	return len(l.made) == 0, nil
 }

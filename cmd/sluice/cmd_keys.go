@@ -16,6 +16,9 @@ import (
 	cage "sluice/agents/sandbox"
 	"sluice/engine"
 	"sluice/internal/approval"
+	"sluice/internal/console"
+	"sluice/internal/doctor"
+	"sluice/internal/fault"
 	"sluice/internal/settings"
 	"sluice/specs"
 )
@@ -28,7 +31,7 @@ func (a *app) keysCommand() *cobra.Command {
 lies in the state folder, out of the reach of agents that a sandbox holds. Best is a key in a token
 that wants a touch (ssh-keygen -t ed25519-sk); else one with a passphrase.`,
 		Example: "sluice keys add ~/.ssh/id_ed25519_sk.pub --name ann@example.org\nsluice keys ls\nsluice keys rm ann@example.org --why \"token lost\"",
-		Args:    cobra.ArbitraryArgs, RunE: group,
+		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
 	cmd.AddCommand(a.keysAddCommand(), a.keysListCommand(), a.keysRemoveCommand(), a.keysCheckCommand(), a.keysSignCommand())
 	return cmd
@@ -36,8 +39,8 @@ that wants a touch (ssh-keygen -t ed25519-sk); else one with a passphrase.`,
 
 // keysPlace finds the repo for who may change or use the list: no agent.
 func (a *app) keysPlace(ctx context.Context) (*place, error) {
-	if a.getenv("SLUICE_TOKEN") != "" {
-		return nil, failed("leave the keys to a person", "keys are a person's, and this is the environment of an attempt (%s)", clean(a.getenv("SLUICE_RUN")))
+	if a.Getenv("SLUICE_TOKEN") != "" {
+		return nil, fault.Failed("leave the keys to a person", "keys are a person's, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
 	}
 	return a.place(ctx)
 }
@@ -51,13 +54,13 @@ func (a *app) keysAddCommand() *cobra.Command {
 --name is what specs say in approvers; more of them are other names of the same person (account,
 e-mail address), by which sluice knows who worked on a step: nobody approves their own work.`,
 		Example: "sluice keys add ~/.ssh/id_ed25519_sk.pub --name ann@example.org --name ann\nsluice keys add --agent --name ann@example.org",
-		Args:    between(0, 1),
+		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == agent {
-				return misused("usage: "+cmd.UseLine(), "want the file of a public key, or --agent")
+				return fault.Misused("usage: "+cmd.UseLine(), "want the file of a public key, or --agent")
 			}
 			if len(names) == 0 {
-				return misused("give --name, such as --name ann@example.org: specs name it in approvers", "sluice keys add: whose key it is was not said")
+				return fault.Misused("give --name, such as --name ann@example.org: specs name it in approvers", "sluice keys add: whose key it is was not said")
 			}
 			p, err := a.keysPlace(cmd.Context())
 			if err != nil {
@@ -98,11 +101,11 @@ func (a *app) keysAdd(ctx context.Context, p *place, args, names []string) error
 			return err
 		}
 	}
-	a.print("%s counts now as %s (%s)", key.Key, strings.Join(key.Names, ", "), kindWord(key))
+	a.Print("%s counts now as %s (%s)", key.Key, strings.Join(key.Names, ", "), kindWord(key))
 	for _, c := range a.checkKey(ctx, p, key, store.Places(), a.sandboxOf(ctx, p)) {
 		if c.State != "ok" {
-			a.note("%s %s", a.paintErr(yellow, "mind:"), oneLine(c.Says))
-			a.note("  → %s", oneLine(c.Mend))
+			a.Note("%s %s", a.PaintErr(console.Yellow, "mind:"), oneLine(c.Says))
+			a.Note("  → %s", oneLine(c.Advice))
 		}
 	}
 	return nil
@@ -114,9 +117,9 @@ func (a *app) keyGiven(ctx context.Context, args []string) (key approval.Signer,
 		held := a.agentKeys(ctx)
 		switch {
 		case len(held) == 0:
-			return key, "", failed("ssh-add FILE gives it one; see `ssh-add -L`", "ssh-agent has no key, or does not answer (SSH_AUTH_SOCK)")
+			return key, "", fault.Failed("ssh-add FILE gives it one; see `ssh-add -L`", "ssh-agent has no key, or does not answer (SSH_AUTH_SOCK)")
 		case len(held) > 1:
-			return key, "", failed("`ssh-add -L` lists them: put one into a file and add that", "ssh-agent has %d keys", len(held))
+			return key, "", fault.Failed("`ssh-add -L` lists them: put one into a file and add that", "ssh-agent has %d keys", len(held))
 		}
 		return held[0], "", nil
 	}
@@ -128,7 +131,7 @@ func (a *app) keyGiven(ctx context.Context, args []string) (key approval.Signer,
 		return key, "", err
 	}
 	if key, err = approval.ParseKey(data); err != nil {
-		return key, "", failed("name the .pub file", "%s: %v", clean(args[0]), err)
+		return key, "", fault.Failed("name the .pub file", "%s: %v", clean(args[0]), err)
 	}
 	return key, file, nil
 }
@@ -142,7 +145,7 @@ func readKey(file string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxKeyFile {
-		return nil, failed("name the file of a key", "%s: it is no regular file of at most %d KiB", clean(file), maxKeyFile>>10)
+		return nil, fault.Failed("name the file of a key", "%s: it is no regular file of at most %d KiB", clean(file), maxKeyFile>>10)
 	}
 	return os.ReadFile(file)
 }
@@ -156,11 +159,11 @@ func kindWord(s approval.Signer) string {
 }
 
 func (a *app) keysListCommand() *cobra.Command {
-	return a.jsonFlag(&cobra.Command{
+	return a.JSONFlag(&cobra.Command{
 		Use: "ls", Short: "list the keys that count, and those that were revoked",
 		Long:    "The list itself is in the form of OpenSSH's allowed_signers; its last line says where it lies.",
 		Example: "sluice keys ls\nsluice keys ls --json",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := a.place(cmd.Context())
 			if err != nil {
@@ -171,20 +174,20 @@ func (a *app) keysListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
+			if a.JSON {
 				return a.keysDocument(store, l)
 			}
 			for _, s := range l.Signers {
-				a.print("%s  %s  %s", pad(s.Names[0], 28), s.Key, a.paint(dim, kindWord(s)+also(s.Names)))
+				a.Print("%s  %s  %s", console.Pad(s.Names[0], 28), s.Key, a.Paint(console.Dim, kindWord(s)+also(s.Names)))
 			}
 			for _, r := range l.Revoked {
-				a.print("%s  %s  %s", pad(r.Names[0], 28), r.Key, a.paint(dim, strings.TrimSpace("revoked "+r.At.UTC().Format("2006-01-02 15:04Z")+" "+clean(r.Why))))
+				a.Print("%s  %s  %s", console.Pad(r.Names[0], 28), r.Key, a.Paint(console.Dim, strings.TrimSpace("revoked "+r.At.UTC().Format("2006-01-02 15:04Z")+" "+clean(r.Why))))
 			}
 			if len(l.Signers) == 0 {
-				a.note("no key counts here: `sluice keys add FILE.pub --name NAME`")
+				a.Note("no key counts here: `sluice keys add FILE.pub --name NAME`")
 				return nil
 			}
-			a.note("%s", store.ListFile())
+			a.Note("%s", store.ListFile())
 			return nil
 		},
 	})
@@ -208,7 +211,7 @@ func (a *app) keysDocument(store approval.Store, l approval.List) error {
 	for _, s := range l.Signers {
 		keys = append(keys, key{s.Names, s.Key, s.Kind, s.Hardware()})
 	}
-	return a.document(map[string]any{"file": store.ListFile(), "keys": keys, "revoked": append([]approval.Revoked{}, l.Revoked...)})
+	return a.Document(map[string]any{"file": store.ListFile(), "keys": keys, "revoked": append([]approval.Revoked{}, l.Revoked...)})
 }
 
 func (a *app) keysRemoveCommand() *cobra.Command {
@@ -217,7 +220,7 @@ func (a *app) keysRemoveCommand() *cobra.Command {
 		Use: "rm KEY|NAME", Short: "revoke a key: what it signs counts no more",
 		Long:    "From this moment, also for what was signed before and has not been handed in. What it decided stays\ndecided. The key cannot be added again.",
 		Example: "sluice keys rm ann@example.org --why \"token lost\"\nsluice keys rm SHA256:eUbM…",
-		Args:    between(1, 1),
+		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.keysPlace(cmd.Context())
 			if err != nil {
@@ -243,46 +246,46 @@ func (a *app) keysRemove(p *place, what, why string) error {
 		}
 	}
 	if len(found) == 0 {
-		return failed("`sluice keys ls` lists them", "no key %s", clean(what))
+		return fault.Failed("`sluice keys ls` lists them", "no key %s", clean(what))
 	}
 	for _, s := range found {
-		if yes, err := a.ask(fmt.Sprintf("Revoke %s of %s? What it signs counts no more.", s.Key, s.Names[0])); err != nil || !yes {
+		if yes, err := a.Ask(fmt.Sprintf("Revoke %s of %s? What it signs counts no more.", s.Key, s.Names[0])); err != nil || !yes {
 			return errors.Join(err, notDone(err))
 		}
 		by := ""
 		if u, err := user.Current(); err == nil {
 			by = u.Username
 		}
-		if err := store.Revoke(approval.Revoked{Key: s.Key, At: a.now().UTC(), Why: oneLine(why), By: by}); err != nil {
+		if err := store.Revoke(approval.Revoked{Key: s.Key, At: a.Now().UTC(), Why: oneLine(why), By: by}); err != nil {
 			return err
 		}
-		a.print("%s of %s is revoked", s.Key, s.Names[0])
+		a.Print("%s of %s is revoked", s.Key, s.Names[0])
 	}
 	return nil
 }
 
 func (a *app) keysCheckCommand() *cobra.Command {
-	return a.jsonFlag(&cobra.Command{
+	return a.JSONFlag(&cobra.Command{
 		Use: "check", Short: "check that agents cannot use the keys",
 		Long:    "Looks for the private halves on this machine: in ~/.ssh, in ssh-agent, and where they were when they\nwere added. `sluice doctor` does the same.",
 		Example: "sluice keys check\nsluice keys check --json",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := a.place(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return a.printChecks(a.checkKeys(cmd.Context(), p))
+			return doctor.Print(&a.Console, a.checkKeys(cmd.Context(), p))
 		},
 	})
 }
 
 // checkKeys says of each key that counts whether an agent could use it, and of each gate whether anybody can pass it.
-func (a *app) checkKeys(ctx context.Context, p *place) []check {
+func (a *app) checkKeys(ctx context.Context, p *place) []doctor.Check {
 	store := approval.Store{State: p.state}
 	l, err := store.Load()
 	if err != nil {
-		return []check{broken("keys", "", "%v", err)}
+		return []doctor.Check{doctor.Broken("keys", "", "%v", err)}
 	}
 	out := a.checkApprovers(p, l)
 	if len(l.Signers) == 0 {
@@ -296,32 +299,32 @@ func (a *app) checkKeys(ctx context.Context, p *place) []check {
 }
 
 // checkKey says what is to be minded of one key.
-func (a *app) checkKey(ctx context.Context, p *place, s approval.Signer, places map[string]string, held cageState) []check {
+func (a *app) checkKey(ctx context.Context, p *place, s approval.Signer, places map[string]string, held cageState) []doctor.Check {
 	const better = "make one that wants a touch (ssh-keygen -t ed25519-sk), or give this one a passphrase: ssh-keygen -p -f FILE"
 	who := s.Names[0]
 	if s.Hardware() {
-		return []check{fine("keys", "%s: in a token that wants a touch", who)}
+		return []doctor.Check{doctor.Fine("keys", "%s: in a token that wants a touch", who)}
 	}
 	if file := a.privateOf(s, places); file != "" {
 		data, err := readKey(file)
 		if err != nil {
-			return []check{fine("keys", "%s: its private half cannot be read from here", who)}
+			return []doctor.Check{doctor.Fine("keys", "%s: its private half cannot be read from here", who)}
 		}
 		plain, err := approval.Plain(data)
 		seen := inReach(file, p, held)
 		switch {
 		case err != nil:
-			return []check{warned("keys", better, "%s: %s cannot be read as a key: whether it has a passphrase is not known", who, file)}
+			return []doctor.Check{doctor.Warned("keys", better, "%s: %s cannot be read as a key: whether it has a passphrase is not known", who, file)}
 		case plain && seen != "":
-			return []check{warned("keys", better, "%s: the private key %s has no passphrase and is in the reach of agents (%s): one could sign with it", who, file, seen)}
+			return []doctor.Check{doctor.Warned("keys", better, "%s: the private key %s has no passphrase and is in the reach of agents (%s): one could sign with it", who, file, seen)}
 		case plain:
-			return []check{fine("keys", "%s: %s has no passphrase; agents do not see it, as a sandbox holds them", who, file)}
+			return []doctor.Check{doctor.Fine("keys", "%s: %s has no passphrase; agents do not see it, as a sandbox holds them", who, file)}
 		}
 	}
 	if held.why != "" && slices.Contains(a.heldByAgent(ctx), s.Key) {
-		return []check{warned("keys", "have it ask each time (ssh-add -c FILE), or turn the sandbox on", "%s: ssh-agent has the key and agents can reach it (%s): one could have it sign", who, held.why)}
+		return []doctor.Check{doctor.Warned("keys", "have it ask each time (ssh-add -c FILE), or turn the sandbox on", "%s: ssh-agent has the key and agents can reach it (%s): one could have it sign", who, held.why)}
 	}
-	return []check{fine("keys", "%s: %s", who, kindWord(s))}
+	return []doctor.Check{doctor.Fine("keys", "%s: %s", who, kindWord(s))}
 }
 
 // cageState is what holds the agents of a repo: why not, where nothing does, and what they see besides.
@@ -332,7 +335,7 @@ type cageState struct {
 }
 
 func (a *app) sandboxOf(ctx context.Context, p *place) cageState {
-	c := cageState{home: a.getenv("HOME")}
+	c := cageState{home: a.Getenv("HOME")}
 	s, err := a.settingsOf(p.root, nil)
 	if err != nil {
 		c.why = "the settings cannot be read"
@@ -402,8 +405,8 @@ func specsOf(p *place) []*engine.Spec {
 }
 
 // checkApprovers warns of gates that nobody can pass.
-func (a *app) checkApprovers(p *place, l approval.List) []check {
-	var out []check
+func (a *app) checkApprovers(p *place, l approval.List) []doctor.Check {
+	var out []doctor.Check
 	for _, spec := range specsOf(p) {
 		for _, g := range spec.Gates {
 			want := g.Reviewer.Approvers
@@ -420,7 +423,7 @@ func (a *app) checkApprovers(p *place, l approval.List) []check {
 				if who == "" {
 					who = "anybody"
 				}
-				out = append(out, warned("keys", "`sluice keys add FILE.pub --name NAME`", "gate %s of %s wants the signature of %s, and no key of theirs counts here: nobody can pass it", g.ID, spec.ID, who))
+				out = append(out, doctor.Warned("keys", "`sluice keys add FILE.pub --name NAME`", "gate %s of %s wants the signature of %s, and no key of theirs counts here: nobody can pass it", g.ID, spec.ID, who))
 			}
 		}
 	}
@@ -434,13 +437,13 @@ func (a *app) keysSignCommand() *cobra.Command {
 		Long: `FILE is what "sluice pass GATE --unsigned -o FILE" wrote. It is shown, and signed after a yes.
 Without sluice: ssh-keygen -Y sign -n sluice-gate -f KEY FILE, then cat FILE FILE.sig > FILE.signed`,
 		Example: "sluice keys sign pass.txt --key ~/.ssh/id_ed25519_sk\nsluice keys sign pass.txt --key ~/.ssh/id_ed25519_sk -o pass.signed",
-		Args:    between(1, 1),
+		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if a.getenv("SLUICE_TOKEN") != "" {
-				return failed("leave the keys to a person", "keys are a person's, and this is the environment of an attempt")
+			if a.Getenv("SLUICE_TOKEN") != "" {
+				return fault.Failed("leave the keys to a person", "keys are a person's, and this is the environment of an attempt")
 			}
 			if key == "" {
-				return misused("name the file of your key: --key ~/.ssh/id_ed25519_sk", "sluice keys sign: --key is missing")
+				return fault.Misused("name the file of your key: --key ~/.ssh/id_ed25519_sk", "sluice keys sign: --key is missing")
 			}
 			if out == "" {
 				out = args[0] + ".signed"
@@ -459,12 +462,12 @@ func (a *app) keysSign(ctx context.Context, file, keyFile, out string) error {
 		return err
 	}
 	if _, err := approval.ParseApproval(text); err != nil {
-		return failed("have it written anew: sluice pass GATE --unsigned -o FILE", "%s: %v", clean(file), err)
+		return fault.Failed("have it written anew: sluice pass GATE --unsigned -o FILE", "%s: %v", clean(file), err)
 	}
 	for line := range strings.Lines(string(text)) {
-		a.note("  %s", oneLine(line))
+		a.Note("  %s", oneLine(line))
 	}
-	if yes, err := a.ask("Sign this?"); err != nil || !yes {
+	if yes, err := a.Ask("Sign this?"); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
 	key, err := a.keyFor(ctx, nil, keyFile, nil)

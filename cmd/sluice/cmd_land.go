@@ -11,8 +11,12 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 	"sluice/internal/git"
+	"sluice/internal/render"
+	"sluice/internal/text"
 	"sluice/internal/tree"
 )
 
@@ -41,14 +45,14 @@ written is named, and nothing is changed then. The new commits name the run and 
 and are signed where your own git settings say so. A branch that is not what a gate has passed, or that
 has merged commits of others and undoes what they brought, takes --unjudged.`,
 		Example: "sluice land last\nsluice land phase-4-1 --rebase --close\nsluice land phase-4-1 --pr",
-		Args:    between(1, 1),
+		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if a.getenv("SLUICE_TOKEN") != "" {
-				return failed("leave the landing to a person", "work is landed by a person, and this is the environment of an attempt (%s)", clean(a.getenv("SLUICE_RUN")))
+			if a.Getenv("SLUICE_TOKEN") != "" {
+				return fault.Failed("leave the landing to a person", "work is landed by a person, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
 			}
 			l.how = tree.Squash
 			if count(append(ways[:], l.pr)) > 1 {
-				return misused("name one of --ff, --merge, --rebase, --pr, or none for one commit", "work is landed in one way")
+				return fault.Misused("name one of --ff, --merge, --rebase, --pr, or none for one commit", "work is landed in one way")
 			}
 			for i, way := range []string{tree.FF, tree.Merge, tree.Rebase} {
 				if ways[i] {
@@ -81,7 +85,7 @@ has merged commits of others and undoes what they brought, takes --unjudged.`,
 	f.BoolVar(&l.unfinished, "unfinished", false, "also of a run that has not completed")
 	f.BoolVar(&l.unjudged, "unjudged", false, "also what no gate has passed as it is, and what undoes commits of others")
 	f.BoolVar(&l.close, "close", false, "remove the run's worktree then")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 // count says how many are true.
@@ -128,7 +132,7 @@ func (a *app) land(ctx context.Context, p *place, r daemon.RunStatus, l landing)
 		return landFault(err)
 	}
 	if files := w.Uncommitted(ctx, repo); len(files) > 0 {
-		a.note("not landed: %s of %s that no commit has: %s", plural(len(files), "file"), r.Workspace, joinMost(files))
+		a.Note("not landed: %s of %s that no commit has: %s", plural(len(files), "file"), r.Workspace, text.JoinMost(files))
 	}
 	out := landed{Run: r.ID, Branch: shortBranch(onto), How: l.how, Trust: r.Trust}
 	if l.how != tree.Squash {
@@ -137,7 +141,7 @@ func (a *app) land(ctx context.Context, p *place, r daemon.RunStatus, l landing)
 		}
 	}
 	if l.pr {
-		out.URL, err = w.Request(ctx, repo, to, a.env)
+		out.URL, err = w.Request(ctx, repo, to, a.Env)
 	} else {
 		var got tree.Landed
 		got, err = w.Land(ctx, repo, to)
@@ -158,13 +162,13 @@ func (a *app) land(ctx context.Context, p *place, r daemon.RunStatus, l landing)
 func landable(r daemon.RunStatus, l landing) error {
 	switch {
 	case r.Child != nil:
-		return failed("land that run", "%s is a part of %s", r.ID, r.Child.Parent)
+		return fault.Failed("land that run", "%s is a part of %s", r.ID, r.Child.Parent)
 	case r.Workspace == "":
-		return failed("its work is there; `workspace: run` in the workflow gives runs a worktree of their own", "%s worked in your checkout: there is nothing to land", r.ID)
+		return fault.Failed("its work is there; `workspace: run` in the workflow gives runs a worktree of their own", "%s worked in your checkout: there is nothing to land", r.ID)
 	case r.Stubbed:
-		return failed("run the workflow for real", "%s is a run of stand-ins: nothing in it is real work", r.ID)
+		return fault.Failed("run the workflow for real", "%s is a run of stand-ins: nothing in it is real work", r.ID)
 	case r.Phase != engine.RunCompleted && !l.unfinished:
-		return failed("wait for its end, or say it: `sluice land "+r.ID+" --unfinished`", "%s has not completed: it is %s", r.ID, r.Phase)
+		return fault.Failed("wait for its end, or say it: `sluice land "+r.ID+" --unfinished`", "%s has not completed: it is %s", r.ID, r.Phase)
 	}
 	return nil
 }
@@ -188,7 +192,7 @@ func branchOnto(ctx context.Context, repo *git.Repo, name string) (string, error
 	}
 	branch, err := tree.CheckedOut(ctx, repo, repo.Top())
 	if err == nil && branch == "" {
-		err = failed("name one: --onto BRANCH", "no branch is checked out in %s", repo.Top())
+		err = fault.Failed("name one: --onto BRANCH", "no branch is checked out in %s", repo.Top())
 	}
 	return branch, err
 }
@@ -199,7 +203,7 @@ func shortBranch(ref string) string { return strings.TrimPrefix(ref, "refs/heads
 func landFault(err error) error {
 	var s *tree.Stuck
 	if errors.As(err, &s) {
-		return failed(s.Do, "%s", clean(s.Why))
+		return fault.Failed(s.Do, "%s", clean(s.Why))
 	}
 	return err
 }
@@ -211,59 +215,59 @@ func (a *app) listCommits(ctx context.Context, repo *git.Repo, w tree.Landing) (
 		return nil, err
 	}
 	if why != "" {
-		return nil, failed("then `sluice land "+w.Run+"` again", "nothing was changed: %s", why)
+		return nil, fault.Failed("then `sluice land "+w.Run+"` again", "nothing was changed: %s", why)
 	}
 	var out []string
 	for _, c := range list {
 		out = append(out, fmt.Sprintf("%.12s %s", c.SHA, clean(tree.Subject(c))))
 	}
-	if a.json {
+	if a.JSON {
 		return out, nil
 	}
-	a.print("Not judged one by one:")
+	a.Print("Not judged one by one:")
 	for _, line := range out {
-		a.print("  %s", line)
+		a.Print("  %s", line)
 	}
-	if yes, err := a.ask(fmt.Sprintf("Bring %s of %s?", plural(len(list), "commit"), w.Run)); err != nil || !yes {
+	if yes, err := a.Ask(fmt.Sprintf("Bring %s of %s?", plural(len(list), "commit"), w.Run)); err != nil || !yes {
 		return nil, errors.Join(err, notDone(err))
 	}
 	return out, nil
 }
 
 func (a *app) closeWorktree(ctx context.Context, p *place, repo *git.Repo, r daemon.RunStatus, out *landed) error {
-	if live(r) {
-		return failed("end it first: sluice abort "+r.ID, "the worktree stays: %s is at work", r.ID)
+	if r.Live() {
+		return fault.Failed("end it first: sluice abort "+r.ID, "the worktree stays: %s is at work", r.ID)
 	}
 	why, err := tree.Close(ctx, repo, filepath.Join(p.root, filepath.FromSlash(r.Workspace)))
 	if err != nil {
 		return err
 	}
 	if why != "" {
-		return failed("then `sluice land "+r.ID+" --close` again", "landed, but the worktree stays: %s", why)
+		return fault.Failed("then `sluice land "+r.ID+" --close` again", "landed, but the worktree stays: %s", why)
 	}
 	out.Closed = true
 	return nil
 }
 
 func (a *app) tellLanded(r daemon.RunStatus, out landed) error {
-	if a.json {
-		return a.document(out)
+	if a.JSON {
+		return a.Document(out)
 	}
 	switch {
 	case out.URL != "":
-		a.print("%s", out.URL)
+		a.Print("%s", out.URL)
 	case out.Before && out.Commit != "":
-		a.print("%s was landed before: %s has it as %.12s", r.ID, out.Branch, out.Commit)
+		a.Print("%s was landed before: %s has it as %.12s", r.ID, out.Branch, out.Commit)
 	case out.Before:
-		a.print("%s has the work of %s already", out.Branch, r.ID)
+		a.Print("%s has the work of %s already", out.Branch, r.ID)
 	default:
-		a.print("%s landed on %s as %.12s: %s", r.ID, out.Branch, out.Commit, plural(out.Files, "file"))
+		a.Print("%s landed on %s as %.12s: %s", r.ID, out.Branch, out.Commit, plural(out.Files, "file"))
 	}
-	if words := unheld(r); words != "" {
-		a.print("%s", a.paint(yellow, words))
+	if words := render.Unheld(r); words != "" {
+		a.Print("%s", a.Paint(console.Yellow, words))
 	}
 	if out.Closed {
-		a.print("removed %s; the branch %s stays", r.Workspace, r.Branch)
+		a.Print("removed %s; the branch %s stays", r.Workspace, r.Branch)
 	}
 	return nil
 }

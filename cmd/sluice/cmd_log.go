@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,7 +19,10 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
+	"sluice/internal/fault"
 	"sluice/internal/ids"
+	"sluice/internal/render"
 	"sluice/internal/text"
 )
 
@@ -29,7 +34,7 @@ func (a *app) logCommand() *cobra.Command {
 		Long: `The journal is the one truth of a repo: a line for each thing that was decided, in order.
 With -f it goes on with what comes. --json prints the facts as they are kept.`,
 		Example: "sluice log last\nsluice log -f",
-		Args:    between(0, 1),
+		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
 				run := ""
@@ -41,7 +46,7 @@ With -f it goes on with what comes. --json prints the facts as they are kept.`,
 					run = id
 				}
 				if follow && !served {
-					a.note("no sluice process serves this repo now: nothing more will come")
+					a.Note("no sluice process serves this repo now: nothing more will come")
 				}
 				err := v.Facts(cmd.Context(), run, 0, follow, func(l daemon.Line) error { return a.logLine(l, run == "", brief) })
 				if follow && errors.Is(err, context.Canceled) {
@@ -53,18 +58,18 @@ With -f it goes on with what comes. --json prints the facts as they are kept.`,
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
 	cmd.Flags().BoolVar(&brief, "brief", false, "only what matters to a person")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 func (a *app) logLine(l daemon.Line, withRun, brief bool) error {
-	if a.json {
-		return a.jsonLine(l)
+	if a.JSON {
+		return a.JSONLine(l)
 	}
-	s := say(l.Fact)
-	if brief && !s.key {
+	s := render.Fact(l.Fact)
+	if brief && !s.Key {
 		return nil
 	}
-	a.print("%s", a.line(l, s, withRun))
+	a.Print("%s", render.Line(&a.Console, l, s, withRun))
 	return nil
 }
 
@@ -76,7 +81,7 @@ func (a *app) explainCommand() *cobra.Command {
 		Long: `Every fact of the journal that made it so, in order; what followed from one and the same event
 stands below it with a └. At the end: how it stands and what it waits for.`,
 		Example: "sluice explain X-2\nsluice explain XG-1-2 --run phase-4-1",
-		Args:    between(1, 2),
+		Args:    console.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := ofRun(&run, args)
 			if err != nil {
@@ -92,7 +97,7 @@ stands below it with a └. At the end: how it stands and what it waits for.`,
 		},
 	}
 	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` (the newest that has it)")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 // ofRun takes the run off where it stands before the step or gate, as of the commands that take it first.
@@ -101,7 +106,7 @@ func ofRun(run *string, args []string) ([]string, error) {
 		return args, nil
 	}
 	if *run != "" && *run != args[0] {
-		return nil, misused("name the run once", "two runs are named: %s, and %s by --run", clean(args[0]), clean(*run))
+		return nil, fault.Misused("name the run once", "two runs are named: %s, and %s by --run", clean(args[0]), clean(*run))
 	}
 	*run = args[0]
 	return args[1:], nil
@@ -126,7 +131,7 @@ func runWith(ctx context.Context, v viewer, name, what string) (daemon.RunStatus
 		}
 		ids := idsOf(r)
 		known = append(known, ids...)
-		if slices.Contains(ids, what) && (found == nil || live(r) || !live(*found)) {
+		if slices.Contains(ids, what) && (found == nil || r.Live() || !found.Live()) {
 			found = &st.Runs[i]
 		}
 	}
@@ -134,10 +139,10 @@ func runWith(ctx context.Context, v viewer, name, what string) (daemon.RunStatus
 		return v.Run(ctx, found.ID)
 	}
 	mend := "`sluice status` names the steps and gates"
-	if near := nearest(what, known); near != "" {
+	if near := text.Meant(what, known); near != "" {
 		mend = "did you mean " + near + "?"
 	}
-	return daemon.RunStatus{}, failed(mend, "no step or gate %q in a run of this repo", clean(what))
+	return daemon.RunStatus{}, fault.Failed(mend, "no step or gate %q in a run of this repo", clean(what))
 }
 
 func idsOf(r daemon.RunStatus) []string {
@@ -155,39 +160,39 @@ func (a *app) explain(ctx context.Context, v viewer, r daemon.RunStatus, what st
 	a.title("%s of %s", what, r.ID)
 	last := int64(0)
 	err := v.Facts(ctx, r.ID, 0, false, func(l daemon.Line) error {
-		s := say(l.Fact)
-		if s.step != what && s.gate != what && !strings.HasPrefix(s.subject, what+"#") && !strings.HasPrefix(s.subject, what+".") {
+		s := render.Fact(l.Fact)
+		if s.Step != what && s.Gate != what && !strings.HasPrefix(s.Subject, what+"#") && !strings.HasPrefix(s.Subject, what+".") {
 			return nil
 		}
-		if a.json {
-			return a.jsonLine(l)
+		if a.JSON {
+			return a.JSONLine(l)
 		}
 		lead := "  "
 		if l.Seq == last {
 			lead = "└ "
 		}
 		last = l.Seq
-		s.text = lead + s.text
-		a.print("%s", a.line(l, s, false))
+		s.Text = lead + s.Text
+		a.Print("%s", render.Line(&a.Console, l, s, false))
 		return nil
 	})
-	if err != nil || a.json {
+	if err != nil || a.JSON {
 		return err
 	}
 	a.title("Now")
 	for _, s := range r.Steps {
 		if s.ID == what {
-			a.print("%s", a.stepLine(s, nameWidth(r), a.now()))
+			a.Print("%s", render.StepLine(&a.Console, s, render.NameWidth(r), a.Now()))
 		}
 		for _, g := range s.Gates {
 			if g.ID == what {
-				a.print("%s", a.gateLine(g, nameWidth(r)))
+				a.Print("%s", render.GateLine(&a.Console, g, render.NameWidth(r)))
 			}
 		}
 	}
 	for _, w := range r.Waits {
 		if w.Step == what || w.Gate == what || w.Step == "" {
-			a.print("  waits %s", waitWords(w, a.now()))
+			a.Print("  waits %s", render.WaitWords(w, a.Now()))
 		}
 	}
 	return nil
@@ -195,8 +200,8 @@ func (a *app) explain(ctx context.Context, v viewer, r daemon.RunStatus, what st
 
 // title is a heading of what a person reads.
 func (a *app) title(format string, args ...any) {
-	if !a.json {
-		a.print("%s", a.paint(bold, sprintf(format, args...)))
+	if !a.JSON {
+		a.Print("%s", a.Paint(console.Bold, fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -211,7 +216,7 @@ the gate's reviewer) that was launched last, of a task list that of its tasks to
 agents it tells what they say, the tools they use, the files they change and what it cost; --raw
 prints their events as they come. Control characters are taken out.`,
 		Example: "sluice tail -f\nsluice tail phase-4-1 X-2 -n 200",
-		Args:    between(0, 2),
+		Args:    console.Between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.place(cmd.Context())
 			if err != nil {
@@ -273,7 +278,7 @@ func (a *app) foldersOf(ctx context.Context, p *place, run string, all bool) ([]
 	}
 	var out []string
 	for _, r := range runs {
-		out = append(out, orWord(r.Dir, r.ID))
+		out = append(out, cmp.Or(r.Dir, r.ID))
 	}
 	return out, nil
 }
@@ -286,7 +291,7 @@ func newestOutput(p *place, runs []string, id string) (string, error) {
 	pattern := "*"
 	if id != "" {
 		if !ids.Valid(id) {
-			return "", misused("`sluice status` names the steps", "%q is no id of a step or gate", clean(id))
+			return "", fault.Misused("`sluice status` names the steps", "%q is no id of a step or gate", clean(id))
 		}
 		pattern = id + ".*"
 	}
@@ -310,7 +315,7 @@ func newestOutput(p *place, runs []string, id string) (string, error) {
 		}
 	}
 	if best == "" {
-		return "", failed("`sluice status` tells what runs", "no output yet of %s", strings.TrimSpace(clean(runs[0]+" "+id)))
+		return "", fault.Failed("`sluice status` tells what runs", "no output yet of %s", strings.TrimSpace(clean(runs[0]+" "+id)))
 	}
 	return best, nil
 }
@@ -342,33 +347,33 @@ func (a *app) eventsOf(format string) func(string) []string {
 
 // eventLines tells an event in lines. Its texts are an agent's.
 func (a *app) eventLines(e program.Event) (out []string) {
-	sign, style := "", plain
+	sign, style := "", console.Plain
 	switch e.Kind {
 	case program.Began:
-		sign, style = "— begins", dim
+		sign, style = "— begins", console.Dim
 	case program.Tool:
-		sign, style = "▸", blue
+		sign, style = "▸", console.Blue
 	case program.File:
-		sign, style = "✎", green
+		sign, style = "✎", console.Green
 	case program.Failed:
-		sign, style = "✗", red
+		sign, style = "✗", console.Red
 	case program.Denied:
-		sign, style = "⊘ not allowed:", yellow
+		sign, style = "⊘ not allowed:", console.Yellow
 	case program.Retry:
-		sign, style = "↻", dim
+		sign, style = "↻", console.Dim
 	case program.Limit:
-		sign, style = "⏳ usage limit:", yellow
+		sign, style = "⏳ usage limit:", console.Yellow
 	case program.Ended:
-		sign, style = "— ended:", dim
+		sign, style = "— ended:", console.Dim
 	}
-	first := a.paint(style, strings.TrimSpace(sign+" "+clean(e.Name)))
+	first := a.Paint(style, strings.TrimSpace(sign+" "+clean(e.Name)))
 	for i, line := range strings.Split(strings.TrimSpace(e.Text), "\n") {
 		line = text.Clean(line, engine.MaxOutput)
 		switch {
 		case i == 0:
 			line = strings.TrimSpace(first + " " + line)
 		case sign != "" && i == eventLinesMost:
-			return append(out, a.paint(dim, "  …"))
+			return append(out, a.Paint(console.Dim, "  …"))
 		case sign != "":
 			line = "  " + line
 		}
@@ -439,7 +444,7 @@ func (a *app) tail(ctx context.Context, file string, lines int, follow bool, say
 		all = append(all, say(l)...)
 	}
 	for _, l := range all[max(len(all)-max(min(lines, tailLines), 0), 0):] {
-		a.print("%s", l)
+		a.Print("%s", l)
 	}
 	tick := time.NewTicker(tailPace)
 	defer tick.Stop()
@@ -470,7 +475,7 @@ func (a *app) tail(ctx context.Context, file string, lines int, follow bool, say
 		}
 		for _, l := range parts[:len(parts)-1] {
 			for _, l := range say(l) {
-				a.print("%s", l)
+				a.Print("%s", l)
 			}
 		}
 	}

@@ -3,13 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
+	"sluice/internal/console"
+	"sluice/internal/fault"
 	"sluice/internal/mcp"
 	"sluice/internal/text"
 )
@@ -35,21 +36,21 @@ codex, in its config.toml:
   env_vars = ["XDG_STATE_HOME", "XDG_CONFIG_HOME"]
   tool_timeout_sec = 660`,
 		Example: "claude mcp add sluice -- sluice -C \"$PWD\" mcp\nsluice -C /path/to/repo mcp",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context()) },
 	}
 }
 
 func (a *app) mcp(ctx context.Context) error {
-	if a.interactive() {
-		return misused("`sluice help mcp` says how an agent is told of it", "sluice mcp is for agents: it speaks a protocol, not with people")
+	if a.Interactive() {
+		return fault.Misused("`sluice help mcp` says how an agent is told of it", "sluice mcp is for agents: it speaks a protocol, not with people")
 	}
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
 	}
 	err = mcp.Serve(ctx, mcp.Options{
-		Root: p.root, Version: version, In: a.in, Out: a.out,
+		Root: p.root, Version: version, In: a.In, Out: a.Out,
 		Open: func(ctx context.Context) (mcp.Repo, func(), error) {
 			s, err := needed(ctx, p)
 			if err != nil {
@@ -71,9 +72,9 @@ func (a *app) mcp(ctx context.Context) error {
 
 // withMend is an error with its mend in its words, for who sees only these.
 func withMend(err error) error {
-	f := asFault(err)
-	if f.mend == "" {
+	f := explain(err)
+	if f.Advice == "" {
 		return err
 	}
-	return fmt.Errorf("%s: %s", f.cause, f.mend)
+	return f
 }

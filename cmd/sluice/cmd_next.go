@@ -16,6 +16,8 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
+	"sluice/internal/fault"
 	"sluice/internal/mcp"
 	"sluice/internal/text"
 )
@@ -30,7 +32,7 @@ func (a *app) nextCommand() *cobra.Command {
 oldest that nobody has taken: its prompt, where to work, what to read and to make, and how to
 say that it is done. --claim takes it.`,
 		Example: "sluice next --claim\nsluice next --json",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
 				offers, err := v.Offers(cmd.Context())
@@ -43,16 +45,16 @@ say that it is done. --claim takes it.`,
 	}
 	cmd.Flags().BoolVar(&claim, "claim", false, "take it, so that nobody else does")
 	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` only")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 func (a *app) next(ctx context.Context, p *place, v viewer, offers []daemon.Offer, run string, claim bool) error {
 	offers = slices.DeleteFunc(offers, func(o daemon.Offer) bool { return run != "" && o.Run != run || claim && o.Claimed != "" })
 	if len(offers) == 0 {
-		if a.json {
-			return a.document(map[string]any{"offer": nil})
+		if a.JSON {
+			return a.Document(map[string]any{"offer": nil})
 		}
-		a.print("Nothing is on offer.")
+		a.Print("Nothing is on offer.")
 		return nil
 	}
 	slices.SortStableFunc(offers, func(x, y daemon.Offer) int {
@@ -73,15 +75,15 @@ func (a *app) next(ctx context.Context, p *place, v viewer, offers []daemon.Offe
 			return err
 		}
 		if done.Ignored != "" {
-			return failed("`sluice next --claim` again takes the next one", "not taken: %s", done.Ignored)
+			return fault.Failed("`sluice next --claim` again takes the next one", "not taken: %s", done.Ignored)
 		}
 	}
 	work, err := workOf(ctx, p, o)
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.document(map[string]any{"offer": o, "prompt": work.Prompt, "inputs": list(work.Inputs), "outputs": list(work.Outputs), "waiting": len(offers) - 1})
+	if a.JSON {
+		return a.Document(map[string]any{"offer": o, "prompt": work.Prompt, "inputs": list(work.Inputs), "outputs": list(work.Outputs), "waiting": len(offers) - 1})
 	}
 	a.printOffer(o, work, claim)
 	return nil
@@ -91,8 +93,8 @@ func (a *app) next(ctx context.Context, p *place, v viewer, offers []daemon.Offe
 func list(names []string) []string { return append([]string{}, names...) }
 
 func (a *app) printOffer(o daemon.Offer, work mcp.Work, claimed bool) {
-	a.print("%s", strings.TrimRight(text.Reveal(work.Prompt), "\n"))
-	a.title("\n%s of %s, attempt %d", title(o.Step, o.Name), o.Run, o.Attempt)
+	a.Print("%s", strings.TrimRight(text.Reveal(work.Prompt), "\n"))
+	a.title("\n%s of %s, attempt %d", text.Title(o.Step, o.Name), o.Run, o.Attempt)
 	a.field("work in", o.Worktree)
 	a.field("prompt", o.Prompt)
 	if len(work.Inputs) > 0 {
@@ -111,7 +113,7 @@ func (a *app) printOffer(o daemon.Offer, work mcp.Work, claimed bool) {
 		a.field("or write", o.Signal)
 	}
 	if !claimed && o.Claimed == "" {
-		a.field("", a.paint(dim, "sluice next --claim takes it"))
+		a.field("", a.Paint(console.Dim, "sluice next --claim takes it"))
 	}
 }
 
@@ -145,14 +147,14 @@ func workOf(ctx context.Context, p *place, o daemon.Offer) (mcp.Work, error) {
 		err = json.Unmarshal(raw, &work)
 	}
 	if err != nil {
-		return work, fmt.Errorf("%s of %s: what there is to do cannot be read: %w: see `sluice status %s`", o.Step, o.Run, err, o.Run)
+		return work, fault.New(fmt.Sprintf("see `sluice status %s`", o.Run), "%s of %s: what there is to do cannot be read: %w", o.Step, o.Run, err)
 	}
 	raw, _, err = atomicfile.OpenRegular(p.root, filepath.Join(rel, "prompt.md"), gates.MaxPrompt)
 	if errors.Is(err, atomicfile.ErrTooLarge) {
 		err = fmt.Errorf("somebody has changed it: a prompt has at most %d bytes", gates.MaxPrompt)
 	}
 	if err != nil {
-		return work, fmt.Errorf("%s of %s: its prompt cannot be read: %w: see `sluice status %s`", o.Step, o.Run, err, o.Run)
+		return work, fault.New(fmt.Sprintf("see `sluice status %s`", o.Run), "%s of %s: its prompt cannot be read: %w", o.Step, o.Run, err)
 	}
 	work.Prompt = string(raw)
 	return work, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/console"
+	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/specs"
 )
@@ -36,7 +39,7 @@ asked, then it is committed, tagged and pushed. Where the repo has no workflow o
 shipped one is laid out by ` + "`sluice init --template release`" + `. Commit or stash your changes before:
 a release holds what is committed.`,
 		Example: "sluice push\nsluice push --version v1.4.0 --remote origin\nsluice push --stub",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := a.place(cmd.Context())
 			if err != nil {
@@ -45,7 +48,7 @@ a release holds what is committed.`,
 			if files, err := specs.Find(p.root); err != nil {
 				return err
 			} else if !hasFlow(files, releaseFlow) {
-				return failed("`sluice init --template release` lays it out; look at it, commit it, then `sluice push`", "this repo has no workflow %q", releaseFlow)
+				return fault.Failed("`sluice init --template release` lays it out; look at it, commit it, then `sluice push`", "this repo has no workflow %q", releaseFlow)
 			}
 			o.workflow = releaseFlow
 			o.before = func(ctx context.Context) error { return a.releasable(ctx, p, o.stub != "") }
@@ -110,7 +113,7 @@ func (a *app) versionFits(p *place, version string) error {
 		}
 		// What is no expression of Go's is left to the run, which asks the agent for one that fits.
 		if form, err := regexp.Compile(schema.Properties.Version.Pattern); err == nil && !form.MatchString(version) {
-			return misused("as v1.2.3: "+orWord(st.Answer.Path, shortPath(file))+" says so", "--version %s is not of the form %s", clean(version), form)
+			return fault.Misused("as v1.2.3: "+cmp.Or(st.Answer.Path, shortPath(file))+" says so", "--version %s is not of the form %s", clean(version), form)
 		}
 	}
 	return nil
@@ -123,7 +126,7 @@ func (a *app) releasable(ctx context.Context, p *place, stubbed bool) error {
 		return nil
 	}
 	if p.plain {
-		return failed("", "%s is no git checkout: there is nothing to push", p.root)
+		return fault.Failed("", "%s is no git checkout: there is nothing to push", p.root)
 	}
 	repo, err := git.Open(ctx, p.root)
 	if err != nil {
@@ -132,7 +135,7 @@ func (a *app) releasable(ctx context.Context, p *place, stubbed bool) error {
 	defer repo.Close()
 	changes, err := repo.Unclean(ctx, p.root)
 	if err != nil {
-		a.note("whether all is committed could not be told: %s", oneLine(err.Error()))
+		a.Note("whether all is committed could not be told: %s", oneLine(err.Error()))
 		return nil // the workflow looks itself
 	}
 	var named []string
@@ -148,5 +151,5 @@ func (a *app) releasable(ctx context.Context, p *place, stubbed bool) error {
 	if more := len(named) - uncleanNamed; more > 0 {
 		what = fmt.Sprintf("%s and %d more", strings.Join(named[:uncleanNamed], ", "), more)
 	}
-	return failed("commit it, or put it aside: `git stash`; then `sluice push`", "nothing was started: not committed: %s", what)
+	return fault.Failed("commit it, or put it aside: `git stash`; then `sluice push`", "nothing was started: not committed: %s", what)
 }

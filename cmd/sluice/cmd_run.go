@@ -14,6 +14,9 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/render"
 	"sluice/journal"
 )
 
@@ -29,7 +32,7 @@ it goes on with that run. Where no daemon serves the repo, this process does unt
 ended; other terminals can pass, fail and look meanwhile. Ctrl-C pauses the run and says how to go
 on. --yes answers questions of this command, never a gate.`,
 		Example: "sluice run gated-pipeline --var task=\"an index\"\nsluice run phase-4 --var goal=\"faster search\" --set veto_window=5s",
-		Args:    between(1, 1),
+		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.workflow = args[0]
 			p, err := a.place(cmd.Context())
@@ -73,7 +76,7 @@ func (a *app) inFront(ctx context.Context, p *place, set []string, begin beginni
 	defer s.Close()
 	code := a.followed(ctx, p, s, set, begin, h != nil)
 	if h != nil {
-		if !errors.Is(code, ended(exitInterrupted)) {
+		if !errors.Is(code, fault.Exit(fault.ExitInterrupted)) {
 			h.settle(s)
 		}
 		if err := h.stop(); err != nil && code == nil {
@@ -92,7 +95,7 @@ func (a *app) followed(ctx context.Context, p *place, s service, set []string, b
 	r, err := a.follow(ctx, p, s, id, from, ours)
 	switch {
 	case errors.Is(err, errLeft) && !ours:
-		a.print("%s goes on in the background: `sluice status %s`, `sluice run %s`", id, id, id)
+		a.Print("%s goes on in the background: `sluice status %s`, `sluice run %s`", id, id, id)
 		return nil
 	case errors.Is(err, errLeft), errors.Is(err, errInterrupt), ctx.Err() != nil:
 		return a.pauseAndLeave(s, id, set, ours)
@@ -146,7 +149,7 @@ func (a *app) begin(ctx context.Context, s service, o order, start *engine.RunRe
 	}
 	for _, r := range st.Runs {
 		named := r.ID == o.workflow
-		if start == nil && !named || start != nil && (r.Workflow != start.Workflow || !live(r) || start.Parallel) {
+		if start == nil && !named || start != nil && (r.Workflow != start.Workflow || !r.Live() || start.Parallel) {
 			continue
 		}
 		if start != nil {
@@ -160,7 +163,7 @@ func (a *app) begin(ctx context.Context, s service, o order, start *engine.RunRe
 		return r.ID, 0, resumed(ctx, s, r)
 	}
 	if start == nil {
-		return "", 0, failed("`sluice ls` names them", "no run %q in this repo", clean(o.workflow))
+		return "", 0, fault.Failed("`sluice ls` names them", "no run %q in this repo", clean(o.workflow))
 	}
 	if o.before != nil {
 		if err := o.before(ctx); err != nil {
@@ -180,26 +183,26 @@ func sameKind(r daemon.RunStatus, start *engine.RunRequested) error {
 	if r.Stubbed {
 		is, wanted = "played by stand-ins (--stub)", "a real run"
 	}
-	return failed(fmt.Sprintf("`sluice abort %s` ends it, --parallel starts one beside it, `sluice run %s` goes on with it", r.ID, r.ID), "%s of this workflow is alive and is %s; you asked for %s", r.ID, is, wanted)
+	return fault.Failed(fmt.Sprintf("`sluice abort %s` ends it, --parallel starts one beside it, `sluice run %s` goes on with it", r.ID, r.ID), "%s of this workflow is alive and is %s; you asked for %s", r.ID, is, wanted)
 }
 
 // goOnWith asks whether the live run of the workflow is meant.
 func (a *app) goOnWith(r daemon.RunStatus) error {
-	if a.yes {
+	if a.Yes {
 		return nil
 	}
-	if a.interactive() {
-		if yes, err := a.ask(fmt.Sprintf("%s is %s. Go on with it?", r.ID, runState(r))); err != nil || yes {
+	if a.Interactive() {
+		if yes, err := a.Ask(fmt.Sprintf("%s is %s. Go on with it?", r.ID, render.RunState(r))); err != nil || yes {
 			return err
 		}
 	}
-	return failed(fmt.Sprintf("`sluice run %s` goes on with it, `sluice abort %s` ends it, --parallel starts one beside it", r.ID, r.ID), "%s of this workflow is %s", r.ID, runState(r))
+	return fault.Failed(fmt.Sprintf("`sluice run %s` goes on with it, `sluice abort %s` ends it, --parallel starts one beside it", r.ID, r.ID), "%s of this workflow is %s", r.ID, render.RunState(r))
 }
 
 // resumed sees to it that a run goes on.
 func resumed(ctx context.Context, s service, r daemon.RunStatus) error {
-	if !live(r) {
-		return failed("`sluice retry "+r.ID+"` takes it up again", "%s is over: %s", r.ID, r.Phase)
+	if !r.Live() {
+		return fault.Failed("`sluice retry "+r.ID+"` takes it up again", "%s is over: %s", r.ID, r.Phase)
 	}
 	if r.Paused == "" {
 		return nil
@@ -209,10 +212,10 @@ func resumed(ctx context.Context, s service, r daemon.RunStatus) error {
 	}
 	done, err := s.Do(ctx, engine.ResumeRequested{Run: r.ID}, "command")
 	if err == nil && done.Ignored != "" {
-		if now, err := s.Run(ctx, r.ID); err == nil && !live(now) {
+		if now, err := s.Run(ctx, r.ID); err == nil && !now.Live() {
 			return nil // an answer that lay in the inbox has ended it meanwhile
 		}
-		err = failed("`sluice status "+r.ID+"` tells how it stands", "%s cannot be resumed: %s", r.ID, done.Ignored)
+		err = fault.Failed("`sluice status "+r.ID+"` tells how it stands", "%s cannot be resumed: %s", r.ID, done.Ignored)
 	}
 	return err
 }
@@ -224,7 +227,7 @@ func (a *app) pauseAndLeave(s service, id string, set []string, ours bool) error
 	if _, err := s.Do(ctx, engine.PauseRequested{Run: id}, "terminal"); err != nil {
 		return err
 	}
-	a.note("%s is paused. Agents that run go on to their end; nothing new is started.", id)
+	a.Note("%s is paused. Agents that run go on to their end; nothing new is started.", id)
 	switch {
 	case a.throwAway:
 	case ours:
@@ -232,11 +235,11 @@ func (a *app) pauseAndLeave(s service, id string, set []string, ours bool) error
 		for _, kv := range set { // they are this process's, and not the run's
 			line += " --set " + shellWord(kv)
 		}
-		a.note("%s", line)
+		a.Note("%s", line)
 	default:
-		a.note("Go on:  sluice resume %s   (or sluice run %s)", id, id)
+		a.Note("Go on:  sluice resume %s   (or sluice run %s)", id, id)
 	}
-	return ended(exitInterrupted)
+	return fault.Exit(fault.ExitInterrupted)
 }
 
 // pauseIn is how long pausing may take when the person wants to leave.
@@ -244,30 +247,30 @@ const pauseIn = 10 * time.Second
 
 // summary tells how the run ended.
 func (a *app) summary(ctx context.Context, p *place, r daemon.RunStatus) error {
-	_, style := mark(r.Phase)
-	s := fmt.Sprintf("%s %s", r.ID, r.Phase) + stubMark(r.Stubbed)
+	_, style := render.Mark(r.Phase)
+	s := fmt.Sprintf("%s %s", r.ID, r.Phase) + render.StubMark(r.Stubbed)
 	if !r.Started.IsZero() && !r.Ended.IsZero() {
-		s += " in " + ago(r.Ended.Sub(r.Started))
+		s += " in " + render.Ago(r.Ended.Sub(r.Started))
 	}
-	a.print("%s", a.paint(style, because(s, endWords(r))))
-	for _, l := range a.unpassedLines(r) {
-		a.print("%s", l)
+	a.Print("%s", a.Paint(style, render.Because(s, endWords(r))))
+	for _, l := range render.UnpassedLines(&a.Console, r) {
+		a.Print("%s", l)
 	}
-	if words := unheld(r); words != "" {
-		a.print("%s", a.paint(yellow, words))
+	if words := render.Unheld(r); words != "" {
+		a.Print("%s", a.Paint(console.Yellow, words))
 	}
 	if take := a.toTake(ctx, p.root, r); take != "" {
-		a.print("%s", take)
+		a.Print("%s", take)
 	}
 	if r.Phase != engine.RunCompleted {
-		a.note("  → `sluice status %s` shows where, `sluice explain STEP` why, `sluice retry %s` tries again", r.ID, r.ID)
+		a.Note("  → `sluice status %s` shows where, `sluice explain STEP` why, `sluice retry %s` tries again", r.ID, r.ID)
 	}
 	if r.Stubbed && !a.throwAway {
 		if r.Workspace != "" {
-			a.note("  what the stand-ins wrote lies in %s; no other run begins from it", r.Workspace)
+			a.Note("  what the stand-ins wrote lies in %s; no other run begins from it", r.Workspace)
 			return a.endOf(r)
 		}
-		a.note("  what the stand-ins wrote lies where agents would have written it: `git status` tells; a real run begins from what is there")
+		a.Note("  what the stand-ins wrote lies where agents would have written it: `git status` tells; a real run begins from what is there")
 	}
 	return a.endOf(r)
 }
@@ -277,11 +280,11 @@ func endWords(r daemon.RunStatus) string {
 	why := clean(r.EndWhy)
 	for _, s := range r.Steps {
 		if s.State == engine.RunFailed && s.Failure != "" {
-			return because(why, clean(s.Failure))
+			return render.Because(why, clean(s.Failure))
 		}
 		for _, g := range s.Gates {
 			if r.Phase == engine.RunFailed && r.EndWhy == g.ID+": "+g.Outcome && g.Feedback != "" {
-				return because(why, clean(g.Feedback))
+				return render.Because(why, clean(g.Feedback))
 			}
 		}
 	}
@@ -349,7 +352,7 @@ func (a *app) host(ctx context.Context, p *place, set []string, hold bool) (*hos
 		}
 		if try == hostTries || ctx.Err() != nil {
 			_ = errors.Join(w.Close(), f.Close()) // the other process is what matters
-			return nil, &fault{cause: held.Error(), mend: "look what it is: `sluice doctor`; end it, then try again", code: exitServed, err: err}
+			return nil, &fault.Error{Cause: held.Error(), Advice: "look what it is: `sluice doctor`; end it, then try again", Code: fault.ExitServed, Err: err}
 		}
 		time.Sleep(hostPause)
 	}

@@ -15,6 +15,8 @@ import (
 	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/deploy"
+	"sluice/internal/console"
+	"sluice/internal/fault"
 )
 
 // serviceFlags are what the commands of the service share.
@@ -35,10 +37,10 @@ func (a *app) serviceCommand() *cobra.Command {
 and is back within seconds after a crash. Agents outlive the daemon: they go on through a crash, a
 restart and an upgrade, and end when the service is stopped.`,
 		Example: "sluice service install\nsluice service status",
-		Args:    cobra.ArbitraryArgs, RunE: group,
+		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
 	sub := func(use, short, long, example string, do func(ctx context.Context, f serviceFlags) error) *cobra.Command {
-		c := &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: between(0, 0),
+		c := &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: console.Between(0, 0),
 			RunE: func(cmd *cobra.Command, _ []string) error { return do(cmd.Context(), f) }}
 		c.Flags().BoolVar(&f.system, "system", false, "the machine's service, with a user of its own (as root)")
 		cmd.AddCommand(c)
@@ -61,7 +63,7 @@ leaves what you added. Asks whether it is to run while you are logged out.`,
 		a.serviceOrder("stopped", (*deploy.Service).Stop))
 	sub("restart", "start the daemon anew; agents go on", "For another binary or another environment. Agents that run go on meanwhile.", "sluice service restart\nsudo sluice service restart --system",
 		a.serviceOrder("restarted", (*deploy.Service).Restart))
-	a.jsonFlag(sub("status", "tell how the service stands",
+	a.JSONFlag(sub("status", "tell how the service stands",
 		`running, degraded (it runs, but a repo is unwell), crash-looping, starting, stopping, stopped, failed or
 not installed; whether it begins with the login or with the machine. Exit 0 only if it is running.`,
 		"sluice service status\nsluice service status --json", a.serviceStatus))
@@ -73,7 +75,7 @@ not installed; whether it begins with the login or with the machine. Exit 0 only
 // openService finds the service manager.
 func (a *app) openService(f serviceFlags, change, lingered bool) (*deploy.Service, error) {
 	if f.system && change && os.Geteuid() != 0 {
-		return nil, failed("sudo "+strings.Join(os.Args, " "), "the machine's service is root's to change")
+		return nil, fault.Failed("sudo "+strings.Join(os.Args, " "), "the machine's service is root's to change")
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -85,13 +87,12 @@ func (a *app) openService(f serviceFlags, change, lingered bool) (*deploy.Servic
 		if err != nil {
 			return nil, err
 		}
-		opt.Home, opt.ConfigDir = a.getenv("HOME"), filepath.Dir(config)
+		opt.Home, opt.ConfigDir = a.Getenv("HOME"), filepath.Dir(config)
 	}
 	s, err := deploy.Open(opt)
 	if errors.Is(err, deploy.ErrNoManager) || errors.Is(err, deploy.ErrNoUserManager) {
-		x := &fault{cause: err.Error(), code: exitFailed, err: err}
-		x.mend = splitMend(&x.cause)
-		return nil, x
+		what, advice := fault.Split(err)
+		return nil, &fault.Error{Cause: what, Advice: advice, Code: fault.ExitFailed, Err: err}
 	}
 	return s, err
 }
@@ -103,11 +104,11 @@ func (a *app) checkProgram(system bool) error {
 		return err
 	}
 	if strings.Contains(program, "/go-build") {
-		return failed("`make install`, then that one's `service install`", "%s is a binary of `go run`, which goes away", program)
+		return fault.Failed("`make install`, then that one's `service install`", "%s is a binary of `go run`, which goes away", program)
 	}
 	for _, dir := range []string{"/home/", "/root/", "/run/user/"} {
 		if system && strings.HasPrefix(program, dir) {
-			return failed("`sudo make install PREFIX=/usr/local`, then that one's `service install --system`", "%s lies in a home folder, which the machine's service does not see", program)
+			return fault.Failed("`sudo make install PREFIX=/usr/local`, then that one's `service install --system`", "%s lies in a home folder, which the machine's service does not see", program)
 		}
 	}
 	return nil
@@ -147,9 +148,9 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	case done.Changed:
 		word = "was changed"
 	}
-	a.print("%s %s", done.File, word)
+	a.Print("%s %s", done.File, word)
 	if done.EnvFile != "" {
-		a.print("%s has its environment: add what your agents need, a line each", done.EnvFile)
+		a.Print("%s has its environment: add what your agents need, a line each", done.EnvFile)
 	}
 	if f.idle {
 		return nil
@@ -173,7 +174,7 @@ func (a *app) beginService(ctx context.Context, s *deploy.Service, f serviceFlag
 	if f.system {
 		flag = " --system"
 	}
-	a.print("it runs; `sluice service status%s` tells how it stands, `sluice doctor --as-service%s` checks what it finds there", flag, flag)
+	a.Print("it runs; `sluice service status%s` tells how it stands, `sluice doctor --as-service%s` checks what it finds there", flag, flag)
 	return nil
 }
 
@@ -194,7 +195,7 @@ func (a *app) noOther(ctx context.Context, s *deploy.Service, system bool) error
 	if st, err := s.Status(ctx); err != nil || st.PID == ping.PID {
 		return err
 	}
-	return failed("end that one (Ctrl-C, or `kill "+strconv.Itoa(ping.PID)+"`: agents go on), then `sluice service start`", "a daemon runs already, pid %d, and it is not the service's", ping.PID)
+	return fault.Failed("end that one (Ctrl-C, or `kill "+strconv.Itoa(ping.PID)+"`: agents go on), then `sluice service start`", "a daemon runs already, pid %d, and it is not the service's", ping.PID)
 }
 
 // settleLinger asks whether the service is to run while nobody is logged in, and sees to it. lingered: it does so now, and
@@ -203,11 +204,11 @@ func (a *app) settleLinger(ctx context.Context, f serviceFlags) (lingered bool, 
 	want := f.linger
 	switch {
 	case want != "" && want != "yes" && want != "no":
-		return false, misused("--linger yes, or --linger no", "--linger %s", clean(want))
+		return false, fault.Misused("--linger yes, or --linger no", "--linger %s", clean(want))
 	case f.system || runtime.GOOS != "linux" || deploy.Lingers():
 		return false, nil
 	case want == "":
-		yes, err := a.ask("Run it while you are logged out too (loginctl enable-linger)? `--linger yes|no` answers this")
+		yes, err := a.Ask("Run it while you are logged out too (loginctl enable-linger)? `--linger yes|no` answers this")
 		if err != nil {
 			return false, err
 		}
@@ -217,7 +218,7 @@ func (a *app) settleLinger(ctx context.Context, f serviceFlags) (lingered bool, 
 		return false, nil
 	}
 	if err := deploy.Linger(ctx, true); err != nil {
-		return false, failed("ask root for it, or leave it: --linger no", "%s", oneLine(err.Error()))
+		return false, fault.Failed("ask root for it, or leave it: --linger no", "%s", oneLine(err.Error()))
 	}
 	return true, nil
 }
@@ -230,21 +231,21 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 	removed, err := s.Uninstall(ctx)
 	for _, what := range removed {
 		if what == "linger" {
-			a.print("your services end with your login again, as before")
+			a.Print("your services end with your login again, as before")
 			continue
 		}
-		a.print("%s is removed", what)
+		a.Print("%s is removed", what)
 	}
 	if err != nil {
 		return err
 	}
 	switch {
 	case len(removed) == 0 && f.system && s.Packaged():
-		a.print("the package's service is stopped and does not begin any more; `apt-get remove sluice` removes it")
+		a.Print("the package's service is stopped and does not begin any more; `apt-get remove sluice` removes it")
 	case len(removed) == 0:
-		a.print("no service was installed")
+		a.Print("no service was installed")
 	case f.system:
-		a.print("the user %s and %s with its journals stay; `userdel -r %s` removes both", deploy.Name, deploy.SystemHome, deploy.Name)
+		a.Print("the user %s and %s with its journals stay; `userdel -r %s` removes both", deploy.Name, deploy.SystemHome, deploy.Name)
 	}
 	return nil
 }
@@ -261,7 +262,7 @@ func (a *app) serviceOrder(word string, order func(*deploy.Service, context.Cont
 			return err
 		}
 		if st.State == deploy.StateAbsent {
-			return failed("`sluice service install` does it", "no service is installed")
+			return fault.Failed("`sluice service install` does it", "no service is installed")
 		}
 		if word == "started" {
 			err = a.noOther(ctx, s, f.system)
@@ -275,7 +276,7 @@ func (a *app) serviceOrder(word string, order func(*deploy.Service, context.Cont
 		if err != nil {
 			return err
 		}
-		a.print("%s", word)
+		a.Print("%s", word)
 		return nil
 	}
 }
@@ -283,7 +284,7 @@ func (a *app) serviceOrder(word string, order func(*deploy.Service, context.Cont
 func (a *app) serviceEnded(ctx context.Context, f serviceFlags) error {
 	why, err := deploy.Ended(ctx, f.system, a.notePutDown)
 	if err == nil && why == deploy.EndStop {
-		a.note("the service was stopped: what its agents were doing is launched again at the next start")
+		a.Note("the service was stopped: what its agents were doing is launched again at the next start")
 	}
 	return err
 }
@@ -292,7 +293,7 @@ func (a *app) serviceEnded(ctx context.Context, f serviceFlags) error {
 func (a *app) notePutDown(why deploy.End) error {
 	home, err := a.stateHome()
 	if err == nil {
-		err = deploy.NotePutDown(home, why, a.now())
+		err = deploy.NotePutDown(home, why, a.Now())
 	}
 	return err
 }
@@ -311,14 +312,14 @@ func (a *app) serviceEnv(f serviceFlags) (map[string]string, error) {
 	if f.system { // root's own is not the service's
 		return a.namedEnv(deploy.SystemVars(), f.keep)
 	}
-	return a.namedEnv(deploy.Vars(a.env, append(program.HomeVars(), envPrefix+"*")), f.keep)
+	return a.namedEnv(deploy.Vars(a.Env, append(program.HomeVars(), envPrefix+"*")), f.keep)
 }
 
 func (a *app) namedEnv(env map[string]string, names []string) (map[string]string, error) {
 	for _, name := range names {
-		v := a.getenv(name)
+		v := a.Getenv(name)
 		if v == "" {
-			return nil, misused("set it, or leave --env "+clean(name)+" out", "%s is not set here", clean(name))
+			return nil, fault.Misused("set it, or leave --env "+clean(name)+" out", "%s is not set here", clean(name))
 		}
 		env[name] = v
 	}

@@ -10,6 +10,9 @@ import (
 
 	"sluice/daemon"
 	"sluice/deploy"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/render"
 )
 
 // serviceState is how the service stands: what its manager says, and what the daemon in it does.
@@ -31,13 +34,13 @@ func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
 	if st.State == deploy.StateRunning {
 		a.lookInside(ctx, &st)
 	}
-	if a.json {
-		err = a.document(st)
+	if a.JSON {
+		err = a.Document(st)
 	} else {
 		a.printService(st)
 	}
 	if err == nil && st.State != deploy.StateRunning {
-		err = ended(exitFailed)
+		err = fault.Exit(fault.ExitFailed)
 	}
 	return err
 }
@@ -92,13 +95,13 @@ func (a *app) lookInside(ctx context.Context, st *serviceState) {
 }
 
 func (a *app) printService(st serviceState) {
-	style := map[string]string{deploy.StateRunning: green, deploy.StateStopped: dim, deploy.StateAbsent: dim, deploy.StateFailed: red, deploy.StateLooping: red}[st.State]
+	style := map[string]string{deploy.StateRunning: console.Green, deploy.StateStopped: console.Dim, deploy.StateAbsent: console.Dim, deploy.StateFailed: console.Red, deploy.StateLooping: console.Red}[st.State]
 	if style == "" {
-		style = yellow
+		style = console.Yellow
 	}
-	head := a.paint(style, st.State)
+	head := a.Paint(style, st.State)
 	if !st.Since.IsZero() && st.State != deploy.StateAbsent {
-		head += " for " + ago(a.now().Sub(st.Since).Round(time.Second))
+		head += " for " + render.Ago(a.Now().Sub(st.Since).Round(time.Second))
 	}
 	if st.PID > 0 {
 		head += ", pid " + strconv.Itoa(st.PID)
@@ -106,18 +109,18 @@ func (a *app) printService(st serviceState) {
 	if st.Restarts > 0 {
 		head += ", started again " + plural(st.Restarts, "time") + " after a crash"
 	}
-	a.print("%s", head)
+	a.Print("%s", head)
 	if st.Why != "" {
-		a.print("  %s", oneLine(st.Why))
+		a.Print("  %s", oneLine(st.Why))
 	}
 	for _, r := range st.Repos {
 		switch {
 		case !r.Served:
-			a.print("  %s  %s: %s", a.paint(red, "not served"), r.Root, oneLine(r.Why))
+			a.Print("  %s  %s: %s", a.Paint(console.Red, "not served"), r.Root, oneLine(r.Why))
 		case len(r.Health) > 0:
-			a.print("  %s  %s: %s", a.paint(yellow, "unwell"), r.Root, oneLine(strings.Join(r.Health, "; ")))
+			a.Print("  %s  %s: %s", a.Paint(console.Yellow, "unwell"), r.Root, oneLine(strings.Join(r.Health, "; ")))
 		default:
-			a.print("  %s  %s", a.paint(green, "served"), r.Root)
+			a.Print("  %s  %s", a.Paint(console.Green, "served"), r.Root)
 		}
 	}
 	a.printUnit(st)
@@ -130,24 +133,24 @@ func (a *app) printUnit(st serviceState) {
 		flag = " --system"
 	}
 	if st.State == deploy.StateAbsent {
-		a.note("`sluice service install%s` installs it", flag)
+		a.Note("`sluice service install%s` installs it", flag)
 		return
 	}
-	a.print("  begins %s, by %s (%s)", st.Begins, st.Manager, st.File)
+	a.Print("  begins %s, by %s (%s)", st.Begins, st.Manager, st.File)
 	if st.Begins == "at login" && st.Manager == "systemd" {
-		a.note("it ends with your last login: `sluice service install --linger yes` has it run on")
+		a.Note("it ends with your last login: `sluice service install --linger yes` has it run on")
 	}
 	if st.Stale {
-		a.note("the unit was changed by hand: `sluice service install%s` has it read again", flag)
+		a.Note("the unit was changed by hand: `sluice service install%s` has it read again", flag)
 	}
 	if st.Version != "" && st.Version != version {
-		a.note("the daemon is sluice %s and this is %s: `sluice service restart%s`; agents go on", clean(st.Version), version, flag)
+		a.Note("the daemon is sluice %s and this is %s: `sluice service restart%s`; agents go on", clean(st.Version), version, flag)
 	}
 	if st.State != deploy.StateRunning && st.Manager == "systemd" {
 		log := "journalctl --user -u sluice"
 		if st.System {
 			log = "journalctl -u sluice"
 		}
-		a.note("its log: %s", log)
+		a.Note("its log: %s", log)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,22 +19,21 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
 	"sluice/internal/form"
 	"sluice/internal/press"
+	"sluice/internal/render"
 	"sluice/internal/schema"
 	"sluice/internal/text"
 	"sluice/internal/tree"
-	"sluice/internal/words"
 )
 
 // Bounds of what show prints.
 const (
-	showDiff   = 64 << 10 // bytes of the patch with --diff
-	showFiles  = 20       // files listed
-	showTasks  = 50       // tasks of a list
-	showAnswer = 160      // characters of a task's line
-	showText   = 4000     // characters of a text of several lines
-	showLines  = 12       // lines of what a criterion's command printed
+	showDiff  = 64 << 10 // bytes of the patch with --diff
+	showFiles = 20       // files listed
+	showText  = 4000     // characters of a text of several lines
+	showLines = 12       // lines of what a criterion's command printed
 	// showOutput is how much of it is read.
 	showOutput = 8 << 10
 )
@@ -50,7 +50,7 @@ cost, and what failed before. --diff prints the changes themselves, --since thos
 attempt before. In a terminal, a key then decides a gate that waits for you: f and v ask for the
 reason, p asks once more. Keys that were typed before it asks, or pasted, decide nothing.`,
 		Example: "sluice show XG-2-end\nsluice show last XG-2-end\nsluice show X-2 --diff | less -R\nsluice show X-2 --since",
-		Args:    between(1, 2),
+		Args:    console.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := ofRun(&run, args)
 			if err != nil {
@@ -67,8 +67,8 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 					return err
 				}
 				at = p
-				if a.json {
-					return a.document(sh)
+				if a.JSON {
+					return a.Document(sh)
 				}
 				a.printShow(sh)
 				switch {
@@ -79,7 +79,7 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 				}
 				return nil
 			})
-			if err != nil || a.json || !a.interactive() {
+			if err != nil || a.JSON || !a.Interactive() {
 				return err
 			}
 			return a.decideHere(cmd.Context(), at, sh)
@@ -88,7 +88,7 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` (the newest that has it)")
 	cmd.Flags().BoolVar(&diff, "diff", false, "print the changes too")
 	cmd.Flags().BoolVar(&since, "since", false, "print the changes since the attempt before")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 // shown is all about a step and the gate that holds it.
@@ -155,13 +155,13 @@ func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus
 	if st.List != nil {
 		sh.Tasks = st.List.Tasks
 	}
-	env := knownOf(r, st)
+	env := render.KnownOf(r, st)
 	if step := spec.Step(st.ID); step != nil {
 		sh.of(step, env)
 	}
 	if sh.Gate != nil {
 		if g := spec.Gate(sh.Gate.ID); g != nil {
-			sh.LookFor = textOf(g.Reviewer.Prompt, env)
+			sh.LookFor = render.TextOf(g.Reviewer.Prompt, env)
 		}
 		for _, q := range sh.Gate.Rounds {
 			if (q.State == engine.Refused || q.State == engine.ByRoute || q.State == engine.Superseded && q.Outcome != "") && q.N != sh.Gate.Round {
@@ -200,7 +200,7 @@ func attemptUsage(x engine.Attempt) engine.Usage {
 // of takes what the spec says of the step.
 func (sh *shown) of(step *engine.Step, env *engine.Env) {
 	if step.Agent != nil {
-		sh.Task = textOf(step.Agent.Prompt, env)
+		sh.Task = render.TextOf(step.Agent.Prompt, env)
 	}
 	if step.Run != nil && !step.Run.Nothing() {
 		sh.Task = "run: " + commandWords(step.Run)
@@ -209,7 +209,7 @@ func (sh *shown) of(step *engine.Step, env *engine.Env) {
 		sh.Criteria = append(sh.Criteria, gates.CriterionWords(c))
 	}
 	for _, o := range step.Outputs {
-		sh.Outputs = append(sh.Outputs, textOf(o.Path, env))
+		sh.Outputs = append(sh.Outputs, render.TextOf(o.Path, env))
 	}
 }
 
@@ -313,20 +313,20 @@ const maxRecord = 8 << 20
 
 func (a *app) printShow(sh *shown) {
 	if g := sh.Gate; g != nil {
-		a.title("%s at %s, %s of %s%s", title(g.ID, g.Name), gateState(*g), round(g.ID, g.Round), sh.Run, unheldMark(sh.Trust))
+		a.title("%s at %s, %s of %s%s", text.Title(g.ID, g.Name), render.GateState(*g), render.Round(g.ID, g.Round), sh.Run, render.UnheldMark(sh.Trust))
 		if g.Why != "" {
-			a.field("why you", whyWords(g.Why))
+			a.field("why you", render.Why(g.Why))
 		}
 	} else {
-		a.title("%s of %s%s", title(sh.Step, sh.StepName), sh.Run, unheldMark(sh.Trust))
+		a.title("%s of %s%s", text.Title(sh.Step, sh.StepName), sh.Run, render.UnheldMark(sh.Trust))
 	}
 	if sh.Stubbed {
-		a.field("note", a.paint(yellow, stubWords))
+		a.field("note", a.Paint(console.Yellow, render.StubWords))
 	}
 	if sh.For != "" {
 		a.text("for", sh.For)
 	}
-	a.field("step", title(sh.Step, sh.StepName))
+	a.field("step", text.Title(sh.Step, sh.StepName))
 	a.text("task", sh.Task)
 	for _, c := range sh.Criteria {
 		a.field("done when", c)
@@ -337,7 +337,7 @@ func (a *app) printShow(sh *shown) {
 	if at := sh.Attempt; at != nil {
 		a.printAttempt(sh, at)
 	}
-	for _, line := range taskLines(sh.Tasks) {
+	for _, line := range render.TaskLines(sh.Tasks) {
 		a.field("", line)
 	}
 	a.printChanged(sh)
@@ -345,11 +345,11 @@ func (a *app) printShow(sh *shown) {
 		a.printVerdict(sh, g)
 	}
 	if u := sh.Unread; u != nil {
-		a.text("its reply", orWord(u.End, "(empty)"))
+		a.text("its reply", cmp.Or(u.End, "(empty)"))
 		a.field("", "the whole reply: "+shortPath(u.File))
 	}
 	for _, q := range sh.Earlier {
-		a.text(fmt.Sprintf("round %d", q.N), fmt.Sprintf("%s by %s: %s", orWord(q.Outcome, "failed"), byWords(q.ByKind, q.By), q.Feedback))
+		a.text(fmt.Sprintf("round %d", q.N), fmt.Sprintf("%s by %s: %s", cmp.Or(q.Outcome, "failed"), render.By(q.ByKind, q.By), q.Feedback))
 		if q.Said != q.Feedback {
 			a.text("before", q.Said)
 		}
@@ -366,9 +366,9 @@ func (a *app) printShow(sh *shown) {
 		a.field("signed by", clean(who)+"; sluice pass, fail and veto sign")
 	}
 	if g := sh.Gate; g != nil && g.State == engine.OnHuman {
-		a.print("\nDecide: %s", decideWords(*g))
+		a.Print("\nDecide: %s", decideWords(*g))
 	} else if g != nil && g.State == engine.OnWindow {
-		a.print("\nIt goes on by itself in %s: sluice veto %s -m \"…\" stops it", ago(g.Until.Sub(a.now())), g.ID)
+		a.Print("\nIt goes on by itself in %s: sluice veto %s -m \"…\" stops it", render.Ago(g.Until.Sub(a.Now())), g.ID)
 	}
 }
 
@@ -392,9 +392,9 @@ func (a *app) printAttempt(sh *shown, at *engine.Attempt) {
 	if !at.Launched.IsZero() {
 		end := at.Ended
 		if end.IsZero() {
-			end = a.now()
+			end = a.Now()
 		}
-		s += ", " + ago(end.Sub(at.Launched))
+		s += ", " + render.Ago(end.Sub(at.Launched))
 	}
 	if g := sh.Gate; g != nil && g.Reviewed != "" {
 		s += ", content " + press.Content(g.Reviewed) // as the question before a pass names it
@@ -404,12 +404,12 @@ func (a *app) printAttempt(sh *shown, at *engine.Attempt) {
 	}
 	a.field("attempt", s)
 	if at.Held != nil {
-		a.field("held", "taken over"+who(at.Held)+": sluice handback "+sh.Step)
+		a.field("held", "taken over"+render.Who(at.Held)+": sluice handback "+sh.Step)
 	}
 	if at.Status != "" {
-		a.text("it says", because(at.Status, at.Summary))
+		a.text("it says", render.Because(at.Status, at.Summary))
 	}
-	a.text("it asks", because(at.Question, strings.Join(at.Options, " | ")))
+	a.text("it asks", render.Because(at.Question, strings.Join(at.Options, " | ")))
 	if len(at.Answer) > 0 {
 		a.text("answer", readable(at.Answer))
 	}
@@ -433,7 +433,7 @@ func (a *app) printAttempt(sh *shown, at *engine.Attempt) {
 		a.text("printed", strings.Join(lines, "\n"))
 	}
 	if at.Unshipped > 0 {
-		a.field("judged", words.Unshipped(at.Unshipped))
+		a.field("judged", text.Unshipped(at.Unshipped))
 	}
 	if len(at.Protected) > 0 {
 		a.field("protected", "changed: "+strings.Join(at.Protected, ", "))
@@ -479,7 +479,7 @@ func (a *app) printChanged(sh *shown) {
 		if sh.Attempt != nil && sh.Attempt.N > 1 {
 			more += ", --since those since the attempt before"
 		}
-		a.field("", a.paint(dim, more))
+		a.field("", a.Paint(console.Dim, more))
 	}
 }
 
@@ -502,7 +502,7 @@ func (a *app) printVerdict(sh *shown, g *daemon.GateStatus) {
 		if q.Score != nil {
 			s += fmt.Sprintf(", score %g", *q.Score)
 		}
-		a.text("verdict", because(s, q.Feedback))
+		a.text("verdict", render.Because(s, q.Feedback))
 	} else {
 		a.text("feedback", q.Feedback)
 	}
@@ -542,7 +542,7 @@ func (a *app) printFindings(q engine.Round) {
 // field prints a label and a line of foreign text.
 func (a *app) field(label, s string) {
 	if s != "" {
-		a.print("  %s  %s", a.paint(dim, pad(label, labelWidth)), s)
+		a.Print("  %s  %s", a.Paint(console.Dim, console.Pad(label, labelWidth)), s)
 	}
 }
 
@@ -556,7 +556,7 @@ func (a *app) text(label, s string) {
 		if i > 0 {
 			label = ""
 		}
-		a.print("  %s  %s", a.paint(dim, pad(label, labelWidth)), l)
+		a.Print("  %s  %s", a.Paint(console.Dim, console.Pad(label, labelWidth)), l)
 	}
 }
 
@@ -579,10 +579,10 @@ func (a *app) printDiff(ctx context.Context, p *place, sh *shown) error {
 	if err != nil {
 		return err
 	}
-	a.print("")
+	a.Print("")
 	a.printPatch(patch)
 	if cut {
-		a.note("there is more: sluice attempt diff %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
+		a.Note("there is more: sluice attempt diff %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
 	}
 	return nil
 }
@@ -590,16 +590,16 @@ func (a *app) printDiff(ctx context.Context, p *place, sh *shown) error {
 // printPatch prints a patch.
 func (a *app) printPatch(patch []byte) {
 	for l := range strings.Lines(string(patch)) {
-		style := plain
+		style := console.Plain
 		switch {
 		case strings.HasPrefix(l, "+"):
-			style = green
+			style = console.Green
 		case strings.HasPrefix(l, "-"):
-			style = red
+			style = console.Red
 		case strings.HasPrefix(l, "@@"), strings.HasPrefix(l, "diff "):
-			style = bold
+			style = console.Bold
 		}
-		a.print("%s", a.paint(style, text.Reveal(strings.TrimRight(l, "\n"))))
+		a.Print("%s", a.Paint(style, text.Reveal(strings.TrimRight(l, "\n"))))
 	}
 }
 

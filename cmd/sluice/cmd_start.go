@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,7 +18,10 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
+	"sluice/internal/render"
 	"sluice/internal/settings"
 	"sluice/internal/stub"
 	"sluice/specs"
@@ -58,7 +62,7 @@ func (o *order) ofNewRuns(run string) error {
 	default:
 		return nil
 	}
-	return misused("name the workflow to start another run of it", "%s is of a run that starts, and %s has been: it goes on as it was started", flag, run)
+	return fault.Misused("name the workflow to start another run of it", "%s is of a run that starts, and %s has been: it goes on as it was started", flag, run)
 }
 
 func (a *app) startCommand() *cobra.Command {
@@ -70,7 +74,7 @@ func (a *app) startCommand() *cobra.Command {
 		Long: `The run goes on in the background. With --wait the command comes back when it has ended, with
 run's exit codes; --timeout bounds the waiting, and exit code 4 says that it ran out.`,
 		Example: "sluice start gated-pipeline --var task=\"an index\"\nsluice start phase-4 --var goal=\"faster search\" --wait --timeout 2h",
-		Args:    between(1, 1),
+		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.workflow = args[0]
 			return a.start(cmd.Context(), o, wait || o.timeout > 0)
@@ -79,7 +83,7 @@ run's exit codes; --timeout bounds the waiting, and exit code 4 says that it ran
 	o.flags(cmd)
 	cmd.Flags().BoolVar(&wait, "wait", false, "come back when the run has ended")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with --wait: at the latest after this `TIME`, as 30m")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 func (a *app) start(ctx context.Context, o order, wait bool) error {
@@ -96,17 +100,17 @@ func (a *app) start(ctx context.Context, o order, wait bool) error {
 		return err
 	}
 	if s == nil {
-		return failed("`sluice run "+o.workflow+"` runs it in the foreground; `sluice watch add` and `sluice daemon` serve it in the background", "no daemon serves %s now", p.root)
+		return fault.Failed("`sluice run "+o.workflow+"` runs it in the foreground; `sluice watch add` and `sluice daemon` serve it in the background", "no daemon serves %s now", p.root)
 	}
 	defer s.Close()
 	done, _, err := a.launch(ctx, s, ev)
 	if err != nil {
 		return err
 	}
-	if a.json {
-		err = a.document(map[string]string{"run": done})
+	if a.JSON {
+		err = a.Document(map[string]string{"run": done})
 	} else {
-		a.print("%s", done)
+		a.Print("%s", done)
 	}
 	if err != nil || !wait {
 		return err
@@ -118,7 +122,7 @@ func (a *app) start(ctx context.Context, o order, wait bool) error {
 	}
 	r, err := awaitEnd(ctx, s, done)
 	if errors.Is(context.Cause(ctx), errTimeout) {
-		return &fault{cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout, firstWait(r, a.now())), mend: "`sluice status " + done + "` tells how it stands", code: exitWaiting}
+		return &fault.Error{Cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout, render.FirstWait(r, a.Now())), Advice: "`sluice status " + done + "` tells how it stands", Code: fault.ExitWaiting}
 	}
 	if err != nil {
 		return err
@@ -135,7 +139,7 @@ func (a *app) launch(ctx context.Context, s service, ev engine.RunRequested) (id
 		return "", 0, err
 	}
 	if done.Ignored != "" || done.Run == "" {
-		return "", 0, failed("`sluice ls` lists the runs", "no run was started: %s", orWord(done.Ignored, "the service did not say why"))
+		return "", 0, fault.Failed("`sluice ls` lists the runs", "no run was started: %s", cmp.Or(done.Ignored, "the service did not say why"))
 	}
 	return done.Run, done.Seq, nil
 }
@@ -155,7 +159,7 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 	for _, v := range o.vars {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok {
-			return ev, misused("as --var goal=\"faster search\"", "--var %s: want NAME=VALUE", clean(v))
+			return ev, fault.Misused("as --var goal=\"faster search\"", "--var %s: want NAME=VALUE", clean(v))
 		}
 		given[name] = value
 	}
@@ -163,12 +167,12 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 	if len(faults) > 0 {
 		mend := "the spec's vars are in " + shortPath(file)
 		if len(faults) == 1 {
-			return ev, &fault{cause: faults[0].Error(), mend: mend, code: exitUsage}
+			return ev, &fault.Error{Cause: faults[0].Error(), Advice: mend, Code: fault.ExitUsage}
 		}
 		for _, err := range faults { // a var that is missing is often one that is misspelt: both are told
-			a.note("%s", oneLine(err.Error()))
+			a.Note("%s", oneLine(err.Error()))
 		}
-		return ev, &fault{cause: "--var: " + plural(len(faults), "fault"), mend: mend, code: exitUsage}
+		return ev, &fault.Error{Cause: "--var: " + plural(len(faults), "fault"), Advice: mend, Code: fault.ExitUsage}
 	}
 	src, err := os.ReadFile(file)
 	if err != nil {
@@ -176,7 +180,7 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 	}
 	pinned, bad := specs.Pin(p.root, file, src, vars)
 	if len(bad) > 0 {
-		return ev, failed("mend the spec; `sluice validate` checks it again", "%s%s", bad[0], more(len(bad)-1))
+		return ev, fault.Failed("mend the spec; `sluice validate` checks it again", "%s%s", bad[0], more(len(bad)-1))
 	}
 	ev = engine.RunRequested{Workflow: spec.ID, Source: string(pinned), File: specs.Digest(src), Vars: vars, Parallel: o.parallel}
 	if o.stub != "" {
@@ -193,7 +197,7 @@ func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) 
 	switch {
 	case file != theUsual:
 		if file = a.below(file); !isFile(file) {
-			return nil, misused("--stub alone takes "+specs.StubsDir+"/"+spec.ID+".yaml, where there is one", "--stub=%s: no such file", clean(shortPath(file)))
+			return nil, fault.Misused("--stub alone takes "+specs.StubsDir+"/"+spec.ID+".yaml, where there is one", "--stub=%s: no such file", clean(shortPath(file)))
 		}
 	default:
 		if _, err := os.Stat(usual); errors.Is(err, fs.ErrNotExist) {
@@ -205,9 +209,9 @@ func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) 
 		var faults []specs.Fault
 		if script, faults = specs.LoadStubs(file, spec); len(faults) > 0 {
 			for _, f := range faults {
-				fmt.Fprintf(a.err, "%s:%d:%d: %s\n", shortPath(f.File), f.Line, f.Col, clean(f.Message))
+				fmt.Fprintf(a.Err, "%s:%d:%d: %s\n", shortPath(f.File), f.Line, f.Col, clean(f.Message))
 			}
-			return nil, failed("mend the script of the stand-ins: docs/stubs.md says what may stand there", "%s: %s", shortPath(file), plural(len(faults), "fault"))
+			return nil, fault.Failed("mend the script of the stand-ins: docs/stubs.md says what may stand there", "%s: %s", shortPath(file), plural(len(faults), "fault"))
 		}
 		script.From = shortPath(file)
 	}
@@ -218,7 +222,7 @@ func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) 
 // stand-ins play them, only the prompts matter.
 func (a *app) agentsThere(p *place, spec *engine.Spec, s settings.Settings, stubbed bool) error {
 	if faults := promptFaults(p.root, spec, s); len(faults) > 0 {
-		return failed("mend the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), more(len(faults)-1))
+		return fault.Failed("mend the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), more(len(faults)-1))
 	}
 	if stubbed {
 		return nil
@@ -234,7 +238,7 @@ func (a *app) agentsThere(p *place, spec *engine.Spec, s settings.Settings, stub
 				continue
 			}
 			if err := a.lookUp(p.root, agent.Command[0]); err != nil {
-				return failed(fmt.Sprintf("install it, or say in %s/config.yaml who plays %s: roles, agents (`sluice help config`)", workflowDir, role),
+				return fault.Failed(fmt.Sprintf("install it, or say in %s/config.yaml who plays %s: roles, agents (`sluice help config`)", workflowDir, role),
 					"role %s: agent %s: %s: not found", role, name, clean(agent.Command[0]))
 			}
 		}
@@ -256,7 +260,7 @@ func (a *app) lookFor(root, name string) (string, error) {
 		}
 		return exec.LookPath(name)
 	}
-	for _, dir := range filepath.SplitList(a.getenv("PATH")) {
+	for _, dir := range filepath.SplitList(a.Getenv("PATH")) {
 		if file, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(dir) {
 			return file, nil
 		}
@@ -298,7 +302,7 @@ func awaitEnd(ctx context.Context, s service, run string) (daemon.RunStatus, err
 		if err != nil {
 			return r, err
 		}
-		if r = now; !live(r) {
+		if r = now; !r.Live() {
 			return r, nil
 		}
 		select {
@@ -316,9 +320,9 @@ const lookPace = 250 * time.Millisecond
 func (a *app) endOf(r daemon.RunStatus) error {
 	switch r.Phase {
 	case engine.RunFailed:
-		return ended(exitFailed)
+		return fault.Exit(fault.ExitFailed)
 	case engine.RunAborted:
-		return ended(exitAborted)
+		return fault.Exit(fault.ExitAborted)
 	}
 	return nil
 }

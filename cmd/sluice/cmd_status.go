@@ -2,17 +2,16 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/words"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/render"
 )
 
 func (a *app) lsCommand() *cobra.Command {
@@ -25,15 +24,15 @@ func (a *app) lsCommand() *cobra.Command {
 waits for. Left out unless --all: ended runs beyond the last ten, and ended runs of a task.
 With a task file: its tasks by status, in each as they are selected, and what they wait for.`,
 		Example: "sluice ls\nsluice ls --json\nsluice ls to-do.json --status blocked",
-		Args:    between(0, 1),
+		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 1 && isTaskFile(args[0]):
 				return a.listTasks(args[0], status)
 			case len(args) == 1:
-				return misused("a task file ends in .json; `sluice status "+clean(args[0])+"` tells of a run", "%s: no task file", clean(args[0]))
+				return fault.Misused("a task file ends in .json; `sluice status "+clean(args[0])+"` tells of a run", "%s: no task file", clean(args[0]))
 			case status != "":
-				return misused("as in `sluice ls to-do.json --status todo`", "--status is of tasks: name their file")
+				return fault.Misused("as in `sluice ls to-do.json --status todo`", "--status is of tasks: name their file")
 			}
 			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
 				st, err := v.Status(cmd.Context(), "")
@@ -46,7 +45,7 @@ With a task file: its tasks by status, in each as they are selected, and what th
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all runs that are known")
 	cmd.Flags().StringVar(&status, "status", "", "of a task file: only tasks that are `STATUS` (todo, doing, done, blocked)")
-	return a.jsonFlag(cmd)
+	return a.JSONFlag(cmd)
 }
 
 // withView finds the repo and whoever can tell about it.
@@ -67,28 +66,28 @@ func (a *app) withView(ctx context.Context, do func(p *place, v viewer, served b
 const endedShown = 10
 
 func (a *app) listRuns(st daemon.Status, served, all bool) error {
-	if a.json {
-		return a.document(map[string]any{"served": served, "status": st})
+	if a.JSON {
+		return a.Document(map[string]any{"served": served, "status": st})
 	}
 	runs := st.Runs
 	if !all {
 		runs = withoutOld(runs)
 	}
-	t := &table{}
+	t := &console.Table{}
 	for _, r := range runs {
-		state := runState(r)
-		sign, style := mark(state)
+		state := render.RunState(r)
+		sign, style := render.Mark(state)
 		look := style
-		if unpassed := words.NotPassed(r.More + len(r.Unpassed)); unpassed != "" {
-			state, look = state+", "+unpassed, yellow
+		if unpassed := render.NotPassed(r.More + len(r.Unpassed)); unpassed != "" {
+			state, look = state+", "+unpassed, console.Yellow
 		}
-		t.row(cell{sign + " " + r.ID, style}, cell{state + stubMark(r.Stubbed) + unheldMark(r.Trust), look}, cell{progress(r), plain}, cell{a.runTime(r), dim}, cell{firstWait(r, a.now()), plain})
+		t.Row(console.Styled(sign+" "+r.ID, style), console.Styled(state+render.StubMark(r.Stubbed)+render.UnheldMark(r.Trust), look), console.Styled(render.Progress(r), console.Plain), console.Styled(render.RunTime(&a.Console, r), console.Dim), console.Styled(render.FirstWait(r, a.Now()), console.Plain))
 	}
-	a.printTable(t)
+	a.PrintTable(t)
 	if len(st.Runs) == 0 {
-		a.print("no run yet: `sluice run WORKFLOW` starts one")
+		a.Print("no run yet: `sluice run WORKFLOW` starts one")
 	} else if len(runs) < len(st.Runs) {
-		a.note("%s: --all", leftOut(st.Runs, runs))
+		a.Note("%s: --all", leftOut(st.Runs, runs))
 	}
 	a.health(st, served)
 	return nil
@@ -120,10 +119,10 @@ func leftOut(all, shown []daemon.RunStatus) string {
 
 // withoutOld leaves out ended runs of tasks, which their lists tell of, and other ended runs beyond the last.
 func withoutOld(all []daemon.RunStatus) []daemon.RunStatus {
-	runs := slices.DeleteFunc(slices.Clone(all), func(r daemon.RunStatus) bool { return r.Child != nil && !live(r) })
+	runs := slices.DeleteFunc(slices.Clone(all), func(r daemon.RunStatus) bool { return r.Child != nil && !r.Live() })
 	over := len(runs) - endedShown
 	return slices.DeleteFunc(runs, func(r daemon.RunStatus) bool {
-		if over > 0 && !live(r) {
+		if over > 0 && !r.Live() {
 			over--
 			return true
 		}
@@ -131,76 +130,28 @@ func withoutOld(all []daemon.RunStatus) []daemon.RunStatus {
 	})
 }
 
-// progress is how many steps are behind a run.
-func progress(r daemon.RunStatus) string {
-	done := 0
-	for _, s := range r.Steps {
-		if s.State == engine.Passed || s.State == engine.Skipped || s.State == engine.Routed {
-			done++
-		}
-	}
-	return fmt.Sprintf("%d/%d", done, len(r.Steps))
-}
-
-func (a *app) runTime(r daemon.RunStatus) string {
-	switch {
-	case r.Started.IsZero():
-		return "not begun"
-	case r.Ended.IsZero():
-		return "for " + ago(a.now().Sub(r.Started))
-	}
-	return fmt.Sprintf("took %s, %s ago", ago(r.Ended.Sub(r.Started)), ago(a.now().Sub(r.Ended)))
-}
-
-// firstWait is what a run waits for, the oldest wait first; of an ended one why it ended.
-func firstWait(r daemon.RunStatus, now time.Time) string {
-	if !live(r) {
-		return clean(r.EndWhy)
-	}
-	if len(r.Waits) == 0 {
-		return ""
-	}
-	s := waitWords(r.Waits[0], now)
-	if n := len(r.Waits) - 1; n > 0 {
-		s += fmt.Sprintf(" (and %d more)", n)
-	}
-	return s
-}
-
-// waitWords says what a run waits for and since when.
-func waitWords(w daemon.Wait, now time.Time) string {
-	s := clean(w.Text)
-	if !w.Since.IsZero() {
-		s = "since " + ago(now.Sub(w.Since)) + " " + s
-	}
-	if !w.Until.IsZero() {
-		s += " (" + ago(w.Until.Sub(now)) + " left)"
-	}
-	return s
-}
-
 // health tells what is wrong with the repo as a whole.
 func (a *app) health(st daemon.Status, served bool) {
 	for _, h := range st.Health {
-		a.note("%s %s", a.paintErr(yellow, "note:"), oneLine(h))
+		a.Note("%s %s", a.PaintErr(console.Yellow, "note:"), oneLine(h))
 	}
 	if st.Stalled != "" {
-		a.note("%s the journal cannot be written, so nothing is started: %s", a.paintErr(red, "stalled:"), oneLine(st.Stalled))
+		a.Note("%s the journal cannot be written, so nothing is started: %s", a.PaintErr(console.Red, "stalled:"), oneLine(st.Stalled))
 	}
-	if !served && slices.ContainsFunc(st.Runs, live) {
-		a.note("%s no sluice process serves this repo: `sluice run RUN` goes on with it here, `sluice watch add` and `sluice daemon` in the background", a.paintErr(yellow, "note:"))
+	if !served && slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
+		a.Note("%s no sluice process serves this repo: `sluice run RUN` goes on with it here, `sluice watch add` and `sluice daemon` in the background", a.PaintErr(console.Yellow, "note:"))
 	}
 }
 
 func (a *app) statusCommand() *cobra.Command {
-	return a.jsonFlag(&cobra.Command{
+	return a.JSONFlag(&cobra.Command{
 		Use:   "status [RUN]",
 		Short: "show a run step by step, and what it waits for since when",
 		Long: `RUN is a run's id (phase-4-1), a workflow (its newest run) or "last". Without one: every live
 run, or the last that ended. Shows too what stands between an agent and a gate (trust), and
 whether the spec's file has changed since the run started.`,
 		Example: "sluice status\nsluice status last --json",
-		Args:    between(0, 1),
+		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
 				return a.status(cmd.Context(), p, v, served, args)
@@ -225,8 +176,8 @@ func (a *app) status(ctx context.Context, p *place, v viewer, served bool, args 
 			return err
 		}
 		st.Runs = slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return r.ID != id })
-	} else if slices.ContainsFunc(st.Runs, live) {
-		st.Runs = slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return !live(r) })
+	} else if slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
+		st.Runs = slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return !r.Live() })
 	} else if n := len(st.Runs); n > 1 {
 		own := slices.DeleteFunc(slices.Clone(st.Runs), func(r daemon.RunStatus) bool { return r.Child != nil })
 		if len(own) > 0 { // a task's run outlives its parent's where that is forgotten
@@ -239,25 +190,25 @@ func (a *app) status(ctx context.Context, p *place, v viewer, served bool, args 
 			return err
 		}
 	}
-	if a.json {
-		return a.document(map[string]any{"served": served, "status": st})
+	if a.JSON {
+		return a.Document(map[string]any{"served": served, "status": st})
 	}
 	for i, r := range st.Runs {
 		if i > 0 {
-			a.print("")
+			a.Print("")
 		}
-		for _, l := range a.runLines(r, a.now()) {
-			a.print("%s", clipPainted(l, a.width()))
+		for _, l := range render.RunLines(&a.Console, r, a.Now()) {
+			a.Print("%s", console.ClipPainted(l, a.Width()))
 		}
 		if take := a.toTake(ctx, p.root, r); take != "" {
-			a.print("  %s", clipPainted(take, a.width()-2))
+			a.Print("  %s", console.ClipPainted(take, a.Width()-2))
 		}
 	}
 	if len(st.Runs) == 0 {
-		a.print("no run yet: `sluice run WORKFLOW` starts one")
+		a.Print("no run yet: `sluice run WORKFLOW` starts one")
 	}
-	if words := todayWords(st.Today); words != "" {
-		a.print("%s", a.paint(dim, words))
+	if words := render.TodayWords(st.Today); words != "" {
+		a.Print("%s", a.Paint(console.Dim, words))
 	}
 	a.levels(st)
 	a.health(st, served)
@@ -266,20 +217,20 @@ func (a *app) status(ctx context.Context, p *place, v viewer, served bool, args 
 
 // levels tells what stands between an agent and a gate. Of a run of which that is less, its own lines tell.
 func (a *app) levels(st daemon.Status) {
-	if !slices.ContainsFunc(st.Runs, live) {
+	if !slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
 		return
 	}
 	switch st.Trust {
 	case engine.TrustFile:
-		a.print("%s", a.paint(dim, "trust: file, unprotected: nothing stands between an agent and a gate but its own good will ("+oneLine(st.Exposed)+")"))
+		a.Print("%s", a.Paint(console.Dim, "trust: file, unprotected: nothing stands between an agent and a gate but its own good will ("+oneLine(st.Exposed)+")"))
 	case engine.TrustSandbox:
-		a.print("%s", a.paint(dim, "trust: sandbox: an agent cannot answer a gate"))
+		a.Print("%s", a.Paint(console.Dim, "trust: sandbox: an agent cannot answer a gate"))
 	}
 }
 
 // tellPause adds to a run that something other than a person paused what its journal says of why.
 func tellPause(ctx context.Context, v viewer, r *daemon.RunStatus) error {
-	if r.Paused == "" || r.Paused == "user" || !live(*r) {
+	if r.Paused == "" || r.Paused == "user" || !r.Live() {
 		return nil
 	}
 	why := ""
@@ -297,185 +248,4 @@ func tellPause(ctx context.Context, v viewer, r *daemon.RunStatus) error {
 		}
 	}
 	return err
-}
-
-// runLines draws a run: its head, each step with its gates, and what it waits for.
-func (a *app) runLines(r daemon.RunStatus, now time.Time) []string {
-	state := runState(r)
-	sign, style := mark(state)
-	head := fmt.Sprintf("%s %s", a.paint(style, sign), a.paint(bold, r.ID))
-	if r.Name != "" && r.Name != r.Workflow {
-		head += "  " + clean(r.Name)
-	}
-	if r.Child != nil {
-		head += "  " + a.paint(dim, "for "+clean(r.Child.Title()))
-	}
-	out := []string{head, "  " + a.paint(style, state) + a.paint(dim, " · "+progress(r)+" steps · "+a.runTime(r))}
-	if r.Stubbed {
-		out = append(out, "  "+a.paint(yellow, stubWords))
-	}
-	if words := unheld(r); words != "" {
-		out = append(out, "  "+a.paint(yellow, words))
-	}
-	if r.SpecDrift {
-		out = append(out, "  "+a.paint(yellow, "the spec's file has changed since; this run goes by the old one"))
-	}
-	if words := spentWords(r.Usage, r.Budget); words != "" {
-		out = append(out, "  "+a.paint(dim, "used "+words))
-	}
-	for _, role := range slices.Sorted(maps.Keys(r.RoleBudgets)) {
-		out = append(out, "  "+a.paint(dim, "role "+clean(role)+" used "+words.SpentInAll(r.Roles[role], r.RoleBudgets[role])))
-	}
-	for _, n := range r.Near {
-		out = append(out, "  "+a.paint(yellow, "comes near its budget: "+clean(n)))
-	}
-	width := nameWidth(r)
-	for _, s := range r.Steps {
-		if s.State == "waiting" && !live(r) { // for nothing any more
-			s.State = "not begun"
-		}
-		out = append(out, a.stepLine(s, width, now))
-		if s.Failure != "" && s.State != engine.Passed {
-			out = append(out, "      "+a.paint(red, clean(s.Failure)))
-		}
-		out = append(out, a.listLines(s.List)...)
-		for _, g := range s.Gates {
-			if g.Implicit && g.State != engine.OnHuman {
-				continue
-			}
-			out = append(out, a.gateLine(g, width))
-			if g.Feedback != "" && g.State != engine.Approved {
-				out = append(out, "        "+a.paint(yellow, "“"+clean(g.Feedback)+"”"))
-			}
-		}
-	}
-	out = append(out, a.unpassedLines(r)...)
-	for _, n := range r.Notes {
-		head := fmt.Sprintf("note %d ", n.N)
-		if n.Step != "" {
-			head = fmt.Sprintf("note %d for %s ", n.N, n.Step)
-		}
-		out = append(out, "  "+a.paint(dim, head)+"“"+clean(n.Text)+"”")
-	}
-	for _, w := range r.Waits {
-		out = append(out, "  "+a.paint(dim, "waits ")+waitWords(w, now))
-	}
-	if r.EndWhy != "" {
-		out = append(out, "  "+clean(r.EndWhy))
-	}
-	return out
-}
-
-// unpassedLines name what went on in a run without a pass: the newest of it.
-func (a *app) unpassedLines(r daemon.RunStatus) (out []string) {
-	shown := r.Unpassed[max(len(r.Unpassed)-unpassedShown, 0):]
-	if more := r.More + len(r.Unpassed) - len(shown); more > 0 {
-		out = append(out, "  "+a.paint(yellow, words.GoneOnCount(more)+" earlier"))
-	}
-	for _, u := range shown {
-		out = append(out, "  "+a.paint(yellow, clean(unpassedWords(u))))
-	}
-	return out
-}
-
-// unpassedWords says what let work go on that a gate did not pass.
-func unpassedWords(u daemon.LetThrough) string {
-	where, outcome, by := strings.TrimSpace(u.Run+" "+u.Gate), u.Outcome, ""
-	if outcome == engine.OutcomePass {
-		outcome = "on_exhausted"
-	}
-	if u.ByKind == "human" {
-		by = ", by " + byWords(u.ByKind, u.By)
-	}
-	return words.Unpassed{Where: where, Outcome: outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + by
-}
-
-// usageWords says what was used.
-func usageWords(u engine.Usage) string { return spentWords(u, engine.Usage{}) }
-
-// spentWords says what was used, and of what; "" where nothing was and nothing bounds it.
-func spentWords(u, most engine.Usage) string { return words.Spent(u, most) }
-
-// todayWords says what was used of the day, "" where nothing was and nothing bounds it.
-func todayWords(t daemon.Today) string {
-	said := words.SpentInAll(t.All, t.Budget)
-	if said == "" {
-		return ""
-	}
-	said = "today, all repos: " + said
-	if here := usageWords(t.Here.Usage); here != "" && t.Here.Usage != t.All.Usage {
-		said += " (this repo: " + here + ")"
-	}
-	return said
-}
-
-// nameWidth is the column of ids and names.
-func nameWidth(r daemon.RunStatus) int {
-	w := 0
-	for _, s := range r.Steps {
-		w = max(w, len(title(s.ID, s.Name)))
-		for _, g := range s.Gates {
-			w = max(w, len(title(g.ID, g.Name))+2)
-		}
-	}
-	return min(w, maxName)
-}
-
-// maxName is how wide the column of names may be.
-const maxName = 44
-
-func title(id, name string) string { return words.Title(id, name) }
-
-func (a *app) stepLine(s daemon.StepStatus, width int, now time.Time) string {
-	sign, style := mark(s.State)
-	parts := []string{a.paint(style, pad(s.State, 10))}
-	if s.Attempt > 1 {
-		parts = append(parts, fmt.Sprintf("attempt %d", s.Attempt))
-	}
-	if since := ago(now.Sub(s.Since)); !s.Since.IsZero() {
-		switch s.State { // of what is over, it is no length of time
-		case engine.Passed, engine.Skipped, engine.Routed, engine.Superseded, engine.RunFailed:
-			since += " ago"
-		}
-		parts = append(parts, since)
-	}
-	if s.Role != "" {
-		parts = append(parts, s.Role)
-	}
-	if s.Held != nil {
-		parts = append(parts, "taken over"+who(s.Held))
-	}
-	if s.Summary != "" {
-		parts = append(parts, clean(s.Summary))
-	}
-	return fmt.Sprintf("  %s %s  %s", a.paint(style, sign), pad(clip(title(s.ID, s.Name), width), width), strings.Join(parts, a.paint(dim, " · ")))
-}
-
-func (a *app) gateLine(g daemon.GateStatus, width int) string {
-	sign, style := mark(g.State)
-	state := g.State
-	if state == "" || state == engine.Undone { // what it judged was undone: it judges the next attempt
-		sign, style, state = "◇", plain, "-"
-	}
-	if (g.State == engine.ByRoute || g.State == engine.Refused) && g.Outcome != "" && g.Outcome != engine.OutcomeFail { // a name says more
-		sign, state = "↷", g.Outcome
-	}
-	if g.Due {
-		sign, style, state = "·", dim, words.Due
-	}
-	parts := []string{a.paint(style, pad(state, 10)), g.Level}
-	if g.Forced {
-		parts = append(parts, "forced")
-	}
-	parts = append(parts, words.Counts(g.Count, g.Routes, g.Max)...)
-	if g.Score != nil {
-		parts = append(parts, fmt.Sprintf("score %g", *g.Score))
-	}
-	if g.Why != "" {
-		parts = append(parts, whyWords(g.Why))
-	}
-	if g.ByKind != "" && (g.State == engine.Approved || g.State == engine.Refused || g.State == engine.ByRoute) {
-		parts = append(parts, "by "+byWords(g.ByKind, g.By))
-	}
-	return fmt.Sprintf("    %s %s  %s", a.paint(style, sign), pad(clip(title(g.ID, g.Name), width-2), width-2), strings.Join(parts, a.paint(dim, " · ")))
 }

@@ -1,39 +1,44 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/render"
+	"sluice/internal/text"
 )
 
 func (a *app) pauseCommand() *cobra.Command {
-	return a.jsonFlag(&cobra.Command{
+	return a.JSONFlag(&cobra.Command{
 		Use: "pause [RUN]", Short: "start nothing more in a run until it is resumed",
 		Long:    "Agents that run go on to their end and their signals are taken in; nothing new is started, and\nveto windows stand still. Without RUN: the only live run.",
-		Example: "sluice pause\nsluice pause phase-4-1", Args: between(0, 1),
+		Example: "sluice pause\nsluice pause phase-4-1", Args: console.Between(0, 1),
 		RunE: a.steer(func(run string, _ []string) engine.Event { return engine.PauseRequested{Run: run} }),
 	})
 }
 
 func (a *app) resumeCommand() *cobra.Command {
-	return a.jsonFlag(&cobra.Command{
+	return a.JSONFlag(&cobra.Command{
 		Use: "resume [RUN]", Short: "go on with a paused run",
 		Long:    "Where a limit had paused it, the same amount is granted once more. Needs a process that serves\nthe repo: without a daemon, `sluice run RUN` goes on with a run in the foreground.",
-		Example: "sluice resume\nsluice resume phase-4-1", Args: between(0, 1),
+		Example: "sluice resume\nsluice resume phase-4-1", Args: console.Between(0, 1),
 		RunE: a.steer(func(run string, _ []string) engine.Event { return engine.ResumeRequested{Run: run} }),
 	})
 }
 
 func (a *app) retryCommand() *cobra.Command {
-	return a.jsonFlag(&cobra.Command{
+	return a.JSONFlag(&cobra.Command{
 		Use: "retry RUN [STEP]", Short: "do a step of a run again, or take an ended run up again",
 		Long: `Starts a new attempt of STEP, with all that follows it undone. Without STEP: the step at which
 the run ended or stands. Counts against no gate. Where no daemon serves the repo, this process
 does until the run has ended, as of ` + "`sluice run`" + `.`,
-		Example: "sluice retry phase-4-1\nsluice retry phase-4-1 X-2", Args: between(1, 2),
+		Example: "sluice retry phase-4-1\nsluice retry phase-4-1 X-2", Args: console.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			event := func(run string, args []string) engine.Event {
 				ev := engine.RetryRequested{Run: run}
@@ -50,7 +55,7 @@ does until the run has ended, as of ` + "`sluice run`" + `.`,
 			if err != nil {
 				return err
 			}
-			if s == nil && !a.json { // a program wants an answer, not a run to look at
+			if s == nil && !a.JSON { // a program wants an answer, not a run to look at
 				return a.retryHere(cmd.Context(), p, args, event)
 			}
 			if s != nil {
@@ -73,7 +78,7 @@ func (a *app) retryHere(ctx context.Context, p *place, args []string, event func
 		}
 		done, err := s.Do(ctx, event(r.ID, args), "command")
 		if err == nil && done.Ignored != "" {
-			err = failed("`sluice status "+r.ID+"` tells how it stands", "nothing came of it: %s", done.Ignored)
+			err = fault.Failed("`sluice status "+r.ID+"` tells how it stands", "nothing came of it: %s", done.Ignored)
 		}
 		return r.ID, done.Seq, err
 	})
@@ -135,19 +140,19 @@ func notDone(err error) error {
 	if err != nil {
 		return nil
 	}
-	return ended(exitFailed)
+	return fault.Exit(fault.ExitFailed)
 }
 
 func (a *app) tellSteered(run string, done daemon.Done) error {
 	if done.Ignored != "" {
-		return failed("`sluice status "+run+"` tells how it stands", "nothing came of it: %s", done.Ignored)
+		return fault.Failed("`sluice status "+run+"` tells how it stands", "nothing came of it: %s", done.Ignored)
 	}
-	if a.json {
-		return a.document(done)
+	if a.JSON {
+		return a.Document(done)
 	}
 	for _, raw := range done.Facts {
-		if f := say(raw); f.key {
-			a.print("%s  %s", a.paint(dim, pad(orWord(f.subject, run), subjectWidth)), a.paint(f.style, f.text))
+		if f := render.Fact(raw); f.Key {
+			a.Print("%s  %s", a.Paint(console.Dim, console.Pad(cmp.Or(f.Subject, run), render.SubjectWidth)), a.Paint(f.Style, f.Text))
 		}
 	}
 	return nil
@@ -164,15 +169,15 @@ func runMeant(ctx context.Context, v viewer, args []string) (string, error) {
 	}
 	var alive []string
 	for _, r := range st.Runs {
-		if live(r) {
+		if r.Live() {
 			alive = append(alive, r.ID)
 		}
 	}
 	switch len(alive) {
 	case 0:
-		return "", failed("`sluice ls` lists the runs", "no run is live in this repo")
+		return "", fault.Failed("`sluice ls` lists the runs", "no run is live in this repo")
 	case 1:
 		return alive[0], nil
 	}
-	return "", misused("say which: "+joinMost(alive), "%s are live in this repo", plural(len(alive), "run"))
+	return "", fault.Misused("say which: "+text.JoinMost(alive), "%s are live in this repo", plural(len(alive), "run"))
 }

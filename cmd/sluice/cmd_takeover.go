@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -11,16 +12,19 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
+	"sluice/internal/render"
 )
 
 func (a *app) noteCommand() *cobra.Command {
 	step := ""
-	cmd := a.jsonFlag(&cobra.Command{
+	cmd := a.JSONFlag(&cobra.Command{
 		Use: "note RUN TEXT...", Short: "leave words for the next attempts of a run",
 		Long: `The words stand, as yours, in the prompts of all steps of the run that are launched from now on; what
 runs already does not get them. No reviewer reads them. RUN is a run's id, a workflow or "last".`,
-		Example: "sluice note last \"keep the old file format\"\nsluice note phase-4-1 --step X-2 \"the fixture is in test/big\"", Args: between(2, -1),
+		Example: "sluice note last \"keep the old file format\"\nsluice note phase-4-1 --step X-2 \"the fixture is in test/big\"", Args: console.Between(2, -1),
 		RunE: a.steer(func(run string, args []string) engine.Event {
 			return engine.NoteGiven{Run: run, Step: step, Text: strings.Join(args[1:], " ")}
 		}),
@@ -37,19 +41,19 @@ const (
 
 func (a *app) takeoverCommand() *cobra.Command {
 	run := ""
-	cmd := a.jsonFlag(&cobra.Command{
+	cmd := a.JSONFlag(&cobra.Command{
 		Use: "takeover STEP", Short: "go on with a step yourself, in the agent's own conversation",
 		Long: `The step's agent is ended, as a whole tree; its worktree stays as it is, and what it left is kept on its
 salvage ref. Prints the command that opens the agent's conversation in your terminal. Nothing of the
 step is launched, and its time is not the run's, until ` + "`sluice handback STEP`" + `.`,
-		Example: "sluice takeover X-1\nsluice takeover X-1 --run phase-4-1", Args: between(1, 1),
+		Example: "sluice takeover X-1\nsluice takeover X-1 --run phase-4-1", Args: console.Between(1, 1),
 		RunE: a.onStep(&run, func(ctx context.Context, p *place, s service, run, step string) error {
 			done, err := s.Do(ctx, engine.TakeoverRequested{Run: run, Step: step}, "command")
 			if err != nil {
 				return err
 			}
 			if done.Ignored != "" {
-				return failed("`sluice status "+run+"` tells how it stands", "nothing came of it: %s", done.Ignored)
+				return fault.Failed("`sluice status "+run+"` tells how it stands", "nothing came of it: %s", done.Ignored)
 			}
 			return a.tellTakeover(ctx, p, s, run, step)
 		}),
@@ -60,11 +64,11 @@ step is launched, and its time is not the run's, until ` + "`sluice handback STE
 
 func (a *app) handbackCommand() *cobra.Command {
 	run, words, isDone := "", "", false
-	cmd := a.jsonFlag(&cobra.Command{
+	cmd := a.JSONFlag(&cobra.Command{
 		Use: "handback STEP", Short: "let an agent go on with a step that you took over, or say that it is done",
 		Long: `Launches the step's agent again, in the same worktree, with your words in its prompt. With --done the
 step counts as done by your word: it is checked and judged at its gate like an agent's.`,
-		Example: "sluice handback X-1 -m \"the parser is mended, now the tests\"\nsluice handback X-1 --done", Args: between(1, 1),
+		Example: "sluice handback X-1 -m \"the parser is mended, now the tests\"\nsluice handback X-1 --done", Args: console.Between(1, 1),
 		RunE: a.onStep(&run, func(ctx context.Context, _ *place, s service, run, step string) error {
 			done, err := s.Do(ctx, engine.HandbackRequested{Run: run, Step: step, Done: isDone, Text: words}, "command")
 			if err != nil {
@@ -111,8 +115,8 @@ func (a *app) tellTakeover(ctx context.Context, p *place, v viewer, run, step st
 	if out.Conversation, err = executor.FindConversation(p.root, p.state, run, step, at.N, at.K); err != nil {
 		return err
 	}
-	if err := out.Import(a.getenv); err != nil {
-		a.note("%s %s", a.paintErr(yellow, "note:"), clean(err.Error()))
+	if err := out.Import(a.Getenv); err != nil {
+		a.Note("%s %s", a.PaintErr(console.Yellow, "note:"), clean(err.Error()))
 	}
 	if set, err := a.settingsOf(p.root, nil); err == nil && out.Argv != nil {
 		out.Argv = ownCommand(out.Argv, set.Settings.Agents[out.Agent].Command)
@@ -134,20 +138,20 @@ func (a *app) tellTakeover(ctx context.Context, p *place, v viewer, run, step st
 			out.Command += shellWord(word)
 		}
 	}
-	if a.json {
-		return a.document(out)
+	if a.JSON {
+		return a.Document(out)
 	}
-	a.print("%s is yours: its agent has ended, and nothing of it is launched until you hand it back", attempt(step, at.N))
-	a.print("")
+	a.Print("%s is yours: its agent has ended, and nothing of it is launched until you hand it back", render.Attempt(step, at.N))
+	a.Print("")
 	if out.Command != "" {
-		a.print("  %s", clean(out.Command))
+		a.Print("  %s", clean(out.Command))
 	} else {
-		a.print("  cd %s", clean(shellWord(out.Dir)))
-		a.note("its agent (%s) has no conversation that could be opened: go on in its folder", orWord(clean(out.Agent), "?"))
+		a.Print("  cd %s", clean(shellWord(out.Dir)))
+		a.Note("its agent (%s) has no conversation that could be opened: go on in its folder", cmp.Or(clean(out.Agent), "?"))
 	}
-	a.print("")
-	a.print("sluice handback %s --run %s -m \"…\"   an agent goes on, with your words", step, run)
-	a.print("sluice handback %s --run %s --done    you have finished it: it is checked and judged as always", step, run)
+	a.Print("")
+	a.Print("sluice handback %s --run %s -m \"…\"   an agent goes on, with your words", step, run)
+	a.Print("sluice handback %s --run %s --done    you have finished it: it is checked and judged as always", step, run)
 	return nil
 }
 
@@ -160,16 +164,16 @@ func heldAttempt(ctx context.Context, v viewer, run, step string) (*engine.Attem
 		}
 		i := slices.IndexFunc(r.Steps, func(s daemon.StepStatus) bool { return s.ID == step })
 		if i < 0 || len(r.Steps[i].Attempts) == 0 {
-			return nil, failed("`sluice status "+run+"` tells how it stands", "step %s of %s is not at work any more", step, run)
+			return nil, fault.Failed("`sluice status "+run+"` tells how it stands", "step %s of %s is not at work any more", step, run)
 		}
 		at := r.Steps[i].Attempts[len(r.Steps[i].Attempts)-1]
 		switch {
 		case at.Held == nil:
-			return nil, failed("`sluice status "+run+"` tells how it stands", "%s of %s had said its word before it could be ended (%s)", attempt(step, at.N), run, at.State)
+			return nil, fault.Failed("`sluice status "+run+"` tells how it stands", "%s of %s had said its word before it could be ended (%s)", render.Attempt(step, at.N), run, at.State)
 		case at.State == engine.Ready:
 			return &at, nil
 		case time.Now().After(until):
-			return nil, failed("`sluice status "+run+"` tells how it stands; the step stays taken over", "the agent of %s has not ended within %s", attempt(step, at.N), takeoverMost)
+			return nil, fault.Failed("`sluice status "+run+"` tells how it stands; the step stays taken over", "the agent of %s has not ended within %s", render.Attempt(step, at.N), takeoverMost)
 		}
 		select {
 		case <-ctx.Done():

@@ -13,6 +13,9 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/render"
 	"sluice/internal/tasks"
 	"sluice/internal/text"
 )
@@ -40,11 +43,11 @@ func (a *app) taskFileRead(arg string) (src []byte, st atomicfile.Stat, file *ta
 	src, st, err = atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), tasks.MaxBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, st, nil, nil, failed("its path is as seen from here", "%s: no such file", clean(arg))
+		return nil, st, nil, nil, fault.Failed("its path is as seen from here", "%s: no such file", clean(arg))
 	case errors.Is(err, atomicfile.ErrNotRegular):
-		return nil, st, nil, nil, failed("a task file is a plain file, and no link", "%s: not a regular file", clean(arg))
+		return nil, st, nil, nil, fault.Failed("a task file is a plain file, and no link", "%s: not a regular file", clean(arg))
 	case errors.Is(err, atomicfile.ErrTooLarge):
-		return nil, st, nil, nil, failed("split the list", "%s: more than %d MiB", clean(arg), tasks.MaxBytes>>20)
+		return nil, st, nil, nil, fault.Failed("split the list", "%s: more than %d MiB", clean(arg), tasks.MaxBytes>>20)
 	case err != nil:
 		return nil, st, nil, nil, err
 	}
@@ -63,11 +66,11 @@ func (a *app) validTasks(files []string) (out []faultLine, err error) {
 			out = append(out, faultLine{shortPath(a.below(f)), bad.Line, 1, bad.Why})
 			continue
 		}
-		if !a.json {
-			a.print("%s %s: %s", a.paint(green, "ok"), shortPath(a.below(f)), countsOf(file.Tasks))
+		if !a.JSON {
+			a.Print("%s %s: %s", a.Paint(console.Green, "ok"), shortPath(a.below(f)), countsOf(file.Tasks))
 			slips := file.Slips(text.Nearest)
 			for _, s := range slips[:min(len(slips), slipsShown)] {
-				a.note("%s:%d: %s", shortPath(a.below(f)), s.Line, clean(s.Why))
+				a.Note("%s:%d: %s", shortPath(a.below(f)), s.Line, clean(s.Why))
 			}
 		}
 	}
@@ -111,23 +114,23 @@ type listedTask struct {
 // listTasks lists the tasks of a file by status, and in each as they are selected.
 func (a *app) listTasks(arg, status string) error {
 	if status != "" && !slices.Contains(taskStatuses(), status) {
-		return misused("as "+strings.Join(taskStatuses(), ", "), "--status %s: no status of a task", clean(status))
+		return fault.Misused("as "+strings.Join(taskStatuses(), ", "), "--status %s: no status of a task", clean(status))
 	}
 	_, _, file, bad, err := a.taskFileRead(arg)
 	if err != nil {
 		return err
 	}
 	if bad != nil {
-		return failed("mend it: `sluice validate "+clean(arg)+"` checks it again", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
+		return fault.Failed("mend it: `sluice validate "+clean(arg)+"` checks it again", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
 	}
 	list := tasksListed(file.Tasks)
 	if status != "" {
 		list = slices.DeleteFunc(list, func(t listedTask) bool { return t.Status != status })
 	}
-	if a.json {
-		return a.document(map[string]any{"file": arg, "tasks": list})
+	if a.JSON {
+		return a.Document(map[string]any{"file": arg, "tasks": list})
 	}
-	t := &table{}
+	t := &console.Table{}
 	for _, x := range list {
 		prio, waits := "", ""
 		if x.Priority != nil {
@@ -139,10 +142,10 @@ func (a *app) listTasks(arg, status string) error {
 		if len(x.Blockers) > 0 && x.Status == engine.TaskBlocked {
 			waits = strings.TrimPrefix(waits+"; blocked: "+strings.Join(x.Blockers, "; "), "; ")
 		}
-		t.row(cell{x.Status + stubMark(x.Stubbed && x.Status == engine.TaskDone), plain}, cell{x.ID, bold}, cell{prio, dim}, cell{clean(x.Title), plain}, cell{clean(waits), dim})
+		t.Row(console.Styled(x.Status+render.StubMark(x.Stubbed && x.Status == engine.TaskDone), console.Plain), console.Styled(x.ID, console.Bold), console.Styled(prio, console.Dim), console.Styled(clean(x.Title), console.Plain), console.Styled(clean(waits), console.Dim))
 	}
-	a.printTable(t)
-	a.print("%s", countsOf(file.Tasks))
+	a.PrintTable(t)
+	a.Print("%s", countsOf(file.Tasks))
 	return nil
 }
 
@@ -187,11 +190,11 @@ func (a *app) formatTasks(arg string, check bool) (differs bool, err error) {
 			return false, err
 		}
 		if bad != nil {
-			return false, failed("mend it first", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
+			return false, fault.Failed("mend it first", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
 		}
 		out := tasks.Format(src)
 		if out == nil {
-			return false, failed("split the list", "%s: laid out it would have more than %d MiB, which no run reads", clean(arg), tasks.MaxBytes>>20)
+			return false, fault.Failed("split the list", "%s: laid out it would have more than %d MiB, which no run reads", clean(arg), tasks.MaxBytes>>20)
 		}
 		if string(out) == string(src) {
 			return false, nil
@@ -204,10 +207,10 @@ func (a *app) formatTasks(arg string, check bool) (differs bool, err error) {
 				return true, err
 			}
 		}
-		a.print("%s", shortPath(a.below(arg)))
+		a.Print("%s", shortPath(a.below(arg)))
 		return true, nil
 	}
-	return true, failed("try again when nobody is at work on it", "%s: it is changed all the time", clean(arg))
+	return true, fault.Failed("try again when nobody is at work on it", "%s: it is changed all the time", clean(arg))
 }
 
 // specArgs are the files that a command about specs is for: none where only task files were named.

@@ -15,7 +15,9 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 	"sluice/internal/top"
 )
 
@@ -30,16 +32,16 @@ is to decide, pass, fail and veto with words, pause, abort, and follow an agent:
 decides what has been on the screen for a second, and a pass waits for Enter.
 Leaving it stops nothing.`,
 		Example: "sluice top\nsluice top --here",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !a.interactive() || a.getenv("TERM") == "dumb" {
-				return misused("`sluice status` and `sluice inbox` print the same once", "sluice top needs a terminal that it can draw in")
+			if !a.Interactive() || a.Getenv("TERM") == "dumb" {
+				return fault.Misused("`sluice status` and `sluice inbox` print the same once", "sluice top needs a terminal that it can draw in")
 			}
 			h := &topHost{a: a, here: here, places: map[string]*place{}, folders: map[string]string{}, heard: map[string]heard{}}
 			if err := h.begin(cmd.Context()); err != nil {
 				return err
 			}
-			return top.Run(cmd.Context(), h, top.Options{In: a.in, Out: a.out, Env: a.env, Now: a.now})
+			return top.Run(cmd.Context(), h, top.Options{In: a.In, Out: a.Out, Env: a.Env, Now: a.Now})
 		},
 	}
 	cmd.Flags().BoolVar(&here, "here", false, "only this repo")
@@ -85,9 +87,9 @@ func (h *topHost) begin(ctx context.Context) error {
 	if _, derr := c.Repos(ctx); derr == nil {
 		return nil
 	}
-	var f *fault
-	if errors.As(err, &f) {
-		return failed("`sluice daemon` serves the repos that you have added with `sluice watch add`; or go to a repo", "no daemon runs now, and %s", f.cause)
+	var f *fault.Error
+	if errors.As(err, &f) && f.Code != 0 {
+		return fault.Failed("`sluice daemon` serves the repos that you have added with `sluice watch add`; or go to a repo", "no daemon runs now, and %s", f.Cause)
 	}
 	return err
 }
@@ -293,7 +295,7 @@ func (h *topHost) Words(ctx context.Context, root, run, what string) string {
 // lastLine is the last line of an output that says something; was, where this part of it does not.
 func (a *app) lastLine(dir, end, was string) string {
 	plainApp := *a
-	plainApp.colour = false
+	plainApp.Colour = false
 	say := plainApp.sayer(dir)
 	last := was
 	for line := range strings.Lines(end) {
@@ -328,7 +330,7 @@ func (h *topHost) Tail(ctx context.Context, root, run, what string, say func(str
 		return err
 	}
 	inner := *h.a
-	inner.out = &lineWriter{say: say}
+	inner.Out = &lineWriter{say: say}
 	return inner.tail(ctx, filepath.Join(dir, "stdout"), tailShown, true, inner.sayer(dir))
 }
 
@@ -358,7 +360,7 @@ func (a *app) showPage(ctx context.Context, p *place, v viewer, r daemon.RunStat
 	}
 	var b strings.Builder
 	inner := *a
-	inner.out = &b
+	inner.Out = &b
 	inner.printShow(sh)
 	if len(sh.Changed) > 0 {
 		if err := inner.printDiff(ctx, p, sh); err != nil {

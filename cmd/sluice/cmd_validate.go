@@ -6,21 +6,22 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 	"sluice/internal/shells"
+	"sluice/internal/text"
 	"sluice/specs"
 )
 
 func (a *app) validateCommand() *cobra.Command {
-	return a.jsonFlag(&cobra.Command{
+	return a.JSONFlag(&cobra.Command{
 		Use:   "validate [SPEC|TASKS.json...]",
 		Short: "tell everything that is wrong with the specs, or with a task file",
 		Long: `Reads specs, the settings of their repo, the prompts of their roles and the scripts of their
@@ -33,7 +34,7 @@ command of a gate, criterion, hook or agent of which it cannot be told what of t
 criterion that a machine could check if it were written so, and steps that are ready at once and
 work in one folder.`,
 		Example: "sluice validate\nsluice validate phase-4-search-index\nsluice validate to-do.json",
-		Args:    between(0, -1),
+		Args:    console.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			taskFiles, named := taskFilesOf(args)
 			files, err := a.specArgs(cmd, named, taskFiles)
@@ -71,8 +72,8 @@ func (a *app) validate(files, taskFiles []string, every bool) error {
 	tell := func(more []faultLine) {
 		all = append(all, more...)
 		for _, x := range more {
-			if !a.json {
-				a.print("%s", x)
+			if !a.JSON {
+				a.Print("%s", x)
 			}
 		}
 	}
@@ -103,23 +104,23 @@ func (a *app) validate(files, taskFiles []string, every bool) error {
 		for _, x := range faults {
 			all = append(all, faultLine{shortPath(x.File), x.Line, x.Col, x.Message})
 		}
-		if a.json {
+		if a.JSON {
 			continue
 		}
 		for _, x := range faults {
-			a.print("%s:%d:%d: %s", shortPath(x.File), x.Line, x.Col, clean(x.Message))
+			a.Print("%s:%d:%d: %s", shortPath(x.File), x.Line, x.Col, clean(x.Message))
 		}
 		if len(faults) == 0 {
-			a.print("%s %s: %s, %s", a.paint(green, "ok"), shortPath(f), plural(len(spec.Steps), "step"), plural(gatesOf(spec), "gate"))
+			a.Print("%s %s: %s, %s", a.Paint(console.Green, "ok"), shortPath(f), plural(len(spec.Steps), "step"), plural(gatesOf(spec), "gate"))
 		}
 	}
 	for _, x := range notes {
-		if !a.json {
-			a.print("%s %s", a.paint(yellow, "note"), x)
+		if !a.JSON {
+			a.Print("%s %s", a.Paint(console.Yellow, "note"), x)
 		}
 	}
-	if a.json {
-		if err := a.document(map[string]any{"ok": len(all) == 0, "files": len(files) + len(taskFiles), "faults": all, "notes": notes}); err != nil {
+	if a.JSON {
+		if err := a.Document(map[string]any{"ok": len(all) == 0, "files": len(files) + len(taskFiles), "faults": all, "notes": notes}); err != nil {
 			return err
 		}
 	} else if len(all) > 0 {
@@ -127,10 +128,10 @@ func (a *app) validate(files, taskFiles []string, every bool) error {
 		if settingsFaults > 0 {
 			where += " and the settings"
 		}
-		a.note("%s in %s", plural(len(all), "fault"), where)
+		a.Note("%s in %s", plural(len(all), "fault"), where)
 	}
 	if len(all) > 0 {
-		return ended(exitFailed)
+		return fault.Exit(fault.ExitFailed)
 	}
 	return nil
 }
@@ -147,7 +148,7 @@ func (a *app) settingsFaultsOf(files []string) []faultLine {
 		looked[root] = true
 		if _, err := a.settingsOf(root, nil); err != nil {
 			for _, one := range faultsIn(err) {
-				out = append(out, placeOf(one.Error()))
+				out = append(out, lineOf(one))
 			}
 		}
 	}
@@ -222,15 +223,14 @@ func strayStubs(files []string) (out []faultLine) {
 	return out
 }
 
-// placeOf takes the place off a fault that begins with one: file:line: or file:line:col:.
-func placeOf(text string) faultLine {
-	m := regexp.MustCompile(`^([^\n]+?):(\d+):(?:(\d+):)? `).FindStringSubmatch(text)
-	if m == nil {
-		return faultLine{Message: text}
+// lineOf is an error as validate prints it, with its place where it has one.
+func lineOf(err error) faultLine {
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Line == 0 {
+		return faultLine{Message: err.Error()}
 	}
-	line, _ := strconv.Atoi(m[2]) // no number = 0: not known
-	col, _ := strconv.Atoi(m[3])
-	return faultLine{m[1], line, col, text[len(m[0]):]}
+	bare := &fault.Error{Cause: f.Cause, Advice: f.Advice}
+	return faultLine{f.File, f.Line, f.Col, bare.Error()}
 }
 
 // promptFaultsOf are the faults of the prompts of a spec's roles, by the settings of its repo.
@@ -273,7 +273,7 @@ func (a *app) specFiles(cmd *cobra.Command, args []string) ([]string, error) {
 		if strings.ContainsAny(arg, "/\\") || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
 			file := a.below(arg)
 			if !isFile(file) {
-				return nil, failed("`sluice validate` without a name reads all of "+specsDir+"/", "%s: no such file", clean(arg))
+				return nil, fault.Failed("`sluice validate` without a name reads all of "+specsDir+"/", "%s: no such file", clean(arg))
 			}
 			files = append(files, file)
 			continue
@@ -297,7 +297,7 @@ func (a *app) specFiles(cmd *cobra.Command, args []string) ([]string, error) {
 	}
 	files, err = specs.Find(p.root)
 	if err == nil && len(files) == 0 {
-		err = failed("`sluice init` makes a first one", "%s: no spec in it", filepath.Join(p.root, specsDir))
+		err = fault.Failed("`sluice init` makes a first one", "%s: no spec in it", filepath.Join(p.root, specsDir))
 	}
 	return files, err
 }
@@ -325,7 +325,7 @@ func specOf(p *place, id string) (string, error) {
 		known = append(known, name)
 	}
 	mend := "its file would be " + specsDir + "/" + clean(id) + ".yaml"
-	if near := nearest(id, known); near != "" {
+	if near := text.Meant(id, known); near != "" {
 		mend = "did you mean " + near + "?"
 	} else if len(known) > 0 {
 		mend = "there are: " + strings.Join(known[:min(len(known), 10)], ", ")
@@ -333,7 +333,7 @@ func specOf(p *place, id string) (string, error) {
 	if _, err := templateNamed(id); err == nil {
 		mend = "`sluice init --template " + id + "` lays it out: it is a shipped one"
 	}
-	return "", failed(mend, "no workflow %q in this repo", clean(id))
+	return "", fault.Failed(mend, "no workflow %q in this repo", clean(id))
 }
 
 func workflowOf(file string) string {
@@ -348,9 +348,9 @@ func (a *app) loaded(file string) (*engine.Spec, error) {
 		return spec, nil
 	}
 	for _, x := range faults {
-		fmt.Fprintf(a.err, "%s:%d:%d: %s\n", shortPath(x.File), x.Line, x.Col, clean(x.Message))
+		fmt.Fprintf(a.Err, "%s:%d:%d: %s\n", shortPath(x.File), x.Line, x.Col, clean(x.Message))
 	}
-	return nil, failed("mend the spec; `sluice validate` checks it again", "%s: %s", shortPath(file), plural(len(faults), "fault"))
+	return nil, fault.Failed("mend the spec; `sluice validate` checks it again", "%s: %s", shortPath(file), plural(len(faults), "fault"))
 }
 
 // shortPath shows a path as seen from here, where that is shorter.

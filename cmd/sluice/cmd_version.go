@@ -6,28 +6,31 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"sluice/internal/console"
+	"sluice/internal/fault"
 )
 
 // version is set by the linker: a tag, or a commit.
 var version = "devel"
 
 func (a *app) versionCommand() *cobra.Command {
-	return a.jsonFlag(&cobra.Command{
+	return a.JSONFlag(&cobra.Command{
 		Use:   "version",
 		Short: "say which sluice this is",
 		Long: `Prints the version, the commit it was built from where that is known, and the Go it was
 built with. Put it into every report of a fault.`,
 		Example: "sluice version\nsluice version --json",
-		Args:    between(0, 0),
+		Args:    console.Between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			commit := commitOf()
-			if a.json {
-				return a.document(map[string]string{"version": version, "commit": commit, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
+			if a.JSON {
+				return a.Document(map[string]string{"version": version, "commit": commit, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
 			}
 			if commit != "" {
 				commit = " (" + commit + ")"
 			}
-			a.print("sluice %s%s %s %s/%s", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			a.Print("sluice %s%s %s %s/%s", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return nil
 		},
 	})
@@ -60,21 +63,21 @@ func (a *app) completionCommand() *cobra.Command {
 		Short:     "print the completion script of a shell: bash, zsh, fish or powershell",
 		Long:      "Commands, flags, workflows, runs and gates are completed with the Tab key.",
 		Example:   "source <(sluice completion bash)\nsluice completion fish > ~/.config/fish/completions/sluice.fish",
-		Args:      between(1, 1),
+		Args:      console.Between(1, 1),
 		ValidArgs: shells,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			switch args[0] {
 			case "bash":
-				return root.GenBashCompletionV2(a.out, true)
+				return root.GenBashCompletionV2(a.Out, true)
 			case "zsh":
-				return root.GenZshCompletion(a.out)
+				return root.GenZshCompletion(a.Out)
 			case "fish":
-				return root.GenFishCompletion(a.out, true)
+				return root.GenFishCompletion(a.Out, true)
 			case "powershell":
-				return root.GenPowerShellCompletionWithDesc(a.out)
+				return root.GenPowerShellCompletionWithDesc(a.Out)
 			}
-			return misused("one of: bash, zsh, fish, powershell", "no completion for the shell %q", clean(args[0]))
+			return fault.Misused("one of: bash, zsh, fish, powershell", "no completion for the shell %q", clean(args[0]))
 		},
 	}
 }

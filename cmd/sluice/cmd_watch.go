@@ -12,6 +12,8 @@ import (
 
 	"sluice/daemon"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
+	"sluice/internal/fault"
 )
 
 func (a *app) watchCommand() *cobra.Command {
@@ -21,10 +23,10 @@ func (a *app) watchCommand() *cobra.Command {
 		Long: `The daemon serves the repos on its list. Adding one means that you trust it: its agents and
 commands run as you, whenever a run of it is started.`,
 		Example: "sluice watch add\nsluice watch ls",
-		Args:    cobra.ArbitraryArgs, RunE: group,
+		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
 	change := func(use, short, long, example string, do func(ctx context.Context, dir string) error) *cobra.Command {
-		return &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: between(0, 1),
+		return &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: console.Between(0, 1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				dir := ""
 				if len(args) == 1 {
@@ -36,8 +38,8 @@ commands run as you, whenever a run of it is started.`,
 	cmd.AddCommand(
 		change("add [DIR]", "have the daemon serve the repo", "Takes effect at once where a daemon runs, else at its next start.", "sluice watch add\nsluice watch add ~/code/app", a.watchAdd),
 		change("rm [DIR]", "have the daemon leave the repo alone", "Its journal and its runs stay; agents that run go on to their end.", "sluice watch rm\nsluice watch rm ~/code/old", a.watchRemove),
-		a.jsonFlag(&cobra.Command{Use: "ls", Short: "list the repos the daemon serves", Long: "With what keeps a repo from being served, where something does.", Example: "sluice watch ls\nsluice watch ls --json",
-			Args: between(0, 0), RunE: func(cmd *cobra.Command, _ []string) error { return a.watchList(cmd.Context()) }}),
+		a.JSONFlag(&cobra.Command{Use: "ls", Short: "list the repos the daemon serves", Long: "With what keeps a repo from being served, where something does.", Example: "sluice watch ls\nsluice watch ls --json",
+			Args: console.Between(0, 0), RunE: func(cmd *cobra.Command, _ []string) error { return a.watchList(cmd.Context()) }}),
 	)
 	return cmd
 }
@@ -55,13 +57,13 @@ func (a *app) watchAdd(ctx context.Context, dir string) error {
 		return err
 	}
 	if slices.Contains(roots, p.root) {
-		a.print("%s is watched already", p.root)
+		a.Print("%s is watched already", p.root)
 		return a.untilServed(ctx, p)
 	}
 	if err := saveRepos(p.home, append(roots, p.root)); err != nil {
 		return err
 	}
-	a.print("%s is watched now", p.root)
+	a.Print("%s is watched now", p.root)
 	return a.untilServed(ctx, p)
 }
 
@@ -108,12 +110,12 @@ func (a *app) watchRemove(ctx context.Context, dir string) error {
 	}
 	i := slices.Index(roots, root)
 	if i < 0 {
-		return failed("`sluice watch ls` lists those that are", "%s is not watched", clean(root))
+		return fault.Failed("`sluice watch ls` lists those that are", "%s is not watched", clean(root))
 	}
 	if err := saveRepos(home, slices.Delete(roots, i, i+1)); err != nil {
 		return err
 	}
-	a.print("%s is not watched any more", root)
+	a.Print("%s is not watched any more", root)
 	return a.reloadDaemon(ctx, home)
 }
 
@@ -135,7 +137,7 @@ func (a *app) reloadDaemon(ctx context.Context, home string) error {
 	defer c.Close()
 	err := c.Reload(ctx)
 	if errors.Is(err, daemon.ErrNotServed) {
-		a.note("no daemon runs now: `sluice daemon` starts one")
+		a.Note("no daemon runs now: `sluice daemon` starts one")
 		return nil
 	}
 	return err
@@ -161,26 +163,26 @@ func (a *app) watchList(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.document(map[string]any{"daemon": running, "repos": states})
+	if a.JSON {
+		return a.Document(map[string]any{"daemon": running, "repos": states})
 	}
-	t := &table{}
+	t := &console.Table{}
 	for _, s := range states {
-		word, style := "served", green
+		word, style := "served", console.Green
 		if !s.Served {
-			word, style = "not served", yellow
+			word, style = "not served", console.Yellow
 		}
 		why := s.Why
 		if len(s.Health) > 0 {
-			word, style, why = "unwell", yellow, strings.Join(s.Health, "; ")
+			word, style, why = "unwell", console.Yellow, strings.Join(s.Health, "; ")
 		}
-		t.row(cell{word, style}, cell{s.Root, plain}, cell{oneLine(why), dim})
+		t.Row(console.Styled(word, style), console.Styled(s.Root, console.Plain), console.Styled(oneLine(why), console.Dim))
 	}
-	a.printTable(t)
+	a.PrintTable(t)
 	if len(states) == 0 {
-		a.note("no repo is watched: `sluice watch add` in one")
+		a.Note("no repo is watched: `sluice watch add` in one")
 	} else if !running {
-		a.note("no daemon runs now: `sluice daemon` starts one")
+		a.Note("no daemon runs now: `sluice daemon` starts one")
 	}
 	return nil
 }

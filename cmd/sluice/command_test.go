@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
+	"sluice/internal/fault"
 )
 
 // world is a place to run commands in.
@@ -70,19 +71,19 @@ func TestFaultsOfTheCommandLine(t *testing.T) {
 		code int
 		says []string
 	}{
-		{[]string{"valdate"}, exitUsage, []string{`no command "sluice valdate"`, "did you mean `sluice validate`?"}},
-		{[]string{"watch", "ad"}, exitUsage, []string{`no command "sluice watch ad"`, "did you mean `sluice watch add`?"}},
-		{[]string{"validate", "--jsn"}, exitUsage, []string{"unknown flag --jsn", "did you mean --json?"}},
-		{[]string{"status", "--zzzzzz"}, exitUsage, []string{"unknown flag --zzzzzz", "`sluice status --help` lists its flags"}},
-		{[]string{"pass"}, exitUsage, []string{"GATE is missing", "usage: sluice pass GATE"}},
-		{[]string{"decide", "G-1"}, exitUsage, []string{"OUTCOME is missing"}},
-		{[]string{"version", "x"}, exitUsage, []string{"is too much: x"}},
-		{[]string{"completion", "tcsh"}, exitUsage, []string{`no completion for the shell "tcsh"`}},
-		{[]string{"init", "--template", "gated-pipelin"}, exitUsage, []string{"did you mean --template gated-pipeline?"}},
-		{[]string{"help", "valdate"}, exitUsage, []string{"did you mean `sluice help validate`?"}},
-		{[]string{"clean", "--older", "soon"}, exitUsage, []string{"--older soon: no span of time"}},
-		{[]string{"validate"}, exitFailed, []string{"no .workflow/ here", "`sluice init` lays one out"}},
-		{[]string{"journal", "repair"}, exitUsage, []string{"--to N is missing"}},
+		{[]string{"valdate"}, fault.ExitUsage, []string{`no command "sluice valdate"`, "did you mean `sluice validate`?"}},
+		{[]string{"watch", "ad"}, fault.ExitUsage, []string{`no command "sluice watch ad"`, "did you mean `sluice watch add`?"}},
+		{[]string{"validate", "--jsn"}, fault.ExitUsage, []string{"unknown flag --jsn", "did you mean --json?"}},
+		{[]string{"status", "--zzzzzz"}, fault.ExitUsage, []string{"unknown flag --zzzzzz", "`sluice status --help` lists its flags"}},
+		{[]string{"pass"}, fault.ExitUsage, []string{"GATE is missing", "usage: sluice pass GATE"}},
+		{[]string{"decide", "G-1"}, fault.ExitUsage, []string{"OUTCOME is missing"}},
+		{[]string{"version", "x"}, fault.ExitUsage, []string{"is too much: x"}},
+		{[]string{"completion", "tcsh"}, fault.ExitUsage, []string{`no completion for the shell "tcsh"`}},
+		{[]string{"init", "--template", "gated-pipelin"}, fault.ExitUsage, []string{"did you mean --template gated-pipeline?"}},
+		{[]string{"help", "valdate"}, fault.ExitUsage, []string{"did you mean `sluice help validate`?"}},
+		{[]string{"clean", "--older", "soon"}, fault.ExitUsage, []string{"--older soon: no span of time"}},
+		{[]string{"validate"}, fault.ExitFailed, []string{"no .workflow/ here", "`sluice init` lays one out"}},
+		{[]string{"journal", "repair"}, fault.ExitUsage, []string{"--to N is missing"}},
 	} {
 		code, out, errs := w.sluice(c.args...)
 		if code != c.code {
@@ -101,17 +102,17 @@ func TestFaultsOfTheCommandLine(t *testing.T) {
 
 func TestPlaces(t *testing.T) {
 	w := newWorld(t, false)
-	if code, _, errs := w.sluice("status"); code != exitFailed || !strings.Contains(errs, "no git repository") || !strings.Contains(errs, "git init") {
+	if code, _, errs := w.sluice("status"); code != fault.ExitFailed || !strings.Contains(errs, "no git repository") || !strings.Contains(errs, "git init") {
 		t.Errorf("without a repo: %d %q", code, errs)
 	}
 	w.dir = filepath.Join(w.dir, "none")
-	if code, _, errs := w.sluice("status"); code != exitUsage || !strings.Contains(errs, "no such folder") {
+	if code, _, errs := w.sluice("status"); code != fault.ExitUsage || !strings.Contains(errs, "no such folder") {
 		t.Errorf("without a folder: %d %q", code, errs)
 	}
 	w = newWorld(t, true)
 	w.env = []string{"PATH=" + os.Getenv("PATH")}
 	w.write(".workflow/config.yaml", "")
-	if code, _, errs := w.sluice("status"); code != exitFailed || !strings.Contains(errs, "set HOME") {
+	if code, _, errs := w.sluice("status"); code != fault.ExitFailed || !strings.Contains(errs, "set HOME") {
 		t.Errorf("without a home: %d %q", code, errs)
 	}
 }
@@ -176,26 +177,18 @@ func TestFaultsOfThePackagesBelow(t *testing.T) {
 		code        int
 		cause, mend string
 	}{
-		{fmt.Errorf("x: %w", context.Canceled), exitInterrupted, "interrupted", ""},
-		{fmt.Errorf("open: %w", os.ErrPermission), exitFailed, "open: permission denied", "see who owns the file"},
-		{errors.New("spec a: it is broken: mend it first"), exitFailed, "spec a: it is broken", "mend it first"},
-		{errors.New("one: two"), exitFailed, "one: two", ""},
-		{errors.New("a: b: c"), exitFailed, "a: b: c", ""},
+		{fmt.Errorf("x: %w", context.Canceled), fault.ExitInterrupted, "interrupted", ""},
+		{fmt.Errorf("open: %w", os.ErrPermission), fault.ExitFailed, "open: permission denied", "see who owns the file"},
+		{fmt.Errorf("spec a: %w", fault.New("mend it first", "it is broken")), fault.ExitFailed, "spec a: it is broken", "mend it first"},
+		{errors.New("open a: no b: no such file"), fault.ExitFailed, "open a: no b: no such file", ""},
+		{&daemon.Held{Dir: "/s", PID: 7}, fault.ExitServed, "the state /s is held by pid 7: only one process serves a repo", "use that one, or end it"},
+		{errors.New("one: two"), fault.ExitFailed, "one: two", ""},
+		{errors.New("a: b: c"), fault.ExitFailed, "a: b: c", ""},
 	} {
-		f := asFault(c.err)
-		if f.code != c.code || f.cause != c.cause || !strings.HasPrefix(f.mend, c.mend) || (c.mend == "") != (f.mend == "") {
+		f := explain(c.err)
+		if f.Code != c.code || f.Cause != c.cause || !strings.HasPrefix(f.Advice, c.mend) || (c.mend == "") != (f.Advice == "") {
 			t.Errorf("%v: %+v", c.err, f)
 		}
-	}
-}
-
-// TestMessagesAreOneCleanLine: what foreign text puts into an error does not reach the terminal as control characters.
-func TestMessagesAreOneCleanLine(t *testing.T) {
-	var errs bytes.Buffer
-	a := newApp(nil, nil, &bytes.Buffer{}, &errs)
-	a.report(failed("mend\x1b[31m it", "bad \x1b]0;owned\x07name\nwith a second line"))
-	if got := errs.String(); strings.ContainsAny(got, "\x1b\x07") || strings.Count(got, "\n") != 2 {
-		t.Errorf("%q", got)
 	}
 }
 
@@ -215,7 +208,7 @@ func TestNoAgentDecides(t *testing.T) {
 	w.write(".workflow/config.yaml", "")
 	w.env = append(w.env, "SLUICE_TOKEN=abc", "SLUICE_RUN=w-1")
 	for _, args := range [][]string{{"pass", "G"}, {"fail", "G", "-m", "x"}, {"veto", "G", "-m", "x"}, {"decide", "G", "pass"}} {
-		if code, _, errs := w.sluice(args...); code != exitFailed || !strings.Contains(errs, "decided by a person") {
+		if code, _, errs := w.sluice(args...); code != fault.ExitFailed || !strings.Contains(errs, "decided by a person") {
 			t.Errorf("%v: %d %q", args, code, errs)
 		}
 	}
@@ -280,8 +273,8 @@ func TestExamplesAreRight(t *testing.T) {
 // TestStoppedServiceIsToldWithAMend: what a command says that came just as the service ended.
 func TestStoppedServiceIsToldWithAMend(t *testing.T) {
 	for _, err := range []error{daemon.ErrStopped, fmt.Errorf("%w on /x: refused", daemon.ErrNotServed)} {
-		if f := asFault(err); !strings.Contains(f.mend, "the same command again") {
-			t.Errorf("%v: %q, %q", err, f.cause, f.mend)
+		if f := explain(err); !strings.Contains(f.Advice, "the same command again") {
+			t.Errorf("%v: %q, %q", err, f.Cause, f.Advice)
 		}
 	}
 }

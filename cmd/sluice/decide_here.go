@@ -9,6 +9,8 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/fault"
 	"sluice/internal/form"
 	"sluice/internal/press"
 )
@@ -16,7 +18,7 @@ import (
 // printSince prints what the attempt changed since the end of the one before.
 func (a *app) printSince(ctx context.Context, p *place, sh *shown) error {
 	if sh.Attempt == nil || sh.Attempt.N < 2 {
-		return failed("--diff prints all that it changed", "there is no attempt of %s before this one", sh.Step)
+		return fault.Failed("--diff prints all that it changed", "there is no attempt of %s before this one", sh.Step)
 	}
 	repo, err := p.repo(ctx)
 	if err != nil {
@@ -35,13 +37,13 @@ func (a *app) printSince(ctx context.Context, p *place, sh *shown) error {
 	if err != nil {
 		return err
 	}
-	a.print("")
+	a.Print("")
 	if len(patch) == 0 {
-		a.print("%s", a.paint(dim, "nothing has changed since attempt "+fmt.Sprint(sh.Attempt.N-1)))
+		a.Print("%s", a.Paint(console.Dim, "nothing has changed since attempt "+fmt.Sprint(sh.Attempt.N-1)))
 	}
 	a.printPatch(patch)
 	if cut {
-		a.note("there is more: sluice attempt checkout %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
+		a.Note("there is more: sluice attempt checkout %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
 	}
 	return nil
 }
@@ -56,7 +58,7 @@ func (a *app) decideHere(ctx context.Context, p *place, sh *shown) error {
 	several := false // the last keys came at once, and that was said
 	for {
 		if !several {
-			fmt.Fprintf(a.out, "\n%s ", a.paint(bold, keysHere(sh)+"  any other key: later"))
+			fmt.Fprintf(a.Out, "\n%s ", a.Paint(console.Bold, keysHere(sh)+"  any other key: later"))
 		}
 		k, err := h.key("keys")
 		if err != nil {
@@ -64,13 +66,13 @@ func (a *app) decideHere(ctx context.Context, p *place, sh *shown) error {
 		}
 		if h.guard.Several() {
 			if !several {
-				fmt.Fprintf(a.out, "\n%s ", a.paint(dim, h.guard.Ends("keys")))
+				fmt.Fprintf(a.Out, "\n%s ", a.Paint(console.Dim, h.guard.Ends("keys")))
 			}
 			several = true
 			continue
 		}
 		several = false
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(a.Out)
 		d := decision{gate: g.ID, run: sh.Run, round: g.Round}
 		switch {
 		case k == "d":
@@ -80,11 +82,11 @@ func (a *app) decideHere(ctx context.Context, p *place, sh *shown) error {
 		case outcomeHere(g, k) != "":
 			d.outcome, d.text, d.answer = h.decides(ctx, sh, outcomeHere(g, k))
 		default:
-			a.print("%s", a.paint(dim, "nothing was decided"))
+			a.Print("%s", a.Paint(console.Dim, "nothing was decided"))
 			return nil
 		}
 		if err != nil {
-			a.note("%s", oneLine(err.Error()))
+			a.Note("%s", oneLine(err.Error()))
 		}
 		if d.outcome != "" {
 			return a.decide(ctx, p, d)
@@ -128,15 +130,15 @@ type hand struct {
 
 // key waits for a key, with what it may decide on the screen; the letter is small.
 func (h *hand) key(what string) (k string, err error) {
-	h.guard.Draw(what, h.a.now())
-	in, _ := terminal(h.a.in)
+	h.guard.Draw(what, h.a.Now())
+	in, _ := console.Terminal(h.a.In)
 	before, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprint(h.a.out, press.PasteOn)
+	fmt.Fprint(h.a.Out, press.PasteOn)
 	defer func() {
-		fmt.Fprint(h.a.out, press.PasteOff)
+		fmt.Fprint(h.a.Out, press.PasteOff)
 		if rerr := term.Restore(int(in.Fd()), before); err == nil {
 			err = rerr
 		}
@@ -150,7 +152,7 @@ func (h *hand) key(what string) (k string, err error) {
 		keys := h.decoder.Keys(b[:n])
 		for _, key := range keys {
 			k = strings.ToLower(key.Text)
-			h.guard.Read(k, len(keys) == 1 && !key.Pasted, h.a.now())
+			h.guard.Read(k, len(keys) == 1 && !key.Pasted, h.a.Now())
 		}
 	}
 	return k, nil
@@ -161,32 +163,32 @@ func (h *hand) decides(ctx context.Context, sh *shown, outcome string) (decided,
 	a := h.a
 	why := h.guard.Begin("keys")
 	if why != "" {
-		a.print("%s", a.paint(dim, why))
+		a.Print("%s", a.Paint(console.Dim, why))
 		return "", "", nil
 	}
 	if outcome != engine.OutcomePass {
-		began := a.now()
+		began := a.Now()
 		text, err := a.why()
 		if err != nil {
 			why = "no reason was given"
-		} else if a.now().Sub(began) < press.Shown {
+		} else if a.Now().Sub(began) < press.Shown {
 			why = "the words came in one go with the key"
 		}
 		if why == "" {
 			return outcome, text, nil
 		}
-		a.print("%s", a.paint(dim, "nothing was decided: "+why))
+		a.Print("%s", a.Paint(console.Dim, "nothing was decided: "+why))
 		return "", "", nil
 	}
 	if g := sh.Gate; g.AnswerRequired {
 		var err error
 		if answer, err = a.fillIn(ctx, g.ID, g.AnswerSchema); err != nil {
-			a.note("%s", oneLine(err.Error()))
+			a.Note("%s", oneLine(err.Error()))
 			return "", "", nil
 		}
 	}
 	if why = h.confirms(sh, answer); why != "" {
-		a.print("%s", a.paint(dim, "nothing was decided: "+why))
+		a.Print("%s", a.Paint(console.Dim, "nothing was decided: "+why))
 		return "", "", nil
 	}
 	return outcome, "", answer
@@ -197,10 +199,10 @@ func (h *hand) confirms(sh *shown, answer []byte) (why string) {
 	a, g := h.a, sh.Gate
 	pass := press.Pass{Run: sh.Run, Gate: g.ID, GateName: g.Name, Round: g.Round,
 		Step: sh.Step, StepName: sh.StepName, Content: g.Reviewed, Answer: form.Shown(answer)}
-	a.print("%s", a.paint(yellow, pass.Question()))
-	fmt.Fprintf(a.out, "%s ", a.paint(bold, press.AnswersHere))
+	a.Print("%s", a.Paint(console.Yellow, pass.Question()))
+	fmt.Fprintf(a.Out, "%s ", a.Paint(console.Bold, press.AnswersHere))
 	k, err := h.key("sure")
-	fmt.Fprintln(a.out)
+	fmt.Fprintln(a.Out)
 	if err != nil || k != "\r" && k != "\n" {
 		return "that was not Enter"
 	}

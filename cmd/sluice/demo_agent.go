@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
+	"sluice/internal/fault"
 	"sluice/signals"
 )
 
@@ -21,7 +23,7 @@ const demoThinks = 700 * time.Millisecond
 // its outputs into its folder, and says that it is done by the file it was told of.
 func (a *app) demoAgentCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "demo-agent ROLE", Short: "play a role in the demo", Hidden: true, Args: between(1, 1),
+		Use: "demo-agent ROLE", Short: "play a role in the demo", Hidden: true, Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			select {
 			case <-cmd.Context().Done():
@@ -36,7 +38,7 @@ func (a *app) demoAgentCommand() *cobra.Command {
 			case "implementor":
 				return a.demoBuild()
 			}
-			return misused("one of: test-writer, reviewer, implementor", "the demo has no role %q", clean(args[0]))
+			return fault.Misused("one of: test-writer, reviewer, implementor", "the demo has no role %q", clean(args[0]))
 		},
 	}
 }
@@ -56,12 +58,12 @@ func (a *app) demoTests() error {
 	if found, err := filepath.Glob(filepath.Join("..", workflowDir, "retry-context", "XG-1-2-*.md")); err == nil && len(found) > 0 {
 		tests = append(tests, demoFile("test_empty.py")...)
 		words = "added a test for the empty query, as the review asked"
-		a.print("read %s", filepath.Base(found[len(found)-1]))
+		a.Print("read %s", filepath.Base(found[len(found)-1]))
 	}
 	if err := demoWrite("test/test_index.py", append(tests, demoFile("test_main.py")...)); err != nil {
 		return err
 	}
-	a.print("%s", words)
+	a.Print("%s", words)
 	return a.demoSay(words)
 }
 
@@ -75,7 +77,7 @@ func (a *app) demoBuild() error {
 	if found, err := filepath.Glob(filepath.Join("..", workflowDir, "retry-context", "XG-2-end-*.md")); err == nil && len(found) > 0 {
 		words = "read " + filepath.Base(found[len(found)-1]) + "; a real agent would now do as you say"
 	}
-	a.print("%s", words)
+	a.Print("%s", words)
 	return a.demoSay(words)
 }
 
@@ -94,7 +96,7 @@ func (a *app) demoReview() error {
 	if err != nil {
 		return err
 	}
-	a.print("```json\n%s\n```", raw)
+	a.Print("```json\n%s\n```", raw)
 	return nil
 }
 
@@ -107,12 +109,12 @@ func demoWrite(name string, data []byte) error {
 
 // demoSay writes the sentinel that the step waits for.
 func (a *app) demoSay(summary string) error {
-	file := a.getenv("SLUICE_SIGNAL")
+	file := a.Getenv("SLUICE_SIGNAL")
 	if file == "" {
-		return failed("it is started by `sluice demo`", "demo-agent: SLUICE_SIGNAL is not set")
+		return fault.Failed("it is started by `sluice demo`", "demo-agent: SLUICE_SIGNAL is not set")
 	}
-	raw, err := json.Marshal(map[string]any{"step": a.getenv("SLUICE_STEP"), "status": signals.Done, "summary": summary,
-		"run": a.getenv("SLUICE_RUN"), "token": a.getenv("SLUICE_TOKEN")})
+	raw, err := json.Marshal(map[string]any{"step": a.Getenv("SLUICE_STEP"), "status": signals.Done, "summary": summary,
+		"run": a.Getenv("SLUICE_RUN"), "token": a.Getenv("SLUICE_TOKEN")})
 	if err != nil {
 		return err
 	}

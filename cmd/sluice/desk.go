@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os/exec"
 	"slices"
+
+	"sluice/internal/fault"
 )
 
 // terminalPrograms are looked for where notify.terminal says nothing; what is behind them is run in them.
@@ -27,7 +28,7 @@ func (s *liveSettings) terminal(ctx context.Context, dir string, args []string) 
 		}
 	}
 	if len(term) == 0 {
-		return errors.New("no terminal program was found: name one in notify.terminal")
+		return fault.New("name one in notify.terminal", "no terminal program was found")
 	}
 	return s.parts.desk.Start(ctx, append(slices.Clone(term), append([]string{"sh", "-c", stayOpen, "sluice", s.parts.self}, args...)...), dir)
 }

@@ -72,7 +72,7 @@ func TestRealAgentsExample(t *testing.T) {
 			w.serves()
 			eventually(t, "a person is asked", func() bool { return w.asked("XG-2-end") })
 			w.put("repo/.workflow/signals/XG-2-end-pass", "looks good\n")
-			eventually(t, "the run is over", func() bool { st, ok := w.status(); return ok && len(st.Runs) == 1 && !live(st.Runs[0]) })
+			eventually(t, "the run is over", func() bool { st, ok := w.status(); return ok && len(st.Runs) == 1 && !st.Runs[0].Live() })
 			st, _ := w.status()
 			log := w.do(w.bin, "log", "last")
 			if st.Runs[0].Phase != engine.RunCompleted {

@@ -49,7 +49,7 @@ func (w *sandbox) finished(id string) (last daemon.RunStatus) {
 	eventually(w.t, id+" has ended", func() bool {
 		r, ok := w.found(id)
 		last = r
-		return ok && !live(r)
+		return ok && !r.Live()
 	})
 	return last
 }
@@ -119,7 +119,7 @@ func TestDevCycleGoesOn(t *testing.T) {
 	})
 	eventually(t, "it rests", func() bool {
 		r, _ := w.found("dev-cycle-1.T2.1")
-		return r.ID == "" || !live(r)
+		return r.ID == "" || !r.Live()
 	})
 	if r, _ := w.found("dev-cycle-1"); r.Paused == "" {
 		t.Errorf("it is not paused: %+v", r)

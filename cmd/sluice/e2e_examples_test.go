@@ -108,7 +108,7 @@ func (w *sandbox) atRest() {
 		st, ok := w.status()
 		last = st
 		return ok && !w.waiting() && !slices.ContainsFunc(st.Runs, func(r daemon.RunStatus) bool {
-			return live(r) && (len(r.Waits) == 0 || slices.ContainsFunc(r.Waits, func(wait daemon.Wait) bool {
+			return r.Live() && (len(r.Waits) == 0 || slices.ContainsFunc(r.Waits, func(wait daemon.Wait) bool {
 				return !slices.Contains([]string{"human", "offer", "need"}, wait.Kind)
 			}))
 		})

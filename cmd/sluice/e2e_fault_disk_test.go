@@ -17,6 +17,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/fault"
 	"sluice/journal"
 )
 
@@ -159,7 +160,7 @@ func TestDiskReadOnly(t *testing.T) {
 			t.Errorf("it says nothing of the disk:\n%s", log)
 		}
 		x.boot()
-		if code := x.endsItself(); code != exitFailed || !strings.Contains(tailOf(x.log.Name()), "read-only: mount it writable") {
+		if code := x.endsItself(); code != fault.ExitFailed || !strings.Contains(tailOf(x.log.Name()), "read-only: mount it writable") {
 			t.Errorf("a start on a disk that is read-only ends with %d", code)
 		}
 		x.killAll()
@@ -362,7 +363,7 @@ func (x *arena) abort() {
 		st, _ := x.status(r)
 		c := r.client()
 		for _, run := range st.Runs {
-			if live(run) {
+			if run.Live() {
 				x.do(r, c, engine.AbortRequested{Run: run.ID, Why: "enough"})
 			}
 		}

@@ -17,6 +17,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/internal/conform"
+	"sluice/internal/fault"
 )
 
 const (
@@ -143,7 +144,7 @@ func TestStartOnAFlippedJournal(t *testing.T) {
 			t.Fatalf("byte %d flipped: served %v, %s; want %s", at, s.Served, s.Why, want)
 		}
 		var exit *exec.ExitError
-		if out, err := x.try(r, x.bin, "status"); !errors.As(err, &exit) || exit.ExitCode() != exitDamaged {
+		if out, err := x.try(r, x.bin, "status"); !errors.As(err, &exit) || exit.ExitCode() != fault.ExitDamaged {
 			t.Errorf("byte %d flipped: sluice status: %v\n%s", at, err, out)
 		}
 		c := other.client()
@@ -159,7 +160,7 @@ func TestStartOnAFlippedJournal(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	x.boot()
-	if code := x.endsItself(); code != exitDamaged {
+	if code := x.endsItself(); code != fault.ExitDamaged {
 		t.Errorf("a daemon that has only a damaged repo ends with %d", code)
 	}
 }
@@ -341,7 +342,7 @@ func (x *arena) oneServes(all []*starter, killed *starter) {
 		s.done <- err
 		var exit *exec.ExitError
 		said, _ := os.ReadFile(s.log)
-		if !errors.As(err, &exit) || exit.ExitCode() != exitServed || !bytes.Contains(said, []byte("held by")) || !bytes.Contains(said, []byte("only one process serves")) {
+		if !errors.As(err, &exit) || exit.ExitCode() != fault.ExitServed || !bytes.Contains(said, []byte("held by")) || !bytes.Contains(said, []byte("only one process serves")) {
 			t.Errorf("one that came second ends with %v:\n%s", err, said)
 		}
 		if s.serves() {
@@ -363,7 +364,7 @@ func TestTwoStates(t *testing.T) {
 	x.env = append(x.env, "XDG_STATE_HOME="+filepath.Join(x.work, "elsewhere"))
 	var exit *exec.ExitError
 	out, err := x.try(r, "timeout", "30", x.bin, "run", r.flow) // or it waits for a person
-	if !errors.As(err, &exit) || exit.ExitCode() != exitServed || !strings.Contains(out, "keeps its state elsewhere") {
+	if !errors.As(err, &exit) || exit.ExitCode() != fault.ExitServed || !strings.Contains(out, "keeps its state elsewhere") {
 		t.Errorf("a run beside a daemon with another state folder: %v\n%s", err, out)
 	}
 }

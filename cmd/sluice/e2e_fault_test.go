@@ -386,7 +386,7 @@ func (x *arena) person(r *arenaRepo, more bool) (ended bool) {
 	defer c.Close()
 	alive := false
 	for _, run := range st.Runs {
-		if !live(run) {
+		if !run.Live() {
 			continue
 		}
 		alive = true

@@ -80,5 +80,5 @@ gates:
 		t.Errorf("%s", log)
 	}
 	w.do(w.bin, "pass", "G")
-	eventually(t, "the run is over", func() bool { st, ok := w.status(); return ok && !live(st.Runs[0]) })
+	eventually(t, "the run is over", func() bool { st, ok := w.status(); return ok && !st.Runs[0].Live() })
 }

@@ -53,7 +53,7 @@ sluice signal A -m "went on"
 	w.boot()
 	w.serves()
 	w.put("repo/.workflow/runs/pipe-1/files/go", "")
-	eventually(t, "the run is over", func() bool { st, ok := w.status(); return ok && len(st.Runs) == 1 && !live(st.Runs[0]) })
+	eventually(t, "the run is over", func() bool { st, ok := w.status(); return ok && len(st.Runs) == 1 && !st.Runs[0].Live() })
 	st, _ := w.status()
 	if st.Runs[0].Phase != engine.RunCompleted || st.Runs[0].Steps[0].Summary != "went on" || st.Runs[0].Steps[0].Attempt != 1 {
 		t.Errorf("%+v\n%s", st.Runs[0], w.do(w.bin, "log"))

@@ -205,7 +205,7 @@ func TestNoAgentPassesAGate(t *testing.T) {
 	})
 	t.Log(w.do(w.bin, "status"))
 	st, _ := w.status()
-	if !w.asked("G") || live(st.Runs[0]) == false {
+	if !w.asked("G") || st.Runs[0].Live() == false {
 		t.Fatalf("the gate was answered:\n%s", w.do(w.bin, "log", "pipe-1"))
 	}
 	if st.Trust != engine.TrustSandbox || st.Runs[0].Trust != engine.TrustSandbox {
@@ -257,7 +257,7 @@ func TestNoAgentPassesAGate(t *testing.T) {
 		}
 	}
 	w.do(w.bin, "pass", "G", "-m", "looks good")
-	eventually(t, "the run is over", func() bool { st, ok := w.status(); return ok && !live(st.Runs[0]) })
+	eventually(t, "the run is over", func() bool { st, ok := w.status(); return ok && !st.Runs[0].Live() })
 	if st, _ := w.status(); st.Runs[0].Phase != engine.RunCompleted {
 		t.Errorf("it has ended as %s\n%s", st.Runs[0].Phase, log)
 	}

@@ -86,7 +86,7 @@ func usersHour(t *testing.T, held, worktree bool) {
 	w.do(w.bin, "pass", "GA")
 	h.atGate("GB", "B")
 	w.do(w.bin, "pass", "GB")
-	eventually(t, "the run is over", func() bool { st, ok := w.status(); return ok && len(st.Runs) == 1 && !live(st.Runs[0]) })
+	eventually(t, "the run is over", func() bool { st, ok := w.status(); return ok && len(st.Runs) == 1 && !st.Runs[0].Live() })
 	if st, _ := w.status(); st.Runs[0].Phase != "completed" {
 		t.Fatalf("%+v", st.Runs[0])
 	}

@@ -156,7 +156,7 @@ func TestHungNotifierPilesUpNothing(t *testing.T) {
 	eventually(t, "all notices are attempted", func() bool {
 		most = max(most, len(processesOf(x.work)))
 		st, ok := x.status()
-		return ok && st.Notices == 0 && !slices.ContainsFunc(st.Runs, live)
+		return ok && st.Notices == 0 && !slices.ContainsFunc(st.Runs, daemon.RunStatus.Live)
 	})
 	t.Logf("%d processes at the same time", most)
 	if most > hungHolds+8 { // the daemon itself, and a git now and then

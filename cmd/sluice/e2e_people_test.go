@@ -97,7 +97,7 @@ func (c *crowd) reaches(ctx context.Context, workflow, what string, ok func(daem
 // gateOf is the gate of the run's first step.
 func gateOf(r daemon.RunStatus) daemon.GateStatus { return r.Steps[0].Gates[0] }
 
-func over(r daemon.RunStatus) bool { return !live(r) }
+func over(r daemon.RunStatus) bool { return !r.Live() }
 
 // answer gives an answer by the API; counted says that it was taken, and why not.
 func (c *crowd) answer(ctx context.Context, run, gate, outcome string) (counted bool, why string, err error) {

@@ -210,7 +210,7 @@ func (w *sandbox) over(id string, asked int) (last daemon.RunStatus) {
 				last = r
 			}
 		}
-		return last.ID != "" && (!live(last) || strings.Contains(w.do(w.bin, "log", id), fmt.Sprintf("pull-request #%d  asks you", asked)))
+		return last.ID != "" && (!last.Live() || strings.Contains(w.do(w.bin, "log", id), fmt.Sprintf("pull-request #%d  asks you", asked)))
 	})
 	return last
 }
@@ -231,7 +231,7 @@ func pullRequest(t *testing.T, held bool) {
 	ask := []string{"start", "dev-cycle", "--stub", "--var", "task=dates", "--var", "create_pr=true"}
 	refused := func(n int, why string) {
 		t.Helper()
-		if r := w.over("dev-cycle-1", n); !live(r) {
+		if r := w.over("dev-cycle-1", n); !r.Live() {
 			t.Fatalf("it has ended as %s\n%s", r.Phase, w.do(w.bin, "log"))
 		}
 		says(t, w.do(w.bin, "inbox"), why, "sluice retry dev-cycle-1 pull-request")

@@ -194,7 +194,7 @@ func newSoak(t *testing.T, seed uint64, scale time.Duration) *soak {
 		}
 	}
 	x.app = newApp(x.env, strings.NewReader(""), x.log, x.log)
-	x.app.now, x.app.yes = x.clock.now, true
+	x.app.Now, x.app.Yes = x.clock.now, true
 	x.app.timing = timing{pace: x.clock.pace, look: watcher.Options{Now: x.clock.now, Rescan: watcher.DefaultRescan * scale,
 		Settle: time.Second, Cookie: watcher.DefaultCookie * scale, CookieWait: watcher.DefaultCookieWait * scale}}
 	for i := range soakRepos {
@@ -427,7 +427,7 @@ func (d *desk) waits(ctx context.Context) string {
 	st, err := d.client.Status(ctx, "")
 	out := fmt.Sprintf("%v %v", err, st.Health)
 	for _, r := range st.Runs {
-		if live(r) {
+		if r.Live() {
 			out += fmt.Sprintf("\n%s %s: %+v", r.ID, r.Phase, r.Waits)
 		}
 	}
@@ -537,7 +537,7 @@ func filesOf(dir string, but ...string) []string {
 // tidyUp is what a person does now and then.
 func (d *desk) tidyUp(ctx context.Context) error {
 	a := *d.app
-	a.dir, a.out = d.repo, io.Discard
+	a.dir, a.Out = d.repo, io.Discard
 	return a.clean(ctx, soakKeep, 0, false)
 }
 

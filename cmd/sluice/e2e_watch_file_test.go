@@ -112,7 +112,7 @@ func (w *inboxBox) mapped(path string, text []byte) {
 func (w *inboxBox) looked(times int) {
 	w.t.Helper()
 	time.Sleep(time.Duration(times) * 350 * time.Millisecond) // nothing says that nothing was taken in: too short only weakens the test
-	if r, ok := w.run(); !ok || !live(r) || r.Steps[0].State != "running" {
+	if r, ok := w.run(); !ok || !r.Live() || r.Steps[0].State != "running" {
 		w.t.Fatalf("taken in before it was whole: %+v", r.Steps[0])
 	}
 }
@@ -271,7 +271,7 @@ func TestWatchCopies(t *testing.T) {
 		if err != nil || !strings.Contains(string(out), why) {
 			t.Errorf("want %q: %s %v", why, out, err)
 		}
-		if r, _ := w.run(); !live(r) || r.Steps[0].State != "running" {
+		if r, _ := w.run(); !r.Live() || r.Steps[0].State != "running" {
 			t.Fatalf("%s: it counted", why)
 		}
 	}

@@ -69,7 +69,7 @@ func (w *inboxBox) offered() (run string) {
 	eventually(w.t, "the step is offered", func() bool {
 		r, ok := w.run()
 		run = r.ID
-		return ok && live(r) && len(r.Waits) > 0 && r.Waits[0].Kind == "offer"
+		return ok && r.Live() && len(r.Waits) > 0 && r.Waits[0].Kind == "offer"
 	})
 	return run
 }
@@ -97,7 +97,7 @@ func (w *inboxBox) ends(what, run string) {
 	w.t.Helper()
 	eventually(w.t, what+": the run ends", func() bool {
 		r, ok := w.run()
-		if ok && r.ID == run && !live(r) && r.Phase != "completed" {
+		if ok && r.ID == run && !r.Live() && r.Phase != "completed" {
 			w.t.Fatalf("%s: %s is %s: %s", what, run, r.Phase, r.EndWhy)
 		}
 		return ok && r.ID == run && r.Phase == "completed"

@@ -6,6 +6,9 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/render"
 )
 
 // errEnded ends the reading of facts: the run is over.
@@ -14,7 +17,7 @@ var errEnded = errors.New("ended")
 // follow shows a run until it ends, and gives how it stands then. errLeft: the person left before.
 // from is the journal's record from which on it is followed: that of its start, 0 where that is not known.
 func (a *app) follow(ctx context.Context, p *place, s service, id string, from int64, ours bool) (daemon.RunStatus, error) {
-	if a.interactive() && !a.plain && a.getenv("TERM") != "dumb" {
+	if a.Interactive() && !a.Plain && a.Getenv("TERM") != "dumb" {
 		return a.watchLive(ctx, p, s, id, from, ours)
 	}
 	return a.followLines(ctx, s, id, from)
@@ -27,23 +30,23 @@ func (a *app) followLines(ctx context.Context, s service, id string, from int64)
 		return daemon.RunStatus{}, err
 	}
 	r, err := s.Run(ctx, id)
-	if err != nil || !live(r) {
+	if err != nil || !r.Live() {
 		return r, err
 	}
-	a.print("%s %s", a.paint(bold, id), a.paint(dim, "(log: sluice log "+id+")"))
-	if words := unheld(r); words != "" && from != 0 {
-		a.print("%s", a.paint(yellow, words))
+	a.Print("%s %s", a.Paint(console.Bold, id), a.Paint(console.Dim, "(log: sluice log "+id+")"))
+	if words := render.Unheld(r); words != "" && from != 0 {
+		a.Print("%s", a.Paint(console.Yellow, words))
 	}
 	if from == 0 { // it was under way before: how it stands, then what comes
-		for _, l := range a.runLines(r, a.now())[1:] {
-			a.print("%s", l)
+		for _, l := range render.RunLines(&a.Console, r, a.Now())[1:] {
+			a.Print("%s", l)
 		}
 		from = st.Seq + 1
 	}
 	err = s.Facts(ctx, id, from, true, func(l daemon.Line) error {
-		f := say(l.Fact)
-		if f.key {
-			a.print("%s", a.line(l, f, factRun(l) != id))
+		f := render.Fact(l.Fact)
+		if f.Key {
+			a.Print("%s", render.Line(&a.Console, l, f, render.FactRun(l) != id))
 		}
 		if isEnd(l, id) {
 			return errEnded
@@ -63,12 +66,12 @@ func (a *app) followLines(ctx context.Context, s service, id string, from int64)
 func (a *app) gone(ctx context.Context, s service, id string, err error) (daemon.RunStatus, error) {
 	r, rerr := s.Run(ctx, id)
 	switch {
-	case rerr == nil && !live(r):
+	case rerr == nil && !r.Live():
 		return r, nil
 	case rerr == nil:
-		return r, failed("`sluice audit verify` checks the journal; `sluice run "+id+"` follows the run again", "%s goes on, but what happens in it cannot be read from the journal", id)
+		return r, fault.Failed("`sluice audit verify` checks the journal; `sluice run "+id+"` follows the run again", "%s goes on, but what happens in it cannot be read from the journal", id)
 	}
-	return r, &fault{cause: "the process that served " + id + " has gone: " + rerr.Error(), mend: "nothing is lost: `sluice run " + id + "` goes on", code: exitFailed, err: errors.Join(rerr, err)}
+	return r, &fault.Error{Cause: "the process that served " + id + " has gone: " + rerr.Error(), Advice: "nothing is lost: `sluice run " + id + "` goes on", Code: fault.ExitFailed, Err: errors.Join(rerr, err)}
 }
 
 // isEnd says that the line tells the run's end, and not that of a child of it.

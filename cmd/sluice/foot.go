@@ -6,7 +6,10 @@ import (
 	"time"
 
 	"sluice/daemon"
+	"sluice/internal/console"
 	"sluice/internal/press"
+	"sluice/internal/render"
+	"sluice/internal/text"
 	"sluice/internal/top"
 )
 
@@ -26,7 +29,7 @@ func (sc *screen) foot(width int, now time.Time) []string {
 	a := sc.a
 	out := []string{""}
 	if sc.note != "" && now.Sub(sc.noted) < saidFor {
-		out = append(out, a.paint(bold, sc.note))
+		out = append(out, a.Paint(console.Bold, sc.note))
 	}
 	switch {
 	case sc.typing:
@@ -36,20 +39,20 @@ func (sc *screen) foot(width int, now time.Time) []string {
 			prompt, enter = "▸ ", "Enter takes it, or what stands in brackets; Esc goes back: nothing is decided"
 			asks := top.Wrap(fmt.Sprintf("%s #%d asks: %s", clean(sc.about.gate), sc.about.round, sc.form.Question()), width-1)
 			for _, l := range asks[:min(len(asks), formRows)] {
-				out = append(out, a.paint(yellow, l))
+				out = append(out, a.Paint(console.Yellow, l))
 			}
 		}
 		for len([]rune(text)) > 0 && len(prompt)+len([]rune(text)) > width-3 {
 			text = string([]rune(text)[1:]) // its end is what is typed at
 		}
-		return append(out, a.paint(dim, enter), a.paint(yellow, prompt)+text+"▏")
+		return append(out, a.Paint(console.Dim, enter), a.Paint(console.Yellow, prompt)+text+"▏")
 	case sc.sure != nil:
 		for _, l := range top.Wrap(sc.sure.question, width-1) {
-			out = append(out, a.paint(yellow, l))
+			out = append(out, a.Paint(console.Yellow, l))
 		}
-		then := a.paint(dim, press.Wait)
+		then := a.Paint(console.Dim, press.Wait)
 		if sc.guard.Ripe(sc.offer(), now) {
-			then = a.paint(bold, press.Answers)
+			then = a.Paint(console.Bold, press.Answers)
 		}
 		return append(out, top.Wrap(then, width-1)...)
 	}
@@ -57,7 +60,7 @@ func (sc *screen) foot(width int, now time.Time) []string {
 	out = append(out, asks...)
 	if sc.page != nil {
 		if sc.paged != (about{}) && len(keys) == 0 {
-			out = append(out, a.paint(yellow, "! this page is out of date: Esc goes back"))
+			out = append(out, a.Paint(console.Yellow, "! this page is out of date: Esc goes back"))
 		}
 		return append(out, keysLine(a, append(keys, "↑ ↓ space scroll", "Esc goes back")...))
 	}
@@ -71,11 +74,11 @@ func (sc *screen) foot(width int, now time.Time) []string {
 func (sc *screen) asks(now time.Time) (out, keys []string) {
 	a := sc.a
 	if g, run := sc.gate("human", sc.meant()); g != nil {
-		out = append(out, a.paint(yellow, "? "+title(g.ID, g.Name)+sc.of(run)+" asks you")+a.paint(dim, ": "+whyWords(g.Why)))
+		out = append(out, a.Paint(console.Yellow, "? "+text.Title(g.ID, g.Name)+sc.of(run)+" asks you")+a.Paint(console.Dim, ": "+render.Why(g.Why)))
 		keys = append(keys, "p pass", "f fail with words")
 	}
 	if g, run := sc.gate("window", sc.meant()); g != nil {
-		out = append(out, a.paint(yellow, "‖ "+title(g.ID, g.Name)+sc.of(run)+" goes on in "+ago(g.Until.Sub(now))))
+		out = append(out, a.Paint(console.Yellow, "‖ "+text.Title(g.ID, g.Name)+sc.of(run)+" goes on in "+render.Ago(g.Until.Sub(now))))
 		keys = append(keys, "v veto with words")
 	}
 	return out, keys
@@ -95,7 +98,7 @@ func (sc *screen) leaves() string {
 func keysLine(a *app, keys ...string) string {
 	for i, k := range keys {
 		letter, words, _ := strings.Cut(k, " ")
-		keys[i] = a.paint(bold, letter) + " " + a.paint(dim, words)
+		keys[i] = a.Paint(console.Bold, letter) + " " + a.Paint(console.Dim, words)
 	}
-	return strings.Join(keys, a.paint(dim, " · "))
+	return strings.Join(keys, a.Paint(console.Dim, " · "))
 }

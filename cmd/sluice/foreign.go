@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/doctor"
 )
 
 // What the documents of the templates name as settings (variables, files, keys) and what sluice does not read. Who comes with
@@ -79,7 +80,7 @@ func (f foreign) String() string {
 // foreigners finds the documents' settings in the environment, the repo and the person's folder.
 func (a *app) foreigners(root string) (out []foreign) {
 	env := map[string]string{}
-	for _, kv := range a.env {
+	for _, kv := range a.Env {
 		if name, value, _ := strings.Cut(kv, "="); value != "" {
 			env[name] = value
 		}
@@ -179,9 +180,9 @@ func (a *app) foreignNotes(root string) (out []faultLine) {
 }
 
 // checkForeign is what doctor says of them.
-func (a *app) checkForeign(root string) (out []check) {
+func (a *app) checkForeign(root string) (out []doctor.Check) {
 	for _, f := range a.foreigners(root) {
-		out = append(out, warned("settings", f.instead, "%s is not read", f.what))
+		out = append(out, doctor.Warned("settings", f.instead, "%s is not read", f.what))
 	}
 	return out
 }

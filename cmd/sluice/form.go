@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/fault"
 	"sluice/internal/form"
 	"sluice/internal/schema"
 )
@@ -18,23 +20,23 @@ func (a *app) answerOf(ctx context.Context, d *decision) error {
 	case len(d.answer) > 0: // it was asked for already
 		return nil
 	case len(d.answers) > 0 && d.signed != "":
-		return misused("leave -a out", "the answer is in what was signed (%s)", clean(d.signed))
+		return fault.Misused("leave -a out", "the answer is in what was signed (%s)", clean(d.signed))
 	case len(d.answers) > 0 && d.outcome != engine.OutcomePass:
-		return misused("leave -a out", "an answer goes with a pass, and this is %s", clean(d.outcome))
+		return fault.Misused("leave -a out", "an answer goes with a pass, and this is %s", clean(d.outcome))
 	case d.outcome != engine.OutcomePass, d.signed != "", g == nil:
 		return nil
 	case len(g.AnswerSchema) == 0 && len(d.answers) > 0:
-		return failed("`sluice show "+clean(d.gate)+"` tells how it stands", "gate %s asks for no answer now", clean(d.gate))
+		return fault.Failed("`sluice show "+clean(d.gate)+"` tells how it stands", "gate %s asks for no answer now", clean(d.gate))
 	case !g.AnswerRequired && len(d.answers) == 0:
 		return nil
 	case d.run == "":
-		return misused("say which run: --run RUN (`sluice inbox` names them)", "several runs have the gate %s, and an answer is for one", clean(d.gate))
+		return fault.Misused("say which run: --run RUN (`sluice inbox` names them)", "several runs have the gate %s, and an answer is for one", clean(d.gate))
 	}
 	by, err := schema.Compile(g.AnswerSchema)
 	if err != nil {
-		return failed("`sluice show "+clean(d.gate)+"` tells how it stands", "the schema of gate %s cannot be read: %v", clean(d.gate), err)
+		return fault.Failed("`sluice show "+clean(d.gate)+"` tells how it stands", "the schema of gate %s cannot be read: %v", clean(d.gate), err)
 	}
-	if len(d.answers) == 0 && a.interactive() {
+	if len(d.answers) == 0 && a.Interactive() {
 		d.answer, err = a.fillIn(ctx, d.gate, g.AnswerSchema)
 		return err
 	}
@@ -46,7 +48,7 @@ func (a *app) answerOf(ctx context.Context, d *decision) error {
 		d.answer, err = by.Person(d.answer)
 	}
 	if err != nil {
-		return failed("give it as in: "+engine.Verb(d.gate, d.outcome)+" "+by.Example(), "nothing was decided: %s", oneLine(err.Error()))
+		return fault.Failed("give it as in: "+engine.Verb(d.gate, d.outcome)+" "+by.Example(), "nothing was decided: %s", oneLine(err.Error()))
 	}
 	return nil
 }
@@ -57,21 +59,21 @@ func (a *app) fillIn(ctx context.Context, gate string, by []byte) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	a.print("%s", a.paint(dim, clean(gate)+" asks for an answer: Enter takes what stands in brackets, Ctrl-C decides nothing."))
+	a.Print("%s", a.Paint(console.Dim, clean(gate)+" asks for an answer: Enter takes what stands in brackets, Ctrl-C decides nothing."))
 	for !f.Done() {
-		fmt.Fprintf(a.out, "%s ", a.paint(bold, f.Question()+":"))
+		fmt.Fprintf(a.Out, "%s ", a.Paint(console.Bold, f.Question()+":"))
 		line, err := a.lineOf(ctx)
 		if err != nil {
-			fmt.Fprintln(a.out)
-			return nil, failed("the gate goes on asking", "nothing was decided: the answer was not given")
+			fmt.Fprintln(a.Out)
+			return nil, fault.Failed("the gate goes on asking", "nothing was decided: the answer was not given")
 		}
 		if why := f.Take(line); why != "" {
-			a.print("%s", a.paint(yellow, why))
+			a.Print("%s", a.Paint(console.Yellow, why))
 		}
 	}
 	answer, err := f.Answer()
 	if err != nil {
-		return nil, failed("answer again: "+engine.Verb(gate, engine.OutcomePass), "nothing was decided: %s", oneLine(err.Error()))
+		return nil, fault.Failed("answer again: "+engine.Verb(gate, engine.OutcomePass), "nothing was decided: %s", oneLine(err.Error()))
 	}
 	return answer, nil
 }
@@ -84,7 +86,7 @@ func (a *app) lineOf(ctx context.Context) (string, error) {
 	}
 	got := make(chan read, 1)
 	go func() { // it ends with the next line, or with the process
-		line, err := a.readLine()
+		line, err := a.ReadLine()
 		got <- read{line, err}
 	}()
 	select {

@@ -7,6 +7,10 @@ import (
 	"github.com/mattn/go-runewidth"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/text"
 )
 
 // helpFor is `sluice help COMMAND…`.
@@ -19,10 +23,10 @@ func (a *app) helpFor(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 		mend := "`sluice help` lists the commands"
-		if near := nearest(args[0], names); near != "" {
+		if near := text.Meant(args[0], names); near != "" {
 			mend = "did you mean `sluice help " + near + "`?"
 		}
-		return misused(mend, "no command %q", clean(strings.Join(args, " ")))
+		return fault.Misused(mend, "no command %q", clean(strings.Join(args, " ")))
 	}
 	a.help(found, nil)
 	return nil
@@ -30,19 +34,19 @@ func (a *app) helpFor(cmd *cobra.Command, args []string) error {
 
 // help prints what a command does, when one wants it, two examples and its flags.
 func (a *app) help(cmd *cobra.Command, _ []string) {
-	a.print("%s - %s", a.paint(bold, cmd.CommandPath()), cmd.Short)
+	a.Print("%s - %s", a.Paint(console.Bold, cmd.CommandPath()), cmd.Short)
 	if cmd.Long != "" {
-		a.print("\n%s", cmd.Long)
+		a.Print("\n%s", cmd.Long)
 	}
 	a.head("Usage")
 	if cmd.HasAvailableSubCommands() {
-		a.print("  %s COMMAND", cmd.CommandPath())
+		a.Print("  %s COMMAND", cmd.CommandPath())
 	} else {
-		a.print("  %s", cmd.UseLine())
+		a.Print("  %s", cmd.UseLine())
 	}
 	if cmd.Example != "" {
 		a.head("Examples")
-		a.print("%s", indent(cmd.Example))
+		a.Print("%s", indent(cmd.Example))
 	}
 	a.helpCommands(cmd)
 	if cmd.HasAvailableLocalFlags() {
@@ -53,13 +57,13 @@ func (a *app) help(cmd *cobra.Command, _ []string) {
 	}
 	if cmd.Parent() == nil {
 		a.head("Exit codes")
-		a.print(`  0 done · 1 not done (a run failed, a spec is invalid) · 2 wrong usage · 3 the run was aborted
+		a.Print(`  0 done · 1 not done (a run failed, a spec is invalid) · 2 wrong usage · 3 the run was aborted
   4 --timeout ran out · 75 another process serves the repo · 78 its journal is damaged · 130 interrupted`)
-		a.print("\n`sluice help COMMAND` tells more of a command.")
+		a.Print("\n`sluice help COMMAND` tells more of a command.")
 	}
 }
 
-func (a *app) head(title string) { a.print("\n%s", a.paint(bold, title)) }
+func (a *app) head(title string) { a.Print("\n%s", a.Paint(console.Bold, title)) }
 
 func (a *app) helpCommands(cmd *cobra.Command) {
 	width := 0
@@ -78,7 +82,7 @@ func (a *app) helpCommands(cmd *cobra.Command) {
 		a.head(g.Title)
 		for _, c := range commands {
 			if c.GroupID == g.ID && c.IsAvailableCommand() {
-				a.print("  %s  %s", pad(c.Name(), width), c.Short)
+				a.Print("  %s  %s", console.Pad(c.Name(), width), c.Short)
 			}
 		}
 	}
@@ -108,7 +112,7 @@ func (a *app) helpFlags(title string, flags *pflag.FlagSet) {
 	})
 	a.head(title)
 	for _, l := range lines {
-		a.print("  %s  %s", pad(l.left, width), l.right)
+		a.Print("  %s  %s", console.Pad(l.left, width), l.right)
 	}
 }
 

@@ -14,6 +14,9 @@ import (
 	"sluice/agents"
 	"sluice/agents/program"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/text"
 )
 
 // choice is what a first workflow goes by: who works, who reviews, and what tests the work.
@@ -71,20 +74,20 @@ func agentSettings(name string) (set, env string) {
 // There is none where the agent and the tests are plain.
 func (a *app) choose(root string, c *choice) error {
 	for _, name := range knownAgents() {
-		if _, err := agents.LookUp(name, a.env, root); err == nil {
+		if _, err := agents.LookUp(name, a.Env, root); err == nil {
 			c.Found = append(c.Found, name)
 		}
 	}
 	for i, name := range []string{c.Writer, c.Reviewer} {
 		if c.given[i] && !slices.Contains(knownAgents(), name) {
 			mend := "take one of " + strings.Join(knownAgents(), ", ") + ", and change " + workflowDir + "/config.yaml then"
-			if near := nearest(name, knownAgents()); near != "" {
+			if near := text.Meant(name, knownAgents()); near != "" {
 				mend = "did you mean " + near + "?"
 			}
-			return misused(mend, "no settings are known for an agent %q", clean(name))
+			return fault.Misused(mend, "no settings are known for an agent %q", clean(name))
 		}
 	}
-	ask := a.interactive() && !a.yes && !a.json
+	ask := a.Interactive() && !a.Yes && !a.JSON
 	writer := "claude"
 	if len(c.Found) > 0 {
 		writer = c.Found[0]
@@ -128,10 +131,10 @@ func (a *app) pick(question string, names []string, usual string) (string, error
 			return got, err
 		}
 		mend := "it is one of them"
-		if near := nearest(got, names); near != "" {
+		if near := text.Meant(got, names); near != "" {
 			mend = "did you mean " + near + "?"
 		}
-		a.print("  %s", a.paint(yellow, fmt.Sprintf("no agent %q here: %s", clean(got), mend)))
+		a.Print("  %s", a.Paint(console.Yellow, fmt.Sprintf("no agent %q here: %s", clean(got), mend)))
 	}
 }
 
@@ -140,10 +143,10 @@ func (a *app) fill(question, usual string) (string, error) {
 	if usual != "" {
 		question += " [" + usual + "]"
 	}
-	fmt.Fprintf(a.out, "%s ", question)
-	line, err := a.readLine()
+	fmt.Fprintf(a.Out, "%s ", question)
+	line, err := a.ReadLine()
 	if err != nil {
-		return "", failed("give the answers as --writer, --reviewer and --test", "nothing was made: the question was not answered")
+		return "", fault.Failed("give the answers as --writer, --reviewer and --test", "nothing was made: the question was not answered")
 	}
 	if line = strings.TrimSpace(line); line == "" {
 		return usual, nil
@@ -226,16 +229,16 @@ func (c *choice) fit(name string, data []byte) []byte {
 // tell says what was chosen, and what is missing; trial is the run that needs no agent.
 func (c *choice) tell(a *app, trial string) {
 	if len(c.Found) == 0 {
-		a.print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice %s` tries the workflow with stand-ins",
-			a.paint(yellow, "note:"), strings.Join(knownAgents(), ", "), workflowDir, trial)
+		a.Print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice %s` tries the workflow with stand-ins",
+			a.Paint(console.Yellow, "note:"), strings.Join(knownAgents(), ", "), workflowDir, trial)
 	}
 	for _, who := range slices.Compact([]string{c.Writer, c.Reviewer}) {
 		if set, env := agentSettings(who); set != "" {
-			a.print("%s a repo's settings hand no variables of yours to an agent: for its key, have this in your own file (`sluice help config`):\n  agents: {%s: {%s, env: %s}}",
-				a.paint(yellow, "note:"), who, set, env)
+			a.Print("%s a repo's settings hand no variables of yours to an agent: for its key, have this in your own file (`sluice help config`):\n  agents: {%s: {%s, env: %s}}",
+				a.Paint(console.Yellow, "note:"), who, set, env)
 		}
 	}
 	if c.Test == "" && !c.moot[2] {
-		a.print("%s no tests were found here: the work is judged by its reviewer and by you, until the spec's `test` names a command", a.paint(yellow, "note:"))
+		a.Print("%s no tests were found here: the work is judged by its reviewer and by you, until the spec's `test` names a command", a.Paint(console.Yellow, "note:"))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/internal/fault"
 	"sluice/specs"
 )
 
@@ -82,7 +83,7 @@ func TestInitFinds(t *testing.T) {
 		})
 	}
 	w := newWorld(t, true)
-	if code, _, errs := w.sluice("init", "--writer", "cluade"); code != exitUsage || !strings.Contains(errs, "did you mean claude?") {
+	if code, _, errs := w.sluice("init", "--writer", "cluade"); code != fault.ExitUsage || !strings.Contains(errs, "did you mean claude?") {
 		t.Errorf("%d %s", code, errs)
 	}
 }

@@ -14,10 +14,10 @@ import (
 func TestJSONIsPlain(t *testing.T) {
 	const words = "\u009b2J\u202egate passed\u007f <é>"
 	for name, write := range map[string]func(a *app) error{
-		"a document": func(a *app) error { return a.document(map[string]string{"x": words}) },
-		"a line":     func(a *app) error { return a.jsonLine(map[string]string{"x": words}) },
+		"a document": func(a *app) error { return a.Document(map[string]string{"x": words}) },
+		"a line":     func(a *app) error { return a.JSONLine(map[string]string{"x": words}) },
 		"as it is": func(a *app) error {
-			return a.jsonLine(map[string]json.RawMessage{"x": json.RawMessage("\"" + words + "\"")})
+			return a.JSONLine(map[string]json.RawMessage{"x": json.RawMessage("\"" + words + "\"")})
 		},
 	} {
 		var out bytes.Buffer

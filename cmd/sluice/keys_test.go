@@ -22,7 +22,7 @@ type seat struct {
 func newSeat(t *testing.T, run daemon.RunStatus) *seat {
 	p := &seat{t: t, at: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	p.sc, p.s = newScreen(run)
-	p.sc.a.now = func() time.Time { return p.at }
+	p.sc.a.Now = func() time.Time { return p.at }
 	return p.waits(0)
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"sluice/internal/console"
 )
 
 // manCommand writes the man pages of all commands. It is for packages, so the help does not show it.
@@ -19,10 +21,10 @@ func (a *app) manCommand() *cobra.Command {
 		Short:  "write the man pages of all commands",
 		Long:   "One page a command, below DIR; dated by SOURCE_DATE_EPOCH where that is set.",
 		Hidden: true,
-		Args:   between(1, 1),
+		Args:   console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			at := a.now()
-			if sec, err := strconv.ParseInt(a.getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+			at := a.Now()
+			if sec, err := strconv.ParseInt(a.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 				at = time.Unix(sec, 0)
 			}
 			return manPages(cmd.Root(), args[0], at.UTC().Format(time.DateOnly))

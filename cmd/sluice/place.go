@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sluice/internal/fault"
 	"sluice/internal/git"
 )
 
@@ -39,7 +40,7 @@ func (a *app) startDir() (string, error) {
 		return "", err
 	}
 	if !isDir(abs) {
-		return "", misused("give an existing folder to -C", "%s: no such folder", clean(dir))
+		return "", fault.Misused("give an existing folder to -C", "%s: no such folder", clean(dir))
 	}
 	return abs, nil
 }
@@ -51,7 +52,7 @@ func (a *app) place(ctx context.Context) (*place, error) {
 		return nil, err
 	}
 	if !isDir(filepath.Join(p.root, workflowDir)) {
-		return nil, failed("`sluice init` lays one out", "%s: no %s/ here", p.root, workflowDir)
+		return nil, fault.Failed("`sluice init` lays one out", "%s: no %s/ here", p.root, workflowDir)
 	}
 	return p, nil
 }
@@ -75,7 +76,7 @@ func (a *app) placeOf(ctx context.Context, dir string) (*place, error) {
 	}
 	repo, err := git.Open(ctx, dir)
 	if errors.Is(err, git.ErrNoRepo) {
-		return nil, &fault{cause: fmt.Sprintf("%s: no git repository here or above", dir), mend: "go to your repo, or make one here: `git init`", code: exitFailed, err: err}
+		return nil, &fault.Error{Cause: fmt.Sprintf("%s: no git repository here or above", dir), Advice: "go to your repo, or make one here: `git init`", Code: fault.ExitFailed, Err: err}
 	}
 	if err != nil {
 		return nil, err
@@ -122,7 +123,7 @@ func (a *app) plainPlace(ctx context.Context, dir string) (*place, error) {
 	case was:
 		return nil, nil
 	case isDir(p.state):
-		return nil, failed("put its .git back", "%s: no git repository there any more", clean(root))
+		return nil, fault.Failed("put its .git back", "%s: no git repository there any more", clean(root))
 	}
 	repo, err := p.repo(ctx)
 	if err != nil {
@@ -147,8 +148,8 @@ const heldID = "held"
 // heldRoot is the root of the repo for who stands in the checkout of a launch that is held by a sandbox; "" for everybody
 // else. The git folder there is the launch's own: it knows no other worktree, and its agent may have damaged it.
 func (a *app) heldRoot(dir string) string {
-	root, top := a.getenv("SLUICE_ROOT"), a.getenv("SLUICE_CHECKOUT")
-	if a.getenv("SLUICE_SANDBOX") == "" || !filepath.IsAbs(root) || !filepath.IsAbs(top) {
+	root, top := a.Getenv("SLUICE_ROOT"), a.Getenv("SLUICE_CHECKOUT")
+	if a.Getenv("SLUICE_SANDBOX") == "" || !filepath.IsAbs(root) || !filepath.IsAbs(top) {
 		return ""
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -174,7 +175,7 @@ func (a *app) heldRoot(dir string) string {
 func mainRoot(ctx context.Context, repo *git.Repo) (string, error) {
 	trees, err := repo.Worktrees(ctx)
 	if err != nil {
-		return "", failed("see what `git worktree list` says: an entry below .git/worktrees/ that is half written has to be removed", "%v", err)
+		return "", fault.Failed("see what `git worktree list` says: an entry below .git/worktrees/ that is half written has to be removed", "%v", err)
 	}
 	if len(trees) == 0 || trees[0].Bare {
 		return repo.Top(), nil
@@ -201,15 +202,15 @@ func (a *app) configFile() (string, error) {
 }
 
 func (a *app) xdg(name, fallback string) (string, error) {
-	if dir := a.getenv(name); filepath.IsAbs(dir) {
+	if dir := a.Getenv(name); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "sluice"), nil
 	}
-	home := a.getenv("HOME")
+	home := a.Getenv("HOME")
 	if home == "" {
-		home = a.getenv("USERPROFILE")
+		home = a.Getenv("USERPROFILE")
 	}
 	if home == "" {
-		return "", failed("set HOME, or "+name+" to an absolute path", "no home folder: neither HOME nor %s is set", name)
+		return "", fault.Failed("set HOME, or "+name+" to an absolute path", "no home folder: neither HOME nor %s is set", name)
 	}
 	return filepath.Join(home, filepath.FromSlash(fallback), "sluice"), nil
 }
@@ -217,7 +218,7 @@ func (a *app) xdg(name, fallback string) (string, error) {
 // makeState makes a folder of the state, for its owner alone.
 func makeState(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return &fault{cause: "the state folder: " + err.Error(), mend: "make it writable, or set XDG_STATE_HOME to a folder that is: the journal lies there, outside the repo", code: exitFailed, err: err}
+		return &fault.Error{Cause: "the state folder: " + err.Error(), Advice: "make it writable, or set XDG_STATE_HOME to a folder that is: the journal lies there, outside the repo", Code: fault.ExitFailed, Err: err}
 	}
 	return nil
 }
@@ -232,7 +233,7 @@ func writable(dir string) error {
 		}
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return &fault{cause: "runs cannot be kept: " + err.Error(), mend: "make " + dir + " yours (chown), or run sluice as its owner", code: exitFailed, err: err}
+		return &fault.Error{Cause: "runs cannot be kept: " + err.Error(), Advice: "make " + dir + " yours (chown), or run sluice as its owner", Code: fault.ExitFailed, Err: err}
 	}
 	return err
 }

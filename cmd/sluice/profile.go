@@ -2,11 +2,12 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
+
+	"sluice/internal/fault"
 )
 
 // profileFolder is the variable that names a folder for the daemon's profiles. It is for whoever measures the daemon.
@@ -15,7 +16,7 @@ const profileFolder = "SLUICE_PROFILE"
 // profile records what the daemon spends its time on, where that is asked for: cpu.pprof and, of all memory that was ever
 // allocated, allocs.pprof. The function that it gives writes them.
 func (a *app) profile() (end func() error, err error) {
-	dir := a.getenv(profileFolder)
+	dir := a.Getenv(profileFolder)
 	if dir == "" {
 		return func() error { return nil }, nil
 	}
@@ -24,7 +25,7 @@ func (a *app) profile() (end func() error, err error) {
 		err = pprof.StartCPUProfile(f)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: name a folder that is there", profileFolder, err)
+		return nil, fault.New("name a folder that is there", "%s: %w", profileFolder, err)
 	}
 	return func() error {
 		pprof.StopCPUProfile()

@@ -8,12 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"sluice/daemon"
 	"sluice/internal/conform"
+	"sluice/internal/fault"
 )
 
 // binary runs the real binary: what launches agents launches them through it.
@@ -186,17 +188,17 @@ func TestDamageIsTold(t *testing.T) {
 	}
 	for _, args := range [][]string{{"status"}, {"run", "w"}, {"log"}, {"inbox", "--here"}} {
 		code, _, errs := w.sluice(args...)
-		if code != exitDamaged || !strings.Contains(errs, "line "+itoa(n)) || !strings.Contains(errs, "journal repair --to "+itoa(n-1)) {
+		if code != fault.ExitDamaged || !strings.Contains(errs, "line "+itoa(n)) || !strings.Contains(errs, "journal repair --to "+itoa(n-1)) {
 			t.Errorf("%v: %d %q", args, code, errs)
 		}
 	}
-	if code, out, _ := w.sluice("doctor"); code != exitFailed || !strings.Contains(out, "fail  journal") {
+	if code, out, _ := w.sluice("doctor"); code != fault.ExitFailed || !strings.Contains(out, "fail  journal") {
 		t.Errorf("doctor: %d %s", code, out)
 	}
-	if code, out, _ := w.sluice("audit", "verify"); code != exitFailed || !strings.Contains(out, "BROKEN  journal") {
+	if code, out, _ := w.sluice("audit", "verify"); code != fault.ExitFailed || !strings.Contains(out, "BROKEN  journal") {
 		t.Errorf("audit: %d %s", code, out)
 	}
-	if code, _, errs := w.sluice("journal", "repair", "--to", itoa(n-1)); code != exitUsage || !strings.Contains(errs, "Cut the journal of") {
+	if code, _, errs := w.sluice("journal", "repair", "--to", itoa(n-1)); code != fault.ExitUsage || !strings.Contains(errs, "Cut the journal of") {
 		t.Errorf("repair did not ask: %d %q", code, errs)
 	}
 	if code, out, errs := w.sluice("journal", "repair", "--to", itoa(n-1), "--yes"); code != 0 || !strings.Contains(out, "ends at line "+itoa(n-1)) {
@@ -207,7 +209,7 @@ func TestDamageIsTold(t *testing.T) {
 	}
 }
 
-func itoa(n int) string { return sprintf("%d", n) }
+func itoa(n int) string { return strconv.Itoa(n) }
 
 // TestARunThatCannotBeKeptIsNotStarted: where .workflow/runs is not ours to write to, nothing begins.
 func TestARunThatCannotBeKeptIsNotStarted(t *testing.T) {
@@ -215,7 +217,7 @@ func TestARunThatCannotBeKeptIsNotStarted(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(w.dir, ".workflow", "runs"), nil, 0o644); err != nil { // also for root
 		t.Fatal(err)
 	}
-	if code, out := w.binary(binary, "run", "w"); code != exitFailed || !strings.Contains(out, "not a directory") {
+	if code, out := w.binary(binary, "run", "w"); code != fault.ExitFailed || !strings.Contains(out, "not a directory") {
 		t.Errorf("%d %s", code, out)
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(w.dir), "state", "sluice")); err == nil {

@@ -2,10 +2,10 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+
+	"sluice/internal/console"
 )
 
 // Groups of commands, in the order of the help.
@@ -33,14 +33,14 @@ has each step judged, sends failed work back with the reason, and asks you where
 sluice init && sluice run gated-pipeline`,
 		SilenceUsage: true, SilenceErrors: true, DisableSuggestions: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		Args:              cobra.ArbitraryArgs, RunE: group,
+		Args:              cobra.ArbitraryArgs, RunE: console.Group,
 	}
-	root.SetIn(a.in)
-	root.SetOut(a.out)
-	root.SetErr(a.err)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	pf := root.PersistentFlags()
 	pf.StringVarP(&a.dir, "dir", "C", "", "work on the repo in `DIR` instead of the current folder")
-	pf.BoolVarP(&a.yes, "yes", "y", false, "answer yes to every question")
+	pf.BoolVarP(&a.Yes, "yes", "y", false, "answer yes to every question")
 	for _, g := range [][2]string{{groupStart, "Begin"}, {groupRun, "Run"}, {groupDecide, "Decide"}, {groupLook, "Look"}, {groupAgent, "For agents and scripts"}, {groupSetUp, "Set up and mend"}} {
 		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
 	}
@@ -55,7 +55,7 @@ sluice init && sluice run gated-pipeline`,
 	a.completeAll(root)
 	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Hidden: true, RunE: a.helpFor})
 	root.SetHelpFunc(a.help)
-	root.SetFlagErrorFunc(flagFault)
+	root.SetFlagErrorFunc(console.FlagFault)
 	return root
 }
 
@@ -65,76 +65,4 @@ func add(root *cobra.Command, id string, commands ...*cobra.Command) {
 		c.Annotations = map[string]string{helpOrder: fmt.Sprintf("%02d", i)}
 		root.AddCommand(c)
 	}
-}
-
-// group is the RunE of a command that only has commands below it: its help, or what was likely meant.
-func group(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return cmd.Help()
-	}
-	var names []string
-	for _, c := range cmd.Commands() {
-		if !c.Hidden {
-			names = append(names, c.Name())
-		}
-	}
-	mend := "`" + cmd.CommandPath() + " --help` lists them"
-	if near := nearest(args[0], names); near != "" {
-		mend = "did you mean `" + cmd.CommandPath() + " " + near + "`?"
-	}
-	return misused(mend, "no command %q", clean(cmd.CommandPath()+" "+args[0]))
-}
-
-// flagFault tells a wrong flag and the nearest that there is.
-func flagFault(cmd *cobra.Command, err error) error {
-	text := err.Error()
-	mend := "`" + cmd.CommandPath() + " --help` lists its flags"
-	if name, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := nearest(name, names); near != "" {
-			mend = "did you mean --" + near + "?"
-		}
-		text = "unknown flag --" + name
-	}
-	return misused(mend, "%s: %s", cmd.CommandPath(), text)
-}
-
-// between is how many arguments a command takes, told as its usage line says it. most < 0: any number.
-func between(least, most int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) >= least && (most < 0 || len(args) <= most) {
-			return nil
-		}
-		what := "is missing"
-		if len(args) > least {
-			what = "is too much: " + clean(args[most])
-		}
-		if len(args) < least {
-			what = wanted(cmd, len(args)) + " is missing"
-		}
-		return misused("usage: "+cmd.UseLine(), "%s: %s", strings.TrimPrefix(cmd.CommandPath(), "sluice "), what)
-	}
-}
-
-// wanted is the n-th argument as the usage line names it.
-func wanted(cmd *cobra.Command, n int) string {
-	words := strings.Fields(cmd.Use)[1:]
-	for _, w := range words {
-		if strings.HasPrefix(w, "[") || strings.HasPrefix(w, "-") {
-			continue
-		}
-		if n == 0 {
-			return w
-		}
-		n--
-	}
-	return "an argument"
-}
-
-// jsonFlag gives a command --json.
-func (a *app) jsonFlag(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON, for programs")
-	return cmd
 }

@@ -16,8 +16,10 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/form"
 	"sluice/internal/press"
+	"sluice/internal/render"
 	"sluice/internal/top"
 )
 
@@ -88,8 +90,8 @@ const typedAhead = 64
 
 // watchLive shows the run until it ends or the person leaves.
 func (a *app) watchLive(ctx context.Context, p *place, s service, id string, from int64, ours bool) (daemon.RunStatus, error) {
-	in, _ := terminal(a.in)
-	out, _ := terminal(a.out)
+	in, _ := console.Terminal(a.In)
+	out, _ := console.Terminal(a.Out)
 	sc := &screen{a: a, p: p, s: s, id: id, from: from, ours: ours, in: in, out: out, keys: make(chan typed, typedAhead), rung: map[string]bool{}}
 	before, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
@@ -102,8 +104,8 @@ func (a *app) watchLive(ctx context.Context, p *place, s service, id string, fro
 		err = rerr
 	}
 	if err == nil || errors.Is(err, errLeft) || errors.Is(err, errInterrupt) || ctx.Err() != nil {
-		for _, l := range a.runLines(r, a.now()) {
-			a.print("%s", clipPainted(l, a.width()))
+		for _, l := range render.RunLines(&a.Console, r, a.Now()) {
+			a.Print("%s", console.ClipPainted(l, a.Width()))
 		}
 	}
 	return r, err
@@ -137,7 +139,7 @@ func (sc *screen) loop(ctx context.Context) (daemon.RunStatus, error) {
 			return sc.a.gone(ctx, sc.s, sc.id, err)
 		}
 		sc.run = r
-		if !live(r) {
+		if !r.Live() {
 			return r, nil
 		}
 		sc.kids = sc.kidsNow(ctx)
@@ -163,7 +165,7 @@ func (sc *screen) kidsNow(ctx context.Context) []daemon.RunStatus {
 	if err != nil {
 		return sc.kids // the next look finds out
 	}
-	return below(slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return !live(r) }), sc.id)
+	return below(slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return !r.Live() }), sc.id)
 }
 
 func (sc *screen) readKeys(ctx context.Context, r io.Reader) {
@@ -174,7 +176,7 @@ func (sc *screen) readKeys(ctx context.Context, r io.Reader) {
 			return
 		}
 		select {
-		case sc.keys <- typed{append([]byte(nil), buf[:n]...), sc.a.now()}:
+		case sc.keys <- typed{append([]byte(nil), buf[:n]...), sc.a.Now()}:
 		case <-ctx.Done():
 			return
 		}
@@ -184,7 +186,7 @@ func (sc *screen) readKeys(ctx context.Context, r io.Reader) {
 // readFacts keeps the newest facts that matter. When they stop coming, the loop finds out by itself.
 func (sc *screen) readFacts(ctx context.Context) {
 	_ = sc.s.Facts(ctx, sc.id, sc.from, true, func(l daemon.Line) error {
-		if !say(l.Fact).key {
+		if !render.Fact(l.Fact).Key {
 			return nil
 		}
 		sc.mu.Lock()
@@ -214,9 +216,9 @@ func (sc *screen) paint() {
 	}
 	var b strings.Builder
 	b.WriteString(homeCursor)
-	lines := sc.frame(width, height, sc.a.now())
+	lines := sc.frame(width, height, sc.a.Now())
 	for i, l := range lines {
-		b.WriteString(clipPainted(l, width-1))
+		b.WriteString(console.ClipPainted(l, width-1))
 		b.WriteString(clearLine)
 		if i < len(lines)-1 {
 			b.WriteString("\r\n")
@@ -248,17 +250,17 @@ func (sc *screen) frame(width, height int, now time.Time) []string {
 		sc.top = max(min(sc.top, len(page)-room), 0)
 		return append(fill(page[sc.top:], room), foot...)
 	}
-	body := append(sc.a.runLines(sc.run, now), sc.kidLines(now)...)
+	body := append(render.RunLines(&sc.a.Console, sc.run, now), sc.kidLines(now)...)
 	for _, h := range []string{sc.health} {
 		if h != "" {
-			body = append(body, "  "+sc.a.paint(yellow, h))
+			body = append(body, "  "+sc.a.Paint(console.Yellow, h))
 		}
 	}
 	recent := sc.recent()
 	if left := room - len(body) - 2; left > 0 && len(recent) > 0 {
-		body = append(body, "", sc.a.paint(dim, strings.Repeat("─", max(min(width-1, 60), 1))))
+		body = append(body, "", sc.a.Paint(console.Dim, strings.Repeat("─", max(min(width-1, 60), 1))))
 		for _, l := range recent[max(len(recent)-left+1, 0):] {
-			body = append(body, sc.a.line(l, say(l.Fact), factRun(l) != sc.id))
+			body = append(body, render.Line(&sc.a.Console, l, render.Fact(l.Fact), render.FactRun(l) != sc.id))
 		}
 	}
 	return append(fill(body, room), foot...)
@@ -281,9 +283,9 @@ func (sc *screen) kidLines(now time.Time) (out []string) {
 	a := sc.a
 	for _, r := range sc.kids {
 		for _, w := range r.Waits {
-			said := a.paint(dim, clean(r.Child.Title())+" waits ") + waitWords(w, now)
+			said := a.Paint(console.Dim, clean(r.Child.Title())+" waits ") + render.WaitWords(w, now)
 			if w.Kind == "human" || w.Kind == "window" {
-				out = append(out, "  "+a.paint(yellow, "? ")+said)
+				out = append(out, "  "+a.Paint(console.Yellow, "? ")+said)
 			} else if len(sc.kids) <= kidsShown {
 				out = append(out, "  "+said)
 			}
@@ -323,7 +325,7 @@ func (sc *screen) gate(kind string, meant func(*daemon.RunStatus, *daemon.GateSt
 
 // tell leaves a line at the bottom.
 func (sc *screen) tell(format string, args ...any) {
-	sc.note, sc.noted = oneLine(fmt.Sprintf(format, args...)), sc.a.now()
+	sc.note, sc.noted = oneLine(fmt.Sprintf(format, args...)), sc.a.Now()
 }
 
 // answer gives a person's word for a round, where that still asks.

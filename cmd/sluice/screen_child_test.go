@@ -9,6 +9,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/render"
 )
 
 // family is a service that tells of several runs.
@@ -101,15 +102,15 @@ func answers(events []engine.Event) string {
 func TestUnpassedLinesAreFew(t *testing.T) {
 	a := newApp(nil, nil, nil, nil)
 	r := daemon.RunStatus{More: 5}
-	for i := range unpassedShown + 2 {
+	for i := range render.UnpassedShown + 2 {
 		r.Unpassed = append(r.Unpassed, daemon.LetThrough{Gate: fmt.Sprint("G", i), Outcome: "skip", Failures: 1, To: "b"})
 	}
-	got := a.unpassedLines(r)
-	if len(got) != unpassedShown+1 || bare(got[0]) != "  7 rounds that a gate did not pass went on earlier" || !strings.Contains(got[len(got)-1], fmt.Sprint("G", unpassedShown+1)) {
+	got := render.UnpassedLines(&a.Console, r)
+	if len(got) != render.UnpassedShown+1 || bare(got[0]) != "  7 rounds that a gate did not pass went on earlier" || !strings.Contains(got[len(got)-1], fmt.Sprint("G", render.UnpassedShown+1)) {
 		t.Errorf("%q", got)
 	}
 	r.More, r.Unpassed = 0, r.Unpassed[:1]
-	if got := a.unpassedLines(r); len(got) != 1 {
+	if got := render.UnpassedLines(&a.Console, r); len(got) != 1 {
 		t.Errorf("%q", got)
 	}
 }

@@ -12,7 +12,9 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/press"
+	"sluice/internal/render"
 )
 
 // told is a service that only hears what is asked of it.
@@ -46,7 +48,7 @@ func at(kind, state string) daemon.RunStatus {
 func newScreen(run daemon.RunStatus) (*screen, *told) {
 	s := &told{}
 	a := newApp(nil, nil, nil, nil)
-	a.colour = true
+	a.Colour = true
 	return &screen{a: a, s: s, id: run.ID, run: run, rung: map[string]bool{}}, s
 }
 
@@ -77,7 +79,7 @@ func TestTheScreenFits(t *testing.T) {
 			t.Errorf("%v: %d lines", size, len(lines))
 		}
 		for _, l := range lines {
-			if w := runewidth.StringWidth(bare(clipPainted(l, size[0]-1))); w > size[0]-1 {
+			if w := runewidth.StringWidth(bare(console.ClipPainted(l, size[0]-1))); w > size[0]-1 {
 				t.Errorf("%v: a line of %d cells: %q", size, w, l)
 			}
 		}
@@ -132,9 +134,9 @@ func TestTheFootSaysWhatOneMayType(t *testing.T) {
 func (sc *screen) typeKeys(t *testing.T, keys ...string) error {
 	t.Helper()
 	var err error
-	now := sc.a.now()
+	now := sc.a.Now()
 	for _, k := range keys {
-		sc.a.now = func() time.Time { return now }
+		sc.a.Now = func() time.Time { return now }
 		sc.frame(100, 30, now)
 		now = now.Add(2 * press.Shown)
 		sc.frame(100, 30, now)
@@ -214,24 +216,9 @@ func TestAnswersThatDoNotCountAreTold(t *testing.T) {
 	}
 }
 
-func TestLinesAreCutAtCells(t *testing.T) {
-	for _, c := range []struct {
-		s     string
-		width int
-		want  string
-	}{
-		{"abc", 0, "abc"}, {"abc", 3, "abc"}, {"abcd", 3, "abc\x1b[0m"}, {"日本語", 4, "日本\x1b[0m"}, {"日本語", 5, "日本\x1b[0m"},
-		{"\x1b[31mabcd\x1b[0m", 2, "\x1b[31mab\x1b[0m"}, {"\x1b[31mab\x1b[0m", 2, "\x1b[31mab\x1b[0m"}, {"a\x1b[31", 5, "a"},
-	} {
-		if got := clipPainted(c.s, c.width); got != c.want {
-			t.Errorf("%q at %d: %q, want %q", c.s, c.width, got, c.want)
-		}
-	}
-}
-
 func TestTimesAsPeopleSayThem(t *testing.T) {
 	for d, want := range map[time.Duration]string{-time.Second: "0s", 9 * time.Second: "9s", 61 * time.Second: "1m01s", 3*time.Hour + 5*time.Minute: "3h05m", 72 * time.Hour: "3d"} {
-		if got := ago(d); got != want {
+		if got := render.Ago(d); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}
 	}
@@ -272,14 +259,5 @@ func TestTheWatchdogIsFedByTheLoops(t *testing.T) {
 	d.forget("a")
 	if !d.well(now) {
 		t.Error("a repo that is not served any more makes it unwell")
-	}
-}
-
-func TestNearestName(t *testing.T) {
-	known := []string{"status", "start", "show", "watch"}
-	for name, want := range map[string]string{"statsu": "status", "sho": "show", "wa": "watch", "st": "", "xyz": "", "": ""} {
-		if got := nearest(name, known); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
 	}
 }

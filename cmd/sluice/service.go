@@ -11,6 +11,8 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/fault"
+	"sluice/internal/text"
 	"sluice/journal"
 	"sluice/specs"
 )
@@ -49,8 +51,8 @@ func serving(ctx context.Context, p *place) (service, error) {
 	if errors.Is(err, daemon.ErrNotServed) || ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return nil, &fault{cause: fmt.Sprintf("the process that serves this repo does not answer: %s", err), code: exitServed, err: err,
-		mend: "see what it does (" + holderOf(p) + "); end it and start the daemon again: runs go on where they were"}
+	return nil, &fault.Error{Cause: fmt.Sprintf("the process that serves this repo does not answer: %s", err), Code: fault.ExitServed, Err: err,
+		Advice: "see what it does (" + holderOf(p) + "); end it and start the daemon again: runs go on where they were"}
 }
 
 // holderOf names the process that holds the repo's lock, as it said itself.
@@ -72,7 +74,7 @@ func needed(ctx context.Context, p *place) (service, error) {
 }
 
 func notServed(p *place) error {
-	return failed("`sluice run RUN` goes on with a live run in the foreground, and this command reaches it from another terminal, `sluice abort RUN` ends it; `sluice watch add` and `sluice daemon` serve it all the time", "no sluice process serves %s now", p.root)
+	return fault.Failed("`sluice run RUN` goes on with a live run in the foreground, and this command reaches it from another terminal, `sluice abort RUN` ends it; `sluice watch add` and `sluice daemon` serve it all the time", "no sluice process serves %s now", p.root)
 }
 
 // view gives whoever serves the repo, or its journal where nobody does.
@@ -96,7 +98,7 @@ func readJournal(p *place) (viewer, error) {
 	r, err := openReader(p)
 	var held *daemon.Held
 	if errors.As(err, &held) {
-		return nil, &fault{cause: err.Error(), mend: "it starts or ends just now: try again; if it stays, end that process", code: exitServed, err: err}
+		return nil, &fault.Error{Cause: err.Error(), Advice: "it starts or ends just now: try again; if it stays, end that process", Code: fault.ExitServed, Err: err}
 	}
 	if err != nil {
 		return nil, err
@@ -157,7 +159,7 @@ func (u *unserved) Status(_ context.Context, run string) (daemon.Status, error) 
 func (u *unserved) Run(_ context.Context, run string) (daemon.RunStatus, error) {
 	s := u.r.Status(run, true)
 	if len(s.Runs) != 1 {
-		return daemon.RunStatus{}, fmt.Errorf("no run %s is known here: sluice ls names them", run)
+		return daemon.RunStatus{}, fault.New("sluice ls names them", "no run %s is known here", run)
 	}
 	return s.Runs[0], nil
 }
@@ -183,7 +185,7 @@ func (n nothing) Status(context.Context, string) (daemon.Status, error) {
 }
 
 func (n nothing) Run(_ context.Context, run string) (daemon.RunStatus, error) {
-	return daemon.RunStatus{}, failed("`sluice run WORKFLOW` starts one", "no run %s: nothing ever ran in this repo", clean(run))
+	return daemon.RunStatus{}, fault.Failed("`sluice run WORKFLOW` starts one", "no run %s: nothing ever ran in this repo", clean(run))
 }
 
 func (n nothing) Spec(context.Context, string) (string, error) { return "", nil }
@@ -225,7 +227,7 @@ func runNamed(ctx context.Context, v viewer, name string) (string, error) {
 // named is runNamed among runs that are known.
 func named(runs []daemon.RunStatus, name string) (string, error) {
 	if len(runs) == 0 {
-		return "", failed("`sluice run WORKFLOW` starts one", "no run %q: nothing ever ran in this repo", clean(name))
+		return "", fault.Failed("`sluice run WORKFLOW` starts one", "no run %q: nothing ever ran in this repo", clean(name))
 	}
 	var known []string
 	newest := ""
@@ -246,10 +248,10 @@ func named(runs []daemon.RunStatus, name string) (string, error) {
 		return newest, nil
 	}
 	mend := "`sluice ls` names them"
-	if near := nearest(name, known); near != "" {
+	if near := text.Meant(name, known); near != "" {
 		mend = "did you mean " + near + "?"
 	}
-	return "", failed(mend, "no run %q in this repo", clean(name))
+	return "", fault.Failed(mend, "no run %q in this repo", clean(name))
 }
 
 // below gives, of runs of which each parent comes before its children, those below the run.
@@ -262,9 +264,4 @@ func below(runs []daemon.RunStatus, id string) (out []daemon.RunStatus) {
 		}
 	}
 	return out
-}
-
-// live says that the run has not come to an end.
-func live(r daemon.RunStatus) bool {
-	return r.Phase == engine.RunRunning || r.Phase == engine.RunPending
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/v2"
 
+	"sluice/internal/fault"
 	"sluice/internal/settings"
+	"sluice/internal/text"
 )
 
 // Settings come in layers, each over the one before: built-in, the person's file, the project's file, SLUICE_CONFIG_<KEY>,
@@ -34,16 +36,40 @@ const envPrefix = "SLUICE_CONFIG_"
 type layer struct {
 	name   string            // built-in, or where it was read: a file, a variable, --set
 	values map[string]any    // nested
-	lines  map[string]string // key -> where exactly it was set
+	lines  map[string]origin // key -> where exactly it was set
 
 	project bool // it may only tighten what the others say
+}
+
+// origin is where a value was set: a line of a file, or what has no lines (a variable, --set).
+type origin struct {
+	name string
+	line int // 0 = it has none
+}
+
+func (o origin) String() string {
+	if o.line == 0 {
+		return o.name
+	}
+	return fmt.Sprintf("%s:%d", o.name, o.line)
+}
+
+// fault is an error about the value that was set there.
+func (o origin) fault(advice, format string, args ...any) error {
+	f := fault.New(advice, format, args...)
+	if o.line == 0 {
+		f.Cause = o.name + ": " + f.Cause
+		return f
+	}
+	f.File, f.Line = o.name, o.line
+	return f
 }
 
 // layered are the layers laid over one another.
 type layered struct {
 	settings.Settings
 	k     *koanf.Koanf
-	from  map[string]string // key -> where its value comes from
+	from  map[string]origin // key -> where its value comes from
 	files []string          // that were read, in order
 }
 
@@ -72,17 +98,17 @@ func (a *app) settingsOf(root string, set []string) (*layered, error) {
 	flags, errs := setLayer(set)
 	layers = append(layers, flags)
 	if len(faults) == 0 && len(errs) > 0 {
-		return nil, settingsFault(errs, exitUsage)
+		return nil, settingsFault(errs, fault.ExitUsage)
 	}
 	if faults = append(faults, errs...); len(faults) > 0 {
-		return nil, settingsFault(faults, exitFailed)
+		return nil, settingsFault(faults, fault.ExitFailed)
 	}
 	return merge(layers, read)
 }
 
 // settingsFault makes one error of many: the first is the cause, the others are told with it.
 func settingsFault(faults []error, code int) error {
-	return &fault{cause: faults[0].Error() + more(len(faults)-1), mend: "`sluice config --help` names the keys; `sluice doctor` tells every fault", code: code, err: errors.Join(faults...)}
+	return &fault.Error{Cause: faults[0].Error() + more(len(faults)-1), Advice: "`sluice config --help` names the keys; `sluice doctor` tells every fault", Code: code, Err: errors.Join(faults...)}
 }
 
 func more(n int) string {
@@ -104,20 +130,20 @@ func merge(layers []layer, files []string) (*layered, error) {
 		return nil, err
 	}
 	if len(faults) > 0 {
-		return nil, settingsFault(faults, exitFailed)
+		return nil, settingsFault(faults, fault.ExitFailed)
 	}
 	if faults := s.Check(); len(faults) > 0 {
 		for i, f := range faults {
 			faults[i] = s.placed(f)
 		}
-		return nil, settingsFault(faults, exitFailed)
+		return nil, settingsFault(faults, fault.ExitFailed)
 	}
 	return s, nil
 }
 
 // overlay lays layers over one another.
 func overlay(layers []layer) (*layered, error) {
-	s := &layered{k: koanf.New(sep), from: map[string]string{}}
+	s := &layered{k: koanf.New(sep), from: map[string]origin{}}
 	for _, l := range layers {
 		if err := s.k.Load(confmap.Provider(l.values, ""), nil); err != nil {
 			return nil, fmt.Errorf("settings: %s: %w", l.name, err)
@@ -131,7 +157,7 @@ func overlay(layers []layer) (*layered, error) {
 		DecodeHook: mapstructure.ComposeDecodeHookFunc(oneAsList, mapstructure.TextUnmarshallerHookFunc()),
 	}}
 	if err := s.k.UnmarshalWithConf("", &s.Settings, conf); err != nil {
-		return nil, fmt.Errorf("settings: %w: `sluice config` shows where each comes from", err)
+		return nil, fault.New("`sluice config` shows where each comes from", "settings: %w", err)
 	}
 	s.Inherit(func(role, key string) bool { return s.k.Exists("roles" + sep + role + sep + key) })
 	return s, nil
@@ -151,8 +177,8 @@ func (s *layered) loosened(layers []layer) (faults []error, err error) {
 	s.HoldHosts(below.Settings)
 	for _, key := range slices.Sorted(maps.Keys(layers[i].lines)) {
 		if how := settings.Looser(below.Settings, s.Settings, strings.Split(key, sep)); how != "" {
-			faults = append(faults, fmt.Errorf("%s: %s: %s (%s): a project's file can only tighten: remove it there, or set %[2]s in your own file",
-				layers[i].lines[key], dotted(key), clean(how), below.source(key)))
+			faults = append(faults, layers[i].lines[key].fault("remove it there, or set "+dotted(key)+" in your own file",
+				"%s: %s (%s): a project's file can only tighten", dotted(key), clean(how), below.source(key)))
 		}
 	}
 	return faults, nil
@@ -165,8 +191,8 @@ func (s *layered) source(key string) string {
 		keys = append(keys, "roles"+sep+settings.AnyRole+sep+parts[2], "budget"+sep+"attempt"+sep+parts[2])
 	}
 	for _, k := range keys {
-		if at := s.from[k]; at != "" {
-			return at
+		if at := s.from[k]; at.name != "" {
+			return at.String()
 		}
 	}
 	return builtInName
@@ -175,17 +201,17 @@ func (s *layered) source(key string) string {
 // placed puts the place before a fault that begins with a key.
 func (s *layered) placed(f error) error {
 	key, _, _ := strings.Cut(f.Error(), ":")
-	best := ""
+	var best origin
 	for k, at := range s.from {
 		dotted := strings.ReplaceAll(k, sep, ".")
-		if at != builtInName && (dotted == key || strings.HasPrefix(dotted, key+".") || strings.HasPrefix(key, dotted+"[")) && (best == "" || at < best) {
+		if at.name != builtInName && (dotted == key || strings.HasPrefix(dotted, key+".") || strings.HasPrefix(key, dotted+"[")) && (best.name == "" || at.String() < best.String()) {
 			best = at
 		}
 	}
-	if best == "" {
+	if best.name == "" {
 		return f
 	}
-	return fmt.Errorf("%s: %w", best, f)
+	return best.fault("", "%w", f)
 }
 
 // oneAsList takes a single name where a list is wanted.
@@ -210,8 +236,8 @@ func builtInLayer() layer {
 		panic("settings: the built-in ones cannot be written down: " + err.Error())
 	}
 	prune(values)
-	l := layer{name: builtInName, values: values, lines: map[string]string{}}
-	leaves(values, "", func(key string, _ any) { l.lines[key] = builtInName })
+	l := layer{name: builtInName, values: values, lines: map[string]origin{}}
+	leaves(values, "", func(key string, _ any) { l.lines[key] = origin{name: builtInName} })
 	return l
 }
 
@@ -252,13 +278,13 @@ func put(m map[string]any, key string, v any) {
 
 // envLayer reads SLUICE_CONFIG_<KEY>: the key in capitals, its parts joined by "_". Roles and agents are for files.
 func (a *app) envLayer() (layer, []error) {
-	l := layer{name: "environment", values: map[string]any{}, lines: map[string]string{}}
+	l := layer{name: "environment", values: map[string]any{}, lines: map[string]origin{}}
 	known := map[string]string{}
 	for key := range fixedKeys() {
 		known[envPrefix+strings.ToUpper(strings.ReplaceAll(key, sep, "_"))] = key
 	}
 	var faults []error
-	for _, e := range a.env {
+	for _, e := range a.Env {
 		name, text, _ := strings.Cut(e, "=")
 		if !strings.HasPrefix(name, envPrefix) {
 			continue
@@ -275,7 +301,7 @@ func (a *app) envLayer() (layer, []error) {
 
 // setLayer reads --set KEY=VALUE.
 func setLayer(set []string) (layer, []error) {
-	l := layer{name: "--set", values: map[string]any{}, lines: map[string]string{}}
+	l := layer{name: "--set", values: map[string]any{}, lines: map[string]origin{}}
 	var faults []error
 	for _, s := range set {
 		dotted, text, ok := strings.Cut(s, "=")
@@ -304,14 +330,14 @@ func (l *layer) take(key, text, at string) []error {
 		return []error{fmt.Errorf("%s: %s: %w", at, dotted(key), err)}
 	}
 	put(l.values, key, v)
-	l.lines[key] = at
+	l.lines[key] = origin{name: at}
 	return nil
 }
 
 func dotted(key string) string { return strings.ReplaceAll(key, sep, ".") }
 
 func meant(name string, known []string) string {
-	if near := nearest(name, known); near != "" {
+	if near := text.Meant(name, known); near != "" {
 		return ": did you mean " + near + "?"
 	}
 	return ""

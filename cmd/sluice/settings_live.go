@@ -10,6 +10,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 	"sluice/watcher"
 )
 
@@ -82,8 +83,9 @@ func (s *liveSettings) look(now time.Time) (soon bool) {
 	before := s.now().Engine()
 	cfg, err := s.again()
 	if s.parts.faulty(s, err) {
+		what, _ := fault.Split(err)
 		s.parts.done.Go(func() {
-			s.alarm(s.parts.ctx, "settings that changed are not gone by", filepath.Base(s.root)+": "+strings.TrimSpace(err.Error())+". What held before stays.")
+			s.alarm(s.parts.ctx, "settings that changed are not gone by", filepath.Base(s.root)+": "+strings.TrimSpace(what)+". What held before stays.")
 		})
 	}
 	if err != nil {

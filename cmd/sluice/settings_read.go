@@ -18,6 +18,7 @@ import (
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 	"sluice/internal/settings"
 	"sluice/specs"
 )
@@ -87,7 +88,7 @@ func fixedKeys() map[string]reflect.Type {
 
 // fileLayer reads a settings file, all faults at once. A file that is not there is no layer.
 func fileLayer(file string, project bool) (l layer, there bool, faults []error) {
-	l = layer{name: file, values: map[string]any{}, lines: map[string]string{}, project: project}
+	l = layer{name: file, values: map[string]any{}, lines: map[string]origin{}, project: project}
 	data, _, err := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), maxSettingsBytes)
 	if isMissing(err) {
 		return l, false, nil
@@ -101,7 +102,7 @@ func fileLayer(file string, project bool) (l layer, there bool, faults []error) 
 		return l, true, nil
 	} else if err != nil {
 		line, why := specs.YAMLFault(data, err)
-		return l, true, []error{fmt.Errorf("%s:%d:1: not YAML: %s", shortPath(file), line, why)}
+		return l, true, []error{fault.At(shortPath(file), line, 1, "not YAML: %s", why)}
 	}
 	if dec.Decode(new(yaml.Node)) != io.EOF {
 		return l, true, []error{fmt.Errorf("%s: more than one document in it: want one", shortPath(file))}
@@ -139,7 +140,7 @@ type settingsReader struct {
 }
 
 func (r *settingsReader) at(n *yaml.Node, format string, args ...any) {
-	r.faults = append(r.faults, fmt.Errorf("%s:%d:%d: %s", r.file, n.Line, n.Column, fmt.Sprintf(format, args...)))
+	r.faults = append(r.faults, fault.At(r.file, n.Line, n.Column, format, args...))
 }
 
 func (r *settingsReader) mapping(n *yaml.Node, prefix string, t reflect.Type, depth int) {
@@ -154,7 +155,7 @@ func (r *settingsReader) mapping(n *yaml.Node, prefix string, t reflect.Type, de
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
 		if r.nodes++; r.nodes > maxSettingsNodes {
-			r.faults = []error{fmt.Errorf("%s: more than %d values: leave some out", r.file, maxSettingsNodes)}
+			r.faults = []error{fault.New("leave some out", "%s: more than %d values", r.file, maxSettingsNodes)}
 			return
 		}
 		if k.Kind != yaml.ScalarNode || k.Value == "" || strings.Contains(k.Value, sep) {
@@ -194,7 +195,7 @@ func (r *settingsReader) value(k, v *yaml.Node, key string, t reflect.Type, dept
 		return
 	}
 	put(r.values, key, val)
-	r.lines[key] = fmt.Sprintf("%s:%d", r.file, k.Line)
+	r.lines[key] = origin{r.file, k.Line}
 }
 
 // yoursOnly says that the layer may not set a key, as it is the project's.

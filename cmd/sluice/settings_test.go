@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sluice/internal/conform"
+	"sluice/internal/fault"
 	"sluice/internal/settings"
 )
 
@@ -61,7 +62,7 @@ func TestLayersInTheirOrder(t *testing.T) {
 	}
 	for key, want := range map[string]string{"veto_window": "config/sluice/config.yaml:1", "grace": ".workflow/config.yaml:1", "linger": "SLUICE_CONFIG_LINGER",
 		"settle": "--set", "kill_after": "built-in", "roles/builder/model": ".workflow/config.yaml:5", "roles/builder/agent": "config/sluice/config.yaml:5"} {
-		if got := s.from[key]; !strings.HasSuffix(got, want) {
+		if got := s.from[key].String(); !strings.HasSuffix(got, want) {
 			t.Errorf("%s comes from %q, want %q", key, got, want)
 		}
 	}
@@ -129,7 +130,7 @@ func TestAllFaultsOfSettingsAtOnce(t *testing.T) {
 			t.Errorf("%q is not said: %s", want, errs)
 		}
 	}
-	if code != exitFailed {
+	if code != fault.ExitFailed {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -148,7 +149,7 @@ func TestValidateTellsTheSettings(t *testing.T) {
 			t.Errorf("%q is not said: %s", want, out)
 		}
 	}
-	if code != exitFailed || !strings.Contains(errs, "2 faults in 1 file and the settings") {
+	if code != fault.ExitFailed || !strings.Contains(errs, "2 faults in 1 file and the settings") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if _, out, _ := w.sluice("validate", "--json"); !strings.Contains(out, `"line": 2`) || !strings.Contains(out, `"col": 15`) {
@@ -185,7 +186,7 @@ func TestConfigShowsOneKey(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 0 || len(list) < 2 || list[0].From != builtInName || list[0].Project != settings.YoursOnly {
 		t.Errorf("%d %s: %v", code, out, err)
 	}
-	if code, _, errs := w.sluice("config", "veto_windo"); code != exitUsage || !strings.Contains(errs, "did you mean veto_window?") {
+	if code, _, errs := w.sluice("config", "veto_windo"); code != fault.ExitUsage || !strings.Contains(errs, "did you mean veto_window?") {
 		t.Errorf("%d %q", code, errs)
 	}
 }

@@ -20,6 +20,9 @@ import (
 	"sluice/engine"
 	"sluice/internal/approval"
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/render"
 )
 
 // How long a signed answer is good for: one that is handed in at once, and one that is carried.
@@ -46,15 +49,15 @@ func (a *app) proof(ctx context.Context, p *place, d *decision) error {
 		return nil // the gate wants none
 	}
 	if d.unsigned && d.out == "" {
-		return misused("name a file: -o FILE", "--unsigned writes what is to be signed")
+		return fault.Misused("name a file: -o FILE", "--unsigned writes what is to be signed")
 	}
 	switch {
 	case g == nil || d.run == "":
-		return misused("say which run: --run RUN (`sluice inbox` names them)", "several runs have the gate %s, and a signature is for one", clean(d.gate))
+		return fault.Misused("say which run: --run RUN (`sluice inbox` names them)", "several runs have the gate %s, and a signature is for one", clean(d.gate))
 	case g.Round == 0:
-		return failed("`sluice show "+clean(d.gate)+"` tells how it stands", "gate %s asks nothing now", clean(d.gate))
+		return fault.Failed("`sluice show "+clean(d.gate)+"` tells how it stands", "gate %s asks nothing now", clean(d.gate))
 	case d.round != 0 && d.round != g.Round:
-		return failed("look again: `sluice show "+clean(d.gate)+"`", "gate %s is at round %d, and not at %d", clean(d.gate), g.Round, d.round)
+		return fault.Failed("look again: `sluice show "+clean(d.gate)+"`", "gate %s is at round %d, and not at %d", clean(d.gate), g.Round, d.round)
 	}
 	text, until, err := a.toSign(p, d, g)
 	if err != nil {
@@ -67,14 +70,14 @@ func (a *app) proof(ctx context.Context, p *place, d *decision) error {
 	if err != nil {
 		return err
 	}
-	a.note("signing with %s: %s of %s, round %d of %s, good until %s", key.says, d.outcome, d.gate, g.Round, d.run, clock(until))
+	a.Note("signing with %s: %s of %s, round %d of %s, good until %s", key.says, d.outcome, d.gate, g.Round, d.run, render.Clock(until))
 	whole, err := a.sign(ctx, key, text, approval.GateNamespace)
 	if err != nil {
 		return err
 	}
 	if d.out != "" {
 		d.proof = ""
-		return a.writeSigned(d.out, whole, fmt.Sprintf("it counts until %s: `sluice %s %s --signed %s` hands it in, or put it into %s as %s-%s", clock(until), d.verb(), d.gate, clean(d.out), signalsDir, d.gate, d.outcome))
+		return a.writeSigned(d.out, whole, fmt.Sprintf("it counts until %s: `sluice %s %s --signed %s` hands it in, or put it into %s as %s-%s", render.Clock(until), d.verb(), d.gate, clean(d.out), signalsDir, d.gate, d.outcome))
 	}
 	d.proof = string(whole)
 	return nil
@@ -98,15 +101,15 @@ func (a *app) toSign(p *place, d *decision, g *daemon.GateStatus) (text []byte, 
 		}
 	}
 	if life < time.Second || life > engine.MaxSigned {
-		return nil, until, misused("give one such as 30m or 48h", "--expires %s: want at most %s", life, engine.MaxSigned)
+		return nil, until, fault.Misused("give one such as 30m or 48h", "--expires %s: want at most %s", life, engine.MaxSigned)
 	}
-	until = a.now().Add(life).Truncate(time.Second)
+	until = a.Now().Add(life).Truncate(time.Second)
 	nonce := make([]byte, 16)
 	_, _ = rand.Read(nonce) // it ends the program where it fails
 	text = approval.Approval{Repo: p.id, Run: d.run, Gate: d.gate, Round: g.Round, Decision: d.outcome, Reviewed: g.Reviewed,
 		Nonce: hex.EncodeToString(nonce), Expires: until, Words: d.text, Answer: string(d.answer)}.Text()
 	if _, err := approval.ParseApproval(text); err != nil {
-		return nil, until, failed("write it in plain words", "it cannot be written down to be signed: %v", err)
+		return nil, until, fault.Failed("write it in plain words", "it cannot be written down to be signed: %v", err)
 	}
 	return text, until, nil
 }
@@ -118,7 +121,7 @@ func readSigned(file string) ([]byte, error) {
 	}
 	data, _, err := atomicfile.OpenRegular(filepath.Dir(abs), filepath.Base(abs), approval.MaxBytes)
 	if err == nil && !approval.Looks(data) {
-		return nil, failed("`sluice pass GATE -o FILE` writes one", "%s: it is nothing that sluice wrote to be signed", clean(file))
+		return nil, fault.Failed("`sluice pass GATE -o FILE` writes one", "%s: it is nothing that sluice wrote to be signed", clean(file))
 	}
 	return data, err
 }
@@ -126,16 +129,16 @@ func readSigned(file string) ([]byte, error) {
 // writeSigned writes a file that a person carries, never over another.
 func (a *app) writeSigned(file string, data []byte, says string) error {
 	if file == "-" {
-		_, err := a.out.Write(data)
+		_, err := a.Out.Write(data)
 		return err
 	}
 	err := atomicfile.WriteNew(file, data, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return failed("remove it, or name another", "%s is there already", clean(file))
+		return fault.Failed("remove it, or name another", "%s is there already", clean(file))
 	}
 	if err == nil {
-		a.note("written: %s", clean(file))
-		a.note("%s", says)
+		a.Note("written: %s", clean(file))
+		a.Note("%s", says)
 	}
 	return err
 }
@@ -151,7 +154,7 @@ type signingKey struct {
 func (a *app) keyFor(ctx context.Context, p *place, file string, approvers []string) (signingKey, error) {
 	if file != "" {
 		if !isFile(file) {
-			return signingKey{}, misused("name the file of the private key, or of the public one where ssh-agent has the private one", "--key %s: no such file", clean(file))
+			return signingKey{}, fault.Misused("name the file of the private key, or of the public one where ssh-agent has the private one", "--key %s: no such file", clean(file))
 		}
 		return signingKey{file: file, says: clean(file)}, nil
 	}
@@ -161,7 +164,7 @@ func (a *app) keyFor(ctx context.Context, p *place, file string, approvers []str
 		return signingKey{}, err
 	}
 	if len(list.Signers) == 0 {
-		return signingKey{}, failed("`sluice keys add FILE.pub --name NAME` says whose signature counts here", "the answer has to be signed, and no approver is set up in this repo")
+		return signingKey{}, fault.Failed("`sluice keys add FILE.pub --name NAME` says whose signature counts here", "the answer has to be signed, and no approver is set up in this repo")
 	}
 	held := a.heldByAgent(ctx)
 	var found []signingKey
@@ -187,7 +190,7 @@ func (a *app) keyFor(ctx context.Context, p *place, file string, approvers []str
 		if len(approvers) > 0 {
 			who = strings.Join(approvers, " or ")
 		}
-		return signingKey{}, failed("--key FILE names it; or write what is to be signed with --unsigned -o FILE and sign it where the key is", "no key of %s is at hand, neither in ~/.ssh nor in ssh-agent", clean(who))
+		return signingKey{}, fault.Failed("--key FILE names it; or write what is to be signed with --unsigned -o FILE and sign it where the key is", "no key of %s is at hand, neither in ~/.ssh nor in ssh-agent", clean(who))
 	}
 	return found[0], nil
 }
@@ -218,13 +221,13 @@ func (a *app) heldByAgent(ctx context.Context) []string {
 
 // agentKeys are the keys that ssh-agent has; none where there is no agent.
 func (a *app) agentKeys(ctx context.Context) []approval.Signer {
-	if a.getenv("SSH_AUTH_SOCK") == "" {
+	if a.Getenv("SSH_AUTH_SOCK") == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askAgentIn)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "ssh-add", "-L")
-	cmd.Env = a.env
+	cmd.Env = a.Env
 	out, err := cmd.Output()
 	if err != nil {
 		return nil // it has none, or is not there
@@ -244,7 +247,7 @@ func (a *app) privateOf(s approval.Signer, places map[string]string) string {
 	if f := places[s.Key]; f != "" {
 		files = append(files, f+".pub")
 	}
-	if home := a.getenv("HOME"); home != "" {
+	if home := a.Getenv("HOME"); home != "" {
 		more, _ := filepath.Glob(filepath.Join(home, ".ssh", "*.pub")) // the pattern is well formed
 		files = append(files, more...)
 	}
@@ -277,17 +280,17 @@ func (a *app) sign(ctx context.Context, key signingKey, text []byte, namespace s
 		}
 	}
 	cmd := exec.CommandContext(ctx, "ssh-keygen", "-q", "-Y", "sign", "-n", namespace, "-f", file)
-	cmd.Env, cmd.Stdin = a.env, bytes.NewReader(text)
+	cmd.Env, cmd.Stdin = a.Env, bytes.NewReader(text)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	if f, ok := terminal(a.err); ok {
+	if f, ok := console.Terminal(a.Err); ok {
 		cmd.Stderr = f // what it asks of the person
 	}
 	if err := cmd.Run(); err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
-			return nil, failed("install OpenSSH's client (apt-get install openssh-client)", "ssh-keygen is not there to sign with")
+			return nil, fault.Failed("install OpenSSH's client (apt-get install openssh-client)", "ssh-keygen is not there to sign with")
 		}
-		return nil, failed("try it by hand: ssh-keygen -Y sign -n "+namespace+" -f "+clean(cmp.Or(key.file, "KEY")), "ssh-keygen did not sign: %v: %s", err, oneLine(said.String()))
+		return nil, fault.Failed("try it by hand: ssh-keygen -Y sign -n "+namespace+" -f "+clean(cmp.Or(key.file, "KEY")), "ssh-keygen did not sign: %v: %s", err, oneLine(said.String()))
 	}
 	return approval.Join(text, out.Bytes()), nil
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/console"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 	"sluice/internal/stub"
 )
 
@@ -24,15 +26,15 @@ const maxPart = 1 << 20
 // launch's output. It is a process as any agent is: it can be ended, found again and judged by how it ends.
 func (a *app) standInCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: executor.StandIn + " PART", Short: "play the part of an agent in a run with --stub", Hidden: true, Args: between(1, 1),
+		Use: executor.StandIn + " PART", Short: "play the part of an agent in a run with --stub", Hidden: true, Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, _, err := atomicfile.OpenRegular(filepath.Dir(args[0]), filepath.Base(args[0]), maxPart)
 			if err != nil {
-				return failed("it is started by a run with --stub", "%s: %s", executor.StandIn, oneLine(err.Error()))
+				return fault.Failed("it is started by a run with --stub", "%s: %s", executor.StandIn, oneLine(err.Error()))
 			}
 			var p stub.Part
 			if err := json.Unmarshal(data, &p); err != nil {
-				return failed("it is started by a run with --stub", "%s: %s", executor.StandIn, oneLine(err.Error()))
+				return fault.Failed("it is started by a run with --stub", "%s: %s", executor.StandIn, oneLine(err.Error()))
 			}
 			return a.playPart(cmd.Context(), p)
 		},
@@ -55,11 +57,11 @@ func (a *app) playPart(ctx context.Context, p stub.Part) error {
 	}
 	for _, f := range p.Write {
 		if err := writePart(f); err != nil {
-			return failed("mend what the stubs have it write", "%s", oneLine(err.Error()))
+			return fault.Failed("mend what the stubs have it write", "%s", oneLine(err.Error()))
 		}
 	}
 	if p.Fail == stub.Crash {
-		a.print("%s", p.Say)
+		a.Print("%s", p.Say)
 		return crash()
 	}
 	if p.Commit != "" {
@@ -74,7 +76,7 @@ func (a *app) playPart(ctx context.Context, p stub.Part) error {
 		return err
 	}
 	if p.Exit != 0 {
-		return ended(p.Exit)
+		return fault.Exit(p.Exit)
 	}
 	return nil
 }
@@ -92,19 +94,19 @@ func writePart(f stub.File) error {
 
 // playAnswer says the stand-in's last words, the answer as a block of JSON behind them.
 func (a *app) playAnswer(p stub.Part) error {
-	a.print("%s", p.Say)
+	a.Print("%s", p.Say)
 	if p.Answer == nil {
 		return nil
 	}
 	if !p.Keep {
-		a.print("\n```json\n%s\n```", p.Answer)
+		a.Print("\n```json\n%s\n```", p.Answer)
 		return nil
 	}
-	file, m := a.getenv("SLUICE_ANSWER"), map[string]any{}
+	file, m := a.Getenv("SLUICE_ANSWER"), map[string]any{}
 	if file == "" || json.Unmarshal(p.Answer, &m) != nil {
 		return nil
 	}
-	m["token"] = a.getenv("SLUICE_TOKEN")
+	m["token"] = a.Getenv("SLUICE_TOKEN")
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -114,11 +116,11 @@ func (a *app) playAnswer(p stub.Part) error {
 
 // playSignal writes the sentinel, where the step has one.
 func (a *app) playSignal(p stub.Part) error {
-	file := a.getenv("SLUICE_SIGNAL")
+	file := a.Getenv("SLUICE_SIGNAL")
 	if file == "" || p.Signal == stub.NoSignal || p.Signal == "" {
 		return nil
 	}
-	m := map[string]any{"step": a.getenv("SLUICE_STEP"), "status": p.Signal, "summary": p.Summary, "run": a.getenv("SLUICE_RUN"), "token": a.getenv("SLUICE_TOKEN")}
+	m := map[string]any{"step": a.Getenv("SLUICE_STEP"), "status": p.Signal, "summary": p.Summary, "run": a.Getenv("SLUICE_RUN"), "token": a.Getenv("SLUICE_TOKEN")}
 	if p.Ask != "" {
 		m["question"] = p.Ask
 	}
@@ -134,7 +136,7 @@ func (a *app) playCommit(ctx context.Context, message string) error {
 	cmd := exec.CommandContext(ctx, "git", "-c", "user.name="+executor.StandIn, "-c", "user.email=stub@example.org", "-c", "commit.gpgsign=false",
 		"commit", "--quiet", "--allow-empty", "--no-verify", "-m", message)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return failed("`sluice doctor` looks at git", "git commit: %s %s", err, clean(string(out)))
+		return fault.Failed("`sluice doctor` looks at git", "git commit: %s %s", err, clean(string(out)))
 	}
 	return nil
 }
@@ -153,9 +155,9 @@ func (a *app) playLimit(in time.Duration) error {
 		if err != nil {
 			return err
 		}
-		a.print("%s", raw)
+		a.Print("%s", raw)
 	}
-	return ended(1)
+	return fault.Exit(1)
 }
 
 // crash has the system kill this process.

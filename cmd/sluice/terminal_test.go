@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/fault"
 	"sluice/internal/press"
 )
 
@@ -159,7 +160,7 @@ func TestANoticeReachesItsCommand(t *testing.T) {
 		t.Errorf("%q %v", got, err)
 	}
 	w.own("notify: {desktop: false}\n")
-	if code, _, errs := w.sluice("notify", "hello"); code != exitFailed || !strings.Contains(errs, "reached nobody") {
+	if code, _, errs := w.sluice("notify", "hello"); code != fault.ExitFailed || !strings.Contains(errs, "reached nobody") {
 		t.Errorf("%d %q", code, errs)
 	}
 }

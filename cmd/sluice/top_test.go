@@ -19,6 +19,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/fault"
 )
 
 // factsOf are the facts of a repo's journal, asked of who serves it.
@@ -285,7 +286,7 @@ func TestTopLooksOnly(t *testing.T) {
 // TestTopWithout: without a terminal, and without a repo and a daemon, it says what to do.
 func TestTopWithout(t *testing.T) {
 	w := newWorld(t, false)
-	if code, _, errs := w.sluice("top"); code != exitUsage || !strings.Contains(errs, "needs a terminal") || !strings.Contains(errs, "sluice status") {
+	if code, _, errs := w.sluice("top"); code != fault.ExitUsage || !strings.Contains(errs, "needs a terminal") || !strings.Contains(errs, "sluice status") {
 		t.Errorf("%d %q", code, errs)
 	}
 	win := w.inTerminal(80, 24, filepath.Join(binDir(t), "sluice")+" top")

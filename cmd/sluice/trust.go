@@ -6,7 +6,6 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/words"
 )
 
 // telling is a process that serves a repo, and reading its journal, which add to each run that a launch of it was not held:
@@ -57,20 +56,4 @@ func exposure(state string, r *daemon.RunStatus) {
 	if r.Trust == "" && r.ID != "" && recorded(filepath.Join(state, "attempts", r.ID, "exposed"), &why) {
 		r.Trust, r.Exposed = engine.TrustFile, why
 	}
-}
-
-// unheld are the words for a run that no sandbox holds, with the reason; "" of one that is held.
-func unheld(r daemon.RunStatus) string {
-	if r.Trust != engine.TrustFile {
-		return ""
-	}
-	return because(words.Unheld, oneLine(r.Exposed))
-}
-
-// unheldMark is the same where there is little room.
-func unheldMark(trust string) string {
-	if trust != engine.TrustFile {
-		return ""
-	}
-	return " · " + words.Unheld
 }

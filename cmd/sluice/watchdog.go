@@ -44,7 +44,7 @@ func (d *watchdog) well(now time.Time) bool {
 
 // feed tells the manager as often as it wants to hear, until ctx ends. Without a manager it does nothing.
 func (d *watchdog) feed(ctx context.Context, a *app) {
-	usec, err := strconv.ParseInt(a.getenv("WATCHDOG_USEC"), 10, 64)
+	usec, err := strconv.ParseInt(a.Getenv("WATCHDOG_USEC"), 10, 64)
 	if err != nil || usec <= 0 {
 		return
 	}
@@ -64,7 +64,7 @@ func (d *watchdog) feed(ctx context.Context, a *app) {
 
 // tellManager sends one message to the service manager, where there is one. That it did not arrive changes nothing here.
 func (a *app) tellManager(message string) {
-	socket := a.getenv("NOTIFY_SOCKET")
+	socket := a.Getenv("NOTIFY_SOCKET")
 	if socket == "" {
 		return
 	}

@@ -21,6 +21,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/executor"
+	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/settings"
 	"sluice/internal/text"
@@ -99,14 +100,14 @@ func (w *parts) server(home string) *daemon.Server {
 		Home: home, Version: version, Log: w.log, Open: w.open, ReposFile: reposFile(home),
 		StateOf: func(ctx context.Context, root string) (string, error) {
 			if !isDir(root) {
-				return "", fmt.Errorf("repo: %w: move it back, or run `sluice watch rm %s`, and `sluice watch add` where it is now", atomicfile.ErrGone, root)
+				return "", fault.New(fmt.Sprintf("move it back, or run `sluice watch rm %s`, and `sluice watch add` where it is now", root), "repo: %w", atomicfile.ErrGone)
 			}
 			p, err := w.a.placeOf(ctx, root)
 			if err != nil {
 				return "", err
 			}
 			if p.root != root { // a folder above is a repo
-				return "", failed("put it back, or run `sluice watch rm "+root+"`", "repo: no git repository there, but in %s", p.root)
+				return "", fault.Failed("put it back, or run `sluice watch rm "+root+"`", "repo: no git repository there, but in %s", p.root)
 			}
 			return p.state, nil
 		},
@@ -135,7 +136,7 @@ func (w *parts) spread(ctx context.Context) {
 
 func (w *parts) logf(who string) func(string, ...any) {
 	return func(format string, args ...any) {
-		w.log.Warn().Str("from", who).Msg(text.Clean(fmt.Sprintf(format, args...), maxMessage))
+		w.log.Warn().Str("from", who).Msg(text.Message(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -155,7 +156,7 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	}
 	world, err := executor.New(executor.Options{
 		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots, Spending: w.spent, PutDown: w.a.putDown,
-		Notifier: s.tell, Terminal: s.terminal, Settings: s.now, Self: w.self, Environ: w.a.env, Logf: w.logf(root), Now: w.a.now,
+		Notifier: s.tell, Terminal: s.terminal, Settings: s.now, Self: w.self, Environ: w.a.Env, Logf: w.logf(root), Now: w.a.Now,
 		Repo: filepath.Base(state), Sandbox: w.box, Hidden: w.hidden(), Unheld: w.unheld,
 	})
 	if err != nil {
@@ -181,7 +182,7 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	return daemon.RepoOptions{
 		World: world, Compile: compileSpec, Config: s.engine, Changed: s.changed, Rescan: time.Duration(s.now().Rescan),
 		Log: w.log, Version: version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm,
-		Now: w.a.now, Pace: w.a.timing.pace, Spent: world.Spent, Today: world.Today,
+		Now: w.a.Now, Pace: w.a.timing.pace, Spent: world.Spent, Today: world.Today,
 		Asked: world.Asked, Hear: world.Hear,
 	}, closeAll, nil
 }

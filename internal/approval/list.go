@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/internal/fault"
 	"sluice/internal/text"
 
 	"golang.org/x/crypto/ssh"
@@ -184,7 +185,7 @@ func (l List) Holds(data []byte, namespace string) (text []byte, key string, err
 	key = ssh.FingerprintSHA256(sig.key)
 	_, known := l.Find(key)
 	if _, was := l.WasRevoked(key); !known && !was {
-		return nil, "", fmt.Errorf("key %s is not known, and was not revoked: sluice keys ls lists those that are", key)
+		return nil, "", fault.New("sluice keys ls lists those that are", "key %s is not known, and was not revoked", key)
 	}
 	return text, key, nil
 }
@@ -208,14 +209,14 @@ func (l List) Verify(data []byte, namespace string) (text []byte, by Signer, err
 		if r.Why != "" {
 			why = " (" + r.Why + ")"
 		}
-		return nil, by, fmt.Errorf("key %s of %s was revoked on %s%s: sign with another", finger, r.Names[0], r.At.UTC().Format("2006-01-02 15:04Z"), why)
+		return nil, by, fault.New("sign with another", "key %s of %s was revoked on %s%s", finger, r.Names[0], r.At.UTC().Format("2006-01-02 15:04Z"), why)
 	}
 	by, ok := l.Find(finger)
 	switch {
 	case !ok && len(l.Signers) == 0:
-		return nil, by, fmt.Errorf("key %s is not known: no approver is set up in this repo: sluice keys add FILE.pub --name NAME", finger)
+		return nil, by, fault.New("sluice keys add FILE.pub --name NAME", "key %s is not known: no approver is set up in this repo", finger)
 	case !ok:
-		return nil, by, fmt.Errorf("key %s is not known: sluice keys ls lists those that are; sluice keys add has one more", finger)
+		return nil, by, fault.New("sluice keys ls lists those that are; sluice keys add has one more", "key %s is not known", finger)
 	case len(by.spaces) > 0 && !slices.Contains(by.spaces, namespace):
 		return nil, by, fmt.Errorf("key %s of %s is not for %s: its line in the list names other namespaces", finger, by.Names[0], namespace)
 	}

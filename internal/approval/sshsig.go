@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/internal/fault"
 	"sluice/internal/text"
 
 	"golang.org/x/crypto/ssh"
@@ -44,7 +45,7 @@ func Split(data []byte) (text, armored []byte, err error) {
 	data = bytes.ReplaceAll(bytes.TrimPrefix(data, []byte("\uFEFF")), []byte("\r\n"), []byte("\n"))
 	i := bytes.LastIndex(data, []byte(beginSignature))
 	if i < 0 || i > 0 && data[i-1] != '\n' {
-		return nil, nil, errors.New("there is no signature below the text: sign it (sluice keys sign FILE) and hand in what that gives")
+		return nil, nil, fault.New("sign it (sluice keys sign FILE) and hand in what that gives", "there is no signature below the text")
 	}
 	return data[:i], data[i:], nil
 }
@@ -90,7 +91,7 @@ func parseSignature(armored []byte) (*signature, error) {
 	blob, ok := bytes.CutPrefix(block.Bytes, []byte(sigMagic))
 	var s signature
 	if !ok || ssh.Unmarshal(blob, &s.blob) != nil || s.blob.Version != 1 {
-		return nil, errors.New("the signature cannot be read: make it with ssh-keygen -Y sign")
+		return nil, fault.New("make it with ssh-keygen -Y sign", "the signature cannot be read")
 	}
 	var err error
 	if s.key, err = ssh.ParsePublicKey([]byte(s.blob.PublicKey)); err != nil {
@@ -105,13 +106,13 @@ func parseSignature(armored []byte) (*signature, error) {
 // check says whether the signature is one over what was signed in the namespace, by a key of a kind that counts.
 func (s *signature) check(signed []byte, namespace string) error {
 	if s.blob.Namespace != namespace {
-		return fmt.Errorf("it was signed for %q, and %s is wanted: sign it with -n %s", text.Clip(s.blob.Namespace, 60), namespace, namespace)
+		return fault.New(fmt.Sprintf("sign it with -n %s", namespace), "it was signed for %q, and %s is wanted", text.Clip(s.blob.Namespace, 60), namespace)
 	}
 	if err := kindOf(s.key); err != nil {
 		return err
 	}
 	if s.key.Type() == ssh.KeyAlgoRSA && s.sig.Format != ssh.KeyAlgoRSASHA512 && s.sig.Format != ssh.KeyAlgoRSASHA256 {
-		return fmt.Errorf("an RSA signature of kind %q is too weak: use a newer ssh-keygen, or an ed25519 key", text.Clip(s.sig.Format, 60))
+		return fault.New("use a newer ssh-keygen, or an ed25519 key", "an RSA signature of kind %q is too weak", text.Clip(s.sig.Format, 60))
 	}
 	if strings.HasPrefix(s.key.Type(), "sk-") && (len(s.sig.Rest) == 0 || s.sig.Rest[0]&touched == 0) { // the flags are signed too
 		return errors.New("the key was not touched when it signed: a key made with no-touch-required does not count")
@@ -125,11 +126,11 @@ func (s *signature) check(signed []byte, namespace string) error {
 		h := sha256.Sum256(signed)
 		sum = h[:]
 	default:
-		return fmt.Errorf("its hash %q is not known: use sha512", text.Clip(s.blob.Hash, 60))
+		return fault.New("use sha512", "its hash %q is not known", text.Clip(s.blob.Hash, 60))
 	}
 	message := append([]byte(sigMagic), ssh.Marshal(struct{ Namespace, Reserved, Hash, Sum string }{s.blob.Namespace, s.blob.Reserved, s.blob.Hash, string(sum)})...)
 	if err := s.key.Verify(message, &s.sig); err != nil {
-		return errors.New("the signature does not fit the text: it was changed after it was signed: sign it anew")
+		return fault.New("sign it anew", "the signature does not fit the text: it was changed after it was signed")
 	}
 	return nil
 }
@@ -140,5 +141,5 @@ func kindOf(key ssh.PublicKey) error {
 	case ssh.KeyAlgoED25519, ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSA:
 		return nil
 	}
-	return fmt.Errorf("a key of kind %s does not count: use ed25519, ed25519-sk, ecdsa or rsa", text.Clip(key.Type(), 60))
+	return fault.New("use ed25519, ed25519-sk, ecdsa or rsa", "a key of kind %s does not count", text.Clip(key.Type(), 60))
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 )
 
 // Names below a repo's state folder.
@@ -39,7 +40,7 @@ func (s Store) Load() (List, error) {
 		l.Signers, err = ParseList(data)
 	}
 	if err != nil {
-		return List{}, fmt.Errorf("%s: %w: mend it, or remove it and add the keys anew (sluice keys add)", s.ListFile(), err)
+		return List{}, fault.New("mend it, or remove it and add the keys anew (sluice keys add)", "%s: %w", s.ListFile(), err)
 	}
 	file := filepath.Join(s.State, folder, revokedFile)
 	if data, err = s.read(revokedFile); err != nil {
@@ -51,7 +52,7 @@ func (s Store) Load() (List, error) {
 		}
 		var r Revoked
 		if err := json.Unmarshal(line, &r); err != nil || r.Key == "" || len(r.Names) == 0 {
-			return List{}, fmt.Errorf("%s: line %d cannot be read: which keys were revoked is not known, so none counts: mend it", file, i+1)
+			return List{}, fault.New("mend it", "%s: line %d cannot be read: which keys were revoked is not known, so none counts", file, i+1)
 		}
 		l.Revoked = append(l.Revoked, r)
 	}
@@ -70,7 +71,7 @@ func (s Store) read(name string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case st.Mode.Perm()&othersWrite != 0:
-		return nil, fmt.Errorf("others may write it (%s), so nothing in it counts: chmod 600", st.Mode.Perm())
+		return nil, fault.New("chmod 600", "others may write it (%s), so nothing in it counts", st.Mode.Perm())
 	}
 	return data, nil
 }
@@ -90,7 +91,7 @@ func (s Store) Add(key Signer) error {
 		}
 	}
 	if r, ok := l.WasRevoked(key.Key); ok {
-		return fmt.Errorf("key %s was revoked on %s: make a new one (ssh-keygen -t ed25519-sk)", key.Key, r.At.UTC().Format("2006-01-02"))
+		return fault.New("make a new one (ssh-keygen -t ed25519-sk)", "key %s was revoked on %s", key.Key, r.At.UTC().Format("2006-01-02"))
 	}
 	l.Signers = slices.DeleteFunc(l.Signers, func(o Signer) bool { return o.Key == key.Key })
 	return s.save(append(l.Signers, key))
@@ -104,7 +105,7 @@ func (s Store) Revoke(r Revoked) error {
 	}
 	key, ok := l.Find(r.Key)
 	if !ok {
-		return fmt.Errorf("key %s is not on the list: sluice keys ls", r.Key)
+		return fault.New("sluice keys ls", "key %s is not on the list", r.Key)
 	}
 	r.Names = key.Names
 	var out bytes.Buffer

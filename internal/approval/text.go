@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"sluice/internal/fault"
 	"sluice/internal/strictjson"
 	"sluice/internal/text"
 )
@@ -103,7 +104,7 @@ func ParseApproval(text []byte) (Approval, error) {
 		return Approval{}, fmt.Errorf("approval: nonce: want 32 hexadecimal digits")
 	}
 	if !bytes.Equal(a.Text(), text) {
-		return Approval{}, fmt.Errorf("approval: it is not as sluice writes it: have it written anew (sluice pass GATE --unsigned -o FILE)")
+		return Approval{}, fault.New("have it written anew (sluice pass GATE --unsigned -o FILE)", "approval: it is not as sluice writes it")
 	}
 	return a, nil
 }

@@ -9,13 +9,13 @@ import (
 	"sluice/engine"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/text"
 	"sluice/internal/tree"
-	"sluice/internal/words"
 )
 
 // WorkOf is what a run of the repo at root has made, for those who land it.
 func WorkOf(root string, m job.Made) tree.Work {
-	w := tree.Work{Run: m.Run, Title: words.Clean(m.Title), Dir: filepath.Join(root, filepath.FromSlash(m.Workspace)), Shown: m.Workspace, Branch: m.Branch}
+	w := tree.Work{Run: m.Run, Title: text.Line(m.Title), Dir: filepath.Join(root, filepath.FromSlash(m.Workspace)), Shown: m.Workspace, Branch: m.Branch}
 	for _, q := range m.Rounds {
 		content := commitIn(q.Digest)
 		w.Judged = w.Judged || content != ""
@@ -25,7 +25,7 @@ func WorkOf(root string, m job.Made) tree.Work {
 		if !q.All {
 			content = ""
 		}
-		w.Passed = append(w.Passed, tree.Passed{Gate: words.Clean(q.Gate), Outcome: words.Clean(cmp.Or(q.Outcome, engine.OutcomePass)), Who: passedBy(q.Round),
+		w.Passed = append(w.Passed, tree.Passed{Gate: text.Line(q.Gate), Outcome: text.Line(cmp.Or(q.Outcome, engine.OutcomePass)), Who: passedBy(q.Round),
 			Content: content, Own: q.Worktree == m.Workspace, Said: q.Said})
 	}
 	return w
@@ -34,12 +34,12 @@ func WorkOf(root string, m job.Made) tree.Work {
 // passedBy names who passed a round.
 func passedBy(q engine.Round) string {
 	if q.By == nil || q.By.Who == "" {
-		return words.Clean(q.ByKind)
+		return text.Line(q.ByKind)
 	}
 	if q.By.Trust == "" {
-		return words.Clean(q.By.Who)
+		return text.Line(q.By.Who)
 	}
-	return words.Clean(q.By.Who) + " (" + words.Clean(q.By.Trust) + ")"
+	return text.Line(q.By.Who) + " (" + text.Line(q.By.Trust) + ")"
 }
 
 // land does with a run's work what its spec says, and returns why it could not.

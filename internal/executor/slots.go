@@ -2,9 +2,10 @@ package executor
 
 import (
 	"context"
-	"sluice/internal/health"
 	"sync"
 	"time"
+
+	"sluice/internal/health"
 )
 
 // Slots bound how many agents run over all repos of a daemon. The zero value is ready; a nil one bounds nothing.

@@ -3,7 +3,6 @@ package git
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 )
 
 const (
@@ -36,7 +36,7 @@ var ErrIndexHeld = errors.New("another git is at work in this checkout")
 
 // heldBy is ErrIndexHeld with the lock that says so. A lock that is not ours is a person's to remove.
 func heldBy(lock string) error {
-	return fmt.Errorf("%w: %s exists: wait for that git, or remove the file if none is running, and try again", ErrIndexHeld, lock)
+	return fault.New("wait for that git, or remove the file if none is running, and try again", "%w: %s exists", ErrIndexHeld, lock)
 }
 
 // HeldIndex is the index of a checkout while no other git may write it. Release it.

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+
+	"sluice/internal/fault"
 )
 
 // ErrNotKept says that there is no salvage of that name.
@@ -113,7 +115,7 @@ func (r *Repo) CheckoutAt(ctx context.Context, path, sha string) error {
 		return fail(errors.New("not an absolute path"))
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return fail(fmt.Errorf("%w: name a folder that is not there yet", fs.ErrExist))
+		return fail(fault.New("name a folder that is not there yet", "%w", fs.ErrExist))
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fail(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sluice/internal/fault"
 )
 
 // ErrConflict says that two commits change the same places; the files are named beside it.
@@ -133,7 +135,7 @@ func (r *Repo) Lander(ctx context.Context) (p Person, err error) {
 	}
 	p.Name, p.Email = who["user.name"], who["user.email"]
 	if p.Name == "" || p.Email == "" {
-		return p, errors.New("git does not know who you are: git config --global user.name NAME and user.email ADDRESS")
+		return p, fault.New("git config --global user.name NAME and user.email ADDRESS", "git does not know who you are")
 	}
 	own, err := read("--global", "--get-regexp", `^(commit\.gpgsign|user\.signingkey|gpg\..*)$`)
 	if err != nil && os.Getenv("HOME") != "" {

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
+
+	"sluice/internal/fault"
 )
 
 // ErrMissing says that objects of a commit are not in the repo.
-var ErrMissing = errors.New("objects are missing in this repo: git fsck names them, and git fetch brings back what a remote has")
+var ErrMissing = fault.New("git fsck names them, and git fetch brings back what a remote has", "objects are missing in this repo")
 
 // Whole reports, as ErrMissing, whether the files of a commit lack an object. What a partial clone may lack counts as there.
 func (r *Repo) Whole(ctx context.Context, commit string) error {

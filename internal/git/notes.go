@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"sluice/internal/fault"
 )
 
 // notesRefs begins the names of refs that keep notes.
@@ -71,7 +73,7 @@ func (r *Repo) addNote(ctx context.Context, ref, commit string, text []byte) err
 		text = slices.Concat(bytes.TrimRight(before, "\n"), []byte("\n\n"), text)
 	}
 	if len(text) > maxNoteBytes {
-		return fmt.Errorf("the note has more than %d bytes: commit something, and put it there", maxNoteBytes)
+		return fault.New("commit something, and put it there", "the note has more than %d bytes", maxNoteBytes)
 	}
 	blob, err := r.object(ctx, call{args: []string{"hash-object", "-w", "-t", "blob", "--no-filters", "--stdin"}, stdin: bytes.NewReader(text)})
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"sluice/internal/fault"
 )
 
 // A git that we have started goes on where we are killed: it may write an index or a ref while the next of our processes is
@@ -17,7 +19,7 @@ import (
 const gitsLock = "in-use"
 
 // ErrGitsLeft says that a git which a killed process of ours started is still at work.
-var ErrGitsLeft = errors.New("a git of an earlier sluice is still at work here, or another sluice is: wait for its end")
+var ErrGitsLeft = fault.New("wait for its end", "a git of an earlier sluice is still at work here, or another sluice is")
 
 // heirWait is how long an earlier git is waited for, and heirPause the time between two looks.
 const (

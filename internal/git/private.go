@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 )
 
 // maxSideFile bounds a small file of a git folder: exclude, attributes, sparse-checkout, shallow.
@@ -57,7 +58,7 @@ func (r *Repo) makeFolder(ctx context.Context, f Folder) error {
 			refs[f.Branch] = f.Base
 		}
 	case f.Base == "":
-		return errors.New("HEAD is at no branch and at no commit: run git switch -c NAME")
+		return fault.New("run git switch -c NAME", "HEAD is at no branch and at no commit")
 	}
 	files["HEAD"], files["packed-refs"] = []byte(head), PackedRefs(refs)
 	if err := r.sideFiles(files, gitDir, f.Ignore); err != nil {

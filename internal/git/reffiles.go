@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 )
 
 // Bounds of what is read of a repo's refs.
@@ -145,7 +146,7 @@ func (r *Repo) readRefs(ctx context.Context, under string) (map[string]string, e
 			return err
 		}
 		if len(loose)+len(symbolic) >= maxRefs {
-			return fmt.Errorf("more than %d: pack or delete some", maxRefs)
+			return fault.New("pack or delete some", "more than %d", maxRefs)
 		}
 		if d.Type()&fs.ModeSymlink != 0 { // of an old git
 			linked, err := r.askRefs(ctx, name)

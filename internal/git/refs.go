@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"sluice/internal/fault"
 )
 
 // HeadPrefix begins the names under which Refs lists the worktrees' own HEADs: HeadPrefix + path. No ref
@@ -88,8 +90,7 @@ func (r *Repo) Worktrees(ctx context.Context) ([]Worktree, error) {
 		return nil, err
 	}
 	if there := min(before, after); len(trees)-1 < there {
-		return nil, fmt.Errorf("git worktree list names %d of %d linked worktrees: see that all in %s can be read, and try again",
-			max(len(trees)-1, 0), there, filepath.Join(r.common, "worktrees"))
+		return nil, fault.New(fmt.Sprintf("see that all in %s can be read, and try again", filepath.Join(r.common, "worktrees")), "git worktree list names %d of %d linked worktrees", max(len(trees)-1, 0), there)
 	}
 	for i := range trees {
 		t := &trees[i]

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"sluice/internal/fault"
 )
 
 // ErrURL says that a remote's address is none we go to.
@@ -89,7 +91,7 @@ func isPull(ref string) bool {
 // the protocol.
 func checkURL(address string) (protocol string, err error) {
 	bad := func(why string) (string, error) {
-		return "", fmt.Errorf("%w: %s: %s: use https, ssh, file or an absolute path", ErrURL, shownURL(address), why)
+		return "", fault.New("use https, ssh, file or an absolute path", "%w: %s: %s", ErrURL, shownURL(address), why)
 	}
 	switch {
 	case address == "" || len(address) > maxURLBytes:

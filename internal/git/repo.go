@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 )
 
 // ErrNoRepo says that a folder lies in no git repository with a worktree.
@@ -86,7 +87,7 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 	}
 	format, common, ok := strings.Cut(strings.TrimSuffix(string(out), "\n"), "\n")
 	if !ok || (format != "sha1" && format != "sha256") {
-		return nil, fmt.Errorf("open the repo at %s: this git does not know what is asked: install git 2.36 or newer", top)
+		return nil, fault.New("install git 2.36 or newer", "open the repo at %s: this git does not know what is asked", top)
 	}
 	if common, err = filepath.EvalSymlinks(common); err != nil {
 		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
@@ -186,7 +187,7 @@ func Toplevel(path string) (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("%w at %s: neither it nor a folder above it has one: run git init", ErrNoRepo, path)
+			return "", fault.New("run git init", "%w at %s: neither it nor a folder above it has one", ErrNoRepo, path)
 		}
 	}
 }
@@ -253,7 +254,7 @@ func (r *Repo) gitDirOf(path string) (gitDir, top string, err error) {
 		// A main checkout whose git folder lies elsewhere: git init --separate-git-dir, a submodule.
 		return r.common, top, nil
 	}
-	return "", "", fmt.Errorf("%w: %s: open the repo it belongs to", ErrNotWorktree, path)
+	return "", "", fault.New("open the repo it belongs to", "%w: %s", ErrNotWorktree, path)
 }
 
 // inRepo runs a call that needs the repo itself. With all folders named, git looks for none, and a .git
@@ -284,7 +285,7 @@ func (r *Repo) intoRepo(gitDir, top string, c *call) error {
 	case err != nil:
 		return err
 	case common != r.common:
-		return fmt.Errorf("%s leads to another repo, %s: remove it", filepath.Join(gitDir, "commondir"), common)
+		return fault.New("remove it", "%s leads to another repo, %s", filepath.Join(gitDir, "commondir"), common)
 	}
 	c.env = append([]string{"GIT_DIR=" + gitDir, "GIT_COMMON_DIR=" + r.common, "GIT_WORK_TREE=" + top}, c.env...)
 	return nil

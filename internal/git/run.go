@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"sluice/internal/fault"
 	"sluice/internal/text"
 )
 
@@ -114,7 +115,7 @@ func (t tool) Started() int64 { return t.started.Load() }
 func findTool() (tool, error) {
 	path, err := exec.LookPath("git")
 	if err != nil {
-		return tool{}, fmt.Errorf("%w: %w: install git 2.36 or newer", ErrNoGit, err)
+		return tool{}, fault.New("install git 2.36 or newer", "%w: %w", ErrNoGit, err)
 	}
 	path, err = filepath.Abs(path)
 	if err != nil {

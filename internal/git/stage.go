@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 )
 
 // staged is a worktree in the making, where nobody else can write. In its own place, an agent that works in the checkout
@@ -99,7 +100,7 @@ func (s *staged) clear(path string) error {
 			return err
 		case name == "" || p == "":
 		case p == path && !half:
-			return errors.New("it is missing but already registered as a worktree: if its folder was deleted, run git worktree prune")
+			return fault.New("if its folder was deleted, run git worktree prune", "it is missing but already registered as a worktree")
 		default:
 			if err := os.RemoveAll(filepath.Join(s.r.common, "worktrees", name)); err != nil {
 				return err

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 )
 
 // Bounds of what a repo borrows, and of what lies in it.
@@ -60,7 +61,7 @@ func addStores(out *[]string, store string, hops int) error {
 			continue
 		}
 		if len(*out) == maxStores {
-			return fmt.Errorf("more than %d: run git repack -a -d", maxStores)
+			return fault.New("run git repack -a -d", "more than %d", maxStores)
 		}
 		*out = append(*out, real)
 		if err := addStores(out, real, hops-1); err != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"sluice/internal/fault"
 )
 
 // Tip is where a ref is.
@@ -71,7 +73,7 @@ func (r *Repo) readTip(ref string) (t Tip, err error) {
 		}
 		t.Symbolic, ref = to, to
 	}
-	return Tip{}, fmt.Errorf("more than %d symbolic refs: remove one with git symbolic-ref --delete", maxRefHops)
+	return Tip{}, fault.New("remove one with git symbolic-ref --delete", "more than %d symbolic refs", maxRefHops)
 }
 
 // refFile is what the file of a ref says, else packed-refs: an object name, or the name of another ref.
@@ -82,7 +84,7 @@ func (r *Repo) refFile(ref string) (sha, to string, err error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		case err == nil && sha+to == "":
-			return "", "", fmt.Errorf("%s names no commit: restore it from .git/logs, or remove it", file)
+			return "", "", fault.New("restore it from .git/logs, or remove it", "%s names no commit", file)
 		default:
 			return sha, to, err
 		}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 )
 
 // ErrNoCommit says that the repo has no commit yet, and so nothing to make a worktree of.
@@ -34,7 +35,7 @@ func (r *Repo) AddWorktree(ctx context.Context, path, branch string) (made bool,
 	case err == nil && info.IsDir():
 		return false, nil
 	case err == nil:
-		return false, fmt.Errorf("add worktree %s: a file has this name: move it away", path)
+		return false, fault.New("move it away", "add worktree %s: a file has this name", path)
 	case !errors.Is(err, fs.ErrNotExist):
 		return false, fmt.Errorf("add worktree %s: %w", path, err)
 	}
@@ -153,7 +154,7 @@ func (r *Repo) addArgs(ctx context.Context, path, branch, ref string) ([]string,
 		return nil, err
 	}
 	if head == "" {
-		return nil, fmt.Errorf("%w: make a first one with git commit", ErrNoCommit)
+		return nil, fault.New("make a first one with git commit", "%w", ErrNoCommit)
 	}
 	return append(args, "-b", branch, "--", path, head), nil
 }
@@ -206,7 +207,7 @@ func (r *Repo) CloseWorktree(ctx context.Context, path string) error {
 		return fail(errors.New("it is the main checkout"))
 	}
 	if _, err := os.Lstat(filepath.Join(admin, "locked")); err == nil {
-		return fail(errors.New("it is locked: run git worktree unlock"))
+		return fail(fault.New("run git worktree unlock", "it is locked"))
 	}
 	r.trees.Lock()
 	defer r.trees.Unlock()

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sluice/internal/text"
-	"sluice/internal/words"
 )
 
 const (
@@ -102,9 +101,9 @@ func Content(digest string) string {
 // Question asks whether it is meant.
 func (p Pass) Question() string {
 	part := func(s string) string { return text.Clean(s, partMost) }
-	out := fmt.Sprintf("Pass %s, round %d of %s", part(words.Title(p.Gate, p.GateName)), p.Round, part(p.Run))
+	out := fmt.Sprintf("Pass %s, round %d of %s", part(text.Title(p.Gate, p.GateName)), p.Round, part(p.Run))
 	if p.Step != "" {
-		out += ": step " + part(words.Title(p.Step, p.StepName))
+		out += ": step " + part(text.Title(p.Step, p.StepName))
 	}
 	if p.Content != "" {
 		out += ", content " + Content(p.Content)

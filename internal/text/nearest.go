@@ -65,3 +65,22 @@ func distance(a, b string, limit int) int {
 	}
 	return min(above[len(y)], limit)
 }
+
+// Meant is the known name that was likely meant: the one with few letters wrong, else the only one of which one
+// is the beginning of the other.
+func Meant(name string, known []string) string {
+	if near := Nearest(name, known); near != "" || name == "" {
+		return near
+	}
+	found := ""
+	for _, k := range known {
+		if !strings.HasPrefix(k, name) && !strings.HasPrefix(name, k) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = k
+	}
+	return found
+}

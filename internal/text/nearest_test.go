@@ -51,3 +51,12 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestMeant(t *testing.T) {
+	known := []string{"status", "start", "show", "watch"}
+	for name, want := range map[string]string{"statsu": "status", "sho": "show", "wa": "watch", "st": "", "xyz": "", "": ""} {
+		if got := Meant(name, known); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -19,23 +19,23 @@ import (
 // that is not named here may not exist: where it belongs is decided first.
 var layers = map[string]struct{ own, only []string }{
 	"engine":  {own: []string{"internal/text"}},
-	"journal": {own: []string{"internal/strictjson"}},
-	"daemon":  {own: []string{"engine", "journal", "internal/job", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
-	"watcher": {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
+	"journal": {own: []string{"internal/fault", "internal/strictjson"}},
+	"daemon":  {own: []string{"internal/fault", "engine", "journal", "internal/job", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
+	"watcher": {own: []string{"internal/fault", "internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	"signals": {own: []string{"internal/ids", "internal/strictjson", "internal/text"}},
 	"gates":   {own: []string{"engine", "internal/layout", "internal/schema", "internal/shells", "internal/strictjson", "internal/text"}},
 	// Where those work who judge: checkouts that sluice keeps.
 	"gates/judge":    {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
-	"agents":         {own: []string{"internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
+	"agents":         {own: []string{"internal/fault", "internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
 	"agents/program": {own: []string{"internal/text"}},
 	"agents/egress":  {},
-	"agents/sandbox": {own: []string{"internal/text"}, only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},
-	"notify":         {own: []string{"internal/text"}, only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
-	"specs":          {own: []string{"internal/ids", "engine", "internal/schema", "internal/shells", "internal/stub", "internal/text"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr"}},
+	"agents/sandbox": {own: []string{"internal/fault", "internal/text"}, only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},
+	"notify":         {own: []string{"internal/fault", "internal/text"}, only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
+	"specs":          {own: []string{"internal/fault", "internal/ids", "engine", "internal/schema", "internal/shells", "internal/stub", "internal/text"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr"}},
 	// What a person signs, and whether it holds: the one place of signatures.
-	"internal/approval":   {own: []string{"internal/text", "internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/crypto/ssh"}},
+	"internal/approval":   {own: []string{"internal/fault", "internal/text", "internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/crypto/ssh"}},
 	"internal/atomicfile": {only: []string{"golang.org/x/sys"}},
-	"internal/git":        {own: []string{"internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
+	"internal/git":        {own: []string{"internal/fault", "internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
 	// The work of an attempt as a git commit: taken, judged, advanced to the branch, landed.
 	"internal/tree":       {own: []string{"internal/text", "internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/text"}},
 	"internal/strictjson": {},
@@ -45,6 +45,8 @@ var layers = map[string]struct{ own, only []string }{
 	// Text of others, made fit to be shown.
 	"internal/text": {},
 	"internal/ids":  {},
+	// The error for people; a package below may make one, so it imports nothing.
+	"internal/fault": {},
 	// What stand-ins do in place of agents: the spec's reader makes it of a file, the executor takes parts of it.
 	"internal/stub": {own: []string{"engine"}},
 	// The keys of config.yaml: what they mean, whether they are right, and which of them a project may set.
@@ -58,21 +60,25 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/conform": {},
 	"internal/tidy":    {},
 	// The service manager, and the library that knows which one there is, belong to one place.
-	"deploy": {own: []string{"internal/atomicfile"}, only: []string{"github.com/kardianos/service"}},
+	"deploy": {own: []string{"internal/atomicfile", "internal/fault"}, only: []string{"github.com/kardianos/service"}},
 	// The protocol of an orchestrating agent belongs to one place.
 	"internal/mcp": {own: []string{"internal/ids", "internal/text", "daemon", "engine", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// Who is told, reminded and answered.
-	"notify/people": {own: []string{"daemon", "engine", "internal/health", "internal/job", "internal/text", "internal/words", "notify"}},
+	"notify/people": {own: []string{"daemon", "engine", "internal/health", "internal/job", "internal/text", "notify"}},
 	// What people are shown is called the same by the commands, the screen and the notices. Foreign text is cleaned as a notice's is.
-	"internal/words": {own: []string{"internal/text", "engine"}},
+	"internal/render": {own: []string{"daemon", "engine", "internal/console", "internal/form", "internal/text"}},
+	// What a command talks through. It knows nothing of workflows.
+	"internal/console": {own: []string{"internal/fault", "internal/strictjson", "internal/text"}, only: []string{"github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"}},
+	// What sluice needs of a machine. The checks of a repo are made by the command, which knows its settings.
+	"internal/doctor": {own: []string{"internal/console", "internal/fault", "internal/text"}},
 	// Which keys decide: the one place of that rule.
-	"internal/press": {own: []string{"internal/text", "internal/words"}},
+	"internal/press": {own: []string{"internal/text"}},
 	// How a person is asked for an answer, wherever that is.
 	"internal/form": {own: []string{"internal/text", "internal/schema"}},
 	// The live screen. Its library belongs to one place.
-	"internal/top": {own: []string{"internal/text", "daemon", "engine", "internal/form", "internal/press", "internal/words"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
+	"internal/top": {own: []string{"internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"notify/people", "internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/stub", "internal/tasks", "internal/tree", "internal/words"}},
+	"internal/executor": {own: []string{"notify/people", "internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/stub", "internal/tasks", "internal/tree"}},
 }
 
 // toolFolders hold what is run while developing and is not part of the product.

@@ -8,9 +8,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/form"
 	"sluice/internal/press"
-	"sluice/internal/words"
 )
 
 // question is one that a key answers.
@@ -28,7 +28,7 @@ type question struct {
 
 // abort asks whether a run is to be ended.
 func (m *Model) abort(r *row, back mode) {
-	if !live(r.run) {
+	if !r.run.Live() {
 		m.tell(r.run.ID + " has ended")
 		return
 	}
@@ -126,7 +126,7 @@ func (m *Model) answer(k string) tea.Cmd {
 // questionLines are what is asked, and what answers it; false: they do not fit on the screen.
 func (m *Model) questionLines() ([]string, bool) {
 	if m.ask.pass == nil {
-		l := line{{"1;33", m.ask.text + " "}, {words.Bold, "y"}, {words.Dim, " yes, any other key: no"}}
+		l := line{{"1;33", m.ask.text + " "}, {console.Bold, "y"}, {console.Dim, " yes, any other key: no"}}
 		return []string{m.draw(l, m.width, false)}, true
 	}
 	wrap := func(style, s string) (out []string) {
@@ -137,12 +137,12 @@ func (m *Model) questionLines() ([]string, bool) {
 	}
 	out := wrap("1;33", m.ask.text)
 	if m.guard.Ripe(m.offered(), m.now()) {
-		out = append(out, wrap(words.Bold, press.Answers)...)
+		out = append(out, wrap(console.Bold, press.Answers)...)
 	} else {
-		out = append(out, wrap(words.Dim, press.Wait)...)
+		out = append(out, wrap(console.Dim, press.Wait)...)
 	}
 	if len(out)+len(m.head())+leastRoom > m.height {
-		return wrap(words.Yellow, press.TooSmall), false
+		return wrap(console.Yellow, press.TooSmall), false
 	}
 	return out, true
 }

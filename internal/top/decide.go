@@ -10,7 +10,8 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/words"
+	"sluice/internal/render"
+	"sluice/internal/text"
 )
 
 // target is what a decision is about, as it was shown.
@@ -23,7 +24,7 @@ type target struct {
 
 // gateFor is the gate that a decision at a row is about; nil, and a word why, where there is none that can take it.
 func (m *Model) gateFor(r *row, k string) *daemon.GateStatus {
-	ok := func(g *daemon.GateStatus) bool { return takes(g, k) && live(r.run) }
+	ok := func(g *daemon.GateStatus) bool { return takes(g, k) && r.run.Live() }
 	if r.gate != nil {
 		if ok(r.gate) {
 			return r.gate
@@ -84,7 +85,7 @@ func standing(g *daemon.GateStatus) string {
 	case g.State == engine.OnHuman:
 		return g.ID + " asks a person"
 	case (g.State == engine.Approved || g.State == engine.Refused || g.State == engine.ByRoute) && g.ByKind != "":
-		return fmt.Sprintf("%s was decided already: %s by %s", g.ID, g.State, words.By(g.ByKind, g.By))
+		return fmt.Sprintf("%s was decided already: %s by %s", g.ID, g.State, render.By(g.ByKind, g.By))
 	}
 	return g.ID + " is at " + g.State
 }
@@ -150,20 +151,20 @@ func (m *Model) typed(k tea.KeyPressMsg) tea.Cmd {
 }
 
 // decideWith gives the decision whose words were typed. Without a verb the first of them is the outcome.
-func (m *Model) decideWith(t target, verb, text string) tea.Cmd {
+func (m *Model) decideWith(t target, verb, words string) tea.Cmd {
 	if verb == "" {
-		verb, text, _ = strings.Cut(text, " ")
+		verb, words, _ = strings.Cut(words, " ")
 		g := m.gateAt(t)
 		if g != nil && g.Round == t.round && len(g.Outcomes) > 0 && !slices.Contains(g.Outcomes, verb) {
-			m.tell("the gate has no outcome " + words.Clean(verb) + ": it takes " + strings.Join(g.Outcomes, ", "))
+			m.tell("the gate has no outcome " + text.Line(verb) + ": it takes " + strings.Join(g.Outcomes, ", "))
 			return nil
 		}
 	}
 	m.mode = m.input.back
 	if verb == engine.OutcomePass {
-		return m.askPass(t, strings.TrimSpace(text), m.mode)
+		return m.askPass(t, strings.TrimSpace(words), m.mode)
 	}
-	return m.say(t, verb, strings.TrimSpace(text), nil)
+	return m.say(t, verb, strings.TrimSpace(words), nil)
 }
 
 // say gives an answer: at a gate that wants it signed, once it is.

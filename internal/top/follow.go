@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sluice/daemon"
-	"sluice/engine"
 )
 
 // Pace and bounds of following.
@@ -239,9 +238,4 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-t.C:
 	}
-}
-
-// live says that the run has not come to an end.
-func live(r *daemon.RunStatus) bool {
-	return r.Phase == engine.RunRunning || r.Phase == engine.RunPending
 }

@@ -144,7 +144,7 @@ func (m *Model) fold(r *row, k string) {
 // pauseOrResume turns a run's pause.
 func (m *Model) pauseOrResume(r *row) tea.Cmd {
 	switch {
-	case !live(r.run):
+	case !r.run.Live():
 		m.tell(r.run.ID + " has ended")
 		return nil
 	case r.run.Paused != "":

@@ -8,7 +8,9 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/words"
+	"sluice/internal/console"
+	"sluice/internal/render"
+	"sluice/internal/text"
 )
 
 // Widths of columns, in terminal cells.
@@ -66,11 +68,11 @@ func more(l line) bool {
 
 // paint sets a style. On a light background yellow and cyan can hardly be read.
 func (m *Model) paint(style, s string) string {
-	if s == "" || style == words.Plain {
+	if s == "" || style == console.Plain {
 		return s
 	}
 	if m.light {
-		style = strings.NewReplacer(words.Yellow, "35", words.Blue, "34").Replace(style)
+		style = strings.NewReplacer(console.Yellow, "35", console.Blue, "34").Replace(style)
 	}
 	return "\x1b[" + style + "m" + s + "\x1b[0m"
 }
@@ -83,23 +85,23 @@ func clip(s string, width int) string { return ansi.Truncate(s, width, "…") }
 
 // rowLine is a row in words.
 func (m *Model) rowLine(r *row, at bool) line {
-	cursor := span{words.Plain, "  "}
+	cursor := span{console.Plain, "  "}
 	if at {
 		cursor.text = "› "
 	}
 	switch r.kind {
 	case headRow:
-		return line{{words.Bold, r.text}, {words.Dim, m.repoWords(r.repo)}}
+		return line{{console.Bold, r.text}, {console.Dim, m.repoWords(r.repo)}}
 	case emptyRow:
-		return line{{words.Dim, "  " + r.text}}
+		return line{{console.Dim, "  " + r.text}}
 	case waitRow:
 		return append(line{cursor}, m.waitLine(r)...)
 	case runRow:
 		return append(line{cursor}, m.runLine(r.run)...)
 	case stepRow:
-		return append(line{cursor, {words.Plain, "  "}}, m.stepLine(r)...)
+		return append(line{cursor, {console.Plain, "  "}}, m.stepLine(r)...)
 	}
-	return append(line{cursor, {words.Plain, "    "}}, m.gateLine(r)...)
+	return append(line{cursor, {console.Plain, "    "}}, m.gateLine(r)...)
 }
 
 // repoWords is what a repo's heading has beside its name.
@@ -114,7 +116,7 @@ func (m *Model) repoWords(r *repo) string {
 	if r.status.Trust != "" {
 		s += " · trust " + r.status.Trust
 	}
-	return s + " · " + words.Clean(r.root)
+	return s + " · " + text.Line(r.root)
 }
 
 // sep joins parts of a line.
@@ -134,53 +136,53 @@ func (m *Model) waitLine(r *row) line {
 	what, why := r.what(), ""
 	var parts []string
 	if r.gate != nil {
-		state, what = r.gate.State, words.Title(r.gate.ID, r.gate.Name)
+		state, what = r.gate.State, text.Title(r.gate.ID, r.gate.Name)
 		if m.width < narrow {
 			what = r.gate.ID
 		}
 		parts = append(parts, score(r.gate), counts(r.gate))
 		if r.gate.Why != "level" { // that one is asked at a gate of one's own says the gate
-			why = words.Why(r.gate.Why)
+			why = render.Why(r.gate.Why)
 		}
 	} else if r.step != nil {
-		what = words.Title(r.step.ID, r.step.Name)
+		what = text.Title(r.step.ID, r.step.Name)
 	}
-	sign, style := words.Mark(state)
+	sign, style := render.Mark(state)
 	says := ""
 	switch r.wait.Kind {
 	case "human":
 		says = "asks you"
 	case "window":
-		says = "goes on in " + words.Ago(r.wait.Until.Sub(m.now())) + " unless you veto"
+		says = "goes on in " + render.Ago(r.wait.Until.Sub(m.now())) + " unless you veto"
 	case "offer":
-		sign, style, says = "?", words.Yellow, "is on offer: `sluice next`"
+		sign, style, says = "?", console.Yellow, "is on offer: `sluice next`"
 	case "paused":
-		what, says, why = "", "is paused", words.Clean(r.run.Paused)
+		what, says, why = "", "is paused", text.Line(r.run.Paused)
 	}
 	if r.gate != nil && r.step.Summary != "" {
-		why = sep(why, "“"+words.Clean(r.step.Summary)+"”")
+		why = sep(why, "“"+text.Line(r.step.Summary)+"”")
 	}
 	since := ""
 	if !r.wait.Since.IsZero() && r.wait.Kind != "window" {
-		since = words.Ago(m.now().Sub(r.wait.Since))
+		since = render.Ago(m.now().Sub(r.wait.Since))
 	}
 	if len(m.repos) > 1 {
-		parts = append(parts, words.Clean(r.repo.name))
+		parts = append(parts, text.Line(r.repo.name))
 	}
 	if c := r.run.Child; c != nil {
-		parts = append(parts, words.Clean(c.Title()))
+		parts = append(parts, text.Line(c.Title()))
 	}
 	if r.run.Stubbed {
 		parts = append(parts, "stubbed")
 	}
 	if r.run.Trust == engine.TrustFile {
-		parts = append(parts, words.Unheld)
+		parts = append(parts, text.Unheld)
 	}
 	l := line{{style, sign + " "}}
 	if what != "" {
-		l = append(l, span{words.Bold, clip(what, titleMost)}, span{words.Plain, " of "})
+		l = append(l, span{console.Bold, clip(what, titleMost)}, span{console.Plain, " of "})
 	}
-	return append(l, span{words.Plain, clip(words.Clean(r.run.ID), idMost) + " "}, span{style, says}, span{words.Dim, gap(sep(append([]string{since}, append(parts, why)...)...))})
+	return append(l, span{console.Plain, clip(text.Line(r.run.ID), idMost) + " "}, span{style, says}, span{console.Dim, gap(sep(append([]string{since}, append(parts, why)...)...))})
 }
 
 func score(g *daemon.GateStatus) string {
@@ -190,11 +192,11 @@ func score(g *daemon.GateStatus) string {
 	return fmt.Sprintf("score %g", *g.Score)
 }
 
-func counts(g *daemon.GateStatus) string { return sep(words.Counts(g.Count, g.Routes, g.Max)...) }
+func counts(g *daemon.GateStatus) string { return sep(render.Counts(g.Count, g.Routes, g.Max)...) }
 
 func (m *Model) runLine(r *daemon.RunStatus) line {
 	state := stateOf(r)
-	sign, style := words.Mark(state)
+	sign, style := render.Mark(state)
 	done := 0
 	for _, s := range r.Steps {
 		if s.State == engine.Passed || s.State == engine.Skipped || s.State == engine.Routed {
@@ -205,38 +207,38 @@ func (m *Model) runLine(r *daemon.RunStatus) line {
 	switch {
 	case r.Started.IsZero():
 	case r.Ended.IsZero():
-		took = words.Ago(m.now().Sub(r.Started))
+		took = render.Ago(m.now().Sub(r.Started))
 	default:
-		took = words.Ago(m.now().Sub(r.Ended)) + " ago"
+		took = render.Ago(m.now().Sub(r.Ended)) + " ago"
 	}
-	rest := words.Clean(r.EndWhy)
-	if live(r) {
+	rest := text.Line(r.EndWhy)
+	if r.Live() {
 		rest = ""
 		if len(r.Near) > 0 {
-			rest = "near its budget: " + words.Clean(strings.Join(r.Near, ", "))
+			rest = "near its budget: " + text.Line(strings.Join(r.Near, ", "))
 		}
 		if len(r.Waits) > 0 {
-			rest = sep(rest, words.Clean(r.Waits[0].Text))
+			rest = sep(rest, text.Line(r.Waits[0].Text))
 		}
 	}
 	if r.Stubbed {
 		rest = sep("stubbed", rest)
 	}
 	if r.Trust == engine.TrustFile {
-		rest = sep(words.Unheld, rest)
+		rest = sep(text.Unheld, rest)
 	}
-	rest = sep(words.Clean(r.Child.Title()), rest)
-	unpassed := words.NotPassed(r.More + len(r.Unpassed))
+	rest = sep(text.Line(r.Child.Title()), rest)
+	unpassed := render.NotPassed(r.More + len(r.Unpassed))
 	if unpassed != "" && rest != "" {
 		unpassed += " · "
 	}
-	return line{{style, sign + " "}, {words.Bold, pad(clip(words.Clean(r.ID), idMost), idLeast) + " "}, {style, pad(state, stateWide)},
-		{words.Plain, pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {words.Dim, pad(took, 9) + " "}, {words.Plain, spent(r)}, {words.Yellow, unpassed}, {words.Dim, rest}}
+	return line{{style, sign + " "}, {console.Bold, pad(clip(text.Line(r.ID), idMost), idLeast) + " "}, {style, pad(state, stateWide)},
+		{console.Plain, pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {console.Dim, pad(took, 9) + " "}, {console.Plain, spent(r)}, {console.Yellow, unpassed}, {console.Dim, rest}}
 }
 
 // spent is what a run has used, with a gap behind it.
 func spent(r *daemon.RunStatus) string {
-	if s := words.SpentShort(r.Usage, r.Budget); s != "" {
+	if s := render.SpentShort(r.Usage, r.Budget); s != "" {
 		return s + "  "
 	}
 	return ""
@@ -244,32 +246,32 @@ func spent(r *daemon.RunStatus) string {
 
 func (m *Model) stepLine(r *row) line {
 	s := r.step
-	sign, style := words.Mark(s.State)
+	sign, style := render.Mark(s.State)
 	attempt, since := "", ""
 	if s.Attempt > 1 {
 		attempt = fmt.Sprintf("attempt %d", s.Attempt)
 	}
 	if !s.Since.IsZero() {
-		since = words.Ago(m.now().Sub(s.Since))
+		since = render.Ago(m.now().Sub(s.Since))
 	}
 	held := ""
 	if s.Held != nil {
-		held = "taken over" + words.Who(s.Held)
+		held = "taken over" + render.Who(s.Held)
 	}
-	l := line{{style, sign + " "}, {words.Plain, pad(clip(words.Title(s.ID, s.Name), titleMost), 16) + " "}, {style, pad(s.State, stateWide)},
-		{words.Dim, sep(attempt, since, held)}}
-	said, tone := words.Clean(s.Summary), words.Plain
+	l := line{{style, sign + " "}, {console.Plain, pad(clip(text.Title(s.ID, s.Name), titleMost), 16) + " "}, {style, pad(s.State, stateWide)},
+		{console.Dim, sep(attempt, since, held)}}
+	said, tone := text.Line(s.Summary), console.Plain
 	if last := m.words[r.key()]; last != "" && r.talks() != "" {
-		said = "“" + words.Clean(last) + "”"
+		said = "“" + text.Line(last) + "”"
 	} else if s.Failure != "" && s.State != engine.Passed {
-		said, tone = words.Clean(s.Failure), words.Red
+		said, tone = text.Line(s.Failure), console.Red
 	}
-	for _, part := range []span{{tone, said}, {words.Dim, words.Clean(s.Role)}} {
+	for _, part := range []span{{tone, said}, {console.Dim, text.Line(s.Role)}} {
 		switch {
 		case part.text == "":
 			continue
 		case attempt+since+held != "" || len(l) > 4:
-			l = append(l, span{words.Dim, " · "})
+			l = append(l, span{console.Dim, " · "})
 		}
 		l = append(l, part)
 	}
@@ -278,26 +280,26 @@ func (m *Model) stepLine(r *row) line {
 
 func (m *Model) gateLine(r *row) line {
 	g := r.gate
-	sign, style := words.Mark(g.State)
+	sign, style := render.Mark(g.State)
 	state := g.State
 	if state == "" || state == engine.Undone { // what it judged was undone: it judges the next attempt
-		sign, style, state = "◇", words.Plain, "-"
+		sign, style, state = "◇", console.Plain, "-"
 	}
 	if g.Due {
-		sign, style, state = "·", words.Dim, words.Due
+		sign, style, state = "·", console.Dim, render.Due
 	}
 	left, by, why := "", "", ""
 	switch g.State {
 	case engine.OnWindow:
-		left = words.Ago(g.Until.Sub(m.now())) + " left"
+		left = render.Ago(g.Until.Sub(m.now())) + " left"
 	case engine.OnHuman:
 		state = "asks you"
 		if g.Why != "level" {
-			why = words.Why(g.Why)
+			why = render.Why(g.Why)
 		}
 	case engine.Approved, engine.Refused, engine.ByRoute:
 		if g.ByKind != "" {
-			by = "by " + words.Clean(words.By(g.ByKind, g.By))
+			by = "by " + text.Line(render.By(g.ByKind, g.By))
 		}
 	}
 	forced := ""
@@ -306,13 +308,13 @@ func (m *Model) gateLine(r *row) line {
 	}
 	said := ""
 	if g.Feedback != "" && g.State != engine.Approved {
-		said = "“" + words.Clean(g.Feedback) + "”"
+		said = "“" + text.Line(g.Feedback) + "”"
 	}
 	if last := m.words[r.key()]; last != "" && r.talks() != "" {
-		said = "“" + words.Clean(last) + "”"
+		said = "“" + text.Line(last) + "”"
 	}
-	return line{{style, sign + " "}, {words.Plain, pad(clip(words.Title(g.ID, g.Name), titleMost), 14) + " "}, {style, pad(state, stateWide)},
-		{words.Dim, sep(g.Level, forced, left, score(g), counts(g), by, why)}, {words.Plain, gap(said)}}
+	return line{{style, sign + " "}, {console.Plain, pad(clip(text.Title(g.ID, g.Name), titleMost), 14) + " "}, {style, pad(state, stateWide)},
+		{console.Dim, sep(g.Level, forced, left, score(g), counts(g), by, why)}, {console.Plain, gap(said)}}
 }
 
 func gap(s string) string {

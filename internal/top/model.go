@@ -119,7 +119,7 @@ func (m *Model) tick() tea.Cmd {
 func (m *Model) paceNow() time.Duration {
 	for _, r := range m.repos {
 		for _, id := range r.order {
-			if live(r.runs[id]) {
+			if r.runs[id].Live() {
 				return tickLive
 			}
 		}

@@ -7,7 +7,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/words"
+	"sluice/internal/text"
 )
 
 // kind is what a row of the list is about.
@@ -188,7 +188,7 @@ func (m *Model) rowsNow() []row {
 	lives := 0
 	for _, r := range m.repos {
 		for _, id := range r.order {
-			if live(r.runs[id]) {
+			if r.runs[id].Live() {
 				lives++
 			}
 		}
@@ -222,7 +222,7 @@ func (m *Model) waitsOf(r *repo) []row {
 	var out []row
 	for _, id := range r.order {
 		run := r.runs[id]
-		if !live(run) || !m.matches(r, run) {
+		if !run.Live() || !m.matches(r, run) {
 			continue
 		}
 		for i := range run.Waits {
@@ -254,7 +254,7 @@ func (m *Model) runsOf(r *repo, unfolded bool) []row {
 	for _, id := range slices.Backward(r.order) {
 		run := r.runs[id]
 		rows := &dead
-		if live(run) {
+		if run.Live() {
 			lives++
 			rows = &alive
 		} else {
@@ -264,11 +264,11 @@ func (m *Model) runsOf(r *repo, unfolded bool) []row {
 			continue
 		}
 		*rows = append(*rows, row{kind: runRow, repo: r, run: run})
-		if open, said := m.folds[r.root+"\x00"+id]; said && open || !said && unfolded && live(run) {
+		if open, said := m.folds[r.root+"\x00"+id]; said && open || !said && unfolded && run.Live() {
 			*rows = append(*rows, stepsOf(r, run)...)
 		}
 	}
-	head := row{kind: headRow, repo: r, text: fmt.Sprintf("%s · %d live, %d ended", words.Clean(r.name), lives, ended)}
+	head := row{kind: headRow, repo: r, text: fmt.Sprintf("%s · %d live, %d ended", text.Line(r.name), lives, ended)}
 	switch {
 	case len(alive)+len(dead) > 0:
 		return slices.Concat([]row{head}, alive, dead)
@@ -315,7 +315,7 @@ func has(word string, texts ...string) bool {
 
 // stateOf is a run's phase, or that it is paused.
 func stateOf(r *daemon.RunStatus) string {
-	if r.Paused != "" && live(r) {
+	if r.Paused != "" && r.Live() {
 		return "paused"
 	}
 	return r.Phase

@@ -13,7 +13,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/conform"
-	"sluice/internal/words"
+	"sluice/internal/render"
 )
 
 // TestWhatWaitsIsFirst: what stands still for a person, then what goes on by itself soon, then offers and pauses; each with
@@ -256,7 +256,7 @@ func TestColours(t *testing.T) {
 	}
 	signs := map[string]string{}
 	for _, state := range []string{engine.OnHuman, engine.OnWindow, engine.Running, engine.Passed, engine.RunFailed, engine.Skipped, engine.Superseded} {
-		sign, _ := words.Mark(state)
+		sign, _ := render.Mark(state)
 		if other := signs[sign]; other != "" {
 			t.Errorf("%s and %s have one sign: they differ by colour alone", state, other)
 		}

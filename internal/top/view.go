@@ -9,7 +9,9 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/words"
+	"sluice/internal/console"
+	"sluice/internal/render"
+	"sluice/internal/text"
 )
 
 // Bounds of the screen's parts, in lines.
@@ -38,7 +40,7 @@ func (m *Model) screen() []string {
 			body = append(body, m.draw(m.rowLine(&r, at), m.width, at))
 		}
 		if len(m.rows) == 0 {
-			body = append(body, m.draw(line{{words.Dim, m.nothing()}}, m.width, false))
+			body = append(body, m.draw(line{{console.Dim, m.nothing()}}, m.width, false))
 		}
 	}
 	for len(body) < room {
@@ -78,7 +80,7 @@ func (m *Model) head() []string {
 		for _, id := range r.order {
 			run := r.runs[id]
 			runs++
-			if !live(run) {
+			if !run.Live() {
 				continue
 			}
 			lives++
@@ -90,24 +92,24 @@ func (m *Model) head() []string {
 		}
 		today = later(today, r.status.Today)
 	}
-	l := line{{words.Bold, "sluice"}, {words.Plain, " "}}
+	l := line{{console.Bold, "sluice"}, {console.Plain, " "}}
 	if waits > 0 {
-		l = append(l, span{"1;33", fmt.Sprintf("? %d for you", waits)}, span{words.Dim, " · "})
+		l = append(l, span{"1;33", fmt.Sprintf("? %d for you", waits)}, span{console.Dim, " · "})
 	}
-	l = append(l, span{words.Plain, fmt.Sprintf("%d live of %s", lives, words.Plural(runs, "run"))})
+	l = append(l, span{console.Plain, fmt.Sprintf("%d live of %s", lives, text.Plural(runs, "run"))})
 	if len(m.repos) != 1 {
-		l = append(l, span{words.Dim, " · " + words.Plural(len(m.repos), "repo")})
+		l = append(l, span{console.Dim, " · " + text.Plural(len(m.repos), "repo")})
 	}
-	if s := words.SpentInAllShort(today.All, today.Budget); s != "" {
-		l = append(l, span{words.Dim, " · today " + s})
+	if s := render.SpentInAllShort(today.All, today.Budget); s != "" {
+		l = append(l, span{console.Dim, " · today " + s})
 	}
 	if m.filter != "" {
-		l = append(l, span{words.Bold, " · /" + words.Clean(m.filter)})
+		l = append(l, span{console.Bold, " · /" + text.Line(m.filter)})
 	}
 	out := []string{m.draw(l, m.width, false)}
 	for _, s := range m.troubles() {
 		if len(out) <= max(m.height/6, 1) {
-			out = append(out, m.draw(line{{words.Yellow, "! " + words.Clean(s)}}, m.width, false))
+			out = append(out, m.draw(line{{console.Yellow, "! " + text.Line(s)}}, m.width, false))
 		}
 	}
 	return out
@@ -127,7 +129,7 @@ func (m *Model) troubles() []string {
 	for _, r := range m.repos {
 		switch {
 		case r.lost != "" && r.known:
-			out = append(out, fmt.Sprintf("%s: nothing is heard of it for %s, trying again: %s", r.name, words.Ago(m.now().Sub(r.lostAt)), r.lost))
+			out = append(out, fmt.Sprintf("%s: nothing is heard of it for %s, trying again: %s", r.name, render.Ago(m.now().Sub(r.lostAt)), r.lost))
 		case r.lost != "":
 			out = append(out, r.name+": "+r.lost)
 		case r.known && !r.served:
@@ -161,7 +163,7 @@ func (m *Model) pageLines(room int) []string {
 		if p.tails {
 			text = "it has said nothing yet"
 		}
-		return []string{m.paint(words.Dim, clip(text, m.width))}
+		return []string{m.paint(console.Dim, clip(text, m.width))}
 	}
 	return append([]string(nil), p.wrapped[p.top:min(p.top+room, len(p.wrapped))]...)
 }
@@ -170,16 +172,16 @@ func (m *Model) pageLines(room int) []string {
 func (m *Model) foot() []string {
 	var out []string
 	if m.said != "" && m.now().Sub(m.saidAt) < saidFor {
-		text := strings.Split(ansi.Wrap(words.Clean(m.said), max(m.width, 1), ""), "\n")
+		text := strings.Split(ansi.Wrap(text.Line(m.said), max(m.width, 1), ""), "\n")
 		for _, s := range text[:min(len(text), max(m.height/5, 1))] {
-			out = append(out, m.paint(words.Bold, s))
+			out = append(out, m.paint(console.Bold, s))
 		}
 	}
 	switch m.mode {
 	case writing:
 		return append(out, m.inputLines()...)
 	case filtering:
-		return append(out, m.draw(line{{words.Bold, "/"}, {words.Plain, m.input.shown()}, {words.Dim, "  Enter keeps it, Esc shows all"}}, m.width, false))
+		return append(out, m.draw(line{{console.Bold, "/"}, {console.Plain, m.input.shown()}, {console.Dim, "  Enter keeps it, Esc shows all"}}, m.width, false))
 	case asking:
 		lines, _ := m.questionLines()
 		return append(out, lines...)
@@ -194,14 +196,14 @@ func (m *Model) inputLines() []string {
 	what := m.input.what
 	if f := m.input.form; f != nil {
 		out := Wrap(m.paint("1;33", fmt.Sprintf("%s #%d asks: %s", what.gate, what.round, f.Question())), max(m.width, 1))
-		return append(out[:min(len(out), max(m.height/3, 1))], m.draw(line{{words.Dim, "Enter takes it, or what stands in brackets · Esc goes back: nothing is decided"}}, m.width, false),
-			m.draw(line{{words.Bold, "▸ "}, {words.Plain, m.input.shown()}}, m.width, false))
+		return append(out[:min(len(out), max(m.height/3, 1))], m.draw(line{{console.Dim, "Enter takes it, or what stands in brackets · Esc goes back: nothing is decided"}}, m.width, false),
+			m.draw(line{{console.Bold, "▸ "}, {console.Plain, m.input.shown()}}, m.width, false))
 	}
 	prompt := fmt.Sprintf("%s %s #%d: what is wrong? ", m.input.verb, what.gate, what.round)
 	if m.input.verb == "" {
 		prompt = fmt.Sprintf("decide %s #%d: %s, then why? ", what.gate, what.round, m.outcomes(what))
 	}
-	out := []string{m.draw(line{{"1;33", prompt}, {words.Dim, "Enter sends · Alt-Enter: new line · Esc: back"}}, m.width, false)}
+	out := []string{m.draw(line{{"1;33", prompt}, {console.Dim, "Enter sends · Alt-Enter: new line · Esc: back"}}, m.width, false)}
 	var text []string
 	at := 0
 	for _, l := range strings.Split(m.input.shown(), "\n") {
@@ -247,11 +249,11 @@ func decideKeys(g *daemon.GateStatus) []string {
 func (m *Model) keysFor(r *row) []string {
 	var keys []string
 	if r != nil {
-		if r.gate != nil && live(r.run) {
+		if r.gate != nil && r.run.Live() {
 			keys = decideKeys(r.gate)
 		}
 		keys = append(keys, "⏎ show", "t tail")
-		if live(r.run) {
+		if r.run.Live() {
 			if r.run.Paused != "" {
 				keys = append(keys, "P resume")
 			} else {
@@ -273,10 +275,10 @@ func (m *Model) keysLine(keys ...string) string {
 	var l line
 	for i, k := range keys {
 		if i > 0 {
-			l = append(l, span{words.Dim, " · "})
+			l = append(l, span{console.Dim, " · "})
 		}
 		letter, text, _ := strings.Cut(k, " ")
-		l = append(l, span{words.Bold, letter}, span{words.Dim, " " + text})
+		l = append(l, span{console.Bold, letter}, span{console.Dim, " " + text})
 	}
 	return m.draw(l, m.width, false)
 }
@@ -289,8 +291,8 @@ func (m *Model) pageFoot() []string {
 	if repo := m.repo(p.root); repo != nil && p.gate != "" && repo.runs[p.run] != nil {
 		if g := gateOf(repo.runs[p.run], p.gate); g != nil {
 			if g.Round != p.round {
-				out = append(out, m.draw(line{{words.Yellow, fmt.Sprintf("! %s is at round %d by now: r shows it", p.gate, g.Round)}}, m.width, false))
-			} else if live(repo.runs[p.run]) {
+				out = append(out, m.draw(line{{console.Yellow, fmt.Sprintf("! %s is at round %d by now: r shows it", p.gate, g.Round)}}, m.width, false))
+			} else if repo.runs[p.run].Live() {
 				keys = append(keys, decideKeys(g)...)
 			}
 		}
@@ -307,7 +309,7 @@ func (m *Model) pageFoot() []string {
 	if n := len(p.wrapped); n > m.height {
 		title += fmt.Sprintf(" · line %d of %d", p.top+1, n)
 	}
-	return append(out, m.draw(line{{words.Bold, "── " + words.Clean(title) + " "}}, m.width, false), m.keysLine(keys...))
+	return append(out, m.draw(line{{console.Bold, "── " + text.Line(title) + " "}}, m.width, false), m.keysLine(keys...))
 }
 
 func gateOf(r *daemon.RunStatus, id string) *daemon.GateStatus {

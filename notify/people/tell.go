@@ -14,7 +14,6 @@ import (
 	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/text"
-	"sluice/internal/words"
 	"sluice/notify"
 )
 
@@ -126,7 +125,7 @@ func (p *People) Notice(job job.Job) notify.Notice {
 		case wantsSigned(job):
 			body = append(body, "It wants a signed answer: "+answerWith("pass", n))
 		case job.Round != nil && level == engine.TrustFile:
-			body = append(body, words.Unheld+", unprotected: an agent with the rights of your user could answer too ("+why+").")
+			body = append(body, text.Unheld+", unprotected: an agent with the rights of your user could answer too ("+why+").")
 		case job.Round != nil:
 			body = append(body, "Trust level "+level+".")
 		}
@@ -171,7 +170,7 @@ func (p *People) others(out *notify.Notice, job job.Job, what string, body []str
 	case engine.NoticeEnded:
 		out.Title = strings.TrimSpace(fmt.Sprintf("%s has ended: %s", n.Run, job.RunInfo.Phase))
 		if n := job.RunInfo.Unpassed; n > 0 {
-			body = append(body, words.GoneOnCount(n)+".")
+			body = append(body, text.GoneOnCount(n)+".")
 		}
 		if job.RunInfo.Workspace != "" && job.RunInfo.Child == nil && job.RunInfo.Phase == engine.RunCompleted {
 			body = append(body, "To take its work over: sluice land "+n.Run)
@@ -193,7 +192,7 @@ func (p *People) unheld(run string) string {
 	if level != engine.TrustFile {
 		return ""
 	}
-	return words.Unheld + ": " + why + "."
+	return text.Unheld + ": " + why + "."
 }
 
 // summaryMost is how many bytes of a step's summary a notice tells.
@@ -222,7 +221,7 @@ func (p *People) reviewed(job job.Job) []string {
 		parts = append(parts, fmt.Sprintf("score %g of 100", *job.Round.Score))
 	}
 	if job.Attempt != nil && job.Attempt.Unshipped > 0 {
-		parts = append(parts, "judged "+words.Unshipped(job.Attempt.Unshipped))
+		parts = append(parts, "judged "+text.Unshipped(job.Attempt.Unshipped))
 	}
 	if len(parts) > 0 {
 		out = append(out, strings.Join(parts, ", ")+".")

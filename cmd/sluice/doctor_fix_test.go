@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sluice/internal/conform"
+	"sluice/internal/fault"
 )
 
 // TestDoctorMends: what doctor can mend is mended after a yes, and looked at again; without somebody to ask it says how.
@@ -24,7 +25,7 @@ func TestDoctorMends(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := w.sluice("doctor")
-	if code != exitFailed || !strings.Contains(out, "may be read by others") || !strings.Contains(errs, "2 faults can be mended here: `sluice doctor --yes`") {
+	if code != fault.ExitFailed || !strings.Contains(out, "may be read by others") || !strings.Contains(errs, "2 faults can be mended here: `sluice doctor --yes`") {
 		t.Fatalf("%d\n%s%s", code, out, errs)
 	}
 	if info, _ := os.Stat(home); info.Mode().Perm() != 0o755 {

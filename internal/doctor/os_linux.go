@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"sluice/internal/console"
 )
 
 // What the kernel should grant; the distributions' defaults are above it.
@@ -15,25 +17,25 @@ const (
 	inotifyWatches   = 8192
 )
 
-// watchLimits looks at how many folders the kernel lets a user watch.
-func watchLimits() []check {
+// Watching looks at how many folders the kernel lets a user watch.
+func Watching() []Check {
 	for _, l := range []struct {
 		name  string
 		least int
 	}{{"max_user_instances", inotifyInstances}, {"max_user_watches", inotifyWatches}} {
 		raw, err := os.ReadFile("/proc/sys/fs/inotify/" + l.name)
 		if err != nil {
-			return []check{warned("watching", "", "inotify's limits cannot be read: folders are polled if it cannot be had")}
+			return []Check{Warned("watching", "", "inotify's limits cannot be read: folders are polled if it cannot be had")}
 		}
 		if n, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil && n < l.least {
-			c := warned("watching", "sysctl fs.inotify."+l.name+"="+strconv.Itoa(l.least), "fs.inotify.%s is %d: beyond it folders are polled every few seconds", l.name, n)
+			c := Warned("watching", "sysctl fs.inotify."+l.name+"="+strconv.Itoa(l.least), "fs.inotify.%s is %d: beyond it folders are polled every few seconds", l.name, n)
 			if os.Getuid() == 0 {
-				c = c.by(fmt.Sprintf("Raise fs.inotify.%s to %d, now and after each boot (%s)?", l.name, l.least, sysctlFile), func(context.Context) error { return raiseLimit(l.name, l.least) })
+				c = c.WithFix(fmt.Sprintf("Raise fs.inotify.%s to %d, now and after each boot (%s)?", l.name, l.least, sysctlFile), func(context.Context) error { return raiseLimit(l.name, l.least) })
 			}
-			return []check{c}
+			return []Check{c}
 		}
 	}
-	return []check{fine("watching", "inotify")}
+	return []Check{Fine("watching", "inotify")}
 }
 
 // sysctlFile is where the kernel's settings of ours lie for the next boot.
@@ -52,9 +54,9 @@ func raiseLimit(name string, to int) error {
 	return errors.Join(err, f.Close())
 }
 
-// desktop says whether there is a session bus that notices can be shown through.
-func (a *app) desktop() bool {
-	if a.getenv("DBUS_SESSION_BUS_ADDRESS") != "" {
+// HasDesktop reports whether there is a session bus that notices can be shown through.
+func HasDesktop(con *console.Console) bool {
+	if con.Getenv("DBUS_SESSION_BUS_ADDRESS") != "" {
 		return true
 	}
 	_, err := os.Stat("/run/user/" + strconv.Itoa(os.Getuid()) + "/bus")

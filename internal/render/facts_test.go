@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 )
 
 // kinds are all kinds of fact that the engine has, read from its source.
@@ -33,9 +34,9 @@ func kinds(t *testing.T) []string {
 func TestEveryFactHasWords(t *testing.T) {
 	for _, kind := range kinds(t) {
 		raw, _ := json.Marshal(map[string]any{"kind": kind, "run": "w-1", "step": "A", "gate": "G", "n": 1})
-		s := say(raw)
-		if s.text == "" || s.text == kind || strings.Contains(s.text, "{") {
-			t.Errorf("%s: %q", kind, s.text)
+		s := Fact(raw)
+		if s.Text == "" || s.Text == kind || strings.Contains(s.Text, "{") {
+			t.Errorf("%s: %q", kind, s.Text)
 		}
 	}
 }
@@ -50,8 +51,8 @@ func TestForeignTextInFacts(t *testing.T) {
 		}
 		raw, _ := json.Marshal(m)
 		var out strings.Builder
-		a := newApp(nil, nil, &out, nil)
-		a.print("%s", a.line(daemon.Line{Fact: raw}, say(raw), true))
+		c := console.New(nil, nil, &out, nil)
+		c.Print("%s", Line(c, daemon.Line{Fact: raw}, Fact(raw), true))
 		if strings.ContainsAny(out.String(), "\x1b\x07\u202e") || strings.Count(out.String(), "\n") != 1 {
 			t.Errorf("%s: %q", kind, out.String())
 		}
@@ -90,8 +91,8 @@ func TestFactsInWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := say(raw); s.subject+"|"+s.text != c.want {
-			t.Errorf("%T: %q, want %q", c.fact, s.subject+"|"+s.text, c.want)
+		if s := Fact(raw); s.Subject+"|"+s.Text != c.want {
+			t.Errorf("%T: %q, want %q", c.fact, s.Subject+"|"+s.Text, c.want)
 		}
 	}
 }

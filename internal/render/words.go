@@ -1,6 +1,4 @@
-// Package words has the signs and the words for what people are shown: states, spans of time, what was used, who decided.
-// The commands, the live screen and the notices share them, so that one thing is called the same everywhere.
-package words
+package render
 
 import (
 	"fmt"
@@ -10,49 +8,30 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/text"
 )
-
-// Styles are the terminal's own sixteen colours, as parameters of the escape sequence that sets them: so they fit its theme.
-const (
-	Plain  = ""
-	Bold   = "1"
-	Dim    = "2"
-	Red    = "31"
-	Green  = "32"
-	Yellow = "33"
-	Blue   = "36"
-)
-
-// Unheld is the mark of what no sandbox holds; of what one holds there is none.
-const Unheld = "trust: file (not held)"
-
-// foreignMost is how many characters of foreign text stand in a line.
-const foreignMost = 400
-
-// Clean is foreign text on one line.
-func Clean(s string) string { return text.Clean(s, foreignMost) }
 
 // Mark is the sign and the style of a state of a run, a step or a gate. The sign alone tells the state: a colour may be
 // missing.
 func Mark(state string) (sign, style string) {
 	switch state {
 	case engine.RunCompleted, engine.Passed:
-		return "✓", Green
+		return "✓", console.Green
 	case engine.RunFailed:
-		return "✗", Red
+		return "✗", console.Red
 	case engine.RunAborted, engine.Superseded:
-		return "–", Dim
+		return "–", console.Dim
 	case engine.Running, engine.Signalled, engine.OnReview, engine.Gating:
-		return "▸", Blue
+		return "▸", console.Blue
 	case engine.OnHuman:
-		return "?", Yellow
+		return "?", console.Yellow
 	case engine.OnWindow, engine.OnNotice, "paused":
-		return "‖", Yellow
+		return "‖", console.Yellow
 	case engine.Skipped, engine.Routed:
-		return "↷", Dim
+		return "↷", console.Dim
 	}
-	return "·", Dim
+	return "·", console.Dim
 }
 
 // Judge says whose a verdict is: of a gate that goes by what its step said of itself there is no reviewer.
@@ -84,14 +63,6 @@ func Ago(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours())/24)
 }
 
-// Plural is "1 run", "2 runs".
-func Plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}
-
 // Unpassed is what a gate did not pass and yet went on.
 type Unpassed struct {
 	Where    string
@@ -107,11 +78,11 @@ func (u Unpassed) String() string {
 	s := fmt.Sprintf("not passed, and gone on: %s: %s", u.Where, u.Outcome)
 	switch {
 	case u.Times > 0 && u.Outcome == u.Route:
-		s += " " + Plural(u.Times, "time")
+		s += " " + text.Plural(u.Times, "time")
 	case u.Times > 0:
-		s += " after " + u.Route + " " + Plural(u.Times, "time")
+		s += " after " + u.Route + " " + text.Plural(u.Times, "time")
 	case u.Failures > 0:
-		s += " after " + Plural(u.Failures, "failure")
+		s += " after " + text.Plural(u.Failures, "failure")
 	}
 	if u.To != "" {
 		s += " → " + u.To
@@ -128,17 +99,6 @@ func Counts(failed int, routes map[string]int, most int) (out []string) {
 		out = append(out, fmt.Sprintf("%s %d/%d", name, routes[name], most))
 	}
 	return out
-}
-
-// GoneOnCount counts what is not named.
-func GoneOnCount(n int) string { return Plural(n, "round") + " that a gate did not pass went on" }
-
-// Unshipped says with how many files a criterion was judged that are in no commit.
-func Unshipped(n int) string {
-	if n == 1 {
-		return "with 1 file that does not ship"
-	}
-	return "with " + Plural(n, "file") + " that do not ship"
 }
 
 // NotPassed is the mark of a run of which n rounds went on without a pass: "2 not passed"; "" of none.
@@ -225,14 +185,6 @@ func short(n int64) string {
 	return fmt.Sprintf("%.1fM", float64(n)/(k*k))
 }
 
-// Title is an id with its name, where it has one of its own.
-func Title(id, name string) string {
-	if name == "" || name == id {
-		return id
-	}
-	return id + " " + Clean(name)
-}
-
 // Who names an actor, with a "by" before it; "" where nobody is known.
 func Who(by *engine.Actor) string {
 	if by == nil || by.Who == "" && by.Via == "" {
@@ -257,7 +209,7 @@ func Why(why string) string {
 	case "forced":
 		return "it went back too often before, so it is yours for the rest of the run"
 	}
-	return Clean(why)
+	return text.Line(why)
 }
 
 // By says who decided a round.

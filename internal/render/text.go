@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"cmp"
@@ -7,15 +7,19 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/text"
-	"sluice/internal/words"
 )
 
-// showValue is how much of a value that an agent or a person gave stands in a text that is shown.
-const showValue = 400
+// How much is shown of what agents and people wrote.
+const (
+	showTasks  = 50  // tasks of a list
+	showAnswer = 160 // characters of a task's line
+	showValue  = 400 // characters of a value within a text
+)
 
-// textOf is a text of the spec with the run's values in it, as far as they are known; else as it stands there.
-func textOf(t engine.Text, env *engine.Env) string {
+// TextOf is a text of the spec with the run's values in it, as far as they are known; else as it stands there.
+func TextOf(t engine.Text, env *engine.Env) string {
 	s, err := t.String(env)
 	if err != nil {
 		return t.Source
@@ -23,8 +27,8 @@ func textOf(t engine.Text, env *engine.Env) string {
 	return s
 }
 
-// knownOf gathers what the texts of a step or a gate may speak of.
-func knownOf(r daemon.RunStatus, st daemon.StepStatus) *engine.Env {
+// KnownOf gathers what the texts of a step or a gate may speak of.
+func KnownOf(r daemon.RunStatus, st daemon.StepStatus) *engine.Env {
 	env := &engine.Env{Run: r.ID, Workflow: r.Workflow, Vars: r.Vars, Step: st.ID, Attempt: st.Attempt, Task: r.Child.TaskEnv(), Steps: map[string]engine.StepEnv{}, Gates: map[string]engine.GateEnv{},
 		Foreign: func(_, value string) string { return text.CleanLines(value, showValue) }}
 	for _, s := range r.Steps {
@@ -51,25 +55,17 @@ func decoded(raw json.RawMessage) any {
 	return v
 }
 
-// gateState is the word for how a gate stands.
-func gateState(g daemon.GateStatus) string {
-	if g.Due {
-		return words.Due
-	}
-	return orWord(g.State, "not open")
-}
-
-// taskLines are the tasks of a list, each with its status and its answer, else what else is known of its end, in one line.
-func taskLines(tasks []daemon.TaskStatus) (lines []string) {
+// TaskLines are the tasks of a list, each with its status and its answer, else what else is known of its end, in one line.
+func TaskLines(tasks []daemon.TaskStatus) (lines []string) {
 	for i, t := range tasks {
 		if i == showTasks {
 			return append(lines, fmt.Sprintf("… and %d more: --json has all", len(tasks)-showTasks))
 		}
-		line := "task " + clean(t.ID) + " " + t.State
-		if words := oneLine(cmp.Or(string(t.Answer), t.Why, t.Summary)); words != "" {
+		line := "task " + text.Line(t.ID) + " " + t.State
+		if words := text.Message(cmp.Or(string(t.Answer), t.Why, t.Summary)); words != "" {
 			line += ": " + words
 		}
-		lines = append(lines, clip(line, showAnswer))
+		lines = append(lines, console.Clip(line, showAnswer))
 	}
 	return lines
 }

@@ -1,0 +1,86 @@
+package console
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sluice/internal/fault"
+	"sluice/internal/text"
+)
+
+// Group is the RunE of a command that only has commands below it: its help, or what was likely meant.
+func Group(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
+	}
+	mend := "`" + cmd.CommandPath() + " --help` lists them"
+	if near := text.Meant(args[0], names); near != "" {
+		mend = "did you mean `" + cmd.CommandPath() + " " + near + "`?"
+	}
+	return fault.Misused(mend, "no command %q", text.Line(cmd.CommandPath()+" "+args[0]))
+}
+
+// FlagFault tells a wrong flag and the nearest that there is.
+func FlagFault(cmd *cobra.Command, err error) error {
+	what := err.Error()
+	mend := "`" + cmd.CommandPath() + " --help` lists its flags"
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		name := unknown.GetSpecifiedName()
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := text.Meant(name, names); near != "" {
+			mend = "did you mean --" + near + "?"
+		}
+		what = "unknown flag --" + name
+	}
+	return fault.Misused(mend, "%s: %s", cmd.CommandPath(), what)
+}
+
+// Between is how many arguments a command takes, told as its usage line says it. most < 0: any number.
+func Between(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= least && (most < 0 || len(args) <= most) {
+			return nil
+		}
+		what := "is missing"
+		if len(args) > least {
+			what = "is too much: " + text.Line(args[most])
+		}
+		if len(args) < least {
+			what = wanted(cmd, len(args)) + " is missing"
+		}
+		return fault.Misused("usage: "+cmd.UseLine(), "%s: %s", strings.TrimPrefix(cmd.CommandPath(), "sluice "), what)
+	}
+}
+
+// wanted is the n-th argument as the usage line names it.
+func wanted(cmd *cobra.Command, n int) string {
+	words := strings.Fields(cmd.Use)[1:]
+	for _, w := range words {
+		if strings.HasPrefix(w, "[") || strings.HasPrefix(w, "-") {
+			continue
+		}
+		if n == 0 {
+			return w
+		}
+		n--
+	}
+	return "an argument"
+}
+
+// JSONFlag gives a command --json.
+func (c *Console) JSONFlag(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().BoolVar(&c.JSON, "json", false, "print JSON, for programs")
+	return cmd
+}

@@ -1,0 +1,321 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/text"
+)
+
+// FactLine is a fact in words.
+type FactLine struct {
+	Subject string // X-1.2, XG-1-2 #1, or "" for the run itself
+	Step    string // the step or
+	Gate    string // the gate it is about
+	Text    string
+	Style   string
+	Key     bool // one that a person who follows a run wants to see
+}
+
+// Fact puts a fact into words. Foreign texts in it are cleaned.
+func Fact(raw json.RawMessage) FactLine {
+	f, err := engine.DecodeFact(raw)
+	if err != nil {
+		return FactLine{Text: text.Line(string(raw)), Style: console.Dim}
+	}
+	for _, words := range []func(engine.Fact) (FactLine, bool){sayRun, sayStep, sayProcess, sayGate, sayHuman, sayRepo, sayTasks} {
+		if s, ok := words(f); ok {
+			s.Text = text.Line(s.Text)
+			if s.Subject == "" && s.Step != "" {
+				s.Subject = s.Step
+			}
+			return s
+		}
+	}
+	return FactLine{Text: f.FactKind(), Style: console.Dim}
+}
+
+func Attempt(step string, n int) string { return fmt.Sprintf("%s.%d", step, n) }
+
+func Round(gate string, n int) string { return fmt.Sprintf("%s #%d", gate, n) }
+
+// Because adds a reason, where there is one.
+func Because(s, why string) string {
+	if why == "" {
+		return s
+	}
+	return s + ": " + why
+}
+
+func Clock(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format(time.TimeOnly)
+}
+
+func until(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return " until " + Clock(t)
+}
+
+// sayRun is of what happens to a run as a whole.
+func sayRun(f engine.Fact) (FactLine, bool) {
+	switch f := f.(type) {
+	case engine.RunStarted:
+		if c := f.Child; c != nil {
+			what := "child run of " + c.Step
+			if c.Task != "" {
+				what = fmt.Sprintf("task %s of %s, try %d", text.Line(c.Task), c.Step, c.Try)
+			}
+			return FactLine{Text: what, Style: console.Bold, Key: true}, true
+		}
+		what := fmt.Sprintf("run of %s asked for%s", f.Workflow, Who(&f.By))
+		if len(f.Stubs) > 0 {
+			what += "; " + StubWords
+		}
+		return FactLine{Text: what, Style: console.Bold, Key: true}, true
+	case engine.RunBegan:
+		return FactLine{Text: "run began", Style: console.Dim}, true
+	case engine.RunPaused:
+		return FactLine{Text: Because("paused ("+f.Why+")"+Who(f.By), f.Text), Style: console.Yellow, Key: true}, true
+	case engine.RunResumed:
+		return FactLine{Text: "resumed" + Who(f.By), Style: console.Bold, Key: true}, true
+	case engine.RunEnded:
+		_, style := Mark(f.Phase)
+		text := "run " + f.Phase
+		if !strings.HasPrefix(f.Why, f.Phase+" by ") {
+			text += Who(f.By)
+		}
+		return FactLine{Text: Because(text, f.Why), Style: style, Key: true}, true
+	case engine.RunReopened:
+		return FactLine{Text: "taken up again" + Who(f.By), Style: console.Bold, Key: true}, true
+	case engine.NoteTaken:
+		return FactLine{Step: f.Step, Text: fmt.Sprintf("note %d%s: %s", f.N, Who(&f.By), f.Text), Style: console.Bold, Key: true}, true
+	case engine.BudgetNeared:
+		return FactLine{Text: Because("a budget comes to its end", f.Text), Style: console.Yellow, Key: true}, true
+	case engine.BudgetLifted:
+		return FactLine{Text: "the day's budget was changed: what waits for it goes on", Style: console.Dim}, true
+	case engine.RunForgotten:
+		return FactLine{Text: "left the list of runs; the journal keeps it", Style: console.Dim}, true
+	}
+	return FactLine{}, false
+}
+
+// sayStep is of what happens to a step's attempt.
+func sayStep(f engine.Fact) (FactLine, bool) {
+	switch f := f.(type) {
+	case engine.NeedsMet:
+		return FactLine{Step: f.Step, Text: "what it needs is there: " + strings.Join(f.Pins, ", ")}, true
+	case engine.StepStarted:
+		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "is due" + inTree(f.Worktree), Style: console.Dim}, true
+	case engine.StepSkipped:
+		return FactLine{Step: f.Step, Text: "skipped: `when` is false: " + f.When, Key: true}, true
+	case engine.StepLaunched:
+		s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "launched, until " + Clock(f.Deadline) + " at the latest", Style: console.Blue, Key: true}
+		if f.Person {
+			s.Text, s.Style, s.Key = fmt.Sprintf("launch %d is the person's own", f.K), console.Dim, false
+		} else if f.Offered {
+			s.Text = "on offer: `sluice next` shows it"
+		} else if f.K > 1 {
+			s.Text = fmt.Sprintf("launched again (%d)", f.K)
+		}
+		return s, true
+	case engine.StepClaimed:
+		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "taken" + Who(&f.By), Key: true}, true
+	case engine.GraceBegan:
+		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "ended without its signal; it may still come" + until(f.Until), Style: console.Yellow}, true
+	case engine.StepSignalled:
+		return saySignal(f), true
+	case engine.StepHeld:
+		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "taken over" + Who(&f.By), Style: console.Yellow, Key: true}, true
+	case engine.StepHandedBack:
+		s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "handed back" + Who(&f.By), Style: console.Bold, Key: true}
+		if f.Done {
+			s.Text = "handed back as done" + Who(&f.By)
+		}
+		return s, true
+	case engine.StepRelaunched:
+		if f.Class == "takeover" {
+			return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "its agent has ended; it is launched again when it is handed back", Style: console.Dim}, true
+		}
+		again := "to be launched again"
+		if f.Class == engine.ClassInfrastructure { // which restarts counts
+			again += " (" + f.Class + ")"
+		}
+		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: Because(again, f.Why) + notBefore(f.NotBefore), Style: console.Yellow, Key: true}, true
+	case engine.Checked:
+		return sayCheck(f), true
+	case engine.StepPassed:
+		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "passed → " + strings.Join(f.To, ", "), Style: console.Green, Key: true}, true
+	case engine.StepRouted:
+		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "sent on → " + f.To, Key: true}, true
+	case engine.StepSuperseded:
+		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: Because("undone", f.Why), Style: console.Dim}, true
+	case engine.WorkSent:
+		return FactLine{Step: f.Step, Text: "the work was sent here from " + f.From, Key: true}, true
+	case engine.WorkUnsent:
+		return FactLine{Step: f.Step, Text: "what sent the work here was undone", Style: console.Dim}, true
+	}
+	return FactLine{}, false
+}
+
+func inTree(tree string) string {
+	if tree == "" {
+		return ""
+	}
+	return " in " + tree
+}
+
+func notBefore(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return ", not before " + Clock(t)
+}
+
+func saySignal(f engine.StepSignalled) FactLine {
+	s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "says " + f.Status, Key: true}
+	if f.Via != "" {
+		s.Text += " (" + f.Via + ")"
+	}
+	s.Text = Because(s.Text, f.Summary)
+	for _, why := range []string{f.Failure, f.Broken, f.Question} {
+		s.Text = Because(s.Text, why)
+	}
+	if f.Status != engine.StatusDone {
+		s.Style = console.Yellow
+	}
+	return s
+}
+
+func sayCheck(f engine.Checked) FactLine {
+	s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "outputs and criterion hold", Style: console.Green}
+	switch {
+	case f.Broken != "":
+		s.Text, s.Style, s.Key = "could not be checked: "+f.Broken, console.Yellow, true
+	case !f.OK:
+		s.Text, s.Style, s.Key = Because("does not hold", f.Why), console.Red, true
+	case len(f.Protected) > 0:
+		s.Text, s.Style, s.Key = "hold, but it changed what is protected: "+strings.Join(f.Protected, ", "), console.Yellow, true
+	case f.Unshipped > 0:
+		s.Text, s.Style = "hold, judged "+text.Unshipped(f.Unshipped), console.Yellow
+	}
+	return s
+}
+
+// sayProcess is of processes.
+func sayProcess(f engine.Fact) (FactLine, bool) {
+	switch f := f.(type) {
+	case engine.StopOrdered:
+		return FactLine{Subject: shortKey(f.Key), Text: Because("is being ended", f.Why), Style: console.Yellow, Key: true}, true
+	case engine.ProcessGone:
+		return FactLine{Subject: shortKey(f.Key), Text: "process gone: " + exitWords(f.Exit), Style: console.Dim}, true
+	case engine.UsageCounted:
+		return FactLine{Subject: shortKey(f.Key), Text: "has used " + UsageWords(f.Usage) + " so far", Style: console.Dim}, true
+	case engine.CheckStarted:
+		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "outputs and criterion are being checked", Style: console.Dim}, true
+	case engine.HookStarted:
+		return FactLine{Step: f.Step, Text: "hook runs", Style: console.Dim}, true
+	case engine.ClockHeld:
+		return FactLine{Subject: shortKey(f.Key), Text: "waits until another agent has ended (max_agents); its time-out has not begun", Style: console.Yellow, Key: true}, true
+	case engine.ClockBegun:
+		return FactLine{Subject: shortKey(f.Key), Text: "its turn has come; time-out at " + Clock(f.Deadline), Style: console.Dim}, true
+	case engine.DeadlineMoved:
+		return FactLine{Step: f.Step, Gate: f.Gate, Subject: f.Step + f.Gate, Text: Because("deadline moved to "+Clock(f.To), f.Why), Style: console.Yellow}, true
+	}
+	return FactLine{}, false
+}
+
+// shortKey is a launch's key without its run.
+func shortKey(key string) string {
+	if _, after, ok := strings.Cut(key, "/"); ok {
+		return after
+	}
+	return key
+}
+
+func exitWords(e engine.Exit) string {
+	switch {
+	case e.NotStarted != "":
+		return "it could not start: " + e.NotStarted
+	case e.Refused != "":
+		return "it was not started: " + e.Refused
+	case e.Lost:
+		return "it vanished without a record"
+	case e.Idle:
+		return "ended, it said nothing for too long"
+	case e.Signal != "":
+		return "ended by " + e.Signal
+	}
+	return Because(fmt.Sprintf("exit code %d", e.Code), e.Why)
+}
+
+// sayRepo is of what concerns no step and no gate.
+func sayRepo(f engine.Fact) (FactLine, bool) {
+	switch f := f.(type) {
+	case engine.SettingsTaken:
+		return FactLine{Text: "settings taken", Style: console.Dim}, true
+	case engine.AdvanceOwed:
+		return FactLine{Text: fmt.Sprintf("the work of %s is to go onto its branch", Attempt(f.Step, f.N)), Style: console.Dim}, true
+	case engine.RewindOwed:
+		return FactLine{Text: fmt.Sprintf("the work of %s is to be taken off its branch", Attempt(f.Step, f.N)), Style: console.Dim}, true
+	case engine.LandingOwed:
+		return FactLine{Text: "its work is to be landed", Style: console.Dim}, true
+	case engine.WriteDone:
+		return FactLine{Text: Because("written: "+f.ID, f.Why), Style: console.Dim}, true
+	case engine.DayBudgetNeared:
+		return FactLine{Text: Because("the day's budget comes to its end", f.Text), Style: console.Yellow, Key: true}, true
+	case engine.FileTaken:
+		if f.Move.Why != "" {
+			return FactLine{Text: "file " + f.Move.Name + " rejected: " + f.Move.Why, Style: console.Yellow, Key: true}, true
+		}
+		return FactLine{Text: "file " + f.Move.Name + " taken in", Style: console.Dim}, true
+	case engine.FileGone:
+		return FactLine{Text: "file moved out of the inbox", Style: console.Dim}, true
+	case engine.NoticeOwed:
+		return FactLine{Gate: f.Notice.Gate, Subject: f.Notice.Gate, Text: Because("you are to be told ("+f.Notice.Kind+")", f.Notice.Text), Style: console.Dim}, true
+	case engine.NoticeTried:
+		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: Because("you were told", strings.Join(f.Results, ", ")), Style: console.Dim}, true
+	case engine.Ignored:
+		return FactLine{Text: Because("nothing came of "+f.What+Who(f.Who), f.Why), Style: console.Yellow, Key: true}, true
+	}
+	return FactLine{}, false
+}
+
+// FactRun is the run a line of the journal is about.
+func FactRun(l daemon.Line) string {
+	var head struct {
+		Run string `json:"run"`
+	}
+	if json.Unmarshal(l.Fact, &head) != nil {
+		return ""
+	}
+	return head.Run
+}
+
+// Line lays a fact out for a person: time, run (unless it is known), subject, words.
+func Line(c *console.Console, l daemon.Line, s FactLine, withRun bool) string {
+	run := ""
+	if c := childName(FactRun(l)); c != "" && !withRun { // of a child run, beside those of its parent
+		s.Subject = strings.TrimSpace(c + " " + s.Subject)
+	}
+	if withRun {
+		run = console.Pad(text.Line(FactRun(l)), 1) + "  "
+	}
+	text := fmt.Sprintf("%s  %s%s  ", Clock(l.At), run, console.Pad(text.Line(s.Subject), SubjectWidth))
+	if w := c.Width(); w > 0 {
+		s.Text = console.Clip(s.Text, max(w-len(Clock(l.At))-SubjectWidth-4-len(run), 20))
+	}
+	return c.Paint(console.Dim, text) + c.Paint(s.Style, s.Text)
+}
+
+// SubjectWidth is the column of steps and gates in a log.
+const SubjectWidth = 12

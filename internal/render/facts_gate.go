@@ -1,0 +1,105 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+
+	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/form"
+	"sluice/internal/text"
+)
+
+// sayGate is of what happens at a gate without a person.
+func sayGate(f engine.Fact) (FactLine, bool) {
+	switch f := f.(type) {
+	case engine.RoundOpened:
+		return FactLine{Gate: f.Gate, Step: f.Step, Subject: Round(f.Gate, f.N), Text: fmt.Sprintf("opened over %s (%s)", Attempt(f.Step, f.Attempt), f.Level), Style: console.Dim}, true
+	case engine.ReviewStarted:
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "reviewer launched", Style: console.Blue, Key: true}, true
+	case engine.Judged:
+		s := FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Judge(f.ByKind) + ": " + f.Outcome, Key: true, Style: console.Green}
+		if f.Word != "" && f.Word != f.Outcome {
+			s.Text += " (its word: " + f.Word + ")"
+		}
+		if f.Score != nil {
+			s.Text += fmt.Sprintf(", score %g", *f.Score)
+		}
+		if f.Outcome != engine.OutcomePass {
+			s.Style = console.Yellow
+		}
+		s.Text = Because(s.Text, f.Feedback)
+		return s, true
+	case engine.Inconclusive:
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because("review came to nothing", f.Why) + notBefore(f.NotBefore), Style: console.Yellow, Key: true}, true
+	case engine.Agreed:
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "reviewer agrees; a person is told", Style: console.Dim}, true
+	case engine.WindowOpened:
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "goes on unless you veto" + until(f.Until) + ": sluice veto " + f.Gate, Style: console.Yellow, Key: true}, true
+	case engine.GateFailed:
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: fmt.Sprintf("failure %d counted", f.Count), Style: console.Dim}, true
+	case engine.RouteCounted:
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: fmt.Sprintf("%s %d counted", f.Route, f.Count), Style: console.Dim}, true
+	case engine.RetryContextOwed:
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "why it failed is written to " + f.Path, Key: true}, true
+	case engine.OutputsOwed:
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "its outputs are to be written", Style: console.Dim}, true
+	case engine.ExhaustedTo:
+		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "it went back as often as it may → " + f.To + " (on_exhausted)", Style: console.Yellow, Key: true}, true
+	case engine.CountRenewed:
+		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its counts begin anew: the step of on_exhausted has passed", Style: console.Dim}, true
+	case engine.CountReset:
+		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its counts begin anew", Style: console.Dim}, true
+	}
+	return FactLine{}, false
+}
+
+// sayHuman is of what asks a person, and of how rounds end.
+func sayHuman(f engine.Fact) (FactLine, bool) {
+	switch f := f.(type) {
+	case engine.HumanAsked:
+		s := FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "asks you (" + Why(f.Why) + "): sluice show " + f.Gate, Style: console.Yellow, Key: true}
+		if f.Forced {
+			s.Text += "; it is yours for the rest of the run"
+		}
+		return s, true
+	case engine.Reminded:
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "still asks you: sluice show " + f.Gate, Style: console.Yellow, Key: true}, true
+	case engine.SignatureUsed:
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: fmt.Sprintf("%s signed by %s with %s", f.Outcome, f.By.Who, f.By.Key), Style: console.Dim}, true
+	case engine.RoundPassed:
+		by := "passed by " + By(f.ByKind, f.By)
+		if gave := form.Shown(f.Answer); gave != "" {
+			by += " with " + gave
+		}
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because(by, cmp.Or(f.Feedback, f.Text)), Style: console.Green, Key: true}, true
+	case engine.RoundFailed:
+		outcome := f.Outcome
+		if outcome == engine.OutcomeFail {
+			outcome = "failed"
+		}
+		what := outcome + " by " + By(f.ByKind, f.By) + " → " + f.To
+		if f.LetThrough > 0 {
+			what += fmt.Sprintf(" (not passed, and goes on after %s)", text.Plural(f.LetThrough, "failure"))
+		}
+		if f.Forced {
+			what += " (it has failed as often as it may: from here on the gate asks you)"
+		}
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because(what, f.Feedback), Style: console.Red, Key: true}, true
+	case engine.RoundRouted:
+		what := f.Outcome + " by " + By(f.ByKind, f.By) + " → " + f.To
+		if f.Times > 1 {
+			what += fmt.Sprintf(" (time %d)", f.Times)
+		}
+		if f.LetThrough > 0 {
+			what += " (not passed, and goes on)"
+		}
+		if f.Forced {
+			what += " (it said so as often as it may: from here on the gate asks you)"
+		}
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because(what, f.Feedback), Style: console.Yellow, Key: true}, true
+	case engine.RoundVoided:
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because("void", f.Why), Style: console.Yellow, Key: true}, true
+	}
+	return FactLine{}, false
+}

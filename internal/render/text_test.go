@@ -1,0 +1,44 @@
+package render
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+// What show fills in of a task is what the run itself had.
+func TestShowKnowsTheTask(t *testing.T) {
+	t.Parallel()
+	r := daemon.RunStatus{Child: &engine.ChildOf{Parent: "w-1", Task: "T1", Try: 2, Depth: 1, Body: json.RawMessage(`{"title": "the parser"}`)}}
+	want := map[string]any{"id": "T1", "attempt": 2.0, "depth": 1.0, "title": "the parser"}
+	if got := KnownOf(r, daemon.StepStatus{}).Task; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	r.Child.Task = "" // a child of a step that is no list
+	if got := KnownOf(r, daemon.StepStatus{}).Task; got != nil {
+		t.Errorf("got %v, want none", got)
+	}
+	r.Child = nil
+	if got := KnownOf(r, daemon.StepStatus{}).Task; got != nil {
+		t.Errorf("got %v, want none", got)
+	}
+}
+
+// TestTaskLines: show lists each task of a list with its status and its answer in one line.
+func TestTaskLines(t *testing.T) {
+	long := json.RawMessage(`{"files":["` + strings.Repeat("a", 400) + `"]}`)
+	tasks := []daemon.TaskStatus{{ID: "T1", State: "done", Answer: json.RawMessage(`{"n":1}`), Summary: "made it"}, {ID: "T2", State: "done", Answer: long},
+		{ID: "T3", State: "failed", Why: "no\ncompiler"}, {ID: "T4", State: "todo"}}
+	got := TaskLines(tasks)
+	if len(got) != 4 || got[0] != `task T1 done: {"n":1}` || len([]rune(got[1])) > showAnswer || !strings.HasPrefix(got[1], `task T2 done: {"files":["aaa`) ||
+		strings.Contains(got[2], "\n") || !strings.Contains(got[2], "failed: no") || got[3] != "task T4 todo" {
+		t.Errorf("%q", got)
+	}
+	if got := TaskLines(make([]daemon.TaskStatus, showTasks+2)); len(got) != showTasks+1 || !strings.Contains(got[showTasks], "2 more") {
+		t.Errorf("%d lines, the last %q", len(got), got[len(got)-1])
+	}
+}

@@ -1,0 +1,58 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+)
+
+// How many characters of foreign text stand in a line, and in a message of its own.
+const (
+	lineMost    = 400
+	messageMost = 1000
+)
+
+// Line is foreign text for a place in a line.
+func Line(s string) string { return Clean(s, lineMost) }
+
+// Message is foreign text for a line of its own.
+func Message(s string) string { return Clean(s, messageMost) }
+
+// Plural is "1 run", "2 runs".
+func Plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// JoinMost names a few of many.
+func JoinMost(names []string) string {
+	const most = 8
+	s := strings.Join(names[:min(len(names), most)], ", ")
+	if len(names) > most {
+		s += ", …"
+	}
+	return s
+}
+
+// Unheld is the mark of what no sandbox holds; of what one holds there is none.
+const Unheld = "trust: file (not held)"
+
+// GoneOnCount counts what is not named.
+func GoneOnCount(n int) string { return Plural(n, "round") + " that a gate did not pass went on" }
+
+// Unshipped says with how many files a criterion was judged that are in no commit.
+func Unshipped(n int) string {
+	if n == 1 {
+		return "with 1 file that does not ship"
+	}
+	return "with " + Plural(n, "file") + " that do not ship"
+}
+
+// Title is an id with its name, where it has one of its own.
+func Title(id, name string) string {
+	if name == "" || name == id {
+		return id
+	}
+	return id + " " + Line(name)
+}
