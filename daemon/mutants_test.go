@@ -120,7 +120,7 @@ func (m mutant) changed() (map[string][]byte, error) {
 func try(t *testing.T, changed map[string][]byte) (string, error) {
 	dir := t.TempDir()
 	parts := []string{"go.mod", "go.sum", "daemon/*.go", "daemon/testdata/*", "engine/*.go", "journal/*.go", "internal/atomicfile/*.go",
-		"internal/strictjson/*.go", "internal/conform/*.go", "internal/job/*.go", "internal/text/*.go", "tools/anchor/*.go"}
+		"internal/strictjson/*.go", "internal/conform/*.go", "internal/fault/*.go", "internal/job/*.go", "internal/text/*.go", "tools/anchor/*.go"}
 	for _, part := range parts {
 		files, err := filepath.Glob(filepath.Join("..", part))
 		if err != nil || len(files) == 0 {

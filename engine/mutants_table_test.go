@@ -81,7 +81,7 @@ func mutantsOfJoins() []mutant {
 		{"a list's own write, cut short, counts as an edit", "merging.known", "c != t.Base && c != ours && (t.Writing == \"\" || c != fileClass(t.Writing))", "c != t.Base && ours != \"\""},
 		{"a look that nothing was started by is not asked for again", "decider.list", "		d.takeFeedback(r, l)\n		return // what was seen serves what follows\n", "		d.takeFeedback(r, l)\n"},
 		{"a child is resumed while its parent is paused", "decider.resume", "why == \"\" && o != nil && o.Paused {", "why == \"\" && o != nil && r.PausedWhy == PausedParent {"},
-		{"a task ends before the hook of its run", "decider.advanceOne", "	if r.Child != nil && !r.Live() {\n", "	if false {\n"},
+		{"a step goes on before the hook of its child run", "decider.advanceOne", "	if r.Child != nil && !r.Live() {\n", "	if false {\n"},
 		{"a list begins a task in its parent's pause", "decider.list", "	if r.Paused { // what the file says", "	if false { // what the file says"},
 		{"a pause stops at the first child", "decider.pauseChildren", "			d.pauseChildren(k)\n", ""},
 		{"completed while a process is alive", "decider.advanceOne", "if v.active == 0 && len(r.Procs) == 0 && len(r.Writes) == 0 && len(r.kids) == 0 {", "if v.active == 0 && len(r.Writes) == 0 {"},

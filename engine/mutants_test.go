@@ -16,8 +16,8 @@ import (
 // exactly once in the declaration, so that the table cannot rot.
 type mutant struct{ name, decl, old, new string }
 
-// The tests a mutant has to fail: the directed ones and the random histories.
-const mutantTests = "TestList[A-Z]|TestChild|TestMovesAreAllMade|TestUnlisted|TestRule|TestRole|TestDay|TestBudget|TestSteer|TestAnyEvents|TestHistories|TestOracle"
+// documentTests read what a copy of the engine lacks. One of all the others, the random histories among them, has to fail.
+const documentTests = "^(TestMutants|TestStatesAreDocumented|TestDesignCounts|TestMovesAreDocumented|TestOldFactsReplay|TestOnlyMovesWriteStates|TestPurity)$"
 
 const (
 	mutantSeeds  = "2000" // histories each, at most
@@ -92,7 +92,7 @@ func write(t *testing.T, path string, data []byte) {
 }
 
 func runMutant(dir string) (string, error) {
-	cmd := exec.Command("go", "test", "-vet=off", "-failfast", "-count=1", "-timeout=300s", "-run", mutantTests, "./engine")
+	cmd := exec.Command("go", "test", "-vet=off", "-failfast", "-count=1", "-timeout=300s", "-run", "^Test", "-skip", documentTests, "./engine")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "SEEDS="+mutantSeeds, "SEED=", "SLUICE_MUTANT=1", "SLUICE_CONFORM=", "GOFLAGS=", "GOWORK=off")
 	out, err := cmd.CombinedOutput()

@@ -190,6 +190,7 @@ func TestRule18LetThrough(t *testing.T) {
 		{"on_exhausted: DONE", fixed(side, exhausted(EndDone)), []string{OutcomeFail, OutcomeFail, OutcomeFail}, "DONE 3"},
 		{"on_exhausted to a step that goes on", fixed(side, exhausted("b")), []string{OutcomeFail, OutcomeFail, OutcomeFail}, "b 3"},
 		{"a person's word for such a route", fixed(side, route("skip", "b")), []string{OutcomeFail, OutcomeFail, OutcomeFail}, "b 4"},
+		{"a person's word for a failure that was counted before", fixed(side, onFail("b"), most(1)), []string{OutcomeFail}, "b 1"},
 		{"a pass is none", fixed(side), []string{OutcomeFail, OutcomePass}, " 0"},
 		{"nor a way back", fixed(side), []string{OutcomeFail}, "a 0"},
 		{"nor a side step", fixed(side), []string{"mend"}, "fix 0"},
@@ -201,8 +202,11 @@ func TestRule18LetThrough(t *testing.T) {
 			s.done("a")
 			s.judged("ga", word)
 		}
-		if s.gate("ga") == "3 human" { // asked about the failure that was the last, and counted then
+		switch s.gate("ga") { // asked about the failure that was the last, and counted then
+		case "3 human":
 			s.says("ga", "skip")
+		case "1 human":
+			s.says("ga", OutcomeFail)
 		}
 		s.replayed()
 		qs := s.r().Rounds["ga"]

@@ -836,6 +836,24 @@ func TestChildRun(t *testing.T) {
 	}
 }
 
+// TestChildRunHook: the step goes on when the hook of its child run has ended.
+func TestChildRunHook(t *testing.T) {
+	call := &Step{ID: "call", Name: "call", Gates: []string{"gcall"}, Signal: Signal{Type: SignalExit}, Child: one()}
+	call.Child.ID, call.Child.AfterRun = "other", &Command{Shell: "true"}
+	call.Child.Link()
+	s := begin(t, "8-semantics 34", "a child run is over when its processes are gone, its after_run hook among them", flow("x", call, aGate("call", to(EndDone))))
+	s.run = "x-1.call.1"
+	s.done("a")
+	s.judged("ga", OutcomePass)
+	k := s.st.Runs[s.run]
+	s.want(k.Phase, RunCompleted, fmt.Sprint(len(k.Procs)), "1")
+	s.run = "x-1"
+	s.want(s.step("call"), "1 running")
+	s.do(ProcessEnded{Run: k.ID, Key: k.Procs[0].Key})
+	s.checked()
+	s.want(s.step("call"), "1 gating")
+}
+
 // TestListHistories plays lists at random: tries that fail, edits, pauses, aborts, retries, crashes.
 func TestListHistories(t *testing.T) {
 	n := 300
