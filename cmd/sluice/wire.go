@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/agents"
+	"sluice/agents/launch"
 	cage "sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/engine"
@@ -43,7 +44,7 @@ type parts struct {
 	log    zerolog.Logger
 	watch  *watcher.Watcher
 	runner *agents.Runner
-	slots  *executor.Slots
+	slots  *launch.Slots
 	spent  *executor.Spending
 	dog    *watchdog
 	unheld *executor.Unheld
@@ -76,7 +77,7 @@ func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
 	look := a.timing.look
 	look.Rescan = cmp.Or(look.Rescan, loopsRescan)
 	ctx, stop := context.WithCancel(context.Background())
-	w := &parts{a: a, set: set, self: self, log: log, slots: &executor.Slots{}, unheld: &executor.Unheld{}, spent: &executor.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
+	w := &parts{a: a, set: set, self: self, log: log, slots: &launch.Slots{}, unheld: &executor.Unheld{}, spent: &executor.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
 		watch: watcher.New(look), worlds: map[*executor.Executor]bool{}, live: map[*liveSettings]bool{}, faults: map[*liveSettings]string{},
 		poked: make(chan struct{}, 1), ctx: ctx, stop: stop}
 	w.desk = notify.NewDesk([]string{self, notifyCommand}, nil)

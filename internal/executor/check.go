@@ -165,7 +165,7 @@ func (e *Executor) criterion(ctx context.Context, job job.Job, st *engine.Step, 
 	rel := fmt.Sprintf("%s/%s/%d", e.LaunchDir(job.Run, st.ID, job.Attempt.N, 1), lastPart(job.Key), i)
 	key := fmt.Sprintf("%s/%d", job.Key, i)
 	once := func(key, rel string) (ended, error) {
-		return e.ensure(ctx, launch{key: key, of: job.Key, dir: rel}, func() (process, error) {
+		return e.ensure(ctx, order{key: key, of: job.Key, dir: rel}, func() (process, error) {
 			j, err := e.judgeAt(ctx, job, b, commit, key)
 			if err != nil {
 				return process{}, err

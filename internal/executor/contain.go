@@ -38,7 +38,7 @@ func launchOf(key string) string {
 }
 
 // contain puts a sandbox around the launch, or notes that none holds it.
-func (e *Executor) contain(ctx context.Context, l launch, p process, spec *agents.Spec) error {
+func (e *Executor) contain(ctx context.Context, l order, p process, spec *agents.Spec) error {
 	run, rest, _ := strings.Cut(l.key, "/")
 	box, err := e.box()
 	if err != nil {
@@ -99,7 +99,7 @@ func (e *Executor) contain(ctx context.Context, l launch, p process, spec *agent
 }
 
 // plan lays out what the launch may see.
-func (e *Executor) plan(ctx context.Context, l launch, p process, run, rest string, inPlace bool) (plan sandbox.Plan, err error) {
+func (e *Executor) plan(ctx context.Context, l order, p process, run, rest string, inPlace bool) (plan sandbox.Plan, err error) {
 	home := ""
 	if h := e.variable("HOME"); filepath.IsAbs(h) {
 		if real, err := atomicfile.RealPath(h); err == nil {
@@ -223,7 +223,7 @@ func (e *Executor) shownTree(ctx context.Context, key string, work *tree.Order, 
 }
 
 // homeOf names the private home of a launch. A judge that speaks in no session has one in which nobody wrote before.
-func (e *Executor) homeOf(l launch, p process, rest string) string {
+func (e *Executor) homeOf(l order, p process, rest string) string {
 	who := holder(e.Layout, l.key, rest)
 	if name, _, _ := strings.Cut(rest, "#"); (p.judged.seat != nil || p.judged.alone) && who == name {
 		return judgeHome(rest)

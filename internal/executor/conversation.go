@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sluice/agents"
+	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/internal/atomicfile"
 	"sluice/internal/layout"
@@ -50,15 +51,15 @@ func FindConversation(root, state, run, step string, n, k int) (c Conversation, 
 		if c.Agent == "" {
 			c.Agent, c.Format = p.Agent, p.Format
 		}
-		s := streamOf(p.Format, time.Now)
+		s := launch.NewStream(p.Format, time.Now)
 		if s == nil {
 			continue
 		}
 		dir := filepath.Join(root, filepath.FromSlash(l.LaunchDir(run, step, n, k)))
 		for _, name := range []string{"stdout", "stdout" + agents.TailSuffix} {
-			s.more(dir, name)
+			s.More(dir, name)
 		}
-		id := s.r.Result().Session
+		id := s.Reader.Result().Session
 		if !plainID(id) {
 			continue
 		}

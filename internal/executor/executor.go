@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sluice/agents"
+	"sluice/agents/launch"
 	"sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/engine"
@@ -42,7 +43,7 @@ type Options struct {
 	Self     string                   // sluice's own binary, which plays the parts of stand-ins; "" = it cannot
 	Environ  []string                 // the daemon's environment, of which agents get what is allowed
 	Logf     func(string, ...any)     // what went wrong but did not stop the work; may be nil
-	Slots    *Slots                   // shared by all repos: how many agents may run; nil = no bound
+	Slots    *launch.Slots            // shared by all repos: how many agents may run; nil = no bound
 	PutDown  func() time.Time         // when what ran was last ended with the service, or with the machine, on purpose; nil = never
 	Spending *Spending                // shared by all repos: what they have used of the day; nil = no budget of the day
 	Now      func() time.Time         // nil = time.Now
@@ -86,7 +87,7 @@ type Executor struct {
 	listMu sync.Mutex
 	lists  map[string]*taskFile // task files as read last, by their paths
 
-	speech speech
+	log *launch.Log
 
 	judges  *judge.Checkouts // nil: there is no git
 	setting chan struct{}    // held by whoever runs a setup
@@ -156,6 +157,7 @@ func New(o Options) (*Executor, error) {
 			return nil, fmt.Errorf("state folder: %w", err)
 		}
 	}
+	e.log = launch.NewLog(e.Layout, o.Logf, o.Now)
 	e.judges = e.newCheckouts()
 	if err := e.recallOpen(); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)

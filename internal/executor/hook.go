@@ -20,7 +20,7 @@ func (e *Executor) hook(ctx context.Context, job job.Job) *engine.ProcessEnded {
 	if command == nil {
 		return &engine.ProcessEnded{}
 	}
-	end, err := e.ensure(ctx, launch{key: job.Key, dir: rel}, func() (process, error) {
+	end, err := e.ensure(ctx, order{key: job.Key, dir: rel}, func() (process, error) {
 		env := job.Env
 		if env == nil {
 			env = &engine.Env{Run: job.Run, Workflow: job.RunInfo.Workflow, Vars: job.Vars}

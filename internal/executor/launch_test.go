@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/agents/launch"
 	"sluice/engine"
 	"sluice/internal/conform"
 	"sluice/internal/job"
@@ -486,7 +487,7 @@ func TestSlots(t *testing.T) {
 	b.put("in.txt", "x")
 	b.script("one", `echo $SLUICE_ATTEMPT >>.git/ran; while [ ! -e go ]; do sleep 0.01; done`)
 	b.settings.MaxAgents = 1
-	b.e = b.executor(func(o *Options) { o.Slots = &Slots{} })
+	b.e = b.executor(func(o *Options) { o.Slots = &launch.Slots{} })
 	said := make(chan engine.Event, 10)
 	job := func(n int) job.Job {
 		j := b.stepJob("A", n, 1)
@@ -511,7 +512,7 @@ func TestSlots(t *testing.T) {
 	if ev, ok := next().(engine.SlotAwaited); !ok || ev.Key != job(2).Key || ev.Run != run1 {
 		t.Errorf("of the second: %+v", ev)
 	}
-	time.Sleep(3 * slotPace) // that nothing happens cannot be polled for
+	time.Sleep(3 * launch.SlotPace) // that nothing happens cannot be polled for
 	if got := b.get(".git/ran"); got != "1\n" {
 		t.Errorf("it ran %q with one slot", got)
 	}
@@ -530,7 +531,7 @@ func TestSlots(t *testing.T) {
 	if ev, ok := next().(engine.SlotTaken); !ok {
 		t.Errorf("after a restart: %+v", ev)
 	}
-	if b.e.opt.Slots.used != 0 {
-		t.Errorf("%d slots are still taken", b.e.opt.Slots.used)
+	if b.e.opt.Slots.InUse() != 0 {
+		t.Errorf("%d slots are still taken", b.e.opt.Slots.InUse())
 	}
 }

@@ -25,6 +25,3 @@ func owner(path string) string {
 	}
 	return id
 }
-
-// noFollow opens no link.
-const noFollow = syscall.O_NOFOLLOW

@@ -17,8 +17,8 @@ import (
 	"sluice/internal/tree"
 )
 
-// launch is one process that is to be, once, under its key.
-type launch struct {
+// order is one process that is to be, once, under its key.
+type order struct {
 	key   string
 	of    string        // the key of the effect that it is made for; "" = its own
 	dir   string        // below the root: the folder of its files
@@ -29,7 +29,7 @@ type launch struct {
 }
 
 // job is the key of the effect that the launch is made for.
-func (l launch) job() string {
+func (l order) job() string {
 	if l.of != "" {
 		return l.of
 	}
@@ -188,7 +188,7 @@ func fatal(format string, args ...any) error {
 
 // ensure has the launch be, and waits for its end. One that was made before is waited for, or its recorded end is
 // given; else prepare says what to start. The error is ctx's, and only that.
-func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process, error)) (end ended, err error) {
+func (e *Executor) ensure(ctx context.Context, l order, prepare func() (process, error)) (end ended, err error) {
 	var slot func()
 	defer func() {
 		if slot != nil {
@@ -232,13 +232,13 @@ func (e *Executor) ensure(ctx context.Context, l launch, prepare func() (process
 
 // begin adopts the launch, or starts it; where there is nothing to wait for it gives the end. The slot of an agent is
 // taken once, and stays taken after an error: the launch is tried again.
-func (e *Executor) begin(ctx context.Context, l launch, prepare func() (process, error), slot *func()) (*agents.Proc, *engine.Exit, error) {
+func (e *Executor) begin(ctx context.Context, l order, prepare func() (process, error), slot *func()) (*agents.Proc, *engine.Exit, error) {
 	proc, err := e.adopt(e.PIDFile(l.key))
 	absent := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err == nil:
 		if l.agent && *slot == nil {
-			*slot = e.opt.Slots.adopt()
+			*slot = e.opt.Slots.Adopt()
 		}
 		e.keepPrivate(l.key)
 		return proc, nil, nil
@@ -271,7 +271,7 @@ func (e *Executor) begin(ctx context.Context, l launch, prepare func() (process,
 		return nil, &engine.Exit{Code: -1, NotStarted: err.Error()}, nil
 	}
 	if l.agent && *slot == nil {
-		if *slot, err = e.opt.Slots.take(ctx, e.opt.Settings().MaxAgents, l.clock.hold); err != nil {
+		if *slot, err = e.opt.Slots.Take(ctx, e.opt.Settings().MaxAgents, l.clock.hold); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -304,7 +304,7 @@ func (e *Executor) endTorn(ctx context.Context, key string) error {
 }
 
 // start starts the process. A start is not broken off in the middle: whoever stops it afterwards finds it.
-func (e *Executor) start(ctx context.Context, l launch, p process) (*agents.Proc, error) {
+func (e *Executor) start(ctx context.Context, l order, p process) (*agents.Proc, error) {
 	in, err := e.Below(l.dir + "/stdout") // its folder itself is no link either
 	if err != nil {
 		return nil, err
@@ -336,7 +336,7 @@ func (e *Executor) start(ctx context.Context, l launch, p process) (*agents.Proc
 const idleMark = ".idle"
 
 // await waits for the end of the process.
-func (e *Executor) await(ctx context.Context, proc *agents.Proc, l launch) (ended, error) {
+func (e *Executor) await(ctx context.Context, proc *agents.Proc, l order) (ended, error) {
 	key, idle, dir := l.key, l.idle, filepath.Join(e.Root, filepath.FromSlash(l.dir))
 	var q quiet
 	m, room := e.meterOf(l, dir), e.roomOf(key)

@@ -30,7 +30,7 @@ func (e *Executor) review(ctx context.Context, job job.Job, c *clock) *engine.Pr
 		return e.reviewByCommand(ctx, job, g)
 	}
 	rel := e.JobDir(job)
-	l := launch{key: job.Key, dir: rel, agent: true, idle: e.idleOf(g.Reviewer.AgentType), since: job.Proc.Began, clock: c}
+	l := order{key: job.Key, dir: rel, agent: true, idle: e.idleOf(g.Reviewer.AgentType), since: job.Proc.Began, clock: c}
 	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepareReview(ctx, job, g, rel, job.Key, 0, nil) })
 	if err != nil {
 		return nil
@@ -59,7 +59,7 @@ func (e *Executor) review(ctx context.Context, job job.Job, c *clock) *engine.Pr
 			break
 		}
 		bad, last := err, end
-		end, a, err = e.again(ctx, launch{of: job.Key, agent: true, idle: l.idle, clock: c}, rel, try+1, func(key, dir string, goOn bool) (process, error) {
+		end, a, err = e.again(ctx, order{of: job.Key, agent: true, idle: l.idle, clock: c}, rel, try+1, func(key, dir string, goOn bool) (process, error) {
 			return e.prepareReview(ctx, job, g, dir, key, try+1, func(name string, w who, before string) (talk, string) {
 				t := e.goOn(job, name, w, last, goOn)
 				text := gates.Correction(bad, try+1, program.Known(w.agent.Format))
@@ -87,7 +87,7 @@ func (e *Executor) idleOf(role string) time.Duration {
 
 // reviewByCommand lets a command judge.
 func (e *Executor) reviewByCommand(ctx context.Context, job job.Job, g *engine.Gate) *engine.ProcessEnded {
-	end, err := e.ensure(ctx, launch{key: job.Key, dir: e.JobDir(job), since: job.Proc.Began}, func() (process, error) {
+	end, err := e.ensure(ctx, order{key: job.Key, dir: e.JobDir(job), since: job.Proc.Began}, func() (process, error) {
 		b, err := e.begun(ctx, job, job.Spec.Step(g.Step), job.Attempt.N)
 		if err != nil {
 			return process{}, err

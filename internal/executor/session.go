@@ -145,7 +145,7 @@ type asked struct{ key, dir string }
 
 // again has an agent asked once more, for the try-th time; l is what is the same each time. start says what to start: in the
 // conversation the agent spoke in, or, where that is gone, in a new one. The error is ctx's.
-func (e *Executor) again(ctx context.Context, l launch, rel string, try int, start func(key, dir string, goOn bool) (process, error)) (ended, asked, error) {
+func (e *Executor) again(ctx context.Context, l order, rel string, try int, start func(key, dir string, goOn bool) (process, error)) (ended, asked, error) {
 	a := asked{layout.Correction(l.of, try), againDir(rel, try)}
 	ask := func(goOn bool) (ended, error) {
 		l.key, l.dir = a.key, a.dir

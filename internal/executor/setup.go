@@ -105,7 +105,7 @@ func (e *Executor) setupDigest(ctx context.Context, s *engine.Setup, b begin, ar
 func (e *Executor) runSetup(ctx context.Context, job job.Job, st *engine.Step, b begin, argv []string, s *engine.Setup, dir string) error {
 	key := job.Key + setupMark + filepath.Base(dir)[:8]
 	rel := e.LaunchDir(job.Run, st.ID, job.Attempt.N, 1) + "/" + layout.PathElement(strings.TrimPrefix(job.Key, job.Run+"/")) + "-setup"
-	end, err := e.ensure(ctx, launch{key: key, of: job.Key, dir: rel}, func() (process, error) {
+	end, err := e.ensure(ctx, order{key: key, of: job.Key, dir: rel}, func() (process, error) {
 		j, err := e.seated(ctx, b, b.base(), key, nil)
 		if err != nil {
 			return process{}, err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/agents/launch"
 	"sluice/internal/conform"
 )
 
@@ -26,8 +27,8 @@ func TestAgentsLog(t *testing.T) {
 	b := newBench(t, toldSpec)
 	b.claude(says)
 	b.carry(b.stepJob("A", 1, 1))
-	file := ".workflow/runs/w-1/" + AgentsLog
-	want := []said{
+	file := ".workflow/runs/w-1/" + launch.AgentsLog
+	want := []launch.Said{
 		{Type: "message", Role: "assistant", Content: "I am at it."},
 		{Type: "tool_use", Name: "Read", Input: map[string]string{"file_path": "a.go"}},
 		{Type: "command", Command: "go build ./cmd"},
@@ -42,7 +43,7 @@ func TestAgentsLog(t *testing.T) {
 			t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), b.get(file))
 		}
 		for i, line := range lines {
-			var l said
+			var l launch.Said
 			if err := json.Unmarshal([]byte(line), &l); err != nil || l.Timestamp.IsZero() || l.Launch != "w-1/A#1.1" || l.N != i+1 {
 				t.Errorf("line %d: %v: %s", i+1, err, line)
 			}
@@ -60,20 +61,8 @@ func TestAgentsLog(t *testing.T) {
 		if err := os.Truncate(b.path(file), int64(cut)); err != nil {
 			t.Fatal(err)
 		}
-		b.e.speech.runs = nil
+		b.e.log = launch.NewLog(b.e.Layout, t.Logf, b.e.opt.Now)
 		b.carry(b.stepJob("A", 1, 1))
 		holds()
-	}
-
-	// It is bounded, and says so once.
-	f := &spoken{n: map[string]int{}, summed: map[string]bool{}, size: speechMost - 10}
-	path := b.path("full.jsonl")
-	for n := range 5 {
-		if err := f.add(path, "x/A#1.1", []said{{Type: "message", Content: "words", N: 2*n + 1}, {Type: "message", Content: "words", N: 2*n + 2}}, b.e.opt.Now()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if text := b.get("full.jsonl"); strings.Count(text, "this file is full") != 1 || strings.Count(text, "\n") != 2 {
-		t.Errorf("a full file goes on:\n%s", text)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"sluice/agents"
+	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
@@ -274,7 +276,7 @@ type meter struct {
 	e     *Executor
 	clock *clock
 	dir   string
-	read  *stream
+	read  *launch.Stream
 	base  program.Usage // of the conversation before
 	told  engine.Usage
 	key   string // of the launch
@@ -282,7 +284,7 @@ type meter struct {
 }
 
 // meterOf gives the meter of a launch; nil where its program tells nothing while it works.
-func (e *Executor) meterOf(l launch, dir string) *meter {
+func (e *Executor) meterOf(l order, dir string) *meter {
 	if !l.agent {
 		return nil
 	}
@@ -291,7 +293,7 @@ func (e *Executor) meterOf(l launch, dir string) *meter {
 	if !ok {
 		return nil
 	}
-	m := &meter{e: e, clock: l.clock, dir: dir, read: streamOf(p.Format, e.opt.Now), base: p.Base, key: l.key}
+	m := &meter{e: e, clock: l.clock, dir: dir, read: launch.NewStream(p.Format, e.opt.Now), base: p.Base, key: l.key}
 	if m.read == nil {
 		return nil
 	}
@@ -307,8 +309,8 @@ func (m *meter) look() {
 	if m.clock == nil || m.clock.emit == nil {
 		return
 	}
-	used, _ := m.read.r.Result().Since(m.base)
-	u := usageOf(used)
+	used, _ := m.read.Reader.Result().Since(m.base)
+	u := launch.UsageOf(used)
 	if u == m.told {
 		return
 	}
@@ -350,4 +352,37 @@ func (e *Executor) mayCost(job job.Job, role string) float64 {
 		return costLeast
 	}
 	return left
+}
+
+// hear reads what a launch has said since it was read last; ended, all of it.
+func (m *meter) hear(ended bool) {
+	if m == nil {
+		return
+	}
+	var lines []launch.Said
+	m.read.Tell = func(events []program.Event) {
+		for _, e := range events {
+			if l, ok := launch.LineOf(e); ok {
+				m.n++
+				l.N = m.n
+				lines = append(lines, l)
+			}
+		}
+	}
+	names := []string{"stdout", "stdout" + agents.TailSuffix}
+	if ended && m.read.Offsets[names[1]] > 0 { // its parts were joined since: what the head has now was read as the tail
+		names = names[1:]
+	}
+	for was := int64(-1); was != m.read.Total(); {
+		was = m.read.Total()
+		for _, name := range names {
+			m.read.More(m.dir, name)
+		}
+		m.e.log.Say(m.key, lines)
+		if lines = nil; !ended {
+			return
+		}
+	}
+	m.read.Take([]byte("\n")) // the last line may have none
+	m.e.log.Say(m.key, lines)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/conform"
@@ -207,7 +208,7 @@ func TestDayEnd(t *testing.T) {
 // on with at its next line.
 func TestStreamGrows(t *testing.T) {
 	b := newBench(t, toldSpec)
-	s := streamOf(program.Claude, time.Now)
+	s := launch.NewStream(program.Claude, time.Now)
 	line := func(id string, n int) string {
 		return fmt.Sprintf(`{"type":"assistant","message":{"id":%q,"usage":{"input_tokens":%d}}}`+"\n", id, n)
 	}
@@ -215,20 +216,20 @@ func TestStreamGrows(t *testing.T) {
 	for _, part := range []string{line("a", 1)[:20], line("a", 1)[20:], line("b", 10) + line("c", 100)[:7], line("c", 100)[7:]} {
 		text += part
 		b.put("s/stdout", text)
-		s.more(b.path("s"), "stdout")
+		s.More(b.path("s"), "stdout")
 	}
-	if n := s.r.Result().Usage.Input; n != 111 {
+	if n := s.Reader.Result().Usage.Input; n != 111 {
 		t.Errorf("%d tokens, want 111", n)
 	}
 	b.put("s/stdout.tail", strings.Repeat("x", 500)+"\n")
-	s.more(b.path("s"), "stdout.tail")
+	s.More(b.path("s"), "stdout.tail")
 	b.put("s/stdout.tail", "half of a line\n"+line("d", 1000))
-	s.more(b.path("s"), "stdout.tail")
-	s.more(b.path("s"), "not there")
-	if n := s.r.Result().Usage.Input; n != 1111 {
+	s.More(b.path("s"), "stdout.tail")
+	s.More(b.path("s"), "not there")
+	if n := s.Reader.Result().Usage.Input; n != 1111 {
 		t.Errorf("%d tokens, want 1111", n)
 	}
-	if streamOf("text", time.Now) != nil {
+	if launch.NewStream("text", time.Now) != nil {
 		t.Error("a reader of text")
 	}
 }

@@ -34,7 +34,7 @@ func (e *Executor) step(ctx context.Context, job job.Job, c *clock) *engine.Proc
 	st := job.Spec.Step(job.Proc.Step)
 	rel := e.JobDir(job)
 	e.notePlace(job)
-	l := launch{key: job.Key, dir: rel, agent: st.Run == nil, idle: e.idle(st), since: job.Attempt.Launched, clock: c}
+	l := order{key: job.Key, dir: rel, agent: st.Run == nil, idle: e.idle(st), since: job.Attempt.Launched, clock: c}
 	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepare(ctx, job, st, rel, job.Key) })
 	if err != nil {
 		return nil
@@ -68,7 +68,7 @@ func (e *Executor) step(ctx context.Context, job job.Job, c *clock) *engine.Proc
 	}
 	e.keepOutput(ev, job, st, end)
 	if st.Run == nil {
-		e.summed(job.Key, ev)
+		e.log.Sum(job.Key, ev)
 	}
 	e.receive(ctx, job)
 	e.salvage(ctx, job, st)
@@ -352,7 +352,7 @@ func againDir(rel string, try int) string { return fmt.Sprintf("%s/again-%d", re
 
 // askAgain has the step's agent give its answer again. The error is ctx's.
 func (e *Executor) askAgain(ctx context.Context, job job.Job, st *engine.Step, c *clock, try int, bad error, last ended) (ended, asked, error) {
-	l := launch{of: job.Key, agent: true, idle: e.idle(st), clock: c}
+	l := order{of: job.Key, agent: true, idle: e.idle(st), clock: c}
 	return e.again(ctx, l, e.JobDir(job), try, func(key, dir string, goOn bool) (process, error) {
 		b, err := e.begun(ctx, job, st, job.Attempt.N)
 		if err != nil {

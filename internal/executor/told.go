@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/agents"
+	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
@@ -96,7 +96,7 @@ func (e *Executor) told(key string, end ended) ended {
 	}
 	r := program.NewReader(p.Format, func() time.Time { return when })
 	if err == nil {
-		err = errors.Join(r.Read(io.LimitReader(f, maxStream)), f.Close())
+		err = errors.Join(r.Read(io.LimitReader(f, launch.MaxStream)), f.Close())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		e.opt.Logf("%s: the agent's output cannot be read to its end: %v", e.shown(end.dir), err)
@@ -106,7 +106,7 @@ func (e *Executor) told(key string, end ended) ended {
 	x := &end.exit
 	used, total := result.Since(p.Base)
 	end.total = total
-	x.Usage = usageOf(used)
+	x.Usage = launch.UsageOf(used)
 	end.gone = p.Resume != "" && result.Gone(stderrOf(end.dir))
 	e.leaveTalk(key, &result, total, end.gone)
 	if end.gone && !x.Stopped {
@@ -120,9 +120,6 @@ func (e *Executor) told(key string, end ended) ended {
 	x.Class, x.Why, x.ResumeAt = string(class), why, reset
 	return end
 }
-
-// maxStream is how much of a launch's standard output is read: more than is kept of it was written by somebody else.
-const maxStream = agents.DefaultMaxOutput + 64<<10
 
 // maxStderr is how much of what an agent complained is looked at.
 const maxStderr = 8 << 10

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/conform"
@@ -127,7 +128,7 @@ func TestStreamIsBounded(t *testing.T) {
 	if ev.Exit.Class != "" || ev.Exit.Usage.Tokens != 100 {
 		t.Errorf("%+v", ev.Exit)
 	}
-	live, dir := streamOf(program.Claude, time.Now), t.TempDir()
+	live, dir := launch.NewStream(program.Claude, time.Now), t.TempDir()
 	f, err := os.Create(filepath.Join(dir, "stdout"))
 	if err == nil {
 		err = errors.Join(f.Truncate(1<<40), f.Close())
@@ -135,11 +136,11 @@ func TestStreamIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for was := int64(-1); was != live.sum() && was <= maxStream; {
-		was = live.sum()
-		live.more(dir, "stdout")
+	for was := int64(-1); was != live.Total() && was <= launch.MaxStream; {
+		was = live.Total()
+		live.More(dir, "stdout")
 	}
-	if got := live.sum(); got != maxStream {
+	if got := live.Total(); got != launch.MaxStream {
 		t.Errorf("%d bytes of it were read while it ran", got)
 	}
 	if err := os.Truncate(filepath.Join(dir, "stdout"), 0); err != nil {

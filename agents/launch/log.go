@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
-	"sluice/agents"
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
@@ -37,8 +37,8 @@ const (
 	saidSummary = "summary"
 )
 
-// said is one line.
-type said struct {
+// Said is one line.
+type Said struct {
 	Type      string            `json:"type"`
 	Timestamp time.Time         `json:"timestamp"` // when it was read
 	Role      string            `json:"role,omitempty"`
@@ -54,11 +54,20 @@ type said struct {
 	N         int               `json:"n"`      // its place among the lines of the launch
 }
 
-// speech keeps the files. How far each launch was written is read from them: a stream that is read again from its start,
-// after a crash, adds what is missing.
-type speech struct {
+// Log keeps the files. How far each launch was written is read from them: a stream that is read again from its start,
+// after a crash, adds what is missing. Safe for concurrent use.
+type Log struct {
+	layout layout.Layout
+	logf   func(string, ...any)
+	now    func() time.Time
+
 	mu   sync.Mutex
 	runs map[string]*spoken // by the file's path
+}
+
+// NewLog returns the log of a repo's runs. That it cannot be written is told to logf, and holds nothing up.
+func NewLog(l layout.Layout, logf func(string, ...any), now func() time.Time) *Log {
+	return &Log{layout: l, logf: logf, now: now}
 }
 
 // spoken is what a file has.
@@ -69,15 +78,15 @@ type spoken struct {
 	broken bool            // it could not be written: it is read again first
 }
 
-// linesOf makes lines of an agent's events.
-func linesOf(e program.Event) (said, bool) {
-	s := said{Name: e.Name}
+// LineOf makes a line of an agent's events.
+func LineOf(e program.Event) (Said, bool) {
+	s := Said{Name: e.Name}
 	switch e.Kind {
 	case program.Text:
-		return said{Type: saidMessage, Role: "assistant", Content: e.Text}, true
+		return Said{Type: saidMessage, Role: "assistant", Content: e.Text}, true
 	case program.Tool:
 		if e.Of == "command" {
-			return said{Type: saidCommand, Command: e.Text}, true
+			return Said{Type: saidCommand, Command: e.Text}, true
 		}
 		if s.Type = saidTool; e.Text != "" {
 			s.Input = map[string]string{cmp.Or(e.Of, "text"): e.Text}
@@ -96,9 +105,9 @@ func linesOf(e program.Event) (said, bool) {
 	return s, false // its beginning, and its end: the summary tells
 }
 
-// summed writes the last line of a step's launch: what it gave back.
-func (e *Executor) summed(key string, ev *engine.ProcessEnded) {
-	s := said{Type: saidSummary, Launch: key, Status: engine.StatusDone, Error: ev.AnswerBad}
+// Sum writes the last line of a step's launch: what it gave back.
+func (g *Log) Sum(key string, ev *engine.ProcessEnded) {
+	s := Said{Type: saidSummary, Launch: key, Status: engine.StatusDone, Error: ev.AnswerBad}
 	if ev.Exit.Code != 0 || ev.Exit.Class != "" || ev.Exit.Signal != "" {
 		s.Status, s.Error = engine.StatusFailed, cmp.Or(ev.AnswerBad, ev.Exit.Why, ev.Exit.NotStarted, ev.Exit.Refused)
 	}
@@ -110,36 +119,36 @@ func (e *Executor) summed(key string, ev *engine.ProcessEnded) {
 	if json.Unmarshal(ev.Answer, &answer) == nil {
 		s.Status, s.Summary, s.NewTasks = cmp.Or(answer.Status, s.Status), answer.Summary, answer.NewTasks
 	}
-	e.spoke(key, []said{s})
+	g.Say(key, []Said{s})
 }
 
-// spoke appends what a launch said to the file of its run. That it cannot be written holds nothing up.
-func (e *Executor) spoke(key string, lines []said) {
+// Say appends what a launch said to the file of its run.
+func (g *Log) Say(key string, lines []Said) {
 	if len(lines) == 0 {
 		return
 	}
 	run, _, _ := strings.Cut(key, "/")
-	top, _, _ := strings.Cut(strings.TrimPrefix(e.RunDir(run), layout.RunsDir+"/"), "/")
-	path, err := e.Below(layout.RunsDir + "/" + top + "/" + AgentsLog)
+	top, _, _ := strings.Cut(strings.TrimPrefix(g.layout.RunDir(run), layout.RunsDir+"/"), "/")
+	path, err := g.layout.Below(layout.RunsDir + "/" + top + "/" + AgentsLog)
 	if err != nil {
 		return
 	}
-	e.speech.mu.Lock()
-	defer e.speech.mu.Unlock()
-	f := e.speech.runs[path]
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f := g.runs[path]
 	if f == nil || f.broken {
 		if f, err = openSpoken(path); err != nil {
-			e.opt.Logf("%s: %v", path, err)
+			g.logf("%s: %v", path, err)
 			return
 		}
-		if e.speech.runs == nil || len(e.speech.runs) >= speechRuns {
-			e.speech.runs = map[string]*spoken{}
+		if g.runs == nil || len(g.runs) >= speechRuns {
+			g.runs = map[string]*spoken{}
 		}
-		e.speech.runs[path] = f
+		g.runs[path] = f
 	}
-	if err := f.add(path, key, lines, e.opt.Now()); err != nil {
+	if err := f.add(path, key, lines, g.now()); err != nil {
 		f.broken = true
-		e.opt.Logf("%s: %v", path, err)
+		g.logf("%s: %v", path, err)
 	}
 }
 
@@ -155,7 +164,7 @@ func openSpoken(path string) (*spoken, error) {
 	}
 	whole := data[:bytes.LastIndexByte(data, '\n')+1]
 	if len(whole) < len(data) {
-		f, err := os.OpenFile(path, os.O_WRONLY|noFollow, 0)
+		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NOFOLLOW, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -165,7 +174,7 @@ func openSpoken(path string) (*spoken, error) {
 	}
 	s.size = int64(len(whole))
 	for line := range bytes.Lines(whole) {
-		var l said
+		var l Said
 		if json.Unmarshal(line, &l) == nil {
 			s.n[l.Launch] = max(s.n[l.Launch], l.N)
 			s.summed[l.Launch] = s.summed[l.Launch] || l.Type == saidSummary
@@ -175,7 +184,7 @@ func openSpoken(path string) (*spoken, error) {
 }
 
 // add appends those of the lines that are not there.
-func (s *spoken) add(path, key string, lines []said, now time.Time) error {
+func (s *spoken) add(path, key string, lines []Said, now time.Time) error {
 	var out []byte
 	for _, l := range lines {
 		if l.Type == saidSummary {
@@ -188,7 +197,7 @@ func (s *spoken) add(path, key string, lines []said, now time.Time) error {
 			continue
 		}
 		if l.Launch, l.Timestamp = key, now.UTC(); s.size+int64(len(out)) > speechMost {
-			l = said{Type: saidError, Error: "this file is full: what comes now is in the launches' own stdout", Launch: key, N: l.N, Timestamp: l.Timestamp}
+			l = Said{Type: saidError, Error: "this file is full: what comes now is in the launches' own stdout", Launch: key, N: l.N, Timestamp: l.Timestamp}
 		}
 		data, err := json.Marshal(l)
 		if err != nil {
@@ -203,44 +212,11 @@ func (s *spoken) add(path, key string, lines []said, now time.Time) error {
 	if len(out) == 0 {
 		return nil
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|noFollow, 0o600)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
 	}
 	n, err := f.Write(out)
 	s.size += int64(n)
 	return errors.Join(err, f.Close())
-}
-
-// hear reads what a launch has said since it was read last; ended, all of it.
-func (m *meter) hear(ended bool) {
-	if m == nil {
-		return
-	}
-	var lines []said
-	m.read.tells = func(events []program.Event) {
-		for _, e := range events {
-			if l, ok := linesOf(e); ok {
-				m.n++
-				l.N = m.n
-				lines = append(lines, l)
-			}
-		}
-	}
-	names := []string{"stdout", "stdout" + agents.TailSuffix}
-	if ended && m.read.at[names[1]] > 0 { // its parts were joined since: what the head has now was read as the tail
-		names = names[1:]
-	}
-	for was := int64(-1); was != m.read.sum(); {
-		was = m.read.sum()
-		for _, name := range names {
-			m.read.more(m.dir, name)
-		}
-		m.e.spoke(m.key, lines)
-		if lines = nil; !ended {
-			return
-		}
-	}
-	m.read.take([]byte("\n")) // the last line may have none
-	m.e.spoke(m.key, lines)
 }

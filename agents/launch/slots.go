@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"context"
@@ -14,11 +14,11 @@ type Slots struct {
 	used int
 }
 
-// slotPace is how often one who waits for a slot looks again: the bound may have been raised meanwhile.
-const slotPace = 100 * time.Millisecond
+// SlotPace is how often one who waits for a slot looks again: the bound may have been raised meanwhile.
+const SlotPace = 100 * time.Millisecond
 
-// take waits for one of most slots and gives the function that frees it. It calls waits once where it has to wait.
-func (s *Slots) take(ctx context.Context, most int, waits func()) (func(), error) {
+// Take waits for one of most slots and gives the function that frees it. It calls waits once where it has to wait.
+func (s *Slots) Take(ctx context.Context, most int, waits func()) (func(), error) {
 	if s == nil || most <= 0 {
 		return func() {}, ctx.Err()
 	}
@@ -33,14 +33,14 @@ func (s *Slots) take(ctx context.Context, most int, waits func()) (func(), error
 		if first {
 			waits()
 		}
-		if !health.Wait(ctx, slotPace) {
+		if !health.Wait(ctx, SlotPace) {
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// adopt counts an agent that runs already.
-func (s *Slots) adopt() func() {
+// Adopt counts an agent that runs already.
+func (s *Slots) Adopt() func() {
 	if s == nil {
 		return func() {}
 	}
@@ -54,4 +54,11 @@ func (s *Slots) free() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used--
+}
+
+// InUse returns how many agents run.
+func (s *Slots) InUse() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used
 }

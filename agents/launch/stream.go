@@ -1,0 +1,94 @@
+// Package launch has what one launch of an agent needs: a slot (slots.go), its output as it grows (stream.go), and the log of
+// what it said (log.go). The launches themselves are still made in internal/executor.
+package launch
+
+import (
+	"bytes"
+	"io"
+	"time"
+
+	"sluice/agents"
+	"sluice/agents/program"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+)
+
+// MaxStream is how much of a launch's standard output is read: more than is kept of it was written by somebody else.
+const MaxStream = agents.DefaultMaxOutput + 64<<10
+
+// Bounds of reading a stream that grows.
+const (
+	streamStep = 1 << 20 // bytes read in one go
+	streamMost = 8       // goes at a look: the rest is read at the next
+)
+
+// Stream reads the output of an agent's program as it grows: what is new at each look.
+type Stream struct {
+	Reader  *program.Reader
+	Offsets map[string]int64      // name of a file -> how far it was read
+	part    []byte                // a line whose end has not come
+	Tell    func([]program.Event) // given what each line tells; may be nil
+	skip    bool                  // the line is cut, or too long to be read: its rest is passed over
+}
+
+// NewStream returns a stream of the format; nil where there is no reader for it.
+func NewStream(format string, now func() time.Time) *Stream {
+	if !program.Known(format) {
+		return nil
+	}
+	return &Stream{Reader: program.NewReader(format, now), Offsets: map[string]int64{}}
+}
+
+// More reads what a file has grown by, up to maxStream of it: the agent can make the file as long as it likes. A file that
+// is not there, or cannot be read, has not grown.
+func (s *Stream) More(dir, name string) {
+	f, st, err := atomicfile.Open(dir, name)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if st.Size < s.Offsets[name] { // it was begun anew: what came between is left out
+		s.Offsets[name], s.part, s.skip = 0, nil, true
+	}
+	data := make([]byte, streamStep)
+	for range streamMost {
+		n, err := f.ReadAt(data[:min(max(min(st.Size, MaxStream)-s.Offsets[name], 0), streamStep)], s.Offsets[name])
+		s.Offsets[name] += int64(n)
+		s.Take(data[:n])
+		if n == 0 || err != nil && err != io.EOF {
+			return
+		}
+	}
+}
+
+// Total is how much was read of all files.
+func (s *Stream) Total() (n int64) {
+	for _, at := range s.Offsets {
+		n += at
+	}
+	return n
+}
+
+// Take splits what was read into lines.
+func (s *Stream) Take(data []byte) {
+	for len(data) > 0 {
+		i := bytes.IndexByte(data, '\n')
+		if i < 0 {
+			if s.part = append(s.part, data...); len(s.part) > program.MaxLine {
+				s.part, s.skip = nil, true
+			}
+			return
+		}
+		if !s.skip {
+			if events := s.Reader.Line(append(s.part, data[:i]...)); s.Tell != nil {
+				s.Tell(events)
+			}
+		}
+		s.part, s.skip, data = s.part[:0], false, data[i+1:]
+	}
+}
+
+// UsageOf is a program's usage as the engine counts it.
+func UsageOf(u program.Usage) engine.Usage {
+	return engine.Usage{Tokens: u.Input + u.Output, CostUSD: u.CostUSD}
+}
