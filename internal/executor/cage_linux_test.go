@@ -140,7 +140,7 @@ func TestSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := filepath.Join(filepath.Dir(here), "words")
+	named := filepath.Join(filepath.Dir(here), "ids")
 	b.settings.Sandbox.Read = []string{named}
 	for _, f := range []string{".config/git/config", ".config/git/ignore", ".config/git/credentials", ".gitconfig", ".git-credentials", ".local/share/keyrings/login.keyring",
 		".local/bin/mine", ".netrc", ".cargo/bin/cargo", ".cargo/credentials.toml", "go/bin/tool", ".password-store/x.gpg"} {
@@ -153,13 +153,13 @@ see /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/ssl/private/* /etc/
 see /root /boot /srv /lost+found /var/lib/dpkg /var/log /var/spool /home/* /run/dbus /run/systemd /sys/kernel
 see "$H/.config/git/config" "$H/.config/git/ignore" "$H/.gitconfig" "$H/.local/bin/mine" "$H/.cargo/bin/cargo" "$H/go/bin/tool"
 see "$H/.config/git/credentials" "$H/.git-credentials" "$H/.netrc" "$H/.local/share/keyrings" "$H/.local/share" "$H/.cargo/credentials.toml" "$H/.password-store"
-`+fmt.Sprintf("see %s %s %s\nfor d in / /usr /etc /opt /home /var /run %s; do touch $d/planted 2>/dev/null && echo \"wrote $d\"; done; exit 0\n", named+"/words.go", here, filepath.Dir(here)+"/tidy", named))
+`+fmt.Sprintf("see %s %s %s\nfor d in / /usr /etc /opt /home /var /run %s; do touch $d/planted 2>/dev/null && echo \"wrote $d\"; done; exit 0\n", named+"/ids.go", here, filepath.Dir(here)+"/tidy", named))
 	if ev := b.carry(b.stepJob("A", 1, 1)); ev.Exit.NotStarted != "" {
 		t.Fatalf("%+v", ev.Exit)
 	}
 	out := b.get(".workflow/runs/w-1/A.1/stdout")
 	want := map[bool][]string{
-		true: {"/usr/bin/env", "/bin/sh", "/etc/passwd", "/etc/hosts", "/proc/self/status", "$H/.config/git/config", "$H/.config/git/ignore", "$H/.gitconfig", "$H/.local/bin/mine", "$H/.cargo/bin/cargo", "$H/go/bin/tool", named + "/words.go"},
+		true: {"/usr/bin/env", "/bin/sh", "/etc/passwd", "/etc/hosts", "/proc/self/status", "$H/.config/git/config", "$H/.config/git/ignore", "$H/.gitconfig", "$H/.local/bin/mine", "$H/.cargo/bin/cargo", "$H/go/bin/tool", named + "/ids.go"},
 		false: {"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/sudoers", "/root", "/boot", "/srv", "/var/lib/dpkg", "/var/log", "/run/dbus", "/sys/kernel", here, filepath.Dir(here) + "/tidy",
 			"$H/.config/git/credentials", "$H/.git-credentials", "$H/.netrc", "$H/.local/share/keyrings", "$H/.local/share", "$H/.cargo/credentials.toml", "$H/.password-store"},
 	}
