@@ -19,7 +19,7 @@ func newOpencode(t *testing.T, settings, config string, parts map[string]modelst
 	t.Helper()
 	bin := os.Getenv("SLUICE_OTHERS")
 	if bin == "" {
-		t.Skip("needs: SLUICE_OTHERS, a node_modules/.bin that has opencode (make others)")
+		t.Skip("SLUICE_OTHERS names no node_modules/.bin that has opencode: make others")
 	}
 	stub := modelstub.New(parts)
 	t.Cleanup(stub.Close)
