@@ -174,9 +174,14 @@ func TestDiskReadOnly(t *testing.T) {
 		t.Parallel()
 		d := newLoopDisk(t)
 		x := newArena(t, seedOf(t), 2, arenaPlaces{repos: d.dir})
+		for _, r := range x.repos { // the agents' git, whose objects are not what is tried
+			if out, err := x.try(r, "git", "config", "core.fsync", "all"); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		}
 		x.boot()
 		x.busy()
-		syscall.Sync() // git does not sync: its repo is not what is tried
+		syscall.Sync()
 		d.fail()
 		eventually(t, "status names the trouble", func() bool { return x.traffic() && x.unwell("read-only") })
 		x.kill()
