@@ -86,6 +86,9 @@ func (s *sim) nap(d time.Duration) {
 		s.set, s.ticked = s.wall().Round(0), s.repo.ticked
 	}
 	if st := s.state(); st != nil {
+		if saw := s.repo.wall.Round(0); saw.After(before.Round(0)) { // the clock was set back, and the loop has not turned since
+			before = saw
+		}
 		s.led.passedBetween(st, before, s.wall())
 	}
 }

@@ -290,6 +290,7 @@ func (s *sim) free() {
 	s.disk.mu.Lock()
 	s.disk.room, s.full = -1, time.Time{}
 	s.disk.mu.Unlock()
+	s.port.scanned = time.Now() // what a stalled loop did not read it reads from now on
 	s.sleep(resumeWithin)
 	if s.disk.isDead() || s.disk.failed {
 		return
