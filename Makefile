@@ -13,7 +13,7 @@ FUZZ_TIME    ?= 60s
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test needs sim torture soak others fuzz bench compare demo build install generate conformance mutate dist house
+.PHONY: help fmt lint test needs sim torture soak others fuzz bench compare demo build install generate conformance mutate dist house check
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
