@@ -53,7 +53,7 @@ func LookUp(name string, env []string, cwd string) (string, error) {
 func runnable(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
-		return fault.New("install it or mend the path", "%w", bare(err))
+		return fault.New("install it or mend the path", "%w", fault.WithoutPath(err))
 	}
 	if !info.Mode().IsRegular() {
 		return fault.New("give the path of a program", "not a file")
@@ -62,13 +62,4 @@ func runnable(file string) error {
 		return fault.New("chmod +x it", "not executable")
 	}
 	return nil
-}
-
-// bare is the cause without the path, which the message names itself.
-func bare(err error) error {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

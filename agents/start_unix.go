@@ -122,7 +122,7 @@ func (s *shim) start() (pid int, err error) {
 	defer s.next.out.closeWriters()
 	info, err := os.Stat(s.spec.Cwd)
 	if err != nil {
-		return 0, fault.New("make it or name another", "folder %s: %w", s.spec.Cwd, bare(err))
+		return 0, fault.New("make it or name another", "folder %s: %w", s.spec.Cwd, fault.WithoutPath(err))
 	}
 	if !info.IsDir() {
 		return 0, fault.New("name one", "folder %s: not a folder", s.spec.Cwd)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/fault"
 )
 
 const (
@@ -99,7 +100,7 @@ func (c *check) file(what, p string, nonEmpty, inFolder bool) {
 	case errors.Is(err, fs.ErrNotExist):
 		where = "is missing (looked in " + c.g.place(base) + ")"
 	case err != nil:
-		where = "cannot be looked at (" + line(withoutPath(err), maxLabel) + ")"
+		where = "cannot be looked at (" + line(fault.WithoutPath(err).Error(), maxLabel) + ")"
 	case !info.Mode().IsRegular() && !info.IsDir():
 		where = "is there but is no file (" + kindOf(info.Mode()) + ", in " + c.g.place(base) + ")"
 	case nonEmpty && isEmpty(filepath.Join(base, filepath.FromSlash(p)), info):
@@ -108,15 +109,6 @@ func (c *check) file(what, p string, nonEmpty, inFolder bool) {
 	if where != "" {
 		c.files = append(c.files, fmt.Sprintf("- %s %s %s", what, code(p), where))
 	}
-}
-
-// withoutPath is an error without the daemon's own view of the path in it.
-func withoutPath(err error) string {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err.Error()
-	}
-	return err.Error()
 }
 
 func kindOf(mode fs.FileMode) string {

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/fault"
 )
 
 // Dir is where the specs of a repo lie, below its root.
@@ -164,14 +165,8 @@ func boundedFrom(f *os.File, max int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, max+1))
 }
 
-// reason gives an error's cause without the path, which the fault has.
-func reason(err error) string {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return "cannot be read: " + pe.Err.Error()
-	}
-	return "cannot be read: " + err.Error()
-}
+// reason is why a file cannot be read, without its path, which the fault has.
+func reason(err error) string { return "cannot be read: " + fault.WithoutPath(err).Error() }
 
 // Find lists the specs of the repo at root, sorted. No folder is no specs. Dotfiles are none.
 func Find(root string) ([]string, error) {

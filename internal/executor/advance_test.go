@@ -157,7 +157,7 @@ func TestRefusedCommitsFailTheAttempt(t *testing.T) {
 				t.Errorf("it does not say where the work is: %s", r.Why)
 			}
 			if _, dir, said := strings.Cut(r.Why, "the commits are in "); c.why != "" {
-				if dir, _, _ = strings.Cut(dir, ", "); !said || !isDir(dir) {
+				if dir, _, _ = strings.Cut(dir, ", "); !said || !layout.IsDir(dir) {
 					t.Errorf("the commits are not in %q: %s", dir, r.Why)
 				}
 			}

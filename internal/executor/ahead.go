@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"sluice/internal/layout"
 )
 
 // aheadFolder is beside the folders of runs in gitsDir: what launches to come need. No launch sees it.
@@ -32,7 +34,7 @@ type ahead struct {
 
 // folder makes a folder where there is none, and those above it that are missing.
 func (a *ahead) folder(path string) error {
-	if isDir(path) {
+	if layout.IsDir(path) {
 		return nil
 	}
 	if spare := a.take(&a.folders); spare != "" {

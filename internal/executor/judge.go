@@ -315,7 +315,7 @@ func (j judged) program(name string) (string, error) {
 func (e *Executor) leaveHome(key string) {
 	run, rest, _ := strings.Cut(key, "/")
 	home := filepath.Join(e.State, homesDir, layout.PathElement(run), judgeHome(rest))
-	if isDir(home) {
+	if layout.IsDir(home) {
 		_ = os.RemoveAll(home)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/fault"
 	"sluice/internal/health"
 	"sluice/internal/ids"
 	"sluice/internal/job"
@@ -59,7 +60,7 @@ func (e *Executor) unmet(pin string) string {
 	for base, files := range map[string][]string{e.Root: c.Root, c.Dir: c.Made} {
 		for _, f := range files {
 			if _, err := os.Stat(filepath.Join(base, filepath.FromSlash(f))); err != nil {
-				return fmt.Sprintf("%s, which %s made, is not there: %s", f, pin, layout.Bare(err))
+				return fmt.Sprintf("%s, which %s made, is not there: %s", f, pin, fault.WithoutPath(err))
 			}
 		}
 	}

@@ -41,7 +41,7 @@ const (
 // killed, or is asked once more. work is whose work its commits are; nil = they are thrown away.
 func (e *Executor) ownGit(ctx context.Context, key, top string, work *tree.Order, inPlace bool) (tree.Private, error) {
 	key = launchOf(key)
-	if g, ok := e.ownGitOf(key); ok && g.Top == top && isDir(g.Dir) {
+	if g, ok := e.ownGitOf(key); ok && g.Top == top && layout.IsDir(g.Dir) {
 		return g, nil
 	}
 	now, err := e.opt.Git.NamedBy(ctx, top)

@@ -14,6 +14,7 @@ import (
 	"sluice/agents/sandbox"
 	"sluice/engine"
 	"sluice/internal/git"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
@@ -318,7 +319,7 @@ func TestOwnGitIsMadeOnce(t *testing.T) {
 		t.Errorf("it was made anew: %v", err)
 	}
 	b.e.receive(b.ctx(), b.stepJob("A", 1, 1))
-	if isDir(g.Dir) {
+	if layout.IsDir(g.Dir) {
 		t.Error("it is left though nothing is in it")
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 	"sluice/internal/job"
-	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/internal/shells"
 )
@@ -382,7 +382,7 @@ func (e *Executor) textFile(base, p, dir string) gates.TextFile {
 	}
 	file, st, err := atomicfile.Open(base, filepath.FromSlash(p))
 	if err != nil {
-		f.Why = "it cannot be read as a file: " + layout.Bare(err)
+		f.Why = "it cannot be read as a file: " + fault.WithoutPath(err).Error()
 		return f
 	}
 	defer file.Close()

@@ -15,6 +15,7 @@ import (
 	"sluice/agents/program"
 	"sluice/agents/sandbox"
 	"sluice/engine"
+	"sluice/internal/layout"
 )
 
 // ends lets go of what held a launch, or of the note that nothing did. The files of its inbox are read once more.
@@ -47,7 +48,7 @@ const privateMost = time.Minute
 // keepPrivate notes that a launch has an inbox of its own, and where it works.
 func (e *Executor) keepPrivate(key string) {
 	dir := e.PIDFile(key) + inboxMark
-	if !isDir(dir) {
+	if !layout.IsDir(dir) {
 		return
 	}
 	run, _, _ := strings.Cut(key, "/")
@@ -80,7 +81,7 @@ func (e *Executor) reached(c sandbox.Checkout) string {
 // privateOf gives the folders of a launch's own inbox; none where it has none.
 func (e *Executor) privateOf(key, run string) []string {
 	dir := e.PIDFile(key) + inboxMark
-	if !isDir(dir) {
+	if !layout.IsDir(dir) {
 		return nil
 	}
 	return []string{dir, filepath.Join(dir, run)}

@@ -14,6 +14,7 @@ import (
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/health"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
@@ -432,7 +433,7 @@ func (q *quiet) look(word, now time.Time) time.Duration {
 // exitOf is a process's end as the engine knows it.
 func (e *Executor) exitOf(x agents.Exit, key string) engine.Exit {
 	out := engine.Exit{Code: x.Code, Signal: x.Signal, Stopped: x.Stopped, Lost: x.Lost, NotStarted: x.NotStarted}
-	if name := signalOf(x.Code); name != "" && isDir(e.PIDFile(key)+inboxMark) {
+	if name := signalOf(x.Code); name != "" && layout.IsDir(e.PIDFile(key)+inboxMark) {
 		out.Code, out.Signal = -1, name // a sandbox ends with 128 and the number of the signal that ended what was in it
 	}
 	if _, err := os.Lstat(e.PIDFile(key) + idleMark); err == nil && x.Stopped {

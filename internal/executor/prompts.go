@@ -9,7 +9,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
-	"sluice/internal/layout"
+	"sluice/internal/fault"
 	"sluice/internal/settings"
 )
 
@@ -62,7 +62,7 @@ func ReadPrompt(s settings.Settings, root, role string, judges bool) (Prompt, []
 		return Prompt{}, nil
 	}
 	if named != "" {
-		return Prompt{}, []error{fmt.Errorf("role %s: prompt_file %s: %s: write it below .workflow/, or take it out of the settings", role, named, layout.Bare(first))}
+		return Prompt{}, []error{fmt.Errorf("role %s: prompt_file %s: %s: write it below .workflow/, or take it out of the settings", role, named, fault.WithoutPath(first))}
 	}
 	return Prompt{}, []error{fmt.Errorf("role %s: %w: make it a file that can be read, or remove it", role, first)}
 }

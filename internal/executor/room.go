@@ -44,7 +44,7 @@ type room struct {
 // roomOf gives the watch of a held launch's run; nil where there is no bound.
 func (e *Executor) roomOf(key string) *room {
 	gb := e.opt.Settings().Sandbox.MaxHomeGB
-	if gb <= 0 || !isDir(e.PIDFile(key)+inboxMark) {
+	if gb <= 0 || !layout.IsDir(e.PIDFile(key)+inboxMark) {
 		return nil
 	}
 	run, _, _ := strings.Cut(key, "/")

@@ -15,6 +15,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/approval"
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 	"sluice/internal/ids"
 	"sluice/internal/job"
 	"sluice/internal/layout"
@@ -42,7 +43,7 @@ func (e *Executor) Scan(ctx context.Context, in job.Inboxes) (seen []engine.Even
 	if err != nil {
 		return nil, false, fmt.Errorf("inbox: %w", err)
 	}
-	if !isDir(e.inbox) {
+	if !layout.IsDir(e.inbox) {
 		if err := e.MakeBelow(".workflow/signals", 0o755); err != nil {
 			return nil, false, fmt.Errorf("inbox: %w", err)
 		}
@@ -111,7 +112,7 @@ func (e *Executor) boxes(in job.Inboxes) []box {
 			}
 			out = append(out, box{path: dir, place: key})
 			for _, run := range in.Runs {
-				if sub := filepath.Join(dir, run); isDir(sub) {
+				if sub := filepath.Join(dir, run); layout.IsDir(sub) {
 					out = append(out, box{path: sub, dir: run, place: key})
 				}
 			}
@@ -127,7 +128,7 @@ func (e *Executor) runBox(out []box, run string) []box {
 	}
 	path := filepath.Join(e.inbox, run)
 	why := ""
-	if !isDir(path) {
+	if !layout.IsDir(path) {
 		if err := e.MakeBelow(".workflow/signals/"+run, 0o755); err != nil {
 			why = err.Error()
 		}
@@ -287,11 +288,6 @@ const (
 	maxEntries = 10_000 // of the inbox that are looked through for them
 )
 
-func isDir(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.IsDir()
-}
-
 // treeInboxes are the folders in which what is written below a checkout's worktrees counts.
 func (e *Executor) treeInboxes(key string) []string {
 	var out []string
@@ -367,7 +363,7 @@ type scan struct {
 
 // box reads one folder.
 func (s *scan) box(ctx context.Context, b box) error {
-	if !b.must && !isDir(b.path) {
+	if !b.must && !layout.IsDir(b.path) {
 		return nil
 	}
 	err := s.e.watch(b.path)
@@ -429,7 +425,7 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 			}
 			return ev, false
 		}
-		ev.SentinelBad = layout.Bare(f.Err) + ": write a regular file of at most 64 KiB"
+		ev.SentinelBad = fault.WithoutPath(f.Err).Error() + ": write a regular file of at most 64 KiB"
 		ev.HumanBad = ev.SentinelBad
 		return ev, true
 	}

@@ -12,7 +12,7 @@ import (
 	"sluice/agents/program"
 	"sluice/agents/sandbox"
 	"sluice/internal/atomicfile"
-	"sluice/internal/layout"
+	"sluice/internal/fault"
 )
 
 // homeShown are what most tools below a home need to work and that holds no secret, where it is there.
@@ -93,7 +93,7 @@ func (e *Executor) found(argv, env []string, p process, plan *sandbox.Plan) ([]s
 	}
 	real, err := atomicfile.RealPath(name)
 	if err != nil {
-		return nil, fatal("command %s: %s", name, layout.Bare(err))
+		return nil, fatal("command %s: %s", name, fault.WithoutPath(err))
 	}
 	at := ""
 	if p.judged.covers {

@@ -14,6 +14,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tasks"
@@ -111,7 +112,7 @@ func (e *Executor) lookAtTasks(ctx context.Context, job job.Job) engine.Event {
 		return nil
 	}
 	if err != nil {
-		got = &taskFile{stamp: "unread " + err.Error(), invalid: job.Tasks.Path + ": " + layout.Bare(err)}
+		got = &taskFile{stamp: "unread " + err.Error(), invalid: job.Tasks.Path + ": " + fault.WithoutPath(err).Error()}
 	}
 	return e.tasksSeen(job, got)
 }
@@ -275,7 +276,7 @@ func (e *Executor) saveTasks(ctx context.Context, job job.Job) engine.Event {
 	case ctx.Err() != nil:
 		return nil
 	case err != nil:
-		ev.Why = fmt.Sprintf("the task file %s cannot be written: %s", job.Tasks.Path, layout.Bare(err))
+		ev.Why = fmt.Sprintf("the task file %s cannot be written: %s", job.Tasks.Path, fault.WithoutPath(err))
 		e.opt.Logf("%s: %s", job.Key, ev.Why)
 	case other != nil:
 		return e.tasksSeen(job, other)

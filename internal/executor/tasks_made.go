@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
 	"sluice/internal/job"
-	"sluice/internal/layout"
 	"sluice/internal/tasks"
 	"sluice/internal/text"
 )
@@ -60,7 +60,7 @@ func (e *Executor) makeTasks(ctx context.Context, job job.Job) (why string) {
 		}
 	})
 	if err != nil && why == "" {
-		why = fmt.Sprintf("the task file %s cannot be written: %s", rel, layout.Bare(err))
+		why = fmt.Sprintf("the task file %s cannot be written: %s", rel, fault.WithoutPath(err))
 		e.opt.Logf("%s: %s", job.Key, why)
 	}
 	return why

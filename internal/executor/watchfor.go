@@ -172,7 +172,7 @@ func (w *lookout) look(ctx context.Context, refs map[string]string) error {
 // lookInside does so in the git folder that the launch has for itself: what it commits is in no other before its end.
 func (w *lookout) lookInside(ctx context.Context) error {
 	g, ok := w.e.ownGitOf(w.job.Attempt.Key)
-	if !ok || !g.Keeps || !isDir(g.Dir) {
+	if !ok || !g.Keeps || !layout.IsDir(g.Dir) {
 		return nil
 	}
 	now := g.Print()
@@ -331,7 +331,7 @@ func (w *lookout) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if g, ok := w.e.ownGitOf(w.job.Attempt.Key); ok && g.Keeps && isDir(g.Dir) { // it may have been pushed from inside
+	if g, ok := w.e.ownGitOf(w.job.Attempt.Key); ok && g.Keeps && layout.IsDir(g.Dir) { // it may have been pushed from inside
 		own, _, err := w.fresh(ctx, g)
 		if err != nil {
 			return err

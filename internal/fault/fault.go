@@ -7,6 +7,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -96,6 +97,15 @@ func Split(err error) (what, advice string) {
 		return before, e.Advice
 	}
 	return what, ""
+}
+
+// WithoutPath returns the cause of an error about a file, without the path: for a message that names the file itself.
+func WithoutPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 // Exit is an exit code alone, of a command that has said everything.

@@ -3,8 +3,7 @@ package layout
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -27,14 +26,11 @@ func NumberOf(run string) (workflow string, n int) {
 	return run[:i], n
 }
 
-// Bare is an error's cause without the path, which the message names itself.
-func Bare(err error) string {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err.Error()
-	}
-	return err.Error()
-}
-
 // OwnFolders are those of .workflow/ in which sluice itself and the signals leave their files: they are no work.
 func OwnFolders() []string { return []string{"signals", "runs", "retry-context", "audit"} }
+
+// IsDir reports whether a folder, and no link to one, is at the path.
+func IsDir(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,10 +1,7 @@
 package tidy
 
 import (
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -18,9 +15,10 @@ func TestFilesNamedAreThere(t *testing.T) {
 	for _, f := range all {
 		there[f.path], there[path.Base(f.path)] = true, true
 	}
+	named, any := regexp.MustCompile(`[\w./*-]*\w\.go\b`), regexp.MustCompile(`\*|^[A-Z]+\.go$|/[A-Z]+\.go$|NAME`)
 	missing := func(at, text string) {
-		for _, name := range regexp.MustCompile(`[\w./*-]*\w\.go\b`).FindAllString(text, -1) {
-			if strings.ContainsAny(name, "*") || regexp.MustCompile(`^[A-Z]+\.go$|/[A-Z]+\.go$|NAME`).MatchString(name) {
+		for _, name := range named.FindAllString(text, -1) {
+			if any.MatchString(name) {
 				continue // stands for any
 			}
 			if !there[name] && !there[path.Join(path.Dir(at), name)] {
@@ -33,24 +31,9 @@ func TestFilesNamedAreThere(t *testing.T) {
 			missing(f.path, c.Text())
 		}
 	}
-	err := filepath.WalkDir("../..", func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	each(t, ".md", func(rel string, text []byte) {
+		if rel != "CHANGELOG.md" && !strings.HasPrefix(rel, "docs/") {
+			missing(rel, string(text))
 		}
-		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "docs" || strings.HasPrefix(d.Name(), ".") && p != "../..") {
-			return filepath.SkipDir
-		}
-		if strings.HasSuffix(p, ".md") && d.Name() != "CHANGELOG.md" {
-			text, err := os.ReadFile(p)
-			if err != nil {
-				return err
-			}
-			rel, _ := filepath.Rel("../..", p)
-			missing(filepath.ToSlash(rel), string(text))
-		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,7 +24,7 @@ var layers = map[string]struct{ own, only []string }{
 	"daemon":  {own: []string{"internal/fault", "engine", "journal", "internal/job", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 	"watcher": {own: []string{"internal/fault", "internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	"signals": {own: []string{"internal/ids", "internal/strictjson", "internal/text"}},
-	"gates":   {own: []string{"engine", "internal/layout", "internal/schema", "internal/shells", "internal/strictjson", "internal/text"}},
+	"gates":   {own: []string{"engine", "internal/fault", "internal/layout", "internal/schema", "internal/shells", "internal/strictjson", "internal/text"}},
 	// Where those work who judge: checkouts that sluice keeps.
 	"gates/judge":    {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
 	"agents":         {own: []string{"internal/fault", "internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
@@ -38,7 +39,7 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/atomicfile": {only: []string{"golang.org/x/sys"}},
 	"internal/git":        {own: []string{"internal/fault", "internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
 	// The work of an attempt as a git commit: taken, judged, advanced to the branch, landed.
-	"internal/tree":       {own: []string{"internal/text", "internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/text"}},
+	"internal/tree":       {own: []string{"internal/fault", "internal/text", "internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/text"}},
 	"internal/strictjson": {},
 	// The one compiler of answers' schemas: what the specs' reader takes, the gates' takes.
 	"internal/schema": {own: []string{"internal/strictjson", "internal/text"}, only: []string{"github.com/santhosh-tekuri/jsonschema"}},
@@ -79,7 +80,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The live screen. Its library belongs to one place.
 	"internal/top": {own: []string{"internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"agents/launch", "notify/people", "internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/stub", "internal/tasks", "internal/tree"}},
+	"internal/executor": {own: []string{"agents/launch", "internal/fault", "notify/people", "internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/stub", "internal/tasks", "internal/tree"}},
 }
 
 // toolFolders hold what is run while developing and is not part of the product.
@@ -96,6 +97,19 @@ func files(t *testing.T) (*token.FileSet, []file) {
 	t.Helper()
 	fset := token.NewFileSet()
 	var out []file
+	each(t, ".go", func(rel string, src []byte) {
+		f, err := parser.ParseFile(fset, filepath.Join("../..", rel), src, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, file{rel, path.Dir(rel), src, f, strings.HasSuffix(rel, "_test.go")})
+	})
+	return fset, out
+}
+
+// each calls look for the repo's files of a kind, but for those in testdata and in hidden folders.
+func each(t *testing.T, ext string, look func(rel string, text []byte)) {
+	t.Helper()
 	err := filepath.WalkDir("../..", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -103,26 +117,23 @@ func files(t *testing.T) (*token.FileSet, []file) {
 		if d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && p != "../..") {
 			return filepath.SkipDir
 		}
-		if !strings.HasSuffix(p, ".go") {
+		if !strings.HasSuffix(p, ext) {
 			return nil
 		}
-		src, err := os.ReadFile(p)
+		text, err := os.ReadFile(p)
 		if err != nil {
 			return err
 		}
-		f, err := parser.ParseFile(fset, p, src, parser.ParseComments)
+		rel, err := filepath.Rel("../..", p)
 		if err != nil {
 			return err
 		}
-		rel, _ := filepath.Rel("../..", p)
-		rel = filepath.ToSlash(rel)
-		out = append(out, file{rel, filepath.ToSlash(filepath.Dir(rel)), src, f, strings.HasSuffix(p, "_test.go")})
+		look(filepath.ToSlash(rel), text)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fset, out
 }
 
 func tool(pkg string) bool {

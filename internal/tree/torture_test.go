@@ -275,10 +275,10 @@ func (y *trial) killedAtEachGit(look func(what string)) {
 }
 
 // faults are system calls that fail, as strace names them, and what a disk says then.
-type fault struct{ calls, err string }
+type failing struct{ calls, err string }
 
-func faults() []fault {
-	return []fault{{"pwrite64", "ENOSPC"}, {"openat,mkdir,mkdirat", "ENOSPC"}, {"fsync,fdatasync", "EIO"},
+func faults() []failing {
+	return []failing{{"pwrite64", "ENOSPC"}, {"openat,mkdir,mkdirat", "ENOSPC"}, {"fsync,fdatasync", "EIO"},
 		{"rename,renameat,renameat2,link,linkat,unlink,unlinkat", "EIO"}, {"ftruncate", "EIO"}}
 }
 
@@ -325,7 +325,7 @@ func (y *trial) eachCallFails(look func(what string)) {
 	y.Logf("%s: %d calls failed", y.c.Do, tried)
 }
 
-func (y *trial) oneCallFails(of int, f fault, n int, look func(what string)) (hit bool) {
+func (y *trial) oneCallFails(of int, f failing, n int, look func(what string)) (hit bool) {
 	y.Helper()
 	trace := y.file("trace")
 	what := fmt.Sprintf("%s, git %d of %d: %s %d: %s", y.c.Do, of, y.gits, f.calls, n, f.err)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/internal/fault"
+
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
@@ -78,7 +80,7 @@ func (w *walk) folder(ctx context.Context, dir string) error {
 		return err
 	}
 	if err != nil {
-		w.note(dir, oddFolder+": "+cause(err))
+		w.note(dir, oddFolder+": "+fault.WithoutPath(err).Error())
 		return nil
 	}
 	entries, err := f.ReadDir(-1)
@@ -87,7 +89,7 @@ func (w *walk) folder(ctx context.Context, dir string) error {
 		return err
 	}
 	if err != nil {
-		w.note(dir, oddFolder+": "+cause(err))
+		w.note(dir, oddFolder+": "+fault.WithoutPath(err).Error())
 		return nil
 	}
 	if dir != "." && bare(entries) {
@@ -171,12 +173,4 @@ func plainName(name string) (plain, lower bool) {
 		lower = lower && (name[i] < 'A' || name[i] > 'Z')
 	}
 	return true, lower
-}
-
-// cause is an error without the path, which may be 8 kB long.
-func cause(err error) string {
-	if p, ok := err.(*fs.PathError); ok {
-		return p.Err.Error()
-	}
-	return err.Error()
 }
