@@ -12,15 +12,15 @@ import (
 )
 
 // advance moves the branch of an attempt that has passed to what was taken of it. It returns why that is left to a person.
-func (e *Executor) advance(ctx context.Context, job job.Job) string {
-	return e.moveBranch(ctx, job, e.advanced, "the work of %s.%d is kept, and its branch was not moved")
+func (e *Executor) advance(ctx context.Context, j job.Job) string {
+	return e.moveBranch(ctx, j, e.advanced, "the work of %s.%d is kept, and its branch was not moved")
 }
 
 // moveBranch carries out a move of a branch, again and again where the system is to blame. It returns why that is left to a
 // person, after what, a format of the step and the attempt.
-func (e *Executor) moveBranch(ctx context.Context, job job.Job, move func(context.Context, job.Job) (string, error), what string) (why string) {
-	err := e.Persist(ctx, job.Key, func() (err error) {
-		why, err = move(ctx, job)
+func (e *Executor) moveBranch(ctx context.Context, j job.Job, move func(context.Context, job.Job) (string, error), what string) (why string) {
+	err := e.Persist(ctx, j.Key, func() (err error) {
+		why, err = move(ctx, j)
 		if errors.Is(err, tree.ErrBusy) {
 			why, err = err.Error(), nil
 		}
@@ -30,20 +30,20 @@ func (e *Executor) moveBranch(ctx context.Context, job job.Job, move func(contex
 		why = err.Error()
 	}
 	if why != "" {
-		why = fmt.Sprintf(what+": %s", job.Write.Step, job.Write.N, why)
+		why = fmt.Sprintf(what+": %s", j.Write.Step, j.Write.N, why)
 	}
 	return why
 }
 
-func (e *Executor) advanced(ctx context.Context, job job.Job) (string, error) {
+func (e *Executor) advanced(ctx context.Context, j job.Job) (string, error) {
 	var b begin
 	var c covered
 	for what, into := range map[string]any{"begin": &b, "files": &c} {
-		if err := layout.Load(e.AttemptFile(job.Run, job.Write.Step, job.Write.N, what), into); err != nil {
+		if err := layout.Load(e.AttemptFile(j.Run, j.Write.Step, j.Write.N, what), into); err != nil {
 			return "", err
 		}
 	}
-	r, err := e.holdFolder(ctx, job, b.Top)
+	r, err := e.holdFolder(ctx, j, b.Top)
 	if err != nil {
 		return "", err
 	}
@@ -69,10 +69,10 @@ func (e *Executor) advanced(ctx context.Context, job job.Job) (string, error) {
 		return "", err
 	}
 	if at.SHA == c.Taken.Commit { // an agent that is not held has moved it itself, or this is a call after a kill
-		return "", e.moving(ctx, job, r, b, at.SHA, at.SHA)
+		return "", e.moving(ctx, j, r, b, at.SHA, at.SHA)
 	}
 	bases := []string{at.SHA}
-	if job.RunInfo.Workspace == "" || b.On != "refs/heads/"+engine.WorkspaceBranch(job.RunInfo.Workspace) { // a person's own changes may lie in the folder: what was taken has them too, and the branch is not to have them
+	if j.RunInfo.Workspace == "" || b.On != "refs/heads/"+engine.WorkspaceBranch(j.RunInfo.Workspace) { // a person's own changes may lie in the folder: what was taken has them too, and the branch is not to have them
 		bases = append(bases, c.Found)
 	}
 	for _, base := range bases {
@@ -86,7 +86,7 @@ func (e *Executor) advanced(ctx context.Context, job job.Job) (string, error) {
 	if why, err := e.onVetoed(ctx, r.Back, b, c, at.SHA); err != nil || why != "" {
 		return why, err
 	}
-	if err := e.moving(ctx, job, r, b, at.SHA, c.Taken.Commit); err != nil {
+	if err := e.moving(ctx, j, r, b, at.SHA, c.Taken.Commit); err != nil {
 		return "", err
 	}
 	_, why, err := tree.Advance{Branch: b.On, From: at.SHA, To: c.Taken.Commit, Top: b.Top}.Do(ctx, e.opt.Git)

@@ -145,8 +145,8 @@ func TestRefusedCommitsFailTheAttempt(t *testing.T) {
 			b.hold(true)
 			b.script("one", "git config user.name A; git config user.email a@example.org; echo made >made.txt; "+c.does)
 			b.sh("git add -A && git commit -qm before")
-			job := inSpace(b.stepJob("A", 1, 1), space1)
-			if ev := b.carry(job); ev.Exit.Code != 0 {
+			j := inSpace(b.stepJob("A", 1, 1), space1)
+			if ev := b.carry(j); ev.Exit.Code != 0 {
 				t.Fatalf("%+v %s", ev.Exit, b.get(".workflow/runs/w-1/A.1/stderr"))
 			}
 			r := b.carry(inSpace(b.checkJob("A", 1), space1)).Check
@@ -175,8 +175,8 @@ func TestBranchWasMovedBeforeAKill(t *testing.T) {
 	b.hold(true)
 	b.script("one", "echo made >made.txt")
 	b.sh("git add -A && git commit -qm before")
-	job := inSpace(b.stepJob("A", 1, 1), space1)
-	if ev := b.carry(job); ev.Exit.Code != 0 {
+	j := inSpace(b.stepJob("A", 1, 1), space1)
+	if ev := b.carry(j); ev.Exit.Code != 0 {
 		t.Fatalf("%+v %s", ev.Exit, b.get(".workflow/runs/w-1/A.1/stderr"))
 	}
 	if r := b.carry(inSpace(b.checkJob("A", 1), space1)).Check; !r.OK {
@@ -197,7 +197,7 @@ func TestBranchWasMovedBeforeAKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	moves := job
+	moves := j
 	moves.Effect = engine.Effect{Run: run1, Key: run1 + "/A#1.branch", Write: &engine.Write{Step: "A", N: 1}}
 	for range 2 {
 		if why := b.e.advance(b.ctx(), moves); why != "" {

@@ -50,32 +50,32 @@ func (b begin) base() string { return cmp.Or(b.Before, b.Found) }
 func (e *Executor) inCheckout() bool { return e.opt.Git != nil && !e.opt.Git.Plain() }
 
 // begun gives the record of an attempt's beginning, made before anything else if there is none.
-func (e *Executor) begun(ctx context.Context, job job.Job, st *engine.Step, n int) (begin, error) {
+func (e *Executor) begun(ctx context.Context, j job.Job, st *engine.Step, n int) (begin, error) {
 	var b begin
-	if job.Attempt.Reads {
-		return e.looks(ctx, job, st, n)
+	if j.Attempt.Reads {
+		return e.looks(ctx, j, st, n)
 	}
-	if st.Run != nil && !job.Checks(st) && !inGit(st) { // nobody asks what it has changed: the spec says all there is
-		b, err := e.place(ctx, job, st)
+	if st.Run != nil && !j.Checks(st) && !inGit(st) { // nobody asks what it has changed: the spec says all there is
+		b, err := e.place(ctx, j, st)
 		if err == nil {
-			err = e.noteUnchecked(ctx, job, st, b.Top)
+			err = e.noteUnchecked(ctx, j, st, b.Top)
 		}
 		return b, err
 	}
-	file := e.AttemptFile(job.Run, st.ID, n, "begin")
+	file := e.AttemptFile(j.Run, st.ID, n, "begin")
 	err := layout.Load(file, &b)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return b, err
 	}
-	if b, err = e.place(ctx, job, st); err != nil {
+	if b, err = e.place(ctx, j, st); err != nil {
 		return b, err
 	}
-	if !job.Checks(st) {
-		if err := e.noteUnchecked(ctx, job, st, b.Top); err != nil {
+	if !j.Checks(st) {
+		if err := e.noteUnchecked(ctx, j, st, b.Top); err != nil {
 			return b, err
 		}
 	}
-	if b.Top != "" && job.Checks(st) {
+	if b.Top != "" && j.Checks(st) {
 		if b.Head, err = e.opt.Git.Head(ctx, b.Top); err != nil {
 			if ctx.Err() != nil || health.Passing(err) {
 				return b, err
@@ -83,19 +83,19 @@ func (e *Executor) begun(ctx context.Context, job job.Job, st *engine.Step, n in
 			return b, noGit(e.shown(b.Top), err)
 		}
 	}
-	b.Lists = e.listsBelow(job, b.Top)
-	if b.Top != "" && job.Checks(st) {
+	b.Lists = e.listsBelow(j, b.Top)
+	if b.Top != "" && j.Checks(st) {
 		if b.On, err = tree.CheckedOut(ctx, e.opt.Git, b.Top); err != nil {
 			return b, err
 		}
-		if err := e.findFolder(ctx, job, st, n, &b); err != nil {
+		if err := e.findFolder(ctx, j, st, n, &b); err != nil {
 			if ctx.Err() != nil || health.Passing(err) {
 				return b, err
 			}
 			return b, noGit(e.shown(b.Top), err)
 		}
 	}
-	if err := e.beginRefs(ctx, job, st, &b); err != nil {
+	if err := e.beginRefs(ctx, j, st, &b); err != nil {
 		return b, err
 	}
 	if ctx.Err() != nil { // what was read may be cut short
@@ -105,8 +105,8 @@ func (e *Executor) begun(ctx context.Context, job job.Job, st *engine.Step, n in
 }
 
 // listsBelow names the task files of the run that lie in a checkout.
-func (e *Executor) listsBelow(job job.Job, top string) (out []string) {
-	for _, l := range job.RunInfo.Lists {
+func (e *Executor) listsBelow(j job.Job, top string) (out []string) {
+	for _, l := range j.RunInfo.Lists {
 		if rel, err := filepath.Rel(top, filepath.Join(e.Root, filepath.FromSlash(l))); top != "" && err == nil && filepath.IsLocal(rel) {
 			out = append(out, filepath.ToSlash(rel))
 		}
@@ -120,7 +120,7 @@ func inGit(st *engine.Step) bool {
 }
 
 // beginRefs records what a new commit or pull request is told from.
-func (e *Executor) beginRefs(ctx context.Context, job job.Job, st *engine.Step, b *begin) error {
+func (e *Executor) beginRefs(ctx context.Context, j job.Job, st *engine.Step, b *begin) error {
 	if !e.inCheckout() || !inGit(st) {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (e *Executor) beginRefs(ctx context.Context, job job.Job, st *engine.Step, 
 	if b.Refs, err = e.opt.Git.Refs(ctx); err != nil {
 		return err
 	}
-	if st.Signal.Type == engine.SignalPull && !standsIn(job, st) {
+	if st.Signal.Type == engine.SignalPull && !standsIn(j, st) {
 		pulls, err := e.pulls(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -143,20 +143,20 @@ func (e *Executor) beginRefs(ctx context.Context, job job.Job, st *engine.Step, 
 }
 
 // place finds the folder an attempt works in, and makes it where it is not there.
-func (e *Executor) place(ctx context.Context, job job.Job, st *engine.Step) (begin, error) {
+func (e *Executor) place(ctx context.Context, j job.Job, st *engine.Step) (begin, error) {
 	b := begin{Dir: e.Root}
 	if st.Agent != nil {
-		b.Own = job.Attempt.Worktree != "" || st.Agent.Branch.Source != ""
-		branch, err := st.Agent.Branch.String(job.Env)
+		b.Own = j.Attempt.Worktree != "" || st.Agent.Branch.Source != ""
+		branch, err := st.Agent.Branch.String(j.Env)
 		if err != nil {
 			return b, refused("branch: %v", err)
 		}
 		b.Branch = branch
 	}
-	if wt := job.Attempt.Worktree; wt != "" {
+	if wt := j.Attempt.Worktree; wt != "" {
 		e.placing.Lock() // steps that only look hold no worktree: many may be the first at once
 		defer e.placing.Unlock()
-		if wt == job.RunInfo.Workspace {
+		if wt == j.RunInfo.Workspace {
 			if !e.inCheckout() {
 				return b, unready("workspace: %s is no git checkout to make a worktree of: take `workspace: run` out of the spec", e.Root)
 			}
@@ -172,13 +172,13 @@ func (e *Executor) place(ctx context.Context, job job.Job, st *engine.Step) (beg
 		if err != nil {
 			return b, refused("worktree %s: %v", wt, err)
 		}
-		if err := e.branchOff(ctx, job, wt, dir, b.Branch); err != nil {
+		if err := e.branchOff(ctx, j, wt, dir, b.Branch); err != nil {
 			return b, err
 		}
 		if err := e.checkout(ctx, dir, b.Branch); err != nil {
 			return b, err
 		}
-		if b.Dir = dir; wt == job.RunInfo.Workspace {
+		if b.Dir = dir; wt == j.RunInfo.Workspace {
 			b.Dir = e.rootIn(dir)
 		}
 	}
@@ -191,7 +191,7 @@ func (e *Executor) place(ctx context.Context, job job.Job, st *engine.Step) (beg
 	}
 	if e.opt.Git != nil {
 		b.Top, err = e.opt.Git.TopOf(real)
-		if err != nil && job.Checks(st) {
+		if err != nil && j.Checks(st) {
 			return b, noGit(e.shown(b.Dir), err)
 		}
 	}
@@ -323,37 +323,37 @@ func (e *Executor) treeDir(key string) string {
 }
 
 // firstLaunch lays out the folder of a run: its spec as it was, and runs/last.
-func (e *Executor) firstLaunch(job job.Job) error {
-	if c := job.RunInfo.Child; c != nil {
-		if err := e.firstOfChild(job, c); err != nil {
+func (e *Executor) firstLaunch(j job.Job) error {
+	if c := j.RunInfo.Child; c != nil {
+		if err := e.firstOfChild(j, c); err != nil {
 			return err
 		}
 	}
-	if err := e.MakeBelow(e.RunDir(job.Run)+"/files", 0o700); err != nil {
+	if err := e.MakeBelow(e.RunDir(j.Run)+"/files", 0o700); err != nil {
 		return err
 	}
-	if err := e.MakeBelow(".workflow/signals/"+job.Run, 0o755); err != nil {
+	if err := e.MakeBelow(".workflow/signals/"+j.Run, 0o755); err != nil {
 		return err
 	}
-	if job.RunInfo.Child != nil {
+	if j.RunInfo.Child != nil {
 		return nil
 	}
-	e.keepSpec(job)
-	return e.pointLast(job.Run)
+	e.keepSpec(j)
+	return e.pointLast(j.Run)
 }
 
 // keepSpec copies the spec, as long as its file is the one the run goes by.
-func (e *Executor) keepSpec(job job.Job) {
-	to, err := e.Below(e.RunDir(job.Run) + "/spec.yaml")
+func (e *Executor) keepSpec(j job.Job) {
+	to, err := e.Below(e.RunDir(j.Run) + "/spec.yaml")
 	if err != nil {
 		return
 	}
 	if _, err := os.Lstat(to); err == nil {
 		return
 	}
-	data, _, err := atomicfile.OpenRegular(filepath.Join(e.Root, ".workflow", "specs"), job.RunInfo.Workflow+".yaml", maxSpecFile)
+	data, _, err := atomicfile.OpenRegular(filepath.Join(e.Root, ".workflow", "specs"), j.RunInfo.Workflow+".yaml", maxSpecFile)
 	sum := layout.HexSum(data)
-	if err != nil || sum != job.Spec.Digest && sum != job.RunInfo.File {
+	if err != nil || sum != j.Spec.Digest && sum != j.RunInfo.File {
 		return // it was changed since: the journal has the one the run goes by
 	}
 	if err := atomicfile.Write(to, data, 0o600); err != nil {

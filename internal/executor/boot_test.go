@@ -23,18 +23,18 @@ import (
 func TestALaunchOfBeforeTheMachinesStartIsLost(t *testing.T) {
 	conform.Rule(t, "3-engine keys", "a launch is never made twice, a power cut between")
 	b := newBench(t, strings.Replace(runSpec, "%s", `"exit 0"`, 1))
-	job := b.stepJob("A", 1, 1)
-	job.Attempt.Launched = b.e.booted().Add(-time.Second)
-	ev, ok := b.e.Carry(b.ctx(), job, nil).(engine.ProcessEnded)
+	j := b.stepJob("A", 1, 1)
+	j.Attempt.Launched = b.e.booted().Add(-time.Second)
+	ev, ok := b.e.Carry(b.ctx(), j, nil).(engine.ProcessEnded)
 	if !ok || !ev.Exit.Lost || ev.Exit.NotStarted != "" {
 		t.Fatalf("%+v", ev)
 	}
 	if b.has(".workflow/runs/w-1/A.1/stdout") {
 		t.Error("it was started")
 	}
-	job = b.stepJob("A", 2, 1)
-	job.Attempt.Launched = b.e.booted().Add(time.Second)
-	if ev, ok := b.e.Carry(b.ctx(), job, nil).(engine.ProcessEnded); !ok || ev.Exit.Lost {
+	j = b.stepJob("A", 2, 1)
+	j.Attempt.Launched = b.e.booted().Add(time.Second)
+	if ev, ok := b.e.Carry(b.ctx(), j, nil).(engine.ProcessEnded); !ok || ev.Exit.Lost {
 		t.Errorf("a launch of now: %+v", ev)
 	}
 }
@@ -72,9 +72,9 @@ func TestWhatAPowerCutLeavesOfARecord(t *testing.T) {
 		t.Fatalf("a torn record of now: %v", err)
 	}
 	for _, kind := range []string{engine.DoRun, engine.DoStop} { // a disk that failed was mended: it is ended, lost, and not started again
-		job := b.stepJob("A", 1, 1)
-		job.Kind = kind
-		if ev, ok := b.e.Carry(b.ctx(), job, nil).(engine.ProcessEnded); !ok || !ev.Exit.Lost {
+		j := b.stepJob("A", 1, 1)
+		j.Kind = kind
+		if ev, ok := b.e.Carry(b.ctx(), j, nil).(engine.ProcessEnded); !ok || !ev.Exit.Lost {
 			t.Errorf("%s of a torn record of now: %+v", kind, ev)
 		}
 		if _, err := os.Lstat(file); err != nil {
@@ -85,9 +85,9 @@ func TestWhatAPowerCutLeavesOfARecord(t *testing.T) {
 	if err := os.Chtimes(file, before, before); err != nil {
 		t.Fatal(err)
 	}
-	job := b.stepJob("A", 1, 1)
-	job.Attempt.Launched = before
-	if ev, ok := b.e.Carry(b.ctx(), job, nil).(engine.ProcessEnded); !ok || !ev.Exit.Lost {
+	j := b.stepJob("A", 1, 1)
+	j.Attempt.Launched = before
+	if ev, ok := b.e.Carry(b.ctx(), j, nil).(engine.ProcessEnded); !ok || !ev.Exit.Lost {
 		t.Errorf("%+v", ev)
 	}
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -119,15 +119,15 @@ func TestALaunchAfterTheClockWasSetBack(t *testing.T) {
 	before := e.opt.Now().Add(-3 * time.Hour)
 	ahead.Store(0)
 	for n, e := range []*Executor{e, b.executor(clock)} {
-		job := b.stepJob("A", n+1, 1)
-		job.Attempt.Launched = e.opt.Now()
-		if ev, ok := e.Carry(b.ctx(), job, nil).(engine.ProcessEnded); !ok || ev.Exit.Lost || ev.Exit.Code != 0 {
+		j := b.stepJob("A", n+1, 1)
+		j.Attempt.Launched = e.opt.Now()
+		if ev, ok := e.Carry(b.ctx(), j, nil).(engine.ProcessEnded); !ok || ev.Exit.Lost || ev.Exit.Code != 0 {
 			t.Errorf("daemon %d, a launch of now: %+v", n, ev)
 		}
 	}
-	job := b.stepJob("A", 3, 1)
-	job.Attempt.Launched = before
-	if ev, ok := e.Carry(b.ctx(), job, nil).(engine.ProcessEnded); !ok || !ev.Exit.Lost {
+	j := b.stepJob("A", 3, 1)
+	j.Attempt.Launched = before
+	if ev, ok := e.Carry(b.ctx(), j, nil).(engine.ProcessEnded); !ok || !ev.Exit.Lost {
 		t.Errorf("a launch of before the machine's start: %+v", ev)
 	}
 }

@@ -24,21 +24,21 @@ const maxCarried = 1 << 30
 
 // needed finds a step's input files. An output of an earlier step that is in no commit, since git ignores it, is carried
 // from the checkout that it was made in.
-func (e *Executor) needed(ctx context.Context, job job.Job, st *engine.Step, b begin) (found []string, err error) {
+func (e *Executor) needed(ctx context.Context, j job.Job, st *engine.Step, b begin) (found []string, err error) {
 	if b.host != "" {
-		found, missing, err := e.inputs(job, st, b.host)
+		found, missing, err := e.inputs(j, st, b.host)
 		if err != nil {
 			return nil, err
 		}
 		return b.seenIn(found), e.missingInputs(missing, b.Dir)
 	}
-	record := e.recordFile(job, carriedRecord, b.Top)
+	record := e.recordFile(j, carriedRecord, b.Top)
 	unlock, err := e.records.lock(ctx, record) // also while a file is copied: the next one has the same name for a while
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	found, missing, err := e.inputs(job, st, b.Dir)
+	found, missing, err := e.inputs(j, st, b.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -46,12 +46,12 @@ func (e *Executor) needed(ctx context.Context, job job.Job, st *engine.Step, b b
 	if err := layout.Load(record, &carried); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if b.Top == "" || e.opt.Git == nil || job.Env == nil || len(missing) == 0 && len(carried) == 0 {
+	if b.Top == "" || e.opt.Git == nil || j.Env == nil || len(missing) == 0 && len(carried) == 0 {
 		return found, e.missingInputs(missing, b.Dir)
 	}
 	before := maps.Clone(carried)
 	note := func() error { return layout.Save(record, carried) }
-	names, err := texts(st.Inputs, job.Env, "input")
+	names, err := texts(st.Inputs, j.Env, "input")
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (e *Executor) needed(ctx context.Context, job job.Job, st *engine.Step, b b
 		} else if carried[at] == "" {
 			continue
 		}
-		if err := e.carried(ctx, job, b, at, carried, note); err != nil {
+		if err := e.carried(ctx, j, b, at, carried, note); err != nil {
 			return nil, err
 		}
 	}
@@ -75,7 +75,7 @@ func (e *Executor) needed(ctx context.Context, job job.Job, st *engine.Step, b b
 			return nil, err
 		}
 	}
-	found, missing, err = e.inputs(job, st, b.Dir)
+	found, missing, err = e.inputs(j, st, b.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (e *Executor) needed(ctx context.Context, job job.Job, st *engine.Step, b b
 
 // carried brings one output, named from the top of its checkout, into the one of b as it was bound. A file there that it
 // did not bring is left alone. carried is noted before the file is in its place: who is killed then knows it for sluice's.
-func (e *Executor) carried(ctx context.Context, job job.Job, b begin, at string, carried map[string]string, note func() error) error {
+func (e *Executor) carried(ctx context.Context, j job.Job, b begin, at string, carried map[string]string, note func() error) error {
 	if carried[at] != "" {
 		now, err := git.Digest(ctx, b.Top, []string{at})
 		if err != nil {
@@ -100,12 +100,12 @@ func (e *Executor) carried(ctx context.Context, job job.Job, b begin, at string,
 	if err != nil || !ignored[at] { // it would be the step's work
 		return err
 	}
-	for _, id := range slices.Sorted(maps.Keys(job.Env.Steps)) {
-		if state := job.Env.Steps[id].Status; state != engine.Passed && state != engine.Routed {
+	for _, id := range slices.Sorted(maps.Keys(j.Env.Steps)) {
+		if state := j.Env.Steps[id].Status; state != engine.Passed && state != engine.Routed {
 			continue // no gate has let it through, or sent it on
 		}
 		var c covered
-		if err := layout.Load(e.AttemptFile(job.Run, id, job.Env.Steps[id].Attempt, "files"), &c); err != nil || c.Top == "" || c.Top == b.Top {
+		if err := layout.Load(e.AttemptFile(j.Run, id, j.Env.Steps[id].Attempt, "files"), &c); err != nil || c.Top == "" || c.Top == b.Top {
 			continue
 		}
 		for _, f := range c.Taken.Beside {

@@ -32,23 +32,23 @@ func TestIgnoredOutputIsCarried(t *testing.T) {
 	b.put(".gitignore", "dist/\nwt-a/\nwt-b/\n")
 	b.sh("git add -A; git commit -q -m before")
 	made := func(n int, text string) {
-		job := b.checkJob("A", n)
-		b.begin(job)
+		j := b.checkJob("A", n)
+		b.begin(j)
 		b.put("wt-a/dist/report.txt", text)
-		if c := b.carry(job).Check; !c.OK {
+		if c := b.carry(j).Check; !c.OK {
 			t.Fatalf("%+v", c)
 		}
 	}
 	step := b.spec.Step("B")
 	state := engine.Gating
 	need := func(n, of int) (string, error) {
-		job := b.stepJob("B", n, 1)
-		job.Env.Steps["A"] = engine.StepEnv{Attempt: of, Status: state}
-		at, err := b.e.begun(b.ctx(), job, step, n)
+		j := b.stepJob("B", n, 1)
+		j.Env.Steps["A"] = engine.StepEnv{Attempt: of, Status: state}
+		at, err := b.e.begun(b.ctx(), j, step, n)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := b.e.needed(b.ctx(), job, step, at)
+		found, err := b.e.needed(b.ctx(), j, step, at)
 		return strings.Join(found, " "), err
 	}
 	made(1, "one")
@@ -81,21 +81,21 @@ func TestIgnoredOutputIsCarried(t *testing.T) {
 	}
 
 	// Ended at the moment when a file is in place: it is the one that was judged.
-	job := b.stepJob("B", 5, 1)
-	job.Env.Steps["A"] = engine.StepEnv{Attempt: 3, Status: state}
-	at, err := b.e.begun(b.ctx(), job, step, 5)
+	j := b.stepJob("B", 5, 1)
+	j.Env.Steps["A"] = engine.StepEnv{Attempt: 3, Status: state}
+	at, err := b.e.begun(b.ctx(), j, step, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
 	there := filepath.Join(b.root, "wt-b/dist/report.txt")
-	if _, err := b.e.needed(untilThere{b.ctx(), there}, job, step, at); err == nil || b.has("wt-b/dist/report.txt") {
+	if _, err := b.e.needed(untilThere{b.ctx(), there}, j, step, at); err == nil || b.has("wt-b/dist/report.txt") {
 		t.Errorf("killed, and what nobody judged stays: %v", err)
 	}
 	// Or before it is noted whose the file is: what comes later is carried over it still.
 	b.put("wt-a/dist/report.txt", "three")
-	record := b.e.recordFile(job, carriedRecord, at.Top)
+	record := b.e.recordFile(j, carriedRecord, at.Top)
 	b.sh("rm -f " + record + "; mkdir " + record + " " + record + "/full")
-	if _, err := b.e.needed(b.ctx(), job, step, at); err == nil {
+	if _, err := b.e.needed(b.ctx(), j, step, at); err == nil {
 		t.Error("the record was written")
 	}
 	b.sh("rm -r " + record)
@@ -117,20 +117,20 @@ func TestCarriedIsNotedBefore(t *testing.T) {
 	step := b.spec.Step("B")
 	noted := map[string]string{}
 	for n, text := range []string{"one", "two", "three"} {
-		job := b.checkJob("A", n+1)
-		b.begin(job)
+		j := b.checkJob("A", n+1)
+		b.begin(j)
 		b.put("wt-a/dist/report.txt", text)
-		if c := b.carry(job).Check; !c.OK {
+		if c := b.carry(j).Check; !c.OK {
 			t.Fatalf("%+v", c)
 		}
-		job = b.stepJob("B", n+1, 1)
-		job.Env.Steps["A"] = engine.StepEnv{Attempt: n + 1, Status: engine.Passed}
-		at, err := b.e.begun(b.ctx(), job, step, n+1)
+		j = b.stepJob("B", n+1, 1)
+		j.Env.Steps["A"] = engine.StepEnv{Attempt: n + 1, Status: engine.Passed}
+		at, err := b.e.begun(b.ctx(), j, step, n+1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		record := b.e.recordFile(job, carriedRecord, at.Top)
-		if _, err := b.e.needed(b.ctx(), job, step, at); err != nil || b.get("wt-b/dist/report.txt") != text {
+		record := b.e.recordFile(j, carriedRecord, at.Top)
+		if _, err := b.e.needed(b.ctx(), j, step, at); err != nil || b.get("wt-b/dist/report.txt") != text {
 			t.Fatalf("%q, %v", b.get("wt-b/dist/report.txt"), err)
 		}
 		if n == 1 { // as the kill leaves it

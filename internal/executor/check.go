@@ -22,12 +22,12 @@ import (
 )
 
 // check carries out the check of an attempt's outputs and criteria; nil where ctx ended first.
-func (e *Executor) check(ctx context.Context, job job.Job) *engine.ProcessEnded {
-	st := job.Spec.Step(job.Proc.Step)
-	if e.Persist(ctx, job.Key, func() error { return e.firstLaunch(job) }) != nil && ctx.Err() != nil {
+func (e *Executor) check(ctx context.Context, j job.Job) *engine.ProcessEnded {
+	st := j.Spec.Step(j.Proc.Step)
+	if e.Persist(ctx, j.Key, func() error { return e.firstLaunch(j) }) != nil && ctx.Err() != nil {
 		return nil
 	}
-	b, err := e.begunAgain(ctx, job, st)
+	b, err := e.begunAgain(ctx, j, st)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -35,10 +35,10 @@ func (e *Executor) check(ctx context.Context, job job.Job) *engine.ProcessEnded 
 	if err != nil {
 		r.Broken = err.Error()
 	} else {
-		r = e.checked(ctx, job, st, b)
+		r = e.checked(ctx, j, st, b)
 	}
-	if job.Offers(st) { // no process of ours ended
-		e.salvage(ctx, job, st)
+	if j.Offers(st) { // no process of ours ended
+		e.salvage(ctx, j, st)
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -47,18 +47,18 @@ func (e *Executor) check(ctx context.Context, job job.Job) *engine.ProcessEnded 
 }
 
 // begunAgain is begun for what comes after the work: a refusal is an error as any other.
-func (e *Executor) begunAgain(ctx context.Context, job job.Job, st *engine.Step) (b begin, err error) {
-	err = e.Persist(ctx, job.Key, func() (err error) {
-		b, err = e.begun(ctx, job, st, job.Attempt.N)
+func (e *Executor) begunAgain(ctx context.Context, j job.Job, st *engine.Step) (b begin, err error) {
+	err = e.Persist(ctx, j.Key, func() (err error) {
+		b, err = e.begun(ctx, j, st, j.Attempt.N)
 		return err
 	})
 	return b, err
 }
 
 // checked looks at everything and gathers what there is to be reviewed.
-func (e *Executor) checked(ctx context.Context, job job.Job, st *engine.Step, b begin) engine.CheckResult {
-	env := withAnswer(job)
-	done := job.Attempt.Status == "" || job.Attempt.Status == engine.StatusDone
+func (e *Executor) checked(ctx context.Context, j job.Job, st *engine.Step, b begin) engine.CheckResult {
+	env := withAnswer(j)
+	done := j.Attempt.Status == "" || j.Attempt.Status == engine.StatusDone
 	in := gates.CheckInput{Root: e.Root, Worktree: b.Dir}
 	var why []string
 	made, written, err := outputs(st.Outputs, env)
@@ -74,13 +74,13 @@ func (e *Executor) checked(ctx context.Context, job job.Job, st *engine.Step, b 
 		}
 	default:
 		in.Criteria, in.Outputs = st.Criteria, append(made, written...)
-		if bad := answerFits(job, st); bad != "" {
+		if bad := answerFits(j, st); bad != "" {
 			why = append(why, bad)
 		}
-		why = append(why, e.writeValues(ctx, job.Key, st.Outputs, env, b.Dir)...)
+		why = append(why, e.writeValues(ctx, j.Key, st.Outputs, env, b.Dir)...)
 	}
 	outs := append(made, written...)
-	c, law, err := e.taken(ctx, job, st, b, outs)
+	c, law, err := e.taken(ctx, j, st, b, outs)
 	if ctx.Err() != nil {
 		return engine.CheckResult{}
 	}
@@ -94,21 +94,21 @@ func (e *Executor) checked(ctx context.Context, job job.Job, st *engine.Step, b 
 	if len(why) > 0 { // no command is run over what is not there
 		r := engine.CheckResult{Why: strings.Join(why, "\n")}
 		law.put(&r)
-		return e.digested(ctx, job, st, c, r)
+		return e.digested(ctx, j, st, c, r)
 	}
 	in.Run = func(ctx context.Context, i int, cmd engine.Command) (int, string, error) {
 		at := c.Taken.Commit
 		if in.Criteria[i].Folder {
 			at = ""
 		}
-		return e.criterion(ctx, job, st, b, at, i, cmd)
+		return e.criterion(ctx, j, st, b, at, i, cmd)
 	}
-	r := e.checkedAt(ctx, job.Key, b, c.Taken.Commit, in)
+	r := e.checkedAt(ctx, j.Key, b, c.Taken.Commit, in)
 	if c.Taken.Commit != "" && slices.ContainsFunc(in.Criteria, func(c engine.Criterion) bool { return c.Folder }) {
 		r = e.withUnshipped(ctx, b, c.Taken.Commit, r)
 	}
 	law.put(&r)
-	return e.digested(ctx, job, st, c, r)
+	return e.digested(ctx, j, st, c, r)
 }
 
 // checkedAt has the criteria checked in the tree of the commit that was taken; "" = in the folder. What is declared and
@@ -130,27 +130,27 @@ func (e *Executor) checkedAt(ctx context.Context, key string, b begin, commit st
 }
 
 // withAnswer is the job's environment with the attempt's answer in it, as outputs see it.
-func withAnswer(job job.Job) *engine.Env {
+func withAnswer(j job.Job) *engine.Env {
 	env := engine.Env{}
-	if job.Env != nil {
-		env = *job.Env
+	if j.Env != nil {
+		env = *j.Env
 	}
-	if env.Answer == nil && job.Attempt != nil && len(job.Attempt.Answer) > 0 {
-		_ = json.Unmarshal(job.Attempt.Answer, &env.Answer) // it was checked where it came in
+	if env.Answer == nil && j.Attempt != nil && len(j.Attempt.Answer) > 0 {
+		_ = json.Unmarshal(j.Attempt.Answer, &env.Answer) // it was checked where it came in
 	}
 	return &env
 }
 
 // answerFits says why the attempt's answer is not what the spec wants: one that came with a sentinel was not held
 // against the schema before.
-func answerFits(job job.Job, st *engine.Step) string {
+func answerFits(j job.Job, st *engine.Step) string {
 	if st.Answer == nil {
 		return ""
 	}
-	if len(job.Attempt.Answer) == 0 {
+	if len(j.Attempt.Answer) == 0 {
 		return "the step gave no answer, and its spec wants one: write it to the file that SLUICE_ANSWER names"
 	}
-	if _, err := readAnswer(job, st, job.Attempt.Answer); err != nil {
+	if _, err := readAnswer(j, st, j.Attempt.Answer); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -161,24 +161,24 @@ func answerFits(job job.Job, st *engine.Step) string {
 const launchesOfCheck = 3
 
 // criterion carries out one command of success_criterion, over the commit that was taken; "" = in the folder.
-func (e *Executor) criterion(ctx context.Context, job job.Job, st *engine.Step, b begin, commit string, i int, c engine.Command) (int, string, error) {
-	rel := fmt.Sprintf("%s/%s/%d", e.LaunchDir(job.Run, st.ID, job.Attempt.N, 1), lastPart(job.Key), i)
-	key := fmt.Sprintf("%s/%d", job.Key, i)
+func (e *Executor) criterion(ctx context.Context, j job.Job, st *engine.Step, b begin, commit string, i int, c engine.Command) (int, string, error) {
+	rel := fmt.Sprintf("%s/%s/%d", e.LaunchDir(j.Run, st.ID, j.Attempt.N, 1), lastPart(j.Key), i)
+	key := fmt.Sprintf("%s/%d", j.Key, i)
 	once := func(key, rel string) (ended, error) {
-		return e.ensure(ctx, order{key: key, of: job.Key, dir: rel}, func() (process, error) {
-			j, err := e.judgeAt(ctx, job, b, commit, key)
+		return e.ensure(ctx, order{key: key, of: j.Key, dir: rel}, func() (process, error) {
+			seen, err := e.judgeAt(ctx, j, b, commit, key)
 			if err != nil {
 				return process{}, err
 			}
-			_, taken := takenOf(job)
-			j.alone = taken
-			argv, err := e.command(job, &c, job.Env, rel, stub.Turn{}, nil, j.begin)
+			_, taken := takenOf(j)
+			seen.alone = taken
+			argv, err := e.command(j, &c, j.Env, rel, stub.Turn{}, nil, seen.begin)
 			if err != nil {
 				return process{}, err
 			}
-			w := e.whose(st.Role(), job.Turn)
-			env, err := e.environ(job, w, key, st.Env, withBase(b, stepVars(job, st)))
-			return process{cwd: j.host, argv: argv, env: env, who: w, judged: j}, err
+			w := e.whose(st.Role(), j.Turn)
+			env, err := e.environ(j, w, key, st.Env, withBase(b, stepVars(j, st)))
+			return process{cwd: seen.host, argv: argv, env: env, who: w, judged: seen}, err
 		})
 	}
 	end, err := once(key, rel)

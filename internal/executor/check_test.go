@@ -34,9 +34,9 @@ gates:
 `
 
 // begin records how things are, as the step's launch does.
-func (b *bench) begin(job job.Job) {
+func (b *bench) begin(j job.Job) {
 	b.t.Helper()
-	if _, err := b.e.begun(b.ctx(), job, b.spec.Step(job.Step), job.N); err != nil {
+	if _, err := b.e.begun(b.ctx(), j, b.spec.Step(j.Step), j.N); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -49,10 +49,10 @@ func TestCheck(t *testing.T) {
 	conform.Rule(t, "field ask 8", "outputs and criterion are looked at by the daemon")
 	b := newBench(t, checkSpec)
 	b.put("test/old.txt", "was changed before")
-	job := b.checkJob("A", 1)
-	job.Attempt.Answer = []byte(`{"plan":[1,2],"note":"as it is"}`)
-	b.begin(job)
-	ev := b.carry(job)
+	j := b.checkJob("A", 1)
+	j.Attempt.Answer = []byte(`{"plan":[1,2],"note":"as it is"}`)
+	b.begin(j)
+	ev := b.carry(j)
 	if c := ev.Check; c == nil || c.OK || !strings.Contains(c.Why, "out.txt") || c.Broken != "" {
 		t.Fatalf("without its output: %+v", c)
 	}
@@ -60,9 +60,9 @@ func TestCheck(t *testing.T) {
 		t.Error("a command was run over what is not there")
 	}
 	b.put("out.txt", "good")
-	job.Key = "w-1/A#1.check-77"
+	j.Key = "w-1/A#1.check-77"
 	for range 2 { // the second time what was recorded is given
-		ev = b.carry(job)
+		ev = b.carry(j)
 	}
 	c := ev.Check
 	if !c.OK || len(c.ToReview) != 1 || c.ToReview[0] != "the text reads well" || len(c.Protected) != 0 || c.Digest == "" {
@@ -81,9 +81,9 @@ func TestCheck(t *testing.T) {
 
 func TestCheckOfFailedStepRunsNothing(t *testing.T) {
 	b := newBench(t, checkSpec)
-	job := b.checkJob("A", 1)
-	job.Attempt.Status = engine.StatusBlocked
-	ev := b.carry(job)
+	j := b.checkJob("A", 1)
+	j.Attempt.Status = engine.StatusBlocked
+	ev := b.carry(j)
 	if c := ev.Check; !c.OK || len(c.ToReview) != 1 || c.Digest == "" {
 		t.Errorf("check %+v", c)
 	}
@@ -96,9 +96,9 @@ func TestCheckHoldsTheAnswerAgainstItsSchema(t *testing.T) {
 	conform.Rule(t, "1-language answer", "an answer not to its schema fails")
 	b := newBench(t, checkSpec)
 	for answer, want := range map[string]string{``: "gave no answer", `{"plan":"none"}`: "plan", `{"plan":[],"note":null}`: "note"} {
-		job := b.checkJob("A", 1)
-		job.Attempt.Answer = []byte(answer)
-		if c := b.carry(job).Check; c.OK || !strings.Contains(c.Why, want) {
+		j := b.checkJob("A", 1)
+		j.Attempt.Answer = []byte(answer)
+		if c := b.carry(j).Check; c.OK || !strings.Contains(c.Why, want) {
 			t.Errorf("%s: %+v", answer, c)
 		}
 	}
@@ -122,14 +122,14 @@ func TestDigestIsOfOutputsAndChangedFiles(t *testing.T) {
 	conform.Rule(t, "4-trust bound", "the digest is of outputs and changed files")
 	b := newBench(t, checkSpec)
 	b.put("test/old.txt", "was changed before")
-	job := b.checkJob("A", 1)
-	job.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
-	b.begin(job)
+	j := b.checkJob("A", 1)
+	j.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
+	b.begin(j)
 	b.put("out.txt", "good")
 	b.put("test/new.txt", "new")
 	b.put("README.md", "changed and committed")
 	b.sh("git add README.md && git commit -q -m change")
-	c := b.carry(job).Check
+	c := b.carry(j).Check
 	if len(c.Protected) != 1 || c.Protected[0] != "test/new.txt" {
 		t.Errorf("protected %v", c.Protected)
 	}
@@ -175,9 +175,9 @@ func TestDigestSeesNoProgress(t *testing.T) {
 	b := newBench(t, strings.Replace(checkSpec, "echo ran >>$HOME/ran.txt; ", "", 1))
 	var digests []string
 	for n := range 3 {
-		job := b.checkJob("A", n+1)
-		job.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
-		b.begin(job)
+		j := b.checkJob("A", n+1)
+		j.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
+		b.begin(j)
 		switch n {
 		case 0:
 			b.put("out.txt", "good")
@@ -187,7 +187,7 @@ func TestDigestSeesNoProgress(t *testing.T) {
 		case 2:
 			b.put("code.txt", "y")
 		}
-		digests = append(digests, b.carry(job).Check.Content)
+		digests = append(digests, b.carry(j).Check.Content)
 	}
 	if digests[0] == "" || digests[0] != digests[1] || digests[1] == digests[2] {
 		t.Errorf("digests %v: want two alike and another", digests)
@@ -198,18 +198,18 @@ func TestHooks(t *testing.T) {
 	conform.Rule(t, "1-language hooks", "after_step and after_run get the status; an exit code is recorded")
 	conform.Rule(t, "1-language hooks", "a failing hook is recorded, not fatal")
 	b := newBench(t, checkSpec)
-	job := b.job(engine.Effect{Kind: engine.DoRun, Key: "w-1/A#1.hook", Step: "A", N: 1, Proc: &engine.Proc{Key: "w-1/A#1.hook", Kind: engine.ProcHook, Step: "A", N: 1}})
+	j := b.job(engine.Effect{Kind: engine.DoRun, Key: "w-1/A#1.hook", Step: "A", N: 1, Proc: &engine.Proc{Key: "w-1/A#1.hook", Kind: engine.ProcHook, Step: "A", N: 1}})
 	for range 2 {
-		if ev := b.carry(job); ev.Exit.Code != 4 || ev.Exit.Class != "" {
+		if ev := b.carry(j); ev.Exit.Code != 4 || ev.Exit.Class != "" {
 			t.Errorf("exit %+v", ev.Exit)
 		}
 	}
 	if got := b.get("hook.txt"); got != "done A\n" {
 		t.Errorf("the hook saw %q", got)
 	}
-	job = b.job(engine.Effect{Kind: engine.DoRun, Key: "w-1/after_run-9", N: 9, Proc: &engine.Proc{Key: "w-1/after_run-9", Kind: engine.ProcHook, N: 9}})
-	job.RunInfo.Phase, job.Env, job.Attempt = engine.RunFailed, nil, nil
-	if ev := b.carry(job); ev.Exit.Code != 0 {
+	j = b.job(engine.Effect{Kind: engine.DoRun, Key: "w-1/after_run-9", N: 9, Proc: &engine.Proc{Key: "w-1/after_run-9", Kind: engine.ProcHook, N: 9}})
+	j.RunInfo.Phase, j.Env, j.Attempt = engine.RunFailed, nil, nil
+	if ev := b.carry(j); ev.Exit.Code != 0 {
 		t.Errorf("exit %+v", ev.Exit)
 	}
 	if got := b.get("end.txt"); got != "failed\n" {
@@ -222,15 +222,15 @@ func TestHooks(t *testing.T) {
 func TestOwnFilesAreNoWork(t *testing.T) {
 	b := newBench(t, checkSpec)
 	b.sh("git rm -q .workflow/.gitignore && git commit -q -m 'nothing is ignored' && git worktree add -q trees/x")
-	job := b.checkJob("A", 1)
-	job.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
-	b.begin(job)
+	j := b.checkJob("A", 1)
+	j.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
+	b.begin(j)
 	for _, p := range []string{"signals/x", "runs/w-1/x", "retry-context/x", "audit/x", "specs/x"} {
 		b.put(".workflow/"+p, "x")
 	}
 	b.put("trees/x/file", "x")
 	b.put("out.txt", "good")
-	b.carry(job)
+	b.carry(j)
 	var c covered
 	if err := layout.Load(b.e.AttemptFile(run1, "A", 1, "files"), &c); err != nil {
 		t.Fatal(err)
@@ -243,10 +243,10 @@ func TestOwnFilesAreNoWork(t *testing.T) {
 func TestLook(t *testing.T) {
 	conform.Rule(t, "8-semantics 33", "it waits until the other step's output is there")
 	b := newBench(t, checkSpec)
-	job := b.checkJob("A", 1)
-	job.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
+	j := b.checkJob("A", 1)
+	j.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
 	b.put("out.txt", "good")
-	b.carry(job)
+	b.carry(j)
 	look := b.job(engine.Effect{Kind: engine.DoLook, Key: "w-1/B", Step: "B", Pins: []string{"w-1/A#1"}})
 	ev, ok := b.e.Carry(b.ctx(), look, nil).(engine.Looked)
 	if !ok || ev.Run != run1 || ev.Step != "B" || len(ev.Pins) != 1 || ev.Pins[0] != "w-1/A#1" {

@@ -67,12 +67,12 @@ func (c covered) outside() (files []string) {
 }
 
 // digested adds to a check what it was over.
-func (e *Executor) digested(ctx context.Context, job job.Job, st *engine.Step, c covered, r engine.CheckResult) engine.CheckResult {
-	err := e.Persist(ctx, job.Key, func() (err error) {
+func (e *Executor) digested(ctx context.Context, j job.Job, st *engine.Step, c covered, r engine.CheckResult) engine.CheckResult {
+	err := e.Persist(ctx, j.Key, func() (err error) {
 		if c.Was, err = e.digest(ctx, c); err != nil {
 			return err
 		}
-		return layout.Save(e.AttemptFile(job.Run, st.ID, job.Attempt.N, "files"), c)
+		return layout.Save(e.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), c)
 	})
 	if ctx.Err() != nil { // what was read may be cut short: nothing is recorded of it
 		return r

@@ -302,62 +302,62 @@ func (e *Executor) shown(path string) string {
 }
 
 // Carry carries an effect out: see daemon.World.
-func (e *Executor) Carry(ctx context.Context, job job.Job, emit func(engine.Event)) engine.Event {
-	defer e.Forget(job.Key)
-	if c := job.RunInfo.Child; c != nil {
-		if e.Persist(ctx, job.Key, func() error { return e.placeChild(job.Run, c) }) != nil && ctx.Err() != nil {
+func (e *Executor) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
+	defer e.Forget(j.Key)
+	if c := j.RunInfo.Child; c != nil {
+		if e.Persist(ctx, j.Key, func() error { return e.placeChild(j.Run, c) }) != nil && ctx.Err() != nil {
 			return nil
 		}
 	}
-	switch job.Kind {
+	switch j.Kind {
 	case engine.DoRun:
-		return e.carryRun(ctx, job, emit)
+		return e.carryRun(ctx, j, emit)
 	case engine.DoStop:
-		return e.stop(ctx, job)
+		return e.stop(ctx, j)
 	case engine.DoWatch:
-		return e.watchFor(ctx, job, emit)
+		return e.watchFor(ctx, j, emit)
 	case engine.DoOffer:
-		return e.offer(ctx, job, emit)
+		return e.offer(ctx, j, emit)
 	case engine.DoNotify:
-		return e.Tell(ctx, job)
+		return e.Tell(ctx, j)
 	case engine.DoWrite:
-		return e.write(ctx, job)
+		return e.write(ctx, j)
 	case engine.DoMove:
-		return e.move(ctx, job)
+		return e.move(ctx, j)
 	case engine.DoLook:
-		return e.look(ctx, job)
+		return e.look(ctx, j)
 	case engine.DoTasks:
-		return e.lookAtTasks(ctx, job)
+		return e.lookAtTasks(ctx, j)
 	case engine.DoSave:
-		return e.saveTasks(ctx, job)
+		return e.saveTasks(ctx, j)
 	}
-	e.Note("effect "+job.Kind, "this release does not know it")
+	e.Note("effect "+j.Kind, "this release does not know it")
 	<-ctx.Done()
 	return nil
 }
 
 // carryRun carries out a process of its kind.
-func (e *Executor) carryRun(ctx context.Context, job job.Job, emit func(engine.Event)) engine.Event {
-	if job.Proc == nil || job.Spec == nil || job.Proc.Step != "" && (job.Attempt == nil || job.Spec.Step(job.Proc.Step) == nil) {
-		e.Note(job.Key, "its run's spec or attempt is not known: nothing can be started")
+func (e *Executor) carryRun(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
+	if j.Proc == nil || j.Spec == nil || j.Proc.Step != "" && (j.Attempt == nil || j.Spec.Step(j.Proc.Step) == nil) {
+		e.Note(j.Key, "its run's spec or attempt is not known: nothing can be started")
 		<-ctx.Done()
 		return nil
 	}
 	var ev *engine.ProcessEnded
-	switch job.Proc.Kind {
+	switch j.Proc.Kind {
 	case engine.ProcStep:
-		ev = e.step(ctx, job, &clock{run: job.Run, key: job.Key, emit: emit, held: job.Attempt.Deadline.IsZero()})
+		ev = e.step(ctx, j, &clock{run: j.Run, key: j.Key, emit: emit, held: j.Attempt.Deadline.IsZero()})
 	case engine.ProcCheck:
-		ev = e.check(ctx, job)
+		ev = e.check(ctx, j)
 	case engine.ProcReview:
-		ev = e.review(ctx, job, &clock{run: job.Run, key: job.Key, emit: emit, held: job.Round != nil && job.Round.Deadline.IsZero()})
+		ev = e.review(ctx, j, &clock{run: j.Run, key: j.Key, emit: emit, held: j.Round != nil && j.Round.Deadline.IsZero()})
 	case engine.ProcHook:
-		ev = e.hook(ctx, job)
+		ev = e.hook(ctx, j)
 	}
 	if ev == nil {
 		<-ctx.Done()
 		return nil
 	}
-	ev.Run, ev.Key, ev.Day = job.Run, job.Key, dayOf(e.opt.Now())
+	ev.Run, ev.Key, ev.Day = j.Run, j.Key, dayOf(e.opt.Now())
 	return *ev
 }

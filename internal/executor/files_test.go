@@ -35,32 +35,32 @@ gates:
 
 func (b *bench) writeJob(file int) job.Job {
 	score := 40.0
-	job := b.reviewJob("G", 2)
-	job.Kind, job.Key, job.Proc = engine.DoWrite, "w-1/G.1", nil
-	job.Write = &engine.Write{ID: "w-1/G.1", Gate: "G", N: 2, File: file, Path: ".workflow/retry-context/G-attempt-1.md"}
-	job.Round = &engine.Round{N: 2, Step: "A", Attempt: 1, Outcome: "fail", ByKind: "reviewer", Feedback: "it is red", Score: &score,
+	j := b.reviewJob("G", 2)
+	j.Kind, j.Key, j.Proc = engine.DoWrite, "w-1/G.1", nil
+	j.Write = &engine.Write{ID: "w-1/G.1", Gate: "G", N: 2, File: file, Path: ".workflow/retry-context/G-attempt-1.md"}
+	j.Round = &engine.Round{N: 2, Step: "A", Attempt: 1, Outcome: "fail", ByKind: "reviewer", Feedback: "it is red", Score: &score,
 		Answer: []byte(`{"feedback":"it is red","verdict":"fail"}`), Ended: time.Unix(1700000000, 0)}
-	return job
+	return j
 }
 
 func TestWriteRetryContext(t *testing.T) {
 	conform.Rule(t, "1-language rule 7", "the feedback, written once")
 	conform.Rule(t, "004 §3 retry_context_path", "at its place")
 	b := newBench(t, gateSpec)
-	job := b.writeJob(1)
+	j := b.writeJob(1)
 	var before os.FileInfo
 	for range 2 {
-		ev, ok := b.e.Carry(b.ctx(), job, nil).(engine.FileWritten)
+		ev, ok := b.e.Carry(b.ctx(), j, nil).(engine.FileWritten)
 		if !ok || ev.Why != "" || ev.ID != "w-1/G.1" || ev.Run != run1 {
 			t.Fatalf("%+v", ev)
 		}
-		info, err := os.Stat(b.path(job.Write.Path))
+		info, err := os.Stat(b.path(j.Write.Path))
 		if err != nil || before != nil && !os.SameFile(info, before) {
 			t.Errorf("it was written again: %v", err)
 		}
 		before = info
 	}
-	wantText(t, "the file", b.get(job.Write.Path), "it is red", "reviewer", "40", "`w-1`")
+	wantText(t, "the file", b.get(j.Write.Path), "it is red", "reviewer", "40", "`w-1`")
 }
 
 func TestWriteOutOfTheRepo(t *testing.T) {
@@ -70,9 +70,9 @@ func TestWriteOutOfTheRepo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []string{".workflow/retry-context/x.md", "../x.md"} {
-		job := b.writeJob(1)
-		job.Write.Path = p
-		if ev, ok := b.e.Carry(b.ctx(), job, nil).(engine.FileWritten); !ok || ev.Why == "" {
+		j := b.writeJob(1)
+		j.Write.Path = p
+		if ev, ok := b.e.Carry(b.ctx(), j, nil).(engine.FileWritten); !ok || ev.Why == "" {
 			t.Errorf("%s: %+v", p, ev)
 		}
 	}
@@ -90,9 +90,9 @@ func TestWriteGateOutputs(t *testing.T) {
 	if b.get("words.txt") != "it is red" || !strings.Contains(b.get(".workflow/verdict.json"), `"verdict": "fail"`) {
 		t.Errorf("%q %q", b.get("words.txt"), b.get(".workflow/verdict.json"))
 	}
-	job := b.writeJob(0)
-	job.Round.Answer = nil
-	if ev, ok := b.e.Carry(b.ctx(), job, nil).(engine.FileWritten); !ok || !strings.Contains(ev.Why, "words.txt") {
+	j := b.writeJob(0)
+	j.Round.Answer = nil
+	if ev, ok := b.e.Carry(b.ctx(), j, nil).(engine.FileWritten); !ok || !strings.Contains(ev.Why, "words.txt") {
 		t.Errorf("without an answer: %+v", ev)
 	}
 }
@@ -218,12 +218,12 @@ func TestNotify(t *testing.T) {
 	n := notify.New(notify.Log(func(n notify.Notice, what string) { got = append(got, n) }), notify.Command([]string{"sh", "-c", "exit 3"}))
 	defer n.Close()
 	b.e.opt.Notifier = func() *notify.Notifier { return n }
-	job := b.reviewJob("G", 1)
-	job.Kind, job.Key = engine.DoNotify, "w-1/G#1.human-4"
-	job.Round.Trust = engine.TrustFile
-	job.Notice = &engine.Notice{ID: job.Key, Kind: engine.NoticeHuman, Run: run1, Step: "A", Gate: "G", N: 1, Text: "exhausted: \x1b[31mred"}
-	ev, ok := b.e.Carry(b.ctx(), job, nil).(engine.Noticed)
-	if !ok || ev.ID != job.Key || ev.Run != run1 || len(ev.Results) != 2 || !strings.Contains(ev.Results[0], "shown") || !strings.Contains(ev.Results[1], "3") {
+	j := b.reviewJob("G", 1)
+	j.Kind, j.Key = engine.DoNotify, "w-1/G#1.human-4"
+	j.Round.Trust = engine.TrustFile
+	j.Notice = &engine.Notice{ID: j.Key, Kind: engine.NoticeHuman, Run: run1, Step: "A", Gate: "G", N: 1, Text: "exhausted: \x1b[31mred"}
+	ev, ok := b.e.Carry(b.ctx(), j, nil).(engine.Noticed)
+	if !ok || ev.ID != j.Key || ev.Run != run1 || len(ev.Results) != 2 || !strings.Contains(ev.Results[0], "shown") || !strings.Contains(ev.Results[1], "3") {
 		t.Errorf("%+v", ev)
 	}
 	if len(got) != 1 {
@@ -231,7 +231,7 @@ func TestNotify(t *testing.T) {
 	}
 	wantText(t, "the notice", got[0].Title+"\n"+got[0].Body, "G", "A of w-1", "exhausted: red", "sluice pass G --run w-1", "sluice fail G --run w-1 -m", "unprotected")
 	b.e.opt.Notifier = nil
-	if ev := b.e.Carry(b.ctx(), job, nil).(engine.Noticed); len(ev.Results) != 1 || !strings.Contains(ev.Results[0], "nobody") {
+	if ev := b.e.Carry(b.ctx(), j, nil).(engine.Noticed); len(ev.Results) != 1 || !strings.Contains(ev.Results[0], "nobody") {
 		t.Errorf("%+v", ev)
 	}
 }
@@ -242,16 +242,16 @@ func TestWordsOfEachNotice(t *testing.T) {
 		engine.NoticeGate: "sluice veto G", engine.NoticeHuman: "sluice pass G", engine.NoticeReminder: "still waits", engine.NoticeRejected: "rejected/",
 		engine.NoticeEnded: "w-1 has ended: running", engine.NoticePaused: "sluice resume w-1", engine.NoticeInfo: "said so",
 	} {
-		job := b.reviewJob("G", 1)
-		job.Notice = &engine.Notice{Kind: kind, Run: run1, Step: "A", Gate: "G", Text: "said so"}
-		n := b.e.Notice(job)
+		j := b.reviewJob("G", 1)
+		j.Notice = &engine.Notice{Kind: kind, Run: run1, Step: "A", Gate: "G", Text: "said so"}
+		n := b.e.Notice(j)
 		wantText(t, kind, n.Title+"\n"+n.Body, want, "said so")
 		if strings.Contains(n.Body, "did not pass") {
 			t.Errorf("%s: %s", kind, n.Body)
 		}
-		job.Round = nil // of a round long gone
-		job.RunInfo.Unpassed = 3
-		n = b.e.Notice(job)
+		j.Round = nil // of a round long gone
+		j.RunInfo.Unpassed = 3
+		n = b.e.Notice(j)
 		if told := strings.Contains(n.Body, "3 rounds that a gate did not pass went on."); told != (kind == engine.NoticeEnded) {
 			t.Errorf("%s: %s", kind, n.Body)
 		}

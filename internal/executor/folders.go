@@ -41,9 +41,9 @@ type attemptOf struct {
 	Task string `json:"task,omitempty"` // with the run whose list it is of
 }
 
-func ofJob(job job.Job, step string) attemptOf {
-	of := attemptOf{Run: job.Run, Step: step}
-	if c := job.RunInfo.Child; c != nil && c.Task != "" {
+func ofJob(j job.Job, step string) attemptOf {
+	of := attemptOf{Run: j.Run, Step: step}
+	if c := j.RunInfo.Child; c != nil && c.Task != "" {
 		of.Task = c.Parent + "/" + c.Task
 	}
 	return of
@@ -60,16 +60,16 @@ const (
 	settingsRecord = "settings" // the files that git's settings named when the run began to work there
 )
 
-func (e *Executor) recordFile(job job.Job, what, top string) string {
-	run := job.Run
-	if c := job.RunInfo.Child; c != nil {
+func (e *Executor) recordFile(j job.Job, what, top string) string {
+	run := j.Run
+	if c := j.RunInfo.Child; c != nil {
 		run, _, _ = strings.Cut(c.Dir, "/")
 	}
 	return filepath.Join(e.State, layout.AttemptsDir, layout.PathElement(run), what+"-"+layout.HexSum([]byte(top))[:16])
 }
 
-func (e *Executor) record(job job.Job, top string) (r folderRecord, err error) {
-	if err = layout.Load(e.recordFile(job, "folder", top), &r); errors.Is(err, fs.ErrNotExist) {
+func (e *Executor) record(j job.Job, top string) (r folderRecord, err error) {
+	if err = layout.Load(e.recordFile(j, "folder", top), &r); errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	if r.Found == nil {
@@ -79,38 +79,38 @@ func (e *Executor) record(job job.Job, top string) (r folderRecord, err error) {
 }
 
 // inOwn reports whether the attempt works in the run's own worktree: nobody else does, and sluice may reset it.
-func inOwn(job job.Job) bool {
-	return job.RunInfo.Workspace != "" && job.Attempt != nil && job.Attempt.Worktree == job.RunInfo.Workspace
+func inOwn(j job.Job) bool {
+	return j.RunInfo.Workspace != "" && j.Attempt != nil && j.Attempt.Worktree == j.RunInfo.Workspace
 }
 
 // foundKey is under which name a folder's record has how it was before the step's work.
-func foundKey(job job.Job, step string) string {
-	if job.RunInfo.Workspace != "" {
+func foundKey(j job.Job, step string) string {
+	if j.RunInfo.Workspace != "" {
 		return ""
 	}
 	return step
 }
 
 // heldAt says that the attempt is launched in a sandbox, with a git folder of its own, whose HEAD is where we say.
-func (e *Executor) heldAt(job job.Job, st *engine.Step) bool {
+func (e *Executor) heldAt(j job.Job, st *engine.Step) bool {
 	box, _ := e.box()
-	return box != nil && !job.Offers(st) && st.ForEach == nil && st.Child == nil // child runs launch for themselves
+	return box != nil && !j.Offers(st) && st.ForEach == nil && st.Child == nil // child runs launch for themselves
 }
 
 // findFolder takes the folder as it is before an attempt, and says what the attempt begins from.
-func (e *Executor) findFolder(ctx context.Context, job job.Job, st *engine.Step, n int, b *begin) error {
-	r, err := e.holdFolder(ctx, job, b.Top)
+func (e *Executor) findFolder(ctx context.Context, j job.Job, st *engine.Step, n int, b *begin) error {
+	r, err := e.holdFolder(ctx, j, b.Top)
 	if err != nil {
 		return err
 	}
 	defer r.unlock()
-	o := tree.Order{Run: job.Run, Step: st.ID, N: n, Base: b.Head, Branch: b.On}
+	o := tree.Order{Run: j.Run, Step: st.ID, N: n, Base: b.Head, Branch: b.On}
 	e.writing.RLock()
 	defer e.writing.RUnlock()
-	if inOwn(job) {
-		err = e.findOwn(ctx, job, st, o, &r.folderRecord, b)
+	if inOwn(j) {
+		err = e.findOwn(ctx, j, st, o, &r.folderRecord, b)
 	} else {
-		err = e.findOther(ctx, job, st, o, &r.folderRecord, b)
+		err = e.findOther(ctx, j, st, o, &r.folderRecord, b)
 	}
 	if err == nil && b.Found != "" {
 		err = e.opt.Git.Keep(ctx, git.Own("found", attemptName(o.Run, o.Step, o.N)), b.Found)
@@ -118,20 +118,20 @@ func (e *Executor) findFolder(ctx context.Context, job job.Job, st *engine.Step,
 	if err != nil {
 		return err
 	}
-	r.Work = ofJob(job, st.ID)
+	r.Work = ofJob(j, st.ID)
 	return r.keep()
 }
 
 // findOther is findFolder in a folder where people work too: nothing in it is changed.
-func (e *Executor) findOther(ctx context.Context, job job.Job, st *engine.Step, o tree.Order, r *folderRecord, b *begin) error {
-	if job.RunInfo.Workspace != "" && e.heldAt(job, st) && r.Taken != "" && (b.Head == r.At || b.Head == r.Taken) {
+func (e *Executor) findOther(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *folderRecord, b *begin) error {
+	if j.RunInfo.Workspace != "" && e.heldAt(j, st) && r.Taken != "" && (b.Head == r.At || b.Head == r.Taken) {
 		b.Head = r.Taken // it has not passed and is on no branch
 	}
 	o.Base = b.Head
 	if e.opt.Git.Plain() {
 		o.Base = r.Taken
 	}
-	f, err := e.folder(ctx, job, *b)
+	f, err := e.folder(ctx, j, *b)
 	if err != nil {
 		return err
 	}
@@ -142,10 +142,10 @@ func (e *Executor) findOther(ctx context.Context, job job.Job, st *engine.Step, 
 	if r.First == nil {
 		r.First = &was
 	}
-	if err := e.leaveOthers(ctx, job, *b, r, was.Found); err != nil {
+	if err := e.leaveOthers(ctx, j, *b, r, was.Found); err != nil {
 		return err
 	}
-	key := foundKey(job, st.ID)
+	key := foundKey(j, st.ID)
 	if r.Found[key] == "" || key != "" && o.N == 1 {
 		r.Found[key] = was.Found
 	}
@@ -154,11 +154,11 @@ func (e *Executor) findOther(ctx context.Context, job job.Job, st *engine.Step, 
 }
 
 // noteUnchecked notes that a step works in a person's checkout whose work is not taken: what it changes is nobody else's.
-func (e *Executor) noteUnchecked(ctx context.Context, job job.Job, st *engine.Step, top string) error {
-	if top == "" || job.RunInfo.Workspace != "" {
+func (e *Executor) noteUnchecked(ctx context.Context, j job.Job, st *engine.Step, top string) error {
+	if top == "" || j.RunInfo.Workspace != "" {
 		return nil
 	}
-	r, err := e.holdFolder(ctx, job, top)
+	r, err := e.holdFolder(ctx, j, top)
 	if err != nil {
 		return err
 	}
@@ -166,18 +166,18 @@ func (e *Executor) noteUnchecked(ctx context.Context, job job.Job, st *engine.St
 	if len(r.Found) == 0 || r.Work != (attemptOf{}) {
 		return nil
 	}
-	r.Work = ofJob(job, st.ID)
+	r.Work = ofJob(j, st.ID)
 	return r.keep()
 }
 
 // leaveOthers has what somebody else changed in a person's checkout since the last taking be found there, so that it is no
 // step's work. Where a step of ours worked there whose work was not taken, nobody can tell, and all of it counts as the work of
 // steps.
-func (e *Executor) leaveOthers(ctx context.Context, job job.Job, b begin, r *folderRecord, now string) error {
-	if job.RunInfo.Workspace != "" || r.Taken == "" || r.Work != (attemptOf{}) {
+func (e *Executor) leaveOthers(ctx context.Context, j job.Job, b begin, r *folderRecord, now string) error {
+	if j.RunInfo.Workspace != "" || r.Taken == "" || r.Work != (attemptOf{}) {
 		return nil
 	}
-	f, err := e.folder(ctx, job, b)
+	f, err := e.folder(ctx, j, b)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (e *Executor) leaveOthers(ctx context.Context, job job.Job, b begin, r *fol
 			return err
 		}
 		if r.Found[key] = commit; len(both) > 0 {
-			e.opt.Logf("%s: %s: changed by %s and by somebody else, in the same places: all of it counts as the step's", job.Run, strings.Join(both, ", "), key)
+			e.opt.Logf("%s: %s: changed by %s and by somebody else, in the same places: all of it counts as the step's", j.Run, strings.Join(both, ", "), key)
 		}
 	}
 	return nil
@@ -195,9 +195,9 @@ func (e *Executor) leaveOthers(ctx context.Context, job job.Job, b begin, r *fol
 
 // findOwn is findFolder in the run's own worktree. An attempt begins from commits that have passed, or goes on with work
 // that was sent to it; what else is there is put aside.
-func (e *Executor) findOwn(ctx context.Context, job job.Job, st *engine.Step, o tree.Order, r *folderRecord, b *begin) error {
+func (e *Executor) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *folderRecord, b *begin) error {
 	if r.First == nil {
-		f, err := e.folder(ctx, job, *b)
+		f, err := e.folder(ctx, j, *b)
 		if err != nil {
 			return err
 		}
@@ -208,21 +208,21 @@ func (e *Executor) findOwn(ctx context.Context, job job.Job, st *engine.Step, o 
 		r.First, r.Passed = &was, b.Head
 	}
 	head := b.Head
-	from, goesOn, join := e.startOf(job, st, head, r)
-	for _, w := range job.Works {
-		if w.Passed && w.Upstream && w.Tree != job.Attempt.Tree {
+	from, goesOn, join := e.startOf(j, st, head, r)
+	for _, w := range j.Works {
+		if w.Passed && w.Upstream && w.Tree != j.Attempt.Tree {
 			join = append(join, e.workTaken(w))
 		}
 	}
-	s := tree.Start{From: from, Join: slices.DeleteFunc(join, func(j tree.Joining) bool { return j.Commit == "" })}
+	s := tree.Start{From: from, Join: slices.DeleteFunc(join, func(in tree.Joining) bool { return in.Commit == "" })}
 	mine := append(slices.Clone(b.Lists), r.Written...)
 	s.Ours = func(file string) bool { return slices.Contains(mine, file) }
-	s.Keep = r.Work.same(ofJob(job, st.ID)) // of an attempt that was not taken
+	s.Keep = r.Work.same(ofJob(j, st.ID)) // of an attempt that was not taken
 	lists := *b
-	if e.heldAt(job, st) {
+	if e.heldAt(j, st) {
 		lists.Lists = nil // what sluice wrote into them is part of what the attempt is built on
 	}
-	f, err := e.folder(ctx, job, lists)
+	f, err := e.folder(ctx, j, lists)
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (e *Executor) findOwn(ctx context.Context, job job.Job, st *engine.Step, o 
 		return err
 	}
 	if began.Aside != "" {
-		e.opt.Logf("%s: what lay in %s and has not passed is kept as %.12s (refs/sluice/salvage/%s/%s.%d.before)", job.Run, e.shown(b.Top), began.Aside, o.Run, o.Step, o.N)
+		e.opt.Logf("%s: what lay in %s and has not passed is kept as %.12s (refs/sluice/salvage/%s/%s.%d.before)", j.Run, e.shown(b.Top), began.Aside, o.Run, o.Step, o.N)
 	}
 	b.Found = began.Base
 	if was := cmp.Or(r.Found[""], r.Passed); goesOn && was != "" {
@@ -243,7 +243,7 @@ func (e *Executor) findOwn(ctx context.Context, job job.Job, st *engine.Step, o 
 		b.Aside = r.Taken
 	}
 	b.Joined, b.Conflicts = began.Joined, began.Conflicts
-	if e.heldAt(job, st) {
+	if e.heldAt(j, st) {
 		b.Head = began.Base
 		return nil
 	}

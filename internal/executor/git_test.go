@@ -106,9 +106,9 @@ func (s *seen) all() []engine.Event {
 }
 
 func (b *bench) watchJob(step string, n int) job.Job {
-	job := b.stepJob(step, n, 1)
-	job.Kind, job.Proc = engine.DoWatch, nil
-	return job
+	j := b.stepJob(step, n, 1)
+	j.Kind, j.Proc = engine.DoWatch, nil
+	return j
 }
 
 // watch looks for a step's signal until the test ends.
@@ -229,11 +229,11 @@ gates:
 func TestOffer(t *testing.T) {
 	conform.Rule(t, "004 §3 agent.launch", "a subagent step is offered")
 	b := newBench(t, offerSpec)
-	job := b.stepJob("A", 1, 1)
-	job.Kind, job.Proc = engine.DoOffer, nil
+	j := b.stepJob("A", 1, 1)
+	j.Kind, j.Proc = engine.DoOffer, nil
 	var s seen
 	ctx, cancel := context.WithCancel(b.ctx())
-	done := background(ctx, b.e, job, s.emit)
+	done := background(ctx, b.e, j, s.emit)
 	eventually(t, "it is said that it cannot be offered", func() bool { return len(s.all()) > 0 })
 	ev := s.all()[0].(engine.FileSeen)
 	if ev.Name != "A-done.json" || ev.Dir != run1 || ev.ID != "" || ev.Sentinel.Status != engine.StatusFailed || !strings.Contains(ev.Sentinel.Summary, "in.txt") {
@@ -246,7 +246,7 @@ func TestOffer(t *testing.T) {
 	b.put("in.txt", "x")
 	for range 2 {
 		ctx, cancel = context.WithCancel(b.ctx())
-		done = background(ctx, b.e, job, func(ev engine.Event) { t.Errorf("said %+v", ev) })
+		done = background(ctx, b.e, j, func(ev engine.Event) { t.Errorf("said %+v", ev) })
 		eventually(t, "it is laid out", func() bool { return b.has(".workflow/runs/w-1/A.1/offer.json") })
 		cancel()
 		<-done
@@ -263,22 +263,22 @@ func TestOffer(t *testing.T) {
 func TestBrokenGitIsNoResult(t *testing.T) {
 	conform.Rule(t, "1-language protect", "where git cannot tell what was changed there is no result, and a person is asked")
 	b := newBench(t, checkSpec)
-	job := b.checkJob("A", 1)
-	job.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
-	b.begin(job)
+	j := b.checkJob("A", 1)
+	j.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
+	b.begin(j)
 	b.put("out.txt", "good")
 	b.put("test/new.txt", "new")
 	b.sh("mv .git/HEAD .git/away")
-	if c := b.carry(job).Check; !strings.Contains(c.Broken, "could not be read") || c.Digest != "" {
+	if c := b.carry(j).Check; !strings.Contains(c.Broken, "could not be read") || c.Digest != "" {
 		t.Errorf("%+v", c)
 	}
 	again := b.checkJob("A", 2)
-	again.Attempt.Answer = job.Attempt.Answer
+	again.Attempt.Answer = j.Attempt.Answer
 	if c := b.carry(again).Check; !strings.Contains(c.Broken, "mend the checkout") {
 		t.Errorf("%+v", c)
 	}
 	b.sh("mv .git/away .git/HEAD")
-	if c := b.carry(job).Check; c.Broken != "" || len(c.Protected) != 1 {
+	if c := b.carry(j).Check; c.Broken != "" || len(c.Protected) != 1 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -287,10 +287,10 @@ func TestBrokenGitIsNoResult(t *testing.T) {
 func TestDigestWithoutGit(t *testing.T) {
 	b := newBench(t, checkSpec)
 	b.e = b.executor(func(o *Options) { o.Git = nil })
-	job := b.checkJob("A", 1)
-	job.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
+	j := b.checkJob("A", 1)
+	j.Attempt.Answer = []byte(`{"plan":[],"note":"n"}`)
 	b.put("out.txt", "good")
-	c := b.carry(job).Check
+	c := b.carry(j).Check
 	if !c.OK || c.Digest == "" || c.Digest != b.digestNow() {
 		t.Errorf("%+v", c)
 	}

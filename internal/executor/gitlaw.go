@@ -37,8 +37,8 @@ func settingPrograms() []string {
 
 // gitFiles are the files that the person's git settings name or start, as they were when the run began to work in the
 // folder: absolute, or from the top. Of those only the ones in the checkout matter.
-func (e *Executor) gitFiles(ctx context.Context, job job.Job, b begin) ([]string, error) {
-	record := e.recordFile(job, settingsRecord, b.Top)
+func (e *Executor) gitFiles(ctx context.Context, j job.Job, b begin) ([]string, error) {
+	record := e.recordFile(j, settingsRecord, b.Top)
 	var files []string
 	if err := layout.Load(record, &files); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return files, err
@@ -50,8 +50,8 @@ func (e *Executor) gitFiles(ctx context.Context, job job.Job, b begin) ([]string
 	for _, s := range all {
 		files = append(files, namedBy(s, b.Top)...)
 	}
-	j := gates.Bases{Root: e.Root, Top: b.Top, Dir: b.Dir}
-	files = slices.DeleteFunc(files, func(f string) bool { return len(j.Places(f)) == 0 })
+	bases := gates.Bases{Root: e.Root, Top: b.Top, Dir: b.Dir}
+	files = slices.DeleteFunc(files, func(f string) bool { return len(bases.Places(f)) == 0 })
 	slices.Sort(files)
 	files = slices.Compact(files)
 	return files, keepFirst(record, files)

@@ -36,8 +36,8 @@ func TestGitSettingsAreLaw(t *testing.T) {
 	b.sh(`git config core.hooksPath .githooks; git config include.path ../conf/git; git config filter.x.smudge cat; git config filter.x.clean "sh ./tools/clean.sh %f"
 git config merge.m.driver "'` + b.root + `/tools/merge' %A"; git config alias.a '!f() { ./tools/alias; }; f'; git config core.excludesFile "` + b.root + `/lists/ignore"
 git config core.attributesFile lists/attr; git config commit.template msg.txt; git add -A; git commit -q --no-verify -m before`)
-	job := b.checkJob("A", 1)
-	b.begin(job)
+	j := b.checkJob("A", 1)
+	b.begin(j)
 	b.sh("git config --unset core.hooksPath; git config --unset include.path; git config filter.x.clean cat")
 	for _, f := range files {
 		b.put(f, "changed\n")
@@ -45,7 +45,7 @@ git config core.attributesFile lists/attr; git config commit.template msg.txt; g
 	b.put(".githooks/new", "new\n")
 	want := append(files[:len(files)-1], ".githooks/new")
 	slices.Sort(want)
-	got := b.carry(job).Check.Protected
+	got := b.carry(j).Check.Protected
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
@@ -56,14 +56,14 @@ git config core.attributesFile lists/attr; git config commit.template msg.txt; g
 func TestGitSettingsOfAWorktree(t *testing.T) {
 	b := newBench(t, plainSpec)
 	top := filepath.Join(b.root, "wt")
-	j := gates.Bases{Root: b.root, Top: top, Dir: top}
+	bases := gates.Bases{Root: b.root, Top: top, Dir: top}
 	b.sh("git worktree add -q wt; git config core.hooksPath '" + b.root + "/hooks'; git config commit.template " + os.DevNull + "; git config core.editor vi")
-	job := b.checkJob("A", 1)
-	named, err := b.e.gitFiles(b.ctx(), job, begin{Top: top, Dir: top})
+	j := b.checkJob("A", 1)
+	named, err := b.e.gitFiles(b.ctx(), j, begin{Top: top, Dir: top})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := gates.LawOf(b.spec, nil, named, nil, j)
+	l := gates.LawOf(b.spec, nil, named, nil, bases)
 	if got := l.Guarded([]string{"hooks/pre-push", "src/hooks/x", "vi", "null"}, nil); !slices.Equal(got, []string{"hooks/pre-push"}) {
 		t.Errorf("%q of %q", got, named)
 	}

@@ -41,11 +41,11 @@ type judged struct {
 }
 
 // takenOf gives the commit that was taken of the job's attempt; ok is false where none was.
-func takenOf(job job.Job) (commit string, ok bool) {
-	if job.Attempt == nil {
+func takenOf(j job.Job) (commit string, ok bool) {
+	if j.Attempt == nil {
 		return "", false
 	}
-	commit = commitIn(job.Attempt.Digest)
+	commit = commitIn(j.Attempt.Digest)
 	return commit, commit != ""
 }
 
@@ -99,11 +99,11 @@ func (e *Executor) unbegun(key string) {
 
 // judgeAt gives the folder in which a launch judges a commit, until the launch is over. "" is none: it judges in the
 // agent's own folder.
-func (e *Executor) judgeAt(ctx context.Context, job job.Job, b begin, commit, key string) (judged, error) {
+func (e *Executor) judgeAt(ctx context.Context, j job.Job, b begin, commit, key string) (judged, error) {
 	if commit == "" || b.Top == "" || e.judges == nil {
 		return judged{begin: b, agents: b, host: b.Dir}, nil
 	}
-	made, err := e.setUp(ctx, job, b)
+	made, err := e.setUp(ctx, j, b)
 	if err != nil {
 		return judged{}, err
 	}

@@ -62,10 +62,10 @@ func judgeBench(t *testing.T, held bool, command string) (*bench, string) {
 	b.sh(planted)
 	t.Cleanup(func() { os.Chmod(b.path("shut"), 0o700) })
 	for step, outs := range map[string][]string{"A": {"made.txt", "dist/report.txt"}, "B": nil} {
-		job, st := b.checkJob(step, 1), b.spec.Step(step)
-		at, err := b.e.begun(b.ctx(), job, st, 1)
+		j, st := b.checkJob(step, 1), b.spec.Step(step)
+		at, err := b.e.begun(b.ctx(), j, st, 1)
 		if err == nil {
-			_, _, err = b.e.taken(b.ctx(), job, st, at, outs)
+			_, _, err = b.e.taken(b.ctx(), j, st, at, outs)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -94,9 +94,9 @@ func (b *bench) fresh(taken, command string) string {
 }
 
 // ofCommit is a job over the commit that was taken.
-func ofCommit(job job.Job, taken string) job.Job {
-	job.Attempt.Digest = taken + "+0123456789abcdef"
-	return job
+func ofCommit(j job.Job, taken string) job.Job {
+	j.Attempt.Digest = taken + "+0123456789abcdef"
+	return j
 }
 
 // TestJudgesSeeTheTree: whatever an agent left in its folder, those who judge find the files of the commit that was taken,
@@ -155,9 +155,9 @@ echo evil >src/a.py; echo evil >evil; mkdir -p .git/hooks; echo evil >.git/hooks
 		t.Fatal(err)
 	}
 	for n := range 2 {
-		job := ofCommit(b.checkJob("A", 1), taken)
-		job.Key += string(rune('0' + n))
-		if check := b.carry(job).Check; !check.OK {
+		j := ofCommit(b.checkJob("A", 1), taken)
+		j.Key += string(rune('0' + n))
+		if check := b.carry(j).Check; !check.OK {
 			t.Errorf("check %d: %+v", n, check)
 		}
 		if v := b.carry(ofCommit(b.reviewJob("G", n+1), taken)).Verdict; v.Outcome != engine.OutcomePass {
@@ -193,9 +193,9 @@ func TestNoCacheIsShared(t *testing.T) {
 		}
 	}
 	b.load(strings.ReplaceAll(strings.ReplaceAll(judgeSpec, `{run: "%s"}`, `{run: "`+look+`", folder: true}`), "%s", "true"))
-	job := ofCommit(b.checkJob("A", 1), taken)
-	job.Key += "0"
-	if check := b.carry(job).Check; !check.OK {
+	j := ofCommit(b.checkJob("A", 1), taken)
+	j.Key += "0"
+	if check := b.carry(j).Check; !check.OK {
 		t.Errorf("in the folder: %+v", check)
 	}
 	b.script("writer", "touch "+cache+"/made\n")
@@ -215,17 +215,17 @@ func TestJudgedOutputs(t *testing.T) {
 		t.Errorf("what is in the tree is not found: %+v", check)
 	}
 	b.sh("mv dist gone")
-	job := ofCommit(b.checkJob("A", 1), taken)
-	job.Key += "0"
-	check := b.carry(job).Check
+	j := ofCommit(b.checkJob("A", 1), taken)
+	j.Key += "0"
+	check := b.carry(j).Check
 	if check.OK || !strings.Contains(check.Why, "dist/report.txt") || strings.Contains(check.Why, b.state) {
 		t.Errorf("%+v", check)
 	}
 	b.sh("mv gone dist; echo made >made.txt")
 	b.load(strings.ReplaceAll(strings.ReplaceAll(judgeSpec, "%s", "true"), "{file: made.txt}", "{file: __pycache__/undeclared.txt}"))
-	job = ofCommit(b.checkJob("A", 1), taken)
-	job.Key += "00"
-	if check := b.carry(job).Check; check.OK || !strings.Contains(check.Why, "undeclared.txt") {
+	j = ofCommit(b.checkJob("A", 1), taken)
+	j.Key += "00"
+	if check := b.carry(j).Check; check.OK || !strings.Contains(check.Why, "undeclared.txt") {
 		t.Errorf("a file that is not in the tree holds: %+v", check)
 	}
 }
@@ -233,8 +233,8 @@ func TestJudgedOutputs(t *testing.T) {
 // TestJudgeOfNoCommit: a commit that is not there is nobody's failure, and never the agent's folder in its place.
 func TestJudgeOfNoCommit(t *testing.T) {
 	b, _ := judgeBench(t, false, "true")
-	job := ofCommit(b.reviewJob("G", 1), strings.Repeat("0", 40))
-	if v := b.carry(job).Verdict; v.Outcome != "" || v.Inconclusive == "" {
+	j := ofCommit(b.reviewJob("G", 1), strings.Repeat("0", 40))
+	if v := b.carry(j).Verdict; v.Outcome != "" || v.Inconclusive == "" {
 		t.Errorf("verdict %+v", v)
 	}
 }
@@ -243,15 +243,15 @@ func TestJudgeOfNoCommit(t *testing.T) {
 func TestJudgeInAWorktree(t *testing.T) {
 	b := held(t, heldSpec+"")
 	b.load(strings.Replace(heldSpec, "reviewer: {level: human}", `reviewer: {level: auto, run: "pwd; cat x.txt; ls ..; git log -1 --format=%s"}`, 1))
-	job := b.reviewJob("G", 1)
-	job.Attempt.Worktree = "tree"
-	b.begin(job)
+	j := b.reviewJob("G", 1)
+	j.Attempt.Worktree = "tree"
+	b.begin(j)
 	b.put("tree/x.txt", "the work\n")
 	b.sh("cd tree; git add x.txt")
 	taken := b.sh(`cd tree; git -c user.name=x -c user.email=x commit-tree -p HEAD -m taken "$(git write-tree)"`)
 	b.put("tree/x.txt", "something else\n")
 	b.put("tree/evil", "")
-	v := b.carry(ofCommit(job, taken)).Verdict
+	v := b.carry(ofCommit(j, taken)).Verdict
 	if v.Outcome != engine.OutcomePass {
 		t.Fatalf("%+v", v)
 	}
@@ -413,10 +413,10 @@ func TestJudgeOutlivesUs(t *testing.T) {
 	for n, end := range []string{"by itself", "ended"} {
 		mark := realPath(t, t.TempDir())
 		b.load(strings.ReplaceAll(strings.ReplaceAll(judgeSpec, "%s", "pwd >$MARK/here; until [ -e $MARK/go ]; do sleep 0.02; done"), "$MARK", mark))
-		job := ofCommit(b.reviewJob("G", n+1), taken)
+		j := ofCommit(b.reviewJob("G", n+1), taken)
 		ctx, die := context.WithCancel(b.ctx())
 		gone := make(chan struct{})
-		go func() { defer close(gone); b.e.Carry(ctx, job, func(engine.Event) {}) }()
+		go func() { defer close(gone); b.e.Carry(ctx, j, func(engine.Event) {}) }()
 		here := func() string {
 			data, _ := os.ReadFile(filepath.Join(mark, "here"))
 			return strings.TrimSpace(string(data))
@@ -430,14 +430,14 @@ func TestJudgeOutlivesUs(t *testing.T) {
 			t.Fatalf("%s: another one got %v %v, in which a judge works", end, other, err)
 		}
 		if end == "ended" {
-			if ev, ok := b.e.Carry(b.ctx(), b.stopJob(job), func(engine.Event) {}).(engine.ProcessEnded); !ok || !ev.Exit.Stopped {
+			if ev, ok := b.e.Carry(b.ctx(), b.stopJob(j), func(engine.Event) {}).(engine.ProcessEnded); !ok || !ev.Exit.Stopped {
 				t.Fatalf("%+v", ev)
 			}
 		} else {
 			if err := os.WriteFile(filepath.Join(mark, "go"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if v := b.carry(job).Verdict; v.Outcome != engine.OutcomePass {
+			if v := b.carry(j).Verdict; v.Outcome != engine.OutcomePass {
 				t.Errorf("%+v", v)
 			}
 		}
@@ -485,8 +485,8 @@ gates:
 	if err := os.WriteFile(filepath.Join(home, "evil"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	job := ofCommit(b.checkJob("A", 1), taken)
-	check := b.carry(job).Check
+	j := ofCommit(b.checkJob("A", 1), taken)
+	check := b.carry(j).Check
 	if !check.OK {
 		t.Fatalf("check %+v", check)
 	}
@@ -495,9 +495,9 @@ gates:
 		t.Errorf("%d files that do not ship, want 5", check.Unshipped)
 	}
 	b.load(strings.ReplaceAll(spec, ", folder: true", ""))
-	job = ofCommit(b.checkJob("A", 1), taken)
-	job.Key += "0"
-	if check := b.carry(job).Check; check.OK || check.Unshipped != 0 {
+	j = ofCommit(b.checkJob("A", 1), taken)
+	j.Key += "0"
+	if check := b.carry(j).Check; check.OK || check.Unshipped != 0 {
 		t.Errorf("without folder: %+v", check)
 	}
 }

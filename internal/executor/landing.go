@@ -43,22 +43,22 @@ func passedBy(q engine.Round) string {
 }
 
 // land does with a run's work what its spec says, and returns why it could not.
-func (e *Executor) land(ctx context.Context, job job.Job) (why string) {
-	err := e.Persist(ctx, job.Key, func() error { return e.landed(ctx, job) })
+func (e *Executor) land(ctx context.Context, j job.Job) (why string) {
+	err := e.Persist(ctx, j.Key, func() error { return e.landed(ctx, j) })
 	if err == nil {
 		return ""
 	}
 	return err.Error()
 }
 
-func (e *Executor) landed(ctx context.Context, job job.Job) error {
-	w := WorkOf(e.Root, *job.Made)
-	if how := job.Spec.OnDone.Land; how != "" {
+func (e *Executor) landed(ctx context.Context, j job.Job) error {
+	w := WorkOf(e.Root, *j.Made)
+	if how := j.Spec.OnDone.Land; how != "" {
 		if err := e.landOn(ctx, w, how); err != nil {
 			return err
 		}
 	}
-	if !job.Spec.OnDone.Close {
+	if !j.Spec.OnDone.Close {
 		return nil
 	}
 	why, err := tree.Close(ctx, e.opt.Git, w.Dir)

@@ -18,9 +18,9 @@ import (
 )
 
 // background carries a job out in the background until the context ends.
-func background(ctx context.Context, e *Executor, job job.Job, emit func(engine.Event)) <-chan engine.Event {
+func background(ctx context.Context, e *Executor, j job.Job, emit func(engine.Event)) <-chan engine.Event {
 	out := make(chan engine.Event, 1)
-	go func() { out <- e.Carry(ctx, job, emit) }()
+	go func() { out <- e.Carry(ctx, j, emit) }()
 	return out
 }
 
@@ -31,15 +31,15 @@ func TestAdopted(t *testing.T) {
 	conform.Rule(t, "3-engine adopt", "another daemon goes on waiting for the same process")
 	conform.Rule(t, "3-engine adopt", "another executor goes on waiting for the same process")
 	b := newBench(t, strings.Replace(runSpec, "%s", `"echo x >>ran; while [ ! -e go ]; do sleep 0.01; done; exit 5"`, 1))
-	job := b.stepJob("A", 1, 1)
+	j := b.stepJob("A", 1, 1)
 	ctx, cancel := context.WithCancel(b.ctx())
-	first := background(ctx, b.e, job, nil)
+	first := background(ctx, b.e, j, nil)
 	eventually(t, "it runs", func() bool { return b.has("ran") })
 	cancel()
 	if ev := <-first; ev != nil {
 		t.Fatalf("%+v though it runs on", ev)
 	}
-	second := background(b.ctx(), b.executor(), job, nil)
+	second := background(b.ctx(), b.executor(), j, nil)
 	b.put("go", "")
 	ev, ok := (<-second).(engine.ProcessEnded)
 	if !ok || ev.Exit.Code != 5 || ev.Exit.Lost {
@@ -50,24 +50,24 @@ func TestAdopted(t *testing.T) {
 	}
 }
 
-func (b *bench) stopJob(job job.Job) job.Job {
-	job.Kind, job.Why = engine.DoStop, "superseded"
-	return job
+func (b *bench) stopJob(j job.Job) job.Job {
+	j.Kind, j.Why = engine.DoStop, "superseded"
+	return j
 }
 
 func TestStop(t *testing.T) {
 	conform.Rule(t, "3-engine stop", "what is stopped is gone as a tree; stopping twice gives the same end")
 	conform.Rule(t, "3-engine tree", "its child is gone too")
 	b := newBench(t, strings.Replace(runSpec, "%s", `"sleep 1000 & echo $! >child; sleep 1000"`, 1))
-	job := b.stepJob("A", 1, 1)
+	j := b.stepJob("A", 1, 1)
 	ctx, cancel := context.WithCancel(b.ctx())
-	running := background(ctx, b.e, job, nil)
+	running := background(ctx, b.e, j, nil)
 	eventually(t, "it runs", func() bool { return b.has("child") && b.get("child") != "" })
 	cancel()
 	<-running
 	for range 2 {
-		ev, ok := b.e.Carry(b.ctx(), b.stopJob(job), nil).(engine.ProcessEnded)
-		if !ok || !ev.Exit.Stopped || ev.Exit.Lost || ev.Key != job.Key {
+		ev, ok := b.e.Carry(b.ctx(), b.stopJob(j), nil).(engine.ProcessEnded)
+		if !ok || !ev.Exit.Stopped || ev.Exit.Lost || ev.Key != j.Key {
 			t.Errorf("stopped: %+v", ev)
 		}
 	}
@@ -88,15 +88,15 @@ func TestStopOfWhatNeverStarted(t *testing.T) {
 // a daemon that was killed may be on its way still. The same goes for what is launched below its key.
 func TestStartAfterStop(t *testing.T) {
 	b := newBench(t, strings.Replace(runSpec, "%s", `"touch began"`, 1))
-	job := b.stepJob("A", 1, 1)
-	if ev := b.e.Carry(b.ctx(), b.stopJob(job), nil).(engine.ProcessEnded); !ev.Exit.Lost {
+	j := b.stepJob("A", 1, 1)
+	if ev := b.e.Carry(b.ctx(), b.stopJob(j), nil).(engine.ProcessEnded); !ev.Exit.Lost {
 		t.Errorf("nothing was there: %+v", ev.Exit)
 	}
-	if ev := b.carry(job); !ev.Exit.Stopped || b.has("began") {
+	if ev := b.carry(j); !ev.Exit.Stopped || b.has("began") {
 		t.Errorf("it started: %+v", ev.Exit)
 	}
 	for _, e := range []*Executor{b.e, b.executor()} { // what is told of it stays
-		if ev := e.Carry(b.ctx(), b.stopJob(job), nil).(engine.ProcessEnded); !ev.Exit.Stopped || ev.Exit.Lost {
+		if ev := e.Carry(b.ctx(), b.stopJob(j), nil).(engine.ProcessEnded); !ev.Exit.Stopped || ev.Exit.Lost {
 			t.Errorf("stopped again: %+v", ev.Exit)
 		}
 	}
@@ -142,15 +142,15 @@ workflow: {id: w}
 steps:
   - {id: A, run: "true", success_criterion: "touch $HOME/began; sleep 1000 exits 0", next_step: DONE}
 `)
-	job := b.checkJob("A", 1)
+	j := b.checkJob("A", 1)
 	ctx, cancel := context.WithCancel(b.ctx())
-	running := background(ctx, b.e, job, nil)
+	running := background(ctx, b.e, j, nil)
 	eventually(t, "it runs", func() bool { return b.has("began") })
 	cancel()
 	if ev := <-running; ev != nil {
 		t.Errorf("%+v", ev)
 	}
-	if ev := b.e.Carry(b.ctx(), b.stopJob(job), nil).(engine.ProcessEnded); !ev.Exit.Stopped {
+	if ev := b.e.Carry(b.ctx(), b.stopJob(j), nil).(engine.ProcessEnded); !ev.Exit.Stopped {
 		t.Errorf("%+v", ev.Exit)
 	}
 }
@@ -279,9 +279,9 @@ func TestAgentsTakeTurns(t *testing.T) {
 	b.script("two", `echo two >>.git/who`)
 	b.settings.Roles[settings.AnyRole] = settings.Role{Agent: []string{"one", "two"}}
 	for nth := range 3 {
-		job := b.stepJob("A", nth+1, 1)
-		job.Turn = nth
-		b.carry(job)
+		j := b.stepJob("A", nth+1, 1)
+		j.Turn = nth
+		b.carry(j)
 	}
 	if got := b.get(".git/who"); got != "one\ntwo\none\n" {
 		t.Errorf("who: %q", got)
@@ -346,14 +346,14 @@ workflow: {id: w, vars: {goal: x}}
 steps:
   - {id: A, run: [touch, "${{vars.goal}}"], next_step: DONE}
 `)
-	job := b.stepJob("A", 1, 1)
-	job.Vars["goal"] = "--help"
-	if ev := b.carry(job); !strings.Contains(ev.Exit.Refused, "option") {
+	j := b.stepJob("A", 1, 1)
+	j.Vars["goal"] = "--help"
+	if ev := b.carry(j); !strings.Contains(ev.Exit.Refused, "option") {
 		t.Errorf("%+v", ev.Exit)
 	}
-	job = b.stepJob("A", 2, 1)
-	job.Vars["goal"] = "fine; touch bad"
-	if ev := b.carry(job); ev.Exit.Code != 0 || !b.has("fine; touch bad") || b.has("bad") {
+	j = b.stepJob("A", 2, 1)
+	j.Vars["goal"] = "fine; touch bad"
+	if ev := b.carry(j); ev.Exit.Code != 0 || !b.has("fine; touch bad") || b.has("bad") {
 		t.Errorf("%+v", ev.Exit)
 	}
 }
@@ -442,9 +442,9 @@ gates:
 		{"F", 1, []int{1}, "The work of another step was judged"},
 		{"X", 2, []int{2}, "This step was done before."},
 	} {
-		job := b.stepJob(c.step, c.n, 1)
-		job.History = all
-		b.carry(job)
+		j := b.stepJob(c.step, c.n, 1)
+		j.History = all
+		b.carry(j)
 		prompt := b.get(fmt.Sprintf(".workflow/runs/w-1/%s.%d/prompt.md", c.step, c.n))
 		wantText(t, c.step, prompt, c.says)
 		for i, f := range all {
@@ -471,10 +471,10 @@ func TestALinkInTheWay(t *testing.T) {
 // TestNotesEnd: health says nothing of an effect that is owed no more.
 func TestNotesEnd(t *testing.T) {
 	b := newBench(t, strings.Replace(runSpec, "%s", `"true"`, 1))
-	job := b.stepJob("A", 1, 1)
-	job.Spec = nil
+	j := b.stepJob("A", 1, 1)
+	j.Spec = nil
 	ctx, cancel := context.WithCancel(b.ctx())
-	done := background(ctx, b.e, job, nil)
+	done := background(ctx, b.e, j, nil)
 	eventually(t, "health tells", func() bool { return len(b.e.Health()) == 1 })
 	cancel()
 	if ev := <-done; ev != nil || len(b.e.Health()) != 0 {
@@ -489,10 +489,10 @@ func TestSlots(t *testing.T) {
 	b.settings.MaxAgents = 1
 	b.e = b.executor(func(o *Options) { o.Slots = &launch.Slots{} })
 	said := make(chan engine.Event, 10)
-	job := func(n int) job.Job {
-		j := b.stepJob("A", n, 1)
-		j.Attempt.Deadline = time.Now().Add(time.Hour)
-		return j
+	j := func(n int) job.Job {
+		again := b.stepJob("A", n, 1)
+		again.Attempt.Deadline = time.Now().Add(time.Hour)
+		return again
 	}
 	next := func() engine.Event {
 		select {
@@ -503,13 +503,13 @@ func TestSlots(t *testing.T) {
 			return nil
 		}
 	}
-	first := background(b.ctx(), b.e, job(1), func(ev engine.Event) { said <- ev })
+	first := background(b.ctx(), b.e, j(1), func(ev engine.Event) { said <- ev })
 	eventually(t, "the first runs", func() bool { return b.has(".git/ran") })
 	if len(said) > 0 {
 		t.Errorf("of the first: %+v", <-said)
 	}
-	second := background(b.ctx(), b.e, job(2), func(ev engine.Event) { said <- ev })
-	if ev, ok := next().(engine.SlotAwaited); !ok || ev.Key != job(2).Key || ev.Run != run1 {
+	second := background(b.ctx(), b.e, j(2), func(ev engine.Event) { said <- ev })
+	if ev, ok := next().(engine.SlotAwaited); !ok || ev.Key != j(2).Key || ev.Run != run1 {
 		t.Errorf("of the second: %+v", ev)
 	}
 	time.Sleep(3 * launch.SlotPace) // that nothing happens cannot be polled for
@@ -522,10 +522,10 @@ func TestSlots(t *testing.T) {
 	if got := b.get(".git/ran"); got != "1\n2\n" {
 		t.Errorf("it ran %q", got)
 	}
-	if ev, ok := next().(engine.SlotTaken); !ok || ev.Key != job(2).Key || len(said) > 0 {
+	if ev, ok := next().(engine.SlotTaken); !ok || ev.Key != j(2).Key || len(said) > 0 {
 		t.Errorf("of the second: %+v", ev)
 	}
-	late := job(2) // a daemon that was ended between the start and its word
+	late := j(2) // a daemon that was ended between the start and its word
 	late.Attempt.Deadline = time.Time{}
 	<-background(b.ctx(), b.e, late, func(ev engine.Event) { said <- ev })
 	if ev, ok := next().(engine.SlotTaken); !ok {

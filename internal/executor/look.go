@@ -22,20 +22,20 @@ import (
 const lookEvery = time.Second
 
 // look waits until what a step needs of other workflows is there.
-func (e *Executor) look(ctx context.Context, job job.Job) engine.Event {
+func (e *Executor) look(ctx context.Context, j job.Job) engine.Event {
 	for {
 		missing := ""
-		for _, pin := range job.Pins {
+		for _, pin := range j.Pins {
 			if missing = e.unmet(pin); missing != "" {
 				break
 			}
 		}
-		e.Note(job.Key, missing)
+		e.Note(j.Key, missing)
 		if missing == "" {
-			return engine.Looked{Run: job.Run, Step: job.Step, Pins: job.Pins}
+			return engine.Looked{Run: j.Run, Step: j.Step, Pins: j.Pins}
 		}
 		if !health.Wait(ctx, lookEvery) {
-			e.Note(job.Key, "")
+			e.Note(j.Key, "")
 			return nil
 		}
 	}

@@ -20,22 +20,22 @@ import (
 // the place of the folder that it names. It holds no folder, and nothing that it leaves is taken.
 
 // looks is begun for a step that only looks: which commit it sees is settled once for each attempt.
-func (e *Executor) looks(ctx context.Context, job job.Job, st *engine.Step, n int) (b begin, err error) {
-	file := e.AttemptFile(job.Run, st.ID, n, "begin")
+func (e *Executor) looks(ctx context.Context, j job.Job, st *engine.Step, n int) (b begin, err error) {
+	file := e.AttemptFile(j.Run, st.ID, n, "begin")
 	err = layout.Load(file, &b)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return b, err
 	}
-	if b, err = e.place(ctx, job, st); err != nil {
+	if b, err = e.place(ctx, j, st); err != nil {
 		return b, err
 	}
 	if b.Top == "" || e.judges == nil {
 		return b, unready("%s: a step that only looks (reads: true) sees what git has of it, and git is not installed, or this is no checkout of its", e.shown(b.Dir))
 	}
-	b.Lists = e.listsBelow(job, b.Top)
-	b.Look, b.Before, err = e.takenLast(ctx, job, st, b)
+	b.Lists = e.listsBelow(j, b.Top)
+	b.Look, b.Before, err = e.takenLast(ctx, j, st, b)
 	if err == nil {
-		err = e.opt.Git.Keep(ctx, git.Own("found", attemptName(job.Run, st.ID, n)), b.Look)
+		err = e.opt.Git.Keep(ctx, git.Own("found", attemptName(j.Run, st.ID, n)), b.Look)
 	}
 	var no *refusal
 	switch {
@@ -53,8 +53,8 @@ func (e *Executor) looks(ctx context.Context, job job.Job, st *engine.Step, n in
 // takenLast gives the commit that a step looks at: what was taken last of its folder, in the run's own worktree what a step
 // would begin from there. Where the run has not worked in the folder yet, it is the folder as it was before. before is the
 // folder without work that has not passed, for a setup of those who judge.
-func (e *Executor) takenLast(ctx context.Context, job job.Job, st *engine.Step, b begin) (commit, before string, err error) {
-	r, err := e.holdFolder(ctx, job, b.Top)
+func (e *Executor) takenLast(ctx context.Context, j job.Job, st *engine.Step, b begin) (commit, before string, err error) {
+	r, err := e.holdFolder(ctx, j, b.Top)
 	if err != nil {
 		return "", "", err
 	}
@@ -64,18 +64,18 @@ func (e *Executor) takenLast(ctx context.Context, job job.Job, st *engine.Step, 
 		return "", "", err
 	}
 	switch {
-	case inOwn(job) && r.First == nil:
-		return head, head, e.hasJoined(ctx, job, head, nil)
-	case inOwn(job):
+	case inOwn(j) && r.First == nil:
+		return head, head, e.hasJoined(ctx, j, head, nil)
+	case inOwn(j):
 		now := r.folderRecord
-		from, unpassed, join := e.startOf(job, st, head, &now)
+		from, unpassed, join := e.startOf(j, st, head, &now)
 		if before = from; unpassed {
 			before = cmp.Or(r.Found[""], r.Passed, r.First.Found)
 		}
-		return from, before, e.hasJoined(ctx, job, from, join)
+		return from, before, e.hasJoined(ctx, j, from, join)
 	case r.Taken != "":
-		if before = r.Taken; !e.ofPassed(job, r.Of) {
-			before = cmp.Or(r.Found[foundKey(job, r.Of.Step)], r.First.Found)
+		if before = r.Taken; !e.ofPassed(j, r.Of) {
+			before = cmp.Or(r.Found[foundKey(j, r.Of.Step)], r.First.Found)
 		}
 		return r.Taken, before, nil
 	case r.First != nil:
@@ -83,13 +83,13 @@ func (e *Executor) takenLast(ctx context.Context, job job.Job, st *engine.Step, 
 	case r.Look != "":
 		return r.Look, r.Look, nil
 	}
-	f, err := e.folder(ctx, job, b)
+	f, err := e.folder(ctx, j, b)
 	if err != nil {
 		return "", "", err
 	}
 	e.writing.RLock()
 	defer e.writing.RUnlock()
-	was, err := f.Find(ctx, tree.Order{Run: job.Run, Step: st.ID, N: job.Attempt.N, Base: head})
+	was, err := f.Find(ctx, tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: head})
 	if err != nil {
 		return "", "", err
 	}
@@ -98,25 +98,25 @@ func (e *Executor) takenLast(ctx context.Context, job job.Job, st *engine.Step, 
 }
 
 // ofPassed says that a step's work, which was taken last, stands passed. Of another run's nobody knows here.
-func (e *Executor) ofPassed(job job.Job, of attemptOf) bool {
-	return of.Run == job.Run && job.Env != nil && job.Env.Steps[of.Step].Status == engine.Passed
+func (e *Executor) ofPassed(j job.Job, of attemptOf) bool {
+	return of.Run == j.Run && j.Env != nil && j.Env.Steps[of.Step].Status == engine.Passed
 }
 
 // hasJoined refuses to look at the run's worktree where steps beside it have passed whose work is not in it yet: a step that
 // works there merges it.
-func (e *Executor) hasJoined(ctx context.Context, job job.Job, from string, join []tree.Joining) error {
-	for _, w := range job.Works {
-		if w.Passed && w.Upstream && w.Tree != job.Attempt.Tree {
+func (e *Executor) hasJoined(ctx context.Context, j job.Job, from string, join []tree.Joining) error {
+	for _, w := range j.Works {
+		if w.Passed && w.Upstream && w.Tree != j.Attempt.Tree {
 			join = append(join, e.workTaken(w))
 		}
 	}
-	for _, j := range slices.DeleteFunc(join, func(j tree.Joining) bool { return j.Commit == "" }) {
-		in, err := e.opt.Git.Descends(ctx, from, j.Commit)
+	for _, other := range slices.DeleteFunc(join, func(o tree.Joining) bool { return o.Commit == "" }) {
+		in, err := e.opt.Git.Descends(ctx, from, other.Commit)
 		if err != nil {
 			return err
 		}
 		if !in {
-			return refused("it only looks (reads: true) at the run's worktree, in which %.12s, which has passed in another, is not merged yet: have a step that works there come before it, or name the other worktree", j.Commit)
+			return refused("it only looks (reads: true) at the run's worktree, in which %.12s, which has passed in another, is not merged yet: have a step that works there come before it, or name the other worktree", other.Commit)
 		}
 	}
 	return nil
@@ -134,8 +134,8 @@ func (e *Executor) lookFrom(ctx context.Context, b begin, key string) (judged, e
 
 // lookedAt is taken for a step that only looked: what it saw, and beside it what sluice wrote of its answer.
 // law names what of that is law.
-func (e *Executor) lookedAt(ctx context.Context, job job.Job, st *engine.Step, b begin, c covered) (_ covered, law changed, err error) {
-	c.Key = job.Key
+func (e *Executor) lookedAt(ctx context.Context, j job.Job, st *engine.Step, b begin, c covered) (_ covered, law changed, err error) {
+	c.Key = j.Key
 	c.Taken = tree.Taken{Commit: b.Look}
 	if c.Tree, err = e.opt.Git.TreeOf(ctx, b.Look); err != nil {
 		return c, law, err
@@ -143,7 +143,7 @@ func (e *Executor) lookedAt(ctx context.Context, job job.Job, st *engine.Step, b
 	if c.Taken.Beside, err = e.beside(ctx, b, &c); err != nil {
 		return c, law, err
 	}
-	l, err := e.law(ctx, job, b)
+	l, err := e.law(ctx, j, b)
 	if err != nil {
 		return c, law, err
 	}
@@ -152,7 +152,7 @@ func (e *Executor) lookedAt(ctx context.Context, job job.Job, st *engine.Step, b
 			law.names, law.as = append(law.names, f), append(law.as, digestIn(c.Taken.Beside, f))
 		}
 	}
-	return c, law, layout.Save(e.AttemptFile(job.Run, st.ID, job.Attempt.N, "files"), c)
+	return c, law, layout.Save(e.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), c)
 }
 
 // digestIn is the digest of one of the files; "" where it is not among them.

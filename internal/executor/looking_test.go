@@ -80,16 +80,16 @@ func TestReaderSeesWhatWasTaken(t *testing.T) {
 			taken := b.sh("git rev-parse refs/sluice/taken/w-1/A.1")
 			status := b.sh("git status --porcelain; git rev-parse HEAD; cat .git/config")
 			for n, step := range []string{"R", "S", "R"} {
-				job := b.stepJob(step, n+1, 1)
-				ev := b.carry(job)
+				j := b.stepJob(step, n+1, 1)
+				ev := b.carry(j)
 				if ev.Exit.Code != 0 || ev.Exit.NotStarted+ev.Exit.Refused != "" {
 					t.Fatalf("%s: %+v\n%s", step, ev.Exit, ev.Output)
 				}
-				got := b.get(b.e.JobDir(job) + "/stdout")
+				got := b.get(b.e.JobDir(j) + "/stdout")
 				if want := "work " + taken + " README.md a.txt agents docs "; !strings.Contains(got, want) {
 					t.Errorf("%s saw %s\nwant %s", step, got, want)
 				}
-				wantText(t, "its prompt", b.get(b.e.JobDir(job)+"/prompt.md"), "You only look: the folder is a checkout of commit `"+taken[:12]+"`")
+				wantText(t, "its prompt", b.get(b.e.JobDir(j)+"/prompt.md"), "You only look: the folder is a checkout of commit `"+taken[:12]+"`")
 				hook := b.stepJob(step, n+1, 1)
 				hook.Key, hook.Proc.Kind = fmt.Sprintf("w-1/%s#%d.hook", step, n+1), engine.ProcHook
 				hook.Proc.Key = hook.Key
@@ -106,9 +106,9 @@ func TestReaderSeesWhatWasTaken(t *testing.T) {
 			if got := b.get(".workflow/runs/w-1/files/r.json"); !strings.Contains(got, taken) {
 				t.Errorf("its output: %s", got)
 			}
-			job := b.reviewJob("H", 1)
-			job.Attempt.N = 2
-			if v := b.carry(ofCommit(job, taken)).Verdict; v.Outcome != engine.OutcomePass {
+			j := b.reviewJob("H", 1)
+			j.Attempt.N = 2
+			if v := b.carry(ofCommit(j, taken)).Verdict; v.Outcome != engine.OutcomePass {
 				t.Errorf("its gate: %+v", v)
 			}
 			if now := b.sh("git status --porcelain; git rev-parse HEAD; cat .git/config"); now != status || b.get("a.txt") != "not taken\n" || b.has("evil") || b.has("hooked") || b.has(".git/hooks/pre-commit") || b.has(".workflow/evil") {
@@ -141,8 +141,8 @@ func TestTenReadersAtOnce(t *testing.T) {
 	}
 	eventually(t, "ten are live", func() bool {
 		n := 0
-		for _, job := range jobs {
-			if b.has(b.e.JobDir(job)+"/stdout") && strings.Contains(b.get(b.e.JobDir(job)+"/stdout"), "work "+taken) {
+		for _, j := range jobs {
+			if b.has(b.e.JobDir(j)+"/stdout") && strings.Contains(b.get(b.e.JobDir(j)+"/stdout"), "work "+taken) {
 				n++
 			}
 		}
@@ -157,9 +157,9 @@ func TestTenReadersAtOnce(t *testing.T) {
 		<-e
 	}
 	b.e = b.executor(func(o *Options) { o.Sandbox = b.e.opt.Sandbox })
-	for i, job := range jobs {
-		b.put(b.e.JobDir(job)+"/go", "")
-		if ev := b.carry(job); ev.Exit.Code != 0 || ev.Exit.Lost {
+	for i, j := range jobs {
+		b.put(b.e.JobDir(j)+"/go", "")
+		if ev := b.carry(j); ev.Exit.Code != 0 || ev.Exit.Lost {
 			t.Errorf("%d: %+v", i, ev.Exit)
 		}
 	}
@@ -175,11 +175,11 @@ func TestReaderFirst(t *testing.T) {
 	b.put("a.txt", "mine, not committed\n")
 	b.script("looker", "cat a.txt\n")
 	for n, want := range []string{"mine, not committed\n", "mine, not committed\n"} {
-		job := b.stepJob("S", n+1, 1)
-		if ev := b.carry(job); ev.Exit.Code != 0 {
+		j := b.stepJob("S", n+1, 1)
+		if ev := b.carry(j); ev.Exit.Code != 0 {
 			t.Fatalf("%+v", ev.Exit)
 		}
-		if got := b.get(b.e.JobDir(job) + "/stdout"); got != want {
+		if got := b.get(b.e.JobDir(j) + "/stdout"); got != want {
 			t.Errorf("%d: %q", n, got)
 		}
 		b.put("a.txt", "changed since\n")
@@ -223,9 +223,9 @@ func TestReaderInAWorktree(t *testing.T) {
 func TestSetupOfAReader(t *testing.T) {
 	b := lookBench(t, true, "cat a.txt\n")
 	before := func(status string) string {
-		job := b.stepJob("S", 1, 1)
-		job.Env.Steps["A"] = engine.StepEnv{Status: status, Attempt: 1}
-		at, err := b.e.begun(b.ctx(), job, b.spec.Step("S"), 1)
+		j := b.stepJob("S", 1, 1)
+		j.Env.Steps["A"] = engine.StepEnv{Status: status, Attempt: 1}
+		at, err := b.e.begun(b.ctx(), j, b.spec.Step("S"), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,8 +247,8 @@ func TestSetupOfAReader(t *testing.T) {
 func TestReaderWritesLaw(t *testing.T) {
 	b := lookBench(t, false, "cat a.txt\n")
 	b.load(strings.Replace(lookSpec, ".workflow/runs/${{run}}/files/r.json", ".workflow/${{answer.commit}}/CLAUDE.md", 1))
-	job := b.stepJob("R", 1, 1)
-	b.carry(job)
+	j := b.stepJob("R", 1, 1)
+	b.carry(j)
 	check := b.checkJob("R", 1)
 	check.Attempt.Answer = []byte(`{"commit": "notes"}`)
 	if c := b.carry(check).Check; len(c.Protected) != 1 || c.Protected[0] != ".workflow/notes/CLAUDE.md" {

@@ -224,13 +224,13 @@ func (b *bench) ctx() context.Context {
 }
 
 // carry carries out a process to its end.
-func (b *bench) carry(job job.Job) engine.ProcessEnded {
+func (b *bench) carry(j job.Job) engine.ProcessEnded {
 	b.t.Helper()
-	ev, ok := b.e.Carry(b.ctx(), job, func(engine.Event) {}).(engine.ProcessEnded)
+	ev, ok := b.e.Carry(b.ctx(), j, func(engine.Event) {}).(engine.ProcessEnded)
 	if !ok {
-		b.t.Fatalf("%s: no end; health: %v", job.Key, b.e.Health())
+		b.t.Fatalf("%s: no end; health: %v", j.Key, b.e.Health())
 	}
-	if ev.Run != job.Run || ev.Key != job.Key {
+	if ev.Run != j.Run || ev.Key != j.Key {
 		b.t.Errorf("it is of %s %s", ev.Run, ev.Key)
 	}
 	return ev

@@ -49,19 +49,19 @@ func isFile(dir, name, id string) (bool, error) {
 }
 
 // move takes a file that was taken in out of its inbox.
-func (e *Executor) move(ctx context.Context, job job.Job) engine.Event {
-	m := job.Move
+func (e *Executor) move(ctx context.Context, j job.Job) engine.Event {
+	m := j.Move
 	ev := engine.FileMoved{ID: m.ID}
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
 		to, err := e.moved(m)
 		if err == nil || errors.Is(err, errGone) {
-			e.Note(job.Key, "")
+			e.Note(j.Key, "")
 			if to != "" {
 				ev.To = e.shown(to)
 			}
 			return ev
 		}
-		e.Note(job.Key, err.Error())
+		e.Note(j.Key, err.Error())
 		if !health.Wait(ctx, pause) {
 			return nil
 		}

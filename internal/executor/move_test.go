@@ -113,23 +113,23 @@ steps:
 // TestDigestOfWhatWasCutShort: who is told to stop records nothing of what it had not read.
 func TestDigestOfWhatWasCutShort(t *testing.T) {
 	b := newBench(t, gateSpec)
-	job := b.checkJob("A", 1)
+	j := b.checkJob("A", 1)
 	ctx, cancel := context.WithCancel(b.ctx())
-	at, err := b.e.begun(ctx, job, b.spec.Step("A"), 1)
+	at, err := b.e.begun(ctx, j, b.spec.Step("A"), 1)
 	if err != nil || at.Top == "" {
 		t.Fatalf("%+v %v", at, err)
 	}
 	b.put("made.txt", "x")
 	cancel()
-	if _, _, err := b.e.taken(ctx, job, b.spec.Step("A"), at, nil); err == nil {
+	if _, _, err := b.e.taken(ctx, j, b.spec.Step("A"), at, nil); err == nil {
 		t.Error("what was cut short was taken")
 	}
 	file := b.e.AttemptFile(run1, "A", 1, "files")
 	if _, err := os.Lstat(file); err == nil {
 		t.Error("what was cut short was recorded")
 	}
-	c, _, err := b.e.taken(b.ctx(), job, b.spec.Step("A"), at, nil)
-	b.e.digested(b.ctx(), job, b.spec.Step("A"), c, engine.CheckResult{})
+	c, _, err := b.e.taken(b.ctx(), j, b.spec.Step("A"), at, nil)
+	b.e.digested(b.ctx(), j, b.spec.Step("A"), c, engine.CheckResult{})
 	var was covered
 	if err := errors.Join(err, layout.Load(file, &was)); err != nil || len(was.Files) != 1 || was.Was == "" {
 		t.Errorf("%+v %v", was, err)
@@ -152,9 +152,9 @@ func TestStoppedIsNoTrouble(t *testing.T) {
 	cancel()
 	offer, check, review := b.stepJob("A", 1, 1), b.checkJob("A", 1), b.reviewJob("G", 1)
 	offer.Kind = engine.DoOffer
-	for _, job := range []job.Job{offer, check, review, b.stepJob("A", 1, 1)} {
-		if ev := x.Carry(ctx, job, func(engine.Event) {}); ev != nil {
-			t.Errorf("%s: %+v", job.Kind, ev)
+	for _, j := range []job.Job{offer, check, review, b.stepJob("A", 1, 1)} {
+		if ev := x.Carry(ctx, j, func(engine.Event) {}); ev != nil {
+			t.Errorf("%s: %+v", j.Kind, ev)
 		}
 	}
 	mu.Lock()

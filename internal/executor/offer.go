@@ -29,30 +29,30 @@ type offered struct {
 
 // offer lays out what an offered step needs, and waits until it is owed no more. Where it cannot be done it says so in
 // the step's name.
-func (e *Executor) offer(ctx context.Context, job job.Job, emit func(engine.Event)) engine.Event {
-	st := job.Spec.Step(job.Step)
-	if st == nil || st.Agent == nil || job.Attempt == nil {
-		e.Note(job.Key, "its step or attempt is not known: it cannot be offered")
+func (e *Executor) offer(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
+	st := j.Spec.Step(j.Step)
+	if st == nil || st.Agent == nil || j.Attempt == nil {
+		e.Note(j.Key, "its step or attempt is not known: it cannot be offered")
 		<-ctx.Done()
 		return nil
 	}
-	e.notePlace(job)
+	e.notePlace(j)
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
-		err := e.layOut(ctx, job, st)
+		err := e.layOut(ctx, j, st)
 		var no *refusal
 		if errors.As(err, &no) {
-			e.Note(job.Key, "")
-			emit(e.failedOffer(job, st, no))
+			e.Note(j.Key, "")
+			emit(e.failedOffer(j, st, no))
 			break
 		}
 		if err == nil {
-			e.Note(job.Key, "")
+			e.Note(j.Key, "")
 			break
 		}
 		if ctx.Err() != nil { // it is over: what was broken off went wrong in nothing
 			return nil
 		}
-		e.Note(job.Key, err.Error())
+		e.Note(j.Key, err.Error())
 		if !health.Wait(ctx, pause) {
 			return nil
 		}
@@ -62,15 +62,15 @@ func (e *Executor) offer(ctx context.Context, job job.Job, emit func(engine.Even
 }
 
 // layOut makes the worktree, the prompt and the offer's file.
-func (e *Executor) layOut(ctx context.Context, job job.Job, st *engine.Step) error {
-	rel := e.LaunchDir(job.Run, st.ID, job.Attempt.N, job.K)
-	if err := e.expose(job.Run, "", fmt.Sprintf("step %s is on offer, and whoever takes it is held by no sandbox", st.ID)); err != nil {
+func (e *Executor) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
+	rel := e.LaunchDir(j.Run, st.ID, j.Attempt.N, j.K)
+	if err := e.expose(j.Run, "", fmt.Sprintf("step %s is on offer, and whoever takes it is held by no sandbox", st.ID)); err != nil {
 		return err
 	}
-	if err := e.firstLaunch(job); err != nil {
+	if err := e.firstLaunch(j); err != nil {
 		return err
 	}
-	b, err := e.begun(ctx, job, st, job.Attempt.N)
+	b, err := e.begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
 		return err
 	}
@@ -89,23 +89,23 @@ func (e *Executor) layOut(ctx context.Context, job job.Job, st *engine.Step) err
 		}}
 		told.Agent = &agent
 	}
-	text, err := e.stepPrompt(ctx, job, &told, b, e.whose(st.Role(), job.Turn), answer)
+	text, err := e.stepPrompt(ctx, j, &told, b, e.whose(st.Role(), j.Turn), answer)
 	if err != nil {
 		return err
 	}
 	if err := e.WriteFile(rel+"/prompt.md", []byte(text)); err != nil {
 		return err
 	}
-	inputs, _, err := e.inputs(job, st, b.Dir)
+	inputs, _, err := e.inputs(j, st, b.Dir)
 	if err != nil {
 		return err
 	}
-	outs, _, err := outputs(st.Outputs, job.Env)
+	outs, _, err := outputs(st.Outputs, j.Env)
 	if err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(offered{Run: job.Run, Step: st.ID, Attempt: job.Attempt.N, Role: st.Role(), Worktree: b.Dir,
-		Prompt: prompt, Signal: e.signalFile(job, st), Inputs: inputs, Outputs: outs}, "", "  ")
+	data, err := json.MarshalIndent(offered{Run: j.Run, Step: st.ID, Attempt: j.Attempt.N, Role: st.Role(), Worktree: b.Dir,
+		Prompt: prompt, Signal: e.signalFile(j, st), Inputs: inputs, Outputs: outs}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -113,15 +113,15 @@ func (e *Executor) layOut(ctx context.Context, job job.Job, st *engine.Step) err
 }
 
 // failedOffer is the word of a step that cannot be offered: no process ends that could say it.
-func (e *Executor) failedOffer(job job.Job, st *engine.Step, no *refusal) engine.Event {
+func (e *Executor) failedOffer(j job.Job, st *engine.Step, no *refusal) engine.Event {
 	name := st.ID + "-done.json" // also where its signal is a commit: it is no file
-	if f := e.signalFile(job, st); f != "" {
+	if f := e.signalFile(j, st); f != "" {
 		name = filepath.Base(f)
 	}
 	return engine.FileSeen{
-		Name: name, Dir: job.Run, Written: e.opt.Now(), TokenOf: job.Key,
+		Name: name, Dir: j.Run, Written: e.opt.Now(), TokenOf: j.Key,
 		By: engine.Actor{Who: "sluice", Via: "daemon", Trust: engine.TrustFile},
-		Sentinel: &engine.Sentinel{Step: st.ID, Status: engine.StatusFailed, Summary: no.Error(), Run: job.Run,
-			Attempt: job.Attempt.N, Launch: job.K},
+		Sentinel: &engine.Sentinel{Step: st.ID, Status: engine.StatusFailed, Summary: no.Error(), Run: j.Run,
+			Attempt: j.Attempt.N, Launch: j.K},
 	}
 }

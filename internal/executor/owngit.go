@@ -218,8 +218,8 @@ func (e *Executor) removeGit(key string) {
 
 // receive takes over what a launch that is over has committed. What cannot be taken stays in its folder, and is reported.
 // In a run's own worktree the branch moves when the gate has passed: see advance.
-func (e *Executor) receive(ctx context.Context, job job.Job) {
-	key := job.Key
+func (e *Executor) receive(ctx context.Context, j job.Job) {
+	key := j.Key
 	g, ok := e.ownGitOf(key)
 	if !ok || !g.Keeps || e.opt.Git == nil {
 		return
@@ -241,7 +241,7 @@ func (e *Executor) receive(ctx context.Context, job job.Job) {
 		if r.Refused != "" {
 			r.Refused += fmt.Sprintf(" (the commits are in %s, the files are kept: sluice attempt diff %s %s.%d)", g.Dir, g.Run, g.Step, g.N)
 		}
-		if job.RunInfo.Workspace == "" {
+		if j.RunInfo.Workspace == "" {
 			moved, err = e.advanceNow(ctx, g, r.Tip)
 		}
 		return errors.Join(err, e.keepReceived(key, g, r))

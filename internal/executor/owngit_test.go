@@ -216,11 +216,11 @@ until [ -e go1 ]; do sleep 0.02; done
 git commit -q --allow-empty -m mine -m '[DONE]'
 until [ -e go2 ]; do sleep 0.02; done
 `)
-	job := b.stepJob("C", 1, 1)
+	j := b.stepJob("C", 1, 1)
 	s := b.watch("C", 1)
 	ctx, cancel := context.WithCancel(b.ctx())
 	defer cancel()
-	done := background(ctx, b.e, job, func(engine.Event) {})
+	done := background(ctx, b.e, j, func(engine.Event) {})
 	dir := filepath.Join(b.state, gitsDir, run1, "C#1.1")
 	eventually(t, "it has committed what does not count", func() bool {
 		data, _ := os.ReadFile(filepath.Join(dir, "logs/HEAD"))
@@ -255,9 +255,9 @@ echo x >"here.$SLUICE_ATTEMPT"
 until [ -e "go.$SLUICE_ATTEMPT" ]; do sleep 0.02; done
 git commit -q --allow-empty -m "two of $SLUICE_ATTEMPT"
 `)
-	job := b.stepJob("A", 1, 1)
+	j := b.stepJob("A", 1, 1)
 	ctx, cancel := context.WithCancel(b.ctx())
-	first := background(ctx, b.e, job, func(engine.Event) {})
+	first := background(ctx, b.e, j, func(engine.Event) {})
 	eventually(t, "it works", func() bool { return b.has("here.1") })
 	cancel()
 	<-first
@@ -265,19 +265,19 @@ git commit -q --allow-empty -m "two of $SLUICE_ATTEMPT"
 	b.e.Close()
 	b.e = again
 	b.put("go.1", "")
-	if ev := b.carry(job); ev.Exit.Code != 0 {
+	if ev := b.carry(j); ev.Exit.Code != 0 {
 		t.Fatalf("%+v %s", ev.Exit, ev.Output)
 	}
 	if got := b.sh("git log -2 --format=%s"); got != "two of 1\none of 1" {
 		t.Errorf("after another daemon: %q", got)
 	}
 	// Stopped.
-	job = b.stepJob("A", 2, 1)
+	j = b.stepJob("A", 2, 1)
 	ctx, cancel = context.WithCancel(b.ctx())
 	defer cancel()
-	second := background(ctx, b.e, job, func(engine.Event) {})
+	second := background(ctx, b.e, j, func(engine.Event) {})
 	eventually(t, "it works", func() bool { return b.has("here.2") })
-	stop := job
+	stop := j
 	stop.Kind = engine.DoStop
 	b.e.Carry(b.ctx(), stop, func(engine.Event) {})
 	<-second

@@ -70,10 +70,10 @@ func onBoard(b *bench) *board {
 
 // asks is a notice that is owed, of gate G's round.
 func (b *bench) asks(kind string) job.Job {
-	job := b.reviewJob("G", 1)
-	job.Kind, job.Key = engine.DoNotify, "w-1/G#1.x"
-	job.Notice = &engine.Notice{ID: job.Key, Kind: kind, Run: run1, Step: "A", Gate: "G", N: 1}
-	return job
+	j := b.reviewJob("G", 1)
+	j.Kind, j.Key = engine.DoNotify, "w-1/G#1.x"
+	j.Notice = &engine.Notice{ID: j.Key, Kind: kind, Run: run1, Step: "A", Gate: "G", N: 1}
+	return j
 }
 
 func keysOf(n notify.Notice) string {
@@ -105,12 +105,12 @@ func TestButtonsOfEachRound(t *testing.T) {
 			rounds = []job.AskedRound{{Gate: "G", N: 1, State: c.state, Signed: c.signed, Owed: true}}
 		}
 		b.e.Asked(run1, rounds)
-		job := b.asks(c.kind)
-		job.Round.State = c.state
+		j := b.asks(c.kind)
+		j.Round.State = c.state
 		if c.signed {
-			job.Round.Trust = engine.TrustSigned
+			j.Round.Trust = engine.TrustSigned
 		}
-		b.e.Carry(b.ctx(), job, nil)
+		b.e.Carry(b.ctx(), j, nil)
 		n := d.all()[i]
 		if keysOf(n) != c.keys || (n.Slot == "w-1/G#1") != (c.keys != "") {
 			t.Errorf("%+v: buttons %q, slot %q", c, keysOf(n), n.Slot)
@@ -260,40 +260,40 @@ func TestEscalation(t *testing.T) {
 	b := newBench(t, gateSpec)
 	b.settings.Notify.Escalate = settings.Escalate{After: 2, To: []string{"command"}}
 	for reminders, want := range map[int]bool{0: false, 1: false, 2: true, 5: true} {
-		job := b.asks(engine.NoticeReminder)
-		job.Round.Reminders = reminders
-		if n := b.e.Notice(job); n.Escalated != want || strings.HasPrefix(n.Title, "Unanswered: ") != want || n.Urgency != notify.UrgencyCritical {
+		j := b.asks(engine.NoticeReminder)
+		j.Round.Reminders = reminders
+		if n := b.e.Notice(j); n.Escalated != want || strings.HasPrefix(n.Title, "Unanswered: ") != want || n.Urgency != notify.UrgencyCritical {
 			t.Errorf("%d reminders: %+v", reminders, n)
 		}
 	}
-	job := b.asks(engine.NoticeHuman)
-	job.Round.Reminders = 5
-	if b.e.Notice(job).Escalated {
+	j := b.asks(engine.NoticeHuman)
+	j.Round.Reminders = 5
+	if b.e.Notice(j).Escalated {
 		t.Error("a first question has escalated")
 	}
 }
 
 func TestWhatWasReviewedIsTold(t *testing.T) {
 	b := newBench(t, gateSpec)
-	job := b.asks(engine.NoticeHuman)
-	job.Attempt = &engine.Attempt{N: 1, Summary: "wrote\x1b[31m the index " + strings.Repeat("x", 1000)}
+	j := b.asks(engine.NoticeHuman)
+	j.Attempt = &engine.Attempt{N: 1, Summary: "wrote\x1b[31m the index " + strings.Repeat("x", 1000)}
 	score := 82.5
-	job.Round.Score = &score
-	job.Round.Due = b.e.opt.Now().Add(26 * time.Hour)
+	j.Round.Score = &score
+	j.Round.Due = b.e.opt.Now().Add(26 * time.Hour)
 	if err := layout.Save(b.e.AttemptFile(run1, "A", 1, "files"), covered{Files: []string{"a", "b"}}); err != nil {
 		t.Fatal(err)
 	}
-	n := b.e.Notice(job)
+	n := b.e.Notice(j)
 	wantText(t, "the notice", n.Title+"\n"+n.Body, "2 files changed, score 82.5 of 100.", "It says: wrote the index", "Until ", "(26h left)")
 	if len(n.Body) > 1000 {
 		t.Errorf("%d bytes", len(n.Body))
 	}
-	job = b.asks(engine.NoticeGate)
-	job.Round.VetoWindow = engine.Duration(20 * time.Minute)
-	wantText(t, "the veto's", b.e.Notice(job).Body, "It goes on by itself in 20m.")
-	job = b.asks(engine.NoticeReminder) // a window that is open again
-	job.Round.State, job.Round.WindowEnds = engine.OnWindow, time.Now().Add(time.Minute)
-	n = b.e.Notice(job)
+	j = b.asks(engine.NoticeGate)
+	j.Round.VetoWindow = engine.Duration(20 * time.Minute)
+	wantText(t, "the veto's", b.e.Notice(j).Body, "It goes on by itself in 20m.")
+	j = b.asks(engine.NoticeReminder) // a window that is open again
+	j.Round.State, j.Round.WindowEnds = engine.OnWindow, time.Now().Add(time.Minute)
+	n = b.e.Notice(j)
 	wantText(t, "the window's", n.Title+n.Body, "the review passed", "goes on by itself at", "sluice veto G")
 }
 
@@ -321,14 +321,14 @@ func TestWebhookSettings(t *testing.T) {
 // TestNoticesNameTheTask: what a child run asks is told as of its task and its parent, and which run it is stands below.
 func TestNoticesNameTheTask(t *testing.T) {
 	b := newBench(t, gateSpec)
-	job := b.asks(engine.NoticeHuman)
-	job.RunInfo.Child = &engine.ChildOf{Parent: "goal-1", Step: "work", Task: "T2", Try: 1, Body: []byte(`{"id": "T2", "title": "mend the \u001b[31mindex"}`)}
-	n := b.e.Notice(job)
+	j := b.asks(engine.NoticeHuman)
+	j.RunInfo.Child = &engine.ChildOf{Parent: "goal-1", Step: "work", Task: "T2", Try: 1, Body: []byte(`{"id": "T2", "title": "mend the \u001b[31mindex"}`)}
+	n := b.e.Notice(j)
 	wantText(t, "the notice", n.Title+"\n"+n.Body, "decision on A of T2 of goal-1 is asked for", "It is the run w-1, for the task: mend the index", "--run w-1")
-	job.Notice.Kind, job.Notice.Step, job.Notice.Gate = engine.NoticePaused, "", ""
-	job.RunInfo.Child.Task, job.RunInfo.Child.Step = "", "call"
-	n = b.e.Notice(job)
+	j.Notice.Kind, j.Notice.Step, j.Notice.Gate = engine.NoticePaused, "", ""
+	j.RunInfo.Child.Task, j.RunInfo.Child.Step = "", "call"
+	n = b.e.Notice(j)
 	wantText(t, "the notice", n.Title+"\n"+n.Body, "call of goal-1 is paused", "It is the run w-1.", "sluice resume w-1")
-	job.RunInfo.Child = nil
-	wantText(t, "the notice", b.e.Notice(job).Title, "w-1 is paused")
+	j.RunInfo.Child = nil
+	wantText(t, "the notice", b.e.Notice(j).Title, "w-1 is paused")
 }

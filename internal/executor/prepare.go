@@ -60,10 +60,10 @@ func (e *Executor) whose(role string, nth int) who {
 }
 
 // environ is the environment of a job's processes: what is allowed of the daemon's, then extra, SLUICE_* last.
-func (e *Executor) environ(job job.Job, w who, key string, env []engine.EnvVar, extra map[string]string) ([]string, error) {
+func (e *Executor) environ(j job.Job, w who, key string, env []engine.EnvVar, extra map[string]string) ([]string, error) {
 	vars := map[string]string{}
 	for _, v := range env {
-		value, err := v.Value.String(job.Env)
+		value, err := v.Value.String(j.Env)
 		if err != nil {
 			return nil, refused("env %s: %v", v.Name, err)
 		}
@@ -74,26 +74,26 @@ func (e *Executor) environ(job job.Job, w who, key string, env []engine.EnvVar, 
 			vars[v.Name] = value
 		}
 	}
-	maps.Copy(vars, varsOf(job))
+	maps.Copy(vars, varsOf(j))
 
-	vars["SLUICE_RUN"], vars["SLUICE_WORKFLOW"] = job.Run, job.RunInfo.Workflow
-	vars["SLUICE_FILES"] = filepath.Join(e.Root, filepath.FromSlash(e.RunDir(job.Run)), "files")
+	vars["SLUICE_RUN"], vars["SLUICE_WORKFLOW"] = j.Run, j.RunInfo.Workflow
+	vars["SLUICE_FILES"] = filepath.Join(e.Root, filepath.FromSlash(e.RunDir(j.Run)), "files")
 	vars[agents.TokenVar] = e.Token(key)
 	if w.role != "" {
 		vars["SLUICE_ROLE"] = w.role
 	}
-	if c := job.RunInfo.Child; c != nil && c.Task != "" {
+	if c := j.RunInfo.Child; c != nil && c.Task != "" {
 		vars["SLUICE_TASK"], vars["SLUICE_TASK_TRY"] = c.Task, strconv.Itoa(c.Try)
-		vars["SLUICE_TASK_FILE"] = filepath.Join(e.Root, filepath.FromSlash(e.RunDir(job.Run)), taskName)
+		vars["SLUICE_TASK_FILE"] = filepath.Join(e.Root, filepath.FromSlash(e.RunDir(j.Run)), taskName)
 	}
 	maps.Copy(vars, extra)
 	return agents.Environ(e.opt.Environ, slices.Concat(w.agent.Env, w.set.Env), vars), nil
 }
 
 // varsOf are the run's vars as environment variables.
-func varsOf(job job.Job) shells.Vars {
+func varsOf(j job.Job) shells.Vars {
 	vars := shells.Vars{}
-	for name, value := range job.Vars {
+	for name, value := range j.Vars {
 		text, ok := value.(string)
 		if !ok {
 			b, err := json.Marshal(value)
@@ -110,8 +110,8 @@ func varsOf(job job.Job) shells.Vars {
 }
 
 // stepVars are the variables of all that is run for an attempt.
-func stepVars(job job.Job, st *engine.Step) map[string]string {
-	return map[string]string{"SLUICE_STEP": st.ID, "SLUICE_ATTEMPT": strconv.Itoa(job.Attempt.N)}
+func stepVars(j job.Job, st *engine.Step) map[string]string {
+	return map[string]string{"SLUICE_STEP": st.ID, "SLUICE_ATTEMPT": strconv.Itoa(j.Attempt.N)}
 }
 
 // commandLine gives the arguments of a spec's command.
@@ -248,13 +248,13 @@ func outputs(in []engine.Output, env *engine.Env) (made, written []string, err e
 }
 
 // inputs finds a step's input files, as seen from the folder it works in.
-func (e *Executor) inputs(job job.Job, st *engine.Step, dir string) (found, missing []string, err error) {
-	patterns, err := texts(st.Inputs, job.Env, "input")
+func (e *Executor) inputs(j job.Job, st *engine.Step, dir string) (found, missing []string, err error) {
+	patterns, err := texts(st.Inputs, j.Env, "input")
 	if err != nil {
 		return nil, nil, err
 	}
 	for i, p := range patterns {
-		patterns[i] = engine.InRetryDir(p, job.RunInfo.RetryDir)
+		patterns[i] = engine.InRetryDir(p, j.RunInfo.RetryDir)
 	}
 	found, missing, err = gates.Expand(e.Root, dir, patterns)
 	if err != nil {
@@ -293,21 +293,21 @@ func (e *Executor) contextFiles(spec *engine.Spec, st *engine.Step, dir string) 
 }
 
 // retryFiles are the texts of the run's retry-context files that concern the step, oldest first.
-func (e *Executor) retryFiles(job job.Job, step string, dir string) []gates.TextFile {
+func (e *Executor) retryFiles(j job.Job, step string, dir string) []gates.TextFile {
 	var out []gates.TextFile
-	for _, h := range job.History {
-		if job.Spec.Concerns(step, h.Step, h.To) {
-			out = append(out, e.textFile(e.Root, e.retryPath(job.Run, h.Path), dir))
+	for _, h := range j.History {
+		if j.Spec.Concerns(step, h.Step, h.To) {
+			out = append(out, e.textFile(e.Root, e.retryPath(j.Run, h.Path), dir))
 		}
 	}
 	return out
 }
 
 // sentOf are the rounds that took a route and concern a prompt, oldest first.
-func sentOf(job job.Job, concern func(job.Sent) bool) []gates.Sent {
+func sentOf(j job.Job, concern func(job.Sent) bool) []gates.Sent {
 	var out []gates.Sent
-	for _, q := range job.Sent {
-		g := job.Spec.Gate(q.Gate)
+	for _, q := range j.Sent {
+		g := j.Spec.Gate(q.Gate)
 		if g == nil || !concern(q) {
 			continue
 		}
@@ -330,19 +330,19 @@ const (
 
 // triedFiles are the retry-context files of the earlier tries at the run's task, oldest first, as seen from the folder: the
 // newest of them where there are many.
-func (e *Executor) triedFiles(job job.Job, dir string) []string {
-	c := job.RunInfo.Child
+func (e *Executor) triedFiles(j job.Job, dir string) []string {
+	c := j.RunInfo.Child
 	if c == nil || c.Task == "" {
 		return nil
 	}
-	dot := strings.LastIndexByte(job.Run, '.')
-	n, err := strconv.Atoi(job.Run[dot+1:])
+	dot := strings.LastIndexByte(j.Run, '.')
+	n, err := strconv.Atoi(j.Run[dot+1:])
 	if err != nil {
 		return nil
 	}
 	var out []string
 	for k := n - 1; k > 0 && len(out) < maxTriedFiles; k-- {
-		run := job.Run[:dot+1] + strconv.Itoa(k)
+		run := j.Run[:dot+1] + strconv.Itoa(k)
 		var of []string
 		for _, rel := range []string{e.RunDir(run) + "/retry-context", engine.InRetryDir(".workflow/retry-context/", run)} { // those of a run that is over are moved
 			of = append(of, e.filesIn(rel, dir)...)
@@ -408,7 +408,7 @@ func seenFrom(dir, p string) string {
 }
 
 // signalFile is the file that says an attempt is done; "" where no file does.
-func (e *Executor) signalFile(job job.Job, st *engine.Step) string {
+func (e *Executor) signalFile(j job.Job, st *engine.Step) string {
 	if st.Signal.Type != engine.SignalFile {
 		return ""
 	}
@@ -416,15 +416,15 @@ func (e *Executor) signalFile(job job.Job, st *engine.Step) string {
 	if st.Signal.Value == "" {
 		name = st.ID + "-done.json"
 	}
-	return filepath.Join(e.inbox, job.Run, name)
+	return filepath.Join(e.inbox, j.Run, name)
 }
 
 // signalTold is the same as its launch has to write it: where an inbox cannot be seen in the place of another, by its own
 // path.
-func (e *Executor) signalTold(job job.Job, st *engine.Step) string {
-	file := e.signalFile(job, st)
-	if box, _ := e.box(); file != "" && box != nil && !box.Remaps() && !job.Offers(st) {
-		return filepath.Join(e.PIDFile(job.Key)+inboxMark, job.Run, filepath.Base(file))
+func (e *Executor) signalTold(j job.Job, st *engine.Step) string {
+	file := e.signalFile(j, st)
+	if box, _ := e.box(); file != "" && box != nil && !box.Remaps() && !j.Offers(st) {
+		return filepath.Join(e.PIDFile(j.Key)+inboxMark, j.Run, filepath.Base(file))
 	}
 	return file
 }

@@ -70,14 +70,14 @@ func TestRecordIsChangedByOneAtATime(t *testing.T) {
 	b := advancing(t, true, "workspace: run", "true", "")
 	top := filepath.Join(b.root, space1)
 	write := func(kind string) error {
-		job := inSpace(b.job(engine.Effect{Kind: engine.DoWrite, Key: "w-1/A#1." + kind, Run: run1, Step: "A", N: 1,
+		j := inSpace(b.job(engine.Effect{Kind: engine.DoWrite, Key: "w-1/A#1." + kind, Run: run1, Step: "A", N: 1,
 			Write: &engine.Write{ID: "w-1/A#1." + kind, Kind: kind, Step: "A", N: 1, Files: kind == engine.WriteRewind}}), space1)
 		return b.whileBusy(top, kind, func(ctx context.Context) error {
 			do := b.e.advance
 			if kind == engine.WriteRewind {
 				do = b.e.rewind
 			}
-			if why := do(ctx, job); why != "" {
+			if why := do(ctx, j); why != "" {
 				return fmt.Errorf("%s", why)
 			}
 			return nil
@@ -94,12 +94,12 @@ func TestRecordIsChangedByOneAtATime(t *testing.T) {
 	}
 	for _, space := range []string{space1, ""} {
 		top, n := b.root, 2+len(space)
-		job := b.stepJob("B", n, 1)
+		j := b.stepJob("B", n, 1)
 		if space != "" {
-			job, top = inSpace(job, space), filepath.Join(b.root, space)
+			j, top = inSpace(j, space), filepath.Join(b.root, space)
 		}
 		err := b.whileBusy(top, "begin in "+top, func(ctx context.Context) error {
-			_, err := b.e.begun(ctx, job, b.spec.Step("B"), n)
+			_, err := b.e.begun(ctx, j, b.spec.Step("B"), n)
 			return err
 		})
 		if err != nil {
@@ -113,11 +113,11 @@ func TestRecordIsChangedByOneAtATime(t *testing.T) {
 
 // whileBusy does something while somebody else changes the record of the folder, and says what of that was lost.
 func (b *bench) whileBusy(top, what string, do func(context.Context) error) error {
-	job := b.stepJob("B", 1, 1)
+	j := b.stepJob("B", 1, 1)
 	base := b.sh("git rev-parse refs/sluice/base/w-1")
-	c := &busy{Context: b.ctx(), b: b, file: b.e.recordFile(job, "folder", top), what: what}
+	c := &busy{Context: b.ctx(), b: b, file: b.e.recordFile(j, "folder", top), what: what}
 	c.note = func(name string) error {
-		return b.e.noteFolder(context.Background(), job, top, func(r *folderRecord) {
+		return b.e.noteFolder(context.Background(), j, top, func(r *folderRecord) {
 			r.Written = append(r.Written, name)
 			r.Moves = append(r.Moves, move{Of: "w-1/A.1/" + name, From: base, To: base})
 		})
@@ -130,7 +130,7 @@ func (b *bench) whileBusy(top, what string, do func(context.Context) error) erro
 	if err != nil {
 		return err
 	}
-	r, err := b.e.record(job, top)
+	r, err := b.e.record(j, top)
 	if err == nil && len(c.noted) < 2 {
 		err = fmt.Errorf("only %d changes", len(c.noted))
 	}
@@ -171,11 +171,11 @@ func TestTwoCarryIntoOneFolder(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	need := func(ctx context.Context, step string) error {
-		job := b.stepJob(step, 1, 1)
-		job.Env.Steps["A"] = engine.StepEnv{Attempt: 1, Status: engine.Passed}
-		at, err := b.e.begun(b.ctx(), job, b.spec.Step(step), 1)
+		j := b.stepJob(step, 1, 1)
+		j.Env.Steps["A"] = engine.StepEnv{Attempt: 1, Status: engine.Passed}
+		at, err := b.e.begun(b.ctx(), j, b.spec.Step(step), 1)
 		if err == nil {
-			_, err = b.e.needed(ctx, job, b.spec.Step(step), at)
+			_, err = b.e.needed(ctx, j, b.spec.Step(step), at)
 		}
 		return err
 	}

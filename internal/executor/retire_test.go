@@ -36,9 +36,9 @@ func TestSweepForgets(t *testing.T) {
 		b.e.notePlace(job.Job{Effect: engine.Effect{Run: run}, Attempt: &engine.Attempt{Worktree: "shared", Tree: "."}})
 	}
 	b.put(".workflow/signals/w-2/B-done.json", "{}") // nobody's, and not ours to remove
-	job := job.Job{Effect: engine.Effect{Kind: engine.DoWrite, Key: "w-4/sweep", Run: "w-4", Write: &engine.Write{ID: "w-4/sweep", Sweep: true}},
+	j := job.Job{Effect: engine.Effect{Kind: engine.DoWrite, Key: "w-4/sweep", Run: "w-4", Write: &engine.Write{ID: "w-4/sweep", Sweep: true}},
 		Live: []string{"w-4"}, Known: []string{"w-3", "w-4"}} // w-5 began since
-	if ev, ok := b.e.Carry(t.Context(), job, nil).(engine.FileWritten); !ok || ev.Why != "" {
+	if ev, ok := b.e.Carry(t.Context(), j, nil).(engine.FileWritten); !ok || ev.Why != "" {
 		t.Fatalf("%+v", ev)
 	}
 	names := func(dir string) (out []string) {

@@ -20,48 +20,48 @@ import (
 const maxDiffRead = 128 << 10 // bytes of a diff; the prompt bounds it further
 
 // review carries out a round's review; nil where ctx ended first.
-func (e *Executor) review(ctx context.Context, job job.Job, c *clock) *engine.ProcessEnded {
-	g := job.Spec.Gate(job.Proc.Gate)
-	if g == nil || job.Round == nil {
-		e.Note(job.Key, "its gate or round is not known: nothing can be judged")
+func (e *Executor) review(ctx context.Context, j job.Job, c *clock) *engine.ProcessEnded {
+	g := j.Spec.Gate(j.Proc.Gate)
+	if g == nil || j.Round == nil {
+		e.Note(j.Key, "its gate or round is not known: nothing can be judged")
 		return nil
 	}
 	if g.Reviewer.Run != nil {
-		return e.reviewByCommand(ctx, job, g)
+		return e.reviewByCommand(ctx, j, g)
 	}
-	rel := e.JobDir(job)
-	l := order{key: job.Key, dir: rel, agent: true, idle: e.idleOf(g.Reviewer.AgentType), since: job.Proc.Began, clock: c}
-	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepareReview(ctx, job, g, rel, job.Key, 0, nil) })
+	rel := e.JobDir(j)
+	l := order{key: j.Key, dir: rel, agent: true, idle: e.idleOf(g.Reviewer.AgentType), since: j.Proc.Began, clock: c}
+	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepareReview(ctx, j, g, rel, j.Key, 0, nil) })
 	if err != nil {
 		return nil
 	}
 	end = end.undenied() // a verdict may do without what its reviewer was not allowed, and says so
 	first := end.exit
-	var j engine.Judgement
-	a := asked{key: job.Key, dir: rel}
+	var verdict engine.Judgement
+	a := asked{key: j.Key, dir: rel}
 	for try := 0; ; try++ {
 		if try > 0 {
 			end = end.undenied()
 			withCorrection(&first, end.exit)
 		}
 		if !end.clean() {
-			j = engine.Judgement{Inconclusive: "the reviewer gave no verdict: " + orCode(end)}
+			verdict = engine.Judgement{Inconclusive: "the reviewer gave no verdict: " + orCode(end)}
 			break
 		}
-		if j, err = gates.ReadVerdict(e.verdictInput(g, a.key, a.dir, end)); err != nil || j.Inconclusive != "" {
+		if verdict, err = gates.ReadVerdict(e.verdictInput(g, a.key, a.dir, end)); err != nil || verdict.Inconclusive != "" {
 			e.keepReply(a.dir, end)
 		}
 		if err == nil {
 			break
 		}
 		if try == corrections {
-			j = gates.Unread(err)
+			verdict = gates.Unread(err)
 			break
 		}
 		bad, last := err, end
-		end, a, err = e.again(ctx, order{of: job.Key, agent: true, idle: l.idle, clock: c}, rel, try+1, func(key, dir string, goOn bool) (process, error) {
-			return e.prepareReview(ctx, job, g, dir, key, try+1, func(name string, w who, before string) (talk, string) {
-				t := e.goOn(job, name, w, last, goOn)
+		end, a, err = e.again(ctx, order{of: j.Key, agent: true, idle: l.idle, clock: c}, rel, try+1, func(key, dir string, goOn bool) (process, error) {
+			return e.prepareReview(ctx, j, g, dir, key, try+1, func(name string, w who, before string) (talk, string) {
+				t := e.goOn(j, name, w, last, goOn)
 				text := gates.Correction(bad, try+1, program.Known(w.agent.Format))
 				if t.resume == "" {
 					text = again(text, before, last.stdout(maxReplyShown))
@@ -73,7 +73,7 @@ func (e *Executor) review(ctx context.Context, job job.Job, c *clock) *engine.Pr
 			return nil
 		}
 	}
-	return &engine.ProcessEnded{Exit: first, Verdict: &j}
+	return &engine.ProcessEnded{Exit: first, Verdict: &verdict}
 }
 
 // idleOf is the idle_timeout of a role.
@@ -86,47 +86,47 @@ func (e *Executor) idleOf(role string) time.Duration {
 }
 
 // reviewByCommand lets a command judge.
-func (e *Executor) reviewByCommand(ctx context.Context, job job.Job, g *engine.Gate) *engine.ProcessEnded {
-	end, err := e.ensure(ctx, order{key: job.Key, dir: e.JobDir(job), since: job.Proc.Began}, func() (process, error) {
-		b, err := e.begun(ctx, job, job.Spec.Step(g.Step), job.Attempt.N)
+func (e *Executor) reviewByCommand(ctx context.Context, j job.Job, g *engine.Gate) *engine.ProcessEnded {
+	end, err := e.ensure(ctx, order{key: j.Key, dir: e.JobDir(j), since: j.Proc.Began}, func() (process, error) {
+		b, err := e.begun(ctx, j, j.Spec.Step(g.Step), j.Attempt.N)
 		if err != nil {
 			return process{}, err
 		}
-		commit, _ := takenOf(job)
-		j, err := e.judgeAt(ctx, job, b, commit, job.Key)
+		commit, _ := takenOf(j)
+		seen, err := e.judgeAt(ctx, j, b, commit, j.Key)
 		if err != nil {
 			return process{}, err
 		}
-		t := turn(job, job.Round.N, 0)
+		t := turn(j, j.Round.N, 0)
 		t.Gate = g.ID
-		argv, err := e.command(job, g.Reviewer.Run, job.Env, e.JobDir(job), t, nil, j.begin)
+		argv, err := e.command(j, g.Reviewer.Run, j.Env, e.JobDir(j), t, nil, seen.begin)
 		if err != nil {
 			return process{}, err
 		}
-		env, err := e.environ(job, who{}, job.Key, nil, reviewVars(job, g, j.agents))
-		return process{cwd: j.host, argv: argv, env: env, judged: j}, err
+		env, err := e.environ(j, who{}, j.Key, nil, reviewVars(j, g, seen.agents))
+		return process{cwd: seen.host, argv: argv, env: env, judged: seen}, err
 	})
 	if err != nil {
 		return nil
 	}
 	ev := &engine.ProcessEnded{Exit: end.exit}
-	var j engine.Judgement
+	var verdict engine.Judgement
 	switch why := end.failure(); {
 	case why != "":
-		j.Inconclusive = "the reviewer's command gave no verdict: " + why
+		verdict.Inconclusive = "the reviewer's command gave no verdict: " + why
 		// A command that is missing, or has no value, is the spec's fault and no failure of the work.
 		ev.Exit.Refused, ev.Exit.Class, ev.Exit.Why = "", "", ""
 	case end.exit.Signal != "":
-		j = gates.CommandVerdict(-1, end.output())
+		verdict = gates.CommandVerdict(-1, end.output())
 	default:
-		j = gates.CommandVerdict(end.exit.Code, end.output())
+		verdict = gates.CommandVerdict(end.exit.Code, end.output())
 	}
-	ev.Verdict = &j
+	ev.Verdict = &verdict
 	return ev
 }
 
-func reviewVars(job job.Job, g *engine.Gate, b begin) map[string]string {
-	return withBase(b, map[string]string{"SLUICE_GATE": g.ID, "SLUICE_STEP": g.Step, "SLUICE_ATTEMPT": strconv.Itoa(job.Attempt.N), "SLUICE_ROUND": strconv.Itoa(job.Round.N)})
+func reviewVars(j job.Job, g *engine.Gate, b begin) map[string]string {
+	return withBase(b, map[string]string{"SLUICE_GATE": g.ID, "SLUICE_STEP": g.Step, "SLUICE_ATTEMPT": strconv.Itoa(j.Attempt.N), "SLUICE_ROUND": strconv.Itoa(j.Round.N)})
 }
 
 // withBase adds the commit that the work is to be compared with: the folder as it was before.
@@ -160,41 +160,41 @@ func (e *Executor) verdictInput(g *engine.Gate, key, rel string, end ended) gate
 
 // prepareReview makes all that a reviewer needs, and says what to start. turn, where given, makes another prompt of it, and
 // says in which conversation, of the name that the gate gives it; try is which correction it asks for, 0 for none.
-func (e *Executor) prepareReview(ctx context.Context, job job.Job, g *engine.Gate, rel, key string, try int, turn func(name string, w who, before string) (talk, string)) (process, error) {
-	st := job.Spec.Step(g.Step)
-	b, err := e.begun(ctx, job, st, job.Attempt.N)
+func (e *Executor) prepareReview(ctx context.Context, j job.Job, g *engine.Gate, rel, key string, try int, turn func(name string, w who, before string) (talk, string)) (process, error) {
+	st := j.Spec.Step(g.Step)
+	b, err := e.begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
 		return process{}, err
 	}
-	commit, _ := takenOf(job)
-	j, err := e.judgeAt(ctx, job, b, commit, key)
+	commit, _ := takenOf(j)
+	seen, err := e.judgeAt(ctx, j, b, commit, key)
 	if err != nil {
 		return process{}, err
 	}
-	w, err := e.reviewPlayer(job, g, rel, try)
+	w, err := e.reviewPlayer(j, g, rel, try)
 	if err != nil {
 		return process{}, err
 	}
 	_, answer := e.promptOf(rel)
-	text, err := e.reviewPrompt(ctx, job, g, st, j, w, answer)
+	text, err := e.reviewPrompt(ctx, j, g, st, seen, w, answer)
 	if err != nil {
 		return process{}, err
 	}
-	need := e.needsOf(rel, nil, true, e.mayCost(job, w.role))
+	need := e.needsOf(rel, nil, true, e.mayCost(j, w.role))
 	outcomes, computed := allowed(g)
 	need.schema = gates.VerdictSchema(outcomes, g.Reviewer.Rubric, computed, g.Answer)
 	need.nulls = g.Answer == nil // a verdict that is read by ours alone: null is as if it were not there
-	name, err := conversation(g.Reviewer.Session, job.Env)
+	name, err := conversation(g.Reviewer.Session, j.Env)
 	if err != nil {
 		return process{}, err
 	}
 	if turn != nil {
 		need.talk, text = turn(name, w, text)
 	} else {
-		need.talk = e.takeTalk(job.Run, name, key, w)
+		need.talk = e.takeTalk(j.Run, name, key, w)
 	}
-	p, err := e.agentProcess(job, w, key, rel, j.host, text, need, nil, reviewVars(job, g, b))
-	p.judged = j
+	p, err := e.agentProcess(j, w, key, rel, seen.host, text, need, nil, reviewVars(j, g, b))
+	p.judged = seen
 	return p, err
 }
 
@@ -253,16 +253,16 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 }
 
 // withAttempt is the round's environment as the step's own texts see it.
-func withAttempt(job job.Job, st *engine.Step) *engine.Env {
-	env := *withAnswer(job)
+func withAttempt(j job.Job, st *engine.Step) *engine.Env {
+	env := *withAnswer(j)
 	if env.Step == "" { // else the engine knows better: of a list's task the attempt is the list's
-		env.Step, env.Attempt = st.ID, job.Attempt.N
+		env.Step, env.Attempt = st.ID, j.Attempt.N
 	}
 	return &env
 }
 
 // task is what the step was to do, in words.
-func (e *Executor) task(job job.Job, st *engine.Step, values *gates.Values) string {
+func (e *Executor) task(j job.Job, st *engine.Step, values *gates.Values) string {
 	if st.Run != nil {
 		if st.Run.Shell != "" {
 			return "Run this command: " + st.Run.Shell
@@ -279,7 +279,7 @@ func (e *Executor) task(job job.Job, st *engine.Step, values *gates.Values) stri
 		}
 		return "The work was done step by step in runs of its own."
 	}
-	text, err := marked(st.Agent.Prompt, withAttempt(job, st), values)
+	text, err := marked(st.Agent.Prompt, withAttempt(j, st), values)
 	if err != nil {
 		return st.Agent.Prompt.Source
 	}
@@ -287,12 +287,12 @@ func (e *Executor) task(job job.Job, st *engine.Step, values *gates.Values) stri
 }
 
 // diff is the work that the round is over, as a patch.
-func (e *Executor) diff(ctx context.Context, job job.Job, st *engine.Step, b begin) string {
+func (e *Executor) diff(ctx context.Context, j job.Job, st *engine.Step, b begin) string {
 	if b.Top == "" {
 		return ""
 	}
 	var c covered
-	err := layout.Load(e.AttemptFile(job.Run, st.ID, job.Attempt.N, "files"), &c)
+	err := layout.Load(e.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), &c)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && c.Taken.Commit == "" {
 		return ""
 	}

@@ -37,15 +37,15 @@ gates:
 func TestReviewByAgent(t *testing.T) {
 	conform.Rule(t, "004 §2 Gate.reviewer", "a role's agent reviews")
 	b := newBench(t, reviewSpec)
-	job := b.reviewJob("G", 1)
-	job.Attempt.Summary, job.Attempt.ToReview = "I did it", []string{"it reads well"}
+	j := b.reviewJob("G", 1)
+	j.Attempt.Summary, j.Attempt.ToReview = "I did it", []string{"it reads well"}
 	b.begin(b.checkJob("A", 1))
 	b.put("out.txt", "the text")
 	b.carry(b.checkJob("A", 1))
 	b.script("one", `cat >.git/prompt.txt; env >.git/env.txt; echo x >>.git/ran.txt
 printf 'Well.\n`+"```json"+`\n{"verdict":"replan","score":40,"feedback":"no"}\n`+"```"+`\n'`)
 	for range 2 {
-		ev := b.carry(job)
+		ev := b.carry(j)
 		if v := ev.Verdict; v == nil || v.Outcome != "replan" || *v.Score != 40 || v.Feedback != "no" || v.Inconclusive != "" {
 			t.Fatalf("verdict %+v %+v", v, ev.Exit)
 		}
@@ -157,12 +157,12 @@ func TestDiffIsTheStepsWork(t *testing.T) {
 	b.put(".workflow/schemas/big.json", strings.Repeat("{\"a\": 1}\n", 30_000))
 	b.put("README.md", "hello\nmine\n")
 	b.put("notes.txt", "mine too\n")
-	job := b.reviewJob("G", 1)
+	j := b.reviewJob("G", 1)
 	b.begin(b.checkJob("A", 1))
 	b.put("out.txt", "the text\n")
 	b.carry(b.checkJob("A", 1))
 	b.script("one", `cat >.git/prompt.txt; echo '{"verdict":"pass"}'`)
-	b.carry(job)
+	b.carry(j)
 	prompt := b.get(".git/prompt.txt")
 	_, diff, _ := strings.Cut(prompt, "The diff since the work began")
 	wantText(t, "the diff", diff, "+the text")

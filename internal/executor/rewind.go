@@ -29,13 +29,13 @@ func (m move) within(all []string) bool {
 }
 
 // workOf names the attempts that a write is about; its own is the first.
-func workOf(job job.Job) []string {
-	run := job.Run
-	if c := job.RunInfo.Child; c != nil {
+func workOf(j job.Job) []string {
+	run := j.Run
+	if c := j.RunInfo.Child; c != nil {
 		run = c.Dir
 	}
-	all := []string{path.Join(run, fmt.Sprintf("%s.%d", job.Write.Step, job.Write.N))}
-	for _, w := range job.Write.With {
+	all := []string{path.Join(run, fmt.Sprintf("%s.%d", j.Write.Step, j.Write.N))}
+	for _, w := range j.Write.With {
 		all = append(all, path.Join(run, w))
 	}
 	return all
@@ -43,9 +43,9 @@ func workOf(job job.Job) []string {
 
 // moving records that a branch is about to move from at, or was moved so by an agent that is not held. What was recorded
 // before and did not happen is forgotten.
-func (e *Executor) moving(ctx context.Context, job job.Job, r *heldRecord, b begin, at, to string) error {
+func (e *Executor) moving(ctx context.Context, j job.Job, r *heldRecord, b begin, at, to string) error {
 	list := r.Moves
-	m := move{Of: workOf(job)[0], From: at, To: to}
+	m := move{Of: workOf(j)[0], From: at, To: to}
 	for n := len(list); ; n-- {
 		before := b.Head
 		if n > 0 {
@@ -70,21 +70,21 @@ func (e *Executor) moving(ctx context.Context, job job.Job, r *heldRecord, b beg
 
 // rewind takes the work of an attempt that a person has vetoed off its branch, with all that was built on it. It returns why
 // that is left to a person.
-func (e *Executor) rewind(ctx context.Context, job job.Job) string {
-	return e.moveBranch(ctx, job, e.rewound, "%s.%d was vetoed, and its branch was not moved back")
+func (e *Executor) rewind(ctx context.Context, j job.Job) string {
+	return e.moveBranch(ctx, j, e.rewound, "%s.%d was vetoed, and its branch was not moved back")
 }
 
-func (e *Executor) rewound(ctx context.Context, job job.Job) (string, error) {
+func (e *Executor) rewound(ctx context.Context, j job.Job) (string, error) {
 	var b begin
 	var c covered
 	for what, into := range map[string]any{"begin": &b, "files": &c} {
-		err := layout.Load(e.AttemptFile(job.Run, job.Write.Step, job.Write.N, what), into)
+		err := layout.Load(e.AttemptFile(j.Run, j.Write.Step, j.Write.N, what), into)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a list has no work of its own
 			return "", err
 		}
 	}
 	if b.Top == "" {
-		dir, err := e.Below(job.RunInfo.Workspace)
+		dir, err := e.Below(j.RunInfo.Workspace)
 		if err != nil {
 			return "", err
 		}
@@ -96,7 +96,7 @@ func (e *Executor) rewound(ctx context.Context, job job.Job) (string, error) {
 	if b.On == "" {
 		return "", nil
 	}
-	r, err := e.holdFolder(ctx, job, b.Top)
+	r, err := e.holdFolder(ctx, j, b.Top)
 	if err != nil {
 		return "", err
 	}
@@ -105,7 +105,7 @@ func (e *Executor) rewound(ctx context.Context, job job.Job) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	of, list := workOf(job), r.Moves
+	of, list := workOf(j), r.Moves
 	for i, m := range list {
 		list[i].Vetoed = m.Vetoed || m.within(of)
 	}
@@ -120,7 +120,7 @@ func (e *Executor) rewound(ctx context.Context, job job.Job) (string, error) {
 	back := tip.SHA
 	if n < there {
 		back = list[n].From
-		if why, err := e.takenBack(ctx, job, b, tip.SHA, back, list[there-1].To); why != "" || err != nil {
+		if why, err := e.takenBack(ctx, j, b, tip.SHA, back, list[there-1].To); why != "" || err != nil {
 			return why, err
 		}
 	} else {
@@ -146,15 +146,15 @@ func (e *Executor) rewound(ctx context.Context, job job.Job) (string, error) {
 	for _, m := range list[n:] {
 		r.Back = append(r.Back, m.To)
 	}
-	if r.Moves = list[:n]; job.Write.Files {
+	if r.Moves = list[:n]; j.Write.Files {
 		r.Passed, r.Work, r.Found[""] = back, attemptOf{}, b.Found
-		r.Of, r.Taken, r.At = ofJob(job, job.Write.Step), c.Taken.Commit, back // the next attempt goes on with it
+		r.Of, r.Taken, r.At = ofJob(j, j.Write.Step), c.Taken.Commit, back // the next attempt goes on with it
 	}
 	return "", r.keep()
 }
 
 // takenBack moves the branch from its tip to where it was before moves of which the last led to to.
-func (e *Executor) takenBack(ctx context.Context, job job.Job, b begin, tip, back, to string) (string, error) {
+func (e *Executor) takenBack(ctx context.Context, j job.Job, b begin, tip, back, to string) (string, error) {
 	if tip == back {
 		return "", tree.Settle(ctx, e.opt.Git, b.Top) // of before a kill: the index may be left to do
 	}
@@ -163,7 +163,7 @@ func (e *Executor) takenBack(ctx context.Context, job job.Job, b begin, tip, bac
 		if err != nil {
 			return "", err
 		}
-		if !on || !job.Write.Files {
+		if !on || !j.Write.Files {
 			return fmt.Sprintf("%s is at %.12s and not at %.12s: move it to %.12s with git reset", short(b.On), tip, to, back), nil
 		}
 	}

@@ -16,20 +16,20 @@ func TestWorkOnVetoedWorkIsLeftToAPerson(t *testing.T) {
 	top := filepath.Join(b.root, space1)
 	vetoed := strings.TrimSpace(b.sh("git rev-parse sluice/w-1"))
 	base := strings.TrimSpace(b.sh("git rev-parse refs/sluice/base/w-1"))
-	job := inSpace(b.job(engine.Effect{Kind: engine.DoWrite, Key: "w-1/B#1.advance", Run: run1, Step: "B", N: 1,
+	j := inSpace(b.job(engine.Effect{Kind: engine.DoWrite, Key: "w-1/B#1.advance", Run: run1, Step: "B", N: 1,
 		Write: &engine.Write{ID: "w-1/B#1.advance", Kind: engine.WriteAdvance, Step: "B", N: 1}}), space1)
-	if err := b.e.noteFolder(b.ctx(), job, top, func(r *folderRecord) { r.Back, r.Moves = []string{vetoed}, nil }); err != nil {
+	if err := b.e.noteFolder(b.ctx(), j, top, func(r *folderRecord) { r.Back, r.Moves = []string{vetoed}, nil }); err != nil {
 		t.Fatal(err)
 	}
 	b.sh("git update-ref refs/heads/sluice/w-1 " + base)
-	if why := b.e.advance(b.ctx(), job); !strings.Contains(why, "which was vetoed") {
+	if why := b.e.advance(b.ctx(), j); !strings.Contains(why, "which was vetoed") {
 		t.Errorf("it says %q", why)
 	}
 	if at := strings.TrimSpace(b.sh("git rev-parse sluice/w-1")); at != base {
 		t.Errorf("the branch has %s", b.sh("git log --oneline sluice/w-1"))
 	}
 	b.sh("git update-ref refs/heads/sluice/w-1 " + vetoed) // a later attempt has passed on top of it
-	if why := b.e.advance(b.ctx(), job); why != "" {
+	if why := b.e.advance(b.ctx(), j); why != "" {
 		t.Errorf("it says %q", why)
 	}
 }
@@ -42,9 +42,9 @@ func TestVetoOfAMoveThatDidNotHappen(t *testing.T) {
 	base, passed, given := b.sh("git rev-parse refs/sluice/base/w-1"), b.sh("git rev-parse sluice/w-1"), b.sh("git rev-parse refs/sluice/taken/w-1/B.1")
 	rewind := func(step string, with ...string) {
 		t.Helper()
-		job := inSpace(b.job(engine.Effect{Kind: engine.DoWrite, Key: "w-1/" + step + "#1.rewind", Run: run1, Step: step, N: 1,
+		j := inSpace(b.job(engine.Effect{Kind: engine.DoWrite, Key: "w-1/" + step + "#1.rewind", Run: run1, Step: step, N: 1,
 			Write: &engine.Write{ID: "w-1/" + step + "#1.rewind", Kind: engine.WriteRewind, Step: step, N: 1, With: with, Files: true}}), space1)
-		err := b.e.noteFolder(b.ctx(), job, top, func(r *folderRecord) {
+		err := b.e.noteFolder(b.ctx(), j, top, func(r *folderRecord) {
 			r.Passed = given
 			if step == "A" {
 				r.Moves = append(r.Moves, move{Of: "w-1/B.1", From: passed, To: given})
@@ -53,10 +53,10 @@ func TestVetoOfAMoveThatDidNotHappen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if why := b.e.rewind(b.ctx(), job); why != "" {
+		if why := b.e.rewind(b.ctx(), j); why != "" {
 			t.Errorf("%s: it says %q", step, why)
 		}
-		r, err := b.e.record(job, top)
+		r, err := b.e.record(j, top)
 		if at := b.sh("git rev-parse sluice/w-1"); err != nil || r.Passed != at {
 			t.Errorf("%s: the branch is at %s, and what passed last at %s: %v", step, at, r.Passed, err)
 		}

@@ -306,11 +306,11 @@ func (e *Executor) treeInboxes(key string) []string {
 }
 
 // notePlace remembers the folder an attempt works in, where that is not the top level of its checkout.
-func (e *Executor) notePlace(job job.Job) {
-	if job.Attempt == nil || job.Attempt.Worktree == "" {
+func (e *Executor) notePlace(j job.Job) {
+	if j.Attempt == nil || j.Attempt.Worktree == "" {
 		return
 	}
-	dir, err := e.Below(job.Attempt.Worktree)
+	dir, err := e.Below(j.Attempt.Worktree)
 	if err != nil {
 		return
 	}
@@ -318,10 +318,10 @@ func (e *Executor) notePlace(job job.Job) {
 	defer e.mu.Unlock()
 	in := filepath.Join(dir, ".workflow", "signals")
 	if len(e.places) < watcher.MaxFolders/2 {
-		e.places[in] = job.Attempt.Tree
+		e.places[in] = j.Attempt.Tree
 	}
-	if !slices.Contains(e.placed[job.Run], in) {
-		e.placed[job.Run] = append(e.placed[job.Run], in)
+	if !slices.Contains(e.placed[j.Run], in) {
+		e.placed[j.Run] = append(e.placed[j.Run], in)
 	}
 }
 

@@ -127,12 +127,12 @@ func (e *Executor) leaveTalk(key string, said *program.Result, total program.Usa
 }
 
 // goOn gives the conversation in which an agent is asked again: the one it spoke in last, if it can be gone on with.
-func (e *Executor) goOn(job job.Job, name string, w who, last ended, can bool) talk {
+func (e *Executor) goOn(j job.Job, name string, w who, last ended, can bool) talk {
 	if !can {
 		return talk{}
 	}
 	if name != "" {
-		return e.takeTalk(job.Run, name, job.Key, w)
+		return e.takeTalk(j.Run, name, j.Key, w)
 	}
 	if last.said == nil || !talks(w) || !program.CanResume(w.agent.Format, w.agent.Command[1:], last.said.Session) {
 		return talk{}

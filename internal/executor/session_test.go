@@ -181,15 +181,15 @@ func TestCorrectionGoesOn(t *testing.T) {
 					after = "\n[ -e .git/was ] || rm .git/talks/*; touch .git/was"
 				}
 				b := newTalks(t, fmt.Sprintf("said='%s'; [ -e .git/once ] && said='%s'; touch .git/once%s", bad, c.good, after))
-				job := c.job(b)
-				ev := b.carry(job)
-				if ev.AnswerBad != "" || ev.Exit.Class != "" || job.Proc.Kind == engine.ProcReview && (ev.Verdict == nil || ev.Verdict.Outcome != engine.OutcomePass) {
+				j := c.job(b)
+				ev := b.carry(j)
+				if ev.AnswerBad != "" || ev.Exit.Class != "" || j.Proc.Kind == engine.ProcReview && (ev.Verdict == nil || ev.Verdict.Outcome != engine.OutcomePass) {
 					t.Fatalf("%+v %+v", ev, ev.Verdict)
 				}
 				if ev.Exit.Usage != (engine.Usage{Tokens: 200, CostUSD: 2}) {
 					t.Errorf("usage %+v", ev.Exit.Usage)
 				}
-				asked, dir := "resume:\nresume:talk-0000\n", b.e.JobDir(job)+"/again-1"
+				asked, dir := "resume:\nresume:talk-0000\n", b.e.JobDir(j)+"/again-1"
 				if gone {
 					asked, dir = asked+"resume:\n", dir+"-new"
 				}

@@ -40,16 +40,16 @@ type made struct {
 }
 
 // setUp gives what the setup for the judges of a job's step has made, and runs it where that is not there.
-func (e *Executor) setUp(ctx context.Context, job job.Job, b begin) ([]made, error) {
-	if job.Proc == nil || job.Proc.Step == "" || b.base() == "" {
+func (e *Executor) setUp(ctx context.Context, j job.Job, b begin) ([]made, error) {
+	if j.Proc == nil || j.Proc.Step == "" || b.base() == "" {
 		return nil, nil
 	}
-	st := job.Spec.Step(job.Proc.Step)
-	s := job.Spec.SetupOf(st)
-	if s == nil || len(job.RunInfo.Stubs) > 0 { // stand-ins have nothing to be tested
+	st := j.Spec.Step(j.Proc.Step)
+	s := j.Spec.SetupOf(st)
+	if s == nil || len(j.RunInfo.Stubs) > 0 { // stand-ins have nothing to be tested
 		return nil, nil
 	}
-	argv, err := e.command(job, &s.Run, job.Env, "", stub.Turn{}, nil, b)
+	argv, err := e.command(j, &s.Run, j.Env, "", stub.Turn{}, nil, b)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (e *Executor) setUp(ctx context.Context, job job.Job, b begin) ([]made, err
 	if os.Chtimes(filepath.Join(dir, doneName), now, now) == nil {
 		return out, nil
 	}
-	if err := e.runSetup(ctx, job, st, b, argv, s, dir); err != nil {
+	if err := e.runSetup(ctx, j, st, b, argv, s, dir); err != nil {
 		return nil, err
 	}
 	return out, e.dropSetups()
@@ -102,17 +102,17 @@ func (e *Executor) setupDigest(ctx context.Context, s *engine.Setup, b begin, ar
 }
 
 // runSetup runs the setup, and keeps in dir what it is to provide.
-func (e *Executor) runSetup(ctx context.Context, job job.Job, st *engine.Step, b begin, argv []string, s *engine.Setup, dir string) error {
-	key := job.Key + setupMark + filepath.Base(dir)[:8]
-	rel := e.LaunchDir(job.Run, st.ID, job.Attempt.N, 1) + "/" + layout.PathElement(strings.TrimPrefix(job.Key, job.Run+"/")) + "-setup"
-	end, err := e.ensure(ctx, order{key: key, of: job.Key, dir: rel}, func() (process, error) {
-		j, err := e.seated(ctx, b, b.base(), key, nil)
+func (e *Executor) runSetup(ctx context.Context, j job.Job, st *engine.Step, b begin, argv []string, s *engine.Setup, dir string) error {
+	key := j.Key + setupMark + filepath.Base(dir)[:8]
+	rel := e.LaunchDir(j.Run, st.ID, j.Attempt.N, 1) + "/" + layout.PathElement(strings.TrimPrefix(j.Key, j.Run+"/")) + "-setup"
+	end, err := e.ensure(ctx, order{key: key, of: j.Key, dir: rel}, func() (process, error) {
+		seen, err := e.seated(ctx, b, b.base(), key, nil)
 		if err != nil {
 			return process{}, err
 		}
-		w := e.whose(st.Role(), job.Turn)
-		env, err := e.environ(job, w, key, st.Env, stepVars(job, st))
-		return process{cwd: j.host, argv: argv, env: env, who: w, judged: j}, err
+		w := e.whose(st.Role(), j.Turn)
+		env, err := e.environ(j, w, key, st.Env, stepVars(j, st))
+		return process{cwd: seen.host, argv: argv, env: env, who: w, judged: seen}, err
 	})
 	if err != nil {
 		return err

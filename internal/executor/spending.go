@@ -334,14 +334,14 @@ func lookAgain(idle, silent time.Duration, agent bool) time.Duration {
 const costLeast = 0.0001
 
 // mayCost is what a launch may cost in USD by the budgets of its attempt or round, its run and the day; 0 = no bound.
-func (e *Executor) mayCost(job job.Job, role string) float64 {
+func (e *Executor) mayCost(j job.Job, role string) float64 {
 	before := engine.Usage{}
-	if job.Proc != nil && job.Proc.Kind == engine.ProcReview && job.Round != nil {
-		before = job.Round.Usage
-	} else if job.Attempt != nil {
-		before = job.Attempt.Usage
+	if j.Proc != nil && j.Proc.Kind == engine.ProcReview && j.Round != nil {
+		before = j.Round.Usage
+	} else if j.Attempt != nil {
+		before = j.Attempt.Usage
 	}
-	left := job.Config.Left(role, before, engine.Bound{Most: job.RunInfo.Limit, Used: job.RunInfo.Usage}, engine.Bound{Most: job.RunInfo.RoleLimit, Used: job.RunInfo.Role}).CostUSD
+	left := j.Config.Left(role, before, engine.Bound{Most: j.RunInfo.Limit, Used: j.RunInfo.Usage}, engine.Bound{Most: j.RunInfo.RoleLimit, Used: j.RunInfo.Role}).CostUSD
 	if _, used, most := e.Today(); most.CostUSD > 0 && (left == 0 || most.CostUSD-used.CostUSD < left) {
 		left = most.CostUSD - used.CostUSD
 		if left == 0 {

@@ -90,14 +90,14 @@ func TestSpentWhileItWorks(t *testing.T) {
 // waits for the next day; so does what is launched then, and nothing of it is begun.
 func TestDayEndsWhatRuns(t *testing.T) {
 	conform.Rule(t, "7-agents day", "what runs is ended when all repos together have used up the day's budget")
-	for name, job := range map[string]func(b *bench) job.Job{
+	for name, j := range map[string]func(b *bench) job.Job{
 		"step":   func(b *bench) job.Job { return b.stepJob("A", 1, 1) },
 		"review": func(b *bench) job.Job { return b.reviewJob("G", 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, l := paid(t, 1000, 300)
 			before := time.Now()
-			ev, ok := b.e.Carry(b.ctx(), job(b), l.take).(engine.ProcessEnded)
+			ev, ok := b.e.Carry(b.ctx(), j(b), l.take).(engine.ProcessEnded)
 			x := ev.Exit
 			if !ok || x.Class != engine.ClassLimit || x.Budget != dayOf(before) || !x.Stopped || !x.ResumeAt.Equal(dayEnd(x.Budget)) || x.Usage.Tokens != 700 {
 				t.Fatalf("%+v", ev)
@@ -171,10 +171,10 @@ func TestMayCost(t *testing.T) {
 	b.claude(`echo "$@" >args
 echo '{"type":"result","subtype":"error_max_budget_usd","is_error":true,"total_cost_usd":2,"usage":{"input_tokens":5}}'; exit 1`)
 	b.settings.Budget.Day.MaxCostUSD = 3
-	job := b.stepJob("A", 1, 1)
-	job.Config.Attempt.CostUSD, job.Attempt.Usage.CostUSD = 5, 3.5
-	job.RunInfo.Limit.CostUSD, job.RunInfo.Usage.CostUSD = 10, 9.25
-	ev := b.carry(job)
+	j := b.stepJob("A", 1, 1)
+	j.Config.Attempt.CostUSD, j.Attempt.Usage.CostUSD = 5, 3.5
+	j.RunInfo.Limit.CostUSD, j.RunInfo.Usage.CostUSD = 10, 9.25
+	ev := b.carry(j)
 	wantText(t, "arguments", b.get("args"), "--max-budget-usd 0.7500 ")
 	if ev.Exit.Class != engine.ClassLimit || ev.Exit.Usage.CostUSD != 2 || !strings.Contains(ev.Exit.Why, "cost that it was given") {
 		t.Errorf("%+v", ev.Exit)
@@ -184,9 +184,9 @@ echo '{"type":"result","subtype":"error_max_budget_usd","is_error":true,"total_c
 	}{{0, 0, 0, 0, 0, 0, 0}, {2, 0.5, 0, 0, 0, 0, 1.5}, {2, 2, 0, 0, 0, 0, costLeast}, {0, 0, 0, 0, 3, 1, 2}, {9, 0, 0, 0, 3, 3, costLeast}, {0, 0, 1, 4, 9, 0, 3}} {
 		b.settings.Budget.Day.MaxCostUSD = c.day
 		b.e.Spent(engine.Day{Day: dayOf(time.Now()), Usage: engine.Spend{Usage: engine.Usage{CostUSD: c.spent}}})
-		j := b.stepJob("A", 2, 1)
-		j.Config.Attempt.CostUSD, j.Attempt.Usage.CostUSD, j.RunInfo.Usage.CostUSD, j.RunInfo.Limit.CostUSD = c.attempt, c.used, c.run, c.most
-		if got := b.e.mayCost(j, "writer"); got != c.want {
+		again := b.stepJob("A", 2, 1)
+		again.Config.Attempt.CostUSD, again.Attempt.Usage.CostUSD, again.RunInfo.Usage.CostUSD, again.RunInfo.Limit.CostUSD = c.attempt, c.used, c.run, c.most
+		if got := b.e.mayCost(again, "writer"); got != c.want {
 			t.Errorf("%+v: %g", c, got)
 		}
 	}

@@ -20,11 +20,11 @@ import (
 const StandIn = "stand-in"
 
 // script gives what stands in for the agents of the job's run; nil in a real run.
-func script(job job.Job) (*stub.Script, error) {
-	if len(job.RunInfo.Stubs) == 0 {
+func script(j job.Job) (*stub.Script, error) {
+	if len(j.RunInfo.Stubs) == 0 {
 		return nil, nil
 	}
-	s, err := stub.Read(job.RunInfo.Stubs)
+	s, err := stub.Read(j.RunInfo.Stubs)
 	if err != nil {
 		return nil, fatal("%v: start the run anew", err)
 	}
@@ -32,24 +32,24 @@ func script(job job.Job) (*stub.Script, error) {
 }
 
 // standsIn says that a stand-in carries out the step's attempt, and no agent or command of the spec.
-func standsIn(job job.Job, st *engine.Step) bool {
-	s, err := script(job)
+func standsIn(j job.Job, st *engine.Step) bool {
+	s, err := script(j)
 	switch {
-	case s == nil, err != nil, job.Attempt == nil, job.Attempt.Offered:
+	case s == nil, err != nil, j.Attempt == nil, j.Attempt.Offered:
 		return false
 	case st.Run == nil, !s.Runs():
 		return true
 	}
-	t := turn(job, job.Attempt.N, 0)
+	t := turn(j, j.Attempt.N, 0)
 	t.Step = st.ID
 	_, scripted := s.Play(t)
 	return scripted
 }
 
 // turn is whose turn it is in the job's run: in the n-th attempt of a step, or round of a gate.
-func turn(job job.Job, n, try int) stub.Turn {
-	t := stub.Turn{N: n, Nth: job.Nth, Again: launchedBefore(job, try)}
-	for _, c := range job.RunInfo.Tasks {
+func turn(j job.Job, n, try int) stub.Turn {
+	t := stub.Turn{N: n, Nth: j.Nth, Again: launchedBefore(j, try)}
+	for _, c := range j.RunInfo.Tasks {
 		task := stub.Task{ID: c.ID, Tries: max(c.Try, 1) - 1}
 		if c.Own {
 			t.N, task.Tries = n+task.Tries, 0
@@ -60,28 +60,28 @@ func turn(job job.Job, n, try int) stub.Turn {
 }
 
 // launchedBefore counts how often the job's process was launched for the same before; try is which correction of its answer.
-func launchedBefore(job job.Job, try int) int {
-	k := job.K
-	if job.Proc != nil {
-		k = job.Proc.K
+func launchedBefore(j job.Job, try int) int {
+	k := j.K
+	if j.Proc != nil {
+		k = j.Proc.K
 	}
 	return max(k, 1) - 1 + try
 }
 
 // stepPlayer gives who carries out a step's launch, whose files lie in rel: its agent, or a stand-in with its part.
-func (e *Executor) stepPlayer(job job.Job, st *engine.Step, b begin, rel string, try int) (who, error) {
-	w := e.whose(st.Role(), job.Turn)
-	s, err := script(job)
+func (e *Executor) stepPlayer(j job.Job, st *engine.Step, b begin, rel string, try int) (who, error) {
+	w := e.whose(st.Role(), j.Turn)
+	s, err := script(j)
 	if s == nil || err != nil {
 		return w, err
 	}
-	t := turn(job, job.Attempt.N, try)
+	t := turn(j, j.Attempt.N, try)
 	t.Role, t.Step = st.Role(), st.ID
-	if c := job.RunInfo.Child; c != nil && job.Spec.Inline { // a task's tries are runs of their own
+	if c := j.RunInfo.Child; c != nil && j.Spec.Inline { // a task's tries are runs of their own
 		t.N = c.Try
 	}
 	play, _ := s.Play(t)
-	part, err := e.stepPart(job, st, b, play, fmt.Sprintf("%s for %s: step %s, attempt %d", StandIn, w.role, st.ID, job.Attempt.N))
+	part, err := e.stepPart(j, st, b, play, fmt.Sprintf("%s for %s: step %s, attempt %d", StandIn, w.role, st.ID, j.Attempt.N))
 	if err != nil {
 		return w, err
 	}
@@ -89,26 +89,26 @@ func (e *Executor) stepPlayer(job job.Job, st *engine.Step, b begin, rel string,
 }
 
 // reviewPlayer gives who carries out a review: the gate's reviewer, or a stand-in with its part.
-func (e *Executor) reviewPlayer(job job.Job, g *engine.Gate, rel string, try int) (who, error) {
-	w := e.whose(g.Reviewer.AgentType, job.Turn)
-	s, err := script(job)
+func (e *Executor) reviewPlayer(j job.Job, g *engine.Gate, rel string, try int) (who, error) {
+	w := e.whose(g.Reviewer.AgentType, j.Turn)
+	s, err := script(j)
 	if s == nil || err != nil {
 		return w, err
 	}
-	t := turn(job, job.Round.N, try)
+	t := turn(j, j.Round.N, try)
 	t.Role, t.Gate = g.Reviewer.AgentType, g.ID
 	play, _ := s.Play(t)
-	return e.standIn(w, rel, reviewPart(g, play, fmt.Sprintf("%s for %s: gate %s, round %d", StandIn, w.role, g.ID, job.Round.N)))
+	return e.standIn(w, rel, reviewPart(g, play, fmt.Sprintf("%s for %s: gate %s, round %d", StandIn, w.role, g.ID, j.Round.N)))
 }
 
 // command gives the arguments of a command of the spec, or, where stand-ins play the run, of one that plays it: rel is the
 // folder of its files, t whose turn it is.
-func (e *Executor) command(job job.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn, st *engine.Step, b begin) ([]string, error) {
+func (e *Executor) command(j job.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn, st *engine.Step, b begin) ([]string, error) {
 	argv, err := commandLine(c, env)
 	if err != nil {
 		return nil, err
 	}
-	s, err := script(job)
+	s, err := script(j)
 	if s == nil || err != nil {
 		return argv, err
 	}
@@ -120,7 +120,7 @@ func (e *Executor) command(job job.Job, c *engine.Command, env *engine.Env, rel 
 	part := stub.Part{Say: label, Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Exit: play.Exit}
 	switch {
 	case st != nil:
-		if part, err = e.stepPart(job, st, b, play, label); err != nil {
+		if part, err = e.stepPart(j, st, b, play, label); err != nil {
 			return nil, err
 		}
 	case play.Say != nil:
@@ -158,10 +158,10 @@ func (e *Executor) standIn(w who, rel string, part stub.Part) (who, error) {
 }
 
 // stepPart is what a stand-in does for a step: what the play says, and besides it what the spec wants of any agent.
-func (e *Executor) stepPart(job job.Job, st *engine.Step, b begin, play stub.Play, label string) (stub.Part, error) {
+func (e *Executor) stepPart(j job.Job, st *engine.Step, b begin, play stub.Play, label string) (stub.Part, error) {
 	part := stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Say: label, Answer: play.Answer, Exit: play.Exit,
 		Signal: orText(play.Signal, engine.StatusDone), Summary: orText(play.Summary, label), Ask: play.Question}
-	env := withAttempt(job, st)
+	env := withAttempt(j, st)
 	made, _, err := outputs(st.Outputs, env)
 	if err != nil {
 		return part, err

@@ -58,22 +58,22 @@ func TestStandInGetsNoKeys(t *testing.T) {
 	b := newBench(t, standInSpec)
 	b.settings.Roles["writer"] = settings.Role{Agent: []string{"claude"}, Model: "dear", Env: []string{"SECRET", "MY_*"}, Network: []string{settings.NetworkHost}}
 	b.e = b.executor(func(o *Options) { o.Self = "/sluice" })
-	job := b.stepJob("A", 1, 1)
-	job.RunInfo.Stubs = []byte(`{}`)
+	j := b.stepJob("A", 1, 1)
+	j.RunInfo.Stubs = []byte(`{}`)
 	st := b.spec.Step("A")
-	w, err := b.e.stepPlayer(job, st, begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0)
+	w, err := b.e.stepPlayer(j, st, begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0)
 	if err != nil || !w.stub || w.set.Model != "" || !slices.Equal(w.set.Network, []string{settings.NetworkNone}) {
 		t.Fatalf("%+v %v", w, err)
 	}
-	env, err := b.e.environ(job, w, job.Key, nil, nil)
+	env, err := b.e.environ(j, w, j.Key, nil, nil)
 	if all := strings.Join(env, "\n"); err != nil || strings.Contains(all, "SECRET") || strings.Contains(all, "MY_KEY") || !strings.Contains(all, "SLUICE_ROLE=writer") {
 		t.Errorf("%s %v", all, err)
 	}
-	if _, err := b.executor(func(o *Options) { o.Self = "" }).stepPlayer(job, st, begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0); err == nil {
+	if _, err := b.executor(func(o *Options) { o.Self = "" }).stepPlayer(j, st, begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0); err == nil {
 		t.Error("a stand-in without a program")
 	}
-	job.RunInfo.Stubs = nil
-	if w, err := b.e.stepPlayer(job, st, begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0); err != nil || w.stub || w.name != "claude" {
+	j.RunInfo.Stubs = nil
+	if w, err := b.e.stepPlayer(j, st, begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0); err != nil || w.stub || w.name != "claude" {
 		t.Errorf("a real run: %+v %v", w, err)
 	}
 }
@@ -85,9 +85,9 @@ func TestStandInParts(t *testing.T) {
 	rel := ".workflow/runs/w-1/A.1"
 	play := func(script string, n, try int) stub.Part {
 		t.Helper()
-		job := b.stepJob("A", n, 1)
-		job.RunInfo.Stubs = []byte(script)
-		if _, err := b.e.stepPlayer(job, b.spec.Step("A"), begin{Dir: b.root}, rel, try); err != nil {
+		j := b.stepJob("A", n, 1)
+		j.RunInfo.Stubs = []byte(script)
+		if _, err := b.e.stepPlayer(j, b.spec.Step("A"), begin{Dir: b.root}, rel, try); err != nil {
 			t.Fatal(err)
 		}
 		return b.part(rel)
@@ -117,9 +117,9 @@ func TestStandInParts(t *testing.T) {
 	if p = play(script, 2, 0); len(p.Write) != 0 || p.Commit != "" || p.Signal != "failed" {
 		t.Errorf("one that failed made its outputs: %+v", p)
 	}
-	job := b.stepJob("A", 1, 1)
-	job.RunInfo.Stubs = []byte(`{"steps":{"A":[{"write":{".git/../../x":"t"}}]}}`)
-	if _, err := b.e.stepPlayer(job, b.spec.Step("A"), begin{Dir: b.root}, rel, 0); err == nil {
+	j := b.stepJob("A", 1, 1)
+	j.RunInfo.Stubs = []byte(`{"steps":{"A":[{"write":{".git/../../x":"t"}}]}}`)
+	if _, err := b.e.stepPlayer(j, b.spec.Step("A"), begin{Dir: b.root}, rel, 0); err == nil {
 		t.Error("it writes outside the repo")
 	}
 }
@@ -155,10 +155,10 @@ func TestStandInSaysItIsNotDone(t *testing.T) {
 			}
 			b := newBench(t, "workflow: {id: w}\nsteps:\n  - {id: A, agent: {type: writer, prompt: x}, signal: {type: "+c.signal+"}"+answer+", next_step: DONE}\n")
 			b.e = b.executor(func(o *Options) { o.Self = "/sluice" })
-			job := b.stepJob("A", 1, 1)
-			job.RunInfo.Stubs = []byte(`{"steps":{"A":[` + c.play + `]}}`)
+			j := b.stepJob("A", 1, 1)
+			j.RunInfo.Stubs = []byte(`{"steps":{"A":[` + c.play + `]}}`)
 			rel := ".workflow/runs/w-1/A.1"
-			if _, err := b.e.stepPlayer(job, b.spec.Step("A"), begin{Dir: b.root}, rel, 0); err != nil {
+			if _, err := b.e.stepPlayer(j, b.spec.Step("A"), begin{Dir: b.root}, rel, 0); err != nil {
 				t.Fatal(err)
 			}
 			p := b.part(rel)
@@ -191,9 +191,9 @@ func TestStandInJudges(t *testing.T) {
 		`{"gates":{"G":[{"verdict":"reject"}]}}`:                                  `{"feedback":"stand-in for critic: gate G, round 1: nothing was looked at","scores":{"docs":100,"security":100},"verdict":"reject"}`,
 		`{"gates":{"G":[{"say":"Hm."}]}}`:                                         ``,
 	} {
-		job := b.reviewJob("G", 1)
-		job.RunInfo.Stubs = []byte(script)
-		if _, err := b.e.reviewPlayer(job, b.spec.Gate("G"), ".workflow/runs/w-1/G.1", 0); err != nil {
+		j := b.reviewJob("G", 1)
+		j.RunInfo.Stubs = []byte(script)
+		if _, err := b.e.reviewPlayer(j, b.spec.Gate("G"), ".workflow/runs/w-1/G.1", 0); err != nil {
 			t.Fatal(err)
 		}
 		var got any
@@ -214,19 +214,19 @@ func TestStandInJudges(t *testing.T) {
 func TestPullStandIn(t *testing.T) {
 	b := newBench(t, strings.Replace(standInSpec, "git_commit", "pr_creation", 1))
 	b.e = b.executor(func(o *Options) { o.Self = "/sluice" })
-	job := b.watchJob("A", 1)
-	job.RunInfo.Stubs = []byte(`{"commands":"real"}`)
-	b.begin(job)
+	j := b.watchJob("A", 1)
+	j.RunInfo.Stubs = []byte(`{"commands":"real"}`)
+	b.begin(j)
 	if len(b.e.Health()) > 0 {
 		t.Fatalf("the forge was asked: %v", b.e.Health())
 	}
 	rel := ".workflow/runs/w-1/A."
 	for n, end := range []struct{ part, exit string }{{`{"signal":"done"}`, `{"code":0}`}, {`{"signal":"done"}`, `{"code":3}`}, {`{"signal":"failed"}`, `{"code":0}`}} {
-		job := b.watchJob("A", n+1)
-		job.RunInfo.Stubs = []byte(`{"commands":"real"}`)
+		j := b.watchJob("A", n+1)
+		j.RunInfo.Stubs = []byte(`{"commands":"real"}`)
 		var s seen
 		ctx, cancel := context.WithCancel(b.ctx())
-		done := background(ctx, b.e, job, s.emit)
+		done := background(ctx, b.e, j, s.emit)
 		b.put(fmt.Sprintf("%s%d/%s", rel, n+1, stub.PartFile), end.part)
 		b.put(fmt.Sprintf("%s%d/exit.json", rel, n+1), end.exit)
 		if n == 0 {
@@ -240,8 +240,8 @@ func TestPullStandIn(t *testing.T) {
 			t.Errorf("%+v: seen %+v", end, seen)
 		}
 	}
-	job.Attempt.Offered = true
-	if standsIn(job, b.spec.Step("A")) {
+	j.Attempt.Offered = true
+	if standsIn(j, b.spec.Step("A")) {
 		t.Error("a stand-in takes what is offered")
 	}
 }
@@ -253,10 +253,10 @@ func TestStubbedNotices(t *testing.T) {
 	b := newBench(t, gateSpec)
 	for _, kind := range []string{engine.NoticeGate, engine.NoticeHuman, engine.NoticeReminder, engine.NoticeRejected, engine.NoticeEnded, engine.NoticePaused, engine.NoticeInfo} {
 		for _, stubs := range []string{"", `{}`} {
-			job := b.reviewJob("G", 1)
-			job.RunInfo.Stubs = []byte(stubs)
-			job.Notice = &engine.Notice{Kind: kind, Run: run1, Step: "A", Gate: "G", Text: "said so"}
-			n := b.e.Notice(job)
+			j := b.reviewJob("G", 1)
+			j.RunInfo.Stubs = []byte(stubs)
+			j.Notice = &engine.Notice{Kind: kind, Run: run1, Step: "A", Gate: "G", Text: "said so"}
+			n := b.e.Notice(j)
 			for where, text := range map[string]string{"title": n.Title, "body": n.Body, "brief": n.Brief} {
 				if said := strings.Contains(text, "[stub]") || strings.Contains(text, "nothing in it is real work"); said != (stubs != "") {
 					t.Errorf("%s, stubs %q: the %s is %q", kind, stubs, where, text)

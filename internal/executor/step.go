@@ -30,28 +30,28 @@ import (
 const corrections = gates.MaxCorrections
 
 // step carries out a step's process; nil where ctx ended first.
-func (e *Executor) step(ctx context.Context, job job.Job, c *clock) *engine.ProcessEnded {
-	st := job.Spec.Step(job.Proc.Step)
-	rel := e.JobDir(job)
-	e.notePlace(job)
-	l := order{key: job.Key, dir: rel, agent: st.Run == nil, idle: e.idle(st), since: job.Attempt.Launched, clock: c}
-	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepare(ctx, job, st, rel, job.Key) })
+func (e *Executor) step(ctx context.Context, j job.Job, c *clock) *engine.ProcessEnded {
+	st := j.Spec.Step(j.Proc.Step)
+	rel := e.JobDir(j)
+	e.notePlace(j)
+	l := order{key: j.Key, dir: rel, agent: st.Run == nil, idle: e.idle(st), since: j.Attempt.Launched, clock: c}
+	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepare(ctx, j, st, rel, j.Key) })
 	if err != nil {
 		return nil
 	}
 	if st.Signal.Type != engine.SignalExit {
 		end = end.undenied() // its signal says whether it got on without what it was not allowed
 	}
-	e.readable(ctx, job, st, end)
+	e.readable(ctx, j, st, end)
 	if !end.clean() {
-		e.wordFirst(ctx, job, st, end)
+		e.wordFirst(ctx, j, st, end)
 	}
 	ev := &engine.ProcessEnded{Exit: end.exit}
 	last := end
-	ev.Answer, err = e.answer(job, st, rel, job.Key, end)
+	ev.Answer, err = e.answer(j, st, rel, j.Key, end)
 	for try := 1; err != nil && st.Run == nil && end.clean() && try <= corrections; try++ {
 		var a asked
-		if last, a, err = e.askAgain(ctx, job, st, c, try, err, last); err != nil {
+		if last, a, err = e.askAgain(ctx, j, st, c, try, err, last); err != nil {
 			return nil
 		}
 		if withCorrection(&ev.Exit, last.exit); ev.Exit.Class != "" {
@@ -61,17 +61,17 @@ func (e *Executor) step(ctx context.Context, job job.Job, c *clock) *engine.Proc
 			err = fmt.Errorf("asked again, it gave none: %s", orCode(last))
 			break
 		}
-		ev.Answer, err = e.answer(job, st, a.dir, a.key, last)
+		ev.Answer, err = e.answer(j, st, a.dir, a.key, last)
 	}
 	if err != nil {
 		ev.AnswerBad = err.Error()
 	}
-	e.keepOutput(ev, job, st, end)
+	e.keepOutput(ev, j, st, end)
 	if st.Run == nil {
-		e.log.Sum(job.Key, ev)
+		e.log.Sum(j.Key, ev)
 	}
-	e.receive(ctx, job)
-	e.salvage(ctx, job, st)
+	e.receive(ctx, j)
+	e.salvage(ctx, j, st)
 	return ev
 }
 
@@ -90,18 +90,18 @@ const salvageTime = 2 * time.Minute
 
 // salvage keeps what an agent's attempt left in its checkout, committed or not, on a ref of ours, so that it can be looked
 // at again whatever comes after it. That it could not be kept holds nothing up.
-func (e *Executor) salvage(ctx context.Context, job job.Job, st *engine.Step) {
-	if st.Run != nil || e.opt.Git == nil || job.Attempt.Reads {
+func (e *Executor) salvage(ctx context.Context, j job.Job, st *engine.Step) {
+	if st.Run != nil || e.opt.Git == nil || j.Attempt.Reads {
 		return
 	}
 	var b begin
-	if layout.Load(e.AttemptFile(job.Run, st.ID, job.Attempt.N, "begin"), &b) != nil || b.Top == "" {
+	if layout.Load(e.AttemptFile(j.Run, st.ID, j.Attempt.N, "begin"), &b) != nil || b.Top == "" {
 		return // it was never begun
 	}
 	ctx, cancel := context.WithTimeout(ctx, salvageTime)
 	defer cancel()
-	name := attemptName(job.Run, st.ID, job.Attempt.N)
-	message := fmt.Sprintf("%s: what attempt %d of %s left\n", job.Run, job.Attempt.N, st.ID)
+	name := attemptName(j.Run, st.ID, j.Attempt.N)
+	message := fmt.Sprintf("%s: what attempt %d of %s left\n", j.Run, j.Attempt.N, st.ID)
 	if base := cmp.Or(b.Head, b.Found); base != "" {
 		message += "\nBase: " + base + "\n"
 	}
@@ -118,10 +118,10 @@ func attemptName(run, step string, n int) string { return fmt.Sprintf("%s/%s.%d"
 
 // wordFirst waits until a sentinel that lies in an inbox was taken in: what was said before the end counts, however it
 // ended.
-func (e *Executor) wordFirst(ctx context.Context, job job.Job, st *engine.Step, end ended) {
+func (e *Executor) wordFirst(ctx context.Context, j job.Job, st *engine.Step, end ended) {
 	until := e.opt.Now().Add(time.Duration(e.opt.Settings().Settle) + wordMost)
 	for end.dir != "" && e.opt.Now().Before(until) {
-		dir := e.lies(job, st)
+		dir := e.lies(j, st)
 		if dir == "" {
 			return
 		}
@@ -137,19 +137,19 @@ const unreadMost = 10 * time.Minute
 
 // readable waits until all inboxes can be read in which the attempt's sentinel may lie: what nobody can look for is not
 // missing.
-func (e *Executor) readable(ctx context.Context, job job.Job, st *engine.Step, end ended) {
-	own := e.signalFile(job, st)
+func (e *Executor) readable(ctx context.Context, j job.Job, st *engine.Step, end ended) {
+	own := e.signalFile(j, st)
 	if own == "" || end.dir == "" {
 		return
 	}
 	until := e.opt.Now().Add(unreadMost)
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
-		err := e.unread(job)
+		err := e.unread(j)
 		if err == nil || !e.opt.Now().Before(until) {
-			e.Note(job.Key, "")
+			e.Note(j.Key, "")
 			return
 		}
-		e.Note(job.Key, fmt.Sprintf("the step has ended, and its inbox cannot be read (%v): mend it; after %s the step counts as one that said nothing", err, unreadMost))
+		e.Note(j.Key, fmt.Sprintf("the step has ended, and its inbox cannot be read (%v): mend it; after %s the step counts as one that said nothing", err, unreadMost))
 		if !health.Wait(ctx, pause) {
 			return
 		}
@@ -157,8 +157,8 @@ func (e *Executor) readable(ctx context.Context, job job.Job, st *engine.Step, e
 }
 
 // unread says why an inbox of the attempt cannot be read. One that is not there holds nothing.
-func (e *Executor) unread(job job.Job) error {
-	for _, in := range e.attemptInboxes(job) {
+func (e *Executor) unread(j job.Job) error {
+	for _, in := range e.attemptInboxes(j) {
 		info, err := os.Lstat(in)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() && in != e.inbox {
 			continue
@@ -176,24 +176,24 @@ func (e *Executor) unread(job job.Job) error {
 }
 
 // attemptInboxes are the folders in which a sentinel of the attempt may lie.
-func (e *Executor) attemptInboxes(job job.Job) []string {
+func (e *Executor) attemptInboxes(j job.Job) []string {
 	var dirs []string
-	for _, dir := range append(e.treeInboxes(job.Attempt.Tree), e.inbox) {
-		dirs = append(dirs, dir, filepath.Join(dir, job.Run))
+	for _, dir := range append(e.treeInboxes(j.Attempt.Tree), e.inbox) {
+		dirs = append(dirs, dir, filepath.Join(dir, j.Run))
 	}
-	if own := e.privateOf(job.Attempt.Key, job.Run); own != nil {
+	if own := e.privateOf(j.Attempt.Key, j.Run); own != nil {
 		return own // it is held: nothing else is its to write
 	}
 	return dirs
 }
 
 // lies gives the inbox in which a sentinel of the attempt's name is; "" where there is none.
-func (e *Executor) lies(job job.Job, st *engine.Step) string {
-	own := e.signalFile(job, st)
+func (e *Executor) lies(j job.Job, st *engine.Step) string {
+	own := e.signalFile(j, st)
 	if own == "" {
 		return ""
 	}
-	for _, in := range e.attemptInboxes(job) {
+	for _, in := range e.attemptInboxes(j) {
 		if _, err := os.Lstat(filepath.Join(in, filepath.Base(own))); err == nil {
 			return in
 		}
@@ -202,36 +202,36 @@ func (e *Executor) lies(job job.Job, st *engine.Step) string {
 }
 
 // keepOutput adds the end of the output, where it matters: it failed, its signal is missing, or the spec reads it.
-func (e *Executor) keepOutput(ev *engine.ProcessEnded, job job.Job, st *engine.Step, end ended) {
+func (e *Executor) keepOutput(ev *engine.ProcessEnded, j job.Job, st *engine.Step, end ended) {
 	switch {
 	case !end.clean() || ev.AnswerBad != "":
 		ev.Output = end.output()
-	case readsStdout(job.Spec):
+	case readsStdout(j.Spec):
 		ev.Output = end.stdout(engine.MaxOutput)
-	case st.Signal.Type != engine.SignalExit && !e.said(job, st):
+	case st.Signal.Type != engine.SignalExit && !e.said(j, st):
 		ev.Output = end.output()
 	}
 }
 
 // said says that the attempt's sentinel lies in its inbox, or was taken in.
-func (e *Executor) said(job job.Job, st *engine.Step) bool {
-	return e.sentinel(job, st) != nil
+func (e *Executor) said(j job.Job, st *engine.Step) bool {
+	return e.sentinel(j, st) != nil
 }
 
 // sentinel is the file by which the attempt said that it is done; nil where there is none.
-func (e *Executor) sentinel(job job.Job, st *engine.Step) []byte {
-	path := e.signalFile(job, st)
+func (e *Executor) sentinel(j job.Job, st *engine.Step) []byte {
+	path := e.signalFile(j, st)
 	if path == "" {
 		return nil
 	}
-	taken := e.LaunchDir(job.Run, st.ID, job.Attempt.N, 1) + "/signal.json"
+	taken := e.LaunchDir(j.Run, st.ID, j.Attempt.N, 1) + "/signal.json"
 	for _, p := range []string{e.shown(path), taken, e.shown(filepath.Join(e.inbox, filepath.Base(path)))} {
 		data, _, err := atomicfile.OpenRegular(e.Root, filepath.FromSlash(p), signals.MaxBytes)
 		if err == nil {
 			return append([]byte{}, data...)
 		}
 	}
-	for _, dir := range e.privateOf(job.Attempt.Key, job.Run) {
+	for _, dir := range e.privateOf(j.Attempt.Key, j.Run) {
 		if data, _, err := atomicfile.OpenRegular(dir, filepath.Base(path), signals.MaxBytes); err == nil {
 			return append([]byte{}, data...)
 		}
@@ -262,52 +262,52 @@ func (e *Executor) idle(st *engine.Step) time.Duration {
 }
 
 // prepare makes all that a step's launch needs, and says what to start.
-func (e *Executor) prepare(ctx context.Context, job job.Job, st *engine.Step, rel, key string) (process, error) {
-	if err := e.firstLaunch(job); err != nil {
+func (e *Executor) prepare(ctx context.Context, j job.Job, st *engine.Step, rel, key string) (process, error) {
+	if err := e.firstLaunch(j); err != nil {
 		return process{}, err
 	}
-	b, err := e.begun(ctx, job, st, job.Attempt.N)
+	b, err := e.begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
 		return process{}, err
 	}
 	if err := e.MakeBelow(rel, 0o700); err != nil {
 		return process{}, err
 	}
-	w := e.whose(st.Role(), job.Turn)
+	w := e.whose(st.Role(), j.Turn)
 	prompt, answer := e.promptOf(rel)
-	vars := stepVars(job, st)
+	vars := stepVars(j, st)
 	vars["SLUICE_ANSWER"] = answer
-	if f := e.signalTold(job, st); f != "" {
+	if f := e.signalTold(j, st); f != "" {
 		vars["SLUICE_SIGNAL"] = f
 	}
-	p := process{cwd: b.Dir, who: w, work: &tree.Order{Run: job.Run, Step: st.ID, N: job.Attempt.N, Base: b.Head}}
+	p := process{cwd: b.Dir, who: w, work: &tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head}}
 	if b.Look != "" {
 		if p.judged, err = e.lookFrom(ctx, b, key); err != nil {
 			return p, err
 		}
 		b, p.cwd, p.work = p.judged.begin, p.judged.host, nil
 	}
-	if p.writes, err = e.declared(st, job.Env); err != nil {
+	if p.writes, err = e.declared(st, j.Env); err != nil {
 		return p, err
 	}
 	if st.Run != nil {
-		if _, err := e.needed(ctx, job, st, b); err != nil {
+		if _, err := e.needed(ctx, j, st, b); err != nil {
 			return p, err
 		}
-		t := turn(job, job.Attempt.N, 0)
+		t := turn(j, j.Attempt.N, 0)
 		t.Step = st.ID
-		if p.argv, err = e.command(job, st.Run, job.Env, rel, t, st, b); err != nil {
+		if p.argv, err = e.command(j, st.Run, j.Env, rel, t, st, b); err != nil {
 			return p, err
 		}
-		if p.env, err = e.environ(job, w, key, st.Env, vars); err != nil {
+		if p.env, err = e.environ(j, w, key, st.Env, vars); err != nil {
 			return p, err
 		}
 	} else {
-		if w, err = e.stepPlayer(job, st, b, rel, 0); err != nil {
+		if w, err = e.stepPlayer(j, st, b, rel, 0); err != nil {
 			return p, err
 		}
 		p.who = w
-		text, err := e.stepPrompt(ctx, job, st, b, w, answer)
+		text, err := e.stepPrompt(ctx, j, st, b, w, answer)
 		if err != nil {
 			return p, err
 		}
@@ -315,14 +315,14 @@ func (e *Executor) prepare(ctx context.Context, job job.Job, st *engine.Step, re
 			return p, err
 		}
 		vars["SLUICE_PROMPT"] = prompt
-		need := e.needsOf(rel, st.Answer, false, e.mayCost(job, w.role))
-		name, err := conversation(st.Agent.Session, withAttempt(job, st))
+		need := e.needsOf(rel, st.Answer, false, e.mayCost(j, w.role))
+		name, err := conversation(st.Agent.Session, withAttempt(j, st))
 		if err != nil {
 			return p, err
 		}
-		need.talk = e.takeTalk(job.Run, name, key, w)
+		need.talk = e.takeTalk(j.Run, name, key, w)
 		maps.Copy(vars, program.Vars(w.agent.Format, e.variable, need.dirs))
-		if p.env, err = e.environ(job, w, key, st.Env, vars); err != nil {
+		if p.env, err = e.environ(j, w, key, st.Env, vars); err != nil {
 			return p, err
 		}
 		if err := e.keepProgram(rel, key, w, need.talk, p.env); err != nil {
@@ -351,45 +351,45 @@ func (e *Executor) declared(st *engine.Step, env *engine.Env) ([]string, error) 
 func againDir(rel string, try int) string { return fmt.Sprintf("%s/again-%d", rel, try) }
 
 // askAgain has the step's agent give its answer again. The error is ctx's.
-func (e *Executor) askAgain(ctx context.Context, job job.Job, st *engine.Step, c *clock, try int, bad error, last ended) (ended, asked, error) {
-	l := order{of: job.Key, agent: true, idle: e.idle(st), clock: c}
-	return e.again(ctx, l, e.JobDir(job), try, func(key, dir string, goOn bool) (process, error) {
-		b, err := e.begun(ctx, job, st, job.Attempt.N)
+func (e *Executor) askAgain(ctx context.Context, j job.Job, st *engine.Step, c *clock, try int, bad error, last ended) (ended, asked, error) {
+	l := order{of: j.Key, agent: true, idle: e.idle(st), clock: c}
+	return e.again(ctx, l, e.JobDir(j), try, func(key, dir string, goOn bool) (process, error) {
+		b, err := e.begun(ctx, j, st, j.Attempt.N)
 		if err != nil {
 			return process{}, err
 		}
-		var j judged
+		var seen judged
 		if b.Look != "" {
-			if j, err = e.lookFrom(ctx, b, key); err != nil {
+			if seen, err = e.lookFrom(ctx, b, key); err != nil {
 				return process{}, err
 			}
-			b = j.begin
+			b = seen.begin
 		}
-		w, err := e.stepPlayer(job, st, b, dir, try)
+		w, err := e.stepPlayer(j, st, b, dir, try)
 		if err != nil {
 			return process{}, err
 		}
 		_, answer := e.promptOf(dir)
-		before, err := e.stepPrompt(ctx, job, st, b, w, answer)
+		before, err := e.stepPrompt(ctx, j, st, b, w, answer)
 		if err != nil {
 			return process{}, err
 		}
-		need, text := e.needsOf(dir, st.Answer, false, e.mayCost(job, w.role)), gates.Correction(bad, try, false)
-		name, err := conversation(st.Agent.Session, withAttempt(job, st))
+		need, text := e.needsOf(dir, st.Answer, false, e.mayCost(j, w.role)), gates.Correction(bad, try, false)
+		name, err := conversation(st.Agent.Session, withAttempt(j, st))
 		if err != nil {
 			return process{}, err
 		}
-		if need.talk = e.goOn(job, name, w, last, goOn); need.talk.resume == "" {
+		if need.talk = e.goOn(j, name, w, last, goOn); need.talk.resume == "" {
 			text = again(text, before, last.stdout(maxReplyShown))
 		}
-		p, err := e.agentProcess(job, w, key, dir, cmp.Or(j.host, b.Dir), text, need, st.Env, stepVars(job, st))
-		p.judged = j
+		p, err := e.agentProcess(j, w, key, dir, cmp.Or(seen.host, b.Dir), text, need, st.Env, stepVars(j, st))
+		p.judged = seen
 		return p, err
 	})
 }
 
 // agentProcess says what to start to have an agent answer the text.
-func (e *Executor) agentProcess(job job.Job, w who, key, dir, cwd, text string, need needs, env []engine.EnvVar, vars map[string]string) (process, error) {
+func (e *Executor) agentProcess(j job.Job, w who, key, dir, cwd, text string, need needs, env []engine.EnvVar, vars map[string]string) (process, error) {
 	prompt, answer := e.promptOf(dir)
 	if err := e.WriteFile(dir+"/prompt.md", []byte(text)); err != nil {
 		return process{}, err
@@ -399,7 +399,7 @@ func (e *Executor) agentProcess(job job.Job, w who, key, dir, cwd, text string, 
 	maps.Copy(vars, program.Vars(w.agent.Format, e.variable, need.dirs))
 	p := process{cwd: cwd, who: w}
 	var err error
-	if p.env, err = e.environ(job, w, key, env, vars); err != nil {
+	if p.env, err = e.environ(j, w, key, env, vars); err != nil {
 		return p, err
 	}
 	if err := e.keepProgram(dir, key, w, need.talk, p.env); err != nil {
@@ -412,7 +412,7 @@ func (e *Executor) agentProcess(job job.Job, w who, key, dir, cwd, text string, 
 }
 
 // answer reads a step's structured answer. Where the spec wants none, one that is there and can be read is taken.
-func (e *Executor) answer(job job.Job, st *engine.Step, rel, key string, end ended) (json.RawMessage, error) {
+func (e *Executor) answer(j job.Job, st *engine.Step, rel, key string, end ended) (json.RawMessage, error) {
 	if end.dir == "" {
 		return nil, nil
 	}
@@ -432,10 +432,10 @@ func (e *Executor) answer(job job.Job, st *engine.Step, rel, key string, end end
 		in.Output = []byte(end.stdout(gates.MaxReply))
 	}
 	data, err := gates.Find(in, func(data []byte) error {
-		_, err := readAnswer(job, st, data)
+		_, err := readAnswer(j, st, data)
 		return err
 	})
-	if said := e.sentinelAnswer(job, st); err != nil && said != nil {
+	if said := e.sentinelAnswer(j, st); err != nil && said != nil {
 		// Its signal bears the answer: that is read where it is taken in, and held against the schema with the outputs.
 		return nil, nil
 	}
@@ -446,7 +446,7 @@ func (e *Executor) answer(job job.Job, st *engine.Step, rel, key string, end end
 		err = fmt.Errorf("no answer: %w", err)
 	}
 	if err == nil {
-		data, err = readAnswer(job, st, data)
+		data, err = readAnswer(j, st, data)
 	}
 	if err != nil {
 		e.keepReply(rel, end)
@@ -475,8 +475,8 @@ func (e *Executor) promptText(rel string) []byte {
 }
 
 // sentinelAnswer is the answer in the attempt's sentinel, if it has one that fits.
-func (e *Executor) sentinelAnswer(job job.Job, st *engine.Step) json.RawMessage {
-	data := e.sentinel(job, st)
+func (e *Executor) sentinelAnswer(j job.Job, st *engine.Step) json.RawMessage {
+	data := e.sentinel(j, st)
 	if data == nil {
 		return nil
 	}

@@ -113,9 +113,9 @@ func TestRunStep(t *testing.T) {
 func TestLastIsTheNewest(t *testing.T) {
 	b := newBench(t, strings.Replace(runSpec, "%s", `"true"`, 1))
 	for i, run := range []string{"w-9", "w-10", "w-2"} {
-		job := b.stepJob("A", 1, 1)
-		job.Run, job.Key = run, run+"/A#1.1"
-		if _, ok := b.e.Carry(b.ctx(), job, nil).(engine.ProcessEnded); !ok {
+		j := b.stepJob("A", 1, 1)
+		j.Run, j.Key = run, run+"/A#1.1"
+		if _, ok := b.e.Carry(b.ctx(), j, nil).(engine.ProcessEnded); !ok {
 			t.Fatal(i)
 		}
 	}

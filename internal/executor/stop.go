@@ -16,15 +16,15 @@ import (
 )
 
 // stop ends all that was started under the job's key. What had ended by itself keeps its end.
-func (e *Executor) stop(ctx context.Context, job job.Job) engine.Event {
-	ev := engine.ProcessEnded{Run: job.Run, Key: job.Key, Day: dayOf(e.opt.Now()), Exit: engine.Exit{Code: -1, Lost: true}}
+func (e *Executor) stop(ctx context.Context, j job.Job) engine.Event {
+	ev := engine.ProcessEnded{Run: j.Run, Key: j.Key, Day: dayOf(e.opt.Now()), Exit: engine.Exit{Code: -1, Lost: true}}
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
-		main, some, err := e.stopAll(ctx, job.Key)
+		main, some, err := e.stopAll(ctx, j.Key)
 		if err == nil {
-			e.Note(job.Key, "")
+			e.Note(j.Key, "")
 			switch {
 			case main != nil:
-				ev.Exit = e.exitOf(*main, job.Key)
+				ev.Exit = e.exitOf(*main, j.Key)
 			case some:
 				ev.Exit = engine.Exit{Code: -1, Stopped: true}
 			}
@@ -33,26 +33,26 @@ func (e *Executor) stop(ctx context.Context, job job.Job) engine.Event {
 		if ctx.Err() != nil {
 			return nil
 		}
-		e.Note(job.Key, err.Error())
+		e.Note(j.Key, err.Error())
 		if !health.Wait(ctx, pause) {
 			return nil
 		}
 	}
-	if p := job.Proc; p != nil && p.Kind == engine.ProcStep && job.Attempt != nil && job.Spec != nil && job.Spec.Step(p.Step) != nil {
-		end := e.told(job.Key, ended{exit: ev.Exit, dir: filepath.Join(e.Root, filepath.FromSlash(e.JobDir(job)))})
+	if p := j.Proc; p != nil && p.Kind == engine.ProcStep && j.Attempt != nil && j.Spec != nil && j.Spec.Step(p.Step) != nil {
+		end := e.told(j.Key, ended{exit: ev.Exit, dir: filepath.Join(e.Root, filepath.FromSlash(e.JobDir(j)))})
 		ev.Exit.Usage = end.exit.Usage
-		defer e.salvage(ctx, job, job.Spec.Step(p.Step))
-		defer e.receive(ctx, job)
-		if answer, err := e.answer(job, job.Spec.Step(p.Step), e.JobDir(job), job.Key, end); err == nil {
+		defer e.salvage(ctx, j, j.Spec.Step(p.Step))
+		defer e.receive(ctx, j)
+		if answer, err := e.answer(j, j.Spec.Step(p.Step), e.JobDir(j), j.Key, end); err == nil {
 			ev.Answer = answer
 		}
-		if job.Why == "timeout" || !ev.Exit.Stopped {
+		if j.Why == "timeout" || !ev.Exit.Stopped {
 			ev.Output = end.output()
 		}
-	} else if p != nil && p.Kind == engine.ProcReview && job.Round != nil {
-		ev.Exit.Usage = e.told(job.Key, ended{exit: ev.Exit, dir: filepath.Join(e.Root, filepath.FromSlash(e.JobDir(job)))}).exit.Usage
+	} else if p != nil && p.Kind == engine.ProcReview && j.Round != nil {
+		ev.Exit.Usage = e.told(j.Key, ended{exit: ev.Exit, dir: filepath.Join(e.Root, filepath.FromSlash(e.JobDir(j)))}).exit.Usage
 	}
-	e.leaveTalk(job.Key, nil, program.Usage{}, false) // where it was not told what came of it
+	e.leaveTalk(j.Key, nil, program.Usage{}, false) // where it was not told what came of it
 	return ev
 }
 

@@ -47,16 +47,16 @@ func (e *Executor) ownPaths(b begin) []string {
 }
 
 // folder is where an attempt works, as package tree takes it.
-func (e *Executor) folder(ctx context.Context, job job.Job, b begin) (tree.Folder, error) {
-	l, err := e.law(ctx, job, b)
+func (e *Executor) folder(ctx context.Context, j job.Job, b begin) (tree.Folder, error) {
+	l, err := e.law(ctx, j, b)
 	law := func(file string) bool { is, _ := l.Has(file); return is }
 	return tree.Folder{Repo: e.opt.Git, Top: b.Top, Own: e.ownPaths(b), Law: law}, err
 }
 
 // law is what decides over the work in a folder.
-func (e *Executor) law(ctx context.Context, job job.Job, b begin) (gates.Law, error) {
-	named, err := e.gitFiles(ctx, job, b)
-	return gates.LawOf(job.Spec, agentsOf(e.opt.Settings(), job.Spec), named, varsOf(job), gates.Bases{Root: e.Root, Top: b.Top, Dir: b.Dir}), err
+func (e *Executor) law(ctx context.Context, j job.Job, b begin) (gates.Law, error) {
+	named, err := e.gitFiles(ctx, j, b)
+	return gates.LawOf(j.Spec, agentsOf(e.opt.Settings(), j.Spec), named, varsOf(j), gates.Bases{Root: e.Root, Top: b.Top, Dir: b.Dir}), err
 }
 
 // tip is the last commit of an attempt's agent: what was received of a held launch, else HEAD.
@@ -74,15 +74,15 @@ func (e *Executor) tip(o tree.Order, head string) (string, error) {
 }
 
 // taken takes the work of an attempt, once for each check of it, and names what it changed of the law.
-func (e *Executor) taken(ctx context.Context, job job.Job, st *engine.Step, b begin, outs []string) (covered, changed, error) {
+func (e *Executor) taken(ctx context.Context, j job.Job, st *engine.Step, b begin, outs []string) (covered, changed, error) {
 	c := coveredOf(b, outs)
 	if b.Top == "" {
 		return c, changed{}, nil
 	}
 	if b.Look != "" {
-		return e.lookedAt(ctx, job, st, b, c)
+		return e.lookedAt(ctx, j, st, b, c)
 	}
-	r, err := e.record(job, b.Top)
+	r, err := e.record(j, b.Top)
 	if err != nil {
 		return c, changed{}, err
 	}
@@ -90,27 +90,27 @@ func (e *Executor) taken(ctx context.Context, job job.Job, st *engine.Step, b be
 	if r.First != nil {
 		was = *r.First
 	}
-	file := e.AttemptFile(job.Run, st.ID, job.Attempt.N, "files")
+	file := e.AttemptFile(j.Run, st.ID, j.Attempt.N, "files")
 	var had covered
-	if layout.Load(file, &had) == nil && had.Key == job.Key && had.Taken.Commit != "" {
+	if layout.Load(file, &had) == nil && had.Key == j.Key && had.Taken.Commit != "" {
 		c = had // of before a crash: what the check's commands wrote since is no work
-	} else if err := e.take(ctx, job, st, b, was, &c); err != nil {
+	} else if err := e.take(ctx, j, st, b, was, &c); err != nil {
 		return c, changed{}, err
 	} else if err := layout.Save(file, c); err != nil {
 		return c, changed{}, err
 	}
-	law, err := e.changedLaw(ctx, job, b, was, c, outs)
+	law, err := e.changedLaw(ctx, j, b, was, c, outs)
 	return c, law, err
 }
 
 // take fills in what was taken.
-func (e *Executor) take(ctx context.Context, job job.Job, st *engine.Step, b begin, was tree.Before, c *covered) error {
-	c.Key = job.Key
-	o := tree.Order{Run: job.Run, Step: st.ID, N: job.Attempt.N, Base: b.Head, Found: b.Found, Joined: b.Joined}
+func (e *Executor) take(ctx context.Context, j job.Job, st *engine.Step, b begin, was tree.Before, c *covered) error {
+	c.Key = j.Key
+	o := tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head, Found: b.Found, Joined: b.Joined}
 	if b.Head == "" && e.opt.Git.Plain() {
 		o.Base = b.Found // a file that was there stays part of the work, whatever ignore rules say by now
 	}
-	return e.Persist(ctx, job.Key, func() (err error) {
+	return e.Persist(ctx, j.Key, func() (err error) {
 		head, err := e.opt.Git.Head(ctx, b.Top)
 		if err != nil {
 			return err
@@ -119,7 +119,7 @@ func (e *Executor) take(ctx context.Context, job job.Job, st *engine.Step, b beg
 		if err != nil {
 			return err
 		}
-		f, err := e.folder(ctx, job, b)
+		f, err := e.folder(ctx, j, b)
 		if err != nil {
 			return err
 		}
@@ -132,11 +132,11 @@ func (e *Executor) take(ctx context.Context, job job.Job, st *engine.Step, b beg
 		if err := unresolved(b); err != nil {
 			return err
 		}
-		if err := e.changes(ctx, job, b, c); err != nil {
+		if err := e.changes(ctx, j, b, c); err != nil {
 			return err
 		}
-		return e.noteFolder(ctx, job, b.Top, func(r *folderRecord) {
-			r.Of, r.Taken, r.At = ofJob(job, st.ID), c.Taken.Commit, head
+		return e.noteFolder(ctx, j, b.Top, func(r *folderRecord) {
+			r.Of, r.Taken, r.At = ofJob(j, st.ID), c.Taken.Commit, head
 			if r.Work = (attemptOf{}); slices.ContainsFunc(st.Criteria, func(c engine.Criterion) bool { return c.Folder }) {
 				r.Work = r.Of // what these leave in the folder is nobody else's
 			}
@@ -205,7 +205,7 @@ func coveredOf(b begin, outs []string) covered {
 }
 
 // changes fills in which files the work changed, and what does not ship.
-func (e *Executor) changes(ctx context.Context, job job.Job, b begin, c *covered) error {
+func (e *Executor) changes(ctx context.Context, j job.Job, b begin, c *covered) error {
 	list, err := e.opt.Git.ChangesBetween(ctx, b.Found, c.Taken.Commit)
 	if err != nil {
 		return err
@@ -219,7 +219,7 @@ func (e *Executor) changes(ctx context.Context, job job.Job, b begin, c *covered
 	if c.Tree, err = e.opt.Git.TreeOf(ctx, c.Taken.Commit); err != nil {
 		return err
 	}
-	l, err := e.law(ctx, job, b)
+	l, err := e.law(ctx, j, b)
 	if err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func hides(t tree.Taken) []string {
 const shownHidden = 3
 
 // changedLaw names what of the law differs from how it was before the run, and what it became.
-func (e *Executor) changedLaw(ctx context.Context, job job.Job, b begin, was tree.Before, c covered, outs []string) (changed, error) {
+func (e *Executor) changedLaw(ctx context.Context, j job.Job, b begin, was tree.Before, c covered, outs []string) (changed, error) {
 	list, err := e.opt.Git.ChangesBetween(ctx, was.Found, c.Taken.Commit)
 	if err != nil {
 		return changed{}, err
@@ -304,7 +304,7 @@ func (e *Executor) changedLaw(ctx context.Context, job job.Job, b begin, was tre
 			as[f.Path] = f.Digest
 		}
 	}
-	l, err := e.law(ctx, job, b)
+	l, err := e.law(ctx, j, b)
 	var law changed
 	law.names, law.as = l.GuardedAs(files, outs, as)
 	for _, words := range hides(c.Taken) { // what else they hide nobody has seen

@@ -26,10 +26,10 @@ func TestAnswerOfAnotherTask(t *testing.T) {
 			b.script("one", `echo x >>.git/ran; cat >.git/prompt
 if [ -n "$SLUICE_SIGNAL" ]; then printf '{"status":"done","answer":{"plan":"p","task_id":`+x.said+`}}' >"$SLUICE_SIGNAL"
 else printf '{"plan":"p","task_id":`+x.said+`,"token":"%s"}' $SLUICE_TOKEN >"$SLUICE_ANSWER"; fi`)
-			job, spec := b.stepJob("A", 1, 1), *b.spec
+			j, spec := b.stepJob("A", 1, 1), *b.spec
 			spec.Inline = true
-			job.Spec, job.RunInfo.Child = &spec, &engine.ChildOf{Parent: "p-1", Task: "T1", Try: 1, Dir: run1, Body: []byte(`{"id":"T1"}`)}
-			ev := b.carry(job)
+			j.Spec, j.RunInfo.Child = &spec, &engine.ChildOf{Parent: "p-1", Task: "T1", Try: 1, Dir: run1, Body: []byte(`{"id":"T1"}`)}
+			ev := b.carry(j)
 			told, asked := "", 1 // one in a signal is read where that is taken in: by the check
 			if x.signal == "stdout_exit" && x.bad != "" {
 				told, asked = x.bad, 1+corrections
@@ -41,12 +41,12 @@ else printf '{"plan":"p","task_id":`+x.said+`,"token":"%s"}' $SLUICE_TOKEN >"$SL
 			if got := strings.Count(b.get(".git/ran"), "x"); got != asked {
 				t.Errorf("asked %d times, want %d", got, asked)
 			}
-			job.Attempt.Answer = []byte(`{"plan":"p","task_id":` + x.said + `}`)
-			if why := answerFits(job, job.Spec.Step("A")); !strings.Contains(why, x.bad) || (x.bad == "") != (why == "") {
+			j.Attempt.Answer = []byte(`{"plan":"p","task_id":` + x.said + `}`)
+			if why := answerFits(j, j.Spec.Step("A")); !strings.Contains(why, x.bad) || (x.bad == "") != (why == "") {
 				t.Errorf("the check says %q", why)
 			}
 			spec.Inline = false // of a workflow that does the task each step has ids of its own
-			if why := answerFits(job, job.Spec.Step("A")); why != "" {
+			if why := answerFits(j, j.Spec.Step("A")); why != "" {
 				t.Errorf("in a workflow of its own: %q", why)
 			}
 		})

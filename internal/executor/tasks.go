@@ -42,11 +42,11 @@ type taskFile struct {
 }
 
 // firstOfChild lays out the folder of a child run.
-func (e *Executor) firstOfChild(job job.Job, c *engine.ChildOf) error {
+func (e *Executor) firstOfChild(j job.Job, c *engine.ChildOf) error {
 	if c.Task == "" {
 		return nil
 	}
-	return e.WriteFile(e.RunDir(job.Run)+"/"+taskName, append([]byte(shownTask(c.Body)), '\n'))
+	return e.WriteFile(e.RunDir(j.Run)+"/"+taskName, append([]byte(shownTask(c.Body)), '\n'))
 }
 
 // placeChild records where the folder of a child run is, before anything is laid out there.
@@ -61,10 +61,10 @@ func (e *Executor) placeChild(run string, c *engine.ChildOf) error {
 
 // readAnswer holds an answer against the step's schema, and that of a task against the task: a summary that names another
 // one tells of work that was not asked for.
-func readAnswer(job job.Job, st *engine.Step, data []byte) (json.RawMessage, error) {
+func readAnswer(j job.Job, st *engine.Step, data []byte) (json.RawMessage, error) {
 	out, err := gates.ReadAnswer(data, st.Answer)
-	c := job.RunInfo.Child
-	if err != nil || c == nil || c.Task == "" || !job.Spec.Inline {
+	c := j.RunInfo.Child
+	if err != nil || c == nil || c.Task == "" || !j.Spec.Inline {
 		return out, err
 	}
 	var said struct {
@@ -95,36 +95,36 @@ func shownTask(body json.RawMessage) string {
 }
 
 // lookAtTasks looks at a list's task file.
-func (e *Executor) lookAtTasks(ctx context.Context, job job.Job) engine.Event {
-	if st := job.Spec.Step(job.Step); st != nil && job.Attempt != nil { // what the list changes is told from what was there
-		if _, err := e.begunAgain(ctx, job, st); ctx.Err() != nil {
+func (e *Executor) lookAtTasks(ctx context.Context, j job.Job) engine.Event {
+	if st := j.Spec.Step(j.Step); st != nil && j.Attempt != nil { // what the list changes is told from what was there
+		if _, err := e.begunAgain(ctx, j, st); ctx.Err() != nil {
 			return nil
 		} else if err != nil {
-			e.opt.Logf("%s: %v", job.Key, err)
+			e.opt.Logf("%s: %v", j.Key, err)
 		}
 	}
 	var got *taskFile
-	err := e.Persist(ctx, job.Key, func() (err error) {
-		got, err = e.taskFile(job.Tasks.Path)
+	err := e.Persist(ctx, j.Key, func() (err error) {
+		got, err = e.taskFile(j.Tasks.Path)
 		return err
 	})
 	if ctx.Err() != nil {
 		return nil
 	}
 	if err != nil {
-		got = &taskFile{stamp: "unread " + err.Error(), invalid: job.Tasks.Path + ": " + fault.WithoutPath(err).Error()}
+		got = &taskFile{stamp: "unread " + err.Error(), invalid: j.Tasks.Path + ": " + fault.WithoutPath(err).Error()}
 	}
-	return e.tasksSeen(job, got)
+	return e.tasksSeen(j, got)
 }
 
 // tasksSeen tells the engine of the file. One that cannot be gone by is kept as it is: who mends it may write it anew, with
 // less in it.
-func (e *Executor) tasksSeen(job job.Job, f *taskFile) engine.Event {
-	ev := engine.TasksSeen{Run: job.Run, Step: job.Step, N: job.N, Key: job.Key, Stamp: f.stamp, Missing: f.stamp == stampMissing, Invalid: f.invalid, Tasks: f.seenBy(job)}
+func (e *Executor) tasksSeen(j job.Job, f *taskFile) engine.Event {
+	ev := engine.TasksSeen{Run: j.Run, Step: j.Step, N: j.N, Key: j.Key, Stamp: f.stamp, Missing: f.stamp == stampMissing, Invalid: f.invalid, Tasks: f.seenBy(j)}
 	if f.bad != nil {
-		aside := e.JobDir(job) + "/" + filepath.Base(job.Tasks.Path) + invalidEnding
+		aside := e.JobDir(j) + "/" + filepath.Base(j.Tasks.Path) + invalidEnding
 		if err := e.WriteFile(aside, f.bad); err != nil {
-			e.opt.Logf("%s: %s is not kept: %v", job.Key, job.Tasks.Path, err)
+			e.opt.Logf("%s: %s is not kept: %v", j.Key, j.Tasks.Path, err)
 		} else {
 			ev.Invalid += " (as it was: " + aside + ")"
 		}
@@ -136,8 +136,8 @@ func (e *Executor) tasksSeen(job job.Job, f *taskFile) engine.Event {
 const invalidEnding = ".invalid"
 
 // seenBy gives the tasks as the run has to see them: what stand-ins have done is not done for a real one.
-func (f *taskFile) seenBy(job job.Job) []engine.TaskSeen {
-	if len(job.RunInfo.Stubs) > 0 || len(f.stubbed) == 0 {
+func (f *taskFile) seenBy(j job.Job) []engine.TaskSeen {
+	if len(j.RunInfo.Stubs) > 0 || len(f.stubbed) == 0 {
 		return f.seen
 	}
 	seen := slices.Clone(f.seen)
@@ -249,26 +249,26 @@ func stampOf(st atomicfile.Stat) string {
 
 // saveTasks writes the statuses into the task file, unless it is not the one that was taken in last: then what it is now
 // comes first.
-func (e *Executor) saveTasks(ctx context.Context, job job.Job) engine.Event {
-	ev := engine.TasksSaved{Run: job.Run, Step: job.Step, N: job.N, Key: job.Key}
-	if len(job.Tasks.Make) > 0 {
-		if ev.Why = e.makeTasks(ctx, job); ctx.Err() != nil {
+func (e *Executor) saveTasks(ctx context.Context, j job.Job) engine.Event {
+	ev := engine.TasksSaved{Run: j.Run, Step: j.Step, N: j.N, Key: j.Key}
+	if len(j.Tasks.Make) > 0 {
+		if ev.Why = e.makeTasks(ctx, j); ctx.Err() != nil {
 			return nil
 		}
 		return ev
 	}
 	var other *taskFile
-	err := e.Persist(ctx, job.Key, func() error {
-		f, err := e.taskFile(job.Tasks.Path)
+	err := e.Persist(ctx, j.Key, func() error {
+		f, err := e.taskFile(j.Tasks.Path)
 		if err != nil {
 			return err
 		}
-		if f.stamp != job.Tasks.Seen || f.file == nil {
+		if f.stamp != j.Tasks.Seen || f.file == nil {
 			other = f
 			return nil
 		}
-		if ev.Stamp, err = e.rewrite(job, f); errors.Is(err, atomicfile.ErrChanged) { // somebody was faster
-			other, err = e.taskFile(job.Tasks.Path)
+		if ev.Stamp, err = e.rewrite(j, f); errors.Is(err, atomicfile.ErrChanged) { // somebody was faster
+			other, err = e.taskFile(j.Tasks.Path)
 		}
 		return err
 	})
@@ -276,18 +276,18 @@ func (e *Executor) saveTasks(ctx context.Context, job job.Job) engine.Event {
 	case ctx.Err() != nil:
 		return nil
 	case err != nil:
-		ev.Why = fmt.Sprintf("the task file %s cannot be written: %s", job.Tasks.Path, fault.WithoutPath(err))
-		e.opt.Logf("%s: %s", job.Key, ev.Why)
+		ev.Why = fmt.Sprintf("the task file %s cannot be written: %s", j.Tasks.Path, fault.WithoutPath(err))
+		e.opt.Logf("%s: %s", j.Key, ev.Why)
 	case other != nil:
-		return e.tasksSeen(job, other)
+		return e.tasksSeen(j, other)
 	}
 	return ev
 }
 
 // rewrite puts the changes into the file that was read, by rename; atomicfile.ErrChanged where it is another by now.
-func (e *Executor) rewrite(job job.Job, f *taskFile) (string, error) {
-	changes := make([]tasks.Change, 0, len(job.Tasks.Changes))
-	for _, c := range job.Tasks.Changes {
+func (e *Executor) rewrite(j job.Job, f *taskFile) (string, error) {
+	changes := make([]tasks.Change, 0, len(j.Tasks.Changes))
+	for _, c := range j.Tasks.Changes {
 		changes = append(changes, tasks.Change(c))
 	}
 	data, changed := f.file.With(changes, e.opt.Now())
@@ -297,7 +297,7 @@ func (e *Executor) rewrite(job job.Job, f *taskFile) (string, error) {
 	if len(data) > tasks.MaxBytes { // it could not be read any more
 		return "", fmt.Errorf("with what is to be said of its tasks it would have more than %d MiB: split the list", tasks.MaxBytes>>20)
 	}
-	path, err := e.Below(job.Tasks.Path)
+	path, err := e.Below(j.Tasks.Path)
 	if err != nil {
 		return "", err
 	}

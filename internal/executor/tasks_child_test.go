@@ -19,14 +19,14 @@ import (
 func TestSessionOfATry(t *testing.T) {
 	b := newTalks(t, "said=done")
 	for i, at := range []struct{ run, step string }{{"w-1.T1.1", "A"}, {"w-1.T1.1", "B"}, {"w-1.T1.2", "A"}, {"w-1.T2.1", "A"}, {"w-1.T2.1", "B"}} {
-		job := b.stepJob(at.step, 1, 1)
-		job.Run, job.RunInfo.ID = at.run, at.run
-		job.Key = at.run + "/" + at.step + "#1.1"
-		job.RunInfo.Child = &engine.ChildOf{Parent: "w-1", Step: "work", N: 1, Task: at.run[4:6], Dir: "w-1/work.1/" + at.run[4:]}
-		if job.Proc != nil {
-			job.Proc.Key = job.Key
+		j := b.stepJob(at.step, 1, 1)
+		j.Run, j.RunInfo.ID = at.run, at.run
+		j.Key = at.run + "/" + at.step + "#1.1"
+		j.RunInfo.Child = &engine.ChildOf{Parent: "w-1", Step: "work", N: 1, Task: at.run[4:6], Dir: "w-1/work.1/" + at.run[4:]}
+		if j.Proc != nil {
+			j.Proc.Key = j.Key
 		}
-		if ev := b.carry(job); ev.Exit.Class != "" || ev.Exit.NotStarted != "" {
+		if ev := b.carry(j); ev.Exit.Class != "" || ev.Exit.NotStarted != "" {
 			t.Errorf("%d: %+v", i, ev.Exit)
 		}
 	}
@@ -50,14 +50,14 @@ func TestTriedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	job := b.stepJob("A", 1, 1)
-	job.Run = "w-1.T1.3"
-	if got := b.e.triedFiles(job, b.root); got != nil {
+	j := b.stepJob("A", 1, 1)
+	j.Run = "w-1.T1.3"
+	if got := b.e.triedFiles(j, b.root); got != nil {
 		t.Errorf("of a run that is nobody's child: %v", got)
 	}
-	job.RunInfo.Child = &engine.ChildOf{Parent: "w-1", Task: "T1"}
+	j.RunInfo.Child = &engine.ChildOf{Parent: "w-1", Task: "T1"}
 	want := []string{".workflow/runs/w-1.T1.1/retry-context/test-attempt-1.md", ".workflow/retry-context/w-1.T1.2/test-attempt-9.md", ".workflow/retry-context/w-1.T1.2/look-attempt-1.md"}
-	if got := b.e.triedFiles(job, b.root); !slices.Equal(got, want) {
+	if got := b.e.triedFiles(j, b.root); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
 	// The newest are named, however many others lie there, and none whose name would be more than a name.
@@ -69,14 +69,14 @@ func TestTriedFiles(t *testing.T) {
 		}
 	}
 	b.put(".workflow/retry-context/w-1.T1.2/a\nb.md", "x")
-	got := b.e.triedFiles(job, b.root)
+	got := b.e.triedFiles(j, b.root)
 	if len(got) != maxTriedFiles || !slices.Equal(got[len(got)-2:], want[1:]) {
 		t.Errorf("of many: %q", got)
 	}
 	// However much there is to be said, the task stays.
-	job.RunInfo.FileWhy, job.RunInfo.Tried, job.Earlier = "a cycle", []string{"no test"}, []string{"it crashed"}
-	job.RunInfo.Child.Body = json.RawMessage(`{"id": "T1", "title": "the title"}`)
-	text, err := b.e.stepPrompt(t.Context(), job, job.Spec.Step("A"), begin{Dir: b.root}, who{}, "")
+	j.RunInfo.FileWhy, j.RunInfo.Tried, j.Earlier = "a cycle", []string{"no test"}, []string{"it crashed"}
+	j.RunInfo.Child.Body = json.RawMessage(`{"id": "T1", "title": "the title"}`)
+	text, err := b.e.stepPrompt(t.Context(), j, j.Spec.Step("A"), begin{Dir: b.root}, who{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

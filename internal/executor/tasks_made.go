@@ -21,13 +21,13 @@ const beforeEnding = ".before"
 // makeTasks writes a list's file from the value of its expression, and says why it cannot be. What lies there already is
 // left as it is where it says the same (the writing was cut short by a crash), replaced where this run has written it, and
 // never written over where it is somebody else's.
-func (e *Executor) makeTasks(ctx context.Context, job job.Job) (why string) {
-	rel := job.Tasks.Path
-	data, why := taskText(job)
+func (e *Executor) makeTasks(ctx context.Context, j job.Job) (why string) {
+	rel := j.Tasks.Path
+	data, why := taskText(j)
 	if why != "" {
 		return why
 	}
-	err := e.Persist(ctx, job.Key, func() error {
+	err := e.Persist(ctx, j.Key, func() error {
 		path, err := e.Below(rel)
 		if err != nil {
 			return err
@@ -38,17 +38,17 @@ func (e *Executor) makeTasks(ctx context.Context, job job.Job) (why string) {
 			case errors.Is(err, fs.ErrNotExist):
 				return e.put(rel, e.Root, data)
 			case errors.Is(err, atomicfile.ErrNotRegular):
-				why = rel + " is there already, and no regular file: move it away, then `sluice retry " + job.Run + " " + job.Step + "`"
+				why = rel + " is there already, and no regular file: move it away, then `sluice retry " + j.Run + " " + j.Step + "`"
 				return nil
 			case err == nil && string(old) == string(data):
 				return nil
-			case !job.Tasks.Own && (err == nil || errors.Is(err, atomicfile.ErrTooLarge)):
-				why = rel + " is there already, and this run has not written it: move it away, then `sluice retry " + job.Run + " " + job.Step + "`"
+			case !j.Tasks.Own && (err == nil || errors.Is(err, atomicfile.ErrTooLarge)):
+				why = rel + " is there already, and this run has not written it: move it away, then `sluice retry " + j.Run + " " + j.Step + "`"
 				return nil
 			case err != nil:
 				return err
 			}
-			if err := e.WriteFile(e.JobDir(job)+"/"+filepath.Base(rel)+beforeEnding, old); err != nil {
+			if err := e.WriteFile(e.JobDir(j)+"/"+filepath.Base(rel)+beforeEnding, old); err != nil {
 				return err
 			}
 			e.writing.Lock()
@@ -61,18 +61,18 @@ func (e *Executor) makeTasks(ctx context.Context, job job.Job) (why string) {
 	})
 	if err != nil && why == "" {
 		why = fmt.Sprintf("the task file %s cannot be written: %s", rel, fault.WithoutPath(err))
-		e.opt.Logf("%s: %s", job.Key, why)
+		e.opt.Logf("%s: %s", j.Key, why)
 	}
 	return why
 }
 
 // taskText is the value as a task file, or why it is none.
-func taskText(job job.Job) (data []byte, why string) {
-	from := fmt.Sprintf("step %s: for_each: tasks: %s", job.Step, job.Tasks.From)
-	if first := job.Tasks.Make[0]; first != '[' && first != '{' {
-		return nil, fmt.Sprintf("%s: want a list of tasks or a task file, found %s", from, text.Clip(string(job.Tasks.Make), maxShownValue))
+func taskText(j job.Job) (data []byte, why string) {
+	from := fmt.Sprintf("step %s: for_each: tasks: %s", j.Step, j.Tasks.From)
+	if first := j.Tasks.Make[0]; first != '[' && first != '{' {
+		return nil, fmt.Sprintf("%s: want a list of tasks or a task file, found %s", from, text.Clip(string(j.Tasks.Make), maxShownValue))
 	}
-	if data = tasks.Format(job.Tasks.Make); data == nil {
+	if data = tasks.Format(j.Tasks.Make); data == nil {
 		return nil, fmt.Sprintf("%s: it would have more than %d MiB: split the list", from, tasks.MaxBytes>>20)
 	}
 	_, fault := tasks.Read(data)
@@ -80,7 +80,7 @@ func taskText(job job.Job) (data []byte, why string) {
 		return data, ""
 	}
 	why = fmt.Sprintf("%s: it is no list of tasks and no task file: %s", from, fault.Why)
-	there := text.Clip(string(job.Tasks.Make), maxShownValue)
+	there := text.Clip(string(j.Tasks.Make), maxShownValue)
 	if lines := strings.Split(string(data), "\n"); fault.Line > 1 && fault.Line <= len(lines) {
 		there = text.Clip(strings.TrimSpace(lines[fault.Line-1]), maxShownValue)
 	}

@@ -19,7 +19,7 @@ func TestTasksMade(t *testing.T) {
 	dir := t.TempDir()
 	e := taskWriter(dir)
 	path := filepath.Join(dir, "lists", "w-1.json")
-	job := func(value string, own bool) job.Job {
+	j := func(value string, own bool) job.Job {
 		return job.Job{Effect: engine.Effect{Run: "w-1", Step: "work", N: 2, Key: "k"},
 			Tasks: &job.TaskFile{Path: "lists/w-1.json", Make: json.RawMessage(value), From: "steps.plan.answer", Own: own}}
 	}
@@ -29,14 +29,14 @@ func TestTasksMade(t *testing.T) {
 	}
 	const first, want = `["one",{"title":"two"}]`, "[\n  \"one\",\n  {\n    \"title\": \"two\"\n  }\n]\n"
 	for range 2 { // the second time after a crash
-		if why := e.makeTasks(t.Context(), job(first, false)); why != "" || read() != want {
+		if why := e.makeTasks(t.Context(), j(first, false)); why != "" || read() != want {
 			t.Errorf("%s: %s", why, read())
 		}
 	}
-	if why := e.makeTasks(t.Context(), job(`["other"]`, false)); !strings.Contains(why, "lists/w-1.json is there already, and this run has not written it") || read() != want {
+	if why := e.makeTasks(t.Context(), j(`["other"]`, false)); !strings.Contains(why, "lists/w-1.json is there already, and this run has not written it") || read() != want {
 		t.Errorf("%s: %s", why, read())
 	}
-	if why := e.makeTasks(t.Context(), job(`["other"]`, true)); why != "" || !strings.Contains(read(), "other") {
+	if why := e.makeTasks(t.Context(), j(`["other"]`, true)); why != "" || !strings.Contains(read(), "other") {
 		t.Errorf("%s: %s", why, read())
 	}
 	kept, err := filepath.Glob(filepath.Join(dir, ".workflow", "runs", "*", "*", "w-1.json.before"))
@@ -52,7 +52,7 @@ func TestTasksMade(t *testing.T) {
 	if err := os.Mkdir(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if why := e.makeTasks(t.Context(), job(first, true)); !strings.Contains(why, "is there already, and no regular file") {
+	if why := e.makeTasks(t.Context(), j(first, true)); !strings.Contains(why, "is there already, and no regular file") {
 		t.Error(why)
 	}
 	for value, want := range map[string]string{
@@ -63,7 +63,7 @@ func TestTasksMade(t *testing.T) {
 		`[{"id":"A","depends_on":["B"]}]`: `task A depends on B, which is not there`,
 		`{"tasks": ["one"]}`:              "task 1 of the list is no object",
 	} {
-		if why := e.makeTasks(t.Context(), job(value, true)); !strings.Contains(why, want) {
+		if why := e.makeTasks(t.Context(), j(value, true)); !strings.Contains(why, want) {
 			t.Errorf("%s: %s, want %s", value, why, want)
 		}
 	}

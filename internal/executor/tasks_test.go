@@ -40,10 +40,10 @@ func TestTaskFileEditedMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := job.Job{Tasks: &job.TaskFile{Path: "to-do.json", Seen: read.stamp, Changes: []job.TaskChange{{ID: "A", Status: "done"}}}}
+	j := job.Job{Tasks: &job.TaskFile{Path: "to-do.json", Seen: read.stamp, Changes: []job.TaskChange{{ID: "A", Status: "done"}}}}
 	const edit = `{"tasks": [{"id": "A"}, {"id": "B"}]}`
 	put(edit)
-	if _, err := e.rewrite(job, read); !errors.Is(err, atomicfile.ErrChanged) {
+	if _, err := e.rewrite(j, read); !errors.Is(err, atomicfile.ErrChanged) {
 		t.Errorf("it was replaced: %v", err)
 	}
 	if got, _ := os.ReadFile(path); string(got) != edit {
@@ -54,8 +54,8 @@ func TestTaskFileEditedMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.Tasks.Seen = read.stamp
-	ev, ok := e.saveTasks(t.Context(), job).(engine.TasksSeen)
+	j.Tasks.Seen = read.stamp
+	ev, ok := e.saveTasks(t.Context(), j).(engine.TasksSeen)
 	if !ok || len(ev.Tasks) != 1 || ev.Tasks[0].ID != "C" {
 		t.Errorf("what was written meanwhile is not taken in: %+v", ev)
 	}
@@ -78,7 +78,7 @@ func TestTaskFileEditedJustAfter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job := job.Job{Tasks: &job.TaskFile{Path: "to-do.json", Seen: read.stamp, Changes: []job.TaskChange{{ID: "A", Status: "done"}}}}
+		j := job.Job{Tasks: &job.TaskFile{Path: "to-do.json", Seen: read.stamp, Changes: []job.TaskChange{{ID: "A", Status: "done"}}}}
 		before, err := os.Lstat(path) // here: our writing may be over before the other begins
 		if err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func TestTaskFileEditedJustAfter(t *testing.T) {
 			}
 			edited <- errors.New("nothing was written")
 		}()
-		ev, ok := e.saveTasks(t.Context(), job).(engine.TasksSaved)
+		ev, ok := e.saveTasks(t.Context(), j).(engine.TasksSaved)
 		if err := <-edited; err != nil || !ok || ev.Why != "" {
 			t.Fatalf("round %d: %+v, %v", n, ev, err)
 		}
@@ -116,8 +116,8 @@ func TestTaskFileStaysReadable(t *testing.T) {
 	if err != nil || read.file == nil {
 		t.Fatal(err, read.invalid)
 	}
-	job := job.Job{Tasks: &job.TaskFile{Path: "to-do.json", Seen: read.stamp, Changes: []job.TaskChange{{ID: "A", Status: "done", Summary: "it is done"}}}}
-	if ev, ok := e.saveTasks(t.Context(), job).(engine.TasksSaved); !ok || !strings.Contains(ev.Why, "more than 16 MiB") {
+	j := job.Job{Tasks: &job.TaskFile{Path: "to-do.json", Seen: read.stamp, Changes: []job.TaskChange{{ID: "A", Status: "done", Summary: "it is done"}}}}
+	if ev, ok := e.saveTasks(t.Context(), j).(engine.TasksSaved); !ok || !strings.Contains(ev.Why, "more than 16 MiB") {
 		t.Errorf("%+v", ev)
 	}
 	if now, err := e.taskFile("to-do.json"); err != nil || now.file == nil {

@@ -94,13 +94,13 @@ func TestLimitOfACorrection(t *testing.T) {
 func TestStoppedHasCost(t *testing.T) {
 	b := newBench(t, toldSpec)
 	b.claude(toldInit + `echo '{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"I am at it."}],"usage":{"input_tokens":7,"output_tokens":3}}}'` + "\ntouch .git/at; sleep 1000\n")
-	job := b.stepJob("A", 1, 1)
+	j := b.stepJob("A", 1, 1)
 	ctx, cancel := context.WithCancel(b.ctx())
-	running := background(ctx, b.e, job, nil)
+	running := background(ctx, b.e, j, nil)
 	eventually(t, "it runs", func() bool { return b.has(".git/at") })
 	cancel()
 	<-running
-	stop := b.stopJob(job)
+	stop := b.stopJob(j)
 	stop.Why = "timeout"
 	ev, ok := b.e.Carry(b.ctx(), stop, nil).(engine.ProcessEnded)
 	if !ok || ev.Exit.Usage.Tokens != 10 || !ev.Exit.Stopped || ev.Output != "I am at it." {

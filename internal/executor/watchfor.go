@@ -38,24 +38,24 @@ const (
 )
 
 // watchFor looks for an attempt's commit or pull request until ctx ends.
-func (e *Executor) watchFor(ctx context.Context, job job.Job, emit func(engine.Event)) engine.Event {
-	w := lookout{e: e, job: job, st: job.Spec.Step(job.Step), emit: emit, told: map[string]bool{}}
-	if w.st != nil && w.st.Signal.Type == engine.SignalPull && standsIn(job, w.st) {
+func (e *Executor) watchFor(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
+	w := lookout{e: e, job: j, st: j.Spec.Step(j.Step), emit: emit, told: map[string]bool{}}
+	if w.st != nil && w.st.Signal.Type == engine.SignalPull && standsIn(j, w.st) {
 		w.standIn(ctx)
 		return nil
 	}
-	if !e.inCheckout() || w.st == nil || job.Attempt == nil {
-		e.Note(job.Key, "there is no git here to see its signal in")
+	if !e.inCheckout() || w.st == nil || j.Attempt == nil {
+		e.Note(j.Key, "there is no git here to see its signal in")
 		<-ctx.Done()
 		return nil
 	}
 	for { // it is recorded before anything is launched or offered
-		err := layout.Load(e.AttemptFile(job.Run, w.st.ID, job.Attempt.N, "begin"), &w.b)
+		err := layout.Load(e.AttemptFile(j.Run, w.st.ID, j.Attempt.N, "begin"), &w.b)
 		if err == nil {
 			break
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			e.Note(job.Key, err.Error())
+			e.Note(j.Key, err.Error())
 		}
 		if !health.Wait(ctx, beginEvery) {
 			return nil
@@ -66,7 +66,7 @@ func (e *Executor) watchFor(ctx context.Context, job job.Job, emit func(engine.E
 	} else {
 		w.commits(ctx)
 	}
-	e.Note(job.Key, "")
+	e.Note(j.Key, "")
 	return nil
 }
 

@@ -71,8 +71,8 @@ func (e *Executor) openWorkspace(ctx context.Context, wt string) error {
 }
 
 // branchOff makes the branch of a step's own worktree, in a run that has one too: it begins with what of the run has passed.
-func (e *Executor) branchOff(ctx context.Context, job job.Job, wt, dir, branch string) error {
-	own := job.RunInfo.Workspace
+func (e *Executor) branchOff(ctx context.Context, j job.Job, wt, dir, branch string) error {
+	own := j.RunInfo.Workspace
 	if _, err := os.Lstat(dir); own == "" || wt == own || !e.inCheckout() || err == nil {
 		return nil
 	}
@@ -119,11 +119,11 @@ func makeRef(ctx context.Context, repo *git.Repo, ref, sha string) error {
 }
 
 // home is the folder that the run works in, if no step says otherwise: its worktree, or the root where there is none (yet).
-func (e *Executor) home(job job.Job) string {
-	if job.RunInfo.Workspace == "" {
+func (e *Executor) home(j job.Job) string {
+	if j.RunInfo.Workspace == "" {
 		return e.Root
 	}
-	dir, err := e.Below(job.RunInfo.Workspace)
+	dir, err := e.Below(j.RunInfo.Workspace)
 	if err != nil {
 		return e.Root
 	}

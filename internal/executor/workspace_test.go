@@ -25,12 +25,12 @@ gates:
 const space1 = ".workflow/worktrees/w-1"
 
 // inSpace has a job be of a run with a worktree of its own.
-func inSpace(job job.Job, space string) job.Job {
-	job.RunInfo.Workspace = space
-	if job.Attempt != nil {
-		job.Attempt.Worktree, job.Attempt.Tree = space, space
+func inSpace(j job.Job, space string) job.Job {
+	j.RunInfo.Workspace = space
+	if j.Attempt != nil {
+		j.Attempt.Worktree, j.Attempt.Tree = space, space
 	}
-	return job
+	return j
 }
 
 func TestWorkspaceIsWhereTheRunWorks(t *testing.T) {

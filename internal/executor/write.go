@@ -60,38 +60,38 @@ func (e *Executor) write(ctx context.Context, j job.Job) engine.Event {
 }
 
 // gateOutputs writes the outputs of a gate from its reviewer's answer.
-func (e *Executor) gateOutputs(ctx context.Context, job job.Job, g *engine.Gate) []string {
-	st := job.Spec.Step(g.Step)
-	if st == nil || job.Attempt == nil {
+func (e *Executor) gateOutputs(ctx context.Context, j job.Job, g *engine.Gate) []string {
+	st := j.Spec.Step(g.Step)
+	if st == nil || j.Attempt == nil {
 		return []string{"its step is not known"}
 	}
-	b, err := e.begunAgain(ctx, job, st)
+	b, err := e.begunAgain(ctx, j, st)
 	if err != nil {
 		return []string{err.Error()}
 	}
-	env := *job.Env
-	if env.Answer == nil && len(job.Round.Answer) > 0 {
-		if err := json.Unmarshal(job.Round.Answer, &env.Answer); err != nil {
+	env := *j.Env
+	if env.Answer == nil && len(j.Round.Answer) > 0 {
+		if err := json.Unmarshal(j.Round.Answer, &env.Answer); err != nil {
 			return []string{err.Error()}
 		}
 	}
-	why := e.writeValues(ctx, job.Key, g.Outputs, &env, b.Dir)
-	if err := e.noteWritten(ctx, job, b, g.Outputs, &env); err != nil {
+	why := e.writeValues(ctx, j.Key, g.Outputs, &env, b.Dir)
+	if err := e.noteWritten(ctx, j, b, g.Outputs, &env); err != nil {
 		why = append(why, err.Error())
 	}
 	return why
 }
 
 // noteWritten notes files that were written into the run's own worktree after the work there was taken.
-func (e *Executor) noteWritten(ctx context.Context, job job.Job, b begin, outs []engine.Output, env *engine.Env) error {
-	if !inOwn(job) || b.Top == "" || len(outs) == 0 {
+func (e *Executor) noteWritten(ctx context.Context, j job.Job, b begin, outs []engine.Output, env *engine.Env) error {
+	if !inOwn(j) || b.Top == "" || len(outs) == 0 {
 		return nil
 	}
 	_, written, err := outputs(outs, env)
 	if err != nil {
 		return err
 	}
-	return e.noteFolder(ctx, job, b.Top, func(r *folderRecord) {
+	return e.noteFolder(ctx, j, b.Top, func(r *folderRecord) {
 		for _, p := range written {
 			rel, err := filepath.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(p)))
 			if rel = filepath.ToSlash(rel); err == nil && !isState(p) && !slices.Contains(r.Written, rel) {
@@ -102,22 +102,22 @@ func (e *Executor) noteWritten(ctx context.Context, job job.Job, b begin, outs [
 }
 
 // retryInput is what the file of a failure is made of.
-func (e *Executor) retryInput(job job.Job, g *engine.Gate) gates.RetryInput {
-	q := job.Round
+func (e *Executor) retryInput(j job.Job, g *engine.Gate) gates.RetryInput {
+	q := j.Round
 	in := gates.RetryInput{
-		Workflow: job.RunInfo.Workflow, Run: job.Run, Gate: g.ID, GateName: g.Name, Step: q.Step, Attempt: q.Attempt,
-		N: job.Write.File, Max: g.MaxRetries, Outcome: q.Outcome, Reviewer: judgedBy(g, q), At: q.Ended, Score: q.Score,
+		Workflow: j.RunInfo.Workflow, Run: j.Run, Gate: g.ID, GateName: g.Name, Step: q.Step, Attempt: q.Attempt,
+		N: j.Write.File, Max: g.MaxRetries, Outcome: q.Outcome, Reviewer: judgedBy(g, q), At: q.Ended, Score: q.Score,
 		Scores: q.Scores, Feedback: q.Feedback, Findings: q.Findings,
 	}
 	if q.ByKind == engine.Human {
-		in.Asked, in.Missed, in.Said, in.SaidBy = q.Why, q.MissWhy, q.Said, saidBy(g, job.Attempt)
+		in.Asked, in.Missed, in.Said, in.SaidBy = q.Why, q.MissWhy, q.Said, saidBy(g, j.Attempt)
 		if in.Feedback == in.Said {
 			in.Feedback = "" // a decision without words stands by these
 		}
 	}
-	for _, h := range job.History {
-		if h.Path != job.Write.Path {
-			in.Earlier = append(in.Earlier, e.retryPath(job.Run, h.Path))
+	for _, h := range j.History {
+		if h.Path != j.Write.Path {
+			in.Earlier = append(in.Earlier, e.retryPath(j.Run, h.Path))
 		}
 	}
 	return in

@@ -49,8 +49,8 @@ until [ -e ready ]; do sleep 0.01; done
 `)
 	b.sh("git add -A && git commit -qm before")
 	for n := 1; n <= timesOf(t, "SLUICE_WRITERS", 5); n++ {
-		job := inSpace(b.stepJob("A", n, 1), space1)
-		if ev := b.carry(job); ev.Exit.Code != 0 {
+		j := inSpace(b.stepJob("A", n, 1), space1)
+		if ev := b.carry(j); ev.Exit.Code != 0 {
 			t.Fatalf("%+v %s", ev.Exit, b.get(fmt.Sprintf(".workflow/runs/w-1/A.%d/stderr", n)))
 		}
 		if r := b.carry(inSpace(b.checkJob("A", n), space1)).Check; !r.OK {
