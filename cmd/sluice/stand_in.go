@@ -14,8 +14,8 @@ import (
 
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
-	"sluice/internal/executor"
 	"sluice/internal/fault"
+	"sluice/internal/job"
 	"sluice/internal/stub"
 )
 
@@ -26,15 +26,15 @@ const maxPart = 1 << 20
 // launch's output. It is a process as any agent is: it can be ended, found again and judged by how it ends.
 func (a *app) standInCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: executor.StandIn + " PART", Short: "play the part of an agent in a run with --stub", Hidden: true, Args: console.Between(1, 1),
+		Use: job.StandIn + " PART", Short: "play the part of an agent in a run with --stub", Hidden: true, Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, _, err := atomicfile.OpenRegular(filepath.Dir(args[0]), filepath.Base(args[0]), maxPart)
 			if err != nil {
-				return fault.Failed("it is started by a run with --stub", "%s: %s", executor.StandIn, oneLine(err.Error()))
+				return fault.Failed("it is started by a run with --stub", "%s: %s", job.StandIn, oneLine(err.Error()))
 			}
 			var p stub.Part
 			if err := json.Unmarshal(data, &p); err != nil {
-				return fault.Failed("it is started by a run with --stub", "%s: %s", executor.StandIn, oneLine(err.Error()))
+				return fault.Failed("it is started by a run with --stub", "%s: %s", job.StandIn, oneLine(err.Error()))
 			}
 			return a.playPart(cmd.Context(), p)
 		},
@@ -133,7 +133,7 @@ func (a *app) playSignal(p stub.Part) error {
 
 // playCommit makes the empty commit that a step with signal git_commit waits for.
 func (a *app) playCommit(ctx context.Context, message string) error {
-	cmd := exec.CommandContext(ctx, "git", "-c", "user.name="+executor.StandIn, "-c", "user.email=stub@example.org", "-c", "commit.gpgsign=false",
+	cmd := exec.CommandContext(ctx, "git", "-c", "user.name="+job.StandIn, "-c", "user.email=stub@example.org", "-c", "commit.gpgsign=false",
 		"commit", "--quiet", "--allow-empty", "--no-verify", "-m", message)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fault.Failed("`sluice doctor` looks at git", "git commit: %s %s", err, clean(string(out)))

@@ -80,7 +80,7 @@ func (e *Executor) begun(ctx context.Context, j job.Job, st *engine.Step, n int)
 			if ctx.Err() != nil || health.Passing(err) {
 				return b, err
 			}
-			return b, noGit(e.shown(b.Top), err)
+			return b, noGit(e.Shown(b.Top), err)
 		}
 	}
 	b.Lists = e.listsBelow(j, b.Top)
@@ -92,7 +92,7 @@ func (e *Executor) begun(ctx context.Context, j job.Job, st *engine.Step, n int)
 			if ctx.Err() != nil || health.Passing(err) {
 				return b, err
 			}
-			return b, noGit(e.shown(b.Top), err)
+			return b, noGit(e.Shown(b.Top), err)
 		}
 	}
 	if err := e.beginRefs(ctx, j, st, &b); err != nil {
@@ -128,7 +128,7 @@ func (e *Executor) beginRefs(ctx context.Context, j job.Job, st *engine.Step, b 
 	if b.Refs, err = e.opt.Git.Refs(ctx); err != nil {
 		return err
 	}
-	if st.Signal.Type == engine.SignalPull && !standsIn(j, st) {
+	if st.Signal.Type == engine.SignalPull && !job.StandsIn(j, st) {
 		pulls, err := e.pulls(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -149,7 +149,7 @@ func (e *Executor) place(ctx context.Context, j job.Job, st *engine.Step) (begin
 		b.Own = j.Attempt.Worktree != "" || st.Agent.Branch.Source != ""
 		branch, err := st.Agent.Branch.String(j.Env)
 		if err != nil {
-			return b, refused("branch: %v", err)
+			return b, job.Refused("branch: %v", err)
 		}
 		b.Branch = branch
 	}
@@ -158,7 +158,7 @@ func (e *Executor) place(ctx context.Context, j job.Job, st *engine.Step) (begin
 		defer e.placing.Unlock()
 		if wt == j.RunInfo.Workspace {
 			if !e.inCheckout() {
-				return b, unready("workspace: %s is no git checkout to make a worktree of: take `workspace: run` out of the spec", e.Root)
+				return b, job.Unready("workspace: %s is no git checkout to make a worktree of: take `workspace: run` out of the spec", e.Root)
 			}
 			b.Own, b.Branch = true, engine.WorkspaceBranch(wt)
 			if err := e.openWorkspace(ctx, wt); err != nil {
@@ -170,7 +170,7 @@ func (e *Executor) place(ctx context.Context, j job.Job, st *engine.Step) (begin
 		}
 		dir, err := e.Below(wt)
 		if err != nil {
-			return b, refused("worktree %s: %v", wt, err)
+			return b, job.Refused("worktree %s: %v", wt, err)
 		}
 		if err := e.branchOff(ctx, j, wt, dir, b.Branch); err != nil {
 			return b, err
@@ -184,15 +184,15 @@ func (e *Executor) place(ctx context.Context, j job.Job, st *engine.Step) (begin
 	}
 	real, err := atomicfile.RealPath(b.Dir)
 	if err != nil {
-		return b, unready("worktree %s: %v", e.shown(b.Dir), err)
+		return b, job.Unready("worktree %s: %v", e.Shown(b.Dir), err)
 	}
 	if !e.ours(ctx, real) {
-		return b, refused("worktree %s: it is a link that leads out of the repo: name the folder itself", e.shown(b.Dir))
+		return b, job.Refused("worktree %s: it is a link that leads out of the repo: name the folder itself", e.Shown(b.Dir))
 	}
 	if e.opt.Git != nil {
 		b.Top, err = e.opt.Git.TopOf(real)
 		if err != nil && j.Checks(st) {
-			return b, noGit(e.shown(b.Dir), err)
+			return b, noGit(e.Shown(b.Dir), err)
 		}
 	}
 	return b, nil
@@ -200,7 +200,7 @@ func (e *Executor) place(ctx context.Context, j job.Job, st *engine.Step) (begin
 
 // noGit is of a checkout that git cannot read, though the repo is one.
 func noGit(dir string, err error) error {
-	return unready("git in %s: %v: what the step changes could not be told: mend the checkout", dir, err)
+	return job.Unready("git in %s: %v: what the step changes could not be told: mend the checkout", dir, err)
 }
 
 // checkout makes the worktree where nothing is there yet.
@@ -215,17 +215,17 @@ func (e *Executor) checkout(ctx context.Context, dir, branch string) error {
 			if health.Passing(err) {
 				return err
 			}
-			return unready("worktree %s: sluice was killed while it made it, and it cannot be completed: %v: remove the folder and run git worktree prune", e.shown(dir), err)
+			return job.Unready("worktree %s: sluice was killed while it made it, and it cannot be completed: %v: remove the folder and run git worktree prune", e.Shown(dir), err)
 		}
 		return os.Remove(mark)
 	case err == nil && info.IsDir():
 		return nil
 	case err == nil:
-		return refused("worktree %s: a file has this name: move it away", e.shown(dir))
+		return job.Refused("worktree %s: a file has this name: move it away", e.Shown(dir))
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	case !e.inCheckout():
-		return unready("worktree %s: it is not there, and %s is no git checkout to make it of: make the folder, or run git init", e.shown(dir), e.Root)
+		return job.Unready("worktree %s: it is not there, and %s is no git checkout to make it of: make the folder, or run git init", e.Shown(dir), e.Root)
 	}
 	if err := e.There(); err != nil {
 		return err
@@ -241,7 +241,7 @@ func (e *Executor) checkout(ctx context.Context, dir, branch string) error {
 		if health.Passing(err) {
 			return err
 		}
-		return unready("%v", err)
+		return job.Unready("%v", err)
 	}
 	return os.Remove(mark)
 }
@@ -314,14 +314,6 @@ func (e *Executor) Trees(ctx context.Context, spec *engine.Spec) map[string]stri
 	return out
 }
 
-// treeDir is the folder of a checkout's key.
-func (e *Executor) treeDir(key string) string {
-	if filepath.IsAbs(key) {
-		return key
-	}
-	return filepath.Join(e.Root, filepath.FromSlash(key))
-}
-
 // firstLaunch lays out the folder of a run: its spec as it was, and runs/last.
 func (e *Executor) firstLaunch(j job.Job) error {
 	if c := j.RunInfo.Child; c != nil {
@@ -357,7 +349,7 @@ func (e *Executor) keepSpec(j job.Job) {
 		return // it was changed since: the journal has the one the run goes by
 	}
 	if err := atomicfile.Write(to, data, 0o600); err != nil {
-		e.opt.Logf("%s: %v", e.shown(to), err)
+		e.opt.Logf("%s: %v", e.Shown(to), err)
 	}
 }
 

@@ -51,13 +51,13 @@ func (e *Executor) needed(ctx context.Context, j job.Job, st *engine.Step, b beg
 	}
 	before := maps.Clone(carried)
 	note := func() error { return layout.Save(record, carried) }
-	names, err := texts(st.Inputs, j.Env, "input")
+	names, err := job.Texts(st.Inputs, j.Env, "input")
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
 		at, err := filepath.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(name)))
-		if err != nil || !filepath.IsLocal(at) || isState(name) {
+		if err != nil || !filepath.IsLocal(at) || layout.IsState(name) {
 			continue
 		}
 		at = filepath.ToSlash(at)
@@ -115,7 +115,7 @@ func (e *Executor) carried(ctx context.Context, j job.Job, b begin, at string, c
 			if err := copyBelow(c.Top, b.Top, at, func(tmp string) error {
 				now, err := git.DigestAs(ctx, b.Top, tmp, at)
 				if err == nil && now != f.Digest {
-					err = refused("input %s has changed in %s since the work of %s was judged: do that step anew", at, e.shown(c.Top), id)
+					err = job.Refused("input %s has changed in %s since the work of %s was judged: do that step anew", at, e.Shown(c.Top), id)
 				}
 				if err != nil {
 					return err
@@ -123,11 +123,11 @@ func (e *Executor) carried(ctx context.Context, j job.Job, b begin, at string, c
 				carried[at] = strings.TrimSpace(carried[at] + " " + now)
 				return note()
 			}); err != nil {
-				var no *refusal
+				var no *job.Refusal
 				if errors.As(err, &no) || ctx.Err() != nil {
 					return err
 				}
-				return unready("input %s, which %s made in %s: %v", at, id, e.shown(c.Top), err)
+				return job.Unready("input %s, which %s made in %s: %v", at, id, e.Shown(c.Top), err)
 			}
 			carried[at] = f.Digest
 			return nil

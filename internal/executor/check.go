@@ -57,11 +57,11 @@ func (e *Executor) begunAgain(ctx context.Context, j job.Job, st *engine.Step) (
 
 // checked looks at everything and gathers what there is to be reviewed.
 func (e *Executor) checked(ctx context.Context, j job.Job, st *engine.Step, b begin) engine.CheckResult {
-	env := withAnswer(j)
+	env := job.WithAnswer(j)
 	done := j.Attempt.Status == "" || j.Attempt.Status == engine.StatusDone
 	in := gates.CheckInput{Root: e.Root, Worktree: b.Dir}
 	var why []string
-	made, written, err := outputs(st.Outputs, env)
+	made, written, err := job.Outputs(st.Outputs, env)
 	if err != nil {
 		why = append(why, err.Error())
 	}
@@ -129,18 +129,6 @@ func (e *Executor) checkedAt(ctx context.Context, key string, b begin, commit st
 	return gates.Check(ctx, in)
 }
 
-// withAnswer is the job's environment with the attempt's answer in it, as outputs see it.
-func withAnswer(j job.Job) *engine.Env {
-	env := engine.Env{}
-	if j.Env != nil {
-		env = *j.Env
-	}
-	if env.Answer == nil && j.Attempt != nil && len(j.Attempt.Answer) > 0 {
-		_ = json.Unmarshal(j.Attempt.Answer, &env.Answer) // it was checked where it came in
-	}
-	return &env
-}
-
 // answerFits says why the attempt's answer is not what the spec wants: one that came with a sentinel was not held
 // against the schema before.
 func answerFits(j job.Job, st *engine.Step) string {
@@ -177,7 +165,7 @@ func (e *Executor) criterion(ctx context.Context, j job.Job, st *engine.Step, b 
 				return process{}, err
 			}
 			w := e.whose(st.Role(), j.Turn)
-			env, err := e.environ(j, w, key, st.Env, withBase(b, stepVars(j, st)))
+			env, err := e.environ(j, w, key, st.Env, withBase(b, job.StepVars(j, st)))
 			return process{cwd: seen.host, argv: argv, env: env, who: w, judged: seen}, err
 		})
 	}
@@ -250,7 +238,7 @@ func asFile(v any) ([]byte, error) {
 // this content is left alone.
 func (e *Executor) put(p, dir string, data []byte) error {
 	base := dir
-	if isState(p) {
+	if layout.IsState(p) {
 		base = e.Root
 	}
 	to, err := layout.Under(base, path.Clean(filepath.ToSlash(p)))
@@ -269,10 +257,4 @@ func (e *Executor) put(p, dir string, data []byte) error {
 	e.writing.Lock()
 	defer e.writing.Unlock()
 	return atomicfile.Write(to, data, 0o644)
-}
-
-// isState says that a path is in the state space, which is the root's wherever it is named.
-func isState(p string) bool {
-	first, _, _ := strings.Cut(path.Clean(filepath.ToSlash(p)), "/")
-	return strings.EqualFold(first, ".workflow")
 }

@@ -13,36 +13,18 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/health"
+	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/internal/tree"
 )
-
-// Behind the name of a pid file.
-const (
-	inboxMark = ".in"   // the folder that is a launch's own inbox
-	openMark  = ".open" // the launch is not held: it could answer a gate
-)
-
-// ownDir is the folder of a held launch, below that of its files, which it may write to: its answer lies there.
-const ownDir = "own"
-
-// homesDir holds the private homes of held launches: one for each step, reviewer or conversation of a run.
-const homesDir = "homes"
-
-// launchOf is the launch that a key's words count for: a correction is asked for its answer alone, yet what it signals is
-// its launch's.
-func launchOf(key string) string {
-	base, _, _ := strings.Cut(key, "+")
-	return base
-}
 
 // contain puts a sandbox around the launch, or notes that none holds it.
 func (e *Executor) contain(ctx context.Context, l order, p process, spec *agents.Spec) error {
 	run, rest, _ := strings.Cut(l.key, "/")
 	box, err := e.box()
 	if err != nil {
-		return fatal("%v: the settings want one: see sluice doctor", err)
+		return job.Fatal("%v: the settings want one: see sluice doctor", err)
 	}
 	if box == nil {
 		_, why := e.Level("")
@@ -77,7 +59,7 @@ func (e *Executor) contain(ctx context.Context, l order, p process, spec *agents
 	switch {
 	case network == sandbox.NetProxy && !box.Remaps():
 		if !rules.Web && len(plan.Ports) < len(rules.Hosts)+len(rules.Public) {
-			return unready("network: %s: single hosts cannot be held to on this system: want web, none, host, or services of this machine", strings.Join(set.Network, ", "))
+			return job.Unready("network: %s: single hosts cannot be held to on this system: want web, none, host, or services of this machine", strings.Join(set.Network, ", "))
 		}
 	case network == sandbox.NetProxy:
 		spec.Net = &rules
@@ -92,7 +74,7 @@ func (e *Executor) contain(ctx context.Context, l order, p process, spec *agents
 		return err
 	}
 	if spec.Cage, err = box.Wrap(plan, argv, spec.Env); err != nil {
-		return unready("sandbox: %v", err)
+		return job.Unready("sandbox: %v", err)
 	}
 	spec.Argv, spec.Env = nil, nil
 	return nil
@@ -111,10 +93,10 @@ func (e *Executor) plan(ctx context.Context, l order, p process, run, rest strin
 		cwd = p.judged.Dir
 	}
 	if err != nil {
-		return plan, unready("folder %s: %v", e.shown(p.cwd), err)
+		return plan, job.Unready("folder %s: %v", e.Shown(p.cwd), err)
 	}
-	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd, Hide: append(e.hidden(), filepath.Join(e.Root, filepath.FromSlash(engine.WorkspaceDir))), Inbox: e.PIDFile(l.key) + inboxMark,
-		Private: filepath.Join(e.State, homesDir, layout.PathElement(run), layout.PathElement(e.homeOf(l, p, rest)))}
+	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd, Hide: append(e.hidden(), filepath.Join(e.Root, filepath.FromSlash(engine.WorkspaceDir))), Inbox: e.PIDFile(l.key) + layout.InboxMark,
+		Private: filepath.Join(e.State, layout.HomesDir, layout.PathElement(run), layout.PathElement(e.homeOf(l, p, rest)))}
 	for _, dir := range []string{plan.Inbox, filepath.Join(plan.Inbox, run), plan.Private} {
 		if err := e.ahead.folder(dir); err != nil {
 			return plan, err
@@ -141,7 +123,7 @@ func (e *Executor) plan(ctx context.Context, l order, p process, run, rest strin
 		}
 		for _, f := range []string{at, filepath.Join(at, "signals")} {
 			if err := sandbox.NoLink(f); err != nil {
-				return plan, unready("%v", err)
+				return plan, job.Unready("%v", err)
 			}
 		}
 		if err := atomicfile.MkdirBelow(dir, filepath.Join(at, "signals"), 0o755); err != nil {
@@ -152,13 +134,13 @@ func (e *Executor) plan(ctx context.Context, l order, p process, run, rest strin
 		}
 		plan.Inboxes = append(plan.Inboxes, filepath.Join(at, "signals"))
 	}
-	writable := []string{l.dir + "/" + ownDir, e.RunDir(run) + "/files"}
+	writable := []string{l.dir + "/" + layout.OwnDir, e.RunDir(run) + "/files"}
 	if p.judged.seat != nil {
 		writable = writable[:1]
 	}
 	for _, rel := range writable {
 		if err := e.MakeBelow(rel, 0o700); err != nil {
-			return plan, unready("%v", err)
+			return plan, job.Unready("%v", err)
 		}
 		plan.Own = append(plan.Own, filepath.Join(e.Root, filepath.FromSlash(rel)))
 	}
@@ -186,28 +168,28 @@ func (e *Executor) shownTree(ctx context.Context, key string, work *tree.Order, 
 	}
 	top, err = git.Toplevel(cwd)
 	if err != nil {
-		return "", noGit(e.shown(cwd), err)
+		return "", noGit(e.Shown(cwd), err)
 	}
 	main, err := git.Toplevel(e.Root)
 	if err != nil {
-		return "", noGit(e.shown(e.Root), err)
+		return "", noGit(e.Shown(e.Root), err)
 	}
 	own, err := e.ownGit(ctx, key, top, work, plan.InPlace)
 	if err != nil {
 		if health.Passing(err) || ctx.Err() != nil {
 			return "", err
 		}
-		return "", noGit(e.shown(top), err)
+		return "", noGit(e.Shown(top), err)
 	}
 	c, err := e.checkoutOf(own, main, plan.InPlace)
 	if err != nil {
-		return "", noGit(e.shown(top), err)
+		return "", noGit(e.Shown(top), err)
 	}
 	e.workedIn(key, own)
 	if around := e.reached(c); around != "" {
 		same, err := sandbox.Identify(around, top)
 		if err != nil {
-			return "", unready("worktree %s: %v", e.shown(top), err)
+			return "", job.Unready("worktree %s: %v", e.Shown(top), err)
 		}
 		plan.Same = append(plan.Same, same)
 	}
@@ -216,7 +198,7 @@ func (e *Executor) shownTree(ctx context.Context, key string, work *tree.Order, 
 		if health.Passing(err) {
 			return "", err
 		}
-		return "", unready("sandbox: %v", err)
+		return "", job.Unready("sandbox: %v", err)
 	}
 	plan.Shown = append(plan.Shown, mounts...)
 	return top, nil

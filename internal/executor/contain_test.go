@@ -13,6 +13,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/conform"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 )
 
@@ -93,7 +94,7 @@ echo "home $HOME uid $(id -u) secret ${SECRET-none}"
 	if status := b.sh("git status --porcelain"); strings.Contains(status, "signals") {
 		t.Errorf("%s", status)
 	}
-	if _, err := os.Stat(filepath.Join(b.state, homesDir, run1, "A")); err != nil {
+	if _, err := os.Stat(filepath.Join(b.state, layout.HomesDir, run1, "A")); err != nil {
 		t.Error(err)
 	}
 }
@@ -123,7 +124,7 @@ func TestRefusedLaunchLeavesNothing(t *testing.T) {
 		t.Fatalf("%+v", ev.Exit)
 	}
 	b.e.chores.Wait() // folders are removed behind the launch
-	if left, _ := filepath.Glob(filepath.Join(b.state, gitsDir, run1, "*")); len(left) > 0 || len(b.e.held) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(b.state, layout.GitsDir, run1, "*")); len(left) > 0 || len(b.e.held) > 0 {
 		t.Errorf("left: %v %v", left, b.e.held)
 	}
 }

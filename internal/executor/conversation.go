@@ -65,7 +65,7 @@ func FindConversation(root, state, run, step string, n, k int) (c Conversation, 
 		}
 		c.Agent, c.Format, c.Session, c.Env, c.Argv = p.Agent, p.Format, id, p.Env, program.Resume(p.Format, id)
 		_, rest, _ := strings.Cut(key, "/")
-		if home := filepath.Join(state, homesDir, layout.PathElement(run), layout.PathElement(holder(l, key, rest))); layout.IsDir(home) {
+		if home := filepath.Join(state, layout.HomesDir, layout.PathElement(run), layout.PathElement(holder(l, key, rest))); layout.IsDir(home) {
 			if c.home, c.Env = home, nil; !program.KeepsFiles(p.Format) {
 				c.Session, c.Argv = "", nil // no telling it from the rest of that home
 			}

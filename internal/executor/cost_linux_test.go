@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
@@ -39,7 +40,7 @@ func TestCostOfALaunch(t *testing.T) {
 		if spare == nil || os.SameFile(spare, inode(b.e.spareGit())) {
 			t.Errorf("launch %d: its git folder was not the one that was there ahead", n)
 		}
-		all, note, in := seen(), filepath.Base(b.e.PIDFile(key(n)))+gitMark, filepath.Base(b.e.PIDFile(key(n)))+inboxMark
+		all, note, in := seen(), filepath.Base(b.e.PIDFile(key(n)))+layout.GitMark, filepath.Base(b.e.PIDFile(key(n)))+layout.InboxMark
 		if got := count(all, "open "+note); got > 1 { // when it is over: until then it is known
 			t.Errorf("launch %d: the note of its git folder is opened %d times: %q", n, got, all)
 		}

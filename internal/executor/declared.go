@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"sluice/internal/job"
+	"sluice/internal/layout"
 )
 
 // stateWrites are the folders below .workflow/ in which a step's declared outputs lie: the step may write there. What
@@ -13,13 +16,13 @@ import (
 func stateWrites(outs []string) ([]string, error) {
 	var dirs []string
 	for _, out := range outs {
-		if !isState(out) {
+		if !layout.IsState(out) {
 			continue
 		}
 		dir := path.Dir(path.Clean(filepath.ToSlash(out)))
 		parts := strings.Split(dir, "/")
 		if len(parts) < 2 || slices.Contains([]string{"specs", "audit", "signals", "prompts", "schemas", "retry-context", "runs"}, strings.ToLower(parts[1])) && !ownFiles(parts) {
-			return nil, refused("output %s: a step that is held by a sandbox cannot write there: name a file below .workflow/runs/${{run}}/files/ or a folder of its own, such as .workflow/backlog/", out)
+			return nil, job.Refused("output %s: a step that is held by a sandbox cannot write there: name a file below .workflow/runs/${{run}}/files/ or a folder of its own, such as .workflow/backlog/", out)
 		}
 		if !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
@@ -49,7 +52,7 @@ func (e *Executor) makeOwn(dirs []string) ([]string, error) {
 	for _, dir := range dirs {
 		top := writable(dir)
 		if err := e.MakeBelow(top, 0o700); err != nil {
-			return nil, unready("%v", err)
+			return nil, job.Unready("%v", err)
 		}
 		at := filepath.Join(e.Root, filepath.FromSlash(top))
 		if root, err := os.OpenRoot(at); err == nil {

@@ -61,8 +61,7 @@ type Executor struct {
 	layout.Layout
 	health.Notes
 	*people.People
-	inbox string // .workflow/signals
-	boot  boot   // see booted
+	boot  boot // see booted
 	hints chan struct{}
 
 	one      sync.Mutex      // held by a scan; guards the two that follow
@@ -131,10 +130,10 @@ func New(o Options) (*Executor, error) {
 	if o.Unheld == nil {
 		o.Unheld = &Unheld{}
 	}
-	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}, inbox: filepath.Join(root, ".workflow", "signals"), hints: make(chan struct{}, 1),
+	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}, hints: make(chan struct{}, 1),
 		watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
 		private: map[string]privateBox{}, dropped: map[string]int{}, exposed: map[string]string{}, held: map[string]tree.Private{}, based: map[string]bool{}, lists: map[string]*taskFile{},
-		setting: make(chan struct{}, 1), ahead: ahead{dir: filepath.Join(o.State, gitsDir, aheadFolder)}}
+		setting: make(chan struct{}, 1), ahead: ahead{dir: filepath.Join(o.State, layout.GitsDir, aheadFolder)}}
 	e.People = people.New(people.Options{Root: root, Notifier: e.notifier, Terminal: e.terminal, EscalateAfter: func() int { return e.opt.Settings().Notify.Escalate.After },
 		Level: e.Level, Files: e.filesOf, Note: e.Note, Logf: o.Logf, Now: o.Now})
 	if e.inCheckout() {
@@ -165,7 +164,7 @@ func New(o Options) (*Executor, error) {
 	if err := e.MakeBelow(".workflow/signals", 0o755); err != nil {
 		e.opt.Logf("the inbox could not be made: %v", err)
 	}
-	if err := e.watch(e.inbox); err != nil {
+	if err := e.watch(e.Signals()); err != nil {
 		return nil, err
 	}
 	o.Unheld.join(e)
@@ -263,7 +262,7 @@ func (e *Executor) Hinted() []job.Place {
 	out := make([]job.Place, 0, len(e.hinted))
 	for dir := range e.hinted {
 		p := job.Place{Dir: dir}
-		if filepath.Dir(dir) == e.inbox {
+		if filepath.Dir(dir) == e.Signals() {
 			p.Run = filepath.Base(dir)
 		} else if b, ok := e.private[dir]; ok {
 			p.Run = b.run
@@ -287,18 +286,10 @@ func (e *Executor) Health() []string {
 	e.mu.Unlock()
 	for _, dir := range dirs {
 		if mode, degraded := e.opt.Watcher.Health(dir); degraded != "" {
-			out = append(out, fmt.Sprintf("degraded: %s (%s): %s", e.shown(dir), mode, degraded))
+			out = append(out, fmt.Sprintf("degraded: %s (%s): %s", e.Shown(dir), mode, degraded))
 		}
 	}
 	return append(out, e.opt.Settings().Warnings()...)
-}
-
-// shown is a path as people know it.
-func (e *Executor) shown(path string) string {
-	if rel, err := filepath.Rel(e.Root, path); err == nil && filepath.IsLocal(rel) {
-		return filepath.ToSlash(rel)
-	}
-	return path
 }
 
 // Carry carries an effect out: see daemon.World.

@@ -502,7 +502,7 @@ func TestFloodOfAnInbox(t *testing.T) {
 	conform.Rule(t, "2-files refused", "beyond the limit a file is removed and counted, once the launch is over; no link is followed")
 	b := newBench(t, gateSpec)
 	const key = "w-1/A#1.1"
-	dir := b.e.PIDFile(key) + inboxMark
+	dir := b.e.PIDFile(key) + layout.InboxMark
 	if err := os.MkdirAll(filepath.Join(dir, run1), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -231,7 +231,7 @@ func (e *Executor) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tr
 		return err
 	}
 	if began.Aside != "" {
-		e.opt.Logf("%s: what lay in %s and has not passed is kept as %.12s (refs/sluice/salvage/%s/%s.%d.before)", j.Run, e.shown(b.Top), began.Aside, o.Run, o.Step, o.N)
+		e.opt.Logf("%s: what lay in %s and has not passed is kept as %.12s (refs/sluice/salvage/%s/%s.%d.before)", j.Run, e.Shown(b.Top), began.Aside, o.Run, o.Step, o.N)
 	}
 	b.Found = began.Base
 	if was := cmp.Or(r.Found[""], r.Passed); goesOn && was != "" {
@@ -271,7 +271,7 @@ func unreadyIf(why string) error {
 	if why == "" {
 		return nil
 	}
-	return unready("%s", why)
+	return job.Unready("%s", why)
 }
 
 // startOf says from which commit an attempt in the run's own worktree begins, whether it goes on with work that has not

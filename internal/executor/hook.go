@@ -47,7 +47,7 @@ func (e *Executor) hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
 			if p.judged, err = e.judgeAt(ctx, j, b, commit, j.Key); err != nil {
 				return process{}, err
 			}
-			w, vars, p.cwd = e.whose(st.Role(), j.Turn), stepVars(j, st), p.judged.host
+			w, vars, p.cwd = e.whose(st.Role(), j.Turn), job.StepVars(j, st), p.judged.host
 			p.who = w
 			if p.work, err = e.hookWork(ctx, j, st, p.judged); err != nil {
 				return process{}, err

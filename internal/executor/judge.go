@@ -122,11 +122,11 @@ func (e *Executor) seated(ctx context.Context, b begin, commit, key string, made
 	}
 	rel, err := belowTop(b)
 	if err != nil {
-		return own, unready("%v", err)
+		return own, job.Unready("%v", err)
 	}
 	box, err := e.box()
 	if err != nil {
-		return own, fatal("%v: the settings want one: see sluice doctor", err)
+		return own, job.Fatal("%v: the settings want one: see sluice doctor", err)
 	}
 	seat, err := e.judges.At(ctx, commit, e.PIDFile(key))
 	if err != nil {
@@ -185,7 +185,7 @@ func belowTop(b begin) (string, error) {
 func (e *Executor) furnish(ctx context.Context, j judged, rel string) error {
 	stores, err := e.opt.Git.Stores()
 	if err != nil {
-		return unready("%v", err)
+		return job.Unready("%v", err)
 	}
 	if j.covers {
 		for i := range stores {
@@ -201,7 +201,7 @@ func (e *Executor) furnish(ctx context.Context, j judged, rel string) error {
 	}
 	defer root.Close()
 	if err := root.MkdirAll(filepath.ToSlash(rel), 0o755); err != nil {
-		return unready("folder %s in the work: %v", rel, err)
+		return job.Unready("folder %s in the work: %v", rel, err)
 	}
 	for _, dir := range []string{".", filepath.ToSlash(rel)} {
 		if err := stateIn(root, dir); err != nil {
@@ -234,7 +234,7 @@ func stateIn(root *os.Root, dir string) error {
 			}
 		}
 		if err := root.MkdirAll(p, 0o755); err != nil {
-			return unready("%s in the work: %v", p, err)
+			return job.Unready("%s in the work: %v", p, err)
 		}
 	}
 	return nil
@@ -266,7 +266,7 @@ func (e *Executor) linkState(root *os.Root, below string) error {
 func (e *Executor) shownSeat(j judged, plan *sandbox.Plan) error {
 	stores, err := e.opt.Git.Stores()
 	if err != nil {
-		return unready("%v", err)
+		return job.Unready("%v", err)
 	}
 	if !inside(j.seat.Top, j.Dir) && !inside(j.Top, e.Root) { // what the spec names from the root
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: e.Root})
@@ -293,7 +293,7 @@ func (e *Executor) shownSeat(j judged, plan *sandbox.Plan) error {
 }
 
 // judgeHome names the private home of a judge's launch, its corrections included: nobody has written in it before.
-func judgeHome(rest string) string { return "judge." + layout.PathElement(launchOf(rest)) }
+func judgeHome(rest string) string { return "judge." + layout.PathElement(layout.LaunchOf(rest)) }
 
 // program gives the path of a program of the checkout as the judge sees it; "" where it lies elsewhere. One that the agent
 // has in its folder and the commit has not is none.
@@ -306,7 +306,7 @@ func (j judged) program(name string) (string, error) {
 		return "", nil
 	}
 	if _, err := os.Stat(filepath.Join(j.seat.Top, rel)); err != nil {
-		return "", fatal("command %s: it is not in the commit that is judged: commit it, or move it out of the repo", rel)
+		return "", job.Fatal("command %s: it is not in the commit that is judged: commit it, or move it out of the repo", rel)
 	}
 	return name, nil
 }
@@ -314,7 +314,7 @@ func (j judged) program(name string) (string, error) {
 // leaveHome removes the private home of a judge's launch that is over. What cannot be removed goes with the run's.
 func (e *Executor) leaveHome(key string) {
 	run, rest, _ := strings.Cut(key, "/")
-	home := filepath.Join(e.State, homesDir, layout.PathElement(run), judgeHome(rest))
+	home := filepath.Join(e.State, layout.HomesDir, layout.PathElement(run), judgeHome(rest))
 	if layout.IsDir(home) {
 		_ = os.RemoveAll(home)
 	}

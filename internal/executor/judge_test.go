@@ -147,7 +147,7 @@ func TestJudgesLeaveNothing(t *testing.T) {
 	const write = `[ $(cat src/a.py) = work ] || exit 7; [ ! -e evil ] || exit 8; [ ! -e $HOME/evil ] || exit 9; [ -w . ] || exit 10
 echo evil >src/a.py; echo evil >evil; mkdir -p .git/hooks; echo evil >.git/hooks/pre-commit; git add -A; rm home.txt`
 	b, taken := judgeBench(t, true, strings.ReplaceAll(write, "\n", ";")+"; echo evil >$HOME/evil")
-	home := filepath.Join(b.state, homesDir, run1, "A")
+	home := filepath.Join(b.state, layout.HomesDir, run1, "A")
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ echo evil >src/a.py; echo evil >evil; mkdir -p .git/hooks; echo evil >.git/hooks
 	if b.get("src/a.py") != "work\n" || b.has("evil") || b.has(".git/hooks/pre-commit") || b.sh("git rev-parse refs/sluice/taken/w-1/A.1") != taken {
 		t.Error("a judge has written into the repo")
 	}
-	if homes, _ := filepath.Glob(filepath.Join(b.state, homesDir, run1, "judge.*=*")); len(homes) > 0 {
+	if homes, _ := filepath.Glob(filepath.Join(b.state, layout.HomesDir, run1, "judge.*=*")); len(homes) > 0 {
 		t.Errorf("homes of commands are left: %v", homes)
 	}
 }
@@ -478,7 +478,7 @@ gates:
   - {id: G, reviewer: {level: human}, on_pass: {next_step: DONE}}
 `
 	b.load(spec)
-	home := filepath.Join(b.state, homesDir, run1, "A")
+	home := filepath.Join(b.state, layout.HomesDir, run1, "A")
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func (e *Executor) expose(run, key, why string) error {
 	e.mu.Unlock()
 	if key != "" {
 		e.opt.Unheld.add(e.PIDFile(key), key+": "+why)
-		if err := keepBriefly(e.PIDFile(key)+openMark, opened{key, why}); err != nil {
+		if err := keepBriefly(e.PIDFile(key)+layout.OpenMark, opened{key, why}); err != nil {
 			return err
 		}
 	}
@@ -102,7 +102,7 @@ func write(path string, data []byte) error {
 
 // recallOpen finds what was not held when this repo was served last.
 func (e *Executor) recallOpen() error {
-	marks, err := filepath.Glob(filepath.Join(globSafe(e.State), layout.LaunchesDir, "*", "*"+openMark))
+	marks, err := filepath.Glob(filepath.Join(globSafe(e.State), layout.LaunchesDir, "*", "*"+layout.OpenMark))
 	if err != nil {
 		return err
 	}

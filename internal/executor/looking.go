@@ -30,21 +30,21 @@ func (e *Executor) looks(ctx context.Context, j job.Job, st *engine.Step, n int)
 		return b, err
 	}
 	if b.Top == "" || e.judges == nil {
-		return b, unready("%s: a step that only looks (reads: true) sees what git has of it, and git is not installed, or this is no checkout of its", e.shown(b.Dir))
+		return b, job.Unready("%s: a step that only looks (reads: true) sees what git has of it, and git is not installed, or this is no checkout of its", e.Shown(b.Dir))
 	}
 	b.Lists = e.listsBelow(j, b.Top)
 	b.Look, b.Before, err = e.takenLast(ctx, j, st, b)
 	if err == nil {
 		err = e.opt.Git.Keep(ctx, git.Own("found", attemptName(j.Run, st.ID, n)), b.Look)
 	}
-	var no *refusal
+	var no *job.Refusal
 	switch {
 	case ctx.Err() != nil:
 		return b, ctx.Err()
 	case errors.As(err, &no), err != nil && health.Passing(err):
 		return b, err
 	case err != nil:
-		return b, noGit(e.shown(b.Top), err)
+		return b, noGit(e.Shown(b.Top), err)
 	}
 	b.Head, b.Found = b.Look, b.Look
 	return b, layout.Save(file, b)
@@ -116,7 +116,7 @@ func (e *Executor) hasJoined(ctx context.Context, j job.Job, from string, join [
 			return err
 		}
 		if !in {
-			return refused("it only looks (reads: true) at the run's worktree, in which %.12s, which has passed in another, is not merged yet: have a step that works there come before it, or name the other worktree", other.Commit)
+			return job.Refused("it only looks (reads: true) at the run's worktree, in which %.12s, which has passed in another, is not merged yet: have a step that works there come before it, or name the other worktree", other.Commit)
 		}
 	}
 	return nil
@@ -126,7 +126,7 @@ func (e *Executor) hasJoined(ctx context.Context, j job.Job, from string, join [
 func (e *Executor) lookFrom(ctx context.Context, b begin, key string) (judged, error) {
 	j, err := e.seated(ctx, b, b.Look, key, nil)
 	if err == nil && j.seat == nil {
-		err = unready("what it is to look at, commit %.12s, is not in the repo any more: retry the step", b.Look)
+		err = job.Unready("what it is to look at, commit %.12s, is not in the repo any more: retry the step", b.Look)
 	}
 	j.reads, j.begin.host = true, j.host
 	return j, err

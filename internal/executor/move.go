@@ -57,7 +57,7 @@ func (e *Executor) move(ctx context.Context, j job.Job) engine.Event {
 		if err == nil || errors.Is(err, errGone) {
 			e.Note(j.Key, "")
 			if to != "" {
-				ev.To = e.shown(to)
+				ev.To = e.Shown(to)
 			}
 			return ev
 		}
@@ -73,10 +73,10 @@ func (e *Executor) moved(m *engine.Move) (string, error) {
 	if !plainName(m.Name) || m.Dir != "" && !ids.ValidRun(m.Dir) {
 		return "", errGone
 	}
-	dir, to := e.inbox, filepath.Join(e.inbox, rejected, m.Name)
+	dir, to := e.Signals(), filepath.Join(e.Signals(), rejected, m.Name)
 	switch {
 	case m.Of != "":
-		dir = e.PIDFile(m.Of) + inboxMark
+		dir = e.PIDFile(m.Of) + layout.InboxMark
 	case m.Place != "":
 		dir = e.inboxOf(m)
 	}
@@ -157,5 +157,5 @@ func (e *Executor) inboxOf(m *engine.Move) string {
 			return dir
 		}
 	}
-	return filepath.Join(e.treeDir(m.Place), ".workflow", "signals")
+	return filepath.Join(e.TreeDir(m.Place), ".workflow", "signals")
 }

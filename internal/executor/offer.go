@@ -39,7 +39,7 @@ func (e *Executor) offer(ctx context.Context, j job.Job, emit func(engine.Event)
 	e.notePlace(j)
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
 		err := e.layOut(ctx, j, st)
-		var no *refusal
+		var no *job.Refusal
 		if errors.As(err, &no) {
 			e.Note(j.Key, "")
 			emit(e.failedOffer(j, st, no))
@@ -100,12 +100,12 @@ func (e *Executor) layOut(ctx context.Context, j job.Job, st *engine.Step) error
 	if err != nil {
 		return err
 	}
-	outs, _, err := outputs(st.Outputs, j.Env)
+	outs, _, err := job.Outputs(st.Outputs, j.Env)
 	if err != nil {
 		return err
 	}
 	data, err := json.MarshalIndent(offered{Run: j.Run, Step: st.ID, Attempt: j.Attempt.N, Role: st.Role(), Worktree: b.Dir,
-		Prompt: prompt, Signal: e.signalFile(j, st), Inputs: inputs, Outputs: outs}, "", "  ")
+		Prompt: prompt, Signal: e.SignalFile(j.Run, st), Inputs: inputs, Outputs: outs}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -113,9 +113,9 @@ func (e *Executor) layOut(ctx context.Context, j job.Job, st *engine.Step) error
 }
 
 // failedOffer is the word of a step that cannot be offered: no process ends that could say it.
-func (e *Executor) failedOffer(j job.Job, st *engine.Step, no *refusal) engine.Event {
+func (e *Executor) failedOffer(j job.Job, st *engine.Step, no *job.Refusal) engine.Event {
 	name := st.ID + "-done.json" // also where its signal is a commit: it is no file
-	if f := e.signalFile(j, st); f != "" {
+	if f := e.SignalFile(j.Run, st); f != "" {
 		name = filepath.Base(f)
 	}
 	return engine.FileSeen{

@@ -22,12 +22,6 @@ import (
 	"sluice/internal/tree"
 )
 
-// gitsDir has the git folders of held launches that work in a checkout, below a folder for each run.
-const gitsDir = "gits"
-
-// gitMark is behind the name of a launch's pid file: the file says which git folder is its own.
-const gitMark = ".git"
-
 // asideFolder is beside the folders of runs in gitsDir: what mounts need, the same for all launches. No run has its name.
 const asideFolder = ".aside"
 
@@ -40,7 +34,7 @@ const (
 // ownGit makes the git folder of a launch. One that is there already is in use: the launch was started by a daemon that was
 // killed, or is asked once more. work is whose work its commits are; nil = they are thrown away.
 func (e *Executor) ownGit(ctx context.Context, key, top string, work *tree.Order, inPlace bool) (tree.Private, error) {
-	key = launchOf(key)
+	key = layout.LaunchOf(key)
 	if g, ok := e.ownGitOf(key); ok && g.Top == top && layout.IsDir(g.Dir) {
 		return g, nil
 	}
@@ -71,10 +65,10 @@ func (e *Executor) ownGit(ctx context.Context, key, top string, work *tree.Order
 	if err != nil {
 		return g, err
 	}
-	return g, e.ahead.file(e.PIDFile(key)+gitMark, note)
+	return g, e.ahead.file(e.PIDFile(key)+layout.GitMark, note)
 }
 
-func (e *Executor) spareGit() string { return filepath.Join(e.State, gitsDir, spareFolder) }
+func (e *Executor) spareGit() string { return filepath.Join(e.State, layout.GitsDir, spareFolder) }
 
 // makeAhead makes what the next launch needs while this one works.
 func (e *Executor) makeAhead() {
@@ -110,19 +104,19 @@ func (e *Executor) behind(do func()) {
 
 // gitDirOf is where a launch's git folder is.
 func (e *Executor) gitDirOf(key string) string {
-	run, rest, _ := strings.Cut(launchOf(key), "/")
-	return filepath.Join(e.State, gitsDir, layout.PathElement(run), layout.PathElement(rest))
+	run, rest, _ := strings.Cut(layout.LaunchOf(key), "/")
+	return filepath.Join(e.State, layout.GitsDir, layout.PathElement(run), layout.PathElement(rest))
 }
 
 // ownGitOf says which git folder is a launch's own: as it was made, or as a daemon before this one has noted it.
 func (e *Executor) ownGitOf(key string) (g tree.Private, ok bool) {
 	e.mu.Lock()
-	g, ok = e.held[launchOf(key)]
+	g, ok = e.held[layout.LaunchOf(key)]
 	e.mu.Unlock()
 	if ok {
 		return g, true
 	}
-	err := layout.Load(e.PIDFile(launchOf(key))+gitMark, &g)
+	err := layout.Load(e.PIDFile(layout.LaunchOf(key))+layout.GitMark, &g)
 	return g, err == nil && g.Dir != ""
 }
 
@@ -173,7 +167,7 @@ func (e *Executor) pinBase(ctx context.Context, g tree.Private) error {
 // checkoutOf is what a launch sees of its checkout.
 func (e *Executor) checkoutOf(g tree.Private, main string, inPlace bool) (c sandbox.Checkout, err error) {
 	c = sandbox.Checkout{Top: g.Top, Common: e.opt.Git.CommonDir(), Main: main, Own: g.Dir, Stores: g.Stores,
-		Aside: filepath.Join(e.State, gitsDir, asideFolder), InPlace: inPlace}
+		Aside: filepath.Join(e.State, layout.GitsDir, asideFolder), InPlace: inPlace}
 	for _, dir := range g.Linked {
 		if !sandbox.Inside(filepath.Join(e.Root, ".workflow"), dir) { // in the making, where nobody can write anyway
 			c.Linked = append(c.Linked, dir)
@@ -189,7 +183,7 @@ func (e *Executor) checkoutOf(g tree.Private, main string, inPlace bool) (c sand
 // dropGit removes the git folder of a launch whose commits are nobody's work, or that was never started.
 func (e *Executor) dropGit(key string, started bool) {
 	g, ok := e.ownGitOf(key)
-	if ok && key == launchOf(key) && (!started || !g.Keeps) {
+	if ok && key == layout.LaunchOf(key) && (!started || !g.Keeps) {
 		e.removeGit(key)
 	}
 }
@@ -199,7 +193,7 @@ func (e *Executor) dropGit(key string, started bool) {
 func (e *Executor) removeGit(key string) {
 	dir := e.gitDirOf(key)
 	gone := dir + goneMark
-	err := os.Remove(e.PIDFile(key) + gitMark)
+	err := os.Remove(e.PIDFile(key) + layout.GitMark)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -268,7 +262,7 @@ func (e *Executor) keepReceived(key string, g tree.Private, r tree.Received) err
 	if r != (tree.Received{Tip: g.Base}) {
 		return layout.Save(file, r)
 	}
-	if os.Rename(e.PIDFile(key)+gitMark, file) == nil {
+	if os.Rename(e.PIDFile(key)+layout.GitMark, file) == nil {
 		return nil
 	}
 	return keepBriefly(file, r)

@@ -221,7 +221,7 @@ until [ -e go2 ]; do sleep 0.02; done
 	ctx, cancel := context.WithCancel(b.ctx())
 	defer cancel()
 	done := background(ctx, b.e, j, func(engine.Event) {})
-	dir := filepath.Join(b.state, gitsDir, run1, "C#1.1")
+	dir := filepath.Join(b.state, layout.GitsDir, run1, "C#1.1")
 	eventually(t, "it has committed what does not count", func() bool {
 		data, _ := os.ReadFile(filepath.Join(dir, "logs/HEAD"))
 		return strings.Contains(string(data), "in its middle")

@@ -22,6 +22,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/internal/shells"
 )
@@ -65,10 +66,10 @@ func (e *Executor) environ(j job.Job, w who, key string, env []engine.EnvVar, ex
 	for _, v := range env {
 		value, err := v.Value.String(j.Env)
 		if err != nil {
-			return nil, refused("env %s: %v", v.Name, err)
+			return nil, job.Refused("env %s: %v", v.Name, err)
 		}
 		if strings.ContainsRune(value, 0) {
-			return nil, refused("env %s: its value has a NUL byte, which no variable can hold", v.Name)
+			return nil, job.Refused("env %s: its value has a NUL byte, which no variable can hold", v.Name)
 		}
 		if !strings.HasPrefix(v.Name, "SLUICE_") {
 			vars[v.Name] = value
@@ -109,47 +110,16 @@ func varsOf(j job.Job) shells.Vars {
 	return vars
 }
 
-// stepVars are the variables of all that is run for an attempt.
-func stepVars(j job.Job, st *engine.Step) map[string]string {
-	return map[string]string{"SLUICE_STEP": st.ID, "SLUICE_ATTEMPT": strconv.Itoa(j.Attempt.N)}
-}
-
-// commandLine gives the arguments of a spec's command.
-func commandLine(c *engine.Command, env *engine.Env) ([]string, error) {
-	if c.Shell != "" {
-		return []string{"sh", "-c", c.Shell}, nil
-	}
-	var argv []string
-	for i, a := range c.Argv {
-		value, err := a.String(env)
-		switch {
-		case err != nil:
-			return nil, refused("run: argument %d: %v", i, err)
-		case strings.ContainsRune(value, 0):
-			return nil, refused("run: argument %d has a NUL byte, which no argument can hold", i)
-		case strings.HasPrefix(value, "-") && !strings.HasPrefix(a.Source, "-"):
-			return nil, refused("run: argument %d begins with \"-\" by a value (%.40q): it would be an option: put ./ or -- before it", i, value)
-		case i == 0 && value == "":
-			return nil, refused("run: the command's name is empty")
-		}
-		argv = append(argv, value)
-	}
-	if len(argv) == 0 {
-		return nil, refused("run: no command")
-	}
-	return argv, nil
-}
-
 // schemaFileName is the file of a launch that holds the schema of its answer.
 const schemaFileName = "schema.json"
 
 // agentLine gives the arguments of an agent's command, and what it reads on standard input.
 func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv []string, stdin string, err error) {
 	if !w.known {
-		return nil, "", fatal("role %s: no agent: name one under roles.%s.agent in the settings", w.role, w.role)
+		return nil, "", job.Fatal("role %s: no agent: name one under roles.%s.agent in the settings", w.role, w.role)
 	}
 	if w.agent.Format != settings.FormatText && !program.Known(w.agent.Format) || len(w.agent.Command) == 0 {
-		return nil, "", fatal("agent %s: its settings cannot be gone by: sluice doctor says why", w.name)
+		return nil, "", job.Fatal("agent %s: its settings cannot be gone by: sluice doctor says why", w.name)
 	}
 	if w.stub {
 		return w.agent.Command, "", nil
@@ -167,10 +137,10 @@ func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv
 			return w.role
 		})
 		if strings.HasPrefix(value, "-") && !strings.HasPrefix(arg, "-") {
-			return nil, "", fatal("agent %s: argument %d begins with \"-\" by a value (%.40q): it would be an option", w.name, i, value)
+			return nil, "", job.Fatal("agent %s: argument %d begins with \"-\" by a value (%.40q): it would be an option", w.name, i, value)
 		}
 		// What the settings name lies in the root: a copy in a worktree is whoever's works there.
-		if i == 0 && strings.ContainsRune(value, '/') && !filepath.IsAbs(value) || isState(arg) && strings.ContainsRune(arg, '/') {
+		if i == 0 && strings.ContainsRune(value, '/') && !filepath.IsAbs(value) || layout.IsState(arg) && strings.ContainsRune(arg, '/') {
 			value = filepath.Join(e.Root, filepath.FromSlash(value))
 		}
 		argv = append(argv, value)
@@ -184,7 +154,7 @@ func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv
 	}
 	held, err := e.box()
 	if err != nil {
-		return nil, "", fatal("%v: the settings want one: see sluice doctor", err)
+		return nil, "", job.Fatal("%v: the settings want one: see sluice doctor", err)
 	}
 	argv = append(argv, program.Args(w.agent.Format, argv[1:], program.Launch{Args: e.roleArgs(w), Model: w.set.Model, Dirs: need.dirs, Schema: need.schema, SchemaFile: schemaFile, ReadOnly: need.judges, Contained: held != nil, MaxCostUSD: need.cost, Resume: need.talk.resume})...)
 	switch w.agent.PromptVia {
@@ -208,9 +178,9 @@ func (e *Executor) roleArgs(w who) (out []string) {
 	for _, arg := range w.set.Args {
 		option, value, with := strings.Cut(arg, "=")
 		switch {
-		case isState(arg) && strings.ContainsRune(arg, '/'):
+		case layout.IsState(arg) && strings.ContainsRune(arg, '/'):
 			arg = filepath.Join(e.Root, filepath.FromSlash(arg))
-		case with && strings.HasPrefix(option, "-") && isState(value) && strings.ContainsRune(value, '/'):
+		case with && strings.HasPrefix(option, "-") && layout.IsState(value) && strings.ContainsRune(value, '/'):
 			arg = option + "=" + filepath.Join(e.Root, filepath.FromSlash(value))
 		}
 		out = append(out, arg)
@@ -218,38 +188,9 @@ func (e *Executor) roleArgs(w who) (out []string) {
 	return out
 }
 
-// texts evaluates texts of the spec.
-func texts(in []engine.Text, env *engine.Env, what string) ([]string, error) {
-	var out []string
-	for _, t := range in {
-		v, err := t.String(env)
-		if err != nil {
-			return nil, refused("%s %s: %v", what, t.Source, err)
-		}
-		out = append(out, v)
-	}
-	return out, nil
-}
-
-// outputs gives the paths a step declares: those the agent makes, and those that are written from an expression.
-func outputs(in []engine.Output, env *engine.Env) (made, written []string, err error) {
-	for _, o := range in {
-		p, err := o.Path.String(env)
-		if err != nil {
-			return nil, nil, refused("output %s: %v", o.Path.Source, err)
-		}
-		if o.Value.Eval == nil {
-			made = append(made, p)
-		} else {
-			written = append(written, p)
-		}
-	}
-	return made, written, nil
-}
-
 // inputs finds a step's input files, as seen from the folder it works in.
 func (e *Executor) inputs(j job.Job, st *engine.Step, dir string) (found, missing []string, err error) {
-	patterns, err := texts(st.Inputs, j.Env, "input")
+	patterns, err := job.Texts(st.Inputs, j.Env, "input")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -258,7 +199,7 @@ func (e *Executor) inputs(j job.Job, st *engine.Step, dir string) (found, missin
 	}
 	found, missing, err = gates.Expand(e.Root, dir, patterns)
 	if err != nil {
-		return nil, nil, refused("%v", err)
+		return nil, nil, job.Refused("%v", err)
 	}
 	return found, missing, nil
 }
@@ -274,9 +215,9 @@ func (e *Executor) missingInputs(missing []string, dir string) error {
 	}
 	where := "the root of the repo"
 	if dir != e.Root {
-		where = e.shown(dir) + "/ and " + where
+		where = e.Shown(dir) + "/ and " + where
 	}
-	return refused("input %s %s missing: looked in %s", strings.Join(missing, ", "), verb, where)
+	return job.Refused("input %s %s missing: looked in %s", strings.Join(missing, ", "), verb, where)
 }
 
 // contextFiles are what is to be read first, as seen from the folder; what is not there is left out.
@@ -297,7 +238,7 @@ func (e *Executor) retryFiles(j job.Job, step string, dir string) []gates.TextFi
 	var out []gates.TextFile
 	for _, h := range j.History {
 		if j.Spec.Concerns(step, h.Step, h.To) {
-			out = append(out, e.textFile(e.Root, e.retryPath(j.Run, h.Path), dir))
+			out = append(out, e.textFile(e.Root, e.RetryPath(j.Run, h.Path), dir))
 		}
 	}
 	return out
@@ -407,24 +348,12 @@ func seenFrom(dir, p string) string {
 	return p
 }
 
-// signalFile is the file that says an attempt is done; "" where no file does.
-func (e *Executor) signalFile(j job.Job, st *engine.Step) string {
-	if st.Signal.Type != engine.SignalFile {
-		return ""
-	}
-	name := filepath.Base(filepath.FromSlash(st.Signal.Value))
-	if st.Signal.Value == "" {
-		name = st.ID + "-done.json"
-	}
-	return filepath.Join(e.inbox, j.Run, name)
-}
-
 // signalTold is the same as its launch has to write it: where an inbox cannot be seen in the place of another, by its own
 // path.
 func (e *Executor) signalTold(j job.Job, st *engine.Step) string {
-	file := e.signalFile(j, st)
+	file := e.SignalFile(j.Run, st)
 	if box, _ := e.box(); file != "" && box != nil && !box.Remaps() && !j.Offers(st) {
-		return filepath.Join(e.PIDFile(j.Key)+inboxMark, j.Run, filepath.Base(file))
+		return filepath.Join(e.PIDFile(j.Key)+layout.InboxMark, j.Run, filepath.Base(file))
 	}
 	return file
 }
@@ -438,9 +367,9 @@ func (e *Executor) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b
 	values := gates.NewValues()
 	task, err := marked(st.Agent.Prompt, j.Env, values)
 	if err != nil {
-		return "", refused("prompt: %v", err)
+		return "", job.Refused("prompt: %v", err)
 	}
-	made, _, err := outputs(st.Outputs, j.Env)
+	made, _, err := job.Outputs(st.Outputs, j.Env)
 	if err != nil {
 		return "", err
 	}
@@ -493,7 +422,7 @@ func (e *Executor) promptOf(rel string) (prompt, answer string) {
 	dir := filepath.Join(e.Root, filepath.FromSlash(rel))
 	answer = filepath.Join(dir, "answer.json")
 	if box, _ := e.box(); box != nil { // why there is none is told where the launch is made
-		answer = filepath.Join(dir, ownDir, "answer.json")
+		answer = filepath.Join(dir, layout.OwnDir, "answer.json")
 	}
 	return filepath.Join(dir, "prompt.md"), answer
 }

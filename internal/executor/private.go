@@ -15,6 +15,7 @@ import (
 	"sluice/agents/program"
 	"sluice/agents/sandbox"
 	"sluice/engine"
+	"sluice/internal/job"
 	"sluice/internal/layout"
 )
 
@@ -22,16 +23,16 @@ import (
 func (e *Executor) ends(key string) {
 	pid := e.PIDFile(key)
 	e.opt.Unheld.end(pid)
-	_ = os.Remove(pid + openMark) // a mark that stays says too much, never too little
+	_ = os.Remove(pid + layout.OpenMark) // a mark that stays says too much, never too little
 	e.dropGit(key, true)
 	if !strings.Contains(key, setupMark) { // what it made is taken out of its checkout first
 		e.vacate(pid)
 	}
 	e.mu.Lock()
 	delete(e.held, key)
-	if b, ok := e.private[pid+inboxMark]; ok {
+	if b, ok := e.private[pid+layout.InboxMark]; ok {
 		b.over = e.opt.Now()
-		e.private[pid+inboxMark] = b
+		e.private[pid+layout.InboxMark] = b
 	}
 	e.mu.Unlock()
 }
@@ -47,7 +48,7 @@ const privateMost = time.Minute
 
 // keepPrivate notes that a launch has an inbox of its own, and where it works.
 func (e *Executor) keepPrivate(key string) {
-	dir := e.PIDFile(key) + inboxMark
+	dir := e.PIDFile(key) + layout.InboxMark
 	if !layout.IsDir(dir) {
 		return
 	}
@@ -80,7 +81,7 @@ func (e *Executor) reached(c sandbox.Checkout) string {
 
 // privateOf gives the folders of a launch's own inbox; none where it has none.
 func (e *Executor) privateOf(key, run string) []string {
-	dir := e.PIDFile(key) + inboxMark
+	dir := e.PIDFile(key) + layout.InboxMark
 	if !layout.IsDir(dir) {
 		return nil
 	}
@@ -106,7 +107,7 @@ func (s *scan) excess(b box, name string) bool {
 
 // drop removes a file of a launch's own inbox. The folders of that are the launch's to change: nothing is followed out.
 func (e *Executor) drop(b box, name string) {
-	root, err := os.OpenRoot(e.PIDFile(b.of) + inboxMark)
+	root, err := os.OpenRoot(e.PIDFile(b.of) + layout.InboxMark)
 	if err != nil {
 		return // it has gone
 	}
@@ -125,7 +126,7 @@ func (e *Executor) counted() (out []engine.Event) {
 	defer e.mu.Unlock()
 	open := map[string]bool{}
 	for _, b := range e.private {
-		open[launchOf(b.key)] = true
+		open[layout.LaunchOf(b.key)] = true
 	}
 	for _, of := range slices.Sorted(maps.Keys(e.dropped)) {
 		if !open[of] {
@@ -145,7 +146,7 @@ func (e *Executor) seed(plan sandbox.Plan, format string) error {
 			continue
 		}
 		if err != nil {
-			return unready("%s: %v", s.From, err)
+			return job.Unready("%s: %v", s.From, err)
 		}
 		if err := replace(plan.Private, s.To, data); err != nil {
 			return err

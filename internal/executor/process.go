@@ -14,6 +14,7 @@ import (
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/health"
+	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
@@ -166,27 +167,6 @@ func tailOf(s string, most int) string {
 	return s
 }
 
-// refusal is why a process is not started at all.
-type refusal struct{ exit engine.Exit }
-
-func (r *refusal) Error() string { return r.exit.Refused + r.exit.NotStarted }
-
-// refused is a fault of the work or its spec: the attempt has failed before its launch.
-func refused(format string, args ...any) error {
-	return &refusal{engine.Exit{Code: -1, Refused: fmt.Sprintf(format, args...)}}
-}
-
-// unready is what keeps the process from being started though the work is not to blame.
-func unready(format string, args ...any) error {
-	return &refusal{engine.Exit{Code: -1, NotStarted: fmt.Sprintf(format, args...)}}
-}
-
-// fatal is what a person has to mend.
-func fatal(format string, args ...any) error {
-	why := fmt.Sprintf(format, args...)
-	return &refusal{engine.Exit{Code: -1, NotStarted: why, Class: engine.ClassFatal, Why: why}}
-}
-
 // ensure has the launch be, and waits for its end. One that was made before is waited for, or its recorded end is
 // given; else prepare says what to start. The error is ctx's, and only that.
 func (e *Executor) ensure(ctx context.Context, l order, prepare func() (process, error)) (end ended, err error) {
@@ -261,9 +241,9 @@ func (e *Executor) begin(ctx context.Context, l order, prepare func() (process, 
 		}
 	}
 	p, err := prepare()
-	var no *refusal
+	var no *job.Refusal
 	if errors.As(err, &no) {
-		return nil, &no.exit, nil
+		return nil, &no.Exit, nil
 	}
 	if err != nil {
 		if health.Passing(err) || ctx.Err() != nil {
@@ -277,7 +257,7 @@ func (e *Executor) begin(ctx context.Context, l order, prepare func() (process, 
 		}
 	}
 	if proc, err = e.start(ctx, l, p); errors.As(err, &no) {
-		return nil, &no.exit, nil
+		return nil, &no.Exit, nil
 	}
 	return proc, nil, err
 }
@@ -333,9 +313,6 @@ func (e *Executor) start(ctx context.Context, l order, p process) (*agents.Proc,
 	return proc, err
 }
 
-// idleMark is beside the pid file of a launch that was ended because it said nothing.
-const idleMark = ".idle"
-
 // await waits for the end of the process.
 func (e *Executor) await(ctx context.Context, proc *agents.Proc, l order) (ended, error) {
 	key, idle, dir := l.key, l.idle, filepath.Join(e.Root, filepath.FromSlash(l.dir))
@@ -367,7 +344,7 @@ func (e *Executor) await(ctx context.Context, proc *agents.Proc, l order) (ended
 				return ended{}, ctx.Err()
 			}
 		case idle > 0 && q.look(lastWord(proc, dir), e.opt.Now()) >= idle:
-			if err := e.endFor(ctx, proc, key, idleMark, ""); err != nil {
+			if err := e.endFor(ctx, proc, key, layout.IdleMark, ""); err != nil {
 				return ended{}, err
 			}
 		default:
@@ -433,10 +410,10 @@ func (q *quiet) look(word, now time.Time) time.Duration {
 // exitOf is a process's end as the engine knows it.
 func (e *Executor) exitOf(x agents.Exit, key string) engine.Exit {
 	out := engine.Exit{Code: x.Code, Signal: x.Signal, Stopped: x.Stopped, Lost: x.Lost, NotStarted: x.NotStarted}
-	if name := signalOf(x.Code); name != "" && layout.IsDir(e.PIDFile(key)+inboxMark) {
+	if name := signalOf(x.Code); name != "" && layout.IsDir(e.PIDFile(key)+layout.InboxMark) {
 		out.Code, out.Signal = -1, name // a sandbox ends with 128 and the number of the signal that ended what was in it
 	}
-	if _, err := os.Lstat(e.PIDFile(key) + idleMark); err == nil && x.Stopped {
+	if _, err := os.Lstat(e.PIDFile(key) + layout.IdleMark); err == nil && x.Stopped {
 		out.Idle = true
 	}
 	if day := dayOfMark(e.PIDFile(key)); day != "" && x.Stopped {

@@ -10,6 +10,7 @@ import (
 	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
+	"sluice/internal/job"
 	"sluice/internal/settings"
 )
 
@@ -87,9 +88,9 @@ func (e *Executor) template(w who, judges bool) (string, error) {
 	}
 	var f PromptFault
 	if errors.As(faults[0], &f) {
-		return "", fatal("role %s: the prompt %s:%d:%d: %s", w.role, e.shown(f.File), f.Line, f.Col, f.Message)
+		return "", job.Fatal("role %s: the prompt %s:%d:%d: %s", w.role, e.Shown(f.File), f.Line, f.Col, f.Message)
 	}
-	return "", fatal("%v", faults[0])
+	return "", job.Fatal("%v", faults[0])
 }
 
 // marked is a text of the spec in which what others said is held by marks, for gates.Filled.

@@ -81,19 +81,6 @@ func (e *Executor) sweepOne(o owned) error {
 	return err
 }
 
-// retryPath is where a retry-context file of the run lies now: those of a run that was over when another one began were
-// moved to its folder.
-func (e *Executor) retryPath(run, p string) string {
-	if _, err := os.Lstat(filepath.Join(e.Root, filepath.FromSlash(p))); err == nil {
-		return p
-	}
-	moved := e.RunDir(run) + "/retry-context/" + path.Base(p)
-	if _, err := os.Lstat(filepath.Join(e.Root, filepath.FromSlash(moved))); err != nil {
-		return p
-	}
-	return moved
-}
-
 // prune lets go of what is kept for runs that are over: the inboxes of the folders they worked in, what is kept of
 // worktrees that are gone, and, of runs that the state has forgotten too, what the state folder holds. known are the runs of the state when this was owed; one that is
 // younger than all of those is left alone.
@@ -115,10 +102,10 @@ func (e *Executor) prune(live, known []string) error {
 	}{
 		{filepath.Join(e.State, layout.AttemptsDir), os.RemoveAll, func(run string) bool { return keep[run] }},
 		{filepath.Join(e.State, layout.LaunchesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
-		{filepath.Join(e.State, gitsDir), tree.Remove, func(run string) bool { return keep[run] }},
-		{filepath.Join(e.State, homesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
+		{filepath.Join(e.State, layout.GitsDir), tree.Remove, func(run string) bool { return keep[run] }},
+		{filepath.Join(e.State, layout.HomesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
 		// Of a run that was over before a scan met its inbox. One that holds something stays.
-		{e.inbox, removeEmpty, func(run string) bool { return slices.Contains(live, run) || e.watches(filepath.Join(e.inbox, run)) }},
+		{e.Signals(), removeEmpty, func(run string) bool { return slices.Contains(live, run) || e.watches(filepath.Join(e.Signals(), run)) }},
 	} {
 		entries, err := os.ReadDir(c.dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -189,7 +176,7 @@ func (e *Executor) unplace(over func(run string) bool) {
 func (e *Executor) untrouble(boxes []box) {
 	read := map[string]bool{}
 	for _, b := range boxes {
-		read[e.shown(b.path)] = true
+		read[e.Shown(b.path)] = true
 		read["of "+b.dir] = true
 	}
 	e.Notes.Drop(func(what string) bool {

@@ -54,7 +54,7 @@ func TestSweepForgets(t *testing.T) {
 	for dir, want := range map[string][]string{
 		filepath.Join(b.state, layout.AttemptsDir): {"other-1", "w-3", "w-4", "w-5"},
 		filepath.Join(b.state, layout.LaunchesDir): {"other-1", "w-3", "w-4", "w-5"},
-		b.e.inbox: {"other-1", "w-2", "w-4", "w-5"},
+		b.e.Signals(): {"other-1", "w-2", "w-4", "w-5"},
 	} {
 		if got := names(dir); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", dir, got, want)
@@ -62,7 +62,7 @@ func TestSweepForgets(t *testing.T) {
 	}
 	var places []string
 	for dir := range b.e.places {
-		places = append(places, b.e.shown(filepath.Dir(filepath.Dir(dir))))
+		places = append(places, b.e.Shown(filepath.Dir(filepath.Dir(dir))))
 	}
 	slices.Sort(places)
 	if want := []string{"box-other-1", "box-w-4", "box-w-5", "shared"}; !slices.Equal(places, want) {
@@ -99,7 +99,7 @@ func TestTroubleEndsWithItsRun(t *testing.T) {
 func TestRetryPathOfARunTakenUpAgain(t *testing.T) {
 	b := newBench(t, gateSpec)
 	b.e.Carry(b.ctx(), b.writeJob(1), nil)
-	if got := b.e.retryPath(run1, ".workflow/retry-context/G-attempt-1.md"); got != ".workflow/retry-context/G-attempt-1.md" {
+	if got := b.e.RetryPath(run1, ".workflow/retry-context/G-attempt-1.md"); got != ".workflow/retry-context/G-attempt-1.md" {
 		t.Errorf("before: %s", got)
 	}
 	sweep := b.job(engine.Effect{Kind: engine.DoWrite, Key: "w-2/sweep", Write: &engine.Write{ID: "w-2/sweep", Sweep: true}})

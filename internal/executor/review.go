@@ -97,7 +97,7 @@ func (e *Executor) reviewByCommand(ctx context.Context, j job.Job, g *engine.Gat
 		if err != nil {
 			return process{}, err
 		}
-		t := turn(j, j.Round.N, 0)
+		t := job.Turn(j, j.Round.N, 0)
 		t.Gate = g.ID
 		argv, err := e.command(j, g.Reviewer.Run, j.Env, e.JobDir(j), t, nil, seen.begin)
 		if err != nil {
@@ -207,7 +207,7 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 	values := gates.NewValues()
 	look, err := marked(g.Reviewer.Prompt, j.Env, values)
 	if err != nil {
-		return "", refused("prompt of %s: %v", g.ID, err)
+		return "", job.Refused("prompt of %s: %v", g.ID, err)
 	}
 	in := gates.ReviewInput{
 		Role: w.role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,
@@ -217,7 +217,7 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 	}
 	in.ByReply = program.Known(w.agent.Format)
 	in.Allowed, in.Computed = allowed(g)
-	env := withAttempt(j, st)
+	env := job.WithAttempt(j, st)
 	ofStep := j
 	ofStep.Env = env
 	if found, missing, err := e.inputs(ofStep, st, b.Dir); err == nil {
@@ -233,9 +233,9 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 			in.Held = append(in.Held, c)
 		}
 	}
-	if made, written, err := outputs(st.Outputs, env); err == nil {
+	if made, written, err := job.Outputs(st.Outputs, env); err == nil {
 		for _, p := range append(made, written...) {
-			if isState(p) {
+			if layout.IsState(p) {
 				in.Outputs = append(in.Outputs, e.textFile(e.Root, p, b.Dir))
 			} else {
 				in.Outputs = append(in.Outputs, e.outputOf(b, p))
@@ -244,21 +244,12 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 	}
 	for _, h := range j.History {
 		if h.Gate == g.ID {
-			in.Retry = append(in.Retry, e.textFile(e.Root, e.retryPath(j.Run, h.Path), b.Dir))
+			in.Retry = append(in.Retry, e.textFile(e.Root, e.RetryPath(j.Run, h.Path), b.Dir))
 		}
 	}
 	in.Sent = sentOf(j, func(q job.Sent) bool { return q.Gate == g.ID })
 	in.Diff = e.diff(ctx, j, st, b.agents)
 	return gates.ReviewPrompt(in), ctx.Err()
-}
-
-// withAttempt is the round's environment as the step's own texts see it.
-func withAttempt(j job.Job, st *engine.Step) *engine.Env {
-	env := *withAnswer(j)
-	if env.Step == "" { // else the engine knows better: of a list's task the attempt is the list's
-		env.Step, env.Attempt = st.ID, j.Attempt.N
-	}
-	return &env
 }
 
 // task is what the step was to do, in words.
@@ -279,7 +270,7 @@ func (e *Executor) task(j job.Job, st *engine.Step, values *gates.Values) string
 		}
 		return "The work was done step by step in runs of its own."
 	}
-	text, err := marked(st.Agent.Prompt, withAttempt(j, st), values)
+	text, err := marked(st.Agent.Prompt, job.WithAttempt(j, st), values)
 	if err != nil {
 		return st.Agent.Prompt.Source
 	}
@@ -305,7 +296,7 @@ func (e *Executor) diff(ctx context.Context, j job.Job, st *engine.Step, b begin
 		return ""
 	}
 	if err != nil {
-		e.opt.Logf("diff of %s: %v", e.shown(b.Top), err)
+		e.opt.Logf("diff of %s: %v", e.Shown(b.Top), err)
 		return fmt.Sprintf("(the diff could not be made: look at the files in %s)", filepath.Base(b.Dir))
 	}
 	if cut {

@@ -192,7 +192,7 @@ func (e *Executor) onVetoed(ctx context.Context, back []string, b begin, c cover
 		}
 		if found && !on { // a later attempt of the vetoed step has not brought it either
 			return fmt.Sprintf("it is built on %.12s, which was vetoed: look at it with git log %s..%.12s, and run git merge %.12s in %s if it is to stay",
-				x, short(b.On), c.Taken.Commit, c.Taken.Commit, e.shown(b.Top)), nil
+				x, short(b.On), c.Taken.Commit, c.Taken.Commit, e.Shown(b.Top)), nil
 		}
 	}
 	return "", nil

@@ -44,12 +44,12 @@ type room struct {
 // roomOf gives the watch of a held launch's run; nil where there is no bound.
 func (e *Executor) roomOf(key string) *room {
 	gb := e.opt.Settings().Sandbox.MaxHomeGB
-	if gb <= 0 || !layout.IsDir(e.PIDFile(key)+inboxMark) {
+	if gb <= 0 || !layout.IsDir(e.PIDFile(key)+layout.InboxMark) {
 		return nil
 	}
 	run, _, _ := strings.Cut(key, "/")
 	r := &room{bound: int64(gb * gigabyte), name: fmt.Sprintf("%.4g GB", gb)}
-	for _, dir := range []string{homesDir, gitsDir} {
+	for _, dir := range []string{layout.HomesDir, layout.GitsDir} {
 		r.dirs = append(r.dirs, filepath.Join(e.State, dir, layout.PathElement(run)))
 	}
 	return r

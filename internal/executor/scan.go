@@ -43,7 +43,7 @@ func (e *Executor) Scan(ctx context.Context, in job.Inboxes) (seen []engine.Even
 	if err != nil {
 		return nil, false, fmt.Errorf("inbox: %w", err)
 	}
-	if !layout.IsDir(e.inbox) {
+	if !layout.IsDir(e.Signals()) {
 		if err := e.MakeBelow(".workflow/signals", 0o755); err != nil {
 			return nil, false, fmt.Errorf("inbox: %w", err)
 		}
@@ -97,17 +97,17 @@ func bareWhy(err error) string {
 
 // boxes lists the folders to read, and has them watched.
 func (e *Executor) boxes(in job.Inboxes) []box {
-	out := []box{{path: e.inbox, must: true}}
+	out := []box{{path: e.Signals(), must: true}}
 	for _, run := range in.Runs {
 		out = e.runBox(out, run)
 	}
 	out = e.ownBoxes(out, "")
 	for _, run := range e.strays(in.Runs) {
-		out = append(out, box{path: filepath.Join(e.inbox, run), dir: run})
+		out = append(out, box{path: filepath.Join(e.Signals(), run), dir: run})
 	}
 	for _, key := range in.Trees {
 		for _, dir := range e.treeInboxes(key) {
-			if dir == e.inbox {
+			if dir == e.Signals() {
 				continue
 			}
 			out = append(out, box{path: dir, place: key})
@@ -126,7 +126,7 @@ func (e *Executor) runBox(out []box, run string) []box {
 	if !ids.ValidRun(run) {
 		return out
 	}
-	path := filepath.Join(e.inbox, run)
+	path := filepath.Join(e.Signals(), run)
 	why := ""
 	if !layout.IsDir(path) {
 		if err := e.MakeBelow(".workflow/signals/"+run, 0o755); err != nil {
@@ -143,14 +143,14 @@ func (e *Executor) some(in job.Inboxes) []box {
 	var out []box
 	for _, p := range in.Only {
 		switch {
-		case p.Dir == e.inbox:
-			out = append(out, box{path: e.inbox, must: true})
+		case p.Dir == e.Signals():
+			out = append(out, box{path: e.Signals(), must: true})
 			for _, run := range in.Runs {
-				if !e.watches(filepath.Join(e.inbox, run)) {
+				if !e.watches(filepath.Join(e.Signals(), run)) {
 					out = e.runBox(out, run)
 				}
 			}
-		case filepath.Dir(p.Dir) == e.inbox:
+		case filepath.Dir(p.Dir) == e.Signals():
 			out = append(out, box{path: p.Dir, dir: filepath.Base(p.Dir), must: true})
 		case strings.HasPrefix(p.Dir, filepath.Join(e.State, layout.LaunchesDir)+string(filepath.Separator)):
 			out = e.ownBoxes(out, p.Dir)
@@ -185,7 +185,7 @@ func (e *Executor) ownBoxes(out []box, only string) []box {
 			if only != "" && only != path {
 				continue
 			}
-			in := box{path: path, of: launchOf(b.key)}
+			in := box{path: path, of: layout.LaunchOf(b.key)}
 			if path != dir {
 				in.dir = b.run
 			}
@@ -239,12 +239,12 @@ func (e *Executor) watches(dir string) bool {
 // strays are the folders of runs that do not live in which something lies all the same: it is seen, and so refused by
 // name. The inbox is not read for them while it is as it was when there was none.
 func (e *Executor) strays(live []string) []string {
-	st, err := atomicfile.Lstat(filepath.Dir(e.inbox), filepath.Base(e.inbox))
+	st, err := atomicfile.Lstat(filepath.Dir(e.Signals()), filepath.Base(e.Signals()))
 	if err == nil && st.Same(e.noStrays) && st.Nlink == e.noStrays.Nlink && len(live) == e.liveThen {
 		return nil
 	}
 	e.noStrays = atomicfile.Stat{}
-	f, err := atomicfile.OpenDir(e.inbox)
+	f, err := atomicfile.OpenDir(e.Signals())
 	if err != nil {
 		return nil // the scan of the inbox itself tells
 	}
@@ -262,7 +262,7 @@ func (e *Executor) strays(live []string) []string {
 			continue
 		}
 		others = true
-		if holdsFiles(filepath.Join(e.inbox, name)) {
+		if holdsFiles(filepath.Join(e.Signals(), name)) {
 			out = append(out, name)
 		}
 	}
@@ -292,7 +292,7 @@ const (
 func (e *Executor) treeInboxes(key string) []string {
 	var out []string
 	if key != "." {
-		out = append(out, filepath.Join(e.treeDir(key), ".workflow", "signals"))
+		out = append(out, filepath.Join(e.TreeDir(key), ".workflow", "signals"))
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -342,7 +342,7 @@ func (e *Executor) release(boxes []box) {
 	e.untrouble(boxes)
 	for _, dir := range idle {
 		e.unwatch(dir)
-		if filepath.Dir(dir) == e.inbox {
+		if filepath.Dir(dir) == e.Signals() {
 			_ = os.Remove(dir) // of a run that is over: goes if it is empty
 		}
 	}
@@ -397,10 +397,10 @@ func (s *scan) box(ctx context.Context, b box) error {
 		s.more = s.more || pass == maxPasses-1
 	}
 	if err == nil {
-		s.e.Note("inbox "+s.e.shown(b.path), "")
+		s.e.Note("inbox "+s.e.Shown(b.path), "")
 		return nil
 	}
-	s.e.Note("inbox "+s.e.shown(b.path), err.Error())
+	s.e.Note("inbox "+s.e.Shown(b.path), err.Error())
 	// What has the name of a run's folder and is none holds nothing, and lies in the inbox itself: it is refused there and
 	// moved away. It does not close all others.
 	if b.must && (b.dir == "" || !errors.Is(err, watcher.ErrNotFolder)) {
@@ -458,7 +458,7 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	if !whole && !s.settled(f) {
 		return ev, false
 	}
-	what := "inbox " + s.e.shown(filepath.Join(b.path, f.Name))
+	what := "inbox " + s.e.Shown(filepath.Join(b.path, f.Name))
 	if ev.DigestNow, err = s.digestNow(ctx, ev); err != nil && s.rank(ev) > rankFail {
 		if ctx.Err() == nil {
 			s.e.Note(what, err.Error())

@@ -52,7 +52,7 @@ func TestHintsNameTheFolder(t *testing.T) {
 	own := filepath.Join(b.e.Root, ".workflow", "signals", run1)
 	saw := func() (found bool) {
 		for _, p := range b.e.Hinted() {
-			if p.Dir == own && p.Run != run1 || p.Dir == b.e.inbox && p.Run != "" {
+			if p.Dir == own && p.Run != run1 || p.Dir == b.e.Signals() && p.Run != "" {
 				t.Errorf("%+v", p)
 			}
 			found = found || p.Dir == own

@@ -59,7 +59,7 @@ func sessionName(name, agent string) string {
 func conversation(name engine.Text, env *engine.Env) (string, error) {
 	v, err := name.String(env)
 	if err != nil {
-		return "", refused("session: %v", err)
+		return "", job.Refused("session: %v", err)
 	}
 	return v, nil
 }

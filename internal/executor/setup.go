@@ -82,7 +82,7 @@ func (e *Executor) setUp(ctx context.Context, j job.Job, b begin) ([]made, error
 func (e *Executor) setupDigest(ctx context.Context, s *engine.Setup, b begin, argv []string) (string, error) {
 	rel, err := belowTop(b)
 	if err != nil {
-		return "", unready("%v", err)
+		return "", job.Unready("%v", err)
 	}
 	entries, err := e.opt.Git.Entries(ctx, b.base())
 	if err != nil {
@@ -111,7 +111,7 @@ func (e *Executor) runSetup(ctx context.Context, j job.Job, st *engine.Step, b b
 			return process{}, err
 		}
 		w := e.whose(st.Role(), j.Turn)
-		env, err := e.environ(j, w, key, st.Env, stepVars(j, st))
+		env, err := e.environ(j, w, key, st.Env, job.StepVars(j, st))
 		return process{cwd: seen.host, argv: argv, env: env, who: w, judged: seen}, err
 	})
 	if err != nil {
@@ -120,17 +120,17 @@ func (e *Executor) runSetup(ctx context.Context, j job.Job, st *engine.Step, b b
 	defer e.vacate(e.PIDFile(key))
 	words := "setup `" + strings.Join(argv, " ") + "`"
 	if why := end.failure(); why != "" {
-		return unready("%s: %s", words, why)
+		return job.Unready("%s: %s", words, why)
 	}
 	if !end.clean() || end.exit.Signal != "" {
-		return unready("%s ended with exit code %d: see %s\n%s", words, end.exit.Code, rel, end.output())
+		return job.Unready("%s ended with exit code %d: see %s\n%s", words, end.exit.Code, rel, end.output())
 	}
 	top := e.judges.Of(e.PIDFile(key))
 	if top == "" {
-		return unready("%s: its checkout is gone: run the check again", words)
+		return job.Unready("%s: its checkout is gone: run the check again", words)
 	}
 	if err := keepMade(top, b, s, dir); err != nil {
-		return unready("%s: %v", words, err)
+		return job.Unready("%s: %v", words, err)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"sluice/agents/sandbox"
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
+	"sluice/internal/job"
 )
 
 // homeShown are what most tools below a home need to work and that holds no secret, where it is there.
@@ -89,11 +90,11 @@ func (e *Executor) found(argv, env []string, p process, plan *sandbox.Plan) ([]s
 	}
 	name, err := agents.LookUp(argv[0], env, cwd)
 	if err != nil {
-		return nil, fatal("%v", err)
+		return nil, job.Fatal("%v", err)
 	}
 	real, err := atomicfile.RealPath(name)
 	if err != nil {
-		return nil, fatal("command %s: %s", name, fault.WithoutPath(err))
+		return nil, job.Fatal("command %s: %s", name, fault.WithoutPath(err))
 	}
 	at := ""
 	if p.judged.covers {
@@ -122,7 +123,7 @@ func (e *Executor) showProgram(name, real string, agent bool, plan *sandbox.Plan
 	switch {
 	case plan.Sees(name) && plan.Sees(real):
 	case !plan.Sees(name) && !agent && name != e.opt.Self:
-		return fatal("command %s: the sandbox does not show it: name %s under sandbox.read in your own settings",
+		return job.Fatal("command %s: the sandbox does not show it: name %s under sandbox.read in your own settings",
 			name, filepath.Dir(name))
 	case !plan.Sees(name):
 		plan.Tools = append(plan.Tools, shownAlone(name), shownAlone(real))
@@ -144,7 +145,7 @@ func shownAlone(file string) sandbox.Mount {
 
 // notShown is the error of a program that a launch would not find.
 func notShown(format, name, file string) error {
-	return fatal(format+": name %s under sandbox.read in your own settings", name, file, filepath.Dir(file))
+	return job.Fatal(format+": name %s under sandbox.read in your own settings", name, file, filepath.Dir(file))
 }
 
 // maxFirstLine is how much of it the kernel reads.

@@ -16,72 +16,20 @@ import (
 	"sluice/internal/stub"
 )
 
-// StandIn is the command of sluice's own that plays a part, given its file: the name it is told by too.
-const StandIn = "stand-in"
-
-// script gives what stands in for the agents of the job's run; nil in a real run.
-func script(j job.Job) (*stub.Script, error) {
-	if len(j.RunInfo.Stubs) == 0 {
-		return nil, nil
-	}
-	s, err := stub.Read(j.RunInfo.Stubs)
-	if err != nil {
-		return nil, fatal("%v: start the run anew", err)
-	}
-	return s, nil
-}
-
-// standsIn says that a stand-in carries out the step's attempt, and no agent or command of the spec.
-func standsIn(j job.Job, st *engine.Step) bool {
-	s, err := script(j)
-	switch {
-	case s == nil, err != nil, j.Attempt == nil, j.Attempt.Offered:
-		return false
-	case st.Run == nil, !s.Runs():
-		return true
-	}
-	t := turn(j, j.Attempt.N, 0)
-	t.Step = st.ID
-	_, scripted := s.Play(t)
-	return scripted
-}
-
-// turn is whose turn it is in the job's run: in the n-th attempt of a step, or round of a gate.
-func turn(j job.Job, n, try int) stub.Turn {
-	t := stub.Turn{N: n, Nth: j.Nth, Again: launchedBefore(j, try)}
-	for _, c := range j.RunInfo.Tasks {
-		task := stub.Task{ID: c.ID, Tries: max(c.Try, 1) - 1}
-		if c.Own {
-			t.N, task.Tries = n+task.Tries, 0
-		}
-		t.Tasks = append(t.Tasks, task)
-	}
-	return t
-}
-
-// launchedBefore counts how often the job's process was launched for the same before; try is which correction of its answer.
-func launchedBefore(j job.Job, try int) int {
-	k := j.K
-	if j.Proc != nil {
-		k = j.Proc.K
-	}
-	return max(k, 1) - 1 + try
-}
-
 // stepPlayer gives who carries out a step's launch, whose files lie in rel: its agent, or a stand-in with its part.
 func (e *Executor) stepPlayer(j job.Job, st *engine.Step, b begin, rel string, try int) (who, error) {
 	w := e.whose(st.Role(), j.Turn)
-	s, err := script(j)
+	s, err := job.Script(j)
 	if s == nil || err != nil {
 		return w, err
 	}
-	t := turn(j, j.Attempt.N, try)
+	t := job.Turn(j, j.Attempt.N, try)
 	t.Role, t.Step = st.Role(), st.ID
 	if c := j.RunInfo.Child; c != nil && j.Spec.Inline { // a task's tries are runs of their own
 		t.N = c.Try
 	}
 	play, _ := s.Play(t)
-	part, err := e.stepPart(j, st, b, play, fmt.Sprintf("%s for %s: step %s, attempt %d", StandIn, w.role, st.ID, j.Attempt.N))
+	part, err := e.stepPart(j, st, b, play, fmt.Sprintf("%s for %s: step %s, attempt %d", job.StandIn, w.role, st.ID, j.Attempt.N))
 	if err != nil {
 		return w, err
 	}
@@ -91,24 +39,24 @@ func (e *Executor) stepPlayer(j job.Job, st *engine.Step, b begin, rel string, t
 // reviewPlayer gives who carries out a review: the gate's reviewer, or a stand-in with its part.
 func (e *Executor) reviewPlayer(j job.Job, g *engine.Gate, rel string, try int) (who, error) {
 	w := e.whose(g.Reviewer.AgentType, j.Turn)
-	s, err := script(j)
+	s, err := job.Script(j)
 	if s == nil || err != nil {
 		return w, err
 	}
-	t := turn(j, j.Round.N, try)
+	t := job.Turn(j, j.Round.N, try)
 	t.Role, t.Gate = g.Reviewer.AgentType, g.ID
 	play, _ := s.Play(t)
-	return e.standIn(w, rel, reviewPart(g, play, fmt.Sprintf("%s for %s: gate %s, round %d", StandIn, w.role, g.ID, j.Round.N)))
+	return e.standIn(w, rel, reviewPart(g, play, fmt.Sprintf("%s for %s: gate %s, round %d", job.StandIn, w.role, g.ID, j.Round.N)))
 }
 
 // command gives the arguments of a command of the spec, or, where stand-ins play the run, of one that plays it: rel is the
 // folder of its files, t whose turn it is.
 func (e *Executor) command(j job.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn, st *engine.Step, b begin) ([]string, error) {
-	argv, err := commandLine(c, env)
+	argv, err := job.CommandLine(c, env)
 	if err != nil {
 		return nil, err
 	}
-	s, err := script(j)
+	s, err := job.Script(j)
 	if s == nil || err != nil {
 		return argv, err
 	}
@@ -116,7 +64,7 @@ func (e *Executor) command(j job.Job, c *engine.Command, env *engine.Env, rel st
 	if s.Runs() && !scripted {
 		return argv, nil
 	}
-	label := StandIn + ": not run: " + strings.Join(argv, " ")
+	label := job.StandIn + ": not run: " + strings.Join(argv, " ")
 	part := stub.Part{Say: label, Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Exit: play.Exit}
 	switch {
 	case st != nil:
@@ -137,7 +85,7 @@ func (e *Executor) command(j job.Job, c *engine.Command, env *engine.Env, rel st
 // agents have of models, keys and network.
 func (e *Executor) standIn(w who, rel string, part stub.Part) (who, error) {
 	if e.opt.Self == "" {
-		return w, fatal("the run wants stand-ins, and this process cannot start any")
+		return w, job.Fatal("the run wants stand-ins, and this process cannot start any")
 	}
 	data, err := json.MarshalIndent(part, "", "  ")
 	if err != nil {
@@ -150,10 +98,10 @@ func (e *Executor) standIn(w who, rel string, part stub.Part) (who, error) {
 	if part.Fail == stub.Limit {
 		format = program.StandIns
 	}
-	out := who{name: StandIn, role: w.role, set: w.set, known: true, stub: true}
+	out := who{name: job.StandIn, role: w.role, set: w.set, known: true, stub: true}
 	out.set.Args = nil
-	out.set.Agent, out.set.Model, out.set.Env, out.set.Network = []string{StandIn}, "", nil, []string{settings.NetworkNone}
-	out.agent = settings.Agent{Command: []string{e.opt.Self, StandIn, filepath.Join(e.Root, filepath.FromSlash(rel), stub.PartFile)}, PromptVia: settings.ViaFile, Format: format}
+	out.set.Agent, out.set.Model, out.set.Env, out.set.Network = []string{job.StandIn}, "", nil, []string{settings.NetworkNone}
+	out.agent = settings.Agent{Command: []string{e.opt.Self, job.StandIn, filepath.Join(e.Root, filepath.FromSlash(rel), stub.PartFile)}, PromptVia: settings.ViaFile, Format: format}
 	return out, nil
 }
 
@@ -161,8 +109,8 @@ func (e *Executor) standIn(w who, rel string, part stub.Part) (who, error) {
 func (e *Executor) stepPart(j job.Job, st *engine.Step, b begin, play stub.Play, label string) (stub.Part, error) {
 	part := stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Say: label, Answer: play.Answer, Exit: play.Exit,
 		Signal: orText(play.Signal, engine.StatusDone), Summary: orText(play.Summary, label), Ask: play.Question}
-	env := withAttempt(j, st)
-	made, _, err := outputs(st.Outputs, env)
+	env := job.WithAttempt(j, st)
+	made, _, err := job.Outputs(st.Outputs, env)
 	if err != nil {
 		return part, err
 	}
@@ -184,11 +132,11 @@ func (e *Executor) stepPart(j job.Job, st *engine.Step, b begin, play stub.Play,
 	slices.SortFunc(part.Write, func(x, y stub.File) int { return strings.Compare(x.Path, y.Path) })
 	for i, f := range part.Write {
 		base := b.Dir
-		if isState(f.Path) {
+		if layout.IsState(f.Path) {
 			base = e.Root
 		}
 		if part.Write[i].Path, err = layout.Under(base, f.Path); err != nil {
-			return part, refused("%s: write: %v", StandIn, err)
+			return part, job.Refused("%s: write: %v", job.StandIn, err)
 		}
 	}
 	if play.Say != nil {

@@ -15,6 +15,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/conform"
 	"sluice/internal/health"
+	"sluice/internal/job"
 	"sluice/internal/settings"
 	"sluice/internal/stub"
 )
@@ -241,7 +242,7 @@ func TestPullStandIn(t *testing.T) {
 		}
 	}
 	j.Attempt.Offered = true
-	if standsIn(j, b.spec.Step("A")) {
+	if job.StandsIn(j, b.spec.Step("A")) {
 		t.Error("a stand-in takes what is offered")
 	}
 }

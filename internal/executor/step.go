@@ -138,7 +138,7 @@ const unreadMost = 10 * time.Minute
 // readable waits until all inboxes can be read in which the attempt's sentinel may lie: what nobody can look for is not
 // missing.
 func (e *Executor) readable(ctx context.Context, j job.Job, st *engine.Step, end ended) {
-	own := e.signalFile(j, st)
+	own := e.SignalFile(j.Run, st)
 	if own == "" || end.dir == "" {
 		return
 	}
@@ -160,7 +160,7 @@ func (e *Executor) readable(ctx context.Context, j job.Job, st *engine.Step, end
 func (e *Executor) unread(j job.Job) error {
 	for _, in := range e.attemptInboxes(j) {
 		info, err := os.Lstat(in)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() && in != e.inbox {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() && in != e.Signals() {
 			continue
 		}
 		f, err := atomicfile.OpenDir(in)
@@ -178,7 +178,7 @@ func (e *Executor) unread(j job.Job) error {
 // attemptInboxes are the folders in which a sentinel of the attempt may lie.
 func (e *Executor) attemptInboxes(j job.Job) []string {
 	var dirs []string
-	for _, dir := range append(e.treeInboxes(j.Attempt.Tree), e.inbox) {
+	for _, dir := range append(e.treeInboxes(j.Attempt.Tree), e.Signals()) {
 		dirs = append(dirs, dir, filepath.Join(dir, j.Run))
 	}
 	if own := e.privateOf(j.Attempt.Key, j.Run); own != nil {
@@ -189,7 +189,7 @@ func (e *Executor) attemptInboxes(j job.Job) []string {
 
 // lies gives the inbox in which a sentinel of the attempt's name is; "" where there is none.
 func (e *Executor) lies(j job.Job, st *engine.Step) string {
-	own := e.signalFile(j, st)
+	own := e.SignalFile(j.Run, st)
 	if own == "" {
 		return ""
 	}
@@ -220,12 +220,12 @@ func (e *Executor) said(j job.Job, st *engine.Step) bool {
 
 // sentinel is the file by which the attempt said that it is done; nil where there is none.
 func (e *Executor) sentinel(j job.Job, st *engine.Step) []byte {
-	path := e.signalFile(j, st)
+	path := e.SignalFile(j.Run, st)
 	if path == "" {
 		return nil
 	}
 	taken := e.LaunchDir(j.Run, st.ID, j.Attempt.N, 1) + "/signal.json"
-	for _, p := range []string{e.shown(path), taken, e.shown(filepath.Join(e.inbox, filepath.Base(path)))} {
+	for _, p := range []string{e.Shown(path), taken, e.Shown(filepath.Join(e.Signals(), filepath.Base(path)))} {
 		data, _, err := atomicfile.OpenRegular(e.Root, filepath.FromSlash(p), signals.MaxBytes)
 		if err == nil {
 			return append([]byte{}, data...)
@@ -275,7 +275,7 @@ func (e *Executor) prepare(ctx context.Context, j job.Job, st *engine.Step, rel,
 	}
 	w := e.whose(st.Role(), j.Turn)
 	prompt, answer := e.promptOf(rel)
-	vars := stepVars(j, st)
+	vars := job.StepVars(j, st)
 	vars["SLUICE_ANSWER"] = answer
 	if f := e.signalTold(j, st); f != "" {
 		vars["SLUICE_SIGNAL"] = f
@@ -294,7 +294,7 @@ func (e *Executor) prepare(ctx context.Context, j job.Job, st *engine.Step, rel,
 		if _, err := e.needed(ctx, j, st, b); err != nil {
 			return p, err
 		}
-		t := turn(j, j.Attempt.N, 0)
+		t := job.Turn(j, j.Attempt.N, 0)
 		t.Step = st.ID
 		if p.argv, err = e.command(j, st.Run, j.Env, rel, t, st, b); err != nil {
 			return p, err
@@ -316,7 +316,7 @@ func (e *Executor) prepare(ctx context.Context, j job.Job, st *engine.Step, rel,
 		}
 		vars["SLUICE_PROMPT"] = prompt
 		need := e.needsOf(rel, st.Answer, false, e.mayCost(j, w.role))
-		name, err := conversation(st.Agent.Session, withAttempt(j, st))
+		name, err := conversation(st.Agent.Session, job.WithAttempt(j, st))
 		if err != nil {
 			return p, err
 		}
@@ -340,7 +340,7 @@ func (e *Executor) declared(st *engine.Step, env *engine.Env) ([]string, error) 
 	if box, _ := e.box(); box == nil {
 		return nil, nil
 	}
-	made, _, err := outputs(st.Outputs, env)
+	made, _, err := job.Outputs(st.Outputs, env)
 	if err != nil {
 		return nil, err
 	}
@@ -375,14 +375,14 @@ func (e *Executor) askAgain(ctx context.Context, j job.Job, st *engine.Step, c *
 			return process{}, err
 		}
 		need, text := e.needsOf(dir, st.Answer, false, e.mayCost(j, w.role)), gates.Correction(bad, try, false)
-		name, err := conversation(st.Agent.Session, withAttempt(j, st))
+		name, err := conversation(st.Agent.Session, job.WithAttempt(j, st))
 		if err != nil {
 			return process{}, err
 		}
 		if need.talk = e.goOn(j, name, w, last, goOn); need.talk.resume == "" {
 			text = again(text, before, last.stdout(maxReplyShown))
 		}
-		p, err := e.agentProcess(j, w, key, dir, cmp.Or(seen.host, b.Dir), text, need, st.Env, stepVars(j, st))
+		p, err := e.agentProcess(j, w, key, dir, cmp.Or(seen.host, b.Dir), text, need, st.Env, job.StepVars(j, st))
 		p.judged = seen
 		return p, err
 	})
@@ -498,7 +498,7 @@ func (e *Executor) sentinelAnswer(j job.Job, st *engine.Step) json.RawMessage {
 
 // answerFile reads what lies at SLUICE_ANSWER; nil where nothing does.
 func (e *Executor) answerFile(rel string) []byte {
-	data, _, err := atomicfile.OpenRegular(e.Root, filepath.FromSlash(rel+"/"+ownDir+"/answer.json"), longestAnswer)
+	data, _, err := atomicfile.OpenRegular(e.Root, filepath.FromSlash(rel+"/"+layout.OwnDir+"/answer.json"), longestAnswer)
 	if errors.Is(err, fs.ErrNotExist) {
 		data, _, err = atomicfile.OpenRegular(e.Root, filepath.FromSlash(rel+"/answer.json"), longestAnswer)
 	}

@@ -195,7 +195,7 @@ func coveredOf(b begin, outs []string) covered {
 		p = path.Clean(filepath.ToSlash(p))
 		switch {
 		case !filepath.IsLocal(filepath.FromSlash(p)): // does not hold anyway
-		case isState(p):
+		case layout.IsState(p):
 			c.Root = append(c.Root, p)
 		default:
 			c.Made = append(c.Made, p)

@@ -99,7 +99,7 @@ func (e *Executor) told(key string, end ended) ended {
 		err = errors.Join(r.Read(io.LimitReader(f, launch.MaxStream)), f.Close())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		e.opt.Logf("%s: the agent's output cannot be read to its end: %v", e.shown(end.dir), err)
+		e.opt.Logf("%s: the agent's output cannot be read to its end: %v", e.Shown(end.dir), err)
 	}
 	result := r.Result()
 	end.said = &result
@@ -157,7 +157,7 @@ func (e *Executor) needsOf(rel string, schema *engine.Schema, judges bool, cost 
 	if judges {
 		return n
 	}
-	n.dirs = append(n.dirs, e.inbox)
+	n.dirs = append(n.dirs, e.Signals())
 	if e.inCheckout() {
 		n.dirs = append(n.dirs, e.opt.Git.CommonDir())
 	}

@@ -34,13 +34,12 @@ const (
 	maxTwins   = 20_000 // commits from before the attempt that a double may be of
 	maxSubject = 1000
 	maxPart    = 1 << 20 // of what tells of a stand-in
-	exitName   = "exit.json"
 )
 
 // watchFor looks for an attempt's commit or pull request until ctx ends.
 func (e *Executor) watchFor(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
 	w := lookout{e: e, job: j, st: j.Spec.Step(j.Step), emit: emit, told: map[string]bool{}}
-	if w.st != nil && w.st.Signal.Type == engine.SignalPull && standsIn(j, w.st) {
+	if w.st != nil && w.st.Signal.Type == engine.SignalPull && job.StandsIn(j, w.st) {
 		w.standIn(ctx)
 		return nil
 	}
@@ -291,7 +290,7 @@ func (w *lookout) standIn(ctx context.Context) {
 	var end struct{ Code int }
 	var part stub.Part
 	dir := filepath.Join(w.e.Root, filepath.FromSlash(w.e.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)))
-	for name, to := range map[string]any{exitName: &end, stub.PartFile: &part} {
+	for name, to := range map[string]any{layout.ExitName: &end, stub.PartFile: &part} {
 		data, _, err := atomicfile.OpenRegular(dir, name, maxPart)
 		if err == nil {
 			err = json.Unmarshal(data, to)
@@ -302,7 +301,7 @@ func (w *lookout) standIn(ctx context.Context) {
 		}
 	}
 	if end.Code == 0 && part.Signal == engine.StatusDone {
-		w.emit(engine.PullSeen{Run: w.job.Run, Step: w.st.ID, N: w.job.N, K: w.job.K, Ref: "the pull request of a " + StandIn})
+		w.emit(engine.PullSeen{Run: w.job.Run, Step: w.st.ID, N: w.job.N, K: w.job.K, Ref: "the pull request of a " + job.StandIn})
 	}
 	<-ctx.Done()
 	w.e.Note(w.job.Key, "")
@@ -311,7 +310,7 @@ func (w *lookout) standIn(ctx context.Context) {
 // gone says that the launch's process has ended.
 func (w *lookout) gone() bool {
 	rel := w.e.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)
-	_, err := os.Lstat(filepath.Join(w.e.Root, filepath.FromSlash(rel), exitName))
+	_, err := os.Lstat(filepath.Join(w.e.Root, filepath.FromSlash(rel), layout.ExitName))
 	return err == nil
 }
 

@@ -35,7 +35,7 @@ func (e *Executor) workspaceFile(run string) string {
 func (e *Executor) openWorkspace(ctx context.Context, wt string) error {
 	dir, err := e.Below(wt)
 	if err != nil {
-		return refused("workspace %s: %v", wt, err)
+		return job.Refused("workspace %s: %v", wt, err)
 	}
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
@@ -64,7 +64,7 @@ func (e *Executor) openWorkspace(ctx context.Context, wt string) error {
 			if health.Passing(err) {
 				return err
 			}
-			return unready("workspace %s: %v", wt, err)
+			return job.Unready("workspace %s: %v", wt, err)
 		}
 	}
 	return nil
@@ -84,7 +84,7 @@ func (e *Executor) branchOff(ctx context.Context, j job.Job, wt, dir, branch str
 		err = makeRef(ctx, e.opt.Git, "refs/heads/"+branch, tip.SHA)
 	}
 	if err != nil && !health.Passing(err) {
-		return unready("worktree %s: %v", wt, err)
+		return job.Unready("worktree %s: %v", wt, err)
 	}
 	return err
 }
@@ -97,13 +97,13 @@ func (e *Executor) newWorkspace(ctx context.Context, branch string) (w workspace
 	}
 	name := path.Base(branch)
 	if tip.SHA != "" {
-		return w, unready("branch sluice/%s exists and is not this run's: rename it with git branch -m sluice/%s NAME", name, name)
+		return w, job.Unready("branch sluice/%s exists and is not this run's: rename it with git branch -m sluice/%s NAME", name, name)
 	}
 	if w.Base, err = e.opt.Git.Head(ctx, e.opt.Git.Top()); err != nil {
 		return w, err
 	}
 	if w.Base == "" {
-		return w, unready("the repo has no commit to make the branch sluice/%s of: make a first one with git commit", name)
+		return w, job.Unready("the repo has no commit to make the branch sluice/%s of: make a first one with git commit", name)
 	}
 	w.Onto, err = tree.CheckedOut(ctx, e.opt.Git, e.opt.Git.Top())
 	return w, err

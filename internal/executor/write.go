@@ -12,6 +12,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 )
 
 // write writes a retry-context file, or a gate's outputs.
@@ -87,14 +88,14 @@ func (e *Executor) noteWritten(ctx context.Context, j job.Job, b begin, outs []e
 	if !inOwn(j) || b.Top == "" || len(outs) == 0 {
 		return nil
 	}
-	_, written, err := outputs(outs, env)
+	_, written, err := job.Outputs(outs, env)
 	if err != nil {
 		return err
 	}
 	return e.noteFolder(ctx, j, b.Top, func(r *folderRecord) {
 		for _, p := range written {
 			rel, err := filepath.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(p)))
-			if rel = filepath.ToSlash(rel); err == nil && !isState(p) && !slices.Contains(r.Written, rel) {
+			if rel = filepath.ToSlash(rel); err == nil && !layout.IsState(p) && !slices.Contains(r.Written, rel) {
 				r.Written = append(r.Written, rel)
 			}
 		}
@@ -117,7 +118,7 @@ func (e *Executor) retryInput(j job.Job, g *engine.Gate) gates.RetryInput {
 	}
 	for _, h := range j.History {
 		if h.Path != j.Write.Path {
-			in.Earlier = append(in.Earlier, e.retryPath(j.Run, h.Path))
+			in.Earlier = append(in.Earlier, e.RetryPath(j.Run, h.Path))
 		}
 	}
 	return in

@@ -56,8 +56,8 @@ var layers = map[string]struct{ own, only []string }{
 	// What is not as it should be, and trying again.
 	"internal/health": {},
 	// Where the files of a repo are, and by which names.
-	"internal/layout":  {own: []string{"internal/atomicfile", "internal/job"}},
-	"internal/job":     {own: []string{"engine"}},
+	"internal/layout":  {own: []string{"internal/atomicfile", "internal/job", "engine"}},
+	"internal/job":     {own: []string{"engine", "internal/stub"}},
 	"internal/tasks":   {own: []string{"internal/strictjson"}},
 	"internal/conform": {},
 	"internal/tidy":    {},

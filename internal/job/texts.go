@@ -1,0 +1,90 @@
+package job
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"sluice/engine"
+)
+
+// WithAnswer is the job's environment with the attempt's answer in it, as outputs see it.
+func WithAnswer(j Job) *engine.Env {
+	env := engine.Env{}
+	if j.Env != nil {
+		env = *j.Env
+	}
+	if env.Answer == nil && j.Attempt != nil && len(j.Attempt.Answer) > 0 {
+		_ = json.Unmarshal(j.Attempt.Answer, &env.Answer) // it was checked where it came in
+	}
+	return &env
+}
+
+// StepVars are the variables of all that is run for an attempt.
+func StepVars(j Job, st *engine.Step) map[string]string {
+	return map[string]string{"SLUICE_STEP": st.ID, "SLUICE_ATTEMPT": strconv.Itoa(j.Attempt.N)}
+}
+
+// CommandLine gives the arguments of a spec's command.
+func CommandLine(c *engine.Command, env *engine.Env) ([]string, error) {
+	if c.Shell != "" {
+		return []string{"sh", "-c", c.Shell}, nil
+	}
+	var argv []string
+	for i, a := range c.Argv {
+		value, err := a.String(env)
+		switch {
+		case err != nil:
+			return nil, Refused("run: argument %d: %v", i, err)
+		case strings.ContainsRune(value, 0):
+			return nil, Refused("run: argument %d has a NUL byte, which no argument can hold", i)
+		case strings.HasPrefix(value, "-") && !strings.HasPrefix(a.Source, "-"):
+			return nil, Refused("run: argument %d begins with \"-\" by a value (%.40q): it would be an option: put ./ or -- before it", i, value)
+		case i == 0 && value == "":
+			return nil, Refused("run: the command's name is empty")
+		}
+		argv = append(argv, value)
+	}
+	if len(argv) == 0 {
+		return nil, Refused("run: no command")
+	}
+	return argv, nil
+}
+
+// Texts evaluates texts of the spec.
+func Texts(in []engine.Text, env *engine.Env, what string) ([]string, error) {
+	var out []string
+	for _, t := range in {
+		v, err := t.String(env)
+		if err != nil {
+			return nil, Refused("%s %s: %v", what, t.Source, err)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// Outputs gives the paths a step declares: those the agent makes, and those that are written from an expression.
+func Outputs(in []engine.Output, env *engine.Env) (made, written []string, err error) {
+	for _, o := range in {
+		p, err := o.Path.String(env)
+		if err != nil {
+			return nil, nil, Refused("output %s: %v", o.Path.Source, err)
+		}
+		if o.Value.Eval == nil {
+			made = append(made, p)
+		} else {
+			written = append(written, p)
+		}
+	}
+	return made, written, nil
+}
+
+// WithAttempt is the round's environment as the step's own texts see it.
+func WithAttempt(j Job, st *engine.Step) *engine.Env {
+	env := *WithAnswer(j)
+	if env.Step == "" { // else the engine knows better: of a list's task the attempt is the list's
+		env.Step, env.Attempt = st.ID, j.Attempt.N
+	}
+	return &env
+}

@@ -1,0 +1,90 @@
+package layout
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"sluice/engine"
+)
+
+// IsState says that a path is in the state space, which is the root's wherever it is named.
+func IsState(p string) bool {
+	first, _, _ := strings.Cut(path.Clean(filepath.ToSlash(p)), "/")
+	return strings.EqualFold(first, ".workflow")
+}
+
+// Behind the name of a pid file.
+const (
+	InboxMark = ".in"   // the folder that is a launch's own inbox
+	OpenMark  = ".open" // the launch is not held: it could answer a gate
+)
+
+// OwnDir is the folder of a held launch, below that of its files, which it may write to: its answer lies there.
+const OwnDir = "own"
+
+// HomesDir holds the private homes of held launches: one for each step, reviewer or conversation of a run.
+const HomesDir = "homes"
+
+// LaunchOf is the launch that a key's words count for: a correction is asked for its answer alone, yet what it signals is
+// its launch's.
+func LaunchOf(key string) string {
+	base, _, _ := strings.Cut(key, "+")
+	return base
+}
+
+// GitsDir has the git folders of held launches that work in a checkout, below a folder for each run.
+const GitsDir = "gits"
+
+// GitMark is behind the name of a launch's pid file: the file says which git folder is its own.
+const GitMark = ".git"
+
+// IdleMark is beside the pid file of a launch that was ended because it said nothing.
+const IdleMark = ".idle"
+
+const ExitName = "exit.json"
+
+// Shown is a path as people know it: from the root, where it is below it.
+func (l Layout) Shown(path string) string {
+	if rel, err := filepath.Rel(l.Root, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
+// TreeDir is the folder of a checkout's key.
+func (l Layout) TreeDir(key string) string {
+	if filepath.IsAbs(key) {
+		return key
+	}
+	return filepath.Join(l.Root, filepath.FromSlash(key))
+}
+
+// Signals is the inbox: the folder .workflow/signals.
+func (l Layout) Signals() string { return filepath.Join(l.Root, ".workflow", "signals") }
+
+// SignalFile is the file by which an attempt says that it is done; "" where no file does.
+func (l Layout) SignalFile(run string, st *engine.Step) string {
+	if st.Signal.Type != engine.SignalFile {
+		return ""
+	}
+	name := filepath.Base(filepath.FromSlash(st.Signal.Value))
+	if st.Signal.Value == "" {
+		name = st.ID + "-done.json"
+	}
+	return filepath.Join(l.Signals(), run, name)
+}
+
+// RetryPath is where a retry-context file of the run is now: those of a run that was over when another one began were
+// moved to its folder.
+func (l Layout) RetryPath(run, p string) string {
+	if _, err := os.Lstat(filepath.Join(l.Root, filepath.FromSlash(p))); err == nil {
+		return p
+	}
+	moved := l.RunDir(run) + "/retry-context/" + path.Base(p)
+	if _, err := os.Lstat(filepath.Join(l.Root, filepath.FromSlash(moved))); err != nil {
+		return p
+	}
+	return moved
+}
