@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -16,8 +14,8 @@ import (
 	"sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/gates"
 	"sluice/gates/judge"
-	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/health"
 	"sluice/internal/job"
@@ -27,6 +25,7 @@ import (
 	"sluice/notify"
 	"sluice/notify/people"
 	"sluice/watcher"
+	"sluice/watcher/inbox"
 )
 
 // Options are what an Executor is made of.
@@ -61,21 +60,11 @@ type Executor struct {
 	layout.Layout
 	health.Notes
 	*people.People
-	boot  boot // see booted
-	hints chan struct{}
-
-	one      sync.Mutex      // held by a scan; guards the two that follow
-	noStrays atomicfile.Stat // of the inbox when it had no run's folder but those of liveThen live runs
-	liveThen int
+	*inbox.Inbox
+	boot boot // see booted
 
 	mu       sync.Mutex
-	watched  map[string]bool         // folders given to the watcher
-	hinted   map[string]bool         // watched folders that may have changed
-	places   map[string]string       // inboxes below worktrees that are plain folders -> the key of their checkout
-	placed   map[string][]string     // run -> its inboxes among places
 	stirred  chan struct{}           // closed when a ref may have changed, then made anew
-	private  map[string]privateBox   // the inboxes of held launches
-	dropped  map[string]int          // launch -> files of its inbox that were counted and not kept
 	liveRuns []string                // as of the last whole scan
 	exposed  map[string]string       // runs of which some launch was not -> why
 	ahead    ahead                   // what launches to come need
@@ -130,9 +119,8 @@ func New(o Options) (*Executor, error) {
 	if o.Unheld == nil {
 		o.Unheld = &Unheld{}
 	}
-	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}, hints: make(chan struct{}, 1),
-		watched: map[string]bool{}, hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, stirred: make(chan struct{}),
-		private: map[string]privateBox{}, dropped: map[string]int{}, exposed: map[string]string{}, held: map[string]tree.Private{}, based: map[string]bool{}, lists: map[string]*taskFile{},
+	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}, stirred: make(chan struct{}),
+		exposed: map[string]string{}, held: map[string]tree.Private{}, based: map[string]bool{}, lists: map[string]*taskFile{},
 		setting: make(chan struct{}, 1), ahead: ahead{dir: filepath.Join(o.State, layout.GitsDir, aheadFolder)}}
 	e.People = people.New(people.Options{Root: root, Notifier: e.notifier, Terminal: e.terminal, EscalateAfter: func() int { return e.opt.Settings().Notify.Escalate.After },
 		Level: e.Level, Files: e.filesOf, Note: e.Note, Logf: o.Logf, Now: o.Now})
@@ -161,10 +149,9 @@ func New(o Options) (*Executor, error) {
 	if err := e.recallOpen(); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
-	if err := e.MakeBelow(".workflow/signals", 0o755); err != nil {
-		e.opt.Logf("the inbox could not be made: %v", err)
-	}
-	if err := e.watch(e.Signals()); err != nil {
+	e.Inbox, err = inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e, Corrections: gates.MaxCorrections,
+		Settle: func() time.Duration { return time.Duration(e.opt.Settings().Settle) }, Logf: o.Logf, Now: o.Now})
+	if err != nil {
 		return nil, err
 	}
 	o.Unheld.join(e)
@@ -190,105 +177,33 @@ func (e *Executor) Close() error {
 	defer e.chores.Wait()
 	e.opt.Unheld.leave(e)
 	e.mu.Lock()
-	dirs := slices.Sorted(maps.Keys(e.watched))
-	e.watched = map[string]bool{}
 	e.closed = true
 	e.mu.Unlock()
-	for _, dir := range dirs {
-		e.opt.Watcher.Remove(dir)
-	}
+	e.Unwatch()
 	return nil
-}
-
-func (e *Executor) watch(dir string) error {
-	e.mu.Lock()
-	known := e.watched[dir]
-	e.mu.Unlock()
-	if known {
-		return nil
-	}
-	if err := e.opt.Watcher.Add(dir); err != nil {
-		return err
-	}
-	e.mu.Lock()
-	e.watched[dir] = true
-	e.mu.Unlock()
-	return nil
-}
-
-func (e *Executor) unwatch(dir string) {
-	e.mu.Lock()
-	delete(e.watched, dir)
-	e.mu.Unlock()
-	e.opt.Watcher.Remove(dir)
 }
 
 // Hint takes a name that the shared watcher's Hints gave; one of another repo changes nothing.
 func (e *Executor) Hint(name string) {
-	e.mu.Lock()
-	ours := e.watched[name]
 	if e.inCheckout() && name == e.opt.Git.CommonDir() {
+		e.mu.Lock()
 		close(e.stirred)
 		e.stirred = make(chan struct{})
+		e.mu.Unlock()
 	}
-	if ours {
-		e.hinted[name] = true
-	}
-	e.mu.Unlock()
-	if ours {
-		e.nudge()
-	}
+	e.Inbox.Hint(name)
 }
 
-// lookAt has a folder looked at, as if it had changed.
-func (e *Executor) lookAt(dir string) {
+// SetLive names the runs that live, as of the last whole scan.
+func (e *Executor) SetLive(runs []string) {
 	e.mu.Lock()
-	e.hinted[dir] = true
+	e.liveRuns = runs
 	e.mu.Unlock()
-	e.nudge()
 }
-
-func (e *Executor) nudge() {
-	select {
-	case e.hints <- struct{}{}:
-	default:
-	}
-}
-
-// Hinted gives the folders that may have changed: see daemon.World.
-func (e *Executor) Hinted() []job.Place {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	out := make([]job.Place, 0, len(e.hinted))
-	for dir := range e.hinted {
-		p := job.Place{Dir: dir}
-		if filepath.Dir(dir) == e.Signals() {
-			p.Run = filepath.Base(dir)
-		} else if b, ok := e.private[dir]; ok {
-			p.Run = b.run
-		} else if b, ok := e.private[filepath.Dir(dir)]; ok {
-			p.Run = b.run
-		}
-		out = append(out, p)
-	}
-	clear(e.hinted)
-	return out
-}
-
-// Hints tells that an inbox may have changed.
-func (e *Executor) Hints() <-chan struct{} { return e.hints }
 
 // Health says what is not as it should be; empty = all well.
 func (e *Executor) Health() []string {
-	out := e.Notes.All()
-	e.mu.Lock()
-	dirs := slices.Sorted(maps.Keys(e.watched))
-	e.mu.Unlock()
-	for _, dir := range dirs {
-		if mode, degraded := e.opt.Watcher.Health(dir); degraded != "" {
-			out = append(out, fmt.Sprintf("degraded: %s (%s): %s", e.Shown(dir), mode, degraded))
-		}
-	}
+	out := append(e.Notes.All(), e.Degraded()...)
 	return append(out, e.opt.Settings().Warnings()...)
 }
 
@@ -314,7 +229,7 @@ func (e *Executor) Carry(ctx context.Context, j job.Job, emit func(engine.Event)
 	case engine.DoWrite:
 		return e.write(ctx, j)
 	case engine.DoMove:
-		return e.move(ctx, j)
+		return e.Move(ctx, j)
 	case engine.DoLook:
 		return e.look(ctx, j)
 	case engine.DoTasks:

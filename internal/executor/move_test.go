@@ -7,72 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 )
-
-// TestMoveTouched: times, rights and links of a file are no part of what it is.
-func TestMoveTouched(t *testing.T) {
-	conform.Rule(t, "2-files signal 4", "what was touched after it was taken in is moved all the same")
-	b := newBench(t, gateSpec)
-	for _, change := range []string{"touch -d 2001-01-01 x", "chmod 400 x", "chmod 000 x", "ln x .y", "touch x; chmod 600 x"} {
-		b.put(".workflow/signals/x", "y")
-		m := b.taken(".workflow/signals/x")
-		m.Run, m.To, m.As = run1, "A.1", "signal.json"
-		b.sh("cd .workflow/signals && " + change)
-		if ev := b.move(m); ev.To == "" || b.has(".workflow/signals/x") {
-			t.Errorf("%s: it stayed: %+v", change, ev)
-		}
-	}
-	in := job.Inboxes{Runs: []string{run1}}
-	b.put(".workflow/signals/A-done.json", "{}")
-	before := b.scanned(in, 1)[0]
-	b.sh("touch -d 2001-01-01 .workflow/signals/A-done.json")
-	if after := b.scanned(in, 1)[0]; after.ID != before.ID {
-		t.Errorf("touched it is taken for another file: %s, %s", before.ID, after.ID)
-	}
-	b.sh("printf '[]' > .workflow/signals/A-done.json && touch -d 2001-01-01 .workflow/signals/A-done.json")
-	if after := b.scanned(in, 1)[0]; after.ID == before.ID {
-		t.Errorf("with another content it is taken for the same file: %s", after.ID)
-	}
-}
-
-// TestMoveWhatCannotBeRead: links, pipes and what is too large are known again too.
-func TestMoveWhatCannotBeRead(t *testing.T) {
-	b := newBench(t, gateSpec)
-	b.sh("cd .workflow/signals && mkfifo fifo && ln -s nowhere link && head -c 70000 /dev/zero > large")
-	for _, ev := range b.scanned(job.Inboxes{}, 3) {
-		b.sh("cd .workflow/signals && touch -h " + ev.Name + " && { [ " + ev.Name + " != large ] || echo more >> large; }")
-		m := &engine.Move{ID: ev.ID, Name: ev.Name, Why: ev.SentinelBad}
-		if got := b.move(m); got.To == "" || b.has(".workflow/signals/"+ev.Name) {
-			t.Errorf("%s stayed", ev.Name)
-		}
-	}
-}
-
-// TestMoveLongName: a name without room for an ending has its reason beside it all the same.
-func TestMoveLongName(t *testing.T) {
-	conform.Rule(t, "2-files signal 5", "the longest names have their reason beside them")
-	b := newBench(t, gateSpec)
-	for i, name := range []string{strings.Repeat("n", 251), strings.Repeat("n", 252), strings.Repeat("n", 255), strings.Repeat("n", 254) + "m", strings.Repeat("é", 127)} {
-		b.put(".workflow/signals/"+name, strings.Repeat("y", i+1))
-		m := b.taken(".workflow/signals/" + name)
-		m.Why = "nothing waits for " + name[200:]
-		to := b.move(m).To
-		note := filepath.Join(filepath.Dir(to), whyName(filepath.Base(to)))
-		if data, err := os.ReadFile(b.path(note)); err != nil || string(data) != m.Why+"\n" {
-			t.Errorf("%d: %q %v", len(name), data, err)
-		}
-	}
-}
 
 // TestWordBehindUnreadableInbox: the end of a step is not told while its word may lie where nobody can look.
 func TestWordBehindUnreadableInbox(t *testing.T) {

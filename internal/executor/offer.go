@@ -36,7 +36,7 @@ func (e *Executor) offer(ctx context.Context, j job.Job, emit func(engine.Event)
 		<-ctx.Done()
 		return nil
 	}
-	e.notePlace(j)
+	e.Expect(j)
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
 		err := e.layOut(ctx, j, st)
 		var no *job.Refusal

@@ -4,17 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
-	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"sluice/agents/program"
 	"sluice/agents/sandbox"
-	"sluice/engine"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 )
@@ -30,37 +25,16 @@ func (e *Executor) ends(key string) {
 	}
 	e.mu.Lock()
 	delete(e.held, key)
-	if b, ok := e.private[pid+layout.InboxMark]; ok {
-		b.over = e.opt.Now()
-		e.private[pid+layout.InboxMark] = b
-	}
 	e.mu.Unlock()
+	e.CloseOwn(key)
 }
-
-// privateBox is the inbox of a held launch.
-type privateBox struct {
-	key, run string
-	over     time.Time // its launch is, since then: it goes when it has been read
-}
-
-// privateMost is how long an inbox is read after its launch for what cannot be taken in.
-const privateMost = time.Minute
 
 // keepPrivate notes that a launch has an inbox of its own, and where it works.
 func (e *Executor) keepPrivate(key string) {
-	dir := e.PIDFile(key) + layout.InboxMark
-	if !layout.IsDir(dir) {
+	if !layout.IsDir(e.PIDFile(key) + layout.InboxMark) {
 		return
 	}
-	run, _, _ := strings.Cut(key, "/")
-	e.mu.Lock()
-	e.private[dir] = privateBox{key: key, run: run}
-	e.mu.Unlock()
-	for _, d := range []string{dir, filepath.Join(dir, run)} {
-		if err := e.watch(d); err != nil { // the scans find what is in it a little later
-			e.opt.Logf("%v", err)
-		}
-	}
+	e.OpenOwn(key)
 	if g, ok := e.ownGitOf(key); ok {
 		e.workedIn(key, g)
 	}
@@ -77,64 +51,6 @@ func (e *Executor) reached(c sandbox.Checkout) string {
 		}
 	}
 	return ""
-}
-
-// privateOf gives the folders of a launch's own inbox; none where it has none.
-func (e *Executor) privateOf(key, run string) []string {
-	dir := e.PIDFile(key) + layout.InboxMark
-	if !layout.IsDir(dir) {
-		return nil
-	}
-	return []string{dir, filepath.Join(dir, run)}
-}
-
-// excess says that a file of a launch's own inbox is one too many: it is counted, and not kept. The launch's own signal is
-// read for longer.
-func (s *scan) excess(b box, name string) bool {
-	if b.of == "" {
-		return false
-	}
-	left, known := s.left[b.of]
-	if !known {
-		left = engine.KeepRefused - s.in.Refused[b.of]
-	}
-	if name == s.in.Words[b.of] {
-		return s.in.Refused[b.of] >= engine.MostRefused
-	}
-	s.left[b.of] = left - 1
-	return left <= 0
-}
-
-// drop removes a file of a launch's own inbox. The folders of that are the launch's to change: nothing is followed out.
-func (e *Executor) drop(b box, name string) {
-	root, err := os.OpenRoot(e.PIDFile(b.of) + layout.InboxMark)
-	if err != nil {
-		return // it has gone
-	}
-	defer root.Close()
-	if root.Remove(filepath.Join(b.dir, name)) != nil {
-		return // it goes with the inbox
-	}
-	e.mu.Lock()
-	e.dropped[b.of]++
-	e.mu.Unlock()
-}
-
-// counted gives what was dropped of the launches whose inboxes have been read for the last time.
-func (e *Executor) counted() (out []engine.Event) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	open := map[string]bool{}
-	for _, b := range e.private {
-		open[layout.LaunchOf(b.key)] = true
-	}
-	for _, of := range slices.Sorted(maps.Keys(e.dropped)) {
-		if !open[of] {
-			out = append(out, engine.FilesDropped{Of: of, N: e.dropped[of]})
-			delete(e.dropped, of)
-		}
-	}
-	return out
 }
 
 // seed puts a program's login and settings into a launch's private home, as they are now: a copy, so that nothing that

@@ -7,7 +7,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"sluice/internal/atomicfile"
 	"sluice/internal/health"
@@ -94,7 +93,7 @@ func (e *Executor) prune(live, known []string) error {
 		flow, n := layout.NumberOf(run)
 		return n > 0 && n < newest[flow] || layout.ChildRun(run) && oldChild(run, newest, keep)
 	}
-	e.unplace(func(run string) bool { return old(run) && !slices.Contains(live, run) })
+	e.ForgetRuns(func(run string) bool { return old(run) && !slices.Contains(live, run) })
 	for _, c := range []struct {
 		dir    string
 		remove func(string) error
@@ -105,7 +104,7 @@ func (e *Executor) prune(live, known []string) error {
 		{filepath.Join(e.State, layout.GitsDir), tree.Remove, func(run string) bool { return keep[run] }},
 		{filepath.Join(e.State, layout.HomesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
 		// Of a run that was over before a scan met its inbox. One that holds something stays.
-		{e.Signals(), removeEmpty, func(run string) bool { return slices.Contains(live, run) || e.watches(filepath.Join(e.Signals(), run)) }},
+		{e.Signals(), removeEmpty, func(run string) bool { return slices.Contains(live, run) || e.Watched(filepath.Join(e.Signals(), run)) }},
 	} {
 		entries, err := os.ReadDir(c.dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -149,42 +148,4 @@ func removeEmpty(dir string) error {
 		return err
 	}
 	return nil
-}
-
-// unplace forgets the inboxes of runs that are over, where no other run works in the same folder.
-func (e *Executor) unplace(over func(run string) bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	used := map[string]bool{}
-	for run, dirs := range e.placed {
-		if over(run) {
-			delete(e.placed, run)
-			continue
-		}
-		for _, dir := range dirs {
-			used[dir] = true
-		}
-	}
-	for dir := range e.places {
-		if !used[dir] {
-			delete(e.places, dir)
-		}
-	}
-}
-
-// untrouble ends the notes on inboxes that are read no more, as their runs are over, and on files that are not there.
-func (e *Executor) untrouble(boxes []box) {
-	read := map[string]bool{}
-	for _, b := range boxes {
-		read[e.Shown(b.path)] = true
-		read["of "+b.dir] = true
-	}
-	e.Notes.Drop(func(what string) bool {
-		in, ok := strings.CutPrefix(what, "inbox ")
-		if !ok || read[in] {
-			return false
-		}
-		info, err := os.Lstat(filepath.Join(e.Root, filepath.FromSlash(in)))
-		return !read[path.Dir(in)] || err != nil || info.IsDir() // else it is a file in one that is read
-	})
 }

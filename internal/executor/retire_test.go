@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,8 +33,11 @@ func TestSweepForgets(t *testing.T) {
 		}
 		folder := "box-" + run
 		b.put(folder+"/.keep", "")
-		b.e.notePlace(job.Job{Effect: engine.Effect{Run: run}, Attempt: &engine.Attempt{Worktree: folder, Tree: "."}})
-		b.e.notePlace(job.Job{Effect: engine.Effect{Run: run}, Attempt: &engine.Attempt{Worktree: "shared", Tree: "."}})
+		b.e.Expect(job.Job{Effect: engine.Effect{Run: run}, Attempt: &engine.Attempt{Worktree: folder, Tree: "."}})
+		b.e.Expect(job.Job{Effect: engine.Effect{Run: run}, Attempt: &engine.Attempt{Worktree: "shared", Tree: "."}})
+	}
+	for _, folder := range []string{"box-w-1", "box-w-2", "box-w-3", "box-w-4", "box-w-5", "box-other-1", "shared"} {
+		b.put(folder+"/.workflow/signals/"+folder+"-done.json", "{}")
 	}
 	b.put(".workflow/signals/w-2/B-done.json", "{}") // nobody's, and not ours to remove
 	j := job.Job{Effect: engine.Effect{Kind: engine.DoWrite, Key: "w-4/sweep", Run: "w-4", Write: &engine.Write{ID: "w-4/sweep", Sweep: true}},
@@ -61,8 +65,10 @@ func TestSweepForgets(t *testing.T) {
 		}
 	}
 	var places []string
-	for dir := range b.e.places {
-		places = append(places, b.e.Shown(filepath.Dir(filepath.Dir(dir))))
+	for _, ev := range b.scanned(job.Inboxes{Trees: []string{"."}}, 5) {
+		if folder, ok := strings.CutSuffix(ev.Name, "-done.json"); ok && ev.Place == "." {
+			places = append(places, folder)
+		}
 	}
 	slices.Sort(places)
 	if want := []string{"box-other-1", "box-w-4", "box-w-5", "shared"}; !slices.Equal(places, want) {

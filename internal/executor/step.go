@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,7 +17,6 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
-	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
@@ -33,7 +30,7 @@ const corrections = gates.MaxCorrections
 func (e *Executor) step(ctx context.Context, j job.Job, c *clock) *engine.ProcessEnded {
 	st := j.Spec.Step(j.Proc.Step)
 	rel := e.JobDir(j)
-	e.notePlace(j)
+	e.Expect(j)
 	l := order{key: j.Key, dir: rel, agent: st.Run == nil, idle: e.idle(st), since: j.Attempt.Launched, clock: c}
 	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepare(ctx, j, st, rel, j.Key) })
 	if err != nil {
@@ -42,9 +39,11 @@ func (e *Executor) step(ctx context.Context, j job.Job, c *clock) *engine.Proces
 	if st.Signal.Type != engine.SignalExit {
 		end = end.undenied() // its signal says whether it got on without what it was not allowed
 	}
-	e.readable(ctx, j, st, end)
-	if !end.clean() {
-		e.wordFirst(ctx, j, st, end)
+	if end.dir != "" { // something was started
+		e.Readable(ctx, j, st)
+		if !end.clean() {
+			e.TakenIn(ctx, j, st)
+		}
 	}
 	ev := &engine.ProcessEnded{Exit: end.exit}
 	last := end
@@ -110,96 +109,8 @@ func (e *Executor) salvage(ctx context.Context, j job.Job, st *engine.Step) {
 	}
 }
 
-// wordMost is how long the end of a process waits for its word, beyond the time a file has to settle.
-const wordMost = 3 * time.Second
-
 // attemptName names an attempt in the names of our refs.
 func attemptName(run, step string, n int) string { return fmt.Sprintf("%s/%s.%d", run, step, n) }
-
-// wordFirst waits until a sentinel that lies in an inbox was taken in: what was said before the end counts, however it
-// ended.
-func (e *Executor) wordFirst(ctx context.Context, j job.Job, st *engine.Step, end ended) {
-	until := e.opt.Now().Add(time.Duration(e.opt.Settings().Settle) + wordMost)
-	for end.dir != "" && e.opt.Now().Before(until) {
-		dir := e.lies(j, st)
-		if dir == "" {
-			return
-		}
-		e.lookAt(dir)
-		if !health.Wait(ctx, health.AgainFirst) {
-			return
-		}
-	}
-}
-
-// unreadMost is how long the end of a process waits for an inbox that cannot be read.
-const unreadMost = 10 * time.Minute
-
-// readable waits until all inboxes can be read in which the attempt's sentinel may lie: what nobody can look for is not
-// missing.
-func (e *Executor) readable(ctx context.Context, j job.Job, st *engine.Step, end ended) {
-	own := e.SignalFile(j.Run, st)
-	if own == "" || end.dir == "" {
-		return
-	}
-	until := e.opt.Now().Add(unreadMost)
-	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
-		err := e.unread(j)
-		if err == nil || !e.opt.Now().Before(until) {
-			e.Note(j.Key, "")
-			return
-		}
-		e.Note(j.Key, fmt.Sprintf("the step has ended, and its inbox cannot be read (%v): mend it; after %s the step counts as one that said nothing", err, unreadMost))
-		if !health.Wait(ctx, pause) {
-			return
-		}
-	}
-}
-
-// unread says why an inbox of the attempt cannot be read. One that is not there holds nothing.
-func (e *Executor) unread(j job.Job) error {
-	for _, in := range e.attemptInboxes(j) {
-		info, err := os.Lstat(in)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() && in != e.Signals() {
-			continue
-		}
-		f, err := atomicfile.OpenDir(in)
-		if err == nil {
-			_, err = f.Readdirnames(1)
-			f.Close()
-		}
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
-}
-
-// attemptInboxes are the folders in which a sentinel of the attempt may lie.
-func (e *Executor) attemptInboxes(j job.Job) []string {
-	var dirs []string
-	for _, dir := range append(e.treeInboxes(j.Attempt.Tree), e.Signals()) {
-		dirs = append(dirs, dir, filepath.Join(dir, j.Run))
-	}
-	if own := e.privateOf(j.Attempt.Key, j.Run); own != nil {
-		return own // it is held: nothing else is its to write
-	}
-	return dirs
-}
-
-// lies gives the inbox in which a sentinel of the attempt's name is; "" where there is none.
-func (e *Executor) lies(j job.Job, st *engine.Step) string {
-	own := e.SignalFile(j.Run, st)
-	if own == "" {
-		return ""
-	}
-	for _, in := range e.attemptInboxes(j) {
-		if _, err := os.Lstat(filepath.Join(in, filepath.Base(own))); err == nil {
-			return in
-		}
-	}
-	return ""
-}
 
 // keepOutput adds the end of the output, where it matters: it failed, its signal is missing, or the spec reads it.
 func (e *Executor) keepOutput(ev *engine.ProcessEnded, j job.Job, st *engine.Step, end ended) {
@@ -215,28 +126,7 @@ func (e *Executor) keepOutput(ev *engine.ProcessEnded, j job.Job, st *engine.Ste
 
 // said says that the attempt's sentinel lies in its inbox, or was taken in.
 func (e *Executor) said(j job.Job, st *engine.Step) bool {
-	return e.sentinel(j, st) != nil
-}
-
-// sentinel is the file by which the attempt said that it is done; nil where there is none.
-func (e *Executor) sentinel(j job.Job, st *engine.Step) []byte {
-	path := e.SignalFile(j.Run, st)
-	if path == "" {
-		return nil
-	}
-	taken := e.LaunchDir(j.Run, st.ID, j.Attempt.N, 1) + "/signal.json"
-	for _, p := range []string{e.Shown(path), taken, e.Shown(filepath.Join(e.Signals(), filepath.Base(path)))} {
-		data, _, err := atomicfile.OpenRegular(e.Root, filepath.FromSlash(p), signals.MaxBytes)
-		if err == nil {
-			return append([]byte{}, data...)
-		}
-	}
-	for _, dir := range e.privateOf(j.Attempt.Key, j.Run) {
-		if data, _, err := atomicfile.OpenRegular(dir, filepath.Base(path), signals.MaxBytes); err == nil {
-			return append([]byte{}, data...)
-		}
-	}
-	return nil
+	return e.Sentinel(j, st) != nil
 }
 
 func orCode(d ended) string {
@@ -476,7 +366,7 @@ func (e *Executor) promptText(rel string) []byte {
 
 // sentinelAnswer is the answer in the attempt's sentinel, if it has one that fits.
 func (e *Executor) sentinelAnswer(j job.Job, st *engine.Step) json.RawMessage {
-	data := e.sentinel(j, st)
+	data := e.Sentinel(j, st)
 	if data == nil {
 		return nil
 	}

@@ -160,6 +160,3 @@ func reviewerOf(g *engine.Gate) string {
 	}
 	return "the reviewer (" + g.Reviewer.AgentType + ")"
 }
-
-// errGone says that a file is not where it was, or not what it was.
-var errGone = errors.New("the file has gone or is another one now")

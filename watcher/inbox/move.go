@@ -1,4 +1,4 @@
-package executor
+package inbox
 
 import (
 	"context"
@@ -48,20 +48,20 @@ func isFile(dir, name, id string) (bool, error) {
 	return false, err
 }
 
-// move takes a file that was taken in out of its inbox.
-func (e *Executor) move(ctx context.Context, j job.Job) engine.Event {
+// Move takes a file that was taken in out of its inbox.
+func (x *Inbox) Move(ctx context.Context, j job.Job) engine.Event {
 	m := j.Move
 	ev := engine.FileMoved{ID: m.ID}
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
-		to, err := e.moved(m)
+		to, err := x.moved(m)
 		if err == nil || errors.Is(err, errGone) {
-			e.Note(j.Key, "")
+			x.Note(j.Key, "")
 			if to != "" {
-				ev.To = e.Shown(to)
+				ev.To = x.Shown(to)
 			}
 			return ev
 		}
-		e.Note(j.Key, err.Error())
+		x.Note(j.Key, err.Error())
 		if !health.Wait(ctx, pause) {
 			return nil
 		}
@@ -69,16 +69,16 @@ func (e *Executor) move(ctx context.Context, j job.Job) engine.Event {
 }
 
 // moved moves the file, if it is still the one that was taken in.
-func (e *Executor) moved(m *engine.Move) (string, error) {
+func (x *Inbox) moved(m *engine.Move) (string, error) {
 	if !plainName(m.Name) || m.Dir != "" && !ids.ValidRun(m.Dir) {
 		return "", errGone
 	}
-	dir, to := e.Signals(), filepath.Join(e.Signals(), rejected, m.Name)
+	dir, to := x.Signals(), filepath.Join(x.Signals(), rejected, m.Name)
 	switch {
 	case m.Of != "":
-		dir = e.PIDFile(m.Of) + layout.InboxMark
+		dir = x.PIDFile(m.Of) + layout.InboxMark
 	case m.Place != "":
-		dir = e.inboxOf(m)
+		dir = x.inboxOf(m)
 	}
 	dir = filepath.Join(dir, m.Dir)
 	if m.Run != "" {
@@ -89,13 +89,13 @@ func (e *Executor) moved(m *engine.Move) (string, error) {
 		if !ids.ValidRun(m.Run) || !plainName(m.To) {
 			return "", errGone
 		}
-		to = filepath.Join(e.Root, filepath.FromSlash(e.RunDir(m.Run)), m.To, as)
+		to = filepath.Join(x.Root, filepath.FromSlash(x.RunDir(m.Run)), m.To, as)
 	}
-	rel, err := filepath.Rel(e.Root, to)
+	rel, err := filepath.Rel(x.Root, to)
 	if err != nil {
 		return "", err
 	}
-	if _, err := e.Below(filepath.ToSlash(rel)); err != nil {
+	if _, err := x.Below(filepath.ToSlash(rel)); err != nil {
 		return "", err
 	}
 	same, err := isFile(dir, m.Name, m.ID)
@@ -103,13 +103,13 @@ func (e *Executor) moved(m *engine.Move) (string, error) {
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			// Moved by one who was ended before it could say why.
 			if same, err := isFile(filepath.Dir(to), filepath.Base(to), m.ID); err == nil && same {
-				return to, e.sayWhy(m, to)
+				return to, x.sayWhy(m, to)
 			}
 			return "", errGone
 		}
 		return "", err
 	}
-	if err := e.MakeDir(filepath.Dir(to), 0o700); err != nil {
+	if err := x.MakeDir(filepath.Dir(to), 0o700); err != nil {
 		return "", err
 	}
 	// Not synced: a file that a power cut puts back is seen again, and is older than whatever waits by then.
@@ -119,11 +119,11 @@ func (e *Executor) moved(m *engine.Move) (string, error) {
 		}
 		return "", err
 	}
-	return to, e.sayWhy(m, to)
+	return to, x.sayWhy(m, to)
 }
 
 // sayWhy writes the reason beside a rejected file.
-func (e *Executor) sayWhy(m *engine.Move, at string) error {
+func (x *Inbox) sayWhy(m *engine.Move, at string) error {
 	if m.Run != "" || m.Why == "" {
 		return nil
 	}
@@ -151,11 +151,14 @@ func plainName(name string) bool {
 }
 
 // inboxOf is the inbox below a worktree that a file lay in.
-func (e *Executor) inboxOf(m *engine.Move) string {
-	for _, dir := range e.treeInboxes(m.Place) {
+func (x *Inbox) inboxOf(m *engine.Move) string {
+	for _, dir := range x.treeInboxes(m.Place) {
 		if same, err := isFile(filepath.Join(dir, m.Dir), m.Name, m.ID); err == nil && same {
 			return dir
 		}
 	}
-	return filepath.Join(e.TreeDir(m.Place), ".workflow", "signals")
+	return filepath.Join(x.TreeDir(m.Place), ".workflow", "signals")
 }
+
+// errGone says that a file is not where it was, or not what it was.
+var errGone = errors.New("the file has gone or is another one now")

@@ -1,0 +1,343 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/internal/ids"
+	"sluice/internal/job"
+	"sluice/internal/layout"
+	"sluice/watcher"
+)
+
+// maxPasses bounds how often one scan goes on with a folder of many files.
+const maxPasses = 16
+
+// box is one folder that signals may lie in.
+type box struct {
+	path       string
+	dir, place string // of FileSeen
+	of         string // of FileSeen: it is a launch's own
+	must       bool   // it has to be readable for the scan to count
+}
+
+// Scan reads the inboxes once: see daemon.World.
+func (x *Inbox) Scan(ctx context.Context, in job.Inboxes) (seen []engine.Event, more bool, err error) {
+	x.one.Lock()
+	defer x.one.Unlock()
+	err = x.There()
+	x.Note("repo", bareWhy(err))
+	if err != nil {
+		return nil, false, fmt.Errorf("inbox: %w", err)
+	}
+	if !layout.IsDir(x.Signals()) {
+		if err := x.MakeBelow(".workflow/signals", 0o755); err != nil {
+			return nil, false, fmt.Errorf("inbox: %w", err)
+		}
+	}
+	var boxes []box
+	if in.Only == nil {
+		x.opt.Levels.SetLive(slices.Clone(in.Runs))
+		boxes = x.boxes(in)
+	} else {
+		boxes = x.some(in)
+	}
+	s := scan{x: x, in: in, digests: map[string]string{}, left: map[string]int{}, settle: x.opt.Settle()}
+	before := x.overNow(boxes)
+	for _, b := range boxes {
+		if err := s.box(ctx, b); err != nil {
+			return nil, false, err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
+	}
+	if in.Only == nil {
+		x.letGo(before)
+		x.release(boxes)
+	}
+	slices.SortStableFunc(s.seen, func(a, b engine.FileSeen) int {
+		if c := s.rank(a) - s.rank(b); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	out := make([]engine.Event, len(s.seen))
+	for i := range s.seen {
+		out[i] = s.seen[i]
+	}
+	if in.Only == nil {
+		out = append(out, x.counted()...)
+	}
+	return out, s.more, nil
+}
+
+// bareWhy is an error as Health tells it; "" for none.
+func bareWhy(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// boxes lists the folders to read, and has them watched.
+func (x *Inbox) boxes(in job.Inboxes) []box {
+	out := []box{{path: x.Signals(), must: true}}
+	for _, run := range in.Runs {
+		out = x.runBox(out, run)
+	}
+	out = x.ownBoxes(out, "")
+	for _, run := range x.strays(in.Runs) {
+		out = append(out, box{path: filepath.Join(x.Signals(), run), dir: run})
+	}
+	for _, key := range in.Trees {
+		for _, dir := range x.treeInboxes(key) {
+			if dir == x.Signals() {
+				continue
+			}
+			out = append(out, box{path: dir, place: key})
+			for _, run := range in.Runs {
+				if sub := filepath.Join(dir, run); layout.IsDir(sub) {
+					out = append(out, box{path: sub, dir: run, place: key})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// runBox adds the inbox of a run, which it makes.
+func (x *Inbox) runBox(out []box, run string) []box {
+	if !ids.ValidRun(run) {
+		return out
+	}
+	path := filepath.Join(x.Signals(), run)
+	why := ""
+	if !layout.IsDir(path) {
+		if err := x.MakeBelow(".workflow/signals/"+run, 0o755); err != nil {
+			why = err.Error()
+		}
+	}
+	x.Note("inbox of "+run, why)
+	return append(out, box{path: path, dir: run, must: true})
+}
+
+// some lists the folders of a look. What hints at the inbox itself may be the folder of a new run, whose own hints come
+// only once it is watched.
+func (x *Inbox) some(in job.Inboxes) []box {
+	var out []box
+	for _, p := range in.Only {
+		switch {
+		case p.Dir == x.Signals():
+			out = append(out, box{path: x.Signals(), must: true})
+			for _, run := range in.Runs {
+				if !x.Watched(filepath.Join(x.Signals(), run)) {
+					out = x.runBox(out, run)
+				}
+			}
+		case filepath.Dir(p.Dir) == x.Signals():
+			out = append(out, box{path: p.Dir, dir: filepath.Base(p.Dir), must: true})
+		case strings.HasPrefix(p.Dir, filepath.Join(x.State, layout.LaunchesDir)+string(filepath.Separator)):
+			out = x.ownBoxes(out, p.Dir)
+		default:
+			out = x.treeBox(out, in, p.Dir)
+		}
+	}
+	return out
+}
+
+// treeBox adds a folder that is the inbox of a worktree, or a run's below it.
+func (x *Inbox) treeBox(out []box, in job.Inboxes, path string) []box {
+	for _, key := range in.Trees {
+		for _, dir := range x.treeInboxes(key) {
+			switch run := filepath.Base(path); {
+			case path == dir:
+				return append(out, box{path: dir, place: key})
+			case filepath.Dir(path) == dir && slices.Contains(in.Runs, run):
+				return append(out, box{path: path, dir: run, place: key})
+			}
+		}
+	}
+	return out
+}
+
+// ownBoxes adds the inboxes of held launches; only, where it is not "", is the folder of one.
+func (x *Inbox) ownBoxes(out []box, only string) []box {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for dir, b := range x.private {
+		for _, path := range []string{dir, filepath.Join(dir, b.run)} {
+			if only != "" && only != path {
+				continue
+			}
+			in := box{path: path, of: layout.LaunchOf(b.key)}
+			if path != dir {
+				in.dir = b.run
+			}
+			out = append(out, in)
+		}
+	}
+	return out
+}
+
+// overNow gives those of the boxes whose launch is over already: what is not in them now never will be.
+func (x *Inbox) overNow(boxes []box) (out []box) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, b := range boxes {
+		if !x.private[b.path].over.IsZero() {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// letGo forgets the inboxes of launches that are over, once all that was in them has been taken in.
+func (x *Inbox) letGo(boxes []box) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, b := range boxes {
+		own, ok := x.private[b.path]
+		if ok && (x.opt.Now().Sub(own.over) > privateMost || !holdsFile(b.path) && !holdsFile(filepath.Join(b.path, own.run))) {
+			delete(x.private, b.path)
+		}
+	}
+}
+
+// holdsFile says that a folder has something in it that is no folder.
+func holdsFile(dir string) bool {
+	f, err := atomicfile.OpenDir(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(maxEntries) // what was read counts
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() })
+}
+
+// Watched reports whether a folder is watched.
+func (x *Inbox) Watched(dir string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.watched[dir]
+}
+
+// strays are the folders of runs that do not live in which something lies all the same: it is seen, and so refused by
+// name. The inbox is not read for them while it is as it was when there was none.
+func (x *Inbox) strays(live []string) []string {
+	st, err := atomicfile.Lstat(filepath.Dir(x.Signals()), filepath.Base(x.Signals()))
+	if err == nil && st.Same(x.noStrays) && st.Nlink == x.noStrays.Nlink && len(live) == x.liveThen {
+		return nil
+	}
+	x.noStrays = atomicfile.Stat{}
+	f, err := atomicfile.OpenDir(x.Signals())
+	if err != nil {
+		return nil // the scan of the inbox itself tells
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(maxEntries) // what was read counts
+	lives := make(map[string]bool, len(live))
+	for _, run := range live {
+		lives[run] = true
+	}
+	var out []string
+	others := false
+	for _, entry := range entries {
+		name := entry.Name()
+		if !entry.IsDir() || name == rejected || !ids.ValidRun(name) || lives[name] || len(out) == maxStrays {
+			continue
+		}
+		others = true
+		if holdsFiles(filepath.Join(x.Signals(), name)) {
+			out = append(out, name)
+		}
+	}
+	if !others && (err == nil || errors.Is(err, io.EOF)) && x.opt.Now().Sub(st.ModTime) > watcher.AtRest {
+		x.noStrays, x.liveThen = st, len(live)
+	}
+	return out
+}
+
+func holdsFiles(dir string) bool {
+	f, err := atomicfile.OpenDir(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(1) // one is enough
+	return len(names) > 0
+}
+
+const (
+	rejected   = "rejected"
+	maxStrays  = 100
+	maxEntries = 10_000 // of the inbox that are looked through for them
+)
+
+// treeInboxes are the folders in which what is written below a checkout's worktrees counts.
+func (x *Inbox) treeInboxes(key string) []string {
+	var out []string
+	if key != "." {
+		out = append(out, filepath.Join(x.TreeDir(key), ".workflow", "signals"))
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for dir, k := range x.places {
+		if k == key && !slices.Contains(out, dir) {
+			out = append(out, dir)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Expect remembers the folder an attempt works in, where that is not the top level of its checkout.
+func (x *Inbox) Expect(j job.Job) {
+	if j.Attempt == nil || j.Attempt.Worktree == "" {
+		return
+	}
+	dir, err := x.Below(j.Attempt.Worktree)
+	if err != nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	in := filepath.Join(dir, ".workflow", "signals")
+	if len(x.places) < watcher.MaxFolders/2 {
+		x.places[in] = j.Attempt.Tree
+	}
+	if !slices.Contains(x.placed[j.Run], in) {
+		x.placed[j.Run] = append(x.placed[j.Run], in)
+	}
+}
+
+// release ends the watch of folders that nothing waits for any more.
+func (x *Inbox) release(boxes []box) {
+	x.mu.Lock()
+	var idle []string
+	awaited := make(map[string]bool, len(boxes))
+	for _, b := range boxes {
+		awaited[b.path] = true
+	}
+	for dir := range x.watched {
+		if !awaited[dir] {
+			idle = append(idle, dir)
+		}
+	}
+	x.mu.Unlock()
+	x.untrouble(boxes)
+	for _, dir := range idle {
+		x.unwatch(dir)
+		if filepath.Dir(dir) == x.Signals() {
+			_ = os.Remove(dir) // of a run that is over: goes if it is empty
+		}
+	}
+}

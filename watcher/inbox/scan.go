@@ -1,0 +1,287 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sluice/engine"
+	"sluice/internal/approval"
+	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
+	"sluice/internal/job"
+	"sluice/internal/layout"
+	"sluice/signals"
+	"sluice/watcher"
+)
+
+// scan is one reading of the inboxes.
+type scan struct {
+	x       *Inbox
+	in      job.Inboxes
+	settle  time.Duration
+	seen    []engine.FileSeen
+	more    bool              // some folder holds more than was read
+	digests map[string]string // by gate's round, of this scan
+	left    map[string]int    // launch -> how many more files of its own inbox are handed on
+	rounds  map[runGate]*job.Reviewed
+	levels  map[string]string // by run
+}
+
+// box reads one folder.
+func (s *scan) box(ctx context.Context, b box) error {
+	if !b.must && !layout.IsDir(b.path) {
+		return nil
+	}
+	err := s.x.watch(b.path)
+	if err != nil && b.must {
+		return err
+	}
+	for pass := 0; err == nil && pass < maxPasses; pass++ {
+		var files []watcher.Seen
+		var more bool
+		files, more, err = s.x.opt.Watcher.Scan(b.path)
+		if errors.Is(err, watcher.ErrMissing) && !b.must {
+			return nil
+		}
+		if err != nil {
+			break
+		}
+		for _, f := range files {
+			if s.excess(b, f.Name) {
+				s.x.drop(b, f.Name)
+				s.x.opt.Watcher.Taken(b.path, f.Name)
+				continue
+			}
+			if ev, ok := s.file(ctx, b, f); ok {
+				s.seen = append(s.seen, ev)
+				s.x.opt.Watcher.Taken(b.path, f.Name)
+			}
+		}
+		if !more {
+			break
+		}
+		s.more = s.more || pass == maxPasses-1
+	}
+	if err == nil {
+		s.x.Note("inbox "+s.x.Shown(b.path), "")
+		return nil
+	}
+	s.x.Note("inbox "+s.x.Shown(b.path), err.Error())
+	// What has the name of a run's folder and is none holds nothing, and lies in the inbox itself: it is refused there and
+	// moved away. It does not close all others.
+	if b.must && (b.dir == "" || !errors.Is(err, watcher.ErrNotFolder)) {
+		return err
+	}
+	return nil // only sentinels count there, and what is not seen now is seen later
+}
+
+// file says what a file is; not ok where it is not whole yet, or cannot be read now.
+func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen, bool) {
+	digest := layout.HexSum(f.Data)
+	ev := engine.FileSeen{Name: f.Name, Dir: b.dir, Place: b.place, ID: idOf(f.Stat, digest, f.Err), Written: begunAt(f),
+		By: engine.Actor{Who: owner(filepath.Join(b.path, f.Name)), Via: "file"}, Of: b.of}
+	ev.By.Trust = s.level(b, f.Name)
+	if b.of != "" {
+		ev.By.Who, ev.By.Via = b.of, "file of its own"
+	}
+	if f.Err != nil {
+		if !errors.Is(f.Err, atomicfile.ErrNotRegular) && !errors.Is(f.Err, atomicfile.ErrTooLarge) {
+			if !errors.Is(f.Err, fs.ErrNotExist) {
+				s.x.opt.Logf("inbox: %q: %v", f.Name, f.Err)
+			}
+			return ev, false
+		}
+		ev.SentinelBad = fault.WithoutPath(f.Err).Error() + ": write a regular file of at most 64 KiB"
+		ev.HumanBad = ev.SentinelBad
+		return ev, true
+	}
+	ev.Digest = digest
+	sentinel, state, err := signals.ParseSentinel(f.Data)
+	if state == signals.Whole {
+		ev.Sentinel = &engine.Sentinel{Step: sentinel.Step, Status: sentinel.Status, Summary: sentinel.Summary, Question: sentinel.Question,
+			Options: sentinel.Options, Run: sentinel.Run, Attempt: sentinel.Attempt, Launch: sentinel.Launch, Answer: sentinel.Answer}
+		switch {
+		case b.of != "": // whose it is needs no proof
+			ev.TokenOf = b.of
+		case sentinel.Token != "":
+			ev.TokenOf = s.x.TokenOf(sentinel.Token, s.in.Tokens, s.x.opt.Corrections)
+		}
+	} else {
+		ev.SentinelBad = fmt.Sprintf("it is no sentinel (%s): %v", unwhole(state), err)
+	}
+	human, hstate, herr := signals.ParseHuman(f.Name, f.Data)
+	if hstate == signals.Whole {
+		ev.Human = &engine.HumanSay{Text: human.Text, Round: human.Round, Run: human.Run, By: human.By, Gate: human.Gate, Outcome: human.Outcome, Answer: human.Answer}
+		if approval.Looks(f.Data) {
+			s.signed(&ev, string(f.Data))
+		}
+	} else {
+		ev.HumanBad = fmt.Sprintf("it is no answer (%s): %v", unwhole(hstate), herr)
+	}
+	// JSON that is whole cannot grow into anything else; all other text can. Under a name without the ending it may be on
+	// its way to another: x-done.json.tmp, then mv.
+	whole := len(f.Data) > 0 && strings.HasSuffix(f.Name, ".json") && (state == signals.Whole || hstate == signals.Whole)
+	if !whole && !s.settled(f) {
+		return ev, false
+	}
+	what := "inbox " + s.x.Shown(filepath.Join(b.path, f.Name))
+	if ev.DigestNow, err = s.digestNow(ctx, ev); err != nil && s.rank(ev) > rankFail {
+		if ctx.Err() == nil {
+			s.x.Note(what, err.Error())
+		}
+		return ev, false // a pass waits until what it answers can be read
+	}
+	s.x.Note(what, "")
+	return ev, true
+}
+
+// signed takes a file as what was signed in it: what is below its text holds or does not, whoever wrote the file.
+func (s *scan) signed(ev *engine.FileSeen, data string) {
+	p, words := s.x.opt.Judge.Proven(data)
+	*ev.Human = engine.HumanSay{Text: words, Proven: p}
+	if by := p.Signed; by != nil && ev.Of == "" {
+		ev.Human.Run, ev.Human.Round = by.Run, by.Round
+		ev.By = engine.Actor{Who: by.Names[0], Via: "file of " + ev.By.Who, Trust: engine.TrustSigned, Key: by.Key}
+	}
+}
+
+// level is what stood between an agent and the file.
+func (s *scan) level(b box, name string) string {
+	if b.of != "" || b.place != "" {
+		return engine.TrustFile
+	}
+	if s.levels == nil {
+		s.levels = map[string]string{}
+	}
+	run := b.dir
+	if run == "" { // bare: of whichever run it is for; the least of those
+		if q := s.asked(engine.FileSeen{Name: name}); q != nil {
+			run = q.Run
+		}
+	}
+	if _, ok := s.levels[run]; !ok {
+		s.levels[run], _ = s.x.opt.Levels.Level(run)
+	}
+	return s.levels[run]
+}
+
+func unwhole(state signals.State) string {
+	if state == signals.Partial {
+		return "it is not whole, and has not grown for a while"
+	}
+	return "it cannot be read"
+}
+
+// settled says that the file has been as it is for long enough.
+func (s *scan) settled(f watcher.Seen) bool {
+	now := s.x.opt.Now()
+	quiet := now.Sub(f.Since)
+	if age := now.Sub(f.Stat.ModTime); age > quiet {
+		quiet = age // it was renamed into place, or we came late
+	}
+	return quiet >= s.settle
+}
+
+// asked gives the round that the file's name may answer: of two gates the one with the longer name.
+func (s *scan) asked(ev engine.FileSeen) *job.Reviewed {
+	run := ev.Dir
+	if ev.Human != nil && ev.Human.Run != "" {
+		if run != "" && run != ev.Human.Run {
+			return nil
+		}
+		run = ev.Human.Run
+	}
+	if ev.Place != "" {
+		return nil
+	}
+	if s.rounds == nil {
+		s.rounds = roundsByGate(s.in.Asked)
+	}
+	for gate := ev.Name; ; {
+		i := strings.LastIndexByte(gate, '-')
+		if i < 0 {
+			return nil
+		}
+		gate = gate[:i]
+		if q := s.rounds[runGate{run, gate}]; q != nil {
+			return q
+		}
+	}
+}
+
+// runGate is a gate of a run; of any, where run is "".
+type runGate struct{ run, gate string }
+
+// roundsByGate finds the rounds by run and gate, and by the gate alone, where the first counts.
+func roundsByGate(asked []job.Reviewed) map[runGate]*job.Reviewed {
+	out := make(map[runGate]*job.Reviewed, 2*len(asked))
+	for i := range asked {
+		q := &asked[i]
+		for _, key := range []runGate{{q.Run, q.Gate}, {"", q.Gate}} {
+			if out[key] == nil {
+				out[key] = q
+			}
+		}
+	}
+	return out
+}
+
+// begunAt is when a file was begun, as far as it was seen: words that were being written while an older round was open
+// are no answer to a newer one.
+func begunAt(f watcher.Seen) time.Time {
+	if !f.FirstSeen.IsZero() && f.FirstSeen.Before(f.Stat.ModTime) {
+		return f.FirstSeen
+	}
+	return f.Stat.ModTime
+}
+
+// digestNow is the digest of what the file may answer; "" where it answers nothing.
+func (s *scan) digestNow(ctx context.Context, ev engine.FileSeen) (string, error) {
+	q := s.asked(ev)
+	if q == nil {
+		return "", nil
+	}
+	key := fmt.Sprintf("%s/%s/%s.%d", q.Run, q.Gate, q.Step, q.Attempt)
+	if d, ok := s.digests[key]; ok {
+		return d, nil
+	}
+	d, err := s.x.opt.Judge.DigestNow(ctx, *q)
+	if err != nil {
+		return "", err
+	}
+	s.digests[key] = d
+	return d, nil
+}
+
+// rank orders what one scan found: sentinels, then a person's veto, fail, pass and the rest.
+func (s *scan) rank(ev engine.FileSeen) int {
+	stem := ev.Name
+	for _, ending := range []string{".json", ".md", ".txt"} {
+		stem = strings.TrimSuffix(stem, ending)
+	}
+	if _, ok := signals.StepOf(ev.Name); ok {
+		return rankSentinel
+	}
+	for i, word := range []string{engine.OutcomeVeto, engine.OutcomeFail, engine.OutcomePass} {
+		if strings.HasSuffix(stem, "-"+word) {
+			return rankVeto + i
+		}
+	}
+	if s.asked(ev) != nil {
+		return rankPass + 1
+	}
+	return rankSentinel
+}
+
+// The order of what one scan found.
+const (
+	rankSentinel = iota
+	rankVeto
+	rankFail
+	rankPass
+)
