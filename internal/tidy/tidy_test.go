@@ -25,8 +25,8 @@ var layers = map[string]struct{ own, only []string }{
 	"watcher": {own: []string{"internal/fault", "internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	// Inboxes: read, watched, and emptied of what was taken in.
 	"watcher/inbox": {own: []string{"engine", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/fault", "internal/health", "internal/ids", "internal/job", "internal/layout"}},
-	"signals": {own: []string{"internal/ids", "internal/strictjson", "internal/text"}},
-	"gates":   {own: []string{"engine", "internal/fault", "internal/layout", "internal/schema", "internal/shells", "internal/strictjson", "internal/text"}},
+	"signals":       {own: []string{"internal/ids", "internal/strictjson", "internal/text"}},
+	"gates":         {own: []string{"engine", "internal/fault", "internal/layout", "internal/schema", "internal/shells", "internal/strictjson", "internal/text"}},
 	// Where those work who judge: checkouts that sluice keeps.
 	"gates/judge":    {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
 	"agents":         {own: []string{"internal/fault", "internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
