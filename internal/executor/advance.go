@@ -36,8 +36,8 @@ func (e *Executor) moveBranch(ctx context.Context, j job.Job, move func(context.
 }
 
 func (e *Executor) advanced(ctx context.Context, j job.Job) (string, error) {
-	var b begin
-	var c covered
+	var b tree.Begin
+	var c tree.Covered
 	for what, into := range map[string]any{"begin": &b, "files": &c} {
 		if err := layout.Load(e.AttemptFile(j.Run, j.Write.Step, j.Write.N, what), into); err != nil {
 			return "", err

@@ -119,7 +119,7 @@ func TestNoBranchOfACheckoutMoves(t *testing.T) {
 	if diff := b.sh("git diff --name-only refs/sluice/found/w-1/A.1 refs/sluice/taken/w-1/A.1"); strings.Contains(diff, "mine.txt") || strings.Contains(diff, "README") {
 		t.Errorf("the person's changes are shown as the step's: %s", diff)
 	}
-	var c covered
+	var c tree.Covered
 	if err := layout.Load(b.e.AttemptFile(run1, "B", 1, "files"), &c); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,39 +18,13 @@ import (
 	"sluice/internal/tree"
 )
 
-// begin is how things were when an attempt began. It is recorded before anything is started.
-type begin struct {
-	Dir       string            `json:"dir"`              // where it works, absolute
-	Top       string            `json:"top,omitempty"`    // the top level of its checkout; "" = there is none of this repo
-	Own       bool              `json:"own,omitempty"`    // the spec names a worktree or a branch
-	Branch    string            `json:"branch,omitempty"` // the one the spec means
-	Head      string            `json:"head,omitempty"`
-	On        string            `json:"on,omitempty"`        // the branch that is checked out, by its full name; "" = HEAD is detached
-	Found     string            `json:"found,omitempty"`     // the commit of the folder's files as they were; Head where nothing differed
-	Joined    []string          `json:"joined,omitempty"`    // commits that were merged into the folder before it began
-	Conflicts []string          `json:"conflicts,omitempty"` // files that these left conflict markers in
-	Aside     string            `json:"aside,omitempty"`     // work that did not pass and is not in the folder
-	Refs      map[string]string `json:"refs,omitempty"`      // git_commit, pr_creation
-	Pulls     map[string]string `json:"pulls,omitempty"`     // pr_creation
-	Asked     bool              `json:"asked,omitempty"`     // the forge told its pull requests
-	Lists     []string          `json:"lists,omitempty"`     // task files below Top, which sluice writes: they are no work
-	Look      string            `json:"look,omitempty"`      // the commit that a step that only looks sees; "" = it works here
-
-	Before string `json:"before,omitempty"` // of a step that only looks: Look without work that has not passed
-
-	host string // where the checkout of Look lies, as we see it; "" = it is Dir
-}
-
-// base is the folder without work that has not passed yet: what a setup is run over.
-func (b begin) base() string { return cmp.Or(b.Before, b.Found) }
-
 // inCheckout reports whether the root lies in a git checkout. Where it does not, trees are kept in a store of sluice's own (or
 // not at all, where git is not installed): there are no branches, worktrees and git folders for launches.
 func (e *Executor) inCheckout() bool { return e.opt.Git != nil && !e.opt.Git.Plain() }
 
 // begun gives the record of an attempt's beginning, made before anything else if there is none.
-func (e *Executor) begun(ctx context.Context, j job.Job, st *engine.Step, n int) (begin, error) {
-	var b begin
+func (e *Executor) begun(ctx context.Context, j job.Job, st *engine.Step, n int) (tree.Begin, error) {
+	var b tree.Begin
 	if j.Attempt.Reads {
 		return e.looks(ctx, j, st, n)
 	}
@@ -120,7 +93,7 @@ func inGit(st *engine.Step) bool {
 }
 
 // beginRefs records what a new commit or pull request is told from.
-func (e *Executor) beginRefs(ctx context.Context, j job.Job, st *engine.Step, b *begin) error {
+func (e *Executor) beginRefs(ctx context.Context, j job.Job, st *engine.Step, b *tree.Begin) error {
 	if !e.inCheckout() || !inGit(st) {
 		return nil
 	}
@@ -143,8 +116,8 @@ func (e *Executor) beginRefs(ctx context.Context, j job.Job, st *engine.Step, b 
 }
 
 // place finds the folder an attempt works in, and makes it where it is not there.
-func (e *Executor) place(ctx context.Context, j job.Job, st *engine.Step) (begin, error) {
-	b := begin{Dir: e.Root}
+func (e *Executor) place(ctx context.Context, j job.Job, st *engine.Step) (tree.Begin, error) {
+	b := tree.Begin{Dir: e.Root}
 	if st.Agent != nil {
 		b.Own = j.Attempt.Worktree != "" || st.Agent.Branch.Source != ""
 		branch, err := st.Agent.Branch.String(j.Env)

@@ -14,6 +14,7 @@ import (
 	"sluice/gates/judge"
 	"sluice/internal/conform"
 	"sluice/internal/settings"
+	"sluice/internal/tree"
 )
 
 // envSpec is a workflow of one command with variables of its own.
@@ -311,7 +312,7 @@ func TestJudgedProgramThatIsNotSeen(t *testing.T) {
 	}
 	putFile(t, seat+"/own", "#!"+b.path("lang/prog")+"\n", 0o755)
 	putFile(t, seat+"/foreign", "#!"+other+"/prog\n", 0o755)
-	p := process{judged: judged{begin: begin{Dir: b.root, Top: b.root}, host: seat, covers: true, seat: &judge.Checkout{Top: seat}}}
+	p := process{judged: judged{Begin: tree.Begin{Dir: b.root, Top: b.root}, host: seat, covers: true, seat: &judge.Checkout{Top: seat}}}
 	for command, want := range map[string]string{"./own": "", "./foreign": "its first line wants " + other + "/prog, which the sandbox does not show: name " + other + " under sandbox.read"} {
 		plan := sandbox.Plan{Cwd: b.root, Home: b.e.variable("HOME"), Shown: []sandbox.Mount{{Path: seat, At: b.root, Write: true}}}
 		argv, err := b.e.found([]string{command, "x"}, []string{"PATH=/usr/bin:/bin"}, p, &plan)

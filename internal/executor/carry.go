@@ -17,6 +17,7 @@ import (
 	"sluice/internal/git"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/tree"
 )
 
 // maxCarried bounds an output that is carried from one checkout to another.
@@ -24,13 +25,13 @@ const maxCarried = 1 << 30
 
 // needed finds a step's input files. An output of an earlier step that is in no commit, since git ignores it, is carried
 // from the checkout that it was made in.
-func (e *Executor) needed(ctx context.Context, j job.Job, st *engine.Step, b begin) (found []string, err error) {
-	if b.host != "" {
-		found, missing, err := e.inputs(j, st, b.host)
+func (e *Executor) needed(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) (found []string, err error) {
+	if b.Host != "" {
+		found, missing, err := e.inputs(j, st, b.Host)
 		if err != nil {
 			return nil, err
 		}
-		return b.seenIn(found), e.missingInputs(missing, b.Dir)
+		return b.SeenIn(found), e.missingInputs(missing, b.Dir)
 	}
 	record := e.recordFile(j, carriedRecord, b.Top)
 	unlock, err := e.records.lock(ctx, record) // also while a file is copied: the next one has the same name for a while
@@ -84,7 +85,7 @@ func (e *Executor) needed(ctx context.Context, j job.Job, st *engine.Step, b beg
 
 // carried brings one output, named from the top of its checkout, into the one of b as it was bound. A file there that it
 // did not bring is left alone. carried is noted before the file is in its place: who is killed then knows it for sluice's.
-func (e *Executor) carried(ctx context.Context, j job.Job, b begin, at string, carried map[string]string, note func() error) error {
+func (e *Executor) carried(ctx context.Context, j job.Job, b tree.Begin, at string, carried map[string]string, note func() error) error {
 	if carried[at] != "" {
 		now, err := git.Digest(ctx, b.Top, []string{at})
 		if err != nil {
@@ -104,7 +105,7 @@ func (e *Executor) carried(ctx context.Context, j job.Job, b begin, at string, c
 		if state := j.Env.Steps[id].Status; state != engine.Passed && state != engine.Routed {
 			continue // no gate has let it through, or sent it on
 		}
-		var c covered
+		var c tree.Covered
 		if err := layout.Load(e.AttemptFile(j.Run, id, j.Env.Steps[id].Attempt, "files"), &c); err != nil || c.Top == "" || c.Top == b.Top {
 			continue
 		}

@@ -47,7 +47,7 @@ func (e *Executor) check(ctx context.Context, j job.Job) *engine.ProcessEnded {
 }
 
 // begunAgain is begun for what comes after the work: a refusal is an error as any other.
-func (e *Executor) begunAgain(ctx context.Context, j job.Job, st *engine.Step) (b begin, err error) {
+func (e *Executor) begunAgain(ctx context.Context, j job.Job, st *engine.Step) (b tree.Begin, err error) {
 	err = e.Persist(ctx, j.Key, func() (err error) {
 		b, err = e.begun(ctx, j, st, j.Attempt.N)
 		return err
@@ -56,7 +56,7 @@ func (e *Executor) begunAgain(ctx context.Context, j job.Job, st *engine.Step) (
 }
 
 // checked looks at everything and gathers what there is to be reviewed.
-func (e *Executor) checked(ctx context.Context, j job.Job, st *engine.Step, b begin) engine.CheckResult {
+func (e *Executor) checked(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) engine.CheckResult {
 	env := job.WithAnswer(j)
 	done := j.Attempt.Status == "" || j.Attempt.Status == engine.StatusDone
 	in := gates.CheckInput{Root: e.Root, Worktree: b.Dir}
@@ -113,7 +113,7 @@ func (e *Executor) checked(ctx context.Context, j job.Job, st *engine.Step, b be
 
 // checkedAt has the criteria checked in the tree of the commit that was taken; "" = in the folder. What is declared and
 // ignored by git is in no tree: it is looked for in the folder then.
-func (e *Executor) checkedAt(ctx context.Context, key string, b begin, commit string, in gates.CheckInput) engine.CheckResult {
+func (e *Executor) checkedAt(ctx context.Context, key string, b tree.Begin, commit string, in gates.CheckInput) engine.CheckResult {
 	var j judged
 	err := e.Persist(ctx, key, func() (err error) {
 		j, err = e.checkoutFor(ctx, b, commit, key)
@@ -149,7 +149,7 @@ func answerFits(j job.Job, st *engine.Step) string {
 const launchesOfCheck = 3
 
 // criterion carries out one command of success_criterion, over the commit that was taken; "" = in the folder.
-func (e *Executor) criterion(ctx context.Context, j job.Job, st *engine.Step, b begin, commit string, i int, c engine.Command) (int, string, error) {
+func (e *Executor) criterion(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, commit string, i int, c engine.Command) (int, string, error) {
 	rel := fmt.Sprintf("%s/%s/%d", e.LaunchDir(j.Run, st.ID, j.Attempt.N, 1), lastPart(j.Key), i)
 	key := fmt.Sprintf("%s/%d", j.Key, i)
 	once := func(key, rel string) (ended, error) {
@@ -160,7 +160,7 @@ func (e *Executor) criterion(ctx context.Context, j job.Job, st *engine.Step, b 
 			}
 			_, taken := takenOf(j)
 			seen.alone = taken
-			argv, err := e.command(j, &c, j.Env, rel, stub.Turn{}, nil, seen.begin)
+			argv, err := e.command(j, &c, j.Env, rel, stub.Turn{}, nil, seen.Begin)
 			if err != nil {
 				return process{}, err
 			}

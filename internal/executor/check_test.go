@@ -12,6 +12,7 @@ import (
 	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/tree"
 )
 
 const checkSpec = `
@@ -231,7 +232,7 @@ func TestOwnFilesAreNoWork(t *testing.T) {
 	b.put("trees/x/file", "x")
 	b.put("out.txt", "good")
 	b.carry(j)
-	var c covered
+	var c tree.Covered
 	if err := layout.Load(b.e.AttemptFile(run1, "A", 1, "files"), &c); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"sluice/agents/program"
 	"sluice/internal/atomicfile"
 	"sluice/internal/layout"
+	"sluice/internal/tree"
 )
 
 // Conversation is what an agent's attempt said to its model, as its own program keeps it: a person can go on with it.
@@ -34,7 +35,7 @@ type Conversation struct {
 // comes from what the agent printed, and is one only if it looks like one.
 func FindConversation(root, state, run, step string, n, k int) (c Conversation, err error) {
 	l := layout.Layout{Root: root, State: state}
-	var b begin
+	var b tree.Begin
 	if err := layout.Load(l.AttemptFile(run, step, n, "begin"), &b); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return c, err
 	}

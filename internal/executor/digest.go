@@ -17,57 +17,15 @@ import (
 
 // filesOf returns how many files an attempt changed, and how many there are with those it declared.
 func (e *Executor) filesOf(run, step string, n int) (changed, declared int) {
-	var c covered
+	var c tree.Covered
 	if layout.Load(e.AttemptFile(run, step, n, "files"), &c) != nil {
 		return 0, 0
 	}
 	return len(c.Files), len(c.Root) + len(c.Made) + len(c.Files)
 }
 
-// covered is what an attempt's digest is of.
-type covered struct {
-	Root  []string `json:"root,omitempty"` // declared outputs in .workflow/, from the root
-	Dir   string   `json:"dir"`
-	Made  []string `json:"made,omitempty"` // the other declared outputs, from Dir
-	Top   string   `json:"top,omitempty"`
-	Files []string `json:"files,omitempty"` // changed files, from Top
-
-	Key   string     `json:"key,omitempty"` // of the check that took the work
-	Found string     `json:"found,omitempty"`
-	Taken tree.Taken `json:"taken,omitzero"`
-	Tree  string     `json:"tree,omitempty"` // of the taken commit
-	Was   string     `json:"was,omitempty"`  // digest of the files above as they were in the folder when the check was over
-}
-
-// ID names what the attempt left: the commit, and behind it the digest of the files that do not ship. "" where nothing
-// was taken: the folder is no git checkout.
-func (c covered) ID() string { return c.with(c.Taken.Commit) }
-
-// with adds to the name of an object the digest of the files that do not ship.
-func (c covered) with(object string) string {
-	t := c.Taken
-	if object == "" || len(t.Beside)+len(t.Law)+len(t.Hidden) == 0 {
-		return object
-	}
-	var b strings.Builder
-	for _, f := range slices.Concat(t.Beside, t.Law, t.Hidden) {
-		fmt.Fprintf(&b, "%s %q\n", f.Digest, f.Path)
-	}
-	return object + "+" + layout.HexSum([]byte(b.String()))[:16]
-}
-
-// outside are the files below Top that are bound and in no tree.
-func (c covered) outside() (files []string) {
-	for _, f := range slices.Concat(c.Taken.Beside, c.Taken.Law, c.Taken.Hidden) {
-		if !slices.Contains(c.Root, f.Path) {
-			files = append(files, f.Path)
-		}
-	}
-	return files
-}
-
 // digested adds to a check what it was over.
-func (e *Executor) digested(ctx context.Context, j job.Job, st *engine.Step, c covered, r engine.CheckResult) engine.CheckResult {
+func (e *Executor) digested(ctx context.Context, j job.Job, st *engine.Step, c tree.Covered, r engine.CheckResult) engine.CheckResult {
 	err := e.Persist(ctx, j.Key, func() (err error) {
 		if c.Was, err = e.digest(ctx, c); err != nil {
 			return err
@@ -81,8 +39,8 @@ func (e *Executor) digested(ctx context.Context, j job.Job, st *engine.Step, c c
 		r.Broken = unseen(r.Broken, err)
 		return r
 	}
-	r.Apart = c.Taken.Commit != "" && len(c.outside()) == 0 && !slices.ContainsFunc(st.Criteria, func(c engine.Criterion) bool { return c.Folder })
-	if r.Digest, r.Content = c.ID(), c.with(c.Tree); r.Digest == "" {
+	r.Apart = c.Taken.Commit != "" && len(c.Outside()) == 0 && !slices.ContainsFunc(st.Criteria, func(c engine.Criterion) bool { return c.Folder })
+	if r.Digest, r.Content = c.ID(), c.With(c.Tree); r.Digest == "" {
 		r.Digest = c.Was
 	}
 	return r
@@ -97,12 +55,12 @@ func unseen(before string, err error) string {
 }
 
 // digest is the digest of what is covered, as it is now.
-func (e *Executor) digest(ctx context.Context, c covered) (string, error) {
+func (e *Executor) digest(ctx context.Context, c tree.Covered) (string, error) {
 	var parts []string
 	for _, part := range []struct {
 		base  string
 		files []string
-	}{{e.Root, c.Root}, {c.Dir, c.Made}, {c.Top, append(c.outside(), c.Files...)}} {
+	}{{e.Root, c.Root}, {c.Dir, c.Made}, {c.Top, append(c.Outside(), c.Files...)}} {
 		if part.base == "" || len(part.files) == 0 {
 			parts = append(parts, "")
 			continue
@@ -119,7 +77,7 @@ func (e *Executor) digest(ctx context.Context, c covered) (string, error) {
 // DigestNow gives the digest of what a round was opened over, as it is now: another one where the work in the folder has
 // changed since.
 func (e *Executor) DigestNow(ctx context.Context, q job.Reviewed) (string, error) {
-	var c covered
+	var c tree.Covered
 	err := layout.Load(e.AttemptFile(q.Run, q.Step, q.Attempt, "files"), &c)
 	if errors.Is(err, fs.ErrNotExist) && q.Digest == "" {
 		return "", nil // it was not checked: there is nothing to be bound to

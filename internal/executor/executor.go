@@ -140,7 +140,7 @@ func New(o Options) (*Executor, error) {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
 	if e.opt.Git != nil && e.opt.Git.Plain() {
-		if err := e.opt.Git.PassOver(e.ownPaths(begin{Top: root})); err != nil {
+		if err := e.opt.Git.PassOver(e.ownPaths(tree.Begin{Top: root})); err != nil {
 			return nil, fmt.Errorf("state folder: %w", err)
 		}
 	}

@@ -98,7 +98,7 @@ func (e *Executor) heldAt(j job.Job, st *engine.Step) bool {
 }
 
 // findFolder takes the folder as it is before an attempt, and says what the attempt begins from.
-func (e *Executor) findFolder(ctx context.Context, j job.Job, st *engine.Step, n int, b *begin) error {
+func (e *Executor) findFolder(ctx context.Context, j job.Job, st *engine.Step, n int, b *tree.Begin) error {
 	r, err := e.holdFolder(ctx, j, b.Top)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (e *Executor) findFolder(ctx context.Context, j job.Job, st *engine.Step, n
 }
 
 // findOther is findFolder in a folder where people work too: nothing in it is changed.
-func (e *Executor) findOther(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *folderRecord, b *begin) error {
+func (e *Executor) findOther(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *folderRecord, b *tree.Begin) error {
 	if j.RunInfo.Workspace != "" && e.heldAt(j, st) && r.Taken != "" && (b.Head == r.At || b.Head == r.Taken) {
 		b.Head = r.Taken // it has not passed and is on no branch
 	}
@@ -173,7 +173,7 @@ func (e *Executor) noteUnchecked(ctx context.Context, j job.Job, st *engine.Step
 // leaveOthers has what somebody else changed in a person's checkout since the last taking be found there, so that it is no
 // step's work. Where a step of ours worked there whose work was not taken, nobody can tell, and all of it counts as the work of
 // steps.
-func (e *Executor) leaveOthers(ctx context.Context, j job.Job, b begin, r *folderRecord, now string) error {
+func (e *Executor) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *folderRecord, now string) error {
 	if j.RunInfo.Workspace != "" || r.Taken == "" || r.Work != (attemptOf{}) {
 		return nil
 	}
@@ -195,7 +195,7 @@ func (e *Executor) leaveOthers(ctx context.Context, j job.Job, b begin, r *folde
 
 // findOwn is findFolder in the run's own worktree. An attempt begins from commits that have passed, or goes on with work
 // that was sent to it; what else is there is put aside.
-func (e *Executor) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *folderRecord, b *begin) error {
+func (e *Executor) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *folderRecord, b *tree.Begin) error {
 	if r.First == nil {
 		f, err := e.folder(ctx, j, *b)
 		if err != nil {
@@ -260,7 +260,7 @@ func (e *Executor) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tr
 
 // workTaken is what was taken of an attempt; its commit is "" where nothing was.
 func (e *Executor) workTaken(w job.Work) tree.Joining {
-	var c covered
+	var c tree.Covered
 	if layout.Load(e.AttemptFile(w.Run, w.Step, w.N, "files"), &c) != nil {
 		return tree.Joining{}
 	}

@@ -133,7 +133,7 @@ func TestUnresolvedOfAnySize(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "file.txt"), []byte(c.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := unresolved(begin{Top: dir, Conflicts: []string{"gone.txt", "file.txt", "file.txt/below"}}); (err != nil) != c.left {
+			if err := unresolved(tree.Begin{Top: dir, Conflicts: []string{"gone.txt", "file.txt", "file.txt/below"}}); (err != nil) != c.left {
 				t.Errorf("%v", err)
 			}
 		})
@@ -143,7 +143,7 @@ func TestUnresolvedOfAnySize(t *testing.T) {
 		t.Fatal(err)
 	}
 	var no *tree.Refused
-	if err := unresolved(begin{Top: loop, Conflicts: []string{"dir/" + strings.Repeat("n", 300)}}); err == nil || errors.As(err, &no) {
+	if err := unresolved(tree.Begin{Top: loop, Conflicts: []string{"dir/" + strings.Repeat("n", 300)}}); err == nil || errors.As(err, &no) {
 		t.Errorf("a file that cannot be looked at: %v", err)
 	}
 }
@@ -243,7 +243,7 @@ func TestEditsBetweenAttempts(t *testing.T) {
 					t.Fatal(err)
 				}
 				eventually(t, "the next attempt is judged", func() bool {
-					var c covered
+					var c tree.Covered
 					return layout.Load(b.e.AttemptFile(run1, "A", int(attempt[0]-'0'), "files"), &c) == nil && c.Was != ""
 				})
 				b.asks1(cl, "G")
@@ -288,7 +288,7 @@ gates:
 	eventually(t, "B has worked", func() bool { return b.has("by-b.txt") })
 	answer("G", engine.OutcomeFail)
 	eventually(t, "A is judged anew", func() bool {
-		var c covered
+		var c tree.Covered
 		return layout.Load(b.e.AttemptFile(run1, "A", 2, "files"), &c) == nil && c.Was != ""
 	})
 	if diff := b.sh("git diff --name-only refs/sluice/found/w-1/A.2 refs/sluice/taken/w-1/A.2"); !strings.Contains(diff, "by-b.txt") {

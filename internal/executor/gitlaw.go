@@ -14,6 +14,7 @@ import (
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/shells"
+	"sluice/internal/tree"
 )
 
 // settingFile is a setting of git's that names a file or folder, by its key without what stands in quotes.
@@ -37,7 +38,7 @@ func settingPrograms() []string {
 
 // gitFiles are the files that the person's git settings name or start, as they were when the run began to work in the
 // folder: absolute, or from the top. Of those only the ones in the checkout matter.
-func (e *Executor) gitFiles(ctx context.Context, j job.Job, b begin) ([]string, error) {
+func (e *Executor) gitFiles(ctx context.Context, j job.Job, b tree.Begin) ([]string, error) {
 	record := e.recordFile(j, settingsRecord, b.Top)
 	var files []string
 	if err := layout.Load(record, &files); err == nil || !errors.Is(err, fs.ErrNotExist) {

@@ -12,6 +12,7 @@ import (
 	"sluice/gates"
 	"sluice/internal/conform"
 	"sluice/internal/job"
+	"sluice/internal/tree"
 )
 
 const plainSpec = `
@@ -59,7 +60,7 @@ func TestGitSettingsOfAWorktree(t *testing.T) {
 	bases := gates.Bases{Root: b.root, Top: top, Dir: top}
 	b.sh("git worktree add -q wt; git config core.hooksPath '" + b.root + "/hooks'; git config commit.template " + os.DevNull + "; git config core.editor vi")
 	j := b.checkJob("A", 1)
-	named, err := b.e.gitFiles(b.ctx(), j, begin{Top: top, Dir: top})
+	named, err := b.e.gitFiles(b.ctx(), j, tree.Begin{Top: top, Dir: top})
 	if err != nil {
 		t.Fatal(err)
 	}

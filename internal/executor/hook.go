@@ -25,7 +25,7 @@ func (e *Executor) hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
 		if env == nil {
 			env = &engine.Env{Run: j.Run, Workflow: j.RunInfo.Workflow, Vars: j.Vars}
 		}
-		argv, err := e.command(j, command, env, rel, stub.Turn{}, nil, begin{})
+		argv, err := e.command(j, command, env, rel, stub.Turn{}, nil, tree.Begin{})
 		if err != nil {
 			return process{}, err
 		}

@@ -20,6 +20,7 @@ import (
 	"sluice/internal/git"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/tree"
 )
 
 // Those who judge (criteria, gate commands, reviewers, hooks) work in a checkout of the taken commit that sluice keeps.
@@ -30,14 +31,14 @@ const judgeDir = "judge"
 
 // judged is where a judge works.
 type judged struct {
-	begin                  // Dir and Top as the judge sees them
-	host   string          // Dir, as we see it; "" = it does not judge
-	agents begin           // where the agent worked
-	seat   *judge.Checkout // nil: no commit was taken, and it is the agent's own folder
-	covers bool            // the checkout is seen in the place of Top
-	made   []made          // by the setup, and shown in Dir
-	alone  bool            // it has a home of its own, though it works in the agent's folder
-	reads  bool            // it is a step that only looks: the checkout is read-only
+	tree.Begin                 // Dir and Top as the judge sees them
+	host       string          // Dir, as we see it; "" = it does not judge
+	agents     tree.Begin      // where the agent worked
+	seat       *judge.Checkout // nil: no commit was taken, and it is the agent's own folder
+	covers     bool            // the checkout is seen in the place of Top
+	made       []made          // by the setup, and shown in Dir
+	alone      bool            // it has a home of its own, though it works in the agent's folder
+	reads      bool            // it is a step that only looks: the checkout is read-only
 }
 
 // takenOf gives the commit that was taken of the job's attempt; ok is false where none was.
@@ -99,9 +100,9 @@ func (e *Executor) unbegun(key string) {
 
 // judgeAt gives the folder in which a launch judges a commit, until the launch is over. "" is none: it judges in the
 // agent's own folder.
-func (e *Executor) judgeAt(ctx context.Context, j job.Job, b begin, commit, key string) (judged, error) {
+func (e *Executor) judgeAt(ctx context.Context, j job.Job, b tree.Begin, commit, key string) (judged, error) {
 	if commit == "" || b.Top == "" || e.judges == nil {
-		return judged{begin: b, agents: b, host: b.Dir}, nil
+		return judged{Begin: b, agents: b, host: b.Dir}, nil
 	}
 	made, err := e.setUp(ctx, j, b)
 	if err != nil {
@@ -111,8 +112,8 @@ func (e *Executor) judgeAt(ctx context.Context, j job.Job, b begin, commit, key 
 }
 
 // seated is judgeAt where what a setup makes is there.
-func (e *Executor) seated(ctx context.Context, b begin, commit, key string, made []made) (judged, error) {
-	own := judged{begin: b, agents: b, host: b.Dir}
+func (e *Executor) seated(ctx context.Context, b tree.Begin, commit, key string, made []made) (judged, error) {
+	own := judged{Begin: b, agents: b, host: b.Dir}
 	there, err := e.opt.Git.HasCommit(ctx, commit)
 	if err != nil {
 		return own, err
@@ -132,7 +133,7 @@ func (e *Executor) seated(ctx context.Context, b begin, commit, key string, made
 	if err != nil {
 		return own, err
 	}
-	j := judged{begin: b, agents: b, seat: seat, host: filepath.Join(seat.Top, rel), made: made, covers: box != nil && box.Remaps()}
+	j := judged{Begin: b, agents: b, seat: seat, host: filepath.Join(seat.Top, rel), made: made, covers: box != nil && box.Remaps()}
 	err = e.furnish(ctx, j, rel)
 	if err != nil {
 		e.vacate(e.PIDFile(key))
@@ -145,15 +146,15 @@ func (e *Executor) seated(ctx context.Context, b begin, commit, key string, made
 }
 
 // checkoutFor is a checkout in which nothing is started: files are looked for in it.
-func (e *Executor) checkoutFor(ctx context.Context, b begin, commit, key string) (judged, error) {
+func (e *Executor) checkoutFor(ctx context.Context, b tree.Begin, commit, key string) (judged, error) {
 	if commit == "" || b.Top == "" || e.judges == nil {
-		return judged{begin: b, agents: b, host: b.Dir}, nil
+		return judged{Begin: b, agents: b, host: b.Dir}, nil
 	}
 	return e.seated(ctx, b, commit, key, nil)
 }
 
 // withUnshipped adds how many files of the folder are in no commit, where a criterion was judged with them.
-func (e *Executor) withUnshipped(ctx context.Context, b begin, commit string, r engine.CheckResult) engine.CheckResult {
+func (e *Executor) withUnshipped(ctx context.Context, b tree.Begin, commit string, r engine.CheckResult) engine.CheckResult {
 	n, err := e.opt.Git.Beside(ctx, b.Top, commit, func(name string) bool {
 		return slices.ContainsFunc(e.ownPaths(b), func(own string) bool { return name == own || strings.HasPrefix(name, own+"/") })
 	})
@@ -165,7 +166,7 @@ func (e *Executor) withUnshipped(ctx context.Context, b begin, commit string, r 
 }
 
 // belowTop is the folder of an attempt as seen from the top of its checkout.
-func belowTop(b begin) (string, error) {
+func belowTop(b tree.Begin) (string, error) {
 	rel, err := filepath.Rel(b.Top, b.Dir)
 	if err == nil && filepath.IsLocal(rel) {
 		return rel, nil
@@ -213,8 +214,8 @@ func (e *Executor) furnish(ctx context.Context, j judged, rel string) error {
 			return err
 		}
 	}
-	if !j.covers && inside(j.begin.Top, e.Root) {
-		below, err := filepath.Rel(j.begin.Top, e.Root)
+	if !j.covers && inside(j.Begin.Top, e.Root) {
+		below, err := filepath.Rel(j.Begin.Top, e.Root)
 		if err != nil {
 			return err
 		}
@@ -326,6 +327,6 @@ func (e *Executor) outputOf(j judged, p string) gates.TextFile {
 	if _, err := os.Lstat(filepath.Join(j.host, filepath.FromSlash(p))); j.seat != nil && errors.Is(err, fs.ErrNotExist) {
 		f = e.textFile(j.agents.Dir, p, j.agents.Dir)
 	}
-	f.Path = seenFrom(j.Dir, filepath.Join(j.Dir, filepath.FromSlash(p)))
+	f.Path = layout.SeenFrom(j.Dir, filepath.Join(j.Dir, filepath.FromSlash(p)))
 	return f
 }

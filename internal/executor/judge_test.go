@@ -15,6 +15,7 @@ import (
 	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/tree"
 )
 
 const judgeSpec = `
@@ -349,7 +350,7 @@ func TestSetupOfAFailedAttempt(t *testing.T) {
 	b.put("made.sh", "#!/bin/sh\necho good >>deps/lib\n")
 	b.sh("chmod +x made.sh; git add made.sh; git commit -q -m before")
 	b.begin(b.checkJob("A", 2))
-	var begun begin
+	var begun tree.Begin
 	if err := layout.Load(b.e.AttemptFile(run1, "A", 2, "begin"), &begun); err != nil {
 		t.Fatal(err)
 	}

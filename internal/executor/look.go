@@ -17,6 +17,7 @@ import (
 	"sluice/internal/ids"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/tree"
 )
 
 const lookEvery = time.Second
@@ -49,7 +50,7 @@ func (e *Executor) unmet(pin string) string {
 	if !ok || !also || err != nil || !ids.ValidRun(run) || !ids.Valid(step) {
 		return fmt.Sprintf("%.80q names no attempt", pin)
 	}
-	var c covered
+	var c tree.Covered
 	err = layout.Load(e.AttemptFile(run, step, n, "files"), &c)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "" // it was not checked: it declares no outputs

@@ -20,7 +20,7 @@ import (
 // the place of the folder that it names. It holds no folder, and nothing that it leaves is taken.
 
 // looks is begun for a step that only looks: which commit it sees is settled once for each attempt.
-func (e *Executor) looks(ctx context.Context, j job.Job, st *engine.Step, n int) (b begin, err error) {
+func (e *Executor) looks(ctx context.Context, j job.Job, st *engine.Step, n int) (b tree.Begin, err error) {
 	file := e.AttemptFile(j.Run, st.ID, n, "begin")
 	err = layout.Load(file, &b)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -53,7 +53,7 @@ func (e *Executor) looks(ctx context.Context, j job.Job, st *engine.Step, n int)
 // takenLast gives the commit that a step looks at: what was taken last of its folder, in the run's own worktree what a step
 // would begin from there. Where the run has not worked in the folder yet, it is the folder as it was before. before is the
 // folder without work that has not passed, for a setup of those who judge.
-func (e *Executor) takenLast(ctx context.Context, j job.Job, st *engine.Step, b begin) (commit, before string, err error) {
+func (e *Executor) takenLast(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) (commit, before string, err error) {
 	r, err := e.holdFolder(ctx, j, b.Top)
 	if err != nil {
 		return "", "", err
@@ -123,18 +123,18 @@ func (e *Executor) hasJoined(ctx context.Context, j job.Job, from string, join [
 }
 
 // lookFrom gives the checkout that a launch of a step that only looks works in, until the launch is over.
-func (e *Executor) lookFrom(ctx context.Context, b begin, key string) (judged, error) {
+func (e *Executor) lookFrom(ctx context.Context, b tree.Begin, key string) (judged, error) {
 	j, err := e.seated(ctx, b, b.Look, key, nil)
 	if err == nil && j.seat == nil {
 		err = job.Unready("what it is to look at, commit %.12s, is not in the repo any more: retry the step", b.Look)
 	}
-	j.reads, j.begin.host = true, j.host
+	j.reads, j.Begin.Host = true, j.host
 	return j, err
 }
 
 // lookedAt is taken for a step that only looked: what it saw, and beside it what sluice wrote of its answer.
 // law names what of that is law.
-func (e *Executor) lookedAt(ctx context.Context, j job.Job, st *engine.Step, b begin, c covered) (_ covered, law changed, err error) {
+func (e *Executor) lookedAt(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, c tree.Covered) (_ tree.Covered, law changed, err error) {
 	c.Key = j.Key
 	c.Taken = tree.Taken{Commit: b.Look}
 	if c.Tree, err = e.opt.Git.TreeOf(ctx, b.Look); err != nil {
@@ -148,7 +148,7 @@ func (e *Executor) lookedAt(ctx context.Context, j job.Job, st *engine.Step, b b
 		return c, law, err
 	}
 	for _, f := range c.Root {
-		if at := seenFrom(b.Top, filepath.Join(e.Root, filepath.FromSlash(f))); len(l.Guarded([]string{at}, nil)) > 0 {
+		if at := layout.SeenFrom(b.Top, filepath.Join(e.Root, filepath.FromSlash(f))); len(l.Guarded([]string{at}, nil)) > 0 {
 			law.names, law.as = append(law.names, f), append(law.as, digestIn(c.Taken.Beside, f))
 		}
 	}
@@ -161,14 +161,4 @@ func digestIn(files []tree.Beside, name string) string {
 		return files[i].Digest
 	}
 	return ""
-}
-
-// seenIn has paths that were found in the checkout of a step that only looks be as it sees them.
-func (b begin) seenIn(found []string) []string {
-	for i, f := range found {
-		if !filepath.IsLocal(filepath.FromSlash(f)) {
-			found[i] = seenFrom(b.Dir, filepath.Join(b.host, filepath.FromSlash(f)))
-		}
-	}
-	return found
 }

@@ -233,7 +233,7 @@ func TestSetupOfAReader(t *testing.T) {
 			t.Errorf("it sees %q", got)
 		}
 		b.sh("rm " + b.e.AttemptFile("w-1", "S", 1, "begin"))
-		return b.sh("git show " + at.base() + ":a.txt")
+		return b.sh("git show " + at.Base() + ":a.txt")
 	}
 	if got := before(engine.Gating); got != "first" {
 		t.Errorf("while A is judged, a setup sees %q", got)

@@ -15,6 +15,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/tree"
 )
 
 // TestWordBehindUnreadableInbox: the end of a step is not told while its word may lie where nobody can look.
@@ -73,7 +74,7 @@ func TestDigestOfWhatWasCutShort(t *testing.T) {
 	}
 	c, _, err := b.e.taken(b.ctx(), j, b.spec.Step("A"), at, nil)
 	b.e.digested(b.ctx(), j, b.spec.Step("A"), c, engine.CheckResult{})
-	var was covered
+	var was tree.Covered
 	if err := errors.Join(err, layout.Load(file, &was)); err != nil || len(was.Files) != 1 || was.Was == "" {
 		t.Errorf("%+v %v", was, err)
 	}

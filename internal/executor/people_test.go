@@ -18,6 +18,7 @@ import (
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
+	"sluice/internal/tree"
 	"sluice/notify"
 )
 
@@ -280,7 +281,7 @@ func TestWhatWasReviewedIsTold(t *testing.T) {
 	score := 82.5
 	j.Round.Score = &score
 	j.Round.Due = b.e.opt.Now().Add(26 * time.Hour)
-	if err := layout.Save(b.e.AttemptFile(run1, "A", 1, "files"), covered{Files: []string{"a", "b"}}); err != nil {
+	if err := layout.Save(b.e.AttemptFile(run1, "A", 1, "files"), tree.Covered{Files: []string{"a", "b"}}); err != nil {
 		t.Fatal(err)
 	}
 	n := b.e.Notice(j)

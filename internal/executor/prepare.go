@@ -25,6 +25,7 @@ import (
 	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/internal/shells"
+	"sluice/internal/tree"
 )
 
 // Bounds of what a launch is given.
@@ -308,7 +309,7 @@ func (e *Executor) filesIn(rel, dir string) (out []string) {
 	})
 	for _, info := range infos {
 		if info.Mode().IsRegular() && !strings.ContainsFunc(info.Name(), unicode.IsControl) {
-			out = append(out, seenFrom(dir, filepath.Join(path, info.Name())))
+			out = append(out, layout.SeenFrom(dir, filepath.Join(path, info.Name())))
 		}
 	}
 	return out[max(0, len(out)-maxTriedFiles):]
@@ -316,7 +317,7 @@ func (e *Executor) filesIn(rel, dir string) (out []string) {
 
 // textFile reads a file of the repo to be shown, with its path as seen from dir.
 func (e *Executor) textFile(base, p, dir string) gates.TextFile {
-	f := gates.TextFile{Path: seenFrom(dir, filepath.Join(base, filepath.FromSlash(p)))}
+	f := gates.TextFile{Path: layout.SeenFrom(dir, filepath.Join(base, filepath.FromSlash(p)))}
 	if !filepath.IsLocal(filepath.FromSlash(p)) {
 		f.Why = "it leads out of the repo"
 		return f
@@ -340,14 +341,6 @@ func (e *Executor) textFile(base, p, dir string) gates.TextFile {
 	return f
 }
 
-// seenFrom is a path as one in dir would write it.
-func seenFrom(dir, p string) string {
-	if rel, err := filepath.Rel(dir, p); err == nil {
-		return filepath.ToSlash(rel)
-	}
-	return p
-}
-
 // signalTold is the same as its launch has to write it: where an inbox cannot be seen in the place of another, by its own
 // path.
 func (e *Executor) signalTold(j job.Job, st *engine.Step) string {
@@ -359,7 +352,7 @@ func (e *Executor) signalTold(j job.Job, st *engine.Step) string {
 }
 
 // stepPrompt is the prompt of a step's agent.
-func (e *Executor) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b begin, w who, answer string) (string, error) {
+func (e *Executor) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, w who, answer string) (string, error) {
 	template, err := e.template(w, false)
 	if err != nil {
 		return "", err

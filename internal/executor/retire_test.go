@@ -13,6 +13,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/tree"
 )
 
 // TestSweepForgets: what is kept for runs that the state has forgotten goes with the next run's beginning; of those that
@@ -21,10 +22,10 @@ func TestSweepForgets(t *testing.T) {
 	b := newBench(t, "workflow: {id: w}\nsteps:\n  - {id: A, run: \"true\", next_step: DONE}\n")
 	runs := []string{"w-1", "w-2", "w-3", "w-4", "w-5", "other-1"}
 	for _, run := range runs {
-		if err := layout.Save(b.e.AttemptFile(run, "A", 1, "begin"), begin{}); err != nil {
+		if err := layout.Save(b.e.AttemptFile(run, "A", 1, "begin"), tree.Begin{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := layout.Save(b.e.PIDFile(run+"/A#1.1"), begin{}); err != nil {
+		if err := layout.Save(b.e.PIDFile(run+"/A#1.1"), tree.Begin{}); err != nil {
 			t.Fatal(err)
 		}
 		b.put(".workflow/signals/"+run+"/.keep", "")

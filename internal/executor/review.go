@@ -15,6 +15,7 @@ import (
 	"sluice/gates"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/tree"
 )
 
 const maxDiffRead = 128 << 10 // bytes of a diff; the prompt bounds it further
@@ -99,7 +100,7 @@ func (e *Executor) reviewByCommand(ctx context.Context, j job.Job, g *engine.Gat
 		}
 		t := job.Turn(j, j.Round.N, 0)
 		t.Gate = g.ID
-		argv, err := e.command(j, g.Reviewer.Run, j.Env, e.JobDir(j), t, nil, seen.begin)
+		argv, err := e.command(j, g.Reviewer.Run, j.Env, e.JobDir(j), t, nil, seen.Begin)
 		if err != nil {
 			return process{}, err
 		}
@@ -125,12 +126,12 @@ func (e *Executor) reviewByCommand(ctx context.Context, j job.Job, g *engine.Gat
 	return ev
 }
 
-func reviewVars(j job.Job, g *engine.Gate, b begin) map[string]string {
+func reviewVars(j job.Job, g *engine.Gate, b tree.Begin) map[string]string {
 	return withBase(b, map[string]string{"SLUICE_GATE": g.ID, "SLUICE_STEP": g.Step, "SLUICE_ATTEMPT": strconv.Itoa(j.Attempt.N), "SLUICE_ROUND": strconv.Itoa(j.Round.N)})
 }
 
 // withBase adds the commit that the work is to be compared with: the folder as it was before.
-func withBase(b begin, vars map[string]string) map[string]string {
+func withBase(b tree.Begin, vars map[string]string) map[string]string {
 	if b.Found != "" {
 		vars["SLUICE_BASE"] = b.Found
 	}
@@ -278,11 +279,11 @@ func (e *Executor) task(j job.Job, st *engine.Step, values *gates.Values) string
 }
 
 // diff is the work that the round is over, as a patch.
-func (e *Executor) diff(ctx context.Context, j job.Job, st *engine.Step, b begin) string {
+func (e *Executor) diff(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) string {
 	if b.Top == "" {
 		return ""
 	}
-	var c covered
+	var c tree.Covered
 	err := layout.Load(e.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), &c)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && c.Taken.Commit == "" {
 		return ""

@@ -43,7 +43,7 @@ func workOf(j job.Job) []string {
 
 // moving records that a branch is about to move from at, or was moved so by an agent that is not held. What was recorded
 // before and did not happen is forgotten.
-func (e *Executor) moving(ctx context.Context, j job.Job, r *heldRecord, b begin, at, to string) error {
+func (e *Executor) moving(ctx context.Context, j job.Job, r *heldRecord, b tree.Begin, at, to string) error {
 	list := r.Moves
 	m := move{Of: workOf(j)[0], From: at, To: to}
 	for n := len(list); ; n-- {
@@ -75,8 +75,8 @@ func (e *Executor) rewind(ctx context.Context, j job.Job) string {
 }
 
 func (e *Executor) rewound(ctx context.Context, j job.Job) (string, error) {
-	var b begin
-	var c covered
+	var b tree.Begin
+	var c tree.Covered
 	for what, into := range map[string]any{"begin": &b, "files": &c} {
 		err := layout.Load(e.AttemptFile(j.Run, j.Write.Step, j.Write.N, what), into)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a list has no work of its own
@@ -154,7 +154,7 @@ func (e *Executor) rewound(ctx context.Context, j job.Job) (string, error) {
 }
 
 // takenBack moves the branch from its tip to where it was before moves of which the last led to to.
-func (e *Executor) takenBack(ctx context.Context, j job.Job, b begin, tip, back, to string) (string, error) {
+func (e *Executor) takenBack(ctx context.Context, j job.Job, b tree.Begin, tip, back, to string) (string, error) {
 	if tip == back {
 		return "", tree.Settle(ctx, e.opt.Git, b.Top) // of before a kill: the index may be left to do
 	}
@@ -173,7 +173,7 @@ func (e *Executor) takenBack(ctx context.Context, j job.Job, b begin, tip, back,
 
 // onVetoed says that work stands on commits that a late veto took off the branch, and took them for given: no judge of it saw
 // them.
-func (e *Executor) onVetoed(ctx context.Context, back []string, b begin, c covered, at string) (string, error) {
+func (e *Executor) onVetoed(ctx context.Context, back []string, b tree.Begin, c tree.Covered, at string) (string, error) {
 	for _, x := range back {
 		taken, err := e.opt.Git.Descends(ctx, c.Taken.Commit, x)
 		if err != nil {

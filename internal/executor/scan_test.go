@@ -10,6 +10,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/tree"
 )
 
 // TestAPassWaitsForWhatItAnswers: where the digest of what is there cannot be read, a pass is neither taken nor thrown
@@ -32,7 +33,7 @@ func TestAPassWaitsForWhatItAnswers(t *testing.T) {
 	if len(b.e.Health()) == 0 {
 		t.Error("it is not told that the pass waits")
 	}
-	if err := layout.Save(b.e.AttemptFile(run1, "A", 1, "files"), covered{Dir: b.e.Root}); err != nil {
+	if err := layout.Save(b.e.AttemptFile(run1, "A", 1, "files"), tree.Covered{Dir: b.e.Root}); err != nil {
 		t.Fatal(err)
 	}
 	if evs, _, err = b.e.Scan(b.ctx(), in); err != nil || len(evs) != 2 || evs[1].(engine.FileSeen).DigestNow == "" {

@@ -19,6 +19,7 @@ import (
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/stub"
+	"sluice/internal/tree"
 )
 
 // A setup makes what tests need and git ignores. It is run in a checkout of the folder as it was found before the work that
@@ -40,8 +41,8 @@ type made struct {
 }
 
 // setUp gives what the setup for the judges of a job's step has made, and runs it where that is not there.
-func (e *Executor) setUp(ctx context.Context, j job.Job, b begin) ([]made, error) {
-	if j.Proc == nil || j.Proc.Step == "" || b.base() == "" {
+func (e *Executor) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]made, error) {
+	if j.Proc == nil || j.Proc.Step == "" || b.Base() == "" {
 		return nil, nil
 	}
 	st := j.Spec.Step(j.Proc.Step)
@@ -79,12 +80,12 @@ func (e *Executor) setUp(ctx context.Context, j job.Job, b begin) ([]made, error
 }
 
 // setupDigest names what a setup makes by what it depends on. What another start of the machine left may not be whole.
-func (e *Executor) setupDigest(ctx context.Context, s *engine.Setup, b begin, argv []string) (string, error) {
+func (e *Executor) setupDigest(ctx context.Context, s *engine.Setup, b tree.Begin, argv []string) (string, error) {
 	rel, err := belowTop(b)
 	if err != nil {
 		return "", job.Unready("%v", err)
 	}
-	entries, err := e.opt.Git.Entries(ctx, b.base())
+	entries, err := e.opt.Git.Entries(ctx, b.Base())
 	if err != nil {
 		return "", err
 	}
@@ -102,11 +103,11 @@ func (e *Executor) setupDigest(ctx context.Context, s *engine.Setup, b begin, ar
 }
 
 // runSetup runs the setup, and keeps in dir what it is to provide.
-func (e *Executor) runSetup(ctx context.Context, j job.Job, st *engine.Step, b begin, argv []string, s *engine.Setup, dir string) error {
+func (e *Executor) runSetup(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, argv []string, s *engine.Setup, dir string) error {
 	key := j.Key + setupMark + filepath.Base(dir)[:8]
 	rel := e.LaunchDir(j.Run, st.ID, j.Attempt.N, 1) + "/" + layout.PathElement(strings.TrimPrefix(j.Key, j.Run+"/")) + "-setup"
 	end, err := e.ensure(ctx, order{key: key, of: j.Key, dir: rel}, func() (process, error) {
-		seen, err := e.seated(ctx, b, b.base(), key, nil)
+		seen, err := e.seated(ctx, b, b.Base(), key, nil)
 		if err != nil {
 			return process{}, err
 		}
@@ -136,7 +137,7 @@ func (e *Executor) runSetup(ctx context.Context, j job.Job, st *engine.Step, b b
 }
 
 // keepMade moves what a setup has made out of its checkout.
-func keepMade(top string, b begin, s *engine.Setup, dir string) error {
+func keepMade(top string, b tree.Begin, s *engine.Setup, dir string) error {
 	rel, err := belowTop(b)
 	if err != nil {
 		return err

@@ -14,10 +14,11 @@ import (
 	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/internal/stub"
+	"sluice/internal/tree"
 )
 
 // stepPlayer gives who carries out a step's launch, whose files lie in rel: its agent, or a stand-in with its part.
-func (e *Executor) stepPlayer(j job.Job, st *engine.Step, b begin, rel string, try int) (who, error) {
+func (e *Executor) stepPlayer(j job.Job, st *engine.Step, b tree.Begin, rel string, try int) (who, error) {
 	w := e.whose(st.Role(), j.Turn)
 	s, err := job.Script(j)
 	if s == nil || err != nil {
@@ -51,7 +52,7 @@ func (e *Executor) reviewPlayer(j job.Job, g *engine.Gate, rel string, try int) 
 
 // command gives the arguments of a command of the spec, or, where stand-ins play the run, of one that plays it: rel is the
 // folder of its files, t whose turn it is.
-func (e *Executor) command(j job.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn, st *engine.Step, b begin) ([]string, error) {
+func (e *Executor) command(j job.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn, st *engine.Step, b tree.Begin) ([]string, error) {
 	argv, err := job.CommandLine(c, env)
 	if err != nil {
 		return nil, err
@@ -106,7 +107,7 @@ func (e *Executor) standIn(w who, rel string, part stub.Part) (who, error) {
 }
 
 // stepPart is what a stand-in does for a step: what the play says, and besides it what the spec wants of any agent.
-func (e *Executor) stepPart(j job.Job, st *engine.Step, b begin, play stub.Play, label string) (stub.Part, error) {
+func (e *Executor) stepPart(j job.Job, st *engine.Step, b tree.Begin, play stub.Play, label string) (stub.Part, error) {
 	part := stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Say: label, Answer: play.Answer, Exit: play.Exit,
 		Signal: orText(play.Signal, engine.StatusDone), Summary: orText(play.Summary, label), Ask: play.Question}
 	env := job.WithAttempt(j, st)

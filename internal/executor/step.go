@@ -93,7 +93,7 @@ func (e *Executor) salvage(ctx context.Context, j job.Job, st *engine.Step) {
 	if st.Run != nil || e.opt.Git == nil || j.Attempt.Reads {
 		return
 	}
-	var b begin
+	var b tree.Begin
 	if layout.Load(e.AttemptFile(j.Run, st.ID, j.Attempt.N, "begin"), &b) != nil || b.Top == "" {
 		return // it was never begun
 	}
@@ -175,7 +175,7 @@ func (e *Executor) prepare(ctx context.Context, j job.Job, st *engine.Step, rel,
 		if p.judged, err = e.lookFrom(ctx, b, key); err != nil {
 			return p, err
 		}
-		b, p.cwd, p.work = p.judged.begin, p.judged.host, nil
+		b, p.cwd, p.work = p.judged.Begin, p.judged.host, nil
 	}
 	if p.writes, err = e.declared(st, j.Env); err != nil {
 		return p, err
@@ -253,7 +253,7 @@ func (e *Executor) askAgain(ctx context.Context, j job.Job, st *engine.Step, c *
 			if seen, err = e.lookFrom(ctx, b, key); err != nil {
 				return process{}, err
 			}
-			b = seen.begin
+			b = seen.Begin
 		}
 		w, err := e.stepPlayer(j, st, b, dir, try)
 		if err != nil {

@@ -26,7 +26,7 @@ import (
 )
 
 // ownPaths are sluice's own files and folders in a checkout, from its top.
-func (e *Executor) ownPaths(b begin) []string {
+func (e *Executor) ownPaths(b tree.Begin) []string {
 	own := slices.Clone(b.Lists)
 	for _, base := range []string{e.Root, b.Top} {
 		rel, err := filepath.Rel(b.Top, base)
@@ -47,14 +47,14 @@ func (e *Executor) ownPaths(b begin) []string {
 }
 
 // folder is where an attempt works, as package tree takes it.
-func (e *Executor) folder(ctx context.Context, j job.Job, b begin) (tree.Folder, error) {
+func (e *Executor) folder(ctx context.Context, j job.Job, b tree.Begin) (tree.Folder, error) {
 	l, err := e.law(ctx, j, b)
 	law := func(file string) bool { is, _ := l.Has(file); return is }
 	return tree.Folder{Repo: e.opt.Git, Top: b.Top, Own: e.ownPaths(b), Law: law}, err
 }
 
 // law is what decides over the work in a folder.
-func (e *Executor) law(ctx context.Context, j job.Job, b begin) (gates.Law, error) {
+func (e *Executor) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, error) {
 	named, err := e.gitFiles(ctx, j, b)
 	return gates.LawOf(j.Spec, agentsOf(e.opt.Settings(), j.Spec), named, varsOf(j), gates.Bases{Root: e.Root, Top: b.Top, Dir: b.Dir}), err
 }
@@ -74,7 +74,7 @@ func (e *Executor) tip(o tree.Order, head string) (string, error) {
 }
 
 // taken takes the work of an attempt, once for each check of it, and names what it changed of the law.
-func (e *Executor) taken(ctx context.Context, j job.Job, st *engine.Step, b begin, outs []string) (covered, changed, error) {
+func (e *Executor) taken(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, outs []string) (tree.Covered, changed, error) {
 	c := coveredOf(b, outs)
 	if b.Top == "" {
 		return c, changed{}, nil
@@ -91,7 +91,7 @@ func (e *Executor) taken(ctx context.Context, j job.Job, st *engine.Step, b begi
 		was = *r.First
 	}
 	file := e.AttemptFile(j.Run, st.ID, j.Attempt.N, "files")
-	var had covered
+	var had tree.Covered
 	if layout.Load(file, &had) == nil && had.Key == j.Key && had.Taken.Commit != "" {
 		c = had // of before a crash: what the check's commands wrote since is no work
 	} else if err := e.take(ctx, j, st, b, was, &c); err != nil {
@@ -104,7 +104,7 @@ func (e *Executor) taken(ctx context.Context, j job.Job, st *engine.Step, b begi
 }
 
 // take fills in what was taken.
-func (e *Executor) take(ctx context.Context, j job.Job, st *engine.Step, b begin, was tree.Before, c *covered) error {
+func (e *Executor) take(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, was tree.Before, c *tree.Covered) error {
 	c.Key = j.Key
 	o := tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head, Found: b.Found, Joined: b.Joined}
 	if b.Head == "" && e.opt.Git.Plain() {
@@ -145,7 +145,7 @@ func (e *Executor) take(ctx context.Context, j job.Job, st *engine.Step, b begin
 }
 
 // unresolved refuses work in which conflict markers of the join are left.
-func unresolved(b begin) error {
+func unresolved(b tree.Begin) error {
 	var left []string
 	for _, file := range b.Conflicts {
 		has, err := hasMarkers(b.Top, filepath.FromSlash(file))
@@ -189,8 +189,8 @@ func hasMarkers(top, file string) (bool, error) {
 }
 
 // coveredOf sorts what a step declares as its outputs.
-func coveredOf(b begin, outs []string) covered {
-	c := covered{Dir: b.Dir, Top: b.Top, Found: b.Found}
+func coveredOf(b tree.Begin, outs []string) tree.Covered {
+	c := tree.Covered{Dir: b.Dir, Top: b.Top, Found: b.Found}
 	for _, p := range outs {
 		p = path.Clean(filepath.ToSlash(p))
 		switch {
@@ -205,7 +205,7 @@ func coveredOf(b begin, outs []string) covered {
 }
 
 // changes fills in which files the work changed, and what does not ship.
-func (e *Executor) changes(ctx context.Context, j job.Job, b begin, c *covered) error {
+func (e *Executor) changes(ctx context.Context, j job.Job, b tree.Begin, c *tree.Covered) error {
 	list, err := e.opt.Git.ChangesBetween(ctx, b.Found, c.Taken.Commit)
 	if err != nil {
 		return err
@@ -233,7 +233,7 @@ func (e *Executor) changes(ctx context.Context, j job.Job, b begin, c *covered) 
 }
 
 // beside are the declared outputs that are in no tree: those of .workflow/, and ignored ones.
-func (e *Executor) beside(ctx context.Context, b begin, c *covered) ([]tree.Beside, error) {
+func (e *Executor) beside(ctx context.Context, b tree.Begin, c *tree.Covered) ([]tree.Beside, error) {
 	var fromTop []string
 	for _, m := range c.Made {
 		if rel, err := filepath.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(m))); err == nil && filepath.IsLocal(rel) {
@@ -288,7 +288,7 @@ func hides(t tree.Taken) []string {
 const shownHidden = 3
 
 // changedLaw names what of the law differs from how it was before the run, and what it became.
-func (e *Executor) changedLaw(ctx context.Context, j job.Job, b begin, was tree.Before, c covered, outs []string) (changed, error) {
+func (e *Executor) changedLaw(ctx context.Context, j job.Job, b tree.Begin, was tree.Before, c tree.Covered, outs []string) (changed, error) {
 	list, err := e.opt.Git.ChangesBetween(ctx, was.Found, c.Taken.Commit)
 	if err != nil {
 		return changed{}, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/tree"
 )
 
 // TestSessionOfATry: a conversation is the run's, and each try at a task is a run of its own: the next task, and the next try,
@@ -76,7 +77,7 @@ func TestTriedFiles(t *testing.T) {
 	// However much there is to be said, the task stays.
 	j.RunInfo.FileWhy, j.RunInfo.Tried, j.Earlier = "a cycle", []string{"no test"}, []string{"it crashed"}
 	j.RunInfo.Child.Body = json.RawMessage(`{"id": "T1", "title": "the title"}`)
-	text, err := b.e.stepPrompt(t.Context(), j, j.Spec.Step("A"), begin{Dir: b.root}, who{}, "")
+	text, err := b.e.stepPrompt(t.Context(), j, j.Spec.Step("A"), tree.Begin{Dir: b.root}, who{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ type lookout struct {
 	e    *Executor
 	job  job.Job
 	st   *engine.Step
-	b    begin
+	b    tree.Begin
 	emit func(engine.Event)
 	told map[string]bool // commits and pull requests that were told of
 

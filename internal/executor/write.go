@@ -13,6 +13,7 @@ import (
 	"sluice/gates"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/tree"
 )
 
 // write writes a retry-context file, or a gate's outputs.
@@ -84,7 +85,7 @@ func (e *Executor) gateOutputs(ctx context.Context, j job.Job, g *engine.Gate) [
 }
 
 // noteWritten notes files that were written into the run's own worktree after the work there was taken.
-func (e *Executor) noteWritten(ctx context.Context, j job.Job, b begin, outs []engine.Output, env *engine.Env) error {
+func (e *Executor) noteWritten(ctx context.Context, j job.Job, b tree.Begin, outs []engine.Output, env *engine.Env) error {
 	if !inOwn(j) || b.Top == "" || len(outs) == 0 {
 		return nil
 	}

@@ -88,3 +88,11 @@ func (l Layout) RetryPath(run, p string) string {
 	}
 	return moved
 }
+
+// SeenFrom is a path as one in dir would write it.
+func SeenFrom(dir, p string) string {
+	if rel, err := filepath.Rel(dir, p); err == nil {
+		return filepath.ToSlash(rel)
+	}
+	return p
+}

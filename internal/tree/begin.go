@@ -1,12 +1,15 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"sluice/internal/git"
+	"sluice/internal/layout"
 )
 
 // Start is what an attempt goes on from in a folder that is sluice's own.
@@ -212,4 +215,40 @@ func turned(changes []git.Change) []git.Change {
 		back = append(back, git.Change{Path: c.Path, Old: c.New, New: c.Old, OldID: c.NewID, NewID: c.OldID})
 	}
 	return back
+}
+
+// Begin is how things were when an attempt began. It is recorded before anything is started.
+type Begin struct {
+	Dir       string            `json:"dir"`              // where it works, absolute
+	Top       string            `json:"top,omitempty"`    // the top level of its checkout; "" = there is none of this repo
+	Own       bool              `json:"own,omitempty"`    // the spec names a worktree or a branch
+	Branch    string            `json:"branch,omitempty"` // the one the spec means
+	Head      string            `json:"head,omitempty"`
+	On        string            `json:"on,omitempty"`        // the branch that is checked out, by its full name; "" = HEAD is detached
+	Found     string            `json:"found,omitempty"`     // the commit of the folder's files as they were; Head where nothing differed
+	Joined    []string          `json:"joined,omitempty"`    // commits that were merged into the folder before it began
+	Conflicts []string          `json:"conflicts,omitempty"` // files that these left conflict markers in
+	Aside     string            `json:"aside,omitempty"`     // work that did not pass and is not in the folder
+	Refs      map[string]string `json:"refs,omitempty"`      // git_commit, pr_creation
+	Pulls     map[string]string `json:"pulls,omitempty"`     // pr_creation
+	Asked     bool              `json:"asked,omitempty"`     // the forge told its pull requests
+	Lists     []string          `json:"lists,omitempty"`     // task files below Top, which sluice writes: they are no work
+	Look      string            `json:"look,omitempty"`      // the commit that a step that only looks sees; "" = it works here
+
+	Before string `json:"before,omitempty"` // of a step that only looks: Look without work that has not passed
+
+	Host string // where the checkout of Look lies, as we see it; "" = it is Dir
+}
+
+// Base is the folder without work that has not passed yet: what a setup is run over.
+func (b Begin) Base() string { return cmp.Or(b.Before, b.Found) }
+
+// SeenIn has paths that were found in the checkout of a step that only looks be as it sees them.
+func (b Begin) SeenIn(found []string) []string {
+	for i, f := range found {
+		if !filepath.IsLocal(filepath.FromSlash(f)) {
+			found[i] = layout.SeenFrom(b.Dir, filepath.Join(b.Host, filepath.FromSlash(f)))
+		}
+	}
+	return found
 }
