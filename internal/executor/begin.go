@@ -18,10 +18,6 @@ import (
 	"sluice/internal/tree"
 )
 
-// inCheckout reports whether the root lies in a git checkout. Where it does not, trees are kept in a store of sluice's own (or
-// not at all, where git is not installed): there are no branches, worktrees and git folders for launches.
-func (e *Executor) inCheckout() bool { return e.opt.Git != nil && !e.opt.Git.Plain() }
-
 // begun gives the record of an attempt's beginning, made before anything else if there is none.
 func (e *Executor) begun(ctx context.Context, j job.Job, st *engine.Step, n int) (tree.Begin, error) {
 	var b tree.Begin
@@ -94,7 +90,7 @@ func inGit(st *engine.Step) bool {
 
 // beginRefs records what a new commit or pull request is told from.
 func (e *Executor) beginRefs(ctx context.Context, j job.Job, st *engine.Step, b *tree.Begin) error {
-	if !e.inCheckout() || !inGit(st) {
+	if !e.opt.Git.Checkout() || !inGit(st) {
 		return nil
 	}
 	var err error
@@ -102,7 +98,7 @@ func (e *Executor) beginRefs(ctx context.Context, j job.Job, st *engine.Step, b 
 		return err
 	}
 	if st.Signal.Type == engine.SignalPull && !job.StandsIn(j, st) {
-		pulls, err := e.pulls(ctx)
+		pulls, err := e.refs.Pulls(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -130,7 +126,7 @@ func (e *Executor) place(ctx context.Context, j job.Job, st *engine.Step) (tree.
 		e.placing.Lock() // steps that only look hold no worktree: many may be the first at once
 		defer e.placing.Unlock()
 		if wt == j.RunInfo.Workspace {
-			if !e.inCheckout() {
+			if !e.opt.Git.Checkout() {
 				return b, job.Unready("workspace: %s is no git checkout to make a worktree of: take `workspace: run` out of the spec", e.Root)
 			}
 			b.Own, b.Branch = true, engine.WorkspaceBranch(wt)
@@ -182,7 +178,7 @@ func (e *Executor) checkout(ctx context.Context, dir, branch string) error {
 	mark := e.makingFile(dir)
 	var half making
 	switch {
-	case err == nil && info.IsDir() && layout.Load(mark, &half) == nil && e.inCheckout():
+	case err == nil && info.IsDir() && layout.Load(mark, &half) == nil && e.opt.Git.Checkout():
 		// Whoever was making it was killed: nobody has worked in it.
 		if err := e.opt.Git.FillWorktree(context.WithoutCancel(ctx), dir); err != nil {
 			if health.Passing(err) {
@@ -197,7 +193,7 @@ func (e *Executor) checkout(ctx context.Context, dir, branch string) error {
 		return job.Refused("worktree %s: a file has this name: move it away", e.Shown(dir))
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
-	case !e.inCheckout():
+	case !e.opt.Git.Checkout():
 		return job.Unready("worktree %s: it is not there, and %s is no git checkout to make it of: make the folder, or run git init", e.Shown(dir), e.Root)
 	}
 	if err := e.There(); err != nil {
@@ -233,7 +229,7 @@ func (e *Executor) ours(ctx context.Context, real string) bool {
 	if inside(e.Root, real) {
 		return true
 	}
-	if !e.inCheckout() {
+	if !e.opt.Git.Checkout() {
 		return false
 	}
 	trees, err := e.opt.Git.Worktrees(ctx)

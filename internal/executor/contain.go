@@ -162,7 +162,7 @@ func (e *Executor) shownTop(ctx context.Context, key, cwd string, p process, pla
 
 // shownTree shows the checkout that the launch works in, with a git folder of the launch's own.
 func (e *Executor) shownTree(ctx context.Context, key string, work *tree.Order, cwd string, plan *sandbox.Plan) (top string, err error) {
-	if !e.inCheckout() {
+	if !e.opt.Git.Checkout() {
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: e.Root, Write: true})
 		return "", nil
 	}

@@ -26,6 +26,7 @@ import (
 	"sluice/notify/people"
 	"sluice/watcher"
 	"sluice/watcher/inbox"
+	"sluice/watcher/refs"
 )
 
 // Options are what an Executor is made of.
@@ -61,10 +62,10 @@ type Executor struct {
 	health.Notes
 	*people.People
 	*inbox.Inbox
+	refs *refs.Refs
 	boot boot // see booted
 
 	mu       sync.Mutex
-	stirred  chan struct{}           // closed when a ref may have changed, then made anew
 	liveRuns []string                // as of the last whole scan
 	exposed  map[string]string       // runs of which some launch was not -> why
 	ahead    ahead                   // what launches to come need
@@ -119,12 +120,11 @@ func New(o Options) (*Executor, error) {
 	if o.Unheld == nil {
 		o.Unheld = &Unheld{}
 	}
-	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}, stirred: make(chan struct{}),
-		exposed: map[string]string{}, held: map[string]tree.Private{}, based: map[string]bool{}, lists: map[string]*taskFile{},
+	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}, exposed: map[string]string{}, held: map[string]tree.Private{}, based: map[string]bool{}, lists: map[string]*taskFile{},
 		setting: make(chan struct{}, 1), ahead: ahead{dir: filepath.Join(o.State, layout.GitsDir, aheadFolder)}}
 	e.People = people.New(people.Options{Root: root, Notifier: e.notifier, Terminal: e.terminal, EscalateAfter: func() int { return e.opt.Settings().Notify.Escalate.After },
 		Level: e.Level, Files: e.filesOf, Note: e.Note, Logf: o.Logf, Now: o.Now})
-	if e.inCheckout() {
+	if e.opt.Git.Checkout() {
 		e.Top = o.Git.Top()
 	}
 	if err := e.There(); err != nil {
@@ -149,6 +149,8 @@ func New(o Options) (*Executor, error) {
 	if err := e.recallOpen(); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
+	e.refs = refs.New(refs.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher, Poll: func() time.Duration { return time.Duration(e.opt.Settings().PRPoll) },
+		Own: e.ownGitOf, Inside: e.gitInside, Logf: o.Logf, Now: o.Now})
 	e.Inbox, err = inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e, Corrections: gates.MaxCorrections,
 		Settle: func() time.Duration { return time.Duration(e.opt.Settings().Settle) }, Logf: o.Logf, Now: o.Now})
 	if err != nil {
@@ -185,12 +187,7 @@ func (e *Executor) Close() error {
 
 // Hint takes a name that the shared watcher's Hints gave; one of another repo changes nothing.
 func (e *Executor) Hint(name string) {
-	if e.inCheckout() && name == e.opt.Git.CommonDir() {
-		e.mu.Lock()
-		close(e.stirred)
-		e.stirred = make(chan struct{})
-		e.mu.Unlock()
-	}
+	e.refs.Hint(name)
 	e.Inbox.Hint(name)
 }
 
@@ -221,7 +218,7 @@ func (e *Executor) Carry(ctx context.Context, j job.Job, emit func(engine.Event)
 	case engine.DoStop:
 		return e.stop(ctx, j)
 	case engine.DoWatch:
-		return e.watchFor(ctx, j, emit)
+		return e.refs.Look(ctx, j, emit)
 	case engine.DoOffer:
 		return e.offer(ctx, j, emit)
 	case engine.DoNotify:

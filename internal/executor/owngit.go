@@ -74,7 +74,7 @@ func (e *Executor) spareGit() string { return filepath.Join(e.State, layout.Gits
 func (e *Executor) makeAhead() {
 	e.behind(func() {
 		err := e.ahead.fill()
-		if e.inCheckout() {
+		if e.opt.Git.Checkout() {
 			err = errors.Join(e.opt.Git.MakeSpare(e.spareGit()), err)
 		}
 		if err != nil {

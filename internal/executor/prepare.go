@@ -372,7 +372,7 @@ func (e *Executor) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b
 	}
 	box, _ := e.box()
 	in := gates.StepInput{
-		OwnGit:    box != nil && b.Top != "" && e.inCheckout() && !j.Offers(st) && b.Look == "",
+		OwnGit:    box != nil && b.Top != "" && e.opt.Git.Checkout() && !j.Offers(st) && b.Look == "",
 		Looks:     b.Look,
 		Conflicts: b.Conflicts,
 		Role:      w.role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/engine"
 	"sluice/internal/conform"
@@ -234,7 +235,7 @@ func TestPullStandIn(t *testing.T) {
 		if n == 0 {
 			eventually(t, "it is seen", func() bool { return len(s.all()) > 0 })
 		} else {
-			health.Wait(ctx, 3*beginEvery)
+			health.Wait(ctx, 3*200*time.Millisecond)
 		}
 		cancel()
 		<-done

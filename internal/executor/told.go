@@ -158,7 +158,7 @@ func (e *Executor) needsOf(rel string, schema *engine.Schema, judges bool, cost 
 		return n
 	}
 	n.dirs = append(n.dirs, e.Signals())
-	if e.inCheckout() {
+	if e.opt.Git.Checkout() {
 		n.dirs = append(n.dirs, e.opt.Git.CommonDir())
 	}
 	if schema != nil {

@@ -73,7 +73,7 @@ func (e *Executor) openWorkspace(ctx context.Context, wt string) error {
 // branchOff makes the branch of a step's own worktree, in a run that has one too: it begins with what of the run has passed.
 func (e *Executor) branchOff(ctx context.Context, j job.Job, wt, dir, branch string) error {
 	own := j.RunInfo.Workspace
-	if _, err := os.Lstat(dir); own == "" || wt == own || !e.inCheckout() || err == nil {
+	if _, err := os.Lstat(dir); own == "" || wt == own || !e.opt.Git.Checkout() || err == nil {
 		return nil
 	}
 	if err := e.openWorkspace(ctx, own); err != nil {

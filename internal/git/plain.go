@@ -83,6 +83,10 @@ func (r *Repo) Compact(ctx context.Context) error {
 // Plain says that the repo is a store of ours, over a folder that is no checkout.
 func (r *Repo) Plain() bool { return r.plain }
 
+// Checkout reports whether there is a repo, and it is of a checkout. Where it is not, trees are kept in a store of sluice's own,
+// or not at all where git is not installed: there are no branches, worktrees and git folders for launches.
+func (r *Repo) Checkout() bool { return r != nil && !r.plain }
+
 // TopOf gives the real path of the top level that a path lies in: that of its checkout, or the folder that the store is of.
 func (r *Repo) TopOf(path string) (string, error) {
 	if !r.plain {

@@ -1,4 +1,5 @@
-package executor
+// Package refs finds the commits and pull requests by which attempts say that they are done.
+package refs
 
 import (
 	"cmp"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"sluice/engine"
@@ -24,7 +26,47 @@ import (
 	"sluice/internal/text"
 	"sluice/internal/tree"
 	"sluice/signals"
+	"sluice/watcher"
 )
+
+// Options are what Refs work with. All are needed, but for Git.
+type Options struct {
+	Layout  layout.Layout
+	Notes   *health.Notes
+	Git     *git.Repo // nil, or plain: there is nothing to look at
+	Watcher *watcher.Watcher
+	Poll    func() time.Duration                  // how often the forge is asked
+	Own     func(key string) (tree.Private, bool) // the git folder that a launch has for itself
+	Inside  func(tree.Private) tree.Inside        // how git is run over that
+	Logf    func(string, ...any)
+	Now     func() time.Time
+}
+
+// Refs look at one repo.
+type Refs struct {
+	layout.Layout
+	*health.Notes
+	opt Options
+
+	mu      sync.Mutex
+	stirred chan struct{} // closed when a ref may have changed, then made anew
+}
+
+// New makes the Refs of a repo.
+func New(o Options) *Refs {
+	return &Refs{Layout: o.Layout, Notes: o.Notes, opt: o, stirred: make(chan struct{})}
+}
+
+// Hint takes a name that the shared watcher's Hints gave; one of another repo changes nothing.
+func (r *Refs) Hint(name string) {
+	if !r.opt.Git.Checkout() || name != r.opt.Git.CommonDir() {
+		return
+	}
+	r.mu.Lock()
+	close(r.stirred)
+	r.stirred = make(chan struct{})
+	r.mu.Unlock()
+}
 
 // Pace and bounds of looking for commits and pull requests.
 const (
@@ -36,25 +78,25 @@ const (
 	maxPart    = 1 << 20 // of what tells of a stand-in
 )
 
-// watchFor looks for an attempt's commit or pull request until ctx ends.
-func (e *Executor) watchFor(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
-	w := lookout{e: e, job: j, st: j.Spec.Step(j.Step), emit: emit, told: map[string]bool{}}
+// Look looks for an attempt's commit or pull request until ctx ends.
+func (r *Refs) Look(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
+	w := lookout{r: r, job: j, st: j.Spec.Step(j.Step), emit: emit, told: map[string]bool{}}
 	if w.st != nil && w.st.Signal.Type == engine.SignalPull && job.StandsIn(j, w.st) {
 		w.standIn(ctx)
 		return nil
 	}
-	if !e.inCheckout() || w.st == nil || j.Attempt == nil {
-		e.Note(j.Key, "there is no git here to see its signal in")
+	if !r.opt.Git.Checkout() || w.st == nil || j.Attempt == nil {
+		r.Note(j.Key, "there is no git here to see its signal in")
 		<-ctx.Done()
 		return nil
 	}
 	for { // it is recorded before anything is launched or offered
-		err := layout.Load(e.AttemptFile(j.Run, w.st.ID, j.Attempt.N, "begin"), &w.b)
+		err := layout.Load(r.AttemptFile(j.Run, w.st.ID, j.Attempt.N, "begin"), &w.b)
 		if err == nil {
 			break
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			e.Note(j.Key, err.Error())
+			r.Note(j.Key, err.Error())
 		}
 		if !health.Wait(ctx, beginEvery) {
 			return nil
@@ -65,13 +107,13 @@ func (e *Executor) watchFor(ctx context.Context, j job.Job, emit func(engine.Eve
 	} else {
 		w.commits(ctx)
 	}
-	e.Note(j.Key, "")
+	r.Note(j.Key, "")
 	return nil
 }
 
 // lookout looks for one attempt's signal in git.
 type lookout struct {
-	e    *Executor
+	r    *Refs
 	job  job.Job
 	st   *engine.Step
 	b    tree.Begin
@@ -82,19 +124,19 @@ type lookout struct {
 	old   map[string]bool // authors of marked commits from before the attempt; nil = not looked up yet
 }
 
-// stir gives a channel that is closed when a ref may have changed.
-func (e *Executor) stir() <-chan struct{} {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.stirred
+// stir returns a channel that is closed when a ref may have changed.
+func (r *Refs) stir() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stirred
 }
 
 func (w *lookout) commits(ctx context.Context) {
-	refs := w.e.opt.Watcher.WatchRefs(w.e.opt.Git)
+	refs := w.r.opt.Watcher.WatchRefs(w.r.opt.Git)
 	defer refs.Close()
 	again := false // the look at what came did not succeed
 	for {
-		stirred, began := w.e.stir(), w.e.opt.Now()
+		stirred, began := w.r.stir(), w.r.opt.Now()
 		now, changed, err := refs.Poll(ctx)
 		if err == nil && (changed || again) {
 			err = w.look(ctx, now)
@@ -122,10 +164,10 @@ func (w *lookout) commits(ctx context.Context) {
 // looked says that a look is over, or what was wrong with it.
 func (w *lookout) looked(began time.Time, err error) {
 	if err != nil {
-		w.e.Note(w.job.Key, err.Error())
+		w.r.Note(w.job.Key, err.Error())
 		return
 	}
-	w.e.Note(w.job.Key, "")
+	w.r.Note(w.job.Key, "")
 	w.emit(engine.Polled{Run: w.job.Run, Step: w.job.Step, N: w.job.N, K: w.job.K, Began: began})
 }
 
@@ -161,7 +203,7 @@ func (w *lookout) tips(refs map[string]string) map[string]string {
 // look looks through the commits that are new since the attempt began.
 func (w *lookout) look(ctx context.Context, refs map[string]string) error {
 	before := slices.Collect(maps.Values(w.b.Refs))
-	commits, cut, err := w.e.opt.Git.NewCommits(ctx, w.tips(refs), before, maxCommits)
+	commits, cut, err := w.r.opt.Git.NewCommits(ctx, w.tips(refs), before, maxCommits)
 	if err != nil {
 		return err
 	}
@@ -170,7 +212,7 @@ func (w *lookout) look(ctx context.Context, refs map[string]string) error {
 
 // lookInside does so in the git folder that the launch has for itself: what it commits is in no other before its end.
 func (w *lookout) lookInside(ctx context.Context) error {
-	g, ok := w.e.ownGitOf(w.job.Attempt.Key)
+	g, ok := w.r.opt.Own(w.job.Attempt.Key)
 	if !ok || !g.Keeps || !layout.IsDir(g.Dir) {
 		return nil
 	}
@@ -194,7 +236,7 @@ func (w *lookout) fresh(ctx context.Context, g tree.Private) ([]git.Commit, bool
 	if name != "" {
 		branch = "refs/heads/" + name
 	}
-	list, cut, err := g.Commits(ctx, w.e.gitInside(g), branch, !w.b.Own && w.pullFrom() == "", slices.Collect(maps.Values(w.b.Refs)), maxCommits)
+	list, cut, err := g.Commits(ctx, w.r.opt.Inside(g), branch, !w.b.Own && w.pullFrom() == "", slices.Collect(maps.Values(w.b.Refs)), maxCommits)
 	slices.Reverse(list)
 	return list, cut, err
 }
@@ -202,7 +244,7 @@ func (w *lookout) fresh(ctx context.Context, g tree.Private) ([]git.Commit, bool
 // tell reports the marked ones of new commits.
 func (w *lookout) tell(ctx context.Context, commits []git.Commit, cut bool) error {
 	if cut {
-		w.e.opt.Logf("%s: more than %d new commits: only the newest are looked at", w.job.Key, maxCommits)
+		w.r.opt.Logf("%s: more than %d new commits: only the newest are looked at", w.job.Key, maxCommits)
 	}
 	for _, c := range commits {
 		if w.told[c.SHA] || !signals.Marker(c.Message, w.st.Signal.Value) {
@@ -214,7 +256,7 @@ func (w *lookout) tell(ctx context.Context, commits []git.Commit, cut bool) erro
 		}
 		w.told[c.SHA] = true
 		if double {
-			w.e.opt.Logf("%s: commit %.10s does not count: it is a double of one from before the attempt", w.job.Key, c.SHA)
+			w.r.opt.Logf("%s: commit %.10s does not count: it is a double of one from before the attempt", w.job.Key, c.SHA)
 			continue
 		}
 		subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
@@ -243,7 +285,7 @@ func makers(c git.Commit) []string {
 // double says that the commit is a copy of a marked one from before the attempt.
 func (w *lookout) double(ctx context.Context, c git.Commit) (bool, error) {
 	if w.old == nil {
-		commits, _, err := w.e.opt.Git.NewCommits(ctx, w.b.Refs, nil, maxTwins)
+		commits, _, err := w.r.opt.Git.NewCommits(ctx, w.b.Refs, nil, maxTwins)
 		if err != nil {
 			return false, err
 		}
@@ -261,14 +303,14 @@ func (w *lookout) double(ctx context.Context, c git.Commit) (bool, error) {
 func (w *lookout) pulls(ctx context.Context) {
 	exited := false
 	for {
-		began := w.e.opt.Now()
+		began := w.r.opt.Now()
 		err := w.ask(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		w.looked(began, err)
-		next := w.e.opt.Now().Add(time.Duration(w.e.opt.Settings().PRPoll))
-		for w.e.opt.Now().Before(next) {
+		next := w.r.opt.Now().Add(w.r.opt.Poll())
+		for w.r.opt.Now().Before(next) {
 			if !health.Wait(ctx, min(time.Second, max(time.Until(next), time.Millisecond))) {
 				return
 			}
@@ -289,14 +331,14 @@ func (w *lookout) standIn(ctx context.Context) {
 	}
 	var end struct{ Code int }
 	var part stub.Part
-	dir := filepath.Join(w.e.Root, filepath.FromSlash(w.e.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)))
+	dir := filepath.Join(w.r.Root, filepath.FromSlash(w.r.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)))
 	for name, to := range map[string]any{layout.ExitName: &end, stub.PartFile: &part} {
 		data, _, err := atomicfile.OpenRegular(dir, name, maxPart)
 		if err == nil {
 			err = json.Unmarshal(data, to)
 		}
 		if err != nil {
-			w.e.Note(w.job.Key, fmt.Sprintf("what its stand-in did: %v", err))
+			w.r.Note(w.job.Key, fmt.Sprintf("what its stand-in did: %v", err))
 			end.Code = -1
 		}
 	}
@@ -304,33 +346,33 @@ func (w *lookout) standIn(ctx context.Context) {
 		w.emit(engine.PullSeen{Run: w.job.Run, Step: w.st.ID, N: w.job.N, K: w.job.K, Ref: "the pull request of a " + job.StandIn})
 	}
 	<-ctx.Done()
-	w.e.Note(w.job.Key, "")
+	w.r.Note(w.job.Key, "")
 }
 
 // gone says that the launch's process has ended.
 func (w *lookout) gone() bool {
-	rel := w.e.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)
-	_, err := os.Lstat(filepath.Join(w.e.Root, filepath.FromSlash(rel), layout.ExitName))
+	rel := w.r.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)
+	_, err := os.Lstat(filepath.Join(w.r.Root, filepath.FromSlash(rel), layout.ExitName))
 	return err == nil
 }
 
 // ask looks for a pull request whose head is of the step's branch.
 func (w *lookout) ask(ctx context.Context) error {
-	pulls, err := w.e.pulls(ctx)
+	pulls, err := w.r.Pulls(ctx)
 	if err != nil {
 		return err
 	}
-	refs, err := w.e.opt.Git.Refs(ctx)
+	refs, err := w.r.opt.Git.Refs(ctx)
 	if err != nil {
 		return err
 	}
 	heads := map[string]bool{}
 	tips := w.tips(refs)
-	commits, _, err := w.e.opt.Git.NewCommits(ctx, tips, slices.Collect(maps.Values(w.b.Refs)), maxCommits)
+	commits, _, err := w.r.opt.Git.NewCommits(ctx, tips, slices.Collect(maps.Values(w.b.Refs)), maxCommits)
 	if err != nil {
 		return err
 	}
-	if g, ok := w.e.ownGitOf(w.job.Attempt.Key); ok && g.Keeps && layout.IsDir(g.Dir) { // it may have been pushed from inside
+	if g, ok := w.r.opt.Own(w.job.Attempt.Key); ok && g.Keeps && layout.IsDir(g.Dir) { // it may have been pushed from inside
 		own, _, err := w.fresh(ctx, g)
 		if err != nil {
 			return err
@@ -363,26 +405,26 @@ const (
 	remoteNamed = "origin"
 )
 
-// pulls asks the forge for its pull requests. Its address is recorded when it is first needed: an agent that changes
+// Pulls asks the forge for its pull requests. Its address is recorded when it is first needed: an agent that changes
 // the repo's configuration later changes nothing here.
-func (e *Executor) pulls(ctx context.Context) (map[string]string, error) {
+func (r *Refs) Pulls(ctx context.Context) (map[string]string, error) {
 	url := ""
-	data, _, err := atomicfile.OpenRegular(e.State, remoteFile, maxRemote)
+	data, _, err := atomicfile.OpenRegular(r.State, remoteFile, maxRemote)
 	switch {
 	case err == nil:
 		url = string(data)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	default:
-		if url, err = e.opt.Git.RemoteURL(ctx, remoteNamed); err != nil {
+		if url, err = r.opt.Git.RemoteURL(ctx, remoteNamed); err != nil {
 			return nil, err
 		}
 		if url == "" {
 			return nil, fmt.Errorf("the repo has no remote %s to ask for pull requests: git remote add %s URL", remoteNamed, remoteNamed)
 		}
-		if err := atomicfile.WriteNew(filepath.Join(e.State, remoteFile), []byte(url), 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := atomicfile.WriteNew(filepath.Join(r.State, remoteFile), []byte(url), 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
 	}
-	return e.opt.Git.LsRemotePulls(ctx, url)
+	return r.opt.Git.LsRemotePulls(ctx, url)
 }
