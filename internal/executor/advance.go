@@ -12,14 +12,14 @@ import (
 )
 
 // advance moves the branch of an attempt that has passed to what was taken of it. It returns why that is left to a person.
-func (e *Executor) advance(ctx context.Context, j job.Job) string {
-	return e.moveBranch(ctx, j, e.advanced, "the work of %s.%d is kept, and its branch was not moved")
+func (x *Folders) advance(ctx context.Context, j job.Job) string {
+	return x.moveBranch(ctx, j, x.advanced, "the work of %s.%d is kept, and its branch was not moved")
 }
 
 // moveBranch carries out a move of a branch, again and again where the system is to blame. It returns why that is left to a
 // person, after what, a format of the step and the attempt.
-func (e *Executor) moveBranch(ctx context.Context, j job.Job, move func(context.Context, job.Job) (string, error), what string) (why string) {
-	err := e.Persist(ctx, j.Key, func() (err error) {
+func (x *Folders) moveBranch(ctx context.Context, j job.Job, move func(context.Context, job.Job) (string, error), what string) (why string) {
+	err := x.Persist(ctx, j.Key, func() (err error) {
 		why, err = move(ctx, j)
 		if errors.Is(err, tree.ErrBusy) {
 			why, err = err.Error(), nil
@@ -35,15 +35,15 @@ func (e *Executor) moveBranch(ctx context.Context, j job.Job, move func(context.
 	return why
 }
 
-func (e *Executor) advanced(ctx context.Context, j job.Job) (string, error) {
+func (x *Folders) advanced(ctx context.Context, j job.Job) (string, error) {
 	var b tree.Begin
 	var c tree.Covered
 	for what, into := range map[string]any{"begin": &b, "files": &c} {
-		if err := layout.Load(e.AttemptFile(j.Run, j.Write.Step, j.Write.N, what), into); err != nil {
+		if err := layout.Load(x.AttemptFile(j.Run, j.Write.Step, j.Write.N, what), into); err != nil {
 			return "", err
 		}
 	}
-	r, err := e.holdFolder(ctx, j, b.Top)
+	r, err := x.holdFolder(ctx, j, b.Top)
 	if err != nil {
 		return "", err
 	}
@@ -61,15 +61,15 @@ func (e *Executor) advanced(ctx context.Context, j job.Job) (string, error) {
 	if b.On == "" || c.Taken.Commit == "" {
 		return "", nil // there is no branch to move
 	}
-	at, err := e.opt.Git.TipOf(ctx, b.On)
+	at, err := x.opt.Git.TipOf(ctx, b.On)
 	if err == nil && at.SHA == c.Taken.Commit {
-		err = tree.Settle(ctx, e.opt.Git, b.Top) // of before a kill: the index may be left to do
+		err = tree.Settle(ctx, x.opt.Git, b.Top) // of before a kill: the index may be left to do
 	}
 	if err != nil {
 		return "", err
 	}
 	if at.SHA == c.Taken.Commit { // an agent that is not held has moved it itself, or this is a call after a kill
-		return "", e.moving(ctx, j, r, b, at.SHA, at.SHA)
+		return "", x.moving(ctx, j, r, b, at.SHA, at.SHA)
 	}
 	bases := []string{at.SHA}
 	if j.RunInfo.Workspace == "" || b.On != "refs/heads/"+engine.WorkspaceBranch(j.RunInfo.Workspace) { // a person's own changes may lie in the folder: what was taken has them too, and the branch is not to have them
@@ -79,16 +79,16 @@ func (e *Executor) advanced(ctx context.Context, j job.Job) (string, error) {
 		if base == "" {
 			continue
 		}
-		if ok, err := e.opt.Git.Descends(ctx, c.Taken.Commit, base); err != nil || !ok {
+		if ok, err := x.opt.Git.Descends(ctx, c.Taken.Commit, base); err != nil || !ok {
 			return "", err
 		}
 	}
-	if why, err := e.onVetoed(ctx, r.Back, b, c, at.SHA); err != nil || why != "" {
+	if why, err := x.onVetoed(ctx, r.Back, b, c, at.SHA); err != nil || why != "" {
 		return why, err
 	}
-	if err := e.moving(ctx, j, r, b, at.SHA, c.Taken.Commit); err != nil {
+	if err := x.moving(ctx, j, r, b, at.SHA, c.Taken.Commit); err != nil {
 		return "", err
 	}
-	_, why, err := tree.Advance{Branch: b.On, From: at.SHA, To: c.Taken.Commit, Top: b.Top}.Do(ctx, e.opt.Git)
+	_, why, err := tree.Advance{Branch: b.On, From: at.SHA, To: c.Taken.Commit, Top: b.Top}.Do(ctx, x.opt.Git)
 	return why, err
 }

@@ -54,7 +54,7 @@ func (a *ahead) file(path string, data []byte) error {
 		}
 		_ = os.Remove(spare)
 	}
-	return write(path, data)
+	return layout.WriteBriefly(path, data)
 }
 
 func (a *ahead) take(list *[]string) (spare string) {

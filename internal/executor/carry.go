@@ -25,21 +25,21 @@ const maxCarried = 1 << 30
 
 // needed finds a step's input files. An output of an earlier step that is in no commit, since git ignores it, is carried
 // from the checkout that it was made in.
-func (e *Executor) needed(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) (found []string, err error) {
+func (x *Folders) needed(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) (found []string, err error) {
 	if b.Host != "" {
-		found, missing, err := e.inputs(j, st, b.Host)
+		found, missing, err := x.inputs(j, st, b.Host)
 		if err != nil {
 			return nil, err
 		}
-		return b.SeenIn(found), e.missingInputs(missing, b.Dir)
+		return b.SeenIn(found), x.missingInputs(missing, b.Dir)
 	}
-	record := e.recordFile(j, carriedRecord, b.Top)
-	unlock, err := e.records.lock(ctx, record) // also while a file is copied: the next one has the same name for a while
+	record := x.recordFile(j, carriedRecord, b.Top)
+	unlock, err := x.records.lock(ctx, record) // also while a file is copied: the next one has the same name for a while
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	found, missing, err := e.inputs(j, st, b.Dir)
+	found, missing, err := x.inputs(j, st, b.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +47,8 @@ func (e *Executor) needed(ctx context.Context, j job.Job, st *engine.Step, b tre
 	if err := layout.Load(record, &carried); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if b.Top == "" || e.opt.Git == nil || j.Env == nil || len(missing) == 0 && len(carried) == 0 {
-		return found, e.missingInputs(missing, b.Dir)
+	if b.Top == "" || x.opt.Git == nil || j.Env == nil || len(missing) == 0 && len(carried) == 0 {
+		return found, x.missingInputs(missing, b.Dir)
 	}
 	before := maps.Clone(carried)
 	note := func() error { return layout.Save(record, carried) }
@@ -67,7 +67,7 @@ func (e *Executor) needed(ctx context.Context, j job.Job, st *engine.Step, b tre
 		} else if carried[at] == "" {
 			continue
 		}
-		if err := e.carried(ctx, j, b, at, carried, note); err != nil {
+		if err := x.carried(ctx, j, b, at, carried, note); err != nil {
 			return nil, err
 		}
 	}
@@ -76,16 +76,16 @@ func (e *Executor) needed(ctx context.Context, j job.Job, st *engine.Step, b tre
 			return nil, err
 		}
 	}
-	found, missing, err = e.inputs(j, st, b.Dir)
+	found, missing, err = x.inputs(j, st, b.Dir)
 	if err != nil {
 		return nil, err
 	}
-	return found, e.missingInputs(missing, b.Dir)
+	return found, x.missingInputs(missing, b.Dir)
 }
 
 // carried brings one output, named from the top of its checkout, into the one of b as it was bound. A file there that it
 // did not bring is left alone. carried is noted before the file is in its place: who is killed then knows it for sluice's.
-func (e *Executor) carried(ctx context.Context, j job.Job, b tree.Begin, at string, carried map[string]string, note func() error) error {
+func (x *Folders) carried(ctx context.Context, j job.Job, b tree.Begin, at string, carried map[string]string, note func() error) error {
 	if carried[at] != "" {
 		now, err := git.Digest(ctx, b.Top, []string{at})
 		if err != nil {
@@ -97,7 +97,7 @@ func (e *Executor) carried(ctx context.Context, j job.Job, b tree.Begin, at stri
 		}
 		carried[at] = now
 	}
-	ignored, err := e.opt.Git.Ignored(ctx, b.Top, []string{at})
+	ignored, err := x.opt.Git.Ignored(ctx, b.Top, []string{at})
 	if err != nil || !ignored[at] { // it would be the step's work
 		return err
 	}
@@ -106,7 +106,7 @@ func (e *Executor) carried(ctx context.Context, j job.Job, b tree.Begin, at stri
 			continue // no gate has let it through, or sent it on
 		}
 		var c tree.Covered
-		if err := layout.Load(e.AttemptFile(j.Run, id, j.Env.Steps[id].Attempt, "files"), &c); err != nil || c.Top == "" || c.Top == b.Top {
+		if err := layout.Load(x.AttemptFile(j.Run, id, j.Env.Steps[id].Attempt, "files"), &c); err != nil || c.Top == "" || c.Top == b.Top {
 			continue
 		}
 		for _, f := range c.Taken.Beside {
@@ -116,7 +116,7 @@ func (e *Executor) carried(ctx context.Context, j job.Job, b tree.Begin, at stri
 			if err := copyBelow(c.Top, b.Top, at, func(tmp string) error {
 				now, err := git.DigestAs(ctx, b.Top, tmp, at)
 				if err == nil && now != f.Digest {
-					err = job.Refused("input %s has changed in %s since the work of %s was judged: do that step anew", at, e.Shown(c.Top), id)
+					err = job.Refused("input %s has changed in %s since the work of %s was judged: do that step anew", at, x.Shown(c.Top), id)
 				}
 				if err != nil {
 					return err
@@ -128,7 +128,7 @@ func (e *Executor) carried(ctx context.Context, j job.Job, b tree.Begin, at stri
 				if errors.As(err, &no) || ctx.Err() != nil {
 					return err
 				}
-				return job.Unready("input %s, which %s made in %s: %v", at, id, e.Shown(c.Top), err)
+				return job.Unready("input %s, which %s made in %s: %v", at, id, x.Shown(c.Top), err)
 			}
 			carried[at] = f.Digest
 			return nil

@@ -2,19 +2,13 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"sluice/engine"
 	"sluice/gates"
-	"sluice/internal/atomicfile"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/stub"
@@ -44,15 +38,6 @@ func (e *Executor) check(ctx context.Context, j job.Job) *engine.ProcessEnded {
 		return nil
 	}
 	return &engine.ProcessEnded{Check: &r}
-}
-
-// begunAgain is begun for what comes after the work: a refusal is an error as any other.
-func (e *Executor) begunAgain(ctx context.Context, j job.Job, st *engine.Step) (b tree.Begin, err error) {
-	err = e.Persist(ctx, j.Key, func() (err error) {
-		b, err = e.begun(ctx, j, st, j.Attempt.N)
-		return err
-	})
-	return b, err
 }
 
 // checked looks at everything and gathers what there is to be reviewed.
@@ -190,71 +175,3 @@ func (e *Executor) criterion(ctx context.Context, j job.Job, st *engine.Step, b 
 
 // lastPart is what stands behind the step in a key: "check-17".
 func lastPart(key string) string { return layout.PathElement(key[strings.LastIndexByte(key, '.')+1:]) }
-
-// writeValues writes the outputs that are given by expressions, and says what could not be.
-func (e *Executor) writeValues(ctx context.Context, what string, outs []engine.Output, env *engine.Env, dir string) []string {
-	var why []string
-	for _, o := range outs {
-		if o.Value.Eval == nil {
-			continue
-		}
-		p, err := o.Path.String(env)
-		if err != nil {
-			why = append(why, fmt.Sprintf("output %s: %v", o.Path.Source, err))
-			continue
-		}
-		value, err := o.Value.Eval(env)
-		if err == nil && value == nil {
-			err = errors.New("it has no value")
-		}
-		if err != nil {
-			why = append(why, fmt.Sprintf("output %s: %s: %v", p, o.Value.Source, err))
-			continue
-		}
-		data, err := asFile(value)
-		if err == nil {
-			err = e.Persist(ctx, what, func() error { return e.put(p, dir, data) })
-		}
-		if err != nil {
-			why = append(why, fmt.Sprintf("output %s: %v", p, err))
-		}
-	}
-	return why
-}
-
-// asFile is a value as a file's content: a text as it is, else JSON.
-func asFile(v any) ([]byte, error) {
-	if s, ok := v.(string); ok {
-		return []byte(s), nil
-	}
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	return append(data, '\n'), nil
-}
-
-// put writes a file that the spec names: one of .workflow/ in the root, every other in dir. What is there already with
-// this content is left alone.
-func (e *Executor) put(p, dir string, data []byte) error {
-	base := dir
-	if layout.IsState(p) {
-		base = e.Root
-	}
-	to, err := layout.Under(base, path.Clean(filepath.ToSlash(p)))
-	if err != nil {
-		return err
-	}
-	if info, err := os.Lstat(to); err == nil && info.IsDir() {
-		return fmt.Errorf("%s is a folder", p)
-	}
-	if old, _, err := atomicfile.OpenRegular(filepath.Dir(to), filepath.Base(to), int64(len(data))); err == nil && string(old) == string(data) {
-		return nil
-	}
-	if err := atomicfile.MkdirBelow(base, filepath.Dir(to), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	e.writing.Lock()
-	defer e.writing.Unlock()
-	return atomicfile.Write(to, data, 0o644)
-}

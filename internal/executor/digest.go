@@ -16,21 +16,21 @@ import (
 )
 
 // filesOf returns how many files an attempt changed, and how many there are with those it declared.
-func (e *Executor) filesOf(run, step string, n int) (changed, declared int) {
+func (x *Folders) filesOf(run, step string, n int) (changed, declared int) {
 	var c tree.Covered
-	if layout.Load(e.AttemptFile(run, step, n, "files"), &c) != nil {
+	if layout.Load(x.AttemptFile(run, step, n, "files"), &c) != nil {
 		return 0, 0
 	}
 	return len(c.Files), len(c.Root) + len(c.Made) + len(c.Files)
 }
 
 // digested adds to a check what it was over.
-func (e *Executor) digested(ctx context.Context, j job.Job, st *engine.Step, c tree.Covered, r engine.CheckResult) engine.CheckResult {
-	err := e.Persist(ctx, j.Key, func() (err error) {
-		if c.Was, err = e.digest(ctx, c); err != nil {
+func (x *Folders) digested(ctx context.Context, j job.Job, st *engine.Step, c tree.Covered, r engine.CheckResult) engine.CheckResult {
+	err := x.Persist(ctx, j.Key, func() (err error) {
+		if c.Was, err = x.digest(ctx, c); err != nil {
 			return err
 		}
-		return layout.Save(e.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), c)
+		return layout.Save(x.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), c)
 	})
 	if ctx.Err() != nil { // what was read may be cut short: nothing is recorded of it
 		return r
@@ -55,12 +55,12 @@ func unseen(before string, err error) string {
 }
 
 // digest is the digest of what is covered, as it is now.
-func (e *Executor) digest(ctx context.Context, c tree.Covered) (string, error) {
+func (x *Folders) digest(ctx context.Context, c tree.Covered) (string, error) {
 	var parts []string
 	for _, part := range []struct {
 		base  string
 		files []string
-	}{{e.Root, c.Root}, {c.Dir, c.Made}, {c.Top, append(c.Outside(), c.Files...)}} {
+	}{{x.Root, c.Root}, {c.Dir, c.Made}, {c.Top, append(c.Outside(), c.Files...)}} {
 		if part.base == "" || len(part.files) == 0 {
 			parts = append(parts, "")
 			continue
@@ -76,16 +76,16 @@ func (e *Executor) digest(ctx context.Context, c tree.Covered) (string, error) {
 
 // DigestNow gives the digest of what a round was opened over, as it is now: another one where the work in the folder has
 // changed since.
-func (e *Executor) DigestNow(ctx context.Context, q job.Reviewed) (string, error) {
+func (x *Folders) DigestNow(ctx context.Context, q job.Reviewed) (string, error) {
 	var c tree.Covered
-	err := layout.Load(e.AttemptFile(q.Run, q.Step, q.Attempt, "files"), &c)
+	err := layout.Load(x.AttemptFile(q.Run, q.Step, q.Attempt, "files"), &c)
 	if errors.Is(err, fs.ErrNotExist) && q.Digest == "" {
 		return "", nil // it was not checked: there is nothing to be bound to
 	}
 	if err != nil {
 		return "", fmt.Errorf("what %s.%d of %s changed: %w", q.Step, q.Attempt, q.Run, err)
 	}
-	now, err := e.digest(ctx, c)
+	now, err := x.digest(ctx, c)
 	if err != nil || c.ID() == "" {
 		return now, err
 	}

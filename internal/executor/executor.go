@@ -61,6 +61,7 @@ type Executor struct {
 	layout.Layout
 	health.Notes
 	*people.People
+	*Folders
 	*inbox.Inbox
 	refs *refs.Refs
 	boot boot // see booted
@@ -83,13 +84,7 @@ type Executor struct {
 
 	chores sync.WaitGroup // what is done behind what people and steps wait for
 
-	// Held for writing where sluice writes a file of its own into a checkout, and for reading where a folder is taken: the
-	// file's first name is no work.
-	writing sync.RWMutex
-
-	placing sync.Mutex // held while a worktree is looked for, and made where it is not there
-	records locks      // held where the record of a folder is changed
-	talks   sync.Mutex // held where a session's file is read and written
+	talks sync.Mutex // held where a session's file is read and written
 
 	pointing sync.Mutex // held while runs/last is made to lead elsewhere
 }
@@ -149,6 +144,8 @@ func New(o Options) (*Executor, error) {
 	if err := e.recallOpen(); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
+	e.Folders = NewFolders(FoldersOptions{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Hidden: o.Hidden, Environ: o.Environ, Held: func() bool { box, _ := e.box(); return box != nil },
+		Pulls: func(ctx context.Context) (map[string]string, error) { return e.refs.Pulls(ctx) }, Logf: o.Logf})
 	e.refs = refs.New(refs.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher, Poll: func() time.Duration { return time.Duration(e.opt.Settings().PRPoll) },
 		Own: e.ownGitOf, Inside: e.gitInside, Logf: o.Logf, Now: o.Now})
 	e.Inbox, err = inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e, Corrections: gates.MaxCorrections,

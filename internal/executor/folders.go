@@ -60,16 +60,16 @@ const (
 	settingsRecord = "settings" // the files that git's settings named when the run began to work there
 )
 
-func (e *Executor) recordFile(j job.Job, what, top string) string {
+func (x *Folders) recordFile(j job.Job, what, top string) string {
 	run := j.Run
 	if c := j.RunInfo.Child; c != nil {
 		run, _, _ = strings.Cut(c.Dir, "/")
 	}
-	return filepath.Join(e.State, layout.AttemptsDir, layout.PathElement(run), what+"-"+layout.HexSum([]byte(top))[:16])
+	return filepath.Join(x.State, layout.AttemptsDir, layout.PathElement(run), what+"-"+layout.HexSum([]byte(top))[:16])
 }
 
-func (e *Executor) record(j job.Job, top string) (r folderRecord, err error) {
-	if err = layout.Load(e.recordFile(j, "folder", top), &r); errors.Is(err, fs.ErrNotExist) {
+func (x *Folders) record(j job.Job, top string) (r folderRecord, err error) {
+	if err = layout.Load(x.recordFile(j, "folder", top), &r); errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	if r.Found == nil {
@@ -92,28 +92,27 @@ func foundKey(j job.Job, step string) string {
 }
 
 // heldAt says that the attempt is launched in a sandbox, with a git folder of its own, whose HEAD is where we say.
-func (e *Executor) heldAt(j job.Job, st *engine.Step) bool {
-	box, _ := e.box()
-	return box != nil && !j.Offers(st) && st.ForEach == nil && st.Child == nil // child runs launch for themselves
+func (x *Folders) heldAt(j job.Job, st *engine.Step) bool {
+	return x.opt.Held() && !j.Offers(st) && st.ForEach == nil && st.Child == nil // child runs launch for themselves
 }
 
 // findFolder takes the folder as it is before an attempt, and says what the attempt begins from.
-func (e *Executor) findFolder(ctx context.Context, j job.Job, st *engine.Step, n int, b *tree.Begin) error {
-	r, err := e.holdFolder(ctx, j, b.Top)
+func (x *Folders) findFolder(ctx context.Context, j job.Job, st *engine.Step, n int, b *tree.Begin) error {
+	r, err := x.holdFolder(ctx, j, b.Top)
 	if err != nil {
 		return err
 	}
 	defer r.unlock()
 	o := tree.Order{Run: j.Run, Step: st.ID, N: n, Base: b.Head, Branch: b.On}
-	e.writing.RLock()
-	defer e.writing.RUnlock()
+	x.writing.RLock()
+	defer x.writing.RUnlock()
 	if inOwn(j) {
-		err = e.findOwn(ctx, j, st, o, &r.folderRecord, b)
+		err = x.findOwn(ctx, j, st, o, &r.folderRecord, b)
 	} else {
-		err = e.findOther(ctx, j, st, o, &r.folderRecord, b)
+		err = x.findOther(ctx, j, st, o, &r.folderRecord, b)
 	}
 	if err == nil && b.Found != "" {
-		err = e.opt.Git.Keep(ctx, git.Own("found", attemptName(o.Run, o.Step, o.N)), b.Found)
+		err = x.opt.Git.Keep(ctx, git.Own("found", layout.AttemptName(o.Run, o.Step, o.N)), b.Found)
 	}
 	if err != nil {
 		return err
@@ -123,15 +122,15 @@ func (e *Executor) findFolder(ctx context.Context, j job.Job, st *engine.Step, n
 }
 
 // findOther is findFolder in a folder where people work too: nothing in it is changed.
-func (e *Executor) findOther(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *folderRecord, b *tree.Begin) error {
-	if j.RunInfo.Workspace != "" && e.heldAt(j, st) && r.Taken != "" && (b.Head == r.At || b.Head == r.Taken) {
+func (x *Folders) findOther(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *folderRecord, b *tree.Begin) error {
+	if j.RunInfo.Workspace != "" && x.heldAt(j, st) && r.Taken != "" && (b.Head == r.At || b.Head == r.Taken) {
 		b.Head = r.Taken // it has not passed and is on no branch
 	}
 	o.Base = b.Head
-	if e.opt.Git.Plain() {
+	if x.opt.Git.Plain() {
 		o.Base = r.Taken
 	}
-	f, err := e.folder(ctx, j, *b)
+	f, err := x.folder(ctx, j, *b)
 	if err != nil {
 		return err
 	}
@@ -142,7 +141,7 @@ func (e *Executor) findOther(ctx context.Context, j job.Job, st *engine.Step, o 
 	if r.First == nil {
 		r.First = &was
 	}
-	if err := e.leaveOthers(ctx, j, *b, r, was.Found); err != nil {
+	if err := x.leaveOthers(ctx, j, *b, r, was.Found); err != nil {
 		return err
 	}
 	key := foundKey(j, st.ID)
@@ -154,11 +153,11 @@ func (e *Executor) findOther(ctx context.Context, j job.Job, st *engine.Step, o 
 }
 
 // noteUnchecked notes that a step works in a person's checkout whose work is not taken: what it changes is nobody else's.
-func (e *Executor) noteUnchecked(ctx context.Context, j job.Job, st *engine.Step, top string) error {
+func (x *Folders) noteUnchecked(ctx context.Context, j job.Job, st *engine.Step, top string) error {
 	if top == "" || j.RunInfo.Workspace != "" {
 		return nil
 	}
-	r, err := e.holdFolder(ctx, j, top)
+	r, err := x.holdFolder(ctx, j, top)
 	if err != nil {
 		return err
 	}
@@ -173,11 +172,11 @@ func (e *Executor) noteUnchecked(ctx context.Context, j job.Job, st *engine.Step
 // leaveOthers has what somebody else changed in a person's checkout since the last taking be found there, so that it is no
 // step's work. Where a step of ours worked there whose work was not taken, nobody can tell, and all of it counts as the work of
 // steps.
-func (e *Executor) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *folderRecord, now string) error {
+func (x *Folders) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *folderRecord, now string) error {
 	if j.RunInfo.Workspace != "" || r.Taken == "" || r.Work != (attemptOf{}) {
 		return nil
 	}
-	f, err := e.folder(ctx, j, b)
+	f, err := x.folder(ctx, j, b)
 	if err != nil {
 		return err
 	}
@@ -187,7 +186,7 @@ func (e *Executor) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *
 			return err
 		}
 		if r.Found[key] = commit; len(both) > 0 {
-			e.opt.Logf("%s: %s: changed by %s and by somebody else, in the same places: all of it counts as the step's", j.Run, strings.Join(both, ", "), key)
+			x.opt.Logf("%s: %s: changed by %s and by somebody else, in the same places: all of it counts as the step's", j.Run, strings.Join(both, ", "), key)
 		}
 	}
 	return nil
@@ -195,9 +194,9 @@ func (e *Executor) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *
 
 // findOwn is findFolder in the run's own worktree. An attempt begins from commits that have passed, or goes on with work
 // that was sent to it; what else is there is put aside.
-func (e *Executor) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *folderRecord, b *tree.Begin) error {
+func (x *Folders) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *folderRecord, b *tree.Begin) error {
 	if r.First == nil {
-		f, err := e.folder(ctx, j, *b)
+		f, err := x.folder(ctx, j, *b)
 		if err != nil {
 			return err
 		}
@@ -208,10 +207,10 @@ func (e *Executor) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tr
 		r.First, r.Passed = &was, b.Head
 	}
 	head := b.Head
-	from, goesOn, join := e.startOf(j, st, head, r)
+	from, goesOn, join := x.startOf(j, st, head, r)
 	for _, w := range j.Works {
 		if w.Passed && w.Upstream && w.Tree != j.Attempt.Tree {
-			join = append(join, e.workTaken(w))
+			join = append(join, x.workTaken(w))
 		}
 	}
 	s := tree.Start{From: from, Join: slices.DeleteFunc(join, func(in tree.Joining) bool { return in.Commit == "" })}
@@ -219,10 +218,10 @@ func (e *Executor) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tr
 	s.Ours = func(file string) bool { return slices.Contains(mine, file) }
 	s.Keep = r.Work.same(ofJob(j, st.ID)) // of an attempt that was not taken
 	lists := *b
-	if e.heldAt(j, st) {
+	if x.heldAt(j, st) {
 		lists.Lists = nil // what sluice wrote into them is part of what the attempt is built on
 	}
-	f, err := e.folder(ctx, j, lists)
+	f, err := x.folder(ctx, j, lists)
 	if err != nil {
 		return err
 	}
@@ -231,7 +230,7 @@ func (e *Executor) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tr
 		return err
 	}
 	if began.Aside != "" {
-		e.opt.Logf("%s: what lay in %s and has not passed is kept as %.12s (refs/sluice/salvage/%s/%s.%d.before)", j.Run, e.Shown(b.Top), began.Aside, o.Run, o.Step, o.N)
+		x.opt.Logf("%s: what lay in %s and has not passed is kept as %.12s (refs/sluice/salvage/%s/%s.%d.before)", j.Run, x.Shown(b.Top), began.Aside, o.Run, o.Step, o.N)
 	}
 	b.Found = began.Base
 	if was := cmp.Or(r.Found[""], r.Passed); goesOn && was != "" {
@@ -243,7 +242,7 @@ func (e *Executor) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tr
 		b.Aside = r.Taken
 	}
 	b.Joined, b.Conflicts = began.Joined, began.Conflicts
-	if e.heldAt(j, st) {
+	if x.heldAt(j, st) {
 		b.Head = began.Base
 		return nil
 	}
@@ -251,7 +250,7 @@ func (e *Executor) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tr
 		return nil
 	}
 	// An agent that no sandbox held has committed on the branch what did not pass.
-	if _, why, err := (tree.Advance{Branch: b.On, From: b.Head, To: from, Top: b.Top}).Do(ctx, e.opt.Git); err != nil || why != "" {
+	if _, why, err := (tree.Advance{Branch: b.On, From: b.Head, To: from, Top: b.Top}).Do(ctx, x.opt.Git); err != nil || why != "" {
 		return errors.Join(err, unreadyIf(why))
 	}
 	b.Head = from
@@ -259,9 +258,9 @@ func (e *Executor) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tr
 }
 
 // workTaken is what was taken of an attempt; its commit is "" where nothing was.
-func (e *Executor) workTaken(w job.Work) tree.Joining {
+func (x *Folders) workTaken(w job.Work) tree.Joining {
 	var c tree.Covered
-	if layout.Load(e.AttemptFile(w.Run, w.Step, w.N, "files"), &c) != nil {
+	if layout.Load(x.AttemptFile(w.Run, w.Step, w.N, "files"), &c) != nil {
 		return tree.Joining{}
 	}
 	return tree.Joining{Commit: c.Taken.Commit, Found: c.Found}
@@ -276,7 +275,7 @@ func unreadyIf(why string) error {
 
 // startOf says from which commit an attempt in the run's own worktree begins, whether it goes on with work that has not
 // passed, and what is to be merged into that.
-func (e *Executor) startOf(j job.Job, st *engine.Step, head string, r *folderRecord) (from string, goesOn bool, join []tree.Joining) {
+func (x *Folders) startOf(j job.Job, st *engine.Step, head string, r *folderRecord) (from string, goesOn bool, join []tree.Joining) {
 	var w job.Work
 	for _, x := range j.Works {
 		if x.Run == r.Of.Run && x.Step == r.Of.Step {
@@ -286,7 +285,7 @@ func (e *Executor) startOf(j job.Job, st *engine.Step, head string, r *folderRec
 	switch {
 	case r.Taken != "" && head != r.At && head != r.Taken && head != r.Passed: // a person has moved the branch
 		if w.Passed {
-			join = []tree.Joining{{Commit: r.Taken, Found: e.workTaken(w).Found}}
+			join = []tree.Joining{{Commit: r.Taken, Found: x.workTaken(w).Found}}
 		}
 		r.Passed = head
 		return head, false, join

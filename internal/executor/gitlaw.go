@@ -38,20 +38,20 @@ func settingPrograms() []string {
 
 // gitFiles are the files that the person's git settings name or start, as they were when the run began to work in the
 // folder: absolute, or from the top. Of those only the ones in the checkout matter.
-func (e *Executor) gitFiles(ctx context.Context, j job.Job, b tree.Begin) ([]string, error) {
-	record := e.recordFile(j, settingsRecord, b.Top)
+func (x *Folders) gitFiles(ctx context.Context, j job.Job, b tree.Begin) ([]string, error) {
+	record := x.recordFile(j, settingsRecord, b.Top)
 	var files []string
 	if err := layout.Load(record, &files); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return files, err
 	}
-	all, err := e.opt.Git.Settings(ctx, b.Top)
+	all, err := x.opt.Git.Settings(ctx, b.Top)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range all {
 		files = append(files, namedBy(s, b.Top)...)
 	}
-	bases := gates.Bases{Root: e.Root, Top: b.Top, Dir: b.Dir}
+	bases := gates.Bases{Root: x.Root, Top: b.Top, Dir: b.Dir}
 	files = slices.DeleteFunc(files, func(f string) bool { return len(bases.Places(f)) == 0 })
 	slices.Sort(files)
 	files = slices.Compact(files)

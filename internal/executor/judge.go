@@ -17,7 +17,6 @@ import (
 	"sluice/gates"
 	"sluice/gates/judge"
 	"sluice/internal/atomicfile"
-	"sluice/internal/git"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
@@ -46,17 +45,8 @@ func takenOf(j job.Job) (commit string, ok bool) {
 	if j.Attempt == nil {
 		return "", false
 	}
-	commit = commitIn(j.Attempt.Digest)
+	commit = tree.CommitIn(j.Attempt.Digest)
 	return commit, commit != ""
-}
-
-// commitIn gives the commit that a digest names (covered.ID); "" where it names none.
-func commitIn(digest string) string {
-	commit, _, _ := strings.Cut(digest, "+")
-	if !git.IsName(commit) {
-		return ""
-	}
-	return commit
 }
 
 // newCheckouts makes what keeps the checkouts of a repo; nil where there is no git.
@@ -214,7 +204,7 @@ func (e *Executor) furnish(ctx context.Context, j judged, rel string) error {
 			return err
 		}
 	}
-	if !j.covers && inside(j.Begin.Top, e.Root) {
+	if !j.covers && layout.Inside(j.Begin.Top, e.Root) {
 		below, err := filepath.Rel(j.Begin.Top, e.Root)
 		if err != nil {
 			return err
@@ -269,7 +259,7 @@ func (e *Executor) shownSeat(j judged, plan *sandbox.Plan) error {
 	if err != nil {
 		return job.Unready("%v", err)
 	}
-	if !inside(j.seat.Top, j.Dir) && !inside(j.Top, e.Root) { // what the spec names from the root
+	if !layout.Inside(j.seat.Top, j.Dir) && !layout.Inside(j.Top, e.Root) { // what the spec names from the root
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: e.Root})
 	}
 	plan.Shown = append(plan.Shown, sandbox.Mount{Path: j.seat.Top, At: j.Top, Write: !j.reads})
@@ -329,4 +319,14 @@ func (e *Executor) outputOf(j judged, p string) gates.TextFile {
 	}
 	f.Path = layout.SeenFrom(j.Dir, filepath.Join(j.Dir, filepath.FromSlash(p)))
 	return f
+}
+
+// lookFrom gives the checkout that a launch of a step that only looks works in, until the launch is over.
+func (e *Executor) lookFrom(ctx context.Context, b tree.Begin, key string) (judged, error) {
+	j, err := e.seated(ctx, b, b.Look, key, nil)
+	if err == nil && j.seat == nil {
+		err = job.Unready("what it is to look at, commit %.12s, is not in the repo any more: retry the step", b.Look)
+	}
+	j.reads, j.Begin.Host = true, j.host
+	return j, err
 }

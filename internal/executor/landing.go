@@ -17,7 +17,7 @@ import (
 func WorkOf(root string, m job.Made) tree.Work {
 	w := tree.Work{Run: m.Run, Title: text.Line(m.Title), Dir: filepath.Join(root, filepath.FromSlash(m.Workspace)), Shown: m.Workspace, Branch: m.Branch}
 	for _, q := range m.Rounds {
-		content := commitIn(q.Digest)
+		content := tree.CommitIn(q.Digest)
 		w.Judged = w.Judged || content != ""
 		if q.State != engine.Approved {
 			continue
@@ -43,55 +43,55 @@ func passedBy(q engine.Round) string {
 }
 
 // land does with a run's work what its spec says, and returns why it could not.
-func (e *Executor) land(ctx context.Context, j job.Job) (why string) {
-	err := e.Persist(ctx, j.Key, func() error { return e.landed(ctx, j) })
+func (x *Folders) land(ctx context.Context, j job.Job) (why string) {
+	err := x.Persist(ctx, j.Key, func() error { return x.landed(ctx, j) })
 	if err == nil {
 		return ""
 	}
 	return err.Error()
 }
 
-func (e *Executor) landed(ctx context.Context, j job.Job) error {
-	w := WorkOf(e.Root, *j.Made)
+func (x *Folders) landed(ctx context.Context, j job.Job) error {
+	w := WorkOf(x.Root, *j.Made)
 	if how := j.Spec.OnDone.Land; how != "" {
-		if err := e.landOn(ctx, w, how); err != nil {
+		if err := x.landOn(ctx, w, how); err != nil {
 			return err
 		}
 	}
 	if !j.Spec.OnDone.Close {
 		return nil
 	}
-	why, err := tree.Close(ctx, e.opt.Git, w.Dir)
+	why, err := tree.Close(ctx, x.opt.Git, w.Dir)
 	if err == nil && why != "" {
 		err = &tree.Stuck{Why: "the worktree stays: " + why, Do: "then `sluice land " + w.Run + " --close`"}
 	}
 	return err
 }
 
-func (e *Executor) landOn(ctx context.Context, w tree.Work, how string) error {
+func (x *Folders) landOn(ctx context.Context, w tree.Work, how string) error {
 	var begun workspace
-	if err := layout.Load(e.workspaceFile(w.Run), &begun); err != nil {
+	if err := layout.Load(x.workspaceFile(w.Run), &begun); err != nil {
 		return err
 	}
 	if begun.Onto == "" {
 		return &tree.Stuck{Why: "no branch was checked out when the run began", Do: "sluice land " + w.Run + " --onto BRANCH"}
 	}
-	tip, err := e.opt.Git.TipOf(ctx, "refs/heads/"+w.Branch)
+	tip, err := x.opt.Git.TipOf(ctx, "refs/heads/"+w.Branch)
 	if err != nil {
 		return err
 	}
-	if tip.SHA == begun.Base && len(w.Uncommitted(ctx, e.opt.Git)) == 0 {
+	if tip.SHA == begun.Base && len(w.Uncommitted(ctx, x.opt.Git)) == 0 {
 		return nil // it has changed nothing
 	}
-	l, err := w.Landing(ctx, e.opt.Git, begun.Onto, how, "")
+	l, err := w.Landing(ctx, x.opt.Git, begun.Onto, how, "")
 	if err != nil {
 		return err
 	}
 	if how == engine.LandPR {
-		_, err = w.Request(ctx, e.opt.Git, l, e.opt.Environ)
+		_, err = w.Request(ctx, x.opt.Git, l, x.opt.Environ)
 		return err
 	}
-	_, err = w.Land(ctx, e.opt.Git, l)
+	_, err = w.Land(ctx, x.opt.Git, l)
 	if errors.Is(err, tree.ErrBusy) {
 		err = &tree.Stuck{Why: err.Error(), Do: "then sluice land " + w.Run}
 	}

@@ -1,9 +1,6 @@
 package executor
 
 import (
-	"encoding/json"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,40 +61,20 @@ func (e *Executor) expose(run, key, why string) error {
 	e.mu.Unlock()
 	if key != "" {
 		e.opt.Unheld.add(e.PIDFile(key), key+": "+why)
-		if err := keepBriefly(e.PIDFile(key)+layout.OpenMark, opened{key, why}); err != nil {
+		if err := layout.KeepBriefly(e.PIDFile(key)+layout.OpenMark, opened{key, why}); err != nil {
 			return err
 		}
 	}
 	if _, err := os.Lstat(e.exposedFile(run)); known && err == nil {
 		return nil
 	}
-	return keepBriefly(e.exposedFile(run), why) // also where it is known, yet could not be written
+	return layout.KeepBriefly(e.exposedFile(run), why) // also where it is known, yet could not be written
 }
 
 // opened is what the mark of a launch that is not held says.
 type opened struct {
 	Key string `json:"key"`
 	Why string `json:"why"`
-}
-
-// keepBriefly writes a value into the state folder that matters only while the machine is up: nothing waits for the disk.
-func keepBriefly(path string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return write(path, data)
-}
-
-// write writes a file, and the folder that it lies in where that is missing.
-func write(path string, data []byte) error {
-	err := os.WriteFile(path, data, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
-			err = os.WriteFile(path, data, 0o600)
-		}
-	}
-	return err
 }
 
 // recallOpen finds what was not held when this repo was served last.

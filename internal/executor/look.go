@@ -23,27 +23,27 @@ import (
 const lookEvery = time.Second
 
 // look waits until what a step needs of other workflows is there.
-func (e *Executor) look(ctx context.Context, j job.Job) engine.Event {
+func (x *Folders) look(ctx context.Context, j job.Job) engine.Event {
 	for {
 		missing := ""
 		for _, pin := range j.Pins {
-			if missing = e.unmet(pin); missing != "" {
+			if missing = x.unmet(pin); missing != "" {
 				break
 			}
 		}
-		e.Note(j.Key, missing)
+		x.Note(j.Key, missing)
 		if missing == "" {
 			return engine.Looked{Run: j.Run, Step: j.Step, Pins: j.Pins}
 		}
 		if !health.Wait(ctx, lookEvery) {
-			e.Note(j.Key, "")
+			x.Note(j.Key, "")
 			return nil
 		}
 	}
 }
 
 // unmet names the first declared output of "run/step#n" that is not there.
-func (e *Executor) unmet(pin string) string {
+func (x *Folders) unmet(pin string) string {
 	run, rest, ok := strings.Cut(pin, "/")
 	step, number, also := strings.Cut(rest, "#")
 	n, err := strconv.Atoi(number)
@@ -51,14 +51,14 @@ func (e *Executor) unmet(pin string) string {
 		return fmt.Sprintf("%.80q names no attempt", pin)
 	}
 	var c tree.Covered
-	err = layout.Load(e.AttemptFile(run, step, n, "files"), &c)
+	err = layout.Load(x.AttemptFile(run, step, n, "files"), &c)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "" // it was not checked: it declares no outputs
 	}
 	if err != nil {
 		return fmt.Sprintf("what %s made cannot be read: %v", pin, err)
 	}
-	for base, files := range map[string][]string{e.Root: c.Root, c.Dir: c.Made} {
+	for base, files := range map[string][]string{x.Root: c.Root, c.Dir: c.Made} {
 		for _, f := range files {
 			if _, err := os.Stat(filepath.Join(base, filepath.FromSlash(f))); err != nil {
 				return fmt.Sprintf("%s, which %s made, is not there: %s", f, pin, fault.WithoutPath(err))

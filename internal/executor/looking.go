@@ -20,22 +20,22 @@ import (
 // the place of the folder that it names. It holds no folder, and nothing that it leaves is taken.
 
 // looks is begun for a step that only looks: which commit it sees is settled once for each attempt.
-func (e *Executor) looks(ctx context.Context, j job.Job, st *engine.Step, n int) (b tree.Begin, err error) {
-	file := e.AttemptFile(j.Run, st.ID, n, "begin")
+func (x *Folders) looks(ctx context.Context, j job.Job, st *engine.Step, n int) (b tree.Begin, err error) {
+	file := x.AttemptFile(j.Run, st.ID, n, "begin")
 	err = layout.Load(file, &b)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return b, err
 	}
-	if b, err = e.place(ctx, j, st); err != nil {
+	if b, err = x.place(ctx, j, st); err != nil {
 		return b, err
 	}
-	if b.Top == "" || e.judges == nil {
-		return b, job.Unready("%s: a step that only looks (reads: true) sees what git has of it, and git is not installed, or this is no checkout of its", e.Shown(b.Dir))
+	if b.Top == "" || x.opt.Git == nil {
+		return b, job.Unready("%s: a step that only looks (reads: true) sees what git has of it, and git is not installed, or this is no checkout of its", x.Shown(b.Dir))
 	}
-	b.Lists = e.listsBelow(j, b.Top)
-	b.Look, b.Before, err = e.takenLast(ctx, j, st, b)
+	b.Lists = x.listsBelow(j, b.Top)
+	b.Look, b.Before, err = x.takenLast(ctx, j, st, b)
 	if err == nil {
-		err = e.opt.Git.Keep(ctx, git.Own("found", attemptName(j.Run, st.ID, n)), b.Look)
+		err = x.opt.Git.Keep(ctx, git.Own("found", layout.AttemptName(j.Run, st.ID, n)), b.Look)
 	}
 	var no *job.Refusal
 	switch {
@@ -44,7 +44,7 @@ func (e *Executor) looks(ctx context.Context, j job.Job, st *engine.Step, n int)
 	case errors.As(err, &no), err != nil && health.Passing(err):
 		return b, err
 	case err != nil:
-		return b, noGit(e.Shown(b.Top), err)
+		return b, noGit(x.Shown(b.Top), err)
 	}
 	b.Head, b.Found = b.Look, b.Look
 	return b, layout.Save(file, b)
@@ -53,28 +53,28 @@ func (e *Executor) looks(ctx context.Context, j job.Job, st *engine.Step, n int)
 // takenLast gives the commit that a step looks at: what was taken last of its folder, in the run's own worktree what a step
 // would begin from there. Where the run has not worked in the folder yet, it is the folder as it was before. before is the
 // folder without work that has not passed, for a setup of those who judge.
-func (e *Executor) takenLast(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) (commit, before string, err error) {
-	r, err := e.holdFolder(ctx, j, b.Top)
+func (x *Folders) takenLast(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) (commit, before string, err error) {
+	r, err := x.holdFolder(ctx, j, b.Top)
 	if err != nil {
 		return "", "", err
 	}
 	defer r.unlock()
-	head, err := e.opt.Git.Head(ctx, b.Top)
+	head, err := x.opt.Git.Head(ctx, b.Top)
 	if err != nil {
 		return "", "", err
 	}
 	switch {
 	case inOwn(j) && r.First == nil:
-		return head, head, e.hasJoined(ctx, j, head, nil)
+		return head, head, x.hasJoined(ctx, j, head, nil)
 	case inOwn(j):
 		now := r.folderRecord
-		from, unpassed, join := e.startOf(j, st, head, &now)
+		from, unpassed, join := x.startOf(j, st, head, &now)
 		if before = from; unpassed {
 			before = cmp.Or(r.Found[""], r.Passed, r.First.Found)
 		}
-		return from, before, e.hasJoined(ctx, j, from, join)
+		return from, before, x.hasJoined(ctx, j, from, join)
 	case r.Taken != "":
-		if before = r.Taken; !e.ofPassed(j, r.Of) {
+		if before = r.Taken; !x.ofPassed(j, r.Of) {
 			before = cmp.Or(r.Found[foundKey(j, r.Of.Step)], r.First.Found)
 		}
 		return r.Taken, before, nil
@@ -83,12 +83,12 @@ func (e *Executor) takenLast(ctx context.Context, j job.Job, st *engine.Step, b 
 	case r.Look != "":
 		return r.Look, r.Look, nil
 	}
-	f, err := e.folder(ctx, j, b)
+	f, err := x.folder(ctx, j, b)
 	if err != nil {
 		return "", "", err
 	}
-	e.writing.RLock()
-	defer e.writing.RUnlock()
+	x.writing.RLock()
+	defer x.writing.RUnlock()
 	was, err := f.Find(ctx, tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: head})
 	if err != nil {
 		return "", "", err
@@ -98,20 +98,20 @@ func (e *Executor) takenLast(ctx context.Context, j job.Job, st *engine.Step, b 
 }
 
 // ofPassed says that a step's work, which was taken last, stands passed. Of another run's nobody knows here.
-func (e *Executor) ofPassed(j job.Job, of attemptOf) bool {
+func (x *Folders) ofPassed(j job.Job, of attemptOf) bool {
 	return of.Run == j.Run && j.Env != nil && j.Env.Steps[of.Step].Status == engine.Passed
 }
 
 // hasJoined refuses to look at the run's worktree where steps beside it have passed whose work is not in it yet: a step that
 // works there merges it.
-func (e *Executor) hasJoined(ctx context.Context, j job.Job, from string, join []tree.Joining) error {
+func (x *Folders) hasJoined(ctx context.Context, j job.Job, from string, join []tree.Joining) error {
 	for _, w := range j.Works {
 		if w.Passed && w.Upstream && w.Tree != j.Attempt.Tree {
-			join = append(join, e.workTaken(w))
+			join = append(join, x.workTaken(w))
 		}
 	}
 	for _, other := range slices.DeleteFunc(join, func(o tree.Joining) bool { return o.Commit == "" }) {
-		in, err := e.opt.Git.Descends(ctx, from, other.Commit)
+		in, err := x.opt.Git.Descends(ctx, from, other.Commit)
 		if err != nil {
 			return err
 		}
@@ -122,37 +122,27 @@ func (e *Executor) hasJoined(ctx context.Context, j job.Job, from string, join [
 	return nil
 }
 
-// lookFrom gives the checkout that a launch of a step that only looks works in, until the launch is over.
-func (e *Executor) lookFrom(ctx context.Context, b tree.Begin, key string) (judged, error) {
-	j, err := e.seated(ctx, b, b.Look, key, nil)
-	if err == nil && j.seat == nil {
-		err = job.Unready("what it is to look at, commit %.12s, is not in the repo any more: retry the step", b.Look)
-	}
-	j.reads, j.Begin.Host = true, j.host
-	return j, err
-}
-
 // lookedAt is taken for a step that only looked: what it saw, and beside it what sluice wrote of its answer.
 // law names what of that is law.
-func (e *Executor) lookedAt(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, c tree.Covered) (_ tree.Covered, law changed, err error) {
+func (x *Folders) lookedAt(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, c tree.Covered) (_ tree.Covered, law changed, err error) {
 	c.Key = j.Key
 	c.Taken = tree.Taken{Commit: b.Look}
-	if c.Tree, err = e.opt.Git.TreeOf(ctx, b.Look); err != nil {
+	if c.Tree, err = x.opt.Git.TreeOf(ctx, b.Look); err != nil {
 		return c, law, err
 	}
-	if c.Taken.Beside, err = e.beside(ctx, b, &c); err != nil {
+	if c.Taken.Beside, err = x.beside(ctx, b, &c); err != nil {
 		return c, law, err
 	}
-	l, err := e.law(ctx, j, b)
+	l, err := x.law(ctx, j, b)
 	if err != nil {
 		return c, law, err
 	}
 	for _, f := range c.Root {
-		if at := layout.SeenFrom(b.Top, filepath.Join(e.Root, filepath.FromSlash(f))); len(l.Guarded([]string{at}, nil)) > 0 {
+		if at := layout.SeenFrom(b.Top, filepath.Join(x.Root, filepath.FromSlash(f))); len(l.Guarded([]string{at}, nil)) > 0 {
 			law.names, law.as = append(law.names, f), append(law.as, digestIn(c.Taken.Beside, f))
 		}
 	}
-	return c, law, layout.Save(e.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), c)
+	return c, law, layout.Save(x.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), c)
 }
 
 // digestIn is the digest of one of the files; "" where it is not among them.

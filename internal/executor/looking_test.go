@@ -15,6 +15,7 @@ import (
 	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/internal/settings"
+	"sluice/internal/tree"
 )
 
 const lookSpec = `
@@ -62,7 +63,7 @@ func lookBench(t *testing.T, held bool, script string) *bench {
 	}
 	b.sh("git add -A; git commit -q -m before")
 	b.carry(b.stepJob("A", 1, 1))
-	if c := b.carry(b.checkJob("A", 1)).Check; !c.OK || !c.Apart || commitIn(c.Digest) == "" {
+	if c := b.carry(b.checkJob("A", 1)).Check; !c.OK || !c.Apart || tree.CommitIn(c.Digest) == "" {
 		t.Fatalf("what nobody checks is not taken: %+v", c)
 	}
 	b.put("a.txt", "not taken\n")
@@ -99,7 +100,7 @@ func TestReaderSeesWhatWasTaken(t *testing.T) {
 				check := b.checkJob(step, n+1)
 				check.Attempt.Answer = ev.Answer
 				c := b.carry(check).Check
-				if !c.OK || commitIn(c.Digest) != taken || !c.Apart || len(c.Protected) > 0 {
+				if !c.OK || tree.CommitIn(c.Digest) != taken || !c.Apart || len(c.Protected) > 0 {
 					t.Errorf("%s: %+v", step, c)
 				}
 			}

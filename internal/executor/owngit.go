@@ -252,38 +252,6 @@ func (e *Executor) receive(ctx context.Context, j job.Job) {
 	}
 }
 
-// receivedFile is what came of the commits of an attempt's launch.
-const receivedFile = "received"
-
-// keepReceived records what came of a launch's commits. Where there are none the note of its git folder is the record: it
-// names the base, and need not outlive a power cut.
-func (e *Executor) keepReceived(key string, g tree.Private, r tree.Received) error {
-	file := e.AttemptFile(g.Run, g.Step, g.N, receivedFile)
-	if r != (tree.Received{Tip: g.Base}) {
-		return layout.Save(file, r)
-	}
-	if os.Rename(e.PIDFile(key)+layout.GitMark, file) == nil {
-		return nil
-	}
-	return keepBriefly(file, r)
-}
-
-// received reads that. Of a record that a power cut left empty, or cut short, nothing was to be kept: the tip is the base.
-func (e *Executor) received(o tree.Order) (tree.Received, error) {
-	var r struct {
-		tree.Received
-		Base string `json:"base"` // of the note
-	}
-	err := layout.Load(e.AttemptFile(o.Run, o.Step, o.N, receivedFile), &r)
-	if torn := (*json.SyntaxError)(nil); errors.As(err, &torn) {
-		return tree.Received{Tip: o.Base}, nil
-	}
-	if r.Received == (tree.Received{}) {
-		r.Tip = r.Base
-	}
-	return r.Received, err
-}
-
 // advanceNow moves the branch to what a launch has committed, at once: in a person's checkout, whose steps may commit
 // without a gate.
 func (e *Executor) advanceNow(ctx context.Context, g tree.Private, tip string) (moved bool, err error) {

@@ -3,7 +3,6 @@ package executor
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -24,7 +23,6 @@ import (
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
-	"sluice/internal/shells"
 	"sluice/internal/tree"
 )
 
@@ -32,7 +30,6 @@ import (
 const (
 	maxArgPrompt  = 100 << 10 // bytes of a prompt as an argument: the system takes 128 KiB
 	maxShownFile  = 64 << 10  // bytes read of a file that a prompt shows; it bounds them further
-	maxVarValue   = 32 << 10  // bytes of a SLUICE_VAR_*: a longer one is in the prompt or nowhere
 	longestAnswer = gates.MaxAnswer + 4096
 )
 
@@ -76,7 +73,7 @@ func (e *Executor) environ(j job.Job, w who, key string, env []engine.EnvVar, ex
 			vars[v.Name] = value
 		}
 	}
-	maps.Copy(vars, varsOf(j))
+	maps.Copy(vars, job.ShellVars(j))
 
 	vars["SLUICE_RUN"], vars["SLUICE_WORKFLOW"] = j.Run, j.RunInfo.Workflow
 	vars["SLUICE_FILES"] = filepath.Join(e.Root, filepath.FromSlash(e.RunDir(j.Run)), "files")
@@ -90,25 +87,6 @@ func (e *Executor) environ(j job.Job, w who, key string, env []engine.EnvVar, ex
 	}
 	maps.Copy(vars, extra)
 	return agents.Environ(e.opt.Environ, slices.Concat(w.agent.Env, w.set.Env), vars), nil
-}
-
-// varsOf are the run's vars as environment variables.
-func varsOf(j job.Job) shells.Vars {
-	vars := shells.Vars{}
-	for name, value := range j.Vars {
-		text, ok := value.(string)
-		if !ok {
-			b, err := json.Marshal(value)
-			if err != nil {
-				continue
-			}
-			text = string(b)
-		}
-		if len(text) <= maxVarValue && !strings.ContainsRune(text, 0) {
-			vars[shells.VarName(name)] = text
-		}
-	}
-	return vars
 }
 
 // schemaFileName is the file of a launch that holds the schema of its answer.
@@ -187,38 +165,6 @@ func (e *Executor) roleArgs(w who) (out []string) {
 		out = append(out, arg)
 	}
 	return out
-}
-
-// inputs finds a step's input files, as seen from the folder it works in.
-func (e *Executor) inputs(j job.Job, st *engine.Step, dir string) (found, missing []string, err error) {
-	patterns, err := job.Texts(st.Inputs, j.Env, "input")
-	if err != nil {
-		return nil, nil, err
-	}
-	for i, p := range patterns {
-		patterns[i] = engine.InRetryDir(p, j.RunInfo.RetryDir)
-	}
-	found, missing, err = gates.Expand(e.Root, dir, patterns)
-	if err != nil {
-		return nil, nil, job.Refused("%v", err)
-	}
-	return found, missing, nil
-}
-
-// missingInputs names the inputs that are not there.
-func (e *Executor) missingInputs(missing []string, dir string) error {
-	if len(missing) == 0 {
-		return nil
-	}
-	verb := "is"
-	if len(missing) > 1 {
-		verb = "are"
-	}
-	where := "the root of the repo"
-	if dir != e.Root {
-		where = e.Shown(dir) + "/ and " + where
-	}
-	return job.Refused("input %s %s missing: looked in %s", strings.Join(missing, ", "), verb, where)
 }
 
 // contextFiles are what is to be read first, as seen from the folder; what is not there is left out.

@@ -58,13 +58,13 @@ type heldRecord struct {
 
 func (r *heldRecord) keep() error { return layout.Save(r.file, r.folderRecord) }
 
-func (e *Executor) holdFolder(ctx context.Context, j job.Job, top string) (*heldRecord, error) {
-	file := e.recordFile(j, "folder", top)
-	unlock, err := e.records.lock(ctx, file)
+func (x *Folders) holdFolder(ctx context.Context, j job.Job, top string) (*heldRecord, error) {
+	file := x.recordFile(j, "folder", top)
+	unlock, err := x.records.lock(ctx, file)
 	if err != nil {
 		return nil, err
 	}
-	r, err := e.record(j, top)
+	r, err := x.record(j, top)
 	if err != nil {
 		unlock()
 		return nil, err
@@ -73,8 +73,8 @@ func (e *Executor) holdFolder(ctx context.Context, j job.Job, top string) (*held
 }
 
 // noteFolder changes the record of a folder.
-func (e *Executor) noteFolder(ctx context.Context, j job.Job, top string, change func(*folderRecord)) error {
-	r, err := e.holdFolder(ctx, j, top)
+func (x *Folders) noteFolder(ctx context.Context, j job.Job, top string, change func(*folderRecord)) error {
+	r, err := x.holdFolder(ctx, j, top)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func workOf(j job.Job) []string {
 
 // moving records that a branch is about to move from at, or was moved so by an agent that is not held. What was recorded
 // before and did not happen is forgotten.
-func (e *Executor) moving(ctx context.Context, j job.Job, r *heldRecord, b tree.Begin, at, to string) error {
+func (x *Folders) moving(ctx context.Context, j job.Job, r *heldRecord, b tree.Begin, at, to string) error {
 	list := r.Moves
 	m := move{Of: workOf(j)[0], From: at, To: to}
 	for n := len(list); ; n-- {
@@ -54,7 +54,7 @@ func (e *Executor) moving(ctx context.Context, j job.Job, r *heldRecord, b tree.
 				return nil
 			}
 		}
-		on, err := e.opt.Git.Descends(ctx, at, before)
+		on, err := x.opt.Git.Descends(ctx, at, before)
 		if err != nil {
 			return err
 		}
@@ -70,38 +70,38 @@ func (e *Executor) moving(ctx context.Context, j job.Job, r *heldRecord, b tree.
 
 // rewind takes the work of an attempt that a person has vetoed off its branch, with all that was built on it. It returns why
 // that is left to a person.
-func (e *Executor) rewind(ctx context.Context, j job.Job) string {
-	return e.moveBranch(ctx, j, e.rewound, "%s.%d was vetoed, and its branch was not moved back")
+func (x *Folders) rewind(ctx context.Context, j job.Job) string {
+	return x.moveBranch(ctx, j, x.rewound, "%s.%d was vetoed, and its branch was not moved back")
 }
 
-func (e *Executor) rewound(ctx context.Context, j job.Job) (string, error) {
+func (x *Folders) rewound(ctx context.Context, j job.Job) (string, error) {
 	var b tree.Begin
 	var c tree.Covered
 	for what, into := range map[string]any{"begin": &b, "files": &c} {
-		err := layout.Load(e.AttemptFile(j.Run, j.Write.Step, j.Write.N, what), into)
+		err := layout.Load(x.AttemptFile(j.Run, j.Write.Step, j.Write.N, what), into)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a list has no work of its own
 			return "", err
 		}
 	}
 	if b.Top == "" {
-		dir, err := e.Below(j.RunInfo.Workspace)
+		dir, err := x.Below(j.RunInfo.Workspace)
 		if err != nil {
 			return "", err
 		}
 		b.Top = dir
-		if b.On, err = tree.CheckedOut(ctx, e.opt.Git, dir); err != nil {
+		if b.On, err = tree.CheckedOut(ctx, x.opt.Git, dir); err != nil {
 			return "", err
 		}
 	}
 	if b.On == "" {
 		return "", nil
 	}
-	r, err := e.holdFolder(ctx, j, b.Top)
+	r, err := x.holdFolder(ctx, j, b.Top)
 	if err != nil {
 		return "", err
 	}
 	defer r.unlock()
-	tip, err := e.opt.Git.TipOf(ctx, b.On)
+	tip, err := x.opt.Git.TipOf(ctx, b.On)
 	if err != nil {
 		return "", err
 	}
@@ -120,7 +120,7 @@ func (e *Executor) rewound(ctx context.Context, j job.Job) (string, error) {
 	back := tip.SHA
 	if n < there {
 		back = list[n].From
-		if why, err := e.takenBack(ctx, j, b, tip.SHA, back, list[there-1].To); why != "" || err != nil {
+		if why, err := x.takenBack(ctx, j, b, tip.SHA, back, list[there-1].To); why != "" || err != nil {
 			return why, err
 		}
 	} else {
@@ -129,7 +129,7 @@ func (e *Executor) rewound(ctx context.Context, j job.Job) (string, error) {
 		}
 		on := slices.ContainsFunc(list[:n], func(m move) bool { return m.within(of) })
 		if !on && c.Taken.Commit != "" {
-			if on, err = e.opt.Git.Descends(ctx, back, c.Taken.Commit); err != nil {
+			if on, err = x.opt.Git.Descends(ctx, back, c.Taken.Commit); err != nil {
 				return "", err
 			}
 		}
@@ -139,7 +139,7 @@ func (e *Executor) rewound(ctx context.Context, j job.Job) (string, error) {
 		case on || there == len(list) && c.Taken.Commit == "":
 			return "", nil // it never got there, or was the agent's own doing
 		}
-		if err := tree.Settle(ctx, e.opt.Git, b.Top); err != nil { // of before a kill
+		if err := tree.Settle(ctx, x.opt.Git, b.Top); err != nil { // of before a kill
 			return "", err
 		}
 	}
@@ -154,12 +154,12 @@ func (e *Executor) rewound(ctx context.Context, j job.Job) (string, error) {
 }
 
 // takenBack moves the branch from its tip to where it was before moves of which the last led to to.
-func (e *Executor) takenBack(ctx context.Context, j job.Job, b tree.Begin, tip, back, to string) (string, error) {
+func (x *Folders) takenBack(ctx context.Context, j job.Job, b tree.Begin, tip, back, to string) (string, error) {
 	if tip == back {
-		return "", tree.Settle(ctx, e.opt.Git, b.Top) // of before a kill: the index may be left to do
+		return "", tree.Settle(ctx, x.opt.Git, b.Top) // of before a kill: the index may be left to do
 	}
 	if tip != to {
-		on, err := e.opt.Git.Descends(ctx, tip, to)
+		on, err := x.opt.Git.Descends(ctx, tip, to)
 		if err != nil {
 			return "", err
 		}
@@ -167,32 +167,32 @@ func (e *Executor) takenBack(ctx context.Context, j job.Job, b tree.Begin, tip, 
 			return fmt.Sprintf("%s is at %.12s and not at %.12s: move it to %.12s with git reset", short(b.On), tip, to, back), nil
 		}
 	}
-	_, why, err := tree.Advance{Branch: b.On, From: tip, To: back, Top: b.Top}.Do(ctx, e.opt.Git)
+	_, why, err := tree.Advance{Branch: b.On, From: tip, To: back, Top: b.Top}.Do(ctx, x.opt.Git)
 	return why, err
 }
 
 // onVetoed says that work stands on commits that a late veto took off the branch, and took them for given: no judge of it saw
 // them.
-func (e *Executor) onVetoed(ctx context.Context, back []string, b tree.Begin, c tree.Covered, at string) (string, error) {
-	for _, x := range back {
-		taken, err := e.opt.Git.Descends(ctx, c.Taken.Commit, x)
+func (x *Folders) onVetoed(ctx context.Context, back []string, b tree.Begin, c tree.Covered, at string) (string, error) {
+	for _, commit := range back {
+		taken, err := x.opt.Git.Descends(ctx, c.Taken.Commit, commit)
 		if err != nil {
 			return "", err
 		}
 		if !taken {
 			continue
 		}
-		found, err := e.opt.Git.Descends(ctx, c.Found, x)
+		found, err := x.opt.Git.Descends(ctx, c.Found, commit)
 		if err != nil {
 			return "", err
 		}
-		on, err := e.opt.Git.Descends(ctx, at, x)
+		on, err := x.opt.Git.Descends(ctx, at, commit)
 		if err != nil {
 			return "", err
 		}
 		if found && !on { // a later attempt of the vetoed step has not brought it either
 			return fmt.Sprintf("it is built on %.12s, which was vetoed: look at it with git log %s..%.12s, and run git merge %.12s in %s if it is to stay",
-				x, short(b.On), c.Taken.Commit, c.Taken.Commit, e.Shown(b.Top)), nil
+				commit, short(b.On), c.Taken.Commit, c.Taken.Commit, x.Shown(b.Top)), nil
 		}
 	}
 	return "", nil

@@ -87,31 +87,6 @@ func withCorrection(x *engine.Exit, of engine.Exit) {
 // salvageTime bounds the keeping of an attempt's end state.
 const salvageTime = 2 * time.Minute
 
-// salvage keeps what an agent's attempt left in its checkout, committed or not, on a ref of ours, so that it can be looked
-// at again whatever comes after it. That it could not be kept holds nothing up.
-func (e *Executor) salvage(ctx context.Context, j job.Job, st *engine.Step) {
-	if st.Run != nil || e.opt.Git == nil || j.Attempt.Reads {
-		return
-	}
-	var b tree.Begin
-	if layout.Load(e.AttemptFile(j.Run, st.ID, j.Attempt.N, "begin"), &b) != nil || b.Top == "" {
-		return // it was never begun
-	}
-	ctx, cancel := context.WithTimeout(ctx, salvageTime)
-	defer cancel()
-	name := attemptName(j.Run, st.ID, j.Attempt.N)
-	message := fmt.Sprintf("%s: what attempt %d of %s left\n", j.Run, j.Attempt.N, st.ID)
-	if base := cmp.Or(b.Head, b.Found); base != "" {
-		message += "\nBase: " + base + "\n"
-	}
-	if _, err := e.opt.Git.Salvage(ctx, b.Top, name, message); err != nil {
-		e.opt.Logf("%s: %v", name, err)
-	}
-}
-
-// attemptName names an attempt in the names of our refs.
-func attemptName(run, step string, n int) string { return fmt.Sprintf("%s/%s.%d", run, step, n) }
-
 // keepOutput adds the end of the output, where it matters: it failed, its signal is missing, or the spec reads it.
 func (e *Executor) keepOutput(ev *engine.ProcessEnded, j job.Job, st *engine.Step, end ended) {
 	switch {

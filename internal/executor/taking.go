@@ -26,9 +26,9 @@ import (
 )
 
 // ownPaths are sluice's own files and folders in a checkout, from its top.
-func (e *Executor) ownPaths(b tree.Begin) []string {
+func (x *Folders) ownPaths(b tree.Begin) []string {
 	own := slices.Clone(b.Lists)
-	for _, base := range []string{e.Root, b.Top} {
+	for _, base := range []string{x.Root, b.Top} {
 		rel, err := filepath.Rel(b.Top, base)
 		if err != nil || !filepath.IsLocal(rel) {
 			continue
@@ -37,7 +37,7 @@ func (e *Executor) ownPaths(b tree.Begin) []string {
 			own = append(own, path.Join(filepath.ToSlash(rel), ".workflow", name))
 		}
 	}
-	for _, dir := range append([]string{e.State}, e.opt.Hidden...) {
+	for _, dir := range append([]string{x.State}, x.opt.Hidden...) {
 		if rel, err := filepath.Rel(b.Top, dir); err == nil && rel != "." && filepath.IsLocal(rel) {
 			own = append(own, filepath.ToSlash(rel)) // a home that is the root
 		}
@@ -47,21 +47,21 @@ func (e *Executor) ownPaths(b tree.Begin) []string {
 }
 
 // folder is where an attempt works, as package tree takes it.
-func (e *Executor) folder(ctx context.Context, j job.Job, b tree.Begin) (tree.Folder, error) {
-	l, err := e.law(ctx, j, b)
+func (x *Folders) folder(ctx context.Context, j job.Job, b tree.Begin) (tree.Folder, error) {
+	l, err := x.law(ctx, j, b)
 	law := func(file string) bool { is, _ := l.Has(file); return is }
-	return tree.Folder{Repo: e.opt.Git, Top: b.Top, Own: e.ownPaths(b), Law: law}, err
+	return tree.Folder{Repo: x.opt.Git, Top: b.Top, Own: x.ownPaths(b), Law: law}, err
 }
 
 // law is what decides over the work in a folder.
-func (e *Executor) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, error) {
-	named, err := e.gitFiles(ctx, j, b)
-	return gates.LawOf(j.Spec, agentsOf(e.opt.Settings(), j.Spec), named, varsOf(j), gates.Bases{Root: e.Root, Top: b.Top, Dir: b.Dir}), err
+func (x *Folders) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, error) {
+	named, err := x.gitFiles(ctx, j, b)
+	return gates.LawOf(j.Spec, agentsOf(x.opt.Settings(), j.Spec), named, job.ShellVars(j), gates.Bases{Root: x.Root, Top: b.Top, Dir: b.Dir}), err
 }
 
 // tip is the last commit of an attempt's agent: what was received of a held launch, else HEAD.
-func (e *Executor) tip(o tree.Order, head string) (string, error) {
-	r, err := e.received(o)
+func (x *Folders) tip(o tree.Order, head string) (string, error) {
+	r, err := x.received(o)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return head, nil
@@ -74,15 +74,15 @@ func (e *Executor) tip(o tree.Order, head string) (string, error) {
 }
 
 // taken takes the work of an attempt, once for each check of it, and names what it changed of the law.
-func (e *Executor) taken(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, outs []string) (tree.Covered, changed, error) {
+func (x *Folders) taken(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, outs []string) (tree.Covered, changed, error) {
 	c := coveredOf(b, outs)
 	if b.Top == "" {
 		return c, changed{}, nil
 	}
 	if b.Look != "" {
-		return e.lookedAt(ctx, j, st, b, c)
+		return x.lookedAt(ctx, j, st, b, c)
 	}
-	r, err := e.record(j, b.Top)
+	r, err := x.record(j, b.Top)
 	if err != nil {
 		return c, changed{}, err
 	}
@@ -90,52 +90,52 @@ func (e *Executor) taken(ctx context.Context, j job.Job, st *engine.Step, b tree
 	if r.First != nil {
 		was = *r.First
 	}
-	file := e.AttemptFile(j.Run, st.ID, j.Attempt.N, "files")
+	file := x.AttemptFile(j.Run, st.ID, j.Attempt.N, "files")
 	var had tree.Covered
 	if layout.Load(file, &had) == nil && had.Key == j.Key && had.Taken.Commit != "" {
 		c = had // of before a crash: what the check's commands wrote since is no work
-	} else if err := e.take(ctx, j, st, b, was, &c); err != nil {
+	} else if err := x.take(ctx, j, st, b, was, &c); err != nil {
 		return c, changed{}, err
 	} else if err := layout.Save(file, c); err != nil {
 		return c, changed{}, err
 	}
-	law, err := e.changedLaw(ctx, j, b, was, c, outs)
+	law, err := x.changedLaw(ctx, j, b, was, c, outs)
 	return c, law, err
 }
 
 // take fills in what was taken.
-func (e *Executor) take(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, was tree.Before, c *tree.Covered) error {
+func (x *Folders) take(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, was tree.Before, c *tree.Covered) error {
 	c.Key = j.Key
 	o := tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head, Found: b.Found, Joined: b.Joined}
-	if b.Head == "" && e.opt.Git.Plain() {
+	if b.Head == "" && x.opt.Git.Plain() {
 		o.Base = b.Found // a file that was there stays part of the work, whatever ignore rules say by now
 	}
-	return e.Persist(ctx, j.Key, func() (err error) {
-		head, err := e.opt.Git.Head(ctx, b.Top)
+	return x.Persist(ctx, j.Key, func() (err error) {
+		head, err := x.opt.Git.Head(ctx, b.Top)
 		if err != nil {
 			return err
 		}
-		tip, err := e.tip(o, head)
+		tip, err := x.tip(o, head)
 		if err != nil {
 			return err
 		}
-		f, err := e.folder(ctx, j, b)
+		f, err := x.folder(ctx, j, b)
 		if err != nil {
 			return err
 		}
-		e.writing.RLock()
+		x.writing.RLock()
 		c.Taken, err = f.Take(ctx, o, tip, was)
-		e.writing.RUnlock()
+		x.writing.RUnlock()
 		if err != nil {
 			return err
 		}
 		if err := unresolved(b); err != nil {
 			return err
 		}
-		if err := e.changes(ctx, j, b, c); err != nil {
+		if err := x.changes(ctx, j, b, c); err != nil {
 			return err
 		}
-		return e.noteFolder(ctx, j, b.Top, func(r *folderRecord) {
+		return x.noteFolder(ctx, j, b.Top, func(r *folderRecord) {
 			r.Of, r.Taken, r.At = ofJob(j, st.ID), c.Taken.Commit, head
 			if r.Work = (attemptOf{}); slices.ContainsFunc(st.Criteria, func(c engine.Criterion) bool { return c.Folder }) {
 				r.Work = r.Of // what these leave in the folder is nobody else's
@@ -205,8 +205,8 @@ func coveredOf(b tree.Begin, outs []string) tree.Covered {
 }
 
 // changes fills in which files the work changed, and what does not ship.
-func (e *Executor) changes(ctx context.Context, j job.Job, b tree.Begin, c *tree.Covered) error {
-	list, err := e.opt.Git.ChangesBetween(ctx, b.Found, c.Taken.Commit)
+func (x *Folders) changes(ctx context.Context, j job.Job, b tree.Begin, c *tree.Covered) error {
+	list, err := x.opt.Git.ChangesBetween(ctx, b.Found, c.Taken.Commit)
 	if err != nil {
 		return err
 	}
@@ -216,14 +216,14 @@ func (e *Executor) changes(ctx context.Context, j job.Job, b tree.Begin, c *tree
 	if len(c.Files) > git.MaxDigested/2 {
 		c.Files = c.Files[:git.MaxDigested/2] // only whether the folder changed afterwards is looked at by these
 	}
-	if c.Tree, err = e.opt.Git.TreeOf(ctx, c.Taken.Commit); err != nil {
+	if c.Tree, err = x.opt.Git.TreeOf(ctx, c.Taken.Commit); err != nil {
 		return err
 	}
-	l, err := e.law(ctx, j, b)
+	l, err := x.law(ctx, j, b)
 	if err != nil {
 		return err
 	}
-	c.Taken.Beside, err = e.beside(ctx, b, c)
+	c.Taken.Beside, err = x.beside(ctx, b, c)
 	for _, f := range c.Taken.Outside {
 		if l.Protects(f.Path) && !slices.ContainsFunc(c.Taken.Beside, func(o tree.Beside) bool { return o.Path == f.Path }) {
 			c.Taken.Beside = append(c.Taken.Beside, f)
@@ -233,14 +233,14 @@ func (e *Executor) changes(ctx context.Context, j job.Job, b tree.Begin, c *tree
 }
 
 // beside are the declared outputs that are in no tree: those of .workflow/, and ignored ones.
-func (e *Executor) beside(ctx context.Context, b tree.Begin, c *tree.Covered) ([]tree.Beside, error) {
+func (x *Folders) beside(ctx context.Context, b tree.Begin, c *tree.Covered) ([]tree.Beside, error) {
 	var fromTop []string
 	for _, m := range c.Made {
 		if rel, err := filepath.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(m))); err == nil && filepath.IsLocal(rel) {
 			fromTop = append(fromTop, filepath.ToSlash(rel))
 		}
 	}
-	ignored, err := e.opt.Git.Ignored(ctx, b.Top, fromTop)
+	ignored, err := x.opt.Git.Ignored(ctx, b.Top, fromTop)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func (e *Executor) beside(ctx context.Context, b tree.Begin, c *tree.Covered) ([
 		return err
 	}
 	for _, f := range c.Root {
-		if err := add(e.Root, f); err != nil {
+		if err := add(x.Root, f); err != nil {
 			return nil, err
 		}
 	}
@@ -288,8 +288,8 @@ func hides(t tree.Taken) []string {
 const shownHidden = 3
 
 // changedLaw names what of the law differs from how it was before the run, and what it became.
-func (e *Executor) changedLaw(ctx context.Context, j job.Job, b tree.Begin, was tree.Before, c tree.Covered, outs []string) (changed, error) {
-	list, err := e.opt.Git.ChangesBetween(ctx, was.Found, c.Taken.Commit)
+func (x *Folders) changedLaw(ctx context.Context, j job.Job, b tree.Begin, was tree.Before, c tree.Covered, outs []string) (changed, error) {
+	list, err := x.opt.Git.ChangesBetween(ctx, was.Found, c.Taken.Commit)
 	if err != nil {
 		return changed{}, err
 	}
@@ -304,7 +304,7 @@ func (e *Executor) changedLaw(ctx context.Context, j job.Job, b tree.Begin, was 
 			as[f.Path] = f.Digest
 		}
 	}
-	l, err := e.law(ctx, j, b)
+	l, err := x.law(ctx, j, b)
 	var law changed
 	law.names, law.as = l.GuardedAs(files, outs, as)
 	for _, words := range hides(c.Taken) { // what else they hide nobody has seen

@@ -301,9 +301,11 @@ func (e *Executor) rewrite(j job.Job, f *taskFile) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	e.writing.Lock()
-	defer e.writing.Unlock()
-	st, err := atomicfile.Replace(path, data, f.stat.Mode.Perm(), f.stat)
+	var st atomicfile.Stat
+	err = e.Alone(func() (err error) {
+		st, err = atomicfile.Replace(path, data, f.stat.Mode.Perm(), f.stat)
+		return err
+	})
 	if err != nil {
 		return "", err
 	}

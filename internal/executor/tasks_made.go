@@ -51,9 +51,10 @@ func (e *Executor) makeTasks(ctx context.Context, j job.Job) (why string) {
 			if err := e.WriteFile(e.JobDir(j)+"/"+filepath.Base(rel)+beforeEnding, old); err != nil {
 				return err
 			}
-			e.writing.Lock()
-			_, err = atomicfile.Replace(path, data, st.Mode.Perm(), st)
-			e.writing.Unlock()
+			err = e.Alone(func() error {
+				_, err := atomicfile.Replace(path, data, st.Mode.Perm(), st)
+				return err
+			})
 			if !errors.Is(err, atomicfile.ErrChanged) || ctx.Err() != nil {
 				return err
 			}

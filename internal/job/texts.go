@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/shells"
 )
 
 // WithAnswer is the job's environment with the attempt's answer in it, as outputs see it.
@@ -87,4 +88,25 @@ func WithAttempt(j Job, st *engine.Step) *engine.Env {
 		env.Step, env.Attempt = st.ID, j.Attempt.N
 	}
 	return &env
+}
+
+const maxVarValue = 32 << 10 // bytes of a SLUICE_VAR_*: a longer one is in the prompt or nowhere
+
+// ShellVars are the run's vars as environment variables.
+func ShellVars(j Job) shells.Vars {
+	vars := shells.Vars{}
+	for name, value := range j.Vars {
+		text, ok := value.(string)
+		if !ok {
+			b, err := json.Marshal(value)
+			if err != nil {
+				continue
+			}
+			text = string(b)
+		}
+		if len(text) <= maxVarValue && !strings.ContainsRune(text, 0) {
+			vars[shells.VarName(name)] = text
+		}
+	}
+	return vars
 }

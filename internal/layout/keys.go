@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -95,4 +96,12 @@ func SeenFrom(dir, p string) string {
 		return filepath.ToSlash(rel)
 	}
 	return p
+}
+
+// AttemptName names an attempt in the names of our refs.
+func AttemptName(run, step string, n int) string { return fmt.Sprintf("%s/%s.%d", run, step, n) }
+
+func Inside(dir, p string) bool {
+	rel, err := filepath.Rel(dir, p)
+	return err == nil && filepath.IsLocal(rel)
 }

@@ -296,3 +296,23 @@ func (l Layout) JobDir(job job.Job) string {
 	}
 	return l.LaunchDir(job.Run, p.Step, p.N, p.K)
 }
+
+// KeepBriefly writes a value into the state folder that matters only while the machine is up: nothing waits for the disk.
+func KeepBriefly(path string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return WriteBriefly(path, data)
+}
+
+// WriteBriefly writes a file, and the folder that it lies in where that is missing.
+func WriteBriefly(path string, data []byte) error {
+	err := os.WriteFile(path, data, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
+			err = os.WriteFile(path, data, 0o600)
+		}
+	}
+	return err
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/internal/git"
 	"sluice/internal/layout"
 )
 
@@ -48,4 +49,13 @@ func (c Covered) Outside() (files []string) {
 		}
 	}
 	return files
+}
+
+// CommitIn gives the commit that a digest names (covered.ID); "" where it names none.
+func CommitIn(digest string) string {
+	commit, _, _ := strings.Cut(digest, "+")
+	if !git.IsName(commit) {
+		return ""
+	}
+	return commit
 }

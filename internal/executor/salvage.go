@@ -1,0 +1,34 @@
+package executor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"sluice/engine"
+	"sluice/internal/job"
+	"sluice/internal/layout"
+	"sluice/internal/tree"
+)
+
+// salvage keeps what an agent's attempt left in its checkout, committed or not, on a ref of ours, so that it can be looked
+// at again whatever comes after it. That it could not be kept holds nothing up.
+func (x *Folders) salvage(ctx context.Context, j job.Job, st *engine.Step) {
+	if st.Run != nil || x.opt.Git == nil || j.Attempt.Reads {
+		return
+	}
+	var b tree.Begin
+	if layout.Load(x.AttemptFile(j.Run, st.ID, j.Attempt.N, "begin"), &b) != nil || b.Top == "" {
+		return // it was never begun
+	}
+	ctx, cancel := context.WithTimeout(ctx, salvageTime)
+	defer cancel()
+	name := layout.AttemptName(j.Run, st.ID, j.Attempt.N)
+	message := fmt.Sprintf("%s: what attempt %d of %s left\n", j.Run, j.Attempt.N, st.ID)
+	if base := cmp.Or(b.Head, b.Found); base != "" {
+		message += "\nBase: " + base + "\n"
+	}
+	if _, err := x.opt.Git.Salvage(ctx, b.Top, name, message); err != nil {
+		x.opt.Logf("%s: %v", name, err)
+	}
+}
