@@ -12,8 +12,8 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
-	"sluice/internal/executor"
 	"sluice/internal/fault"
+	"sluice/internal/folders"
 	"sluice/internal/git"
 	"sluice/internal/render"
 	"sluice/internal/text"
@@ -121,7 +121,7 @@ func (a *app) land(ctx context.Context, p *place, r daemon.RunStatus, l landing)
 		return err
 	}
 	defer repo.Close()
-	w := executor.WorkOf(p.root, r.Made())
+	w := folders.WorkOf(p.root, r.Made())
 	w.Unjudged, w.Shown = l.unjudged, typedPath(p, r)
 	onto, err := branchOnto(ctx, repo, l.onto)
 	if err != nil {

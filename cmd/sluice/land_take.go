@@ -6,7 +6,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/executor"
+	"sluice/internal/folders"
 	"sluice/internal/git"
 	"sluice/internal/tree"
 )
@@ -31,7 +31,7 @@ func (a *app) toTake(ctx context.Context, root string, r daemon.RunStatus) strin
 		return ""
 	}
 	if tip.SHA == base.SHA {
-		if n := len(executor.WorkOf(root, r.Made()).Uncommitted(ctx, repo)); n > 0 {
+		if n := len(folders.WorkOf(root, r.Made()).Uncommitted(ctx, repo)); n > 0 {
 			return fmt.Sprintf("to take: %s in %s, in no commit: commit there, then sluice land %s", plural(n, "file"), r.Workspace, r.ID)
 		}
 		return ""

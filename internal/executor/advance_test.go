@@ -200,7 +200,7 @@ func TestBranchWasMovedBeforeAKill(t *testing.T) {
 	moves := j
 	moves.Effect = engine.Effect{Run: run1, Key: run1 + "/A#1.branch", Write: &engine.Write{Step: "A", N: 1}}
 	for range 2 {
-		if why := b.e.advance(b.ctx(), moves); why != "" {
+		if why := b.e.Advance(b.ctx(), moves); why != "" {
 			t.Fatal(why)
 		}
 		if got := b.sh("cd " + space1 + " && git status --porcelain && git add -A && git status --porcelain"); got != "" {

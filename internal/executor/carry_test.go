@@ -44,11 +44,11 @@ func TestIgnoredOutputIsCarried(t *testing.T) {
 	need := func(n, of int) (string, error) {
 		j := b.stepJob("B", n, 1)
 		j.Env.Steps["A"] = engine.StepEnv{Attempt: of, Status: state}
-		at, err := b.e.begun(b.ctx(), j, step, n)
+		at, err := b.e.Begun(b.ctx(), j, step, n)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := b.e.needed(b.ctx(), j, step, at)
+		found, err := b.e.Needed(b.ctx(), j, step, at)
 		return strings.Join(found, " "), err
 	}
 	made(1, "one")
@@ -83,19 +83,19 @@ func TestIgnoredOutputIsCarried(t *testing.T) {
 	// Ended at the moment when a file is in place: it is the one that was judged.
 	j := b.stepJob("B", 5, 1)
 	j.Env.Steps["A"] = engine.StepEnv{Attempt: 3, Status: state}
-	at, err := b.e.begun(b.ctx(), j, step, 5)
+	at, err := b.e.Begun(b.ctx(), j, step, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
 	there := filepath.Join(b.root, "wt-b/dist/report.txt")
-	if _, err := b.e.needed(untilThere{b.ctx(), there}, j, step, at); err == nil || b.has("wt-b/dist/report.txt") {
+	if _, err := b.e.Needed(untilThere{b.ctx(), there}, j, step, at); err == nil || b.has("wt-b/dist/report.txt") {
 		t.Errorf("killed, and what nobody judged stays: %v", err)
 	}
 	// Or before it is noted whose the file is: what comes later is carried over it still.
 	b.put("wt-a/dist/report.txt", "three")
-	record := b.e.recordFile(j, carriedRecord, at.Top)
+	record := b.recordFile(j, "carried", at.Top)
 	b.sh("rm -f " + record + "; mkdir " + record + " " + record + "/full")
-	if _, err := b.e.needed(b.ctx(), j, step, at); err == nil {
+	if _, err := b.e.Needed(b.ctx(), j, step, at); err == nil {
 		t.Error("the record was written")
 	}
 	b.sh("rm -r " + record)
@@ -125,12 +125,12 @@ func TestCarriedIsNotedBefore(t *testing.T) {
 		}
 		j = b.stepJob("B", n+1, 1)
 		j.Env.Steps["A"] = engine.StepEnv{Attempt: n + 1, Status: engine.Passed}
-		at, err := b.e.begun(b.ctx(), j, step, n+1)
+		at, err := b.e.Begun(b.ctx(), j, step, n+1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		record := b.e.recordFile(j, carriedRecord, at.Top)
-		if _, err := b.e.needed(b.ctx(), j, step, at); err != nil || b.get("wt-b/dist/report.txt") != text {
+		record := b.recordFile(j, "carried", at.Top)
+		if _, err := b.e.Needed(b.ctx(), j, step, at); err != nil || b.get("wt-b/dist/report.txt") != text {
 			t.Fatalf("%q, %v", b.get("wt-b/dist/report.txt"), err)
 		}
 		if n == 1 { // as the kill leaves it

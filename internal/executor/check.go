@@ -9,6 +9,7 @@ import (
 
 	"sluice/engine"
 	"sluice/gates"
+	"sluice/internal/folders"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/stub"
@@ -21,7 +22,7 @@ func (e *Executor) check(ctx context.Context, j job.Job) *engine.ProcessEnded {
 	if e.Persist(ctx, j.Key, func() error { return e.firstLaunch(j) }) != nil && ctx.Err() != nil {
 		return nil
 	}
-	b, err := e.begunAgain(ctx, j, st)
+	b, err := e.BegunAgain(ctx, j, st)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -32,7 +33,7 @@ func (e *Executor) check(ctx context.Context, j job.Job) *engine.ProcessEnded {
 		r = e.checked(ctx, j, st, b)
 	}
 	if j.Offers(st) { // no process of ours ended
-		e.salvage(ctx, j, st)
+		e.Salvage(ctx, j, st)
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -62,10 +63,10 @@ func (e *Executor) checked(ctx context.Context, j job.Job, st *engine.Step, b tr
 		if bad := answerFits(j, st); bad != "" {
 			why = append(why, bad)
 		}
-		why = append(why, e.writeValues(ctx, j.Key, st.Outputs, env, b.Dir)...)
+		why = append(why, e.WriteValues(ctx, j.Key, st.Outputs, env, b.Dir)...)
 	}
 	outs := append(made, written...)
-	c, law, err := e.taken(ctx, j, st, b, outs)
+	c, law, err := e.Taken(ctx, j, st, b, outs)
 	if ctx.Err() != nil {
 		return engine.CheckResult{}
 	}
@@ -74,12 +75,12 @@ func (e *Executor) checked(ctx context.Context, j job.Job, st *engine.Step, b tr
 	case errors.As(err, &no):
 		why = append(why, no.Why)
 	case err != nil: // an attempt that breaks git is not one that changed nothing
-		return engine.CheckResult{Why: strings.Join(why, "\n"), Broken: unseen("", err)}
+		return engine.CheckResult{Why: strings.Join(why, "\n"), Broken: folders.Unseen("", err)}
 	}
 	if len(why) > 0 { // no command is run over what is not there
 		r := engine.CheckResult{Why: strings.Join(why, "\n")}
-		law.put(&r)
-		return e.digested(ctx, j, st, c, r)
+		law.Put(&r)
+		return e.Digested(ctx, j, st, c, r)
 	}
 	in.Run = func(ctx context.Context, i int, cmd engine.Command) (int, string, error) {
 		at := c.Taken.Commit
@@ -92,8 +93,8 @@ func (e *Executor) checked(ctx context.Context, j job.Job, st *engine.Step, b tr
 	if c.Taken.Commit != "" && slices.ContainsFunc(in.Criteria, func(c engine.Criterion) bool { return c.Folder }) {
 		r = e.withUnshipped(ctx, b, c.Taken.Commit, r)
 	}
-	law.put(&r)
-	return e.digested(ctx, j, st, c, r)
+	law.Put(&r)
+	return e.Digested(ctx, j, st, c, r)
 }
 
 // checkedAt has the criteria checked in the tree of the commit that was taken; "" = in the folder. What is declared and
@@ -105,7 +106,7 @@ func (e *Executor) checkedAt(ctx context.Context, key string, b tree.Begin, comm
 		return err
 	})
 	if err != nil {
-		return engine.CheckResult{Broken: unseen("", err)}
+		return engine.CheckResult{Broken: folders.Unseen("", err)}
 	}
 	if j.seat != nil {
 		defer e.vacate(e.PIDFile(key))

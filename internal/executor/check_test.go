@@ -37,7 +37,7 @@ gates:
 // begin records how things are, as the step's launch does.
 func (b *bench) begin(j job.Job) {
 	b.t.Helper()
-	if _, err := b.e.begun(b.ctx(), j, b.spec.Step(j.Step), j.N); err != nil {
+	if _, err := b.e.Begun(b.ctx(), j, b.spec.Step(j.Step), j.N); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -253,8 +253,11 @@ func TestLook(t *testing.T) {
 	if !ok || ev.Run != run1 || ev.Step != "B" || len(ev.Pins) != 1 || ev.Pins[0] != "w-1/A#1" {
 		t.Errorf("looked %+v", ev)
 	}
+	called, off := context.WithCancel(b.ctx())
+	off()
 	for _, pin := range []string{"", "w-1/A", "../A#1", "w-1/../A#1", "w-1/A#x"} {
-		if b.e.unmet(pin) == "" {
+		look := b.job(engine.Effect{Kind: engine.DoLook, Key: "w-1/B", Step: "B", Pins: []string{pin}})
+		if ev := b.e.Carry(called, look, nil); ev != nil {
 			t.Errorf("%q is met", pin)
 		}
 	}

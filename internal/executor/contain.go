@@ -168,22 +168,22 @@ func (e *Executor) shownTree(ctx context.Context, key string, work *tree.Order, 
 	}
 	top, err = git.Toplevel(cwd)
 	if err != nil {
-		return "", noGit(e.Shown(cwd), err)
+		return "", job.NoGit(e.Shown(cwd), err)
 	}
 	main, err := git.Toplevel(e.Root)
 	if err != nil {
-		return "", noGit(e.Shown(e.Root), err)
+		return "", job.NoGit(e.Shown(e.Root), err)
 	}
 	own, err := e.ownGit(ctx, key, top, work, plan.InPlace)
 	if err != nil {
 		if health.Passing(err) || ctx.Err() != nil {
 			return "", err
 		}
-		return "", noGit(e.Shown(top), err)
+		return "", job.NoGit(e.Shown(top), err)
 	}
 	c, err := e.checkoutOf(own, main, plan.InPlace)
 	if err != nil {
-		return "", noGit(e.Shown(top), err)
+		return "", job.NoGit(e.Shown(top), err)
 	}
 	e.workedIn(key, own)
 	if around := e.reached(c); around != "" {

@@ -47,7 +47,7 @@ func TestCostOfALaunch(t *testing.T) {
 		if count(all, "make "+note)+count(all, "make "+in) > 0 || count(all, "move "+note)+count(all, "move "+in) != 2 {
 			t.Errorf("launch %d: the note of its git folder or its inbox was not there ahead: %q", n, all)
 		}
-		if r, err := os.ReadFile(b.e.AttemptFile(run1, "A", n, receivedFile)); err != nil || !strings.Contains(string(r), `"stores"`) {
+		if r, err := os.ReadFile(b.e.AttemptFile(run1, "A", n, "received")); err != nil || !strings.Contains(string(r), `"stores"`) {
 			t.Errorf("launch %d: what came of its commits is not the note: %s %v", n, r, err)
 		}
 	}
@@ -121,8 +121,8 @@ func TestReceivedIsTorn(t *testing.T) {
 	b := newBench(t, inGitSpec)
 	o := tree.Order{Run: run1, Step: "A", N: 1, Base: strings.Repeat("a", 40)}
 	const key = run1 + "/A#1.1"
-	file := b.e.AttemptFile(o.Run, o.Step, o.N, receivedFile)
-	if err := b.e.keepReceived(key, tree.Private{Order: o}, tree.Received{Tip: o.Base}); err != nil {
+	file := b.e.AttemptFile(o.Run, o.Step, o.N, "received")
+	if err := b.e.KeepReceived(key, tree.Private{Order: o}, tree.Received{Tip: o.Base}); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"", `{"tip":"aaa`} {
@@ -132,14 +132,14 @@ func TestReceivedIsTorn(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if tip, err := b.e.tip(o, "later"); err != nil || tip != o.Base {
+		if tip, err := b.e.Tip(o, "later"); err != nil || tip != o.Base {
 			t.Errorf("%q: %q %v", text, tip, err)
 		}
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if tip, err := b.e.tip(o, "later"); err != nil || tip != "later" {
+	if tip, err := b.e.Tip(o, "later"); err != nil || tip != "later" {
 		t.Errorf("without a record: %q %v", tip, err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/gates/judge"
+	"sluice/internal/folders"
 	"sluice/internal/git"
 	"sluice/internal/health"
 	"sluice/internal/job"
@@ -61,7 +62,7 @@ type Executor struct {
 	layout.Layout
 	health.Notes
 	*people.People
-	*Folders
+	*folders.Folders
 	*inbox.Inbox
 	refs *refs.Refs
 	boot boot // see booted
@@ -117,8 +118,6 @@ func New(o Options) (*Executor, error) {
 	}
 	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}, exposed: map[string]string{}, held: map[string]tree.Private{}, based: map[string]bool{}, lists: map[string]*taskFile{},
 		setting: make(chan struct{}, 1), ahead: ahead{dir: filepath.Join(o.State, layout.GitsDir, aheadFolder)}}
-	e.People = people.New(people.Options{Root: root, Notifier: e.notifier, Terminal: e.terminal, EscalateAfter: func() int { return e.opt.Settings().Notify.Escalate.After },
-		Level: e.Level, Files: e.filesOf, Note: e.Note, Logf: o.Logf, Now: o.Now})
 	if e.opt.Git.Checkout() {
 		e.Top = o.Git.Top()
 	}
@@ -131,11 +130,15 @@ func New(o Options) (*Executor, error) {
 	if err := e.Layout.Open(); err != nil {
 		return nil, err
 	}
+	e.Folders = folders.New(folders.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Hidden: o.Hidden, Environ: o.Environ, Held: func() bool { box, _ := e.box(); return box != nil },
+		Pulls: func(ctx context.Context) (map[string]string, error) { return e.refs.Pulls(ctx) }, Logf: o.Logf})
+	e.People = people.New(people.Options{Root: root, Notifier: e.notifier, Terminal: e.terminal, EscalateAfter: func() int { return e.opt.Settings().Notify.Escalate.After },
+		Level: e.Level, Files: e.FilesOf, Note: e.Note, Logf: o.Logf, Now: o.Now})
 	if e.boot, err = bootedIn(o.State, o.Now()); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
 	if e.opt.Git != nil && e.opt.Git.Plain() {
-		if err := e.opt.Git.PassOver(e.ownPaths(tree.Begin{Top: root})); err != nil {
+		if err := e.opt.Git.PassOver(e.OwnPaths(tree.Begin{Top: root})); err != nil {
 			return nil, fmt.Errorf("state folder: %w", err)
 		}
 	}
@@ -144,8 +147,6 @@ func New(o Options) (*Executor, error) {
 	if err := e.recallOpen(); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
-	e.Folders = NewFolders(FoldersOptions{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Hidden: o.Hidden, Environ: o.Environ, Held: func() bool { box, _ := e.box(); return box != nil },
-		Pulls: func(ctx context.Context) (map[string]string, error) { return e.refs.Pulls(ctx) }, Logf: o.Logf})
 	e.refs = refs.New(refs.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher, Poll: func() time.Duration { return time.Duration(e.opt.Settings().PRPoll) },
 		Own: e.ownGitOf, Inside: e.gitInside, Logf: o.Logf, Now: o.Now})
 	e.Inbox, err = inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e, Corrections: gates.MaxCorrections,
@@ -225,7 +226,7 @@ func (e *Executor) Carry(ctx context.Context, j job.Job, emit func(engine.Event)
 	case engine.DoMove:
 		return e.Move(ctx, j)
 	case engine.DoLook:
-		return e.look(ctx, j)
+		return e.Look(ctx, j)
 	case engine.DoTasks:
 		return e.lookAtTasks(ctx, j)
 	case engine.DoSave:

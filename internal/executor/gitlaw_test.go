@@ -3,16 +3,12 @@
 package executor
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"sluice/gates"
 	"sluice/internal/conform"
 	"sluice/internal/job"
-	"sluice/internal/tree"
 )
 
 const plainSpec = `
@@ -50,23 +46,6 @@ git config core.attributesFile lists/attr; git config commit.template msg.txt; g
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
-	}
-}
-
-// TestGitSettingsOfAWorktree: of a run's own worktree the files in the same place are law, and what lies elsewhere is not.
-func TestGitSettingsOfAWorktree(t *testing.T) {
-	b := newBench(t, plainSpec)
-	top := filepath.Join(b.root, "wt")
-	bases := gates.Bases{Root: b.root, Top: top, Dir: top}
-	b.sh("git worktree add -q wt; git config core.hooksPath '" + b.root + "/hooks'; git config commit.template " + os.DevNull + "; git config core.editor vi")
-	j := b.checkJob("A", 1)
-	named, err := b.e.gitFiles(b.ctx(), j, tree.Begin{Top: top, Dir: top})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := gates.LawOf(b.spec, nil, named, nil, bases)
-	if got := l.Guarded([]string{"hooks/pre-push", "src/hooks/x", "vi", "null"}, nil); !slices.Equal(got, []string{"hooks/pre-push"}) {
-		t.Errorf("%q of %q", got, named)
 	}
 }
 

@@ -29,14 +29,14 @@ func (e *Executor) hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
 		if err != nil {
 			return process{}, err
 		}
-		p, vars := process{cwd: e.home(j), argv: argv}, map[string]string{"SLUICE_STATUS": j.RunInfo.Phase, "SLUICE_UNPASSED": strconv.Itoa(j.RunInfo.Unpassed)}
+		p, vars := process{cwd: e.Home(j), argv: argv}, map[string]string{"SLUICE_STATUS": j.RunInfo.Phase, "SLUICE_UNPASSED": strconv.Itoa(j.RunInfo.Unpassed)}
 		if j.RunInfo.TaskStatus != "" {
 			vars["SLUICE_TASK_STATUS"] = j.RunInfo.TaskStatus
 		}
 		var w who
 		if j.Proc.Step != "" {
 			st := j.Spec.Step(j.Proc.Step)
-			b, err := e.begun(ctx, j, st, j.Attempt.N)
+			b, err := e.Begun(ctx, j, st, j.Attempt.N)
 			if err != nil {
 				return process{}, err
 			}
@@ -87,7 +87,7 @@ func (e *Executor) hookWork(ctx context.Context, j job.Job, st *engine.Step, see
 		return nil, err
 	}
 	var no *tree.Refused
-	if o.Base, err = e.tip(o, head); errors.As(err, &no) {
+	if o.Base, err = e.Tip(o, head); errors.As(err, &no) {
 		return nil, nil
 	}
 	return &o, err

@@ -3,6 +3,7 @@
 package executor
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -39,7 +40,8 @@ func TestAHalfMadeWorktree(t *testing.T) {
 	conform.Rule(t, "1-language worktree", "one that was half made when the daemon was killed is completed before anybody works in it")
 	b := newBench(t, treeSpec)
 	b.sh("git worktree add -q --no-checkout -b work/a trees/a")
-	if err := layout.Save(b.e.makingFile(b.path("trees/a")), making{Dir: b.path("trees/a")}); err != nil {
+	dir := b.path("trees/a")
+	if err := layout.Save(filepath.Join(b.state, "making", layout.HexSum([]byte(dir))[:32]), map[string]string{"dir": dir}); err != nil {
 		t.Fatal(err)
 	}
 	if ev := b.carry(b.stepJob("A", 1, 1)); ev.Exit.Code != 0 || b.get("trees/a/README.md") != "hello\n" {

@@ -17,6 +17,7 @@ import (
 	"sluice/gates"
 	"sluice/gates/judge"
 	"sluice/internal/atomicfile"
+	"sluice/internal/folders"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
@@ -146,10 +147,10 @@ func (e *Executor) checkoutFor(ctx context.Context, b tree.Begin, commit, key st
 // withUnshipped adds how many files of the folder are in no commit, where a criterion was judged with them.
 func (e *Executor) withUnshipped(ctx context.Context, b tree.Begin, commit string, r engine.CheckResult) engine.CheckResult {
 	n, err := e.opt.Git.Beside(ctx, b.Top, commit, func(name string) bool {
-		return slices.ContainsFunc(e.ownPaths(b), func(own string) bool { return name == own || strings.HasPrefix(name, own+"/") })
+		return slices.ContainsFunc(e.OwnPaths(b), func(own string) bool { return name == own || strings.HasPrefix(name, own+"/") })
 	})
 	if err != nil {
-		r.Broken = unseen(r.Broken, err)
+		r.Broken = folders.Unseen(r.Broken, err)
 	}
 	r.Unshipped = n
 	return r

@@ -64,9 +64,9 @@ func judgeBench(t *testing.T, held bool, command string) (*bench, string) {
 	t.Cleanup(func() { os.Chmod(b.path("shut"), 0o700) })
 	for step, outs := range map[string][]string{"A": {"made.txt", "dist/report.txt"}, "B": nil} {
 		j, st := b.checkJob(step, 1), b.spec.Step(step)
-		at, err := b.e.begun(b.ctx(), j, st, 1)
+		at, err := b.e.Begun(b.ctx(), j, st, 1)
 		if err == nil {
-			_, _, err = b.e.taken(b.ctx(), j, st, at, outs)
+			_, _, err = b.e.Taken(b.ctx(), j, st, at, outs)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -226,7 +226,7 @@ func TestSetupOfAReader(t *testing.T) {
 	before := func(status string) string {
 		j := b.stepJob("S", 1, 1)
 		j.Env.Steps["A"] = engine.StepEnv{Status: status, Attempt: 1}
-		at, err := b.e.begun(b.ctx(), j, b.spec.Step("S"), 1)
+		at, err := b.e.Begun(b.ctx(), j, b.spec.Step("S"), 1)
 		if err != nil {
 			t.Fatal(err)
 		}

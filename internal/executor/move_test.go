@@ -59,21 +59,21 @@ func TestDigestOfWhatWasCutShort(t *testing.T) {
 	b := newBench(t, gateSpec)
 	j := b.checkJob("A", 1)
 	ctx, cancel := context.WithCancel(b.ctx())
-	at, err := b.e.begun(ctx, j, b.spec.Step("A"), 1)
+	at, err := b.e.Begun(ctx, j, b.spec.Step("A"), 1)
 	if err != nil || at.Top == "" {
 		t.Fatalf("%+v %v", at, err)
 	}
 	b.put("made.txt", "x")
 	cancel()
-	if _, _, err := b.e.taken(ctx, j, b.spec.Step("A"), at, nil); err == nil {
+	if _, _, err := b.e.Taken(ctx, j, b.spec.Step("A"), at, nil); err == nil {
 		t.Error("what was cut short was taken")
 	}
 	file := b.e.AttemptFile(run1, "A", 1, "files")
 	if _, err := os.Lstat(file); err == nil {
 		t.Error("what was cut short was recorded")
 	}
-	c, _, err := b.e.taken(b.ctx(), j, b.spec.Step("A"), at, nil)
-	b.e.digested(b.ctx(), j, b.spec.Step("A"), c, engine.CheckResult{})
+	c, _, err := b.e.Taken(b.ctx(), j, b.spec.Step("A"), at, nil)
+	b.e.Digested(b.ctx(), j, b.spec.Step("A"), c, engine.CheckResult{})
 	var was tree.Covered
 	if err := errors.Join(err, layout.Load(file, &was)); err != nil || len(was.Files) != 1 || was.Was == "" {
 		t.Errorf("%+v %v", was, err)

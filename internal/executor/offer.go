@@ -70,7 +70,7 @@ func (e *Executor) layOut(ctx context.Context, j job.Job, st *engine.Step) error
 	if err := e.firstLaunch(j); err != nil {
 		return err
 	}
-	b, err := e.begun(ctx, j, st, j.Attempt.N)
+	b, err := e.Begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (e *Executor) layOut(ctx context.Context, j job.Job, st *engine.Step) error
 	if err := e.WriteFile(rel+"/prompt.md", []byte(text)); err != nil {
 		return err
 	}
-	inputs, _, err := e.inputs(j, st, b.Dir)
+	inputs, _, err := e.Inputs(j, st, b.Dir)
 	if err != nil {
 		return err
 	}

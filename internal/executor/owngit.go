@@ -238,7 +238,7 @@ func (e *Executor) receive(ctx context.Context, j job.Job) {
 		if j.RunInfo.Workspace == "" {
 			moved, err = e.advanceNow(ctx, g, r.Tip)
 		}
-		return errors.Join(err, e.keepReceived(key, g, r))
+		return errors.Join(err, e.KeepReceived(key, g, r))
 	})
 	switch {
 	case err != nil:

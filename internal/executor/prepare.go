@@ -312,7 +312,7 @@ func (e *Executor) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b
 	if err != nil {
 		return "", err
 	}
-	found, err := e.needed(ctx, j, st, b)
+	found, err := e.Needed(ctx, j, st, b)
 	if err != nil {
 		return "", err
 	}

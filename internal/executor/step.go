@@ -70,7 +70,7 @@ func (e *Executor) step(ctx context.Context, j job.Job, c *clock) *engine.Proces
 		e.log.Sum(j.Key, ev)
 	}
 	e.receive(ctx, j)
-	e.salvage(ctx, j, st)
+	e.Salvage(ctx, j, st)
 	return ev
 }
 
@@ -83,9 +83,6 @@ func withCorrection(x *engine.Exit, of engine.Exit) {
 		x.Class, x.Why, x.ResumeAt, x.Budget = of.Class, of.Why, of.ResumeAt, of.Budget
 	}
 }
-
-// salvageTime bounds the keeping of an attempt's end state.
-const salvageTime = 2 * time.Minute
 
 // keepOutput adds the end of the output, where it matters: it failed, its signal is missing, or the spec reads it.
 func (e *Executor) keepOutput(ev *engine.ProcessEnded, j job.Job, st *engine.Step, end ended) {
@@ -131,7 +128,7 @@ func (e *Executor) prepare(ctx context.Context, j job.Job, st *engine.Step, rel,
 	if err := e.firstLaunch(j); err != nil {
 		return process{}, err
 	}
-	b, err := e.begun(ctx, j, st, j.Attempt.N)
+	b, err := e.Begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
 		return process{}, err
 	}
@@ -156,7 +153,7 @@ func (e *Executor) prepare(ctx context.Context, j job.Job, st *engine.Step, rel,
 		return p, err
 	}
 	if st.Run != nil {
-		if _, err := e.needed(ctx, j, st, b); err != nil {
+		if _, err := e.Needed(ctx, j, st, b); err != nil {
 			return p, err
 		}
 		t := job.Turn(j, j.Attempt.N, 0)
@@ -219,7 +216,7 @@ func againDir(rel string, try int) string { return fmt.Sprintf("%s/again-%d", re
 func (e *Executor) askAgain(ctx context.Context, j job.Job, st *engine.Step, c *clock, try int, bad error, last ended) (ended, asked, error) {
 	l := order{of: j.Key, agent: true, idle: e.idle(st), clock: c}
 	return e.again(ctx, l, e.JobDir(j), try, func(key, dir string, goOn bool) (process, error) {
-		b, err := e.begun(ctx, j, st, j.Attempt.N)
+		b, err := e.Begun(ctx, j, st, j.Attempt.N)
 		if err != nil {
 			return process{}, err
 		}

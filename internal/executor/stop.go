@@ -41,7 +41,7 @@ func (e *Executor) stop(ctx context.Context, j job.Job) engine.Event {
 	if p := j.Proc; p != nil && p.Kind == engine.ProcStep && j.Attempt != nil && j.Spec != nil && j.Spec.Step(p.Step) != nil {
 		end := e.told(j.Key, ended{exit: ev.Exit, dir: filepath.Join(e.Root, filepath.FromSlash(e.JobDir(j)))})
 		ev.Exit.Usage = end.exit.Usage
-		defer e.salvage(ctx, j, j.Spec.Step(p.Step))
+		defer e.Salvage(ctx, j, j.Spec.Step(p.Step))
 		defer e.receive(ctx, j)
 		if answer, err := e.answer(j, j.Spec.Step(p.Step), e.JobDir(j), j.Key, end); err == nil {
 			ev.Answer = answer

@@ -97,7 +97,7 @@ func shownTask(body json.RawMessage) string {
 // lookAtTasks looks at a list's task file.
 func (e *Executor) lookAtTasks(ctx context.Context, j job.Job) engine.Event {
 	if st := j.Spec.Step(j.Step); st != nil && j.Attempt != nil { // what the list changes is told from what was there
-		if _, err := e.begunAgain(ctx, j, st); ctx.Err() != nil {
+		if _, err := e.BegunAgain(ctx, j, st); ctx.Err() != nil {
 			return nil
 		} else if err != nil {
 			e.opt.Logf("%s: %v", j.Key, err)

@@ -36,7 +36,7 @@ func (e *Executor) makeTasks(ctx context.Context, j job.Job) (why string) {
 			old, st, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), tasks.MaxBytes)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return e.put(rel, e.Root, data)
+				return e.Put(rel, e.Root, data)
 			case errors.Is(err, atomicfile.ErrNotRegular):
 				why = rel + " is there already, and no regular file: move it away, then `sluice retry " + j.Run + " " + j.Step + "`"
 				return nil

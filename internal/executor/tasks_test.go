@@ -12,6 +12,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/folders"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tasks"
@@ -19,7 +20,10 @@ import (
 
 // taskWriter is as much of an Executor as reads and writes task files.
 func taskWriter(dir string) *Executor {
-	return &Executor{Layout: layout.Layout{Root: dir}, opt: Options{Now: time.Now, Logf: func(string, ...any) {}}, lists: map[string]*taskFile{}}
+	l, logf := layout.Layout{Root: dir}, func(string, ...any) {}
+	e := &Executor{Layout: l, opt: Options{Now: time.Now, Logf: logf}, lists: map[string]*taskFile{}}
+	e.Folders = folders.New(folders.Options{Layout: l, Notes: &e.Notes, Logf: logf})
+	return e
 }
 
 // TestTaskFileEditedMeanwhile: what a person wrote after the file was read is neither lost nor overlooked.

@@ -63,7 +63,7 @@ func TestWorkspaceIsWhereTheRunWorks(t *testing.T) {
 	if got := strings.TrimSpace(b.get(other + "/branch.txt")); got != "sluice/w-2" {
 		t.Errorf("branch of the second: %q", got)
 	}
-	if got := b.e.home(inSpace(b.stepJob("A", 1, 1), space1)); got != b.path(space1) {
+	if got := b.e.Home(inSpace(b.stepJob("A", 1, 1), space1)); got != b.path(space1) {
 		t.Errorf("home %s", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"sluice/engine"
 	"sluice/gates"
+	"sluice/internal/folders"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
@@ -26,7 +27,7 @@ func (e *Executor) write(ctx context.Context, j job.Job) engine.Event {
 		return ev
 	}
 	if j.Write.Kind != "" {
-		do := map[string]func(context.Context, job.Job) string{engine.WriteAdvance: e.advance, engine.WriteRewind: e.rewind, engine.WriteLand: e.land}[j.Write.Kind]
+		do := map[string]func(context.Context, job.Job) string{engine.WriteAdvance: e.Advance, engine.WriteRewind: e.Rewind, engine.WriteLand: e.Land}[j.Write.Kind]
 		if ev.Why = do(ctx, j); ctx.Err() != nil {
 			return nil
 		}
@@ -46,7 +47,7 @@ func (e *Executor) write(ctx context.Context, j job.Job) engine.Event {
 			if err := e.own(j.Write.Path, j.Run); err != nil {
 				return err
 			}
-			return e.put(j.Write.Path, e.Root, data)
+			return e.Put(j.Write.Path, e.Root, data)
 		})
 		if err != nil {
 			ev.Why = fmt.Sprintf("%s: %v", j.Write.Path, err)
@@ -67,7 +68,7 @@ func (e *Executor) gateOutputs(ctx context.Context, j job.Job, g *engine.Gate) [
 	if st == nil || j.Attempt == nil {
 		return []string{"its step is not known"}
 	}
-	b, err := e.begunAgain(ctx, j, st)
+	b, err := e.BegunAgain(ctx, j, st)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -77,7 +78,7 @@ func (e *Executor) gateOutputs(ctx context.Context, j job.Job, g *engine.Gate) [
 			return []string{err.Error()}
 		}
 	}
-	why := e.writeValues(ctx, j.Key, g.Outputs, &env, b.Dir)
+	why := e.WriteValues(ctx, j.Key, g.Outputs, &env, b.Dir)
 	if err := e.noteWritten(ctx, j, b, g.Outputs, &env); err != nil {
 		why = append(why, err.Error())
 	}
@@ -86,14 +87,14 @@ func (e *Executor) gateOutputs(ctx context.Context, j job.Job, g *engine.Gate) [
 
 // noteWritten notes files that were written into the run's own worktree after the work there was taken.
 func (e *Executor) noteWritten(ctx context.Context, j job.Job, b tree.Begin, outs []engine.Output, env *engine.Env) error {
-	if !inOwn(j) || b.Top == "" || len(outs) == 0 {
+	if !job.InOwn(j) || b.Top == "" || len(outs) == 0 {
 		return nil
 	}
 	_, written, err := job.Outputs(outs, env)
 	if err != nil {
 		return err
 	}
-	return e.noteFolder(ctx, j, b.Top, func(r *folderRecord) {
+	return e.NoteFolder(ctx, j, b.Top, func(r *folders.Record) {
 		for _, p := range written {
 			rel, err := filepath.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(p)))
 			if rel = filepath.ToSlash(rel); err == nil && !layout.IsState(p) && !slices.Contains(r.Written, rel) {

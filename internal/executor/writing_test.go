@@ -30,7 +30,7 @@ gates:
 				return
 			default:
 			}
-			if err := b.e.put("src/list.jsonl", b.root, []byte(strings.Repeat("x", 1+i%2))); err != nil {
+			if err := b.e.Put("src/list.jsonl", b.root, []byte(strings.Repeat("x", 1+i%2))); err != nil {
 				t.Error(err)
 				return
 			}

@@ -26,3 +26,8 @@ func Fatal(format string, args ...any) error {
 	why := fmt.Sprintf(format, args...)
 	return &Refusal{engine.Exit{Code: -1, NotStarted: why, Class: engine.ClassFatal, Why: why}}
 }
+
+// NoGit is of a checkout that git cannot read, though the repo is one.
+func NoGit(dir string, err error) error {
+	return Unready("git in %s: %v: what the step changes could not be told: mend the checkout", dir, err)
+}

@@ -110,3 +110,8 @@ func ShellVars(j Job) shells.Vars {
 	}
 	return vars
 }
+
+// InOwn reports whether the attempt works in the run's own worktree: nobody else does, and sluice may reset it.
+func InOwn(j Job) bool {
+	return j.RunInfo.Workspace != "" && j.Attempt != nil && j.Attempt.Worktree == j.RunInfo.Workspace
+}

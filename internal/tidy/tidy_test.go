@@ -43,7 +43,9 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/atomicfile": {only: []string{"golang.org/x/sys"}},
 	"internal/git":        {own: []string{"internal/fault", "internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
 	// The work of an attempt as a git commit: taken, judged, advanced to the branch, landed.
-	"internal/tree":       {own: []string{"internal/fault", "internal/layout", "internal/text", "internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/text"}},
+	"internal/tree": {own: []string{"internal/fault", "internal/layout", "internal/text", "internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/text"}},
+	// The folders in which attempts work: where they begin, what of them is taken, where that goes.
+	"internal/folders":    {own: []string{"engine", "gates", "internal/atomicfile", "internal/fault", "internal/git", "internal/health", "internal/ids", "internal/job", "internal/layout", "internal/settings", "internal/shells", "internal/text", "internal/tree"}},
 	"internal/strictjson": {},
 	// The one compiler of answers' schemas: what the specs' reader takes, the gates' takes.
 	"internal/schema": {own: []string{"internal/strictjson", "internal/text"}, only: []string{"github.com/santhosh-tekuri/jsonschema"}},
@@ -61,7 +63,7 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/health": {},
 	// Where the files of a repo are, and by which names.
 	"internal/layout":  {own: []string{"internal/atomicfile", "internal/job", "engine"}},
-	"internal/job":     {own: []string{"engine", "internal/stub"}},
+	"internal/job":     {own: []string{"engine", "internal/stub", "internal/shells"}},
 	"internal/tasks":   {own: []string{"internal/strictjson"}},
 	"internal/conform": {},
 	"internal/tidy":    {},
@@ -84,7 +86,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The live screen. Its library belongs to one place.
 	"internal/top": {own: []string{"internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"agents/launch", "internal/fault", "notify/people", "watcher/inbox", "watcher/refs", "internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/stub", "internal/tasks", "internal/tree"}},
+	"internal/executor": {own: []string{"agents/launch", "internal/folders", "internal/fault", "notify/people", "watcher/inbox", "watcher/refs", "internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/stub", "internal/tasks", "internal/tree"}},
 }
 
 // toolFolders hold what is run while developing and is not part of the product.

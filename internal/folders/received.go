@@ -1,4 +1,4 @@
-package executor
+package folders
 
 import (
 	"encoding/json"
@@ -12,9 +12,9 @@ import (
 // receivedFile is what came of the commits of an attempt's launch.
 const receivedFile = "received"
 
-// keepReceived records what came of a launch's commits. Where there are none the note of its git folder is the record: it
+// KeepReceived records what came of a launch's commits. Where there are none the note of its git folder is the record: it
 // names the base, and need not outlive a power cut.
-func (x *Folders) keepReceived(key string, g tree.Private, r tree.Received) error {
+func (x *Folders) KeepReceived(key string, g tree.Private, r tree.Received) error {
 	file := x.AttemptFile(g.Run, g.Step, g.N, receivedFile)
 	if r != (tree.Received{Tip: g.Base}) {
 		return layout.Save(file, r)

@@ -1,4 +1,12 @@
-package executor
+// Package folders has the folders in which attempts work: where one begins and from which commit, what of it is taken and
+// what that is bound to, and where taken work goes. What package tree does with one commit of one folder, this package does
+// for the attempts of a run; it keeps what is known of each folder in the state folder, under a lock for each record.
+//
+// Read first begin.go (an attempt's folder, found or made) and find.go (what it begins from), records.go (what is known of
+// a folder), taking.go (its work), digest.go (what a pass is bound to), advance.go, rewind.go and landing.go (branches).
+// looking.go is the way of steps that only look, carry.go and inputs.go bring the outputs of other steps, values.go writes
+// what a spec computes.
+package folders
 
 import (
 	"context"
@@ -10,8 +18,8 @@ import (
 	"sluice/internal/settings"
 )
 
-// FoldersOptions are what Folders work with. All are needed, but for Git.
-type FoldersOptions struct {
+// Options are what Folders work with. All are needed, but for Git.
+type Options struct {
 	Layout   layout.Layout
 	Notes    *health.Notes
 	Git      *git.Repo                // nil: there is no git, and nothing is taken
@@ -27,7 +35,7 @@ type FoldersOptions struct {
 type Folders struct {
 	layout.Layout
 	*health.Notes
-	opt FoldersOptions
+	opt Options
 
 	// Held for writing where sluice writes a file of its own into a checkout, and for reading where a folder is taken: the
 	// file's first name is no work.
@@ -37,8 +45,8 @@ type Folders struct {
 	records locks      // held where the record of a folder is changed
 }
 
-// NewFolders makes the Folders of a repo.
-func NewFolders(o FoldersOptions) *Folders {
+// New makes the Folders of a repo.
+func New(o Options) *Folders {
 	return &Folders{Layout: o.Layout, Notes: o.Notes, opt: o}
 }
 

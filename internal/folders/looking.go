@@ -1,4 +1,4 @@
-package executor
+package folders
 
 import (
 	"cmp"
@@ -15,9 +15,6 @@ import (
 	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
-
-// A step that only looks (agent: {reads: true}) works as those who judge do: in a checkout of a commit that sluice keeps, in
-// the place of the folder that it names. It holds no folder, and nothing that it leaves is taken.
 
 // looks is begun for a step that only looks: which commit it sees is settled once for each attempt.
 func (x *Folders) looks(ctx context.Context, j job.Job, st *engine.Step, n int) (b tree.Begin, err error) {
@@ -44,7 +41,7 @@ func (x *Folders) looks(ctx context.Context, j job.Job, st *engine.Step, n int) 
 	case errors.As(err, &no), err != nil && health.Passing(err):
 		return b, err
 	case err != nil:
-		return b, noGit(x.Shown(b.Top), err)
+		return b, job.NoGit(x.Shown(b.Top), err)
 	}
 	b.Head, b.Found = b.Look, b.Look
 	return b, layout.Save(file, b)
@@ -64,10 +61,10 @@ func (x *Folders) takenLast(ctx context.Context, j job.Job, st *engine.Step, b t
 		return "", "", err
 	}
 	switch {
-	case inOwn(j) && r.First == nil:
+	case job.InOwn(j) && r.First == nil:
 		return head, head, x.hasJoined(ctx, j, head, nil)
-	case inOwn(j):
-		now := r.folderRecord
+	case job.InOwn(j):
+		now := r.Record
 		from, unpassed, join := x.startOf(j, st, head, &now)
 		if before = from; unpassed {
 			before = cmp.Or(r.Found[""], r.Passed, r.First.Found)

@@ -1,4 +1,4 @@
-package executor
+package folders
 
 import (
 	"bufio"
@@ -25,8 +25,8 @@ import (
 	"sluice/internal/tree"
 )
 
-// ownPaths are sluice's own files and folders in a checkout, from its top.
-func (x *Folders) ownPaths(b tree.Begin) []string {
+// OwnPaths are sluice's own files and folders in a checkout, from its top.
+func (x *Folders) OwnPaths(b tree.Begin) []string {
 	own := slices.Clone(b.Lists)
 	for _, base := range []string{x.Root, b.Top} {
 		rel, err := filepath.Rel(b.Top, base)
@@ -50,7 +50,7 @@ func (x *Folders) ownPaths(b tree.Begin) []string {
 func (x *Folders) folder(ctx context.Context, j job.Job, b tree.Begin) (tree.Folder, error) {
 	l, err := x.law(ctx, j, b)
 	law := func(file string) bool { is, _ := l.Has(file); return is }
-	return tree.Folder{Repo: x.opt.Git, Top: b.Top, Own: x.ownPaths(b), Law: law}, err
+	return tree.Folder{Repo: x.opt.Git, Top: b.Top, Own: x.OwnPaths(b), Law: law}, err
 }
 
 // law is what decides over the work in a folder.
@@ -59,8 +59,8 @@ func (x *Folders) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, 
 	return gates.LawOf(j.Spec, agentsOf(x.opt.Settings(), j.Spec), named, job.ShellVars(j), gates.Bases{Root: x.Root, Top: b.Top, Dir: b.Dir}), err
 }
 
-// tip is the last commit of an attempt's agent: what was received of a held launch, else HEAD.
-func (x *Folders) tip(o tree.Order, head string) (string, error) {
+// Tip is the last commit of an attempt's agent: what was received of a held launch, else HEAD.
+func (x *Folders) Tip(o tree.Order, head string) (string, error) {
 	r, err := x.received(o)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -73,8 +73,8 @@ func (x *Folders) tip(o tree.Order, head string) (string, error) {
 	return r.Tip, nil
 }
 
-// taken takes the work of an attempt, once for each check of it, and names what it changed of the law.
-func (x *Folders) taken(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, outs []string) (tree.Covered, changed, error) {
+// Taken takes the work of an attempt, once for each check of it, and names what it changed of the law.
+func (x *Folders) Taken(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, outs []string) (tree.Covered, changed, error) {
 	c := coveredOf(b, outs)
 	if b.Top == "" {
 		return c, changed{}, nil
@@ -115,7 +115,7 @@ func (x *Folders) take(ctx context.Context, j job.Job, st *engine.Step, b tree.B
 		if err != nil {
 			return err
 		}
-		tip, err := x.tip(o, head)
+		tip, err := x.Tip(o, head)
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (x *Folders) take(ctx context.Context, j job.Job, st *engine.Step, b tree.B
 		if err := x.changes(ctx, j, b, c); err != nil {
 			return err
 		}
-		return x.noteFolder(ctx, j, b.Top, func(r *folderRecord) {
+		return x.NoteFolder(ctx, j, b.Top, func(r *Record) {
 			r.Of, r.Taken, r.At = ofJob(j, st.ID), c.Taken.Commit, head
 			if r.Work = (attemptOf{}); slices.ContainsFunc(st.Criteria, func(c engine.Criterion) bool { return c.Folder }) {
 				r.Work = r.Of // what these leave in the folder is nobody else's
@@ -316,8 +316,8 @@ func (x *Folders) changedLaw(ctx context.Context, j job.Job, b tree.Begin, was t
 // changed is what a step changed of the law, and what each of it became: "" where that cannot be told by one file's content.
 type changed struct{ names, as []string }
 
-// put has a check tell it.
-func (l changed) put(r *engine.CheckResult) { r.Protected, r.ProtectedAs = l.names, l.as }
+// Put has a check tell it.
+func (l changed) Put(r *engine.CheckResult) { r.Protected, r.ProtectedAs = l.names, l.as }
 
 // contents are what changed files became. A link has none, for what it leads to can change without it, and neither has a
 // file that is gone behind one.

@@ -1,4 +1,4 @@
-package executor
+package folders
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"sluice/internal/tree"
 )
 
-// move is how sluice has moved the branch of a folder.
-type move struct {
+// Move is how sluice has moved the branch of a folder.
+type Move struct {
 	Of   string `json:"of"` // the attempt whose work passed: RUN/STEP.N, a task's behind that of the step it is done for
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -24,7 +24,7 @@ type move struct {
 }
 
 // within says that the work is that of one of the attempts, or of a run that is a part of it.
-func (m move) within(all []string) bool {
+func (m Move) within(all []string) bool {
 	return slices.ContainsFunc(all, func(of string) bool { return m.Of == of || strings.HasPrefix(m.Of, of+"/") })
 }
 
@@ -45,7 +45,7 @@ func workOf(j job.Job) []string {
 // before and did not happen is forgotten.
 func (x *Folders) moving(ctx context.Context, j job.Job, r *heldRecord, b tree.Begin, at, to string) error {
 	list := r.Moves
-	m := move{Of: workOf(j)[0], From: at, To: to}
+	m := Move{Of: workOf(j)[0], From: at, To: to}
 	for n := len(list); ; n-- {
 		before := b.Head
 		if n > 0 {
@@ -68,9 +68,9 @@ func (x *Folders) moving(ctx context.Context, j job.Job, r *heldRecord, b tree.B
 	}
 }
 
-// rewind takes the work of an attempt that a person has vetoed off its branch, with all that was built on it. It returns why
+// Rewind takes the work of an attempt that a person has vetoed off its branch, with all that was built on it. It returns why
 // that is left to a person.
-func (x *Folders) rewind(ctx context.Context, j job.Job) string {
+func (x *Folders) Rewind(ctx context.Context, j job.Job) string {
 	return x.moveBranch(ctx, j, x.rewound, "%s.%d was vetoed, and its branch was not moved back")
 }
 
@@ -127,7 +127,7 @@ func (x *Folders) rewound(ctx context.Context, j job.Job) (string, error) {
 		if n > 0 {
 			back = list[n-1].To
 		}
-		on := slices.ContainsFunc(list[:n], func(m move) bool { return m.within(of) })
+		on := slices.ContainsFunc(list[:n], func(m Move) bool { return m.within(of) })
 		if !on && c.Taken.Commit != "" {
 			if on, err = x.opt.Git.Descends(ctx, back, c.Taken.Commit); err != nil {
 				return "", err

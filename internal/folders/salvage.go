@@ -1,9 +1,10 @@
-package executor
+package folders
 
 import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"sluice/engine"
 	"sluice/internal/job"
@@ -11,9 +12,12 @@ import (
 	"sluice/internal/tree"
 )
 
-// salvage keeps what an agent's attempt left in its checkout, committed or not, on a ref of ours, so that it can be looked
+// salvageTime bounds the keeping of an attempt's end state.
+const salvageTime = 2 * time.Minute
+
+// Salvage keeps what an agent's attempt left in its checkout, committed or not, on a ref of ours, so that it can be looked
 // at again whatever comes after it. That it could not be kept holds nothing up.
-func (x *Folders) salvage(ctx context.Context, j job.Job, st *engine.Step) {
+func (x *Folders) Salvage(ctx context.Context, j job.Job, st *engine.Step) {
 	if st.Run != nil || x.opt.Git == nil || j.Attempt.Reads {
 		return
 	}

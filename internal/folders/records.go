@@ -1,4 +1,4 @@
-package executor
+package folders
 
 import (
 	"context"
@@ -51,12 +51,12 @@ func (l *locks) lock(ctx context.Context, file string) (unlock func(), err error
 // heldRecord is the record of a folder in the hands of one who changes it. Nobody else does so until it is unlocked, while
 // git runs in between too. The holder must not hold it twice.
 type heldRecord struct {
-	folderRecord
+	Record
 	file   string
 	unlock func()
 }
 
-func (r *heldRecord) keep() error { return layout.Save(r.file, r.folderRecord) }
+func (r *heldRecord) keep() error { return layout.Save(r.file, r.Record) }
 
 func (x *Folders) holdFolder(ctx context.Context, j job.Job, top string) (*heldRecord, error) {
 	file := x.recordFile(j, "folder", top)
@@ -69,16 +69,16 @@ func (x *Folders) holdFolder(ctx context.Context, j job.Job, top string) (*heldR
 		unlock()
 		return nil, err
 	}
-	return &heldRecord{folderRecord: r, file: file, unlock: unlock}, nil
+	return &heldRecord{Record: r, file: file, unlock: unlock}, nil
 }
 
-// noteFolder changes the record of a folder.
-func (x *Folders) noteFolder(ctx context.Context, j job.Job, top string, change func(*folderRecord)) error {
+// NoteFolder changes the record of a folder.
+func (x *Folders) NoteFolder(ctx context.Context, j job.Job, top string, change func(*Record)) error {
 	r, err := x.holdFolder(ctx, j, top)
 	if err != nil {
 		return err
 	}
 	defer r.unlock()
-	change(&r.folderRecord)
+	change(&r.Record)
 	return r.keep()
 }

@@ -1,4 +1,4 @@
-package executor
+package folders
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"sluice/internal/tree"
 )
 
-// filesOf returns how many files an attempt changed, and how many there are with those it declared.
-func (x *Folders) filesOf(run, step string, n int) (changed, declared int) {
+// FilesOf returns how many files an attempt changed, and how many there are with those it declared.
+func (x *Folders) FilesOf(run, step string, n int) (changed, declared int) {
 	var c tree.Covered
 	if layout.Load(x.AttemptFile(run, step, n, "files"), &c) != nil {
 		return 0, 0
@@ -24,8 +24,8 @@ func (x *Folders) filesOf(run, step string, n int) (changed, declared int) {
 	return len(c.Files), len(c.Root) + len(c.Made) + len(c.Files)
 }
 
-// digested adds to a check what it was over.
-func (x *Folders) digested(ctx context.Context, j job.Job, st *engine.Step, c tree.Covered, r engine.CheckResult) engine.CheckResult {
+// Digested adds to a check what it was over.
+func (x *Folders) Digested(ctx context.Context, j job.Job, st *engine.Step, c tree.Covered, r engine.CheckResult) engine.CheckResult {
 	err := x.Persist(ctx, j.Key, func() (err error) {
 		if c.Was, err = x.digest(ctx, c); err != nil {
 			return err
@@ -36,7 +36,7 @@ func (x *Folders) digested(ctx context.Context, j job.Job, st *engine.Step, c tr
 		return r
 	}
 	if err != nil {
-		r.Broken = unseen(r.Broken, err)
+		r.Broken = Unseen(r.Broken, err)
 		return r
 	}
 	r.Apart = c.Taken.Commit != "" && len(c.Outside()) == 0 && !slices.ContainsFunc(st.Criteria, func(c engine.Criterion) bool { return c.Folder })
@@ -46,8 +46,8 @@ func (x *Folders) digested(ctx context.Context, j job.Job, st *engine.Step, c tr
 	return r
 }
 
-// unseen is why a check is broken whose work could not be read, where nothing broke it before.
-func unseen(before string, err error) string {
+// Unseen is why a check is broken whose work could not be read, where nothing broke it before.
+func Unseen(before string, err error) string {
 	if before != "" {
 		return before
 	}

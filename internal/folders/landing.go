@@ -1,4 +1,4 @@
-package executor
+package folders
 
 import (
 	"cmp"
@@ -42,8 +42,8 @@ func passedBy(q engine.Round) string {
 	return text.Line(q.By.Who) + " (" + text.Line(q.By.Trust) + ")"
 }
 
-// land does with a run's work what its spec says, and returns why it could not.
-func (x *Folders) land(ctx context.Context, j job.Job) (why string) {
+// Land does with a run's work what its spec says, and returns why it could not.
+func (x *Folders) Land(ctx context.Context, j job.Job) (why string) {
 	err := x.Persist(ctx, j.Key, func() error { return x.landed(ctx, j) })
 	if err == nil {
 		return ""

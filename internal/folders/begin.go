@@ -1,4 +1,4 @@
-package executor
+package folders
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"sluice/internal/tree"
 )
 
-// begun gives the record of an attempt's beginning, made before anything else if there is none.
-func (x *Folders) begun(ctx context.Context, j job.Job, st *engine.Step, n int) (tree.Begin, error) {
+// Begun gives the record of an attempt's beginning, made before anything else if there is none.
+func (x *Folders) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (tree.Begin, error) {
 	var b tree.Begin
 	if j.Attempt.Reads {
 		return x.looks(ctx, j, st, n)
@@ -48,7 +48,7 @@ func (x *Folders) begun(ctx context.Context, j job.Job, st *engine.Step, n int) 
 			if ctx.Err() != nil || health.Passing(err) {
 				return b, err
 			}
-			return b, noGit(x.Shown(b.Top), err)
+			return b, job.NoGit(x.Shown(b.Top), err)
 		}
 	}
 	b.Lists = x.listsBelow(j, b.Top)
@@ -60,7 +60,7 @@ func (x *Folders) begun(ctx context.Context, j job.Job, st *engine.Step, n int) 
 			if ctx.Err() != nil || health.Passing(err) {
 				return b, err
 			}
-			return b, noGit(x.Shown(b.Top), err)
+			return b, job.NoGit(x.Shown(b.Top), err)
 		}
 	}
 	if err := x.beginRefs(ctx, j, st, &b); err != nil {
@@ -160,15 +160,10 @@ func (x *Folders) place(ctx context.Context, j job.Job, st *engine.Step) (tree.B
 	if x.opt.Git != nil {
 		b.Top, err = x.opt.Git.TopOf(real)
 		if err != nil && j.Checks(st) {
-			return b, noGit(x.Shown(b.Dir), err)
+			return b, job.NoGit(x.Shown(b.Dir), err)
 		}
 	}
 	return b, nil
-}
-
-// noGit is of a checkout that git cannot read, though the repo is one.
-func noGit(dir string, err error) error {
-	return job.Unready("git in %s: %v: what the step changes could not be told: mend the checkout", dir, err)
 }
 
 // checkout makes the worktree where nothing is there yet.

@@ -1,4 +1,4 @@
-package executor
+package folders
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 
 const lookEvery = time.Second
 
-// look waits until what a step needs of other workflows is there.
-func (x *Folders) look(ctx context.Context, j job.Job) engine.Event {
+// Look waits until what a step needs of other workflows is there.
+func (x *Folders) Look(ctx context.Context, j job.Job) engine.Event {
 	for {
 		missing := ""
 		for _, pin := range j.Pins {

@@ -1,4 +1,4 @@
-package executor
+package folders
 
 import (
 	"cmp"
@@ -16,8 +16,8 @@ import (
 	"sluice/internal/tree"
 )
 
-// folderRecord is what is known of a folder that a run works in. A task's run is part of the run it belongs to.
-type folderRecord struct {
+// Record is what is known of a folder that a run works in. A task's run is part of the run it belongs to.
+type Record struct {
 	First *tree.Before `json:"first,omitempty"` // how it was before anything of the run worked there
 	// Found is how it was before work that has not passed yet, by step: the step's, from its first attempt on. Where the
 	// branch moves at a pass, the folder's as a whole is at "".
@@ -30,7 +30,7 @@ type folderRecord struct {
 	// Of a run's own worktree:
 	Passed  string   `json:"passed,omitempty"`  // the commit that passed last, at first the one that the run began from
 	Written []string `json:"written,omitempty"` // files that sluice wrote there from answers, from its top
-	Moves   []move   `json:"moves,omitempty"`   // how sluice has moved its branch, the last move at the end
+	Moves   []Move   `json:"moves,omitempty"`   // how sluice has moved its branch, the last move at the end
 	Back    []string `json:"back,omitempty"`    // where moves led that a late veto took back
 }
 
@@ -54,7 +54,7 @@ func (a attemptOf) same(o attemptOf) bool {
 	return a.Step == o.Step && (a.Run == o.Run || a.Task != "" && a.Task == o.Task)
 }
 
-// Records of a folder beside its folderRecord.
+// Records of a folder beside its Record.
 const (
 	carriedRecord  = "carried"  // outputs that were carried there
 	settingsRecord = "settings" // the files that git's settings named when the run began to work there
@@ -68,7 +68,7 @@ func (x *Folders) recordFile(j job.Job, what, top string) string {
 	return filepath.Join(x.State, layout.AttemptsDir, layout.PathElement(run), what+"-"+layout.HexSum([]byte(top))[:16])
 }
 
-func (x *Folders) record(j job.Job, top string) (r folderRecord, err error) {
+func (x *Folders) record(j job.Job, top string) (r Record, err error) {
 	if err = layout.Load(x.recordFile(j, "folder", top), &r); errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -76,11 +76,6 @@ func (x *Folders) record(j job.Job, top string) (r folderRecord, err error) {
 		r.Found = map[string]string{}
 	}
 	return r, err
-}
-
-// inOwn reports whether the attempt works in the run's own worktree: nobody else does, and sluice may reset it.
-func inOwn(j job.Job) bool {
-	return j.RunInfo.Workspace != "" && j.Attempt != nil && j.Attempt.Worktree == j.RunInfo.Workspace
 }
 
 // foundKey is under which name a folder's record has how it was before the step's work.
@@ -106,10 +101,10 @@ func (x *Folders) findFolder(ctx context.Context, j job.Job, st *engine.Step, n 
 	o := tree.Order{Run: j.Run, Step: st.ID, N: n, Base: b.Head, Branch: b.On}
 	x.writing.RLock()
 	defer x.writing.RUnlock()
-	if inOwn(j) {
-		err = x.findOwn(ctx, j, st, o, &r.folderRecord, b)
+	if job.InOwn(j) {
+		err = x.findOwn(ctx, j, st, o, &r.Record, b)
 	} else {
-		err = x.findOther(ctx, j, st, o, &r.folderRecord, b)
+		err = x.findOther(ctx, j, st, o, &r.Record, b)
 	}
 	if err == nil && b.Found != "" {
 		err = x.opt.Git.Keep(ctx, git.Own("found", layout.AttemptName(o.Run, o.Step, o.N)), b.Found)
@@ -122,7 +117,7 @@ func (x *Folders) findFolder(ctx context.Context, j job.Job, st *engine.Step, n 
 }
 
 // findOther is findFolder in a folder where people work too: nothing in it is changed.
-func (x *Folders) findOther(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *folderRecord, b *tree.Begin) error {
+func (x *Folders) findOther(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *Record, b *tree.Begin) error {
 	if j.RunInfo.Workspace != "" && x.heldAt(j, st) && r.Taken != "" && (b.Head == r.At || b.Head == r.Taken) {
 		b.Head = r.Taken // it has not passed and is on no branch
 	}
@@ -172,7 +167,7 @@ func (x *Folders) noteUnchecked(ctx context.Context, j job.Job, st *engine.Step,
 // leaveOthers has what somebody else changed in a person's checkout since the last taking be found there, so that it is no
 // step's work. Where a step of ours worked there whose work was not taken, nobody can tell, and all of it counts as the work of
 // steps.
-func (x *Folders) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *folderRecord, now string) error {
+func (x *Folders) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *Record, now string) error {
 	if j.RunInfo.Workspace != "" || r.Taken == "" || r.Work != (attemptOf{}) {
 		return nil
 	}
@@ -194,7 +189,7 @@ func (x *Folders) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *f
 
 // findOwn is findFolder in the run's own worktree. An attempt begins from commits that have passed, or goes on with work
 // that was sent to it; what else is there is put aside.
-func (x *Folders) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *folderRecord, b *tree.Begin) error {
+func (x *Folders) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *Record, b *tree.Begin) error {
 	if r.First == nil {
 		f, err := x.folder(ctx, j, *b)
 		if err != nil {
@@ -275,7 +270,7 @@ func unreadyIf(why string) error {
 
 // startOf says from which commit an attempt in the run's own worktree begins, whether it goes on with work that has not
 // passed, and what is to be merged into that.
-func (x *Folders) startOf(j job.Job, st *engine.Step, head string, r *folderRecord) (from string, goesOn bool, join []tree.Joining) {
+func (x *Folders) startOf(j job.Job, st *engine.Step, head string, r *Record) (from string, goesOn bool, join []tree.Joining) {
 	var w job.Work
 	for _, x := range j.Works {
 		if x.Run == r.Of.Run && x.Step == r.Of.Step {

@@ -1,4 +1,4 @@
-package executor
+package folders
 
 import (
 	"context"
@@ -23,11 +23,11 @@ import (
 // maxCarried bounds an output that is carried from one checkout to another.
 const maxCarried = 1 << 30
 
-// needed finds a step's input files. An output of an earlier step that is in no commit, since git ignores it, is carried
+// Needed finds a step's input files. An output of an earlier step that is in no commit, since git ignores it, is carried
 // from the checkout that it was made in.
-func (x *Folders) needed(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) (found []string, err error) {
+func (x *Folders) Needed(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) (found []string, err error) {
 	if b.Host != "" {
-		found, missing, err := x.inputs(j, st, b.Host)
+		found, missing, err := x.Inputs(j, st, b.Host)
 		if err != nil {
 			return nil, err
 		}
@@ -39,7 +39,7 @@ func (x *Folders) needed(ctx context.Context, j job.Job, st *engine.Step, b tree
 		return nil, err
 	}
 	defer unlock()
-	found, missing, err := x.inputs(j, st, b.Dir)
+	found, missing, err := x.Inputs(j, st, b.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (x *Folders) needed(ctx context.Context, j job.Job, st *engine.Step, b tree
 			return nil, err
 		}
 	}
-	found, missing, err = x.inputs(j, st, b.Dir)
+	found, missing, err = x.Inputs(j, st, b.Dir)
 	if err != nil {
 		return nil, err
 	}

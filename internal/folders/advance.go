@@ -1,4 +1,4 @@
-package executor
+package folders
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"sluice/internal/tree"
 )
 
-// advance moves the branch of an attempt that has passed to what was taken of it. It returns why that is left to a person.
-func (x *Folders) advance(ctx context.Context, j job.Job) string {
+// Advance moves the branch of an attempt that has passed to what was taken of it. It returns why that is left to a person.
+func (x *Folders) Advance(ctx context.Context, j job.Job) string {
 	return x.moveBranch(ctx, j, x.advanced, "the work of %s.%d is kept, and its branch was not moved")
 }
 

@@ -1,4 +1,4 @@
-package executor
+package folders
 
 import (
 	"strings"
@@ -8,8 +8,8 @@ import (
 	"sluice/internal/job"
 )
 
-// inputs finds a step's input files, as seen from the folder it works in.
-func (x *Folders) inputs(j job.Job, st *engine.Step, dir string) (found, missing []string, err error) {
+// Inputs finds a step's input files, as seen from the folder it works in.
+func (x *Folders) Inputs(j job.Job, st *engine.Step, dir string) (found, missing []string, err error) {
 	patterns, err := job.Texts(st.Inputs, j.Env, "input")
 	if err != nil {
 		return nil, nil, err

@@ -1,4 +1,4 @@
-package executor
+package folders
 
 import (
 	"context"
@@ -118,8 +118,8 @@ func makeRef(ctx context.Context, repo *git.Repo, ref, sha string) error {
 	return repo.MoveRef(ctx, repo.Top(), ref, "", sha, "sluice: a run begins")
 }
 
-// home is the folder that the run works in, if no step says otherwise: its worktree, or the root where there is none (yet).
-func (x *Folders) home(j job.Job) string {
+// Home is the folder that the run works in, if no step says otherwise: its worktree, or the root where there is none (yet).
+func (x *Folders) Home(j job.Job) string {
 	if j.RunInfo.Workspace == "" {
 		return x.Root
 	}

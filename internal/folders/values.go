@@ -1,4 +1,4 @@
-package executor
+package folders
 
 import (
 	"context"
@@ -17,17 +17,17 @@ import (
 	"sluice/internal/tree"
 )
 
-// begunAgain is begun for what comes after the work: a refusal is an error as any other.
-func (x *Folders) begunAgain(ctx context.Context, j job.Job, st *engine.Step) (b tree.Begin, err error) {
+// BegunAgain is begun for what comes after the work: a refusal is an error as any other.
+func (x *Folders) BegunAgain(ctx context.Context, j job.Job, st *engine.Step) (b tree.Begin, err error) {
 	err = x.Persist(ctx, j.Key, func() (err error) {
-		b, err = x.begun(ctx, j, st, j.Attempt.N)
+		b, err = x.Begun(ctx, j, st, j.Attempt.N)
 		return err
 	})
 	return b, err
 }
 
-// writeValues writes the outputs that are given by expressions, and says what could not be.
-func (x *Folders) writeValues(ctx context.Context, what string, outs []engine.Output, env *engine.Env, dir string) []string {
+// WriteValues writes the outputs that are given by expressions, and says what could not be.
+func (x *Folders) WriteValues(ctx context.Context, what string, outs []engine.Output, env *engine.Env, dir string) []string {
 	var why []string
 	for _, o := range outs {
 		if o.Value.Eval == nil {
@@ -48,7 +48,7 @@ func (x *Folders) writeValues(ctx context.Context, what string, outs []engine.Ou
 		}
 		data, err := asFile(value)
 		if err == nil {
-			err = x.Persist(ctx, what, func() error { return x.put(p, dir, data) })
+			err = x.Persist(ctx, what, func() error { return x.Put(p, dir, data) })
 		}
 		if err != nil {
 			why = append(why, fmt.Sprintf("output %s: %v", p, err))
@@ -69,9 +69,9 @@ func asFile(v any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// put writes a file that the spec names: one of .workflow/ in the root, every other in dir. What is there already with
+// Put writes a file that the spec names: one of .workflow/ in the root, every other in dir. What is there already with
 // this content is left alone.
-func (x *Folders) put(p, dir string, data []byte) error {
+func (x *Folders) Put(p, dir string, data []byte) error {
 	base := dir
 	if layout.IsState(p) {
 		base = x.Root

@@ -1,0 +1,92 @@
+package folders
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/internal/git"
+	"sluice/internal/health"
+	"sluice/internal/job"
+	"sluice/internal/layout"
+	"sluice/internal/settings"
+	"sluice/internal/tree"
+)
+
+// TestLocks: a file is in the hands of one at a time; who waits can be called off, and nothing is left of it.
+func TestLocks(t *testing.T) {
+	var l locks
+	first, err := l.lock(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := l.lock(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	} else {
+		other()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := l.lock(ctx, "a"); err == nil {
+		t.Error("two hold one file")
+	}
+	got := make(chan func())
+	go func() {
+		second, err := l.lock(t.Context(), "a")
+		if err != nil {
+			t.Error(err)
+		}
+		got <- second
+	}()
+	for wanted := 0; wanted < 2; time.Sleep(time.Millisecond) {
+		l.mu.Lock()
+		wanted = l.of["a"].wanted
+		l.mu.Unlock()
+	}
+	select {
+	case <-got:
+		t.Fatal("two hold one file")
+	default:
+	}
+	first()
+	(<-got)()
+	if len(l.of) > 0 {
+		t.Errorf("left: %v", l.of)
+	}
+}
+
+// TestGitSettingsOfAWorktree: of a run's own worktree the files in the same place are law, and what lies elsewhere is not.
+func TestGitSettingsOfAWorktree(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	top := filepath.Join(root, "wt")
+	bases := gates.Bases{Root: root, Top: top, Dir: top}
+	sh := exec.Command("sh", "-ec", "git init -q -b main .; git -c user.name=T -c user.email=t@example.org commit -q --allow-empty -m first; git worktree add -q wt; git config core.hooksPath '"+root+"/hooks'; git config commit.template "+os.DevNull+"; git config core.editor vi")
+	sh.Dir = root
+	if out, err := sh.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	repo, err := git.OpenWith(t.Context(), root, git.Options{Scratch: filepath.Join(t.TempDir(), "scratch")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { repo.Close() })
+	x := New(Options{Layout: layout.Layout{Root: root, State: t.TempDir()}, Notes: &health.Notes{}, Git: repo, Settings: settings.Default, Logf: t.Logf})
+	j := job.Job{Effect: engine.Effect{Run: "w-1"}}
+	named, err := x.gitFiles(t.Context(), j, tree.Begin{Top: top, Dir: top})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := gates.LawOf(&engine.Spec{}, nil, named, nil, bases)
+	if got := l.Guarded([]string{"hooks/pre-push", "src/hooks/x", "vi", "null"}, nil); !slices.Equal(got, []string{"hooks/pre-push"}) {
+		t.Errorf("%q of %q", got, named)
+	}
+}
