@@ -136,7 +136,7 @@ func TestSeen(t *testing.T) {
 	conform.Rule(t, "4-trust seen", "nothing else is there, and nothing can be written to it")
 	b := held(t, heldSpec)
 	home := b.e.variable("HOME")
-	b.e.opt.Environ = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + home}
+	b.environ("PATH=/usr/local/bin:/usr/bin:/bin", "HOME="+home)
 	here, err := os.Getwd() // a folder of the machine that nothing names
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestToolsOfThePath(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := strings.Join([]string{machine + "/kit/bin", home + "/conda/bin", home + "/.local/bin", home + "/bin", machine + "/repo/bin", machine + "/kit2/node_modules/.bin", os.Getenv("PATH")}, ":")
-	b.e.opt.Environ = []string{"PATH=" + path, "HOME=" + home}
+	b.environ("PATH="+path, "HOME="+home)
 	b.script("uses", "kit; conda; x; y; z; pack; cd "+machine+"; cat kit2/.env repo/lib/word repo/.git/config "+home+"/lib/word "+home+"/.local/share/keyrings/login; exit 0\n")
 	if ev := b.carry(b.stepJob("A", 1, 1)); ev.Exit.Code != 0 || ev.Exit.NotStarted != "" {
 		t.Fatalf("%+v", ev.Exit)

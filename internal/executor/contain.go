@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,37 +21,37 @@ import (
 )
 
 // contain puts a sandbox around the launch, or notes that none holds it.
-func (e *Executor) contain(ctx context.Context, l order, p process, spec *agents.Spec) error {
+func (x *Cage) contain(ctx context.Context, l order, p process, spec *agents.Spec) error {
 	run, rest, _ := strings.Cut(l.key, "/")
-	box, err := e.box()
+	box, err := x.box()
 	if err != nil {
 		return job.Fatal("%v: the settings want one: see sluice doctor", err)
 	}
 	if box == nil {
-		_, why := e.Level("")
-		return e.expose(run, l.key, why)
+		_, why := x.Level("")
+		return x.expose(run, l.key, why)
 	}
 	set := p.who.set
 	if p.who.role == "" {
-		set = e.opt.Settings().Role(settings.AnyRole)
+		set = x.opt.Settings().Role(settings.AnyRole)
 	}
 	network, rules := set.Reach()
 	if network == sandbox.NetHost {
-		if err := e.expose(run, l.key, "its role has the machine's network (network: host)"); err != nil {
+		if err := x.expose(run, l.key, "its role has the machine's network (network: host)"); err != nil {
 			return err
 		}
 	}
-	if why, ok := e.opt.Unheld.any(); ok {
-		if err := e.expose(run, "", "beside it an agent worked that no sandbox held: "+why); err != nil {
+	if why, ok := x.opt.Unheld.any(); ok {
+		if err := x.expose(run, "", "beside it an agent worked that no sandbox held: "+why); err != nil {
 			return err
 		}
 	}
-	plan, err := e.plan(ctx, l, p, run, rest, !box.Remaps())
+	plan, err := x.plan(ctx, l, p, run, rest, !box.Remaps())
 	if err != nil {
 		return err
 	}
 	if plan.HoldsHome() {
-		if err := e.expose(run, l.key, "it can write to your home: what it leaves there runs when you log in"); err != nil {
+		if err := x.expose(run, l.key, "it can write to your home: what it leaves there runs when you log in"); err != nil {
 			return err
 		}
 	}
@@ -64,12 +65,12 @@ func (e *Executor) contain(ctx context.Context, l order, p process, spec *agents
 	case network == sandbox.NetProxy:
 		spec.Net = &rules
 	}
-	spec.Env = e.insideEnv(spec.Env, plan, p.who.agent.Format)
+	spec.Env = x.insideEnv(spec.Env, plan, p.who.agent.Format)
 	if spec.Net != nil {
 		spec.Env = append(spec.Env, rules.Vars()...)
 	}
-	spec.Env = append(spec.Env, e.gitVars(l.key, plan.InPlace)...)
-	argv, err := e.found(spec.Argv, spec.Env, p, &plan)
+	spec.Env = append(spec.Env, x.gitVars(l.key, plan.InPlace)...)
+	argv, err := x.found(spec.Argv, spec.Env, p, &plan)
 	if err != nil {
 		return err
 	}
@@ -81,9 +82,9 @@ func (e *Executor) contain(ctx context.Context, l order, p process, spec *agents
 }
 
 // plan lays out what the launch may see.
-func (e *Executor) plan(ctx context.Context, l order, p process, run, rest string, inPlace bool) (plan sandbox.Plan, err error) {
+func (x *Cage) plan(ctx context.Context, l order, p process, run, rest string, inPlace bool) (plan sandbox.Plan, err error) {
 	home := ""
-	if h := e.variable("HOME"); filepath.IsAbs(h) {
+	if h := x.variable("HOME"); filepath.IsAbs(h) {
 		if real, err := atomicfile.RealPath(h); err == nil {
 			home = real
 		}
@@ -93,30 +94,30 @@ func (e *Executor) plan(ctx context.Context, l order, p process, run, rest strin
 		cwd = p.judged.Dir
 	}
 	if err != nil {
-		return plan, job.Unready("folder %s: %v", e.Shown(p.cwd), err)
+		return plan, job.Unready("folder %s: %v", x.Shown(p.cwd), err)
 	}
-	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd, Hide: append(e.hidden(), filepath.Join(e.Root, filepath.FromSlash(engine.WorkspaceDir))), Inbox: e.PIDFile(l.key) + layout.InboxMark,
-		Private: filepath.Join(e.State, layout.HomesDir, layout.PathElement(run), layout.PathElement(e.homeOf(l, p, rest)))}
+	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd, Hide: append(x.hidden(), filepath.Join(x.Root, filepath.FromSlash(engine.WorkspaceDir))), Inbox: x.PIDFile(l.key) + layout.InboxMark,
+		Private: filepath.Join(x.State, layout.HomesDir, layout.PathElement(run), layout.PathElement(x.homeOf(l, p, rest)))}
 	for _, dir := range []string{plan.Inbox, filepath.Join(plan.Inbox, run), plan.Private} {
-		if err := e.ahead.folder(dir); err != nil {
+		if err := x.ahead.folder(dir); err != nil {
 			return plan, err
 		}
 	}
-	plan.Tools = e.tools(plan, p.judged.host == "")
-	top, err := e.shownTop(ctx, l.key, cwd, p, &plan)
+	plan.Tools = x.tools(plan, p.judged.host == "")
+	top, err := x.shownTop(ctx, l.key, cwd, p, &plan)
 	if err != nil {
 		return plan, err
 	}
 	around := top
 	if around == "" {
-		around = e.Root
+		around = x.Root
 	}
 	if p.judged.seat == nil {
-		for _, root := range e.opt.Unheld.rootsBelow(around, e) { // the gates of another repo are not this one's to answer
+		for _, root := range x.opt.Unheld.rootsBelow(around, x) { // the gates of another repo are not this one's to answer
 			plan.Shown = append(plan.Shown, sandbox.Mount{Path: root})
 		}
 	}
-	for _, dir := range []string{e.Root, cwd, top} {
+	for _, dir := range []string{x.Root, cwd, top} {
 		at := filepath.Join(dir, ".workflow")
 		if dir == "" || slices.Contains(plan.Inboxes, filepath.Join(at, "signals")) {
 			continue
@@ -134,62 +135,62 @@ func (e *Executor) plan(ctx context.Context, l order, p process, run, rest strin
 		}
 		plan.Inboxes = append(plan.Inboxes, filepath.Join(at, "signals"))
 	}
-	writable := []string{l.dir + "/" + layout.OwnDir, e.RunDir(run) + "/files"}
+	writable := []string{l.dir + "/" + layout.OwnDir, x.RunDir(run) + "/files"}
 	if p.judged.seat != nil {
 		writable = writable[:1]
 	}
 	for _, rel := range writable {
-		if err := e.MakeBelow(rel, 0o700); err != nil {
+		if err := x.MakeBelow(rel, 0o700); err != nil {
 			return plan, job.Unready("%v", err)
 		}
-		plan.Own = append(plan.Own, filepath.Join(e.Root, filepath.FromSlash(rel)))
+		plan.Own = append(plan.Own, filepath.Join(x.Root, filepath.FromSlash(rel)))
 	}
-	own, err := e.makeOwn(p.writes)
+	own, err := x.makeOwn(p.writes)
 	if err != nil {
 		return plan, err
 	}
 	plan.Own = append(plan.Own, own...)
-	return plan, e.seed(plan, p.who.agent.Format)
+	return plan, x.seed(plan, p.who.agent.Format)
 }
 
 // shownTop shows the checkout that the launch works in: a judge its own.
-func (e *Executor) shownTop(ctx context.Context, key, cwd string, p process, plan *sandbox.Plan) (top string, err error) {
+func (x *Cage) shownTop(ctx context.Context, key, cwd string, p process, plan *sandbox.Plan) (top string, err error) {
 	if p.judged.seat != nil {
-		return p.judged.Top, e.shownSeat(p.judged, plan)
+		return p.judged.Top, x.shownSeat(p.judged, plan)
 	}
-	return e.shownTree(ctx, key, p.work, cwd, plan)
+	return x.shownTree(ctx, key, p.work, cwd, plan)
 }
 
 // shownTree shows the checkout that the launch works in, with a git folder of the launch's own.
-func (e *Executor) shownTree(ctx context.Context, key string, work *tree.Order, cwd string, plan *sandbox.Plan) (top string, err error) {
-	if !e.opt.Git.Checkout() {
-		plan.Shown = append(plan.Shown, sandbox.Mount{Path: e.Root, Write: true})
+func (x *Cage) shownTree(ctx context.Context, key string, work *tree.Order, cwd string, plan *sandbox.Plan) (top string, err error) {
+	if !x.opt.Git.Checkout() {
+		plan.Shown = append(plan.Shown, sandbox.Mount{Path: x.Root, Write: true})
 		return "", nil
 	}
 	top, err = git.Toplevel(cwd)
 	if err != nil {
-		return "", job.NoGit(e.Shown(cwd), err)
+		return "", job.NoGit(x.Shown(cwd), err)
 	}
-	main, err := git.Toplevel(e.Root)
+	main, err := git.Toplevel(x.Root)
 	if err != nil {
-		return "", job.NoGit(e.Shown(e.Root), err)
+		return "", job.NoGit(x.Shown(x.Root), err)
 	}
-	own, err := e.ownGit(ctx, key, top, work, plan.InPlace)
+	own, err := x.ownGit(ctx, key, top, work, plan.InPlace)
 	if err != nil {
 		if health.Passing(err) || ctx.Err() != nil {
 			return "", err
 		}
-		return "", job.NoGit(e.Shown(top), err)
+		return "", job.NoGit(x.Shown(top), err)
 	}
-	c, err := e.checkoutOf(own, main, plan.InPlace)
+	c, err := x.checkoutOf(own, main, plan.InPlace)
 	if err != nil {
-		return "", job.NoGit(e.Shown(top), err)
+		return "", job.NoGit(x.Shown(top), err)
 	}
-	e.workedIn(key, own)
-	if around := e.reached(c); around != "" {
+	x.workedIn(key, own)
+	if around := x.reached(c); around != "" {
 		same, err := sandbox.Identify(around, top)
 		if err != nil {
-			return "", job.Unready("worktree %s: %v", e.Shown(top), err)
+			return "", job.Unready("worktree %s: %v", x.Shown(top), err)
 		}
 		plan.Same = append(plan.Same, same)
 	}
@@ -205,8 +206,8 @@ func (e *Executor) shownTree(ctx context.Context, key string, work *tree.Order, 
 }
 
 // homeOf names the private home of a launch. A judge that speaks in no session has one in which nobody wrote before.
-func (e *Executor) homeOf(l order, p process, rest string) string {
-	who := holder(e.Layout, l.key, rest)
+func (x *Cage) homeOf(l order, p process, rest string) string {
+	who := holder(x.Layout, l.key, rest)
 	if name, _, _ := strings.Cut(rest, "#"); (p.judged.seat != nil || p.judged.alone) && who == name {
 		return judgeHome(rest)
 	}
@@ -225,9 +226,9 @@ func holder(l layout.Layout, key, rest string) string {
 }
 
 // hidden are the folders of sluice's own of which a launch sees nothing.
-func (e *Executor) hidden() []string {
+func (x *Cage) hidden() []string {
 	var out []string
-	for _, dir := range append([]string{e.State}, e.opt.Hidden...) {
+	for _, dir := range append([]string{x.State}, x.opt.Hidden...) {
 		if real, err := atomicfile.RealPath(dir); err == nil && real != "/" {
 			out = append(out, real)
 		}
@@ -236,8 +237,8 @@ func (e *Executor) hidden() []string {
 }
 
 // variable gives a variable of the daemon's environment.
-func (e *Executor) variable(name string) string {
-	for _, kv := range slices.Backward(e.opt.Environ) {
+func (x *Cage) variable(name string) string {
+	for _, kv := range slices.Backward(x.opt.Environ) {
 		if v, ok := strings.CutPrefix(kv, name+"="); ok {
 			return v
 		}
@@ -246,7 +247,7 @@ func (e *Executor) variable(name string) string {
 }
 
 // insideEnv is a launch's environment as it has to be inside.
-func (e *Executor) insideEnv(env []string, plan sandbox.Plan, format string) []string {
+func (x *Cage) insideEnv(env []string, plan sandbox.Plan, format string) []string {
 	var out []string
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
@@ -266,4 +267,34 @@ func (e *Executor) insideEnv(env []string, plan sandbox.Plan, format string) []s
 	}
 	slices.Sort(out)
 	return out
+}
+
+// shownSeat shows a held judge its checkout in the place of the agent's, and the objects of the repo.
+func (x *Cage) shownSeat(j judged, plan *sandbox.Plan) error {
+	stores, err := x.opt.Git.Stores()
+	if err != nil {
+		return job.Unready("%v", err)
+	}
+	if !layout.Inside(j.seat.Top, j.Dir) && !layout.Inside(j.Top, x.Root) { // what the spec names from the root
+		plan.Shown = append(plan.Shown, sandbox.Mount{Path: x.Root})
+	}
+	plan.Shown = append(plan.Shown, sandbox.Mount{Path: j.seat.Top, At: j.Top, Write: !j.reads})
+	if !j.covers {
+		return nil
+	}
+	for i, dir := range stores {
+		plan.Shown = append(plan.Shown, sandbox.Mount{Path: dir, At: sandbox.StoreAt(i)})
+		if _, err := os.Lstat(filepath.Join(dir, "info", "alternates")); err == nil { // all of them are named already
+			plan.Shown = append(plan.Shown, sandbox.Mount{Path: os.DevNull, At: filepath.Join(sandbox.StoreAt(i), "info", "alternates")})
+		}
+	}
+	for _, m := range j.made {
+		plan.Shown = append(plan.Shown, sandbox.Mount{Path: m.at, At: filepath.Join(j.Dir, filepath.FromSlash(m.path))})
+	}
+	for _, dir := range []string{j.Dir, j.Top} {
+		if at := filepath.Join(dir, ".workflow", "signals"); dir != x.Root && !slices.Contains(plan.Inboxes, at) {
+			plan.Inboxes = append(plan.Inboxes, at)
+		}
+	}
+	return nil
 }

@@ -49,6 +49,14 @@ func held(t *testing.T, spec string) *bench {
 	return b
 }
 
+// environ has the daemon run with another environment.
+func (b *bench) environ(env ...string) {
+	b.t.Helper()
+	was := b.e.opt.Sandbox
+	b.e.Close()
+	b.e = b.executor(func(o *Options) { o.Sandbox, o.Environ = was, env })
+}
+
 const heldSpec = `
 workflow: {id: w}
 steps:
@@ -102,7 +110,7 @@ echo "home $HOME uid $(id -u) secret ${SECRET-none}"
 // TestHomeInTheCheckout: whoever can write to a person's home is held by nothing.
 func TestHomeInTheCheckout(t *testing.T) {
 	b := held(t, heldSpec)
-	b.e.opt.Environ = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.root}
+	b.environ("PATH="+os.Getenv("PATH"), "HOME="+b.root)
 	b.script("works", "echo '{\"status\": \"done\"}' >\"$SLUICE_SIGNAL\"\n")
 	if ev := b.carry(b.stepJob("A", 1, 1)); ev.Exit.Code != 0 {
 		t.Fatalf("%+v", ev.Exit)

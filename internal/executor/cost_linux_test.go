@@ -19,7 +19,7 @@ import (
 // it, files and folders that are made for it while it is waited for, and how often the note of its git folder is opened.
 func TestCostOfALaunch(t *testing.T) {
 	b := heldIn(t, "workflow: {id: w}\nsteps:\n  - {id: A, run: [sh, -c, cat /proc/self/mountinfo >mounts], next_step: DONE}\n", "")
-	b.e.opt.Environ = []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir()}
+	b.environ("PATH=/usr/bin:/bin", "HOME="+t.TempDir())
 	key := func(n int) string { return fmt.Sprintf("%s/A#%d.1", run1, n) }
 	var seen func() []string
 	for n := 1; n <= 3; n++ {
@@ -122,7 +122,7 @@ func TestReceivedIsTorn(t *testing.T) {
 	o := tree.Order{Run: run1, Step: "A", N: 1, Base: strings.Repeat("a", 40)}
 	const key = run1 + "/A#1.1"
 	file := b.e.AttemptFile(o.Run, o.Step, o.N, "received")
-	if err := b.e.KeepReceived(key, tree.Private{Order: o}, tree.Received{Tip: o.Base}); err != nil {
+	if err := tree.KeepReceived(b.e.Layout, key, tree.Private{Order: o}, tree.Received{Tip: o.Base}); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"", `{"tip":"aaa`} {

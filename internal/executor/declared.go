@@ -47,14 +47,14 @@ func writable(dir string) string {
 }
 
 // makeOwn makes the folders of a held step's outputs and gives those that are to be shown.
-func (e *Executor) makeOwn(dirs []string) ([]string, error) {
+func (x *Cage) makeOwn(dirs []string) ([]string, error) {
 	var out []string
 	for _, dir := range dirs {
 		top := writable(dir)
-		if err := e.MakeBelow(top, 0o700); err != nil {
+		if err := x.MakeBelow(top, 0o700); err != nil {
 			return nil, job.Unready("%v", err)
 		}
-		at := filepath.Join(e.Root, filepath.FromSlash(top))
+		at := filepath.Join(x.Root, filepath.FromSlash(top))
 		if root, err := os.OpenRoot(at); err == nil {
 			_ = root.MkdirAll(strings.TrimPrefix(strings.TrimPrefix(dir, top), "/"), 0o700) // else the step makes it
 			_ = root.Close()

@@ -63,17 +63,10 @@ type Executor struct {
 	health.Notes
 	*people.People
 	*folders.Folders
+	*Cage
 	*inbox.Inbox
 	refs *refs.Refs
 	boot boot // see booted
-
-	mu       sync.Mutex
-	liveRuns []string                // as of the last whole scan
-	exposed  map[string]string       // runs of which some launch was not -> why
-	ahead    ahead                   // what launches to come need
-	held     map[string]tree.Private // held launches -> the git folder of their own
-	based    map[string]bool         // bases of runs that a ref keeps
-	closed   bool
 
 	listMu sync.Mutex
 	lists  map[string]*taskFile // task files as read last, by their paths
@@ -82,8 +75,6 @@ type Executor struct {
 
 	judges  *judge.Checkouts // nil: there is no git
 	setting chan struct{}    // held by whoever runs a setup
-
-	chores sync.WaitGroup // what is done behind what people and steps wait for
 
 	talks sync.Mutex // held where a session's file is read and written
 
@@ -116,8 +107,8 @@ func New(o Options) (*Executor, error) {
 	if o.Unheld == nil {
 		o.Unheld = &Unheld{}
 	}
-	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}, exposed: map[string]string{}, held: map[string]tree.Private{}, based: map[string]bool{}, lists: map[string]*taskFile{},
-		setting: make(chan struct{}, 1), ahead: ahead{dir: filepath.Join(o.State, layout.GitsDir, aheadFolder)}}
+	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}, lists: map[string]*taskFile{},
+		setting: make(chan struct{}, 1)}
 	if e.opt.Git.Checkout() {
 		e.Top = o.Git.Top()
 	}
@@ -144,7 +135,9 @@ func New(o Options) (*Executor, error) {
 	}
 	e.log = launch.NewLog(e.Layout, o.Logf, o.Now)
 	e.judges = e.newCheckouts()
-	if err := e.recallOpen(); err != nil {
+	e.Cage, err = NewCage(CageOptions{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Sandbox: o.Sandbox, Unheld: o.Unheld, Environ: o.Environ, Hidden: o.Hidden,
+		Self: o.Self, Inboxes: e, Vacate: e.vacate, Logf: o.Logf})
+	if err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
 	e.refs = refs.New(refs.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher, Poll: func() time.Duration { return time.Duration(e.opt.Settings().PRPoll) },
@@ -152,9 +145,9 @@ func New(o Options) (*Executor, error) {
 	e.Inbox, err = inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e, Corrections: gates.MaxCorrections,
 		Settle: func() time.Duration { return time.Duration(e.opt.Settings().Settle) }, Logf: o.Logf, Now: o.Now})
 	if err != nil {
+		e.Cage.Close()
 		return nil, err
 	}
-	o.Unheld.join(e)
 	return e, nil
 }
 
@@ -174,12 +167,8 @@ func (e *Executor) terminal(ctx context.Context, args []string) error {
 
 // Close ends the watch of the repo's folders, and waits for what is left to be tidied.
 func (e *Executor) Close() error {
-	defer e.chores.Wait()
-	e.opt.Unheld.leave(e)
-	e.mu.Lock()
-	e.closed = true
-	e.mu.Unlock()
 	e.Unwatch()
+	e.Cage.Close()
 	return nil
 }
 
@@ -187,13 +176,6 @@ func (e *Executor) Close() error {
 func (e *Executor) Hint(name string) {
 	e.refs.Hint(name)
 	e.Inbox.Hint(name)
-}
-
-// SetLive names the runs that live, as of the last whole scan.
-func (e *Executor) SetLive(runs []string) {
-	e.mu.Lock()
-	e.liveRuns = runs
-	e.mu.Unlock()
 }
 
 // Health says what is not as it should be; empty = all well.

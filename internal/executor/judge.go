@@ -254,36 +254,6 @@ func (e *Executor) linkState(root *os.Root, below string) error {
 	return nil
 }
 
-// shownSeat shows a held judge its checkout in the place of the agent's, and the objects of the repo.
-func (e *Executor) shownSeat(j judged, plan *sandbox.Plan) error {
-	stores, err := e.opt.Git.Stores()
-	if err != nil {
-		return job.Unready("%v", err)
-	}
-	if !layout.Inside(j.seat.Top, j.Dir) && !layout.Inside(j.Top, e.Root) { // what the spec names from the root
-		plan.Shown = append(plan.Shown, sandbox.Mount{Path: e.Root})
-	}
-	plan.Shown = append(plan.Shown, sandbox.Mount{Path: j.seat.Top, At: j.Top, Write: !j.reads})
-	if !j.covers {
-		return nil
-	}
-	for i, dir := range stores {
-		plan.Shown = append(plan.Shown, sandbox.Mount{Path: dir, At: sandbox.StoreAt(i)})
-		if _, err := os.Lstat(filepath.Join(dir, "info", "alternates")); err == nil { // all of them are named already
-			plan.Shown = append(plan.Shown, sandbox.Mount{Path: os.DevNull, At: filepath.Join(sandbox.StoreAt(i), "info", "alternates")})
-		}
-	}
-	for _, m := range j.made {
-		plan.Shown = append(plan.Shown, sandbox.Mount{Path: m.at, At: filepath.Join(j.Dir, filepath.FromSlash(m.path))})
-	}
-	for _, dir := range []string{j.Dir, j.Top} {
-		if at := filepath.Join(dir, ".workflow", "signals"); dir != e.Root && !slices.Contains(plan.Inboxes, at) {
-			plan.Inboxes = append(plan.Inboxes, at)
-		}
-	}
-	return nil
-}
-
 // judgeHome names the private home of a judge's launch, its corrections included: nobody has written in it before.
 func judgeHome(rest string) string { return "judge." + layout.PathElement(layout.LaunchOf(rest)) }
 

@@ -13,12 +13,12 @@ import (
 
 // box gives the sandbox that launches are held by; nil where they are not. The error says why there is none though the
 // settings want one.
-func (e *Executor) box() (*sandbox.Box, error) {
-	s := e.opt.Settings()
-	if s.Sandbox.Mode == settings.SandboxOff || e.opt.Sandbox == nil {
+func (x *Cage) box() (*sandbox.Box, error) {
+	s := x.opt.Settings()
+	if s.Sandbox.Mode == settings.SandboxOff || x.opt.Sandbox == nil {
 		return nil, nil
 	}
-	b, err := e.opt.Sandbox()
+	b, err := x.opt.Sandbox()
 	if err != nil && s.Sandbox.Mode != settings.SandboxOn && s.Trust != engine.TrustSandbox && s.Trust != engine.TrustSigned {
 		return nil, nil
 	}
@@ -27,48 +27,48 @@ func (e *Executor) box() (*sandbox.Box, error) {
 
 // Level says what stands between the agents of a run and its gates, and, where that is nothing, why. The empty run is for
 // what is to come.
-func (e *Executor) Level(run string) (level, why string) {
-	s := e.opt.Settings()
-	if s.Sandbox.Mode == settings.SandboxOff || e.opt.Sandbox == nil {
+func (x *Cage) Level(run string) (level, why string) {
+	s := x.opt.Settings()
+	if s.Sandbox.Mode == settings.SandboxOff || x.opt.Sandbox == nil {
 		return engine.TrustFile, "the sandbox is off"
 	}
-	if _, err := e.opt.Sandbox(); err != nil {
+	if _, err := x.opt.Sandbox(); err != nil {
 		return engine.TrustFile, err.Error()
 	}
-	if why, ok := e.opt.Unheld.any(); ok {
+	if why, ok := x.opt.Unheld.any(); ok {
 		return engine.TrustFile, "an agent is at work that no sandbox holds: " + why
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if why, ok := e.exposed[run]; ok {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if why, ok := x.exposed[run]; ok {
 		return engine.TrustFile, why
 	}
 	return engine.TrustSandbox, ""
 }
 
 // exposedFile says of a run that some launch of it was not held: it has level file for good.
-func (e *Executor) exposedFile(run string) string {
-	return filepath.Join(e.State, layout.AttemptsDir, layout.PathElement(run), "exposed")
+func (x *Cage) exposedFile(run string) string {
+	return filepath.Join(x.State, layout.AttemptsDir, layout.PathElement(run), "exposed")
 }
 
 // expose notes that a launch, or an offered step, of a run is not held. key is of the launch, "" for none.
-func (e *Executor) expose(run, key, why string) error {
-	e.mu.Lock()
-	_, known := e.exposed[run]
+func (x *Cage) expose(run, key, why string) error {
+	x.mu.Lock()
+	_, known := x.exposed[run]
 	if !known {
-		e.exposed[run] = why
+		x.exposed[run] = why
 	}
-	e.mu.Unlock()
+	x.mu.Unlock()
 	if key != "" {
-		e.opt.Unheld.add(e.PIDFile(key), key+": "+why)
-		if err := layout.KeepBriefly(e.PIDFile(key)+layout.OpenMark, opened{key, why}); err != nil {
+		x.opt.Unheld.add(x.PIDFile(key), key+": "+why)
+		if err := layout.KeepBriefly(x.PIDFile(key)+layout.OpenMark, opened{key, why}); err != nil {
 			return err
 		}
 	}
-	if _, err := os.Lstat(e.exposedFile(run)); known && err == nil {
+	if _, err := os.Lstat(x.exposedFile(run)); known && err == nil {
 		return nil
 	}
-	return layout.KeepBriefly(e.exposedFile(run), why) // also where it is known, yet could not be written
+	return layout.KeepBriefly(x.exposedFile(run), why) // also where it is known, yet could not be written
 }
 
 // opened is what the mark of a launch that is not held says.
@@ -78,18 +78,18 @@ type opened struct {
 }
 
 // recallOpen finds what was not held when this repo was served last.
-func (e *Executor) recallOpen() error {
-	marks, err := filepath.Glob(filepath.Join(globSafe(e.State), layout.LaunchesDir, "*", "*"+layout.OpenMark))
+func (x *Cage) recallOpen() error {
+	marks, err := filepath.Glob(filepath.Join(globSafe(x.State), layout.LaunchesDir, "*", "*"+layout.OpenMark))
 	if err != nil {
 		return err
 	}
 	for _, m := range marks {
 		var o opened
 		if layout.Load(m, &o) == nil {
-			e.opt.Unheld.add(e.PIDFile(o.Key), o.Key+": "+o.Why)
+			x.opt.Unheld.add(x.PIDFile(o.Key), o.Key+": "+o.Why)
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(globSafe(e.State), layout.AttemptsDir, "*", "exposed"))
+	files, err := filepath.Glob(filepath.Join(globSafe(x.State), layout.AttemptsDir, "*", "exposed"))
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (e *Executor) recallOpen() error {
 		if err := layout.Load(f, &why); err != nil { // a power cut: that it was there says enough
 			why = "a launch of it was not held by a sandbox"
 		}
-		e.exposed[filepath.Base(filepath.Dir(f))] = why
+		x.exposed[filepath.Base(filepath.Dir(f))] = why
 	}
 	return nil
 }

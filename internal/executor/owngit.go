@@ -33,16 +33,16 @@ const (
 
 // ownGit makes the git folder of a launch. One that is there already is in use: the launch was started by a daemon that was
 // killed, or is asked once more. work is whose work its commits are; nil = they are thrown away.
-func (e *Executor) ownGit(ctx context.Context, key, top string, work *tree.Order, inPlace bool) (tree.Private, error) {
+func (x *Cage) ownGit(ctx context.Context, key, top string, work *tree.Order, inPlace bool) (tree.Private, error) {
 	key = layout.LaunchOf(key)
-	if g, ok := e.ownGitOf(key); ok && g.Top == top && layout.IsDir(g.Dir) {
+	if g, ok := x.ownGitOf(key); ok && g.Top == top && layout.IsDir(g.Dir) {
 		return g, nil
 	}
-	now, err := e.opt.Git.NamedBy(ctx, top)
+	now, err := x.opt.Git.NamedBy(ctx, top)
 	if err != nil {
 		return tree.Private{}, err
 	}
-	g := tree.Private{Dir: e.gitDirOf(key), Top: top, Keeps: work != nil}
+	g := tree.Private{Dir: x.gitDirOf(key), Top: top, Keeps: work != nil}
 	if work != nil {
 		g.Order = *work
 	}
@@ -55,82 +55,82 @@ func (e *Executor) ownGit(ctx context.Context, key, top string, work *tree.Order
 		}
 		return sandbox.StoreAt(i)
 	}
-	if g, err = tree.MakePrivate(ctx, e.opt.Git, g, now, e.spareGit(), seen); err != nil {
+	if g, err = tree.MakePrivate(ctx, x.opt.Git, g, now, x.spareGit(), seen); err != nil {
 		return g, err
 	}
-	if err := e.pinBase(ctx, g); err != nil {
+	if err := x.pinBase(ctx, g); err != nil {
 		return g, err
 	}
 	note, err := json.Marshal(g)
 	if err != nil {
 		return g, err
 	}
-	return g, e.ahead.file(e.PIDFile(key)+layout.GitMark, note)
+	return g, x.ahead.file(x.PIDFile(key)+layout.GitMark, note)
 }
 
-func (e *Executor) spareGit() string { return filepath.Join(e.State, layout.GitsDir, spareFolder) }
+func (x *Cage) spareGit() string { return filepath.Join(x.State, layout.GitsDir, spareFolder) }
 
 // makeAhead makes what the next launch needs while this one works.
-func (e *Executor) makeAhead() {
-	e.behind(func() {
-		err := e.ahead.fill()
-		if e.opt.Git.Checkout() {
-			err = errors.Join(e.opt.Git.MakeSpare(e.spareGit()), err)
+func (x *Cage) makeAhead() {
+	x.behind(func() {
+		err := x.ahead.fill()
+		if x.opt.Git.Checkout() {
+			err = errors.Join(x.opt.Git.MakeSpare(x.spareGit()), err)
 		}
 		if err != nil {
-			e.opt.Logf("what the next launch needs: %v", err) // it is made when it is needed
+			x.opt.Logf("what the next launch needs: %v", err) // it is made when it is needed
 		}
 	})
 }
 
 // behind does what nobody waits for but Close.
-func (e *Executor) behind(do func()) {
-	e.mu.Lock()
-	closed := e.closed
+func (x *Cage) behind(do func()) {
+	x.mu.Lock()
+	closed := x.closed
 	if !closed {
-		e.chores.Add(1)
+		x.chores.Add(1)
 	}
-	e.mu.Unlock()
+	x.mu.Unlock()
 	if closed {
 		do()
 		return
 	}
 	go func() {
-		defer e.chores.Done()
+		defer x.chores.Done()
 		yieldToAll()
 		do()
 	}()
 }
 
 // gitDirOf is where a launch's git folder is.
-func (e *Executor) gitDirOf(key string) string {
+func (x *Cage) gitDirOf(key string) string {
 	run, rest, _ := strings.Cut(layout.LaunchOf(key), "/")
-	return filepath.Join(e.State, layout.GitsDir, layout.PathElement(run), layout.PathElement(rest))
+	return filepath.Join(x.State, layout.GitsDir, layout.PathElement(run), layout.PathElement(rest))
 }
 
 // ownGitOf says which git folder is a launch's own: as it was made, or as a daemon before this one has noted it.
-func (e *Executor) ownGitOf(key string) (g tree.Private, ok bool) {
-	e.mu.Lock()
-	g, ok = e.held[layout.LaunchOf(key)]
-	e.mu.Unlock()
+func (x *Cage) ownGitOf(key string) (g tree.Private, ok bool) {
+	x.mu.Lock()
+	g, ok = x.held[layout.LaunchOf(key)]
+	x.mu.Unlock()
 	if ok {
 		return g, true
 	}
-	err := layout.Load(e.PIDFile(layout.LaunchOf(key))+layout.GitMark, &g)
+	err := layout.Load(x.PIDFile(layout.LaunchOf(key))+layout.GitMark, &g)
 	return g, err == nil && g.Dir != ""
 }
 
 // gitVars are the variables that say where a launch works: its git folder knows no other worktree. In place, .git cannot be
 // another folder.
-func (e *Executor) gitVars(key string, inPlace bool) []string {
-	g, ok := e.ownGitOf(key)
-	if !ok && e.opt.Git != nil && e.opt.Git.Plain() {
-		return []string{"SLUICE_ROOT=" + e.Root, "SLUICE_CHECKOUT=" + e.Root}
+func (x *Cage) gitVars(key string, inPlace bool) []string {
+	g, ok := x.ownGitOf(key)
+	if !ok && x.opt.Git != nil && x.opt.Git.Plain() {
+		return []string{"SLUICE_ROOT=" + x.Root, "SLUICE_CHECKOUT=" + x.Root}
 	}
 	if !ok {
 		return nil
 	}
-	vars := []string{"SLUICE_ROOT=" + e.Root, "SLUICE_CHECKOUT=" + g.Top}
+	vars := []string{"SLUICE_ROOT=" + x.Root, "SLUICE_CHECKOUT=" + g.Top}
 	if inPlace {
 		vars = append(vars, "GIT_DIR="+g.Dir, "GIT_WORK_TREE="+g.Top)
 	}
@@ -141,65 +141,65 @@ func (e *Executor) gitVars(key string, inPlace bool) []string {
 const maxBased = 1000
 
 // pinBase keeps a base from git's gc. One ref of a run is enough: its work is built on it.
-func (e *Executor) pinBase(ctx context.Context, g tree.Private) error {
+func (x *Cage) pinBase(ctx context.Context, g tree.Private) error {
 	if !g.Keeps || g.Base == "" {
 		return nil
 	}
 	what := g.Run + " " + g.Base
-	e.mu.Lock()
-	known := e.based[what]
-	e.mu.Unlock()
+	x.mu.Lock()
+	known := x.based[what]
+	x.mu.Unlock()
 	if known {
 		return nil
 	}
-	if err := g.Pin(ctx, e.opt.Git); err != nil {
+	if err := g.Pin(ctx, x.opt.Git); err != nil {
 		return err
 	}
-	e.mu.Lock()
-	if len(e.based) >= maxBased {
-		clear(e.based)
+	x.mu.Lock()
+	if len(x.based) >= maxBased {
+		clear(x.based)
 	}
-	e.based[what] = true
-	e.mu.Unlock()
+	x.based[what] = true
+	x.mu.Unlock()
 	return nil
 }
 
 // checkoutOf is what a launch sees of its checkout.
-func (e *Executor) checkoutOf(g tree.Private, main string, inPlace bool) (c sandbox.Checkout, err error) {
-	c = sandbox.Checkout{Top: g.Top, Common: e.opt.Git.CommonDir(), Main: main, Own: g.Dir, Stores: g.Stores,
-		Aside: filepath.Join(e.State, layout.GitsDir, asideFolder), InPlace: inPlace}
+func (x *Cage) checkoutOf(g tree.Private, main string, inPlace bool) (c sandbox.Checkout, err error) {
+	c = sandbox.Checkout{Top: g.Top, Common: x.opt.Git.CommonDir(), Main: main, Own: g.Dir, Stores: g.Stores,
+		Aside: filepath.Join(x.State, layout.GitsDir, asideFolder), InPlace: inPlace}
 	for _, dir := range g.Linked {
-		if !sandbox.Inside(filepath.Join(e.Root, ".workflow"), dir) { // in the making, where nobody can write anyway
+		if !sandbox.Inside(filepath.Join(x.Root, ".workflow"), dir) { // in the making, where nobody can write anyway
 			c.Linked = append(c.Linked, dir)
 		}
 	}
 	for _, s := range g.Submodules {
 		c.Submodules = append(c.Submodules, sandbox.Submodule(s))
 	}
-	c.GitDir, err = e.opt.Git.GitDir(g.Top)
+	c.GitDir, err = x.opt.Git.GitDir(g.Top)
 	return c, err
 }
 
 // dropGit removes the git folder of a launch whose commits are nobody's work, or that was never started.
-func (e *Executor) dropGit(key string, started bool) {
-	g, ok := e.ownGitOf(key)
+func (x *Cage) dropGit(key string, started bool) {
+	g, ok := x.ownGitOf(key)
 	if ok && key == layout.LaunchOf(key) && (!started || !g.Keeps) {
-		e.removeGit(key)
+		x.removeGit(key)
 	}
 }
 
 // removeGit removes the git folder of a launch, and the note of it first: half a folder is nobody's. What a crash leaves of
 // it goes with its run.
-func (e *Executor) removeGit(key string) {
-	dir := e.gitDirOf(key)
+func (x *Cage) removeGit(key string) {
+	dir := x.gitDirOf(key)
 	gone := dir + goneMark
-	err := os.Remove(e.PIDFile(key) + layout.GitMark)
+	err := os.Remove(x.PIDFile(key) + layout.GitMark)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	remove := func() {
 		if err := errors.Join(err, tree.Remove(gone)); err != nil {
-			e.opt.Logf("%s: its git folder: %v", key, err)
+			x.opt.Logf("%s: its git folder: %v", key, err)
 		}
 	}
 	if os.Rename(dir, gone) != nil { // one of before is still there
@@ -207,20 +207,20 @@ func (e *Executor) removeGit(key string) {
 		remove()
 		return
 	}
-	e.behind(remove)
+	x.behind(remove)
 }
 
 // receive takes over what a launch that is over has committed. What cannot be taken stays in its folder, and is reported.
 // In a run's own worktree the branch moves when the gate has passed: see advance.
-func (e *Executor) receive(ctx context.Context, j job.Job) {
+func (x *Cage) receive(ctx context.Context, j job.Job) {
 	key := j.Key
-	g, ok := e.ownGitOf(key)
-	if !ok || !g.Keeps || e.opt.Git == nil {
+	g, ok := x.ownGitOf(key)
+	if !ok || !g.Keeps || x.opt.Git == nil {
 		return
 	}
 	var r tree.Received
 	moved := true
-	err := e.Persist(ctx, key+"/commits", func() (err error) {
+	err := x.Persist(ctx, key+"/commits", func() (err error) {
 		var no *tree.Refused
 		switch err = g.CarryLFS(ctx); {
 		case errors.As(err, &no):
@@ -228,7 +228,7 @@ func (e *Executor) receive(ctx context.Context, j job.Job) {
 		case err != nil:
 			return err
 		default:
-			if r, err = tree.Receive(ctx, e.opt.Git, g, e.gitInside(g)); err != nil {
+			if r, err = tree.Receive(ctx, x.opt.Git, g, x.gitInside(g)); err != nil {
 				return err
 			}
 		}
@@ -236,25 +236,25 @@ func (e *Executor) receive(ctx context.Context, j job.Job) {
 			r.Refused += fmt.Sprintf(" (the commits are in %s, the files are kept: sluice attempt diff %s %s.%d)", g.Dir, g.Run, g.Step, g.N)
 		}
 		if j.RunInfo.Workspace == "" {
-			moved, err = e.advanceNow(ctx, g, r.Tip)
+			moved, err = x.advanceNow(ctx, g, r.Tip)
 		}
-		return errors.Join(err, e.KeepReceived(key, g, r))
+		return errors.Join(err, tree.KeepReceived(x.Layout, key, g, r))
 	})
 	switch {
 	case err != nil:
-		e.opt.Logf("%s: its commits could not be taken: %v: they are in %s", key, err, g.Dir)
+		x.opt.Logf("%s: its commits could not be taken: %v: they are in %s", key, err, g.Dir)
 	case r.Refused != "":
-		e.opt.Logf("%s: its commits are not taken: %s", key, r.Refused)
+		x.opt.Logf("%s: its commits are not taken: %s", key, r.Refused)
 	case r.Aside != "":
-		e.opt.Logf("%s: its commits are not taken: %s: its files stay as they are, and the commits in %s", key, r.Aside, g.Dir)
+		x.opt.Logf("%s: its commits are not taken: %s: its files stay as they are, and the commits in %s", key, r.Aside, g.Dir)
 	case moved:
-		e.removeGit(key)
+		x.removeGit(key)
 	}
 }
 
 // advanceNow moves the branch to what a launch has committed, at once: in a person's checkout, whose steps may commit
 // without a gate.
-func (e *Executor) advanceNow(ctx context.Context, g tree.Private, tip string) (moved bool, err error) {
+func (x *Cage) advanceNow(ctx context.Context, g tree.Private, tip string) (moved bool, err error) {
 	if tip == g.Base {
 		return true, nil
 	}
@@ -262,12 +262,12 @@ func (e *Executor) advanceNow(ctx context.Context, g tree.Private, tip string) (
 	if branch == "" {
 		branch = git.Detached
 	}
-	moved, why, err := tree.Advance{Branch: branch, From: g.Base, To: tip, Top: g.Top}.Do(ctx, e.opt.Git)
+	moved, why, err := tree.Advance{Branch: branch, From: g.Base, To: tip, Top: g.Top}.Do(ctx, x.opt.Git)
 	if errors.Is(err, tree.ErrBusy) {
 		why, err = err.Error(), nil
 	}
 	if why != "" {
-		e.opt.Logf("%s: %s: the commits are kept as %s", g.Step, why, g.Ref())
+		x.opt.Logf("%s: %s: the commits are kept as %s", g.Step, why, g.Ref())
 	}
 	return moved, err
 }
@@ -279,9 +279,9 @@ const (
 )
 
 // gitInside runs git over a launch's own git folder, in a sandbox with no network that can write nothing.
-func (e *Executor) gitInside(g tree.Private) tree.Inside {
+func (x *Cage) gitInside(g tree.Private) tree.Inside {
 	return func(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
-		box, err := e.box()
+		box, err := x.box()
 		if err == nil && box == nil {
 			err = errors.New("the sandbox that the launch had is not to be had now")
 		}
@@ -292,7 +292,7 @@ func (e *Executor) gitInside(g tree.Private) tree.Inside {
 		if err != nil {
 			return fmt.Errorf("%w: %w", git.ErrNoGit, err)
 		}
-		plan, dir, err := e.readingPlan(g, !box.Remaps())
+		plan, dir, err := x.readingPlan(g, !box.Remaps())
 		if err != nil {
 			return err
 		}
@@ -307,21 +307,21 @@ func (e *Executor) gitInside(g tree.Private) tree.Inside {
 }
 
 // readingPlan shows a launch's own git folder and the repo's objects, read-only, and nothing else of the person's.
-func (e *Executor) readingPlan(g tree.Private, inPlace bool) (plan sandbox.Plan, gitDir string, err error) {
-	plan = sandbox.Plan{Hide: e.hidden(), Cwd: "/", Network: sandbox.NetNone, InPlace: inPlace}
+func (x *Cage) readingPlan(g tree.Private, inPlace bool) (plan sandbox.Plan, gitDir string, err error) {
+	plan = sandbox.Plan{Hide: x.hidden(), Cwd: "/", Network: sandbox.NetNone, InPlace: inPlace}
 	home := ""
-	if h := e.variable("HOME"); filepath.IsAbs(h) {
+	if h := x.variable("HOME"); filepath.IsAbs(h) {
 		if real, err := atomicfile.RealPath(h); err == nil && real != "/" {
 			home = real
 			plan.Hide = append(plan.Hide, real)
 		}
 	}
-	plan.Home, plan.Tools = home, e.tools(sandbox.Plan{Home: home, Hide: plan.Hide}, false)
+	plan.Home, plan.Tools = home, x.tools(sandbox.Plan{Home: home, Hide: plan.Hide}, false)
 	if inPlace {
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: g.Dir})
 		return plan, g.Dir, nil
 	}
-	c, err := e.checkoutOf(g, "", false)
+	c, err := x.checkoutOf(g, "", false)
 	if err != nil {
 		return plan, "", err
 	}
@@ -362,8 +362,8 @@ func (c *complaint) Write(p []byte) (int, error) {
 }
 
 // workedIn says that a held launch works in a checkout, with a git folder of its own.
-func (e *Executor) workedIn(key string, own tree.Private) {
-	e.mu.Lock()
-	e.held[key] = own
-	e.mu.Unlock()
+func (x *Cage) workedIn(key string, own tree.Private) {
+	x.mu.Lock()
+	x.held[key] = own
+	x.mu.Unlock()
 }

@@ -15,37 +15,37 @@ import (
 )
 
 // ends lets go of what held a launch, or of the note that nothing did. The files of its inbox are read once more.
-func (e *Executor) ends(key string) {
-	pid := e.PIDFile(key)
-	e.opt.Unheld.end(pid)
+func (x *Cage) ends(key string) {
+	pid := x.PIDFile(key)
+	x.opt.Unheld.end(pid)
 	_ = os.Remove(pid + layout.OpenMark) // a mark that stays says too much, never too little
-	e.dropGit(key, true)
+	x.dropGit(key, true)
 	if !strings.Contains(key, setupMark) { // what it made is taken out of its checkout first
-		e.vacate(pid)
+		x.opt.Vacate(pid)
 	}
-	e.mu.Lock()
-	delete(e.held, key)
-	e.mu.Unlock()
-	e.CloseOwn(key)
+	x.mu.Lock()
+	delete(x.held, key)
+	x.mu.Unlock()
+	x.opt.Inboxes.CloseOwn(key)
 }
 
 // keepPrivate notes that a launch has an inbox of its own, and where it works.
-func (e *Executor) keepPrivate(key string) {
-	if !layout.IsDir(e.PIDFile(key) + layout.InboxMark) {
+func (x *Cage) keepPrivate(key string) {
+	if !layout.IsDir(x.PIDFile(key) + layout.InboxMark) {
 		return
 	}
-	e.OpenOwn(key)
-	if g, ok := e.ownGitOf(key); ok {
-		e.workedIn(key, g)
+	x.opt.Inboxes.OpenOwn(key)
+	if g, ok := x.ownGitOf(key); ok {
+		x.workedIn(key, g)
 	}
 }
 
 // reached gives the checkout of another launch that a worktree lies in: one that began before the worktree was there may
 // write around it. "" = there is none.
-func (e *Executor) reached(c sandbox.Checkout) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, g := range e.held {
+func (x *Cage) reached(c sandbox.Checkout) string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, g := range x.held {
 		if g.Top != c.Top && sandbox.Inside(g.Top, c.Top) {
 			return g.Top
 		}
@@ -55,8 +55,8 @@ func (e *Executor) reached(c sandbox.Checkout) string {
 
 // seed puts a program's login and settings into a launch's private home, as they are now: a copy, so that nothing that
 // starts with the person's own is the agent's to write.
-func (e *Executor) seed(plan sandbox.Plan, format string) error {
-	for _, s := range program.Seeds(format, e.variable, plan.Home) {
+func (x *Cage) seed(plan sandbox.Plan, format string) error {
+	for _, s := range program.Seeds(format, x.variable, plan.Home) {
 		data, err := readSeed(s.From)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -42,15 +42,15 @@ type room struct {
 }
 
 // roomOf gives the watch of a held launch's run; nil where there is no bound.
-func (e *Executor) roomOf(key string) *room {
-	gb := e.opt.Settings().Sandbox.MaxHomeGB
-	if gb <= 0 || !layout.IsDir(e.PIDFile(key)+layout.InboxMark) {
+func (x *Cage) roomOf(key string) *room {
+	gb := x.opt.Settings().Sandbox.MaxHomeGB
+	if gb <= 0 || !layout.IsDir(x.PIDFile(key)+layout.InboxMark) {
 		return nil
 	}
 	run, _, _ := strings.Cut(key, "/")
 	r := &room{bound: int64(gb * gigabyte), name: fmt.Sprintf("%.4g GB", gb)}
 	for _, dir := range []string{layout.HomesDir, layout.GitsDir} {
-		r.dirs = append(r.dirs, filepath.Join(e.State, dir, layout.PathElement(run)))
+		r.dirs = append(r.dirs, filepath.Join(x.State, dir, layout.PathElement(run)))
 	}
 	return r
 }

@@ -25,9 +25,9 @@ func homeShown() []string {
 
 // tools shows what a launch sees of the machine beside the system: tools, and what the settings name. What agents can write
 // to is for them alone: a judge that read it would believe what the judged left there, a test's cached result say.
-func (e *Executor) tools(base sandbox.Plan, writes bool) []sandbox.Mount {
-	home, hidden := base.Home, e.hidden()
-	s := e.opt.Settings()
+func (x *Cage) tools(base sandbox.Plan, writes bool) []sandbox.Mount {
+	home, hidden := base.Home, x.hidden()
+	s := x.opt.Settings()
 	show := func(p string, write bool) {
 		if rest, ok := strings.CutPrefix(p, "~/"); ok {
 			p = filepath.Join(home, rest)
@@ -51,7 +51,7 @@ func (e *Executor) tools(base sandbox.Plan, writes bool) []sandbox.Mount {
 			}
 		}
 	}
-	for _, dir := range filepath.SplitList(e.variable("PATH")) {
+	for _, dir := range filepath.SplitList(x.variable("PATH")) {
 		if !filepath.IsAbs(dir) || base.Sees(dir) {
 			continue
 		}
@@ -83,7 +83,7 @@ func holds(hidden []string, dir, home string) bool {
 
 // found looks the command up where it will be looked up inside, and shows what it needs. The program of a known agent,
 // claude say, may lie anywhere. The error is as that of a launch without a sandbox: bwrap's own says nothing to people.
-func (e *Executor) found(argv, env []string, p process, plan *sandbox.Plan) ([]string, error) {
+func (x *Cage) found(argv, env []string, p process, plan *sandbox.Plan) ([]string, error) {
 	cwd := plan.Cwd
 	if p.judged.covers {
 		cwd = p.judged.host
@@ -103,7 +103,7 @@ func (e *Executor) found(argv, env []string, p process, plan *sandbox.Plan) ([]s
 		}
 	}
 	if at == "" {
-		at, err = name, e.showProgram(name, real, program.Known(p.who.agent.Format), plan)
+		at, err = name, x.showProgram(name, real, program.Known(p.who.agent.Format), plan)
 	}
 	if err != nil {
 		return nil, err
@@ -115,19 +115,19 @@ func (e *Executor) found(argv, env []string, p process, plan *sandbox.Plan) ([]s
 }
 
 // showProgram shows a program, which is the file real, where it is to be seen.
-func (e *Executor) showProgram(name, real string, agent bool, plan *sandbox.Plan) error {
+func (x *Cage) showProgram(name, real string, agent bool, plan *sandbox.Plan) error {
 	// Of a tool of the person's what it leads to is shown, and not of what an agent could have put in its place.
 	tool := *plan
 	tool.Shown = nil
 	tool.Tools = slices.DeleteFunc(slices.Clone(plan.Tools), func(m sandbox.Mount) bool { return m.Write })
 	switch {
 	case plan.Sees(name) && plan.Sees(real):
-	case !plan.Sees(name) && !agent && name != e.opt.Self:
+	case !plan.Sees(name) && !agent && name != x.opt.Self:
 		return job.Fatal("command %s: the sandbox does not show it: name %s under sandbox.read in your own settings",
 			name, filepath.Dir(name))
 	case !plan.Sees(name):
 		plan.Tools = append(plan.Tools, shownAlone(name), shownAlone(real))
-	case tool.Sees(name) && !holds(e.hidden(), filepath.Dir(real), plan.Home):
+	case tool.Sees(name) && !holds(x.hidden(), filepath.Dir(real), plan.Home):
 		plan.Tools = append(plan.Tools, sandbox.Mount{Path: sandbox.Toolchain(filepath.Dir(real), plan.Home)})
 	default:
 		return notShown("command %s: it leads to %s, which the sandbox does not show", name, real)

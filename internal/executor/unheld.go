@@ -14,24 +14,24 @@ import (
 type Unheld struct {
 	mu    sync.Mutex
 	live  map[string]string // pid file -> why it is not held
-	repos map[*Executor]bool
+	repos map[*Cage]bool
 }
 
 // join has the runs of a repo be told of what is not held.
-func (u *Unheld) join(e *Executor) {
+func (u *Unheld) join(c *Cage) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.repos == nil {
-		u.repos = map[*Executor]bool{}
+		u.repos = map[*Cage]bool{}
 	}
-	u.repos[e] = true
+	u.repos[c] = true
 }
 
 // leave ends that. What of it lives on is not forgotten.
-func (u *Unheld) leave(e *Executor) {
+func (u *Unheld) leave(c *Cage) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	delete(u.repos, e)
+	delete(u.repos, c)
 }
 
 // add notes a launch; every run that lives beside it is exposed from now on.
@@ -63,18 +63,18 @@ func (u *Unheld) tell(why string) {
 	u.mu.Lock()
 	repos := slices.Collect(maps.Keys(u.repos))
 	u.mu.Unlock()
-	for _, e := range repos {
-		e.exposeLive("beside it an agent worked that no sandbox held: " + why)
+	for _, c := range repos {
+		c.exposeLive("beside it an agent worked that no sandbox held: " + why)
 	}
 }
 
-// rootsBelow gives the roots of the repos that lie below dir, but for e's own.
-func (u *Unheld) rootsBelow(dir string, e *Executor) []string {
+// rootsBelow gives the roots of the repos that lie below dir, but for c's own.
+func (u *Unheld) rootsBelow(dir string, c *Cage) []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var out []string
 	for other := range u.repos {
-		if other.Root != e.Root && other.Root != dir && sandbox.Inside(dir, other.Root) {
+		if other.Root != c.Root && other.Root != dir && sandbox.Inside(dir, other.Root) {
 			out = append(out, other.Root)
 		}
 	}
@@ -93,21 +93,21 @@ func (u *Unheld) any() (why string, ok bool) {
 }
 
 // exposeLive exposes all runs that live.
-func (e *Executor) exposeLive(why string) {
-	if e.opt.Sandbox == nil || e.opt.Settings().Sandbox.Mode == settings.SandboxOff {
+func (x *Cage) exposeLive(why string) {
+	if x.opt.Sandbox == nil || x.opt.Settings().Sandbox.Mode == settings.SandboxOff {
 		return // all of its own are exposed
 	}
-	e.mu.Lock()
+	x.mu.Lock()
 	var runs []string
-	for _, run := range e.liveRuns {
-		if _, known := e.exposed[run]; !known {
+	for _, run := range x.liveRuns {
+		if _, known := x.exposed[run]; !known {
 			runs = append(runs, run)
 		}
 	}
-	e.mu.Unlock()
+	x.mu.Unlock()
 	for _, run := range runs {
-		if err := e.expose(run, "", why); err != nil {
-			e.opt.Logf("%s: that it is exposed could not be written down: %v", run, err)
+		if err := x.expose(run, "", why); err != nil {
+			x.opt.Logf("%s: that it is exposed could not be written down: %v", run, err)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func (x *Folders) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, 
 
 // Tip is the last commit of an attempt's agent: what was received of a held launch, else HEAD.
 func (x *Folders) Tip(o tree.Order, head string) (string, error) {
-	r, err := x.received(o)
+	r, err := tree.ReceivedOf(x.Layout, o)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return head, nil
