@@ -56,4 +56,4 @@ func (b boot) at(now time.Time) time.Time {
 }
 
 // booted is the moment before which nothing was started that may still run.
-func (e *Executor) booted() time.Time { return e.boot.at(e.opt.Now()) }
+func (ls *Launches) booted() time.Time { return ls.boot.at(ls.opt.Now()) }

@@ -63,20 +63,15 @@ type Executor struct {
 	health.Notes
 	*people.People
 	*folders.Folders
-	*Cage
+	*Launches
 	*inbox.Inbox
 	refs *refs.Refs
-	boot boot // see booted
 
 	listMu sync.Mutex
 	lists  map[string]*taskFile // task files as read last, by their paths
 
-	log *launch.Log
-
 	judges  *judge.Checkouts // nil: there is no git
 	setting chan struct{}    // held by whoever runs a setup
-
-	talks sync.Mutex // held where a session's file is read and written
 
 	pointing sync.Mutex // held while runs/last is made to lead elsewhere
 }
@@ -123,23 +118,25 @@ func New(o Options) (*Executor, error) {
 	}
 	e.Folders = folders.New(folders.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Hidden: o.Hidden, Environ: o.Environ, Held: func() bool { box, _ := e.box(); return box != nil },
 		Pulls: func(ctx context.Context) (map[string]string, error) { return e.refs.Pulls(ctx) }, Logf: o.Logf})
-	e.People = people.New(people.Options{Root: root, Notifier: e.notifier, Terminal: e.terminal, EscalateAfter: func() int { return e.opt.Settings().Notify.Escalate.After },
-		Level: e.Level, Files: e.FilesOf, Note: e.Note, Logf: o.Logf, Now: o.Now})
-	if e.boot, err = bootedIn(o.State, o.Now()); err != nil {
-		return nil, fmt.Errorf("state folder: %w", err)
-	}
 	if e.opt.Git != nil && e.opt.Git.Plain() {
 		if err := e.opt.Git.PassOver(e.OwnPaths(tree.Begin{Top: root})); err != nil {
 			return nil, fmt.Errorf("state folder: %w", err)
 		}
 	}
-	e.log = launch.NewLog(e.Layout, o.Logf, o.Now)
-	e.judges = e.newCheckouts()
-	e.Cage, err = NewCage(CageOptions{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Sandbox: o.Sandbox, Unheld: o.Unheld, Environ: o.Environ, Hidden: o.Hidden,
+	cage, err := NewCage(CageOptions{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Sandbox: o.Sandbox, Unheld: o.Unheld, Environ: o.Environ, Hidden: o.Hidden,
 		Self: o.Self, Inboxes: e, Vacate: e.vacate, Logf: o.Logf})
 	if err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
+	e.Launches, err = NewLaunches(LaunchesOptions{Cage: cage, Runner: o.Runner, Settings: o.Settings, Slots: o.Slots, Spending: o.Spending, PutDown: o.PutDown,
+		Log: launch.NewLog(e.Layout, o.Logf, o.Now), Now: o.Now})
+	if err != nil {
+		cage.Close()
+		return nil, fmt.Errorf("state folder: %w", err)
+	}
+	e.judges = e.newCheckouts()
+	e.People = people.New(people.Options{Root: root, Notifier: e.notifier, Terminal: e.terminal, EscalateAfter: func() int { return e.opt.Settings().Notify.Escalate.After },
+		Level: e.Level, Files: e.FilesOf, Note: e.Note, Logf: o.Logf, Now: o.Now})
 	e.refs = refs.New(refs.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher, Poll: func() time.Duration { return time.Duration(e.opt.Settings().PRPoll) },
 		Own: e.ownGitOf, Inside: e.gitInside, Logf: o.Logf, Now: o.Now})
 	e.Inbox, err = inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e, Corrections: gates.MaxCorrections,

@@ -82,13 +82,6 @@ func (e *Executor) vacate(pidFile string) {
 	}
 }
 
-// unbegun gives up the checkout of a launch that was prepared and not started.
-func (e *Executor) unbegun(key string) {
-	if _, err := os.Lstat(e.PIDFile(key)); errors.Is(err, fs.ErrNotExist) {
-		e.vacate(e.PIDFile(key))
-	}
-}
-
 // judgeAt gives the folder in which a launch judges a commit, until the launch is over. "" is none: it judges in the
 // agent's own folder.
 func (e *Executor) judgeAt(ctx context.Context, j job.Job, b tree.Begin, commit, key string) (judged, error) {
@@ -254,9 +247,6 @@ func (e *Executor) linkState(root *os.Root, below string) error {
 	return nil
 }
 
-// judgeHome names the private home of a judge's launch, its corrections included: nobody has written in it before.
-func judgeHome(rest string) string { return "judge." + layout.PathElement(layout.LaunchOf(rest)) }
-
 // program gives the path of a program of the checkout as the judge sees it; "" where it lies elsewhere. One that the agent
 // has in its folder and the commit has not is none.
 func (j judged) program(name string) (string, error) {
@@ -271,15 +261,6 @@ func (j judged) program(name string) (string, error) {
 		return "", job.Fatal("command %s: it is not in the commit that is judged: commit it, or move it out of the repo", rel)
 	}
 	return name, nil
-}
-
-// leaveHome removes the private home of a judge's launch that is over. What cannot be removed goes with the run's.
-func (e *Executor) leaveHome(key string) {
-	run, rest, _ := strings.Cut(key, "/")
-	home := filepath.Join(e.State, layout.HomesDir, layout.PathElement(run), judgeHome(rest))
-	if layout.IsDir(home) {
-		_ = os.RemoveAll(home)
-	}
 }
 
 // outputOf shows an output to a reviewer: as it is in the tree, else, where it is ignored by git, in the folder.

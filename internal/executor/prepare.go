@@ -5,24 +5,19 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
-	"sluice/agents"
-	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
 	"sluice/internal/job"
 	"sluice/internal/layout"
-	"sluice/internal/settings"
 	"sluice/internal/tree"
 )
 
@@ -32,140 +27,6 @@ const (
 	maxShownFile  = 64 << 10  // bytes read of a file that a prompt shows; it bounds them further
 	longestAnswer = gates.MaxAnswer + 4096
 )
-
-// who is the agent that a launch of a role gets.
-type who struct {
-	name  string
-	role  string
-	set   settings.Role
-	agent settings.Agent
-	known bool
-	stub  bool // a stand-in plays it
-}
-
-// whose gives the agent whose turn it is.
-func (e *Executor) whose(role string, nth int) who {
-	if role == "" {
-		return who{} // a bare command
-	}
-	s := e.opt.Settings()
-	w := who{role: role, set: s.Role(role)}
-	if len(w.set.Agent) == 0 {
-		return w
-	}
-	w.name = w.set.Agent[max(nth, 0)%len(w.set.Agent)]
-	w.agent, w.known = s.Agent(w.name)
-	return w
-}
-
-// environ is the environment of a job's processes: what is allowed of the daemon's, then extra, SLUICE_* last.
-func (e *Executor) environ(j job.Job, w who, key string, env []engine.EnvVar, extra map[string]string) ([]string, error) {
-	vars := map[string]string{}
-	for _, v := range env {
-		value, err := v.Value.String(j.Env)
-		if err != nil {
-			return nil, job.Refused("env %s: %v", v.Name, err)
-		}
-		if strings.ContainsRune(value, 0) {
-			return nil, job.Refused("env %s: its value has a NUL byte, which no variable can hold", v.Name)
-		}
-		if !strings.HasPrefix(v.Name, "SLUICE_") {
-			vars[v.Name] = value
-		}
-	}
-	maps.Copy(vars, job.ShellVars(j))
-
-	vars["SLUICE_RUN"], vars["SLUICE_WORKFLOW"] = j.Run, j.RunInfo.Workflow
-	vars["SLUICE_FILES"] = filepath.Join(e.Root, filepath.FromSlash(e.RunDir(j.Run)), "files")
-	vars[agents.TokenVar] = e.Token(key)
-	if w.role != "" {
-		vars["SLUICE_ROLE"] = w.role
-	}
-	if c := j.RunInfo.Child; c != nil && c.Task != "" {
-		vars["SLUICE_TASK"], vars["SLUICE_TASK_TRY"] = c.Task, strconv.Itoa(c.Try)
-		vars["SLUICE_TASK_FILE"] = filepath.Join(e.Root, filepath.FromSlash(e.RunDir(j.Run)), taskName)
-	}
-	maps.Copy(vars, extra)
-	return agents.Environ(e.opt.Environ, slices.Concat(w.agent.Env, w.set.Env), vars), nil
-}
-
-// schemaFileName is the file of a launch that holds the schema of its answer.
-const schemaFileName = "schema.json"
-
-// agentLine gives the arguments of an agent's command, and what it reads on standard input.
-func (e *Executor) agentLine(w who, promptFile, prompt string, need needs) (argv []string, stdin string, err error) {
-	if !w.known {
-		return nil, "", job.Fatal("role %s: no agent: name one under roles.%s.agent in the settings", w.role, w.role)
-	}
-	if w.agent.Format != settings.FormatText && !program.Known(w.agent.Format) || len(w.agent.Command) == 0 {
-		return nil, "", job.Fatal("agent %s: its settings cannot be gone by: sluice doctor says why", w.name)
-	}
-	if w.stub {
-		return w.agent.Command, "", nil
-	}
-	placed := false
-	for i, arg := range w.agent.Command {
-		value := regexp.MustCompile(`\$\{\{\s*(role|model|prompt_file)\s*\}\}`).ReplaceAllStringFunc(arg, func(m string) string {
-			switch {
-			case strings.Contains(m, "prompt_file"):
-				placed = true
-				return promptFile
-			case strings.Contains(m, "model"):
-				return w.set.Model
-			}
-			return w.role
-		})
-		if strings.HasPrefix(value, "-") && !strings.HasPrefix(arg, "-") {
-			return nil, "", job.Fatal("agent %s: argument %d begins with \"-\" by a value (%.40q): it would be an option", w.name, i, value)
-		}
-		// What the settings name lies in the root: a copy in a worktree is whoever's works there.
-		if i == 0 && strings.ContainsRune(value, '/') && !filepath.IsAbs(value) || layout.IsState(arg) && strings.ContainsRune(arg, '/') {
-			value = filepath.Join(e.Root, filepath.FromSlash(value))
-		}
-		argv = append(argv, value)
-	}
-	schemaFile := ""
-	if schema := program.SchemaFile(w.agent.Format, need.schema, need.nulls); schema != nil {
-		if err := e.WriteFile(need.rel+"/"+schemaFileName, schema); err != nil {
-			return nil, "", err
-		}
-		schemaFile = filepath.Join(e.Root, filepath.FromSlash(need.rel), schemaFileName)
-	}
-	held, err := e.box()
-	if err != nil {
-		return nil, "", job.Fatal("%v: the settings want one: see sluice doctor", err)
-	}
-	argv = append(argv, program.Args(w.agent.Format, argv[1:], program.Launch{Args: e.roleArgs(w), Model: w.set.Model, Dirs: need.dirs, Schema: need.schema, SchemaFile: schemaFile, ReadOnly: need.judges, Contained: held != nil, MaxCostUSD: need.cost, Resume: need.talk.resume})...)
-	switch w.agent.PromptVia {
-	case settings.ViaArg:
-		if len(prompt) > maxArgPrompt || strings.HasPrefix(prompt, "-") {
-			prompt = "Read the file " + promptFile + " and do what it says. It is your whole task."
-		}
-		argv = append(argv, prompt)
-	case settings.ViaFile:
-		if !placed {
-			argv = append(argv, promptFile)
-		}
-	default:
-		stdin = promptFile
-	}
-	return argv, stdin, nil
-}
-
-// roleArgs are the arguments that the role adds to the command. What they name below .workflow/ is the root's.
-func (e *Executor) roleArgs(w who) (out []string) {
-	for _, arg := range w.set.Args {
-		option, value, with := strings.Cut(arg, "=")
-		switch {
-		case layout.IsState(arg) && strings.ContainsRune(arg, '/'):
-			arg = filepath.Join(e.Root, filepath.FromSlash(arg))
-		case with && strings.HasPrefix(option, "-") && layout.IsState(value) && strings.ContainsRune(value, '/'):
-			arg = option + "=" + filepath.Join(e.Root, filepath.FromSlash(value))
-		}
-		out = append(out, arg)
-	}
-	return out
-}
 
 // contextFiles are what is to be read first, as seen from the folder; what is not there is left out.
 func (e *Executor) contextFiles(spec *engine.Spec, st *engine.Step, dir string) []string {
@@ -354,16 +215,6 @@ func (e *Executor) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b
 		return "", err
 	}
 	return gates.StepPrompt(in), nil
-}
-
-// promptOf gives where a launch's prompt and answer lie, absolute.
-func (e *Executor) promptOf(rel string) (prompt, answer string) {
-	dir := filepath.Join(e.Root, filepath.FromSlash(rel))
-	answer = filepath.Join(dir, "answer.json")
-	if box, _ := e.box(); box != nil { // why there is none is told where the launch is made
-		answer = filepath.Join(dir, layout.OwnDir, "answer.json")
-	}
-	return filepath.Join(dir, "prompt.md"), answer
 }
 
 // again is the prompt of an agent that is asked again for its answer: it remembers nothing.

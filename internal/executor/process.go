@@ -169,43 +169,43 @@ func tailOf(s string, most int) string {
 
 // ensure has the launch be, and waits for its end. One that was made before is waited for, or its recorded end is
 // given; else prepare says what to start. The error is ctx's, and only that.
-func (e *Executor) ensure(ctx context.Context, l order, prepare func() (process, error)) (end ended, err error) {
+func (ls *Launches) ensure(ctx context.Context, l order, prepare func() (process, error)) (end ended, err error) {
 	var slot func()
 	defer func() {
 		if slot != nil {
 			slot()
 		}
 		if l.agent {
-			e.opt.Spending.over(l.job(), end.exit.NotStarted == "" && end.exit.Refused == "")
+			ls.opt.Spending.over(l.job(), end.exit.NotStarted == "" && end.exit.Refused == "")
 		}
 	}()
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
-		proc, end, err := e.begin(ctx, l, prepare, &slot)
+		proc, end, err := ls.begin(ctx, l, prepare, &slot)
 		switch {
 		case err == nil && end != nil:
-			e.Note(l.key, "")
-			e.unbegun(l.key)
-			e.leaveTalk(l.key, nil, program.Usage{}, false)
+			ls.Note(l.key, "")
+			ls.unbegun(l.key)
+			ls.leaveTalk(l.key, nil, program.Usage{}, false)
 			return ended{exit: *end}, nil
 		case err == nil:
-			e.Note(l.key, "")
+			ls.Note(l.key, "")
 			l.clock.begin()
 			if l.agent {
-				e.opt.Spending.runs(l.job(), e.Root, proc.Launched())
+				ls.opt.Spending.runs(l.job(), ls.Root, proc.Launched())
 			}
-			end, err := e.await(ctx, proc, l)
+			end, err := ls.await(ctx, proc, l)
 			if err == nil && l.agent {
-				end = e.told(l.key, end)
+				end = ls.told(l.key, end)
 				l.clock.add(end.exit.Usage)
 			}
 			return end, err
 		case ctx.Err() != nil:
-			e.unbegun(l.key)
+			ls.unbegun(l.key)
 			return ended{}, ctx.Err()
 		}
-		e.Note(l.key, err.Error())
+		ls.Note(l.key, err.Error())
 		if !health.Wait(ctx, pause) {
-			e.unbegun(l.key)
+			ls.unbegun(l.key)
 			return ended{}, ctx.Err()
 		}
 	}
@@ -213,29 +213,29 @@ func (e *Executor) ensure(ctx context.Context, l order, prepare func() (process,
 
 // begin adopts the launch, or starts it; where there is nothing to wait for it gives the end. The slot of an agent is
 // taken once, and stays taken after an error: the launch is tried again.
-func (e *Executor) begin(ctx context.Context, l order, prepare func() (process, error), slot *func()) (*agents.Proc, *engine.Exit, error) {
-	proc, err := e.adopt(e.PIDFile(l.key))
+func (ls *Launches) begin(ctx context.Context, l order, prepare func() (process, error), slot *func()) (*agents.Proc, *engine.Exit, error) {
+	proc, err := ls.adopt(ls.PIDFile(l.key))
 	absent := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err == nil:
 		if l.agent && *slot == nil {
-			*slot = e.opt.Slots.Adopt()
+			*slot = ls.opt.Slots.Adopt()
 		}
-		e.keepPrivate(l.key)
+		ls.keepPrivate(l.key)
 		return proc, nil, nil
-	case errors.Is(err, agents.ErrTorn), absent && !l.since.IsZero() && l.since.Before(e.booted()):
+	case errors.Is(err, agents.ErrTorn), absent && !l.since.IsZero() && l.since.Before(ls.booted()):
 		// A power cut, or a disk that failed, may have taken the record of a launch; the latter leaves its process.
-		if err := e.endTorn(ctx, l.key); err != nil {
+		if err := ls.endTorn(ctx, l.key); err != nil {
 			return nil, nil, err
 		}
 		x := engine.Exit{Code: -1, Lost: true}
-		e.forgive(&x, l.since, time.Time{})
+		ls.forgive(&x, l.since, time.Time{})
 		return nil, &x, nil
 	case !absent:
 		return nil, nil, err
 	}
 	if l.agent {
-		if day, why := e.dayTaken(l.job()); why != "" {
+		if day, why := ls.dayTaken(l.job()); why != "" {
 			exit := waitsForDay(engine.Exit{Code: -1, NotStarted: why}, day, why)
 			return nil, &exit, nil
 		}
@@ -252,11 +252,11 @@ func (e *Executor) begin(ctx context.Context, l order, prepare func() (process, 
 		return nil, &engine.Exit{Code: -1, NotStarted: err.Error()}, nil
 	}
 	if l.agent && *slot == nil {
-		if *slot, err = e.opt.Slots.Take(ctx, e.opt.Settings().MaxAgents, l.clock.hold); err != nil {
+		if *slot, err = ls.opt.Slots.Take(ctx, ls.opt.Settings().MaxAgents, l.clock.hold); err != nil {
 			return nil, nil, err
 		}
 	}
-	if proc, err = e.start(ctx, l, p); errors.As(err, &no) {
+	if proc, err = ls.start(ctx, l, p); errors.As(err, &no) {
 		return nil, &no.Exit, nil
 	}
 	return proc, nil, err
@@ -264,12 +264,12 @@ func (e *Executor) begin(ctx context.Context, l order, prepare func() (process, 
 
 // adopt gives the launch of a pid file; fs.ErrNotExist where there is none, or what is left of one by a power cut: the
 // file without what was written to it.
-func (e *Executor) adopt(pidFile string) (*agents.Proc, error) {
-	proc, err := e.opt.Runner.Adopt(pidFile, "")
+func (ls *Launches) adopt(pidFile string) (*agents.Proc, error) {
+	proc, err := ls.opt.Runner.Adopt(pidFile, "")
 	if !errors.Is(err, agents.ErrTorn) {
 		return proc, err
 	}
-	if info, serr := os.Lstat(pidFile); serr != nil || !info.ModTime().Before(e.booted()) {
+	if info, serr := os.Lstat(pidFile); serr != nil || !info.ModTime().Before(ls.booted()) {
 		return nil, err
 	}
 	if err := os.Remove(pidFile); err != nil {
@@ -280,48 +280,48 @@ func (e *Executor) adopt(pidFile string) (*agents.Proc, error) {
 
 // endTorn ends what there may be of a launch whose record, or what was in it, a disk took that failed and was mended: its
 // token tells. What is left of the record stays, so that nothing is started under the key again.
-func (e *Executor) endTorn(ctx context.Context, key string) error {
-	return e.opt.Runner.Stop(ctx, agents.Spec{Key: key, PidFile: e.PIDFile(key), Token: e.Token(key)})
+func (ls *Launches) endTorn(ctx context.Context, key string) error {
+	return ls.opt.Runner.Stop(ctx, agents.Spec{Key: key, PidFile: ls.PIDFile(key), Token: ls.Token(key)})
 }
 
 // start starts the process. A start is not broken off in the middle: whoever stops it afterwards finds it.
-func (e *Executor) start(ctx context.Context, l order, p process) (*agents.Proc, error) {
-	in, err := e.Below(l.dir + "/stdout") // its folder itself is no link either
+func (ls *Launches) start(ctx context.Context, l order, p process) (*agents.Proc, error) {
+	in, err := ls.Below(l.dir + "/stdout") // its folder itself is no link either
 	if err != nil {
 		return nil, err
 	}
 	under := ""
 	if l.of != "" && l.of != l.key {
-		under = e.PIDFile(l.of)
+		under = ls.PIDFile(l.of)
 	}
 	spec := agents.Spec{
-		Key: l.key, Dir: filepath.Dir(in), Below: filepath.Join(e.Root, ".workflow"), PidFile: e.PIDFile(l.key), Under: under, Argv: p.argv, Env: p.env, Cwd: p.cwd, Stdin: p.stdin,
-		Token: e.Token(l.key), KillAfter: time.Duration(e.opt.Settings().KillAfter),
+		Key: l.key, Dir: filepath.Dir(in), Below: filepath.Join(ls.Root, ".workflow"), PidFile: ls.PIDFile(l.key), Under: under, Argv: p.argv, Env: p.env, Cwd: p.cwd, Stdin: p.stdin,
+		Token: ls.Token(l.key), KillAfter: time.Duration(ls.opt.Settings().KillAfter),
 	}
-	if err := e.contain(ctx, l, p, &spec); err != nil {
-		e.dropGit(l.key, false)
-		e.ends(l.key) // nothing runs, and nothing else would let go of what was held for it
+	if err := ls.contain(ctx, l, p, &spec); err != nil {
+		ls.dropGit(l.key, false)
+		ls.ends(l.key) // nothing runs, and nothing else would let go of what was held for it
 		return nil, err
 	}
-	proc, err := e.opt.Runner.Ensure(context.WithoutCancel(ctx), spec)
+	proc, err := ls.opt.Runner.Ensure(context.WithoutCancel(ctx), spec)
 	if spec.Cage != nil { // while the sandbox is being made
-		e.keepPrivate(l.key)
+		ls.keepPrivate(l.key)
 		if err == nil {
-			e.makeAhead()
+			ls.makeAhead()
 		}
 	}
 	return proc, err
 }
 
 // await waits for the end of the process.
-func (e *Executor) await(ctx context.Context, proc *agents.Proc, l order) (ended, error) {
-	key, idle, dir := l.key, l.idle, filepath.Join(e.Root, filepath.FromSlash(l.dir))
+func (ls *Launches) await(ctx context.Context, proc *agents.Proc, l order) (ended, error) {
+	key, idle, dir := l.key, l.idle, filepath.Join(ls.Root, filepath.FromSlash(l.dir))
 	var q quiet
-	m, room := e.meterOf(l, dir), e.roomOf(key)
+	m, room := ls.meterOf(l, dir), ls.roomOf(key)
 	for {
 		until, cancel, silent := ctx, context.CancelFunc(func() {}), time.Duration(0)
 		if idle > 0 {
-			silent = q.look(lastWord(proc, dir), e.opt.Now())
+			silent = q.look(lastWord(proc, dir), ls.opt.Now())
 		}
 		if pause := room.soon(lookAgain(idle, silent, l.agent)); pause > 0 {
 			until, cancel = context.WithTimeout(ctx, pause)
@@ -330,32 +330,32 @@ func (e *Executor) await(ctx context.Context, proc *agents.Proc, l order) (ended
 		cancel()
 		switch {
 		case err == nil:
-			e.ends(key)
+			ls.ends(key)
 			m.hear(true)
 			if !l.agent {
-				e.leaveHome(key)
+				ls.leaveHome(key)
 			}
-			return ended{exit: e.exitOf(exit, key), dir: dir}, nil
+			return ended{exit: ls.exitOf(exit, key), dir: dir}, nil
 		case ctx.Err() != nil:
 			return ended{}, ctx.Err()
 		case until.Err() == nil: // the system did not let us wait
-			e.Note(key, err.Error())
+			ls.Note(key, err.Error())
 			if !health.Wait(ctx, time.Second) {
 				return ended{}, ctx.Err()
 			}
-		case idle > 0 && q.look(lastWord(proc, dir), e.opt.Now()) >= idle:
-			if err := e.endFor(ctx, proc, key, layout.IdleMark, ""); err != nil {
+		case idle > 0 && q.look(lastWord(proc, dir), ls.opt.Now()) >= idle:
+			if err := ls.endFor(ctx, proc, key, layout.IdleMark, ""); err != nil {
 				return ended{}, err
 			}
 		default:
 			m.look()
 			if why := room.over(); why != "" {
-				if err := e.endFor(ctx, proc, key, roomMark, why); err != nil {
+				if err := ls.endFor(ctx, proc, key, roomMark, why); err != nil {
 					return ended{}, err
 				}
 			}
-			if day, why := e.dayUp(); l.agent && why != "" {
-				if err := e.endFor(ctx, proc, key, dayMark, day+"\n"); err != nil {
+			if day, why := ls.dayUp(); l.agent && why != "" {
+				if err := ls.endFor(ctx, proc, key, dayMark, day+"\n"); err != nil {
 					return ended{}, err
 				}
 			}
@@ -364,12 +364,12 @@ func (e *Executor) await(ctx context.Context, proc *agents.Proc, l order) (ended
 }
 
 // endFor ends a process; the mark beside its pid file says why to whoever takes its end in. The error is ctx's.
-func (e *Executor) endFor(ctx context.Context, proc *agents.Proc, key, mark, text string) error {
-	if err := os.WriteFile(e.PIDFile(key)+mark, []byte(text), 0o600); err != nil {
-		e.Note(key, err.Error())
+func (ls *Launches) endFor(ctx context.Context, proc *agents.Proc, key, mark, text string) error {
+	if err := os.WriteFile(ls.PIDFile(key)+mark, []byte(text), 0o600); err != nil {
+		ls.Note(key, err.Error())
 	}
 	if err := proc.Stop(ctx); err != nil && ctx.Err() == nil {
-		e.Note(key, err.Error())
+		ls.Note(key, err.Error())
 		health.Wait(ctx, time.Second)
 	}
 	return ctx.Err()
@@ -408,21 +408,21 @@ func (q *quiet) look(word, now time.Time) time.Duration {
 }
 
 // exitOf is a process's end as the engine knows it.
-func (e *Executor) exitOf(x agents.Exit, key string) engine.Exit {
+func (ls *Launches) exitOf(x agents.Exit, key string) engine.Exit {
 	out := engine.Exit{Code: x.Code, Signal: x.Signal, Stopped: x.Stopped, Lost: x.Lost, NotStarted: x.NotStarted}
-	if name := signalOf(x.Code); name != "" && layout.IsDir(e.PIDFile(key)+layout.InboxMark) {
+	if name := signalOf(x.Code); name != "" && layout.IsDir(ls.PIDFile(key)+layout.InboxMark) {
 		out.Code, out.Signal = -1, name // a sandbox ends with 128 and the number of the signal that ended what was in it
 	}
-	if _, err := os.Lstat(e.PIDFile(key) + layout.IdleMark); err == nil && x.Stopped {
+	if _, err := os.Lstat(ls.PIDFile(key) + layout.IdleMark); err == nil && x.Stopped {
 		out.Idle = true
 	}
-	if day := dayOfMark(e.PIDFile(key)); day != "" && x.Stopped {
+	if day := dayOfMark(ls.PIDFile(key)); day != "" && x.Stopped {
 		out = waitsForDay(out, day, "the day's budget is used up")
 	}
-	if why := roomOfMark(e.PIDFile(key)); why != "" && x.Stopped {
+	if why := roomOfMark(ls.PIDFile(key)); why != "" && x.Stopped {
 		out.Class, out.Why = engine.ClassWork, why
 	}
-	e.forgive(&out, x.Started, x.Ended)
+	ls.forgive(&out, x.Started, x.Ended)
 	if noCommand(x.NotStarted) {
 		out.Class, out.Why = engine.ClassFatal, x.NotStarted
 	}
@@ -435,11 +435,11 @@ const endingMost = 5 * time.Minute
 
 // forgive lets the end of a launch count for nothing that was lost, ended by a signal, or failed meanwhile, when the service
 // was stopped or the machine went down, both on purpose.
-func (e *Executor) forgive(x *engine.Exit, began, over time.Time) {
-	if e.opt.PutDown == nil || x.Class != "" {
+func (ls *Launches) forgive(x *engine.Exit, began, over time.Time) {
+	if ls.opt.PutDown == nil || x.Class != "" {
 		return
 	}
-	at, now := e.opt.PutDown(), e.opt.Now()
+	at, now := ls.opt.PutDown(), ls.opt.Now()
 	if began.IsZero() || at.After(now) { // of before the clock was set back: each loss until then would count for nothing
 		return
 	}
@@ -483,4 +483,23 @@ func signalOf(code int) string {
 		return "SIGTERM"
 	}
 	return ""
+}
+
+// leaveHome removes the private home of a judge's launch that is over. What cannot be removed goes with the run's.
+func (ls *Launches) leaveHome(key string) {
+	run, rest, _ := strings.Cut(key, "/")
+	home := filepath.Join(ls.State, layout.HomesDir, layout.PathElement(run), judgeHome(rest))
+	if layout.IsDir(home) {
+		_ = os.RemoveAll(home)
+	}
+}
+
+// judgeHome names the private home of a judge's launch, its corrections included: nobody has written in it before.
+func judgeHome(rest string) string { return "judge." + layout.PathElement(layout.LaunchOf(rest)) }
+
+// unbegun gives up the checkout of a launch that was prepared and not started.
+func (ls *Launches) unbegun(key string) {
+	if _, err := os.Lstat(ls.PIDFile(key)); errors.Is(err, fs.ErrNotExist) {
+		ls.Cage.opt.Vacate(ls.PIDFile(key))
+	}
 }

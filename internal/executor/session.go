@@ -33,8 +33,8 @@ type session struct {
 	Held  string        `json:"held,omitempty"` // key of the launch that is at work in it
 }
 
-func (e *Executor) sessionFile(run, name, agent string) string {
-	return filepath.Join(e.State, layout.AttemptsDir, layout.PathElement(run), sessionName(name, agent)+sessionEnding)
+func (ls *Launches) sessionFile(run, name, agent string) string {
+	return filepath.Join(ls.State, layout.AttemptsDir, layout.PathElement(run), sessionName(name, agent)+sessionEnding)
 }
 
 const (
@@ -66,24 +66,24 @@ func conversation(name engine.Text, env *engine.Env) (string, error) {
 
 // takeTalk gives the conversation in which a launch of the agent works, and holds it for the launch. One that another launch
 // is at work in is not gone on with: two would write into one.
-func (e *Executor) takeTalk(run, name, key string, w who) talk {
+func (ls *Launches) takeTalk(run, name, key string, w who) talk {
 	if name == "" || !talks(w) {
 		return talk{}
 	}
-	e.talks.Lock()
-	defer e.talks.Unlock()
-	file := e.sessionFile(run, name, w.name)
+	ls.talks.Lock()
+	defer ls.talks.Unlock()
+	file := ls.sessionFile(run, name, w.name)
 	var s session
 	if err := layout.Load(file, &s); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		e.opt.Logf("%s: session %s: %v: a new conversation begins", key, name, err)
+		ls.Cage.opt.Logf("%s: session %s: %v: a new conversation begins", key, name, err)
 	}
 	if s.Held != "" && s.Held != key {
-		e.opt.Logf("%s: session %s: %s is at work in this conversation: a new one, for this launch alone, begins", key, name, s.Held)
+		ls.Cage.opt.Logf("%s: session %s: %s is at work in this conversation: a new one, for this launch alone, begins", key, name, s.Held)
 		return talk{}
 	}
 	s.Held = key
 	if err := layout.Save(file, s); err != nil {
-		e.opt.Logf("%s: session %s: %v: a new conversation, for this launch alone, begins", key, name, err)
+		ls.Cage.opt.Logf("%s: session %s: %v: a new conversation, for this launch alone, begins", key, name, err)
 		return talk{}
 	}
 	if !program.CanResume(w.agent.Format, w.agent.Command[1:], s.ID) {
@@ -97,16 +97,16 @@ func talks(w who) bool { return !w.stub && program.Known(w.agent.Format) && len(
 
 // leaveTalk ends the hold that a launch has on its conversation, and keeps what the launch told of it; said is nil where it
 // told nothing.
-func (e *Executor) leaveTalk(key string, said *program.Result, total program.Usage, gone bool) {
-	own := e.PIDFile(key) + programMark
+func (ls *Launches) leaveTalk(key string, said *program.Result, total program.Usage, gone bool) {
+	own := ls.PIDFile(key) + programMark
 	p, ok := readProgram(filepath.Dir(own), filepath.Base(own))
 	if !ok || p.Session == "" {
 		return
 	}
 	run, _, _ := strings.Cut(key, "/")
-	file := e.sessionFile(run, p.Session, p.Agent)
-	e.talks.Lock()
-	defer e.talks.Unlock()
+	file := ls.sessionFile(run, p.Session, p.Agent)
+	ls.talks.Lock()
+	defer ls.talks.Unlock()
 	var s session
 	if layout.Load(file, &s) != nil || s.Held != layout.FirstKey(key) {
 		return // left before
@@ -114,7 +114,7 @@ func (e *Executor) leaveTalk(key string, said *program.Result, total program.Usa
 	switch {
 	case gone:
 		if err := os.Remove(file); err != nil {
-			e.Note(key, err.Error())
+			ls.Note(key, err.Error())
 		}
 		return
 	case said != nil && said.Session != "":
@@ -122,17 +122,17 @@ func (e *Executor) leaveTalk(key string, said *program.Result, total program.Usa
 	}
 	s.Held = ""
 	if err := layout.Save(file, s); err != nil {
-		e.opt.Logf("%s: session %s: %v", key, p.Session, err)
+		ls.Cage.opt.Logf("%s: session %s: %v", key, p.Session, err)
 	}
 }
 
 // goOn gives the conversation in which an agent is asked again: the one it spoke in last, if it can be gone on with.
-func (e *Executor) goOn(j job.Job, name string, w who, last ended, can bool) talk {
+func (ls *Launches) goOn(j job.Job, name string, w who, last ended, can bool) talk {
 	if !can {
 		return talk{}
 	}
 	if name != "" {
-		return e.takeTalk(j.Run, name, j.Key, w)
+		return ls.takeTalk(j.Run, name, j.Key, w)
 	}
 	if last.said == nil || !talks(w) || !program.CanResume(w.agent.Format, w.agent.Command[1:], last.said.Session) {
 		return talk{}
@@ -145,17 +145,17 @@ type asked struct{ key, dir string }
 
 // again has an agent asked once more, for the try-th time; l is what is the same each time. start says what to start: in the
 // conversation the agent spoke in, or, where that is gone, in a new one. The error is ctx's.
-func (e *Executor) again(ctx context.Context, l order, rel string, try int, start func(key, dir string, goOn bool) (process, error)) (ended, asked, error) {
+func (ls *Launches) again(ctx context.Context, l order, rel string, try int, start func(key, dir string, goOn bool) (process, error)) (ended, asked, error) {
 	a := asked{layout.Correction(l.of, try), againDir(rel, try)}
 	ask := func(goOn bool) (ended, error) {
 		l.key, l.dir = a.key, a.dir
-		return e.ensure(ctx, l, func() (process, error) { return start(a.key, a.dir, goOn) })
+		return ls.ensure(ctx, l, func() (process, error) { return start(a.key, a.dir, goOn) })
 	}
 	end, err := ask(true)
 	if err != nil || !end.gone {
 		return end, a, err
 	}
-	e.opt.Logf("%s: %s", a.key, end.exit.Why)
+	ls.Cage.opt.Logf("%s: %s", a.key, end.exit.Why)
 	a = asked{a.key + layout.Afresh, a.dir + "-new"}
 	end, err = ask(false)
 	return end, a, err

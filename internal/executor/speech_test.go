@@ -61,7 +61,7 @@ func TestAgentsLog(t *testing.T) {
 		if err := os.Truncate(b.path(file), int64(cut)); err != nil {
 			t.Fatal(err)
 		}
-		b.e.log = launch.NewLog(b.e.Layout, t.Logf, b.e.opt.Now)
+		b.e.Launches.opt.Log = launch.NewLog(b.e.Layout, t.Logf, b.e.opt.Now)
 		b.carry(b.stepJob("A", 1, 1))
 		holds()
 	}

@@ -169,25 +169,25 @@ func dayEnd(day string) time.Time {
 }
 
 // Today is the day's budget over all repos: what is used of it, and the whole; 0 = no bound.
-func (e *Executor) Today() (day string, used, most engine.Spend) {
-	now := e.opt.Now()
+func (ls *Launches) Today() (day string, used, most engine.Spend) {
+	now := ls.opt.Now()
 	day = dayOf(now)
-	used, _ = e.opt.Spending.on(day, now)
-	return day, used, e.opt.Settings().Budget.Day.Spend()
+	used, _ = ls.opt.Spending.on(day, now)
+	return day, used, ls.opt.Settings().Budget.Day.Spend()
 }
 
 // Spent takes what this repo has used of a day, and gives what a person is to be told of the day's budget.
-func (e *Executor) Spent(d engine.Day) []engine.Event {
-	e.opt.Spending.set(e.Root, d)
-	now := e.opt.Now()
+func (ls *Launches) Spent(d engine.Day) []engine.Event {
+	ls.opt.Spending.set(ls.Root, d)
+	now := ls.opt.Now()
 	day := dayOf(now)
-	used, told := e.opt.Spending.on(day, now)
-	most := e.opt.Settings().Budget.Day.Spend()
+	used, told := ls.opt.Spending.on(day, now)
+	most := ls.opt.Settings().Budget.Day.Spend()
 	var out []engine.Event
 	for _, x := range dayBudgets(used, most) {
 		ev := engine.DayNeared{Day: day, Budget: x.name, Used: x.used >= x.most}
 		mark := engine.DayBudgetNeared(ev).Mark()
-		if x.most <= 0 || x.used*100 < x.most*dayNearly || told(mark) || !e.opt.Spending.once(day+" "+mark) {
+		if x.most <= 0 || x.used*100 < x.most*dayNearly || told(mark) || !ls.opt.Spending.once(day+" "+mark) {
 			continue
 		}
 		ev.Text = fmt.Sprintf("all repos together have used %s of the day's %s %s", x.text, x.key, x.of)
@@ -223,8 +223,8 @@ func dayBudgets(used, most engine.Spend) []dayBudget {
 const keyLaunches = "max_launches"
 
 // dayUp says that the day's budget is used up for what runs, "" where it is not.
-func (e *Executor) dayUp() (day, why string) {
-	day, used, most := e.Today()
+func (ls *Launches) dayUp() (day, why string) {
+	day, used, most := ls.Today()
 	for _, x := range dayBudgets(used, most) {
 		if x.most > 0 && x.used >= x.most && x.key != keyLaunches {
 			return day, x.up()
@@ -238,12 +238,12 @@ func (x dayBudget) up() string {
 }
 
 // dayTaken counts a launch of an agent for the day, or says why nothing is left for it.
-func (e *Executor) dayTaken(key string) (day, why string) {
-	if day, why = e.dayUp(); why != "" {
+func (ls *Launches) dayTaken(key string) (day, why string) {
+	if day, why = ls.dayUp(); why != "" {
 		return day, why
 	}
-	most := e.opt.Settings().Budget.Day.MaxLaunches
-	if now := e.opt.Now(); !e.opt.Spending.launches(key, e.Root, dayOf(now), now, most) {
+	most := ls.opt.Settings().Budget.Day.MaxLaunches
+	if now := ls.opt.Now(); !ls.opt.Spending.launches(key, ls.Root, dayOf(now), now, most) {
 		of := fmt.Sprint(most)
 		return day, dayBudget{key: keyLaunches, text: of, of: of}.up()
 	}
@@ -273,7 +273,7 @@ const meterPace = time.Second
 
 // meter reads what an agent's program tells of its cost while it works.
 type meter struct {
-	e     *Executor
+	ls    *Launches
 	clock *clock
 	dir   string
 	read  *launch.Stream
@@ -284,16 +284,16 @@ type meter struct {
 }
 
 // meterOf gives the meter of a launch; nil where its program tells nothing while it works.
-func (e *Executor) meterOf(l order, dir string) *meter {
+func (ls *Launches) meterOf(l order, dir string) *meter {
 	if !l.agent {
 		return nil
 	}
-	own := e.PIDFile(l.key) + programMark
+	own := ls.PIDFile(l.key) + programMark
 	p, ok := readProgram(filepath.Dir(own), filepath.Base(own))
 	if !ok {
 		return nil
 	}
-	m := &meter{e: e, clock: l.clock, dir: dir, read: launch.NewStream(p.Format, e.opt.Now), base: p.Base, key: l.key}
+	m := &meter{ls: ls, clock: l.clock, dir: dir, read: launch.NewStream(p.Format, ls.opt.Now), base: p.Base, key: l.key}
 	if m.read == nil {
 		return nil
 	}
@@ -315,7 +315,7 @@ func (m *meter) look() {
 		return
 	}
 	m.told = u
-	m.clock.emit(engine.UsageSeen{Run: m.clock.run, Key: m.clock.key, Usage: m.clock.spent.Plus(u), Day: dayOf(m.e.opt.Now())})
+	m.clock.emit(engine.UsageSeen{Run: m.clock.run, Key: m.clock.key, Usage: m.clock.spent.Plus(u), Day: dayOf(m.ls.opt.Now())})
 }
 
 // lookAgain says after what time a launch is to be looked at, 0 = never: only its end counts.
@@ -334,7 +334,7 @@ func lookAgain(idle, silent time.Duration, agent bool) time.Duration {
 const costLeast = 0.0001
 
 // mayCost is what a launch may cost in USD by the budgets of its attempt or round, its run and the day; 0 = no bound.
-func (e *Executor) mayCost(j job.Job, role string) float64 {
+func (ls *Launches) mayCost(j job.Job, role string) float64 {
 	before := engine.Usage{}
 	if j.Proc != nil && j.Proc.Kind == engine.ProcReview && j.Round != nil {
 		before = j.Round.Usage
@@ -342,7 +342,7 @@ func (e *Executor) mayCost(j job.Job, role string) float64 {
 		before = j.Attempt.Usage
 	}
 	left := j.Config.Left(role, before, engine.Bound{Most: j.RunInfo.Limit, Used: j.RunInfo.Usage}, engine.Bound{Most: j.RunInfo.RoleLimit, Used: j.RunInfo.Role}).CostUSD
-	if _, used, most := e.Today(); most.CostUSD > 0 && (left == 0 || most.CostUSD-used.CostUSD < left) {
+	if _, used, most := ls.Today(); most.CostUSD > 0 && (left == 0 || most.CostUSD-used.CostUSD < left) {
 		left = most.CostUSD - used.CostUSD
 		if left == 0 {
 			left = -1
@@ -378,11 +378,11 @@ func (m *meter) hear(ended bool) {
 		for _, name := range names {
 			m.read.More(m.dir, name)
 		}
-		m.e.log.Say(m.key, lines)
+		m.ls.opt.Log.Say(m.key, lines)
 		if lines = nil; !ended {
 			return
 		}
 	}
 	m.read.Take([]byte("\n")) // the last line may have none
-	m.e.log.Say(m.key, lines)
+	m.ls.opt.Log.Say(m.key, lines)
 }

@@ -18,8 +18,8 @@ import (
 )
 
 // stepPlayer gives who carries out a step's launch, whose files lie in rel: its agent, or a stand-in with its part.
-func (e *Executor) stepPlayer(j job.Job, st *engine.Step, b tree.Begin, rel string, try int) (who, error) {
-	w := e.whose(st.Role(), j.Turn)
+func (ls *Launches) stepPlayer(j job.Job, st *engine.Step, b tree.Begin, rel string, try int) (who, error) {
+	w := ls.whose(st.Role(), j.Turn)
 	s, err := job.Script(j)
 	if s == nil || err != nil {
 		return w, err
@@ -30,16 +30,16 @@ func (e *Executor) stepPlayer(j job.Job, st *engine.Step, b tree.Begin, rel stri
 		t.N = c.Try
 	}
 	play, _ := s.Play(t)
-	part, err := e.stepPart(j, st, b, play, fmt.Sprintf("%s for %s: step %s, attempt %d", job.StandIn, w.role, st.ID, j.Attempt.N))
+	part, err := ls.stepPart(j, st, b, play, fmt.Sprintf("%s for %s: step %s, attempt %d", job.StandIn, w.role, st.ID, j.Attempt.N))
 	if err != nil {
 		return w, err
 	}
-	return e.standIn(w, rel, part)
+	return ls.standIn(w, rel, part)
 }
 
 // reviewPlayer gives who carries out a review: the gate's reviewer, or a stand-in with its part.
-func (e *Executor) reviewPlayer(j job.Job, g *engine.Gate, rel string, try int) (who, error) {
-	w := e.whose(g.Reviewer.AgentType, j.Turn)
+func (ls *Launches) reviewPlayer(j job.Job, g *engine.Gate, rel string, try int) (who, error) {
+	w := ls.whose(g.Reviewer.AgentType, j.Turn)
 	s, err := job.Script(j)
 	if s == nil || err != nil {
 		return w, err
@@ -47,12 +47,12 @@ func (e *Executor) reviewPlayer(j job.Job, g *engine.Gate, rel string, try int) 
 	t := job.Turn(j, j.Round.N, try)
 	t.Role, t.Gate = g.Reviewer.AgentType, g.ID
 	play, _ := s.Play(t)
-	return e.standIn(w, rel, reviewPart(g, play, fmt.Sprintf("%s for %s: gate %s, round %d", job.StandIn, w.role, g.ID, j.Round.N)))
+	return ls.standIn(w, rel, reviewPart(g, play, fmt.Sprintf("%s for %s: gate %s, round %d", job.StandIn, w.role, g.ID, j.Round.N)))
 }
 
 // command gives the arguments of a command of the spec, or, where stand-ins play the run, of one that plays it: rel is the
 // folder of its files, t whose turn it is.
-func (e *Executor) command(j job.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn, st *engine.Step, b tree.Begin) ([]string, error) {
+func (ls *Launches) command(j job.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn, st *engine.Step, b tree.Begin) ([]string, error) {
 	argv, err := job.CommandLine(c, env)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (e *Executor) command(j job.Job, c *engine.Command, env *engine.Env, rel st
 	part := stub.Part{Say: label, Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Exit: play.Exit}
 	switch {
 	case st != nil:
-		if part, err = e.stepPart(j, st, b, play, label); err != nil {
+		if part, err = ls.stepPart(j, st, b, play, label); err != nil {
 			return nil, err
 		}
 	case play.Say != nil:
@@ -78,21 +78,21 @@ func (e *Executor) command(j job.Job, c *engine.Command, env *engine.Env, rel st
 	if play.Verdict != "" && play.Verdict != engine.OutcomePass {
 		part.Say, part.Exit = orText(play.Feedback, part.Say), max(part.Exit, 1)
 	}
-	w, err := e.standIn(who{}, rel, part)
+	w, err := ls.standIn(who{}, rel, part)
 	return w.agent.Command, err
 }
 
 // standIn lays out a part beside the launch's files, and gives who plays it: in the role's place, without what the role's
 // agents have of models, keys and network.
-func (e *Executor) standIn(w who, rel string, part stub.Part) (who, error) {
-	if e.opt.Self == "" {
+func (ls *Launches) standIn(w who, rel string, part stub.Part) (who, error) {
+	if ls.Cage.opt.Self == "" {
 		return w, job.Fatal("the run wants stand-ins, and this process cannot start any")
 	}
 	data, err := json.MarshalIndent(part, "", "  ")
 	if err != nil {
 		return w, err
 	}
-	if err := e.WriteFile(rel+"/"+stub.PartFile, append(data, '\n')); err != nil {
+	if err := ls.WriteFile(rel+"/"+stub.PartFile, append(data, '\n')); err != nil {
 		return w, err
 	}
 	format := settings.FormatText
@@ -102,12 +102,12 @@ func (e *Executor) standIn(w who, rel string, part stub.Part) (who, error) {
 	out := who{name: job.StandIn, role: w.role, set: w.set, known: true, stub: true}
 	out.set.Args = nil
 	out.set.Agent, out.set.Model, out.set.Env, out.set.Network = []string{job.StandIn}, "", nil, []string{settings.NetworkNone}
-	out.agent = settings.Agent{Command: []string{e.opt.Self, job.StandIn, filepath.Join(e.Root, filepath.FromSlash(rel), stub.PartFile)}, PromptVia: settings.ViaFile, Format: format}
+	out.agent = settings.Agent{Command: []string{ls.Cage.opt.Self, job.StandIn, filepath.Join(ls.Root, filepath.FromSlash(rel), stub.PartFile)}, PromptVia: settings.ViaFile, Format: format}
 	return out, nil
 }
 
 // stepPart is what a stand-in does for a step: what the play says, and besides it what the spec wants of any agent.
-func (e *Executor) stepPart(j job.Job, st *engine.Step, b tree.Begin, play stub.Play, label string) (stub.Part, error) {
+func (ls *Launches) stepPart(j job.Job, st *engine.Step, b tree.Begin, play stub.Play, label string) (stub.Part, error) {
 	part := stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Say: label, Answer: play.Answer, Exit: play.Exit,
 		Signal: orText(play.Signal, engine.StatusDone), Summary: orText(play.Summary, label), Ask: play.Question}
 	env := job.WithAttempt(j, st)
@@ -134,7 +134,7 @@ func (e *Executor) stepPart(j job.Job, st *engine.Step, b tree.Begin, play stub.
 	for i, f := range part.Write {
 		base := b.Dir
 		if layout.IsState(f.Path) {
-			base = e.Root
+			base = ls.Root
 		}
 		if part.Write[i].Path, err = layout.Under(base, f.Path); err != nil {
 			return part, job.Refused("%s: write: %v", job.StandIn, err)

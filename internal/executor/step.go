@@ -6,19 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"sluice/agents/program"
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
-	"sluice/internal/atomicfile"
 	"sluice/internal/job"
-	"sluice/internal/layout"
 	"sluice/internal/tree"
 	"sluice/signals"
 )
@@ -67,21 +61,11 @@ func (e *Executor) step(ctx context.Context, j job.Job, c *clock) *engine.Proces
 	}
 	e.keepOutput(ev, j, st, end)
 	if st.Run == nil {
-		e.log.Sum(j.Key, ev)
+		e.Launches.opt.Log.Sum(j.Key, ev)
 	}
 	e.receive(ctx, j)
 	e.Salvage(ctx, j, st)
 	return ev
-}
-
-// withCorrection adds to a launch's end that of a correction of its answer: what it cost, and a limit or a fault that a
-// person has to mend, which are not the work's.
-func withCorrection(x *engine.Exit, of engine.Exit) {
-	x.Usage.Tokens += of.Usage.Tokens
-	x.Usage.CostUSD += of.Usage.CostUSD
-	if of.Class != "" && of.Class != engine.ClassWork {
-		x.Class, x.Why, x.ResumeAt, x.Budget = of.Class, of.Why, of.ResumeAt, of.Budget
-	}
 }
 
 // keepOutput adds the end of the output, where it matters: it failed, its signal is missing, or the spec reads it.
@@ -99,28 +83,6 @@ func (e *Executor) keepOutput(ev *engine.ProcessEnded, j job.Job, st *engine.Ste
 // said says that the attempt's sentinel lies in its inbox, or was taken in.
 func (e *Executor) said(j job.Job, st *engine.Step) bool {
 	return e.Sentinel(j, st) != nil
-}
-
-func orCode(d ended) string {
-	if why := d.failure(); why != "" {
-		return why
-	}
-	if d.exit.Signal != "" {
-		return "it was ended by " + d.exit.Signal
-	}
-	return fmt.Sprintf("it ended with exit code %d", d.exit.Code)
-}
-
-// idle is the idle_timeout that was written down for the step, its role or all; 0 = none.
-func (e *Executor) idle(st *engine.Step) time.Duration {
-	if st.IdleTimeout > 0 {
-		return time.Duration(st.IdleTimeout)
-	}
-	s := e.opt.Settings()
-	if role := st.Role(); role != "" && s.Role(role).IdleTimeout > 0 {
-		return time.Duration(s.Role(role).IdleTimeout)
-	}
-	return time.Duration(s.IdleTimeout)
 }
 
 // prepare makes all that a step's launch needs, and says what to start.
@@ -209,9 +171,6 @@ func (e *Executor) declared(st *engine.Step, env *engine.Env) ([]string, error) 
 	return stateWrites(made)
 }
 
-// againDir is the folder of the try-th correction of a launch.
-func againDir(rel string, try int) string { return fmt.Sprintf("%s/again-%d", rel, try) }
-
 // askAgain has the step's agent give its answer again. The error is ctx's.
 func (e *Executor) askAgain(ctx context.Context, j job.Job, st *engine.Step, c *clock, try int, bad error, last ended) (ended, asked, error) {
 	l := order{of: j.Key, agent: true, idle: e.idle(st), clock: c}
@@ -248,29 +207,6 @@ func (e *Executor) askAgain(ctx context.Context, j job.Job, st *engine.Step, c *
 		p.judged = seen
 		return p, err
 	})
-}
-
-// agentProcess says what to start to have an agent answer the text.
-func (e *Executor) agentProcess(j job.Job, w who, key, dir, cwd, text string, need needs, env []engine.EnvVar, vars map[string]string) (process, error) {
-	prompt, answer := e.promptOf(dir)
-	if err := e.WriteFile(dir+"/prompt.md", []byte(text)); err != nil {
-		return process{}, err
-	}
-	vars = maps.Clone(vars)
-	vars["SLUICE_ANSWER"], vars["SLUICE_PROMPT"] = answer, prompt
-	maps.Copy(vars, program.Vars(w.agent.Format, e.variable, need.dirs))
-	p := process{cwd: cwd, who: w}
-	var err error
-	if p.env, err = e.environ(j, w, key, env, vars); err != nil {
-		return p, err
-	}
-	if err := e.keepProgram(dir, key, w, need.talk, p.env); err != nil {
-		return p, err
-	}
-	if p.argv, p.stdin, err = e.agentLine(w, prompt, text, need); err != nil {
-		return p, err
-	}
-	return p.native(w), nil
 }
 
 // answer reads a step's structured answer. Where the spec wants none, one that is there and can be read is taken.
@@ -317,25 +253,6 @@ func (e *Executor) answer(j job.Job, st *engine.Step, rel, key string, end ended
 	return data, nil
 }
 
-// keepReply keeps the words that no answer, or no verdict, could be read from, for a person to look at.
-func (e *Executor) keepReply(rel string, end ended) {
-	if end.dir == "" {
-		return
-	}
-	if err := e.WriteFile(rel+"/"+daemon.ReplyFile, []byte(end.stdout(gates.MaxReply))); err != nil {
-		e.opt.Logf("%s: %v", rel, err)
-	}
-}
-
-// promptText is what a launch was asked.
-func (e *Executor) promptText(rel string) []byte {
-	data, _, err := atomicfile.OpenRegular(e.Root, filepath.FromSlash(rel+"/prompt.md"), gates.MaxPrompt)
-	if err != nil {
-		return nil // then no quote of it is known as one
-	}
-	return data
-}
-
 // sentinelAnswer is the answer in the attempt's sentinel, if it has one that fits.
 func (e *Executor) sentinelAnswer(j job.Job, st *engine.Step) json.RawMessage {
 	data := e.Sentinel(j, st)
@@ -356,21 +273,6 @@ func (e *Executor) sentinelAnswer(j job.Job, st *engine.Step) json.RawMessage {
 		return nil
 	}
 	return s.Answer
-}
-
-// answerFile reads what lies at SLUICE_ANSWER; nil where nothing does.
-func (e *Executor) answerFile(rel string) []byte {
-	data, _, err := atomicfile.OpenRegular(e.Root, filepath.FromSlash(rel+"/"+layout.OwnDir+"/answer.json"), longestAnswer)
-	if errors.Is(err, fs.ErrNotExist) {
-		data, _, err = atomicfile.OpenRegular(e.Root, filepath.FromSlash(rel+"/answer.json"), longestAnswer)
-	}
-	switch {
-	case err == nil:
-		return data
-	case errors.Is(err, atomicfile.ErrTooLarge):
-		return []byte(strings.Repeat("[", 1+longestAnswer)) // too much to be read: told as such, not as missing
-	}
-	return nil
 }
 
 // readsStdout says that some expression of the spec reads what a step printed.

@@ -37,26 +37,26 @@ type Program struct {
 
 // keepProgram writes the agent.json of a launch: for people, and, where the agent cannot change by what it is judged, for
 // told.
-func (e *Executor) keepProgram(rel, key string, w who, t talk, env []string) error {
+func (ls *Launches) keepProgram(rel, key string, w who, t talk, env []string) error {
 	data, err := json.Marshal(Program{Agent: w.name, Role: w.role, Format: w.agent.Format, Model: w.set.Model, Args: w.set.Args, Session: t.name, Resume: t.resume, Base: t.base,
 		Env: homes(w.agent.Format, env)})
 	if err != nil {
 		return err
 	}
 	data = append(data, '\n')
-	own := e.PIDFile(key) + programMark
+	own := ls.PIDFile(key) + programMark
 	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
 		return err
 	}
 	if err := atomicfile.Write(own, data, 0o600); err != nil {
 		return err
 	}
-	if err := e.WriteFile(rel+"/"+programFile, data); err != nil {
+	if err := ls.WriteFile(rel+"/"+programFile, data); err != nil {
 		return err
 	}
 	if program.Known(w.agent.Format) && !w.stub { // its output is the record of the conversation, an event a line
-		if err := os.Symlink("stdout", filepath.Join(e.Root, filepath.FromSlash(rel), sessionLink)); err != nil && !errors.Is(err, fs.ErrExist) {
-			e.opt.Logf("%s: %v", key, err) // for people: nothing goes by it
+		if err := os.Symlink("stdout", filepath.Join(ls.Root, filepath.FromSlash(rel), sessionLink)); err != nil && !errors.Is(err, fs.ErrExist) {
+			ls.Cage.opt.Logf("%s: %v", key, err) // for people: nothing goes by it
 		}
 	}
 	return nil
@@ -79,17 +79,17 @@ func readProgram(dir, name string) (p Program, ok bool) {
 }
 
 // told adds to the end of an agent's process what its program told of it: an exit code of 0 alone is no success.
-func (e *Executor) told(key string, end ended) ended {
+func (ls *Launches) told(key string, end ended) ended {
 	if end.dir == "" {
 		return end
 	}
-	own := e.PIDFile(key) + programMark
+	own := ls.PIDFile(key) + programMark
 	p, ok := readProgram(filepath.Dir(own), filepath.Base(own))
 	if !ok || !program.Known(p.Format) {
 		return end
 	}
 	// "Try again in 3 hours" counts from when it was said, and not from when somebody reads it.
-	when := e.opt.Now()
+	when := ls.opt.Now()
 	f, st, err := atomicfile.Open(end.dir, "stdout")
 	if err == nil && st.ModTime.Before(when) {
 		when = st.ModTime
@@ -99,7 +99,7 @@ func (e *Executor) told(key string, end ended) ended {
 		err = errors.Join(r.Read(io.LimitReader(f, launch.MaxStream)), f.Close())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		e.opt.Logf("%s: the agent's output cannot be read to its end: %v", e.Shown(end.dir), err)
+		ls.Cage.opt.Logf("%s: the agent's output cannot be read to its end: %v", ls.Shown(end.dir), err)
 	}
 	result := r.Result()
 	end.said = &result
@@ -108,9 +108,9 @@ func (e *Executor) told(key string, end ended) ended {
 	end.total = total
 	x.Usage = launch.UsageOf(used)
 	end.gone = p.Resume != "" && result.Gone(stderrOf(end.dir))
-	e.leaveTalk(key, &result, total, end.gone)
+	ls.leaveTalk(key, &result, total, end.gone)
 	if end.gone && !x.Stopped {
-		end.exit = goneTalk(p, e.opt.Now())
+		end.exit = goneTalk(p, ls.opt.Now())
 		return end
 	}
 	if x.Stopped || x.Lost || x.Signal != "" || x.NotStarted != "" || x.Refused != "" {
@@ -152,14 +152,14 @@ type needs struct {
 
 // needsOf are the needs of a launch whose files lie in rel: it writes its answer there; who does the work also its signal
 // into the inbox, and what it commits into the repo's git folder, which is not below a worktree.
-func (e *Executor) needsOf(rel string, schema *engine.Schema, judges bool, cost float64) needs {
-	n := needs{rel: rel, dirs: []string{filepath.Join(e.Root, filepath.FromSlash(rel))}, judges: judges, cost: cost}
+func (ls *Launches) needsOf(rel string, schema *engine.Schema, judges bool, cost float64) needs {
+	n := needs{rel: rel, dirs: []string{filepath.Join(ls.Root, filepath.FromSlash(rel))}, judges: judges, cost: cost}
 	if judges {
 		return n
 	}
-	n.dirs = append(n.dirs, e.Signals())
-	if e.opt.Git.Checkout() {
-		n.dirs = append(n.dirs, e.opt.Git.CommonDir())
+	n.dirs = append(n.dirs, ls.Signals())
+	if ls.Cage.opt.Git.Checkout() {
+		n.dirs = append(n.dirs, ls.Cage.opt.Git.CommonDir())
 	}
 	if schema != nil {
 		n.schema = json.RawMessage(schema.Source)
