@@ -18,7 +18,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/executor"
 	"sluice/internal/fault"
-	"sluice/internal/top"
+	"sluice/internal/tui"
 )
 
 func (a *app) topCommand() *cobra.Command {
@@ -41,7 +41,7 @@ Leaving it stops nothing.`,
 			if err := h.begin(cmd.Context()); err != nil {
 				return err
 			}
-			return top.Run(cmd.Context(), h, top.Options{In: a.In, Out: a.Out, Env: a.Env, Now: a.Now})
+			return tui.Run(cmd.Context(), h, tui.Options{In: a.In, Out: a.Out, Env: a.Env, Now: a.Now})
 		},
 	}
 	cmd.Flags().BoolVar(&here, "here", false, "only this repo")
@@ -151,7 +151,7 @@ func (h *topHost) at(ctx context.Context, root string) (*place, error) {
 }
 
 // Open gives whoever serves the repo, or its journal.
-func (h *topHost) Open(ctx context.Context, root string) (top.View, bool, error) {
+func (h *topHost) Open(ctx context.Context, root string) (tui.View, bool, error) {
 	p, err := h.at(ctx, root)
 	if err != nil {
 		return nil, false, err
@@ -207,7 +207,7 @@ func (h *topHost) Sign(ctx context.Context, root string, g daemon.GateStatus, ev
 }
 
 // Show is what `sluice show --diff` prints.
-func (h *topHost) Show(ctx context.Context, root, run, what string) (page top.Page, err error) {
+func (h *topHost) Show(ctx context.Context, root, run, what string) (page tui.Page, err error) {
 	p, err := h.at(ctx, root)
 	if err != nil {
 		return page, err

@@ -10,7 +10,7 @@ import (
 	"sluice/internal/press"
 	"sluice/internal/render"
 	"sluice/internal/text"
-	"sluice/internal/top"
+	"sluice/internal/tui"
 )
 
 // of says whose gate it is, where it is not the run's own.
@@ -37,7 +37,7 @@ func (sc *screen) foot(width int, now time.Time) []string {
 		prompt, enter := fmt.Sprintf("%s %s #%d: what is wrong? ", sc.verb, clean(sc.about.gate), sc.about.round), "Enter sends it, Esc goes back"
 		if sc.form != nil {
 			prompt, enter = "▸ ", "Enter takes it, or what stands in brackets; Esc goes back: nothing is decided"
-			asks := top.Wrap(fmt.Sprintf("%s #%d asks: %s", clean(sc.about.gate), sc.about.round, sc.form.Question()), width-1)
+			asks := tui.Wrap(fmt.Sprintf("%s #%d asks: %s", clean(sc.about.gate), sc.about.round, sc.form.Question()), width-1)
 			for _, l := range asks[:min(len(asks), formRows)] {
 				out = append(out, a.Paint(console.Yellow, l))
 			}
@@ -47,14 +47,14 @@ func (sc *screen) foot(width int, now time.Time) []string {
 		}
 		return append(out, a.Paint(console.Dim, enter), a.Paint(console.Yellow, prompt)+text+"▏")
 	case sc.sure != nil:
-		for _, l := range top.Wrap(sc.sure.question, width-1) {
+		for _, l := range tui.Wrap(sc.sure.question, width-1) {
 			out = append(out, a.Paint(console.Yellow, l))
 		}
 		then := a.Paint(console.Dim, press.Wait)
 		if sc.guard.Ripe(sc.offer(), now) {
 			then = a.Paint(console.Bold, press.Answers)
 		}
-		return append(out, top.Wrap(then, width-1)...)
+		return append(out, tui.Wrap(then, width-1)...)
 	}
 	asks, keys := sc.asks(now)
 	out = append(out, asks...)

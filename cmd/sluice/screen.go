@@ -20,7 +20,7 @@ import (
 	"sluice/internal/form"
 	"sluice/internal/press"
 	"sluice/internal/render"
-	"sluice/internal/top"
+	"sluice/internal/tui"
 )
 
 // The live screen is plain text in the terminal's other buffer, painted whole from its upper left corner: so a resize,
@@ -238,14 +238,14 @@ func (sc *screen) paint() {
 func (sc *screen) frame(width, height int, now time.Time) []string {
 	foot, offer := sc.foot(width, now), sc.offer()
 	if sc.sure != nil && len(foot) > height-1 {
-		foot, offer = append([]string{""}, top.Wrap(press.TooSmall, width-1)...), ""
+		foot, offer = append([]string{""}, tui.Wrap(press.TooSmall, width-1)...), ""
 	}
 	sc.guard.Draw(offer, now)
 	room := height - len(foot)
 	if sc.page != nil {
 		var page []string // nothing of what one decides by is cut off
 		for _, l := range sc.page {
-			page = append(page, top.Wrap(l, width-1)...)
+			page = append(page, tui.Wrap(l, width-1)...)
 		}
 		sc.top = max(min(sc.top, len(page)-room), 0)
 		return append(fill(page[sc.top:], room), foot...)

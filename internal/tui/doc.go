@@ -1,4 +1,4 @@
-// Package top is the live screen of `sluice top`: all repos, runs, steps and gates at a glance, what waits for a person
+// Package tui is the live screen of `sluice top`: all repos, runs, steps and gates at a glance, what waits for a person
 // first, and keys to look and to decide.
 //
 // The screen is a value that messages change (Model); it does no I/O and has no clock, so it is tested without a terminal.
@@ -8,4 +8,4 @@
 //
 // All foreign text (names, summaries, agents' words) is cleaned before it is drawn. A sign tells each state, so that nothing
 // is said by colour alone; the colours are the terminal's own.
-package top
+package tui
