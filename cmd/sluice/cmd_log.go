@@ -274,7 +274,7 @@ func (a *app) foldersOf(ctx context.Context, p *place, run string, all bool) ([]
 	}
 	runs := slices.DeleteFunc(slices.Clone(st.Runs), func(r daemon.RunStatus) bool { return r.ID != id })
 	if all {
-		runs = append(runs, below(st.Runs, id)...)
+		runs = append(runs, daemon.Below(st.Runs, id)...)
 	}
 	var out []string
 	for _, r := range runs {

@@ -17,6 +17,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/render"
+	"sluice/internal/tui"
 	"sluice/journal"
 )
 
@@ -92,24 +93,18 @@ func (a *app) followed(ctx context.Context, p *place, s service, set []string, b
 	if err != nil {
 		return err
 	}
-	r, err := a.follow(ctx, p, s, id, from, ours)
+	r, err := tui.Follow(ctx, &a.Console, runHost{s, a, p}, id, from, ours)
 	switch {
-	case errors.Is(err, errLeft) && !ours:
+	case errors.Is(err, tui.ErrLeft) && !ours:
 		a.Print("%s goes on in the background: `sluice status %s`, `sluice run %s`", id, id, id)
 		return nil
-	case errors.Is(err, errLeft), errors.Is(err, errInterrupt), ctx.Err() != nil:
+	case errors.Is(err, tui.ErrLeft), errors.Is(err, tui.ErrInterrupt), ctx.Err() != nil:
 		return a.pauseAndLeave(s, id, set, ours)
 	case err != nil:
 		return err
 	}
 	return a.summary(ctx, p, r)
 }
-
-// How a person stops following a run.
-var (
-	errLeft      = errors.New("left")        // does not want to look any longer
-	errInterrupt = errors.New("interrupted") // wants it to stop
-)
 
 // runWanted reads what is to be started before anything is, and gives the id of its workflow; where the argument names a run
 // ("last" is the newest), it gives that one's id and nothing to start.

@@ -221,15 +221,29 @@ func (h *topHost) Show(ctx context.Context, root, run, what string) (page tui.Pa
 	if err != nil {
 		return page, err
 	}
-	sh, lines, err := h.a.showPage(ctx, p, v, r, what)
-	if err != nil {
-		return page, err
+	return h.a.showPage(ctx, p, v, r, what)
+}
+
+// runHost is what the screen of one run is run on: the process that serves its repo.
+type runHost struct {
+	service
+	a *app
+	p *place
+}
+
+// Do has a person's event taken in.
+func (h runHost) Do(ctx context.Context, ev engine.Event) (daemon.Done, error) {
+	if _, ok := ev.(engine.Answered); ok {
+		if err := h.a.inAttempt(); err != nil {
+			return daemon.Done{}, err
+		}
 	}
-	page.Lines = lines
-	if sh.Gate != nil {
-		page.Gate, page.Round, page.Content = sh.Gate.ID, sh.Gate.Round, sh.Gate.Reviewed
-	}
-	return page, nil
+	return h.service.Do(ctx, ev, "terminal")
+}
+
+// Show is what `sluice show --diff` prints.
+func (h runHost) Show(ctx context.Context, run daemon.RunStatus, what string) (tui.Page, error) {
+	return h.a.showPage(ctx, h.p, h.service, run, what)
 }
 
 // lastMost is how much of the end of an agent's output is read for its last words.
@@ -353,10 +367,10 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 }
 
 // showPage is what show prints, with the changes, in lines.
-func (a *app) showPage(ctx context.Context, p *place, v viewer, r daemon.RunStatus, what string) (*shown, []string, error) {
+func (a *app) showPage(ctx context.Context, p *place, v viewer, r daemon.RunStatus, what string) (page tui.Page, err error) {
 	sh, err := a.gather(ctx, p, v, r, what)
 	if err != nil {
-		return nil, nil, err
+		return page, err
 	}
 	var b strings.Builder
 	inner := *a
@@ -367,5 +381,9 @@ func (a *app) showPage(ctx context.Context, p *place, v viewer, r daemon.RunStat
 			fmt.Fprintln(&b, "\nthe changes cannot be read: "+oneLine(err.Error()))
 		}
 	}
-	return sh, strings.Split(strings.TrimRight(b.String(), "\n"), "\n"), nil
+	page.Lines = strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+	if g := sh.Gate; g != nil {
+		page.Gate, page.Round, page.Content = g.ID, g.Round, g.Reviewed
+	}
+	return page, nil
 }

@@ -253,15 +253,3 @@ func named(runs []daemon.RunStatus, name string) (string, error) {
 	}
 	return "", fault.Failed(mend, "no run %q in this repo", clean(name))
 }
-
-// below gives, of runs of which each parent comes before its children, those below the run.
-func below(runs []daemon.RunStatus, id string) (out []daemon.RunStatus) {
-	of := map[string]bool{id: true}
-	for _, r := range runs {
-		if r.Child != nil && of[r.Child.Parent] {
-			of[r.ID] = true
-			out = append(out, r)
-		}
-	}
-	return out
-}

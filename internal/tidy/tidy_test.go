@@ -77,8 +77,8 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/press": {own: []string{"internal/text"}},
 	// How a person is asked for an answer, wherever that is.
 	"internal/form": {own: []string{"internal/text", "internal/schema"}},
-	// The live screen. Its library belongs to one place.
-	"internal/tui": {own: []string{"internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
+	// The live screens, of all repos and of one run. Their library belongs to one place.
+	"internal/tui": {own: []string{"internal/fault", "internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
 	"internal/executor": {own: []string{"agents/launch", "internal/fault", "notify/people", "internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/shells", "internal/stub", "internal/tasks", "internal/tree"}},
 }

@@ -28,6 +28,17 @@ type Host interface {
 	Tail(ctx context.Context, root, run, what string, say func(line string)) error
 }
 
+// RunHost is what the screen of one run is run on: the process that serves the repo.
+type RunHost interface {
+	Status(ctx context.Context, run string) (daemon.Status, error)
+	Run(ctx context.Context, run string) (daemon.RunStatus, error)
+	Facts(ctx context.Context, run string, from int64, follow bool, fn func(daemon.Line) error) error
+	// Do has an event of a person taken in. It refuses an answer that an attempt types.
+	Do(ctx context.Context, ev engine.Event) (daemon.Done, error)
+	// Show returns what one needs to decide at a gate of the run, or to know of a step.
+	Show(ctx context.Context, run daemon.RunStatus, what string) (Page, error)
+}
+
 // View tells how one repo stands. *daemon.Client is one.
 type View interface {
 	Status(ctx context.Context, run string) (daemon.Status, error)

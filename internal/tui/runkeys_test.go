@@ -1,4 +1,4 @@
-package main
+package tui
 
 import (
 	"errors"
@@ -15,14 +15,14 @@ import (
 type seat struct {
 	t  *testing.T
 	sc *screen
-	s  *told
+	s  *served
 	at time.Time
 }
 
 func newSeat(t *testing.T, run daemon.RunStatus) *seat {
 	p := &seat{t: t, at: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	p.sc, p.s = newScreen(run)
-	p.sc.a.Now = func() time.Time { return p.at }
+	p.sc.c.Now = func() time.Time { return p.at }
 	return p.waits(0)
 }
 
@@ -63,8 +63,8 @@ func (p *seat) got() string {
 
 func (p *seat) foot() string { return bare(strings.Join(p.sc.foot(100, p.at), "\n")) }
 
-// TestNoKeyDecidesByAccident: what was typed ahead, pasted, held down or typed for somewhere else decides nothing.
-func TestNoKeyDecidesByAccident(t *testing.T) {
+// TestNoKeyDecidesAtARunByAccident: what was typed ahead, pasted, held down or typed for somewhere else decides nothing.
+func TestNoKeyDecidesAtARunByAccident(t *testing.T) {
 	const typing, repeat = 120 * time.Millisecond, 33 * time.Millisecond
 	open := func(t *testing.T) *seat { return newSeat(t, at("human", engine.OnHuman)).waits(time.Minute) }
 	page := func(t *testing.T) *seat {
@@ -167,14 +167,14 @@ func TestNoKeyDecidesByAccident(t *testing.T) {
 	}
 }
 
-// TestAPassIsAskedOnceMore: p asks, on a line that says what is passed, and Enter passes it; also with the page open.
-func TestAPassIsAskedOnceMore(t *testing.T) {
+// TestAPassAtARunIsAskedOnceMore: p asks, on a line that says what is passed, and Enter passes it; also with the page open.
+func TestAPassAtARunIsAskedOnceMore(t *testing.T) {
 	for _, page := range []bool{false, true} {
 		run := at("human", engine.OnHuman)
 		run.Steps[1].Gates[0].Reviewed = "0123456789abcdef0123"
 		p := newSeat(t, run).waits(2 * time.Second)
 		if page {
-			p.sc.open(&shown{Run: "w-1", Gate: &run.Steps[1].Gates[0]}, []string{"task"})
+			p.sc.open(&run, Page{Lines: []string{"task"}, Gate: "G", Round: 3, Content: "0123456789abcdef0123"})
 			p.waits(2 * time.Second)
 		}
 		p.types("p", 0)
@@ -227,8 +227,8 @@ func TestWhyAKeyDidNothing(t *testing.T) {
 	}
 }
 
-// TestATinyTerminalPassesNothing: where the question does not fit, Enter passes nothing, and one is told.
-func TestATinyTerminalPassesNothing(t *testing.T) {
+// TestATinyTerminalPassesNothingAtARun: where the question does not fit, Enter passes nothing, and one is told.
+func TestATinyTerminalPassesNothingAtARun(t *testing.T) {
 	p := newSeat(t, at("human", engine.OnHuman)).waits(2 * time.Second)
 	p.sc.run.Steps[1].Gates[0].Name = strings.Repeat("review ", 20)
 	p.types("p", 0)
@@ -257,7 +257,7 @@ func TestKeysThatDoNotDecideAreFree(t *testing.T) {
 	if p.sc.page != nil {
 		t.Error("the page is still there")
 	}
-	if err := p.waits(time.Second).chunk("q"); !errors.Is(err, errLeft) {
+	if err := p.waits(time.Second).chunk("q"); !errors.Is(err, ErrLeft) {
 		t.Errorf("%v", err)
 	}
 }

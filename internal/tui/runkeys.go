@@ -1,4 +1,4 @@
-package main
+package tui
 
 import (
 	"bytes"
@@ -25,10 +25,10 @@ const (
 	maxTyped     = 4000 // characters of words typed at the screen
 )
 
-// press takes what was typed, as it was read. errLeft: the person leaves; errInterrupt: with Ctrl-C, here a key.
+// press takes what was typed, as it was read. ErrLeft: the person leaves; ErrInterrupt: with Ctrl-C, here a key.
 func (sc *screen) press(ctx context.Context, in typed) error {
 	if bytes.IndexByte(in.bytes, keyInterrupt) >= 0 {
-		return errInterrupt
+		return ErrInterrupt
 	}
 	keys := sc.decoder.Keys(in.bytes)
 	for _, k := range keys {
@@ -170,12 +170,12 @@ func (sc *screen) scroll(k string) {
 func (sc *screen) command(ctx context.Context, k string) error {
 	switch k {
 	case "q", keyEnd:
-		return errLeft
+		return ErrLeft
 	case "s":
 		sc.show(ctx)
 	case "r":
 		if sc.run.Paused != "" {
-			if _, err := sc.s.Do(ctx, engine.ResumeRequested{Run: sc.id}, "terminal"); err != nil {
+			if _, err := sc.host.Do(ctx, engine.ResumeRequested{Run: sc.id}); err != nil {
 				sc.tell("%s", err)
 			}
 		}
@@ -301,18 +301,18 @@ func (sc *screen) show(ctx context.Context) {
 		sc.tell("nothing is under way")
 		return
 	}
-	sh, lines, err := sc.a.showPage(ctx, sc.p, sc.s, of, what)
+	page, err := sc.host.Show(ctx, of, what)
 	if err != nil {
 		sc.tell("%s", err)
 		return
 	}
-	sc.open(sh, lines)
+	sc.open(&of, page)
 }
 
 // open shows a page, of a round that keys decide where it waits for a person.
-func (sc *screen) open(sh *shown, lines []string) {
-	sc.page, sc.paged, sc.top = lines, about{}, 0
-	if g := sh.Gate; g != nil && (g.State == engine.OnHuman || g.State == engine.OnWindow) {
-		sc.paged = about{sh.Run, g.ID, g.Round, g.Reviewed}
+func (sc *screen) open(run *daemon.RunStatus, page Page) {
+	sc.page, sc.paged, sc.top = page.Lines, about{}, 0
+	if g := gateOf(run, page.Gate); g != nil && (g.State == engine.OnHuman || g.State == engine.OnWindow) {
+		sc.paged = about{run.ID, g.ID, page.Round, page.Content}
 	}
 }

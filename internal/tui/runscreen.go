@@ -1,4 +1,4 @@
-package main
+package tui
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"sluice/internal/form"
 	"sluice/internal/press"
 	"sluice/internal/render"
-	"sluice/internal/tui"
+	"sluice/internal/text"
 )
 
 // The live screen is plain text in the terminal's other buffer, painted whole from its upper left corner: so a resize,
@@ -30,7 +30,7 @@ import (
 const (
 	paintPace  = 250 * time.Millisecond
 	recentMost = 50
-	saidFor    = 8 * time.Second // how long an answer to a key stays
+	runSaidFor = 8 * time.Second // how long an answer to a key stays
 	leastWidth = 20
 	leastRows  = 6
 )
@@ -47,9 +47,8 @@ const (
 
 // screen is a run as a person follows it.
 type screen struct {
-	a     *app
-	p     *place
-	s     service
+	c     *console.Console
+	host  RunHost
 	id    string
 	from  int64 // record of the journal from which on facts are shown
 	ours  bool  // this process serves the repo
@@ -64,17 +63,16 @@ type screen struct {
 
 	run    daemon.RunStatus
 	kids   []daemon.RunStatus // those that are done for it, and for one another: the live ones
-	health string
-	typing bool       // words for a fail or a veto are typed
-	verb   string     // fail or veto
-	about  about      // the round they are for
-	words  []rune     // typed so far
-	form   *form.Form // of the answer that a pass gives, while it is typed
-	sure   *sure      // a pass that waits for Enter
-	page   []string   // show's text, nil = the run itself
-	paged  about      // the round that it shows
-	top    int        // first line of the page
-	note   string     // the answer to the last key
+	typing bool               // words for a fail or a veto are typed
+	verb   string             // fail or veto
+	about  about              // the round they are for
+	words  []rune             // typed so far
+	form   *form.Form         // of the answer that a pass gives, while it is typed
+	sure   *sure              // a pass that waits for Enter
+	page   []string           // show's text, nil = the run itself
+	paged  about              // the round that it shows
+	top    int                // first line of the page
+	note   string             // the answer to the last key
 	noted  time.Time
 	rung   map[string]bool // rounds the bell was rung for
 }
@@ -88,14 +86,14 @@ type typed struct {
 // typedAhead is how many reads wait while the screen is busy; those beyond wait in the terminal.
 const typedAhead = 64
 
-// watchLive shows the run until it ends or the person leaves.
-func (a *app) watchLive(ctx context.Context, p *place, s service, id string, from int64, ours bool) (daemon.RunStatus, error) {
-	in, _ := console.Terminal(a.In)
-	out, _ := console.Terminal(a.Out)
-	sc := &screen{a: a, p: p, s: s, id: id, from: from, ours: ours, in: in, out: out, keys: make(chan typed, typedAhead), rung: map[string]bool{}}
+// watch shows the run until it ends or the person leaves.
+func (sc *screen) watch(ctx context.Context) (daemon.RunStatus, error) {
+	in, _ := console.Terminal(sc.c.In)
+	out, _ := console.Terminal(sc.c.Out)
+	sc.in, sc.out, sc.keys = in, out, make(chan typed, typedAhead)
 	before, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
-		return a.followLines(ctx, s, id, from)
+		return sc.printLines(ctx)
 	}
 	fmt.Fprint(out, enterScreen)
 	r, err := sc.loop(ctx)
@@ -103,9 +101,9 @@ func (a *app) watchLive(ctx context.Context, p *place, s service, id string, fro
 	if rerr := term.Restore(int(in.Fd()), before); err == nil {
 		err = rerr
 	}
-	if err == nil || errors.Is(err, errLeft) || errors.Is(err, errInterrupt) || ctx.Err() != nil {
-		for _, l := range render.RunLines(&a.Console, r, a.Now()) {
-			a.Print("%s", console.ClipPainted(l, a.Width()))
+	if err == nil || errors.Is(err, ErrLeft) || errors.Is(err, ErrInterrupt) || ctx.Err() != nil {
+		for _, l := range render.RunLines(sc.c, r, sc.c.Now()) {
+			sc.c.Print("%s", console.ClipPainted(l, sc.c.Width()))
 		}
 	}
 	return r, err
@@ -131,12 +129,12 @@ func (sc *screen) loop(ctx context.Context) (daemon.RunStatus, error) {
 	tick := time.NewTicker(paintPace)
 	defer tick.Stop()
 	for {
-		r, err := sc.s.Run(ctx, sc.id)
+		r, err := sc.host.Run(ctx, sc.id)
 		if ctx.Err() != nil {
 			return sc.run, ctx.Err()
 		}
 		if err != nil {
-			return sc.a.gone(ctx, sc.s, sc.id, err)
+			return sc.gone(ctx, err)
 		}
 		sc.run = r
 		if !r.Live() {
@@ -161,11 +159,11 @@ func (sc *screen) kidsNow(ctx context.Context) []daemon.RunStatus {
 	if !slices.ContainsFunc(sc.run.Waits, func(w daemon.Wait) bool { return w.Kind == "tasks" }) {
 		return nil
 	}
-	st, err := sc.s.Status(ctx, "")
+	st, err := sc.host.Status(ctx, "")
 	if err != nil {
 		return sc.kids // the next look finds out
 	}
-	return below(slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return !r.Live() }), sc.id)
+	return daemon.Below(slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return !r.Live() }), sc.id)
 }
 
 func (sc *screen) readKeys(ctx context.Context, r io.Reader) {
@@ -176,7 +174,7 @@ func (sc *screen) readKeys(ctx context.Context, r io.Reader) {
 			return
 		}
 		select {
-		case sc.keys <- typed{append([]byte(nil), buf[:n]...), sc.a.Now()}:
+		case sc.keys <- typed{append([]byte(nil), buf[:n]...), sc.c.Now()}:
 		case <-ctx.Done():
 			return
 		}
@@ -185,7 +183,7 @@ func (sc *screen) readKeys(ctx context.Context, r io.Reader) {
 
 // readFacts keeps the newest facts that matter. When they stop coming, the loop finds out by itself.
 func (sc *screen) readFacts(ctx context.Context) {
-	_ = sc.s.Facts(ctx, sc.id, sc.from, true, func(l daemon.Line) error {
+	_ = sc.host.Facts(ctx, sc.id, sc.from, true, func(l daemon.Line) error {
 		if !render.Fact(l.Fact).Key {
 			return nil
 		}
@@ -216,7 +214,7 @@ func (sc *screen) paint() {
 	}
 	var b strings.Builder
 	b.WriteString(homeCursor)
-	lines := sc.frame(width, height, sc.a.Now())
+	lines := sc.frame(width, height, sc.c.Now())
 	for i, l := range lines {
 		b.WriteString(console.ClipPainted(l, width-1))
 		b.WriteString(clearLine)
@@ -238,29 +236,24 @@ func (sc *screen) paint() {
 func (sc *screen) frame(width, height int, now time.Time) []string {
 	foot, offer := sc.foot(width, now), sc.offer()
 	if sc.sure != nil && len(foot) > height-1 {
-		foot, offer = append([]string{""}, tui.Wrap(press.TooSmall, width-1)...), ""
+		foot, offer = append([]string{""}, Wrap(press.TooSmall, width-1)...), ""
 	}
 	sc.guard.Draw(offer, now)
 	room := height - len(foot)
 	if sc.page != nil {
 		var page []string // nothing of what one decides by is cut off
 		for _, l := range sc.page {
-			page = append(page, tui.Wrap(l, width-1)...)
+			page = append(page, Wrap(l, width-1)...)
 		}
 		sc.top = max(min(sc.top, len(page)-room), 0)
 		return append(fill(page[sc.top:], room), foot...)
 	}
-	body := append(render.RunLines(&sc.a.Console, sc.run, now), sc.kidLines(now)...)
-	for _, h := range []string{sc.health} {
-		if h != "" {
-			body = append(body, "  "+sc.a.Paint(console.Yellow, h))
-		}
-	}
+	body := append(render.RunLines(sc.c, sc.run, now), sc.kidLines(now)...)
 	recent := sc.recent()
 	if left := room - len(body) - 2; left > 0 && len(recent) > 0 {
-		body = append(body, "", sc.a.Paint(console.Dim, strings.Repeat("─", max(min(width-1, 60), 1))))
+		body = append(body, "", sc.c.Paint(console.Dim, strings.Repeat("─", max(min(width-1, 60), 1))))
 		for _, l := range recent[max(len(recent)-left+1, 0):] {
-			body = append(body, render.Line(&sc.a.Console, l, render.Fact(l.Fact), render.FactRun(l) != sc.id))
+			body = append(body, render.Line(sc.c, l, render.Fact(l.Fact), render.FactRun(l) != sc.id))
 		}
 	}
 	return append(fill(body, room), foot...)
@@ -280,12 +273,12 @@ func fill(lines []string, rows int) []string {
 
 // kidLines tell what the runs below wait for: of a person first of all.
 func (sc *screen) kidLines(now time.Time) (out []string) {
-	a := sc.a
+	c := sc.c
 	for _, r := range sc.kids {
 		for _, w := range r.Waits {
-			said := a.Paint(console.Dim, clean(r.Child.Title())+" waits ") + render.WaitWords(w, now)
+			said := c.Paint(console.Dim, text.Line(r.Child.Title())+" waits ") + render.WaitWords(w, now)
 			if w.Kind == "human" || w.Kind == "window" {
-				out = append(out, "  "+a.Paint(console.Yellow, "? ")+said)
+				out = append(out, "  "+c.Paint(console.Yellow, "? ")+said)
 			} else if len(sc.kids) <= kidsShown {
 				out = append(out, "  "+said)
 			}
@@ -325,7 +318,7 @@ func (sc *screen) gate(kind string, meant func(*daemon.RunStatus, *daemon.GateSt
 
 // tell leaves a line at the bottom.
 func (sc *screen) tell(format string, args ...any) {
-	sc.note, sc.noted = oneLine(fmt.Sprintf(format, args...)), sc.a.Now()
+	sc.note, sc.noted = text.Message(fmt.Sprintf(format, args...)), sc.c.Now()
 }
 
 // answer gives a person's word for a round, where that still asks.
@@ -334,11 +327,7 @@ func (sc *screen) answer(ctx context.Context, kind string, at about, outcome, te
 		sc.tell("it does not ask any more: nothing was decided")
 		return
 	}
-	if err := sc.a.inAttempt(); err != nil {
-		sc.tell("%s", err)
-		return
-	}
-	done, err := sc.s.Do(ctx, engine.Answered{Gate: at.gate, Run: at.run, Round: at.round, Outcome: outcome, Text: text, Answer: answer}, "terminal")
+	done, err := sc.host.Do(ctx, engine.Answered{Gate: at.gate, Run: at.run, Round: at.round, Outcome: outcome, Text: text, Answer: answer})
 	switch {
 	case err != nil:
 		sc.tell("%s", err)

@@ -1,4 +1,4 @@
-package main
+package tui
 
 import (
 	"context"
@@ -14,24 +14,25 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/press"
-	"sluice/internal/render"
 )
 
-// told is a service that only hears what is asked of it.
-type told struct {
-	service
+// served is a host that only hears what is asked of it.
+type served struct {
+	RunHost
 	events []engine.Event
 	answer daemon.Done
 	err    error
 }
 
-func (s *told) Do(_ context.Context, ev engine.Event, _ string) (daemon.Done, error) {
+func (s *served) Do(_ context.Context, ev engine.Event) (daemon.Done, error) {
 	s.events = append(s.events, ev)
 	return s.answer, s.err
 }
 
-// Spec is of no use here: what needs it says so.
-func (s *told) Spec(context.Context, string) (string, error) { return "", errors.New("no spec") }
+// Show has nothing to show.
+func (s *served) Show(context.Context, daemon.RunStatus, string) (Page, error) {
+	return Page{}, errors.New("no spec")
+}
 
 // at is a run that waits at gate G, of a kind.
 func at(kind, state string) daemon.RunStatus {
@@ -45,11 +46,11 @@ func at(kind, state string) daemon.RunStatus {
 		Waits: []daemon.Wait{{Kind: kind, Step: "X-2", Gate: "G", Since: now, Text: "G for a person"}}}
 }
 
-func newScreen(run daemon.RunStatus) (*screen, *told) {
-	s := &told{}
-	a := newApp(nil, nil, nil, nil)
-	a.Colour = true
-	return &screen{a: a, s: s, id: run.ID, run: run, rung: map[string]bool{}}, s
+func newScreen(run daemon.RunStatus) (*screen, *served) {
+	s := &served{}
+	c := console.New(nil, nil, nil, nil)
+	c.Colour = true
+	return &screen{c: c, host: s, id: run.ID, run: run, rung: map[string]bool{}}, s
 }
 
 // bare is a line without its colours.
@@ -134,9 +135,9 @@ func TestTheFootSaysWhatOneMayType(t *testing.T) {
 func (sc *screen) typeKeys(t *testing.T, keys ...string) error {
 	t.Helper()
 	var err error
-	now := sc.a.Now()
+	now := sc.c.Now()
 	for _, k := range keys {
-		sc.a.Now = func() time.Time { return now }
+		sc.c.Now = func() time.Time { return now }
 		sc.frame(100, 30, now)
 		now = now.Add(2 * press.Shown)
 		sc.frame(100, 30, now)
@@ -187,7 +188,7 @@ func TestKeysDecide(t *testing.T) {
 
 func TestKeysLeave(t *testing.T) {
 	sc, _ := newScreen(at("human", engine.OnHuman))
-	if err := sc.typeKeys(t, "q"); !errors.Is(err, errLeft) {
+	if err := sc.typeKeys(t, "q"); !errors.Is(err, ErrLeft) {
 		t.Errorf("q: %v", err)
 	}
 	for _, before := range []string{"f", ""} { // also while words are typed
@@ -195,7 +196,7 @@ func TestKeysLeave(t *testing.T) {
 		if before != "" {
 			_ = sc.typeKeys(t, before)
 		}
-		if err := sc.typeKeys(t, "\x03"); !errors.Is(err, errInterrupt) {
+		if err := sc.typeKeys(t, "\x03"); !errors.Is(err, ErrInterrupt) {
 			t.Errorf("Ctrl-C: %v", err)
 		}
 	}
@@ -213,51 +214,5 @@ func TestAnswersThatDoNotCountAreTold(t *testing.T) {
 	_ = sc.typeKeys(t, "p", "\r")
 	if !strings.Contains(sc.note, "gone") {
 		t.Errorf("%q", sc.note)
-	}
-}
-
-func TestTimesAsPeopleSayThem(t *testing.T) {
-	for d, want := range map[time.Duration]string{-time.Second: "0s", 9 * time.Second: "9s", 61 * time.Second: "1m01s", 3*time.Hour + 5*time.Minute: "3h05m", 72 * time.Hour: "3d"} {
-		if got := render.Ago(d); got != want {
-			t.Errorf("%v: %s, want %s", d, got, want)
-		}
-	}
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 5 << 20: "5.0 MiB", 3 << 40: "3072.0 GiB"} {
-		if got := size(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
-		}
-	}
-}
-
-// TestNoColourWithoutATerminal: what goes to a pipe is plain.
-func TestNoColourWithoutATerminal(t *testing.T) {
-	w := newWorld(t, true)
-	w.write(".workflow/specs/w.yaml", "workflow: {id: w}\nsteps:\n  - {id: A, run: \"true\", next_step: DONE}\n")
-	for _, args := range [][]string{{"help"}, {"validate"}, {"doctor"}, {"config"}, {"graph", "w"}, {"status"}, {"nonsense"}} {
-		_, out, errs := w.sluice(args...)
-		if strings.Contains(out+errs, "\x1b") {
-			t.Errorf("%v: %q", args, out+errs)
-		}
-	}
-}
-
-func TestTheWatchdogIsFedByTheLoops(t *testing.T) {
-	d := &watchdog{beats: map[string]time.Time{}}
-	now := time.Now()
-	if !d.well(now) {
-		t.Error("no repo, and not well")
-	}
-	d.beat("a")
-	d.beat("b")
-	if !d.well(now) {
-		t.Error("both came round, and not well")
-	}
-	d.beats["a"] = now.Add(-2 * loopMost)
-	if d.well(now) {
-		t.Error("one hangs, and all is well")
-	}
-	d.forget("a")
-	if !d.well(now) {
-		t.Error("a repo that is not served any more makes it unwell")
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package tui
 
 import (
 	"context"
@@ -9,12 +9,11 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/render"
 )
 
-// family is a service that tells of several runs.
+// family is a host that tells of several runs.
 type family struct {
-	told
+	served
 	runs []daemon.RunStatus
 }
 
@@ -38,7 +37,7 @@ func TestTheScreenHasTheChildrensGates(t *testing.T) {
 	over.Phase = engine.RunCompleted
 	sc, _ := newScreen(parent)
 	s := &family{runs: []daemon.RunStatus{parent, other, over, kid("goal-1.T1.2", "goal-1", "T1", "agent", ""), kid("goal-1.T1.2.S3.2", "goal-1.T1.2", "S3", "human", engine.OnHuman)}}
-	sc.s = s
+	sc.host = s
 	sc.kids = sc.kidsNow(t.Context())
 	if len(sc.kids) != 2 {
 		t.Fatalf("%d runs below", len(sc.kids))
@@ -96,21 +95,4 @@ func answers(events []engine.Event) string {
 		}
 	}
 	return strings.Join(out, ", ")
-}
-
-// TestUnpassedLinesAreFew: of very much that went on without a pass the newest is named, and how much more there was.
-func TestUnpassedLinesAreFew(t *testing.T) {
-	a := newApp(nil, nil, nil, nil)
-	r := daemon.RunStatus{More: 5}
-	for i := range render.UnpassedShown + 2 {
-		r.Unpassed = append(r.Unpassed, daemon.LetThrough{Gate: fmt.Sprint("G", i), Outcome: "skip", Failures: 1, To: "b"})
-	}
-	got := render.UnpassedLines(&a.Console, r)
-	if len(got) != render.UnpassedShown+1 || bare(got[0]) != "  7 rounds that a gate did not pass went on earlier" || !strings.Contains(got[len(got)-1], fmt.Sprint("G", render.UnpassedShown+1)) {
-		t.Errorf("%q", got)
-	}
-	r.More, r.Unpassed = 0, r.Unpassed[:1]
-	if got := render.UnpassedLines(&a.Console, r); len(got) != 1 {
-		t.Errorf("%q", got)
-	}
 }
