@@ -22,6 +22,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/render"
 	"sluice/internal/settings"
+	"sluice/internal/setup"
 	"sluice/internal/text"
 	"sluice/journal"
 	"sluice/specs"
@@ -138,9 +139,9 @@ func (a *app) checkRepo(ctx context.Context, p *place) []doctor.Check {
 	if !isDir(filepath.Join(p.root, workflowDir)) {
 		lay := doctor.Broken("workflow", "`sluice init` lays one out", "no %s/ here", workflowDir).WithFix("Lay out a first workflow here (sluice init)?", func(context.Context) error {
 			t, err := templateNamed(defaultTemplate)
-			var c choice
+			var c setup.Choice
 			if err == nil {
-				err = a.choose(p.root, &c)
+				err = c.Choose(&a.Console, p.root)
 			}
 			if err != nil {
 				return err

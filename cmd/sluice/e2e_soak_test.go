@@ -27,6 +27,7 @@ import (
 	"sluice/agents"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/setup"
 	"sluice/watcher"
 )
 
@@ -199,7 +200,7 @@ func newSoak(t *testing.T, seed uint64, scale time.Duration) *soak {
 		Settle: time.Second, Cookie: watcher.DefaultCookie * scale, CookieWait: watcher.DefaultCookieWait * scale}}
 	for i := range soakRepos {
 		name := fmt.Sprintf("repo%d", i)
-		x.put(name+"/.workflow/.gitignore", ignored)
+		x.put(name+"/.workflow/.gitignore", setup.Ignored)
 		x.repo = filepath.Join(x.work, name)
 		for _, k := range x.kinds {
 			x.put(name+"/.workflow/specs/"+k.id+".yaml", k.spec)

@@ -10,14 +10,15 @@ import (
 
 	"sluice/internal/fault"
 	"sluice/internal/git"
+	"sluice/internal/layout"
 )
 
 // Names below the root of a repo.
 const (
-	workflowDir = ".workflow"
-	specsDir    = workflowDir + "/specs"
-	signalsDir  = workflowDir + "/signals"
-	runsDir     = workflowDir + "/runs"
+	workflowDir = layout.WorkflowDir
+	specsDir    = layout.SpecsDir
+	signalsDir  = layout.SignalsDir
+	runsDir     = layout.RunsDir
 )
 
 // place is where a repo and its state lie.

@@ -86,10 +86,15 @@ func writePart(f stub.File) error {
 	if _, err := os.Lstat(f.Path); err == nil && f.New {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
+	return writeWhole(f.Path, []byte(f.Text))
+}
+
+// writeWhole writes a file, and makes its folder.
+func writeWhole(name string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	return atomicfile.Write(f.Path, []byte(f.Text), 0o644)
+	return atomicfile.Write(name, data, 0o644)
 }
 
 // playAnswer says the stand-in's last words, the answer as a block of JSON behind them.
@@ -111,7 +116,7 @@ func (a *app) playAnswer(p stub.Part) error {
 	if err != nil {
 		return err
 	}
-	return demoWrite(file, raw)
+	return writeWhole(file, raw)
 }
 
 // playSignal writes the sentinel, where the step has one.
@@ -128,7 +133,7 @@ func (a *app) playSignal(p stub.Part) error {
 	if err != nil {
 		return err
 	}
-	return demoWrite(file, raw)
+	return writeWhole(file, raw)
 }
 
 // playCommit makes the empty commit that a step with signal git_commit waits for.

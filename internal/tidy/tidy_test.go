@@ -73,6 +73,8 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/console": {own: []string{"internal/fault", "internal/strictjson", "internal/text"}, only: []string{"github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"}},
 	// What sluice needs of a machine. The checks of a repo are made by the command, which knows its settings.
 	"internal/doctor": {own: []string{"internal/console", "internal/fault", "internal/text"}},
+	// The first files of a repo, and the demo's.
+	"internal/setup": {own: []string{"agents", "agents/program", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/text", "signals", "specs"}},
 	// Which keys decide: the one place of that rule.
 	"internal/press": {own: []string{"internal/text"}},
 	// How a person is asked for an answer, wherever that is.

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"encoding/json"
@@ -16,22 +16,24 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 )
 
-// choice is what a first workflow goes by: who works, who reviews, and what tests the work.
-type choice struct {
+// Choice is what a first workflow goes by: who works, who reviews, and what tests the work.
+type Choice struct {
 	Writer   string   `json:"writer"`
 	Reviewer string   `json:"reviewer"`
 	Test     string   `json:"test"`
 	Found    []string `json:"found"` // agents on PATH
 
-	given [3]bool // by a flag: it is not asked for
-	moot  [3]bool // the template has no place for it
+	Given [3]bool `json:"-"` // writer, reviewer and test: by a flag, so it is not asked for
+
+	moot [3]bool // the template has no place for it
 }
 
-// of finds what the template has no place for: a reviewer, a command of tests.
-func (c *choice) of(files fs.FS) error {
+// For finds what a template has no place for: a reviewer, a command of tests.
+func (c *Choice) For(files fs.FS) error {
 	c.moot = [3]bool{false, true, true}
 	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -51,15 +53,15 @@ func (c *choice) of(files fs.FS) error {
 	})
 }
 
-// reviews says that a role is played by whom one has chosen to review.
+// reviews reports whether the chosen reviewer plays the role.
 func reviews(role string) bool {
 	return role == "reviewer" || role == "review" || role == "controller" || role == "supervisor" || role == "tester"
 }
 
-// knownAgents are looked for on PATH: those that are built in first, then those whose settings docs/agents.md has.
+// knownAgents are looked for on PATH: the built-in ones first, then those whose settings docs/agents.md has.
 func knownAgents() []string { return append(program.Names(), "qwen", "gemini") }
 
-// agentSettings are the settings of those that are not built in, as they were tried, and the variables that they need.
+// agentSettings returns the tested settings of an agent that is not built in, and the variables that it needs.
 func agentSettings(name string) (set, env string) {
 	switch name {
 	case "qwen":
@@ -70,37 +72,37 @@ func agentSettings(name string) (set, env string) {
 	return "", ""
 }
 
-// choose fills in what no flag said: by what is found here, and by at most three questions where there is somebody to ask.
-// There is none where the agent and the tests are plain.
-func (a *app) choose(root string, c *choice) error {
+// Choose fills in what no flag said: by what is found in the repo and on PATH, and by at most three questions where
+// there is somebody to ask. Where only one agent is found, it asks for none.
+func (c *Choice) Choose(con *console.Console, root string) error {
 	for _, name := range knownAgents() {
-		if _, err := agents.LookUp(name, a.Env, root); err == nil {
+		if _, err := agents.LookUp(name, con.Env, root); err == nil {
 			c.Found = append(c.Found, name)
 		}
 	}
 	for i, name := range []string{c.Writer, c.Reviewer} {
-		if c.given[i] && !slices.Contains(knownAgents(), name) {
-			mend := "take one of " + strings.Join(knownAgents(), ", ") + ", and change " + workflowDir + "/config.yaml then"
+		if c.Given[i] && !slices.Contains(knownAgents(), name) {
+			mend := "take one of " + strings.Join(knownAgents(), ", ") + ", and change " + layout.WorkflowDir + "/config.yaml then"
 			if near := text.Meant(name, knownAgents()); near != "" {
 				mend = "did you mean " + near + "?"
 			}
-			return fault.Misused(mend, "no settings are known for an agent %q", clean(name))
+			return fault.Misused(mend, "no settings are known for an agent %q", text.Line(name))
 		}
 	}
-	ask := a.Interactive() && !a.Yes && !a.JSON
+	ask := con.Interactive() && !con.Yes && !con.JSON
 	writer := "claude"
 	if len(c.Found) > 0 {
 		writer = c.Found[0]
 	}
 	var err error
-	if !c.given[0] {
+	if !c.Given[0] {
 		if c.Writer = writer; ask && len(c.Found) > 1 {
-			if c.Writer, err = a.pick("Which agent does the work?", c.Found, writer); err != nil {
+			if c.Writer, err = pick(con, "Which agent does the work?", c.Found, writer); err != nil {
 				return err
 			}
 		}
 	}
-	if !c.given[1] {
+	if !c.Given[1] {
 		c.Reviewer = c.Writer
 		for _, other := range c.Found { // another model sees other faults
 			if other != c.Writer {
@@ -109,24 +111,24 @@ func (a *app) choose(root string, c *choice) error {
 			}
 		}
 		if ask && len(c.Found) > 1 && !c.moot[1] {
-			if c.Reviewer, err = a.pick("Which agent reviews it?", c.Found, c.Reviewer); err != nil {
+			if c.Reviewer, err = pick(con, "Which agent reviews it?", c.Found, c.Reviewer); err != nil {
 				return err
 			}
 		}
 	}
-	if !c.given[2] && !c.moot[2] {
+	if !c.Given[2] && !c.moot[2] {
 		c.Test = testsOf(root)
 		if ask {
-			c.Test, err = a.fill("Which command tests this repo?", c.Test)
+			c.Test, err = fill(con, "Which command tests this repo?", c.Test)
 		}
 	}
 	return err
 }
 
 // pick asks for one of the names; an empty line takes the usual one.
-func (a *app) pick(question string, names []string, usual string) (string, error) {
+func pick(con *console.Console, question string, names []string, usual string) (string, error) {
 	for {
-		got, err := a.fill(question+" "+strings.Join(names, ", "), usual)
+		got, err := fill(con, question+" "+strings.Join(names, ", "), usual)
 		if err != nil || slices.Contains(names, got) {
 			return got, err
 		}
@@ -134,17 +136,17 @@ func (a *app) pick(question string, names []string, usual string) (string, error
 		if near := text.Meant(got, names); near != "" {
 			mend = "did you mean " + near + "?"
 		}
-		a.Print("  %s", a.Paint(console.Yellow, fmt.Sprintf("no agent %q here: %s", clean(got), mend)))
+		con.Print("  %s", con.Paint(console.Yellow, fmt.Sprintf("no agent %q here: %s", text.Line(got), mend)))
 	}
 }
 
 // fill asks for a line; an empty one is the usual answer.
-func (a *app) fill(question, usual string) (string, error) {
+func fill(con *console.Console, question, usual string) (string, error) {
 	if usual != "" {
 		question += " [" + usual + "]"
 	}
-	fmt.Fprintf(a.Out, "%s ", question)
-	line, err := a.ReadLine()
+	fmt.Fprintf(con.Out, "%s ", question)
+	line, err := con.ReadLine()
 	if err != nil {
 		return "", fault.Failed("give the answers as --writer, --reviewer and --test", "nothing was made: the question was not answered")
 	}
@@ -154,13 +156,13 @@ func (a *app) fill(question, usual string) (string, error) {
 	return line, nil
 }
 
-// testsOf guesses which command runs the repo's tests, "" where nothing tells.
+// testsOf guesses which command runs the repo's tests; "" if it finds none.
 func testsOf(root string) string {
 	has := func(name string) bool {
 		info, err := os.Stat(filepath.Join(root, name))
 		return err == nil && info.Mode().IsRegular()
 	}
-	text := func(name string) string {
+	read := func(name string) string {
 		data, _, err := atomicfile.OpenRegular(root, name, maxProjectFile)
 		if err != nil {
 			return ""
@@ -168,14 +170,14 @@ func testsOf(root string) string {
 		return string(data)
 	}
 	for _, name := range []string{"Makefile", "makefile", "GNUmakefile"} {
-		if regexp.MustCompile(`(?m)^test\s*:`).MatchString(text(name)) {
+		if regexp.MustCompile(`(?m)^test\s*:`).MatchString(read(name)) {
 			return "make test"
 		}
 	}
 	var p struct {
 		Scripts map[string]string `json:"scripts"`
 	}
-	if json.Unmarshal([]byte(text("package.json")), &p) == nil && p.Scripts["test"] != "" && !strings.Contains(p.Scripts["test"], "no test specified") {
+	if json.Unmarshal([]byte(read("package.json")), &p) == nil && p.Scripts["test"] != "" && !strings.Contains(p.Scripts["test"], "no test specified") {
 		return "npm test"
 	}
 	for _, by := range []struct{ file, command string }{
@@ -189,7 +191,7 @@ func testsOf(root string) string {
 	return ""
 }
 
-// maxProjectFile bounds a project's file that is looked into.
+// maxProjectFile bounds a file of the project that is read.
 const maxProjectFile = 1 << 20
 
 // Places of a template's files that a choice fills in.
@@ -198,8 +200,8 @@ const (
 	testLine = `(?m)^(    test: \{default: )"true"`
 )
 
-// fit gives a template's file as the choice wants it.
-func (c *choice) fit(name string, data []byte) []byte {
+// fit returns a template's file with the choice filled in.
+func (c *Choice) fit(name string, data []byte) []byte {
 	switch {
 	case name == "config.yaml":
 		var own []string
@@ -226,19 +228,19 @@ func (c *choice) fit(name string, data []byte) []byte {
 	return data
 }
 
-// tell says what was chosen, and what is missing; trial is the run that needs no agent.
-func (c *choice) tell(a *app, trial string) {
+// Notes prints what is missing for the choice to work; trial is the command of a run that needs no agent.
+func (c *Choice) Notes(con *console.Console, trial string) {
 	if len(c.Found) == 0 {
-		a.Print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice %s` tries the workflow with stand-ins",
-			a.Paint(console.Yellow, "note:"), strings.Join(knownAgents(), ", "), workflowDir, trial)
+		con.Print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice %s` tries the workflow with stand-ins",
+			con.Paint(console.Yellow, "note:"), strings.Join(knownAgents(), ", "), layout.WorkflowDir, trial)
 	}
 	for _, who := range slices.Compact([]string{c.Writer, c.Reviewer}) {
 		if set, env := agentSettings(who); set != "" {
-			a.Print("%s a repo's settings hand no variables of yours to an agent: for its key, have this in your own file (`sluice help config`):\n  agents: {%s: {%s, env: %s}}",
-				a.Paint(console.Yellow, "note:"), who, set, env)
+			con.Print("%s a repo's settings hand no variables of yours to an agent: for its key, have this in your own file (`sluice help config`):\n  agents: {%s: {%s, env: %s}}",
+				con.Paint(console.Yellow, "note:"), who, set, env)
 		}
 	}
 	if c.Test == "" && !c.moot[2] {
-		a.Print("%s no tests were found here: the work is judged by its reviewer and by you, until the spec's `test` names a command", a.Paint(console.Yellow, "note:"))
+		con.Print("%s no tests were found here: the work is judged by its reviewer and by you, until the spec's `test` names a command", con.Paint(console.Yellow, "note:"))
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"context"
@@ -8,39 +8,34 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
+	"sluice/internal/text"
 	"sluice/signals"
 )
 
 // demoThinks is how long the demo's agents seem to think, so that one can see them at work.
 const demoThinks = 700 * time.Millisecond
 
-// demoAgentCommand is the agent of every role in the demo. It does what a real one would: it reads what it is given, writes
-// its outputs into its folder, and says that it is done by the file it was told of.
-func (a *app) demoAgentCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "demo-agent ROLE", Short: "play a role in the demo", Hidden: true, Args: console.Between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			select {
-			case <-cmd.Context().Done():
-				return context.Canceled
-			case <-time.After(demoThinks):
-			}
-			switch args[0] {
-			case "test-writer":
-				return a.demoTests()
-			case "reviewer":
-				return a.demoReview()
-			case "implementor":
-				return a.demoBuild()
-			}
-			return fault.Misused("one of: test-writer, reviewer, implementor", "the demo has no role %q", clean(args[0]))
-		},
+// PlayDemo is the agent of every role in the demo. It does what a real one would: it reads what it is given, writes its
+// outputs into its folder, and says that it is done by the file that it was told of.
+func PlayDemo(ctx context.Context, con *console.Console, role string) error {
+	select {
+	case <-ctx.Done():
+		return context.Canceled
+	case <-time.After(demoThinks):
 	}
+	switch role {
+	case "test-writer":
+		return demoTests(con)
+	case "reviewer":
+		return demoReview(con)
+	case "implementor":
+		return demoBuild(con)
+	}
+	return fault.Misused("one of: test-writer, reviewer, implementor", "the demo has no role %q", text.Line(role))
 }
 
 // demoFile is a file of the demo's.
@@ -53,36 +48,36 @@ func demoFile(name string) []byte {
 }
 
 // demoTests writes the tests; the second time it has read why the first did not do.
-func (a *app) demoTests() error {
+func demoTests(con *console.Console) error {
 	tests, words := demoFile("test_index.py"), "wrote a test for finding all words"
-	if found, err := filepath.Glob(filepath.Join("..", workflowDir, "retry-context", "XG-1-2-*.md")); err == nil && len(found) > 0 {
+	if found, err := filepath.Glob(filepath.Join("..", layout.WorkflowDir, "retry-context", "XG-1-2-*.md")); err == nil && len(found) > 0 {
 		tests = append(tests, demoFile("test_empty.py")...)
 		words = "added a test for the empty query, as the review asked"
-		a.Print("read %s", filepath.Base(found[len(found)-1]))
+		con.Print("read %s", filepath.Base(found[len(found)-1]))
 	}
-	if err := demoWrite("test/test_index.py", append(tests, demoFile("test_main.py")...)); err != nil {
+	if err := write("test/test_index.py", append(tests, demoFile("test_main.py")...)); err != nil {
 		return err
 	}
-	a.Print("%s", words)
-	return a.demoSay(words)
+	con.Print("%s", words)
+	return demoSay(con, words)
 }
 
-func (a *app) demoBuild() error {
+func demoBuild(con *console.Console) error {
 	for to, from := range map[string]string{"src/chatcat/index.py": "index.py", "src/chatcat/search.py": "search.py"} {
-		if err := demoWrite(to, demoFile(from)); err != nil {
+		if err := write(to, demoFile(from)); err != nil {
 			return err
 		}
 	}
 	words := "index and search; all tests pass"
-	if found, err := filepath.Glob(filepath.Join("..", workflowDir, "retry-context", "XG-2-end-*.md")); err == nil && len(found) > 0 {
+	if found, err := filepath.Glob(filepath.Join("..", layout.WorkflowDir, "retry-context", "XG-2-end-*.md")); err == nil && len(found) > 0 {
 		words = "read " + filepath.Base(found[len(found)-1]) + "; a real agent would now do as you say"
 	}
-	a.Print("%s", words)
-	return a.demoSay(words)
+	con.Print("%s", words)
+	return demoSay(con, words)
 }
 
 // demoReview fails tests that leave out what the plan says of the empty query.
-func (a *app) demoReview() error {
+func demoReview(con *console.Console) error {
 	tests, err := os.ReadFile("test/test_index.py")
 	if err != nil {
 		return err
@@ -96,25 +91,18 @@ func (a *app) demoReview() error {
 	if err != nil {
 		return err
 	}
-	a.Print("```json\n%s\n```", raw)
+	con.Print("```json\n%s\n```", raw)
 	return nil
 }
 
-func demoWrite(name string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err
-	}
-	return atomicfile.Write(name, data, 0o644)
-}
-
 // demoSay writes the sentinel that the step waits for.
-func (a *app) demoSay(summary string) error {
-	file := a.Getenv("SLUICE_SIGNAL")
+func demoSay(con *console.Console, summary string) error {
+	file := con.Getenv("SLUICE_SIGNAL")
 	if file == "" {
 		return fault.Failed("it is started by `sluice demo`", "demo-agent: SLUICE_SIGNAL is not set")
 	}
-	raw, err := json.Marshal(map[string]any{"step": a.Getenv("SLUICE_STEP"), "status": signals.Done, "summary": summary,
-		"run": a.Getenv("SLUICE_RUN"), "token": a.Getenv("SLUICE_TOKEN")})
+	raw, err := json.Marshal(map[string]any{"step": con.Getenv("SLUICE_STEP"), "status": signals.Done, "summary": summary,
+		"run": con.Getenv("SLUICE_RUN"), "token": con.Getenv("SLUICE_TOKEN")})
 	if err != nil {
 		return err
 	}
