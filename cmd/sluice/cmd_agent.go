@@ -13,6 +13,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/ids"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 	"sluice/notify"
 	"sluice/signals"
@@ -92,7 +93,7 @@ func (a *app) signal(p *place, step, status, words, run, answer string) error {
 	if err != nil {
 		return err
 	}
-	a.Print("written: %s", shortPath(file))
+	a.Print("written: %s", layout.ShortPath(file))
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"sluice/internal/approval"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/text"
 	"sluice/journal"
@@ -128,7 +129,7 @@ func (a *app) auditVerify(ctx context.Context, args, against []string, signers s
 	if err != nil {
 		return err
 	}
-	if !isFile(filepath.Join(p.state, journal.FileName)) {
+	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
 		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to verify", p.root)
 	}
 	points, list, err := a.checkpoints(ctx, p, against, signers)
@@ -158,7 +159,7 @@ func (a *app) auditVerify(ctx context.Context, args, against []string, signers s
 			break // the exports are compared with the journal
 		}
 		file := filepath.Join(p.root, filepath.FromSlash(daemon.ExportName(w)))
-		if !isFile(file) {
+		if !layout.IsFile(file) {
 			if len(args) > 0 {
 				return fault.Failed("it is written when a run of it starts", "%s: no audit of this workflow", daemon.ExportName(clean(w)))
 			}
@@ -267,7 +268,7 @@ func (a *app) exportJournal(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !isFile(filepath.Join(p.state, journal.FileName)) {
+	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
 		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to export", p.root)
 	}
 	keep := func(journal.Record, int) bool { return true }
@@ -283,7 +284,7 @@ func (a *app) repair(ctx context.Context, to int64) (err error) {
 	if err != nil {
 		return err
 	}
-	if !isFile(filepath.Join(p.state, journal.FileName)) {
+	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
 		return fault.Failed("`sluice ls` lists the runs", "%s: there is no journal", p.root)
 	}
 	lock, err := daemon.TakeLock(p.state)

@@ -16,6 +16,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/git"
+	"sluice/internal/layout"
 	"sluice/journal"
 )
 
@@ -53,7 +54,7 @@ that is cut or written anew later does not hold it: sluice audit verify --checkp
 }
 
 func (a *app) checkpoint(ctx context.Context, p *place, keyFile, out string) error {
-	if !isFile(filepath.Join(p.state, journal.FileName)) {
+	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
 		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to sign", p.root)
 	}
 	rep, err := journal.Verify(p.state, journal.Options{})

@@ -89,7 +89,7 @@ func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool
 	for _, o := range old {
 		sum += o.Bytes
 		if !a.JSON {
-			a.Print("%s  %s  %s", console.Pad(o.Run, 30), console.Pad(size(o.Bytes), 8), a.Paint(console.Dim, "ended "+render.Ago(a.Now().Sub(o.Ended))+" ago"))
+			a.Print("%s  %s  %s", console.Pad(o.Run, 30), console.Pad(render.Size(o.Bytes), 8), a.Paint(console.Dim, "ended "+render.Ago(a.Now().Sub(o.Ended))+" ago"))
 		}
 	}
 	if len(old) == 0 && !a.JSON {
@@ -101,7 +101,7 @@ func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool
 		}
 		return nil
 	}
-	if yes, err := a.Ask(fmt.Sprintf("Remove the transcripts of %s (%s)? The journal stays.", plural(len(old), "run"), size(sum))); err != nil || !yes {
+	if yes, err := a.Ask(fmt.Sprintf("Remove the transcripts of %s (%s)? The journal stays.", plural(len(old), "run"), render.Size(sum))); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
 	repo, err := p.repo(ctx)
@@ -226,17 +226,4 @@ func sizeOf(dir string) (n int64, err error) {
 		return err
 	})
 	return n, err
-}
-
-// size is a number of bytes as a person says it.
-func size(n int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB"}
-	f, i := float64(n), 0
-	for ; f >= 1024 && i < len(units)-1; i++ {
-		f /= 1024
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", f, units[i])
 }

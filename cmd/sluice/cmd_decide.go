@@ -22,6 +22,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/ids"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/text"
 	"sluice/signals"
@@ -272,7 +273,7 @@ func (a *app) leave(p *place, d decision) error {
 	if a.JSON {
 		return a.Document(map[string]string{"file": file})
 	}
-	a.Print("written: %s", shortPath(file))
+	a.Print("written: %s", layout.ShortPath(file))
 	a.Note("no sluice process serves this repo now: it is taken in once one does, and counts if the gate can take it then (`sluice run %s`, or `sluice watch add` and `sluice daemon`)", cmp.Or(d.run, "RUN"))
 	return nil
 }
@@ -307,7 +308,7 @@ func putSignal(p *place, run, name string, data []byte) (string, error) {
 	file := filepath.Join(dir, name)
 	err := atomicfile.WriteNew(file, data, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return "", fault.Failed("it has not been taken in yet; remove it if you have changed your mind", "%s is there already", shortPath(file))
+		return "", fault.Failed("it has not been taken in yet; remove it if you have changed your mind", "%s is there already", layout.ShortPath(file))
 	}
 	return file, err
 }

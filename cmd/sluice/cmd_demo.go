@@ -13,6 +13,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/console"
+	"sluice/internal/layout"
 	"sluice/internal/setup"
 	"sluice/specs"
 )
@@ -176,7 +177,7 @@ func (a *app) demoAnswer(ctx context.Context, p *place, by string) error {
 		}
 		file, err := putSignal(p, "", setup.DemoGate+"-pass.md", []byte("looks good\n"))
 		if err == nil {
-			a.Print("\n%s a person would decide now; %s writes %s\n", a.Paint(console.Yellow, "?"), by, shortPath(file))
+			a.Print("\n%s a person would decide now; %s writes %s\n", a.Paint(console.Yellow, "?"), by, layout.ShortPath(file))
 		}
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/agents"
 	"sluice/agents/program"
 	cage "sluice/agents/sandbox"
 	"sluice/daemon"
@@ -20,6 +21,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/doctor"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/settings"
 	"sluice/internal/setup"
@@ -240,7 +242,7 @@ func (a *app) checkNative(p *place, s *layered) []doctor.Check {
 		if len(agent.Command) == 0 || !program.Known(agent.Format) {
 			continue
 		}
-		file, err := a.lookFor(p.root, agent.Command[0])
+		file, err := agents.LookUp(agent.Command[0], a.Env, p.root)
 		if err != nil {
 			continue // nobody's role, or said already
 		}
@@ -254,7 +256,7 @@ func (a *app) checkNative(p *place, s *layered) []doctor.Check {
 }
 
 func (a *app) checkJournal(p *place) doctor.Check {
-	if !isFile(filepath.Join(p.state, journal.FileName)) {
+	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
 		return doctor.Fine("journal", "none yet: nothing ever ran here")
 	}
 	rep, err := journal.Verify(p.state, journal.Options{})
@@ -265,7 +267,7 @@ func (a *app) checkJournal(p *place) doctor.Check {
 	if err != nil {
 		return doctor.Broken("journal", "make it readable", "%s", err)
 	}
-	return doctor.Fine("journal", "%s, %s, whole", plural(int(rep.Records), "line"), size(rep.Bytes))
+	return doctor.Fine("journal", "%s, %s, whole", plural(int(rep.Records), "line"), render.Size(rep.Bytes))
 }
 
 func (a *app) checkServed(ctx context.Context, p *place) doctor.Check {

@@ -9,10 +9,12 @@ import (
 	"runtime"
 	"slices"
 
+	"sluice/agents"
 	"sluice/agents/program"
 	"sluice/deploy"
 	"sluice/internal/doctor"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 )
 
 // doctorInService has the service's binary make the checks inside the installed unit: with its PATH, its user and its
@@ -59,11 +61,11 @@ func (a *app) checkLogins(p *place, s *layered) []doctor.Check {
 		if len(agent.Command) == 0 || !program.Known(agent.Format) || runtime.GOOS != "linux" { // elsewhere a keychain has it
 			continue
 		}
-		if _, err := a.lookFor(p.root, agent.Command[0]); err != nil {
+		if _, err := agents.LookUp(agent.Command[0], a.Env, p.root); err != nil {
 			continue // nobody's role, or said already
 		}
 		file, vars := program.Login(agent.Format, a.Getenv, a.Getenv("HOME"))
-		if file == "" || isFile(file) || slices.ContainsFunc(vars, func(v string) bool { return a.Getenv(v) != "" }) {
+		if file == "" || layout.IsFile(file) || slices.ContainsFunc(vars, func(v string) bool { return a.Getenv(v) != "" }) {
 			continue
 		}
 		out = append(out, doctor.Warned("login", "log in with it as this user, or have "+vars[0]+" in the environment (of a service: `sluice service install --env "+vars[0]+"`)",

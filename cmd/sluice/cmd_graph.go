@@ -9,6 +9,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 	"sluice/specs"
 )
@@ -76,7 +77,7 @@ func statesOf(run *daemon.RunStatus) map[string]string {
 
 // drawn finds what is to be drawn: a file, a run, or a workflow.
 func (a *app) drawn(cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunStatus, error) {
-	if file := a.below(name); isFile(file) {
+	if file := a.below(name); layout.IsFile(file) {
 		spec, err := a.loaded(file)
 		return spec, nil, err
 	}

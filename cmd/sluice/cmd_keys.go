@@ -19,6 +19,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/doctor"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/specs"
 )
@@ -82,7 +83,7 @@ func (a *app) keysAdd(ctx context.Context, p *place, args, names []string) error
 	key.Names = names
 	store := approval.Store{State: p.state}
 	private := ""
-	if file != "" && isFile(strings.TrimSuffix(file, ".pub")) && strings.HasSuffix(file, ".pub") {
+	if file != "" && layout.IsFile(strings.TrimSuffix(file, ".pub")) && strings.HasSuffix(file, ".pub") {
 		private = strings.TrimSuffix(file, ".pub")
 	} else {
 		private = a.privateOf(key, nil)

@@ -15,6 +15,7 @@ import (
 	"sluice/internal/executor"
 	"sluice/internal/fault"
 	"sluice/internal/git"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/text"
 	"sluice/internal/tree"
@@ -175,7 +176,7 @@ func landable(r daemon.RunStatus, l landing) error {
 
 // typedPath is a run's worktree as a person types it in a shell, from where they are.
 func typedPath(p *place, r daemon.RunStatus) string {
-	path := shortPath(filepath.Join(p.root, filepath.FromSlash(r.Workspace)))
+	path := layout.ShortPath(filepath.Join(p.root, filepath.FromSlash(r.Workspace)))
 	plain := func(c rune) bool {
 		return strings.ContainsRune("/.-_", c) || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 	}

@@ -13,6 +13,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/git"
+	"sluice/internal/layout"
 	"sluice/specs"
 )
 
@@ -113,7 +114,7 @@ func (a *app) versionFits(p *place, version string) error {
 		}
 		// What is no expression of Go's is left to the run, which asks the agent for one that fits.
 		if form, err := regexp.Compile(schema.Properties.Version.Pattern); err == nil && !form.MatchString(version) {
-			return fault.Misused("as v1.2.3: "+cmp.Or(st.Answer.Path, shortPath(file))+" says so", "--version %s is not of the form %s", clean(version), form)
+			return fault.Misused("as v1.2.3: "+cmp.Or(st.Answer.Path, layout.ShortPath(file))+" says so", "--version %s is not of the form %s", clean(version), form)
 		}
 	}
 	return nil

@@ -21,6 +21,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/form"
+	"sluice/internal/layout"
 	"sluice/internal/press"
 	"sluice/internal/render"
 	"sluice/internal/schema"
@@ -346,7 +347,7 @@ func (a *app) printShow(sh *shown) {
 	}
 	if u := sh.Unread; u != nil {
 		a.text("its reply", cmp.Or(u.End, "(empty)"))
-		a.field("", "the whole reply: "+shortPath(u.File))
+		a.field("", "the whole reply: "+layout.ShortPath(u.File))
 	}
 	for _, q := range sh.Earlier {
 		a.text(fmt.Sprintf("round %d", q.N), fmt.Sprintf("%s by %s: %s", cmp.Or(q.Outcome, "failed"), render.By(q.ByKind, q.By), q.Feedback))
@@ -356,7 +357,7 @@ func (a *app) printShow(sh *shown) {
 		a.printFindings(q)
 	}
 	if sh.Files != "" {
-		a.field("files", shortPath(sh.Files))
+		a.field("files", layout.ShortPath(sh.Files))
 	}
 	if g := sh.Gate; g != nil && g.Trust == engine.TrustSigned {
 		who := "anybody of `sluice keys ls`"

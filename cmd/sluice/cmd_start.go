@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,11 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/agents"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/executor"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/settings"
 	"sluice/internal/stub"
@@ -165,7 +166,7 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 	}
 	vars, faults := specs.Vars(spec, given)
 	if len(faults) > 0 {
-		mend := "the spec's vars are in " + shortPath(file)
+		mend := "the spec's vars are in " + layout.ShortPath(file)
 		if len(faults) == 1 {
 			return ev, &fault.Error{Cause: faults[0].Error(), Advice: mend, Code: fault.ExitUsage}
 		}
@@ -196,8 +197,8 @@ func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) 
 	script := &stub.Script{}
 	switch {
 	case file != theUsual:
-		if file = a.below(file); !isFile(file) {
-			return nil, fault.Misused("--stub alone takes "+specs.StubsDir+"/"+spec.ID+".yaml, where there is one", "--stub=%s: no such file", clean(shortPath(file)))
+		if file = a.below(file); !layout.IsFile(file) {
+			return nil, fault.Misused("--stub alone takes "+specs.StubsDir+"/"+spec.ID+".yaml, where there is one", "--stub=%s: no such file", clean(layout.ShortPath(file)))
 		}
 	default:
 		if _, err := os.Stat(usual); errors.Is(err, fs.ErrNotExist) {
@@ -209,11 +210,11 @@ func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) 
 		var faults []specs.Fault
 		if script, faults = specs.LoadStubs(file, spec); len(faults) > 0 {
 			for _, f := range faults {
-				fmt.Fprintf(a.Err, "%s:%d:%d: %s\n", shortPath(f.File), f.Line, f.Col, clean(f.Message))
+				fmt.Fprintf(a.Err, "%s:%d:%d: %s\n", layout.ShortPath(f.File), f.Line, f.Col, clean(f.Message))
 			}
-			return nil, fault.Failed("mend the script of the stand-ins: docs/stubs.md says what may stand there", "%s: %s", shortPath(file), plural(len(faults), "fault"))
+			return nil, fault.Failed("mend the script of the stand-ins: docs/stubs.md says what may stand there", "%s: %s", layout.ShortPath(file), plural(len(faults), "fault"))
 		}
-		script.From = shortPath(file)
+		script.From = layout.ShortPath(file)
 	}
 	return json.Marshal(script)
 }
@@ -237,35 +238,13 @@ func (a *app) agentsThere(p *place, spec *engine.Spec, s settings.Settings, stub
 			if len(agent.Command) == 0 {
 				continue
 			}
-			if err := a.lookUp(p.root, agent.Command[0]); err != nil {
+			if _, err := agents.LookUp(agent.Command[0], a.Env, p.root); err != nil {
 				return fault.Failed(fmt.Sprintf("install it, or say in %s/config.yaml who plays %s: roles, agents (`sluice help config`)", workflowDir, role),
 					"role %s: agent %s: %s: not found", role, name, clean(agent.Command[0]))
 			}
 		}
 	}
 	return nil
-}
-
-// lookUp finds a command as a launch will: on PATH, or below the root.
-func (a *app) lookUp(root, name string) error {
-	_, err := a.lookFor(root, name)
-	return err
-}
-
-// lookFor gives the file of a command.
-func (a *app) lookFor(root, name string) (string, error) {
-	if strings.ContainsRune(name, '/') {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(root, name) // where a launch looks for it
-		}
-		return exec.LookPath(name)
-	}
-	for _, dir := range filepath.SplitList(a.Getenv("PATH")) {
-		if file, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(dir) {
-			return file, nil
-		}
-	}
-	return "", exec.ErrNotFound
 }
 
 // rolesOf are the roles that sluice launches an agent for.

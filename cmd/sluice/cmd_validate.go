@@ -15,6 +15,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/executor"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/shells"
 	"sluice/internal/text"
 	"sluice/specs"
@@ -92,7 +93,7 @@ func (a *app) validate(files, taskFiles []string, every bool) error {
 	for _, f := range files {
 		spec, faults := specs.LoadFile(f)
 		for _, x := range specs.Notes(f) {
-			notes = append(notes, faultLine{shortPath(x.File), x.Line, x.Col, x.Message})
+			notes = append(notes, faultLine{layout.ShortPath(x.File), x.Line, x.Col, x.Message})
 		}
 		faults = append(faults, stubFaultsOf(f, spec)...)
 		for _, x := range a.promptFaultsOf(f, spec) {
@@ -102,16 +103,16 @@ func (a *app) validate(files, taskFiles []string, every bool) error {
 			}
 		}
 		for _, x := range faults {
-			all = append(all, faultLine{shortPath(x.File), x.Line, x.Col, x.Message})
+			all = append(all, faultLine{layout.ShortPath(x.File), x.Line, x.Col, x.Message})
 		}
 		if a.JSON {
 			continue
 		}
 		for _, x := range faults {
-			a.Print("%s:%d:%d: %s", shortPath(x.File), x.Line, x.Col, clean(x.Message))
+			a.Print("%s:%d:%d: %s", layout.ShortPath(x.File), x.Line, x.Col, clean(x.Message))
 		}
 		if len(faults) == 0 {
-			a.Print("%s %s: %s, %s", a.Paint(console.Green, "ok"), shortPath(f), plural(len(spec.Steps), "step"), plural(gatesOf(spec), "gate"))
+			a.Print("%s %s: %s, %s", a.Paint(console.Green, "ok"), layout.ShortPath(f), plural(len(spec.Steps), "step"), plural(gatesOf(spec), "gate"))
 		}
 	}
 	for _, x := range notes {
@@ -182,7 +183,7 @@ func (a *app) agentNotes(files []string) []faultLine {
 // stubFaultsOf are the faults of the script of the workflow's stand-ins, where there is one.
 func stubFaultsOf(file string, spec *engine.Spec) []specs.Fault {
 	script := stubsOf(file)
-	if spec == nil || !isFile(script) {
+	if spec == nil || !layout.IsFile(script) {
 		return nil
 	}
 	_, faults := specs.LoadStubs(script, spec)
@@ -217,7 +218,7 @@ func strayStubs(files []string) (out []faultLine) {
 			continue // a .gitkeep, a README, what an editor left
 		}
 		if s := filepath.Join(dir, e.Name()); e.Type().IsRegular() && !slices.Contains(known, s) {
-			out = append(out, faultLine{shortPath(s), 1, 1, "no workflow has this script of stand-ins: it bears the workflow's id and .yaml, or lies elsewhere" + meant(workflowOf(s), ids)})
+			out = append(out, faultLine{layout.ShortPath(s), 1, 1, "no workflow has this script of stand-ins: it bears the workflow's id and .yaml, or lies elsewhere" + meant(workflowOf(s), ids)})
 		}
 	}
 	return out
@@ -272,7 +273,7 @@ func (a *app) specFiles(cmd *cobra.Command, args []string) ([]string, error) {
 	for _, arg := range args {
 		if strings.ContainsAny(arg, "/\\") || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
 			file := a.below(arg)
-			if !isFile(file) {
+			if !layout.IsFile(file) {
 				return nil, fault.Failed("`sluice validate` without a name reads all of "+specsDir+"/", "%s: no such file", clean(arg))
 			}
 			files = append(files, file)
@@ -348,23 +349,7 @@ func (a *app) loaded(file string) (*engine.Spec, error) {
 		return spec, nil
 	}
 	for _, x := range faults {
-		fmt.Fprintf(a.Err, "%s:%d:%d: %s\n", shortPath(x.File), x.Line, x.Col, clean(x.Message))
+		fmt.Fprintf(a.Err, "%s:%d:%d: %s\n", layout.ShortPath(x.File), x.Line, x.Col, clean(x.Message))
 	}
-	return nil, fault.Failed("mend the spec; `sluice validate` checks it again", "%s: %s", shortPath(file), plural(len(faults), "fault"))
-}
-
-// shortPath shows a path as seen from here, where that is shorter.
-func shortPath(file string) string {
-	here, err := os.Getwd()
-	if err != nil {
-		return file
-	}
-	if real, err := filepath.EvalSymlinks(here); err == nil {
-		here = real
-	}
-	rel, err := filepath.Rel(here, file)
-	if err != nil || len(rel) >= len(file) || !filepath.IsAbs(file) {
-		return file
-	}
-	return rel
+	return nil, fault.Failed("mend the spec; `sluice validate` checks it again", "%s: %s", layout.ShortPath(file), plural(len(faults), "fault"))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 
+	"sluice/agents"
 	"sluice/internal/doctor"
 	"sluice/internal/settings"
 	"sluice/notify"
@@ -18,7 +19,7 @@ func (a *app) checkNotify(ctx context.Context, root string) []doctor.Check {
 	var out []doctor.Check
 	n := s.Notify
 	if len(n.Command) > 0 {
-		if err := a.lookUp(root, n.Command[0]); err != nil {
+		if _, err := agents.LookUp(n.Command[0], a.Env, root); err != nil {
 			out = append(out, doctor.Broken("notify", "name a command that is there in notify.command", "%s: not found", clean(n.Command[0])))
 		} else {
 			out = append(out, doctor.Fine("notify", "by %s; `sluice notify TEXT` tries it", clean(n.Command[0])))

@@ -13,6 +13,7 @@ import (
 
 	"sluice/internal/atomicfile"
 	"sluice/internal/doctor"
+	"sluice/internal/layout"
 )
 
 // What the documents of the templates name as settings (variables, files, keys) and what sluice does not read. Who comes with
@@ -99,7 +100,7 @@ func (a *app) foreigners(root string) (out []foreign) {
 	for _, f := range files {
 		out = append(out, foreignFile(filepath.Join(f[0], filepath.FromSlash(f[1])))...)
 	}
-	if isFile(filepath.Join(root, ".claude-looper", "state.json")) {
+	if layout.IsFile(filepath.Join(root, ".claude-looper", "state.json")) {
 		out = append(out, foreign{".claude-looper/state.json", "a run's state is in sluice's own folder: `sluice resume`, `sluice retry` go on with one; a run begins anew with `sluice run goal-loop --var goal=…`"})
 	}
 	if n := len(out); n > maxForeign {
@@ -111,14 +112,14 @@ func (a *app) foreigners(root string) (out []foreign) {
 // foreignFile tells of each key of a file of settings; of the file alone where it has none that can be read.
 func foreignFile(path string) (out []foreign) {
 	data, _, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), maxForeignFile)
-	if err != nil && !isFile(path) {
+	if err != nil && !layout.IsFile(path) {
 		return nil
 	}
 	var keys map[string]any
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber() // as they are written
 	if err != nil || d.Decode(&keys) != nil || len(keys) == 0 {
-		return []foreign{{shortPath(path), "vars and roles: `sluice config` shows what holds, docs/templates/ what is what"}}
+		return []foreign{{layout.ShortPath(path), "vars and roles: `sluice config` shows what holds, docs/templates/ what is what"}}
 	}
 	var walk func(keys map[string]any, above string)
 	walk = func(keys map[string]any, above string) {
@@ -128,7 +129,7 @@ func foreignFile(path string) (out []foreign) {
 				walk(below, above+key+".")
 				continue
 			}
-			out = append(out, foreign{shortPath(path) + ": " + clean(above+key), insteadOf(key, fmt.Sprint(keys[key]))})
+			out = append(out, foreign{layout.ShortPath(path) + ": " + clean(above+key), insteadOf(key, fmt.Sprint(keys[key]))})
 		}
 	}
 	walk(keys, "")

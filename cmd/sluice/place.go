@@ -239,9 +239,4 @@ func writable(dir string) error {
 	return err
 }
 
-func isFile(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.Mode().IsRegular()
-}
-
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

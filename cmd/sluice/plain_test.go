@@ -6,14 +6,6 @@ import (
 	"time"
 )
 
-func TestSizesAsPeopleSayThem(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 5 << 20: "5.0 MiB", 3 << 40: "3072.0 GiB"} {
-		if got := size(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
-		}
-	}
-}
-
 // TestNoColourWithoutATerminal: what goes to a pipe is plain.
 func TestNoColourWithoutATerminal(t *testing.T) {
 	w := newWorld(t, true)

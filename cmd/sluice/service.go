@@ -12,6 +12,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 	"sluice/journal"
 	"sluice/specs"
@@ -92,7 +93,7 @@ func (a *app) view(ctx context.Context, p *place) (v viewer, served bool, err er
 
 // readJournal shows a repo that nobody serves.
 func readJournal(p *place) (viewer, error) {
-	if !isFile(filepath.Join(p.state, journal.FileName)) {
+	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
 		return nothing{p.root}, nil // no state is made by looking
 	}
 	r, err := openReader(p)

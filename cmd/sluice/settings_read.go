@@ -19,6 +19,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/specs"
 )
@@ -102,12 +103,12 @@ func fileLayer(file string, project bool) (l layer, there bool, faults []error) 
 		return l, true, nil
 	} else if err != nil {
 		line, why := specs.YAMLFault(data, err)
-		return l, true, []error{fault.At(shortPath(file), line, 1, "not YAML: %s", why)}
+		return l, true, []error{fault.At(layout.ShortPath(file), line, 1, "not YAML: %s", why)}
 	}
 	if dec.Decode(new(yaml.Node)) != io.EOF {
-		return l, true, []error{fmt.Errorf("%s: more than one document in it: want one", shortPath(file))}
+		return l, true, []error{fmt.Errorf("%s: more than one document in it: want one", layout.ShortPath(file))}
 	}
-	r := &settingsReader{layer: &l, file: shortPath(file)}
+	r := &settingsReader{layer: &l, file: layout.ShortPath(file)}
 	r.mapping(doc.Content[0], "", reflect.TypeFor[settings.Settings](), 0)
 	l.former()
 	return l, true, r.faults

@@ -22,6 +22,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 )
 
@@ -153,7 +154,7 @@ type signingKey struct {
 // keyFor finds a key to sign with: the named one, else one of the approvers that is at hand, hardware first.
 func (a *app) keyFor(ctx context.Context, p *place, file string, approvers []string) (signingKey, error) {
 	if file != "" {
-		if !isFile(file) {
+		if !layout.IsFile(file) {
 			return signingKey{}, fault.Misused("name the file of the private key, or of the public one where ssh-agent has the private one", "--key %s: no such file", clean(file))
 		}
 		return signingKey{file: file, says: clean(file)}, nil
@@ -256,7 +257,7 @@ func (a *app) privateOf(s approval.Signer, places map[string]string) string {
 		if err != nil {
 			continue
 		}
-		if k, err := approval.ParseKey(data); err == nil && k.Key == s.Key && isFile(strings.TrimSuffix(f, ".pub")) {
+		if k, err := approval.ParseKey(data); err == nil && k.Key == s.Key && layout.IsFile(strings.TrimSuffix(f, ".pub")) {
 			return strings.TrimSuffix(f, ".pub")
 		}
 	}

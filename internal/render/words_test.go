@@ -54,3 +54,11 @@ func TestUnpassedLinesAreFew(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestSizesAsPeopleSayThem(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 5 << 20: "5.0 MiB", 3 << 40: "3072.0 GiB"} {
+		if got := Size(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
