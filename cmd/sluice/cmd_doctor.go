@@ -3,31 +3,20 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"sluice/agents"
-	"sluice/agents/program"
-	cage "sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/doctor"
 	"sluice/internal/fault"
-	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/settings"
 	"sluice/internal/setup"
-	"sluice/internal/text"
-	"sluice/journal"
-	"sluice/specs"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -82,7 +71,9 @@ func (a *app) checks(ctx context.Context) []doctor.Check {
 		checks = append(checks, a.checkNotify(ctx, "")...)
 	} else {
 		checks = append(checks, a.checkRepo(ctx, p)...)
-		checks = append(checks, a.checkForeign(p.root)...)
+		for _, f := range a.foreign(p.root) {
+			checks = append(checks, f.Check())
+		}
 	}
 	return checks
 }
@@ -102,41 +93,39 @@ func (a *app) checkSandbox(ctx context.Context) doctor.Check {
 	if p, err := a.bare(ctx); err == nil {
 		root = p.root
 	}
-	mode, want := settings.SandboxAuto, ""
-	if s, err := a.settingsOf(root, nil); err == nil { // faults are told by another check
-		mode, want = s.Sandbox.Mode, s.Trust
+	mode, trust := settings.SandboxAuto, ""
+	if s, err := a.settingsOf(root, nil); err == nil { // faults are reported by another check
+		mode, trust = s.Sandbox.Mode, s.Trust
 	}
-	if mode == settings.SandboxOff {
-		return doctor.Warned("sandbox", "sandbox.mode: auto in your settings holds them", "off: "+text.Unheld+": nothing stands between them and a gate")
+	return doctor.Sandbox(ctx, &a.Console, mode, trust)
+}
+
+// checkNotify says by which ways notices reach a person.
+func (a *app) checkNotify(ctx context.Context, root string) []doctor.Check {
+	s, err := a.settingsOf(root, nil)
+	if err != nil {
+		return []doctor.Check{doctor.Warned("notify", "mend the settings first", "not known: the settings cannot be read")}
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return doctor.Broken("sandbox", "", "%v", err)
+		return []doctor.Check{doctor.Warned("notify", "", "not known: %s", err)}
 	}
-	box, err := cage.Find(ctx, self, "")
-	const mend = "docs/trust.md says what it takes"
-	switch {
-	case err == nil:
-		return doctor.Fine("sandbox", "%s holds: an agent can answer no gate", box.Program())
-	case mode == settings.SandboxOn || want == engine.TrustSandbox || want == engine.TrustSigned:
-		return doctor.WithBubblewrap(&a.Console, doctor.Broken("sandbox", mend, "%v: the settings want one, so nothing is launched", err))
-	}
-	return doctor.WithBubblewrap(&a.Console, doctor.Warned("sandbox", mend, "%v: "+text.Unheld, err))
+	return doctor.Notify(ctx, &a.Console, root, s.Notify, []string{self, notifyCommand})
 }
 
-// checkPlain tells of a root that is no git checkout, or was none when sluice was first used in it.
-func (p *place) checkPlain() doctor.Check {
-	if _, err := os.Lstat(filepath.Join(p.root, ".git")); err == nil {
-		return doctor.Warned("repo", "remove the .git if an agent made it; if you did, end the runs and remove "+filepath.Join(p.state, storeFolder),
-			"%s: there is a .git now, which does not count: sluice keeps trees in a store of its own here", p.root)
+// foreign finds settings of the documents that are not read, in the environment, the repo and the person's folder.
+func (a *app) foreign(root string) []doctor.Foreign {
+	config := ""
+	if dir, err := a.xdg("XDG_CONFIG_HOME", ".config"); err == nil {
+		config = filepath.Dir(dir)
 	}
-	return doctor.Fine("repo", "%s, no git checkout: no branches, worktrees and landing", p.root)
+	return doctor.FindForeign(a.Env, root, config)
 }
 
 func (a *app) checkRepo(ctx context.Context, p *place) []doctor.Check {
 	out := []doctor.Check{doctor.Fine("repo", "%s", p.root)}
 	if p.plain {
-		out[0] = p.checkPlain()
+		out[0] = doctor.PlainRoot(p.root, filepath.Join(p.state, storeFolder))
 	}
 	if !isDir(filepath.Join(p.root, workflowDir)) {
 		lay := doctor.Broken("workflow", "`sluice init` lays one out", "no %s/ here", workflowDir).WithFix("Lay out a first workflow here (sluice init)?", func(context.Context) error {
@@ -152,7 +141,7 @@ func (a *app) checkRepo(ctx context.Context, p *place) []doctor.Check {
 		})
 		return append(append(out, lay), a.checkNotify(ctx, p.root)...)
 	}
-	out = append(out, a.checkSpecs(p)...)
+	out = append(out, doctor.Specs(p.root)...)
 	s, err := a.settingsOf(p.root, nil)
 	if err != nil {
 		out = append(out, settingsChecks(err)...)
@@ -165,11 +154,12 @@ func (a *app) checkRepo(ctx context.Context, p *place) []doctor.Check {
 		for _, w := range s.Warnings() {
 			out = append(out, doctor.Warned("settings", "", "%s", w))
 		}
-		out = append(out, a.checkAgents(p, s)...)
+		there := func(spec *engine.Spec) error { return a.agentsThere(p, spec, s.Settings, false) }
+		out = append(out, doctor.Agents(&a.Console, p.root, s.Settings, there)...)
 	}
 	out = append(out, a.checkKeys(ctx, p)...)
 	out = append(out, a.checkNotify(ctx, p.root)...)
-	return append(out, a.checkJournal(p), a.checkServed(ctx, p))
+	return append(out, doctor.Journal(p.state), a.checkServed(ctx, p))
 }
 
 func settingsChecks(err error) []doctor.Check {
@@ -178,96 +168,6 @@ func settingsChecks(err error) []doctor.Check {
 		out = append(out, doctor.Broken("settings", "`sluice help config` names the keys", "%s", e))
 	}
 	return out
-}
-
-func (a *app) checkSpecs(p *place) []doctor.Check {
-	files, err := specs.Find(p.root)
-	if err != nil {
-		return []doctor.Check{doctor.Broken("specs", "make the folder readable", "%s", err)}
-	}
-	if len(files) == 0 {
-		return []doctor.Check{doctor.Broken("specs", "`sluice init` makes a first one", "none in %s/", specsDir)}
-	}
-	var out []doctor.Check
-	good := 0
-	for _, f := range files {
-		if _, faults := specs.LoadFile(f); len(faults) > 0 {
-			out = append(out, doctor.Broken("specs", "`sluice validate` tells all", "%s%s", faults[0], more(len(faults)-1)))
-			continue
-		}
-		good++
-	}
-	if good > 0 {
-		out = append(out, doctor.Fine("specs", "%s valid", plural(good, "spec")))
-	}
-	return out
-}
-
-func (a *app) checkAgents(p *place, s *layered) []doctor.Check {
-	files, err := specs.Find(p.root)
-	if err != nil {
-		return nil // said already
-	}
-	var out []doctor.Check
-	said := map[string]bool{}
-	for _, f := range files {
-		spec, faults := specs.LoadFile(f)
-		if len(faults) > 0 {
-			continue
-		}
-		if err := a.agentsThere(p, spec, s.Settings, false); err != nil {
-			if x := explain(err); !said[x.Cause] {
-				said[x.Cause] = true
-				out = append(out, doctor.Broken("agents", x.Advice, "%s", x.Cause))
-			}
-		}
-	}
-	if len(out) == 0 {
-		out = append(out, doctor.Fine("agents", "those of all roles are there"))
-	}
-	out = append(out, a.checkNative(p, s)...)
-	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {
-		if args := s.Roles[name].Args; len(args) > 0 {
-			out = append(out, doctor.Fine("agents", "role %s: its agents are launched with %s", name, clean(strings.Join(args, " "))))
-		}
-	}
-	return append(out, a.checkLogins(p, s)...)
-}
-
-// checkNative names the programs behind launchers from npm: they are what is started.
-func (a *app) checkNative(p *place, s *layered) []doctor.Check {
-	var out []doctor.Check
-	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
-		agent := s.Agents[name]
-		if len(agent.Command) == 0 || !program.Known(agent.Format) {
-			continue
-		}
-		file, err := agents.LookUp(agent.Command[0], a.Env, p.root)
-		if err != nil {
-			continue // nobody's role, or said already
-		}
-		if native := program.Native(agent.Format, file); native != file {
-			out = append(out, doctor.Fine("agents", "%s starts %s, the program behind %s", name, clean(native), clean(file)))
-		} else {
-			out = append(out, doctor.Fine("agents", "%s starts %s", name, clean(file)))
-		}
-	}
-	return out
-}
-
-func (a *app) checkJournal(p *place) doctor.Check {
-	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
-		return doctor.Fine("journal", "none yet: nothing ever ran here")
-	}
-	rep, err := journal.Verify(p.state, journal.Options{})
-	var damage *journal.Damage
-	if errors.As(err, &damage) {
-		return doctor.Broken("journal", fmt.Sprintf("look at it, then `sluice journal repair --to %d`", damage.Good), "%s", err)
-	}
-	if err != nil {
-		return doctor.Broken("journal", "make it readable", "%s", err)
-	}
-	return doctor.Fine("journal", "%s, %s, whole", plural(int(rep.Records), "line"), render.Size(rep.Bytes))
 }
 
 func (a *app) checkServed(ctx context.Context, p *place) doctor.Check {

@@ -25,6 +25,7 @@ import (
 	"sluice/internal/render"
 	"sluice/internal/settings"
 	"sluice/internal/stub"
+	"sluice/internal/text"
 	"sluice/specs"
 )
 
@@ -181,7 +182,7 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 	}
 	pinned, bad := specs.Pin(p.root, file, src, vars)
 	if len(bad) > 0 {
-		return ev, fault.Failed("mend the spec; `sluice validate` checks it again", "%s%s", bad[0], more(len(bad)-1))
+		return ev, fault.Failed("mend the spec; `sluice validate` checks it again", "%s%s", bad[0], text.More(len(bad)-1, "fault"))
 	}
 	ev = engine.RunRequested{Workflow: spec.ID, Source: string(pinned), File: specs.Digest(src), Vars: vars, Parallel: o.parallel}
 	if o.stub != "" {
@@ -223,7 +224,7 @@ func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) 
 // stand-ins play them, only the prompts matter.
 func (a *app) agentsThere(p *place, spec *engine.Spec, s settings.Settings, stubbed bool) error {
 	if faults := promptFaults(p.root, spec, s); len(faults) > 0 {
-		return fault.Failed("mend the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), more(len(faults)-1))
+		return fault.Failed("mend the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), text.More(len(faults)-1, "fault"))
 	}
 	if stubbed {
 		return nil

@@ -165,7 +165,9 @@ func (a *app) agentNotes(files []string) []faultLine {
 			continue
 		}
 		looked[root] = true
-		out = append(out, a.foreignNotes(root)...)
+		for _, f := range a.foreign(root) {
+			out = append(out, faultLine{Message: f.String()})
+		}
 		s, err := a.settingsOf(root, nil)
 		if err != nil {
 			continue // told as a fault

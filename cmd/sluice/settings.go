@@ -108,14 +108,7 @@ func (a *app) settingsOf(root string, set []string) (*layered, error) {
 
 // settingsFault makes one error of many: the first is the cause, the others are told with it.
 func settingsFault(faults []error, code int) error {
-	return &fault.Error{Cause: faults[0].Error() + more(len(faults)-1), Advice: "`sluice config --help` names the keys; `sluice doctor` tells every fault", Code: code, Err: errors.Join(faults...)}
-}
-
-func more(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (and %s more)", plural(n, "fault"))
+	return &fault.Error{Cause: faults[0].Error() + text.More(len(faults)-1, "fault"), Advice: "`sluice config --help` names the keys; `sluice doctor` tells every fault", Code: code, Err: errors.Join(faults...)}
 }
 
 // merge lays the layers over one another and checks what comes of them.

@@ -25,6 +25,14 @@ func Plural(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
+// More says how many more there are than the one that is named; "" if there are none.
+func More(n int, one string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %s more)", Plural(n, one))
+}
+
 // JoinMost names a few of many.
 func JoinMost(names []string) string {
 	const most = 8

@@ -71,8 +71,8 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/render": {own: []string{"daemon", "engine", "internal/console", "internal/form", "internal/text"}},
 	// What a command talks through. It knows nothing of workflows.
 	"internal/console": {own: []string{"internal/fault", "internal/strictjson", "internal/text"}, only: []string{"github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"}},
-	// What sluice needs of a machine. The checks of a repo are made by the command, which knows its settings.
-	"internal/doctor": {own: []string{"internal/console", "internal/fault", "internal/text"}},
+	// What sluice needs of a machine and of a repo, whose settings are handed in.
+	"internal/doctor": {own: []string{"agents", "agents/program", "agents/sandbox", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/render", "internal/settings", "internal/text", "journal", "notify", "specs"}},
 	// The first files of a repo, and the demo's.
 	"internal/setup": {own: []string{"agents", "agents/program", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/text", "signals", "specs"}},
 	// Which keys decide: the one place of that rule.

@@ -1,7 +1,6 @@
-package main
+package doctor
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,9 +27,9 @@ func TestForeignSettings(t *testing.T) {
 	put(filepath.Join(root, ".claude-looper/config.json"), `{"timeLimit": 7200000, "maxFixCycles": 2}`)
 	put(filepath.Join(root, ".claude-looper/state.json"), `{}`)
 	put(filepath.Join(home, ".config/looper/config.json"), `no JSON`)
-	a := newApp([]string{"HOME=" + home, "LOOP_GOAL=x", "MAX_ITER=3", "CLAUDE_MODEL=m", "LOOPER_MAX_ITERATIONS=4", "LOOPER_CODEX_MODEL=m", "LOOPER_TIME_LIMIT=60000", "LOOPER_WHATEVER=1"}, strings.NewReader(""), io.Discard, io.Discard)
+	env := []string{"LOOP_GOAL=x", "MAX_ITER=3", "CLAUDE_MODEL=m", "LOOPER_MAX_ITERATIONS=4", "LOOPER_CODEX_MODEL=m", "LOOPER_TIME_LIMIT=60000", "LOOPER_WHATEVER=1"}
 	var got []string
-	for _, f := range a.foreigners(root) {
+	for _, f := range FindForeign(env, root, filepath.Join(home, ".config")) {
 		got = append(got, f.String())
 	}
 	all := strings.Join(got, "\n")
@@ -48,7 +47,7 @@ func TestForeignSettings(t *testing.T) {
 	if len(got) != 16 {
 		t.Errorf("%d things are told:\n%s", len(got), all)
 	}
-	if n := len(newApp([]string{"HOME=" + t.TempDir(), "SLUICE_CONFIG_GRACE=1s"}, strings.NewReader(""), io.Discard, io.Discard).foreigners(t.TempDir())); n > 0 {
+	if n := len(FindForeign([]string{"HOME=" + t.TempDir(), "SLUICE_CONFIG_GRACE=1s"}, t.TempDir(), t.TempDir())); n > 0 {
 		t.Errorf("%d things are told where there is nothing", n)
 	}
 

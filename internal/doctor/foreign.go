@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 	"unicode"
 
 	"sluice/internal/atomicfile"
-	"sluice/internal/doctor"
 	"sluice/internal/layout"
+	"sluice/internal/text"
 )
 
 // What the documents of the templates name as settings (variables, files, keys) and what sluice does not read. Who comes with
@@ -71,46 +71,49 @@ const (
 	maxForeignFile = 64 << 10 // bytes of a file
 )
 
-// foreign is a setting that is there and not read.
-type foreign struct{ what, instead string }
+// Foreign is a setting that is there and not read.
+type Foreign struct{ What, Instead string }
 
-func (f foreign) String() string {
-	return fmt.Sprintf("%s is not read; in its place: %s", f.what, f.instead)
+func (f Foreign) String() string {
+	return fmt.Sprintf("%s is not read; in its place: %s", f.What, f.Instead)
 }
 
-// foreigners finds the documents' settings in the environment, the repo and the person's folder.
-func (a *app) foreigners(root string) (out []foreign) {
+// Check is what doctor says of it.
+func (f Foreign) Check() Check { return Warned("settings", f.Instead, "%s is not read", f.What) }
+
+// FindForeign finds the documents' settings in the environment, the repo and the person's folder of settings ("" = none).
+func FindForeign(environ []string, root, config string) (out []Foreign) {
 	env := map[string]string{}
-	for _, kv := range a.Env {
+	for _, kv := range environ {
 		if name, value, _ := strings.Cut(kv, "="); value != "" {
 			env[name] = value
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if instead := foreignEnv()[name]; instead != "" {
-			out = append(out, foreign{"$" + name, instead})
+			out = append(out, Foreign{"$" + name, instead})
 		} else if key, ok := strings.CutPrefix(name, foreignPrefix); ok {
-			out = append(out, foreign{"$" + name, insteadOf(key, env[name])})
+			out = append(out, Foreign{"$" + name, insteadOf(key, env[name])})
 		}
 	}
 	files := [][2]string{{root, ".looper/config.json"}, {root, ".claude-looper/config.json"}}
-	if dir, err := a.xdg("XDG_CONFIG_HOME", ".config"); err == nil {
-		files = append(files, [2]string{filepath.Dir(dir), "looper/config.json"})
+	if config != "" {
+		files = append(files, [2]string{config, "looper/config.json"})
 	}
 	for _, f := range files {
 		out = append(out, foreignFile(filepath.Join(f[0], filepath.FromSlash(f[1])))...)
 	}
 	if layout.IsFile(filepath.Join(root, ".claude-looper", "state.json")) {
-		out = append(out, foreign{".claude-looper/state.json", "a run's state is in sluice's own folder: `sluice resume`, `sluice retry` go on with one; a run begins anew with `sluice run goal-loop --var goal=…`"})
+		out = append(out, Foreign{".claude-looper/state.json", "a run's state is in sluice's own folder: `sluice resume`, `sluice retry` go on with one; a run begins anew with `sluice run goal-loop --var goal=…`"})
 	}
 	if n := len(out); n > maxForeign {
-		out = append(out[:maxForeign], foreign{fmt.Sprintf("%d more of their settings", n-maxForeign), "see docs/templates/"})
+		out = append(out[:maxForeign], Foreign{fmt.Sprintf("%d more of their settings", n-maxForeign), "see docs/templates/"})
 	}
 	return out
 }
 
 // foreignFile tells of each key of a file of settings; of the file alone where it has none that can be read.
-func foreignFile(path string) (out []foreign) {
+func foreignFile(path string) (out []Foreign) {
 	data, _, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), maxForeignFile)
 	if err != nil && !layout.IsFile(path) {
 		return nil
@@ -119,7 +122,7 @@ func foreignFile(path string) (out []foreign) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber() // as they are written
 	if err != nil || d.Decode(&keys) != nil || len(keys) == 0 {
-		return []foreign{{layout.ShortPath(path), "vars and roles: `sluice config` shows what holds, docs/templates/ what is what"}}
+		return []Foreign{{layout.ShortPath(path), "vars and roles: `sluice config` shows what holds, docs/templates/ what is what"}}
 	}
 	var walk func(keys map[string]any, above string)
 	walk = func(keys map[string]any, above string) {
@@ -129,7 +132,7 @@ func foreignFile(path string) (out []foreign) {
 				walk(below, above+key+".")
 				continue
 			}
-			out = append(out, foreign{layout.ShortPath(path) + ": " + clean(above+key), insteadOf(key, fmt.Sprint(keys[key]))})
+			out = append(out, Foreign{layout.ShortPath(path) + ": " + text.Line(above+key), insteadOf(key, fmt.Sprint(keys[key]))})
 		}
 	}
 	walk(keys, "")
@@ -170,20 +173,4 @@ func snake(key string) string {
 		b.WriteRune(unicode.ToLower(r))
 	}
 	return b.String()
-}
-
-// foreignNotes are what validate says of them.
-func (a *app) foreignNotes(root string) (out []faultLine) {
-	for _, f := range a.foreigners(root) {
-		out = append(out, faultLine{Message: f.String()})
-	}
-	return out
-}
-
-// checkForeign is what doctor says of them.
-func (a *app) checkForeign(root string) (out []doctor.Check) {
-	for _, f := range a.foreigners(root) {
-		out = append(out, doctor.Warned("settings", f.instead, "%s is not read", f.what))
-	}
-	return out
 }
