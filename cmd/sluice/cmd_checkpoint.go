@@ -64,13 +64,13 @@ func (a *app) checkpoint(ctx context.Context, p *place, keyFile, out string) err
 	if rep.Records == 0 {
 		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: the journal is empty, so there is nothing to sign", p.root)
 	}
-	key, err := a.keyFor(ctx, p, keyFile, nil)
+	key, err := a.keyring().Find(ctx, approval.Store{State: p.state}, keyFile, nil)
 	if err != nil {
 		return err
 	}
 	text := approval.Checkpoint{Repo: p.id, Seq: rep.Records, Sum: rep.LastSum, At: a.Now()}.Text()
-	a.Note("signing with %s: record %d of the journal", key.says, rep.Records)
-	whole, err := a.sign(ctx, key, text, approval.AuditNamespace)
+	a.Note("signing with %s: record %d of the journal", key.Says, rep.Records)
+	whole, err := a.keyring().Sign(ctx, key, text, approval.AuditNamespace)
 	if err != nil {
 		return err
 	}

@@ -4,24 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/user"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	cage "sluice/agents/sandbox"
-	"sluice/engine"
 	"sluice/internal/approval"
 	"sluice/internal/console"
 	"sluice/internal/doctor"
 	"sluice/internal/fault"
 	"sluice/internal/layout"
-	"sluice/internal/settings"
-	"sluice/specs"
 )
 
 func (a *app) keysCommand() *cobra.Command {
@@ -81,14 +75,14 @@ func (a *app) keysAdd(ctx context.Context, p *place, args, names []string) error
 		return err
 	}
 	key.Names = names
-	store := approval.Store{State: p.state}
+	store, ring := approval.Store{State: p.state}, a.keyring()
 	private := ""
 	if file != "" && layout.IsFile(strings.TrimSuffix(file, ".pub")) && strings.HasSuffix(file, ".pub") {
 		private = strings.TrimSuffix(file, ".pub")
 	} else {
-		private = a.privateOf(key, nil)
+		private = ring.Private(key, nil)
 	}
-	if u, err := user.Current(); err == nil && (private != "" || slices.Contains(a.heldByAgent(ctx), key.Key)) && !slices.Contains(names, u.Username) && approval.CheckName(u.Username) == nil {
+	if u, err := user.Current(); err == nil && (private != "" || slices.Contains(ring.Held(ctx), key.Key)) && !slices.Contains(names, u.Username) && approval.CheckName(u.Username) == nil {
 		key.Names = append(key.Names, u.Username) // the key is of who types this
 	}
 	if err := makeState(p.state); err != nil {
@@ -102,8 +96,8 @@ func (a *app) keysAdd(ctx context.Context, p *place, args, names []string) error
 			return err
 		}
 	}
-	a.Print("%s counts now as %s (%s)", key.Key, strings.Join(key.Names, ", "), kindWord(key))
-	for _, c := range a.checkKey(ctx, p, key, store.Places(), a.sandboxOf(ctx, p)) {
+	a.Print("%s counts now as %s (%s)", key.Key, strings.Join(key.Names, ", "), key.KindWord())
+	for _, c := range doctor.Key(ctx, ring, key, store.Places(), a.reach(ctx, p)) {
 		if c.State != "ok" {
 			a.Note("%s %s", a.PaintErr(console.Yellow, "mind:"), oneLine(c.Says))
 			a.Note("  → %s", oneLine(c.Advice))
@@ -115,7 +109,7 @@ func (a *app) keysAdd(ctx context.Context, p *place, args, names []string) error
 // keyGiven reads the public key that was named, or the one that ssh-agent has.
 func (a *app) keyGiven(ctx context.Context, args []string) (key approval.Signer, file string, err error) {
 	if len(args) == 0 {
-		held := a.agentKeys(ctx)
+		held := a.keyring().AgentKeys(ctx)
 		switch {
 		case len(held) == 0:
 			return key, "", fault.Failed("ssh-add FILE gives it one; see `ssh-add -L`", "ssh-agent has no key, or does not answer (SSH_AUTH_SOCK)")
@@ -127,7 +121,7 @@ func (a *app) keyGiven(ctx context.Context, args []string) (key approval.Signer,
 	if file, err = filepath.Abs(args[0]); err != nil {
 		return key, "", err
 	}
-	data, err := readKey(file)
+	data, err := approval.ReadKey(file)
 	if err != nil {
 		return key, "", err
 	}
@@ -135,28 +129,6 @@ func (a *app) keyGiven(ctx context.Context, args []string) (key approval.Signer,
 		return key, "", fault.Failed("name the .pub file", "%s: %v", clean(args[0]), err)
 	}
 	return key, file, nil
-}
-
-// maxKeyFile bounds the file of a key.
-const maxKeyFile = 64 << 10
-
-func readKey(file string) ([]byte, error) {
-	info, err := os.Stat(file) // a link to a key is a key
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxKeyFile {
-		return nil, fault.Failed("name the file of a key", "%s: it is no regular file of at most %d KiB", clean(file), maxKeyFile>>10)
-	}
-	return os.ReadFile(file)
-}
-
-func kindWord(s approval.Signer) string {
-	kind := strings.TrimSuffix(strings.TrimPrefix(s.Kind, "ssh-"), "@openssh.com")
-	if s.Hardware() {
-		return strings.TrimPrefix(strings.TrimPrefix(kind, "sk-"), "ssh-") + " in a token, wants a touch"
-	}
-	return kind
 }
 
 func (a *app) keysListCommand() *cobra.Command {
@@ -179,7 +151,7 @@ func (a *app) keysListCommand() *cobra.Command {
 				return a.keysDocument(store, l)
 			}
 			for _, s := range l.Signers {
-				a.Print("%s  %s  %s", console.Pad(s.Names[0], 28), s.Key, a.Paint(console.Dim, kindWord(s)+also(s.Names)))
+				a.Print("%s  %s  %s", console.Pad(s.Names[0], 28), s.Key, a.Paint(console.Dim, s.KindWord()+also(s.Names)))
 			}
 			for _, r := range l.Revoked {
 				a.Print("%s  %s  %s", console.Pad(r.Names[0], 28), r.Key, a.Paint(console.Dim, strings.TrimSpace("revoked "+r.At.UTC().Format("2006-01-02 15:04Z")+" "+clean(r.Why))))
@@ -283,152 +255,16 @@ func (a *app) keysCheckCommand() *cobra.Command {
 
 // checkKeys says of each key that counts whether an agent could use it, and of each gate whether anybody can pass it.
 func (a *app) checkKeys(ctx context.Context, p *place) []doctor.Check {
-	store := approval.Store{State: p.state}
-	l, err := store.Load()
-	if err != nil {
-		return []doctor.Check{doctor.Broken("keys", "", "%v", err)}
-	}
-	out := a.checkApprovers(p, l)
-	if len(l.Signers) == 0 {
-		return out
-	}
-	places, cage := store.Places(), a.sandboxOf(ctx, p)
-	for _, s := range l.Signers {
-		out = append(out, a.checkKey(ctx, p, s, places, cage)...)
-	}
-	return out
+	return doctor.Keys(ctx, a.keyring(), approval.Store{State: p.state}, p.root, a.reach(ctx, p))
 }
 
-// checkKey says what is to be minded of one key.
-func (a *app) checkKey(ctx context.Context, p *place, s approval.Signer, places map[string]string, held cageState) []doctor.Check {
-	const better = "make one that wants a touch (ssh-keygen -t ed25519-sk), or give this one a passphrase: ssh-keygen -p -f FILE"
-	who := s.Names[0]
-	if s.Hardware() {
-		return []doctor.Check{doctor.Fine("keys", "%s: in a token that wants a touch", who)}
-	}
-	if file := a.privateOf(s, places); file != "" {
-		data, err := readKey(file)
-		if err != nil {
-			return []doctor.Check{doctor.Fine("keys", "%s: its private half cannot be read from here", who)}
-		}
-		plain, err := approval.Plain(data)
-		seen := inReach(file, p, held)
-		switch {
-		case err != nil:
-			return []doctor.Check{doctor.Warned("keys", better, "%s: %s cannot be read as a key: whether it has a passphrase is not known", who, file)}
-		case plain && seen != "":
-			return []doctor.Check{doctor.Warned("keys", better, "%s: the private key %s has no passphrase and is in the reach of agents (%s): one could sign with it", who, file, seen)}
-		case plain:
-			return []doctor.Check{doctor.Fine("keys", "%s: %s has no passphrase; agents do not see it, as a sandbox holds them", who, file)}
-		}
-	}
-	if held.why != "" && slices.Contains(a.heldByAgent(ctx), s.Key) {
-		return []doctor.Check{doctor.Warned("keys", "have it ask each time (ssh-add -c FILE), or turn the sandbox on", "%s: ssh-agent has the key and agents can reach it (%s): one could have it sign", who, held.why)}
-	}
-	return []doctor.Check{doctor.Fine("keys", "%s: %s", who, kindWord(s))}
-}
-
-// cageState is what holds the agents of a repo: why not, where nothing does, and what they see besides.
-type cageState struct {
-	why   string
-	shown []string
-	home  string
-}
-
-func (a *app) sandboxOf(ctx context.Context, p *place) cageState {
-	c := cageState{home: a.Getenv("HOME")}
+// reach is what the agents of a repo can read.
+func (a *app) reach(ctx context.Context, p *place) doctor.Reach {
 	s, err := a.settingsOf(p.root, nil)
 	if err != nil {
-		c.why = "the settings cannot be read"
-		return c
+		return doctor.Reach{Unheld: "the settings cannot be read", Root: p.root, Home: a.Getenv("HOME")}
 	}
-	for _, f := range slices.Concat(s.Sandbox.Read, s.Sandbox.Write) {
-		if rest, ok := strings.CutPrefix(f, "~"); ok {
-			f = filepath.Join(c.home, rest)
-		}
-		c.shown = append(c.shown, f)
-	}
-	if s.Sandbox.Mode == settings.SandboxOff {
-		c.why = "the sandbox is off"
-		return c
-	}
-	self, err := os.Executable()
-	if err == nil {
-		_, err = cage.Find(ctx, self, "")
-	}
-	if err != nil {
-		c.why = "no sandbox holds them: " + err.Error()
-	}
-	return c
-}
-
-// inReach says how an agent gets at a file; "" where a sandbox hides it.
-func inReach(file string, p *place, c cageState) string {
-	if c.why != "" {
-		return c.why
-	}
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real
-	}
-	for _, dir := range append([]string{p.root}, c.shown...) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil && within(real, file) {
-			return "the sandbox shows them " + dir
-		}
-	}
-	home := c.home
-	if real, err := filepath.EvalSymlinks(home); err == nil {
-		home = real
-	}
-	if (cage.Plan{Home: home, InPlace: runtime.GOOS == "darwin"}).Sees(file) {
-		return "the sandbox shows them the folders of the system"
-	}
-	return ""
-}
-
-func within(dir, file string) bool {
-	rel, err := filepath.Rel(dir, file)
-	return err == nil && filepath.IsLocal(rel)
-}
-
-// specsOf are the specs of the repo that can be read.
-func specsOf(p *place) []*engine.Spec {
-	files, err := specs.Find(p.root)
-	if err != nil {
-		return nil // told by another check
-	}
-	var out []*engine.Spec
-	for _, f := range files {
-		if spec, faults := specs.LoadFile(f); len(faults) == 0 {
-			out = append(out, spec)
-		}
-	}
-	return out
-}
-
-// checkApprovers warns of gates that nobody can pass.
-func (a *app) checkApprovers(p *place, l approval.List) []doctor.Check {
-	var out []doctor.Check
-	for _, spec := range specsOf(p) {
-		for _, g := range spec.Gates {
-			want := g.Reviewer.Approvers
-			if len(want) == 0 && g.Reviewer.Trust != engine.TrustSigned {
-				continue
-			}
-			some := len(want) == 0 && len(l.Signers) > 0 || slices.ContainsFunc(want, func(n string) bool {
-				return slices.ContainsFunc(l.Signers, func(s approval.Signer) bool {
-					return slices.ContainsFunc(s.Names, func(o string) bool { return strings.EqualFold(o, n) })
-				})
-			})
-			if !some {
-				who := strings.Join(want, " or ")
-				if who == "" {
-					who = "anybody"
-				}
-				out = append(out, doctor.Warned("keys", "`sluice keys add FILE.pub --name NAME`", "gate %s of %s wants the signature of %s, and no key of theirs counts here: nobody can pass it", g.ID, spec.ID, who))
-			}
-		}
-	}
-	return out
+	return doctor.ReachOf(ctx, p.root, a.Getenv("HOME"), s.Sandbox)
 }
 
 func (a *app) keysSignCommand() *cobra.Command {
@@ -458,7 +294,7 @@ Without sluice: ssh-keygen -Y sign -n sluice-gate -f KEY FILE, then cat FILE FIL
 }
 
 func (a *app) keysSign(ctx context.Context, file, keyFile, out string) error {
-	text, err := readSigned(file)
+	text, err := approval.ReadSigned(file)
 	if err != nil {
 		return err
 	}
@@ -471,11 +307,11 @@ func (a *app) keysSign(ctx context.Context, file, keyFile, out string) error {
 	if yes, err := a.Ask("Sign this?"); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
-	key, err := a.keyFor(ctx, nil, keyFile, nil)
+	key, err := a.keyring().Find(ctx, approval.Store{}, keyFile, nil)
 	if err != nil {
 		return err
 	}
-	whole, err := a.sign(ctx, key, text, approval.GateNamespace)
+	whole, err := a.keyring().Sign(ctx, key, text, approval.GateNamespace)
 	if err != nil {
 		return err
 	}

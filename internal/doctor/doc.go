@@ -4,5 +4,5 @@
 //
 // Nothing is changed without a yes, and what cannot be fixed here has its advice.
 //
-// Reading order: check.go, machine.go, os_linux.go, repo.go, agents.go, notify.go, foreign.go.
+// Reading order: check.go, machine.go, os_linux.go, repo.go, agents.go, keys.go, notify.go, foreign.go.
 package doctor
