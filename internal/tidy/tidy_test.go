@@ -35,7 +35,9 @@ var layers = map[string]struct{ own, only []string }{
 	"notify":         {own: []string{"internal/fault", "internal/text"}, only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
 	"specs":          {own: []string{"internal/fault", "internal/ids", "engine", "internal/schema", "internal/shells", "internal/stub", "internal/text"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr"}},
 	// What a person signs, and whether it holds: the one place of signatures.
-	"internal/approval":   {own: []string{"internal/fault", "internal/layout", "internal/text", "internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/crypto/ssh"}},
+	"internal/approval": {own: []string{"internal/fault", "internal/layout", "internal/text", "internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/crypto/ssh"}},
+	// Whether the record of what was decided is whole.
+	"internal/audit":      {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/fault", "internal/layout", "internal/render", "internal/text", "journal", "specs"}},
 	"internal/atomicfile": {only: []string{"golang.org/x/sys"}},
 	"internal/git":        {own: []string{"internal/fault", "internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
 	// The work of an attempt as a git commit: taken, judged, advanced to the branch, landed.
