@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,33 +62,13 @@ func (a *app) allFaults(err error) error {
 	if !errors.As(err, &f) || f.Err == nil {
 		return err
 	}
-	if many := faultsIn(err); len(many) > 1 {
+	if many := settings.Faults(err); len(many) > 1 {
 		for _, e := range many {
 			a.Note("%s", oneLine(e.Error()))
 		}
 		return &fault.Error{Cause: "settings: " + plural(len(many), "fault"), Advice: "`sluice config --help` names the keys", Code: f.Code}
 	}
 	return err
-}
-
-// faultsIn are the faults that an error of the settings was made of; it alone where it is no such.
-func faultsIn(err error) []error {
-	var f *fault.Error
-	if errors.As(err, &f) && f.Err != nil {
-		if many, ok := f.Err.(interface{ Unwrap() []error }); ok {
-			return many.Unwrap()
-		}
-	}
-	return []error{err}
-}
-
-// setting is one line of config.
-type setting struct {
-	Key   string `json:"key"`
-	Value any    `json:"value"`
-	From  string `json:"from"`
-
-	Project string `json:"project"` // what the project's file may do with it
 }
 
 // projectWords names the keys of each class.
@@ -119,28 +96,24 @@ func projectWords() string {
 // projectColumns is how wide projectWords are.
 const projectColumns = 90
 
-func (a *app) showSettings(s *layered, args []string) error {
-	values := s.k.All()
-	var list []setting
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		from := cmp.Or(s.from[key].String(), builtInName)
-		if one := dotted(key); len(args) == 0 || one == args[0] || strings.HasPrefix(one, args[0]+".") {
-			k, _ := settings.KeyOf(strings.Split(key, sep))
-			list = append(list, setting{one, values[key], from, k.Class})
+func (a *app) showSettings(s *settings.Layered, args []string) error {
+	list := []settings.Value{}
+	for _, v := range s.Values() {
+		if len(args) == 0 || v.Key == args[0] || strings.HasPrefix(v.Key, args[0]+".") {
+			list = append(list, v)
 		}
 	}
 	if len(list) == 0 {
-		if _, err := kindOf(strings.ReplaceAll(args[0], ".", sep)); err != nil {
+		if err := settings.Known(args[0]); err != nil {
 			return fault.Misused("`sluice config` lists them all", "%s", err)
 		}
-		list = []setting{}
 	}
 	if a.JSON {
 		return a.Document(list)
 	}
 	t := &console.Table{}
 	for _, l := range list {
-		t.Row(console.Styled(l.Key, console.Plain), console.Styled(valueWords(l.Value), console.Bold), console.Styled(l.From, console.Dim), console.Styled(l.Project, console.Dim))
+		t.Row(console.Styled(l.Key, console.Plain), console.Styled(valueWords(l.Value), console.Bold), console.Styled(l.From, console.Dim), console.Styled(l.Class, console.Dim))
 	}
 	a.PrintTable(t)
 	for _, w := range s.Warnings() {

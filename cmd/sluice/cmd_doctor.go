@@ -147,8 +147,8 @@ func (a *app) checkRepo(ctx context.Context, p *place) []doctor.Check {
 		out = append(out, settingsChecks(err)...)
 	} else {
 		says := "built-in"
-		if len(s.files) > 0 {
-			says = strings.Join(s.files, ", ")
+		if len(s.Files) > 0 {
+			says = strings.Join(s.Files, ", ")
 		}
 		out = append(out, doctor.Fine("settings", "%s", says))
 		for _, w := range s.Warnings() {
@@ -164,7 +164,7 @@ func (a *app) checkRepo(ctx context.Context, p *place) []doctor.Check {
 
 func settingsChecks(err error) []doctor.Check {
 	var out []doctor.Check
-	for _, e := range faultsIn(err) {
+	for _, e := range settings.Faults(err) {
 		out = append(out, doctor.Broken("settings", "`sluice help config` names the keys", "%s", e))
 	}
 	return out

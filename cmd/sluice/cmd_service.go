@@ -17,6 +17,7 @@ import (
 	"sluice/deploy"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/settings"
 )
 
 // serviceFlags are what the commands of the service share.
@@ -312,7 +313,7 @@ func (a *app) serviceEnv(f serviceFlags) (map[string]string, error) {
 	if f.system { // root's own is not the service's
 		return a.namedEnv(deploy.SystemVars(), f.keep)
 	}
-	return a.namedEnv(deploy.Vars(a.Env, append(program.HomeVars(), envPrefix+"*")), f.keep)
+	return a.namedEnv(deploy.Vars(a.Env, append(program.HomeVars(), settings.EnvPrefix+"*")), f.keep)
 }
 
 func (a *app) namedEnv(env map[string]string, names []string) (map[string]string, error) {

@@ -12,6 +12,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/render"
+	"sluice/internal/settings"
 )
 
 func (a *app) lsCommand() *cobra.Command {
@@ -166,7 +167,7 @@ func (a *app) status(ctx context.Context, p *place, v viewer, served bool, args 
 		return err
 	}
 	if _, err := a.settingsOf(p.root, nil); err != nil {
-		for _, f := range faultsIn(err) {
+		for _, f := range settings.Faults(err) {
 			st.Health = append(st.Health, "the settings are not gone by: "+f.Error())
 		}
 	}

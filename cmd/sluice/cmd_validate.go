@@ -16,6 +16,7 @@ import (
 	"sluice/internal/executor"
 	"sluice/internal/fault"
 	"sluice/internal/layout"
+	"sluice/internal/settings"
 	"sluice/internal/shells"
 	"sluice/internal/text"
 	"sluice/specs"
@@ -148,7 +149,7 @@ func (a *app) settingsFaultsOf(files []string) []faultLine {
 		}
 		looked[root] = true
 		if _, err := a.settingsOf(root, nil); err != nil {
-			for _, one := range faultsIn(err) {
+			for _, one := range settings.Faults(err) {
 				out = append(out, lineOf(one))
 			}
 		}
@@ -220,7 +221,7 @@ func strayStubs(files []string) (out []faultLine) {
 			continue // a .gitkeep, a README, what an editor left
 		}
 		if s := filepath.Join(dir, e.Name()); e.Type().IsRegular() && !slices.Contains(known, s) {
-			out = append(out, faultLine{layout.ShortPath(s), 1, 1, "no workflow has this script of stand-ins: it bears the workflow's id and .yaml, or lies elsewhere" + meant(workflowOf(s), ids)})
+			out = append(out, faultLine{layout.ShortPath(s), 1, 1, "no workflow has this script of stand-ins: it bears the workflow's id and .yaml, or lies elsewhere" + text.DidYouMean(workflowOf(s), ids)})
 		}
 	}
 	return out

@@ -11,6 +11,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/layout"
+	"sluice/internal/settings"
 )
 
 // Names below the root of a repo.
@@ -200,6 +201,15 @@ func (a *app) stateHome() (string, error) { return a.xdg("XDG_STATE_HOME", ".loc
 func (a *app) configFile() (string, error) {
 	dir, err := a.xdg("XDG_CONFIG_HOME", ".config")
 	return filepath.Join(dir, "config.yaml"), err
+}
+
+// settingsOf reads all layers of settings for the repo at root ("" = none).
+func (a *app) settingsOf(root string, set []string) (*settings.Layered, error) {
+	own, err := a.configFile()
+	if err != nil {
+		return nil, err
+	}
+	return settings.Read(own, root, a.Env, set)
 }
 
 func (a *app) xdg(name, fallback string) (string, error) {

@@ -53,8 +53,10 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/fault": {},
 	// What stand-ins do in place of agents: the spec's reader makes it of a file, the executor takes parts of it.
 	"internal/stub": {own: []string{"engine"}},
-	// The keys of config.yaml: what they mean, whether they are right, and which of them a project may set.
-	"internal/settings": {own: []string{"agents/egress", "agents/program", "agents/sandbox", "engine", "internal/ids", "internal/shells", "internal/text", "notify"}},
+	// The keys of config.yaml: what they mean, whether they are right, which of them a project may set, and their layers.
+	// The libraries that read and merge them belong to this one place.
+	"internal/settings": {own: []string{"agents/egress", "agents/program", "agents/sandbox", "engine", "internal/atomicfile", "internal/fault", "internal/ids", "internal/layout", "internal/shells", "internal/text", "notify", "specs"},
+		only: []string{"github.com/go-viper/mapstructure/v2", "github.com/knadh/koanf", "gopkg.in/yaml.v3"}},
 	// What is not as it should be, and trying again.
 	"internal/health": {},
 	// Where the files of a repo are, and by which names.

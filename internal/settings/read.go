@@ -1,10 +1,11 @@
-package main
+package settings
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"path/filepath"
 	"reflect"
@@ -20,7 +21,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
 	"sluice/internal/layout"
-	"sluice/internal/settings"
+	"sluice/internal/text"
 	"sluice/specs"
 )
 
@@ -34,7 +35,7 @@ const (
 // kindOf gives the type of a key's value; an error names the nearest key. A part of a key that may be anything (the name
 // of an agent or a role) matches whatever stands there.
 func kindOf(key string) (reflect.Type, error) {
-	t := reflect.TypeFor[settings.Settings]()
+	t := reflect.TypeFor[Settings]()
 	done := ""
 	for _, part := range strings.Split(key, sep) {
 		switch t.Kind() {
@@ -53,15 +54,21 @@ func kindOf(key string) (reflect.Type, error) {
 				}
 			}
 			if next == nil {
-				return nil, fmt.Errorf("%s: no such key%s", clean(done+part), meant(done+part, known))
+				return nil, fmt.Errorf("%s: no such key%s", text.Line(done+part), text.DidYouMean(done+part, known))
 			}
 			t = next
 		default:
-			return nil, fmt.Errorf("%s: it has no keys below it", clean(strings.TrimSuffix(done, ".")))
+			return nil, fmt.Errorf("%s: it has no keys below it", text.Line(strings.TrimSuffix(done, ".")))
 		}
 		done += part + "."
 	}
 	return t, nil
+}
+
+// Known returns an error that names the nearest key if there is no key of that name.
+func Known(dotted string) error {
+	_, err := kindOf(strings.ReplaceAll(dotted, ".", sep))
+	return err
 }
 
 // fixedKeys are the keys whose names are known: all but those of roles and agents.
@@ -83,7 +90,7 @@ func fixedKeys() map[string]reflect.Type {
 			}
 		}
 	}
-	walk(reflect.TypeFor[settings.Settings](), "")
+	walk(reflect.TypeFor[Settings](), "")
 	return out
 }
 
@@ -91,7 +98,7 @@ func fixedKeys() map[string]reflect.Type {
 func fileLayer(file string, project bool) (l layer, there bool, faults []error) {
 	l = layer{name: file, values: map[string]any{}, lines: map[string]origin{}, project: project}
 	data, _, err := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), maxSettingsBytes)
-	if isMissing(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return l, false, nil
 	}
 	if err != nil {
@@ -109,7 +116,7 @@ func fileLayer(file string, project bool) (l layer, there bool, faults []error) 
 		return l, true, []error{fmt.Errorf("%s: more than one document in it: want one", layout.ShortPath(file))}
 	}
 	r := &settingsReader{layer: &l, file: layout.ShortPath(file)}
-	r.mapping(doc.Content[0], "", reflect.TypeFor[settings.Settings](), 0)
+	r.mapping(doc.Content[0], "", reflect.TypeFor[Settings](), 0)
 	l.former()
 	return l, true, r.faults
 }
@@ -122,12 +129,12 @@ func (l *layer) former() {
 		a, _ := v.(map[string]any)
 		was := program.Former(name)
 		switch {
-		case was == nil || a["format"] != nil || a["command"] == nil || a["prompt_via"] == nil || a["prompt_via"] == settings.ViaStdin:
-		case fmt.Sprint(a["command"]) == fmt.Sprint(was) && a["prompt_via"] == settings.ViaArg:
+		case was == nil || a["format"] != nil || a["command"] == nil || a["prompt_via"] == nil || a["prompt_via"] == ViaStdin:
+		case fmt.Sprint(a["command"]) == fmt.Sprint(was) && a["prompt_via"] == ViaArg:
 			delete(a, "command")
 			delete(a, "prompt_via")
 		default:
-			a["format"] = settings.FormatText
+			a["format"] = FormatText
 		}
 	}
 }
@@ -149,7 +156,7 @@ func (r *settingsReader) mapping(n *yaml.Node, prefix string, t reflect.Type, de
 		return
 	}
 	if n.Kind != yaml.MappingNode || depth > maxSettingsDepth {
-		r.at(n, "%s: want keys and values", clean(dotted(strings.TrimSuffix(prefix, sep))))
+		r.at(n, "%s: want keys and values", text.Line(Dotted(strings.TrimSuffix(prefix, sep))))
 		return
 	}
 	seen := map[string]bool{}
@@ -160,11 +167,11 @@ func (r *settingsReader) mapping(n *yaml.Node, prefix string, t reflect.Type, de
 			return
 		}
 		if k.Kind != yaml.ScalarNode || k.Value == "" || strings.Contains(k.Value, sep) {
-			r.at(k, "%s: no name of a key", clean(k.Value))
+			r.at(k, "%s: no name of a key", text.Line(k.Value))
 			continue
 		}
 		if seen[k.Value] {
-			r.at(k, "%s: the key stands there twice", clean(k.Value))
+			r.at(k, "%s: the key stands there twice", text.Line(k.Value))
 			continue
 		}
 		seen[k.Value] = true
@@ -184,7 +191,7 @@ func (r *settingsReader) value(k, v *yaml.Node, key string, t reflect.Type, dept
 		return
 	}
 	if r.yoursOnly(key) {
-		r.at(k, "%s is yours alone to set, in your own settings file: agents can write this one", dotted(key))
+		r.at(k, "%s is yours alone to set, in your own settings file: agents can write this one", Dotted(key))
 		return
 	}
 	if v.Kind == yaml.ScalarNode && v.Tag == "!!null" {
@@ -192,7 +199,7 @@ func (r *settingsReader) value(k, v *yaml.Node, key string, t reflect.Type, dept
 	}
 	val, err := nodeValue(v, kind, key)
 	if err != nil {
-		r.at(v, "%s: %s", dotted(key), err)
+		r.at(v, "%s: %s", Dotted(key), err)
 		return
 	}
 	put(r.values, key, val)
@@ -201,23 +208,23 @@ func (r *settingsReader) value(k, v *yaml.Node, key string, t reflect.Type, dept
 
 // yoursOnly says that the layer may not set a key, as it is the project's.
 func (r *settingsReader) yoursOnly(key string) bool {
-	k, ok := settings.KeyOf(strings.Split(key, sep))
-	return r.project && ok && k.Class == settings.YoursOnly
+	k, ok := KeyOf(strings.Split(key, sep))
+	return r.project && ok && k.Class == YoursOnly
 }
 
 // readValue reads a value that came as text: a list is written as YAML has it, or is one word.
-func readValue(text string, kind reflect.Type) (any, error) {
+func readValue(value string, kind reflect.Type) (any, error) {
 	if kind.Kind() == reflect.Slice || kind.Kind() == reflect.Map || kind.Kind() == reflect.Struct {
-		if len(text) > maxSettingsBytes {
+		if len(value) > maxSettingsBytes {
 			return nil, errors.New("too long")
 		}
 		var doc yaml.Node
-		if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) == 0 {
+		if err := yaml.Unmarshal([]byte(value), &doc); err != nil || len(doc.Content) == 0 {
 			return nil, errors.New("want a list, as in [a, b]")
 		}
 		return nodeValue(doc.Content[0], kind, "")
 	}
-	return scalar(text, kind)
+	return scalar(value, kind)
 }
 
 // nodeValue reads a leaf. A list of words may be one word, but for a command: there it would look as if a shell split it.
@@ -244,32 +251,32 @@ func nodeValue(n *yaml.Node, kind reflect.Type, key string) (any, error) {
 	return scalar(n.Value, kind)
 }
 
-func scalar(text string, kind reflect.Type) (any, error) {
+func scalar(value string, kind reflect.Type) (any, error) {
 	if kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()
 	}
-	bad := fmt.Errorf("%q: want %s", clean(text), wordFor(kind))
+	bad := fmt.Errorf("%q: want %s", text.Line(value), wordFor(kind))
 	switch {
 	case kind == reflect.TypeFor[engine.Duration]():
-		if _, err := time.ParseDuration(text); err != nil && text != "0" {
+		if _, err := time.ParseDuration(value); err != nil && value != "0" {
 			return nil, bad
 		}
-		return text, nil
+		return value, nil
 	case kind.Kind() == reflect.String:
-		return text, nil
+		return value, nil
 	case kind.Kind() == reflect.Bool:
-		if !slices.Contains([]string{"true", "false"}, text) {
+		if !slices.Contains([]string{"true", "false"}, value) {
 			return nil, bad
 		}
-		return text == "true", nil
+		return value == "true", nil
 	case kind.Kind() == reflect.Float64:
-		f, err := strconv.ParseFloat(text, 64)
+		f, err := strconv.ParseFloat(value, 64)
 		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
 			return nil, bad
 		}
 		return f, nil
 	case kind.Kind() == reflect.Int, kind.Kind() == reflect.Int64:
-		n, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64)
+		n, err := strconv.ParseInt(strings.ReplaceAll(value, "_", ""), 10, 64)
 		if err != nil {
 			return nil, bad
 		}

@@ -1,6 +1,7 @@
-package main
+package settings
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,24 +16,24 @@ import (
 	"github.com/knadh/koanf/v2"
 
 	"sluice/internal/fault"
-	"sluice/internal/settings"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 )
 
 // Settings come in layers, each over the one before: built-in, the person's file, the project's file, SLUICE_CONFIG_<KEY>,
 // --set. A key that no layer may have is an error that names the place and the nearest key.
 //
-// The project's file lies in the repo, where colleagues and agents write: what it may set is in settings.Keys. Whoever starts
-// a run trusts the repo's agents and commands to run in its attempts, held and recorded. What holds them, what secrets they
-// get, and how a person is told is that person's to say.
+// The project's file lies in the repo, where colleagues and agents write: Keys says what it may set. Whoever starts a run
+// trusts the repo's agents and commands to run in its attempts, held and recorded. What holds them, which secrets they get,
+// and how a person is told is that person's to say.
 
 // sep stands between the parts of a key inside: the names of roles may have dots in them.
 const sep = "/"
 
-// envPrefix begins the names of variables that are settings.
-const envPrefix = "SLUICE_CONFIG_"
+// EnvPrefix begins the names of variables that are
+const EnvPrefix = "SLUICE_CONFIG_"
 
-// layer is one source of settings.
+// layer is one source of
 type layer struct {
 	name   string            // built-in, or where it was read: a file, a variable, --set
 	values map[string]any    // nested
@@ -65,24 +66,21 @@ func (o origin) fault(advice, format string, args ...any) error {
 	return f
 }
 
-// layered are the layers laid over one another.
-type layered struct {
-	settings.Settings
-	k     *koanf.Koanf
-	from  map[string]origin // key -> where its value comes from
-	files []string          // that were read, in order
+// Layered are the layers laid over one another.
+type Layered struct {
+	Settings
+	Files []string // that were read, in order
+
+	k    *koanf.Koanf
+	from map[string]origin // key -> where its value comes from
 }
 
-// settingsOf reads all layers for the repo at root ("" = none).
-func (a *app) settingsOf(root string, set []string) (*layered, error) {
+// Read reads all layers: own is the person's file, root the repo ("" = none), environ the environment, set what --set says.
+func Read(own, root string, environ, set []string) (*Layered, error) {
 	layers := []layer{builtInLayer()}
-	own, err := a.configFile()
-	if err != nil {
-		return nil, err
-	}
 	files := []string{own}
 	if root != "" {
-		files = append(files, filepath.Join(root, workflowDir, "config.yaml"))
+		files = append(files, ProjectFile(root))
 	}
 	var faults []error
 	var read []string
@@ -93,7 +91,7 @@ func (a *app) settingsOf(root string, set []string) (*layered, error) {
 			layers, read = append(layers, l), append(read, f)
 		}
 	}
-	env, errs := a.envLayer()
+	env, errs := envLayer(environ)
 	layers, faults = append(layers, env), append(faults, errs...)
 	flags, errs := setLayer(set)
 	layers = append(layers, flags)
@@ -106,18 +104,32 @@ func (a *app) settingsOf(root string, set []string) (*layered, error) {
 	return merge(layers, read)
 }
 
+// ProjectFile is the settings file of a repo.
+func ProjectFile(root string) string { return filepath.Join(root, layout.WorkflowDir, "config.yaml") }
+
+// Faults returns the faults that an error of the settings was made of, or the error alone if it is another.
+func Faults(err error) []error {
+	var f *fault.Error
+	if errors.As(err, &f) && f.Err != nil {
+		if many, ok := f.Err.(interface{ Unwrap() []error }); ok {
+			return many.Unwrap()
+		}
+	}
+	return []error{err}
+}
+
 // settingsFault makes one error of many: the first is the cause, the others are told with it.
 func settingsFault(faults []error, code int) error {
 	return &fault.Error{Cause: faults[0].Error() + text.More(len(faults)-1, "fault"), Advice: "`sluice config --help` names the keys; `sluice doctor` tells every fault", Code: code, Err: errors.Join(faults...)}
 }
 
 // merge lays the layers over one another and checks what comes of them.
-func merge(layers []layer, files []string) (*layered, error) {
+func merge(layers []layer, files []string) (*Layered, error) {
 	s, err := overlay(layers)
 	if err != nil {
 		return nil, err
 	}
-	s.files = files
+	s.Files = files
 	faults, err := s.loosened(layers)
 	if err != nil {
 		return nil, err
@@ -135,8 +147,8 @@ func merge(layers []layer, files []string) (*layered, error) {
 }
 
 // overlay lays layers over one another.
-func overlay(layers []layer) (*layered, error) {
-	s := &layered{k: koanf.New(sep), from: map[string]origin{}}
+func overlay(layers []layer) (*Layered, error) {
+	s := &Layered{k: koanf.New(sep), from: map[string]origin{}}
 	for _, l := range layers {
 		if err := s.k.Load(confmap.Provider(l.values, ""), nil); err != nil {
 			return nil, fmt.Errorf("settings: %s: %w", l.name, err)
@@ -157,7 +169,7 @@ func overlay(layers []layer) (*layered, error) {
 }
 
 // loosened are the values of the project's file that ask for more, or less, than all other layers together allow.
-func (s *layered) loosened(layers []layer) (faults []error, err error) {
+func (s *Layered) loosened(layers []layer) (faults []error, err error) {
 	i := slices.IndexFunc(layers, func(l layer) bool { return l.project })
 	if i < 0 {
 		return nil, nil
@@ -169,19 +181,37 @@ func (s *layered) loosened(layers []layer) (faults []error, err error) {
 	}
 	s.HoldHosts(below.Settings)
 	for _, key := range slices.Sorted(maps.Keys(layers[i].lines)) {
-		if how := settings.Looser(below.Settings, s.Settings, strings.Split(key, sep)); how != "" {
-			faults = append(faults, layers[i].lines[key].fault("remove it there, or set "+dotted(key)+" in your own file",
-				"%s: %s (%s): a project's file can only tighten", dotted(key), clean(how), below.source(key)))
+		if how := Looser(below.Settings, s.Settings, strings.Split(key, sep)); how != "" {
+			faults = append(faults, layers[i].lines[key].fault("remove it there, or set "+Dotted(key)+" in your own file",
+				"%s: %s (%s): a project's file can only tighten", Dotted(key), text.Line(how), below.source(key)))
 		}
 	}
 	return faults, nil
 }
 
+// Value is a setting and where it comes from.
+type Value struct {
+	Key   string `json:"key"`
+	Value any    `json:"value"`
+	From  string `json:"from"`
+	Class string `json:"project"` // what the project's file may do with it
+}
+
+// Values are all settings, by key.
+func (s *Layered) Values() (out []Value) {
+	values := s.k.All()
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		k, _ := KeyOf(strings.Split(key, sep))
+		out = append(out, Value{Dotted(key), values[key], cmp.Or(s.from[key].String(), builtInName), k.Class})
+	}
+	return out
+}
+
 // source is the place that says what holds for a key, for a role also by "*" or by the budget of an attempt.
-func (s *layered) source(key string) string {
+func (s *Layered) source(key string) string {
 	keys := []string{key}
 	if parts := strings.Split(key, sep); len(parts) == 3 && parts[0] == "roles" {
-		keys = append(keys, "roles"+sep+settings.AnyRole+sep+parts[2], "budget"+sep+"attempt"+sep+parts[2])
+		keys = append(keys, "roles"+sep+AnyRole+sep+parts[2], "budget"+sep+"attempt"+sep+parts[2])
 	}
 	for _, k := range keys {
 		if at := s.from[k]; at.name != "" {
@@ -192,12 +222,12 @@ func (s *layered) source(key string) string {
 }
 
 // placed puts the place before a fault that begins with a key.
-func (s *layered) placed(f error) error {
+func (s *Layered) placed(f error) error {
 	key, _, _ := strings.Cut(f.Error(), ":")
 	var best origin
 	for k, at := range s.from {
-		dotted := strings.ReplaceAll(k, sep, ".")
-		if at.name != builtInName && (dotted == key || strings.HasPrefix(dotted, key+".") || strings.HasPrefix(key, dotted+"[")) && (best.name == "" || at.String() < best.String()) {
+		d := Dotted(k)
+		if at.name != builtInName && (d == key || strings.HasPrefix(d, key+".") || strings.HasPrefix(key, d+"[")) && (best.name == "" || at.String() < best.String()) {
 			best = at
 		}
 	}
@@ -220,7 +250,7 @@ const builtInName = "built-in"
 
 // builtInLayer is what holds where no layer says otherwise.
 func builtInLayer() layer {
-	raw, err := json.Marshal(settings.Default())
+	raw, err := json.Marshal(Default())
 	values := map[string]any{}
 	if err == nil {
 		err = json.Unmarshal(raw, &values)
@@ -270,24 +300,24 @@ func put(m map[string]any, key string, v any) {
 }
 
 // envLayer reads SLUICE_CONFIG_<KEY>: the key in capitals, its parts joined by "_". Roles and agents are for files.
-func (a *app) envLayer() (layer, []error) {
+func envLayer(environ []string) (layer, []error) {
 	l := layer{name: "environment", values: map[string]any{}, lines: map[string]origin{}}
 	known := map[string]string{}
 	for key := range fixedKeys() {
-		known[envPrefix+strings.ToUpper(strings.ReplaceAll(key, sep, "_"))] = key
+		known[EnvPrefix+strings.ToUpper(strings.ReplaceAll(key, sep, "_"))] = key
 	}
 	var faults []error
-	for _, e := range a.Env {
-		name, text, _ := strings.Cut(e, "=")
-		if !strings.HasPrefix(name, envPrefix) {
+	for _, e := range environ {
+		name, value, _ := strings.Cut(e, "=")
+		if !strings.HasPrefix(name, EnvPrefix) {
 			continue
 		}
 		key, ok := known[name]
 		if !ok {
-			faults = append(faults, fmt.Errorf("environment: %s: no such key%s", clean(name), meant(name, slices.Sorted(maps.Keys(known)))))
+			faults = append(faults, fmt.Errorf("environment: %s: no such key%s", text.Line(name), text.DidYouMean(name, slices.Sorted(maps.Keys(known)))))
 			continue
 		}
-		faults = append(faults, l.take(key, text, name)...)
+		faults = append(faults, l.take(key, value, name)...)
 	}
 	return l, faults
 }
@@ -297,17 +327,17 @@ func setLayer(set []string) (layer, []error) {
 	l := layer{name: "--set", values: map[string]any{}, lines: map[string]origin{}}
 	var faults []error
 	for _, s := range set {
-		dotted, text, ok := strings.Cut(s, "=")
-		key := strings.ReplaceAll(dotted, ".", sep)
+		name, value, ok := strings.Cut(s, "=")
+		key := strings.ReplaceAll(name, ".", sep)
 		if !ok {
-			faults = append(faults, fmt.Errorf("--set %s: want KEY=VALUE", clean(s)))
+			faults = append(faults, fmt.Errorf("--set %s: want KEY=VALUE", text.Line(s)))
 			continue
 		}
 		if _, err := kindOf(key); err != nil {
-			faults = append(faults, fmt.Errorf("--set %s: %w", clean(s), err))
+			faults = append(faults, fmt.Errorf("--set %s: %w", text.Line(s), err))
 			continue
 		}
-		faults = append(faults, l.take(key, text, "--set")...)
+		faults = append(faults, l.take(key, value, "--set")...)
 	}
 	return l, faults
 }
@@ -320,18 +350,12 @@ func (l *layer) take(key, text, at string) []error {
 	}
 	v, err := readValue(text, kind)
 	if err != nil {
-		return []error{fmt.Errorf("%s: %s: %w", at, dotted(key), err)}
+		return []error{fmt.Errorf("%s: %s: %w", at, Dotted(key), err)}
 	}
 	put(l.values, key, v)
 	l.lines[key] = origin{name: at}
 	return nil
 }
 
-func dotted(key string) string { return strings.ReplaceAll(key, sep, ".") }
-
-func meant(name string, known []string) string {
-	if near := text.Meant(name, known); near != "" {
-		return ": did you mean " + near + "?"
-	}
-	return ""
-}
+// Dotted writes a key as people do, with dots.
+func Dotted(key string) string { return strings.ReplaceAll(key, sep, ".") }
