@@ -33,7 +33,7 @@ sluice launched needs no flags: its environment says which run and attempt it is
 			if err != nil {
 				return err
 			}
-			return a.signal(p, args[0], status, text, run, answer)
+			return sendSignal(&a.Console, p, args[0], status, text, run, answer)
 		},
 	}
 	cmd.Flags().StringVar(&status, "status", signals.Done, "`STATUS`: done, failed or blocked")
@@ -43,7 +43,7 @@ sluice launched needs no flags: its environment says which run and attempt it is
 	return cmd
 }
 
-func (a *app) signal(p *place, step, status, words, run, answer string) error {
+func sendSignal(con *console.Console, p *place, step, status, words, run, answer string) error {
 	known := []string{signals.Done, signals.Failed, signals.Blocked}
 	if !slices.Contains(known, status) {
 		mend := "one of: done, failed, blocked"
@@ -59,9 +59,9 @@ func (a *app) signal(p *place, step, status, words, run, answer string) error {
 	if status == signals.Blocked {
 		say["question"] = words
 	}
-	if a.Getenv("SLUICE_STEP") == step && (run == "" || run == a.Getenv("SLUICE_RUN")) {
-		run = a.Getenv("SLUICE_RUN")
-		if token := a.Getenv("SLUICE_TOKEN"); token != "" {
+	if con.Getenv("SLUICE_STEP") == step && (run == "" || run == con.Getenv("SLUICE_RUN")) {
+		run = con.Getenv("SLUICE_RUN")
+		if token := con.Getenv("SLUICE_TOKEN"); token != "" {
 			say["token"] = token
 		}
 	}
@@ -86,14 +86,14 @@ func (a *app) signal(p *place, step, status, words, run, answer string) error {
 		return fault.Failed("put the long part into a file of the repo and name it", "the signal has more than %d bytes", signals.MaxBytes)
 	}
 	name := step + "-done.json"
-	if own := a.Getenv("SLUICE_SIGNAL"); own != "" && a.Getenv("SLUICE_STEP") == step {
+	if own := con.Getenv("SLUICE_SIGNAL"); own != "" && con.Getenv("SLUICE_STEP") == step {
 		name = filepath.Base(own) // the spec may have given it another name
 	}
 	file, err := putSignal(p, run, name, raw)
 	if err != nil {
 		return err
 	}
-	a.Print("written: %s", layout.ShortPath(file))
+	con.Print("written: %s", layout.ShortPath(file))
 	return nil
 }
 
@@ -120,7 +120,7 @@ func (a *app) tryNotice(ctx context.Context, n notify.Notice) (err error) {
 	if p, err := a.bare(ctx); err == nil {
 		root = p.root
 	}
-	s, err := a.settingsOf(root, nil)
+	s, err := settingsOf(&a.Console, root, nil)
 	if err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ func (a *app) attemptShow(ctx context.Context, p *place, t *attemptShown, _ []st
 	if a.JSON {
 		return a.Document(t)
 	}
-	a.title("%s", t.name)
+	printTitle(&a.Console, "%s", t.name)
 	line := func(what, text string) {
 		if text != "" {
 			a.Print("  %s %s", console.Pad(what, 10), clean(text))
@@ -159,7 +159,7 @@ func (a *app) attemptDiff(ctx context.Context, p *place, t *attemptShown, _ []st
 	if err != nil {
 		return err
 	}
-	a.printPatch(patch)
+	printPatch(&a.Console, patch)
 	if cut {
 		a.Note("there is more: sluice attempt checkout %s %s.%d", t.Run, t.Step, t.N)
 	}

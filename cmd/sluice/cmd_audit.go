@@ -75,7 +75,7 @@ func (a *app) auditVerify(ctx context.Context, args, against []string, signers s
 	if err != nil {
 		return err
 	}
-	return a.printAudit(list, !ok)
+	return printAudit(&a.Console, list, !ok)
 }
 
 // unpassedWords say what went on without a pass.
@@ -83,9 +83,9 @@ func unpassedWords(u audit.Unpassed) string {
 	return render.Unpassed{Where: u.Run + " " + render.Round(u.Gate, u.Round), Outcome: u.Outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + render.Who(u.By)
 }
 
-func (a *app) printAudit(list []audit.Checked, bad bool) error {
-	if a.JSON {
-		if err := a.Document(map[string]any{"ok": !bad, "checked": list}); err != nil {
+func printAudit(con *console.Console, list []audit.Checked, bad bool) error {
+	if con.JSON {
+		if err := con.Document(map[string]any{"ok": !bad, "checked": list}); err != nil {
 			return err
 		}
 	} else {
@@ -94,22 +94,22 @@ func (a *app) printAudit(list []audit.Checked, bad bool) error {
 			if !l.OK {
 				word, style = "BROKEN", console.Red
 			}
-			s := fmt.Sprintf("%s  %s: %s", a.Paint(style, word), l.What, plural(int(l.Lines), "line"))
+			s := fmt.Sprintf("%s  %s: %s", con.Paint(style, word), l.What, plural(int(l.Lines), "line"))
 			if l.Signed != "" || l.Point > 0 {
-				s = fmt.Sprintf("%s  %s: record %d, %s", a.Paint(style, word), clean(l.What), l.Point, l.Signed)
+				s = fmt.Sprintf("%s  %s: record %d, %s", con.Paint(style, word), clean(l.What), l.Point, l.Signed)
 			}
 			if l.Sum != "" {
 				s += ", last sum " + l.Sum
 			}
-			a.Print("%s", s)
+			con.Print("%s", s)
 			if l.Why != "" {
-				a.Print("    %s", oneLine(l.Why))
+				con.Print("    %s", oneLine(l.Why))
 			}
 			if l.MoreUnpassed > 0 {
-				a.Print("    %s", text.GoneOnCount(l.MoreUnpassed)+" earlier")
+				con.Print("    %s", text.GoneOnCount(l.MoreUnpassed)+" earlier")
 			}
 			for _, u := range l.Unpassed {
-				a.Print("    %s", a.Paint(console.Yellow, clean(unpassedWords(u))))
+				con.Print("    %s", con.Paint(console.Yellow, clean(unpassedWords(u))))
 			}
 		}
 	}
@@ -199,7 +199,7 @@ func (a *app) repair(ctx context.Context, to int64) (err error) {
 	if err != nil {
 		return err
 	}
-	gone, err := a.forget(ctx, p)
+	gone, err := forgetRuns(ctx, p)
 	if err != nil {
 		return fault.New("repair again", "the journal ends at line %d now; what was left of runs that it does not know any more could not be put aside: %w", done.Last, err)
 	}

@@ -32,7 +32,7 @@ that is cut or written anew later does not hold it: sluice audit verify --checkp
 			if err != nil {
 				return err
 			}
-			return a.checkpoint(cmd.Context(), p, key, out)
+			return signCheckpoint(cmd.Context(), &a.Console, p, key, out)
 		},
 	})
 	cmd.Flags().StringVar(&key, "key", "", "sign with the key in `FILE`; else one of the list's that is at hand")
@@ -40,7 +40,7 @@ that is cut or written anew later does not hold it: sluice audit verify --checkp
 	return cmd
 }
 
-func (a *app) checkpoint(ctx context.Context, p *place, keyFile, out string) error {
+func signCheckpoint(ctx context.Context, con *console.Console, p *place, keyFile, out string) error {
 	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
 		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to sign", p.root)
 	}
@@ -51,24 +51,24 @@ func (a *app) checkpoint(ctx context.Context, p *place, keyFile, out string) err
 	if rep.Records == 0 {
 		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: the journal is empty, so there is nothing to sign", p.root)
 	}
-	key, err := a.keyring().Find(ctx, approval.Store{State: p.state}, keyFile, nil)
+	key, err := keyring(con).Find(ctx, approval.Store{State: p.state}, keyFile, nil)
 	if err != nil {
 		return err
 	}
-	text := approval.Checkpoint{Repo: p.id, Seq: rep.Records, Sum: rep.LastSum, At: a.Now()}.Text()
-	a.Note("signing with %s: record %d of the journal", key.Says, rep.Records)
-	whole, err := a.keyring().Sign(ctx, key, text, approval.AuditNamespace)
+	text := approval.Checkpoint{Repo: p.id, Seq: rep.Records, Sum: rep.LastSum, At: con.Now()}.Text()
+	con.Note("signing with %s: record %d of the journal", key.Says, rep.Records)
+	whole, err := keyring(con).Sign(ctx, key, text, approval.AuditNamespace)
 	if err != nil {
 		return err
 	}
-	if out != "" && a.JSON {
-		if err := a.writeSigned(out, whole, "keep it where no agent writes"); err != nil || out == "-" {
+	if out != "" && con.JSON {
+		if err := writeSigned(con, out, whole, "keep it where no agent writes"); err != nil || out == "-" {
 			return err
 		}
-		return a.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "file": out})
+		return con.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "file": out})
 	}
 	if out != "" {
-		return a.writeSigned(out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` holds the journal to it")
+		return writeSigned(con, out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` holds the journal to it")
 	}
 	repo, err := p.repo(ctx)
 	if err != nil {
@@ -82,10 +82,10 @@ func (a *app) checkpoint(ctx context.Context, p *place, keyFile, out string) err
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "commit": commit, "ref": "refs/notes/" + audit.NotesName})
+	if con.JSON {
+		return con.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "commit": commit, "ref": "refs/notes/" + audit.NotesName})
 	}
-	a.Print("record %d is signed, in a note on %.10s", rep.Records, commit)
-	a.Note("an agent in this repo can take the note away, though not forge one: git push origin refs/notes/%s", audit.NotesName)
+	con.Print("record %d is signed, in a note on %.10s", rep.Records, commit)
+	con.Note("an agent in this repo can take the note away, though not forge one: git push origin refs/notes/%s", audit.NotesName)
 	return nil
 }

@@ -78,7 +78,7 @@ func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool
 	if err != nil {
 		return err
 	}
-	old, err := a.oldRuns(ctx, p, keep, older)
+	old, err := oldRuns(ctx, &a.Console, p, keep, older)
 	if err != nil {
 		return err
 	}
@@ -129,8 +129,8 @@ func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool
 
 // oldRuns are ended runs beyond the newest `keep` whose end is long enough ago. A folder of no run that is known is left,
 // but where its own export says that the run was forgotten: its run may be another checkout's.
-func (a *app) oldRuns(ctx context.Context, p *place, keep int, older time.Duration) ([]oldRun, error) {
-	v, _, err := a.view(ctx, p)
+func oldRuns(ctx context.Context, con *console.Console, p *place, keep int, older time.Duration) ([]oldRun, error) {
+	v, _, err := viewOf(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (a *app) oldRuns(ctx context.Context, p *place, keep int, older time.Durati
 	out := []oldRun{}
 	for i := len(over) - 1; i >= 0; i-- {
 		o := over[i]
-		if keep--; keep >= 0 || a.Now().Sub(o.Ended) < older {
+		if keep--; keep >= 0 || con.Now().Sub(o.Ended) < older {
 			continue
 		}
 		o.dir = filepath.Join(p.root, filepath.FromSlash(runsDir), o.Run)

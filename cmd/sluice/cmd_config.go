@@ -45,11 +45,11 @@ What a project's file may do: ` + projectWords(),
 			case !errors.Is(err, git.ErrNoRepo):
 				return err
 			}
-			s, err := a.settingsOf(root, set)
+			s, err := settingsOf(&a.Console, root, set)
 			if err != nil {
-				return a.allFaults(err)
+				return allFaults(&a.Console, err)
 			}
-			return a.showSettings(s, args)
+			return showSettings(&a.Console, s, args)
 		},
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "over all layers: `KEY=VALUE`, as veto_window=5s")
@@ -57,14 +57,14 @@ What a project's file may do: ` + projectWords(),
 }
 
 // allFaults prints every fault of the settings, one a line, before the error itself.
-func (a *app) allFaults(err error) error {
+func allFaults(con *console.Console, err error) error {
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Err == nil {
 		return err
 	}
 	if many := settings.Faults(err); len(many) > 1 {
 		for _, e := range many {
-			a.Note("%s", oneLine(e.Error()))
+			con.Note("%s", oneLine(e.Error()))
 		}
 		return &fault.Error{Cause: "settings: " + plural(len(many), "fault"), Advice: "`sluice config --help` names the keys", Code: f.Code}
 	}
@@ -96,7 +96,7 @@ func projectWords() string {
 // projectColumns is how wide projectWords are.
 const projectColumns = 90
 
-func (a *app) showSettings(s *settings.Layered, args []string) error {
+func showSettings(con *console.Console, s *settings.Layered, args []string) error {
 	list := []settings.Value{}
 	for _, v := range s.Values() {
 		if len(args) == 0 || v.Key == args[0] || strings.HasPrefix(v.Key, args[0]+".") {
@@ -108,16 +108,16 @@ func (a *app) showSettings(s *settings.Layered, args []string) error {
 			return fault.Misused("`sluice config` lists them all", "%s", err)
 		}
 	}
-	if a.JSON {
-		return a.Document(list)
+	if con.JSON {
+		return con.Document(list)
 	}
 	t := &console.Table{}
 	for _, l := range list {
 		t.Row(console.Styled(l.Key, console.Plain), console.Styled(valueWords(l.Value), console.Bold), console.Styled(l.From, console.Dim), console.Styled(l.Class, console.Dim))
 	}
-	a.PrintTable(t)
+	con.PrintTable(t)
 	for _, w := range s.Warnings() {
-		a.Note("%s %s", a.PaintErr(console.Yellow, "warning:"), oneLine(w))
+		con.Note("%s %s", con.PaintErr(console.Yellow, "warning:"), oneLine(w))
 	}
 	return nil
 }

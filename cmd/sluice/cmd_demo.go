@@ -126,11 +126,11 @@ func (a *app) demoRun(ctx context.Context, p *place, by string) error {
 	var wg sync.WaitGroup
 	if a.Yes {
 		wg.Go(func() {
-			if err := a.demoAnswer(inner, p, by); err != nil && inner.Err() == nil {
+			if err := demoAnswer(inner, &a.Console, p, by); err != nil && inner.Err() == nil {
 				a.Note("the gate could not be answered: %s", oneLine(err.Error()))
 			}
 		})
-	} else if err := a.demoPause(ctx); err != nil {
+	} else if err := demoPause(ctx, &a.Console); err != nil {
 		stop()
 		return err
 	}
@@ -141,8 +141,8 @@ func (a *app) demoRun(ctx context.Context, p *place, by string) error {
 }
 
 // demoPause leaves time to read what the terminal shows before the screen takes it.
-func (a *app) demoPause(ctx context.Context) error {
-	a.Print("%s", a.Paint(console.Dim, "Starts in a moment…"))
+func demoPause(ctx context.Context, con *console.Console) error {
+	con.Print("%s", con.Paint(console.Dim, "Starts in a moment…"))
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -154,7 +154,7 @@ func (a *app) demoPause(ctx context.Context) error {
 const demoReads = 3 * time.Second
 
 // demoAnswer waits for the last gate, shows what one would look at, and passes it.
-func (a *app) demoAnswer(ctx context.Context, p *place, by string) error {
+func demoAnswer(ctx context.Context, con *console.Console, p *place, by string) error {
 	tick := time.NewTicker(lookPace)
 	defer tick.Stop()
 	for {
@@ -167,7 +167,7 @@ func (a *app) demoAnswer(ctx context.Context, p *place, by string) error {
 		if err != nil || s == nil {
 			continue // it comes up, or goes
 		}
-		shown, err := a.demoShow(ctx, p, s)
+		shown, err := demoShow(ctx, con, p, s)
 		s.Close()
 		if err != nil {
 			return err
@@ -177,14 +177,14 @@ func (a *app) demoAnswer(ctx context.Context, p *place, by string) error {
 		}
 		file, err := putSignal(p, "", setup.DemoGate+"-pass.md", []byte("looks good\n"))
 		if err == nil {
-			a.Print("\n%s a person would decide now; %s writes %s\n", a.Paint(console.Yellow, "?"), by, layout.ShortPath(file))
+			con.Print("\n%s a person would decide now; %s writes %s\n", con.Paint(console.Yellow, "?"), by, layout.ShortPath(file))
 		}
 		return err
 	}
 }
 
 // demoShow shows the last gate if it asks.
-func (a *app) demoShow(ctx context.Context, p *place, s service) (bool, error) {
+func demoShow(ctx context.Context, con *console.Console, p *place, s service) (bool, error) {
 	st, err := s.Status(ctx, "")
 	if err != nil {
 		return false, err
@@ -198,12 +198,12 @@ func (a *app) demoShow(ctx context.Context, p *place, s service) (bool, error) {
 			if err != nil {
 				return false, err
 			}
-			sh, err := a.gather(ctx, p, s, full, setup.DemoGate)
+			sh, err := gatherShown(ctx, p, s, full, setup.DemoGate)
 			if err != nil {
 				return false, err
 			}
-			a.Print("")
-			a.printShow(sh)
+			con.Print("")
+			printShow(con, sh)
 			return true, nil
 		}
 	}
@@ -212,15 +212,15 @@ func (a *app) demoShow(ctx context.Context, p *place, s service) (bool, error) {
 
 // demoEnd verifies the record, and says what is there to look at.
 func (a *app) demoEnd(ctx context.Context, p *place, dir string, kept bool) error {
-	a.title("\nThe record of it")
+	printTitle(&a.Console, "\nThe record of it")
 	if err := a.auditVerify(ctx, nil, nil, ""); err != nil {
 		return err
 	}
-	a.title("\nWhat lies in the repo now")
+	printTitle(&a.Console, "\nWhat lies in the repo now")
 	if err := setup.PrintTree(&a.Console, p.root); err != nil {
 		return err
 	}
-	a.title("\nGo on")
+	printTitle(&a.Console, "\nGo on")
 	if kept {
 		a.Print(`  cd %s
   export XDG_STATE_HOME=%s XDG_CONFIG_HOME=%s PATH=%s:$PATH

@@ -61,25 +61,25 @@ func (a *app) doctor(ctx context.Context) error {
 
 // checks looks at everything.
 func (a *app) checks(ctx context.Context) []doctor.Check {
-	checks := []doctor.Check{doctor.Git(ctx), a.checkState(), doctor.Clock(a.Now())}
+	checks := []doctor.Check{doctor.Git(ctx), checkState(&a.Console), doctor.Clock(a.Now())}
 	checks = append(checks, doctor.Watching()...)
 	checks = append(checks, a.checkSandbox(ctx))
 	p, err := a.bare(ctx)
 	if err != nil {
 		f := explain(err)
 		checks = append(checks, doctor.Broken("repo", f.Advice, "%s", f.Cause))
-		checks = append(checks, a.checkNotify(ctx, "")...)
+		checks = append(checks, checkNotify(ctx, &a.Console, "")...)
 	} else {
-		checks = append(checks, a.checkRepo(ctx, p)...)
-		for _, f := range a.foreign(p.root) {
+		checks = append(checks, checkRepo(ctx, &a.Console, p)...)
+		for _, f := range foreignIn(&a.Console, p.root) {
 			checks = append(checks, f.Check())
 		}
 	}
 	return checks
 }
 
-func (a *app) checkState() doctor.Check {
-	home, err := a.stateHome()
+func checkState(con *console.Console) doctor.Check {
+	home, err := stateHome(con)
 	if err != nil {
 		f := explain(err)
 		return doctor.Broken("state", f.Advice, "%s", f.Cause)
@@ -94,15 +94,15 @@ func (a *app) checkSandbox(ctx context.Context) doctor.Check {
 		root = p.root
 	}
 	mode, trust := settings.SandboxAuto, ""
-	if s, err := a.settingsOf(root, nil); err == nil { // faults are reported by another check
+	if s, err := settingsOf(&a.Console, root, nil); err == nil { // faults are reported by another check
 		mode, trust = s.Sandbox.Mode, s.Trust
 	}
 	return doctor.Sandbox(ctx, &a.Console, mode, trust)
 }
 
 // checkNotify says by which ways notices reach a person.
-func (a *app) checkNotify(ctx context.Context, root string) []doctor.Check {
-	s, err := a.settingsOf(root, nil)
+func checkNotify(ctx context.Context, con *console.Console, root string) []doctor.Check {
+	s, err := settingsOf(con, root, nil)
 	if err != nil {
 		return []doctor.Check{doctor.Warned("notify", "mend the settings first", "not known: the settings cannot be read")}
 	}
@@ -110,19 +110,19 @@ func (a *app) checkNotify(ctx context.Context, root string) []doctor.Check {
 	if err != nil {
 		return []doctor.Check{doctor.Warned("notify", "", "not known: %s", err)}
 	}
-	return doctor.Notify(ctx, &a.Console, root, s.Notify, []string{self, notifyCommand})
+	return doctor.Notify(ctx, con, root, s.Notify, []string{self, notifyCommand})
 }
 
-// foreign finds settings of the documents that are not read, in the environment, the repo and the person's folder.
-func (a *app) foreign(root string) []doctor.Foreign {
+// foreignIn finds settings of the documents that are not read, in the environment, the repo and the person's folder.
+func foreignIn(con *console.Console, root string) []doctor.Foreign {
 	config := ""
-	if dir, err := a.xdg("XDG_CONFIG_HOME", ".config"); err == nil {
+	if dir, err := xdg(con, "XDG_CONFIG_HOME", ".config"); err == nil {
 		config = filepath.Dir(dir)
 	}
-	return doctor.FindForeign(a.Env, root, config)
+	return doctor.FindForeign(con.Env, root, config)
 }
 
-func (a *app) checkRepo(ctx context.Context, p *place) []doctor.Check {
+func checkRepo(ctx context.Context, con *console.Console, p *place) []doctor.Check {
 	out := []doctor.Check{doctor.Fine("repo", "%s", p.root)}
 	if p.plain {
 		out[0] = doctor.PlainRoot(p.root, filepath.Join(p.state, storeFolder))
@@ -132,17 +132,17 @@ func (a *app) checkRepo(ctx context.Context, p *place) []doctor.Check {
 			t, err := templateNamed(defaultTemplate)
 			var c setup.Choice
 			if err == nil {
-				err = c.Choose(&a.Console, p.root)
+				err = c.Choose(con, p.root)
 			}
 			if err != nil {
 				return err
 			}
-			return a.layOut(p.root, t, &c)
+			return layOut(con, p.root, t, &c)
 		})
-		return append(append(out, lay), a.checkNotify(ctx, p.root)...)
+		return append(append(out, lay), checkNotify(ctx, con, p.root)...)
 	}
 	out = append(out, doctor.Specs(p.root)...)
-	s, err := a.settingsOf(p.root, nil)
+	s, err := settingsOf(con, p.root, nil)
 	if err != nil {
 		out = append(out, settingsChecks(err)...)
 	} else {
@@ -154,12 +154,12 @@ func (a *app) checkRepo(ctx context.Context, p *place) []doctor.Check {
 		for _, w := range s.Warnings() {
 			out = append(out, doctor.Warned("settings", "", "%s", w))
 		}
-		there := func(spec *engine.Spec) error { return a.agentsThere(p, spec, s.Settings, false) }
-		out = append(out, doctor.Agents(&a.Console, p.root, s.Settings, there)...)
+		there := func(spec *engine.Spec) error { return agentsThere(con, p, spec, s.Settings, false) }
+		out = append(out, doctor.Agents(con, p.root, s.Settings, there)...)
 	}
-	out = append(out, a.checkKeys(ctx, p)...)
-	out = append(out, a.checkNotify(ctx, p.root)...)
-	return append(out, doctor.Journal(p.state), a.checkServed(ctx, p))
+	out = append(out, checkKeys(ctx, con, p)...)
+	out = append(out, checkNotify(ctx, con, p.root)...)
+	return append(out, doctor.Journal(p.state), checkServed(ctx, p))
 }
 
 func settingsChecks(err error) []doctor.Check {
@@ -170,7 +170,7 @@ func settingsChecks(err error) []doctor.Check {
 	return out
 }
 
-func (a *app) checkServed(ctx context.Context, p *place) doctor.Check {
+func checkServed(ctx context.Context, p *place) doctor.Check {
 	s, err := serving(ctx, p)
 	if err != nil {
 		f := explain(err)

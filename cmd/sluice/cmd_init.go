@@ -36,7 +36,7 @@ It never writes over a file that is there, so it can be run again.`,
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if list {
-				return a.listTemplates()
+				return listTemplates(&a.Console)
 			}
 			t, err := templateNamed(name)
 			if err != nil {
@@ -47,7 +47,7 @@ It never writes over a file that is there, so it can be run again.`,
 				return err
 			}
 			if prompts {
-				return a.layPrompts(p.root)
+				return layPrompts(&a.Console, p.root)
 			}
 			for i, f := range []string{"writer", "reviewer", "test"} {
 				c.Given[i] = cmd.Flags().Changed(f)
@@ -58,7 +58,7 @@ It never writes over a file that is there, so it can be run again.`,
 			if err := c.Choose(&a.Console, p.root); err != nil {
 				return err
 			}
-			return a.layOut(p.root, t, &c)
+			return layOut(&a.Console, p.root, t, &c)
 		},
 	}
 	cmd.Flags().StringVar(&name, "template", defaultTemplate, "the shipped workflow `NAME` to begin with")
@@ -72,7 +72,7 @@ It never writes over a file that is there, so it can be run again.`,
 	return a.JSONFlag(cmd)
 }
 
-func (a *app) listTemplates() error {
+func listTemplates(con *console.Console) error {
 	type line struct {
 		Name string `json:"name"`
 		Line string `json:"line"`
@@ -83,10 +83,10 @@ func (a *app) listTemplates() error {
 		lines = append(lines, line{s.Name, s.Line})
 		t.Row(console.Styled(s.Name, console.Bold), console.Styled(s.Line, console.Plain))
 	}
-	if a.JSON {
-		return a.Document(lines)
+	if con.JSON {
+		return con.Document(lines)
 	}
-	a.PrintTable(t)
+	con.PrintTable(t)
 	return nil
 }
 
@@ -106,25 +106,25 @@ func templateNamed(name string) (specs.Template, error) {
 }
 
 // layPrompts writes the built-in prompts of roles.
-func (a *app) layPrompts(root string) error {
+func layPrompts(con *console.Console, root string) error {
 	l, err := setup.Prompts(root)
 	if err != nil {
 		return err
 	}
-	if done, err := a.tellLaid(l); done || err != nil {
+	if done, err := tellLaid(con, l); done || err != nil {
 		return err
 	}
-	a.Print("\nNext:\n  change what your roles shall be told; `sluice validate` checks it")
+	con.Print("\nNext:\n  change what your roles shall be told; `sluice validate` checks it")
 	return nil
 }
 
 // layOut makes the folders and files of a template, and says what to do next.
-func (a *app) layOut(root string, t specs.Template, c *setup.Choice) error {
+func layOut(con *console.Console, root string, t specs.Template, c *setup.Choice) error {
 	l, err := setup.Template(root, t, c)
 	if err != nil {
 		return err
 	}
-	if done, err := a.tellLaid(l); done || err != nil {
+	if done, err := tellLaid(con, l); done || err != nil {
 		return err
 	}
 	name := t.Name
@@ -133,11 +133,11 @@ func (a *app) layOut(root string, t specs.Template, c *setup.Choice) error {
 	if name == releaseFlow {
 		begin = "push"
 	}
-	c.Notes(&a.Console, begin+" --stub"+vars)
+	c.Notes(con, begin+" --stub"+vars)
 	if slices.Contains(l.Kept, workflowDir+"/config.yaml") {
-		a.tellRoles(root, t)
+		tellRoles(con, root, t)
 	}
-	a.Print(`
+	con.Print(`
 Next:
   look at %s/%s.yaml and %s/config.yaml (who plays which role)
   sluice validate
@@ -147,8 +147,8 @@ Next:
 }
 
 // tellRoles names the template's roles of which the settings that were kept say nothing, and who plays them.
-func (a *app) tellRoles(root string, t specs.Template) {
-	cfg, err := a.settingsOf(root, nil)
+func tellRoles(con *console.Console, root string, t specs.Template) {
+	cfg, err := settingsOf(con, root, nil)
 	files, gerr := fs.Glob(t.Files, "specs/*.yaml")
 	if err != nil || gerr != nil {
 		return // what is wrong with the settings is told by who needs them
@@ -166,24 +166,24 @@ func (a *app) tellRoles(root string, t specs.Template) {
 		}
 	}
 	if len(unsaid) > 0 {
-		a.Print("%s %s/config.yaml was kept and says nothing of %s: %s does their work, until `roles` there says who else",
-			a.Paint(console.Yellow, "note:"), workflowDir, strings.Join(unsaid, ", "), strings.Join(cfg.Settings.Roles[settings.AnyRole].Agent, ", "))
+		con.Print("%s %s/config.yaml was kept and says nothing of %s: %s does their work, until `roles` there says who else",
+			con.Paint(console.Yellow, "note:"), workflowDir, strings.Join(unsaid, ", "), strings.Join(cfg.Settings.Roles[settings.AnyRole].Agent, ", "))
 	}
 }
 
 // tellLaid prints what was written; done where there is no more to be said.
-func (a *app) tellLaid(l *setup.Written) (done bool, err error) {
-	if a.JSON {
-		return true, a.Document(map[string]any{"root": l.Root, "made": orEmpty(l.Made), "kept": orEmpty(l.Kept)})
+func tellLaid(con *console.Console, l *setup.Written) (done bool, err error) {
+	if con.JSON {
+		return true, con.Document(map[string]any{"root": l.Root, "made": orEmpty(l.Made), "kept": orEmpty(l.Kept)})
 	}
 	for _, f := range l.Made {
-		a.Print("%s %s", a.Paint(console.Green, "made"), f)
+		con.Print("%s %s", con.Paint(console.Green, "made"), f)
 	}
 	for _, f := range l.Kept {
-		a.Print("%s %s", a.Paint(console.Dim, "kept"), f)
+		con.Print("%s %s", con.Paint(console.Dim, "kept"), f)
 	}
 	if len(l.Made) == 0 {
-		a.Print("\nEverything was there already: nothing was changed.")
+		con.Print("\nEverything was there already: nothing was changed.")
 	}
 	return len(l.Made) == 0, nil
 }

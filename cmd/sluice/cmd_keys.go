@@ -61,7 +61,7 @@ e-mail address), by which sluice knows who worked on a step: nobody approves the
 			if err != nil {
 				return err
 			}
-			return a.keysAdd(cmd.Context(), p, args, names)
+			return keysAdd(cmd.Context(), &a.Console, p, args, names)
 		},
 	}
 	cmd.Flags().StringArrayVar(&names, "name", nil, "a `NAME` of the person; may be given again")
@@ -69,13 +69,13 @@ e-mail address), by which sluice knows who worked on a step: nobody approves the
 	return cmd
 }
 
-func (a *app) keysAdd(ctx context.Context, p *place, args, names []string) error {
-	key, file, err := a.keyGiven(ctx, args)
+func keysAdd(ctx context.Context, con *console.Console, p *place, args, names []string) error {
+	key, file, err := keyGiven(ctx, con, args)
 	if err != nil {
 		return err
 	}
 	key.Names = names
-	store, ring := approval.Store{State: p.state}, a.keyring()
+	store, ring := approval.Store{State: p.state}, keyring(con)
 	private := ""
 	if file != "" && layout.IsFile(strings.TrimSuffix(file, ".pub")) && strings.HasSuffix(file, ".pub") {
 		private = strings.TrimSuffix(file, ".pub")
@@ -96,20 +96,20 @@ func (a *app) keysAdd(ctx context.Context, p *place, args, names []string) error
 			return err
 		}
 	}
-	a.Print("%s counts now as %s (%s)", key.Key, strings.Join(key.Names, ", "), key.KindWord())
-	for _, c := range doctor.Key(ctx, ring, key, store.Places(), a.reach(ctx, p)) {
+	con.Print("%s counts now as %s (%s)", key.Key, strings.Join(key.Names, ", "), key.KindWord())
+	for _, c := range doctor.Key(ctx, ring, key, store.Places(), reachOf(ctx, con, p)) {
 		if c.State != "ok" {
-			a.Note("%s %s", a.PaintErr(console.Yellow, "mind:"), oneLine(c.Says))
-			a.Note("  → %s", oneLine(c.Advice))
+			con.Note("%s %s", con.PaintErr(console.Yellow, "mind:"), oneLine(c.Says))
+			con.Note("  → %s", oneLine(c.Advice))
 		}
 	}
 	return nil
 }
 
 // keyGiven reads the public key that was named, or the one that ssh-agent has.
-func (a *app) keyGiven(ctx context.Context, args []string) (key approval.Signer, file string, err error) {
+func keyGiven(ctx context.Context, con *console.Console, args []string) (key approval.Signer, file string, err error) {
 	if len(args) == 0 {
-		held := a.keyring().AgentKeys(ctx)
+		held := keyring(con).AgentKeys(ctx)
 		switch {
 		case len(held) == 0:
 			return key, "", fault.Failed("ssh-add FILE gives it one; see `ssh-add -L`", "ssh-agent has no key, or does not answer (SSH_AUTH_SOCK)")
@@ -148,7 +148,7 @@ func (a *app) keysListCommand() *cobra.Command {
 				return err
 			}
 			if a.JSON {
-				return a.keysDocument(store, l)
+				return keysDocument(&a.Console, store, l)
 			}
 			for _, s := range l.Signers {
 				a.Print("%s  %s  %s", console.Pad(s.Names[0], 28), s.Key, a.Paint(console.Dim, s.KindWord()+also(s.Names)))
@@ -173,7 +173,7 @@ func also(names []string) string {
 	return "; also " + strings.Join(names[1:], ", ")
 }
 
-func (a *app) keysDocument(store approval.Store, l approval.List) error {
+func keysDocument(con *console.Console, store approval.Store, l approval.List) error {
 	type key struct {
 		Names []string `json:"names"`
 		Key   string   `json:"key"`
@@ -184,7 +184,7 @@ func (a *app) keysDocument(store approval.Store, l approval.List) error {
 	for _, s := range l.Signers {
 		keys = append(keys, key{s.Names, s.Key, s.Kind, s.Hardware()})
 	}
-	return a.Document(map[string]any{"file": store.ListFile(), "keys": keys, "revoked": append([]approval.Revoked{}, l.Revoked...)})
+	return con.Document(map[string]any{"file": store.ListFile(), "keys": keys, "revoked": append([]approval.Revoked{}, l.Revoked...)})
 }
 
 func (a *app) keysRemoveCommand() *cobra.Command {
@@ -199,14 +199,14 @@ func (a *app) keysRemoveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.keysRemove(p, args[0], why)
+			return keysRemove(&a.Console, p, args[0], why)
 		},
 	}
 	cmd.Flags().StringVar(&why, "why", "", "the reason, in `WORDS`: who signs with it is told")
 	return cmd
 }
 
-func (a *app) keysRemove(p *place, what, why string) error {
+func keysRemove(con *console.Console, p *place, what, why string) error {
 	store := approval.Store{State: p.state}
 	l, err := store.Load()
 	if err != nil {
@@ -222,17 +222,17 @@ func (a *app) keysRemove(p *place, what, why string) error {
 		return fault.Failed("`sluice keys ls` lists them", "no key %s", clean(what))
 	}
 	for _, s := range found {
-		if yes, err := a.Ask(fmt.Sprintf("Revoke %s of %s? What it signs counts no more.", s.Key, s.Names[0])); err != nil || !yes {
+		if yes, err := con.Ask(fmt.Sprintf("Revoke %s of %s? What it signs counts no more.", s.Key, s.Names[0])); err != nil || !yes {
 			return errors.Join(err, notDone(err))
 		}
 		by := ""
 		if u, err := user.Current(); err == nil {
 			by = u.Username
 		}
-		if err := store.Revoke(approval.Revoked{Key: s.Key, At: a.Now().UTC(), Why: oneLine(why), By: by}); err != nil {
+		if err := store.Revoke(approval.Revoked{Key: s.Key, At: con.Now().UTC(), Why: oneLine(why), By: by}); err != nil {
 			return err
 		}
-		a.Print("%s of %s is revoked", s.Key, s.Names[0])
+		con.Print("%s of %s is revoked", s.Key, s.Names[0])
 	}
 	return nil
 }
@@ -248,23 +248,23 @@ func (a *app) keysCheckCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return doctor.Print(&a.Console, a.checkKeys(cmd.Context(), p))
+			return doctor.Print(&a.Console, checkKeys(cmd.Context(), &a.Console, p))
 		},
 	})
 }
 
 // checkKeys says of each key that counts whether an agent could use it, and of each gate whether anybody can pass it.
-func (a *app) checkKeys(ctx context.Context, p *place) []doctor.Check {
-	return doctor.Keys(ctx, a.keyring(), approval.Store{State: p.state}, p.root, a.reach(ctx, p))
+func checkKeys(ctx context.Context, con *console.Console, p *place) []doctor.Check {
+	return doctor.Keys(ctx, keyring(con), approval.Store{State: p.state}, p.root, reachOf(ctx, con, p))
 }
 
-// reach is what the agents of a repo can read.
-func (a *app) reach(ctx context.Context, p *place) doctor.Reach {
-	s, err := a.settingsOf(p.root, nil)
+// reachOf is what the agents of a repo can read.
+func reachOf(ctx context.Context, con *console.Console, p *place) doctor.Reach {
+	s, err := settingsOf(con, p.root, nil)
 	if err != nil {
-		return doctor.Reach{Unheld: "the settings cannot be read", Root: p.root, Home: a.Getenv("HOME")}
+		return doctor.Reach{Unheld: "the settings cannot be read", Root: p.root, Home: con.Getenv("HOME")}
 	}
-	return doctor.ReachOf(ctx, p.root, a.Getenv("HOME"), s.Sandbox)
+	return doctor.ReachOf(ctx, p.root, con.Getenv("HOME"), s.Sandbox)
 }
 
 func (a *app) keysSignCommand() *cobra.Command {
@@ -285,7 +285,7 @@ Without sluice: ssh-keygen -Y sign -n sluice-gate -f KEY FILE, then cat FILE FIL
 			if out == "" {
 				out = args[0] + ".signed"
 			}
-			return a.keysSign(cmd.Context(), args[0], key, out)
+			return keysSign(cmd.Context(), &a.Console, args[0], key, out)
 		},
 	}
 	cmd.Flags().StringVar(&key, "key", "", "the `FILE` of the private key, or of the public one where ssh-agent has the private one")
@@ -293,7 +293,7 @@ Without sluice: ssh-keygen -Y sign -n sluice-gate -f KEY FILE, then cat FILE FIL
 	return cmd
 }
 
-func (a *app) keysSign(ctx context.Context, file, keyFile, out string) error {
+func keysSign(ctx context.Context, con *console.Console, file, keyFile, out string) error {
 	text, err := approval.ReadSigned(file)
 	if err != nil {
 		return err
@@ -302,18 +302,18 @@ func (a *app) keysSign(ctx context.Context, file, keyFile, out string) error {
 		return fault.Failed("have it written anew: sluice pass GATE --unsigned -o FILE", "%s: %v", clean(file), err)
 	}
 	for line := range strings.Lines(string(text)) {
-		a.Note("  %s", oneLine(line))
+		con.Note("  %s", oneLine(line))
 	}
-	if yes, err := a.Ask("Sign this?"); err != nil || !yes {
+	if yes, err := con.Ask("Sign this?"); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
-	key, err := a.keyring().Find(ctx, approval.Store{}, keyFile, nil)
+	key, err := keyring(con).Find(ctx, approval.Store{}, keyFile, nil)
 	if err != nil {
 		return err
 	}
-	whole, err := a.keyring().Sign(ctx, key, text, approval.GateNamespace)
+	whole, err := keyring(con).Sign(ctx, key, text, approval.GateNamespace)
 	if err != nil {
 		return err
 	}
-	return a.writeSigned(out, whole, "hand it in: sluice pass GATE --signed "+clean(out)+", where the repo is")
+	return writeSigned(con, out, whole, "hand it in: sluice pass GATE --signed "+clean(out)+", where the repo is")
 }

@@ -64,19 +64,19 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 				if err != nil {
 					return err
 				}
-				if sh, err = a.gather(cmd.Context(), p, v, r, args[0]); err != nil {
+				if sh, err = gatherShown(cmd.Context(), p, v, r, args[0]); err != nil {
 					return err
 				}
 				at = p
 				if a.JSON {
 					return a.Document(sh)
 				}
-				a.printShow(sh)
+				printShow(&a.Console, sh)
 				switch {
 				case since:
-					return a.printSince(cmd.Context(), p, sh)
+					return printSince(cmd.Context(), &a.Console, p, sh)
 				case diff:
-					return a.printDiff(cmd.Context(), p, sh)
+					return printDiff(cmd.Context(), &a.Console, p, sh)
 				}
 				return nil
 			})
@@ -134,8 +134,8 @@ type checkedBy struct {
 	Output  string `json:"output"`
 }
 
-// gather puts together what there is about a gate or a step.
-func (a *app) gather(ctx context.Context, p *place, v viewer, r daemon.RunStatus, id string) (*shown, error) {
+// gatherShown puts together what there is about a gate or a step.
+func gatherShown(ctx context.Context, p *place, v viewer, r daemon.RunStatus, id string) (*shown, error) {
 	spec, err := goesBy(ctx, v, r)
 	if err != nil {
 		return nil, err
@@ -312,64 +312,64 @@ func recorded(file string, into any) bool {
 // maxRecord bounds a record of an attempt that is read.
 const maxRecord = 8 << 20
 
-func (a *app) printShow(sh *shown) {
+func printShow(con *console.Console, sh *shown) {
 	if g := sh.Gate; g != nil {
-		a.title("%s at %s, %s of %s%s", text.Title(g.ID, g.Name), render.GateState(*g), render.Round(g.ID, g.Round), sh.Run, render.UnheldMark(sh.Trust))
+		printTitle(con, "%s at %s, %s of %s%s", text.Title(g.ID, g.Name), render.GateState(*g), render.Round(g.ID, g.Round), sh.Run, render.UnheldMark(sh.Trust))
 		if g.Why != "" {
-			a.field("why you", render.Why(g.Why))
+			printField(con, "why you", render.Why(g.Why))
 		}
 	} else {
-		a.title("%s of %s%s", text.Title(sh.Step, sh.StepName), sh.Run, render.UnheldMark(sh.Trust))
+		printTitle(con, "%s of %s%s", text.Title(sh.Step, sh.StepName), sh.Run, render.UnheldMark(sh.Trust))
 	}
 	if sh.Stubbed {
-		a.field("note", a.Paint(console.Yellow, render.StubWords))
+		printField(con, "note", con.Paint(console.Yellow, render.StubWords))
 	}
 	if sh.For != "" {
-		a.text("for", sh.For)
+		printText(con, "for", sh.For)
 	}
-	a.field("step", text.Title(sh.Step, sh.StepName))
-	a.text("task", sh.Task)
+	printField(con, "step", text.Title(sh.Step, sh.StepName))
+	printText(con, "task", sh.Task)
 	for _, c := range sh.Criteria {
-		a.field("done when", c)
+		printField(con, "done when", c)
 	}
 	for _, n := range sh.Notes {
-		a.text(fmt.Sprintf("note %d", n.N), n.Text+"  ("+n.By.Who+")")
+		printText(con, fmt.Sprintf("note %d", n.N), n.Text+"  ("+n.By.Who+")")
 	}
 	if at := sh.Attempt; at != nil {
-		a.printAttempt(sh, at)
+		printAttempt(con, sh, at)
 	}
 	for _, line := range render.TaskLines(sh.Tasks) {
-		a.field("", line)
+		printField(con, "", line)
 	}
-	a.printChanged(sh)
+	printChanged(con, sh)
 	if g := sh.Gate; g != nil {
-		a.printVerdict(sh, g)
+		printVerdict(con, sh, g)
 	}
 	if u := sh.Unread; u != nil {
-		a.text("its reply", cmp.Or(u.End, "(empty)"))
-		a.field("", "the whole reply: "+layout.ShortPath(u.File))
+		printText(con, "its reply", cmp.Or(u.End, "(empty)"))
+		printField(con, "", "the whole reply: "+layout.ShortPath(u.File))
 	}
 	for _, q := range sh.Earlier {
-		a.text(fmt.Sprintf("round %d", q.N), fmt.Sprintf("%s by %s: %s", cmp.Or(q.Outcome, "failed"), render.By(q.ByKind, q.By), q.Feedback))
+		printText(con, fmt.Sprintf("round %d", q.N), fmt.Sprintf("%s by %s: %s", cmp.Or(q.Outcome, "failed"), render.By(q.ByKind, q.By), q.Feedback))
 		if q.Said != q.Feedback {
-			a.text("before", q.Said)
+			printText(con, "before", q.Said)
 		}
-		a.printFindings(q)
+		printFindings(con, q)
 	}
 	if sh.Files != "" {
-		a.field("files", layout.ShortPath(sh.Files))
+		printField(con, "files", layout.ShortPath(sh.Files))
 	}
 	if g := sh.Gate; g != nil && g.Trust == engine.TrustSigned {
 		who := "anybody of `sluice keys ls`"
 		if len(g.Approvers) > 0 {
 			who = strings.Join(g.Approvers, " or ")
 		}
-		a.field("signed by", clean(who)+"; sluice pass, fail and veto sign")
+		printField(con, "signed by", clean(who)+"; sluice pass, fail and veto sign")
 	}
 	if g := sh.Gate; g != nil && g.State == engine.OnHuman {
-		a.Print("\nDecide: %s", decideWords(*g))
+		con.Print("\nDecide: %s", decideWords(*g))
 	} else if g != nil && g.State == engine.OnWindow {
-		a.Print("\nIt goes on by itself in %s: sluice veto %s -m \"…\" stops it", render.Ago(g.Until.Sub(a.Now())), g.ID)
+		con.Print("\nIt goes on by itself in %s: sluice veto %s -m \"…\" stops it", render.Ago(g.Until.Sub(con.Now())), g.ID)
 	}
 }
 
@@ -388,12 +388,12 @@ func decideWords(g daemon.GateStatus) string {
 	return strings.Join(out, "  ·  ")
 }
 
-func (a *app) printAttempt(sh *shown, at *engine.Attempt) {
+func printAttempt(con *console.Console, sh *shown, at *engine.Attempt) {
 	s := fmt.Sprintf("%d, %s", at.N, at.State)
 	if !at.Launched.IsZero() {
 		end := at.Ended
 		if end.IsZero() {
-			end = a.Now()
+			end = con.Now()
 		}
 		s += ", " + render.Ago(end.Sub(at.Launched))
 	}
@@ -403,64 +403,64 @@ func (a *app) printAttempt(sh *shown, at *engine.Attempt) {
 	if at.Restarts > 0 {
 		s += fmt.Sprintf(", launched again %d×", at.Restarts)
 	}
-	a.field("attempt", s)
+	printField(con, "attempt", s)
 	if at.Held != nil {
-		a.field("held", "taken over"+render.Who(at.Held)+": sluice handback "+sh.Step)
+		printField(con, "held", "taken over"+render.Who(at.Held)+": sluice handback "+sh.Step)
 	}
 	if at.Status != "" {
-		a.text("it says", render.Because(at.Status, at.Summary))
+		printText(con, "it says", render.Because(at.Status, at.Summary))
 	}
-	a.text("it asks", render.Because(at.Question, strings.Join(at.Options, " | ")))
+	printText(con, "it asks", render.Because(at.Question, strings.Join(at.Options, " | ")))
 	if len(at.Answer) > 0 {
-		a.text("answer", readable(at.Answer))
+		printText(con, "answer", readable(at.Answer))
 	}
 	switch {
 	case at.Failure != "":
-		a.text("failed", at.Failure)
+		printText(con, "failed", at.Failure)
 	case at.Broken != "":
-		a.text("broken", at.Broken)
+		printText(con, "broken", at.Broken)
 	case at.Checked && len(sh.Criteria) > 0:
 		held := "holds"
 		if len(at.ToReview) > 0 {
 			held = "what a machine can check holds; for a reviewer: " + strings.Join(at.ToReview, "; ")
 		}
-		a.field("criterion", held)
+		printField(con, "criterion", held)
 	}
 	for _, c := range sh.Checked {
 		lines := strings.Split(strings.TrimSpace(text.CleanLines(c.Output, showOutput)), "\n")
 		if more := len(lines) - showLines; more > 0 {
 			lines = append([]string{fmt.Sprintf("… %d lines before", more)}, lines[more:]...)
 		}
-		a.text("printed", strings.Join(lines, "\n"))
+		printText(con, "printed", strings.Join(lines, "\n"))
 	}
 	if at.Unshipped > 0 {
-		a.field("judged", text.Unshipped(at.Unshipped))
+		printField(con, "judged", text.Unshipped(at.Unshipped))
 	}
 	if len(at.Protected) > 0 {
-		a.field("protected", "changed: "+strings.Join(at.Protected, ", "))
+		printField(con, "protected", "changed: "+strings.Join(at.Protected, ", "))
 	}
 	if sh.Usage != (engine.Usage{}) {
-		a.field("cost", fmt.Sprintf("%d tokens, %.2f USD", sh.Usage.Tokens, sh.Usage.CostUSD))
+		printField(con, "cost", fmt.Sprintf("%d tokens, %.2f USD", sh.Usage.Tokens, sh.Usage.CostUSD))
 	}
 }
 
-func (a *app) printChanged(sh *shown) {
+func printChanged(con *console.Console, sh *shown) {
 	for i, f := range sh.Changed {
 		if i == showFiles {
-			a.field("", fmt.Sprintf("… and %d more", len(sh.Changed)-showFiles))
+			printField(con, "", fmt.Sprintf("… and %d more", len(sh.Changed)-showFiles))
 			break
 		}
 		label := ""
 		if i == 0 {
 			label = "changed"
 		}
-		a.field(label, clean(f))
+		printField(con, label, clean(f))
 	}
 	for _, f := range sh.Beside {
-		a.field("", clean(f.Path)+" is judged too, and does not ship")
+		printField(con, "", clean(f.Path)+" is judged too, and does not ship")
 	}
 	for _, f := range sh.Law {
-		a.field("", clean(f.Path)+" decides too, has changed, and does not ship")
+		printField(con, "", clean(f.Path)+" decides too, has changed, and does not ship")
 	}
 	for i, f := range sh.Hidden {
 		if i == showFiles {
@@ -470,29 +470,29 @@ func (a *app) printChanged(sh *shown) {
 		if i == 0 {
 			label = "hidden"
 		}
-		a.field(label, clean(f.Path)+" does not ship: only ignore rules of this run hide it")
+		printField(con, label, clean(f.Path)+" does not ship: only ignore rules of this run hide it")
 	}
 	if n := len(sh.Hidden) + sh.More - showFiles; n > 0 {
-		a.field("", fmt.Sprintf("… and %d more", n))
+		printField(con, "", fmt.Sprintf("… and %d more", n))
 	}
 	if len(sh.Changed) > 0 {
 		more := "sluice show " + sh.Step + " --diff prints the changes"
 		if sh.Attempt != nil && sh.Attempt.N > 1 {
 			more += ", --since those since the attempt before"
 		}
-		a.field("", a.Paint(console.Dim, more))
+		printField(con, "", con.Paint(console.Dim, more))
 	}
 }
 
-func (a *app) printVerdict(sh *shown, g *daemon.GateStatus) {
-	a.text("look for", sh.LookFor)
+func printVerdict(con *console.Console, sh *shown, g *daemon.GateStatus) {
+	printText(con, "look for", sh.LookFor)
 	if len(g.AnswerSchema) > 0 && g.AnswerRequired {
 		if f, err := form.New(g.AnswerSchema); err == nil {
-			a.text("asks for", strings.Join(f.Questions(), "\n"))
+			printText(con, "asks for", strings.Join(f.Questions(), "\n"))
 		}
 	}
 	if len(g.Answer) > 0 {
-		a.text("answer", readable(g.Answer))
+		printText(con, "answer", readable(g.Answer))
 	}
 	if len(g.Rounds) == 0 {
 		return
@@ -503,52 +503,52 @@ func (a *app) printVerdict(sh *shown, g *daemon.GateStatus) {
 		if q.Score != nil {
 			s += fmt.Sprintf(", score %g", *q.Score)
 		}
-		a.text("verdict", render.Because(s, q.Feedback))
+		printText(con, "verdict", render.Because(s, q.Feedback))
 	} else {
-		a.text("feedback", q.Feedback)
+		printText(con, "feedback", q.Feedback)
 	}
 	if q.Read != "" {
-		a.field("read from", q.Read)
+		printField(con, "read from", q.Read)
 	}
-	a.text("no verdict", q.MissWhy)
+	printText(con, "no verdict", q.MissWhy)
 	var said struct {
 		Summary string `json:"summary"`
 	}
 	if json.Unmarshal(q.Answer, &said) == nil {
-		a.text("summary", said.Summary)
+		printText(con, "summary", said.Summary)
 	}
 	for _, name := range slices.Sorted(maps.Keys(q.Scores)) {
-		a.text("score", fmt.Sprintf("%s %g", name, q.Scores[name]))
+		printText(con, "score", fmt.Sprintf("%s %g", name, q.Scores[name]))
 	}
-	a.printFindings(q)
+	printFindings(con, q)
 	if g.Count > 0 {
-		a.field("failures", fmt.Sprintf("%d of %d, then the gate is yours", g.Count, g.Max))
+		printField(con, "failures", fmt.Sprintf("%d of %d, then the gate is yours", g.Count, g.Max))
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.Routes)) {
-		a.field("route", fmt.Sprintf("%s %d of %d, then the gate is yours", name, g.Routes[name], g.Max))
+		printField(con, "route", fmt.Sprintf("%s %d of %d, then the gate is yours", name, g.Routes[name], g.Max))
 	}
 }
 
 // printFindings prints what a reviewer found, each with its place.
-func (a *app) printFindings(q engine.Round) {
+func printFindings(con *console.Console, q engine.Round) {
 	for _, f := range gates.ReadFindings(q.Findings) {
 		at := f.File
 		if f.File != "" && f.Line > 0 {
 			at += fmt.Sprintf(":%d", f.Line)
 		}
-		a.text("finding", strings.Join(strings.Fields(f.Severity+" "+at), " ")+" "+f.Message)
+		printText(con, "finding", strings.Join(strings.Fields(f.Severity+" "+at), " ")+" "+f.Message)
 	}
 }
 
-// field prints a label and a line of foreign text.
-func (a *app) field(label, s string) {
+// printField prints a label and a line of foreign text.
+func printField(con *console.Console, label, s string) {
 	if s != "" {
-		a.Print("  %s  %s", a.Paint(console.Dim, console.Pad(label, labelWidth)), s)
+		con.Print("  %s  %s", con.Paint(console.Dim, console.Pad(label, labelWidth)), s)
 	}
 }
 
-// text prints a label and a text of several lines, cleaned.
-func (a *app) text(label, s string) {
+// printText prints a label and a text of several lines, cleaned.
+func printText(con *console.Console, label, s string) {
 	s = strings.TrimSpace(text.CleanLines(s, showText))
 	if s == "" {
 		return
@@ -557,14 +557,14 @@ func (a *app) text(label, s string) {
 		if i > 0 {
 			label = ""
 		}
-		a.Print("  %s  %s", a.Paint(console.Dim, console.Pad(label, labelWidth)), l)
+		con.Print("  %s  %s", con.Paint(console.Dim, console.Pad(label, labelWidth)), l)
 	}
 }
 
 const labelWidth = 10
 
 // printDiff prints the changes of the attempt as a patch.
-func (a *app) printDiff(ctx context.Context, p *place, sh *shown) error {
+func printDiff(ctx context.Context, con *console.Console, p *place, sh *shown) error {
 	repo, err := p.repo(ctx)
 	if err != nil {
 		return err
@@ -580,16 +580,16 @@ func (a *app) printDiff(ctx context.Context, p *place, sh *shown) error {
 	if err != nil {
 		return err
 	}
-	a.Print("")
-	a.printPatch(patch)
+	con.Print("")
+	printPatch(con, patch)
 	if cut {
-		a.Note("there is more: sluice attempt diff %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
+		con.Note("there is more: sluice attempt diff %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
 	}
 	return nil
 }
 
 // printPatch prints a patch.
-func (a *app) printPatch(patch []byte) {
+func printPatch(con *console.Console, patch []byte) {
 	for l := range strings.Lines(string(patch)) {
 		style := console.Plain
 		switch {
@@ -600,7 +600,7 @@ func (a *app) printPatch(patch []byte) {
 		case strings.HasPrefix(l, "@@"), strings.HasPrefix(l, "diff "):
 			style = console.Bold
 		}
-		a.Print("%s", a.Paint(style, text.Reveal(strings.TrimRight(l, "\n"))))
+		con.Print("%s", con.Paint(style, text.Reveal(strings.TrimRight(l, "\n"))))
 	}
 }
 

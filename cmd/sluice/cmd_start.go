@@ -105,7 +105,7 @@ func (a *app) start(ctx context.Context, o order, wait bool) error {
 		return fault.Failed("`sluice run "+o.workflow+"` runs it in the foreground; `sluice watch add` and `sluice daemon` serve it in the background", "no daemon serves %s now", p.root)
 	}
 	defer s.Close()
-	done, _, err := a.launch(ctx, s, ev)
+	done, _, err := launchRun(ctx, s, ev)
 	if err != nil {
 		return err
 	}
@@ -129,13 +129,13 @@ func (a *app) start(ctx context.Context, o order, wait bool) error {
 	if err != nil {
 		return err
 	}
-	return a.endOf(r)
+	return endOf(r)
 }
 
 var errTimeout = errors.New("--timeout ran out")
 
-// launch has the run started; it gives its id and the record of its start.
-func (a *app) launch(ctx context.Context, s service, ev engine.RunRequested) (id string, from int64, err error) {
+// launchRun has the run started; it gives its id and the record of its start.
+func launchRun(ctx context.Context, s service, ev engine.RunRequested) (id string, from int64, err error) {
 	done, err := s.Do(ctx, ev, "command")
 	if err != nil {
 		return "", 0, err
@@ -153,7 +153,7 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 	if err != nil {
 		return ev, err
 	}
-	spec, err := a.loaded(file)
+	spec, err := loadSpec(&a.Console, file)
 	if err != nil {
 		return ev, err
 	}
@@ -222,7 +222,7 @@ func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) 
 
 // agentsThere checks that what the workflow's roles are played by can be started, and has prompts that can be gone by. Where
 // stand-ins play them, only the prompts matter.
-func (a *app) agentsThere(p *place, spec *engine.Spec, s settings.Settings, stubbed bool) error {
+func agentsThere(con *console.Console, p *place, spec *engine.Spec, s settings.Settings, stubbed bool) error {
 	if faults := promptFaults(p.root, spec, s); len(faults) > 0 {
 		return fault.Failed("mend the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), text.More(len(faults)-1, "fault"))
 	}
@@ -239,7 +239,7 @@ func (a *app) agentsThere(p *place, spec *engine.Spec, s settings.Settings, stub
 			if len(agent.Command) == 0 {
 				continue
 			}
-			if _, err := agents.LookUp(agent.Command[0], a.Env, p.root); err != nil {
+			if _, err := agents.LookUp(agent.Command[0], con.Env, p.root); err != nil {
 				return fault.Failed(fmt.Sprintf("install it, or say in %s/config.yaml who plays %s: roles, agents (`sluice help config`)", workflowDir, role),
 					"role %s: agent %s: %s: not found", role, name, clean(agent.Command[0]))
 			}
@@ -297,7 +297,7 @@ func awaitEnd(ctx context.Context, s service, run string) (daemon.RunStatus, err
 const lookPace = 250 * time.Millisecond
 
 // endOf is the exit code of a run that has ended.
-func (a *app) endOf(r daemon.RunStatus) error {
+func endOf(r daemon.RunStatus) error {
 	switch r.Phase {
 	case engine.RunFailed:
 		return fault.Exit(fault.ExitFailed)

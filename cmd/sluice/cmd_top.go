@@ -78,7 +78,7 @@ func (h *topHost) begin(ctx context.Context) error {
 	if h.here {
 		return err
 	}
-	home, herr := h.a.stateHome()
+	home, herr := stateHome(&h.a.Console)
 	if herr != nil {
 		return herr
 	}
@@ -102,7 +102,7 @@ func (h *topHost) Repos(ctx context.Context) (roots []string, note string, err e
 	if h.here {
 		return roots, "", nil
 	}
-	home, err := h.a.stateHome()
+	home, err := stateHome(&h.a.Console)
 	if err != nil {
 		return nil, "", err
 	}
@@ -143,7 +143,7 @@ func (h *topHost) at(ctx context.Context, root string) (*place, error) {
 	if p := h.places[root]; p != nil {
 		return p, nil
 	}
-	p, err := h.a.placeOf(ctx, root)
+	p, err := placeOf(ctx, &h.a.Console, root)
 	if err == nil {
 		h.places[root] = p
 	}
@@ -156,7 +156,7 @@ func (h *topHost) Open(ctx context.Context, root string) (tui.View, bool, error)
 	if err != nil {
 		return nil, false, err
 	}
-	return h.a.view(ctx, p)
+	return viewOf(ctx, p)
 }
 
 // Served says whether a process serves the repo.
@@ -175,7 +175,7 @@ func (h *topHost) Served(ctx context.Context, root string) bool {
 
 // Do has a person's event taken in, by the path of `sluice pass`.
 func (h *topHost) Do(ctx context.Context, root string, ev engine.Event) (daemon.Done, error) {
-	if err := h.a.inAttempt(); err != nil {
+	if err := inAttempt(&h.a.Console); err != nil {
 		return daemon.Done{}, err
 	}
 	p, err := h.at(ctx, root)
@@ -202,7 +202,7 @@ func (h *topHost) Sign(ctx context.Context, root string, g daemon.GateStatus, ev
 		return "", err
 	}
 	d := decision{gate: ev.Gate, run: ev.Run, round: ev.Round, outcome: ev.Outcome, text: ev.Text, answer: ev.Answer, at: &g}
-	err = h.a.proof(ctx, p, &d)
+	err = proofOf(ctx, &h.a.Console, p, &d)
 	return d.proof, err
 }
 
@@ -212,7 +212,7 @@ func (h *topHost) Show(ctx context.Context, root, run, what string) (page tui.Pa
 	if err != nil {
 		return page, err
 	}
-	v, _, err := h.a.view(ctx, p)
+	v, _, err := viewOf(ctx, p)
 	if err != nil {
 		return page, err
 	}
@@ -234,7 +234,7 @@ type runHost struct {
 // Do has a person's event taken in.
 func (h runHost) Do(ctx context.Context, ev engine.Event) (daemon.Done, error) {
 	if _, ok := ev.(engine.Answered); ok {
-		if err := h.a.inAttempt(); err != nil {
+		if err := inAttempt(&h.a.Console); err != nil {
 			return daemon.Done{}, err
 		}
 	}
@@ -258,7 +258,7 @@ func (h *topHost) newestOutput(ctx context.Context, p *place, run, what string) 
 	if folder == "" {
 		folder = run
 		if strings.Contains(run, ".") { // a task's: its folder lies in its parent's
-			found, err := h.a.foldersOf(ctx, p, run, false)
+			found, err := foldersOf(ctx, p, run, false)
 			if err != nil {
 				return "", err
 			}
@@ -325,7 +325,7 @@ func (a *app) lastLine(dir, end, was string) string {
 // sayer makes lines for a person of a launch's output.
 func (a *app) sayer(dir string) func(string) []string {
 	if prog, ok := executor.ReadProgram(dir); ok && program.Known(prog.Format) {
-		return a.eventsOf(prog.Format)
+		return eventsOf(&a.Console, prog.Format)
 	}
 	return a.plainLine
 }
@@ -345,7 +345,7 @@ func (h *topHost) Tail(ctx context.Context, root, run, what string, say func(str
 	}
 	inner := *h.a
 	inner.Out = &lineWriter{say: say}
-	return inner.tail(ctx, filepath.Join(dir, "stdout"), tailShown, true, inner.sayer(dir))
+	return tailFile(ctx, &inner.Console, filepath.Join(dir, "stdout"), tailShown, true, inner.sayer(dir))
 }
 
 // lineWriter gives on what is written to it, line by line.
@@ -368,16 +368,16 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 
 // showPage is what show prints, with the changes, in lines.
 func (a *app) showPage(ctx context.Context, p *place, v viewer, r daemon.RunStatus, what string) (page tui.Page, err error) {
-	sh, err := a.gather(ctx, p, v, r, what)
+	sh, err := gatherShown(ctx, p, v, r, what)
 	if err != nil {
 		return page, err
 	}
 	var b strings.Builder
 	inner := *a
 	inner.Out = &b
-	inner.printShow(sh)
+	printShow(&inner.Console, sh)
 	if len(sh.Changed) > 0 {
-		if err := inner.printDiff(ctx, p, sh); err != nil {
+		if err := printDiff(ctx, &inner.Console, p, sh); err != nil {
 			fmt.Fprintln(&b, "\nthe changes cannot be read: "+oneLine(err.Error()))
 		}
 	}

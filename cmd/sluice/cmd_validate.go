@@ -85,19 +85,19 @@ func (a *app) validate(files, taskFiles []string, every bool) error {
 	}
 	tell(bad)
 	before := len(all)
-	tell(a.settingsFaultsOf(files))
+	tell(settingsFaultsOf(&a.Console, files))
 	settingsFaults := len(all) - before
 	if every {
 		tell(strayStubs(files))
 	}
-	notes := a.agentNotes(files)
+	notes := agentNotes(&a.Console, files)
 	for _, f := range files {
 		spec, faults := specs.LoadFile(f)
 		for _, x := range specs.Notes(f) {
 			notes = append(notes, faultLine{layout.ShortPath(x.File), x.Line, x.Col, x.Message})
 		}
 		faults = append(faults, stubFaultsOf(f, spec)...)
-		for _, x := range a.promptFaultsOf(f, spec) {
+		for _, x := range promptFaultsOf(&a.Console, f, spec) {
 			if !said[x] { // specs share their roles
 				said[x] = true
 				faults = append(faults, x)
@@ -139,7 +139,7 @@ func (a *app) validate(files, taskFiles []string, every bool) error {
 }
 
 // settingsFaultsOf are the faults of the settings of the repos that the specs lie in, each repo looked at once.
-func (a *app) settingsFaultsOf(files []string) []faultLine {
+func settingsFaultsOf(con *console.Console, files []string) []faultLine {
 	var out []faultLine
 	looked := map[string]bool{}
 	for _, f := range files {
@@ -148,7 +148,7 @@ func (a *app) settingsFaultsOf(files []string) []faultLine {
 			continue
 		}
 		looked[root] = true
-		if _, err := a.settingsOf(root, nil); err != nil {
+		if _, err := settingsOf(con, root, nil); err != nil {
 			for _, one := range settings.Faults(err) {
 				out = append(out, lineOf(one))
 			}
@@ -158,7 +158,7 @@ func (a *app) settingsFaultsOf(files []string) []faultLine {
 }
 
 // agentNotes tells of which agents of the settings it cannot be told what their command starts, each repo looked at once.
-func (a *app) agentNotes(files []string) []faultLine {
+func agentNotes(con *console.Console, files []string) []faultLine {
 	out, looked := []faultLine{}, map[string]bool{}
 	for _, f := range files {
 		root := filepath.Dir(filepath.Dir(filepath.Dir(f)))
@@ -166,10 +166,10 @@ func (a *app) agentNotes(files []string) []faultLine {
 			continue
 		}
 		looked[root] = true
-		for _, f := range a.foreign(root) {
+		for _, f := range foreignIn(con, root) {
 			out = append(out, faultLine{Message: f.String()})
 		}
-		s, err := a.settingsOf(root, nil)
+		s, err := settingsOf(con, root, nil)
 		if err != nil {
 			continue // told as a fault
 		}
@@ -238,12 +238,12 @@ func lineOf(err error) faultLine {
 }
 
 // promptFaultsOf are the faults of the prompts of a spec's roles, by the settings of its repo.
-func (a *app) promptFaultsOf(file string, spec *engine.Spec) []specs.Fault {
+func promptFaultsOf(con *console.Console, file string, spec *engine.Spec) []specs.Fault {
 	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
 	if spec == nil || filepath.Join(root, specsDir) != filepath.Dir(file) {
 		return nil
 	}
-	s, err := a.settingsOf(root, nil)
+	s, err := settingsOf(con, root, nil)
 	if err != nil {
 		return nil // the faults of the settings are told
 	}
@@ -345,14 +345,14 @@ func workflowOf(file string) string {
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// loaded reads a workflow that is to be run or drawn; its faults are told as validate tells them.
-func (a *app) loaded(file string) (*engine.Spec, error) {
+// loadSpec reads a workflow that is to be run or drawn; its faults are told as validate tells them.
+func loadSpec(con *console.Console, file string) (*engine.Spec, error) {
 	spec, faults := specs.LoadFile(file)
 	if len(faults) == 0 {
 		return spec, nil
 	}
 	for _, x := range faults {
-		fmt.Fprintf(a.Err, "%s:%d:%d: %s\n", layout.ShortPath(x.File), x.Line, x.Col, clean(x.Message))
+		fmt.Fprintf(con.Err, "%s:%d:%d: %s\n", layout.ShortPath(x.File), x.Line, x.Col, clean(x.Message))
 	}
 	return nil, fault.Failed("mend the spec; `sluice validate` checks it again", "%s: %s", layout.ShortPath(file), plural(len(faults), "fault"))
 }

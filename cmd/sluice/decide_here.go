@@ -16,7 +16,7 @@ import (
 )
 
 // printSince prints what the attempt changed since the end of the one before.
-func (a *app) printSince(ctx context.Context, p *place, sh *shown) error {
+func printSince(ctx context.Context, con *console.Console, p *place, sh *shown) error {
 	if sh.Attempt == nil || sh.Attempt.N < 2 {
 		return fault.Failed("--diff prints all that it changed", "there is no attempt of %s before this one", sh.Step)
 	}
@@ -37,13 +37,13 @@ func (a *app) printSince(ctx context.Context, p *place, sh *shown) error {
 	if err != nil {
 		return err
 	}
-	a.Print("")
+	con.Print("")
 	if len(patch) == 0 {
-		a.Print("%s", a.Paint(console.Dim, "nothing has changed since attempt "+fmt.Sprint(sh.Attempt.N-1)))
+		con.Print("%s", con.Paint(console.Dim, "nothing has changed since attempt "+fmt.Sprint(sh.Attempt.N-1)))
 	}
-	a.printPatch(patch)
+	printPatch(con, patch)
 	if cut {
-		a.Note("there is more: sluice attempt checkout %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
+		con.Note("there is more: sluice attempt checkout %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func (a *app) printSince(ctx context.Context, p *place, sh *shown) error {
 // decideHere lets the person at the terminal decide what was shown, by a key: the round that was shown, and no other.
 func (a *app) decideHere(ctx context.Context, p *place, sh *shown) error {
 	g := sh.Gate
-	if a.inAttempt() != nil || g == nil || g.State != engine.OnHuman && g.State != engine.OnWindow {
+	if inAttempt(&a.Console) != nil || g == nil || g.State != engine.OnHuman && g.State != engine.OnWindow {
 		return nil
 	}
 	h := &hand{a: a}
@@ -76,9 +76,9 @@ func (a *app) decideHere(ctx context.Context, p *place, sh *shown) error {
 		d := decision{gate: g.ID, run: sh.Run, round: g.Round}
 		switch {
 		case k == "d":
-			err = a.printDiff(ctx, p, sh)
+			err = printDiff(ctx, &a.Console, p, sh)
 		case k == "s" && sh.Attempt != nil && sh.Attempt.N > 1:
-			err = a.printSince(ctx, p, sh)
+			err = printSince(ctx, &a.Console, p, sh)
 		case outcomeHere(g, k) != "":
 			d.outcome, d.text, d.answer = h.decides(ctx, sh, outcomeHere(g, k))
 		default:
@@ -89,7 +89,7 @@ func (a *app) decideHere(ctx context.Context, p *place, sh *shown) error {
 			a.Note("%s", oneLine(err.Error()))
 		}
 		if d.outcome != "" {
-			return a.decide(ctx, p, d)
+			return giveDecision(ctx, &a.Console, p, d)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (h *hand) decides(ctx context.Context, sh *shown, outcome string) (decided,
 	}
 	if outcome != engine.OutcomePass {
 		began := a.Now()
-		text, err := a.why()
+		text, err := askWhy(&a.Console)
 		if err != nil {
 			why = "no reason was given"
 		} else if a.Now().Sub(began) < press.Shown {
@@ -182,7 +182,7 @@ func (h *hand) decides(ctx context.Context, sh *shown, outcome string) (decided,
 	}
 	if g := sh.Gate; g.AnswerRequired {
 		var err error
-		if answer, err = a.fillIn(ctx, g.ID, g.AnswerSchema); err != nil {
+		if answer, err = fillIn(ctx, &a.Console, g.ID, g.AnswerSchema); err != nil {
 			a.Note("%s", oneLine(err.Error()))
 			return "", "", nil
 		}

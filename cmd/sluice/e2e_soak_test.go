@@ -217,7 +217,7 @@ func newSoak(t *testing.T, seed uint64, scale time.Duration) *soak {
 func (x *soak) serve() {
 	t := x.t
 	t.Helper()
-	home, err := x.app.stateHome()
+	home, err := stateHome(&x.app.Console)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func (x *soak) serve() {
 		t.Fatal(err)
 	}
 	for _, d := range x.desks {
-		p, err := x.app.placeOf(ctx, d.repo)
+		p, err := placeOf(ctx, &x.app.Console, d.repo)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/layout"
@@ -65,15 +66,15 @@ func (a *app) bare(ctx context.Context) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.placeOf(ctx, dir)
+	return placeOf(ctx, &a.Console, dir)
 }
 
-func (a *app) placeOf(ctx context.Context, dir string) (*place, error) {
-	if root := a.heldRoot(dir); root != "" {
-		home, err := a.stateHome()
+func placeOf(ctx context.Context, con *console.Console, dir string) (*place, error) {
+	if root := heldRoot(con, dir); root != "" {
+		home, err := stateHome(con)
 		return &place{root: root, id: heldID, state: filepath.Join(home, heldID), home: home}, err
 	}
-	if p, err := a.plainPlace(ctx, dir); p != nil || err != nil {
+	if p, err := plainPlace(ctx, con, dir); p != nil || err != nil {
 		return p, err
 	}
 	repo, err := git.Open(ctx, dir)
@@ -92,7 +93,7 @@ func (a *app) placeOf(ctx context.Context, dir string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	home, err := a.stateHome()
+	home, err := stateHome(con)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +105,8 @@ const storeFolder = "store.git"
 
 // plainPlace finds the root at or above a folder that lies in no git checkout; nil where there is none. A root that has a store
 // stays what it is when a .git appears in it, which an agent may have made; one that was a checkout is not taken for none.
-func (a *app) plainPlace(ctx context.Context, dir string) (*place, error) {
-	home, err := a.stateHome()
+func plainPlace(ctx context.Context, con *console.Console, dir string) (*place, error) {
+	home, err := stateHome(con)
 	if err != nil {
 		return nil, err
 	}
@@ -149,9 +150,9 @@ const heldID = "held"
 
 // heldRoot is the root of the repo for who stands in the checkout of a launch that is held by a sandbox; "" for everybody
 // else. The git folder there is the launch's own: it knows no other worktree, and its agent may have damaged it.
-func (a *app) heldRoot(dir string) string {
-	root, top := a.Getenv("SLUICE_ROOT"), a.Getenv("SLUICE_CHECKOUT")
-	if a.Getenv("SLUICE_SANDBOX") == "" || !filepath.IsAbs(root) || !filepath.IsAbs(top) {
+func heldRoot(con *console.Console, dir string) string {
+	root, top := con.Getenv("SLUICE_ROOT"), con.Getenv("SLUICE_CHECKOUT")
+	if con.Getenv("SLUICE_SANDBOX") == "" || !filepath.IsAbs(root) || !filepath.IsAbs(top) {
 		return ""
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -195,30 +196,32 @@ func isDir(path string) bool {
 }
 
 // stateHome is the folder of the state: $XDG_STATE_HOME/sluice.
-func (a *app) stateHome() (string, error) { return a.xdg("XDG_STATE_HOME", ".local/state") }
+func stateHome(con *console.Console) (string, error) {
+	return xdg(con, "XDG_STATE_HOME", ".local/state")
+}
 
 // configFile is the person's own settings file: $XDG_CONFIG_HOME/sluice/config.yaml.
-func (a *app) configFile() (string, error) {
-	dir, err := a.xdg("XDG_CONFIG_HOME", ".config")
+func configFile(con *console.Console) (string, error) {
+	dir, err := xdg(con, "XDG_CONFIG_HOME", ".config")
 	return filepath.Join(dir, "config.yaml"), err
 }
 
 // settingsOf reads all layers of settings for the repo at root ("" = none).
-func (a *app) settingsOf(root string, set []string) (*settings.Layered, error) {
-	own, err := a.configFile()
+func settingsOf(con *console.Console, root string, set []string) (*settings.Layered, error) {
+	own, err := configFile(con)
 	if err != nil {
 		return nil, err
 	}
-	return settings.Read(own, root, a.Env, set)
+	return settings.Read(own, root, con.Env, set)
 }
 
-func (a *app) xdg(name, fallback string) (string, error) {
-	if dir := a.Getenv(name); filepath.IsAbs(dir) {
+func xdg(con *console.Console, name, fallback string) (string, error) {
+	if dir := con.Getenv(name); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "sluice"), nil
 	}
-	home := a.Getenv("HOME")
+	home := con.Getenv("HOME")
 	if home == "" {
-		home = a.Getenv("USERPROFILE")
+		home = con.Getenv("USERPROFILE")
 	}
 	if home == "" {
 		return "", fault.Failed("set HOME, or "+name+" to an absolute path", "no home folder: neither HOME nor %s is set", name)

@@ -78,8 +78,8 @@ func notServed(p *place) error {
 	return fault.Failed("`sluice run RUN` goes on with a live run in the foreground, and this command reaches it from another terminal, `sluice abort RUN` ends it; `sluice watch add` and `sluice daemon` serve it all the time", "no sluice process serves %s now", p.root)
 }
 
-// view gives whoever serves the repo, or its journal where nobody does.
-func (a *app) view(ctx context.Context, p *place) (v viewer, served bool, err error) {
+// viewOf gives whoever serves the repo, or its journal where nobody does.
+func viewOf(ctx context.Context, p *place) (v viewer, served bool, err error) {
 	s, err := serving(ctx, p)
 	if err != nil {
 		return nil, false, err
@@ -199,8 +199,8 @@ func (n nothing) Offers(context.Context) ([]daemon.Offer, error) { return []daem
 func (n nothing) Close()                                         {}
 
 // statusOfRun tells all of one run.
-func (a *app) statusOfRun(ctx context.Context, p *place, run string) (*daemon.RunStatus, error) {
-	v, _, err := a.view(ctx, p)
+func statusOfRun(ctx context.Context, p *place, run string) (*daemon.RunStatus, error) {
+	v, _, err := viewOf(ctx, p)
 	if err != nil {
 		return nil, err
 	}

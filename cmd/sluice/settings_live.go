@@ -19,7 +19,7 @@ const settingsEvery = 5 * time.Second
 
 // settingsFiles are the person's file and that of the project.
 func (w *parts) settingsFiles(root string) [2]string {
-	own, err := w.a.configFile()
+	own, err := configFile(&w.a.Console)
 	if err != nil {
 		own = ""
 	}

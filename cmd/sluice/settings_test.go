@@ -27,7 +27,7 @@ func (w *world) own(text string) {
 
 // settings reads all layers in the world.
 func (w *world) settings(set ...string) (*settings.Layered, error) {
-	return newApp(w.env, nil, nil, nil).settingsOf(w.dir, set)
+	return settingsOf(&newApp(w.env, nil, nil, nil).Console, w.dir, set)
 }
 
 // TestAllFaultsOfSettingsAtOnce: config tells every fault, in a line each.

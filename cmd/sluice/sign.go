@@ -24,8 +24,8 @@ const (
 	signedCarried = 24 * time.Hour
 )
 
-// proof makes the signed text of a decision at a gate, or takes it from the file that it was written to elsewhere.
-func (a *app) proof(ctx context.Context, p *place, d *decision) error {
+// proofOf makes the signed text of a decision at a gate, or takes it from the file that it was written to elsewhere.
+func proofOf(ctx context.Context, con *console.Console, p *place, d *decision) error {
 	g := d.at
 	if d.signed != "" {
 		data, err := approval.ReadSigned(d.signed)
@@ -46,25 +46,25 @@ func (a *app) proof(ctx context.Context, p *place, d *decision) error {
 	case d.round != 0 && d.round != g.Round:
 		return fault.Failed("look again: `sluice show "+clean(d.gate)+"`", "gate %s is at round %d, and not at %d", clean(d.gate), g.Round, d.round)
 	}
-	text, until, err := a.toSign(p, d, g)
+	text, until, err := toSign(con, p, d, g)
 	if err != nil {
 		return err
 	}
 	if d.unsigned {
-		return a.writeSigned(d.out, text, "what is to be signed: look at it, then `sluice keys sign "+clean(d.out)+"`, on whatever machine your key is")
+		return writeSigned(con, d.out, text, "what is to be signed: look at it, then `sluice keys sign "+clean(d.out)+"`, on whatever machine your key is")
 	}
-	key, err := a.keyring().Find(ctx, approval.Store{State: p.state}, d.key, g.Approvers)
+	key, err := keyring(con).Find(ctx, approval.Store{State: p.state}, d.key, g.Approvers)
 	if err != nil {
 		return err
 	}
-	a.Note("signing with %s: %s of %s, round %d of %s, good until %s", key.Says, d.outcome, d.gate, g.Round, d.run, render.Clock(until))
-	whole, err := a.keyring().Sign(ctx, key, text, approval.GateNamespace)
+	con.Note("signing with %s: %s of %s, round %d of %s, good until %s", key.Says, d.outcome, d.gate, g.Round, d.run, render.Clock(until))
+	whole, err := keyring(con).Sign(ctx, key, text, approval.GateNamespace)
 	if err != nil {
 		return err
 	}
 	if d.out != "" {
 		d.proof = ""
-		return a.writeSigned(d.out, whole, fmt.Sprintf("it counts until %s: `sluice %s %s --signed %s` hands it in, or put it into %s as %s-%s", render.Clock(until), d.verb(), d.gate, clean(d.out), signalsDir, d.gate, d.outcome))
+		return writeSigned(con, d.out, whole, fmt.Sprintf("it counts until %s: `sluice %s %s --signed %s` hands it in, or put it into %s as %s-%s", render.Clock(until), d.verb(), d.gate, clean(d.out), signalsDir, d.gate, d.outcome))
 	}
 	d.proof = string(whole)
 	return nil
@@ -80,7 +80,7 @@ func (d decision) verb() string {
 }
 
 // toSign is the text that stands for a decision about what the gate's round is over now.
-func (a *app) toSign(p *place, d *decision, g *daemon.GateStatus) (text []byte, until time.Time, err error) {
+func toSign(con *console.Console, p *place, d *decision, g *daemon.GateStatus) (text []byte, until time.Time, err error) {
 	life := d.life
 	if life == 0 {
 		if life = signedHere; d.out != "" {
@@ -90,7 +90,7 @@ func (a *app) toSign(p *place, d *decision, g *daemon.GateStatus) (text []byte, 
 	if life < time.Second || life > engine.MaxSigned {
 		return nil, until, fault.Misused("give one such as 30m or 48h", "--expires %s: want at most %s", life, engine.MaxSigned)
 	}
-	until = a.Now().Add(life).Truncate(time.Second)
+	until = con.Now().Add(life).Truncate(time.Second)
 	nonce := make([]byte, 16)
 	_, _ = rand.Read(nonce) // it ends the program where it fails
 	text = approval.Approval{Repo: p.id, Run: d.run, Gate: d.gate, Round: g.Round, Decision: d.outcome, Reviewed: g.Reviewed,
@@ -102,9 +102,9 @@ func (a *app) toSign(p *place, d *decision, g *daemon.GateStatus) (text []byte, 
 }
 
 // writeSigned writes a file that a person carries, never over another.
-func (a *app) writeSigned(file string, data []byte, says string) error {
+func writeSigned(con *console.Console, file string, data []byte, says string) error {
 	if file == "-" {
-		_, err := a.Out.Write(data)
+		_, err := con.Out.Write(data)
 		return err
 	}
 	err := atomicfile.WriteNew(file, data, 0o600)
@@ -112,15 +112,15 @@ func (a *app) writeSigned(file string, data []byte, says string) error {
 		return fault.Failed("remove it, or name another", "%s is there already", clean(file))
 	}
 	if err == nil {
-		a.Note("written: %s", clean(file))
-		a.Note("%s", says)
+		con.Note("written: %s", clean(file))
+		con.Note("%s", says)
 	}
 	return err
 }
 
 // keyring has the private keys of this machine; ssh-keygen asks for a passphrase or a touch on the terminal.
-func (a *app) keyring() approval.Keyring {
-	k := approval.Keyring{Env: a.Env, Home: a.Getenv("HOME"), Agent: a.Getenv("SSH_AUTH_SOCK") != ""}
-	k.Terminal, _ = console.Terminal(a.Err)
+func keyring(con *console.Console) approval.Keyring {
+	k := approval.Keyring{Env: con.Env, Home: con.Getenv("HOME"), Agent: con.Getenv("SSH_AUTH_SOCK") != ""}
+	k.Terminal, _ = console.Terminal(con.Err)
 	return k
 }

@@ -103,7 +103,7 @@ func (w *parts) server(home string) *daemon.Server {
 			if !isDir(root) {
 				return "", fault.New(fmt.Sprintf("move it back, or run `sluice watch rm %s`, and `sluice watch add` where it is now", root), "repo: %w", atomicfile.ErrGone)
 			}
-			p, err := w.a.placeOf(ctx, root)
+			p, err := placeOf(ctx, &w.a.Console, root)
 			if err != nil {
 				return "", err
 			}
@@ -199,10 +199,10 @@ func (w *parts) openHeld(ctx context.Context, root, state string) (daemon.RepoOp
 // hidden are the folders of sluice's own, over all repos, that no launch sees.
 func (w *parts) hidden() []string {
 	var out []string
-	if home, err := w.a.stateHome(); err == nil {
+	if home, err := stateHome(&w.a.Console); err == nil {
 		out = append(out, home)
 	}
-	if file, err := w.a.configFile(); err == nil {
+	if file, err := configFile(&w.a.Console); err == nil {
 		out = append(out, filepath.Dir(file))
 	}
 	return out
@@ -229,7 +229,7 @@ type liveSettings struct {
 // read reads the settings' layers again. Notices under way go on to their end, and later ones go by the new settings.
 func (s *liveSettings) read() error {
 	at := s.files.Now()
-	next, err := s.parts.a.settingsOf(s.root, s.parts.set)
+	next, err := settingsOf(&s.parts.a.Console, s.root, s.parts.set)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.files.WereRead(at)
