@@ -10,10 +10,10 @@ import (
 	"sluice/journal"
 )
 
-// signatures holds the signed answers on record to what was signed.
+// signatures compares the signed answers on record with what was signed.
 type signatures struct {
 	list   approval.List
-	answer map[string]string // of the rounds that a signed answer decided: what it gave
+	answer map[string]string // given by the signed answer of each round
 	n      int
 	why    string // of the first that does not hold
 }
@@ -33,7 +33,7 @@ func (s *signatures) sees(keep journal.Keep) journal.Keep {
 	}
 }
 
-// look says why a signed answer does not hold.
+// look returns why a signed answer does not hold.
 func (s *signatures) look(f engine.Fact) string {
 	switch f := f.(type) {
 	case engine.SignatureUsed:

@@ -49,7 +49,7 @@ func Agents(con *console.Console, root string, s settings.Settings, there func(*
 	return append(out, logins(con, root, s)...)
 }
 
-// native names the programs behind launchers from npm: they are what is started.
+// native names the programs behind launchers from npm, which are what is started.
 func native(con *console.Console, root string, s settings.Settings) []Check {
 	var out []Check
 	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
@@ -70,8 +70,8 @@ func native(con *console.Console, root string, s settings.Settings) []Check {
 	return out
 }
 
-// logins looks whether the agents that are there have a login here: a service has not the environment in which a
-// person logged in. It is a guess by what they keep, so no more than a warning.
+// logins checks whether the installed agents have a login: a service lacks the environment in which a person logged in. It is
+// a guess by the files that agents keep, so only a warning.
 func logins(con *console.Console, root string, s settings.Settings) []Check {
 	var out []Check
 	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {

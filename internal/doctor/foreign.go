@@ -16,8 +16,8 @@ import (
 	"sluice/internal/text"
 )
 
-// What the documents of the templates name as settings (variables, files, keys) and what sluice does not read. Who comes with
-// them is told what takes their place: `validate` notes them and `doctor` warns of them.
+// The documents of the templates name settings (variables, files, keys) that sluice does not read. `validate` and `doctor`
+// say what takes their place.
 
 // foreignEnv are variables that the documents name.
 func foreignEnv() map[string]string {
@@ -28,10 +28,10 @@ func foreignEnv() map[string]string {
 	}
 }
 
-// foreignPrefix begins the variables of document 001: the rest of a name is a key of its settings.
+// foreignPrefix begins the variables of document 001; the rest of a name is a key of its settings.
 const foreignPrefix = "LOOPER_"
 
-// foreignKeys are keys of the documents' settings, and what they are here. A key of an agent or a role stands below it.
+// foreignKeys are keys of the documents' settings, and what they are here. A key of an agent or a role is below it.
 func foreignKeys() map[string]string {
 	return map[string]string{
 		"max_iterations":         "--var max_iterations=… of the template backlog",
@@ -65,13 +65,13 @@ func foreignKeys() map[string]string {
 	}
 }
 
-// Bounds of what is told.
+// Bounds of what is read and reported.
 const (
 	maxForeign     = 20       // names
 	maxForeignFile = 64 << 10 // bytes of a file
 )
 
-// Foreign is a setting that is there and not read.
+// Foreign is a setting that exists and is not read.
 type Foreign struct{ What, Instead string }
 
 func (f Foreign) String() string {
@@ -112,7 +112,7 @@ func FindForeign(environ []string, root, config string) (out []Foreign) {
 	return out
 }
 
-// foreignFile tells of each key of a file of settings; of the file alone where it has none that can be read.
+// foreignFile returns each key of a settings file, or the file alone if no key can be read.
 func foreignFile(path string) (out []Foreign) {
 	data, _, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), maxForeignFile)
 	if err != nil && !layout.IsFile(path) {
@@ -139,7 +139,7 @@ func foreignFile(path string) (out []Foreign) {
 	return out
 }
 
-// insteadOf says what takes the place of a key: of its name, else of the longest known one that the name ends in.
+// insteadOf says what takes the place of a key, found by its name, else by the longest known key that the name ends in.
 func insteadOf(key, value string) string {
 	name, best := snake(key), ""
 	for known := range foreignKeys() {

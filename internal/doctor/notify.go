@@ -10,7 +10,7 @@ import (
 	"sluice/notify"
 )
 
-// Notify says by which ways notices reach a person. helper is the command that shows them on the desktop.
+// Notify checks each way in which notices reach a person. helper is the command that shows them on the desktop.
 func Notify(ctx context.Context, con *console.Console, root string, n settings.Notify, helper []string) []Check {
 	var out []Check
 	if len(n.Command) > 0 {
@@ -37,7 +37,7 @@ func Notify(ctx context.Context, con *console.Console, root string, n settings.N
 	return out
 }
 
-// checkWebhook looks whether the webhook can be called, and calls nothing.
+// checkWebhook checks what the webhook needs, without calling it.
 func checkWebhook(con *console.Console, w settings.Webhook) Check {
 	missing := w.Hook().Missing(func(name string) (string, bool) { v := con.Getenv(name); return v, v != "" })
 	if len(missing) > 0 {
@@ -50,7 +50,7 @@ func checkWebhook(con *console.Console, w settings.Webhook) Check {
 func checkDesktop(ctx context.Context, con *console.Console, helper []string) Check {
 	desk := notify.NewDesk(helper, con.Env)
 	name, buttons, err := desk.Server(ctx)
-	_ = desk.Close() // it gives none
+	_ = desk.Close() // it returns none
 	switch {
 	case err != nil:
 		return Warned("notify", "start a notification service (dunst, mako, or that of your desktop), or set notify.command or notify.webhook", "on the desktop nobody shows notices: %s", text.Line(err.Error()))

@@ -27,22 +27,22 @@ import (
 // trusts the repo's agents and commands to run in its attempts, held and recorded. What holds them, which secrets they get,
 // and how a person is told is that person's to say.
 
-// sep stands between the parts of a key inside: the names of roles may have dots in them.
+// sep separates the parts of a key inside this package: names of roles may contain dots.
 const sep = "/"
 
-// EnvPrefix begins the names of variables that are
+// EnvPrefix begins the names of environment variables that are settings.
 const EnvPrefix = "SLUICE_CONFIG_"
 
-// layer is one source of
+// layer is one source of settings.
 type layer struct {
 	name   string            // built-in, or where it was read: a file, a variable, --set
 	values map[string]any    // nested
 	lines  map[string]origin // key -> where exactly it was set
 
-	project bool // it may only tighten what the others say
+	project bool // it may only tighten the others
 }
 
-// origin is where a value was set: a line of a file, or what has no lines (a variable, --set).
+// origin is where a value was set: a line of a file, a variable, or --set.
 type origin struct {
 	name string
 	line int // 0 = it has none
@@ -55,7 +55,7 @@ func (o origin) String() string {
 	return fmt.Sprintf("%s:%d", o.name, o.line)
 }
 
-// fault is an error about the value that was set there.
+// fault returns an error about the value that was set there.
 func (o origin) fault(advice, format string, args ...any) error {
 	f := fault.New(advice, format, args...)
 	if o.line == 0 {
@@ -66,7 +66,7 @@ func (o origin) fault(advice, format string, args ...any) error {
 	return f
 }
 
-// Layered are the layers laid over one another.
+// Layered are settings merged from all layers.
 type Layered struct {
 	Settings
 	Files []string // that were read, in order
@@ -118,12 +118,12 @@ func Faults(err error) []error {
 	return []error{err}
 }
 
-// settingsFault makes one error of many: the first is the cause, the others are told with it.
+// settingsFault makes one error of many: the first is the cause, and Faults returns all.
 func settingsFault(faults []error, code int) error {
 	return &fault.Error{Cause: faults[0].Error() + text.More(len(faults)-1, "fault"), Advice: "`sluice config --help` names the keys; `sluice doctor` tells every fault", Code: code, Err: errors.Join(faults...)}
 }
 
-// merge lays the layers over one another and checks what comes of them.
+// merge merges the layers and checks the result.
 func merge(layers []layer, files []string) (*Layered, error) {
 	s, err := overlay(layers)
 	if err != nil {
@@ -146,7 +146,7 @@ func merge(layers []layer, files []string) (*Layered, error) {
 	return s, nil
 }
 
-// overlay lays layers over one another.
+// overlay merges layers without checking the result.
 func overlay(layers []layer) (*Layered, error) {
 	s := &Layered{k: koanf.New(sep), from: map[string]origin{}}
 	for _, l := range layers {
@@ -168,7 +168,7 @@ func overlay(layers []layer) (*Layered, error) {
 	return s, nil
 }
 
-// loosened are the values of the project's file that ask for more, or less, than all other layers together allow.
+// loosened returns a fault for each value of the project's file that is looser than all other layers together.
 func (s *Layered) loosened(layers []layer) (faults []error, err error) {
 	i := slices.IndexFunc(layers, func(l layer) bool { return l.project })
 	if i < 0 {
@@ -207,7 +207,7 @@ func (s *Layered) Values() (out []Value) {
 	return out
 }
 
-// source is the place that says what holds for a key, for a role also by "*" or by the budget of an attempt.
+// source is where a key is set; for a role also by "*" or by the budget of an attempt.
 func (s *Layered) source(key string) string {
 	keys := []string{key}
 	if parts := strings.Split(key, sep); len(parts) == 3 && parts[0] == "roles" {
@@ -221,7 +221,7 @@ func (s *Layered) source(key string) string {
 	return builtInName
 }
 
-// placed puts the place before a fault that begins with a key.
+// placed adds the place to a fault that begins with a key.
 func (s *Layered) placed(f error) error {
 	key, _, _ := strings.Cut(f.Error(), ":")
 	var best origin
@@ -237,7 +237,7 @@ func (s *Layered) placed(f error) error {
 	return best.fault("", "%w", f)
 }
 
-// oneAsList takes a single name where a list is wanted.
+// oneAsList accepts a single name where a list is wanted.
 func oneAsList(from, to reflect.Type, v any) (any, error) {
 	if from.Kind() == reflect.String && to == reflect.TypeFor[[]string]() {
 		return []string{v.(string)}, nil
@@ -245,10 +245,10 @@ func oneAsList(from, to reflect.Type, v any) (any, error) {
 	return v, nil
 }
 
-// builtInName is the place of a value that nobody set.
+// builtInName is the origin of a value that nobody set.
 const builtInName = "built-in"
 
-// builtInLayer is what holds where no layer says otherwise.
+// builtInLayer has the defaults.
 func builtInLayer() layer {
 	raw, err := json.Marshal(Default())
 	values := map[string]any{}
@@ -264,7 +264,7 @@ func builtInLayer() layer {
 	return l
 }
 
-// prune takes out what has no value: a nil in a layer would hide the one below it.
+// prune removes nil values: one would hide the value of the layer below.
 func prune(m map[string]any) {
 	maps.DeleteFunc(m, func(_ string, v any) bool {
 		if sub, ok := v.(map[string]any); ok {

@@ -32,8 +32,8 @@ const (
 	maxSettingsDepth = 20
 )
 
-// kindOf gives the type of a key's value; an error names the nearest key. A part of a key that may be anything (the name
-// of an agent or a role) matches whatever stands there.
+// kindOf returns the type of a key's value; an error names the nearest key. Where a name of an agent or a role stands, any
+// name matches.
 func kindOf(key string) (reflect.Type, error) {
 	t := reflect.TypeFor[Settings]()
 	done := ""
@@ -121,8 +121,8 @@ func fileLayer(file string, project bool) (l layer, there bool, faults []error) 
 	return l, true, r.faults
 }
 
-// former reads what was written for an agent before it was built in, with its prompt as an argument: what `init` wrote stands
-// for the built-in one, and another command stays an agent of text.
+// former reads what was written for an agent before it was built in, with its prompt as an argument: what `init` wrote
+// means the built-in agent, and another command stays an agent of text.
 func (l *layer) former() {
 	agents, _ := l.values["agents"].(map[string]any)
 	for name, v := range agents {
@@ -206,13 +206,13 @@ func (r *settingsReader) value(k, v *yaml.Node, key string, t reflect.Type, dept
 	r.lines[key] = origin{r.file, k.Line}
 }
 
-// yoursOnly says that the layer may not set a key, as it is the project's.
+// yoursOnly reports whether the layer is the project's and may not set the key.
 func (r *settingsReader) yoursOnly(key string) bool {
 	k, ok := KeyOf(strings.Split(key, sep))
 	return r.project && ok && k.Class == YoursOnly
 }
 
-// readValue reads a value that came as text: a list is written as YAML has it, or is one word.
+// readValue reads a value from text: a list is YAML, or one word.
 func readValue(value string, kind reflect.Type) (any, error) {
 	if kind.Kind() == reflect.Slice || kind.Kind() == reflect.Map || kind.Kind() == reflect.Struct {
 		if len(value) > maxSettingsBytes {
@@ -227,7 +227,7 @@ func readValue(value string, kind reflect.Type) (any, error) {
 	return scalar(value, kind)
 }
 
-// nodeValue reads a leaf. A list of words may be one word, but for a command: there it would look as if a shell split it.
+// nodeValue reads a leaf. A list may be one word, except a command: it would look as if a shell split it.
 func nodeValue(n *yaml.Node, kind reflect.Type, key string) (any, error) {
 	if kind.Kind() == reflect.Slice {
 		if n.Kind == yaml.ScalarNode && !strings.HasSuffix(key, sep+"command") {

@@ -16,7 +16,7 @@ import (
 	"sluice/signals"
 )
 
-// demoThinks is how long the demo's agents seem to think, so that one can see them at work.
+// demoThinks is how long the demo's agents pretend to think, so that one sees them work.
 const demoThinks = 700 * time.Millisecond
 
 // PlayDemo is the agent of every role in the demo. It does what a real one would: it reads what it is given, writes its
@@ -47,7 +47,7 @@ func demoFile(name string) []byte {
 	return data
 }
 
-// demoTests writes the tests; the second time it has read why the first did not do.
+// demoTests writes the tests, the second time with what the review asked for.
 func demoTests(con *console.Console) error {
 	tests, words := demoFile("test_index.py"), "wrote a test for finding all words"
 	if found, err := filepath.Glob(filepath.Join("..", layout.WorkflowDir, "retry-context", "XG-1-2-*.md")); err == nil && len(found) > 0 {
@@ -76,7 +76,7 @@ func demoBuild(con *console.Console) error {
 	return demoSay(con, words)
 }
 
-// demoReview fails tests that leave out what the plan says of the empty query.
+// demoReview fails tests without one for the empty query.
 func demoReview(con *console.Console) error {
 	tests, err := os.ReadFile("test/test_index.py")
 	if err != nil {

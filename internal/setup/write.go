@@ -14,7 +14,7 @@ import (
 	"sluice/specs"
 )
 
-// Ignored is what of `.workflow/` is not for committing: what comes and goes while runs go on.
+// Ignored is the .gitignore of `.workflow/`: what comes and goes while runs go on is not committed.
 const Ignored = `# What comes and goes while runs go on. Specs, settings, prompts and the audit are for committing.
 /signals/
 /worktrees/

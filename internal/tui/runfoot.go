@@ -12,7 +12,7 @@ import (
 	"sluice/internal/text"
 )
 
-// of says whose gate it is, where it is not the run's own.
+// of names the run whose gate it is, unless it is the run itself.
 func (sc *screen) of(r *daemon.RunStatus) string {
 	if r.ID == sc.id {
 		return ""
@@ -42,7 +42,7 @@ func (sc *screen) foot(width int, now time.Time) []string {
 			}
 		}
 		for len([]rune(typed)) > 0 && len(prompt)+len([]rune(typed)) > width-3 {
-			typed = string([]rune(typed)[1:]) // its end is what is typed at
+			typed = string([]rune(typed)[1:]) // show its end, where the person types
 		}
 		return append(out, c.Paint(console.Dim, enter), c.Paint(console.Yellow, prompt)+typed+"▏")
 	case sc.sure != nil:
@@ -69,7 +69,7 @@ func (sc *screen) foot(width int, now time.Time) []string {
 	return append(out, keysLine(c, append(keys, "s show", sc.leaves())...))
 }
 
-// asks says which gates keys decide now, and by which.
+// asks returns the gates that keys decide now, and the keys.
 func (sc *screen) asks(now time.Time) (out, keys []string) {
 	c := sc.c
 	if g, run := sc.gate("human", sc.meant()); g != nil {
@@ -83,7 +83,7 @@ func (sc *screen) asks(now time.Time) (out, keys []string) {
 	return out, keys
 }
 
-// leaves is the key that leaves, and what becomes of the run then: it goes on only where another process serves it.
+// leaves is the key that leaves. The run goes on only if another process serves it.
 func (sc *screen) leaves() string {
 	switch {
 	case sc.run.Paused != "":

@@ -13,7 +13,7 @@ import (
 	"sluice/internal/press"
 )
 
-// Keys that are no letters.
+// Keys other than letters.
 const (
 	keyInterrupt = 0x03
 	keyEnd       = "\x04"
@@ -25,7 +25,7 @@ const (
 	maxTyped     = 4000 // characters of words typed at the screen
 )
 
-// press takes what was typed, as it was read. ErrLeft: the person leaves; ErrInterrupt: with Ctrl-C, here a key.
+// press handles what one read of the terminal gave. It returns ErrLeft if the person leaves, ErrInterrupt on Ctrl-C.
 func (sc *screen) press(ctx context.Context, in typed) error {
 	if bytes.IndexByte(in.bytes, keyInterrupt) >= 0 {
 		return ErrInterrupt
@@ -42,7 +42,7 @@ func (sc *screen) press(ctx context.Context, in typed) error {
 			if !sc.decides(k.Text) {
 				sc.scroll(k.Text)
 			}
-		case sc.decides(k.Text) || sc.guard.Several(): // what is pasted is no keys
+		case sc.decides(k.Text) || sc.guard.Several(): // a paste is no key
 		default:
 			if err := sc.command(ctx, k.Text); err != nil {
 				return err
@@ -72,12 +72,12 @@ func (sc *screen) write(ctx context.Context, k press.Key) {
 		sc.words = sc.words[:max(len(sc.words)-1, 0)]
 	case r == keyKill:
 		sc.words = nil
-	default: // an arrow or the like begins with a control
+	default: // add drops arrows and the like, which begin with a control character
 		sc.add(r)
 	}
 }
 
-// add takes a character of the words, which are one line.
+// add appends a character to the words, which are one line.
 func (sc *screen) add(r rune) {
 	if r == '\r' || r == '\n' || r == '\t' {
 		r = ' '
@@ -110,7 +110,7 @@ func (sc *screen) send(ctx context.Context) {
 	sc.answer(ctx, kind, sc.about, verb, text, nil)
 }
 
-// fillIn takes a line of the answer; behind the last one it asks whether the pass is meant.
+// fillIn takes a line of the answer. After the last one it asks whether the pass is meant.
 func (sc *screen) fillIn(line string) {
 	sc.words = nil
 	if why := sc.form.Take(line); why != "" {
@@ -134,7 +134,7 @@ func (sc *screen) fillIn(line string) {
 	}
 }
 
-// confirm takes the key at the question whether a pass is meant.
+// confirm handles the key at the question whether a pass is meant.
 func (sc *screen) confirm(ctx context.Context, k string) {
 	why, sure := sc.guard.Ends(sc.offer()), sc.sure
 	sc.sure = nil
@@ -148,7 +148,7 @@ func (sc *screen) confirm(ctx context.Context, k string) {
 	}
 }
 
-// scroll moves the page that show filled, or leaves it.
+// scroll moves the open page, or closes it.
 func (sc *screen) scroll(k string) {
 	switch k {
 	case "\x1b[A", "\x1bOA", "k":
@@ -166,7 +166,7 @@ func (sc *screen) scroll(k string) {
 	}
 }
 
-// command is a key at the run itself that decides nothing.
+// command handles a key at the run itself that decides nothing.
 func (sc *screen) command(ctx context.Context, k string) error {
 	switch k {
 	case "q", keyEnd:
@@ -183,7 +183,7 @@ func (sc *screen) command(ctx context.Context, k string) error {
 	return nil
 }
 
-// decides takes a key that begins a decision, at the run or at a page; false: it is another.
+// decides handles a key that begins a decision, at the run or at a page. It reports whether the key is one.
 func (sc *screen) decides(k string) bool {
 	kind, none := "human", "no gate asks you now"
 	switch k {
@@ -243,7 +243,7 @@ func passOf(run *daemon.RunStatus, g *daemon.GateStatus, answer []byte) press.Pa
 	return out
 }
 
-// about is the round that a decision is for: while it is typed, another one may come to ask.
+// about is the round that a decision is for: another may open while the decision is typed.
 type about struct {
 	run, gate string
 	round     int
@@ -254,10 +254,10 @@ func aboutOf(run *daemon.RunStatus, g *daemon.GateStatus) about {
 	return about{run.ID, g.ID, g.Round, g.Reviewed}
 }
 
-// is says that it is the gate's round.
+// is reports whether it is the gate's round.
 func (x about) is(run *daemon.RunStatus, g *daemon.GateStatus) bool { return x == aboutOf(run, g) }
 
-// meant says which gates the keys are for: with a page open, the one that it shows.
+// meant selects the gates that keys are for: with a page open, the one that it shows.
 func (sc *screen) meant() func(*daemon.RunStatus, *daemon.GateStatus) bool {
 	if sc.page != nil {
 		return sc.paged.is
@@ -265,7 +265,7 @@ func (sc *screen) meant() func(*daemon.RunStatus, *daemon.GateStatus) bool {
 	return anyRound
 }
 
-// offer names all that keys decide on the screen as it is.
+// offer identifies everything that keys can decide on the screen as it is.
 func (sc *screen) offer() string {
 	switch {
 	case sc.form != nil:
@@ -284,7 +284,7 @@ func (sc *screen) offer() string {
 	return out
 }
 
-// show fills the page with what one needs to decide: at the gate that asks, else at what goes on.
+// show opens the page of the gate that asks, else of the step under way.
 func (sc *screen) show(ctx context.Context) {
 	what, of := "", sc.run
 	for _, kind := range []string{"human", "window"} {
@@ -309,7 +309,7 @@ func (sc *screen) show(ctx context.Context) {
 	sc.open(&of, page)
 }
 
-// open shows a page, of a round that keys decide where it waits for a person.
+// open shows a page. Keys decide its round if that waits for a person.
 func (sc *screen) open(run *daemon.RunStatus, page Page) {
 	sc.page, sc.paged, sc.top = page.Lines, about{}, 0
 	if g := gateOf(run, page.Gate); g != nil && (g.State == engine.OnHuman || g.State == engine.OnWindow) {

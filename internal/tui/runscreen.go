@@ -23,8 +23,8 @@ import (
 	"sluice/internal/text"
 )
 
-// The live screen is plain text in the terminal's other buffer, painted whole from its upper left corner: so a resize,
-// a narrow window or a line that somebody else wrote is gone with the next paint.
+// The screen of one run is plain text in the terminal's alternate buffer. It is painted whole each time, so the next paint
+// repairs a resize or a line that another program wrote.
 
 // Pace and bounds of the screen.
 const (
@@ -50,7 +50,7 @@ type screen struct {
 	c     *console.Console
 	host  RunHost
 	id    string
-	from  int64 // record of the journal from which on facts are shown
+	from  int64 // journal record of the first fact shown
 	ours  bool  // this process serves the repo
 	in    *os.File
 	out   *os.File
@@ -62,7 +62,7 @@ type screen struct {
 	guard   press.Guard
 
 	run    daemon.RunStatus
-	kids   []daemon.RunStatus // those that are done for it, and for one another: the live ones
+	kids   []daemon.RunStatus // live runs below it, at any depth
 	typing bool               // words for a fail or a veto are typed
 	verb   string             // fail or veto
 	about  about              // the round they are for
@@ -77,13 +77,13 @@ type screen struct {
 	rung   map[string]bool // rounds the bell was rung for
 }
 
-// typed is input of the terminal, and when it was read.
+// typed is one read of the terminal, and its time.
 type typed struct {
 	bytes []byte
 	at    time.Time
 }
 
-// typedAhead is how many reads wait while the screen is busy; those beyond wait in the terminal.
+// typedAhead is how many reads are queued while the screen is busy. The rest stays in the terminal.
 const typedAhead = 64
 
 // watch shows the run until it ends or the person leaves.
@@ -109,7 +109,7 @@ func (sc *screen) watch(ctx context.Context) (daemon.RunStatus, error) {
 	return r, err
 }
 
-// loop paints and reads keys, until the run has ended or the person has left. It waits for its goroutines.
+// loop paints and reads keys until the run ends or the person leaves. It waits for its goroutines.
 func (sc *screen) loop(ctx context.Context) (daemon.RunStatus, error) {
 	inner, stop := context.WithCancel(ctx)
 	reader, err := cancelreader.NewReader(sc.in)
@@ -154,7 +154,7 @@ func (sc *screen) loop(ctx context.Context) (daemon.RunStatus, error) {
 	}
 }
 
-// kidsNow finds the live runs below the run; none where no step of it is done by such.
+// kidsNow returns the live runs below the run. It looks only if the run waits for tasks.
 func (sc *screen) kidsNow(ctx context.Context) []daemon.RunStatus {
 	if !slices.ContainsFunc(sc.run.Waits, func(w daemon.Wait) bool { return w.Kind == "tasks" }) {
 		return nil
@@ -181,7 +181,7 @@ func (sc *screen) readKeys(ctx context.Context, r io.Reader) {
 	}
 }
 
-// readFacts keeps the newest facts that matter. When they stop coming, the loop finds out by itself.
+// readFacts keeps the newest facts that matter. If the stream ends, the loop notices by itself.
 func (sc *screen) readFacts(ctx context.Context) {
 	_ = sc.host.Facts(ctx, sc.id, sc.from, true, func(l daemon.Line) error {
 		if !render.Fact(l.Fact).Key {
@@ -229,10 +229,10 @@ func (sc *screen) paint() {
 			b.WriteString(bell)
 		}
 	}
-	_, _ = sc.out.WriteString(b.String()) // a terminal that is gone is found out by its keys
+	_, _ = sc.out.WriteString(b.String()) // readKeys notices a terminal that is gone
 }
 
-// frame is the screen as lines: the run, what happened last, and at the bottom what one may type.
+// frame returns the screen's lines: the run, its latest facts, and the keys at the bottom.
 func (sc *screen) frame(width, height int, now time.Time) []string {
 	foot, offer := sc.foot(width, now), sc.offer()
 	if sc.sure != nil && len(foot) > height-1 {
@@ -241,7 +241,7 @@ func (sc *screen) frame(width, height int, now time.Time) []string {
 	sc.guard.Draw(offer, now)
 	room := height - len(foot)
 	if sc.page != nil {
-		var page []string // nothing of what one decides by is cut off
+		var page []string // wrapped: nothing that a person decides by is cut off
 		for _, l := range sc.page {
 			page = append(page, Wrap(l, width-1)...)
 		}
@@ -259,7 +259,7 @@ func (sc *screen) frame(width, height int, now time.Time) []string {
 	return append(fill(body, room), foot...)
 }
 
-// fill cuts or fills lines to so many rows.
+// fill cuts or pads lines to so many rows.
 func fill(lines []string, rows int) []string {
 	if len(lines) > rows {
 		cut := append([]string(nil), lines[:max(rows-1, 0)]...)
@@ -271,7 +271,7 @@ func fill(lines []string, rows int) []string {
 	return lines
 }
 
-// kidLines tell what the runs below wait for: of a person first of all.
+// kidLines say what the runs below wait for.
 func (sc *screen) kidLines(now time.Time) (out []string) {
 	c := sc.c
 	for _, r := range sc.kids {
@@ -287,13 +287,13 @@ func (sc *screen) kidLines(now time.Time) (out []string) {
 	return out
 }
 
-// kidsShown is up to how many runs below are shown that wait for no person.
+// kidsShown: with more runs below than these, only waits for a person are shown.
 const kidsShown = 4
 
-// anyRound takes whatever gate there is.
+// anyRound selects every gate.
 func anyRound(*daemon.RunStatus, *daemon.GateStatus) bool { return true }
 
-// gate is the gate of the oldest wait of a kind, of those that are meant, with its run.
+// gate returns the selected gate of the oldest wait of a kind, and its run.
 func (sc *screen) gate(kind string, meant func(*daemon.RunStatus, *daemon.GateStatus) bool) (*daemon.GateStatus, *daemon.RunStatus) {
 	for i := -1; i < len(sc.kids); i++ {
 		r := &sc.run
@@ -316,12 +316,12 @@ func (sc *screen) gate(kind string, meant func(*daemon.RunStatus, *daemon.GateSt
 	return nil, nil
 }
 
-// tell leaves a line at the bottom.
+// tell shows a line at the bottom for a while.
 func (sc *screen) tell(format string, args ...any) {
 	sc.note, sc.noted = text.Message(fmt.Sprintf(format, args...)), sc.c.Now()
 }
 
-// answer gives a person's word for a round, where that still asks.
+// answer decides a round, if it still asks.
 func (sc *screen) answer(ctx context.Context, kind string, at about, outcome, text string, answer []byte) {
 	if g, _ := sc.gate(kind, at.is); g == nil {
 		sc.tell("it does not ask any more: nothing was decided")
