@@ -149,7 +149,7 @@ func (a *app) tryNotice(ctx context.Context, n notify.Notice) (err error) {
 		if !r.OK {
 			word, style = "not sent: "+r.Why, console.Yellow
 		}
-		a.Print("%s  %s", console.Pad(r.Channel, labelWidth), a.Paint(style, word))
+		a.Print("%s  %s", console.Pad(r.Channel, console.LabelWidth), a.Paint(style, word))
 	}
 	if !reached {
 		return fault.Failed("set notify.command in your own settings, or see `sluice doctor`", "the notice reached nobody")

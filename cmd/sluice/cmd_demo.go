@@ -15,6 +15,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/layout"
 	"sluice/internal/setup"
+	"sluice/internal/show"
 	"sluice/specs"
 )
 
@@ -203,7 +204,7 @@ func demoShow(ctx context.Context, con *console.Console, p *place, s service) (b
 				return false, err
 			}
 			con.Print("")
-			printShow(con, sh)
+			show.Print(con, sh)
 			return true, nil
 		}
 	}
@@ -212,15 +213,15 @@ func demoShow(ctx context.Context, con *console.Console, p *place, s service) (b
 
 // demoEnd verifies the record, and says what is there to look at.
 func (a *app) demoEnd(ctx context.Context, p *place, dir string, kept bool) error {
-	printTitle(&a.Console, "\nThe record of it")
+	a.Title("\nThe record of it")
 	if err := a.auditVerify(ctx, nil, nil, ""); err != nil {
 		return err
 	}
-	printTitle(&a.Console, "\nWhat lies in the repo now")
+	a.Title("\nWhat lies in the repo now")
 	if err := setup.PrintTree(&a.Console, p.root); err != nil {
 		return err
 	}
-	printTitle(&a.Console, "\nGo on")
+	a.Title("\nGo on")
 	if kept {
 		a.Print(`  cd %s
   export XDG_STATE_HOME=%s XDG_CONFIG_HOME=%s PATH=%s:$PATH

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -157,7 +156,7 @@ func idsOf(r daemon.RunStatus) []string {
 }
 
 func explainThing(ctx context.Context, con *console.Console, v viewer, r daemon.RunStatus, what string) error {
-	printTitle(con, "%s of %s", what, r.ID)
+	con.Title("%s of %s", what, r.ID)
 	last := int64(0)
 	err := v.Facts(ctx, r.ID, 0, false, func(l daemon.Line) error {
 		s := render.Fact(l.Fact)
@@ -179,7 +178,7 @@ func explainThing(ctx context.Context, con *console.Console, v viewer, r daemon.
 	if err != nil || con.JSON {
 		return err
 	}
-	printTitle(con, "Now")
+	con.Title("Now")
 	for _, s := range r.Steps {
 		if s.ID == what {
 			con.Print("%s", render.StepLine(con, s, render.NameWidth(r), con.Now()))
@@ -196,13 +195,6 @@ func explainThing(ctx context.Context, con *console.Console, v viewer, r daemon.
 		}
 	}
 	return nil
-}
-
-// printTitle is a heading of what a person reads.
-func printTitle(con *console.Console, format string, args ...any) {
-	if !con.JSON {
-		con.Print("%s", con.Paint(console.Bold, fmt.Sprintf(format, args...)))
-	}
 }
 
 func (a *app) tailCommand() *cobra.Command {

@@ -94,26 +94,26 @@ func list(names []string) []string { return append([]string{}, names...) }
 
 func printOffer(con *console.Console, o daemon.Offer, work mcp.Work, claimed bool) {
 	con.Print("%s", strings.TrimRight(text.Reveal(work.Prompt), "\n"))
-	printTitle(con, "\n%s of %s, attempt %d", text.Title(o.Step, o.Name), o.Run, o.Attempt)
-	printField(con, "work in", o.Worktree)
-	printField(con, "prompt", o.Prompt)
+	con.Title("\n%s of %s, attempt %d", text.Title(o.Step, o.Name), o.Run, o.Attempt)
+	con.Field("work in", o.Worktree)
+	con.Field("prompt", o.Prompt)
 	if len(work.Inputs) > 0 {
-		printField(con, "read", clean(strings.Join(work.Inputs, " ")))
+		con.Field("read", clean(strings.Join(work.Inputs, " ")))
 	}
 	if len(work.Outputs) > 0 {
-		printField(con, "make", clean(strings.Join(work.Outputs, " ")))
+		con.Field("make", clean(strings.Join(work.Outputs, " ")))
 	}
 	switch o.SignalType {
 	case engine.SignalCommit:
-		printField(con, "when done", "commit, with this in the message: "+clean(o.Marker))
+		con.Field("when done", "commit, with this in the message: "+clean(o.Marker))
 	case engine.SignalPull:
-		printField(con, "when done", "open a pull request from its branch")
+		con.Field("when done", "open a pull request from its branch")
 	default:
-		printField(con, "when done", "sluice signal "+o.Step+" --run "+o.Run+" -m \"what was done\"")
-		printField(con, "or write", o.Signal)
+		con.Field("when done", "sluice signal "+o.Step+" --run "+o.Run+" -m \"what was done\"")
+		con.Field("or write", o.Signal)
 	}
 	if !claimed && o.Claimed == "" {
-		printField(con, "", con.Paint(console.Dim, "sluice next --claim takes it"))
+		con.Field("", con.Paint(console.Dim, "sluice next --claim takes it"))
 	}
 }
 

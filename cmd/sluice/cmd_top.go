@@ -18,6 +18,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/executor"
 	"sluice/internal/fault"
+	"sluice/internal/show"
 	"sluice/internal/tui"
 )
 
@@ -375,9 +376,9 @@ func (a *app) showPage(ctx context.Context, p *place, v viewer, r daemon.RunStat
 	var b strings.Builder
 	inner := *a
 	inner.Out = &b
-	printShow(&inner.Console, sh)
+	show.Print(&inner.Console, sh)
 	if len(sh.Changed) > 0 {
-		if err := printDiff(ctx, &inner.Console, p, sh); err != nil {
+		if err := show.PrintDiff(ctx, &inner.Console, p.source(), sh); err != nil {
 			fmt.Fprintln(&b, "\nthe changes cannot be read: "+oneLine(err.Error()))
 		}
 	}

@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 
+	"sluice/daemon"
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
+	"sluice/internal/show"
 )
 
 // Names below the root of a repo.
@@ -143,6 +145,18 @@ func (p *place) repoWith(ctx context.Context, o git.Options) (*git.Repo, error) 
 		return git.OpenStore(ctx, filepath.Join(p.state, storeFolder), p.root, o)
 	}
 	return git.OpenWith(ctx, p.root, o)
+}
+
+// source is where what is shown of the repo's work is read.
+func (p *place) source() show.Source { return show.Source{Root: p.root, State: p.state, Repo: p.repo} }
+
+// gatherShown puts together what there is about a gate or a step.
+func gatherShown(ctx context.Context, p *place, v viewer, r daemon.RunStatus, id string) (*show.Shown, error) {
+	spec, err := goesBy(ctx, v, r)
+	if err != nil {
+		return nil, err
+	}
+	return show.Gather(ctx, p.source(), spec, r, id), nil
 }
 
 // heldID stands for the id of a repo within a sandbox: the state that it names is not seen there.

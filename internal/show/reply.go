@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ type unread struct {
 }
 
 // reply finds the words of the reviewer, or else of the step's agent, where they could not be read.
-func (sh *shown) reply(root string) {
+func (sh *Shown) reply(root string) {
 	if g := sh.Gate; g != nil && len(g.Rounds) > 0 {
 		if q := g.Rounds[len(g.Rounds)-1]; q.MissWhy != "" && q.Outcome == "" {
 			sh.Unread = lastReply(daemon.AttemptDir(root, sh.dir, g.ID, q.N, q.K))
@@ -40,9 +40,9 @@ func lastReply(dir string) *unread {
 		if err != nil {
 			continue
 		}
-		s := strings.TrimSpace(text.CleanLines(string(reply[max(0, len(reply)-showOutput):]), showOutput))
+		s := strings.TrimSpace(text.CleanLines(string(reply[max(0, len(reply)-maxOutput):]), maxOutput))
 		lines := strings.Split(s, "\n")
-		return &unread{End: strings.Join(lines[max(0, len(lines)-showLines):], "\n"), File: filepath.Join(at, daemon.ReplyFile)}
+		return &unread{End: strings.Join(lines[max(0, len(lines)-maxLines):], "\n"), File: filepath.Join(at, daemon.ReplyFile)}
 	}
 	return nil
 }
