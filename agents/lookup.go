@@ -12,7 +12,7 @@ import (
 
 const defaultPath = "/usr/local/bin:/usr/bin:/bin" // where there is no PATH
 
-// lookUp finds the file of argv[0].
+// LookUp finds the file of argv[0].
 func LookUp(name string, env []string, cwd string) (string, error) {
 	if strings.Contains(name, "/") {
 		file := name

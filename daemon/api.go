@@ -116,6 +116,18 @@ func (r RunStatus) Live() bool {
 	return r.Phase == engine.RunRunning || r.Phase == engine.RunPending
 }
 
+// Below returns the runs below a run: its children, theirs, and so on. Each parent comes before its children in runs.
+func Below(runs []RunStatus, id string) (out []RunStatus) {
+	of := map[string]bool{id: true}
+	for _, r := range runs {
+		if r.Child != nil && of[r.Child.Parent] {
+			of[r.ID] = true
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // StepStatus is a step of a run, with the gates that judge it.
 type StepStatus struct {
 	ID       string           `json:"id"`

@@ -42,7 +42,7 @@ func (a *app) abort(ctx context.Context, args []string, why string) error {
 	if err != nil {
 		return err
 	}
-	id, err := a.toAbort(ctx, p, args)
+	id, err := toAbort(ctx, p, args)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (a *app) abort(ctx context.Context, args []string, why string) error {
 		done, err := s.Do(ctx, ev, "command")
 		s.Close()
 		if err == nil {
-			return a.tellSteered(id, done)
+			return tellSteered(&a.Console, id, done)
 		}
 		if !errors.Is(err, daemon.ErrStopped) && !errors.Is(err, daemon.ErrNotServed) {
 			return err
@@ -68,8 +68,8 @@ func (a *app) abort(ctx context.Context, args []string, why string) error {
 }
 
 // toAbort names the run that is meant, before anything is asked or served.
-func (a *app) toAbort(ctx context.Context, p *place, args []string) (string, error) {
-	v, _, err := a.view(ctx, p)
+func toAbort(ctx context.Context, p *place, args []string) (string, error) {
+	v, _, err := viewOf(ctx, p)
 	if err != nil {
 		return "", err
 	}
@@ -95,7 +95,7 @@ func (a *app) abortHere(ctx context.Context, p *place, ev engine.AbortRequested)
 	defer s.Close()
 	done, err := s.Do(ctx, ev, "command")
 	if err == nil {
-		err = a.tellSteered(ev.Run, done)
+		err = tellSteered(&a.Console, ev.Run, done)
 	}
 	if err == nil {
 		err = h.quiet(ctx, ev.Run)

@@ -13,6 +13,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/ids"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 	"sluice/notify"
 	"sluice/signals"
@@ -32,7 +33,7 @@ sluice launched needs no flags: its environment says which run and attempt it is
 			if err != nil {
 				return err
 			}
-			return a.signal(p, args[0], status, text, run, answer)
+			return sendSignal(&a.Console, p, args[0], status, text, run, answer)
 		},
 	}
 	cmd.Flags().StringVar(&status, "status", signals.Done, "`STATUS`: done, failed or blocked")
@@ -42,7 +43,7 @@ sluice launched needs no flags: its environment says which run and attempt it is
 	return cmd
 }
 
-func (a *app) signal(p *place, step, status, words, run, answer string) error {
+func sendSignal(con *console.Console, p *place, step, status, words, run, answer string) error {
 	known := []string{signals.Done, signals.Failed, signals.Blocked}
 	if !slices.Contains(known, status) {
 		mend := "one of: done, failed, blocked"
@@ -58,9 +59,9 @@ func (a *app) signal(p *place, step, status, words, run, answer string) error {
 	if status == signals.Blocked {
 		say["question"] = words
 	}
-	if a.Getenv("SLUICE_STEP") == step && (run == "" || run == a.Getenv("SLUICE_RUN")) {
-		run = a.Getenv("SLUICE_RUN")
-		if token := a.Getenv("SLUICE_TOKEN"); token != "" {
+	if con.Getenv("SLUICE_STEP") == step && (run == "" || run == con.Getenv("SLUICE_RUN")) {
+		run = con.Getenv("SLUICE_RUN")
+		if token := con.Getenv("SLUICE_TOKEN"); token != "" {
 			say["token"] = token
 		}
 	}
@@ -85,14 +86,14 @@ func (a *app) signal(p *place, step, status, words, run, answer string) error {
 		return fault.Failed("put the long part into a file of the repo and name it", "the signal has more than %d bytes", signals.MaxBytes)
 	}
 	name := step + "-done.json"
-	if own := a.Getenv("SLUICE_SIGNAL"); own != "" && a.Getenv("SLUICE_STEP") == step {
+	if own := con.Getenv("SLUICE_SIGNAL"); own != "" && con.Getenv("SLUICE_STEP") == step {
 		name = filepath.Base(own) // the spec may have given it another name
 	}
 	file, err := putSignal(p, run, name, raw)
 	if err != nil {
 		return err
 	}
-	a.Print("written: %s", shortPath(file))
+	con.Print("written: %s", layout.ShortPath(file))
 	return nil
 }
 
@@ -119,7 +120,7 @@ func (a *app) tryNotice(ctx context.Context, n notify.Notice) (err error) {
 	if p, err := a.bare(ctx); err == nil {
 		root = p.root
 	}
-	s, err := a.settingsOf(root, nil)
+	s, err := settingsOf(&a.Console, root, nil)
 	if err != nil {
 		return err
 	}
@@ -148,7 +149,7 @@ func (a *app) tryNotice(ctx context.Context, n notify.Notice) (err error) {
 		if !r.OK {
 			word, style = "not sent: "+r.Why, console.Yellow
 		}
-		a.Print("%s  %s", console.Pad(r.Channel, labelWidth), a.Paint(style, word))
+		a.Print("%s  %s", console.Pad(r.Channel, console.LabelWidth), a.Paint(style, word))
 	}
 	if !reached {
 		return fault.Failed("set notify.command in your own settings, or see `sluice doctor`", "the notice reached nobody")

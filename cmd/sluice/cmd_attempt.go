@@ -18,6 +18,7 @@ import (
 	"sluice/internal/git"
 	"sluice/internal/ids"
 	"sluice/internal/render"
+	"sluice/internal/show"
 )
 
 func (a *app) attemptCommand() *cobra.Command {
@@ -117,7 +118,7 @@ func (a *app) attemptShow(ctx context.Context, p *place, t *attemptShown, _ []st
 	if a.JSON {
 		return a.Document(t)
 	}
-	a.title("%s", t.name)
+	a.Title("%s", t.name)
 	line := func(what, text string) {
 		if text != "" {
 			a.Print("  %s %s", console.Pad(what, 10), clean(text))
@@ -134,7 +135,7 @@ func (a *app) attemptShow(ctx context.Context, p *place, t *attemptShown, _ []st
 	if t.K > 1 {
 		line("launches", strconv.Itoa(t.K))
 	}
-	line("cost", render.UsageWords(attemptUsage(*t.Attempt)))
+	line("cost", render.UsageWords(show.AttemptUsage(*t.Attempt)))
 	line("said", t.Summary)
 	line("failure", t.Failure)
 	line("no result", t.Broken)
@@ -159,7 +160,7 @@ func (a *app) attemptDiff(ctx context.Context, p *place, t *attemptShown, _ []st
 	if err != nil {
 		return err
 	}
-	a.printPatch(patch)
+	show.PrintPatch(&a.Console, patch)
 	if cut {
 		a.Note("there is more: sluice attempt checkout %s %s.%d", t.Run, t.Step, t.N)
 	}

@@ -2,25 +2,22 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
-	"sluice/engine"
-	"sluice/internal/approval"
+	"sluice/internal/audit"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/text"
 	"sluice/journal"
-	"sluice/specs"
 )
 
 func (a *app) auditCommand() *cobra.Command {
@@ -58,142 +55,37 @@ Names too what went on though a gate had not passed it: by a route, on_fail or o
 	return cmd
 }
 
-// audited is one thing that was checked.
-type audited struct {
-	What  string `json:"what"`
-	OK    bool   `json:"ok"`
-	Lines int64  `json:"lines"`
-	Why   string `json:"why,omitempty"`
-	Sum   string `json:"sum,omitempty"`
-
-	Point  int64  `json:"record,omitempty"` // of a checkpoint
-	Signed string `json:"signed,omitempty"` // by whom, and when
-
-	Answers int `json:"signed_answers,omitempty"` // whose signatures were looked at
-
-	Unpassed     []unpassed `json:"let_through,omitempty"`      // what the record says went on without a pass
-	MoreUnpassed int        `json:"let_through_more,omitempty"` // older ones that are left out
-}
-
-// unpassed is a round that let work go on without a pass, as the record has it.
-type unpassed struct {
-	Run      string        `json:"run"`
-	Gate     string        `json:"gate"`
-	Round    int           `json:"round"`
-	Outcome  string        `json:"outcome"`
-	Failures int           `json:"failures"`
-	Route    string        `json:"route,omitempty"` // it took, or used up, the route of this name
-	Times    int           `json:"times,omitempty"` // how often by then, of one that leads back
-	To       string        `json:"to,omitempty"`    // absent: where a pass leads
-	By       *engine.Actor `json:"by,omitempty"`
-}
-
-// seesUnpassed is keep, and it notes what of that which is kept went on without a pass.
-func (l *audited) seesUnpassed(keep journal.Keep) journal.Keep {
-	return func(rec journal.Record, n int) bool {
-		if !keep(rec, n) {
-			return false
-		}
-		if !bytes.Contains(rec.Facts[n], []byte(`"let_through"`)) {
-			return true
-		}
-		f, err := engine.DecodeFact(rec.Facts[n])
-		if err != nil {
-			return true
-		}
-		var u unpassed
-		switch f := f.(type) {
-		case engine.RoundFailed:
-			u = unpassed{Run: f.RunID(), Gate: f.Gate, Round: f.N, Outcome: f.Outcome, Failures: f.LetThrough, To: f.To, By: f.By}
-		case engine.RoundRouted:
-			u = unpassed{Run: f.RunID(), Gate: f.Gate, Round: f.N, Outcome: f.Outcome, Route: f.Outcome, Times: f.Times, Failures: f.LetThrough - 1, To: f.To, By: f.By}
-		case engine.RoundPassed:
-			u = unpassed{Run: f.RunID(), Gate: f.Gate, Round: f.N, Outcome: "on_exhausted", Failures: f.LetThrough}
-			if f.Route != "" {
-				u.Route, u.Times, u.Failures = f.Route, f.LetThrough, 0
-			}
-		}
-		if u.Failures > 0 || u.Route != "" {
-			l.Unpassed = append(l.Unpassed, u)
-		}
-		if over := len(l.Unpassed) - render.UnpassedShown; over > 0 {
-			l.Unpassed, l.MoreUnpassed = l.Unpassed[over:], l.MoreUnpassed+over
-		}
-		return true
-	}
-}
-
 func (a *app) auditVerify(ctx context.Context, args, against []string, signers string) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
 	}
-	if !isFile(filepath.Join(p.state, journal.FileName)) {
+	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
 		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to verify", p.root)
 	}
-	points, list, err := a.checkpoints(ctx, p, against, signers)
-	if err != nil {
-		return err
-	}
-	known, err := approval.Store{State: p.state}.Load()
-	if err != nil {
-		return err
-	}
-	unsigned := slices.ContainsFunc(list, func(l audited) bool { return !l.OK })
-	rep, err := journal.Verify(p.state, journal.Options{}, points...)
-	list = append([]audited{{What: "journal", OK: err == nil, Lines: rep.Records, Sum: rep.LastSum, Why: errText(err)}}, list...)
-	bad := err != nil
-	flows := args
-	if len(args) == 0 {
-		files, err := specs.Find(p.root)
+	notes := func() (map[string][]byte, error) {
+		repo, err := p.repo(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for _, f := range files {
-			flows = append(flows, workflowOf(f))
-		}
+		defer repo.Close()
+		return repo.Notes(ctx, audit.NotesName)
 	}
-	for _, w := range flows {
-		if bad {
-			break // the exports are compared with the journal
-		}
-		file := filepath.Join(p.root, filepath.FromSlash(daemon.ExportName(w)))
-		if !isFile(file) {
-			if len(args) > 0 {
-				return fault.Failed("it is written when a run of it starts", "%s: no audit of this workflow", daemon.ExportName(clean(w)))
-			}
-			continue
-		}
-		l := audited{What: daemon.ExportName(w)}
-		by := signatures{list: known, answer: map[string]string{}}
-		x, err := journal.VerifyExport(file, p.state, by.sees(l.seesUnpassed(daemon.KeepAudit(w))), journal.Options{})
-		var f *journal.Fault
-		behind := errors.As(err, &f) && f.Kind == journal.FaultBehind
-		l.OK, l.Lines, l.Why, l.Answers = err == nil || behind, x.Lines, errText(err), by.n
-		if l.OK && by.why != "" {
-			l.OK, l.Why, unsigned = false, by.why, true
-		}
-		list = append(list, l)
-		bad = bad || err != nil && !behind
+	list, ok, err := audit.Repo{Root: p.root, State: p.state, ID: p.id, Notes: notes}.Verify(args, against, signers)
+	if err != nil {
+		return err
 	}
-	return a.printAudit(list, bad || unsigned)
+	return printAudit(&a.Console, list, !ok)
 }
 
-// words say what went on without a pass.
-func (u unpassed) words() string {
+// unpassedWords say what went on without a pass.
+func unpassedWords(u audit.Unpassed) string {
 	return render.Unpassed{Where: u.Run + " " + render.Round(u.Gate, u.Round), Outcome: u.Outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + render.Who(u.By)
 }
 
-func errText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-func (a *app) printAudit(list []audited, bad bool) error {
-	if a.JSON {
-		if err := a.Document(map[string]any{"ok": !bad, "checked": list}); err != nil {
+func printAudit(con *console.Console, list []audit.Checked, bad bool) error {
+	if con.JSON {
+		if err := con.Document(map[string]any{"ok": !bad, "checked": list}); err != nil {
 			return err
 		}
 	} else {
@@ -202,22 +94,22 @@ func (a *app) printAudit(list []audited, bad bool) error {
 			if !l.OK {
 				word, style = "BROKEN", console.Red
 			}
-			s := fmt.Sprintf("%s  %s: %s", a.Paint(style, word), l.What, plural(int(l.Lines), "line"))
+			s := fmt.Sprintf("%s  %s: %s", con.Paint(style, word), l.What, plural(int(l.Lines), "line"))
 			if l.Signed != "" || l.Point > 0 {
-				s = fmt.Sprintf("%s  %s: record %d, %s", a.Paint(style, word), clean(l.What), l.Point, l.Signed)
+				s = fmt.Sprintf("%s  %s: record %d, %s", con.Paint(style, word), clean(l.What), l.Point, l.Signed)
 			}
 			if l.Sum != "" {
 				s += ", last sum " + l.Sum
 			}
-			a.Print("%s", s)
+			con.Print("%s", s)
 			if l.Why != "" {
-				a.Print("    %s", oneLine(l.Why))
+				con.Print("    %s", oneLine(l.Why))
 			}
 			if l.MoreUnpassed > 0 {
-				a.Print("    %s", text.GoneOnCount(l.MoreUnpassed)+" earlier")
+				con.Print("    %s", text.GoneOnCount(l.MoreUnpassed)+" earlier")
 			}
 			for _, u := range l.Unpassed {
-				a.Print("    %s", a.Paint(console.Yellow, clean(u.words())))
+				con.Print("    %s", con.Paint(console.Yellow, clean(unpassedWords(u))))
 			}
 		}
 	}
@@ -267,7 +159,7 @@ func (a *app) exportJournal(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !isFile(filepath.Join(p.state, journal.FileName)) {
+	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
 		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to export", p.root)
 	}
 	keep := func(journal.Record, int) bool { return true }
@@ -283,7 +175,7 @@ func (a *app) repair(ctx context.Context, to int64) (err error) {
 	if err != nil {
 		return err
 	}
-	if !isFile(filepath.Join(p.state, journal.FileName)) {
+	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
 		return fault.Failed("`sluice ls` lists the runs", "%s: there is no journal", p.root)
 	}
 	lock, err := daemon.TakeLock(p.state)
@@ -307,7 +199,7 @@ func (a *app) repair(ctx context.Context, to int64) (err error) {
 	if err != nil {
 		return err
 	}
-	gone, err := a.forget(ctx, p)
+	gone, err := forgetRuns(ctx, p)
 	if err != nil {
 		return fault.New("repair again", "the journal ends at line %d now; what was left of runs that it does not know any more could not be put aside: %w", done.Last, err)
 	}

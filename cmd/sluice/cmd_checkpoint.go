@@ -3,30 +3,18 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"sluice/internal/approval"
-	"sluice/internal/atomicfile"
+	"sluice/internal/audit"
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/git"
+	"sluice/internal/layout"
 	"sluice/journal"
 )
-
-// notesName is the ref below refs/notes/ that checkpoints are kept under.
-const notesName = "sluice"
-
-// byNote is what --checkpoint takes for the git notes.
-const byNote = "note"
-
-// maxCheckpoints bounds a file of them.
-const maxCheckpoints = 1 << 20
 
 func (a *app) checkpointCommand() *cobra.Command {
 	var key, out string
@@ -44,7 +32,7 @@ that is cut or written anew later does not hold it: sluice audit verify --checkp
 			if err != nil {
 				return err
 			}
-			return a.checkpoint(cmd.Context(), p, key, out)
+			return signCheckpoint(cmd.Context(), &a.Console, p, key, out)
 		},
 	})
 	cmd.Flags().StringVar(&key, "key", "", "sign with the key in `FILE`; else one of the list's that is at hand")
@@ -52,8 +40,8 @@ that is cut or written anew later does not hold it: sluice audit verify --checkp
 	return cmd
 }
 
-func (a *app) checkpoint(ctx context.Context, p *place, keyFile, out string) error {
-	if !isFile(filepath.Join(p.state, journal.FileName)) {
+func signCheckpoint(ctx context.Context, con *console.Console, p *place, keyFile, out string) error {
+	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
 		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to sign", p.root)
 	}
 	rep, err := journal.Verify(p.state, journal.Options{})
@@ -63,132 +51,41 @@ func (a *app) checkpoint(ctx context.Context, p *place, keyFile, out string) err
 	if rep.Records == 0 {
 		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: the journal is empty, so there is nothing to sign", p.root)
 	}
-	key, err := a.keyFor(ctx, p, keyFile, nil)
+	key, err := keyring(con).Find(ctx, approval.Store{State: p.state}, keyFile, nil)
 	if err != nil {
 		return err
 	}
-	text := approval.Checkpoint{Repo: p.id, Seq: rep.Records, Sum: rep.LastSum, At: a.Now()}.Text()
-	a.Note("signing with %s: record %d of the journal", key.says, rep.Records)
-	whole, err := a.sign(ctx, key, text, approval.AuditNamespace)
+	text := approval.Checkpoint{Repo: p.id, Seq: rep.Records, Sum: rep.LastSum, At: con.Now()}.Text()
+	con.Note("signing with %s: record %d of the journal", key.Says, rep.Records)
+	whole, err := keyring(con).Sign(ctx, key, text, approval.AuditNamespace)
 	if err != nil {
 		return err
 	}
-	if out != "" && a.JSON {
-		if err := a.writeSigned(out, whole, "keep it where no agent writes"); err != nil || out == "-" {
+	if out != "" && con.JSON {
+		if err := writeSigned(con, out, whole, "keep it where no agent writes"); err != nil || out == "-" {
 			return err
 		}
-		return a.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "file": out})
+		return con.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "file": out})
 	}
 	if out != "" {
-		return a.writeSigned(out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` holds the journal to it")
+		return writeSigned(con, out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` holds the journal to it")
 	}
 	repo, err := p.repo(ctx)
 	if err != nil {
 		return err
 	}
 	defer repo.Close()
-	commit, err := repo.AddNote(ctx, notesName, whole)
+	commit, err := repo.AddNote(ctx, audit.NotesName, whole)
 	if errors.Is(err, git.ErrNoCommit) {
 		return fault.Failed("make a first commit, or write it to a file: --out FILE", "there is no commit to put the note on")
 	}
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "commit": commit, "ref": "refs/notes/" + notesName})
+	if con.JSON {
+		return con.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "commit": commit, "ref": "refs/notes/" + audit.NotesName})
 	}
-	a.Print("record %d is signed, in a note on %.10s", rep.Records, commit)
-	a.Note("an agent in this repo can take the note away, though not forge one: git push origin refs/notes/%s", notesName)
+	con.Print("record %d is signed, in a note on %.10s", rep.Records, commit)
+	con.Note("an agent in this repo can take the note away, though not forge one: git push origin refs/notes/%s", audit.NotesName)
 	return nil
-}
-
-// checkpoints reads those that the journal is to be held to. One whose signature does not hold is told as broken: who could
-// write the journal anew could have written it too.
-func (a *app) checkpoints(ctx context.Context, p *place, against []string, signers string) (points []journal.Checkpoint, told []audited, err error) {
-	if len(against) == 0 {
-		return nil, nil, nil
-	}
-	list, err := approval.Store{State: p.state}.Load()
-	if signers != "" {
-		list = approval.List{}
-		var data []byte
-		if data, err = readAll(signers); err == nil {
-			list.Signers, err = approval.ParseList(data)
-		}
-	}
-	if err != nil {
-		return nil, nil, fault.Failed("name a file in the form of OpenSSH's allowed_signers: --approvers FILE", "whose signature counts cannot be read: %v", err)
-	}
-	sums := map[int64]string{}
-	for _, from := range against {
-		texts, err := a.checkpointTexts(ctx, p, from)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, text := range texts {
-			c, one := held(p, list, from, text)
-			if other, twice := sums[c.Seq]; one.OK && twice && other != c.Sum {
-				one.OK, one.Why = false, "another checkpoint of that record has another sum: the journal was written anew between the two"
-			}
-			if one.OK && sums[c.Seq] == "" {
-				sums[c.Seq] = c.Sum
-				points = append(points, journal.Checkpoint{Seq: c.Seq, Sum: c.Sum})
-			}
-			told = append(told, one)
-		}
-	}
-	return points, told, nil
-}
-
-// held is a checkpoint whose signature holds, or why it does not.
-func held(p *place, list approval.List, from string, signed []byte) (approval.Checkpoint, audited) {
-	what := "checkpoint " + from
-	text, by, err := list.Verify(signed, approval.AuditNamespace)
-	if err != nil {
-		return approval.Checkpoint{}, audited{What: what, Why: err.Error()}
-	}
-	c, err := approval.ParseCheckpoint(text)
-	if err == nil && c.Repo != p.id {
-		err = fmt.Errorf("it is of another repo (%s; this is %s)", c.Repo, p.id)
-	}
-	return c, audited{What: what, OK: err == nil, Why: errText(err), Point: c.Seq, Signed: "signed by " + by.Names[0] + " on " + c.At.Format(time.DateTime) + "Z"}
-}
-
-// checkpointTexts are the signed texts of a file, or of all notes.
-func (a *app) checkpointTexts(ctx context.Context, p *place, from string) ([][]byte, error) {
-	var all [][]byte
-	if from == byNote {
-		repo, err := p.repo(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer repo.Close()
-		notes, err := repo.Notes(ctx, notesName)
-		if err != nil {
-			return nil, err
-		}
-		for _, commit := range slices.Sorted(maps.Keys(notes)) {
-			all = append(all, approval.SplitAll(notes[commit])...)
-		}
-	} else {
-		data, err := readAll(from)
-		if err != nil {
-			return nil, err
-		}
-		all = approval.SplitAll(data)
-	}
-	if len(all) == 0 { // a lost checkpoint must not look like a good one
-		return nil, fault.Failed("`sluice audit checkpoint` makes one; fetch those of elsewhere: git fetch origin refs/notes/sluice:refs/notes/sluice", "no checkpoint in %s", clean(from))
-	}
-	return all, nil
-}
-
-// readAll reads a file of checkpoints or of keys.
-func readAll(file string) ([]byte, error) {
-	abs, err := filepath.Abs(file)
-	if err != nil {
-		return nil, err
-	}
-	data, _, err := atomicfile.OpenRegular(filepath.Dir(abs), filepath.Base(abs), maxCheckpoints)
-	return data, err
 }

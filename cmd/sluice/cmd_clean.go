@@ -78,7 +78,7 @@ func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool
 	if err != nil {
 		return err
 	}
-	old, err := a.oldRuns(ctx, p, keep, older)
+	old, err := oldRuns(ctx, &a.Console, p, keep, older)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool
 	for _, o := range old {
 		sum += o.Bytes
 		if !a.JSON {
-			a.Print("%s  %s  %s", console.Pad(o.Run, 30), console.Pad(size(o.Bytes), 8), a.Paint(console.Dim, "ended "+render.Ago(a.Now().Sub(o.Ended))+" ago"))
+			a.Print("%s  %s  %s", console.Pad(o.Run, 30), console.Pad(render.Size(o.Bytes), 8), a.Paint(console.Dim, "ended "+render.Ago(a.Now().Sub(o.Ended))+" ago"))
 		}
 	}
 	if len(old) == 0 && !a.JSON {
@@ -101,7 +101,7 @@ func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool
 		}
 		return nil
 	}
-	if yes, err := a.Ask(fmt.Sprintf("Remove the transcripts of %s (%s)? The journal stays.", plural(len(old), "run"), size(sum))); err != nil || !yes {
+	if yes, err := a.Ask(fmt.Sprintf("Remove the transcripts of %s (%s)? The journal stays.", plural(len(old), "run"), render.Size(sum))); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
 	repo, err := p.repo(ctx)
@@ -129,8 +129,8 @@ func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool
 
 // oldRuns are ended runs beyond the newest `keep` whose end is long enough ago. A folder of no run that is known is left,
 // but where its own export says that the run was forgotten: its run may be another checkout's.
-func (a *app) oldRuns(ctx context.Context, p *place, keep int, older time.Duration) ([]oldRun, error) {
-	v, _, err := a.view(ctx, p)
+func oldRuns(ctx context.Context, con *console.Console, p *place, keep int, older time.Duration) ([]oldRun, error) {
+	v, _, err := viewOf(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (a *app) oldRuns(ctx context.Context, p *place, keep int, older time.Durati
 	out := []oldRun{}
 	for i := len(over) - 1; i >= 0; i-- {
 		o := over[i]
-		if keep--; keep >= 0 || a.Now().Sub(o.Ended) < older {
+		if keep--; keep >= 0 || con.Now().Sub(o.Ended) < older {
 			continue
 		}
 		o.dir = filepath.Join(p.root, filepath.FromSlash(runsDir), o.Run)
@@ -226,17 +226,4 @@ func sizeOf(dir string) (n int64, err error) {
 		return err
 	})
 	return n, err
-}
-
-// size is a number of bytes as a person says it.
-func size(n int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB"}
-	f, i := float64(n), 0
-	for ; f >= 1024 && i < len(units)-1; i++ {
-		f /= 1024
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", f, units[i])
 }

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,11 +45,11 @@ What a project's file may do: ` + projectWords(),
 			case !errors.Is(err, git.ErrNoRepo):
 				return err
 			}
-			s, err := a.settingsOf(root, set)
+			s, err := settingsOf(&a.Console, root, set)
 			if err != nil {
-				return a.allFaults(err)
+				return allFaults(&a.Console, err)
 			}
-			return a.showSettings(s, args)
+			return showSettings(&a.Console, s, args)
 		},
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "over all layers: `KEY=VALUE`, as veto_window=5s")
@@ -60,38 +57,18 @@ What a project's file may do: ` + projectWords(),
 }
 
 // allFaults prints every fault of the settings, one a line, before the error itself.
-func (a *app) allFaults(err error) error {
+func allFaults(con *console.Console, err error) error {
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Err == nil {
 		return err
 	}
-	if many := faultsIn(err); len(many) > 1 {
+	if many := settings.Faults(err); len(many) > 1 {
 		for _, e := range many {
-			a.Note("%s", oneLine(e.Error()))
+			con.Note("%s", oneLine(e.Error()))
 		}
 		return &fault.Error{Cause: "settings: " + plural(len(many), "fault"), Advice: "`sluice config --help` names the keys", Code: f.Code}
 	}
 	return err
-}
-
-// faultsIn are the faults that an error of the settings was made of; it alone where it is no such.
-func faultsIn(err error) []error {
-	var f *fault.Error
-	if errors.As(err, &f) && f.Err != nil {
-		if many, ok := f.Err.(interface{ Unwrap() []error }); ok {
-			return many.Unwrap()
-		}
-	}
-	return []error{err}
-}
-
-// setting is one line of config.
-type setting struct {
-	Key   string `json:"key"`
-	Value any    `json:"value"`
-	From  string `json:"from"`
-
-	Project string `json:"project"` // what the project's file may do with it
 }
 
 // projectWords names the keys of each class.
@@ -119,32 +96,28 @@ func projectWords() string {
 // projectColumns is how wide projectWords are.
 const projectColumns = 90
 
-func (a *app) showSettings(s *layered, args []string) error {
-	values := s.k.All()
-	var list []setting
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		from := cmp.Or(s.from[key].String(), builtInName)
-		if one := dotted(key); len(args) == 0 || one == args[0] || strings.HasPrefix(one, args[0]+".") {
-			k, _ := settings.KeyOf(strings.Split(key, sep))
-			list = append(list, setting{one, values[key], from, k.Class})
+func showSettings(con *console.Console, s *settings.Layered, args []string) error {
+	list := []settings.Value{}
+	for _, v := range s.Values() {
+		if len(args) == 0 || v.Key == args[0] || strings.HasPrefix(v.Key, args[0]+".") {
+			list = append(list, v)
 		}
 	}
 	if len(list) == 0 {
-		if _, err := kindOf(strings.ReplaceAll(args[0], ".", sep)); err != nil {
+		if err := settings.Known(args[0]); err != nil {
 			return fault.Misused("`sluice config` lists them all", "%s", err)
 		}
-		list = []setting{}
 	}
-	if a.JSON {
-		return a.Document(list)
+	if con.JSON {
+		return con.Document(list)
 	}
 	t := &console.Table{}
 	for _, l := range list {
-		t.Row(console.Styled(l.Key, console.Plain), console.Styled(valueWords(l.Value), console.Bold), console.Styled(l.From, console.Dim), console.Styled(l.Project, console.Dim))
+		t.Row(console.Styled(l.Key, console.Plain), console.Styled(valueWords(l.Value), console.Bold), console.Styled(l.From, console.Dim), console.Styled(l.Class, console.Dim))
 	}
-	a.PrintTable(t)
+	con.PrintTable(t)
 	for _, w := range s.Warnings() {
-		a.Note("%s %s", a.PaintErr(console.Yellow, "warning:"), oneLine(w))
+		con.Note("%s %s", con.PaintErr(console.Yellow, "warning:"), oneLine(w))
 	}
 	return nil
 }

@@ -38,11 +38,11 @@ read at once.`,
 	return cmd
 }
 
-// logger writes the daemon's log: lines for people on a terminal, else JSON, with its priority where journald takes it.
-func (a *app) logger(w io.Writer) zerolog.Logger {
+// newLogger writes the daemon's log: lines for people on a terminal, else JSON, with its priority where journald takes it.
+func newLogger(con *console.Console, w io.Writer) zerolog.Logger {
 	if _, ok := console.Terminal(w); ok {
-		w = zerolog.ConsoleWriter{Out: w, NoColor: !a.ColourOn(w), TimeFormat: time.TimeOnly}
-	} else if f, ok := w.(*os.File); ok && toJournal(f, a.Getenv("JOURNAL_STREAM")) {
+		w = zerolog.ConsoleWriter{Out: w, NoColor: !con.ColourOn(w), TimeFormat: time.TimeOnly}
+	} else if f, ok := w.(*os.File); ok && toJournal(f, con.Getenv("JOURNAL_STREAM")) {
 		w = leveled{w}
 	}
 	return zerolog.New(w).With().Timestamp().Logger()
@@ -52,15 +52,15 @@ func reposFile(home string) string { return filepath.Join(home, "repos.json") }
 
 // serveAll is the daemon.
 func (a *app) serveAll(ctx context.Context, set []string) error {
-	home, err := a.stateHome()
+	home, err := stateHome(&a.Console)
 	if err != nil {
 		return err
 	}
 	if err := makeState(home); err != nil {
 		return err
 	}
-	log := a.logger(a.Err)
-	profiled, err := a.profile()
+	log := newLogger(&a.Console, a.Err)
+	profiled, err := startProfile(&a.Console)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (a *app) serveAll(ctx context.Context, set []string) error {
 	inner, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { w.dog.feed(inner, a) })
-	wg.Go(func() { a.reloadOn(inner, srv, log) })
+	wg.Go(func() { reloadOn(inner, &a.Console, srv, log) })
 	wg.Go(func() { giveBack(inner) })
 	err = srv.Run(ctx, func() {
 		n := len(srv.States())
@@ -80,9 +80,9 @@ func (a *app) serveAll(ctx context.Context, set []string) error {
 		if n == 0 {
 			log.Warn().Msg("no repo is watched yet: `sluice watch add` in one")
 		}
-		a.tellManager(fmt.Sprintf("READY=1\nSTATUS=serving %s", plural(n, "repo")))
+		tellManager(&a.Console, fmt.Sprintf("READY=1\nSTATUS=serving %s", plural(n, "repo")))
 	})
-	a.tellManager("STOPPING=1")
+	tellManager(&a.Console, "STOPPING=1")
 	stop()
 	wg.Wait()
 	if cerr := errors.Join(w.Close(), profiled()); err == nil {
@@ -95,7 +95,7 @@ func (a *app) serveAll(ctx context.Context, set []string) error {
 }
 
 // reloadOn reads settings and repos again at each SIGHUP.
-func (a *app) reloadOn(ctx context.Context, srv *daemon.Server, log zerolog.Logger) {
+func reloadOn(ctx context.Context, con *console.Console, srv *daemon.Server, log zerolog.Logger) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, reloadSignals()...)
 	defer signal.Stop(hup)
@@ -104,13 +104,13 @@ func (a *app) reloadOn(ctx context.Context, srv *daemon.Server, log zerolog.Logg
 		case <-ctx.Done():
 			return
 		case <-hup:
-			a.tellManager("RELOADING=1")
+			tellManager(con, "RELOADING=1")
 			if err := srv.Reload(ctx); err != nil {
 				log.Error().Err(err).Msg("not all could be read again")
 			} else {
 				log.Info().Msg("settings and repos were read again")
 			}
-			a.tellManager("READY=1")
+			tellManager(con, "READY=1")
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/ids"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/text"
 	"sluice/signals"
@@ -83,14 +84,14 @@ func (a *app) decisionCommand(use, outcome, short, long, example string) *cobra.
 			if outcome == "" {
 				d.outcome = args[1]
 			}
-			if err := a.words(&d, d.signed != "" || cmd.Flags().Changed("message")); err != nil {
+			if err := askWords(&a.Console, &d, d.signed != "" || cmd.Flags().Changed("message")); err != nil {
 				return err
 			}
 			p, err := a.place(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return a.decide(cmd.Context(), p, d)
+			return giveDecision(cmd.Context(), &a.Console, p, d)
 		},
 	}
 	cmd.Flags().StringVarP(&d.text, "message", "m", "", "the reason, in `WORDS`; - reads standard input")
@@ -107,10 +108,10 @@ func (a *app) decisionCommand(use, outcome, short, long, example string) *cobra.
 	return a.JSONFlag(cmd)
 }
 
-// words sees to it that a fail or a veto says why.
-func (a *app) words(d *decision, given bool) error {
+// askWords sees to it that a fail or a veto says why.
+func askWords(con *console.Console, d *decision, given bool) error {
 	if d.text == "-" {
-		b, err := io.ReadAll(io.LimitReader(a.In, engine.MaxFeedback+1))
+		b, err := io.ReadAll(io.LimitReader(con.In, engine.MaxFeedback+1))
 		if err != nil {
 			return err
 		}
@@ -122,18 +123,18 @@ func (a *app) words(d *decision, given bool) error {
 	if given || d.outcome != engine.OutcomeFail && d.outcome != engine.OutcomeVeto {
 		return nil
 	}
-	if !a.Interactive() {
+	if !con.Interactive() {
 		return fault.Misused("say it with -m: your words are what the next attempt goes by", "%s %s: no reason given", d.outcome, clean(d.gate))
 	}
 	var err error
-	d.text, err = a.why()
+	d.text, err = askWhy(con)
 	return err
 }
 
-// why asks for the reason of a fail or a veto.
-func (a *app) why() (string, error) {
-	fmt.Fprint(a.Out, "What is wrong? (one line; the next attempt reads it) ")
-	line, err := a.ReadLine()
+// askWhy asks for the reason of a fail or a veto.
+func askWhy(con *console.Console) (string, error) {
+	fmt.Fprint(con.Out, "What is wrong? (one line; the next attempt reads it) ")
+	line, err := con.ReadLine()
 	if line = strings.TrimSpace(line); err != nil || line == "" {
 		return "", fault.Misused("say why with -m", "nothing was decided: no reason given")
 	}
@@ -141,16 +142,16 @@ func (a *app) why() (string, error) {
 }
 
 // inAttempt is an error in the environment of an attempt: what is decided is a person's.
-func (a *app) inAttempt() error {
-	if a.Getenv("SLUICE_TOKEN") == "" {
+func inAttempt(con *console.Console) error {
+	if con.Getenv("SLUICE_TOKEN") == "" {
 		return nil
 	}
 	return errors.New("this is the environment of an attempt: what is decided is a person's, so leave it to one")
 }
 
-// decide has a decision taken in: by the process that serves the repo, else by a file for the one that will.
-func (a *app) decide(ctx context.Context, p *place, d decision) error {
-	v, served, err := a.view(ctx, p)
+// giveDecision has a decision taken in: by the process that serves the repo, else by a file for the one that will.
+func giveDecision(ctx context.Context, con *console.Console, p *place, d decision) error {
+	v, served, err := viewOf(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -168,23 +169,23 @@ func (a *app) decide(ctx context.Context, p *place, d decision) error {
 	} else {
 		defer s.Close()
 	}
-	if err := a.answerOf(ctx, &d); err != nil {
+	if err := answerOf(ctx, con, &d); err != nil {
 		return err
 	}
-	if err := a.proof(ctx, p, &d); err != nil || d.out != "" {
+	if err := proofOf(ctx, con, p, &d); err != nil || d.out != "" {
 		return err
 	}
 	if !served || !ok {
-		return a.leave(p, d)
+		return leaveDecision(con, p, d)
 	}
 	done, err := s.Do(ctx, engine.Answered{Gate: d.gate, Run: d.run, Round: d.round, Outcome: d.outcome, Text: d.text, Answer: d.answer, Proven: engine.Proven{Proof: d.proof}}, "command")
 	if err != nil {
 		return err
 	}
-	return a.tellDone(done, d)
+	return tellDone(con, done, d)
 }
 
-func (a *app) tellDone(done daemon.Done, d decision) error {
+func tellDone(con *console.Console, done daemon.Done, d decision) error {
 	if done.Ignored != "" {
 		mend := "`sluice show " + clean(d.gate) + "` tells how it stands"
 		if d.run == "" {
@@ -192,12 +193,12 @@ func (a *app) tellDone(done daemon.Done, d decision) error {
 		}
 		return fault.Failed(mend, "nothing came of it: %s", done.Ignored)
 	}
-	if a.JSON {
-		return a.Document(done)
+	if con.JSON {
+		return con.Document(done)
 	}
 	for _, raw := range done.Facts {
 		if s := render.Fact(raw); s.Key {
-			a.Print("%s  %s", a.Paint(console.Dim, console.Pad(s.Subject, render.SubjectWidth)), a.Paint(s.Style, s.Text))
+			con.Print("%s  %s", con.Paint(console.Dim, console.Pad(s.Subject, render.SubjectWidth)), con.Paint(s.Style, s.Text))
 		}
 	}
 	return nil
@@ -249,8 +250,8 @@ func gatesOfRun(r daemon.RunStatus) []daemon.GateStatus {
 	return out
 }
 
-// leave writes the decision as a file: whoever serves the repo next takes it in.
-func (a *app) leave(p *place, d decision) error {
+// leaveDecision writes the decision as a file: whoever serves the repo next takes it in.
+func leaveDecision(con *console.Console, p *place, d decision) error {
 	if !ids.Valid(d.outcome) || !ids.Valid(d.gate) {
 		return fault.Misused("ids are letters, digits, '.', '_' and '-'", "%q at %q is no outcome of a gate", clean(d.outcome), clean(d.gate))
 	}
@@ -269,11 +270,11 @@ func (a *app) leave(p *place, d decision) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.Document(map[string]string{"file": file})
+	if con.JSON {
+		return con.Document(map[string]string{"file": file})
 	}
-	a.Print("written: %s", shortPath(file))
-	a.Note("no sluice process serves this repo now: it is taken in once one does, and counts if the gate can take it then (`sluice run %s`, or `sluice watch add` and `sluice daemon`)", cmp.Or(d.run, "RUN"))
+	con.Print("written: %s", layout.ShortPath(file))
+	con.Note("no sluice process serves this repo now: it is taken in once one does, and counts if the gate can take it then (`sluice run %s`, or `sluice watch add` and `sluice daemon`)", cmp.Or(d.run, "RUN"))
 	return nil
 }
 
@@ -307,7 +308,7 @@ func putSignal(p *place, run, name string, data []byte) (string, error) {
 	file := filepath.Join(dir, name)
 	err := atomicfile.WriteNew(file, data, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return "", fault.Failed("it has not been taken in yet; remove it if you have changed your mind", "%s is there already", shortPath(file))
+		return "", fault.Failed("it has not been taken in yet; remove it if you have changed your mind", "%s is there already", layout.ShortPath(file))
 	}
 	return file, err
 }

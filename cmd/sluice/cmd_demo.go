@@ -1,14 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"embed"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,19 +13,10 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/console"
-	"sluice/internal/fault"
+	"sluice/internal/layout"
+	"sluice/internal/setup"
+	"sluice/internal/show"
 	"sluice/specs"
-)
-
-// The demo's repo: the documents' annotated example, and what its agents write.
-//
-//go:embed demo
-var demoFiles embed.FS
-
-// Names in the demo.
-const (
-	demoFlow = "phase-4-search-index"
-	demoGate = "XG-2-end"
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -77,7 +64,7 @@ func (a *app) demo(ctx context.Context, keep, by string) (err error) {
 		}()
 	}
 	d := a.demoApp(dir, keep != "")
-	if err := d.demoRepo(ctx, dir); err != nil {
+	if err := setup.Demo(ctx, dir, d.Env); err != nil {
 		return err
 	}
 	d.demoWelcome(by)
@@ -100,13 +87,7 @@ func (a *app) demoApp(dir string, kept bool) *app {
 		d.Out = a.Out // the screen paints it
 	}
 	d.Plain, d.throwAway = a.Yes, !kept
-	own := []string{"HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "PATH"}
-	d.Env = slices.DeleteFunc(slices.Clone(a.Env), func(e string) bool {
-		name, _, _ := strings.Cut(e, "=")
-		return slices.Contains(own, name) || strings.HasPrefix(name, "SLUICE_")
-	})
-	d.Env = append(d.Env, "HOME="+filepath.Join(dir, "home"), "XDG_STATE_HOME="+filepath.Join(dir, "state"),
-		"XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "PATH="+filepath.Join(dir, "bin")+string(os.PathListSeparator)+a.Getenv("PATH"))
+	d.Env = setup.DemoEnv(a.Env, dir)
 	return &d
 }
 
@@ -122,52 +103,10 @@ func (s *sharedWriter) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// demoOwn are the settings of the demo's person: the built-in veto window is 30s.
-const demoOwn = "veto_window: 4s\nnotify: {desktop: false}\n"
-
-// demoRepo makes the repo.
-func (a *app) demoRepo(ctx context.Context, dir string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	for to, data := range map[string][]byte{
-		"repo/.workflow/specs/" + demoFlow + ".yaml": demoFile(demoFlow + ".yaml"),
-		"repo/.workflow/config.yaml":                 bytes.ReplaceAll(demoFile("config.yaml"), []byte("@SELF@"), []byte(self)),
-		"config/sluice/config.yaml":                  []byte(demoOwn),
-		"repo/.workflow/.gitignore":                  []byte(ignored),
-		"repo/.workflow/" + specs.SchemaFile:         specs.Schema(),
-		"repo/docs/plans/phase-4-plan.md":            demoFile("plan.md"),
-		"repo/phase-4/CLAUDE.md":                     demoFile("CLAUDE.md"),
-		"home/.keep":                                 nil,
-	} {
-		if err := demoWrite(filepath.Join(dir, filepath.FromSlash(to)), data); err != nil {
-			return err
-		}
-	}
-	pixi := filepath.Join(dir, "bin", "pixi")
-	if err := demoWrite(pixi, demoFile("pixi")); err != nil {
-		return err
-	}
-	if err := os.Chmod(pixi, 0o755); err != nil {
-		return err
-	}
-	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"},
-		{"-c", "user.name=demo", "-c", "user.email=demo@example.org", "-c", "commit.gpgsign=false", "commit", "-q", "-m", "a plan"}} {
-		cmd := exec.CommandContext(ctx, "git", args...)
-		cmd.Dir = filepath.Join(dir, "repo")
-		cmd.Env = append(slices.Clone(a.Env), "GIT_CONFIG_NOSYSTEM=1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fault.Failed("`sluice doctor` looks at git", "git %s: %s %s", args[len(args)-1], err, clean(string(out)))
-		}
-	}
-	return nil
-}
-
 func (a *app) demoWelcome(by string) {
 	a.Print("%s", a.Paint(console.Bold, "A repo was made in "+a.dir))
-	a.Print("Its workflow, %s/%s.yaml:\n", specsDir, demoFlow)
-	if spec, faults := specs.Load("", demoFile(demoFlow+".yaml")); len(faults) == 0 {
+	a.Print("Its workflow, %s/%s.yaml:\n", specsDir, setup.DemoFlow)
+	if spec, faults := specs.Load("", setup.DemoSpec()); len(faults) == 0 {
 		a.Print("%s", indent(strings.TrimSpace(specs.Text(spec, nil))))
 	}
 	a.Print("")
@@ -188,23 +127,23 @@ func (a *app) demoRun(ctx context.Context, p *place, by string) error {
 	var wg sync.WaitGroup
 	if a.Yes {
 		wg.Go(func() {
-			if err := a.demoAnswer(inner, p, by); err != nil && inner.Err() == nil {
+			if err := demoAnswer(inner, &a.Console, p, by); err != nil && inner.Err() == nil {
 				a.Note("the gate could not be answered: %s", oneLine(err.Error()))
 			}
 		})
-	} else if err := a.demoPause(ctx); err != nil {
+	} else if err := demoPause(ctx, &a.Console); err != nil {
 		stop()
 		return err
 	}
-	err := a.run(ctx, p, order{workflow: demoFlow})
+	err := a.run(ctx, p, order{workflow: setup.DemoFlow})
 	stop()
 	wg.Wait()
 	return err
 }
 
 // demoPause leaves time to read what the terminal shows before the screen takes it.
-func (a *app) demoPause(ctx context.Context) error {
-	a.Print("%s", a.Paint(console.Dim, "Starts in a moment…"))
+func demoPause(ctx context.Context, con *console.Console) error {
+	con.Print("%s", con.Paint(console.Dim, "Starts in a moment…"))
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -216,7 +155,7 @@ func (a *app) demoPause(ctx context.Context) error {
 const demoReads = 3 * time.Second
 
 // demoAnswer waits for the last gate, shows what one would look at, and passes it.
-func (a *app) demoAnswer(ctx context.Context, p *place, by string) error {
+func demoAnswer(ctx context.Context, con *console.Console, p *place, by string) error {
 	tick := time.NewTicker(lookPace)
 	defer tick.Stop()
 	for {
@@ -229,7 +168,7 @@ func (a *app) demoAnswer(ctx context.Context, p *place, by string) error {
 		if err != nil || s == nil {
 			continue // it comes up, or goes
 		}
-		shown, err := a.demoShow(ctx, p, s)
+		shown, err := demoShow(ctx, con, p, s)
 		s.Close()
 		if err != nil {
 			return err
@@ -237,35 +176,35 @@ func (a *app) demoAnswer(ctx context.Context, p *place, by string) error {
 		if !shown {
 			continue
 		}
-		file, err := putSignal(p, "", demoGate+"-pass.md", []byte("looks good\n"))
+		file, err := putSignal(p, "", setup.DemoGate+"-pass.md", []byte("looks good\n"))
 		if err == nil {
-			a.Print("\n%s a person would decide now; %s writes %s\n", a.Paint(console.Yellow, "?"), by, shortPath(file))
+			con.Print("\n%s a person would decide now; %s writes %s\n", con.Paint(console.Yellow, "?"), by, layout.ShortPath(file))
 		}
 		return err
 	}
 }
 
 // demoShow shows the last gate if it asks.
-func (a *app) demoShow(ctx context.Context, p *place, s service) (bool, error) {
+func demoShow(ctx context.Context, con *console.Console, p *place, s service) (bool, error) {
 	st, err := s.Status(ctx, "")
 	if err != nil {
 		return false, err
 	}
 	for _, r := range st.Runs {
 		for _, g := range gatesOfRun(r) {
-			if g.ID != demoGate || g.State != engine.OnHuman {
+			if g.ID != setup.DemoGate || g.State != engine.OnHuman {
 				continue
 			}
 			full, err := s.Run(ctx, r.ID)
 			if err != nil {
 				return false, err
 			}
-			sh, err := a.gather(ctx, p, s, full, demoGate)
+			sh, err := gatherShown(ctx, p, s, full, setup.DemoGate)
 			if err != nil {
 				return false, err
 			}
-			a.Print("")
-			a.printShow(sh)
+			con.Print("")
+			show.Print(con, sh)
 			return true, nil
 		}
 	}
@@ -274,15 +213,15 @@ func (a *app) demoShow(ctx context.Context, p *place, s service) (bool, error) {
 
 // demoEnd verifies the record, and says what is there to look at.
 func (a *app) demoEnd(ctx context.Context, p *place, dir string, kept bool) error {
-	a.title("\nThe record of it")
+	a.Title("\nThe record of it")
 	if err := a.auditVerify(ctx, nil, nil, ""); err != nil {
 		return err
 	}
-	a.title("\nWhat lies in the repo now")
-	if err := a.printTree(p.root); err != nil {
+	a.Title("\nWhat lies in the repo now")
+	if err := setup.PrintTree(&a.Console, p.root); err != nil {
 		return err
 	}
-	a.title("\nGo on")
+	a.Title("\nGo on")
 	if kept {
 		a.Print(`  cd %s
   export XDG_STATE_HOME=%s XDG_CONFIG_HOME=%s PATH=%s:$PATH
@@ -297,41 +236,11 @@ func (a *app) demoEnd(ctx context.Context, p *place, dir string, kept bool) erro
 	return nil
 }
 
-// Bounds of the tree that the demo lists: an attempt's files stay in their folder.
-const (
-	treeMost  = 60
-	treeDepth = 3
-)
-
-// printTree lists what is in a folder, as a tree.
-func (a *app) printTree(root string) error {
-	n := 0
-	return filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.Name() == ".git" {
-			return filepath.SkipDir
-		}
-		rel, err := filepath.Rel(root, path)
-		if err != nil || rel == "." {
-			return err
-		}
-		if n++; n > treeMost {
-			return filepath.SkipAll
-		}
-		name, depth := d.Name(), strings.Count(rel, string(filepath.Separator))
-		deep := d.IsDir() && depth == treeDepth
-		switch {
-		case deep:
-			name += "/ …"
-		case d.IsDir():
-			name += "/"
-		}
-		a.Print("  %s%s", strings.Repeat("  ", depth), clean(name))
-		if deep {
-			return filepath.SkipDir
-		}
-		return nil
-	})
+func (a *app) demoAgentCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "demo-agent ROLE", Short: "play a role in the demo", Hidden: true, Args: console.Between(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return setup.PlayDemo(cmd.Context(), &a.Console, args[0])
+		},
+	}
 }

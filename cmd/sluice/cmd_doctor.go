@@ -3,18 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"sluice/agents/program"
-	cage "sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
@@ -22,9 +16,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/render"
 	"sluice/internal/settings"
-	"sluice/internal/text"
-	"sluice/journal"
-	"sluice/specs"
+	"sluice/internal/setup"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -69,23 +61,25 @@ func (a *app) doctor(ctx context.Context) error {
 
 // checks looks at everything.
 func (a *app) checks(ctx context.Context) []doctor.Check {
-	checks := []doctor.Check{doctor.Git(ctx), a.checkState(), doctor.Clock(a.Now())}
+	checks := []doctor.Check{doctor.Git(ctx), checkState(&a.Console), doctor.Clock(a.Now())}
 	checks = append(checks, doctor.Watching()...)
 	checks = append(checks, a.checkSandbox(ctx))
 	p, err := a.bare(ctx)
 	if err != nil {
 		f := explain(err)
 		checks = append(checks, doctor.Broken("repo", f.Advice, "%s", f.Cause))
-		checks = append(checks, a.checkNotify(ctx, "")...)
+		checks = append(checks, checkNotify(ctx, &a.Console, "")...)
 	} else {
-		checks = append(checks, a.checkRepo(ctx, p)...)
-		checks = append(checks, a.checkForeign(p.root)...)
+		checks = append(checks, checkRepo(ctx, &a.Console, p)...)
+		for _, f := range foreignIn(&a.Console, p.root) {
+			checks = append(checks, f.Check())
+		}
 	}
 	return checks
 }
 
-func (a *app) checkState() doctor.Check {
-	home, err := a.stateHome()
+func checkState(con *console.Console) doctor.Check {
+	home, err := stateHome(con)
 	if err != nil {
 		f := explain(err)
 		return doctor.Broken("state", f.Advice, "%s", f.Cause)
@@ -99,175 +93,84 @@ func (a *app) checkSandbox(ctx context.Context) doctor.Check {
 	if p, err := a.bare(ctx); err == nil {
 		root = p.root
 	}
-	mode, want := settings.SandboxAuto, ""
-	if s, err := a.settingsOf(root, nil); err == nil { // faults are told by another check
-		mode, want = s.Sandbox.Mode, s.Trust
+	mode, trust := settings.SandboxAuto, ""
+	if s, err := settingsOf(&a.Console, root, nil); err == nil { // faults are reported by another check
+		mode, trust = s.Sandbox.Mode, s.Trust
 	}
-	if mode == settings.SandboxOff {
-		return doctor.Warned("sandbox", "sandbox.mode: auto in your settings holds them", "off: "+text.Unheld+": nothing stands between them and a gate")
+	return doctor.Sandbox(ctx, &a.Console, mode, trust)
+}
+
+// checkNotify says by which ways notices reach a person.
+func checkNotify(ctx context.Context, con *console.Console, root string) []doctor.Check {
+	s, err := settingsOf(con, root, nil)
+	if err != nil {
+		return []doctor.Check{doctor.Warned("notify", "mend the settings first", "not known: the settings cannot be read")}
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return doctor.Broken("sandbox", "", "%v", err)
+		return []doctor.Check{doctor.Warned("notify", "", "not known: %s", err)}
 	}
-	box, err := cage.Find(ctx, self, "")
-	const mend = "docs/trust.md says what it takes"
-	switch {
-	case err == nil:
-		return doctor.Fine("sandbox", "%s holds: an agent can answer no gate", box.Program())
-	case mode == settings.SandboxOn || want == engine.TrustSandbox || want == engine.TrustSigned:
-		return doctor.WithBubblewrap(&a.Console, doctor.Broken("sandbox", mend, "%v: the settings want one, so nothing is launched", err))
-	}
-	return doctor.WithBubblewrap(&a.Console, doctor.Warned("sandbox", mend, "%v: "+text.Unheld, err))
+	return doctor.Notify(ctx, con, root, s.Notify, []string{self, notifyCommand})
 }
 
-// checkPlain tells of a root that is no git checkout, or was none when sluice was first used in it.
-func (p *place) checkPlain() doctor.Check {
-	if _, err := os.Lstat(filepath.Join(p.root, ".git")); err == nil {
-		return doctor.Warned("repo", "remove the .git if an agent made it; if you did, end the runs and remove "+filepath.Join(p.state, storeFolder),
-			"%s: there is a .git now, which does not count: sluice keeps trees in a store of its own here", p.root)
+// foreignIn finds settings of the documents that are not read, in the environment, the repo and the person's folder.
+func foreignIn(con *console.Console, root string) []doctor.Foreign {
+	config := ""
+	if dir, err := xdg(con, "XDG_CONFIG_HOME", ".config"); err == nil {
+		config = filepath.Dir(dir)
 	}
-	return doctor.Fine("repo", "%s, no git checkout: no branches, worktrees and landing", p.root)
+	return doctor.FindForeign(con.Env, root, config)
 }
 
-func (a *app) checkRepo(ctx context.Context, p *place) []doctor.Check {
+func checkRepo(ctx context.Context, con *console.Console, p *place) []doctor.Check {
 	out := []doctor.Check{doctor.Fine("repo", "%s", p.root)}
 	if p.plain {
-		out[0] = p.checkPlain()
+		out[0] = doctor.PlainRoot(p.root, filepath.Join(p.state, storeFolder))
 	}
 	if !isDir(filepath.Join(p.root, workflowDir)) {
 		lay := doctor.Broken("workflow", "`sluice init` lays one out", "no %s/ here", workflowDir).WithFix("Lay out a first workflow here (sluice init)?", func(context.Context) error {
 			t, err := templateNamed(defaultTemplate)
-			var c choice
+			var c setup.Choice
 			if err == nil {
-				err = a.choose(p.root, &c)
+				err = c.Choose(con, p.root)
 			}
 			if err != nil {
 				return err
 			}
-			return a.layOut(p.root, t, &c)
+			return layOut(con, p.root, t, &c)
 		})
-		return append(append(out, lay), a.checkNotify(ctx, p.root)...)
+		return append(append(out, lay), checkNotify(ctx, con, p.root)...)
 	}
-	out = append(out, a.checkSpecs(p)...)
-	s, err := a.settingsOf(p.root, nil)
+	out = append(out, doctor.Specs(p.root)...)
+	s, err := settingsOf(con, p.root, nil)
 	if err != nil {
 		out = append(out, settingsChecks(err)...)
 	} else {
 		says := "built-in"
-		if len(s.files) > 0 {
-			says = strings.Join(s.files, ", ")
+		if len(s.Files) > 0 {
+			says = strings.Join(s.Files, ", ")
 		}
 		out = append(out, doctor.Fine("settings", "%s", says))
 		for _, w := range s.Warnings() {
 			out = append(out, doctor.Warned("settings", "", "%s", w))
 		}
-		out = append(out, a.checkAgents(p, s)...)
+		there := func(spec *engine.Spec) error { return agentsThere(con, p, spec, s.Settings, false) }
+		out = append(out, doctor.Agents(con, p.root, s.Settings, there)...)
 	}
-	out = append(out, a.checkKeys(ctx, p)...)
-	out = append(out, a.checkNotify(ctx, p.root)...)
-	return append(out, a.checkJournal(p), a.checkServed(ctx, p))
+	out = append(out, checkKeys(ctx, con, p)...)
+	out = append(out, checkNotify(ctx, con, p.root)...)
+	return append(out, doctor.Journal(p.state), checkServed(ctx, p))
 }
 
 func settingsChecks(err error) []doctor.Check {
 	var out []doctor.Check
-	for _, e := range faultsIn(err) {
+	for _, e := range settings.Faults(err) {
 		out = append(out, doctor.Broken("settings", "`sluice help config` names the keys", "%s", e))
 	}
 	return out
 }
 
-func (a *app) checkSpecs(p *place) []doctor.Check {
-	files, err := specs.Find(p.root)
-	if err != nil {
-		return []doctor.Check{doctor.Broken("specs", "make the folder readable", "%s", err)}
-	}
-	if len(files) == 0 {
-		return []doctor.Check{doctor.Broken("specs", "`sluice init` makes a first one", "none in %s/", specsDir)}
-	}
-	var out []doctor.Check
-	good := 0
-	for _, f := range files {
-		if _, faults := specs.LoadFile(f); len(faults) > 0 {
-			out = append(out, doctor.Broken("specs", "`sluice validate` tells all", "%s%s", faults[0], more(len(faults)-1)))
-			continue
-		}
-		good++
-	}
-	if good > 0 {
-		out = append(out, doctor.Fine("specs", "%s valid", plural(good, "spec")))
-	}
-	return out
-}
-
-func (a *app) checkAgents(p *place, s *layered) []doctor.Check {
-	files, err := specs.Find(p.root)
-	if err != nil {
-		return nil // said already
-	}
-	var out []doctor.Check
-	said := map[string]bool{}
-	for _, f := range files {
-		spec, faults := specs.LoadFile(f)
-		if len(faults) > 0 {
-			continue
-		}
-		if err := a.agentsThere(p, spec, s.Settings, false); err != nil {
-			if x := explain(err); !said[x.Cause] {
-				said[x.Cause] = true
-				out = append(out, doctor.Broken("agents", x.Advice, "%s", x.Cause))
-			}
-		}
-	}
-	if len(out) == 0 {
-		out = append(out, doctor.Fine("agents", "those of all roles are there"))
-	}
-	out = append(out, a.checkNative(p, s)...)
-	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {
-		if args := s.Roles[name].Args; len(args) > 0 {
-			out = append(out, doctor.Fine("agents", "role %s: its agents are launched with %s", name, clean(strings.Join(args, " "))))
-		}
-	}
-	return append(out, a.checkLogins(p, s)...)
-}
-
-// checkNative names the programs behind launchers from npm: they are what is started.
-func (a *app) checkNative(p *place, s *layered) []doctor.Check {
-	var out []doctor.Check
-	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
-		agent := s.Agents[name]
-		if len(agent.Command) == 0 || !program.Known(agent.Format) {
-			continue
-		}
-		file, err := a.lookFor(p.root, agent.Command[0])
-		if err != nil {
-			continue // nobody's role, or said already
-		}
-		if native := program.Native(agent.Format, file); native != file {
-			out = append(out, doctor.Fine("agents", "%s starts %s, the program behind %s", name, clean(native), clean(file)))
-		} else {
-			out = append(out, doctor.Fine("agents", "%s starts %s", name, clean(file)))
-		}
-	}
-	return out
-}
-
-func (a *app) checkJournal(p *place) doctor.Check {
-	if !isFile(filepath.Join(p.state, journal.FileName)) {
-		return doctor.Fine("journal", "none yet: nothing ever ran here")
-	}
-	rep, err := journal.Verify(p.state, journal.Options{})
-	var damage *journal.Damage
-	if errors.As(err, &damage) {
-		return doctor.Broken("journal", fmt.Sprintf("look at it, then `sluice journal repair --to %d`", damage.Good), "%s", err)
-	}
-	if err != nil {
-		return doctor.Broken("journal", "make it readable", "%s", err)
-	}
-	return doctor.Fine("journal", "%s, %s, whole", plural(int(rep.Records), "line"), size(rep.Bytes))
-}
-
-func (a *app) checkServed(ctx context.Context, p *place) doctor.Check {
+func checkServed(ctx context.Context, p *place) doctor.Check {
 	s, err := serving(ctx, p)
 	if err != nil {
 		f := explain(err)

@@ -4,12 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"os"
-	"runtime"
-	"slices"
 
-	"sluice/agents/program"
 	"sluice/deploy"
 	"sluice/internal/doctor"
 	"sluice/internal/fault"
@@ -18,7 +14,7 @@ import (
 // doctorInService has the service's binary make the checks inside the installed unit: with its PATH, its user and its
 // limits, which are where agents most often break.
 func (a *app) doctorInService(ctx context.Context, system bool) error {
-	s, err := a.openService(serviceFlags{system: system}, true, false)
+	s, err := openService(&a.Console, serviceFlags{system: system}, true, false)
 	if err != nil {
 		return err
 	}
@@ -48,26 +44,4 @@ func (a *app) doctorInService(ctx context.Context, system bool) error {
 		first[0] = doctor.Warned("service", "`sluice service install` with the one that is meant", "its binary is %s, and this one is %s", clean(st.Program), self)
 	}
 	return doctor.Print(&a.Console, append(first, report.Checks...))
-}
-
-// checkLogins looks whether the agents that are there have a login here: a service has not the environment in which a
-// person logged in. It is a guess by what they keep, so no more than a warning.
-func (a *app) checkLogins(p *place, s *layered) []doctor.Check {
-	var out []doctor.Check
-	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
-		agent := s.Agents[name]
-		if len(agent.Command) == 0 || !program.Known(agent.Format) || runtime.GOOS != "linux" { // elsewhere a keychain has it
-			continue
-		}
-		if _, err := a.lookFor(p.root, agent.Command[0]); err != nil {
-			continue // nobody's role, or said already
-		}
-		file, vars := program.Login(agent.Format, a.Getenv, a.Getenv("HOME"))
-		if file == "" || isFile(file) || slices.ContainsFunc(vars, func(v string) bool { return a.Getenv(v) != "" }) {
-			continue
-		}
-		out = append(out, doctor.Warned("login", "log in with it as this user, or have "+vars[0]+" in the environment (of a service: `sluice service install --env "+vars[0]+"`)",
-			"%s: no login found: neither %s nor a key in the environment", name, file))
-	}
-	return out
 }

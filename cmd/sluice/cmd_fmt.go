@@ -9,6 +9,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/specs"
 )
 
@@ -57,17 +58,17 @@ func (a *app) format(files, taskFiles []string, check bool) error {
 			return err
 		}
 		if len(src) > specs.MaxBytes {
-			return fault.Failed("cut it into several workflows", "%s: more than %d bytes", shortPath(f), specs.MaxBytes)
+			return fault.Failed("cut it into several workflows", "%s: more than %d bytes", layout.ShortPath(f), specs.MaxBytes)
 		}
 		out, err := specs.Format(src)
 		if err != nil {
-			return fault.Failed("mend it first: `sluice validate` tells more", "%s: %s", shortPath(f), err)
+			return fault.Failed("mend it first: `sluice validate` tells more", "%s: %s", layout.ShortPath(f), err)
 		}
 		if bytes.Equal(src, out) {
 			continue
 		}
 		differ++
-		a.Print("%s", shortPath(f))
+		a.Print("%s", layout.ShortPath(f))
 		if check {
 			continue
 		}

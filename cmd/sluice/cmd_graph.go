@@ -9,6 +9,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 	"sluice/specs"
 )
@@ -27,14 +28,14 @@ for Markdown, DOT or SVG. Of a run (as phase-4-1), each step and gate has its st
 			if err != nil {
 				return err
 			}
-			return a.draw(spec, statesOf(run), format)
+			return drawGraph(&a.Console, spec, statesOf(run), format)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT`: text, mermaid, dot or svg")
 	return cmd
 }
 
-func (a *app) draw(spec *engine.Spec, states map[string]string, format string) error {
+func drawGraph(con *console.Console, spec *engine.Spec, states map[string]string, format string) error {
 	var picture string
 	switch format {
 	case "text":
@@ -53,7 +54,7 @@ func (a *app) draw(spec *engine.Spec, states map[string]string, format string) e
 		}
 		return fault.Misused(mend, "no format %q", clean(format))
 	}
-	a.Print("%s", strings.TrimRight(picture, "\n"))
+	con.Print("%s", strings.TrimRight(picture, "\n"))
 	return nil
 }
 
@@ -76,8 +77,8 @@ func statesOf(run *daemon.RunStatus) map[string]string {
 
 // drawn finds what is to be drawn: a file, a run, or a workflow.
 func (a *app) drawn(cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunStatus, error) {
-	if file := a.below(name); isFile(file) {
-		spec, err := a.loaded(file)
+	if file := a.below(name); layout.IsFile(file) {
+		spec, err := loadSpec(&a.Console, file)
 		return spec, nil, err
 	}
 	p, err := a.place(cmd.Context())
@@ -86,10 +87,10 @@ func (a *app) drawn(cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunS
 	}
 	file, specErr := specOf(p, name)
 	if specErr == nil {
-		spec, err := a.loaded(file)
+		spec, err := loadSpec(&a.Console, file)
 		return spec, nil, err
 	}
-	v, _, err := a.view(cmd.Context(), p)
+	v, _, err := viewOf(cmd.Context(), p)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -31,7 +31,7 @@ since when, and what to type. Repos that nobody serves now are read from their j
 			if err != nil {
 				return err
 			}
-			return a.printInbox(items)
+			return printInbox(&a.Console, items)
 		},
 	}
 	cmd.Flags().BoolVar(&here, "here", false, "only of this repo")
@@ -66,7 +66,7 @@ func (a *app) inbox(ctx context.Context, here bool) ([]waiting, error) {
 	if here {
 		err := a.withView(ctx, func(p *place, v viewer, served bool) error {
 			st, err := v.Status(ctx, "")
-			items = append(items, a.waitingIn(ctx, v, st, served)...)
+			items = append(items, waitingIn(ctx, &a.Console, v, st, served)...)
 			return err
 		})
 		return items, err
@@ -76,14 +76,14 @@ func (a *app) inbox(ctx context.Context, here bool) ([]waiting, error) {
 		return nil, err
 	}
 	for _, p := range places {
-		v, served, err := a.view(ctx, p)
+		v, served, err := viewOf(ctx, p)
 		if err != nil {
 			a.Note("%s %s: %s", a.PaintErr(console.Yellow, "note:"), p.root, oneLine(err.Error()))
 			continue
 		}
 		st, err := v.Status(ctx, "")
 		if err == nil {
-			items = append(items, a.waitingIn(ctx, v, st, served)...)
+			items = append(items, waitingIn(ctx, &a.Console, v, st, served)...)
 		}
 		v.Close()
 		if err != nil {
@@ -99,7 +99,7 @@ const rootFile = "root"
 
 // allPlaces are the repos that are known: watched ones, those whose state folder names them, and the one we stand in.
 func (a *app) allPlaces(ctx context.Context) ([]*place, error) {
-	home, err := a.stateHome()
+	home, err := stateHome(&a.Console)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (a *app) allPlaces(ctx context.Context) ([]*place, error) {
 		if !isDir(r) {
 			continue
 		}
-		if p, err := a.placeOf(ctx, r); err == nil && !seen[p.id] {
+		if p, err := placeOf(ctx, &a.Console, r); err == nil && !seen[p.id] {
 			out, seen[p.id] = append(out, p), true
 		}
 	}
@@ -133,9 +133,9 @@ func (a *app) allPlaces(ctx context.Context) ([]*place, error) {
 }
 
 // waitingIn is what waits in a repo, with --json each gate with what to look for.
-func (a *app) waitingIn(ctx context.Context, v viewer, st daemon.Status, served bool) []waiting {
+func waitingIn(ctx context.Context, con *console.Console, v viewer, st daemon.Status, served bool) []waiting {
 	out := waitsOf(st, served)
-	if !a.JSON {
+	if !con.JSON {
 		return out
 	}
 	goBy := map[string]*engine.Spec{}
@@ -206,12 +206,12 @@ func waitsOf(st daemon.Status, served bool) []waiting {
 	return out
 }
 
-func (a *app) printInbox(items []waiting) error {
-	if a.JSON {
-		return a.Document(items)
+func printInbox(con *console.Console, items []waiting) error {
+	if con.JSON {
+		return con.Document(items)
 	}
 	if len(items) == 0 {
-		a.Print("Nothing waits for you.")
+		con.Print("Nothing waits for you.")
 		return nil
 	}
 	t := &console.Table{}
@@ -222,11 +222,11 @@ func (a *app) printInbox(items []waiting) error {
 		}
 		left := ""
 		if !i.Until.IsZero() {
-			left = render.Ago(i.Until.Sub(a.Now())) + " left"
+			left = render.Ago(i.Until.Sub(con.Now())) + " left"
 		}
 		since := ""
 		if !i.Since.IsZero() {
-			since = render.Ago(a.Now().Sub(i.Since))
+			since = render.Ago(con.Now().Sub(i.Since))
 		}
 		state := i.Kind
 		if state == "human" {
@@ -235,7 +235,7 @@ func (a *app) printInbox(items []waiting) error {
 		sign, style := render.Mark(state)
 		t.Row(console.Styled(sign+" "+i.Kind, style), console.Styled(text.Title(what, i.Name), console.Bold), console.Styled(i.Run+render.StubMark(i.Stub)+render.UnheldMark(i.Trust), console.Plain), console.Styled(since, console.Dim), console.Styled(left, console.Yellow), console.Styled(render.Why(i.Why), console.Plain), console.Styled(i.Type, console.Dim))
 	}
-	a.PrintTable(t)
+	con.PrintTable(t)
 	return nil
 }
 

@@ -1,21 +1,17 @@
 package main
 
 import (
-	"errors"
 	"io/fs"
-	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"sluice/gates"
-	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/settings"
+	"sluice/internal/setup"
 	"sluice/internal/text"
 	"sluice/specs"
 )
@@ -23,19 +19,10 @@ import (
 // defaultTemplate is what init lays out where nobody says.
 const defaultTemplate = "gated-pipeline"
 
-// ignored is what of `.workflow/` is not for committing: what comes and goes while runs go on.
-const ignored = `# What comes and goes while runs go on. Specs, settings, prompts and the audit are for committing.
-/signals/
-/worktrees/
-/runs/
-/retry-context/
-/backlog/
-`
-
 func (a *app) initCommand() *cobra.Command {
 	var name string
 	var list, prompts bool
-	var c choice
+	var c setup.Choice
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "lay out .workflow/ with a first workflow",
@@ -49,7 +36,7 @@ It never writes over a file that is there, so it can be run again.`,
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if list {
-				return a.listTemplates()
+				return listTemplates(&a.Console)
 			}
 			t, err := templateNamed(name)
 			if err != nil {
@@ -60,18 +47,18 @@ It never writes over a file that is there, so it can be run again.`,
 				return err
 			}
 			if prompts {
-				return a.layPrompts(p.root)
+				return layPrompts(&a.Console, p.root)
 			}
 			for i, f := range []string{"writer", "reviewer", "test"} {
-				c.given[i] = cmd.Flags().Changed(f)
+				c.Given[i] = cmd.Flags().Changed(f)
 			}
-			if err := c.of(t.Files); err != nil {
+			if err := c.For(t.Files); err != nil {
 				return err
 			}
-			if err := a.choose(p.root, &c); err != nil {
+			if err := c.Choose(&a.Console, p.root); err != nil {
 				return err
 			}
-			return a.layOut(p.root, t, &c)
+			return layOut(&a.Console, p.root, t, &c)
 		},
 	}
 	cmd.Flags().StringVar(&name, "template", defaultTemplate, "the shipped workflow `NAME` to begin with")
@@ -85,7 +72,7 @@ It never writes over a file that is there, so it can be run again.`,
 	return a.JSONFlag(cmd)
 }
 
-func (a *app) listTemplates() error {
+func listTemplates(con *console.Console) error {
 	type line struct {
 		Name string `json:"name"`
 		Line string `json:"line"`
@@ -96,10 +83,10 @@ func (a *app) listTemplates() error {
 		lines = append(lines, line{s.Name, s.Line})
 		t.Row(console.Styled(s.Name, console.Bold), console.Styled(s.Line, console.Plain))
 	}
-	if a.JSON {
-		return a.Document(lines)
+	if con.JSON {
+		return con.Document(lines)
 	}
-	a.PrintTable(t)
+	con.PrintTable(t)
 	return nil
 }
 
@@ -118,85 +105,39 @@ func templateNamed(name string) (specs.Template, error) {
 	return specs.Template{}, fault.Misused(mend, "no shipped workflow %q", clean(name))
 }
 
-// laid is what was written below .workflow/, and what was there before.
-type laid struct {
-	root       string
-	made, kept []string
-}
-
-// put writes a file where there is none.
-func (l *laid) put(name string, data []byte) error {
-	file := filepath.Join(l.root, workflowDir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	err := atomicfile.WriteNew(file, data, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		l.kept = append(l.kept, workflowDir+"/"+name)
-		return nil
-	}
-	if err == nil {
-		l.made = append(l.made, workflowDir+"/"+name)
-	}
-	return err
-}
-
 // layPrompts writes the built-in prompts of roles.
-func (a *app) layPrompts(root string) error {
-	l := &laid{root: root}
-	for _, r := range gates.Roles() {
-		if err := l.put("prompts/"+r.Name+".md", []byte(r.Text)); err != nil {
-			return err
-		}
-	}
-	if done, err := a.tellLaid(l); done || err != nil {
-		return err
-	}
-	a.Print("\nNext:\n  change what your roles shall be told; `sluice validate` checks it")
-	return nil
-}
-
-// layOut makes the folders and files of a template, and keeps what is there.
-func (a *app) layOut(root string, t specs.Template, c *choice) error {
-	l := &laid{root: root}
-	for _, dir := range []string{"signals", "runs", "retry-context", "backlog", "audit"} {
-		if err := os.MkdirAll(filepath.Join(root, workflowDir, dir), 0o755); err != nil {
-			return err
-		}
-	}
-	if err := l.put(".gitignore", []byte(ignored)); err != nil {
-		return err
-	}
-	if err := l.put(specs.SchemaFile, specs.Schema()); err != nil {
-		return err
-	}
-	err := fs.WalkDir(t.Files, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := fs.ReadFile(t.Files, name)
-		if err != nil {
-			return err
-		}
-		return l.put(path.Clean(name), c.fit(path.Clean(name), data))
-	})
+func layPrompts(con *console.Console, root string) error {
+	l, err := setup.Prompts(root)
 	if err != nil {
 		return err
 	}
-	if done, err := a.tellLaid(l); done || err != nil {
+	if done, err := tellLaid(con, l); done || err != nil {
+		return err
+	}
+	con.Print("\nNext:\n  change what your roles shall be told; `sluice validate` checks it")
+	return nil
+}
+
+// layOut makes the folders and files of a template, and says what to do next.
+func layOut(con *console.Console, root string, t specs.Template, c *setup.Choice) error {
+	l, err := setup.Template(root, t, c)
+	if err != nil {
+		return err
+	}
+	if done, err := tellLaid(con, l); done || err != nil {
 		return err
 	}
 	name := t.Name
-	vars := requiredVars(filepath.Join(root, specsDir, name+".yaml"))
+	vars := setup.RequiredVars(filepath.Join(root, specsDir, name+".yaml"))
 	begin := "run " + name
 	if name == releaseFlow {
 		begin = "push"
 	}
-	c.tell(a, begin+" --stub"+vars)
-	if slices.Contains(l.kept, workflowDir+"/config.yaml") {
-		a.tellRoles(root, t)
+	c.Notes(con, begin+" --stub"+vars)
+	if slices.Contains(l.Kept, workflowDir+"/config.yaml") {
+		tellRoles(con, root, t)
 	}
-	a.Print(`
+	con.Print(`
 Next:
   look at %s/%s.yaml and %s/config.yaml (who plays which role)
   sluice validate
@@ -206,8 +147,8 @@ Next:
 }
 
 // tellRoles names the template's roles of which the settings that were kept say nothing, and who plays them.
-func (a *app) tellRoles(root string, t specs.Template) {
-	cfg, err := a.settingsOf(root, nil)
+func tellRoles(con *console.Console, root string, t specs.Template) {
+	cfg, err := settingsOf(con, root, nil)
 	files, gerr := fs.Glob(t.Files, "specs/*.yaml")
 	if err != nil || gerr != nil {
 		return // what is wrong with the settings is told by who needs them
@@ -225,41 +166,26 @@ func (a *app) tellRoles(root string, t specs.Template) {
 		}
 	}
 	if len(unsaid) > 0 {
-		a.Print("%s %s/config.yaml was kept and says nothing of %s: %s does their work, until `roles` there says who else",
-			a.Paint(console.Yellow, "note:"), workflowDir, strings.Join(unsaid, ", "), strings.Join(cfg.Settings.Roles[settings.AnyRole].Agent, ", "))
+		con.Print("%s %s/config.yaml was kept and says nothing of %s: %s does their work, until `roles` there says who else",
+			con.Paint(console.Yellow, "note:"), workflowDir, strings.Join(unsaid, ", "), strings.Join(cfg.Settings.Roles[settings.AnyRole].Agent, ", "))
 	}
 }
 
 // tellLaid prints what was written; done where there is no more to be said.
-func (a *app) tellLaid(l *laid) (done bool, err error) {
-	if a.JSON {
-		return true, a.Document(map[string]any{"root": l.root, "made": orEmpty(l.made), "kept": orEmpty(l.kept)})
+func tellLaid(con *console.Console, l *setup.Written) (done bool, err error) {
+	if con.JSON {
+		return true, con.Document(map[string]any{"root": l.Root, "made": orEmpty(l.Made), "kept": orEmpty(l.Kept)})
 	}
-	for _, f := range l.made {
-		a.Print("%s %s", a.Paint(console.Green, "made"), f)
+	for _, f := range l.Made {
+		con.Print("%s %s", con.Paint(console.Green, "made"), f)
 	}
-	for _, f := range l.kept {
-		a.Print("%s %s", a.Paint(console.Dim, "kept"), f)
+	for _, f := range l.Kept {
+		con.Print("%s %s", con.Paint(console.Dim, "kept"), f)
 	}
-	if len(l.made) == 0 {
-		a.Print("\nEverything was there already: nothing was changed.")
+	if len(l.Made) == 0 {
+		con.Print("\nEverything was there already: nothing was changed.")
 	}
-	return len(l.made) == 0, nil
-}
-
-// requiredVars is how a run of the spec is given what it must be given: as arguments with a place left open.
-func requiredVars(file string) string {
-	spec, _ := specs.LoadFile(file)
-	if spec == nil {
-		return ""
-	}
-	var b strings.Builder
-	for _, v := range spec.Vars {
-		if v.Required {
-			b.WriteString(" --var " + v.Name + `="…"`)
-		}
-	}
-	return b.String()
+	return len(l.Made) == 0, nil
 }
 
 func orEmpty(s []string) []string {

@@ -15,6 +15,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/folders"
 	"sluice/internal/git"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/text"
 	"sluice/internal/tree"
@@ -71,7 +72,7 @@ has merged commits of others and undoes what they brought, takes --unjudged.`,
 				if err != nil {
 					return err
 				}
-				return a.land(cmd.Context(), p, r, l)
+				return landRun(cmd.Context(), &a.Console, p, r, l)
 			})
 		},
 	}
@@ -112,7 +113,7 @@ type landed struct {
 	Listed []string `json:"commits,omitempty"` // that were not judged one by one
 }
 
-func (a *app) land(ctx context.Context, p *place, r daemon.RunStatus, l landing) error {
+func landRun(ctx context.Context, con *console.Console, p *place, r daemon.RunStatus, l landing) error {
 	if err := landable(r, l); err != nil {
 		return err
 	}
@@ -132,16 +133,16 @@ func (a *app) land(ctx context.Context, p *place, r daemon.RunStatus, l landing)
 		return landFault(err)
 	}
 	if files := w.Uncommitted(ctx, repo); len(files) > 0 {
-		a.Note("not landed: %s of %s that no commit has: %s", plural(len(files), "file"), r.Workspace, text.JoinMost(files))
+		con.Note("not landed: %s of %s that no commit has: %s", plural(len(files), "file"), r.Workspace, text.JoinMost(files))
 	}
 	out := landed{Run: r.ID, Branch: shortBranch(onto), How: l.how, Trust: r.Trust}
 	if l.how != tree.Squash {
-		if out.Listed, err = a.listCommits(ctx, repo, to); err != nil {
+		if out.Listed, err = listCommits(ctx, con, repo, to); err != nil {
 			return err
 		}
 	}
 	if l.pr {
-		out.URL, err = w.Request(ctx, repo, to, a.Env)
+		out.URL, err = w.Request(ctx, repo, to, con.Env)
 	} else {
 		var got tree.Landed
 		got, err = w.Land(ctx, repo, to)
@@ -151,11 +152,11 @@ func (a *app) land(ctx context.Context, p *place, r daemon.RunStatus, l landing)
 		return landFault(err)
 	}
 	if l.close {
-		if err := a.closeWorktree(ctx, p, repo, r, &out); err != nil {
+		if err := closeWorktree(ctx, p, repo, r, &out); err != nil {
 			return err
 		}
 	}
-	return a.tellLanded(r, out)
+	return tellLanded(con, r, out)
 }
 
 // landable refuses what is no work to land, and what a person has to say outright.
@@ -175,7 +176,7 @@ func landable(r daemon.RunStatus, l landing) error {
 
 // typedPath is a run's worktree as a person types it in a shell, from where they are.
 func typedPath(p *place, r daemon.RunStatus) string {
-	path := shortPath(filepath.Join(p.root, filepath.FromSlash(r.Workspace)))
+	path := layout.ShortPath(filepath.Join(p.root, filepath.FromSlash(r.Workspace)))
 	plain := func(c rune) bool {
 		return strings.ContainsRune("/.-_", c) || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 	}
@@ -209,7 +210,7 @@ func landFault(err error) error {
 }
 
 // listCommits shows the commits that come with the work, and asks.
-func (a *app) listCommits(ctx context.Context, repo *git.Repo, w tree.Landing) ([]string, error) {
+func listCommits(ctx context.Context, con *console.Console, repo *git.Repo, w tree.Landing) ([]string, error) {
 	list, why, err := tree.Commits(ctx, repo, w.Base, w.Tip)
 	if err != nil {
 		return nil, err
@@ -221,20 +222,20 @@ func (a *app) listCommits(ctx context.Context, repo *git.Repo, w tree.Landing) (
 	for _, c := range list {
 		out = append(out, fmt.Sprintf("%.12s %s", c.SHA, clean(tree.Subject(c))))
 	}
-	if a.JSON {
+	if con.JSON {
 		return out, nil
 	}
-	a.Print("Not judged one by one:")
+	con.Print("Not judged one by one:")
 	for _, line := range out {
-		a.Print("  %s", line)
+		con.Print("  %s", line)
 	}
-	if yes, err := a.Ask(fmt.Sprintf("Bring %s of %s?", plural(len(list), "commit"), w.Run)); err != nil || !yes {
+	if yes, err := con.Ask(fmt.Sprintf("Bring %s of %s?", plural(len(list), "commit"), w.Run)); err != nil || !yes {
 		return nil, errors.Join(err, notDone(err))
 	}
 	return out, nil
 }
 
-func (a *app) closeWorktree(ctx context.Context, p *place, repo *git.Repo, r daemon.RunStatus, out *landed) error {
+func closeWorktree(ctx context.Context, p *place, repo *git.Repo, r daemon.RunStatus, out *landed) error {
 	if r.Live() {
 		return fault.Failed("end it first: sluice abort "+r.ID, "the worktree stays: %s is at work", r.ID)
 	}
@@ -249,25 +250,25 @@ func (a *app) closeWorktree(ctx context.Context, p *place, repo *git.Repo, r dae
 	return nil
 }
 
-func (a *app) tellLanded(r daemon.RunStatus, out landed) error {
-	if a.JSON {
-		return a.Document(out)
+func tellLanded(con *console.Console, r daemon.RunStatus, out landed) error {
+	if con.JSON {
+		return con.Document(out)
 	}
 	switch {
 	case out.URL != "":
-		a.Print("%s", out.URL)
+		con.Print("%s", out.URL)
 	case out.Before && out.Commit != "":
-		a.Print("%s was landed before: %s has it as %.12s", r.ID, out.Branch, out.Commit)
+		con.Print("%s was landed before: %s has it as %.12s", r.ID, out.Branch, out.Commit)
 	case out.Before:
-		a.Print("%s has the work of %s already", out.Branch, r.ID)
+		con.Print("%s has the work of %s already", out.Branch, r.ID)
 	default:
-		a.Print("%s landed on %s as %.12s: %s", r.ID, out.Branch, out.Commit, plural(out.Files, "file"))
+		con.Print("%s landed on %s as %.12s: %s", r.ID, out.Branch, out.Commit, plural(out.Files, "file"))
 	}
 	if words := render.Unheld(r); words != "" {
-		a.Print("%s", a.Paint(console.Yellow, words))
+		con.Print("%s", con.Paint(console.Yellow, words))
 	}
 	if out.Closed {
-		a.Print("removed %s; the branch %s stays", r.Workspace, r.Branch)
+		con.Print("removed %s; the branch %s stays", r.Workspace, r.Branch)
 	}
 	return nil
 }

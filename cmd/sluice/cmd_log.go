@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -48,7 +47,7 @@ With -f it goes on with what comes. --json prints the facts as they are kept.`,
 				if follow && !served {
 					a.Note("no sluice process serves this repo now: nothing more will come")
 				}
-				err := v.Facts(cmd.Context(), run, 0, follow, func(l daemon.Line) error { return a.logLine(l, run == "", brief) })
+				err := v.Facts(cmd.Context(), run, 0, follow, func(l daemon.Line) error { return logLine(&a.Console, l, run == "", brief) })
 				if follow && errors.Is(err, context.Canceled) {
 					return nil
 				}
@@ -61,15 +60,15 @@ With -f it goes on with what comes. --json prints the facts as they are kept.`,
 	return a.JSONFlag(cmd)
 }
 
-func (a *app) logLine(l daemon.Line, withRun, brief bool) error {
-	if a.JSON {
-		return a.JSONLine(l)
+func logLine(con *console.Console, l daemon.Line, withRun, brief bool) error {
+	if con.JSON {
+		return con.JSONLine(l)
 	}
 	s := render.Fact(l.Fact)
 	if brief && !s.Key {
 		return nil
 	}
-	a.Print("%s", render.Line(&a.Console, l, s, withRun))
+	con.Print("%s", render.Line(con, l, s, withRun))
 	return nil
 }
 
@@ -92,7 +91,7 @@ stands below it with a └. At the end: how it stands and what it waits for.`,
 				if err != nil {
 					return err
 				}
-				return a.explain(cmd.Context(), v, r, args[0])
+				return explainThing(cmd.Context(), &a.Console, v, r, args[0])
 			})
 		},
 	}
@@ -156,16 +155,16 @@ func idsOf(r daemon.RunStatus) []string {
 	return ids
 }
 
-func (a *app) explain(ctx context.Context, v viewer, r daemon.RunStatus, what string) error {
-	a.title("%s of %s", what, r.ID)
+func explainThing(ctx context.Context, con *console.Console, v viewer, r daemon.RunStatus, what string) error {
+	con.Title("%s of %s", what, r.ID)
 	last := int64(0)
 	err := v.Facts(ctx, r.ID, 0, false, func(l daemon.Line) error {
 		s := render.Fact(l.Fact)
 		if s.Step != what && s.Gate != what && !strings.HasPrefix(s.Subject, what+"#") && !strings.HasPrefix(s.Subject, what+".") {
 			return nil
 		}
-		if a.JSON {
-			return a.JSONLine(l)
+		if con.JSON {
+			return con.JSONLine(l)
 		}
 		lead := "  "
 		if l.Seq == last {
@@ -173,36 +172,29 @@ func (a *app) explain(ctx context.Context, v viewer, r daemon.RunStatus, what st
 		}
 		last = l.Seq
 		s.Text = lead + s.Text
-		a.Print("%s", render.Line(&a.Console, l, s, false))
+		con.Print("%s", render.Line(con, l, s, false))
 		return nil
 	})
-	if err != nil || a.JSON {
+	if err != nil || con.JSON {
 		return err
 	}
-	a.title("Now")
+	con.Title("Now")
 	for _, s := range r.Steps {
 		if s.ID == what {
-			a.Print("%s", render.StepLine(&a.Console, s, render.NameWidth(r), a.Now()))
+			con.Print("%s", render.StepLine(con, s, render.NameWidth(r), con.Now()))
 		}
 		for _, g := range s.Gates {
 			if g.ID == what {
-				a.Print("%s", render.GateLine(&a.Console, g, render.NameWidth(r)))
+				con.Print("%s", render.GateLine(con, g, render.NameWidth(r)))
 			}
 		}
 	}
 	for _, w := range r.Waits {
 		if w.Step == what || w.Gate == what || w.Step == "" {
-			a.Print("  waits %s", render.WaitWords(w, a.Now()))
+			con.Print("  waits %s", render.WaitWords(w, con.Now()))
 		}
 	}
 	return nil
-}
-
-// title is a heading of what a person reads.
-func (a *app) title(format string, args ...any) {
-	if !a.JSON {
-		a.Print("%s", a.Paint(console.Bold, fmt.Sprintf(format, args...)))
-	}
 }
 
 func (a *app) tailCommand() *cobra.Command {
@@ -230,7 +222,7 @@ prints their events as they come. Control characters are taken out.`,
 			if len(args) == 2 {
 				step = args[1]
 			}
-			folders, err := a.foldersOf(cmd.Context(), p, run, step == "")
+			folders, err := foldersOf(cmd.Context(), p, run, step == "")
 			if err != nil {
 				return err
 			}
@@ -246,7 +238,7 @@ prints their events as they come. Control characters are taken out.`,
 			if !raw && !errs {
 				say = a.sayer(dir)
 			}
-			return a.tail(cmd.Context(), filepath.Join(dir, name), lines, follow, say)
+			return tailFile(cmd.Context(), &a.Console, filepath.Join(dir, name), lines, follow, say)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
@@ -258,8 +250,8 @@ prints their events as they come. Control characters are taken out.`,
 
 // foldersOf are the folders of the run that is meant and, where all that it does is meant, of the runs that are its
 // children: the agent at work may be theirs. They lie below .workflow/runs/, the run's own first.
-func (a *app) foldersOf(ctx context.Context, p *place, run string, all bool) ([]string, error) {
-	v, _, err := a.view(ctx, p)
+func foldersOf(ctx context.Context, p *place, run string, all bool) ([]string, error) {
+	v, _, err := viewOf(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +266,7 @@ func (a *app) foldersOf(ctx context.Context, p *place, run string, all bool) ([]
 	}
 	runs := slices.DeleteFunc(slices.Clone(st.Runs), func(r daemon.RunStatus) bool { return r.ID != id })
 	if all {
-		runs = append(runs, below(st.Runs, id)...)
+		runs = append(runs, daemon.Below(st.Runs, id)...)
 	}
 	var out []string
 	for _, r := range runs {
@@ -335,18 +327,18 @@ const (
 func (a *app) plainLine(line string) []string { return []string{text.Clean(line, engine.MaxOutput)} }
 
 // eventsOf gives what turns a line of a program's stream into lines for a person.
-func (a *app) eventsOf(format string) func(string) []string {
+func eventsOf(con *console.Console, format string) func(string) []string {
 	r := program.NewReader(format, time.Now)
 	return func(line string) (out []string) {
 		for _, e := range r.Line([]byte(line)) {
-			out = append(out, a.eventLines(e)...)
+			out = append(out, eventLines(con, e)...)
 		}
 		return out
 	}
 }
 
 // eventLines tells an event in lines. Its texts are an agent's.
-func (a *app) eventLines(e program.Event) (out []string) {
+func eventLines(con *console.Console, e program.Event) (out []string) {
 	sign, style := "", console.Plain
 	switch e.Kind {
 	case program.Began:
@@ -366,14 +358,14 @@ func (a *app) eventLines(e program.Event) (out []string) {
 	case program.Ended:
 		sign, style = "— ended:", console.Dim
 	}
-	first := a.Paint(style, strings.TrimSpace(sign+" "+clean(e.Name)))
+	first := con.Paint(style, strings.TrimSpace(sign+" "+clean(e.Name)))
 	for i, line := range strings.Split(strings.TrimSpace(e.Text), "\n") {
 		line = text.Clean(line, engine.MaxOutput)
 		switch {
 		case i == 0:
 			line = strings.TrimSpace(first + " " + line)
 		case sign != "" && i == eventLinesMost:
-			return append(out, a.Paint(console.Dim, "  …"))
+			return append(out, con.Paint(console.Dim, "  …"))
 		case sign != "":
 			line = "  " + line
 		}
@@ -418,8 +410,8 @@ func nextPart(f *os.File, file string) (next *os.File, from int64) {
 	return next, from
 }
 
-// tail prints the end of a file, and with follow what is added to it; say makes lines for a person of one of the file's.
-func (a *app) tail(ctx context.Context, file string, lines int, follow bool, say func(string) []string) error {
+// tailFile prints the end of a file, and with follow what is added to it; say makes lines for a person of one of the file's.
+func tailFile(ctx context.Context, con *console.Console, file string, lines int, follow bool, say func(string) []string) error {
 	f, err := openOutput(newestPart(file))
 	if err != nil {
 		return err
@@ -444,7 +436,7 @@ func (a *app) tail(ctx context.Context, file string, lines int, follow bool, say
 		all = append(all, say(l)...)
 	}
 	for _, l := range all[max(len(all)-max(min(lines, tailLines), 0), 0):] {
-		a.Print("%s", l)
+		con.Print("%s", l)
 	}
 	tick := time.NewTicker(tailPace)
 	defer tick.Stop()
@@ -475,7 +467,7 @@ func (a *app) tail(ctx context.Context, file string, lines int, follow bool, say
 		}
 		for _, l := range parts[:len(parts)-1] {
 			for _, l := range say(l) {
-				a.Print("%s", l)
+				con.Print("%s", l)
 			}
 		}
 	}

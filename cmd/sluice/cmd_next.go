@@ -39,7 +39,7 @@ say that it is done. --claim takes it.`,
 				if err != nil {
 					return err
 				}
-				return a.next(cmd.Context(), p, v, offers, run, claim)
+				return nextOffer(cmd.Context(), &a.Console, p, v, offers, run, claim)
 			})
 		},
 	}
@@ -48,13 +48,13 @@ say that it is done. --claim takes it.`,
 	return a.JSONFlag(cmd)
 }
 
-func (a *app) next(ctx context.Context, p *place, v viewer, offers []daemon.Offer, run string, claim bool) error {
+func nextOffer(ctx context.Context, con *console.Console, p *place, v viewer, offers []daemon.Offer, run string, claim bool) error {
 	offers = slices.DeleteFunc(offers, func(o daemon.Offer) bool { return run != "" && o.Run != run || claim && o.Claimed != "" })
 	if len(offers) == 0 {
-		if a.JSON {
-			return a.Document(map[string]any{"offer": nil})
+		if con.JSON {
+			return con.Document(map[string]any{"offer": nil})
 		}
-		a.Print("Nothing is on offer.")
+		con.Print("Nothing is on offer.")
 		return nil
 	}
 	slices.SortStableFunc(offers, func(x, y daemon.Offer) int {
@@ -82,38 +82,38 @@ func (a *app) next(ctx context.Context, p *place, v viewer, offers []daemon.Offe
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.Document(map[string]any{"offer": o, "prompt": work.Prompt, "inputs": list(work.Inputs), "outputs": list(work.Outputs), "waiting": len(offers) - 1})
+	if con.JSON {
+		return con.Document(map[string]any{"offer": o, "prompt": work.Prompt, "inputs": list(work.Inputs), "outputs": list(work.Outputs), "waiting": len(offers) - 1})
 	}
-	a.printOffer(o, work, claim)
+	printOffer(con, o, work, claim)
 	return nil
 }
 
 // list is an empty list rather than none: keys of documents are stable.
 func list(names []string) []string { return append([]string{}, names...) }
 
-func (a *app) printOffer(o daemon.Offer, work mcp.Work, claimed bool) {
-	a.Print("%s", strings.TrimRight(text.Reveal(work.Prompt), "\n"))
-	a.title("\n%s of %s, attempt %d", text.Title(o.Step, o.Name), o.Run, o.Attempt)
-	a.field("work in", o.Worktree)
-	a.field("prompt", o.Prompt)
+func printOffer(con *console.Console, o daemon.Offer, work mcp.Work, claimed bool) {
+	con.Print("%s", strings.TrimRight(text.Reveal(work.Prompt), "\n"))
+	con.Title("\n%s of %s, attempt %d", text.Title(o.Step, o.Name), o.Run, o.Attempt)
+	con.Field("work in", o.Worktree)
+	con.Field("prompt", o.Prompt)
 	if len(work.Inputs) > 0 {
-		a.field("read", clean(strings.Join(work.Inputs, " ")))
+		con.Field("read", clean(strings.Join(work.Inputs, " ")))
 	}
 	if len(work.Outputs) > 0 {
-		a.field("make", clean(strings.Join(work.Outputs, " ")))
+		con.Field("make", clean(strings.Join(work.Outputs, " ")))
 	}
 	switch o.SignalType {
 	case engine.SignalCommit:
-		a.field("when done", "commit, with this in the message: "+clean(o.Marker))
+		con.Field("when done", "commit, with this in the message: "+clean(o.Marker))
 	case engine.SignalPull:
-		a.field("when done", "open a pull request from its branch")
+		con.Field("when done", "open a pull request from its branch")
 	default:
-		a.field("when done", "sluice signal "+o.Step+" --run "+o.Run+" -m \"what was done\"")
-		a.field("or write", o.Signal)
+		con.Field("when done", "sluice signal "+o.Step+" --run "+o.Run+" -m \"what was done\"")
+		con.Field("or write", o.Signal)
 	}
 	if !claimed && o.Claimed == "" {
-		a.field("", a.Paint(console.Dim, "sluice next --claim takes it"))
+		con.Field("", con.Paint(console.Dim, "sluice next --claim takes it"))
 	}
 }
 

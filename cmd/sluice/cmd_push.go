@@ -13,6 +13,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/git"
+	"sluice/internal/layout"
 	"sluice/specs"
 )
 
@@ -51,7 +52,7 @@ a release holds what is committed.`,
 				return fault.Failed("`sluice init --template release` lays it out; look at it, commit it, then `sluice push`", "this repo has no workflow %q", releaseFlow)
 			}
 			o.workflow = releaseFlow
-			o.before = func(ctx context.Context) error { return a.releasable(ctx, p, o.stub != "") }
+			o.before = func(ctx context.Context) error { return releasable(ctx, &a.Console, p, o.stub != "") }
 			for _, v := range [][2]string{{"version", version}, {"remote", remote}} {
 				if v[1] != "" {
 					o.vars = append(o.vars, v[0]+"="+v[1])
@@ -59,7 +60,7 @@ a release holds what is committed.`,
 			}
 			for _, v := range o.vars {
 				if wanted, ok := strings.CutPrefix(v, "version="); ok {
-					if err := a.versionFits(p, wanted); err != nil {
+					if err := versionFits(&a.Console, p, wanted); err != nil {
 						return err
 					}
 				}
@@ -85,7 +86,7 @@ func hasFlow(files []string, id string) bool {
 }
 
 // versionFits holds the version that is wanted against the rule that the workflow has for the agent's, where it has one.
-func (a *app) versionFits(p *place, version string) error {
+func versionFits(con *console.Console, p *place, version string) error {
 	if version == "" {
 		return nil
 	}
@@ -93,7 +94,7 @@ func (a *app) versionFits(p *place, version string) error {
 	if err != nil {
 		return err
 	}
-	spec, err := a.loaded(file)
+	spec, err := loadSpec(con, file)
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (a *app) versionFits(p *place, version string) error {
 		}
 		// What is no expression of Go's is left to the run, which asks the agent for one that fits.
 		if form, err := regexp.Compile(schema.Properties.Version.Pattern); err == nil && !form.MatchString(version) {
-			return fault.Misused("as v1.2.3: "+cmp.Or(st.Answer.Path, shortPath(file))+" says so", "--version %s is not of the form %s", clean(version), form)
+			return fault.Misused("as v1.2.3: "+cmp.Or(st.Answer.Path, layout.ShortPath(file))+" says so", "--version %s is not of the form %s", clean(version), form)
 		}
 	}
 	return nil
@@ -121,7 +122,7 @@ func (a *app) versionFits(p *place, version string) error {
 
 // releasable refuses a release over changes that are not committed: the agent's work could not be told from them.
 // A release of stand-ins is no release.
-func (a *app) releasable(ctx context.Context, p *place, stubbed bool) error {
+func releasable(ctx context.Context, con *console.Console, p *place, stubbed bool) error {
 	if stubbed {
 		return nil
 	}
@@ -135,7 +136,7 @@ func (a *app) releasable(ctx context.Context, p *place, stubbed bool) error {
 	defer repo.Close()
 	changes, err := repo.Unclean(ctx, p.root)
 	if err != nil {
-		a.Note("whether all is committed could not be told: %s", oneLine(err.Error()))
+		con.Note("whether all is committed could not be told: %s", oneLine(err.Error()))
 		return nil // the workflow looks itself
 	}
 	var named []string

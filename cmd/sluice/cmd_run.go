@@ -17,6 +17,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/render"
+	"sluice/internal/tui"
 	"sluice/journal"
 )
 
@@ -54,7 +55,7 @@ func (a *app) run(ctx context.Context, p *place, o order) error {
 		return err
 	}
 	o.workflow = id
-	return a.inFront(ctx, p, o.set, func(s service) (string, int64, error) { return a.begin(ctx, s, o, start) })
+	return a.inFront(ctx, p, o.set, func(s service) (string, int64, error) { return beginRun(ctx, &a.Console, s, o, start) })
 }
 
 // beginning has a run start or go on. It gives its id and the record from which on it is to be shown, 0 where it was under way before.
@@ -92,12 +93,12 @@ func (a *app) followed(ctx context.Context, p *place, s service, set []string, b
 	if err != nil {
 		return err
 	}
-	r, err := a.follow(ctx, p, s, id, from, ours)
+	r, err := tui.Follow(ctx, &a.Console, runHost{s, a, p}, id, from, ours)
 	switch {
-	case errors.Is(err, errLeft) && !ours:
+	case errors.Is(err, tui.ErrLeft) && !ours:
 		a.Print("%s goes on in the background: `sluice status %s`, `sluice run %s`", id, id, id)
 		return nil
-	case errors.Is(err, errLeft), errors.Is(err, errInterrupt), ctx.Err() != nil:
+	case errors.Is(err, tui.ErrLeft), errors.Is(err, tui.ErrInterrupt), ctx.Err() != nil:
 		return a.pauseAndLeave(s, id, set, ours)
 	case err != nil:
 		return err
@@ -105,18 +106,12 @@ func (a *app) followed(ctx context.Context, p *place, s service, set []string, b
 	return a.summary(ctx, p, r)
 }
 
-// How a person stops following a run.
-var (
-	errLeft      = errors.New("left")        // does not want to look any longer
-	errInterrupt = errors.New("interrupted") // wants it to stop
-)
-
 // runWanted reads what is to be started before anything is, and gives the id of its workflow; where the argument names a run
 // ("last" is the newest), it gives that one's id and nothing to start.
 func (a *app) runWanted(p *place, o order) (start *engine.RunRequested, id string, err error) {
 	file, specErr := specOf(p, o.workflow)
 	if specErr != nil {
-		r, err := a.statusOfRun(context.Background(), p, o.workflow)
+		r, err := statusOfRun(context.Background(), p, o.workflow)
 		if err == nil && (r.ID == o.workflow || o.workflow == lastRun) {
 			return nil, r.ID, o.ofNewRuns(r.ID)
 		}
@@ -125,24 +120,24 @@ func (a *app) runWanted(p *place, o order) (start *engine.RunRequested, id strin
 		}
 		return nil, "", specErr
 	}
-	spec, err := a.loaded(file)
+	spec, err := loadSpec(&a.Console, file)
 	if err != nil {
 		return nil, "", err
 	}
-	cfg, err := a.settingsOf(p.root, o.set)
+	cfg, err := settingsOf(&a.Console, p.root, o.set)
 	if err != nil {
-		return nil, "", a.allFaults(err)
+		return nil, "", allFaults(&a.Console, err)
 	}
-	if err := a.agentsThere(p, spec, cfg.Settings, o.stub != ""); err != nil {
+	if err := agentsThere(&a.Console, p, spec, cfg.Settings, o.stub != ""); err != nil {
 		return nil, "", err
 	}
 	ev, err := a.request(p, o)
 	return &ev, o.workflow, err
 }
 
-// begin starts the run, or goes on with the live one that is meant. from is the record of its start, 0 where it was
+// beginRun starts the run, or goes on with the live one that is meant. from is the record of its start, 0 where it was
 // under way before.
-func (a *app) begin(ctx context.Context, s service, o order, start *engine.RunRequested) (id string, from int64, err error) {
+func beginRun(ctx context.Context, con *console.Console, s service, o order, start *engine.RunRequested) (id string, from int64, err error) {
 	st, err := s.Status(ctx, "")
 	if err != nil {
 		return "", 0, err
@@ -156,7 +151,7 @@ func (a *app) begin(ctx context.Context, s service, o order, start *engine.RunRe
 			if err := sameKind(r, start); err != nil {
 				return "", 0, err
 			}
-			if err := a.goOnWith(r); err != nil {
+			if err := goOnWith(con, r); err != nil {
 				return "", 0, err
 			}
 		}
@@ -170,7 +165,7 @@ func (a *app) begin(ctx context.Context, s service, o order, start *engine.RunRe
 			return "", 0, err
 		}
 	}
-	return a.launch(ctx, s, *start)
+	return launchRun(ctx, s, *start)
 }
 
 // sameKind says that a live run may be meant by who asks for one: what stand-ins play is never taken for real work, nor the
@@ -187,12 +182,12 @@ func sameKind(r daemon.RunStatus, start *engine.RunRequested) error {
 }
 
 // goOnWith asks whether the live run of the workflow is meant.
-func (a *app) goOnWith(r daemon.RunStatus) error {
-	if a.Yes {
+func goOnWith(con *console.Console, r daemon.RunStatus) error {
+	if con.Yes {
 		return nil
 	}
-	if a.Interactive() {
-		if yes, err := a.Ask(fmt.Sprintf("%s is %s. Go on with it?", r.ID, render.RunState(r))); err != nil || yes {
+	if con.Interactive() {
+		if yes, err := con.Ask(fmt.Sprintf("%s is %s. Go on with it?", r.ID, render.RunState(r))); err != nil || yes {
 			return err
 		}
 	}
@@ -259,7 +254,7 @@ func (a *app) summary(ctx context.Context, p *place, r daemon.RunStatus) error {
 	if words := render.Unheld(r); words != "" {
 		a.Print("%s", a.Paint(console.Yellow, words))
 	}
-	if take := a.toTake(ctx, p.root, r); take != "" {
+	if take := toTake(ctx, p.root, r); take != "" {
 		a.Print("%s", take)
 	}
 	if r.Phase != engine.RunCompleted {
@@ -268,11 +263,11 @@ func (a *app) summary(ctx context.Context, p *place, r daemon.RunStatus) error {
 	if r.Stubbed && !a.throwAway {
 		if r.Workspace != "" {
 			a.Note("  what the stand-ins wrote lies in %s; no other run begins from it", r.Workspace)
-			return a.endOf(r)
+			return endOf(r)
 		}
 		a.Note("  what the stand-ins wrote lies where agents would have written it: `git status` tells; a real run begins from what is there")
 	}
-	return a.endOf(r)
+	return endOf(r)
 }
 
 // endWords says why a run ended: what is recorded of it and, where that is no more than a gate's "XG-1-2: fail", the words of it.

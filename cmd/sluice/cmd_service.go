@@ -17,6 +17,7 @@ import (
 	"sluice/deploy"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/settings"
 )
 
 // serviceFlags are what the commands of the service share.
@@ -73,7 +74,7 @@ not installed; whether it begins with the login or with the machine. Exit 0 only
 }
 
 // openService finds the service manager.
-func (a *app) openService(f serviceFlags, change, lingered bool) (*deploy.Service, error) {
+func openService(con *console.Console, f serviceFlags, change, lingered bool) (*deploy.Service, error) {
 	if f.system && change && os.Geteuid() != 0 {
 		return nil, fault.Failed("sudo "+strings.Join(os.Args, " "), "the machine's service is root's to change")
 	}
@@ -83,11 +84,11 @@ func (a *app) openService(f serviceFlags, change, lingered bool) (*deploy.Servic
 	}
 	opt := deploy.Options{System: f.system, Program: program, Linger: lingered}
 	if !f.system {
-		config, err := a.configFile()
+		config, err := configFile(con)
 		if err != nil {
 			return nil, err
 		}
-		opt.Home, opt.ConfigDir = a.Getenv("HOME"), filepath.Dir(config)
+		opt.Home, opt.ConfigDir = con.Getenv("HOME"), filepath.Dir(config)
 	}
 	s, err := deploy.Open(opt)
 	if errors.Is(err, deploy.ErrNoManager) || errors.Is(err, deploy.ErrNoUserManager) {
@@ -98,7 +99,7 @@ func (a *app) openService(f serviceFlags, change, lingered bool) (*deploy.Servic
 }
 
 // Where the binary of a service may not lie: these go away, or are hidden from the machine's service.
-func (a *app) checkProgram(system bool) error {
+func checkProgram(system bool) error {
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -115,24 +116,24 @@ func (a *app) checkProgram(system bool) error {
 }
 
 func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
-	if err := a.checkProgram(f.system); err != nil {
+	if err := checkProgram(f.system); err != nil {
 		return err
 	}
-	if _, err := a.openService(f, true, false); errors.Is(err, deploy.ErrNoManager) { // before anything is asked
+	if _, err := openService(&a.Console, f, true, false); errors.Is(err, deploy.ErrNoManager) { // before anything is asked
 		return err
 	}
-	env, err := a.serviceEnv(f)
+	env, err := serviceEnv(&a.Console, f)
 	if err != nil {
 		return err
 	}
-	lingered, err := a.settleLinger(ctx, f)
+	lingered, err := settleLinger(ctx, &a.Console, f)
 	if err != nil {
 		return err
 	}
-	s, err := a.openService(f, true, lingered)
+	s, err := openService(&a.Console, f, true, lingered)
 	for tries := 0; lingered && errors.Is(err, deploy.ErrNoUserManager) && tries < servedTries; tries++ { // it is just starting
 		time.Sleep(lockPause)
-		s, err = a.openService(f, true, lingered)
+		s, err = openService(&a.Console, f, true, lingered)
 	}
 	if err != nil {
 		return err
@@ -155,16 +156,16 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	if f.idle {
 		return nil
 	}
-	return a.beginService(ctx, s, f, done)
+	return beginService(ctx, &a.Console, s, f, done)
 }
 
 // beginService starts the service, or has it go by what was installed just now.
-func (a *app) beginService(ctx context.Context, s *deploy.Service, f serviceFlags, done deploy.Installed) error {
+func beginService(ctx context.Context, con *console.Console, s *deploy.Service, f serviceFlags, done deploy.Installed) error {
 	order := s.Start
 	if !done.Fresh {
 		order = s.Restart // the binary and the environment may be others too; agents go on
 	}
-	if err := a.noOther(ctx, s, f.system); err != nil {
+	if err := noOther(ctx, con, s, f.system); err != nil {
 		return err
 	}
 	if err := order(ctx); err != nil {
@@ -174,13 +175,13 @@ func (a *app) beginService(ctx context.Context, s *deploy.Service, f serviceFlag
 	if f.system {
 		flag = " --system"
 	}
-	a.Print("it runs; `sluice service status%s` tells how it stands, `sluice doctor --as-service%s` checks what it finds there", flag, flag)
+	con.Print("it runs; `sluice service status%s` tells how it stands, `sluice doctor --as-service%s` checks what it finds there", flag, flag)
 	return nil
 }
 
 // noOther says that a daemon runs already which is not the service's: the service's would end at once, again and again.
-func (a *app) noOther(ctx context.Context, s *deploy.Service, system bool) error {
-	home, err := a.serviceHome(system)
+func noOther(ctx context.Context, con *console.Console, s *deploy.Service, system bool) error {
+	home, err := serviceHome(con, system)
 	if err != nil {
 		return err
 	}
@@ -200,7 +201,7 @@ func (a *app) noOther(ctx context.Context, s *deploy.Service, system bool) error
 
 // settleLinger asks whether the service is to run while nobody is logged in, and sees to it. lingered: it does so now, and
 // did not before.
-func (a *app) settleLinger(ctx context.Context, f serviceFlags) (lingered bool, err error) {
+func settleLinger(ctx context.Context, con *console.Console, f serviceFlags) (lingered bool, err error) {
 	want := f.linger
 	switch {
 	case want != "" && want != "yes" && want != "no":
@@ -208,7 +209,7 @@ func (a *app) settleLinger(ctx context.Context, f serviceFlags) (lingered bool, 
 	case f.system || runtime.GOOS != "linux" || deploy.Lingers():
 		return false, nil
 	case want == "":
-		yes, err := a.Ask("Run it while you are logged out too (loginctl enable-linger)? `--linger yes|no` answers this")
+		yes, err := con.Ask("Run it while you are logged out too (loginctl enable-linger)? `--linger yes|no` answers this")
 		if err != nil {
 			return false, err
 		}
@@ -224,7 +225,7 @@ func (a *app) settleLinger(ctx context.Context, f serviceFlags) (lingered bool, 
 }
 
 func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
-	s, err := a.openService(f, true, false)
+	s, err := openService(&a.Console, f, true, false)
 	if err != nil {
 		return err
 	}
@@ -253,7 +254,7 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 // serviceOrder gives an order to an installed service.
 func (a *app) serviceOrder(word string, order func(*deploy.Service, context.Context) error) func(context.Context, serviceFlags) error {
 	return func(ctx context.Context, f serviceFlags) error {
-		s, err := a.openService(f, true, false)
+		s, err := openService(&a.Console, f, true, false)
 		if err != nil {
 			return err
 		}
@@ -265,7 +266,7 @@ func (a *app) serviceOrder(word string, order func(*deploy.Service, context.Cont
 			return fault.Failed("`sluice service install` does it", "no service is installed")
 		}
 		if word == "started" {
-			err = a.noOther(ctx, s, f.system)
+			err = noOther(ctx, &a.Console, s, f.system)
 		}
 		if err == nil {
 			err = order(s, ctx)
@@ -291,7 +292,7 @@ func (a *app) serviceEnded(ctx context.Context, f serviceFlags) error {
 
 // notePutDown keeps when the service was stopped or the machine went down: an agent that ends with them has not failed.
 func (a *app) notePutDown(why deploy.End) error {
-	home, err := a.stateHome()
+	home, err := stateHome(&a.Console)
 	if err == nil {
 		err = deploy.NotePutDown(home, why, a.Now())
 	}
@@ -300,7 +301,7 @@ func (a *app) notePutDown(why deploy.End) error {
 
 // putDown is when what ran was last ended on purpose; zero: never, or it cannot be read.
 func (a *app) putDown() time.Time {
-	home, err := a.stateHome()
+	home, err := stateHome(&a.Console)
 	if err != nil {
 		return time.Time{}
 	}
@@ -308,16 +309,16 @@ func (a *app) putDown() time.Time {
 }
 
 // serviceEnv is the environment that the service gets: what agents go by, and no secret that was not named.
-func (a *app) serviceEnv(f serviceFlags) (map[string]string, error) {
+func serviceEnv(con *console.Console, f serviceFlags) (map[string]string, error) {
 	if f.system { // root's own is not the service's
-		return a.namedEnv(deploy.SystemVars(), f.keep)
+		return namedEnv(con, deploy.SystemVars(), f.keep)
 	}
-	return a.namedEnv(deploy.Vars(a.Env, append(program.HomeVars(), envPrefix+"*")), f.keep)
+	return namedEnv(con, deploy.Vars(con.Env, append(program.HomeVars(), settings.EnvPrefix+"*")), f.keep)
 }
 
-func (a *app) namedEnv(env map[string]string, names []string) (map[string]string, error) {
+func namedEnv(con *console.Console, env map[string]string, names []string) (map[string]string, error) {
 	for _, name := range names {
-		v := a.Getenv(name)
+		v := con.Getenv(name)
 		if v == "" {
 			return nil, fault.Misused("set it, or leave --env "+clean(name)+" out", "%s is not set here", clean(name))
 		}

@@ -23,7 +23,7 @@ type serviceState struct {
 }
 
 func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
-	s, err := a.openService(f, false, false)
+	s, err := openService(&a.Console, f, false, false)
 	if err != nil {
 		return err
 	}
@@ -32,12 +32,12 @@ func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
 		return err
 	}
 	if st.State == deploy.StateRunning {
-		a.lookInside(ctx, &st)
+		lookInside(ctx, &a.Console, &st)
 	}
 	if a.JSON {
 		err = a.Document(st)
 	} else {
-		a.printService(st)
+		printService(&a.Console, st)
 	}
 	if err == nil && st.State != deploy.StateRunning {
 		err = fault.Exit(fault.ExitFailed)
@@ -46,16 +46,16 @@ func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
 }
 
 // serviceHome is the state folder of the service's daemon.
-func (a *app) serviceHome(system bool) (string, error) {
+func serviceHome(con *console.Console, system bool) (string, error) {
 	if system {
 		return filepath.Join(deploy.SystemHome, ".local", "state", "sluice"), nil
 	}
-	return a.stateHome()
+	return stateHome(con)
 }
 
 // lookInside asks the daemon. The manager knows a process; whether it serves only the daemon can tell.
-func (a *app) lookInside(ctx context.Context, st *serviceState) {
-	home, err := a.serviceHome(st.System)
+func lookInside(ctx context.Context, con *console.Console, st *serviceState) {
+	home, err := serviceHome(con, st.System)
 	if err != nil {
 		st.Why = "how its repos are is not known: " + err.Error()
 		return
@@ -94,14 +94,14 @@ func (a *app) lookInside(ctx context.Context, st *serviceState) {
 	}
 }
 
-func (a *app) printService(st serviceState) {
+func printService(con *console.Console, st serviceState) {
 	style := map[string]string{deploy.StateRunning: console.Green, deploy.StateStopped: console.Dim, deploy.StateAbsent: console.Dim, deploy.StateFailed: console.Red, deploy.StateLooping: console.Red}[st.State]
 	if style == "" {
 		style = console.Yellow
 	}
-	head := a.Paint(style, st.State)
+	head := con.Paint(style, st.State)
 	if !st.Since.IsZero() && st.State != deploy.StateAbsent {
-		head += " for " + render.Ago(a.Now().Sub(st.Since).Round(time.Second))
+		head += " for " + render.Ago(con.Now().Sub(st.Since).Round(time.Second))
 	}
 	if st.PID > 0 {
 		head += ", pid " + strconv.Itoa(st.PID)
@@ -109,48 +109,48 @@ func (a *app) printService(st serviceState) {
 	if st.Restarts > 0 {
 		head += ", started again " + plural(st.Restarts, "time") + " after a crash"
 	}
-	a.Print("%s", head)
+	con.Print("%s", head)
 	if st.Why != "" {
-		a.Print("  %s", oneLine(st.Why))
+		con.Print("  %s", oneLine(st.Why))
 	}
 	for _, r := range st.Repos {
 		switch {
 		case !r.Served:
-			a.Print("  %s  %s: %s", a.Paint(console.Red, "not served"), r.Root, oneLine(r.Why))
+			con.Print("  %s  %s: %s", con.Paint(console.Red, "not served"), r.Root, oneLine(r.Why))
 		case len(r.Health) > 0:
-			a.Print("  %s  %s: %s", a.Paint(console.Yellow, "unwell"), r.Root, oneLine(strings.Join(r.Health, "; ")))
+			con.Print("  %s  %s: %s", con.Paint(console.Yellow, "unwell"), r.Root, oneLine(strings.Join(r.Health, "; ")))
 		default:
-			a.Print("  %s  %s", a.Paint(console.Green, "served"), r.Root)
+			con.Print("  %s  %s", con.Paint(console.Green, "served"), r.Root)
 		}
 	}
-	a.printUnit(st)
+	printUnit(con, st)
 }
 
 // printUnit tells of the service as it is installed.
-func (a *app) printUnit(st serviceState) {
+func printUnit(con *console.Console, st serviceState) {
 	flag := ""
 	if st.System {
 		flag = " --system"
 	}
 	if st.State == deploy.StateAbsent {
-		a.Note("`sluice service install%s` installs it", flag)
+		con.Note("`sluice service install%s` installs it", flag)
 		return
 	}
-	a.Print("  begins %s, by %s (%s)", st.Begins, st.Manager, st.File)
+	con.Print("  begins %s, by %s (%s)", st.Begins, st.Manager, st.File)
 	if st.Begins == "at login" && st.Manager == "systemd" {
-		a.Note("it ends with your last login: `sluice service install --linger yes` has it run on")
+		con.Note("it ends with your last login: `sluice service install --linger yes` has it run on")
 	}
 	if st.Stale {
-		a.Note("the unit was changed by hand: `sluice service install%s` has it read again", flag)
+		con.Note("the unit was changed by hand: `sluice service install%s` has it read again", flag)
 	}
 	if st.Version != "" && st.Version != version {
-		a.Note("the daemon is sluice %s and this is %s: `sluice service restart%s`; agents go on", clean(st.Version), version, flag)
+		con.Note("the daemon is sluice %s and this is %s: `sluice service restart%s`; agents go on", clean(st.Version), version, flag)
 	}
 	if st.State != deploy.StateRunning && st.Manager == "systemd" {
 		log := "journalctl --user -u sluice"
 		if st.System {
 			log = "journalctl -u sluice"
 		}
-		a.Note("its log: %s", log)
+		con.Note("its log: %s", log)
 	}
 }

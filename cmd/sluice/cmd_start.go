@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,14 +15,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/agents"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/executor"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/settings"
 	"sluice/internal/stub"
+	"sluice/internal/text"
 	"sluice/specs"
 )
 
@@ -103,7 +105,7 @@ func (a *app) start(ctx context.Context, o order, wait bool) error {
 		return fault.Failed("`sluice run "+o.workflow+"` runs it in the foreground; `sluice watch add` and `sluice daemon` serve it in the background", "no daemon serves %s now", p.root)
 	}
 	defer s.Close()
-	done, _, err := a.launch(ctx, s, ev)
+	done, _, err := launchRun(ctx, s, ev)
 	if err != nil {
 		return err
 	}
@@ -127,13 +129,13 @@ func (a *app) start(ctx context.Context, o order, wait bool) error {
 	if err != nil {
 		return err
 	}
-	return a.endOf(r)
+	return endOf(r)
 }
 
 var errTimeout = errors.New("--timeout ran out")
 
-// launch has the run started; it gives its id and the record of its start.
-func (a *app) launch(ctx context.Context, s service, ev engine.RunRequested) (id string, from int64, err error) {
+// launchRun has the run started; it gives its id and the record of its start.
+func launchRun(ctx context.Context, s service, ev engine.RunRequested) (id string, from int64, err error) {
 	done, err := s.Do(ctx, ev, "command")
 	if err != nil {
 		return "", 0, err
@@ -151,7 +153,7 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 	if err != nil {
 		return ev, err
 	}
-	spec, err := a.loaded(file)
+	spec, err := loadSpec(&a.Console, file)
 	if err != nil {
 		return ev, err
 	}
@@ -165,7 +167,7 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 	}
 	vars, faults := specs.Vars(spec, given)
 	if len(faults) > 0 {
-		mend := "the spec's vars are in " + shortPath(file)
+		mend := "the spec's vars are in " + layout.ShortPath(file)
 		if len(faults) == 1 {
 			return ev, &fault.Error{Cause: faults[0].Error(), Advice: mend, Code: fault.ExitUsage}
 		}
@@ -180,7 +182,7 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 	}
 	pinned, bad := specs.Pin(p.root, file, src, vars)
 	if len(bad) > 0 {
-		return ev, fault.Failed("mend the spec; `sluice validate` checks it again", "%s%s", bad[0], more(len(bad)-1))
+		return ev, fault.Failed("mend the spec; `sluice validate` checks it again", "%s%s", bad[0], text.More(len(bad)-1, "fault"))
 	}
 	ev = engine.RunRequested{Workflow: spec.ID, Source: string(pinned), File: specs.Digest(src), Vars: vars, Parallel: o.parallel}
 	if o.stub != "" {
@@ -196,8 +198,8 @@ func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) 
 	script := &stub.Script{}
 	switch {
 	case file != theUsual:
-		if file = a.below(file); !isFile(file) {
-			return nil, fault.Misused("--stub alone takes "+specs.StubsDir+"/"+spec.ID+".yaml, where there is one", "--stub=%s: no such file", clean(shortPath(file)))
+		if file = a.below(file); !layout.IsFile(file) {
+			return nil, fault.Misused("--stub alone takes "+specs.StubsDir+"/"+spec.ID+".yaml, where there is one", "--stub=%s: no such file", clean(layout.ShortPath(file)))
 		}
 	default:
 		if _, err := os.Stat(usual); errors.Is(err, fs.ErrNotExist) {
@@ -209,20 +211,20 @@ func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) 
 		var faults []specs.Fault
 		if script, faults = specs.LoadStubs(file, spec); len(faults) > 0 {
 			for _, f := range faults {
-				fmt.Fprintf(a.Err, "%s:%d:%d: %s\n", shortPath(f.File), f.Line, f.Col, clean(f.Message))
+				fmt.Fprintf(a.Err, "%s:%d:%d: %s\n", layout.ShortPath(f.File), f.Line, f.Col, clean(f.Message))
 			}
-			return nil, fault.Failed("mend the script of the stand-ins: docs/stubs.md says what may stand there", "%s: %s", shortPath(file), plural(len(faults), "fault"))
+			return nil, fault.Failed("mend the script of the stand-ins: docs/stubs.md says what may stand there", "%s: %s", layout.ShortPath(file), plural(len(faults), "fault"))
 		}
-		script.From = shortPath(file)
+		script.From = layout.ShortPath(file)
 	}
 	return json.Marshal(script)
 }
 
 // agentsThere checks that what the workflow's roles are played by can be started, and has prompts that can be gone by. Where
 // stand-ins play them, only the prompts matter.
-func (a *app) agentsThere(p *place, spec *engine.Spec, s settings.Settings, stubbed bool) error {
+func agentsThere(con *console.Console, p *place, spec *engine.Spec, s settings.Settings, stubbed bool) error {
 	if faults := promptFaults(p.root, spec, s); len(faults) > 0 {
-		return fault.Failed("mend the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), more(len(faults)-1))
+		return fault.Failed("mend the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), text.More(len(faults)-1, "fault"))
 	}
 	if stubbed {
 		return nil
@@ -237,35 +239,13 @@ func (a *app) agentsThere(p *place, spec *engine.Spec, s settings.Settings, stub
 			if len(agent.Command) == 0 {
 				continue
 			}
-			if err := a.lookUp(p.root, agent.Command[0]); err != nil {
+			if _, err := agents.LookUp(agent.Command[0], con.Env, p.root); err != nil {
 				return fault.Failed(fmt.Sprintf("install it, or say in %s/config.yaml who plays %s: roles, agents (`sluice help config`)", workflowDir, role),
 					"role %s: agent %s: %s: not found", role, name, clean(agent.Command[0]))
 			}
 		}
 	}
 	return nil
-}
-
-// lookUp finds a command as a launch will: on PATH, or below the root.
-func (a *app) lookUp(root, name string) error {
-	_, err := a.lookFor(root, name)
-	return err
-}
-
-// lookFor gives the file of a command.
-func (a *app) lookFor(root, name string) (string, error) {
-	if strings.ContainsRune(name, '/') {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(root, name) // where a launch looks for it
-		}
-		return exec.LookPath(name)
-	}
-	for _, dir := range filepath.SplitList(a.Getenv("PATH")) {
-		if file, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(dir) {
-			return file, nil
-		}
-	}
-	return "", exec.ErrNotFound
 }
 
 // rolesOf are the roles that sluice launches an agent for.
@@ -317,7 +297,7 @@ func awaitEnd(ctx context.Context, s service, run string) (daemon.RunStatus, err
 const lookPace = 250 * time.Millisecond
 
 // endOf is the exit code of a run that has ended.
-func (a *app) endOf(r daemon.RunStatus) error {
+func endOf(r daemon.RunStatus) error {
 	switch r.Phase {
 	case engine.RunFailed:
 		return fault.Exit(fault.ExitFailed)

@@ -12,6 +12,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/render"
+	"sluice/internal/settings"
 )
 
 func (a *app) lsCommand() *cobra.Command {
@@ -39,7 +40,7 @@ With a task file: its tasks by status, in each as they are selected, and what th
 				if err != nil {
 					return err
 				}
-				return a.listRuns(st, served, all)
+				return listRuns(&a.Console, st, served, all)
 			})
 		},
 	}
@@ -54,7 +55,7 @@ func (a *app) withView(ctx context.Context, do func(p *place, v viewer, served b
 	if err != nil {
 		return err
 	}
-	v, served, err := a.view(ctx, p)
+	v, served, err := viewOf(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -65,9 +66,9 @@ func (a *app) withView(ctx context.Context, do func(p *place, v viewer, served b
 // endedShown is how many ended runs ls shows.
 const endedShown = 10
 
-func (a *app) listRuns(st daemon.Status, served, all bool) error {
-	if a.JSON {
-		return a.Document(map[string]any{"served": served, "status": st})
+func listRuns(con *console.Console, st daemon.Status, served, all bool) error {
+	if con.JSON {
+		return con.Document(map[string]any{"served": served, "status": st})
 	}
 	runs := st.Runs
 	if !all {
@@ -81,15 +82,15 @@ func (a *app) listRuns(st daemon.Status, served, all bool) error {
 		if unpassed := render.NotPassed(r.More + len(r.Unpassed)); unpassed != "" {
 			state, look = state+", "+unpassed, console.Yellow
 		}
-		t.Row(console.Styled(sign+" "+r.ID, style), console.Styled(state+render.StubMark(r.Stubbed)+render.UnheldMark(r.Trust), look), console.Styled(render.Progress(r), console.Plain), console.Styled(render.RunTime(&a.Console, r), console.Dim), console.Styled(render.FirstWait(r, a.Now()), console.Plain))
+		t.Row(console.Styled(sign+" "+r.ID, style), console.Styled(state+render.StubMark(r.Stubbed)+render.UnheldMark(r.Trust), look), console.Styled(render.Progress(r), console.Plain), console.Styled(render.RunTime(con, r), console.Dim), console.Styled(render.FirstWait(r, con.Now()), console.Plain))
 	}
-	a.PrintTable(t)
+	con.PrintTable(t)
 	if len(st.Runs) == 0 {
-		a.Print("no run yet: `sluice run WORKFLOW` starts one")
+		con.Print("no run yet: `sluice run WORKFLOW` starts one")
 	} else if len(runs) < len(st.Runs) {
-		a.Note("%s: --all", leftOut(st.Runs, runs))
+		con.Note("%s: --all", leftOut(st.Runs, runs))
 	}
-	a.health(st, served)
+	printHealth(con, st, served)
 	return nil
 }
 
@@ -130,16 +131,16 @@ func withoutOld(all []daemon.RunStatus) []daemon.RunStatus {
 	})
 }
 
-// health tells what is wrong with the repo as a whole.
-func (a *app) health(st daemon.Status, served bool) {
+// printHealth tells what is wrong with the repo as a whole.
+func printHealth(con *console.Console, st daemon.Status, served bool) {
 	for _, h := range st.Health {
-		a.Note("%s %s", a.PaintErr(console.Yellow, "note:"), oneLine(h))
+		con.Note("%s %s", con.PaintErr(console.Yellow, "note:"), oneLine(h))
 	}
 	if st.Stalled != "" {
-		a.Note("%s the journal cannot be written, so nothing is started: %s", a.PaintErr(console.Red, "stalled:"), oneLine(st.Stalled))
+		con.Note("%s the journal cannot be written, so nothing is started: %s", con.PaintErr(console.Red, "stalled:"), oneLine(st.Stalled))
 	}
 	if !served && slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
-		a.Note("%s no sluice process serves this repo: `sluice run RUN` goes on with it here, `sluice watch add` and `sluice daemon` in the background", a.PaintErr(console.Yellow, "note:"))
+		con.Note("%s no sluice process serves this repo: `sluice run RUN` goes on with it here, `sluice watch add` and `sluice daemon` in the background", con.PaintErr(console.Yellow, "note:"))
 	}
 }
 
@@ -154,19 +155,19 @@ whether the spec's file has changed since the run started.`,
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
-				return a.status(cmd.Context(), p, v, served, args)
+				return printStatus(cmd.Context(), &a.Console, p, v, served, args)
 			})
 		},
 	})
 }
 
-func (a *app) status(ctx context.Context, p *place, v viewer, served bool, args []string) error {
+func printStatus(ctx context.Context, con *console.Console, p *place, v viewer, served bool, args []string) error {
 	st, err := v.Status(ctx, "")
 	if err != nil {
 		return err
 	}
-	if _, err := a.settingsOf(p.root, nil); err != nil {
-		for _, f := range faultsIn(err) {
+	if _, err := settingsOf(con, p.root, nil); err != nil {
+		for _, f := range settings.Faults(err) {
 			st.Health = append(st.Health, "the settings are not gone by: "+f.Error())
 		}
 	}
@@ -190,41 +191,41 @@ func (a *app) status(ctx context.Context, p *place, v viewer, served bool, args 
 			return err
 		}
 	}
-	if a.JSON {
-		return a.Document(map[string]any{"served": served, "status": st})
+	if con.JSON {
+		return con.Document(map[string]any{"served": served, "status": st})
 	}
 	for i, r := range st.Runs {
 		if i > 0 {
-			a.Print("")
+			con.Print("")
 		}
-		for _, l := range render.RunLines(&a.Console, r, a.Now()) {
-			a.Print("%s", console.ClipPainted(l, a.Width()))
+		for _, l := range render.RunLines(con, r, con.Now()) {
+			con.Print("%s", console.ClipPainted(l, con.Width()))
 		}
-		if take := a.toTake(ctx, p.root, r); take != "" {
-			a.Print("  %s", console.ClipPainted(take, a.Width()-2))
+		if take := toTake(ctx, p.root, r); take != "" {
+			con.Print("  %s", console.ClipPainted(take, con.Width()-2))
 		}
 	}
 	if len(st.Runs) == 0 {
-		a.Print("no run yet: `sluice run WORKFLOW` starts one")
+		con.Print("no run yet: `sluice run WORKFLOW` starts one")
 	}
 	if words := render.TodayWords(st.Today); words != "" {
-		a.Print("%s", a.Paint(console.Dim, words))
+		con.Print("%s", con.Paint(console.Dim, words))
 	}
-	a.levels(st)
-	a.health(st, served)
+	printLevels(con, st)
+	printHealth(con, st, served)
 	return nil
 }
 
-// levels tells what stands between an agent and a gate. Of a run of which that is less, its own lines tell.
-func (a *app) levels(st daemon.Status) {
+// printLevels tells what stands between an agent and a gate. Of a run of which that is less, its own lines tell.
+func printLevels(con *console.Console, st daemon.Status) {
 	if !slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
 		return
 	}
 	switch st.Trust {
 	case engine.TrustFile:
-		a.Print("%s", a.Paint(console.Dim, "trust: file, unprotected: nothing stands between an agent and a gate but its own good will ("+oneLine(st.Exposed)+")"))
+		con.Print("%s", con.Paint(console.Dim, "trust: file, unprotected: nothing stands between an agent and a gate but its own good will ("+oneLine(st.Exposed)+")"))
 	case engine.TrustSandbox:
-		a.Print("%s", a.Paint(console.Dim, "trust: sandbox: an agent cannot answer a gate"))
+		con.Print("%s", con.Paint(console.Dim, "trust: sandbox: an agent cannot answer a gate"))
 	}
 }
 

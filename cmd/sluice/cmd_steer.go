@@ -68,7 +68,7 @@ does until the run has ended, as of ` + "`sluice run`" + `.`,
 
 // retryHere has a run go on by a retry, and follows it from this process.
 func (a *app) retryHere(ctx context.Context, p *place, args []string, event func(run string, args []string) engine.Event) error {
-	r, err := a.statusOfRun(ctx, p, args[0]) // before anything is served: a wrong name is told as any other
+	r, err := statusOfRun(ctx, p, args[0]) // before anything is served: a wrong name is told as any other
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (a *app) steer(event func(run string, args []string) engine.Event) func(*co
 			if err != nil {
 				return err
 			}
-			return a.tellSteered(id, done)
+			return tellSteered(&a.Console, id, done)
 		})
 	}
 }
@@ -114,7 +114,7 @@ func (a *app) onRun(ctx context.Context, named []string, do func(ctx context.Con
 		return err
 	}
 	if s == nil {
-		return a.unservedRun(ctx, p, named)
+		return unservedRun(ctx, p, named)
 	}
 	defer s.Close()
 	id, err := runMeant(ctx, s, named)
@@ -125,7 +125,7 @@ func (a *app) onRun(ctx context.Context, named []string, do func(ctx context.Con
 }
 
 // unservedRun says what is wrong where a run is to be steered and nobody serves the repo: its name above all.
-func (a *app) unservedRun(ctx context.Context, p *place, names []string) error {
+func unservedRun(ctx context.Context, p *place, names []string) error {
 	if v, err := readJournal(p); err == nil {
 		defer v.Close()
 		if _, err := runMeant(ctx, v, names); err != nil {
@@ -143,16 +143,16 @@ func notDone(err error) error {
 	return fault.Exit(fault.ExitFailed)
 }
 
-func (a *app) tellSteered(run string, done daemon.Done) error {
+func tellSteered(con *console.Console, run string, done daemon.Done) error {
 	if done.Ignored != "" {
 		return fault.Failed("`sluice status "+run+"` tells how it stands", "nothing came of it: %s", done.Ignored)
 	}
-	if a.JSON {
-		return a.Document(done)
+	if con.JSON {
+		return con.Document(done)
 	}
 	for _, raw := range done.Facts {
 		if f := render.Fact(raw); f.Key {
-			a.Print("%s  %s", a.Paint(console.Dim, console.Pad(cmp.Or(f.Subject, run), render.SubjectWidth)), a.Paint(f.Style, f.Text))
+			con.Print("%s  %s", con.Paint(console.Dim, console.Pad(cmp.Or(f.Subject, run), render.SubjectWidth)), con.Paint(f.Style, f.Text))
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ step is launched, and its time is not the run's, until ` + "`sluice handback STE
 			if done.Ignored != "" {
 				return fault.Failed("`sluice status "+run+"` tells how it stands", "nothing came of it: %s", done.Ignored)
 			}
-			return a.tellTakeover(ctx, p, s, run, step)
+			return tellTakeover(ctx, &a.Console, p, s, run, step)
 		}),
 	})
 	cmd.Flags().StringVar(&run, "run", "", "the `RUN` it is of; without it the only live one")
@@ -74,7 +74,7 @@ step counts as done by your word: it is checked and judged at its gate like an a
 			if err != nil {
 				return err
 			}
-			return a.tellSteered(run, done)
+			return tellSteered(&a.Console, run, done)
 		}),
 	})
 	cmd.Flags().StringVar(&run, "run", "", "the `RUN` it is of; without it the only live one")
@@ -106,7 +106,7 @@ type takenOver struct {
 }
 
 // tellTakeover waits until the step's agent is gone, and says how to go on with its conversation.
-func (a *app) tellTakeover(ctx context.Context, p *place, v viewer, run, step string) error {
+func tellTakeover(ctx context.Context, con *console.Console, p *place, v viewer, run, step string) error {
 	at, err := heldAttempt(ctx, v, run, step)
 	if err != nil {
 		return err
@@ -115,10 +115,10 @@ func (a *app) tellTakeover(ctx context.Context, p *place, v viewer, run, step st
 	if out.Conversation, err = executor.FindConversation(p.root, p.state, run, step, at.N, at.K); err != nil {
 		return err
 	}
-	if err := out.Import(a.Getenv); err != nil {
-		a.Note("%s %s", a.PaintErr(console.Yellow, "note:"), clean(err.Error()))
+	if err := out.Import(con.Getenv); err != nil {
+		con.Note("%s %s", con.PaintErr(console.Yellow, "note:"), clean(err.Error()))
 	}
-	if set, err := a.settingsOf(p.root, nil); err == nil && out.Argv != nil {
+	if set, err := settingsOf(con, p.root, nil); err == nil && out.Argv != nil {
 		out.Argv = ownCommand(out.Argv, set.Settings.Agents[out.Agent].Command)
 	}
 	if out.Argv != nil {
@@ -138,20 +138,20 @@ func (a *app) tellTakeover(ctx context.Context, p *place, v viewer, run, step st
 			out.Command += shellWord(word)
 		}
 	}
-	if a.JSON {
-		return a.Document(out)
+	if con.JSON {
+		return con.Document(out)
 	}
-	a.Print("%s is yours: its agent has ended, and nothing of it is launched until you hand it back", render.Attempt(step, at.N))
-	a.Print("")
+	con.Print("%s is yours: its agent has ended, and nothing of it is launched until you hand it back", render.Attempt(step, at.N))
+	con.Print("")
 	if out.Command != "" {
-		a.Print("  %s", clean(out.Command))
+		con.Print("  %s", clean(out.Command))
 	} else {
-		a.Print("  cd %s", clean(shellWord(out.Dir)))
-		a.Note("its agent (%s) has no conversation that could be opened: go on in its folder", cmp.Or(clean(out.Agent), "?"))
+		con.Print("  cd %s", clean(shellWord(out.Dir)))
+		con.Note("its agent (%s) has no conversation that could be opened: go on in its folder", cmp.Or(clean(out.Agent), "?"))
 	}
-	a.Print("")
-	a.Print("sluice handback %s --run %s -m \"…\"   an agent goes on, with your words", step, run)
-	a.Print("sluice handback %s --run %s --done    you have finished it: it is checked and judged as always", step, run)
+	con.Print("")
+	con.Print("sluice handback %s --run %s -m \"…\"   an agent goes on, with your words", step, run)
+	con.Print("sluice handback %s --run %s --done    you have finished it: it is checked and judged as always", step, run)
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/tasks"
 	"sluice/internal/text"
@@ -63,14 +64,14 @@ func (a *app) validTasks(files []string) (out []faultLine, err error) {
 			return nil, err
 		}
 		if bad != nil {
-			out = append(out, faultLine{shortPath(a.below(f)), bad.Line, 1, bad.Why})
+			out = append(out, faultLine{layout.ShortPath(a.below(f)), bad.Line, 1, bad.Why})
 			continue
 		}
 		if !a.JSON {
-			a.Print("%s %s: %s", a.Paint(console.Green, "ok"), shortPath(a.below(f)), countsOf(file.Tasks))
+			a.Print("%s %s: %s", a.Paint(console.Green, "ok"), layout.ShortPath(a.below(f)), countsOf(file.Tasks))
 			slips := file.Slips(text.Nearest)
 			for _, s := range slips[:min(len(slips), slipsShown)] {
-				a.Note("%s:%d: %s", shortPath(a.below(f)), s.Line, clean(s.Why))
+				a.Note("%s:%d: %s", layout.ShortPath(a.below(f)), s.Line, clean(s.Why))
 			}
 		}
 	}
@@ -207,7 +208,7 @@ func (a *app) formatTasks(arg string, check bool) (differs bool, err error) {
 				return true, err
 			}
 		}
-		a.Print("%s", shortPath(a.below(arg)))
+		a.Print("%s", layout.ShortPath(a.below(arg)))
 		return true, nil
 	}
 	return true, fault.Failed("try again when nobody is at work on it", "%s: it is changed all the time", clean(arg))

@@ -18,7 +18,8 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/executor"
 	"sluice/internal/fault"
-	"sluice/internal/top"
+	"sluice/internal/show"
+	"sluice/internal/tui"
 )
 
 func (a *app) topCommand() *cobra.Command {
@@ -41,7 +42,7 @@ Leaving it stops nothing.`,
 			if err := h.begin(cmd.Context()); err != nil {
 				return err
 			}
-			return top.Run(cmd.Context(), h, top.Options{In: a.In, Out: a.Out, Env: a.Env, Now: a.Now})
+			return tui.Run(cmd.Context(), h, tui.Options{In: a.In, Out: a.Out, Env: a.Env, Now: a.Now})
 		},
 	}
 	cmd.Flags().BoolVar(&here, "here", false, "only this repo")
@@ -78,7 +79,7 @@ func (h *topHost) begin(ctx context.Context) error {
 	if h.here {
 		return err
 	}
-	home, herr := h.a.stateHome()
+	home, herr := stateHome(&h.a.Console)
 	if herr != nil {
 		return herr
 	}
@@ -102,7 +103,7 @@ func (h *topHost) Repos(ctx context.Context) (roots []string, note string, err e
 	if h.here {
 		return roots, "", nil
 	}
-	home, err := h.a.stateHome()
+	home, err := stateHome(&h.a.Console)
 	if err != nil {
 		return nil, "", err
 	}
@@ -143,7 +144,7 @@ func (h *topHost) at(ctx context.Context, root string) (*place, error) {
 	if p := h.places[root]; p != nil {
 		return p, nil
 	}
-	p, err := h.a.placeOf(ctx, root)
+	p, err := placeOf(ctx, &h.a.Console, root)
 	if err == nil {
 		h.places[root] = p
 	}
@@ -151,12 +152,12 @@ func (h *topHost) at(ctx context.Context, root string) (*place, error) {
 }
 
 // Open gives whoever serves the repo, or its journal.
-func (h *topHost) Open(ctx context.Context, root string) (top.View, bool, error) {
+func (h *topHost) Open(ctx context.Context, root string) (tui.View, bool, error) {
 	p, err := h.at(ctx, root)
 	if err != nil {
 		return nil, false, err
 	}
-	return h.a.view(ctx, p)
+	return viewOf(ctx, p)
 }
 
 // Served says whether a process serves the repo.
@@ -175,7 +176,7 @@ func (h *topHost) Served(ctx context.Context, root string) bool {
 
 // Do has a person's event taken in, by the path of `sluice pass`.
 func (h *topHost) Do(ctx context.Context, root string, ev engine.Event) (daemon.Done, error) {
-	if err := h.a.inAttempt(); err != nil {
+	if err := inAttempt(&h.a.Console); err != nil {
 		return daemon.Done{}, err
 	}
 	p, err := h.at(ctx, root)
@@ -202,17 +203,17 @@ func (h *topHost) Sign(ctx context.Context, root string, g daemon.GateStatus, ev
 		return "", err
 	}
 	d := decision{gate: ev.Gate, run: ev.Run, round: ev.Round, outcome: ev.Outcome, text: ev.Text, answer: ev.Answer, at: &g}
-	err = h.a.proof(ctx, p, &d)
+	err = proofOf(ctx, &h.a.Console, p, &d)
 	return d.proof, err
 }
 
 // Show is what `sluice show --diff` prints.
-func (h *topHost) Show(ctx context.Context, root, run, what string) (page top.Page, err error) {
+func (h *topHost) Show(ctx context.Context, root, run, what string) (page tui.Page, err error) {
 	p, err := h.at(ctx, root)
 	if err != nil {
 		return page, err
 	}
-	v, _, err := h.a.view(ctx, p)
+	v, _, err := viewOf(ctx, p)
 	if err != nil {
 		return page, err
 	}
@@ -221,15 +222,29 @@ func (h *topHost) Show(ctx context.Context, root, run, what string) (page top.Pa
 	if err != nil {
 		return page, err
 	}
-	sh, lines, err := h.a.showPage(ctx, p, v, r, what)
-	if err != nil {
-		return page, err
+	return h.a.showPage(ctx, p, v, r, what)
+}
+
+// runHost is what the screen of one run is run on: the process that serves its repo.
+type runHost struct {
+	service
+	a *app
+	p *place
+}
+
+// Do has a person's event taken in.
+func (h runHost) Do(ctx context.Context, ev engine.Event) (daemon.Done, error) {
+	if _, ok := ev.(engine.Answered); ok {
+		if err := inAttempt(&h.a.Console); err != nil {
+			return daemon.Done{}, err
+		}
 	}
-	page.Lines = lines
-	if sh.Gate != nil {
-		page.Gate, page.Round, page.Content = sh.Gate.ID, sh.Gate.Round, sh.Gate.Reviewed
-	}
-	return page, nil
+	return h.service.Do(ctx, ev, "terminal")
+}
+
+// Show is what `sluice show --diff` prints.
+func (h runHost) Show(ctx context.Context, run daemon.RunStatus, what string) (tui.Page, error) {
+	return h.a.showPage(ctx, h.p, h.service, run, what)
 }
 
 // lastMost is how much of the end of an agent's output is read for its last words.
@@ -244,7 +259,7 @@ func (h *topHost) newestOutput(ctx context.Context, p *place, run, what string) 
 	if folder == "" {
 		folder = run
 		if strings.Contains(run, ".") { // a task's: its folder lies in its parent's
-			found, err := h.a.foldersOf(ctx, p, run, false)
+			found, err := foldersOf(ctx, p, run, false)
 			if err != nil {
 				return "", err
 			}
@@ -311,7 +326,7 @@ func (a *app) lastLine(dir, end, was string) string {
 // sayer makes lines for a person of a launch's output.
 func (a *app) sayer(dir string) func(string) []string {
 	if prog, ok := executor.ReadProgram(dir); ok && program.Known(prog.Format) {
-		return a.eventsOf(prog.Format)
+		return eventsOf(&a.Console, prog.Format)
 	}
 	return a.plainLine
 }
@@ -331,7 +346,7 @@ func (h *topHost) Tail(ctx context.Context, root, run, what string, say func(str
 	}
 	inner := *h.a
 	inner.Out = &lineWriter{say: say}
-	return inner.tail(ctx, filepath.Join(dir, "stdout"), tailShown, true, inner.sayer(dir))
+	return tailFile(ctx, &inner.Console, filepath.Join(dir, "stdout"), tailShown, true, inner.sayer(dir))
 }
 
 // lineWriter gives on what is written to it, line by line.
@@ -353,19 +368,23 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 }
 
 // showPage is what show prints, with the changes, in lines.
-func (a *app) showPage(ctx context.Context, p *place, v viewer, r daemon.RunStatus, what string) (*shown, []string, error) {
-	sh, err := a.gather(ctx, p, v, r, what)
+func (a *app) showPage(ctx context.Context, p *place, v viewer, r daemon.RunStatus, what string) (page tui.Page, err error) {
+	sh, err := gatherShown(ctx, p, v, r, what)
 	if err != nil {
-		return nil, nil, err
+		return page, err
 	}
 	var b strings.Builder
 	inner := *a
 	inner.Out = &b
-	inner.printShow(sh)
+	show.Print(&inner.Console, sh)
 	if len(sh.Changed) > 0 {
-		if err := inner.printDiff(ctx, p, sh); err != nil {
+		if err := show.PrintDiff(ctx, &inner.Console, p.source(), sh); err != nil {
 			fmt.Fprintln(&b, "\nthe changes cannot be read: "+oneLine(err.Error()))
 		}
 	}
-	return sh, strings.Split(strings.TrimRight(b.String(), "\n"), "\n"), nil
+	page.Lines = strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+	if g := sh.Gate; g != nil {
+		page.Gate, page.Round, page.Content = g.ID, g.Round, g.Reviewed
+	}
+	return page, nil
 }

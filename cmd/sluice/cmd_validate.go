@@ -15,6 +15,8 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/executor"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
+	"sluice/internal/settings"
 	"sluice/internal/shells"
 	"sluice/internal/text"
 	"sluice/specs"
@@ -83,35 +85,35 @@ func (a *app) validate(files, taskFiles []string, every bool) error {
 	}
 	tell(bad)
 	before := len(all)
-	tell(a.settingsFaultsOf(files))
+	tell(settingsFaultsOf(&a.Console, files))
 	settingsFaults := len(all) - before
 	if every {
 		tell(strayStubs(files))
 	}
-	notes := a.agentNotes(files)
+	notes := agentNotes(&a.Console, files)
 	for _, f := range files {
 		spec, faults := specs.LoadFile(f)
 		for _, x := range specs.Notes(f) {
-			notes = append(notes, faultLine{shortPath(x.File), x.Line, x.Col, x.Message})
+			notes = append(notes, faultLine{layout.ShortPath(x.File), x.Line, x.Col, x.Message})
 		}
 		faults = append(faults, stubFaultsOf(f, spec)...)
-		for _, x := range a.promptFaultsOf(f, spec) {
+		for _, x := range promptFaultsOf(&a.Console, f, spec) {
 			if !said[x] { // specs share their roles
 				said[x] = true
 				faults = append(faults, x)
 			}
 		}
 		for _, x := range faults {
-			all = append(all, faultLine{shortPath(x.File), x.Line, x.Col, x.Message})
+			all = append(all, faultLine{layout.ShortPath(x.File), x.Line, x.Col, x.Message})
 		}
 		if a.JSON {
 			continue
 		}
 		for _, x := range faults {
-			a.Print("%s:%d:%d: %s", shortPath(x.File), x.Line, x.Col, clean(x.Message))
+			a.Print("%s:%d:%d: %s", layout.ShortPath(x.File), x.Line, x.Col, clean(x.Message))
 		}
 		if len(faults) == 0 {
-			a.Print("%s %s: %s, %s", a.Paint(console.Green, "ok"), shortPath(f), plural(len(spec.Steps), "step"), plural(gatesOf(spec), "gate"))
+			a.Print("%s %s: %s, %s", a.Paint(console.Green, "ok"), layout.ShortPath(f), plural(len(spec.Steps), "step"), plural(gatesOf(spec), "gate"))
 		}
 	}
 	for _, x := range notes {
@@ -137,7 +139,7 @@ func (a *app) validate(files, taskFiles []string, every bool) error {
 }
 
 // settingsFaultsOf are the faults of the settings of the repos that the specs lie in, each repo looked at once.
-func (a *app) settingsFaultsOf(files []string) []faultLine {
+func settingsFaultsOf(con *console.Console, files []string) []faultLine {
 	var out []faultLine
 	looked := map[string]bool{}
 	for _, f := range files {
@@ -146,8 +148,8 @@ func (a *app) settingsFaultsOf(files []string) []faultLine {
 			continue
 		}
 		looked[root] = true
-		if _, err := a.settingsOf(root, nil); err != nil {
-			for _, one := range faultsIn(err) {
+		if _, err := settingsOf(con, root, nil); err != nil {
+			for _, one := range settings.Faults(err) {
 				out = append(out, lineOf(one))
 			}
 		}
@@ -156,7 +158,7 @@ func (a *app) settingsFaultsOf(files []string) []faultLine {
 }
 
 // agentNotes tells of which agents of the settings it cannot be told what their command starts, each repo looked at once.
-func (a *app) agentNotes(files []string) []faultLine {
+func agentNotes(con *console.Console, files []string) []faultLine {
 	out, looked := []faultLine{}, map[string]bool{}
 	for _, f := range files {
 		root := filepath.Dir(filepath.Dir(filepath.Dir(f)))
@@ -164,8 +166,10 @@ func (a *app) agentNotes(files []string) []faultLine {
 			continue
 		}
 		looked[root] = true
-		out = append(out, a.foreignNotes(root)...)
-		s, err := a.settingsOf(root, nil)
+		for _, f := range foreignIn(con, root) {
+			out = append(out, faultLine{Message: f.String()})
+		}
+		s, err := settingsOf(con, root, nil)
 		if err != nil {
 			continue // told as a fault
 		}
@@ -182,7 +186,7 @@ func (a *app) agentNotes(files []string) []faultLine {
 // stubFaultsOf are the faults of the script of the workflow's stand-ins, where there is one.
 func stubFaultsOf(file string, spec *engine.Spec) []specs.Fault {
 	script := stubsOf(file)
-	if spec == nil || !isFile(script) {
+	if spec == nil || !layout.IsFile(script) {
 		return nil
 	}
 	_, faults := specs.LoadStubs(script, spec)
@@ -217,7 +221,7 @@ func strayStubs(files []string) (out []faultLine) {
 			continue // a .gitkeep, a README, what an editor left
 		}
 		if s := filepath.Join(dir, e.Name()); e.Type().IsRegular() && !slices.Contains(known, s) {
-			out = append(out, faultLine{shortPath(s), 1, 1, "no workflow has this script of stand-ins: it bears the workflow's id and .yaml, or lies elsewhere" + meant(workflowOf(s), ids)})
+			out = append(out, faultLine{layout.ShortPath(s), 1, 1, "no workflow has this script of stand-ins: it bears the workflow's id and .yaml, or lies elsewhere" + text.DidYouMean(workflowOf(s), ids)})
 		}
 	}
 	return out
@@ -234,12 +238,12 @@ func lineOf(err error) faultLine {
 }
 
 // promptFaultsOf are the faults of the prompts of a spec's roles, by the settings of its repo.
-func (a *app) promptFaultsOf(file string, spec *engine.Spec) []specs.Fault {
+func promptFaultsOf(con *console.Console, file string, spec *engine.Spec) []specs.Fault {
 	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
 	if spec == nil || filepath.Join(root, specsDir) != filepath.Dir(file) {
 		return nil
 	}
-	s, err := a.settingsOf(root, nil)
+	s, err := settingsOf(con, root, nil)
 	if err != nil {
 		return nil // the faults of the settings are told
 	}
@@ -272,7 +276,7 @@ func (a *app) specFiles(cmd *cobra.Command, args []string) ([]string, error) {
 	for _, arg := range args {
 		if strings.ContainsAny(arg, "/\\") || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
 			file := a.below(arg)
-			if !isFile(file) {
+			if !layout.IsFile(file) {
 				return nil, fault.Failed("`sluice validate` without a name reads all of "+specsDir+"/", "%s: no such file", clean(arg))
 			}
 			files = append(files, file)
@@ -341,30 +345,14 @@ func workflowOf(file string) string {
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// loaded reads a workflow that is to be run or drawn; its faults are told as validate tells them.
-func (a *app) loaded(file string) (*engine.Spec, error) {
+// loadSpec reads a workflow that is to be run or drawn; its faults are told as validate tells them.
+func loadSpec(con *console.Console, file string) (*engine.Spec, error) {
 	spec, faults := specs.LoadFile(file)
 	if len(faults) == 0 {
 		return spec, nil
 	}
 	for _, x := range faults {
-		fmt.Fprintf(a.Err, "%s:%d:%d: %s\n", shortPath(x.File), x.Line, x.Col, clean(x.Message))
+		fmt.Fprintf(con.Err, "%s:%d:%d: %s\n", layout.ShortPath(x.File), x.Line, x.Col, clean(x.Message))
 	}
-	return nil, fault.Failed("mend the spec; `sluice validate` checks it again", "%s: %s", shortPath(file), plural(len(faults), "fault"))
-}
-
-// shortPath shows a path as seen from here, where that is shorter.
-func shortPath(file string) string {
-	here, err := os.Getwd()
-	if err != nil {
-		return file
-	}
-	if real, err := filepath.EvalSymlinks(here); err == nil {
-		here = real
-	}
-	rel, err := filepath.Rel(here, file)
-	if err != nil || len(rel) >= len(file) || !filepath.IsAbs(file) {
-		return file
-	}
-	return rel
+	return nil, fault.Failed("mend the spec; `sluice validate` checks it again", "%s: %s", layout.ShortPath(file), plural(len(faults), "fault"))
 }

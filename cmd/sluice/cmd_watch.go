@@ -39,7 +39,7 @@ commands run as you, whenever a run of it is started.`,
 		change("add [DIR]", "have the daemon serve the repo", "Takes effect at once where a daemon runs, else at its next start.", "sluice watch add\nsluice watch add ~/code/app", a.watchAdd),
 		change("rm [DIR]", "have the daemon leave the repo alone", "Its journal and its runs stay; agents that run go on to their end.", "sluice watch rm\nsluice watch rm ~/code/old", a.watchRemove),
 		a.JSONFlag(&cobra.Command{Use: "ls", Short: "list the repos the daemon serves", Long: "With what keeps a repo from being served, where something does.", Example: "sluice watch ls\nsluice watch ls --json",
-			Args: console.Between(0, 0), RunE: func(cmd *cobra.Command, _ []string) error { return a.watchList(cmd.Context()) }}),
+			Args: console.Between(0, 0), RunE: func(cmd *cobra.Command, _ []string) error { return watchList(cmd.Context(), &a.Console) }}),
 	)
 	return cmd
 }
@@ -58,19 +58,19 @@ func (a *app) watchAdd(ctx context.Context, dir string) error {
 	}
 	if slices.Contains(roots, p.root) {
 		a.Print("%s is watched already", p.root)
-		return a.untilServed(ctx, p)
+		return untilServed(ctx, &a.Console, p)
 	}
 	if err := saveRepos(p.home, append(roots, p.root)); err != nil {
 		return err
 	}
 	a.Print("%s is watched now", p.root)
-	return a.untilServed(ctx, p)
+	return untilServed(ctx, &a.Console, p)
 }
 
 // untilServed has the daemon read its list, where one runs, and waits a little until it serves the repo: what is
 // typed next counts on it.
-func (a *app) untilServed(ctx context.Context, p *place) error {
-	if err := a.reloadDaemon(ctx, p.home); err != nil {
+func untilServed(ctx context.Context, con *console.Console, p *place) error {
+	if err := reloadDaemon(ctx, con, p.home); err != nil {
 		return err
 	}
 	c := daemon.NewDaemonClient(p.home)
@@ -89,7 +89,7 @@ func (a *app) untilServed(ctx context.Context, p *place) error {
 const servedTries = 100
 
 func (a *app) watchRemove(ctx context.Context, dir string) error {
-	home, err := a.stateHome()
+	home, err := stateHome(&a.Console)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (a *app) watchRemove(ctx context.Context, dir string) error {
 		return err
 	}
 	a.Print("%s is not watched any more", root)
-	return a.reloadDaemon(ctx, home)
+	return reloadDaemon(ctx, &a.Console, home)
 }
 
 func saveRepos(home string, roots []string) error {
@@ -132,19 +132,19 @@ func saveRepos(home string, roots []string) error {
 }
 
 // reloadDaemon has the daemon read its list, where one runs.
-func (a *app) reloadDaemon(ctx context.Context, home string) error {
+func reloadDaemon(ctx context.Context, con *console.Console, home string) error {
 	c := daemon.NewDaemonClient(home)
 	defer c.Close()
 	err := c.Reload(ctx)
 	if errors.Is(err, daemon.ErrNotServed) {
-		a.Note("no daemon runs now: `sluice daemon` starts one")
+		con.Note("no daemon runs now: `sluice daemon` starts one")
 		return nil
 	}
 	return err
 }
 
-func (a *app) watchList(ctx context.Context) error {
-	home, err := a.stateHome()
+func watchList(ctx context.Context, con *console.Console) error {
+	home, err := stateHome(con)
 	if err != nil {
 		return err
 	}
@@ -163,8 +163,8 @@ func (a *app) watchList(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.Document(map[string]any{"daemon": running, "repos": states})
+	if con.JSON {
+		return con.Document(map[string]any{"daemon": running, "repos": states})
 	}
 	t := &console.Table{}
 	for _, s := range states {
@@ -178,11 +178,11 @@ func (a *app) watchList(ctx context.Context) error {
 		}
 		t.Row(console.Styled(word, style), console.Styled(s.Root, console.Plain), console.Styled(oneLine(why), console.Dim))
 	}
-	a.PrintTable(t)
+	con.PrintTable(t)
 	if len(states) == 0 {
-		a.Note("no repo is watched: `sluice watch add` in one")
+		con.Note("no repo is watched: `sluice watch add` in one")
 	} else if !running {
-		a.Note("no daemon runs now: `sluice daemon` starts one")
+		con.Note("no daemon runs now: `sluice daemon` starts one")
 	}
 	return nil
 }

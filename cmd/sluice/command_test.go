@@ -192,16 +192,6 @@ func TestFaultsOfThePackagesBelow(t *testing.T) {
 	}
 }
 
-func TestDemoSpecIsTheDocuments(t *testing.T) {
-	want, err := os.ReadFile("../../specs/testdata/phase-4-search-index.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(demoFile(demoFlow+".yaml"), want) {
-		t.Error("the demo's spec is not the example that the documents have")
-	}
-}
-
 // TestNoAgentDecides: from within an attempt no gate is decided by the command.
 func TestNoAgentDecides(t *testing.T) {
 	w := newWorld(t, true)

@@ -45,7 +45,7 @@ func (a *app) complete(cmd *cobra.Command, args []string, begun string) ([]strin
 			}
 		}
 	}
-	if v, _, err := a.view(cmd.Context(), p); err == nil {
+	if v, _, err := viewOf(cmd.Context(), p); err == nil {
 		defer v.Close()
 		if st, err := v.Status(cmd.Context(), ""); err == nil {
 			for _, r := range st.Runs {

@@ -13,10 +13,11 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/form"
 	"sluice/internal/press"
+	"sluice/internal/show"
 )
 
 // printSince prints what the attempt changed since the end of the one before.
-func (a *app) printSince(ctx context.Context, p *place, sh *shown) error {
+func printSince(ctx context.Context, con *console.Console, p *place, sh *show.Shown) error {
 	if sh.Attempt == nil || sh.Attempt.N < 2 {
 		return fault.Failed("--diff prints all that it changed", "there is no attempt of %s before this one", sh.Step)
 	}
@@ -33,25 +34,25 @@ func (a *app) printSince(ctx context.Context, p *place, sh *shown) error {
 			return notKept(t, err)
 		}
 	}
-	patch, cut, err := repo.Between(ctx, shas[0], shas[1], showDiff)
+	patch, cut, err := repo.Between(ctx, shas[0], shas[1], show.MaxDiff)
 	if err != nil {
 		return err
 	}
-	a.Print("")
+	con.Print("")
 	if len(patch) == 0 {
-		a.Print("%s", a.Paint(console.Dim, "nothing has changed since attempt "+fmt.Sprint(sh.Attempt.N-1)))
+		con.Print("%s", con.Paint(console.Dim, "nothing has changed since attempt "+fmt.Sprint(sh.Attempt.N-1)))
 	}
-	a.printPatch(patch)
+	show.PrintPatch(con, patch)
 	if cut {
-		a.Note("there is more: sluice attempt checkout %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
+		con.Note("there is more: sluice attempt checkout %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
 	}
 	return nil
 }
 
 // decideHere lets the person at the terminal decide what was shown, by a key: the round that was shown, and no other.
-func (a *app) decideHere(ctx context.Context, p *place, sh *shown) error {
+func (a *app) decideHere(ctx context.Context, p *place, sh *show.Shown) error {
 	g := sh.Gate
-	if a.inAttempt() != nil || g == nil || g.State != engine.OnHuman && g.State != engine.OnWindow {
+	if inAttempt(&a.Console) != nil || g == nil || g.State != engine.OnHuman && g.State != engine.OnWindow {
 		return nil
 	}
 	h := &hand{a: a}
@@ -76,9 +77,9 @@ func (a *app) decideHere(ctx context.Context, p *place, sh *shown) error {
 		d := decision{gate: g.ID, run: sh.Run, round: g.Round}
 		switch {
 		case k == "d":
-			err = a.printDiff(ctx, p, sh)
+			err = show.PrintDiff(ctx, &a.Console, p.source(), sh)
 		case k == "s" && sh.Attempt != nil && sh.Attempt.N > 1:
-			err = a.printSince(ctx, p, sh)
+			err = printSince(ctx, &a.Console, p, sh)
 		case outcomeHere(g, k) != "":
 			d.outcome, d.text, d.answer = h.decides(ctx, sh, outcomeHere(g, k))
 		default:
@@ -89,7 +90,7 @@ func (a *app) decideHere(ctx context.Context, p *place, sh *shown) error {
 			a.Note("%s", oneLine(err.Error()))
 		}
 		if d.outcome != "" {
-			return a.decide(ctx, p, d)
+			return giveDecision(ctx, &a.Console, p, d)
 		}
 	}
 }
@@ -109,7 +110,7 @@ func outcomeHere(g *daemon.GateStatus, k string) string {
 }
 
 // keysHere names the keys that do something.
-func keysHere(sh *shown) string {
+func keysHere(sh *show.Shown) string {
 	keys := "v veto"
 	if sh.Gate.State == engine.OnHuman {
 		keys = "p pass  f fail"
@@ -159,7 +160,7 @@ func (h *hand) key(what string) (k string, err error) {
 }
 
 // decides has a decision ended that a key begins: a pass by Enter, the others by words. "" = nothing was decided.
-func (h *hand) decides(ctx context.Context, sh *shown, outcome string) (decided, text string, answer []byte) {
+func (h *hand) decides(ctx context.Context, sh *show.Shown, outcome string) (decided, text string, answer []byte) {
 	a := h.a
 	why := h.guard.Begin("keys")
 	if why != "" {
@@ -168,7 +169,7 @@ func (h *hand) decides(ctx context.Context, sh *shown, outcome string) (decided,
 	}
 	if outcome != engine.OutcomePass {
 		began := a.Now()
-		text, err := a.why()
+		text, err := askWhy(&a.Console)
 		if err != nil {
 			why = "no reason was given"
 		} else if a.Now().Sub(began) < press.Shown {
@@ -182,7 +183,7 @@ func (h *hand) decides(ctx context.Context, sh *shown, outcome string) (decided,
 	}
 	if g := sh.Gate; g.AnswerRequired {
 		var err error
-		if answer, err = a.fillIn(ctx, g.ID, g.AnswerSchema); err != nil {
+		if answer, err = fillIn(ctx, &a.Console, g.ID, g.AnswerSchema); err != nil {
 			a.Note("%s", oneLine(err.Error()))
 			return "", "", nil
 		}
@@ -195,7 +196,7 @@ func (h *hand) decides(ctx context.Context, sh *shown, outcome string) (decided,
 }
 
 // confirms asks whether a pass is meant, and says why it was not confirmed.
-func (h *hand) confirms(sh *shown, answer []byte) (why string) {
+func (h *hand) confirms(sh *show.Shown, answer []byte) (why string) {
 	a, g := h.a, sh.Gate
 	pass := press.Pass{Run: sh.Run, Gate: g.ID, GateName: g.Name, Round: g.Round,
 		Step: sh.Step, StepName: sh.StepName, Content: g.Reviewed, Answer: form.Shown(answer)}

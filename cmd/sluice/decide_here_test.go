@@ -106,7 +106,9 @@ func TestTailIsHeldUpByNothing(t *testing.T) {
 	}
 	a := newApp(nil, strings.NewReader(""), io.Discard, io.Discard)
 	done := make(chan error, 1)
-	go func() { done <- a.tail(t.Context(), file, 10, false, func(l string) []string { return []string{l} }) }()
+	go func() {
+		done <- tailFile(t.Context(), &a.Console, file, 10, false, func(l string) []string { return []string{l} })
+	}()
 	select {
 	case err := <-done:
 		if !errors.Is(err, atomicfile.ErrNotRegular) {

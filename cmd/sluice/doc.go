@@ -5,5 +5,5 @@
 // process out of its parts. Nothing here decides anything about a run.
 //
 // Reading order: run.go (from arguments to an exit code), app.go (what every command has), root.go (the tree), place.go
-// (where things lie), service.go, wire.go, settings.go, then any command.
+// (where things lie), service.go, wire.go, then any command.
 package main

@@ -22,6 +22,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/setup"
 	"sluice/journal"
 	"sluice/specs"
 )
@@ -158,7 +159,7 @@ func newArena(t *testing.T, seed uint64, n int, at arenaPlaces) *arena {
 func (x *arena) addRepo(root, flow, home string) {
 	x.t.Helper()
 	r := &arenaRepo{root: root, flow: flow, home: home, told: map[string]string{}, runs: map[string]bool{}}
-	for name, text := range map[string]string{".workflow/.gitignore": ignored, ".workflow/specs/" + flow + ".yaml": fmt.Sprintf(faultSpec, flow)} {
+	for name, text := range map[string]string{".workflow/.gitignore": setup.Ignored, ".workflow/specs/" + flow + ".yaml": fmt.Sprintf(faultSpec, flow)} {
 		file := filepath.Join(root, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
 			x.t.Fatal(err)

@@ -103,7 +103,7 @@ gates:
 func repoState(t *testing.T, w *sandbox) string {
 	t.Helper()
 	a := newApp(w.env, strings.NewReader(""), os.Stderr, os.Stderr)
-	p, err := a.placeOf(t.Context(), w.repo)
+	p, err := placeOf(t.Context(), &a.Console, w.repo)
 	if err != nil {
 		t.Fatal(err)
 	}

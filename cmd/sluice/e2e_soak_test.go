@@ -27,6 +27,7 @@ import (
 	"sluice/agents"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/setup"
 	"sluice/watcher"
 )
 
@@ -199,7 +200,7 @@ func newSoak(t *testing.T, seed uint64, scale time.Duration) *soak {
 		Settle: time.Second, Cookie: watcher.DefaultCookie * scale, CookieWait: watcher.DefaultCookieWait * scale}}
 	for i := range soakRepos {
 		name := fmt.Sprintf("repo%d", i)
-		x.put(name+"/.workflow/.gitignore", ignored)
+		x.put(name+"/.workflow/.gitignore", setup.Ignored)
 		x.repo = filepath.Join(x.work, name)
 		for _, k := range x.kinds {
 			x.put(name+"/.workflow/specs/"+k.id+".yaml", k.spec)
@@ -216,7 +217,7 @@ func newSoak(t *testing.T, seed uint64, scale time.Duration) *soak {
 func (x *soak) serve() {
 	t := x.t
 	t.Helper()
-	home, err := x.app.stateHome()
+	home, err := stateHome(&x.app.Console)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +242,7 @@ func (x *soak) serve() {
 		t.Fatal(err)
 	}
 	for _, d := range x.desks {
-		p, err := x.app.placeOf(ctx, d.repo)
+		p, err := placeOf(ctx, &x.app.Console, d.repo)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sluice/daemon"
+	"sluice/internal/setup"
 )
 
 // sandbox is a repo with a HOME, settings and state of its own, for tests that a script cannot tell.
@@ -41,7 +42,7 @@ func newSandbox(t *testing.T, settings string) *sandbox {
 		t.Fatal(err)
 	}
 	w.put("config/sluice/config.yaml", strings.ReplaceAll(settings, "@WORK@", work))
-	w.put("repo/.workflow/.gitignore", ignored)
+	w.put("repo/.workflow/.gitignore", setup.Ignored)
 	if w.log, err = os.OpenFile(filepath.Join(work, "daemon.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/internal/conform"
+	"sluice/internal/setup"
 )
 
 // How many files nothing waits for lie beside the one that counts. The kernel's queue has room for 16,384 events, so what
@@ -84,7 +85,7 @@ func (w *inboxBox) emptied(want int) {
 func (w *inboxBox) another() (repo string) {
 	w.t.Helper()
 	w.put("other/.workflow/specs/w.yaml", strings.Replace(watchSpec, "../done", "../other-done", 1))
-	w.put("other/.workflow/.gitignore", ignored)
+	w.put("other/.workflow/.gitignore", setup.Ignored)
 	repo = filepath.Join(w.work, "other")
 	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-q", "-m", "start"}} {
 		w.do("git", append([]string{"-C", repo}, args...)...)

@@ -18,13 +18,13 @@ import (
 // cutPrefix is what the folder is named by that a repair puts the launch records of forgotten runs into.
 const cutPrefix = "cut-"
 
-// forget puts aside what is left of runs that the journal does not know, after a repair: their numbers will be given
+// forgetRuns puts aside what is left of runs that the journal does not know, after a repair: their numbers will be given
 // again, and a new run must not meet the launches of an old one and take their ends for its own. What still runs of them
 // is ended first: nobody would know of it any more. It gives the runs.
 //
 // A launch that was cut out of a run that is still known stays: what happened under its key happened, and where the run
 // comes to that key again, it is adopted and not made twice.
-func (a *app) forget(ctx context.Context, p *place) ([]string, error) {
+func forgetRuns(ctx context.Context, p *place) ([]string, error) {
 	known, err := runsIn(p.state)
 	if err != nil {
 		return nil, err

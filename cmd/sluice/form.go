@@ -14,7 +14,7 @@ import (
 
 // answerOf makes the answer of a decision: of its -a, or asked for in the terminal where the gate wants one. An answer
 // that is not valid is refused before anything is signed or decided.
-func (a *app) answerOf(ctx context.Context, d *decision) error {
+func answerOf(ctx context.Context, con *console.Console, d *decision) error {
 	g := d.at
 	switch {
 	case len(d.answer) > 0: // it was asked for already
@@ -36,8 +36,8 @@ func (a *app) answerOf(ctx context.Context, d *decision) error {
 	if err != nil {
 		return fault.Failed("`sluice show "+clean(d.gate)+"` tells how it stands", "the schema of gate %s cannot be read: %v", clean(d.gate), err)
 	}
-	if len(d.answers) == 0 && a.Interactive() {
-		d.answer, err = a.fillIn(ctx, d.gate, g.AnswerSchema)
+	if len(d.answers) == 0 && con.Interactive() {
+		d.answer, err = fillIn(ctx, con, d.gate, g.AnswerSchema)
 		return err
 	}
 	given, err := by.Given(d.answers)
@@ -54,21 +54,21 @@ func (a *app) answerOf(ctx context.Context, d *decision) error {
 }
 
 // fillIn asks for the properties of an answer, a line each.
-func (a *app) fillIn(ctx context.Context, gate string, by []byte) ([]byte, error) {
+func fillIn(ctx context.Context, con *console.Console, gate string, by []byte) ([]byte, error) {
 	f, err := form.New(by)
 	if err != nil {
 		return nil, err
 	}
-	a.Print("%s", a.Paint(console.Dim, clean(gate)+" asks for an answer: Enter takes what stands in brackets, Ctrl-C decides nothing."))
+	con.Print("%s", con.Paint(console.Dim, clean(gate)+" asks for an answer: Enter takes what stands in brackets, Ctrl-C decides nothing."))
 	for !f.Done() {
-		fmt.Fprintf(a.Out, "%s ", a.Paint(console.Bold, f.Question()+":"))
-		line, err := a.lineOf(ctx)
+		fmt.Fprintf(con.Out, "%s ", con.Paint(console.Bold, f.Question()+":"))
+		line, err := lineUntil(ctx, con)
 		if err != nil {
-			fmt.Fprintln(a.Out)
+			fmt.Fprintln(con.Out)
 			return nil, fault.Failed("the gate goes on asking", "nothing was decided: the answer was not given")
 		}
 		if why := f.Take(line); why != "" {
-			a.Print("%s", a.Paint(console.Yellow, why))
+			con.Print("%s", con.Paint(console.Yellow, why))
 		}
 	}
 	answer, err := f.Answer()
@@ -78,15 +78,15 @@ func (a *app) fillIn(ctx context.Context, gate string, by []byte) ([]byte, error
 	return answer, nil
 }
 
-// lineOf is readLine until ctx ends: Ctrl-C is no answer.
-func (a *app) lineOf(ctx context.Context) (string, error) {
+// lineUntil is readLine until ctx ends: Ctrl-C is no answer.
+func lineUntil(ctx context.Context, con *console.Console) (string, error) {
 	type read struct {
 		line string
 		err  error
 	}
 	got := make(chan read, 1)
 	go func() { // it ends with the next line, or with the process
-		line, err := a.ReadLine()
+		line, err := con.ReadLine()
 		got <- read{line, err}
 	}()
 	select {

@@ -38,34 +38,34 @@ func (a *app) help(cmd *cobra.Command, _ []string) {
 	if cmd.Long != "" {
 		a.Print("\n%s", cmd.Long)
 	}
-	a.head("Usage")
+	helpHead(&a.Console, "Usage")
 	if cmd.HasAvailableSubCommands() {
 		a.Print("  %s COMMAND", cmd.CommandPath())
 	} else {
 		a.Print("  %s", cmd.UseLine())
 	}
 	if cmd.Example != "" {
-		a.head("Examples")
+		helpHead(&a.Console, "Examples")
 		a.Print("%s", indent(cmd.Example))
 	}
-	a.helpCommands(cmd)
+	helpCommands(&a.Console, cmd)
 	if cmd.HasAvailableLocalFlags() {
-		a.helpFlags("Flags", cmd.LocalFlags())
+		helpFlags(&a.Console, "Flags", cmd.LocalFlags())
 	}
 	if cmd.HasAvailableInheritedFlags() {
-		a.helpFlags("Flags of every command", cmd.InheritedFlags())
+		helpFlags(&a.Console, "Flags of every command", cmd.InheritedFlags())
 	}
 	if cmd.Parent() == nil {
-		a.head("Exit codes")
+		helpHead(&a.Console, "Exit codes")
 		a.Print(`  0 done · 1 not done (a run failed, a spec is invalid) · 2 wrong usage · 3 the run was aborted
   4 --timeout ran out · 75 another process serves the repo · 78 its journal is damaged · 130 interrupted`)
 		a.Print("\n`sluice help COMMAND` tells more of a command.")
 	}
 }
 
-func (a *app) head(title string) { a.Print("\n%s", a.Paint(console.Bold, title)) }
+func helpHead(con *console.Console, title string) { con.Print("\n%s", con.Paint(console.Bold, title)) }
 
-func (a *app) helpCommands(cmd *cobra.Command) {
+func helpCommands(con *console.Console, cmd *cobra.Command) {
 	width := 0
 	for _, c := range cmd.Commands() {
 		width = max(width, len(c.Name()))
@@ -79,16 +79,16 @@ func (a *app) helpCommands(cmd *cobra.Command) {
 		groups = []*cobra.Group{{Title: "Commands"}}
 	}
 	for _, g := range groups {
-		a.head(g.Title)
+		helpHead(con, g.Title)
 		for _, c := range commands {
 			if c.GroupID == g.ID && c.IsAvailableCommand() {
-				a.Print("  %s  %s", console.Pad(c.Name(), width), c.Short)
+				con.Print("  %s  %s", console.Pad(c.Name(), width), c.Short)
 			}
 		}
 	}
 }
 
-func (a *app) helpFlags(title string, flags *pflag.FlagSet) {
+func helpFlags(con *console.Console, title string, flags *pflag.FlagSet) {
 	type line struct{ left, right string }
 	var lines []line
 	width := 0
@@ -110,9 +110,9 @@ func (a *app) helpFlags(title string, flags *pflag.FlagSet) {
 		lines = append(lines, line{left, usage})
 		width = max(width, runewidth.StringWidth(left))
 	})
-	a.head(title)
+	helpHead(con, title)
 	for _, l := range lines {
-		a.Print("  %s  %s", console.Pad(l.left, width), l.right)
+		con.Print("  %s  %s", console.Pad(l.left, width), l.right)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"sluice/internal/fault"
-	"sluice/specs"
 )
 
 // agentsOnPath puts programs of these names, and no other agent, on the world's PATH.
@@ -85,20 +84,6 @@ func TestInitFinds(t *testing.T) {
 	w := newWorld(t, true)
 	if code, _, errs := w.sluice("init", "--writer", "cluade"); code != fault.ExitUsage || !strings.Contains(errs, "did you mean claude?") {
 		t.Errorf("%d %s", code, errs)
-	}
-}
-
-// TestInitFillsEachTemplate: what init fills in is in each template that has agents.
-func TestInitFillsEachTemplate(t *testing.T) {
-	for _, tpl := range specs.Templates() {
-		c := choice{Writer: "codex", Reviewer: "gemini", Test: "make test"}
-		data, err := tpl.Files.(interface{ ReadFile(string) ([]byte, error) }).ReadFile("config.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := string(c.fit("config.yaml", data)); strings.Contains(got, "agent: claude}") || !strings.Contains(got, "codex") {
-			t.Errorf("%s: %s", tpl.Name, got)
-		}
 	}
 }
 

@@ -32,7 +32,7 @@ func TestLogPriorities(t *testing.T) {
 		if _, err := f.Seek(0, 0); err != nil {
 			t.Fatal(err)
 		}
-		log := newApp([]string{"JOURNAL_STREAM=" + stream}, strings.NewReader(""), &bytes.Buffer{}, f).logger(f)
+		log := newLogger(&newApp([]string{"JOURNAL_STREAM=" + stream}, strings.NewReader(""), &bytes.Buffer{}, f).Console, f)
 		log.Warn().Msg("x")
 		raw, err := os.ReadFile(f.Name())
 		if err != nil || !strings.HasPrefix(string(raw), want) {

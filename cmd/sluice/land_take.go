@@ -13,7 +13,7 @@ import (
 
 // toTake says in a line what a run that is over has left to take over, and how; "" of one that worked in the checkout. What
 // git cannot say is left out: this is a hint.
-func (a *app) toTake(ctx context.Context, root string, r daemon.RunStatus) string {
+func toTake(ctx context.Context, root string, r daemon.RunStatus) string {
 	if r.Workspace == "" || r.Child != nil || r.Stubbed || r.Live() {
 		return ""
 	}

@@ -8,16 +8,21 @@ import (
 	"os"
 	"path/filepath"
 
+	"sluice/daemon"
+	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/git"
+	"sluice/internal/layout"
+	"sluice/internal/settings"
+	"sluice/internal/show"
 )
 
 // Names below the root of a repo.
 const (
-	workflowDir = ".workflow"
-	specsDir    = workflowDir + "/specs"
-	signalsDir  = workflowDir + "/signals"
-	runsDir     = workflowDir + "/runs"
+	workflowDir = layout.WorkflowDir
+	specsDir    = layout.SpecsDir
+	signalsDir  = layout.SignalsDir
+	runsDir     = layout.RunsDir
 )
 
 // place is where a repo and its state lie.
@@ -63,15 +68,15 @@ func (a *app) bare(ctx context.Context) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.placeOf(ctx, dir)
+	return placeOf(ctx, &a.Console, dir)
 }
 
-func (a *app) placeOf(ctx context.Context, dir string) (*place, error) {
-	if root := a.heldRoot(dir); root != "" {
-		home, err := a.stateHome()
+func placeOf(ctx context.Context, con *console.Console, dir string) (*place, error) {
+	if root := heldRoot(con, dir); root != "" {
+		home, err := stateHome(con)
 		return &place{root: root, id: heldID, state: filepath.Join(home, heldID), home: home}, err
 	}
-	if p, err := a.plainPlace(ctx, dir); p != nil || err != nil {
+	if p, err := plainPlace(ctx, con, dir); p != nil || err != nil {
 		return p, err
 	}
 	repo, err := git.Open(ctx, dir)
@@ -90,7 +95,7 @@ func (a *app) placeOf(ctx context.Context, dir string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	home, err := a.stateHome()
+	home, err := stateHome(con)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +107,8 @@ const storeFolder = "store.git"
 
 // plainPlace finds the root at or above a folder that lies in no git checkout; nil where there is none. A root that has a store
 // stays what it is when a .git appears in it, which an agent may have made; one that was a checkout is not taken for none.
-func (a *app) plainPlace(ctx context.Context, dir string) (*place, error) {
-	home, err := a.stateHome()
+func plainPlace(ctx context.Context, con *console.Console, dir string) (*place, error) {
+	home, err := stateHome(con)
 	if err != nil {
 		return nil, err
 	}
@@ -142,14 +147,26 @@ func (p *place) repoWith(ctx context.Context, o git.Options) (*git.Repo, error) 
 	return git.OpenWith(ctx, p.root, o)
 }
 
+// source is where what is shown of the repo's work is read.
+func (p *place) source() show.Source { return show.Source{Root: p.root, State: p.state, Repo: p.repo} }
+
+// gatherShown puts together what there is about a gate or a step.
+func gatherShown(ctx context.Context, p *place, v viewer, r daemon.RunStatus, id string) (*show.Shown, error) {
+	spec, err := goesBy(ctx, v, r)
+	if err != nil {
+		return nil, err
+	}
+	return show.Gather(ctx, p.source(), spec, r, id), nil
+}
+
 // heldID stands for the id of a repo within a sandbox: the state that it names is not seen there.
 const heldID = "held"
 
 // heldRoot is the root of the repo for who stands in the checkout of a launch that is held by a sandbox; "" for everybody
 // else. The git folder there is the launch's own: it knows no other worktree, and its agent may have damaged it.
-func (a *app) heldRoot(dir string) string {
-	root, top := a.Getenv("SLUICE_ROOT"), a.Getenv("SLUICE_CHECKOUT")
-	if a.Getenv("SLUICE_SANDBOX") == "" || !filepath.IsAbs(root) || !filepath.IsAbs(top) {
+func heldRoot(con *console.Console, dir string) string {
+	root, top := con.Getenv("SLUICE_ROOT"), con.Getenv("SLUICE_CHECKOUT")
+	if con.Getenv("SLUICE_SANDBOX") == "" || !filepath.IsAbs(root) || !filepath.IsAbs(top) {
 		return ""
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -193,21 +210,32 @@ func isDir(path string) bool {
 }
 
 // stateHome is the folder of the state: $XDG_STATE_HOME/sluice.
-func (a *app) stateHome() (string, error) { return a.xdg("XDG_STATE_HOME", ".local/state") }
+func stateHome(con *console.Console) (string, error) {
+	return xdg(con, "XDG_STATE_HOME", ".local/state")
+}
 
 // configFile is the person's own settings file: $XDG_CONFIG_HOME/sluice/config.yaml.
-func (a *app) configFile() (string, error) {
-	dir, err := a.xdg("XDG_CONFIG_HOME", ".config")
+func configFile(con *console.Console) (string, error) {
+	dir, err := xdg(con, "XDG_CONFIG_HOME", ".config")
 	return filepath.Join(dir, "config.yaml"), err
 }
 
-func (a *app) xdg(name, fallback string) (string, error) {
-	if dir := a.Getenv(name); filepath.IsAbs(dir) {
+// settingsOf reads all layers of settings for the repo at root ("" = none).
+func settingsOf(con *console.Console, root string, set []string) (*settings.Layered, error) {
+	own, err := configFile(con)
+	if err != nil {
+		return nil, err
+	}
+	return settings.Read(own, root, con.Env, set)
+}
+
+func xdg(con *console.Console, name, fallback string) (string, error) {
+	if dir := con.Getenv(name); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "sluice"), nil
 	}
-	home := a.Getenv("HOME")
+	home := con.Getenv("HOME")
 	if home == "" {
-		home = a.Getenv("USERPROFILE")
+		home = con.Getenv("USERPROFILE")
 	}
 	if home == "" {
 		return "", fault.Failed("set HOME, or "+name+" to an absolute path", "no home folder: neither HOME nor %s is set", name)
@@ -236,11 +264,6 @@ func writable(dir string) error {
 		return &fault.Error{Cause: "runs cannot be kept: " + err.Error(), Advice: "make " + dir + " yours (chown), or run sluice as its owner", Code: fault.ExitFailed, Err: err}
 	}
 	return err
-}
-
-func isFile(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.Mode().IsRegular()
 }
 
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

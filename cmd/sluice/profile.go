@@ -7,16 +7,17 @@ import (
 	"runtime"
 	"runtime/pprof"
 
+	"sluice/internal/console"
 	"sluice/internal/fault"
 )
 
 // profileFolder is the variable that names a folder for the daemon's profiles. It is for whoever measures the daemon.
 const profileFolder = "SLUICE_PROFILE"
 
-// profile records what the daemon spends its time on, where that is asked for: cpu.pprof and, of all memory that was ever
+// startProfile records what the daemon spends its time on, where that is asked for: cpu.pprof and, of all memory that was ever
 // allocated, allocs.pprof. The function that it gives writes them.
-func (a *app) profile() (end func() error, err error) {
-	dir := a.Getenv(profileFolder)
+func startProfile(con *console.Console) (end func() error, err error) {
+	dir := con.Getenv(profileFolder)
 	if dir == "" {
 		return func() error { return nil }, nil
 	}

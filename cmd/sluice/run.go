@@ -11,6 +11,7 @@ import (
 	"sluice/agents"
 	cage "sluice/agents/sandbox"
 	"sluice/daemon"
+	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/text"
@@ -46,11 +47,11 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 	root := a.rootCommand()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	return a.report(err)
+	return reportError(&a.Console, err)
 }
 
-// report tells the error and gives the exit code.
-func (a *app) report(err error) int {
+// reportError tells the error and gives the exit code.
+func reportError(con *console.Console, err error) int {
 	if err == nil {
 		return fault.ExitOK
 	}
@@ -59,7 +60,7 @@ func (a *app) report(err error) int {
 		return int(end)
 	}
 	f := explain(err)
-	a.Report(f)
+	con.Report(f)
 	return f.Code
 }
 

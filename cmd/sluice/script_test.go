@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/setup"
+
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -307,7 +309,7 @@ func cmdRepo(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.MkdirAll(ts.MkAbs(dir), 0o755))
 	ts.Check(ts.Chdir(dir))
 	if _, err := os.Stat(ts.MkAbs(".workflow")); err == nil {
-		ts.Check(os.WriteFile(ts.MkAbs(".workflow/.gitignore"), []byte(ignored), 0o644))
+		ts.Check(os.WriteFile(ts.MkAbs(".workflow/.gitignore"), []byte(setup.Ignored), 0o644))
 	}
 	for _, line := range []string{"init -q", "add -A", "commit -q --allow-empty -m start"} {
 		ts.Check(ts.Exec("git", strings.Fields(line)...))

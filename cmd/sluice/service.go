@@ -12,6 +12,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 	"sluice/journal"
 	"sluice/specs"
@@ -77,8 +78,8 @@ func notServed(p *place) error {
 	return fault.Failed("`sluice run RUN` goes on with a live run in the foreground, and this command reaches it from another terminal, `sluice abort RUN` ends it; `sluice watch add` and `sluice daemon` serve it all the time", "no sluice process serves %s now", p.root)
 }
 
-// view gives whoever serves the repo, or its journal where nobody does.
-func (a *app) view(ctx context.Context, p *place) (v viewer, served bool, err error) {
+// viewOf gives whoever serves the repo, or its journal where nobody does.
+func viewOf(ctx context.Context, p *place) (v viewer, served bool, err error) {
 	s, err := serving(ctx, p)
 	if err != nil {
 		return nil, false, err
@@ -92,7 +93,7 @@ func (a *app) view(ctx context.Context, p *place) (v viewer, served bool, err er
 
 // readJournal shows a repo that nobody serves.
 func readJournal(p *place) (viewer, error) {
-	if !isFile(filepath.Join(p.state, journal.FileName)) {
+	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
 		return nothing{p.root}, nil // no state is made by looking
 	}
 	r, err := openReader(p)
@@ -198,8 +199,8 @@ func (n nothing) Offers(context.Context) ([]daemon.Offer, error) { return []daem
 func (n nothing) Close()                                         {}
 
 // statusOfRun tells all of one run.
-func (a *app) statusOfRun(ctx context.Context, p *place, run string) (*daemon.RunStatus, error) {
-	v, _, err := a.view(ctx, p)
+func statusOfRun(ctx context.Context, p *place, run string) (*daemon.RunStatus, error) {
+	v, _, err := viewOf(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -252,16 +253,4 @@ func named(runs []daemon.RunStatus, name string) (string, error) {
 		mend = "did you mean " + near + "?"
 	}
 	return "", fault.Failed(mend, "no run %q in this repo", clean(name))
-}
-
-// below gives, of runs of which each parent comes before its children, those below the run.
-func below(runs []daemon.RunStatus, id string) (out []daemon.RunStatus) {
-	of := map[string]bool{id: true}
-	for _, r := range runs {
-		if r.Child != nil && of[r.Child.Parent] {
-			of[r.ID] = true
-			out = append(out, r)
-		}
-	}
-	return out
 }

@@ -2,49 +2,33 @@ package main
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"time"
 
 	"sluice/engine"
-	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
+	"sluice/internal/settings"
 	"sluice/watcher"
 )
 
-// How settings that change on the disk are read again: by themselves, when a file has stayed as it is for a moment, since an
-// editor writes it bit by bit, and half a file may say less than the whole. The daemon is told by events, and looks anyway.
-const (
-	settingsSettle = time.Second
-	settingsEvery  = 5 * time.Second // at the moments of the repos' own rescans: one waking serves all
-)
-
-// stamps are what a change of the files of settings cannot leave as it is.
-type stamps [2]atomicfile.Stat
+// settingsEvery is how often settings are looked at without an event: at the moments of the repos' own rescans, so that one
+// waking serves all.
+const settingsEvery = 5 * time.Second
 
 // settingsFiles are the person's file and that of the project.
-func (s *liveSettings) settingsFiles() [2]string {
-	own, err := s.parts.a.configFile()
+func (w *parts) settingsFiles(root string) [2]string {
+	own, err := configFile(&w.a.Console)
 	if err != nil {
 		own = ""
 	}
-	return [2]string{own, filepath.Join(s.root, workflowDir, "config.yaml")}
-}
-
-func (s *liveSettings) stampsNow() (out stamps) {
-	for i, f := range s.settingsFiles() {
-		if info, err := os.Lstat(f); err == nil {
-			out[i] = atomicfile.StatOf(info)
-		}
-	}
-	return out
+	return [2]string{own, settings.ProjectFile(root)}
 }
 
 // watchFiles has the files followed until Close.
 func (s *liveSettings) watchFiles() {
-	for _, f := range s.settingsFiles() {
+	for _, f := range s.files.Paths {
 		if f != "" {
 			s.watches = append(s.watches, s.parts.watch.WatchFile(f))
 		}
@@ -66,19 +50,8 @@ func (s *liveSettings) look(now time.Time) (soon bool) {
 	for _, f := range s.watches {
 		f.Arm()
 	}
-	is := s.stampsNow()
-	s.mu.Lock()
-	was := s.stamps
-	if is != was && is != s.seen {
-		s.seen, s.since = is, now
-	}
-	since := s.since
-	s.mu.Unlock()
-	switch {
-	case is == was:
-		return false
-	case now.Sub(since) < settingsSettle:
-		return true
+	if changed, soon := s.files.Changed(now); !changed {
+		return soon
 	}
 	before := s.now().Engine()
 	cfg, err := s.again()
@@ -150,7 +123,7 @@ func (w *parts) keepSettings(ctx context.Context) {
 		wait := now.Truncate(settingsEvery).Add(settingsEvery).Sub(now)
 		for _, s := range all {
 			if s.look(now) {
-				wait = settingsSettle
+				wait = settings.Settle
 			}
 		}
 		timer.Reset(wait)

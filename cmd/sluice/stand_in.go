@@ -36,13 +36,13 @@ func (a *app) standInCommand() *cobra.Command {
 			if err := json.Unmarshal(data, &p); err != nil {
 				return fault.Failed("it is started by a run with --stub", "%s: %s", job.StandIn, oneLine(err.Error()))
 			}
-			return a.playPart(cmd.Context(), p)
+			return playPart(cmd.Context(), &a.Console, p)
 		},
 	}
 }
 
 // playPart does what the part says, in its order.
-func (a *app) playPart(ctx context.Context, p stub.Part) error {
+func playPart(ctx context.Context, con *console.Console, p stub.Part) error {
 	if p.Fail == stub.Silence {
 		<-ctx.Done()
 		return context.Canceled
@@ -53,7 +53,7 @@ func (a *app) playPart(ctx context.Context, p stub.Part) error {
 	case <-time.After(time.Duration(p.Takes)):
 	}
 	if p.Fail == stub.Limit {
-		return a.playLimit(time.Duration(p.ResetIn))
+		return playLimit(con, time.Duration(p.ResetIn))
 	}
 	for _, f := range p.Write {
 		if err := writePart(f); err != nil {
@@ -61,18 +61,18 @@ func (a *app) playPart(ctx context.Context, p stub.Part) error {
 		}
 	}
 	if p.Fail == stub.Crash {
-		a.Print("%s", p.Say)
+		con.Print("%s", p.Say)
 		return crash()
 	}
 	if p.Commit != "" {
-		if err := a.playCommit(ctx, p.Commit); err != nil {
+		if err := playCommit(ctx, p.Commit); err != nil {
 			return err
 		}
 	}
-	if err := a.playAnswer(p); err != nil {
+	if err := playAnswer(con, p); err != nil {
 		return err
 	}
-	if err := a.playSignal(p); err != nil {
+	if err := playSignal(con, p); err != nil {
 		return err
 	}
 	if p.Exit != 0 {
@@ -86,41 +86,46 @@ func writePart(f stub.File) error {
 	if _, err := os.Lstat(f.Path); err == nil && f.New {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
+	return writeWhole(f.Path, []byte(f.Text))
+}
+
+// writeWhole writes a file, and makes its folder.
+func writeWhole(name string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	return atomicfile.Write(f.Path, []byte(f.Text), 0o644)
+	return atomicfile.Write(name, data, 0o644)
 }
 
 // playAnswer says the stand-in's last words, the answer as a block of JSON behind them.
-func (a *app) playAnswer(p stub.Part) error {
-	a.Print("%s", p.Say)
+func playAnswer(con *console.Console, p stub.Part) error {
+	con.Print("%s", p.Say)
 	if p.Answer == nil {
 		return nil
 	}
 	if !p.Keep {
-		a.Print("\n```json\n%s\n```", p.Answer)
+		con.Print("\n```json\n%s\n```", p.Answer)
 		return nil
 	}
-	file, m := a.Getenv("SLUICE_ANSWER"), map[string]any{}
+	file, m := con.Getenv("SLUICE_ANSWER"), map[string]any{}
 	if file == "" || json.Unmarshal(p.Answer, &m) != nil {
 		return nil
 	}
-	m["token"] = a.Getenv("SLUICE_TOKEN")
+	m["token"] = con.Getenv("SLUICE_TOKEN")
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	return demoWrite(file, raw)
+	return writeWhole(file, raw)
 }
 
 // playSignal writes the sentinel, where the step has one.
-func (a *app) playSignal(p stub.Part) error {
-	file := a.Getenv("SLUICE_SIGNAL")
+func playSignal(con *console.Console, p stub.Part) error {
+	file := con.Getenv("SLUICE_SIGNAL")
 	if file == "" || p.Signal == stub.NoSignal || p.Signal == "" {
 		return nil
 	}
-	m := map[string]any{"step": a.Getenv("SLUICE_STEP"), "status": p.Signal, "summary": p.Summary, "run": a.Getenv("SLUICE_RUN"), "token": a.Getenv("SLUICE_TOKEN")}
+	m := map[string]any{"step": con.Getenv("SLUICE_STEP"), "status": p.Signal, "summary": p.Summary, "run": con.Getenv("SLUICE_RUN"), "token": con.Getenv("SLUICE_TOKEN")}
 	if p.Ask != "" {
 		m["question"] = p.Ask
 	}
@@ -128,11 +133,11 @@ func (a *app) playSignal(p stub.Part) error {
 	if err != nil {
 		return err
 	}
-	return demoWrite(file, raw)
+	return writeWhole(file, raw)
 }
 
 // playCommit makes the empty commit that a step with signal git_commit waits for.
-func (a *app) playCommit(ctx context.Context, message string) error {
+func playCommit(ctx context.Context, message string) error {
 	cmd := exec.CommandContext(ctx, "git", "-c", "user.name="+job.StandIn, "-c", "user.email=stub@example.org", "-c", "commit.gpgsign=false",
 		"commit", "--quiet", "--allow-empty", "--no-verify", "-m", message)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -142,7 +147,7 @@ func (a *app) playCommit(ctx context.Context, message string) error {
 }
 
 // playLimit says, as an agent's program does, that the usage limit is reached.
-func (a *app) playLimit(in time.Duration) error {
+func playLimit(con *console.Console, in time.Duration) error {
 	words := "API Error: Request rejected (429): stub: the usage limit is reached"
 	if in > 0 {
 		words += fmt.Sprintf(", try again in %s", in)
@@ -155,7 +160,7 @@ func (a *app) playLimit(in time.Duration) error {
 		if err != nil {
 			return err
 		}
-		a.Print("%s", raw)
+		con.Print("%s", raw)
 	}
 	return fault.Exit(1)
 }

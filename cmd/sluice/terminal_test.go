@@ -14,6 +14,7 @@ import (
 
 	"sluice/internal/fault"
 	"sluice/internal/press"
+	"sluice/internal/setup"
 )
 
 // terminalWindow is a real terminal (tmux's) with a command in it.
@@ -97,7 +98,7 @@ steps:
 gates:
   - {id: G, name: review, reviewer: {level: human}, on_pass: {next_step: DONE}}
 `)
-	w.write(".workflow/.gitignore", ignored)
+	w.write(".workflow/.gitignore", setup.Ignored)
 	for _, args := range [][]string{{"add", "-A"}, {"-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-q", "-m", "x"}} {
 		if out, err := exec.Command("git", append([]string{"-C", w.dir}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("git: %v %s", err, out)

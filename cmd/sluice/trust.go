@@ -6,6 +6,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/layout"
 )
 
 // telling is a process that serves a repo, and reading its journal, which add to each run that a launch of it was not held:
@@ -53,7 +54,7 @@ func exposures(state string, st daemon.Status) daemon.Status {
 // exposure fills in the level of a run of which it is not known.
 func exposure(state string, r *daemon.RunStatus) {
 	var why string
-	if r.Trust == "" && r.ID != "" && recorded(filepath.Join(state, "attempts", r.ID, "exposed"), &why) {
+	if r.Trust == "" && r.ID != "" && layout.Load(filepath.Join(state, "attempts", r.ID, "exposed"), &why) == nil {
 		r.Trust, r.Exposed = engine.TrustFile, why
 	}
 }

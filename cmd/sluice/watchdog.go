@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"sluice/internal/console"
 )
 
 // watchdog tells the service manager (systemd's protocol: datagrams to $NOTIFY_SOCKET) how the daemon does. It is fed by
@@ -56,15 +58,15 @@ func (d *watchdog) feed(ctx context.Context, a *app) {
 			return
 		case now := <-every.C:
 			if d.well(now) {
-				a.tellManager("WATCHDOG=1")
+				tellManager(&a.Console, "WATCHDOG=1")
 			}
 		}
 	}
 }
 
 // tellManager sends one message to the service manager, where there is one. That it did not arrive changes nothing here.
-func (a *app) tellManager(message string) {
-	socket := a.Getenv("NOTIFY_SOCKET")
+func tellManager(con *console.Console, message string) {
+	socket := con.Getenv("NOTIFY_SOCKET")
 	if socket == "" {
 		return
 	}

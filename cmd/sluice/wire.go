@@ -103,7 +103,7 @@ func (w *parts) server(home string) *daemon.Server {
 			if !isDir(root) {
 				return "", fault.New(fmt.Sprintf("move it back, or run `sluice watch rm %s`, and `sluice watch add` where it is now", root), "repo: %w", atomicfile.ErrGone)
 			}
-			p, err := w.a.placeOf(ctx, root)
+			p, err := placeOf(ctx, &w.a.Console, root)
 			if err != nil {
 				return "", err
 			}
@@ -144,6 +144,7 @@ func (w *parts) logf(who string) func(string, ...any) {
 // open makes what the loop of a repo needs. It is called with the repo's lock held.
 func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOptions, func(), error) {
 	s := &liveSettings{parts: w, root: root, changed: make(chan engine.Config, 1)}
+	s.files.Paths = w.settingsFiles(root)
 	if err := s.read(); err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}
@@ -198,10 +199,10 @@ func (w *parts) openHeld(ctx context.Context, root, state string) (daemon.RepoOp
 // hidden are the folders of sluice's own, over all repos, that no launch sees.
 func (w *parts) hidden() []string {
 	var out []string
-	if home, err := w.a.stateHome(); err == nil {
+	if home, err := stateHome(&w.a.Console); err == nil {
 		out = append(out, home)
 	}
-	if file, err := w.a.configFile(); err == nil {
+	if file, err := configFile(&w.a.Console); err == nil {
 		out = append(out, filepath.Dir(file))
 	}
 	return out
@@ -219,21 +220,19 @@ type liveSettings struct {
 	desktop  notify.Channel     // the same for all notifiers, so that what stands on the screen stays there; nil: none
 	retired  []*notify.Notifier // closed to later notices; they have some under way
 	ends     sync.WaitGroup     // of those
-	stamps   stamps             // of the files when they were read last
-	seen     stamps             // as they are since
-	since    time.Time          // when that was seen first
 
+	files   settings.Files
 	watches []*watcher.FileWatch
 	changed chan engine.Config // to the loop, when a file has changed
 }
 
 // read reads the settings' layers again. Notices under way go on to their end, and later ones go by the new settings.
 func (s *liveSettings) read() error {
-	is := s.stampsNow() // before: what is written meanwhile is a change
-	next, err := s.parts.a.settingsOf(s.root, s.parts.set)
+	at := s.files.Now()
+	next, err := settingsOf(&s.parts.a.Console, s.root, s.parts.set)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stamps = is
+	s.files.WereRead(at)
 	if err != nil {
 		return err
 	}

@@ -5,5 +5,5 @@
 // Whose signature counts stands in a List, in the form of OpenSSH's allowed_signers. A Store keeps the list of a repo, and
 // which keys were revoked, in the repo's state folder.
 //
-// Signing itself is left to ssh-keygen: it knows passphrases, agents and keys that want a touch.
+// Signing itself is left to ssh-keygen, which knows passphrases, agents and keys that want a touch; a Keyring finds the key.
 package approval

@@ -33,6 +33,22 @@ type Signer struct {
 // Hardware says that the key lies in a token which wants a touch.
 func (s Signer) Hardware() bool { return strings.HasPrefix(s.Kind, "sk-") }
 
+// KindWord says what kind of key it is.
+func (s Signer) KindWord() string {
+	kind := strings.TrimSuffix(strings.TrimPrefix(s.Kind, "ssh-"), "@openssh.com")
+	if s.Hardware() {
+		return strings.TrimPrefix(strings.TrimPrefix(kind, "sk-"), "ssh-") + " in a token, wants a touch"
+	}
+	return kind
+}
+
+// Named reports whether one of the names is one of theirs, in whatever case.
+func (s Signer) Named(names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool {
+		return slices.ContainsFunc(s.Names, func(o string) bool { return strings.EqualFold(o, n) })
+	})
+}
+
 // Public is the key as a line of a .pub file has it.
 func (s Signer) Public() (string, error) {
 	key, err := ssh.ParsePublicKey(s.blob)

@@ -172,7 +172,14 @@ func Load(path string, v any) error {
 }
 
 // RunsDir is where the folders of runs are, below the root.
-const RunsDir = ".workflow/runs"
+const RunsDir = WorkflowDir + "/runs"
+
+// The other folders that a person writes to or reads, below a repo's root.
+const (
+	WorkflowDir = ".workflow"
+	SpecsDir    = WorkflowDir + "/specs"
+	SignalsDir  = WorkflowDir + "/signals"
+)
 
 // RunDir is the folder of a run, below the root.
 func (l Layout) RunDir(run string) string {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -33,4 +34,26 @@ func OwnFolders() []string { return []string{"signals", "runs", "retry-context",
 func IsDir(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.IsDir()
+}
+
+// ShortPath returns a path relative to the current folder if that is shorter.
+func ShortPath(file string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return file
+	}
+	if real, err := filepath.EvalSymlinks(here); err == nil {
+		here = real
+	}
+	rel, err := filepath.Rel(here, file)
+	if err != nil || len(rel) >= len(file) || !filepath.IsAbs(file) {
+		return file
+	}
+	return rel
+}
+
+// IsFile reports whether a regular file, or a link to one, is at the path.
+func IsFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
 }

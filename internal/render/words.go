@@ -235,3 +235,16 @@ func By(kind string, by *engine.Actor) string {
 	}
 	return kind
 }
+
+// Size is a number of bytes as a person says it.
+func Size(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB"}
+	f, i := float64(n), 0
+	for ; f >= 1024 && i < len(units)-1; i++ {
+		f /= 1024
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, units[i])
+}

@@ -1,10 +1,14 @@
 package render
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 )
 
 // TestSpentShort: the cost first, tokens by the thousand, and bounds where there are some.
@@ -27,9 +31,34 @@ func TestSpentShort(t *testing.T) {
 
 // TestAgo: a span of time in two figures, and never less than nothing.
 func TestAgo(t *testing.T) {
-	for d, want := range map[time.Duration]string{-time.Hour: "0s", 59 * time.Second: "59s", 61 * time.Second: "1m01s", 3 * time.Hour: "3h00m", 50 * time.Hour: "2d"} {
+	for d, want := range map[time.Duration]string{-time.Hour: "0s", 9 * time.Second: "9s", 59 * time.Second: "59s", 61 * time.Second: "1m01s", 3 * time.Hour: "3h00m", 3*time.Hour + 5*time.Minute: "3h05m", 50 * time.Hour: "2d"} {
 		if got := Ago(d); got != want {
 			t.Errorf("%s: %q, want %q", d, got, want)
+		}
+	}
+}
+
+// TestUnpassedLinesAreFew: when much went on without a pass, the newest is named and the rest counted.
+func TestUnpassedLinesAreFew(t *testing.T) {
+	c := console.New(nil, nil, nil, nil)
+	r := daemon.RunStatus{More: 5}
+	for i := range UnpassedShown + 2 {
+		r.Unpassed = append(r.Unpassed, daemon.LetThrough{Gate: fmt.Sprint("G", i), Outcome: "skip", Failures: 1, To: "b"})
+	}
+	got := UnpassedLines(c, r)
+	if len(got) != UnpassedShown+1 || got[0] != "  7 rounds that a gate did not pass went on earlier" || !strings.Contains(got[len(got)-1], fmt.Sprint("G", UnpassedShown+1)) {
+		t.Errorf("%q", got)
+	}
+	r.More, r.Unpassed = 0, r.Unpassed[:1]
+	if got := UnpassedLines(c, r); len(got) != 1 {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestSizesAsPeopleSayThem(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 5 << 20: "5.0 MiB", 3 << 40: "3072.0 GiB"} {
+		if got := Size(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}
 }

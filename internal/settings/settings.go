@@ -1,4 +1,6 @@
-// Package settings has the keys of config.yaml: what they mean, whether they are right, and which of them a project may set.
+// Package settings has the keys of config.yaml: what they mean (settings.go), whether they are right (check.go), and which of
+// them a project may set (project.go). Read merges their layers (layers.go, read.go): the built-in values, the person's file,
+// the project's, the environment, --set. Files tells when the files have changed and are whole (watch.go).
 package settings
 
 import (

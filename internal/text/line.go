@@ -25,6 +25,22 @@ func Plural(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
+// DidYouMean is the end of a message that names the nearest of the known names; "" if none is near.
+func DidYouMean(name string, known []string) string {
+	if near := Meant(name, known); near != "" {
+		return ": did you mean " + near + "?"
+	}
+	return ""
+}
+
+// More says how many more there are than the one that is named; "" if there are none.
+func More(n int, one string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %s more)", Plural(n, one))
+}
+
 // JoinMost names a few of many.
 func JoinMost(names []string) string {
 	const most = 8

@@ -39,7 +39,9 @@ var layers = map[string]struct{ own, only []string }{
 	"notify":         {own: []string{"internal/fault", "internal/text"}, only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
 	"specs":          {own: []string{"internal/fault", "internal/ids", "engine", "internal/schema", "internal/shells", "internal/stub", "internal/text"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr"}},
 	// What a person signs, and whether it holds: the one place of signatures.
-	"internal/approval":   {own: []string{"internal/fault", "internal/text", "internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/crypto/ssh"}},
+	"internal/approval": {own: []string{"internal/fault", "internal/layout", "internal/text", "internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/crypto/ssh"}},
+	// Whether the record of what was decided is whole.
+	"internal/audit":      {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/fault", "internal/layout", "internal/render", "internal/text", "journal", "specs"}},
 	"internal/atomicfile": {only: []string{"golang.org/x/sys"}},
 	"internal/git":        {own: []string{"internal/fault", "internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
 	// The work of an attempt as a git commit: taken, judged, advanced to the branch, landed.
@@ -57,8 +59,10 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/fault": {},
 	// What stand-ins do in place of agents: the spec's reader makes it of a file, the executor takes parts of it.
 	"internal/stub": {own: []string{"engine"}},
-	// The keys of config.yaml: what they mean, whether they are right, and which of them a project may set.
-	"internal/settings": {own: []string{"agents/egress", "agents/program", "agents/sandbox", "engine", "internal/ids", "internal/shells", "internal/text", "notify"}},
+	// The keys of config.yaml: what they mean, whether they are right, which of them a project may set, and their layers.
+	// The libraries that read and merge them belong to this one place.
+	"internal/settings": {own: []string{"agents/egress", "agents/program", "agents/sandbox", "engine", "internal/atomicfile", "internal/fault", "internal/ids", "internal/layout", "internal/shells", "internal/text", "notify", "specs"},
+		only: []string{"github.com/go-viper/mapstructure/v2", "github.com/knadh/koanf", "gopkg.in/yaml.v3"}},
 	// What is not as it should be, and trying again.
 	"internal/health": {},
 	// Where the files of a repo are, and by which names.
@@ -77,14 +81,18 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/render": {own: []string{"daemon", "engine", "internal/console", "internal/form", "internal/text"}},
 	// What a command talks through. It knows nothing of workflows.
 	"internal/console": {own: []string{"internal/fault", "internal/strictjson", "internal/text"}, only: []string{"github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"}},
-	// What sluice needs of a machine. The checks of a repo are made by the command, which knows its settings.
-	"internal/doctor": {own: []string{"internal/console", "internal/fault", "internal/text"}},
+	// What sluice needs of a machine and of a repo, whose settings are handed in.
+	"internal/doctor": {own: []string{"agents", "agents/program", "agents/sandbox", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/render", "internal/settings", "internal/text", "journal", "notify", "specs"}},
+	// The first files of a repo, and the demo's.
+	"internal/setup": {own: []string{"agents", "agents/program", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/text", "signals", "specs"}},
 	// Which keys decide: the one place of that rule.
 	"internal/press": {own: []string{"internal/text"}},
 	// How a person is asked for an answer, wherever that is.
 	"internal/form": {own: []string{"internal/text", "internal/schema"}},
-	// The live screen. Its library belongs to one place.
-	"internal/top": {own: []string{"internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
+	// What one needs to decide at a gate.
+	"internal/show": {own: []string{"agents", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/form", "internal/git", "internal/layout", "internal/press", "internal/render", "internal/schema", "internal/text", "internal/tree"}},
+	// The live screens, of all repos and of one run. Their library belongs to one place.
+	"internal/tui": {own: []string{"internal/fault", "internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
 	"internal/executor": {own: []string{"agents/launch", "internal/folders", "internal/fault", "notify/people", "watcher/inbox", "watcher/refs", "internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/stub", "internal/tasks", "internal/tree"}},
 }

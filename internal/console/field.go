@@ -1,0 +1,42 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+
+	"sluice/internal/text"
+)
+
+// LabelWidth is how wide the labels of fields are.
+const LabelWidth = 10
+
+// fieldMost bounds a text of several lines, in characters.
+const fieldMost = 4000
+
+// Title writes a heading, unless JSON is written.
+func (c *Console) Title(format string, args ...any) {
+	if !c.JSON {
+		c.Print("%s", c.Paint(Bold, fmt.Sprintf(format, args...)))
+	}
+}
+
+// Field writes a label and a line, unless that is empty.
+func (c *Console) Field(label, s string) {
+	if s != "" {
+		c.Print("  %s  %s", c.Paint(Dim, Pad(label, LabelWidth)), s)
+	}
+}
+
+// Text writes a label and a text of several lines, cleaned.
+func (c *Console) Text(label, s string) {
+	s = strings.TrimSpace(text.CleanLines(s, fieldMost))
+	if s == "" {
+		return
+	}
+	for i, l := range strings.Split(s, "\n") {
+		if i > 0 {
+			label = ""
+		}
+		c.Field(label, l)
+	}
+}

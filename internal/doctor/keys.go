@@ -1,0 +1,157 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	cage "sluice/agents/sandbox"
+	"sluice/engine"
+	"sluice/internal/approval"
+	"sluice/internal/settings"
+	"sluice/specs"
+)
+
+// Keys says of each key that counts whether an agent could use it, and of each gate whether anybody can pass it.
+func Keys(ctx context.Context, ring approval.Keyring, store approval.Store, root string, reach Reach) []Check {
+	l, err := store.Load()
+	if err != nil {
+		return []Check{Broken("keys", "", "%v", err)}
+	}
+	out := approvers(root, l)
+	if len(l.Signers) == 0 {
+		return out
+	}
+	places := store.Places()
+	for _, s := range l.Signers {
+		out = append(out, Key(ctx, ring, s, places, reach)...)
+	}
+	return out
+}
+
+// Key says what to mind about one key.
+func Key(ctx context.Context, ring approval.Keyring, s approval.Signer, places map[string]string, reach Reach) []Check {
+	const better = "make one that wants a touch (ssh-keygen -t ed25519-sk), or give this one a passphrase: ssh-keygen -p -f FILE"
+	who := s.Names[0]
+	if s.Hardware() {
+		return []Check{Fine("keys", "%s: in a token that wants a touch", who)}
+	}
+	if file := ring.Private(s, places); file != "" {
+		data, err := approval.ReadKey(file)
+		if err != nil {
+			return []Check{Fine("keys", "%s: its private half cannot be read from here", who)}
+		}
+		plain, err := approval.Plain(data)
+		seen := reach.of(file)
+		switch {
+		case err != nil:
+			return []Check{Warned("keys", better, "%s: %s cannot be read as a key: whether it has a passphrase is not known", who, file)}
+		case plain && seen != "":
+			return []Check{Warned("keys", better, "%s: the private key %s has no passphrase and is in the reach of agents (%s): one could sign with it", who, file, seen)}
+		case plain:
+			return []Check{Fine("keys", "%s: %s has no passphrase; agents do not see it, as a sandbox holds them", who, file)}
+		}
+	}
+	if reach.Unheld != "" && slices.Contains(ring.Held(ctx), s.Key) {
+		return []Check{Warned("keys", "have it ask each time (ssh-add -c FILE), or turn the sandbox on", "%s: ssh-agent has the key and agents can reach it (%s): one could have it sign", who, reach.Unheld)}
+	}
+	return []Check{Fine("keys", "%s: %s", who, s.KindWord())}
+}
+
+// Reach is what the agents of a repo can read.
+type Reach struct {
+	Unheld     string // why no sandbox holds them; "" = one does
+	Root, Home string
+	shown      []string // what the settings of the sandbox show them besides
+}
+
+// ReachOf finds out whether a sandbox holds the agents of a repo.
+func ReachOf(ctx context.Context, root, home string, s settings.Sandbox) Reach {
+	c := Reach{Root: root, Home: home}
+	for _, f := range slices.Concat(s.Read, s.Write) {
+		if rest, ok := strings.CutPrefix(f, "~"); ok {
+			f = filepath.Join(home, rest)
+		}
+		c.shown = append(c.shown, f)
+	}
+	if s.Mode == settings.SandboxOff {
+		c.Unheld = "the sandbox is off"
+		return c
+	}
+	self, err := os.Executable()
+	if err == nil {
+		_, err = cage.Find(ctx, self, "")
+	}
+	if err != nil {
+		c.Unheld = "no sandbox holds them: " + err.Error()
+	}
+	return c
+}
+
+// of says how an agent gets at a file; "" where a sandbox hides it.
+func (c Reach) of(file string) string {
+	if c.Unheld != "" {
+		return c.Unheld
+	}
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real
+	}
+	for _, dir := range append([]string{c.Root}, c.shown...) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && within(real, file) {
+			return "the sandbox shows them " + dir
+		}
+	}
+	home := c.Home
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real
+	}
+	if (cage.Plan{Home: home, InPlace: runtime.GOOS == "darwin"}).Sees(file) {
+		return "the sandbox shows them the folders of the system"
+	}
+	return ""
+}
+
+func within(dir, file string) bool {
+	rel, err := filepath.Rel(dir, file)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// specsOf returns the specs of the repo that can be read.
+func specsOf(root string) []*engine.Spec {
+	files, err := specs.Find(root)
+	if err != nil {
+		return nil // told by another check
+	}
+	var out []*engine.Spec
+	for _, f := range files {
+		if spec, faults := specs.LoadFile(f); len(faults) == 0 {
+			out = append(out, spec)
+		}
+	}
+	return out
+}
+
+// approvers warns of gates that nobody can pass.
+func approvers(root string, l approval.List) []Check {
+	var out []Check
+	for _, spec := range specsOf(root) {
+		for _, g := range spec.Gates {
+			want := g.Reviewer.Approvers
+			if len(want) == 0 && g.Reviewer.Trust != engine.TrustSigned {
+				continue
+			}
+			some := slices.ContainsFunc(l.Signers, func(s approval.Signer) bool { return len(want) == 0 || s.Named(want) })
+			if !some {
+				who := strings.Join(want, " or ")
+				if who == "" {
+					who = "anybody"
+				}
+				out = append(out, Warned("keys", "`sluice keys add FILE.pub --name NAME`", "gate %s of %s wants the signature of %s, and no key of theirs counts here: nobody can pass it", g.ID, spec.ID, who))
+			}
+		}
+	}
+	return out
+}

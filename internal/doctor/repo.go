@@ -1,0 +1,89 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	cage "sluice/agents/sandbox"
+	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/layout"
+	"sluice/internal/render"
+	"sluice/internal/settings"
+	"sluice/internal/text"
+	"sluice/journal"
+	"sluice/specs"
+)
+
+// Sandbox tries the sandbox out as the daemon does. trust is what the settings want of launches.
+func Sandbox(ctx context.Context, con *console.Console, mode, trust string) Check {
+	if mode == settings.SandboxOff {
+		return Warned("sandbox", "sandbox.mode: auto in your settings holds them", "off: "+text.Unheld+": nothing stands between them and a gate")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return Broken("sandbox", "", "%v", err)
+	}
+	box, err := cage.Find(ctx, self, "")
+	const mend = "docs/trust.md says what it takes"
+	switch {
+	case err == nil:
+		return Fine("sandbox", "%s holds: an agent can answer no gate", box.Program())
+	case mode == settings.SandboxOn || trust == engine.TrustSandbox || trust == engine.TrustSigned:
+		return WithBubblewrap(con, Broken("sandbox", mend, "%v: the settings want one, so nothing is launched", err))
+	}
+	return WithBubblewrap(con, Warned("sandbox", mend, "%v: "+text.Unheld, err))
+}
+
+// PlainRoot is about a root that is no git checkout, or was none when sluice was first used in it. store is where its trees
+// are kept.
+func PlainRoot(root, store string) Check {
+	if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
+		return Warned("repo", "remove the .git if an agent made it; if you did, end the runs and remove "+store,
+			"%s: there is a .git now, which does not count: sluice keeps trees in a store of its own here", root)
+	}
+	return Fine("repo", "%s, no git checkout: no branches, worktrees and landing", root)
+}
+
+// Specs loads every spec of the repo.
+func Specs(root string) []Check {
+	files, err := specs.Find(root)
+	if err != nil {
+		return []Check{Broken("specs", "make the folder readable", "%s", err)}
+	}
+	if len(files) == 0 {
+		return []Check{Broken("specs", "`sluice init` makes a first one", "none in %s/", layout.SpecsDir)}
+	}
+	var out []Check
+	good := 0
+	for _, f := range files {
+		if _, faults := specs.LoadFile(f); len(faults) > 0 {
+			out = append(out, Broken("specs", "`sluice validate` tells all", "%s%s", faults[0], text.More(len(faults)-1, "fault")))
+			continue
+		}
+		good++
+	}
+	if good > 0 {
+		out = append(out, Fine("specs", "%s valid", text.Plural(good, "spec")))
+	}
+	return out
+}
+
+// Journal verifies the journal in a state folder.
+func Journal(state string) Check {
+	if !layout.IsFile(filepath.Join(state, journal.FileName)) {
+		return Fine("journal", "none yet: nothing ever ran here")
+	}
+	rep, err := journal.Verify(state, journal.Options{})
+	var damage *journal.Damage
+	if errors.As(err, &damage) {
+		return Broken("journal", fmt.Sprintf("look at it, then `sluice journal repair --to %d`", damage.Good), "%s", err)
+	}
+	if err != nil {
+		return Broken("journal", "make it readable", "%s", err)
+	}
+	return Fine("journal", "%s, %s, whole", text.Plural(int(rep.Records), "line"), render.Size(rep.Bytes))
+}

@@ -1,0 +1,305 @@
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"sluice/agents/program"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
+	"sluice/internal/layout"
+	"sluice/internal/text"
+	"sluice/specs"
+)
+
+// Bounds of a settings file.
+const (
+	maxSettingsBytes = 128 << 10
+	maxSettingsNodes = 10_000
+	maxSettingsDepth = 20
+)
+
+// kindOf returns the type of a key's value; an error names the nearest key. Where a name of an agent or a role stands, any
+// name matches.
+func kindOf(key string) (reflect.Type, error) {
+	t := reflect.TypeFor[Settings]()
+	done := ""
+	for _, part := range strings.Split(key, sep) {
+		switch t.Kind() {
+		case reflect.Map:
+			t = t.Elem()
+		case reflect.Struct:
+			var known []string
+			var next reflect.Type
+			for i := range t.NumField() {
+				name := t.Field(i).Tag.Get("koanf")
+				if !t.Field(i).IsExported() {
+					continue
+				}
+				if known = append(known, done+name); name == part {
+					next = t.Field(i).Type
+				}
+			}
+			if next == nil {
+				return nil, fmt.Errorf("%s: no such key%s", text.Line(done+part), text.DidYouMean(done+part, known))
+			}
+			t = next
+		default:
+			return nil, fmt.Errorf("%s: it has no keys below it", text.Line(strings.TrimSuffix(done, ".")))
+		}
+		done += part + "."
+	}
+	return t, nil
+}
+
+// Known returns an error that names the nearest key if there is no key of that name.
+func Known(dotted string) error {
+	_, err := kindOf(strings.ReplaceAll(dotted, ".", sep))
+	return err
+}
+
+// fixedKeys are the keys whose names are known: all but those of roles and agents.
+func fixedKeys() map[string]reflect.Type {
+	out := map[string]reflect.Type{}
+	var walk func(t reflect.Type, prefix string)
+	walk = func(t reflect.Type, prefix string) {
+		for i := range t.NumField() {
+			if !t.Field(i).IsExported() {
+				continue
+			}
+			key, ft := prefix+t.Field(i).Tag.Get("koanf"), t.Field(i).Type
+			switch ft.Kind() {
+			case reflect.Struct:
+				walk(ft, key+sep)
+			case reflect.Map:
+			default:
+				out[key] = ft
+			}
+		}
+	}
+	walk(reflect.TypeFor[Settings](), "")
+	return out
+}
+
+// fileLayer reads a settings file, all faults at once. A file that is not there is no layer.
+func fileLayer(file string, project bool) (l layer, there bool, faults []error) {
+	l = layer{name: file, values: map[string]any{}, lines: map[string]origin{}, project: project}
+	data, _, err := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), maxSettingsBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, false, nil
+	}
+	if err != nil {
+		return l, true, []error{fmt.Errorf("%s: %w", file, err)}
+	}
+	var doc yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+		return l, true, nil
+	} else if err != nil {
+		line, why := specs.YAMLFault(data, err)
+		return l, true, []error{fault.At(layout.ShortPath(file), line, 1, "not YAML: %s", why)}
+	}
+	if dec.Decode(new(yaml.Node)) != io.EOF {
+		return l, true, []error{fmt.Errorf("%s: more than one document in it: want one", layout.ShortPath(file))}
+	}
+	r := &settingsReader{layer: &l, file: layout.ShortPath(file)}
+	r.mapping(doc.Content[0], "", reflect.TypeFor[Settings](), 0)
+	l.former()
+	return l, true, r.faults
+}
+
+// former reads what was written for an agent before it was built in, with its prompt as an argument: what `init` wrote
+// means the built-in agent, and another command stays an agent of text.
+func (l *layer) former() {
+	agents, _ := l.values["agents"].(map[string]any)
+	for name, v := range agents {
+		a, _ := v.(map[string]any)
+		was := program.Former(name)
+		switch {
+		case was == nil || a["format"] != nil || a["command"] == nil || a["prompt_via"] == nil || a["prompt_via"] == ViaStdin:
+		case fmt.Sprint(a["command"]) == fmt.Sprint(was) && a["prompt_via"] == ViaArg:
+			delete(a, "command")
+			delete(a, "prompt_via")
+		default:
+			a["format"] = FormatText
+		}
+	}
+}
+
+// settingsReader turns nodes into values and keeps every fault.
+type settingsReader struct {
+	*layer
+	file   string
+	nodes  int
+	faults []error
+}
+
+func (r *settingsReader) at(n *yaml.Node, format string, args ...any) {
+	r.faults = append(r.faults, fault.At(r.file, n.Line, n.Column, format, args...))
+}
+
+func (r *settingsReader) mapping(n *yaml.Node, prefix string, t reflect.Type, depth int) {
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return
+	}
+	if n.Kind != yaml.MappingNode || depth > maxSettingsDepth {
+		r.at(n, "%s: want keys and values", text.Line(Dotted(strings.TrimSuffix(prefix, sep))))
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		if r.nodes++; r.nodes > maxSettingsNodes {
+			r.faults = []error{fault.New("leave some out", "%s: more than %d values", r.file, maxSettingsNodes)}
+			return
+		}
+		if k.Kind != yaml.ScalarNode || k.Value == "" || strings.Contains(k.Value, sep) {
+			r.at(k, "%s: no name of a key", text.Line(k.Value))
+			continue
+		}
+		if seen[k.Value] {
+			r.at(k, "%s: the key stands there twice", text.Line(k.Value))
+			continue
+		}
+		seen[k.Value] = true
+		r.value(k, v, prefix+k.Value, t, depth)
+	}
+}
+
+// value takes one key of a mapping of type t.
+func (r *settingsReader) value(k, v *yaml.Node, key string, t reflect.Type, depth int) {
+	kind, err := kindOf(key)
+	if err != nil {
+		r.at(k, "%s", err)
+		return
+	}
+	if keys := kind.Kind() == reflect.Struct || kind.Kind() == reflect.Map; keys && (v.Kind == yaml.MappingNode || !r.yoursOnly(key)) {
+		r.mapping(v, key+sep, kind, depth+1)
+		return
+	}
+	if r.yoursOnly(key) {
+		r.at(k, "%s is yours alone to set, in your own settings file: agents can write this one", Dotted(key))
+		return
+	}
+	if v.Kind == yaml.ScalarNode && v.Tag == "!!null" {
+		return
+	}
+	val, err := nodeValue(v, kind, key)
+	if err != nil {
+		r.at(v, "%s: %s", Dotted(key), err)
+		return
+	}
+	put(r.values, key, val)
+	r.lines[key] = origin{r.file, k.Line}
+}
+
+// yoursOnly reports whether the layer is the project's and may not set the key.
+func (r *settingsReader) yoursOnly(key string) bool {
+	k, ok := KeyOf(strings.Split(key, sep))
+	return r.project && ok && k.Class == YoursOnly
+}
+
+// readValue reads a value from text: a list is YAML, or one word.
+func readValue(value string, kind reflect.Type) (any, error) {
+	if kind.Kind() == reflect.Slice || kind.Kind() == reflect.Map || kind.Kind() == reflect.Struct {
+		if len(value) > maxSettingsBytes {
+			return nil, errors.New("too long")
+		}
+		var doc yaml.Node
+		if err := yaml.Unmarshal([]byte(value), &doc); err != nil || len(doc.Content) == 0 {
+			return nil, errors.New("want a list, as in [a, b]")
+		}
+		return nodeValue(doc.Content[0], kind, "")
+	}
+	return scalar(value, kind)
+}
+
+// nodeValue reads a leaf. A list may be one word, except a command: it would look as if a shell split it.
+func nodeValue(n *yaml.Node, kind reflect.Type, key string) (any, error) {
+	if kind.Kind() == reflect.Slice {
+		if n.Kind == yaml.ScalarNode && !strings.HasSuffix(key, sep+"command") {
+			return []string{n.Value}, nil
+		}
+		if n.Kind != yaml.SequenceNode {
+			return nil, errors.New("want a list, as in [a, b]")
+		}
+		list := []string{}
+		for _, e := range n.Content {
+			if e.Kind != yaml.ScalarNode {
+				return nil, errors.New("want a list of words")
+			}
+			list = append(list, e.Value)
+		}
+		return list, nil
+	}
+	if n.Kind != yaml.ScalarNode {
+		return nil, fmt.Errorf("want %s", wordFor(kind))
+	}
+	return scalar(n.Value, kind)
+}
+
+func scalar(value string, kind reflect.Type) (any, error) {
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	bad := fmt.Errorf("%q: want %s", text.Line(value), wordFor(kind))
+	switch {
+	case kind == reflect.TypeFor[engine.Duration]():
+		if _, err := time.ParseDuration(value); err != nil && value != "0" {
+			return nil, bad
+		}
+		return value, nil
+	case kind.Kind() == reflect.String:
+		return value, nil
+	case kind.Kind() == reflect.Bool:
+		if !slices.Contains([]string{"true", "false"}, value) {
+			return nil, bad
+		}
+		return value == "true", nil
+	case kind.Kind() == reflect.Float64:
+		f, err := strconv.ParseFloat(value, 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, bad
+		}
+		return f, nil
+	case kind.Kind() == reflect.Int, kind.Kind() == reflect.Int64:
+		n, err := strconv.ParseInt(strings.ReplaceAll(value, "_", ""), 10, 64)
+		if err != nil {
+			return nil, bad
+		}
+		return n, nil
+	}
+	return nil, errors.New("cannot be set here")
+}
+
+func wordFor(kind reflect.Type) string {
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	switch {
+	case kind == reflect.TypeFor[engine.Duration]():
+		return "a time such as 30s or 2h"
+	case kind.Kind() == reflect.Bool:
+		return "true or false"
+	case kind.Kind() == reflect.Int, kind.Kind() == reflect.Int64:
+		return "a whole number"
+	case kind.Kind() == reflect.Float64:
+		return "a number"
+	case kind.Kind() == reflect.Slice:
+		return "a list, as in [a, b]"
+	}
+	return "a word"
+}

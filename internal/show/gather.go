@@ -1,0 +1,242 @@
+package show
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sluice/agents"
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/internal/git"
+	"sluice/internal/layout"
+	"sluice/internal/render"
+	"sluice/internal/tree"
+)
+
+// Bounds of what is printed.
+const (
+	MaxDiff  = 64 << 10 // bytes of a patch
+	maxFiles = 20       // files listed
+	maxLines = 12       // lines of what a criterion's command printed
+	// maxOutput is how much of it is read.
+	maxOutput = 8 << 10
+)
+
+// Source is where the work of a repo is read.
+type Source struct {
+	Root, State string
+	Repo        func(context.Context) (*git.Repo, error) // to be closed
+}
+
+// Shown is all about a step and the gate that holds it.
+type Shown struct {
+	dir string // the run's folder
+
+	Run      string              `json:"run"`
+	Workflow string              `json:"workflow"`
+	Stubbed  bool                `json:"stubbed,omitempty"` // stand-ins play the run's agents
+	Trust    string              `json:"trust,omitempty"`
+	Exposed  string              `json:"exposed,omitempty"` // of file: why
+	For      string              `json:"for,omitempty"`     // of a child run: whose it is, and its task as the file has it
+	Step     string              `json:"step"`
+	StepName string              `json:"step_name,omitempty"`
+	Task     string              `json:"task,omitempty"`
+	Criteria []string            `json:"criteria,omitempty"`
+	Outputs  []string            `json:"outputs,omitempty"`
+	Gate     *daemon.GateStatus  `json:"gate,omitempty"`
+	LookFor  string              `json:"look_for,omitempty"`
+	Attempt  *engine.Attempt     `json:"attempt,omitempty"`
+	Usage    engine.Usage        `json:"usage,omitzero"`
+	Notes    []engine.Note       `json:"notes,omitempty"` // a person's words for the step
+	Changed  []string            `json:"changed,omitempty"`
+	Cut      bool                `json:"changed_cut,omitempty"`
+	Taken    string              `json:"taken,omitempty"`  // the commit that the gate judges
+	Beside   []tree.Beside       `json:"beside,omitempty"` // files that are judged with it and do not ship
+	Law      []tree.Beside       `json:"law,omitempty"`    // files that decide, are in no commit and changed
+	Hidden   []tree.Beside       `json:"hidden,omitempty"` // files that only ignore rules of the run's own keep out of the commit
+	More     int                 `json:"more_hidden,omitempty"`
+	Files    string              `json:"files,omitempty"` // prompt, output and signal of the attempt
+	Checked  []checkedBy         `json:"checked,omitempty"`
+	Unread   *unread             `json:"unread,omitempty"` // the reply that no answer or verdict could be read from
+	Earlier  []engine.Round      `json:"earlier,omitempty"`
+	Tasks    []daemon.TaskStatus `json:"tasks,omitempty"` // of a list, with their answers
+
+	tree, base string
+}
+
+// checkedBy is what a command of the step's criterion printed when the attempt was checked.
+type checkedBy struct {
+	Command string `json:"command"`
+	Output  string `json:"output"`
+}
+
+// Gather puts together what there is about a gate or a step.
+func Gather(ctx context.Context, from Source, spec *engine.Spec, r daemon.RunStatus, id string) *Shown {
+	sh := &Shown{Run: r.ID, Workflow: r.Workflow, Stubbed: r.Stubbed, Trust: r.Trust, Exposed: r.Exposed, For: childTask(r.Child), dir: r.Dir}
+	var st daemon.StepStatus
+	for _, s := range r.Steps {
+		for i, g := range s.Gates {
+			if g.ID == id || s.ID == id && (!g.Implicit || g.State == engine.OnHuman) && (sh.Gate == nil || g.State == engine.OnHuman) {
+				st, sh.Gate = s, &s.Gates[i]
+			}
+		}
+		if s.ID == id {
+			st = s
+		}
+	}
+	sh.Step, sh.StepName = st.ID, st.Name
+	if st.List != nil {
+		sh.Tasks = st.List.Tasks
+	}
+	env := render.KnownOf(r, st)
+	if step := spec.Step(st.ID); step != nil {
+		sh.of(step, env)
+	}
+	if sh.Gate != nil {
+		if g := spec.Gate(sh.Gate.ID); g != nil {
+			sh.LookFor = render.TextOf(g.Reviewer.Prompt, env)
+		}
+		for _, q := range sh.Gate.Rounds {
+			if (q.State == engine.Refused || q.State == engine.ByRoute || q.State == engine.Superseded && q.Outcome != "") && q.N != sh.Gate.Round {
+				sh.Earlier = append(sh.Earlier, q)
+			}
+		}
+	}
+	for _, n := range r.Notes {
+		if n.Step == "" || n.Step == st.ID {
+			sh.Notes = append(sh.Notes, n)
+		}
+	}
+	if n := len(st.Attempts); n > 0 {
+		sh.Attempt = &st.Attempts[n-1]
+		for _, x := range st.Attempts {
+			sh.Usage = sh.Usage.Plus(AttemptUsage(x))
+		}
+		sh.Files = daemon.AttemptDir(from.Root, r.Dir, st.ID, sh.Attempt.N, sh.Attempt.K)
+		if step := spec.Step(st.ID); step != nil {
+			sh.checked(from.Root, step)
+		}
+		sh.changes(ctx, from, r.ID)
+	}
+	sh.reply(from.Root)
+	return sh
+}
+
+// AttemptUsage is what an attempt has cost so far; of one that an older release counted, its last launch alone.
+func AttemptUsage(x engine.Attempt) engine.Usage {
+	if x.Usage == (engine.Usage{}) && x.Exit != nil {
+		return x.Exit.Usage
+	}
+	return x.Usage
+}
+
+// of takes what the spec says of the step.
+func (sh *Shown) of(step *engine.Step, env *engine.Env) {
+	if step.Agent != nil {
+		sh.Task = render.TextOf(step.Agent.Prompt, env)
+	}
+	if step.Run != nil && !step.Run.Nothing() {
+		sh.Task = "run: " + commandWords(step.Run)
+	}
+	for _, c := range step.Criteria {
+		sh.Criteria = append(sh.Criteria, gates.CriterionWords(c))
+	}
+	for _, o := range step.Outputs {
+		sh.Outputs = append(sh.Outputs, render.TextOf(o.Path, env))
+	}
+}
+
+// childTask says whose child a run is, with the words of its task; "" of a run that is nobody's.
+func childTask(c *engine.ChildOf) string {
+	var task struct {
+		Title       string `json:"title"`
+		Description string `json:"description"`
+	}
+	if c == nil || json.Unmarshal(c.Body, &task) != nil { // a run without a task has no body
+		return c.Title()
+	}
+	return strings.TrimSpace(c.Title() + "\n" + task.Title + "\n\n" + task.Description)
+}
+
+// checked finds what the commands of the criterion printed, at the newest check of the attempt.
+func (sh *Shown) checked(root string, step *engine.Step) {
+	dir := daemon.AttemptDir(root, sh.dir, sh.Step, sh.Attempt.N, 1)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	newest, last := "", int64(-1)
+	for _, e := range entries {
+		if n, err := strconv.ParseInt(strings.TrimPrefix(e.Name(), "check-"), 10, 64); err == nil && n > last && e.IsDir() {
+			newest, last = e.Name(), n
+		}
+	}
+	for i, c := range step.Criteria {
+		if c.Command == nil || newest == "" {
+			continue
+		}
+		at := filepath.Join(dir, newest, strconv.Itoa(i))
+		if info, err := os.Lstat(at); err != nil || !info.IsDir() {
+			continue
+		}
+		sh.Checked = append(sh.Checked, checkedBy{Command: commandWords(c.Command), Output: string(agents.Tail(at, maxOutput))})
+	}
+}
+
+func commandWords(c *engine.Command) string {
+	if c.Shell != "" {
+		return c.Shell
+	}
+	var words []string
+	for _, w := range c.Argv {
+		words = append(words, w.Source)
+	}
+	return strings.Join(words, " ")
+}
+
+// changes finds what the attempt changed, by what was recorded when it began and when its work was taken. Before that,
+// what differs in its folder now is shown; nothing is decided by it.
+func (sh *Shown) changes(ctx context.Context, from Source, run string) {
+	sh.tree = filepath.Join(from.Root, sh.Attempt.Worktree)
+	var began struct {
+		Head  string `json:"head"`
+		Top   string `json:"top"`
+		Found string `json:"found"`
+	}
+	record := filepath.Join(from.State, "attempts", run, fmt.Sprintf("%s.%d.", sh.Step, sh.Attempt.N))
+	if layout.Load(record+"begin", &began) == nil {
+		sh.base = began.Head
+		if began.Top != "" {
+			sh.tree = began.Top
+		}
+	}
+	var checked struct {
+		Files []string   `json:"files"`
+		Found string     `json:"found"`
+		Taken tree.Taken `json:"taken"`
+	}
+	if layout.Load(record+"files", &checked) == nil {
+		t := checked.Taken
+		sh.Changed, sh.base, sh.Taken, sh.Beside, sh.Law, sh.Hidden, sh.More = checked.Files, checked.Found, t.Commit, t.Beside, t.Law, t.Hidden, t.More
+		return
+	}
+	repo, err := from.Repo(ctx)
+	if err != nil {
+		return
+	}
+	defer repo.Close()
+	if sh.base == "" && began.Found == "" {
+		return // it was not begun
+	}
+	ch, err := repo.Changed(ctx, sh.tree, sh.base)
+	if err != nil {
+		return
+	}
+	sh.Changed, sh.Cut = ch.Files, ch.Cut
+}

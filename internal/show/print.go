@@ -1,0 +1,305 @@
+package show
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/internal/console"
+	"sluice/internal/form"
+	"sluice/internal/layout"
+	"sluice/internal/press"
+	"sluice/internal/render"
+	"sluice/internal/schema"
+	"sluice/internal/text"
+)
+
+// Print prints everything but the changes.
+func Print(con *console.Console, sh *Shown) {
+	if g := sh.Gate; g != nil {
+		con.Title("%s at %s, %s of %s%s", text.Title(g.ID, g.Name), render.GateState(*g), render.Round(g.ID, g.Round), sh.Run, render.UnheldMark(sh.Trust))
+		if g.Why != "" {
+			con.Field("why you", render.Why(g.Why))
+		}
+	} else {
+		con.Title("%s of %s%s", text.Title(sh.Step, sh.StepName), sh.Run, render.UnheldMark(sh.Trust))
+	}
+	if sh.Stubbed {
+		con.Field("note", con.Paint(console.Yellow, render.StubWords))
+	}
+	if sh.For != "" {
+		con.Text("for", sh.For)
+	}
+	con.Field("step", text.Title(sh.Step, sh.StepName))
+	con.Text("task", sh.Task)
+	for _, c := range sh.Criteria {
+		con.Field("done when", c)
+	}
+	for _, n := range sh.Notes {
+		con.Text(fmt.Sprintf("note %d", n.N), n.Text+"  ("+n.By.Who+")")
+	}
+	if at := sh.Attempt; at != nil {
+		printAttempt(con, sh, at)
+	}
+	for _, line := range render.TaskLines(sh.Tasks) {
+		con.Field("", line)
+	}
+	printChanged(con, sh)
+	if g := sh.Gate; g != nil {
+		printVerdict(con, sh, g)
+	}
+	if u := sh.Unread; u != nil {
+		con.Text("its reply", cmp.Or(u.End, "(empty)"))
+		con.Field("", "the whole reply: "+layout.ShortPath(u.File))
+	}
+	for _, q := range sh.Earlier {
+		con.Text(fmt.Sprintf("round %d", q.N), fmt.Sprintf("%s by %s: %s", cmp.Or(q.Outcome, "failed"), render.By(q.ByKind, q.By), q.Feedback))
+		if q.Said != q.Feedback {
+			con.Text("before", q.Said)
+		}
+		printFindings(con, q)
+	}
+	if sh.Files != "" {
+		con.Field("files", layout.ShortPath(sh.Files))
+	}
+	if g := sh.Gate; g != nil && g.Trust == engine.TrustSigned {
+		who := "anybody of `sluice keys ls`"
+		if len(g.Approvers) > 0 {
+			who = strings.Join(g.Approvers, " or ")
+		}
+		con.Field("signed by", text.Line(who)+"; sluice pass, fail and veto sign")
+	}
+	if g := sh.Gate; g != nil && g.State == engine.OnHuman {
+		con.Print("\nDecide: %s", decideWords(*g))
+	} else if g != nil && g.State == engine.OnWindow {
+		con.Print("\nIt goes on by itself in %s: sluice veto %s -m \"…\" stops it", render.Ago(g.Until.Sub(con.Now())), g.ID)
+	}
+}
+
+// decideWords is what a person may type at a gate.
+func decideWords(g daemon.GateStatus) string {
+	pass := "sluice pass " + g.ID
+	if s, err := schema.Compile(g.AnswerSchema); g.AnswerRequired && err == nil {
+		pass += " " + text.Line(s.Example())
+	}
+	out := []string{pass, "sluice fail " + g.ID + " -m \"…\""}
+	for _, o := range g.Outcomes {
+		if o != engine.OutcomePass && o != engine.OutcomeFail && o != engine.OutcomeVeto {
+			out = append(out, "sluice decide "+g.ID+" "+o)
+		}
+	}
+	return strings.Join(out, "  ·  ")
+}
+
+func printAttempt(con *console.Console, sh *Shown, at *engine.Attempt) {
+	s := fmt.Sprintf("%d, %s", at.N, at.State)
+	if !at.Launched.IsZero() {
+		end := at.Ended
+		if end.IsZero() {
+			end = con.Now()
+		}
+		s += ", " + render.Ago(end.Sub(at.Launched))
+	}
+	if g := sh.Gate; g != nil && g.Reviewed != "" {
+		s += ", content " + press.Content(g.Reviewed) // as the question before a pass names it
+	}
+	if at.Restarts > 0 {
+		s += fmt.Sprintf(", launched again %d×", at.Restarts)
+	}
+	con.Field("attempt", s)
+	if at.Held != nil {
+		con.Field("held", "taken over"+render.Who(at.Held)+": sluice handback "+sh.Step)
+	}
+	if at.Status != "" {
+		con.Text("it says", render.Because(at.Status, at.Summary))
+	}
+	con.Text("it asks", render.Because(at.Question, strings.Join(at.Options, " | ")))
+	if len(at.Answer) > 0 {
+		con.Text("answer", readable(at.Answer))
+	}
+	switch {
+	case at.Failure != "":
+		con.Text("failed", at.Failure)
+	case at.Broken != "":
+		con.Text("broken", at.Broken)
+	case at.Checked && len(sh.Criteria) > 0:
+		held := "holds"
+		if len(at.ToReview) > 0 {
+			held = "what a machine can check holds; for a reviewer: " + strings.Join(at.ToReview, "; ")
+		}
+		con.Field("criterion", held)
+	}
+	for _, c := range sh.Checked {
+		lines := strings.Split(strings.TrimSpace(text.CleanLines(c.Output, maxOutput)), "\n")
+		if more := len(lines) - maxLines; more > 0 {
+			lines = append([]string{fmt.Sprintf("… %d lines before", more)}, lines[more:]...)
+		}
+		con.Text("printed", strings.Join(lines, "\n"))
+	}
+	if at.Unshipped > 0 {
+		con.Field("judged", text.Unshipped(at.Unshipped))
+	}
+	if len(at.Protected) > 0 {
+		con.Field("protected", "changed: "+strings.Join(at.Protected, ", "))
+	}
+	if sh.Usage != (engine.Usage{}) {
+		con.Field("cost", fmt.Sprintf("%d tokens, %.2f USD", sh.Usage.Tokens, sh.Usage.CostUSD))
+	}
+}
+
+func printChanged(con *console.Console, sh *Shown) {
+	for i, f := range sh.Changed {
+		if i == maxFiles {
+			con.Field("", fmt.Sprintf("… and %d more", len(sh.Changed)-maxFiles))
+			break
+		}
+		label := ""
+		if i == 0 {
+			label = "changed"
+		}
+		con.Field(label, text.Line(f))
+	}
+	for _, f := range sh.Beside {
+		con.Field("", text.Line(f.Path)+" is judged too, and does not ship")
+	}
+	for _, f := range sh.Law {
+		con.Field("", text.Line(f.Path)+" decides too, has changed, and does not ship")
+	}
+	for i, f := range sh.Hidden {
+		if i == maxFiles {
+			break
+		}
+		label := ""
+		if i == 0 {
+			label = "hidden"
+		}
+		con.Field(label, text.Line(f.Path)+" does not ship: only ignore rules of this run hide it")
+	}
+	if n := len(sh.Hidden) + sh.More - maxFiles; n > 0 {
+		con.Field("", fmt.Sprintf("… and %d more", n))
+	}
+	if len(sh.Changed) > 0 {
+		more := "sluice show " + sh.Step + " --diff prints the changes"
+		if sh.Attempt != nil && sh.Attempt.N > 1 {
+			more += ", --since those since the attempt before"
+		}
+		con.Field("", con.Paint(console.Dim, more))
+	}
+}
+
+func printVerdict(con *console.Console, sh *Shown, g *daemon.GateStatus) {
+	con.Text("look for", sh.LookFor)
+	if len(g.AnswerSchema) > 0 && g.AnswerRequired {
+		if f, err := form.New(g.AnswerSchema); err == nil {
+			con.Text("asks for", strings.Join(f.Questions(), "\n"))
+		}
+	}
+	if len(g.Answer) > 0 {
+		con.Text("answer", readable(g.Answer))
+	}
+	if len(g.Rounds) == 0 {
+		return
+	}
+	q := g.Rounds[len(g.Rounds)-1]
+	if q.Outcome != "" {
+		s := q.Outcome
+		if q.Score != nil {
+			s += fmt.Sprintf(", score %g", *q.Score)
+		}
+		con.Text("verdict", render.Because(s, q.Feedback))
+	} else {
+		con.Text("feedback", q.Feedback)
+	}
+	if q.Read != "" {
+		con.Field("read from", q.Read)
+	}
+	con.Text("no verdict", q.MissWhy)
+	var said struct {
+		Summary string `json:"summary"`
+	}
+	if json.Unmarshal(q.Answer, &said) == nil {
+		con.Text("summary", said.Summary)
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.Scores)) {
+		con.Text("score", fmt.Sprintf("%s %g", name, q.Scores[name]))
+	}
+	printFindings(con, q)
+	if g.Count > 0 {
+		con.Field("failures", fmt.Sprintf("%d of %d, then the gate is yours", g.Count, g.Max))
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Routes)) {
+		con.Field("route", fmt.Sprintf("%s %d of %d, then the gate is yours", name, g.Routes[name], g.Max))
+	}
+}
+
+// printFindings prints what a reviewer found, each with its place.
+func printFindings(con *console.Console, q engine.Round) {
+	for _, f := range gates.ReadFindings(q.Findings) {
+		at := f.File
+		if f.File != "" && f.Line > 0 {
+			at += fmt.Sprintf(":%d", f.Line)
+		}
+		con.Text("finding", strings.Join(strings.Fields(f.Severity+" "+at), " ")+" "+f.Message)
+	}
+}
+
+// PrintDiff prints the changes of the attempt as a patch.
+func PrintDiff(ctx context.Context, con *console.Console, from Source, sh *Shown) error {
+	repo, err := from.Repo(ctx)
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	var patch []byte
+	var cut bool
+	if sh.Taken != "" {
+		patch, cut, err = repo.Between(ctx, sh.base, sh.Taken, MaxDiff)
+	} else {
+		patch, cut, err = repo.Diff(ctx, sh.tree, sh.base, MaxDiff)
+	}
+	if err != nil {
+		return err
+	}
+	con.Print("")
+	PrintPatch(con, patch)
+	if cut {
+		con.Note("there is more: sluice attempt diff %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
+	}
+	return nil
+}
+
+// PrintPatch prints a patch.
+func PrintPatch(con *console.Console, patch []byte) {
+	for l := range strings.Lines(string(patch)) {
+		style := console.Plain
+		switch {
+		case strings.HasPrefix(l, "+"):
+			style = console.Green
+		case strings.HasPrefix(l, "-"):
+			style = console.Red
+		case strings.HasPrefix(l, "@@"), strings.HasPrefix(l, "diff "):
+			style = console.Bold
+		}
+		con.Print("%s", con.Paint(style, text.Reveal(strings.TrimRight(l, "\n"))))
+	}
+}
+
+// readable lays JSON out for people: a line for each value, and no character written as its number.
+func readable(raw json.RawMessage) string {
+	var v any
+	var b strings.Builder
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	if json.Unmarshal(raw, &v) != nil || out.Encode(v) != nil {
+		return string(raw)
+	}
+	return strings.TrimSpace(b.String())
+}

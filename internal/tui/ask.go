@@ -1,0 +1,188 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/form"
+	"sluice/internal/press"
+)
+
+// question is one that a key answers.
+type question struct {
+	text  string
+	yes   string // the key; any other is a no
+	pass  *target
+	words string // of the pass
+	gives []byte // its answer
+	root  string // of what else is asked
+	what  string
+	ev    engine.Event
+	back  mode
+}
+
+// abort asks whether a run is to be ended.
+func (m *Model) abort(r *row, back mode) {
+	if !r.run.Live() {
+		m.tell(r.run.ID + " has ended")
+		return
+	}
+	m.ask = question{text: "End " + r.run.ID + " for good?", yes: "y", back: back, root: r.repo.root,
+		what: "abort of " + r.run.ID, ev: engine.AbortRequested{Run: r.run.ID}}
+	m.mode = asking
+}
+
+// askPass asks for the answer that a pass has to give, where it has to, and then whether the pass is meant.
+func (m *Model) askPass(t target, text string, back mode) tea.Cmd {
+	g := m.gateAt(t)
+	if g == nil || g.Round != t.round || !g.AnswerRequired {
+		return m.confirmPass(t, text, nil, back)
+	}
+	f, err := form.New(g.AnswerSchema)
+	if err != nil {
+		m.tell("the schema of the answer cannot be read: " + err.Error())
+		return nil
+	}
+	m.input = input{verb: engine.OutcomePass, what: t, back: back, form: f, said: text}
+	m.mode = writing
+	return m.wake(press.Shown)
+}
+
+// filledIn takes a line of the answer; behind the last one it asks whether the pass is meant.
+func (m *Model) filledIn() tea.Cmd {
+	in := &m.input
+	if why := m.guard.Ends(m.offer()); why != "" {
+		m.tell(why + ": press Enter again")
+		return nil
+	}
+	why := in.form.Take(string(in.text))
+	in.text, in.at = nil, 0
+	switch {
+	case why != "":
+		m.tell(why)
+		return nil
+	case !in.form.Done():
+		m.said = ""
+		return m.wake(press.Shown)
+	}
+	m.mode = in.back
+	answer, err := in.form.Answer()
+	if err != nil {
+		m.tell("nothing was decided: " + err.Error())
+		return nil
+	}
+	return m.confirmPass(in.what, in.said, answer, in.back)
+}
+
+// confirmPass asks whether a pass is meant, and says what is passed.
+func (m *Model) confirmPass(t target, text string, answer []byte, back mode) tea.Cmd {
+	p := press.Pass{Run: t.run, Gate: t.gate, Round: t.round, Content: t.content, Answer: form.Shown(answer)}
+	if r := m.repo(t.root); r != nil && r.runs[t.run] != nil {
+		for _, s := range r.runs[t.run].Steps {
+			for _, g := range s.Gates {
+				if g.ID == t.gate {
+					p.GateName, p.Step, p.StepName = g.Name, s.ID, s.Name
+				}
+			}
+		}
+	}
+	m.ask = question{text: p.Question(), yes: "enter", pass: &t, words: text, gives: answer, back: back}
+	m.mode = asking
+	return m.wake(press.Shown)
+}
+
+// answer takes the key that answers a question.
+func (m *Model) answer(k string) tea.Cmd {
+	why, ask, no := m.guard.Ends(m.offer()), m.ask, "nothing was done"
+	m.mode = ask.back
+	if ask.pass != nil {
+		no = "nothing was decided"
+	}
+	if !strings.EqualFold(k, ask.yes) {
+		m.tell(no)
+		return nil
+	}
+	if t := ask.pass; t != nil && why == "" {
+		if g := m.gateAt(*t); g != nil && g.Round == t.round && g.Reviewed != t.content {
+			why = "the work has changed meanwhile"
+		}
+	}
+	switch {
+	case why != "":
+		m.tell(no + ": " + why)
+	case ask.pass != nil:
+		return m.say(*ask.pass, engine.OutcomePass, ask.words, ask.gives)
+	default:
+		return m.do(ask.root, ask.what, ask.ev)
+	}
+	return nil
+}
+
+// questionLines are what is asked, and what answers it; false: they do not fit on the screen.
+func (m *Model) questionLines() ([]string, bool) {
+	if m.ask.pass == nil {
+		l := line{{"1;33", m.ask.text + " "}, {console.Bold, "y"}, {console.Dim, " yes, any other key: no"}}
+		return []string{m.draw(l, m.width, false)}, true
+	}
+	wrap := func(style, s string) (out []string) {
+		for _, l := range strings.Split(ansi.Wrap(s, max(m.width, 1), ""), "\n") {
+			out = append(out, m.paint(style, l))
+		}
+		return out
+	}
+	out := wrap("1;33", m.ask.text)
+	if m.guard.Ripe(m.offered(), m.now()) {
+		out = append(out, wrap(console.Bold, press.Answers)...)
+	} else {
+		out = append(out, wrap(console.Dim, press.Wait)...)
+	}
+	if len(out)+len(m.head())+leastRoom > m.height {
+		return wrap(console.Yellow, press.TooSmall), false
+	}
+	return out, true
+}
+
+// offer names all that keys decide on the screen as it is; "" = nothing.
+func (m *Model) offer() string {
+	if m.mode == asking {
+		if _, fits := m.questionLines(); !fits {
+			return ""
+		}
+	}
+	return m.offered()
+}
+
+func (m *Model) offered() string {
+	switch p := m.page; m.mode {
+	case asking:
+		return fmt.Sprint("ask", m.ask.text, m.ask.pass)
+	case writing:
+		if m.input.form != nil {
+			return fmt.Sprint(m.input.form.At(), m.input.what)
+		}
+		return fmt.Sprint("words", m.input.verb, m.input.what)
+	case reading:
+		return fmt.Sprint("page", p.n, p.loads, p.gate, p.round, p.content)
+	}
+	r := m.current()
+	if r == nil {
+		return ""
+	}
+	out := fmt.Sprint(r.key())
+	for _, s := range r.run.Steps {
+		for _, g := range s.Gates {
+			if r.step == nil || r.step.ID == s.ID && (r.gate == nil || r.gate.ID == g.ID) {
+				out += fmt.Sprint(" ", g.ID, g.Round, g.State, g.Reviewed)
+			}
+		}
+	}
+	return out
+}
+
+// hidden has everything count as new on the screen: the terminal was used for something else meanwhile.
+func (m *Model) hidden() { m.guard.Draw("", m.now()) }

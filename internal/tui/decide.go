@@ -1,0 +1,228 @@
+package tui
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/render"
+	"sluice/internal/text"
+)
+
+// target is what a decision is about, as it was shown.
+type target struct {
+	root, run string
+	gate      string
+	round     int
+	content   string // digest of the work
+}
+
+// gateFor is the gate that a decision at a row is about; nil, and a word why, where there is none that can take it.
+func (m *Model) gateFor(r *row, k string) *daemon.GateStatus {
+	ok := func(g *daemon.GateStatus) bool { return takes(g, k) && r.run.Live() }
+	if r.gate != nil {
+		if ok(r.gate) {
+			return r.gate
+		}
+		m.tell(standing(r.gate) + ": " + notTaken(k))
+		return nil
+	}
+	var found []*daemon.GateStatus
+	for s := range r.run.Steps {
+		if r.step != nil && r.run.Steps[s].ID != r.step.ID {
+			continue
+		}
+		for g := range r.run.Steps[s].Gates {
+			if x := &r.run.Steps[s].Gates[g]; ok(x) && x.State != engine.Approved { // a late veto names its gate
+				found = append(found, x)
+			}
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0]
+	case 0:
+		m.tell(notTaken(k))
+	default:
+		m.tell(fmt.Sprintf("%d gates could be meant: go to one of them", len(found)))
+	}
+	return nil
+}
+
+// takes says whether the gate, as it stands, can take what a key says.
+func takes(g *daemon.GateStatus, k string) bool {
+	if k == "v" {
+		return g.State == engine.OnWindow || g.State == engine.OnNotice || g.State == engine.Approved
+	}
+	return g.State == engine.OnHuman
+}
+
+func notTaken(k string) string {
+	if k == "v" {
+		return "there is no pass to veto here"
+	}
+	return "no gate asks you here"
+}
+
+// gateAt is the gate of a decision as it stands now; nil where it is known no more.
+func (m *Model) gateAt(t target) *daemon.GateStatus {
+	if r := m.repo(t.root); r != nil && r.runs[t.run] != nil {
+		return gateOf(r.runs[t.run], t.gate)
+	}
+	return nil
+}
+
+// standing says how a gate stands, and who decided it.
+func standing(g *daemon.GateStatus) string {
+	switch {
+	case g.State == "":
+		return g.ID + " is not open"
+	case g.State == engine.OnHuman:
+		return g.ID + " asks a person"
+	case (g.State == engine.Approved || g.State == engine.Refused || g.State == engine.ByRoute) && g.ByKind != "":
+		return fmt.Sprintf("%s was decided already: %s by %s", g.ID, g.State, render.By(g.ByKind, g.By))
+	}
+	return g.ID + " is at " + g.State
+}
+
+// decide begins a person's word for the round that was shown: a pass ends with a question, all else with words.
+func (m *Model) decide(k string, t target, back mode) tea.Cmd {
+	if m.unserved(t.root) {
+		return nil
+	}
+	if why := m.guard.Begin(m.offer()); why != "" {
+		m.tell(why)
+		return nil
+	}
+	if k == "p" {
+		return m.askPass(t, "", back)
+	}
+	verb := engine.OutcomeFail
+	switch k {
+	case "v":
+		verb = engine.OutcomeVeto
+	case "d":
+		verb = ""
+	}
+	m.input = input{verb: verb, what: t, lines: true, back: back}
+	m.mode = writing
+	return nil
+}
+
+// typed takes a key while words are typed.
+func (m *Model) typed(k tea.KeyPressMsg) tea.Cmd {
+	if m.mode == writing && m.guard.Rushed() {
+		m.mode = m.input.back
+		m.tell("several keys at once decide nothing")
+		return nil
+	}
+	done, left := m.input.press(k)
+	if m.mode == filtering {
+		m.filter, m.stale = m.input.words(), true
+		if left {
+			m.filter = ""
+		}
+		if done || left {
+			m.mode = browsing
+		}
+		return nil
+	}
+	why := m.guard.Ends(m.offer())
+	switch {
+	case left:
+		m.mode = m.input.back
+		m.tell("nothing was decided")
+	case done && m.input.form != nil:
+		return m.filledIn()
+	case done && m.input.words() == "":
+		m.tell("say what is wrong: the next attempt goes by it (Esc goes back)")
+	case done && why != "":
+		m.input.insert("\n") // it may be part of a paste
+		m.tell(why + ": press Enter again")
+	case done:
+		return m.decideWith(m.input.what, m.input.verb, m.input.words())
+	}
+	return nil
+}
+
+// decideWith gives the decision whose words were typed. Without a verb the first of them is the outcome.
+func (m *Model) decideWith(t target, verb, words string) tea.Cmd {
+	if verb == "" {
+		verb, words, _ = strings.Cut(words, " ")
+		g := m.gateAt(t)
+		if g != nil && g.Round == t.round && len(g.Outcomes) > 0 && !slices.Contains(g.Outcomes, verb) {
+			m.tell("the gate has no outcome " + text.Line(verb) + ": it takes " + strings.Join(g.Outcomes, ", "))
+			return nil
+		}
+	}
+	m.mode = m.input.back
+	if verb == engine.OutcomePass {
+		return m.askPass(t, strings.TrimSpace(words), m.mode)
+	}
+	return m.say(t, verb, strings.TrimSpace(words), nil)
+}
+
+// say gives an answer: at a gate that wants it signed, once it is.
+func (m *Model) say(t target, outcome, text string, answer []byte) tea.Cmd {
+	ev := engine.Answered{Gate: t.gate, Run: t.run, Round: t.round, Outcome: outcome, Text: text, Answer: answer}
+	what := outcome + " of " + t.gate
+	g := m.gateAt(t)
+	if r := m.repo(t.root); r == nil || !r.served || g == nil || g.Trust != engine.TrustSigned || g.Round != t.round {
+		return m.do(t.root, what, ev)
+	}
+	s := &signing{sign: func() (string, error) { return m.host.Sign(m.ctx, t.root, *g, ev) }}
+	return tea.Exec(s, func(err error) tea.Msg {
+		ev.Proof = s.proof
+		return signed{root: t.root, what: what, ev: ev, err: err}
+	})
+}
+
+// signing has an answer signed while the terminal is the person's.
+type signing struct {
+	sign  func() (string, error)
+	proof string
+}
+
+// Run signs.
+func (s *signing) Run() (err error) {
+	s.proof, err = s.sign()
+	return err
+}
+
+// SetStdin and the others take what the host has anyhow.
+func (s *signing) SetStdin(io.Reader)  {}
+func (s *signing) SetStdout(io.Writer) {}
+func (s *signing) SetStderr(io.Writer) {}
+
+// signed is an answer that was signed, or why it was not.
+type signed struct {
+	root, what string
+	ev         engine.Answered
+	err        error
+}
+
+// seeSigned sends what was signed.
+func (m *Model) seeSigned(s signed) tea.Cmd {
+	m.hidden()
+	if s.err != nil {
+		m.tell(s.what + " was not signed: " + s.err.Error())
+		return nil
+	}
+	return m.do(s.root, s.what, s.ev)
+}
+
+// paste takes what is pasted: it is words, never keys.
+func (m *Model) paste(s string) {
+	if m.mode != writing && m.mode != filtering {
+		return
+	}
+	m.input.insert(s)
+	if m.mode == filtering {
+		m.filter, m.stale = m.input.words(), true
+	}
+}

@@ -1,0 +1,190 @@
+package tui
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"sluice/engine"
+)
+
+// press takes a key.
+func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
+	m.guard.Read(k.String(), true, m.now())
+	switch k.String() {
+	case "ctrl+c":
+		return m.quit(true)
+	case "ctrl+z":
+		return tea.Suspend
+	}
+	m.said = ""
+	switch m.mode {
+	case writing, filtering:
+		return m.typed(k)
+	case asking:
+		return m.answer(k.String())
+	case reading:
+		return m.read(k)
+	}
+	m.chosen = true
+	if m.move(k.String()) {
+		return nil
+	}
+	return m.command(k.String())
+}
+
+// move takes the keys that move the cursor.
+func (m *Model) move(k string) bool {
+	switch k {
+	case "up", "k":
+		m.step(-1)
+	case "down", "j":
+		m.step(1)
+	case "pgup", "ctrl+b":
+		m.step(-max(m.room()-1, 1))
+	case "pgdown", "ctrl+f":
+		m.step(max(m.room()-1, 1))
+	case "home", "g":
+		m.at = 0
+		m.step(0)
+	case "end", "G":
+		m.at = max(len(m.rows)-1, 0)
+		m.step(0)
+	case "tab":
+		m.nextWait()
+	default:
+		return false
+	}
+	return true
+}
+
+// nextWait goes to the next thing that waits for a person, from the last to the first.
+func (m *Model) nextWait() {
+	for i := 1; i <= len(m.rows); i++ {
+		if at := (m.at + i) % len(m.rows); m.rows[at].kind == waitRow {
+			m.at = at
+			return
+		}
+	}
+	m.tell("nothing waits for you")
+}
+
+// current is the row under the cursor; nil where there is none.
+func (m *Model) current() *row {
+	if m.at >= len(m.rows) || !m.rows[m.at].selectable() {
+		return nil
+	}
+	return &m.rows[m.at]
+}
+
+// command takes a key at the list.
+func (m *Model) command(k string) tea.Cmd {
+	switch k {
+	case "q":
+		return m.quit(false)
+	case "?":
+		m.open(helpPage())
+		return nil
+	case "/":
+		m.input = input{verb: "filter", text: []rune(m.filter), at: len([]rune(m.filter)), back: browsing}
+		m.mode = filtering
+		return nil
+	case "esc":
+		m.filter, m.stale = "", true
+		return nil
+	}
+	r := m.current()
+	if r == nil {
+		return nil
+	}
+	switch k {
+	case "enter":
+		return m.show(r)
+	case "space", "right", "l", "left", "h":
+		m.fold(r, k)
+	case "t":
+		return m.tail(r)
+	case "p", "f", "v", "d":
+		g := m.gateFor(r, k)
+		if g == nil {
+			return nil
+		}
+		return m.decide(k, target{r.repo.root, r.run.ID, g.ID, g.Round, g.Reviewed}, browsing)
+	case "P":
+		return m.pauseOrResume(r)
+	case "a":
+		m.abort(r, browsing)
+	}
+	return nil
+}
+
+// fold unfolds a run, or folds it.
+func (m *Model) fold(r *row, k string) {
+	key := r.repo.root + "\x00" + r.run.ID
+	open, said := m.folds[key]
+	if !said {
+		for _, x := range m.rows {
+			open = open || x.kind == stepRow && x.run == r.run
+		}
+	}
+	to := !open
+	if k == "right" || k == "l" {
+		to = true
+	} else if k == "left" || k == "h" {
+		to = false
+	}
+	m.folds[key], m.stale, m.reveal = to, true, to
+	if !to && r.kind != waitRow { // the cursor goes to what is left of it
+		for i, x := range m.rows {
+			if x.kind == runRow && x.run == r.run {
+				m.at = i
+			}
+		}
+	}
+}
+
+// pauseOrResume turns a run's pause.
+func (m *Model) pauseOrResume(r *row) tea.Cmd {
+	switch {
+	case !r.run.Live():
+		m.tell(r.run.ID + " has ended")
+		return nil
+	case r.run.Paused != "":
+		return m.do(r.repo.root, "resume of "+r.run.ID, engine.ResumeRequested{Run: r.run.ID})
+	}
+	return m.do(r.repo.root, "pause of "+r.run.ID, engine.PauseRequested{Run: r.run.ID})
+}
+
+// do has an event taken in, and tells what came of it. It goes on when the screen is left.
+func (m *Model) do(root, what string, ev engine.Event) tea.Cmd {
+	if m.unserved(root) {
+		return nil
+	}
+	m.pending++
+	m.tell(what + " …")
+	return func() tea.Msg {
+		done, err := m.host.Do(m.ctx, root, ev)
+		return decided{what, done, err}
+	}
+}
+
+// unserved says that nobody serves a repo, so that one can only look.
+func (m *Model) unserved(root string) bool {
+	r := m.repo(root)
+	if r == nil || r.served || !r.known {
+		return false
+	}
+	m.tell("nobody serves " + r.name + " now, so nothing was done: `sluice daemon`, or `sluice run` there, goes on with it")
+	return true
+}
+
+// quit leaves the screen, once what was decided has arrived; at once when asked again or with Ctrl-C.
+func (m *Model) quit(now bool) tea.Cmd {
+	if m.pending == 0 || now || m.leaving {
+		return tea.Quit
+	}
+	m.leaving = true
+	m.tell("a decision is on its way: leaving as soon as it is taken in")
+	return nil
+}
+
+// tell leaves a line at the bottom.
+func (m *Model) tell(s string) { m.said, m.saidAt = s, m.now() }

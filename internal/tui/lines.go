@@ -1,0 +1,325 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/render"
+	"sluice/internal/text"
+)
+
+// Widths of columns, in terminal cells.
+const (
+	idMost    = 24
+	idLeast   = 14
+	titleMost = 30
+	stateWide = 10
+	narrow    = 60 // below it, gates that wait go by their ids
+)
+
+// span is a part of a line in one style.
+type span struct{ style, text string }
+
+// line is a line of the screen before it is drawn.
+type line []span
+
+// reversed marks the row under the cursor, beside its sign.
+const reversed = "7"
+
+// draw gives a line of so many cells at most.
+func (m *Model) draw(l line, width int, selected bool) string {
+	var b strings.Builder
+	left := width
+	for i, s := range l {
+		text := s.text
+		if w := ansi.StringWidth(text); w > left || w == left && more(l[i+1:]) {
+			text = ansi.Truncate(text+" …", left, "…")
+		}
+		left -= ansi.StringWidth(text)
+		style := s.style
+		if selected {
+			style = reversed
+		}
+		b.WriteString(m.paint(style, text))
+		if left <= 0 {
+			break
+		}
+	}
+	if selected && left > 0 {
+		b.WriteString(m.paint(reversed, strings.Repeat(" ", left)))
+	}
+	return b.String()
+}
+
+// more says that there is something yet to be drawn.
+func more(l line) bool {
+	for _, s := range l {
+		if s.text != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// paint sets a style. On a light background yellow and cyan can hardly be read.
+func (m *Model) paint(style, s string) string {
+	if s == "" || style == console.Plain {
+		return s
+	}
+	if m.light {
+		style = strings.NewReplacer(console.Yellow, "35", console.Blue, "34").Replace(style)
+	}
+	return "\x1b[" + style + "m" + s + "\x1b[0m"
+}
+
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(width-ansi.StringWidth(s), 0))
+}
+
+func clip(s string, width int) string { return ansi.Truncate(s, width, "…") }
+
+// rowLine is a row in words.
+func (m *Model) rowLine(r *row, at bool) line {
+	cursor := span{console.Plain, "  "}
+	if at {
+		cursor.text = "› "
+	}
+	switch r.kind {
+	case headRow:
+		return line{{console.Bold, r.text}, {console.Dim, m.repoWords(r.repo)}}
+	case emptyRow:
+		return line{{console.Dim, "  " + r.text}}
+	case waitRow:
+		return append(line{cursor}, m.waitLine(r)...)
+	case runRow:
+		return append(line{cursor}, m.runLine(r.run)...)
+	case stepRow:
+		return append(line{cursor, {console.Plain, "  "}}, m.stepLine(r)...)
+	}
+	return append(line{cursor, {console.Plain, "    "}}, m.gateLine(r)...)
+}
+
+// repoWords is what a repo's heading has beside its name.
+func (m *Model) repoWords(r *repo) string {
+	if r == nil {
+		return ""
+	}
+	s := ""
+	if r.lost != "" || r.known && !r.served {
+		s += " · not served"
+	}
+	if r.status.Trust != "" {
+		s += " · trust " + r.status.Trust
+	}
+	return s + " · " + text.Line(r.root)
+}
+
+// sep joins parts of a line.
+func sep(parts ...string) string {
+	var out []string
+	for _, s := range parts {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	return strings.Join(out, " · ")
+}
+
+// waitLine is something that waits for a person: what, where, how long it has or is left, and why.
+func (m *Model) waitLine(r *row) line {
+	state := r.wait.Kind
+	what, why := r.what(), ""
+	var parts []string
+	if r.gate != nil {
+		state, what = r.gate.State, text.Title(r.gate.ID, r.gate.Name)
+		if m.width < narrow {
+			what = r.gate.ID
+		}
+		parts = append(parts, score(r.gate), counts(r.gate))
+		if r.gate.Why != "level" { // that one is asked at a gate of one's own says the gate
+			why = render.Why(r.gate.Why)
+		}
+	} else if r.step != nil {
+		what = text.Title(r.step.ID, r.step.Name)
+	}
+	sign, style := render.Mark(state)
+	says := ""
+	switch r.wait.Kind {
+	case "human":
+		says = "asks you"
+	case "window":
+		says = "goes on in " + render.Ago(r.wait.Until.Sub(m.now())) + " unless you veto"
+	case "offer":
+		sign, style, says = "?", console.Yellow, "is on offer: `sluice next`"
+	case "paused":
+		what, says, why = "", "is paused", text.Line(r.run.Paused)
+	}
+	if r.gate != nil && r.step.Summary != "" {
+		why = sep(why, "“"+text.Line(r.step.Summary)+"”")
+	}
+	since := ""
+	if !r.wait.Since.IsZero() && r.wait.Kind != "window" {
+		since = render.Ago(m.now().Sub(r.wait.Since))
+	}
+	if len(m.repos) > 1 {
+		parts = append(parts, text.Line(r.repo.name))
+	}
+	if c := r.run.Child; c != nil {
+		parts = append(parts, text.Line(c.Title()))
+	}
+	if r.run.Stubbed {
+		parts = append(parts, "stubbed")
+	}
+	if r.run.Trust == engine.TrustFile {
+		parts = append(parts, text.Unheld)
+	}
+	l := line{{style, sign + " "}}
+	if what != "" {
+		l = append(l, span{console.Bold, clip(what, titleMost)}, span{console.Plain, " of "})
+	}
+	return append(l, span{console.Plain, clip(text.Line(r.run.ID), idMost) + " "}, span{style, says}, span{console.Dim, gap(sep(append([]string{since}, append(parts, why)...)...))})
+}
+
+func score(g *daemon.GateStatus) string {
+	if g.Score == nil {
+		return ""
+	}
+	return fmt.Sprintf("score %g", *g.Score)
+}
+
+func counts(g *daemon.GateStatus) string { return sep(render.Counts(g.Count, g.Routes, g.Max)...) }
+
+func (m *Model) runLine(r *daemon.RunStatus) line {
+	state := stateOf(r)
+	sign, style := render.Mark(state)
+	done := 0
+	for _, s := range r.Steps {
+		if s.State == engine.Passed || s.State == engine.Skipped || s.State == engine.Routed {
+			done++
+		}
+	}
+	took := ""
+	switch {
+	case r.Started.IsZero():
+	case r.Ended.IsZero():
+		took = render.Ago(m.now().Sub(r.Started))
+	default:
+		took = render.Ago(m.now().Sub(r.Ended)) + " ago"
+	}
+	rest := text.Line(r.EndWhy)
+	if r.Live() {
+		rest = ""
+		if len(r.Near) > 0 {
+			rest = "near its budget: " + text.Line(strings.Join(r.Near, ", "))
+		}
+		if len(r.Waits) > 0 {
+			rest = sep(rest, text.Line(r.Waits[0].Text))
+		}
+	}
+	if r.Stubbed {
+		rest = sep("stubbed", rest)
+	}
+	if r.Trust == engine.TrustFile {
+		rest = sep(text.Unheld, rest)
+	}
+	rest = sep(text.Line(r.Child.Title()), rest)
+	unpassed := render.NotPassed(r.More + len(r.Unpassed))
+	if unpassed != "" && rest != "" {
+		unpassed += " · "
+	}
+	return line{{style, sign + " "}, {console.Bold, pad(clip(text.Line(r.ID), idMost), idLeast) + " "}, {style, pad(state, stateWide)},
+		{console.Plain, pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {console.Dim, pad(took, 9) + " "}, {console.Plain, spent(r)}, {console.Yellow, unpassed}, {console.Dim, rest}}
+}
+
+// spent is what a run has used, with a gap behind it.
+func spent(r *daemon.RunStatus) string {
+	if s := render.SpentShort(r.Usage, r.Budget); s != "" {
+		return s + "  "
+	}
+	return ""
+}
+
+func (m *Model) stepLine(r *row) line {
+	s := r.step
+	sign, style := render.Mark(s.State)
+	attempt, since := "", ""
+	if s.Attempt > 1 {
+		attempt = fmt.Sprintf("attempt %d", s.Attempt)
+	}
+	if !s.Since.IsZero() {
+		since = render.Ago(m.now().Sub(s.Since))
+	}
+	held := ""
+	if s.Held != nil {
+		held = "taken over" + render.Who(s.Held)
+	}
+	l := line{{style, sign + " "}, {console.Plain, pad(clip(text.Title(s.ID, s.Name), titleMost), 16) + " "}, {style, pad(s.State, stateWide)},
+		{console.Dim, sep(attempt, since, held)}}
+	said, tone := text.Line(s.Summary), console.Plain
+	if last := m.words[r.key()]; last != "" && r.talks() != "" {
+		said = "“" + text.Line(last) + "”"
+	} else if s.Failure != "" && s.State != engine.Passed {
+		said, tone = text.Line(s.Failure), console.Red
+	}
+	for _, part := range []span{{tone, said}, {console.Dim, text.Line(s.Role)}} {
+		switch {
+		case part.text == "":
+			continue
+		case attempt+since+held != "" || len(l) > 4:
+			l = append(l, span{console.Dim, " · "})
+		}
+		l = append(l, part)
+	}
+	return l
+}
+
+func (m *Model) gateLine(r *row) line {
+	g := r.gate
+	sign, style := render.Mark(g.State)
+	state := g.State
+	if state == "" || state == engine.Undone { // what it judged was undone: it judges the next attempt
+		sign, style, state = "◇", console.Plain, "-"
+	}
+	if g.Due {
+		sign, style, state = "·", console.Dim, render.Due
+	}
+	left, by, why := "", "", ""
+	switch g.State {
+	case engine.OnWindow:
+		left = render.Ago(g.Until.Sub(m.now())) + " left"
+	case engine.OnHuman:
+		state = "asks you"
+		if g.Why != "level" {
+			why = render.Why(g.Why)
+		}
+	case engine.Approved, engine.Refused, engine.ByRoute:
+		if g.ByKind != "" {
+			by = "by " + text.Line(render.By(g.ByKind, g.By))
+		}
+	}
+	forced := ""
+	if g.Forced {
+		forced = "forced"
+	}
+	said := ""
+	if g.Feedback != "" && g.State != engine.Approved {
+		said = "“" + text.Line(g.Feedback) + "”"
+	}
+	if last := m.words[r.key()]; last != "" && r.talks() != "" {
+		said = "“" + text.Line(last) + "”"
+	}
+	return line{{style, sign + " "}, {console.Plain, pad(clip(text.Title(g.ID, g.Name), titleMost), 14) + " "}, {style, pad(state, stateWide)},
+		{console.Dim, sep(g.Level, forced, left, score(g), counts(g), by, why)}, {console.Plain, gap(said)}}
+}
+
+func gap(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " · " + s
+}

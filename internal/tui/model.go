@@ -1,0 +1,298 @@
+package tui
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"sluice/daemon"
+	"sluice/internal/press"
+)
+
+// mode is what the keys are for now.
+type mode int
+
+const (
+	browsing  mode = iota // the list
+	reading               // a page: what show shows, the help, or what an agent says
+	writing               // words for a fail or a veto
+	filtering             // the filter's words
+	asking                // a question of yes or no
+)
+
+// Pace and bounds of the screen.
+const (
+	tickLive   = time.Second      // how often it is drawn while something runs: spans of time grow
+	tickIdle   = 10 * time.Second // and while nothing does
+	saidFor    = 12 * time.Second // how long an answer to a key stays
+	foldedOver = 8                // with more live runs than these, each is one line until it is unfolded
+	wordsMost  = 20               // agents whose last words are read in one go: those on the screen
+)
+
+// Model is the screen. It is changed by messages only.
+type Model struct {
+	ctx  context.Context
+	host Host
+	now  func() time.Time
+	send func(any) // takes what comes later: an agent's lines
+
+	width, height int
+	light         bool // the terminal's background is light
+	ticks         int  // of the newest tick
+	pace          time.Duration
+	mode          mode
+	repos         []*repo
+	note          string // what of the whole is not as it should be
+	loaded        bool   // something is known
+	rows          []row
+	stale         bool                        // the rows are to be laid out anew
+	at            int                         // the row under the cursor
+	chosen        bool                        // the person has moved it
+	first         int                         // the first row on the screen
+	reveal        bool                        // a run was unfolded: what it has is to be seen
+	guard         press.Guard                 // which keys may decide
+	wake          func(time.Duration) tea.Cmd // has the screen drawn after a while
+	folds         map[string]bool             // run -> unfolded, where the person said so
+	filter        string
+	rung          map[sense]bool // rounds that ask, and that the bell was rung for
+	words         wordsSeen
+	listening     bool // words are being read
+
+	page    *pageView
+	input   input
+	ask     question
+	pending int // decisions on their way
+	leaving bool
+	said    string
+	saidAt  time.Time
+}
+
+// repo is one repo as it was told last.
+type repo struct {
+	root, name string
+	served     bool
+	known      bool
+	lost       string // why nothing is heard of it
+	lostAt     time.Time
+	status     daemon.Status // without its runs
+	runs       map[string]*daemon.RunStatus
+	order      []string // oldest first
+}
+
+// tick has the screen drawn again, as time goes by. Only the newest counts.
+type tick struct{ n int }
+
+// decided is what came of an event that the person asked for.
+type decided struct {
+	what string
+	done daemon.Done
+	err  error
+}
+
+// wordsSeen are agents' last words, by the key of their row.
+type wordsSeen map[rowKey]string
+
+// redraw has the screen drawn again.
+type redraw struct{}
+
+// newModel gives the screen before anything is known.
+func newModel(ctx context.Context, host Host, now func() time.Time, send func(any)) *Model {
+	wake := func(d time.Duration) tea.Cmd { return tea.Tick(d, func(time.Time) tea.Msg { return redraw{} }) }
+	return &Model{ctx: ctx, host: host, now: now, send: send, wake: wake, width: 80, height: 24,
+		folds: map[string]bool{}, words: wordsSeen{}, stale: true}
+}
+
+// Init asks the terminal for its background, and begins to tick.
+func (m *Model) Init() tea.Cmd { return tea.Batch(tea.RequestBackgroundColor, m.tick()) }
+
+// tick has the screen drawn again after a while: soon where something runs.
+func (m *Model) tick() tea.Cmd {
+	m.ticks++
+	n := m.ticks
+	m.pace = m.paceNow()
+	return tea.Tick(m.pace, func(time.Time) tea.Msg { return tick{n} })
+}
+
+func (m *Model) paceNow() time.Duration {
+	for _, r := range m.repos {
+		for _, id := range r.order {
+			if r.runs[id].Live() {
+				return tickLive
+			}
+		}
+	}
+	return tickIdle
+}
+
+// hurry ticks faster, where something runs now and nothing did.
+func (m *Model) hurry() tea.Cmd {
+	if m.paceNow() >= m.pace {
+		return nil
+	}
+	return m.tick()
+}
+
+// Update takes a message.
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var cmd tea.Cmd
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.BackgroundColorMsg:
+		m.light = !msg.IsDark()
+	case tea.KeyPressMsg:
+		cmd = m.press(msg)
+	case tea.PasteMsg:
+		m.guard.Read("", false, m.now())
+		m.paste(msg.Content)
+	case tea.ResumeMsg:
+		m.hidden()
+	case tick:
+		if msg.n == m.ticks { // an older one was overtaken
+			cmd = tea.Batch(m.tick(), m.listen())
+		}
+	case reposSeen:
+		m.seeRepos(msg)
+	case repoSeen:
+		m.seeRepo(msg)
+		m.layOut()
+		cmd = tea.Batch(m.ring(), m.listen(), m.hurry())
+	case repoLost:
+		if r := m.repo(msg.root); r != nil {
+			r.served, r.lost, r.lostAt, m.loaded = false, msg.why, m.now(), true
+		}
+	case wordsSeen:
+		m.listening, m.words = false, msg
+	case decided:
+		cmd = m.seeDecided(msg)
+	case signed:
+		cmd = m.seeSigned(msg)
+	case pageSeen:
+		m.seePage(msg)
+	case lineSaid:
+		m.seeLine(msg)
+	}
+	m.layOut()
+	m.guard.Draw(m.offer(), m.now())
+	return m, cmd
+}
+
+func (m *Model) repo(root string) *repo {
+	for _, r := range m.repos {
+		if r.root == root {
+			return r
+		}
+	}
+	return nil
+}
+
+// seeRepos takes the list of repos; what is known of one that stays is kept.
+func (m *Model) seeRepos(msg reposSeen) {
+	m.note, m.stale = msg.note, true
+	if len(msg.roots) == 0 {
+		m.loaded = true
+	}
+	var out []*repo
+	for _, root := range msg.roots {
+		r := m.repo(root)
+		if r == nil {
+			r = &repo{root: root, name: filepath.Base(root), runs: map[string]*daemon.RunStatus{}}
+		}
+		out = append(out, r)
+	}
+	m.repos = out
+}
+
+// seeRepo takes how a repo stands.
+func (m *Model) seeRepo(msg repoSeen) {
+	r := m.repo(msg.root)
+	if r == nil {
+		return // it has left the list meanwhile
+	}
+	m.loaded, m.stale = true, true
+	r.served, r.known, r.lost = msg.served, true, ""
+	runs := msg.status.Runs
+	msg.status.Runs = nil
+	r.status = msg.status
+	if msg.whole {
+		clear(r.runs)
+		r.order = r.order[:0]
+	}
+	for i := range runs {
+		if r.runs[runs[i].ID] == nil {
+			r.order = append(r.order, runs[i].ID)
+		}
+		r.runs[runs[i].ID] = &runs[i]
+	}
+	for _, id := range msg.dropped {
+		if r.runs[id] != nil && !msg.whole {
+			delete(r.runs, id)
+			r.order = slices.DeleteFunc(r.order, func(x string) bool { return x == id })
+		}
+	}
+}
+
+// ring rings the bell once for each round that asks a person.
+func (m *Model) ring() tea.Cmd {
+	news, asks := false, map[sense]bool{}
+	for i := range m.rows {
+		if r := &m.rows[i]; r.kind == waitRow && r.wait.Kind == "human" {
+			news = news || !m.rung[r.sense()]
+			asks[r.sense()] = true
+		}
+	}
+	if m.rung = asks; !news {
+		return nil
+	}
+	return tea.Raw("\a")
+}
+
+// listen has the last words of the agents read that are on the screen, one reading at a time.
+func (m *Model) listen() tea.Cmd {
+	if m.listening || m.mode == reading {
+		return nil
+	}
+	type agent struct {
+		key             rowKey
+		root, run, what string
+	}
+	var agents []agent
+	for _, r := range m.visible() {
+		if what := r.talks(); what != "" && len(agents) < wordsMost {
+			agents = append(agents, agent{r.key(), r.repo.root, r.run.ID, what})
+		}
+	}
+	if len(agents) == 0 {
+		return nil
+	}
+	m.listening = true
+	return func() tea.Msg {
+		out := wordsSeen{}
+		for _, a := range agents {
+			if s := m.host.Words(m.ctx, a.root, a.run, a.what); s != "" {
+				out[a.key] = s
+			}
+		}
+		return out
+	}
+}
+
+// seeDecided tells what came of a person's word.
+func (m *Model) seeDecided(d decided) tea.Cmd {
+	m.pending--
+	switch {
+	case d.err != nil:
+		m.tell(d.what + " was not taken in: " + d.err.Error())
+	case d.done.Ignored != "":
+		m.tell(d.what + " came to nothing: " + d.done.Ignored)
+	default:
+		m.tell(d.what + ": taken in")
+	}
+	if m.leaving && m.pending == 0 {
+		return tea.Quit
+	}
+	return nil
+}

@@ -1,0 +1,328 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"sluice/engine"
+)
+
+// linesMost is how many lines of an agent's stream are kept.
+const linesMost = 2000
+
+// pageView is a text that is scrolled in.
+type pageView struct {
+	title   string
+	lines   []string
+	top     int
+	follow  bool // the end stays on the screen
+	root    string
+	run     string
+	what    string // the step or gate
+	gate    string
+	round   int
+	content string // of that round
+	tails   bool   // it is what an agent says
+	loads   bool
+	n       int // tells one page's answers from another's
+	stop    context.CancelFunc
+	row     row // what it was opened at
+
+	wrapped []string // lines as they fit
+	width   int      // for which
+	done    int      // how many of the lines are in wrapped
+}
+
+// pageSeen is what show gave.
+type pageSeen struct {
+	n    int
+	page Page
+	err  error
+}
+
+// lineSaid are lines of an agent; err is the end of them.
+type lineSaid struct {
+	n     int
+	lines []string
+	err   error
+}
+
+// open shows a page.
+func (m *Model) open(p *pageView) {
+	if m.page != nil {
+		p.n = m.page.n + 1
+		if m.page.stop != nil {
+			m.page.stop()
+		}
+	}
+	m.page, m.mode = p, reading
+}
+
+// show opens what one needs to decide.
+func (m *Model) show(r *row) tea.Cmd {
+	what := r.what()
+	if what == "" {
+		what = lookAt(r)
+	}
+	if what == "" {
+		m.tell("there is no step in it to show")
+		return nil
+	}
+	p := &pageView{title: what + " of " + r.run.ID, root: r.repo.root, run: r.run.ID, what: what, loads: true, row: *r}
+	m.open(p)
+	n := m.page.n
+	return func() tea.Msg {
+		page, err := m.host.Show(m.ctx, p.root, p.run, what)
+		return pageSeen{n, page, err}
+	}
+}
+
+// lookAt is what of a run one wants to see: the gate that asks, the step that goes on, the last that was done.
+func lookAt(r *row) string {
+	for _, kind := range []string{"human", "window"} {
+		for _, w := range r.run.Waits {
+			if w.Kind == kind && w.Gate != "" {
+				return w.Gate
+			}
+		}
+	}
+	last := ""
+	for _, s := range r.run.Steps {
+		if s.State == engine.Running {
+			return s.ID
+		}
+		if s.Attempt > 0 || last == "" {
+			last = s.ID
+		}
+	}
+	return last
+}
+
+func (m *Model) seePage(msg pageSeen) {
+	p := m.page
+	if p == nil || p.n != msg.n {
+		return
+	}
+	p.loads, p.lines, p.width = false, msg.page.Lines, 0
+	p.gate, p.round, p.content = msg.page.Gate, msg.page.Round, msg.page.Content
+	if msg.err != nil {
+		p.lines = strings.Split(msg.err.Error(), "\n")
+	}
+}
+
+// tail opens what an agent says, as it says it.
+func (m *Model) tail(r *row) tea.Cmd {
+	what := speaker(r)
+	title := "what is said in " + r.run.ID
+	if what != "" {
+		title = "what " + what + " of " + r.run.ID + " says"
+	}
+	ctx, stop := context.WithCancel(m.ctx)
+	p := &pageView{title: title, root: r.repo.root, run: r.run.ID, what: what, tails: true, follow: true, stop: stop, row: *r}
+	m.open(p)
+	n, host, send := m.page.n, m.host, m.send
+	return func() tea.Msg {
+		err := host.Tail(ctx, p.root, p.run, what, func(line string) { send(lineSaid{n: n, lines: []string{line}}) })
+		return lineSaid{n: n, err: err}
+	}
+}
+
+// speaker is whose output is meant at a row: the reviewer's where it is judging or has just judged, else the step's; "" = of
+// whoever was launched last.
+func speaker(r *row) string {
+	switch {
+	case r.gate != nil && (r.gate.State == engine.OnReview || r.gate.State == engine.OnNotice || r.gate.State == engine.OnWindow):
+		return r.gate.ID
+	case r.step != nil:
+		return r.step.ID
+	}
+	for _, s := range r.run.Steps {
+		if s.State == engine.Running {
+			return s.ID
+		}
+	}
+	return ""
+}
+
+func (m *Model) seeLine(msg lineSaid) {
+	p := m.page
+	if p == nil || p.n != msg.n || !p.tails {
+		return
+	}
+	p.lines = append(p.lines, msg.lines...)
+	if msg.err != nil && m.ctx.Err() == nil {
+		p.lines = append(p.lines, strings.Split(msg.err.Error(), "\n")...)
+	}
+	if over := len(p.lines) - linesMost; over > linesMost/4 {
+		p.lines, p.width = append([]string(nil), p.lines[over:]...), 0
+	}
+}
+
+// read takes a key at a page.
+func (m *Model) read(k tea.KeyPressMsg) tea.Cmd {
+	p, room := m.page, m.room()
+	by := 0
+	switch k.String() {
+	case "up", "k":
+		by = -1
+	case "down", "j", "enter":
+		by = 1
+	case "pgup", "b", "ctrl+b":
+		by = -max(room-1, 1)
+	case "pgdown", "space", "ctrl+f":
+		by = max(room-1, 1)
+	case "home", "g":
+		by = -len(p.wrapped)
+	case "end", "G":
+		by = len(p.wrapped)
+	case "q", "esc", "left", "h":
+		m.close()
+	case "?":
+		if p.run == "" {
+			m.close()
+		} else {
+			m.tell("Esc goes back to the list; ? there tells all keys")
+		}
+	case "p", "f", "v", "d", "P", "a", "r", "t", "s":
+		return m.onPage(k.String())
+	}
+	if by != 0 {
+		p.top = max(min(p.top+by, len(p.wrapped)-room), 0)
+		p.follow = p.tails && p.top >= len(p.wrapped)-room
+	}
+	return nil
+}
+
+// onPage takes a key that does something about what the page shows.
+func (m *Model) onPage(k string) tea.Cmd {
+	p := m.page
+	if p.run == "" {
+		return nil
+	}
+	r := p.row
+	if repo := m.repo(p.root); repo != nil && repo.runs[p.run] != nil {
+		r.run = repo.runs[p.run]
+	}
+	switch k {
+	case "r", "s":
+		return m.show(&r)
+	case "t":
+		return m.tail(&r)
+	case "P":
+		return m.pauseOrResume(&r)
+	case "a":
+		m.abort(&r, reading)
+		return nil
+	}
+	if p.gate == "" {
+		m.tell("there is no gate on this page")
+		return nil
+	}
+	g := gateOf(r.run, p.gate)
+	switch {
+	case g == nil:
+		m.tell(notTaken(k))
+		return nil
+	case g.Round != p.round:
+		m.tell(fmt.Sprintf("%s is at round %d by now, so nothing was decided: r shows it", p.gate, g.Round))
+		return nil
+	case !takes(g, k):
+		m.tell(standing(g) + ": " + notTaken(k))
+		return nil
+	}
+	return m.decide(k, target{p.root, p.run, p.gate, p.round, p.content}, reading)
+}
+
+func (m *Model) close() {
+	if m.page != nil && m.page.stop != nil {
+		m.page.stop()
+		m.page.stop = nil
+	}
+	m.mode, m.page.tails = browsing, false
+}
+
+// fit wraps what is new of the page for the width.
+func (p *pageView) fit(width int) {
+	if p.width != width || p.done > len(p.lines) {
+		p.wrapped, p.done, p.width = nil, 0, width
+	}
+	for ; p.done < len(p.lines); p.done++ {
+		if p.run == "" { // words of ours
+			p.wrapped = append(p.wrapped, strings.Split(ansi.Wrap(p.lines[p.done], max(width, 1), ""), "\n")...)
+			continue
+		}
+		p.wrapped = append(p.wrapped, Wrap(p.lines[p.done], width)...)
+	}
+}
+
+// Wrap breaks a line into as many as it needs for a width in cells, each with the style that it is in.
+func Wrap(line string, width int) []string {
+	if width <= 0 || ansi.StringWidth(line) <= width {
+		return []string{line}
+	}
+	parts := strings.Split(ansi.Hardwrap(line, width, true), "\n")
+	style := ""
+	for i, s := range parts {
+		parts[i] = style + s
+		for rest := s; ; { // the last style of this part goes on in the next
+			at := strings.Index(rest, "\x1b[")
+			end := strings.IndexByte(rest[max(at, 0):], 'm')
+			if at < 0 || end < 0 {
+				break
+			}
+			style = rest[at : at+end+1]
+			rest = rest[at+end+1:]
+		}
+		if style == "\x1b[0m" {
+			style = ""
+		}
+		if style != "" {
+			parts[i] += "\x1b[0m"
+		}
+	}
+	return parts
+}
+
+// helpPage tells all keys.
+func helpPage() *pageView {
+	return &pageView{title: "sluice top: keys", lines: strings.Split(strings.TrimSpace(`
+Move
+  ↑ ↓  j k       a row up, down
+  PgUp PgDn      a page; g and G: to the top, to the end
+  Tab            to the next thing that waits for you
+  space ← →      fold and unfold a run
+  /              show only runs that have these words; Esc shows all
+
+Look
+  Enter          what one needs to decide: task, criterion, verdict,
+                 findings, changes (scroll with ↑ ↓ space b)
+  t              what the agent says, as it says it
+  Esc  q         back
+
+Decide, at a row or on its page
+  p              pass: the work goes on; Enter confirms it
+  f              fail, with words: the next attempt goes by them
+  v              veto, with words: a reviewer's pass does not count,
+                 also after its window closed
+  d              any outcome that the gate has, by its name
+  P              pause the run, or resume it
+  a              abort the run (asks first)
+
+  A key decides only what has been on the screen for a second. A key
+  held down, and several at once, decide nothing.
+  While you type: Enter sends, Alt-Enter or Ctrl-J begins a new line,
+  Esc goes back. What you decide counts for the round that you were
+  shown; if somebody was faster, you are told.
+
+Signs
+  ? asks you     ‖ goes on by itself soon, or is paused
+  ▸ under way    ✓ passed, completed    ✗ failed
+  ◇ gate not open    ↷ skipped, sent on    – undone, aborted
+
+q or Ctrl-C leaves. Nothing stops by it.
+`), "\n")}
+}

@@ -1,0 +1,322 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/text"
+)
+
+// kind is what a row of the list is about.
+type kind int
+
+const (
+	headRow  kind = iota // a heading: the cursor passes over it
+	waitRow              // something waits for a person
+	runRow               //
+	emptyRow             // says that there is nothing, and what to do
+	stepRow              // of an unfolded run
+	gateRow              //
+)
+
+// row is a line of the list. What it says is made when it is drawn.
+type row struct {
+	kind kind
+	repo *repo
+	run  *daemon.RunStatus
+	step *daemon.StepStatus
+	gate *daemon.GateStatus
+	wait *daemon.Wait
+	text string // of a heading
+}
+
+// rowKey names what a row is about, whatever has become of it.
+type rowKey struct {
+	root, run, step, gate string
+	wait                  string // what kind of wait it is
+	kind                  kind
+}
+
+// key is where the cursor stays.
+func (r *row) key() rowKey {
+	k := rowKey{kind: r.kind}
+	if r.repo != nil {
+		k.root = r.repo.root
+	}
+	if r.run != nil {
+		k.run = r.run.ID
+	}
+	if r.step != nil {
+		k.step = r.step.ID
+	}
+	if r.gate != nil {
+		k.gate = r.gate.ID
+	}
+	if r.wait != nil {
+		k.wait = r.wait.Kind
+	}
+	return k
+}
+
+// sense is what a decision at the row would be about: where it changes, the person has not seen it yet.
+type sense struct {
+	key   rowKey
+	round int
+	state string
+}
+
+func (r *row) sense() sense {
+	s := sense{key: r.key()}
+	if r.gate != nil {
+		s.round, s.state = r.gate.Round, r.gate.State
+	}
+	return s
+}
+
+func (r *row) selectable() bool { return r.kind != headRow && r.kind != emptyRow }
+
+// talks is the step or gate of the row whose agent runs; "" where none does.
+func (r *row) talks() string {
+	switch {
+	case r.kind == stepRow && (r.step.State == engine.Running || r.step.State == engine.Signalled):
+		return r.step.ID
+	case r.kind == gateRow && r.gate.State == engine.OnReview:
+		return r.gate.ID
+	}
+	return ""
+}
+
+// what is the step or gate that show and tail are asked for.
+func (r *row) what() string {
+	switch {
+	case r.gate != nil:
+		return r.gate.ID
+	case r.step != nil:
+		return r.step.ID
+	}
+	return ""
+}
+
+// layOut makes the rows anew where something has changed, and keeps the cursor with what it was at.
+func (m *Model) layOut() {
+	if m.stale {
+		m.stale = false
+		var was sense
+		if r := m.current(); r != nil {
+			was = r.sense()
+		}
+		m.rows = m.rowsNow()
+		m.find(was)
+	}
+	m.scroll()
+}
+
+// find puts the cursor at the row that it was at. Where that is gone, it goes to what is in its place: to the next that waits
+// for a person, where it was at such a one; to the top, where nothing waits or the person has not moved it yet.
+func (m *Model) find(was sense) {
+	i := slices.IndexFunc(m.rows, func(r row) bool { return r.key() == was.key })
+	switch {
+	case m.chosen && i >= 0:
+		m.at = i
+	case m.chosen && was.key.kind == waitRow:
+		m.at = max(min(m.at, len(m.rows)-1), 0)
+		for m.at > 0 && m.rows[m.at].kind != waitRow {
+			m.at--
+		}
+		m.chosen = m.at > 0
+	case !m.chosen:
+		m.at = 0
+	}
+	m.at = max(min(m.at, len(m.rows)-1), 0)
+	m.step(0)
+}
+
+// step moves the cursor by so many rows that can be chosen; 0 = to the nearest.
+func (m *Model) step(by int) {
+	to := func(from, way int) bool {
+		for i := from; i >= 0 && i < len(m.rows); i += way {
+			if m.rows[i].selectable() {
+				m.at = i
+				return true
+			}
+		}
+		return false
+	}
+	if by == 0 {
+		_ = to(m.at, 1) || to(m.at, -1)
+	}
+	for ; by > 0 && to(m.at+1, 1); by-- {
+	}
+	for ; by < 0 && to(m.at-1, -1); by++ {
+	}
+}
+
+// scroll brings the cursor's row onto the screen, with the heading above it where that is next to it.
+func (m *Model) scroll() {
+	room := m.room()
+	top := m.at
+	for top > 0 && !m.rows[top-1].selectable() {
+		top--
+	}
+	if m.at-top >= room {
+		top = m.at
+	}
+	end := m.at
+	for m.reveal && end+1 < len(m.rows) && m.rows[end+1].kind >= stepRow && end+1-top < room {
+		end++
+	}
+	m.reveal = false
+	m.first = min(m.first, top)
+	m.first = max(m.first, end-room+1)
+	m.first = max(min(m.first, len(m.rows)-room), 0)
+}
+
+// visible are the rows on the screen.
+func (m *Model) visible() []row {
+	if m.first >= len(m.rows) {
+		return nil
+	}
+	return m.rows[m.first:min(m.first+m.room(), len(m.rows))]
+}
+
+// rowsNow lays out what there is: what waits for a person, then each repo with its runs, live ones first, the newest on top.
+func (m *Model) rowsNow() []row {
+	var waits, rest []row
+	lives := 0
+	for _, r := range m.repos {
+		for _, id := range r.order {
+			if r.runs[id].Live() {
+				lives++
+			}
+		}
+	}
+	for _, r := range m.repos {
+		waits = append(waits, m.waitsOf(r)...)
+		rest = append(rest, m.runsOf(r, lives <= foldedOver)...)
+	}
+	slices.SortStableFunc(waits, func(x, y row) int {
+		if a, b := urgency(x.wait.Kind), urgency(y.wait.Kind); a != b {
+			return a - b
+		}
+		if x.wait.Kind == "window" {
+			return x.wait.Until.Compare(y.wait.Until)
+		}
+		return x.wait.Since.Compare(y.wait.Since)
+	})
+	if len(waits) > 0 {
+		waits = append([]row{{kind: headRow, text: fmt.Sprintf("waits for you (%d)", len(waits))}}, waits...)
+	}
+	return append(waits, rest...)
+}
+
+// urgency is the order of what waits: what stands still, what goes on by itself soon, what nobody has taken, what is paused.
+func urgency(wait string) int {
+	return slices.Index([]string{"human", "window", "offer", "paused"}, wait)
+}
+
+// waitsOf are the rows of what waits for a person in a repo.
+func (m *Model) waitsOf(r *repo) []row {
+	var out []row
+	for _, id := range r.order {
+		run := r.runs[id]
+		if !run.Live() || !m.matches(r, run) {
+			continue
+		}
+		for i := range run.Waits {
+			w := &run.Waits[i]
+			if urgency(w.Kind) < 0 {
+				continue
+			}
+			x := row{kind: waitRow, repo: r, run: run, wait: w}
+			for s := range run.Steps {
+				if run.Steps[s].ID == w.Step {
+					x.step = &run.Steps[s]
+				}
+				for g := range run.Steps[s].Gates {
+					if run.Steps[s].Gates[g].ID == w.Gate {
+						x.step, x.gate = &run.Steps[s], &run.Steps[s].Gates[g]
+					}
+				}
+			}
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// runsOf are the rows of a repo.
+func (m *Model) runsOf(r *repo, unfolded bool) []row {
+	lives, ended := 0, 0
+	var alive, dead []row
+	for _, id := range slices.Backward(r.order) {
+		run := r.runs[id]
+		rows := &dead
+		if run.Live() {
+			lives++
+			rows = &alive
+		} else {
+			ended++
+		}
+		if !m.matches(r, run) {
+			continue
+		}
+		*rows = append(*rows, row{kind: runRow, repo: r, run: run})
+		if open, said := m.folds[r.root+"\x00"+id]; said && open || !said && unfolded && run.Live() {
+			*rows = append(*rows, stepsOf(r, run)...)
+		}
+	}
+	head := row{kind: headRow, repo: r, text: fmt.Sprintf("%s · %d live, %d ended", text.Line(r.name), lives, ended)}
+	switch {
+	case len(alive)+len(dead) > 0:
+		return slices.Concat([]row{head}, alive, dead)
+	case lives+ended > 0:
+		return []row{head, {kind: emptyRow, repo: r, text: "no run has what the filter says: / changes it, Esc takes it away"}}
+	case !r.known:
+		return []row{head, {kind: emptyRow, repo: r, text: "…"}}
+	}
+	return []row{head, {kind: emptyRow, repo: r, text: "no run yet: `sluice run WORKFLOW` starts one"}}
+}
+
+func stepsOf(r *repo, run *daemon.RunStatus) []row {
+	var out []row
+	for s := range run.Steps {
+		st := &run.Steps[s]
+		out = append(out, row{kind: stepRow, repo: r, run: run, step: st})
+		for g := range st.Gates {
+			if gate := &st.Gates[g]; !gate.Implicit || gate.State == engine.OnHuman {
+				out = append(out, row{kind: gateRow, repo: r, run: run, step: st, gate: gate})
+			}
+		}
+	}
+	return out
+}
+
+// matches says whether the run has all words of the filter in its name, its state, its repo's name or its steps and gates.
+func (m *Model) matches(r *repo, run *daemon.RunStatus) bool {
+	if m.filter == "" {
+		return true
+	}
+	for _, word := range strings.Fields(strings.ToLower(m.filter)) {
+		if !has(word, r.name, run.ID, run.Name, stateOf(run)) && !slices.ContainsFunc(run.Steps, func(s daemon.StepStatus) bool {
+			return has(word, s.ID, s.Name) || slices.ContainsFunc(s.Gates, func(g daemon.GateStatus) bool { return has(word, g.ID, g.Name) })
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func has(word string, texts ...string) bool {
+	return slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), word) })
+}
+
+// stateOf is a run's phase, or that it is paused.
+func stateOf(r *daemon.RunStatus) string {
+	if r.Paused != "" && r.Live() {
+		return "paused"
+	}
+	return r.Phase
+}

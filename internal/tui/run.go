@@ -1,0 +1,41 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// fps is how often a changed screen is drawn at most: enough for fingers, little over a slow line.
+const fps = 20
+
+// Options say where the screen is.
+type Options struct {
+	In  io.Reader // a terminal
+	Out io.Writer // a terminal
+	Env []string  // NO_COLOR and TERM say what the terminal can do
+	Now func() time.Time
+}
+
+// Run shows the screen until the person leaves it or ctx ends. The terminal is as it was then, and nothing of it runs on.
+func Run(ctx context.Context, host Host, opt Options) error {
+	inner, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	var p *tea.Program
+	send := func(msg any) { p.Send(msg) }
+	m := newModel(inner, host, opt.Now, send)
+	p = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(opt.In), tea.WithOutput(opt.Out), tea.WithEnvironment(opt.Env), tea.WithFPS(fps), tea.WithoutSignalHandler())
+	f := &follower{host: host, send: send}
+	wg.Go(func() { f.run(inner) })
+	_, err := p.Run()
+	if ctx.Err() != nil || errors.Is(err, tea.ErrInterrupted) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,324 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/render"
+	"sluice/internal/text"
+)
+
+// Bounds of the screen's parts, in lines.
+const (
+	inputMost = 6 // of a text that is typed
+	leastRoom = 1 // of the list or the page
+)
+
+// View is the screen as it is now.
+func (m *Model) View() tea.View {
+	v := tea.NewView(strings.Join(m.screen(), "\n"))
+	v.AltScreen = true
+	return v
+}
+
+// screen is the screen in lines, as many as the terminal has.
+func (m *Model) screen() []string {
+	head, foot := m.head(), m.foot()
+	room := max(m.height-len(head)-len(foot), leastRoom)
+	var body []string
+	if m.mode == reading || m.page != nil && m.backTo() == reading {
+		body = m.pageLines(room)
+	} else {
+		for i, r := range m.visible() {
+			at := m.first+i == m.at && r.selectable()
+			body = append(body, m.draw(m.rowLine(&r, at), m.width, at))
+		}
+		if len(m.rows) == 0 {
+			body = append(body, m.draw(line{{console.Dim, m.nothing()}}, m.width, false))
+		}
+	}
+	for len(body) < room {
+		body = append(body, "")
+	}
+	out := append(append(head, body[:room]...), foot...)
+	return out[:min(len(out), max(m.height, 1))]
+}
+
+// nothing says why there is no repo.
+func (m *Model) nothing() string {
+	if !m.loaded {
+		return "…"
+	}
+	return "no repo is watched: `sluice watch add` in one"
+}
+
+// backTo is where a text or a question leads back to.
+func (m *Model) backTo() mode {
+	switch m.mode {
+	case writing, filtering:
+		return m.input.back
+	case asking:
+		return m.ask.back
+	}
+	return m.mode
+}
+
+// room is how many lines there are between head and foot.
+func (m *Model) room() int { return max(m.height-len(m.head())-len(m.foot()), leastRoom) }
+
+// head is what stands above: what there is in all, and what is wrong with it.
+func (m *Model) head() []string {
+	waits, lives, runs := 0, 0, 0
+	var today daemon.Today
+	for _, r := range m.repos {
+		for _, id := range r.order {
+			run := r.runs[id]
+			runs++
+			if !run.Live() {
+				continue
+			}
+			lives++
+			for _, w := range run.Waits {
+				if w.Kind == "human" || w.Kind == "window" {
+					waits++
+				}
+			}
+		}
+		today = later(today, r.status.Today)
+	}
+	l := line{{console.Bold, "sluice"}, {console.Plain, " "}}
+	if waits > 0 {
+		l = append(l, span{"1;33", fmt.Sprintf("? %d for you", waits)}, span{console.Dim, " · "})
+	}
+	l = append(l, span{console.Plain, fmt.Sprintf("%d live of %s", lives, text.Plural(runs, "run"))})
+	if len(m.repos) != 1 {
+		l = append(l, span{console.Dim, " · " + text.Plural(len(m.repos), "repo")})
+	}
+	if s := render.SpentInAllShort(today.All, today.Budget); s != "" {
+		l = append(l, span{console.Dim, " · today " + s})
+	}
+	if m.filter != "" {
+		l = append(l, span{console.Bold, " · /" + text.Line(m.filter)})
+	}
+	out := []string{m.draw(l, m.width, false)}
+	for _, s := range m.troubles() {
+		if len(out) <= max(m.height/6, 1) {
+			out = append(out, m.draw(line{{console.Yellow, "! " + text.Line(s)}}, m.width, false))
+		}
+	}
+	return out
+}
+
+// later is the newer of two counts of the day, which only grow until the next.
+func later(a, b daemon.Today) daemon.Today {
+	if b.Day > a.Day || b.Day == a.Day && (b.All.Tokens > a.All.Tokens || b.All.CostUSD > a.All.CostUSD) {
+		return b
+	}
+	return a
+}
+
+// troubles are what is wrong as a whole, the worst first.
+func (m *Model) troubles() []string {
+	var out []string
+	for _, r := range m.repos {
+		switch {
+		case r.lost != "" && r.known:
+			out = append(out, fmt.Sprintf("%s: nothing is heard of it for %s, trying again: %s", r.name, render.Ago(m.now().Sub(r.lostAt)), r.lost))
+		case r.lost != "":
+			out = append(out, r.name+": "+r.lost)
+		case r.known && !r.served:
+			out = append(out, r.name+": nobody serves it, you can only look: `sluice daemon`, or `sluice run` there")
+		}
+		if r.status.Stalled != "" {
+			out = append(out, r.name+": the journal cannot be written, so nothing is started: "+r.status.Stalled)
+		}
+	}
+	if m.note != "" {
+		out = append(out, m.note)
+	}
+	for _, r := range m.repos {
+		for _, h := range r.status.Health {
+			out = append(out, r.name+": "+h)
+		}
+	}
+	return out
+}
+
+// pageLines is the part of the page that is on the screen.
+func (m *Model) pageLines(room int) []string {
+	p := m.page
+	p.fit(m.width)
+	if p.follow {
+		p.top = len(p.wrapped) - room
+	}
+	p.top = max(min(p.top, len(p.wrapped)-room), 0)
+	if len(p.wrapped) == 0 {
+		text := "…"
+		if p.tails {
+			text = "it has said nothing yet"
+		}
+		return []string{m.paint(console.Dim, clip(text, m.width))}
+	}
+	return append([]string(nil), p.wrapped[p.top:min(p.top+room, len(p.wrapped))]...)
+}
+
+// foot is what stands below: what came of the last key, and what may be typed.
+func (m *Model) foot() []string {
+	var out []string
+	if m.said != "" && m.now().Sub(m.saidAt) < saidFor {
+		text := strings.Split(ansi.Wrap(text.Line(m.said), max(m.width, 1), ""), "\n")
+		for _, s := range text[:min(len(text), max(m.height/5, 1))] {
+			out = append(out, m.paint(console.Bold, s))
+		}
+	}
+	switch m.mode {
+	case writing:
+		return append(out, m.inputLines()...)
+	case filtering:
+		return append(out, m.draw(line{{console.Bold, "/"}, {console.Plain, m.input.shown()}, {console.Dim, "  Enter keeps it, Esc shows all"}}, m.width, false))
+	case asking:
+		lines, _ := m.questionLines()
+		return append(out, lines...)
+	case reading:
+		return append(out, m.pageFoot()...)
+	}
+	return append(out, m.keysLine(m.keysFor(m.current())...))
+}
+
+// inputLines are the words that are typed, their end at least.
+func (m *Model) inputLines() []string {
+	what := m.input.what
+	if f := m.input.form; f != nil {
+		out := Wrap(m.paint("1;33", fmt.Sprintf("%s #%d asks: %s", what.gate, what.round, f.Question())), max(m.width, 1))
+		return append(out[:min(len(out), max(m.height/3, 1))], m.draw(line{{console.Dim, "Enter takes it, or what stands in brackets · Esc goes back: nothing is decided"}}, m.width, false),
+			m.draw(line{{console.Bold, "▸ "}, {console.Plain, m.input.shown()}}, m.width, false))
+	}
+	prompt := fmt.Sprintf("%s %s #%d: what is wrong? ", m.input.verb, what.gate, what.round)
+	if m.input.verb == "" {
+		prompt = fmt.Sprintf("decide %s #%d: %s, then why? ", what.gate, what.round, m.outcomes(what))
+	}
+	out := []string{m.draw(line{{"1;33", prompt}, {console.Dim, "Enter sends · Alt-Enter: new line · Esc: back"}}, m.width, false)}
+	var text []string
+	at := 0
+	for _, l := range strings.Split(m.input.shown(), "\n") {
+		for _, s := range Wrap(l, max(m.width-2, 1)) {
+			if strings.Contains(s, "▏") {
+				at = len(text)
+			}
+			text = append(text, "  "+s)
+		}
+	}
+	most := max(min(inputMost, m.height-3), 1)
+	from := max(min(at-most+1, len(text)-most), 0)
+	return append(out, text[from:min(from+most, len(text))]...)
+}
+
+// outcomes are what may be said at a gate.
+func (m *Model) outcomes(t target) string {
+	if r := m.repo(t.root); r != nil && r.runs[t.run] != nil {
+		if g := gateOf(r.runs[t.run], t.gate); g != nil {
+			return strings.Join(g.Outcomes, " or ")
+		}
+	}
+	return "an outcome"
+}
+
+// plainOutcomes is how many outcomes each gate has: pass, fail and veto.
+const plainOutcomes = 3
+
+// decideKeys are the keys that decide at a gate as it stands.
+func decideKeys(g *daemon.GateStatus) []string {
+	switch {
+	case g.State == engine.OnHuman && len(g.Outcomes) > plainOutcomes: // it has routes of its own
+		return []string{"p pass", "f fail", "d decide"}
+	case g.State == engine.OnHuman:
+		return []string{"p pass", "f fail"}
+	case takes(g, "v"):
+		return []string{"v veto"}
+	}
+	return nil
+}
+
+// keysFor are the keys that do something at a row, those that matter there first.
+func (m *Model) keysFor(r *row) []string {
+	var keys []string
+	if r != nil {
+		if r.gate != nil && r.run.Live() {
+			keys = decideKeys(r.gate)
+		}
+		keys = append(keys, "⏎ show", "t tail")
+		if r.run.Live() {
+			if r.run.Paused != "" {
+				keys = append(keys, "P resume")
+			} else {
+				keys = append(keys, "P pause")
+			}
+			keys = append(keys, "a abort")
+		}
+		keys = append(keys, "space fold")
+	}
+	return append(keys, "/ filter", "? help", "q quit")
+}
+
+// keysLine tells keys. The last two are always there.
+func (m *Model) keysLine(keys ...string) string {
+	wide := func() int { return ansi.StringWidth(strings.Join(keys, " · ")) }
+	for len(keys) > 2 && wide() > m.width {
+		keys = append(keys[:len(keys)-3:len(keys)-3], keys[len(keys)-2:]...)
+	}
+	var l line
+	for i, k := range keys {
+		if i > 0 {
+			l = append(l, span{console.Dim, " · "})
+		}
+		letter, text, _ := strings.Cut(k, " ")
+		l = append(l, span{console.Bold, letter}, span{console.Dim, " " + text})
+	}
+	return m.draw(l, m.width, false)
+}
+
+// pageFoot is what may be typed at a page.
+func (m *Model) pageFoot() []string {
+	p := m.page
+	keys := []string{}
+	var out []string
+	if repo := m.repo(p.root); repo != nil && p.gate != "" && repo.runs[p.run] != nil {
+		if g := gateOf(repo.runs[p.run], p.gate); g != nil {
+			if g.Round != p.round {
+				out = append(out, m.draw(line{{console.Yellow, fmt.Sprintf("! %s is at round %d by now: r shows it", p.gate, g.Round)}}, m.width, false))
+			} else if repo.runs[p.run].Live() {
+				keys = append(keys, decideKeys(g)...)
+			}
+		}
+	}
+	if p.run != "" {
+		if p.tails {
+			keys = append(keys, "s show")
+		} else {
+			keys = append(keys, "t tail", "r again")
+		}
+	}
+	keys = append(keys, "↑↓ scroll", "esc back")
+	title := p.title
+	if n := len(p.wrapped); n > m.height {
+		title += fmt.Sprintf(" · line %d of %d", p.top+1, n)
+	}
+	return append(out, m.draw(line{{console.Bold, "── " + text.Line(title) + " "}}, m.width, false), m.keysLine(keys...))
+}
+
+func gateOf(r *daemon.RunStatus, id string) *daemon.GateStatus {
+	for s := range r.Steps {
+		for g := range r.Steps[s].Gates {
+			if r.Steps[s].Gates[g].ID == id {
+				return &r.Steps[s].Gates[g]
+			}
+		}
+	}
+	return nil
+}
