@@ -2,44 +2,33 @@ package gates
 
 import "strings"
 
-// block is a fenced block of Markdown.
-type block struct {
-	info   string // what stands after the opening fence
-	text   string
-	fence  string // the opening fence
-	closed bool
+// Fence is the fenced block of Markdown that is open at the end of a line, by the rules of CommonMark.
+// The zero Fence is none.
+type Fence struct {
+	Mark string // the backticks or tildes that opened it
+	Info string // what follows them
 }
 
-// blocks finds the fenced blocks of Markdown as CommonMark has them: three or more backticks or tildes, at most three
-// spaces before them, closed by at least as many of the same alone on a line. A block in a block is text. The last one
-// may be unclosed: it goes to the end.
-func blocks(s string) []block {
-	var found []block
-	var b *block
-	var body []string
-	for _, l := range strings.Split(s, "\n") {
-		l = strings.TrimSuffix(l, "\r")
-		mark, rest := fenceOf(l)
-		switch {
-		case b == nil && mark != "" && (mark[0] == '~' || !strings.Contains(rest, "`")):
-			b, body = &block{info: strings.TrimSpace(rest), fence: mark}, nil
-		case b == nil:
-		case mark != "" && mark[0] == b.fence[0] && len(mark) >= len(b.fence) && strings.TrimSpace(rest) == "":
-			b.text, b.closed = strings.Join(body, "\n"), true
-			found = append(found, *b)
-			b = nil
-		default:
-			body = append(body, l)
-		}
+// Open reports whether a block is open.
+func (f Fence) Open() bool { return f.Mark != "" }
+
+// Next returns the fence that is open after the line l. At most three spaces and three or more backticks
+// or tildes open a block; at least as many of the same, alone on a line, close it. A block within a block
+// is text.
+func (f Fence) Next(l string) Fence {
+	mark, rest := fenceOf(l)
+	info := strings.TrimSpace(rest)
+	switch {
+	case mark == "":
+	case !f.Open() && (mark[0] == '~' || !strings.Contains(rest, "`")):
+		return Fence{Mark: mark, Info: info}
+	case f.Open() && mark[0] == f.Mark[0] && len(mark) >= len(f.Mark) && info == "":
+		return Fence{}
 	}
-	if b != nil {
-		b.text = strings.Join(body, "\n")
-		found = append(found, *b)
-	}
-	return found
+	return f
 }
 
-// fenceOf is the fence a line begins with, and what follows it; "" where it begins with none.
+// fenceOf returns the fence that a line begins with, and what follows it.
 func fenceOf(l string) (mark, rest string) {
 	trimmed := strings.TrimLeft(l, " ")
 	if len(l)-len(trimmed) > 3 || trimmed == "" || trimmed[0] != '`' && trimmed[0] != '~' {
@@ -52,12 +41,16 @@ func fenceOf(l string) (mark, rest string) {
 	return trimmed[:n], trimmed[n:]
 }
 
-// prose is text of the project's own (a task, a template): clean, at most max bytes, every block in it closed, so that
-// a forgotten fence does not swallow what follows.
+// prose is text of the project's own (a task, a template): clean, at most max bytes, every block in it
+// closed, so that a forgotten fence does not swallow what follows.
 func prose(s string, max int) string {
 	s = head(strings.TrimSpace(s), max)
-	if all := blocks(s); len(all) > 0 && !all[len(all)-1].closed {
-		s += "\n" + all[len(all)-1].fence
+	var open Fence
+	for l := range strings.SplitSeq(s, "\n") {
+		open = open.Next(l)
+	}
+	if open.Open() {
+		s += "\n" + open.Mark
 	}
 	return s
 }

@@ -101,14 +101,13 @@ func CheckTemplate(body string) []TemplateFault {
 		return []TemplateFault{{1, 1, "empty: write what the role is to do, or remove the file"}}
 	}
 	var faults []TemplateFault
-	placed, fence := map[string]bool{}, ""
+	placed, fence := map[string]bool{}, Fence{}
 	sections := slices.Concat(stepSections(), reviewSections())
 	for n, l := range strings.Split(body, "\n") {
 		l = strings.TrimRight(l, "\r")
-		inFence := fence != ""
-		if fence = fenceAfter(fence, l); fence != "" {
-			inFence = true
-		}
+		inFence := fence.Open()
+		fence = fence.Next(l)
+		inFence = inFence || fence.Open()
 		for _, m := range placeholder().FindAllStringSubmatchIndex(l, -1) {
 			whole := l[m[0]:m[1]]
 			if strings.HasPrefix(whole, "$$") {
@@ -141,19 +140,6 @@ func CheckTemplate(body string) []TemplateFault {
 	return faults
 }
 
-// fenceAfter is the fence that is open after a line, where fence was before it.
-func fenceAfter(fence, l string) string {
-	mark, rest := fenceOf(l)
-	switch {
-	case mark == "":
-	case fence == "" && (mark[0] == '~' || !strings.Contains(rest, "`")):
-		return mark
-	case fence != "" && mark[0] == fence[0] && len(mark) >= len(fence) && strings.TrimSpace(rest) == "":
-		return ""
-	}
-	return fence
-}
-
 // fill writes the template with what stands for its placeholders: the sections where it places them, then those that it
 // does not place, in their order. Values are not looked at again: nothing in them is a placeholder.
 func (p *page) fill(template string, sections []string, section map[string]string, word map[string]string) {
@@ -165,10 +151,10 @@ func (p *page) fill(template string, sections []string, section map[string]strin
 		}
 		own = nil
 	}
-	fence := ""
+	var fence Fence
 	for _, l := range strings.Split(prose(template, maxTemplate), "\n") {
-		inFence := fence != ""
-		fence = fenceAfter(fence, l)
+		inFence := fence.Open()
+		fence = fence.Next(l)
 		m := placeholder().FindStringSubmatch(strings.TrimSpace(l))
 		name := ""
 		if m != nil && m[0] == strings.TrimSpace(l) && !strings.HasPrefix(m[0], "$$") {

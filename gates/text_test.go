@@ -58,6 +58,35 @@ func injections() []string {
 	return list
 }
 
+// block is a fenced block of Markdown.
+type block struct {
+	info, text string
+	closed     bool
+}
+
+// blocks returns the fenced blocks of Markdown; the last one may be unclosed.
+func blocks(s string) []block {
+	var found []block
+	var fence Fence
+	var body []string
+	for l := range strings.SplitSeq(s, "\n") {
+		next := fence.Next(l)
+		switch {
+		case !fence.Open():
+			body = nil
+		case next.Open():
+			body = append(body, strings.TrimSuffix(l, "\r"))
+		default:
+			found = append(found, block{fence.Info, strings.Join(body, "\n"), true})
+		}
+		fence = next
+	}
+	if fence.Open() {
+		found = append(found, block{fence.Info, strings.Join(body, "\n"), false})
+	}
+	return found
+}
+
 // blockOf finds the one data block of what Data made, by the rules of CommonMark.
 func blockOf(t *testing.T, s string) string {
 	t.Helper()
@@ -104,15 +133,10 @@ func TestDataHoldsWhatItIsGiven(t *testing.T) {
 // withoutData is Markdown without its data blocks, line by line.
 func withoutData(s string) string {
 	var out []string
-	fence := ""
-	for _, l := range strings.Split(s, "\n") {
-		mark, rest := fenceOf(l)
-		switch {
-		case fence != "" && mark != "" && mark[0] == fence[0] && len(mark) >= len(fence) && strings.TrimSpace(rest) == "":
-			fence = ""
-		case fence == "" && mark != "" && !strings.Contains(rest, "`"):
-			fence = mark
-		case fence == "":
+	var fence Fence
+	for l := range strings.SplitSeq(s, "\n") {
+		before := fence
+		if fence = fence.Next(l); !before.Open() && !fence.Open() {
 			out = append(out, l)
 		}
 	}
@@ -152,6 +176,31 @@ func TestCuts(t *testing.T) {
 	}
 	if got := prose("text\n~~~go\nx := 1\n"+strings.Repeat("y", 5000), 200); !strings.HasSuffix(got, "\n~~~") || len(blocks(got)) != 1 || !blocks(got)[0].closed {
 		t.Errorf("a cut block stays open: %q", got)
+	}
+}
+
+func TestFence(t *testing.T) {
+	for _, c := range []struct {
+		line  string
+		open  Fence
+		after Fence
+	}{
+		{"```go", Fence{}, Fence{"```", "go"}},
+		{"   ~~~~ `data` ~", Fence{}, Fence{"~~~~", "`data` ~"}},
+		{"``` a `b`", Fence{}, Fence{}}, // code within a line
+		{"``", Fence{}, Fence{}},
+		{"    ```", Fence{}, Fence{}}, // indented code
+		{"\t```", Fence{}, Fence{}},
+		{"x ```", Fence{}, Fence{}},
+		{"```", Fence{"````", ""}, Fence{"````", ""}},
+		{"~~~~", Fence{"````", ""}, Fence{"````", ""}},
+		{"```` x", Fence{"````", ""}, Fence{"````", ""}},
+		{"  `````  \r", Fence{"````", "data"}, Fence{}},
+		{"    ````", Fence{"````", "data"}, Fence{"````", "data"}},
+	} {
+		if got := c.open.Next(c.line); got != c.after {
+			t.Errorf("%+v, then %q: %+v, want %+v", c.open, c.line, got, c.after)
+		}
 	}
 }
 

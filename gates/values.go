@@ -37,12 +37,12 @@ func Filled(text string, v *Values) (filled string, foreign bool) {
 		return text, false
 	}
 	var out []string
-	fence := ""
+	var fence Fence
 	place := regexp.MustCompile(regexp.QuoteMeta(v.mark) + `-(\d+);`)
 	for _, l := range strings.Split(text, "\n") {
-		inFence := fence != ""
-		fence = fenceAfter(fence, l)
-		inFence = inFence || fence != "" // an info string, too, is no place for a block
+		inFence := fence.Open()
+		fence = fence.Next(l)
+		inFence = inFence || fence.Open() // an info string, too, is no place for a block
 		out = append(out, place.ReplaceAllStringFunc(l, func(m string) string {
 			i, err := strconv.Atoi(place.FindStringSubmatch(m)[1])
 			if err != nil || i >= len(v.of) {
