@@ -190,5 +190,5 @@ func Correction(err error, try int, byReply bool) string {
 	}
 	return fmt.Sprintf("Your answer could not be read: %s.\n\n"+
 		"Do no other work. Give the whole answer again, corrected, as one JSON object in one block that begins with ```json, and nothing after it. "+
-		"%s%s\n", strings.TrimRight(line(err.Error(), 2*maxInline), ". "), file, left)
+		"%s%s\n", strings.TrimRight(text.RevealLine(err.Error(), 2*maxInline), ". "), file, left)
 }

@@ -13,6 +13,7 @@ import (
 
 	"sluice/engine"
 	hold "sluice/internal/conform"
+	"sluice/internal/text"
 )
 
 // repo makes a repo's folder with a worktree in it, and a folder beside it that is none of theirs.
@@ -174,7 +175,14 @@ func TestCheckIsBounded(t *testing.T) {
 	if r := Check(t.Context(), in); !r.OK || len(r.ToReview) != maxToReview || len(r.ToReview[0]) > maxCriterion {
 		t.Errorf("%d criteria to review", len(r.ToReview))
 	}
-	if all := blocks(r.Why); len(all) != 1 || !all[0].closed {
+	opened, fence := 0, text.Fence{}
+	for l := range strings.SplitSeq(r.Why, "\n") {
+		before := fence
+		if fence = fence.Next(l); fence.Open() && !before.Open() {
+			opened++
+		}
+	}
+	if opened != 1 || fence.Open() {
 		t.Errorf("the output's block is not whole")
 	}
 }

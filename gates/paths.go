@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"sluice/internal/text"
 )
 
 // Bounds of looking for files.
@@ -84,7 +86,7 @@ func (g ground) stat(base, p string) (fs.FileInfo, error) {
 		return nil, g.dangling(base, p, err)
 	}
 	if !inside(g.root, real) && !inside(g.worktree, real) {
-		return nil, fmt.Errorf("%s: %w through a link", line(p, maxLabel*2), errLeaves)
+		return nil, fmt.Errorf("%s: %w through a link", text.RevealLine(p, maxLabel*2), errLeaves)
 	}
 	return os.Lstat(real)
 }
@@ -98,7 +100,7 @@ func (g ground) dangling(base, p string, err error) error {
 			target = filepath.Join(base, filepath.Dir(filepath.FromSlash(p)), target)
 		}
 		if !inside(g.root, target) && !inside(g.worktree, target) {
-			return fmt.Errorf("%s: %w through a link", line(p, maxLabel*2), errLeaves)
+			return fmt.Errorf("%s: %w through a link", text.RevealLine(p, maxLabel*2), errLeaves)
 		}
 	}
 	return err
@@ -107,9 +109,9 @@ func (g ground) dangling(base, p string, err error) error {
 func checkPath(p string) error {
 	switch {
 	case p == "" || len(p) > maxPath || strings.ContainsRune(p, 0):
-		return fmt.Errorf("%q: no path: name a file of the repo", line(p, maxLabel))
+		return fmt.Errorf("%q: no path: name a file of the repo", text.RevealLine(p, maxLabel))
 	case !filepath.IsLocal(filepath.FromSlash(p)):
-		return fmt.Errorf("%s: %w: name a file below its root", line(p, maxLabel*2), errLeaves)
+		return fmt.Errorf("%s: %w: name a file below its root", text.RevealLine(p, maxLabel*2), errLeaves)
 	}
 	return nil
 }
@@ -216,7 +218,7 @@ func (g ground) glob(base, pattern string) ([]string, error) {
 	}
 	for _, part := range parts[fixed:] {
 		if _, err := path.Match(part, ""); err != nil {
-			return nil, fmt.Errorf("%s: a broken glob: close its [", line(pattern, maxLabel))
+			return nil, fmt.Errorf("%s: a broken glob: close its [", text.RevealLine(pattern, maxLabel))
 		}
 	}
 	top, err := filepath.EvalSymlinks(filepath.Join(base, filepath.FromSlash(start)))
@@ -227,7 +229,7 @@ func (g ground) glob(base, pattern string) ([]string, error) {
 	looked := 0
 	err = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
 		if looked++; looked > maxLooked {
-			return fmt.Errorf("%s: more than %d files to look at: name a folder before the *", line(pattern, maxLabel), maxLooked)
+			return fmt.Errorf("%s: more than %d files to look at: name a folder before the *", text.RevealLine(pattern, maxLabel), maxLooked)
 		}
 		if err != nil || p == top {
 			return nil // what cannot be read is not there
@@ -255,7 +257,7 @@ func (g ground) glob(base, pattern string) ([]string, error) {
 			found = append(found, full)
 		}
 		if len(found) > MaxFound {
-			return fmt.Errorf("%s: more than %d files: narrow it", line(pattern, maxLabel), MaxFound)
+			return fmt.Errorf("%s: more than %d files: narrow it", text.RevealLine(pattern, maxLabel), MaxFound)
 		}
 		return nil
 	})

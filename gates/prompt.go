@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/text"
 )
 
 // Bounds of a prompt. The parts together stay below MaxPrompt; a test holds it.
@@ -86,7 +87,7 @@ type StepInput struct {
 // page builds Markdown.
 type page struct{ out strings.Builder }
 
-func (p *page) title(s string) { p.out.WriteString("# " + line(s, maxInline) + "\n") }
+func (p *page) title(s string) { p.out.WriteString("# " + text.RevealLine(s, maxInline) + "\n") }
 
 func (p *page) section(s string) { p.out.WriteString("\n## " + s + "\n\n") }
 
@@ -95,7 +96,7 @@ func (p *page) text(format string, args ...any) { fmt.Fprintf(&p.out, format+"\n
 
 // prose writes text of the project's own, if there is any.
 func (p *page) prose(s string, max int) {
-	if s = prose(s, max); s != "" {
+	if s = text.Prose(s, max); s != "" {
 		p.out.WriteString(s + "\n")
 	}
 }
@@ -128,9 +129,9 @@ func StepPrompt(in StepInput) string {
 	task, foreign := Filled(in.Task, in.Values)
 	section := map[string]string{
 		"where": drawn(func(p *page) {
-			where := fmt.Sprintf("This is attempt %d at step %s of the workflow %s", max(in.Attempt, 1), code(in.Step), code(in.Workflow))
+			where := fmt.Sprintf("This is attempt %d at step %s of the workflow %s", max(in.Attempt, 1), text.Code(in.Step), text.Code(in.Workflow))
 			if in.Run != "" {
-				where += fmt.Sprintf(" (run %s)", code(in.Run))
+				where += fmt.Sprintf(" (run %s)", text.Code(in.Run))
 			}
 			p.section("Where you are")
 			p.text("%s. Your working folder is the one you were started in; paths below are seen from there.", where)
@@ -139,14 +140,14 @@ func StepPrompt(in StepInput) string {
 					"stashes, tags and other branches are not.")
 			}
 			if in.Looks != "" {
-				p.text("You only look: the folder is a checkout of commit %s, to read. Nothing that is written in it is kept. What you find is your answer.", code(fmt.Sprintf("%.12s", in.Looks)))
+				p.text("You only look: the folder is a checkout of commit %s, to read. Nothing that is written in it is kept. What you find is your answer.", text.Code(fmt.Sprintf("%.12s", in.Looks)))
 			}
 			p.whole(in.Description)
 		}),
 		"task": drawn(func(p *page) {
 			p.section("Your task")
 			if strings.TrimSpace(in.Task) == "" {
-				p.text("Do what the step's name says (%s), so that its outputs are there and its criterion holds.", code(orElse(in.Name, in.Step)))
+				p.text("Do what the step's name says (%s), so that its outputs are there and its criterion holds.", text.Code(orElse(in.Name, in.Step)))
 			}
 			p.prose(task, maxTask)
 			p.conflicts(in.Conflicts)
@@ -174,8 +175,8 @@ func StepPrompt(in StepInput) string {
 		}),
 	}
 	p.fill(orElse(in.Template, RoleTemplate(in.Role)), stepSections(), section, map[string]string{
-		"role": code(in.Role), "workflow": code(in.Workflow), "run": code(in.Run), "step": code(in.Step),
-		"name": code(orElse(in.Name, in.Step)), "attempt": strconv.Itoa(max(in.Attempt, 1)),
+		"role": text.Code(in.Role), "workflow": text.Code(in.Workflow), "run": text.Code(in.Run), "step": text.Code(in.Step),
+		"name": text.Code(orElse(in.Name, in.Step)), "attempt": strconv.Itoa(max(in.Attempt, 1)),
 	})
 	return p.String()
 }
@@ -189,7 +190,7 @@ func (p *page) conflicts(files []string) {
 		"`<<<<<<<` and `>>>>>>>`. Resolving them, so that both sides' work is kept, is part of your task:\n")
 	var list []string
 	for _, f := range files {
-		list = append(list, code(f))
+		list = append(list, text.Code(f))
 	}
 	p.list(list)
 }
@@ -214,7 +215,7 @@ func (p *page) words(words []Note) {
 		if i > 0 {
 			p.raw("\n")
 		}
-		p.raw(strings.Replace(Data(w.From, w.Text, maxNote), "`data\n", "`words\n", 1))
+		p.raw(strings.Replace(text.Data(w.From, w.Text, maxNote), "`data\n", "`words\n", 1))
 	}
 }
 
@@ -244,7 +245,7 @@ func (p *page) inputs(inputs []Input) {
 	p.text("What earlier work left for you. Read these files.\n")
 	items := make([]string, 0, len(inputs))
 	for _, in := range inputs {
-		item := code(in.Path)
+		item := text.Code(in.Path)
 		if !in.There {
 			item += " (nothing there yet)"
 		}
@@ -275,11 +276,11 @@ func (p *page) retry(files []TextFile, attempt int) {
 		label := fileLabel("File", f.Path)
 		switch {
 		case f.Why != "":
-			shown[i] = label + ": (" + line(f.Why, maxLabel) + ")\n"
+			shown[i] = label + ": (" + text.RevealLine(f.Why, maxLabel) + ")\n"
 		case room < minRoom:
 			shown[i] = label + ": (its text is left out here: read the file)\n"
 		default:
-			shown[i] = Data(label, f.Text, min(maxRetryFile, room))
+			shown[i] = text.Data(label, f.Text, min(maxRetryFile, room))
 			room -= len(shown[i])
 		}
 	}
@@ -302,7 +303,7 @@ func (p *page) notes(notes []Note) {
 		if i > 0 {
 			p.raw("\n")
 		}
-		p.raw(Data(n.From, n.Text, maxNote))
+		p.raw(text.Data(n.From, n.Text, maxNote))
 	}
 }
 
@@ -315,7 +316,7 @@ func (p *page) outputs(outputs []string) {
 	p.text("These files must be there when you are done:\n")
 	items := make([]string, 0, len(outputs))
 	for _, o := range outputs {
-		items = append(items, code(o)+ofRoot(o))
+		items = append(items, text.Code(o)+ofRoot(o))
 	}
 	p.list(items)
 }
@@ -338,13 +339,13 @@ func (p *page) criteria(criteria []engine.Criterion) {
 func CriterionWords(c engine.Criterion) string {
 	switch {
 	case c.Command != nil:
-		return code(commandWords(*c.Command)) + " exits 0"
+		return text.Code(commandWords(*c.Command)) + " exits 0"
 	case c.File != "" && c.NonEmpty:
-		return "file " + code(c.File) + ofRoot(c.File) + " exists and is non-empty"
+		return "file " + text.Code(c.File) + ofRoot(c.File) + " exists and is non-empty"
 	case c.File != "":
-		return "file " + code(c.File) + ofRoot(c.File) + " exists"
+		return "file " + text.Code(c.File) + ofRoot(c.File) + " exists"
 	}
-	return line(c.Text, maxCriterion) + " (a reviewer judges this)"
+	return text.RevealLine(c.Text, maxCriterion) + " (a reviewer judges this)"
 }
 
 // ofRoot tells the agent in a worktree that a path is not below its own folder.
@@ -385,7 +386,7 @@ func (p *page) answer(schema *engine.Schema, path string) {
 }
 
 func schemaBlock(schema *engine.Schema) string {
-	return strings.Replace(Data("The schema", indented(schema.Source), maxSchemaShown), "`data\n", "`json\n", 1)
+	return strings.Replace(text.Data("The schema", indented(schema.Source), maxSchemaShown), "`data\n", "`json\n", 1)
 }
 
 // lastMessage is whereAnswer of an agent whose program has a final answer of its own.
@@ -396,7 +397,7 @@ const lastMessage = "Your last message gives the verdict: as the structured outp
 func whereAnswer(path, word string) string {
 	at := "the file that the environment variable `SLUICE_ANSWER` names"
 	if path != "" {
-		at = "the file " + code(path) + " (the environment variable `SLUICE_ANSWER` names it too)"
+		at = "the file " + text.Code(path) + " (the environment variable `SLUICE_ANSWER` names it too)"
 	}
 	return "Write the " + word + " to " + at + ", and put a key `\"token\"` with the value of the environment variable `SLUICE_TOKEN` at its top: " +
 		"without it the file does not count. If you cannot write that file, end your last message with the " + word + " in one fenced block that begins with ```json. " +
@@ -418,12 +419,14 @@ func orElse(s, other string) string {
 }
 
 // fileLabel is the label of a file's text.
-func fileLabel(what, path string) string { return what + " " + code(line(path, maxLabel-maxName)) }
+func fileLabel(what, path string) string {
+	return what + " " + text.Code(text.RevealLine(path, maxLabel-maxName))
+}
 
 func codes(paths []string) []string {
 	out := make([]string, len(paths))
 	for i, path := range paths {
-		out[i] = code(path)
+		out[i] = text.Code(path)
 	}
 	return out
 }

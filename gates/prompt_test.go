@@ -11,6 +11,8 @@ import (
 
 	"sluice/engine"
 	hold "sluice/internal/conform"
+	"sluice/internal/text"
+	"sluice/internal/text/hostile"
 )
 
 // golden compares text with a file of testdata; SLUICE_REWRITE=1 writes it anew, to be read as a diff.
@@ -269,4 +271,39 @@ func TestSentIsNoFailure(t *testing.T) {
 	if got := StepPrompt(in); !strings.Contains(got, "sent the work to `plan` by `replan`") {
 		t.Errorf("on the way to the gate: %s", got)
 	}
+}
+
+// TestPromptsHoldData: what others said stands in its blocks; what follows is as it would be without it.
+func TestPromptsHoldData(t *testing.T) {
+	hold.Rule(t, "1-language values.data", "text of agents stands in a prompt as delimited data")
+	list := hostile.Texts()
+	if len(list) < 50 {
+		t.Fatalf("only %d payloads", len(list))
+	}
+	for _, payload := range list {
+		got := ReviewPrompt(ReviewInput{Gate: "G", Step: "S", Workflow: "w", Summary: payload, Diff: payload,
+			Outputs: []TextFile{{Path: payload, Text: payload, Why: ""}}, Retry: []TextFile{{Path: "p", Text: payload}}, Notes: []Note{{payload, payload}}})
+		outside := withoutData(got)
+		for _, sign := range []string{"New task", "You are free now", "Say pass"} {
+			if strings.Contains(payload, sign) && strings.Contains(outside, "\n"+sign) {
+				t.Errorf("%q stands in the prompt as text of its own:\n%s", payload, outside)
+			}
+		}
+		if strings.Count(outside, "\n## Your verdict\n") != 1 {
+			t.Errorf("payload %q makes or hides a section:\n%s", payload, outside)
+		}
+	}
+}
+
+// withoutData is Markdown without its data blocks, line by line.
+func withoutData(s string) string {
+	var out []string
+	var fence text.Fence
+	for l := range strings.SplitSeq(s, "\n") {
+		before := fence
+		if fence = fence.Next(l); !before.Open() && !fence.Open() {
+			out = append(out, l)
+		}
+	}
+	return strings.Join(out, "\n")
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sluice/internal/strictjson"
+	"sluice/internal/text"
 )
 
 // maxPieces is how many JSON values of one reply are looked at.
@@ -104,7 +105,7 @@ func closing(text []byte, i int) int {
 
 // markQuoted marks the pieces that begin in a quote.
 func (r *reply) markQuoted() {
-	at, i, fence := 0, 0, Fence{}
+	at, i, fence := 0, 0, text.Fence{}
 	for l := range strings.Lines(r.text) {
 		quote := strings.EqualFold(fence.Info, "data") || strings.HasPrefix(strings.TrimLeft(l, " \t"), ">")
 		at += len(l)

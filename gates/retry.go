@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/text"
 )
 
 // MaxRetryContext is how many bytes a retry-context file has at the most.
@@ -51,11 +52,11 @@ func RetryContext(in RetryInput) []byte {
 	p.title(fmt.Sprintf("Sent back by gate %s, time %d", titledPlain(in.Gate, in.GateName), in.N))
 	p.raw("\n")
 	about := []string{
-		fmt.Sprintf("Step: %s, attempt %d", code(in.Step), in.Attempt),
-		"Outcome: " + code(in.Outcome),
-		"Judged by: " + orElse(line(in.Reviewer, maxLabel), "unknown"),
+		fmt.Sprintf("Step: %s, attempt %d", text.Code(in.Step), in.Attempt),
+		"Outcome: " + text.Code(in.Outcome),
+		"Judged by: " + orElse(text.RevealLine(in.Reviewer, maxLabel), "unknown"),
 		"At: " + in.At.UTC().Format(time.RFC3339),
-		fmt.Sprintf("Workflow: %s, run %s", code(in.Workflow), code(in.Run)),
+		fmt.Sprintf("Workflow: %s, run %s", text.Code(in.Workflow), text.Code(in.Run)),
 	}
 	if in.Score != nil {
 		about = append(about, "Score: "+number(*in.Score)+" of 100")
@@ -68,7 +69,7 @@ func RetryContext(in RetryInput) []byte {
 	p.section("What is wrong")
 	switch said := strings.TrimSpace(in.Said) != ""; {
 	case strings.TrimSpace(in.Feedback) != "":
-		p.raw(Data("Word for word", in.Feedback, engine.MaxFeedback))
+		p.raw(text.Data("Word for word", in.Feedback, engine.MaxFeedback))
 	case said:
 		p.text("The person who decided gave no words of their own: what was said before is what is wrong.")
 	default:
@@ -102,14 +103,14 @@ func (p *page) before(in RetryInput) {
 	}
 	p.section("Before the person decided")
 	if in.Asked != "" {
-		p.text("A person was asked because: %s\n", line(in.Asked, maxInline))
+		p.text("A person was asked because: %s\n", text.RevealLine(in.Asked, maxInline))
 	}
 	if in.Missed != "" {
-		p.text("The review came to nothing: %s\n", line(in.Missed, maxInline))
+		p.text("The review came to nothing: %s\n", text.RevealLine(in.Missed, maxInline))
 	}
 	if in.Said != "" {
 		p.text("Where these words and the person's differ, the person's hold. The findings and scores below, where there are any, belong to these.\n")
-		p.raw(Data("Said by "+orElse(in.SaidBy, "a reviewer")+", word for word", in.Said, engine.MaxFeedback))
+		p.raw(text.Data("Said by "+orElse(in.SaidBy, "a reviewer")+", word for word", in.Said, engine.MaxFeedback))
 	}
 }
 
@@ -135,7 +136,7 @@ func (p *page) findingLines(list []Finding, most int) {
 
 func findingLine(f Finding) string {
 	var parts []string
-	if s := line(f.Severity, maxLabel); s != "" {
+	if s := text.RevealLine(f.Severity, maxLabel); s != "" {
 		parts = append(parts, "["+s+"]")
 	}
 	if f.File != "" {
@@ -143,9 +144,9 @@ func findingLine(f Finding) string {
 		if f.Line > 0 {
 			at += ":" + strconv.Itoa(f.Line)
 		}
-		parts = append(parts, code(at))
+		parts = append(parts, text.Code(at))
 	}
-	parts = append(parts, orElse(line(f.Message, maxFindingText), "(no words)"))
+	parts = append(parts, orElse(text.RevealLine(f.Message, maxFindingText), "(no words)"))
 	return strings.Join(parts, " ")
 }
 
@@ -160,7 +161,7 @@ func (p *page) scores(scores map[string]float64) {
 func scoreLines(scores map[string]float64) []string {
 	items := make([]string, 0, len(scores))
 	for _, name := range slices.Sorted(maps.Keys(scores)) {
-		items = append(items, line(name, maxLabel)+": "+number(scores[name]))
+		items = append(items, text.RevealLine(name, maxLabel)+": "+number(scores[name]))
 	}
 	return items
 }

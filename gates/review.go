@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/text"
 )
 
 // ReviewInput is what a reviewer's prompt is made of.
@@ -63,7 +64,7 @@ func ReviewPrompt(in ReviewInput) string {
 		"task": drawn(func(p *page) {
 			p.section("What was to be done")
 			if strings.TrimSpace(in.Task) == "" {
-				p.text("The step has no task text beyond its name (%s), its outputs and its criteria.", code(orElse(in.StepName, in.Step)))
+				p.text("The step has no task text beyond its name (%s), its outputs and its criteria.", text.Code(orElse(in.StepName, in.Step)))
 			}
 			p.prose(task, maxTask)
 		}),
@@ -85,23 +86,23 @@ func ReviewPrompt(in ReviewInput) string {
 		"verdict": drawn(func(p *page) { p.verdict(in) }),
 	}
 	p.fill(orElse(in.Template, reviewTemplate(in.Role)), reviewSections(), section, map[string]string{
-		"role": code(in.Role), "workflow": code(in.Workflow), "run": code(in.Run), "step": code(in.Step),
-		"name": code(orElse(in.StepName, in.Step)), "gate": code(in.Gate), "round": strconv.Itoa(max(in.Round, 1)),
+		"role": text.Code(in.Role), "workflow": text.Code(in.Workflow), "run": text.Code(in.Run), "step": text.Code(in.Step),
+		"name": text.Code(orElse(in.StepName, in.Step)), "gate": text.Code(in.Gate), "round": strconv.Itoa(max(in.Round, 1)),
 	})
 	return p.String()
 }
 
 func (in ReviewInput) where(p *page) {
-	where := "You judge step " + code(in.Step)
+	where := "You judge step " + text.Code(in.Step)
 	if in.StepName != "" && in.StepName != in.Step {
-		where += " (" + line(in.StepName, maxLabel) + ")"
+		where += " (" + text.RevealLine(in.StepName, maxLabel) + ")"
 	}
-	where += " of the workflow " + code(in.Workflow)
+	where += " of the workflow " + text.Code(in.Workflow)
 	if in.Run != "" {
-		where += ", run " + code(in.Run)
+		where += ", run " + text.Code(in.Run)
 	}
 	p.section("Where you are")
-	p.text("%s. This is round %d of gate %s. The work lies in the folder you were started in. Change nothing in it.", where, max(in.Round, 1), code(in.Gate))
+	p.text("%s. This is round %d of gate %s. The work lies in the folder you were started in. Change nothing in it.", where, max(in.Round, 1), text.Code(in.Gate))
 	p.whole(in.Description)
 }
 
@@ -112,7 +113,7 @@ func (p *page) judged(in ReviewInput) {
 		p.text("No machine could check these. If one does not hold, the work does not pass.\n")
 		items := make([]string, 0, len(in.Criteria))
 		for _, c := range in.Criteria {
-			items = append(items, line(c, maxCriterion))
+			items = append(items, text.RevealLine(c, maxCriterion))
 		}
 		p.list(items)
 	}
@@ -131,9 +132,9 @@ func (p *page) judged(in ReviewInput) {
 func (p *page) work(in ReviewInput) {
 	p.section("The work")
 	p.text("What the step says of itself, what it made and what it changed. Where a text is cut, open the file.\n")
-	parts := []string{Data("The step's own summary", in.Summary, maxSummary)}
+	parts := []string{text.Data("The step's own summary", in.Summary, maxSummary)}
 	if len(in.Answer) > 0 {
-		parts = append(parts, Data("The step's answer", indented(in.Answer), maxAnswerShown))
+		parts = append(parts, text.Data("The step's answer", indented(in.Answer), maxAnswerShown))
 	}
 	room := maxContentAll
 	for i, f := range in.Outputs {
@@ -144,15 +145,15 @@ func (p *page) work(in ReviewInput) {
 		label := fileLabel("Output", f.Path)
 		switch {
 		case f.Why != "":
-			parts = append(parts, label+": ("+line(f.Why, maxLabel)+")\n")
+			parts = append(parts, label+": ("+text.RevealLine(f.Why, maxLabel)+")\n")
 		case room < minRoom:
 			parts = append(parts, label+": (its text is left out here: open the file)\n")
 		default:
-			s := Data(label, f.Text, min(maxContent, room))
+			s := text.Data(label, f.Text, min(maxContent, room))
 			parts, room = append(parts, s), room-len(s)
 		}
 	}
-	parts = append(parts, Data("The diff since the work began", in.Diff, maxDiff))
+	parts = append(parts, text.Data("The diff since the work began", in.Diff, maxDiff))
 	p.raw(strings.Join(parts, "\n"))
 }
 
@@ -170,7 +171,7 @@ func (p *page) earlier(files []TextFile) {
 	p.list(codes(names))
 	newest := files[len(files)-1]
 	p.raw("\n")
-	p.raw(Data(fileLabel("The newest,", newest.Path), newest.Text, maxRetryFile))
+	p.raw(text.Data(fileLabel("The newest,", newest.Path), newest.Text, maxRetryFile))
 }
 
 // verdict says how the judgement is given.
@@ -180,7 +181,7 @@ func (p *page) verdict(in ReviewInput) {
 		p.text("Score each of these from 0 (bad) to 100 (nothing to better); the score of the work is their mean.\n")
 		items := make([]string, 0, len(in.Rubric))
 		for _, r := range capNames(in.Rubric) {
-			items = append(items, line(r, maxName))
+			items = append(items, text.RevealLine(r, maxName))
 		}
 		p.list(items)
 		p.raw("\n")

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"sluice/internal/text"
 )
 
 const (
@@ -53,15 +55,15 @@ func (p *page) sent(list []Sent, step, title, intro string, room int) {
 }
 
 func (s Sent) head(step string) string {
-	where := "to " + code(line(s.To, maxName))
+	where := "to " + text.Code(text.RevealLine(s.To, maxName))
 	if s.To == step {
 		where = "here"
 	}
-	out := fmt.Sprintf("Gate %s sent the work %s by %s", code(line(s.Gate, maxName)), where, code(line(s.Route, maxName)))
+	out := fmt.Sprintf("Gate %s sent the work %s by %s", text.Code(text.RevealLine(s.Gate, maxName)), where, text.Code(text.RevealLine(s.Route, maxName)))
 	if s.Times > 1 {
 		out += fmt.Sprintf(", time %d", s.Times)
 	}
-	out += ". Decided by " + orElse(line(s.Reviewer, maxLabel), "the engine") + ", " + s.At.UTC().Format(time.RFC3339)
+	out += ". Decided by " + orElse(text.RevealLine(s.Reviewer, maxLabel), "the engine") + ", " + s.At.UTC().Format(time.RFC3339)
 	if s.Score != nil {
 		out += ", score " + number(*s.Score) + " of 100"
 	}
@@ -72,12 +74,12 @@ func (s Sent) head(step string) string {
 func (p *page) spoken(s Sent, most int) {
 	said := strings.TrimSpace(s.Said) != "" && s.Said != s.Feedback
 	if strings.TrimSpace(s.Feedback) != "" {
-		p.raw(Data("Word for word", s.Feedback, most*3/8))
+		p.raw(text.Data("Word for word", s.Feedback, most*3/8))
 	} else if !said {
 		p.text("No words were given.")
 	}
 	if said {
-		p.raw(Data("Before that, said by "+orElse(line(s.SaidBy, maxLabel), "a reviewer")+", word for word", s.Said, most/8))
+		p.raw(text.Data("Before that, said by "+orElse(text.RevealLine(s.SaidBy, maxLabel), "a reviewer")+", word for word", s.Said, most/8))
 	}
 	if list := ReadFindings(s.Findings); len(list) > 0 {
 		p.text("\nFindings:\n")

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/text"
 )
 
 // SignalInput is what an agent has to know to say that it is done.
@@ -30,12 +31,12 @@ func SignalHelp(in SignalInput) string {
 		return p.String()
 	case engine.SignalCommit:
 		p.text("Commit all of your work. The last commit's message must have this marker, on a line of its own:\n")
-		p.text("    %s\n", line(in.Signal.Value, maxInline))
+		p.text("    %s\n", text.RevealLine(in.Signal.Value, maxInline))
 		p.text("Make that commit only when everything above holds: it says that you are done. Then end.")
 	case engine.SignalPull:
 		branch := "your branch"
 		if name := orElse(in.Signal.Value, in.Branch); name != "" {
-			branch = "the branch " + code(name)
+			branch = "the branch " + text.Code(name)
 		}
 		p.text("Commit all of your work, push it on %s, and open a pull request from that branch. Open it only when everything above holds: it says that you are done. Then end.", branch)
 	default:
@@ -43,7 +44,7 @@ func SignalHelp(in SignalInput) string {
 			"Let your last message say in a few sentences what you did, or why you could not.")
 	}
 	if in.Path != "" {
-		p.text("\nIf you cannot do the task, say so instead: write one of these to the file %s (the environment variable `SLUICE_SIGNAL` names it too), then end.\n", code(in.Path))
+		p.text("\nIf you cannot do the task, say so instead: write one of these to the file %s (the environment variable `SLUICE_SIGNAL` names it too), then end.\n", text.Code(in.Path))
 		p.shapes(failedShape, blockedShape)
 	}
 	return p.String()
@@ -52,14 +53,14 @@ func SignalHelp(in SignalInput) string {
 func (p *page) sentinel(in SignalInput) {
 	path := orElse(in.Path, in.Signal.Value)
 	if in.Offered {
-		p.text("When everything above holds, write this file, as the last thing you do: %s.\n", code(path))
+		p.text("When everything above holds, write this file, as the last thing you do: %s.\n", text.Code(path))
 		p.shapes(`{"status": "done", "summary": "in one or two sentences what you did"}`)
 		p.text("\nIf you cannot do the task, or something stops you that only a person can decide, write one of these instead:\n")
 		p.shapes(failedShape, blockedShape)
 		p.text("\n`sluice signal` writes it for you. Without this file nobody knows that the step is done.")
 		return
 	}
-	p.text("When everything above holds, write this file, as the last thing you do: %s. The environment variable `SLUICE_SIGNAL` has its path too.\n", code(path))
+	p.text("When everything above holds, write this file, as the last thing you do: %s. The environment variable `SLUICE_SIGNAL` has its path too.\n", text.Code(path))
 	p.shapes(`{"status": "done", "summary": "in one or two sentences what you did"}`)
 	p.text("\nIn a shell: `printf '%%s' '{\"status\": \"done\", \"summary\": \"…\"}' > \"$SLUICE_SIGNAL\"`. Then end.")
 	p.text("\nIf you cannot do the task, or something stops you that only a person can decide, write one of these instead:\n")
@@ -84,7 +85,7 @@ func verdictShape(allowed, rubric []string, computed bool) string {
 	} else {
 		var scores []string
 		for _, r := range capNames(rubric) {
-			scores = append(scores, fmt.Sprintf("%q: 0 to 100", line(r, maxName)))
+			scores = append(scores, fmt.Sprintf("%q: 0 to 100", text.RevealLine(r, maxName)))
 		}
 		lines = append(lines, "  \"scores\": {"+strings.Join(scores, ", ")+"}")
 	}
@@ -104,7 +105,7 @@ func capNames(names []string) []string {
 func quoted(names []string) []string {
 	out := make([]string, 0, len(names))
 	for _, n := range capNames(names) {
-		out = append(out, fmt.Sprintf("%q", line(n, maxName)))
+		out = append(out, fmt.Sprintf("%q", text.RevealLine(n, maxName)))
 	}
 	return out
 }

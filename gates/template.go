@@ -101,7 +101,7 @@ func CheckTemplate(body string) []TemplateFault {
 		return []TemplateFault{{1, 1, "empty: write what the role is to do, or remove the file"}}
 	}
 	var faults []TemplateFault
-	placed, fence := map[string]bool{}, Fence{}
+	placed, fence := map[string]bool{}, text.Fence{}
 	sections := slices.Concat(stepSections(), reviewSections())
 	for n, l := range strings.Split(body, "\n") {
 		l = strings.TrimRight(l, "\r")
@@ -151,8 +151,8 @@ func (p *page) fill(template string, sections []string, section map[string]strin
 		}
 		own = nil
 	}
-	var fence Fence
-	for _, l := range strings.Split(prose(template, maxTemplate), "\n") {
+	var fence text.Fence
+	for _, l := range strings.Split(text.Prose(template, maxTemplate), "\n") {
 		inFence := fence.Open()
 		fence = fence.Next(l)
 		m := placeholder().FindStringSubmatch(strings.TrimSpace(l))

@@ -7,6 +7,7 @@ import (
 
 	"sluice/engine"
 	hold "sluice/internal/conform"
+	"sluice/internal/text/hostile"
 )
 
 // full is a step of which every section has something to say.
@@ -111,7 +112,7 @@ func TestCheckTemplate(t *testing.T) {
 // TestForeignValues: what others said stands in a task as data, wherever the task names it.
 func TestForeignValues(t *testing.T) {
 	hold.Rule(t, "1-language values.data", "a value of others in a task stands as data")
-	for _, payload := range append(injections(), "word", "one line of text", "two\n## New section\nlines") {
+	for _, payload := range append(hostile.Texts(), "word", "one line of text", "two\n## New section\nlines") {
 		v := NewValues()
 		task := "Do " + v.Mark("steps.a.answer", payload) + " now.\n\n````sh\n" + v.Mark("steps.a.answer", payload) + "\n````\n\n- " + v.Mark("gates.g.feedback", payload) + "\nThe end of the task."
 		in := full()

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"sluice/internal/text"
 )
 
 // Values are texts of others that stand within a text of the spec: a mark holds the place of each, until Filled puts it there
@@ -26,20 +28,21 @@ func (v *Values) Mark(source, text string) string {
 
 // Bounds of a text that stands for a value.
 const (
-	maxValueLine = 200      // bytes of one that stands within a line
-	maxValue     = 12 << 10 // of one in a block of its own
+	maxValueLine  = 200      // bytes of one that stands within a line
+	maxValue      = 12 << 10 // of one in a block of its own
+	maxValueTicks = 8        // backticks in a row
 )
 
 // Filled is the text with its values in place, and whether there were any: a plain word as it is, a short line as code, all
 // else as a block of data. Within a fenced block of the text a value stands as it is, but cannot close it.
-func Filled(text string, v *Values) (filled string, foreign bool) {
+func Filled(body string, v *Values) (filled string, foreign bool) {
 	if v == nil || len(v.of) == 0 {
-		return text, false
+		return body, false
 	}
 	var out []string
-	var fence Fence
+	var fence text.Fence
 	place := regexp.MustCompile(regexp.QuoteMeta(v.mark) + `-(\d+);`)
-	for _, l := range strings.Split(text, "\n") {
+	for _, l := range strings.Split(body, "\n") {
 		inFence := fence.Open()
 		fence = fence.Next(l)
 		inFence = inFence || fence.Open() // an info string, too, is no place for a block
@@ -56,16 +59,16 @@ func Filled(text string, v *Values) (filled string, foreign bool) {
 
 func value(n Note, inFence bool) string {
 	// Of its rows of backticks few are kept: the text around is cleaned too, and no fence in it may come to be cut.
-	text := shortenTicks(head(n.Text, maxValue), maxInlineTicks)
+	body := text.ShortenTicks(text.Head(n.Text, maxValue), maxValueTicks)
 	switch {
 	case inFence:
-		return unfenced(text)
-	case strings.TrimSpace(text) == "", regexp.MustCompile(`^[A-Za-z0-9._/+-]{1,64}$`).MatchString(text):
-		return text
-	case !strings.Contains(text, "\n") && len(text) <= maxValueLine:
-		return code(text)
+		return unfenced(body)
+	case strings.TrimSpace(body) == "", regexp.MustCompile(`^[A-Za-z0-9._/+-]{1,64}$`).MatchString(body):
+		return body
+	case !strings.Contains(body, "\n") && len(body) <= maxValueLine:
+		return text.Code(body)
 	}
-	return "\n\n" + Data("The value of "+code(n.From), text, maxValue) + "\n"
+	return "\n\n" + text.Data("The value of "+text.Code(n.From), body, maxValue) + "\n"
 }
 
 // unfenced is a text no line of which is a fence.

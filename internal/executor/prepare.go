@@ -23,6 +23,7 @@ import (
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
+	"sluice/internal/text"
 	"sluice/internal/tree"
 )
 
@@ -368,7 +369,7 @@ func (e *Executor) promptOf(rel string) (prompt, answer string) {
 
 // again is the prompt of an agent that is asked again for its answer: it remembers nothing.
 func again(correction, before, reply string) string {
-	return correction + "\n" + gates.DataEnd("What you said", reply, maxReplyShown) +
+	return correction + "\n" + text.DataEnd("What you said", reply, maxReplyShown) +
 		fmt.Sprintf("\nWhat you were asked, to know what the answer is about (the work itself is done):\n\n---\n\n%s", before)
 }
 

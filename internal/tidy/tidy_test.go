@@ -52,7 +52,9 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/shells": {},
 	// Text of others, made fit to be shown.
 	"internal/text": {},
-	"internal/ids":  {},
+	// Texts that attack, for the tests of whatever shows text.
+	"internal/text/hostile": {},
+	"internal/ids":          {},
 	// The error for people; a package below may make one, so it imports nothing.
 	"internal/fault": {},
 	// What stand-ins do in place of agents: the spec's reader makes it of a file, the executor takes parts of it.

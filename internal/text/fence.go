@@ -1,4 +1,4 @@
-package gates
+package text
 
 import "strings"
 
@@ -41,10 +41,10 @@ func fenceOf(l string) (mark, rest string) {
 	return trimmed[:n], trimmed[n:]
 }
 
-// prose is text of the project's own (a task, a template): clean, at most max bytes, every block in it
+// Prose is text of the project's own (a task, a template): clean, at most max bytes, every block in it
 // closed, so that a forgotten fence does not swallow what follows.
-func prose(s string, max int) string {
-	s = head(strings.TrimSpace(s), max)
+func Prose(s string, max int) string {
+	s = Head(strings.TrimSpace(s), max)
 	var open Fence
 	for l := range strings.SplitSeq(s, "\n") {
 		open = open.Next(l)
