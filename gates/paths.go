@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/internal/layout"
 	"sluice/internal/text"
 )
 
@@ -48,12 +49,6 @@ func newGround(root, worktree string) (ground, error) {
 	return ground{root: r, worktree: w}, nil
 }
 
-// isState says that a path is in the state folder, which is the root's wherever it is named.
-func isState(p string) bool {
-	first, _, _ := strings.Cut(path.Clean(filepath.ToSlash(p)), "/")
-	return strings.EqualFold(first, ".workflow")
-}
-
 // place tells people where a path was looked for.
 func (g ground) place(base string) string {
 	if g.shown != "" && base == g.worktree {
@@ -70,7 +65,7 @@ func (g ground) place(base string) string {
 
 // base is the folder that a step's own path is seen from.
 func (g ground) base(p string) string {
-	if isState(p) {
+	if layout.IsState(p) {
 		return g.root
 	}
 	return g.worktree
@@ -165,7 +160,7 @@ func (g ground) expand(pattern string) (names []string, plain bool, err error) {
 	}
 	pattern = path.Clean(filepath.ToSlash(pattern)) // a * before a .. is none
 	bases := []string{g.worktree, g.root}
-	if isState(pattern) || g.worktree == g.root {
+	if layout.IsState(pattern) || g.worktree == g.root {
 		bases = bases[1:]
 	}
 	plain = true

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 )
 
@@ -350,7 +351,7 @@ func CriterionWords(c engine.Criterion) string {
 
 // ofRoot tells the agent in a worktree that a path is not below its own folder.
 func ofRoot(p string) string {
-	if isState(p) {
+	if layout.IsState(p) {
 		return " (in the root of the repo)"
 	}
 	return ""
