@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sluice/engine"
@@ -18,6 +19,7 @@ import (
 
 const (
 	maxToReview     = 100
+	maxCriterion    = 2 << 10 // bytes of one's text
 	maxWhyOutput    = 8 << 10 // bytes of a failed command's output in the feedback
 	maxWhyFiles     = 100
 	maxWhyFileBytes = 5 << 10
@@ -137,7 +139,7 @@ func isEmpty(p string, info fs.FileInfo) bool {
 }
 
 func (c *check) command(ctx context.Context, i int, command engine.Command) {
-	words := text.Code(commandWords(command))
+	words := text.Code(CommandWords(command))
 	if c.broken != "" {
 		return
 	}
@@ -157,6 +159,22 @@ func (c *check) command(ctx context.Context, i int, command engine.Command) {
 		c.failed = fmt.Sprintf("- %s %s, run in %s.\n", words, exitWords(exit), c.g.place(c.g.worktree))
 		c.failed += "\n" + text.DataEnd("The end of its output", output, maxWhyOutput)
 	}
+}
+
+// CommandWords is a command as a person would type it, as the spec has it.
+func CommandWords(c engine.Command) string {
+	if c.Shell != "" {
+		return c.Shell
+	}
+	words := make([]string, 0, len(c.Argv))
+	for _, a := range c.Argv {
+		if a.Source == "" || strings.ContainsAny(a.Source, " \t\n\"'\\$`;&|<>()*?") {
+			words = append(words, strconv.Quote(a.Source))
+			continue
+		}
+		words = append(words, a.Source)
+	}
+	return strings.Join(words, " ")
 }
 
 func exitWords(exit int) string {

@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -205,7 +206,7 @@ func (g ground) glob(base, pattern string) ([]string, error) {
 	parts := strings.Split(pattern, "/")
 	fixed := slices.IndexFunc(parts, isGlob)
 	start := path.Join(parts[:fixed]...)
-	if info, err := g.stat(base, orElse(start, ".")); err != nil || !info.IsDir() {
+	if info, err := g.stat(base, cmp.Or(start, ".")); err != nil || !info.IsDir() {
 		if errors.Is(err, errLeaves) {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 const (
 	maxFindings    = 200
 	maxScores      = 100
+	maxNames       = 64
 	maxWord        = 64 // bytes of an outcome
 	maxFindingText = 4 << 10
 	maxFindingLine = 100_000_000
@@ -233,6 +235,9 @@ func mean(f *strictjson.Fields, rubric []string, scores map[string]float64) *flo
 	return &v
 }
 
+// capNames bounds the names in a message.
+func capNames(names []string) []string { return names[:min(len(names), maxNames)] }
+
 // Finding is one thing a reviewer found.
 type Finding struct {
 	Severity string `json:"severity,omitempty"`
@@ -349,5 +354,5 @@ func CommandVerdict(exit int, output string) engine.Judgement {
 // lastLine is the last line of an output that says anything.
 func lastLine(output string) string {
 	lines := strings.Split(strings.TrimSpace(text.Reveal(output)), "\n")
-	return orElse(text.RevealLine(lines[len(lines)-1], maxLabel*2), "no output")
+	return cmp.Or(text.RevealLine(lines[len(lines)-1], maxLabel*2), "no output")
 }

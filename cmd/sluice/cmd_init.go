@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/prompt"
 	"sluice/internal/settings"
 	"sluice/internal/text"
 	"sluice/specs"
@@ -144,7 +144,7 @@ func (l *laid) put(name string, data []byte) error {
 // layPrompts writes the built-in prompts of roles.
 func (a *app) layPrompts(root string) error {
 	l := &laid{root: root}
-	for _, r := range gates.Roles() {
+	for _, r := range prompt.Roles() {
 		if err := l.put("prompts/"+r.Name+".md", []byte(r.Text)); err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/form"
 	"sluice/internal/press"
+	"sluice/internal/prompt"
 	"sluice/internal/render"
 	"sluice/internal/schema"
 	"sluice/internal/text"
@@ -206,7 +207,7 @@ func (sh *shown) of(step *engine.Step, env *engine.Env) {
 		sh.Task = "run: " + commandWords(step.Run)
 	}
 	for _, c := range step.Criteria {
-		sh.Criteria = append(sh.Criteria, gates.CriterionWords(c))
+		sh.Criteria = append(sh.Criteria, prompt.CriterionWords(c))
 	}
 	for _, o := range step.Outputs {
 		sh.Outputs = append(sh.Outputs, render.TextOf(o.Path, env))

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 
 	"sluice/engine"
-	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
 	"sluice/internal/job"
+	"sluice/internal/prompt"
 	"sluice/internal/settings"
 )
 
@@ -26,7 +26,7 @@ type Prompt struct {
 // PromptFault is what is wrong with a role's prompt file.
 type PromptFault struct {
 	File string // absolute
-	gates.TemplateFault
+	prompt.TemplateFault
 }
 
 func (f PromptFault) Error() string {
@@ -38,9 +38,9 @@ func (f PromptFault) Error() string {
 // be read.
 func ReadPrompt(s settings.Settings, root, role string, judges bool) (Prompt, []error) {
 	named := s.Role(role).PromptFile
-	own := gates.TemplateName(role, judges)
+	own := prompt.TemplateName(role, judges)
 	names, bases := []string{own + ".md"}, []string{filepath.Join(root, filepath.FromSlash(PromptsDir))}
-	if judges && own != role && gates.Judges(role) {
+	if judges && own != role && prompt.Judges(role) {
 		names = []string{role + ".md", own + ".md"} // a reviewer by another name
 	}
 	if named != "" {
@@ -69,11 +69,11 @@ func ReadPrompt(s settings.Settings, root, role string, judges bool) (Prompt, []
 }
 
 // maxTemplate is how much of a prompt file is read: one that is too long is told as such.
-const maxTemplate = 2 * gates.MaxTemplate
+const maxTemplate = 2 * prompt.MaxTemplate
 
 func faultsOf(p Prompt) []error {
 	var out []error
-	for _, f := range gates.CheckTemplate(p.Text) {
+	for _, f := range prompt.CheckTemplate(p.Text) {
 		out = append(out, PromptFault{p.File, f})
 	}
 	return out
@@ -94,7 +94,7 @@ func (e *Executor) template(w who, judges bool) (string, error) {
 }
 
 // marked is a text of the spec in which what others said is held by marks, for gates.Filled.
-func marked(t engine.Text, env *engine.Env, v *gates.Values) (string, error) {
+func marked(t engine.Text, env *engine.Env, v *prompt.Values) (string, error) {
 	own := engine.Env{}
 	if env != nil {
 		own = *env

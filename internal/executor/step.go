@@ -19,6 +19,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/prompt"
 	"sluice/internal/tree"
 	"sluice/signals"
 )
@@ -329,7 +330,7 @@ func (e *Executor) keepReply(rel string, end ended) {
 
 // promptText is what a launch was asked.
 func (e *Executor) promptText(rel string) []byte {
-	data, _, err := atomicfile.OpenRegular(e.Root, filepath.FromSlash(rel+"/prompt.md"), gates.MaxPrompt)
+	data, _, err := atomicfile.OpenRegular(e.Root, filepath.FromSlash(rel+"/prompt.md"), prompt.Max)
 	if err != nil {
 		return nil // then no quote of it is known as one
 	}

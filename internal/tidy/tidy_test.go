@@ -29,6 +29,8 @@ var layers = map[string]struct{ own, only []string }{
 	"watcher/refs": {own: []string{"engine", "signals", "watcher", "internal/atomicfile", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/stub", "internal/text", "internal/tree"}},
 	"signals":      {own: []string{"internal/ids", "internal/strictjson", "internal/text"}},
 	"gates":        {own: []string{"engine", "internal/fault", "internal/layout", "internal/schema", "internal/shells", "internal/strictjson", "internal/text"}},
+	// What an agent is asked. It takes criteria and findings as gates reads them; gates judges, and does not know what was asked.
+	"internal/prompt": {own: []string{"engine", "gates", "internal/layout", "internal/text"}},
 	// Where those work who judge: checkouts that sluice keeps.
 	"gates/judge":    {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
 	"agents":         {own: []string{"internal/fault", "internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
@@ -88,7 +90,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The live screen. Its library belongs to one place.
 	"internal/top": {own: []string{"internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"agents/launch", "internal/folders", "internal/fault", "notify/people", "watcher/inbox", "watcher/refs", "internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/stub", "internal/tasks", "internal/tree"}},
+	"internal/executor": {own: []string{"agents/launch", "internal/folders", "internal/fault", "notify/people", "watcher/inbox", "watcher/refs", "internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/prompt", "internal/stub", "internal/tasks", "internal/tree"}},
 }
 
 // toolFolders hold what is run while developing and is not part of the product.

@@ -24,3 +24,6 @@ func Texts() []string {
 		"", "\n\n\n", "no end of line````", "````", "é````é",
 	}
 }
+
+// Flood returns n bytes that are worst for a prompt: they grow when they are revealed, and are made of fences.
+func Flood(n int) string { return strings.Repeat("a\u202eb"+strings.Repeat("`", 200)+"\n", n/200) }

@@ -1,4 +1,4 @@
-package gates
+package prompt
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ func TestBuiltInRoles(t *testing.T) {
 		}
 		in := full()
 		in.Role = r.Name
-		got := StepPrompt(in)
+		got := Step(in)
 		for _, want := range []string{"You are the " + strings.ReplaceAll(r.Name, "-", " "), "Do the thing.", "`CLAUDE.md`", "`in.txt`", "`out.txt`", "first", "second", "a note", "Your answer", "How to say that you are done"} {
 			if strings.Count(got, want) == 0 {
 				t.Errorf("%s: no %q in its prompt", r.Name, want)
@@ -49,7 +49,7 @@ func TestBuiltInRoles(t *testing.T) {
 		if strings.Contains(got, "${{") {
 			t.Errorf("%s: a placeholder is left", r.Name)
 		}
-		review := ReviewPrompt(ReviewInput{Role: r.Name, Gate: "G", Step: "S", Criteria: []string{"be good"}, Look: "look here", Retry: in.Retry})
+		review := Review(ReviewInput{Role: r.Name, Gate: "G", Step: "S", Criteria: []string{"be good"}, Look: "look here", Retry: in.Retry})
 		judges := map[string]bool{"reviewer": true, "tester": true, "supervisor": true, "controller": true}[r.Name]
 		if strings.Contains(review, "You are the "+r.Name) != judges || !judges && !strings.Contains(review, "You are the reviewer") {
 			t.Errorf("%s reviews as another:\n%.200s", r.Name, review)
@@ -64,10 +64,10 @@ func TestBuiltInRoles(t *testing.T) {
 
 // TestTemplatePlaces: what a template places stands there; what it does not place follows, and nothing stands there twice.
 func TestTemplatePlaces(t *testing.T) {
-	usual := headings(StepPrompt(full()))
+	usual := headings(Step(full()))
 	in := full()
 	in.Template = "You are ${{ role }}, try ${{attempt}} at ${{ step }}. $${{ role }} stays.\n\n${{ retry }}\nMind the above.\n\n  ${{ signal }}\n"
-	got := StepPrompt(in)
+	got := Step(in)
 	want := "What went wrong before; How to say that you are done; " + strings.Replace(strings.Replace(usual, "What went wrong before; ", "", 1), "; How to say that you are done", "", 1)
 	if h := headings(got); h != want {
 		t.Errorf("sections: %s\nwant: %s", h, want)
@@ -81,7 +81,7 @@ func TestTemplatePlaces(t *testing.T) {
 	in = full()
 	in.Step, in.Task, in.Template = "S", "${{ signal }}", "At ${{ name }}.\n${{ task }}"
 	in.Name = "${{ retry }}"
-	if got := StepPrompt(in); headings(got) != "Your task; "+strings.Replace(usual, "Your task; ", "", 1) || !strings.Contains(got, "At `${{ retry }}`.") {
+	if got := Step(in); headings(got) != "Your task; "+strings.Replace(usual, "Your task; ", "", 1) || !strings.Contains(got, "At `${{ retry }}`.") {
 		t.Errorf("a value is taken for a template:\n%.500s", got)
 	}
 }
@@ -117,7 +117,7 @@ func TestForeignValues(t *testing.T) {
 		task := "Do " + v.Mark("steps.a.answer", payload) + " now.\n\n````sh\n" + v.Mark("steps.a.answer", payload) + "\n````\n\n- " + v.Mark("gates.g.feedback", payload) + "\nThe end of the task."
 		in := full()
 		in.Task, in.Values, in.Retry, in.Notes = task, v, nil, nil
-		got := StepPrompt(in)
+		got := Step(in)
 		outside := withoutData(got)
 		if strings.Contains(got, v.mark) {
 			t.Errorf("%q: a mark is left:\n%s", payload, got)

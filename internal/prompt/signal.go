@@ -1,4 +1,4 @@
-package gates
+package prompt
 
 import (
 	"fmt"
@@ -84,7 +84,7 @@ func verdictShape(allowed, rubric []string, computed bool) string {
 		lines = append(lines, `  "score": 0 to 100`)
 	} else {
 		var scores []string
-		for _, r := range capNames(rubric) {
+		for _, r := range firstNames(rubric) {
 			scores = append(scores, fmt.Sprintf("%q: 0 to 100", text.RevealLine(r, maxName)))
 		}
 		lines = append(lines, "  \"scores\": {"+strings.Join(scores, ", ")+"}")
@@ -95,16 +95,11 @@ func verdictShape(allowed, rubric []string, computed bool) string {
 	return "```text\n{\n" + strings.Join(lines, ",\n") + "\n}\n```\n"
 }
 
-func capNames(names []string) []string {
-	if len(names) > maxNames {
-		return names[:maxNames]
-	}
-	return names
-}
+func firstNames(names []string) []string { return names[:min(len(names), maxNames)] }
 
 func quoted(names []string) []string {
 	out := make([]string, 0, len(names))
-	for _, n := range capNames(names) {
+	for _, n := range firstNames(names) {
 		out = append(out, fmt.Sprintf("%q", text.RevealLine(n, maxName)))
 	}
 	return out

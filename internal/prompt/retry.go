@@ -1,4 +1,4 @@
-package gates
+package prompt
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/gates"
 	"sluice/internal/text"
 )
 
@@ -76,7 +77,7 @@ func RetryContext(in RetryInput) []byte {
 		p.text("No words were given. See the findings and scores, where there are any; else look at the work again with the criterion in hand.")
 	}
 	p.before(in)
-	p.findings(ReadFindings(in.Findings))
+	p.findings(gates.ReadFindings(in.Findings))
 	p.scores(in.Scores)
 
 	p.section("What to do now")
@@ -114,7 +115,7 @@ func (p *page) before(in RetryInput) {
 	}
 }
 
-func (p *page) findings(list []Finding) {
+func (p *page) findings(list []gates.Finding) {
 	if len(list) == 0 {
 		return
 	}
@@ -122,7 +123,7 @@ func (p *page) findings(list []Finding) {
 	p.findingLines(list, maxFindingsShown)
 }
 
-func (p *page) findingLines(list []Finding, most int) {
+func (p *page) findingLines(list []gates.Finding, most int) {
 	used := 0
 	for i, f := range list {
 		item := findingLine(f)
@@ -134,7 +135,7 @@ func (p *page) findingLines(list []Finding, most int) {
 	}
 }
 
-func findingLine(f Finding) string {
+func findingLine(f gates.Finding) string {
 	var parts []string
 	if s := text.RevealLine(f.Severity, maxLabel); s != "" {
 		parts = append(parts, "["+s+"]")
@@ -146,7 +147,7 @@ func findingLine(f Finding) string {
 		}
 		parts = append(parts, text.Code(at))
 	}
-	parts = append(parts, orElse(text.RevealLine(f.Message, maxFindingText), "(no words)"))
+	parts = append(parts, orElse(text.RevealLine(f.Message, maxFinding), "(no words)"))
 	return strings.Join(parts, " ")
 }
 

@@ -1,4 +1,4 @@
-package gates
+package prompt
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/gates"
 	"sluice/internal/text"
 )
 
@@ -81,7 +82,7 @@ func (p *page) spoken(s Sent, most int) {
 	if said {
 		p.raw(text.Data("Before that, said by "+orElse(text.RevealLine(s.SaidBy, maxLabel), "a reviewer")+", word for word", s.Said, most/8))
 	}
-	if list := ReadFindings(s.Findings); len(list) > 0 {
+	if list := gates.ReadFindings(s.Findings); len(list) > 0 {
 		p.text("\nFindings:\n")
 		p.findingLines(list, most/4)
 	}

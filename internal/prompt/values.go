@@ -1,4 +1,4 @@
-package gates
+package prompt
 
 import (
 	"crypto/rand"

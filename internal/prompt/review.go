@@ -1,4 +1,4 @@
-package gates
+package prompt
 
 import (
 	"encoding/json"
@@ -47,8 +47,8 @@ type ReviewInput struct {
 	ByReply    bool           // the reviewer's program has a final answer of its own: see VerdictInput
 }
 
-// ReviewPrompt is the prompt of a gate's reviewer, at most MaxPrompt bytes.
-func ReviewPrompt(in ReviewInput) string {
+// Review is the prompt of a gate's reviewer, at most MaxPrompt bytes.
+func Review(in ReviewInput) string {
 	p := &page{}
 	p.title(titled("Review", in.Gate, in.GateName))
 	task, _ := Filled(in.Task, in.Values)
@@ -180,7 +180,7 @@ func (p *page) verdict(in ReviewInput) {
 	if len(in.Rubric) > 0 {
 		p.text("Score each of these from 0 (bad) to 100 (nothing to better); the score of the work is their mean.\n")
 		items := make([]string, 0, len(in.Rubric))
-		for _, r := range capNames(in.Rubric) {
+		for _, r := range firstNames(in.Rubric) {
 			items = append(items, text.RevealLine(r, maxName))
 		}
 		p.list(items)
@@ -188,7 +188,7 @@ func (p *page) verdict(in ReviewInput) {
 	}
 	switch {
 	case len(in.Allowed) > 0:
-		p.text("The verdict is one of these words, exactly so: %s.\n", strings.Join(codes(capNames(in.Allowed)), ", "))
+		p.text("The verdict is one of these words, exactly so: %s.\n", strings.Join(codes(firstNames(in.Allowed)), ", "))
 	case in.Computed:
 		p.text("The verdict is computed from what you say; you need not give a word.\n")
 	}
@@ -207,3 +207,7 @@ func (p *page) verdict(in ReviewInput) {
 	p.text("Give one verdict. Where two differ, anywhere in one reply or in a file and the reply, neither counts.")
 	p.text("\nGive it even if you are not sure: say in `feedback` what you could not find out. Without a verdict that can be read, a person is asked.")
 }
+
+// lastMessage is whereAnswer of an agent whose program has a final answer of its own.
+const lastMessage = "Your last message gives the verdict: as the structured output that you are asked for, or in one fenced block that begins with ```json. " +
+	"A file does not count. Strict JSON: each key once, no comments.\n"

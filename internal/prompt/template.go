@@ -1,4 +1,4 @@
-package gates
+package prompt
 
 import (
 	"embed"
@@ -14,7 +14,7 @@ import (
 
 // The built-in prompts of roles, in the form in which a project may write its own.
 //
-//go:embed prompts/*.md
+//go:embed roles/*.md
 var prompts embed.FS
 
 // MaxTemplate bounds a role's prompt file, in bytes.
@@ -33,7 +33,7 @@ func Roles() []Role {
 }
 
 func shipped(name string) string {
-	text, err := fs.ReadFile(prompts, "prompts/"+name+".md")
+	text, err := fs.ReadFile(prompts, "roles/"+name+".md")
 	if err != nil {
 		return "" // not built in
 	}
@@ -188,11 +188,4 @@ func inLine(l string, word map[string]string) string {
 		}
 		return m
 	})
-}
-
-// drawn is what a section writes; "" where it has nothing to say.
-func drawn(write func(p *page)) string {
-	p := &page{}
-	write(p)
-	return p.String()
 }
