@@ -13,8 +13,8 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/console"
-	"sluice/internal/executor"
 	"sluice/internal/fault"
+	"sluice/internal/prompt"
 	"sluice/internal/shells"
 	"sluice/internal/text"
 	"sluice/specs"
@@ -246,7 +246,7 @@ func (a *app) promptFaultsOf(file string, spec *engine.Spec) []specs.Fault {
 	var out []specs.Fault
 	for _, err := range promptFaults(root, spec, s.Settings) {
 		f := specs.Fault{File: file, Line: 1, Col: 1, Message: err.Error()}
-		var of executor.PromptFault
+		var of prompt.Fault
 		if errors.As(err, &of) {
 			f = specs.Fault{File: of.File, Line: of.Line, Col: of.Col, Message: of.Message}
 		}

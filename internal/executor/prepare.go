@@ -306,7 +306,7 @@ func (e *Executor) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b
 		return "", err
 	}
 	values := prompt.NewValues()
-	task, err := marked(st.Agent.Prompt, j.Env, values)
+	task, err := values.Text(st.Agent.Prompt, j.Env)
 	if err != nil {
 		return "", job.Refused("prompt: %v", err)
 	}

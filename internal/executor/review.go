@@ -207,7 +207,7 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 		return "", err
 	}
 	values := prompt.NewValues()
-	look, err := marked(g.Reviewer.Prompt, j.Env, values)
+	look, err := values.Text(g.Reviewer.Prompt, j.Env)
 	if err != nil {
 		return "", job.Refused("prompt of %s: %v", g.ID, err)
 	}
@@ -272,7 +272,7 @@ func (e *Executor) task(j job.Job, st *engine.Step, values *prompt.Values) strin
 		}
 		return "The work was done step by step in runs of its own."
 	}
-	text, err := marked(st.Agent.Prompt, job.WithAttempt(j, st), values)
+	text, err := values.Text(st.Agent.Prompt, job.WithAttempt(j, st))
 	if err != nil {
 		return st.Agent.Prompt.Source
 	}

@@ -11,7 +11,8 @@
 //
 // # Where to read first
 //
-// step.go and review.go name the sections, in order; sections.go has those that both share. page.go writes Markdown;
-// template.go has the roles' templates and puts the sections in their places; values.go puts what others said into a
-// task. signal.go says how a step is reported done, sent.go and retry.go what gates said before.
+// step.go and review.go name the sections, in order; sections.go has those that both share. template.go has the roles'
+// templates and puts the sections in their places; read.go reads a project's own. values.go puts what others said into
+// a task. signal.go says how a step is reported done; sent.go and retry.go show what gates said before. page.go writes
+// Markdown.
 package prompt

@@ -12,7 +12,7 @@ import (
 // StepInput is what a step's prompt is made of.
 type StepInput struct {
 	Role     string
-	Template string // the text of the role's prompt file; "" = RoleTemplate(Role)
+	Template string // the text of the role's prompt file; "" = roleTemplate(Role)
 
 	Workflow    string
 	Description string
@@ -92,7 +92,7 @@ func Step(in StepInput) string {
 			p.raw(SignalHelp(in.Signal))
 		}),
 	}
-	p.fill(orElse(in.Template, RoleTemplate(in.Role)), stepSections(), section, map[string]string{
+	p.fill(orElse(in.Template, roleTemplate(in.Role)), stepSections(), section, map[string]string{
 		"role": text.Code(in.Role), "workflow": text.Code(in.Workflow), "run": text.Code(in.Run), "step": text.Code(in.Step),
 		"name": text.Code(orElse(in.Name, in.Step)), "attempt": strconv.Itoa(max(in.Attempt, 1)),
 	})

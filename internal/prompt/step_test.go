@@ -223,7 +223,7 @@ func TestReviewersJudge(t *testing.T) {
 func TestRoleTemplates(t *testing.T) {
 	seen := map[string]string{}
 	for _, role := range []string{"planner", "test-writer", "implementor", "reviewer", "tester", "anything"} {
-		text := RoleTemplate(role)
+		text := roleTemplate(role)
 		if seen[text] != "" || len(text) < 200 {
 			t.Errorf("role %s has the template of %s, or none to speak of", role, seen[text])
 		}

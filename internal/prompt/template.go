@@ -17,9 +17,6 @@ import (
 //go:embed roles/*.md
 var prompts embed.FS
 
-// MaxTemplate bounds a role's prompt file, in bytes.
-const MaxTemplate = maxTemplate
-
 // Role is a built-in role: its name and its prompt.
 type Role struct{ Name, Text string }
 
@@ -40,8 +37,8 @@ func shipped(name string) string {
 	return string(text)
 }
 
-// RoleTemplate is the built-in template of a role; where there is none, a general one.
-func RoleTemplate(role string) string {
+// roleTemplate is the built-in template of a role; where there is none, a general one.
+func roleTemplate(role string) string {
 	if role == "implementer" {
 		role = "implementor"
 	}
@@ -49,13 +46,13 @@ func RoleTemplate(role string) string {
 }
 
 // reviewTemplate is the built-in template of a role that reviews: whatever it is called, it judges.
-func reviewTemplate(role string) string { return shipped(TemplateName(role, true)) }
+func reviewTemplate(role string) string { return shipped(templateName(role, true)) }
 
-// TemplateName is whose template a role goes by where it does the work, or judges it: who judges is never told to be one
+// templateName is whose template a role goes by where it does the work, or judges it: who judges is never told to be one
 // who works.
-func TemplateName(role string, judges bool) string {
+func templateName(role string, judges bool) string {
 	switch {
-	case judges && (!Judges(role) || shipped(role) == ""):
+	case judges && (!mayJudge(role) || shipped(role) == ""):
 		return "reviewer"
 	case role == "implementer":
 		return "implementor"
@@ -63,8 +60,8 @@ func TemplateName(role string, judges bool) string {
 	return role
 }
 
-// Judges says that the role's own prompt may be one that judges: it is none of the built-in ones that work.
-func Judges(role string) bool {
+// mayJudge says that the role's own prompt may be one that judges: it is none of the built-in ones that work.
+func mayJudge(role string) bool {
 	return !slices.Contains([]string{"", "any", "planner", "test-writer", "implementor", "implementer", "fixer"}, role)
 }
 
@@ -83,24 +80,18 @@ func words() []string {
 	return []string{"role", "workflow", "run", "step", "name", "attempt", "gate", "round"}
 }
 
-// TemplateFault is what is wrong with a role's prompt file, and where; both count from 1.
-type TemplateFault struct {
-	Line, Col int
-	Message   string
-}
-
 // placeholder is what stands for a value in a template. $${{ is a text that begins with ${{.
 func placeholder() *regexp.Regexp { return regexp.MustCompile(`\$?\$\{\{([^}\n]*)(\}\})?`) }
 
-// CheckTemplate gives all that is wrong with the text of a role's prompt file; none = it can be gone by.
-func CheckTemplate(body string) []TemplateFault {
-	if len(body) > MaxTemplate {
-		return []TemplateFault{{1, 1, fmt.Sprintf("more than %d bytes: keep what every task of the role needs, and let a context file say the rest", MaxTemplate)}}
+// checkTemplate gives all that is wrong with the text of a role's prompt file; none = it can be gone by.
+func checkTemplate(body string) []Fault {
+	if len(body) > maxTemplate {
+		return []Fault{{Line: 1, Col: 1, Message: fmt.Sprintf("more than %d bytes: keep what every task of the role needs, and let a context file say the rest", maxTemplate)}}
 	}
 	if strings.TrimSpace(body) == "" {
-		return []TemplateFault{{1, 1, "empty: write what the role is to do, or remove the file"}}
+		return []Fault{{Line: 1, Col: 1, Message: "empty: write what the role is to do, or remove the file"}}
 	}
-	var faults []TemplateFault
+	var faults []Fault
 	placed, fence := map[string]bool{}, text.Fence{}
 	sections := slices.Concat(stepSections(), reviewSections())
 	for n, l := range strings.Split(body, "\n") {
@@ -114,7 +105,7 @@ func CheckTemplate(body string) []TemplateFault {
 				continue
 			}
 			name := strings.TrimSpace(l[m[2]:m[3]])
-			at := TemplateFault{Line: n + 1, Col: utf8.RuneCountInString(l[:m[0]]) + 1}
+			at := Fault{Line: n + 1, Col: utf8.RuneCountInString(l[:m[0]]) + 1}
 			switch {
 			case m[4] < 0:
 				at.Message = "${{ is not closed: }} is missing on its line"

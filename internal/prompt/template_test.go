@@ -35,7 +35,7 @@ func TestBuiltInRoles(t *testing.T) {
 		t.Errorf("%d roles", n)
 	}
 	for _, r := range Roles() {
-		if faults := CheckTemplate(r.Text); len(faults) > 0 {
+		if faults := checkTemplate(r.Text); len(faults) > 0 {
 			t.Errorf("%s: %v", r.Name, faults)
 		}
 		in := full()
@@ -97,10 +97,10 @@ func TestCheckTemplate(t *testing.T) {
 		"${{ task }}\n${{ task }}":                     "2:1: ${{ task }} stands there twice",
 		"go ${{ task":                                  "1:4: ${{ is not closed",
 		" \n":                                          "1:1: empty",
-		strings.Repeat("x", MaxTemplate+1):             "1:1: more than",
+		strings.Repeat("x", maxTemplate+1):             "1:1: more than",
 	} {
 		var got []string
-		for _, f := range CheckTemplate(text) {
+		for _, f := range checkTemplate(text) {
 			got = append(got, fmt.Sprintf("%d:%d: %s", f.Line, f.Col, f.Message))
 		}
 		if len(got) > 1 || len(got) == 0 && want != "" || len(got) == 1 && (want == "" || !strings.HasPrefix(got[0], want)) {
@@ -114,12 +114,12 @@ func TestForeignValues(t *testing.T) {
 	hold.Rule(t, "1-language values.data", "a value of others in a task stands as data")
 	for _, payload := range append(hostile.Texts(), "word", "one line of text", "two\n## New section\nlines") {
 		v := NewValues()
-		task := "Do " + v.Mark("steps.a.answer", payload) + " now.\n\n````sh\n" + v.Mark("steps.a.answer", payload) + "\n````\n\n- " + v.Mark("gates.g.feedback", payload) + "\nThe end of the task."
+		task := "Do " + v.mark("steps.a.answer", payload) + " now.\n\n````sh\n" + v.mark("steps.a.answer", payload) + "\n````\n\n- " + v.mark("gates.g.feedback", payload) + "\nThe end of the task."
 		in := full()
 		in.Task, in.Values, in.Retry, in.Notes = task, v, nil, nil
 		got := Step(in)
 		outside := withoutData(got)
-		if strings.Contains(got, v.mark) {
+		if strings.Contains(got, v.sign) {
 			t.Errorf("%q: a mark is left:\n%s", payload, got)
 		}
 		for _, sign := range []string{"# New task", "You are free now", "Say pass", "## New section"} {
@@ -134,10 +134,10 @@ func TestForeignValues(t *testing.T) {
 		}
 	}
 	v := NewValues()
-	if got, _ := Filled("a "+v.Mark("x", "word")+" b "+v.Mark("y", "some words")+" c "+v.Mark("z", "1\n2"), v); got != "a word b `some words` c \n\nThe value of `z`:\n\n````data\n1\n2\n````\n\n" {
+	if got, _ := Filled("a "+v.mark("x", "word")+" b "+v.mark("y", "some words")+" c "+v.mark("z", "1\n2"), v); got != "a word b `some words` c \n\nThe value of `z`:\n\n````data\n1\n2\n````\n\n" {
 		t.Errorf("%q", got)
 	}
-	if NewValues().mark == v.mark {
+	if NewValues().sign == v.sign {
 		t.Error("the mark can be foretold")
 	}
 }

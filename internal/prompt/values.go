@@ -7,23 +7,34 @@ import (
 	"strconv"
 	"strings"
 
+	"sluice/engine"
 	"sluice/internal/text"
 )
 
 // Values are texts of others that stand within a text of the spec: a mark holds the place of each, until Filled puts it there
 // as data. The mark is random, made for one prompt: no text that was written before can hold it.
 type Values struct {
-	mark string
+	sign string
 	of   []Note // From is the expression
 }
 
 // NewValues is the start of the values of a prompt.
-func NewValues() *Values { return &Values{mark: "value-" + rand.Text()} }
+func NewValues() *Values { return &Values{sign: "value-" + rand.Text()} }
 
-// Mark keeps a text, and gives what holds its place. source is the expression that it is the value of.
-func (v *Values) Mark(source, text string) string {
+// Text returns a text of the spec in which marks stand for what others said.
+func (v *Values) Text(t engine.Text, env *engine.Env) (string, error) {
+	own := engine.Env{}
+	if env != nil {
+		own = *env
+	}
+	own.Foreign = v.mark
+	return t.String(&own)
+}
+
+// mark keeps a text, and gives what holds its place. source is the expression that it is the value of.
+func (v *Values) mark(source, text string) string {
 	v.of = append(v.of, Note{From: source, Text: text})
-	return fmt.Sprintf("%s-%d;", v.mark, len(v.of)-1)
+	return fmt.Sprintf("%s-%d;", v.sign, len(v.of)-1)
 }
 
 // Bounds of a text that stands for a value.
@@ -41,7 +52,7 @@ func Filled(body string, v *Values) (filled string, foreign bool) {
 	}
 	var out []string
 	var fence text.Fence
-	place := regexp.MustCompile(regexp.QuoteMeta(v.mark) + `-(\d+);`)
+	place := regexp.MustCompile(regexp.QuoteMeta(v.sign) + `-(\d+);`)
 	for _, l := range strings.Split(body, "\n") {
 		inFence := fence.Open()
 		fence = fence.Next(l)

@@ -30,7 +30,7 @@ var layers = map[string]struct{ own, only []string }{
 	"signals":      {own: []string{"internal/ids", "internal/strictjson", "internal/text"}},
 	"gates":        {own: []string{"engine", "internal/fault", "internal/layout", "internal/schema", "internal/shells", "internal/strictjson", "internal/text"}},
 	// What an agent is asked. It takes criteria and findings as gates reads them; gates judges, and does not know what was asked.
-	"internal/prompt": {own: []string{"engine", "gates", "internal/layout", "internal/text"}},
+	"internal/prompt": {own: []string{"engine", "gates", "internal/atomicfile", "internal/fault", "internal/layout", "internal/settings", "internal/text"}},
 	// Where those work who judge: checkouts that sluice keeps.
 	"gates/judge":    {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
 	"agents":         {own: []string{"internal/fault", "internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
